@@ -1,0 +1,72 @@
+## trainprof - build, test and install.  `make help` lists the targets.
+#
+#   O=dir  V=1  DEBUG=1  WERROR=1  SAN=address|undefined|thread  CC=clang
+#   prefix=/usr/local  DESTDIR=  PYTHON=python3
+#
+# Products go to $(O), never beside the sources. User's CFLAGS, CPPFLAGS, LDFLAGS are added.
+
+# A sanitizer build never mixes with another. (No comment after a value: make keeps the spaces.)
+comma := ,
+O ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+Q  = $(if $(filter 1,$(V)),,@)
+PYTHON ?= python3
+CFLAGS ?= -O2 -g
+prefix ?= /usr/local
+libdir ?= $(prefix)/lib
+bindir ?= $(prefix)/bin
+mandir ?= $(prefix)/share/man
+
+tp_cppflags := -D_GNU_SOURCE -iquote .
+tp_cflags := -std=gnu11 -fvisibility=hidden -fPIC -pthread -MMD -MP \
+	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
+	-Wno-unused-parameter \
+	$(if $(WERROR),-Werror) $(if $(DEBUG),-O0 -DTP_DEBUG) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+tp_ldflags := -pthread $(if $(SAN),-fsanitize=$(SAN))
+
+obj = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
+shared_obj  := $(call obj,runtime/base runtime/trace)
+engine_obj  := $(call obj,runtime/engine)
+runtime_obj := $(shared_obj) $(engine_obj) $(call obj,runtime/probe)
+preload_obj := $(call obj,preload)
+merge_obj   := $(filter-out $(O)/merge/main.o,$(call obj,merge))
+headers     := $(sort $(wildcard preload/*.h runtime/*/*.h merge/*.h))
+
+zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a)))
+
+lib   := $(O)/libtrainprof.so
+nop   := $(O)/libtrainprof-nop.so
+merge := $(O)/trainprof-merge
+
+## all: the library, the merge tool, the nop library (the default)
+all: $(lib) $(nop) $(merge)
+
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  CC  $<")
+	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
+
+$(lib): $(preload_obj) $(runtime_obj) preload/libtrainprof.map
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof.so \
+		-Wl,--version-script=preload/libtrainprof.map -Wl,--exclude-libs,ALL \
+		$(if $(SAN),,-Wl,-z,defs) -o $@ $(preload_obj) $(runtime_obj) $(zstd_a) -ldl -lm
+
+$(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -lm
+
+include tests/tests.mk
+-include scripts/scripts.mk
+
+## clean: remove the products of this configuration
+clean:
+	rm -rf $(O)
+
+## help: this list
+help:
+	@sed -n 's/^## \([a-z-]*\): \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^#   \(.*\)/  \1/p' Makefile
+
+.PHONY: all clean help
+.SECONDARY:
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

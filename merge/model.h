@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model.h - what sinks and views see of a run: processes, threads, events in time order
+ *
+ * Built by input.c (who is there), align.c (one clock) and fuse.c (order). Events are handed
+ * out one at a time, by begin time; what they point to lives until the end of the run,
+ * the event itself only until the call returns.
+ */
+#ifndef TP_MERGE_MODEL_H
+#define TP_MERGE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/trace/trainprof_trace.h"
+
+struct tp_string {
+	uint32_t kind;		/* enum tp_string_kind, 0: unknown id */
+	uint32_t n_bytes;
+	const char *bytes;	/* NUL-terminated beyond n_bytes; not to be trusted */
+	uint32_t same;		/* number of the string among all equal ones of the run: equal
+				 * strings of different files and ranks have equal `same` */
+};
+
+struct tp_thread {
+	uint32_t slot, tid, torch_id;
+	bool is_main;
+	char name[17];
+};
+
+/* One profiled process: a rank, over all its windows. */
+struct tp_proc {
+	uint32_t at;		/* index in tp_run.proc */
+	int32_t rank, local_rank, world_size, node_rank;
+	uint32_t pid, restart;
+	uint64_t run_id, boot_id[2];
+	char host[65];
+	const char *program;	/* from META; may be "" */
+	struct tp_thread *thread;
+	uint32_t n_threads;	/* indexed by slot; unused slots have tid 0 */
+	bool is_dead;		/* recovered from a ring: it did not end in order */
+};
+
+struct tp_event {
+	const struct tp_proc *proc;
+	const struct tp_thread *thread;	/* never NULL */
+	uint32_t window;
+	uint8_t kind, flags;
+	uint32_t link;
+	uint64_t arg;
+	int64_t begin_ns, end_ns;	/* aligned; zero is tp_run.zero_real_ns; end == begin unless a span */
+	uint64_t len;			/* as in the record: bytes for memory records */
+	const struct tp_string *name;	/* never NULL; kind 0 when there is none */
+	const struct tp_string *shapes;	/* OP, RANGE; never NULL */
+};
+
+/* An open span of a process that died or hung: innermost last. */
+struct tp_open_at_end {
+	const struct tp_proc *proc;
+	const struct tp_thread *thread;
+	const struct tp_string *name;
+	uint8_t kind;
+	int64_t begin_ns, seen_ns;	/* seen: last sign of life of the process */
+	uint32_t depth;
+};
+
+/* One line of a step ledger. */
+struct tp_step_row {
+	const struct tp_proc *proc;
+	uint64_t index;
+	uint32_t epoch, in_epoch, batches;
+	int64_t begin_ns, dur_ns, data_wait_ns, optimizer_ns;
+	uint64_t live_bytes, peak_bytes, device_live, device_peak, dropped;
+	uint8_t phase, source, flags;
+};
+
+/* Anything that was lost, broken, off or odd: shown by `health`, drives --strict. */
+struct tp_issue {
+	const struct tp_proc *proc;	/* NULL: the whole run */
+	bool is_loss;			/* data is missing because of it */
+	char text[240];
+};
+
+struct tp_window {
+	const struct tp_proc *proc;
+	uint32_t window;
+	bool is_whole;			/* has its END block */
+	bool is_recovered;
+	uint64_t n_events, dropped, file_bytes;
+	int64_t begin_ns, end_ns;
+	int64_t clock_error_ns;		/* +- bound on its times against the run's clock */
+	const char *path;
+	const char *meta, *totals;	/* texts of the META and END blocks, NUL-terminated; "" if none */
+};
+
+struct tp_run {
+	const char *path;		/* as given, for messages */
+	struct tp_proc **proc;
+	uint32_t n_procs;
+	struct tp_window *window;
+	uint32_t n_windows;
+	struct tp_step_row *step;	/* all ledgers, by proc, then index */
+	uint32_t n_steps;
+	struct tp_open_at_end *open;
+	uint32_t n_open;
+	struct tp_issue *issue;
+	uint32_t n_issues;
+	uint32_t n_distinct_strings;	/* tp_string.same is below it; grows while events come */
+	uint64_t zero_real_ns;		/* CLOCK_REALTIME of time 0 */
+	uint64_t impossible_before, impossible_after; /* orders, counted by align.c */
+	uint64_t n_events;		/* handed out so far */
+};
+
+/* is_loss: see tp_issue. proc may be NULL. */
+void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
+		  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

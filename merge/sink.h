@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink.h - where the fused events go: one table of functions per output format
+ *
+ * Called by main.c's single pass over the run, on one thread, in this order: begin, event for
+ * every event in time order, end. A sink keeps memory bounded by tracks, not by events.
+ */
+#ifndef TP_MERGE_SINK_H
+#define TP_MERGE_SINK_H
+
+#include "merge/model.h"
+
+struct tp_sink {
+	const char *name;	/* of -f */
+	const char *help;	/* one line of --help */
+	const char *suffix;	/* of the default file name: "node{node_rank}" + suffix */
+
+	/* Opens `path` for writing. Returns the sink's own state, or NULL after a message. */
+	void *(*begin)(const struct tp_run *run, const char *path);
+	void (*event)(void *state, const struct tp_event *event);
+	/* Open spans, trailing metadata; closes the file, frees state. 0 or -errno. */
+	int (*end)(void *state, const struct tp_run *run);
+};
+
+extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto;
+
+#endif

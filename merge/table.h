@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - text tables that fit the terminal, and numbers as people read them
+ *
+ * Strings come from traces and are not trusted: control characters are shown as \xNN and
+ * bytes that are not UTF-8 as U+FFFD; width is counted in columns of a terminal.
+ */
+#ifndef TP_MERGE_TABLE_H
+#define TP_MERGE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct tp_out {
+	FILE *file;
+	uint32_t width;		/* columns; 100 when not a terminal */
+	bool has_color;		/* a terminal, and NO_COLOR is not set */
+};
+
+enum tp_align { TP_LEFT, TP_RIGHT };
+
+struct tp_column {
+	const char *title;
+	enum tp_align align;
+	bool may_cut;		/* this column gives way when the table is too wide (at most one) */
+};
+
+/* Collects cells row by row, then prints with the widths that fit. */
+struct tp_table;
+struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns);
+void tp_table_cell(struct tp_table *table, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A style for the row just begun: "" none, "bold", "dim", "red", "yellow", "green". */
+void tp_table_style(struct tp_table *table, const char *style);
+void tp_table_print(struct tp_table *table, struct tp_out *out);	/* and frees it */
+
+void tp_out_title(struct tp_out *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void tp_out_line(struct tp_out *out, const char *style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Into `buf` (returned): "12.3 ms", "845 us"; "1.23 GiB"; "12,345". */
+const char *tp_show_ns(char buf[32], int64_t ns);
+const char *tp_show_bytes(char buf[32], int64_t bytes);
+const char *tp_show_count(char buf[32], uint64_t n);
+const char *tp_show_percent(char buf[32], double part, double whole);
+/* Untrusted text made printable; cut to at most cap - 1 bytes. */
+const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - what the fused events say: one table of functions per view
+ *
+ * Called in the same single pass as the sinks: begin, event for every event, print. A view
+ * with event == NULL needs no pass over the events (steps, health): when only such views
+ * are asked for, no event is decoded.
+ */
+#ifndef TP_MERGE_VIEW_H
+#define TP_MERGE_VIEW_H
+
+#include "merge/model.h"
+#include "merge/table.h"
+
+struct tp_view_options {
+	uint32_t top;		/* rows shown of long tables; 0: all */
+	bool by_shape;		/* operator: a row per name and input shapes */
+	const char *sort;	/* operator: "self", "total", "calls", "memory"; NULL: default */
+};
+
+struct tp_view {
+	const char *name;	/* of -v */
+	const char *help;
+
+	void *(*begin)(const struct tp_run *run, const struct tp_view_options *options);
+	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
+	/* Writes the text to `out`, frees state. */
+	void (*print)(void *state, const struct tp_run *run, struct tp_out *out);
+};
+
+extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_steps, tp_view_health;
+
+#endif

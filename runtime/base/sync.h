@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sync.h - atomics by meaning, the spin lock, and the order of locks
+ *
+ * Locks are few and never held while calling out of the profiler (into libc's malloc, torch,
+ * CUPTI, Python). A lock may be taken only while holding locks of lower rank; debug builds
+ * (-DTP_DEBUG) check it per thread.
+ */
+#ifndef TP_BASE_SYNC_H
+#define TP_BASE_SYNC_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define tp_likely(x) __builtin_expect(!!(x), 1)
+#define tp_unlikely(x) __builtin_expect(!!(x), 0)
+#define TP_CACHE_LINE 64
+
+/* Lowest first. */
+enum tp_lock_rank {
+	TP_LOCK_SESSION = 1,	/* phase changes: session.c */
+	TP_LOCK_STEP = 2,	/* step detector state: step.c and the torch probe */
+	TP_LOCK_THREADS = 3,	/* taking a thread slot: ring.c */
+	TP_LOCK_INTERN = 4,	/* appending a name: intern.c */
+};
+
+struct tp_spin {
+	atomic_uint held;
+	enum tp_lock_rank rank;
+};
+
+#ifdef TP_DEBUG
+void tp_spin_check_rank(const struct tp_spin *lock);	/* traps on a wrong order */
+void tp_spin_note(const struct tp_spin *lock, bool taken);
+#else
+#define tp_spin_check_rank(lock) ((void)0)
+#define tp_spin_note(lock, taken) ((void)0)
+#endif
+
+static inline void tp_spin_lock(struct tp_spin *lock)
+{
+	unsigned spins = 0;
+
+	tp_spin_check_rank(lock);
+	while (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)) {
+		/* The holder may have been descheduled: after a while give the core away. */
+		if (++spins > 100)
+			sched_yield();
+	}
+	tp_spin_note(lock, true);
+}
+
+static inline bool tp_spin_trylock(struct tp_spin *lock)
+{
+	if (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire))
+		return false;
+	tp_spin_note(lock, true);
+	return true;
+}
+
+static inline void tp_spin_unlock(struct tp_spin *lock)
+{
+	tp_spin_note(lock, false);
+	atomic_store_explicit(&lock->held, 0, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - the TRAINPROF_ variables, read once in the constructor
+ *
+ * A bad value never stops anything: it is reported (variable, value, accepted range, the
+ * default that is used instead) and the default taken. Reports are kept and printed only
+ * when the process proves to be a training process (tp_config_report): gcc and git children
+ * see the same environment and must stay silent.
+ */
+#ifndef TP_ENGINE_CONFIG_H
+#define TP_ENGINE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/schedule.h"
+#include "runtime/trace/ring_layout.h"
+
+/* Bits of config.record, one per word that TRAINPROF_RECORD accepts. */
+enum tp_record {
+	TP_RECORD_OPS = 1,
+	TP_RECORD_SHAPES = 2,	/* implies OPS */
+	TP_RECORD_TENSORS = 4,
+	TP_RECORD_HOST = 8,
+};
+
+struct tp_step_spec {
+	enum tp_step_source source;	/* TP_STEP_NONE: found automatically */
+	char range[128];		/* TP_STEP_RANGE: exact name, or a prefix when it ends in '*' */
+	uint32_t clock_ms;		/* TP_STEP_CLOCK */
+};
+
+struct tp_config {
+	struct tp_sched_spec schedule;
+	bool is_off;			/* SCHEDULE=off: nothing is recorded, no file is made */
+	struct tp_step_spec step;
+	uint32_t record;		/* enum tp_record */
+	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401];
+	uint64_t keep, buffer_bytes, host_period_ms, overwrite;
+	enum tp_clock_source clock;
+	enum tp_log_level log;
+	char complaints[2048];		/* '\n'-separated, ready to print */
+};
+
+/* Looks a variable up; NULL: not set. (getenv in the product, a table in tests.) */
+typedef const char *(*tp_config_getenv_fn)(void *ctx, const char *name);
+
+void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *ctx);
+void tp_config_report(const struct tp_config *config);
+
+/* "SCHEDULE=...\nSTEP=...\n" of the values in use, for META. Returns the length. */
+struct tp_text;
+void tp_config_describe(const struct tp_config *config, struct tp_text *out);
+
+#endif

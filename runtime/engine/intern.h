@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intern.h - byte strings -> small ids, in the ring's `names` area, append-only
+ *
+ * Equal kind and bytes give equal ids. The string is whole in the shared file before its id
+ * is returned, so no published record can name a string that a reader of the dead cannot
+ * find. Threads: any; a hit takes no lock, a miss takes TP_LOCK_INTERN.
+ */
+#ifndef TP_ENGINE_INTERN_H
+#define TP_ENGINE_INTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/arena.h"
+#include "runtime/trace/trainprof_trace.h"
+
+/* Longest string kept; longer ones are cut. */
+enum { TP_INTERN_MAX = 4096 };
+
+int tp_intern_init(struct tp_arena *arena);
+/* 0 when the names area is full (counted in head->names_lost). */
+uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes);
+uint32_t tp_intern_text(const char *text);
+/* Of an id that tp_intern returned. Signature of tp_writer_string_fn (ctx unused). */
+bool tp_intern_get(void *ctx, uint32_t id, uint32_t *kind, const char **bytes, uint32_t *n_bytes);
+/* In the child of fork, after a new ring was opened: ids start anew. */
+void tp_intern_reset(void);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.h - the seam between the engine and the sources of records
+ *
+ * The engine gets an array of these tables from preload/main.c and never names a probe.
+ * A probe's hooks run on guest threads; they may make records whenever tp_session_is_armed()
+ * (or their own armed flag, set between arm and disarm) is true.
+ *
+ * Every function may be NULL: the probe does not care. None may exit, abort, print to stdout
+ * or leave errno changed on a guest thread.
+ */
+#ifndef TP_ENGINE_PROBE_H
+#define TP_ENGINE_PROBE_H
+
+#include <stdint.h>
+
+struct tp_config;
+struct tp_text;
+
+struct tp_probe {
+	const char *name;	/* "torch", "tensor", "host": in messages and in META */
+
+	/* Once, when the process has proved to be a training process, on the thread that
+	 * proved it, before any file or thread exists. 0, or -errno: the probe is off, and
+	 * has said why with tp_probe_off(). */
+	int (*open)(const struct tp_config *config);
+
+	/* Drain thread, well before arm where there is warm-up: prefault, allocate. */
+	void (*warm)(void);
+
+	/* A window begins (at warm-up when there is one) or ends. On the thread that crossed
+	 * the step boundary, inside its callback: a few us at most, no blocking. */
+	void (*arm)(void);
+	void (*disarm)(void);
+
+	/* Drain thread, about every `period_ms` while armed (period 0: not called). */
+	uint32_t (*period_ms)(void);
+	void (*tick)(uint64_t now);
+
+	/* Drain thread, when a window's file is closed: append "key=value\n" lines. */
+	void (*report)(struct tp_text *totals);
+
+	/* In the child of fork, first thing: async-signal-safe only; the probe is disarmed
+	 * and must behave as such. */
+	void (*forked)(void);
+
+	/* Once, at exit, drain thread already stopped. */
+	void (*close)(void);
+};
+
+/* A feature is off: kept for META ("off.<feature>=<why>") and said once at level warn. */
+void tp_probe_off(const char *feature, const char *why);
+
+#endif

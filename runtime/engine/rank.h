@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank.h - who this process is in the job, from every launcher's variables
+ *
+ * Names and order of trust: reference hooks 6.5 (torchrun, Composer, DeepSpeed, Slurm, Open MPI, PMI,
+ * MVAPICH2, PALS, jsrun, Horovod, JAX). Read when the session opens, not in the constructor:
+ * some launchers set os.environ late.
+ */
+#ifndef TP_ENGINE_RANK_H
+#define TP_ENGINE_RANK_H
+
+#include <stdint.h>
+
+#include "runtime/engine/config.h"
+
+struct tp_rank {
+	int32_t rank, local_rank, world_size, local_world_size, node_rank; /* -1: not known */
+	uint32_t restart;
+	const char *launcher;	/* "torchrun", "slurm", ... "none"; static string */
+};
+
+void tp_rank_read(struct tp_rank *rank, tp_config_getenv_fn lookup, void *ctx);
+
+#endif

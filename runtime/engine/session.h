@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - the life of one profiled process: opens the ring and the drain thread, turns
+ * step boundaries into phases and windows, ends everything in order
+ *
+ * States: none (pass-through process) -> open -> closed. Nothing exists (no file, thread or
+ * message) before tp_session_open.
+ */
+#ifndef TP_ENGINE_SESSION_H
+#define TP_ENGINE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/engine/config.h"
+#include "runtime/engine/probe.h"
+
+/* True while a window (warm-up or active) is open: hooks may make records. One relaxed load. */
+extern uint32_t tp_session_armed __attribute__((visibility("hidden")));
+static inline bool tp_session_is_armed(void)
+{
+	return __atomic_load_n(&tp_session_armed, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * The process is a training process. `probes` is NULL-terminated and stays valid. Opens the
+ * probes, the ring, the drain thread. `program` is what runs, for META ("file:/x/train.py").
+ * Idempotent and safe to race: one caller wins, the others return at once.
+ * 0, or -errno: nothing will be recorded, said in one line; the guest goes on.
+ */
+int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
+		    const char *program);
+bool tp_session_is_open(void);
+
+/* What a finished step looked like, as far as the step's source knows. Times in ticks. */
+struct tp_step_facts {
+	uint64_t data_wait, optimizer;
+	uint32_t batches;
+	enum tp_step_source source;
+	uint8_t flags;			/* TP_F_CLOCK, TP_F_SKIPPED */
+};
+
+/*
+ * The step in progress ended now, the next one begins. On the thread that runs the training
+ * loop. Does what the schedule says: arms or disarms the probes, wakes the drain thread.
+ * Cost: well under a microsecond when nothing changes.
+ */
+void tp_session_step(uint64_t now, const struct tp_step_facts *facts);
+
+/*
+ * An epoch begins: the step in progress began `now` (what lay before it, since the last
+ * boundary, belongs to no step: evaluation, checkpoints), its number in the epoch is 0 and
+ * the schedule starts over. The first call starts the run's first step.
+ */
+void tp_session_epoch(uint64_t now);
+
+/* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
+void tp_session_live(int64_t delta_bytes);			/* host */
+void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */
+
+/* For META: "key=value" facts found after open (torch version, python version...). */
+void tp_session_fact(const char *key, const char *value);
+
+/* Process end, from exit handlers, _exit, quick_exit, exec*: closes the window in progress and
+ * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ... */
+void tp_session_close(const char *how);
+
+/* fork: before (parent), after in parent, after in child. See preload/hook_proc.c. */
+void tp_session_before_fork(void);
+void tp_session_after_fork(bool in_child);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frame.h - a block's payload: compression and checksum; the only user of zstd and xxHash
+ *
+ * Contexts live on memory given by the caller (tp_frame_*_bytes of it): the guest's malloc
+ * is never used. One thread per context.
+ */
+#ifndef TP_TRACE_FRAME_H
+#define TP_TRACE_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/trace/trainprof_trace.h"
+
+struct tp_frame_packer;
+struct tp_frame_unpacker;
+
+size_t tp_frame_packer_bytes(void);
+struct tp_frame_packer *tp_frame_packer_init(void *memory, size_t bytes);
+size_t tp_frame_unpacker_bytes(void);
+struct tp_frame_unpacker *tp_frame_unpacker_init(void *memory, size_t bytes);
+
+/* Most bytes that pack() may need for raw_bytes of payload. */
+size_t tp_frame_bound(size_t raw_bytes);
+
+/*
+ * Compresses `raw` into `out` (at least tp_frame_bound bytes), or copies it when that is no
+ * smaller, and fills head->codec, raw_bytes, stored_bytes, magic, head_bytes and checksum;
+ * the other fields of the head must be set. Returns stored_bytes.
+ */
+size_t tp_frame_pack(struct tp_frame_packer *packer, struct tp_block_head *head,
+		     const void *raw, size_t raw_bytes, void *out);
+
+/*
+ * Checks the checksum of head and payload, then decompresses into `out` (head->raw_bytes).
+ * 0; -EBADMSG: damaged; -ENOTSUP: unknown codec; -E2BIG: raw_bytes over TP_BLOCK_RAW_MAX.
+ */
+int tp_frame_unpack(struct tp_frame_unpacker *unpacker, const struct tp_block_head *head,
+		    const void *stored, void *out);
+
+/* Of a file head: fill and check its checksum. */
+void tp_frame_seal_file_head(struct tp_file_head *head);
+int tp_frame_check_file_head(const struct tp_file_head *head); /* 0, -EBADMSG, -EPROTONOSUPPORT, -EINVAL (no magic) */
+
+#endif

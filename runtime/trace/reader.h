@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.h - a trace file being read: heads first, blocks on demand
+ *
+ * Input is not trusted: every length is checked against the file, a damaged block is
+ * reported through `complain` with its offset and skipped, the rest is still read. Memory:
+ * one block. Plain malloc (this is never used in the guest). One thread per reader.
+ */
+#ifndef TP_TRACE_READER_H
+#define TP_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/trace/frame.h"
+#include "runtime/trace/trainprof_trace.h"
+
+/* One message: file, offset of the trouble, what it is, what happens now. */
+typedef void (*tp_reader_complain_fn)(void *ctx, const char *path, uint64_t offset,
+				      const char *what);
+
+struct tp_reader_block {
+	uint64_t offset;	/* of its head in the file */
+	struct tp_block_head head;
+};
+
+struct tp_reader {
+	char *path;
+	int fd;
+	uint64_t file_bytes;
+	struct tp_file_head head;
+	struct tp_reader_block *block;	/* all whole blocks, in file order */
+	uint32_t n_blocks;
+	bool is_whole;			/* has its END block */
+	uint32_t n_bad_blocks;		/* seen damaged so far (heads at open, payloads when read) */
+	uint64_t cut_bytes;		/* at the end of the file, not belonging to a whole block */
+	tp_reader_complain_fn complain;
+	void *complain_ctx;
+	struct tp_frame_unpacker *unpacker;
+	uint8_t *stored, *raw;		/* grow as needed, at most TP_BLOCK_RAW_MAX + slack */
+	size_t stored_cap, raw_cap;
+};
+
+/*
+ * Opens and indexes. 0; -errno of open/read; -EINVAL: not a trainprof trace (said what it
+ * looks like: JSON, gzip, empty, a directory...); -EPROTONOSUPPORT: another major version;
+ * -EBADMSG: head damaged. complain() has been called with the reason in every case.
+ */
+int tp_reader_open(struct tp_reader *reader, const char *path, tp_reader_complain_fn complain,
+		   void *complain_ctx);
+void tp_reader_close(struct tp_reader *reader);
+
+/* Payload of block i, decompressed; valid until the next call. 0 or -errno (complained). */
+int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw, uint32_t *n_bytes);
+
+/* Events of block i (type EVENTS or LONG) into rec[head.n_items], thread[head.n_items]. */
+int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec, uint16_t *thread);
+
+/* Calls `each` for every string of block i (type STRINGS). Bytes are valid only in the call. */
+typedef void (*tp_reader_string_fn)(void *ctx, uint32_t id, uint32_t kind, const char *bytes,
+				    uint32_t n_bytes);
+int tp_reader_strings(struct tp_reader *reader, uint32_t i, tp_reader_string_fn each, void *ctx);
+
+/* Value of "key" in a META or END text. False: not there. */
+bool tp_reader_text_value(const char *text, size_t n_bytes, const char *key, char *value,
+			  size_t cap);
+
+#endif

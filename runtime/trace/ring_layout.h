@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring_layout.h - the shared file in which a process keeps what has not been written yet
+ *
+ * One file a process, mapped MAP_SHARED: what is in it outlives the process, whatever killed
+ * it. Written by runtime/engine, read by the drain thread and, after a death, by the merge.
+ * Not an interchange format: reader and writer must be of the same TP_RING_VERSION.
+ *
+ *	struct tp_ring_head	one page
+ *	slots			n_slots x struct tp_ring_slot: a thread and its open spans
+ *	steps			n_steps x struct tp_ring_step: the last steps, a ring
+ *	names			names_bytes of interned strings, append-only
+ *	chunks			n_chunks x struct tp_chunk (64 KiB)
+ *
+ * Fields marked atomic are read and written with __atomic builtins: the file is shared
+ * between builds by C and read by other processes.
+ */
+#ifndef TP_TRACE_RING_LAYOUT_H
+#define TP_TRACE_RING_LAYOUT_H
+
+#include <stdint.h>
+
+#include "runtime/trace/trainprof_trace.h"
+
+#define TP_RING_MAGIC 0x31474e5250545054ull
+enum {
+	TP_RING_VERSION = 1,
+	TP_CHUNK_BYTES = 65536,
+	TP_CHUNK_RECORDS = (TP_CHUNK_BYTES - 64) / 32, /* 2046 */
+	TP_OPEN_SPANS = 56,	/* deeper spans are counted in depth but not kept */
+	TP_RING_SLOTS = 512,	/* threads; more share the last slot, without open spans */
+	TP_RING_STEPS = 1024,	/* power of two */
+	TP_NO_CHUNK = 0xffffffff,
+};
+
+struct tp_open_span {
+	uint64_t time;		/* begin, ticks; 0 while the entry is being written */
+	uint32_t name;
+	uint32_t kind;		/* TP_REC_OP, TP_REC_RANGE */
+};
+
+struct tp_ring_slot {		/* 1 KiB */
+	uint32_t tid;		/* atomic; 0: slot never used */
+	uint32_t is_dead;	/* atomic: the thread has ended */
+	uint32_t chunk;		/* atomic: the chunk it writes to, or TP_NO_CHUNK */
+	uint32_t depth;		/* atomic: open spans, may exceed TP_OPEN_SPANS */
+	uint64_t dropped;	/* atomic: records lost on this thread */
+	uint32_t torch_id;	/* atomic */
+	uint32_t flags;		/* as tp_thread_entry.flags */
+	char name[16];
+	uint64_t reserved[10];
+	struct tp_open_span open[TP_OPEN_SPANS];
+};
+TP_TRACE_ASSERT(sizeof(struct tp_ring_slot) == 1024, "slot");
+
+/* One finished step. index is written last (release): entry i is valid when index == i + 1. */
+struct tp_ring_step {		/* 128 bytes */
+	uint64_t index;		/* atomic: number of the step in the run, plus one */
+	uint64_t begin;		/* ticks */
+	uint64_t duration;	/* ticks */
+	uint64_t data_wait;	/* ticks inside the data loader on the training thread */
+	uint64_t optimizer;	/* ticks inside the optimizer */
+	uint64_t live_bytes;	/* tensor bytes (host) at the end of the step */
+	uint64_t peak_bytes;	/* most in the step */
+	uint64_t dropped;	/* records lost in the step */
+	uint32_t epoch, in_epoch, batches;
+	uint8_t phase;		/* enum tp_phase */
+	uint8_t source;		/* enum tp_step_source */
+	uint8_t flags;		/* TP_F_* of the STEP record */
+	uint8_t reserved0;
+	uint64_t device_live, device_peak; /* as reported by the framework, all devices */
+	uint64_t reserved[4];
+};
+TP_TRACE_ASSERT(sizeof(struct tp_ring_step) == 128, "step");
+
+/* An interned string at offset 8 * id from the start of `names`. Id 0 is not used. */
+struct tp_name_entry {
+	uint32_t n_bytes;
+	uint32_t kind;		/* enum tp_string_kind */
+	char bytes[];		/* then padded to a multiple of 8 */
+};
+
+struct tp_chunk {
+	uint32_t slot;		/* owner; set before the first record */
+	uint32_t state;		/* atomic: enum tp_chunk_state */
+	uint64_t sequence;	/* of taking, whole process: orders the chunks of a thread */
+	uint32_t published;	/* atomic: whole records from the start */
+	uint32_t drained;	/* atomic: of those, how many are in a trace file */
+	uint32_t window;	/* in which it was taken */
+	uint32_t reserved[9];
+	struct tp_rec rec[TP_CHUNK_RECORDS];
+};
+TP_TRACE_ASSERT(sizeof(struct tp_chunk) == TP_CHUNK_BYTES, "chunk");
+
+enum tp_chunk_state {
+	TP_CHUNK_FREE = 0,
+	TP_CHUNK_OWNED = 1,	/* its thread may still write to it */
+	TP_CHUNK_FULL = 2,	/* given up by its thread; the drain frees it when written out */
+};
+
+struct tp_ring_head {
+	uint64_t magic;		/* TP_RING_MAGIC, written last */
+	uint32_t version;	/* TP_RING_VERSION */
+	uint32_t n_slots, n_steps, n_chunks;
+	uint64_t slots_at, steps_at, names_at, chunks_at; /* bytes from the start of the file */
+	uint64_t names_bytes, file_bytes;
+	uint64_t boot_id[2];
+	uint64_t run_id;
+	uint64_t process_start;	/* field 22 of /proc/PID/stat: with pid and boot id, who it was */
+	uint32_t pid, ppid;
+	int32_t rank, local_rank, world_size, node_rank;
+	uint32_t restart, clock_source;
+	uint64_t anchor[8];	/* struct tp_clock_anchor at start [0-3], newest [4-7] */
+
+	uint64_t names_used;	/* atomic: bytes of `names` that are whole; starts at 8 */
+	uint64_t names_lost;	/* atomic: strings that found no space */
+	uint64_t dropped;	/* atomic: all threads, not counting the slots' own figures twice: sum at drain */
+	uint64_t steps_done;	/* atomic: finished steps of the run */
+	uint64_t steps_drained;	/* atomic: of those, in the ledger file */
+	uint64_t chunk_sequence;/* atomic */
+
+	/* The present window, for the reader of the dead. */
+	uint32_t phase;		/* atomic: enum tp_phase */
+	uint32_t window;	/* atomic: number of the present or next window */
+	uint64_t window_begin;	/* atomic: ticks; records that ended before are warm-up */
+	uint64_t step_begin;	/* atomic: ticks, of the step in progress */
+	uint32_t epoch, in_epoch;
+	uint32_t is_closed;	/* atomic: the process finished in order; nothing to recover */
+	uint32_t reserved0;
+	char trace_path[512];	/* the present window's file while it is `.part`, else empty */
+	char ledger_path[512];
+	char meta[1536];	/* the META text of the process, for files made by recovery */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
+
+enum tp_phase {
+	TP_PHASE_STARTUP = 0,	/* before the first step */
+	TP_PHASE_SKIP = 1,	/* skip_first */
+	TP_PHASE_WAIT = 2,
+	TP_PHASE_WARMUP = 3,
+	TP_PHASE_ACTIVE = 4,
+	TP_PHASE_DONE = 5,	/* after the last repeat: nothing more in this epoch */
+};
+
+enum tp_step_source {
+	TP_STEP_NONE = 0,
+	TP_STEP_OPTIMIZER = 1,
+	TP_STEP_ZERO_GRAD = 2,
+	TP_STEP_LOADER = 3,
+	TP_STEP_RANGE = 4,	/* a user range by name */
+	TP_STEP_CLOCK = 5,
+};
+
+#endif

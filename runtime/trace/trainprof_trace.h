@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainprof_trace.h - PUBLIC: the on-disk structures of a rank trace (*.tpt)
+ *
+ * trainprof-trace(5) is the specification; this header repeats its offsets and checks them.
+ * Everything is little-endian. No dependency but <stdint.h>; valid C11 and C++11.
+ *
+ * A file is one struct tp_file_head, then blocks. A block is one struct tp_block_head and
+ * stored_bytes of payload; each can be read alone. The last block of a whole file is of type
+ * TP_BLOCK_END; a file without it was cut (the process died, the disk was full) and is read
+ * up to its last whole block.
+ */
+#ifndef TRAINPROF_TRACE_H
+#define TRAINPROF_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define TP_TRACE_ASSERT(c, m) static_assert(c, m)
+#else
+#define TP_TRACE_ASSERT(c, m) _Static_assert(c, m)
+#endif
+
+/* "TPT1\r\n\x1a\n": catches text-mode transfers, is no text, and is not JSON. */
+#define TP_FILE_MAGIC 0x0a1a0a0d31545054ull
+#define TP_BLOCK_MAGIC 0x4b4c4254u /* "TBLK" */
+
+enum {
+	TP_TRACE_MAJOR = 1, /* a reader refuses another one */
+	TP_TRACE_MINOR = 0, /* a reader accepts newer ones and skips what it does not know */
+};
+
+enum tp_rec_kind {
+	TP_REC_NONE = 0,
+#define _(id, NAME, text, is_span, since) TP_REC_##NAME = id,
+#include "records.def"
+#undef _
+	TP_REC_N
+};
+
+/* Bits of tp_rec.flags */
+enum {
+	TP_F_ASYNC = 1,	   /* span: began on another thread, may cross others; arg names that thread */
+	TP_F_EARLY = 2,	   /* span: began before the window did */
+	TP_F_OPEN = 4,	   /* span: had not ended when its window (or process) did; len is up to then */
+	TP_F_DOUBLE = 8,   /* COUNTER: arg is an IEEE double, else an int64_t */
+	TP_F_CLOCK = 16,   /* STEP: bounded by a clock, not by the program */
+	TP_F_SHARED = 32,  /* ALLOC, FREE: reported by the framework, memory shared or mapped from a file */
+	TP_F_BACKWARD = 64,/* OP: an autograd node (scope BACKWARD_FUNCTION) */
+	TP_F_SKIPPED = 128,/* STEP: the optimizer did not run (gradient scaler found inf) */
+};
+
+/*
+ * One event, 32 bytes, the same in the ring and (after decoding) in the reader.
+ *
+ *	        OP, RANGE            STEP                 ALLOC, FREE        TOTALS           COUNTER, MARK
+ * time   begin, ticks         begin, ticks         ticks              ticks            ticks
+ * len    duration, ticks      duration, ticks      bytes; FREE: 0 =   bytes allocated  0
+ *                                                  size not known
+ * name   string OP or TEXT    string TEXT          0                  0                string COUNTER or TEXT
+ * link   sequence number,     number of the step,  device             device           instance (core, disk, ...)
+ *        low 32 bits, or      from 0, whole run
+ *        TP_NO_SEQ
+ * arg    TP_ARG_* below       epoch << 32 | step   address            bytes reserved   value
+ *                             in the epoch
+ */
+struct tp_rec {
+	uint64_t time;
+	uint32_t len_lo;
+	uint16_t len_hi;
+	uint8_t kind;	/* enum tp_rec_kind */
+	uint8_t flags;	/* TP_F_* */
+	uint32_t name;	/* string id, 0: none */
+	uint32_t link;
+	uint64_t arg;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_rec) == 32, "a record is 32 bytes");
+
+#define TP_NO_SEQ 0xffffffffu
+#define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */
+
+static inline uint64_t tp_rec_len(const struct tp_rec *rec)
+{
+	return (uint64_t)rec->len_hi << 32 | rec->len_lo;
+}
+
+static inline void tp_rec_set_len(struct tp_rec *rec, uint64_t len)
+{
+	if (len > TP_LEN_MAX)
+		len = TP_LEN_MAX;
+	rec->len_lo = (uint32_t)len;
+	rec->len_hi = (uint16_t)(len >> 32);
+}
+
+/* arg of OP and RANGE: shapes string id (32 bits, 0: not recorded) | thread (16) | scope (8).
+ * thread: for OP torch's own number of the forward thread of an autograd node (0: none);
+ * with TP_F_ASYNC the slot of the thread on which the span began. */
+#define TP_ARG_OP(shapes, thread, scope)                                                   \
+	((uint64_t)(uint32_t)(shapes) | (uint64_t)(uint16_t)(thread) << 32 |               \
+	 (uint64_t)(uint8_t)(scope) << 48)
+#define TP_ARG_SHAPES(arg) ((uint32_t)(arg))
+#define TP_ARG_THREAD(arg) ((uint16_t)((arg) >> 32))
+#define TP_ARG_SCOPE(arg) ((uint8_t)((arg) >> 48))
+
+/* Device of memory records: torch's DeviceType (0 CPU, 1 CUDA, ...) << 8 | index (0xff: none). */
+#define TP_DEVICE(type, index) ((uint32_t)(uint8_t)(type) << 8 | (uint8_t)(index))
+#define TP_DEVICE_CPU TP_DEVICE(0, 0xff)
+
+/* Kinds of interned strings. Ids are unique in a file whatever the kind. */
+enum tp_string_kind {
+	TP_STRING_TEXT = 1,    /* UTF-8, as the program gave it: not to be trusted */
+	TP_STRING_OP = 2,      /* operator name, NUL, overload name (may be empty) */
+	TP_STRING_SHAPES = 3,  /* inputs of an operator: trainprof-trace(5), "Shapes" */
+	TP_STRING_COUNTER = 4, /* name, NUL, unit, NUL, group */
+};
+
+/* Items of a SHAPES string, one per input, in order. A varint is unsigned LEB128. */
+enum tp_shape_item {
+	TP_SHAPE_NONE = 0,	  /* None, or a kind of value that is not recorded */
+	TP_SHAPE_TENSOR = 1,	  /* dtype (u8: torch's ScalarType), ndim (u8), ndim varints */
+	TP_SHAPE_TENSOR_LIST = 2, /* count (u8, at most 64 are kept), that many TENSOR items */
+	TP_SHAPE_SCALAR = 3,	  /* int, float, bool or complex; value not recorded */
+	TP_SHAPE_SCALAR_LIST = 4,
+	TP_SHAPE_CUT = 5,	  /* more inputs followed; they were not recorded */
+};
+
+struct tp_file_head {
+	uint64_t magic;		/* TP_FILE_MAGIC */
+	uint16_t major, minor;
+	uint32_t head_bytes;	/* of this structure in the writer's version; blocks begin there */
+	uint64_t boot_id[2];	/* /proc/sys/kernel/random/boot_id: equal = same clock */
+	uint64_t run_id;	/* random, one per process (and per fork) */
+	uint32_t pid;
+	uint32_t window;	/* 0, 1, 2 ... in this process */
+	int32_t rank, local_rank, world_size, node_rank; /* -1: not known */
+	uint32_t clock_source;	/* enum tp_clock_source: 1 TSC, 2 MONOTONIC */
+	uint32_t restart;	/* elastic restarts before this process */
+	uint64_t reserved[6];
+	uint64_t checksum;	/* XXH64, seed 0, of all bytes before this field */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_file_head) == 128, "file head");
+
+enum tp_block_type {
+	TP_BLOCK_META = 1,    /* text, "key=value\n": what, where, which options, what is off and why */
+	TP_BLOCK_STRINGS = 2, /* string table entries, before the first event that uses them */
+	TP_BLOCK_THREADS = 3, /* struct tp_thread_entry[n_items] */
+	TP_BLOCK_EVENTS = 4,  /* columns of events */
+	TP_BLOCK_LONG = 5,    /* the same, of spans too long to keep the others' order: see below */
+	TP_BLOCK_END = 6,     /* text, "key=value\n": totals of the file; nothing follows */
+};
+
+enum tp_codec {
+	TP_CODEC_RAW = 0,
+	TP_CODEC_ZSTD = 1,
+};
+
+/*
+ * Order. In EVENTS blocks a span is at most TP_LONG_NS long; longer spans go to LONG blocks.
+ * Blocks may overlap in time, within a block events have no order; first_time and last_time
+ * bound the begin times of its events. So a reader that knows the heads (they chain by
+ * stored_bytes, a seek each) can give out all events in time order while it holds only the
+ * blocks around the present, and the LONG ones.
+ */
+#define TP_LONG_NS 10000000u
+#define TP_BLOCK_EVENTS_MAX 16384u	    /* events in one block */
+#define TP_BLOCK_RAW_MAX (2u << 20)	    /* bytes of one block before compression */
+
+struct tp_block_head {
+	uint32_t magic;		/* TP_BLOCK_MAGIC */
+	uint8_t type;		/* enum tp_block_type; unknown: skip it */
+	uint8_t codec;		/* enum tp_codec */
+	uint16_t head_bytes;	/* 128; payload begins there */
+	uint32_t n_items;	/* events, strings or threads in it */
+	uint32_t raw_bytes;	/* payload before compression */
+	uint32_t stored_bytes;	/* payload in the file */
+	uint32_t sequence;	/* 0, 1, 2 ... in the file */
+	uint64_t first_time;	/* least begin time, ticks (event blocks) */
+	uint64_t last_time;	/* greatest begin time */
+	uint64_t anchor_ticks;	/* clock anchor taken when the block was written */
+	uint64_t anchor_mono_ns;
+	uint64_t anchor_real_ns;
+	uint64_t anchor_bracket_ticks;
+	uint64_t dropped;	/* records lost so far in this process for want of space */
+	uint64_t end_time;	/* greatest end time (event blocks) */
+	uint64_t reserved[4];
+	uint64_t checksum;	/* XXH64, seed 0, of the head before this field, then the payload */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_block_head) == 128, "block head");
+TP_TRACE_ASSERT(offsetof(struct tp_block_head, checksum) == 120, "block checksum is last");
+
+/* Payload of TP_BLOCK_STRINGS, n_items times: varint id, varint kind, varint bytes, the bytes. */
+
+struct tp_thread_entry {
+	uint32_t slot;		/* the number that events carry */
+	uint32_t tid;		/* the kernel's */
+	uint32_t torch_id;	/* torch's own small number (forward threads), 0: not known */
+	uint32_t flags;		/* bit 0: the process's first thread */
+	char name[16];		/* the kernel's (comm), NUL-padded */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_thread_entry) == 32, "thread entry");
+
+#ifdef __cplusplus
+}
+#endif
+#endif
