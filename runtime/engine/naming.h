@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming.h - file names from templates, which traces to keep, and what may be overwritten
+ *
+ * Fields: {run_name} {rank} {local_rank} {world_size} {local_world_size} {node_rank} {epoch} {batch}
+ * {batch_in_epoch} {window} {timestamp} {host} {pid} {restart}. An unknown rank is 0, an
+ * unknown field is left as it is and reported once. Slashes in a name make folders; ".." and
+ * a leading "/" in TRACE_NAME are refused (the default is used, said once).
+ * Drain thread and session start only.
+ */
+#ifndef TP_ENGINE_NAMING_H
+#define TP_ENGINE_NAMING_H
+
+#include "runtime/base/text.h"
+#include "runtime/engine/rank.h"
+
+struct tp_naming {
+	const char *run_name, *host;
+	struct tp_rank rank;
+	uint32_t pid, window, epoch;
+	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
+	uint64_t real_ns;		/* for {timestamp}: local time YYYYMMDD-hhmmss */
+};
+
+void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out);
+
+/* Full path of a window's trace: dir/name, ".restartN" before the suffix when restart > 0
+ * and the pattern does not name {restart}. 0, or -ENAMETOOLONG. */
+int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const char *pattern,
+			 char *path, uint32_t cap);
+
+/*
+ * May this process write its traces into `dir`? Looks for a ledger of the same rank and
+ * restart (that is what marks a used folder). 0: yes; -EEXIST: used, and overwrite is off;
+ * with overwrite the old rank's *.tpt and ledger are removed first. Other -errno: cannot tell.
+ */
+int tp_naming_claim(const struct tp_naming *naming, const char *dir, bool overwrite,
+		    char *ledger_path, uint32_t cap);
+
+/* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0: all). */
+void tp_naming_keep(const char *path, uint64_t keep);
+
+#endif
