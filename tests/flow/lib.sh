@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# lib.sh - what every flow test sources first:  . "$(dirname "$0")/lib.sh"
+#
+# A flow test prints TAP: one "ok"/"not ok" line a check, and ends with done_testing. It gets
+#   TOP     the source tree           O       the build folder
+#   LIB     libtrainprof.so           MERGE   trainprof-merge
+#   PYTHON  a python with torch       TMP     a folder of its own, emptied before the run
+# from scripts/run-tests (make check-flow); run by hand it finds the same by itself.
+
+set -u
+TOP=${TOP:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+O=${O:-$TOP/build}
+case $O in /*) ;; *) O=$TOP/$O ;; esac
+LIB=${LIB:-$O/libtrainprof.so}
+MERGE=${MERGE:-$O/trainprof-merge}
+if [ -z "${PYTHON:-}" ]; then
+	PYTHON=python3
+	[ ! -x "$TOP/build/venv/bin/python" ] || PYTHON=$TOP/build/venv/bin/python
+fi
+PROGS=$TOP/tests/progs
+if [ -z "${TMP:-}" ]; then
+	TMP=$(mktemp -d /tmp/trainprof-test.XXXXXX)
+	trap 'rm -rf "$TMP"' EXIT
+fi
+export TOP O LIB MERGE PYTHON TMP PROGS
+# Two cores, many tests: one compute thread each, and the same sums on every run.
+export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONHASHSEED=0
+
+n_checks=0
+n_failed=0
+
+pass()
+{
+	n_checks=$((n_checks + 1))
+	echo "ok $n_checks - $1"
+}
+
+# fail DESCRIPTION [LINES]: lines become diagnostics.
+fail()
+{
+	n_checks=$((n_checks + 1))
+	n_failed=$((n_failed + 1))
+	echo "not ok $n_checks - $1"
+	[ $# -lt 2 ] || diag "$2"
+}
+
+diag()
+{
+	printf '%s\n' "$1" | sed 's/^/# /'
+}
+
+# ok DESCRIPTION COMMAND...: passes when the command does; its output is shown when not.
+ok()
+{
+	local what=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		pass "$what"
+	else
+		fail "$what" "failed: $*
+$said"
+	fi
+}
+
+# is DESCRIPTION GOT WANTED
+is()
+{
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		fail "$1" "got:    $2
+wanted: $3"
+	fi
+}
+
+# like DESCRIPTION TEXT PATTERN / unlike: an extended regular expression, any line.
+like()
+{
+	if printf '%s\n' "$2" | grep -Eq -- "$3"; then
+		pass "$1"
+	else
+		fail "$1" "no line matches: $3
+$2"
+	fi
+}
+
+unlike()
+{
+	if printf '%s\n' "$2" | grep -Eq -- "$3"; then
+		fail "$1" "a line matches: $3
+$(printf '%s\n' "$2" | grep -E -- "$3")"
+	else
+		pass "$1"
+	fi
+}
+
+# skip DESCRIPTION REASON: one check that cannot run here.
+skip()
+{
+	n_checks=$((n_checks + 1))
+	echo "ok $n_checks - $1 # SKIP $2"
+}
+
+# skip_all REASON: the whole script cannot run here.
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+done_testing()
+{
+	echo "1..$n_checks"
+	[ "$n_failed" -eq 0 ]
+	exit
+}
+
+need_torch()
+{
+	"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch (make setup)"
+}
+
+need_module()
+{
+	"$PYTHON" -c "import $1" 2>/dev/null || skip_all "no Python module $1 (${2:-make setup})"
+}
+
+# train NAME [VARIABLE=VALUE...] COMMAND...: runs it under the preload, traces in $TMP/NAME.
+# Leaves $TMP/NAME.out, NAME.err, and its exit status in $status.
+train()
+{
+	local name=$1
+	shift
+	local -a settings=("TRAINPROF_DIR=$TMP/$name" "LD_PRELOAD=$LIB")
+	while [[ ${1:-} =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; do
+		settings+=("$1")
+		shift
+	done
+	env "${settings[@]}" "$@" >"$TMP/$name.out" 2>"$TMP/$name.err"
+	status=$?
+}
+
+# bare NAME [VARIABLE=VALUE...] COMMAND...: the same without us, for comparison.
+bare()
+{
+	local name=$1
+	shift
+	env "$@" >"$TMP/$name.out" 2>"$TMP/$name.err"
+	status=$?
+}
+
+# fuse NAME ARGUMENTS...: trainprof-merge; output in $TMP/NAME.out and .err, status in $status.
+fuse()
+{
+	local name=$1
+	shift
+	"$MERGE" "$@" >"$TMP/$name.out" 2>"$TMP/$name.err"
+	status=$?
+}
+
+# The one-line messages of the library in a run's standard error.
+messages_of()
+{
+	grep '^trainprof: ' "$TMP/$1.err"
+}
