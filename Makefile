@@ -58,15 +58,15 @@ $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 include tests/tests.mk
 -include scripts/scripts.mk
 
-## clean: remove the products of this configuration
+## clean: remove the products of this configuration (not the Python environment)
 clean:
-	rm -rf $(O)
+	@[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^## \([a-z0-9-]*\): \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@sed -n 's/^#   \(.*\)/  \1/p' Makefile
 
 .PHONY: all clean help
 .SECONDARY:
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -name venv -prune -o -name '*.d' -print 2>/dev/null)

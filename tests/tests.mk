@@ -1,14 +1,71 @@
-# Targets of the tests. Each unit test tests/unit/X.c is one Criterion program.
+# tests.mk - the tests. Each unit test tests/unit/X.c is one Criterion program, each flow
+# test a script. T=pattern takes only those whose name contains it.
 
-unit_bin := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
+T ?=
+unit_src  := $(sort $(wildcard tests/unit/*.c))
+unit_bin  := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(unit_src))
+flow_all  := $(sort $(wildcard tests/flow/[0-9]*.sh))
+flow_long := $(shell grep -l '^\# long' $(flow_all) /dev/null)
+flow_test := $(filter-out $(flow_long),$(flow_all))
+test_log  := $(O)/tests/log
+
+# The interpreter of the tests: the one that setup made, else PYTHON.
+test_python = $(or $(TEST_PYTHON),$(wildcard $(CURDIR)/build/venv/bin/python),$(PYTHON))
+test_env = TOP='$(CURDIR)' O='$(abspath $(O))' LIB='$(abspath $(lib))' \
+	MERGE='$(abspath $(merge))' PYTHON='$(test_python)' CC='$(CC)'
+run_tests = $(test_env) $(PYTHON) scripts/run-tests --log $(test_log)
 
 # A unit test may use everything below preload, and the merge without its main.
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -ldl -lm
 
-## check-unit: the unit tests (Criterion)
-check-unit: $(unit_bin)
-	@fail=0; for t in $(unit_bin); do $$t --quiet=0 || fail=1; done; exit $$fail
+# A test that calls make sees a clean environment: what matters is handed on by name.
+sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
 
-.PHONY: check-unit
+# Tests that look at the sources, not at a run: an exit status each.
+source_checks := layers headers exports man lint clang aarch64
+source_items   = $(foreach c,$(source_checks),'source-$(c)=$(sub_make) O=$(O) check-$(c)')
+unit_items     = $(foreach t,$(unit_bin),$(if $(findstring $(T),$(notdir $t)),$t))
+# A sanitizer's library cannot be preloaded into an interpreter built without it.
+flow_items     = $(if $(SAN),,$(foreach t,$(flow_test),$(if $(findstring $(T),$(notdir $t)),$t)))
+flow_long_items = $(if $(SAN),,$(foreach t,$(flow_all),$(if $(findstring $(T),$(notdir $t)),$t)))
+
+## check: every test that needs no GPU, under ten minutes on two cores
+check: export WERROR := 1
+check:
+	$(Q)$(MAKE) --no-print-directory all unit-programs
+	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
+
+## check-unit: the unit tests (T=part of a name)
+check-unit: unit-programs
+	$(Q)$(run_tests) $(unit_items)
+
+## check-flow: real trainings under the preload, merged and compared (T=part of a name)
+check-flow: all
+	$(Q)$(run_tests) -t 300 $(flow_long_items)
+
+unit-programs: $(unit_bin)
+
+## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
+check-long: export WERROR := 1
+check-long:
+	$(Q)$(MAKE) --no-print-directory all unit-programs
+	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
+		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
+		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
+		'address-stress=$(sub_make) O=$(O)/address SAN=address,undefined check-stress' \
+		'thread-stress=$(sub_make) O=$(O)/thread SAN=thread check-stress' \
+		'fuzz=$(sub_make) O=$(O)/fuzz check-fuzz'
+
+# Stress tests are plain programs: Criterion does not run under the thread sanitizer.
+stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))
+$(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -ldl -lm
+
+## check-stress: many threads on the ring, forks; meant for SAN=thread and SAN=address
+check-stress: $(stress_bin)
+	$(Q)$(run_tests) $(foreach t,$(stress_bin),'stress-$(notdir $t)=$t')
+
+.PHONY: check check-unit check-flow check-long check-stress unit-programs

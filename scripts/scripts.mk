@@ -1,0 +1,93 @@
+# scripts.mk - setting up, the demo, checks of the sources, formatting, installing
+
+## setup: install what make check needs (as root or by sudo; else says what to install)
+setup:
+	$(Q)scripts/setup --level check --python '$(PYTHON)'
+
+## setup-long: what make check-long needs beyond that: browsers, training frameworks
+setup-long:
+	$(Q)scripts/setup --level long --python '$(PYTHON)'
+
+## demo: train a small GPT under the profiler, merge, print where its time went
+demo:
+	$(Q)scripts/setup --level demo --python '$(PYTHON)'
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(test_env) scripts/demo
+
+## check-layers: includes go down the floors only
+check-layers:
+	$(Q)scripts/check-layers
+
+## check-headers: every header compiles alone, the public ones as C++ too
+check-headers: $(headers:%.h=$(O)/alone/%.ok)
+
+public_headers := runtime/trace/trainprof_trace.h $(wildcard preload/trainprof.h)
+alone_cflags   := -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only
+alone_cxxflags := -std=c++11 -Wall -Wextra -Werror -fsyntax-only -iquote .
+
+# A list of rows or structs for one file is no header of its own: those are *.def.
+$(O)/alone/%.ok: %.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(alone_cflags) -include $< -xc /dev/null
+	$(Q)$(if $(filter $<,$(public_headers)),$(CXX) $(alone_cxxflags) -include $< -xc++ /dev/null)
+	@touch $@
+
+## check-exports: the library exports what preload/libtrainprof.map lists, and no more
+check-exports: $(lib)
+	$(Q)scripts/check-exports $(lib) preload/libtrainprof.map
+
+## check-man: the manual pages are well formed and name every option and record kind
+check-man: $(merge)
+	$(Q)scripts/check-man $(merge)
+
+# Both compile every object, without linking: no warning with clang, and on aarch64.
+objects := $(preload_obj) $(runtime_obj) $(merge_obj) $(O)/merge/main.o
+
+## check-clang: everything compiles without a warning with clang
+check-clang:
+	$(Q)command -v clang >/dev/null || { echo 'no clang here'; exit 77; }; \
+	$(sub_make) CC=clang O=$(O)/clang objects
+
+## check-aarch64: everything compiles without a warning for aarch64
+check-aarch64:
+	$(Q)command -v aarch64-linux-gnu-gcc >/dev/null || { echo 'no aarch64-linux-gnu-gcc here'; exit 77; }; \
+	$(sub_make) CC=aarch64-linux-gnu-gcc CPPFLAGS='-idirafter /usr/include' \
+		O=$(O)/aarch64 objects
+
+objects: $(objects)
+
+## lint: shellcheck and cppcheck, where they are installed
+lint check-lint:
+	$(Q)scripts/lint
+
+## format: clang-format on the C files
+format:
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+## bench: what everything costs, with the floors measured in the same run
+bench: all
+	$(Q)$(test_env) CFLAGS='$(tp_cppflags) -std=gnu11 $(CFLAGS)' scripts/bench
+
+man_pages := $(wildcard man/*.[1-8])
+
+## install: library, merge, manual pages, format header (prefix=, DESTDIR=)
+install: all
+	install -d '$(DESTDIR)$(libdir)' '$(DESTDIR)$(bindir)' '$(DESTDIR)$(prefix)/include'
+	install -m 644 $(lib) '$(DESTDIR)$(libdir)'
+	install -m 755 $(merge) '$(DESTDIR)$(bindir)'
+	install -m 644 $(public_headers) '$(DESTDIR)$(prefix)/include'
+	$(foreach m,$(man_pages),install -D -m 644 $m \
+		'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)' &&) true
+
+## uninstall: remove what install put there
+uninstall:
+	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
+		$(foreach h,$(public_headers),'$(DESTDIR)$(prefix)/include/$(notdir $h)') \
+		$(foreach m,$(man_pages),'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)')
+
+## distclean: remove every product, the Python environment too
+distclean:
+	rm -rf build build-*
+
+.PHONY: setup setup-long demo check-layers check-headers check-exports check-man check-clang \
+	check-aarch64 objects lint check-lint format bench install uninstall distclean
