@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file.c - small file helpers: no stdio, no allocation, results as 0 or -errno
+ *
+ * They leave errno alone, because guest threads may come through here.
+ */
+#include "runtime/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h> /* rename */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int tp_file_write_all(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+	int saved = errno;
+	int err = 0;
+
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			/* A regular file never takes 0 of n bytes; do not spin on what does. */
+			err = done < 0 ? -errno : -EIO;
+			break;
+		}
+		p += done;
+		n -= (size_t)done;
+	}
+	errno = saved;
+	return err;
+}
+
+ssize_t tp_file_read(const char *path, void *buf, size_t n)
+{
+	int saved = errno;
+	size_t have = 0;
+	ssize_t got = 0;
+	int fd;
+
+	do {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	} while (fd < 0 && errno == EINTR);
+	if (fd < 0) {
+		got = -errno;
+		goto out;
+	}
+	while (have < n) {
+		got = read(fd, (char *)buf + have, n - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (have < n)
+		((char *)buf)[have] = '\0';
+out:
+	errno = saved;
+	return got < 0 ? got : (ssize_t)have;
+}
+
+/* One level. What is there already is good when it is a folder. */
+static int make_dir(const char *path, mode_t mode)
+{
+	struct stat st;
+	int err = mkdir(path, mode) ? -errno : 0;
+
+	/* A folder that exists may answer EROFS or EACCES instead of EEXIST. */
+	if (err && !stat(path, &st))
+		return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	return err;
+}
+
+static int make_dirs(const char *path, size_t n, mode_t mode)
+{
+	char part[PATH_MAX];
+	int saved = errno;
+	int err = 0;
+
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, n);
+	part[n] = '\0';
+	for (size_t i = 1; i < n && !err; i++) {
+		if (part[i] != '/' || part[i - 1] == '/')
+			continue;
+		part[i] = '\0';
+		err = make_dir(part, mode);
+		part[i] = '/';
+	}
+	if (!err && n)
+		err = make_dir(part, mode);
+	errno = saved;
+	return err;
+}
+
+int tp_file_make_dirs(const char *path, mode_t mode)
+{
+	return *path ? make_dirs(path, strlen(path), mode) : -ENOENT;
+}
+
+int tp_file_make_parents(const char *path, mode_t mode)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? make_dirs(path, (size_t)(slash - path), mode) : 0;
+}
+
+int tp_file_rename(const char *from, const char *to)
+{
+	int saved = errno;
+	int err = rename(from, to) ? -errno : 0;
+
+	errno = saved;
+	return err;
+}
