@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * entry.h - how the profiler learns that a process trains, and what it runs
+ *
+ * In Python the interpreter's audit hook tells the script and every import; no Python code
+ * runs for it. When PyTorch is mapped a callback for user ranges is registered with it (no
+ * file, no thread, no message), and the first thing that only a training does - a step of an
+ * optimizer, a batch of a data loader, an autograd node - proves the process. So launchers
+ * and tools that merely import torch leave no trace.
+ */
+#ifndef TP_PROBE_ENTRY_H
+#define TP_PROBE_ENTRY_H
+
+#include <stdbool.h>
+
+struct tp_config;
+
+/*
+ * From the constructor, before tp_entry_install; `config` stays valid. With a schedule of
+ * one window over everything, or with steps that no training event ends (a clock, a range),
+ * a process is proved as soon as torch is there. Without this call it never is that early.
+ */
+void tp_entry_config(const struct tp_config *config);
+
+/*
+ * From the constructor. `proved` is called once in the life of the process, on the guest
+ * thread that did the proof, possibly inside a callback of torch; `program` is
+ * "file:/abs/train.py", "module:pkg.train", "command", "stdin", "spawn" (a child of
+ * multiprocessing), or "native" (no Python here), and stays valid.
+ * A process without Python's audit hook and without torch costs nothing.
+ */
+void tp_entry_install(void (*proved)(const char *program));
+
+/* What runs here, as in `program` above; "" before it is known. */
+const char *tp_entry_program(void);
+
+/* For the probes: a training event was seen (any thread). True when the session is open, and
+ * then what was seen may be told to the engine. */
+bool tp_entry_training_seen(void);
+
+/* For the allocator hooks in processes without an audit hook: torch allocates. */
+void tp_entry_allocation(void);
+
+#endif
