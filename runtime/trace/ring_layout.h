@@ -14,6 +14,32 @@
  *
  * Fields marked atomic are read and written with __atomic builtins: the file is shared
  * between builds by C and read by other processes.
+ *
+ * What a reader of the dead does, so that no record is lost and none is read twice
+ *
+ * Records leave the ring in passes: the drain thread takes what is published, writes it to
+ * the trace file (whole blocks), then commits the pass by one store to head.pass_done. A kill
+ * between the write and the commit leaves the records in both places. The commit says which
+ * place counts:
+ *
+ *	chunk	of a chunk that is not FREE, records [n, published) are still in the ring,
+ *		n = tp_chunk_in_file(chunk, pass_done). Chunks of one slot in order of `sequence`.
+ *	file	of a trace file whose run_id is head.run_id, whose window is >= windows_written
+ *		and which has no END block, only the first N bytes count, with
+ *		N = tp_ring_file_bytes(head, window). Event blocks after N hold records that are
+ *		still in the ring. All other files count whole, also one with an END block that is
+ *		still named .part (the kill came before the rename).
+ *
+ * Windows: number w is described by head.windows[w % TP_RING_WINDOWS]; windows_begun of them
+ * have begun and the files of the first windows_written are finished. A record still in the
+ * ring belongs to the window w in [windows_written, windows_begun) with begin <= e <= end
+ * (end 0: not over; the lowest such w), where e is the record's end (time + len of a span,
+ * else time). It belongs to none when there is no such w: warm-up, thrown away. One whose time is
+ * before begin gets TP_F_EARLY. Spans still on the stacks of open spans at the kill are in
+ * no record.
+ *
+ * Steps [steps_drained, steps_done) are not in the ledger file; a kill between the write of a
+ * ledger line and the store of steps_drained shows the same index in both.
  */
 #ifndef TP_TRACE_RING_LAYOUT_H
 #define TP_TRACE_RING_LAYOUT_H
@@ -30,6 +56,7 @@ enum {
 	TP_OPEN_SPANS = 56,	/* deeper spans are counted in depth but not kept */
 	TP_RING_SLOTS = 512,	/* threads; more share the last slot, without open spans */
 	TP_RING_STEPS = 1024,	/* power of two */
+	TP_RING_WINDOWS = 8,	/* begun and not yet written out; more are not recorded */
 	TP_NO_CHUNK = 0xffffffff,
 };
 
@@ -86,8 +113,10 @@ struct tp_chunk {
 	uint64_t sequence;	/* of taking, whole process: orders the chunks of a thread */
 	uint32_t published;	/* atomic: whole records from the start */
 	uint32_t drained;	/* atomic: of those, how many are in a trace file */
-	uint32_t window;	/* in which it was taken */
-	uint32_t reserved[9];
+	uint32_t window;	/* windows_begun when it was taken */
+	uint32_t taken;		/* atomic: `drained` as soon as pass `pass` is committed */
+	uint64_t pass;		/* atomic: set after `taken`, 0 after `drained` */
+	uint32_t reserved[6];
 	struct tp_rec rec[TP_CHUNK_RECORDS];
 };
 TP_TRACE_ASSERT(sizeof(struct tp_chunk) == TP_CHUNK_BYTES, "chunk");
@@ -96,6 +125,17 @@ enum tp_chunk_state {
 	TP_CHUNK_FREE = 0,
 	TP_CHUNK_OWNED = 1,	/* its thread may still write to it */
 	TP_CHUNK_FULL = 2,	/* given up by its thread; the drain frees it when written out */
+};
+
+/* One window of recording, from the boundary where it began to the one where it ended. */
+struct tp_ring_window {		/* 48 bytes */
+	uint64_t begin;		/* atomic: ticks; what ended before is warm-up */
+	uint64_t end;		/* atomic: ticks; 0: not over */
+	uint64_t first_step;	/* number in the run of its first step */
+	uint64_t in_epoch;	/* of that step */
+	uint32_t epoch;		/* of that step */
+	uint32_t reserved0;
+	uint64_t end_step;	/* first step after the window; set before `end` */
 };
 
 struct tp_ring_head {
@@ -110,28 +150,53 @@ struct tp_ring_head {
 	uint32_t pid, ppid;
 	int32_t rank, local_rank, world_size, node_rank;
 	uint32_t restart, clock_source;
-	uint64_t anchor[8];	/* struct tp_clock_anchor at start [0-3], newest [4-7] */
+	uint64_t anchor[8];	/* struct tp_clock_anchor at start [0-3], newest [4-7]; the newest
+				 * is being written when its bracket [7] is ~0: use the start's */
 
 	uint64_t names_used;	/* atomic: bytes of `names` that are whole; starts at 8 */
 	uint64_t names_lost;	/* atomic: strings that found no space */
-	uint64_t dropped;	/* atomic: all threads, not counting the slots' own figures twice: sum at drain */
+	uint64_t dropped;	/* atomic: all threads; the slots' own figures are parts of it */
 	uint64_t steps_done;	/* atomic: finished steps of the run */
 	uint64_t steps_drained;	/* atomic: of those, in the ledger file */
 	uint64_t chunk_sequence;/* atomic */
 
-	/* The present window, for the reader of the dead. */
+	/* Passes of the drain: see the top. */
+	uint64_t pass_done;	/* atomic: passes committed; the first is 1 */
+	uint64_t pass_bytes[2];	/* of the file after pass n, at [n & 1] */
+	uint32_t pass_window[2];/* its window, plus one; 0: thrown away, no file */
+
+	uint32_t windows_begun;	/* atomic: after the entry of `windows` is whole */
+	uint32_t windows_written;/* atomic: their files are finished (or given up, said so) */
+	struct tp_ring_window windows[TP_RING_WINDOWS];
+
+	/* Where the program stands. */
 	uint32_t phase;		/* atomic: enum tp_phase */
-	uint32_t window;	/* atomic: number of the present or next window */
-	uint64_t window_begin;	/* atomic: ticks; records that ended before are warm-up */
+	uint32_t is_closed;	/* atomic: the process finished in order; nothing to recover */
 	uint64_t step_begin;	/* atomic: ticks, of the step in progress */
 	uint32_t epoch, in_epoch;
-	uint32_t is_closed;	/* atomic: the process finished in order; nothing to recover */
-	uint32_t reserved0;
-	char trace_path[512];	/* the present window's file while it is `.part`, else empty */
+	char trace_path[512];	/* final name of the file of window windows_written, for messages;
+				 * the file is this + ".part". Empty: not made yet */
 	char ledger_path[512];
 	char meta[1536];	/* the META text of the process, for files made by recovery */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
+
+/* How many records of a chunk are in a trace file (or were thrown away on purpose). */
+static inline uint32_t tp_chunk_in_file(const struct tp_chunk *chunk, uint64_t pass_done)
+{
+	uint64_t pass = __atomic_load_n(&chunk->pass, __ATOMIC_ACQUIRE);
+
+	return pass != 0 && pass <= pass_done ? chunk->taken : chunk->drained;
+}
+
+/* Bytes that count of the file of window w, which has no END block. Its head and META blocks
+ * may lie beyond: they hold no records and are always good. */
+static inline uint64_t tp_ring_file_bytes(const struct tp_ring_head *head, uint32_t w)
+{
+	uint64_t at = __atomic_load_n(&head->pass_done, __ATOMIC_ACQUIRE) & 1;
+
+	return head->pass_window[at] == w + 1 ? head->pass_bytes[at] : 0;
+}
 
 enum tp_phase {
 	TP_PHASE_STARTUP = 0,	/* before the first step */
