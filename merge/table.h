@@ -24,6 +24,7 @@ struct tp_column {
 	const char *title;
 	enum tp_align align;
 	bool may_cut;		/* this column gives way when the table is too wide (at most one) */
+	uint8_t is_extra;	/* left out when even that is not enough: the greatest first; 0: stays */
 };
 
 /* Collects cells row by row, then prints with the widths that fit. */
@@ -31,14 +32,22 @@ struct tp_table;
 struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns);
 void tp_table_cell(struct tp_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A style for the row just begun: "" none, "bold", "dim", "red", "yellow", "green". */
+/* A style for the row of the cell last given: "" none, "bold", "dim", "red", "yellow",
+ * "green". */
 void tp_table_style(struct tp_table *table, const char *style);
 void tp_table_print(struct tp_table *table, struct tp_out *out);	/* and frees it */
 
+/* A title has an empty line before it; a line is broken at spaces where it does not fit, and
+ * goes on below its own indentation. */
 void tp_out_title(struct tp_out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tp_out_line(struct tp_out *out, const char *style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* "  label      text", the text broken and continued under its own begin. */
+void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
+		 const char *label, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 
 /* Into `buf` (returned): "12.3 ms", "845 us"; "1.23 GiB"; "12,345". */
 const char *tp_show_ns(char buf[32], int64_t ns);

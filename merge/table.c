@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.c - text tables that fit the terminal
+ *
+ * Cells are kept as printable bytes until all of them are known, then one column may be cut
+ * in the middle and others may be left out until a row fits. What a trace says is never
+ * sent to a terminal as it is: every cell and line goes through tp_show_text.
+ * When memory is out, rows are left out; nothing here fails.
+ */
+#include "merge/table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/utf8.h"
+
+enum {
+	GAP = 2,	      /* columns between two cells */
+	CUT_LEAST = 12,	      /* a cut column keeps this many, or is as wide as it wants */
+	COLUMNS_MAX = 24,
+};
+
+struct cell {
+	char *text;
+	uint32_t n_bytes, columns;
+};
+
+struct tp_table {
+	struct tp_column column[COLUMNS_MAX];
+	uint32_t n_columns;
+	struct cell *cell;
+	uint32_t n_cells, cap_cells;
+	const char **style;	/* of each row */
+	uint32_t cap_styles;
+};
+
+static const struct {
+	const char *name, *code;
+} styles[] = {
+	{"bold", "\033[1m"},	{"dim", "\033[2m"},    {"red", "\033[1;31m"},
+	{"yellow", "\033[33m"}, {"green", "\033[32m"},
+};
+
+static const char *find_style(const struct tp_out *out, const char *style)
+{
+	if (!out->has_color || !style)
+		return "";
+	for (uint32_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++)
+		if (!strcmp(styles[i].name, style))
+			return styles[i].code;
+	return "";
+}
+
+/* The formatted text made printable, from malloc; NULL when memory is out. */
+static char *format_clean(const char *format, va_list args)
+{
+	char first[512], *raw = first, *clean;
+	va_list again;
+	int n;
+
+	va_copy(again, args);
+	n = vsnprintf(first, sizeof(first), format, args);
+	if (n >= (int)sizeof(first)) {
+		raw = malloc((size_t)n + 1);
+		if (raw)
+			vsnprintf(raw, (size_t)n + 1, format, again);
+	}
+	va_end(again);
+	if (n < 0 || !raw)
+		return NULL;
+	/* A byte becomes at most four. */
+	clean = malloc((size_t)n * 4 + 1);
+	if (clean)
+		tp_show_text(clean, (uint32_t)n * 4 + 1, raw, (uint32_t)n);
+	if (raw != first)
+		free(raw);
+	return clean;
+}
+
+struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns)
+{
+	struct tp_table *table = calloc(1, sizeof(*table));
+
+	if (!table || n_columns > COLUMNS_MAX) {
+		free(table);
+		return NULL;
+	}
+	memcpy(table->column, column, n_columns * sizeof(*column));
+	table->n_columns = n_columns;
+	return table;
+}
+
+void tp_table_cell(struct tp_table *table, const char *format, ...)
+{
+	struct cell *cell;
+	va_list args;
+
+	if (!table || !tp_grow(&table->cell, &table->cap_cells, (uint64_t)table->n_cells + 1,
+			       sizeof(*table->cell)))
+		return;
+	cell = &table->cell[table->n_cells++];
+	va_start(args, format);
+	cell->text = format_clean(format, args);
+	va_end(args);
+	cell->n_bytes = cell->text ? (uint32_t)strlen(cell->text) : 0;
+	cell->columns = tp_utf8_width(cell->text, cell->n_bytes);
+}
+
+void tp_table_style(struct tp_table *table, const char *style)
+{
+	uint32_t row;
+
+	if (!table || !table->n_cells)
+		return;
+	row = (table->n_cells - 1) / table->n_columns;
+	if (tp_grow(&table->style, &table->cap_styles, (uint64_t)row + 1, sizeof(*table->style)))
+		table->style[row] = style;
+}
+
+/* Bytes of the longest beginning (or, backwards, end) of `text` that fits `columns`. */
+static uint32_t fit_head(const char *text, uint32_t n, uint32_t columns)
+{
+	uint32_t at = 0, used = 0, len;
+
+	while (at < n) {
+		used += tp_utf8_columns(tp_utf8_next(text + at, n - at, &len));
+		if (used > columns)
+			break;
+		at += len;
+	}
+	return at;
+}
+
+static uint32_t fit_tail(const char *text, uint32_t n, uint32_t columns)
+{
+	uint32_t at = n, used = 0, len;
+
+	while (at > 0) {
+		uint32_t before = at - 1;
+
+		while (before > 0 && ((uint8_t)text[before] & 0xc0) == 0x80)
+			before--;
+		used += tp_utf8_columns(tp_utf8_next(text + before, n - before, &len));
+		if (used > columns)
+			break;
+		at = before;
+	}
+	return n - at;
+}
+
+static void pad(FILE *file, uint32_t n)
+{
+	fprintf(file, "%*s", (int)n, "");
+}
+
+static void print_cell(FILE *file, const struct cell *cell, uint32_t columns,
+		       enum tp_align align, bool is_last)
+{
+	uint32_t head, tail;
+
+	if (cell->columns <= columns) {
+		if (align == TP_RIGHT)
+			pad(file, columns - cell->columns);
+		fwrite(cell->text ? cell->text : "", 1, cell->n_bytes, file);
+		if (align == TP_LEFT && !is_last)
+			pad(file, columns - cell->columns);
+		return;
+	}
+	/* The end of an operator's name tells as much as its begin: cut in the middle. */
+	head = fit_head(cell->text, cell->n_bytes, columns ? (columns - 1) / 2 : 0);
+	tail = fit_tail(cell->text, cell->n_bytes,
+			columns ? columns - 1 - (columns - 1) / 2 : 0);
+	fwrite(cell->text, 1, head, file);
+	fputs(columns ? "\xe2\x80\xa6" : "", file);
+	fwrite(cell->text + cell->n_bytes - tail, 1, tail, file);
+	if (!is_last)
+		pad(file, columns - tp_utf8_width(cell->text, head) - (columns ? 1 : 0) -
+				  tp_utf8_width(cell->text + cell->n_bytes - tail, tail));
+}
+
+static void print_row(const struct tp_table *table, const struct cell *row, uint32_t n_cells,
+		      const uint32_t *columns, struct tp_out *out, const char *code)
+{
+	uint32_t last = 0;
+	bool is_first = true;
+
+	for (uint32_t c = 0; c < n_cells; c++)
+		if (columns[c] && row[c].columns)
+			last = c;
+	fputs(code, out->file);
+	for (uint32_t c = 0; c <= last && c < n_cells; c++) {
+		if (!columns[c])
+			continue;
+		if (!is_first)
+			pad(out->file, GAP);
+		is_first = false;
+		print_cell(out->file, &row[c], columns[c], table->column[c].align, c == last);
+	}
+	fputs(*code ? "\033[0m\n" : "\n", out->file);
+}
+
+static uint32_t add_widths(const struct tp_table *table, const uint32_t *columns)
+{
+	uint32_t total = 0, shown = 0;
+
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		total += columns[c];
+		shown += columns[c] != 0;
+	}
+	return total + (shown ? (shown - 1) * GAP : 0);
+}
+
+/* columns[c] becomes the width of each column, 0 for one that is left out. */
+static void fit_widths(const struct tp_table *table, uint32_t width, uint32_t *columns)
+{
+	for (;;) {
+		uint32_t total = add_widths(table, columns), extra = UINT32_MAX, widest = 0;
+
+		if (total <= width)
+			return;
+		for (uint32_t c = 0; c < table->n_columns; c++) {
+			uint32_t over = total - width;
+
+			if (columns[c] > columns[widest])
+				widest = c;
+			if (columns[c] && table->column[c].is_extra &&
+			    (extra == UINT32_MAX ||
+			     table->column[c].is_extra >= table->column[extra].is_extra))
+				extra = c;
+			if (table->column[c].may_cut && columns[c] >= CUT_LEAST + over) {
+				columns[c] -= over;
+				return;
+			}
+		}
+		if (extra != UINT32_MAX)
+			columns[extra] = 0;
+		else if (columns[widest] > 1)
+			columns[widest]--;
+		else
+			return;
+	}
+}
+
+void tp_table_print(struct tp_table *table, struct tp_out *out)
+{
+	struct cell head[COLUMNS_MAX] = {{NULL, 0, 0}};
+	uint32_t columns[COLUMNS_MAX] = {0};
+	bool has_titles = false;
+
+	if (!table)
+		return;
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		const char *title = table->column[c].title ? table->column[c].title : "";
+
+		head[c].n_bytes = (uint32_t)strlen(title);
+		head[c].text = (char *)(uintptr_t)title;
+		head[c].columns = columns[c] = tp_utf8_width(title, head[c].n_bytes);
+		has_titles |= head[c].n_bytes != 0;
+	}
+	for (uint32_t i = 0; i < table->n_cells; i++)
+		if (columns[i % table->n_columns] < table->cell[i].columns)
+			columns[i % table->n_columns] = table->cell[i].columns;
+	fit_widths(table, out->width ? out->width : 80, columns);
+	if (has_titles)
+		print_row(table, head, table->n_columns, columns, out, find_style(out, "bold"));
+	for (uint32_t i = 0, row = 0; i < table->n_cells; i += table->n_columns, row++) {
+		uint32_t left = table->n_cells - i;
+		const char *style = row < table->cap_styles ? table->style[row] : NULL;
+
+		print_row(table, table->cell + i,
+			  left < table->n_columns ? left : table->n_columns, columns, out,
+			  find_style(out, style));
+	}
+	for (uint32_t i = 0; i < table->n_cells; i++)
+		free(table->cell[i].text);
+	free(table->cell);
+	free(table->style);
+	free(table);
+}
+
+/* Prints text from column `at` on, broken at spaces, continued at column `indent`. */
+static void print_wrapped(struct tp_out *out, const char *text, uint32_t at, uint32_t indent)
+{
+	uint32_t width = out->width > 20 ? out->width : 80;
+	uint32_t n = (uint32_t)strlen(text);
+
+	if (indent > width / 2)
+		indent = width / 2;
+	for (;;) {
+		uint32_t fit = fit_head(text, n, width > at ? width - at : 1), end = fit;
+
+		if (fit < n) {
+			while (end > 0 && text[end] != ' ')
+				end--;
+			/* A word longer than the line (a path): whole, so that it can be copied. */
+			if (end == 0)
+				while (fit < n && text[fit] != ' ')
+					fit++;
+			if (end == 0)
+				end = fit;
+		}
+		fwrite(text, 1, end, out->file);
+		text += end;
+		n -= end;
+		while (n && *text == ' ') {
+			text++;
+			n--;
+		}
+		if (!n)
+			return;
+		fputc('\n', out->file);
+		pad(out->file, indent);
+		at = indent;
+	}
+}
+
+static void print_styled(struct tp_out *out, const char *style, uint32_t label_columns,
+			 const char *label, char *text)
+{
+	const char *code = find_style(out, style);
+	uint32_t indent = 0;
+
+	if (!text)
+		return;
+	fputs(code, out->file);
+	if (label) {
+		uint32_t used = tp_utf8_width(label, (uint32_t)strlen(label));
+
+		fprintf(out->file, "  %s", label);
+		pad(out->file, used < label_columns ? label_columns - used : 1);
+		indent = 2 + label_columns;
+		print_wrapped(out, text, used < label_columns ? indent : used + 3, indent);
+	} else {
+		while (text[indent] == ' ')
+			indent++;
+		pad(out->file, indent);
+		print_wrapped(out, text + indent, indent, indent + 2);
+	}
+	fputs(*code ? "\033[0m\n" : "\n", out->file);
+	free(text);
+}
+
+void tp_out_title(struct tp_out *out, const char *format, ...)
+{
+	va_list args;
+
+	fputc('\n', out->file);
+	va_start(args, format);
+	print_styled(out, "bold", 0, NULL, format_clean(format, args));
+	va_end(args);
+}
+
+void tp_out_line(struct tp_out *out, const char *style, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_styled(out, style, 0, NULL, format_clean(format, args));
+	va_end(args);
+}
+
+void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
+		 const char *label, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_styled(out, style, label_columns, label, format_clean(format, args));
+	va_end(args);
+}
