@@ -57,6 +57,7 @@ enum {
 	TP_RING_SLOTS = 512,	/* threads; more share the last slot, without open spans */
 	TP_RING_STEPS = 1024,	/* power of two */
 	TP_RING_WINDOWS = 8,	/* begun and not yet written out; more are not recorded */
+	TP_TID_MANY = 0x7fffffff, /* no thread's number: the slot that all others share */
 	TP_NO_CHUNK = 0xffffffff,
 };
 
@@ -67,7 +68,7 @@ struct tp_open_span {
 };
 
 struct tp_ring_slot {		/* 1 KiB */
-	uint32_t tid;		/* atomic; 0: slot never used */
+	uint32_t tid;		/* atomic; 0: slot not used; of the last slot TP_TID_MANY */
 	uint32_t is_dead;	/* atomic: the thread has ended */
 	uint32_t chunk;		/* atomic: the chunk it writes to, or TP_NO_CHUNK */
 	uint32_t depth;		/* atomic: open spans, may exceed TP_OPEN_SPANS */
@@ -116,7 +117,8 @@ struct tp_chunk {
 	uint32_t window;	/* windows_begun when it was taken */
 	uint32_t taken;		/* atomic: `drained` as soon as pass `pass` is committed */
 	uint64_t pass;		/* atomic: set after `taken`, 0 after `drained` */
-	uint32_t reserved[6];
+	uint32_t tid;		/* the kernel's number of the owner (slots can be shared) */
+	uint32_t reserved[5];
 	struct tp_rec rec[TP_CHUNK_RECORDS];
 };
 TP_TRACE_ASSERT(sizeof(struct tp_chunk) == TP_CHUNK_BYTES, "chunk");
@@ -172,6 +174,8 @@ struct tp_ring_head {
 	/* Where the program stands. */
 	uint32_t phase;		/* atomic: enum tp_phase */
 	uint32_t is_closed;	/* atomic: the process finished in order; nothing to recover */
+	uint32_t is_replaced;	/* atomic: it called exec; its pid is another program's now */
+	uint32_t reserved0;
 	uint64_t step_begin;	/* atomic: ticks, of the step in progress */
 	uint32_t epoch, in_epoch;
 	char trace_path[512];	/* final name of the file of window windows_written, for messages;
