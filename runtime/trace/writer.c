@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.c - one trace file being written, block by block
+ *
+ * Runs on the drain thread inside the guest: memory comes from the caller's arena, once;
+ * files are written with write(2). After a failed write the file is put back to its last whole
+ * block, so that what is there can be read, and the rest of the window is counted, not kept.
+ */
+#include "runtime/trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/text.h"
+#include "runtime/trace/columns.h"
+
+enum {
+	/* A block of names is written when this is full: a few thousand operators. */
+	STRINGS_BYTES = 128 << 10,
+	STRING_HEAD_BYTES = 5 + 5 + 5,	/* three varints of 32 bits */
+	TOTALS_BYTES = 64 << 10,
+};
+
+static const bool is_span_kind[256] = {
+#define _(id, NAME, text, is_span, since) [id] = is_span,
+#include "runtime/trace/records.def"
+#undef _
+};
+
+static size_t raw_cap(void)
+{
+	size_t events = tp_columns_bound(TP_BLOCK_EVENTS_MAX);
+
+	return events > TOTALS_BYTES ? events : TOTALS_BYTES;
+}
+
+int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_string_ids,
+		   tp_writer_string_fn string_of, void *string_ctx)
+{
+	enum { REC_BYTES = TP_BLOCK_EVENTS_MAX * sizeof(struct tp_rec) };
+	enum { THREAD_BYTES = TP_BLOCK_EVENTS_MAX * sizeof(uint16_t) };
+	size_t packer_bytes = tp_frame_packer_bytes();
+
+	_Static_assert(STRINGS_BYTES <= TP_BLOCK_RAW_MAX, "a block of strings is a block");
+	memset(writer, 0, sizeof(*writer));
+	writer->fd = -1;
+	writer->long_ticks = TP_LONG_NS;
+	writer->string_of = string_of;
+	writer->string_ctx = string_ctx;
+	writer->n_string_ids = n_string_ids;
+	writer->strings_seen = tp_arena_alloc(arena, ((size_t)n_string_ids / 64 + 1) * 8);
+	writer->rec = tp_arena_alloc(arena, REC_BYTES);
+	writer->long_rec = tp_arena_alloc(arena, REC_BYTES);
+	writer->thread = tp_arena_alloc(arena, THREAD_BYTES);
+	writer->long_thread = tp_arena_alloc(arena, THREAD_BYTES);
+	writer->raw = tp_arena_alloc(arena, raw_cap());
+	writer->stored = tp_arena_alloc(arena, tp_frame_bound(raw_cap()));
+	writer->strings = tp_arena_alloc(arena, STRINGS_BYTES);
+	writer->packer = tp_frame_packer_init(tp_arena_alloc(arena, packer_bytes), packer_bytes);
+	if (!writer->strings_seen || !writer->rec || !writer->long_rec || !writer->thread ||
+	    !writer->long_thread || !writer->raw || !writer->stored || !writer->strings ||
+	    !writer->packer)
+		return -ENOMEM;
+	return 0;
+}
+
+/* head and payload, in one call when the kernel takes it whole. */
+static int write_pair(int fd, const void *head, size_t head_bytes, const void *payload,
+		      size_t payload_bytes)
+{
+	struct iovec part[2] = {
+		{.iov_base = (void *)head, .iov_len = head_bytes},
+		{.iov_base = (void *)payload, .iov_len = payload_bytes},
+	};
+	ssize_t done;
+	int err;
+
+	do {
+		done = writev(fd, part, 2);
+	} while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return -errno;
+	if ((size_t)done < head_bytes) {
+		err = tp_file_write_all(fd, (const char *)head + done, head_bytes - (size_t)done);
+		if (err)
+			return err;
+		done = (ssize_t)head_bytes;
+	}
+	done -= (ssize_t)head_bytes;
+	return tp_file_write_all(fd, (const char *)payload + done, payload_bytes - (size_t)done);
+}
+
+/* The file ends with its last whole block again. */
+static void drop_torn_tail(struct tp_writer *writer)
+{
+	if (!ftruncate(writer->fd, (off_t)writer->n_bytes))
+		lseek(writer->fd, (off_t)writer->n_bytes, SEEK_SET);
+}
+
+/*
+ * Compresses and writes one block; the caller has set type, n_items and the times of `head`.
+ * 0 or -errno, also when the file is already in error.
+ */
+static int write_block(struct tp_writer *writer, struct tp_block_head *head, const void *raw,
+		       size_t raw_bytes)
+{
+	size_t stored_bytes;
+	int err;
+
+	head->sequence = writer->sequence;
+	head->anchor_ticks = writer->anchor.ticks;
+	head->anchor_mono_ns = writer->anchor.mono_ns;
+	head->anchor_real_ns = writer->anchor.real_ns;
+	head->anchor_bracket_ticks = writer->anchor.bracket_ticks;
+	head->dropped = writer->dropped;
+	stored_bytes = tp_frame_pack(writer->packer, head, raw, raw_bytes, writer->stored);
+	err = write_pair(writer->fd, head, sizeof(*head), writer->stored, stored_bytes);
+	if (err) {
+		drop_torn_tail(writer);
+		return err;
+	}
+	writer->n_bytes += sizeof(*head) + stored_bytes;
+	writer->sequence++;
+	return 0;
+}
+
+/* Remembers the first error of a file. Returns it that time and 0 ever after. */
+static int note_error(struct tp_writer *writer, int err)
+{
+	if (!err || writer->error)
+		return 0;
+	writer->error = err;
+	return err;
+}
+
+static uint8_t *put_varint(uint8_t *p, uint32_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)(v | 0x80);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static int write_strings(struct tp_writer *writer)
+{
+	struct tp_block_head head = {.type = TP_BLOCK_STRINGS, .n_items = writer->n_strings};
+	int err = 0;
+
+	if (writer->n_strings && !writer->error)
+		err = write_block(writer, &head, writer->strings, writer->strings_bytes);
+	writer->n_strings = 0;
+	writer->strings_bytes = 0;
+	return err;
+}
+
+/* Puts string `id` into the next STRINGS block, once in a file. */
+static int stage_string(struct tp_writer *writer, uint32_t id)
+{
+	uint64_t bit = 1ull << (id % 64);
+	uint32_t kind, n_bytes;
+	const char *bytes;
+	uint8_t *p;
+	int err = 0;
+
+	if (!id || id >= writer->n_string_ids || (writer->strings_seen[id / 64] & bit))
+		return 0;
+	writer->strings_seen[id / 64] |= bit;
+	if (!writer->string_of(writer->string_ctx, id, &kind, &bytes, &n_bytes))
+		return 0;
+	if (n_bytes > STRINGS_BYTES - STRING_HEAD_BYTES)
+		n_bytes = STRINGS_BYTES - STRING_HEAD_BYTES;
+	if (writer->strings_bytes + STRING_HEAD_BYTES + n_bytes > STRINGS_BYTES)
+		err = write_strings(writer);
+	p = writer->strings + writer->strings_bytes;
+	p = put_varint(p, id);
+	p = put_varint(p, kind);
+	p = put_varint(p, n_bytes);
+	memcpy(p, bytes, n_bytes);
+	writer->strings_bytes = (uint32_t)(p + n_bytes - writer->strings);
+	writer->n_strings++;
+	return err;
+}
+
+static void set_times(struct tp_block_head *head, const struct tp_rec *rec, uint32_t n)
+{
+	head->first_time = UINT64_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t begin = rec[i].time, end;
+
+		if (!is_span_kind[rec[i].kind] ||
+		    __builtin_add_overflow(begin, tp_rec_len(&rec[i]), &end))
+			end = is_span_kind[rec[i].kind] ? UINT64_MAX : begin;
+		if (begin < head->first_time)
+			head->first_time = begin;
+		if (begin > head->last_time)
+			head->last_time = begin;
+		if (end > head->end_time)
+			head->end_time = end;
+	}
+}
+
+/* Writes what is staged in one of the two stages. Its names go first. */
+static int write_events(struct tp_writer *writer, uint8_t type)
+{
+	bool is_long = type == TP_BLOCK_LONG;
+	uint32_t *n = is_long ? &writer->n_long : &writer->n_rec;
+	const struct tp_rec *rec = is_long ? writer->long_rec : writer->rec;
+	const uint16_t *thread = is_long ? writer->long_thread : writer->thread;
+	struct tp_block_head head = {.type = type, .n_items = *n};
+	int err = 0;
+
+	if (!*n)
+		return 0;
+	if (!writer->error)
+		err = write_strings(writer);
+	if (!writer->error && !err) {
+		set_times(&head, rec, *n);
+		err = write_block(writer, &head, writer->raw,
+				  tp_columns_encode(rec, thread, *n, writer->raw));
+	}
+	if (writer->error || err)
+		writer->n_lost += *n;
+	else
+		writer->n_events += *n;
+	*n = 0;
+	return note_error(writer, err);
+}
+
+static int write_text(struct tp_writer *writer, uint8_t type, const char *text, size_t n)
+{
+	struct tp_block_head head = {.type = type};
+
+	for (size_t i = 0; i < n; i++)
+		head.n_items += text[i] == '\n';
+	return write_block(writer, &head, text, n);
+}
+
+/* Cuts a text that is longer than a block may be, at the end of a line. */
+static size_t cut_text(const char *text, size_t n)
+{
+	if (n <= TOTALS_BYTES)
+		return n;
+	for (n = TOTALS_BYTES; n && text[n - 1] != '\n'; n--)
+		;
+	return n;
+}
+
+int tp_writer_open(struct tp_writer *writer, const char *path, const struct tp_file_head *head,
+		   const char *meta, uint32_t meta_bytes)
+{
+	struct tp_file_head sealed = *head;
+	char part[sizeof(writer->path) + 8];
+	struct tp_text text;
+	int err;
+
+	tp_text_init(&text, writer->path, sizeof(writer->path));
+	tp_text_str(&text, path);
+	if (text.is_cut)
+		return -ENAMETOOLONG;
+	tp_text_init(&text, part, sizeof(part));
+	tp_text_fmt(&text, "%s.part", path);
+	do {
+		writer->fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+				  0644);
+	} while (writer->fd < 0 && errno == EINTR);
+	if (writer->fd < 0)
+		return -errno;
+
+	writer->error = 0;
+	writer->sequence = 0;
+	writer->n_events = writer->n_lost = writer->n_bytes = 0;
+	writer->n_rec = writer->n_long = writer->n_strings = writer->strings_bytes = 0;
+	memset(writer->strings_seen, 0, ((size_t)writer->n_string_ids / 64 + 1) * 8);
+
+	sealed.magic = TP_FILE_MAGIC;
+	sealed.major = TP_TRACE_MAJOR;
+	sealed.minor = TP_TRACE_MINOR;
+	sealed.head_bytes = sizeof(sealed);
+	tp_frame_seal_file_head(&sealed);
+	err = tp_file_write_all(writer->fd, &sealed, sizeof(sealed));
+	if (!err) {
+		writer->n_bytes = sizeof(sealed);
+		err = write_text(writer, TP_BLOCK_META, meta, cut_text(meta, meta_bytes));
+	}
+	if (err) {
+		/* Nothing of use is in it. */
+		unlink(part);
+		tp_writer_abandon(writer);
+	}
+	return err;
+}
+
+int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_t n,
+		     uint16_t thread)
+{
+	int first_err = 0;
+
+	if (writer->fd < 0 || writer->error) {
+		writer->n_lost += n;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_span = is_span_kind[rec[i].kind];
+		bool is_long = is_span && tp_rec_len(&rec[i]) > writer->long_ticks;
+		uint32_t *at = is_long ? &writer->n_long : &writer->n_rec;
+		int err;
+
+		err = note_error(writer, stage_string(writer, rec[i].name));
+		if (!err && (rec[i].kind == TP_REC_OP || rec[i].kind == TP_REC_RANGE))
+			err = note_error(writer, stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
+		(is_long ? writer->long_rec : writer->rec)[*at] = rec[i];
+		(is_long ? writer->long_thread : writer->thread)[*at] = thread;
+		if (++*at == TP_BLOCK_EVENTS_MAX && !err)
+			err = write_events(writer, is_long ? TP_BLOCK_LONG : TP_BLOCK_EVENTS);
+		if (writer->error) {
+			/* What is staged and what follows can no longer be kept. */
+			writer->n_lost += writer->n_rec + writer->n_long + (n - i - 1);
+			writer->n_rec = writer->n_long = 0;
+			first_err = err;
+			break;
+		}
+	}
+	return first_err;
+}
+
+int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *entry, uint32_t n)
+{
+	struct tp_block_head head = {.type = TP_BLOCK_THREADS, .n_items = n};
+
+	if (writer->fd < 0 || writer->error || !n)
+		return 0;
+	if (n > raw_cap() / sizeof(*entry))
+		return note_error(writer, -E2BIG);
+	return note_error(writer, write_block(writer, &head, entry, n * sizeof(*entry)));
+}
+
+int tp_writer_flush(struct tp_writer *writer)
+{
+	int err, err_long;
+
+	if (writer->fd < 0)
+		return 0;
+	err = write_events(writer, TP_BLOCK_EVENTS);
+	err_long = write_events(writer, TP_BLOCK_LONG);
+	return err ? err : err_long;
+}
+
+/* The totals that only the writer knows, then the caller's. */
+static int write_end(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
+{
+	struct tp_text text;
+	size_t n;
+
+	tp_text_init(&text, (char *)writer->raw, TOTALS_BYTES);
+	tp_text_fmt(&text, "events=%lu\nlost=%lu\ndropped=%lu\nblocks=%u\n", writer->n_events,
+		    writer->n_lost, writer->dropped, writer->sequence + 1);
+	n = cut_text(totals, totals_bytes);
+	if (n < text.cap - text.len)
+		tp_text_bytes(&text, totals, n);
+	return write_text(writer, TP_BLOCK_END, text.buf, text.len);
+}
+
+int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
+{
+	char part[sizeof(writer->path) + 8];
+	struct tp_text text;
+	int err;
+
+	if (writer->fd < 0)
+		return -EBADF;
+	err = tp_writer_flush(writer);
+	/* Also after an error: a file that says what is missing is better than a torn one, and
+	 * there may be room for a few bytes where there was none for a block. */
+	err = write_end(writer, totals, totals_bytes);
+	if (close(writer->fd) && !err && errno != EINTR)
+		err = -errno;
+	writer->fd = -1;
+	if (!err) {
+		tp_text_init(&text, part, sizeof(part));
+		tp_text_fmt(&text, "%s.part", writer->path);
+		err = tp_file_rename(part, writer->path);
+	}
+	return err;
+}
+
+void tp_writer_abandon(struct tp_writer *writer)
+{
+	if (writer->fd >= 0)
+		close(writer->fd);
+	writer->fd = -1;
+	writer->n_rec = writer->n_long = writer->n_strings = writer->strings_bytes = 0;
+}
