@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.c - the table of the TRAINPROF_ variables and the words about it
+ *
+ * Used in the guest (complaints of bad values) and by the merge (--help-env): no allocation,
+ * no stdio.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/base/options.h"
+
+const struct tp_option tp_options[TP_OPTION_N] = {
+#define _(NAME, KIND, field, preset_, least_, most_, meaning_)                               \
+	[TP_OPTION_ID_##NAME] = {                                                          \
+		.name = #NAME,                                                             \
+		.kind = TP_OPTION_##KIND,                                                  \
+		.preset = preset_,                                                         \
+		.least = least_,                                                           \
+		.most = most_,                                                             \
+		.meaning = meaning_,                                                       \
+	},
+#include "runtime/base/options.def"
+#undef _
+};
+
+/* Longer names are compared by their first letters only. */
+enum { NAME_MAX_LEN = 31 };
+
+int tp_option_find(const char *name, size_t n)
+{
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		if (strlen(tp_options[i].name) == n && !memcmp(tp_options[i].name, name, n))
+			return i;
+	}
+	return -1;
+}
+
+static char upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Letters to change, add or remove (Levenshtein) between two names, whatever their case. */
+static unsigned count_edits(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+	unsigned row[NAME_MAX_LEN + 1];
+
+	if (n_a > NAME_MAX_LEN)
+		n_a = NAME_MAX_LEN;
+	if (n_b > NAME_MAX_LEN)
+		n_b = NAME_MAX_LEN;
+	for (size_t j = 0; j <= n_b; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= n_a; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= n_b; j++) {
+			unsigned above = row[j];
+			bool differs = upper(a[i - 1]) != upper(b[j - 1]);
+
+			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + differs);
+			diagonal = above;
+		}
+	}
+	return row[n_b];
+}
+
+int tp_option_nearest(const char *name, size_t n)
+{
+	/* A third of the letters wrong is no longer a slip of the finger. */
+	unsigned best = (unsigned)n / 3 + 1;
+	int found = -1;
+
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		unsigned edits = count_edits(name, n, tp_options[i].name,
+					     strlen(tp_options[i].name));
+
+		if (edits < best) {
+			best = edits;
+			found = i;
+		}
+	}
+	return found;
+}
+
+void tp_option_bytes(uint64_t bytes, struct tp_text *out)
+{
+	static const char unit[] = "KMGT";
+	size_t at = 0;
+
+	if (!bytes || bytes % 1024) {
+		tp_text_u64(out, bytes);
+		return;
+	}
+	for (bytes /= 1024; bytes % 1024 == 0 && at + 1 < sizeof(unit) - 1; at++)
+		bytes /= 1024;
+	tp_text_u64(out, bytes);
+	tp_text_char(out, unit[at]);
+}
+
+void tp_option_range(const struct tp_option *option, struct tp_text *out)
+{
+	switch (option->kind) {
+	case TP_OPTION_TEXT:
+		tp_text_fmt(out, "at most %lu bytes", (unsigned long)option->most);
+		break;
+	case TP_OPTION_U64:
+		tp_text_fmt(out, "a number from %lu to %lu", (unsigned long)option->least,
+			    (unsigned long)option->most);
+		break;
+	case TP_OPTION_MS:
+		tp_text_fmt(out, "milliseconds from %lu to %lu", (unsigned long)option->least,
+			    (unsigned long)option->most);
+		break;
+	case TP_OPTION_BYTES:
+		tp_text_str(out, "a size from ");
+		tp_option_bytes(option->least, out);
+		tp_text_str(out, " to ");
+		tp_option_bytes(option->most, out);
+		tp_text_str(out, ", like 64M");
+		break;
+	case TP_OPTION_BOOL:
+		tp_text_str(out, "0 or 1");
+		break;
+	case TP_OPTION_SCHEDULE:
+		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run "
+				 "(those wanted; active at least 1), or always, or off");
+		break;
+	case TP_OPTION_RECORD:
+		tp_text_str(out, "words of ops, shapes, tensors, host with commas, or none");
+		break;
+	case TP_OPTION_STEP:
+		tp_text_str(out, "auto, optimizer, zero_grad, loader, range:NAME or clock:MS "
+				 "(MS from 1 to 3600000)");
+		break;
+	case TP_OPTION_LOG:
+		tp_text_str(out, "quiet, warn, info or debug");
+		break;
+	case TP_OPTION_CLOCK:
+		tp_text_str(out, "auto, tsc or monotonic");
+		break;
+	}
+}
+
+/* Words of `text` in lines of at most 79 columns, each begun by eight blanks. */
+static void wrap(const char *text, struct tp_text *out)
+{
+	enum { INDENT = 8, WIDTH = 79 };
+	size_t column = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (column && column + 1 + n > WIDTH) {
+			tp_text_char(out, '\n');
+			column = 0;
+		}
+		tp_text_str(out, column ? " " : "        ");
+		column += column ? 1 + n : INDENT + n;
+		tp_text_bytes(out, text, n);
+		text += n;
+		text += strspn(text, " ");
+	}
+	tp_text_char(out, '\n');
+}
+
+void tp_options_help(struct tp_text *out)
+{
+	int order[TP_OPTION_N];
+
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		int at = i;
+
+		for (; at > 0 && strcmp(tp_options[order[at - 1]].name, tp_options[i].name) > 0; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	tp_text_str(out, "Variables that libtrainprof.so reads in the training process:\n");
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		const struct tp_option *option = &tp_options[order[i]];
+		char buf[512];
+		struct tp_text line;
+
+		tp_text_fmt(out, "\n%s%s", TP_OPTION_PREFIX, option->name);
+		if (option->preset[0])
+			tp_text_fmt(out, "=%s", option->preset);
+		tp_text_char(out, '\n');
+		tp_text_init(&line, buf, sizeof(buf));
+		tp_text_str(&line, option->meaning);
+		wrap(buf, out);
+		tp_text_init(&line, buf, sizeof(buf));
+		tp_text_str(&line, "Accepted: ");
+		tp_option_range(option, &line);
+		tp_text_str(&line, option->preset[0] ? "; default: " : "; default: empty");
+		tp_text_str(&line, option->preset);
+		wrap(buf, out);
+	}
+	tp_text_str(out, "\nAn empty value counts as not set. A bad value is reported and the default\n"
+			 "used; the training starts anyway. Details: trainprof(7).\n");
+}
