@@ -48,6 +48,9 @@ struct tp_config {
 typedef const char *(*tp_config_getenv_fn)(void *ctx, const char *name);
 
 void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *ctx);
+/* Complains of each TRAINPROF_ variable in `environment` (as environ) that does not exist,
+ * with the name that was probably meant. */
+void tp_config_check_names(struct tp_config *config, char *const *environment);
 void tp_config_report(const struct tp_config *config);
 
 /* "SCHEDULE=...\nSTEP=...\n" of the values in use, for META. Returns the length. */

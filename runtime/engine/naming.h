@@ -11,6 +11,9 @@
 #ifndef TP_ENGINE_NAMING_H
 #define TP_ENGINE_NAMING_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "runtime/base/text.h"
 #include "runtime/engine/rank.h"
 
@@ -20,22 +23,29 @@ struct tp_naming {
 	uint32_t pid, window, epoch;
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
 	uint64_t real_ns;		/* for {timestamp}: local time YYYYMMDD-hhmmss */
+	bool add_pid;			/* another living process has this rank: see tp_naming_claim */
 };
 
 void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out);
 
 /* Full path of a window's trace: dir/name, ".restartN" before the suffix when restart > 0
- * and the pattern does not name {restart}. 0, or -ENAMETOOLONG. */
+ * and the pattern does not name {restart}; ".pidN" likewise when add_pid is set.
+ * 0, or -ENAMETOOLONG. */
 int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const char *pattern,
 			 char *path, uint32_t cap);
 
 /*
- * May this process write its traces into `dir`? Looks for a ledger of the same rank and
- * restart (that is what marks a used folder). 0: yes; -EEXIST: used, and overwrite is off;
- * with overwrite the old rank's *.tpt and ledger are removed first. Other -errno: cannot tell.
+ * May this process write its traces into `dir` (which exists)? The ledger of the same rank and
+ * restart marks a used folder: "rank3.steps", "rank3.restart1.steps". 0: yes, and the ledger
+ * was created, empty, and its path stored. -EEXIST: used, and overwrite is off (said in one
+ * line that names both ways out); with overwrite what this rank left is removed first: its
+ * ledger, *.tpt, *.tpt.part and rings of dead processes, of this name pattern only.
+ * When the process that owns the ledger is alive (children of multiprocessing without a
+ * rank, an evaluation script that the training starts) nothing is removed or refused:
+ * add_pid is set and all names of this process carry ".pidN". Other -errno: said in one line.
  */
-int tp_naming_claim(const struct tp_naming *naming, const char *dir, bool overwrite,
-		    char *ledger_path, uint32_t cap);
+int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *pattern,
+		    bool overwrite, char *ledger_path, uint32_t cap);
 
 /* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0: all). */
 void tp_naming_keep(const char *path, uint64_t keep);

@@ -17,6 +17,7 @@ struct tp_rank {
 	int32_t rank, local_rank, world_size, local_world_size, node_rank; /* -1: not known */
 	uint32_t restart;
 	const char *launcher;	/* "torchrun", "slurm", ... "none"; static string */
+	char complaint[200];	/* what was wrong in the variables, ready to print; "": nothing */
 };
 
 void tp_rank_read(struct tp_rank *rank, tp_config_getenv_fn lookup, void *ctx);

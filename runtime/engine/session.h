@@ -51,8 +51,19 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts);
  * An epoch begins: the step in progress began `now` (what lay before it, since the last
  * boundary, belongs to no step: evaluation, checkpoints), its number in the epoch is 0 and
  * the schedule starts over. The first call starts the run's first step.
+ * A call with no finished step since the last one does not raise the epoch's number: only
+ * the begin of the step in progress moves (what was taken for an epoch was none, for
+ * instance the check of the evaluation loop that some trainers run first).
+ * `now` may lie in the past, but not before the last boundary.
  */
 void tp_session_epoch(uint64_t now);
+
+/*
+ * What was counted as steps so far was not the training (the source of steps was a guess and
+ * a better one came up): the schedule starts over as at the start of the run, also with
+ * per=run, and the step in progress began `now`. Numbers of steps, epochs and windows go on.
+ */
+void tp_session_restart(uint64_t now);
 
 /* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
 void tp_session_live(int64_t delta_bytes);			/* host */

@@ -31,6 +31,7 @@
 struct tp_step_out {
 	void (*step)(uint64_t now, const struct tp_step_facts *facts);	/* tp_session_step */
 	void (*epoch)(uint64_t now);					/* tp_session_epoch */
+	void (*restart)(uint64_t now);	/* tp_session_restart; NULL: epoch is called instead */
 };
 
 /* `out` is called with the lock NOT held. ticks_per_ms: for the clock source. */
@@ -42,12 +43,20 @@ void tp_step_optimizer_begin(uint64_t who, uint64_t now);
 void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now);
 void tp_step_zero_grad_end(uint64_t who, uint64_t now);
 
+/* What a call of the loader brought. The call that ends a pass (StopIteration) brings none;
+ * where that cannot be told, UNKNOWN, and it counts as a batch. */
+enum tp_step_got {
+	TP_STEP_GOT_NONE = 0,
+	TP_STEP_GOT_BATCH = 1,
+	TP_STEP_GOT_UNKNOWN = 2,
+};
+
 /*
  * loader: identity of the loader (stable over its passes); 0: not known (then no epochs).
  * is_first: this call fetches the first batch of a pass.
  */
 void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now);
-void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now);
+void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got);
 
 /* Any user range that is none of the above ended. */
 void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now);
