@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * label.c - how processes and threads are called in tables, and the facts a trace tells
+ */
+#include "merge/label.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/trace/ring_layout.h"
+
+const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc)
+{
+	uint32_t n_same = 0;
+
+	for (uint32_t i = 0; i < run->n_procs && n_same < 2; i++)
+		n_same += run->proc[i]->rank == proc->rank;
+	if (proc->rank < 0)
+		snprintf(buf, 64, "pid %u", proc->pid);
+	else if (n_same > 1)
+		snprintf(buf, 64, "rank %d pid %u", proc->rank, proc->pid);
+	else
+		snprintf(buf, 64, "rank %d", proc->rank);
+	return buf;
+}
+
+const char *tp_label_thread(char buf[64], const struct tp_thread *thread)
+{
+	if (thread->is_main)
+		snprintf(buf, 64, "main thread");
+	else if (thread->name[0])
+		snprintf(buf, 64, "thread %u '%.16s'", thread->tid, thread->name);
+	else
+		snprintf(buf, 64, "thread %u", thread->tid);
+	return buf;
+}
+
+const char *tp_label_phase(uint8_t phase)
+{
+	static const char *const names[] = {
+		[TP_PHASE_STARTUP] = "startup", [TP_PHASE_SKIP] = "skip",
+		[TP_PHASE_WAIT] = "wait",	[TP_PHASE_WARMUP] = "warmup",
+		[TP_PHASE_ACTIVE] = "active",	[TP_PHASE_DONE] = "done",
+	};
+
+	return phase < sizeof(names) / sizeof(names[0]) ? names[phase] : "?";
+}
+
+const char *tp_label_source(uint8_t source)
+{
+	static const char *const names[] = {
+		[TP_STEP_NONE] = "nothing",	      [TP_STEP_OPTIMIZER] = "the optimizer",
+		[TP_STEP_ZERO_GRAD] = "zero_grad",    [TP_STEP_LOADER] = "the data loader",
+		[TP_STEP_RANGE] = "a range",	      [TP_STEP_CLOCK] = "a clock",
+	};
+
+	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "?";
+}
+
+/* The end of the line at `line`, and where its '=' is (NULL: none). */
+static const char *split_line(const char *line, const char **equals)
+{
+	const char *end = strchrnul(line, '\n');
+
+	*equals = memchr(line, '=', (size_t)(end - line));
+	return end;
+}
+
+static const char *copy_out(char *buf, size_t cap, const char *from, size_t n)
+{
+	if (n > cap - 1)
+		n = cap - 1;
+	memcpy(buf, from, n);
+	buf[n] = 0;
+	return buf;
+}
+
+const char *tp_fact(const char *text, const char *key, char *buf, uint32_t cap)
+{
+	size_t n_key = strlen(key);
+
+	while (text && *text) {
+		const char *equals, *end = split_line(text, &equals);
+
+		if (equals && (size_t)(equals - text) == n_key && !memcmp(text, key, n_key))
+			return copy_out(buf, cap, equals + 1, (size_t)(end - equals - 1));
+		text = *end ? end + 1 : end;
+	}
+	return NULL;
+}
+
+uint64_t tp_fact_u64(const char *text, const char *key, uint64_t none)
+{
+	char value[32], *end;
+	uint64_t number;
+
+	if (!tp_fact(text, key, value, sizeof(value)) || value[0] < '0' || value[0] > '9')
+		return none;
+	number = strtoull(value, &end, 10);
+	return *end ? none : number;
+}
+
+bool tp_fact_next(const char **at, const char *prefix, char key[64], char *value, uint32_t cap)
+{
+	size_t n_prefix = strlen(prefix);
+
+	while (*at && **at) {
+		const char *line = *at, *equals, *end = split_line(line, &equals);
+
+		*at = *end ? end + 1 : end;
+		if (!equals || (size_t)(equals - line) < n_prefix ||
+		    memcmp(line, prefix, n_prefix))
+			continue;
+		copy_out(key, 64, line + n_prefix, (size_t)(equals - line) - n_prefix);
+		copy_out(value, cap, equals + 1, (size_t)(end - equals - 1));
+		return true;
+	}
+	return false;
+}
+
+const char *tp_label_meta(const struct tp_run *run, const struct tp_proc *proc)
+{
+	const char *meta = "";
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == proc && run->window[i].meta && run->window[i].meta[0])
+			meta = run->window[i].meta;
+	return meta;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nest.c - which span encloses which on a thread, and how much time and memory is its own
+ *
+ * A stack per thread, found by process and thread. A span is closed when something of its
+ * thread begins at or after its end.
+ */
+#include "merge/nest.h"
+
+#include <stdlib.h>
+
+#include "merge/grow.h"
+
+struct track {
+	struct tp_nest_span *span;
+	uint32_t n, cap;
+};
+
+struct proc_tracks {
+	struct track *track;	/* by index of the thread in its process */
+	uint32_t cap;
+};
+
+struct tp_nest {
+	tp_nest_close_fn close;
+	void *ctx;
+	struct proc_tracks *proc;	/* by tp_proc.at */
+	uint32_t cap_procs;
+};
+
+struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx)
+{
+	struct tp_nest *nest = calloc(1, sizeof(*nest));
+
+	if (nest) {
+		nest->close = close;
+		nest->ctx = ctx;
+	}
+	return nest;
+}
+
+/* Not the slot: a thread may have taken over the slot of one that ended. */
+static uint32_t find_thread(const struct tp_event *event)
+{
+	const struct tp_proc *proc = event->proc;
+	uintptr_t from = (uintptr_t)event->thread - (uintptr_t)proc->thread;
+
+	if (from / sizeof(*proc->thread) < proc->n_threads)
+		return (uint32_t)(from / sizeof(*proc->thread));
+	return proc->n_threads;
+}
+
+static struct track *find_track(struct tp_nest *nest, const struct tp_event *event)
+{
+	struct proc_tracks *tracks;
+	uint32_t at = event->proc->at, thread = find_thread(event);
+
+	if (at >= nest->cap_procs && !tp_grow(&nest->proc, &nest->cap_procs, (uint64_t)at + 1,
+					      sizeof(*nest->proc)))
+		return NULL;
+	tracks = &nest->proc[at];
+	if (thread >= tracks->cap &&
+	    !tp_grow(&tracks->track, &tracks->cap, (uint64_t)thread + 1, sizeof(*tracks->track)))
+		return NULL;
+	return &tracks->track[thread];
+}
+
+static void close_top(struct tp_nest *nest, struct track *track)
+{
+	struct tp_nest_span *span = &track->span[--track->n];
+
+	if (track->n) {
+		struct tp_nest_span *parent = span - 1;
+		int64_t end = span->end_ns < parent->end_ns ? span->end_ns : parent->end_ns;
+
+		parent->children_ns += end - span->begin_ns;
+		parent->child_bytes += span->self_bytes + span->child_bytes;
+	}
+	nest->close(nest->ctx, span);
+}
+
+/* Closes what had ended before `now`, or (spans) at it: a span that begins where another one
+ * ends is not inside it, a block freed there by the ending span's last act still is. */
+static void close_ended(struct tp_nest *nest, struct track *track, int64_t now, bool at_now)
+{
+	while (track->n) {
+		int64_t end = track->span[track->n - 1].end_ns;
+
+		if (end > now || (end == now && !at_now))
+			return;
+		close_top(nest, track);
+	}
+}
+
+bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row)
+{
+	struct track *track = find_track(nest, event);
+	struct tp_nest_span *span;
+
+	if (!track)
+		return false;
+	close_ended(nest, track, event->begin_ns, true);
+	if (!tp_grow(&track->span, &track->cap, (uint64_t)track->n + 1, sizeof(*track->span)))
+		return false;
+	span = &track->span[track->n];
+	*span = (struct tp_nest_span){
+		.begin_ns = event->begin_ns,
+		.end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
+		.row = row,
+		.depth = track->n,
+	};
+	track->n++;
+	return true;
+}
+
+void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes)
+{
+	struct track *track = find_track(nest, event);
+
+	if (!track)
+		return;
+	close_ended(nest, track, event->begin_ns, false);
+	if (track->n)
+		track->span[track->n - 1].self_bytes += bytes;
+}
+
+uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,
+		      uint32_t cap)
+{
+	struct track *track = find_track(nest, event);
+	uint32_t n = 0;
+
+	if (!track)
+		return 0;
+	close_ended(nest, track, event->begin_ns, false);
+	for (uint32_t i = track->n; i > 0 && n < cap; i--)
+		row[n++] = track->span[i - 1].row;
+	return n;
+}
+
+void tp_nest_end(struct tp_nest *nest)
+{
+	if (!nest)
+		return;
+	for (uint32_t p = 0; p < nest->cap_procs; p++) {
+		for (uint32_t t = 0; t < nest->proc[p].cap; t++) {
+			struct track *track = &nest->proc[p].track[t];
+
+			while (track->n)
+				close_top(nest, track);
+			free(track->span);
+		}
+		free(nest->proc[p].track);
+	}
+	free(nest->proc);
+	free(nest);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shapes.c - the inputs of an operator as text
+ */
+#include "merge/shapes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/trace/trainprof_trace.h"
+
+struct in {
+	const uint8_t *at, *end;
+	bool is_bad;
+};
+
+struct out {
+	char *buf;
+	uint32_t cap, n;
+	bool is_full;
+};
+
+/* c10::ScalarType, in its order. */
+static const char *const dtypes[] = {
+	"u8",	  "i8",	    "i16",	"i32",	      "i64",	    "f16",	  "f32",
+	"f64",	  "c32",    "c64",	"c128",	      "bool",	    "qi8",	  "qu8",
+	"qi32",	  "bf16",   "qu4x2",	"qu2x4",      "bits1x8",    "bits2x4",	  "bits4x2",
+	"bits8",  "bits16", "f8e5m2",	"f8e4m3fn",   "f8e5m2fnuz", "f8e4m3fnuz", "u16",
+	"u32",	  "u64",    "u1",	"u2",	      "u3",	    "u4",	  "u5",
+	"u6",	  "u7",	    "i1",	"i2",	      "i3",	    "i4",	  "i5",
+	"i6",	  "i7",	    "f8e8m0fnu", "f4e2m1fnx2",
+};
+
+const char *tp_show_dtype(uint8_t dtype, char other[12])
+{
+	if (dtype < sizeof(dtypes) / sizeof(dtypes[0]))
+		return dtypes[dtype];
+	snprintf(other, 12, "dtype%u", dtype);
+	return other;
+}
+
+static uint8_t get_byte(struct in *in)
+{
+	if (in->at >= in->end) {
+		in->is_bad = true;
+		return 0;
+	}
+	return *in->at++;
+}
+
+static uint64_t get_varint(struct in *in)
+{
+	uint64_t value = 0;
+
+	for (uint32_t shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = get_byte(in);
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	in->is_bad = true;
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void put(struct out *out, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (out->is_full)
+		return;
+	va_start(args, format);
+	n = vsnprintf(out->buf + out->n, out->cap - out->n, format, args);
+	va_end(args);
+	/* Room for the three dots is kept. */
+	if (n < 0 || out->n + (uint32_t)n + 4 > out->cap) {
+		out->is_full = true;
+		memcpy(out->buf + out->n, "...", 4);
+		return;
+	}
+	out->n += (uint32_t)n;
+}
+
+static void put_tensor(struct in *in, struct out *out)
+{
+	char other[12];
+	uint8_t dtype = get_byte(in), n_dims = get_byte(in);
+
+	if (in->is_bad)
+		return;
+	put(out, "%s[", tp_show_dtype(dtype, other));
+	for (uint32_t i = 0; i < n_dims && !in->is_bad; i++) {
+		uint64_t size = get_varint(in);
+
+		if (!in->is_bad)
+			put(out, "%s%" PRIu64, i ? ", " : "", size);
+	}
+	put(out, "]");
+}
+
+static void put_item(struct in *in, struct out *out)
+{
+	uint8_t item = get_byte(in), n;
+
+	switch (item) {
+	case TP_SHAPE_NONE:
+		put(out, "-");
+		break;
+	case TP_SHAPE_TENSOR:
+		put_tensor(in, out);
+		break;
+	case TP_SHAPE_TENSOR_LIST:
+		n = get_byte(in);
+		put(out, "(");
+		for (uint32_t i = 0; i < n && !in->is_bad; i++) {
+			put(out, "%s", i ? ", " : "");
+			/* Each is a whole item. */
+			if (get_byte(in) != TP_SHAPE_TENSOR)
+				in->is_bad = true;
+			else
+				put_tensor(in, out);
+		}
+		put(out, ")");
+		break;
+	case TP_SHAPE_SCALAR:
+		put(out, "scalar");
+		break;
+	case TP_SHAPE_SCALAR_LIST:
+		put(out, "list");
+		break;
+	case TP_SHAPE_CUT:
+		put(out, "...");
+		break;
+	default:
+		in->is_bad = true;
+	}
+}
+
+const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t n)
+{
+	struct in in = {(const uint8_t *)bytes, (const uint8_t *)bytes + n, false};
+	struct out out = {buf, cap, 0, false};
+
+	buf[0] = 0;
+	while (in.at < in.end && !in.is_bad && !out.is_full) {
+		if (out.n)
+			put(&out, ", ");
+		put_item(&in, &out);
+	}
+	if (in.is_bad)
+		put(&out, "?");
+	return buf;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shapes.h - the inputs of an operator as text: "f32[4, 64, 128], f32[128], scalar, -"
+ *
+ * Reads a SHAPES string (trainprof-trace(5), "Shapes"), which is not trusted: what is cut or
+ * does not make sense ends the text with "?".
+ */
+#ifndef TP_MERGE_SHAPES_H
+#define TP_MERGE_SHAPES_H
+
+#include <stdint.h>
+
+/* Into buf (cap bytes with the NUL, at least 8), returned; "" for no shapes. Too long: "..." */
+const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t n);
+
+/* "f32" of torch's ScalarType; "dtype99" goes to `other` when not known. */
+const char *tp_show_dtype(uint8_t dtype, char other[12]);
+
+#endif
