@@ -9,6 +9,10 @@
  *
  * The layout is runtime/trace/ring_layout.h: what is published outlives the process.
  * One ring a process. A forked child must call tp_ring_forked before anything else.
+ *
+ * Between reserve and commit a thread must not reserve again, not even in a signal handler:
+ * hooks that run in handlers are kept out by the guard. Commit a span's record before
+ * tp_ring_span_end, so that at every moment it is in one of the two places.
  */
 #ifndef TP_ENGINE_RING_H
 #define TP_ENGINE_RING_H
@@ -42,6 +46,10 @@ struct tp_ring {
 };
 extern struct tp_ring tp_ring __attribute__((visibility("hidden")));
 
+/* Futex word on which the drain thread sleeps; any change wakes it. */
+extern uint32_t tp_ring_bell __attribute__((visibility("hidden")));
+void tp_ring_ring_bell(void);
+
 struct tp_ring_spec {
 	uint64_t bytes;			/* names and chunks together */
 	const char *dir;		/* run folder (exists) */
@@ -55,8 +63,13 @@ struct tp_ring_spec {
 /* Creates, reserves (posix_fallocate), maps and populates the file. 0 or -errno; on failure
  * in one place the next is tried (said in a message); no ring then means no recording. */
 int tp_ring_open(const struct tp_ring_spec *spec);
-/* Marks it closed and removes the file. Records of late threads go nowhere, counted. */
+/* Everything is written: marks it closed and removes the file. The memory stays mapped:
+ * records of late threads go there and nowhere else. */
 void tp_ring_close(void);
+/* Not everything is written: takes no more records, leaves the file for the merge. */
+void tp_ring_leave(void);
+/* The run folder was made anew: puts the link to the ring there again. */
+void tp_ring_relink(void);
 /* In the child of fork: forgets the parent's mapping without touching its contents. */
 void tp_ring_forked(void);
 
@@ -108,8 +121,8 @@ static inline uint32_t tp_ring_span_begin(uint32_t kind, uint32_t name, uint64_t
 		/* 0 first, time last: a reader of the dead sees a whole entry or none. */
 		__atomic_store_n(&span->time, 0, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		span->name = name;
-		span->kind = kind;
+		__atomic_store_n(&span->name, name, __ATOMIC_RELAXED);
+		__atomic_store_n(&span->kind, kind, __ATOMIC_RELAXED);
 		__atomic_store_n(&span->time, time, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&slot->depth, depth + 1, __ATOMIC_RELEASE);
@@ -124,23 +137,37 @@ static inline void tp_ring_span_end(uint32_t depth)
 		__atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
 }
 
-/* All open spans of all threads are forgotten (records of ops stop being made: window end). */
+/* Window end: open operators, and what lies inside of them, are forgotten on all threads (their
+ * ends may never be seen). User ranges outside of operators stay: they are watched always. */
 void tp_ring_forget_spans(void);
 
 /* ---- drain side: one thread at a time ---- */
 
-/* Gets n whole records of one thread; they stay valid until the function returns. */
-typedef void (*tp_ring_take_fn)(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n);
+/*
+ * Gets n whole records of one thread, oldest first; returns how many of them it takes. The
+ * others stay in the ring, with all later ones of that thread. The records stay valid and
+ * unchanged until tp_ring_release.
+ */
+typedef uint32_t (*tp_ring_take_fn)(void *ctx, uint32_t slot, const struct tp_rec *rec,
+				    uint32_t n);
 
 /*
- * Hands out all published, not yet drained records, the chunks of a thread in order. Nothing
- * is given back yet: tp_ring_release does that, after the records are safely in a file.
+ * A pass: hands out all published, not yet drained records, the chunks of a thread in order.
+ * Nothing is given back yet: tp_ring_release does that, after the records are in a file.
  */
 void tp_ring_take(tp_ring_take_fn take, void *ctx);
-/* What the last take handed out is safe: marks it drained, frees full chunks. */
-void tp_ring_release(void);
+/* Commits the pass: what the last take handed out is in the first `file_bytes` of the file of
+ * window `window_plus_one` - 1 (0: thrown away on purpose). Frees full chunks. */
+void tp_ring_release(uint32_t window_plus_one, uint64_t file_bytes);
 
+uint64_t tp_ring_waiting(void);		/* records published and not yet drained */
 uint32_t tp_ring_chunks_used(void);	/* of tp_ring.head->n_chunks */
 uint64_t tp_ring_dropped(void);		/* all threads, since the start */
+
+/*
+ * Gives back the chunks of threads that have ended, once drained; with `and_slots` their
+ * slots too (between windows only: within one a slot's number must mean one thread).
+ */
+void tp_ring_reap(bool and_slots);
 
 #endif

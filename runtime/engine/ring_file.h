@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring_file.h - finds a place for the ring's file and reserves its space
+ *
+ * A mapping of a file without space behind it is a SIGBUS in the guest the moment the disk is
+ * full, so every byte is allocated before anything is mapped. Once, when the session opens.
+ */
+#ifndef TP_ENGINE_RING_FILE_H
+#define TP_ENGINE_RING_FILE_H
+
+#include <stdint.h>
+
+#include "runtime/engine/ring.h"
+
+struct tp_ring_file {
+	int fd;
+	uint64_t bytes;		/* names and chunks: as asked for, or what did fit */
+	char path[512];
+	char link_path[512];	/* in the run folder; "" when the file itself lies there */
+};
+
+/* `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the last place tried,
+ * all said. */
+int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
+		      struct tp_ring_file *file);
+
+/* Puts the link to file `path` into the run folder; silent when it is there or cannot be. */
+void tp_ring_file_link(const char *path, const char *link_path);
+
+#endif
