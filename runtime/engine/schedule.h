@@ -15,6 +15,9 @@
 
 #include "runtime/trace/ring_layout.h"
 
+/* Greatest number in a schedule: far beyond any training, and sums of them cannot wrap. */
+#define TP_SCHED_MOST 1000000000000ull
+
 struct tp_sched_spec {
 	uint64_t skip_first, wait, warmup, active, repeat;
 	bool per_run;
@@ -30,7 +33,8 @@ struct tp_sched_action {
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch);
 
 /* "wait=5,warmup=1,active=4,repeat=2,per=run", any order, missing ones keep their value in
- * *spec; "always". 0 or -EINVAL with the first bad word copied to `bad` (cap bytes). */
+ * *spec; "always". Numbers are at most TP_SCHED_MOST, active at least 1, no name comes twice.
+ * 0 or -EINVAL with the first bad word copied to `bad` (cap bytes); *spec is then unchanged. */
 int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint32_t cap);
 
 #endif
