@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - the constructor: which part this process plays, and the one list of probes
+ *
+ * Everything that a training job starts loads this library: shells, compilers, git, the
+ * launcher. Almost all of them have nothing to do with training and must not notice it, so
+ * the constructor only looks: no file is made, no thread started, no message printed. A
+ * process that has Python's audit hook, or torch, among its symbols *may* train; it goes on
+ * to runtime/probe/entry.c, which waits for the proof. Any other one trains when
+ * TRAINPROF_PROGRAM names it; where torch can come, that variable only restricts.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "preload/hook_proc.h"
+#include "preload/real.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/config.h"
+#include "runtime/engine/session.h"
+#include "runtime/probe/entry.h"
+#include "runtime/probe/heap.h"
+#include "runtime/probe/host.h"
+#include "runtime/probe/tensor.h"
+#include "runtime/probe/torch.h"
+
+static const struct tp_probe *const probes[] = {
+	&tp_torch_probe,
+	&tp_tensor_probe,
+	&tp_heap_probe,
+	&tp_host_probe,
+	NULL,
+};
+
+static struct tp_config config;
+
+static const char *look_up(void *ctx, const char *name)
+{
+	return getenv(name);
+}
+
+static bool has_symbol(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name) || (dlerror(), false);
+}
+
+static void open_session(const char *program)
+{
+	int kept_errno = errno;
+
+	if (!tp_session_open(&config, probes, program))
+		tp_hook_proc_at_exit();
+	errno = kept_errno;
+}
+
+/* "exec:" and the command line, blanks between the words; cut where it is long. */
+static void describe_command(struct tp_text *out, int argc, char **argv)
+{
+	tp_text_str(out, "exec:");
+	for (int i = 0; i < argc && argv[i]; i++) {
+		if (i)
+			tp_text_char(out, ' ');
+		tp_text_str(out, argv[i]);
+	}
+}
+
+/* Counting needs our malloc to be the one that the program calls. */
+static void check_heap(void)
+{
+	if (has_symbol("__asan_init") || has_symbol("__tsan_init") || has_symbol("__msan_init"))
+		tp_heap_set_off("a sanitizer has a malloc of its own");
+	else if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc)
+		tp_heap_set_off("another malloc comes before this library's");
+}
+
+static __attribute__((constructor)) void start(int argc, char **argv, char **envp)
+{
+	static char command[4096];	/* lives as long as the session that may be given it */
+	struct tp_text text;
+	bool may_get_torch;
+
+	tp_real_heap_find();
+	/* With more rights than its user: nothing of the user's environment is heard. */
+	if (getauxval(AT_SECURE))
+		return;
+	/* Python's audit hook tells of torch; a native program has it from the start. */
+	may_get_torch = has_symbol("PySys_AddAuditHook") ||
+			tp_real_next("_ZN3c1022memoryProfilingEnabledEv");
+	/* The two by which any other process may become a training process. */
+	if (!may_get_torch && !getenv("TRAINPROF_PROGRAM") && !getenv("TRAINPROF_CONFIG"))
+		return;
+
+	tp_config_read(&config, look_up, NULL);
+	if (config.is_off)
+		return;
+	tp_text_init(&text, command, sizeof(command));
+	describe_command(&text, argc, argv);
+	if (config.program[0] ? !strstr(command + strlen("exec:"), config.program) : !may_get_torch)
+		return;
+
+	tp_hook_proc_init();
+	check_heap();
+	if (may_get_torch) {
+		tp_entry_config(&config);
+		tp_entry_install(open_session);
+	} else {
+		open_session(command);
+	}
+}

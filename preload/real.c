@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * real.c - finding the real malloc family, also before malloc works
+ *
+ * Each entry of the table begins as a function of this file that looks all of them up, then
+ * calls the one that it stood for. The lookup may allocate: such calls come back here on the
+ * same thread, see the guard, and are served from the boot heap. Two threads may look up at
+ * once; both store the same addresses.
+ */
+#include "preload/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "preload/boot_heap.h"
+#include "preload/guard.h"
+#include "runtime/base/sync.h"
+
+__thread uint32_t tp_guard __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+void *tp_real_next(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+
+	if (!function)
+		dlerror();
+	return function;
+}
+
+/* No such function anywhere below us: the honest answer is that there is no memory. */
+static int no_posix_memalign(void **block, size_t align, size_t bytes)
+{
+	return ENOMEM;
+}
+
+static void *no_aligned(size_t align, size_t bytes)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void *no_sized(size_t bytes)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+static size_t no_usable_size(void *block)
+{
+	return 0;
+}
+
+static void store_next(void *entry, const char *name, void *otherwise)
+{
+	void *function = tp_real_next(name);
+
+	if (!function)
+		function = otherwise;
+	/* NULL: nothing to put there; the entry goes on serving from the boot heap. */
+	if (function)
+		__atomic_store_n((void **)entry, function, __ATOMIC_RELAXED);
+}
+
+/* False: this thread is already looking; serve it from the boot heap. */
+static bool find_heap(void)
+{
+	if (!tp_guard_enter())
+		return false;
+	store_next(&tp_real_heap.free, "free", NULL);
+	store_next(&tp_real_heap.malloc, "malloc", NULL);
+	store_next(&tp_real_heap.calloc, "calloc", NULL);
+	store_next(&tp_real_heap.realloc, "realloc", NULL);
+	store_next(&tp_real_heap.posix_memalign, "posix_memalign", (void *)no_posix_memalign);
+	store_next(&tp_real_heap.aligned_alloc, "aligned_alloc", (void *)no_aligned);
+	store_next(&tp_real_heap.memalign, "memalign", (void *)no_aligned);
+	store_next(&tp_real_heap.valloc, "valloc", (void *)no_sized);
+	store_next(&tp_real_heap.pvalloc, "pvalloc", (void *)no_sized);
+	store_next(&tp_real_heap.malloc_usable_size, "malloc_usable_size", (void *)no_usable_size);
+	tp_guard_leave();
+	return true;
+}
+
+static void *boot_malloc(size_t bytes);
+static void boot_free(void *block);
+
+/* True: the real functions are there now. */
+static bool is_found(void)
+{
+	return find_heap() &&
+	       __atomic_load_n(&tp_real_heap.malloc, __ATOMIC_RELAXED) != boot_malloc &&
+	       __atomic_load_n(&tp_real_heap.free, __ATOMIC_RELAXED) != boot_free;
+}
+
+static void *take_boot(size_t bytes, size_t align)
+{
+	void *block = tp_boot_alloc(bytes, align);
+
+	if (!block)
+		errno = ENOMEM;
+	return block;
+}
+
+static void *boot_malloc(size_t bytes)
+{
+	return is_found() ? tp_real_heap.malloc(bytes) : take_boot(bytes, 16);
+}
+
+static void *boot_calloc(size_t n, size_t bytes)
+{
+	size_t all;
+
+	if (is_found())
+		return tp_real_heap.calloc(n, bytes);
+	if (__builtin_mul_overflow(n, bytes, &all)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return take_boot(all, 16);
+}
+
+/* Not called with a block of the boot heap: hook_heap.c keeps those to itself. */
+static void *boot_realloc(void *block, size_t bytes)
+{
+	if (is_found())
+		return tp_real_heap.realloc(block, bytes);
+	if (!block)
+		return take_boot(bytes, 16);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void boot_free(void *block)
+{
+	/* Otherwise it is nobody's that we know: it is left alone. */
+	if (is_found())
+		tp_real_heap.free(block);
+}
+
+static int boot_posix_memalign(void **block, size_t align, size_t bytes)
+{
+	void *got;
+
+	if (is_found())
+		return tp_real_heap.posix_memalign(block, align, bytes);
+	got = tp_boot_alloc(bytes, align);
+	if (!got)
+		return ENOMEM;
+	*block = got;
+	return 0;
+}
+
+static void *boot_aligned_alloc(size_t align, size_t bytes)
+{
+	return is_found() ? tp_real_heap.aligned_alloc(align, bytes) : take_boot(bytes, align);
+}
+
+static void *boot_memalign(size_t align, size_t bytes)
+{
+	return is_found() ? tp_real_heap.memalign(align, bytes) : take_boot(bytes, align);
+}
+
+static void *boot_valloc(size_t bytes)
+{
+	return is_found() ? tp_real_heap.valloc(bytes) : take_boot(bytes, 4096);
+}
+
+static void *boot_pvalloc(size_t bytes)
+{
+	return is_found() ? tp_real_heap.pvalloc(bytes) : take_boot((bytes + 4095) & ~4095ul, 4096);
+}
+
+static size_t boot_usable_size(void *block)
+{
+	return is_found() ? tp_real_heap.malloc_usable_size(block) : 0;
+}
+
+struct tp_real_heap tp_real_heap = {
+	.malloc = boot_malloc,
+	.calloc = boot_calloc,
+	.realloc = boot_realloc,
+	.free = boot_free,
+	.posix_memalign = boot_posix_memalign,
+	.aligned_alloc = boot_aligned_alloc,
+	.memalign = boot_memalign,
+	.valloc = boot_valloc,
+	.pvalloc = boot_pvalloc,
+	.malloc_usable_size = boot_usable_size,
+};
+
+void tp_real_heap_find(void)
+{
+	if (__atomic_load_n(&tp_real_heap.malloc, __ATOMIC_RELAXED) == boot_malloc)
+		find_heap();
+}
