@@ -48,8 +48,20 @@ $(O)/%.o: %.c
 $(lib): $(preload_obj) $(runtime_obj) preload/libtrainprof.map
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof.so \
-		-Wl,--version-script=preload/libtrainprof.map -Wl,--exclude-libs,ALL \
+		-Wl,--version-script=preload/libtrainprof.map -Wl,--exclude-libs,ALL -Wl,-z,nodelete \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $(preload_obj) $(runtime_obj) $(zstd_a) -ldl -lm
+
+# The malloc hooks alone, and they only forward: what it costs just to stand in between.
+nop_obj := $(addprefix $(O)/nop/preload/,real.o boot_heap.o hook_heap.o)
+$(O)/nop/%.o: %.c
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  CC  $< (nop)")
+	$(Q)$(CC) $(tp_cppflags) -DTP_NOP $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
+
+$(nop): $(nop_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof-nop.so \
+		$(if $(SAN),,-Wl,-z,defs) -o $@ $^ -ldl
 
 $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
