@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+#
+# However a training ends, it ends as it would have without us: same standard output, same
+# exit status, same standard error but for lines of ours; and what it had recorded is shown.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+
+# Standard error without our lines, and without what differs between any two runs: process
+# numbers, addresses, the names of temporary folders.
+errors_of()
+{
+	grep -v '^trainprof: ' "$TMP/$1.err" |
+		sed -E -e 's/\bpid[= (s)]*[0-9]+/pid N/g' -e 's/0x[0-9a-f]+/0xN/g' -e 's/[0-9]{3,}/N/g'
+}
+
+# ends_alike NAME HOW: the same script, bare and under the preload.
+ends_alike()
+{
+	local name=$1 how=$2 wanted
+	bare "$name-bare" "$PYTHON" "$PROGS/train_and_end.py" "$how"
+	wanted=$status
+	train "$name" TRAINPROF_SCHEDULE=wait=2,warmup=1,active=20 \
+		"$PYTHON" "$PROGS/train_and_end.py" "$how"
+	is "$name: exit status" "$status" "$wanted"
+	ok "$name: standard output" cmp "$TMP/$name-bare.out" "$TMP/$name.out"
+	is "$name: standard error" "$(errors_of "$name")" "$(errors_of "$name-bare")"
+}
+
+# shows NAME STEPS: the merge works and its ledger has that many steps, give or take the one
+# in progress.
+shows()
+{
+	fuse "$1-merge" -v steps --quiet "$TMP/$1"
+	is "$1: merge's exit status" "$status" 0
+	local rows
+	rows=$(cat "$TMP/$1"/*.steps* 2>/dev/null | grep -cv '^#')
+	fuse "$1-health" -v health -f chrome -o "$TMP/$1.json.gz" "$TMP/$1"
+	local spans
+	spans=$("$PYTHON" "$TOP/tests/flow/chrome_counts.py" "$TMP/$1.json.gz" 'Optimizer.step#')
+	ok "$1: $spans optimizer steps in the timeline, $2 or more" test "$spans" -ge "$2"
+	[ "$rows" -ge 0 ]
+}
+
+ends_alike normal normal;         shows normal 18
+ends_alike exit exit:3;           shows exit 5
+ends_alike quick_exit _exit:7;    shows quick_exit 5
+ends_alike raise raise;           shows raise 5
+ends_alike sigterm kill:SIGTERM;  shows sigterm 5
+ends_alike sigint kill:SIGINT;    shows sigint 5
+ends_alike sigabrt kill:SIGABRT;  shows sigabrt 5
+ends_alike sigsegv kill:SIGSEGV;  shows sigsegv 5
+ends_alike worker worker;         shows worker 5
+ends_alike exec exec;             shows exec 5
+ends_alike fork fork;             shows fork 18
+done_testing

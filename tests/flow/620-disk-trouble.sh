@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+#
+# When the disk fails us, the training does not notice: same standard output and exit status
+# as bare, and one line of ours says what happened and what happens now.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+schedule=TRAINPROF_SCHEDULE=wait=2,warmup=1,active=4,repeat=0
+script=$PROGS/train_and_end.py
+
+bare plain "$PYTHON" "$script" normal --steps 60
+is 'bare: exit status' "$status" 0
+
+# same_as_plain NAME: after a run.
+same_as_plain()
+{
+	is "$1: exit status" "$status" 0
+	ok "$1: standard output" cmp "$TMP/plain.out" "$TMP/$1.out"
+}
+
+# said NAME PATTERN: exactly one kind of complaint, on one line, with the reason.
+said()
+{
+	like "$1: says what happened" "$(messages_of "$1")" "$2"
+	ok "$1: says it in at most three lines" test "$(messages_of "$1" | wc -l)" -le 3
+	unlike "$1: no other trouble" "$(grep -v '^trainprof: ' "$TMP/$1.err")" 'Traceback|Error|fault'
+}
+
+# ---- the run folder goes away in the middle ----
+train rmtree "$schedule" "$PYTHON" "$script" "rmtree:$TMP/rmtree" --steps 60
+same_as_plain rmtree
+said rmtree "cannot (open|create|write|rename) '.*': No such file or directory"
+
+# ---- the run folder cannot be made: its parent is a file ----
+: >"$TMP/file"
+train parent "$schedule" TRAINPROF_DIR="$TMP/file/run" "$PYTHON" "$script" normal --steps 60
+same_as_plain parent
+said parent "'.*file/run.*': Not a directory"
+
+# ---- a folder that another user may not write to ----
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	mkdir -p "$TMP/closed"
+	chmod 755 "$TMP/closed"
+	# The other user must be able to read the sources, the library and the interpreter.
+	if setpriv --reuid=65534 --regid=65534 --clear-groups \
+		env HOME=/tmp "$PYTHON" -c "open('$script'); open('$LIB'); import torch" 2>/dev/null; then
+		train closed "$schedule" TRAINPROF_DIR="$TMP/closed/run" HOME=/tmp \
+			setpriv --reuid=65534 --regid=65534 --clear-groups \
+			"$PYTHON" "$script" normal --steps 60
+		same_as_plain closed
+		said closed "'.*closed/run.*': Permission denied"
+	else
+		skip 'no permission' 'another user cannot read the sources or the interpreter here'
+	fi
+else
+	skip 'no permission' 'only root can become another user'
+fi
+
+# ---- small file systems: mounts of our own, invisible outside ----
+if ! unshare -m true 2>/dev/null; then
+	skip 'full file system' 'no permission to mount'
+	skip 'small /dev/shm' 'no permission to mount'
+	done_testing
+fi
+
+# mounted NAME MOUNT-POINT SIZE COMMAND...: runs it with a small tmpfs there.
+mounted()
+{
+	local name=$1 point=$2 size=$3
+	shift 3
+	mkdir -p "$point"
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'point=$1 size=$2; shift 2
+		mount -t tmpfs -o size="$size" tmpfs "$point" || exit 99
+		"$@"; status=$?; ls -l "$point" >&3; exit $status' \
+		sh "$point" "$size" "$@" >"$TMP/$name.out" 2>"$TMP/$name.err" 3>"$TMP/$name.ls"
+	status=$?
+}
+
+# The traces' file system holds 300 KB: the first window fits, a later one does not.
+mounted full "$TMP/small" 300k env "$schedule" TRAINPROF_DIR="$TMP/small" \
+	LD_PRELOAD="$LIB" "$PYTHON" "$script" "fill:$TMP/small/rest" --steps 60
+same_as_plain full
+said full "cannot write '.*': No space left on device"
+
+# The ring's file system holds 64 KB, as in many containers: the run folder takes it.
+mounted shm /dev/shm 64k env "$schedule" TRAINPROF_DIR="$TMP/shm-run" \
+	LD_PRELOAD="$LIB" "$PYTHON" "$script" normal --steps 60
+same_as_plain shm
+fuse shm-merge -f chrome -o "$TMP/shm.json.gz" -v health "$TMP/shm-run"
+is 'small /dev/shm: merge' "$status" 0
+spans=$("$PYTHON" "$TOP/tests/flow/chrome_counts.py" "$TMP/shm.json.gz" 'Optimizer.step#')
+ok "small /dev/shm: $spans optimizer steps recorded all the same" test "${spans:-0}" -ge 20
+unlike 'small /dev/shm: no crash' "$(cat "$TMP/shm.err")" 'SIGBUS|Bus error|Traceback'
+
+# Neither place has room for the ring: no recording, said, and the training goes on.
+mounted none /dev/shm 64k env "$schedule" TRAINPROF_DIR=/dev/shm/run \
+	LD_PRELOAD="$LIB" "$PYTHON" "$script" normal --steps 60
+same_as_plain none
+said none 'No space left on device'
+done_testing
