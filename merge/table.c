@@ -18,7 +18,7 @@
 
 enum {
 	GAP = 2,	      /* columns between two cells */
-	CUT_LEAST = 12,	      /* a cut column keeps this many, or is as wide as it wants */
+	CUT_LEAST = 22,	      /* columns of text are cut to this before others are left out */
 	COLUMNS_MAX = 24,
 };
 
@@ -212,34 +212,50 @@ static uint32_t add_widths(const struct tp_table *table, const uint32_t *columns
 	return total + (shown ? (shown - 1) * GAP : 0);
 }
 
-/* columns[c] becomes the width of each column, 0 for one that is left out. */
+/* The widest column that may be cut (any: of all columns) and has more than `least`. */
+static uint32_t find_widest(const struct tp_table *table, const uint32_t *columns, bool any,
+			    uint32_t least)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t c = 0; c < table->n_columns; c++)
+		if ((any || table->column[c].may_cut) && columns[c] > least &&
+		    (found == UINT32_MAX || columns[c] > columns[found]))
+			found = c;
+	return found;
+}
+
+static uint32_t find_extra(const struct tp_table *table, const uint32_t *columns)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t c = 0; c < table->n_columns; c++)
+		if (columns[c] && table->column[c].is_extra &&
+		    (found == UINT32_MAX ||
+		     table->column[c].is_extra >= table->column[found].is_extra))
+			found = c;
+	return found;
+}
+
+/* columns[c] is the width wanted, becomes that given: 0 for a column that is left out. */
 static void fit_widths(const struct tp_table *table, uint32_t width, uint32_t *columns)
 {
-	for (;;) {
-		uint32_t total = add_widths(table, columns), extra = UINT32_MAX, widest = 0;
+	while (add_widths(table, columns) > width) {
+		uint32_t c = find_widest(table, columns, false, CUT_LEAST);
 
-		if (total <= width)
-			return;
-		for (uint32_t c = 0; c < table->n_columns; c++) {
-			uint32_t over = total - width;
-
-			if (columns[c] > columns[widest])
-				widest = c;
-			if (columns[c] && table->column[c].is_extra &&
-			    (extra == UINT32_MAX ||
-			     table->column[c].is_extra >= table->column[extra].is_extra))
-				extra = c;
-			if (table->column[c].may_cut && columns[c] >= CUT_LEAST + over) {
-				columns[c] -= over;
-				return;
-			}
+		if (c != UINT32_MAX) {
+			columns[c]--;
+			continue;
 		}
-		if (extra != UINT32_MAX)
-			columns[extra] = 0;
-		else if (columns[widest] > 1)
-			columns[widest]--;
-		else
+		c = find_extra(table, columns);
+		if (c != UINT32_MAX) {
+			columns[c] = 0;
+			continue;
+		}
+		c = find_widest(table, columns, true, 1);
+		if (c == UINT32_MAX)
 			return;
+		columns[c]--;
 	}
 }
 

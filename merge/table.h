@@ -23,7 +23,7 @@ enum tp_align { TP_LEFT, TP_RIGHT };
 struct tp_column {
 	const char *title;
 	enum tp_align align;
-	bool may_cut;		/* this column gives way when the table is too wide (at most one) */
+	bool may_cut;		/* text: cut in the middle when the table is too wide */
 	uint8_t is_extra;	/* left out when even that is not enough: the greatest first; 0: stays */
 };
 

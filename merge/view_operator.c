@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts them
+ *
+ * A row is a name, or a name and its input shapes. Self is a span's time (memory) without
+ * that of the spans directly inside it on its thread; total is the whole. Spans that were open
+ * when their window began or ended count with the part inside it; asynchronous spans (they
+ * end on another thread) have no self time, as in torch. Times of all ranks and threads
+ * are added. Memory: one row each, never the events.
+ */
+#include "merge/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/clip.h"
+#include "merge/grow.h"
+#include "merge/memcurve.h"
+#include "merge/names.h"
+#include "merge/nest.h"
+#include "merge/shapes.h"
+
+struct row {
+	uint32_t name;			/* of tp_names */
+	uint32_t shapes;		/* tp_string.same; 0 when rows are by name only */
+	const struct tp_string *inputs;
+	uint64_t calls;
+	int64_t self_ns, total_ns;
+	int64_t self_bytes, total_bytes;
+};
+
+struct state {
+	struct tp_view_options options;
+	struct tp_names *names;
+	struct tp_nest *nest;
+	struct tp_memcurve *memory;
+	struct tp_clip clip;
+	struct row *row;
+	uint32_t n_rows, cap_rows;
+	uint32_t *slot;			/* hash of (name, shapes): row + 1 */
+	uint32_t n_slots;
+	uint64_t n_spans;
+	bool has_memory, has_shapes, is_incomplete;
+};
+
+static uint32_t hash_key(uint32_t name, uint32_t shapes)
+{
+	uint64_t h = ((uint64_t)name << 32 | shapes) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(h >> 32);
+}
+
+static bool double_slots(struct state *state)
+{
+	uint32_t n = state->n_slots ? state->n_slots * 2 : 1024;
+	uint32_t *slot = calloc(n, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	for (uint32_t i = 0; i < state->n_rows; i++) {
+		uint32_t at = hash_key(state->row[i].name, state->row[i].shapes);
+
+		while (slot[at & (n - 1)])
+			at++;
+		slot[at & (n - 1)] = i + 1;
+	}
+	free(state->slot);
+	state->slot = slot;
+	state->n_slots = n;
+	return true;
+}
+
+/* NULL: out of memory. */
+static struct row *find_row(struct state *state, uint32_t name, const struct tp_event *event)
+{
+	uint32_t shapes = 0, at;
+	struct row *row;
+
+	if (state->options.by_shape && event->shapes->kind)
+		shapes = event->shapes->same;
+	if (state->n_rows >= state->n_slots / 2 && !double_slots(state))
+		return NULL;
+	for (at = hash_key(name, shapes);; at++) {
+		uint32_t i = state->slot[at & (state->n_slots - 1)];
+
+		if (!i)
+			break;
+		row = &state->row[i - 1];
+		if (row->name == name && row->shapes == shapes)
+			return row;
+	}
+	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1, sizeof(*row)))
+		return NULL;
+	state->slot[at & (state->n_slots - 1)] = state->n_rows + 1;
+	row = &state->row[state->n_rows++];
+	row->name = name;
+	row->shapes = shapes;
+	row->inputs = event->shapes;
+	return row;
+}
+
+static void take_span(struct state *state, const struct tp_event *event)
+{
+	uint32_t name = tp_names_row(state->names, event);
+	struct row *row;
+
+	if (name == TP_NO_NAME) {
+		state->is_incomplete = true;
+		return;
+	}
+	/* Not a span of the tables: its time is its parent's own, as in torch. */
+	if (tp_names_at(state->names, name)->is_private)
+		return;
+	row = find_row(state, name, event);
+	if (!row) {
+		state->is_incomplete = true;
+		return;
+	}
+	state->n_spans++;
+	state->has_shapes |= event->shapes->kind != 0;
+	row->calls++;
+	row->total_ns += event->end_ns - event->begin_ns;
+	if (event->flags & TP_F_ASYNC)
+		return;
+	if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row)))
+		state->is_incomplete = true;
+}
+
+static void take_memory(struct state *state, const struct tp_event *event)
+{
+	int64_t change;
+
+	if (!tp_memcurve_event(state->memory, event, &change))
+		return;
+	state->has_memory = true;
+	if (change)
+		tp_nest_bytes(state->nest, event, change);
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct state *state = ctx;
+
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(state, event);
+		break;
+	case TP_REC_ALLOC:
+	case TP_REC_FREE:
+	case TP_REC_TOTALS:
+		take_memory(state, event);
+		break;
+	default:
+		break;
+	}
+}
+
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct state *state = ctx;
+	struct row *row = &state->row[span->row];
+
+	row->self_ns += tp_nest_self_ns(span);
+	row->self_bytes += span->self_bytes;
+	row->total_bytes += span->self_bytes + span->child_bytes;
+}
+
+static void free_state(struct state *state)
+{
+	tp_nest_end(state->nest);
+	tp_names_free(state->names);
+	tp_memcurve_free(state->memory);
+	free(state->row);
+	free(state->slot);
+	free(state);
+}
+
+static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->options = *options;
+	state->names = tp_names_new();
+	state->nest = tp_nest_new(close_span, state);
+	state->memory = tp_memcurve_new();
+	tp_clip_init(&state->clip, run, take_event, state);
+	if (!state->names || !state->nest || !state->memory) {
+		free_state(state);
+		return NULL;
+	}
+	return state;
+}
+
+static void event(void *state, const struct tp_event *ev)
+{
+	tp_clip_event(&((struct state *)state)->clip, ev);
+}
+
+/* Sort keys: the option's word, the title's, the figure. */
+#define FIGURE(name, expression)                                                           \
+	static int64_t get_##name(const struct row *row)                                   \
+	{                                                                                  \
+		return expression;                                                         \
+	}
+FIGURE(self, row->self_ns)
+FIGURE(total, row->total_ns)
+FIGURE(calls, (int64_t)row->calls)
+FIGURE(memory, row->self_bytes)
+#undef FIGURE
+
+static const struct sort_key {
+	const char *word, *title;
+	int64_t (*get)(const struct row *row);
+} sort_keys[] = {
+	{"self", "self CPU time", get_self},
+	{"total", "total CPU time", get_total},
+	{"calls", "number of calls", get_calls},
+	{"memory", "tensor memory allocated less freed", get_memory},
+};
+
+static const struct sort_key *find_sort_key(const char *word)
+{
+	for (uint32_t i = 0; word && i < sizeof(sort_keys) / sizeof(sort_keys[0]); i++)
+		if (!strcmp(word, sort_keys[i].word))
+			return &sort_keys[i];
+	return &sort_keys[0];
+}
+
+struct ordered {
+	int64_t figure;
+	uint32_t row;
+};
+
+static int compare_ordered(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->figure != y->figure)
+		return x->figure < y->figure ? 1 : -1;
+	/* Equal figures: in order of first call, so that output does not change by chance. */
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static struct ordered *sort_rows(const struct state *state, const struct sort_key *key)
+{
+	struct ordered *order = malloc((state->n_rows + 1) * sizeof(*order));
+
+	for (uint32_t i = 0; order && i < state->n_rows; i++)
+		order[i] = (struct ordered){key->get(&state->row[i]), i};
+	if (order)
+		qsort(order, state->n_rows, sizeof(*order), compare_ordered);
+	return order;
+}
+
+static void add_row(struct tp_table *table, const struct state *state, const struct row *row,
+		    int64_t all_self_ns)
+{
+	const struct tp_name *name = tp_names_at(state->names, row->name);
+	char a[32], inputs[512];
+
+	tp_table_cell(table, "%.*s", (int)name->n_bytes, name->bytes);
+	if (state->options.by_shape)
+		tp_table_cell(table, "%s",
+			      row->inputs->kind
+				      ? tp_show_shapes(inputs, sizeof(inputs), row->inputs->bytes,
+						       row->inputs->n_bytes)
+				      : "");
+	tp_table_cell(table, "%s", tp_show_count(a, row->calls));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->self_ns));
+	tp_table_cell(table, "%s", tp_show_percent(a, (double)row->self_ns, (double)all_self_ns));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->total_ns));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->total_ns / (int64_t)row->calls));
+	if (!state->has_memory)
+		return;
+	tp_table_cell(table, "%s", tp_show_bytes(a, row->self_bytes));
+	tp_table_cell(table, "%s", tp_show_bytes(a, row->total_bytes));
+}
+
+static void print_rows(const struct state *state, const struct ordered *order, uint32_t n,
+		       int64_t all_self_ns, struct tp_out *out)
+{
+	struct tp_column column[] = {
+		{.title = "operator", .may_cut = true},
+		{.title = "inputs", .may_cut = true},
+		{.title = "calls", .align = TP_RIGHT},
+		{.title = "self", .align = TP_RIGHT},
+		{.title = "self %", .align = TP_RIGHT},
+		{.title = "total", .align = TP_RIGHT},
+		{.title = "average", .align = TP_RIGHT, .is_extra = 1},
+		{.title = "self mem", .align = TP_RIGHT, .is_extra = 2},
+		{.title = "total mem", .align = TP_RIGHT, .is_extra = 3},
+	};
+	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);
+	struct tp_table *table;
+
+	if (!state->options.by_shape) {
+		memmove(column + 1, column + 2, sizeof(column) - 2 * sizeof(column[0]));
+		n_columns--;
+	}
+	table = tp_table_new(column, n_columns);
+	for (uint32_t i = 0; i < n; i++)
+		add_row(table, state, &state->row[order[i].row], all_self_ns);
+	tp_table_print(table, out);
+}
+
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+{
+	struct state *state = opaque;
+	const struct sort_key *key;
+	struct ordered *order;
+	int64_t all_self_ns = 0;
+	uint32_t n;
+	char a[32], b[32];
+
+	if (!state) {
+		tp_out_line(out, "red", "operators: out of memory");
+		return;
+	}
+	key = find_sort_key(state->options.sort);
+	tp_clip_end(&state->clip);
+	tp_nest_end(state->nest);
+	state->nest = NULL;
+	order = sort_rows(state, key);
+	for (uint32_t i = 0; i < state->n_rows; i++)
+		all_self_ns += state->row[i].self_ns;
+	n = state->options.top && state->options.top < state->n_rows ? state->options.top
+								       : state->n_rows;
+	tp_out_title(out, "Operators%s by %s", state->options.by_shape ? " and inputs" : "",
+		     key->title);
+	if (!state->n_rows || !order) {
+		tp_out_line(out, "", state->n_rows ? "out of memory"
+						   : "no operator was recorded: no step lay inside a "
+						     "window, or TRAINPROF_RECORD has no 'ops'");
+	} else {
+		print_rows(state, order, n, all_self_ns, out);
+		tp_out_line(out, "dim", "%s calls, %s of CPU time in them%s.",
+			    tp_show_count(a, state->n_spans), tp_show_ns(b, all_self_ns),
+			    run->n_procs > 1 ? ", all ranks and threads added" : "");
+		if (n < state->n_rows)
+			tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
+				    tp_show_count(a, state->n_rows - n));
+		if (state->options.by_shape && !state->has_shapes)
+			tp_out_line(out, "yellow",
+				    "input shapes were not recorded: run with "
+				    "TRAINPROF_RECORD=ops,shapes,tensors,host");
+	}
+	if (state->is_incomplete)
+		tp_out_line(out, "red", "out of memory: some operators are missing here");
+	free(order);
+	free_state(state);
+}
+
+const struct tp_view tp_view_operator = {
+	.name = "operator",
+	.help = "self and total time, calls and tensor memory of every operator",
+	.begin = begin,
+	.event = event,
+	.print = print,
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_steps.c - every step of the run, from the step ledgers: inside windows or not
+ *
+ * Per rank: percentiles by phase, the run as a row of bars, and the steps themselves. Not all
+ * of them unless asked for: the first, the last and the slow ones.
+ */
+#include "merge/view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/label.h"
+#include "merge/stats.h"
+#include "runtime/trace/ring_layout.h"
+
+enum {
+	SLOW_PERCENT = 150,	/* of the running median: slow */
+	ENDS_SHOWN = 3,		/* first and last steps that are always shown */
+	RUNNING_LEAST = 5,	/* steps before the running median means anything */
+};
+
+struct state {
+	struct tp_view_options options;
+};
+
+/* The steps of one process. */
+struct steps {
+	const struct tp_step_row *row;
+	uint32_t n;
+	int64_t *sorted;	/* durations */
+	int64_t *median;	/* what each was compared with */
+};
+
+static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (state)
+		state->options = *options;
+	return state;
+}
+
+/* A step that began in the middle of nothing (the first one holds warm-up of every kind) is
+ * compared with the whole run, the others with what lay before them. */
+static void find_medians(struct steps *steps)
+{
+	struct tp_running running = {.n = 0};
+	int64_t of_all = tp_percentile(steps->sorted, steps->n, 50);
+
+	for (uint32_t i = 0; i < steps->n; i++) {
+		steps->median[i] =
+			running.n >= RUNNING_LEAST ? tp_running_median(&running) : of_all;
+		tp_running_add(&running, steps->row[i].dur_ns);
+	}
+}
+
+static bool is_slow(const struct steps *steps, uint32_t i)
+{
+	return steps->median[i] > 0 &&
+	       steps->row[i].dur_ns > steps->median[i] / 100 * SLOW_PERCENT;
+}
+
+static void print_percentiles(const struct steps *steps, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "phase"},
+		{.title = "steps", .align = TP_RIGHT},
+		{.title = "p50", .align = TP_RIGHT},
+		{.title = "p90", .align = TP_RIGHT},
+		{.title = "p99", .align = TP_RIGHT},
+		{.title = "max", .align = TP_RIGHT},
+		{.title = "sum", .align = TP_RIGHT},
+		{.title = "data wait", .align = TP_RIGHT},
+	};
+	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
+	char a[32];
+
+	for (uint32_t phase = 0; some && phase <= TP_PHASE_DONE + 1; phase++) {
+		int64_t sum = 0, wait = 0;
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < steps->n; i++) {
+			/* The last round is all steps. */
+			if (phase <= TP_PHASE_DONE && steps->row[i].phase != phase)
+				continue;
+			some[n++] = steps->row[i].dur_ns;
+			sum += steps->row[i].dur_ns;
+			wait += steps->row[i].data_wait_ns;
+		}
+		if (!n || (phase > TP_PHASE_DONE && n == steps->n && steps->n == 1))
+			continue;
+		tp_sort_i64(some, n);
+		tp_table_cell(table, "%s",
+			      phase <= TP_PHASE_DONE ? tp_label_phase((uint8_t)phase) : "all");
+		tp_table_cell(table, "%s", tp_show_count(a, n));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 50)));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 90)));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 99)));
+		tp_table_cell(table, "%s", tp_show_ns(a, some[n - 1]));
+		tp_table_cell(table, "%s", tp_show_ns(a, sum));
+		tp_table_cell(table, "%s", tp_show_percent(a, (double)wait, (double)sum));
+	}
+	free(some);
+	tp_table_print(table, out);
+}
+
+static void print_sparkline(const struct steps *steps, struct tp_out *out)
+{
+	uint32_t columns = out->width > 36 ? out->width - 22 : 14;
+	char *bars = malloc(3 * (size_t)columns + 1), a[32];
+	int64_t *duration = malloc((steps->n + 1) * sizeof(*duration));
+	int64_t top = tp_percentile(steps->sorted, steps->n, 50) * 2;
+
+	if (bars && duration && steps->n > 1) {
+		for (uint32_t i = 0; i < steps->n; i++)
+			duration[i] = steps->row[i].dur_ns;
+		tp_out_line(out, "", "durations %s  full: %s",
+			    tp_sparkline(bars, duration, steps->n, columns - 4, top),
+			    tp_show_ns(a, top));
+	}
+	free(bars);
+	free(duration);
+}
+
+/* Which steps the table shows: all, or the ends and the slowest of the slow. */
+static uint32_t choose(const struct steps *steps, uint32_t top, bool *shown)
+{
+	uint32_t n = 0, ends = ENDS_SHOWN;
+
+	if (!top || steps->n <= top) {
+		for (uint32_t i = 0; i < steps->n; i++)
+			shown[i] = true;
+		return steps->n;
+	}
+	if (ends * 2 > top)
+		ends = top / 2;
+	for (uint32_t i = 0; i < ends; i++) {
+		shown[i] = shown[steps->n - 1 - i] = true;
+		n += 2;
+	}
+	for (; n < top; n++) {
+		uint32_t best = UINT32_MAX;
+		double worst = 0;
+
+		for (uint32_t i = 0; i < steps->n; i++) {
+			double over = steps->median[i] > 0 ? (double)steps->row[i].dur_ns /
+								     (double)steps->median[i]
+							   : 0;
+
+			if (!shown[i] && is_slow(steps, i) && over > worst) {
+				worst = over;
+				best = i;
+			}
+		}
+		if (best == UINT32_MAX)
+			break;
+		shown[best] = true;
+	}
+	return n;
+}
+
+static void add_row(struct tp_table *table, const struct steps *steps, uint32_t i,
+		    bool has_device)
+{
+	const struct tp_step_row *row = &steps->row[i];
+	bool slow = is_slow(steps, i);
+	char a[32], mark[64] = "";
+	int n = 0;
+
+	if (slow)
+		n = snprintf(mark, sizeof(mark), "slow %.1fx",
+			     (double)row->dur_ns / (double)steps->median[i]);
+	if (row->flags & TP_F_SKIPPED)
+		n += snprintf(mark + n, sizeof(mark) - (size_t)n, "%soptimizer skipped",
+			      n ? ", " : "");
+	if (row->dropped)
+		snprintf(mark + n, sizeof(mark) - (size_t)n, "%s%s lost", n ? ", " : "",
+			 tp_show_count(a, row->dropped));
+	tp_table_cell(table, "%s", tp_show_count(a, row->index));
+	tp_table_cell(table, "%u/%u", row->epoch, row->in_epoch);
+	tp_table_cell(table, "%s", tp_label_phase(row->phase));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->dur_ns));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->data_wait_ns));
+	tp_table_cell(table, "%s", tp_show_ns(a, row->optimizer_ns));
+	tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->live_bytes));
+	tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->peak_bytes));
+	if (has_device)
+		tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->device_peak));
+	tp_table_cell(table, "%u", row->batches);
+	tp_table_cell(table, "%s", mark);
+	if (row->dropped)
+		tp_table_style(table, "red");
+	else if (slow)
+		tp_table_style(table, "yellow");
+	else if (row->phase != TP_PHASE_ACTIVE)
+		tp_table_style(table, "dim");
+}
+
+static void print_table(const struct steps *steps, uint32_t top, struct tp_out *out)
+{
+	struct tp_column column[] = {
+		{.title = "step", .align = TP_RIGHT},
+		{.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1},
+		{.title = "phase"},
+		{.title = "time", .align = TP_RIGHT},
+		{.title = "data", .align = TP_RIGHT},
+		{.title = "optimizer", .align = TP_RIGHT, .is_extra = 2},
+		{.title = "memory", .align = TP_RIGHT, .is_extra = 3},
+		{.title = "peak", .align = TP_RIGHT},
+		{.title = "dev. peak", .align = TP_RIGHT},
+		{.title = "batches", .align = TP_RIGHT, .is_extra = 4},
+		{.title = ""},
+	};
+	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_shown, n_slow = 0;
+	bool *shown = calloc(steps->n + 1, sizeof(*shown)), has_device = false;
+	struct tp_table *table;
+	char a[32], b[32];
+
+	for (uint32_t i = 0; i < steps->n; i++) {
+		has_device |= steps->row[i].device_peak != 0;
+		n_slow += is_slow(steps, i);
+	}
+	if (!has_device) {
+		memmove(column + 8, column + 9, 2 * sizeof(column[0]));
+		n_columns--;
+	}
+	if (!shown) {
+		tp_out_line(out, "red", "out of memory");
+		return;
+	}
+	n_shown = choose(steps, top, shown);
+	table = tp_table_new(column, n_columns);
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (shown[i])
+			add_row(table, steps, i, has_device);
+	tp_table_print(table, out);
+	if (n_slow)
+		tp_out_line(out, "yellow",
+			    "%s of %s steps took over %u.%u times the running median.",
+			    tp_show_count(a, n_slow), tp_show_count(b, steps->n),
+			    SLOW_PERCENT / 100, SLOW_PERCENT % 100 / 10);
+	if (n_shown < steps->n)
+		tp_out_line(out, "dim",
+			    "%s of %s steps shown (first, last, slow): --top 0 shows all.",
+			    tp_show_count(a, n_shown), tp_show_count(b, steps->n));
+	free(shown);
+}
+
+static void print_proc(const struct tp_run *run, struct steps *steps, uint32_t top,
+		       struct tp_out *out)
+{
+	const struct tp_step_row *row = steps->row;
+	char a[64], b[32];
+
+	steps->sorted = malloc(steps->n * sizeof(*steps->sorted));
+	steps->median = malloc(steps->n * sizeof(*steps->median));
+	if (!steps->sorted || !steps->median) {
+		tp_out_line(out, "red", "out of memory");
+		goto out;
+	}
+	for (uint32_t i = 0; i < steps->n; i++)
+		steps->sorted[i] = row[i].dur_ns;
+	tp_sort_i64(steps->sorted, steps->n);
+	find_medians(steps);
+	tp_out_title(out, "Steps of %s: %s, ended by %s", tp_label_proc(a, run, row->proc),
+		     tp_show_count(b, steps->n), tp_label_source(row[steps->n - 1].source));
+	if (row[steps->n - 1].flags & TP_F_CLOCK)
+		tp_out_line(out, "yellow",
+			    "no optimizer, data loader or range was seen: these are slices of time, "
+			    "not training steps");
+	print_percentiles(steps, out);
+	print_sparkline(steps, out);
+	print_table(steps, top, out);
+out:
+	free(steps->sorted);
+	free(steps->median);
+}
+
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+{
+	struct state *state = opaque;
+	uint32_t top = state ? state->options.top : 20, n;
+
+	free(state);
+	if (!run->n_steps) {
+		tp_out_title(out, "Steps");
+		tp_out_line(out, "",
+			    "no step was seen: the program ended before its first one, or the "
+			    "ledger (*.steps) is not in the folder");
+		return;
+	}
+	for (uint32_t i = 0; i < run->n_steps; i += n) {
+		struct steps steps = {.row = &run->step[i]};
+
+		for (n = 1; i + n < run->n_steps && run->step[i + n].proc == steps.row->proc; n++)
+			;
+		steps.n = n;
+		print_proc(run, &steps, top, out);
+	}
+}
+
+const struct tp_view tp_view_steps = {
+	.name = "steps",
+	.help = "every step of the run: time, data wait, memory; the slow ones marked",
+	.begin = begin,
+	.print = print,
+};
