@@ -86,11 +86,12 @@ static int parse_number(const char *text, size_t n, uint64_t *value)
 static int parse_pair(struct tp_sched_spec *spec, const char *pair, size_t n, uint32_t *seen)
 {
 	const char *equals = memchr(pair, '=', n);
-	const char *value = equals + 1;
+	const char *value;
 	size_t n_name, n_value, i;
 
 	if (!equals)
 		return -EINVAL;
+	value = equals + 1;
 	n_name = (size_t)(equals - pair);
 	n_value = n - n_name - 1;
 	for (i = 0; i < N_NUMBERS; i++) {
