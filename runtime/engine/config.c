@@ -83,26 +83,19 @@ static bool find_word(const struct word *word, const char *text, size_t n, uint3
 
 /* ---- complaints: whole lines, the last one says how many found no room ---- */
 
-static const char too_many[] = "more was wrong in the variables than is said here";
+static const char too_many[] = "more was wrong in the variables than is said here\n";
 
 static void add_complaint(struct tp_config *config, const struct tp_text *line)
 {
 	size_t len = strlen(config->complaints);
-	struct tp_text all;
+	size_t n_last = sizeof(too_many) - 1;
+	struct tp_text rest;
 
-	tp_text_init(&all, config->complaints, sizeof(config->complaints));
-	all.len = len;
-	if (len + line->len + 1 + sizeof(too_many) + 1 <= sizeof(config->complaints)) {
-		tp_text_bytes(&all, line->buf, line->len);
-		tp_text_char(&all, '\n');
-	} else if (len < sizeof(too_many) ||
-		   strcmp(config->complaints + len - sizeof(too_many), too_many)) {
-		tp_text_str(&all, too_many);
-	} else {
-		return;
-	}
-	if (all.buf[all.len - 1] != '\n')
-		tp_text_char(&all, '\n');
+	tp_text_init(&rest, config->complaints + len, sizeof(config->complaints) - len);
+	if (len + line->len + 1 + n_last + 2 <= sizeof(config->complaints))
+		tp_text_fmt(&rest, "%s\n", line->buf);
+	else if (len < n_last || strcmp(config->complaints + len - n_last, too_many))
+		tp_text_str(&rest, too_many);
 }
 
 /* The guest's text in a message: one line, no control characters, not too long. */
@@ -381,7 +374,7 @@ static void read_file(struct tp_config *config, struct config_file *file, const 
 		struct tp_text text;
 
 		tp_text_init(&text, buf, sizeof(buf));
-		tp_text_fmt(&text, "cannot read it: %s; it is not used", strerrordesc_np((int)-n));
+		tp_text_fmt(&text, "cannot read it: %s; it is not used", strerror((int)-n));
 		complain_line(config, &origin, buf);
 		return;
 	}
