@@ -64,10 +64,6 @@ lint check-lint:
 format:
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
-## bench: what everything costs, with the floors measured in the same run
-bench: all
-	$(Q)$(test_env) CFLAGS='$(tp_cppflags) -std=gnu11 $(CFLAGS)' scripts/bench
-
 man_pages := $(wildcard man/*.[1-8])
 
 ## install: library, merge, manual pages, format header (prefix=, DESTDIR=)
@@ -90,4 +86,4 @@ distclean:
 	rm -rf build build-*
 
 .PHONY: setup setup-long demo check-layers check-headers check-exports check-man check-clang \
-	check-aarch64 objects lint check-lint format bench install uninstall distclean
+	check-aarch64 objects lint check-lint format install uninstall distclean

@@ -69,3 +69,15 @@ check-stress: $(stress_bin)
 	$(Q)$(run_tests) $(foreach t,$(stress_bin),'stress-$(notdir $t)=$t')
 
 .PHONY: check check-unit check-flow check-long check-stress unit-programs
+
+# Benchmarks: programs of their own, run by scripts/bench in its order.
+bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
+$(O)/tests/bench/%: $(O)/tests/bench/%.o $(runtime_obj) $(merge_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -ldl -lm
+
+## bench: what everything costs, with the floors measured in the same run (T=part of a name)
+bench: all $(bench_bin)
+	$(Q)$(test_env) NOP='$(abspath $(nop))' T='$(T)' scripts/bench
+
+.PHONY: bench
