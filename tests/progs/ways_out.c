@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ways_out.c - ends in the way that it is told
+ *
+ * usage: ways_out WAY [MILLISECONDS]       waits first, so that there is something to lose
+ *
+ * The handlers print, so that the order and the number of their calls can be compared.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void say(const char *what)
+{
+	if (write(STDOUT_FILENO, what, strlen(what)) < 0)
+		abort();
+}
+
+static void at_exit(void)
+{
+	say("atexit\n");
+}
+
+static void at_quick_exit_(void)
+{
+	say("at_quick_exit\n");
+}
+
+static __attribute__((destructor)) void destroy(void)
+{
+	say("destructor\n");
+}
+
+static void leave_in_handler(int number)
+{
+	_exit(number);
+}
+
+static void *leave_in_thread(void *unused)
+{
+	exit(12);
+	return NULL;
+}
+
+static void *sleep_in_thread(void *unused)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void *spin_on_heap(void *unused)
+{
+	for (;;) {
+		free(malloc(1000));
+		usleep(10);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "return";
+	char *echo_argv[] = { (char *)"echo", (char *)"became", (char *)"echo", NULL };
+	char *envp[] = { (char *)"PATH=/bin:/usr/bin", NULL };
+	pthread_t thread;
+#define IS(name) (!strcmp(way, name))
+
+	atexit(at_exit);
+	at_quick_exit(at_quick_exit_);
+	if (argc > 2)
+		usleep((unsigned)atoi(argv[2]) * 1000);
+	if (IS("exit"))
+		exit(3);
+	if (IS("_exit"))
+		_exit(4);
+	if (IS("_Exit"))
+		_Exit(5);
+	if (IS("quick_exit"))
+		quick_exit(6);
+	if (IS("abort"))
+		abort();
+	if (IS("segv"))
+		raise(SIGSEGV);
+	if (IS("term"))
+		raise(SIGTERM);
+	if (IS("kill"))
+		raise(SIGKILL);
+	if (IS("handler")) {
+		signal(SIGTERM, leave_in_handler);
+		raise(SIGTERM);
+	}
+	if (IS("thread")) {
+		pthread_create(&thread, NULL, leave_in_thread, NULL);
+		pthread_join(thread, NULL);
+	}
+	if (IS("busy-thread")) {
+		for (int i = 0; i < 4; i++)
+			pthread_create(&thread, NULL, i % 2 ? sleep_in_thread : spin_on_heap, NULL);
+		usleep(20000);
+		return 13;
+	}
+	if (IS("pthread_exit")) {
+		pthread_exit(NULL);
+	}
+	if (IS("execve"))
+		execve("/bin/echo", echo_argv, environ);
+	if (IS("execv"))
+		execv("/bin/echo", echo_argv);
+	if (IS("execvp"))
+		execvp("echo", echo_argv);
+	if (IS("execvpe"))
+		execvpe("echo", echo_argv, envp);
+	if (IS("fexecve"))
+		fexecve(open("/bin/echo", O_RDONLY | O_CLOEXEC), echo_argv, environ);
+	if (IS("execl"))
+		execl("/bin/echo", "echo", "became", "echo", (char *)NULL);
+	if (IS("execlp"))
+		execlp("echo", "echo", "became", "echo", (char *)NULL);
+	if (IS("execle"))
+		execle("/usr/bin/env", "env", (char *)NULL, envp);
+	if (IS("failed-exec")) {
+		execl("/nowhere/echo", "echo", (char *)NULL);
+		perror("exec");
+		return 14;
+	}
+	return 2;
+}
