@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview.c - the figures of the overview, collected event by event
+ */
+#include "merge/overview.h"
+
+#include <stdlib.h>
+
+#include "merge/grow.h"
+
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct tp_overview *overview = ctx;
+
+	overview->row[span->row].self_ns += tp_nest_self_ns(span);
+}
+
+static void take_span(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(overview->names, event);
+	enum tp_category category;
+
+	if (row == TP_NO_NAME || !tp_grow(&overview->row, &overview->cap_rows,
+					  (uint64_t)row + 1, sizeof(*overview->row))) {
+		overview->is_incomplete = true;
+		return;
+	}
+	category = tp_names_category(overview->names, row, event);
+	if (category != TP_CAT_OTHER)
+		tp_breakdown_span(&proc->breakdown, category, event->begin_ns, event->end_ns);
+	if (tp_names_at(overview->names, row)->is_private)
+		return;
+	overview->row[row].calls++;
+	if (!(event->flags & TP_F_ASYNC) && !tp_nest_span(overview->nest, event, row))
+		overview->is_incomplete = true;
+}
+
+const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc, uint64_t index)
+{
+	uint32_t low = 0, high = proc->n_ledger;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (proc->ledger[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < proc->n_ledger && proc->ledger[low].index == index ? &proc->ledger[low]
+									 : NULL;
+}
+
+static void take_step(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	struct tp_breakdown *breakdown = &proc->breakdown;
+	const struct tp_step_row *before = NULL;
+
+	tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
+	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks, breakdown->n_steps,
+					    sizeof(*proc->peak))) {
+		overview->is_incomplete = true;
+		return;
+	}
+	proc->peak[breakdown->n_steps - 1] = (struct tp_overview_peak){
+		.step = event->link, .inside = TP_NO_ROW, .of = TP_NO_ROW};
+	/* The ledger knows what was alive when this step began: sizes that were not known in
+	 * the last one do not add up. */
+	if (event->link)
+		before = tp_overview_ledger(proc, event->link - 1);
+	if (before && before->live_bytes)
+		tp_memcurve_set(overview->memory, event, TP_DEVICE_CPU,
+				(int64_t)before->live_bytes);
+}
+
+static void take_memory(struct tp_overview *overview, struct tp_overview_proc *proc,
+			const struct tp_event *event)
+{
+	struct tp_memcurve_track *track;
+	struct tp_overview_peak *peak;
+	uint32_t open[64], n;
+	int64_t change;
+
+	track = tp_memcurve_event(overview->memory, event, &change);
+	if (!track || event->kind == TP_REC_FREE || event->link != TP_DEVICE_CPU ||
+	    !proc->breakdown.is_in_step || proc->breakdown.n_steps > proc->cap_peaks)
+		return;
+	peak = &proc->peak[proc->breakdown.n_steps - 1];
+	if (track->live_bytes <= peak->live_bytes)
+		return;
+	peak->live_bytes = track->live_bytes;
+	peak->is_absolute = track->is_absolute;
+	n = tp_nest_open(overview->nest, event, open, 64);
+	peak->inside = n ? open[0] : TP_NO_ROW;
+	peak->of = n > 1 ? open[n - 1] : TP_NO_ROW;
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct tp_overview *overview = ctx;
+	struct tp_overview_proc *proc;
+
+	if (event->proc->at >= overview->n_procs)
+		return;
+	proc = &overview->proc[event->proc->at];
+	proc->n_events++;
+	overview->n_events++;
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(overview, proc, event);
+		break;
+	case TP_REC_STEP:
+		take_step(overview, proc, event);
+		break;
+	case TP_REC_ALLOC:
+	case TP_REC_FREE:
+	case TP_REC_TOTALS:
+		take_memory(overview, proc, event);
+		break;
+	default:
+		break;
+	}
+}
+
+struct tp_overview *tp_overview_new(const struct tp_run *run,
+				    const struct tp_view_options *options)
+{
+	struct tp_overview *overview = calloc(1, sizeof(*overview));
+
+	if (!overview)
+		return NULL;
+	overview->options = *options;
+	overview->n_procs = run->n_procs;
+	overview->names = tp_names_new();
+	overview->nest = tp_nest_new(close_span, overview);
+	overview->memory = tp_memcurve_new();
+	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
+	tp_clip_init(&overview->clip, run, take_event, overview);
+	if (!overview->names || !overview->nest || !overview->memory || !overview->proc) {
+		tp_overview_free(overview);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		tp_breakdown_init(&overview->proc[i].breakdown);
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		struct tp_overview_proc *proc = &overview->proc[run->step[i].proc->at];
+
+		if (!proc->n_ledger++)
+			proc->ledger = &run->step[i];
+	}
+	return overview;
+}
+
+void tp_overview_event(struct tp_overview *overview, const struct tp_event *event)
+{
+	tp_clip_event(&overview->clip, event);
+}
+
+void tp_overview_end(struct tp_overview *overview)
+{
+	tp_clip_end(&overview->clip);
+	tp_nest_end(overview->nest);
+	overview->nest = NULL;
+	for (uint32_t i = 0; i < overview->n_procs; i++) {
+		tp_breakdown_end(&overview->proc[i].breakdown);
+		overview->is_incomplete |= overview->proc[i].breakdown.is_incomplete;
+	}
+}
+
+void tp_overview_free(struct tp_overview *overview)
+{
+	tp_nest_end(overview->nest);
+	tp_names_free(overview->names);
+	tp_memcurve_free(overview->memory);
+	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++) {
+		tp_breakdown_free(&overview->proc[i].breakdown);
+		free(overview->proc[i].peak);
+	}
+	free(overview->proc);
+	free(overview->row);
+	free(overview);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview.h - the figures of the overview, collected event by event
+ *
+ * overview.c collects, view_overview.c prints. Memory: steps, names, threads, live blocks.
+ */
+#ifndef TP_MERGE_OVERVIEW_H
+#define TP_MERGE_OVERVIEW_H
+
+#include "merge/breakdown.h"
+#include "merge/clip.h"
+#include "merge/memcurve.h"
+#include "merge/names.h"
+#include "merge/nest.h"
+#include "merge/view.h"
+
+enum { TP_NO_ROW = 0xffffffff };
+
+/* Most tensor memory seen inside one recorded step, and where. Rows are names'. */
+struct tp_overview_peak {
+	uint64_t step;
+	int64_t live_bytes;
+	bool is_absolute;	/* else counted from the window's begin */
+	uint32_t inside;	/* innermost span */
+	uint32_t of;		/* outermost other one, TP_NO_ROW: none */
+};
+
+struct tp_overview_proc {
+	struct tp_breakdown breakdown;
+	struct tp_overview_peak *peak;	/* parallel to breakdown.step */
+	uint32_t cap_peaks;
+	const struct tp_step_row *ledger;
+	uint32_t n_ledger;
+	uint64_t n_events;
+};
+
+struct tp_overview_row {	/* by name */
+	uint64_t calls;
+	int64_t self_ns;
+};
+
+struct tp_overview {
+	struct tp_view_options options;
+	struct tp_names *names;
+	struct tp_nest *nest;
+	struct tp_memcurve *memory;
+	struct tp_clip clip;
+	struct tp_overview_proc *proc;	/* by tp_proc.at */
+	uint32_t n_procs;
+	struct tp_overview_row *row;	/* by names' row */
+	uint32_t cap_rows;
+	uint64_t n_events;
+	bool is_incomplete;		/* memory ran out */
+};
+
+struct tp_overview *tp_overview_new(const struct tp_run *run,
+				    const struct tp_view_options *options);
+void tp_overview_event(struct tp_overview *overview, const struct tp_event *event);
+/* No more events: figures are final. */
+void tp_overview_end(struct tp_overview *overview);
+void tp_overview_free(struct tp_overview *overview);
+
+/* The line of the ledger with that number; NULL: none. */
+const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
+					     uint64_t index);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_health.c - may these figures be trusted: what is lost, cut, off or odd, how good the
+ * clocks are, and what the profiler itself cost
+ *
+ * One green line when nothing is wrong; what is wrong comes first, with what to do.
+ */
+#include "merge/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/label.h"
+
+enum { LABEL = 10, ROWS_SHOWN = 20 };
+
+struct state {
+	struct tp_view_options options;
+};
+
+static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (state)
+		state->options = *options;
+	return state;
+}
+
+static uint32_t limit(const struct tp_view_options *options, uint32_t n)
+{
+	uint32_t most = options->top ? options->top : n;
+
+	return n < most ? n : most;
+}
+
+static void print_more(struct tp_out *out, uint32_t n, uint32_t n_shown)
+{
+	if (n > n_shown)
+		tp_out_line(out, "dim", "  %u more: --top 0 shows all.", n - n_shown);
+}
+
+/* ---- what is wrong ---- */
+
+static uint32_t print_issues(const struct tp_run *run, const struct tp_view_options *options,
+			     struct tp_out *out)
+{
+	uint32_t n_shown = limit(options, run->n_issues);
+	char who[64];
+
+	if (run->n_issues)
+		tp_out_title(out, "Problems");
+	for (uint32_t i = 0; i < n_shown; i++) {
+		const struct tp_issue *issue = &run->issue[i];
+
+		tp_out_line(out, issue->is_loss ? "red" : "yellow", "  %s%s%s",
+			    issue->proc ? tp_label_proc(who, run, issue->proc) : "",
+			    issue->proc ? ": " : "", issue->text);
+	}
+	print_more(out, run->n_issues, n_shown);
+	return run->n_issues;
+}
+
+static uint32_t print_windows(const struct tp_run *run, const struct tp_view_options *options,
+			      struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "  process"},
+		{.title = "window", .align = TP_RIGHT},
+		{.title = "events", .align = TP_RIGHT},
+		{.title = "lost", .align = TP_RIGHT},
+		{.title = "state"},
+		{.title = "file", .may_cut = true},
+	};
+	struct tp_table *table = NULL;
+	uint32_t n_bad = 0, n_shown = 0, most = limit(options, UINT32_MAX);
+	char a[64];
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		const struct tp_window *window = &run->window[i];
+
+		if (window->is_whole && !window->is_recovered && !window->dropped)
+			continue;
+		n_bad++;
+		if (n_shown >= most)
+			continue;
+		n_shown++;
+		if (!table) {
+			tp_out_title(out, "Windows that are not whole");
+			table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+		}
+		tp_table_cell(table, "  %s", tp_label_proc(a, run, window->proc));
+		tp_table_cell(table, "%u", window->window);
+		tp_table_cell(table, "%s", tp_show_count(a, window->n_events));
+		tp_table_cell(table, "%s", tp_show_count(a, window->dropped));
+		tp_table_cell(table, "%s%s", window->is_whole ? "whole" : "no end",
+			      window->is_recovered ? ", recovered" : "");
+		tp_table_cell(table, "%s", window->path ? window->path : "");
+		tp_table_style(table, window->dropped ? "red" : "yellow");
+	}
+	tp_table_print(table, out);
+	print_more(out, n_bad, n_shown);
+	return n_bad;
+}
+
+static uint32_t print_open(const struct tp_run *run, const struct tp_view_options *options,
+			   struct tp_out *out)
+{
+	uint32_t n_shown = limit(options, run->n_open);
+	char who[64], thread[64], a[32];
+
+	if (run->n_open)
+		tp_out_title(out, "Open spans of processes that died, outermost first");
+	for (uint32_t i = 0; i < n_shown; i++) {
+		const struct tp_open_at_end *open = &run->open[i];
+
+		if (!i || open[-1].proc != open->proc || open[-1].thread != open->thread)
+			tp_out_line(out, "yellow", "  %s %s", tp_label_proc(who, run, open->proc),
+				    tp_label_thread(thread, open->thread));
+		tp_out_line(out, "", "    %*s%.*s for %s",
+			    open->depth < 16 ? (int)open->depth : 16, "",
+			    (int)open->name->n_bytes, open->name->bytes ? open->name->bytes : "?",
+			    tp_show_ns(a, open->seen_ns - open->begin_ns));
+	}
+	print_more(out, run->n_open, n_shown);
+	return run->n_open;
+}
+
+/* ---- facts that differ between processes are shown for each ---- */
+
+/* Prints the facts with that prefix; the same text of several processes once. */
+static uint32_t print_facts(const struct tp_run *run, const char *prefix, const char *title,
+			    const char *style, struct tp_out *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p < run->n_procs; p++) {
+		const char *at = tp_label_meta(run, run->proc[p]);
+		char key[64], value[400], other[400], full[128], who[64];
+
+		while (tp_fact_next(&at, prefix, key, value, sizeof(value))) {
+			uint32_t n_same = 0;
+			bool is_told = false;
+
+			snprintf(full, sizeof(full), "%s%s", prefix, key);
+			for (uint32_t q = 0; q < run->n_procs; q++) {
+				const char *meta = tp_label_meta(run, run->proc[q]);
+
+				if (!tp_fact(meta, full, other, sizeof(other)) ||
+				    strcmp(other, value))
+					continue;
+				n_same++;
+				is_told |= q < p;
+			}
+			if (is_told)
+				continue;
+			if (!n++)
+				tp_out_title(out, "%s", title);
+			tp_out_item(out, style, 14, key, "%s%s%s%s", value,
+				    n_same < run->n_procs ? " (" : "",
+				    n_same < run->n_procs
+					    ? tp_label_proc(who, run, run->proc[p])
+					    : "",
+				    n_same < run->n_procs ? n_same > 1 ? " and others)" : ")" : "");
+		}
+	}
+	return n;
+}
+
+/* ---- clocks and cost ---- */
+
+static void print_clocks(const struct tp_run *run, struct tp_out *out)
+{
+	int64_t worst = 0;
+	char a[32], b[32], source[32];
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].clock_error_ns > worst)
+			worst = run->window[i].clock_error_ns;
+	if (!tp_fact(run->n_procs ? tp_label_meta(run, run->proc[0]) : "", "clock", source,
+		     sizeof(source)))
+		snprintf(source, sizeof(source), "clock");
+	tp_out_item(out, "", LABEL, "clock", "%s, times are right to +-%s between processes",
+		    source, tp_show_ns(a, worst));
+	if (run->impossible_before || run->impossible_after)
+		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
+			    "%s impossible orders before alignment, %s after",
+			    tp_show_count(a, run->impossible_before),
+			    tp_show_count(b, run->impossible_after));
+}
+
+static uint64_t add_totals(const struct tp_run *run, const char *key)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		sum += tp_fact_u64(run->window[i].totals, key, 0);
+	return sum;
+}
+
+static void print_cost(const struct tp_run *run, struct tp_out *out)
+{
+	uint64_t n_events = 0, n_bytes = 0, drain = add_totals(run, "drain_cpu_ns");
+	int64_t traced = 0;
+	char a[32], b[32], c[32];
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		n_events += run->window[i].n_events;
+		n_bytes += run->window[i].file_bytes;
+		traced += run->window[i].end_ns - run->window[i].begin_ns;
+	}
+	if (!n_events)
+		return;
+	tp_out_item(out, "", LABEL, "files", "%s events in %s: %.1f bytes an event",
+		    tp_show_count(a, n_events), tp_show_bytes(b, (int64_t)n_bytes),
+		    (double)n_bytes / (double)n_events);
+	if (drain)
+		tp_out_item(out, "", LABEL, "cost",
+			    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
+			    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
+			    tp_show_percent(c, (double)drain, (double)traced));
+}
+
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+{
+	struct state *state = opaque;
+	struct tp_view_options options = {.top = ROWS_SHOWN};
+	uint32_t n_bad = 0, n_dead = 0;
+
+	if (state)
+		options = state->options;
+	free(state);
+	tp_out_title(out, "Health");
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		n_dead += run->proc[i]->is_dead;
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
+			 run->window[i].dropped;
+	if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
+		tp_out_line(out, "green", "  all good: nothing lost, nothing cut, nothing odd");
+	if (n_dead)
+		tp_out_line(out, "yellow",
+			    "  %u process%s did not end in order; what %s recorded was recovered",
+			    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
+	print_clocks(run, out);
+	print_cost(run, out);
+	print_issues(run, &options, out);
+	print_windows(run, &options, out);
+	print_open(run, &options, out);
+	print_facts(run, "off.", "Off, and why", "yellow", out);
+}
+
+const struct tp_view tp_view_health = {
+	.name = "health",
+	.help = "what is lost, cut, off or odd; clock error; what the profiler cost",
+	.begin = begin,
+	.print = print,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_run.h - a run built by hand, for tests of what reads one
+ *
+ * fake_init, then processes, windows, ledger rows and strings in any number up to the limits;
+ * events are made one at a time. Nothing is freed: a test is a process.
+ */
+#ifndef TP_TESTS_FAKE_RUN_H
+#define TP_TESTS_FAKE_RUN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/view.h"
+#include "runtime/trace/ring_layout.h"
+
+enum { FAKE_PROCS = 64, FAKE_THREADS = 8, FAKE_MAX = 4096 };
+
+struct fake {
+	struct tp_run run;
+	struct tp_proc *procs[FAKE_PROCS];
+	struct tp_string none;
+	uint32_t n_strings;
+};
+
+static inline void fake_init(struct fake *fake)
+{
+	memset(fake, 0, sizeof(*fake));
+	fake->run.path = "trainprof-run";
+	fake->run.proc = fake->procs;
+	fake->run.window = calloc(FAKE_MAX, sizeof(struct tp_window));
+	fake->run.step = calloc(FAKE_MAX, sizeof(struct tp_step_row));
+	fake->run.open = calloc(FAKE_MAX, sizeof(struct tp_open_at_end));
+	fake->run.issue = calloc(FAKE_MAX, sizeof(struct tp_issue));
+	fake->none.bytes = "";
+	fake->n_strings = 1;
+	fake->run.n_distinct_strings = 1;
+}
+
+static inline struct tp_proc *fake_proc(struct fake *fake, int32_t rank)
+{
+	struct tp_proc *proc = calloc(1, sizeof(*proc));
+
+	proc->at = fake->run.n_procs;
+	proc->rank = rank;
+	proc->local_rank = rank;
+	proc->world_size = rank + 1;
+	proc->pid = 1000 + proc->at;
+	snprintf(proc->host, sizeof(proc->host), "node7");
+	proc->program = "train.py";
+	proc->thread = calloc(FAKE_THREADS, sizeof(*proc->thread));
+	proc->n_threads = FAKE_THREADS;
+	for (uint32_t i = 0; i < FAKE_THREADS; i++) {
+		proc->thread[i].slot = i;
+		proc->thread[i].tid = proc->pid + i;
+		proc->thread[i].is_main = i == 0;
+		snprintf(proc->thread[i].name, sizeof(proc->thread[i].name), "python");
+	}
+	fake->procs[fake->run.n_procs++] = proc;
+	return proc;
+}
+
+static inline const struct tp_string *fake_string(struct fake *fake, uint8_t kind,
+						  const char *bytes, uint32_t n)
+{
+	struct tp_string *string = calloc(1, sizeof(*string));
+	char *copy = malloc(n + 1);
+
+	memcpy(copy, bytes, n);
+	copy[n] = 0;
+	*string = (struct tp_string){kind, n, copy, fake->n_strings++};
+	fake->run.n_distinct_strings = fake->n_strings;
+	return string;
+}
+
+static inline const struct tp_string *fake_op(struct fake *fake, const char *name)
+{
+	/* With its NUL: the overload is empty. */
+	return fake_string(fake, TP_STRING_OP, name, (uint32_t)strlen(name) + 1);
+}
+
+static inline const struct tp_string *fake_text(struct fake *fake, const char *name)
+{
+	return fake_string(fake, TP_STRING_TEXT, name, (uint32_t)strlen(name));
+}
+
+static inline struct tp_window *fake_window(struct fake *fake, struct tp_proc *proc,
+					    uint32_t number, int64_t begin, int64_t end)
+{
+	struct tp_window *window = &fake->run.window[fake->run.n_windows++];
+
+	*window = (struct tp_window){
+		.proc = proc, .window = number, .is_whole = true, .begin_ns = begin,
+		.end_ns = end, .path = "rank0.0.tpt", .meta = "", .totals = "",
+	};
+	return window;
+}
+
+static inline struct tp_step_row *fake_step_row(struct fake *fake, struct tp_proc *proc,
+						uint64_t index, int64_t begin, int64_t dur)
+{
+	struct tp_step_row *row = &fake->run.step[fake->run.n_steps++];
+
+	*row = (struct tp_step_row){.proc = proc, .index = index, .in_epoch = (uint32_t)index,
+				    .batches = 1, .begin_ns = begin, .dur_ns = dur,
+				    .phase = TP_PHASE_WAIT, .source = TP_STEP_OPTIMIZER};
+	return row;
+}
+
+static inline struct tp_event fake_span(struct fake *fake, struct tp_proc *proc,
+					uint32_t thread, uint8_t kind,
+					const struct tp_string *name, int64_t begin, int64_t end)
+{
+	return (struct tp_event){
+		.proc = proc, .thread = &proc->thread[thread], .kind = kind,
+		.link = TP_NO_SEQ, .begin_ns = begin, .end_ns = end,
+		.len = (uint64_t)(end - begin), .name = name ? name : &fake->none,
+		.shapes = &fake->none,
+	};
+}
+
+static inline struct tp_event fake_step(struct fake *fake, struct tp_proc *proc,
+					uint32_t index, int64_t begin, int64_t end)
+{
+	struct tp_event event = fake_span(fake, proc, 0, TP_REC_STEP, NULL, begin, end);
+
+	event.link = index;
+	return event;
+}
+
+static inline struct tp_event fake_block(struct fake *fake, struct tp_proc *proc,
+					 uint32_t thread, uint8_t kind, int64_t time,
+					 uint64_t address, uint64_t bytes)
+{
+	struct tp_event event = fake_span(fake, proc, thread, kind, NULL, time, time);
+
+	event.link = TP_DEVICE_CPU;
+	event.arg = address;
+	event.len = bytes;
+	return event;
+}
+
+/* What a view prints for these events, in their order. From malloc. */
+static inline char *fake_print(struct fake *fake, const struct tp_view *view,
+			       const struct tp_view_options *options,
+			       const struct tp_event *event, uint32_t n, uint32_t width,
+			       bool has_color)
+{
+	char *text = NULL;
+	size_t n_bytes = 0;
+	struct tp_out out = {open_memstream(&text, &n_bytes), width, has_color};
+	void *state = view->begin(&fake->run, options);
+
+	for (uint32_t i = 0; view->event && i < n; i++)
+		view->event(state, &event[i]);
+	view->print(state, &fake->run, &out);
+	fclose(out.file);
+	return text;
+}
+
+#endif
