@@ -38,7 +38,7 @@ static __attribute__((destructor(101))) void free_late(void)
 	free(malloc(10));
 }
 
-/* Compilers know malloc too well: they leave out what they can foresee, or nobody uses. */
+/* Compilers know malloc too well (to one it never sets errno): build with -fno-builtin. */
 static volatile size_t huge = SIZE_MAX / 2;
 static void *volatile refused;
 
