@@ -4,8 +4,10 @@
  *
  * Fields: {run_name} {rank} {local_rank} {world_size} {local_world_size} {node_rank} {epoch} {batch}
  * {batch_in_epoch} {window} {timestamp} {host} {pid} {restart}. An unknown rank is 0, an
- * unknown field is left as it is and reported once. Slashes in a name make folders; ".." and
- * a leading "/" in TRACE_NAME are refused (the default is used, said once).
+ * unknown world one process; an unknown field is left as it is and reported once. Slashes in
+ * a name make folders; ".." and a leading "/" in TRACE_NAME are refused (the default is used,
+ * said once). Two processes, or two windows, never get the same name: what a pattern does not
+ * tell apart is added before the suffix (".rank3", ".window1", ".restart1", ".pid77").
  * Drain thread and session start only.
  */
 #ifndef TP_ENGINE_NAMING_H
@@ -22,15 +24,13 @@ struct tp_naming {
 	struct tp_rank rank;
 	uint32_t pid, window, epoch;
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
-	uint64_t real_ns;		/* for {timestamp}: local time YYYYMMDD-hhmmss */
+	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
 	bool add_pid;			/* another living process has this rank: see tp_naming_claim */
 };
 
 void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out);
 
-/* Full path of a window's trace: dir/name, ".restartN" before the suffix when restart > 0
- * and the pattern does not name {restart}; ".pidN" likewise when add_pid is set.
- * 0, or -ENAMETOOLONG. */
+/* Full path of a window's trace, dir/name with the additions named above. 0, or -ENAMETOOLONG. */
 int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const char *pattern,
 			 char *path, uint32_t cap);
 
@@ -38,8 +38,9 @@ int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const 
  * May this process write its traces into `dir` (which exists)? The ledger of the same rank and
  * restart marks a used folder: "rank3.steps", "rank3.restart1.steps". 0: yes, and the ledger
  * was created, empty, and its path stored. -EEXIST: used, and overwrite is off (said in one
- * line that names both ways out); with overwrite what this rank left is removed first: its
- * ledger, *.tpt, *.tpt.part and rings of dead processes, of this name pattern only.
+ * line that names both ways out); with overwrite what dead processes of this rank left is
+ * removed first: ledgers, traces (known by their heads, whatever their names) and rings.
+ * `pattern` says how many folders deep traces may lie.
  * When the process that owns the ledger is alive (children of multiprocessing without a
  * rank, an evaluation script that the training starts) nothing is removed or refused:
  * add_pid is set and all names of this process carry ".pidN". Other -errno: said in one line.
@@ -47,7 +48,10 @@ int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const 
 int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *pattern,
 		    bool overwrite, char *ledger_path, uint32_t cap);
 
-/* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0: all). */
+enum { TP_KEEP_MOST = 1000 };
+
+/* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0:
+ * all; at most TP_KEEP_MOST). */
 void tp_naming_keep(const char *path, uint64_t keep);
 
 #endif
