@@ -24,5 +24,7 @@ extern const struct tp_probe tp_torch_probe __attribute__((visibility("hidden"))
  * where an operator may be called, not inside a static initialiser.
  */
 int tp_torch_watch(bool want_shapes);
+/* The session did not open: nothing will ever be recorded. */
+void tp_torch_unwatch(void);
 
 #endif

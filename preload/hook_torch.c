@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_torch.c - torch's allocator reports, seen on their way
+ *
+ * libc10 calls these functions of its own through the PLT, so the preloaded definitions come
+ * first. Each forwards to the real one, found in libc10's own handle (torch's libraries are
+ * RTLD_LOCAL: RTLD_NEXT does not see them). What makes a block is noted after the fact, what
+ * gives it back before: once it is free another thread may own the address.
+ *
+ * Three signatures of the report have existed since torch 1.7; a process uses one of them.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "preload/export.h"
+#include "runtime/base/sync.h"
+#include "runtime/probe/entry.h"
+#include "runtime/probe/tensor.h"
+#include "runtime/probe/torch_abi.h"
+
+/* c10::Device: two bytes, passed in one register. */
+struct device {
+	int8_t type, index;
+};
+
+typedef void (*new_fn)(void *self, void *block, uint64_t n_bytes);
+typedef void (*delete_fn)(void *self, void *block);
+typedef void (*out_of_memory_fn)(void *self, uint64_t n_bytes);
+typedef void (*report_fn)(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			  struct device device);
+typedef void (*report_old_fn)(void *block, int64_t n_bytes, struct device device);
+typedef void (*report_oom_fn)(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			      struct device device);
+
+#define NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
+#define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
+#define OUT_OF_MEMORY "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
+#define REPORT "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#define REPORT_SIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define REPORT_OLD "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE"
+#define REPORT_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define REPORT_OOM_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+
+static void *find_real(const char *symbol)
+{
+	int saved = errno;
+	void *library = tp_torch_library("libc10.so");
+	void *real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
+
+	errno = saved;
+	return real;
+}
+
+/* The real function, found once. NULL: this torch has it in no place that we know. */
+static inline void *get_real(void **cached, const char *symbol)
+{
+	void *real = __atomic_load_n(cached, __ATOMIC_RELAXED);
+
+	if (tp_unlikely(!real)) {
+		real = find_real(symbol);
+		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
+	}
+	return real;
+}
+
+void tp_hook_new(void *self, void *block, uint64_t n_bytes) __asm__(NEW);
+void tp_hook_delete(void *self, void *block) __asm__(DELETE);
+void tp_hook_out_of_memory(void *self, uint64_t n_bytes) __asm__(OUT_OF_MEMORY);
+void tp_hook_report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+		    struct device device) __asm__(REPORT);
+void tp_hook_report_signed(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			   struct device device) __asm__(REPORT_SIGNED);
+void tp_hook_report_old(void *block, int64_t n_bytes, struct device device)
+	__asm__(REPORT_OLD);
+void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			struct device device) __asm__(REPORT_OOM);
+void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+			       struct device device) __asm__(REPORT_OOM_SIGNED);
+
+TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
+{
+	static void *cached;
+	new_fn real = (new_fn)get_real(&cached, NEW);
+
+	tp_entry_allocation();
+	tp_tensor_enter();
+	if (tp_likely(real != NULL))
+		real(self, block, n_bytes);
+	tp_tensor_leave();
+	tp_tensor_new(block, n_bytes);
+}
+
+TP_EXPORT void tp_hook_delete(void *self, void *block)
+{
+	static void *cached;
+	delete_fn real = (delete_fn)get_real(&cached, DELETE);
+
+	tp_tensor_delete(block);
+	tp_tensor_enter();
+	if (tp_likely(real != NULL))
+		real(self, block);
+	tp_tensor_leave();
+}
+
+TP_EXPORT void tp_hook_out_of_memory(void *self, uint64_t n_bytes)
+{
+	static void *cached;
+	out_of_memory_fn real = (out_of_memory_fn)get_real(&cached, OUT_OF_MEMORY);
+
+	tp_tensor_out_of_memory((int64_t)n_bytes, 0, 0, 0, -1);
+	tp_tensor_enter();
+	if (real)
+		real(self, n_bytes);
+	tp_tensor_leave();
+}
+
+/* A free is noted before torch hears of it, an allocation after. */
+static void forward_report(report_fn real, void *block, int64_t n_bytes, uint64_t allocated,
+			   uint64_t reserved, struct device device)
+{
+	if (n_bytes < 0)
+		tp_tensor_report(block, n_bytes, allocated, reserved, device.type, device.index);
+	if (real)
+		real(block, n_bytes, allocated, reserved, device);
+	if (n_bytes >= 0)
+		tp_tensor_report(block, n_bytes, allocated, reserved, device.type, device.index);
+}
+
+TP_EXPORT void tp_hook_report(void *block, int64_t n_bytes, uint64_t allocated,
+			      uint64_t reserved, struct device device)
+{
+	static void *cached;
+
+	forward_report((report_fn)get_real(&cached, REPORT), block, n_bytes, allocated,
+		       reserved, device);
+}
+
+TP_EXPORT void tp_hook_report_signed(void *block, int64_t n_bytes, uint64_t allocated,
+				     uint64_t reserved, struct device device)
+{
+	static void *cached;
+
+	forward_report((report_fn)get_real(&cached, REPORT_SIGNED), block, n_bytes, allocated,
+		       reserved, device);
+}
+
+TP_EXPORT void tp_hook_report_old(void *block, int64_t n_bytes, struct device device)
+{
+	static void *cached;
+	report_old_fn real = (report_old_fn)get_real(&cached, REPORT_OLD);
+
+	tp_tensor_report(block, n_bytes, 0, 0, device.type, device.index);
+	if (real)
+		real(block, n_bytes, device);
+}
+
+TP_EXPORT void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
+				  struct device device)
+{
+	static void *cached;
+	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM);
+
+	tp_tensor_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
+	if (real)
+		real(n_bytes, allocated, reserved, device);
+}
+
+TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
+					 uint64_t reserved, struct device device)
+{
+	static void *cached;
+	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM_SIGNED);
+
+	tp_tensor_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
+	if (real)
+		real(n_bytes, allocated, reserved, device);
+}

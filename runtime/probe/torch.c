@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * torch.c - the torch probe as the engine sees it: found, opened, armed, disarmed
+ */
+#include "runtime/probe/torch.h"
+
+#include <errno.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/config.h"
+#include "runtime/engine/session.h"
+#include "runtime/probe/pyframe.h"
+#include "runtime/probe/torch_state.h"
+
+/* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
+enum { ARENA_BYTES = 64 << 20 };
+
+struct tp_torch tp_torch;
+
+static struct {
+	const char *missing;	/* symbol without which nothing works, or NULL */
+	bool wants_operators, wants_shapes;
+} probe;
+
+static void set_phase(enum tp_torch_phase phase)
+{
+	__atomic_store_n(&tp_torch.phase, phase, __ATOMIC_RELEASE);
+}
+
+int tp_torch_watch(bool want_shapes)
+{
+	if (!tp_torch_abi_find(&tp_torch.abi, &probe.missing))
+		return 0;
+	if (!probe.missing) {
+		tp_torch_layout_measure(&tp_torch.layout, &tp_torch.abi, want_shapes);
+		if (!tp_torch.layout.off_all &&
+		    tp_arena_init(&tp_torch.arena, ARENA_BYTES) != 0)
+			tp_torch.layout.off_all = "no memory";
+	}
+	if (probe.missing || tp_torch.layout.off_all) {
+		set_phase(TP_TORCH_OFF);
+		return -1;
+	}
+	set_phase(TP_TORCH_WATCH);
+	tp_torch_ranges_add(true);
+	return 1;
+}
+
+void tp_torch_unwatch(void)
+{
+	set_phase(TP_TORCH_OFF);
+	tp_torch_ranges_remove();
+}
+
+static void note_version(void)
+{
+	char version[64];
+
+	if (tp_pyframe_module_text("torch.version", "__version__", version, sizeof(version)))
+		tp_session_fact("torch", version);
+}
+
+static void report_off(const struct tp_torch_layout *layout)
+{
+	const struct {
+		const char *feature, *why;
+	} features[] = {
+		{ "torch.fast-names", layout->off_names },
+		{ "torch.sequence", layout->off_sequence },
+		{ "torch.forward-thread", layout->off_forward },
+		{ "torch.async", layout->off_async },
+		{ "torch.thread", layout->off_threads },
+	};
+
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+		if (features[i].why)
+			tp_probe_off(features[i].feature, features[i].why);
+	}
+}
+
+static int open_torch(const struct tp_config *config)
+{
+	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE) != TP_TORCH_WATCH) {
+		tp_probe_off("torch", probe.missing ? probe.missing :
+				      tp_torch.layout.off_all ? tp_torch.layout.off_all :
+								"torch is not there");
+		return -ENOENT;
+	}
+	probe.wants_operators = config->record & (TP_RECORD_OPS | TP_RECORD_SHAPES);
+	probe.wants_shapes = config->record & TP_RECORD_SHAPES;
+	report_off(&tp_torch.layout);
+	if (probe.wants_shapes && !tp_torch.layout.record.inputs) {
+		tp_probe_off("torch.shapes", tp_torch.layout.off_shapes ?
+					     tp_torch.layout.off_shapes :
+					     "they are measured in python programs only");
+		probe.wants_shapes = false;
+	}
+	/* Autograd nodes were watched to see whether this is a training: it is. */
+	tp_torch_ranges_remove();
+	tp_torch_ranges_add(false);
+	tp_torch_names_reset();
+	set_phase(TP_TORCH_OPEN);
+	note_version();
+	return 0;
+}
+
+static void arm_torch(void)
+{
+	tp_torch.armed_at = tp_clock_now();
+	if (probe.wants_operators)
+		tp_torch_operators_add(probe.wants_shapes);
+}
+
+static void disarm_torch(void)
+{
+	tp_torch_operators_remove();
+	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
+}
+
+static void report_torch(struct tp_text *totals)
+{
+	uint64_t n_lost = __atomic_load_n(&tp_torch.n_lost, __ATOMIC_RELAXED);
+
+	if (n_lost)
+		tp_text_fmt(totals, "torch.ranges_lost=%lu\n", (unsigned long)n_lost);
+}
+
+/* Callbacks stay registered: torch's lock may have been held by another thread at the fork. */
+static void forget_torch(void)
+{
+	set_phase(TP_TORCH_FORKED);
+}
+
+static void close_torch(void)
+{
+	set_phase(TP_TORCH_OFF);
+}
+
+const struct tp_probe tp_torch_probe = {
+	.name = "torch",
+	.open = open_torch,
+	.arm = arm_torch,
+	.disarm = disarm_torch,
+	.report = report_torch,
+	.forked = forget_torch,
+	.close = close_torch,
+};
