@@ -2,8 +2,8 @@
 /*
  * arena.c - bump allocation on one mapping, with a cap
  *
- * The whole cap is reserved at once and costs address space only: the kernel gives a page when
- * it is first touched, zeroed. Nothing is freed before the arena itself.
+ * The whole cap is reserved at once and costs address space only: the kernel gives a page
+ * when it is first touched, zeroed. Nothing is freed before the arena itself.
  */
 #include "runtime/base/arena.h"
 

@@ -3,8 +3,8 @@
  * clock.c - choosing the clock, anchors, and ticks to nanoseconds
  *
  * The TSC is used only when the processor says that it runs at one speed through all power
- * states, and the kernel, which also watches it for jumps between sockets, keeps its own time
- * with it. No frequency is read anywhere: CPUID leaves it out on virtual machines.
+ * states, and the kernel, which also watches it for jumps between sockets, keeps its own
+ * time with it. No frequency is read anywhere: CPUID leaves it out on virtual machines.
  */
 #include "runtime/base/clock.h"
 
@@ -16,7 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
 
-enum { ANCHOR_TRIES = 5 };	/* of about 120 ns each; the best of 5 is rarely disturbed */
+enum { ANCHOR_TRIES = 5 }; /* of about 120 ns each; the best of 5 is rarely disturbed */
 
 bool tp_clock_is_tsc;
 static char reason[128];
@@ -55,7 +55,8 @@ static bool check_tsc(struct tp_text *why)
 #if defined(__x86_64__)
 	char source[32];
 	ssize_t n = tp_file_read("/sys/devices/system/clocksource/clocksource0/"
-				 "current_clocksource", source, sizeof(source) - 1);
+				 "current_clocksource",
+				 source, sizeof(source) - 1);
 
 	if (!has_invariant_tsc()) {
 		tp_text_str(why, "not invariant");

@@ -26,7 +26,8 @@ int tp_file_write_all(int fd, const void *bytes, size_t n)
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			/* A regular file never takes 0 of n bytes; do not spin on what does. */
+			/* A regular file never takes 0 of n bytes; do not spin on what
+			 * does. */
 			err = done < 0 ? -errno : -EIO;
 			break;
 		}

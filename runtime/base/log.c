@@ -2,9 +2,9 @@
 /*
  * log.c - one-line messages on standard error
  *
- * Runs in any thread of the guest, in any context. A message must never do harm: a reader of
- * standard error that has gone away must not kill the guest with SIGPIPE, and one that does
- * not read must not stop it. So the signal is held back, and what cannot be written at
+ * Runs in any thread of the guest, in any context. A message must never do harm: a reader
+ * of standard error that has gone away must not kill the guest with SIGPIPE, and one that
+ * does not read must not stop it. So the signal is held back, and what cannot be written at
  * once is given a moment, then dropped.
  */
 #include "runtime/base/log.h"
@@ -19,8 +19,8 @@
 #include "runtime/base/text.h"
 
 enum {
-	LINE_MAX_BYTES = 1024,	/* at most PIPE_BUF: lines of several processes do not mix */
-	WAIT_MS = 20,		/* for a full pipe or a stopped terminal; then the line is lost */
+	LINE_MAX_BYTES = 1024, /* at most PIPE_BUF: lines of several processes do not mix */
+	WAIT_MS = 20, /* for a full pipe or a stopped terminal; then the line is lost */
 };
 
 static enum tp_log_level level_now = TP_LOG_WARN;
@@ -64,7 +64,8 @@ static void write_line(int fd, const char *line, size_t n)
 	was_pending = sigismember(&pending, SIGPIPE) == 1;
 	/* One try: a line that the kernel takes in part is cut, and that is all. */
 	if (write(fd, line, n) < 0 && errno == EPIPE && !was_pending)
-		while (sigtimedwait(&pipe_only, NULL, &(struct timespec){0}) < 0 && errno == EINTR)
+		while (sigtimedwait(&pipe_only, NULL, &(struct timespec){0}) < 0 &&
+		       errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -87,7 +88,8 @@ void tp_log(enum tp_log_level level, const char *format, ...)
 	va_start(args, format);
 	tp_text_vfmt(&text, format, args);
 	va_end(args);
-	/* Names in messages come from the guest: whatever is in them, a message is one line. */
+	/* Names in messages come from the guest: whatever is in them, a message is one
+	 * line. */
 	for (size_t i = 0; i < text.len; i++) {
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';

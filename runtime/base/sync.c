@@ -2,9 +2,9 @@
 /*
  * sync.c - the order of locks, checked in debug builds
  *
- * Each thread remembers the ranks it holds as bits. Taking a lock whose rank is not above all
- * of them could deadlock with a thread that takes them the other way round: trap at once,
- * in the wrong place, instead of hanging some day.
+ * Each thread remembers the ranks it holds as bits. Taking a lock whose rank is not above
+ * all of them could deadlock with a thread that takes them the other way round: trap at
+ * once, in the wrong place, instead of hanging some day.
  */
 #include "runtime/base/sync.h"
 

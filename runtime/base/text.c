@@ -70,9 +70,8 @@ static void append_number(struct tp_text *text, uint64_t v, const struct number_
 	char digits[DIGITS_MAX];
 	char *p = write_digits(digits, v, form->base);
 	size_t n = (size_t)(digits + DIGITS_MAX - p);
-	size_t pad = n + form->is_negative < form->width
-			     ? form->width - n - form->is_negative
-			     : 0;
+	size_t pad =
+	    n + form->is_negative < form->width ? form->width - n - form->is_negative : 0;
 
 	/* A sign stands before zeros and after spaces. */
 	if (form->is_negative && form->is_zero_padded)
@@ -144,7 +143,8 @@ static const char *append_conversion(struct tp_text *text, const char *p,
 		p++;
 	}
 	for (; *p >= '0' && *p <= '9'; p++)
-		form.width = form.width < 10000 ? form.width * 10 + (unsigned)(*p - '0') : 10000;
+		form.width =
+		    form.width < 10000 ? form.width * 10 + (unsigned)(*p - '0') : 10000;
 	if (p[0] == '.' && p[1] == '*' && p[2] == 's') {
 		given = va_arg(args->list, int);
 		precision = given < 0 ? SIZE_MAX : (size_t)given;

@@ -16,7 +16,13 @@
 
 #include "runtime/trace/frame.h"
 
-enum { LEVEL = 1 };
+enum {
+	LEVEL = 1,
+	/* A frame costs some 15 bytes and a table of its own; shorter parts join the next.
+	 */
+	PART_BYTES_MIN = 512,
+	PARTS_MAX = 32,
+};
 
 /* The contexts are their own memory; these names only give them a type of ours. */
 struct tp_frame_packer {
@@ -41,7 +47,8 @@ struct tp_frame_packer *tp_frame_packer_init(void *memory, size_t bytes)
 
 	if (!memory || bytes < tp_frame_packer_bytes())
 		return NULL;
-	packer->zstd = ZSTD_initStaticCCtx((char *)memory + HANDLE_BYTES, bytes - HANDLE_BYTES);
+	packer->zstd =
+	    ZSTD_initStaticCCtx((char *)memory + HANDLE_BYTES, bytes - HANDLE_BYTES);
 	return packer->zstd ? packer : NULL;
 }
 
@@ -56,13 +63,15 @@ struct tp_frame_unpacker *tp_frame_unpacker_init(void *memory, size_t bytes)
 
 	if (!memory || bytes < tp_frame_unpacker_bytes())
 		return NULL;
-	unpacker->zstd = ZSTD_initStaticDCtx((char *)memory + HANDLE_BYTES, bytes - HANDLE_BYTES);
+	unpacker->zstd =
+	    ZSTD_initStaticDCtx((char *)memory + HANDLE_BYTES, bytes - HANDLE_BYTES);
 	return unpacker->zstd ? unpacker : NULL;
 }
 
 size_t tp_frame_bound(size_t raw_bytes)
 {
-	return ZSTD_compressBound(raw_bytes);
+	/* For each frame the same slack as for one. */
+	return ZSTD_compressBound(raw_bytes) + PARTS_MAX * ZSTD_compressBound(0);
 }
 
 static uint64_t hash_block(const struct tp_block_head *head, const void *stored)
@@ -75,14 +84,49 @@ static uint64_t hash_block(const struct tp_block_head *head, const void *stored)
 	return XXH64_digest(&state);
 }
 
-size_t tp_frame_pack(struct tp_frame_packer *packer, struct tp_block_head *head,
-		     const void *raw, size_t raw_bytes, void *out)
+/* How many of `left` bytes go into the frame that begins with part *i; steps *i behind it.
+ */
+static size_t measure_frame(const uint32_t *part_bytes, uint32_t n_parts, uint32_t *i,
+			    size_t left)
 {
-	size_t n = ZSTD_compressCCtx(packer->zstd, out, tp_frame_bound(raw_bytes), raw,
-				     raw_bytes, LEVEL);
+	size_t n = 0;
+
+	if (n_parts > PARTS_MAX)
+		return left;
+	while (*i < n_parts && n < PART_BYTES_MIN)
+		n += part_bytes[(*i)++];
+	return *i == n_parts || n > left ? left : n;
+}
+
+/* Bytes written to `out`, or 0 when they would not be fewer than raw_bytes. */
+static size_t compress_parts(struct tp_frame_packer *packer, const char *raw,
+			     size_t raw_bytes, const uint32_t *part_bytes, uint32_t n_parts,
+			     char *out)
+{
+	size_t done = 0, from = 0;
+	uint32_t i = 0;
+
+	while (from < raw_bytes) {
+		size_t n = measure_frame(part_bytes, n_parts, &i, raw_bytes - from);
+		size_t got = ZSTD_compressCCtx(packer->zstd, out + done, raw_bytes - done,
+					       raw + from, n, LEVEL);
+
+		if (ZSTD_isError(got) || done + got >= raw_bytes)
+			return 0;
+		done += got;
+		from += n;
+	}
+	return done;
+}
+
+size_t tp_frame_pack(struct tp_frame_packer *packer, struct tp_block_head *head,
+		     const void *raw, size_t raw_bytes, const uint32_t *part_bytes,
+		     uint32_t n_parts, void *out)
+{
+	size_t n = compress_parts(packer, raw, raw_bytes, part_bytes, n_parts, out);
 
 	head->codec = TP_CODEC_ZSTD;
-	if (ZSTD_isError(n) || n >= raw_bytes) {
+	if (!n) {
 		head->codec = TP_CODEC_RAW;
 		n = raw_bytes;
 		if (n)

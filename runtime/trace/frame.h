@@ -26,11 +26,14 @@ size_t tp_frame_bound(size_t raw_bytes);
 
 /*
  * Compresses `raw` into `out` (at least tp_frame_bound bytes), or copies it when that is no
- * smaller, and fills head->codec, raw_bytes, stored_bytes, magic, head_bytes and checksum;
- * the other fields of the head must be set. Returns stored_bytes.
+ * smaller: one zstd frame, or where part_bytes says how `raw` is made up of parts of
+ * different nature (n_parts lengths; NULL and 0: of one), a few. Fills head->codec,
+ * raw_bytes, stored_bytes, magic, head_bytes and checksum; the other fields of the head
+ * must be set. Returns stored_bytes.
  */
 size_t tp_frame_pack(struct tp_frame_packer *packer, struct tp_block_head *head,
-		     const void *raw, size_t raw_bytes, void *out);
+		     const void *raw, size_t raw_bytes, const uint32_t *part_bytes,
+		     uint32_t n_parts, void *out);
 
 /*
  * Checks the checksum of head and payload, then decompresses into `out` (head->raw_bytes).
@@ -41,6 +44,8 @@ int tp_frame_unpack(struct tp_frame_unpacker *unpacker, const struct tp_block_he
 
 /* Of a file head: fill and check its checksum. */
 void tp_frame_seal_file_head(struct tp_file_head *head);
-int tp_frame_check_file_head(const struct tp_file_head *head); /* 0, -EBADMSG, -EPROTONOSUPPORT, -EINVAL (no magic) */
+int tp_frame_check_file_head(
+    const struct tp_file_head
+	*head); /* 0, -EBADMSG, -EPROTONOSUPPORT, -EINVAL (no magic) */
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * ledger.c - lines of the step ledger
  *
- * A row is one line of blank-separated fields, each a letter and a number; a field whose value
- * is the usual one is left out. That keeps it near 60 bytes, lets awk and people
- * read it, and lets later versions add letters: a reader skips those that it does not know.
+ * A row is one line of blank-separated fields, each a letter and a number; a field whose
+ * value is the usual one is left out. That keeps it near 60 bytes, lets awk and people read
+ * it, and lets later versions add letters: a reader skips those that it does not know.
  */
 #include "runtime/trace/ledger.h"
 
@@ -16,32 +16,34 @@
 /* One field of a row. The order here is the order in the line. */
 struct field {
 	char letter;
-	uint8_t bytes;		/* of the member */
-	uint8_t usual;		/* value when the field is left out */
+	uint8_t bytes; /* of the member */
+	uint8_t usual; /* value when the field is left out */
 	uint16_t offset;
 };
 
 #define FIELD(c, member, usual)                                                            \
-	{c, sizeof(((struct tp_ledger_row *)0)->member), usual,                            \
-	 offsetof(struct tp_ledger_row, member)}
+	{                                                                                  \
+		c, sizeof(((struct tp_ledger_row *)0)->member), usual,                     \
+		    offsetof(struct tp_ledger_row, member)                                 \
+	}
 
 static const struct field row_field[] = {
-	FIELD('s', index, 0),
-	FIELD('e', epoch, 0),
-	FIELD('i', in_epoch, 0),
-	FIELD('b', batches, 1),
-	FIELD('p', phase, TP_PHASE_WAIT),
-	FIELD('c', source, TP_STEP_OPTIMIZER),
-	FIELD('f', flags, 0),
-	FIELD('t', begin_ns, 0),
-	FIELD('d', dur_ns, 0),
-	FIELD('w', data_wait_ns, 0),
-	FIELD('o', optimizer_ns, 0),
-	FIELD('l', live_bytes, 0),
-	FIELD('m', peak_bytes, 0),
-	FIELD('v', device_live, 0),
-	FIELD('g', device_peak, 0),
-	FIELD('x', dropped, 0),
+    FIELD('s', index, 0),
+    FIELD('e', epoch, 0),
+    FIELD('i', in_epoch, 0),
+    FIELD('b', batches, 1),
+    FIELD('p', phase, TP_PHASE_WAIT),
+    FIELD('c', source, TP_STEP_OPTIMIZER),
+    FIELD('f', flags, 0),
+    FIELD('t', begin_ns, 0),
+    FIELD('d', dur_ns, 0),
+    FIELD('w', data_wait_ns, 0),
+    FIELD('o', optimizer_ns, 0),
+    FIELD('l', live_bytes, 0),
+    FIELD('m', peak_bytes, 0),
+    FIELD('v', device_live, 0),
+    FIELD('g', device_peak, 0),
+    FIELD('x', dropped, 0),
 };
 enum { N_ROW_FIELDS = sizeof(row_field) / sizeof(row_field[0]) };
 
@@ -133,19 +135,22 @@ size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head 
 	struct tp_text text;
 
 	tp_text_init(&text, out, cap);
-	tp_text_fmt(&text, "%s %d run=%016lx boot=%016lx%016lx mono=%lu real=%lu", head_word,
-		    LEDGER_VERSION, head->run_id, head->boot_id[0], head->boot_id[1],
-		    head->mono_ns, head->real_ns);
-	tp_text_fmt(&text, " rank=%d local=%d world=%d node=%d pid=%u restart=%u host=",
-		    head->rank, head->local_rank, head->world_size, head->node_rank, head->pid,
-		    head->restart);
+	tp_text_fmt(&text, "%s %d run=%016lx boot=%016lx%016lx mono=%lu real=%lu",
+		    head_word, LEDGER_VERSION, head->run_id, head->boot_id[0],
+		    head->boot_id[1], head->mono_ns, head->real_ns);
+	tp_text_fmt(
+	    &text, " rank=%d local=%d world=%d node=%d pid=%u restart=%u host=", head->rank,
+	    head->local_rank, head->world_size, head->node_rank, head->pid, head->restart);
 	/* A host name with a blank in it would end the field early. */
 	for (size_t i = 0; i < sizeof(head->host) - 1 && head->host[i]; i++)
-		tp_text_char(&text, head->host[i] > ' ' && head->host[i] < 0x7f ? head->host[i]
-										: '?');
-	tp_text_str(&text, "\n#s step, e epoch, i step in epoch, b batches (1), p phase (2), c source (1), "
-			   "f flags, t begin ns, d ns, w data wait ns, o optimizer ns, "
-			   "l live bytes, m peak, v device live, g device peak, x dropped\n");
+		tp_text_char(&text, head->host[i] > ' ' && head->host[i] < 0x7f
+					? head->host[i]
+					: '?');
+	tp_text_str(&text,
+		    "\n#s step, e epoch, i step in epoch, b batches (1), p phase (2), c "
+		    "source (1), "
+		    "f flags, t begin ns, d ns, w data wait ns, o optimizer ns, "
+		    "l live bytes, m peak, v device live, g device peak, x dropped\n");
 	return text.len;
 }
 
@@ -160,7 +165,8 @@ static bool find_value(const char *line, size_t n, const char *name, const char 
 		    line[i + n_name] != '=')
 			continue;
 		*value = line + i + n_name + 1;
-		for (*n_value = 0; *value + *n_value < line + n && (*value)[*n_value] != ' ';)
+		for (*n_value = 0;
+		     *value + *n_value < line + n && (*value)[*n_value] != ' ';)
 			++*n_value;
 		return true;
 	}
@@ -182,7 +188,8 @@ static bool parse_hex(const char *s, size_t n, uint64_t *value)
 	return true;
 }
 
-static bool parse_decimal(const char *s, size_t n, int64_t min, uint64_t max, uint64_t *value)
+static bool parse_decimal(const char *s, size_t n, int64_t min, uint64_t max,
+			  uint64_t *value)
 {
 	const char *p = s, *end = s + n;
 	bool is_negative = n && *p == '-';
@@ -206,10 +213,10 @@ bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *hea
 	} number[] = {
 #define NUMBER(word, member)                                                               \
 	{word, offsetof(struct tp_ledger_head, member), sizeof(head->member)}
-		NUMBER("mono", mono_ns),       NUMBER("real", real_ns),
-		NUMBER("rank", rank),	       NUMBER("local", local_rank),
-		NUMBER("world", world_size),   NUMBER("node", node_rank),
-		NUMBER("pid", pid),	       NUMBER("restart", restart),
+	    NUMBER("mono", mono_ns),	 NUMBER("real", real_ns),
+	    NUMBER("rank", rank),	 NUMBER("local", local_rank),
+	    NUMBER("world", world_size), NUMBER("node", node_rank),
+	    NUMBER("pid", pid),		 NUMBER("restart", restart),
 #undef NUMBER
 	};
 	const size_t n_word = sizeof(head_word) - 1;

@@ -2,10 +2,11 @@
 /*
  * reader.c - a trace file being read: its index of blocks, and blocks on demand
  *
- * Nothing in the file is believed before it is checked against the file's size and a checksum.
- * Heads chain by stored_bytes. Where the chain breaks, the last block before the break is read
- * to learn whether its own head lied, then the next block is searched for by its magic.
- * pread, not mmap: a file that shrinks while we read must be an error, not a SIGBUS.
+ * Nothing in the file is believed before it is checked against the file's size and a
+ * checksum. Heads chain by stored_bytes. Where the chain breaks, the last block before the
+ * break is read to learn whether its own head lied, then the next block is searched for by
+ * its magic. pread, not mmap: a file that shrinks while we read must be an error, not a
+ * SIGBUS.
  */
 #include "runtime/trace/reader.h"
 
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "runtime/base/text.h"
-#include "runtime/trace/columns.h"
 #include "runtime/trace/sniff.h"
 
 enum {
@@ -120,7 +120,8 @@ static int unpack_block(struct tp_reader *reader, const struct tp_reader_block *
 	if (!err)
 		err = grow(&reader->raw, &reader->raw_cap, block->head.raw_bytes + 1);
 	return err ? err
-		   : tp_frame_unpack(reader->unpacker, &block->head, reader->stored, reader->raw);
+		   : tp_frame_unpack(reader->unpacker, &block->head, reader->stored,
+				     reader->raw);
 }
 
 /* Offset of the next plausible head at or after `from`, or file_bytes. */
@@ -153,8 +154,8 @@ static uint64_t search_block(struct tp_reader *reader, uint64_t from)
 }
 
 /*
- * The chain broke at `offset`. Says what is wrong, drops the last block when its own head was
- * the liar, and returns where to go on (file_bytes: nowhere).
+ * The chain broke at `offset`. Says what is wrong, drops the last block when its own head
+ * was the liar, and returns where to go on (file_bytes: nowhere).
  */
 static uint64_t mend_chain(struct tp_reader *reader, uint64_t offset)
 {
@@ -175,11 +176,13 @@ static uint64_t mend_chain(struct tp_reader *reader, uint64_t offset)
 	tp_text_init(&text, what, sizeof(what));
 	if (next < reader->file_bytes) {
 		reader->n_bad_blocks++;
-		tp_text_fmt(&text, "damaged: %lu bytes are skipped, reading goes on at offset %lu",
+		tp_text_fmt(&text,
+			    "damaged: %lu bytes are skipped, reading goes on at offset %lu",
 			    next - offset, next);
 	} else {
 		reader->cut_bytes = reader->file_bytes - offset;
-		tp_text_fmt(&text, "the file ends inside a block: its last %lu bytes are left out",
+		tp_text_fmt(&text,
+			    "the file ends inside a block: its last %lu bytes are left out",
 			    reader->cut_bytes);
 	}
 	complain(reader, offset, what);
@@ -202,8 +205,9 @@ static int index_blocks(struct tp_reader *reader)
 		if (err || !is_plausible(reader, offset, &head)) {
 			if (++n_breaks > BREAKS_MAX) {
 				reader->cut_bytes = reader->file_bytes - offset;
-				complain(reader, offset,
-					 "damaged in too many places: the rest is left out");
+				complain(
+				    reader, offset,
+				    "damaged in too many places: the rest is left out");
 				break;
 			}
 			offset = mend_chain(reader, offset);
@@ -217,7 +221,8 @@ static int index_blocks(struct tp_reader *reader)
 			reader->is_whole = true;
 			reader->cut_bytes = reader->file_bytes - offset;
 			if (reader->cut_bytes)
-				complain(reader, offset, "bytes after the end; they are left out");
+				complain(reader, offset,
+					 "bytes after the end; they are left out");
 			break;
 		}
 	}
@@ -229,7 +234,8 @@ static int read_file_head(struct tp_reader *reader)
 	struct tp_file_head *head = &reader->head;
 	char what[160];
 	struct tp_text text;
-	size_t n = reader->file_bytes < sizeof(*head) ? (size_t)reader->file_bytes : sizeof(*head);
+	size_t n =
+	    reader->file_bytes < sizeof(*head) ? (size_t)reader->file_bytes : sizeof(*head);
 	int err = read_at(reader, 0, head, n);
 
 	tp_text_init(&text, what, sizeof(what));
@@ -246,7 +252,8 @@ static int read_file_head(struct tp_reader *reader)
 	case 0:
 		break;
 	case -EPROTONOSUPPORT:
-		tp_text_fmt(&text, "a trainprof trace of format %u.%u; this program reads %d.x",
+		tp_text_fmt(&text,
+			    "a trainprof trace of format %u.%u; this program reads %d.x",
 			    head->major, head->minor, TP_TRACE_MAJOR);
 		break;
 	case -EBADMSG:
@@ -268,7 +275,8 @@ static int open_file(struct tp_reader *reader)
 	int err = 0;
 
 	do {
-		reader->fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		reader->fd =
+		    open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	} while (reader->fd < 0 && errno == EINTR);
 	if (reader->fd < 0 || fstat(reader->fd, &st)) {
 		err = -errno;
@@ -292,14 +300,15 @@ static int make_unpacker(struct tp_reader *reader)
 	size_t bytes = tp_frame_unpacker_bytes();
 	void *memory = malloc(bytes);
 
+	reader->scratch = malloc(tp_columns_scratch_bytes());
 	reader->unpacker = tp_frame_unpacker_init(memory, bytes);
 	if (!reader->unpacker)
 		free(memory);
-	return reader->unpacker ? 0 : -ENOMEM;
+	return reader->unpacker && reader->scratch ? 0 : -ENOMEM;
 }
 
-int tp_reader_open(struct tp_reader *reader, const char *path, tp_reader_complain_fn complain_fn,
-		   void *complain_ctx)
+int tp_reader_open(struct tp_reader *reader, const char *path,
+		   tp_reader_complain_fn complain_fn, void *complain_ctx)
 {
 	int err;
 
@@ -332,6 +341,7 @@ void tp_reader_close(struct tp_reader *reader)
 	free(reader->path);
 	free(reader->block);
 	free(reader->unpacker);
+	free(reader->scratch);
 	free(reader->stored);
 	free(reader->raw);
 	memset(reader, 0, sizeof(*reader));
@@ -362,22 +372,22 @@ int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw,
 	case -EBADMSG:
 		return reject_block(reader, i, "a block is damaged; it is skipped", err);
 	case -ENOTSUP:
-		return reject_block(reader, i,
-				    "a block is compressed in a way not known here; it is skipped",
-				    err);
+		return reject_block(
+		    reader, i,
+		    "a block is compressed in a way not known here; it is skipped", err);
 	case -ENODATA:
-		return reject_block(reader, i, "the file has become shorter; a block is skipped",
-				    err);
+		return reject_block(reader, i,
+				    "the file has become shorter; a block is skipped", err);
 	default:
 		return reject_block(reader, i, strerror(-err), err);
 	}
 }
 
-int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec, uint16_t *thread)
+int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec,
+		     uint16_t *thread)
 {
 	const uint8_t *raw;
-	uint32_t n_bytes;
-	size_t bad_at;
+	uint32_t n_bytes, bad_at;
 	int err;
 
 	if (i >= reader->n_blocks || !is_event_type(reader->block[i].head.type))
@@ -385,10 +395,11 @@ int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec, u
 	err = tp_reader_payload(reader, i, &raw, &n_bytes);
 	if (err)
 		return err;
-	err = tp_columns_decode(raw, n_bytes, reader->block[i].head.n_items, rec, thread, &bad_at);
+	err = tp_columns_decode(reader->scratch, raw, n_bytes,
+				reader->block[i].head.n_items, rec, thread, &bad_at);
 	if (err)
-		return reject_block(reader, i, "the events of a block are malformed; it is skipped",
-				    err);
+		return reject_block(
+		    reader, i, "the events of a block are malformed; it is skipped", err);
 	return 0;
 }
 
@@ -409,7 +420,8 @@ static bool get_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
 	return false;
 }
 
-int tp_reader_strings(struct tp_reader *reader, uint32_t i, tp_reader_string_fn each, void *ctx)
+int tp_reader_strings(struct tp_reader *reader, uint32_t i, tp_reader_string_fn each,
+		      void *ctx)
 {
 	const uint8_t *p, *end;
 	uint32_t n_bytes;
@@ -426,9 +438,10 @@ int tp_reader_strings(struct tp_reader *reader, uint32_t i, tp_reader_string_fn 
 
 		if (!get_varint(&p, end, &id) || !get_varint(&p, end, &kind) ||
 		    !get_varint(&p, end, &n) || n > (size_t)(end - p))
-			return reject_block(reader, i,
-					    "a block of names is malformed; the rest of it is skipped",
-					    -EBADMSG);
+			return reject_block(
+			    reader, i,
+			    "a block of names is malformed; the rest of it is skipped",
+			    -EBADMSG);
 		each(ctx, id, kind, (const char *)p, n);
 		p += n;
 	}
@@ -447,9 +460,11 @@ bool tp_reader_text_value(const char *text, size_t n_bytes, const char *key, cha
 
 		if (!line_end)
 			line_end = end;
-		if ((size_t)(line_end - p) > n_key && !memcmp(p, key, n_key) && p[n_key] == '=') {
+		if ((size_t)(line_end - p) > n_key && !memcmp(p, key, n_key) &&
+		    p[n_key] == '=') {
 			tp_text_init(&out, value, cap);
-			tp_text_bytes(&out, p + n_key + 1, (size_t)(line_end - p) - n_key - 1);
+			tp_text_bytes(&out, p + n_key + 1,
+				      (size_t)(line_end - p) - n_key - 1);
 			return true;
 		}
 		p = line_end + 1;

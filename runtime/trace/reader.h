@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/trace/columns.h"
 #include "runtime/trace/frame.h"
 #include "runtime/trace/trainprof_trace.h"
 
@@ -38,6 +39,7 @@ struct tp_reader {
 	tp_reader_complain_fn complain;
 	void *complain_ctx;
 	struct tp_frame_unpacker *unpacker;
+	struct tp_columns_scratch *scratch;
 	uint8_t *stored, *raw;		/* grow as needed, at most TP_BLOCK_RAW_MAX + slack */
 	size_t stored_cap, raw_cap;
 };

@@ -2,8 +2,8 @@
 /*
  * sniff.c - what a file that is no trace looks like, for messages to people
  *
- * A wrong path is the commonest mistake of all: another tool's trace, our own output, a log.
- * Saying which saves the question.
+ * A wrong path is the commonest mistake of all: another tool's trace, our own output, a
+ * log. Saying which saves the question.
  */
 #include "runtime/trace/sniff.h"
 
@@ -18,15 +18,15 @@ struct signature {
 };
 
 static const struct signature signature[] = {
-	{"a trainprof trace that was changed by a text-mode transfer", 4, "TPT1"},
-	{"a trainprof ring file (give the run folder instead)", 8, "TPTPRNG1"},
-	{"gzip data (a finished timeline?)", 2, {0x1f, 0x8b}},
-	{"zstd data", 4, {0x28, 0xb5, 0x2f, 0xfd}},
-	{"xz data", 6, {0xfd, '7', 'z', 'X', 'Z', 0}},
-	{"an ELF program or library", 4, {0x7f, 'E', 'L', 'F'}},
-	{"a zip archive (a model or pickle of torch?)", 4, {'P', 'K', 3, 4}},
-	{"an SQLite database", 6, "SQLite"},
-	{"a step ledger", 8, "#trainpr"},
+    {"a trainprof trace that was changed by a text-mode transfer", 4, "TPT1"},
+    {"a trainprof ring file (give the run folder instead)", 8, "TPTPRNG1"},
+    {"gzip data (a finished timeline?)", 2, {0x1f, 0x8b}},
+    {"zstd data", 4, {0x28, 0xb5, 0x2f, 0xfd}},
+    {"xz data", 6, {0xfd, '7', 'z', 'X', 'Z', 0}},
+    {"an ELF program or library", 4, {0x7f, 'E', 'L', 'F'}},
+    {"a zip archive (a model or pickle of torch?)", 4, {'P', 'K', 3, 4}},
+    {"an SQLite database", 6, "SQLite"},
+    {"a step ledger", 8, "#trainpr"},
 };
 
 static bool is_text(const uint8_t *p, size_t n)

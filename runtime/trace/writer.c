@@ -3,8 +3,9 @@
  * writer.c - one trace file being written, block by block
  *
  * Runs on the drain thread inside the guest: memory comes from the caller's arena, once;
- * files are written with write(2). After a failed write the file is put back to its last whole
- * block, so that what is there can be read, and the rest of the window is counted, not kept.
+ * files are written with write(2). After a failed write the file is put back to its last
+ * whole block, so that what is there can be read, and the rest of the window is counted,
+ * not kept.
  */
 #include "runtime/trace/writer.h"
 
@@ -17,12 +18,11 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
-#include "runtime/trace/columns.h"
 
 enum {
 	/* A block of names is written when this is full: a few thousand operators. */
 	STRINGS_BYTES = 128 << 10,
-	STRING_HEAD_BYTES = 5 + 5 + 5,	/* three varints of 32 bits */
+	STRING_HEAD_BYTES = 5 + 5 + 5, /* three varints of 32 bits */
 	TOTALS_BYTES = 64 << 10,
 };
 
@@ -61,10 +61,12 @@ int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_
 	writer->raw = tp_arena_alloc(arena, raw_cap());
 	writer->stored = tp_arena_alloc(arena, tp_frame_bound(raw_cap()));
 	writer->strings = tp_arena_alloc(arena, STRINGS_BYTES);
-	writer->packer = tp_frame_packer_init(tp_arena_alloc(arena, packer_bytes), packer_bytes);
+	writer->scratch = tp_arena_alloc(arena, tp_columns_scratch_bytes());
+	writer->packer =
+	    tp_frame_packer_init(tp_arena_alloc(arena, packer_bytes), packer_bytes);
 	if (!writer->strings_seen || !writer->rec || !writer->long_rec || !writer->thread ||
 	    !writer->long_thread || !writer->raw || !writer->stored || !writer->strings ||
-	    !writer->packer)
+	    !writer->scratch || !writer->packer)
 		return -ENOMEM;
 	return 0;
 }
@@ -74,8 +76,8 @@ static int write_pair(int fd, const void *head, size_t head_bytes, const void *p
 		      size_t payload_bytes)
 {
 	struct iovec part[2] = {
-		{.iov_base = (void *)head, .iov_len = head_bytes},
-		{.iov_base = (void *)payload, .iov_len = payload_bytes},
+	    {.iov_base = (void *)head, .iov_len = head_bytes},
+	    {.iov_base = (void *)payload, .iov_len = payload_bytes},
 	};
 	ssize_t done;
 	int err;
@@ -86,13 +88,15 @@ static int write_pair(int fd, const void *head, size_t head_bytes, const void *p
 	if (done < 0)
 		return -errno;
 	if ((size_t)done < head_bytes) {
-		err = tp_file_write_all(fd, (const char *)head + done, head_bytes - (size_t)done);
+		err = tp_file_write_all(fd, (const char *)head + done,
+					head_bytes - (size_t)done);
 		if (err)
 			return err;
 		done = (ssize_t)head_bytes;
 	}
 	done -= (ssize_t)head_bytes;
-	return tp_file_write_all(fd, (const char *)payload + done, payload_bytes - (size_t)done);
+	return tp_file_write_all(fd, (const char *)payload + done,
+				 payload_bytes - (size_t)done);
 }
 
 /* The file ends with its last whole block again. */
@@ -103,11 +107,12 @@ static void drop_torn_tail(struct tp_writer *writer)
 }
 
 /*
- * Compresses and writes one block; the caller has set type, n_items and the times of `head`.
- * 0 or -errno, also when the file is already in error.
+ * Compresses and writes one block; the caller has set type, n_items and the times of
+ * `head`. 0 or -errno, also when the file is already in error.
  */
-static int write_block(struct tp_writer *writer, struct tp_block_head *head, const void *raw,
-		       size_t raw_bytes)
+static int write_parts(struct tp_writer *writer, struct tp_block_head *head,
+		       const void *raw, size_t raw_bytes, const uint32_t *part_bytes,
+		       uint32_t n_parts)
 {
 	size_t stored_bytes;
 	int err;
@@ -118,7 +123,8 @@ static int write_block(struct tp_writer *writer, struct tp_block_head *head, con
 	head->anchor_real_ns = writer->anchor.real_ns;
 	head->anchor_bracket_ticks = writer->anchor.bracket_ticks;
 	head->dropped = writer->dropped;
-	stored_bytes = tp_frame_pack(writer->packer, head, raw, raw_bytes, writer->stored);
+	stored_bytes = tp_frame_pack(writer->packer, head, raw, raw_bytes, part_bytes,
+				     n_parts, writer->stored);
 	err = write_pair(writer->fd, head, sizeof(*head), writer->stored, stored_bytes);
 	if (err) {
 		drop_torn_tail(writer);
@@ -127,6 +133,12 @@ static int write_block(struct tp_writer *writer, struct tp_block_head *head, con
 	writer->n_bytes += sizeof(*head) + stored_bytes;
 	writer->sequence++;
 	return 0;
+}
+
+static int write_block(struct tp_writer *writer, struct tp_block_head *head,
+		       const void *raw, size_t raw_bytes)
+{
+	return write_parts(writer, head, raw, raw_bytes, NULL, 0);
 }
 
 /* Remembers the first error of a file. Returns it that time and 0 ever after. */
@@ -148,7 +160,8 @@ static uint8_t *put_varint(uint8_t *p, uint32_t v)
 
 static int write_strings(struct tp_writer *writer)
 {
-	struct tp_block_head head = {.type = TP_BLOCK_STRINGS, .n_items = writer->n_strings};
+	struct tp_block_head head = {.type = TP_BLOCK_STRINGS,
+				     .n_items = writer->n_strings};
 	int err = 0;
 
 	if (writer->n_strings && !writer->error)
@@ -212,6 +225,8 @@ static int write_events(struct tp_writer *writer, uint8_t type)
 	const struct tp_rec *rec = is_long ? writer->long_rec : writer->rec;
 	const uint16_t *thread = is_long ? writer->long_thread : writer->thread;
 	struct tp_block_head head = {.type = type, .n_items = *n};
+	uint32_t part_bytes[TP_COLUMN_N];
+	size_t raw_bytes;
 	int err = 0;
 
 	if (!*n)
@@ -220,8 +235,10 @@ static int write_events(struct tp_writer *writer, uint8_t type)
 		err = write_strings(writer);
 	if (!writer->error && !err) {
 		set_times(&head, rec, *n);
-		err = write_block(writer, &head, writer->raw,
-				  tp_columns_encode(rec, thread, *n, writer->raw));
+		raw_bytes = tp_columns_encode(writer->scratch, rec, thread, *n, writer->raw,
+					      part_bytes);
+		err = write_parts(writer, &head, writer->raw, raw_bytes, part_bytes,
+				  TP_COLUMN_N);
 	}
 	if (writer->error || err)
 		writer->n_lost += *n;
@@ -250,8 +267,8 @@ static size_t cut_text(const char *text, size_t n)
 	return n;
 }
 
-int tp_writer_open(struct tp_writer *writer, const char *path, const struct tp_file_head *head,
-		   const char *meta, uint32_t meta_bytes)
+int tp_writer_open(struct tp_writer *writer, const char *path,
+		   const struct tp_file_head *head, const char *meta, uint32_t meta_bytes)
 {
 	struct tp_file_head sealed = *head;
 	char part[sizeof(writer->path) + 8];
@@ -265,8 +282,8 @@ int tp_writer_open(struct tp_writer *writer, const char *path, const struct tp_f
 	tp_text_init(&text, part, sizeof(part));
 	tp_text_fmt(&text, "%s.part", path);
 	do {
-		writer->fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-				  0644);
+		writer->fd =
+		    open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	} while (writer->fd < 0 && errno == EINTR);
 	if (writer->fd < 0)
 		return -errno;
@@ -312,11 +329,13 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 
 		err = note_error(writer, stage_string(writer, rec[i].name));
 		if (!err && (rec[i].kind == TP_REC_OP || rec[i].kind == TP_REC_RANGE))
-			err = note_error(writer, stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
+			err = note_error(writer,
+					 stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
 		(is_long ? writer->long_rec : writer->rec)[*at] = rec[i];
 		(is_long ? writer->long_thread : writer->thread)[*at] = thread;
 		if (++*at == TP_BLOCK_EVENTS_MAX && !err)
-			err = write_events(writer, is_long ? TP_BLOCK_LONG : TP_BLOCK_EVENTS);
+			err =
+			    write_events(writer, is_long ? TP_BLOCK_LONG : TP_BLOCK_EVENTS);
 		if (writer->error) {
 			/* What is staged and what follows can no longer be kept. */
 			writer->n_lost += writer->n_rec + writer->n_long + (n - i - 1);
@@ -328,7 +347,8 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 	return first_err;
 }
 
-int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *entry, uint32_t n)
+int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *entry,
+		      uint32_t n)
 {
 	struct tp_block_head head = {.type = TP_BLOCK_THREADS, .n_items = n};
 
@@ -357,8 +377,9 @@ static int write_end(struct tp_writer *writer, const char *totals, uint32_t tota
 	size_t n;
 
 	tp_text_init(&text, (char *)writer->raw, TOTALS_BYTES);
-	tp_text_fmt(&text, "events=%lu\nlost=%lu\ndropped=%lu\nblocks=%u\n", writer->n_events,
-		    writer->n_lost, writer->dropped, writer->sequence + 1);
+	tp_text_fmt(&text, "events=%lu\nlost=%lu\ndropped=%lu\nblocks=%u\n",
+		    writer->n_events, writer->n_lost, writer->dropped,
+		    writer->sequence + 1);
 	n = cut_text(totals, totals_bytes);
 	if (n < text.cap - text.len)
 		tp_text_bytes(&text, totals, n);
@@ -374,8 +395,8 @@ int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t total
 	if (writer->fd < 0)
 		return -EBADF;
 	err = tp_writer_flush(writer);
-	/* Also after an error: a file that says what is missing is better than a torn one, and
-	 * there may be room for a few bytes where there was none for a block. */
+	/* Also after an error: a file that says what is missing is better than a torn one,
+	 * and there may be room for a few bytes where there was none for a block. */
 	err = write_end(writer, totals, totals_bytes);
 	if (close(writer->fd) && !err && errno != EINTR)
 		err = -errno;

@@ -15,6 +15,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
+#include "runtime/trace/columns.h"
 #include "runtime/trace/frame.h"
 #include "runtime/trace/trainprof_trace.h"
 
@@ -45,6 +46,7 @@ struct tp_writer {
 	uint8_t *strings;		/* payload of the next STRINGS block */
 	uint32_t strings_bytes, n_strings;
 	struct tp_frame_packer *packer;
+	struct tp_columns_scratch *scratch;
 };
 
 /* n_string_ids: ids are below it. 0 or -ENOMEM. */

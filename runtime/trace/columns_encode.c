@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * columns_encode.c - events of one block -> columns
+ *
+ * Runs on the drain thread in the guest, so its time is the training's: about what the
+ * compression after it takes. A training repeats itself, so most of an event is said by the
+ * number of its form; what is left are times, and those are small when they are measured
+ * from the event before, or from what a span has inside.
+ */
+#include "runtime/base/hash.h"
+#include "runtime/trace/columns_form.h"
+
+size_t tp_columns_scratch_bytes(void)
+{
+	return sizeof(struct tp_columns_scratch);
+}
+
+size_t tp_columns_bound(uint32_t n_events)
+{
+	return HEAD_BYTES + BITS_SLACK + 8 + (size_t)n_events * EVENT_BYTES_MAX;
+}
+
+_Static_assert(HEAD_BYTES + BITS_SLACK + 8 + TP_BLOCK_EVENTS_MAX * EVENT_BYTES_MAX <=
+		   TP_BLOCK_RAW_MAX,
+	       "any block's columns are a block");
+
+/* How the fields of each kind are best given. 0: a kind not known here. */
+enum { MODEL_ANY = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA };
+static const uint8_t kind_model[256] = {
+    [TP_REC_OP] = TIME_SPAN | LEN_CONST | LINK_RUN | ARG_CONST,
+    [TP_REC_RANGE] = TIME_SPAN | LEN_CONST | LINK_RUN | ARG_CONST,
+    [TP_REC_STEP] = TIME_SPAN | LEN_CONST | LINK_DELTA | ARG_DELTA,
+    [TP_REC_ALLOC] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_ALLOC,
+    [TP_REC_FREE] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_FREE,
+    [TP_REC_TOTALS] = TIME_POINT | LEN_DELTA | LINK_CONST | ARG_DELTA,
+    [TP_REC_COUNTER] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_DELTA,
+    [TP_REC_MARK] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_DELTA,
+};
+
+struct output {
+	uint8_t *start[TP_COLUMN_N], *at[TP_COLUMN_N];
+	uint64_t bits; /* not yet written, fewer than 8 */
+	unsigned n_bits;
+};
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)(v | 0x80);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* n <= 56 */
+static inline void put_some_bits(struct output *out, uint64_t v, unsigned n)
+{
+	out->bits |= v << out->n_bits;
+	out->n_bits += n;
+	memcpy(out->at[TP_COLUMN_BITS], &out->bits, 8);
+	out->at[TP_COLUMN_BITS] += out->n_bits >> 3;
+	out->bits >>= out->n_bits & ~7u;
+	out->n_bits &= 7;
+}
+
+static inline void put_bits(struct output *out, uint64_t v, unsigned n)
+{
+	if (__builtin_expect(n > 56, 0)) {
+		put_some_bits(out, v & 0xffffffff, 32);
+		v >>= 32;
+		n -= 32;
+	}
+	put_some_bits(out, v, n);
+}
+
+static inline void put_number(struct output *out, enum tp_column column, uint64_t v)
+{
+	unsigned class = class_of(v);
+
+	*out->at[column]++ = (uint8_t) class;
+	put_bits(out, v - class_base(class), class_bits(class));
+}
+
+/* The same, with the class told as its difference from `*near`, which follows it. */
+static inline void put_near(struct output *out, enum tp_column column, uint64_t v,
+			    uint8_t *near)
+{
+	unsigned class = class_of(v);
+
+	*out->at[column]++ = (uint8_t)(class - *near);
+	*near = (uint8_t) class;
+	put_bits(out, v - class_base(class), class_bits(class));
+}
+
+/* Rank of the address among the recent ones, 0 the newest; RECENT_N: not there. */
+static unsigned find_recent(const struct recent *recent, uint64_t address)
+{
+	unsigned n = recent->n < RECENT_N ? recent->n : RECENT_N;
+	const uint64_t *newest = recent->address + recent->n - 1;
+
+	for (unsigned rank = 0; rank < n; rank++) {
+		if (newest[-(int)rank] == address)
+			return rank;
+	}
+	return RECENT_N;
+}
+
+struct encoder {
+	struct tp_columns_scratch *scratch;
+	const struct tp_rec *rec;
+	struct output out;
+	uint32_t n_forms, table_mask;
+	uint64_t present;	/* end of the latest event of the run */
+	uint64_t link, address; /* last ones given */
+};
+
+static uint64_t hash_form(const struct tp_rec *rec, unsigned model, unsigned inner)
+{
+	uint64_t h = rec->name | (uint64_t)inner << 32 | (uint64_t)model << 48 |
+		     (uint64_t)rec->kind << 56;
+
+	h *= 0x9e3779b97f4a7c15ull;
+	h ^= rec->flags;
+	if ((model & TIME_MASK) != TIME_SPAN && (model & LEN_MASK) == LEN_CONST)
+		h ^= tp_rec_len(rec) << 8;
+	if ((model & LINK_MASK) == LINK_CONST)
+		h += (uint64_t)rec->link << 24;
+	if ((model & ARG_MASK) == ARG_CONST)
+		h += rec->arg * 0xc4ceb9fe1a85ec53ull;
+	h ^= h >> 32;
+	h *= 0xff51afd7ed558ccdull;
+	return h >> 40;
+}
+
+static inline bool is_span_model(unsigned model)
+{
+	return model & 1;
+}
+
+static bool is_of_form(const struct tp_rec *rec, unsigned model, unsigned inner,
+		       const struct form *form, const struct tp_rec *last)
+{
+	if (form->model != model || form->inner != inner || last->name != rec->name ||
+	    last->kind != rec->kind || last->flags != rec->flags)
+		return false;
+	if (!is_span_model(model) && (model & LEN_MASK) == LEN_CONST &&
+	    (last->len_lo != rec->len_lo || last->len_hi != rec->len_hi))
+		return false;
+	if ((model & LINK_MASK) == LINK_CONST && last->link != rec->link)
+		return false;
+	return (model & ARG_MASK) != ARG_CONST || last->arg == rec->arg;
+}
+
+static void put_definition(struct encoder *enc, const struct tp_rec *rec, unsigned model,
+			   unsigned inner)
+{
+	uint8_t *p = enc->out.at[TP_COLUMN_DEFINITIONS];
+
+	*p++ = rec->kind;
+	*p++ = rec->flags;
+	*p++ = (uint8_t)model;
+	p = put_varint(p, rec->name);
+	if ((model & TIME_MASK) == TIME_SPAN)
+		p = put_varint(p, inner);
+	if (!is_span_model(model) && (model & LEN_MASK) == LEN_CONST)
+		p = put_varint(p, tp_rec_len(rec));
+	if ((model & LINK_MASK) == LINK_CONST)
+		p = put_varint(p, rec->link);
+	if ((model & ARG_MASK) == ARG_CONST)
+		p = put_varint(p, rec->arg);
+	enc->out.at[TP_COLUMN_DEFINITIONS] = p;
+}
+
+/* The event's form, defined now if it is the first of it, and its number in the column. */
+static struct form *put_form(struct encoder *enc, const struct tp_rec *rec, unsigned model,
+			     unsigned inner, bool *is_new)
+{
+	struct tp_columns_scratch *scratch = enc->scratch;
+	uint64_t slot = hash_form(rec, model, inner);
+	unsigned id;
+
+	for (;; slot++) {
+		uint16_t *entry = &scratch->form_table[slot & enc->table_mask];
+		struct form *form;
+
+		*is_new = !*entry;
+		if (*is_new) {
+			id = enc->n_forms++;
+			*entry = (uint16_t)(id + 1);
+			scratch->form[id] = (struct form){.model = (uint8_t)model,
+							  .inner = (uint16_t)inner};
+			put_definition(enc, rec, model, inner);
+			break;
+		}
+		id = *entry - 1u;
+		form = &scratch->form[id];
+		if (is_of_form(rec, model, inner, form, &enc->rec[form->last]))
+			break;
+	}
+	*enc->out.at[TP_COLUMN_FORM]++ = (uint8_t)id;
+	*enc->out.at[TP_COLUMN_FORM_HIGH]++ = (uint8_t)(id >> 8);
+	return &scratch->form[id];
+}
+
+static void put_address(struct encoder *enc, unsigned rank, uint64_t address)
+{
+	if (rank < RECENT_N) {
+		put_number(&enc->out, TP_COLUMN_ARG, rank + 1);
+	} else {
+		put_number(&enc->out, TP_COLUMN_ARG, 0);
+		put_number(&enc->out, TP_COLUMN_ARG, zigzag(address - enc->address));
+		enc->address = address;
+	}
+}
+
+/* How many entries on top of the stack lie inside a span that begins at `begin`. */
+static unsigned count_inner(const struct stack *stack, uint64_t begin)
+{
+	unsigned inner = 0;
+
+	while (inner < stack->n &&
+	       stack->begin[(stack->top - 1 - inner) % STACK_N] >= begin)
+		inner++;
+	return inner;
+}
+
+static void put_event(struct encoder *enc, uint32_t i)
+{
+	struct tp_columns_scratch *scratch = enc->scratch;
+	struct stack *stack = &scratch->stack;
+	const struct tp_rec *rec = &enc->rec[i];
+	struct output *out = &enc->out;
+	unsigned model = kind_model[rec->kind] ? kind_model[rec->kind] : MODEL_ANY;
+	unsigned inner = 0, rank = RECENT_N;
+	uint64_t begin = rec->time, len = tp_rec_len(rec), end = begin;
+	struct recent *from = NULL;
+	struct tp_rec before;
+	struct form *form;
+	bool is_new;
+
+	if ((model & TIME_MASK) == TIME_SPAN) {
+		end = begin + len;
+		/* An asynchronous span crosses those of its thread: it would take them
+		 * apart. */
+		if (rec->flags & TP_F_ASYNC || end < begin || end < enc->present)
+			model = (model & ~TIME_MASK) | TIME_LOOSE_SPAN;
+		else
+			inner = count_inner(stack, begin);
+		if (!inner && begin < enc->present)
+			model = (model & ~TIME_MASK) | TIME_LOOSE_SPAN;
+	} else if (begin < enc->present) {
+		model = (model & ~TIME_MASK) | TIME_LOOSE;
+	}
+	if ((model & LINK_MASK) == LINK_RUN && rec->link == TP_NO_SEQ)
+		model = (model & ~LINK_MASK) | LINK_CONST;
+	if ((model & ARG_MASK) >= ARG_ALLOC) {
+		from = (model & ARG_MASK) == ARG_FREE ? &scratch->live : &scratch->freed;
+		rank = find_recent(from, rec->arg);
+		if ((model & ARG_MASK) == ARG_FREE && rank < RECENT_N &&
+		    from->len[from->n - 1 - rank] == len)
+			model = (model & ~LEN_MASK) | LEN_OF_ALLOC;
+	}
+
+	form = put_form(enc, rec, model, inner, &is_new);
+	memset(&before, 0, sizeof(before));
+	if (!is_new)
+		before = enc->rec[form->last];
+	form->last = (uint16_t)i;
+
+	switch (model & TIME_MASK) {
+	case TIME_POINT:
+		put_near(out, TP_COLUMN_GAP, begin - enc->present, &form->gap_class);
+		push_begin(stack, begin);
+		enc->present = begin;
+		break;
+	case TIME_SPAN:
+		if (inner) {
+			uint64_t first = stack->begin[(stack->top - inner) % STACK_N];
+
+			put_near(out, TP_COLUMN_GAP, end - enc->present, &form->gap_class);
+			put_near(out, TP_COLUMN_SIZE, first - begin, &form->size_class);
+			stack->top -= inner;
+			stack->n -= inner;
+		} else {
+			put_near(out, TP_COLUMN_GAP, begin - enc->present,
+				 &form->gap_class);
+			put_near(out, TP_COLUMN_SIZE, len, &form->size_class);
+		}
+		push_begin(stack, begin);
+		enc->present = end;
+		break;
+	default:
+		put_near(out, TP_COLUMN_GAP, zigzag(begin - enc->present),
+			 &form->gap_class);
+		if (is_span_model(model))
+			put_near(out, TP_COLUMN_SIZE, len, &form->size_class);
+	}
+	if ((model & LEN_MASK) == LEN_DELTA)
+		put_number(out, TP_COLUMN_SIZE, zigzag(len - tp_rec_len(&before)));
+	if ((model & LINK_MASK) == LINK_RUN) {
+		put_number(out, TP_COLUMN_LINK, zigzag(rec->link - enc->link));
+		enc->link = rec->link;
+	} else if ((model & LINK_MASK) == LINK_DELTA) {
+		put_number(out, TP_COLUMN_LINK, zigzag((uint64_t)rec->link - before.link));
+	}
+	if (from) {
+		put_address(enc, rank, rec->arg);
+		if (rank < RECENT_N)
+			remove_recent(from, from->n - 1 - rank);
+		add_recent(from == &scratch->live ? &scratch->freed : &scratch->live,
+			   rec->arg, len);
+	} else if ((model & ARG_MASK) == ARG_DELTA) {
+		put_number(out, TP_COLUMN_ARG, zigzag(rec->arg - before.arg));
+	}
+}
+
+/* Room for each column at its most, one behind the other; they are pushed together at the
+ * end. */
+static void place_columns(struct output *out, uint8_t *p, uint32_t n_events)
+{
+	static const uint8_t bytes_max[TP_COLUMN_N] = {
+	    [TP_COLUMN_RUNS] = RUN_BYTES_MAX,
+	    [TP_COLUMN_DEFINITIONS] = DEFINITION_BYTES_MAX,
+	    [TP_COLUMN_FORM] = 1,
+	    [TP_COLUMN_FORM_HIGH] = 1,
+	    [TP_COLUMN_GAP] = 1,
+	    [TP_COLUMN_SIZE] = 1,
+	    [TP_COLUMN_LINK] = 1,
+	    [TP_COLUMN_ARG] = 2,
+	};
+
+	p += HEAD_BYTES;
+	for (int i = 0; i < TP_COLUMN_N; i++) {
+		out->start[i] = out->at[i] = p;
+		p += (size_t)n_events * bytes_max[i];
+	}
+	out->bits = 0;
+	out->n_bits = 0;
+}
+
+static size_t join_columns(struct output *out, uint8_t *payload,
+			   uint32_t part_bytes[TP_COLUMN_N])
+{
+	uint8_t *p = payload + HEAD_BYTES;
+
+	for (int i = 0; i < TP_COLUMN_N; i++) {
+		uint32_t n = (uint32_t)(out->at[i] - out->start[i]);
+
+		memmove(p, out->start[i], n);
+		memcpy(payload + 4 * i, &n, 4);
+		p += n;
+		if (part_bytes)
+			part_bytes[i] = n + (i ? 0 : HEAD_BYTES);
+	}
+	return (size_t)(p - payload);
+}
+
+size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec *rec,
+			 const uint16_t *thread, uint32_t n_events, uint8_t *payload,
+			 uint32_t part_bytes[TP_COLUMN_N])
+{
+	struct encoder enc = {.scratch = scratch, .rec = rec};
+	uint64_t base = 0;
+	uint32_t n_slots = 64;
+
+	while (n_slots < 2 * n_events)
+		n_slots *= 2;
+	enc.table_mask = n_slots - 1;
+	memset(scratch->form_table, 0, n_slots * sizeof(scratch->form_table[0]));
+	scratch->live.n = scratch->freed.n = 0;
+	scratch->stack.top = 0;
+	place_columns(&enc.out, payload, n_events);
+
+	for (uint32_t i = 0, end; i < n_events; i = end) {
+		uint8_t *p = enc.out.at[TP_COLUMN_RUNS];
+
+		for (end = i + 1; end < n_events && thread[end] == thread[i];)
+			end++;
+		p = put_varint(p, thread[i]);
+		p = put_varint(p, end - i);
+		p = put_varint(p, zigzag(rec[i].time - base));
+		enc.out.at[TP_COLUMN_RUNS] = p;
+		enc.present = base = rec[i].time;
+		scratch->stack.n = 0;
+		for (uint32_t at = i; at < end; at++)
+			put_event(&enc, at);
+	}
+	if (enc.n_forms <= 256)
+		enc.out.at[TP_COLUMN_FORM_HIGH] = enc.out.start[TP_COLUMN_FORM_HIGH];
+	put_some_bits(&enc.out, 0, 7);
+	memset(enc.out.at[TP_COLUMN_BITS], 0, BITS_SLACK);
+	enc.out.at[TP_COLUMN_BITS] += BITS_SLACK;
+	return join_columns(&enc.out, payload, part_bytes);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * columns_form.h - what the two directions of the column encoding share
+ *
+ * Private to columns_encode.c and columns_decode.c. The encoding is specified in
+ * trainprof-trace(5), "Columns"; the constants here are part of it.
+ */
+#ifndef TP_TRACE_COLUMNS_FORM_H
+#define TP_TRACE_COLUMNS_FORM_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/trace/columns.h"
+
+/* How a form's events give their fields. Two bits each, in one byte: time | len << 2 |
+ * link << 4 | arg << 6. */
+enum {
+	TIME_POINT = 0, /* at or after the thread's present */
+	TIME_SPAN = 1,	/* ends at or after it; has `inner` events inside */
+	TIME_LOOSE = 2, /* anywhere; leaves the thread's present alone */
+	TIME_LOOSE_SPAN = 3,
+
+	LEN_CONST = 0 << 2,    /* as in the form; spans: as their time says */
+	LEN_DELTA = 1 << 2,    /* against the form's last event */
+	LEN_OF_ALLOC = 2 << 2, /* the one of the ALLOC whose address it is */
+
+	LINK_CONST = 0 << 4,
+	LINK_DELTA = 1 << 4, /* against the form's last event */
+	LINK_RUN = 2 << 4,   /* against the last link of this sort in the run */
+
+	ARG_CONST = 0 << 6,
+	ARG_DELTA = 1 << 6, /* against the form's last event */
+	ARG_ALLOC = 2 << 6, /* an address that becomes live */
+	ARG_FREE = 3 << 6,  /* an address that was live */
+
+	TIME_MASK = 3,
+	LEN_MASK = 3 << 2,
+	LINK_MASK = 3 << 4,
+	ARG_MASK = 3 << 6,
+};
+
+/* The constants of a form are those of its last event, so they need not be kept here. */
+struct form {
+	uint16_t last;		       /* number of its last event */
+	uint16_t inner;		       /* of a span: entries of the stack that lie inside */
+	uint8_t model;		       /* TIME_* | LEN_* | LINK_* | ARG_* */
+	uint8_t gap_class, size_class; /* what the next event's are compared with */
+	uint8_t reserved;
+};
+
+/*
+ * A number is a class and a few plain bits. Below 16 the class is the number. Above, there
+ * are four classes to each power of two: with floor(log2) and the two bits after the first
+ * one in the class, the bits that remain are as good as random.
+ */
+enum { CLASS_PLAIN = 16 };
+
+static inline unsigned class_bits(unsigned class)
+{
+	return class < CLASS_PLAIN ? 0 : 2 + ((class - CLASS_PLAIN) >> 2);
+}
+
+static inline unsigned class_of(uint64_t v)
+{
+	unsigned e;
+
+	if (v < CLASS_PLAIN)
+		return (unsigned)v;
+	e = 63 - (unsigned)__builtin_clzll(v);
+	return CLASS_PLAIN + (e - 4) * 4 + ((unsigned)(v >> (e - 2)) & 3);
+}
+
+/* The number of this class whose plain bits are all zero. */
+static inline uint64_t class_base(unsigned class)
+{
+	return class < CLASS_PLAIN
+		   ? class
+		   : (uint64_t)(4 + ((class - CLASS_PLAIN) & 3)) << class_bits(class);
+}
+
+static inline uint64_t zigzag(uint64_t v)
+{
+	return v << 1 ^ -(v >> 63);
+}
+
+static inline uint64_t unzigzag(uint64_t v)
+{
+	return v >> 1 ^ -(v & 1);
+}
+
+/* Begin times of what is complete on a thread but not yet inside a span that ended. Only
+ * the newest are kept: a loop without an outer span would pile them up. */
+enum { STACK_N = 256 };
+struct stack {
+	uint64_t begin[STACK_N]; /* a ring; `top` runs freely */
+	unsigned top, n;
+};
+
+static inline void push_begin(struct stack *stack, uint64_t begin)
+{
+	stack->begin[stack->top++ % STACK_N] = begin;
+	if (stack->n < STACK_N)
+		stack->n++;
+}
+
+/*
+ * Addresses by recency, newest at the end. Memory is mostly freed in the opposite order of
+ * its allocation and allocated again where it was freed: a small rank says which.
+ */
+enum { RECENT_N = 128 };
+struct recent {
+	uint64_t address[2 * RECENT_N];
+	uint64_t len[2 * RECENT_N];
+	unsigned n;
+};
+
+static inline void add_recent(struct recent *recent, uint64_t address, uint64_t len)
+{
+	if (recent->n == 2 * RECENT_N) {
+		memmove(recent->address, recent->address + RECENT_N, RECENT_N * 8);
+		memmove(recent->len, recent->len + RECENT_N, RECENT_N * 8);
+		recent->n = RECENT_N;
+	}
+	recent->address[recent->n] = address;
+	recent->len[recent->n++] = len;
+}
+
+static inline void remove_recent(struct recent *recent, unsigned at)
+{
+	unsigned behind = recent->n - at - 1;
+
+	/* Mostly there is none or one. */
+	for (unsigned i = 0; i < behind; i++) {
+		recent->address[at + i] = recent->address[at + i + 1];
+		recent->len[at + i] = recent->len[at + i + 1];
+	}
+	recent->n--;
+}
+
+enum {
+	FORM_TABLE_N = 2 * TP_BLOCK_EVENTS_MAX,
+	/* Behind the bits, so that 8 bytes can always be read at once. */
+	BITS_SLACK = 8,
+	HEAD_BYTES = 4 * TP_COLUMN_N,
+	RUN_BYTES_MAX = 3 + 3 + 10,
+	DEFINITION_BYTES_MAX = 3 + 3 + 5 + 7 + 5 + 10,
+	/* Five numbers at most: gap, size, link, length or rank, address. */
+	EVENT_BITS_MAX = 5 * 62,
+	/* Form (two), gap, size, link and two of arg: a byte each. */
+	EVENT_BYTES_MAX =
+	    RUN_BYTES_MAX + DEFINITION_BYTES_MAX + 7 + (EVENT_BITS_MAX + 7) / 8,
+};
+
+struct tp_columns_scratch {
+	struct form form[TP_BLOCK_EVENTS_MAX];
+	uint16_t form_table[FORM_TABLE_N]; /* hash of a form -> its number + 1 */
+	struct recent live, freed;
+	struct stack stack;
+};
+
+#endif
