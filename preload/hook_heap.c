@@ -10,6 +10,9 @@
  *
  * A block of the boot heap is recognised wherever a block comes in.
  */
+#include "preload/hook_heap.h"
+
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -37,6 +40,14 @@ TP_EXPORT void *malloc(size_t bytes)
 {
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.malloc(bytes);
+}
+
+/* Our own function, whoever's the name is. */
+extern __typeof__(malloc) our_malloc __attribute__((alias("malloc"), visibility("hidden")));
+
+bool tp_hook_heap_is_first(void)
+{
+	return dlsym(RTLD_DEFAULT, "malloc") == (void *)our_malloc;
 }
 
 TP_EXPORT void *calloc(size_t n, size_t bytes)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/hook_heap.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
 #include "runtime/base/text.h"
@@ -71,7 +72,7 @@ static void check_heap(void)
 {
 	if (has_symbol("__asan_init") || has_symbol("__tsan_init") || has_symbol("__msan_init"))
 		tp_heap_set_off("a sanitizer has a malloc of its own");
-	else if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc)
+	else if (!tp_hook_heap_is_first())
 		tp_heap_set_off("another malloc comes before this library's");
 }
 
