@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain.c - the one thread that we start: when it wakes, and what it does then
+ *
+ * All signals are blocked in it: it must never run a handler of the guest. It takes no lock
+ * that a guest thread could wait for, except in tp_intern (a spin lock for one append), so that
+ * a fork never finds one held by it for long.
+ */
+#include "runtime/engine/drain.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/ledger_file.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
+#include "runtime/engine/step.h"
+#include "runtime/engine/window.h"
+
+enum {
+	/* The C library takes the thread's TLS out of this, too: libraries of the guest may
+	 * use tens of KB of it. */
+	STACK_BYTES = 512 << 10,
+	WINDOW_PERIOD_MS = 100,	/* of the check for full blocks: 16 K records take longer */
+	IDLE_PERIOD_MS = 1000,	/* of the ledger */
+	GRACE_MS = 1,		/* until a window that just ended is looked at again */
+	MAX_PROBES = 16,
+};
+
+static struct {
+	struct tp_drain_spec spec;
+	struct tp_ledger_file ledger;
+	bool is_closing;	/* atomic */
+	uint32_t is_done;	/* atomic; futex word */
+	bool was_armed;
+	uint64_t tick_due[MAX_PROBES];	/* mono ns */
+	uint64_t ledger_due;
+} drain;
+
+static void wait_for_bell(uint32_t seen, uint64_t ns)
+{
+	struct timespec wait = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	syscall(SYS_futex, &tp_ring_bell, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
+}
+
+/* A reader of the dead must not take half an anchor: the bracket says when it is whole. */
+static void keep_anchor(const struct tp_clock_anchor *anchor)
+{
+	uint64_t *kept = &tp_ring.head->anchor[4];
+
+	__atomic_store_n(&kept[3], UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	kept[0] = anchor->ticks;
+	kept[1] = anchor->mono_ns;
+	kept[2] = anchor->real_ns;
+	__atomic_store_n(&kept[3], anchor->bracket_ticks, __ATOMIC_RELEASE);
+}
+
+/* Lets the probes tick that are due; returns when the next one is. */
+static uint64_t tick_probes(uint64_t now_ns)
+{
+	bool is_armed = tp_session_is_armed();
+	uint64_t next = UINT64_MAX;
+
+	if (is_armed && !drain.was_armed)
+		memset(drain.tick_due, 0, sizeof(drain.tick_due));
+	drain.was_armed = is_armed;
+	for (uint32_t i = 0; is_armed && i < MAX_PROBES && drain.spec.probes[i]; i++) {
+		const struct tp_probe *probe = drain.spec.probes[i];
+		uint64_t period_ns;
+
+		if (!probe->tick || !probe->period_ms)
+			continue;
+		period_ns = (uint64_t)probe->period_ms() * 1000000u;
+		if (!period_ns)
+			continue;
+		if (now_ns >= drain.tick_due[i]) {
+			probe->tick(tp_clock_now());
+			drain.tick_due[i] = now_ns + period_ns;
+		}
+		if (drain.tick_due[i] < next)
+			next = drain.tick_due[i];
+	}
+	return next;
+}
+
+/* Longest sleep that lets a step that is bounded by the clock end in time. */
+static uint64_t step_period_ns(void)
+{
+	const struct tp_step_spec *step = &drain.spec.config->step;
+	uint64_t ms = step->source == TP_STEP_CLOCK ? step->clock_ms / 8 : IDLE_PERIOD_MS;
+
+	if (ms < 5)
+		ms = 5;
+	return ms * 1000000u;
+}
+
+static bool is_closing(void)
+{
+	return __atomic_load_n(&drain.is_closing, __ATOMIC_ACQUIRE);
+}
+
+/* One round; returns how long there is nothing to do. */
+static uint64_t do_round(void)
+{
+	struct tp_clock_anchor anchor;
+	uint64_t next, wait_ns;
+	bool is_settled;
+
+	tp_clock_take_anchor(&anchor);
+	keep_anchor(&anchor);
+	tp_step_clock(anchor.ticks);
+	next = tick_probes(anchor.mono_ns);
+	is_settled = tp_window_serve();
+	if (anchor.mono_ns >= drain.ledger_due ||
+	    tp_ring.head->steps_done - tp_ring.head->steps_drained >= TP_RING_STEPS / 2) {
+		tp_ledger_file_drain(&drain.ledger, &anchor);
+		drain.ledger_due = anchor.mono_ns + IDLE_PERIOD_MS * 1000000ull;
+	}
+
+	wait_ns = (drain.was_armed ? WINDOW_PERIOD_MS : IDLE_PERIOD_MS) * 1000000ull;
+	if (!is_settled)
+		wait_ns = GRACE_MS * 1000000ull;
+	if (next < anchor.mono_ns + wait_ns)
+		wait_ns = next - anchor.mono_ns;
+	if (step_period_ns() < wait_ns)
+		wait_ns = step_period_ns();
+	return wait_ns;
+}
+
+static void *run(void *unused)
+{
+	struct tp_clock_anchor anchor;
+
+	prctl(PR_SET_NAME, "trainprof");
+	for (uint32_t i = 0; drain.spec.probes[i]; i++)
+		if (drain.spec.probes[i]->warm)
+			drain.spec.probes[i]->warm();
+	while (!is_closing()) {
+		uint32_t seen = __atomic_load_n(&tp_ring_bell, __ATOMIC_ACQUIRE);
+		uint64_t wait_ns = do_round();
+
+		if (!is_closing())
+			wait_for_bell(seen, wait_ns);
+	}
+	tp_window_finish();
+	tp_clock_take_anchor(&anchor);
+	keep_anchor(&anchor);
+	tp_ledger_file_drain(&drain.ledger, &anchor);
+	tp_ledger_file_close(&drain.ledger);
+	__atomic_store_n(&drain.is_done, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &drain.is_done, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, kept;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &kept);
+	err = pthread_create(&thread, &attr, run, NULL);
+	if (err == EINVAL) {	/* the guest's TLS does not fit: the usual size then */
+		pthread_attr_destroy(&attr);
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		err = pthread_create(&thread, &attr, run, NULL);
+	}
+	pthread_sigmask(SIG_SETMASK, &kept, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+int tp_drain_start(const struct tp_drain_spec *spec)
+{
+	struct tp_ledger_head head = {
+		.run_id = spec->file_head.run_id,
+		.boot_id = {spec->file_head.boot_id[0], spec->file_head.boot_id[1]},
+		.rank = spec->file_head.rank, .local_rank = spec->file_head.local_rank,
+		.world_size = spec->file_head.world_size, .node_rank = spec->file_head.node_rank,
+		.pid = spec->file_head.pid, .restart = spec->file_head.restart,
+	};
+	struct tp_clock_anchor start;
+	struct tp_text host;
+	int err;
+
+	memset(&drain, 0, sizeof(drain));
+	drain.spec = *spec;
+	err = tp_window_init(spec);
+	if (err)
+		return err;
+	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
+	head.mono_ns = start.mono_ns;
+	head.real_ns = start.real_ns;
+	tp_text_init(&host, head.host, sizeof(head.host));
+	tp_text_str(&host, spec->naming->host);
+	/* Its failure is no reason not to record. */
+	tp_ledger_file_open(&drain.ledger, spec->ledger_path, &head, &start);
+	return start_thread();
+}
+
+bool tp_drain_stop(uint32_t timeout_ms)
+{
+	uint64_t end_ns = tp_clock_mono_ns() + timeout_ms * 1000000ull;
+
+	__atomic_store_n(&drain.is_closing, true, __ATOMIC_RELEASE);
+	tp_ring_ring_bell();
+	while (!__atomic_load_n(&drain.is_done, __ATOMIC_ACQUIRE)) {
+		uint64_t now_ns = tp_clock_mono_ns();
+		struct timespec wait;
+
+		if (now_ns >= end_ns)
+			return false;
+		wait.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
+		wait.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
+		syscall(SYS_futex, &drain.is_done, FUTEX_WAIT_PRIVATE, 0, &wait, NULL, 0);
+	}
+	return true;
+}
+
+void tp_drain_forked(void)
+{
+	tp_window_forked();
+	tp_ledger_file_close(&drain.ledger);
+}
+
+void tp_drain_note_stall(uint32_t window, uint64_t ticks)
+{
+	tp_window_note_stall(window, ticks);
+}
+
+void tp_drain_note_lost_window(void)
+{
+	tp_window_note_lost();
+}

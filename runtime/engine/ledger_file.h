@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger_file.h - the step ledger on disk: rows of finished steps, from the ring to the file
+ *
+ * Drain thread only. A file that cannot be written is said once; rows then wait in the ring
+ * (the last TP_RING_STEPS of them) and are written when it works again. A file that was
+ * removed is made anew with the rows that the ring still has.
+ */
+#ifndef TP_ENGINE_LEDGER_FILE_H
+#define TP_ENGINE_LEDGER_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/trace/ledger.h"
+
+struct tp_ledger_file {
+	int fd;				/* -1: not open */
+	char path[512];
+	struct tp_ledger_head head;
+	struct tp_clock_anchor start;	/* with a newer one, turns ticks into ns */
+	uint64_t good_bytes;		/* end of the last whole line that we wrote */
+	uint64_t n_lost;		/* rows that were overwritten before they could be written */
+	bool is_failing;		/* said; said again only after it worked in between */
+};
+
+/* The file exists (tp_naming_claim made it) or is created; writes the head. 0 or -errno, said. */
+int tp_ledger_file_open(struct tp_ledger_file *ledger, const char *path,
+			const struct tp_ledger_head *head, const struct tp_clock_anchor *start);
+/* Writes the rows of the steps that ended since the last call. */
+void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_anchor *now);
+void tp_ledger_file_close(struct tp_ledger_file *ledger);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - step boundaries become phases and windows
+ *
+ * Everything here happens on the thread that crosses a boundary, inside some hook of the
+ * guest: numbers change under a spin lock for a fraction of a microsecond. Probes are armed and
+ * disarmed outside of it, because they call into torch. Should another boundary come
+ * meanwhile (from another thread), it only says what it wants; the thread that is switching sees
+ * to it. So nobody waits for anybody, and the last word is the newest.
+ *
+ * Opening and closing are in session_open.c.
+ */
+#include "runtime/engine/session.h"
+
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/engine/drain.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session_state.h"
+
+uint32_t tp_session_armed;
+struct tp_session_state tp_session_state = {.lock = {.rank = TP_LOCK_SESSION}};
+
+static struct tp_session_state *const session = &tp_session_state;
+
+/* Tensor bytes; apart from the rest because any thread writes them at any time. */
+static struct {
+	int64_t live, peak;		/* atomic; peak of the step */
+	uint64_t device_live, device_peak;
+} tensors __attribute__((aligned(TP_CACHE_LINE)));
+
+bool tp_session_is_open(void)
+{
+	return __atomic_load_n(&session->state, __ATOMIC_ACQUIRE) == TP_SESSION_OPEN;
+}
+
+void tp_session_live(int64_t delta_bytes)
+{
+	int64_t live = __atomic_add_fetch(&tensors.live, delta_bytes, __ATOMIC_RELAXED);
+	int64_t peak = __atomic_load_n(&tensors.peak, __ATOMIC_RELAXED);
+
+	while (tp_unlikely(live > peak) &&
+	       !__atomic_compare_exchange_n(&tensors.peak, &peak, live, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void tp_session_device_live(uint64_t total_bytes)
+{
+	uint64_t peak = __atomic_load_n(&tensors.device_peak, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&tensors.device_live, total_bytes, __ATOMIC_RELAXED);
+	while (tp_unlikely(total_bytes > peak) &&
+	       !__atomic_compare_exchange_n(&tensors.device_peak, &peak, total_bytes, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* ---- steps ---- */
+
+static void count_tensors(struct tp_ring_step *step)
+{
+	int64_t live = __atomic_load_n(&tensors.live, __ATOMIC_RELAXED);
+	int64_t peak = __atomic_exchange_n(&tensors.peak, live, __ATOMIC_RELAXED);
+
+	/* Blocks that were made before we looked may be freed later: never below nothing. */
+	step->live_bytes = live > 0 ? (uint64_t)live : 0;
+	step->peak_bytes = peak > live ? (uint64_t)(peak > 0 ? peak : 0) : step->live_bytes;
+	step->device_live = __atomic_load_n(&tensors.device_live, __ATOMIC_RELAXED);
+	step->device_peak = __atomic_exchange_n(&tensors.device_peak, step->device_live,
+						__ATOMIC_RELAXED);
+	if (step->device_peak < step->device_live)
+		step->device_peak = step->device_live;
+}
+
+/* Into the ring of steps, word by word: the drain may be reading the entry of 1,024 steps ago. */
+static void keep_step(const struct tp_ring_step *step, uint64_t index)
+{
+	uint64_t *to = (uint64_t *)&tp_ring.steps[index % TP_RING_STEPS];
+	const uint64_t *from = (const uint64_t *)step;
+
+	__atomic_store_n(&to[0], 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	for (uint32_t i = 1; i < sizeof(*step) / 8; i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&to[0], index + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_ring.head->steps_done, index + 1, __ATOMIC_RELEASE);
+}
+
+static void record_step(const struct tp_ring_step *step, uint64_t index)
+{
+	struct tp_rec *rec = tp_ring_reserve();
+
+	if (!rec)
+		return;
+	rec->time = step->begin;
+	tp_rec_set_len(rec, step->duration);
+	rec->kind = TP_REC_STEP;
+	rec->flags = step->flags & (TP_F_CLOCK | TP_F_SKIPPED);
+	rec->name = session->step_name;
+	rec->link = (uint32_t)index;
+	rec->arg = (uint64_t)step->epoch << 32 | step->in_epoch;
+	tp_ring_commit();
+}
+
+static void finish_step(uint64_t now, const struct tp_step_facts *facts)
+{
+	uint64_t dropped = tp_ring_dropped();
+	struct tp_ring_step step = {
+		.begin = session->step_begin,
+		.duration = now > session->step_begin ? now - session->step_begin : 0,
+		.data_wait = facts->data_wait,
+		.optimizer = facts->optimizer,
+		.dropped = dropped - session->dropped,
+		.epoch = session->epoch,
+		.in_epoch = (uint32_t)session->in_epoch,
+		.batches = facts->batches,
+		.phase = (uint8_t)session->action.phase,
+		.source = (uint8_t)facts->source,
+		.flags = facts->flags,
+	};
+
+	session->dropped = dropped;
+	count_tensors(&step);
+	if (session->is_window)
+		record_step(&step, session->steps);
+	keep_step(&step, session->steps);
+	session->steps++;
+	session->in_epoch++;
+	session->at++;
+}
+
+/* ---- windows ---- */
+
+static void begin_window(uint64_t now)
+{
+	struct tp_ring_head *head = tp_ring.head;
+	uint32_t window = head->windows_begun;
+	struct tp_ring_window *facts = &head->windows[window % TP_RING_WINDOWS];
+
+	if (window - __atomic_load_n(&head->windows_written, __ATOMIC_ACQUIRE) >=
+	    TP_RING_WINDOWS) {
+		tp_drain_note_lost_window();
+		tp_warn_once("windows end faster than they can be written: some are not recorded");
+		return;
+	}
+	facts->first_step = session->steps;
+	facts->in_epoch = session->in_epoch;
+	facts->epoch = session->epoch;
+	facts->end_step = 0;
+	__atomic_store_n(&facts->end, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&facts->begin, now, __ATOMIC_RELAXED);
+	/* Release: who sees that it has begun sees its entry. */
+	__atomic_store_n(&head->windows_begun, window + 1, __ATOMIC_RELEASE);
+	session->is_window = true;
+}
+
+static void end_window(uint64_t now)
+{
+	struct tp_ring_window *facts =
+		&tp_ring.head->windows[(tp_ring.head->windows_begun - 1) % TP_RING_WINDOWS];
+
+	facts->end_step = session->steps;
+	__atomic_store_n(&facts->end, now ? now : 1, __ATOMIC_RELEASE);
+	session->is_window = false;
+	session->is_bell_due = true;
+}
+
+/* The step that begins now gets its phase; `is_new`: whatever came before, a cycle begins. */
+static void enter_step(uint64_t now, bool is_new)
+{
+	struct tp_ring_head *head = tp_ring.head;
+	struct tp_sched_action last = session->action;
+	struct tp_sched_action action = tp_sched_at(&session->config->schedule, session->at);
+	bool is_active = action.phase == TP_PHASE_ACTIVE;
+
+	if (session->is_window && (!is_active || last.is_last_active || is_new))
+		end_window(now);
+	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
+		begin_window(now);
+	session->action = action;
+	session->step_begin = now;
+	__atomic_store_n(&session->is_arm_wanted,
+			 is_active || action.phase == TP_PHASE_WARMUP, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->phase, action.phase, __ATOMIC_RELEASE);
+	__atomic_store_n(&head->step_begin, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->epoch, session->epoch, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->in_epoch, (uint32_t)session->in_epoch, __ATOMIC_RELAXED);
+}
+
+static void tell_probes(bool is_armed)
+{
+	for (uint32_t i = 0; session->probes[i]; i++) {
+		void (*tell)(void) = is_armed ? session->probes[i]->arm
+					      : session->probes[i]->disarm;
+
+		if (tell)
+			tell();
+	}
+}
+
+/* Brings the probes to what is wanted; the lock is held on entry and on return. */
+static void switch_probes(void)
+{
+	if (session->is_switching)
+		return;
+	session->is_switching = true;
+	while (session->is_armed != session->is_arm_wanted) {
+		bool is_armed = session->is_arm_wanted;
+
+		session->is_armed = is_armed;
+		session->is_bell_due = true;
+		__atomic_store_n(&tp_session_armed, is_armed, __ATOMIC_RELEASE);
+		tp_spin_unlock(&session->lock);
+		tell_probes(is_armed);
+		tp_spin_lock(&session->lock);
+	}
+	session->is_switching = false;
+}
+
+/* Ends what tp_session_step and its like began: the lock is held and will not be. */
+static void leave_boundary(uint64_t entered, bool had_window)
+{
+	uint32_t window = tp_ring.head->windows_begun;
+	bool is_bell_due;
+
+	switch_probes();
+	is_bell_due = session->is_bell_due;
+	session->is_bell_due = false;
+	tp_spin_unlock(&session->lock);
+	if (had_window && is_bell_due)
+		tp_drain_note_stall(window - 1, tp_clock_now() - entered);
+	if (is_bell_due)
+		tp_ring_ring_bell();
+}
+
+/* Takes the lock; false: there is no session. */
+static bool enter_boundary(void)
+{
+	if (!tp_session_is_open())
+		return false;
+	tp_spin_lock(&session->lock);
+	if (tp_session_is_open())
+		return true;
+	tp_spin_unlock(&session->lock);
+	return false;
+}
+
+void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
+{
+	uint64_t entered = tp_clock_now();
+	bool had_window;
+
+	if (!enter_boundary())
+		return;
+	had_window = session->is_window;
+	finish_step(now, facts);
+	enter_step(now, false);
+	leave_boundary(entered, had_window);
+}
+
+/* What was taken for a step so far, or for the time before the first, was none. */
+static void move_begin(uint64_t now)
+{
+	session->step_begin = now;
+	__atomic_store_n(&tp_ring.head->step_begin, now, __ATOMIC_RELAXED);
+	if (session->is_window) {
+		struct tp_ring_window *facts =
+			&tp_ring.head->windows[(tp_ring.head->windows_begun - 1) % TP_RING_WINDOWS];
+
+		if (facts->first_step == session->steps)
+			__atomic_store_n(&facts->begin, now, __ATOMIC_RELEASE);
+	}
+}
+
+void tp_session_epoch(uint64_t now)
+{
+	const struct tp_sched_spec *spec = &session->config->schedule;
+	uint64_t entered = tp_clock_now();
+	bool had_window;
+
+	if (!enter_boundary())
+		return;
+	had_window = session->is_window;
+	if (session->in_epoch == 0) {
+		move_begin(now);
+	} else {
+		session->epoch++;
+		session->in_epoch = 0;
+		if (spec->per_run || spec->always) {
+			move_begin(now);
+		} else {
+			session->at = 0;
+			enter_step(now, true);
+		}
+	}
+	leave_boundary(entered, had_window);
+}
+
+void tp_session_restart(uint64_t now)
+{
+	uint64_t entered = tp_clock_now();
+	bool had_window;
+
+	if (!enter_boundary())
+		return;
+	had_window = session->is_window;
+	session->at = 0;
+	if (session->config->schedule.always)
+		move_begin(now);
+	else
+		enter_step(now, true);
+	leave_boundary(entered, had_window);
+}
+
+/* ---- for session_open.c ---- */
+
+void tp_session_begin(uint64_t now)
+{
+	tp_spin_lock(&session->lock);
+	session->dropped = tp_ring_dropped();
+	enter_step(now, true);
+	if (!session->is_window && !session->is_arm_wanted)
+		__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
+	leave_boundary(now, false);
+}
+
+void tp_session_end(uint64_t now)
+{
+	if (session->is_window)
+		end_window(now);
+	__atomic_store_n(&tp_session_armed, 0, __ATOMIC_RELEASE);
+}
+
+void tp_session_reset(void)
+{
+	const struct tp_session_state none = {.lock = {.rank = TP_LOCK_SESSION}};
+
+	__atomic_store_n(&tp_session_armed, 0, __ATOMIC_RELAXED);
+	memcpy(session, &none, sizeof(none));
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_open.c - how a session comes to be, ends, and what fork does to it
+ *
+ * Opening happens once, on the guest thread that proved that this is a training process, and
+ * may take some milliseconds. Every failure is one line and leaves the process as it was.
+ * Closing may happen at any moment and on any thread, with other threads still recording: it
+ * waits for nothing without a limit. What cannot be written in time stays in the ring's
+ * file, which the merge reads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/drain.h"
+#include "runtime/engine/facts.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/naming.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session_state.h"
+#include "runtime/engine/step.h"
+
+enum {
+	CLOSE_MS = 2000,	/* longest wait for the drain at the end */
+	LOCK_MS = 100,		/* for the session's lock, at the end and before fork */
+	ARENA_SLACK = 8 << 20,	/* for the writer's stages and the compressor */
+};
+
+static struct tp_session_state *const session = &tp_session_state;
+
+/* What lives from open to close. */
+static struct {
+	struct tp_arena arena;
+	struct tp_naming naming;
+	char dir[512], host[65], ledger_path[512];
+	uint64_t run_id;
+	struct tp_clock_anchor start;
+} life;
+
+/* This thread forks and holds the session's lock. Two threads may fork at the same time. */
+static __thread bool is_locked_for_fork __attribute__((tls_model("initial-exec")));
+
+static const char *look_up(void *ctx, const char *name)
+{
+	return getenv(name);
+}
+
+/* Of our own spin lock, for at most `ms`: its holder may be the thread that a signal
+ * interrupted to bring us here. */
+static bool lock_within(struct tp_spin *lock, uint32_t ms)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	for (uint32_t i = 0; i < ms * 10; i++) {
+		if (tp_spin_trylock(lock))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* ---- opening ---- */
+
+/* DIR with its fields filled in, absolute: the guest may change its folder later. */
+static int make_dir(const struct tp_config *config)
+{
+	char name[512];
+	struct tp_text text, dir;
+	int err;
+
+	tp_text_init(&text, name, sizeof(name));
+	tp_naming_expand(&life.naming, config->dir, &text);
+	tp_text_init(&dir, life.dir, sizeof(life.dir));
+	if (name[0] != '/') {
+		if (!getcwd(life.dir, sizeof(life.dir)))
+			return -errno;
+		dir.len = strlen(life.dir);
+		tp_text_char(&dir, '/');
+	}
+	tp_text_str(&dir, name);
+	if (dir.is_cut || text.is_cut)
+		return -ENAMETOOLONG;
+	err = tp_file_make_dirs(life.dir, 0755);
+	if (err)
+		tp_warn("cannot make folder '%s': %s; nothing is recorded", life.dir,
+			strerror(-err));
+	return err;
+}
+
+static void read_identity(const struct tp_config *config)
+{
+	memset(&life.naming, 0, sizeof(life.naming));
+	if (gethostname(life.host, sizeof(life.host) - 1) < 0 || !life.host[0])
+		strcpy(life.host, "localhost");
+	tp_rank_read(&life.naming.rank, look_up, NULL);
+	tp_log_set_rank(life.naming.rank.rank);
+	if (life.naming.rank.complaint[0])
+		tp_warn("%s", life.naming.rank.complaint);
+	life.naming.run_name = config->run_name;
+	life.naming.host = life.host;
+	life.naming.pid = (uint32_t)getpid();
+	life.naming.real_ns = tp_clock_real_ns();
+	if (getrandom(&life.run_id, sizeof(life.run_id), GRND_NONBLOCK) != sizeof(life.run_id))
+		life.run_id = tp_clock_real_ns() ^ (uint64_t)getpid() << 40;
+}
+
+static void describe_process(const struct tp_config *config, const char *program)
+{
+	const struct tp_rank *rank = &life.naming.rank;
+	char options[4096];
+	struct tp_text text;
+
+	tp_facts_add("host", life.host);
+	tp_facts_add_i64("pid", life.naming.pid);
+	tp_facts_add_i64("rank", rank->rank);
+	tp_facts_add_i64("local_rank", rank->local_rank);
+	tp_facts_add_i64("world_size", rank->world_size);
+	tp_facts_add_i64("local_world_size", rank->local_world_size);
+	tp_facts_add_i64("node_rank", rank->node_rank);
+	tp_facts_add_i64("restart", rank->restart);
+	tp_facts_add("launcher", rank->launcher ? rank->launcher : "none");
+	tp_facts_add("run_name", config->run_name);
+	tp_facts_add("program", program ? program : "");
+	tp_facts_add("clock", tp_clock_reason());
+	tp_text_init(&text, options, sizeof(options));
+	tp_config_describe(config, &text);
+	tp_facts_add_lines(options, text.len);
+}
+
+/* The ring is named after the ledger, which is named after the rank: "rank3.1234.ring". */
+static int open_ring(const struct tp_config *config)
+{
+	const struct tp_rank *rank = &life.naming.rank;
+	const char *base = strrchr(life.ledger_path, '/');
+	const char *suffix;
+	char name[256];
+	struct tp_text text;
+	struct tp_ring_spec spec = {
+		.bytes = config->buffer_bytes, .dir = life.dir, .buffer_dir = config->buffer_dir,
+		.name = name, .run_id = life.run_id, .rank = rank->rank,
+		.local_rank = rank->local_rank, .world_size = rank->world_size,
+		.node_rank = rank->node_rank, .restart = rank->restart,
+	};
+	int err;
+
+	base = base ? base + 1 : life.ledger_path;
+	suffix = strrchr(base, '.');
+	tp_text_init(&text, name, sizeof(name));
+	tp_text_bytes(&text, base, suffix ? (size_t)(suffix - base) : strlen(base));
+	tp_text_fmt(&text, ".%u.ring", life.naming.pid);
+	err = tp_ring_open(&spec);
+	if (err)
+		return err;
+	tp_text_init(&text, tp_ring.head->ledger_path, sizeof(tp_ring.head->ledger_path));
+	tp_text_str(&text, life.ledger_path);
+	return 0;
+}
+
+static int start_drain(const struct tp_config *config, const struct tp_probe *const *probes)
+{
+	const struct tp_ring_head *head = tp_ring.head;
+	struct tp_drain_spec spec = {
+		.config = config, .probes = probes, .naming = &life.naming, .dir = life.dir,
+		.ledger_path = life.ledger_path, .describe = tp_facts_describe,
+		.arena = &life.arena,
+		.file_head = {
+			.boot_id = {head->boot_id[0], head->boot_id[1]},
+			.run_id = life.run_id, .pid = head->pid, .rank = head->rank,
+			.local_rank = head->local_rank, .world_size = head->world_size,
+			.node_rank = head->node_rank, .clock_source = head->clock_source,
+			.restart = head->restart,
+		},
+	};
+	int err;
+
+	tp_arena_fini(&life.arena);	/* of the parent, when this is the child of a fork */
+	err = tp_arena_init(&life.arena, ARENA_SLACK + head->names_bytes * 3);
+	if (!err)
+		err = tp_intern_init(&life.arena);
+	if (!err) {
+		session->step_name = tp_intern_text("step");
+		err = tp_drain_start(&spec);
+	}
+	if (err)
+		tp_warn("cannot start the drain thread: %s; nothing is recorded", strerror(-err));
+	return err;
+}
+
+/* Ticks in a millisecond, to a few parts in ten thousand: good enough to bound steps by. */
+static uint64_t measure_ticks_per_ms(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct tp_clock_anchor now;
+	uint64_t ticks_per_ms;
+
+	if (!tp_clock_is_tsc)
+		return 1000000;
+	nanosleep(&pause, NULL);
+	tp_clock_take_anchor(&now);
+	ticks_per_ms = (uint64_t)((double)(now.ticks - life.start.ticks) * 1e6 /
+				  (double)(now.mono_ns - life.start.mono_ns));
+	return ticks_per_ms ? ticks_per_ms : 1;
+}
+
+static int open_session(const struct tp_config *config, const struct tp_probe *const *probes,
+			const char *program)
+{
+	static const struct tp_step_out steps = {tp_session_step, tp_session_epoch,
+						 tp_session_restart};
+	int err;
+
+	tp_log_set_level(config->log);
+	tp_clock_init(config->clock);
+	tp_clock_take_anchor(&life.start);
+	read_identity(config);
+	tp_config_report(config);
+	tp_step_init(&config->step, &steps, measure_ticks_per_ms());
+	for (uint32_t i = 0; probes[i]; i++)
+		if (probes[i]->open)
+			probes[i]->open(config);	/* a probe that fails has said so */
+	describe_process(config, program);
+
+	err = make_dir(config);
+	if (!err)
+		err = tp_naming_claim(&life.naming, life.dir, config->trace_name,
+				      config->overwrite, life.ledger_path,
+				      sizeof(life.ledger_path));
+	if (!err)
+		err = open_ring(config);
+	if (err)
+		return err;
+	tp_facts_to_ring();
+	session->config = config;
+	session->probes = probes;
+	err = start_drain(config, probes);
+	if (err)
+		tp_ring_close();
+	return err;
+}
+
+int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
+		    const char *program)
+{
+	uint32_t none = TP_SESSION_NONE;
+	int saved_errno = errno, err;
+
+	if (config->is_off)
+		return -ECANCELED;
+	if (!__atomic_compare_exchange_n(&session->state, &none, TP_SESSION_OPENING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return -EALREADY;
+	err = open_session(config, probes, program);
+	__atomic_store_n(&session->state, err ? TP_SESSION_CLOSED : TP_SESSION_OPEN,
+			 __ATOMIC_RELEASE);
+	if (!err) {
+		tp_info("recording into '%s', ring '%s'", life.dir, tp_ring.path);
+		tp_session_begin(tp_clock_now());
+	}
+	errno = saved_errno;
+	return err;
+}
+
+/* ---- closing ---- */
+
+/* Another thread is closing: the process must not end before it is done, within limits. */
+static void await_close(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	if (session->closer_tid == (uint32_t)syscall(SYS_gettid))
+		return;	/* a signal handler on top of ourselves */
+	for (uint32_t i = 0; i < CLOSE_MS; i++) {
+		if (__atomic_load_n(&session->state, __ATOMIC_ACQUIRE) != TP_SESSION_CLOSING)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void tp_session_close(const char *how)
+{
+	uint32_t open = TP_SESSION_OPEN;
+	int saved_errno = errno;
+	bool is_locked;
+
+	if (!__atomic_compare_exchange_n(&session->state, &open, TP_SESSION_CLOSING, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		if (open == TP_SESSION_CLOSING)
+			await_close();
+		return;
+	}
+	session->closer_tid = (uint32_t)syscall(SYS_gettid);
+	is_locked = lock_within(&session->lock, LOCK_MS);
+	tp_session_end(tp_clock_now());
+	if (is_locked)
+		tp_spin_unlock(&session->lock);
+	tp_facts_add("end", how);
+
+	if (tp_drain_stop(CLOSE_MS)) {
+		for (uint32_t i = 0; session->probes[i]; i++)
+			if (session->probes[i]->close)
+				session->probes[i]->close();
+		tp_info("%lu steps, %u windows in '%s'", session->steps,
+			tp_ring.head->windows_begun, life.dir);
+		tp_ring_close();
+	} else {
+		tp_warn("not all records could be written before the end of the process; "
+			"trainprof-merge takes the rest from '%s'", tp_ring.path);
+		tp_ring_leave();
+	}
+	__atomic_store_n(&session->state, TP_SESSION_CLOSED, __ATOMIC_RELEASE);
+	errno = saved_errno;
+}
+
+/* ---- fork ---- */
+
+void tp_session_before_fork(void)
+{
+	/* So that no boundary is half crossed in the child's copy of our books. */
+	is_locked_for_fork = tp_session_is_open() && lock_within(&session->lock, LOCK_MS);
+}
+
+void tp_session_after_fork(bool in_child)
+{
+	const struct tp_probe *const *probes = session->probes;
+	uint32_t state = __atomic_load_n(&session->state, __ATOMIC_ACQUIRE);
+	bool is_locked = is_locked_for_fork;
+
+	is_locked_for_fork = false;
+	if (!in_child) {
+		if (is_locked)
+			tp_spin_unlock(&session->lock);
+		return;
+	}
+	tp_session_reset();
+	tp_ring_forked();
+	tp_intern_reset();
+	tp_facts_forked();
+	/* What could not be opened in the parent is not tried again in each of its children. */
+	if (state == TP_SESSION_CLOSED)
+		__atomic_store_n(&session->state, TP_SESSION_CLOSED, __ATOMIC_RELEASE);
+	if (state < TP_SESSION_OPEN)
+		return;
+	tp_drain_forked();
+	for (uint32_t i = 0; probes && probes[i]; i++)
+		if (probes[i]->forked)
+			probes[i]->forked();
+}

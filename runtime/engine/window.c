@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * window.c - one window after the other, out of the ring and into its trace file
+ *
+ * A record is given back to the ring only after write(2) took the block that holds it (or
+ * refused it for good: then it is counted as lost). So the process may be killed at any point
+ * and everything that was published is in one of the two places; see ring_layout.h for which.
+ *
+ * When a window ends, a thread may still be between reading the clock and publishing its
+ * record. The file is therefore finished a moment after the end, not at once; what comes
+ * still later is counted ("late"), not kept.
+ */
+#include "runtime/engine/window.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
+#include "runtime/engine/step.h"
+#include "runtime/trace/writer.h"
+
+enum {
+	GRACE_NS = 2000000,	/* a preempted thread is back within a time slice or two */
+	CALIBRATE_NS = 20000000,/* apart, two anchors give the frequency to 2 parts in a million */
+	MAX_OPEN = 1024,	/* spans open at a window's end that are kept */
+	META_BYTES = 16384,
+	TOTALS_BYTES = 16384,
+	NO_WINDOW = 0,
+};
+
+/* A span that had not ended when the window did. */
+struct open_span {
+	struct tp_open_span span;
+	uint16_t slot;
+	bool is_known;		/* its own record came meanwhile */
+};
+
+static const bool is_span_kind[256] = {
+#define _(id, NAME, text, is_span, since) [id] = is_span,
+#include "runtime/trace/records.def"
+#undef _
+};
+
+static struct {
+	struct tp_drain_spec spec;
+	struct tp_naming naming;
+	struct tp_writer writer;
+	struct tp_clock_anchor start;
+	uint32_t window;		/* of the file that is open */
+	bool is_open, is_failing;	/* the file; is_failing: said that it cannot be */
+	uint64_t cpu_ns;		/* of this thread when the file was opened */
+	uint64_t n_late, n_discarded;
+	uint32_t n_windows_lost;	/* atomic */
+	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
+	uint64_t told[TP_RING_SLOTS / 64];	/* slots that the file knows */
+	char told_name[TP_RING_SLOTS][16];
+	struct open_span *open;
+	uint32_t n_open;
+} state;
+
+/* What one pass over the ring wants. */
+struct pass {
+	uint32_t window;	/* being written; records of later ones stay */
+	bool is_final;
+};
+
+static uint64_t read_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static struct tp_ring_window *window_at(uint32_t window)
+{
+	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
+}
+
+static uint64_t end_of(const struct tp_rec *rec)
+{
+	return rec->time + (is_span_kind[rec->kind] ? tp_rec_len(rec) : 0);
+}
+
+int tp_window_init(const struct tp_drain_spec *spec)
+{
+	memset(&state, 0, sizeof(state));
+	state.spec = *spec;
+	state.naming = *spec->naming;
+	memcpy(&state.start, &tp_ring.head->anchor[0], sizeof(state.start));
+	state.open = tp_arena_alloc(spec->arena, MAX_OPEN * sizeof(state.open[0]));
+	if (!state.open)
+		return -ENOMEM;
+	return tp_writer_init(&state.writer, spec->arena,
+			      (uint32_t)(tp_ring.head->names_bytes / 8), tp_intern_get, NULL);
+}
+
+void tp_window_note_stall(uint32_t window, uint64_t ticks)
+{
+	__atomic_store_n(&state.stall_ticks[window % TP_RING_WINDOWS], ticks, __ATOMIC_RELAXED);
+}
+
+void tp_window_note_lost(void)
+{
+	__atomic_fetch_add(&state.n_windows_lost, 1, __ATOMIC_RELAXED);
+}
+
+void tp_window_forked(void)
+{
+	if (state.is_open)
+		tp_writer_abandon(&state.writer);
+	state.is_open = false;
+}
+
+/* Ticks of `ns`, by the anchors at the start and now; waits if those are too close. */
+static uint64_t to_ticks(uint64_t ns)
+{
+	struct tp_clock_anchor now;
+
+	tp_clock_take_anchor(&now);
+	if (!tp_clock_is_tsc)
+		return ns;
+	if (now.mono_ns - state.start.mono_ns < CALIBRATE_NS) {
+		struct timespec wait = {.tv_nsec = CALIBRATE_NS};
+
+		nanosleep(&wait, NULL);
+		tp_clock_take_anchor(&now);
+	}
+	return (uint64_t)((double)ns * (double)(now.ticks - state.start.ticks) /
+			  (double)(now.mono_ns - state.start.mono_ns));
+}
+
+/* ---- threads ---- */
+
+static void fill_thread(struct tp_thread_entry *entry, uint32_t slot_at)
+{
+	const struct tp_ring_slot *slot = &tp_ring.slots[slot_at];
+
+	memset(entry, 0, sizeof(*entry));
+	entry->slot = slot_at;
+	entry->tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
+	entry->torch_id = __atomic_load_n(&slot->torch_id, __ATOMIC_RELAXED);
+	entry->flags = __atomic_load_n(&slot->flags, __ATOMIC_ACQUIRE);
+	memcpy(entry->name, slot->name, sizeof(entry->name));
+}
+
+static bool is_told(uint32_t slot)
+{
+	return state.told[slot / 64] >> (slot % 64) & 1;
+}
+
+static void tell_thread(uint32_t slot)
+{
+	struct tp_thread_entry entry;
+
+	fill_thread(&entry, slot);
+	state.told[slot / 64] |= 1ull << (slot % 64);
+	memcpy(state.told_name[slot], entry.name, sizeof(entry.name));
+	tp_writer_threads(&state.writer, &entry, 1);
+}
+
+/* Threads are often named after their first record: looks again, when the window is over. */
+static void retell_threads(void)
+{
+	struct tp_thread_entry entry[64];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < TP_RING_SLOTS - 1; i++) {
+		struct tp_ring_slot *slot = &tp_ring.slots[i];
+		char path[64], name[16] = "";
+		struct tp_text text;
+		ssize_t n_bytes;
+
+		if (!is_told(i) || __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE))
+			continue;
+		tp_text_init(&text, path, sizeof(path));
+		tp_text_fmt(&text, "/proc/self/task/%u/comm",
+			    __atomic_load_n(&slot->tid, __ATOMIC_RELAXED));
+		n_bytes = tp_file_read(path, name, sizeof(name));
+		if (n_bytes <= 1)
+			continue;
+		name[n_bytes - 1] = '\0';	/* the newline */
+		if (!strncmp(name, state.told_name[i], sizeof(name)) &&
+		    !__atomic_load_n(&slot->torch_id, __ATOMIC_RELAXED))
+			continue;
+		memcpy(slot->name, name, sizeof(name));
+		memcpy(state.told_name[i], name, sizeof(name));
+		fill_thread(&entry[n++], i);
+		if (n == sizeof(entry) / sizeof(entry[0])) {
+			tp_writer_threads(&state.writer, entry, n);
+			n = 0;
+		}
+	}
+	tp_writer_threads(&state.writer, entry, n);
+}
+
+/* ---- records ---- */
+
+static void note_write(int err)
+{
+	if (err)
+		tp_warn("cannot write '%s.part': %s; the rest of window %u is lost",
+			state.writer.path, strerror(-err), state.window);
+}
+
+/* A record that needs another word in its flags, or another end. */
+static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begin, uint64_t end)
+{
+	struct tp_rec copy = *rec;
+
+	if (copy.time < begin)
+		copy.flags |= TP_F_EARLY;
+	if (end && end_of(rec) > end) {
+		copy.flags |= TP_F_OPEN;
+		tp_rec_set_len(&copy, end - copy.time);
+	}
+	note_write(tp_writer_events(&state.writer, &copy, 1, slot));
+}
+
+/* Spans that the snapshot saw open, and whose record came before the pass did. */
+static void mark_known(uint16_t slot, const struct tp_rec *rec)
+{
+	for (uint32_t i = 0; i < state.n_open; i++)
+		if (state.open[i].slot == slot && state.open[i].span.time == rec->time &&
+		    state.open[i].span.name == rec->name)
+			state.open[i].is_known = true;
+}
+
+/* Ended after the window: stays in the ring (the next window may want it), but what lay
+ * inside the window is written, open-ended. */
+static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, uint64_t begin,
+			   uint64_t end)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || rec[i].kind == TP_REC_STEP)
+			continue;
+		mark_known(slot, &rec[i]);
+		write_changed(slot, &rec[i], begin, end);
+	}
+}
+
+static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
+{
+	const struct pass *pass = ctx;
+	/* Read for each chunk, after its count of records: a thread stores a boundary before it
+	 * publishes what comes after. */
+	bool is_begun = pass->window < __atomic_load_n(&tp_ring.head->windows_begun,
+						       __ATOMIC_ACQUIRE);
+	const struct tp_ring_window *window = window_at(pass->window);
+	uint64_t begin = is_begun ? __atomic_load_n(&window->begin, __ATOMIC_ACQUIRE) : UINT64_MAX;
+	uint64_t end = is_begun ? __atomic_load_n(&window->end, __ATOMIC_ACQUIRE) : 0;
+	uint64_t last_end = pass->window ? window_at(pass->window - 1)->end : 0;
+	uint32_t i, run = 0;	/* records [run, i) are to be written as they are */
+
+	if (state.is_open && !is_told(slot))
+		tell_thread(slot);
+	for (i = 0; i < n; i++) {
+		uint64_t rec_end = end_of(&rec[i]);
+		bool is_early = rec_end < begin;
+
+		if (end && rec_end > end)
+			break;
+		if (!is_early && state.is_open && rec[i].time >= begin)
+			continue;
+		if (run < i)
+			note_write(tp_writer_events(&state.writer, &rec[run], i - run,
+						    (uint16_t)slot));
+		run = i + 1;
+		if (is_early) {
+			state.n_discarded++;
+			state.n_late += last_end && rec_end <= last_end;
+		} else if (state.is_open) {
+			write_changed((uint16_t)slot, &rec[i], begin, 0);
+		} else {
+			__atomic_fetch_add(&tp_ring.head->dropped, 1, __ATOMIC_RELAXED);
+		}
+	}
+	if (run < i)
+		note_write(tp_writer_events(&state.writer, &rec[run], i - run, (uint16_t)slot));
+	if (i < n && pass->is_final && state.is_open)
+		write_crossing((uint16_t)slot, &rec[i], n - i, begin, end);
+	return i;
+}
+
+/* One pass over the ring: what belongs to the window goes to its file. */
+static void run_pass(uint32_t window, bool is_final)
+{
+	struct pass pass = {.window = window, .is_final = is_final};
+
+	tp_clock_take_anchor(&state.writer.anchor);
+	state.writer.dropped = tp_ring_dropped();
+	tp_ring_take(take_records, &pass);
+	if (is_final && state.is_open) {
+		uint64_t begin = window_at(window)->begin, end = window_at(window)->end;
+
+		for (uint32_t i = 0; i < state.n_open; i++) {
+			const struct open_span *open = &state.open[i];
+			struct tp_rec rec = {
+				.time = open->span.time, .kind = (uint8_t)open->span.kind,
+				.name = open->span.name, .link = TP_NO_SEQ,
+			};
+
+			if (open->is_known)
+				continue;
+			if (!is_told(open->slot))
+				tell_thread(open->slot);
+			tp_rec_set_len(&rec, end + 1 - rec.time);
+			write_changed(open->slot, &rec, begin, end);
+		}
+		retell_threads();
+	}
+	if (state.is_open)
+		note_write(tp_writer_flush(&state.writer));
+	tp_ring_release(state.is_open ? window + 1 : NO_WINDOW, state.writer.n_bytes);
+}
+
+/* ---- windows ---- */
+
+/* What every thread is inside of. Taken before the last pass: see write_crossing. */
+static void take_snapshot(uint64_t end)
+{
+	state.n_open = 0;
+	for (uint32_t i = 0; i < TP_RING_SLOTS - 1; i++) {
+		const struct tp_ring_slot *slot = &tp_ring.slots[i];
+		uint32_t depth = __atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE);
+
+		if (!__atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE) ||
+		    __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE))
+			continue;
+		for (uint32_t d = 0; d < depth && d < TP_OPEN_SPANS && state.n_open < MAX_OPEN; d++) {
+			struct open_span *open = &state.open[state.n_open];
+
+			open->slot = (uint16_t)i;
+			open->is_known = false;
+			open->span.time = __atomic_load_n(&slot->open[d].time, __ATOMIC_ACQUIRE);
+			open->span.name = __atomic_load_n(&slot->open[d].name, __ATOMIC_RELAXED);
+			open->span.kind = __atomic_load_n(&slot->open[d].kind, __ATOMIC_RELAXED);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			/* The thread goes on meanwhile: only an entry that stood still counts. */
+			if (open->span.time && open->span.time < end &&
+			    open->span.time == __atomic_load_n(&slot->open[d].time, __ATOMIC_RELAXED))
+				state.n_open++;
+		}
+	}
+}
+
+static void note_path(const char *path)
+{
+	struct tp_text text;
+
+	tp_text_init(&text, tp_ring.head->trace_path, sizeof(tp_ring.head->trace_path));
+	tp_text_str(&text, path);
+}
+
+/* Opens the file of the window; the folder is made anew when it is gone. 0 or -errno, said. */
+static int open_file(uint32_t window)
+{
+	const struct tp_ring_window *facts = window_at(window);
+	struct tp_file_head head = state.spec.file_head;
+	char path[512], meta[META_BYTES];
+	struct tp_text text;
+	int err;
+
+	state.naming.window = head.window = window;
+	state.naming.epoch = facts->epoch;
+	state.naming.batch = facts->first_step;
+	state.naming.batch_in_epoch = facts->in_epoch;
+	state.naming.real_ns = tp_clock_real_ns();
+	err = tp_naming_trace_path(&state.naming, state.spec.dir, state.spec.config->trace_name,
+				   path, sizeof(path));
+	if (err)
+		goto out;
+	tp_text_init(&text, meta, sizeof(meta));
+	state.spec.describe(&text);
+	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\n", window,
+		    facts->epoch, facts->first_step, tp_step_source_text());
+	tp_clock_take_anchor(&state.writer.anchor);
+	state.writer.dropped = tp_ring_dropped();
+	state.writer.long_ticks = to_ticks(TP_LONG_NS);
+	err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
+	if (err == -ENOENT) {
+		err = tp_file_make_parents(path, 0755);
+		if (!err)
+			err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
+		if (!err)
+			tp_ring_relink();
+	}
+out:
+	if (err) {
+		if (!state.is_failing)
+			tp_warn("cannot open '%s.part': %s; window %u waits in the ring", path,
+				strerror(-err), window);
+		state.is_failing = true;
+		return err;
+	}
+	memset(state.told, 0, sizeof(state.told));
+	state.is_failing = false;
+	state.is_open = true;
+	state.window = window;
+	state.cpu_ns = read_cpu_ns();
+	note_path(path);
+	return 0;
+}
+
+static void write_totals(struct tp_text *out, uint32_t window)
+{
+	const struct tp_ring_window *facts = window_at(window);
+	uint64_t stall = __atomic_load_n(&state.stall_ticks[window % TP_RING_WINDOWS],
+					 __ATOMIC_RELAXED);
+	struct tp_clock_anchor now;
+
+	tp_clock_take_anchor(&now);
+	stall = tp_clock_to_mono(&state.start, &now, state.start.ticks + stall) - state.start.mono_ns;
+	tp_text_fmt(out, "window=%u\nbegin=%lu\nend=%lu\nfirst_step=%lu\nsteps=%lu\n", window,
+		    facts->begin, facts->end, facts->first_step, facts->end_step - facts->first_step);
+	tp_text_fmt(out, "epoch=%u\nin_epoch=%lu\nstep_source=%s\nlate=%lu\nnames_lost=%lu\n",
+		    facts->epoch, facts->in_epoch, tp_step_source_text(), state.n_late,
+		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
+	tp_text_fmt(out, "windows_lost=%u\nstall_ns=%lu\n",
+		    __atomic_load_n(&state.n_windows_lost, __ATOMIC_RELAXED), stall);
+	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
+		if ((*probe)->report)
+			(*probe)->report(out);
+	tp_text_fmt(out, "drain_cpu_ns=%lu\n", read_cpu_ns() - state.cpu_ns);
+}
+
+/* The window is over, and nothing more comes for it. */
+static void finish_window(uint32_t window)
+{
+	char totals[TOTALS_BYTES];
+	struct tp_text text;
+	int err;
+
+	take_snapshot(window_at(window)->end);
+	run_pass(window, true);
+	if (state.is_open) {
+		tp_text_init(&text, totals, sizeof(totals));
+		write_totals(&text, window);
+		state.writer.dropped = tp_ring_dropped();
+		err = tp_writer_close(&state.writer, totals, (uint32_t)text.len);
+		state.is_open = false;
+		if (err)
+			tp_warn("cannot finish '%s': %s; it can still be read up to where it ends",
+				state.writer.path, strerror(-err));
+		else
+			tp_naming_keep(state.writer.path, state.spec.config->keep);
+		tp_info("window %u: %lu events, %lu lost, %lu bytes in '%s'", window,
+			state.writer.n_events, state.writer.n_lost, state.writer.n_bytes,
+			state.writer.path);
+	} else {
+		tp_warn("window %u is lost: its file could not be opened", window);
+	}
+	state.is_failing = false;
+	/* Release: a reader of the dead looks for this window in files only from here on. */
+	__atomic_store_n(&tp_ring.head->windows_written, window + 1, __ATOMIC_RELEASE);
+	tp_ring.head->trace_path[0] = '\0';
+}
+
+static bool is_over(uint32_t window)
+{
+	return __atomic_load_n(&window_at(window)->end, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* So full that records will soon be dropped. */
+static bool is_half_used(void)
+{
+	return tp_ring_chunks_used() * 2 >= tp_ring.head->n_chunks;
+}
+
+bool tp_window_serve(void)
+{
+	struct tp_ring_head *head = tp_ring.head;
+
+	for (;;) {
+		uint32_t window = head->windows_written;
+
+		if (window == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
+			/* Warm-up, or leftovers: nobody wants them. */
+			if (is_half_used())
+				run_pass(window, false);
+			return true;
+		}
+		if (!state.is_open)
+			open_file(window);
+		if (!is_over(window)) {
+			if (is_half_used() ||
+			    (state.is_open && tp_ring_waiting() >= TP_BLOCK_EVENTS_MAX)) {
+				tp_ring_reap(false);
+				run_pass(window, false);
+			}
+			return true;
+		}
+		if (tp_clock_now() - window_at(window)->end < to_ticks(GRACE_NS))
+			return false;
+		finish_window(window);
+		if (window + 1 == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
+			tp_ring_forget_spans();
+			tp_ring_reap(!tp_session_is_armed());
+		}
+	}
+}
+
+void tp_window_finish(void)
+{
+	struct timespec grace = {.tv_nsec = GRACE_NS};
+
+	nanosleep(&grace, NULL);
+	while (!tp_window_serve())
+		nanosleep(&grace, NULL);
+}
