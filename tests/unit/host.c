@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host probe on this machine, with a ring and without a session. */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/arena.h"
+#include "runtime/base/clock.h"
+#include "runtime/engine/config.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/ring.h"
+#include "runtime/probe/host.h"
+
+enum { MOST = 4096 };
+static struct {
+	struct tp_rec rec[MOST];
+	uint32_t n;
+} got;
+
+static struct tp_config config = { .record = TP_RECORD_HOST, .host_period_ms = 20 };
+
+static void set_up(void)
+{
+	static struct tp_arena arena;
+	struct tp_ring_spec spec = { .bytes = 4 << 20, .dir = "/tmp", .buffer_dir = "/tmp", .run_id = 1 };
+	char name[64];
+
+	snprintf(name, sizeof(name), "host-test.%d.ring", (int)getpid());
+	spec.name = name;
+	tp_clock_init(TP_CLOCK_AUTO);
+	cr_assert_eq(tp_arena_init(&arena, 4 << 20), 0);
+	cr_assert_eq(tp_ring_open(&spec), 0);
+	cr_assert_eq(tp_intern_init(&arena), 0);
+	tp_ring.head->phase = TP_PHASE_ACTIVE;
+	tp_ring.head->windows_begun = 1;
+	cr_assert_eq(tp_host_probe.open(&config), 0);
+}
+
+static void tear_down(void)
+{
+	tp_host_probe.close();
+	tp_ring_close();
+}
+
+static uint32_t take(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && got.n < MOST; i++)
+		got.rec[got.n++] = rec[i];
+	return n;
+}
+
+static void collect(void)
+{
+	got.n = 0;
+	tp_ring_take(take, NULL);
+	tp_ring_release(0, 0);
+}
+
+/* The i-th record of that name; NULL: there are fewer. Checks its unit. */
+static const struct tp_rec *find(const char *name, const char *unit, uint32_t i)
+{
+	for (uint32_t at = 0; at < got.n; at++) {
+		const char *bytes;
+		uint32_t kind, n;
+
+		cr_assert_eq(got.rec[at].kind, TP_REC_COUNTER);
+		cr_assert(tp_intern_get(NULL, got.rec[at].name, &kind, &bytes, &n));
+		cr_assert_eq(kind, TP_STRING_COUNTER);
+		if (strcmp(bytes, name) != 0 || i--)
+			continue;
+		cr_expect_str_eq(bytes + strlen(bytes) + 1, unit);
+		return &got.rec[at];
+	}
+	return NULL;
+}
+
+static void spin(int ms)
+{
+	uint64_t end = tp_clock_mono_ns() + (uint64_t)ms * 1000000u;
+
+	while (tp_clock_mono_ns() < end)
+		;
+}
+
+TestSuite(host, .init = set_up, .fini = tear_down);
+
+Test(host, records_what_it_knows_at_once_and_rates_from_the_second_sample)
+{
+	const struct tp_rec *rec;
+
+	tp_host_probe.tick(7);
+	collect();
+	rec = find("RSS", "B", 0);
+	cr_assert(rec);
+	cr_expect(rec->time == 7 && rec->arg > 1 << 20 && rec->arg < 1ull << 36);
+	cr_expect(find("shared", "B", 0) && find("virtual", "B", 0));
+	cr_assert(find("memory used", "B", 0) && find("memory available", "B", 0));
+	cr_expect_eq(find("memory used", "B", 0)->arg + find("memory available", "B", 0)->arg,
+		     (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+	cr_expect_null(find("process CPU", "%", 0));
+
+	spin(150);
+	tp_host_probe.tick(8);
+	collect();
+	rec = find("process CPU", "%", 0);
+	cr_assert(rec);
+	cr_expect(rec->arg >= 20 && rec->arg <= 110, "one busy thread: %lu %%", (unsigned long)rec->arg);
+	cr_expect(find("machine CPU", "%", 0));
+	rec = find("core", "%", 0);
+	cr_assert(rec);
+	cr_expect(rec->arg <= 100 && rec->link < (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+}
+
+Test(host, repeats_a_value_only_when_it_changed_or_a_window_begins)
+{
+	tp_host_probe.tick(1);
+	tp_host_probe.tick(2);
+	collect();
+	cr_expect(find("swap used", "B", 0));
+	cr_expect_null(find("swap used", "B", 1));
+	tp_ring.head->windows_begun = 2;
+	tp_host_probe.tick(3);
+	collect();
+	cr_expect(find("swap used", "B", 0));
+}
+
+Test(host, records_nothing_in_warm_up_but_has_its_base_then)
+{
+	tp_ring.head->phase = TP_PHASE_WARMUP;
+	tp_host_probe.warm();
+	tp_host_probe.tick(1);
+	collect();
+	cr_expect_eq(got.n, 0);
+	spin(5);
+	tp_ring.head->phase = TP_PHASE_ACTIVE;
+	tp_host_probe.tick(2);
+	collect();
+	cr_expect(find("process CPU", "%", 0));
+}
+
+Test(host, does_not_take_the_pause_between_windows_for_a_rate)
+{
+	tp_host_probe.tick(1);
+	usleep(250000);
+	tp_host_probe.tick(2);
+	collect();
+	cr_expect_null(find("process CPU", "%", 0));
+}
+
+Test(host, shows_the_bytes_that_go_to_a_disk)
+{
+	static char block[1 << 20];
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/var/tmp/trainprof-host-test.%d", (int)getpid());
+	file = fopen(path, "w");
+	if (!file || access("/sys/block", F_OK))
+		cr_skip_test("no disk to write to");
+	tp_host_probe.tick(1);
+	for (int i = 0; i < 8; i++)
+		fwrite(block, 1, sizeof(block), file);
+	fflush(file);
+	cr_expect_eq(fsync(fileno(file)), 0);
+	fclose(file);
+	unlink(path);
+	usleep(20000);
+	tp_host_probe.tick(2);
+	collect();
+	for (uint32_t i = 0; i < got.n; i++) {
+		const char *bytes;
+		uint32_t kind, n;
+
+		tp_intern_get(NULL, got.rec[i].name, &kind, &bytes, &n);
+		if (strstr(bytes, " write") && got.rec[i].arg > 1 << 20) {
+			cr_expect_str_eq(bytes + strlen(bytes) + 1, "B/s");
+			cr_expect_str_eq(bytes + strlen(bytes) + 5, "disk");
+			return;
+		}
+	}
+	cr_skip_test("nothing was written to a disk (memory file system?)");
+}
+
+Test(host, a_sample_costs_the_drain_thread_little)
+{
+	enum { N = 50 };
+	struct timespec begin, end;
+	double us;
+
+	tp_host_probe.tick(1);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	for (uint64_t i = 0; i < N; i++)
+		tp_host_probe.tick(2 + i);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	us = ((double)(end.tv_sec - begin.tv_sec) * 1e6 + (double)(end.tv_nsec - begin.tv_nsec) / 1e3) / N;
+	/* Ten a second: a thousandth of a core is 100 us; twenty times that is a mistake. */
+	cr_expect(us < 2000, "%.0f us a sample", us);
+	cr_log_info("%.0f us a sample", us);
+}
