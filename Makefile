@@ -31,7 +31,7 @@ preload_obj := $(call obj,preload)
 merge_obj   := $(filter-out $(O)/merge/main.o,$(call obj,merge))
 headers     := $(sort $(wildcard preload/*.h runtime/*/*.h merge/*.h))
 
-zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a)))
+zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)))
 
 lib   := $(O)/libtrainprof.so
 nop   := $(O)/libtrainprof-nop.so
