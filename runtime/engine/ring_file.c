@@ -30,8 +30,8 @@ static const char shm_dir[] = "/dev/shm";
 
 struct place {
 	const char *dir;
-	const char *prefix;	/* of the file's name: in shared places the name must say whose it is */
 	uint64_t free_parts;	/* this many times the file's size must be free */
+	bool is_shared;		/* with other runs, perhaps of other containers */
 	bool is_remote;
 };
 
@@ -91,22 +91,40 @@ static int reserve(int fd, uint64_t bytes)
 	return err;
 }
 
-/* 0: file->fd has `bytes` behind it. */
-static int try_place(const struct place *place, const char *name, uint64_t bytes,
-		     struct tp_ring_file *file)
+/* In a place of many runs the name says whose it is. `is_taken`: the plain name is the ring of
+ * a dead process that had our pid, and nobody has read it yet. */
+static int create(const struct place *place, const struct tp_ring_spec *spec, bool is_taken,
+		  struct tp_ring_file *file)
 {
 	struct tp_text path;
+
+	tp_text_init(&path, file->path, sizeof(file->path));
+	tp_text_fmt(&path, "%s/", place->dir);
+	if (place->is_shared)
+		tp_text_fmt(&path, "trainprof-%lx-", spec->run_id);
+	else if (is_taken)
+		tp_text_fmt(&path, "%lx-", spec->run_id);
+	tp_text_str(&path, spec->name);
+	if (path.is_cut)
+		return -ENAMETOOLONG;
+	file->fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return file->fd < 0 ? -errno : 0;
+}
+
+/* 0: file->fd has `bytes` behind it. */
+static int try_place(const struct place *place, const struct tp_ring_spec *spec, uint64_t bytes,
+		     struct tp_ring_file *file)
+{
 	int err;
 
 	if (count_free_bytes(place->dir) / place->free_parts < bytes)
 		return -ENOSPC;
-	tp_text_init(&path, file->path, sizeof(file->path));
-	tp_text_fmt(&path, "%s/%s%s", place->dir, place->prefix, name);
-	if (path.is_cut)
-		return -ENAMETOOLONG;
-	file->fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (file->fd < 0)
-		return -errno;
+	err = create(place, spec, false, file);
+	if (err == -EEXIST)
+		err = create(place, spec, true, file);
+	if (err)
+		return err;
+	file->is_elsewhere = place->is_shared;
 	err = reserve(file->fd, bytes);
 	if (err) {
 		unlink(file->path);
@@ -126,7 +144,7 @@ static int try_sizes(const struct place *place, uint32_t n_places, bool is_remot
 		for (uint32_t i = 0; i < n_places; i++) {
 			if (place[i].is_remote != is_remote)
 				continue;
-			err = try_place(&place[i], spec->name, fixed_bytes + file->bytes, file);
+			err = try_place(&place[i], spec, fixed_bytes + file->bytes, file);
 			if (!err)
 				return 0;
 			tp_debug("no room for a ring of %lu bytes in '%s': %s",
@@ -144,6 +162,26 @@ void tp_ring_file_link(const char *path, const char *link_path)
 			     "to trainprof-merge too", link_path, path, strerror(errno));
 }
 
+/* The run folder leads to the ring, wherever that lies. */
+static void link_to_run(const struct tp_ring_spec *spec, struct tp_ring_file *file)
+{
+	for (uint32_t is_taken = 0; is_taken < 2; is_taken++) {
+		struct tp_text link;
+		struct stat st;
+
+		tp_text_init(&link, file->link_path, sizeof(file->link_path));
+		tp_text_fmt(&link, "%s/", spec->dir);
+		if (is_taken)
+			tp_text_fmt(&link, "%lx-", spec->run_id);
+		tp_text_str(&link, spec->name);
+		if (link.is_cut)
+			file->link_path[0] = '\0';
+		if (lstat(file->link_path, &st) < 0)
+			break;	/* else it is of a dead process that had our pid: it stays */
+	}
+	tp_ring_file_link(file->path, file->link_path);
+}
+
 int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 		      struct tp_ring_file *file)
 {
@@ -154,10 +192,11 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	memset(file, 0, sizeof(*file));
 	file->fd = -1;
 	if (spec->buffer_dir && spec->buffer_dir[0])
-		place[n_places++] = (struct place){spec->buffer_dir, "trainprof-", 1, false};
+		place[n_places++] = (struct place){spec->buffer_dir, 1, true, false};
 	else
-		place[n_places++] = (struct place){shm_dir, "trainprof-", SHM_PARTS, false};
-	place[n_places++] = (struct place){spec->dir, "", 1, is_remote_fs(spec->dir)};
+		place[n_places++] = (struct place){shm_dir, SHM_PARTS, true, false};
+	place[n_places++] = (struct place){spec->dir, 1, false,
+						is_remote_fs(spec->dir)};
 
 	err = try_sizes(place, n_places, false, spec, fixed_bytes, file);
 	if (err && place[n_places - 1].is_remote) {
@@ -175,14 +214,7 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	if (file->bytes < spec->bytes)
 		tp_warn("no room for a ring of %lu bytes in '%s' or '%s'; it has %lu now and may "
 			"drop records", spec->bytes, place[0].dir, spec->dir, file->bytes);
-	if (strncmp(file->path, spec->dir, strlen(spec->dir))) {
-		struct tp_text link;
-
-		tp_text_init(&link, file->link_path, sizeof(file->link_path));
-		tp_text_fmt(&link, "%s/%s", spec->dir, spec->name);
-		if (link.is_cut)
-			file->link_path[0] = '\0';
-		tp_ring_file_link(file->path, file->link_path);
-	}
+	if (file->is_elsewhere)
+		link_to_run(spec, file);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #ifndef TP_ENGINE_RING_FILE_H
 #define TP_ENGINE_RING_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/engine/ring.h"
@@ -15,8 +16,9 @@
 struct tp_ring_file {
 	int fd;
 	uint64_t bytes;		/* names and chunks: as asked for, or what did fit */
+	bool is_elsewhere;	/* not in the run folder itself */
 	char path[512];
-	char link_path[512];	/* in the run folder; "" when the file itself lies there */
+	char link_path[512];	/* in the run folder, when the file is elsewhere */
 };
 
 /* `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the last place tried,

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring_open.c - the ring's life: made and mapped, closed or left behind, forgotten after fork
+ *
+ * The memory stays mapped until the process ends, whatever happens: a guest thread may be in
+ * the middle of a record at any time.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/ring_file.h"
+#include "runtime/engine/ring_pool.h"
+
+enum {
+	PAGE_BYTES = 4096,
+	LEAST_CHUNKS = 4,
+	/* Names get an eighth of the space, at most this: a training has some thousands of
+	 * distinct operator names, user ranges and shapes, of 30-60 bytes. */
+	MOST_NAMES_BYTES = 8 << 20,
+};
+
+struct tp_ring tp_ring;
+struct tp_ring_pool tp_ring_pool;
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* Field 22 of /proc/self/stat, in clock ticks since boot; 0: not known. */
+static uint64_t read_process_start(void)
+{
+	char text[1024];
+	ssize_t n = tp_file_read("/proc/self/stat", text, sizeof(text) - 1);
+	uint64_t start = 0;
+	const char *p;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	p = strrchr(text, ')');	/* the name before it may hold anything */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	for (p = p ? p + 1 : ""; *p >= '0' && *p <= '9'; p++)
+		start = start * 10 + (uint64_t)(*p - '0');
+	return start;
+}
+
+/* The two halves of the boot's UUID, most significant digits first; 0, 0: not known. */
+static void read_boot_id(uint64_t id[2])
+{
+	char text[64];
+	ssize_t n = tp_file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	uint32_t digits = 0;
+
+	id[0] = id[1] = 0;
+	for (ssize_t i = 0; i < n && digits < 32; i++) {
+		char c = text[i];
+		uint64_t v;
+
+		if (c >= '0' && c <= '9')
+			v = (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = (uint64_t)(c - 'a' + 10);
+		else
+			continue;
+		id[digits / 16] = id[digits / 16] << 4 | v;
+		digits++;
+	}
+}
+
+/* So that the first record in a page is as fast as the others. */
+static int populate(char *base, uint64_t bytes)
+{
+#ifndef MADV_POPULATE_WRITE
+	enum { MADV_POPULATE_WRITE = 23 };
+#endif
+	if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	for (uint64_t at = 0; at < bytes; at += PAGE_BYTES)	/* kernel before 5.14 */
+		*(volatile char *)(base + at) = 0;
+	return 0;
+}
+
+static void fill_head(struct tp_ring_head *head, const struct tp_ring_spec *spec,
+		      uint64_t bytes, uint64_t fixed_bytes)
+{
+	struct tp_clock_anchor anchor;
+
+	head->version = TP_RING_VERSION;
+	head->n_slots = TP_RING_SLOTS;
+	head->n_steps = TP_RING_STEPS;
+	head->slots_at = PAGE_BYTES;
+	head->steps_at = head->slots_at + TP_RING_SLOTS * sizeof(struct tp_ring_slot);
+	head->names_at = head->steps_at + TP_RING_STEPS * sizeof(struct tp_ring_step);
+	head->names_bytes = bytes / 8 < MOST_NAMES_BYTES ? bytes / 8 : MOST_NAMES_BYTES;
+	head->names_bytes = round_up(head->names_bytes, PAGE_BYTES);
+	head->chunks_at = head->names_at + head->names_bytes;
+	head->n_chunks = (uint32_t)((bytes - head->names_bytes) / TP_CHUNK_BYTES);
+	head->file_bytes = fixed_bytes + bytes;
+	head->names_used = 8;
+	read_boot_id(head->boot_id);
+	head->run_id = spec->run_id;
+	head->process_start = read_process_start();
+	head->pid = (uint32_t)getpid();
+	head->ppid = (uint32_t)getppid();
+	head->rank = spec->rank;
+	head->local_rank = spec->local_rank;
+	head->world_size = spec->world_size;
+	head->node_rank = spec->node_rank;
+	head->restart = spec->restart;
+	head->clock_source = tp_clock_is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC;
+	tp_clock_take_anchor(&anchor);
+	memcpy(&head->anchor[0], &anchor, sizeof(anchor));
+	memcpy(&head->anchor[4], &anchor, sizeof(anchor));
+}
+
+/* The drain's and the threads' common books, in memory of this process only. */
+static int make_pool(uint32_t n_chunks)
+{
+	size_t bytes;
+	char *at;
+
+	tp_ring_pool.n_words = (n_chunks + 63) / 64;
+	bytes = tp_ring_pool.n_words * sizeof(uint64_t) + n_chunks * sizeof(struct tp_ring_taken);
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	tp_ring_pool.private = at;
+	tp_ring_pool.private_bytes = bytes;
+	tp_ring_pool.free = (uint64_t *)at;
+	tp_ring_pool.taken = (struct tp_ring_taken *)(at + tp_ring_pool.n_words * sizeof(uint64_t));
+	for (uint32_t i = 0; i < n_chunks; i++)
+		tp_ring_pool.free[i / 64] |= 1ull << (i % 64);
+	tp_ring_pool.n_free = n_chunks;
+	tp_ring_pool.n_taken = tp_ring_pool.chunk_top = tp_ring_pool.slot_top = 0;
+	tp_ring_pool.is_half_told = false;
+	return 0;
+}
+
+int tp_ring_open(const struct tp_ring_spec *spec)
+{
+	const uint64_t fixed_bytes = PAGE_BYTES + TP_RING_SLOTS * sizeof(struct tp_ring_slot) +
+				     TP_RING_STEPS * sizeof(struct tp_ring_step);
+	struct tp_ring_file file;
+	struct tp_ring_head *head;
+	char *base;
+	int err;
+
+	err = tp_ring_file_make(spec, fixed_bytes, &file);
+	if (err)
+		return err;
+	base = mmap(NULL, fixed_bytes + file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+	if (base == MAP_FAILED) {
+		err = -errno;
+		goto remove_file;
+	}
+	err = populate(base, fixed_bytes + file.bytes);
+	if (err)
+		goto unmap;
+	head = (struct tp_ring_head *)base;
+	fill_head(head, spec, file.bytes, fixed_bytes);
+	err = head->n_chunks >= LEAST_CHUNKS ? make_pool(head->n_chunks) : -ENOSPC;
+	if (err)
+		goto unmap;
+
+	tp_ring.slots = (struct tp_ring_slot *)(base + head->slots_at);
+	tp_ring.steps = (struct tp_ring_step *)(base + head->steps_at);
+	tp_ring.names = base + head->names_at;
+	tp_ring.chunks = (struct tp_chunk *)(base + head->chunks_at);
+	memcpy(tp_ring.path, file.path, sizeof(tp_ring.path));
+	memcpy(tp_ring.link_path, file.link_path, sizeof(tp_ring.link_path));
+	for (uint32_t i = 0; i < TP_RING_SLOTS; i++)
+		tp_ring.slots[i].chunk = TP_NO_CHUNK;
+	strcpy(tp_ring.slots[TP_RING_LAST_SLOT].name, "other threads");
+	tp_ring.generation++;
+	__atomic_store_n(&head->magic, TP_RING_MAGIC, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_ring.head, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_ring_pool.is_open, true, __ATOMIC_RELEASE);
+	close(file.fd);
+	return 0;
+
+unmap:
+	munmap(base, fixed_bytes + file.bytes);
+remove_file:
+	tp_warn("cannot map the ring '%s': %s; nothing is recorded", file.path, strerror(-err));
+	unlink(file.path);
+	if (file.link_path[0])
+		unlink(file.link_path);
+	close(file.fd);
+	return err;
+}
+
+void tp_ring_leave(void)
+{
+	__atomic_store_n(&tp_ring_pool.is_open, false, __ATOMIC_RELEASE);
+}
+
+void tp_ring_close(void)
+{
+	if (!tp_ring.head || !__atomic_exchange_n(&tp_ring_pool.is_open, false, __ATOMIC_ACQ_REL))
+		return;
+	__atomic_store_n(&tp_ring.head->is_closed, 1, __ATOMIC_RELEASE);
+	unlink(tp_ring.path);
+	if (tp_ring.link_path[0])
+		unlink(tp_ring.link_path);
+}
+
+void tp_ring_relink(void)
+{
+	tp_ring_file_link(tp_ring.path, tp_ring.link_path);
+}
+
+void tp_ring_forked(void)
+{
+	/* The parent's file stays mapped, untouched: an unmapping here could meet a signal
+	 * handler that still looks at it, and costs more than the address space is worth. */
+	tp_ring_pool.is_open = false;
+	tp_ring.head = NULL;
+	memset(&tp_ring_self, 0, sizeof(tp_ring_self));
+	if (tp_ring_pool.private)
+		munmap(tp_ring_pool.private, tp_ring_pool.private_bytes);
+	tp_ring_pool.private = NULL;
+}
