@@ -20,6 +20,12 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -ldl -lm
 
+# What flow tests read trace files with.
+tptdump := $(O)/tests/progs/tptdump
+$(tptdump): $(O)/tests/progs/tptdump.o $(shared_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lm
+
 # A test that calls make sees a clean environment: what matters is handed on by name.
 sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
 
@@ -34,7 +40,7 @@ flow_long_items = $(if $(SAN),,$(foreach t,$(flow_all),$(if $(findstring $(T),$(
 ## check: every test that needs no GPU, under ten minutes on two cores
 check: export WERROR := 1
 check:
-	$(Q)$(MAKE) --no-print-directory all unit-programs
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump)
 	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
@@ -42,7 +48,7 @@ check-unit: unit-programs
 	$(Q)$(run_tests) $(unit_items)
 
 ## check-flow: real trainings under the preload, merged and compared (T=part of a name)
-check-flow: all
+check-flow: all $(tptdump)
 	$(Q)$(run_tests) -t 300 $(flow_long_items)
 
 unit-programs: $(unit_bin)
@@ -50,7 +56,7 @@ unit-programs: $(unit_bin)
 ## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
 check-long: export WERROR := 1
 check-long:
-	$(Q)$(MAKE) --no-print-directory all unit-programs
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump)
 	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
 		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
