@@ -3,7 +3,7 @@
  * heap_family.c - every function of the malloc family, before main, in threads that end, and
  * after main; says what does not behave as the manual page says
  *
- * usage: heap_family [THREADS]
+ * usage: heap_family [THREADS [common]]      common: without what many a malloc lacks
  */
 #include <errno.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int n_wrong;
+static int n_wrong, is_common;
 #define CHECK(condition)                                                                   \
 	do {                                                                               \
 		if (!(condition)) {                                                        \
@@ -80,9 +80,11 @@ static void try_all(void)
 	aligned = valloc(10);
 	CHECK(is_aligned(aligned, 4096));
 	free(aligned);
-	aligned = pvalloc(10);
-	CHECK(is_aligned(aligned, 4096) && malloc_usable_size(aligned) >= 4096);
-	free(aligned);
+	if (!is_common) {
+		aligned = pvalloc(10);
+		CHECK(is_aligned(aligned, 4096) && malloc_usable_size(aligned) >= 4096);
+		free(aligned);
+	}
 
 	errno = 0;
 	other = malloc(huge + huge);
@@ -127,6 +129,7 @@ int main(int argc, char **argv)
 	pthread_t thread[AT_ONCE];
 	void *returned;
 
+	is_common = argc > 2;
 	try_all();
 	pthread_key_create(&key, free_at_thread_end);
 	while (n_threads > 0) {

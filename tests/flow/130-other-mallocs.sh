@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs with a malloc of their own, linked in or preloaded, before us or after us, and
+# programs under a sanitizer: every block goes back to where it came from, and where the hooks
+# see nothing, that is said.
+
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread"
+$cc -o family "$PROGS/heap_family.c" && $cc -shared -fPIC -o libbump.so "$PROGS/bump_malloc.c" &&
+	$cc -o own "$PROGS/heap_family.c" "$PROGS/bump_malloc.c" || skip_all "no C compiler"
+
+# ends_well WHAT COMMAND...: passed through and profiled; messages of the latter in $said.
+ends_well()
+{
+	local what=$1
+	shift
+	train passed "$@"
+	is "$what, passed through" "$status $(cat passed.out passed.err)" "0 0 wrong"
+	rm -rf profiled
+	train profiled TRAINPROF_PROGRAM=family TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:50 "$@"
+	is "$what, profiled" "$status $(cat profiled.out)" "0 0 wrong"
+	said=$(messages_of profiled)
+}
+
+off='heap.*another malloc comes before'
+ends_well "malloc linked into the program" ./own 100
+ln -f own family-own
+train profiled TRAINPROF_PROGRAM=family-own TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:50 ./family-own 100
+is "malloc linked into the program, profiled by name" "$status" 0
+like "it is said that the hooks see nothing" "$(messages_of profiled)" "$off"
+
+preload=$LIB
+LIB="$preload $TMP/libbump.so" ends_well "malloc preloaded after us" ./family 100
+unlike "its calls are seen" "$said" "$off"
+LIB="$TMP/libbump.so $preload" ends_well "malloc preloaded before us" ./family 100
+like "its calls are not seen, which is said" "$said" "$off"
+# Real ones, where installed: each must do with us what it does alone.
+for name in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
+	found=$(ldconfig -p | sed -n "s,.*lib$name\\.so.*=> ,,p" | head -1)
+	[ -n "$found" ] || continue
+	bare alone "LD_PRELOAD=$found" ./family 100 common
+	alone=$status
+	for order in "$preload $found" "$found $preload"; do
+		LIB="$order" train passed ./family 100 common
+		is "$name, passed through" "$status $(sort -u passed.out)" "$alone $(sort -u alone.out)"
+		rm -rf profiled
+		LIB="$order" train profiled TRAINPROF_PROGRAM=family TRAINPROF_SCHEDULE=always \
+			TRAINPROF_STEP=clock:50 ./family 100 common
+		is "$name, profiled" "$status $(sort -u profiled.out)" "$alone $(sort -u alone.out)"
+	done
+done
+
+# Not "library first": the sanitizer of the address kind refuses any preload otherwise.
+export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:allocator_may_return_null=1
+export TSAN_OPTIONS=allocator_may_return_null=1
+for san in address thread; do
+	if $cc -fsanitize=$san -o "family-$san" "$PROGS/heap_family.c" 2>/dev/null &&
+		bare bare "./family-$san" 20 && grep -q wrong bare.out; then
+		wanted="$status $(tail -1 bare.out)"
+		train passed "./family-$san" 20
+		is "$san sanitizer, passed through" "$status $(tail -1 passed.out)" "$wanted"
+		rm -rf profiled
+		train profiled "TRAINPROF_PROGRAM=family-$san" TRAINPROF_SCHEDULE=always \
+			TRAINPROF_STEP=clock:50 "./family-$san" 20
+		is "$san sanitizer, profiled" "$status $(tail -1 profiled.out)" "$wanted"
+		like "$san sanitizer: it is said that nothing is counted" "$(messages_of profiled)" \
+			'heap.*sanitizer'
+	else
+		skip "$san sanitizer" "it does not build or run this program here"
+	fi
+done
+done_testing
