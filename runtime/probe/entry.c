@@ -270,6 +270,14 @@ bool tp_entry_training_seen(void)
 	return get_state() == STATE_PROVED && tp_session_is_open();
 }
 
+void tp_entry_forked(void)
+{
+	enum state state = get_state();
+
+	if (state == STATE_PROVED || state == STATE_PROVING)
+		__atomic_store_n(&entry.state, STATE_WATCHING, __ATOMIC_RELEASE);
+}
+
 void tp_entry_allocation(void)
 {
 	/* With the hook there is a better moment: allocations may come from static

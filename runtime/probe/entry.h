@@ -38,6 +38,9 @@ const char *tp_entry_program(void);
  * then what was seen may be told to the engine. */
 bool tp_entry_training_seen(void);
 
+/* In the child of fork, when the parent was proved: the child has to prove itself. */
+void tp_entry_forked(void);
+
 /* For the allocator hooks in processes without an audit hook: torch allocates. */
 void tp_entry_allocation(void);
 

@@ -33,7 +33,6 @@ enum { DEVICES = 256 };		/* kinds x indices that are told apart in the sum */
 static struct {
 	uint32_t live_state;		/* atomic, enum live_state */
 	uint32_t is_armed;		/* atomic */
-	uint32_t is_forked;		/* atomic */
 	bool is_wanted;
 	uint32_t name_out_of_memory;
 	uint64_t live_bytes __attribute__((aligned(TP_CACHE_LINE)));	/* atomic */
@@ -47,11 +46,6 @@ static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
 static inline bool is_armed(void)
 {
 	return __atomic_load_n(&tensor.is_armed, __ATOMIC_RELAXED) != 0;
-}
-
-static inline bool is_forked(void)
-{
-	return __atomic_load_n(&tensor.is_forked, __ATOMIC_RELAXED) != 0;
 }
 
 static inline void put(enum tp_rec_kind kind, uint8_t flags, uint32_t device, uint64_t len,
@@ -94,7 +88,7 @@ static void stop_counting(void)
 
 void tp_tensor_new(void *block, uint64_t n_bytes)
 {
-	if (tp_unlikely(!block || n_bytes == 0 || is_forked()))
+	if (tp_unlikely(!block || n_bytes == 0))
 		return;
 	if (tp_likely(is_counted())) {
 		if (tp_likely(tp_heap_is_last_block(block)))
@@ -108,7 +102,7 @@ void tp_tensor_new(void *block, uint64_t n_bytes)
 
 void tp_tensor_delete(void *block)
 {
-	if (tp_unlikely(!block || is_forked()))
+	if (tp_unlikely(!block))
 		return;
 	if (tp_likely(is_counted()))
 		add_live(-(int64_t)malloc_usable_size(block));
@@ -132,7 +126,7 @@ void tp_tensor_report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t
 	const bool is_host = type == 0;
 	const uint64_t size = n_bytes < 0 ? (uint64_t)-n_bytes : (uint64_t)n_bytes;
 
-	if (inside || n_bytes == 0 || is_forked())
+	if (inside || n_bytes == 0)
 		return;
 	if (!is_host)
 		note_device(device, allocated);
@@ -151,7 +145,7 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 {
 	struct tp_rec *rec;
 
-	if (inside || is_forked() || !tp_session_is_open())
+	if (inside || !tp_session_is_open())
 		return;
 	tp_info("out of memory on device %d:%d: %ld bytes asked for, %lu allocated, "
 		"%lu reserved", type, index, (long)n_bytes, (unsigned long)allocated,
@@ -191,8 +185,7 @@ static void arm_tensor(void)
 {
 	if (!tensor.is_wanted)
 		return;
-	if (!tensor.name_out_of_memory)
-		tensor.name_out_of_memory = tp_intern_text("out of memory");
+	tensor.name_out_of_memory = tp_intern_text("out of memory");
 	/* The level on which the window's own blocks stand. */
 	if (is_counted())
 		put(TP_REC_TOTALS, 0, TP_DEVICE_CPU,
@@ -215,18 +208,12 @@ static void report_tensor(struct tp_text *totals)
 			     "tensors do not come from the malloc that is watched");
 }
 
-static void forget_tensor(void)
-{
-	__atomic_store_n(&tensor.is_armed, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&tensor.is_forked, 1, __ATOMIC_RELAXED);
-}
-
 const struct tp_probe tp_tensor_probe = {
 	.name = "tensor",
 	.open = open_tensor,
 	.arm = arm_tensor,
 	.disarm = disarm_tensor,
 	.report = report_tensor,
-	.forked = forget_tensor,
+	.forked = disarm_tensor,
 	.close = disarm_tensor,
 };

@@ -10,6 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch_state.h"
 
@@ -81,7 +82,9 @@ static void report_off(const struct tp_torch_layout *layout)
 
 static int open_torch(const struct tp_config *config)
 {
-	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE) != TP_TORCH_WATCH) {
+	const uint32_t phase = __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE);
+
+	if (phase != TP_TORCH_WATCH && phase != TP_TORCH_FORKED) {
 		tp_probe_off("torch", probe.missing ? probe.missing :
 				      tp_torch.layout.off_all ? tp_torch.layout.off_all :
 								"torch is not there");
@@ -96,8 +99,10 @@ static int open_torch(const struct tp_config *config)
 					     "they are measured in python programs only");
 		probe.wants_shapes = false;
 	}
-	/* Autograd nodes were watched to see whether this is a training: it is. */
+	/* Autograd nodes were watched to see whether this is a training: it is. And a child
+	 * of fork may have the callback of its parent's window. */
 	tp_torch_ranges_remove();
+	tp_torch_operators_remove();
 	tp_torch_ranges_add(false);
 	tp_torch_names_reset();
 	set_phase(TP_TORCH_OPEN);
@@ -129,7 +134,9 @@ static void report_torch(struct tp_text *totals)
 /* Callbacks stay registered: torch's lock may have been held by another thread at the fork. */
 static void forget_torch(void)
 {
-	set_phase(TP_TORCH_FORKED);
+	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
+		set_phase(TP_TORCH_FORKED);
+	tp_entry_forked();
 }
 
 static void close_torch(void)

@@ -19,7 +19,7 @@ enum tp_torch_phase {
 	TP_TORCH_WATCH,		/* user ranges arrive; there is no session yet */
 	TP_TORCH_OPEN,
 	TP_TORCH_OFF,		/* torch cannot be watched, or the session did not open */
-	TP_TORCH_FORKED,	/* a child of fork: the parent's session is not ours */
+	TP_TORCH_FORKED,	/* a child of fork: the parent's session is not ours; watched again */
 };
 
 /* A range between its two callbacks. torch owns it meanwhile, as an ObserverContext. */

@@ -114,16 +114,24 @@ static void tell_end(const void *rf, const struct tp_torch_span *span, uint64_t 
 	}
 }
 
-/* Nothing is open yet: is this what only a training does? True: now the session is open. */
-static bool prove_training(const void *rf)
+/*
+ * Nothing is open yet: is this what only a training does? True: now the session is open. A
+ * child of fork is a worker until an optimizer steps in it: loaders may run in workers.
+ */
+static bool prove_training(const void *rf, bool is_child)
 {
+	enum tp_torch_source source;
 	const char *text;
 	uint32_t n_bytes;
 
 	if (tp_torch_u8(rf, tp_torch.layout.record.scope) == TP_SCOPE_USER) {
 		text = tp_torch_text(rf, &n_bytes);
-		if (find_source(text, n_bytes) == TP_TORCH_SOURCE_OTHER)
+		source = find_source(text, n_bytes);
+		if (source == TP_TORCH_SOURCE_OTHER ||
+		    (source == TP_TORCH_SOURCE_LOADER && is_child))
 			return false;
+	} else if (is_child) {
+		return false;
 	}
 	return tp_entry_training_seen();
 }
@@ -138,10 +146,12 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	uint32_t n_bytes;
 
 	*ret = NULL;
-	if (phase != TP_TORCH_WATCH && phase != TP_TORCH_OPEN)
+	if (tp_unlikely(phase == TP_TORCH_WATCH || phase == TP_TORCH_FORKED)) {
+		if (!prove_training(rf, phase == TP_TORCH_FORKED))
+			return ret;
+	} else if (phase != TP_TORCH_OPEN || !tp_session_is_open()) {
 		return ret;
-	if (tp_unlikely(!tp_session_is_open()) && !prove_training(rf))
-		return ret;
+	}
 	if (tp_torch_u8(rf, record->scope) != TP_SCOPE_USER)
 		return ret;
 	slot = tp_ring_slot();
