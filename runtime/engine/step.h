@@ -6,18 +6,27 @@
  * data loader, user ranges) with the time; it answers through struct tp_step_out. No clock,
  * no environment, no torch.
  *
- * Rules (reference: torch.md 2; DESIGN 5): a step ends at the end of the leading optimizer's step();
- * the leader is the first optimizer seen (by identity), so several optimizers count once a
- * round, and gradient accumulation gives one step per optimizer step. zero_grad and ranges
- * inside an optimizer step (LBFGS closures) do not count. If zero_grad comes more often than
- * it ever does in a whole step, the optimizer was skipped (gradient scaler found inf): the
- * step ended there, flagged. If two rounds of zero_grad (else of the loader) pass and no
- * optimizer step was ever seen (compiled step), zero_grad (else the loader) becomes the
- * source. With none of them: the clock. A loader is the training loader once an optimizer
- * step followed one of its batches; the first batch of a new pass over it begins an epoch.
- * A pass over another loader is an evaluation and changes nothing.
+ * Rules:
+ * - A step ends at the end of the leading optimizer's step() (leader.h), so several
+ *   optimizers count once a round, and gradient accumulation gives one step per update.
+ *   zero_grad, loaders and optimizers inside an optimizer's step (LBFGS closures, wrappers) do
+ *   not count, nor loaders inside a loader.
+ * - Two calls of zero_grad with a batch but no optimizer between them: the gradient scaler
+ *   found inf and skipped it. The step ended there, flagged. Without a loader the usual number
+ *   of zero_grad calls in a step tells the same.
+ * - No optimizer seen: the third zero_grad, else the ninth batch of a loader, else ten
+ *   seconds in which nothing happened make zero_grad, the loader (a step is a batch) or the
+ *   clock the source. What comes first may be an evaluation: when an optimizer turns up
+ *   after all, it is the source and the schedule starts over (out->restart).
+ * - An optimizer that stops while its loader goes on, for longer than any evaluation did,
+ *   or while zero_grad goes on: these become the source until it comes back.
+ * - Epochs: passes.h. An epoch of a single step is none (next(iter(loader)) in a loop; one batch
+ *   a pass): its steps are counted on. An evaluation changes nothing.
+ * - spec->source other than TP_STEP_NONE is obeyed: no source is looked for.
  *
- * Threads: calls may come from any guest thread; a lock of rank TP_LOCK_STEP inside.
+ * Threads: calls may come from any guest thread; a lock of rank TP_LOCK_STEP inside. Times of
+ * loaders count on the process's first thread and on those that run optimizers: a thread that
+ * fetches ahead makes nobody wait. In the child of fork, call tp_step_init again.
  */
 #ifndef TP_ENGINE_STEP_H
 #define TP_ENGINE_STEP_H
@@ -64,7 +73,7 @@ void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now);
 /* Drain thread, every tick, outside windows too: lets the clock end a step. */
 void tp_step_clock(uint64_t now);
 
-/* For META and messages: "optimizer (AdamW)", "zero_grad", "clock 1000 ms". */
+/* For META and messages: "optimizer", "zero_grad (no optimizer step was seen)", "clock 1000 ms". */
 const char *tp_step_source_text(void);
 
 #endif

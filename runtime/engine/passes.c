@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * passes.c - passes over data loaders: which loader is the training one, when an epoch begins
+ *
+ * What a loader is for shows only afterwards, at the end of a step. So a first pass is noted,
+ * and the epoch it began is announced when the step proves it.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/engine/passes.h"
+
+/* Steps fed by another training loader alone, after which that one leads. */
+enum { SILENT_STEPS = 2 };
+
+static struct tp_pass *find(const struct tp_passes *passes, uint64_t loader)
+{
+	for (size_t i = 0; i < TP_PASSES; i++) {
+		if (passes->pass[i].loader == loader)
+			return (struct tp_pass *)&passes->pass[i];
+	}
+	return NULL;
+}
+
+static struct tp_pass *take(struct tp_passes *passes, uint64_t loader)
+{
+	struct tp_pass *oldest = NULL;
+
+	for (size_t i = 0; i < TP_PASSES; i++) {
+		struct tp_pass *pass = &passes->pass[i];
+
+		if (pass != passes->leader && (!oldest || pass->used < oldest->used))
+			oldest = pass;
+	}
+	if (passes->last == oldest)
+		passes->last = NULL;
+	*oldest = (struct tp_pass){.loader = loader};
+	return oldest;
+}
+
+static void note_length(struct tp_passes *passes, const struct tp_pass *pass)
+{
+	if (pass->calls > passes->longest)
+		passes->longest = pass->calls;
+}
+
+/* Does a pass over a loader that trains begin an epoch? */
+static bool may_lead(const struct tp_passes *passes, const struct tp_pass *pass)
+{
+	return !passes->leader || passes->leader == pass || !passes->leader->is_open;
+}
+
+static bool begin_pass(struct tp_passes *passes, struct tp_pass *pass, uint64_t now,
+		       bool has_steps)
+{
+	if (pass->is_open)
+		note_length(passes, pass);
+	pass->begin = now;
+	pass->calls = 0;
+	pass->calls_in_step = 0;
+	pass->is_open = true;
+	pass->is_announced = false;
+	if (has_steps) {
+		if (!pass->is_training || !may_lead(passes, pass))
+			return false;
+	} else if (passes->leader && passes->leader != pass && passes->leader->calls == 1) {
+		/* Before the first step ended: a second loader after one call of the first is
+		 * its companion in a zip. After more, the first was an evaluation. */
+		return false;
+	}
+	passes->leader = pass;
+	passes->n_silent = 0;
+	pass->is_announced = true;
+	return true;
+}
+
+bool tp_passes_call(struct tp_passes *passes, uint64_t loader, bool is_first, uint64_t now,
+		    bool has_steps)
+{
+	struct tp_pass *pass = find(passes, loader);
+	bool is_epoch = false;
+
+	if (!pass) {
+		pass = take(passes, loader);
+		pass->begin = now;
+		pass->is_open = true;
+	}
+	if (is_first)
+		is_epoch = begin_pass(passes, pass, now, has_steps);
+	if (is_epoch)
+		tp_passes_forget_step(passes);
+	if (!passes->leader)
+		passes->leader = pass;
+	pass->calls++;
+	pass->calls_in_step++;
+	pass->used = ++passes->n_calls;
+	passes->last = pass;
+	return is_epoch;
+}
+
+void tp_passes_end(struct tp_passes *passes, uint64_t loader)
+{
+	struct tp_pass *pass = find(passes, loader);
+
+	if (!pass)
+		return;
+	pass->is_open = false;
+	note_length(passes, pass);
+}
+
+static void find_silence(struct tp_passes *passes)
+{
+	struct tp_pass *last = passes->last;
+
+	if (!last || !passes->leader || last == passes->leader || passes->leader->calls_in_step) {
+		passes->n_silent = 0;
+	} else if (++passes->n_silent >= SILENT_STEPS) {
+		passes->leader = last;
+		passes->n_silent = 0;
+	}
+}
+
+bool tp_passes_step(struct tp_passes *passes, uint64_t *begin)
+{
+	struct tp_pass *last = passes->last;
+	bool is_epoch = false;
+
+	for (size_t i = 0; i < TP_PASSES; i++) {
+		struct tp_pass *pass = &passes->pass[i];
+
+		if (pass->calls_in_step && pass->calls > pass->calls_in_step)
+			pass->is_training = true;
+	}
+	if (last) {
+		/* Its first pass, begun in this step, while no other training pass goes on. */
+		is_epoch = !last->is_training && !last->is_announced &&
+			   last->calls == last->calls_in_step && passes->leader != last &&
+			   may_lead(passes, last);
+		last->is_training = true;
+		if (is_epoch) {
+			last->is_announced = true;
+			passes->leader = last;
+			*begin = last->begin;
+		}
+		passes->has_training = true;
+	}
+	find_silence(passes);
+	tp_passes_forget_step(passes);
+	return is_epoch;
+}
+
+void tp_passes_forget_step(struct tp_passes *passes)
+{
+	for (size_t i = 0; i < TP_PASSES; i++)
+		passes->pass[i].calls_in_step = 0;
+	passes->last = NULL;
+}
+
+bool tp_passes_counts(const struct tp_passes *passes, uint64_t loader)
+{
+	const struct tp_pass *pass = loader ? find(passes, loader) : NULL;
+
+	return !pass || pass->is_training || !passes->has_training;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step.c - where training steps and epochs end, from what the program is seen to do
+ *
+ * Called on guest threads inside torch's callbacks: a spin lock held for some tens of
+ * instructions, no allocation, no clock. What the session is to be told is collected under
+ * the lock and told after it: the session may arm probes, and takes locks of its own.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/sync.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/leader.h"
+#include "runtime/engine/passes.h"
+#include "runtime/engine/step.h"
+
+enum {
+	ZERO_GRAD_PATIENCE = 2,	/* rounds of zero_grad without an optimizer, then it is the source:
+				 * one may come before the loop, one from a skipped first step */
+	LOADER_PATIENCE = 8,	/* batches without an optimizer: most of accumulation is shorter */
+	LOADER_PATIENCE_Z = 64,	/* the same where zero_grad was seen: an optimizer will come */
+	CLOCK_PATIENCE_MS = 10000,
+	CLOCK_PRESET_MS = 1000,
+	LOST_ROUNDS = 8,	/* usual steps' worth of batches without the optimizer */
+	LOST_BATCHES = 64,	/* the same for loaders that never fed a step */
+	SKIPS_MOST = 8,		/* skipped in a row: no gradient scaler goes on for so long */
+	STRANGERS_MOST = 16,	/* zero_grad of others, then those count */
+	REGULAR_SKIPS = 4,	/* every second step skipped: no skips, zero_grad comes twice */
+	TELL_MAX = 3,
+};
+
+/* ---- what one call tells the session, after the lock ---- */
+
+struct tell {
+	enum { TELL_STEP, TELL_EPOCH, TELL_RESTART } what;
+	uint64_t now;
+	struct tp_step_facts facts;
+};
+
+struct tells {
+	struct tell tell[TELL_MAX];
+	uint32_t n;
+};
+
+/* What a step has used up so far. */
+struct usage {
+	uint64_t data_wait, optimizer;
+	uint32_t batches;
+};
+
+static struct {
+	struct tp_spin lock;		/* of all below */
+	struct tp_step_spec spec;
+	struct tp_step_out out;
+	uint64_t ticks_per_ms;
+
+	enum tp_step_source source;	/* NONE: not found yet */
+	bool is_auto, has_begun;
+	bool has_optimizer;		/* one was seen, ever */
+	bool has_events;		/* anything but the clock was */
+	uint64_t step_begin, n_steps, n_in_epoch;
+	struct usage usage;		/* of the step in progress */
+	struct usage at_first;		/* of it, when the last first call of a pass began */
+
+	struct tp_leader leader;
+	struct tp_passes passes;
+
+	/* The loader as source, or as measure of an optimizer that stopped. */
+	uint64_t loader;
+	uint32_t n_other_loader;	/* calls of another one since */
+	uint64_t n_loader_calls;	/* without anything better, since the start */
+	uint64_t n_since_optimizer;	/* batches */
+	uint32_t most_batches;		/* in a step that the optimizer ended */
+	bool has_batches;
+
+	/* zero_grad */
+	uint64_t zero_who;
+	bool has_zero;
+	uint32_t n_stranger, n_zero_rounds;
+	uint32_t n_zero, n_zero_before, usual_zero; /* in this step, the last one, each; 0: not known */
+	bool has_batch_since, has_optimizer_since; /* since the last zero_grad */
+	uint32_t n_skips;		/* in a row */
+	uint32_t n_between, n_regular;	/* steps since the last skip; skips each one step apart */
+
+	uint64_t clock_begin;		/* first tick; 0: none yet */
+	char clock_text[64], range_text[160];
+} st = {.lock = {.rank = TP_LOCK_STEP}};
+
+/* What this thread is inside of. Outermost spans are known by their begin: a lost end must
+ * not make everything after it look nested. */
+static __thread struct {
+	uint64_t optimizer_begin, loader_begin;	/* 0: not inside */
+	uint64_t optimizer;			/* identity of the outermost */
+	uint8_t is_counted;			/* loader times count: 0 not known yet, 1 no, 2 yes */
+} self __attribute__((tls_model("initial-exec")));
+
+void tp_step_init(const struct tp_step_spec *spec, const struct tp_step_out *out,
+		  uint64_t ticks_per_ms)
+{
+	struct tp_text text;
+
+	memset(&st, 0, sizeof(st));
+	memset(&self, 0, sizeof(self));
+	st.lock.rank = TP_LOCK_STEP;
+	st.spec = *spec;
+	st.out = *out;
+	st.ticks_per_ms = ticks_per_ms;
+	st.source = spec->source;
+	st.is_auto = spec->source == TP_STEP_NONE;
+	if (!st.spec.clock_ms || st.is_auto)
+		st.spec.clock_ms = CLOCK_PRESET_MS;
+	tp_text_init(&text, st.clock_text, sizeof(st.clock_text));
+	tp_text_fmt(&text, "clock %u ms%s", st.spec.clock_ms,
+		    st.is_auto ? " (no optimizer, zero_grad or loader was seen)" : "");
+	tp_text_init(&text, st.range_text, sizeof(st.range_text));
+	tp_text_fmt(&text, "range '%s'", st.spec.range);
+}
+
+static void flush(const struct tells *tells)
+{
+	tp_spin_unlock(&st.lock);
+	for (uint32_t i = 0; i < tells->n; i++) {
+		const struct tell *tell = &tells->tell[i];
+
+		if (tell->what == TELL_STEP)
+			st.out.step(tell->now, &tell->facts);
+		else if (tell->what == TELL_RESTART && st.out.restart)
+			st.out.restart(tell->now);
+		else
+			st.out.epoch(tell->now);
+	}
+}
+
+static struct tell *add_tell(struct tells *tells, uint64_t now)
+{
+	struct tell *tell = &tells->tell[tells->n < TELL_MAX ? tells->n++ : TELL_MAX - 1];
+
+	memset(tell, 0, sizeof(*tell));
+	tell->now = now;
+	return tell;
+}
+
+/* ---- boundaries ---- */
+
+static void begin_step(uint64_t now)
+{
+	memset(&st.usage, 0, sizeof(st.usage));
+	memset(&st.at_first, 0, sizeof(st.at_first));
+	st.step_begin = now;
+}
+
+/* Boundaries come from several threads: none may lie before the last. */
+static uint64_t not_before(uint64_t now)
+{
+	return now > st.step_begin ? now : st.step_begin;
+}
+
+static void begin_epoch(struct tells *tells, uint64_t now)
+{
+	now = not_before(now);
+	add_tell(tells, now)->what = TELL_EPOCH;
+	st.has_begun = true;
+	st.n_in_epoch = 0;
+	st.has_batch_since = false;
+	begin_step(now);
+}
+
+static void restart(struct tells *tells, uint64_t now)
+{
+	now = not_before(now);
+	add_tell(tells, now)->what = st.n_steps ? TELL_RESTART : TELL_EPOCH;
+	st.has_begun = true;
+	st.n_in_epoch = 0;
+	begin_step(now);
+}
+
+/* The first thing seen begins the first step. */
+static void begin_run(struct tells *tells, uint64_t now)
+{
+	st.has_events = true;
+	if (!st.has_begun)
+		begin_epoch(tells, now);
+}
+
+static void end_step(struct tells *tells, uint64_t now, uint8_t flags)
+{
+	uint64_t epoch;
+	struct tell *tell;
+
+	if (tp_passes_step(&st.passes, &epoch) && st.n_in_epoch != 1 && epoch >= st.step_begin &&
+	    epoch <= now) {
+		struct usage usage = st.usage, before = st.at_first;
+
+		begin_epoch(tells, epoch);
+		st.usage.data_wait = usage.data_wait - before.data_wait;
+		st.usage.optimizer = usage.optimizer - before.optimizer;
+		st.usage.batches = usage.batches - before.batches;
+	}
+	now = not_before(now);
+	tell = add_tell(tells, now);
+	tell->what = TELL_STEP;
+	tell->facts.data_wait = st.usage.data_wait;
+	tell->facts.optimizer = st.usage.optimizer;
+	tell->facts.batches = st.usage.batches;
+	tell->facts.source = st.source;
+	tell->facts.flags = flags;
+	st.n_steps++;
+	st.n_in_epoch++;
+	begin_step(now);
+}
+
+/* The part of a span that lies in the step in progress. */
+static uint64_t in_step(uint64_t begin, uint64_t now)
+{
+	begin = not_before(begin);
+	return now > begin ? now - begin : 0;
+}
+
+/* ---- optimizers ---- */
+
+/* zero_grad calls of a whole step: what two steps agree on is usual. */
+static void note_zero_grads(void)
+{
+	if (st.n_zero && (st.n_zero == st.n_zero_before || !st.usual_zero))
+		st.usual_zero = st.n_zero;
+	st.n_zero_before = st.n_zero;
+	st.n_zero = 0;
+}
+
+void tp_step_optimizer_begin(uint64_t who, uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	/* The same one again: the end of its last step was lost. */
+	if (self.optimizer_begin && self.optimizer != who)
+		return;
+	self.optimizer_begin = now;
+	self.optimizer = who;
+	self.is_counted = 2;
+	tp_spin_lock(&st.lock);
+	begin_run(&tells, now);
+	/* Steps counted by a guess were no training; this one began at the last guess. */
+	if (st.is_auto && !st.has_optimizer &&
+	    (st.source == TP_STEP_LOADER || st.source == TP_STEP_CLOCK)) {
+		restart(&tells, st.source == TP_STEP_LOADER ? st.step_begin : now);
+		st.source = TP_STEP_OPTIMIZER;
+	}
+	flush(&tells);
+}
+
+void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
+{
+	struct tells tells = {.n = 0};
+	bool is_end;
+
+	if (self.optimizer_begin && self.optimizer_begin != begin)
+		return;
+	self.optimizer_begin = 0;
+	self.is_counted = 2;
+	tp_spin_lock(&st.lock);
+	begin_run(&tells, begin);
+	st.usage.optimizer += in_step(begin, now);
+	st.has_optimizer = true;
+	st.has_optimizer_since = true;
+	st.n_since_optimizer = 0;
+	is_end = tp_leader_step(&st.leader, who);
+	if (st.is_auto)
+		st.source = TP_STEP_OPTIMIZER;
+	if (is_end && st.source == TP_STEP_OPTIMIZER) {
+		if (st.usage.batches > st.most_batches)
+			st.most_batches = st.usage.batches;
+		st.n_skips = 0;
+		st.n_between++;
+		note_zero_grads();
+		end_step(&tells, now, 0);
+	}
+	flush(&tells);
+}
+
+/* ---- zero_grad ---- */
+
+/* Several optimizers have one each: those of the leader count, else of the first seen. */
+static bool is_counted_zero(uint64_t who)
+{
+	bool is_leaders = st.leader.has_leader && st.leader.who == who;
+
+	if (!st.has_zero || is_leaders || st.n_stranger >= STRANGERS_MOST) {
+		if (who != st.zero_who)
+			st.n_zero_rounds = 0;
+		st.has_zero = true;
+		st.zero_who = who;
+	}
+	if (st.zero_who != who) {
+		st.n_stranger++;
+		return false;
+	}
+	st.n_stranger = 0;
+	return true;
+}
+
+/* Was the optimizer passed over since the last zero_grad? */
+static bool is_skip(void)
+{
+	if (st.has_optimizer_since)
+		return false;
+	if (st.has_batches)
+		return st.has_batch_since;
+	return st.usual_zero && st.n_zero >= st.usual_zero;
+}
+
+static void note_skip(void)
+{
+	st.n_regular = st.n_between == 1 ? st.n_regular + 1 : 0;
+	st.n_between = 0;
+	if (st.n_regular >= REGULAR_SKIPS) {
+		st.usual_zero++;
+		st.n_regular = 0;
+	}
+	if (++st.n_skips >= SKIPS_MOST && st.is_auto)
+		st.source = TP_STEP_ZERO_GRAD;
+}
+
+static void use_zero_grad(struct tells *tells, uint64_t now)
+{
+	st.source = TP_STEP_ZERO_GRAD;
+	restart(tells, now);
+}
+
+void tp_step_zero_grad_end(uint64_t who, uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	if (self.optimizer_begin)
+		return;
+	tp_spin_lock(&st.lock);
+	begin_run(&tells, now);
+	if (is_counted_zero(who)) {
+		if (st.source == TP_STEP_ZERO_GRAD && st.n_zero_rounds) {
+			end_step(&tells, now, 0);
+		} else if (st.source == TP_STEP_ZERO_GRAD) {
+			/* Chosen, and the first: what came before is no whole step. */
+			st.n_zero_rounds = 1;
+			restart(&tells, now);
+		} else if (st.source == TP_STEP_OPTIMIZER && st.has_optimizer && is_skip()) {
+			note_skip();
+			end_step(&tells, now, TP_F_SKIPPED);
+			st.n_zero = 0;
+		} else if (st.is_auto && !st.has_optimizer &&
+			   st.n_zero_rounds++ >= ZERO_GRAD_PATIENCE) {
+			use_zero_grad(&tells, now);
+		}
+		st.n_zero++;
+		st.has_batch_since = false;
+		st.has_optimizer_since = false;
+	}
+	flush(&tells);
+}
+
+/* ---- data loaders ---- */
+
+static bool is_thread_counted(void)
+{
+	if (!self.is_counted)
+		self.is_counted = getpid() == gettid() ? 2 : 1;
+	return self.is_counted == 2;
+}
+
+/* Batches after which an optimizer that was there is taken to be gone. */
+static uint64_t patience_for(uint64_t loader)
+{
+	uint64_t patience = LOST_ROUNDS * (uint64_t)(st.most_batches ? st.most_batches : 1);
+
+	if (patience < 2 * st.passes.longest)
+		patience = 2 * st.passes.longest;
+	if (patience < LOST_BATCHES && !tp_passes_counts(&st.passes, loader))
+		patience = LOST_BATCHES;
+	return patience;
+}
+
+/* The loader ends steps: is this call the beginning of the next? */
+static bool is_next_round(uint64_t loader)
+{
+	if (loader == st.loader) {
+		st.n_other_loader = 0;
+		return true;
+	}
+	if (++st.n_other_loader < 2)
+		return false;
+	st.loader = loader;
+	st.n_other_loader = 0;
+	return true;
+}
+
+/* No better source: is it time for the loader? */
+static void consider_loader(struct tells *tells, uint64_t loader, uint64_t now)
+{
+	if (st.source == TP_STEP_OPTIMIZER) {
+		if (st.n_since_optimizer < patience_for(loader))
+			return;
+		st.source = TP_STEP_LOADER;
+		st.loader = loader;
+		end_step(tells, now, 0);
+	} else if (st.source == TP_STEP_NONE || st.source == TP_STEP_CLOCK) {
+		if (st.n_loader_calls++ < (st.has_zero ? LOADER_PATIENCE_Z : LOADER_PATIENCE))
+			return;
+		st.source = TP_STEP_LOADER;
+		st.loader = loader;
+		restart(tells, now);
+	}
+}
+
+void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	if (self.optimizer_begin || self.loader_begin)
+		return;
+	self.loader_begin = now;
+	tp_spin_lock(&st.lock);
+	begin_run(&tells, now);
+	if (is_first)
+		st.at_first = st.usage;
+	if (st.source == TP_STEP_LOADER && is_next_round(loader) && !is_first)
+		end_step(&tells, now, 0);
+	if (loader && tp_passes_call(&st.passes, loader, is_first, now, st.n_steps > 0) &&
+	    st.n_in_epoch != 1)
+		begin_epoch(&tells, now);
+	if (st.is_auto && st.source != TP_STEP_LOADER && !is_first)
+		consider_loader(&tells, loader, now);
+	flush(&tells);
+}
+
+void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got)
+{
+	if (self.loader_begin != begin)
+		return;
+	self.loader_begin = 0;
+	tp_spin_lock(&st.lock);
+	if (loader && got == TP_STEP_GOT_NONE)
+		tp_passes_end(&st.passes, loader);
+	if (tp_passes_counts(&st.passes, loader)) {
+		if (is_thread_counted())
+			st.usage.data_wait += in_step(begin, now);
+		if (got != TP_STEP_GOT_NONE) {
+			st.usage.batches++;
+			st.has_batches = true;
+			st.has_batch_since = true;
+		}
+	}
+	if (got != TP_STEP_GOT_NONE)
+		st.n_since_optimizer++;
+	tp_spin_unlock(&st.lock);
+}
+
+/* ---- ranges and the clock ---- */
+
+static bool is_wanted_range(const char *name, uint32_t n_bytes)
+{
+	size_t n = strlen(st.spec.range);
+
+	if (n && st.spec.range[n - 1] == '*')
+		return n_bytes >= n - 1 && !memcmp(name, st.spec.range, n - 1);
+	return n_bytes == n && !memcmp(name, st.spec.range, n);
+}
+
+void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	/* Set once before any call: no lock for the many ranges that are none of ours. */
+	if (st.spec.source != TP_STEP_RANGE || !is_wanted_range(name, n_bytes))
+		return;
+	tp_spin_lock(&st.lock);
+	begin_run(&tells, now);
+	end_step(&tells, now, 0);
+	flush(&tells);
+}
+
+void tp_step_clock(uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	tp_spin_lock(&st.lock);
+	if (!st.clock_begin)
+		st.clock_begin = now;
+	if (st.source == TP_STEP_CLOCK) {
+		if (!st.has_begun)
+			begin_epoch(&tells, now);
+		else if (now >= st.step_begin &&
+			 now - st.step_begin >= st.spec.clock_ms * st.ticks_per_ms)
+			end_step(&tells, now, TP_F_CLOCK);
+	} else if (st.source == TP_STEP_RANGE) {
+		/* Only ends of ranges are seen: the first step began with the run. */
+		if (!st.has_begun)
+			begin_epoch(&tells, now);
+	} else if (st.is_auto && st.source == TP_STEP_NONE && !st.has_events &&
+		   now - st.clock_begin >= CLOCK_PATIENCE_MS * st.ticks_per_ms) {
+		st.source = TP_STEP_CLOCK;
+		begin_epoch(&tells, now);
+	}
+	flush(&tells);
+}
+
+const char *tp_step_source_text(void)
+{
+	bool is_chosen = !st.is_auto;
+
+	switch (st.source) {
+	case TP_STEP_NONE:
+		return "not found yet";
+	case TP_STEP_OPTIMIZER:
+		return "optimizer";
+	case TP_STEP_ZERO_GRAD:
+		return is_chosen	? "zero_grad"
+		       : st.has_optimizer ? "zero_grad (the optimizer's steps stopped)"
+					  : "zero_grad (no optimizer step was seen)";
+	case TP_STEP_LOADER:
+		return is_chosen	? "loader"
+		       : st.has_optimizer ? "loader (the optimizer's steps stopped)"
+					  : "loader (no optimizer step was seen)";
+	case TP_STEP_RANGE:
+		return st.range_text;
+	case TP_STEP_CLOCK:
+		return st.clock_text;
+	}
+	return "";
+}
