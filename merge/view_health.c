@@ -7,6 +7,7 @@
  */
 #include "merge/view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,45 +127,88 @@ static uint32_t print_open(const struct tp_run *run, const struct tp_view_option
 	return run->n_open;
 }
 
-/* ---- facts that differ between processes are shown for each ---- */
+/* ---- facts: one line for all processes that say the same ---- */
 
-/* Prints the facts with that prefix; the same text of several processes once. */
-static uint32_t print_facts(const struct tp_run *run, const char *prefix, const char *title,
-			    const char *style, struct tp_out *out)
+enum { FACTS_MAX = 64 };
+
+struct fact {
+	char key[64], value[400];
+	const struct tp_proc *first;
+	uint32_t n_procs;
+};
+
+static uint32_t collect_facts(const struct tp_run *run, const char *prefix, struct fact *fact)
 {
 	uint32_t n = 0;
 
 	for (uint32_t p = 0; p < run->n_procs; p++) {
 		const char *at = tp_label_meta(run, run->proc[p]);
-		char key[64], value[400], other[400], full[128], who[64];
+		struct fact new = {.first = run->proc[p], .n_procs = 1};
 
-		while (tp_fact_next(&at, prefix, key, value, sizeof(value))) {
-			uint32_t n_same = 0;
-			bool is_told = false;
+		while (tp_fact_next(&at, prefix, new.key, new.value, sizeof(new.value))) {
+			uint32_t i = 0;
 
-			snprintf(full, sizeof(full), "%s%s", prefix, key);
-			for (uint32_t q = 0; q < run->n_procs; q++) {
-				const char *meta = tp_label_meta(run, run->proc[q]);
-
-				if (!tp_fact(meta, full, other, sizeof(other)) ||
-				    strcmp(other, value))
-					continue;
-				n_same++;
-				is_told |= q < p;
-			}
-			if (is_told)
-				continue;
-			if (!n++)
-				tp_out_title(out, "%s", title);
-			tp_out_item(out, style, 14, key, "%s%s%s%s", value,
-				    n_same < run->n_procs ? " (" : "",
-				    n_same < run->n_procs
-					    ? tp_label_proc(who, run, run->proc[p])
-					    : "",
-				    n_same < run->n_procs ? n_same > 1 ? " and others)" : ")" : "");
+			while (i < n && (strcmp(fact[i].key, new.key) ||
+					 strcmp(fact[i].value, new.value)))
+				i++;
+			if (i < n)
+				fact[i].n_procs++;
+			else if (n < FACTS_MAX)
+				fact[n++] = new;
 		}
 	}
 	return n;
+}
+
+/* What was asked for and is not there, and why: not a loss of data that was recorded. */
+static uint32_t print_off(const struct tp_run *run, struct tp_out *out)
+{
+	struct fact *fact = calloc(FACTS_MAX, sizeof(*fact));
+	uint32_t n = fact ? collect_facts(run, "off.", fact) : 0;
+	char who[64];
+
+	if (n)
+		tp_out_title(out, "Off, and why");
+	for (uint32_t i = 0; i < n; i++) {
+		const char *of = fact[i].n_procs < run->n_procs
+					 ? tp_label_proc(who, run, fact[i].first)
+					 : "";
+
+		tp_out_item(out, "yellow", 18, fact[i].key, "%s%s%s%s", fact[i].value,
+			    *of ? " (" : "", of,
+			    !*of		  ? ""
+			    : fact[i].n_procs > 1 ? " and others)"
+						  : ")");
+	}
+	free(fact);
+	return n;
+}
+
+/* TRAINPROF_ variables that were not at their defaults, of the first process. */
+static void print_options(const struct tp_run *run, struct tp_out *out)
+{
+	static const struct {
+		const char *name, *preset;
+	} option[] = {
+#define _(NAME, KIND, field, preset, least, most, meaning) {#NAME, preset},
+#include "runtime/base/options.def"
+#undef _
+	};
+	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
+	char line[1024] = "", value[400];
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++) {
+		if (!tp_fact(meta, option[i].name, value, sizeof(value)) ||
+		    !strcmp(value, option[i].preset))
+			continue;
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s=%s", n ? "  " : "",
+				      option[i].name, value);
+		if (n >= sizeof(line))
+			break;
+	}
+	if (*meta)
+		tp_out_item(out, "", LABEL, "options", "%s", n ? line : "all at their defaults");
 }
 
 /* ---- clocks and cost ---- */
@@ -172,16 +216,16 @@ static uint32_t print_facts(const struct tp_run *run, const char *prefix, const 
 static void print_clocks(const struct tp_run *run, struct tp_out *out)
 {
 	int64_t worst = 0;
-	char a[32], b[32], source[32];
+	char a[32], b[32], source[120];
 
 	for (uint32_t i = 0; i < run->n_windows; i++)
 		if (run->window[i].clock_error_ns > worst)
 			worst = run->window[i].clock_error_ns;
 	if (!tp_fact(run->n_procs ? tp_label_meta(run, run->proc[0]) : "", "clock", source,
 		     sizeof(source)))
-		snprintf(source, sizeof(source), "clock");
-	tp_out_item(out, "", LABEL, "clock", "%s, times are right to +-%s between processes",
-		    source, tp_show_ns(a, worst));
+		snprintf(source, sizeof(source), "source not known");
+	tp_out_item(out, "", LABEL, "clock", "%s; error between processes at most +-%s", source,
+		    tp_show_ns(a, worst));
 	if (run->impossible_before || run->impossible_after)
 		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
 			    "%s impossible orders before alignment, %s after",
@@ -189,18 +233,60 @@ static void print_clocks(const struct tp_run *run, struct tp_out *out)
 			    tp_show_count(b, run->impossible_after));
 }
 
-static uint64_t add_totals(const struct tp_run *run, const char *key)
+/*
+ * The sum over processes of a figure that END blocks tell: of each window, or (is_running)
+ * counted on through the whole process, where the greatest is the last.
+ */
+static uint64_t add_totals(const struct tp_run *run, const char *key, bool is_running)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < run->n_windows; i++)
-		sum += tp_fact_u64(run->window[i].totals, key, 0);
+	for (uint32_t p = 0; p < run->n_procs; p++) {
+		uint64_t own = 0;
+
+		for (uint32_t i = 0; i < run->n_windows; i++) {
+			uint64_t value;
+
+			if (run->window[i].proc != run->proc[p])
+				continue;
+			value = tp_fact_u64(run->window[i].totals, key, 0);
+			own = is_running ? value > own ? value : own : own + value;
+		}
+		sum += own;
+	}
 	return sum;
+}
+
+/* What the runtime counted as lost beyond dropped records. */
+static const struct {
+	const char *key, *text;
+} counted[] = {
+	{"names_lost", "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
+	{"windows_lost", "windows came too fast one after the other and were not recorded"},
+	{"late", "records came after their window was written"},
+	{"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
+};
+
+static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n = 0;
+	char a[32];
+
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
+		uint64_t value = add_totals(run, counted[i].key, true);
+
+		if (!value)
+			continue;
+		n++;
+		tp_out_line(out, "red", "  %s %s", tp_show_count(a, value), counted[i].text);
+	}
+	return n;
 }
 
 static void print_cost(const struct tp_run *run, struct tp_out *out)
 {
-	uint64_t n_events = 0, n_bytes = 0, drain = add_totals(run, "drain_cpu_ns");
+	uint64_t n_events = 0, n_bytes = 0, drain = add_totals(run, "drain_cpu_ns", false),
+		 stall = add_totals(run, "stall_ns", false);
 	int64_t traced = 0;
 	char a[32], b[32], c[32];
 
@@ -219,6 +305,10 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 			    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
 			    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
 			    tp_show_percent(c, (double)drain, (double)traced));
+	if (stall)
+		tp_out_item(out, "", LABEL, drain ? "" : "cost",
+			    "training thread, at the edges of windows: %s in all",
+			    tp_show_ns(a, (int64_t)stall));
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
@@ -236,6 +326,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < run->n_windows; i++)
 		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
 			 run->window[i].dropped;
+	n_bad += print_counted(run, out);
 	if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
 		tp_out_line(out, "green", "  all good: nothing lost, nothing cut, nothing odd");
 	if (n_dead)
@@ -244,10 +335,11 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	print_clocks(run, out);
 	print_cost(run, out);
+	print_options(run, out);
 	print_issues(run, &options, out);
 	print_windows(run, &options, out);
 	print_open(run, &options, out);
-	print_facts(run, "off.", "Off, and why", "yellow", out);
+	print_off(run, out);
 }
 
 const struct tp_view tp_view_health = {

@@ -196,7 +196,8 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 
 static void event(void *state, const struct tp_event *ev)
 {
-	tp_clip_event(&((struct state *)state)->clip, ev);
+	if (state)
+		tp_clip_event(&((struct state *)state)->clip, ev);
 }
 
 /* Sort keys: the option's word, the title's, the figure. */

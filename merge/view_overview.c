@@ -177,7 +177,7 @@ static void print_breakdown(const struct sums *sums, struct tp_out *out)
 	tp_table_cell(table, "  step");
 	tp_table_cell(table, "%s", tp_show_ns(a, sums->all_ns / (int64_t)sums->n_steps));
 	tp_table_cell(table, "%s", tp_show_percent(a, 1, 1));
-	tp_table_cell(table, " ");
+	tp_table_cell(table, "%s", "");
 	tp_table_style(table, "bold");
 	tp_table_print(table, out);
 }
