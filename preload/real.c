@@ -52,32 +52,53 @@ static size_t no_usable_size(void *block)
 	return 0;
 }
 
-static void store_next(void *entry, const char *name, void *otherwise)
+static void *find_next(const char *name, void *otherwise)
 {
 	void *function = tp_real_next(name);
 
-	if (!function)
-		function = otherwise;
-	/* NULL: nothing to put there; the entry goes on serving from the boot heap. */
-	if (function)
-		__atomic_store_n((void **)entry, function, __ATOMIC_RELAXED);
+	return function ? function : otherwise;
 }
 
-/* False: this thread is already looking; serve it from the boot heap. */
+#define FIND(fn, otherwise) (found.fn = (__typeof__(found.fn))find_next(#fn, (void *)(otherwise)))
+/* NULL: nothing to put there; the entry goes on serving from the boot heap. */
+#define STORE(fn)                                                                          \
+	do {                                                                               \
+		if (found.fn)                                                              \
+			__atomic_store_n(&tp_real_heap.fn, found.fn, __ATOMIC_RELAXED);    \
+	} while (0)
+
+/*
+ * False: this thread is already looking; serve it from the boot heap. All are looked up before
+ * the first is put to use: a block that came from here meanwhile must not meet a real function
+ * that does not know it, nor a real one a function from here.
+ */
 static bool find_heap(void)
 {
+	struct tp_real_heap found;
+
 	if (!tp_guard_enter())
 		return false;
-	store_next(&tp_real_heap.free, "free", NULL);
-	store_next(&tp_real_heap.malloc, "malloc", NULL);
-	store_next(&tp_real_heap.calloc, "calloc", NULL);
-	store_next(&tp_real_heap.realloc, "realloc", NULL);
-	store_next(&tp_real_heap.posix_memalign, "posix_memalign", (void *)no_posix_memalign);
-	store_next(&tp_real_heap.aligned_alloc, "aligned_alloc", (void *)no_aligned);
-	store_next(&tp_real_heap.memalign, "memalign", (void *)no_aligned);
-	store_next(&tp_real_heap.valloc, "valloc", (void *)no_sized);
-	store_next(&tp_real_heap.pvalloc, "pvalloc", (void *)no_sized);
-	store_next(&tp_real_heap.malloc_usable_size, "malloc_usable_size", (void *)no_usable_size);
+	FIND(malloc, NULL);
+	FIND(calloc, NULL);
+	FIND(realloc, NULL);
+	FIND(free, NULL);
+	FIND(posix_memalign, no_posix_memalign);
+	FIND(aligned_alloc, no_aligned);
+	FIND(memalign, no_aligned);
+	FIND(valloc, no_sized);
+	FIND(pvalloc, no_sized);
+	FIND(malloc_usable_size, no_usable_size);
+	/* What takes blocks before what gives them: another thread may be between two stores. */
+	STORE(free);
+	STORE(realloc);
+	STORE(malloc_usable_size);
+	STORE(posix_memalign);
+	STORE(aligned_alloc);
+	STORE(memalign);
+	STORE(valloc);
+	STORE(pvalloc);
+	STORE(calloc);
+	STORE(malloc);
 	tp_guard_leave();
 	return true;
 }

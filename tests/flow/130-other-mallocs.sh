@@ -36,6 +36,14 @@ LIB="$preload $TMP/libbump.so" ends_well "malloc preloaded after us" ./family 10
 unlike "its calls are seen" "$said" "$off"
 LIB="$TMP/libbump.so $preload" ends_well "malloc preloaded before us" ./family 100
 like "its calls are not seen, which is said" "$said" "$off"
+# A dynamic linker that allocates while it looks for malloc.
+if $cc -shared -fPIC -o libgreedy.so "$PROGS/greedy_dlsym.c" -ldl; then
+	LIB="$preload $TMP/libgreedy.so" train greedy ./family 10
+	is "malloc is needed to find malloc" "$status $(cat greedy.out greedy.err)" \
+		"0 0 wrong
+1 kept, 0 wrong"
+fi
+
 # Real ones, where installed: each must do with us what it does alone.
 for name in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
 	found=$(ldconfig -p | sed -n "s,.*lib$name\\.so.*=> ,,p" | head -1)
