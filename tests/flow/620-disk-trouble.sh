@@ -29,7 +29,7 @@ said()
 }
 
 # ---- the run folder goes away in the middle ----
-train rmtree "$schedule" "$PYTHON" "$script" "rmtree:$TMP/rmtree" --steps 60
+train rmtree "$schedule" "$PYTHON" "$script" "rmtree:$TMP/rmtree" --steps 60 --at 30 --pause 10
 same_as_plain rmtree
 said rmtree "cannot (open|create|write|rename) '.*': No such file or directory"
 
@@ -81,9 +81,9 @@ mounted()
 
 # The traces' file system holds 300 KB: the first window fits, a later one does not.
 mounted full "$TMP/small" 300k env "$schedule" TRAINPROF_DIR="$TMP/small" \
-	LD_PRELOAD="$LIB" "$PYTHON" "$script" "fill:$TMP/small/rest" --steps 60
+	LD_PRELOAD="$LIB" "$PYTHON" "$script" "fill:$TMP/small/rest" --steps 60 --at 30 --pause 10
 same_as_plain full
-said full "cannot write '.*': No space left on device"
+said full "cannot (open|write) '.*': No space left on device"
 
 # The ring's file system holds 64 KB, as in many containers: the run folder takes it.
 mounted shm /dev/shm 64k env "$schedule" TRAINPROF_DIR="$TMP/shm-run" \

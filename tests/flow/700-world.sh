@@ -8,15 +8,16 @@
 . "$(dirname "$0")/lib.sh"
 need_torch
 
-# steps_of NAME: "steps epochs source" of a run's ledger. Columns: man trainprof-trace.
+# steps_of NAME: "steps epochs" of a run's ledger. Columns: man trainprof-trace.
 steps_of()
 {
 	cat "$TMP/$1"/*.steps | awk '!/^#/ {
 		n++
-		for (i = 1; i <= NF; i++) {
-			if ($i ~ /^e[0-9]/) epochs[substr($i, 2)] = 1
-			if ($i ~ /^c[0-9]/) source = substr($i, 2)
-		}
+		epoch = 0
+		for (i = 1; i <= NF; i++)
+			if ($i ~ /^e[0-9]/)
+				epoch = substr($i, 2)
+		epochs[epoch] = 1
 	} END { for (e in epochs) m++; print n + 0, m + 0 }'
 }
 

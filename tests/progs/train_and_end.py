@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """train_and_end.py - a small training that ends, or suffers, in the way it is told
 
-usage: train_and_end.py HOW [--steps N] [--at N]
+usage: train_and_end.py HOW [--steps N] [--at N] [--pause MILLISECONDS]
 
 HOW, done in step --at:
   normal      nothing special             exit:N      sys.exit(N)
@@ -18,6 +18,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 
 import torch
 from torch import nn
@@ -71,6 +72,7 @@ def main():
     parser.add_argument("how")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--at", type=int, default=9)
+    parser.add_argument("--pause", type=int, default=0, help="ms between steps")
     args = parser.parse_args()
     torch.manual_seed(11)
     torch.set_num_threads(1)
@@ -88,6 +90,7 @@ def main():
         loss.backward()
         optimizer.step()
         print(f"step {step} loss {loss.item():.8f}", flush=True)
+        time.sleep(args.pause / 1e3)
     print("trained", flush=True)
 
 
