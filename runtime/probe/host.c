@@ -49,11 +49,11 @@ static struct {
 	const char *feature;
 	bool is_off;
 } source[N_SOURCES] = {
-	[STAT] = { { "/proc/stat", -1, 0, 0 }, "host.cores", false },
-	[STATM] = { { "/proc/self/statm", -1, 0, 0 }, "host.memory", false },
-	[MEMINFO] = { { "/proc/meminfo", -1, 0, 0 }, "host.system_memory", false },
-	[DISKS] = { { "/proc/diskstats", -1, 0, 0 }, "host.disk", false },
-	[NETWORK] = { { "/proc/self/net/dev", -1, 0, 0 }, "host.network", false },
+	[STAT] = { { "/proc/stat", { -1, 0, 0 } }, "host.cores", false },
+	[STATM] = { { "/proc/self/statm", { -1, 0, 0 } }, "host.memory", false },
+	[MEMINFO] = { { "/proc/meminfo", { -1, 0, 0 } }, "host.system_memory", false },
+	[DISKS] = { { "/proc/diskstats", { -1, 0, 0 } }, "host.disk", false },
+	[NETWORK] = { { "/proc/self/net/dev", { -1, 0, 0 } }, "host.network", false },
 };
 
 enum value {
@@ -398,7 +398,7 @@ static void switch_off(enum source which, const char *why)
 	struct tp_text text;
 
 	source[which].is_off = true;
-	tp_host_file_close(&source[which].file);
+	tp_own_fd_close(&source[which].file.own);
 	tp_text_init(&text, buf, sizeof(buf));
 	tp_text_fmt(&text, "cannot read '%s': %s", source[which].file.path, why);
 	tp_probe_off(source[which].feature, buf);
@@ -478,15 +478,9 @@ static void warm_host(void)
 static void forget_parent(void)
 {
 	for (int i = 0; i < N_SOURCES; i++)
-		tp_host_file_close(&source[i].file);
+		tp_own_fd_close(&source[i].file.own);
 	forget_bases();
 	host.is_usable_known = false;
-}
-
-static void close_host(void)
-{
-	for (int i = 0; i < N_SOURCES; i++)
-		tp_host_file_close(&source[i].file);
 }
 
 const struct tp_probe tp_host_probe = {
@@ -496,5 +490,4 @@ const struct tp_probe tp_host_probe = {
 	.period_ms = get_period_ms,
 	.tick = sample,
 	.forked = forget_parent,
-	.close = close_host,
 };

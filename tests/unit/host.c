@@ -41,7 +41,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	tp_host_probe.close();
 	tp_ring_close();
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own_fd.c - opening at a high number, and knowing one's own again
+ */
+#include "runtime/base/own_fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Above what programs, and bash with its 255, count on; low enough for the usual limit of
+ * 1,024 and for a small table in the kernel. */
+enum { HIGH_FD = 300 };
+
+int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mode)
+{
+	struct stat found;
+	int fd, high, err;
+
+	*own = TP_OWN_FD_NONE;
+	do
+		fd = open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return -errno;
+	/* Refused under a very low limit: then it stays where it is. */
+	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	if (fstat(fd, &found) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	*own = (struct tp_own_fd){ fd, found.st_dev, found.st_ino };
+	return 0;
+}
+
+bool tp_own_fd_is_ours(const struct tp_own_fd *own)
+{
+	struct stat now;
+
+	return own->fd >= 0 && !fstat(own->fd, &now) && now.st_dev == own->device &&
+	       now.st_ino == own->inode;
+}
+
+int tp_own_fd_close(struct tp_own_fd *own)
+{
+	int err = tp_own_fd_is_ours(own) && close(own->fd) < 0 && errno != EINTR ? -errno : 0;
+
+	own->fd = -1;
+	return err;
+}
