@@ -34,6 +34,8 @@ static const struct tp_probe *const probes[] = {
 	&tp_host_probe,
 	NULL,
 };
+/* Of a program in which torch cannot be: its absence is nothing to report. */
+static const struct tp_probe *const *const native_probes = probes + 2;
 
 static struct tp_config config;
 
@@ -47,13 +49,18 @@ static bool has_symbol(const char *name)
 	return dlsym(RTLD_DEFAULT, name) || (dlerror(), false);
 }
 
-static void open_session(const char *program)
+static void open_session(const struct tp_probe *const *with, const char *program)
 {
 	int kept_errno = errno;
 
-	if (!tp_session_open(&config, probes, program))
+	if (!tp_session_open(&config, with, program))
 		tp_hook_proc_at_exit();
 	errno = kept_errno;
+}
+
+static void open_torch_session(const char *program)
+{
+	open_session(probes, program);
 }
 
 /* "exec:" and the command line, blanks between the words; cut where it is long. */
@@ -105,8 +112,8 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 	check_heap();
 	if (may_get_torch) {
 		tp_entry_config(&config);
-		tp_entry_install(open_session);
+		tp_entry_install(open_torch_session);
 	} else {
-		open_session(command);
+		open_session(native_probes, command);
 	}
 }
