@@ -125,40 +125,43 @@ static void print_sparkline(const struct steps *steps, struct tp_out *out)
 	free(duration);
 }
 
+struct slow {
+	double times;	/* of its running median */
+	uint32_t at;
+};
+
+static int compare_slow(const void *a, const void *b)
+{
+	const struct slow *x = a, *y = b;
+
+	if (x->times != y->times)
+		return x->times < y->times ? 1 : -1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
 /* Which steps the table shows: all, or the ends and the slowest of the slow. */
 static uint32_t choose(const struct steps *steps, uint32_t top, bool *shown)
 {
-	uint32_t n = 0, ends = ENDS_SHOWN;
+	uint32_t n = 0, n_slow = 0, ends = ENDS_SHOWN * 2 > top ? top / 2 : ENDS_SHOWN;
+	struct slow *slow;
 
 	if (!top || steps->n <= top) {
-		for (uint32_t i = 0; i < steps->n; i++)
-			shown[i] = true;
+		memset(shown, true, steps->n);
 		return steps->n;
 	}
-	if (ends * 2 > top)
-		ends = top / 2;
-	for (uint32_t i = 0; i < ends; i++) {
+	for (uint32_t i = 0; i < ends; i++)
 		shown[i] = shown[steps->n - 1 - i] = true;
-		n += 2;
-	}
-	for (; n < top; n++) {
-		uint32_t best = UINT32_MAX;
-		double worst = 0;
-
-		for (uint32_t i = 0; i < steps->n; i++) {
-			double over = steps->median[i] > 0 ? (double)steps->row[i].dur_ns /
-								     (double)steps->median[i]
-							   : 0;
-
-			if (!shown[i] && is_slow(steps, i) && over > worst) {
-				worst = over;
-				best = i;
-			}
-		}
-		if (best == UINT32_MAX)
-			break;
-		shown[best] = true;
-	}
+	n = ends * 2;
+	slow = malloc(steps->n * sizeof(*slow));
+	for (uint32_t i = ends; slow && i < steps->n - ends; i++)
+		if (is_slow(steps, i))
+			slow[n_slow++] = (struct slow){
+				(double)steps->row[i].dur_ns / (double)steps->median[i], i};
+	if (n_slow)
+		qsort(slow, n_slow, sizeof(*slow), compare_slow);
+	for (uint32_t i = 0; i < n_slow && n < top; i++, n++)
+		shown[slow[i].at] = true;
+	free(slow);
 	return n;
 }
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_health.c - tests of the view that says whether the figures may be trusted
+ */
+#include <criterion/criterion.h>
+
+#include "tests/unit/fake_run.h"
+
+static const struct tp_view_options options = {.top = 20};
+static struct fake fake;
+
+static void set_up(void)
+{
+	struct tp_proc *proc;
+	struct tp_window *window;
+
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	window = fake_window(&fake, proc, 0, 0, 1000000000);
+	window->n_events = 1000;
+	window->file_bytes = 5500;
+	window->clock_error_ns = 240;
+	window->meta = "clock=tsc: invariant\nSCHEDULE=always\nBUFFER=32M\nLOG=debug\n";
+	window->totals = "drain_cpu_ns=40000\nstall_ns=9000\nnames_lost=0\n";
+}
+
+TestSuite(view_health, .init = set_up);
+
+static char *print(bool has_color)
+{
+	return fake_print(&fake, &tp_view_health, &options, NULL, 0, 100, has_color);
+}
+
+static void expect_has(const char *text, const char *wanted)
+{
+	cr_expect(strstr(text, wanted), "no '%s' in:\n%s", wanted, text);
+}
+
+Test(view_health, is_one_green_line_when_all_is_well)
+{
+	char *text = print(true);
+
+	expect_has(text, "\033[32m  all good: nothing lost, nothing cut, nothing odd\033[0m\n");
+	expect_has(text, "clock     tsc: invariant; error between processes at most +-240 ns");
+	expect_has(text, "1,000 events in 5.37 KiB: 5.5 bytes an event");
+	expect_has(text, "drain thread: 40.0 us of CPU, 40 ns an event, <0.1 %");
+	expect_has(text, "at the edges of windows: 9.00 us");
+	/* Options at their defaults are not repeated. */
+	expect_has(text, "options   SCHEDULE=always  LOG=debug");
+	cr_expect_not(strstr(text, "Problems"));
+}
+
+/* Each trouble alone takes the green line away and shows itself. */
+Test(view_health, shows_every_kind_of_trouble)
+{
+	static const char *const wanted[] = {
+		"1,234",
+		"no end",
+		"recovered",
+		"rank 0: it broke",
+		"1 process did not end in order",
+		"aten::mm for 3.00 us",
+		"7 impossible orders before alignment, 3 after",
+		"5 names found no room",
+	};
+
+	for (uint32_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct tp_proc *proc;
+		char *text;
+
+		set_up();
+		proc = fake.run.proc[0];
+		switch (i) {
+		case 0:
+			fake.run.window[0].dropped = 1234;
+			break;
+		case 1:
+			fake.run.window[0].is_whole = false;
+			break;
+		case 2:
+			fake.run.window[0].is_recovered = true;
+			break;
+		case 3:
+			fake.run.issue[fake.run.n_issues++] =
+				(struct tp_issue){proc, true, "it broke"};
+			break;
+		case 4:
+			proc->is_dead = true;
+			break;
+		case 5:
+			fake.run.open[fake.run.n_open++] = (struct tp_open_at_end){
+				proc, &proc->thread[1], fake_op(&fake, "aten::mm"), TP_REC_OP,
+				0, 3000, 0};
+			break;
+		case 6:
+			fake.run.impossible_before = 7;
+			fake.run.impossible_after = 3;
+			break;
+		default:
+			fake.run.window[0].totals = "names_lost=5\n";
+		}
+		text = print(false);
+		expect_has(text, wanted[i]);
+		cr_expect_not(strstr(text, "all good"), "case %u:\n%s", i, text);
+	}
+}
+
+Test(view_health, tells_what_is_off_once_for_all_ranks)
+{
+	char *text;
+
+	for (int32_t rank = 1; rank < 3; rank++)
+		fake_window(&fake, fake_proc(&fake, rank), 0, 0, 1)->meta =
+			rank == 2 ? "off.shapes=not found\noff.heap=static libc\n"
+				  : "off.shapes=not found\n";
+	fake.run.window[0].meta = "off.shapes=not found\n";
+	text = print(false);
+	expect_has(text, "shapes            not found\n");
+	expect_has(text, "heap              static libc (rank 2)\n");
+	cr_expect_eq(strstr(strstr(text, "not found") + 1, "not found"), NULL, "%s", text);
+}
+
+Test(view_health, cuts_long_lists_and_says_how_long)
+{
+	for (uint32_t i = 0; i < 50; i++)
+		fake.run.issue[fake.run.n_issues++] = (struct tp_issue){NULL, false, "odd"};
+	expect_has(print(false), "30 more: --top 0 shows all");
+}

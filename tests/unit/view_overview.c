@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_overview.c - tests of the first screen
+ */
+#include <criterion/criterion.h>
+
+#include "merge/utf8.h"
+#include "tests/unit/fake_run.h"
+
+enum { MS = 1000000, EVENTS = 256 };
+
+static const struct tp_view_options options = {.top = 20};
+static struct fake fake;
+static struct tp_event event[EVENTS];
+static uint32_t n_events;
+
+static int compare(const void *a, const void *b)
+{
+	const struct tp_event *x = a, *y = b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+/* Ten steps of 100 ms, 3 to 5 recorded; a step: 10 ms of data, 60 of operators, 30 other. */
+static struct tp_proc *make_rank(int32_t rank)
+{
+	struct tp_proc *proc = fake_proc(&fake, rank);
+	const struct tp_string *data = fake_text(
+		&fake, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+	const struct tp_string *mm = fake_op(&fake, "aten::mm");
+	const struct tp_string *step = fake_text(&fake, "Optimizer.step#AdamW.step");
+	struct tp_window *window = fake_window(&fake, proc, 0, 300 * MS, 600 * MS);
+
+	window->n_events = 12;
+	window->meta = "torch=2.13.0\npython=3.11.7\n";
+	for (uint32_t i = 0; i < 10; i++) {
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 100 * MS, 100 * MS);
+		int64_t at = row->begin_ns;
+
+		row->data_wait_ns = 10 * MS;
+		row->optimizer_ns = 5 * MS;
+		row->live_bytes = 1 << 20;
+		row->peak_bytes = (i == 4 ? 6u : 3u) << 20;
+		if (i < 3 || i > 5)
+			continue;
+		row->phase = TP_PHASE_ACTIVE;
+		event[n_events++] = fake_step(&fake, proc, i, at, at + 100 * MS);
+		event[n_events++] = fake_span(&fake, proc, 0, TP_REC_RANGE, data, at, at + 10 * MS);
+		event[n_events++] = fake_span(&fake, proc, 0, TP_REC_OP, mm, at + 10 * MS,
+					      at + 70 * MS);
+		event[n_events++] = fake_block(&fake, proc, 0, TP_REC_ALLOC, at + 20 * MS, 64,
+					       (uint64_t)(i == 4 ? 5 : 2) << 20);
+		event[n_events++] = fake_block(&fake, proc, 0, TP_REC_FREE, at + 80 * MS, 64, 0);
+		event[n_events++] = fake_span(&fake, proc, 0, TP_REC_RANGE, step, at + 90 * MS,
+					      at + 99 * MS);
+	}
+	return proc;
+}
+
+static char *print(uint32_t width, bool has_color)
+{
+	qsort(event, n_events, sizeof(event[0]), compare);
+	return fake_print(&fake, &tp_view_overview, &options, event, n_events, width, has_color);
+}
+
+static void set_up(void)
+{
+	fake_init(&fake);
+	n_events = 0;
+}
+
+TestSuite(view_overview, .init = set_up);
+
+static void expect_has(const char *text, const char *const *wanted)
+{
+	for (; *wanted; wanted++)
+		cr_expect(strstr(text, *wanted), "no '%s' in:\n%s", *wanted, text);
+}
+
+Test(view_overview, tells_what_ran_and_where_a_step_goes)
+{
+	static const char *const wanted[] = {
+		"program   train.py on node7\n",
+		"software  torch 2.13.0, Python 3.11.7\n",
+		"3 of 10 steps in 1 window, 18 events",
+		"1.00 s, of which 300 ms recorded",
+		"average of 3 recorded steps",
+		"DataLoader  10.0 ms   10.0 %",
+		"CPU Exec    60.0 ms   60.0 %",
+		"Other       30.0 ms   30.0 %",
+		"step         100 ms  100.0 %",
+		"aten::mm",
+		NULL,
+	};
+	char *text;
+
+	make_rank(0);
+	text = print(100, false);
+	expect_has(text, wanted);
+	/* No GPU was seen: no rows for it. */
+	cr_expect_not(strstr(text, "Kernel"));
+	cr_expect_not(strstr(text, "LOST"));
+}
+
+Test(view_overview, says_when_and_where_memory_was_at_its_peak)
+{
+	static const char *const wanted[] = {
+		"peak of tensors 6.00 MiB in step 4 (epoch 0), inside aten::mm", NULL};
+
+	make_rank(0);
+	expect_has(print(100, false), wanted);
+}
+
+Test(view_overview, advises_on_data_loading_only_where_it_matters)
+{
+	static const char *const wanted[] = {"10.0 % of the run's steps", "num_workers > 0", NULL};
+	char *text;
+
+	make_rank(0);
+	expect_has(print(200, false), wanted);
+	for (uint32_t i = 0; i < fake.run.n_steps; i++)
+		fake.run.step[i].data_wait_ns = 4 * MS;
+	text = print(200, false);
+	cr_expect(strstr(text, "4.0 % of the run's steps"), "%s", text);
+	cr_expect_not(strstr(text, "num_workers"), "%s", text);
+}
+
+Test(view_overview, tells_what_was_different_in_the_slowest_step)
+{
+	static const char *const data[] = {
+		"step 7 (after the first): 300 ms, 3.0 times the median; 200 ms more waiting for data",
+		NULL};
+	static const char *const cpu[] = {
+		"step 5 (after the first): 200 ms, 2.0 times the median; most of it in CPU Exec: "
+		"100 ms more than in the median step",
+		NULL};
+
+	make_rank(0);
+	/* Outside windows: the ledger alone knows. */
+	fake.run.step[7].dur_ns = 300 * MS;
+	fake.run.step[7].data_wait_ns = 210 * MS;
+	expect_has(print(200, false), data);
+	/* Recorded: the breakdown knows. */
+	fake.run.step[7].dur_ns = 100 * MS;
+	fake.run.step[5].dur_ns = 200 * MS;
+	for (uint32_t i = 0; i < n_events; i++) {
+		if (event[i].kind == TP_REC_STEP && event[i].link == 5)
+			event[i].end_ns += 100 * MS;
+		if (event[i].kind == TP_REC_OP && event[i].begin_ns > 500 * MS)
+			event[i].end_ns += 100 * MS;
+	}
+	expect_has(print(200, false), cpu);
+}
+
+Test(view_overview, compares_ranks_when_there_are_several)
+{
+	static const char *const wanted[] = {"2 of 2 ranks", "average of 6 recorded steps, all ranks",
+					     "rank 0      3  100 ms", "rank 1      3  100 ms", NULL};
+
+	make_rank(0);
+	make_rank(1);
+	expect_has(print(100, false), wanted);
+}
+
+Test(view_overview, shows_losses_in_red_and_open_spans)
+{
+	static const char *const wanted[] = {
+		"\033[1;31m  LOST      1,234 events in 1 window",
+		"1 window without an end",
+		"off       shapes: not found",
+		"rank 0 main thread: aten::mm for 12.0 ms in Optimizer.step#AdamW.step",
+		NULL,
+	};
+	struct tp_proc *proc = make_rank(0);
+
+	fake.run.window[0].dropped = 1234;
+	fake.run.window[0].is_whole = false;
+	fake.run.window[0].meta = "off.shapes=not found\n";
+	fake.run.n_open = 2;
+	fake.run.open[0] = (struct tp_open_at_end){
+		proc, &proc->thread[0], fake_text(&fake, "Optimizer.step#AdamW.step"), TP_REC_RANGE,
+		0, 100 * MS, 0};
+	fake.run.open[1] = (struct tp_open_at_end){
+		proc, &proc->thread[0], fake_op(&fake, "aten::mm"), TP_REC_OP, 88 * MS, 100 * MS, 1};
+	expect_has(print(120, true), wanted);
+}
+
+static void expect_fits(const char *text, uint32_t width)
+{
+	while (*text) {
+		const char *end = strchrnul(text, '\n');
+
+		cr_expect_leq(tp_utf8_width(text, (uint32_t)(end - text)), width, "%.*s",
+			      (int)(end - text), text);
+		text = *end ? end + 1 : end;
+	}
+}
+
+Test(view_overview, fits_eighty_columns_and_a_screen)
+{
+	uint32_t n_lines = 0;
+	char *text;
+
+	make_rank(0);
+	text = print(80, false);
+	expect_fits(text, 80);
+	for (const char *at = text; *at; at++)
+		n_lines += *at == '\n';
+	cr_expect_leq(n_lines, 40, "%s", text);
+}
+
+Test(view_overview, prints_empty_and_odd_runs)
+{
+	struct tp_proc *proc;
+	char *text = print(80, false);
+
+	cr_expect(text[0]);
+	proc = fake_proc(&fake, -1);
+	event[0] = fake_step(&fake, proc, 0, 5, 5);
+	event[1] = fake_step(&fake, proc, 1, 5, 5);
+	n_events = 2;
+	expect_fits(print(80, false), 80);
+}
