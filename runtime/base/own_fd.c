@@ -39,6 +39,18 @@ int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mo
 	return 0;
 }
 
+int tp_own_fd_reopen(struct tp_own_fd *own, const char *path, int flags)
+{
+	const struct tp_own_fd before = *own;
+	int err = tp_own_fd_open(own, path, flags & ~(O_CREAT | O_TRUNC), 0);
+
+	if (!err && (own->device != before.device || own->inode != before.inode)) {
+		tp_own_fd_close(own);
+		err = -ESTALE;
+	}
+	return err;
+}
+
 bool tp_own_fd_is_ours(const struct tp_own_fd *own)
 {
 	struct stat now;

@@ -24,6 +24,8 @@ struct tp_own_fd {
 
 /* open(2), close-on-exec. 0 or -errno, own->fd is -1 then. */
 int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mode);
+/* The same file again, after it was closed under us: -ESTALE when `path` is another file now. */
+int tp_own_fd_reopen(struct tp_own_fd *own, const char *path, int flags);
 /* False: closed, or taken by somebody else. Forget it then, do not close it. */
 bool tp_own_fd_is_ours(const struct tp_own_fd *own);
 /* What is not ours any more is left alone. 0 or -errno of close(2). */

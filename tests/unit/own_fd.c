@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -67,4 +68,29 @@ Test(own_fd, says_why_it_cannot)
 	cr_expect_eq(tp_own_fd_open(&own, "/no/such/file", O_RDONLY, 0), -ENOENT);
 	cr_expect_eq(own.fd, -1);
 	cr_expect_eq(tp_own_fd_close(&own), 0);
+}
+
+Test(own_fd, opens_the_same_file_again_and_no_other)
+{
+	char path[] = "/tmp/trainprof-own-fd.XXXXXX";
+	struct tp_own_fd own;
+	char text[8] = "";
+
+	close(mkstemp(path));
+	cr_assert_eq(tp_own_fd_open(&own, path, O_RDWR, 0), 0);
+	cr_assert_eq(write(own.fd, "kept", 4), 4);
+	close(own.fd);
+	cr_assert_eq(tp_own_fd_reopen(&own, path, O_RDWR | O_TRUNC), 0);
+	cr_expect_eq(pread(own.fd, text, 8, 0), 4);
+	/* A removed file keeps its number as long as somebody has it open. */
+	int theirs = dup(own.fd);
+	close(own.fd);
+	unlink(path);
+	cr_expect_eq(tp_own_fd_reopen(&own, path, O_RDWR), -ENOENT);
+	close(open(path, O_RDWR | O_CREAT, 0600));
+	cr_assert_eq(tp_own_fd_open(&own, "/dev/null", O_RDWR, 0), 0);
+	cr_expect_eq(tp_own_fd_reopen(&own, path, O_RDWR), -ESTALE);
+	cr_expect_eq(own.fd, -1);
+	close(theirs);
+	unlink(path);
 }
