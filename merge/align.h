@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * align.h - ticks of many processes -> nanoseconds of one run, with a stated error
+ *
+ * Pure functions: no files, no clock. A process's ticks become CLOCK_MONOTONIC of its host on
+ * a line of pieces through its anchors. Processes of one host (one boot) share that clock and
+ * nothing more is done to them: correcting what is already right would only add error. Hosts
+ * are put side by side by CLOCK_REALTIME, whose error nobody here can know: it is "not bounded".
+ */
+#ifndef TP_MERGE_ALIGN_H
+#define TP_MERGE_ALIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/clock.h"
+
+#define TP_ALIGN_UNBOUNDED (-1)	/* as an error: no bound is known */
+
+struct tp_align_knot {
+	uint64_t ticks;
+	int64_t ns;
+	uint64_t rate;		/* ns per tick from here on, 32 fractional bits */
+};
+
+struct tp_align_map {
+	struct tp_align_knot *knot;	/* ascending in both ticks and ns */
+	uint32_t n_knots;
+	int64_t error_ns;		/* half the widest bracket, plus how far anchors lie off the line */
+	uint32_t n_impossible;		/* anchors whose clocks went backwards: not used */
+};
+
+/*
+ * Anchors of one process in any order (they are sorted here). is_tsc: a tick is not a
+ * nanosecond. 0, -ENOMEM, -ENODATA (no anchor; with is_tsc, no two anchors apart: the rate is
+ * then taken from the anchors' realtime or left 1:1 and error_ns is TP_ALIGN_UNBOUNDED).
+ */
+int tp_align_fit(struct tp_align_map *map, struct tp_clock_anchor *anchor, uint32_t n,
+		 bool is_tsc);
+void tp_align_free(struct tp_align_map *map);
+
+/* Difference REALTIME - MONOTONIC of a host: the median over its anchors. */
+int64_t tp_align_real_offset(const struct tp_clock_anchor *anchor, uint32_t n);
+
+/* Monotone in ticks. *hint (0 at first) is the piece used last: events come in some order. */
+static inline int64_t tp_align_ns(const struct tp_align_map *map, uint32_t *hint,
+				  uint64_t ticks)
+{
+	const struct tp_align_knot *k = &map->knot[*hint];
+	uint64_t d;
+
+	if (__builtin_expect((ticks < k->ticks && *hint > 0) ||
+			     (*hint + 1 < map->n_knots && ticks >= k[1].ticks), 0)) {
+		uint32_t lo = 0, hi = map->n_knots;
+
+		while (hi - lo > 1) {
+			uint32_t mid = lo + (hi - lo) / 2;
+
+			if (map->knot[mid].ticks <= ticks)
+				lo = mid;
+			else
+				hi = mid;
+		}
+		*hint = lo;
+		k = &map->knot[lo];
+	}
+	if (__builtin_expect(ticks >= k->ticks, 1)) {
+		d = ticks - k->ticks;
+		return k->ns + (int64_t)((unsigned __int128)d * k->rate >> 32);
+	}
+	d = k->ticks - ticks;
+	/* Rounded up, so that times before the first knot are monotone as well. */
+	return k->ns - (int64_t)(((unsigned __int128)d * k->rate + 0xffffffffu) >> 32);
+}
+
+#endif

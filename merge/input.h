@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input.h - which files a command line's paths mean
+ *
+ * A folder is walked (templates make folders); what a file is comes from its first bytes,
+ * not from its name, because file names come from the user's templates.
+ */
+#ifndef TP_MERGE_INPUT_H
+#define TP_MERGE_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum tp_input_kind {
+	TP_INPUT_TRACE,
+	TP_INPUT_RING,
+	TP_INPUT_LEDGER,
+};
+
+struct tp_input {
+	char *path;
+	enum tp_input_kind kind;
+	dev_t dev;
+	ino_t ino;
+};
+
+struct tp_input_dir {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct tp_input_list {
+	struct tp_input *item;
+	uint32_t n_items, cap;
+	struct tp_input_dir *seen;	/* folders walked: a loop of links ends there */
+	uint32_t n_seen, cap_seen;
+	/* Says what cannot be read and why. */
+	void (*complain)(void *ctx, const char *path, const char *what);
+	void *ctx;
+};
+
+enum {
+	TP_INPUT_DEPTH = 8,		/* of folders below a path given */
+	TP_INPUT_FILES = 1000000,
+};
+
+/* Adds what `path` means; trouble is complained about and passed over. 0 or -ENOMEM. */
+int tp_input_add(struct tp_input_list *list, const char *path);
+void tp_input_free(struct tp_input_list *list);
+
+/* "0,2,5-7" -> is n in it? An empty or NULL list holds everything. */
+bool tp_input_in_list(const char *list, uint64_t n);
+/* Is it such a list at all? */
+bool tp_input_is_list(const char *list);
+
+#endif

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open.c - from paths to a run: indexes every file, puts all clocks on one, chooses
+ *
+ * Order matters: rings first (they say how much of an unfinished file counts, and a live
+ * process moves records from its ring to its file while we read), then traces and ledgers,
+ * then one clock for all, then what the options select. No event is decoded here.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "merge/grow.h"
+#include "merge/input.h"
+#include "merge/run.h"
+
+/* Times beyond are no times of a run: ticks of a damaged or foreign head. */
+#define FAR_NS (1ll << 60)
+
+struct opening {
+	struct tp_run_in *run;
+	struct tp_proc_in *proc;	/* of the file being read; NULL before its head is known */
+	struct tp_source *source;
+	uint32_t n_bad_ids;
+};
+
+static void complain_input(void *ctx, const char *path, const char *what)
+{
+	struct opening *o = ctx;
+
+	tp_run_issue(&o->run->pub, NULL, true, "'%s': %s", path, what);
+}
+
+static void complain_reader(void *ctx, const char *path, uint64_t offset, const char *what)
+{
+	struct opening *o = ctx;
+
+	tp_run_issue(&o->run->pub, o->proc ? &o->proc->pub : NULL, true, "'%s': offset %llu: %s",
+		     path, (unsigned long long)offset, what);
+}
+
+static void add_string(void *ctx, uint32_t id, uint32_t kind, const char *bytes,
+		       uint32_t n_bytes)
+{
+	struct opening *o = ctx;
+
+	if (tp_run_string(o->run, o->proc, id, kind, bytes, n_bytes))
+		o->n_bad_ids++;
+}
+
+static const char *copy_text(const uint8_t *bytes, uint32_t n)
+{
+	char *text = n ? malloc(n + 1) : NULL;
+
+	if (!text)
+		return "";
+	memcpy(text, bytes, n);
+	text[n] = 0;
+	return text;
+}
+
+/* Facts about the process that only META knows. */
+static void take_meta(struct tp_proc_in *proc, const char *meta)
+{
+	char program[512];
+	size_t n = strlen(meta);
+
+	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
+	if (!proc->pub.program[0] &&
+	    tp_reader_text_value(meta, n, "program", program, sizeof(program)) && program[0])
+		proc->pub.program = copy_text((const uint8_t *)program, (uint32_t)strlen(program));
+}
+
+/* Everything but events. */
+static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
+			struct tp_window *window)
+{
+	const struct tp_block_head *head = &reader->block[i].head;
+	const uint8_t *raw;
+	uint32_t n;
+
+	switch (head->type) {
+	case TP_BLOCK_META:
+		if (!tp_reader_payload(reader, i, &raw, &n) && !window->meta[0]) {
+			window->meta = copy_text(raw, n);
+			take_meta(o->proc, window->meta);
+		}
+		break;
+	case TP_BLOCK_END:
+		if (!tp_reader_payload(reader, i, &raw, &n) && !window->totals[0])
+			window->totals = copy_text(raw, n);
+		break;
+	case TP_BLOCK_STRINGS:
+		tp_reader_strings(reader, i, add_string, o);
+		break;
+	case TP_BLOCK_THREADS:
+		if (tp_reader_payload(reader, i, &raw, &n))
+			break;
+		for (uint32_t k = 0; k < head->n_items; k++) {
+			struct tp_thread_entry entry;
+
+			if ((k + 1) * sizeof(entry) > n)
+				break;
+			memcpy(&entry, raw + k * sizeof(entry), sizeof(entry));
+			tp_run_thread(o->source, &entry);
+		}
+		break;
+	}
+}
+
+static void index_file(struct opening *o, struct tp_reader *reader, uint32_t source_at)
+{
+	struct tp_run_in *run = o->run;
+	uint64_t counts_to = reader->is_whole ? UINT64_MAX
+					      : tp_recover_file_bytes(o->proc, reader->head.window);
+	uint64_t first_dropped = reader->n_blocks ? reader->block[0].head.dropped : 0;
+
+	for (uint32_t i = 0; i < reader->n_blocks; i++) {
+		const struct tp_reader_block *block = &reader->block[i];
+		const struct tp_block_head *head = &block->head;
+		struct tp_window *window = &run->pub.window[run->source[source_at].window];
+		struct tp_clock_anchor anchor = {
+			.ticks = head->anchor_ticks,
+			.mono_ns = head->anchor_mono_ns,
+			.real_ns = head->anchor_real_ns,
+			.bracket_ticks = head->anchor_bracket_ticks,
+		};
+
+		o->source = &run->source[source_at];
+		tp_run_anchor(o->proc, &anchor);
+		if (head->dropped > first_dropped)
+			window->dropped = head->dropped - first_dropped;
+		if (head->end_time > o->proc->seen_ticks)
+			o->proc->seen_ticks = head->end_time;
+		if (head->type != TP_BLOCK_EVENTS && head->type != TP_BLOCK_LONG) {
+			index_block(o, reader, i, window);
+			continue;
+		}
+		/* What the ring still holds is taken from there: see ring_layout.h. */
+		if (block->offset >= counts_to || !head->n_items)
+			continue;
+		if (tp_run_block(run, source_at, i, head->n_items, head->first_time))
+			tp_run_issue(&run->pub, &o->proc->pub, true,
+				     "'%s': out of memory; a block is left out", reader->path);
+		window->n_events += head->n_items;
+	}
+}
+
+/* Two files of one window: the whole one is read, else the longer one. */
+static bool is_better(const struct tp_reader *reader, const struct tp_window *than)
+{
+	if (reader->is_whole != than->is_whole)
+		return reader->is_whole;
+	return reader->file_bytes > than->file_bytes;
+}
+
+static bool is_chosen(const struct tp_run_in *run, int32_t rank, uint32_t window)
+{
+	/* Outside of any launcher the only process is rank 0 to its user. */
+	return tp_input_in_list(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank) &&
+	       tp_input_in_list(run->options.windows, window);
+}
+
+static void forget_source(struct tp_run_in *run, uint32_t window_at)
+{
+	for (uint32_t i = 0; i < run->n_sources; i++) {
+		struct tp_source *s = &run->source[i];
+
+		if (s->window != window_at || s->rest)
+			continue;
+		for (uint32_t b = 0; b < run->n_blocks; b++) {
+			if (run->block[b].source != i)
+				continue;
+			run->n_events_due -= run->block[b].n_events;
+			run->pub.window[window_at].n_events -= run->block[b].n_events;
+			run->block[b--] = run->block[--run->n_blocks];
+		}
+		s->n_blocks_left = 0;
+	}
+}
+
+static int read_trace(struct tp_run_in *run, const char *path)
+{
+	struct opening o = {.run = run};
+	struct tp_reader reader;
+	struct tp_window *window;
+	int64_t window_at, source_at;
+	bool is_new, has_file;
+	int err = tp_reader_open(&reader, path, complain_reader, &o);
+
+	if (err)
+		return err;
+	if (!is_chosen(run, reader.head.rank, reader.head.window)) {
+		tp_reader_close(&reader);
+		return 0;
+	}
+	err = -ENOMEM;
+	o.proc = tp_run_proc(run, &reader.head);
+	window_at = o.proc ? tp_run_window(run, o.proc, reader.head.window, &is_new) : -1;
+	if (window_at < 0)
+		goto out;
+	window = &run->pub.window[window_at];
+	has_file = window->file_bytes > 0;
+	if (has_file) {
+		bool better = is_better(&reader, window);
+
+		tp_run_issue(&run->pub, &o.proc->pub, false,
+			     "window %u is in both '%s' and '%s'; '%s' is left out", window->window,
+			     window->path, path, better ? window->path : path);
+		err = 0;
+		if (!better)
+			goto out;
+		forget_source(run, (uint32_t)window_at);
+	}
+	source_at = tp_run_source(run, o.proc, (uint32_t)window_at, path);
+	if (source_at < 0)
+		goto out;
+	run->source[source_at].n_file_blocks = reader.n_blocks;
+	if (window->path[0])
+		free((char *)window->path);
+	window->path = copy_text((const uint8_t *)path, (uint32_t)strlen(path));
+	window->file_bytes = reader.file_bytes;
+	window->is_whole = reader.is_whole;
+	window->is_recovered |= !reader.is_whole && o.proc->has_ring && !o.proc->is_live;
+	index_file(&o, &reader, (uint32_t)source_at);
+	if (o.n_bad_ids)
+		tp_run_issue(&run->pub, &o.proc->pub, true,
+			     "'%s': %u names contradict others of the same process; the first ones stay",
+			     path, o.n_bad_ids);
+	err = 0;
+out:
+	tp_reader_close(&reader);
+	return err;
+}
+
+static void stay_silent(void *ctx, const char *path, uint64_t offset, const char *what)
+{
+}
+
+struct tp_reader *tp_run_reader(struct tp_run_in *run, struct tp_source *source)
+{
+	struct tp_reader *reader = source->reader;
+
+	if (reader)
+		return reader;
+	reader = malloc(sizeof(*reader));
+	/* Its damage was reported when it was indexed. */
+	if (!reader || tp_reader_open(reader, source->path, stay_silent, NULL)) {
+		tp_run_issue(&run->pub, &source->proc->pub, true,
+			     "'%s' cannot be opened any more; its events are left out", source->path);
+		free(reader);
+		return NULL;
+	}
+	/* A live process only appends. */
+	if (reader->head.run_id != source->proc->pub.run_id ||
+	    reader->n_blocks < source->n_file_blocks) {
+		tp_run_issue(&run->pub, &source->proc->pub, true,
+			     "'%s' changed while it was read; its events are left out", source->path);
+		tp_reader_close(reader);
+		free(reader);
+		return NULL;
+	}
+	source->reader = reader;
+	return reader;
+}
+
+void tp_run_park(struct tp_source *source)
+{
+	if (!source->reader)
+		return;
+	tp_reader_close(source->reader);
+	free(source->reader);
+	source->reader = NULL;
+}
+
+/* ---- one clock ---- */
+
+static void align_procs(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+		int err = tp_align_fit(&proc->map, proc->anchor, proc->n_anchors, proc->is_tsc);
+
+		if (err)
+			tp_run_issue(&run->pub, &proc->pub, true,
+				     "no two clock readings in its files: lengths of its events are "
+				     "a guess");
+		run->pub.impossible_before += proc->map.n_impossible;
+		proc->host = i;
+		for (uint32_t k = 0; k < i; k++) {
+			struct tp_proc_in *other = (struct tp_proc_in *)run->pub.proc[k];
+
+			if (!memcmp(proc->pub.boot_id, other->pub.boot_id,
+				    sizeof(proc->pub.boot_id))) {
+				proc->host = other->host;
+				break;
+			}
+		}
+	}
+}
+
+/* CLOCK_REALTIME - CLOCK_MONOTONIC of each host, from all anchors of its processes. */
+static int place_hosts(struct tp_run_in *run, uint32_t *n_hosts)
+{
+	*n_hosts = 0;
+	for (uint32_t host = 0; host < run->pub.n_procs; host++) {
+		struct tp_clock_anchor *all = NULL;
+		uint32_t n = 0, cap = 0;
+		int64_t offset;
+
+		for (uint32_t i = host; i < run->pub.n_procs; i++) {
+			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+
+			if (proc->host != host || !proc->n_anchors)
+				continue;
+			if (!tp_grow(&all, &cap, n + proc->n_anchors, sizeof(all[0]))) {
+				free(all);
+				return -ENOMEM;
+			}
+			memcpy(all + n, proc->anchor, proc->n_anchors * sizeof(all[0]));
+			n += proc->n_anchors;
+		}
+		offset = tp_align_real_offset(all, n);
+		free(all);
+		for (uint32_t i = host; i < run->pub.n_procs; i++) {
+			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+
+			if (proc->host != host)
+				continue;
+			if (i == host)
+				++*n_hosts;
+			proc->to_run_ns = offset;
+		}
+	}
+	return 0;
+}
+
+/* Times of blocks become ns of CLOCK_REALTIME; those that cannot be are dropped. */
+static void place_blocks(struct tp_run_in *run)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		struct tp_block_ref *block = &run->block[i];
+		struct tp_source *source = &run->source[block->source];
+		const struct tp_align_map *map = &source->proc->map;
+		uint64_t ticks = (uint64_t)block->first_ns;
+		uint32_t hint = 0;
+
+		if (!map->n_knots || ticks >> 62 ||
+		    (block->first_ns = tp_run_ns(source->proc, &hint, ticks)) > 2 * FAR_NS ||
+		    block->first_ns < -2 * FAR_NS) {
+			tp_run_issue(&run->pub, &source->proc->pub, true,
+				     "'%s': a block of %u events has impossible times; it is left out",
+				     source->path, block->n_events);
+			source->n_blocks_left--;
+			run->n_events_due -= block->n_events;
+			continue;
+		}
+		run->block[kept++] = *block;
+	}
+	run->n_blocks = kept;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct tp_block_ref *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Time 0 is the earliest event, else the earliest step. */
+static void start_at_zero(struct tp_run_in *run)
+{
+	int64_t zero = INT64_MAX;
+
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		if (run->block[i].first_ns < zero)
+			zero = run->block[i].first_ns;
+	}
+	for (uint32_t i = 0; i < run->pub.n_steps && !run->n_blocks; i++) {
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.step[i].proc;
+		int64_t at = run->pub.step[i].begin_ns + proc->to_run_ns;
+
+		if (at < zero)
+			zero = at;
+	}
+	if (zero == INT64_MAX)
+		zero = 0;
+	for (uint32_t i = 0; i < run->n_blocks; i++)
+		run->block[i].first_ns -= zero;
+	for (uint32_t i = 0; i < run->pub.n_procs; i++)
+		((struct tp_proc_in *)run->pub.proc[i])->to_run_ns -= zero;
+	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;
+}
+
+/* Bounds of each window, and how well its clock is known. */
+static void describe_windows(struct tp_run_in *run, uint32_t n_hosts)
+{
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		struct tp_window *w = &run->pub.window[i];
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
+
+		w->clock_error_ns = n_hosts > 1 ? TP_ALIGN_UNBOUNDED : proc->map.error_ns;
+	}
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		struct tp_window *w = &run->pub.window[run->source[run->block[i].source].window];
+
+		if (run->block[i].first_ns < w->begin_ns)
+			w->begin_ns = run->block[i].first_ns;
+		if (run->block[i].first_ns > w->end_ns)
+			w->end_ns = run->block[i].first_ns;
+	}
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		struct tp_window *w = &run->pub.window[i];
+
+		if (w->begin_ns > w->end_ns)
+			w->begin_ns = w->end_ns = 0;
+	}
+	if (n_hosts > 1)
+		tp_run_issue(&run->pub, NULL, false,
+			     "%u hosts are put side by side by their CLOCK_REALTIME; how far these "
+			     "differ is not bounded", n_hosts);
+}
+
+/* --steps: the stretches of time of each process that were asked for. */
+static int choose_steps(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->pub.n_steps && run->options.steps; i++) {
+		const struct tp_step_row *row = &run->pub.step[i];
+		struct tp_proc_in *proc = (struct tp_proc_in *)row->proc;
+		struct tp_span_ns *last;
+
+		if (!tp_input_in_list(run->options.steps, row->index))
+			continue;
+		last = proc->n_chosen ? &proc->chosen[proc->n_chosen - 1] : NULL;
+		/* Steps that follow on each other are one stretch: what lies between belongs to it. */
+		if (last && i && run->pub.step[i - 1].proc == row->proc &&
+		    tp_input_in_list(run->options.steps, run->pub.step[i - 1].index)) {
+			last->last = row->begin_ns + row->dur_ns;
+			continue;
+		}
+		if (!tp_grow(&proc->chosen, &proc->cap_chosen, proc->n_chosen + 1, sizeof(*last)))
+			return -ENOMEM;
+		proc->chosen[proc->n_chosen].first = row->begin_ns;
+		proc->chosen[proc->n_chosen++].last = row->begin_ns + row->dur_ns;
+	}
+	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
+		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
+			tp_run_issue(&run->pub, run->pub.proc[i], false,
+				     "no step of its ledger is in '%s': none of its events is shown",
+				     run->options.steps);
+	}
+	return 0;
+}
+
+static void note_windows(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		const struct tp_window *w = &run->pub.window[i];
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
+
+		if (!w->is_whole && proc->is_live)
+			tp_run_issue(&run->pub, w->proc, false,
+				     "window %u: process %u still runs; what it has recorded so far "
+				     "is read", w->window, w->proc->pid);
+		else if (!w->is_whole && !w->is_recovered)
+			tp_run_issue(&run->pub, w->proc, true,
+				     "window %u: '%s' has no end and no ring is left: what was not "
+				     "written yet is lost", w->window, w->path);
+		if (w->dropped)
+			tp_run_issue(&run->pub, w->proc, true,
+				     "window %u: %llu records were dropped for want of space; a larger "
+				     "TRAINPROF_BUFFER keeps them", w->window,
+				     (unsigned long long)w->dropped);
+	}
+}
+
+static int settle(struct tp_run_in *run)
+{
+	uint32_t n_hosts;
+	int err;
+
+	align_procs(run);
+	err = place_hosts(run, &n_hosts);
+	if (err)
+		return err;
+	place_blocks(run);
+	start_at_zero(run);
+	if (run->n_blocks)
+		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
+	err = tp_recover_settle(run);
+	if (err)
+		return err;
+	tp_run_settle_steps(run);
+	describe_windows(run, n_hosts);
+	note_windows(run);
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		struct tp_proc *proc = run->pub.proc[i];
+
+		/* The place behind the last thread is for events of threads that nobody named. */
+		if (!proc->thread) {
+			proc->thread = calloc(1, sizeof(proc->thread[0]));
+			if (!proc->thread)
+				return -ENOMEM;
+		}
+		memset(&proc->thread[proc->n_threads], 0, sizeof(proc->thread[0]));
+		proc->thread[proc->n_threads].slot = TP_NO_THREAD;
+	}
+	run->pub.n_distinct_strings = run->strings.n_strings;
+	return choose_steps(run);
+}
+
+struct tp_run *tp_run_open(const struct tp_fuse_options *options)
+{
+	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
+						   TP_INPUT_LEDGER};
+	struct tp_run_in *run = calloc(1, sizeof(*run));
+	struct opening o = {.run = run};
+	struct tp_input_list list = {.complain = complain_input, .ctx = &o};
+	int err = run ? tp_strings_init(&run->strings) : -ENOMEM;
+
+	if (err)
+		goto out;
+	run->options = *options;
+	run->pub.path = options->n_paths ? options->path[0] : "";
+	for (uint32_t i = 0; i < options->n_paths && !err; i++)
+		err = tp_input_add(&list, options->path[i]);
+	for (uint32_t k = 0; k < 3 && err != -ENOMEM; k++) {
+		for (uint32_t i = 0; i < list.n_items && err != -ENOMEM; i++) {
+			const char *path = list.item[i].path;
+
+			if (list.item[i].kind != order[k])
+				continue;
+			err = order[k] == TP_INPUT_RING	   ? tp_recover_ring(run, path)
+			      : order[k] == TP_INPUT_TRACE ? read_trace(run, path)
+							   : tp_run_read_ledger(run, path);
+		}
+	}
+	err = err == -ENOMEM ? err : settle(run);
+out:
+	tp_input_free(&list);
+	if (err)
+		fprintf(stderr, "trainprof-merge: out of memory while files were opened\n");
+	else if (!run->pub.n_windows && !run->pub.n_steps)
+		fprintf(stderr, "trainprof-merge: nothing usable in '%s'%s\n", run->pub.path,
+			options->n_paths > 1 ? " and the other paths" : "");
+	else
+		return &run->pub;
+	tp_run_free(run ? &run->pub : NULL);
+	return NULL;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - the parts of a run as they are found: processes, windows, threads, strings, issues
+ *
+ * Arrays of processes hold pointers, because events point to processes; everything else is
+ * an array that grows while files are opened and stays where it is once events come.
+ */
+#include "merge/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+
+enum {
+	ISSUES_SAID = 200,	/* lines on stderr; all are kept and counted up to ISSUES_KEPT */
+	ISSUES_KEPT = 10000,
+};
+
+void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
+		  const char *format, ...)
+{
+	struct tp_run_in *in = tp_run_inside(run);
+	struct tp_issue *issue;
+	va_list args;
+
+	if (run->n_issues >= ISSUES_KEPT ||
+	    !tp_grow(&run->issue, &in->cap_issues, run->n_issues + 1, sizeof(run->issue[0])))
+		return;
+	issue = &run->issue[run->n_issues++];
+	issue->proc = proc;
+	issue->is_loss = is_loss;
+	va_start(args, format);
+	vsnprintf(issue->text, sizeof(issue->text), format, args);
+	va_end(args);
+	for (char *c = issue->text; *c; c++) {
+		/* Paths and names come from outside: one line stays one line. */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+	if (!is_loss && in->options.is_quiet)
+		return;
+	if (run->n_issues == ISSUES_SAID + 1)
+		fprintf(stderr, "trainprof-merge: more messages follow; the 'health' view has them\n");
+	if (run->n_issues > ISSUES_SAID)
+		return;
+	if (proc && proc->rank >= 0)
+		fprintf(stderr, "trainprof-merge: rank %d: %s\n", proc->rank, issue->text);
+	else
+		fprintf(stderr, "trainprof-merge: %s\n", issue->text);
+}
+
+struct tp_proc_in *tp_run_proc(struct tp_run_in *run, const struct tp_file_head *head)
+{
+	struct tp_proc_in *proc;
+
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		proc = (struct tp_proc_in *)run->pub.proc[i];
+		if (proc->pub.run_id == head->run_id && proc->pub.pid == head->pid &&
+		    !memcmp(proc->pub.boot_id, head->boot_id, sizeof(head->boot_id)))
+			return proc;
+	}
+	if (!tp_grow(&run->pub.proc, &run->cap_procs, run->pub.n_procs + 1,
+		     sizeof(run->pub.proc[0])))
+		return NULL;
+	proc = calloc(1, sizeof(*proc));
+	if (!proc)
+		return NULL;
+	proc->pub.at = run->pub.n_procs;
+	proc->pub.rank = head->rank;
+	proc->pub.local_rank = head->local_rank;
+	proc->pub.world_size = head->world_size;
+	proc->pub.node_rank = head->node_rank;
+	proc->pub.pid = head->pid;
+	proc->pub.restart = head->restart;
+	proc->pub.run_id = head->run_id;
+	memcpy(proc->pub.boot_id, head->boot_id, sizeof(head->boot_id));
+	proc->pub.program = "";
+	proc->is_tsc = head->clock_source == TP_CLOCK_TSC;
+	run->pub.proc[run->pub.n_procs++] = &proc->pub;
+	return proc;
+}
+
+int64_t tp_run_window(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t window,
+		      bool *is_new)
+{
+	struct tp_window *w;
+
+	*is_new = false;
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		if (run->pub.window[i].proc == &proc->pub && run->pub.window[i].window == window)
+			return i;
+	}
+	if (!tp_grow(&run->pub.window, &run->cap_windows, run->pub.n_windows + 1, sizeof(*w)))
+		return -1;
+	*is_new = true;
+	w = &run->pub.window[run->pub.n_windows];
+	memset(w, 0, sizeof(*w));
+	w->proc = &proc->pub;
+	w->window = window;
+	w->path = w->meta = w->totals = "";
+	w->begin_ns = INT64_MAX;
+	w->end_ns = INT64_MIN;
+	return run->pub.n_windows++;
+}
+
+int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t window_at,
+		      const char *path)
+{
+	struct tp_source *source;
+
+	if (!tp_grow(&run->source, &run->cap_sources, run->n_sources + 1, sizeof(*source)))
+		return -1;
+	source = &run->source[run->n_sources];
+	memset(source, 0, sizeof(*source));
+	source->proc = proc;
+	source->window = window_at;
+	source->path = strdup(path);
+	if (!source->path ||
+	    !tp_grow(&source->slots, &source->cap_slots, 1, sizeof(source->slots[0]))) {
+		free(source->path);
+		return -1;
+	}
+	source->n_slots = 1;
+	return run->n_sources++;
+}
+
+int tp_run_block(struct tp_run_in *run, uint32_t source, uint32_t at, uint32_t n_events,
+		 uint64_t first_ticks)
+{
+	struct tp_block_ref *block;
+
+	if (!tp_grow(&run->block, &run->cap_blocks, run->n_blocks + 1, sizeof(*block)))
+		return -ENOMEM;
+	block = &run->block[run->n_blocks++];
+	block->first_ns = (int64_t)first_ticks;
+	block->source = source;
+	block->at = at;
+	block->n_events = n_events;
+	block->slots = run->source[source].n_slots - 1;
+	run->source[source].n_blocks_left++;
+	run->n_events_due += n_events;
+	return 0;
+}
+
+int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor)
+{
+	if (!anchor->ticks && !anchor->mono_ns)
+		return 0;
+	if (!tp_grow(&proc->anchor, &proc->cap_anchors, proc->n_anchors + 1, sizeof(*anchor)))
+		return -ENOMEM;
+	proc->anchor[proc->n_anchors++] = *anchor;
+	return 0;
+}
+
+static void set_thread(struct tp_thread *thread, const struct tp_thread_entry *entry)
+{
+	thread->slot = entry->slot;
+	thread->tid = entry->tid;
+	if (entry->torch_id)
+		thread->torch_id = entry->torch_id;
+	thread->is_main = entry->flags & 1;
+	if (entry->name[0])
+		memcpy(thread->name, entry->name, sizeof(entry->name));
+}
+
+/* The thread of the process that had this slot and this tid: an index, or -1. */
+static int64_t find_thread(struct tp_proc_in *proc, uint32_t slot, uint32_t tid)
+{
+	struct tp_thread *t = proc->pub.thread;
+
+	if (slot < proc->pub.n_threads && t[slot].slot == slot && t[slot].tid == tid)
+		return slot;
+	for (uint32_t i = 0; i < proc->pub.n_threads; i++) {
+		if (t[i].slot == slot && t[i].tid == tid)
+			return i;
+	}
+	return -1;
+}
+
+/* Slots come first in the array, each at its own index; threads that took over the slot of
+ * another one are put behind. `keep` moves those when the slots need their places. */
+static int64_t add_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry)
+{
+	uint32_t need = entry->slot + 1 > proc->n_slots ? entry->slot + 1 : proc->n_slots;
+
+	if (proc->pub.n_threads == proc->n_slots) {
+		/* One more than is counted: the nobody of events without a known thread. */
+		if (!tp_grow(&proc->pub.thread, &proc->cap_threads, need + 1,
+			     sizeof(struct tp_thread)))
+			return -1;
+		for (uint32_t i = proc->n_slots; i < need; i++) {
+			memset(&proc->pub.thread[i], 0, sizeof(struct tp_thread));
+			proc->pub.thread[i].slot = i;
+		}
+		proc->n_slots = proc->pub.n_threads = need;
+		if (!proc->pub.thread[entry->slot].tid)
+			return entry->slot;
+	} else if (entry->slot < proc->n_slots && !proc->pub.thread[entry->slot].tid) {
+		return entry->slot;
+	}
+	if (proc->pub.n_threads + 1 >= TP_NO_THREAD ||
+	    !tp_grow(&proc->pub.thread, &proc->cap_threads, proc->pub.n_threads + 2,
+		     sizeof(struct tp_thread)))
+		return -1;
+	memset(&proc->pub.thread[proc->pub.n_threads], 0, sizeof(struct tp_thread));
+	return proc->pub.n_threads++;
+}
+
+/* The slots of a source from its next block on; a copy when blocks already use the last. */
+static struct tp_slots *open_slots(struct tp_source *source, uint32_t n, bool is_copy)
+{
+	struct tp_slots *slots = &source->slots[source->n_slots - 1];
+	uint16_t *more;
+
+	if (is_copy) {
+		if (!tp_grow(&source->slots, &source->cap_slots, source->n_slots + 1,
+			     sizeof(*slots)))
+			return NULL;
+		slots = &source->slots[source->n_slots];
+		slots->n = slots[-1].n;
+		slots->thread = malloc((slots->n + 1) * sizeof(more[0]));
+		if (!slots->thread)
+			return NULL;
+		memcpy(slots->thread, slots[-1].thread, slots->n * sizeof(more[0]));
+		source->n_slots++;
+	}
+	if (n > slots->n) {
+		more = realloc(slots->thread, n * sizeof(more[0]));
+		if (!more)
+			return NULL;
+		for (uint32_t i = slots->n; i < n; i++)
+			more[i] = TP_NO_THREAD;
+		slots->thread = more;
+		slots->n = n;
+	}
+	return slots;
+}
+
+int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry)
+{
+	int64_t at;
+
+	if (entry->slot >= TP_NO_THREAD || !entry->tid)
+		return -1;
+	at = find_thread(proc, entry->slot, entry->tid);
+	if (at < 0)
+		at = add_thread(proc, entry);
+	if (at >= 0)
+		set_thread(&proc->pub.thread[at], entry);
+	return at;
+}
+
+int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry)
+{
+	struct tp_slots *slots = &source->slots[source->n_slots - 1];
+	int64_t at = tp_run_proc_thread(source->proc, entry);
+
+	if (at < 0)
+		return -EINVAL;
+	slots = open_slots(source, entry->slot + 1,
+			   entry->slot < slots->n && slots->thread[entry->slot] != TP_NO_THREAD &&
+				   slots->thread[entry->slot] != at);
+	if (!slots)
+		return -ENOMEM;
+	slots->thread[entry->slot] = (uint16_t)at;
+	return 0;
+}
+
+int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
+		  const char *bytes, uint32_t n_bytes)
+{
+	const struct tp_string *s = tp_strings_add(&run->strings, kind, bytes, n_bytes);
+
+	return s ? tp_ids_set(&proc->ids, id, s) : -ENOMEM;
+}
+
+static void free_proc(struct tp_proc_in *proc)
+{
+	free(proc->pub.thread);
+	if (proc->pub.program[0])
+		free((char *)proc->pub.program);
+	tp_ids_free(&proc->ids);
+	tp_align_free(&proc->map);
+	free(proc->anchor);
+	free(proc->chosen);
+	free(proc->ring_step);
+	free(proc->ring_open);
+	free(proc->ring_path);
+	free(proc->ledger_path);
+	free(proc);
+}
+
+static void free_source(struct tp_source *source)
+{
+	tp_run_park(source);
+	tp_recover_free(source->rest);
+	for (uint32_t i = 0; i < source->n_slots; i++)
+		free(source->slots[i].thread);
+	free(source->slots);
+	free(source->path);
+}
+
+static void free_text(const char *text)
+{
+	if (text[0])
+		free((char *)text);
+}
+
+void tp_run_free(struct tp_run *run)
+{
+	struct tp_run_in *in = tp_run_inside(run);
+
+	if (!run)
+		return;
+	for (uint32_t i = 0; i < in->n_sources; i++)
+		free_source(&in->source[i]);
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		free_proc((struct tp_proc_in *)run->proc[i]);
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		free_text(run->window[i].path);
+		free_text(run->window[i].meta);
+		free_text(run->window[i].totals);
+	}
+	free(in->source);
+	free(in->block);
+	free(run->proc);
+	free(run->window);
+	free(run->step);
+	free(run->open);
+	free(run->issue);
+	tp_strings_free(&in->strings);
+	free(in);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.h - the inside of a run, shared by run.c, recover.c and fuse.c only
+ *
+ * Everything that sinks and views see is a struct of model.h; these structures begin with
+ * them and add what opening and fusing need.
+ */
+#ifndef TP_MERGE_RUN_H
+#define TP_MERGE_RUN_H
+
+#include "merge/align.h"
+#include "merge/fuse.h"
+#include "merge/strings.h"
+#include "runtime/trace/reader.h"
+#include "runtime/trace/ring_layout.h"
+
+#define TP_NO_THREAD 0xffffu
+
+/* Times between which events of a process were asked for (--steps). */
+struct tp_span_ns {
+	int64_t first, last;
+};
+
+struct tp_proc_in {
+	struct tp_proc pub;		/* first: the two are cast to each other */
+	struct tp_ids ids;
+	uint32_t cap_threads;
+	uint32_t n_slots;		/* threads at [n_slots..] took over a slot of an earlier one */
+	struct tp_clock_anchor *anchor;
+	uint32_t n_anchors, cap_anchors;
+	struct tp_align_map map;
+	int64_t to_run_ns;		/* CLOCK_MONOTONIC of its host -> time of the run */
+	struct tp_span_ns *chosen;
+	uint32_t n_chosen, cap_chosen;
+	uint32_t host;			/* equal: one boot of one machine */
+	bool is_tsc, is_live;
+	/* What its ring says about its files: see ring_layout.h. */
+	bool has_ring;
+	uint32_t windows_written;
+	uint32_t pass_window[2];
+	uint64_t pass_bytes[2], pass_done;
+	uint64_t ring_dropped;
+	uint64_t seen_ticks;		/* last sign of life: greatest time in its files and ring */
+	struct tp_ring_step *ring_step;	/* finished, not in the ledger file */
+	uint32_t n_ring_steps, cap_ring_steps;
+	struct tp_ring_open *ring_open;	/* open spans, as its ring holds them */
+	uint32_t n_ring_open, cap_ring_open;
+	char *ring_path;		/* NULL: none read */
+	char *ledger_path;		/* of its ledger file, if one was read */
+};
+
+struct tp_ring_open {
+	struct tp_open_span span;
+	uint32_t slot, depth;
+	uint32_t thread;		/* index in proc->thread */
+	bool has_ended;			/* its record was published: only the stack lags */
+};
+
+/* Which thread each slot means, from some block of a file on. */
+struct tp_slots {
+	uint32_t n;
+	uint16_t *thread;		/* index in proc->thread, or TP_NO_THREAD */
+};
+
+/* Where blocks of events come from: a trace file, or what a ring holds beyond its files. */
+struct tp_source {
+	struct tp_proc_in *proc;
+	uint32_t window;		/* index in run.window */
+	char *path;
+	struct tp_reader *reader;	/* open only while a block of it is due */
+	uint32_t n_file_blocks;
+	struct tp_ring_rest *rest;	/* not NULL: a ring */
+	uint32_t n_blocks_left;		/* event blocks not handed out yet */
+	struct tp_slots *slots;
+	uint32_t n_slots, cap_slots;
+};
+
+struct tp_block_ref {
+	int64_t first_ns;
+	uint32_t source;		/* index in run.source */
+	uint32_t at;			/* block of the reader, or part of the ring */
+	uint32_t n_events;
+	uint32_t slots;			/* index in source.slots */
+};
+
+struct tp_run_in {
+	struct tp_run pub;		/* first */
+	struct tp_fuse_options options;
+	struct tp_strings strings;
+	struct tp_source *source;
+	uint32_t n_sources, cap_sources;
+	struct tp_block_ref *block;	/* of EVENTS and LONG, by first_ns once opened */
+	uint32_t n_blocks, cap_blocks;
+	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues;
+	uint64_t n_events_due;		/* in all blocks: for the progress line */
+	uint64_t n_unknown_ids;
+};
+
+static inline struct tp_run_in *tp_run_inside(struct tp_run *run)
+{
+	return (struct tp_run_in *)run;
+}
+
+/* The process with these identities, made when it is new. NULL: out of memory. */
+struct tp_proc_in *tp_run_proc(struct tp_run_in *run, const struct tp_file_head *head);
+/* Its window, made when it is new. -1: out of memory. */
+int64_t tp_run_window(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t window,
+		      bool *is_new);
+/* Index of a new source; -1: out of memory. */
+int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t window_at,
+		      const char *path);
+/* A block of events whose times are in ticks until the clocks are aligned. 0 or -ENOMEM. */
+int tp_run_block(struct tp_run_in *run, uint32_t source, uint32_t at, uint32_t n_events,
+		 uint64_t first_ticks);
+int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor);
+/* Index in proc->thread of the thread that had this slot and tid, made when it is new; -1. */
+int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry);
+/* Slot `entry->slot` of the source means this thread from now on. 0 or -ENOMEM. */
+int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry);
+/* Ticks of a process in the run's time; only after the clocks were aligned. */
+static inline int64_t tp_run_ns(const struct tp_proc_in *proc, uint32_t *hint, uint64_t ticks)
+{
+	return tp_align_ns(&proc->map, hint, ticks) + proc->to_run_ns;
+}
+
+/* Opened again for its blocks; NULL: it cannot be, an issue says why. */
+struct tp_reader *tp_run_reader(struct tp_run_in *run, struct tp_source *source);
+void tp_run_park(struct tp_source *source);
+
+/* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
+int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
+		  const char *bytes, uint32_t n_bytes);
+
+/* ---- ledger_in.c ---- */
+
+/* Rows of the ledger at `path`; begin_ns stays on CLOCK_MONOTONIC until the clocks are aligned. */
+int tp_run_read_ledger(struct tp_run_in *run, const char *path);
+/* By process and index, each once; times of the run. After the clocks were aligned. */
+void tp_run_settle_steps(struct tp_run_in *run);
+
+/* ---- recover.c: the ring of a process that died or still runs ---- */
+
+/*
+ * Reads the ring at `path`: process, names, threads, anchors; records that no file holds
+ * become sources; open spans and undrained steps are kept in the process until the clocks
+ * are aligned. 0, or -ENOMEM; other trouble becomes an issue. Every offset and count in the
+ * file is checked. Before the process's trace files are read: the ring says how much of
+ * them counts.
+ */
+int tp_recover_ring(struct tp_run_in *run, const char *path);
+/* How many bytes count of the unfinished file of that window; UINT64_MAX: all. */
+uint64_t tp_recover_file_bytes(const struct tp_proc_in *proc, uint32_t window);
+/* Part `at` of the rest: its n records. 0 or -errno. */
+int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec,
+		      uint16_t *thread, uint32_t n);
+void tp_recover_free(struct tp_ring_rest *rest);
+/* Steps and open spans become the run's. After the clocks were aligned. 0 or -ENOMEM. */
+int tp_recover_settle(struct tp_run_in *run);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks.h - the lists of -f and -v, and the names of the files that sinks write
+ */
+#ifndef TP_MERGE_SINKS_H
+#define TP_MERGE_SINKS_H
+
+#include "merge/sink.h"
+#include "merge/view.h"
+
+enum { TP_LIST_MAX = 16 };
+
+extern const struct tp_sink *const tp_sinks[];	/* NULL-terminated */
+extern const struct tp_view *const tp_views[];
+
+/*
+ * Where a sink writes: `given` (-o) when it is a file name; inside it when it is a folder;
+ * NULL: in the run's folder, "node{node_rank}" and the suffix; a run of several nodes:
+ * "nodes{first}-{last}". 0, or -ENAMETOOLONG.
+ */
+int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const char *given,
+		 char *path, uint32_t cap);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * title.h - how processes, threads, tracks and counters are called and sorted in a timeline
+ *
+ * One place for all formats, so that a track is called the same in each. Pure functions.
+ */
+#ifndef TP_MERGE_TITLE_H
+#define TP_MERGE_TITLE_H
+
+#include "merge/model.h"
+
+enum {
+	TP_TITLE_MAX = 160,
+	/* Numbers of tracks that are no threads lie beyond Linux's greatest tid (2^22). */
+	TP_TITLE_TRACK_TID = 10000000,	/* times the track's number, plus the tid */
+	TP_TITLE_NOBODY_TID = 900000000,
+	TP_TITLE_ASYNC_TID = 1000000000,
+};
+
+/* Unique in the run and ascending with the rank; never 0, which viewers take for the idle
+ * process. Real pids of several hosts (or containers) may be equal. */
+uint64_t tp_title_pid(const struct tp_proc *proc);
+const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc);
+const char *tp_title_track(char buf[TP_TITLE_MAX], const struct tp_thread *thread, uint32_t track,
+			   bool is_async);
+/* The main thread first, a thread's further tracks below it. */
+int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, bool is_async);
+/* "core 3 (%)" */
+const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *name,
+			     uint32_t instance);
+/* Unit of a COUNTER string: "%", "B", "B/s"; "" if it has none. */
+const char *tp_title_unit(const struct tp_string *name);
+
+#endif
