@@ -189,6 +189,25 @@ static uint64_t mend_chain(struct tp_reader *reader, uint64_t offset)
 	return next;
 }
 
+/* The last block says that it is the file's last: it is believed when it is sound. What is
+ * at `offset`, after it, does not count then. */
+static bool is_end(struct tp_reader *reader, uint64_t offset)
+{
+	const struct tp_reader_block *last = &reader->block[reader->n_blocks - 1];
+
+	if (unpack_block(reader, last)) {
+		reader->n_bad_blocks++;
+		reader->n_blocks--;
+		complain(reader, last->offset, "a block is damaged; it is skipped");
+		return false;
+	}
+	reader->is_whole = true;
+	reader->cut_bytes = reader->file_bytes - offset;
+	if (reader->cut_bytes)
+		complain(reader, offset, "bytes after the end; they are left out");
+	return true;
+}
+
 static int index_blocks(struct tp_reader *reader)
 {
 	uint64_t offset = reader->head.head_bytes;
@@ -217,14 +236,8 @@ static int index_blocks(struct tp_reader *reader)
 		if (err)
 			return err;
 		offset += sizeof(head) + head.stored_bytes;
-		if (head.type == TP_BLOCK_END) {
-			reader->is_whole = true;
-			reader->cut_bytes = reader->file_bytes - offset;
-			if (reader->cut_bytes)
-				complain(reader, offset,
-					 "bytes after the end; they are left out");
+		if (head.type == TP_BLOCK_END && is_end(reader, offset))
 			break;
-		}
 	}
 	return 0;
 }
@@ -246,6 +259,8 @@ static int read_file_head(struct tp_reader *reader)
 	}
 	memset((char *)head + n, 0, sizeof(*head) - n);
 	err = tp_frame_check_file_head(head);
+	if (err == -EPROTONOSUPPORT && n < sizeof(*head))
+		err = -EBADMSG;
 	if (!err && head->head_bytes > reader->file_bytes)
 		err = -EBADMSG;
 	switch (err) {
