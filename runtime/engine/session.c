@@ -130,6 +130,10 @@ static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 	session->steps++;
 	session->in_epoch++;
 	session->at++;
+	/* Steps shorter than a millisecond: rows must not be overwritten before they are written. */
+	if (session->steps - __atomic_load_n(&tp_ring.head->steps_drained, __ATOMIC_RELAXED) ==
+	    TP_RING_STEPS / 2)
+		session->is_bell_due = true;
 }
 
 /* ---- windows ---- */
@@ -165,6 +169,7 @@ static void end_window(uint64_t now)
 	facts->end_step = session->steps;
 	__atomic_store_n(&facts->end, now ? now : 1, __ATOMIC_RELEASE);
 	session->is_window = false;
+	session->has_ended = true;
 	session->is_bell_due = true;
 }
 
@@ -221,19 +226,20 @@ static void switch_probes(void)
 }
 
 /* Ends what tp_session_step and its like began: the lock is held and will not be. */
-static void leave_boundary(uint64_t entered, bool had_window)
+static void leave_boundary(uint64_t entered)
 {
-	uint32_t window = tp_ring.head->windows_begun;
-	bool is_bell_due;
+	uint32_t ended = tp_ring.head->windows_begun - 1 - session->is_window;
+	bool has_ended = session->has_ended, is_bell_due;
 
+	session->has_ended = false;
 	switch_probes();
 	is_bell_due = session->is_bell_due;
 	session->is_bell_due = false;
 	tp_spin_unlock(&session->lock);
-	if (had_window && is_bell_due)
-		tp_drain_note_stall(window - 1, tp_clock_now() - entered);
 	if (is_bell_due)
 		tp_ring_ring_bell();
+	if (has_ended)
+		tp_drain_note_stall(ended, tp_clock_now() - entered);
 }
 
 /* Takes the lock; false: there is no session. */
@@ -251,14 +257,12 @@ static bool enter_boundary(void)
 void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
 {
 	uint64_t entered = tp_clock_now();
-	bool had_window;
 
 	if (!enter_boundary())
 		return;
-	had_window = session->is_window;
 	finish_step(now, facts);
 	enter_step(now, false);
-	leave_boundary(entered, had_window);
+	leave_boundary(entered);
 }
 
 /* What was taken for a step so far, or for the time before the first, was none. */
@@ -279,11 +283,9 @@ void tp_session_epoch(uint64_t now)
 {
 	const struct tp_sched_spec *spec = &session->config->schedule;
 	uint64_t entered = tp_clock_now();
-	bool had_window;
 
 	if (!enter_boundary())
 		return;
-	had_window = session->is_window;
 	if (session->in_epoch == 0) {
 		move_begin(now);
 	} else {
@@ -296,23 +298,21 @@ void tp_session_epoch(uint64_t now)
 			enter_step(now, true);
 		}
 	}
-	leave_boundary(entered, had_window);
+	leave_boundary(entered);
 }
 
 void tp_session_restart(uint64_t now)
 {
 	uint64_t entered = tp_clock_now();
-	bool had_window;
 
 	if (!enter_boundary())
 		return;
-	had_window = session->is_window;
 	session->at = 0;
 	if (session->config->schedule.always)
 		move_begin(now);
 	else
 		enter_step(now, true);
-	leave_boundary(entered, had_window);
+	leave_boundary(entered);
 }
 
 /* ---- for session_open.c ---- */
@@ -324,7 +324,7 @@ void tp_session_begin(uint64_t now)
 	enter_step(now, true);
 	if (!session->is_window && !session->is_arm_wanted)
 		__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
-	leave_boundary(now, false);
+	leave_boundary(now);
 }
 
 void tp_session_end(uint64_t now)

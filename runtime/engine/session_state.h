@@ -35,6 +35,7 @@ struct tp_session_state {
 	bool is_arm_wanted, is_armed;	/* what the probes should be told, and were told */
 	bool is_switching;		/* a thread is telling them */
 	bool is_bell_due;		/* the drain should look */
+	bool has_ended;			/* a window, at the boundary being crossed */
 };
 extern struct tp_session_state tp_session_state __attribute__((visibility("hidden")));
 
