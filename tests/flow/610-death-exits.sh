@@ -54,7 +54,7 @@ ends_alike fork fork;             shows fork 18
 train worker TRAINPROF_SCHEDULE=wait=2,warmup=1,active=20 \
 	"$PYTHON" "$PROGS/train_and_end.py" worker
 is 'a worker is killed: exit status' "$status" 1
-like 'a worker is killed: the training says so' "$(tail -n 1 "$TMP/worker.err")" \
+like 'a worker is killed: the training says so' "$(cat "$TMP/worker.err")" \
 	'^RuntimeError: DataLoader worker'
 shows worker 5
 done_testing
