@@ -42,12 +42,13 @@ TP_EXPORT void *malloc(size_t bytes)
 	return tp_real_heap.malloc(bytes);
 }
 
-/* Our own function, whoever's the name is. */
-extern __typeof__(malloc) our_malloc __attribute__((alias("malloc"), visibility("hidden")));
-
 bool tp_hook_heap_is_first(void)
 {
-	return dlsym(RTLD_DEFAULT, "malloc") == (void *)our_malloc;
+	Dl_info first, ours;
+
+	/* Not by the function's address: that name means the first one here, too. */
+	return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &first) && dladdr(&tp_real_heap, &ours) &&
+	       first.dli_fbase == ours.dli_fbase;
 }
 
 TP_EXPORT void *calloc(size_t n, size_t bytes)
