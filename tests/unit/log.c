@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.c - messages are one line each and never do harm, whoever reads them or does not
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+
+static int out[2];
+static char got[4096];
+
+/* Standard error becomes a pipe that we read. */
+static void set_up(void)
+{
+	cr_assert_eq(pipe2(out, O_NONBLOCK | O_CLOEXEC), 0);
+	dup2(out[1], STDERR_FILENO);
+}
+
+TestSuite(log, .init = set_up);
+
+static const char *read_back(void)
+{
+	ssize_t n = read(out[0], got, sizeof(got) - 1);
+
+	got[n > 0 ? n : 0] = '\0';
+	return got;
+}
+
+Test(log, says_one_line_with_the_rank_when_it_is_known)
+{
+	tp_warn("cannot open '%s': %s; tracing stops", "a b", "No space left on device");
+	cr_assert_str_eq(read_back(),
+			 "trainprof: cannot open 'a b': No space left on device; "
+			 "tracing stops\n");
+	tp_log_set_rank(3);
+	tp_warn("%d", 1);
+	cr_assert_str_eq(read_back(), "trainprof: rank 3: 1\n");
+}
+
+Test(log, says_what_the_level_lets_through)
+{
+	tp_info("no");
+	cr_assert_str_eq(read_back(), "");
+	tp_log_set_level(TP_LOG_DEBUG);
+	tp_info("a");
+	tp_debug("b");
+	cr_assert_str_eq(read_back(), "trainprof: a\ntrainprof: b\n");
+	tp_log_set_level(TP_LOG_QUIET);
+	tp_warn("no");
+	tp_log(TP_LOG_QUIET, "no");
+	cr_assert_str_eq(read_back(), "");
+	cr_assert_eq(tp_log_level(), TP_LOG_QUIET);
+}
+
+Test(log, says_a_thing_once_for_each_place)
+{
+	for (int i = 0; i < 3; i++) {
+		tp_warn_once("here");
+		tp_warn_once("there");
+	}
+	cr_assert_str_eq(read_back(), "trainprof: here\ntrainprof: there\n");
+}
+
+Test(log, keeps_a_message_on_its_line_whatever_is_in_it)
+{
+	char word[3000];
+
+	tp_warn("'%s'", "a\nb\x1b[31m\tc");
+	cr_assert_str_eq(read_back(), "trainprof: 'a?b?[31m?c'\n");
+	memset(word, 'w', sizeof(word));
+	word[sizeof(word) - 1] = '\0';
+	tp_warn("%s", word);
+	cr_assert_str_eq(read_back() + strlen(got) - 2, "w\n");
+	cr_assert_leq(strlen(got), 1024);
+}
+
+Test(log, keeps_errno)
+{
+	errno = ENOTTY;
+	tp_warn("x");
+	close(STDERR_FILENO);
+	tp_warn("x");
+	cr_assert_eq(errno, ENOTTY);
+}
+
+Test(log, goes_to_the_log_file_too)
+{
+	int file[2];
+
+	cr_assert_eq(pipe(file), 0);
+	tp_log_set_fd(file[1]);
+	tp_warn("x");
+	cr_assert_eq(read(file[0], got, sizeof(got)), 13);
+	cr_assert_eq(memcmp(got, "trainprof: x\n", 13), 0);
+}
+
+static volatile sig_atomic_t n_pipe_signals;
+
+static void count_signal(int signal_number)
+{
+	n_pipe_signals++;
+}
+
+Test(log, does_not_die_when_nobody_reads)
+{
+	sigset_t pending;
+
+	signal(SIGPIPE, count_signal);
+	close(out[0]);
+	tp_warn("into nothing");
+	sigpending(&pending);
+	cr_assert_not(sigismember(&pending, SIGPIPE));
+	cr_assert_eq(n_pipe_signals, 0);
+	/* One that was there before stays. */
+	sigset_t pipe_only;
+
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe_only, NULL);
+	raise(SIGPIPE);
+	tp_warn("into nothing");
+	sigpending(&pending);
+	cr_assert(sigismember(&pending, SIGPIPE));
+}
+
+Test(log, does_not_wait_long_for_a_reader_who_sleeps, .timeout = 10)
+{
+	struct timespec begin, end;
+
+	fcntl(out[1], F_SETFL, O_NONBLOCK);
+	while (write(out[1], got, sizeof(got)) > 0)
+		;
+	fcntl(out[1], F_SETFL, 0);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	tp_warn("no room");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	cr_assert_lt(end.tv_sec - begin.tv_sec, 2);
+}
