@@ -25,6 +25,25 @@ const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct t
 	return buf;
 }
 
+const char *tp_label_program(char buf[400], const struct tp_proc *proc)
+{
+	static const struct {
+		const char *kind, *shown;
+	} kinds[] = {{"file:", ""}, {"module:", "-m "}};
+	const char *program = proc->program ? proc->program : "";
+
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t n = strlen(kinds[i].kind);
+
+		if (!strncmp(program, kinds[i].kind, n)) {
+			snprintf(buf, 400, "%s%s", kinds[i].shown, program + n);
+			return buf;
+		}
+	}
+	snprintf(buf, 400, "%s", *program ? program : "?");
+	return buf;
+}
+
 const char *tp_label_thread(char buf[64], const struct tp_thread *thread)
 {
 	if (thread->is_main)

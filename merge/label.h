@@ -12,10 +12,13 @@
 /* "rank 3"; "rank 3 pid 4711" when the rank has several processes; "pid 4711" without rank. */
 const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc);
 
+/* What ran, as one would type it: "train.py", "-m package.train". Into buf, returned. */
+const char *tp_label_program(char buf[400], const struct tp_proc *proc);
+
 /* "main thread", "thread 4712 'pt_autograd_0'" */
 const char *tp_label_thread(char buf[64], const struct tp_thread *thread);
 
-/* "epoch 0, step 12" is for messages; this is the name of an enum tp_phase, "?" if unknown. */
+/* Names of enum tp_phase and enum tp_step_source, "?" if unknown. */
 const char *tp_label_phase(uint8_t phase);
 const char *tp_label_source(uint8_t source);
 

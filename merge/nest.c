@@ -73,7 +73,9 @@ static void close_top(struct tp_nest *nest, struct track *track)
 		struct tp_nest_span *parent = span - 1;
 		int64_t end = span->end_ns < parent->end_ns ? span->end_ns : parent->end_ns;
 
-		parent->children_ns += end - span->begin_ns;
+		/* Never less than nothing, should events not come in order after all. */
+		if (end > span->begin_ns)
+			parent->children_ns += end - span->begin_ns;
 		parent->child_bytes += span->self_bytes + span->child_bytes;
 	}
 	nest->close(nest->ctx, span);

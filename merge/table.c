@@ -305,7 +305,7 @@ static void print_wrapped(struct tp_out *out, const char *text, uint32_t at, uin
 	if (indent > width / 2)
 		indent = width / 2;
 	for (;;) {
-		uint32_t fit = fit_head(text, n, width > at ? width - at : 1), end = fit;
+		uint32_t fit = fit_head(text, n, width > at ? width - at : 1), end = fit, shown;
 
 		if (fit < n) {
 			while (end > 0 && text[end] != ' ')
@@ -317,7 +317,9 @@ static void print_wrapped(struct tp_out *out, const char *text, uint32_t at, uin
 			if (end == 0)
 				end = fit;
 		}
-		fwrite(text, 1, end, out->file);
+		for (shown = end; end < n && shown > 0 && text[shown - 1] == ' ';)
+			shown--;
+		fwrite(text, 1, shown, out->file);
 		text += end;
 		n -= end;
 		while (n && *text == ' ') {

@@ -78,7 +78,7 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 	uint32_t n_ranks = 0, n_hosts = 0, n_other = 0;
 	int32_t world = -1;
 	const struct tp_proc *first = run->n_procs ? run->proc[0] : NULL;
-	char ranks[64];
+	char ranks[64], program[400];
 
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		const struct tp_proc *proc = run->proc[i];
@@ -96,7 +96,7 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 	}
 	if (!first)
 		return;
-	tp_out_item(out, "", LABEL, "program", "%s%s%s%s", first->program[0] ? first->program : "?",
+	tp_out_item(out, "", LABEL, "program", "%s%s%s%s", tp_label_program(program, first),
 		    first->host[0] ? " on " : "", first->host,
 		    n_hosts > 1 ? " and other hosts" : "");
 	if (world > 1 || n_ranks > 1) {
@@ -251,24 +251,24 @@ static void print_steps_of(const struct tp_overview_proc *proc, const struct sum
 	}
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = (struct ranked){step_ns(&breakdown->step[i]), i};
-	qsort(order, n, sizeof(*order), compare_ranked);
-	/* The slow half of the table is the slowest, then the median, then the fastest. */
 	if (n > STEPS_SHOWN) {
+		qsort(order, n, sizeof(*order), compare_ranked);
 		order[STEPS_SHOWN - 2] = order[n / 2];
 		order[STEPS_SHOWN - 1] = order[n - 1];
-	}
-	qsort(order, n_shown, sizeof(*order), compare_at);
-	if (n > STEPS_SHOWN)
 		tp_out_title(out, "Steps: the %u slowest of %s, the median and the fastest",
 			     STEPS_SHOWN - 2, tp_show_count(a, n));
-	else
+	} else {
 		tp_out_title(out, "Recorded steps");
+	}
 	table = new_category_table(sums, "  step", "");
 	for (uint32_t i = 0; i < n_shown; i++) {
 		const struct tp_step_time *step = &breakdown->step[order[i].at];
 
 		tp_table_cell(table, "  %s", tp_show_count(a, step->index));
-		tp_table_cell(table, "%s", "");
+		tp_table_cell(table, "%s", n <= STEPS_SHOWN	    ? ""
+					   : i == STEPS_SHOWN - 2 ? "median"
+					   : i == STEPS_SHOWN - 1 ? "fastest"
+								  : "");
 		tp_table_cell(table, "%s", tp_show_ns(a, step_ns(step)));
 		add_categories(table, sums, step->ns, 1);
 	}
@@ -394,13 +394,67 @@ static const struct tp_overview_peak *find_peak(const struct tp_overview_proc *p
 	return NULL;
 }
 
+/* Where tensors stood highest, of the steps for which the blocks are known. */
+static const struct tp_step_row *find_recorded_peak(const struct tp_run *run,
+						    const struct tp_overview *overview,
+						    const struct tp_overview_peak **peak)
+{
+	const struct tp_step_row *most = NULL;
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		const struct tp_step_row *row = &run->step[i];
+		const struct tp_overview_peak *of_step;
+
+		if (most && row->peak_bytes <= most->peak_bytes)
+			continue;
+		of_step = find_peak(&overview->proc[row->proc->at], row->index);
+		if (of_step) {
+			most = row;
+			*peak = of_step;
+		}
+	}
+	return most;
+}
+
+/* Without a ledger (another folder, an old file): what the blocks say. */
+static void print_traced_memory(const struct tp_overview *overview, struct tp_out *out)
+{
+	const struct tp_overview_peak *most = NULL;
+	char a[32], where[256];
+
+	for (uint32_t p = 0; p < overview->n_procs; p++) {
+		const struct tp_overview_proc *proc = &overview->proc[p];
+
+		for (uint32_t i = 0; i < proc->breakdown.n_steps && i < proc->cap_peaks; i++)
+			if (proc->peak[i].live_bytes > 0 &&
+			    (!most || proc->peak[i].live_bytes > most->live_bytes))
+				most = &proc->peak[i];
+	}
+	if (!most)
+		return;
+	show_where(where, sizeof(where), overview, most);
+	tp_out_item(out, "", LABEL, "memory", "peak of tensors in recorded steps: %s%s in step "
+		    "%" PRIu64 "%s", tp_show_bytes(a, most->live_bytes),
+		    most->is_absolute ? "" : " above the window's begin", most->step, where);
+}
+
+static const char *show_step(char buf[160], const struct tp_run *run,
+			     const struct tp_step_row *row)
+{
+	char who[64];
+
+	snprintf(buf, 160, "step %" PRIu64 " (epoch %u)%s%s", row->index, row->epoch,
+		 run->n_procs > 1 ? " of " : "",
+		 run->n_procs > 1 ? tp_label_proc(who, run, row->proc) : "");
+	return buf;
+}
+
 static void print_memory(const struct tp_run *run, const struct tp_overview *overview,
 			 struct tp_out *out)
 {
-	const struct tp_step_row *most = NULL, *device = NULL;
-	const struct tp_overview_peak *peak = NULL, *traced = NULL;
-	const struct tp_proc *traced_proc = NULL;
-	char a[32], who[64], where[256] = "", step[96];
+	const struct tp_step_row *most = NULL, *device = NULL, *recorded;
+	const struct tp_overview_peak *peak = NULL;
+	char a[32], where[256] = "", step[160];
 
 	for (uint32_t i = 0; i < run->n_steps; i++) {
 		if (!most || run->step[i].peak_bytes > most->peak_bytes)
@@ -408,39 +462,30 @@ static void print_memory(const struct tp_run *run, const struct tp_overview *ove
 		if (!device || run->step[i].device_peak > device->device_peak)
 			device = &run->step[i];
 	}
-	for (uint32_t p = 0; p < overview->n_procs; p++) {
-		const struct tp_overview_proc *proc = &overview->proc[p];
-
-		for (uint32_t i = 0; i < proc->breakdown.n_steps && i < proc->cap_peaks; i++)
-			if (proc->peak[i].live_bytes > 0 &&
-			    (!traced || proc->peak[i].live_bytes > traced->live_bytes)) {
-				traced = &proc->peak[i];
-				traced_proc = run->proc[p];
-			}
-	}
-	if (most && most->peak_bytes) {
-		peak = find_peak(&overview->proc[most->proc->at], most->index);
-		if (peak)
-			show_where(where, sizeof(where), overview, peak);
-		snprintf(step, sizeof(step), "step %" PRIu64 " (epoch %u)", most->index, most->epoch);
-		tp_out_item(out, "", LABEL, "memory", "peak of tensors %s in %s%s%s%s%s",
-			    tp_show_bytes(a, (int64_t)most->peak_bytes), step,
-			    run->n_procs > 1 ? " of " : "",
-			    run->n_procs > 1 ? tp_label_proc(who, run, most->proc) : "", where,
-			    peak ? "" : "; that step was not recorded");
-	}
-	if (traced && !peak) {
-		show_where(where, sizeof(where), overview, traced);
-		tp_out_item(out, "", LABEL, most && most->peak_bytes ? "" : "memory",
-			    "in recorded steps: %s%s in step %" PRIu64 "%s%s%s",
-			    tp_show_bytes(a, traced->live_bytes),
-			    traced->is_absolute ? "" : " above the window's begin", traced->step,
-			    run->n_procs > 1 ? " of " : "",
-			    run->n_procs > 1 ? tp_label_proc(who, run, traced_proc) : "", where);
-	}
+	recorded = find_recorded_peak(run, overview, &peak);
+	if (recorded)
+		show_where(where, sizeof(where), overview, peak);
+	if (!most || !most->peak_bytes)
+		print_traced_memory(overview, out);
+	else if (recorded && recorded->peak_bytes >= most->peak_bytes / 100 * 99)
+		/* Most steps have the same peak: name one of which more is known. */
+		tp_out_item(out, "", LABEL, "memory", "peak of tensors %s in %s%s",
+			    tp_show_bytes(a, (int64_t)most->peak_bytes),
+			    show_step(step, run, recorded), where);
+	else
+		tp_out_item(out, "", LABEL, "memory",
+			    "peak of tensors %s in %s, which was not recorded",
+			    tp_show_bytes(a, (int64_t)most->peak_bytes),
+			    show_step(step, run, most));
+	if (recorded && recorded->peak_bytes &&
+	    recorded->peak_bytes < most->peak_bytes / 100 * 99)
+		tp_out_item(out, "", LABEL, "", "of recorded steps: %s in %s%s",
+			    tp_show_bytes(a, (int64_t)recorded->peak_bytes),
+			    show_step(step, run, recorded), where);
 	if (device && device->device_peak)
-		tp_out_item(out, "", LABEL, "", "peak on devices %s in step %" PRIu64,
-			    tp_show_bytes(a, (int64_t)device->device_peak), device->index);
+		tp_out_item(out, "", LABEL, "", "peak on devices %s in %s",
+			    tp_show_bytes(a, (int64_t)device->device_peak),
+			    show_step(step, run, device));
 }
 
 /* What grew most in a recorded step against the median of each category. */
@@ -494,7 +539,7 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 	else if (optimizer > over_ns / 2)
 		snprintf(buf, cap, "; %s more in the optimizer", tp_show_ns(a, optimizer));
 	else
-		snprintf(buf, cap, "; neither data nor optimizer; not in a window");
+		snprintf(buf, cap, "; not recorded; data and optimizer took what they always take");
 }
 
 static void print_slowest(const struct tp_run *run, const struct tp_overview *overview,

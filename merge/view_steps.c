@@ -268,7 +268,8 @@ static void print_proc(const struct tp_run *run, struct steps *steps, uint32_t t
 		steps->sorted[i] = row[i].dur_ns;
 	tp_sort_i64(steps->sorted, steps->n);
 	find_medians(steps);
-	tp_out_title(out, "Steps of %s: %s, ended by %s", tp_label_proc(a, run, row->proc),
+	tp_out_title(out, "Steps%s%s: %s, ended by %s", run->n_procs > 1 ? " of " : "",
+		     run->n_procs > 1 ? tp_label_proc(a, run, row->proc) : "",
 		     tp_show_count(b, steps->n), tp_label_source(row[steps->n - 1].source));
 	if (row[steps->n - 1].flags & TP_F_CLOCK)
 		tp_out_line(out, "yellow",

@@ -80,6 +80,22 @@ Test(label, names_processes_so_that_no_two_are_equal)
 	cr_expect_str_eq(tp_label_thread(buf, &fake.procs[0]->thread[2]), "thread 1002 'python'");
 }
 
+Test(label, shows_programs_as_one_types_them)
+{
+	static const struct {
+		const char *program, *shown;
+	} cases[] = {{"file:/x/train.py", "/x/train.py"}, {"module:a.b", "-m a.b"},
+		     {"command", "command"}, {"train.py", "train.py"},
+		     {"", "?"},				  {NULL, "?"}};
+	struct tp_proc proc = {.at = 0};
+	char buf[400];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		proc.program = cases[i].program;
+		cr_expect_str_eq(tp_label_program(buf, &proc), cases[i].shown);
+	}
+}
+
 Test(label, knows_every_phase_and_does_not_trust_the_number)
 {
 	for (uint32_t phase = 0; phase < 256; phase++)

@@ -304,12 +304,15 @@ Test(table, breaks_lines_at_spaces_below_their_indentation)
 	tp_out_line(&text.out, "", "  one two three four five six seven eight");
 	tp_out_item(&text.out, "", 6, "label", "one two three four five six");
 	tp_out_line(&text.out, "", "%s", "a/path/that/is/longer/than/the/line/and/stays/whole end");
+	tp_out_line(&text.out, "", "A=1  B=22222222222  C=333333  D");
 	cr_expect_str_eq(close_text(&text), "  one two three four five six\n"
 					    "    seven eight\n"
 					    "  label one two three four\n"
 					    "        five six\n"
 					    "a/path/that/is/longer/than/the/line/and/stays/whole\n"
-					    "  end\n",
+					    "  end\n"
+					    "A=1  B=22222222222  C=333333\n"
+					    "  D\n",
 			 "%s", text.bytes);
 }
 

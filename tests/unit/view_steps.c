@@ -53,7 +53,7 @@ Test(view_steps, shows_all_steps_of_a_short_run)
 	text = print(20, 100, false);
 	cr_expect_eq(count_rows(text), 12, "%s", text);
 	cr_expect_not(strstr(text, "--top 0"), "%s", text);
-	cr_expect(strstr(text, "Steps of rank 0: 12, ended by the optimizer"), "%s", text);
+	cr_expect(strstr(text, "Steps: 12, ended by the optimizer"), "%s", text);
 }
 
 Test(view_steps, shows_first_last_and_slow_steps_of_a_long_run)
