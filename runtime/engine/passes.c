@@ -156,9 +156,18 @@ void tp_passes_forget_step(struct tp_passes *passes)
 	passes->last = NULL;
 }
 
+void tp_passes_announce(struct tp_passes *passes)
+{
+	if (!passes->last)
+		return;
+	passes->leader = passes->last;
+	passes->last->is_announced = true;
+	passes->n_silent = 0;
+}
+
 bool tp_passes_counts(const struct tp_passes *passes, uint64_t loader)
 {
 	const struct tp_pass *pass = loader ? find(passes, loader) : NULL;
 
-	return !pass || pass->is_training || !passes->has_training;
+	return !pass || pass->is_training || pass == passes->leader || !passes->has_training;
 }

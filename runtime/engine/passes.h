@@ -52,6 +52,9 @@ bool tp_passes_step(struct tp_passes *passes, uint64_t *begin);
 /* The step in progress starts anew: calls so far were no part of it. */
 void tp_passes_forget_step(struct tp_passes *passes);
 
+/* The last call's pass begins no epoch any more: the caller began one on other grounds. */
+void tp_passes_announce(struct tp_passes *passes);
+
 /* Does what this loader does count for the step? Any loader, until one is known to train. */
 bool tp_passes_counts(const struct tp_passes *passes, uint64_t loader);
 

@@ -49,6 +49,13 @@ struct usage {
 	uint32_t batches;
 };
 
+/* A moment at which a step may turn out to have begun. */
+struct mark {
+	uint64_t time;
+	struct usage usage, other;	/* as below, up to then */
+	uint64_t other_loader;
+};
+
 static struct {
 	struct tp_spin lock;		/* of all below */
 	struct tp_step_spec spec;
@@ -59,9 +66,14 @@ static struct {
 	bool is_auto, has_begun;
 	bool has_optimizer;		/* one was seen, ever */
 	bool has_events;		/* anything but the clock was */
-	uint64_t step_begin, n_steps, n_in_epoch;
+	uint64_t step_begin, n_steps;
 	struct usage usage;		/* of the step in progress */
-	struct usage at_first;		/* of it, when the last first call of a pass began */
+	struct usage other;		/* of other_loader, which does not count (yet) */
+	uint64_t other_loader;
+	struct mark mark;		/* where the last call of a loader began */
+	struct mark first;		/* where its last first call of a pass did */
+	uint64_t n_at_pass;		/* steps when the last pass that may begin an epoch did */
+	uint64_t n_of_pass;		/* steps of the last pass that had any */
 
 	struct tp_leader leader;
 	struct tp_passes passes;
@@ -79,7 +91,9 @@ static struct {
 	bool has_zero;
 	uint32_t n_stranger, n_zero_rounds;
 	uint32_t n_zero, n_zero_before, usual_zero; /* in this step, the last one, each; 0: not known */
-	bool has_batch_since, has_optimizer_since; /* since the last zero_grad */
+	bool has_batch_since;		/* since the last zero_grad or optimizer */
+	bool has_optimizer_since;	/* since the last zero_grad */
+	bool is_zero_first;		/* a batch comes before zero_grad, not the optimizer */
 	uint32_t n_skips;		/* in a row */
 	uint32_t n_between, n_regular;	/* steps since the last skip; skips each one step apart */
 
@@ -117,7 +131,7 @@ void tp_step_init(const struct tp_step_spec *spec, const struct tp_step_out *out
 	tp_text_fmt(&text, "range '%s'", st.spec.range);
 }
 
-static void flush(const struct tells *tells)
+static void unlock_and_tell(const struct tells *tells)
 {
 	tp_spin_unlock(&st.lock);
 	for (uint32_t i = 0; i < tells->n; i++) {
@@ -146,8 +160,34 @@ static struct tell *add_tell(struct tells *tells, uint64_t now)
 static void begin_step(uint64_t now)
 {
 	memset(&st.usage, 0, sizeof(st.usage));
-	memset(&st.at_first, 0, sizeof(st.at_first));
+	st.mark = st.first = (struct mark){.time = now};
 	st.step_begin = now;
+}
+
+static struct usage subtract(struct usage a, const struct usage *b)
+{
+	a.data_wait -= b->data_wait;
+	a.optimizer -= b->optimizer;
+	a.batches -= b->batches;
+	return a;
+}
+
+/* What another loader used up since `mark`; it began anew when it became another one. */
+static struct usage other_since(const struct mark *mark)
+{
+	static const struct usage none;
+
+	return subtract(st.other, st.other_loader == mark->other_loader ? &mark->other : &none);
+}
+
+/* The step in progress began at `mark`: of its usage, what came after counts. */
+static void begin_at(struct mark mark)
+{
+	struct usage usage = subtract(st.usage, &mark.usage);
+
+	st.other = other_since(&mark);
+	begin_step(mark.time);
+	st.usage = usage;
 }
 
 /* Boundaries come from several threads: none may lie before the last. */
@@ -161,7 +201,6 @@ static void begin_epoch(struct tells *tells, uint64_t now)
 	now = not_before(now);
 	add_tell(tells, now)->what = TELL_EPOCH;
 	st.has_begun = true;
-	st.n_in_epoch = 0;
 	st.has_batch_since = false;
 	begin_step(now);
 }
@@ -171,8 +210,9 @@ static void restart(struct tells *tells, uint64_t now)
 	now = not_before(now);
 	add_tell(tells, now)->what = st.n_steps ? TELL_RESTART : TELL_EPOCH;
 	st.has_begun = true;
-	st.n_in_epoch = 0;
-	begin_step(now);
+	tp_passes_announce(&st.passes);
+	if (now > st.step_begin)
+		begin_step(now);
 }
 
 /* The first thing seen begins the first step. */
@@ -183,19 +223,38 @@ static void begin_run(struct tells *tells, uint64_t now)
 		begin_epoch(tells, now);
 }
 
+/* A pass begins that may begin an epoch: not when passes are one step long. */
+static bool is_epoch(void)
+{
+	uint64_t n = st.n_steps - st.n_at_pass;
+
+	if (n)
+		st.n_of_pass = n;
+	st.n_at_pass = st.n_steps;
+	return st.n_of_pass != 1;
+}
+
+/* The leading loader counts: also what it used up in this step before it did. */
+static void add_other(void)
+{
+	if (!st.passes.leader || st.passes.leader->loader != st.other_loader)
+		return;
+	st.usage.data_wait += st.other.data_wait;
+	st.usage.batches += st.other.batches;
+	st.other_loader = 0;
+}
+
 static void end_step(struct tells *tells, uint64_t now, uint8_t flags)
 {
-	uint64_t epoch;
+	uint64_t begin;
 	struct tell *tell;
 
-	if (tp_passes_step(&st.passes, &epoch) && st.n_in_epoch != 1 && epoch >= st.step_begin &&
-	    epoch <= now) {
-		struct usage usage = st.usage, before = st.at_first;
-
-		begin_epoch(tells, epoch);
-		st.usage.data_wait = usage.data_wait - before.data_wait;
-		st.usage.optimizer = usage.optimizer - before.optimizer;
-		st.usage.batches = usage.batches - before.batches;
+	/* An epoch began within this step, with a loader that did not count until now. */
+	if (tp_passes_step(&st.passes, &begin) && is_epoch() && begin == st.first.time &&
+	    begin < now) {
+		add_tell(tells, begin)->what = TELL_EPOCH;
+		begin_at(st.first);
+		add_other();
 	}
 	now = not_before(now);
 	tell = add_tell(tells, now);
@@ -206,7 +265,8 @@ static void end_step(struct tells *tells, uint64_t now, uint8_t flags)
 	tell->facts.source = st.source;
 	tell->facts.flags = flags;
 	st.n_steps++;
-	st.n_in_epoch++;
+	st.other_loader = 0;
+	memset(&st.other, 0, sizeof(st.other));
 	begin_step(now);
 }
 
@@ -240,13 +300,18 @@ void tp_step_optimizer_begin(uint64_t who, uint64_t now)
 	self.is_counted = 2;
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, now);
-	/* Steps counted by a guess were no training; this one began at the last guess. */
+	/* Steps counted by a guess were no training; this one began with its batch. */
 	if (st.is_auto && !st.has_optimizer &&
 	    (st.source == TP_STEP_LOADER || st.source == TP_STEP_CLOCK)) {
-		restart(&tells, st.source == TP_STEP_LOADER ? st.step_begin : now);
+		if (st.source == TP_STEP_LOADER)
+			begin_at(st.mark);
+		else
+			begin_step(now);
+		restart(&tells, st.step_begin);
+		add_other();
 		st.source = TP_STEP_OPTIMIZER;
 	}
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
@@ -263,6 +328,7 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 	st.usage.optimizer += in_step(begin, now);
 	st.has_optimizer = true;
 	st.has_optimizer_since = true;
+	st.has_batch_since = false;
 	st.n_since_optimizer = 0;
 	is_end = tp_leader_step(&st.leader, who);
 	if (st.is_auto)
@@ -275,7 +341,7 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 		note_zero_grads();
 		end_step(&tells, now, 0);
 	}
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 /* ---- zero_grad ---- */
@@ -313,6 +379,7 @@ static void note_skip(void)
 {
 	st.n_regular = st.n_between == 1 ? st.n_regular + 1 : 0;
 	st.n_between = 0;
+	st.n_since_optimizer = 0;
 	if (st.n_regular >= REGULAR_SKIPS) {
 		st.usual_zero++;
 		st.n_regular = 0;
@@ -325,6 +392,25 @@ static void use_zero_grad(struct tells *tells, uint64_t now)
 {
 	st.source = TP_STEP_ZERO_GRAD;
 	restart(tells, now);
+}
+
+/*
+ * The optimizer was passed over. Where zero_grad begins the iteration, the batch of the next
+ * one has been fetched already: the step ended before that.
+ */
+static void end_skipped(struct tells *tells, uint64_t now)
+{
+	struct mark mark = st.mark;
+	struct usage usage = subtract(st.usage, &mark.usage);
+
+	note_skip();
+	if (!st.is_zero_first || mark.time <= st.step_begin) {
+		end_step(tells, now, TP_F_SKIPPED);
+		return;
+	}
+	st.usage = mark.usage;
+	end_step(tells, mark.time, TP_F_SKIPPED);
+	st.usage = usage;
 }
 
 void tp_step_zero_grad_end(uint64_t who, uint64_t now)
@@ -343,18 +429,19 @@ void tp_step_zero_grad_end(uint64_t who, uint64_t now)
 			st.n_zero_rounds = 1;
 			restart(&tells, now);
 		} else if (st.source == TP_STEP_OPTIMIZER && st.has_optimizer && is_skip()) {
-			note_skip();
-			end_step(&tells, now, TP_F_SKIPPED);
+			end_skipped(&tells, now);
 			st.n_zero = 0;
 		} else if (st.is_auto && !st.has_optimizer &&
 			   st.n_zero_rounds++ >= ZERO_GRAD_PATIENCE) {
 			use_zero_grad(&tells, now);
 		}
+		if (st.has_optimizer_since)
+			st.is_zero_first = st.has_batch_since;
 		st.n_zero++;
 		st.has_batch_since = false;
 		st.has_optimizer_since = false;
 	}
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 /* ---- data loaders ---- */
@@ -364,6 +451,17 @@ static bool is_thread_counted(void)
 	if (!self.is_counted)
 		self.is_counted = getpid() == gettid() ? 2 : 1;
 	return self.is_counted == 2;
+}
+
+/* Where a loader's time and batches go: an evaluation's are not the step's. */
+static struct usage *usage_of(uint64_t loader)
+{
+	if (tp_passes_counts(&st.passes, loader))
+		return &st.usage;
+	if (loader != st.other_loader)
+		memset(&st.other, 0, sizeof(st.other));
+	st.other_loader = loader;
+	return &st.other;
 }
 
 /* Batches after which an optimizer that was there is taken to be gone. */
@@ -418,35 +516,39 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 		return;
 	self.loader_begin = now;
 	tp_spin_lock(&st.lock);
-	begin_run(&tells, now);
-	if (is_first)
-		st.at_first = st.usage;
+	st.has_events = true;
 	if (st.source == TP_STEP_LOADER && is_next_round(loader) && !is_first)
 		end_step(&tells, now, 0);
-	if (loader && tp_passes_call(&st.passes, loader, is_first, now, st.n_steps > 0) &&
-	    st.n_in_epoch != 1)
+	if (loader && tp_passes_call(&st.passes, loader, is_first, now, st.n_steps > 0) && is_epoch())
 		begin_epoch(&tells, now);
+	else
+		begin_run(&tells, now);
+	usage_of(loader);
+	st.mark = (struct mark){now, st.usage, st.other, st.other_loader};
+	if (is_first)
+		st.first = st.mark;
 	if (st.is_auto && st.source != TP_STEP_LOADER && !is_first)
 		consider_loader(&tells, loader, now);
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got)
 {
+	struct usage *usage;
+
 	if (self.loader_begin != begin)
 		return;
 	self.loader_begin = 0;
 	tp_spin_lock(&st.lock);
 	if (loader && got == TP_STEP_GOT_NONE)
 		tp_passes_end(&st.passes, loader);
-	if (tp_passes_counts(&st.passes, loader)) {
-		if (is_thread_counted())
-			st.usage.data_wait += in_step(begin, now);
-		if (got != TP_STEP_GOT_NONE) {
-			st.usage.batches++;
-			st.has_batches = true;
-			st.has_batch_since = true;
-		}
+	usage = usage_of(loader);
+	if (is_thread_counted())
+		usage->data_wait += in_step(begin, now);
+	if (got != TP_STEP_GOT_NONE) {
+		usage->batches++;
+		if (usage == &st.usage)
+			st.has_batches = st.has_batch_since = true;
 	}
 	if (got != TP_STEP_GOT_NONE)
 		st.n_since_optimizer++;
@@ -474,7 +576,7 @@ void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now)
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, now);
 	end_step(&tells, now, 0);
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 void tp_step_clock(uint64_t now)
@@ -499,26 +601,31 @@ void tp_step_clock(uint64_t now)
 		st.source = TP_STEP_CLOCK;
 		begin_epoch(&tells, now);
 	}
-	flush(&tells);
+	unlock_and_tell(&tells);
 }
 
 const char *tp_step_source_text(void)
 {
-	bool is_chosen = !st.is_auto;
+	bool is_chosen = !st.is_auto, has_optimizer;
+	enum tp_step_source source;
 
-	switch (st.source) {
+	tp_spin_lock(&st.lock);
+	source = st.source;
+	has_optimizer = st.has_optimizer;
+	tp_spin_unlock(&st.lock);
+	switch (source) {
 	case TP_STEP_NONE:
 		return "not found yet";
 	case TP_STEP_OPTIMIZER:
 		return "optimizer";
 	case TP_STEP_ZERO_GRAD:
 		return is_chosen	? "zero_grad"
-		       : st.has_optimizer ? "zero_grad (the optimizer's steps stopped)"
-					  : "zero_grad (no optimizer step was seen)";
+		       : has_optimizer	? "zero_grad (the optimizer's steps stopped)"
+					: "zero_grad (no optimizer step was seen)";
 	case TP_STEP_LOADER:
 		return is_chosen	? "loader"
-		       : st.has_optimizer ? "loader (the optimizer's steps stopped)"
-					  : "loader (no optimizer step was seen)";
+		       : has_optimizer	? "loader (the optimizer's steps stopped)"
+					: "loader (no optimizer step was seen)";
 	case TP_STEP_RANGE:
 		return st.range_text;
 	case TP_STEP_CLOCK:
