@@ -87,3 +87,5 @@ bench: all $(bench_bin)
 	$(Q)$(test_env) NOP='$(abspath $(nop))' T='$(T)' scripts/bench
 
 .PHONY: bench
+
+include tests/fuzz/fuzz.mk

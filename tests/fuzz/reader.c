@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.c - any bytes through everything that reads a trace or a ledger
+ *
+ * Built with clang -fsanitize=fuzzer it is a libFuzzer target; built plainly
+ * (-DTP_FUZZ_MAIN) it replays files: reader FILE..., or writes the seeds of the corpus:
+ * reader --seeds FOLDER.
+ *
+ * The first byte of an input chooses what the rest is: a file as it is; a file whose
+ * checksums are made right first, so that what lies behind them is reached; the bare
+ * columns of a block; or lines of a ledger.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/trace/columns.h"
+#include "runtime/trace/ledger.h"
+#include "runtime/trace/reader.h"
+#include "runtime/trace/writer.h"
+#include "tests/unit/synth_events.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { INPUT_FILE, INPUT_SEALED_FILE, INPUT_COLUMNS, INPUT_LEDGER, INPUT_N };
+
+static struct tp_rec rec[TP_BLOCK_EVENTS_MAX], again[TP_BLOCK_EVENTS_MAX];
+static uint16_t thread[TP_BLOCK_EVENTS_MAX], thread_again[TP_BLOCK_EVENTS_MAX];
+static volatile uint64_t sink; /* keeps reads of the results alive */
+
+/* The property that failed, in the fuzzer's language: a crash. */
+static void must(bool is_true, const char *what)
+{
+	if (is_true)
+		return;
+	fprintf(stderr, "reader: %s\n", what);
+	abort();
+}
+
+static void note_complaint(void *ctx, const char *path, uint64_t offset, const char *what)
+{
+	sink += strlen(path) + strlen(what) + offset;
+}
+
+static void note_string(void *ctx, uint32_t id, uint32_t kind, const char *bytes,
+			uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		sink += (uint8_t)bytes[i];
+	sink += id + kind;
+}
+
+static void read_block(struct tp_reader *reader, uint32_t i)
+{
+	char value[16];
+	const uint8_t *raw;
+	uint32_t n;
+
+	switch (reader->block[i].head.type) {
+	case TP_BLOCK_EVENTS:
+	case TP_BLOCK_LONG:
+		tp_reader_events(reader, i, rec, thread);
+		break;
+	case TP_BLOCK_STRINGS:
+		tp_reader_strings(reader, i, note_string, NULL);
+		break;
+	default:
+		if (!tp_reader_payload(reader, i, &raw, &n))
+			tp_reader_text_value((const char *)raw, n, "events", value,
+					     sizeof(value));
+	}
+}
+
+static void read_file(const uint8_t *data, size_t size)
+{
+	struct tp_reader reader;
+	char path[64];
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size, "no file to read");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!tp_reader_open(&reader, path, note_complaint, NULL)) {
+		uint64_t end = 0;
+
+		for (uint32_t i = 0; i < reader.n_blocks; i++) {
+			must(reader.block[i].offset >= end, "blocks overlap");
+			end = reader.block[i].offset + sizeof(struct tp_block_head) +
+			      reader.block[i].head.stored_bytes;
+			must(end <= size, "a block is not in the file");
+			read_block(&reader, i);
+		}
+		tp_reader_close(&reader);
+	}
+	close(fd);
+}
+
+static void seal_file(uint8_t *data, size_t size)
+{
+	struct tp_file_head file;
+	struct tp_block_head head;
+	size_t at;
+
+	if (size < sizeof(file))
+		return;
+	memcpy(&file, data, sizeof(file));
+	file.magic = TP_FILE_MAGIC;
+	file.major = TP_TRACE_MAJOR;
+	tp_frame_seal_file_head(&file);
+	memcpy(data, &file, sizeof(file));
+	for (at = file.head_bytes; at < size && size - at >= sizeof(head);) {
+		XXH64_state_t state;
+
+		memcpy(&head, data + at, sizeof(head));
+		if (head.stored_bytes > size - at - sizeof(head))
+			break;
+		XXH64_reset(&state, 0);
+		XXH64_update(&state, &head, offsetof(struct tp_block_head, checksum));
+		XXH64_update(&state, data + at + sizeof(head), head.stored_bytes);
+		head.checksum = XXH64_digest(&state);
+		memcpy(data + at, &head, sizeof(head));
+		at += sizeof(head) + head.stored_bytes;
+	}
+}
+
+/* What is accepted as events must be events: they can be written and read again. */
+static void read_columns(const uint8_t *data, size_t size)
+{
+	static struct tp_columns_scratch *scratch;
+	static uint8_t *payload;
+	uint32_t n, bad_at;
+	size_t n_bytes;
+
+	if (!scratch) {
+		scratch = malloc(tp_columns_scratch_bytes());
+		payload = malloc(tp_columns_bound(TP_BLOCK_EVENTS_MAX));
+	}
+	if (size < 2)
+		return;
+	n = (data[0] | (uint32_t)data[1] << 8) % (TP_BLOCK_EVENTS_MAX + 1);
+	if (tp_columns_decode(scratch, data + 2, size - 2, n, rec, thread, &bad_at)) {
+		must(bad_at <= n, "the bad event is not in the block");
+		return;
+	}
+	n_bytes = tp_columns_encode(scratch, rec, thread, n, payload, NULL);
+	must(n_bytes <= tp_columns_bound(n), "more bytes than promised");
+	must(!tp_columns_decode(scratch, payload, n_bytes, n, again, thread_again, &bad_at),
+	     "own columns are refused");
+	must(!memcmp(rec, again, n * sizeof(*rec)), "events change");
+	must(!memcmp(thread, thread_again, n * sizeof(*thread)), "threads change");
+}
+
+static void read_ledger(const uint8_t *data, size_t size)
+{
+	char line[2 * TP_LEDGER_LINE_MAX];
+	struct tp_ledger_row row, row_again;
+	struct tp_ledger_head head;
+	size_t n;
+
+	tp_ledger_parse_head((const char *)data, size, &head);
+	if (!tp_ledger_parse_row((const char *)data, size, &row))
+		return;
+	n = tp_ledger_format_row(line, sizeof(line), &row);
+	must(tp_ledger_parse_row(line, n - 1, &row_again), "own row is refused");
+	must(!memcmp(&row, &row_again, sizeof(row)), "row changes");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* A copy of the exact size: the sanitizer sees a read behind it. */
+	uint8_t *copy;
+
+	if (!size)
+		return 0;
+	copy = malloc(size);
+	memcpy(copy, data + 1, size - 1);
+	switch (data[0] % INPUT_N) {
+	case INPUT_SEALED_FILE:
+		seal_file(copy, size - 1);
+		read_file(copy, size - 1);
+		break;
+	case INPUT_FILE:
+		read_file(copy, size - 1);
+		break;
+	case INPUT_COLUMNS:
+		copy = realloc(copy, size - 1 ? size - 1 : 1);
+		read_columns(copy, size - 1);
+		break;
+	case INPUT_LEDGER:
+		copy = realloc(copy, size - 1 ? size - 1 : 1);
+		read_ledger(copy, size - 1);
+		break;
+	}
+	free(copy);
+	return 0;
+}
+
+#ifdef TP_FUZZ_MAIN
+
+enum { BYTES_MAX = 1 << 20 };
+static uint8_t bytes[BYTES_MAX];
+
+static size_t load(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, bytes + 1, BYTES_MAX - 1);
+
+	must(n >= 0, path);
+	close(fd);
+	return (size_t)n;
+}
+
+static void save(const char *dir, const char *name, uint8_t input, const void *data,
+		 size_t n)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "w");
+	must(file && fputc(input, file) != EOF && fwrite(data, 1, n, file) == n &&
+		 !fclose(file),
+	     path);
+}
+
+static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **text,
+			uint32_t *n)
+{
+	*kind = TP_STRING_OP;
+	*text = "aten::op\0out";
+	*n = 12;
+	return true;
+}
+
+/* Small pieces of everything that a trace may hold. */
+static void make_seeds(const char *dir)
+{
+	static struct tp_writer writer;
+	static struct synth synth;
+	static struct tp_rec step[SYNTH_STEP_MAX];
+	struct tp_columns_scratch *scratch = malloc(tp_columns_scratch_bytes());
+	struct tp_ledger_row row = {
+	    .index = 7, .epoch = 1, .begin_ns = 123456789, .dur_ns = 5};
+	struct tp_ledger_head head = {.rank = -1, .host = "host"};
+	struct tp_file_head file = {.rank = 3};
+	uint8_t columns[1 << 16] = {64, 0};
+	char path[512], line[1024];
+	struct tp_arena arena;
+	size_t n;
+
+	synth_init(&synth, 1);
+	synth_step(&synth, step, SYNTH_STEP_MAX);
+	memcpy(rec, step + 1000, 52 * sizeof(*rec));
+	for (uint32_t i = 52; i < 64; i++) {
+		rec[i] = (struct tp_rec){.time = rec[51].time + 10 * i,
+					 .kind = (uint8_t)(i - 50),
+					 .flags = (uint8_t)(i % 3),
+					 .name = 5,
+					 .link = i,
+					 .arg = i};
+		tp_rec_set_len(&rec[i], i == 60 ? 2 * TP_LONG_NS : i);
+		thread[i] = (uint16_t)(i / 60);
+	}
+	save(dir, "columns", INPUT_COLUMNS, columns,
+	     2 + tp_columns_encode(scratch, rec, thread, 64, columns + 2, NULL));
+
+	must(!tp_arena_init(&arena, 64 << 20) &&
+		 !tp_writer_init(&writer, &arena, 200, find_string, NULL),
+	     "no memory");
+	snprintf(path, sizeof(path), "%s/file", dir);
+	must(!tp_writer_open(&writer, path, &file, "a=b\n", 4), path);
+	tp_writer_threads(&writer, &(struct tp_thread_entry){.tid = 5}, 1);
+	tp_writer_events(&writer, rec, 64, 1);
+	must(!tp_writer_close(&writer, "c=d\n", 4), path);
+	n = load(path);
+	save(dir, "file", INPUT_FILE, bytes + 1, n);
+	save(dir, "sealed", INPUT_SEALED_FILE, bytes + 1, n);
+	save(dir, "row", INPUT_LEDGER, line,
+	     tp_ledger_format_row(line, sizeof(line), &row) - 1);
+	save(dir, "head", INPUT_LEDGER, line,
+	     tp_ledger_format_head(line, sizeof(line), &head));
+	tp_arena_fini(&arena);
+	free(scratch);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "--seeds")) {
+		make_seeds(argv[2]);
+		return 0;
+	}
+	for (int i = 1; i < argc; i++) {
+		size_t n = load(argv[i]);
+
+		LLVMFuzzerTestOneInput(bytes + 1, n);
+	}
+	printf("%d inputs\n", argc - 1);
+	return 0;
+}
+
+#endif
