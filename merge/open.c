@@ -14,6 +14,7 @@
 
 #include "merge/grow.h"
 #include "merge/input.h"
+#include "merge/label.h"
 #include "merge/run.h"
 
 /* Times beyond are no times of a run: ticks of a damaged or foreign head. */
@@ -420,8 +421,18 @@ static void describe_windows(struct tp_run_in *run, uint32_t n_hosts)
 	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
 		struct tp_window *w = &run->pub.window[i];
 
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
+		uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
+		uint64_t end = tp_fact_u64(w->totals, "end", 0);
+		uint32_t hint = 0;
+
 		if (w->begin_ns > w->end_ns)
 			w->begin_ns = w->end_ns = 0;
+		/* What the blocks show is less (begins only) or more (spans that began before). */
+		if (begin && end > begin) {
+			w->begin_ns = tp_run_ns(proc, &hint, begin);
+			w->end_ns = tp_run_ns(proc, &hint, end);
+		}
 	}
 	if (n_hosts > 1)
 		tp_run_issue(&run->pub, NULL, false,
