@@ -76,7 +76,8 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 	}
 	window = find_window(clip, event);
 	cut = *event;
-	if (window && window->end_ns > window->begin_ns) {
+	/* Windows that were cut have no certain bounds: nothing is cut further by them. */
+	if (window && window->is_whole) {
 		if (cut.begin_ns < window->begin_ns)
 			cut.begin_ns = window->begin_ns;
 		if (cut.end_ns > window->end_ns)

@@ -43,16 +43,18 @@ Test(clip, cuts_at_both_ends_and_keeps_order)
 		{200, 205, 1, 0},
 		{210, 260, 1, 0},
 		{220, 240, 7, TP_F_EARLY}, /* a window that is not known: as it is */
+		{221, 400, 2, TP_F_OPEN},  /* a window without an end: as it is */
 	};
 	static const int64_t wanted[][2] = {
 		{0, 100}, {0, 30}, {0, 10}, {50, 60}, {90, 100}, {95, 300}, {200, 220},
-		{200, 205}, {210, 260}, {220, 240},
+		{200, 205}, {210, 260}, {220, 240}, {221, 400},
 	};
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
 	fake_window(&fake, proc, 0, 0, 100);
 	fake_window(&fake, proc, 1, 200, 300);
+	fake_window(&fake, proc, 2, 220, 222)->is_whole = false;
 	tp_clip_init(&clip, &fake.run, take, &got);
 	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
 		event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, in[i].begin, in[i].end);
