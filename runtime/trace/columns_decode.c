@@ -102,10 +102,12 @@ static void get_definition(struct decoder *dec, struct form *form, uint32_t i)
 	rec->kind = get_byte(in, TP_COLUMN_DEFINITIONS);
 	rec->flags = get_byte(in, TP_COLUMN_DEFINITIONS);
 	model = form->model = get_byte(in, TP_COLUMN_DEFINITIONS);
+	if (!is_valid_model(model))
+		in->is_bad = true;
 	rec->name = (uint32_t)get_varint(in, TP_COLUMN_DEFINITIONS);
 	if ((model & TIME_MASK) == TIME_SPAN)
 		form->inner = (uint16_t)get_varint(in, TP_COLUMN_DEFINITIONS);
-	if (!(model & 1) && (model & LEN_MASK) == LEN_CONST)
+	if (!is_span_model(model) && (model & LEN_MASK) == LEN_CONST)
 		tp_rec_set_len(rec, get_varint(in, TP_COLUMN_DEFINITIONS));
 	if ((model & LINK_MASK) == LINK_CONST)
 		rec->link = (uint32_t)get_varint(in, TP_COLUMN_DEFINITIONS);
@@ -147,7 +149,7 @@ static void get_times(struct decoder *dec, struct form *form, struct tp_rec *rec
 		break;
 	default:
 		rec->time = dec->present + unzigzag(gap);
-		if (form->model & 1)
+		if (is_span_model(form->model))
 			tp_rec_set_len(rec,
 				       get_near(in, TP_COLUMN_SIZE, &form->size_class));
 	}
@@ -174,6 +176,9 @@ static void get_address(struct decoder *dec, struct form *form, struct tp_rec *r
 			tp_rec_set_len(rec, len);
 		remove_recent(from, at);
 	} else {
+		/* The size of a block that is not told. */
+		if ((form->model & LEN_MASK) == LEN_OF_ALLOC)
+			dec->in.is_bad = true;
 		rec->arg = dec->address += unzigzag(get_number(&dec->in, TP_COLUMN_ARG));
 	}
 	add_recent(is_free ? &scratch->freed : &scratch->live, rec->arg, tp_rec_len(rec));
@@ -205,7 +210,7 @@ static void get_event(struct decoder *dec, uint32_t i)
 	if ((form->model & LEN_MASK) == LEN_DELTA)
 		tp_rec_set_len(rec,
 			       tp_rec_len(rec) + unzigzag(get_number(in, TP_COLUMN_SIZE)));
-	if ((form->model & LINK_MASK) == LINK_RUN) {
+	if ((form->model & LINK_MASK) == LINK_LAST) {
 		dec->link += unzigzag(get_number(in, TP_COLUMN_LINK));
 		rec->link = (uint32_t)dec->link;
 	} else if ((form->model & LINK_MASK) == LINK_DELTA) {

@@ -27,8 +27,8 @@ _Static_assert(HEAD_BYTES + BITS_SLACK + 8 + TP_BLOCK_EVENTS_MAX * EVENT_BYTES_M
 /* How the fields of each kind are best given. 0: a kind not known here. */
 enum { MODEL_ANY = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA };
 static const uint8_t kind_model[256] = {
-    [TP_REC_OP] = TIME_SPAN | LEN_CONST | LINK_RUN | ARG_CONST,
-    [TP_REC_RANGE] = TIME_SPAN | LEN_CONST | LINK_RUN | ARG_CONST,
+    [TP_REC_OP] = TIME_SPAN | LEN_CONST | LINK_LAST | ARG_CONST,
+    [TP_REC_RANGE] = TIME_SPAN | LEN_CONST | LINK_LAST | ARG_CONST,
     [TP_REC_STEP] = TIME_SPAN | LEN_CONST | LINK_DELTA | ARG_DELTA,
     [TP_REC_ALLOC] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_ALLOC,
     [TP_REC_FREE] = TIME_POINT | LEN_CONST | LINK_CONST | ARG_FREE,
@@ -129,11 +129,6 @@ static uint64_t hash_form(const struct tp_rec *rec, unsigned model, unsigned inn
 	h ^= h >> 32;
 	h *= 0xff51afd7ed558ccdull;
 	return h >> 40;
-}
-
-static inline bool is_span_model(unsigned model)
-{
-	return model & 1;
 }
 
 static bool is_of_form(const struct tp_rec *rec, unsigned model, unsigned inner,
@@ -250,7 +245,7 @@ static void put_event(struct encoder *enc, uint32_t i)
 	} else if (begin < enc->present) {
 		model = (model & ~TIME_MASK) | TIME_LOOSE;
 	}
-	if ((model & LINK_MASK) == LINK_RUN && rec->link == TP_NO_SEQ)
+	if ((model & LINK_MASK) == LINK_LAST && rec->link == TP_NO_SEQ)
 		model = (model & ~LINK_MASK) | LINK_CONST;
 	if ((model & ARG_MASK) >= ARG_ALLOC) {
 		from = (model & ARG_MASK) == ARG_FREE ? &scratch->live : &scratch->freed;
@@ -296,7 +291,7 @@ static void put_event(struct encoder *enc, uint32_t i)
 	}
 	if ((model & LEN_MASK) == LEN_DELTA)
 		put_number(out, TP_COLUMN_SIZE, zigzag(len - tp_rec_len(&before)));
-	if ((model & LINK_MASK) == LINK_RUN) {
+	if ((model & LINK_MASK) == LINK_LAST) {
 		put_number(out, TP_COLUMN_LINK, zigzag(rec->link - enc->link));
 		enc->link = rec->link;
 	} else if ((model & LINK_MASK) == LINK_DELTA) {

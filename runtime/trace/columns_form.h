@@ -27,7 +27,7 @@ enum {
 
 	LINK_CONST = 0 << 4,
 	LINK_DELTA = 1 << 4, /* against the form's last event */
-	LINK_RUN = 2 << 4,   /* against the last link of this sort in the run */
+	LINK_LAST = 2 << 4,  /* against the last link of this sort in the block */
 
 	ARG_CONST = 0 << 6,
 	ARG_DELTA = 1 << 6, /* against the form's last event */
@@ -39,6 +39,21 @@ enum {
 	LINK_MASK = 3 << 4,
 	ARG_MASK = 3 << 6,
 };
+
+static inline bool is_span_model(unsigned model)
+{
+	return model & 1;
+}
+
+/* What no writer of this version makes, and no reader may guess. */
+static inline bool is_valid_model(unsigned model)
+{
+	if ((model & LEN_MASK) == LEN_MASK || (model & LINK_MASK) == LINK_MASK)
+		return false;
+	if ((model & LEN_MASK) == LEN_OF_ALLOC && (model & ARG_MASK) != ARG_FREE)
+		return false;
+	return !is_span_model(model) || (model & LEN_MASK) == LEN_CONST;
+}
 
 /* The constants of a form are those of its last event, so they need not be kept here. */
 struct form {
