@@ -218,7 +218,8 @@ static void end_range(const void *rf, void *observer)
 	if (span->thread && span->thread == tp_ring_self.slot &&
 	    span->thread->depth > span->depth)
 		tp_ring_span_end(span->depth);
-	tell_end(rf, span, now);
+	/* A tick later: the range belongs to the step that ends with it, not to the next. */
+	tell_end(rf, span, now + 1);
 }
 
 void tp_torch_ranges_add(bool with_backward)

@@ -6,6 +6,7 @@
  *
  *	HEAD	pid	window	rank	run_id
  *	META	key=value	and END	key=value
+ *	CLOCK	mono_ns	real_ns	(one moment on two clocks)
  *	THREAD	slot	tid	torch_id	flags	name
  *	EVENT	kind	begin_ns	length	flags	thread	name	link	arg	shapes
  *	BAD	offset	what
@@ -176,6 +177,7 @@ static int dump(const char *path)
 	if (reader.n_blocks) {
 		a = get_anchor(&reader.block[0].head);
 		b = get_anchor(&reader.block[reader.n_blocks - 1].head);
+		printf("CLOCK\t%" PRIu64 "\t%" PRIu64 "\n", a.mono_ns, a.real_ns);
 	}
 	for (uint32_t i = 0; i < reader.n_blocks; i++) {
 		uint8_t type = reader.block[i].head.type;
