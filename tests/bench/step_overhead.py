@@ -9,7 +9,8 @@ preloaded with a window of ten steps out of every twenty-one; torch.profiler wit
 windows. Ratios are taken between neighbours (outside) or inside one run (windows), and their
 median and spread are printed beside what two bare runs differ by. Where the machine's noise
 is larger than the effect, the computed figure tells: cost of one event, measured where nothing
-but events happens, times the events of a step.
+but events happens, times the events of a step. "cpu" is CPU time of all threads, the drain
+thread's too; on a busy machine it is steadier than the wall's time.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAIT, WARMUP, ACTIVE = 10, 1, 10
 CYCLE = WAIT + WARMUP + ACTIVE
-OPS_A_STEP = 20000
+CALLS_A_STEP = 20000
 SKIP_STEPS = 5      # of each run: caches, allocator, first calls
 AFTER = 3           # steps after a window in which work for it may still be going on
 
@@ -37,7 +38,7 @@ def environment(lib, schedule, folder):
 
 
 def step_times(kind, work, n_steps, settings):
-    """Step durations in ns of one run, the first steps left out."""
+    """Step durations in ns of one run: (by the wall's clock, in CPU time)."""
     schedule = {"waiting": "wait=1000000,warmup=0,active=1,per=run",
                 "window": "wait=%d,warmup=%d,active=%d,repeat=0,per=run" %
                           (WAIT, WARMUP, ACTIVE)}.get(kind)
@@ -53,8 +54,8 @@ def step_times(kind, work, n_steps, settings):
             sys.exit("'%s' ended with status %d: %s" %
                      (" ".join(argv), done.returncode, done.stderr.decode()[-500:]))
         with open(out) as file:
-            ends = json.load(file)
-    return [b - a for a, b in zip(ends, ends[1:])]
+            clocks = json.load(file)
+    return tuple([b - a for a, b in zip(ends, ends[1:])] for ends in clocks)
 
 
 def spread(values):
@@ -64,7 +65,7 @@ def spread(values):
 
 
 def show(what, values, form="%.4f", goal=""):
-    print("%-58s %s   [%s - %s]%s" % ((what,) + tuple(form % v for v in spread(values)) +
+    print("%-70s %s   [%s - %s]%s" % ((what,) + tuple(form % v for v in spread(values)) +
                                       (("   goal " + goal) if goal else "",)))
 
 
@@ -92,14 +93,16 @@ def measure(settings):
 
 
 def outside(runs):
-    medians = {kind: [statistics.median(times[SKIP_STEPS:]) for times in runs[kind]]
-               for kind in ("bare", "waiting")}
-    bare = medians["bare"]
-    print("a step of the bare run: %.2f ms" % (statistics.median(bare) / 1e6))
-    if len(bare) > 1:
-        show("noise: one bare run over the next", [b / a for a, b in zip(bare, bare[1:])])
-    show("outside windows: preloaded and waiting / bare",
-         [w / b for w, b in zip(medians["waiting"], bare)], goal="<= 1.003")
+    """Preloaded and waiting against bare; returns the median bare step in ns."""
+    for at, clock in enumerate(("wall", "cpu")):
+        bare, waiting = ([statistics.median(times[at][SKIP_STEPS:]) for times in runs[kind]]
+                         for kind in ("bare", "waiting"))
+        print("a step of the bare run, %s: %.2f ms" % (clock, statistics.median(bare) / 1e6))
+        if len(bare) > 1:
+            show("noise: one bare run over the one before, " + clock,
+                 [b / a for a, b in zip(bare, bare[1:])])
+        show("outside windows: preloaded and waiting / bare, " + clock,
+             [w / b for w, b in zip(waiting, bare)], goal="<= 1.003")
     return statistics.median(bare)
 
 
@@ -111,50 +114,63 @@ def added_ns(times):
 
 
 def windows(runs):
-    ratios = [statistics.median(active) / statistics.median(wait)
-              for times in runs["window"] for wait, active, _ in cycles_of(times)]
-    show("in a window: active / waiting steps of the same run", ratios)
-    show("torch.profiler: active / waiting steps of the same run",
-         [statistics.median(active) / statistics.median(wait)
-          for times in runs["torch"] for wait, active, _ in cycles_of(times)])
-    ours = [ns for times in runs["window"] for ns in added_ns(times)]
-    theirs = [ns for times in runs["torch"] for ns in added_ns(times)]
-    show("added to a window of %d steps, ms" % ACTIVE, [ns / 1e6 for ns in ours], "%.2f")
-    show("added by torch.profiler, its stop() included, ms", [ns / 1e6 for ns in theirs], "%.2f")
-    print("%-58s 1/%.1f   goal 1/20" % ("ours over theirs",
-                                        spread(theirs)[0] / max(spread(ours)[0], 1)))
+    for at, clock in enumerate(("wall", "cpu")):
+        added = {}
+        for kind, name in (("window", "ours"), ("torch", "torch.profiler")):
+            cycles = [cycle for times in runs[kind] for cycle in cycles_of(times[at])]
+            show("in a window: active / waiting steps of one run, %s, %s" % (name, clock),
+                 [statistics.median(active) / statistics.median(quiet)
+                  for quiet, active, _ in cycles])
+            added[kind] = [ns / 1e6 for times in runs[kind] for ns in added_ns(times[at])]
+            show("added to a window of %d steps, %s, ms, %s" % (ACTIVE, name, clock),
+                 added[kind], "%.2f")
+        print("%-70s 1/%.1f   goal 1/20" % ("ours over theirs, " + clock,
+              spread(added["torch"])[0] / max(spread(added["window"])[0], 1e-6)))
+
+
+def cost_of_call(work, settings):
+    """ns of CPU that a window, and waiting, add to one call: two lists."""
+    n_steps = 3 * CYCLE + AFTER + 2
+    window, waiting = [], []
+    for _ in range(settings.rounds):
+        bare = min(step_times("bare", work, n_steps, settings)[1][SKIP_STEPS:])
+        quiet = min(step_times("waiting", work, n_steps, settings)[1][SKIP_STEPS:])
+        waiting.append((quiet - bare) / CALLS_A_STEP)
+        times = step_times("window", work, n_steps, settings)[1]
+        for quiet, active, _ in cycles_of(times):
+            window.append((statistics.median(active) - statistics.median(quiet)) / CALLS_A_STEP)
+    return window, waiting
 
 
 def computed(bare_ns, settings):
     """Cost of one event from steps of nothing but events; what that makes of a real step."""
-    n_steps = 4 * CYCLE + AFTER + 2
-    waiting, bare, event = [], [], []
-    for _ in range(settings.rounds):
-        bare.append(min(step_times("bare", "ops", n_steps, settings)[SKIP_STEPS:]))
-        waiting.append(min(step_times("waiting", "ops", n_steps, settings)[SKIP_STEPS:]))
-        for wait, active, _ in cycles_of(step_times("window", "ops", n_steps, settings)):
-            event.append((statistics.median(active) - statistics.median(wait)) / OPS_A_STEP)
-    show("one operator event in a window, torch's part included, ns", event, "%.0f")
-    quiet = [(w - b) / OPS_A_STEP for w, b in zip(waiting, bare)]
-    show("one operator outside of windows, ns", quiet, "%.2f")
-    n_events = settings.events_a_step
-    if n_events:
-        print("%-58s %.4f" % ("computed: window, %d events a step" % n_events,
-                              1 + spread(event)[0] * n_events / bare_ns))
-        print("%-58s %.4f   goal <= 1.003" % ("computed: outside",
-                                              1 + max(spread(quiet)[0], 0) * n_events / bare_ns))
+    relu, waiting = cost_of_call("relu", settings)
+    empty, _ = cost_of_call("empty", settings)
+    # relu_ is two operator events; empty is one, and a tensor allocated and freed.
+    operator = [ns / 2 for ns in relu]
+    tensor = [(ns - spread(operator)[0]) / 2 for ns in empty]
+    show("one operator event in a window, all threads, torch's part too, ns", operator, "%.0f")
+    show("one tensor allocated or freed in a window, all threads, ns", tensor, "%.0f")
+    show("one operator outside of windows, ns", [ns / 2 for ns in waiting], "%.2f")
+    n_operators, n_tensors = settings.events_a_step
+    inside = n_operators * spread(operator)[0] + n_tensors * spread(tensor)[0]
+    beside = n_operators * max(spread(waiting)[0] / 2, 0)
+    print("computed, %d operators and %d tensor events a step: in a window %.4f, outside %.4f "
+          "(goal <= 1.003)" % (n_operators, n_tensors, 1 + inside / bare_ns, 1 + beside / bare_ns))
 
 
 def count_events(settings):
-    """Operators of one step of the same model, as torch.profiler counts them."""
+    """Operators and tensor events of one step of the same model, as torch.profiler sees them."""
     code = ("import sys, torch; sys.path.insert(0, %r); import step_times as s\n"
             "torch.manual_seed(1); step = s.gpt_step(); step(0); step(1)\n"
-            "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p:\n"
+            "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],\n"
+            "                            profile_memory=True) as p:\n"
             "    step(2)\n"
-            "print(sum(1 for e in p.events()))" % HERE)
+            "names = [e.name() for e in p.profiler.kineto_results.events()]\n"
+            "print(len(names) - names.count('[memory]'), names.count('[memory]'))" % HERE)
     said = subprocess.run([settings.python, "-c", code], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False, env=environment("", "", ""))
-    return int(said.stdout.split()[-1]) if said.returncode == 0 else 0
+                          stderr=subprocess.DEVNULL, check=True, env=environment("", "", ""))
+    return tuple(map(int, said.stdout.split()[-2:]))
 
 
 def main():

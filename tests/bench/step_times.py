@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """step_times.py - trains and writes down when each step ended (a child of step_overhead.py)
 
-usage: step_times.py OUT.json --work gpt|ops [--steps N] [--torch-profiler WAIT,WARMUP,ACTIVE]
+usage: step_times.py OUT.json --work gpt|relu|empty [--steps N]
+                     [--torch-profiler WAIT,WARMUP,ACTIVE]
 
-gpt is the demo's model; ops is a step of twenty thousand tiny operators, in which the cost of
-one event shows plainly. --torch-profiler runs PyTorch's own profiler by that schedule, to
+OUT.json gets two lists: the ends of steps on the wall's clock and on that of the process's CPU
+time, all threads together. gpt is the demo's model; the others are steps of twenty thousand
+tiny calls, in which the cost of one event shows plainly. --torch-profiler runs PyTorch's own profiler by that schedule, to
 compare with. A step's time includes everything that the profiler does at its end.
 """
 
@@ -18,7 +20,7 @@ import time
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "progs"))
-OPS_A_STEP = 20000
+CALLS_A_STEP = 20000
 
 
 def gpt_step():
@@ -41,31 +43,39 @@ def gpt_step():
     return step
 
 
-def ops_step():
+def calls_step(call):
+    """An optimizer step after CALLS_A_STEP calls of one operator."""
     weight = torch.zeros(4, requires_grad=True)
     weight.grad = torch.zeros(4)
     optimizer = torch.optim.SGD([weight], lr=0.0)
-    x = torch.zeros(4)
 
     def step(_):
-        relu = x.relu_
-        for _ in range(OPS_A_STEP):
-            relu()
+        for _ in range(CALLS_A_STEP):
+            call()
         optimizer.step()
 
     return step
 
 
+WORKS = {
+    "gpt": gpt_step,
+    # Two operator events a call, no tensor is allocated.
+    "relu": lambda: calls_step(torch.zeros(4).relu_),
+    # One operator event, one allocation and one release.
+    "empty": lambda: calls_step(lambda: torch.empty(4)),
+}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
-    parser.add_argument("--work", choices=("gpt", "ops"), default="gpt")
+    parser.add_argument("--work", choices=WORKS, default="gpt")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--torch-profiler")
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    step = {"gpt": gpt_step, "ops": ops_step}[args.work]()
+    step = WORKS[args.work]()
 
     profiler = contextlib.nullcontext()
     if args.torch_profiler:
@@ -73,15 +83,16 @@ def main():
         profiler = torch.profiler.profile(
             activities=[torch.profiler.ProfilerActivity.CPU],
             schedule=torch.profiler.schedule(wait=wait, warmup=warmup, active=active))
-    ends = []
+    wall, cpu = [], []
     with profiler as running:
         for at in range(args.steps):
             step(at)
             if running is not None:
                 running.step()
-            ends.append(time.perf_counter_ns())
+            wall.append(time.perf_counter_ns())
+            cpu.append(time.process_time_ns())
     with open(args.out, "w") as file:
-        json.dump(ends, file)
+        json.dump([wall, cpu], file)
 
 
 if __name__ == "__main__":
