@@ -374,11 +374,8 @@ static enum status merge(void)
 	open_stdout(&out);
 	if (!run_pass(run, &pass, path))
 		status = STATUS_NOTHING;
-	for (uint32_t i = 0; i < options.n_shown; i++) {
-		if (i)
-			fputc('\n', stdout);
+	for (uint32_t i = 0; i < options.n_shown; i++)
 		options.shown[i]->print(pass.view_state[i], run, &out);
-	}
 	for (uint32_t i = 0; i < options.n_sinks && !status && !options.is_quiet; i++)
 		printf("%swrote %s\n", i || !options.n_shown ? "" : "\n", path[i]);
 	/* Last: it takes away what the pass has read. */

@@ -84,11 +84,12 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 	int64_t change;
 
 	track = tp_memcurve_event(overview->memory, event, &change);
-	if (!track || event->kind == TP_REC_FREE || event->link != TP_DEVICE_CPU ||
-	    !proc->breakdown.is_in_step || proc->breakdown.n_steps > proc->cap_peaks)
+	if (!track || event->link != TP_DEVICE_CPU || !proc->breakdown.is_in_step ||
+	    proc->breakdown.n_steps > proc->cap_peaks)
 		return;
 	peak = &proc->peak[proc->breakdown.n_steps - 1];
-	if (track->live_bytes <= peak->live_bytes)
+	peak->n_unknown += event->kind == TP_REC_FREE && !change;
+	if (event->kind == TP_REC_FREE || track->live_bytes <= peak->live_bytes)
 		return;
 	peak->live_bytes = track->live_bytes;
 	peak->is_absolute = track->is_absolute;

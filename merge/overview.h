@@ -21,6 +21,7 @@ struct tp_overview_peak {
 	uint64_t step;
 	int64_t live_bytes;
 	bool is_absolute;	/* else counted from the window's begin */
+	uint64_t n_unknown;	/* frees in the step of blocks whose size is not known */
 	uint32_t inside;	/* innermost span */
 	uint32_t of;		/* outermost other one, TP_NO_ROW: none */
 };

@@ -394,7 +394,11 @@ static const struct tp_overview_peak *find_peak(const struct tp_overview_proc *p
 	return NULL;
 }
 
-/* Where tensors stood highest, of the steps for which the blocks are known. */
+/*
+ * Where tensors stood highest, of the steps for which the blocks are known. Peaks within a
+ * hundredth are the same peak, come back in each step: that step is taken in which the fewest
+ * sizes are not known, since its curve is the surest.
+ */
 static const struct tp_step_row *find_recorded_peak(const struct tp_run *run,
 						    const struct tp_overview *overview,
 						    const struct tp_overview_peak **peak)
@@ -404,14 +408,16 @@ static const struct tp_step_row *find_recorded_peak(const struct tp_run *run,
 	for (uint32_t i = 0; i < run->n_steps; i++) {
 		const struct tp_step_row *row = &run->step[i];
 		const struct tp_overview_peak *of_step;
+		uint64_t near = most ? most->peak_bytes / 100 : 0;
 
-		if (most && row->peak_bytes <= most->peak_bytes)
+		if (most && row->peak_bytes + near < most->peak_bytes)
 			continue;
 		of_step = find_peak(&overview->proc[row->proc->at], row->index);
-		if (of_step) {
-			most = row;
-			*peak = of_step;
-		}
+		if (!of_step || (most && row->peak_bytes <= most->peak_bytes + near &&
+				 of_step->n_unknown >= (*peak)->n_unknown))
+			continue;
+		most = row;
+		*peak = of_step;
 	}
 	return most;
 }
