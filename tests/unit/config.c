@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.c - tests of the TRAINPROF_ variables: defaults, good and bad values of each kind, the
+ * file, and what is said of what is wrong
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/options.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/config.h"
+
+struct pair {
+	const char *name, *value;
+};
+
+/* ctx: pairs, the last with a NULL name. */
+static const char *look_up(void *ctx, const char *name)
+{
+	for (const struct pair *pair = ctx; pair && pair->name; pair++) {
+		if (!strcmp(pair->name, name))
+			return pair->value;
+	}
+	return NULL;
+}
+
+static void read_one(struct tp_config *config, const char *name, const char *value)
+{
+	struct pair pairs[] = {{name, value}, {NULL, NULL}};
+
+	tp_config_read(config, look_up, pairs);
+}
+
+static const char *describe(const struct tp_config *config)
+{
+	static char buf[4096];
+	struct tp_text text;
+
+	tp_text_init(&text, buf, sizeof(buf));
+	tp_config_describe(config, &text);
+	return buf;
+}
+
+static const char defaults[] =
+	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
+	"STEP=auto\n"
+	"RECORD=ops,tensors,host\n"
+	"DIR=trainprof-run\n"
+	"RUN_NAME=run\n"
+	"TRACE_NAME=rank{rank}.{window}.tpt\n"
+	"KEEP=0\n"
+	"OVERWRITE=0\n"
+	"BUFFER=32M\n"
+	"BUFFER_DIR=\n"
+	"HOST_PERIOD=100\n"
+	"PROGRAM=\n"
+	"CLOCK=auto\n"
+	"LOG=warn\n"
+	"CONFIG=\n";
+
+Test(config, has_the_documented_defaults)
+{
+	static struct tp_config config;
+
+	tp_config_read(&config, look_up, NULL);
+	cr_expect_str_eq(describe(&config), defaults);
+	cr_expect_str_eq(config.complaints, "");
+	cr_expect_not(config.is_off);
+	cr_expect_eq(config.step.source, TP_STEP_NONE);
+	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_HOST);
+	cr_expect_eq(config.log, TP_LOG_WARN);
+}
+
+Test(config, accepts_the_default_of_every_row_as_a_value)
+{
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		static struct tp_config config;
+		char name[64];
+
+		if (i == TP_OPTION_ID_CONFIG)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", TP_OPTION_PREFIX, tp_options[i].name);
+		read_one(&config, name, tp_options[i].preset);
+		cr_expect_str_eq(config.complaints, "", "%s", name);
+		cr_expect_str_eq(describe(&config), defaults, "%s", name);
+	}
+}
+
+Test(config, takes_good_values)
+{
+	static const struct {
+		const char *name, *value, *described;
+	} rows[] = {
+		{"TRAINPROF_SCHEDULE", "wait=0,warmup=2,active=8",
+		 "SCHEDULE=skip_first=0,wait=0,warmup=2,active=8,repeat=1,per=epoch\n"},
+		{"TRAINPROF_SCHEDULE", "repeat=0,per=run",
+		 "SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=0,per=run\n"},
+		{"TRAINPROF_SCHEDULE", "always", "SCHEDULE=always\n"},
+		{"TRAINPROF_SCHEDULE", "off", "SCHEDULE=off\n"},
+		{"TRAINPROF_STEP", "optimizer", "STEP=optimizer\n"},
+		{"TRAINPROF_STEP", "zero_grad", "STEP=zero_grad\n"},
+		{"TRAINPROF_STEP", "loader", "STEP=loader\n"},
+		{"TRAINPROF_STEP", "range:train step", "STEP=range:train step\n"},
+		{"TRAINPROF_STEP", "range:step_*", "STEP=range:step_*\n"},
+		{"TRAINPROF_STEP", "clock:1", "STEP=clock:1\n"},
+		{"TRAINPROF_STEP", "clock:3600000", "STEP=clock:3600000\n"},
+		{"TRAINPROF_RECORD", "ops", "RECORD=ops\n"},
+		{"TRAINPROF_RECORD", "shapes", "RECORD=ops,shapes\n"},
+		{"TRAINPROF_RECORD", "host,tensors,host", "RECORD=tensors,host\n"},
+		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
+		{"TRAINPROF_DIR", "/scratch/{run_name}", "DIR=/scratch/{run_name}\n"},
+		{"TRAINPROF_KEEP", "3", "KEEP=3\n"},
+		{"TRAINPROF_OVERWRITE", "1", "OVERWRITE=1\n"},
+		{"TRAINPROF_OVERWRITE", "yes", "OVERWRITE=1\n"},
+		{"TRAINPROF_OVERWRITE", "false", "OVERWRITE=0\n"},
+		{"TRAINPROF_BUFFER", "1048576", "BUFFER=1M\n"},
+		{"TRAINPROF_BUFFER", "1536K", "BUFFER=1536K\n"},
+		{"TRAINPROF_BUFFER", "4G", "BUFFER=4G\n"},
+		{"TRAINPROF_BUFFER_DIR", "/mnt/nvme", "BUFFER_DIR=/mnt/nvme\n"},
+		{"TRAINPROF_HOST_PERIOD", "10", "HOST_PERIOD=10\n"},
+		{"TRAINPROF_CLOCK", "monotonic", "CLOCK=monotonic\n"},
+		{"TRAINPROF_CLOCK", "tsc", "CLOCK=tsc\n"},
+		{"TRAINPROF_LOG", "debug", "LOG=debug\n"},
+		{"TRAINPROF_PROGRAM", "train.py", "PROGRAM=train.py\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct tp_config config;
+
+		read_one(&config, rows[i].name, rows[i].value);
+		cr_expect_str_eq(config.complaints, "", "%s", rows[i].value);
+		cr_expect(strstr(describe(&config), rows[i].described), "%s=%s:\n%s", rows[i].name,
+			  rows[i].value, describe(&config));
+	}
+}
+
+Test(config, complains_of_bad_values_and_uses_the_default)
+{
+	static const struct {
+		const char *name, *value, *complaint;
+	} rows[] = {
+		{"TRAINPROF_SCHEDULE", "wait=5,active=0",
+		 "TRAINPROF_SCHEDULE: bad value 'wait=5,active=0' at 'active=0'; accepted: "
+		 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
+		 "least 1), or always, or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
+		{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
+		 "zero_grad, loader, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
+		{"TRAINPROF_STEP", "range:", NULL},
+		{"TRAINPROF_STEP", "clock:", NULL},
+		{"TRAINPROF_STEP", "clock:0", NULL},
+		{"TRAINPROF_STEP", "clock:3600001", NULL},
+		{"TRAINPROF_STEP", "clock:fast", NULL},
+		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
+		 "accepted: words of ops, shapes, tensors, host with commas, or none; using "
+		 "'ops,tensors,host'\n"},
+		{"TRAINPROF_RECORD", "ops,,host", NULL},
+		{"TRAINPROF_RECORD", "none,ops", NULL},
+		{"TRAINPROF_RECORD", "ops, host", NULL},
+		{"TRAINPROF_KEEP", "-1", "TRAINPROF_KEEP: bad value '-1'; accepted: a number from 0 to "
+		 "1000; using '0'\n"},
+		{"TRAINPROF_KEEP", "1001", NULL},
+		{"TRAINPROF_KEEP", "3 ", NULL},
+		{"TRAINPROF_OVERWRITE", "2", "TRAINPROF_OVERWRITE: bad value '2'; accepted: 0 or 1; "
+		 "using '0'\n"},
+		{"TRAINPROF_BUFFER", "32X", "TRAINPROF_BUFFER: bad value '32X'; accepted: a size from "
+		 "1M to 4G, like 64M; using '32M'\n"},
+		{"TRAINPROF_BUFFER", "1023K", NULL},
+		{"TRAINPROF_BUFFER", "5G", NULL},
+		{"TRAINPROF_BUFFER", "99999999999999999999", NULL},
+		{"TRAINPROF_BUFFER", "99999999999G", NULL},
+		{"TRAINPROF_HOST_PERIOD", "9", "TRAINPROF_HOST_PERIOD: bad value '9'; accepted: "
+		 "milliseconds from 10 to 60000; using '100'\n"},
+		{"TRAINPROF_CLOCK", "TSC", "TRAINPROF_CLOCK: bad value 'TSC'; accepted: auto, tsc or "
+		 "monotonic; using 'auto'\n"},
+		{"TRAINPROF_LOG", "loud", "TRAINPROF_LOG: bad value 'loud'; accepted: quiet, warn, info "
+		 "or debug; using 'warn'\n"},
+		{"TRAINPROF_DIR", "a\nb", "TRAINPROF_DIR: bad value 'a?b'; accepted: at most 400 bytes; "
+		 "using 'trainprof-run'\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct tp_config config;
+
+		read_one(&config, rows[i].name, rows[i].value);
+		cr_expect_str_eq(describe(&config), defaults, "%s=%s", rows[i].name, rows[i].value);
+		if (rows[i].complaint)
+			cr_expect_str_eq(config.complaints, rows[i].complaint);
+		cr_expect(!strncmp(config.complaints, rows[i].name, strlen(rows[i].name)), "%s=%s: %s",
+			  rows[i].name, rows[i].value, config.complaints);
+		cr_expect_eq(strchr(config.complaints, '\n'),
+			     config.complaints + strlen(config.complaints) - 1, "one line");
+	}
+}
+
+Test(config, refuses_text_that_is_too_long_and_shows_its_beginning)
+{
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		static struct tp_config config;
+		char name[64], value[1024];
+
+		if (tp_options[i].kind != TP_OPTION_TEXT)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", TP_OPTION_PREFIX, tp_options[i].name);
+		memset(value, 'x', sizeof(value));
+		value[tp_options[i].most + 1] = '\0';
+		read_one(&config, name, value);
+		cr_expect_str_eq(describe(&config), defaults, "%s", name);
+		cr_expect(strstr(config.complaints, "xxx...';"), "%s", config.complaints);
+		if (i == TP_OPTION_ID_CONFIG)
+			continue;
+		value[tp_options[i].most] = '\0';
+		read_one(&config, name, value);
+		cr_expect_str_eq(config.complaints, "", "%s of greatest length", name);
+	}
+}
+
+Test(config, takes_an_empty_value_as_not_set)
+{
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		static struct tp_config config;
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s", TP_OPTION_PREFIX, tp_options[i].name);
+		read_one(&config, name, "");
+		cr_expect_str_eq(config.complaints, "", "%s", name);
+		cr_expect_str_eq(describe(&config), defaults, "%s", name);
+	}
+}
+
+/* ---- the file ---- */
+
+static char file_path[64];
+
+static void write_file(const char *text, size_t n)
+{
+	FILE *file;
+
+	strcpy(file_path, "/tmp/trainprof-config.XXXXXX");
+	cr_assert_geq(mkstemp(file_path), 0);
+	file = fopen(file_path, "w");
+	cr_assert(file);
+	cr_assert_eq(fwrite(text, 1, n, file), n);
+	fclose(file);
+}
+
+static void read_with_file(struct tp_config *config, const char *name, const char *value)
+{
+	struct pair pairs[] = {{"TRAINPROF_CONFIG", file_path}, {name, value}, {NULL, NULL}};
+
+	tp_config_read(config, look_up, pairs);
+	unlink(file_path);
+}
+
+Test(config, reads_a_file)
+{
+	static const char text[] =
+		"# what we want\n"
+		"\n"
+		"SCHEDULE=wait=1,active=2\n"
+		"  KEEP = 7  \r\n"
+		"TRAINPROF_LOG=info\n"
+		"export RUN_NAME=\"two words\"\n"
+		"TRACE_NAME='{rank}.tpt'\n"
+		"DIR=/a=b\n"
+		"BUFFER=\n"
+		"KEEP=8";
+	static struct tp_config config;
+
+	write_file(text, strlen(text));
+	read_with_file(&config, NULL, NULL);
+	cr_expect_str_eq(config.complaints, "");
+	cr_expect_eq(config.schedule.wait, 1);
+	cr_expect_eq(config.schedule.active, 2);
+	cr_expect_eq(config.keep, 8);
+	cr_expect_eq(config.log, TP_LOG_INFO);
+	cr_expect_str_eq(config.run_name, "two words");
+	cr_expect_str_eq(config.trace_name, "{rank}.tpt");
+	cr_expect_str_eq(config.dir, "/a=b");
+	cr_expect_eq(config.buffer_bytes, 32u << 20);
+}
+
+Test(config, lets_the_environment_win_over_the_file)
+{
+	static const char text[] = "KEEP=7\nLOG=nonsense\n";
+	static struct tp_config config;
+
+	write_file(text, strlen(text));
+	read_with_file(&config, "TRAINPROF_KEEP", "9");
+	cr_expect_eq(config.keep, 9);
+	write_file(text, strlen(text));
+	read_with_file(&config, "TRAINPROF_LOG", "quiet");
+	cr_expect_str_eq(config.complaints, "", "what is not used is not complained of");
+}
+
+Test(config, complains_of_what_is_wrong_in_a_file_with_its_line)
+{
+	static const struct {
+		const char *text, *complaint;
+	} rows[] = {
+		{"# x\nKEEP 3\n", "TRAINPROF_CONFIG '%s' line 2: not NAME=value; line ignored\n"},
+		{"KEEEP=3\n", "TRAINPROF_KEEEP ('%s' line 1): no such variable; ignored (TRAINPROF_KEEP "
+			      "is meant?)\n"},
+		{"COLOUR=red\n", "TRAINPROF_COLOUR ('%s' line 1): no such variable; ignored\n"},
+		{"\n\nKEEP=x\n", "TRAINPROF_KEEP ('%s' line 3): bad value 'x'; accepted: a number from 0 "
+				 "to 1000; using '0'\n"},
+		{"CONFIG=/other\n", "TRAINPROF_CONFIG '%s' line 1: CONFIG names no further file; line "
+				    "ignored\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct tp_config config;
+		char wanted[512];
+
+		write_file(rows[i].text, strlen(rows[i].text));
+		read_with_file(&config, NULL, NULL);
+		snprintf(wanted, sizeof(wanted), rows[i].complaint, file_path);
+		cr_expect_str_eq(config.complaints, wanted);
+	}
+}
+
+Test(config, does_not_use_a_file_that_is_none)
+{
+	static struct tp_config config;
+	static char large[20000];
+	char wanted[256];
+
+	memset(large, '\n', sizeof(large));
+	write_file(large, sizeof(large));
+	read_with_file(&config, NULL, NULL);
+	cr_expect(strstr(config.complaints, ": larger than 16384 bytes; it is not used\n"));
+
+	write_file("KEEP=3\n\0LOG=info\n", 17);
+	read_with_file(&config, NULL, NULL);
+	cr_expect(strstr(config.complaints, ": not a text file; it is not used\n"));
+	cr_expect_eq(config.keep, 0);
+
+	snprintf(wanted, sizeof(wanted), "TRAINPROF_CONFIG '%s': cannot read it: No such file or "
+		 "directory; it is not used\n", file_path);
+	read_with_file(&config, NULL, NULL);
+	cr_expect_str_eq(config.complaints, wanted);
+
+	read_one(&config, "TRAINPROF_CONFIG", "/");
+	cr_expect(strstr(config.complaints, ": Is a directory;"), "%s", config.complaints);
+}
+
+/* ---- names, and many complaints ---- */
+
+Test(config, complains_of_variables_that_do_not_exist)
+{
+	static char *const environment[] = {
+		(char *)"PATH=/bin", (char *)"TRAINPROF_SHEDULE=off", (char *)"TRAINPROF_KEEP=1",
+		(char *)"TRAINPROF_FOO=1", (char *)"TRAINPROFX=1", (char *)"TRAINPROF_dir=x",
+		(char *)"TRAINPROF_", NULL,
+	};
+	static struct tp_config config;
+
+	tp_config_read(&config, look_up, NULL);
+	tp_config_check_names(&config, environment);
+	cr_expect_str_eq(config.complaints,
+			 "TRAINPROF_SHEDULE: no such variable; ignored (TRAINPROF_SCHEDULE is meant?)\n"
+			 "TRAINPROF_FOO: no such variable; ignored\n"
+			 "TRAINPROF_dir: no such variable; ignored (TRAINPROF_DIR is meant?)\n"
+			 "TRAINPROF_: no such variable; ignored\n");
+	tp_config_read(&config, look_up, NULL);
+	tp_config_check_names(&config, NULL);
+	cr_expect_str_eq(config.complaints, "");
+}
+
+Test(config, keeps_whole_lines_when_there_is_no_room_for_all)
+{
+	static char name[100][40];
+	static char *environment[101];
+	static struct tp_config config;
+	const char *last = "more was wrong in the variables than is said here\n";
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(name[i], sizeof(name[i]), "TRAINPROF_NONSENSE_%d=1", i);
+		environment[i] = name[i];
+	}
+	tp_config_read(&config, look_up, NULL);
+	tp_config_check_names(&config, environment);
+	cr_expect_lt(strlen(config.complaints), sizeof(config.complaints));
+	cr_expect_str_eq(strstr(config.complaints, "more was"), last, "once, as the last line");
+}
+
+Test(config, shows_control_characters_as_question_marks)
+{
+	static struct tp_config config;
+
+	read_one(&config, "TRAINPROF_LOG", "a\033[31m\nb");
+	cr_expect(strstr(config.complaints, "'a?[31m?b'"), "%s", config.complaints);
+}
+
+/* ---- the table as text ---- */
+
+Test(config, help_names_every_variable_in_lines_of_79)
+{
+	static char buf[8192];
+	struct tp_text text;
+	const char *last = "";
+
+	tp_text_init(&text, buf, sizeof(buf));
+	tp_options_help(&text);
+	cr_expect_not(text.is_cut);
+	for (const char *line = buf; *line; line += strcspn(line, "\n") + 1) {
+		cr_expect_leq(strcspn(line, "\n"), 79, "%.*s", (int)strcspn(line, "\n"), line);
+		if (strncmp(line, "TRAINPROF_", 10))
+			continue;
+		cr_expect_gt(strncmp(line, last, strcspn(line, "=\n")), 0, "sorted");
+		last = line;
+	}
+	for (int i = 0; i < TP_OPTION_N; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "\nTRAINPROF_%s", tp_options[i].name);
+		cr_expect(strstr(buf, name), "%s", name);
+	}
+}
