@@ -65,20 +65,40 @@ static struct track *find_track(struct tp_nest *nest, const struct tp_event *eve
 	return &tracks->track[thread];
 }
 
+/* The only child, of the same name, still stands behind its parent in the stack's memory. */
+static void take_in_child(struct tp_nest_span *span)
+{
+	const struct tp_nest_span *child = span + 1;
+
+	span->children_ns = child->children_ns;
+	span->self_bytes += child->self_bytes;
+	span->child_bytes = child->child_bytes;
+	span->n_children = child->n_children;
+	span->holds_child = false;
+}
+
 static void close_top(struct tp_nest *nest, struct track *track)
 {
-	struct tp_nest_span *span = &track->span[--track->n];
+	struct tp_nest_span *span = &track->span[--track->n], *parent = span - 1;
+	int64_t end;
 
-	if (track->n) {
-		struct tp_nest_span *parent = span - 1;
-		int64_t end = span->end_ns < parent->end_ns ? span->end_ns : parent->end_ns;
-
-		/* Never less than nothing, should events not come in order after all. */
-		if (end > span->begin_ns)
-			parent->children_ns += end - span->begin_ns;
-		parent->child_bytes += span->self_bytes + span->child_bytes;
+	if (span->holds_child)
+		take_in_child(span);
+	if (!track->n) {
+		nest->close(nest->ctx, span);
+		return;
 	}
-	nest->close(nest->ctx, span);
+	end = span->end_ns < parent->end_ns ? span->end_ns : parent->end_ns;
+	/* Never less than nothing, should events not come in order after all. */
+	if (end > span->begin_ns)
+		parent->children_ns += end - span->begin_ns;
+	parent->child_bytes += span->self_bytes + span->child_bytes;
+	parent->n_children++;
+	/* Whether it stays the only one is known when the next child comes or the parent ends. */
+	if (parent->n_children == 1 && parent->name == span->name && end == span->end_ns)
+		parent->holds_child = true;
+	else
+		nest->close(nest->ctx, span);
 }
 
 /* Closes what had ended before `now`, or (spans) at it: a span that begins where another one
@@ -94,7 +114,8 @@ static void close_ended(struct tp_nest *nest, struct track *track, int64_t now, 
 	}
 }
 
-bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row)
+bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row,
+		  uint32_t name)
 {
 	struct track *track = find_track(nest, event);
 	struct tp_nest_span *span;
@@ -105,10 +126,15 @@ bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t r
 	if (!tp_grow(&track->span, &track->cap, (uint64_t)track->n + 1, sizeof(*track->span)))
 		return false;
 	span = &track->span[track->n];
+	if (track->n && span[-1].holds_child) {
+		span[-1].holds_child = false;
+		nest->close(nest->ctx, span);
+	}
 	*span = (struct tp_nest_span){
 		.begin_ns = event->begin_ns,
 		.end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
 		.row = row,
+		.name = name,
 		.depth = track->n,
 	};
 	track->n++;

@@ -12,6 +12,7 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 {
 	struct tp_overview *overview = ctx;
 
+	overview->row[span->row].calls++;
 	overview->row[span->row].self_ns += tp_nest_self_ns(span);
 }
 
@@ -31,8 +32,9 @@ static void take_span(struct tp_overview *overview, struct tp_overview_proc *pro
 		tp_breakdown_span(&proc->breakdown, category, event->begin_ns, event->end_ns);
 	if (tp_names_at(overview->names, row)->is_private)
 		return;
-	overview->row[row].calls++;
-	if (!(event->flags & TP_F_ASYNC) && !tp_nest_span(overview->nest, event, row))
+	if (event->flags & TP_F_ASYNC)
+		overview->row[row].calls++;
+	else if (!tp_nest_span(overview->nest, event, row, row))
 		overview->is_incomplete = true;
 }
 

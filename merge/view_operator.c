@@ -3,7 +3,8 @@
  * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts them
  *
  * A row is a name, or a name and its input shapes. Self is a span's time (memory) without
- * that of the spans directly inside it on its thread; total is the whole. Spans that were open
+ * that of the spans directly inside it on its thread; total is the whole. An operator that
+ * only calls another overload of itself counts once (see nest.h). Spans that were open
  * when their window began or ended count with the part inside it; asynchronous spans (they
  * end on another thread) have no self time, as in torch. Times of all ranks and threads
  * are added. Memory: one row each, never the events.
@@ -39,7 +40,6 @@ struct state {
 	uint32_t n_rows, cap_rows;
 	uint32_t *slot;			/* hash of (name, shapes): row + 1 */
 	uint32_t n_slots;
-	uint64_t n_spans;
 	bool has_memory, has_shapes, is_incomplete;
 };
 
@@ -116,14 +116,13 @@ static void take_span(struct state *state, const struct tp_event *event)
 		state->is_incomplete = true;
 		return;
 	}
-	state->n_spans++;
 	state->has_shapes |= event->shapes->kind != 0;
-	row->calls++;
-	row->total_ns += event->end_ns - event->begin_ns;
-	if (event->flags & TP_F_ASYNC)
-		return;
-	if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row)))
+	if (event->flags & TP_F_ASYNC) {
+		row->calls++;
+		row->total_ns += event->end_ns - event->begin_ns;
+	} else if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row), name)) {
 		state->is_incomplete = true;
+	}
 }
 
 static void take_memory(struct state *state, const struct tp_event *event)
@@ -161,6 +160,8 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	struct state *state = ctx;
 	struct row *row = &state->row[span->row];
 
+	row->calls++;
+	row->total_ns += span->end_ns - span->begin_ns;
 	row->self_ns += tp_nest_self_ns(span);
 	row->self_bytes += span->self_bytes;
 	row->total_bytes += span->self_bytes + span->child_bytes;
@@ -245,14 +246,18 @@ static int compare_ordered(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-static struct ordered *sort_rows(const struct state *state, const struct sort_key *key)
+/* *n: how many there are. Rows whose spans were all taken in by their parents are not. */
+static struct ordered *sort_rows(const struct state *state, const struct sort_key *key,
+				 uint32_t *n)
 {
 	struct ordered *order = malloc((state->n_rows + 1) * sizeof(*order));
 
+	*n = 0;
 	for (uint32_t i = 0; order && i < state->n_rows; i++)
-		order[i] = (struct ordered){key->get(&state->row[i]), i};
+		if (state->row[i].calls)
+			order[(*n)++] = (struct ordered){key->get(&state->row[i]), i};
 	if (order)
-		qsort(order, state->n_rows, sizeof(*order), compare_ordered);
+		qsort(order, *n, sizeof(*order), compare_ordered);
 	return order;
 }
 
@@ -313,7 +318,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	const struct sort_key *key;
 	struct ordered *order;
 	int64_t all_self_ns = 0;
-	uint32_t n;
+	uint64_t n_calls = 0;
+	uint32_t n, n_rows;
 	char a[32], b[32];
 
 	if (!state) {
@@ -324,25 +330,26 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	tp_clip_end(&state->clip);
 	tp_nest_end(state->nest);
 	state->nest = NULL;
-	order = sort_rows(state, key);
-	for (uint32_t i = 0; i < state->n_rows; i++)
+	order = sort_rows(state, key, &n_rows);
+	for (uint32_t i = 0; i < state->n_rows; i++) {
 		all_self_ns += state->row[i].self_ns;
-	n = state->options.top && state->options.top < state->n_rows ? state->options.top
-								       : state->n_rows;
+		n_calls += state->row[i].calls;
+	}
+	n = state->options.top && state->options.top < n_rows ? state->options.top : n_rows;
 	tp_out_title(out, "Operators%s by %s", state->options.by_shape ? " and inputs" : "",
 		     key->title);
-	if (!state->n_rows || !order) {
-		tp_out_line(out, "", state->n_rows ? "out of memory"
-						   : "no operator was recorded: no step lay inside a "
-						     "window, or TRAINPROF_RECORD has no 'ops'");
+	if (!n_rows || !order) {
+		tp_out_line(out, "", !order ? "out of memory"
+					    : "no operator was recorded: no step lay inside a "
+					      "window, or TRAINPROF_RECORD has no 'ops'");
 	} else {
 		print_rows(state, order, n, all_self_ns, out);
 		tp_out_line(out, "dim", "%s calls, %s of CPU time in them%s.",
-			    tp_show_count(a, state->n_spans), tp_show_ns(b, all_self_ns),
+			    tp_show_count(a, n_calls), tp_show_ns(b, all_self_ns),
 			    run->n_procs > 1 ? ", all ranks and threads added" : "");
-		if (n < state->n_rows)
+		if (n < n_rows)
 			tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
-				    tp_show_count(a, state->n_rows - n));
+				    tp_show_count(a, n_rows - n));
 		if (state->options.by_shape && !state->has_shapes)
 			tp_out_line(out, "yellow",
 				    "input shapes were not recorded: run with "

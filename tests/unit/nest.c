@@ -68,7 +68,7 @@ Test(nest, gives_self_time_of_known_cases)
 							  cases[i].span[k].begin,
 							  cases[i].span[k].end);
 
-			cr_assert(tp_nest_span(nest, &event, k));
+			cr_assert(tp_nest_span(nest, &event, k, k));
 		}
 		tp_nest_end(nest);
 		for (uint32_t k = 0; k < cases[i].n; k++) {
@@ -97,7 +97,8 @@ Test(nest, keeps_threads_and_processes_apart)
 			struct tp_event event = fake_span(&fake, proc[p], t, TP_REC_OP, NULL,
 							  row, 100);
 
-			tp_nest_span(nest, &event, row++);
+			tp_nest_span(nest, &event, row, row);
+			row++;
 		}
 	}
 	tp_nest_end(nest);
@@ -117,13 +118,13 @@ Test(nest, gives_memory_to_the_innermost_span_and_to_all_around_it)
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 0, 100);
-	tp_nest_span(nest, &event, 0);
+	tp_nest_span(nest, &event, 0, 0);
 	event = fake_block(&fake, proc, 0, TP_REC_ALLOC, 5, 1, 0);
 	tp_nest_bytes(nest, &event, 1000);
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 10, 50);
-	tp_nest_span(nest, &event, 1);
+	tp_nest_span(nest, &event, 1, 1);
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 20, 30);
-	tp_nest_span(nest, &event, 2);
+	tp_nest_span(nest, &event, 2, 2);
 	event = fake_block(&fake, proc, 0, TP_REC_ALLOC, 25, 1, 0);
 	tp_nest_bytes(nest, &event, 10);
 	cr_expect_eq(tp_nest_open(nest, &event, open, 4), 3);
@@ -206,13 +207,110 @@ Test(nest, agrees_with_its_definition_on_random_spans)
 			for (uint32_t j = 0; j < i; j++)
 				if (span[j].end_ns > span[i].begin_ns)
 					parent[i] = (int32_t)j;
-			tp_nest_span(nest, &span[i], i);
+			tp_nest_span(nest, &span[i], i, i);
 		}
 		tp_nest_end(nest);
 		for (uint32_t i = 0; i < n; i++)
 			cr_assert_eq(seen.self_ns[i], count_self(span, parent, n, i),
 				     "round %u, span %u: %ld", round, i, (long)seen.self_ns[i]);
 	}
+}
+
+/*
+ * torch's rule, as torch applies it: again and again over all spans, a span whose parent has
+ * its name and no other child goes, and its children become the parent's.
+ */
+static void remove_doubles(int32_t *parent, const uint32_t *name, bool *is_gone, uint32_t n)
+{
+	bool is_changed = true;
+
+	while (is_changed) {
+		is_changed = false;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t n_children = 0;
+
+			if (is_gone[i] || parent[i] < 0 || name[parent[i]] != name[i])
+				continue;
+			for (uint32_t k = 0; k < n; k++)
+				n_children += !is_gone[k] && parent[k] == parent[i];
+			if (n_children != 1)
+				continue;
+			for (uint32_t k = 0; k < n; k++)
+				if (parent[k] == (int32_t)i)
+					parent[k] = parent[i];
+			is_gone[i] = is_changed = true;
+		}
+	}
+}
+
+static uint32_t make_nested(struct fake *fake, struct tp_proc *proc, struct tp_event *span,
+			    uint32_t n, int64_t begin, int64_t end, unsigned *seed);
+
+Test(nest, takes_an_only_child_of_the_same_name_into_its_parent_as_torch_does)
+{
+	unsigned seed = 21;
+
+	for (uint32_t round = 0; round < 300; round++) {
+		struct tp_event span[SPANS_MAX];
+		int32_t parent[SPANS_MAX];
+		uint32_t name[SPANS_MAX], n, n_names = 1 + rand_r(&seed) % 4;
+		bool is_gone[SPANS_MAX] = {false};
+		struct seen seen = {.n_closed = {0}};
+		struct tp_nest *nest = tp_nest_new(note, &seen);
+		struct fake fake;
+		struct tp_proc *proc;
+
+		fake_init(&fake);
+		proc = fake_proc(&fake, 0);
+		n = make_nested(&fake, proc, span, 0, 0, 200 + rand_r(&seed) % 2000, &seed);
+		for (uint32_t i = 0; i < n; i++) {
+			parent[i] = -1;
+			name[i] = rand_r(&seed) % n_names;
+			for (uint32_t j = 0; j < i; j++)
+				if (span[j].end_ns > span[i].begin_ns)
+					parent[i] = (int32_t)j;
+			tp_nest_span(nest, &span[i], i, name[i]);
+		}
+		tp_nest_end(nest);
+		remove_doubles(parent, name, is_gone, n);
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t self = span[i].end_ns - span[i].begin_ns;
+
+			for (uint32_t k = 0; k < n; k++)
+				if (!is_gone[k] && parent[k] == (int32_t)i)
+					self -= span[k].end_ns - span[k].begin_ns;
+			cr_assert_eq(seen.n_closed[i], !is_gone[i], "round %u, span %u", round, i);
+			if (!is_gone[i])
+				cr_assert_eq(seen.self_ns[i], self, "round %u, span %u: %ld",
+					     round, i, (long)seen.self_ns[i]);
+		}
+	}
+}
+
+Test(nest, adds_up_memory_when_a_child_is_taken_in)
+{
+	struct seen seen = {.n_closed = {0}};
+	struct tp_nest *nest = tp_nest_new(note, &seen);
+	struct tp_proc *proc;
+	struct tp_event event;
+	struct fake fake;
+
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, i * 10, 100 - i * 10);
+		/* The first two have one name. */
+		tp_nest_span(nest, &event, i, i / 2);
+		event = fake_block(&fake, proc, 0, TP_REC_ALLOC, i * 10 + 5, 0, 0);
+		tp_nest_bytes(nest, &event, 1 << i);
+	}
+	tp_nest_end(nest);
+	cr_expect_eq(seen.n_closed[0], 1);
+	cr_expect_eq(seen.n_closed[1], 0);
+	cr_expect_eq(seen.self_ns[0], 40);
+	cr_expect_eq(seen.self_bytes[0], 3);
+	cr_expect_eq(seen.total_bytes[0], 7);
+	cr_expect_eq(seen.self_bytes[2], 4);
 }
 
 /* Proper nesting, as programs make it: self times add up to the time covered by any span. */
@@ -248,7 +346,7 @@ Test(nest, self_times_add_up_to_the_time_covered)
 		proc = fake_proc(&fake, 0);
 		n = make_nested(&fake, proc, span, 0, 0, 2000, &seed);
 		for (uint32_t i = 0; i < n; i++)
-			tp_nest_span(nest, &span[i], i);
+			tp_nest_span(nest, &span[i], i, i);
 		tp_nest_end(nest);
 		for (int64_t t = 0; t < 2000; t++) {
 			bool is_in = false;

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""view_operator.py MERGE FOLDER AVERAGES.json - does the operator view say what torch says?
+
+Runs the merge on a terminal so wide that nothing is cut, reads the table back, and compares
+it with key_averages(): names and calls must be equal, memory within the rounding of three
+digits, times within what two profilers at once cost each other. One TAP line a question;
+its numbers are added by the shell.
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6, "B": 1, "KiB": 1024, "MiB": 1 << 20,
+         "GiB": 1 << 30, "%": 1}
+
+
+def on_terminal(command):
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 600, 0, 0))
+    child = subprocess.Popen(command, stdout=side, stderr=subprocess.DEVNULL,
+                             env={**os.environ, "NO_COLOR": "1"})
+    os.close(side)
+    text = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    child.wait()
+    return text.decode().replace("\r\n", "\n")
+
+
+def number(cell):
+    parts = cell.replace(",", "").replace("<", "").split(" ")
+    return float(parts[0]) * (UNITS[parts[1]] if len(parts) > 1 else 1)
+
+
+def table(text):
+    lines = text.split("\n")
+    head = next(i for i, line in enumerate(lines) if line.startswith("operator "))
+    # Cells stand under their titles: right-aligned ones end where the title ends.
+    ends = [m.end() for m in re.finditer(r"\S+(?: \S+)*", lines[head])]
+    titles = re.split(r"  +", lines[head].strip())
+    rows = []
+    for line in lines[head + 1:]:
+        if re.match(r"[\d,]+ calls, ", line) or not line.strip():
+            break
+        first_number = titles.index("calls")
+        cells, at = [], len(line)
+        for i in range(len(titles) - 1, first_number - 1, -1):
+            assert at <= ends[i], (line, titles[i])
+            start = ends[i - 1] if i > first_number else None
+            if start is None:
+                match = re.search(r"([\d,]+)$", line[:ends[i]])
+                start = match.start()
+            cells.insert(0, line[start:ends[i]].strip())
+            at = start
+        row = dict(zip(titles[first_number:], cells))
+        left = re.split(r"  +", line[:at].strip())
+        row["operator"] = left[0]
+        row["inputs"] = left[1] if len(left) > 1 else ""
+        rows.append(row)
+    return rows
+
+
+def torch_shapes(inputs):
+    """Our text of the inputs -> torch's lists: no types, and nothing of lists of tensors."""
+    out, depth, item = [], 0, ""
+    for c in inputs + ",":
+        depth += (c in "[(") - (c in "])")
+        if c == "," and depth == 0:
+            item = item.strip()
+            sizes = re.fullmatch(r"\w+\[(.*)\]", item)
+            if sizes:
+                out.append([int(n) for n in sizes.group(1).split(",") if n.strip()])
+            elif item:
+                out.append([])
+            item = ""
+        else:
+            item += c
+    return json.dumps(out)
+
+
+failed = []
+
+
+def say(what, wrong):
+    print(("not ok" if wrong else "ok") + " - " + what)
+    for line in wrong[:20]:
+        print("# " + line)
+    failed.extend(wrong)
+
+
+def near(a, b, part, absolute):
+    return abs(a - b) <= absolute + part * max(abs(a), abs(b))
+
+
+def main():
+    merge, folder, file = sys.argv[1:4]
+    truth = json.load(open(file))
+    # What torch adds by itself.
+    ours = {row["operator"]: row
+            for row in table(on_terminal([merge, "-v", "operator", "--top", "0", folder]))}
+    theirs = {row["name"]: row for row in truth["name"] if row["name"] != "[memory]"}
+
+    say("operators are the same", sorted(set(ours) ^ set(theirs)))
+    both = sorted(set(ours) & set(theirs))
+    say(f"calls are equal ({sum(theirs[name]['calls'] for name in both)})",
+        [f"{n}: {ours[n]['calls']}, torch {theirs[n]['calls']}" for n in both
+         if number(ours[n]["calls"]) != theirs[n]["calls"]])
+    say("self memory is equal",
+        [f"{n}: {ours[n]['self mem']}, torch {theirs[n]['self_bytes']}" for n in both
+         if not near(number(ours[n]["self mem"]), theirs[n]["self_bytes"], 0.006, 0)])
+    say("total memory is equal",
+        [f"{n}: {ours[n]['total mem']}, torch {theirs[n]['total_bytes']}" for n in both
+         if not near(number(ours[n]["total mem"]), theirs[n]["total_bytes"], 0.006, 0)])
+    # A call's time differs by what the other profiler does inside it: a few us for each span
+    # that it encloses.
+    say("total time is equal but for the profilers' own",
+        [f"{n}: {ours[n]['total']}, torch {theirs[n]['total_us']:.1f} us" for n in both
+         if not near(number(ours[n]["total"]), theirs[n]["total_us"], 0.25,
+                     20 * theirs[n]["calls"])])
+    self_ours = sum(number(ours[n]["self"]) for n in both)
+    self_theirs = sum(theirs[n]["self_us"] for n in both)
+    say(f"self times add up to the same ({self_ours:.0f} us, torch {self_theirs:.0f} us)",
+        [] if near(self_ours, self_theirs, 0.15, 100) else ["they do not"])
+
+    by_shape = {}
+    for row in table(on_terminal([merge, "-v", "operator", "--by-shape", "--top", "0", folder])):
+        key = (row["operator"], torch_shapes(row["inputs"]))
+        by_shape[key] = by_shape.get(key, 0) + int(number(row["calls"]))
+    wanted = {}
+    for row in truth["shape"]:
+        if row["name"] != "[memory]":
+            key = (row["name"], json.dumps(row["shapes"]))
+            wanted[key] = wanted.get(key, 0) + row["calls"]
+    say(f"calls by input shapes are equal ({len(wanted)} rows)",
+        [f"{k}: {by_shape.get(k)}, torch {wanted.get(k)}"
+         for k in sorted(set(by_shape) | set(wanted)) if by_shape.get(k) != wanted.get(k)])
+    return bool(failed)
+
+
+sys.exit(main())
