@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming.c - tests of file names, of claiming a run folder, and of the traces to keep
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/naming.h"
+#include "runtime/trace/ledger.h"
+#include "runtime/trace/ring_layout.h"
+
+/* 2026-02-28 23:59:59 UTC */
+#define REAL_NS 1772323199000000000ull
+
+static struct tp_naming make(int32_t rank)
+{
+	return (struct tp_naming){
+		.run_name = "night", .host = "node7",
+		.rank = {.rank = rank, .local_rank = 1, .world_size = 16, .local_world_size = 8,
+			 .node_rank = 1, .launcher = "torchrun"},
+		.pid = 77, .window = 2, .epoch = 3, .batch = 142, .batch_in_epoch = 42,
+		.real_ns = REAL_NS,
+	};
+}
+
+static struct tp_naming make_unknown(void)
+{
+	struct tp_naming naming = {.run_name = "r", .host = "h", .pid = 5};
+
+	naming.rank = (struct tp_rank){-1, -1, -1, -1, -1, 0, "none", ""};
+	return naming;
+}
+
+Test(naming, fills_every_field)
+{
+	static const struct {
+		const char *pattern, *wanted;
+	} rows[] = {
+		{"{run_name}/torch_traces", "night/torch_traces"},
+		{"rank{rank}.{batch}.pt.trace.json", "rank9.142.pt.trace.json"},
+		{"ep{epoch}-ba{batch}-rank{rank}.json", "ep3-ba142-rank9.json"},
+		{"node{node_rank}.json", "node1.json"},
+		{"{local_rank} {world_size} {local_world_size}", "1 16 8"},
+		{"{batch_in_epoch} {window} {restart}", "42 2 0"},
+		{"{host} {pid} {timestamp}", "node7 77 20260228-235959"},
+		{"{rank}{rank}", "99"},
+		{"no field", "no field"},
+		{"", ""},
+		{"{unknown} {rank}", "{unknown} 9"},
+		{"{rank", "{rank"},
+		{"rank}", "rank}"},
+	};
+	struct tp_naming naming = make(9);
+
+	tp_log_set_level(TP_LOG_QUIET);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char buf[256];
+		struct tp_text text;
+
+		tp_text_init(&text, buf, sizeof(buf));
+		tp_naming_expand(&naming, rows[i].pattern, &text);
+		cr_expect_str_eq(buf, rows[i].wanted, "%s: %s", rows[i].pattern, buf);
+	}
+}
+
+Test(naming, leaves_no_field_of_an_unknown_rank_unfilled)
+{
+	struct tp_naming naming = make_unknown();
+	char buf[256];
+	struct tp_text text;
+
+	tp_text_init(&text, buf, sizeof(buf));
+	tp_naming_expand(&naming, "{rank} {local_rank} {world_size} {local_world_size} {node_rank}",
+			 &text);
+	cr_expect_str_eq(buf, "0 0 1 1 0");
+}
+
+Test(naming, knows_the_calendar)
+{
+	for (uint64_t day = 0; day < 80000; day += 13) {
+		time_t s = (time_t)(day * 86400 + day % 86400);
+		struct tp_naming naming = make(0);
+		char buf[64], wanted[64];
+		struct tp_text text;
+		struct tm tm;
+
+		naming.real_ns = (uint64_t)s * 1000000000;
+		tp_text_init(&text, buf, sizeof(buf));
+		tp_naming_expand(&naming, "{timestamp}", &text);
+		strftime(wanted, sizeof(wanted), "%Y%m%d-%H%M%S", gmtime_r(&s, &tm));
+		cr_assert_str_eq(buf, wanted);
+	}
+}
+
+Test(naming, gives_each_window_of_each_process_a_path_of_its_own)
+{
+	static const struct {
+		const char *what, *pattern;
+		struct tp_rank rank;
+		uint32_t window;
+		bool add_pid;
+		const char *wanted;
+	} rows[] = {
+		{"the default", "rank{rank}.{window}.tpt", {.rank = 3, .world_size = 4}, 1, false,
+		 "d/rank3.1.tpt"},
+		{"folders", "{epoch}/a/rank{rank}.{window}", {.rank = 3}, 1, false, "d/3/a/rank3.1"},
+		{"a restart", "rank{rank}.{window}.tpt", {.rank = 3, .restart = 2}, 1, false,
+		 "d/rank3.1.restart2.tpt"},
+		{"a restart that is named", "r{restart}-{rank}-{window}.tpt", {.rank = 3, .restart = 2}, 1,
+		 false, "d/r2-3-1.tpt"},
+		{"a living twin", "rank{rank}.{window}.tpt", {.rank = -1}, 0, true,
+		 "d/rank0.0.pid77.tpt"},
+		{"a living twin, pid named", "{pid}.{window}.tpt", {.rank = -1}, 0, true, "d/77.0.tpt"},
+		{"no rank in the name", "{window}.tpt", {.rank = 3, .world_size = 4}, 0, false,
+		 "d/0.rank3.tpt"},
+		{"no rank in the name, first of several", "{window}.tpt", {.rank = 0, .world_size = 4}, 0,
+		 false, "d/0.rank0.tpt"},
+		{"no rank in the name, alone", "{window}.tpt", {.rank = 0, .world_size = 1}, 0, false,
+		 "d/0.tpt"},
+		{"no rank, but what makes one", "{node_rank}-{local_rank}.{window}.tpt",
+		 {.rank = 3, .local_rank = 1, .node_rank = 1, .world_size = 4}, 0, false, "d/1-1.0.tpt"},
+		{"no window in the name, the first", "rank{rank}.tpt", {.rank = 3}, 0, false,
+		 "d/rank3.tpt"},
+		{"no window in the name, the second", "rank{rank}.tpt", {.rank = 3}, 1, false,
+		 "d/rank3.window1.tpt"},
+		{"the batch instead", "rank{rank}.{batch}.tpt", {.rank = 3}, 1, false, "d/rank3.142.tpt"},
+		{"the batch in its epoch alone", "{rank}.{batch_in_epoch}.tpt", {.rank = 3}, 1, false,
+		 "d/3.42.window1.tpt"},
+		{"with its epoch", "{rank}.{epoch}.{batch_in_epoch}.tpt", {.rank = 3}, 1, false,
+		 "d/3.3.42.tpt"},
+		{"nothing at all", "x.tpt", {.rank = 3, .restart = 1}, 1, true,
+		 "d/x.rank3.window1.restart1.pid77.tpt"},
+		{"no suffix", "x/y", {.rank = 3}, 1, false, "d/x/y.rank3.window1"},
+		{"a dot in a folder is no suffix", "a.b/rank{rank}", {.rank = 3}, 1, false,
+		 "d/a.b/rank3.window1"},
+		{"hidden", ".{rank}", {.rank = 3}, 1, false, "d/.3.window1"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tp_naming naming = make(0);
+		char path[256];
+
+		naming.rank = rows[i].rank;
+		naming.window = rows[i].window;
+		naming.add_pid = rows[i].add_pid;
+		cr_expect_eq(tp_naming_trace_path(&naming, "d", rows[i].pattern, path, sizeof(path)), 0);
+		cr_expect_str_eq(path, rows[i].wanted, "%s: %s", rows[i].what, path);
+	}
+}
+
+Test(naming, refuses_names_that_leave_the_folder)
+{
+	static const char *const patterns[] = {
+		"/etc/{rank}.tpt", "../{rank}.tpt", "a/../../{rank}", "a/..", "..", ".", "", "a//b",
+		"a/", "./x", "a/./b",
+	};
+
+	tp_log_set_level(TP_LOG_QUIET);
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		struct tp_naming naming = make(9);
+		char path[256];
+
+		cr_expect_eq(tp_naming_trace_path(&naming, "d", patterns[i], path, sizeof(path)), 0);
+		cr_expect_str_eq(path, "d/rank9.2.tpt", "'%s': %s", patterns[i], path);
+	}
+}
+
+Test(naming, refuses_what_a_field_smuggles_in)
+{
+	struct tp_naming naming = make(9);
+	char path[256];
+
+	tp_log_set_level(TP_LOG_QUIET);
+	naming.run_name = "../../etc";
+	cr_expect_eq(tp_naming_trace_path(&naming, "d", "{run_name}/x", path, sizeof(path)), 0);
+	cr_expect_str_eq(path, "d/rank9.2.tpt");
+}
+
+Test(naming, says_when_a_path_is_too_long)
+{
+	struct tp_naming naming = make(9);
+	char path[12];
+
+	cr_expect_eq(tp_naming_trace_path(&naming, "folder", "rank{rank}.tpt", path, sizeof(path)),
+		     -ENAMETOOLONG);
+}
+
+/* ---- claiming ---- */
+
+static char dir[64];
+
+static void make_dir(void)
+{
+	strcpy(dir, "/tmp/trainprof-naming.XXXXXX");
+	cr_assert(mkdtemp(dir));
+	tp_log_set_level(TP_LOG_QUIET);
+	tp_clock_init(TP_CLOCK_MONOTONIC);
+}
+
+static void remove_dir(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(claim, .init = make_dir, .fini = remove_dir);
+
+static const char *in_dir(const char *name)
+{
+	static char path[4][256];
+	static int at;
+
+	snprintf(path[++at % 4], sizeof(path[0]), "%s/%s", dir, name);
+	return path[at % 4];
+}
+
+static bool exists(const char *name)
+{
+	struct stat st;
+
+	return lstat(in_dir(name), &st) == 0;
+}
+
+static void put(const char *name, const void *bytes, size_t n)
+{
+	FILE *file = fopen(in_dir(name), "w");
+
+	cr_assert(file, "%s", name);
+	cr_assert_eq(fwrite(bytes, 1, n, file), n);
+	fclose(file);
+}
+
+static void put_trace(const char *name, int32_t rank, uint32_t restart)
+{
+	struct tp_file_head head = {.magic = TP_FILE_MAGIC, .rank = rank, .restart = restart};
+
+	put(name, &head, sizeof(head));
+}
+
+static void put_ledger(const char *name, int32_t rank, uint32_t restart, uint32_t pid,
+		       uint64_t real_ns)
+{
+	char line[2 * TP_LEDGER_LINE_MAX], id[64] = "";
+	struct tp_ledger_head head = {.rank = rank, .restart = restart, .pid = pid,
+				      .real_ns = real_ns, .host = "h"};
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	unsigned long a, b, c, d, e;
+
+	cr_assert(file && fgets(id, sizeof(id), file));
+	fclose(file);
+	cr_assert_eq(sscanf(id, "%8lx-%4lx-%4lx-%4lx-%12lx", &a, &b, &c, &d, &e), 5);
+	head.boot_id[0] = a << 32 | b << 16 | c;
+	head.boot_id[1] = d << 48 | e;
+	put(name, line, tp_ledger_format_head(line, sizeof(line), &head));
+}
+
+static void put_ring(const char *name, int32_t rank, uint32_t pid)
+{
+	struct tp_ring_head head = {.magic = TP_RING_MAGIC, .rank = rank, .pid = pid,
+				    .process_start = 1};
+
+	put(name, &head, sizeof(head));
+}
+
+/* A number that no process has: a child's that has been waited for. */
+static uint32_t dead_pid(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return (uint32_t)pid;
+}
+
+static char ledger_path[256];
+
+static int claim(struct tp_naming *naming, bool overwrite)
+{
+	return tp_naming_claim(naming, dir, "rank{rank}.{window}.tpt", overwrite, ledger_path,
+			       sizeof(ledger_path));
+}
+
+Test(claim, takes_an_empty_folder_and_makes_the_ledger)
+{
+	struct tp_naming naming = make(3);
+
+	cr_expect_eq(claim(&naming, false), 0);
+	cr_expect_str_eq(ledger_path, in_dir("rank3.steps"));
+	cr_expect(exists("rank3.steps"));
+	cr_expect_not(naming.add_pid);
+}
+
+Test(claim, minds_other_ranks_and_restarts_no_more_than_other_files)
+{
+	struct tp_naming naming = make(3);
+
+	put_ledger("rank2.steps", 2, 0, dead_pid(), REAL_NS);
+	put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+	put("notes.txt", "x", 1);
+	naming.rank.restart = 1;
+	cr_expect_eq(claim(&naming, false), 0);
+	cr_expect_str_eq(ledger_path, in_dir("rank3.restart1.steps"));
+	cr_expect(exists("rank3.steps") && exists("rank2.steps") && exists("notes.txt"));
+}
+
+Test(claim, refuses_a_used_folder)
+{
+	struct tp_naming naming = make(3);
+
+	put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+	put_trace("rank3.0.tpt", 3, 0);
+	cr_expect_eq(claim(&naming, false), -EEXIST);
+	cr_expect(exists("rank3.steps") && exists("rank3.0.tpt"));
+}
+
+Test(claim, removes_with_overwrite_what_this_rank_left_and_nothing_else)
+{
+	static const char *const gone[] = {
+		"rank3.0.tpt", "rank3.1.tpt.part", "odd.name.tpt", "rank3.restart1.steps",
+		"rank3.5.ring", "link.ring", "elsewhere.dat",
+	};
+	static const char *const kept[] = {
+		"rank2.0.tpt", "rank2.steps", "notes.txt", "notes.tpt", "rank3.json.gz", "rank2.7.ring",
+		"sub",
+	};
+	struct tp_naming naming = make(3);
+	uint32_t pid = dead_pid();
+
+	put_ledger("rank3.steps", 3, 0, pid, REAL_NS);
+	put_ledger("rank3.restart1.steps", 3, 1, pid, REAL_NS);
+	put_ledger("rank2.steps", 2, 0, pid, REAL_NS);
+	put_trace("rank3.0.tpt", 3, 0);
+	put_trace("rank3.1.tpt.part", 3, 0);
+	put_trace("odd.name.tpt", 3, 0);
+	put_trace("rank2.0.tpt", 2, 0);
+	put("notes.txt", "x", 1);
+	put("notes.tpt", "no trace", 8);
+	put("rank3.json.gz", "x", 1);
+	put_ring("rank3.5.ring", 3, pid);
+	put_ring("rank2.7.ring", 2, pid);
+	put_ring("elsewhere.dat", 3, pid);
+	cr_assert_eq(symlink(in_dir("elsewhere.dat"), in_dir("link.ring")), 0);
+	cr_assert_eq(mkdir(in_dir("sub"), 0755), 0);
+	put_trace("sub/rank3.0.tpt", 3, 0);
+
+	cr_expect_eq(claim(&naming, true), 0);
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		cr_expect_not(exists(gone[i]), "%s", gone[i]);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		cr_expect(exists(kept[i]), "%s", kept[i]);
+	cr_expect(exists("sub/rank3.0.tpt"), "the pattern names no folder");
+	cr_expect(exists("rank3.steps"));
+}
+
+Test(claim, looks_as_deep_as_the_pattern_goes)
+{
+	struct tp_naming naming = make(3);
+
+	put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+	cr_assert_eq(mkdir(in_dir("a"), 0755), 0);
+	cr_assert_eq(mkdir(in_dir("a/b"), 0755), 0);
+	put_trace("a/rank3.trace", 3, 0);
+	put_trace("a/rank4.trace", 4, 0);
+	put_trace("a/b/rank3.trace", 3, 0);
+	cr_expect_eq(tp_naming_claim(&naming, dir, "{run_name}/rank{rank}.trace", true, ledger_path,
+				     sizeof(ledger_path)), 0);
+	cr_expect_not(exists("a/rank3.trace"));
+	cr_expect(exists("a/rank4.trace") && exists("a/b/rank3.trace"));
+}
+
+Test(claim, keeps_earlier_restarts_of_the_same_run)
+{
+	struct tp_naming naming = make(3);
+
+	put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+	put_ledger("rank3.restart1.steps", 3, 1, dead_pid(), REAL_NS);
+	put_trace("rank3.0.tpt", 3, 0);
+	put_trace("rank3.0.restart1.tpt", 3, 1);
+	naming.rank.restart = 1;
+	cr_expect_eq(claim(&naming, true), 0);
+	cr_expect(exists("rank3.steps") && exists("rank3.0.tpt"));
+	cr_expect_not(exists("rank3.0.restart1.tpt"));
+}
+
+Test(claim, leaves_the_files_of_a_living_process_alone)
+{
+	for (int overwrite = 0; overwrite < 2; overwrite++) {
+		struct tp_naming naming = make_unknown();
+
+		put_ledger("rank0.steps", -1, 0, (uint32_t)getpid(), tp_clock_real_ns());
+		put_trace("rank0.0.tpt", -1, 0);
+		cr_expect_eq(claim(&naming, overwrite), 0);
+		cr_expect(naming.add_pid);
+		cr_expect_str_eq(ledger_path, in_dir("rank0.pid5.steps"));
+		cr_expect(exists("rank0.steps") && exists("rank0.0.tpt"));
+		unlink(ledger_path);
+	}
+}
+
+Test(claim, does_not_take_another_process_of_the_same_number_for_the_owner)
+{
+	struct tp_naming naming = make(3);
+
+	/* The ledger is older than the process that has its number now. */
+	put_ledger("rank3.steps", 3, 0, (uint32_t)getpid(), tp_clock_real_ns() - 3600ull * 1000000000);
+	cr_expect_eq(claim(&naming, false), -EEXIST);
+	cr_expect_not(naming.add_pid);
+}
+
+Test(claim, gives_a_ledger_without_a_head_some_time)
+{
+	struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+	struct tp_naming naming = make(3);
+
+	put("rank3.steps", "", 0);
+	cr_expect_eq(claim(&naming, false), 0);
+	cr_expect(naming.add_pid, "whoever made it is about to write to it");
+
+	cr_assert_eq(utimensat(AT_FDCWD, in_dir("rank3.steps"), long_ago, 0), 0);
+	cr_expect_eq(claim(&naming, false), -EEXIST);
+}
+
+Test(claim, gives_a_folder_to_one_of_many_that_come_at_once)
+{
+	enum { N = 8 };
+	int n_plain = 0, n_pid = 0;
+
+	for (int i = 0; i < N; i++) {
+		if (fork())
+			continue;
+		struct tp_naming naming = make_unknown();
+		int err;
+
+		naming.pid = (uint32_t)getpid();
+		err = claim(&naming, false);
+		_exit(err ? 9 : naming.add_pid);
+	}
+	for (int i = 0; i < N; i++) {
+		int status;
+
+		wait(&status);
+		n_plain += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		n_pid += WIFEXITED(status) && WEXITSTATUS(status) == 1;
+	}
+	cr_expect_eq(n_plain, 1);
+	cr_expect_eq(n_pid, N - 1);
+}
+
+Test(claim, says_what_it_cannot_do)
+{
+	struct tp_naming naming = make(3);
+	char path[8];
+
+	cr_expect_eq(tp_naming_claim(&naming, "/nowhere/at/all", "x", false, ledger_path,
+				     sizeof(ledger_path)), -ENOENT);
+	cr_expect_eq(tp_naming_claim(&naming, dir, "x", false, path, sizeof(path)), -ENAMETOOLONG);
+}
+
+/* ---- keeping ---- */
+
+Test(claim, keeps_the_newest_traces)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e"};
+
+	for (int i = 0; i < 5; i++) {
+		put(names[i], "x", 1);
+		tp_naming_keep(in_dir(names[i]), 2);
+		cr_expect(exists(names[i]));
+		if (i >= 2)
+			cr_expect_not(exists(names[i - 2]));
+	}
+	cr_expect(exists("d"));
+}
+
+Test(claim, keeps_all_traces_when_keep_is_0)
+{
+	for (char name[] = "a"; name[0] < 'h'; name[0]++) {
+		put(name, "x", 1);
+		tp_naming_keep(in_dir(name), 0);
+		cr_expect(exists(name));
+	}
+	cr_expect(exists("a"));
+}
+
+Test(claim, a_forked_child_does_not_remove_its_parents_traces)
+{
+	put("a", "x", 1);
+	tp_naming_keep(in_dir("a"), 1);
+	if (!fork()) {
+		put("b", "x", 1);
+		tp_naming_keep(in_dir("b"), 1);
+		_exit(0);
+	}
+	wait(NULL);
+	cr_expect(exists("a") && exists("b"));
+}
+
+Test(claim, goes_on_when_a_trace_to_be_removed_is_gone)
+{
+	put("a", "x", 1);
+	tp_naming_keep(in_dir("a"), 1);
+	unlink(in_dir("a"));
+	put("b", "x", 1);
+	tp_naming_keep(in_dir("b"), 1);
+	put("c", "x", 1);
+	tp_naming_keep(in_dir("c"), 1);
+	cr_expect(exists("c"));
+	cr_expect_not(exists("b"));
+}
