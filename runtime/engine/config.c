@@ -6,19 +6,18 @@
  * allocation, no output, and no file is opened unless CONFIG names one. What is wrong is kept
  * as text and said only when the process proves to train.
  */
-#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/file.h"
 #include "runtime/base/options.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
+#include "runtime/engine/config_value.h"
 
 enum {
 	CONFIG_FILE_MAX = 16384,
 	SHOWN_MAX = 60,		/* bytes of a bad value that a message repeats */
-	MS_MOST = 3600000,	/* of clock:MS: an hour */
-	CLOCK_PRESET_MS = 1000,
 };
 
 /* Where a value was found: for the message, should it be bad. */
@@ -31,55 +30,6 @@ struct value {
 	const char *text;	/* NULL: not set */
 	struct origin origin;
 };
-
-struct word {
-	const char *name;
-	uint32_t value;
-};
-
-static const struct word record_word[] = {
-	{"ops", TP_RECORD_OPS},
-	{"shapes", TP_RECORD_OPS | TP_RECORD_SHAPES},
-	{"tensors", TP_RECORD_TENSORS},
-	{"host", TP_RECORD_HOST},
-	{NULL, 0},
-};
-static const struct word log_word[] = {
-	{"quiet", TP_LOG_QUIET},
-	{"warn", TP_LOG_WARN},
-	{"info", TP_LOG_INFO},
-	{"debug", TP_LOG_DEBUG},
-	{NULL, 0},
-};
-static const struct word clock_word[] = {
-	{"auto", TP_CLOCK_AUTO},
-	{"tsc", TP_CLOCK_TSC},
-	{"monotonic", TP_CLOCK_MONOTONIC},
-	{NULL, 0},
-};
-static const struct word bool_word[] = {
-	{"0", 0}, {"no", 0}, {"off", 0}, {"false", 0},
-	{"1", 1}, {"yes", 1}, {"on", 1}, {"true", 1},
-	{NULL, 0},
-};
-static const struct word step_word[] = {
-	{"auto", TP_STEP_NONE},
-	{"optimizer", TP_STEP_OPTIMIZER},
-	{"zero_grad", TP_STEP_ZERO_GRAD},
-	{"loader", TP_STEP_LOADER},
-	{NULL, 0},
-};
-
-static bool find_word(const struct word *word, const char *text, size_t n, uint32_t *value)
-{
-	for (; word->name; word++) {
-		if (strlen(word->name) == n && !memcmp(word->name, text, n)) {
-			*value = word->value;
-			return true;
-		}
-	}
-	return false;
-}
 
 /* ---- complaints: whole lines, the last one says how many found no room ---- */
 
@@ -158,137 +108,6 @@ static void complain_name(struct tp_config *config, const char *name, size_t n,
 		tp_text_fmt(&line, " (%s%s is meant?)", TP_OPTION_PREFIX,
 			    tp_options[nearest].name);
 	add_complaint(config, &line);
-}
-
-/* ---- values: each parser stores only what is wholly right ---- */
-
-static int parse_schedule(struct tp_config *config, const char *text, char *bad, uint32_t cap)
-{
-	struct tp_sched_spec spec = {.wait = 5, .warmup = 1, .active = 4, .repeat = 1};
-	bool is_off = !strcmp(text, "off");
-	int err = is_off ? 0 : tp_sched_parse(&spec, text, bad, cap);
-
-	if (err)
-		return err;
-	config->is_off = is_off;
-	config->schedule = spec;
-	return 0;
-}
-
-static int parse_record(struct tp_config *config, const char *text, char *bad, uint32_t cap)
-{
-	uint32_t bits = 0, bit;
-
-	for (bool is_last = !strcmp(text, "none"); !is_last;) {
-		size_t n = strcspn(text, ",");
-
-		is_last = text[n] == '\0';
-		if (!find_word(record_word, text, n, &bit)) {
-			struct tp_text out;
-
-			tp_text_init(&out, bad, cap);
-			tp_text_bytes(&out, text, n);
-			return -EINVAL;
-		}
-		bits |= bit;
-		text += n + 1;
-	}
-	config->record = bits;
-	return 0;
-}
-
-static int parse_step(struct tp_config *config, const char *text)
-{
-	struct tp_step_spec step = {.clock_ms = CLOCK_PRESET_MS};
-	uint64_t ms;
-	uint32_t word;
-
-	if (find_word(step_word, text, strlen(text), &word)) {
-		step.source = word;
-	} else if (!strncmp(text, "range:", 6)) {
-		size_t n = strlen(text + 6);
-
-		if (!n || n >= sizeof(step.range))
-			return -EINVAL;
-		memcpy(step.range, text + 6, n);
-		step.source = TP_STEP_RANGE;
-	} else if (!strncmp(text, "clock:", 6) && !tp_text_parse_u64(text + 6, &ms) && ms >= 1 &&
-		   ms <= MS_MOST) {
-		step.clock_ms = (uint32_t)ms;
-		step.source = TP_STEP_CLOCK;
-	} else {
-		return -EINVAL;
-	}
-	config->step = step;
-	return 0;
-}
-
-static int parse_number(const struct tp_option *option, const char *text, uint64_t *field)
-{
-	uint64_t value = 0;
-	uint32_t word = 0;
-	int err;
-
-	if (option->kind == TP_OPTION_BYTES)
-		err = tp_text_parse_bytes(text, &value);
-	else if (option->kind == TP_OPTION_BOOL)
-		err = find_word(bool_word, text, strlen(text), &word) ? 0 : -EINVAL;
-	else
-		err = tp_text_parse_u64(text, &value);
-	if (err)
-		return err;
-	if (option->kind == TP_OPTION_BOOL)
-		value = word;
-	if (value < option->least || value > option->most)
-		return -ERANGE;
-	*field = value;
-	return 0;
-}
-
-static int parse_text(const struct tp_option *option, const char *text, char *field)
-{
-	size_t n = strlen(text);
-
-	/* A newline in a path or a name would break every line-based list of them. */
-	if (n < option->least || n > option->most || strpbrk(text, "\n\r"))
-		return -EINVAL;
-	memcpy(field, text, n + 1);
-	return 0;
-}
-
-static int parse_word(const struct word *word, const char *text, uint32_t *value)
-{
-	return find_word(word, text, strlen(text), value) ? 0 : -EINVAL;
-}
-
-/* Parsers by kind, called with the row's field. */
-#define PARSE_TEXT(field) parse_text(option, text, config->field)
-#define PARSE_U64(field) parse_number(option, text, &config->field)
-#define PARSE_BYTES(field) parse_number(option, text, &config->field)
-#define PARSE_MS(field) parse_number(option, text, &config->field)
-#define PARSE_BOOL(field) parse_number(option, text, &config->field)
-#define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
-#define PARSE_RECORD(field) parse_record(config, text, bad, cap)
-#define PARSE_STEP(field) parse_step(config, text)
-#define PARSE_LOG(field) parse_word(log_word, text, &config->field)
-#define PARSE_CLOCK(field) parse_word(clock_word, text, &config->field)
-
-static int parse(struct tp_config *config, enum tp_option_id id, const char *text, char *bad,
-		 uint32_t cap)
-{
-	const struct tp_option *option = &tp_options[id];
-
-	bad[0] = '\0';
-	switch (id) {
-#define _(NAME, KIND, field, preset, least, most, meaning)                                   \
-	case TP_OPTION_ID_##NAME:                                                          \
-		return PARSE_##KIND(field);
-#include "runtime/base/options.def"
-#undef _
-	case TP_OPTION_N:
-		break;
-	}
-	return -EINVAL;
 }
 
 /* ---- the CONFIG file ---- */
@@ -415,7 +234,7 @@ static void take_value(struct tp_config *config, enum tp_option_id id, const str
 {
 	char bad[SHOWN_MAX + 1];
 
-	if (value->text && parse(config, id, value->text, bad, sizeof(bad)))
+	if (value->text && tp_config_parse(config, id, value->text, bad, sizeof(bad)))
 		complain_value(config, &tp_options[id], value, bad, tp_options[id].preset);
 }
 
@@ -427,7 +246,7 @@ void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *
 
 	memset(config, 0, sizeof(*config));
 	for (int id = 0; id < TP_OPTION_N; id++)
-		parse(config, (enum tp_option_id)id, tp_options[id].preset, bad, sizeof(bad));
+		tp_config_parse(config, (enum tp_option_id)id, tp_options[id].preset, bad, sizeof(bad));
 
 	memset(file.value, 0, sizeof(file.value));
 	value.text = look_up(lookup, ctx, TP_OPTION_ID_CONFIG);
@@ -463,10 +282,8 @@ void tp_config_check_names(struct tp_config *config, char *const *environment)
 	}
 }
 
-void tp_config_report(const struct tp_config *config)
+static void report_lines(const char *line)
 {
-	const char *line = config->complaints;
-
 	while (*line) {
 		int n = (int)strcspn(line, "\n");
 
@@ -475,83 +292,12 @@ void tp_config_report(const struct tp_config *config)
 	}
 }
 
-/* ---- what is in use, as text ---- */
-
-static const char *name_word(const struct word *word, uint32_t value)
+void tp_config_report(const struct tp_config *config)
 {
-	while (word->name && word->value != value)
-		word++;
-	return word->name ? word->name : "";
-}
+	struct tp_config names;
 
-static void describe_schedule(const struct tp_config *config, struct tp_text *out)
-{
-	const struct tp_sched_spec *spec = &config->schedule;
-
-	if (config->is_off || spec->always) {
-		tp_text_str(out, config->is_off ? "off" : "always");
-		return;
-	}
-	tp_text_str(out, "skip_first=");
-	tp_text_u64(out, spec->skip_first);
-	tp_text_str(out, ",wait=");
-	tp_text_u64(out, spec->wait);
-	tp_text_str(out, ",warmup=");
-	tp_text_u64(out, spec->warmup);
-	tp_text_str(out, ",active=");
-	tp_text_u64(out, spec->active);
-	tp_text_str(out, ",repeat=");
-	tp_text_u64(out, spec->repeat);
-	tp_text_str(out, spec->per_run ? ",per=run" : ",per=epoch");
-}
-
-static void describe_record(uint32_t bits, struct tp_text *out)
-{
-	static const struct word bit[] = {
-		{"ops", TP_RECORD_OPS},
-		{"shapes", TP_RECORD_SHAPES},
-		{"tensors", TP_RECORD_TENSORS},
-		{"host", TP_RECORD_HOST},
-	};
-	const char *comma = "";
-
-	for (size_t i = 0; i < sizeof(bit) / sizeof(bit[0]); i++) {
-		if (!(bits & bit[i].value))
-			continue;
-		tp_text_fmt(out, "%s%s", comma, bit[i].name);
-		comma = ",";
-	}
-	if (!bits)
-		tp_text_str(out, "none");
-}
-
-static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
-{
-	if (step->source == TP_STEP_RANGE)
-		tp_text_fmt(out, "range:%s", step->range);
-	else if (step->source == TP_STEP_CLOCK)
-		tp_text_fmt(out, "clock:%u", step->clock_ms);
-	else
-		tp_text_str(out, name_word(step_word, step->source));
-}
-
-#define DESCRIBE_TEXT(field) tp_text_str(out, config->field)
-#define DESCRIBE_U64(field) tp_text_u64(out, config->field)
-#define DESCRIBE_MS(field) tp_text_u64(out, config->field)
-#define DESCRIBE_BOOL(field) tp_text_u64(out, config->field)
-#define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
-#define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
-#define DESCRIBE_RECORD(field) describe_record(config->field, out)
-#define DESCRIBE_STEP(field) describe_step(&config->field, out)
-#define DESCRIBE_LOG(field) tp_text_str(out, name_word(log_word, config->field))
-#define DESCRIBE_CLOCK(field) tp_text_str(out, name_word(clock_word, config->field))
-
-void tp_config_describe(const struct tp_config *config, struct tp_text *out)
-{
-#define _(NAME, KIND, field, preset, least, most, meaning)                                   \
-	tp_text_str(out, #NAME "=");                                                       \
-	DESCRIBE_##KIND(field);                                                            \
-	tp_text_char(out, '\n');
-#include "runtime/base/options.def"
-#undef _
+	report_lines(config->complaints);
+	names.complaints[0] = '\0';
+	tp_config_check_names(&names, environ);
+	report_lines(names.complaints);
 }

@@ -51,9 +51,10 @@ void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *
 /* Complains of each TRAINPROF_ variable in `environment` (as environ) that does not exist,
  * with the name that was probably meant. */
 void tp_config_check_names(struct tp_config *config, char *const *environment);
+/* Says all complaints, and which variables of this process's environment do not exist. */
 void tp_config_report(const struct tp_config *config);
 
-/* "SCHEDULE=...\nSTEP=...\n" of the values in use, for META. Returns the length. */
+/* "SCHEDULE=...\nSTEP=...\n" of the values in use, for META. */
 struct tp_text;
 void tp_config_describe(const struct tp_config *config, struct tp_text *out);
 

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_value.c - the values of the TRAINPROF_ variables: text into the struct, and back
+ *
+ * A value is taken whole or not at all. Tables of words and one parser a kind; the rows of
+ * options.def say which field has which kind. No allocation, no output.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/engine/config_value.h"
+
+enum {
+	MS_MOST = 3600000,	/* of clock:MS: an hour */
+	CLOCK_PRESET_MS = 1000,
+};
+
+struct word {
+	const char *name;
+	uint32_t value;
+};
+
+static const struct word record_word[] = {
+	{"ops", TP_RECORD_OPS},
+	{"shapes", TP_RECORD_OPS | TP_RECORD_SHAPES},
+	{"tensors", TP_RECORD_TENSORS},
+	{"host", TP_RECORD_HOST},
+	{NULL, 0},
+};
+static const struct word log_word[] = {
+	{"quiet", TP_LOG_QUIET},
+	{"warn", TP_LOG_WARN},
+	{"info", TP_LOG_INFO},
+	{"debug", TP_LOG_DEBUG},
+	{NULL, 0},
+};
+static const struct word clock_word[] = {
+	{"auto", TP_CLOCK_AUTO},
+	{"tsc", TP_CLOCK_TSC},
+	{"monotonic", TP_CLOCK_MONOTONIC},
+	{NULL, 0},
+};
+static const struct word bool_word[] = {
+	{"0", 0}, {"no", 0}, {"off", 0}, {"false", 0},
+	{"1", 1}, {"yes", 1}, {"on", 1}, {"true", 1},
+	{NULL, 0},
+};
+static const struct word step_word[] = {
+	{"auto", TP_STEP_NONE},
+	{"optimizer", TP_STEP_OPTIMIZER},
+	{"zero_grad", TP_STEP_ZERO_GRAD},
+	{"loader", TP_STEP_LOADER},
+	{NULL, 0},
+};
+
+static bool find_word(const struct word *word, const char *text, size_t n, uint32_t *value)
+{
+	for (; word->name; word++) {
+		if (strlen(word->name) == n && !memcmp(word->name, text, n)) {
+			*value = word->value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- values: each parser stores only what is wholly right ---- */
+
+static int parse_schedule(struct tp_config *config, const char *text, char *bad, uint32_t cap)
+{
+	struct tp_sched_spec spec = {.wait = 5, .warmup = 1, .active = 4, .repeat = 1};
+	bool is_off = !strcmp(text, "off");
+	int err = is_off ? 0 : tp_sched_parse(&spec, text, bad, cap);
+
+	if (err)
+		return err;
+	config->is_off = is_off;
+	config->schedule = spec;
+	return 0;
+}
+
+static int parse_record(struct tp_config *config, const char *text, char *bad, uint32_t cap)
+{
+	uint32_t bits = 0, bit;
+
+	for (bool is_last = !strcmp(text, "none"); !is_last;) {
+		size_t n = strcspn(text, ",");
+
+		is_last = text[n] == '\0';
+		if (!find_word(record_word, text, n, &bit)) {
+			struct tp_text out;
+
+			tp_text_init(&out, bad, cap);
+			tp_text_bytes(&out, text, n);
+			return -EINVAL;
+		}
+		bits |= bit;
+		text += n + 1;
+	}
+	config->record = bits;
+	return 0;
+}
+
+static int parse_step(struct tp_config *config, const char *text)
+{
+	struct tp_step_spec step = {.clock_ms = CLOCK_PRESET_MS};
+	uint64_t ms;
+	uint32_t word;
+
+	if (find_word(step_word, text, strlen(text), &word)) {
+		step.source = word;
+	} else if (!strncmp(text, "range:", 6)) {
+		size_t n = strlen(text + 6);
+
+		if (!n || n >= sizeof(step.range))
+			return -EINVAL;
+		memcpy(step.range, text + 6, n);
+		step.source = TP_STEP_RANGE;
+	} else if (!strncmp(text, "clock:", 6) && !tp_text_parse_u64(text + 6, &ms) && ms >= 1 &&
+		   ms <= MS_MOST) {
+		step.clock_ms = (uint32_t)ms;
+		step.source = TP_STEP_CLOCK;
+	} else {
+		return -EINVAL;
+	}
+	config->step = step;
+	return 0;
+}
+
+static int parse_number(const struct tp_option *option, const char *text, uint64_t *field)
+{
+	uint64_t value = 0;
+	uint32_t word = 0;
+	int err;
+
+	if (option->kind == TP_OPTION_BYTES)
+		err = tp_text_parse_bytes(text, &value);
+	else if (option->kind == TP_OPTION_BOOL)
+		err = find_word(bool_word, text, strlen(text), &word) ? 0 : -EINVAL;
+	else
+		err = tp_text_parse_u64(text, &value);
+	if (err)
+		return err;
+	if (option->kind == TP_OPTION_BOOL)
+		value = word;
+	if (value < option->least || value > option->most)
+		return -ERANGE;
+	*field = value;
+	return 0;
+}
+
+static int parse_text(const struct tp_option *option, const char *text, char *field)
+{
+	size_t n = strlen(text);
+
+	/* A newline in a path or a name would break every line-based list of them. */
+	if (n < option->least || n > option->most || strpbrk(text, "\n\r"))
+		return -EINVAL;
+	memcpy(field, text, n + 1);
+	return 0;
+}
+
+static int parse_word(const struct word *word, const char *text, uint32_t *value)
+{
+	return find_word(word, text, strlen(text), value) ? 0 : -EINVAL;
+}
+
+/* Parsers by kind, called with the row's field. */
+#define PARSE_TEXT(field) parse_text(option, text, config->field)
+#define PARSE_U64(field) parse_number(option, text, &config->field)
+#define PARSE_BYTES(field) parse_number(option, text, &config->field)
+#define PARSE_MS(field) parse_number(option, text, &config->field)
+#define PARSE_BOOL(field) parse_number(option, text, &config->field)
+#define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
+#define PARSE_RECORD(field) parse_record(config, text, bad, cap)
+#define PARSE_STEP(field) parse_step(config, text)
+#define PARSE_LOG(field) parse_word(log_word, text, &config->field)
+#define PARSE_CLOCK(field) parse_word(clock_word, text, &config->field)
+
+int tp_config_parse(struct tp_config *config, enum tp_option_id id, const char *text, char *bad,
+		    uint32_t cap)
+{
+	const struct tp_option *option = &tp_options[id];
+
+	bad[0] = '\0';
+	switch (id) {
+#define _(NAME, KIND, field, preset, least, most, meaning)                                   \
+	case TP_OPTION_ID_##NAME:                                                          \
+		return PARSE_##KIND(field);
+#include "runtime/base/options.def"
+#undef _
+	case TP_OPTION_N:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* ---- what is in use, as text ---- */
+
+static const char *name_word(const struct word *word, uint32_t value)
+{
+	while (word->name && word->value != value)
+		word++;
+	return word->name ? word->name : "";
+}
+
+static void describe_schedule(const struct tp_config *config, struct tp_text *out)
+{
+	const struct tp_sched_spec *spec = &config->schedule;
+
+	if (config->is_off || spec->always) {
+		tp_text_str(out, config->is_off ? "off" : "always");
+		return;
+	}
+	tp_text_str(out, "skip_first=");
+	tp_text_u64(out, spec->skip_first);
+	tp_text_str(out, ",wait=");
+	tp_text_u64(out, spec->wait);
+	tp_text_str(out, ",warmup=");
+	tp_text_u64(out, spec->warmup);
+	tp_text_str(out, ",active=");
+	tp_text_u64(out, spec->active);
+	tp_text_str(out, ",repeat=");
+	tp_text_u64(out, spec->repeat);
+	tp_text_str(out, spec->per_run ? ",per=run" : ",per=epoch");
+}
+
+static void describe_record(uint32_t bits, struct tp_text *out)
+{
+	static const struct word bit[] = {
+		{"ops", TP_RECORD_OPS},
+		{"shapes", TP_RECORD_SHAPES},
+		{"tensors", TP_RECORD_TENSORS},
+		{"host", TP_RECORD_HOST},
+	};
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(bit) / sizeof(bit[0]); i++) {
+		if (!(bits & bit[i].value))
+			continue;
+		tp_text_fmt(out, "%s%s", comma, bit[i].name);
+		comma = ",";
+	}
+	if (!bits)
+		tp_text_str(out, "none");
+}
+
+static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
+{
+	if (step->source == TP_STEP_RANGE)
+		tp_text_fmt(out, "range:%s", step->range);
+	else if (step->source == TP_STEP_CLOCK)
+		tp_text_fmt(out, "clock:%u", step->clock_ms);
+	else
+		tp_text_str(out, name_word(step_word, step->source));
+}
+
+#define DESCRIBE_TEXT(field) tp_text_str(out, config->field)
+#define DESCRIBE_U64(field) tp_text_u64(out, config->field)
+#define DESCRIBE_MS(field) tp_text_u64(out, config->field)
+#define DESCRIBE_BOOL(field) tp_text_u64(out, config->field)
+#define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
+#define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
+#define DESCRIBE_RECORD(field) describe_record(config->field, out)
+#define DESCRIBE_STEP(field) describe_step(&config->field, out)
+#define DESCRIBE_LOG(field) tp_text_str(out, name_word(log_word, config->field))
+#define DESCRIBE_CLOCK(field) tp_text_str(out, name_word(clock_word, config->field))
+
+void tp_config_describe(const struct tp_config *config, struct tp_text *out)
+{
+#define _(NAME, KIND, field, preset, least, most, meaning)                                   \
+	tp_text_str(out, #NAME "=");                                                       \
+	DESCRIBE_##KIND(field);                                                            \
+	tp_text_char(out, '\n');
+#include "runtime/base/options.def"
+#undef _
+}
