@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * make.c - wrote the golden traces: make TRACE.tpt >LISTING.txt
+ *
+ * A trace with something of everything that the format has. It was run once for each
+ * version of the format; its files are never written again, whatever becomes of the writer:
+ * what was read from them once must be read from them for ever (tests/unit/golden.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/trace/writer.h"
+#include "tests/golden/listing.h"
+#include "tests/unit/synth_events.h"
+
+static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
+			uint32_t *n)
+{
+	static const struct {
+		uint32_t kind, n;
+		const char *bytes;
+	} string[] = {
+	    {TP_STRING_OP, 10, "aten::mul\0"},
+	    {TP_STRING_OP, 16, "aten::add\0Tensor"},
+	    {TP_STRING_TEXT, 9, "Optimizer"},
+	    {TP_STRING_TEXT, 6, "\xc3\xa9t\xc3\xa9\n"},
+	    {TP_STRING_SHAPES, 10, "\1\6\2\x80\1\3\2\0\3\5"},
+	    {TP_STRING_COUNTER, 14, "cpu\0%\0process\0"},
+	    {TP_STRING_TEXT, 0, ""},
+	};
+	static char name[32];
+
+	if (id <= SYNTH_OPS) {
+		*kind = TP_STRING_OP;
+		*n = (uint32_t)snprintf(name, sizeof(name), "aten::op%u", id) + 1;
+		*bytes = name;
+		return true;
+	}
+	id -= SYNTH_OPS + 1;
+	if (id >= sizeof(string) / sizeof(string[0]))
+		return false;
+	*kind = string[id].kind;
+	*n = string[id].n;
+	*bytes = string[id].bytes;
+	return true;
+}
+
+enum { TEXT = SYNTH_OPS + 3, SHAPES = SYNTH_OPS + 5, COUNTER = SYNTH_OPS + 6 };
+
+/* Begin, length, kind, flags, name, link, arg: every kind, every flag, and edges. */
+static const struct {
+	uint64_t time, len;
+	uint8_t kind, flags;
+	uint32_t name, link;
+	uint64_t arg;
+} row[] = {
+    {9000, 5, TP_REC_OP, 0, 1, TP_NO_SEQ, 0},
+    {8990, 40, TP_REC_OP, TP_F_BACKWARD, 2, 17, TP_ARG_OP(SHAPES, 3, 7)},
+    {8000, 1100, TP_REC_RANGE, TP_F_EARLY, TEXT, TP_NO_SEQ, 0},
+    {5, 9200, TP_REC_RANGE, TP_F_ASYNC, TEXT + 1, TP_NO_SEQ, TP_ARG_OP(0, 65535, 255)},
+    {7000, 3000, TP_REC_STEP, TP_F_CLOCK, TEXT, 4, 1ull << 32 | 4},
+    {10000, 3000, TP_REC_STEP, TP_F_SKIPPED, TEXT, 5, 1ull << 32 | 5},
+    {13000, 64, TP_REC_ALLOC, 0, 0, TP_DEVICE_CPU, 0x7f0000001000},
+    {13001, 64, TP_REC_ALLOC, TP_F_SHARED, 0, TP_DEVICE(1, 3), 0x7f0000002000},
+    {13002, 64, TP_REC_FREE, 0, 0, TP_DEVICE_CPU, 0x7f0000001000},
+    {13003, 0, TP_REC_FREE, 0, 0, TP_DEVICE_CPU, 0x7e0000000000},
+    {13004, 128, TP_REC_ALLOC, 0, 0, TP_DEVICE_CPU, 0x7f0000001000},
+    {13005, 1 << 20, TP_REC_TOTALS, 0, 0, TP_DEVICE(1, 3), 1 << 21},
+    {13006, 3 << 20, TP_REC_TOTALS, 0, 0, TP_DEVICE(1, 3), 1 << 21},
+    {13007, 0, TP_REC_COUNTER, 0, COUNTER, 2, (uint64_t)-5},
+    {13008, 0, TP_REC_COUNTER, TP_F_DOUBLE, COUNTER, 3, 0x3ff8000000000000},
+    {13009, 0, TP_REC_MARK, 0, TEXT + 3, 1, 42},
+    {12000, 0, TP_REC_MARK, 0, TEXT, 0, 0}, /* back in time */
+    {UINT64_MAX, TP_LEN_MAX, TP_REC_OP, 255, UINT32_MAX, 0, UINT64_MAX},
+    {0, 0, TP_REC_OP, TP_F_OPEN, 0, 0xfffffffe, 0},
+    {14000, 20000000, TP_REC_OP, TP_F_OPEN, 2, 18, 0}, /* long */
+    {14001, 77, 200, 3, 4, 5, 6},		       /* of a kind not invented yet */
+    {14002, 78, 200, 3, 4, 7, 9},
+};
+
+int main(int argc, char **argv)
+{
+	static struct tp_writer writer;
+	static struct synth synth;
+	static struct tp_rec rec[SYNTH_STEP_MAX];
+	const struct tp_file_head head = {
+	    .boot_id = {0x0123456789abcdef, 0xfedcba9876543210},
+	    .run_id = 0x1122334455667788,
+	    .pid = 4242,
+	    .window = 1,
+	    .rank = 3,
+	    .local_rank = 1,
+	    .world_size = 8,
+	    .node_rank = -1,
+	    .clock_source = TP_CLOCK_TSC,
+	    .restart = 2,
+	};
+	const struct tp_thread_entry entry[2] = {
+	    {.slot = 0, .tid = 4242, .torch_id = 1, .flags = 1, .name = "python"},
+	    {.slot = 300, .tid = 4250, .name = "pt_autograd_0"},
+	};
+	const char meta[] = "host=example\nprogram=train.py --epochs=2\n";
+	struct tp_arena arena;
+	uint32_t n_rows = sizeof(row) / sizeof(row[0]);
+	int err;
+
+	if (argc != 2 || tp_arena_init(&arena, 64 << 20) ||
+	    tp_writer_init(&writer, &arena, 1000, find_string, NULL))
+		return 2;
+	writer.anchor = (struct tp_clock_anchor){1000, 2000, 1790000000000000000, 78};
+	writer.dropped = 6;
+	err = tp_writer_open(&writer, argv[1], &head, meta, sizeof(meta) - 1);
+	tp_writer_threads(&writer, entry, 2);
+
+	/* A piece of a training, large enough to be compressed. */
+	synth_init(&synth, 1);
+	synth_step(&synth, rec, SYNTH_STEP_MAX);
+	tp_writer_events(&writer, rec + 500, 400, 0);
+	tp_writer_events(&writer, rec + 4000, 50, 300);
+	tp_writer_events(&writer, rec + 900, 50, 0);
+	tp_writer_flush(&writer);
+
+	writer.anchor = (struct tp_clock_anchor){2101000, 1002000, 1790000000001000000, 80};
+	for (uint32_t i = 0; i < n_rows; i++) {
+		rec[i] = (struct tp_rec){.time = row[i].time,
+					 .kind = row[i].kind,
+					 .flags = row[i].flags,
+					 .name = row[i].name,
+					 .link = row[i].link,
+					 .arg = row[i].arg};
+		tp_rec_set_len(&rec[i], row[i].len);
+	}
+	tp_writer_events(&writer, rec, n_rows, 65535);
+	if (!err)
+		err = tp_writer_close(&writer, "why=golden\n", 11);
+	if (!err)
+		err = list_trace(stdout, argv[1]);
+	return err != 0;
+}
