@@ -107,35 +107,39 @@ static bool put_item(struct bytes *in, FILE *dims, FILE *types, const char *comm
 	return !in->is_bad;
 }
 
-bool tp_kineto_shapes(const struct tp_string *shapes, char **out, size_t *n)
+bool tp_kineto_shapes(const struct tp_string *shapes, char **dims, char **types)
 {
 	struct bytes in = {.at = (const uint8_t *)shapes->bytes,
 			   .end = (const uint8_t *)shapes->bytes + shapes->n_bytes};
-	char *dims_text = NULL, *types_text = NULL;
-	size_t n_dims = 0, n_types = 0;
-	FILE *dims, *types;
-	bool is_whole = false;
-	int length = -1;
+	FILE *dims_out, *types_out;
+	size_t n_dims, n_types;
+	bool is_whole;
 
+	*dims = *types = NULL;
 	if (shapes->kind != TP_STRING_SHAPES)
 		return false;
-	dims = open_memstream(&dims_text, &n_dims);
-	types = open_memstream(&types_text, &n_types);
-	for (const char *comma = ""; dims && types && in.at < in.end; comma = ",") {
-		if (!put_item(&in, dims, types, comma))
+	dims_out = open_memstream(dims, &n_dims);
+	types_out = dims_out ? open_memstream(types, &n_types) : NULL;
+	if (!types_out) {
+		if (dims_out)
+			fclose(dims_out);
+		free(*dims);
+		return false;
+	}
+	fputc('[', dims_out);
+	fputc('[', types_out);
+	for (const char *comma = ""; in.at < in.end; comma = ",") {
+		if (!put_item(&in, dims_out, types_out, comma))
 			break;
 	}
-	if (dims && types) {
-		is_whole = fclose(dims) == 0;
-		is_whole = fclose(types) == 0 && is_whole && !in.is_bad;
-		if (is_whole)
-			length = asprintf(out, "\"Input Dims\":[%s],\"Input type\":[%s]",
-					  dims_text, types_text);
-		*n = length < 0 ? 0 : (size_t)length;
-	} else if (dims || types) {
-		fclose(dims ? dims : types);
+	fputc(']', dims_out);
+	fputc(']', types_out);
+	is_whole = !in.is_bad && !ferror(dims_out) && !ferror(types_out);
+	is_whole = fclose(dims_out) == 0 && is_whole;
+	is_whole = fclose(types_out) == 0 && is_whole;
+	if (!is_whole) {
+		free(*dims);
+		free(*types);
 	}
-	free(dims_text);
-	free(types_text);
-	return length >= 0;
+	return is_whole;
 }

@@ -37,7 +37,8 @@ struct tp_proc {
 	char host[65];
 	const char *program;	/* from META; may be "" */
 	struct tp_thread *thread;
-	uint32_t n_threads;	/* indexed by slot; unused slots have tid 0 */
+	uint32_t n_threads;	/* by slot, unused slots have tid 0; behind them, threads that took
+				 * over the slot of an earlier one: thread[i].slot says which */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
 };
 
@@ -49,7 +50,7 @@ struct tp_event {
 	uint32_t link;
 	uint64_t arg;
 	int64_t begin_ns, end_ns;	/* aligned; zero is tp_run.zero_real_ns; end == begin unless a span */
-	uint64_t len;			/* as in the record: bytes for memory records */
+	uint64_t len;			/* memory records: as in the record; spans: end - begin */
 	const struct tp_string *name;	/* never NULL; kind 0 when there is none */
 	const struct tp_string *shapes;	/* OP, RANGE; never NULL */
 };
@@ -88,7 +89,8 @@ struct tp_window {
 	bool is_recovered;
 	uint64_t n_events, dropped, file_bytes;
 	int64_t begin_ns, end_ns;
-	int64_t clock_error_ns;		/* +- bound on its times against the run's clock */
+	int64_t clock_error_ns;		/* +- bound on its times against the run's clock; < 0: not
+				 * bounded (several hosts, or too few clock readings) */
 	const char *path;
 	const char *meta, *totals;	/* texts of the META and END blocks, NUL-terminated; "" if none */
 };

@@ -18,7 +18,7 @@ struct tp_sink {
 	/* Opens `path` for writing. Returns the sink's own state, or NULL after a message. */
 	void *(*begin)(const struct tp_run *run, const char *path);
 	void (*event)(void *state, const struct tp_event *event);
-	/* Open spans, trailing metadata; closes the file, frees state. 0 or -errno. */
+	/* Trailing metadata; closes the file, frees state. 0, or -errno after a message. */
 	int (*end)(void *state, const struct tp_run *run);
 };
 

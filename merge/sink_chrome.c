@@ -70,16 +70,21 @@ static void make_name(struct text *text, const struct tp_string *s)
 
 static void make_shapes(struct text *text, const struct tp_string *s)
 {
-	char *bytes;
-	size_t n;
+	char *dims, *types, *all;
+	int n;
 
-	if (!tp_kineto_shapes(s, &bytes, &n))
+	if (!tp_kineto_shapes(s, &dims, &types))
+		return;
+	n = asprintf(&all, "\"Input Dims\":%s,\"Input type\":%s", dims, types);
+	free(dims);
+	free(types);
+	if (n < 0)
 		return;
 	if (n > ARGS_ROOM) {
-		free(bytes);
+		free(all);
 		return;
 	}
-	text->bytes = bytes;
+	text->bytes = all;
 	text->n = (uint32_t)n;
 }
 
@@ -377,12 +382,12 @@ static void put_tensor(struct chrome *c, const struct tp_event *event)
 
 static void put_counter(struct chrome *c, const struct tp_event *event)
 {
+	const char *unit = tp_title_unit(event->name);
 	char title[TP_TITLE_MAX];
-	struct tp_track *track = tp_tracks_main(&c->book, event);
 	char *p;
 
-	if (!track)
-		return;
+	if (!*unit)
+		unit = "value";
 	if (!c->has_process[event->proc->at]) {
 		c->has_process[event->proc->at] = true;
 		describe_process(c, event->proc);
@@ -393,7 +398,10 @@ static void put_counter(struct chrome *c, const struct tp_event *event)
 	p = tp_json_text(p, title, strlen(title));
 	*p++ = '"';
 	p = put_place(p, tp_title_pid(event->proc), 0, event->begin_ns);
-	p = tp_json_lit(p, ",\"args\":{\"value\":");
+	/* Perfetto calls the track by both: "RSS B". */
+	p = tp_json_lit(p, ",\"args\":{\"");
+	p = tp_json_text(p, unit, strnlen(unit, 16));
+	p = tp_json_lit(p, "\":");
 	if (event->flags & TP_F_DOUBLE) {
 		double value;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const struct tp_sink *const tp_sinks[] = {&tp_sink_chrome, NULL};
+const struct tp_sink *const tp_sinks[] = {&tp_sink_chrome, &tp_sink_perfetto, NULL};
 const struct tp_view *const tp_views[] = {
 	&tp_view_overview, &tp_view_operator, &tp_view_steps, &tp_view_health, NULL,
 };

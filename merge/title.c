@@ -79,13 +79,10 @@ const char *tp_title_unit(const struct tp_string *name)
 const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *name,
 			     uint32_t instance)
 {
-	const char *unit = tp_title_unit(name);
-	int n = snprintf(buf, TP_TITLE_MAX, "%.100s", name->bytes);
+	int n = snprintf(buf, TP_TITLE_MAX, "%.100s", name->n_bytes ? name->bytes : "counter");
 
 	/* Cores are counted from 0: the first one needs its number as much as the others. */
 	if (instance || !strcmp(name->bytes, "core"))
-		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, " %u", instance);
-	if (*unit)
-		snprintf(buf + n, TP_TITLE_MAX - (size_t)n, " (%.16s)", unit);
+		snprintf(buf + n, TP_TITLE_MAX - (size_t)n, " %u", instance);
 	return buf;
 }

@@ -25,7 +25,7 @@ const char *tp_title_track(char buf[TP_TITLE_MAX], const struct tp_thread *threa
 			   bool is_async);
 /* The main thread first, a thread's further tracks below it. */
 int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, bool is_async);
-/* "core 3 (%)" */
+/* "core 3"; without its unit. */
 const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *name,
 			     uint32_t instance);
 /* Unit of a COUNTER string: "%", "B", "B/s"; "" if it has none. */
