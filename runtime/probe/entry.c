@@ -65,13 +65,19 @@ static bool is_helper(const char *program)
 	static const char *const modules[] = {
 		"module:torch.distributed.run",
 		"module:torch.distributed.launch",
-		"module:torch.distributed.elastic.multiprocessing",
+		"module:accelerate.commands.launch",
+		"module:deepspeed.launcher.runner",
+		"module:deepspeed.launcher.launch",
+		"module:composer.cli.launcher",
 	};
 	static const char *const file_ends[] = {
 		"/bin/torchrun",
 		"/torch/distributed/run.py",
 		"/torch/distributed/launch.py",
 		"/torch/_inductor/compile_worker/__main__.py",
+		"/bin/accelerate",
+		"/bin/deepspeed",
+		"/bin/composer",
 	};
 	size_t n = strlen(program);
 
@@ -169,7 +175,10 @@ static bool is_early(void)
 {
 	const struct tp_config *config = entry.config;
 
-	if (!config || config->is_off || strcmp(entry.program, "forkserver") == 0)
+	if (!config || config->is_off)
+		return false;
+	/* Of multiprocessing's children some train, more load data: they have to show it. */
+	if (strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0)
 		return false;
 	return config->schedule.always || config->step.source == TP_STEP_CLOCK ||
 	       config->step.source == TP_STEP_RANGE;

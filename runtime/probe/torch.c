@@ -15,7 +15,10 @@
 #include "runtime/probe/torch_state.h"
 
 /* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
-enum { ARENA_BYTES = 64 << 20 };
+enum {
+	ARENA_BYTES = 64 << 20,
+	WARM_BYTES = 64 << 10,
+};
 
 struct tp_torch tp_torch;
 
@@ -104,10 +107,18 @@ static int open_torch(const struct tp_config *config)
 	tp_torch_ranges_remove();
 	tp_torch_operators_remove();
 	tp_torch_ranges_add(false);
-	tp_torch_names_reset();
+	if (phase == TP_TORCH_FORKED)
+		tp_torch_names_reset();
 	set_phase(TP_TORCH_OPEN);
 	note_version();
 	return 0;
+}
+
+/* The pages that the first operators of a window would otherwise fault in one by one. */
+static void warm_torch(void)
+{
+	tp_torch_populate(tp_torch.arena.base, WARM_BYTES);
+	tp_torch_names_warm();
 }
 
 static void arm_torch(void)
@@ -147,6 +158,7 @@ static void close_torch(void)
 const struct tp_probe tp_torch_probe = {
 	.name = "torch",
 	.open = open_torch,
+	.warm = warm_torch,
 	.arm = arm_torch,
 	.disarm = disarm_torch,
 	.report = report_torch,

@@ -66,6 +66,11 @@ void tp_torch_names_reset(void)
 	memset(table, 0, sizeof(table));
 }
 
+void tp_torch_names_warm(void)
+{
+	tp_torch_populate(table, sizeof(table));
+}
+
 static uint32_t intern_operator(const char *name, size_t n_name, const char *overload,
 				size_t n_overload)
 {

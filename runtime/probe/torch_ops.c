@@ -9,6 +9,9 @@
  */
 #include "runtime/probe/torch_state.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
 
@@ -47,6 +50,17 @@ struct tp_torch_span *tp_torch_span_refill(void)
 	}
 	tp_torch_free = spans[0].next;
 	return &spans[0];
+}
+
+void tp_torch_populate(void *start, size_t n_bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)start & ~(page - 1);
+
+	/* A kernel that does not know it leaves the faults to the first user: slower, no worse. */
+	madvise((void *)at, (uintptr_t)start + n_bytes - at, MADV_POPULATE_WRITE);
+#endif
 }
 
 static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)

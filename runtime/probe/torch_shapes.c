@@ -88,8 +88,13 @@ static bool put_list(struct packer *packer, const struct tp_torch_layout *layout
 
 	if (!has_room(packer, 2))
 		return false;
-	if (!begin || end <= begin || (end - begin) % TP_TORCH_IVALUE_BYTES) {
+	if (end < begin || (end - begin) % TP_TORCH_IVALUE_BYTES) {
 		packer->out[packer->n++] = TP_SHAPE_NONE;
+		return true;
+	}
+	if (begin == end) {
+		/* No element tells of what; hardly ever of tensors. */
+		packer->out[packer->n++] = TP_SHAPE_SCALAR_LIST;
 		return true;
 	}
 	n = (uint64_t)(end - begin) / TP_TORCH_IVALUE_BYTES;

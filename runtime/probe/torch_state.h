@@ -81,6 +81,10 @@ uint32_t tp_torch_name(const void *rf, bool is_user);
 /* Of a range that is no operator: its characters, valid while the range is. */
 const char *tp_torch_text(const void *rf, uint32_t *n_bytes);
 void tp_torch_names_reset(void);
+void tp_torch_names_warm(void);
+
+/* Makes pages present without changing them; others may use them meanwhile. */
+void tp_torch_populate(void *start, size_t n_bytes);
 
 /* Shapes and types of the inputs of a range that begins, interned; 0: none. */
 uint32_t tp_torch_shapes(const void *rf);

@@ -5,7 +5,7 @@
 DUMP is tptdump's text of a window, PROFILE the chrome trace that torch.profiler wrote in the
 same run (tests/progs/truth.py). The clocks of both agree to some microseconds: enough to know
 which two optimizer steps bound the window. Compares what both saw between the ends of these two:
-operators and ranges by name, order and nesting, links from backward to forward, tensor memory by address and size. OTHER_PROFILE
+operators and ranges by name, order and nesting, shapes and types of inputs if there are any, links from backward to forward, tensor memory by address and size. OTHER_PROFILE
 is torch.profiler's trace of a run without us: it must tell the same as PROFILE.
 Prints one line of counts, or the first difference; status 1 on any.
 """
@@ -13,15 +13,54 @@ import json
 import sys
 from decimal import Decimal
 
-NEAR_NS = 2000000  # torch.profiler sees the end after us, and after what we do then
+SLACK_NS = 5000  # between the two clocks
 OP, RANGE, STEP, ALLOC, FREE = 1, 2, 3, 4, 5
 BACKWARD, EARLY = 64, 2
 
 
 class Span:
-    def __init__(self, begin, end, name, link=None, is_range=False):
+    def __init__(self, begin, end, name, link=None, is_range=False, inputs=None):
         self.begin, self.end, self.name, self.link = begin, end, name, link
-        self.is_range, self.depth = is_range, 0
+        self.is_range, self.inputs, self.depth = is_range, inputs, 0
+
+
+TYPES = {0: "unsigned char", 1: "signed char", 2: "short", 3: "int", 4: "long int",
+         5: "c10::Half", 6: "float", 7: "double", 11: "bool", 15: "c10::BFloat16"}
+NONE, TENSOR, TENSOR_LIST, SCALAR, SCALAR_LIST, CUT = range(6)
+
+
+def decode_shapes(text):
+    """A SHAPES string -> [(type, shape)], as torch.profiler has them."""
+    data, at, items = bytes.fromhex(text), 0, []
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def item():
+        nonlocal at
+        kind = data[at]
+        at += 1
+        if kind == TENSOR:
+            dtype, n_dims = data[at], data[at + 1]
+            at += 2
+            return TYPES[dtype], [varint() for _ in range(n_dims)]
+        if kind == TENSOR_LIST:
+            n = data[at]
+            at += 1
+            return "TensorList", [item()[1] for _ in range(n)]
+        return {SCALAR: "Scalar", SCALAR_LIST: "ScalarList", NONE: "", CUT: "cut"}[kind], []
+
+    while at < len(data):
+        items.append(item())
+    return items
 
 
 def read_dump(path):
@@ -45,7 +84,8 @@ def read_dump(path):
                 overloads += 1
                 name = name[:name.index(".", name.index("::"))]
             forward = link if kind == OP and flags & BACKWARD else None
-            spans.append(Span(begin, begin + length, name, forward, kind == RANGE))
+            inputs = decode_shapes(field[8]) if field[8] != "-" else None
+            spans.append(Span(begin, begin + length, name, forward, kind == RANGE, inputs))
         elif kind == STEP:
             steps.append((begin + to_real, begin + length + to_real))
         elif kind in (ALLOC, FREE) and thread == main:
@@ -81,9 +121,12 @@ def read_profile(path):
                 continue
             begin = base + round(event["ts"] * 1000)
             sequence = event["args"].get("Sequence number")
-            is_range = event["cat"] == "user_annotation"
+            args = event["args"]
+            inputs = None
+            if "Input Dims" in args:
+                inputs = list(zip(args["Input type"], args["Input Dims"]))
             spans.append(Span(begin, begin + round(event["dur"] * 1000), event["name"],
-                              sequence, is_range))
+                              sequence, event["cat"] == "user_annotation", inputs))
         elif event["name"] == "[memory]" and event["tid"] == event["pid"]:
             args = event["args"]
             memory.append((base + round(event["ts"] * 1000), args["Addr"], args["Bytes"]))
@@ -102,15 +145,22 @@ def first_difference(what, ours, theirs):
     return None
 
 
+def end_around(spans, boundary):
+    """Their end of the optimizer step that ended, for us, at `boundary`. Theirs is later: their
+    callback comes after ours, in which windows begin and end."""
+    ends = [s.end for s in spans if s.name.startswith("Optimizer.step#") and
+            s.begin < boundary <= s.end + SLACK_NS]
+    return ends[0] if len(ends) == 1 else None
+
+
 def compare(dump, profile):
     spans, memory, steps, overloads = read_dump(dump)
     their_spans, their_memory = read_profile(profile)
     if not steps:
         return "no steps in the window"
-    ends = [s.end for s in their_spans if s.name.startswith("Optimizer.step#")]
-    start = min(ends, key=lambda end: abs(end - steps[0][0]))
-    end = min(ends, key=lambda end: abs(end - steps[-1][1]))
-    if abs(start - steps[0][0]) > NEAR_NS or abs(end - steps[-1][1]) > NEAR_NS:
+    start = end_around(their_spans, steps[0][0])
+    end = end_around(their_spans, steps[-1][1])
+    if not start or not end:
         return "torch.profiler saw no optimizer step end where the window did"
 
     ours = nest(spans)
@@ -119,6 +169,15 @@ def compare(dump, profile):
                              [(s.depth, s.name) for s in theirs])
     if wrong:
         return wrong
+    n_shapes = 0
+    for s, t in zip(ours, theirs):
+        if s.inputs is None or t.inputs is None:
+            continue
+        n_shapes += 1
+        if s.inputs != t.inputs:
+            return "inputs of %s:\n ours   %s\n theirs %s" % (s.name, s.inputs, t.inputs)
+    if n_shapes == 0 and any(t.inputs for t in theirs):
+        return "no shapes were recorded"
     # torch.profiler gives every operator a number, also where none belongs to it: compared
     # where it links an autograd node to its forward operator.
     links = [(s.name, s.link, t.link) for s, t in zip(ours, theirs)
@@ -148,9 +207,10 @@ def compare(dump, profile):
         return wrong
     if not (spans and links and blocks and overloads):
         return "too little was compared"
-    print("%d steps, %d operators, %d ranges, depth %d, %d links, %d memory events: equal" % (
+    print("%d steps, %d operators, %d ranges, depth %d, %d links, %d shapes, "
+          "%d memory events: equal" % (
         len(steps), sum(not s.is_range for s in ours), sum(s.is_range for s in ours),
-        max(s.depth for s in ours), len(links), len(blocks)))
+        max(s.depth for s in ours), len(links), n_shapes, len(blocks)))
     return None
 
 

@@ -116,7 +116,7 @@ Test(torch_shapes, keeps_lists)
 
 	EXPECT(inputs, TP_SHAPE_SCALAR_LIST, TP_SHAPE_TENSOR_LIST, 2, TP_SHAPE_TENSOR, 6, 1, 9,
 	       TP_SHAPE_TENSOR, 6, 1, 9, TP_SHAPE_TENSOR_LIST, 2, TP_SHAPE_NONE, TP_SHAPE_TENSOR, 6,
-	       1, 9, TP_SHAPE_NONE, TP_SHAPE_NONE, TP_SHAPE_NONE);
+	       1, 9, TP_SHAPE_NONE, TP_SHAPE_SCALAR_LIST, TP_SHAPE_SCALAR_LIST);
 }
 
 Test(torch_shapes, keeps_at_most_64_tensors_of_a_list)
