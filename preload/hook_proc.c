@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_proc.c - fork, the ways out (_exit, _Exit, quick_exit), and exec
+ * hook_proc.c - fork, the ways out (_exit, _Exit, quick_exit, pthread_exit), and exec
  *
  * A session belongs to the process whose handlers ran last: a child of vfork shares our
  * memory but has another pid, and everything here only forwards in it. posix_spawn needs
@@ -22,11 +22,13 @@
 
 #include "preload/export.h"
 #include "preload/real.h"
+#include "runtime/base/log.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap.h"
 
-#define REAL_CALLS(_) _(_exit) _(_Exit) _(quick_exit) _(execve) _(execv) _(execvp) _(execvpe) _(fexecve)
+#define REAL_CALLS(_)                                                                      \
+	_(_exit) _(quick_exit) _(pthread_exit) _(execve) _(execv) _(execvp) _(execvpe) _(fexecve)
 
 static struct {
 #define _(fn) __typeof__(fn) *fn;
@@ -123,6 +125,24 @@ TP_EXPORT _Noreturn void quick_exit(int status)
 	if (proc.quick_exit)
 		proc.quick_exit(status);
 	_exit(status);
+}
+
+/*
+ * A process ends when its last thread does, and ours would never: so when the first thread
+ * leaves the others behind, recording stops. The real one unwinds the stack, this frame too.
+ */
+TP_EXPORT _Noreturn void pthread_exit(void *value)
+{
+	if (is_owner() && gettid() == proc.owner) {
+		tp_warn("the first thread ended by pthread_exit; recording stops");
+		tp_session_close("pthread_exit");
+	}
+	if (!proc.pthread_exit)
+		find_real();
+	if (proc.pthread_exit)
+		proc.pthread_exit(value);
+	for (;;)
+		syscall(SYS_exit, 0);
 }
 
 /* ---- exec ---- */

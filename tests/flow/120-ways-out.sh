@@ -6,26 +6,41 @@
 
 . "$(dirname "$0")/lib.sh"
 cd "$TMP" || exit 1
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o ways_out "$PROGS/ways_out.c" || skip_all "no C compiler"
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o ways_out "$PROGS/ways_out.c" ||
+	skip_all "no C compiler"
+mkdir rings
+export TRAINPROF_BUFFER_DIR=$TMP/rings TRAINPROF_STEP=clock:50 TRAINPROF_HOST_PERIOD=10
 
-profile()
+compare()
 {
-	rm -rf profiled
-	train profiled TRAINPROF_PROGRAM=ways_out TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:50 \
-		TRAINPROF_HOST_PERIOD=10 ./ways_out "$@"
+	bare bare ./ways_out "$1"
+	wanted="$status $(cat bare.out) $(cat bare.err)"
+	train passed ./ways_out "$1"
+	is "$1: the same when passed through" "$status $(cat passed.out) $(cat passed.err)" "$wanted"
+	rm -rf profiled rings/*
+	train profiled TRAINPROF_PROGRAM=ways_out TRAINPROF_SCHEDULE=always ./ways_out "$1" 130
+	is "$1: the same when profiled" \
+		"$status $(cat profiled.out) $(grep -v '^trainprof: ' profiled.err)" "$wanted"
+	[ "$1" = pthread_exit ] || is "$1: no message" "$(messages_of profiled)" ""
 }
 
-for way in return exit _exit _Exit quick_exit abort segv term kill handler thread busy-thread \
-	pthread_exit execve execv execvp execvpe fexecve execl execlp execle failed-exec; do
-	bare bare ./ways_out "$way"
-	wanted="$status $(cat bare.out)"
-	train passed ./ways_out "$way"
-	is "$way: the same when passed through" "$status $(cat passed.out)" "$wanted"
-	profile "$way" 120
-	is "$way: the same when profiled" "$status $(cat profiled.out)" "$wanted"
-	is "$way: no message" "$(messages_of profiled)" ""
+# In order: all is written at the end.
+for way in return exit _exit _Exit quick_exit handler thread busy-thread pthread_exit failed-exec; do
+	compare "$way"
+	is "$way: no ring is left" "$(ls rings)" ""
+	[ "$way" != pthread_exit ] ||
+		like "$way: that recording stops is said" "$(messages_of profiled)" 'recording stops$'
+	fuse merged --strict profiled
+	is "$way: nothing was lost" "$status $(cat merged.err)" "0 "
+	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([2-9]) of \1 steps'
+done
+
+# Not in order: the ring stays, and the merge reads it.
+for way in abort segv term kill execve execv execvp execvpe fexecve execl execlp execle; do
+	compare "$way"
 	fuse merged profiled
 	is "$way: the merge reads what there is" "$status" 0
-	is "$way: no ring file is left" "$(find profiled /dev/shm -name '*ring*' 2>/dev/null)" ""
+	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its ring'
+	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([2-9]) of \1 steps'
 done
 done_testing
