@@ -22,6 +22,7 @@ enum {
 	RANKS_SHOWN = 16,
 	OPEN_SHOWN = 8,
 	DATA_PERCENT = 5,	/* of a step waiting for data: worth a word */
+	LATE_PERCENT = 5,	/* of a step that the others wait for one rank */
 };
 
 /* All recorded steps together. */
@@ -42,10 +43,10 @@ static void add_steps(struct sums *sums, const struct tp_breakdown *breakdown)
 	}
 }
 
-/* GPU rows are left out where no GPU was seen; the others are always there. */
+/* Rows of a GPU where none was seen, of a data loader where there is none, are left out. */
 static bool is_shown(const struct sums *sums, uint32_t category)
 {
-	return sums->ns[category] || category == TP_CAT_DATA || category >= TP_CAT_CPU;
+	return sums->ns[category] || category >= TP_CAT_CPU;
 }
 
 /* ---- what ran ---- */
@@ -276,6 +277,43 @@ static void print_steps_of(const struct tp_overview_proc *proc, const struct sum
 	free(order);
 }
 
+/*
+ * All ranks leave a collective together, so a late rank does not show in the time of a step:
+ * it shows as the one that waits least.
+ */
+static void print_late_rank(const struct tp_run *run, const struct tp_overview *overview,
+			    const struct sums *sums, struct tp_out *out)
+{
+	int64_t *wait = malloc((run->n_procs + 1) * sizeof(*wait)), least = INT64_MAX, median;
+	uint32_t n = 0, late = 0;
+	char who[64], a[32], b[32];
+
+	for (uint32_t i = 0; wait && i < run->n_procs; i++) {
+		struct sums own = {.n_steps = 0};
+
+		add_steps(&own, &overview->proc[i].breakdown);
+		if (!own.n_steps)
+			continue;
+		wait[n] = own.ns[TP_CAT_COMM] / (int64_t)own.n_steps;
+		if (wait[n] < least) {
+			least = wait[n];
+			late = i;
+		}
+		n++;
+	}
+	if (wait)
+		tp_sort_i64(wait, n);
+	/* Of the others: the late rank is the first of the sorted ones. */
+	median = n > 1 && wait ? tp_percentile(wait + 1, n - 1, 50) : 0;
+	if (n > 1 && (median - least) * (int64_t)sums->n_steps > sums->all_ns / 100 * LATE_PERCENT)
+		tp_out_line(out, "yellow",
+			    "  %s is late: it spends %s a step in collectives, the others %s waiting "
+			    "for it.",
+			    tp_label_proc(who, run, run->proc[late]), tp_show_ns(a, least),
+			    tp_show_ns(b, median));
+	free(wait);
+}
+
 static void print_ranks(const struct tp_run *run, const struct tp_overview *overview,
 			const struct sums *sums, struct tp_out *out)
 {
@@ -312,6 +350,7 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	}
 	tp_table_print(table, out);
 	free(order);
+	print_late_rank(run, overview, sums, out);
 }
 
 /* ---- operators ---- */
@@ -545,7 +584,7 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 	else if (optimizer > over_ns / 2)
 		snprintf(buf, cap, "; %s more in the optimizer", tp_show_ns(a, optimizer));
 	else
-		snprintf(buf, cap, "; not recorded; data and optimizer took what they always take");
+		snprintf(buf, cap, "; not recorded; it waited no longer for data or in the optimizer");
 }
 
 static void print_slowest(const struct tp_run *run, const struct tp_overview *overview,
@@ -634,17 +673,20 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 		       struct tp_out *out)
 {
 	uint64_t dropped = 0;
-	uint32_t n_dropping = 0, n_cut = 0, n_off = 0, n_issues = 0;
+	uint32_t n_dropping = 0, n_cut = 0, n_dead = 0, n_off = 0, n_issues = 0;
 	char a[32], off[200] = "", key[64], why[160], first_why[160] = "";
-	const char *at;
+	const char *at, *issue = "";
 
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		dropped += run->window[i].dropped;
 		n_dropping += run->window[i].dropped != 0;
-		n_cut += !run->window[i].is_whole;
+		n_cut += !run->window[i].is_whole && !run->window[i].is_recovered;
 	}
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		n_dead += run->proc[i]->is_dead;
 	for (uint32_t i = 0; i < run->n_issues; i++)
-		n_issues += run->issue[i].is_loss;
+		if (run->issue[i].is_loss && !n_issues++)
+			issue = run->issue[i].text;
 	at = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
 	while (tp_fact_next(&at, "off.", key, why, sizeof(why))) {
 		size_t n = strlen(off);
@@ -664,14 +706,17 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 			    n_cut == 1 ? "" : "s", n_cut == 1 ? "it" : "them");
 	if (n_issues)
 		tp_out_item(out, "red", LABEL, dropped || n_cut ? "" : "LOST",
-			    "%u problem%s with the files cost%s data", n_issues,
-			    n_issues == 1 ? "" : "s", n_issues == 1 ? "s" : "");
+			    n_issues > 1 ? "%s; and %u more" : "%s", issue, n_issues - 1);
+	if (n_dead)
+		tp_out_item(out, "yellow", LABEL, "died",
+			    "%u process%s did not end in order; what %s had recorded is here", n_dead,
+			    n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	if (n_off)
 		tp_out_item(out, "yellow", LABEL, "off", "%s%s%s", off, n_off == 1 ? ": " : "",
 			    n_off == 1 ? first_why : "");
 	if (overview->is_incomplete)
 		tp_out_item(out, "red", LABEL, "", "out of memory: figures are not complete");
-	if (dropped || n_cut || n_issues || n_off)
+	if (dropped || n_cut || n_issues || n_dead || n_off)
 		tp_out_item(out, "dim", LABEL, "", "more: -v health");
 }
 

@@ -19,6 +19,7 @@ enum {
 	SLOW_PERCENT = 150,	/* of the running median: slow */
 	ENDS_SHOWN = 3,		/* first and last steps that are always shown */
 	RUNNING_LEAST = 5,	/* steps before the running median means anything */
+	PROCS_SHOWN = 4,	/* of more processes only the slowest is shown in detail */
 };
 
 struct state {
@@ -76,6 +77,7 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 	};
 	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
+	uint32_t n_phases = 0;
 	char a[32];
 
 	for (uint32_t phase = 0; some && phase <= TP_PHASE_DONE + 1; phase++) {
@@ -90,8 +92,9 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 			sum += steps->row[i].dur_ns;
 			wait += steps->row[i].data_wait_ns;
 		}
-		if (!n || (phase > TP_PHASE_DONE && n == steps->n && steps->n == 1))
+		if (!n || (phase > TP_PHASE_DONE && n_phases == 1))
 			continue;
+		n_phases++;
 		tp_sort_i64(some, n);
 		tp_table_cell(table, "%s",
 			      phase <= TP_PHASE_DONE ? tp_label_phase((uint8_t)phase) : "all");
@@ -283,10 +286,70 @@ out:
 	free(steps->median);
 }
 
+/* Number of steps from the i-th on that are of one process. */
+static uint32_t count_proc(const struct tp_run *run, uint32_t i)
+{
+	uint32_t n = 1;
+
+	while (i + n < run->n_steps && run->step[i + n].proc == run->step[i].proc)
+		n++;
+	return n;
+}
+
+/* Many ranks: a row for each, and where the slowest one's steps begin. */
+static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "process"},
+		{.title = "steps", .align = TP_RIGHT},
+		{.title = "p50", .align = TP_RIGHT},
+		{.title = "p90", .align = TP_RIGHT},
+		{.title = "p99", .align = TP_RIGHT},
+		{.title = "max", .align = TP_RIGHT},
+		{.title = "sum", .align = TP_RIGHT},
+		{.title = "data wait", .align = TP_RIGHT},
+	};
+	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	uint32_t slowest = 0, n;
+	int64_t most = -1;
+	char a[64];
+
+	tp_out_title(out, "Steps of all processes");
+	for (uint32_t i = 0; i < run->n_steps; i += n) {
+		int64_t *sorted, sum = 0, wait = 0;
+
+		n = count_proc(run, i);
+		sorted = malloc(n * sizeof(*sorted));
+		for (uint32_t k = 0; sorted && k < n; k++) {
+			sorted[k] = run->step[i + k].dur_ns;
+			sum += sorted[k];
+			wait += run->step[i + k].data_wait_ns;
+		}
+		if (!sorted)
+			continue;
+		tp_sort_i64(sorted, n);
+		if (tp_percentile(sorted, n, 50) > most) {
+			most = tp_percentile(sorted, n, 50);
+			slowest = i;
+		}
+		tp_table_cell(table, "%s", tp_label_proc(a, run, run->step[i].proc));
+		tp_table_cell(table, "%s", tp_show_count(a, n));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 50)));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 90)));
+		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 99)));
+		tp_table_cell(table, "%s", tp_show_ns(a, sorted[n - 1]));
+		tp_table_cell(table, "%s", tp_show_ns(a, sum));
+		tp_table_cell(table, "%s", tp_show_percent(a, (double)wait, (double)sum));
+		free(sorted);
+	}
+	tp_table_print(table, out);
+	return slowest;
+}
+
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	uint32_t top = state ? state->options.top : 20, n;
+	uint32_t top = state ? state->options.top : 20, n, n_procs = 0, only = UINT32_MAX;
 
 	free(state);
 	if (!run->n_steps) {
@@ -296,14 +359,21 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			    "ledger (*.steps) is not in the folder");
 		return;
 	}
+	for (uint32_t i = 0; i < run->n_steps; i += count_proc(run, i))
+		n_procs++;
+	if (n_procs > PROCS_SHOWN && top)
+		only = print_ranks(run, out);
 	for (uint32_t i = 0; i < run->n_steps; i += n) {
 		struct steps steps = {.row = &run->step[i]};
 
-		for (n = 1; i + n < run->n_steps && run->step[i + n].proc == steps.row->proc; n++)
-			;
-		steps.n = n;
-		print_proc(run, &steps, top, out);
+		n = steps.n = count_proc(run, i);
+		if (only == UINT32_MAX || only == i)
+			print_proc(run, &steps, top, out);
 	}
+	if (only != UINT32_MAX)
+		tp_out_line(out, "dim",
+			    "the process with the longest median step is shown: --ranks 3 shows "
+			    "rank 3, --top 0 all.");
 }
 
 const struct tp_view tp_view_steps = {

@@ -164,6 +164,42 @@ Test(view_overview, compares_ranks_when_there_are_several)
 	expect_has(print(100, false), wanted);
 }
 
+Test(view_overview, names_the_rank_for_which_the_others_wait)
+{
+	static const char *const wanted[] = {
+		"rank 1 is late: it spends 1.00 ms a step in collectives, the others 21.0 ms waiting",
+		NULL};
+
+	for (int32_t rank = 0; rank < 3; rank++) {
+		struct tp_proc *proc = make_rank(rank);
+
+		for (uint32_t i = 3; i < 6; i++)
+			event[n_events++] = fake_span(
+				&fake, proc, 1, TP_REC_RANGE, fake_text(&fake, "gloo:all_reduce"),
+				i * 100 * MS + 70 * MS,
+				i * 100 * MS + (rank == 1 ? 71 : 91) * MS);
+	}
+	expect_has(print(120, false), wanted);
+	/* All wait alike: nobody is late. */
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_RANGE && event[i].thread->slot == 1)
+			event[i].end_ns = event[i].begin_ns + MS;
+	cr_expect_not(strstr(print(120, false), "late"));
+}
+
+Test(view_overview, tells_of_processes_that_died_without_calling_it_a_loss)
+{
+	static const char *const wanted[] = {"died      1 process did not end in order", NULL};
+	char *text;
+
+	make_rank(0)->is_dead = true;
+	fake.run.window[0].is_whole = false;
+	fake.run.window[0].is_recovered = true;
+	text = print(100, false);
+	expect_has(text, wanted);
+	cr_expect_not(strstr(text, "LOST"), "%s", text);
+}
+
 Test(view_overview, shows_losses_in_red_and_open_spans)
 {
 	static const char *const wanted[] = {

@@ -133,6 +133,24 @@ Test(view_steps, has_a_part_for_each_process_and_fits)
 	}
 }
 
+Test(view_steps, shows_many_ranks_in_a_table_and_the_slowest_in_detail)
+{
+	char *text;
+
+	for (int32_t rank = 0; rank < 12; rank++)
+		make_steps(fake_proc(&fake, rank), 20);
+	for (uint32_t i = 0; i < 20; i++)
+		fake.run.step[7 * 20 + i].dur_ns = 130 * MS;
+	text = print(20, 100, false);
+	cr_expect(strstr(text, "rank 11     20  100 ms"), "%s", text);
+	cr_expect(strstr(text, "rank 7      20  130 ms"), "%s", text);
+	cr_expect(strstr(text, "Steps of rank 7"), "%s", text);
+	/* One phase only: no line that repeats it. */
+	cr_expect_not(strstr(text, "\nall "), "%s", text);
+	cr_expect_not(strstr(text, "Steps of rank 8"), "%s", text);
+	cr_expect(strstr(print(0, 100, false), "Steps of rank 8"));
+}
+
 Test(view_steps, says_so_when_there_is_no_step)
 {
 	cr_expect(strstr(print(20, 80, false), "no step was seen"));
