@@ -74,6 +74,17 @@ static void describe_command(struct tp_text *out, int argc, char **argv)
 	}
 }
 
+/*
+ * TRAINPROF_PROGRAM: part of the command line where torch can come; elsewhere of the program's
+ * own name, because "timeout 1h python train.py" has "train.py" in its command line, too.
+ */
+static bool is_named(const char *command, const char *name, bool may_get_torch)
+{
+	if (!config.program[0])
+		return may_get_torch;
+	return strstr(may_get_torch ? command : name, config.program) != NULL;
+}
+
 /* Counting needs our malloc to be the one that the program calls. */
 static void check_heap(void)
 {
@@ -105,7 +116,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 		return;
 	tp_text_init(&text, command, sizeof(command));
 	describe_command(&text, argc, argv);
-	if (config.program[0] ? !strstr(command + strlen("exec:"), config.program) : !may_get_torch)
+	if (!is_named(command + strlen("exec:"), argc ? argv[0] : "", may_get_torch))
 		return;
 
 	tp_hook_proc_init();

@@ -92,5 +92,7 @@ is "schedule off: nothing at all" \
 	"$(TRAINPROF_SCHEDULE=off TRAINPROF_PROGRAM=sh LD_PRELOAD=$LIB sh -c 'echo out; exit 0' 2>&1)" out
 is "another program's name: nothing at all" \
 	"$(TRAINPROF_PROGRAM=nobody LD_PRELOAD=$LIB sh -c 'echo out' 2>&1)" out
+is "what only starts the named program is not it" \
+	"$(TRAINPROF_SCHEDULE=always TRAINPROF_PROGRAM=tool.py LD_PRELOAD=$LIB sh -c 'echo out; true tool.py' 2>&1)" out
 is "no file was left in the end" "$(ls -A)" ""
 done_testing
