@@ -14,6 +14,8 @@
 #include "runtime/engine/leader.h"
 #include "runtime/engine/passes.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/usage.h"
+#include "runtime/engine/zero_grad.h"
 
 enum {
 	ZERO_GRAD_PATIENCE = 2,	/* rounds of zero_grad without an optimizer, then it is the source:
@@ -25,8 +27,6 @@ enum {
 	LOST_ROUNDS = 8,	/* usual steps' worth of batches without the optimizer */
 	LOST_BATCHES = 64,	/* the same for loaders that never fed a step */
 	SKIPS_MOST = 8,		/* skipped in a row: no gradient scaler goes on for so long */
-	STRANGERS_MOST = 16,	/* zero_grad of others, then those count */
-	REGULAR_SKIPS = 4,	/* every second step skipped: no skips, zero_grad comes twice */
 	TELL_MAX = 3,
 };
 
@@ -43,19 +43,6 @@ struct tells {
 	uint32_t n;
 };
 
-/* What a step has used up so far. */
-struct usage {
-	uint64_t data_wait, optimizer;
-	uint32_t batches;
-};
-
-/* A moment at which a step may turn out to have begun. */
-struct mark {
-	uint64_t time;
-	struct usage usage, other;	/* as below, up to then */
-	uint64_t other_loader;
-};
-
 static struct {
 	struct tp_spin lock;		/* of all below */
 	struct tp_step_spec spec;
@@ -66,17 +53,14 @@ static struct {
 	bool is_auto, has_begun;
 	bool has_optimizer;		/* one was seen, ever */
 	bool has_events;		/* anything but the clock was */
-	uint64_t step_begin, n_steps;
-	struct usage usage;		/* of the step in progress */
-	struct usage other;		/* of other_loader, which does not count (yet) */
-	uint64_t other_loader;
-	struct mark mark;		/* where the last call of a loader began */
-	struct mark first;		/* where its last first call of a pass did */
+	uint64_t n_steps;
+	struct tp_step_usage step;	/* the one in progress */
 	uint64_t n_at_pass;		/* steps when the last pass that may begin an epoch did */
 	uint64_t n_of_pass;		/* steps of the last pass that had any */
 
 	struct tp_leader leader;
 	struct tp_passes passes;
+	struct tp_zero_grad zero;
 
 	/* The loader as source, or as measure of an optimizer that stopped. */
 	uint64_t loader;
@@ -84,18 +68,6 @@ static struct {
 	uint64_t n_loader_calls;	/* without anything better, since the start */
 	uint64_t n_since_optimizer;	/* batches */
 	uint32_t most_batches;		/* in a step that the optimizer ended */
-	bool has_batches;
-
-	/* zero_grad */
-	uint64_t zero_who;
-	bool has_zero;
-	uint32_t n_stranger, n_zero_rounds;
-	uint32_t n_zero, n_zero_before, usual_zero; /* in this step, the last one, each; 0: not known */
-	bool has_batch_since;		/* since the last zero_grad or optimizer */
-	bool has_optimizer_since;	/* since the last zero_grad */
-	bool is_zero_first;		/* a batch comes before zero_grad, not the optimizer */
-	uint32_t n_skips;		/* in a row */
-	uint32_t n_between, n_regular;	/* steps since the last skip; skips each one step apart */
 
 	uint64_t clock_begin;		/* first tick; 0: none yet */
 	char clock_text[64], range_text[160];
@@ -157,43 +129,10 @@ static struct tell *add_tell(struct tells *tells, uint64_t now)
 
 /* ---- boundaries ---- */
 
-static void begin_step(uint64_t now)
-{
-	memset(&st.usage, 0, sizeof(st.usage));
-	st.mark = st.first = (struct mark){.time = now};
-	st.step_begin = now;
-}
-
-static struct usage subtract(struct usage a, const struct usage *b)
-{
-	a.data_wait -= b->data_wait;
-	a.optimizer -= b->optimizer;
-	a.batches -= b->batches;
-	return a;
-}
-
-/* What another loader used up since `mark`; it began anew when it became another one. */
-static struct usage other_since(const struct mark *mark)
-{
-	static const struct usage none;
-
-	return subtract(st.other, st.other_loader == mark->other_loader ? &mark->other : &none);
-}
-
-/* The step in progress began at `mark`: of its usage, what came after counts. */
-static void begin_at(struct mark mark)
-{
-	struct usage usage = subtract(st.usage, &mark.usage);
-
-	st.other = other_since(&mark);
-	begin_step(mark.time);
-	st.usage = usage;
-}
-
 /* Boundaries come from several threads: none may lie before the last. */
 static uint64_t not_before(uint64_t now)
 {
-	return now > st.step_begin ? now : st.step_begin;
+	return now > st.step.begin ? now : st.step.begin;
 }
 
 static void begin_epoch(struct tells *tells, uint64_t now)
@@ -201,8 +140,7 @@ static void begin_epoch(struct tells *tells, uint64_t now)
 	now = not_before(now);
 	add_tell(tells, now)->what = TELL_EPOCH;
 	st.has_begun = true;
-	st.has_batch_since = false;
-	begin_step(now);
+	tp_usage_begin(&st.step, now);
 }
 
 static void restart(struct tells *tells, uint64_t now)
@@ -211,8 +149,8 @@ static void restart(struct tells *tells, uint64_t now)
 	add_tell(tells, now)->what = st.n_steps ? TELL_RESTART : TELL_EPOCH;
 	st.has_begun = true;
 	tp_passes_announce(&st.passes);
-	if (now > st.step_begin)
-		begin_step(now);
+	if (now > st.step.begin)
+		tp_usage_begin(&st.step, now);
 }
 
 /* The first thing seen begins the first step. */
@@ -234,59 +172,31 @@ static bool is_epoch(void)
 	return st.n_of_pass != 1;
 }
 
-/* The leading loader counts: also what it used up in this step before it did. */
-static void add_other(void)
-{
-	if (!st.passes.leader || st.passes.leader->loader != st.other_loader)
-		return;
-	st.usage.data_wait += st.other.data_wait;
-	st.usage.batches += st.other.batches;
-	st.other_loader = 0;
-}
-
 static void end_step(struct tells *tells, uint64_t now, uint8_t flags)
 {
 	uint64_t begin;
 	struct tell *tell;
 
 	/* An epoch began within this step, with a loader that did not count until now. */
-	if (tp_passes_step(&st.passes, &begin) && is_epoch() && begin == st.first.time &&
+	if (tp_passes_step(&st.passes, &begin) && is_epoch() && begin == st.step.first.time &&
 	    begin < now) {
 		add_tell(tells, begin)->what = TELL_EPOCH;
-		begin_at(st.first);
-		add_other();
+		tp_usage_begin_at(&st.step, st.step.first);
+		tp_usage_add_other(&st.step, st.passes.leader->loader);
 	}
 	now = not_before(now);
 	tell = add_tell(tells, now);
 	tell->what = TELL_STEP;
-	tell->facts.data_wait = st.usage.data_wait;
-	tell->facts.optimizer = st.usage.optimizer;
-	tell->facts.batches = st.usage.batches;
+	tell->facts.data_wait = st.step.used.data_wait;
+	tell->facts.optimizer = st.step.used.optimizer;
+	tell->facts.batches = st.step.used.batches;
 	tell->facts.source = st.source;
 	tell->facts.flags = flags;
 	st.n_steps++;
-	st.other_loader = 0;
-	memset(&st.other, 0, sizeof(st.other));
-	begin_step(now);
-}
-
-/* The part of a span that lies in the step in progress. */
-static uint64_t in_step(uint64_t begin, uint64_t now)
-{
-	begin = not_before(begin);
-	return now > begin ? now - begin : 0;
+	tp_usage_begin(&st.step, now);
 }
 
 /* ---- optimizers ---- */
-
-/* zero_grad calls of a whole step: what two steps agree on is usual. */
-static void note_zero_grads(void)
-{
-	if (st.n_zero && (st.n_zero == st.n_zero_before || !st.usual_zero))
-		st.usual_zero = st.n_zero;
-	st.n_zero_before = st.n_zero;
-	st.n_zero = 0;
-}
 
 void tp_step_optimizer_begin(uint64_t who, uint64_t now)
 {
@@ -304,11 +214,12 @@ void tp_step_optimizer_begin(uint64_t who, uint64_t now)
 	if (st.is_auto && !st.has_optimizer &&
 	    (st.source == TP_STEP_LOADER || st.source == TP_STEP_CLOCK)) {
 		if (st.source == TP_STEP_LOADER)
-			begin_at(st.mark);
+			tp_usage_begin_at(&st.step, st.step.call);
 		else
-			begin_step(now);
-		restart(&tells, st.step_begin);
-		add_other();
+			tp_usage_begin(&st.step, now);
+		restart(&tells, st.step.begin);
+		if (st.passes.leader)
+			tp_usage_add_other(&st.step, st.passes.leader->loader);
 		st.source = TP_STEP_OPTIMIZER;
 	}
 	unlock_and_tell(&tells);
@@ -325,20 +236,17 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 	self.is_counted = 2;
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, begin);
-	st.usage.optimizer += in_step(begin, now);
+	st.step.used.optimizer += tp_usage_part(&st.step, begin, now);
 	st.has_optimizer = true;
-	st.has_optimizer_since = true;
-	st.has_batch_since = false;
+	tp_zero_grad_optimizer(&st.zero);
 	st.n_since_optimizer = 0;
 	is_end = tp_leader_step(&st.leader, who);
 	if (st.is_auto)
 		st.source = TP_STEP_OPTIMIZER;
 	if (is_end && st.source == TP_STEP_OPTIMIZER) {
-		if (st.usage.batches > st.most_batches)
-			st.most_batches = st.usage.batches;
-		st.n_skips = 0;
-		st.n_between++;
-		note_zero_grads();
+		if (st.step.used.batches > st.most_batches)
+			st.most_batches = st.step.used.batches;
+		tp_zero_grad_step(&st.zero);
 		end_step(&tells, now, 0);
 	}
 	unlock_and_tell(&tells);
@@ -346,71 +254,25 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 
 /* ---- zero_grad ---- */
 
-/* Several optimizers have one each: those of the leader count, else of the first seen. */
-static bool is_counted_zero(uint64_t who)
-{
-	bool is_leaders = st.leader.has_leader && st.leader.who == who;
-
-	if (!st.has_zero || is_leaders || st.n_stranger >= STRANGERS_MOST) {
-		if (who != st.zero_who)
-			st.n_zero_rounds = 0;
-		st.has_zero = true;
-		st.zero_who = who;
-	}
-	if (st.zero_who != who) {
-		st.n_stranger++;
-		return false;
-	}
-	st.n_stranger = 0;
-	return true;
-}
-
-/* Was the optimizer passed over since the last zero_grad? */
-static bool is_skip(void)
-{
-	if (st.has_optimizer_since)
-		return false;
-	if (st.has_batches)
-		return st.has_batch_since;
-	return st.usual_zero && st.n_zero >= st.usual_zero;
-}
-
-static void note_skip(void)
-{
-	st.n_regular = st.n_between == 1 ? st.n_regular + 1 : 0;
-	st.n_between = 0;
-	st.n_since_optimizer = 0;
-	if (st.n_regular >= REGULAR_SKIPS) {
-		st.usual_zero++;
-		st.n_regular = 0;
-	}
-	if (++st.n_skips >= SKIPS_MOST && st.is_auto)
-		st.source = TP_STEP_ZERO_GRAD;
-}
-
-static void use_zero_grad(struct tells *tells, uint64_t now)
-{
-	st.source = TP_STEP_ZERO_GRAD;
-	restart(tells, now);
-}
-
 /*
  * The optimizer was passed over. Where zero_grad begins the iteration, the batch of the next
  * one has been fetched already: the step ended before that.
  */
 static void end_skipped(struct tells *tells, uint64_t now)
 {
-	struct mark mark = st.mark;
-	struct usage usage = subtract(st.usage, &mark.usage);
+	struct tp_step_usage step = st.step;
 
-	note_skip();
-	if (!st.is_zero_first || mark.time <= st.step_begin) {
+	st.n_since_optimizer = 0;
+	if (st.is_auto && st.zero.n_skips >= SKIPS_MOST)
+		st.source = TP_STEP_ZERO_GRAD;
+	if (!st.zero.is_after_batch || step.call.time <= step.begin) {
 		end_step(tells, now, TP_F_SKIPPED);
 		return;
 	}
-	st.usage = mark.usage;
-	end_step(tells, mark.time, TP_F_SKIPPED);
-	st.usage = usage;
+	st.step.used = step.call.used;
+	end_step(tells, step.call.time, TP_F_SKIPPED);
+	tp_usage_begin_at(&step, step.call);
+	st.step.used = step.used;
 }
 
 void tp_step_zero_grad_end(uint64_t who, uint64_t now)
@@ -421,25 +283,21 @@ void tp_step_zero_grad_end(uint64_t who, uint64_t now)
 		return;
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, now);
-	if (is_counted_zero(who)) {
-		if (st.source == TP_STEP_ZERO_GRAD && st.n_zero_rounds) {
+	if (tp_zero_grad_counts(&st.zero, who, &st.leader)) {
+		bool was_skipped = tp_zero_grad_call(&st.zero);
+
+		if (st.source == TP_STEP_ZERO_GRAD && st.zero.n_rounds > 1) {
 			end_step(&tells, now, 0);
 		} else if (st.source == TP_STEP_ZERO_GRAD) {
 			/* Chosen, and the first: what came before is no whole step. */
-			st.n_zero_rounds = 1;
 			restart(&tells, now);
-		} else if (st.source == TP_STEP_OPTIMIZER && st.has_optimizer && is_skip()) {
-			end_skipped(&tells, now);
-			st.n_zero = 0;
-		} else if (st.is_auto && !st.has_optimizer &&
-			   st.n_zero_rounds++ >= ZERO_GRAD_PATIENCE) {
-			use_zero_grad(&tells, now);
+		} else if (st.source == TP_STEP_OPTIMIZER) {
+			if (was_skipped)
+				end_skipped(&tells, now);
+		} else if (st.is_auto && st.zero.n_rounds > ZERO_GRAD_PATIENCE) {
+			st.source = TP_STEP_ZERO_GRAD;
+			restart(&tells, now);
 		}
-		if (st.has_optimizer_since)
-			st.is_zero_first = st.has_batch_since;
-		st.n_zero++;
-		st.has_batch_since = false;
-		st.has_optimizer_since = false;
 	}
 	unlock_and_tell(&tells);
 }
@@ -451,17 +309,6 @@ static bool is_thread_counted(void)
 	if (!self.is_counted)
 		self.is_counted = getpid() == gettid() ? 2 : 1;
 	return self.is_counted == 2;
-}
-
-/* Where a loader's time and batches go: an evaluation's are not the step's. */
-static struct usage *usage_of(uint64_t loader)
-{
-	if (tp_passes_counts(&st.passes, loader))
-		return &st.usage;
-	if (loader != st.other_loader)
-		memset(&st.other, 0, sizeof(st.other));
-	st.other_loader = loader;
-	return &st.other;
 }
 
 /* Batches after which an optimizer that was there is taken to be gone. */
@@ -500,7 +347,7 @@ static void consider_loader(struct tells *tells, uint64_t loader, uint64_t now)
 		st.loader = loader;
 		end_step(tells, now, 0);
 	} else if (st.source == TP_STEP_NONE || st.source == TP_STEP_CLOCK) {
-		if (st.n_loader_calls++ < (st.has_zero ? LOADER_PATIENCE_Z : LOADER_PATIENCE))
+		if (st.n_loader_calls++ < (st.zero.has_any ? LOADER_PATIENCE_Z : LOADER_PATIENCE))
 			return;
 		st.source = TP_STEP_LOADER;
 		st.loader = loader;
@@ -523,10 +370,7 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 		begin_epoch(&tells, now);
 	else
 		begin_run(&tells, now);
-	usage_of(loader);
-	st.mark = (struct mark){now, st.usage, st.other, st.other_loader};
-	if (is_first)
-		st.first = st.mark;
+	tp_usage_mark(&st.step, loader, tp_passes_counts(&st.passes, loader), is_first, now);
 	if (st.is_auto && st.source != TP_STEP_LOADER && !is_first)
 		consider_loader(&tells, loader, now);
 	unlock_and_tell(&tells);
@@ -534,7 +378,8 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 
 void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got)
 {
-	struct usage *usage;
+	struct tp_usage *usage;
+	bool counts;
 
 	if (self.loader_begin != begin)
 		return;
@@ -542,16 +387,16 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 	tp_spin_lock(&st.lock);
 	if (loader && got == TP_STEP_GOT_NONE)
 		tp_passes_end(&st.passes, loader);
-	usage = usage_of(loader);
+	counts = tp_passes_counts(&st.passes, loader);
+	usage = tp_usage_of(&st.step, loader, counts);
 	if (is_thread_counted())
-		usage->data_wait += in_step(begin, now);
+		usage->data_wait += tp_usage_part(&st.step, begin, now);
 	if (got != TP_STEP_GOT_NONE) {
 		usage->batches++;
-		if (usage == &st.usage)
-			st.has_batches = st.has_batch_since = true;
-	}
-	if (got != TP_STEP_GOT_NONE)
 		st.n_since_optimizer++;
+		if (counts)
+			tp_zero_grad_batch(&st.zero);
+	}
 	tp_spin_unlock(&st.lock);
 }
 
@@ -589,8 +434,8 @@ void tp_step_clock(uint64_t now)
 	if (st.source == TP_STEP_CLOCK) {
 		if (!st.has_begun)
 			begin_epoch(&tells, now);
-		else if (now >= st.step_begin &&
-			 now - st.step_begin >= st.spec.clock_ms * st.ticks_per_ms)
+		else if (now >= st.step.begin &&
+			 now - st.step.begin >= st.spec.clock_ms * st.ticks_per_ms)
 			end_step(&tells, now, TP_F_CLOCK);
 	} else if (st.source == TP_STEP_RANGE) {
 		/* Only ends of ranges are seen: the first step began with the run. */
