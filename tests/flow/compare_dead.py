@@ -26,20 +26,21 @@ def main():
 
     slices = [event for event in events_of(sys.argv[2]) if event.get("ph") == "X"]
     # Spans that were open at the end are slices too; they say so, and are in no record.
-    still_open = [event for event in slices if (event.get("args") or {}).get("open")]
-    done = [event for event in slices if not (event.get("args") or {}).get("open")]
-    if len(done) != ring["events"]:
-        wrong.append("%d slices, %d records published (%d in trace files, %d in the ring)" %
-                     (len(done), ring["events"], sum(ring["files"].values()), ring["in_ring"]))
-    names = collections.Counter(event["name"] for event in done)
+    unfinished = [event for event in slices if event.get("args", {}).get("Unfinished")]
+    if len(slices) != ring["events"] + len(ring["open"]):
+        wrong.append("%d slices; %d records published (%d in trace files, %d in the ring), "
+                     "%d spans open" %
+                     (len(slices), ring["events"], sum(ring["files"].values()),
+                      ring["in_ring"], len(ring["open"])))
+    names = collections.Counter(event["name"] for event in slices)
     for name, n in ring["ring_names"].items():
         if names[name] < n:
             wrong.append("'%s': %d in the ring, %d shown" % (name, n, names[name]))
-    if len(still_open) != len(ring["open"]):
-        wrong.append("%d open spans shown, %d in the ring" % (len(still_open), len(ring["open"])))
     for tid, _, name in ring["open"]:
-        if name not in text and not any(event["name"] == name for event in still_open):
-            wrong.append("thread %d was inside '%s': not said" % (tid, name))
+        if name not in text:
+            wrong.append("thread %d was inside '%s': the text does not say so" % (tid, name))
+        if not any(event["name"] == name and event["tid"] == tid for event in unfinished):
+            wrong.append("thread %d was inside '%s': no unfinished slice" % (tid, name))
     print("%d records in files, %d in the ring, %d spans open" %
           (sum(ring["files"].values()), ring["in_ring"], len(ring["open"])))
     for line in wrong:
