@@ -18,7 +18,7 @@
 
 enum {
 	GAP = 2,	      /* columns between two cells */
-	CUT_LEAST = 22,	      /* columns of text are cut to this before others are left out */
+	CUT_LEAST = 32,	      /* columns of text are cut to this before others are left out */
 	COLUMNS_MAX = 24,
 };
 

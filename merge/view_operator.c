@@ -295,8 +295,8 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 		{.title = "self", .align = TP_RIGHT},
 		{.title = "self %", .align = TP_RIGHT},
 		{.title = "total", .align = TP_RIGHT},
-		{.title = "average", .align = TP_RIGHT, .is_extra = 1},
-		{.title = "self mem", .align = TP_RIGHT, .is_extra = 2},
+		{.title = "average", .align = TP_RIGHT, .is_extra = 2},
+		{.title = "self mem", .align = TP_RIGHT, .is_extra = 1},
 		{.title = "total mem", .align = TP_RIGHT, .is_extra = 3},
 	};
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);

@@ -18,6 +18,7 @@
 enum {
 	LABEL = 10,		/* columns of the labels on the left */
 	TOP_OPERATORS = 5,
+	BARS = 48,		/* of the row of step durations */
 	STEPS_SHOWN = 8,	/* rows of the table of steps */
 	RANKS_SHOWN = 16,
 	OPEN_SHOWN = 8,
@@ -117,9 +118,9 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,
 			   const struct sums *sums, struct tp_out *out)
 {
-	char a[32], b[32], c[32], windows[64] = "";
+	char a[32], b[32], c[32], windows[64] = "", epochs[32] = "";
 	int64_t first = INT64_MAX, last = INT64_MIN, traced = 0;
-	uint32_t n_windows = 0;
+	uint32_t n_windows = 0, last_epoch = 0;
 
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		const struct tp_window *window = &run->window[i];
@@ -136,12 +137,17 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		if (row->begin_ns + row->dur_ns > last)
 			last = row->begin_ns + row->dur_ns;
 	}
+	for (uint32_t i = 0; i < run->n_steps; i++)
+		if (run->step[i].epoch > last_epoch)
+			last_epoch = run->step[i].epoch;
 	snprintf(windows, sizeof(windows), "%s window%s", tp_show_count(a, n_windows),
 		 n_windows == 1 ? "" : "s");
-	tp_out_item(out, "", LABEL, "recorded", "%s of %s steps in %s, %s events",
+	if (last_epoch)
+		snprintf(epochs, sizeof(epochs), " (%u epochs)", last_epoch + 1);
+	tp_out_item(out, "", LABEL, "recorded", "%s of %s steps%s in %s, %s events",
 		    tp_show_count(a, sums->n_steps),
 		    tp_show_count(b, run->n_steps > sums->n_steps ? run->n_steps : sums->n_steps),
-		    windows, tp_show_count(c, overview->n_events));
+		    epochs, windows, tp_show_count(c, overview->n_events));
 	if (last > first)
 		tp_out_item(out, "", LABEL, "duration", "%s, of which %s recorded%s",
 			    tp_show_ns(a, last - first), tp_show_ns(b, traced),
@@ -593,7 +599,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	const struct tp_step_row *slowest = NULL;
 	const struct tp_overview_proc *proc;
 	int64_t *value, median;
-	char a[32], b[32], c[32], who[64], growth[160] = "";
+	char a[32], b[32], c[32], who[64], growth[160] = "", bars[3 * BARS + 1];
 
 	/* The first step of a process pays for everything that happens once. */
 	for (uint32_t i = 0; i < run->n_steps; i++)
@@ -615,6 +621,13 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	tp_out_item(out, "", LABEL, "steps", "median %s, p99 %s, max %s", tp_show_ns(a, median),
 		    tp_show_ns(b, tp_percentile(value, proc->n_ledger, 99)),
 		    tp_show_ns(c, value[proc->n_ledger - 1]));
+	if (proc->n_ledger >= 10) {
+		for (uint32_t i = 0; i < proc->n_ledger; i++)
+			value[i] = proc->ledger[i].dur_ns;
+		tp_out_item(out, "", LABEL, "", "%s full bar: %s",
+			    tp_sparkline(bars, value, proc->n_ledger, BARS, 2 * median),
+			    tp_show_ns(a, 2 * median));
+	}
 	show_growth(growth, sizeof(growth), &proc->breakdown, slowest->index);
 	if (!growth[0])
 		show_ledger_growth(growth, sizeof(growth), proc, slowest, value,

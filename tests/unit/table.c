@@ -215,14 +215,14 @@ Test(table, leaves_out_extra_columns_greatest_first_before_it_cuts_much)
 	static const struct {
 		uint32_t width;
 		const char *there, *gone;
-	} cases[] = {{46, "third", "fourth"}, {38, "second", "third"}, {30, "one", "second"}};
+	} cases[] = {{54, "third", "fourth"}, {48, "second", "third"}, {40, "one", "second"}};
 
 	for (size_t i = 0; i < 3; i++) {
 		struct tp_table *table = tp_table_new(column, 4);
 		struct text text;
 
 		open_text(&text, cases[i].width, false);
-		tp_table_cell(table, "a name that is longer than thirty columns");
+		tp_table_cell(table, "a name that is very much longer than thirty columns");
 		tp_table_cell(table, "1");
 		tp_table_cell(table, "2");
 		tp_table_cell(table, "3");
