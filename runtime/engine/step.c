@@ -77,7 +77,7 @@ static struct {
  * not make everything after it look nested. */
 static __thread struct {
 	uint64_t optimizer_begin, loader_begin;	/* 0: not inside */
-	uint64_t optimizer;			/* identity of the outermost */
+	uint64_t optimizer, loader;		/* identities of the outermost */
 	uint8_t is_counted;			/* loader times count: 0 not known yet, 1 no, 2 yes */
 } self __attribute__((tls_model("initial-exec")));
 
@@ -359,9 +359,10 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 {
 	struct tells tells = {.n = 0};
 
-	if (self.optimizer_begin || self.loader_begin)
+	if (self.optimizer_begin || (self.loader_begin && self.loader != loader))
 		return;
 	self.loader_begin = now;
+	self.loader = loader;
 	tp_spin_lock(&st.lock);
 	st.has_events = true;
 	if (st.source == TP_STEP_LOADER && is_next_round(loader) && !is_first)

@@ -320,6 +320,7 @@ Test(step, begins_epochs_with_passes_over_the_training_loader)
 		{"one batch a pass is no epoch", "{6 a! O1 a. }", "^ {6 o1 }"},
 		{"a loader that cannot be told apart", "{2 O1 }", "^ o0 o0"},
 		{"a loader inside a loader", "a! O1 {3 <a b >a O1 }", "^ {4 o1 }"},
+		{"the end of a loader's call was lost", "a! O1 <a {3 a O1 } a. a! O1", "^ {4 o1 } | o1"},
 		{"a thread fetches ahead", "~a! ~a Z1 O1 {3 ~a Z1 O1 } ~a! Z1 O1", "^ o2 {3 o1 } | o1"},
 	};
 
