@@ -60,10 +60,9 @@ static void keep_anchor(const struct tp_clock_anchor *anchor)
 	uint64_t *kept = &tp_ring.head->anchor[4];
 
 	__atomic_store_n(&kept[3], UINT64_MAX, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	kept[0] = anchor->ticks;
-	kept[1] = anchor->mono_ns;
-	kept[2] = anchor->real_ns;
+	__atomic_store_n(&kept[0], anchor->ticks, __ATOMIC_RELEASE);
+	__atomic_store_n(&kept[1], anchor->mono_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&kept[2], anchor->real_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(&kept[3], anchor->bracket_ticks, __ATOMIC_RELEASE);
 }
 

@@ -117,9 +117,9 @@ static bool read_step(uint64_t index, struct tp_ring_step *step)
 
 	if (__atomic_load_n(&from[0], __ATOMIC_ACQUIRE) != index + 1)
 		return false;
+	/* Acquire: the second look at the index comes after all of them. */
 	for (uint32_t i = 1; i < sizeof(*step) / 8; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&from[0], __ATOMIC_RELAXED) == index + 1;
 }
 

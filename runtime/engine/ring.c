@@ -64,16 +64,16 @@ static uint32_t take_free_chunk(void)
 	return TP_NO_CHUNK;
 }
 
+/* Counts chunks and slots as they are taken, from 1. */
+static uint64_t next_sequence(void)
+{
+	return __atomic_add_fetch(&tp_ring.head->chunk_sequence, 1, __ATOMIC_ACQ_REL);
+}
+
 /* A slot for this thread: its number, TP_RING_LAST_SLOT when all are in use. */
 static uint32_t take_slot(uint32_t tid)
 {
-	uint32_t top = __atomic_load_n(&tp_ring_pool.slot_top, __ATOMIC_ACQUIRE);
 	struct tp_ring_slot *slot;
-
-	/* The kernel gave us this number, so the thread that had it before is no more. */
-	for (uint32_t i = 0; i < top; i++)
-		if (__atomic_load_n(&tp_ring.slots[i].tid, __ATOMIC_RELAXED) == tid)
-			__atomic_store_n(&tp_ring.slots[i].is_dead, 1, __ATOMIC_RELEASE);
 
 	for (uint32_t i = 0; i < TP_RING_LAST_SLOT; i++) {
 		uint32_t none = 0;
@@ -83,6 +83,7 @@ static uint32_t take_slot(uint32_t tid)
 		    __atomic_compare_exchange_n(&slot->tid, &none, tid, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 			prctl(PR_GET_NAME, slot->name);
+			__atomic_store_n(&slot->sequence, next_sequence(), __ATOMIC_RELEASE);
 			__atomic_store_n(&slot->flags, tid == tp_ring.head->pid, __ATOMIC_RELEASE);
 			raise_top(&tp_ring_pool.slot_top, i + 1);
 			return i;
@@ -121,9 +122,10 @@ static void start_chunk(struct tp_ring_self *self, uint32_t at)
 	struct tp_chunk *chunk = &tp_ring.chunks[at];
 
 	chunk->slot = self->slot_at;
-	chunk->tid = self->slot ? self->slot->tid : (uint32_t)syscall(SYS_gettid);
+	chunk->tid = self->slot ? __atomic_load_n(&self->slot->tid, __ATOMIC_RELAXED)
+				: (uint32_t)syscall(SYS_gettid);
 	chunk->window = __atomic_load_n(&head->windows_begun, __ATOMIC_RELAXED);
-	chunk->sequence = __atomic_fetch_add(&head->chunk_sequence, 1, __ATOMIC_RELAXED);
+	chunk->sequence = next_sequence();
 	__atomic_store_n(&chunk->published, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&chunk->drained, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&chunk->taken, 0, __ATOMIC_RELAXED);

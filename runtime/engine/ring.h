@@ -114,15 +114,14 @@ static inline uint32_t tp_ring_span_begin(uint32_t kind, uint32_t name, uint64_t
 
 	if (tp_unlikely(!slot))
 		return 0;
-	depth = slot->depth;
+	depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
 	if (tp_likely(depth < TP_OPEN_SPANS)) {
 		struct tp_open_span *span = &slot->open[depth];
 
-		/* 0 first, time last: a reader of the dead sees a whole entry or none. */
+		/* 0 first, time last, all in order: a reader sees a whole entry or none. */
 		__atomic_store_n(&span->time, 0, __ATOMIC_RELAXED);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		__atomic_store_n(&span->name, name, __ATOMIC_RELAXED);
-		__atomic_store_n(&span->kind, kind, __ATOMIC_RELAXED);
+		__atomic_store_n(&span->name, name, __ATOMIC_RELEASE);
+		__atomic_store_n(&span->kind, kind, __ATOMIC_RELEASE);
 		__atomic_store_n(&span->time, time, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&slot->depth, depth + 1, __ATOMIC_RELEASE);

@@ -75,26 +75,27 @@ static void sort_taken(struct tp_ring_taken *taken, uint32_t n)
 	}
 }
 
-/* All chunks with something to hand out, oldest first. */
+/*
+ * All chunks that have, or may soon have, something to hand out, oldest first. The threads go
+ * on meanwhile: a chunk taken after the start of the search is left for the next pass, because
+ * the one that its thread filled before it may have been passed over.
+ */
 static void collect(void)
 {
+	uint64_t newest = __atomic_load_n(&tp_ring.head->chunk_sequence, __ATOMIC_ACQUIRE);
 	uint32_t top = __atomic_load_n(&tp_ring_pool.chunk_top, __ATOMIC_ACQUIRE);
 
 	tp_ring_pool.n_taken = 0;
 	for (uint32_t i = 0; i < top; i++) {
 		struct tp_chunk *chunk = &tp_ring.chunks[i];
 		uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
-		uint32_t published;
 
-		if (state == TP_CHUNK_FREE)
-			continue;
-		published = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE);
-		if (published > chunk->drained)
-			tp_ring_pool.taken[tp_ring_pool.n_taken++] = (struct tp_ring_taken){
-				.sequence = chunk->sequence, .chunk = i,
-				.from = chunk->drained, .to = published};
-		else if (state == TP_CHUNK_FULL)
+		if (state == TP_CHUNK_FULL &&
+		    __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE) == chunk->drained)
 			give_back(i);	/* it was drained to the end before it was full */
+		else if (state != TP_CHUNK_FREE && chunk->sequence <= newest)
+			tp_ring_pool.taken[tp_ring_pool.n_taken++] =
+				(struct tp_ring_taken){.sequence = chunk->sequence, .chunk = i};
 	}
 	sort_taken(tp_ring_pool.taken, tp_ring_pool.n_taken);
 }
@@ -115,17 +116,22 @@ void tp_ring_take(tp_ring_take_fn take, void *ctx)
 		struct tp_ring_taken *taken = &tp_ring_pool.taken[i];
 		struct tp_chunk *chunk = &tp_ring.chunks[taken->chunk];
 		uint32_t slot = chunk->slot % TP_RING_SLOTS;
-		uint32_t n = taken->to - taken->from, n_took;
+		uint32_t n, n_took;
 
 		if (stopped[slot / 64] >> (slot % 64) & 1)
+			continue;
+		/* Counted only now: when a later chunk of the thread is in the list, this one was
+		 * full before the list was made, and must be handed out to its end. */
+		taken->from = chunk->drained;
+		n = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE) - taken->from;
+		if (n == 0)
 			continue;
 		n_took = take(ctx, slot, &chunk->rec[taken->from], n);
 		if (n_took < n)
 			stopped[slot / 64] |= 1ull << (slot % 64);
 		if (n_took == 0)
 			continue;
-		taken->to = taken->from + n_took;
-		__atomic_store_n(&chunk->taken, taken->to, __ATOMIC_RELAXED);
+		__atomic_store_n(&chunk->taken, taken->from + n_took, __ATOMIC_RELAXED);
 		__atomic_store_n(&chunk->pass, pass, __ATOMIC_RELEASE);
 		tp_ring_pool.taken[n_kept++] = *taken;
 	}
@@ -169,21 +175,43 @@ static bool is_orphan(const struct tp_chunk *chunk)
 	const struct tp_ring_slot *slot = &tp_ring.slots[chunk->slot % TP_RING_SLOTS];
 
 	if (chunk->slot != TP_RING_LAST_SLOT &&
-	    (slot->tid != chunk->tid || __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE)))
+	    (__atomic_load_n(&slot->tid, __ATOMIC_RELAXED) != chunk->tid ||
+	     __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE)))
 		return true;
 	return has_ended(tp_ring.head->pid, chunk->tid);
+}
+
+/* A younger slot has the same thread number: the kernel gives a number again only when the
+ * thread that had it is gone. */
+static bool is_outlived(uint32_t at, uint32_t tid, uint32_t n_slots)
+{
+	uint64_t born = __atomic_load_n(&tp_ring.slots[at].sequence, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n_slots && born; i++) {
+		const struct tp_ring_slot *slot = &tp_ring.slots[i];
+		uint64_t sequence = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
+
+		if (i != at && __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE) == tid &&
+		    (sequence == 0 || sequence > born))
+			return true;
+	}
+	return false;
 }
 
 /* The slot's thread has ended and all it did is written: the next thread may have it. */
 static void free_slot(struct tp_ring_slot *slot)
 {
-	slot->depth = 0;
-	slot->dropped = 0;
-	slot->torch_id = 0;
-	slot->flags = 0;
-	slot->chunk = TP_NO_CHUNK;
-	slot->is_dead = 0;
-	memset(slot->name, 0, sizeof(slot->name));
+	uint64_t *name = (uint64_t *)(void *)slot->name;
+
+	__atomic_store_n(&slot->depth, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->dropped, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->torch_id, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->flags, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->chunk, TP_NO_CHUNK, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->is_dead, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->sequence, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&name[0], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&name[1], 0, __ATOMIC_RELAXED);
 	/* Release: who takes it finds it clean. */
 	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 }
@@ -202,7 +230,7 @@ void tp_ring_reap(bool and_slots)
 		struct tp_ring_slot *slot = &tp_ring.slots[i];
 		uint32_t tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
 
-		if (tid && has_ended(tp_ring.head->pid, tid))
+		if (tid && (has_ended(tp_ring.head->pid, tid) || is_outlived(i, tid, slot_top)))
 			__atomic_store_n(&slot->is_dead, 1, __ATOMIC_RELEASE);
 	}
 	for (uint32_t i = 0; i < chunk_top; i++) {

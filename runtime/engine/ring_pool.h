@@ -16,7 +16,7 @@ enum { TP_RING_LAST_SLOT = TP_RING_SLOTS - 1 };	/* shared by all threads that fo
 struct tp_ring_taken {
 	uint64_t sequence;
 	uint32_t chunk;
-	uint32_t from, to;	/* records handed out: [from, to) */
+	uint32_t from;		/* first record handed out */
 };
 
 struct tp_ring_pool {

@@ -82,9 +82,9 @@ static void keep_step(const struct tp_ring_step *step, uint64_t index)
 	const uint64_t *from = (const uint64_t *)step;
 
 	__atomic_store_n(&to[0], 0, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	/* Release: who sees a new word sees that the old entry is gone. */
 	for (uint32_t i = 1; i < sizeof(*step) / 8; i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
 	__atomic_store_n(&to[0], index + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring.head->steps_done, index + 1, __ATOMIC_RELEASE);
 }

@@ -340,9 +340,8 @@ static void take_snapshot(uint64_t end)
 			open->slot = (uint16_t)i;
 			open->is_known = false;
 			open->span.time = __atomic_load_n(&slot->open[d].time, __ATOMIC_ACQUIRE);
-			open->span.name = __atomic_load_n(&slot->open[d].name, __ATOMIC_RELAXED);
-			open->span.kind = __atomic_load_n(&slot->open[d].kind, __ATOMIC_RELAXED);
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			open->span.name = __atomic_load_n(&slot->open[d].name, __ATOMIC_ACQUIRE);
+			open->span.kind = __atomic_load_n(&slot->open[d].kind, __ATOMIC_ACQUIRE);
 			/* The thread goes on meanwhile: only an entry that stood still counts. */
 			if (open->span.time && open->span.time < end &&
 			    open->span.time == __atomic_load_n(&slot->open[d].time, __ATOMIC_RELAXED))

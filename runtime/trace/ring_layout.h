@@ -76,7 +76,8 @@ struct tp_ring_slot {		/* 1 KiB */
 	uint32_t torch_id;	/* atomic */
 	uint32_t flags;		/* as tp_thread_entry.flags */
 	char name[16];
-	uint64_t reserved[10];
+	uint64_t sequence;	/* atomic: of taking, counted with the chunks; 0: being taken */
+	uint64_t reserved[9];
 	struct tp_open_span open[TP_OPEN_SPANS];
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_slot) == 1024, "slot");

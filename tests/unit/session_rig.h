@@ -16,18 +16,18 @@
 static char rig_told[4096];
 static uint32_t rig_n_told;
 
+/* The drain thread and guest threads write there; tests that look at it wait first. */
+static struct tp_spin rig_lock;
+
 static inline void rig_note(const char *what)
 {
-	/* The drain thread and guest threads write here; tests that look at it wait first. */
-	static struct tp_spin lock;
-
-	tp_spin_lock(&lock);
+	tp_spin_lock(&rig_lock);
 	if (strlen(rig_told) + strlen(what) + 2 < sizeof(rig_told)) {
 		strcat(rig_told, what);
 		strcat(rig_told, " ");
 	}
 	rig_n_told++;
-	tp_spin_unlock(&lock);
+	tp_spin_unlock(&rig_lock);
 }
 
 static inline int rig_probe_open(const struct tp_config *config)
@@ -53,6 +53,7 @@ static inline void rig_probe_report(struct tp_text *totals)
 }
 static inline void rig_probe_forked(void)
 {
+	atomic_store(&rig_lock.held, 0);	/* another thread of the parent may have had it */
 	rig_note("forked");
 }
 static inline void rig_probe_close(void)
