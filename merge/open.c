@@ -108,6 +108,10 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			tp_run_thread(o->source, &entry);
 		}
 		break;
+	default:
+		/* Of a newer writer, or a known one whose head was damaged: its checksum tells. */
+		tp_reader_payload(reader, i, &raw, &n);
+		break;
 	}
 }
 
@@ -278,13 +282,22 @@ void tp_run_park(struct tp_source *source)
 
 /* ---- one clock ---- */
 
+static bool has_blocks(const struct tp_run_in *run, const struct tp_proc_in *proc)
+{
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		if (run->source[run->block[i].source].proc == proc)
+			return true;
+	}
+	return false;
+}
+
 static void align_procs(struct tp_run_in *run)
 {
 	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
 		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
 		int err = tp_align_fit(&proc->map, proc->anchor, proc->n_anchors, proc->is_tsc);
 
-		if (err)
+		if (err && has_blocks(run, proc))
 			tp_run_issue(&run->pub, &proc->pub, true,
 				     "no two clock readings in its files: lengths of its events are "
 				     "a guess");
