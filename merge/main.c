@@ -17,6 +17,7 @@
 #include "merge/input.h"
 #include "merge/recovered.h"
 #include "merge/sinks.h"
+#include "merge/view.h"
 
 #ifndef TP_VERSION
 #define TP_VERSION "0.1"

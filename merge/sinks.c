@@ -3,6 +3,7 @@
  * sinks.c - which formats and views there are, and where results go
  */
 #include "merge/sinks.h"
+#include "merge/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,8 @@
 #define TP_MERGE_SINKS_H
 
 #include "merge/sink.h"
-#include "merge/view.h"
+
+struct tp_view;
 
 enum { TP_LIST_MAX = 16 };
 

@@ -143,7 +143,7 @@ struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_eve
 		top = track->end[track->depth - 1];
 		if (*end_ns <= top)
 			break;
-		if (*end_ns - top <= TP_TRACKS_JITTER_NS) {
+		if (*end_ns - top <= TP_TRACKS_JITTER_NS && tracks->first != 1) {
 			*end_ns = top;
 			book->n_cut++;
 			break;
