@@ -19,6 +19,14 @@ void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn eac
 	clip->ctx = ctx;
 }
 
+/* Further from the run's begin (36 years) no time is real: it cannot be computed with. */
+#define TIME_MAX_NS ((int64_t)1 << 60)
+
+static int64_t bound(int64_t ns)
+{
+	return ns < -TIME_MAX_NS ? -TIME_MAX_NS : ns > TIME_MAX_NS ? TIME_MAX_NS : ns;
+}
+
 static const struct tp_window *find_window(struct tp_clip *clip, const struct tp_event *event)
 {
 	const struct tp_run *run = clip->run;
@@ -58,15 +66,27 @@ static void release(struct tp_clip *clip, int64_t now)
 
 	while (n < clip->n_held && clip->held[n].begin_ns <= now)
 		clip->each(clip->ctx, &clip->held[n++]);
+	if (!n)
+		return;
 	clip->n_held -= n;
 	memmove(clip->held, clip->held + n, clip->n_held * sizeof(*clip->held));
 }
 
 void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 {
+	int64_t begin_ns;
 	struct tp_event cut;
 	const struct tp_window *window;
 
+	if (event->begin_ns < -TIME_MAX_NS || event->end_ns > TIME_MAX_NS ||
+	    event->end_ns < event->begin_ns) {
+		cut = *event;
+		cut.begin_ns = bound(cut.begin_ns);
+		cut.end_ns = bound(cut.end_ns);
+		if (cut.end_ns < cut.begin_ns)
+			cut.end_ns = cut.begin_ns;
+		event = &cut;
+	}
 	if (clip->n_held)
 		release(clip, event->begin_ns);
 	/* Only spans carry these flags with this meaning. */
@@ -75,6 +95,7 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 		return;
 	}
 	window = find_window(clip, event);
+	begin_ns = event->begin_ns;
 	cut = *event;
 	/* Windows that were cut have no certain bounds: nothing is cut further by them. */
 	if (window && window->is_whole) {
@@ -85,7 +106,7 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 		if (cut.end_ns < cut.begin_ns)
 			cut.end_ns = cut.begin_ns;
 	}
-	if (cut.begin_ns > event->begin_ns)
+	if (cut.begin_ns > begin_ns)
 		hold(clip, &cut);
 	else
 		clip->each(clip->ctx, &cut);

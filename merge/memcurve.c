@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/grow.h"
+#include "merge/sum.h"
 
 struct block {
 	uint64_t address;
@@ -145,11 +146,17 @@ found:
 	return track;
 }
 
+/* A record holds 48 bits; what is more was made up. */
+static int64_t size_of(const struct tp_event *event)
+{
+	return (int64_t)(event->len > TP_LEN_MAX ? TP_LEN_MAX : event->len);
+}
+
 static int64_t take_block(struct tp_memcurve *curve, struct tp_memcurve_track *track,
 			  const struct tp_event *event)
 {
 	uint32_t at;
-	int64_t bytes = (int64_t)event->len;
+	int64_t bytes = size_of(event);
 	bool is_known = event->len != 0;
 
 	if (curve->n_blocks) {
@@ -185,7 +192,7 @@ static void put_block(struct tp_memcurve *curve, struct tp_memcurve_track *track
 {
 	struct block *block;
 
-	track->live_bytes += (int64_t)event->len;
+	track->live_bytes = tp_add(track->live_bytes, size_of(event));
 	if (!has_room(curve)) {
 		curve->lost++;
 		return;
@@ -193,9 +200,9 @@ static void put_block(struct tp_memcurve *curve, struct tp_memcurve_track *track
 	block = &curve->block[find_block(curve, event->arg, curve->last + 1)];
 	/* Nobody saw the old block at this address being freed. */
 	if (block->track && block->window == event->window)
-		track->live_bytes -= (int64_t)block->bytes;
+		track->live_bytes = tp_sub(track->live_bytes, (int64_t)block->bytes);
 	curve->n_blocks += !block->track;
-	*block = (struct block){event->arg, event->len, curve->last + 1, event->window};
+	*block = (struct block){event->arg, (uint64_t)size_of(event), curve->last + 1, event->window};
 }
 
 struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
@@ -213,16 +220,16 @@ struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 	switch (event->kind) {
 	case TP_REC_ALLOC:
 		track->n_allocs++;
-		*change = (int64_t)event->len;
+		*change = size_of(event);
 		put_block(curve, track, event);
 		break;
 	case TP_REC_FREE:
 		track->n_frees++;
 		*change = take_block(curve, track, event);
-		track->live_bytes += *change;
+		track->live_bytes = tp_add(track->live_bytes, *change);
 		break;
 	default:
-		track->live_bytes = (int64_t)event->len;
+		track->live_bytes = size_of(event);
 		track->is_absolute = true;
 	}
 	return track;

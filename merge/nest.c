@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "merge/grow.h"
+#include "merge/sum.h"
 
 struct track {
 	struct tp_nest_span *span;
@@ -71,7 +72,7 @@ static void take_in_child(struct tp_nest_span *span)
 	const struct tp_nest_span *child = span + 1;
 
 	span->children_ns = child->children_ns;
-	span->self_bytes += child->self_bytes;
+	span->self_bytes = tp_add(span->self_bytes, child->self_bytes);
 	span->child_bytes = child->child_bytes;
 	span->n_children = child->n_children;
 	span->holds_child = false;
@@ -92,7 +93,8 @@ static void close_top(struct tp_nest *nest, struct track *track)
 	/* Never less than nothing, should events not come in order after all. */
 	if (end > span->begin_ns)
 		parent->children_ns += end - span->begin_ns;
-	parent->child_bytes += span->self_bytes + span->child_bytes;
+	parent->child_bytes =
+		tp_add(parent->child_bytes, tp_add(span->self_bytes, span->child_bytes));
 	parent->n_children++;
 	/* Whether it stays the only one is known when the next child comes or the parent ends. */
 	if (parent->n_children == 1 && parent->name == span->name && end == span->end_ns)
@@ -149,7 +151,8 @@ void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t b
 		return;
 	close_ended(nest, track, event->begin_ns, false);
 	if (track->n)
-		track->span[track->n - 1].self_bytes += bytes;
+		track->span[track->n - 1].self_bytes =
+			tp_add(track->span[track->n - 1].self_bytes, bytes);
 }
 
 uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,

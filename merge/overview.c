@@ -7,13 +7,15 @@
 #include <stdlib.h>
 
 #include "merge/grow.h"
+#include "merge/sum.h"
 
 static void close_span(void *ctx, const struct tp_nest_span *span)
 {
 	struct tp_overview *overview = ctx;
 
 	overview->row[span->row].calls++;
-	overview->row[span->row].self_ns += tp_nest_self_ns(span);
+	overview->row[span->row].self_ns =
+		tp_add(overview->row[span->row].self_ns, tp_nest_self_ns(span));
 }
 
 static void take_span(struct tp_overview *overview, struct tp_overview_proc *proc,

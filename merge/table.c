@@ -339,14 +339,17 @@ static void print_styled(struct tp_out *out, const char *style, uint32_t label_c
 {
 	const char *code = find_style(out, style);
 	uint32_t indent = 0;
+	char clean[256];
 
 	if (!text)
 		return;
 	fputs(code, out->file);
 	if (label) {
-		uint32_t used = tp_utf8_width(label, (uint32_t)strlen(label));
+		uint32_t used;
 
-		fprintf(out->file, "  %s", label);
+		tp_show_text(clean, sizeof(clean), label, (uint32_t)strlen(label));
+		used = tp_utf8_width(clean, (uint32_t)strlen(clean));
+		fprintf(out->file, "  %s", clean);
 		pad(out->file, used < label_columns ? label_columns - used : 1);
 		indent = 2 + label_columns;
 		print_wrapped(out, text, used < label_columns ? indent : used + 3, indent);

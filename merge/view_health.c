@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/label.h"
+#include "merge/sum.h"
 
 enum { LABEL = 10, ROWS_SHOWN = 20 };
 
@@ -121,7 +122,7 @@ static uint32_t print_open(const struct tp_run *run, const struct tp_view_option
 		tp_out_line(out, "", "    %*s%.*s for %s",
 			    open->depth < 16 ? (int)open->depth : 16, "",
 			    (int)open->name->n_bytes, open->name->bytes ? open->name->bytes : "?",
-			    tp_show_ns(a, open->seen_ns - open->begin_ns));
+			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)));
 	}
 	print_more(out, run->n_open, n_shown);
 	return run->n_open;
@@ -293,7 +294,7 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		n_events += run->window[i].n_events;
 		n_bytes += run->window[i].file_bytes;
-		traced += run->window[i].end_ns - run->window[i].begin_ns;
+		traced = tp_add(traced, tp_sub(run->window[i].end_ns, run->window[i].begin_ns));
 	}
 	if (!n_events)
 		return;

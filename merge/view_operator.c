@@ -20,6 +20,7 @@
 #include "merge/names.h"
 #include "merge/nest.h"
 #include "merge/shapes.h"
+#include "merge/sum.h"
 
 struct row {
 	uint32_t name;			/* of tp_names */
@@ -119,7 +120,7 @@ static void take_span(struct state *state, const struct tp_event *event)
 	state->has_shapes |= event->shapes->kind != 0;
 	if (event->flags & TP_F_ASYNC) {
 		row->calls++;
-		row->total_ns += event->end_ns - event->begin_ns;
+		row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
 	} else if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row), name)) {
 		state->is_incomplete = true;
 	}
@@ -161,10 +162,11 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	struct row *row = &state->row[span->row];
 
 	row->calls++;
-	row->total_ns += span->end_ns - span->begin_ns;
-	row->self_ns += tp_nest_self_ns(span);
-	row->self_bytes += span->self_bytes;
-	row->total_bytes += span->self_bytes + span->child_bytes;
+	row->total_ns = tp_add(row->total_ns, span->end_ns - span->begin_ns);
+	row->self_ns = tp_add(row->self_ns, tp_nest_self_ns(span));
+	row->self_bytes = tp_add(row->self_bytes, span->self_bytes);
+	row->total_bytes =
+		tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
 }
 
 static void free_state(struct state *state)
@@ -332,7 +334,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	state->nest = NULL;
 	order = sort_rows(state, key, &n_rows);
 	for (uint32_t i = 0; i < state->n_rows; i++) {
-		all_self_ns += state->row[i].self_ns;
+		all_self_ns = tp_add(all_self_ns, state->row[i].self_ns);
 		n_calls += state->row[i].calls;
 	}
 	n = state->options.top && state->options.top < n_rows ? state->options.top : n_rows;

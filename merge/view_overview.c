@@ -13,6 +13,7 @@
 #include "merge/label.h"
 #include "merge/overview.h"
 #include "merge/stats.h"
+#include "merge/sum.h"
 #include "runtime/trace/ring_layout.h"
 
 enum {
@@ -33,14 +34,19 @@ struct sums {
 	uint32_t n_procs;	/* that have recorded steps */
 };
 
+static int64_t step_ns(const struct tp_step_time *step)
+{
+	return step->end_ns - step->begin_ns;
+}
+
 static void add_steps(struct sums *sums, const struct tp_breakdown *breakdown)
 {
 	sums->n_procs += breakdown->n_steps != 0;
 	sums->n_steps += breakdown->n_steps;
 	for (uint32_t i = 0; i < breakdown->n_steps; i++) {
 		for (uint32_t c = 0; c < TP_CAT_N; c++)
-			sums->ns[c] += breakdown->step[i].ns[c];
-		sums->all_ns += breakdown->step[i].end_ns - breakdown->step[i].begin_ns;
+			sums->ns[c] = tp_add(sums->ns[c], breakdown->step[i].ns[c]);
+		sums->all_ns = tp_add(sums->all_ns, step_ns(&breakdown->step[i]));
 	}
 }
 
@@ -126,7 +132,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		const struct tp_window *window = &run->window[i];
 
 		n_windows += window->n_events != 0;
-		traced += window->end_ns - window->begin_ns;
+		traced = tp_add(traced, tp_sub(window->end_ns, window->begin_ns));
 		first = window->begin_ns < first ? window->begin_ns : first;
 		last = window->end_ns > last ? window->end_ns : last;
 	}
@@ -134,8 +140,8 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		const struct tp_step_row *row = &run->step[i];
 
 		first = row->begin_ns < first ? row->begin_ns : first;
-		if (row->begin_ns + row->dur_ns > last)
-			last = row->begin_ns + row->dur_ns;
+		if (tp_add(row->begin_ns, row->dur_ns) > last)
+			last = tp_add(row->begin_ns, row->dur_ns);
 	}
 	for (uint32_t i = 0; i < run->n_steps; i++)
 		if (run->step[i].epoch > last_epoch)
@@ -150,7 +156,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		    epochs, windows, tp_show_count(c, overview->n_events));
 	if (last > first)
 		tp_out_item(out, "", LABEL, "duration", "%s, of which %s recorded%s",
-			    tp_show_ns(a, last - first), tp_show_ns(b, traced),
+			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
 			    run->n_procs > 1 ? " (all processes)" : "");
 }
 
@@ -238,11 +244,6 @@ static int compare_at(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-static int64_t step_ns(const struct tp_step_time *step)
-{
-	return step->end_ns - step->begin_ns;
-}
-
 static void print_steps_of(const struct tp_overview_proc *proc, const struct sums *sums,
 			   struct tp_out *out)
 {
@@ -311,7 +312,7 @@ static void print_late_rank(const struct tp_run *run, const struct tp_overview *
 		tp_sort_i64(wait, n);
 	/* Of the others: the late rank is the first of the sorted ones. */
 	median = n > 1 && wait ? tp_percentile(wait + 1, n - 1, 50) : 0;
-	if (n > 1 && (median - least) * (int64_t)sums->n_steps > sums->all_ns / 100 * LATE_PERCENT)
+	if (n > 1 && (median - least) / LATE_PERCENT > sums->all_ns / (int64_t)sums->n_steps / 100)
 		tp_out_line(out, "yellow",
 			    "  %s is late: it spends %s a step in collectives, the others %s waiting "
 			    "for it.",
@@ -380,7 +381,7 @@ static void print_operators(const struct tp_overview *overview, struct tp_out *o
 	for (uint32_t i = 0; i < n_rows; i++) {
 		uint32_t at = n;
 
-		all_ns += overview->row[i].self_ns;
+		all_ns = tp_add(all_ns, overview->row[i].self_ns);
 		if (!overview->row[i].calls)
 			continue;
 		while (at > 0 && overview->row[best[at - 1]].self_ns < overview->row[i].self_ns)
@@ -558,7 +559,7 @@ static void show_growth(char *buf, size_t cap, const struct tp_breakdown *breakd
 		for (uint32_t i = 0; i < breakdown->n_steps; i++)
 			value[i] = breakdown->step[i].ns[c];
 		tp_sort_i64(value, breakdown->n_steps);
-		growth = step->ns[c] - tp_percentile(value, breakdown->n_steps, 50);
+		growth = tp_sub(step->ns[c], tp_percentile(value, breakdown->n_steps, 50));
 		if (growth > most) {
 			most = growth;
 			worst = c;
@@ -580,11 +581,11 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 	for (uint32_t i = 0; i < proc->n_ledger; i++)
 		value[i] = proc->ledger[i].data_wait_ns;
 	tp_sort_i64(value, proc->n_ledger);
-	data = row->data_wait_ns - tp_percentile(value, proc->n_ledger, 50);
+	data = tp_sub(row->data_wait_ns, tp_percentile(value, proc->n_ledger, 50));
 	for (uint32_t i = 0; i < proc->n_ledger; i++)
 		value[i] = proc->ledger[i].optimizer_ns;
 	tp_sort_i64(value, proc->n_ledger);
-	optimizer = row->optimizer_ns - tp_percentile(value, proc->n_ledger, 50);
+	optimizer = tp_sub(row->optimizer_ns, tp_percentile(value, proc->n_ledger, 50));
 	if (data > over_ns / 2)
 		snprintf(buf, cap, "; %s more waiting for data", tp_show_ns(a, data));
 	else if (optimizer > over_ns / 2)
@@ -625,15 +626,15 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 		for (uint32_t i = 0; i < proc->n_ledger; i++)
 			value[i] = proc->ledger[i].dur_ns;
 		tp_out_item(out, "", LABEL, "", "%s full bar: %s",
-			    tp_sparkline(bars, value, proc->n_ledger, BARS, 2 * median),
-			    tp_show_ns(a, 2 * median));
+			    tp_sparkline(bars, value, proc->n_ledger, BARS, tp_add(median, median)),
+			    tp_show_ns(a, tp_add(median, median)));
 	}
 	show_growth(growth, sizeof(growth), &proc->breakdown, slowest->index);
 	if (!growth[0])
 		show_ledger_growth(growth, sizeof(growth), proc, slowest, value,
-				   slowest->dur_ns - median);
-	if (slowest->dur_ns > median / 4 * 5)
-		tp_out_item(out, slowest->dur_ns > median / 2 * 3 ? "yellow" : "", LABEL, "slowest",
+				   tp_sub(slowest->dur_ns, median));
+	if (slowest->dur_ns / 5 > median / 4)
+		tp_out_item(out, slowest->dur_ns / 3 > median / 2 ? "yellow" : "", LABEL, "slowest",
 			    "step %" PRIu64 "%s%s (after the first): %s, %.1f times the median%s",
 			    slowest->index, run->n_procs > 1 ? " of " : "",
 			    run->n_procs > 1 ? tp_label_proc(who, run, slowest->proc) : "",
@@ -652,8 +653,8 @@ static void print_data(const struct tp_run *run, const struct tp_overview *overv
 	if (run->n_steps) {
 		wait = all = 0;
 		for (uint32_t i = 0; i < run->n_steps; i++) {
-			wait += run->step[i].data_wait_ns;
-			all += run->step[i].dur_ns;
+			wait = tp_add(wait, run->step[i].data_wait_ns);
+			all = tp_add(all, run->step[i].dur_ns);
 		}
 	}
 	if (all <= 0 || wait <= 0)
@@ -760,7 +761,7 @@ static void print_open(const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "yellow", "  %s %s: %s for %s%s%s",
 			    tp_label_proc(who, run, open->proc),
 			    tp_label_thread(thread, open->thread), inner,
-			    tp_show_ns(a, open->seen_ns - open->begin_ns),
+			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)),
 			    first == open ? "" : " in ", first == open ? "" : outer);
 	}
 	if (n_shown > OPEN_SHOWN)

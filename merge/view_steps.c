@@ -13,6 +13,7 @@
 
 #include "merge/label.h"
 #include "merge/stats.h"
+#include "merge/sum.h"
 #include "runtime/trace/ring_layout.h"
 
 enum {
@@ -60,7 +61,7 @@ static void find_medians(struct steps *steps)
 static bool is_slow(const struct steps *steps, uint32_t i)
 {
 	return steps->median[i] > 0 &&
-	       steps->row[i].dur_ns > steps->median[i] / 100 * SLOW_PERCENT;
+	       steps->row[i].dur_ns / SLOW_PERCENT > steps->median[i] / 100;
 }
 
 static void print_percentiles(const struct steps *steps, struct tp_out *out)
@@ -89,8 +90,8 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 			if (phase <= TP_PHASE_DONE && steps->row[i].phase != phase)
 				continue;
 			some[n++] = steps->row[i].dur_ns;
-			sum += steps->row[i].dur_ns;
-			wait += steps->row[i].data_wait_ns;
+			sum = tp_add(sum, steps->row[i].dur_ns);
+			wait = tp_add(wait, steps->row[i].data_wait_ns);
 		}
 		if (!n || (phase > TP_PHASE_DONE && n_phases == 1))
 			continue;
@@ -115,7 +116,8 @@ static void print_sparkline(const struct steps *steps, struct tp_out *out)
 	uint32_t columns = out->width > 36 ? out->width - 22 : 14;
 	char *bars = malloc(3 * (size_t)columns + 1), a[32];
 	int64_t *duration = malloc((steps->n + 1) * sizeof(*duration));
-	int64_t top = tp_percentile(steps->sorted, steps->n, 50) * 2;
+	int64_t median = tp_percentile(steps->sorted, steps->n, 50);
+	int64_t top = tp_add(median, median);
 
 	if (bars && duration && steps->n > 1) {
 		for (uint32_t i = 0; i < steps->n; i++)
@@ -322,8 +324,8 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 		sorted = malloc(n * sizeof(*sorted));
 		for (uint32_t k = 0; sorted && k < n; k++) {
 			sorted[k] = run->step[i + k].dur_ns;
-			sum += sorted[k];
-			wait += run->step[i + k].data_wait_ns;
+			sum = tp_add(sum, sorted[k]);
+			wait = tp_add(wait, run->step[i + k].data_wait_ns);
 		}
 		if (!sorted)
 			continue;
