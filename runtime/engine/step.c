@@ -255,24 +255,48 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 /* ---- zero_grad ---- */
 
 /*
- * The optimizer was passed over. Where zero_grad begins the iteration, the batch of the next
- * one has been fetched already: the step ended before that.
+ * A step ended before this call of zero_grad. Where zero_grad begins the iteration, the batch
+ * of the next one has been fetched already: the step ended before that.
  */
-static void end_skipped(struct tells *tells, uint64_t now)
+static void end_before_zero_grad(struct tells *tells, uint64_t now, uint8_t flags)
 {
 	struct tp_step_usage step = st.step;
 
+	if (!st.zero.is_after_batch || !st.zero.had_batch) {
+		end_step(tells, now, flags);
+	} else if (step.call.time > step.begin) {
+		st.step.used = step.call.used;
+		end_step(tells, step.call.time, flags);
+		tp_usage_begin_at(&step, step.call);
+		st.step.used = step.used;
+	}
+	/* Else the step began with that batch: it is the first of an epoch. */
+}
+
+static void end_skipped(struct tells *tells, uint64_t now)
+{
 	st.n_since_optimizer = 0;
 	if (st.is_auto && st.zero.n_skips >= SKIPS_MOST)
 		st.source = TP_STEP_ZERO_GRAD;
-	if (!st.zero.is_after_batch || step.call.time <= step.begin) {
-		end_step(tells, now, TP_F_SKIPPED);
+	end_before_zero_grad(tells, now, TP_F_SKIPPED);
+}
+
+/* zero_grad is the source from now on. What came before it, but for its batch, is no step. */
+static void begin_with_zero_grad(struct tells *tells, uint64_t now)
+{
+	bool is_first = st.zero.n_rounds == 1;
+
+	if (is_first && st.has_optimizer) {
+		/* Chosen as the source, and it comes after the optimizer. */
+		end_step(tells, now, 0);
 		return;
 	}
-	st.step.used = step.call.used;
-	end_step(tells, step.call.time, TP_F_SKIPPED);
-	tp_usage_begin_at(&step, step.call);
-	st.step.used = step.used;
+	st.source = TP_STEP_ZERO_GRAD;
+	if (st.zero.had_batch && (st.zero.is_after_batch || is_first)) {
+		tp_usage_begin_at(&st.step, st.step.call);
+		now = st.step.begin;
+	}
+	restart(tells, now);
 }
 
 void tp_step_zero_grad_end(uint64_t who, uint64_t now)
@@ -284,19 +308,16 @@ void tp_step_zero_grad_end(uint64_t who, uint64_t now)
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, now);
 	if (tp_zero_grad_counts(&st.zero, who, &st.leader)) {
-		bool was_skipped = tp_zero_grad_call(&st.zero);
+		bool was_skipped = tp_zero_grad_call(&st.zero, now);
 
-		if (st.source == TP_STEP_ZERO_GRAD && st.zero.n_rounds > 1) {
-			end_step(&tells, now, 0);
-		} else if (st.source == TP_STEP_ZERO_GRAD) {
-			/* Chosen, and the first: what came before is no whole step. */
-			restart(&tells, now);
-		} else if (st.source == TP_STEP_OPTIMIZER) {
+		if (st.source == TP_STEP_OPTIMIZER) {
 			if (was_skipped)
 				end_skipped(&tells, now);
-		} else if (st.is_auto && st.zero.n_rounds > ZERO_GRAD_PATIENCE) {
-			st.source = TP_STEP_ZERO_GRAD;
-			restart(&tells, now);
+		} else if (st.source == TP_STEP_ZERO_GRAD && st.zero.n_rounds > 1) {
+			end_before_zero_grad(&tells, now, 0);
+		} else if (st.source == TP_STEP_ZERO_GRAD ||
+			   (st.is_auto && st.zero.n_rounds > ZERO_GRAD_PATIENCE)) {
+			begin_with_zero_grad(&tells, now);
 		}
 	}
 	unlock_and_tell(&tells);
@@ -379,6 +400,7 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 
 void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got)
 {
+	struct tells tells = {.n = 0};
 	struct tp_usage *usage;
 	bool counts;
 
@@ -396,9 +418,14 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 		usage->batches++;
 		st.n_since_optimizer++;
 		if (counts)
-			tp_zero_grad_batch(&st.zero);
+			tp_zero_grad_batch(&st.zero, begin, now);
+	} else if (counts && st.source == TP_STEP_ZERO_GRAD && st.zero.is_after_batch &&
+		   st.step.call.time == begin && st.step.call.used.batches) {
+		/* No zero_grad will end the last step of the pass. */
+		st.step.used = st.step.call.used;
+		end_step(&tells, begin, 0);
 	}
-	tp_spin_unlock(&st.lock);
+	unlock_and_tell(&tells);
 }
 
 /* ---- ranges and the clock ---- */

@@ -18,6 +18,8 @@
  *   seconds in which nothing happened make zero_grad, the loader (a step is a batch) or the
  *   clock the source. What comes first may be an evaluation: when an optimizer turns up
  *   after all, it is the source and the schedule starts over (out->restart).
+ * - Where zero_grad ends steps and comes right after a batch (it begins the iteration), the
+ *   boundary lies before that batch, and the call that ends a pass ends its last step.
  * - An optimizer that stops while its loader goes on, for longer than any evaluation did,
  *   or while zero_grad goes on: these become the source until it comes back.
  * - Epochs: passes.h. An epoch of a single step is none (next(iter(loader)) in a loop; one batch

@@ -51,23 +51,39 @@ static void note_skip(struct tp_zero_grad *zero)
 	}
 }
 
-bool tp_zero_grad_call(struct tp_zero_grad *zero)
+static void find_order(struct tp_zero_grad *zero, uint64_t now)
+{
+	if (zero->has_optimizer_since)
+		zero->is_after_batch = zero->has_batch_since;
+	if (zero->has_optimizer)
+		return;
+	if (zero->has_batch_since)
+		zero->from_batch += now - zero->last_batch;
+	zero->is_after_batch = zero->from_batch < zero->to_batch;
+}
+
+bool tp_zero_grad_call(struct tp_zero_grad *zero, uint64_t now)
 {
 	bool was_skipped = is_skip(zero);
 
 	if (was_skipped)
 		note_skip(zero);
-	else if (zero->has_optimizer_since)
-		zero->is_after_batch = zero->has_batch_since;
+	else
+		find_order(zero, now);
 	zero->n_rounds++;
 	zero->n_in_step++;
+	zero->last_call = now;
+	zero->had_batch = zero->has_batch_since;
 	zero->has_batch_since = false;
 	zero->has_optimizer_since = false;
 	return was_skipped;
 }
 
-void tp_zero_grad_batch(struct tp_zero_grad *zero)
+void tp_zero_grad_batch(struct tp_zero_grad *zero, uint64_t begin, uint64_t now)
 {
+	if (zero->last_call && !zero->has_batch_since && begin > zero->last_call)
+		zero->to_batch += begin - zero->last_call;
+	zero->last_batch = now;
 	zero->has_batches = true;
 	zero->has_batch_since = true;
 }

@@ -19,6 +19,7 @@ struct tp_zero_grad {
 	uint64_t who;			/* whose calls count; valid when has_any */
 	bool has_any;
 	bool is_after_batch;		/* zero_grad begins the iteration, else it ends it */
+	bool had_batch;			/* between the last two calls that counted */
 	uint32_t n_strangers;		/* calls of others in a row */
 	uint32_t n_rounds;		/* calls that counted, since `who` does */
 
@@ -27,6 +28,11 @@ struct tp_zero_grad {
 	bool has_optimizer_since;	/* since the last call */
 	uint32_t n_in_step, n_before;	/* calls in this step, in the one before */
 	uint32_t usual;			/* calls in a step; 0: not known */
+
+	/* Which it is, where no optimizer is seen: the iteration's work lies in the longer gap. */
+	uint64_t last_call, last_batch;	/* time; 0: none */
+	uint64_t from_batch, to_batch;	/* ticks between the end of a batch and the next call, */
+					/* and between a call and the next batch; all of them */
 
 	uint32_t n_skips;		/* in a row */
 	uint32_t n_between, n_regular;	/* steps since the last skip; skips each one step apart */
@@ -37,10 +43,10 @@ bool tp_zero_grad_counts(struct tp_zero_grad *zero, uint64_t who, const struct t
 
 /* A call that counts ended. True: a step ended since the last one, and its optimizer was
  * skipped (never before an optimizer was seen). */
-bool tp_zero_grad_call(struct tp_zero_grad *zero);
+bool tp_zero_grad_call(struct tp_zero_grad *zero, uint64_t now);
 
-/* A batch came; an optimizer ran; a step ended with its optimizer. */
-void tp_zero_grad_batch(struct tp_zero_grad *zero);
+/* A batch came, asked for at `begin`; an optimizer ran; a step ended with its optimizer. */
+void tp_zero_grad_batch(struct tp_zero_grad *zero, uint64_t begin, uint64_t now);
 void tp_zero_grad_optimizer(struct tp_zero_grad *zero);
 void tp_zero_grad_step(struct tp_zero_grad *zero);
 
