@@ -378,7 +378,8 @@ static enum status merge(void)
 	for (uint32_t i = 0; i < options.n_shown; i++)
 		options.shown[i]->print(pass.view_state[i], run, &out);
 	for (uint32_t i = 0; i < options.n_sinks && !status && !options.is_quiet; i++)
-		printf("%swrote %s\n", i || !options.n_shown ? "" : "\n", path[i]);
+		printf("%swrote %s; open it in https://ui.perfetto.dev\n",
+		       i || !options.n_shown ? "" : "\n", path[i]);
 	/* Last: it takes away what the pass has read. */
 	if (options.is_recover && tp_recovered_write(run))
 		status = STATUS_NOTHING;
