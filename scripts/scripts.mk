@@ -1,16 +1,19 @@
 # scripts.mk - setting up, the demo, checks of the sources, formatting, installing
 
+# Only an interpreter that was named replaces the one of an environment that exists.
+setup_python = $(if $(filter file,$(origin PYTHON)),,--python '$(PYTHON)')
+
 ## setup: install what make check needs (as root or by sudo; else says what to install)
 setup:
-	$(Q)scripts/setup --level check --python '$(PYTHON)'
+	$(Q)scripts/setup --level check $(setup_python)
 
 ## setup-long: what make check-long needs beyond that: browsers, training frameworks
 setup-long:
-	$(Q)scripts/setup --level long --python '$(PYTHON)'
+	$(Q)scripts/setup --level long $(setup_python)
 
 ## demo: train a small GPT under the profiler, merge, print where its time went
 demo:
-	$(Q)scripts/setup --level demo --python '$(PYTHON)'
+	$(Q)scripts/setup --level demo $(setup_python)
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(test_env) scripts/demo
 
