@@ -114,7 +114,7 @@ static bool is_closing(void)
 static uint64_t do_round(void)
 {
 	struct tp_clock_anchor anchor;
-	uint64_t next, wait_ns;
+	uint64_t next, wait_ns, n_rows;
 	bool is_settled;
 
 	tp_clock_take_anchor(&anchor);
@@ -122,8 +122,9 @@ static uint64_t do_round(void)
 	tp_step_clock(anchor.ticks);
 	next = tick_probes(anchor.mono_ns);
 	is_settled = tp_window_serve();
-	if (anchor.mono_ns >= drain.ledger_due ||
-	    tp_ring.head->steps_done - tp_ring.head->steps_drained >= TP_RING_STEPS / 2) {
+	n_rows = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED) -
+		 tp_ring.head->steps_drained;
+	if (anchor.mono_ns >= drain.ledger_due || n_rows >= TP_RING_STEPS / 2) {
 		tp_ledger_file_drain(&drain.ledger, &anchor);
 		drain.ledger_due = anchor.mono_ns + IDLE_PERIOD_MS * 1000000ull;
 	}

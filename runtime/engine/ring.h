@@ -79,21 +79,19 @@ struct tp_rec *tp_ring_reserve_slow(void);
 /* Room for one record of this thread, or NULL (dropped and counted). Fill it, then commit. */
 static inline struct tp_rec *tp_ring_reserve(void)
 {
-	struct tp_ring_self *self = &tp_ring_self;
-
-	if (tp_unlikely(self->next == self->end))
+	if (tp_unlikely(tp_ring_self.next == tp_ring_self.end))
 		return tp_ring_reserve_slow();
-	return self->next;
+	return tp_ring_self.next;
 }
 
 static inline void tp_ring_commit(void)
 {
-	struct tp_ring_self *self = &tp_ring_self;
+	struct tp_chunk *chunk = tp_ring_self.chunk;
+	struct tp_rec *next = tp_ring_self.next + 1;
 
-	self->next++;
+	tp_ring_self.next = next;
 	/* Release: whoever reads the count, also after our death, must see the whole record. */
-	__atomic_store_n(&self->chunk->published, (uint32_t)(self->next - self->chunk->rec),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->published, (uint32_t)(next - chunk->rec), __ATOMIC_RELEASE);
 }
 
 /* This thread's slot, taken if need be. NULL: no ring, or no slot left. */

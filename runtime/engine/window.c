@@ -56,7 +56,8 @@ static struct {
 	uint32_t window;		/* of the file that is open */
 	bool is_open, is_failing;	/* the file; is_failing: said that it cannot be */
 	uint64_t cpu_ns;		/* of this thread when the file was opened */
-	uint64_t n_late, n_discarded;
+	uint64_t last_end;		/* of the window before; 0: none */
+	uint64_t n_late;
 	uint32_t n_windows_lost;	/* atomic */
 	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
 	uint64_t told[TP_RING_SLOTS / 64];	/* slots that the file knows */
@@ -82,6 +83,17 @@ static uint64_t read_cpu_ns(void)
 static struct tp_ring_window *window_at(uint32_t window)
 {
 	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
+}
+
+static uint64_t begin_of(uint32_t window)
+{
+	return __atomic_load_n(&window_at(window)->begin, __ATOMIC_ACQUIRE);
+}
+
+/* 0: it is not over. */
+static uint64_t end_of_window(uint32_t window)
+{
+	return __atomic_load_n(&window_at(window)->end, __ATOMIC_ACQUIRE);
 }
 
 static uint64_t end_of(const struct tp_rec *rec)
@@ -253,10 +265,8 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	 * publishes what comes after. */
 	bool is_begun = pass->window < __atomic_load_n(&tp_ring.head->windows_begun,
 						       __ATOMIC_ACQUIRE);
-	const struct tp_ring_window *window = window_at(pass->window);
-	uint64_t begin = is_begun ? __atomic_load_n(&window->begin, __ATOMIC_ACQUIRE) : UINT64_MAX;
-	uint64_t end = is_begun ? __atomic_load_n(&window->end, __ATOMIC_ACQUIRE) : 0;
-	uint64_t last_end = pass->window ? window_at(pass->window - 1)->end : 0;
+	uint64_t begin = is_begun ? begin_of(pass->window) : UINT64_MAX;
+	uint64_t end = is_begun ? end_of_window(pass->window) : 0;
 	uint32_t i, run = 0;	/* records [run, i) are to be written as they are */
 
 	if (state.is_open && !is_told(slot))
@@ -274,8 +284,7 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 						    (uint16_t)slot));
 		run = i + 1;
 		if (is_early) {
-			state.n_discarded++;
-			state.n_late += last_end && rec_end <= last_end;
+			state.n_late += rec_end <= state.last_end;
 		} else if (state.is_open) {
 			write_changed((uint16_t)slot, &rec[i], begin, 0);
 		} else {
@@ -298,7 +307,7 @@ static void run_pass(uint32_t window, bool is_final)
 	state.writer.dropped = tp_ring_dropped();
 	tp_ring_take(take_records, &pass);
 	if (is_final && state.is_open) {
-		uint64_t begin = window_at(window)->begin, end = window_at(window)->end;
+		uint64_t begin = begin_of(window), end = end_of_window(window);
 
 		for (uint32_t i = 0; i < state.n_open; i++) {
 			const struct open_span *open = &state.open[i];
@@ -418,7 +427,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_clock_take_anchor(&now);
 	stall = tp_clock_to_mono(&state.start, &now, state.start.ticks + stall) - state.start.mono_ns;
 	tp_text_fmt(out, "window=%u\nbegin=%lu\nend=%lu\nfirst_step=%lu\nsteps=%lu\n", window,
-		    facts->begin, facts->end, facts->first_step, facts->end_step - facts->first_step);
+		    begin_of(window), end_of_window(window), facts->first_step, facts->end_step - facts->first_step);
 	tp_text_fmt(out, "epoch=%u\nin_epoch=%lu\nstep_source=%s\nlate=%lu\nnames_lost=%lu\n",
 		    facts->epoch, facts->in_epoch, tp_step_source_text(), state.n_late,
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
@@ -437,8 +446,9 @@ static void finish_window(uint32_t window)
 	struct tp_text text;
 	int err;
 
-	take_snapshot(window_at(window)->end);
+	take_snapshot(end_of_window(window));
 	run_pass(window, true);
+	state.last_end = end_of_window(window);
 	if (state.is_open) {
 		tp_text_init(&text, totals, sizeof(totals));
 		write_totals(&text, window);
@@ -462,11 +472,6 @@ static void finish_window(uint32_t window)
 	tp_ring.head->trace_path[0] = '\0';
 }
 
-static bool is_over(uint32_t window)
-{
-	return __atomic_load_n(&window_at(window)->end, __ATOMIC_ACQUIRE) != 0;
-}
-
 /* So full that records will soon be dropped. */
 static bool is_half_used(void)
 {
@@ -488,7 +493,7 @@ bool tp_window_serve(void)
 		}
 		if (!state.is_open)
 			open_file(window);
-		if (!is_over(window)) {
+		if (!end_of_window(window)) {
 			if (is_half_used() ||
 			    (state.is_open && tp_ring_waiting() >= TP_BLOCK_EVENTS_MAX)) {
 				tp_ring_reap(false);
@@ -496,7 +501,7 @@ bool tp_window_serve(void)
 			}
 			return true;
 		}
-		if (tp_clock_now() - window_at(window)->end < to_ticks(GRACE_NS))
+		if (tp_clock_now() - end_of_window(window) < to_ticks(GRACE_NS))
 			return false;
 		finish_window(window);
 		if (window + 1 == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {

@@ -21,6 +21,13 @@ enum { N_RECORDERS = 3, N_FORKERS = 2 };
 static _Atomic bool is_over;
 static _Atomic uint64_t n_wrong, n_forks;
 
+/* Asked for by the thread sanitizer before main: threads in children of fork are our subject. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static void *record(void *arg)
 {
 	char name[16];
@@ -134,8 +141,6 @@ int main(int argc, char **argv)
 	uint32_t n = 0, n_windows;
 	uint64_t n_events = 0;
 
-	/* The sanitizers want exactly this to be possible. */
-	setenv("TSAN_OPTIONS", "die_after_fork=0", 0);
 	rig_set_up();
 	rig_config.log = TP_LOG_WARN;
 	if (rig_open("wait=1,warmup=1,active=2,repeat=0"))
