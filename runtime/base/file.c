@@ -93,7 +93,7 @@ static int make_dirs(const char *path, size_t n, mode_t mode)
 	memcpy(part, path, n);
 	part[n] = '\0';
 	for (size_t i = 1; i < n && !err; i++) {
-		if (part[i] != '/' || part[i - 1] == '/')
+		if (part[i] != '/')
 			continue;
 		part[i] = '\0';
 		err = make_dir(part, mode);

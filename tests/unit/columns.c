@@ -160,6 +160,18 @@ Test(columns, keeps_a_block_in_which_every_event_has_its_own_form_and_thread)
 	cr_assert_leq(round_trip("all different", TP_BLOCK_EVENTS_MAX), TP_BLOCK_RAW_MAX);
 }
 
+Test(columns, keeps_any_number_of_forms)
+{
+	static const uint32_t n_forms[] = {1, 255, 256, 257, 300, 511, 512, 513, 4000};
+
+	for (size_t i = 0; i < sizeof(n_forms) / sizeof(n_forms[0]); i++) {
+		for (uint32_t k = 0; k < 5000; k++)
+			rec[k] = (struct tp_rec){
+			    .time = k, .kind = TP_REC_MARK, .name = k % n_forms[i]};
+		round_trip("forms", 5000);
+	}
+}
+
 Test(columns, keeps_times_that_go_back_and_spans_that_cross)
 {
 	static const struct {
@@ -292,4 +304,154 @@ Test(columns, survives_random_bytes)
 		}
 		decode_anyhow(payload, n_bytes, (uint32_t)(synth_random(&synth) % 40));
 	}
+}
+
+enum { EXAMPLE_BYTES = 36 + 4 + 22 + 2 + 2 + 2 + 8 };
+static const uint8_t example[EXAMPLE_BYTES] = {
+    /* The lengths of the columns, a u32 each. */
+    4,
+    0,
+    0,
+    0,
+    22,
+    0,
+    0,
+    0,
+    2,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    2,
+    0,
+    0,
+    0,
+    2,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    8,
+    0,
+    0,
+    0,
+    /* Runs */
+    0x00,
+    0x02,
+    0xd0,
+    0x0f,
+    /* Definitions */
+    0x01,
+    0x00,
+    0x01,
+    0x07,
+    0x00,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0x0f,
+    0x00,
+    0x01,
+    0x00,
+    0x01,
+    0x08,
+    0x01,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0x0f,
+    0x00,
+    /* Form, gap, size */
+    0x00,
+    0x01,
+    0x00,
+    0x05,
+    0x0a,
+    0x0a,
+    /* Bits */
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+};
+
+Test(columns, of_the_example_in_the_manual_are_as_it_says)
+{
+	rec[0] = (struct tp_rec){
+	    .time = 1000, .len_lo = 10, .kind = TP_REC_OP, .name = 7, .link = TP_NO_SEQ};
+	rec[1] = (struct tp_rec){
+	    .time = 990, .len_lo = 25, .kind = TP_REC_OP, .name = 8, .link = TP_NO_SEQ};
+	cr_assert_eq(round_trip("example", 2), EXAMPLE_BYTES);
+	cr_assert_eq(tp_columns_encode(scratch, rec, thread, 2, payload, NULL),
+		     EXAMPLE_BYTES);
+	cr_assert_eq(memcmp(payload, example, EXAMPLE_BYTES), 0);
+}
+
+Test(columns, that_contradict_themselves_are_refused)
+{
+	enum { RUNS = 36, DEFINITIONS = 40, FORM = 62 };
+	static const struct {
+		const char *what;
+		uint32_t at;
+		uint8_t byte;
+	} row[] = {
+	    {"a run of no events", RUNS + 1, 0},
+	    {"a run longer than the block", RUNS + 1, 3},
+	    {"a run shorter than the block", RUNS + 1, 1},
+	    {"more inside than there is", DEFINITIONS + 15, 2},
+	    {"a form not yet defined", FORM, 1},
+	    {"a form far from defined", FORM + 1, 200},
+	    {"a definition that nobody uses", FORM + 1, 0},
+	    {"a length of no known sort", DEFINITIONS + 2, 0x0d},
+	    {"a link of no known sort", DEFINITIONS + 2, 0x31},
+	    {"the length of an address without one", DEFINITIONS + 2, 0x08},
+	    {"a span with a length besides", DEFINITIONS + 2, 0x05},
+	};
+	uint32_t bad_at;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		memcpy(payload, example, EXAMPLE_BYTES);
+		payload[row[i].at] = row[i].byte;
+		decode_anyhow(payload, EXAMPLE_BYTES, 2);
+		cr_assert_eq(tp_columns_decode(scratch, payload, EXAMPLE_BYTES, 2, back,
+					       back_thread, &bad_at),
+			     -EBADMSG, "%s", row[i].what);
+	}
+	/* Bits that nobody reads: one byte more of them. */
+	memcpy(payload, example, EXAMPLE_BYTES);
+	payload[4 * TP_COLUMN_BITS]++;
+	payload[EXAMPLE_BYTES] = 0;
+	cr_assert_eq(tp_columns_decode(scratch, payload, EXAMPLE_BYTES + 1, 2, back,
+				       back_thread, &bad_at),
+		     -EBADMSG);
+}
+
+/* A whole block of events is promised, and there is nothing behind the promise. */
+Test(columns, that_promise_too_much_are_not_read_beyond_their_end)
+{
+	static const uint8_t empty[36 + 5 + 7 + 8] = {
+	    [0] = 5, [4] = 7, [32] = 8, [36] = 0x00,	    0x80,
+	    0x80,    0x01,    0x00,	[41] = TP_REC_MARK,
+	};
+
+	decode_anyhow(empty, sizeof(empty), TP_BLOCK_EVENTS_MAX);
+	cr_assert_neq(tp_columns_decode(scratch, empty, sizeof(empty), TP_BLOCK_EVENTS_MAX,
+					back, back_thread, &(uint32_t){0}),
+		      0);
 }

@@ -118,7 +118,8 @@ static void ignore_signal(int signal_number)
 {
 }
 
-/* A reader that takes a byte at a time, and signals us meanwhile. */
+/* The pipe is full: the first signal ends a write half done, the second one not begun. Then
+ * somebody reads. */
 Test(file, writes_on_when_it_is_interrupted_or_taken_in_pieces, .timeout = 20)
 {
 	enum { N = 300000 };
@@ -136,10 +137,12 @@ Test(file, writes_on_when_it_is_interrupted_or_taken_in_pieces, .timeout = 20)
 		ssize_t n;
 
 		close(pipe_fd[1]);
-		while ((n = read(pipe_fd[0], in, sizeof(in))) > 0) {
-			sum += (size_t)n;
+		for (int i = 0; i < 3; i++) {
+			usleep(30000);
 			kill(parent, SIGUSR1);
 		}
+		while ((n = read(pipe_fd[0], in, sizeof(in))) > 0)
+			sum += (size_t)n;
 		_exit(sum == N ? 0 : 1);
 	}
 	close(pipe_fd[0]);

@@ -604,6 +604,80 @@ Test(trace_file, with_unknown_blocks_and_kinds_of_records_keeps_the_rest)
 	free(packer);
 }
 
+/* Puts a sound block with this payload behind META of a small file, and opens it. */
+static void insert_block(struct tp_block_head block, const void *payload, size_t n)
+{
+	static uint8_t out[1 << 12];
+	size_t packer_bytes = tp_frame_packer_bytes(), n_bytes = make_small(3), at,
+	       n_stored;
+	void *memory = malloc(packer_bytes);
+
+	n_stored = tp_frame_pack(tp_frame_packer_init(memory, packer_bytes), &block,
+				 payload, n, NULL, 0, out);
+	cr_assert_eq(open_reader(), 0);
+	at = reader.block[1].offset;
+	tp_reader_close(&reader);
+	memmove(bytes + at + 128 + n_stored, bytes + at, n_bytes - at);
+	memcpy(bytes + at, &block, 128);
+	memcpy(bytes + at + 128, out, n_stored);
+	put_bytes(bytes, n_bytes + 128 + n_stored);
+	cr_assert_eq(open_reader(), 0);
+	free(memory);
+}
+
+static void count_string(void *ctx, uint32_t id, uint32_t kind, const char *text,
+			 uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		*(uint32_t *)ctx += (uint8_t)text[i] == 'x';
+}
+
+Test(trace_file, with_malformed_names_gives_those_before)
+{
+	static const struct {
+		const char *payload;
+		uint32_t n, n_items, n_good;
+		int err;
+	} row[] = {
+	    {"\1\2\1x\2\2\1x", 8, 2, 2, 0},
+	    {"\1\2\1x", 4, 2, 1, -EBADMSG},
+	    {"\1\2\1x\2\2\2x", 8, 2, 1, -EBADMSG},
+	    {"\1\2\1x\2\2\xff\xff\xff\xff\xfx", 12, 2, 1, -EBADMSG},
+	    {"\xff\xff\xff\xff\xff\xff\xff\xff", 8, 2, 0, -EBADMSG},
+	    {"\xff\xff\xff\xff\x1f\1\1x", 8, 1, 0, -EBADMSG},
+	    {"", 0, 4000000000u, 0, -EBADMSG},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct tp_block_head block = {.type = TP_BLOCK_STRINGS,
+					      .n_items = row[i].n_items};
+		uint32_t n_good = 0;
+
+		insert_block(block, row[i].payload, row[i].n);
+		cr_assert_eq(tp_reader_strings(&reader, 1, count_string, &n_good),
+			     row[i].err, "row %zu", i);
+		cr_assert_eq(n_good, row[i].n_good, "row %zu", i);
+		cr_assert_eq(n_complaints, row[i].err != 0);
+		cr_assert_eq(read_all(), 6);
+		tp_reader_close(&reader);
+	}
+}
+
+Test(trace_file, with_more_events_in_a_block_than_may_be_loses_that_block)
+{
+	struct tp_block_head block = {.type = TP_BLOCK_EVENTS,
+				      .n_items = TP_BLOCK_EVENTS_MAX + 1};
+
+	insert_block(block, "x", 1);
+	cr_assert_eq(n_complaints, 1);
+	cr_assert_eq(reader.n_bad_blocks, 1);
+	for (uint32_t i = 0; i < reader.n_blocks; i++)
+		cr_assert(reader.block[i].head.type != TP_BLOCK_EVENTS ||
+			  reader.block[i].head.n_items <= TP_BLOCK_EVENTS_MAX);
+	cr_assert_eq(read_all(), 6);
+	tp_reader_close(&reader);
+}
+
 Test(trace_file, of_noise_is_read_to_the_end_without_harm, .timeout = 60)
 {
 	struct synth synth;
