@@ -24,6 +24,12 @@ if [ -z "${TMP:-}" ]; then
 	TMP=$(mktemp -d /tmp/trainprof-test.XXXXXX)
 	trap 'rm -rf "$TMP"' EXIT
 fi
+for product in "$LIB" "$MERGE"; do
+	if [ ! -e "$product" ]; then
+		echo "Bail out! '$product' is not there: run make first"
+		exit 1
+	fi
+done
 export TOP O LIB MERGE PYTHON TMP PROGS
 # Two cores, many tests: one compute thread each, and the same sums on every run.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 PYTHONHASHSEED=0
