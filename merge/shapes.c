@@ -85,6 +85,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct out *out, const cha
 	out->n += (uint32_t)n;
 }
 
+/* No space inside: sizes are read as one word, and columns are few. */
 static void put_tensor(struct in *in, struct out *out)
 {
 	char other[12];
@@ -97,7 +98,7 @@ static void put_tensor(struct in *in, struct out *out)
 		uint64_t size = get_varint(in);
 
 		if (!in->is_bad)
-			put(out, "%s%" PRIu64, i ? ", " : "", size);
+			put(out, "%s%" PRIu64, i ? "," : "", size);
 	}
 	put(out, "]");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shapes.h - the inputs of an operator as text: "f32[4, 64, 128], f32[128], scalar, -"
+ * shapes.h - the inputs of an operator as text: "f32[4,64,128], f32[128], scalar, -"
  *
  * Reads a SHAPES string (trainprof-trace(5), "Shapes"), which is not trusted: what is cut or
  * does not make sense ends the text with "?".

@@ -263,6 +263,31 @@ static struct ordered *sort_rows(const struct state *state, const struct sort_ke
 	return order;
 }
 
+/* Inputs that are no tensors come last in most operators and say nothing: left out there. */
+static const char *show_inputs(char buf[512], const struct tp_string *inputs)
+{
+	static const char *const empty[] = {"scalar", "list", "-"};
+	size_t n;
+	bool is_cut = true;
+
+	tp_show_shapes(buf, 512, inputs->bytes, inputs->n_bytes);
+	n = strlen(buf);
+	while (is_cut) {
+		is_cut = false;
+		for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+			size_t len = strlen(empty[i]);
+
+			if (n < len + 2 || memcmp(buf + n - len, empty[i], len) ||
+			    buf[n - len - 1] != ' ')
+				continue;
+			n -= len + 2;
+			is_cut = true;
+		}
+	}
+	buf[n] = 0;
+	return buf;
+}
+
 static void add_row(struct tp_table *table, const struct state *state, const struct row *row,
 		    int64_t all_self_ns)
 {
@@ -272,10 +297,7 @@ static void add_row(struct tp_table *table, const struct state *state, const str
 	tp_table_cell(table, "%.*s", (int)name->n_bytes, name->bytes);
 	if (state->options.by_shape)
 		tp_table_cell(table, "%s",
-			      row->inputs->kind
-				      ? tp_show_shapes(inputs, sizeof(inputs), row->inputs->bytes,
-						       row->inputs->n_bytes)
-				      : "");
+			      row->inputs->kind ? show_inputs(inputs, row->inputs) : "");
 	tp_table_cell(table, "%s", tp_show_count(a, row->calls));
 	tp_table_cell(table, "%s", tp_show_ns(a, row->self_ns));
 	tp_table_cell(table, "%s", tp_show_percent(a, (double)row->self_ns, (double)all_self_ns));

@@ -73,7 +73,8 @@ def table(text):
 
 
 def torch_shapes(inputs):
-    """Our text of the inputs -> torch's lists: no types, and nothing of lists of tensors."""
+    """Our text of the inputs -> torch's lists: no types, nothing of lists of tensors, and
+    nothing of what follows the last tensor."""
     out, depth, item = [], 0, ""
     for c in inputs + ",":
         depth += (c in "[(") - (c in "])")
@@ -87,7 +88,13 @@ def torch_shapes(inputs):
             item = ""
         else:
             item += c
-    return json.dumps(out)
+    return json.dumps(trim(out))
+
+
+def trim(shapes):
+    while shapes and shapes[-1] == []:
+        shapes = shapes[:-1]
+    return shapes
 
 
 failed = []
@@ -143,7 +150,7 @@ def main():
     wanted = {}
     for row in truth["shape"]:
         if row["name"] != "[memory]":
-            key = (row["name"], json.dumps(row["shapes"]))
+            key = (row["name"], json.dumps(trim(row["shapes"])))
             wanted[key] = wanted.get(key, 0) + row["calls"]
     say(f"calls by input shapes are equal ({len(wanted)} rows)",
         [f"{k}: {by_shape.get(k)}, torch {wanted.get(k)}"

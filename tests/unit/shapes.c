@@ -14,7 +14,7 @@ static const struct {
 	const char *text;
 } cases[] = {
 	{"nothing", 0, {0}, ""},
-	{"a tensor", 5, {TP_SHAPE_TENSOR, 6, 2, 64, 127}, "f32[64, 127]"},
+	{"a tensor", 5, {TP_SHAPE_TENSOR, 6, 2, 64, 127}, "f32[64,127]"},
 	{"no dimensions", 3, {TP_SHAPE_TENSOR, 4, 0}, "i64[]"},
 	{"a size of two bytes", 5, {TP_SHAPE_TENSOR, 15, 1, 0x80, 0x02}, "bf16[256]"},
 	{"all kinds",

@@ -97,7 +97,7 @@ Test(view_operator, separates_input_shapes_when_asked)
 	cr_expect_str_eq(line_of(text, "aten::mm  f32"),
 			 "aten::mm f32[8] 2 1.50 us 60.0 % 1.50 us 750 ns", "%s", text);
 	cr_expect_str_eq(line_of(text, "aten::mm  bf16"),
-			 "aten::mm bf16[16, 32], scalar 1 1.00 us 40.0 % 1.00 us 1.00 us", "%s", text);
+			 "aten::mm bf16[16,32] 1 1.00 us 40.0 % 1.00 us 1.00 us", "%s", text);
 	text = fake_print(&fake, &tp_view_operator, &plain, event, 3, 120, false);
 	cr_expect_str_eq(line_of(text, "aten::mm"), "aten::mm 3 2.50 us 100.0 % 2.50 us 833 ns");
 }
