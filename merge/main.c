@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "merge/fuse.h"
@@ -249,6 +250,13 @@ static void check_list(const char *name, const char *list)
 		fail_usage("'%s' is no list for '--%s' (like 0,2,5-7)", list, name);
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 static void check_options(void)
 {
 	bool is_sort_known = !options.sort;
@@ -285,6 +293,9 @@ static void check_options(void)
 		if (!options.n_sinks)
 			take_sink("chrome");
 	}
+	if (options.n_sinks > 1 && options.output && !is_folder(options.output))
+		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
+			   options.output, NULL);
 	if (!options.fuse.n_paths)
 		fail_usage("no path given%s%s", "", "");
 }

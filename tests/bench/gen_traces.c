@@ -135,7 +135,8 @@ static void record(uint32_t thread, struct tp_rec rec, uint64_t len)
 
 static void pass_time(uint32_t least_us, uint32_t more_us)
 {
-	gen.now += least_us * TICKS_PER_US + random_below(more_us * TICKS_PER_US);
+	/* No two things begin in the same nanosecond on a thread: a call takes longer. */
+	gen.now += 100 + least_us * TICKS_PER_US + random_below(more_us * TICKS_PER_US);
 }
 
 static void allocate(uint32_t thread)

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# trainprof-merge and what people give it: options with bad values, files that are damaged or
+# something else, folders with loops, results that cannot be written. Always one clear line, the
+# rest still merged, the right exit status.
+
+. "$(dirname "$0")/lib.sh"
+gen=$O/tests/bench/gen_traces
+if [ ! -x "$gen" ]; then
+	make -s -C "$TOP" O="$O" CC="$CC" "$gen" >/dev/null 2>&1 || skip_all "no gen_traces"
+fi
+"$gen" "$TMP/run" 2 20000 >/dev/null
+
+# expect DESCRIPTION STATUS PATTERN ARGUMENTS...: exit status, and a line of stderr.
+expect()
+{
+	local what=$1 want=$2 pattern=$3
+	shift 3
+	fuse said "$@"
+	is "$what: exit status" "$status" "$want"
+	like "$what: message" "$(cat "$TMP/said.err")" "$pattern"
+}
+
+lines()
+{
+	wc -l <"$1" | tr -d ' '
+}
+
+# ---- options ----
+while IFS='|' read -r what pattern arguments; do
+	# shellcheck disable=SC2086 # words are wanted
+	expect "option: $what" 2 "$pattern" $arguments
+	is "option: $what: one line, nothing printed" \
+		"$(lines "$TMP/said.err") $(lines "$TMP/said.out")" "1 0"
+done <<'END'
+unknown|unknown option '--frobnicate'|--frobnicate x
+unknown letter|unknown option '-z'|-z x
+no path|no path given|-q
+value missing|option '-o' needs a value: FILE|x -o
+value empty|option '--top' needs a value: N|--top= x
+switch with value|option '--strict=1' takes no value|--strict=1 x
+top|'many' is no number for '--top'|--top many x
+top negative|'-3' is no number for '--top'|--top -3 x
+sort|unknown key 'speed' for '--sort'|--sort speed x
+ranks|'a-b' is no list for '--ranks'|--ranks a-b x
+ranks reversed|'5-2' is no list for '--ranks'|--ranks 5-2 x
+windows|'1,,2' is no list for '--windows'|--windows 1,,2 x
+steps|'9-' is no list for '--steps'|--steps 9- x
+steps huge|'99999999999999999999' is no list for '--steps'|--steps 99999999999999999999 x
+format|unknown format 'xml'|-f chrome,xml x
+view|unknown view 'pie'|-v overview,pie x
+END
+expect "two formats, one file" 2 "'-o .*' is one file" -f chrome,perfetto -o "$TMP/one.json" \
+	"$TMP/run"
+
+for option in --help --help-env --version; do
+	fuse said "$option"
+	is "$option: exit status" "$status" 0
+	is "$option: nothing on stderr" "$(lines "$TMP/said.err")" 0
+done
+like "--help-env names the variables" "$("$MERGE" --help-env)" '^TRAINPROF_SCHEDULE '
+
+# ---- defaults ----
+fuse plain "$TMP/run"
+is "without options: exit status" "$status" 0
+is "without options: nothing on stderr, which is no terminal" "$(lines "$TMP/plain.err")" 0
+like "without options: the overview" "$(cat "$TMP/plain.out")" 'Where a step goes'
+ok "without options: node0.json.gz in the run folder, valid to gzip" gzip -t "$TMP/run/node0.json.gz"
+is "without options: no temporary file stays" "$(find "$TMP/run" -name '*tmp*')" ""
+rm "$TMP/run/node0.json.gz"
+fuse view -v steps "$TMP/run"
+is "-v alone writes no file" "$(find "$TMP/run" -name 'node*')" ""
+fuse again -q -f chrome "$TMP/run"
+before=$(zcat "$TMP/run/node0.json.gz" | sha256sum)
+fuse again -q -f chrome "$TMP/run"
+is "the same run gives the same file, its own results are no input" \
+	"$(zcat "$TMP/run/node0.json.gz" | sha256sum)" "$before"
+
+# events NAME: how many events the health view counts.
+events()
+{
+	sed -n 's/^.*recorded .* \([0-9,]*\) events$/\1/p' "$TMP/$1.out" | tr -d ,
+}
+fuse all -v overview "$TMP/run"
+n_all=$(events all)
+fuse one -v overview --ranks 1 "$TMP/run"
+n_one=$(events one)
+ok "two ranks hold more than one" test "$n_all" -gt "$n_one"
+
+# ---- inputs ----
+bad=$TMP/bad
+# damage NAME: a copy of the run in $bad, for something to be broken in.
+damage()
+{
+	rm -rf "$bad"
+	mkdir "$bad"
+	cp "$TMP"/run/rank* "$bad"
+}
+
+# still DESCRIPTION PATTERN: rank 1 is merged, the message comes, --strict ends with 3.
+still()
+{
+	expect "$1" 0 "$2" -v overview "$bad"
+	is "$1: the other rank is all there" "$(events said)" "$n_one"
+	fuse strict --strict -v health "$bad"
+	is "$1: --strict" "$status" 3
+}
+
+damage; : >"$bad/rank0.0.tpt"
+still "empty file" "'.*rank0.0.tpt': offset 0: .*empty"
+damage; echo '{"traceEvents": []}' >"$bad/rank0.0.tpt"
+still "JSON file" "'.*rank0.0.tpt': offset 0: .*JSON"
+damage; gzip <"$bad/rank1.0.tpt" >"$bad/rank0.0.tpt"
+still "gzip file" "'.*rank0.0.tpt': offset 0: .*gzip"
+damage; printf '\2' | dd of="$bad/rank0.0.tpt" bs=1 seek=8 conv=notrunc status=none
+still "another version (its checksum no longer fits)" "'.*rank0.0.tpt': offset 0: "
+damage; head -c 100 "$TMP/run/rank0.0.tpt" >"$bad/rank0.0.tpt"
+still "cut inside its head" "'.*rank0.0.tpt': offset 0: the file ends inside its head"
+
+damage; head -c -3000 "$TMP/run/rank0.0.tpt" >"$bad/rank0.0.tpt"
+expect "cut in the middle" 0 "'.*rank0.0.tpt': offset [0-9]+: the file ends inside a block" \
+	-v overview "$bad"
+ok "cut in the middle: its whole blocks are there" test "$(events said)" -gt "$n_one"
+damage; printf XXXX | dd of="$bad/rank0.0.tpt" bs=1 seek=30000 conv=notrunc status=none
+expect "bytes changed in a block" 0 "'.*rank0.0.tpt': offset [0-9]+: a block is damaged" \
+	-v overview "$bad"
+ok "bytes changed in a block: the others are there" test "$(events said)" -gt "$n_one"
+
+damage; ln -s . "$bad/loop"; ln -s "$bad" "$bad/again"; ln -s nowhere "$bad/rank9.ring"
+ln -s rank0.0.tpt "$bad/other-name.tpt"
+expect "links in a loop, a file by two names, a ring that is gone" 0 "rank9.ring': .* gone" \
+	-v overview "$bad"
+is "links in a loop: each file once" "$(events said)" "$n_all"
+
+damage; cp "$bad/rank0.0.tpt" "$bad/copy.tpt"
+expect "a copy of a file" 0 "window 0 is in both" -v overview "$bad"
+is "a copy of a file: each event once" "$(events said)" "$n_all"
+
+damage; mkdir "$bad/a"; mkdir "$bad/a/b"; mv "$bad/rank0.0.tpt" "$bad/a/b/any name.bin"
+fuse said -v overview "$bad"
+is "templates with folders and other suffixes" "$(events said)" "$n_all"
+
+if [ "$(id -u)" != 0 ]; then
+	damage; chmod 0 "$bad/rank0.0.tpt"
+	still "no permission" "'.*rank0.0.tpt': Permission denied"
+else
+	skip "no permission" "root may read everything"
+fi
+
+expect "nothing there" 1 "'$TMP/none': No such file or directory" "$TMP/none"
+mkdir "$TMP/empty"
+expect "an empty folder" 1 "nothing usable in '$TMP/empty'" "$TMP/empty"
+expect "a device" 1 "'/dev/null': neither a file nor a folder" /dev/null
+expect "a JSON given as a path" 1 "offset 0: not a trainprof trace: " "$TOP/README.md"
+
+# ---- results ----
+expect "no such folder for the result" 1 "cannot write '.*none/x.json': No such file" \
+	-f chrome -o "$TMP/none/x.json" "$TMP/run"
+expect "a full disk" 1 "cannot write '/dev/full': No space left on device" \
+	-q -f chrome -o /dev/full "$TMP/run"
+"$MERGE" -v steps --top 0 "$TMP/run" 2>"$TMP/pipe.err" >/dev/full
+is "standard output is full: exit status" "$?" 1
+like "standard output is full: message" "$(cat "$TMP/pipe.err")" \
+	'cannot write to standard output: No space left'
+(
+	"$MERGE" -v steps --top 0 "$TMP/run" 2>"$TMP/pipe.err"
+	echo $? >"$TMP/pipe.status"
+) | true
+is "a reader that goes away: no signal" "$(($(cat "$TMP/pipe.status") < 2))" 1
+done_testing
