@@ -10,8 +10,9 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -143,7 +144,12 @@ static void *run(void *unused)
 {
 	struct tp_clock_anchor anchor;
 
+	const struct sched_param usual = {0};
+
 	prctl(PR_SET_NAME, "trainprof");
+	/* A thread of this class does not take the processor from the one that wakes it: the
+	 * training goes on at the end of a window, and we start when a core is free. */
+	sched_setscheduler(0, SCHED_BATCH, &usual);
 	for (uint32_t i = 0; drain.spec.probes[i]; i++)
 		if (drain.spec.probes[i]->warm)
 			drain.spec.probes[i]->warm();
