@@ -84,10 +84,9 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 			 tp_torch_u8(rf, tp_torch.layout.record.is_async);
 	*ret = span;
 	span->begin = tp_clock_now();
-	if (tp_likely(slot != NULL)) {
+	if (tp_likely(slot != NULL && !span->is_async)) {
 		tp_torch_note_thread(slot, rf);
-		if (!span->is_async)
-			span->depth = tp_ring_span_begin(TP_REC_OP, span->name, span->begin);
+		span->depth = tp_ring_span_begin(TP_REC_OP, span->name, span->begin);
 	}
 	return ret;
 }

@@ -170,9 +170,10 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
 	span->begin = tp_clock_now();
-	if (slot) {
+	/* An asynchronous range is made on one thread, and may already begin on another. */
+	if (slot && !span->is_async) {
 		tp_torch_note_thread(slot, rf);
-		if (span->name && !span->is_async) {
+		if (span->name) {
 			span->thread = slot;
 			span->depth = tp_ring_span_begin(TP_REC_RANGE, span->name, span->begin);
 		}
