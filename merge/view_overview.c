@@ -20,7 +20,8 @@ enum {
 	LABEL = 10,		/* columns of the labels on the left */
 	TOP_OPERATORS = 5,
 	BARS = 48,		/* of the row of step durations */
-	STEPS_SHOWN = 8,	/* rows of the table of steps */
+	STEPS_ALL = 12,		/* so many recorded steps are all shown */
+	STEPS_SHOWN = 8,	/* of more: the slowest, the median and the fastest */
 	RANKS_SHOWN = 16,
 	OPEN_SHOWN = 8,
 	DATA_PERCENT = 5,	/* of a step waiting for data: worth a word */
@@ -248,7 +249,7 @@ static void print_steps_of(const struct tp_overview_proc *proc, const struct sum
 			   struct tp_out *out)
 {
 	const struct tp_breakdown *breakdown = &proc->breakdown;
-	uint32_t n = breakdown->n_steps, n_shown = n < STEPS_SHOWN ? n : STEPS_SHOWN;
+	uint32_t n = breakdown->n_steps, n_shown = n <= STEPS_ALL ? n : STEPS_SHOWN;
 	struct ranked *order = malloc((n + 1) * sizeof(*order));
 	struct tp_table *table;
 	char a[32];
@@ -259,7 +260,7 @@ static void print_steps_of(const struct tp_overview_proc *proc, const struct sum
 	}
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = (struct ranked){step_ns(&breakdown->step[i]), i};
-	if (n > STEPS_SHOWN) {
+	if (n > n_shown) {
 		qsort(order, n, sizeof(*order), compare_ranked);
 		order[STEPS_SHOWN - 2] = order[n / 2];
 		order[STEPS_SHOWN - 1] = order[n - 1];
@@ -273,7 +274,7 @@ static void print_steps_of(const struct tp_overview_proc *proc, const struct sum
 		const struct tp_step_time *step = &breakdown->step[order[i].at];
 
 		tp_table_cell(table, "  %s", tp_show_count(a, step->index));
-		tp_table_cell(table, "%s", n <= STEPS_SHOWN	    ? ""
+		tp_table_cell(table, "%s", n == n_shown		    ? ""
 					   : i == STEPS_SHOWN - 2 ? "median"
 					   : i == STEPS_SHOWN - 1 ? "fastest"
 								  : "");

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The overview and the steps view find what is known to be wrong with a run: a step that waited
+# for data, one whose operators took long, the rank for which the others wait. And they look
+# right: within the terminal, in colour only on one.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+
+train run TRAINPROF_SCHEDULE=skip_first=24,wait=0,warmup=1,active=10,repeat=1 \
+	"$PYTHON" "$PROGS/slow_steps.py"
+is "the training ends well" "$status" 0
+
+fuse all -v overview,steps,health --top 0 "$TMP/run"
+is "the merge ends well" "$status" 0
+all=$(cat "$TMP/all.out")
+like "the overview counts steps" "$all" '10 of 40 steps in 1 window'
+like "it finds the slowest step and why" "$(tr -s ' \n' ' ' <<<"$all")" \
+	'step 20 \(after the first\): .* more waiting for data'
+like "it advises on data loading" "$(tr -s ' \n' ' ' <<<"$all")" \
+	'waiting for data, which is loaded in the training process: give DataLoader num_workers > 0'
+like "it names the version of torch" "$all" "torch $("$PYTHON" -c 'import torch; print(torch.__version__.replace("+", "."))')"
+like "the slow steps are marked" "$all" '^ +20 +0/20 .* slow [0-9.]+x$'
+like "also the one that computed" "$all" '^ +30 +0/30 +active .* slow [0-9.]+x$'
+is "every step has its row" "$(grep -cE '^ +[0-9]+ +0/[0-9]+ ' <<<"$all")" 40
+like "nothing was lost" "$all" 'all good'
+unlike "no colour in a file" "$all" $'\033'
+
+# The parts of a step add up: read them back from the table of recorded steps.
+sums=$(awk '
+	function ms(value, unit) { return value * (unit == "ns" ? 1e-6 : unit == "us" ? 1e-3 : unit == "s" ? 1e3 : 1) }
+	/^Recorded steps/ { on = 1; next }
+	on && /^ *$/ { on = 0 }
+	on && $1 ~ /^[0-9]+$/ {
+		at = ($2 ~ /^(median|fastest)$/) ? 3 : 2
+		total = ms($at, $(at + 1)); sum = 0
+		for (i = at + 2; i < NF; i += 2) sum += ms($i, $(i + 1))
+		if (sum < total * 0.98 || sum > total * 1.02) print
+		rows++
+	}
+	END { print rows + 0, "rows" }' <<<"$all")
+is "the parts of each step add up to it" "$sums" "10 rows"
+
+# on_terminal COLUMNS COMMAND...: its output, as a terminal of that width gets it.
+on_terminal()
+{
+	"$PYTHON" -c '
+import fcntl, os, pty, struct, subprocess, sys, termios
+main, side = pty.openpty()
+fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(sys.argv[1]), 0, 0))
+child = subprocess.Popen(sys.argv[2:], stdout=side, stderr=subprocess.DEVNULL)
+os.close(side)
+out = b""
+while True:
+    try:
+        piece = os.read(main, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))' "$@"
+}
+
+for columns in 80 120; do
+	on_terminal $columns "$MERGE" -v overview,operator,steps,health "$TMP/run" \
+		| sed 's/\x1b\[[0-9;]*m//g' >"$TMP/wide.$columns"
+	wide=$("$PYTHON" -c '
+import sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    if len(line.rstrip("\n")) > int(sys.argv[2]) and " " in line.strip():
+        print(line, end="")' "$TMP/wide.$columns" $columns)
+	is "nothing is wider than $columns columns" "$wide" ""
+done
+like "colour on a terminal" "$(on_terminal 80 "$MERGE" -v health "$TMP/run")" $'\033\\[32m  all good'
+unlike "none with NO_COLOR" "$(NO_COLOR=1 on_terminal 80 "$MERGE" -v health "$TMP/run")" $'\033'
+
+train ranks TRAINPROF_SCHEDULE=skip_first=24,wait=0,warmup=1,active=10,repeat=1 \
+	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port 29517 \
+	"$PROGS/slow_steps.py"
+is "two ranks end well" "$status" 0
+fuse ranks -v overview "$TMP/ranks"
+like "the overview sees both ranks" "$(cat "$TMP/ranks.out")" 'ranks +2 of 2 ranks'
+like "the late rank is named" "$(cat "$TMP/ranks.out")" 'rank 1 is late: .* the others [0-9.]+ ms waiting'
+
+done_testing
