@@ -59,9 +59,13 @@ check-aarch64:
 
 objects: $(objects)
 
-## lint: shellcheck and cppcheck, where they are installed
-lint check-lint:
+## lint: shellcheck and cppcheck, where they are installed; findings are for people to judge
+lint:
 	$(Q)scripts/lint
+
+# Of these, what shellcheck says of the scripts must hold.
+check-scripts:
+	$(Q)scripts/lint --scripts
 
 ## format: clang-format on the C files
 format:
@@ -89,4 +93,4 @@ distclean:
 	rm -rf build build-*
 
 .PHONY: setup setup-long demo check-layers check-headers check-exports check-man check-clang \
-	check-aarch64 objects lint check-lint format install uninstall distclean
+	check-aarch64 objects lint check-scripts format install uninstall distclean

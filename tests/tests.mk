@@ -30,12 +30,13 @@ $(tptdump): $(O)/tests/progs/tptdump.o $(shared_obj)
 sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
 
 # Tests that look at the sources, not at a run: an exit status each.
-source_checks := layers headers exports man lint clang aarch64
+source_checks := layers headers exports man scripts clang aarch64
 source_items   = $(foreach c,$(source_checks),'source-$(c)=$(sub_make) O=$(O) check-$(c)')
-unit_items     = $(foreach t,$(unit_bin),$(if $(findstring $(T),$(notdir $t)),$t))
+named          = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(notdir $t)),$t)),$(1))
+unit_items     = $(call named,$(unit_bin))
 # A sanitizer's library cannot be preloaded into an interpreter built without it.
-flow_items     = $(if $(SAN),,$(foreach t,$(flow_test),$(if $(findstring $(T),$(notdir $t)),$t)))
-flow_long_items = $(if $(SAN),,$(foreach t,$(flow_all),$(if $(findstring $(T),$(notdir $t)),$t)))
+flow_items     = $(if $(SAN),,$(call named,$(flow_test)))
+flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 
 ## check: every test that needs no GPU, under ten minutes on two cores
 check: export WERROR := 1

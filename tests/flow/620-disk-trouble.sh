@@ -43,7 +43,7 @@ said parent "'.*file/run.*': Not a directory"
 mkdir -p "$TMP/closed"
 chmod 555 "$TMP/closed"
 obey=()
-[ "$(id -u)" -ne 0 ] || obey=(setpriv --bounding-set=-dac_override,-dac_read_search)
+[ "$(id -u)" -ne 0 ] || obey=(setpriv '--bounding-set=-dac_override,-dac_read_search')
 if "${obey[@]}" touch "$TMP/closed/x" 2>/dev/null; then
 	skip 'no permission' 'permissions are not obeyed here'
 else
