@@ -390,11 +390,11 @@ int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t total
 {
 	char part[sizeof(writer->path) + 8];
 	struct tp_text text;
-	int err;
+	int err, flush_err;
 
 	if (writer->fd < 0)
 		return -EBADF;
-	err = tp_writer_flush(writer);
+	flush_err = tp_writer_flush(writer);
 	/* Also after an error: a file that says what is missing is better than a torn one,
 	 * and there may be room for a few bytes where there was none for a block. */
 	err = write_end(writer, totals, totals_bytes);
@@ -406,7 +406,7 @@ int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t total
 		tp_text_fmt(&text, "%s.part", writer->path);
 		err = tp_file_rename(part, writer->path);
 	}
-	return err;
+	return err ? err : flush_err;
 }
 
 void tp_writer_abandon(struct tp_writer *writer)

@@ -67,7 +67,12 @@ int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *en
 /* Everything staged goes to the file (write(2), no fsync). */
 int tp_writer_flush(struct tp_writer *writer);
 
-/* Flush, END block with `totals` ("key=value\n"), rename. 0 or -errno; the fd is closed anyway. */
+/*
+ * Flush, END block with `totals` ("key=value\n"), rename. 0; or -errno of what was still staged
+ * (the file has its END and its name, and says how many events it lacks), or of END or the
+ * rename (it is still PATH.part). An error that was returned before is not returned again when
+ * the file could be finished nevertheless. The descriptor is closed anyway.
+ */
 int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t totals_bytes);
 
 /* Gives the file up as it is: closes the descriptor, leaves PATH.part (in a forked child: only that). */

@@ -356,6 +356,25 @@ Test(trace_file, tells_a_full_disk_once_and_counts_what_is_lost)
 	tp_reader_close(&reader);
 }
 
+Test(trace_file, tells_at_the_close_what_could_not_be_kept)
+{
+	struct rlimit limit = {.rlim_cur = 3000, .rlim_max = RLIM_INFINITY};
+	uint32_t n = 3000;
+
+	make_events();
+	signal(SIGXFSZ, SIG_IGN);
+	open_writer();
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	cr_assert_eq(tp_writer_events(&writer, rec, n, 0), 0, "staged only");
+	cr_assert_eq(tp_writer_close(&writer, "", 0), -EFBIG);
+	cr_assert_gt(writer.n_lost, 0);
+	cr_assert_eq(writer.n_events + writer.n_lost, n);
+	cr_assert_eq(open_reader(), 0);
+	cr_assert(reader.is_whole);
+	cr_assert_eq(read_all(), writer.n_events);
+	tp_reader_close(&reader);
+}
+
 Test(trace_file, survives_a_folder_that_goes_away)
 {
 	uint32_t n = make_events();
