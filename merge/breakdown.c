@@ -2,8 +2,8 @@
 /*
  * breakdown.c - where the wall time of each step went, by categories in order of priority
  *
- * A sweep. Intervals come in begin order, so all that is needed to know what is active at the
- * present moment is, for each category, how far its intervals reach.
+ * A sweep. Intervals come in begin order, so all that is needed to know what is active at
+ * the present moment is, for each category, how far its intervals reach.
  */
 #include "merge/breakdown.h"
 
@@ -15,10 +15,10 @@
 const char *tp_category_name(enum tp_category category)
 {
 	static const char *const names[TP_CAT_N] = {
-		[TP_CAT_KERNEL] = "Kernel",	  [TP_CAT_MEMCPY] = "Memcpy",
-		[TP_CAT_MEMSET] = "Memset",	  [TP_CAT_COMM] = "Communication",
-		[TP_CAT_RUNTIME] = "Runtime",	  [TP_CAT_DATA] = "DataLoader",
-		[TP_CAT_CPU] = "CPU Exec",	  [TP_CAT_OTHER] = "Other",
+	    [TP_CAT_KERNEL] = "Kernel",	  [TP_CAT_MEMCPY] = "Memcpy",
+	    [TP_CAT_MEMSET] = "Memset",	  [TP_CAT_COMM] = "Communication",
+	    [TP_CAT_RUNTIME] = "Runtime", [TP_CAT_DATA] = "DataLoader",
+	    [TP_CAT_CPU] = "CPU Exec",	  [TP_CAT_OTHER] = "Other",
 	};
 
 	return names[category];

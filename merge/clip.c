@@ -11,7 +11,8 @@
 
 #include "merge/grow.h"
 
-void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn each, void *ctx)
+void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn each,
+		  void *ctx)
 {
 	memset(clip, 0, sizeof(*clip));
 	clip->run = run;
@@ -27,7 +28,8 @@ static int64_t bound(int64_t ns)
 	return ns < -TIME_MAX_NS ? -TIME_MAX_NS : ns > TIME_MAX_NS ? TIME_MAX_NS : ns;
 }
 
-static const struct tp_window *find_window(struct tp_clip *clip, const struct tp_event *event)
+static const struct tp_window *find_window(struct tp_clip *clip,
+					   const struct tp_event *event)
 {
 	const struct tp_run *run = clip->run;
 
@@ -54,7 +56,8 @@ static void hold(struct tp_clip *clip, const struct tp_event *event)
 		return;
 	}
 	/* After its equals: the outer span came first and stays first. */
-	for (at = clip->n_held; at > 0 && clip->held[at - 1].begin_ns > event->begin_ns; at--)
+	for (at = clip->n_held; at > 0 && clip->held[at - 1].begin_ns > event->begin_ns;
+	     at--)
 		clip->held[at] = clip->held[at - 1];
 	clip->held[at] = *event;
 	clip->n_held++;

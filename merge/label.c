@@ -10,7 +10,8 @@
 
 #include "runtime/trace/ring_layout.h"
 
-const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc)
+const char *tp_label_proc(char buf[64], const struct tp_run *run,
+			  const struct tp_proc *proc)
 {
 	uint32_t n_same = 0;
 
@@ -58,9 +59,9 @@ const char *tp_label_thread(char buf[64], const struct tp_thread *thread)
 const char *tp_label_phase(uint8_t phase)
 {
 	static const char *const names[] = {
-		[TP_PHASE_STARTUP] = "startup", [TP_PHASE_SKIP] = "skip",
-		[TP_PHASE_WAIT] = "wait",	[TP_PHASE_WARMUP] = "warmup",
-		[TP_PHASE_ACTIVE] = "active",	[TP_PHASE_DONE] = "done",
+	    [TP_PHASE_STARTUP] = "startup", [TP_PHASE_SKIP] = "skip",
+	    [TP_PHASE_WAIT] = "wait",	    [TP_PHASE_WARMUP] = "warmup",
+	    [TP_PHASE_ACTIVE] = "active",   [TP_PHASE_DONE] = "done",
 	};
 
 	return phase < sizeof(names) / sizeof(names[0]) ? names[phase] : "?";
@@ -69,9 +70,9 @@ const char *tp_label_phase(uint8_t phase)
 const char *tp_label_source(uint8_t source)
 {
 	static const char *const names[] = {
-		[TP_STEP_NONE] = "nothing",	      [TP_STEP_OPTIMIZER] = "the optimizer",
-		[TP_STEP_ZERO_GRAD] = "zero_grad",    [TP_STEP_LOADER] = "the data loader",
-		[TP_STEP_RANGE] = "a range",	      [TP_STEP_CLOCK] = "a clock",
+	    [TP_STEP_NONE] = "nothing",	       [TP_STEP_OPTIMIZER] = "the optimizer",
+	    [TP_STEP_ZERO_GRAD] = "zero_grad", [TP_STEP_LOADER] = "the data loader",
+	    [TP_STEP_RANGE] = "a range",       [TP_STEP_CLOCK] = "a clock",
 	};
 
 	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "?";
@@ -120,7 +121,8 @@ uint64_t tp_fact_u64(const char *text, const char *key, uint64_t none)
 	return *end ? none : number;
 }
 
-bool tp_fact_next(const char **at, const char *prefix, char key[64], char *value, uint32_t cap)
+bool tp_fact_next(const char **at, const char *prefix, char key[64], char *value,
+		  uint32_t cap)
 {
 	size_t n_prefix = strlen(prefix);
 
@@ -143,7 +145,8 @@ const char *tp_label_meta(const struct tp_run *run, const struct tp_proc *proc)
 	const char *meta = "";
 
 	for (uint32_t i = 0; i < run->n_windows; i++)
-		if (run->window[i].proc == proc && run->window[i].meta && run->window[i].meta[0])
+		if (run->window[i].proc == proc && run->window[i].meta &&
+		    run->window[i].meta[0])
 			meta = run->window[i].meta;
 	return meta;
 }

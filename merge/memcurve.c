@@ -16,17 +16,17 @@
 struct block {
 	uint64_t address;
 	uint64_t bytes;
-	uint32_t track;		/* plus one; 0: empty */
+	uint32_t track; /* plus one; 0: empty */
 	uint32_t window;
 };
 
 struct tp_memcurve {
 	struct block *block;
-	uint32_t n_blocks, cap_blocks;	/* capacity: a power of two */
+	uint32_t n_blocks, cap_blocks; /* capacity: a power of two */
 	uint64_t lost;
 	struct tp_memcurve_track *track;
 	uint32_t n_tracks, cap_tracks;
-	uint32_t last;			/* track found last */
+	uint32_t last; /* track found last */
 };
 
 struct tp_memcurve *tp_memcurve_new(void)
@@ -51,12 +51,13 @@ static uint32_t hash_block(uint64_t address, uint32_t track)
 }
 
 /* Where the block is, or the empty place where it would be. Needs one empty place. */
-static uint32_t find_block(const struct tp_memcurve *curve, uint64_t address, uint32_t track)
+static uint32_t find_block(const struct tp_memcurve *curve, uint64_t address,
+			   uint32_t track)
 {
 	uint32_t mask = curve->cap_blocks - 1, at = hash_block(address, track) & mask;
 
-	while (curve->block[at].track && (curve->block[at].address != address ||
-					  curve->block[at].track != track))
+	while (curve->block[at].track &&
+	       (curve->block[at].address != address || curve->block[at].track != track))
 		at = (at + 1) & mask;
 	return at;
 }
@@ -86,7 +87,8 @@ static bool rebuild(struct tp_memcurve *curve)
 	curve->n_blocks = n_kept;
 	for (uint32_t i = 0; i < n_old; i++)
 		if (old[i].track && !is_stale(curve, &old[i]))
-			curve->block[find_block(curve, old[i].address, old[i].track)] = old[i];
+			curve->block[find_block(curve, old[i].address, old[i].track)] =
+			    old[i];
 	free(old);
 	return true;
 }
@@ -102,7 +104,8 @@ static void remove_block(struct tp_memcurve *curve, uint32_t hole)
 		if (!curve->block[at].track)
 			break;
 		home = hash_block(curve->block[at].address, curve->block[at].track) & mask;
-		/* It may move into the hole unless its home lies between the hole and it. */
+		/* It may move into the hole unless its home lies between the hole and it.
+		 */
 		if (((at - home) & mask) >= ((at - hole) & mask)) {
 			curve->block[hole] = curve->block[at];
 			hole = at;
@@ -179,7 +182,8 @@ static int64_t take_block(struct tp_memcurve *curve, struct tp_memcurve_track *t
  * stay short. */
 static bool has_room(struct tp_memcurve *curve)
 {
-	if (curve->n_blocks < curve->cap_blocks / 4 * 3 && curve->n_blocks < TP_MEMCURVE_BLOCKS_MAX)
+	if (curve->n_blocks < curve->cap_blocks / 4 * 3 &&
+	    curve->n_blocks < TP_MEMCURVE_BLOCKS_MAX)
 		return true;
 	/* After a rebuild that found everything alive, do not try again for each block. */
 	if (curve->n_blocks >= TP_MEMCURVE_BLOCKS_MAX && curve->lost % 65536)
@@ -202,7 +206,8 @@ static void put_block(struct tp_memcurve *curve, struct tp_memcurve_track *track
 	if (block->track && block->window == event->window)
 		track->live_bytes = tp_sub(track->live_bytes, (int64_t)block->bytes);
 	curve->n_blocks += !block->track;
-	*block = (struct block){event->arg, (uint64_t)size_of(event), curve->last + 1, event->window};
+	*block = (struct block){event->arg, (uint64_t)size_of(event), curve->last + 1,
+				event->window};
 }
 
 struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
@@ -235,8 +240,8 @@ struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 	return track;
 }
 
-void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
-		     int64_t live_bytes)
+void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,
+		     uint32_t device, int64_t live_bytes)
 {
 	struct tp_memcurve_track *track = find_track(curve, event, device);
 
@@ -246,7 +251,8 @@ void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, ui
 	track->is_absolute = true;
 }
 
-const struct tp_memcurve_track *tp_memcurve_tracks(const struct tp_memcurve *curve, uint32_t *n)
+const struct tp_memcurve_track *tp_memcurve_tracks(const struct tp_memcurve *curve,
+						   uint32_t *n)
 {
 	*n = curve->n_tracks;
 	return curve->track;

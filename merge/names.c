@@ -2,8 +2,8 @@
 /*
  * names.c - rows by operator name
  *
- * Two levels: tp_string.same -> row (an array), and name -> row (a hash table), used once for
- * each distinct string.
+ * Two levels: tp_string.same -> row (an array), and name -> row (a hash table), used once
+ * for each distinct string.
  */
 #include "merge/names.h"
 
@@ -15,10 +15,10 @@
 struct tp_names {
 	struct tp_name *name;
 	uint32_t n, cap;
-	uint32_t *row_of;	/* by tp_string.same; row + 1, 0: not seen yet */
+	uint32_t *row_of; /* by tp_string.same; row + 1, 0: not seen yet */
 	uint32_t cap_row_of;
-	uint32_t *slot;		/* hash table; row + 1 */
-	uint32_t n_slots;	/* a power of two */
+	uint32_t *slot;	  /* hash table; row + 1 */
+	uint32_t n_slots; /* a power of two */
 };
 
 /* What the beginning of a name says. The first that fits counts. */
@@ -26,25 +26,25 @@ static const struct {
 	const char *begin;
 	uint8_t category;
 } meanings[] = {
-	{"gloo:", TP_CAT_COMM},
-	{"nccl:", TP_CAT_COMM},
-	{"mpi:", TP_CAT_COMM},
-	{"ucc:", TP_CAT_COMM},
-	{"c10d::", TP_CAT_COMM},
-	{"c10d_functional::", TP_CAT_COMM},
-	{"_c10d_functional::", TP_CAT_COMM},
-	{"enumerate(DataLoader)#", TP_CAT_DATA},
-	{"enumerate(DataPipe)#", TP_CAT_DATA},
+    {"gloo:", TP_CAT_COMM},
+    {"nccl:", TP_CAT_COMM},
+    {"mpi:", TP_CAT_COMM},
+    {"ucc:", TP_CAT_COMM},
+    {"c10d::", TP_CAT_COMM},
+    {"c10d_functional::", TP_CAT_COMM},
+    {"_c10d_functional::", TP_CAT_COMM},
+    {"enumerate(DataLoader)#", TP_CAT_DATA},
+    {"enumerate(DataPipe)#", TP_CAT_DATA},
 };
 
 /* torch.autograd.profiler leaves these out of its tables. */
 static const char *const private_names[] = {
-	"profiler::_record_function_enter",
-	"profiler::_record_function_enter_new",
-	"profiler::_record_function_exit",
-	"aten::is_leaf",
-	"aten::output_nr",
-	"aten::_version",
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
+    "profiler::_record_function_exit",
+    "aten::is_leaf",
+    "aten::output_nr",
+    "aten::_version",
 };
 
 struct tp_names *tp_names_new(void)
@@ -128,7 +128,8 @@ static uint32_t find_or_add(struct tp_names *names, const char *bytes, uint32_t 
 		    !memcmp(names->name[row - 1].bytes, bytes, n))
 			return row - 1;
 	}
-	if (!tp_grow(&names->name, &names->cap, (uint64_t)names->n + 1, sizeof(*names->name)))
+	if (!tp_grow(&names->name, &names->cap, (uint64_t)names->n + 1,
+		     sizeof(*names->name)))
 		return TP_NO_NAME;
 	names->slot[at & (names->n_slots - 1)] = names->n + 1;
 	names->name[names->n].bytes = bytes;

@@ -18,14 +18,14 @@ struct track {
 };
 
 struct proc_tracks {
-	struct track *track;	/* by index of the thread in its process */
+	struct track *track; /* by index of the thread in its process */
 	uint32_t cap;
 };
 
 struct tp_nest {
 	tp_nest_close_fn close;
 	void *ctx;
-	struct proc_tracks *proc;	/* by tp_proc.at */
+	struct proc_tracks *proc; /* by tp_proc.at */
 	uint32_t cap_procs;
 };
 
@@ -56,17 +56,18 @@ static struct track *find_track(struct tp_nest *nest, const struct tp_event *eve
 	struct proc_tracks *tracks;
 	uint32_t at = event->proc->at, thread = find_thread(event);
 
-	if (at >= nest->cap_procs && !tp_grow(&nest->proc, &nest->cap_procs, (uint64_t)at + 1,
-					      sizeof(*nest->proc)))
+	if (at >= nest->cap_procs &&
+	    !tp_grow(&nest->proc, &nest->cap_procs, (uint64_t)at + 1, sizeof(*nest->proc)))
 		return NULL;
 	tracks = &nest->proc[at];
-	if (thread >= tracks->cap &&
-	    !tp_grow(&tracks->track, &tracks->cap, (uint64_t)thread + 1, sizeof(*tracks->track)))
+	if (thread >= tracks->cap && !tp_grow(&tracks->track, &tracks->cap,
+					      (uint64_t)thread + 1, sizeof(*tracks->track)))
 		return NULL;
 	return &tracks->track[thread];
 }
 
-/* The only child, of the same name, still stands behind its parent in the stack's memory. */
+/* The only child, of the same name, still stands behind its parent in the stack's memory.
+ */
 static void take_in_child(struct tp_nest_span *span)
 {
 	const struct tp_nest_span *child = span + 1;
@@ -94,17 +95,18 @@ static void close_top(struct tp_nest *nest, struct track *track)
 	if (end > span->begin_ns)
 		parent->children_ns += end - span->begin_ns;
 	parent->child_bytes =
-		tp_add(parent->child_bytes, tp_add(span->self_bytes, span->child_bytes));
+	    tp_add(parent->child_bytes, tp_add(span->self_bytes, span->child_bytes));
 	parent->n_children++;
-	/* Whether it stays the only one is known when the next child comes or the parent ends. */
+	/* Whether it stays the only one is known when the next child comes or the parent
+	 * ends. */
 	if (parent->n_children == 1 && parent->name == span->name && end == span->end_ns)
 		parent->holds_child = true;
 	else
 		nest->close(nest->ctx, span);
 }
 
-/* Closes what had ended before `now`, or (spans) at it: a span that begins where another one
- * ends is not inside it, a block freed there by the ending span's last act still is. */
+/* Closes what had ended before `now`, or (spans) at it: a span that begins where another
+ * one ends is not inside it, a block freed there by the ending span's last act still is. */
 static void close_ended(struct tp_nest *nest, struct track *track, int64_t now, bool at_now)
 {
 	while (track->n) {
@@ -125,7 +127,8 @@ bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t r
 	if (!track)
 		return false;
 	close_ended(nest, track, event->begin_ns, true);
-	if (!tp_grow(&track->span, &track->cap, (uint64_t)track->n + 1, sizeof(*track->span)))
+	if (!tp_grow(&track->span, &track->cap, (uint64_t)track->n + 1,
+		     sizeof(*track->span)))
 		return false;
 	span = &track->span[track->n];
 	if (track->n && span[-1].holds_child) {
@@ -133,11 +136,11 @@ bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t r
 		nest->close(nest->ctx, span);
 	}
 	*span = (struct tp_nest_span){
-		.begin_ns = event->begin_ns,
-		.end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
-		.row = row,
-		.name = name,
-		.depth = track->n,
+	    .begin_ns = event->begin_ns,
+	    .end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
+	    .row = row,
+	    .name = name,
+	    .depth = track->n,
 	};
 	track->n++;
 	return true;
@@ -152,7 +155,7 @@ void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t b
 	close_ended(nest, track, event->begin_ns, false);
 	if (track->n)
 		track->span[track->n - 1].self_bytes =
-			tp_add(track->span[track->n - 1].self_bytes, bytes);
+		    tp_add(track->span[track->n - 1].self_bytes, bytes);
 }
 
 uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,

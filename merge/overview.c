@@ -15,7 +15,7 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 
 	overview->row[span->row].calls++;
 	overview->row[span->row].self_ns =
-		tp_add(overview->row[span->row].self_ns, tp_nest_self_ns(span));
+	    tp_add(overview->row[span->row].self_ns, tp_nest_self_ns(span));
 }
 
 static void take_span(struct tp_overview *overview, struct tp_overview_proc *proc,
@@ -31,7 +31,8 @@ static void take_span(struct tp_overview *overview, struct tp_overview_proc *pro
 	}
 	category = tp_names_category(overview->names, row, event);
 	if (category != TP_CAT_OTHER)
-		tp_breakdown_span(&proc->breakdown, category, event->begin_ns, event->end_ns);
+		tp_breakdown_span(&proc->breakdown, category, event->begin_ns,
+				  event->end_ns);
 	if (tp_names_at(overview->names, row)->is_private)
 		return;
 	if (event->flags & TP_F_ASYNC)
@@ -40,7 +41,8 @@ static void take_span(struct tp_overview *overview, struct tp_overview_proc *pro
 		overview->is_incomplete = true;
 }
 
-const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc, uint64_t index)
+const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
+					     uint64_t index)
 {
 	uint32_t low = 0, high = proc->n_ledger;
 
@@ -53,7 +55,7 @@ const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc
 			high = middle;
 	}
 	return low < proc->n_ledger && proc->ledger[low].index == index ? &proc->ledger[low]
-									 : NULL;
+									: NULL;
 }
 
 static void take_step(struct tp_overview *overview, struct tp_overview_proc *proc,
@@ -63,15 +65,15 @@ static void take_step(struct tp_overview *overview, struct tp_overview_proc *pro
 	const struct tp_step_row *before = NULL;
 
 	tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
-	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks, breakdown->n_steps,
-					    sizeof(*proc->peak))) {
+	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks,
+					    breakdown->n_steps, sizeof(*proc->peak))) {
 		overview->is_incomplete = true;
 		return;
 	}
 	proc->peak[breakdown->n_steps - 1] = (struct tp_overview_peak){
-		.step = event->link, .inside = TP_NO_ROW, .of = TP_NO_ROW};
-	/* The ledger knows what was alive when this step began: sizes that were not known in
-	 * the last one do not add up. */
+	    .step = event->link, .inside = TP_NO_ROW, .of = TP_NO_ROW};
+	/* The ledger knows what was alive when this step began: sizes that were not known
+	 * in the last one do not add up. */
 	if (event->link)
 		before = tp_overview_ledger(proc, event->link - 1);
 	if (before && before->live_bytes)

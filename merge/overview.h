@@ -2,7 +2,8 @@
 /*
  * overview.h - the figures of the overview, collected event by event
  *
- * overview.c collects, view_overview.c prints. Memory: steps, names, threads, live blocks.
+ * overview.c collects, view_overview.c prints with overview_steps.c (where a step goes) and
+ * overview_notes.c (what stands out). Memory: steps, names, threads, live blocks.
  */
 #ifndef TP_MERGE_OVERVIEW_H
 #define TP_MERGE_OVERVIEW_H
@@ -54,6 +55,15 @@ struct tp_overview {
 	bool is_incomplete;		/* memory ran out */
 };
 
+/* All recorded steps together. */
+struct tp_overview_sums {
+	int64_t ns[TP_CAT_N], all_ns;
+	uint64_t n_steps;
+	uint32_t n_procs;	/* that have recorded steps */
+};
+
+enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
+
 struct tp_overview *tp_overview_new(const struct tp_run *run,
 				    const struct tp_view_options *options);
 void tp_overview_event(struct tp_overview *overview, const struct tp_event *event);
@@ -64,5 +74,21 @@ void tp_overview_free(struct tp_overview *overview);
 /* The line of the ledger with that number; NULL: none. */
 const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
 					     uint64_t index);
+
+static inline int64_t tp_overview_step_ns(const struct tp_step_time *step)
+{
+	return step->end_ns - step->begin_ns;
+}
+
+void tp_overview_sum(struct tp_overview_sums *sums, const struct tp_breakdown *breakdown);
+
+/* overview_steps.c: the breakdown, steps or ranks beside each other, operators */
+void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_overview_sums *sums, struct tp_out *out);
+void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out);
+
+/* overview_notes.c: memory, the slowest step, the data loader */
+void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_overview_sums *sums, struct tp_out *out);
 
 #endif

@@ -25,13 +25,13 @@ struct out {
 
 /* c10::ScalarType, in its order. */
 static const char *const dtypes[] = {
-	"u8",	  "i8",	    "i16",	"i32",	      "i64",	    "f16",	  "f32",
-	"f64",	  "c32",    "c64",	"c128",	      "bool",	    "qi8",	  "qu8",
-	"qi32",	  "bf16",   "qu4x2",	"qu2x4",      "bits1x8",    "bits2x4",	  "bits4x2",
-	"bits8",  "bits16", "f8e5m2",	"f8e4m3fn",   "f8e5m2fnuz", "f8e4m3fnuz", "u16",
-	"u32",	  "u64",    "u1",	"u2",	      "u3",	    "u4",	  "u5",
-	"u6",	  "u7",	    "i1",	"i2",	      "i3",	    "i4",	  "i5",
-	"i6",	  "i7",	    "f8e8m0fnu", "f4e2m1fnx2",
+    "u8",    "i8",     "i16",	    "i32",	  "i64",	"f16",	      "f32",
+    "f64",   "c32",    "c64",	    "c128",	  "bool",	"qi8",	      "qu8",
+    "qi32",  "bf16",   "qu4x2",	    "qu2x4",	  "bits1x8",	"bits2x4",    "bits4x2",
+    "bits8", "bits16", "f8e5m2",    "f8e4m3fn",	  "f8e5m2fnuz", "f8e4m3fnuz", "u16",
+    "u32",   "u64",    "u1",	    "u2",	  "u3",		"u4",	      "u5",
+    "u6",    "u7",     "i1",	    "i2",	  "i3",		"i4",	      "i5",
+    "i6",    "i7",     "f8e8m0fnu", "f4e2m1fnx2",
 };
 
 const char *tp_show_dtype(uint8_t dtype, char other[12])
@@ -66,7 +66,8 @@ static uint64_t get_varint(struct in *in)
 	return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void put(struct out *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct out *out, const char *format,
+						      ...)
 {
 	va_list args;
 	int n;

@@ -45,7 +45,8 @@ const char *tp_show_ns(char buf[32], int64_t ns)
 		}
 	}
 	if (seconds < 7200)
-		snprintf(at, 31, "%" PRIu64 " min %02u s", seconds / 60, (unsigned)(seconds % 60));
+		snprintf(at, 31, "%" PRIu64 " min %02u s", seconds / 60,
+			 (unsigned)(seconds % 60));
 	else
 		snprintf(at, 31, "%" PRIu64 " h %02u min", seconds / 3600,
 			 (unsigned)(seconds / 60 % 60));
@@ -120,7 +121,8 @@ const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n)
 		uint32_t n_shown;
 
 		if (c < 0x20 || c == 0x7f) {
-			n_shown = (uint32_t)snprintf(shown, sizeof(shown), "\\x%02X", (unsigned)c);
+			n_shown = (uint32_t)snprintf(shown, sizeof(shown), "\\x%02X",
+						     (unsigned)c);
 		} else if (c == 0xfffd || tp_utf8_is_unsafe(c)) {
 			memcpy(shown, "\xef\xbf\xbd", 3);
 			n_shown = 3;

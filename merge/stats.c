@@ -81,7 +81,8 @@ const char *tp_sparkline(char *buf, const int64_t *value, uint32_t n, uint32_t c
 	if (columns > n)
 		columns = n;
 	for (uint32_t c = 0; c < columns; c++) {
-		uint64_t from = (uint64_t)c * n / columns, to = (uint64_t)(c + 1) * n / columns;
+		uint64_t from = (uint64_t)c * n / columns,
+			 to = (uint64_t)(c + 1) * n / columns;
 		int64_t most = value[from];
 		int height = 0;
 

@@ -17,8 +17,8 @@
 #include "merge/utf8.h"
 
 enum {
-	GAP = 2,	      /* columns between two cells */
-	CUT_LEAST = 32,	      /* columns of text are cut to this before others are left out */
+	GAP = 2,	/* columns between two cells */
+	CUT_LEAST = 32, /* columns of text are cut to this before others are left out */
 	COLUMNS_MAX = 24,
 };
 
@@ -32,15 +32,15 @@ struct tp_table {
 	uint32_t n_columns;
 	struct cell *cell;
 	uint32_t n_cells, cap_cells;
-	const char **style;	/* of each row */
+	const char **style; /* of each row */
 	uint32_t cap_styles;
 };
 
 static const struct {
 	const char *name, *code;
 } styles[] = {
-	{"bold", "\033[1m"},	{"dim", "\033[2m"},    {"red", "\033[1;31m"},
-	{"yellow", "\033[33m"}, {"green", "\033[32m"},
+    {"bold", "\033[1m"},    {"dim", "\033[2m"},	   {"red", "\033[1;31m"},
+    {"yellow", "\033[33m"}, {"green", "\033[32m"},
 };
 
 static const char *find_style(const struct tp_out *out, const char *style)
@@ -97,8 +97,8 @@ void tp_table_cell(struct tp_table *table, const char *format, ...)
 	struct cell *cell;
 	va_list args;
 
-	if (!table || !tp_grow(&table->cell, &table->cap_cells, (uint64_t)table->n_cells + 1,
-			       sizeof(*table->cell)))
+	if (!table || !tp_grow(&table->cell, &table->cap_cells,
+			       (uint64_t)table->n_cells + 1, sizeof(*table->cell)))
 		return;
 	cell = &table->cell[table->n_cells++];
 	va_start(args, format);
@@ -108,6 +108,34 @@ void tp_table_cell(struct tp_table *table, const char *format, ...)
 	cell->columns = tp_utf8_width(cell->text, cell->n_bytes);
 }
 
+void tp_cell_ns(struct tp_table *table, int64_t ns)
+{
+	char buf[32];
+
+	tp_table_cell(table, "%s", tp_show_ns(buf, ns));
+}
+
+void tp_cell_bytes(struct tp_table *table, int64_t bytes)
+{
+	char buf[32];
+
+	tp_table_cell(table, "%s", tp_show_bytes(buf, bytes));
+}
+
+void tp_cell_count(struct tp_table *table, uint64_t n)
+{
+	char buf[32];
+
+	tp_table_cell(table, "%s", tp_show_count(buf, n));
+}
+
+void tp_cell_percent(struct tp_table *table, double part, double whole)
+{
+	char buf[32];
+
+	tp_table_cell(table, "%s", tp_show_percent(buf, part, whole));
+}
+
 void tp_table_style(struct tp_table *table, const char *style)
 {
 	uint32_t row;
@@ -115,7 +143,8 @@ void tp_table_style(struct tp_table *table, const char *style)
 	if (!table || !table->n_cells)
 		return;
 	row = (table->n_cells - 1) / table->n_columns;
-	if (tp_grow(&table->style, &table->cap_styles, (uint64_t)row + 1, sizeof(*table->style)))
+	if (tp_grow(&table->style, &table->cap_styles, (uint64_t)row + 1,
+		    sizeof(*table->style)))
 		table->style[row] = style;
 }
 
@@ -177,11 +206,12 @@ static void print_cell(FILE *file, const struct cell *cell, uint32_t columns,
 	fwrite(cell->text + cell->n_bytes - tail, 1, tail, file);
 	if (!is_last)
 		pad(file, columns - tp_utf8_width(cell->text, head) - (columns ? 1 : 0) -
-				  tp_utf8_width(cell->text + cell->n_bytes - tail, tail));
+			      tp_utf8_width(cell->text + cell->n_bytes - tail, tail));
 }
 
-static void print_row(const struct tp_table *table, const struct cell *row, uint32_t n_cells,
-		      const uint32_t *columns, struct tp_out *out, const char *code)
+static void print_row(const struct tp_table *table, const struct cell *row,
+		      uint32_t n_cells, const uint32_t *columns, struct tp_out *out,
+		      const char *code)
 {
 	uint32_t last = 0;
 	bool is_first = true;
@@ -196,7 +226,8 @@ static void print_row(const struct tp_table *table, const struct cell *row, uint
 		if (!is_first)
 			pad(out->file, GAP);
 		is_first = false;
-		print_cell(out->file, &row[c], columns[c], table->column[c].align, c == last);
+		print_cell(out->file, &row[c], columns[c], table->column[c].align,
+			   c == last);
 	}
 	fputs(*code ? "\033[0m\n" : "\n", out->file);
 }
@@ -280,7 +311,8 @@ void tp_table_print(struct tp_table *table, struct tp_out *out)
 			columns[i % table->n_columns] = table->cell[i].columns;
 	fit_widths(table, out->width ? out->width : 80, columns);
 	if (has_titles)
-		print_row(table, head, table->n_columns, columns, out, find_style(out, "bold"));
+		print_row(table, head, table->n_columns, columns, out,
+			  find_style(out, "bold"));
 	for (uint32_t i = 0, row = 0; i < table->n_cells; i += table->n_columns, row++) {
 		uint32_t left = table->n_cells - i;
 		const char *style = row < table->cap_styles ? table->style[row] : NULL;
@@ -297,7 +329,8 @@ void tp_table_print(struct tp_table *table, struct tp_out *out)
 }
 
 /* Prints text from column `at` on, broken at spaces, continued at column `indent`. */
-static void print_wrapped(struct tp_out *out, const char *text, uint32_t at, uint32_t indent)
+static void print_wrapped(struct tp_out *out, const char *text, uint32_t at,
+			  uint32_t indent)
 {
 	uint32_t width = out->width > 20 ? out->width : 80;
 	uint32_t n = (uint32_t)strlen(text);
@@ -305,12 +338,14 @@ static void print_wrapped(struct tp_out *out, const char *text, uint32_t at, uin
 	if (indent > width / 2)
 		indent = width / 2;
 	for (;;) {
-		uint32_t fit = fit_head(text, n, width > at ? width - at : 1), end = fit, shown;
+		uint32_t fit = fit_head(text, n, width > at ? width - at : 1), end = fit,
+			 shown;
 
 		if (fit < n) {
 			while (end > 0 && text[end] != ' ')
 				end--;
-			/* A word longer than the line (a path): whole, so that it can be copied. */
+			/* A word longer than the line (a path): whole, so that it can be
+			 * copied. */
 			if (end == 0)
 				while (fit < n && text[fit] != ' ')
 					fit++;

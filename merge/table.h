@@ -32,6 +32,11 @@ struct tp_table;
 struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns);
 void tp_table_cell(struct tp_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Cells as the tp_show_ functions below write them. */
+void tp_cell_ns(struct tp_table *table, int64_t ns);
+void tp_cell_bytes(struct tp_table *table, int64_t bytes);
+void tp_cell_count(struct tp_table *table, uint64_t n);
+void tp_cell_percent(struct tp_table *table, double part, double whole);
 /* A style for the row of the cell last given: "" none, "bold", "dim", "red", "yellow",
  * "green". */
 void tp_table_style(struct tp_table *table, const char *style);

@@ -44,8 +44,8 @@ static void print_more(struct tp_out *out, uint32_t n, uint32_t n_shown)
 
 /* ---- what is wrong ---- */
 
-static uint32_t print_issues(const struct tp_run *run, const struct tp_view_options *options,
-			     struct tp_out *out)
+static uint32_t print_issues(const struct tp_run *run,
+			     const struct tp_view_options *options, struct tp_out *out)
 {
 	uint32_t n_shown = limit(options, run->n_issues);
 	char who[64];
@@ -63,16 +63,16 @@ static uint32_t print_issues(const struct tp_run *run, const struct tp_view_opti
 	return run->n_issues;
 }
 
-static uint32_t print_windows(const struct tp_run *run, const struct tp_view_options *options,
-			      struct tp_out *out)
+static uint32_t print_windows(const struct tp_run *run,
+			      const struct tp_view_options *options, struct tp_out *out)
 {
 	static const struct tp_column column[] = {
-		{.title = "  process"},
-		{.title = "window", .align = TP_RIGHT},
-		{.title = "events", .align = TP_RIGHT},
-		{.title = "lost", .align = TP_RIGHT},
-		{.title = "state"},
-		{.title = "file", .may_cut = true},
+	    {.title = "  process"},
+	    {.title = "window", .align = TP_RIGHT},
+	    {.title = "events", .align = TP_RIGHT},
+	    {.title = "lost", .align = TP_RIGHT},
+	    {.title = "state"},
+	    {.title = "file", .may_cut = true},
 	};
 	struct tp_table *table = NULL;
 	uint32_t n_bad = 0, n_shown = 0, most = limit(options, UINT32_MAX);
@@ -93,8 +93,8 @@ static uint32_t print_windows(const struct tp_run *run, const struct tp_view_opt
 		}
 		tp_table_cell(table, "  %s", tp_label_proc(a, run, window->proc));
 		tp_table_cell(table, "%u", window->window);
-		tp_table_cell(table, "%s", tp_show_count(a, window->n_events));
-		tp_table_cell(table, "%s", tp_show_count(a, window->dropped));
+		tp_cell_count(table, window->n_events);
+		tp_cell_count(table, window->dropped);
 		tp_table_cell(table, "%s%s", window->is_whole ? "whole" : "no end",
 			      window->is_recovered ? ", recovered" : "");
 		tp_table_cell(table, "%s", window->path ? window->path : "");
@@ -117,11 +117,13 @@ static uint32_t print_open(const struct tp_run *run, const struct tp_view_option
 		const struct tp_open_at_end *open = &run->open[i];
 
 		if (!i || open[-1].proc != open->proc || open[-1].thread != open->thread)
-			tp_out_line(out, "yellow", "  %s %s", tp_label_proc(who, run, open->proc),
+			tp_out_line(out, "yellow", "  %s %s",
+				    tp_label_proc(who, run, open->proc),
 				    tp_label_thread(thread, open->thread));
 		tp_out_line(out, "", "    %*s%.*s for %s",
 			    open->depth < 16 ? (int)open->depth : 16, "",
-			    (int)open->name->n_bytes, open->name->bytes ? open->name->bytes : "?",
+			    (int)open->name->n_bytes,
+			    open->name->bytes ? open->name->bytes : "?",
 			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)));
 	}
 	print_more(out, run->n_open, n_shown);
@@ -138,7 +140,8 @@ struct fact {
 	uint32_t n_procs;
 };
 
-static uint32_t collect_facts(const struct tp_run *run, const char *prefix, struct fact *fact)
+static uint32_t collect_facts(const struct tp_run *run, const char *prefix,
+			      struct fact *fact)
 {
 	uint32_t n = 0;
 
@@ -172,8 +175,8 @@ static uint32_t print_off(const struct tp_run *run, struct tp_out *out)
 		tp_out_title(out, "Off, and why");
 	for (uint32_t i = 0; i < n; i++) {
 		const char *of = fact[i].n_procs < run->n_procs
-					 ? tp_label_proc(who, run, fact[i].first)
-					 : "";
+				     ? tp_label_proc(who, run, fact[i].first)
+				     : "";
 
 		tp_out_item(out, "yellow", 18, fact[i].key, "%s%s%s%s", fact[i].value,
 			    *of ? " (" : "", of,
@@ -209,7 +212,8 @@ static void print_options(const struct tp_run *run, struct tp_out *out)
 			break;
 	}
 	if (*meta)
-		tp_out_item(out, "", LABEL, "options", "%s", n ? line : "all at their defaults");
+		tp_out_item(out, "", LABEL, "options", "%s",
+			    n ? line : "all at their defaults");
 }
 
 /* ---- clocks and cost ---- */
@@ -225,8 +229,8 @@ static void print_clocks(const struct tp_run *run, struct tp_out *out)
 	if (!tp_fact(run->n_procs ? tp_label_meta(run, run->proc[0]) : "", "clock", source,
 		     sizeof(source)))
 		snprintf(source, sizeof(source), "source not known");
-	tp_out_item(out, "", LABEL, "clock", "%s; error between processes at most +-%s", source,
-		    tp_show_ns(a, worst));
+	tp_out_item(out, "", LABEL, "clock", "%s; error between processes at most +-%s",
+		    source, tp_show_ns(a, worst));
 	if (run->impossible_before || run->impossible_after)
 		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
 			    "%s impossible orders before alignment, %s after",
@@ -262,10 +266,11 @@ static uint64_t add_totals(const struct tp_run *run, const char *key, bool is_ru
 static const struct {
 	const char *key, *text;
 } counted[] = {
-	{"names_lost", "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
-	{"windows_lost", "windows came too fast one after the other and were not recorded"},
-	{"late", "records came after their window was written"},
-	{"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
+    {"names_lost",
+     "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
+    {"windows_lost", "windows came too fast one after the other and were not recorded"},
+    {"late", "records came after their window was written"},
+    {"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
 };
 
 static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
@@ -279,7 +284,8 @@ static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
 		if (!value)
 			continue;
 		n++;
-		tp_out_line(out, "red", "  %s %s", tp_show_count(a, value), counted[i].text);
+		tp_out_line(out, "red", "  %s %s", tp_show_count(a, value),
+			    counted[i].text);
 	}
 	return n;
 }
@@ -294,7 +300,8 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		n_events += run->window[i].n_events;
 		n_bytes += run->window[i].file_bytes;
-		traced = tp_add(traced, tp_sub(run->window[i].end_ns, run->window[i].begin_ns));
+		traced =
+		    tp_add(traced, tp_sub(run->window[i].end_ns, run->window[i].begin_ns));
 	}
 	if (!n_events)
 		return;
@@ -302,10 +309,11 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 		    tp_show_count(a, n_events), tp_show_bytes(b, (int64_t)n_bytes),
 		    (double)n_bytes / (double)n_events);
 	if (drain)
-		tp_out_item(out, "", LABEL, "cost",
-			    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
-			    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
-			    tp_show_percent(c, (double)drain, (double)traced));
+		tp_out_item(
+		    out, "", LABEL, "cost",
+		    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
+		    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
+		    tp_show_percent(c, (double)drain, (double)traced));
 	if (stall)
 		tp_out_item(out, "", LABEL, drain ? "" : "cost",
 			    "training thread, at the edges of windows: %s in all",
@@ -329,11 +337,13 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			 run->window[i].dropped;
 	n_bad += print_counted(run, out);
 	if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
-		tp_out_line(out, "green", "  all good: nothing lost, nothing cut, nothing odd");
+		tp_out_line(out, "green",
+			    "  all good: nothing lost, nothing cut, nothing odd");
 	if (n_dead)
-		tp_out_line(out, "yellow",
-			    "  %u process%s did not end in order; what %s recorded was recovered",
-			    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
+		tp_out_line(
+		    out, "yellow",
+		    "  %u process%s did not end in order; what %s recorded was recovered",
+		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	print_clocks(run, out);
 	print_cost(run, out);
 	print_options(run, out);
@@ -344,8 +354,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 }
 
 const struct tp_view tp_view_health = {
-	.name = "health",
-	.help = "what is lost, cut, off or odd; clock error; what the profiler cost",
-	.begin = begin,
-	.print = print,
+    .name = "health",
+    .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
+    .begin = begin,
+    .print = print,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts them
+ * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts
+ * them
  *
  * A row is a name, or a name and its input shapes. Self is a span's time (memory) without
  * that of the spans directly inside it on its thread; total is the whole. An operator that
@@ -23,8 +24,8 @@
 #include "merge/sum.h"
 
 struct row {
-	uint32_t name;			/* of tp_names */
-	uint32_t shapes;		/* tp_string.same; 0 when rows are by name only */
+	uint32_t name;	 /* of tp_names */
+	uint32_t shapes; /* tp_string.same; 0 when rows are by name only */
 	const struct tp_string *inputs;
 	uint64_t calls;
 	int64_t self_ns, total_ns;
@@ -39,7 +40,7 @@ struct state {
 	struct tp_clip clip;
 	struct row *row;
 	uint32_t n_rows, cap_rows;
-	uint32_t *slot;			/* hash of (name, shapes): row + 1 */
+	uint32_t *slot; /* hash of (name, shapes): row + 1 */
 	uint32_t n_slots;
 	bool has_memory, has_shapes, is_incomplete;
 };
@@ -72,7 +73,8 @@ static bool double_slots(struct state *state)
 }
 
 /* NULL: out of memory. */
-static struct row *find_row(struct state *state, uint32_t name, const struct tp_event *event)
+static struct row *find_row(struct state *state, uint32_t name,
+			    const struct tp_event *event)
 {
 	uint32_t shapes = 0, at;
 	struct row *row;
@@ -90,7 +92,8 @@ static struct row *find_row(struct state *state, uint32_t name, const struct tp_
 		if (row->name == name && row->shapes == shapes)
 			return row;
 	}
-	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1, sizeof(*row)))
+	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1,
+		     sizeof(*row)))
 		return NULL;
 	state->slot[at & (state->n_slots - 1)] = state->n_rows + 1;
 	row = &state->row[state->n_rows++];
@@ -166,7 +169,7 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	row->self_ns = tp_add(row->self_ns, tp_nest_self_ns(span));
 	row->self_bytes = tp_add(row->self_bytes, span->self_bytes);
 	row->total_bytes =
-		tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
+	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
 }
 
 static void free_state(struct state *state)
@@ -219,10 +222,10 @@ static const struct sort_key {
 	const char *word, *title;
 	int64_t (*get)(const struct row *row);
 } sort_keys[] = {
-	{"self", "self CPU time", get_self},
-	{"total", "total CPU time", get_total},
-	{"calls", "number of calls", get_calls},
-	{"memory", "tensor memory allocated less freed", get_memory},
+    {"self", "self CPU time", get_self},
+    {"total", "total CPU time", get_total},
+    {"calls", "number of calls", get_calls},
+    {"memory", "tensor memory allocated less freed", get_memory},
 };
 
 static const struct sort_key *find_sort_key(const char *word)
@@ -244,7 +247,8 @@ static int compare_ordered(const void *a, const void *b)
 
 	if (x->figure != y->figure)
 		return x->figure < y->figure ? 1 : -1;
-	/* Equal figures: in order of first call, so that output does not change by chance. */
+	/* Equal figures: in order of first call, so that output does not change by chance.
+	 */
 	return (x->row > y->row) - (x->row < y->row);
 }
 
@@ -263,7 +267,8 @@ static struct ordered *sort_rows(const struct state *state, const struct sort_ke
 	return order;
 }
 
-/* Inputs that are no tensors come last in most operators and say nothing: left out there. */
+/* Inputs that are no tensors come last in most operators and say nothing: left out there.
+ */
 static const char *show_inputs(char buf[512], const struct tp_string *inputs)
 {
 	static const char *const empty[] = {"scalar", "list", "-"};
@@ -288,42 +293,43 @@ static const char *show_inputs(char buf[512], const struct tp_string *inputs)
 	return buf;
 }
 
-static void add_row(struct tp_table *table, const struct state *state, const struct row *row,
-		    int64_t all_self_ns)
+static void add_row(struct tp_table *table, const struct state *state,
+		    const struct row *row, int64_t all_self_ns)
 {
 	const struct tp_name *name = tp_names_at(state->names, row->name);
-	char a[32], inputs[512];
+	char inputs[512];
 
 	tp_table_cell(table, "%.*s", (int)name->n_bytes, name->bytes);
 	if (state->options.by_shape)
 		tp_table_cell(table, "%s",
 			      row->inputs->kind ? show_inputs(inputs, row->inputs) : "");
-	tp_table_cell(table, "%s", tp_show_count(a, row->calls));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->self_ns));
-	tp_table_cell(table, "%s", tp_show_percent(a, (double)row->self_ns, (double)all_self_ns));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->total_ns));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->total_ns / (int64_t)row->calls));
+	tp_cell_count(table, row->calls);
+	tp_cell_ns(table, row->self_ns);
+	tp_cell_percent(table, (double)row->self_ns, (double)all_self_ns);
+	tp_cell_ns(table, row->total_ns);
+	tp_cell_ns(table, row->total_ns / (int64_t)row->calls);
 	if (!state->has_memory)
 		return;
-	tp_table_cell(table, "%s", tp_show_bytes(a, row->self_bytes));
-	tp_table_cell(table, "%s", tp_show_bytes(a, row->total_bytes));
+	tp_cell_bytes(table, row->self_bytes);
+	tp_cell_bytes(table, row->total_bytes);
 }
 
 static void print_rows(const struct state *state, const struct ordered *order, uint32_t n,
 		       int64_t all_self_ns, struct tp_out *out)
 {
 	struct tp_column column[] = {
-		{.title = "operator", .may_cut = true},
-		{.title = "inputs", .may_cut = true},
-		{.title = "calls", .align = TP_RIGHT},
-		{.title = "self", .align = TP_RIGHT},
-		{.title = "self %", .align = TP_RIGHT},
-		{.title = "total", .align = TP_RIGHT},
-		{.title = "average", .align = TP_RIGHT, .is_extra = 2},
-		{.title = "self mem", .align = TP_RIGHT, .is_extra = 1},
-		{.title = "total mem", .align = TP_RIGHT, .is_extra = 3},
+	    {.title = "operator", .may_cut = true},
+	    {.title = "inputs", .may_cut = true},
+	    {.title = "calls", .align = TP_RIGHT},
+	    {.title = "self", .align = TP_RIGHT},
+	    {.title = "self %", .align = TP_RIGHT},
+	    {.title = "total", .align = TP_RIGHT},
+	    {.title = "average", .align = TP_RIGHT, .is_extra = 2},
+	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1},
+	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3},
 	};
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);
+	uint32_t n_columns =
+	    sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);
 	struct tp_table *table;
 
 	if (!state->options.by_shape) {
@@ -363,9 +369,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	tp_out_title(out, "Operators%s by %s", state->options.by_shape ? " and inputs" : "",
 		     key->title);
 	if (!n_rows || !order) {
-		tp_out_line(out, "", !order ? "out of memory"
-					    : "no operator was recorded: no step lay inside a "
-					      "window, or TRAINPROF_RECORD has no 'ops'");
+		tp_out_line(out, "",
+			    !order ? "out of memory"
+				   : "no operator was recorded: no step lay inside a "
+				     "window, or TRAINPROF_RECORD has no 'ops'");
 	} else {
 		print_rows(state, order, n, all_self_ns, out);
 		tp_out_line(out, "dim", "%s calls, %s of CPU time in them%s.",
@@ -386,9 +393,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 }
 
 const struct tp_view tp_view_operator = {
-	.name = "operator",
-	.help = "self and total time, calls and tensor memory of every operator",
-	.begin = begin,
-	.event = event,
-	.print = print,
+    .name = "operator",
+    .help = "self and total time, calls and tensor memory of every operator",
+    .begin = begin,
+    .event = event,
+    .print = print,
 };

@@ -2,8 +2,8 @@
 /*
  * view_steps.c - every step of the run, from the step ledgers: inside windows or not
  *
- * Per rank: percentiles by phase, the run as a row of bars, and the steps themselves. Not all
- * of them unless asked for: the first, the last and the slow ones.
+ * Per rank: percentiles by phase, the run as a row of bars, and the steps themselves. Not
+ * all of them unless asked for: the first, the last and the slow ones.
  */
 #include "merge/view.h"
 
@@ -17,10 +17,10 @@
 #include "runtime/trace/ring_layout.h"
 
 enum {
-	SLOW_PERCENT = 150,	/* of the running median: slow */
-	ENDS_SHOWN = 3,		/* first and last steps that are always shown */
-	RUNNING_LEAST = 5,	/* steps before the running median means anything */
-	PROCS_SHOWN = 4,	/* of more processes only the slowest is shown in detail */
+	SLOW_PERCENT = 150, /* of the running median: slow */
+	ENDS_SHOWN = 3,	    /* first and last steps that are always shown */
+	RUNNING_LEAST = 5,  /* steps before the running median means anything */
+	PROCS_SHOWN = 4,    /* of more processes only the slowest is shown in detail */
 };
 
 struct state {
@@ -31,8 +31,8 @@ struct state {
 struct steps {
 	const struct tp_step_row *row;
 	uint32_t n;
-	int64_t *sorted;	/* durations */
-	int64_t *median;	/* what each was compared with */
+	int64_t *sorted; /* durations */
+	int64_t *median; /* what each was compared with */
 };
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
@@ -53,7 +53,7 @@ static void find_medians(struct steps *steps)
 
 	for (uint32_t i = 0; i < steps->n; i++) {
 		steps->median[i] =
-			running.n >= RUNNING_LEAST ? tp_running_median(&running) : of_all;
+		    running.n >= RUNNING_LEAST ? tp_running_median(&running) : of_all;
 		tp_running_add(&running, steps->row[i].dur_ns);
 	}
 }
@@ -67,19 +67,18 @@ static bool is_slow(const struct steps *steps, uint32_t i)
 static void print_percentiles(const struct steps *steps, struct tp_out *out)
 {
 	static const struct tp_column column[] = {
-		{.title = "phase"},
-		{.title = "steps", .align = TP_RIGHT},
-		{.title = "p50", .align = TP_RIGHT},
-		{.title = "p90", .align = TP_RIGHT},
-		{.title = "p99", .align = TP_RIGHT},
-		{.title = "max", .align = TP_RIGHT},
-		{.title = "sum", .align = TP_RIGHT},
-		{.title = "data wait", .align = TP_RIGHT},
+	    {.title = "phase"},
+	    {.title = "steps", .align = TP_RIGHT},
+	    {.title = "p50", .align = TP_RIGHT},
+	    {.title = "p90", .align = TP_RIGHT},
+	    {.title = "p99", .align = TP_RIGHT},
+	    {.title = "max", .align = TP_RIGHT},
+	    {.title = "sum", .align = TP_RIGHT},
+	    {.title = "data wait", .align = TP_RIGHT},
 	};
 	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
 	uint32_t n_phases = 0;
-	char a[32];
 
 	for (uint32_t phase = 0; some && phase <= TP_PHASE_DONE + 1; phase++) {
 		int64_t sum = 0, wait = 0;
@@ -98,14 +97,15 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 		n_phases++;
 		tp_sort_i64(some, n);
 		tp_table_cell(table, "%s",
-			      phase <= TP_PHASE_DONE ? tp_label_phase((uint8_t)phase) : "all");
-		tp_table_cell(table, "%s", tp_show_count(a, n));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 50)));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 90)));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(some, n, 99)));
-		tp_table_cell(table, "%s", tp_show_ns(a, some[n - 1]));
-		tp_table_cell(table, "%s", tp_show_ns(a, sum));
-		tp_table_cell(table, "%s", tp_show_percent(a, (double)wait, (double)sum));
+			      phase <= TP_PHASE_DONE ? tp_label_phase((uint8_t)phase)
+						     : "all");
+		tp_cell_count(table, n);
+		tp_cell_ns(table, tp_percentile(some, n, 50));
+		tp_cell_ns(table, tp_percentile(some, n, 90));
+		tp_cell_ns(table, tp_percentile(some, n, 99));
+		tp_cell_ns(table, some[n - 1]);
+		tp_cell_ns(table, sum);
+		tp_cell_percent(table, (double)wait, (double)sum);
 	}
 	free(some);
 	tp_table_print(table, out);
@@ -131,7 +131,7 @@ static void print_sparkline(const struct steps *steps, struct tp_out *out)
 }
 
 struct slow {
-	double times;	/* of its running median */
+	double times; /* of its running median */
 	uint32_t at;
 };
 
@@ -161,7 +161,7 @@ static uint32_t choose(const struct steps *steps, uint32_t top, bool *shown)
 	for (uint32_t i = ends; slow && i < steps->n - ends; i++)
 		if (is_slow(steps, i))
 			slow[n_slow++] = (struct slow){
-				(double)steps->row[i].dur_ns / (double)steps->median[i], i};
+			    (double)steps->row[i].dur_ns / (double)steps->median[i], i};
 	if (n_slow)
 		qsort(slow, n_slow, sizeof(*slow), compare_slow);
 	for (uint32_t i = 0; i < n_slow && n < top; i++, n++)
@@ -187,16 +187,16 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 	if (row->dropped)
 		snprintf(mark + n, sizeof(mark) - (size_t)n, "%s%s lost", n ? ", " : "",
 			 tp_show_count(a, row->dropped));
-	tp_table_cell(table, "%s", tp_show_count(a, row->index));
+	tp_cell_count(table, row->index);
 	tp_table_cell(table, "%u/%u", row->epoch, row->in_epoch);
 	tp_table_cell(table, "%s", tp_label_phase(row->phase));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->dur_ns));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->data_wait_ns));
-	tp_table_cell(table, "%s", tp_show_ns(a, row->optimizer_ns));
-	tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->live_bytes));
-	tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->peak_bytes));
+	tp_cell_ns(table, row->dur_ns);
+	tp_cell_ns(table, row->data_wait_ns);
+	tp_cell_ns(table, row->optimizer_ns);
+	tp_cell_bytes(table, (int64_t)row->live_bytes);
+	tp_cell_bytes(table, (int64_t)row->peak_bytes);
 	if (has_device)
-		tp_table_cell(table, "%s", tp_show_bytes(a, (int64_t)row->device_peak));
+		tp_cell_bytes(table, (int64_t)row->device_peak);
 	tp_table_cell(table, "%u", row->batches);
 	tp_table_cell(table, "%s", mark);
 	if (row->dropped)
@@ -210,17 +210,17 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 static void print_table(const struct steps *steps, uint32_t top, struct tp_out *out)
 {
 	struct tp_column column[] = {
-		{.title = "step", .align = TP_RIGHT},
-		{.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1},
-		{.title = "phase"},
-		{.title = "time", .align = TP_RIGHT},
-		{.title = "data", .align = TP_RIGHT},
-		{.title = "optimizer", .align = TP_RIGHT, .is_extra = 2},
-		{.title = "memory", .align = TP_RIGHT, .is_extra = 3},
-		{.title = "peak", .align = TP_RIGHT},
-		{.title = "dev. peak", .align = TP_RIGHT},
-		{.title = "batches", .align = TP_RIGHT, .is_extra = 4},
-		{.title = ""},
+	    {.title = "step", .align = TP_RIGHT},
+	    {.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1},
+	    {.title = "phase"},
+	    {.title = "time", .align = TP_RIGHT},
+	    {.title = "data", .align = TP_RIGHT},
+	    {.title = "optimizer", .align = TP_RIGHT, .is_extra = 2},
+	    {.title = "memory", .align = TP_RIGHT, .is_extra = 3},
+	    {.title = "peak", .align = TP_RIGHT},
+	    {.title = "dev. peak", .align = TP_RIGHT},
+	    {.title = "batches", .align = TP_RIGHT, .is_extra = 4},
+	    {.title = ""},
 	};
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_shown, n_slow = 0;
 	bool *shown = calloc(steps->n + 1, sizeof(*shown)), has_device = false;
@@ -278,7 +278,8 @@ static void print_proc(const struct tp_run *run, struct steps *steps, uint32_t t
 		     tp_show_count(b, steps->n), tp_label_source(row[steps->n - 1].source));
 	if (row[steps->n - 1].flags & TP_F_CLOCK)
 		tp_out_line(out, "yellow",
-			    "no optimizer, data loader or range was seen: these are slices of time, "
+			    "no optimizer, data loader or range was seen: these are slices "
+			    "of time, "
 			    "not training steps");
 	print_percentiles(steps, out);
 	print_sparkline(steps, out);
@@ -302,14 +303,14 @@ static uint32_t count_proc(const struct tp_run *run, uint32_t i)
 static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 {
 	static const struct tp_column column[] = {
-		{.title = "process"},
-		{.title = "steps", .align = TP_RIGHT},
-		{.title = "p50", .align = TP_RIGHT},
-		{.title = "p90", .align = TP_RIGHT},
-		{.title = "p99", .align = TP_RIGHT},
-		{.title = "max", .align = TP_RIGHT},
-		{.title = "sum", .align = TP_RIGHT},
-		{.title = "data wait", .align = TP_RIGHT},
+	    {.title = "process"},
+	    {.title = "steps", .align = TP_RIGHT},
+	    {.title = "p50", .align = TP_RIGHT},
+	    {.title = "p90", .align = TP_RIGHT},
+	    {.title = "p99", .align = TP_RIGHT},
+	    {.title = "max", .align = TP_RIGHT},
+	    {.title = "sum", .align = TP_RIGHT},
+	    {.title = "data wait", .align = TP_RIGHT},
 	};
 	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	uint32_t slowest = 0, n;
@@ -335,13 +336,13 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 			slowest = i;
 		}
 		tp_table_cell(table, "%s", tp_label_proc(a, run, run->step[i].proc));
-		tp_table_cell(table, "%s", tp_show_count(a, n));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 50)));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 90)));
-		tp_table_cell(table, "%s", tp_show_ns(a, tp_percentile(sorted, n, 99)));
-		tp_table_cell(table, "%s", tp_show_ns(a, sorted[n - 1]));
-		tp_table_cell(table, "%s", tp_show_ns(a, sum));
-		tp_table_cell(table, "%s", tp_show_percent(a, (double)wait, (double)sum));
+		tp_cell_count(table, n);
+		tp_cell_ns(table, tp_percentile(sorted, n, 50));
+		tp_cell_ns(table, tp_percentile(sorted, n, 90));
+		tp_cell_ns(table, tp_percentile(sorted, n, 99));
+		tp_cell_ns(table, sorted[n - 1]);
+		tp_cell_ns(table, sum);
+		tp_cell_percent(table, (double)wait, (double)sum);
 		free(sorted);
 	}
 	tp_table_print(table, out);
@@ -356,9 +357,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	free(state);
 	if (!run->n_steps) {
 		tp_out_title(out, "Steps");
-		tp_out_line(out, "",
-			    "no step was seen: the program ended before its first one, or the "
-			    "ledger (*.steps) is not in the folder");
+		tp_out_line(
+		    out, "",
+		    "no step was seen: the program ended before its first one, or the "
+		    "ledger (*.steps) is not in the folder");
 		return;
 	}
 	for (uint32_t i = 0; i < run->n_steps; i += count_proc(run, i))
@@ -373,14 +375,15 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			print_proc(run, &steps, top, out);
 	}
 	if (only != UINT32_MAX)
-		tp_out_line(out, "dim",
-			    "the process with the longest median step is shown: --ranks 3 shows "
-			    "rank 3, --top 0 all.");
+		tp_out_line(
+		    out, "dim",
+		    "the process with the longest median step is shown: --ranks 3 shows "
+		    "rank 3, --top 0 all.");
 }
 
 const struct tp_view tp_view_steps = {
-	.name = "steps",
-	.help = "every step of the run: time, data wait, memory; the slow ones marked",
-	.begin = begin,
-	.print = print,
+    .name = "steps",
+    .help = "every step of the run: time, data wait, memory; the slow ones marked",
+    .begin = begin,
+    .print = print,
 };
