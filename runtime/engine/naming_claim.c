@@ -120,13 +120,27 @@ struct found {
 	bool is_alive;
 };
 
+static void inspect_trace(const char *path, const struct tp_file_head *trace, struct found *found)
+{
+	struct owner owner = {{trace->boot_id[0], trace->boot_id[1]}, 0, 0, trace->pid};
+	struct stat st;
+
+	/* It lived when it wrote. */
+	if (stat(path, &st) == 0)
+		owner.real_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
+				(uint64_t)st.st_mtim.tv_nsec;
+	*found = (struct found){TRACE, trace->rank, trace->restart, is_alive(&owner)};
+}
+
 static void inspect_ring(const char *head, struct found *found)
 {
 	struct tp_ring_head ring;
 	struct owner owner;
 
 	memcpy(&ring, head, sizeof(ring));
-	owner = (struct owner){{ring.boot_id[0], ring.boot_id[1]}, ring.process_start, 0, ring.pid};
+	/* anchor[2]: CLOCK_REALTIME when the ring was made. */
+	owner = (struct owner){{ring.boot_id[0], ring.boot_id[1]}, ring.process_start,
+			       ring.anchor[2], ring.pid};
 	*found = (struct found){RING, ring.rank, ring.restart, is_alive(&owner)};
 }
 
@@ -156,7 +170,7 @@ static void inspect(const char *path, struct found *found)
 	memcpy(&magic, head, sizeof(magic));
 	if (magic == TP_FILE_MAGIC && n >= (ssize_t)sizeof(trace)) {
 		memcpy(&trace, head, sizeof(trace));
-		*found = (struct found){TRACE, trace.rank, trace.restart, false};
+		inspect_trace(path, &trace, found);
 	} else if (magic == TP_RING_MAGIC && n == (ssize_t)sizeof(head)) {
 		inspect_ring(head, found);
 	} else {

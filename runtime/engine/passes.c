@@ -120,11 +120,12 @@ static void find_silence(struct tp_passes *passes)
 	}
 }
 
-bool tp_passes_step(struct tp_passes *passes, uint64_t *begin)
+bool tp_passes_step(struct tp_passes *passes, uint64_t *new_pass)
 {
 	struct tp_pass *last = passes->last;
 	bool is_epoch = false;
 
+	*new_pass = 0;
 	for (size_t i = 0; i < TP_PASSES; i++) {
 		struct tp_pass *pass = &passes->pass[i];
 
@@ -132,15 +133,16 @@ bool tp_passes_step(struct tp_passes *passes, uint64_t *begin)
 			pass->is_training = true;
 	}
 	if (last) {
-		/* Its first pass, begun in this step, while no other training pass goes on. */
-		is_epoch = !last->is_training && !last->is_announced &&
-			   last->calls == last->calls_in_step && passes->leader != last &&
-			   may_lead(passes, last);
+		if (!last->is_training && !last->is_announced && passes->leader != last &&
+		    last->calls == last->calls_in_step) {
+			*new_pass = last->begin;
+			/* Unless a training pass goes on: then it only joins that one. */
+			is_epoch = may_lead(passes, last);
+		}
 		last->is_training = true;
 		if (is_epoch) {
 			last->is_announced = true;
 			passes->leader = last;
-			*begin = last->begin;
 		}
 		passes->has_training = true;
 	}

@@ -45,10 +45,10 @@ bool tp_passes_call(struct tp_passes *passes, uint64_t loader, bool is_first, ui
 /* The call that ends a pass returned. */
 void tp_passes_end(struct tp_passes *passes, uint64_t loader);
 /*
- * A step ends. True: an epoch began within it, at *begin, that could not be known then (the
- * first pass over what now proves to be a training loader).
+ * A step ends. *new_pass: when the first pass over a loader began that counts from now on,
+ * in this very step; 0: none did. True: an epoch began with it, as could not be known then.
  */
-bool tp_passes_step(struct tp_passes *passes, uint64_t *begin);
+bool tp_passes_step(struct tp_passes *passes, uint64_t *new_pass);
 /* The step in progress starts anew: calls so far were no part of it. */
 void tp_passes_forget_step(struct tp_passes *passes);
 

@@ -174,15 +174,18 @@ static bool is_epoch(void)
 
 static void end_step(struct tells *tells, uint64_t now, uint8_t flags)
 {
-	uint64_t begin;
+	struct tp_usage_mark first = st.step.first;
+	uint64_t new_pass;
+	bool is_late_epoch = tp_passes_step(&st.passes, &new_pass) && is_epoch();
 	struct tell *tell;
 
-	/* An epoch began within this step, with a loader that did not count until now. */
-	if (tp_passes_step(&st.passes, &begin) && is_epoch() && begin == st.step.first.time &&
-	    begin < now) {
-		add_tell(tells, begin)->what = TELL_EPOCH;
-		tp_usage_begin_at(&st.step, st.step.first);
-		tp_usage_add_other(&st.step, st.passes.leader->loader);
+	/* A loader fed this step that did not count until now. */
+	if (new_pass && new_pass == first.time && new_pass < now) {
+		tp_usage_count_since(&st.step, &first);
+		if (is_late_epoch) {
+			add_tell(tells, new_pass)->what = TELL_EPOCH;
+			tp_usage_begin_at(&st.step, first);
+		}
 	}
 	now = not_before(now);
 	tell = add_tell(tells, now);
@@ -217,9 +220,8 @@ void tp_step_optimizer_begin(uint64_t who, uint64_t now)
 			tp_usage_begin_at(&st.step, st.step.call);
 		else
 			tp_usage_begin(&st.step, now);
+		tp_usage_count_since(&st.step, &st.step.call);
 		restart(&tells, st.step.begin);
-		if (st.passes.leader)
-			tp_usage_add_other(&st.step, st.passes.leader->loader);
 		st.source = TP_STEP_OPTIMIZER;
 	}
 	unlock_and_tell(&tells);
@@ -392,7 +394,7 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 		begin_epoch(&tells, now);
 	else
 		begin_run(&tells, now);
-	tp_usage_mark(&st.step, loader, tp_passes_counts(&st.passes, loader), is_first, now);
+	tp_usage_mark(&st.step, is_first, now);
 	if (st.is_auto && st.source != TP_STEP_LOADER && !is_first)
 		consider_loader(&tells, loader, now);
 	unlock_and_tell(&tells);
@@ -411,7 +413,7 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 	if (loader && got == TP_STEP_GOT_NONE)
 		tp_passes_end(&st.passes, loader);
 	counts = tp_passes_counts(&st.passes, loader);
-	usage = tp_usage_of(&st.step, loader, counts);
+	usage = counts ? &st.step.used : &st.step.other;
 	if (is_thread_counted())
 		usage->data_wait += tp_usage_part(&st.step, begin, now);
 	if (got != TP_STEP_GOT_NONE) {

@@ -24,45 +24,28 @@ void tp_usage_begin(struct tp_step_usage *step, uint64_t now)
 
 void tp_usage_begin_at(struct tp_step_usage *step, struct tp_usage_mark mark)
 {
-	struct tp_usage used = subtract(step->used, &mark.used), other = step->other;
-	uint64_t other_loader = step->other_loader;
+	struct tp_usage used = subtract(step->used, &mark.used);
+	struct tp_usage other = subtract(step->other, &mark.other);
 
-	/* Sums of another loader began anew when it became another one: after the mark. */
-	if (other_loader == mark.other_loader)
-		other = subtract(other, &mark.other);
 	tp_usage_begin(step, mark.time);
 	step->used = used;
 	step->other = other;
-	step->other_loader = other_loader;
 }
 
-void tp_usage_mark(struct tp_step_usage *step, uint64_t loader, bool counts, bool is_first,
-		   uint64_t now)
+void tp_usage_mark(struct tp_step_usage *step, bool is_first, uint64_t now)
 {
-	tp_usage_of(step, loader, counts);
-	step->call = (struct tp_usage_mark){now, step->used, step->other, step->other_loader};
+	step->call = (struct tp_usage_mark){now, step->used, step->other};
 	if (is_first)
 		step->first = step->call;
 }
 
-struct tp_usage *tp_usage_of(struct tp_step_usage *step, uint64_t loader, bool counts)
+void tp_usage_count_since(struct tp_step_usage *step, const struct tp_usage_mark *mark)
 {
-	if (counts)
-		return &step->used;
-	if (loader != step->other_loader)
-		memset(&step->other, 0, sizeof(step->other));
-	step->other_loader = loader;
-	return &step->other;
-}
+	struct tp_usage late = subtract(step->other, &mark->other);
 
-void tp_usage_add_other(struct tp_step_usage *step, uint64_t loader)
-{
-	if (!loader || loader != step->other_loader)
-		return;
-	step->used.data_wait += step->other.data_wait;
-	step->used.batches += step->other.batches;
-	step->other_loader = 0;
-	memset(&step->other, 0, sizeof(step->other));
+	step->used.data_wait += late.data_wait;
+	step->used.batches += late.batches;
+	step->other = mark->other;
 }
 
 uint64_t tp_usage_part(const struct tp_step_usage *step, uint64_t begin, uint64_t now)

@@ -46,7 +46,7 @@ static void note_skip(struct tp_zero_grad *zero)
 	zero->n_skips++;
 	zero->n_in_step = 0;
 	if (zero->n_regular >= REGULAR_SKIPS) {
-		zero->usual++;
+		zero->usual_least = ++zero->usual;
 		zero->n_regular = 0;
 	}
 }
@@ -98,7 +98,8 @@ void tp_zero_grad_optimizer(struct tp_zero_grad *zero)
 void tp_zero_grad_step(struct tp_zero_grad *zero)
 {
 	/* What two steps agree on is usual. */
-	if (zero->n_in_step && (zero->n_in_step == zero->n_before || !zero->usual))
+	if (zero->n_in_step > zero->usual_least &&
+	    (zero->n_in_step == zero->n_before || !zero->usual))
 		zero->usual = zero->n_in_step;
 	zero->n_before = zero->n_in_step;
 	zero->n_in_step = 0;

@@ -28,6 +28,7 @@ struct tp_zero_grad {
 	bool has_optimizer_since;	/* since the last call */
 	uint32_t n_in_step, n_before;	/* calls in this step, in the one before */
 	uint32_t usual;			/* calls in a step; 0: not known */
+	uint32_t usual_least;		/* as skips that came too regularly taught */
 
 	/* Which it is, where no optimizer is seen: the iteration's work lies in the longer gap. */
 	uint64_t last_call, last_batch;	/* time; 0: none */

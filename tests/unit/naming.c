@@ -250,20 +250,27 @@ static void put_trace(const char *name, int32_t rank, uint32_t restart)
 	put(name, &head, sizeof(head));
 }
 
+static void read_boot_id(uint64_t id[2])
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	unsigned long a, b, c, d, e;
+	char text[64] = "";
+
+	cr_assert(file && fgets(text, sizeof(text), file));
+	fclose(file);
+	cr_assert_eq(sscanf(text, "%8lx-%4lx-%4lx-%4lx-%12lx", &a, &b, &c, &d, &e), 5);
+	id[0] = a << 32 | b << 16 | c;
+	id[1] = d << 48 | e;
+}
+
 static void put_ledger(const char *name, int32_t rank, uint32_t restart, uint32_t pid,
 		       uint64_t real_ns)
 {
-	char line[2 * TP_LEDGER_LINE_MAX], id[64] = "";
+	char line[2 * TP_LEDGER_LINE_MAX];
 	struct tp_ledger_head head = {.rank = rank, .restart = restart, .pid = pid,
 				      .real_ns = real_ns, .host = "h"};
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	unsigned long a, b, c, d, e;
 
-	cr_assert(file && fgets(id, sizeof(id), file));
-	fclose(file);
-	cr_assert_eq(sscanf(id, "%8lx-%4lx-%4lx-%4lx-%12lx", &a, &b, &c, &d, &e), 5);
-	head.boot_id[0] = a << 32 | b << 16 | c;
-	head.boot_id[1] = d << 48 | e;
+	read_boot_id(head.boot_id);
 	put(name, line, tp_ledger_format_head(line, sizeof(line), &head));
 }
 
@@ -380,6 +387,26 @@ Test(claim, looks_as_deep_as_the_pattern_goes)
 				     sizeof(ledger_path)), 0);
 	cr_expect_not(exists("a/rank3.trace"));
 	cr_expect(exists("a/rank4.trace") && exists("a/b/rank3.trace"));
+}
+
+Test(claim, removes_nothing_of_living_processes_of_the_same_rank)
+{
+	struct tp_naming naming = make(3);
+	struct tp_file_head trace = {.magic = TP_FILE_MAGIC, .rank = 3, .pid = (uint32_t)getpid()};
+	struct tp_ring_head ring = {.magic = TP_RING_MAGIC, .rank = 3, .pid = (uint32_t)getpid()};
+
+	read_boot_id(trace.boot_id);
+	read_boot_id(ring.boot_id);
+	put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+	put_ledger("rank3.pid1.steps", 3, 0, (uint32_t)getpid(), tp_clock_real_ns());
+	put("rank3.0.pid1.tpt", &trace, sizeof(trace));
+	ring.anchor[2] = tp_clock_real_ns();
+	put("rank3.pid1.1.ring", &ring, sizeof(ring));
+	put_trace("rank3.0.tpt", 3, 0);
+	cr_expect_eq(claim(&naming, true), 0);
+	cr_expect(exists("rank3.pid1.steps") && exists("rank3.0.pid1.tpt") &&
+		  exists("rank3.pid1.1.ring"));
+	cr_expect_not(exists("rank3.0.tpt"));
 }
 
 Test(claim, keeps_earlier_restarts_of_the_same_run)

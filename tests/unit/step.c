@@ -281,6 +281,8 @@ Test(step, sees_a_skipped_optimizer)
 		{"inf, no loader, zero_grad first", "Z1 O1 Z1 O1 Z1 Z1 O1 Z1 O1", "^ o0 o0 o0! o0 o0"},
 		{"inf, no loader, zero_grad last", "O1 Z1 O1 Z1 O1 Z1 Z1 O1 Z1", "^ o0 o0 o0 o0! o0"},
 		{"inf with accumulation", "a! a O1 Z1 a a O1 Z1 a a Z1 a a O1 Z1", "^ o2 o2 o2! o2"},
+		{"zero_grad twice in each step, all of a sudden, is soon no skip",
+		 "{4 Z1 O1 } {9 Z1 Z1 O1 }", "^ {4 o0 } {5 o0! o0 } {4 o0 }"},
 		{"zero_grad twice in each step is no skip", "{6 Z1 Z1 O1 }", "^ {6 o0 }"},
 		{"zero_grad of another optimizer is no skip", "a! Z1 O1 {4 a Z2 Z1 O1 Z2 }", "^ {5 o1 }"},
 		{"zero_grad before each epoch is no skip",
@@ -316,6 +318,8 @@ Test(step, begins_epochs_with_passes_over_the_training_loader)
 		 "a! O1 {3 a O1 } a. b! O1 {3 b O1 } b. b! O1 b O1", "^ {4 o1 } | {4 o1 } | o1 o1"},
 		{"another one, with evaluations between", "a! O1 {3 a O1 } a. e! e e. b! O1 {3 b O1 } b.",
 		 "^ {4 o1 } | {4 o1 }"},
+		{"another one, the first left by break", "a! O1 {3 a O1 } b! O1 {3 b O1 } b! O1",
+		 "^ {8 o1 } | o1"},
 		{"a new iterator in each step is no epoch", "{6 a! O1 }", "^ {6 o1 }"},
 		{"one batch a pass is no epoch", "{6 a! O1 a. }", "^ {6 o1 }"},
 		{"a loader that cannot be told apart", "{2 O1 }", "^ o0 o0"},
@@ -415,6 +419,8 @@ Test(step, waits_of_the_training_thread_and_no_others_count)
 		{"two optimizers, led by the last", "{4 a O1 O2 }", LOADER_CALL, 2 * CALL},
 		{"fetched ahead by a thread", "a! O1 ~a O1", 0, CALL},
 		{"an evaluation inside", "a! O1 a O1 e! e e e. a O1", LOADER_CALL, CALL},
+		{"an optimizer that wraps another", "{3 a (9 O1 )9 }", LOADER_CALL, GAP + 2 * CALL},
+		{"a call in which a step ended", "a! O1 <a ~O1 >a O1", LOADER_CALL, CALL},
 		{"a new epoch's first batch", "a! O1 a O1 a. a! O1", LOADER_CALL, CALL},
 		{"the first batch of another loader", "a! O1 a O1 a. e! e e. b! O1", LOADER_CALL, CALL},
 		{"the step after a skipped one", "a! Z1 O1 a Z1 O1 a Z1 a Z1 O1", LOADER_CALL, CALL},
@@ -450,6 +456,18 @@ Test(step, begins_where_its_first_batch_is_asked_for)
 		cr_expect_eq(last_end - last_begin, LENGTH + zero_grad, "%s: %lu", scripts[i],
 			     (unsigned long)(last_end - last_begin));
 	}
+}
+
+Test(step, is_not_ended_by_a_clock_that_lags_behind)
+{
+	static const struct tp_step_spec clock = {.source = TP_STEP_CLOCK, .clock_ms = 1};
+
+	start(&clock);
+	each_word("c a!", play_word);
+	tp_step_clock(now_ticks - LOADER_CALL - 1);
+	cr_expect_eq(n_steps, 0);
+	each_word("c", play_word);
+	cr_expect_eq(n_steps, 1);
 }
 
 Test(step, says_what_its_source_is)
