@@ -43,9 +43,11 @@ static int start_file(struct tp_ledger_file *ledger)
 	if (ledger->fd < 0)
 		return -errno;
 	if (fstat(ledger->fd, &st) == 0) {
+		ledger->fd_id = (struct tp_fd_id){st.st_dev, st.st_ino};
 		ledger->good_bytes = (uint64_t)st.st_size;
-		err = append(ledger, text,
-			     tp_ledger_format_head(text, sizeof(text), &ledger->head));
+		/* Not empty: ours, whose descriptor the program had closed. */
+		err = st.st_size ? 0 : append(ledger, text, tp_ledger_format_head(text, sizeof(text),
+										  &ledger->head));
 	}
 	if (err) {
 		close(ledger->fd);
@@ -87,7 +89,9 @@ static bool revive(struct tp_ledger_file *ledger)
 {
 	int err;
 
-	if (ledger->fd >= 0 && !is_removed(ledger))
+	if (!tp_fd_is(ledger->fd, &ledger->fd_id))
+		ledger->fd = -1;
+	else if (!is_removed(ledger))
 		return true;
 	if (ledger->fd >= 0) {
 		uint64_t done = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
@@ -183,7 +187,7 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 
 void tp_ledger_file_close(struct tp_ledger_file *ledger)
 {
-	if (ledger->fd >= 0 && ledger->path[0])
+	if (ledger->path[0] && tp_fd_is(ledger->fd, &ledger->fd_id))
 		close(ledger->fd);
 	ledger->fd = -1;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -19,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/ring_sweep.h"
 
 enum {
 	LEAST_BYTES = 1 << 20,
@@ -108,7 +110,10 @@ static int create(const struct place *place, const struct tp_ring_spec *spec, bo
 	if (path.is_cut)
 		return -ENAMETOOLONG;
 	file->fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return file->fd < 0 ? -errno : 0;
+	if (file->fd < 0)
+		return -errno;
+	flock(file->fd, LOCK_EX | LOCK_NB);
+	return 0;
 }
 
 /* 0: file->fd has `bytes` behind it. */
@@ -198,6 +203,7 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	place[n_places++] = (struct place){spec->dir, 1, false,
 						is_remote_fs(spec->dir)};
 
+	tp_ring_sweep(place[0].dir);
 	err = try_sizes(place, n_places, false, spec, fixed_bytes, file);
 	if (err && place[n_places - 1].is_remote) {
 		err = try_sizes(place, n_places, true, spec, fixed_bytes, file);

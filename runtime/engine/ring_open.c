@@ -180,11 +180,13 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 	for (uint32_t i = 0; i < TP_RING_SLOTS; i++)
 		tp_ring.slots[i].chunk = TP_NO_CHUNK;
 	strcpy(tp_ring.slots[TP_RING_LAST_SLOT].name, "other threads");
+	memcpy(head->link_path, file.link_path, sizeof(head->link_path));
+	tp_ring.fd = file.fd;
+	tp_fd_note(file.fd, &tp_ring.fd_id);
 	tp_ring.generation++;
 	__atomic_store_n(&head->magic, TP_RING_MAGIC, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring.head, head, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring_pool.is_open, true, __ATOMIC_RELEASE);
-	close(file.fd);
 	return 0;
 
 unmap:
@@ -196,6 +198,13 @@ remove_file:
 		unlink(file.link_path);
 	close(file.fd);
 	return err;
+}
+
+static void close_file(void)
+{
+	if (tp_fd_is(tp_ring.fd, &tp_ring.fd_id))
+		close(tp_ring.fd);
+	tp_ring.fd = -1;
 }
 
 void tp_ring_leave(void)
@@ -211,6 +220,7 @@ void tp_ring_close(void)
 	unlink(tp_ring.path);
 	if (tp_ring.link_path[0])
 		unlink(tp_ring.link_path);
+	close_file();
 }
 
 void tp_ring_relink(void)
@@ -223,6 +233,8 @@ void tp_ring_forked(void)
 	/* The parent's file stays mapped, untouched: an unmapping here could meet a signal
 	 * handler that still looks at it, and costs more than the address space is worth. */
 	tp_ring_pool.is_open = false;
+	if (tp_ring.head)
+		close_file();
 	tp_ring.head = NULL;
 	memset(&tp_ring_self, 0, sizeof(tp_ring_self));
 	if (tp_ring_pool.private)

@@ -55,6 +55,7 @@ static struct {
 	struct tp_clock_anchor start;
 	uint32_t window;		/* of the file that is open */
 	bool is_open, is_failing;	/* the file; is_failing: said that it cannot be */
+	struct tp_fd_id fd_id;
 	uint64_t cpu_ns;		/* of this thread when the file was opened */
 	uint64_t last_end;		/* of the window before; 0: none */
 	uint64_t n_late;
@@ -126,7 +127,7 @@ void tp_window_note_lost(void)
 
 void tp_window_forked(void)
 {
-	if (state.is_open)
+	if (state.is_open && tp_fd_is(state.writer.fd, &state.fd_id))
 		tp_writer_abandon(&state.writer);
 	state.is_open = false;
 }
@@ -303,6 +304,11 @@ static void run_pass(uint32_t window, bool is_final)
 {
 	struct pass pass = {.window = window, .is_final = is_final};
 
+	if (state.is_open && state.writer.fd >= 0 && !tp_fd_is(state.writer.fd, &state.fd_id)) {
+		tp_warn("the program closed the file '%s.part'; the rest of window %u is lost",
+			state.writer.path, window);
+		state.writer.fd = -1;
+	}
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	tp_ring_take(take_records, &pass);
@@ -409,6 +415,7 @@ out:
 		return err;
 	}
 	memset(state.told, 0, sizeof(state.told));
+	tp_fd_note(state.writer.fd, &state.fd_id);
 	state.is_failing = false;
 	state.is_open = true;
 	state.window = window;

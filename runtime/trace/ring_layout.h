@@ -12,6 +12,8 @@
  *	names			names_bytes of interned strings, append-only
  *	chunks			n_chunks x struct tp_chunk (64 KiB)
  *
+ * A living process holds flock(2) on the file.
+ *
  * Fields marked atomic are read and written with __atomic builtins: the file is shared
  * between builds by C and read by other processes.
  *
@@ -183,6 +185,7 @@ struct tp_ring_head {
 				 * the file is this + ".part". Empty: not made yet */
 	char ledger_path[512];
 	char meta[1536];	/* the META text of the process, for files made by recovery */
+	char link_path[512];	/* in the run folder, leads to this file; "" when it lies there */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

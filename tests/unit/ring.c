@@ -426,6 +426,53 @@ Test(ring_place, does_not_touch_the_ring_of_a_dead_process_with_the_same_pid)
 	cr_expect_eq(st.st_size, 3);
 }
 
+Test(ring_place, sweeps_rings_of_the_dead_whose_run_folder_is_gone)
+{
+	char place[300], kept[600], gone[600], living[600], command[700];
+	pid_t last_pid = 0;
+
+	snprintf(place, sizeof(place), "%s/place", rig_dir);
+	mkdir(place, 0755);
+	/* Dead with a link, dead without, alive without. */
+	for (int i = 0; i < 3; i++) {
+		int pipe_fd[2];
+		pid_t pid;
+
+		cr_assert_eq(pipe(pipe_fd), 0);
+		pid = fork();
+		if (pid == 0) {
+			char name[32];
+			struct tp_ring_spec spec = {
+				.bytes = MIB, .dir = rig_dir, .buffer_dir = place, .name = name,
+				.run_id = 100 + (uint64_t)i,
+			};
+
+			snprintf(name, sizeof(name), "r%d.ring", i);
+			if (tp_ring_open(&spec) || write(pipe_fd[1], tp_ring.path, 512) != 512)
+				_exit(1);
+			if (i > 0)
+				unlink(tp_ring.link_path);
+			if (i < 2)
+				kill(getpid(), SIGKILL);
+			pause();
+		}
+		cr_assert_eq(read(pipe_fd[0], i == 0 ? kept : i == 1 ? gone : living, 512), 512);
+		if (i < 2)
+			waitpid(pid, NULL, 0);
+		else
+			usleep(50000);
+		last_pid = pid;
+	}
+	cr_assert_eq(open_ring_in(place, MIB), 0);
+	cr_expect_eq(access(kept, F_OK), 0, "the merge can still find it");
+	cr_expect_neq(access(gone, F_OK), 0);
+	cr_expect_eq(access(living, F_OK), 0, "it is in use");
+	kill(last_pid, SIGKILL);
+	waitpid(last_pid, NULL, 0);
+	snprintf(command, sizeof(command), "rm -rf '%s'", place);
+	cr_expect_eq(system(command), 0);
+}
+
 /* ---- death ---- */
 
 TestSuite(ring_death, .init = set_up, .fini = tear_down);

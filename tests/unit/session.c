@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "tests/unit/session_rig.h"
@@ -485,6 +487,143 @@ Test(session, makes_the_folder_anew_for_the_next_window_when_it_was_removed)
 	cr_expect(!rig_window(0)->is_there);
 	cr_expect_str_eq(steps_in(rig_window(1)), "4 5");
 	cr_expect_eq(rig_ledger(row, 64), 7, "rows that the ring still had are there, too");
+}
+
+/* The run folder on a file system of that size; false: this machine does not let us. */
+static bool mount_run(const char *size)
+{
+	char options[32];
+
+	snprintf(options, sizeof(options), "size=%s", size);
+	mkdir(rig_config.dir, 0755);
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", rig_config.dir, "tmpfs", 0, options) == 0;
+}
+
+Test(session, survives_a_full_disk_and_counts_what_it_cost)
+{
+	static struct tp_ledger_row row[64];
+	const struct rig_trace *trace;
+	char filler[600];
+
+	if (!mount_run("256k"))
+		cr_skip_test("needs the right to mount");
+	rig_config.buffer_bytes = 16 << 20;
+	cr_assert_eq(rig_open("wait=0,warmup=0,active=1,repeat=2"), 0);
+	tp_session_epoch(tp_clock_now());
+	/* Many different records, so that they take more than there is. */
+	for (uint32_t i = 0; i < 150000; i++) {
+		while (!rig_op("n", tp_clock_now() - i * 7919 % 100000, i * 2654435761u))
+			usleep(1000);
+	}
+	rig_step();
+	usleep(100000);
+	/* The next window has room again. */
+	snprintf(filler, sizeof(filler), "rm -f '%s'/rank0.0*", rig_config.dir);
+	cr_expect_eq(system(filler), 0);
+	for (uint32_t i = 0; i < OPS; i++)
+		rig_op("s1", 0, 1);
+	rig_step();
+	tp_session_close("exit");
+	trace = rig_window(1);
+	cr_expect(trace->is_whole);
+	cr_expect_str_eq(steps_in(trace), "1");
+	cr_expect_eq(rig_total(trace, "lost"), 0);
+	cr_expect_eq(rig_ledger(row, 64), 2, "rows waited until there was room");
+	umount2(rig_config.dir, MNT_DETACH);
+}
+
+Test(session, leaves_a_readable_file_when_the_disk_is_full)
+{
+	const struct rig_trace *trace;
+	char path[600];
+	uint64_t n;
+
+	if (!mount_run("256k"))
+		cr_skip_test("needs the right to mount");
+	rig_config.buffer_bytes = 16 << 20;
+	cr_assert_eq(rig_open("wait=0,warmup=0,active=1,repeat=1"), 0);
+	for (uint32_t i = 0; i < 200000; i++)
+		while (!rig_op("n", tp_clock_now() - i * 7919 % 100000, i * 2654435761u))
+			usleep(1000);
+	rig_step();
+	tp_session_close("exit");
+	trace = rig_window(0);
+	if (!trace->is_there) {
+		snprintf(path, sizeof(path), "%s/rank0.0.tpt.part", rig_config.dir);
+		trace = rig_read_trace(path, UINT64_MAX);
+	}
+	cr_assert(trace->is_there);
+	cr_expect_eq(trace->n_bad_blocks, 0);
+	n = rig_count(trace, "n", 0, 0);
+	cr_expect_gt(n, 10000);
+	cr_expect_lt(n, 200000);
+	if (trace->is_whole)
+		cr_expect_geq(rig_total(trace, "lost") + n, 200000);
+	umount2(rig_config.dir, MNT_DETACH);
+}
+
+Test(session, gives_up_politely_where_it_may_not_write)
+{
+	if (getuid() != 0)
+		cr_skip_test("needs root to become nobody");
+	int status;
+	pid_t pid;
+
+	mkdir(rig_config.dir, 0555);
+	chmod(rig_dir, 0755);
+	pid = fork();
+	if (pid == 0) {
+		bool is_good = setuid(65534) == 0 && rig_open("always") < 0;
+
+		run_steps(0, 3);
+		tp_session_close("exit");
+		_exit(!is_good);
+	}
+	waitpid(pid, &status, 0);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* In a child: the test runner keeps descriptors, too. */
+static int close_everything_and_go_on(void)
+{
+	static struct tp_ledger_row row[64];
+	char path[600];
+	struct stat st;
+
+	if (rig_open("wait=1,warmup=0,active=2,repeat=0"))
+		return 1;
+	run_steps(0, 2);
+	usleep(250000);	/* the first window's file is open */
+	close_range(3, ~0u, 0);
+	snprintf(path, sizeof(path), "%s/other", rig_dir);
+	for (int i = 0; i < 20; i++)	/* takes all the numbers that we had */
+		if (open(path, O_CREAT | O_RDWR | O_APPEND, 0644) < 3)
+			return 2;
+	run_steps(2, 6);
+	usleep(50000);
+	tp_session_close("exit");
+	if (stat(path, &st) || st.st_size != 0)
+		return 3;
+	for (int fd = 3; fd < 23; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			return 4;
+	if (rig_ledger(row, 64) != 8)
+		return 5;
+	return strcmp(steps_in(rig_window(1)), "4 5") ? 6 : 0;
+}
+
+Test(session, never_writes_to_a_file_of_the_program_that_has_the_number_of_ours)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(close_everything_and_go_on());
+	waitpid(pid, &status, 0);
+	cr_expect(WIFEXITED(status));
+	cr_expect_eq(WEXITSTATUS(status), 0);
 }
 
 Test(session, keeps_facts_and_what_is_off_for_the_trace_and_for_the_dead)
