@@ -49,7 +49,7 @@ static uint32_t drop_impossible(struct tp_align_map *map, struct tp_clock_anchor
 		    anchor[i].mono_ns == last->mono_ns)
 			continue;
 		/* The line must rise: times on it are compared. */
-		if (anchor[i].mono_ns > INT64_MAX / 2 ||
+		if (anchor[i].mono_ns > TP_ALIGN_FAR ||
 		    (last && (anchor[i].ticks <= last->ticks ||
 			      anchor[i].mono_ns < last->mono_ns))) {
 			map->n_impossible++;
@@ -77,6 +77,9 @@ static int64_t line_error(const struct tp_align_map *map, const struct tp_clock_
 		if (anchor[i].bracket_ticks > bracket)
 			bracket = anchor[i].bracket_ticks;
 	}
+	/* An absurd bracket is still a bound. */
+	if (bracket > TP_ALIGN_FAR / 16)
+		bracket = TP_ALIGN_FAR / 16;
 	bracket = (uint64_t)((unsigned __int128)bracket * map->knot[0].rate >> 32);
 	return (int64_t)(bracket / 2) + off + 1;
 }

@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 
 #define TP_ALIGN_UNBOUNDED (-1)	/* as an error: no bound is known */
+#define TP_ALIGN_FAR (1ull << 61)	/* ns from a knot; what is further away is no time of a run */
 
 struct tp_align_knot {
 	uint64_t ticks;
@@ -47,6 +48,7 @@ static inline int64_t tp_align_ns(const struct tp_align_map *map, uint32_t *hint
 				  uint64_t ticks)
 {
 	const struct tp_align_knot *k = &map->knot[*hint];
+	unsigned __int128 ns;
 	uint64_t d;
 
 	if (__builtin_expect((ticks < k->ticks && *hint > 0) ||
@@ -66,11 +68,13 @@ static inline int64_t tp_align_ns(const struct tp_align_map *map, uint32_t *hint
 	}
 	if (__builtin_expect(ticks >= k->ticks, 1)) {
 		d = ticks - k->ticks;
-		return k->ns + (int64_t)((unsigned __int128)d * k->rate >> 32);
+		ns = (unsigned __int128)d * k->rate >> 32;
+		return k->ns + (int64_t)(ns < TP_ALIGN_FAR ? ns : TP_ALIGN_FAR);
 	}
 	d = k->ticks - ticks;
 	/* Rounded up, so that times before the first knot are monotone as well. */
-	return k->ns - (int64_t)(((unsigned __int128)d * k->rate + 0xffffffffu) >> 32);
+	ns = ((unsigned __int128)d * k->rate + 0xffffffffu) >> 32;
+	return k->ns - (int64_t)(ns < TP_ALIGN_FAR ? ns : TP_ALIGN_FAR);
 }
 
 #endif

@@ -25,6 +25,7 @@ struct opening {
 	struct tp_proc_in *proc;	/* of the file being read; NULL before its head is known */
 	struct tp_source *source;
 	uint32_t n_bad_ids;
+	bool has_meta;
 };
 
 static void complain_input(void *ctx, const char *path, const char *what)
@@ -62,18 +63,6 @@ static const char *copy_text(const uint8_t *bytes, uint32_t n)
 	return text;
 }
 
-/* Facts about the process that only META knows. */
-static void take_meta(struct tp_proc_in *proc, const char *meta)
-{
-	char program[512];
-	size_t n = strlen(meta);
-
-	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
-	if (!proc->pub.program[0] &&
-	    tp_reader_text_value(meta, n, "program", program, sizeof(program)) && program[0])
-		proc->pub.program = copy_text((const uint8_t *)program, (uint32_t)strlen(program));
-}
-
 /* Everything but events. */
 static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			struct tp_window *window)
@@ -84,10 +73,14 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 
 	switch (head->type) {
 	case TP_BLOCK_META:
-		if (!tp_reader_payload(reader, i, &raw, &n) && !window->meta[0]) {
-			window->meta = copy_text(raw, n);
-			take_meta(o->proc, window->meta);
-		}
+		if (tp_reader_payload(reader, i, &raw, &n) || o->has_meta)
+			break;
+		/* Longer than what a ring has room for. */
+		if (window->meta[0])
+			free((char *)window->meta);
+		window->meta = copy_text(raw, n);
+		tp_run_take_meta(o->proc, window->meta);
+		o->has_meta = true;
 		break;
 	case TP_BLOCK_END:
 		if (!tp_reader_payload(reader, i, &raw, &n) && !window->totals[0])

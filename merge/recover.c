@@ -293,10 +293,12 @@ static int64_t source_of(struct ring *r, uint32_t i)
 
 		if (path)
 			window->path = path;
-		if (meta && *meta)
+		if (meta && *meta) {
 			window->meta = meta;
-		else
+			tp_run_take_meta(r->proc, meta);
+		} else {
 			free(meta);
+		}
 	}
 	window->is_recovered = !r->is_live;
 	r->source[i] = tp_run_source(r->run, r->proc, (uint32_t)at, r->path);

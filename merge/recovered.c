@@ -99,8 +99,11 @@ static int write_block(struct recovery *r, struct tp_source *source,
 			      ? tp_reader_events(reader, block->at, r->rec, r->thread)
 			      : -ESTALE;
 	}
-	/* A damaged block was reported when it was read. */
-	return err ? 0 : write_events(r, block->n_events);
+	/* A damaged block was reported when it was read; nothing can be saved of it. Any other
+	 * failure means that the ring must stay. */
+	if (err == -EBADMSG)
+		return 0;
+	return err ? err : write_events(r, block->n_events);
 }
 
 /* Spans that never ended, as a window that ends in order writes them. */
@@ -183,14 +186,16 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 		.clock_source = r->proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
 		.restart = r->proc->pub.restart,
 	};
-	char path[4096], totals[128];
+	char path[4096], new_path[4096 + 32], totals[128];
 	int err = final_path(r, window, path, sizeof(path)), n;
 
 	if (err)
 		return say(r, window->path, err);
 	r->n_events = 0;
 	r->writer.anchor = r->proc->anchor[0];
-	err = tp_writer_open(&r->writer, path, &head, window->meta,
+	/* The writer makes a ".part" of its own, which must not be the one that is read. */
+	snprintf(new_path, sizeof(new_path), "%s.recovered", path);
+	err = tp_writer_open(&r->writer, new_path, &head, window->meta,
 			     (uint32_t)strlen(window->meta));
 	if (err)
 		return say(r, path, err);
@@ -201,8 +206,13 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 		tp_writer_abandon(&r->writer);
 	else
 		err = tp_writer_close(&r->writer, totals, (uint32_t)n);
-	if (err)
+	if (!err)
+		err = tp_file_rename(new_path, path);
+	if (err) {
+		strcat(new_path, ".part");
+		unlink(new_path);
 		return say(r, path, err);
+	}
 	printf("recovered %s: %llu events\n", path, (unsigned long long)r->n_events);
 	return 0;
 }

@@ -278,6 +278,21 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	return s ? tp_ids_set(&proc->ids, id, s) : -ENOMEM;
 }
 
+void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
+{
+	char program[512];
+	size_t n = strlen(meta);
+
+	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
+	if (!proc->pub.program[0] &&
+	    tp_reader_text_value(meta, n, "program", program, sizeof(program)) && program[0]) {
+		char *copy = strdup(program);
+
+		if (copy)
+			proc->pub.program = copy;
+	}
+}
+
 static void free_proc(struct tp_proc_in *proc)
 {
 	free(proc->pub.thread);

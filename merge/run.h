@@ -127,6 +127,8 @@ static inline int64_t tp_run_ns(const struct tp_proc_in *proc, uint32_t *hint, u
 struct tp_reader *tp_run_reader(struct tp_run_in *run, struct tp_source *source);
 void tp_run_park(struct tp_source *source);
 
+/* Facts about the process that only META knows: host, program. */
+void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
 /* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);

@@ -17,9 +17,9 @@ events=${EVENTS:-1000000}
 "$O/tests/bench/gen_traces" "$folder/quarter" "$files" "$((events / 4))" 2
 mkdir "$folder/all"
 mv "$folder"/rank* "$folder/all"
-ls -l "$folder/all" "$folder/quarter" | awk '
-	/:$/ { name = $1 } /tpt$/ { bytes[name] += $5 }
-	END { for (name in bytes) printf "%s %.1f MB\n", name, bytes[name] / 1e6 }'
+for part in all quarter; do
+	printf '%s: %s bytes\n' "$part" "$(cat "$folder/$part"/*.tpt | wc -c)"
+done
 ln -s /dev/null "$folder/null.json.gz"
 for round in 1 2 3; do
 	echo "round $round"
