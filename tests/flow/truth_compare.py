@@ -83,7 +83,7 @@ def read_dump(path):
             if kind == OP and "::" in name and "." in name.split("::")[1]:
                 overloads += 1
                 name = name[:name.index(".", name.index("::"))]
-            forward = link if kind == OP and flags & BACKWARD else None
+            forward = (link, arg >> 32 & 0xffff) if kind == OP and flags & BACKWARD else None
             inputs = decode_shapes(field[8]) if field[8] != "-" else None
             spans.append(Span(begin, begin + length, name, forward, kind == RANGE, inputs))
         elif kind == STEP:
@@ -120,7 +120,7 @@ def read_profile(path):
             if event["tid"] != event["pid"]:
                 continue
             begin = base + round(event["ts"] * 1000)
-            sequence = event["args"].get("Sequence number")
+            sequence = event["args"].get("Sequence number"), event["args"].get("Fwd thread id")
             args = event["args"]
             inputs = None
             if "Input Dims" in args:
@@ -181,10 +181,11 @@ def compare(dump, profile):
     # torch.profiler gives every operator a number, also where none belongs to it: compared
     # where it links an autograd node to its forward operator.
     links = [(s.name, s.link, t.link) for s, t in zip(ours, theirs)
-             if s.link is not None and s.link != 0xffffffff]
+             if s.link is not None and s.link[0] != 0xffffffff]
     for name, link, their_link in links:
         if link != their_link:
-            return "sequence number of %s: %d and %s" % (name, link, their_link)
+            return "sequence number and forward thread of %s: %s and %s" % (
+                name, link, their_link)
 
     # Blocks made before torch.profiler began are unknown to it: it leaves their end out.
     known, expected = set(), []
