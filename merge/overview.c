@@ -5,6 +5,7 @@
 #include "merge/overview.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/grow.h"
 #include "merge/sum.h"
@@ -104,6 +105,21 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 	peak->of = n > 1 ? open[n - 1] : TP_NO_ROW;
 }
 
+/* The tensor probe marks an allocation that failed; arg: the bytes asked for. */
+static void take_mark(struct tp_overview *overview, const struct tp_event *event)
+{
+	static const char name[] = "out of memory";
+
+	if (event->name->n_bytes != sizeof(name) - 1 ||
+	    memcmp(event->name->bytes, name, sizeof(name) - 1))
+		return;
+	if (overview->n_failed++)
+		return;
+	overview->failed_bytes = event->arg;
+	if (!tp_nest_open(overview->nest, event, &overview->failed_inside, 1))
+		overview->failed_inside = TP_NO_ROW;
+}
+
 static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct tp_overview *overview = ctx;
@@ -126,6 +142,9 @@ static void take_event(void *ctx, const struct tp_event *event)
 	case TP_REC_FREE:
 	case TP_REC_TOTALS:
 		take_memory(overview, proc, event);
+		break;
+	case TP_REC_MARK:
+		take_mark(overview, event);
 		break;
 	default:
 		break;

@@ -52,7 +52,10 @@ struct tp_overview {
 	struct tp_overview_row *row;	/* by names' row */
 	uint32_t cap_rows;
 	uint64_t n_events;
-	bool is_incomplete;		/* memory ran out */
+	/* Allocations that failed: how many, and the first of them. */
+	uint64_t n_failed, failed_bytes;
+	uint32_t failed_inside;		/* names' row, TP_NO_ROW: not known */
+	bool is_incomplete;		/* memory ran out here, in the merge */
 };
 
 /* All recorded steps together. */

@@ -303,10 +303,27 @@ static void print_data(const struct tp_run *run, const struct tp_overview *overv
 		    a);
 }
 
+static void print_failed(const struct tp_overview *overview, struct tp_out *out)
+{
+	const struct tp_name *name = NULL;
+	char a[32], b[32];
+
+	if (!overview->n_failed)
+		return;
+	if (overview->failed_inside != TP_NO_ROW)
+		name = tp_names_at(overview->names, overview->failed_inside);
+	tp_out_item(out, "red", TP_OVERVIEW_LABEL, "NO MEMORY",
+		    "%s allocation%s failed; the first asked for %s%s%.*s",
+		    tp_show_count(a, overview->n_failed), overview->n_failed == 1 ? "" : "s",
+		    tp_show_bytes(b, (int64_t)overview->failed_bytes), name ? ", inside " : "",
+		    name ? (int)name->n_bytes : 0, name ? name->bytes : "");
+}
+
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_overview_sums *sums, struct tp_out *out)
 {
 	print_memory(run, overview, out);
+	print_failed(overview, out);
 	print_slowest(run, overview, out);
 	print_data(run, overview, sums, out);
 }

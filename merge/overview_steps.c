@@ -92,7 +92,6 @@ static struct tp_table *new_category_table(const struct tp_overview_sums *sums,
 static void add_categories(struct tp_table *table, const struct tp_overview_sums *sums,
 			   const int64_t *ns, int64_t per)
 {
-
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
 		if (is_shown(sums, c))
 			tp_cell_ns(table, ns[c] / per);

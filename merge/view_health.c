@@ -221,16 +221,24 @@ static void print_options(const struct tp_run *run, struct tp_out *out)
 static void print_clocks(const struct tp_run *run, struct tp_out *out)
 {
 	int64_t worst = 0;
+	bool is_bounded = true;
 	char a[32], b[32], source[120];
 
-	for (uint32_t i = 0; i < run->n_windows; i++)
+	for (uint32_t i = 0; i < run->n_windows; i++) {
 		if (run->window[i].clock_error_ns > worst)
 			worst = run->window[i].clock_error_ns;
+		is_bounded &= run->window[i].clock_error_ns >= 0;
+	}
 	if (!tp_fact(run->n_procs ? tp_label_meta(run, run->proc[0]) : "", "clock", source,
 		     sizeof(source)))
 		snprintf(source, sizeof(source), "source not known");
-	tp_out_item(out, "", LABEL, "clock", "%s; error between processes at most +-%s",
-		    source, tp_show_ns(a, worst));
+	if (is_bounded)
+		tp_out_item(out, "", LABEL, "clock",
+			    "%s; error between processes at most +-%s", source,
+			    tp_show_ns(a, worst));
+	else
+		tp_out_item(out, "yellow", LABEL, "clock",
+			    "%s; how far the clocks of the hosts differ is not known", source);
 	if (run->impossible_before || run->impossible_after)
 		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
 			    "%s impossible orders before alignment, %s after",

@@ -105,6 +105,12 @@ Test(view_health, shows_every_kind_of_trouble)
 	}
 }
 
+Test(view_health, does_not_state_an_error_that_is_not_bounded)
+{
+	fake_window(&fake, fake.run.proc[0], 1, 0, 1)->clock_error_ns = -1;
+	expect_has(print(false), "how far the clocks of the hosts differ is not known");
+}
+
 Test(view_health, tells_what_is_off_once_for_all_ranks)
 {
 	char *text;

@@ -234,6 +234,22 @@ static void expect_fits(const char *text, uint32_t width)
 	}
 }
 
+Test(view_overview, tells_of_allocations_that_failed)
+{
+	static const char *const wanted[] = {
+		"NO MEMORY 2 allocations failed; the first asked for 3.00 GiB, inside aten::mm",
+		NULL};
+	struct tp_proc *proc = make_rank(0);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		event[n_events] = fake_span(&fake, proc, 0, TP_REC_MARK,
+					    fake_text(&fake, "out of memory"), 420 * MS + i,
+					    420 * MS + i);
+		event[n_events++].arg = i ? 5 : 3ull << 30;
+	}
+	expect_has(print(100, false), wanted);
+}
+
 Test(view_overview, fits_eighty_columns_and_a_screen)
 {
 	uint32_t n_lines = 0;
