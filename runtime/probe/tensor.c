@@ -147,9 +147,12 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 
 	if (inside || !tp_session_is_open())
 		return;
-	tp_info("out of memory on device %d:%d: %ld bytes asked for, %lu allocated, "
-		"%lu reserved", type, index, (long)n_bytes, (unsigned long)allocated,
-		(unsigned long)reserved);
+	if (type == 0)
+		tp_info("out of memory on the host: %ld bytes asked for", (long)n_bytes);
+	else
+		tp_info("out of memory on device %d of kind %d: %ld bytes asked for, %lu "
+			"allocated, %lu reserved", index, type, (long)n_bytes,
+			(unsigned long)allocated, (unsigned long)reserved);
 	if (!is_armed())
 		return;
 	rec = tp_ring_reserve();
