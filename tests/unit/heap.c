@@ -19,7 +19,10 @@ static void count_some(void)
 
 static void *count_in_thread(void *unused)
 {
+	/* The first count may have to ask the kernel about a slot's last owner. */
+	errno = 77;
 	count_some();
+	cr_expect_eq(errno, 77, "the first count on a thread keeps errno");
 	return NULL;
 }
 
@@ -45,9 +48,7 @@ Test(heap, counts_outlive_their_threads)
 static pthread_barrier_t barrier;
 static void *count_and_wait(void *unused)
 {
-	errno = 77;
 	count_some();
-	cr_expect_eq(errno, 77, "the first count on a thread keeps errno");
 	pthread_barrier_wait(&barrier);
 	return NULL;
 }
