@@ -90,8 +90,6 @@ static void explain(struct tp_name *name)
 	for (uint32_t i = 0; i < sizeof(private_names) / sizeof(private_names[0]); i++)
 		name->is_private |= strlen(private_names[i]) == name->n_bytes &&
 				    begins(name, private_names[i]);
-	name->is_optimizer = begins(name, "Optimizer.");
-	name->is_backward = begins(name, "autograd::engine::");
 }
 
 static bool double_slots(struct tp_names *names)
@@ -152,7 +150,6 @@ uint32_t tp_names_row(struct tp_names *names, const struct tp_event *event)
 			  (uint32_t)strnlen(string->bytes, string->n_bytes));
 	if (row == TP_NO_NAME)
 		return row;
-	names->name[row].is_range |= event->kind == TP_REC_RANGE;
 	if (tp_grow(&names->row_of, &names->cap_row_of, (uint64_t)string->same + 1,
 		    sizeof(*names->row_of)))
 		names->row_of[string->same] = row + 1;

@@ -16,8 +16,6 @@ struct tp_name {
 	uint32_t n_bytes;
 	uint8_t category;	/* enum tp_category of a range of this name; TP_CAT_OTHER: none */
 	bool is_private;	/* the framework's own profiling calls: torch.profiler hides them */
-	bool is_range;		/* seen as a range, not as an operator */
-	bool is_optimizer, is_backward;	/* what such a span is, from its name */
 };
 
 struct tp_names;

@@ -386,6 +386,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 				    "input shapes were not recorded: run with "
 				    "TRAINPROF_RECORD=ops,shapes,tensors,host");
 	}
+	if (tp_memcurve_lost(state->memory))
+		tp_out_line(out, "yellow",
+			    "%s blocks were too many to keep: what frees them counts as 0 bytes",
+			    tp_show_count(a, tp_memcurve_lost(state->memory)));
 	if (state->is_incomplete)
 		tp_out_line(out, "red", "out of memory: some operators are missing here");
 	free(order);
