@@ -13,10 +13,21 @@
  * 1,024 and for a small table in the kernel. */
 enum { HIGH_FD = 300 };
 
+int tp_own_fd_high(int fd)
+{
+	/* Refused under a very low limit: then it stays where it is. */
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
 int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mode)
 {
 	struct stat found;
-	int fd, high, err;
+	int fd, err;
 
 	*own = TP_OWN_FD_NONE;
 	do
@@ -24,12 +35,7 @@ int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mo
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return -errno;
-	/* Refused under a very low limit: then it stays where it is. */
-	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-	if (high >= 0) {
-		close(fd);
-		fd = high;
-	}
+	fd = tp_own_fd_high(fd);
 	if (fstat(fd, &found) < 0) {
 		err = -errno;
 		close(fd);
