@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,16 @@ enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static const char *const sort_keys[] = {"self", "total", "calls", "memory", NULL};
 
-static _Noreturn void fail_usage(const char *format, const char *a, const char *b)
+static _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static _Noreturn void fail_usage(const char *format, ...)
 {
+	va_list args;
+
 	fprintf(stderr, "trainprof-merge: ");
-	fprintf(stderr, format, a, b);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
 	fprintf(stderr, "; try 'trainprof-merge --help'\n");
 	exit(STATUS_USAGE);
 }
@@ -137,11 +144,19 @@ static void print_environment(void)
 
 /* ---- parsing ---- */
 
-static const struct option_row *find_row(const char *name, size_t n, char letter)
+static const struct option_row *find_name(const char *name, size_t n)
 {
 	for (int i = 0; i < N_ROWS; i++) {
-		if (letter ? rows[i].letter == letter
-			   : strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+		if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static const struct option_row *find_letter(char letter)
+{
+	for (int i = 0; i < N_ROWS; i++) {
+		if (rows[i].letter == letter)
 			return &rows[i];
 	}
 	return NULL;
@@ -155,19 +170,19 @@ static int take_option(char **argv, int i)
 
 	if (arg[1] == '-') {
 		joined = strchr(arg, '=');
-		row = find_row(arg + 2, joined ? (size_t)(joined - arg - 2) : strlen(arg + 2), 0);
+		row = find_name(arg + 2, joined ? (size_t)(joined - arg - 2) : strlen(arg + 2));
 		if (joined)
 			joined++;
 	} else {
-		row = find_row(NULL, 0, arg[1]);
+		row = find_letter(arg[1]);
 		if (row && arg[2])
 			joined = arg + 2;
 	}
 	if (!row)
-		fail_usage("unknown option '%s'", arg, NULL);
+		fail_usage("unknown option '%s'", arg);
 	if (!row->value) {
 		if (joined)
-			fail_usage("option '%s' takes no value", arg, NULL);
+			fail_usage("option '%s' takes no value", arg);
 		*row->flag = true;
 		return i + 1;
 	}
@@ -270,14 +285,14 @@ static void check_options(void)
 		unsigned long top = strtoul(options.top, &end, 10);
 
 		if (*options.top < '0' || *options.top > '9' || *end || top > UINT32_MAX)
-			fail_usage("'%s' is no number for '--top'", options.top, NULL);
+			fail_usage("'%s' is no number for '--top'", options.top);
 		options.view.top = (uint32_t)top;
 	}
 	for (int i = 0; sort_keys[i] && options.sort; i++)
 		is_sort_known |= !strcmp(options.sort, sort_keys[i]);
 	if (!is_sort_known)
 		fail_usage("unknown key '%s' for '--sort' (self, total, calls, memory)",
-			   options.sort, NULL);
+			   options.sort);
 	options.view.sort = options.sort;
 	options.view.by_shape = options.by_shape;
 	options.fuse.is_quiet = options.is_quiet;
@@ -295,9 +310,9 @@ static void check_options(void)
 	}
 	if (options.n_sinks > 1 && options.output && !is_folder(options.output))
 		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
-			   options.output, NULL);
+			   options.output);
 	if (!options.fuse.n_paths)
-		fail_usage("no path given%s%s", "", "");
+		fail_usage("no path given");
 }
 
 /* ---- the pass ---- */

@@ -121,14 +121,13 @@ static char *begin_event(struct chrome *c, size_t n)
 }
 
 /* tids are integers: one consumer converts them. Further tracks get numbers beyond Linux's. */
-static uint64_t tid_of(const struct tp_thread *thread, const struct tp_track *track,
-		       bool is_async)
+static uint64_t tid_of(const struct tp_thread *thread, uint32_t track, bool is_async)
 {
 	if (is_async)
-		return TP_TITLE_ASYNC_TID + track->at;
-	if (!track || !track->at)
+		return (uint64_t)TP_TITLE_ASYNC_TID + track;
+	if (!track)
 		return thread->tid ? thread->tid : TP_TITLE_NOBODY_TID;
-	return (uint64_t)track->at * TP_TITLE_TRACK_TID + thread->tid;
+	return (uint64_t)track * TP_TITLE_TRACK_TID + thread->tid;
 }
 
 static void put_meta(struct chrome *c, const char *name, uint64_t pid, uint64_t tid,
@@ -199,7 +198,7 @@ static void describe_process(struct chrome *c, const struct tp_proc *proc)
 static void describe_track(struct chrome *c, const struct tp_event *event,
 			   struct tp_track *track, bool is_async)
 {
-	uint64_t pid = tp_title_pid(event->proc), tid = tid_of(event->thread, track, is_async);
+	uint64_t pid = tp_title_pid(event->proc), tid = tid_of(event->thread, track->at, is_async);
 	char title[TP_TITLE_MAX];
 
 	if (track->user)
@@ -289,7 +288,7 @@ static void put_flow(struct chrome *c, const struct tp_event *event, uint64_t ti
 	p = begin_event(c, 0);
 	p = tp_json_lit(p, "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":");
 	p = tp_json_u64(p, c->n_flows);
-	p = put_place(p, pid, tid_of(from->thread, NULL, false), from->begin_ns);
+	p = put_place(p, pid, tid_of(from->thread, 0, false), from->begin_ns);
 	*p++ = '}';
 	c->out->at = p;
 	p = begin_event(c, 0);
@@ -315,7 +314,7 @@ static void put_span(struct chrome *c, const struct tp_event *event)
 		return;
 	}
 	describe_track(c, event, track, is_async);
-	tid = tid_of(event->thread, track, is_async);
+	tid = tid_of(event->thread, track->at, is_async);
 	p = begin_event(c, name->n + shapes->n);
 	/* The plugin reads the loader's time only from operators. */
 	if (event->kind == TP_REC_OP || (event->kind == TP_REC_RANGE && name->is_loader))
@@ -362,7 +361,7 @@ static void put_tensor(struct chrome *c, const struct tp_event *event)
 	describe_track(c, event, track, false);
 	p = begin_event(c, 0);
 	p = tp_json_lit(p, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
-	p = put_place(p, tp_title_pid(event->proc), tid_of(event->thread, NULL, false),
+	p = put_place(p, tp_title_pid(event->proc), tid_of(event->thread, 0, false),
 		      event->begin_ns);
 	p = tp_json_lit(p, ",\"args\":{\"Total Reserved\":");
 	p = tp_json_i64(p, change.reserved);
@@ -427,7 +426,7 @@ static void put_mark(struct chrome *c, const struct tp_event *event)
 	p = tp_json_lit(p, "{\"ph\":\"i\",\"cat\":\"mark\",\"s\":\"t\",\"name\":\"");
 	p = put_name(p, name);
 	*p++ = '"';
-	p = put_place(p, tp_title_pid(event->proc), tid_of(event->thread, NULL, false),
+	p = put_place(p, tp_title_pid(event->proc), tid_of(event->thread, 0, false),
 		      event->begin_ns);
 	p = tp_json_lit(p, ",\"args\":{\"value\":");
 	p = tp_json_i64(p, (int64_t)event->arg);

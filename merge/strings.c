@@ -106,8 +106,9 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
 	if (strings->n_strings > strings->n_slots / 2 && grow_slots(strings))
 		return NULL;
 	slot = find_slot(strings->slot, strings->n_slots, kind, bytes, n_bytes);
-	if (*slot)
-		return *slot;
+	s = *slot;
+	if (s)
+		return s;
 	s = take_room(strings, sizeof(*s) + n_bytes + 1);
 	if (!s)
 		return NULL;
