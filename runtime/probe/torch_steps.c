@@ -19,21 +19,20 @@
 
 static const struct {
 	const char *prefix;
-	enum tp_torch_source source;
-	enum tp_pyframe_function function;
-} sources[] = {
-	{ "Optimizer.step#", TP_TORCH_SOURCE_STEP, TP_PYFRAME_STEP },
-	{ "Optimizer.zero_grad#", TP_TORCH_SOURCE_ZERO_GRAD, TP_PYFRAME_ZERO_GRAD },
-	{ "enumerate(DataLoader)#", TP_TORCH_SOURCE_LOADER, TP_PYFRAME_NEXT },
+	enum tp_pyframe_function function;	/* whose first argument tells who */
+} sources[TP_TORCH_SOURCE_OTHER] = {
+	[TP_TORCH_SOURCE_STEP] = { "Optimizer.step#", TP_PYFRAME_STEP },
+	[TP_TORCH_SOURCE_ZERO_GRAD] = { "Optimizer.zero_grad#", TP_PYFRAME_ZERO_GRAD },
+	[TP_TORCH_SOURCE_LOADER] = { "enumerate(DataLoader)#", TP_PYFRAME_NEXT },
 };
 
 static enum tp_torch_source find_source(const char *text, uint32_t n_bytes)
 {
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+	for (uint32_t i = 0; i < TP_TORCH_SOURCE_OTHER; i++) {
 		size_t n = strlen(sources[i].prefix);
 
 		if (n_bytes > n && memcmp(text, sources[i].prefix, n) == 0)
-			return sources[i].source;
+			return (enum tp_torch_source)i;
 	}
 	return TP_TORCH_SOURCE_OTHER;
 }
@@ -41,8 +40,7 @@ static enum tp_torch_source find_source(const char *text, uint32_t n_bytes)
 /* Which optimizer: the object, or where that cannot be seen, its class's name. */
 static uint64_t find_optimizer(enum tp_torch_source source, const char *text, uint32_t n_bytes)
 {
-	uint64_t who = tp_pyframe_object(source == TP_TORCH_SOURCE_STEP ? TP_PYFRAME_STEP :
-									  TP_PYFRAME_ZERO_GRAD);
+	uint64_t who = tp_pyframe_object(sources[source].function);
 	const char *hash;
 
 	if (who)

@@ -62,9 +62,9 @@ $loss
 $loss"
 like "forkserver: and are seen" "$(found forkserver)" "^-1 forkserver $one\$"
 
-run="-m torch.distributed.run --nproc_per_node 2 --master_port 29$((RANDOM % 900 + 100))"
+run=(-m torch.distributed.run --nproc_per_node 2 --master_port "29$((RANDOM % 900 + 100))")
 for schedule in wait=1,active=2,warmup=0 always; do
-	train "ddp-$schedule" "TRAINPROF_SCHEDULE=$schedule" "$PYTHON" $run entries.py ddp
+	train "ddp-$schedule" "TRAINPROF_SCHEDULE=$schedule" "$PYTHON" "${run[@]}" entries.py ddp
 	is "torchrun, $schedule: two ranks, no agent" \
 		"$status $(cat "ddp-$schedule.out") $(found "ddp-$schedule" | cut -d' ' -f1,2)" \
 		"0 $loss $loss 0 file:$TMP/entries.py
@@ -74,11 +74,8 @@ for schedule in wait=1,active=2,warmup=0 always; do
 done
 
 # Debian's and Ubuntu's own torch, when it is there.
-for python in /usr/bin/python3; do
-	version=$($python -c 'import torch; print(torch.__version__)' 2>/dev/null) || {
-		skip "$python" "has no torch (apt-get install python3-torch)"
-		continue
-	}
+python=/usr/bin/python3
+if version=$($python -c 'import torch; print(torch.__version__)' 2>/dev/null); then
 	bare system-bare $python entries.py
 	train system TRAINPROF_RECORD=ops,shapes,tensors $python entries.py
 	is "$python, torch $version: same result" "$status $(cat system.out)" "0 $(cat system-bare.out)"
@@ -86,5 +83,7 @@ for python in /usr/bin/python3; do
 	is "$python, torch $version: nothing is said but what is off" \
 		"$(messages_of system | grep -v "is not recorded")" ""
 	diag "$(messages_of system)"
-done
+else
+	skip "$python" "has no torch (apt-get install python3-torch)"
+fi
 done_testing
