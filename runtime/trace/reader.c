@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.c - a trace file being read: its index of blocks, and blocks on demand
+ * reader.c - a trace file being read: its head, and blocks on demand
  *
  * Nothing in the file is believed before it is checked against the file's size and a
- * checksum. Heads chain by stored_bytes. Where the chain breaks, the last block before the
- * break is read to learn whether its own head lied, then the next block is searched for by
- * its magic. pread, not mmap: a file that shrinks while we read must be an error, not a
+ * checksum. pread, not mmap: a file that shrinks while we read must be an error, not a
  * SIGBUS.
  */
-#include "runtime/trace/reader.h"
+#include "runtime/trace/reader_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,20 +18,13 @@
 #include "runtime/base/text.h"
 #include "runtime/trace/sniff.h"
 
-enum {
-	SEARCH_BYTES = 64 << 10,
-	/* After this many breaks a file is noise; going on could take for ever. */
-	BREAKS_MAX = 1000,
-};
-
-static void complain(const struct tp_reader *reader, uint64_t offset, const char *what)
+void tp_reader_complain(const struct tp_reader *reader, uint64_t offset, const char *what)
 {
 	if (reader->complain)
 		reader->complain(reader->complain_ctx, reader->path, offset, what);
 }
 
-/* Exactly n bytes at `offset`. 0, -ENODATA when the file is shorter, or -errno. */
-static int read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n)
+int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n)
 {
 	char *p = buf;
 
@@ -67,53 +58,16 @@ static int grow(uint8_t **buf, size_t *cap, size_t n)
 	return 0;
 }
 
-static bool is_event_type(uint8_t type)
-{
-	return type == TP_BLOCK_EVENTS || type == TP_BLOCK_LONG;
-}
-
-/* Whether these bytes at `offset` can be the head of a block of this file. */
-static bool is_plausible(const struct tp_reader *reader, uint64_t offset,
-			 const struct tp_block_head *head)
-{
-	if (head->magic != TP_BLOCK_MAGIC || head->head_bytes != sizeof(*head))
-		return false;
-	if (head->raw_bytes > TP_BLOCK_RAW_MAX ||
-	    head->stored_bytes > tp_frame_bound(TP_BLOCK_RAW_MAX))
-		return false;
-	if (is_event_type(head->type) && head->n_items > TP_BLOCK_EVENTS_MAX)
-		return false;
-	return head->stored_bytes <= reader->file_bytes - offset - sizeof(*head);
-}
-
-static int add_block(struct tp_reader *reader, uint64_t offset,
-		     const struct tp_block_head *head)
-{
-	/* Doubles at each power of two. */
-	if (!(reader->n_blocks & (reader->n_blocks - 1))) {
-		size_t room = reader->n_blocks ? 2 * (size_t)reader->n_blocks : 1;
-		void *bigger = realloc(reader->block, room * sizeof(*reader->block));
-
-		if (!bigger)
-			return -ENOMEM;
-		reader->block = bigger;
-	}
-	reader->block[reader->n_blocks].offset = offset;
-	reader->block[reader->n_blocks].head = *head;
-	reader->n_blocks++;
-	return 0;
-}
-
 static int load_stored(struct tp_reader *reader, const struct tp_reader_block *block)
 {
 	int err = grow(&reader->stored, &reader->stored_cap, block->head.stored_bytes + 1);
 
 	return err ? err
-		   : read_at(reader, block->offset + sizeof(block->head), reader->stored,
-			     block->head.stored_bytes);
+		   : tp_reader_read_at(reader, block->offset + sizeof(block->head),
+				       reader->stored, block->head.stored_bytes);
 }
 
-static int unpack_block(struct tp_reader *reader, const struct tp_reader_block *block)
+int tp_reader_unpack(struct tp_reader *reader, const struct tp_reader_block *block)
 {
 	int err = load_stored(reader, block);
 
@@ -124,124 +78,6 @@ static int unpack_block(struct tp_reader *reader, const struct tp_reader_block *
 				     reader->raw);
 }
 
-/* Offset of the next plausible head at or after `from`, or file_bytes. */
-static uint64_t search_block(struct tp_reader *reader, uint64_t from)
-{
-	static const uint32_t magic = TP_BLOCK_MAGIC;
-	struct tp_block_head head;
-	uint8_t window[SEARCH_BYTES];
-
-	while (reader->file_bytes - from >= sizeof(head)) {
-		uint64_t left = reader->file_bytes - from;
-		size_t n = left < sizeof(window) ? (size_t)left : sizeof(window);
-		const uint8_t *p = window, *hit;
-
-		if (read_at(reader, from, window, n))
-			break;
-		while ((hit = memmem(p, (size_t)(window + n - p), &magic, sizeof(magic)))) {
-			uint64_t offset = from + (uint64_t)(hit - window);
-
-			if (reader->file_bytes - offset >= sizeof(head) &&
-			    !read_at(reader, offset, &head, sizeof(head)) &&
-			    is_plausible(reader, offset, &head))
-				return offset;
-			p = hit + 1;
-		}
-		/* A magic may lie across the border of two windows. */
-		from += n - (sizeof(magic) - 1);
-	}
-	return reader->file_bytes;
-}
-
-/*
- * The chain broke at `offset`. Says what is wrong, drops the last block when its own head
- * was the liar, and returns where to go on (file_bytes: nowhere).
- */
-static uint64_t mend_chain(struct tp_reader *reader, uint64_t offset)
-{
-	char what[160];
-	struct tp_text text;
-	uint64_t from = offset + 1, next;
-
-	if (reader->n_blocks) {
-		struct tp_reader_block *last = &reader->block[reader->n_blocks - 1];
-
-		if (unpack_block(reader, last) == -EBADMSG) {
-			offset = last->offset;
-			from = offset + sizeof(uint32_t);
-			reader->n_blocks--;
-		}
-	}
-	next = search_block(reader, from);
-	tp_text_init(&text, what, sizeof(what));
-	if (next < reader->file_bytes) {
-		reader->n_bad_blocks++;
-		tp_text_fmt(&text,
-			    "damaged: %lu bytes are skipped, reading goes on at offset %lu",
-			    next - offset, next);
-	} else {
-		reader->cut_bytes = reader->file_bytes - offset;
-		tp_text_fmt(&text,
-			    "the file ends inside a block: its last %lu bytes are left out",
-			    reader->cut_bytes);
-	}
-	complain(reader, offset, what);
-	return next;
-}
-
-/* The last block says that it is the file's last: it is believed when it is sound. What is
- * at `offset`, after it, does not count then. */
-static bool is_end(struct tp_reader *reader, uint64_t offset)
-{
-	const struct tp_reader_block *last = &reader->block[reader->n_blocks - 1];
-
-	if (unpack_block(reader, last)) {
-		reader->n_bad_blocks++;
-		reader->n_blocks--;
-		complain(reader, last->offset, "a block is damaged; it is skipped");
-		return false;
-	}
-	reader->is_whole = true;
-	reader->cut_bytes = reader->file_bytes - offset;
-	if (reader->cut_bytes)
-		complain(reader, offset, "bytes after the end; they are left out");
-	return true;
-}
-
-static int index_blocks(struct tp_reader *reader)
-{
-	uint64_t offset = reader->head.head_bytes;
-	unsigned n_breaks = 0;
-
-	while (offset < reader->file_bytes) {
-		struct tp_block_head head;
-		int err = -ENODATA;
-
-		if (reader->file_bytes - offset >= sizeof(head))
-			err = read_at(reader, offset, &head, sizeof(head));
-		if (err && err != -ENODATA)
-			return err;
-		if (err || !is_plausible(reader, offset, &head)) {
-			if (++n_breaks > BREAKS_MAX) {
-				reader->cut_bytes = reader->file_bytes - offset;
-				complain(
-				    reader, offset,
-				    "damaged in too many places: the rest is left out");
-				break;
-			}
-			offset = mend_chain(reader, offset);
-			continue;
-		}
-		err = add_block(reader, offset, &head);
-		if (err)
-			return err;
-		offset += sizeof(head) + head.stored_bytes;
-		if (head.type == TP_BLOCK_END && is_end(reader, offset))
-			break;
-	}
-	return 0;
-}
-
 static int read_file_head(struct tp_reader *reader)
 {
 	struct tp_file_head *head = &reader->head;
@@ -249,12 +85,12 @@ static int read_file_head(struct tp_reader *reader)
 	struct tp_text text;
 	size_t n =
 	    reader->file_bytes < sizeof(*head) ? (size_t)reader->file_bytes : sizeof(*head);
-	int err = read_at(reader, 0, head, n);
+	int err = tp_reader_read_at(reader, 0, head, n);
 
 	tp_text_init(&text, what, sizeof(what));
 	if (err) {
 		tp_text_fmt(&text, "cannot be read: %s", strerror(-err));
-		complain(reader, 0, what);
+		tp_reader_complain(reader, 0, what);
 		return err;
 	}
 	memset((char *)head + n, 0, sizeof(*head) - n);
@@ -279,7 +115,7 @@ static int read_file_head(struct tp_reader *reader)
 		tp_text_fmt(&text, "not a trainprof trace: %s", tp_sniff(head, n));
 	}
 	if (err)
-		complain(reader, 0, what);
+		tp_reader_complain(reader, 0, what);
 	return err;
 }
 
@@ -306,7 +142,7 @@ static int open_file(struct tp_reader *reader)
 		reader->file_bytes = (uint64_t)st.st_size;
 	}
 	if (err)
-		complain(reader, 0, what);
+		tp_reader_complain(reader, 0, what);
 	return err;
 }
 
@@ -334,15 +170,15 @@ int tp_reader_open(struct tp_reader *reader, const char *path,
 	reader->path = strdup(path);
 	err = reader->path ? make_unpacker(reader) : -ENOMEM;
 	if (err)
-		complain(reader, 0, "out of memory");
+		tp_reader_complain(reader, 0, "out of memory");
 	if (!err)
 		err = open_file(reader);
 	if (!err)
 		err = read_file_head(reader);
 	if (!err) {
-		err = index_blocks(reader);
+		err = tp_reader_index(reader);
 		if (err)
-			complain(reader, 0, strerror(-err));
+			tp_reader_complain(reader, 0, strerror(-err));
 	}
 	if (err)
 		tp_reader_close(reader);
@@ -367,7 +203,7 @@ void tp_reader_close(struct tp_reader *reader)
 static int reject_block(struct tp_reader *reader, uint32_t i, const char *what, int err)
 {
 	reader->n_bad_blocks++;
-	complain(reader, reader->block[i].offset, what);
+	tp_reader_complain(reader, reader->block[i].offset, what);
 	return err;
 }
 
@@ -378,7 +214,7 @@ int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw,
 
 	if (i >= reader->n_blocks)
 		return -EINVAL;
-	err = unpack_block(reader, &reader->block[i]);
+	err = tp_reader_unpack(reader, &reader->block[i]);
 	switch (err) {
 	case 0:
 		*raw = reader->raw;
@@ -405,7 +241,7 @@ int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec,
 	uint32_t n_bytes, bad_at;
 	int err;
 
-	if (i >= reader->n_blocks || !is_event_type(reader->block[i].head.type))
+	if (i >= reader->n_blocks || !tp_reader_has_events(&reader->block[i].head))
 		return -EINVAL;
 	err = tp_reader_payload(reader, i, &raw, &n_bytes);
 	if (err)
