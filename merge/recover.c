@@ -520,7 +520,7 @@ static int take_process(struct ring *r)
 	r->chunk = malloc(TP_CHUNK_BYTES);
 	if (!r->proc || !r->slot || !r->chunk)
 		return -ENOMEM;
-	r->is_live = tp_alive(r->head.boot_id, r->head.pid, r->head.process_start);
+	r->is_live = !r->head.is_replaced && tp_alive(r->head.boot_id, r->head.pid, r->head.process_start);
 	r->proc->is_live = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
 	r->proc->ring_path = strdup(r->path);

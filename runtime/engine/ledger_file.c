@@ -15,6 +15,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ring.h"
 
@@ -42,6 +43,7 @@ static int start_file(struct tp_ledger_file *ledger)
 	ledger->fd = open(ledger->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (ledger->fd < 0)
 		return -errno;
+	ledger->fd = tp_own_fd_high(ledger->fd);
 	if (fstat(ledger->fd, &st) == 0) {
 		ledger->fd_id = (struct tp_fd_id){st.st_dev, st.st_ino};
 		ledger->good_bytes = (uint64_t)st.st_size;

@@ -13,6 +13,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_pool.h"
 
@@ -181,6 +182,8 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 		tp_ring.slots[i].chunk = TP_NO_CHUNK;
 	strcpy(tp_ring.slots[TP_RING_LAST_SLOT].name, "other threads");
 	memcpy(head->link_path, file.link_path, sizeof(head->link_path));
+	/* The lowest numbers are the program's. */
+	file.fd = tp_own_fd_high(file.fd);
 	tp_ring.fd = file.fd;
 	tp_fd_note(file.fd, &tp_ring.fd_id);
 	tp_ring.generation++;

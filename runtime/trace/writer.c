@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -287,6 +288,8 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	} while (writer->fd < 0 && errno == EINTR);
 	if (writer->fd < 0)
 		return -errno;
+	/* The lowest numbers are the program's. */
+	writer->fd = tp_own_fd_high(writer->fd);
 
 	writer->error = 0;
 	writer->sequence = 0;
