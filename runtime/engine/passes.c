@@ -53,9 +53,12 @@ static bool may_lead(const struct tp_passes *passes, const struct tp_pass *pass)
 static bool begin_pass(struct tp_passes *passes, struct tp_pass *pass, uint64_t now,
 		       bool has_steps)
 {
+	const struct tp_pass *last = passes->last;
+
 	if (pass->is_open)
 		note_length(passes, pass);
-	pass->begin = now;
+	passes->is_zipped = last && last != pass && last->calls == 1 && last->is_open;
+	pass->begin = passes->is_zipped ? last->begin : now;
 	pass->calls = 0;
 	pass->calls_in_step = 0;
 	pass->is_open = true;
@@ -80,6 +83,7 @@ bool tp_passes_call(struct tp_passes *passes, uint64_t loader, bool is_first, ui
 	struct tp_pass *pass = find(passes, loader);
 	bool is_epoch = false;
 
+	passes->is_zipped = false;
 	if (!pass) {
 		pass = take(passes, loader);
 		pass->begin = now;
@@ -120,6 +124,16 @@ static void find_silence(struct tp_passes *passes)
 	}
 }
 
+/* So do those that were zipped with it from their first calls on. */
+static void train(struct tp_passes *passes, struct tp_pass *pass)
+{
+	pass->is_training = true;
+	for (size_t i = 0; i < TP_PASSES; i++) {
+		if (passes->pass[i].loader && passes->pass[i].begin == pass->begin)
+			passes->pass[i].is_training = true;
+	}
+}
+
 bool tp_passes_step(struct tp_passes *passes, uint64_t *new_pass)
 {
 	struct tp_pass *last = passes->last;
@@ -139,7 +153,7 @@ bool tp_passes_step(struct tp_passes *passes, uint64_t *new_pass)
 			/* Unless a training pass goes on: then it only joins that one. */
 			is_epoch = may_lead(passes, last);
 		}
-		last->is_training = true;
+		train(passes, last);
 		if (is_epoch) {
 			last->is_announced = true;
 			passes->leader = last;

@@ -18,7 +18,8 @@ enum { TP_PASSES = 8 };	/* loaders remembered; the one not used for longest is f
 
 struct tp_pass {
 	uint64_t loader;	/* 0: entry is free */
-	uint64_t begin;		/* of the pass: time of its first call */
+	uint64_t begin;		/* of the pass: time of its first call; of loaders zipped
+				 * together, of the first one's */
 	uint64_t calls;		/* in the pass */
 	uint64_t calls_in_step;	/* of those, since the last end of a step */
 	uint64_t used;		/* number of the call that used this entry last */
@@ -34,6 +35,7 @@ struct tp_passes {
 	uint64_t longest;	/* calls of the longest whole pass over any loader */
 	uint32_t n_silent;	/* steps that another training loader fed without the leader */
 	bool has_training;
+	bool is_zipped;		/* the last call came right after another loader's first one */
 };
 
 /*

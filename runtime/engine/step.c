@@ -394,7 +394,7 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 		begin_epoch(&tells, now);
 	else
 		begin_run(&tells, now);
-	tp_usage_mark(&st.step, is_first, now);
+	tp_usage_mark(&st.step, is_first && !(loader && st.passes.is_zipped), now);
 	if (st.is_auto && st.source != TP_STEP_LOADER && !is_first)
 		consider_loader(&tells, loader, now);
 	unlock_and_tell(&tells);

@@ -314,6 +314,8 @@ Test(step, begins_epochs_with_passes_over_the_training_loader)
 		{"two loaders zipped", "{2 a! b! O1 {3 a b O1 } a. }", "^ {4 o2 } | {4 o2 }"},
 		{"two loaders zipped, the second cycles",
 		 "a! b! O1 a b O1 a b. b! O1 a b O1 a. a! b O1 a b O1", "^ {4 o2 } | o2 o2"},
+		{"two loaders zipped, new ones in the second epoch",
+		 "a! b! O1 {3 a b O1 } a. f! g! O1 {3 f g O1 } f.", "^ {4 o2 } | {4 o2 }"},
 		{"another training loader from the second epoch on",
 		 "a! O1 {3 a O1 } a. b! O1 {3 b O1 } b. b! O1 b O1", "^ {4 o1 } | {4 o1 } | o1 o1"},
 		{"another one, with evaluations between", "a! O1 {3 a O1 } a. e! e e. b! O1 {3 b O1 } b.",
@@ -423,6 +425,7 @@ Test(step, waits_of_the_training_thread_and_no_others_count)
 		{"a call in which a step ended", "a! O1 <a ~O1 >a O1", LOADER_CALL, CALL},
 		{"a new epoch's first batch", "a! O1 a O1 a. a! O1", LOADER_CALL, CALL},
 		{"the first batch of another loader", "a! O1 a O1 a. e! e e. b! O1", LOADER_CALL, CALL},
+		{"two new loaders, zipped", "a! b! O1 a b O1 a. e! e e. f! g! O1", 2 * LOADER_CALL, CALL},
 		{"the step after a skipped one", "a! Z1 O1 a Z1 O1 a Z1 a Z1 O1", LOADER_CALL, CALL},
 		{"training after a long evaluation", "e! {20 e } e. a! O1", LOADER_CALL, CALL},
 	};
