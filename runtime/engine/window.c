@@ -54,7 +54,8 @@ static struct {
 	struct tp_writer writer;
 	struct tp_clock_anchor start;
 	uint32_t window;		/* of the file that is open */
-	bool is_open, is_failing;	/* the file; is_failing: said that it cannot be */
+	bool is_open;			/* the file */
+	uint32_t n_failed, failed_at;	/* windows not written since the last whole one; the newest */
 	struct tp_fd_id fd_id;
 	uint64_t cpu_ns;		/* of this thread when the file was opened */
 	uint64_t last_end;		/* of the window before; 0: none */
@@ -216,11 +217,29 @@ static void retell_threads(void)
 
 /* ---- records ---- */
 
+/* Said once as long as it lasts: a disk that is full is full for every window. */
+static void note_failed(const char *verb, const char *path, int err, uint32_t window)
+{
+	if (!state.n_failed)
+		tp_warn("cannot %s '%s.part': %s; windows are lost until it can be done again", verb,
+			path, strerror(-err));
+	if (!state.n_failed || state.failed_at != window)
+		state.n_failed++;
+	state.failed_at = window;
+}
+
+static void note_written(const char *path)
+{
+	if (state.n_failed)
+		tp_warn("'%s' could be written again; %u windows before it are lost, whole or in part",
+			path, state.n_failed);
+	state.n_failed = 0;
+}
+
 static void note_write(int err)
 {
 	if (err)
-		tp_warn("cannot write '%s.part': %s; the rest of window %u is lost",
-			state.writer.path, strerror(-err), state.window);
+		note_failed("write", state.writer.path, err, state.window);
 }
 
 /* A record that needs another word in its flags, or another end. */
@@ -400,23 +419,25 @@ static int open_file(uint32_t window)
 	state.writer.long_ticks = to_ticks(TP_LONG_NS);
 	err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
 	if (err == -ENOENT) {
+		/* Else it is a folder that only this window's name asks for. */
+		bool is_gone = access(state.spec.dir, F_OK) != 0;
+
 		err = tp_file_make_parents(path, 0755);
 		if (!err)
 			err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
+		if (!err && is_gone)
+			tp_warn("folder '%s' is gone: it is made again, what was in it is lost",
+				state.spec.dir);
 		if (!err)
 			tp_ring_relink();
 	}
 out:
 	if (err) {
-		if (!state.is_failing)
-			tp_warn("cannot open '%s.part': %s; window %u waits in the ring", path,
-				strerror(-err), window);
-		state.is_failing = true;
+		note_failed("open", path, err, window);
 		return err;
 	}
 	memset(state.told, 0, sizeof(state.told));
 	tp_fd_note(state.writer.fd, &state.fd_id);
-	state.is_failing = false;
 	state.is_open = true;
 	state.window = window;
 	state.cpu_ns = read_cpu_ns();
@@ -463,17 +484,15 @@ static void finish_window(uint32_t window)
 		err = tp_writer_close(&state.writer, totals, (uint32_t)text.len);
 		state.is_open = false;
 		if (err)
-			tp_warn("cannot finish '%s': %s; it can still be read up to where it ends",
-				state.writer.path, strerror(-err));
+			note_failed("finish", state.writer.path, err, window);
 		else
 			tp_naming_keep(state.writer.path, state.spec.config->keep);
+		if (!err && !state.writer.error)
+			note_written(state.writer.path);
 		tp_info("window %u: %lu events, %lu lost, %lu bytes in '%s'", window,
 			state.writer.n_events, state.writer.n_lost, state.writer.n_bytes,
 			state.writer.path);
-	} else {
-		tp_warn("window %u is lost: its file could not be opened", window);
 	}
-	state.is_failing = false;
 	/* Release: a reader of the dead looks for this window in files only from here on. */
 	__atomic_store_n(&tp_ring.head->windows_written, window + 1, __ATOMIC_RELEASE);
 	tp_ring.head->trace_path[0] = '\0';
@@ -525,4 +544,7 @@ void tp_window_finish(void)
 	nanosleep(&grace, NULL);
 	while (!tp_window_serve())
 		nanosleep(&grace, NULL);
+	if (state.n_failed > 1)
+		tp_warn("%u windows are lost, whole or in part: they could not be written",
+			state.n_failed);
 }
