@@ -344,7 +344,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
 			 run->window[i].dropped;
 	n_bad += print_counted(run, out);
-	if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
+	if (!run->n_windows)
+		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
+	else if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
 		tp_out_line(out, "green",
 			    "  all good: nothing lost, nothing cut, nothing odd");
 	if (n_dead)
@@ -352,7 +354,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		    out, "yellow",
 		    "  %u process%s did not end in order; what %s recorded was recovered",
 		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
-	print_clocks(run, out);
+	if (run->n_windows)
+		print_clocks(run, out);
 	print_cost(run, out);
 	print_options(run, out);
 	print_issues(run, &options, out);

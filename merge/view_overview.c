@@ -13,6 +13,7 @@
 #include "merge/label.h"
 #include "merge/overview.h"
 #include "merge/sum.h"
+#include "runtime/trace/ring_layout.h"
 
 enum { OPEN_SHOWN = 8 };
 
@@ -63,9 +64,14 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 	}
 	if (!first)
 		return;
-	tp_out_item(out, "", TP_OVERVIEW_LABEL, "program", "%s%s%s%s",
-		    tp_label_program(program, first), first->host[0] ? " on " : "",
-		    first->host, n_hosts > 1 ? " and other hosts" : "");
+	/* Without a window there is no META to tell the program. */
+	if (first->program && first->program[0])
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "program", "%s%s%s%s",
+			    tp_label_program(program, first), first->host[0] ? " on " : "",
+			    first->host, n_hosts > 1 ? " and other hosts" : "");
+	else if (first->host[0])
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "host", "%s%s", first->host,
+			    n_hosts > 1 ? " and others" : "");
 	if (world > 1 || n_ranks > 1) {
 		snprintf(ranks, sizeof(ranks), "%u of %d ranks", n_ranks,
 			 world > (int32_t)n_ranks ? world : (int32_t)n_ranks);
@@ -79,6 +85,28 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 	} else if (run->n_procs > 1) {
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "processes", "%u", run->n_procs);
 	}
+}
+
+/* The commonest disappointment of a first run deserves more than zeros. */
+static void print_nothing(const struct tp_run *run, struct tp_out *out)
+{
+	const struct tp_step_row *last = run->n_steps ? &run->step[run->n_steps - 1] : NULL;
+	uint64_t n_events = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n_events += run->window[i].n_events;
+	if (n_events)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    "of it was asked for: see --steps, --ranks, --windows");
+	else if (last && last->phase < TP_PHASE_ACTIVE)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    "was recorded: the run ended before its first active step, in phase "
+			    "'%s'. A smaller wait= in TRAINPROF_SCHEDULE, or "
+			    "TRAINPROF_SCHEDULE=always, records it.",
+			    tp_label_phase(last->phase));
+	else
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    last ? "was recorded" : "was recorded, and no step was seen");
 }
 
 static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,
@@ -120,6 +148,8 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 			    "%s, of which %s recorded%s",
 			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
 			    run->n_procs > 1 ? " (all processes)" : "");
+	if (!overview->n_events)
+		print_nothing(run, out);
 }
 
 static void print_lost(const struct tp_run *run, const struct tp_overview *overview,

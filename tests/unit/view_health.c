@@ -111,6 +111,13 @@ Test(view_health, does_not_state_an_error_that_is_not_bounded)
 	expect_has(print(false), "how far the clocks of the hosts differ is not known");
 }
 
+Test(view_health, does_not_call_nothing_good)
+{
+	fake.run.n_windows = 0;
+	expect_has(print(false), "nothing was recorded");
+	cr_expect_not(strstr(print(false), "all good"));
+}
+
 Test(view_health, tells_what_is_off_once_for_all_ranks)
 {
 	char *text;

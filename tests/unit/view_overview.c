@@ -250,6 +250,20 @@ Test(view_overview, tells_of_allocations_that_failed)
 	expect_has(print(100, false), wanted);
 }
 
+Test(view_overview, says_why_nothing_was_recorded)
+{
+	static const char *const early[] = {"NOTHING   was recorded: the run ended before its first "
+					    "active step, in phase 'wait'",
+					    NULL};
+	static const char *const filtered[] = {"NOTHING   of it was asked for", NULL};
+	struct tp_proc *proc = fake_proc(&fake, 0);
+
+	fake_step_row(&fake, proc, 0, 0, MS);
+	expect_has(print(200, false), early);
+	fake_window(&fake, proc, 0, 0, MS)->n_events = 5;
+	expect_has(print(200, false), filtered);
+}
+
 Test(view_overview, fits_eighty_columns_and_a_screen)
 {
 	uint32_t n_lines = 0;
