@@ -705,7 +705,9 @@ struct diary {
 /* Steps for ever, each operator numbered, every window a file. */
 static void run_doomed(struct diary *diary)
 {
-	if (rig_open("wait=0,warmup=0,active=7,repeat=0"))
+	/* Small, so that the drain writes many times in a window, too. */
+	rig_config.buffer_bytes = 1 << 20;
+	if (rig_open("wait=0,warmup=0,active=30,repeat=0"))
 		_exit(1);
 	tp_session_epoch(tp_clock_now());
 	for (uint32_t n = 0;; n++) {
