@@ -13,7 +13,7 @@ test_log  := $(O)/tests/log
 test_python = $(or $(TEST_PYTHON),$(wildcard $(CURDIR)/build/venv/bin/python),$(PYTHON))
 test_env = TOP='$(CURDIR)' O='$(abspath $(O))' LIB='$(abspath $(lib))' \
 	MERGE='$(abspath $(merge))' PYTHON='$(test_python)' CC='$(CC)'
-run_tests = $(test_env) $(PYTHON) scripts/run-tests --log $(test_log)
+run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 
 # A unit test may use everything below preload, and the merge without its main.
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
