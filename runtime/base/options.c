@@ -175,13 +175,15 @@ static void wrap(const char *text, struct tp_text *out)
 
 void tp_options_help(struct tp_text *out)
 {
-	int order[TP_OPTION_N];
+	int order[TP_OPTION_N] = {0};
 
 	for (int i = 0; i < TP_OPTION_N; i++) {
 		int at = i;
 
-		for (; at > 0 && strcmp(tp_options[order[at - 1]].name, tp_options[i].name) > 0; at--)
+		while (at > 0 && strcmp(tp_options[order[at - 1]].name, tp_options[i].name) > 0) {
 			order[at] = order[at - 1];
+			at--;
+		}
 		order[at] = i;
 	}
 	tp_text_str(out, "Variables that libtrainprof.so reads in the training process:\n");
@@ -204,6 +206,6 @@ void tp_options_help(struct tp_text *out)
 		tp_text_str(&line, option->preset);
 		wrap(buf, out);
 	}
-	tp_text_str(out, "\nAn empty value counts as not set. A bad value is reported and the default\n"
-			 "used; the training starts anyway. Details: trainprof(7).\n");
+	tp_text_str(out, "\nAn empty value counts as not set. A bad value is reported and the "
+			 "default\nused; the training starts anyway. Details: trainprof(7).\n");
 }

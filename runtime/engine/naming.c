@@ -178,7 +178,7 @@ static bool is_safe(const char *name)
 	while (*name) {
 		size_t n = strcspn(name, "/");
 
-		if (n == 0 || (n == 1 && name[0] == '.') || (n == 2 && name[0] == '.' && name[1] == '.'))
+		if (n == 0 || (n == 1 && name[0] == '.') || (n == 2 && !memcmp(name, "..", 2)))
 			return false;
 		name += n;
 		if (*name == '/' && !*++name)
@@ -245,7 +245,7 @@ int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const 
 
 /* ---- which traces to keep ---- */
 
-_Static_assert((int)KEPT_MAX > (int)TP_KEEP_MOST, "the oldest of those kept must still be remembered");
+_Static_assert((int)KEPT_MAX > (int)TP_KEEP_MOST, "the oldest trace kept is remembered");
 
 /* The newest traces of this process, a ring. Drain thread only. */
 static struct {

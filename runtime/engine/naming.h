@@ -2,8 +2,8 @@
 /*
  * naming.h - file names from templates, which traces to keep, and what may be overwritten
  *
- * Fields: {run_name} {rank} {local_rank} {world_size} {local_world_size} {node_rank} {epoch} {batch}
- * {batch_in_epoch} {window} {timestamp} {host} {pid} {restart}. An unknown rank is 0, an
+ * Fields: {run_name} {rank} {local_rank} {world_size} {local_world_size} {node_rank} {epoch}
+ * {batch} {batch_in_epoch} {window} {timestamp} {host} {pid} {restart}. An unknown rank is 0, an
  * unknown world one process; an unknown field is left as it is and reported once. Slashes in
  * a name make folders; ".." and a leading "/" in TRACE_NAME are refused (the default is used,
  * said once). Two processes, or two windows, never get the same name: what a pattern does not
@@ -25,7 +25,7 @@ struct tp_naming {
 	uint32_t pid, window, epoch;
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
 	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
-	bool add_pid;			/* another living process has this rank: see tp_naming_claim */
+	bool add_pid;			/* another living process has this rank, see claim */
 };
 
 void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out);

@@ -24,7 +24,7 @@
 
 enum {
 	PATH_MAX_BYTES = 1024,
-	YOUNG_S = 10,		/* a ledger still without its head may be of a process that starts */
+	YOUNG_S = 10,		/* a ledger without a head may be of a process that starts */
 	N_TRIES = 4,		/* of claiming, when others claim at the same time */
 	DIR_DEPTH_MAX = 8,
 };
@@ -152,7 +152,8 @@ static void inspect_ledger(const char *head, size_t n, struct found *found)
 
 	if (!end || !tp_ledger_parse_head(head, (size_t)(end - head), &ledger))
 		return;
-	owner = (struct owner){{ledger.boot_id[0], ledger.boot_id[1]}, 0, ledger.real_ns, ledger.pid};
+	owner = (struct owner){{ledger.boot_id[0], ledger.boot_id[1]}, 0, ledger.real_ns,
+			       ledger.pid};
 	*found = (struct found){LEDGER, ledger.rank, ledger.restart, is_alive(&owner)};
 }
 
@@ -318,6 +319,7 @@ static int make_way(struct tp_naming *naming, const char *dir, const char *patte
 		    bool overwrite, const char *path)
 {
 	struct found found;
+	uint32_t n_removed;
 
 	inspect(path, &found);
 	if (!naming->add_pid && (found.is_alive || is_young(path))) {
@@ -329,7 +331,8 @@ static int make_way(struct tp_naming *naming, const char *dir, const char *patte
 			"folder or TRAINPROF_OVERWRITE=1; nothing is recorded", dir, path);
 		return -EEXIST;
 	}
-	tp_info("%u older files of this rank removed from '%s'", sweep(naming, dir, pattern), dir);
+	n_removed = sweep(naming, dir, pattern);
+	tp_info("%u older files of this rank removed from '%s'", n_removed, dir);
 	/* Whatever stands under the ledger's name now is no ledger of anyone alive. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;

@@ -86,7 +86,7 @@ static void complain(const struct source *from, const char *name, const char *va
 	if (from->complaint->len)
 		return;
 	tp_text_fmt(from->complaint, "%s='", name);
-	for (size_t i = 0; value[i] && i < SHOWN_MAX; i++)
+	for (size_t i = 0; i < SHOWN_MAX && value[i]; i++)
 		tp_text_char(from->complaint, (unsigned char)value[i] < ' ' ? '?' : value[i]);
 	tp_text_fmt(from->complaint, "' %s; it is not used", why);
 }

@@ -2,9 +2,8 @@
 /*
  * rank.h - who this process is in the job, from every launcher's variables
  *
- * Names and order of trust: reference hooks 6.5 (torchrun, Composer, DeepSpeed, Slurm, Open MPI, PMI,
- * MVAPICH2, PALS, jsrun, Horovod, JAX). Read when the session opens, not in the constructor:
- * some launchers set os.environ late.
+ * The table in rank.c has the names, in order of trust. Read when the session opens, not in
+ * the constructor: some launchers set os.environ late.
  */
 #ifndef TP_ENGINE_RANK_H
 #define TP_ENGINE_RANK_H

@@ -78,7 +78,7 @@ static struct {
 static __thread struct {
 	uint64_t optimizer_begin, loader_begin;	/* 0: not inside */
 	uint64_t optimizer, loader;		/* identities of the outermost */
-	uint8_t is_counted;			/* loader times count: 0 not known yet, 1 no, 2 yes */
+	uint8_t is_counted;			/* loader times: 0 not known yet, 1 no, 2 yes */
 } self __attribute__((tls_model("initial-exec")));
 
 void tp_step_init(const struct tp_step_spec *spec, const struct tp_step_out *out,
