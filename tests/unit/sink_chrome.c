@@ -16,6 +16,18 @@ static void give(void *ctx, const struct tp_event *event)
 	tp_sink_chrome.event(ctx, event);
 }
 
+struct any {
+	const struct tp_sink *sink;
+	void *state;
+};
+
+static void give_any(void *ctx, const struct tp_event *event)
+{
+	const struct any *any = ctx;
+
+	any->sink->event(any->state, event);
+}
+
 /* The sink's file of what the rig has written, as one string. */
 static const char *make_json(void)
 {
@@ -243,6 +255,48 @@ Test(sink_chrome, counters_are_named_with_instance_and_unit)
 	cr_assert_not_null(strstr(text, "\"args\":{\"%\":12.5}"));
 	cr_assert_not_null(strstr(text, "\"name\":\"RSS\""));
 	cr_assert_not_null(strstr(text, "\"args\":{\"B\":1048576}"));
+}
+
+/* What a damaged or hostile writer with right checksums could send. */
+Test(sink_chrome, records_of_any_content_do_no_harm)
+{
+	struct tp_run *run;
+	char path[128];
+
+	srand(3);
+	for (int round = 0; round < 20; round++) {
+		rig_file("a.tpt", 0, 0);
+		rig_bytes(TP_STRING_SHAPES, "\x02\xff\x01", 3);
+		rig_text("\xff\xfe");
+		for (int i = 0; i < 2000; i++) {
+			struct tp_rec rec;
+
+			for (size_t k = 0; k < sizeof(rec); k++)
+				((unsigned char *)&rec)[k] = (unsigned char)rand();
+			/* In odd rounds all times near each other, so that spans meet. */
+			if (round % 2 || rand() % 10)
+				rec.time = (uint64_t)(rand() % 100000);
+			if (rand() % 3)
+				rec.len_hi = 0;
+			if (rand() % 3)
+				rec.kind = (uint8_t)(rand() % TP_REC_N);
+			if (rand() % 2)
+				rec.name = (uint32_t)rand() % rig.n_strings;
+			tp_writer_events(&rig.writer, &rec, 1, (uint16_t)(rand() % 3 ? 0 : rand()));
+		}
+		rig_close(200000);
+		for (int i = 0; tp_sinks[i]; i++) {
+			void *state;
+
+			run = rig_open(NULL, NULL, NULL);
+			cr_assert_not_null(run);
+			snprintf(path, sizeof(path), "%s/out%s", rig.folder, tp_sinks[i]->suffix);
+			state = tp_sinks[i]->begin(run, path);
+			tp_fuse_events(run, give_any, &(struct any){tp_sinks[i], state});
+			cr_assert_eq(tp_sinks[i]->end(state, run), 0);
+			tp_run_free(run);
+		}
+	}
 }
 
 Test(sink_chrome, the_default_name_is_the_nodes_and_never_a_template)
