@@ -24,6 +24,15 @@ int tp_own_fd_high(int fd)
 	return high;
 }
 
+void tp_own_fd_note(struct tp_own_fd *own, int fd)
+{
+	struct stat found;
+
+	*own = TP_OWN_FD_NONE;
+	if (fd >= 0 && fstat(fd, &found) == 0)
+		*own = (struct tp_own_fd){ fd, found.st_dev, found.st_ino };
+}
+
 int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mode)
 {
 	struct stat found;

@@ -25,6 +25,8 @@ struct tp_own_fd {
 /* The same open file at a high number, close-on-exec; `fd` is closed, or returned where there is
  * no high number. */
 int tp_own_fd_high(int fd);
+/* Remembers who the open `fd` is; nothing else is done to it. */
+void tp_own_fd_note(struct tp_own_fd *own, int fd);
 /* open(2), close-on-exec. 0 or -errno, own->fd is -1 then. */
 int tp_own_fd_open(struct tp_own_fd *own, const char *path, int flags, mode_t mode);
 /* The same file again, after it was closed under us: -ESTALE when `path` is another file now. */

@@ -45,7 +45,7 @@ static int start_file(struct tp_ledger_file *ledger)
 		return -errno;
 	ledger->fd = tp_own_fd_high(ledger->fd);
 	if (fstat(ledger->fd, &st) == 0) {
-		ledger->fd_id = (struct tp_fd_id){st.st_dev, st.st_ino};
+		tp_own_fd_note(&ledger->own, ledger->fd);
 		ledger->good_bytes = (uint64_t)st.st_size;
 		/* Not empty: ours, whose descriptor the program had closed. */
 		err = st.st_size ? 0 : append(ledger, text, tp_ledger_format_head(text, sizeof(text),
@@ -91,9 +91,9 @@ static bool revive(struct tp_ledger_file *ledger)
 {
 	int err;
 
-	if (!tp_fd_is(ledger->fd, &ledger->fd_id))
+	if (ledger->fd >= 0 && !tp_own_fd_is_ours(&ledger->own))
 		ledger->fd = -1;
-	else if (!is_removed(ledger))
+	if (ledger->fd >= 0 && !is_removed(ledger))
 		return true;
 	if (ledger->fd >= 0) {
 		uint64_t done = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
@@ -189,7 +189,7 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 
 void tp_ledger_file_close(struct tp_ledger_file *ledger)
 {
-	if (ledger->path[0] && tp_fd_is(ledger->fd, &ledger->fd_id))
+	if (ledger->path[0] && ledger->fd >= 0 && tp_own_fd_is_ours(&ledger->own))
 		close(ledger->fd);
 	ledger->fd = -1;
 }

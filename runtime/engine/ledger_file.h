@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/fd_id.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/trace/ledger.h"
 
 struct tp_ledger_file {
@@ -21,7 +21,7 @@ struct tp_ledger_file {
 	char path[512];
 	struct tp_ledger_head head;
 	struct tp_clock_anchor start;	/* with a newer one, turns ticks into ns */
-	struct tp_fd_id fd_id;
+	struct tp_own_fd own;		/* who fd is */
 	uint64_t good_bytes;		/* end of the last whole line that we wrote */
 	uint64_t n_lost;		/* rows that were overwritten before they could be written */
 	bool is_failing;		/* said; said again only after it worked in between */

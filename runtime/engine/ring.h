@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/own_fd.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/fd_id.h"
 #include "runtime/trace/ring_layout.h"
 
 /* A guest thread's own view of its chunk. All zero in a new thread. Initial-exec TLS. */
@@ -44,8 +44,7 @@ struct tp_ring {
 	uint32_t generation;		/* counts rings in this process and its ancestors */
 	char path[512];
 	char link_path[512];		/* name in the run folder, when the file lies elsewhere */
-	int fd;				/* locked: says to others that we live */
-	struct tp_fd_id fd_id;
+	struct tp_own_fd file;		/* locked: says to others that we live */
 };
 extern struct tp_ring tp_ring __attribute__((visibility("hidden")));
 

@@ -184,8 +184,7 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 	memcpy(head->link_path, file.link_path, sizeof(head->link_path));
 	/* The lowest numbers are the program's. */
 	file.fd = tp_own_fd_high(file.fd);
-	tp_ring.fd = file.fd;
-	tp_fd_note(file.fd, &tp_ring.fd_id);
+	tp_own_fd_note(&tp_ring.file, file.fd);
 	tp_ring.generation++;
 	__atomic_store_n(&head->magic, TP_RING_MAGIC, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring.head, head, __ATOMIC_RELEASE);
@@ -205,9 +204,8 @@ remove_file:
 
 static void close_file(void)
 {
-	if (tp_fd_is(tp_ring.fd, &tp_ring.fd_id))
-		close(tp_ring.fd);
-	tp_ring.fd = -1;
+	tp_own_fd_close(&tp_ring.file);
+	tp_ring.file = TP_OWN_FD_NONE;
 }
 
 void tp_ring_leave(void)

@@ -56,7 +56,7 @@ static struct {
 	uint32_t window;		/* of the file that is open */
 	bool is_open;			/* the file */
 	uint32_t n_failed, failed_at;	/* windows not written since the last whole one; the newest */
-	struct tp_fd_id fd_id;
+	struct tp_own_fd file;		/* who writer.fd is */
 	uint64_t cpu_ns;		/* of this thread when the file was opened */
 	uint64_t last_end;		/* of the window before; 0: none */
 	uint64_t n_late;
@@ -128,7 +128,7 @@ void tp_window_note_lost(void)
 
 void tp_window_forked(void)
 {
-	if (state.is_open && tp_fd_is(state.writer.fd, &state.fd_id))
+	if (state.is_open && tp_own_fd_is_ours(&state.file))
 		tp_writer_abandon(&state.writer);
 	state.is_open = false;
 }
@@ -323,7 +323,7 @@ static void run_pass(uint32_t window, bool is_final)
 {
 	struct pass pass = {.window = window, .is_final = is_final};
 
-	if (state.is_open && state.writer.fd >= 0 && !tp_fd_is(state.writer.fd, &state.fd_id)) {
+	if (state.is_open && state.writer.fd >= 0 && !tp_own_fd_is_ours(&state.file)) {
 		tp_warn("the program closed the file '%s.part'; the rest of window %u is lost",
 			state.writer.path, window);
 		state.writer.fd = -1;
@@ -437,7 +437,7 @@ out:
 		return err;
 	}
 	memset(state.told, 0, sizeof(state.told));
-	tp_fd_note(state.writer.fd, &state.fd_id);
+	tp_own_fd_note(&state.file, state.writer.fd);
 	state.is_open = true;
 	state.window = window;
 	state.cpu_ns = read_cpu_ns();
