@@ -42,14 +42,25 @@ TP_EXPORT void *malloc(size_t bytes)
 	return tp_real_heap.malloc(bytes);
 }
 
+#ifndef TP_NOP
 bool tp_hook_heap_is_first(void)
 {
-	Dl_info first, ours;
+	void *(*volatile first_malloc)(size_t);
+	void (*volatile first_free)(void *);
+	struct tp_heap_totals before, after;
 
-	/* Not by the function's address: that name means the first one here, too. */
-	return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &first) && dladdr(&tp_real_heap, &ours) &&
-	       first.dli_fbase == ours.dli_fbase;
+	/* By what a call does, not by whose address it is: in a program that is not position
+	 * independent, the address of any malloc is a jump in the program itself. */
+	*(void **)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
+	*(void **)&first_free = dlsym(RTLD_DEFAULT, "free");
+	if (!first_malloc || !first_free)
+		return false;
+	tp_heap_totals(&before);
+	first_free(first_malloc(1));
+	tp_heap_totals(&after);
+	return after.allocs > before.allocs && after.frees > before.frees;
 }
+#endif
 
 TP_EXPORT void *calloc(size_t n, size_t bytes)
 {

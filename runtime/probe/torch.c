@@ -4,7 +4,9 @@
  */
 #include "runtime/probe/torch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
@@ -59,10 +61,22 @@ void tp_torch_unwatch(void)
 
 static void note_version(void)
 {
+	const char *(*get_python)(void);
 	char version[64];
+	size_t n;
 
 	if (tp_pyframe_module_text("torch.version", "__version__", version, sizeof(version)))
 		tp_session_fact("torch", version);
+	*(void **)&get_python = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+	if (!get_python)
+		return;
+	/* "3.11.2 (main, ...) [GCC ...]": the first word. */
+	n = strcspn(get_python(), " ");
+	if (n >= sizeof(version))
+		return;
+	memcpy(version, get_python(), n);
+	version[n] = '\0';
+	tp_session_fact("python", version);
 }
 
 static void report_off(const struct tp_torch_layout *layout)

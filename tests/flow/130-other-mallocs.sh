@@ -44,6 +44,14 @@ if $cc -shared -fPIC -o libgreedy.so "$PROGS/greedy_dlsym.c" -ldl; then
 1 kept, 0 wrong"
 fi
 
+# Not position independent: the address of malloc is a jump inside the program.
+echo 'void *malloc(unsigned long); void *which_malloc(void) { return (void *)malloc; }' >which.c
+if $cc -no-pie -fno-pie -o family-fixed "$PROGS/heap_family.c" which.c; then
+	ln -f family-fixed family
+	ends_well "program at a fixed address" ./family 100
+	unlike "its calls are seen" "$said" "$off"
+fi
+
 # Real ones, where installed: each must do with us what it does alone.
 for name in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
 	found=$(ldconfig -p | sed -n "s,.*lib$name\\.so.*=> ,,p" | head -1)
