@@ -153,13 +153,14 @@ int main(int argc, char **argv)
 	pthread_create(&thread[n++], NULL, train, NULL);
 	pthread_create(&thread[n++], NULL, restart_recorder, NULL);
 	sleep((unsigned)seconds);
-	n_windows = tp_ring.head->windows_begun;
 	tp_session_close("exit");	/* while all others go on */
 	if (tp_session_is_open())
 		n_wrong++;
 	is_over = true;
 	for (uint32_t i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
+	/* On a machine so slow that closing reached its limit, the rest is for the merge. */
+	n_windows = __atomic_load_n(&tp_ring.head->windows_written, __ATOMIC_ACQUIRE);
 
 	for (uint32_t w = 0; w < n_windows; w++) {
 		struct rig_trace *trace = rig_window(w);
