@@ -71,21 +71,22 @@ check-scripts:
 format:
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
-man_pages := $(wildcard man/*.[1-8])
+man_pages  := $(wildcard man/*.[1-8])
+includedir ?= $(prefix)/include/trainprof
 
 ## install: library, merge, manual pages, format header (prefix=, DESTDIR=)
 install: all
-	install -d '$(DESTDIR)$(libdir)' '$(DESTDIR)$(bindir)' '$(DESTDIR)$(prefix)/include'
+	install -d '$(DESTDIR)$(libdir)' '$(DESTDIR)$(bindir)' '$(DESTDIR)$(includedir)'
 	install -m 644 $(lib) '$(DESTDIR)$(libdir)'
 	install -m 755 $(merge) '$(DESTDIR)$(bindir)'
-	install -m 644 $(public_headers) '$(DESTDIR)$(prefix)/include'
+	install -m 644 $(public_headers) runtime/trace/records.def '$(DESTDIR)$(includedir)'
 	$(foreach m,$(man_pages),install -D -m 644 $m \
 		'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)' &&) true
 
 ## uninstall: remove what install put there
 uninstall:
 	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
-		$(foreach h,$(public_headers),'$(DESTDIR)$(prefix)/include/$(notdir $h)') \
+		$(foreach h,$(public_headers) records.def,'$(DESTDIR)$(includedir)/$(notdir $h)') \
 		$(foreach m,$(man_pages),'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)')
 
 ## distclean: remove every product, the Python environment too
