@@ -439,9 +439,12 @@ static void put_event(void *state, const struct tp_event *event)
 	struct chrome *c = state;
 
 	switch (event->kind) {
+	case TP_REC_STEP:
+		put_tensor(c, event);
+		put_span(c, event);
+		break;
 	case TP_REC_OP:
 	case TP_REC_RANGE:
-	case TP_REC_STEP:
 		put_span(c, event);
 		break;
 	case TP_REC_ALLOC:
@@ -506,7 +509,7 @@ static void *begin(const struct tp_run *run, const char *path)
 	c->run = run;
 	c->n_texts = run->n_distinct_strings;
 	c->text = calloc(c->n_texts + 1, sizeof(c->text[0]));
-	c->tensors = tp_tensors_new();
+	c->tensors = tp_tensors_new(run);
 	if (!c->text || !c->tensors || tp_tracks_init(&c->book, run) ||
 	    tp_links_init(&c->links, run) || tp_feed_init(&c->feed, run, put_event, c))
 		goto no_memory;

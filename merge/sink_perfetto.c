@@ -730,9 +730,12 @@ static void put_event(void *state, const struct tp_event *event)
 	struct perfetto *s = state;
 
 	switch (event->kind) {
+	case TP_REC_STEP:
+		put_tensor(s, event);
+		put_span(s, event);
+		break;
 	case TP_REC_OP:
 	case TP_REC_RANGE:
-	case TP_REC_STEP:
 		put_span(s, event);
 		break;
 	case TP_REC_ALLOC:
@@ -796,7 +799,7 @@ static void *begin(const struct tp_run *run, const char *path)
 	s->dims = calloc(s->n_shapes + 1, sizeof(s->dims[0]));
 	s->types = calloc(s->n_shapes + 1, sizeof(s->types[0]));
 	s->process = calloc(run->n_procs + 1, sizeof(s->process[0]));
-	s->tensors = tp_tensors_new();
+	s->tensors = tp_tensors_new(run);
 	if (!s->dims || !s->types || !s->process || !s->tensors ||
 	    tp_tracks_init(&s->book, run) || tp_links_init(&s->links, run) ||
 	    tp_feed_init(&s->feed, run, put_event, s))

@@ -15,17 +15,20 @@ struct reserved {
 };
 
 struct tp_tensors {
+	const struct tp_run *run;
 	struct tp_memcurve *curve;
 	struct reserved *reserved;
 	uint32_t n_reserved, cap_reserved;
 };
 
-struct tp_tensors *tp_tensors_new(void)
+struct tp_tensors *tp_tensors_new(const struct tp_run *run)
 {
 	struct tp_tensors *t = calloc(1, sizeof(*t));
 
-	if (t)
+	if (t) {
+		t->run = run;
 		t->curve = tp_memcurve_new();
+	}
 	if (t && !t->curve) {
 		free(t);
 		t = NULL;
@@ -54,12 +57,40 @@ static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_
 	return &t->reserved[t->n_reserved++];
 }
 
+/* Blocks from before the window count as well: the ledger has what was alive at the end of each
+ * step. Without it the curve begins at 0. */
+static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
+{
+	uint32_t low = 0, high = t->run->n_steps;
+
+	if (!event->link)
+		return;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct tp_step_row *row = &t->run->step[middle];
+
+		if (row->proc->at < event->proc->at ||
+		    (row->proc == event->proc && row->index < event->link - 1u))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < t->run->n_steps && t->run->step[low].proc == event->proc &&
+	    t->run->step[low].index == event->link - 1u && t->run->step[low].live_bytes)
+		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU,
+				(int64_t)t->run->step[low].live_bytes);
+}
+
 bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
 		     struct tp_tensor_change *change)
 {
 	struct tp_memcurve_track *track;
 	struct reserved *reserved;
 
+	if (event->kind == TP_REC_STEP) {
+		set_from_ledger(tensors, event);
+		return false;
+	}
 	track = tp_memcurve_event(tensors->curve, event, &change->bytes);
 	reserved = reserved_of(tensors, event->proc->at, event->link);
 	if (!track || !reserved)

@@ -21,10 +21,11 @@ struct tp_tensor_change {
 };
 
 struct tp_tensors;
-struct tp_tensors *tp_tensors_new(void);
+struct tp_tensors *tp_tensors_new(const struct tp_run *run);
 void tp_tensors_free(struct tp_tensors *tensors);
 
-/* Takes ALLOC, FREE and TOTALS. True: *change is what an ALLOC or FREE did. */
+/* Takes ALLOC, FREE, TOTALS and STEP (the ledger says what was alive when it began). True:
+ * *change is what an ALLOC or FREE did. */
 bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
 		     struct tp_tensor_change *change);
 
