@@ -259,6 +259,7 @@ void tp_entry_install(void (*proved)(const char *program))
 	int (*add_hook)(int (*)(const char *, void *, void *), void *);
 
 	entry.proved = proved;
+	tp_torch_spans_init();
 	*(void **)&add_hook = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
 	*(void **)&entry.tuple_item = dlsym(RTLD_DEFAULT, "PyTuple_GetItem");
 	*(void **)&entry.as_utf8 = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");

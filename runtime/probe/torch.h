@@ -17,6 +17,8 @@
 
 extern const struct tp_probe tp_torch_probe __attribute__((visibility("hidden")));
 
+/* In the constructor: what ending threads leave of the probe's memory goes to the others. */
+void tp_torch_spans_init(void);
 /*
  * Looks for PyTorch in the process. 0: not there (yet); 1: there, and user ranges are being
  * watched from now on; -1: there, but it cannot be watched (the reason is kept for

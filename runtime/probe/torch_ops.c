@@ -5,7 +5,7 @@
  * A range's start and end are paired by the context object that torch hands from one to the
  * other, never by a stack: ranges may end on another thread, and in any order. Callbacks run
  * on guest threads without the interpreter's lock. Ranges in flight keep their callbacks, so
- * an end may come long after the window: it then makes no record. Spans are never unmapped.
+ * an end may come long after the window: it then makes no record.
  */
 #include "runtime/probe/torch_state.h"
 
@@ -14,43 +14,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
-
-enum { SPANS_AT_ONCE = 16 };
-
-__thread struct tp_torch_span *tp_torch_free __attribute__((tls_model("initial-exec")));
-
-/* ~ObserverContext, not deleting: torch does not call it, C++ wants it in the table. */
-static void end_span(void *object)
-{
-}
-
-/* The deleting destructor: the range is gone, perhaps on another thread than it began on. */
-static void give_back_span(void *object)
-{
-	struct tp_torch_span *span = object;
-
-	span->next = tp_torch_free;
-	tp_torch_free = span;
-}
-
-static void *const span_vtable[2] = { (void *)end_span, (void *)give_back_span };
-
-struct tp_torch_span *tp_torch_span_refill(void)
-{
-	struct tp_torch_span *spans;
-
-	spans = tp_arena_alloc(&tp_torch.arena, SPANS_AT_ONCE * sizeof(*spans));
-	if (!spans) {
-		__atomic_fetch_add(&tp_torch.n_lost, 1, __ATOMIC_RELAXED);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < SPANS_AT_ONCE; i++) {
-		spans[i].vtable = span_vtable;
-		spans[i].next = i + 1 < SPANS_AT_ONCE ? &spans[i + 1] : NULL;
-	}
-	tp_torch_free = spans[0].next;
-	return &spans[0];
-}
 
 void tp_torch_populate(void *start, size_t n_bytes)
 {

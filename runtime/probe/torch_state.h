@@ -25,7 +25,10 @@ enum tp_torch_phase {
 /* A range between its two callbacks. torch owns it meanwhile, as an ObserverContext. */
 struct tp_torch_span {
 	void *const *vtable;
-	struct tp_torch_span *next;	/* free list */
+	union {
+		struct tp_torch_span *next;	/* on a list */
+		struct tp_torch_span **home;	/* in use: whose list it came from */
+	};
 	uint64_t begin;
 	const struct tp_ring_slot *thread; /* on which it began; NULL: no open span there */
 	uint32_t name, shapes;
@@ -73,6 +76,7 @@ static inline struct tp_torch_span *tp_torch_span_take(void)
 	if (tp_unlikely(!span))
 		return tp_torch_span_refill();
 	tp_torch_free = span->next;
+	span->home = &tp_torch_free;
 	return span;
 }
 
