@@ -3,14 +3,17 @@
  * log.c - one-line messages on standard error
  *
  * Runs in any thread of the guest, in any context. A message must never do harm: a reader
- * of standard error that has gone away must not kill the guest with SIGPIPE, and one that
- * does not read must not stop it. So the signal is held back, and what cannot be written at
- * once is given a moment, then dropped.
+ * of standard error that has gone away must not kill the guest with SIGPIPE, nor a file that
+ * is as long as the limit allows with SIGXFSZ, and a reader that does not read must not stop
+ * it. So the signals are held back, and what cannot be written at once is given a moment,
+ * then dropped. Nor is a message the place where a thread is cancelled: the caller may hold
+ * one of our locks.
  */
 #include "runtime/base/log.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <time.h>
@@ -47,26 +50,36 @@ void tp_log_set_fd(int fd)
 	__atomic_store_n(&fd_now, fd, __ATOMIC_RELAXED);
 }
 
+/* The signal that comes with a failed write; 0: none. */
+static int signal_of(int error)
+{
+	return error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+}
+
 static void write_line(int fd, const char *line, size_t n)
 {
 	struct pollfd poller = {.fd = fd, .events = POLLOUT};
-	sigset_t pipe_only, old, pending;
-	bool was_pending;
+	sigset_t held, old, pending;
 
 	if (poll(&poller, 1, WAIT_MS) != 1 || !(poller.revents & (POLLOUT | POLLERR)))
 		return;
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	if (pthread_sigmask(SIG_BLOCK, &pipe_only, &old))
+	sigemptyset(&held);
+	sigaddset(&held, SIGPIPE);
+	sigaddset(&held, SIGXFSZ);
+	if (pthread_sigmask(SIG_BLOCK, &held, &old))
 		return;
 	sigemptyset(&pending);
 	sigpending(&pending);
-	was_pending = sigismember(&pending, SIGPIPE) == 1;
 	/* One try: a line that the kernel takes in part is cut, and that is all. */
-	if (write(fd, line, n) < 0 && errno == EPIPE && !was_pending)
-		while (sigtimedwait(&pipe_only, NULL, &(struct timespec){0}) < 0 &&
-		       errno == EINTR)
+	if (write(fd, line, n) < 0 && signal_of(errno) &&
+	    sigismember(&pending, signal_of(errno)) == 0) {
+		sigset_t ours;
+
+		sigemptyset(&ours);
+		sigaddset(&ours, signal_of(errno));
+		while (sigtimedwait(&ours, NULL, &(struct timespec){0}) < 0 && errno == EINTR)
 			;
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -74,7 +87,7 @@ void tp_log(enum tp_log_level level, const char *format, ...)
 {
 	char line[LINE_MAX_BYTES];
 	struct tp_text text;
-	int saved = errno;
+	int saved = errno, cancel_state;
 	int rank = __atomic_load_n(&rank_now, __ATOMIC_RELAXED);
 	int fd = __atomic_load_n(&fd_now, __ATOMIC_RELAXED);
 	va_list args;
@@ -95,8 +108,10 @@ void tp_log(enum tp_log_level level, const char *format, ...)
 			line[i] = '?';
 	}
 	line[text.len] = '\n';
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	write_line(STDERR_FILENO, line, text.len + 1);
 	if (fd >= 0)
 		write_line(fd, line, text.len + 1);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 }

@@ -5,9 +5,12 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,11 +104,11 @@ Test(log, goes_to_the_log_file_too)
 	cr_assert_eq(memcmp(got, "trainprof: x\n", 13), 0);
 }
 
-static volatile sig_atomic_t n_pipe_signals;
+static volatile sig_atomic_t n_signals;
 
 static void count_signal(int signal_number)
 {
-	n_pipe_signals++;
+	n_signals++;
 }
 
 Test(log, does_not_die_when_nobody_reads)
@@ -117,7 +120,7 @@ Test(log, does_not_die_when_nobody_reads)
 	tp_warn("into nothing");
 	sigpending(&pending);
 	cr_assert_not(sigismember(&pending, SIGPIPE));
-	cr_assert_eq(n_pipe_signals, 0);
+	cr_assert_eq(n_signals, 0);
 	/* One that was there before stays. */
 	sigset_t pipe_only;
 
@@ -128,6 +131,43 @@ Test(log, does_not_die_when_nobody_reads)
 	tp_warn("into nothing");
 	sigpending(&pending);
 	cr_assert(sigismember(&pending, SIGPIPE));
+}
+
+Test(log, does_not_die_of_a_file_that_is_full_by_its_limit)
+{
+	struct rlimit limit = {.rlim_cur = 16, .rlim_max = RLIM_INFINITY};
+	int file = memfd_create("full", 0);
+	sigset_t pending;
+
+	cr_assert_geq(file, 0);
+	cr_assert_eq(pwrite(file, "0123456789abcdef", 16, 0), 16);
+	lseek(file, 0, SEEK_END);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	tp_log_set_fd(file);
+	signal(SIGXFSZ, count_signal);
+	tp_warn("no more");
+	sigpending(&pending);
+	cr_assert_not(sigismember(&pending, SIGXFSZ));
+	cr_assert_eq(n_signals, 0);
+}
+
+static void *warn_when_cancelled(void *has_returned)
+{
+	pthread_cancel(pthread_self());
+	tp_warn("x");
+	*(bool *)has_returned = true;
+	return NULL;
+}
+
+Test(log, is_no_place_to_be_cancelled)
+{
+	bool has_returned = false;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, warn_when_cancelled, &has_returned), 0);
+	pthread_join(thread, NULL);
+	cr_assert(has_returned);
+	cr_assert_str_eq(read_back(), "trainprof: x\n");
 }
 
 Test(log, does_not_wait_long_for_a_reader_who_sleeps, .timeout = 10)
