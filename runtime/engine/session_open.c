@@ -321,8 +321,18 @@ void tp_session_close(const char *how)
 
 void tp_session_before_fork(void)
 {
-	/* So that no boundary is half crossed in the child's copy of our books. */
-	is_locked_for_fork = tp_session_is_open() && lock_within(&session->lock, LOCK_MS);
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	if (!tp_session_is_open())
+		return;
+	/* So that no boundary is half crossed in the child's copy of our books, and none of
+	 * torch's locks is held in it for ever by a thread that was arming a probe here. */
+	is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
+	for (uint32_t i = 0; is_locked_for_fork && session->is_switching && i < LOCK_MS * 10; i++) {
+		tp_spin_unlock(&session->lock);
+		nanosleep(&pause, NULL);
+		is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
+	}
 }
 
 void tp_session_after_fork(bool in_child)

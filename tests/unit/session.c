@@ -683,6 +683,40 @@ Test(session, a_forked_child_has_none_and_may_open_its_own)
 	cr_expect_null(strstr(rig_told, "forked"));
 }
 
+static void arm_slowly(void)
+{
+	const struct timespec while_arming = {.tv_nsec = 20000000};
+
+	rig_note("arming");
+	nanosleep(&while_arming, NULL);
+	rig_note("armed");
+}
+
+static void *cross_boundary(void *unused)
+{
+	rig_step();
+	return NULL;
+}
+
+Test(session, a_fork_waits_until_no_probe_is_being_armed)
+{
+	struct tp_probe slow = rig_probe;
+	const struct tp_probe *const probes[] = {&slow, NULL};
+	char bad[64];
+	pthread_t thread;
+
+	slow.arm = arm_slowly;
+	cr_assert_eq(tp_sched_parse(&rig_config.schedule, "wait=1,active=1", bad, sizeof(bad)), 0);
+	cr_assert_eq(tp_session_open(&rig_config, probes, "file:/x/train.py"), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, cross_boundary, NULL), 0);
+	while (!strstr(rig_told, "arming"))
+		usleep(100);
+	tp_session_before_fork();
+	cr_expect_not_null(strstr(rig_told, "armed"));
+	tp_session_after_fork(false);
+	pthread_join(thread, NULL);
+}
+
 Test(session, a_failure_is_not_repeated_in_every_child)
 {
 	int status;
