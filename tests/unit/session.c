@@ -700,11 +700,12 @@ static void *cross_boundary(void *unused)
 
 Test(session, a_fork_waits_until_no_probe_is_being_armed)
 {
-	struct tp_probe slow = rig_probe;
-	const struct tp_probe *const probes[] = {&slow, NULL};
+	static struct tp_probe slow;
+	static const struct tp_probe *const probes[] = {&slow, NULL};
 	char bad[64];
 	pthread_t thread;
 
+	slow = rig_probe;
 	slow.arm = arm_slowly;
 	cr_assert_eq(tp_sched_parse(&rig_config.schedule, "wait=1,active=1", bad, sizeof(bad)), 0);
 	cr_assert_eq(tp_session_open(&rig_config, probes, "file:/x/train.py"), 0);
