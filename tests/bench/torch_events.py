@@ -16,12 +16,44 @@ import time
 
 import torch
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
 NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, COUNT = range(6)
 
 
 def quartiles(values):
     low, middle, high = statistics.quantiles(values, n=4)
     return "%6.1f [%.1f..%.1f]" % (middle, low, high)
+
+
+def measure_step(driver, rounds):
+    """The same in a real step, where caches are cold: what is torch's own part, what ours."""
+    from step_times import gpt_step
+
+    step, at = gpt_step(), 0
+    variants = {"an empty callback": (EMPTY, 0), "operators": (OURS, 0),
+                "operators and tensors": (OURS, 1), "nothing": (NOTHING, 0)}
+    best = {name: [] for name in variants}
+    for i in range(rounds):
+        order = list(variants)
+        for name in order[i % 4:] + order[:i % 4]:
+            mode, tensors = variants[name]
+            driver.driver_tensors(tensors)
+            driver.driver_mode(mode)
+            times = []
+            for _ in range(3):      # the first one only warms up
+                start = time.thread_time_ns()
+                step(at)
+                at += 1
+                times.append(time.thread_time_ns() - start)
+            best[name].append(min(times[1:]) / 1e3)
+    driver.driver_mode(NOTHING)
+    driver.driver_tensors(0)
+    print("a step of the demo's GPT, %.1f ms; us a step beyond nothing, median [quartiles]"
+          % (statistics.median(best["nothing"]) / 1e3))
+    for name in list(variants)[:-1]:
+        print("  %-33s %s" % (name, quartiles([a - b for a, b in
+                                               zip(best[name], best["nothing"])])))
 
 
 def main():
@@ -82,6 +114,7 @@ def main():
             driver.driver_tensors(0)
             time.sleep(0.02)
         print("  %-33s %s%s" % (words, quartiles(added), goal))
+    measure_step(driver, rounds)
     if driver.driver_dropped():
         print("not valid: %d records found no room" % driver.driver_dropped())
 
