@@ -2,8 +2,8 @@
 /*
  * entry.c - the audit hook, what runs here, and the moment a process proves to train
  *
- * The hook runs for every audited event of the interpreter, with its lock held: after torch
- * was found it is one branch. Nothing here allocates, prints or changes errno, and no file
+ * The hook runs for every audited event of the interpreter, with its lock held, until torch
+ * was found: then it is taken out. Nothing here allocates, prints or changes errno, and no file
  * or thread exists before proved() is called.
  */
 #include "runtime/probe/entry.h"
@@ -19,6 +19,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/audit_hook.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch.h"
 #include "runtime/probe/torch_abi.h"
@@ -245,6 +246,8 @@ static int on_audit(const char *event, void *args, void *unused)
 		note_import(args);
 	else if (event[0] == 'c' && strncmp(event, run, sizeof(run) - 1) == 0)
 		note_run(event + sizeof(run) - 1, args);
+	if (get_state() > STATE_TRYING)
+		tp_audit_hook_remove();
 	errno = saved;
 	return 0;
 }
@@ -256,16 +259,13 @@ void tp_entry_config(const struct tp_config *config)
 
 void tp_entry_install(void (*proved)(const char *program))
 {
-	int (*add_hook)(int (*)(const char *, void *, void *), void *);
-
 	entry.proved = proved;
 	tp_torch_spans_init();
-	*(void **)&add_hook = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
 	*(void **)&entry.tuple_item = dlsym(RTLD_DEFAULT, "PyTuple_GetItem");
 	*(void **)&entry.as_utf8 = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
 	*(void **)&entry.clear_error = dlsym(RTLD_DEFAULT, "PyErr_Clear");
-	if (add_hook && entry.tuple_item && entry.as_utf8 && entry.clear_error)
-		entry.has_hook = add_hook(on_audit, NULL) == 0;
+	if (entry.tuple_item && entry.as_utf8 && entry.clear_error)
+		entry.has_hook = tp_audit_hook_add(on_audit);
 }
 
 const char *tp_entry_program(void)

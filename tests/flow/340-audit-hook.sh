@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# As long as there is an audit hook, id() and what uses it (copy.deepcopy) is slower. So ours
+# is gone as soon as it has told what it is for, in every version of Python.
+
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+# The name of a launcher: such a program is left alone, and nothing more is asked about it.
+mkdir -p bin
+cp "$PROGS/audit_cost.py" bin/torchrun
+cp "$PROGS/audit_cost.py" plain.py
+
+found=0
+for version in 3.8 3.9 3.10 3.11 3.12 3.13; do
+	python=
+	for candidate in "$HOME"/.pyenv/versions/"$version".*/bin/python3 "/usr/bin/python$version" \
+		"$(command -v "python$version")"; do
+		[ -x "$candidate" ] || continue
+		if "$candidate" -c "import ctypes, sys
+sys.exit('$version' != '%d.%d' % sys.version_info[:2])" 2>/dev/null; then
+			python=$candidate
+			break
+		fi
+	done
+	if [ -z "$python" ]; then
+		skip "Python $version" "not installed"
+		continue
+	fi
+	found=$((found + 1))
+	is "Python $version without us has no hook" "$("$python" plain.py 2>&1)" none
+	is "Python $version: while torch may come, there is one" \
+		"$(LD_PRELOAD=$LIB "$python" plain.py 2>&1)" hook
+	is "Python $version: when it has done its work, there is none" \
+		"$(LD_PRELOAD=$LIB "$python" bin/torchrun 2>&1)" none
+done
+[ "$found" -gt 0 ] || skip_all "no Python with ctypes"
+
+if "$PYTHON" -c 'import torch' 2>/dev/null; then
+	{ echo "import torch"; cat "$PROGS/audit_cost.py"; } >with_torch.py
+	is "after torch was found there is none" \
+		"$(LD_PRELOAD=$LIB "$PYTHON" with_torch.py 2>&1)" none
+else
+	skip "after torch was found there is none" "no torch"
+fi
+done_testing
