@@ -276,4 +276,39 @@ static inline uint32_t rig_ledger(struct tp_ledger_row *row, uint32_t max)
 	return rig_read_ledger(path, row, max);
 }
 
+/* ---- steps whose operators tell which one it was ---- */
+
+enum { RIG_OPS = 10 };
+
+/* `n` steps; in step s, RIG_OPS operators called "s<number>" of the run. */
+static inline void rig_run_steps(uint32_t first, uint32_t n)
+{
+	char name[16];
+
+	for (uint32_t s = first; s < first + n; s++) {
+		snprintf(name, sizeof(name), "s%u", s);
+		for (int i = 0; i < RIG_OPS && tp_session_is_armed(); i++)
+			rig_op(name, 0, s);
+		rig_step();
+	}
+}
+
+/* Which steps have their operators in the trace, e.g. "3 4 5"; a wrong number of them: "3?". */
+static inline const char *rig_steps_in(const struct rig_trace *trace)
+{
+	static char text[4096];
+	char name[16];
+
+	text[0] = '\0';
+	for (uint32_t s = 0; s < 200; s++) {
+		uint32_t n;
+
+		snprintf(name, sizeof(name), "s%u", s);
+		n = rig_count(trace, name, TP_REC_OP, 0);
+		if (n)
+			sprintf(text + strlen(text), "%s%u%s", text[0] ? " " : "", s, n == RIG_OPS ? "" : "?");
+	}
+	return text;
+}
+
 #endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the file of a ring lies, how large it is, and who removes it. */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "tests/unit/ring_bag.h"
+
+TestSuite(ring_place, .init = set_up, .fini = tear_down);
+
+Test(ring_place, keeps_a_link_in_the_run_folder_and_removes_both_at_the_end)
+{
+	char path[512], link[512], target[512];
+	ssize_t n;
+
+	cr_assert_eq(rig_open_ring(MIB), 0);
+	strcpy(path, tp_ring.path);
+	strcpy(link, tp_ring.link_path);
+	if (!link[0]) {	/* /dev/shm is small here */
+		cr_expect_eq(strncmp(path, rig_dir, strlen(rig_dir)), 0);
+		return;
+	}
+	n = readlink(link, target, sizeof(target) - 1);
+	cr_assert_gt(n, 0);
+	target[n] = '\0';
+	cr_expect_str_eq(target, path);
+	tp_ring_close();
+	cr_expect_neq(access(path, F_OK), 0);
+	cr_expect_neq(access(link, F_OK), 0);
+}
+
+Test(ring_place, has_every_page_behind_it_before_it_is_used)
+{
+	struct stat st;
+
+	cr_assert_eq(rig_open_ring(4 * MIB), 0);
+	cr_assert_eq(stat(tp_ring.path, &st), 0);
+	cr_expect_geq((uint64_t)st.st_blocks * 512, tp_ring.head->file_bytes);
+	cr_expect_eq((uint64_t)st.st_size, tp_ring.head->file_bytes);
+	cr_expect_eq(st.st_mode & 0777, 0600);
+}
+
+/* In a child of its own with a private view of the mounts; false: this machine does not let us. */
+static bool mount_tmpfs(const char *where, const char *size)
+{
+	char options[64];
+
+	snprintf(options, sizeof(options), "size=%s", size);
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", where, "tmpfs", 0, options) == 0;
+}
+
+Test(ring_place, goes_to_the_run_folder_when_dev_shm_has_64_KB)
+{
+	if (!mount_tmpfs("/dev/shm", "64k"))
+		cr_skip_test("needs the right to mount");
+	cr_assert_eq(open_ring_in("", 2 * MIB), 0);
+	cr_expect_eq(strncmp(tp_ring.path, rig_dir, strlen(rig_dir)), 0);
+	cr_expect_str_empty(tp_ring.link_path);
+	for (uint64_t i = 0; i < 100000; i++)
+		rig_put(1, i);	/* no SIGBUS */
+}
+
+Test(ring_place, leaves_room_for_others_in_dev_shm)
+{
+	if (!mount_tmpfs("/dev/shm", "64m"))
+		cr_skip_test("needs the right to mount");
+	cr_assert_eq(open_ring_in("", 32 * MIB), 0);
+	cr_expect_eq(strncmp(tp_ring.path, rig_dir, strlen(rig_dir)), 0,
+		     "half of it would be too much for the loaders of the training");
+}
+
+Test(ring_place, becomes_smaller_where_nothing_else_fits)
+{
+	char small[300];
+
+	snprintf(small, sizeof(small), "%s/small", rig_dir);
+	mkdir(small, 0755);
+	if (!mount_tmpfs(small, "5m"))
+		cr_skip_test("needs the right to mount");
+	/* The run folder is small as well. */
+	struct tp_ring_spec spec = {
+		.bytes = 32 * MIB, .dir = small, .buffer_dir = small, .name = "r.ring", .run_id = 5,
+	};
+	cr_assert_eq(tp_ring_open(&spec), 0);
+	cr_expect_leq(tp_ring.head->file_bytes, 5 * MIB);
+	cr_expect_geq(tp_ring.head->file_bytes, 4 * MIB);
+	for (uint64_t i = 0; i < 200000; i++)
+		rig_put(1, i);
+	cr_expect_gt(tp_ring_dropped(), 0);
+	tp_ring_close();
+	umount2(small, MNT_DETACH);
+}
+
+Test(ring_place, gives_up_with_an_error_where_nothing_fits)
+{
+	char small[300], command[400];
+
+	snprintf(small, sizeof(small), "%s/small", rig_dir);
+	mkdir(small, 0755);
+	if (!mount_tmpfs(small, "300k"))
+		cr_skip_test("needs the right to mount");
+	struct tp_ring_spec spec = {
+		.bytes = 32 * MIB, .dir = small, .buffer_dir = small, .name = "r.ring", .run_id = 5,
+	};
+	cr_expect_eq(tp_ring_open(&spec), -ENOSPC);
+	cr_expect_null(tp_ring_reserve());
+	cr_expect_null(tp_ring_slot());
+	snprintf(command, sizeof(command), "ls -A '%s' | grep -q .", small);
+	cr_expect_neq(system(command), 0, "nothing was left there");
+	umount2(small, MNT_DETACH);
+}
+
+Test(ring_place, refuses_files_beyond_the_limit_without_a_signal)
+{
+	struct rlimit limit = {512 << 10, 512 << 10};
+
+	setrlimit(RLIMIT_FSIZE, &limit);
+	signal(SIGXFSZ, SIG_DFL);
+	cr_expect_eq(rig_open_ring(4 * MIB), -EFBIG);
+}
+
+Test(ring_place, does_not_touch_the_ring_of_a_dead_process_with_the_same_pid)
+{
+	char path[512];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/rank0.1.ring", rig_dir);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert_eq(write(fd, "old", 3), 3);
+	close(fd);
+	cr_assert_eq(rig_open_ring(MIB), 0);
+	cr_expect_str_neq(tp_ring.path, path);
+	cr_expect_str_neq(tp_ring.link_path, path);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(st.st_size, 3);
+}
+
+Test(ring_place, sweeps_rings_of_the_dead_whose_run_folder_is_gone)
+{
+	char place[300], kept[600], gone[600], living[600], command[700];
+	pid_t last_pid = 0;
+
+	snprintf(place, sizeof(place), "%s/place", rig_dir);
+	mkdir(place, 0755);
+	/* Dead with a link, dead without, alive without. */
+	for (int i = 0; i < 3; i++) {
+		int pipe_fd[2];
+		pid_t pid;
+
+		cr_assert_eq(pipe(pipe_fd), 0);
+		pid = fork();
+		if (pid == 0) {
+			char name[32];
+			struct tp_ring_spec spec = {
+				.bytes = MIB, .dir = rig_dir, .buffer_dir = place, .name = name,
+				.run_id = 100 + (uint64_t)i,
+			};
+
+			snprintf(name, sizeof(name), "r%d.ring", i);
+			if (tp_ring_open(&spec) || write(pipe_fd[1], tp_ring.path, 512) != 512)
+				_exit(1);
+			if (i > 0)
+				unlink(tp_ring.link_path);
+			if (i < 2)
+				kill(getpid(), SIGKILL);
+			pause();
+		}
+		cr_assert_eq(read(pipe_fd[0], i == 0 ? kept : i == 1 ? gone : living, 512), 512);
+		if (i < 2)
+			waitpid(pid, NULL, 0);
+		else
+			usleep(50000);
+		last_pid = pid;
+	}
+	cr_assert_eq(open_ring_in(place, MIB), 0);
+	cr_expect_eq(access(kept, F_OK), 0, "the merge can still find it");
+	cr_expect_neq(access(gone, F_OK), 0);
+	cr_expect_eq(access(living, F_OK), 0, "it is in use");
+	kill(last_pid, SIGKILL);
+	waitpid(last_pid, NULL, 0);
+	snprintf(command, sizeof(command), "rm -rf '%s'", place);
+	cr_expect_eq(system(command), 0);
+}
