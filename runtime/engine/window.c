@@ -24,6 +24,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/told.h"
 #include "runtime/trace/writer.h"
 
 enum {
@@ -62,8 +63,6 @@ static struct {
 	uint64_t n_late;
 	uint32_t n_windows_lost;	/* atomic */
 	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
-	uint64_t told[TP_RING_SLOTS / 64];	/* slots that the file knows */
-	char told_name[TP_RING_SLOTS][16];
 	struct open_span *open;
 	uint32_t n_open;
 } state;
@@ -151,70 +150,6 @@ static uint64_t to_ticks(uint64_t ns)
 			  (double)(now.mono_ns - state.start.mono_ns));
 }
 
-/* ---- threads ---- */
-
-static void fill_thread(struct tp_thread_entry *entry, uint32_t slot_at)
-{
-	const struct tp_ring_slot *slot = &tp_ring.slots[slot_at];
-
-	memset(entry, 0, sizeof(*entry));
-	entry->slot = slot_at;
-	entry->tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
-	entry->torch_id = __atomic_load_n(&slot->torch_id, __ATOMIC_RELAXED);
-	entry->flags = __atomic_load_n(&slot->flags, __ATOMIC_ACQUIRE);
-	memcpy(entry->name, slot->name, sizeof(entry->name));
-}
-
-static bool is_told(uint32_t slot)
-{
-	return state.told[slot / 64] >> (slot % 64) & 1;
-}
-
-static void tell_thread(uint32_t slot)
-{
-	struct tp_thread_entry entry;
-
-	fill_thread(&entry, slot);
-	state.told[slot / 64] |= 1ull << (slot % 64);
-	memcpy(state.told_name[slot], entry.name, sizeof(entry.name));
-	tp_writer_threads(&state.writer, &entry, 1);
-}
-
-/* Threads are often named after their first record: looks again, when the window is over. */
-static void retell_threads(void)
-{
-	struct tp_thread_entry entry[64];
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < TP_RING_SLOTS - 1; i++) {
-		struct tp_ring_slot *slot = &tp_ring.slots[i];
-		char path[64], name[16] = "";
-		struct tp_text text;
-		ssize_t n_bytes;
-
-		if (!is_told(i) || __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE))
-			continue;
-		tp_text_init(&text, path, sizeof(path));
-		tp_text_fmt(&text, "/proc/self/task/%u/comm",
-			    __atomic_load_n(&slot->tid, __ATOMIC_RELAXED));
-		n_bytes = tp_file_read(path, name, sizeof(name));
-		if (n_bytes <= 1)
-			continue;
-		name[n_bytes - 1] = '\0';	/* the newline */
-		if (!strncmp(name, state.told_name[i], sizeof(name)) &&
-		    !__atomic_load_n(&slot->torch_id, __ATOMIC_RELAXED))
-			continue;
-		memcpy(slot->name, name, sizeof(name));
-		memcpy(state.told_name[i], name, sizeof(name));
-		fill_thread(&entry[n++], i);
-		if (n == sizeof(entry) / sizeof(entry[0])) {
-			tp_writer_threads(&state.writer, entry, n);
-			n = 0;
-		}
-	}
-	tp_writer_threads(&state.writer, entry, n);
-}
-
 /* ---- records ---- */
 
 /* Said once as long as it lasts: a disk that is full is full for every window. */
@@ -289,8 +224,8 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	uint64_t end = is_begun ? end_of_window(pass->window) : 0;
 	uint32_t i, run = 0;	/* records [run, i) are to be written as they are */
 
-	if (state.is_open && !is_told(slot))
-		tell_thread(slot);
+	if (state.is_open && !tp_told_has(slot))
+		tp_told_tell(&state.writer, slot);
 	for (i = 0; i < n; i++) {
 		uint64_t rec_end = end_of(&rec[i]);
 		bool is_early = rec_end < begin;
@@ -343,12 +278,12 @@ static void run_pass(uint32_t window, bool is_final)
 
 			if (open->is_known)
 				continue;
-			if (!is_told(open->slot))
-				tell_thread(open->slot);
+			if (!tp_told_has(open->slot))
+				tp_told_tell(&state.writer, open->slot);
 			tp_rec_set_len(&rec, end + 1 - rec.time);
 			write_changed(open->slot, &rec, begin, end);
 		}
-		retell_threads();
+		tp_told_again(&state.writer);
 	}
 	if (state.is_open)
 		note_write(tp_writer_flush(&state.writer));
@@ -436,7 +371,7 @@ out:
 		note_failed("open", path, err, window);
 		return err;
 	}
-	memset(state.told, 0, sizeof(state.told));
+	tp_told_forget();
 	tp_own_fd_note(&state.file, state.writer.fd);
 	state.is_open = true;
 	state.window = window;
