@@ -16,6 +16,7 @@
 #include "merge/input.h"
 #include "merge/label.h"
 #include "merge/run.h"
+#include "runtime/base/text.h"
 
 /* Times beyond are no times of a run: ticks of a damaged or foreign head. */
 #define FAR_NS (1ll << 60)
@@ -25,6 +26,7 @@ struct opening {
 	struct tp_proc_in *proc;	/* of the file being read; NULL before its head is known */
 	struct tp_source *source;
 	uint32_t n_bad_ids;
+	uint64_t n_blocks_said;		/* by its END block; 0: it has none */
 	bool has_meta;
 };
 
@@ -63,6 +65,17 @@ static const char *copy_text(const uint8_t *bytes, uint32_t n)
 	return text;
 }
 
+static uint64_t said_blocks(const uint8_t *totals, uint32_t n)
+{
+	char value[24];
+	uint64_t blocks;
+
+	if (!tp_reader_text_value((const char *)totals, n, "blocks", value, sizeof(value)) ||
+	    tp_text_parse_u64(value, &blocks))
+		return 0;
+	return blocks;
+}
+
 /* Everything but events. */
 static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			struct tp_window *window)
@@ -83,7 +96,10 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 		o->has_meta = true;
 		break;
 	case TP_BLOCK_END:
-		if (!tp_reader_payload(reader, i, &raw, &n) && !window->totals[0])
+		if (tp_reader_payload(reader, i, &raw, &n))
+			break;
+		o->n_blocks_said = said_blocks(raw, n);
+		if (!window->totals[0])
 			window->totals = copy_text(raw, n);
 		break;
 	case TP_BLOCK_STRINGS:
@@ -144,6 +160,33 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 				     "'%s': out of memory; a block is left out", reader->path);
 		window->n_events += head->n_items;
 	}
+}
+
+/* Blocks are numbered and END counts them: one that is gone without a trace is noticed. */
+static void check_numbers(struct opening *o, const struct tp_reader *reader)
+{
+	uint64_t next = 0, n_missing = 0;
+	bool is_mixed = false;
+
+	for (uint32_t i = 0; i < reader->n_blocks; i++) {
+		uint64_t number = reader->block[i].head.sequence;
+
+		if (number < next)
+			is_mixed = true;
+		else
+			n_missing += number - next;
+		next = number + 1;
+	}
+	if (!is_mixed && o->n_blocks_said > next)
+		n_missing += o->n_blocks_said - next;
+	if (is_mixed)
+		tp_run_issue(&o->run->pub, &o->proc->pub, true,
+			     "'%s': its blocks are not in the order in which they were written: it "
+			     "was put together from others or is damaged", reader->path);
+	else if (n_missing)
+		tp_run_issue(&o->run->pub, &o->proc->pub, true,
+			     "'%s': %llu of its blocks are missing; what they held is lost",
+			     reader->path, (unsigned long long)n_missing);
 }
 
 /* Two files of one window: the whole one is read, else the longer one. */
@@ -223,6 +266,7 @@ static int read_trace(struct tp_run_in *run, const char *path)
 	window->is_whole = reader.is_whole;
 	window->is_recovered |= !reader.is_whole && o.proc->has_ring && !o.proc->is_live;
 	index_file(&o, &reader, (uint32_t)source_at);
+	check_numbers(&o, &reader);
 	if (o.n_bad_ids)
 		tp_run_issue(&run->pub, &o.proc->pub, true,
 			     "'%s': %u names contradict others of the same process; the first ones stay",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuse.c and open.c: files in, all events out, once and in order. */
 #include "tests/unit/merge_rig.h"
+#include "runtime/trace/reader.h"
 
 #include <criterion/redirect.h>
 #include <fcntl.h>
@@ -293,6 +294,64 @@ Test(fuse, a_file_cut_anywhere_gives_its_whole_blocks_or_a_message)
 		cr_assert(n_seen == 0 || n_seen == 40, "cut at %zd: %u events", k, n_seen);
 		if (run)
 			cr_assert_gt(run->n_issues, 0, "cut at %zd: nothing said", k);
+		tp_run_free(run);
+	}
+}
+
+/* Copies a file of blocks but for those at [from, to). */
+static void copy_without(const char *name, uint32_t from, uint32_t to)
+{
+	static char bytes[1 << 16];
+	char path[128];
+	struct tp_reader reader;
+	size_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", rig.folder, name);
+	cr_assert_eq(tp_reader_open(&reader, path, NULL, NULL), 0);
+	file = fopen(path, "r");
+	n = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	cr_assert(n < sizeof(bytes) && from < to && to <= reader.n_blocks);
+	file = fopen(path, "w");
+	fwrite(bytes, 1, reader.block[from].offset, file);
+	if (to < reader.n_blocks)
+		fwrite(bytes + reader.block[to].offset, 1, n - reader.block[to].offset, file);
+	fclose(file);
+	tp_reader_close(&reader);
+}
+
+Test(fuse, blocks_that_are_gone_are_a_loss)
+{
+	/* META, THREADS, STRINGS, EVENTS three times, anything the writer ends with, END. */
+	static const struct {
+		uint32_t from, to, want;
+		const char *text;
+	} cases[] = {
+		{4, 5, 2, "1 of its blocks are missing"},
+		{4, 6, 1, "2 of its blocks are missing"},
+	};
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct tp_run *run;
+		bool is_said = false;
+
+		rig_file("a.tpt", 0, 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			rig_span(TP_REC_OP, rig_op("aten::add"), 1000 + 100 * i, 1050 + 100 * i);
+			cr_assert_eq(tp_writer_flush(&rig.writer), 0);
+		}
+		rig_close(6000);
+		run = fuse(NULL, NULL, NULL);
+		cr_assert_eq(n_seen, 3);
+		cr_assert_eq(run->n_issues, 0);
+		tp_run_free(run);
+		copy_without("a.tpt", cases[c].from, cases[c].to);
+		run = fuse(NULL, NULL, NULL);
+		cr_expect_eq(n_seen, cases[c].want, "case %zu: %u", c, n_seen);
+		for (uint32_t i = 0; i < run->n_issues; i++)
+			is_said |= run->issue[i].is_loss &&
+				   strstr(run->issue[i].text, cases[c].text) != NULL;
+		cr_expect(is_said, "case %zu: nothing said", c);
 		tp_run_free(run);
 	}
 }
