@@ -20,6 +20,7 @@
 #include "merge/recovered.h"
 #include "merge/sinks.h"
 #include "merge/view.h"
+#include "runtime/base/options.h"
 
 #ifndef TP_VERSION
 #define TP_VERSION "0.1"
@@ -128,18 +129,12 @@ static void print_help(void)
 
 static void print_environment(void)
 {
-	static const struct {
-		const char *name, *preset, *meaning;
-	} variable[] = {
-#define _(NAME, KIND, field, preset, least, most, meaning) {#NAME, preset, meaning},
-#include "runtime/base/options.def"
-#undef _
-	};
+	char text[8192];
+	struct tp_text out;
 
-	for (size_t i = 0; i < sizeof(variable) / sizeof(variable[0]); i++)
-		printf("TRAINPROF_%-12s %s%s%s%s\n", variable[i].name, variable[i].meaning,
-		       *variable[i].preset ? " (default: " : "", variable[i].preset,
-		       *variable[i].preset ? ")" : "");
+	tp_text_init(&out, text, sizeof(text));
+	tp_options_help(&out);
+	fputs(text, stdout);
 }
 
 /* ---- parsing ---- */
@@ -388,6 +383,25 @@ static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
 	return is_good;
 }
 
+/* A ring in /dev/shm is memory that nobody else can have. */
+static void say_left(const struct tp_run *run)
+{
+	char path[TP_RECOVERED_PATH], shown[TP_RECOVERED_PATH], size[32];
+	uint64_t bytes;
+	uint32_t n = tp_recovered_left(run, path, &bytes);
+
+	if (!n)
+		return;
+	tp_show_text(shown, sizeof(shown), path, (uint32_t)strlen(path));
+	tp_show_bytes(size, (int64_t)bytes);
+	if (n == 1)
+		fprintf(stderr, "trainprof-merge: --recover turns the dead process's ring into trace "
+				"files and frees %s in '%s'\n", size, shown);
+	else
+		fprintf(stderr, "trainprof-merge: --recover turns %u dead processes' rings into trace "
+				"files and frees %s in '%s' and others\n", n, size, shown);
+}
+
 static enum status merge(void)
 {
 	static char path[TP_LIST_MAX][4096];
@@ -409,6 +423,8 @@ static enum status merge(void)
 	/* Last: it takes away what the pass has read. */
 	if (options.is_recover && tp_recovered_write(run))
 		status = STATUS_NOTHING;
+	if (!options.is_recover && !options.is_quiet)
+		say_left(run);
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "trainprof-merge: cannot write to standard output: %s\n",
 			strerror(errno));

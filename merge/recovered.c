@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "merge/run.h"
@@ -341,4 +342,26 @@ int tp_recovered_write(struct tp_run *run)
 	free(r.rec);
 	free(r.thread);
 	return err;
+}
+
+uint32_t tp_recovered_left(const struct tp_run *run, char path[TP_RECOVERED_PATH], uint64_t *bytes)
+{
+	uint32_t n = 0;
+
+	*bytes = 0;
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)run->proc[i];
+		struct stat st;
+		char *real;
+
+		if (!proc->pub.is_dead || !proc->ring_path || stat(proc->ring_path, &st))
+			continue;
+		*bytes += (uint64_t)st.st_blocks * 512;
+		if (n++)
+			continue;
+		real = realpath(proc->ring_path, NULL);
+		snprintf(path, TP_RECOVERED_PATH, "%s", real ? real : proc->ring_path);
+		free(real);
+	}
+	return n;
 }

@@ -15,4 +15,11 @@
  */
 int tp_recovered_write(struct tp_run *run);
 
+enum { TP_RECOVERED_PATH = 400 };
+
+/* How many rings of dead processes this run was read from, the file of the first (cut to fit)
+ * and what all of them take of memory or disk. */
+uint32_t tp_recovered_left(const struct tp_run *run, char path[TP_RECOVERED_PATH],
+			   uint64_t *bytes);
+
 #endif

@@ -59,7 +59,8 @@ for option in --help --help-env --version; do
 	is "$option: exit status" "$status" 0
 	is "$option: nothing on stderr" "$(lines "$TMP/said.err")" 0
 done
-like "--help-env names the variables" "$("$MERGE" --help-env)" '^TRAINPROF_SCHEDULE '
+like "--help-env names the variables" "$("$MERGE" --help-env)" 'TRAINPROF_SCHEDULE'
+like "--help-env: ranges of values" "$("$MERGE" --help-env)" 'from [0-9]+[KMG]? to [0-9]+[KMG]?'
 
 # ---- defaults ----
 fuse plain "$TMP/run"
