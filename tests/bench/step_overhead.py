@@ -3,10 +3,10 @@
 
 usage: step_overhead.py [--rounds N] [--steps N] [--quick]      (LIB, PYTHON, TMP: make bench)
 
-Four kinds of run of the same training take turns, in an order that reverses each round, so
-that a machine that changes its speed changes it for all: bare; preloaded and waiting;
-preloaded with a window of ten steps out of every twenty-one; torch.profiler with the same
-windows. Ratios are taken between neighbours (outside) or inside one run (windows), and their
+Kinds of run of the same training take turns, in an order that reverses each round, so that a
+machine that changes its speed changes it for all: bare; preloaded and waiting; preloaded with a
+window of ten steps out of every twenty-one; torch.profiler with the same windows: plain, then
+with tensor memory (what we record), then with a file written as well (what we do). Ratios are taken between neighbours (outside) or inside one run (windows), and their
 median and spread are printed beside what two bare runs differ by. Where the machine's noise
 is larger than the effect, the computed figure tells: cost of one event, measured where nothing
 but events happens, times the events of a step. "cpu" is CPU time of all threads, the drain
@@ -26,6 +26,8 @@ WAIT, WARMUP, ACTIVE = 10, 1, 10
 CYCLE = WAIT + WARMUP + ACTIVE
 CALLS_A_STEP = 20000
 SKIP_STEPS = 5      # of each run: caches, allocator, first calls
+TORCH = {"torch.profiler": [], "torch.profiler, memory": ["--memory"],
+         "torch.profiler, memory and a file": ["--memory", "--export"]}
 AFTER = 3           # steps after a window in which work for it may still be going on
 
 
@@ -46,8 +48,8 @@ def step_times(kind, work, n_steps, settings):
         out = os.path.join(tmp, "ends.json")
         argv = [settings.python, os.path.join(HERE, "step_times.py"), out,
                 "--work", work, "--steps", str(n_steps)]
-        if kind == "torch":
-            argv += ["--torch-profiler", "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)]
+        if kind in TORCH:
+            argv += ["--torch-profiler", "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)] + TORCH[kind]
         done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
                               env=environment(settings.lib, schedule, os.path.join(tmp, "run")))
         if done.returncode:
@@ -84,7 +86,7 @@ def cycles_of(times):
 
 
 def measure(settings):
-    runs = {kind: [] for kind in ("bare", "waiting", "window", "torch")}
+    runs = {kind: [] for kind in ("bare", "waiting", "window", *TORCH)}
     order = list(runs)
     for at in range(settings.rounds):
         for kind in order if at % 2 == 0 else reversed(order):
@@ -116,16 +118,18 @@ def added_ns(times):
 def windows(runs):
     for at, clock in enumerate(("wall", "cpu")):
         added = {}
-        for kind, name in (("window", "ours"), ("torch", "torch.profiler")):
+        for kind in ("window", *TORCH):
+            name = "ours" if kind == "window" else kind
             cycles = [cycle for times in runs[kind] for cycle in cycles_of(times[at])]
-            show("in a window: active / waiting steps of one run, %s, %s" % (name, clock),
+            show("active / waiting steps of one run, %s, %s" % (name, clock),
                  [statistics.median(active) / statistics.median(quiet)
                   for quiet, active, _ in cycles])
             added[kind] = [ns / 1e6 for times in runs[kind] for ns in added_ns(times[at])]
             show("added to a window of %d steps, %s, ms, %s" % (ACTIVE, name, clock),
                  added[kind], "%.2f")
-        print("%-70s 1/%.1f   goal 1/20" % ("ours over theirs, " + clock,
-              spread(added["torch"])[0] / max(spread(added["window"])[0], 1e-6)))
+        for kind in TORCH:
+            print("%-70s 1/%.1f   goal 1/20" % ("ours over %s, %s" % (kind, clock),
+                  spread(added[kind])[0] / max(spread(added["window"])[0], 1e-6)))
 
 
 def cost_of_call(work, settings):

@@ -2,12 +2,13 @@
 """step_times.py - trains and writes down when each step ended (a child of step_overhead.py)
 
 usage: step_times.py OUT.json --work gpt|relu|empty [--steps N]
-                     [--torch-profiler WAIT,WARMUP,ACTIVE]
+                     [--torch-profiler WAIT,WARMUP,ACTIVE [--memory] [--export]]
 
 OUT.json gets two lists: the ends of steps on the wall's clock and on that of the process's CPU
 time, all threads together. gpt is the demo's model; the others are steps of twenty thousand
-tiny calls, in which the cost of one event shows plainly. --torch-profiler runs PyTorch's own profiler by that schedule, to
-compare with. A step's time includes everything that the profiler does at its end.
+tiny calls, in which the cost of one event shows plainly. --torch-profiler runs PyTorch's own
+profiler by that schedule, to compare with; --memory: tensor memory too; --export: a file for
+each window. A step's time includes everything that the profiler does at its end.
 """
 
 import argparse
@@ -72,6 +73,8 @@ def main():
     parser.add_argument("--work", choices=WORKS, default="gpt")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--torch-profiler")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--export", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
@@ -81,7 +84,9 @@ def main():
     if args.torch_profiler:
         wait, warmup, active = map(int, args.torch_profiler.split(","))
         profiler = torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU],
+            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=args.memory,
+            on_trace_ready=(lambda p: p.export_chrome_trace(args.out + ".trace.json"))
+            if args.export else None,
             schedule=torch.profiler.schedule(wait=wait, warmup=warmup, active=active))
     wall, cpu = [], []
     with profiler as running:
