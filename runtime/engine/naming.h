@@ -25,6 +25,7 @@ struct tp_naming {
 	uint32_t pid, window, epoch;
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
 	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
+	uint64_t fork_ns;		/* CLOCK_REALTIME of the program's first fork; 0: none */
 	bool add_pid;			/* another living process has this rank, see claim */
 };
 
@@ -43,7 +44,9 @@ int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const 
  * `pattern` says how many folders deep traces may lie.
  * When the process that owns the ledger is alive (children of multiprocessing without a
  * rank, an evaluation script that the training starts) nothing is removed or refused:
- * add_pid is set and all names of this process carry ".pidN". Other -errno: said in one line.
+ * add_pid is set and all names of this process carry ".pidN". The same when the ledger is
+ * younger than the program's first fork: its owner was a sister or a child of this process
+ * (folds that are trained one after the other). Other -errno: said in one line.
  */
 int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *pattern,
 		    bool overwrite, char *ledger_path, uint32_t cap);

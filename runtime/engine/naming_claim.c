@@ -118,6 +118,7 @@ struct found {
 	int32_t rank;
 	uint32_t restart;
 	bool is_alive;
+	uint64_t real_ns;	/* of a ledger: when it was begun */
 };
 
 static void inspect_trace(const char *path, const struct tp_file_head *trace, struct found *found)
@@ -129,7 +130,7 @@ static void inspect_trace(const char *path, const struct tp_file_head *trace, st
 	if (stat(path, &st) == 0)
 		owner.real_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
 				(uint64_t)st.st_mtim.tv_nsec;
-	*found = (struct found){TRACE, trace->rank, trace->restart, is_alive(&owner)};
+	*found = (struct found){TRACE, trace->rank, trace->restart, is_alive(&owner), 0};
 }
 
 static void inspect_ring(const char *head, struct found *found)
@@ -141,7 +142,7 @@ static void inspect_ring(const char *head, struct found *found)
 	/* anchor[2]: CLOCK_REALTIME when the ring was made. */
 	owner = (struct owner){{ring.boot_id[0], ring.boot_id[1]}, ring.process_start,
 			       ring.anchor[2], ring.pid};
-	*found = (struct found){RING, ring.rank, ring.restart, is_alive(&owner)};
+	*found = (struct found){RING, ring.rank, ring.restart, is_alive(&owner), 0};
 }
 
 static void inspect_ledger(const char *head, size_t n, struct found *found)
@@ -154,7 +155,8 @@ static void inspect_ledger(const char *head, size_t n, struct found *found)
 		return;
 	owner = (struct owner){{ledger.boot_id[0], ledger.boot_id[1]}, 0, ledger.real_ns,
 			       ledger.pid};
-	*found = (struct found){LEDGER, ledger.rank, ledger.restart, is_alive(&owner)};
+	*found = (struct found){LEDGER, ledger.rank, ledger.restart, is_alive(&owner),
+				ledger.real_ns};
 }
 
 /* Whose file it is, by its contents. */
@@ -314,6 +316,14 @@ static int create(const char *path)
 	return 0;
 }
 
+/* The ledger of this very run: of a process that lives, or of one that this program forked. */
+static bool is_of_this_run(const struct tp_naming *naming, const char *path,
+			   const struct found *found)
+{
+	return found->is_alive || is_young(path) ||
+	       (naming->fork_ns && found->kind == LEDGER && found->real_ns >= naming->fork_ns);
+}
+
 /* The name is taken: 0 when trying again makes sense, else -EEXIST. */
 static int make_way(struct tp_naming *naming, const char *dir, const char *pattern,
 		    bool overwrite, const char *path)
@@ -322,7 +332,7 @@ static int make_way(struct tp_naming *naming, const char *dir, const char *patte
 	uint32_t n_removed;
 
 	inspect(path, &found);
-	if (!naming->add_pid && (found.is_alive || is_young(path))) {
+	if (!naming->add_pid && is_of_this_run(naming, path, &found)) {
 		naming->add_pid = true;
 		return 0;
 	}

@@ -43,6 +43,9 @@ static struct {
 	struct tp_clock_anchor start;
 } life;
 
+/* When this program forked first; children have it from their parents. */
+static uint64_t first_fork_ns;
+
 /* This thread forks and holds the session's lock. Two threads may fork at the same time. */
 static __thread bool is_locked_for_fork __attribute__((tls_model("initial-exec")));
 
@@ -106,6 +109,7 @@ static void read_identity(const struct tp_config *config)
 	life.naming.host = life.host;
 	life.naming.pid = (uint32_t)getpid();
 	life.naming.real_ns = tp_clock_real_ns();
+	life.naming.fork_ns = __atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED);
 	if (getrandom(&life.run_id, sizeof(life.run_id), GRND_NONBLOCK) != sizeof(life.run_id))
 		life.run_id = tp_clock_real_ns() ^ (uint64_t)getpid() << 40;
 }
@@ -323,6 +327,8 @@ void tp_session_before_fork(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
 
+	if (!__atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED))
+		__atomic_store_n(&first_fork_ns, tp_clock_real_ns(), __ATOMIC_RELAXED);
 	if (!tp_session_is_open())
 		return;
 	/* So that no boundary is half crossed in the child's copy of our books, and none of

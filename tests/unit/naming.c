@@ -438,6 +438,36 @@ Test(claim, leaves_the_files_of_a_living_process_alone)
 	}
 }
 
+Test(claim, leaves_the_files_of_a_sister_that_has_ended_alone)
+{
+	static const struct {
+		uint64_t fork_ns;
+		int result;
+	} cases[] = {
+		{0, -EEXIST},		/* no fork: an older run */
+		{REAL_NS + 1, -EEXIST},	/* older than the first fork: an older run, too */
+		{REAL_NS, 0},
+		{REAL_NS - 5, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tp_naming naming = make(3);
+
+		naming.fork_ns = cases[i].fork_ns;
+		put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+		put_trace("rank3.0.tpt", 3, 0);
+		cr_expect_eq(claim(&naming, false), cases[i].result, "case %zu", i);
+		cr_expect_eq(naming.add_pid, !cases[i].result, "case %zu", i);
+		cr_expect(exists("rank3.0.tpt"));
+		if (!cases[i].result) {
+			unlink(ledger_path);
+			cr_expect_eq(claim(&naming, true), 0);
+			cr_expect(exists("rank3.0.tpt") && exists("rank3.steps"));
+			unlink(ledger_path);
+		}
+	}
+}
+
 Test(claim, does_not_take_another_process_of_the_same_number_for_the_owner)
 {
 	struct tp_naming naming = make(3);
