@@ -168,6 +168,39 @@ Test(session, ends_a_window_that_an_epoch_cuts_short)
 	cr_expect_str_eq(rig_steps_in(rig_window(1)), "5 6 7");
 }
 
+/* Six steps of wait and warm-up in epochs of six: what lies between an epoch's last step and the
+ * next epoch is all that a window gets. */
+Test(session, keeps_the_window_without_a_step_that_opens_just_before_an_epoch)
+{
+	struct tp_ledger_row row[32];
+
+	cr_assert_eq(rig_open("wait=5,warmup=1,active=4,repeat=1"), 0);
+	for (uint32_t e = 0; e < 3; e++) {
+		tp_session_epoch(tp_clock_now());
+		cr_expect(!tp_session_is_armed());
+		rig_run_steps(e * 6, 6);
+		cr_expect(tp_session_is_armed());
+		rig_op("evaluation", 0, e);
+	}
+	tp_session_close("exit");
+	for (uint32_t w = 0; w < 3; w++) {
+		const struct rig_trace *trace = rig_window(w);
+
+		cr_assert(trace->is_whole, "window %u", w);
+		cr_expect_eq(rig_total(trace, "steps"), 0);
+		cr_expect_eq(rig_total(trace, "first_step"), 6 * w + 6);
+		cr_expect_eq(rig_total(trace, "in_epoch"), 6);
+		cr_expect_eq(rig_total(trace, "epoch"), w);
+		cr_expect_eq(rig_count(trace, NULL, TP_REC_STEP, 0), 0);
+		cr_expect_eq(rig_count(trace, "evaluation", TP_REC_OP, 0), 1);
+		cr_expect_eq(trace->n, 1);
+	}
+	cr_expect(!rig_window(3)->is_there);
+	cr_expect_eq(rig_ledger(row, 32), 18);
+	for (uint32_t i = 0; i < 18; i++)
+		cr_expect_neq(row[i].phase, TP_PHASE_ACTIVE, "step %u", i);
+}
+
 Test(session, counts_the_gap_before_an_epoch_to_no_step)
 {
 	struct tp_ledger_row row[8];
