@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfetto_names.c - names that a sequence sends once, and the arguments of its events
+ */
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/kineto.h"
+#include "merge/perfetto.h"
+
+/* True the first time; also when memory is out: sent twice is not wrong. */
+static bool is_new(uint64_t **bitmap, uint32_t *cap, uint32_t same)
+{
+	uint64_t bit = 1ull << (same & 63);
+
+	if (!tp_grow(bitmap, cap, same / 64 + 1, sizeof((*bitmap)[0])))
+		return true;
+	if ((*bitmap)[same / 64] & bit)
+		return false;
+	(*bitmap)[same / 64] |= bit;
+	return true;
+}
+
+size_t tp_perfetto_name_length(const struct tp_string *name)
+{
+	size_t n =
+	    name->n_bytes < TP_PERFETTO_NAME_MAX ? name->n_bytes : TP_PERFETTO_NAME_MAX;
+
+	return name->kind == TP_STRING_OP || name->kind == TP_STRING_COUNTER
+		   ? strnlen(name->bytes, n)
+		   : n;
+}
+
+void tp_perfetto_load_shapes(struct tp_perfetto *s, const struct tp_string *shapes)
+{
+	if (shapes->same >= s->n_shapes || s->dims[shapes->same] ||
+	    shapes->kind != TP_STRING_SHAPES)
+		return;
+	if (!tp_kineto_shapes(shapes, &s->dims[shapes->same], &s->types[shapes->same]))
+		s->dims[shapes->same] = s->types[shapes->same] = NULL;
+}
+
+static bool has_shapes(const struct tp_perfetto *s, const struct tp_string *shapes)
+{
+	return shapes->same < s->n_shapes && s->dims[shapes->same] &&
+	       strlen(s->dims[shapes->same]) <= TP_PERFETTO_SHAPES_MAX &&
+	       strlen(s->types[shapes->same]) <= TP_PERFETTO_SHAPES_MAX;
+}
+
+static char *put_argument(char *p, enum tp_perfetto_argument name, uint32_t field,
+			  uint64_t value)
+{
+	char *at;
+
+	p = tp_proto_begin(p, EVENT_ANNOTATIONS, &at);
+	p = tp_proto_uint(p, ANNOTATION_NAME_IID, name);
+	p = tp_proto_uint(p, field, value);
+	tp_proto_end(p, at);
+	return p;
+}
+
+char *tp_perfetto_put_uint(char *p, enum tp_perfetto_argument name, uint64_t value)
+{
+	return put_argument(p, name, ANNOTATION_UINT, value);
+}
+
+char *tp_perfetto_put_int(char *p, enum tp_perfetto_argument name, int64_t value)
+{
+	return put_argument(p, name, ANNOTATION_INT, (uint64_t)value);
+}
+
+char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
+				const struct tp_event *event)
+{
+	if (event->kind == TP_REC_STEP) {
+		p = tp_perfetto_put_uint(p, ARG_EPOCH, event->arg >> 32);
+		p = tp_perfetto_put_uint(p, ARG_STEP, (uint32_t)event->arg);
+	} else if (event->kind == TP_REC_OP && event->link != TP_NO_SEQ) {
+		p = tp_perfetto_put_uint(p, ARG_SEQUENCE, event->link);
+		p = tp_perfetto_put_uint(
+		    p, ARG_FORWARD,
+		    event->flags & TP_F_ASYNC ? 0 : TP_ARG_THREAD(event->arg));
+	}
+	if (has_shapes(s, event->shapes)) {
+		p = put_argument(p, ARG_DIMS, ANNOTATION_STRING_IID,
+				 2 * (uint64_t)event->shapes->same + 2);
+		p = put_argument(p, ARG_TYPES, ANNOTATION_STRING_IID,
+				 2 * (uint64_t)event->shapes->same + 3);
+	}
+	if (event->flags & TP_F_EARLY)
+		p = tp_perfetto_put_uint(p, ARG_EARLY, 1);
+	if (event->flags & TP_F_OPEN)
+		p = tp_perfetto_put_uint(p, ARG_OPEN, 1);
+	return p;
+}
+
+/* What the event of this packet names and its sequence has not seen yet. */
+char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
+				char *p, const struct tp_event *event)
+{
+	const struct tp_string *name = event->name, *shapes = event->shapes;
+	bool sends_name = event->kind != TP_REC_STEP && name->kind &&
+			  is_new(&q->names, &q->cap_names, name->same);
+	bool sends_shapes =
+	    has_shapes(s, shapes) && is_new(&q->strings, &q->cap_strings, shapes->same);
+	char *at;
+
+	if (!sends_name && !sends_shapes)
+		return p;
+	p = tp_proto_begin(p, PACKET_INTERNED_DATA, &at);
+	if (sends_name)
+		p = tp_perfetto_put_interned(p, INTERNED_NAMES, (uint64_t)name->same + 1,
+					     name->bytes, tp_perfetto_name_length(name));
+	if (sends_shapes) {
+		const char *dims = s->dims[shapes->same], *types = s->types[shapes->same];
+
+		p = tp_perfetto_put_interned(p, INTERNED_STRINGS,
+					     2 * (uint64_t)shapes->same + 2, dims,
+					     strlen(dims));
+		p = tp_perfetto_put_interned(p, INTERNED_STRINGS,
+					     2 * (uint64_t)shapes->same + 3, types,
+					     strlen(types));
+	}
+	tp_proto_end(p, at);
+	return p;
+}
