@@ -10,7 +10,6 @@
 #include "runtime/probe/host.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -20,26 +19,19 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
-#include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/host_counter.h"
 #include "runtime/probe/host_file.h"
+#include "runtime/probe/host_flows.h"
 #include "runtime/probe/host_parse.h"
 
 enum {
 	MOST_CORES = CPU_SETSIZE,
 	MOST_SHOWN_CORES = 64,	/* more: least and most, which is what one looks for anyway */
-	MOST_FLOWS = 32,	/* of a kind; the first ones met */
 	TEXT_BYTES = 128 << 10,	/* /proc/stat of 1,024 cores has 100 KB before the interrupts */
 	/* The kernel counts cores in steps of 10 ms: shorter samples would show only steps. */
 	CORES_LEAST_NS = 100 * 1000 * 1000,
 	PAUSE_PERIODS = 10,	/* without a sample: what came before is no base for a rate */
-};
-
-/* A counter and what was recorded of it last. */
-struct counter {
-	uint32_t name;		/* interned; 0: not yet */
-	uint32_t said_in;	/* stretch() at that time */
-	int64_t last;
 };
 
 enum source { STAT, STATM, MEMINFO, DISKS, NETWORK, N_SOURCES };
@@ -77,29 +69,14 @@ static const struct {
 	[SWAP] = { "swap used", "B", "system" },
 };
 
-/* A disk or an interface. */
-struct flow {
-	char name[32];
-	bool is_left_out;	/* part of another one, or not a device */
-	bool is_shown;		/* moved a byte since the session began */
-	uint64_t in, out;
-	struct counter in_counter, out_counter;
-};
-
-struct flows {
-	struct flow flow[MOST_FLOWS];
-	uint32_t n;
-	uint64_t base_ns;	/* of in and out; 0: none */
-};
-
 static struct {
 	bool is_on;
 	uint32_t period_ms;
 	uint32_t generation;	/* of the ring that the names were interned in */
 	uint64_t now, mono_ns;	/* of this sample */
 
-	struct counter value[N_VALUES];
-	struct counter core_counter[MOST_CORES];
+	struct tp_host_counter value[N_VALUES];
+	struct tp_host_counter core_counter[MOST_CORES];
 	uint32_t core_name;
 	struct tp_host_core machine, core[MOST_CORES];	/* base of the rates */
 	uint64_t core_base_ns, process_base_ns;
@@ -107,84 +84,24 @@ static struct {
 	cpu_set_t usable;
 	bool is_usable_known;
 
-	struct flows disks, interfaces;
+	struct tp_host_flows disks, interfaces;
 	char text[TEXT_BYTES];
 } host;
 
-/* Changes when all values have to be recorded again: a reader of a window sees what was
- * recorded in its active steps, and nothing from before. */
-static uint32_t stretch(void)
-{
-	uint32_t windows = __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_RELAXED);
-
-	return windows * 8 + __atomic_load_n(&tp_ring.head->phase, __ATOMIC_RELAXED) + 1;
-}
-
-static bool is_recording(void)
-{
-	return __atomic_load_n(&tp_ring.head->phase, __ATOMIC_RELAXED) == TP_PHASE_ACTIVE;
-}
-
-static uint32_t intern_counter(const char *device, const char *name, const char *unit,
-			       const char *group)
-{
-	char buf[128];
-	struct tp_text text;
-
-	tp_text_init(&text, buf, sizeof(buf));
-	if (*device)
-		tp_text_fmt(&text, "%s %s", device, name);
-	else
-		tp_text_str(&text, name);
-	tp_text_char(&text, '\0');
-	tp_text_str(&text, unit);
-	tp_text_char(&text, '\0');
-	tp_text_str(&text, group);
-	return tp_intern(TP_STRING_COUNTER, buf, (uint32_t)text.len);
-}
-
-static void record(struct counter *counter, uint32_t link, int64_t value)
-{
-	uint32_t now_in = stretch();
-	struct tp_rec *rec;
-
-	if (!is_recording() || !counter->name ||
-	    (counter->said_in == now_in && counter->last == value))
-		return;
-	rec = tp_ring_reserve();
-	if (!rec)
-		return;
-	*rec = (struct tp_rec){
-		.time = host.now,
-		.kind = TP_REC_COUNTER,
-		.name = counter->name,
-		.link = link,
-		.arg = (uint64_t)value,
-	};
-	tp_ring_commit();
-	counter->said_in = now_in;
-	counter->last = value;
-}
-
 static void record_value(enum value which, int64_t value)
 {
-	struct counter *counter = &host.value[which];
+	struct tp_host_counter *counter = &host.value[which];
 
 	if (!counter->name)
-		counter->name = intern_counter("", value_text[which].name, value_text[which].unit,
-					       value_text[which].group);
-	record(counter, 0, value);
+		counter->name = tp_host_counter_name("", value_text[which].name,
+						     value_text[which].unit,
+						     value_text[which].group);
+	tp_host_counter_record(counter, host.now, 0, value);
 }
 
 static int64_t percent(uint64_t part, uint64_t whole)
 {
 	return whole ? (int64_t)((part * 100 + whole / 2) / whole) : 0;
-}
-
-/* Bytes a second; counters of the kernel may be reset, then this sample shows nothing. */
-static int64_t rate(uint64_t from, uint64_t to, uint64_t ns)
-{
-	return to > from && ns ? (int64_t)((double)(to - from) * 1e9 / (double)ns) : 0;
 }
 
 /* ---- one function a source: reads, compares with its base, records ---- */
@@ -230,7 +147,7 @@ static void record_cores(const struct tp_host_core *core, uint32_t n)
 	int64_t least = 100, most = 0, busy;
 
 	if (!host.core_name)
-		host.core_name = intern_counter("", "core", "%", "cpu");
+		host.core_name = tp_host_counter_name("", "core", "%", "cpu");
 	for (uint32_t i = 0; i < n; i++) {
 		if (!CPU_ISSET(i, &host.usable) || core[i].all <= host.core[i].all ||
 		    core[i].busy < host.core[i].busy)
@@ -238,7 +155,7 @@ static void record_cores(const struct tp_host_core *core, uint32_t n)
 		busy = percent(core[i].busy - host.core[i].busy, core[i].all - host.core[i].all);
 		host.core_counter[i].name = host.core_name;
 		if (is_each)
-			record(&host.core_counter[i], i, busy);
+			tp_host_counter_record(&host.core_counter[i], host.now, i, busy);
 		least = busy < least ? busy : least;
 		most = busy > most ? busy : most;
 	}
@@ -300,88 +217,17 @@ static bool sample_meminfo(const char *text, size_t n)
 	return true;
 }
 
-/* A partition repeats what its disk says, and so does a device mapped onto disks: whole disks
- * of hardware (or of the hypervisor) are the ones with a "device" below /sys/block. */
-static bool is_whole_disk(const char *name)
-{
-	char path[128];
-	struct tp_text text;
-
-	tp_text_init(&text, path, sizeof(path));
-	tp_text_fmt(&text, "/sys/block/%s/device", name);
-	return !text.is_cut && !access(path, F_OK);
-}
-
-static struct flow *find_flow(struct flows *flows, const struct tp_host_flow *got, bool are_disks)
-{
-	struct flow *flow;
-
-	if (got->n_name >= sizeof(flow->name))
-		return NULL;
-	for (uint32_t i = 0; i < flows->n; i++) {
-		flow = &flows->flow[i];
-		if (!memcmp(flow->name, got->name, got->n_name) && !flow->name[got->n_name])
-			return flow;
-	}
-	/* Nothing went through it since boot: it does not cost a place. */
-	if (flows->n == MOST_FLOWS || (!got->in && !got->out))
-		return NULL;
-	flow = &flows->flow[flows->n++];
-	*flow = (struct flow){ .in = got->in, .out = got->out };
-	memcpy(flow->name, got->name, got->n_name);
-	flow->is_left_out = are_disks && !is_whole_disk(flow->name);
-	return flow;
-}
-
-static void record_flow(struct flow *flow, uint32_t at, uint64_t in, uint64_t out, uint64_t ns,
-			bool is_disk)
-{
-	const char *group = is_disk ? "disk" : "network";
-
-	flow->is_shown |= in != flow->in || out != flow->out;
-	if (!flow->is_shown)
-		return;
-	if (!flow->in_counter.name) {
-		flow->in_counter.name =
-			intern_counter(flow->name, is_disk ? "read" : "received", "B/s", group);
-		flow->out_counter.name =
-			intern_counter(flow->name, is_disk ? "write" : "sent", "B/s", group);
-	}
-	record(&flow->in_counter, at, rate(flow->in, in, ns));
-	record(&flow->out_counter, at, rate(flow->out, out, ns));
-}
-
-static bool sample_flows(struct flows *flows, const char *text, size_t n, bool are_disks)
-{
-	bool (*next)(const char **, size_t *, struct tp_host_flow *) =
-		are_disks ? tp_host_next_disk : tp_host_next_interface;
-	uint64_t ns = host.mono_ns - flows->base_ns;
-	struct tp_host_flow got;
-
-	while (next(&text, &n, &got)) {
-		struct flow *flow = find_flow(flows, &got, are_disks);
-
-		if (!flow || flow->is_left_out)
-			continue;
-		if (flows->base_ns)
-			record_flow(flow, (uint32_t)(flow - flows->flow), got.in, got.out, ns,
-				    are_disks);
-		flow->in = got.in;
-		flow->out = got.out;
-	}
-	/* A machine without disks or network is no failure. */
-	flows->base_ns = host.mono_ns;
-	return true;
-}
-
 static bool sample_disks(const char *text, size_t n)
 {
-	return sample_flows(&host.disks, text, n, true);
+	/* A machine without disks or network is no failure. */
+	tp_host_flows_sample(&host.disks, text, n, true, host.now, host.mono_ns);
+	return true;
 }
 
 static bool sample_network(const char *text, size_t n)
 {
-	return sample_flows(&host.interfaces, text, n, false);
+	tp_host_flows_sample(&host.interfaces, text, n, false, host.now, host.mono_ns);
+	return true;
 }
 
 static bool (*const sample_source[N_SOURCES])(const char *text, size_t n) = {
@@ -411,10 +257,8 @@ static void forget_names(void)
 	host.core_name = 0;
 	for (int i = 0; i < MOST_CORES; i++)
 		host.core_counter[i].name = 0;
-	for (int i = 0; i < MOST_FLOWS; i++) {
-		host.disks.flow[i].in_counter.name = 0;
-		host.interfaces.flow[i].in_counter.name = 0;
-	}
+	tp_host_flows_forget_names(&host.disks);
+	tp_host_flows_forget_names(&host.interfaces);
 }
 
 /* A rate over the pause between two windows says nothing about either. */
