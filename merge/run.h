@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.h - the inside of a run, shared by run.c, recover.c and fuse.c only
+ * run.h - the inside of a run, shared by the files that open and fuse it only
  *
  * Everything that sinks and views see is a struct of model.h; these structures begin with
  * them and add what opening and fusing need.
@@ -140,7 +140,7 @@ int tp_run_read_ledger(struct tp_run_in *run, const char *path);
 /* By process and index, each once; times of the run. After the clocks were aligned. */
 void tp_run_settle_steps(struct tp_run_in *run);
 
-/* ---- recover.c: the ring of a process that died or still runs ---- */
+/* ---- recover.c, ring_records.c, recover_settle.c: the ring of a process that died or still runs ---- */
 
 /*
  * Reads the ring at `path`: process, names, threads, anchors; records that no file holds
