@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync.c - the order of locks, checked in debug builds
+ * sync.c - waiting for a lock; the order of locks, checked in debug builds
  *
  * Each thread remembers the ranks it holds as bits. Taking a lock whose rank is not above
  * all of them could deadlock with a thread that takes them the other way round: trap at
  * once, in the wrong place, instead of hanging some day.
  */
 #include "runtime/base/sync.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+enum { YIELDS = 1000 };
 
 #ifdef TP_DEBUG
 
@@ -26,9 +32,16 @@ void tp_spin_note(const struct tp_spin *lock, bool taken)
 		held_ranks &= ~(1u << lock->rank);
 }
 
-#else
-
-/* The lock is all in the header; this file is not empty in either build. */
-_Static_assert(TP_LOCK_INTERN < 32, "ranks fit the debug build's bits");
-
 #endif
+
+void tp_spin_pause(unsigned spins)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+	int saved = errno;
+
+	if (spins < YIELDS)
+		sched_yield();
+	else
+		nanosleep(&pause, NULL);
+	errno = saved;
+}

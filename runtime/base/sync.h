@@ -9,7 +9,6 @@
 #ifndef TP_BASE_SYNC_H
 #define TP_BASE_SYNC_H
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,15 +38,18 @@ void tp_spin_note(const struct tp_spin *lock, bool taken);
 #define tp_spin_note(lock, taken) ((void)0)
 #endif
 
+/* The holder may have been descheduled: gives the core away, after a while also to holders of
+ * a lower priority, which sched_yield() would not let run. Keeps errno. */
+void tp_spin_pause(unsigned spins);
+
 static inline void tp_spin_lock(struct tp_spin *lock)
 {
 	unsigned spins = 0;
 
 	tp_spin_check_rank(lock);
 	while (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)) {
-		/* The holder may have been descheduled: after a while give the core away. */
 		if (++spins > 100)
-			sched_yield();
+			tp_spin_pause(spins);
 	}
 	tp_spin_note(lock, true);
 }
