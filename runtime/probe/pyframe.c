@@ -112,11 +112,19 @@ static bool is_pointer(const char *p)
 	return p && ((uintptr_t)p & 7) == 0;
 }
 
+static bool is_ending(void)
+{
+	return !py.is_initialized() || (py.is_finalizing && py.is_finalizing());
+}
+
 static const char *get_newest_frame(const struct frame_layout *layout)
 {
-	const char *thread_state = py.thread_state();
-	const char *frame;
+	const char *thread_state, *frame;
 
+	/* A daemon thread goes on while Python ends, and its state may be gone then. */
+	if (is_ending())
+		return NULL;
+	thread_state = py.thread_state();
 	if (!thread_state)
 		return NULL;
 	frame = get_ptr(thread_state, layout->state_frame);
@@ -284,8 +292,7 @@ const char *tp_pyframe_init(void)
  * it would never come. */
 static bool enter_python(int *held)
 {
-	if (!state.has_api || !py.is_initialized() || !py.thread_state() ||
-	    (py.is_finalizing && py.is_finalizing()))
+	if (!state.has_api || is_ending() || !py.thread_state())
 		return false;
 	*held = py.ensure();
 	if (py.error()) {
