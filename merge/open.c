@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open.c - from paths to a run: indexes every file, puts all clocks on one, chooses
+ * open.c - from paths to a run: finds and indexes every file
  *
  * Order matters: rings first (they say how much of an unfinished file counts, and a live
  * process moves records from its ring to its file while we read), then traces and ledgers,
- * then one clock for all, then what the options select. No event is decoded here.
+ * then place.c puts all on one clock. No event is decoded here.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "merge/grow.h"
 #include "merge/input.h"
-#include "merge/label.h"
 #include "merge/run.h"
 #include "runtime/base/text.h"
-
-/* Times beyond are no times of a run: ticks of a damaged or foreign head. */
-#define FAR_NS (1ll << 60)
 
 struct opening {
 	struct tp_run_in *run;
@@ -317,267 +312,6 @@ void tp_run_park(struct tp_source *source)
 	source->reader = NULL;
 }
 
-/* ---- one clock ---- */
-
-static bool has_blocks(const struct tp_run_in *run, const struct tp_proc_in *proc)
-{
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		if (run->source[run->block[i].source].proc == proc)
-			return true;
-	}
-	return false;
-}
-
-static void align_procs(struct tp_run_in *run)
-{
-	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
-		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-		int err = tp_align_fit(&proc->map, proc->anchor, proc->n_anchors, proc->is_tsc);
-
-		if (err && has_blocks(run, proc))
-			tp_run_issue(&run->pub, &proc->pub, true,
-				     "no two clock readings in its files: lengths of its events are "
-				     "a guess");
-		run->pub.impossible_before += proc->map.n_impossible;
-		proc->host = i;
-		for (uint32_t k = 0; k < i; k++) {
-			struct tp_proc_in *other = (struct tp_proc_in *)run->pub.proc[k];
-
-			if (!memcmp(proc->pub.boot_id, other->pub.boot_id,
-				    sizeof(proc->pub.boot_id))) {
-				proc->host = other->host;
-				break;
-			}
-		}
-	}
-}
-
-/* CLOCK_REALTIME - CLOCK_MONOTONIC of each host, from all anchors of its processes. */
-static int place_hosts(struct tp_run_in *run, uint32_t *n_hosts)
-{
-	*n_hosts = 0;
-	for (uint32_t host = 0; host < run->pub.n_procs; host++) {
-		struct tp_clock_anchor *all = NULL;
-		uint32_t n = 0, cap = 0;
-		int64_t offset;
-
-		for (uint32_t i = host; i < run->pub.n_procs; i++) {
-			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-
-			if (proc->host != host || !proc->n_anchors)
-				continue;
-			if (!tp_grow(&all, &cap, n + proc->n_anchors, sizeof(all[0]))) {
-				free(all);
-				return -ENOMEM;
-			}
-			memcpy(all + n, proc->anchor, proc->n_anchors * sizeof(all[0]));
-			n += proc->n_anchors;
-		}
-		offset = tp_align_real_offset(all, n);
-		free(all);
-		for (uint32_t i = host; i < run->pub.n_procs; i++) {
-			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-
-			if (proc->host != host)
-				continue;
-			if (i == host)
-				++*n_hosts;
-			proc->to_run_ns = offset;
-		}
-	}
-	return 0;
-}
-
-/* Times of blocks become ns of CLOCK_REALTIME; those that cannot be are dropped. */
-static void place_blocks(struct tp_run_in *run)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		struct tp_block_ref *block = &run->block[i];
-		struct tp_source *source = &run->source[block->source];
-		const struct tp_align_map *map = &source->proc->map;
-		uint64_t ticks = (uint64_t)block->first_ns;
-		uint32_t hint = 0;
-
-		if (!map->n_knots || ticks >> 62 ||
-		    (block->first_ns = tp_run_ns(source->proc, &hint, ticks)) > 2 * FAR_NS ||
-		    block->first_ns < -2 * FAR_NS) {
-			tp_run_issue(&run->pub, &source->proc->pub, true,
-				     "'%s': a block of %u events has impossible times; it is left out",
-				     source->path, block->n_events);
-			source->n_blocks_left--;
-			run->n_events_due -= block->n_events;
-			continue;
-		}
-		run->block[kept++] = *block;
-	}
-	run->n_blocks = kept;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct tp_block_ref *x = a, *y = b;
-
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
-/* Time 0 is the earliest event, else the earliest step. */
-static void start_at_zero(struct tp_run_in *run)
-{
-	int64_t zero = INT64_MAX;
-
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		if (run->block[i].first_ns < zero)
-			zero = run->block[i].first_ns;
-	}
-	for (uint32_t i = 0; i < run->pub.n_steps && !run->n_blocks; i++) {
-		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.step[i].proc;
-		int64_t at = run->pub.step[i].begin_ns + proc->to_run_ns;
-
-		if (at < zero)
-			zero = at;
-	}
-	if (zero == INT64_MAX)
-		zero = 0;
-	for (uint32_t i = 0; i < run->n_blocks; i++)
-		run->block[i].first_ns -= zero;
-	for (uint32_t i = 0; i < run->pub.n_procs; i++)
-		((struct tp_proc_in *)run->pub.proc[i])->to_run_ns -= zero;
-	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;
-}
-
-/* Bounds of each window, and how well its clock is known. */
-static void describe_windows(struct tp_run_in *run, uint32_t n_hosts)
-{
-	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
-		struct tp_window *w = &run->pub.window[i];
-		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
-
-		w->clock_error_ns = n_hosts > 1 ? TP_ALIGN_UNBOUNDED : proc->map.error_ns;
-	}
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		struct tp_window *w = &run->pub.window[run->source[run->block[i].source].window];
-
-		if (run->block[i].first_ns < w->begin_ns)
-			w->begin_ns = run->block[i].first_ns;
-		if (run->block[i].first_ns > w->end_ns)
-			w->end_ns = run->block[i].first_ns;
-	}
-	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
-		struct tp_window *w = &run->pub.window[i];
-
-		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
-		uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
-		uint64_t end = tp_fact_u64(w->totals, "end", 0);
-		uint32_t hint = 0;
-
-		if (w->begin_ns > w->end_ns)
-			w->begin_ns = w->end_ns = 0;
-		/* What the blocks show is less (begins only) or more (spans that began before). */
-		if (begin && end > begin) {
-			w->begin_ns = tp_run_ns(proc, &hint, begin);
-			w->end_ns = tp_run_ns(proc, &hint, end);
-		}
-	}
-	if (n_hosts > 1)
-		tp_run_issue(&run->pub, NULL, false,
-			     "%u hosts are put side by side by their CLOCK_REALTIME; how far these "
-			     "differ is not bounded", n_hosts);
-}
-
-/* --steps: the stretches of time of each process that were asked for. */
-static int choose_steps(struct tp_run_in *run)
-{
-	for (uint32_t i = 0; i < run->pub.n_steps && run->options.steps; i++) {
-		const struct tp_step_row *row = &run->pub.step[i];
-		struct tp_proc_in *proc = (struct tp_proc_in *)row->proc;
-		struct tp_span_ns *last;
-
-		if (!tp_input_in_list(run->options.steps, row->index))
-			continue;
-		last = proc->n_chosen ? &proc->chosen[proc->n_chosen - 1] : NULL;
-		/* Steps that follow on each other are one stretch: what lies between belongs to it. */
-		if (last && i && run->pub.step[i - 1].proc == row->proc &&
-		    tp_input_in_list(run->options.steps, run->pub.step[i - 1].index)) {
-			last->last = row->begin_ns + row->dur_ns;
-			continue;
-		}
-		if (!tp_grow(&proc->chosen, &proc->cap_chosen, proc->n_chosen + 1, sizeof(*last)))
-			return -ENOMEM;
-		proc->chosen[proc->n_chosen].first = row->begin_ns;
-		proc->chosen[proc->n_chosen++].last = row->begin_ns + row->dur_ns;
-	}
-	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
-		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
-			tp_run_issue(&run->pub, run->pub.proc[i], false,
-				     "no step of its ledger is in '%s': none of its events is shown",
-				     run->options.steps);
-	}
-	return 0;
-}
-
-static void note_windows(struct tp_run_in *run)
-{
-	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
-		const struct tp_window *w = &run->pub.window[i];
-		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
-
-		if (!w->is_whole && proc->is_live)
-			tp_run_issue(&run->pub, w->proc, false,
-				     "window %u: process %u still runs; what it has recorded so far "
-				     "is read", w->window, w->proc->pid);
-		else if (!w->is_whole && !w->is_recovered)
-			tp_run_issue(&run->pub, w->proc, true,
-				     "window %u: '%s' has no end and no ring is left: what was not "
-				     "written yet is lost", w->window, w->path);
-		if (w->dropped)
-			tp_run_issue(&run->pub, w->proc, true,
-				     "window %u: %llu records were dropped for want of space; a larger "
-				     "TRAINPROF_BUFFER keeps them", w->window,
-				     (unsigned long long)w->dropped);
-	}
-}
-
-static int settle(struct tp_run_in *run)
-{
-	uint32_t n_hosts;
-	int err;
-
-	align_procs(run);
-	err = place_hosts(run, &n_hosts);
-	if (err)
-		return err;
-	place_blocks(run);
-	start_at_zero(run);
-	if (run->n_blocks)
-		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
-	err = tp_recover_settle(run);
-	if (err)
-		return err;
-	tp_run_settle_steps(run);
-	describe_windows(run, n_hosts);
-	note_windows(run);
-	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
-		struct tp_proc *proc = run->pub.proc[i];
-
-		/* The place behind the last thread is for events of threads that nobody named. */
-		if (!proc->thread) {
-			proc->thread = calloc(1, sizeof(proc->thread[0]));
-			if (!proc->thread)
-				return -ENOMEM;
-		}
-		memset(&proc->thread[proc->n_threads], 0, sizeof(proc->thread[0]));
-		proc->thread[proc->n_threads].slot = TP_NO_THREAD;
-	}
-	run->pub.n_distinct_strings = run->strings.n_strings;
-	return choose_steps(run);
-}
-
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
@@ -604,7 +338,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 							   : tp_run_read_ledger(run, path);
 		}
 	}
-	err = err == -ENOMEM ? err : settle(run);
+	err = err == -ENOMEM ? err : tp_run_place(run);
 out:
 	tp_input_free(&list);
 	if (err)

@@ -133,6 +133,12 @@ void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);
 
+/* ---- place.c ---- */
+
+/* Puts processes, blocks, windows and steps on one clock from the earliest on, in order, and
+ * marks the steps that were asked for. Once, after every file was indexed. 0 or -ENOMEM. */
+int tp_run_place(struct tp_run_in *run);
+
 /* ---- ledger_in.c ---- */
 
 /* Rows of the ledger at `path`; begin_ns stays on CLOCK_MONOTONIC until the clocks are aligned. */
