@@ -168,5 +168,7 @@ uint64_t tp_ring_dropped(void);		/* all threads, since the start */
  * slots too (between windows only: within one a slot's number must mean one thread).
  */
 void tp_ring_reap(bool and_slots);
+/* Half of the slots are taken, perhaps by threads that have ended: time to reap. */
+bool tp_ring_is_short_of_slots(void);
 
 #endif

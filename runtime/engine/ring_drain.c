@@ -252,6 +252,19 @@ void tp_ring_reap(bool and_slots)
 			free_slot(&tp_ring.slots[i]);
 }
 
+bool tp_ring_is_short_of_slots(void)
+{
+	uint32_t top = __atomic_load_n(&tp_ring_pool.slot_top, __ATOMIC_ACQUIRE);
+	uint32_t n_taken = 0;
+
+	/* The lowest are taken first: usually there is nothing to count. */
+	if (!tp_ring.head || top < TP_RING_SLOTS / 2)
+		return false;
+	for (uint32_t i = 0; i < top; i++)
+		n_taken += __atomic_load_n(&tp_ring.slots[i].tid, __ATOMIC_RELAXED) != 0;
+	return n_taken >= TP_RING_SLOTS / 2;
+}
+
 void tp_ring_forget_spans(void)
 {
 	uint32_t top = __atomic_load_n(&tp_ring_pool.slot_top, __ATOMIC_ACQUIRE);

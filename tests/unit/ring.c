@@ -156,6 +156,31 @@ Test(ring, gets_chunks_and_slots_of_ended_threads_back)
 	cr_expect_neq(tp_ring.slots[0].tid, 0);
 }
 
+static void *take_slot(void *unused)
+{
+	tp_ring_slot();
+	return NULL;
+}
+
+Test(ring, says_when_slots_run_short_and_those_of_ended_threads_help)
+{
+	cr_assert_eq(rig_open_ring(MIB), 0);
+	for (int i = 0; i < TP_RING_SLOTS / 2; i++) {
+		pthread_t thread;
+
+		cr_expect_not(tp_ring_is_short_of_slots());
+		pthread_create(&thread, NULL, take_slot, NULL);
+		pthread_join(thread, NULL);
+	}
+	cr_expect(tp_ring_is_short_of_slots());
+	/* The last one to end may still be seen for a moment. */
+	for (int i = 0; i < 100 && tp_ring_is_short_of_slots(); i++) {
+		tp_ring_reap(true);
+		usleep(1000);
+	}
+	cr_expect_not(tp_ring_is_short_of_slots());
+}
+
 Test(ring, keeps_the_chunk_of_an_ended_thread_until_it_is_drained)
 {
 	struct bag *bag = new_bag();
