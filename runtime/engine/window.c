@@ -21,6 +21,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/open_spans.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
@@ -30,17 +31,9 @@
 enum {
 	GRACE_NS = 2000000,	/* a preempted thread is back within a time slice or two */
 	CALIBRATE_NS = 20000000,/* apart, two anchors give the frequency to 2 parts in a million */
-	MAX_OPEN = 1024,	/* spans open at a window's end that are kept */
 	META_BYTES = 16384,
 	TOTALS_BYTES = 16384,
 	NO_WINDOW = 0,
-};
-
-/* A span that had not ended when the window did. */
-struct open_span {
-	struct tp_open_span span;
-	uint16_t slot;
-	bool is_known;		/* its own record came meanwhile */
 };
 
 static const bool is_span_kind[256] = {
@@ -63,8 +56,6 @@ static struct {
 	uint64_t n_late;
 	uint32_t n_windows_lost;	/* atomic */
 	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
-	struct open_span *open;
-	uint32_t n_open;
 } state;
 
 /* What one pass over the ring wants. */
@@ -108,8 +99,7 @@ int tp_window_init(const struct tp_drain_spec *spec)
 	state.spec = *spec;
 	state.naming = *spec->naming;
 	memcpy(&state.start, &tp_ring.head->anchor[0], sizeof(state.start));
-	state.open = tp_arena_alloc(spec->arena, MAX_OPEN * sizeof(state.open[0]));
-	if (!state.open)
+	if (tp_open_spans_init(spec->arena))
 		return -ENOMEM;
 	return tp_writer_init(&state.writer, spec->arena,
 			      (uint32_t)(tp_ring.head->names_bytes / 8), tp_intern_get, NULL);
@@ -191,15 +181,6 @@ static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begi
 	note_write(tp_writer_events(&state.writer, &copy, 1, slot));
 }
 
-/* Spans that the snapshot saw open, and whose record came before the pass did. */
-static void mark_known(uint16_t slot, const struct tp_rec *rec)
-{
-	for (uint32_t i = 0; i < state.n_open; i++)
-		if (state.open[i].slot == slot && state.open[i].span.time == rec->time &&
-		    state.open[i].span.name == rec->name)
-			state.open[i].is_known = true;
-}
-
 /* Ended after the window: stays in the ring (the next window may want it), but what lay
  * inside the window is written, open-ended. */
 static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, uint64_t begin,
@@ -208,7 +189,7 @@ static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || rec[i].kind == TP_REC_STEP)
 			continue;
-		mark_known(slot, &rec[i]);
+		tp_open_spans_mark_known(slot, &rec[i]);
 		write_changed(slot, &rec[i], begin, end);
 	}
 }
@@ -268,20 +249,19 @@ static void run_pass(uint32_t window, bool is_final)
 	tp_ring_take(take_records, &pass);
 	if (is_final && state.is_open) {
 		uint64_t begin = begin_of(window), end = end_of_window(window);
+		const struct tp_open_span *span;
+		uint16_t slot;
 
-		for (uint32_t i = 0; i < state.n_open; i++) {
-			const struct open_span *open = &state.open[i];
+		for (uint32_t i = 0; (span = tp_open_spans_next(&i, &slot));) {
 			struct tp_rec rec = {
-				.time = open->span.time, .kind = (uint8_t)open->span.kind,
-				.name = open->span.name, .link = TP_NO_SEQ,
+				.time = span->time, .kind = (uint8_t)span->kind,
+				.name = span->name, .link = TP_NO_SEQ,
 			};
 
-			if (open->is_known)
-				continue;
-			if (!tp_told_has(open->slot))
-				tp_told_tell(&state.writer, open->slot);
+			if (!tp_told_has(slot))
+				tp_told_tell(&state.writer, slot);
 			tp_rec_set_len(&rec, end + 1 - rec.time);
-			write_changed(open->slot, &rec, begin, end);
+			write_changed(slot, &rec, begin, end);
 		}
 		tp_told_again(&state.writer);
 	}
@@ -291,33 +271,6 @@ static void run_pass(uint32_t window, bool is_final)
 }
 
 /* ---- windows ---- */
-
-/* What every thread is inside of. Taken before the last pass: see write_crossing. */
-static void take_snapshot(uint64_t end)
-{
-	state.n_open = 0;
-	for (uint32_t i = 0; i < TP_RING_SLOTS - 1; i++) {
-		const struct tp_ring_slot *slot = &tp_ring.slots[i];
-		uint32_t depth = __atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE);
-
-		if (!__atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE) ||
-		    __atomic_load_n(&slot->is_dead, __ATOMIC_ACQUIRE))
-			continue;
-		for (uint32_t d = 0; d < depth && d < TP_OPEN_SPANS && state.n_open < MAX_OPEN; d++) {
-			struct open_span *open = &state.open[state.n_open];
-
-			open->slot = (uint16_t)i;
-			open->is_known = false;
-			open->span.time = __atomic_load_n(&slot->open[d].time, __ATOMIC_ACQUIRE);
-			open->span.name = __atomic_load_n(&slot->open[d].name, __ATOMIC_ACQUIRE);
-			open->span.kind = __atomic_load_n(&slot->open[d].kind, __ATOMIC_ACQUIRE);
-			/* The thread goes on meanwhile: only an entry that stood still counts. */
-			if (open->span.time && open->span.time < end &&
-			    open->span.time == __atomic_load_n(&slot->open[d].time, __ATOMIC_RELAXED))
-				state.n_open++;
-		}
-	}
-}
 
 static void note_path(const char *path)
 {
@@ -409,7 +362,8 @@ static void finish_window(uint32_t window)
 	struct tp_text text;
 	int err;
 
-	take_snapshot(end_of_window(window));
+	/* Before the last pass: see write_crossing. */
+	tp_open_spans_take(end_of_window(window));
 	run_pass(window, true);
 	state.last_end = end_of_window(window);
 	if (state.is_open) {
