@@ -235,16 +235,20 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		err = tp_naming_claim(&life.naming, life.dir, config->trace_name,
 				      config->overwrite, life.ledger_path,
 				      sizeof(life.ledger_path));
-	if (!err)
-		err = open_ring(config);
 	if (err)
 		return err;
-	tp_facts_to_ring();
-	session->config = config;
-	session->probes = probes;
-	err = start_drain(config, probes);
+	err = open_ring(config);
+	if (!err) {
+		tp_facts_to_ring();
+		session->config = config;
+		session->probes = probes;
+		err = start_drain(config, probes);
+		if (err)
+			tp_ring_close();
+	}
+	/* A ledger would tell the next run that this folder holds traces. */
 	if (err)
-		tp_ring_close();
+		unlink(life.ledger_path);
 	return err;
 }
 

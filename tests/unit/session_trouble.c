@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tests/unit/session_rig.h"
@@ -305,4 +306,15 @@ Test(session_trouble, a_failure_is_not_repeated_in_every_child)
 		_exit(rig_open("always") != -EALREADY);
 	waitpid(pid, &status, 0);
 	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+Test(session_trouble, leaves_the_folder_unused_when_it_cannot_open)
+{
+	struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+	char path[256];
+
+	setrlimit(RLIMIT_FSIZE, &limit);	/* too little for any ring */
+	cr_assert_lt(rig_open("always"), 0);
+	snprintf(path, sizeof(path), "%s/run/rank0.steps", rig_dir);
+	cr_expect_eq(access(path, F_OK), -1);
 }
