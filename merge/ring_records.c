@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "merge/decode.h"
 #include "merge/grow.h"
 #include "merge/ring_in.h"
 
@@ -35,12 +36,6 @@ struct tp_ring_rest {
 	uint32_t n_windows, mine;	/* mine: which of them this source is */
 	struct part *part;
 	uint32_t n_parts, cap_parts;
-};
-
-static const bool is_span[256] = {
-#define _(id, NAME, text, span, since) [id] = span,
-#include "runtime/trace/records.def"
-#undef _
 };
 
 static uint64_t chunk_at(const struct tp_ring_head *head, uint32_t i)
@@ -69,7 +64,7 @@ static uint32_t count_windows(const struct tp_ring_head *head)
 
 static inline uint64_t end_of(const struct tp_rec *rec)
 {
-	return rec->time + (is_span[rec->kind] ? tp_rec_len(rec) : 0);
+	return rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
 }
 
 static struct tp_ring_rest *make_rest(const struct tp_ring_in *r, uint32_t mine)
@@ -184,7 +179,7 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 		uint64_t end = end_of(rec);
 		int i = window_of(window, n_windows, end);
 
-		if (is_span[rec->kind])
+		if (tp_decode_is_span[rec->kind])
 			end_open_span(r->proc, r->chunk->slot, rec);
 		if (end > r->proc->seen_ticks && end - rec->time <= TP_LEN_MAX)
 			r->proc->seen_ticks = end;
@@ -311,7 +306,7 @@ int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec
 		else {
 			rec[found] = all[i];
 			if (all[i].time < rest->window[rest->mine].begin)
-				rec[found].flags |= is_span[all[i].kind] ? TP_F_EARLY : 0;
+				rec[found].flags |= tp_decode_is_span[all[i].kind] ? TP_F_EARLY : 0;
 			thread[found++] = part->slot;
 		}
 	}
