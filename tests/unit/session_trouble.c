@@ -311,7 +311,7 @@ Test(session_trouble, a_failure_is_not_repeated_in_every_child)
 Test(session_trouble, leaves_the_folder_unused_when_it_cannot_open)
 {
 	struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
-	char path[256];
+	char path[300];
 
 	setrlimit(RLIMIT_FSIZE, &limit);	/* too little for any ring */
 	cr_assert_lt(rig_open("always"), 0);
