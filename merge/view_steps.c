@@ -64,10 +64,11 @@ static bool is_slow(const struct steps *steps, uint32_t i)
 	       steps->row[i].dur_ns / SLOW_PERCENT > steps->median[i] / 100;
 }
 
-static void print_percentiles(const struct steps *steps, struct tp_out *out)
+/* A row per `first`; its other cells are add_lengths's. The columns live as long as the table. */
+static struct tp_table *new_length_table(const char *first)
 {
-	static const struct tp_column column[] = {
-	    {.title = "phase"},
+	static struct tp_column column[] = {
+	    {.title = NULL},
 	    {.title = "steps", .align = TP_RIGHT},
 	    {.title = "p50", .align = TP_RIGHT},
 	    {.title = "p90", .align = TP_RIGHT},
@@ -76,7 +77,26 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 	    {.title = "sum", .align = TP_RIGHT},
 	    {.title = "data wait", .align = TP_RIGHT},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+
+	column[0].title = first;
+	return tp_table_new(column, sizeof(column) / sizeof(column[0]));
+}
+
+static void add_lengths(struct tp_table *table, const int64_t *sorted, uint32_t n, int64_t sum,
+			int64_t wait)
+{
+	tp_cell_count(table, n);
+	tp_cell_ns(table, tp_percentile(sorted, n, 50));
+	tp_cell_ns(table, tp_percentile(sorted, n, 90));
+	tp_cell_ns(table, tp_percentile(sorted, n, 99));
+	tp_cell_ns(table, sorted[n - 1]);
+	tp_cell_ns(table, sum);
+	tp_cell_percent(table, (double)wait, (double)sum);
+}
+
+static void print_percentiles(const struct steps *steps, struct tp_out *out)
+{
+	struct tp_table *table = new_length_table("phase");
 	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
 	uint32_t n_phases = 0;
 
@@ -99,13 +119,7 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 		tp_table_cell(table, "%s",
 			      phase <= TP_PHASE_DONE ? tp_label_phase((uint8_t)phase)
 						     : "all");
-		tp_cell_count(table, n);
-		tp_cell_ns(table, tp_percentile(some, n, 50));
-		tp_cell_ns(table, tp_percentile(some, n, 90));
-		tp_cell_ns(table, tp_percentile(some, n, 99));
-		tp_cell_ns(table, some[n - 1]);
-		tp_cell_ns(table, sum);
-		tp_cell_percent(table, (double)wait, (double)sum);
+		add_lengths(table, some, n, sum, wait);
 	}
 	free(some);
 	tp_table_print(table, out);
@@ -302,17 +316,7 @@ static uint32_t count_proc(const struct tp_run *run, uint32_t i)
 /* Many ranks: a row for each, and where the slowest one's steps begin. */
 static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
-	    {.title = "process"},
-	    {.title = "steps", .align = TP_RIGHT},
-	    {.title = "p50", .align = TP_RIGHT},
-	    {.title = "p90", .align = TP_RIGHT},
-	    {.title = "p99", .align = TP_RIGHT},
-	    {.title = "max", .align = TP_RIGHT},
-	    {.title = "sum", .align = TP_RIGHT},
-	    {.title = "data wait", .align = TP_RIGHT},
-	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_table *table = new_length_table("process");
 	uint32_t slowest = 0, n;
 	int64_t most = -1;
 	char a[64];
@@ -336,13 +340,7 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 			slowest = i;
 		}
 		tp_table_cell(table, "%s", tp_label_proc(a, run, run->step[i].proc));
-		tp_cell_count(table, n);
-		tp_cell_ns(table, tp_percentile(sorted, n, 50));
-		tp_cell_ns(table, tp_percentile(sorted, n, 90));
-		tp_cell_ns(table, tp_percentile(sorted, n, 99));
-		tp_cell_ns(table, sorted[n - 1]);
-		tp_cell_ns(table, sum);
-		tp_cell_percent(table, (double)wait, (double)sum);
+		add_lengths(table, sorted, n, sum, wait);
 		free(sorted);
 	}
 	tp_table_print(table, out);
