@@ -73,6 +73,7 @@ const char *tp_label_source(uint8_t source)
 	    [TP_STEP_NONE] = "nothing",	       [TP_STEP_OPTIMIZER] = "the optimizer",
 	    [TP_STEP_ZERO_GRAD] = "zero_grad", [TP_STEP_LOADER] = "the data loader",
 	    [TP_STEP_RANGE] = "a range",       [TP_STEP_CLOCK] = "a clock",
+	    [TP_STEP_MARK] = "the program itself",
 	};
 
 	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "?";

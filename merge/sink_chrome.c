@@ -379,6 +379,17 @@ static void put_tensor(struct chrome *c, const struct tp_event *event)
 	c->out->at = p;
 }
 
+/* Of a counter or a mark. */
+static char *put_value(char *p, const struct tp_event *event)
+{
+	double value;
+
+	if (!(event->flags & TP_F_DOUBLE))
+		return tp_json_i64(p, (int64_t)event->arg);
+	memcpy(&value, &event->arg, sizeof(value));
+	return tp_json_double(p, value);
+}
+
 static void put_counter(struct chrome *c, const struct tp_event *event)
 {
 	const char *unit = tp_title_unit(event->name);
@@ -401,14 +412,7 @@ static void put_counter(struct chrome *c, const struct tp_event *event)
 	p = tp_json_lit(p, ",\"args\":{\"");
 	p = tp_json_text(p, unit, strnlen(unit, 16));
 	p = tp_json_lit(p, "\":");
-	if (event->flags & TP_F_DOUBLE) {
-		double value;
-
-		memcpy(&value, &event->arg, sizeof(value));
-		p = tp_json_double(p, value);
-	} else {
-		p = tp_json_i64(p, (int64_t)event->arg);
-	}
+	p = put_value(p, event);
 	p = tp_json_lit(p, "}}");
 	c->out->at = p;
 }
@@ -429,7 +433,7 @@ static void put_mark(struct chrome *c, const struct tp_event *event)
 	p = put_place(p, tp_title_pid(event->proc), tid_of(event->thread, 0, false),
 		      event->begin_ns);
 	p = tp_json_lit(p, ",\"args\":{\"value\":");
-	p = tp_json_i64(p, (int64_t)event->arg);
+	p = put_value(p, event);
 	p = tp_json_lit(p, "}}");
 	c->out->at = p;
 }

@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 
 #include "preload/hook_heap.h"
+#include "preload/hook_mark.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
 #include "runtime/base/text.h"
@@ -24,6 +25,7 @@
 #include "runtime/probe/entry.h"
 #include "runtime/probe/heap.h"
 #include "runtime/probe/host.h"
+#include "runtime/probe/mark.h"
 #include "runtime/probe/tensor.h"
 #include "runtime/probe/torch.h"
 
@@ -32,6 +34,7 @@ static const struct tp_probe *const probes[] = {
 	&tp_tensor_probe,
 	&tp_heap_probe,
 	&tp_host_probe,
+	&tp_mark_probe,
 	NULL,
 };
 /* Of a program in which torch cannot be: its absence is nothing to report. */
@@ -104,6 +107,9 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 	/* With more rights than its user: nothing of the user's environment is heard. */
 	if (getauxval(AT_SECURE))
 		return;
+	/* The job's environment without its preload: somebody took us out. */
+	if (!tp_hook_mark_is_preloaded())
+		return;
 	/* Python's audit hook tells of torch; a native program has it from the start. */
 	may_get_torch = has_symbol("PySys_AddAuditHook") ||
 			tp_real_next("_ZN3c1022memoryProfilingEnabledEv");
@@ -120,6 +126,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 		return;
 
 	tp_hook_proc_init();
+	tp_hook_mark_init(&config);
 	check_heap();
 	if (may_get_torch) {
 		tp_entry_config(&config);

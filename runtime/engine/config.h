@@ -24,6 +24,7 @@ enum tp_record {
 	TP_RECORD_SHAPES = 2,	/* implies OPS */
 	TP_RECORD_TENSORS = 4,
 	TP_RECORD_HOST = 8,
+	TP_RECORD_MARKS = 16,
 };
 
 struct tp_step_spec {

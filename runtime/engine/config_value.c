@@ -25,6 +25,7 @@ static const struct word record_word[] = {
 	{"shapes", TP_RECORD_OPS | TP_RECORD_SHAPES},
 	{"tensors", TP_RECORD_TENSORS},
 	{"host", TP_RECORD_HOST},
+	{"marks", TP_RECORD_MARKS},
 	{NULL, 0},
 };
 static const struct word log_word[] = {
@@ -50,6 +51,7 @@ static const struct word step_word[] = {
 	{"optimizer", TP_STEP_OPTIMIZER},
 	{"zero_grad", TP_STEP_ZERO_GRAD},
 	{"loader", TP_STEP_LOADER},
+	{"mark", TP_STEP_MARK},
 	{NULL, 0},
 };
 
@@ -232,6 +234,7 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"shapes", TP_RECORD_SHAPES},
 		{"tensors", TP_RECORD_TENSORS},
 		{"host", TP_RECORD_HOST},
+		{"marks", TP_RECORD_MARKS},
 	};
 	const char *comma = "";
 

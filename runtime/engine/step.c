@@ -441,16 +441,48 @@ static bool is_wanted_range(const char *name, uint32_t n_bytes)
 	return n_bytes == n && !memcmp(name, st.spec.range, n);
 }
 
-void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now)
+bool tp_step_is_range(const char *name, uint32_t n_bytes)
+{
+	/* Set once before any call: no lock for the many ranges that are none of ours. */
+	return st.spec.source == TP_STEP_RANGE && is_wanted_range(name, n_bytes);
+}
+
+void tp_step_named_end(uint64_t now)
 {
 	struct tells tells = {.n = 0};
 
-	/* Set once before any call: no lock for the many ranges that are none of ours. */
-	if (st.spec.source != TP_STEP_RANGE || !is_wanted_range(name, n_bytes))
-		return;
 	tp_spin_lock(&st.lock);
 	begin_run(&tells, now);
 	end_step(&tells, now, 0);
+	unlock_and_tell(&tells);
+}
+
+void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now)
+{
+	if (tp_step_is_range(name, n_bytes))
+		tp_step_named_end(now);
+}
+
+void tp_step_mark(uint64_t now)
+{
+	struct tells tells = {.n = 0};
+
+	tp_spin_lock(&st.lock);
+	st.has_events = true;
+	if (st.source == TP_STEP_MARK) {
+		/* The first step began with the run, unless a loader began an epoch. */
+		st.has_begun = true;
+		end_step(&tells, now, 0);
+	} else if (st.is_auto) {
+		st.is_auto = false;
+		st.source = TP_STEP_MARK;
+		if (st.n_steps) {
+			restart(&tells, now);
+		} else {
+			st.has_begun = true;
+			end_step(&tells, now, 0);
+		}
+	}
 	unlock_and_tell(&tells);
 }
 
@@ -481,7 +513,7 @@ void tp_step_clock(uint64_t now)
 
 const char *tp_step_source_text(void)
 {
-	bool is_chosen = !st.is_auto, has_optimizer;
+	bool is_chosen = !st.is_auto, is_asked = st.spec.source == TP_STEP_MARK, has_optimizer;
 	enum tp_step_source source;
 
 	tp_spin_lock(&st.lock);
@@ -505,6 +537,8 @@ const char *tp_step_source_text(void)
 		return st.range_text;
 	case TP_STEP_CLOCK:
 		return st.clock_text;
+	case TP_STEP_MARK:
+		return is_asked ? "mark" : "mark (the program said so)";
 	}
 	return "";
 }

@@ -24,6 +24,8 @@
  *   or while zero_grad goes on: these become the source until it comes back.
  * - Epochs: passes.h. An epoch of a single step is none (next(iter(loader)) in a loop; one batch
  *   a pass): its steps are counted on. An evaluation changes nothing.
+ * - From the first tp_step_mark on only these end steps; steps that a guess had ended before
+ *   are taken for no training, as above.
  * - spec->source other than TP_STEP_NONE is obeyed: no source is looked for.
  *
  * Threads: calls may come from any guest thread; a lock of rank TP_LOCK_STEP inside. Times of
@@ -71,6 +73,12 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 
 /* Any user range that is none of the above ended. */
 void tp_step_range_end(const char *name, uint32_t n_bytes, uint64_t now);
+/* The same in two parts: is that the range whose end ends a step; it ended. */
+bool tp_step_is_range(const char *name, uint32_t n_bytes);
+void tp_step_named_end(uint64_t now);
+
+/* The program itself says that a step ended: nothing is more to be trusted. */
+void tp_step_mark(uint64_t now);
 
 /* Drain thread, every tick, outside windows too: lets the clock end a step. */
 void tp_step_clock(uint64_t now);

@@ -182,7 +182,7 @@ static bool is_early(void)
 	if (strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0)
 		return false;
 	return config->schedule.always || config->step.source == TP_STEP_CLOCK ||
-	       config->step.source == TP_STEP_RANGE;
+	       config->step.source == TP_STEP_RANGE || config->step.source == TP_STEP_MARK;
 }
 
 static void try_torch(bool is_python)

@@ -222,6 +222,7 @@ enum tp_step_source {
 	TP_STEP_LOADER = 3,
 	TP_STEP_RANGE = 4,	/* a user range by name */
 	TP_STEP_CLOCK = 5,
+	TP_STEP_MARK = 6,	/* the program says so: preload/trainprof.h */
 };
 
 #endif

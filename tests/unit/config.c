@@ -47,7 +47,7 @@ static const char *describe(const struct tp_config *config)
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"STEP=auto\n"
-	"RECORD=ops,tensors,host\n"
+	"RECORD=ops,tensors,host,marks\n"
 	"DIR=trainprof-run\n"
 	"RUN_NAME=run\n"
 	"TRACE_NAME=rank{rank}.{window}.tpt\n"
@@ -154,8 +154,8 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:3600001", NULL},
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, host with commas, or none; using "
-		 "'ops,tensors,host'\n"},
+		 "accepted: words of ops, shapes, tensors, host, marks with commas, or none; using "
+		 "'ops,tensors,host,marks'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
 		{"TRAINPROF_RECORD", "ops, host", NULL},
