@@ -131,6 +131,8 @@ size_t tp_perfetto_name_length(const struct tp_string *name);
 void tp_perfetto_load_shapes(struct tp_perfetto *s, const struct tp_string *shapes);
 char *tp_perfetto_put_uint(char *p, enum tp_perfetto_argument name, uint64_t value);
 char *tp_perfetto_put_int(char *p, enum tp_perfetto_argument name, int64_t value);
+/* `bits` are those of the double. */
+char *tp_perfetto_put_double(char *p, enum tp_perfetto_argument name, uint64_t bits);
 char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 				const struct tp_event *event);
 /* What the event of this packet names and its sequence has not seen yet. */

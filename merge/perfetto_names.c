@@ -69,6 +69,17 @@ char *tp_perfetto_put_int(char *p, enum tp_perfetto_argument name, int64_t value
 	return put_argument(p, name, ANNOTATION_INT, (uint64_t)value);
 }
 
+char *tp_perfetto_put_double(char *p, enum tp_perfetto_argument name, uint64_t bits)
+{
+	char *at;
+
+	p = tp_proto_begin(p, EVENT_ANNOTATIONS, &at);
+	p = tp_proto_uint(p, ANNOTATION_NAME_IID, name);
+	p = tp_proto_fixed64(p, ANNOTATION_DOUBLE, bits);
+	tp_proto_end(p, at);
+	return p;
+}
+
 char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 				const struct tp_event *event)
 {

@@ -238,7 +238,10 @@ static void put_mark(struct tp_perfetto *s, const struct tp_event *event)
 	p = tp_proto_uint(p, EVENT_CATEGORY_IIDS, CAT_MARK);
 	p = tp_proto_text(p, EVENT_NAME, event->name->bytes,
 			  tp_perfetto_name_length(event->name));
-	p = tp_perfetto_put_int(p, ARG_VALUE, (int64_t)event->arg);
+	if (event->flags & TP_F_DOUBLE)
+		p = tp_perfetto_put_double(p, ARG_VALUE, event->arg);
+	else
+		p = tp_perfetto_put_int(p, ARG_VALUE, (int64_t)event->arg);
 	tp_proto_end(p, at);
 	tp_perfetto_end_packet(s, p, packet);
 }
