@@ -67,6 +67,7 @@ static void use_nvtx(int step)
 	nvtxDomainRangePushEx(other, &a);
 	usleep(500);
 	nvtxRangePop();
+	usleep(500);
 	nvtxDomainRangePop(other);
 	nvtxDomainRangePop(domain);
 	nvtxRangePop();
