@@ -158,8 +158,8 @@ void tp_mark_pop(const struct tp_mark_entry *domain)
 		return;
 	now = tp_clock_now();
 	if (span.is_recorded) {
-		if (get_mode() & TP_MARK_ARMED)
-			record_range(span.begin, now, span.name, 0, 0);
+		/* Also after the window: what lay in it is written, open-ended. */
+		record_range(span.begin, now, span.name, 0, 0);
 		if (__atomic_load_n(&tp_ring_self.slot->depth, __ATOMIC_RELAXED) > span.depth)
 			tp_ring_span_end(span.depth);
 	}
@@ -237,7 +237,7 @@ void tp_mark_stop(uint64_t id)
 	flight = *at;
 	__atomic_store_n(&at->id, ID_FREE, __ATOMIC_RELEASE);
 	now = tp_clock_now();
-	if (flight.is_recorded && get_mode() & TP_MARK_ARMED)
+	if (flight.is_recorded)
 		record_range(flight.begin, now, flight.name, TP_F_ASYNC, flight.slot);
 	if (flight.is_step && tp_session_is_open())
 		tp_step_named_end(now + 1);
