@@ -136,10 +136,10 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "(those wanted; active at least 1), or always, or off");
 		break;
 	case TP_OPTION_RECORD:
-		tp_text_str(out, "words of ops, shapes, tensors, host with commas, or none");
+		tp_text_str(out, "words of ops, shapes, tensors, host, marks with commas, or none");
 		break;
 	case TP_OPTION_STEP:
-		tp_text_str(out, "auto, optimizer, zero_grad, loader, range:NAME or clock:MS "
+		tp_text_str(out, "auto, optimizer, zero_grad, loader, mark, range:NAME or clock:MS "
 				 "(MS from 1 to 3600000)");
 		break;
 	case TP_OPTION_LOG:

@@ -70,7 +70,8 @@ Test(config, has_the_documented_defaults)
 	cr_expect_str_eq(config.complaints, "");
 	cr_expect_not(config.is_off);
 	cr_expect_eq(config.step.source, TP_STEP_NONE);
-	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_HOST);
+	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS |
+					       TP_RECORD_HOST | TP_RECORD_MARKS);
 	cr_expect_eq(config.log, TP_LOG_WARN);
 }
 
