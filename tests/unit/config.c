@@ -103,6 +103,7 @@ Test(config, takes_good_values)
 		{"TRAINPROF_SCHEDULE", "off", "SCHEDULE=off\n"},
 		{"TRAINPROF_STEP", "optimizer", "STEP=optimizer\n"},
 		{"TRAINPROF_STEP", "zero_grad", "STEP=zero_grad\n"},
+		{"TRAINPROF_STEP", "mark", "STEP=mark\n"},
 		{"TRAINPROF_STEP", "loader", "STEP=loader\n"},
 		{"TRAINPROF_STEP", "range:train step", "STEP=range:train step\n"},
 		{"TRAINPROF_STEP", "range:step_*", "STEP=range:step_*\n"},
@@ -148,7 +149,7 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
 		 "least 1), or always, or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
 		{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
-		 "zero_grad, loader, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
+		 "zero_grad, loader, mark, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
 		{"TRAINPROF_STEP", "range:", NULL},
 		{"TRAINPROF_STEP", "clock:", NULL},
 		{"TRAINPROF_STEP", "clock:0", NULL},
