@@ -250,12 +250,14 @@ Test(mark, a_range_by_name_ends_steps_outside_of_windows_too)
 Test(mark, the_program_ends_steps_itself)
 {
 	struct tp_ledger_row row[10];
+	uint64_t now;
 
 	start("wait=100", TP_STEP_NONE, "");
 	for (int i = 0; i < 3; i++)
 		tp_mark_step();
-	tp_step_optimizer_begin(1, tp_clock_now());
-	tp_step_optimizer_end(1, tp_clock_now(), tp_clock_now());
+	now = tp_clock_now();
+	tp_step_optimizer_begin(1, now);
+	tp_step_optimizer_end(1, now, now + 1);
 	tp_mark_step();
 	finish();
 	cr_expect_eq(rig_ledger(row, 10), 4);
