@@ -35,7 +35,8 @@ struct tp_torch_span {
 	uint32_t depth;			/* from tp_ring_span_begin */
 	uint32_t windows;		/* tp_torch.windows when it began */
 	uint16_t thread_at;		/* slot number on which it began */
-	uint8_t source;			/* enum tp_torch_source */
+	uint8_t source : 4;		/* enum tp_torch_source */
+	uint8_t is_recorded : 1;	/* of a user range: a window was open when it began */
 	uint8_t is_async;
 	int32_t n_yielded;		/* by the loader when it began; -1: not known */
 	uint64_t who;			/* optimizer or loader of a user range */

@@ -160,7 +160,8 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->source = (uint8_t)find_source(text, n_bytes);
 	span->shapes = 0;
 	/* Names that may be different each time ("step 17") are kept inside windows only. */
-	span->name = span->source != TP_TORCH_SOURCE_OTHER || tp_session_is_armed() ?
+	span->is_recorded = tp_session_is_armed();
+	span->name = span->source != TP_TORCH_SOURCE_OTHER || span->is_recorded ?
 			     tp_torch_name(rf, true) : 0;
 	span->windows = __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED);
 	span->is_async = record->is_async && tp_torch_u8(rf, record->is_async);
@@ -212,7 +213,8 @@ static void end_range(const void *rf, void *observer)
 
 	if (!span || __atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) != TP_TORCH_OPEN)
 		return;
-	if (tp_session_is_armed())
+	/* Also when the window ended inside of it: what lay in the window is written. */
+	if (tp_session_is_armed() || span->is_recorded)
 		record_range(rf, span, now);
 	if (span->thread && span->thread == tp_ring_self.slot &&
 	    span->thread->depth > span->depth)
