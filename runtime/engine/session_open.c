@@ -352,11 +352,10 @@ void tp_session_after_fork(bool in_child)
 	bool is_locked = is_locked_for_fork;
 
 	is_locked_for_fork = false;
-	if (!in_child) {
-		if (is_locked)
-			tp_spin_unlock(&session->lock);
+	if (is_locked)
+		tp_spin_unlock(&session->lock);
+	if (!in_child)
 		return;
-	}
 	tp_session_reset();
 	tp_ring_forked();
 	tp_intern_reset();

@@ -21,8 +21,9 @@ enum { N_RECORDERS = 3, N_FORKERS = 2 };
 static _Atomic bool is_over;
 static _Atomic uint64_t n_wrong, n_forks;
 
-/* Asked for by the thread sanitizer before main: threads in children of fork are our subject. */
-const char *__tsan_default_options(void);
+/* Asked for by the thread sanitizer before main: threads in children of fork are our subject.
+ * Its runtime is a shared library, so the answer must be visible. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
