@@ -50,7 +50,10 @@ for rank in 0 1; do
 			print found
 		}' step="$(sed -n 's/^_(\([0-9]*\), STEP.*/\1/p' "$TOP/runtime/trace/records.def")" "$TMP/dump")))
 done
-is "two steps" "$(picked --steps 4-5)" "$want"
+# The files count in ticks, the merge in nanoseconds: at an edge of a step (two ranks, two edges)
+# an event within the same nanosecond may be taken to be on either side.
+apart=$(($(picked --steps 4-5) - want))
+ok "two steps, but for what lies on an edge: $apart" test "${apart#-}" -le 4
 ok "two steps are less than a window" test "$want" -lt "$(held "$dir"/rank?.0.tpt)"
 ok "two steps are some" test "$want" -gt 100
 done_testing
