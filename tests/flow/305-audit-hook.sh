@@ -13,17 +13,7 @@ cp "$PROGS/audit_cost.py" plain.py
 
 found=0
 for version in 3.8 3.9 3.10 3.11 3.12 3.13; do
-	python=
-	for candidate in "$HOME"/.pyenv/versions/"$version".*/bin/python3 "/usr/bin/python$version" \
-		"$(command -v "python$version")"; do
-		[ -x "$candidate" ] || continue
-		if "$candidate" -c "import ctypes, sys
-sys.exit('$version' != '%d.%d' % sys.version_info[:2])" 2>/dev/null; then
-			python=$candidate
-			break
-		fi
-	done
-	if [ -z "$python" ]; then
+	if ! python=$(find_python "$version"); then
 		skip "Python $version" "not installed"
 		continue
 	fi

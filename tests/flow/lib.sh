@@ -171,3 +171,20 @@ messages_of()
 {
 	grep '^trainprof: ' "$TMP/$1.err"
 }
+
+# find_python VERSION: path of a python3 of exactly that version ("3.12") with ctypes; fails when
+# none is installed.
+find_python()
+{
+	local candidate
+	for candidate in "$HOME"/.pyenv/versions/"$1".*/bin/python3 "/usr/bin/python$1" \
+		"$(command -v "python$1")"; do
+		[ -x "$candidate" ] || continue
+		if "$candidate" -c "import ctypes, sys
+sys.exit('$1' != '%d.%d' % sys.version_info[:2])" 2>/dev/null; then
+			echo "$candidate"
+			return 0
+		fi
+	done
+	return 1
+}
