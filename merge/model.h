@@ -28,6 +28,24 @@ struct tp_thread {
 	char name[17];
 };
 
+/* A device of one process, as far as its trace tells. Zero: not known. */
+struct tp_device {
+	uint32_t id;			/* CUPTI's, the process's own numbering */
+	char name[97];
+	uint32_t major, minor;		/* compute capability */
+	uint32_t n_sms, warp_threads;
+	uint32_t sm_threads, sm_registers, sm_shared; /* most per multiprocessor */
+	uint32_t block_threads, block_registers, block_shared, block_shared_optin;
+	uint64_t memory_bytes;
+	uint32_t clock_khz;
+};
+
+/* A stream of a device, of one process: what runs on it runs in order. */
+struct tp_queue {
+	uint32_t at;			/* index in tp_proc.queue */
+	uint32_t device, context, stream;
+};
+
 /* One profiled process: a rank, over all its windows. */
 struct tp_proc {
 	uint32_t at;		/* index in tp_run.proc */
@@ -40,6 +58,10 @@ struct tp_proc {
 	uint32_t n_threads;	/* by slot, unused slots have tid 0; behind them, threads that took
 				 * over the slot of an earlier one: thread[i].slot says which */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
+	struct tp_queue **queue;	/* as they are met, while events come */
+	uint32_t n_queues;
+	struct tp_device *device;	/* by id, ascending; complete before the first event */
+	uint32_t n_devices;
 };
 
 struct tp_event {
@@ -51,8 +73,13 @@ struct tp_event {
 	uint64_t arg;
 	int64_t begin_ns, end_ns;	/* aligned; zero is tp_run.zero_real_ns; end == begin unless a span */
 	uint64_t len;			/* memory records: as in the record; spans: end - begin */
-	const struct tp_string *name;	/* never NULL; kind 0 when there is none */
+	const struct tp_string *name;	/* never NULL; kind 0 when there is none. Transfers, syncs
+					 * and graph launches have got one: device.h */
 	const struct tp_string *shapes;	/* OP, RANGE; never NULL */
+	/* What happened on a device; NULL: on the host. `thread` means nothing then. CALL and
+	 * OVERHEAD have the thread that they happened on. */
+	const struct tp_queue *queue;
+	const struct tp_string *detail;	/* LAUNCH, TRANSFER, SYNC, DEVMEM: see device.h; never NULL */
 };
 
 /* An open span of a process that died or hung: innermost last. */

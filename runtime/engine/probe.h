@@ -12,6 +12,7 @@
 #ifndef TP_ENGINE_PROBE_H
 #define TP_ENGINE_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tp_config;
@@ -36,6 +37,15 @@ struct tp_probe {
 	/* Drain thread, about every `period_ms` while armed (period 0: not called). */
 	uint32_t (*period_ms)(void);
 	void (*tick)(uint64_t now);
+
+	/*
+	 * Drain thread, after a window has ended and before its file is finished, again and again
+	 * until it returns true: what the window still lacks (a device's records come late) is
+	 * put into the ring, device spans that end after `end` with TP_F_AFTER. False: there is
+	 * more to come, ask again in about a millisecond. The probe keeps the time: it gives up
+	 * (counts what is missing, returns true) within a second, when `is_closing` at once.
+	 */
+	bool (*settle)(uint64_t end, bool is_closing);
 
 	/* Drain thread, when a window's file is closed: append "key=value\n" lines. */
 	void (*report)(struct tp_text *totals);

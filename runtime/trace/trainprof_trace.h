@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
 	TP_TRACE_MAJOR = 1, /* a reader refuses another one */
-	TP_TRACE_MINOR = 0, /* a reader accepts newer ones and skips what it does not know */
+	TP_TRACE_MINOR = 1, /* a reader accepts newer ones and skips what it does not know */
 };
 
 enum tp_rec_kind {
@@ -50,6 +50,10 @@ enum {
 	TP_F_SHARED = 32,  /* ALLOC, FREE: reported by the framework, memory shared or mapped from a file */
 	TP_F_BACKWARD = 64,/* OP: an autograd node (scope BACKWARD_FUNCTION) */
 	TP_F_SKIPPED = 128,/* STEP: the optimizer did not run (gradient scaler found inf) */
+	TP_F_DRIVER = 1,   /* CALL: of the driver API, else of the runtime API */
+	TP_F_AFTER = 16,   /* device spans: belongs to the window that had ended last when it was
+			    * recorded, though it ended later: its launch lies in that window */
+	TP_F_PARTIAL = 8,  /* device spans: times are the profiler's guess: the device gave none */
 };
 
 /*
@@ -77,6 +81,29 @@ struct tp_rec {
 	uint64_t arg;
 };
 TP_TRACE_ASSERT(sizeof(struct tp_rec) == 32, "a record is 32 bytes");
+
+/*
+ * Since minor 1, CUDA. CALL and OVERHEAD happened on the thread whose kernel tid is in arg, not
+ * on the one whose slot the event carries. KERNEL, MEMCPY, MEMSET, GRAPH and SYNC happened on
+ * a device: `name` or `arg` gives a string that begins with struct tp_device_place.
+ *
+ *	        CALL                 KERNEL               MEMCPY, MEMSET       SYNC
+ * time,len   begin, duration      begin, duration      begin, duration      begin, duration
+ * name       string TEXT          string TEXT, as      string TRANSFER      string SYNC
+ *                                 CUPTI had it
+ * link       correlation id       correlation id       correlation id       correlation id
+ * arg        tid | returned << 32 string LAUNCH        bytes                event id | correlation of its
+ *                                                                           record << 32
+ *
+ *	        GRAPH                OVERHEAD             DEVALLOC, DEVFREE
+ * time,len   begin, duration      begin, duration      ticks; len: bytes, 0: not known
+ * name       string LAUNCH        string TEXT          string DEVMEM
+ * link       correlation id       0                    correlation id, 0: none
+ * arg        graph id             tid, 0: none         address (or handle)
+ */
+#define TP_ARG_CALL(tid, returned) ((uint64_t)(uint32_t)(tid) | (uint64_t)(uint32_t)(returned) << 32)
+#define TP_ARG_TID(arg) ((uint32_t)(arg))
+#define TP_ARG_RETURNED(arg) ((uint32_t)((arg) >> 32))
 
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */
@@ -114,7 +141,84 @@ enum tp_string_kind {
 	TP_STRING_OP = 2,      /* operator name, NUL, overload name (may be empty) */
 	TP_STRING_SHAPES = 3,  /* inputs of an operator: trainprof-trace(5), "Shapes" */
 	TP_STRING_COUNTER = 4, /* name, NUL, unit, NUL, group */
+	TP_STRING_LAUNCH = 5,  /* since minor 1: struct tp_launch */
+	TP_STRING_TRANSFER = 6,/* struct tp_transfer */
+	TP_STRING_SYNC = 7,    /* struct tp_sync_what */
+	TP_STRING_DEVMEM = 8,  /* struct tp_devmem_what, then the owner's library: a path, or nothing */
+	TP_STRING_DEVICE = 9,  /* "key=value\n" lines about one device: trainprof-trace(5), "Devices" */
 };
+
+/*
+ * The structures in strings LAUNCH to DEVMEM. Later versions may only add members: a reader
+ * takes what is there and fills the rest with zero. Ids are CUPTI's.
+ */
+struct tp_device_place {
+	uint32_t device, context, stream;
+};
+#define TP_NO_STREAM 0xffffffffu
+
+struct tp_launch {
+	struct tp_device_place place;
+	uint32_t graph;			/* 0: not of a graph */
+	uint64_t graph_node;
+	uint32_t grid[3], block[3];	/* 0 for GRAPH */
+	uint32_t cluster[3];		/* 0: none */
+	uint32_t registers;		/* per thread */
+	uint32_t shared_static, shared_dynamic; /* bytes per block */
+	uint32_t local_per_thread;	/* bytes */
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_launch) == 80, "launch");
+
+/* Copy and memory kinds are CUPTI's numbers (enum CUpti_ActivityMemcpyKind, ...MemoryKind). */
+struct tp_transfer {
+	struct tp_device_place place;
+	uint32_t graph;
+	uint64_t graph_node;
+	uint8_t copy_kind;		/* 0: a memset */
+	uint8_t from_kind, to_kind;	/* memset: to_kind */
+	uint8_t is_async;
+	uint32_t from_device, to_device;/* copies between devices; else those of place */
+	uint32_t value;			/* memset */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_transfer) == 40, "transfer");
+
+enum tp_sync_kind {		/* CUPTI's numbers */
+	TP_SYNC_EVENT = 1,
+	TP_SYNC_STREAM_WAIT = 2,	/* a stream waits for an event */
+	TP_SYNC_STREAM = 3,
+	TP_SYNC_CONTEXT = 4,
+};
+struct tp_sync_what {
+	struct tp_device_place place;	/* stream TP_NO_STREAM: none */
+	uint32_t kind;			/* enum tp_sync_kind */
+	uint32_t returned;		/* CUresult, where it is known */
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_sync_what) == 24, "sync");
+
+enum tp_devmem_kind {
+	TP_DEVMEM_DEVICE = 1,	/* cudaMalloc and its like */
+	TP_DEVMEM_POOL = 2,	/* stream-ordered: cudaMallocAsync */
+	TP_DEVMEM_MANAGED = 3,
+	TP_DEVMEM_PINNED = 4,	/* on the host */
+	TP_DEVMEM_REGISTERED = 5, /* the program's own host memory, pinned */
+	TP_DEVMEM_PHYSICAL = 6,	/* cuMemCreate; address is the handle */
+	TP_DEVMEM_MAPPED = 7,	/* cuMemMap of such a one: takes no memory of its own */
+	TP_DEVMEM_RESERVED = 8,	/* cuMemAddressReserve: addresses only */
+	TP_DEVMEM_ARRAY = 9,
+	TP_DEVMEM_IPC = 10,	/* another process's memory, opened here */
+	TP_DEVMEM_GRAPH = 11,	/* of memory nodes of a graph */
+	TP_DEVMEM_N
+};
+struct tp_devmem_what {
+	uint32_t device;	/* 0xffffffff: not known */
+	uint8_t kind;		/* enum tp_devmem_kind */
+	uint8_t is_async;
+	uint16_t reserved;
+	uint64_t pool;		/* handle, 0: the default one or none */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_devmem_what) == 16, "device memory");
 
 /* Items of a SHAPES string, one per input, in order. A varint is unsigned LEB128. */
 enum tp_shape_item {

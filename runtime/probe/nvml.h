@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvml.h - what the driver says of the devices: used memory, utilisation, power, clocks,
+ * throttling, as counters in windows; by dlopen of libnvidia-ml.so.1
+ *
+ * Devices are those that the process sees (CUDA_VISIBLE_DEVICES), by UUID or PCI bus where
+ * known; the counter's instance is CUDA's number of the device. Drain thread.
+ */
+#ifndef TP_PROBE_NVML_H
+#define TP_PROBE_NVML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/engine/probe.h"
+
+extern const struct tp_probe tp_nvml_probe __attribute__((visibility("hidden")));
+
+/* Used and total bytes of a device now, all processes; false: not known. */
+bool tp_nvml_memory(uint32_t device, uint64_t *used, uint64_t *total);
+/* Of it, what this process uses, as the driver says. */
+bool tp_nvml_own_memory(uint32_t device, uint64_t *used);
+
+#endif
