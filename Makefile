@@ -1,7 +1,7 @@
 ## trainprof - build, test and install.  `make help` lists the targets.
 #
 #   O=dir  V=1  DEBUG=1  WERROR=1  SAN=address|undefined|thread  CC=clang
-#   prefix=/usr/local  DESTDIR=  PYTHON=python3
+#   prefix=/usr/local  DESTDIR=  PYTHON=python3  CUDA_INCLUDE=folders of NVIDIA's headers
 #
 # Products go to $(O), never beside the sources. User's CFLAGS, CPPFLAGS, LDFLAGS are added.
 
@@ -16,7 +16,12 @@ libdir ?= $(prefix)/lib
 bindir ?= $(prefix)/bin
 mandir ?= $(prefix)/share/man
 
-tp_cppflags := -D_GNU_SOURCE -iquote .
+# NVIDIA's headers, for the GPU half of the library; nothing of theirs is linked.
+ifndef CUDA_INCLUDE
+CUDA_INCLUDE := $(shell scripts/cuda-include)
+endif
+
+tp_cppflags := -D_GNU_SOURCE -iquote . $(addprefix -isystem ,$(CUDA_INCLUDE))
 tp_cflags := -std=gnu11 -fvisibility=hidden -fPIC -pthread -MMD -MP \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
 	-Wno-unused-parameter \
@@ -44,6 +49,11 @@ $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	@$(if $(Q),echo "  CC  $<")
 	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
+
+$(preload_obj) $(call obj,runtime/probe): | cuda-headers
+cuda-headers:
+	@[ -n '$(strip $(CUDA_INCLUDE))' ] || { echo "no headers of CUDA 13.0 or newer: run \
+	make setup, or give their folders in CUDA_INCLUDE" >&2; exit 1; }
 
 $(lib): $(preload_obj) $(runtime_obj) preload/libtrainprof.map
 	@$(if $(Q),echo "  LD  $@")
@@ -79,6 +89,6 @@ help:
 	@sed -n 's/^## \([a-z0-9-]*\): \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@sed -n 's/^#   \(.*\)/  \1/p' Makefile
 
-.PHONY: all clean help
+.PHONY: all clean help cuda-headers
 .SECONDARY:
 -include $(shell find $(O) -name venv -prune -o -name '*.d' -print 2>/dev/null)
