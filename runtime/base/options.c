@@ -136,7 +136,8 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "(those wanted; active at least 1), or always, or off");
 		break;
 	case TP_OPTION_RECORD:
-		tp_text_str(out, "words of ops, shapes, tensors, host, marks with commas, or none");
+		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, host, marks "
+				 "with commas, or none");
 		break;
 	case TP_OPTION_STEP:
 		tp_text_str(out, "auto, optimizer, zero_grad, loader, mark, range:NAME or clock:MS "
@@ -147,6 +148,9 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		break;
 	case TP_OPTION_CLOCK:
 		tp_text_str(out, "auto, tsc or monotonic");
+		break;
+	case TP_OPTION_GRAPHS:
+		tp_text_str(out, "node or launch");
 		break;
 	}
 }

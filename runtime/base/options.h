@@ -26,6 +26,7 @@ enum tp_option_kind {
 	TP_OPTION_STEP,
 	TP_OPTION_LOG,
 	TP_OPTION_CLOCK,
+	TP_OPTION_GRAPHS,
 };
 
 enum tp_option_id {

@@ -25,6 +25,13 @@ enum tp_record {
 	TP_RECORD_TENSORS = 4,
 	TP_RECORD_HOST = 8,
 	TP_RECORD_MARKS = 16,
+	TP_RECORD_CUDA = 32,	/* what CUPTI tells of calls and device work */
+	TP_RECORD_DEVMEM = 64,	/* blocks of device memory */
+};
+
+enum tp_cuda_graphs {
+	TP_CUDA_GRAPHS_NODE = 0,	/* each kernel and copy in them */
+	TP_CUDA_GRAPHS_LAUNCH = 1,	/* one record a launch */
 };
 
 struct tp_step_spec {
@@ -39,7 +46,9 @@ struct tp_config {
 	struct tp_step_spec step;
 	uint32_t record;		/* enum tp_record */
 	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401];
-	uint64_t keep, buffer_bytes, host_period_ms, overwrite;
+	char cupti_lib[401];
+	uint64_t keep, buffer_bytes, cupti_bytes, host_period_ms, overwrite;
+	enum tp_cuda_graphs cuda_graphs;
 	enum tp_clock_source clock;
 	enum tp_log_level log;
 	char complaints[2048];		/* '\n'-separated, ready to print */

@@ -24,6 +24,8 @@ static const struct word record_word[] = {
 	{"ops", TP_RECORD_OPS},
 	{"shapes", TP_RECORD_OPS | TP_RECORD_SHAPES},
 	{"tensors", TP_RECORD_TENSORS},
+	{"cuda", TP_RECORD_CUDA},
+	{"devmem", TP_RECORD_DEVMEM},
 	{"host", TP_RECORD_HOST},
 	{"marks", TP_RECORD_MARKS},
 	{NULL, 0},
@@ -39,6 +41,11 @@ static const struct word clock_word[] = {
 	{"auto", TP_CLOCK_AUTO},
 	{"tsc", TP_CLOCK_TSC},
 	{"monotonic", TP_CLOCK_MONOTONIC},
+	{NULL, 0},
+};
+static const struct word graphs_word[] = {
+	{"node", TP_CUDA_GRAPHS_NODE},
+	{"launch", TP_CUDA_GRAPHS_LAUNCH},
 	{NULL, 0},
 };
 static const struct word bool_word[] = {
@@ -178,6 +185,7 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_STEP(field) parse_step(config, text)
 #define PARSE_LOG(field) parse_word(log_word, text, &config->field)
 #define PARSE_CLOCK(field) parse_word(clock_word, text, &config->field)
+#define PARSE_GRAPHS(field) parse_word(graphs_word, text, &config->field)
 
 int tp_config_parse(struct tp_config *config, enum tp_option_id id, const char *text, char *bad,
 		    uint32_t cap)
@@ -233,6 +241,8 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"ops", TP_RECORD_OPS},
 		{"shapes", TP_RECORD_SHAPES},
 		{"tensors", TP_RECORD_TENSORS},
+		{"cuda", TP_RECORD_CUDA},
+		{"devmem", TP_RECORD_DEVMEM},
 		{"host", TP_RECORD_HOST},
 		{"marks", TP_RECORD_MARKS},
 	};
@@ -268,6 +278,7 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_STEP(field) describe_step(&config->field, out)
 #define DESCRIBE_LOG(field) tp_text_str(out, name_word(log_word, config->field))
 #define DESCRIBE_CLOCK(field) tp_text_str(out, name_word(clock_word, config->field))
+#define DESCRIBE_GRAPHS(field) tp_text_str(out, name_word(graphs_word, config->field))
 
 void tp_config_describe(const struct tp_config *config, struct tp_text *out)
 {

@@ -47,7 +47,7 @@ static const char *describe(const struct tp_config *config)
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"STEP=auto\n"
-	"RECORD=ops,tensors,host,marks\n"
+	"RECORD=ops,tensors,cuda,devmem,host,marks\n"
 	"DIR=trainprof-run\n"
 	"RUN_NAME=run\n"
 	"TRACE_NAME=rank{rank}.{window}.tpt\n"
@@ -55,6 +55,9 @@ static const char defaults[] =
 	"OVERWRITE=0\n"
 	"BUFFER=32M\n"
 	"BUFFER_DIR=\n"
+	"CUPTI_LIB=\n"
+	"CUPTI_BUFFER=32M\n"
+	"CUDA_GRAPHS=node\n"
 	"HOST_PERIOD=100\n"
 	"PROGRAM=\n"
 	"CLOCK=auto\n"
@@ -70,8 +73,8 @@ Test(config, has_the_documented_defaults)
 	cr_expect_str_eq(config.complaints, "");
 	cr_expect_not(config.is_off);
 	cr_expect_eq(config.step.source, TP_STEP_NONE);
-	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS |
-					       TP_RECORD_HOST | TP_RECORD_MARKS);
+	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CUDA |
+					    TP_RECORD_DEVMEM | TP_RECORD_HOST | TP_RECORD_MARKS);
 	cr_expect_eq(config.log, TP_LOG_WARN);
 }
 
@@ -112,6 +115,7 @@ Test(config, takes_good_values)
 		{"TRAINPROF_RECORD", "ops", "RECORD=ops\n"},
 		{"TRAINPROF_RECORD", "shapes", "RECORD=ops,shapes\n"},
 		{"TRAINPROF_RECORD", "host,tensors,host", "RECORD=tensors,host\n"},
+		{"TRAINPROF_RECORD", "devmem,cuda", "RECORD=cuda,devmem\n"},
 		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
 		{"TRAINPROF_DIR", "/scratch/{run_name}", "DIR=/scratch/{run_name}\n"},
 		{"TRAINPROF_KEEP", "3", "KEEP=3\n"},
@@ -122,6 +126,9 @@ Test(config, takes_good_values)
 		{"TRAINPROF_BUFFER", "1536K", "BUFFER=1536K\n"},
 		{"TRAINPROF_BUFFER", "4G", "BUFFER=4G\n"},
 		{"TRAINPROF_BUFFER_DIR", "/mnt/nvme", "BUFFER_DIR=/mnt/nvme\n"},
+		{"TRAINPROF_CUPTI_LIB", "/x/libcupti.so", "CUPTI_LIB=/x/libcupti.so\n"},
+		{"TRAINPROF_CUPTI_BUFFER", "1M", "CUPTI_BUFFER=1M\n"},
+		{"TRAINPROF_CUDA_GRAPHS", "launch", "CUDA_GRAPHS=launch\n"},
 		{"TRAINPROF_HOST_PERIOD", "10", "HOST_PERIOD=10\n"},
 		{"TRAINPROF_CLOCK", "monotonic", "CLOCK=monotonic\n"},
 		{"TRAINPROF_CLOCK", "tsc", "CLOCK=tsc\n"},
@@ -156,11 +163,15 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:3600001", NULL},
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, host, marks with commas, or none; using "
-		 "'ops,tensors,host,marks'\n"},
+		 "accepted: words of ops, shapes, tensors, cuda, devmem, host, marks with commas, or "
+		 "none; using 'ops,tensors,cuda,devmem,host,marks'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
 		{"TRAINPROF_RECORD", "ops, host", NULL},
+		{"TRAINPROF_CUPTI_BUFFER", "1000K", "TRAINPROF_CUPTI_BUFFER: bad value '1000K'; "
+		 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},
+		{"TRAINPROF_CUDA_GRAPHS", "nodes", "TRAINPROF_CUDA_GRAPHS: bad value 'nodes'; "
+		 "accepted: node or launch; using 'node'\n"},
 		{"TRAINPROF_KEEP", "-1", "TRAINPROF_KEEP: bad value '-1'; accepted: a number from 0 to "
 		 "1000; using '0'\n"},
 		{"TRAINPROF_KEEP", "1001", NULL},
