@@ -44,7 +44,8 @@ struct tp_cupti_batch {		/* a buffer being decoded, which may take several calls
 bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted *wanted,
 		     uint32_t most);
 
-/* The device facts were asked for; strings DEVICE go out with the next batch that has them. */
+/* Devices: each makes a TP_STRING_DEVICE once, and a TP_REC_DEVICE record that names it in
+ * every window (so that each file has the string): see trainprof_trace.h. */
 int tp_cupti_decode_init(uint32_t version);
 void tp_cupti_decode_forked(void);
 /* "cupti.kernel=<emitted>\ncupti.kernel.no_time=..." : zeros are left out. */
