@@ -196,7 +196,7 @@ struct tp_sync_what {
 	struct tp_device_place place;	/* stream TP_NO_STREAM: none */
 	uint32_t kind;			/* enum tp_sync_kind */
 	uint32_t returned;		/* CUresult, where it is known */
-	uint32_t reserved;
+	uint32_t recorded_stream;	/* events: 1 + the stream that it was recorded on; 0: not known */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_sync_what) == 24, "sync");
 
