@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/decode.h"
 #include "merge/grow.h"
 
 void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn each,
@@ -93,7 +94,7 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 	if (clip->n_held)
 		release(clip, event->begin_ns);
 	/* Only spans carry these flags with this meaning. */
-	if (!(event->flags & (TP_F_EARLY | TP_F_OPEN)) || event->kind > TP_REC_STEP) {
+	if (!(event->flags & (TP_F_EARLY | TP_F_OPEN)) || !tp_decode_is_span[event->kind]) {
 		clip->each(clip->ctx, event);
 		return;
 	}
@@ -104,7 +105,8 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 	if (window && window->is_whole) {
 		if (cut.begin_ns < window->begin_ns)
 			cut.begin_ns = window->begin_ns;
-		if (cut.end_ns > window->end_ns)
+		/* What a window started on a device is its own, however late it ends. */
+		if (cut.end_ns > window->end_ns && !(cut.queue && cut.flags & TP_F_AFTER))
 			cut.end_ns = window->end_ns;
 		if (cut.end_ns < cut.begin_ns)
 			cut.end_ns = cut.begin_ns;

@@ -32,7 +32,7 @@ struct tp_decoder {
 
 extern const bool tp_decode_is_span[256];
 
-/* Of events with equal times: STEP, RANGE, OP, others. */
+/* Of events with equal times: STEP, RANGE, OP, CALL, others. */
 static inline uint32_t tp_decode_kind_order(uint8_t kind)
 {
 	switch (kind) {
@@ -42,8 +42,10 @@ static inline uint32_t tp_decode_kind_order(uint8_t kind)
 		return 1;
 	case TP_REC_OP:
 		return 2;
+	case TP_REC_CALL:
+		return 3;
 	default:
-		return kind + 2u;
+		return kind + 3u;
 	}
 }
 

@@ -45,6 +45,7 @@ int tp_feed_init(struct tp_feed *feed, const struct tp_run *run,
 			.len = from->depth,
 			.name = from->name,
 			.shapes = &none,
+			.detail = &none,
 		};
 	}
 	feed->n_open = run->n_open;

@@ -7,7 +7,7 @@
  * (decode.c), a heap holds one entry per decoded block.
  *
  * Order: begin time; then the longer span first, so that a parent comes before its child;
- * then STEP, RANGE, OP.
+ * then STEP, RANGE, OP, CALL.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -163,11 +163,20 @@ static inline const struct tp_string *string_of(struct fuse *f, const struct tp_
 	return &f->run->strings.none;
 }
 
+static void place_device(struct fuse *f, struct tp_proc_in *proc, struct tp_event *event)
+{
+	const struct tp_string *launch = &f->run->strings.none;
+
+	if (event->kind == TP_REC_KERNEL)
+		launch = string_of(f, proc, (uint32_t)event->arg);
+	tp_queues_place(proc, event, &f->run->strings.none, event->name, launch);
+}
+
 static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 {
 	uint32_t i = d->key[d->at] & (TP_BLOCK_EVENTS_MAX - 1);
 	const struct tp_rec *rec = &d->rec[i];
-	const struct tp_proc_in *proc = d->source->proc;
+	struct tp_proc_in *proc = d->source->proc;
 	const struct tp_run *run = &f->run->pub;
 	struct tp_event event;
 
@@ -188,6 +197,10 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.shapes = rec->kind == TP_REC_OP || rec->kind == TP_REC_RANGE
 			       ? string_of(f, proc, TP_ARG_SHAPES(rec->arg))
 			       : &f->run->strings.none;
+	event.queue = NULL;
+	event.detail = &f->run->strings.none;
+	if (rec->kind >= TP_REC_CALL)
+		place_device(f, proc, &event);
 	f->run->pub.n_events++;
 	f->each(f->ctx, &event);
 }

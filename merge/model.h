@@ -56,9 +56,11 @@ struct tp_proc {
 	const char *program;	/* from META; may be "" */
 	struct tp_thread *thread;
 	uint32_t n_threads;	/* by slot, unused slots have tid 0; behind them, threads that took
-				 * over the slot of an earlier one: thread[i].slot says which */
+				 * over the slot of an earlier one: thread[i].slot says which; of
+				 * a process with CUDA then spare ones (tid 0) for threads that are
+				 * met in CALL events only. Constant while events come */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
-	struct tp_queue **queue;	/* as they are met, while events come */
+	struct tp_queue **queue;	/* as they are met: grows while events come */
 	uint32_t n_queues;
 	struct tp_device *device;	/* by id, ascending; complete before the first event */
 	uint32_t n_devices;

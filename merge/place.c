@@ -245,6 +245,12 @@ int tp_run_place(struct tp_run_in *run)
 	uint32_t n_hosts;
 	int err;
 
+	/* First: open spans point to threads, which may move here. */
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		err = tp_queues_init((struct tp_proc_in *)run->pub.proc[i]);
+		if (err)
+			return err;
+	}
 	align_procs(run);
 	err = place_hosts(run, &n_hosts);
 	if (err)
@@ -259,18 +265,6 @@ int tp_run_place(struct tp_run_in *run)
 	tp_run_settle_steps(run);
 	describe_windows(run, n_hosts);
 	note_windows(run);
-	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
-		struct tp_proc *proc = run->pub.proc[i];
-
-		/* The place behind the last thread is for events of threads that nobody named. */
-		if (!proc->thread) {
-			proc->thread = calloc(1, sizeof(proc->thread[0]));
-			if (!proc->thread)
-				return -ENOMEM;
-		}
-		memset(&proc->thread[proc->n_threads], 0, sizeof(proc->thread[0]));
-		proc->thread[proc->n_threads].slot = TP_NO_THREAD;
-	}
 	run->pub.n_distinct_strings = run->strings.n_strings;
 	return choose_steps(run);
 }

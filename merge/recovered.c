@@ -134,7 +134,7 @@ static int write_threads(struct recovery *r)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < r->proc->pub.n_threads && !err; i++) {
+	for (uint32_t i = 0; i < r->proc->queues.n_listed && !err; i++) {
 		const struct tp_thread *t = &r->proc->pub.thread[i];
 		struct tp_thread_entry entry = {
 			.slot = t->slot, .tid = t->tid, .torch_id = t->torch_id, .flags = t->is_main};

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/device.h"
 #include "merge/grow.h"
 
 enum {
@@ -270,12 +271,39 @@ int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry)
 	return 0;
 }
 
+/* By id; a later description of the same one replaces. False: out of memory. */
+static bool take_device(struct tp_proc_in *proc, const char *bytes, uint32_t n_bytes)
+{
+	struct tp_device device;
+	uint32_t at = 0, n = proc->pub.n_devices;
+
+	if (!tp_device_parse(&device, bytes, n_bytes))
+		return true;
+	while (at < n && proc->pub.device[at].id < device.id)
+		at++;
+	if (at == n || proc->pub.device[at].id != device.id) {
+		if (!tp_grow(&proc->pub.device, &proc->cap_devices, (uint64_t)n + 1,
+			     sizeof(device)))
+			return false;
+		memmove(&proc->pub.device[at + 1], &proc->pub.device[at],
+			(n - at) * sizeof(device));
+		proc->pub.n_devices++;
+	}
+	proc->pub.device[at] = device;
+	return true;
+}
+
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes)
 {
 	const struct tp_string *s = tp_strings_add(&run->strings, kind, bytes, n_bytes);
 
-	return s ? tp_ids_set(&proc->ids, id, s) : -ENOMEM;
+	if (!s)
+		return -ENOMEM;
+	proc->has_cuda |= kind >= TP_STRING_LAUNCH && kind <= TP_STRING_DEVICE;
+	if (kind == TP_STRING_DEVICE && !take_device(proc, bytes, n_bytes))
+		return -ENOMEM;
+	return tp_ids_set(&proc->ids, id, s);
 }
 
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
@@ -295,7 +323,9 @@ void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
 
 static void free_proc(struct tp_proc_in *proc)
 {
+	tp_queues_free(proc);
 	free(proc->pub.thread);
+	free(proc->pub.device);
 	if (proc->pub.program[0])
 		free((char *)proc->pub.program);
 	tp_ids_free(&proc->ids);

@@ -10,6 +10,7 @@
 
 #include "merge/align.h"
 #include "merge/fuse.h"
+#include "merge/queues.h"
 #include "merge/strings.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/ring_layout.h"
@@ -34,6 +35,9 @@ struct tp_proc_in {
 	uint32_t n_chosen, cap_chosen;
 	uint32_t host;			/* equal: one boot of one machine */
 	bool is_tsc, is_live;
+	bool has_cuda;			/* its strings say so */
+	struct tp_queues queues;
+	uint32_t cap_devices;
 	/* What its ring says about its files: see ring_layout.h. */
 	bool has_ring;
 	uint32_t windows_written;

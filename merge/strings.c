@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/device.h"
 #include "runtime/base/hash.h"
+
+/* As it lies in a chunk; its bytes follow. */
+struct kept {
+	struct tp_string pub;
+	const struct tp_string *title;
+};
 
 enum {
 	SLOTS_AT_FIRST = 1024,
@@ -95,10 +102,45 @@ static int grow_slots(struct tp_strings *strings)
 	return 0;
 }
 
+/* Made with the string: the number of strings is known before the first event. */
+static const struct tp_string *make_title(struct tp_strings *strings, const struct tp_string *s)
+{
+	struct tp_event event = {.detail = s};
+	struct tp_transfer transfer;
+	const struct tp_string *title;
+	const char *text;
+	char buf[64];
+
+	switch (s->kind) {
+	case TP_STRING_TRANSFER:
+		transfer = tp_device_transfer(&event);
+		text = tp_device_transfer_name(buf, &transfer);
+		break;
+	case TP_STRING_SYNC:
+		text = tp_device_sync_name(tp_device_sync(&event).kind);
+		break;
+	case TP_STRING_LAUNCH:
+		text = "cudaGraphLaunch";
+		break;
+	default:
+		return &strings->none;
+	}
+	title = tp_strings_add(strings, TP_STRING_TEXT, text, (uint32_t)strlen(text));
+	return title ? title : &strings->none;
+}
+
+const struct tp_string *tp_strings_title(const struct tp_string *string)
+{
+	const struct kept *kept = (const struct kept *)string;
+
+	return kept->title;
+}
+
 const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind,
 				       const char *bytes, uint32_t n_bytes)
 {
 	struct tp_string **slot, *s;
+	struct kept *kept;
 	char *copy;
 
 	if (!kind)
@@ -109,10 +151,11 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
 	s = *slot;
 	if (s)
 		return s;
-	s = take_room(strings, sizeof(*s) + n_bytes + 1);
-	if (!s)
+	kept = take_room(strings, sizeof(*kept) + n_bytes + 1);
+	if (!kept)
 		return NULL;
-	copy = (char *)(s + 1);
+	s = &kept->pub;
+	copy = (char *)(kept + 1);
 	memcpy(copy, bytes, n_bytes);
 	copy[n_bytes] = 0;
 	s->kind = kind;
@@ -120,6 +163,7 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
 	s->bytes = copy;
 	s->same = strings->n_strings++;
 	*slot = s;
+	kept->title = make_title(strings, s);
 	return s;
 }
 

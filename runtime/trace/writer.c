@@ -334,6 +334,8 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 		if (!err && (rec[i].kind == TP_REC_OP || rec[i].kind == TP_REC_RANGE))
 			err = note_error(writer,
 					 stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
+		if (!err && rec[i].kind == TP_REC_KERNEL)
+			err = note_error(writer, stage_string(writer, (uint32_t)rec[i].arg));
 		(is_long ? writer->long_rec : writer->rec)[*at] = rec[i];
 		(is_long ? writer->long_thread : writer->thread)[*at] = thread;
 		if (++*at == TP_BLOCK_EVENTS_MAX && !err)

@@ -130,7 +130,7 @@ static inline struct tp_event fake_span(struct fake *fake, struct tp_proc *proc,
 		.proc = proc, .thread = &proc->thread[thread], .kind = kind,
 		.link = TP_NO_SEQ, .begin_ns = begin, .end_ns = end,
 		.len = (uint64_t)(end - begin), .name = name ? name : &fake->none,
-		.shapes = &fake->none,
+		.shapes = &fake->none, .detail = &fake->none,
 	};
 }
 
