@@ -17,8 +17,9 @@
 
 #include <cupti.h>
 
+/* Maps them, once: later calls change nothing. 0 or -ENOMEM. */
 int tp_cupti_buffers_open(uint64_t bytes, uint32_t version);
-void tp_cupti_buffers_warm(void);	/* pre-faults; drain thread */
+void tp_cupti_buffers_warm(void);	/* pre-faults; drain thread; once */
 
 /* For cuptiActivityRegisterCallbacks. */
 void CUPTIAPI tp_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
@@ -30,6 +31,8 @@ uint8_t *tp_cupti_buffer_take(size_t *n_bytes);
 void tp_cupti_buffer_give(uint8_t *buffer);
 
 uint32_t tp_cupti_buffers_held(void);	/* by CUPTI now */
+/* Of them, how many CUPTI has had since `time` (ticks) or longer: they may hold records of then. */
+uint32_t tp_cupti_buffers_held_since(uint64_t time);
 uint32_t tp_cupti_buffers_full(void);	/* waiting for the drain */
 uint64_t tp_cupti_buffers_refused(void);
 uint64_t tp_cupti_buffers_trashed_bytes(void);	/* valid bytes thrown away */
