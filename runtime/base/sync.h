@@ -24,6 +24,7 @@ enum tp_lock_rank {
 	TP_LOCK_THREADS = 3,	/* taking a thread slot: ring.c */
 	TP_LOCK_INTERN = 4,	/* appending a name: intern.c */
 	TP_LOCK_MARK = 5,	/* registering a name: mark_names.c */
+	TP_LOCK_DEVMEM = 6,	/* blocks of device memory: devmem.c */
 };
 
 struct tp_spin {

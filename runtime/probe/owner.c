@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * owner.c - which library asked CUDA for memory: an estimate, from the words on the stack
+ *
+ * The snapshot has two copies: one is read while the other is written. A reader that was
+ * asleep while both were written sees that by the number of the snapshot, and finds nothing.
+ * Judgements on return addresses are kept, with the number of the snapshot that they hold for:
+ * an allocation from a place that allocated before reads no code.
+ */
+#include "runtime/probe/owner.h"
+
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/probe/owner_call.h"
+
+enum {
+	MOST_RANGES = 2048,	/* executable segments */
+	MOST_OWNERS = 1024,
+	PATH_BYTES = 96 << 10,	/* of all owners' paths */
+	JUDGED = 512,
+	PAGE = 4096,		/* the smallest there is: larger ones are asked about more often */
+};
+
+struct range {
+	uintptr_t begin, end;			/* executable */
+	uintptr_t object_begin, object_end;	/* all of its object */
+	uint32_t owner;
+	uint32_t is_passed_over;		/* CUDA's, and ours */
+};
+
+struct snapshot {
+	uint32_t n;
+	struct range range[MOST_RANGES];	/* by address */
+};
+
+static struct {
+	uint32_t number;		/* atomic: snapshots taken */
+	uint32_t is_busy;		/* atomic */
+	unsigned long long adds, subs;	/* of the loader, at the last one */
+	struct snapshot snapshot[2];
+	uint32_t n_owners;		/* atomic; the first is "" */
+	uint32_t path_at[MOST_OWNERS];
+	char path[PATH_BYTES];
+	uint32_t n_path;
+	/* return address << 16 | snapshot's low 14 bits << 2 | enum judgement; atomic */
+	uint64_t judged[JUDGED];
+} owner = { .n_owners = 1, .n_path = 1 };
+
+enum judgement { NO, PERHAPS, YES };
+
+/* ---- the snapshot ---- */
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static bool is_passed_over(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return begins(name, "libcuda.so") || begins(name, "libcudart.so") ||
+	       begins(name, "libcupti.so") || begins(name, "libtrainprof.so");
+}
+
+/* The number of that path, a new one if need be. 0: no room. */
+static uint32_t number_of(const char *path)
+{
+	uint32_t n = owner.n_owners;
+	size_t len = strlen(path);
+
+	for (uint32_t i = 1; i < n; i++)
+		if (!strcmp(owner.path + owner.path_at[i], path))
+			return i;
+	if (n == MOST_OWNERS || owner.n_path + len + 1 > PATH_BYTES)
+		return 0;
+	memcpy(owner.path + owner.n_path, path, len + 1);
+	owner.path_at[n] = owner.n_path;
+	owner.n_path += (uint32_t)len + 1;
+	__atomic_store_n(&owner.n_owners, n + 1, __ATOMIC_RELEASE);
+	return n;
+}
+
+static void add_range(struct snapshot *snapshot, const struct range *range)
+{
+	uint32_t at = snapshot->n;
+
+	if (at == MOST_RANGES)
+		return;
+	for (; at && snapshot->range[at - 1].begin > range->begin; at--)
+		snapshot->range[at] = snapshot->range[at - 1];
+	snapshot->range[at] = *range;
+	snapshot->n++;
+}
+
+static int add_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct snapshot *snapshot = ctx;
+	static char program[512];
+	const char *path = info->dlpi_name;
+	struct range range = { .object_begin = UINTPTR_MAX };
+
+	if (!path || !*path) {
+		/* The program itself has no name here, nor has the kernel's own object. */
+		ssize_t n = snapshot->n ? 0 : readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+		path = n > 0 ? program : "";
+	}
+	range.is_passed_over = is_passed_over(path);
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		if (begin < range.object_begin)
+			range.object_begin = begin;
+		if (begin + part->p_memsz > range.object_end)
+			range.object_end = begin + part->p_memsz;
+	}
+	range.owner = *path ? number_of(path) : 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+			continue;
+		range.begin = info->dlpi_addr + part->p_vaddr;
+		range.end = range.begin + part->p_memsz;
+		add_range(snapshot, &range);
+	}
+	return 0;
+}
+
+static int read_changes(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	unsigned long long *changes = ctx;
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+		changes[0] = info->dlpi_adds;
+		changes[1] = info->dlpi_subs;
+	}
+	return 1;
+}
+
+void tp_owner_refresh(void)
+{
+	unsigned long long changes[2] = { 0, 0 };
+	struct snapshot *next;
+	uint32_t number;
+	int kept_errno = errno;
+
+	if (__atomic_exchange_n(&owner.is_busy, 1, __ATOMIC_ACQUIRE))
+		return;
+	number = __atomic_load_n(&owner.number, __ATOMIC_RELAXED);
+	dl_iterate_phdr(read_changes, changes);
+	if (!number || changes[0] != owner.adds || changes[1] != owner.subs) {
+		owner.adds = changes[0];
+		owner.subs = changes[1];
+		next = &owner.snapshot[(number + 1) % 2];
+		next->n = 0;
+		dl_iterate_phdr(add_object, next);
+		__atomic_store_n(&owner.number, number + 1, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&owner.is_busy, 0, __ATOMIC_RELEASE);
+	errno = kept_errno;
+}
+
+/* ---- reading it ---- */
+
+static bool find_range(uint32_t number, uintptr_t address, struct range *found)
+{
+	const struct snapshot *snapshot = &owner.snapshot[number % 2];
+	uint32_t low = 0, high = number ? snapshot->n : 0;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (snapshot->range[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	*found = snapshot->range[low - 1];
+	/* The other copy was finished and this one begun meanwhile: what was read is nothing. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&owner.number, __ATOMIC_RELAXED) == number &&
+	       address >= found->begin && address < found->end;
+}
+
+static uint32_t snapshot_number(void)
+{
+	return __atomic_load_n(&owner.number, __ATOMIC_ACQUIRE);
+}
+
+uint16_t tp_owner_of(const void *address)
+{
+	struct range range;
+
+	if (!address || !find_range(snapshot_number(), (uintptr_t)address, &range))
+		return 0;
+	return (uint16_t)range.owner;
+}
+
+const char *tp_owner_path(uint16_t number)
+{
+	if (!number || number >= __atomic_load_n(&owner.n_owners, __ATOMIC_ACQUIRE))
+		return "";
+	return owner.path + owner.path_at[number];
+}
+
+/* ---- the stack ---- */
+
+/* A library may be gone since the snapshot, and a stack may end: the kernel knows. It looks at
+ * the set of signals first, then finds that there is no such thing to do with it. */
+static bool is_readable(uintptr_t address)
+{
+	int kept_errno = errno;
+	bool is;
+
+	address &= ~(uintptr_t)7;
+	is = syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) == 0 || errno != EFAULT;
+	errno = kept_errno;
+	return is;
+}
+
+static bool are_readable(uintptr_t address, uint32_t n)
+{
+	return is_readable(address) && is_readable(address + n - 1);
+}
+
+/* Leads the slot, which lies in the caller's object, into a library that is passed over? */
+static enum judgement judge_slot(uint32_t number, const struct range *caller, uintptr_t slot)
+{
+	struct range to;
+
+	if (slot < caller->object_begin || slot + sizeof(uintptr_t) > caller->object_end ||
+	    slot % sizeof(uintptr_t) || !is_readable(slot) ||
+	    !find_range(number, *(const uintptr_t *)slot, &to))
+		return PERHAPS;
+	return to.is_passed_over ? YES : NO;
+}
+
+static enum judgement judge_code(uint32_t number, const struct range *caller, uintptr_t back)
+{
+	struct range to;
+	uintptr_t target, slot;
+
+	if (back < caller->begin + 8 || !are_readable(back - 8, 8))
+		return NO;
+	switch (tp_call_before((const uint8_t *)back, &target)) {
+	case TP_CALL_POINTER:
+		return PERHAPS;
+	case TP_CALL_SLOT:
+		return judge_slot(number, caller, target);
+	case TP_CALL_DIRECT:
+		if (!find_range(number, target, &to))
+			return NO;
+		if (to.is_passed_over)
+			return YES;
+		if (to.owner != caller->owner || target + 16 > to.end || !are_readable(target, 16))
+			return NO;
+		slot = tp_call_stub_slot((const uint8_t *)target);
+		return slot ? judge_slot(number, caller, slot) : NO;
+	default:
+		return NO;
+	}
+}
+
+static enum judgement judge(uint32_t number, uintptr_t back)
+{
+	uint64_t *place = &owner.judged[(back >> 1 ^ back >> 12) % JUDGED];
+	uint64_t tag = (uint64_t)back << 16 | (number & 0x3fff) << 2;
+	uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
+	enum judgement judgement = NO;
+	struct range range;
+
+	if ((known & ~3ull) == tag)
+		return (enum judgement)(known & 3);
+	if (find_range(number, back, &range) && !range.is_passed_over)
+		judgement = judge_code(number, &range, back);
+	__atomic_store_n(place, tag | judgement, __ATOMIC_RELAXED);
+	return judgement;
+}
+
+__attribute__((no_sanitize("address"), no_sanitize("thread")))
+const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
+{
+	uint32_t number = snapshot_number();
+	const struct snapshot *snapshot = &owner.snapshot[number % 2];
+	uintptr_t at = ((uintptr_t)stack + 7) & ~(uintptr_t)7, end = (uintptr_t)stack + n_bytes;
+	uintptr_t least, most, perhaps = 0;
+
+	if (!number || !snapshot->n)
+		return NULL;
+	least = snapshot->range[0].begin;
+	most = snapshot->range[snapshot->n - 1].end;
+	for (; at + sizeof(uintptr_t) <= end; at += sizeof(uintptr_t)) {
+		uintptr_t word;
+
+		if (at % PAGE == 0 && !is_readable(at))
+			break;
+		word = *(const uintptr_t *)at;
+#ifdef __aarch64__
+		word &= 0xffffffffffffull;	/* signed return addresses */
+#endif
+		if (word < least || word >= most)
+			continue;
+		switch (judge(number, word)) {
+		case YES:
+			return (const void *)word;
+		case PERHAPS:
+			perhaps = perhaps ? perhaps : word;
+			break;
+		default:
+			break;
+		}
+	}
+	return (const void *)perhaps;
+}
+
+const void *tp_owner_caller(void)
+{
+	return tp_owner_caller_in(__builtin_frame_address(0), TP_OWNER_SCAN_BYTES);
+}
