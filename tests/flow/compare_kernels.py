@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""compare_kernels.py - is every kernel of a Kineto trace in our result once, where it belongs?
+
+usage: compare_kernels.py ORIGINAL.json[.gz] RESULT.json[.gz]
+
+Both are Kineto's form; the result went through a replay. Work of devices (kernels, copies,
+sets) is matched by device, stream, start and name; times are relative to the first work of
+the file, and must be equal to the nanosecond. Of each piece are compared: its length, launch
+configuration or bytes, the call that started it, the innermost operator and range around that
+call, and the training step around that. In the result the operator that External id names must
+be the one that encloses the call. Prints one TAP line a question, without the plan.
+"""
+import bisect
+import collections
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import kineto_read  # noqa: E402
+from kineto_read import whole  # noqa: E402
+
+WORK = ("kernel", "memcpy", "memset")
+SHOWN = 4
+
+
+class Ranges:
+    """The ranges of one host thread that nest: which is innermost at a time?"""
+
+    def __init__(self, events):
+        # Boundaries of innermost ranges: from times[i] on, inner[i] is it.
+        self.times, self.inner = [], []
+        events = sorted(events, key=lambda e: (e.start, e.start - e.end, e.external() or 0))
+        stack = []
+        for event in events:
+            self.close(stack, event.start)
+            stack.append(event)
+            self.mark(event.start, event)
+        self.close(stack, None)
+
+    def close(self, stack, until):
+        while stack and (until is None or stack[-1].end <= until):
+            ended = stack.pop()
+            self.mark(ended.end, stack[-1] if stack else None)
+
+    def mark(self, time, event):
+        if self.times and self.times[-1] == time:
+            self.inner[-1] = event
+        else:
+            self.times.append(time)
+            self.inner.append(event)
+
+    def at(self, time):
+        place = bisect.bisect_right(self.times, time) - 1
+        return self.inner[place] if place >= 0 else None
+
+
+class Trace:
+    def __init__(self, path):
+        events, _, _ = kineto_read.events_of(kineto_read.load(path))
+        self.work = [e for e in events if e.kind in WORK]
+        self.zero = min((e.start for e in self.work), default=0)
+        threads = collections.defaultdict(list)
+        steps = []
+        for event in events:
+            if event.kind != "range":
+                continue
+            if event.name.startswith("ProfilerStep#"):
+                steps.append(event)
+            else:
+                threads[kineto_read.thread_of(event)].append(event)
+        self.ranges = {thread: Ranges(of_thread) for thread, of_thread in threads.items()}
+        self.operators = {thread: Ranges([e for e in of_thread if is_operator(e)])
+                          for thread, of_thread in threads.items()}
+        # Work of before the first step and after the last is of none.
+        steps.sort(key=lambda e: e.start)
+        self.steps = steps
+        self.step_starts = [step.start for step in steps]
+        self.calls = collections.defaultdict(list)
+        for event in events:
+            if event.kind == "api":
+                self.calls[event.correlation()].append(event)
+        self.by_external = collections.defaultdict(list)
+        for event in events:
+            if event.kind == "range" and isinstance(event.external(), int):
+                self.by_external[event.external()].append(event)
+        self.n_calls = sum(len(calls) for calls in self.calls.values())
+        self.n_ranges = len([e for e in events if e.kind == "range"])
+
+    def call_of(self, event):
+        """The newest call with its correlation that began before it."""
+        calls = self.calls.get(event.correlation(), ())
+        return max((c for c in calls if c.start <= event.end or len(calls) == 1),
+                   key=lambda c: c.start, default=None)
+
+    def around(self, call):
+        """(innermost operator, innermost range)"""
+        thread = kineto_read.thread_of(call)
+        return tuple(of[thread].at(call.start) if thread in of else None
+                     for of in (self.operators, self.ranges))
+
+    def step_of(self, call):
+        place = bisect.bisect_right(self.step_starts, call.start) - 1
+        if place < 0 or (place == len(self.steps) - 1 and call.start >= self.steps[-1].end):
+            return None
+        return place
+
+    def rows(self):
+        """{(device, stream, start, kind, name): [facts]}"""
+        rows = collections.defaultdict(list)
+        for event in self.work:
+            call = self.call_of(event)
+            rows[event.device(), event.stream(), event.start - self.zero, event.kind,
+                 event.name].append((event, call) + (self.around(call) if call else (None, None)))
+        return rows
+
+
+def is_operator(event):
+    return event.cat.lower() in ("cpu_op", "operator")
+
+
+class Tap:
+    def __init__(self):
+        self.n_failed = 0
+
+    def ask(self, what, wrong):
+        print("%sok - %s" % ("not " if wrong else "", what))
+        for text in wrong[:SHOWN]:
+            print("# %s" % text)
+        if len(wrong) > SHOWN:
+            print("# ... and %d more" % (len(wrong) - SHOWN))
+        self.n_failed += bool(wrong)
+
+
+def launch_facts(event):
+    args = event.args
+    if event.kind != "kernel":
+        return ("bytes", whole(args.get("bytes"), 0))
+    return (tuple(map(int, args.get("grid") or ())), tuple(map(int, args.get("block") or ())),
+            whole(args.get("registers per thread"), 0), whole(args.get("shared memory"), 0))
+
+
+def name_of(event):
+    return event.name if event else "-"
+
+
+def main():
+    original, result = Trace(sys.argv[1]), Trace(sys.argv[2])
+    wanted, got = original.rows(), result.rows()
+    tap = Tap()
+    tap.ask("%d pieces of device work, each there once" % len(original.work),
+            ["missing: %r" % (key,) for key in wanted if key not in got] +
+            ["not in the original: %r" % (key,) for key in got if key not in wanted] +
+            ["%d times instead of %d: %r" % (len(got[key]), len(wanted[key]), key)
+             for key in wanted if key in got and len(got[key]) != len(wanted[key])])
+    wrong = collections.defaultdict(list)
+    n_found = n_operators = 0
+    for key, rows in wanted.items():
+        pairs = zip(sorted(rows, key=order), sorted(got.get(key, ()), key=order))
+        for (event, call, operator, around), (our, our_call, our_operator, our_around) in pairs:
+            n_found += 1
+            if our.end - our.start != event.end - event.start:
+                wrong["length"].append("%s: %d ns, was %d" % (
+                    key, our.end - our.start, event.end - event.start))
+            if "grid" in event.args or event.kind != "kernel":
+                if launch_facts(our) != launch_facts(event):
+                    wrong["launch"].append("%s: %s, was %s" % (
+                        key, launch_facts(our), launch_facts(event)))
+            if name_of(our_call) != name_of(call):
+                wrong["call"].append("%s: %s, was %s" % (key, name_of(our_call), name_of(call)))
+            if call is None or our_call is None:
+                continue
+            if name_of(our_operator) != name_of(operator):
+                wrong["operator"].append("%s: %s, was %s" % (
+                    key, name_of(our_operator), name_of(operator)))
+            if name_of(our_around) != name_of(around):
+                wrong["range"].append("%s: %s, was %s" % (key, name_of(our_around), name_of(around)))
+            if operator:
+                n_operators += 1
+                named = result.by_external.get(our.external(), ())
+                if our_operator not in named and our_operator is not None:
+                    wrong["external"].append("%s: External id %s is %s, around its call is %s" % (
+                        key, our.external(), [e.name for e in named], name_of(our_operator)))
+            if result.step_of(our_call) != original.step_of(call):
+                wrong["step"].append("%s: step %s, was %s" % (
+                    key, result.step_of(our_call), original.step_of(call)))
+    tap.ask("%d lengths, to the ns" % n_found, wrong["length"])
+    tap.ask("grids, blocks, registers, shared memory, bytes", wrong["launch"])
+    tap.ask("the calls that started them", wrong["call"])
+    tap.ask("the operators around %d of the calls" % n_operators, wrong["operator"])
+    tap.ask("the innermost ranges around them", wrong["range"])
+    tap.ask("External id names the operator", wrong["external"])
+    tap.ask("the steps, %d of them" % len(original.steps), wrong["step"] + (
+        [] if len(original.steps) == len(result.steps) else
+        ["%d steps, were %d" % (len(result.steps), len(original.steps))]))
+    tap.ask("%d calls" % original.n_calls, [] if original.n_calls == result.n_calls else
+            ["%d calls" % result.n_calls])
+    tap.ask("%d ranges" % original.n_ranges, [] if original.n_ranges == result.n_ranges else
+            ["%d ranges" % result.n_ranges])
+    sys.exit(tap.n_failed > 0)
+
+
+def order(row):
+    event, call = row[:2]
+    return (event.end, event.correlation() == 0, launch_facts(event), call.start if call else 0)
+
+
+if __name__ == "__main__":
+    main()
