@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.c - finding traces, rings and ledgers below the paths of a command line
+ * input.c - finding traces, rings, ledgers and torch.profiler's files below the paths of a
+ * command line
  *
  * Nothing here trusts the folder: links may form loops, files may vanish or be unreadable,
  * the same file may be reached by several names. Names are taken in sorted order, so that
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "merge/grow.h"
+#include "merge/kineto_in.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
@@ -57,9 +59,14 @@ static int add_file(struct tp_input_list *list, const char *path, const struct s
 	struct tp_input *item;
 
 	if (!sniff(path, &kind)) {
+		bool is_kineto = ends_with(path, ".pt.trace.json") ||
+				 ends_with(path, ".pt.trace.json.gz");
+
 		/* A damaged file is still worth a word: its reader will say what it looks like. */
 		if (ends_with(path, ".ring"))
 			kind = TP_INPUT_RING;
+		else if (is_kineto || (is_given && tp_kineto_is_one(path)))
+			kind = TP_INPUT_KINETO;
 		else if (is_given || ends_with(path, ".tpt") || ends_with(path, ".tpt.part"))
 			kind = TP_INPUT_TRACE;
 		else
@@ -80,6 +87,7 @@ static int add_file(struct tp_input_list *list, const char *path, const struct s
 	if (!item->path)
 		return -ENOMEM;
 	item->kind = kind;
+	item->is_given = is_given;
 	item->dev = st->st_dev;
 	item->ino = st->st_ino;
 	list->n_items++;

@@ -16,11 +16,13 @@ enum tp_input_kind {
 	TP_INPUT_TRACE,
 	TP_INPUT_RING,
 	TP_INPUT_LEDGER,
+	TP_INPUT_KINETO,	/* a trace of torch.profiler */
 };
 
 struct tp_input {
 	char *path;
 	enum tp_input_kind kind;
+	bool is_given;			/* by name, not found in a folder */
 	dev_t dev;
 	ino_t ino;
 };

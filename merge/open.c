@@ -13,6 +13,7 @@
 
 #include "merge/grow.h"
 #include "merge/input.h"
+#include "merge/kineto_in.h"
 #include "merge/run.h"
 #include "runtime/base/text.h"
 
@@ -217,7 +218,7 @@ static void forget_source(struct tp_run_in *run, uint32_t window_at)
 	}
 }
 
-static int read_trace(struct tp_run_in *run, const char *path)
+int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown)
 {
 	struct opening o = {.run = run};
 	struct tp_reader reader;
@@ -244,7 +245,7 @@ static int read_trace(struct tp_run_in *run, const char *path)
 
 		tp_run_issue(&run->pub, &o.proc->pub, false,
 			     "window %u is in both '%s' and '%s'; '%s' is left out", window->window,
-			     window->path, path, better ? window->path : path);
+			     window->path, shown, better ? window->path : shown);
 		err = 0;
 		if (!better)
 			goto out;
@@ -256,7 +257,7 @@ static int read_trace(struct tp_run_in *run, const char *path)
 	run->source[source_at].n_file_blocks = reader.n_blocks;
 	if (window->path[0])
 		free((char *)window->path);
-	window->path = copy_text((const uint8_t *)path, (uint32_t)strlen(path));
+	window->path = copy_text((const uint8_t *)shown, (uint32_t)strlen(shown));
 	window->file_bytes = reader.file_bytes;
 	window->is_whole = reader.is_whole;
 	window->is_recovered |= !reader.is_whole && o.proc->has_ring && !o.proc->is_live;
@@ -265,7 +266,7 @@ static int read_trace(struct tp_run_in *run, const char *path)
 	if (o.n_bad_ids)
 		tp_run_issue(&run->pub, &o.proc->pub, true,
 			     "'%s': %u names contradict others of the same process; the first ones stay",
-			     path, o.n_bad_ids);
+			     shown, o.n_bad_ids);
 	err = 0;
 out:
 	tp_reader_close(&reader);
@@ -312,10 +313,29 @@ void tp_run_park(struct tp_source *source)
 	source->reader = NULL;
 }
 
+static int read_input(struct tp_run_in *run, const struct tp_input *input)
+{
+	switch (input->kind) {
+	case TP_INPUT_RING:
+		return tp_recover_ring(run, input->path);
+	case TP_INPUT_TRACE:
+		return tp_run_read_trace(run, input->path, input->path);
+	case TP_INPUT_LEDGER:
+		return tp_run_read_ledger(run, input->path);
+	case TP_INPUT_KINETO:
+		/* In a folder with traces of ours: the timelines that were made of them. */
+		return input->is_given || !run->n_sources ||
+				       run->n_sources == run->n_kept_fds
+			       ? tp_run_read_kineto(run, input->path)
+			       : 0;
+	}
+	return 0;
+}
+
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
-						   TP_INPUT_LEDGER};
+						   TP_INPUT_LEDGER, TP_INPUT_KINETO};
 	struct tp_run_in *run = calloc(1, sizeof(*run));
 	struct opening o = {.run = run};
 	struct tp_input_list list = {.complain = complain_input, .ctx = &o};
@@ -327,15 +347,10 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	run->pub.path = options->n_paths ? options->path[0] : "";
 	for (uint32_t i = 0; i < options->n_paths && !err; i++)
 		err = tp_input_add(&list, options->path[i]);
-	for (uint32_t k = 0; k < 3 && err != -ENOMEM; k++) {
+	for (uint32_t k = 0; k < 4 && err != -ENOMEM; k++) {
 		for (uint32_t i = 0; i < list.n_items && err != -ENOMEM; i++) {
-			const char *path = list.item[i].path;
-
-			if (list.item[i].kind != order[k])
-				continue;
-			err = order[k] == TP_INPUT_RING	   ? tp_recover_ring(run, path)
-			      : order[k] == TP_INPUT_TRACE ? read_trace(run, path)
-							   : tp_run_read_ledger(run, path);
+			if (list.item[i].kind == order[k])
+				err = read_input(run, &list.item[i]);
 		}
 	}
 	err = err == -ENOMEM ? err : tp_run_place(run);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "merge/device.h"
 #include "merge/grow.h"
@@ -370,6 +371,9 @@ void tp_run_free(struct tp_run *run)
 		free_text(run->window[i].meta);
 		free_text(run->window[i].totals);
 	}
+	for (uint32_t i = 0; i < in->n_kept_fds; i++)
+		close(in->kept_fd[i]);
+	free(in->kept_fd);
 	free(in->source);
 	free(in->block);
 	free(run->proc);

@@ -98,6 +98,8 @@ struct tp_run_in {
 	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues;
 	uint64_t n_events_due;		/* in all blocks: for the progress line */
 	uint64_t n_unknown_ids;
+	int *kept_fd;			/* of converted traces: files without a name */
+	uint32_t n_kept_fds, cap_kept_fds;
 };
 
 static inline struct tp_run_in *tp_run_inside(struct tp_run *run)
@@ -136,6 +138,14 @@ void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
 /* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);
+
+/* ---- open.c, kineto_open.c ---- */
+
+/* Indexes the trace file at `path`; `shown` is what people know it by. 0 or -errno; trouble
+ * becomes an issue. */
+int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown);
+/* The same of a trace of torch.profiler, which becomes one of ours in $TMPDIR first. */
+int tp_run_read_kineto(struct tp_run_in *run, const char *path);
 
 /* ---- place.c ---- */
 

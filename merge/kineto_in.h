@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kineto_in.h - a trace of torch.profiler, read and written again as a trace of ours
+ *
+ * So every view, format and comparison serves people who have such traces already. The file is
+ * read once, from begin to end, in the memory of a window over it and of its distinct names;
+ * all dialects since torch 1.8: old and new category names, times in us with and without
+ * fractions, with or without baseTimeNanoseconds and distributedInfo, a bare array of events,
+ * plain and gzip. A damaged or cut file is read as far as it goes.
+ *
+ * Times are CLOCK_REALTIME of the host that wrote the file. Not read: Python frames and module
+ * names, annotations repeated for the GPU, flows (they follow from what they connect).
+ */
+#ifndef TP_MERGE_KINETO_IN_H
+#define TP_MERGE_KINETO_IN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tp_kineto_report {
+	uint64_t n_read;	/* events that became records */
+	uint64_t n_left;	/* of kinds that are not read */
+	uint64_t n_bad;		/* that lack what they need: a time, a name */
+	uint64_t n_other;	/* of another process */
+	uint64_t n_no_address;	/* memory events of old versions, which cannot be paired */
+	char trouble[160];	/* why it was not read to its end; "": it was */
+	uint64_t offset;	/* where, in the text */
+};
+
+/* Does the text look like one? From its first bytes, decompressed. */
+bool tp_kineto_is_one(const char *path);
+
+/*
+ * `path` becomes the trace file `to`. 0; -ENODATA: no event in it; -errno: `to` cannot be
+ * written, or out of memory.
+ */
+int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report *report);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kineto_open.c - traces of torch.profiler as inputs of a run
+ *
+ * Each is written again as a trace of ours, in a file of $TMPDIR that has no name any more by
+ * the time it is read: nothing is left behind, however the merge ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "merge/grow.h"
+#include "merge/kineto_in.h"
+#include "merge/run.h"
+
+/* Each takes a descriptor: hundreds of ranks are more than the usual soft limit. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A descriptor of the converted file, or -errno. */
+static int convert(const char *path, struct tp_kineto_report *report)
+{
+	const char *folder = getenv("TMPDIR");
+	char dir[400], to[420], part[430];
+	int fd, err;
+
+	if (snprintf(dir, sizeof(dir), "%s/trainprof-merge.XXXXXX",
+		     folder && *folder ? folder : "/tmp") >= (int)sizeof(dir))
+		return -ENAMETOOLONG;
+	if (!mkdtemp(dir))
+		return -errno;
+	snprintf(to, sizeof(to), "%s/trace.tpt", dir);
+	snprintf(part, sizeof(part), "%s.part", to);
+	err = tp_kineto_convert(path, to, report);
+	fd = err ? err : open(to, O_RDONLY | O_CLOEXEC);
+	if (!err && fd < 0)
+		fd = -errno;
+	unlink(to);
+	unlink(part);
+	rmdir(dir);
+	return fd;
+}
+
+static void report_issues(struct tp_run_in *run, const char *path,
+			  const struct tp_kineto_report *report)
+{
+	if (report->trouble[0])
+		tp_run_issue(&run->pub, NULL, true, "'%s': at %llu of its text: %s", path,
+			     (unsigned long long)report->offset, report->trouble);
+	if (report->n_bad)
+		tp_run_issue(&run->pub, NULL, true,
+			     "'%s': %llu events without a time or a thread, or damaged, are left out",
+			     path, (unsigned long long)report->n_bad);
+	if (report->n_other)
+		tp_run_issue(&run->pub, NULL, true,
+			     "'%s': %llu events of other processes are left out: a file is read as "
+			     "one process", path, (unsigned long long)report->n_other);
+	if (report->n_no_address)
+		tp_run_issue(&run->pub, NULL, false,
+			     "'%s': %llu memory events have no address (torch before 1.12): left out",
+			     path, (unsigned long long)report->n_no_address);
+	if (report->n_left)
+		tp_run_issue(&run->pub, NULL, false,
+			     "'%s': %llu events of kinds that are not read (Python frames, "
+			     "annotations of the GPU, ...)", path,
+			     (unsigned long long)report->n_left);
+}
+
+int tp_run_read_kineto(struct tp_run_in *run, const char *path)
+{
+	struct tp_kineto_report report;
+	char there[64];
+	int fd;
+
+	raise_limit();
+	fd = convert(path, &report);
+	if (fd < 0) {
+		tp_run_issue(&run->pub, NULL, true, "'%s': %s%s", path,
+			     fd == -ENODATA ? "no event of a training in it" : strerror(-fd),
+			     report.trouble[0] ? " (damaged)" : "");
+		return fd == -ENOMEM ? fd : 0;
+	}
+	report_issues(run, path, &report);
+	if (!tp_grow(&run->kept_fd, &run->cap_kept_fds, (uint64_t)run->n_kept_fds + 1,
+		     sizeof(run->kept_fd[0]))) {
+		close(fd);
+		return -ENOMEM;
+	}
+	run->kept_fd[run->n_kept_fds++] = fd;
+	snprintf(there, sizeof(there), "/proc/self/fd/%d", fd);
+	return tp_run_read_trace(run, there, path);
+}
