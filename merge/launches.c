@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launches.c - which call started a device's work
+ *
+ * A ring of calls for each process, in the order they came, and chains by correlation id,
+ * the newest call first: so the oldest call of the ring is the last of its chain.
+ */
+#include "merge/launches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/sum.h"
+
+enum {
+	KEPT_FIRST = 1024, /* room at first; doubles */
+	KEPT_ALWAYS = 8192, /* beyond it, age decides */
+	HELD_MOST = 1024,  /* pieces of work that wait for their calls */
+	NONE = 0xffffffff,
+};
+
+struct calls {			/* of a process */
+	struct tp_launch_call *call;
+	uint32_t *next;		/* in the chain, by index in `call` */
+	uint32_t *first;	/* of the chain, by correlation id & (cap - 1) */
+	uint32_t cap;		/* a power of two */
+	uint32_t n, oldest;	/* `oldest`: index of it in the ring */
+};
+
+struct tp_launches {
+	struct calls *calls;	/* by tp_proc.at */
+	uint32_t n_procs;
+	tp_launches_fn each;
+	tp_launches_gone_fn gone;
+	void *ctx;
+	struct tp_event *held;	/* in the order they came */
+	uint32_t n_held, cap_held;
+};
+
+struct tp_launches *tp_launches_new(const struct tp_run *run)
+{
+	struct tp_launches *launches = calloc(1, sizeof(*launches));
+
+	if (!launches)
+		return NULL;
+	launches->n_procs = run->n_procs;
+	launches->calls = calloc(run->n_procs + 1, sizeof(*launches->calls));
+	if (!launches->calls) {
+		free(launches);
+		return NULL;
+	}
+	return launches;
+}
+
+void tp_launches_free(struct tp_launches *launches)
+{
+	if (!launches)
+		return;
+	for (uint32_t i = 0; i < launches->n_procs; i++) {
+		free(launches->calls[i].call);
+		free(launches->calls[i].next);
+		free(launches->calls[i].first);
+	}
+	free(launches->calls);
+	free(launches->held);
+	free(launches);
+}
+
+void tp_launches_each(struct tp_launches *launches, tp_launches_fn each, void *ctx)
+{
+	launches->each = each;
+	launches->ctx = ctx;
+}
+
+void tp_launches_gone(struct tp_launches *launches, tp_launches_gone_fn gone)
+{
+	launches->gone = gone;
+}
+
+static void chain(struct calls *calls, uint32_t at)
+{
+	uint32_t *first = &calls->first[calls->call[at].correlation & (calls->cap - 1)];
+
+	calls->next[at] = *first;
+	*first = at;
+}
+
+static bool double_room(struct calls *calls)
+{
+	uint32_t cap = calls->cap ? calls->cap * 2 : KEPT_FIRST;
+	struct calls bigger = {
+	    .call = malloc(cap * sizeof(*bigger.call)),
+	    .next = malloc(cap * sizeof(*bigger.next)),
+	    .first = malloc(cap * sizeof(*bigger.first)),
+	    .cap = cap,
+	    .n = calls->n,
+	};
+
+	if (!bigger.call || !bigger.next || !bigger.first) {
+		free(bigger.call);
+		free(bigger.next);
+		free(bigger.first);
+		return false;
+	}
+	memset(bigger.first, 0xff, cap * sizeof(*bigger.first));
+	for (uint32_t i = 0; i < calls->n; i++) {
+		bigger.call[i] = calls->call[(calls->oldest + i) & (calls->cap - 1)];
+		chain(&bigger, i);
+	}
+	free(calls->call);
+	free(calls->next);
+	free(calls->first);
+	*calls = bigger;
+	return true;
+}
+
+static void forget_oldest(struct tp_launches *launches, struct calls *calls)
+{
+	struct tp_launch_call *call = &calls->call[calls->oldest];
+	uint32_t *at = &calls->first[call->correlation & (calls->cap - 1)];
+
+	while (*at != calls->oldest)
+		at = &calls->next[*at];
+	*at = calls->next[*at];
+	if (launches->gone)
+		launches->gone(launches->ctx, call);
+	calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
+	calls->n--;
+}
+
+/* Place for one more call; false: out of memory, with none at all. */
+static bool make_room(struct tp_launches *launches, struct calls *calls, int64_t now)
+{
+	if (calls->n < calls->cap)
+		return true;
+	if (!calls->cap)
+		return double_room(calls);
+	if (calls->cap < KEPT_ALWAYS ||
+	    (calls->cap < TP_LAUNCHES_KEPT &&
+	     tp_sub(now, calls->call[calls->oldest].begin_ns) < TP_LAUNCHES_KEPT_NS))
+		if (double_room(calls))
+			return true;
+	forget_oldest(launches, calls);
+	return true;
+}
+
+struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const struct tp_event *event)
+{
+	struct calls *calls;
+	int64_t latest = tp_add(event->begin_ns, TP_LAUNCHES_LATE_NS);
+
+	if (event->proc->at >= launches->n_procs || !event->link)
+		return NULL;
+	calls = &launches->calls[event->proc->at];
+	if (!calls->n)
+		return NULL;
+	for (uint32_t at = calls->first[event->link & (calls->cap - 1)]; at != NONE;
+	     at = calls->next[at]) {
+		struct tp_launch_call *call = &calls->call[at];
+
+		if (call->correlation == event->link && call->window == event->window &&
+		    call->begin_ns <= latest)
+			return call;
+	}
+	return NULL;
+}
+
+static void hand_on(struct tp_launches *launches, const struct tp_event *event,
+		    struct tp_launch_call *call)
+{
+	if (call)
+		call->n_work++;
+	launches->each(launches->ctx, event, call);
+}
+
+static void drop_held(struct tp_launches *launches, uint32_t at)
+{
+	launches->n_held--;
+	memmove(launches->held + at, launches->held + at + 1,
+		(launches->n_held - at) * sizeof(*launches->held));
+}
+
+/* What has waited long enough goes without a call. */
+static void release(struct tp_launches *launches, int64_t now)
+{
+	while (launches->n_held &&
+	       tp_sub(now, launches->held[0].begin_ns) > TP_LAUNCHES_LATE_NS) {
+		struct tp_event event = launches->held[0];
+
+		drop_held(launches, 0);
+		hand_on(launches, &event, NULL);
+	}
+}
+
+bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event, uint32_t owner)
+{
+	struct calls *calls;
+	uint32_t at;
+
+	if (event->proc->at >= launches->n_procs)
+		return true;
+	calls = &launches->calls[event->proc->at];
+	if (!make_room(launches, calls, event->begin_ns))
+		return false;
+	at = (calls->oldest + calls->n++) & (calls->cap - 1);
+	calls->call[at] = (struct tp_launch_call){
+	    .begin_ns = event->begin_ns,
+	    .end_ns = event->end_ns,
+	    .thread = event->thread,
+	    .name = event->name,
+	    .correlation = event->link,
+	    .window = event->window,
+	    .owner = owner,
+	};
+	chain(calls, at);
+	release(launches, event->begin_ns);
+	for (uint32_t i = 0; i < launches->n_held;) {
+		struct tp_event held = launches->held[i];
+
+		if (held.link != event->link || held.proc != event->proc ||
+		    held.window != event->window) {
+			i++;
+			continue;
+		}
+		drop_held(launches, i);
+		hand_on(launches, &held, &calls->call[at]);
+	}
+	return true;
+}
+
+void tp_launches_work(struct tp_launches *launches, const struct tp_event *event)
+{
+	struct tp_launch_call *call = tp_launches_find(launches, event);
+
+	release(launches, event->begin_ns);
+	if (call || !event->link || launches->n_held == HELD_MOST ||
+	    !tp_grow(&launches->held, &launches->cap_held, (uint64_t)launches->n_held + 1,
+		     sizeof(*launches->held))) {
+		hand_on(launches, event, call);
+		return;
+	}
+	launches->held[launches->n_held++] = *event;
+}
+
+void tp_launches_end(struct tp_launches *launches)
+{
+	for (uint32_t i = 0; i < launches->n_held; i++)
+		hand_on(launches, &launches->held[i], NULL);
+	launches->n_held = 0;
+	for (uint32_t i = 0; i < launches->n_procs; i++)
+		while (launches->calls[i].n)
+			forget_oldest(launches, &launches->calls[i]);
+}
