@@ -27,6 +27,7 @@ struct part {
 	uint32_t from, to;	/* the records to look at */
 	uint32_t n;		/* those that belong */
 	uint16_t slot;
+	bool is_picked_in_file;	/* those with TP_RING_PICKED are in a file */
 	struct tp_rec *copy;	/* of a live process; else NULL: read again when due */
 };
 
@@ -43,9 +44,15 @@ static uint64_t chunk_at(const struct tp_ring_head *head, uint32_t i)
 	return head->chunks_at + (uint64_t)i * TP_CHUNK_BYTES;
 }
 
-/* Which of the ring's windows a record that ended then belongs to; -1: warm-up, thrown away. */
-static int window_of(const struct tp_ring_window *window, uint32_t n, uint64_t end)
+/* Which of the ring's windows a record belongs to; -1: none, thrown away. */
+static int window_of(const struct tp_ring_window *window, uint32_t n, const struct tp_rec *rec)
 {
+	uint64_t end = rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+
+	if (!rec->kind)
+		return -1;
+	if (tp_rec_is_after(rec))
+		return n && window[0].end ? 0 : -1;
 	for (uint32_t i = 0; i < n; i++) {
 		if (window[i].begin <= end && (!window[i].end || end <= window[i].end))
 			return (int)i;
@@ -62,9 +69,14 @@ static uint32_t count_windows(const struct tp_ring_head *head)
 							   : n;
 }
 
-static inline uint64_t end_of(const struct tp_rec *rec)
+/* Records that a pass picked are in a file if it was committed: then they become nothing. */
+static void settle_picked(struct tp_rec *rec, uint32_t n, bool is_in_file)
 {
-	return rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!(rec[i].kind & TP_RING_PICKED))
+			continue;
+		rec[i].kind = is_in_file ? TP_REC_NONE : rec[i].kind & ~TP_RING_PICKED;
+	}
 }
 
 static struct tp_ring_rest *make_rest(const struct tp_ring_in *r, uint32_t mine)
@@ -114,6 +126,12 @@ static int64_t source_of(struct tp_ring_in *r, uint32_t i)
 	return r->run->source[r->source[i]].rest ? r->source[i] : -1;
 }
 
+/* The newest pass over the chunk in r->chunk counts. */
+static bool is_committed(const struct tp_ring_in *r)
+{
+	return r->chunk->pass && r->chunk->pass <= r->head.pass_done;
+}
+
 /* Records [from, to) of the chunk in r->chunk that belong to window i. */
 static int add_part(struct tp_ring_in *r, uint32_t i, uint64_t at, uint32_t from, uint32_t to,
 		    uint32_t n, uint64_t first_ticks)
@@ -132,7 +150,8 @@ static int add_part(struct tp_ring_in *r, uint32_t i, uint64_t at, uint32_t from
 		return -ENOMEM;
 	part = &rest->part[rest->n_parts];
 	*part = (struct part){
-		.at = at, .from = from, .to = to, .n = n, .slot = (uint16_t)r->chunk->slot};
+		.at = at, .from = from, .to = to, .n = n, .slot = (uint16_t)r->chunk->slot,
+		.is_picked_in_file = is_committed(r)};
 	if (r->is_live) {
 		part->copy = malloc((to - from) * sizeof(struct tp_rec));
 		if (!part->copy)
@@ -174,10 +193,11 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 		return 0;
 	for (uint32_t i = 0; i < n_windows; i++)
 		window[i] = r->head.windows[(r->head.windows_written + i) % TP_RING_WINDOWS];
+	settle_picked(r->chunk->rec + from, to - from, is_committed(r));
 	for (uint32_t k = from; k < to; k++) {
 		const struct tp_rec *rec = &r->chunk->rec[k];
-		uint64_t end = end_of(rec);
-		int i = window_of(window, n_windows, end);
+		uint64_t end = rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+		int i = window_of(window, n_windows, rec);
 
 		if (tp_decode_is_span[rec->kind])
 			end_open_span(r->proc, r->chunk->slot, rec);
@@ -298,8 +318,10 @@ int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec
 				    n_read * sizeof(all[0]))
 			  : -ENOMEM;
 	}
+	if (!err)
+		settle_picked(all, n_read, part->is_picked_in_file);
 	for (uint32_t i = 0; i < n_read && !err; i++) {
-		if (window_of(rest->window, rest->n_windows, end_of(&all[i])) != (int)rest->mine)
+		if (window_of(rest->window, rest->n_windows, &all[i]) != (int)rest->mine)
 			continue;
 		if (found == n)
 			err = -ESTALE;

@@ -41,9 +41,10 @@ struct tp_probe {
 	/*
 	 * Drain thread, after a window has ended and before its file is finished, again and again
 	 * until it returns true: what the window still lacks (a device's records come late) is
-	 * put into the ring, device spans that end after `end` with TP_F_AFTER. False: there is
-	 * more to come, ask again in about a millisecond. The probe keeps the time: it gives up
-	 * (counts what is missing, returns true) within a second, when `is_closing` at once.
+	 * put into the ring, device spans that end after `end` with TP_F_AFTER (by this thread
+	 * only, see window.c: its records may come in any order). False: there is more to come,
+	 * ask again in about a millisecond. The probe keeps the time: it gives up (counts what
+	 * is missing, returns true) within a second, when `is_closing` at once.
 	 */
 	bool (*settle)(uint64_t end, bool is_closing);
 

@@ -155,7 +155,14 @@ typedef uint32_t (*tp_ring_take_fn)(void *ctx, uint32_t slot, const struct tp_re
  * Nothing is given back yet: tp_ring_release does that, after the records are in a file.
  */
 void tp_ring_take(tp_ring_take_fn take, void *ctx);
-/* Commits the pass: what the last take handed out is in the first `file_bytes` of the file of
+/*
+ * Part of the same pass, for the caller's own records: the drain's come in any order, also
+ * behind some that have to stay. Gives out those that are left, one by one; `pick` returns
+ * whether it takes the record.
+ */
+typedef bool (*tp_ring_pick_fn)(void *ctx, uint32_t slot, const struct tp_rec *rec);
+void tp_ring_pick(tp_ring_pick_fn pick, void *ctx);
+/* Commits the pass: what the last take and pick handed out is in the first `file_bytes` of the file of
  * window `window_plus_one` - 1 (0: thrown away on purpose). Frees full chunks. */
 void tp_ring_release(uint32_t window_plus_one, uint64_t file_bytes);
 

@@ -6,6 +6,7 @@
  * readable at every moment: see ring_layout.h.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -138,6 +139,59 @@ void tp_ring_take(tp_ring_take_fn take, void *ctx)
 	tp_ring_pool.n_taken = n_kept;
 }
 
+void tp_ring_pick(tp_ring_pick_fn pick, void *ctx)
+{
+	uint32_t top = __atomic_load_n(&tp_ring_pool.chunk_top, __ATOMIC_ACQUIRE);
+	uint32_t slot = tp_ring_self.slot_at, tid;
+	uint64_t pass;
+
+	if (!tp_ring.head || !tp_ring_self.generation ||
+	    tp_ring_self.generation != tp_ring.generation)
+		return;
+	tid = (uint32_t)syscall(SYS_gettid);
+	pass = tp_ring.head->pass_done + 1;
+	for (uint32_t i = 0; i < top; i++) {
+		struct tp_chunk *chunk = &tp_ring.chunks[i];
+		bool is_listed = chunk->pass == pass, has_picked = false;
+		uint32_t at, n, from;
+
+		/* Only our own: nobody else writes to them meanwhile. */
+		if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == TP_CHUNK_FREE ||
+		    chunk->slot != slot || chunk->tid != tid)
+			continue;
+		from = at = is_listed ? chunk->taken : chunk->drained;
+		n = __atomic_load_n(&chunk->published, __ATOMIC_RELAXED);
+		while (at < n && (!chunk->rec[at].kind || pick(ctx, slot, &chunk->rec[at])))
+			at++;
+		for (uint32_t k = at + 1; k < n; k++) {
+			if (!chunk->rec[k].kind || !pick(ctx, slot, &chunk->rec[k]))
+				continue;
+			__atomic_store_n(&chunk->rec[k].kind, chunk->rec[k].kind | TP_RING_PICKED,
+					 __ATOMIC_RELAXED);
+			has_picked = true;
+		}
+		if (at == from && !has_picked)
+			continue;
+		__atomic_store_n(&chunk->taken, at, __ATOMIC_RELAXED);
+		__atomic_store_n(&chunk->pass, pass, __ATOMIC_RELEASE);
+		if (!is_listed)
+			tp_ring_pool.taken[tp_ring_pool.n_taken++] = (struct tp_ring_taken){.chunk = i};
+		for (uint32_t k = 0; has_picked && k < tp_ring_pool.n_taken; k++)
+			tp_ring_pool.taken[k].has_picked |= tp_ring_pool.taken[k].chunk == i;
+	}
+}
+
+/* What was picked is nothing from now on: earlier than any window, of no kind. */
+static void strike_picked(struct tp_chunk *chunk)
+{
+	for (uint32_t k = chunk->taken; k < chunk->published; k++) {
+		if (!(chunk->rec[k].kind & TP_RING_PICKED))
+			continue;
+		memset(&chunk->rec[k], 0, offsetof(struct tp_rec, kind));
+		__atomic_store_n(&chunk->rec[k].kind, TP_REC_NONE, __ATOMIC_RELEASE);
+	}
+}
+
 void tp_ring_release(uint32_t window_plus_one, uint64_t file_bytes)
 {
 	struct tp_ring_head *head = tp_ring.head;
@@ -155,6 +209,8 @@ void tp_ring_release(uint32_t window_plus_one, uint64_t file_bytes)
 		struct tp_chunk *chunk = &tp_ring.chunks[tp_ring_pool.taken[i].chunk];
 		uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
 
+		if (tp_ring_pool.taken[i].has_picked)
+			strike_picked(chunk);
 		__atomic_store_n(&chunk->drained, chunk->taken, __ATOMIC_RELAXED);
 		__atomic_store_n(&chunk->pass, 0, __ATOMIC_RELEASE);
 		if (state == TP_CHUNK_FULL &&

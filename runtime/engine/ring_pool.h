@@ -17,6 +17,7 @@ struct tp_ring_taken {
 	uint64_t sequence;
 	uint32_t chunk;
 	uint32_t from;		/* first record handed out */
+	bool has_picked;	/* records behind the taken ones, too */
 };
 
 struct tp_ring_pool {

@@ -8,7 +8,10 @@
  *
  * When a window ends, a thread may still be between reading the clock and publishing its
  * record. The file is therefore finished a moment after the end, not at once; what comes
- * still later is counted ("late"), not kept.
+ * still later is counted ("late"), not kept. Before that each probe is asked for what it has
+ * to add (settle): a device's records come long after their window. They lie in the drain
+ * thread's own slot, in any order and among records of the next window, so of that slot
+ * each record is looked at.
  */
 #include "runtime/engine/window.h"
 
@@ -54,6 +57,8 @@ static struct {
 	uint64_t cpu_ns;		/* of this thread when the file was opened */
 	uint64_t last_end;		/* of the window before; 0: none */
 	uint64_t n_late;
+	uint32_t n_settled;		/* probes that have nothing to add to the window */
+	bool is_closing;
 	uint32_t n_windows_lost;	/* atomic */
 	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
 } state;
@@ -181,17 +186,48 @@ static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begi
 	note_write(tp_writer_events(&state.writer, &copy, 1, slot));
 }
 
+/* A device's span lies in one window as a whole: the one that started it. */
+static bool is_of_device(const struct tp_rec *rec)
+{
+	return rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH;
+}
+
 /* Ended after the window: stays in the ring (the next window may want it), but what lay
  * inside the window is written, open-ended. */
 static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, uint64_t begin,
 			   uint64_t end)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || rec[i].kind == TP_REC_STEP)
+		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || end_of(&rec[i]) <= end ||
+		    rec[i].kind == TP_REC_STEP || is_of_device(&rec[i]))
 			continue;
 		tp_open_spans_mark_known(slot, &rec[i]);
 		write_changed(slot, &rec[i], begin, end);
 	}
+}
+
+/* Our own records are in no order: pick_record looks at each. */
+static bool is_own(uint32_t slot)
+{
+	return tp_ring_self.slot == &tp_ring.slots[slot];
+}
+
+/* Of our own records behind one that stays: those of the window, which is over. */
+static bool pick_record(void *ctx, uint32_t slot, const struct tp_rec *rec)
+{
+	const struct pass *pass = ctx;
+	uint64_t begin = begin_of(pass->window), end = end_of_window(pass->window);
+
+	if (!tp_rec_is_after(rec) && (end_of(rec) < begin || end_of(rec) > end)) {
+		if (pass->is_final && state.is_open && is_own(slot))
+			write_crossing((uint16_t)slot, rec, 1, begin, end);
+		return false;
+	}
+	if (!state.is_open)
+		__atomic_fetch_add(&tp_ring.head->dropped, 1, __ATOMIC_RELAXED);
+	else
+		write_changed((uint16_t)slot, rec, begin, 0);
+	return true;
 }
 
 static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
@@ -220,7 +256,9 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 						    (uint16_t)slot));
 		run = i + 1;
 		if (is_early) {
-			state.n_late += rec_end <= state.last_end;
+			/* Kind NONE: picked earlier. */
+			state.n_late += rec[i].kind && (rec_end <= state.last_end ||
+							tp_rec_is_after(&rec[i]));
 		} else if (state.is_open) {
 			write_changed((uint16_t)slot, &rec[i], begin, 0);
 		} else {
@@ -229,7 +267,7 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	}
 	if (run < i)
 		note_write(tp_writer_events(&state.writer, &rec[run], i - run, (uint16_t)slot));
-	if (i < n && pass->is_final && state.is_open)
+	if (i < n && pass->is_final && state.is_open && !is_own(slot))
 		write_crossing((uint16_t)slot, &rec[i], n - i, begin, end);
 	return i;
 }
@@ -247,6 +285,9 @@ static void run_pass(uint32_t window, bool is_final)
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	tp_ring_take(take_records, &pass);
+	if (window < __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_ACQUIRE) &&
+	    end_of_window(window))
+		tp_ring_pick(pick_record, &pass);
 	if (is_final && state.is_open) {
 		uint64_t begin = begin_of(window), end = end_of_window(window);
 		const struct tp_open_span *span;
@@ -355,6 +396,26 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_text_fmt(out, "drain_cpu_ns=%lu\n", read_cpu_ns() - state.cpu_ns);
 }
 
+/* Whether no probe has more for the window, which is over. */
+static bool is_settled(uint32_t window)
+{
+	for (const struct tp_probe *const *probe; *(probe = &state.spec.probes[state.n_settled]);
+	     state.n_settled++)
+		if ((*probe)->settle &&
+		    !(*probe)->settle(end_of_window(window), state.is_closing))
+			return false;
+	return true;
+}
+
+/* What the trace says about devices: in each file, whether an event names it or not. */
+static void write_devices(void)
+{
+	uint32_t id[TP_INTERN_DEVICES], n = tp_intern_devices(id);
+
+	for (uint32_t i = 0; i < n; i++)
+		note_write(tp_writer_string(&state.writer, id[i]));
+}
+
 /* The window is over, and nothing more comes for it. */
 static void finish_window(uint32_t window)
 {
@@ -362,6 +423,8 @@ static void finish_window(uint32_t window)
 	struct tp_text text;
 	int err;
 
+	if (state.is_open)
+		write_devices();
 	/* Before the last pass: see write_crossing. */
 	tp_open_spans_take(end_of_window(window));
 	run_pass(window, true);
@@ -385,6 +448,7 @@ static void finish_window(uint32_t window)
 	/* Release: a reader of the dead looks for this window in files only from here on. */
 	__atomic_store_n(&tp_ring.head->windows_written, window + 1, __ATOMIC_RELEASE);
 	tp_ring.head->trace_path[0] = '\0';
+	state.n_settled = 0;
 }
 
 /* So full that records will soon be dropped. */
@@ -418,6 +482,13 @@ bool tp_window_serve(void)
 		}
 		if (tp_clock_now() - end_of_window(window) < to_ticks(GRACE_NS))
 			return false;
+		if (!is_settled(window)) {
+			if (is_half_used()) {
+				tp_ring_reap(false);
+				run_pass(window, false);
+			}
+			return false;
+		}
 		finish_window(window);
 		if (window + 1 == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
 			tp_ring_forget_spans();
@@ -430,6 +501,7 @@ void tp_window_finish(void)
 {
 	struct timespec grace = {.tv_nsec = GRACE_NS};
 
+	state.is_closing = true;
 	nanosleep(&grace, NULL);
 	while (!tp_window_serve())
 		nanosleep(&grace, NULL);

@@ -26,6 +26,8 @@
  *
  *	chunk	of a chunk that is not FREE, records [n, published) are still in the ring,
  *		n = tp_chunk_in_file(chunk, pass_done). Chunks of one slot in order of `sequence`.
+ *		Of those, one whose kind has TP_RING_PICKED is in the file when chunk.pass is not
+ *		0 and committed; else it counts, without that bit. Kind 0: nothing.
  *	file	of a trace file whose run_id is head.run_id, whose window is >= windows_written
  *		and which has no END block, only the first N bytes count, with
  *		N = tp_ring_file_bytes(head, window). Event blocks after N hold records that are
@@ -37,7 +39,8 @@
  * ring belongs to the window w in [windows_written, windows_begun) with begin <= e <= end
  * (end 0: not over; the lowest such w), where e is the record's end (time + len of a span,
  * else time). It belongs to none when there is no such w: warm-up, thrown away. One whose time is
- * before begin gets TP_F_EARLY. Spans still on the stacks of open spans at the kill are in
+ * before begin gets TP_F_EARLY. A device's span with TP_F_AFTER belongs to window
+ * windows_written if that is over, else to none. Spans still on the stacks of open spans at the kill are in
  * no record.
  *
  * Steps [steps_drained, steps_done) are not in the ledger file; a kill between the write of a
@@ -52,7 +55,7 @@
 
 #define TP_RING_MAGIC 0x31474e5250545054ull
 enum {
-	TP_RING_VERSION = 1,
+	TP_RING_VERSION = 2,
 	TP_CHUNK_BYTES = 65536,
 	TP_CHUNK_RECORDS = (TP_CHUNK_BYTES - 64) / 32, /* 2046 */
 	TP_OPEN_SPANS = 56,	/* deeper spans are counted in depth but not kept */
@@ -61,6 +64,7 @@ enum {
 	TP_RING_WINDOWS = 8,	/* begun and not yet written out; more are not recorded */
 	TP_TID_MANY = 0x7fffffff, /* no thread's number: the slot that all others share */
 	TP_NO_CHUNK = 0xffffffff,
+	TP_RING_PICKED = 0x80,	/* bit of tp_rec.kind: taken by a pass before its elders */
 };
 
 struct tp_open_span {
@@ -204,6 +208,12 @@ static inline uint64_t tp_ring_file_bytes(const struct tp_ring_head *head, uint3
 	uint64_t at = __atomic_load_n(&head->pass_done, __ATOMIC_ACQUIRE) & 1;
 
 	return head->pass_window[at] == w + 1 ? head->pass_bytes[at] : 0;
+}
+
+/* TP_F_AFTER means something for these kinds only. */
+static inline int tp_rec_is_after(const struct tp_rec *rec)
+{
+	return rec->flags & TP_F_AFTER && rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH;
 }
 
 enum tp_phase {

@@ -364,6 +364,13 @@ int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *en
 	return note_error(writer, write_block(writer, &head, entry, n * sizeof(*entry)));
 }
 
+int tp_writer_string(struct tp_writer *writer, uint32_t id)
+{
+	if (writer->fd < 0 || writer->error)
+		return 0;
+	return note_error(writer, stage_string(writer, id));
+}
+
 int tp_writer_flush(struct tp_writer *writer)
 {
 	int err, err_long;
@@ -372,6 +379,9 @@ int tp_writer_flush(struct tp_writer *writer)
 		return 0;
 	err = write_events(writer, TP_BLOCK_EVENTS);
 	err_long = write_events(writer, TP_BLOCK_LONG);
+	/* Those that no event brought along. */
+	if (!writer->error)
+		err_long = note_error(writer, write_strings(writer));
 	return err ? err : err_long;
 }
 

@@ -64,6 +64,9 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 /* Entries that are new or changed since the last call. */
 int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *entry, uint32_t n);
 
+/* String `id` is to be in the file though no event may name it. 0 or -errno, once a file. */
+int tp_writer_string(struct tp_writer *writer, uint32_t id);
+
 /* Everything staged goes to the file (write(2), no fsync). */
 int tp_writer_flush(struct tp_writer *writer);
 
