@@ -4,7 +4,16 @@
  * throttling, as counters in windows; by dlopen of libnvidia-ml.so.1
  *
  * Devices are those that the process sees (CUDA_VISIBLE_DEVICES), by UUID or PCI bus where
- * known; the counter's instance is CUDA's number of the device. Drain thread.
+ * known; the counter's instance (link) is CUDA's number of the device. Drain thread, every
+ * TRAINPROF_HOST_PERIOD.
+ *
+ *	group   counters (unit)
+ *	device  GPU memory used, GPU memory total, GPU memory used by this process (B); the last
+ *	        where the driver knows us (in most containers it does not: other process numbers)
+ *	GPU     GPU utilization, GPU memory utilization (%: time in which a kernel ran, in which
+ *	        memory was read or written), GPU power (W), GPU SM clock, GPU memory clock
+ *	        (MHz), GPU temperature (C); throttled by power, by heat, by hardware, by a
+ *	        setting (0 or 1)
  */
 #ifndef TP_PROBE_NVML_H
 #define TP_PROBE_NVML_H
