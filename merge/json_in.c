@@ -34,6 +34,19 @@ bool tp_json_in_take(struct tp_json_in *in, char c)
 	return true;
 }
 
+/* Does a text end at this quote? After its end something of JSON follows. A quote within it
+ * ought to have a backslash; torch.profiler writes names as they are. */
+static bool is_end(struct tp_json_in *in, const char *quote)
+{
+	const char *p = quote + 1;
+
+	while (p < in->end && is_blank(*p))
+		p++;
+	if (p == in->end)
+		in->is_short = true;
+	return p == in->end || *p == ',' || *p == ':' || *p == '}' || *p == ']';
+}
+
 bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text)
 {
 	const char *p, *begin;
@@ -52,15 +65,19 @@ bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text)
 			in->is_short = true;
 			return false;
 		}
-		if (!memchr(back, '\\', (size_t)(p - back)))
-			break;
-		text->has_escapes = true;
-		/* An odd number of backslashes before it: it belongs to the text. */
-		for (back = p; back > begin && back[-1] == '\\';)
-			back--;
-		if (!((p - back) & 1))
+		if (memchr(back, '\\', (size_t)(p - back))) {
+			text->has_escapes = true;
+			/* An odd number of backslashes before it: it belongs to the text. */
+			for (back = p; back > begin && back[-1] == '\\';)
+				back--;
+			if ((p - back) & 1)
+				continue;
+		}
+		if (is_end(in, p))
 			break;
 	}
+	if (in->is_short)
+		return false;
 	if (p - begin > INT32_MAX) {
 		in->is_bad = true;
 		return false;

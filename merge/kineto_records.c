@@ -48,6 +48,7 @@ struct tp_kineto_records {
 	int64_t base_ns;		/* of all times */
 	uint64_t first, last;		/* ns: of the whole file */
 	uint64_t n_steps, first_step;
+	uint64_t memory_time;		/* of the last memory event */
 	char host[65];
 	bool has_pid, has_rank;
 	char to[512];
@@ -275,6 +276,7 @@ static bool put_device(struct tp_kineto_records *r, const struct tp_kineto_event
 	return true;
 }
 
+/* Events of versions before 1.12 have no address: which free belongs to what is not known. */
 static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
 	struct tp_rec rec;
@@ -284,13 +286,13 @@ static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event
 	if (!TP_KINETO_HAS(event, BYTES) || !TP_KINETO_HAS(event, TID) ||
 	    !begin(r, event, &rec, event->bytes >= 0 ? TP_REC_ALLOC : TP_REC_FREE))
 		return false;
-	if (!TP_KINETO_HAS(event, ADDRESS)) {
-		r->report->n_no_address++;
-		return true;
-	}
 	slot = slot_of(r, event->tid);
 	if (slot == NO_SLOT)
 		return false;
+	/* Of one microsecond: the file's order, a nanosecond apart, or totals change places. */
+	if (rec.time <= r->memory_time && r->memory_time - rec.time < 1000)
+		rec.time = r->memory_time + 1;
+	r->memory_time = rec.time;
 	rec.link = device;
 	rec.arg = (uint64_t)event->address;
 	tp_rec_set_len(&rec, (uint64_t)(event->bytes >= 0 ? event->bytes : -event->bytes));
@@ -322,6 +324,10 @@ void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto
 	bool is_good;
 
 	if (event->phase == 'i' && TP_JSON_IS(&event->name, "[memory]")) {
+		if (!TP_KINETO_HAS(event, ADDRESS)) {
+			r->report->n_no_address++;
+			return;
+		}
 		is_good = put_memory(r, event);
 	} else if (event->phase == 'M') {
 		if (TP_JSON_IS(&event->name, "thread_name"))
@@ -395,7 +401,8 @@ static void take_devices(struct tp_kineto_records *r, struct tp_json_in *in)
 void tp_kineto_records_fact(struct tp_kineto_records *r, const char *key, const char *value,
 			    const char *end)
 {
-	struct tp_json_in in = {.at = value, .end = end};
+	/* Where a number or a text ends is seen from what follows; something does. */
+	struct tp_json_in in = {.at = value, .end = end + 1};
 	struct tp_json_text text;
 
 	if (!strcmp(key, "distributedInfo")) {
@@ -403,8 +410,6 @@ void tp_kineto_records_fact(struct tp_kineto_records *r, const char *key, const 
 	} else if (!strcmp(key, "deviceProperties")) {
 		take_devices(r, &in);
 	} else if (!strcmp(key, "baseTimeNanoseconds")) {
-		/* A number at the end of the text needs something behind it. */
-		in.end++;
 		tp_json_in_number(&in, 1, &r->base_ns);
 	} else if (!strcmp(key, "host_name") && tp_json_in_string(&in, &text)) {
 		r->host[tp_json_in_plain(&text, r->host, sizeof(r->host) - 1)] = 0;

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+#
+# torch.profiler's own traces as input: nothing of them is missing, in any dialect, and damage
+# costs no more than what is damaged.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+check=$(dirname "$0")/kineto_input.py
+
+bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/real.json" "$TMP/table.json"
+is "torch.profiler makes a trace" "$status" 0
+
+# back NAME FILE: the file through the merge, as JSON in $TMP/NAME.json.
+back()
+{
+	fuse "$1" -q -f chrome -o "$TMP/$1.json" "$2"
+}
+
+back ours "$TMP/real.json"
+is "the merge takes it" "$status" 0
+is "and has nothing to say" "$(cat "$TMP/ours.err")" ''
+ok "every event is there, to the ns" "$PYTHON" "$check" same "$TMP/real.json" "$TMP/ours.json"
+ok "operators are called as often as torch's table says" \
+	"$PYTHON" "$check" table "$TMP/table.json" "$TMP/ours.json"
+
+# ---- dialects ----
+
+for dialect in old array rank_last; do
+	unit=
+	[ $dialect != old ] || unit=-u
+	"$PYTHON" "$check" dialect $dialect "$TMP/real.json" "$TMP/$dialect.in.json.gz"
+	back $dialect "$TMP/$dialect.in.json.gz"
+	is "$dialect: taken" "$status" 0
+	ok "$dialect: every event is there" \
+		"$PYTHON" "$check" $unit same "$TMP/$dialect.in.json.gz" "$TMP/$dialect.json"
+done
+fuse rank -q -v overview --ranks 3 "$TMP/rank_last.in.json.gz"
+like "a rank that stands behind the events is known" "$(cat "$TMP/rank.out")" '1 of 8 ranks'
+
+# ---- folders ----
+
+mkdir "$TMP/folder"
+for rank in 0 1; do
+	sed "s/\"traceEvents\"/\"distributedInfo\": {\"rank\": $rank, \"world_size\": 2}, &/" \
+		"$TMP/real.json" >"$TMP/folder/host_1$rank.123.pt.trace.json"
+done
+cp "$TMP/ours.json" "$TMP/folder/node0.json"
+fuse folder -q -v overview "$TMP/folder"
+like "a folder of ranks is one run" "$(cat "$TMP/folder.out")" '2 of 2 ranks'
+is "and other JSON in it is left alone" "$(cat "$TMP/folder.err")" ''
+
+# ---- damage ----
+
+"$PYTHON" "$check" cut "$TMP/real.json" "$TMP/cut.in.json" 0.6
+back cut "$TMP/cut.in.json"
+is "a cut file: taken" "$status" 0
+like "said in a line" "$(cat "$TMP/cut.err")" 'cut.in.json.*the file ends in the middle'
+n_whole=$(grep -c '"ph":"X"' "$TMP/ours.json")
+n_cut=$(grep -c '"ph":"X"' "$TMP/cut.json")
+ok "what came before is read" test "$n_cut" -gt 10 -a "$n_cut" -lt "$n_whole"
+
+"$PYTHON" "$check" hole "$TMP/real.json" "$TMP/hole.in.json"
+back hole "$TMP/hole.in.json"
+is "a damaged event: taken" "$status" 0
+like "said in a line" "$(cat "$TMP/hole.err")" 'hole.in.json.*damaged'
+n_hole=$(grep -c '"ph":"X"' "$TMP/hole.json")
+ok "only it is missing" test "$n_hole" -ge $((n_whole - 2)) -a "$n_hole" -le "$n_whole"
+
+gzip -c "$TMP/real.json" | head -c 4000 >"$TMP/torn.json.gz"
+back torn "$TMP/torn.json.gz"
+like "torn gzip: said in a line" "$(cat "$TMP/torn.err")" 'torn.json.gz.*compressed data end'
+
+echo '{"schemaVersion": 1, "traceEvents": []}' >"$TMP/empty.json"
+back empty "$TMP/empty.json"
+is "no event: nothing usable" "$status" 1
+like "said in a line" "$(cat "$TMP/empty.err")" 'empty.json.*no event'
+
+n_random=0
+for part in 0.001 0.01 0.1 0.2 0.3 0.5 0.7 0.9 0.99 0.999; do
+	"$PYTHON" "$check" cut "$TMP/real.json" "$TMP/part.json" $part
+	back part_out "$TMP/part.json"
+	[ "$status" -le 1 ] && [ "$(wc -l <"$TMP/part_out.err")" -le 3 ] && n_random=$((n_random + 1))
+done
+is "cut anywhere: never worse" $n_random 10
+
+TMPDIR=/nowhere fuse nowhere -q -f chrome -o "$TMP/nowhere.json" "$TMP/real.json"
+is "no room for the copy: an error" "$status" 1
+like "that says so" "$(cat "$TMP/nowhere.err")" 'No such file'
+
+done_testing
