@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """step_overhead.py - what profiling adds to a training step, inside and outside of windows
 
-usage: step_overhead.py [--rounds N] [--steps N] [--quick]      (LIB, PYTHON, TMP: make bench)
+usage: step_overhead.py [--rounds N] [--steps N] [--quick] [--device cpu|cuda]
+                                                        (LIB, PYTHON, TMP: make bench)
 
 Kinds of run of the same training take turns, in an order that reverses each round, so that a
 machine that changes its speed changes it for all: bare; preloaded and waiting; preloaded with a
@@ -47,7 +48,7 @@ def step_times(kind, work, n_steps, settings):
     with tempfile.TemporaryDirectory(dir=settings.tmp) as tmp:
         out = os.path.join(tmp, "ends.json")
         argv = [settings.python, os.path.join(HERE, "step_times.py"), out,
-                "--work", work, "--steps", str(n_steps)]
+                "--work", work, "--steps", str(n_steps), "--device", settings.device]
         if kind in TORCH:
             argv += ["--torch-profiler", "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)] + TORCH[kind]
         done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
@@ -182,6 +183,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4 * CYCLE + AFTER + 2)
     parser.add_argument("--quick", action="store_true", help="two rounds")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     settings = parser.parse_args()
     settings.rounds = 2 if settings.quick else settings.rounds
     settings.lib = os.path.abspath(os.environ.get("LIB", "build/libtrainprof.so"))
