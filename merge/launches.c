@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/grow.h"
 #include "merge/sum.h"
 
 enum {
 	KEPT_FIRST = 1024, /* room at first; doubles */
 	KEPT_ALWAYS = 8192, /* beyond it, age decides */
-	HELD_MOST = 1024,  /* pieces of work that wait for their calls */
+	HELD_MOST = 65536, /* pieces of work that wait for their calls; a power of two */
 	NONE = 0xffffffff,
 };
 
@@ -34,8 +33,8 @@ struct tp_launches {
 	tp_launches_fn each;
 	tp_launches_gone_fn gone;
 	void *ctx;
-	struct tp_event *held;	/* in the order they came */
-	uint32_t n_held, cap_held;
+	struct tp_event *held;	/* a ring, in the order they came */
+	uint32_t n_held, oldest_held, cap_held;
 };
 
 struct tp_launches *tp_launches_new(const struct tp_run *run)
@@ -166,31 +165,41 @@ struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const stru
 	return NULL;
 }
 
-static void hand_on(struct tp_launches *launches, const struct tp_event *event,
-		    struct tp_launch_call *call)
+static void hand_on(struct tp_launches *launches)
 {
+	struct tp_event event = launches->held[launches->oldest_held];
+	struct tp_launch_call *call = tp_launches_find(launches, &event);
+
+	launches->oldest_held = (launches->oldest_held + 1) & (launches->cap_held - 1);
+	launches->n_held--;
 	if (call)
 		call->n_work++;
-	launches->each(launches->ctx, event, call);
+	launches->each(launches->ctx, &event, call);
 }
 
-static void drop_held(struct tp_launches *launches, uint32_t at)
-{
-	launches->n_held--;
-	memmove(launches->held + at, launches->held + at + 1,
-		(launches->n_held - at) * sizeof(*launches->held));
-}
-
-/* What has waited long enough goes without a call. */
+/* What has waited long enough. */
 static void release(struct tp_launches *launches, int64_t now)
 {
 	while (launches->n_held &&
-	       tp_sub(now, launches->held[0].begin_ns) > TP_LAUNCHES_LATE_NS) {
-		struct tp_event event = launches->held[0];
+	       tp_sub(now, launches->held[launches->oldest_held].begin_ns) > TP_LAUNCHES_LATE_NS)
+		hand_on(launches);
+}
 
-		drop_held(launches, 0);
-		hand_on(launches, &event, NULL);
-	}
+/* In order from index 0 on, so that the ring may grow behind its end. */
+static bool double_held(struct tp_launches *launches)
+{
+	uint32_t cap = launches->cap_held ? launches->cap_held * 2 : 64;
+	struct tp_event *held = malloc(cap * sizeof(*held));
+
+	if (!held)
+		return false;
+	for (uint32_t i = 0; i < launches->n_held; i++)
+		held[i] = launches->held[(launches->oldest_held + i) & (launches->cap_held - 1)];
+	free(launches->held);
+	launches->held = held;
+	launches->oldest_held = 0;
+	launches->cap_held = cap;
+	return true;
 }
 
 bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event, uint32_t owner)
@@ -200,6 +209,8 @@ bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 
 	if (event->proc->at >= launches->n_procs)
 		return true;
+	/* Before anything is forgotten: what waits may be of a call that is to go. */
+	release(launches, event->begin_ns);
 	calls = &launches->calls[event->proc->at];
 	if (!make_room(launches, calls, event->begin_ns))
 		return false;
@@ -214,40 +225,28 @@ bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 	    .owner = owner,
 	};
 	chain(calls, at);
-	release(launches, event->begin_ns);
-	for (uint32_t i = 0; i < launches->n_held;) {
-		struct tp_event held = launches->held[i];
-
-		if (held.link != event->link || held.proc != event->proc ||
-		    held.window != event->window) {
-			i++;
-			continue;
-		}
-		drop_held(launches, i);
-		hand_on(launches, &held, &calls->call[at]);
-	}
 	return true;
 }
 
 void tp_launches_work(struct tp_launches *launches, const struct tp_event *event)
 {
-	struct tp_launch_call *call = tp_launches_find(launches, event);
-
 	release(launches, event->begin_ns);
-	if (call || !event->link || launches->n_held == HELD_MOST ||
-	    !tp_grow(&launches->held, &launches->cap_held, (uint64_t)launches->n_held + 1,
-		     sizeof(*launches->held))) {
-		hand_on(launches, event, call);
-		return;
+	if (launches->n_held == launches->cap_held &&
+	    (launches->cap_held == HELD_MOST || !double_held(launches))) {
+		if (!launches->n_held) {
+			launches->each(launches->ctx, event, tp_launches_find(launches, event));
+			return;
+		}
+		hand_on(launches);
 	}
-	launches->held[launches->n_held++] = *event;
+	launches->held[(launches->oldest_held + launches->n_held++) & (launches->cap_held - 1)] =
+	    *event;
 }
 
 void tp_launches_end(struct tp_launches *launches)
 {
-	for (uint32_t i = 0; i < launches->n_held; i++)
-		hand_on(launches, &launches->held[i], NULL);
-	launches->n_held = 0;
+	while (launches->n_held)
+		hand_on(launches);
 	for (uint32_t i = 0; i < launches->n_procs; i++)
 		while (launches->calls[i].n)
 			forget_oldest(launches, &launches->calls[i]);

@@ -41,10 +41,9 @@ bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const struct tp_event *event);
 
 /*
- * For those who need the call of work that seems to begin before it, too: each piece of
- * work is handed on with its call, at once, or (no call is known) when the call is given,
- * or without one (NULL) when TP_LAUNCHES_LATE_NS of the events' time have gone by. So it
- * may come late, but nothing comes twice or is left out.
+ * For those who need the call of work that seems to begin before it, too: work is handed on
+ * with its call (NULL: none), in the order it came, when TP_LAUNCHES_LATE_NS of the events'
+ * time have gone by. Nothing comes twice or is left out.
  */
 typedef void (*tp_launches_fn)(void *ctx, const struct tp_event *event,
 			       struct tp_launch_call *call);
