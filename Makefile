@@ -55,10 +55,12 @@ cuda-headers:
 	@[ -n '$(strip $(CUDA_INCLUDE))' ] || { echo "no headers of CUDA 13.0 or newer: run \
 	make setup, or give their folders in CUDA_INCLUDE" >&2; exit 1; }
 
-$(lib): $(preload_obj) $(runtime_obj) preload/libtrainprof.map
+# Names are exported because the sources say so (preload/export.h); libtrainprof.map lists which
+# were reviewed, and check-exports compares.
+$(lib): $(preload_obj) $(runtime_obj) preload/versions.map
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof.so \
-		-Wl,--version-script=preload/libtrainprof.map -Wl,--exclude-libs,ALL -Wl,-z,nodelete \
+		-Wl,--version-script=preload/versions.map -Wl,--exclude-libs,ALL -Wl,-z,nodelete \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $(preload_obj) $(runtime_obj) $(zstd_a) -ldl -lm
 
 # The malloc hooks alone, and they only forward: what it costs just to stand in between.

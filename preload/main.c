@@ -15,13 +15,16 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "preload/hook_cuda.h"
 #include "preload/hook_heap.h"
+#include "preload/hook_inject.h"
 #include "preload/hook_mark.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/cupti.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/heap.h"
 #include "runtime/probe/host.h"
@@ -35,6 +38,7 @@ static const struct tp_probe *const probes[] = {
 	&tp_heap_probe,
 	&tp_host_probe,
 	&tp_mark_probe,
+	&tp_cupti_probe,
 	NULL,
 };
 /* Of a program in which torch cannot be: its absence is nothing to report. */
@@ -127,6 +131,8 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 
 	tp_hook_proc_init();
 	tp_hook_mark_init(&config);
+	tp_hook_cuda_init(&config);
+	tp_hook_inject_init(&config);
 	check_heap();
 	if (may_get_torch) {
 		tp_entry_config(&config);
