@@ -18,7 +18,7 @@ run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 # A unit test may use everything below preload, and the merge without its main.
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -liberty -lz -ldl -lm
 
 # What flow tests read trace files with.
 tptdump := $(O)/tests/progs/tptdump
@@ -69,7 +69,7 @@ check-long:
 stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))
 $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
 
 ## check-stress: many threads on the ring, forks; meant for SAN=thread and SAN=address
 check-stress: $(stress_bin)
@@ -81,7 +81,7 @@ check-stress: $(stress_bin)
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
 
 ## bench: what everything costs, with the floors measured in the same run (T=part of a name)
 bench: all $(bench_bin)

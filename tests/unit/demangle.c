@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * demangle.c - tests: names of kernels as torch.profiler shows them
+ */
+#include "merge/demangle.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *readable(const char *name)
+{
+	uint32_t n = 0;
+	const char *text = tp_demangle(name, (uint32_t)strlen(name), &n);
+
+	if (text)
+		cr_expect_eq(strlen(text), n);
+	return text;
+}
+
+Test(demangle, shows_names_as_cxxfilt_does)
+{
+	cr_expect_str_eq(readable("_Z3foov"), "foo()");
+	cr_expect_str_eq(
+		readable("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE"
+			 "St5arrayIPcLm1EEEEviT0_T1_"),
+		"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+		"std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, "
+		"std::array<char*, 1ul>)");
+	cr_expect_str_eq(readable("_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LLP15ncclDevCommArgs"),
+			 "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevCommArgs*)");
+}
+
+Test(demangle, leaves_others_alone)
+{
+	cr_expect_null(readable("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_32x3_nn"));
+	cr_expect_null(readable(""));
+	cr_expect_null(readable("_Z"));
+	cr_expect_null(readable("_Zwhat is this"));
+	cr_expect_null(readable("_ZN2at6native29vectorized_"));
+}
+
+/* Kernels of CUTLASS have names of some thousand bytes. */
+Test(demangle, takes_long_names)
+{
+	char name[TP_DEMANGLE_FROM + 100] = "_Z1fI";
+	const char *text;
+
+	for (int i = 0; i < 300; i++)
+		strcat(name, "12ABCDEFGHIJKL");
+	strcat(name, "Evv");
+	cr_assert_gt(strlen(name), 4000);
+	text = readable(name);
+	cr_assert_not_null(text);
+	cr_expect_eq(strncmp(text, "void f<ABCDEFGHIJKL, ABCDEFGHIJKL, ", 35), 0);
+	memset(name + 5, 'i', sizeof(name) - 6);
+	name[sizeof(name) - 1] = 0;
+	cr_expect_null(readable(name));
+}
+
+/* Each argument is the last one twice. */
+Test(demangle, ends_for_names_without_end)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[1024] = "_Z1f1AIiiE";
+
+	for (int i = 0; i < 36; i++) {
+		size_t n = strlen(name);
+
+		snprintf(name + n, sizeof(name) - n, "S_IS%c_S%c_E", digits[i], digits[i]);
+	}
+	cr_expect_null(readable(name));
+	/* And the next one is as usual. */
+	cr_expect_str_eq(readable("_Z3foov"), "foo()");
+}
+
+Test(demangle, bears_any_bytes)
+{
+	static const char seedling[] = "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_"
+				       "14func_wrapper_tIfZNS0_11sum_functorIfffEclERNS_14Tensor"
+				       "IteratorEEUlffE_EEjfLi4EEEEEvT1_";
+	unsigned seed = 3;
+
+	for (int i = 0; i < 20000; i++) {
+		char name[sizeof(seedling)];
+
+		memcpy(name, seedling, sizeof(name));
+		for (int k = 0; k < 1 + i % 5; k++)
+			name[2 + rand_r(&seed) % (sizeof(name) - 3)] =
+				seedling[rand_r(&seed) % (sizeof(name) - 1)];
+		readable(name);
+	}
+}
