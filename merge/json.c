@@ -80,6 +80,23 @@ char *tp_json_double(char *p, double v)
 	return p;
 }
 
+char *tp_json_fixed(char *p, double v)
+{
+	uint64_t micros;
+
+	/* More is no figure of anything. */
+	if (!(v >= 0) || v > 1e12)
+		return tp_json_double(p, v);
+	micros = (uint64_t)(v * 1e6 + 0.5);
+	p = tp_json_u64(p, micros / 1000000);
+	*p++ = '.';
+	for (uint32_t part = micros % 1000000, unit = 10000; unit; unit /= 100) {
+		memcpy(p, two_digits + part / unit % 100 * 2, 2);
+		p += 2;
+	}
+	return p;
+}
+
 static char *escape(char *p, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";

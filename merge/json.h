@@ -23,6 +23,9 @@ char *tp_json_us(char *p, int64_t ns);
 /* The shortest that reads back the same of up to 17 digits; what is no number: 0. 32 bytes. */
 char *tp_json_double(char *p, double v);
 
+/* Not negative, with six decimals; far quicker than the one above. 28 bytes. */
+char *tp_json_fixed(char *p, double v);
+
 /*
  * Contents of a JSON string, without the quotes: valid UTF-8 whatever comes in (bad bytes
  * become U+FFFD), control characters, quotes and backslashes escaped. At most 6 * n bytes.

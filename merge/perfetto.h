@@ -4,13 +4,16 @@
  *
  * A track is a sequence of its own. perfetto_packets.c writes what every sequence needs,
  * perfetto_tracks.c the descriptors, perfetto_names.c what is interned and the arguments of
- * events; sink_perfetto.c says which event becomes which packet. Strings handed in come
- * from traces and are cut and repaired here. One thread.
+ * events, perfetto_device.c what happened on devices and in CUDA's calls; sink_perfetto.c says
+ * which event becomes which packet. Strings handed in come from traces and are cut and repaired
+ * here. One thread.
  */
 #ifndef TP_MERGE_PERFETTO_H
 #define TP_MERGE_PERFETTO_H
 
+#include "merge/devmem_curve.h"
 #include "merge/feed.h"
+#include "merge/launches.h"
 #include "merge/links.h"
 #include "merge/outfile.h"
 #include "merge/perfetto_fields.h"
@@ -25,6 +28,14 @@ enum tp_perfetto_category {
 	CAT_MEMORY,
 	CAT_MARK,
 	CAT_FLOW,
+	CAT_RUNTIME,
+	CAT_DRIVER,
+	CAT_OVERHEAD,
+	CAT_KERNEL,
+	CAT_MEMCPY,
+	CAT_MEMSET,
+	CAT_SYNC,
+	CAT_LAUNCH,
 	N_CATEGORIES
 };
 enum tp_perfetto_argument {
@@ -43,11 +54,35 @@ enum tp_perfetto_argument {
 	ARG_ALLOCATED,
 	ARG_RESERVED,
 	ARG_VALUE,
+	ARG_CORRELATION,
+	ARG_RETURNED,
+	ARG_DEVICE,
+	ARG_CONTEXT,
+	ARG_STREAM,
+	ARG_REGISTERS,
+	ARG_SHARED,
+	ARG_BLOCKS,
+	ARG_WARPS,
+	ARG_GRID,
+	ARG_BLOCK,
+	ARG_CLUSTER,
+	ARG_OCCUPANCY,
+	ARG_COPIED,
+	ARG_BANDWIDTH,
+	ARG_GRAPH,
+	ARG_GRAPH_NODE,
+	ARG_FROM_DEVICE,
+	ARG_TO_DEVICE,
+	ARG_SYNC_KIND,
+	ARG_WAIT_STREAM,
+	ARG_WAIT_CORRELATION,
+	ARG_WAIT_EVENT,
+	ARG_GUESSED,
 	N_ARGUMENTS
 };
 
 enum {
-	TP_PERFETTO_NAME_MAX = 1024, /* bytes of a name that are kept */
+	TP_PERFETTO_NAME_MAX = 2048, /* bytes of a name that are kept */
 	TP_PERFETTO_SHAPES_MAX = 4096,
 	IID_NO_NAME = 1, /* name iids are tp_string.same + 1 */
 };
@@ -73,6 +108,12 @@ struct tp_perfetto_process {
 	uint32_t n_counters, cap_counters;
 };
 
+/* A device of a process: numbered as they are met. */
+struct tp_perfetto_device {
+	uint32_t proc, id;
+	uint64_t uuid;
+};
+
 struct tp_perfetto {
 	const struct tp_run *run;
 	struct tp_outfile *out;
@@ -81,10 +122,16 @@ struct tp_perfetto {
 	struct tp_links links;
 	struct tp_tensors *tensors;
 	struct tp_feed feed;
+	struct tp_launches *launches;
+	struct tp_devmem_curve device_memory;
+	struct tp_perfetto_device *device;
+	uint32_t n_devices, cap_devices;
 	uint32_t n_sequences;
 	uint64_t n_uuids;
 	int64_t base_ns;      /* added to all times: none is negative */
-	char **dims, **types; /* JSON of SHAPES strings, by tp_string.same */
+	struct tp_perfetto_shapes {
+		char *dims, *types;
+	} *shapes; /* JSON of SHAPES strings, by tp_string.same */
 	uint32_t n_shapes;
 	uint64_t n_unplaced, n_flows;
 };
@@ -114,13 +161,20 @@ struct tp_perfetto_sequence *tp_perfetto_sequence_of(struct tp_perfetto *s,
 						     struct tp_track *track,
 						     const struct tp_event *event,
 						     bool is_async);
+/* Of a track of a stream: event->queue says of which. NULL: out of memory. */
+struct tp_perfetto_sequence *tp_perfetto_stream_of(struct tp_perfetto *s, struct tp_track *track,
+						   const struct tp_event *event);
+/* The track of a device's process; 0: out of memory. q: where it is described. */
+uint64_t tp_perfetto_device(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
+			    const struct tp_proc *proc, uint32_t id);
 /* A sequence of a process for packets that name their track. NULL: out of memory. */
 struct tp_perfetto_sequence *tp_perfetto_process_sequence(struct tp_perfetto *s,
 							  struct tp_perfetto_sequence **q,
 							  const struct tp_event *event);
-/* The counter of a process with that key, described when it is first met. 0: no memory. */
+/* The counter of a process with that key, described below `parent` when it is first met. 0: no
+ * memory. */
 uint64_t tp_perfetto_counter_of(struct tp_perfetto *s, struct tp_perfetto_process *process,
-				struct tp_perfetto_sequence *q, uint64_t key,
+				struct tp_perfetto_sequence *q, uint64_t parent, uint64_t key,
 				const char *title, const char *unit);
 
 /* ---- perfetto_names.c ---- */
@@ -133,10 +187,29 @@ char *tp_perfetto_put_uint(char *p, enum tp_perfetto_argument name, uint64_t val
 char *tp_perfetto_put_int(char *p, enum tp_perfetto_argument name, int64_t value);
 /* `bits` are those of the double. */
 char *tp_perfetto_put_double(char *p, enum tp_perfetto_argument name, uint64_t bits);
+char *tp_perfetto_put_text(char *p, enum tp_perfetto_argument name, const char *text);
 char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 				const struct tp_event *event);
 /* What the event of this packet names and its sequence has not seen yet. */
 char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 				char *p, const struct tp_event *event);
+
+/* ---- perfetto_device.c ---- */
+
+void tp_perfetto_put_call(struct tp_perfetto *s, const struct tp_event *event);
+void tp_perfetto_put_work(struct tp_perfetto *s, const struct tp_event *event);
+void tp_perfetto_put_sync(struct tp_perfetto *s, const struct tp_event *event);
+/* Work and its call: see tp_launches_each. */
+void tp_perfetto_put_launch(void *state, const struct tp_event *event,
+			    struct tp_launch_call *call);
+
+/* ---- sink_perfetto.c ---- */
+
+/* The end of a span: see tp_tracks_pop_fn. */
+void tp_perfetto_put_end(void *state, struct tp_track *track, int64_t end_ns);
+/* An arrow between two slices: the tracks' uuids, times inside the slices. */
+void tp_perfetto_put_flow(struct tp_perfetto *s, const struct tp_event *event,
+			  enum tp_perfetto_category category, uint64_t from, int64_t from_ns,
+			  uint64_t to, int64_t to_ns);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "merge/demangle.h"
 #include "merge/grow.h"
 #include "merge/kineto.h"
 #include "merge/perfetto.h"
@@ -31,20 +32,30 @@ size_t tp_perfetto_name_length(const struct tp_string *name)
 		   : n;
 }
 
-void tp_perfetto_load_shapes(struct tp_perfetto *s, const struct tp_string *shapes)
+void tp_perfetto_load_shapes(struct tp_perfetto *s, const struct tp_string *string)
 {
-	if (shapes->same >= s->n_shapes || s->dims[shapes->same] ||
-	    shapes->kind != TP_STRING_SHAPES)
+	struct tp_perfetto_shapes *shapes;
+
+	if (string->kind != TP_STRING_SHAPES ||
+	    !tp_grow(&s->shapes, &s->n_shapes, (uint64_t)string->same + 1, sizeof(*shapes)))
 		return;
-	if (!tp_kineto_shapes(shapes, &s->dims[shapes->same], &s->types[shapes->same]))
-		s->dims[shapes->same] = s->types[shapes->same] = NULL;
+	shapes = &s->shapes[string->same];
+	if (!shapes->dims && !tp_kineto_shapes(string, &shapes->dims, &shapes->types))
+		shapes->dims = shapes->types = NULL;
 }
 
-static bool has_shapes(const struct tp_perfetto *s, const struct tp_string *shapes)
+static const struct tp_perfetto_shapes *shapes_of(const struct tp_perfetto *s,
+						  const struct tp_string *string)
 {
-	return shapes->same < s->n_shapes && s->dims[shapes->same] &&
-	       strlen(s->dims[shapes->same]) <= TP_PERFETTO_SHAPES_MAX &&
-	       strlen(s->types[shapes->same]) <= TP_PERFETTO_SHAPES_MAX;
+	const struct tp_perfetto_shapes *shapes;
+
+	if (string->same >= s->n_shapes)
+		return NULL;
+	shapes = &s->shapes[string->same];
+	return shapes->dims && strlen(shapes->dims) <= TP_PERFETTO_SHAPES_MAX &&
+		       strlen(shapes->types) <= TP_PERFETTO_SHAPES_MAX
+		   ? shapes
+		   : NULL;
 }
 
 static char *put_argument(char *p, enum tp_perfetto_argument name, uint32_t field,
@@ -80,6 +91,17 @@ char *tp_perfetto_put_double(char *p, enum tp_perfetto_argument name, uint64_t b
 	return p;
 }
 
+char *tp_perfetto_put_text(char *p, enum tp_perfetto_argument name, const char *text)
+{
+	char *at;
+
+	p = tp_proto_begin(p, EVENT_ANNOTATIONS, &at);
+	p = tp_proto_uint(p, ANNOTATION_NAME_IID, name);
+	p = tp_proto_text(p, ANNOTATION_STRING, text, strlen(text));
+	tp_proto_end(p, at);
+	return p;
+}
+
 char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 				const struct tp_event *event)
 {
@@ -92,7 +114,7 @@ char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 		    p, ARG_FORWARD,
 		    event->flags & TP_F_ASYNC ? 0 : TP_ARG_THREAD(event->arg));
 	}
-	if (has_shapes(s, event->shapes)) {
+	if (shapes_of(s, event->shapes)) {
 		p = put_argument(p, ARG_DIMS, ANNOTATION_STRING_IID,
 				 2 * (uint64_t)event->shapes->same + 2);
 		p = put_argument(p, ARG_TYPES, ANNOTATION_STRING_IID,
@@ -105,6 +127,22 @@ char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 	return p;
 }
 
+/* Kernels as people write them. */
+static char *put_name(char *p, const struct tp_event *event)
+{
+	const struct tp_string *name = event->name;
+	const char *bytes = name->bytes, *readable = NULL;
+	uint32_t n = (uint32_t)tp_perfetto_name_length(name), n_readable;
+
+	if (event->kind == TP_REC_KERNEL)
+		readable = tp_demangle(name->bytes, name->n_bytes, &n_readable);
+	if (readable) {
+		bytes = readable;
+		n = n_readable < TP_PERFETTO_NAME_MAX ? n_readable : TP_PERFETTO_NAME_MAX;
+	}
+	return tp_perfetto_put_interned(p, INTERNED_NAMES, (uint64_t)name->same + 1, bytes, n);
+}
+
 /* What the event of this packet names and its sequence has not seen yet. */
 char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 				char *p, const struct tp_event *event)
@@ -112,25 +150,22 @@ char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequen
 	const struct tp_string *name = event->name, *shapes = event->shapes;
 	bool sends_name = event->kind != TP_REC_STEP && name->kind &&
 			  is_new(&q->names, &q->cap_names, name->same);
-	bool sends_shapes =
-	    has_shapes(s, shapes) && is_new(&q->strings, &q->cap_strings, shapes->same);
+	const struct tp_perfetto_shapes *json = shapes_of(s, shapes);
+	bool sends_shapes = json && is_new(&q->strings, &q->cap_strings, shapes->same);
 	char *at;
 
 	if (!sends_name && !sends_shapes)
 		return p;
 	p = tp_proto_begin(p, PACKET_INTERNED_DATA, &at);
 	if (sends_name)
-		p = tp_perfetto_put_interned(p, INTERNED_NAMES, (uint64_t)name->same + 1,
-					     name->bytes, tp_perfetto_name_length(name));
+		p = put_name(p, event);
 	if (sends_shapes) {
-		const char *dims = s->dims[shapes->same], *types = s->types[shapes->same];
-
 		p = tp_perfetto_put_interned(p, INTERNED_STRINGS,
-					     2 * (uint64_t)shapes->same + 2, dims,
-					     strlen(dims));
+					     2 * (uint64_t)shapes->same + 2, json->dims,
+					     strlen(json->dims));
 		p = tp_perfetto_put_interned(p, INTERNED_STRINGS,
-					     2 * (uint64_t)shapes->same + 3, types,
-					     strlen(types));
+					     2 * (uint64_t)shapes->same + 3, json->types,
+					     strlen(json->types));
 	}
 	tp_proto_end(p, at);
 	return p;

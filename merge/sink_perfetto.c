@@ -30,7 +30,8 @@ static bool is_loader(const struct tp_string *name)
  * times.
  */
 static void put_flow_end(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
-			 uint64_t uuid, int64_t ns, char phase, uint64_t id)
+			 enum tp_perfetto_category category, uint64_t uuid, int64_t ns,
+			 char phase, uint64_t id)
 {
 	char *packet, *at, *inner, *p;
 
@@ -40,9 +41,9 @@ static void put_flow_end(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 	p = tp_proto_uint(p, PACKET_CLOCK_ID, BOOTTIME);
 	p = tp_proto_begin(p, PACKET_TRACK_EVENT, &at);
 	p = tp_proto_uint(p, EVENT_TRACK_UUID, uuid);
-	p = tp_proto_uint(p, EVENT_CATEGORY_IIDS, CAT_FLOW);
-	p = tp_proto_bytes(p, EVENT_NAME, tp_perfetto_category_name[CAT_FLOW],
-			   strlen(tp_perfetto_category_name[CAT_FLOW]));
+	p = tp_proto_uint(p, EVENT_CATEGORY_IIDS, category);
+	p = tp_proto_bytes(p, EVENT_NAME, tp_perfetto_category_name[category],
+			   strlen(tp_perfetto_category_name[category]));
 	p = tp_proto_begin(p, EVENT_LEGACY, &inner);
 	p = tp_proto_uint(p, LEGACY_PHASE, (uint64_t)phase);
 	p = tp_proto_uint(p, LEGACY_UNSCOPED_ID, id);
@@ -53,12 +54,27 @@ static void put_flow_end(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 	tp_perfetto_end_packet(s, p, packet);
 }
 
-static void put_flow(struct tp_perfetto *s, const struct tp_event *event, uint64_t uuid)
+void tp_perfetto_put_flow(struct tp_perfetto *s, const struct tp_event *event,
+			  enum tp_perfetto_category category, uint64_t from, int64_t from_ns,
+			  uint64_t to, int64_t to_ns)
+{
+	struct tp_perfetto_sequence *q =
+	    tp_perfetto_process_sequence(s, &s->process[event->proc->at].instants, event);
+
+	if (!q)
+		return;
+	s->n_flows++;
+	put_flow_end(s, q, category, from, from_ns, 's', s->n_flows);
+	put_flow_end(s, q, category, to, to_ns, 'f', s->n_flows);
+}
+
+static void put_backward_flow(struct tp_perfetto *s, const struct tp_event *event,
+			      uint64_t uuid)
 {
 	const struct tp_link_op *from = tp_links_backward(&s->links, event);
+	const struct tp_perfetto_sequence *of_start;
 	struct tp_event at_start;
 	struct tp_track *track;
-	struct tp_perfetto_sequence *of_start, *q;
 
 	if (!from)
 		return;
@@ -67,17 +83,14 @@ static void put_flow(struct tp_perfetto *s, const struct tp_event *event, uint64
 	at_start.flags = 0;
 	track = tp_tracks_main(&s->book, &at_start);
 	of_start = track ? track->user : NULL;
-	q = tp_perfetto_process_sequence(s, &s->process[event->proc->at].instants, event);
-	if (!of_start || !q)
-		return;
-	s->n_flows++;
-	put_flow_end(s, q, of_start->uuid, from->begin_ns, 's', s->n_flows);
-	put_flow_end(s, q, uuid, event->begin_ns, 'f', s->n_flows);
+	if (of_start)
+		tp_perfetto_put_flow(s, event, CAT_FLOW, of_start->uuid, from->begin_ns, uuid,
+				     event->begin_ns);
 }
 
-static void put_end(void *ctx, struct tp_track *track, int64_t end_ns)
+void tp_perfetto_put_end(void *state, struct tp_track *track, int64_t end_ns)
 {
-	struct tp_perfetto *s = ctx;
+	struct tp_perfetto *s = state;
 	struct tp_perfetto_sequence *q = track->user;
 	char *packet, *at, *p;
 
@@ -116,10 +129,10 @@ static void put_begin(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 static void put_span(struct tp_perfetto *s, const struct tp_event *event)
 {
 	int64_t end_ns = event->end_ns;
-	struct tp_track *track = tp_tracks_place(&s->book, event, &end_ns, put_end, s);
+	struct tp_track *track = tp_tracks_place(&s->book, event, &end_ns, tp_perfetto_put_end, s);
 	struct tp_perfetto_sequence *q;
 
-	q = track ? tp_perfetto_sequence_of(s, track, event, event->flags & TP_F_ASYNC)
+	q = track ? tp_perfetto_sequence_of(s, track, event, tp_tracks_is_async(event))
 		  : NULL;
 	if (!q) {
 		s->n_unplaced++;
@@ -129,7 +142,7 @@ static void put_span(struct tp_perfetto *s, const struct tp_event *event)
 	put_begin(s, q, event);
 	tp_links_forward(&s->links, event);
 	if (event->flags & TP_F_BACKWARD && !track->at)
-		put_flow(s, event, q->uuid);
+		put_backward_flow(s, event, q->uuid);
 }
 
 /* ---- what has no length ---- */
@@ -157,9 +170,15 @@ static char *begin_counter(struct tp_perfetto *s, const struct tp_event *event,
 	struct tp_perfetto_process *process = &s->process[event->proc->at];
 	struct tp_perfetto_sequence *q =
 	    tp_perfetto_process_sequence(s, &process->counters, event);
-	uint64_t uuid = q ? tp_perfetto_counter_of(s, process, q, key, title, unit) : 0;
+	uint64_t parent, uuid;
 	char *p;
 
+	if (!q)
+		return NULL;
+	parent = tp_title_is_of_device(event->name)
+		     ? tp_perfetto_device(s, q, event->proc, event->link)
+		     : process->uuid;
+	uuid = tp_perfetto_counter_of(s, process, q, parent, key, title, unit);
 	if (!uuid)
 		return NULL;
 	p = tp_perfetto_begin_event(s, q, event->begin_ns, TYPE_COUNTER, packet, at);
@@ -249,6 +268,7 @@ static void put_mark(struct tp_perfetto *s, const struct tp_event *event)
 static void put_event(void *state, const struct tp_event *event)
 {
 	struct tp_perfetto *s = state;
+	struct tp_event counter;
 
 	switch (event->kind) {
 	case TP_REC_STEP:
@@ -264,7 +284,28 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_TOTALS:
 		put_tensor(s, event);
 		break;
+	case TP_REC_DEVALLOC:
+	case TP_REC_DEVFREE:
+		if (tp_devmem_curve_change(&s->device_memory, event, &counter))
+			put_counter(s, &counter);
+		break;
+	case TP_REC_CALL:
+	case TP_REC_OVERHEAD:
+		tp_perfetto_put_call(s, event);
+		break;
+	case TP_REC_KERNEL:
+	case TP_REC_MEMCPY:
+	case TP_REC_MEMSET:
+	case TP_REC_GRAPH:
+		if (event->queue)
+			tp_perfetto_put_work(s, event);
+		break;
+	case TP_REC_SYNC:
+		if (event->queue)
+			tp_perfetto_put_sync(s, event);
+		break;
 	case TP_REC_COUNTER:
+		tp_devmem_curve_counter(&s->device_memory, event);
 		put_counter(s, event);
 		break;
 	case TP_REC_MARK:
@@ -278,13 +319,10 @@ static void put_event(void *state, const struct tp_event *event)
 static void free_state(struct tp_perfetto *s)
 {
 	for (uint32_t i = 0; i < s->n_shapes; i++) {
-		if (s->dims)
-			free(s->dims[i]);
-		if (s->types)
-			free(s->types[i]);
+		free(s->shapes[i].dims);
+		free(s->shapes[i].types);
 	}
-	free(s->dims);
-	free(s->types);
+	free(s->shapes);
 	for (uint32_t i = 0; s->process && i < s->run->n_procs; i++) {
 		tp_perfetto_free_sequence(s->process[i].counters);
 		tp_perfetto_free_sequence(s->process[i].instants);
@@ -295,6 +333,9 @@ static void free_state(struct tp_perfetto *s)
 	tp_links_free(&s->links);
 	tp_tensors_free(s->tensors);
 	tp_feed_free(&s->feed);
+	tp_launches_free(s->launches);
+	tp_devmem_curve_fini(&s->device_memory);
+	free(s->device);
 	free(s);
 }
 
@@ -305,15 +346,14 @@ static void *begin(const struct tp_run *run, const char *path)
 	if (!s)
 		goto no_memory;
 	s->run = run;
-	s->n_shapes = run->n_distinct_strings;
-	s->dims = calloc(s->n_shapes + 1, sizeof(s->dims[0]));
-	s->types = calloc(s->n_shapes + 1, sizeof(s->types[0]));
+	s->launches = tp_launches_new(run);
 	s->process = calloc(run->n_procs + 1, sizeof(s->process[0]));
 	s->tensors = tp_tensors_new(run);
-	if (!s->dims || !s->types || !s->process || !s->tensors ||
+	if (!s->launches || !s->process || !s->tensors ||
 	    tp_tracks_init(&s->book, run) || tp_links_init(&s->links, run) ||
 	    tp_feed_init(&s->feed, run, put_event, s))
 		goto no_memory;
+	tp_launches_each(s->launches, tp_perfetto_put_launch, s);
 	/* Only spans that never ended may have begun before time 0. */
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		if (-run->open[i].begin_ns > s->base_ns)
@@ -347,7 +387,8 @@ static int end(void *state, const struct tp_run *run)
 
 	(void)run;
 	tp_feed_end(&s->feed);
-	tp_tracks_pop_all(&s->book, put_end, s);
+	tp_launches_end(s->launches);
+	tp_tracks_pop_all(&s->book, tp_perfetto_put_end, s);
 	err = tp_outfile_close(s->out);
 	n_unplaced = s->n_unplaced;
 	free_state(s);
