@@ -25,10 +25,12 @@
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/cupti.h"
+#include "runtime/probe/devmem.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/heap.h"
 #include "runtime/probe/host.h"
 #include "runtime/probe/mark.h"
+#include "runtime/probe/nvml.h"
 #include "runtime/probe/tensor.h"
 #include "runtime/probe/torch.h"
 
@@ -38,6 +40,8 @@ static const struct tp_probe *const probes[] = {
 	&tp_heap_probe,
 	&tp_host_probe,
 	&tp_mark_probe,
+	&tp_devmem_probe,
+	&tp_nvml_probe,
 	&tp_cupti_probe,
 	NULL,
 };
