@@ -198,6 +198,8 @@ void tp_queues_place(struct tp_proc_in *proc, struct tp_event *event,
 	case TP_REC_KERNEL:
 		event->detail = launch->kind == TP_STRING_LAUNCH ? launch : none;
 		event->queue = queue_of(proc, event->detail);
+		if (name->kind == TP_STRING_TEXT && tp_strings_title(name)->kind)
+			event->name = tp_strings_title(name);
 		return;
 	case TP_REC_MEMCPY:
 	case TP_REC_MEMSET:

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/demangle.h"
 #include "merge/device.h"
 #include "runtime/base/hash.h"
 
@@ -109,9 +110,15 @@ static const struct tp_string *make_title(struct tp_strings *strings, const stru
 	struct tp_transfer transfer;
 	const struct tp_string *title;
 	const char *text;
+	uint32_t n;
 	char buf[64];
 
 	switch (s->kind) {
+	case TP_STRING_TEXT:
+		text = tp_demangle(s->bytes, s->n_bytes, &n);
+		if (!text)
+			return &strings->none;
+		break;
 	case TP_STRING_TRANSFER:
 		transfer = tp_device_transfer(&event);
 		text = tp_device_transfer_name(buf, &transfer);

@@ -26,8 +26,9 @@ void tp_strings_free(struct tp_strings *strings);
 const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind,
 				       const char *bytes, uint32_t n_bytes);
 
-/* What an event of a TRANSFER, SYNC or LAUNCH string is called, a TEXT. Of a string of such a
- * kind that tp_strings_add returned. */
+/* What an event of a TRANSFER, SYNC or LAUNCH string is called, a TEXT, or the readable form of
+ * a TEXT that is a C++ function's name; else kind 0. Of a string of such a kind that
+ * tp_strings_add returned. */
 const struct tp_string *tp_strings_title(const struct tp_string *string);
 
 /* Ids as one process (all its files and its ring) uses them: a table in two levels. */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/strings.h"
+
 static const char *readable(const char *name)
 {
 	uint32_t n = 0;
@@ -90,4 +92,19 @@ Test(demangle, bears_any_bytes)
 				seedling[rand_r(&seed) % (sizeof(name) - 1)];
 		readable(name);
 	}
+}
+
+Test(demangle, is_what_a_kernel_is_called)
+{
+	struct tp_strings strings;
+	const struct tp_string *mangled, *plain;
+
+	cr_assert_eq(tp_strings_init(&strings), 0);
+	mangled = tp_strings_add(&strings, TP_STRING_TEXT, "_Z3foov", 7);
+	plain = tp_strings_add(&strings, TP_STRING_TEXT, "foo()", 5);
+	cr_expect_eq(tp_strings_title(mangled), plain);
+	cr_expect_eq(tp_strings_title(plain)->kind, 0);
+	/* What it was recorded as stays what it is. */
+	cr_expect_str_eq(mangled->bytes, "_Z3foov");
+	tp_strings_free(&strings);
 }
