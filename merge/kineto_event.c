@@ -125,10 +125,13 @@ static void take_member(struct tp_json_in *in, struct tp_kineto_event *event,
 
 bool tp_kineto_event(struct tp_json_in *in, struct tp_kineto_event *event)
 {
+	static const struct tp_json_text none = {.bytes = ""};
 	struct tp_json_text key;
 	bool is_first = true;
 
 	memset(event, 0, sizeof(*event));
+	event->name = event->category = event->tid_text = event->inner_name = none;
+	event->dims = event->types = none;
 	if (!tp_json_in_take(in, '{')) {
 		in->is_bad = !in->is_short;
 		return false;

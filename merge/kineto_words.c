@@ -69,9 +69,12 @@ static uint8_t number_of(const char *const *words, size_t n_words, const char *a
 void tp_kineto_transfer(const struct tp_json_text *name, struct tp_transfer *transfer)
 {
 	static const char copy[] = "Memcpy ", arrow[] = " -> ";
-	const char *end = name->bytes + name->n;
-	const char *open = memchr(name->bytes, '(', name->n), *close, *to;
+	const char *end, *open, *close, *to;
 
+	if (!name->n)
+		return;
+	end = name->bytes + name->n;
+	open = memchr(name->bytes, '(', name->n);
 	if (name->n > sizeof(copy) + 3 && !memcmp(name->bytes, copy, sizeof(copy) - 1))
 		transfer->copy_kind = NUMBER_OF(copy_words, name->bytes + sizeof(copy) - 1, 4);
 	close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
