@@ -10,26 +10,27 @@
 
 #include "merge/grow.h"
 
-static void select_file(struct tp_chrome *c, const struct tp_proc *proc)
+/* False: the process has none. */
+static bool select_file(struct tp_chrome *c, const struct tp_proc *proc)
 {
 	if (c->file_of)
 		c->file = &c->file_of[proc->at];
+	return c->file->out != NULL;
 }
 
 static void put_work(void *state, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_chrome *c = state;
 
-	select_file(c, event->proc);
-	tp_chrome_put_work(c, event, call);
+	if (select_file(c, event->proc))
+		tp_chrome_put_work(c, event, call);
 }
 
 static void put_event(void *state, const struct tp_event *event)
 {
 	struct tp_chrome *c = state;
 
-	select_file(c, event->proc);
-	if (!tp_chrome_make_room(c, event))
+	if (!select_file(c, event->proc) || !tp_chrome_make_room(c, event))
 		return;
 	switch (event->kind) {
 	case TP_REC_STEP:

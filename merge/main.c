@@ -360,7 +360,8 @@ static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
 	int err = 0;
 
 	for (uint32_t i = 0; i < options.n_sinks && is_good; i++) {
-		if (tp_sink_path(run, options.sink[i], options.output, path[i], 4096)) {
+		if (tp_sink_path(run, options.sink[i], options.output, options.n_sinks > 1,
+				 path[i], 4096)) {
 			fprintf(stderr, "trainprof-merge: the name of the result is too long\n");
 			is_good = false;
 			break;
@@ -418,8 +419,8 @@ static enum status merge(void)
 	for (uint32_t i = 0; i < options.n_shown; i++)
 		options.shown[i]->print(pass.view_state[i], run, &out);
 	for (uint32_t i = 0; i < options.n_sinks && !status && !options.is_quiet; i++)
-		printf("%swrote %s; open it in https://ui.perfetto.dev\n",
-		       i || !options.n_shown ? "" : "\n", path[i]);
+		printf("%swrote %s; %s\n", i || !options.n_shown ? "" : "\n", path[i],
+		       options.sink[i]->hint);
 	/* Last: it takes away what the pass has read. */
 	if (options.is_recover && tp_recovered_write(run))
 		status = STATUS_NOTHING;

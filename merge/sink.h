@@ -13,15 +13,19 @@
 struct tp_sink {
 	const char *name;	/* of -f */
 	const char *help;	/* one line of --help */
-	const char *suffix;	/* of the default file name: "node{node_rank}" + suffix */
+	const char *hint;	/* said when it was written: what to do with it */
+	const char *suffix;	/* of the default file name: "node{node_rank}" + suffix; or the
+				 * default name of the folder */
+	bool is_folder;		/* it writes files of names of its own into a folder */
 
-	/* Opens `path` for writing. Returns the sink's own state, or NULL after a message. */
+	/* Opens `path` for writing; a folder is made. Returns the sink's own state, or NULL after
+	 * a message. */
 	void *(*begin)(const struct tp_run *run, const char *path);
 	void (*event)(void *state, const struct tp_event *event);
 	/* Trailing metadata; closes the file, frees state. 0, or -errno after a message. */
 	int (*end)(void *state, const struct tp_run *run);
 };
 
-extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto;
+extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb;
 
 #endif

@@ -79,6 +79,7 @@ static int end(void *state, const struct tp_run *run)
 const struct tp_sink tp_sink_chrome = {
 	.name = "chrome",
 	.help = "JSON for ui.perfetto.dev and chrome://tracing (.json.gz)",
+	.hint = "open it in https://ui.perfetto.dev",
 	.suffix = ".json.gz",
 	.begin = begin,
 	.event = event,

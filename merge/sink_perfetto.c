@@ -403,6 +403,7 @@ static int end(void *state, const struct tp_run *run)
 const struct tp_sink tp_sink_perfetto = {
     .name = "perfetto",
     .help = "protobuf for ui.perfetto.dev and its trace processor (.pftrace.gz)",
+    .hint = "open it in https://ui.perfetto.dev",
     .suffix = ".pftrace.gz",
     .begin = begin,
     .event = event,

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const struct tp_sink *const tp_sinks[] = {&tp_sink_chrome, &tp_sink_perfetto, NULL};
+const struct tp_sink *const tp_sinks[] = {
+	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_torch, &tp_sink_torch_tb, NULL,
+};
 const struct tp_view *const tp_views[] = {
 	&tp_view_overview, &tp_view_operator, &tp_view_steps, &tp_view_health, NULL,
 };
@@ -29,14 +31,14 @@ static int32_t node_of(const struct tp_proc *proc)
 }
 
 int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const char *given,
-		 char *path, uint32_t cap)
+		 bool is_shared, char *path, uint32_t cap)
 {
 	const char *folder = given ? given : run->path;
 	int32_t first = INT32_MAX, last = 0;
 	size_t n = strlen(folder);
 	int written;
 
-	if (given && !is_folder(given)) {
+	if (given && (sink->is_folder ? !is_shared : !is_folder(given))) {
 		written = snprintf(path, cap, "%s", given);
 		return written < 0 || (uint32_t)written >= cap ? -ENAMETOOLONG : 0;
 	}
@@ -51,6 +53,10 @@ int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const cha
 	}
 	while (n > 1 && folder[n - 1] == '/')
 		n--;
+	if (sink->is_folder) {
+		written = snprintf(path, cap, "%.*s/%s", (int)n, folder, sink->suffix);
+		return written < 0 || (uint32_t)written >= cap ? -ENAMETOOLONG : 0;
+	}
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		int32_t node = node_of(run->proc[i]);
 

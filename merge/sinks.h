@@ -17,9 +17,10 @@ extern const struct tp_view *const tp_views[];
 /*
  * Where a sink writes: `given` (-o) when it is a file name; inside it when it is a folder;
  * NULL: in the run's folder, "node{node_rank}" and the suffix; a run of several nodes:
- * "nodes{first}-{last}". 0, or -ENAMETOOLONG.
+ * "nodes{first}-{last}". A sink that writes a folder takes `given` itself, unless others write
+ * into it too (is_shared) or it is NULL: then one of its own in there. 0, or -ENAMETOOLONG.
  */
 int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const char *given,
-		 char *path, uint32_t cap);
+		 bool is_shared, char *path, uint32_t cap);
 
 #endif
