@@ -52,7 +52,14 @@ check-unit: unit-programs
 check-flow: all $(tptdump)
 	$(Q)$(run_tests) -t 300 $(flow_long_items)
 
-unit-programs: $(unit_bin)
+# What NVIDIA's headers of each version say of CUPTI's records: tests/unit/cupti_layout.c.
+cupti_offsets := $(patsubst %,$(O)/tests/cupti/%.txt,current $(notdir $(wildcard build/cupti/*)))
+$(O)/tests/cupti/%.txt: tests/progs/cupti_offsets.py
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  GEN $@")
+	$(Q)$(PYTHON) $< $(CC) $@ $(wildcard build/cupti/$*/include) $(CUDA_INCLUDE)
+
+unit-programs: $(unit_bin) $(cupti_offsets)
 
 ## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
 check-long: export WERROR := 1
