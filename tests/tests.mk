@@ -97,3 +97,4 @@ bench: all $(bench_bin)
 .PHONY: bench
 
 include tests/fuzz/fuzz.mk
+include tests/fakes/fakes.mk
