@@ -21,7 +21,7 @@ struct tp_kineto_report {
 	uint64_t n_read;	/* events that became records */
 	uint64_t n_left;	/* of kinds that are not read */
 	uint64_t n_bad;		/* that lack what they need: a time, a name */
-	uint64_t n_other;	/* of another process */
+	uint64_t n_other;	/* of another process than the first: read as its own */
 	uint64_t n_no_address;	/* memory events of old versions, which cannot be paired */
 	char trouble[160];	/* why it was not read to its end; "": it was */
 	uint64_t offset;	/* where, in the text */

@@ -63,9 +63,9 @@ static void report_issues(struct tp_run_in *run, const char *path,
 			     "'%s': %llu events without a time or a thread, or damaged, are left out",
 			     path, (unsigned long long)report->n_bad);
 	if (report->n_other)
-		tp_run_issue(&run->pub, NULL, true,
-			     "'%s': %llu events of other processes are left out: a file is read as "
-			     "one process", path, (unsigned long long)report->n_other);
+		tp_run_issue(&run->pub, NULL, false,
+			     "'%s': %llu events are of other processes than the first: all are shown "
+			     "as one", path, (unsigned long long)report->n_other);
 	if (report->n_no_address)
 		tp_run_issue(&run->pub, NULL, false,
 			     "'%s': %llu memory events have no address (torch before 1.12): left out",

@@ -50,7 +50,7 @@ struct tp_kineto_records {
 	uint64_t n_steps, first_step;
 	uint64_t memory_time;		/* of the last memory event */
 	char host[65];
-	bool has_pid, has_rank;
+	bool has_pid;
 	char to[512];
 	uint32_t step_name;
 };
@@ -91,17 +91,36 @@ static void tell_threads(struct tp_kineto_records *r)
 	}
 }
 
+/* "thread 4711 (python)": what is in the brackets. */
+static struct tp_json_text own_name(const struct tp_json_text *name)
+{
+	const char *open = memchr(name->bytes, '(', name->n);
+	struct tp_json_text own = *name;
+
+	if (!open || name->bytes[name->n - 1] != ')')
+		return own;
+	own.bytes = open + 1;
+	own.n = (uint32_t)(name->bytes + name->n - 1 - own.bytes);
+	return own;
+}
+
 static void name_thread(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
+	static const char stream[] = "stream ";
+	const struct tp_json_text *name = &event->inner_name;
+	struct tp_json_text own;
 	uint16_t slot;
 
-	if (!TP_KINETO_HAS(event, TID) || !event->inner_name.n || event->pid != r->head.pid)
+	/* Names come before the first event; rows of GPUs are no threads. */
+	if (!TP_KINETO_HAS(event, TID) || !name->n ||
+	    (name->n >= sizeof(stream) && !memcmp(name->bytes, stream, sizeof(stream) - 1)))
 		return;
 	slot = slot_of(r, event->tid);
 	if (slot == NO_SLOT)
 		return;
+	own = own_name(name);
 	memset(r->thread[slot].name, 0, sizeof(r->thread[slot].name));
-	tp_json_in_plain(&event->inner_name, r->thread[slot].name,
+	tp_json_in_plain(&own, r->thread[slot].name,
 			 sizeof(r->thread[slot].name) - 1);
 }
 
@@ -306,16 +325,17 @@ static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event
 	return true;
 }
 
-/* The process is that of the first operator or call: GPUs have numbers of their own. */
-static bool is_ours(struct tp_kineto_records *r, const struct tp_kineto_event *event)
+/* The process is that of the first operator or call. Files that were put together from several
+ * are read as one, which is said. */
+static void note_process(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
 	if (!TP_KINETO_HAS(event, PID))
-		return true;
+		return;
 	if (!r->has_pid) {
 		r->has_pid = true;
 		r->head.pid = (uint32_t)event->pid;
 	}
-	return (uint32_t)event->pid == r->head.pid;
+	r->report->n_other += (uint32_t)event->pid != r->head.pid;
 }
 
 void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto_event *event)
@@ -341,10 +361,10 @@ void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto
 		}
 		if (category >= TP_KINETO_KERNEL && category <= TP_KINETO_SYNC) {
 			is_good = put_device(r, event, category);
-		} else if (category != TP_KINETO_OVERHEAD && !is_ours(r, event)) {
-			r->report->n_other++;
-			return;
 		} else {
+			/* Overhead may be on a row of its own. */
+			if (category != TP_KINETO_OVERHEAD)
+				note_process(r, event);
 			is_good = put_host(r, event, category);
 		}
 	} else {
@@ -369,12 +389,10 @@ static void take_world(struct tp_kineto_records *r, struct tp_json_in *in)
 	while (tp_json_in_key(in, &key, &is_first)) {
 		if (!tp_json_in_number(in, 1, &number))
 			continue;
-		if (TP_JSON_IS(&key, "rank")) {
+		if (TP_JSON_IS(&key, "rank"))
 			r->head.rank = (int32_t)number;
-			r->has_rank = true;
-		} else if (TP_JSON_IS(&key, "world_size")) {
+		else if (TP_JSON_IS(&key, "world_size"))
 			r->head.world_size = (int32_t)number;
-		}
 	}
 }
 

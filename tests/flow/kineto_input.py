@@ -39,8 +39,8 @@ def ns(value):
 
 
 def number(value):
-    found = re.search(r"\d+", str(value))
-    return int(found.group()) if found else 0
+    found = re.search(r"-?\d+", str(value))
+    return int(found.group()) & 0xffffffff if found else 0
 
 
 def facts(trace):
