@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who asked: calls read from their bytes, libraries by address, stacks that end early. */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/probe/owner.h"
+#include "runtime/probe/owner_call.h"
+
+#ifdef __x86_64__
+/* `code` ends where the call returns to. */
+static enum tp_call_form read_call(const uint8_t *code, size_t n, uintptr_t *to,
+				   const uint8_t **back)
+{
+	static uint8_t text[64];
+
+	memset(text, 0x90, sizeof(text));
+	memcpy(text + 32 - n, code, n);
+	*to = 0;
+	*back = text + 32;
+	return tp_call_before(text + 32, to);
+}
+#define READ(...)                                                                          \
+	read_call((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }),\
+		  &to, &back)
+
+Test(owner, reads_the_forms_of_a_call)
+{
+	const uint8_t *back;
+	uintptr_t to;
+
+	cr_expect_eq(READ(0xe8, 0x10, 0, 0, 0), TP_CALL_DIRECT);
+	cr_expect_eq(to, (uintptr_t)back + 0x10);
+	cr_expect_eq(READ(0xe8, 0xf0, 0xff, 0xff, 0xff), TP_CALL_DIRECT);
+	cr_expect_eq(to, (uintptr_t)back - 0x10);
+	cr_expect_eq(READ(0xff, 0x15, 0x20, 0, 0, 0), TP_CALL_SLOT);
+	cr_expect_eq(to, (uintptr_t)back + 0x20);
+	cr_expect_eq(READ(0xff, 0xd0), TP_CALL_POINTER);		/* call *%rax */
+	cr_expect_eq(READ(0x41, 0xff, 0xd4), TP_CALL_POINTER);		/* call *%r12 */
+	cr_expect_eq(READ(0xff, 0x50, 0x18), TP_CALL_POINTER);		/* call *0x18(%rax) */
+	cr_expect_eq(READ(0xff, 0x54, 0x24, 0x08), TP_CALL_POINTER);	/* call *8(%rsp) */
+	cr_expect_eq(READ(0xff, 0x90, 0, 1, 0, 0), TP_CALL_POINTER);	/* call *0x100(%rax) */
+	cr_expect_eq(READ(0xff, 0x14, 0xc5, 0, 0, 0, 0), TP_CALL_POINTER); /* call *t(,%rax,8) */
+	cr_expect_eq(READ(0x48, 0x89, 0xc3), TP_CALL_NONE);		/* mov %rax,%rbx */
+	cr_expect_eq(READ(0xff, 0xe0), TP_CALL_NONE);			/* jmp *%rax */
+}
+
+Test(owner, reads_the_slot_of_a_jump_stub)
+{
+	static const uint8_t plain[16] = { 0xff, 0x25, 0x30, 0, 0, 0 };
+	static const uint8_t marked[16] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x30, 0, 0, 0 };
+	static const uint8_t bound[16] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0x30, 0, 0, 0 };
+	static const uint8_t other[16] = { 0x55, 0x48, 0x89, 0xe5 };
+
+	cr_expect_eq(tp_call_stub_slot(plain), (uintptr_t)plain + 6 + 0x30);
+	cr_expect_eq(tp_call_stub_slot(marked), (uintptr_t)marked + 10 + 0x30);
+	cr_expect_eq(tp_call_stub_slot(bound), (uintptr_t)bound + 11 + 0x30);
+	cr_expect_eq(tp_call_stub_slot(other), 0);
+}
+#endif
+
+Test(owner, knows_the_libraries_and_the_program)
+{
+	uint16_t libc, program;
+
+	cr_expect_eq(tp_owner_of((void *)(uintptr_t)strtol), 0, "nothing before the first look");
+	tp_owner_refresh();
+	libc = tp_owner_of((void *)(uintptr_t)strtol);
+	program = tp_owner_of((void *)(uintptr_t)tp_owner_refresh);
+	cr_assert(libc && program && libc != program);
+	cr_expect(strstr(tp_owner_path(libc), "libc.so"));
+	cr_expect(strstr(tp_owner_path(program), "/owner"), "%s", tp_owner_path(program));
+	cr_expect_str_eq(tp_owner_path(0), "");
+	cr_expect_str_eq(tp_owner_path(60000), "");
+	cr_expect_eq(tp_owner_of((void *)&libc), 0, "a stack is no library");
+	tp_owner_refresh();
+	cr_expect_eq(tp_owner_of((void *)(uintptr_t)strtol), libc, "numbers stay");
+}
+
+Test(owner, a_stack_that_ends_is_not_read_beyond)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 3 * (size_t)page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(pages, MAP_FAILED);
+	cr_assert_eq(mprotect(pages + page, (size_t)page, PROT_NONE), 0);
+	tp_owner_refresh();
+	cr_expect_null(tp_owner_caller_in(pages + page - 64, TP_OWNER_SCAN_BYTES));
+	cr_assert_eq(munmap(pages + page, (size_t)page), 0);
+	cr_expect_null(tp_owner_caller_in(pages + page - 64, TP_OWNER_SCAN_BYTES));
+}
+
+#ifdef __x86_64__
+/* Code that was unmapped, or never was code, behind an address on the stack. */
+Test(owner, a_call_through_a_pointer_is_a_guess_and_other_words_are_none)
+{
+	uintptr_t words[64] = { 0 };
+	const uint8_t *code = (const uint8_t *)(uintptr_t)strtol, *call = NULL;
+	uint16_t libc;
+
+	tp_owner_refresh();
+	libc = tp_owner_of(code);
+	/* libc has calls through registers somewhere (qsort's comparison): find one. */
+	code = (const uint8_t *)(uintptr_t)qsort_r;
+	for (int i = 8; i < 4000 && !call; i++)
+		if (code[i - 2] == 0xff && (code[i - 1] & 0xf8) == 0xd0)
+			call = code + i;
+	if (!call)
+		cr_skip_test("no such call in this libc");
+	words[3] = (uintptr_t)code;		/* a function's begin: behind no call, mostly */
+	words[10] = 0x1234;
+	words[20] = (uintptr_t)words;
+	words[40] = (uintptr_t)call;
+	cr_assert_eq(tp_owner_of(call), libc);
+	cr_expect_eq(tp_owner_caller_in(words, sizeof(words)), call);
+	cr_expect_eq(tp_owner_caller_in(words, sizeof(words)), call, "the same when it is remembered");
+	words[40] = 0;
+	cr_expect_null(tp_owner_caller_in(words, sizeof(words)));
+}
+#endif
