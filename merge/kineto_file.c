@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kineto_file.c - a torch.profiler trace becomes a file of ours: begun, told facts, finished
+ *
+ * Which rank it was may stand behind the events, so the head is written again at the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/kineto_state.h"
+#include "merge/kineto_words.h"
+#include "runtime/base/hash.h"
+#include "runtime/trace/frame.h"
+
+enum {
+	ARENA_BYTES = 64 << 20,
+	DEVICE_BYTES = 1024,
+	FIRST_TORCH_THREAD = 1,	/* torch's own number of the first thread that trains */
+};
+
+static void take_world(struct tp_kineto_records *r, struct tp_json_in *in)
+{
+	struct tp_json_text key;
+	bool is_first = true;
+	int64_t number;
+
+	if (!tp_json_in_take(in, '{'))
+		return;
+	while (tp_json_in_key(in, &key, &is_first)) {
+		if (!tp_json_in_number(in, 1, &number))
+			continue;
+		if (TP_JSON_IS(&key, "rank"))
+			r->head.rank = (int32_t)number;
+		else if (TP_JSON_IS(&key, "world_size"))
+			r->head.world_size = (int32_t)number;
+	}
+}
+
+static void take_devices(struct tp_kineto_records *r, struct tp_json_in *in)
+{
+	bool is_first = true;
+
+	if (!tp_json_in_take(in, '['))
+		return;
+	while (tp_json_in_item(in, &is_first) && r->n_devices < TP_KINETO_DEVICES) {
+		char lines[DEVICE_BYTES];
+		uint32_t id = 0, n = tp_kineto_device(in, lines, sizeof(lines), &id);
+
+		if (in->is_bad || in->is_short)
+			return;
+		if (!n)
+			continue;
+		r->device_id[r->n_devices] = id;
+		r->device_string[r->n_devices++] =
+			tp_kineto_id(&r->strings, TP_STRING_DEVICE, lines, n);
+	}
+}
+
+void tp_kineto_records_fact(struct tp_kineto_records *r, const char *key, const char *value,
+			    const char *end)
+{
+	/* Where a number or a text ends is seen from what follows; something does. */
+	struct tp_json_in in = {.at = value, .end = end + 1};
+	struct tp_json_text text;
+
+	if (!strcmp(key, "distributedInfo")) {
+		take_world(r, &in);
+	} else if (!strcmp(key, "deviceProperties")) {
+		take_devices(r, &in);
+	} else if (!strcmp(key, "baseTimeNanoseconds")) {
+		tp_json_in_number(&in, 1, &r->base_ns);
+	} else if (!strcmp(key, "host_name") && tp_json_in_string(&in, &text)) {
+		r->host[tp_json_in_plain(&text, r->host, sizeof(r->host) - 1)] = 0;
+	}
+}
+
+/* "<host>_<pid>.<ms>.pt.trace.json.gz", as torch's own handler calls its files. */
+static void read_file_name(struct tp_kineto_records *r, const char *name)
+{
+	const char *dot = strchr(name, '.'), *bar = dot ? memrchr(name, '_', (size_t)(dot - name)) : NULL;
+	size_t n = bar ? (size_t)(bar - name) : 0;
+
+	if (!n || n >= sizeof(r->host) || strspn(bar + 1, "0123456789") != (size_t)(dot - bar - 1) ||
+	    dot == bar + 1)
+		return;
+	memcpy(r->host, name, n);
+	r->host[n] = 0;
+}
+
+struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to,
+						struct tp_kineto_report *report, int *err)
+{
+	struct tp_kineto_records *r = calloc(1, sizeof(*r));
+	const char *name = strrchr(path, '/');
+	struct stat st;
+	char meta[600];
+	int n;
+
+	*err = -ENOMEM;
+	if (!r)
+		return NULL;
+	r->report = report;
+	r->first = UINT64_MAX;
+	name = name ? name + 1 : path;
+	if (tp_kineto_strings_init(&r->strings) || tp_arena_init(&r->arena, ARENA_BYTES))
+		goto fail;
+	if (tp_writer_init(&r->writer, &r->arena, TP_KINETO_IDS, tp_kineto_string_of, &r->strings))
+		goto fail_arena;
+	r->head = (struct tp_file_head){
+		.magic = TP_FILE_MAGIC, .major = TP_TRACE_MAJOR, .minor = TP_TRACE_MINOR,
+		.head_bytes = sizeof(r->head), .rank = -1, .local_rank = -1, .world_size = -1,
+		.node_rank = -1, .clock_source = TP_CLOCK_MONOTONIC,
+	};
+	if (!stat(path, &st))
+		r->head.run_id = tp_hash_bytes(&st.st_ino, sizeof(st.st_ino), (uint64_t)st.st_dev);
+	read_file_name(r, name);
+	snprintf(r->to, sizeof(r->to), "%s", to);
+	n = snprintf(meta, sizeof(meta), "program=torch.profiler %.255s\nhost=%s\n", name, r->host);
+	*err = tp_writer_open(&r->writer, to, &r->head, meta, (uint32_t)n);
+	r->step_name = tp_kineto_id(&r->strings, TP_STRING_TEXT, "step", 4);
+	if (!*err)
+		return r;
+fail_arena:
+	tp_arena_fini(&r->arena);
+fail:
+	tp_kineto_strings_free(&r->strings);
+	free(r);
+	return NULL;
+}
+
+static void tell_threads(struct tp_kineto_records *r)
+{
+	for (uint32_t i = 0; i < r->n_threads; i++) {
+		struct tp_thread_entry entry = {.slot = i, .tid = (uint32_t)r->thread[i].tid};
+
+		entry.flags = r->thread[i].tid == (int64_t)r->head.pid;
+		entry.torch_id = entry.flags ? FIRST_TORCH_THREAD : 0;
+		memcpy(entry.name, r->thread[i].name, sizeof(entry.name));
+		tp_writer_threads(&r->writer, &entry, 1);
+	}
+}
+
+/* What was learnt after the file was begun. */
+static int write_head(const struct tp_kineto_records *r)
+{
+	struct tp_file_head head = r->head;
+	int fd = open(r->to, O_WRONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	/* Equal hosts have one clock. */
+	head.boot_id[0] = tp_hash_bytes(r->host, strlen(r->host), TP_FILE_MAGIC);
+	tp_frame_seal_file_head(&head);
+	err = pwrite(fd, &head, sizeof(head), 0) == sizeof(head) ? 0 : -EIO;
+	close(fd);
+	return err;
+}
+
+int tp_kineto_records_end(struct tp_kineto_records *r)
+{
+	char totals[256];
+	int err, n;
+
+	for (uint32_t i = 0; i < r->n_devices && r->first <= r->last; i++) {
+		struct tp_rec rec = {.time = r->first, .kind = TP_REC_DEVICE,
+				     .name = r->device_string[i], .arg = r->device_id[i]};
+
+		tp_kineto_put(r, &rec, TP_KINETO_NO_SLOT - 1);
+	}
+	tell_threads(r);
+	n = snprintf(totals, sizeof(totals),
+		     "window=0\nbegin=%llu\nend=%llu\nfirst_step=%llu\nsteps=%llu\n"
+		     "names_lost=%llu\nstep_source=torch.profiler\n",
+		     (unsigned long long)(r->first <= r->last ? r->first : 0),
+		     (unsigned long long)r->last, (unsigned long long)r->first_step,
+		     (unsigned long long)r->n_steps, (unsigned long long)r->strings.n_nameless);
+	err = tp_writer_close(&r->writer, totals, (uint32_t)n);
+	if (!err)
+		err = write_head(r);
+	tp_kineto_strings_free(&r->strings);
+	tp_arena_fini(&r->arena);
+	free(r->thread);
+	free(r);
+	return err;
+}
