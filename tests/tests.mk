@@ -98,3 +98,6 @@ bench: all $(bench_bin)
 
 include tests/fuzz/fuzz.mk
 include tests/fakes/fakes.mk
+
+# Unit tests that load the stand-ins.
+$(O)/tests/unit/nvml: | $(fakes)

@@ -38,9 +38,10 @@ $(fakes_dir)/libcuda.so.1: $(patsubst %,$(fakes_dir)/%.o,cuda_call cuda_device c
 	$(Q)$(link_fake) $^ -ldl
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
+# Its names have its own name as their version, as in the real one.
 $(fakes_dir)/libcudart.so.13: $(fakes_dir)/cudart.o $(fakes_dir)/cudart_memory.o
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(link_fake) -Wl,-rpath,'$$ORIGIN' $^ -ldl
+	$(Q)$(link_fake) -Wl,--default-symver -Wl,-rpath,'$$ORIGIN' $^ -ldl
 	$(Q)ln -sf $(@F) $(@D)/libcudart.so
 
 $(fakes_dir)/libnvidia-ml.so.1: $(fakes_dir)/nvml.o
