@@ -12,7 +12,8 @@ test_log  := $(O)/tests/log
 # The interpreter of the tests: the one that setup made, else PYTHON.
 test_python = $(or $(TEST_PYTHON),$(wildcard $(CURDIR)/build/venv/bin/python),$(PYTHON))
 test_env = TOP='$(CURDIR)' O='$(abspath $(O))' LIB='$(abspath $(lib))' \
-	MERGE='$(abspath $(merge))' PYTHON='$(test_python)' CC='$(CC)'
+	MERGE='$(abspath $(merge))' PYTHON='$(test_python)' CC='$(CC)' \
+	FAKES='$(abspath $(O))/tests/fakes'
 run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 
 # A unit test may use everything below preload, and the merge without its main.
@@ -41,15 +42,15 @@ flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 ## check: every test that needs no GPU, under ten minutes on two cores
 check: export WERROR := 1
 check:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump)
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) fakes
 	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
-check-unit: unit-programs
+check-unit: unit-programs fakes
 	$(Q)$(run_tests) $(unit_items)
 
 ## check-flow: real trainings under the preload, merged and compared (T=part of a name)
-check-flow: all $(tptdump)
+check-flow: all $(tptdump) fakes
 	$(Q)$(run_tests) -t 300 $(flow_long_items)
 
 # What NVIDIA's headers of each version say of CUPTI's records: tests/unit/cupti_layout.c.
@@ -64,7 +65,7 @@ unit-programs: $(unit_bin) $(cupti_offsets)
 ## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
 check-long: export WERROR := 1
 check-long:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump)
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) fakes
 	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
 		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \

@@ -57,24 +57,28 @@ bool fake_is_forked(void)
 	return __atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
+/* Of it and its work; freed as one. */
+static struct fake_call *copy_call(const struct fake_call *call)
+{
+	struct fake_call *copy = malloc(sizeof(*copy) + call->n_work * sizeof(*call->work));
+	struct fake_work *work = (struct fake_work *)(copy + 1);
+
+	*copy = *call;
+	copy->work = work;
+	for (uint32_t i = 0; i < call->n_work; i++) {
+		work[i] = call->work[i];
+		work[i].name = work[i].name ? fake_intern(work[i].name) : NULL;
+	}
+	return copy;
+}
+
 FAKE_EXPORT void fake_gpu_next(const struct fake_call *call)
 {
-	struct fake_work *copy = NULL;
-
-	if (fake_here.has_said) {
-		free((void *)fake_here.said.work);
-		__atomic_sub_fetch(&fake_gpu_driver.attention, 1, __ATOMIC_RELAXED);
-	}
-	fake_here.said = *call;
-	if (call->n_work) {
-		copy = malloc(call->n_work * sizeof(*copy));
-		memcpy(copy, call->work, call->n_work * sizeof(*copy));
-		for (uint32_t i = 0; i < call->n_work; i++)
-			copy[i].name = copy[i].name ? fake_intern(copy[i].name) : NULL;
-	}
-	fake_here.said.work = copy;
-	fake_here.has_said = true;
-	__atomic_add_fetch(&fake_gpu_driver.attention, 1, __ATOMIC_RELAXED);
+	if (fake_here.said)
+		free(fake_here.said);
+	else	/* calls must look from now on */
+		__atomic_add_fetch(&fake_gpu_driver.attention, 1, __ATOMIC_RELAXED);
+	fake_here.said = copy_call(call);
 }
 
 static bool enter(struct fake_api *api)
@@ -82,12 +86,14 @@ static bool enter(struct fake_api *api)
 	const struct fake_tool *tool = fake_tool();
 
 	api->outer = fake_here.api;
-	if (fake_here.has_said && !api->outer) {
-		api->said = &fake_here.said;
-		api->failed = fake_here.said.returned;
+	if (fake_here.said) {
+		api->said = fake_here.said;
+		fake_here.said = NULL;
+		__atomic_sub_fetch(&fake_gpu_driver.attention, 1, __ATOMIC_RELAXED);
 	}
 	api->watch = __atomic_load_n(&fake_gpu_driver.watch[api->domain][api->cbid],
 				     __ATOMIC_RELAXED);
+	api->failed = api->said ? api->said->returned : 0;
 	if (!api->failed)
 		api->failed = fake_faults_take(&faults, api->name, -1);
 	if (fake_is_forked())
@@ -111,12 +117,8 @@ static void leave(struct fake_api *api, const void *returned)
 	fake_here.api = api->outer;
 	if (tool && api->watch && !fake_is_forked())
 		tool->exit(api, returned);
-	if (api->said) {
-		free((void *)fake_here.said.work);
-		memset(&fake_here.said, 0, sizeof(fake_here.said));
-		fake_here.has_said = false;
-		__atomic_sub_fetch(&fake_gpu_driver.attention, 1, __ATOMIC_RELAXED);
-	}
+	free((void *)api->said);
+	api->said = NULL;
 }
 
 static void memory(const struct fake_memory *what)
@@ -163,20 +165,71 @@ static uint32_t find_cbid(uint32_t domain, const char *name, const char **known)
 	return found;
 }
 
+/* find_cbid once a name, of which there are few. */
+static uint32_t find_cbid_once(uint32_t domain, const char *name, const char **known)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct { const char *name; uint32_t domain, cbid; } seen[4096];
+	const char *kept = fake_intern(name);
+	uint32_t i = (uint32_t)((uintptr_t)kept >> 4) % 4096, cbid;
+
+	pthread_mutex_lock(&lock);
+	while (seen[i].name && (seen[i].name != kept || seen[i].domain != domain))
+		i = (i + 1) % 4096;
+	if (!seen[i].name) {
+		seen[i].name = kept;
+		seen[i].domain = domain;
+		seen[i].cbid = find_cbid(domain, name, known);
+	}
+	cbid = seen[i].cbid;
+	pthread_mutex_unlock(&lock);
+	*known = cbid ? kept : "unknown";
+	return cbid;
+}
+
+struct fake_begun {
+	struct fake_begun *outer;
+	struct fake_api api;
+	char no_params[512];
+};
+
+FAKE_EXPORT int fake_gpu_begin(uint32_t domain, const char *name, const struct fake_call *call)
+{
+	struct fake_begun *begun = calloc(1, sizeof(*begun));
+	const struct fake_tool *tool;
+	const char *known = NULL;
+
+	begun->outer = fake_here.begun;
+	fake_here.begun = begun;
+	begun->api.domain = domain;
+	begun->api.cbid = find_cbid_once(domain, name, &known);
+	begun->api.name = known;
+	begun->api.params = begun->no_params;
+	if (call)
+		fake_gpu_next(call);
+	enter(&begun->api);
+	tool = fake_tool();
+	if (call && call->event && tool && !fake_is_forked() &&
+	    fake_wants(&fake_gpu_driver, CUPTI_ACTIVITY_KIND_CUDA_EVENT))
+		tool->event(begun->api.correlation, 1, call->stream, call->event);
+	return begun->api.cbid ? 0 : -1;
+}
+
+FAKE_EXPORT void fake_gpu_end(void)
+{
+	struct fake_begun *begun = fake_here.begun;
+
+	leave(&begun->api, &begun->api.failed);
+	fake_here.begun = begun->outer;
+	free(begun);
+}
+
 FAKE_EXPORT int fake_gpu_call(uint32_t domain, const char *name)
 {
-	static const char no_params[512];
-	const char *known = NULL;
-	struct fake_api api = {
-		.domain = domain, .cbid = find_cbid(domain, name, &known),
-		.name = known ? fake_intern(name) : "unknown", .params = no_params,
-	};
-	int result = 0;
+	int result = fake_gpu_begin(domain, name, NULL);
 
-	if (!enter(&api))
-		result = api.failed;
-	leave(&api, &result);
-	return api.cbid ? 0 : -1;
+	fake_gpu_end();
+	return result;
 }
 
 FAKE_EXPORT void fake_gpu_fatal(void)

@@ -29,13 +29,13 @@ struct CUfunc_st {
 /* cuda_call.c */
 struct fake_call_state {	/* of a thread */
 	struct fake_api *api;		/* innermost that is watched */
-	struct fake_call said;
-	bool has_said;
+	struct fake_call *said;		/* of the next call; allocated, with its work */
+	struct fake_begun *begun;	/* by fake_gpu_begin, innermost first */
 };
 extern __thread struct fake_call_state fake_here __attribute__((tls_model("initial-exec")));
 /* The outermost traced call of this thread, or NULL. */
 const struct fake_api *fake_outermost(void);
-/* The outermost call, when fake_gpu_next spoke of it. */
+/* What fake_gpu_next said of the innermost call of which it spoke, or NULL. */
 const struct fake_call *fake_said(void);
 bool fake_is_forked(void);
 uint64_t fake_now(void);

@@ -98,14 +98,19 @@ struct fake_call {
 	uint32_t n_work;
 	uint64_t address;		/* allocations: what they return; 0: the next free */
 	int32_t returned;		/* not 0: the call fails with that */
+	uint32_t event, stream;		/* fake_gpu_begin: that event was recorded there; 0: none */
 };
 /* What the next call of cuda* or cu* on this thread is to look like. Copied. */
 void fake_gpu_next(const struct fake_call *call);
 /*
  * A call of the API by its name ("cudaEventRecordWithFlags", "cuKernelGetAttribute"), with its
- * own cbid, for calls that the stand-ins do not have. Domain: 1 driver, 2 runtime. -1: CUPTI
- * knows no such name (a call of cbid 0 is made: CUPTI has no record of it).
+ * own cbid and no parameters, as long as the program likes; other calls may be made inside.
+ * domain: 1 driver, 2 runtime. call: what fake_gpu_next would say, or NULL. -1: CUPTI knows no
+ * such name (then it has no record of the call).
  */
+int fake_gpu_begin(uint32_t domain, const char *name, const struct fake_call *call);
+void fake_gpu_end(void);
+/* Both at once. */
 int fake_gpu_call(uint32_t domain, const char *name);
 /* Records without a call. */
 void fake_gpu_work(const struct fake_work *work);

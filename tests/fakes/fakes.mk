@@ -71,6 +71,22 @@ $(call fake_cupti_lib,$(1)): $(patsubst %,$(fakes_dir)/cupti-$(call fake_field,$
 endef
 $(foreach c,$(fake_cuptis),$(eval $(call fake_cupti_link,$c)))
 
+# Programs that use them. LD_LIBRARY_PATH comes before where they were linked.
+victims := $(if $(fake_headers),$(addprefix $(O)/tests/progs/,replay))
+link_victim = $(CC) $(tp_ldflags) $(LDFLAGS) -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../fakes' -o $@
+nvtx_include := build/nvtx
+replay_flags := -isystem $(cuda_include) \
+	$(if $(wildcard $(nvtx_include)/nvtx3/nvToolsExt.h),-isystem $(nvtx_include) -DWITH_NVTX)
+
+$(O)/tests/progs/replay%.o: tests/progs/replay%.c
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  CC  $<")
+	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(replay_flags) $(CFLAGS) -c -o $@ $<
+$(O)/tests/progs/replay: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/progs/replay*.c))) \
+		$(fakes_dir)/libcuda.so.1 $(fakes_dir)/libcudart.so.13
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(link_victim) $(filter %.o,$^) -L$(fakes_dir) -l:libcuda.so.1 -ldl
+
 ## fakes: the stand-ins for CUDA, CUPTI and NVML (tests/fakes/fake.h)
-fakes: $(fakes)
+fakes: $(fakes) $(victims)
 .PHONY: fakes
