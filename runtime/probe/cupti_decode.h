@@ -19,7 +19,7 @@
 struct tp_cupti_counts {	/* of one record kind (TP_REC_*) */
 	uint64_t seen, emitted;
 	uint64_t no_time;	/* start or end is 0: the device had no room, or did not finish */
-	uint64_t outside;	/* of no window: warm-up, or too late */
+	uint64_t outside;	/* of no window: warm-up, or a call after its end */
 	uint64_t no_room;	/* the ring was full */
 	uint64_t no_name;	/* emitted, but its name or launch found no room among the names */
 };
@@ -31,24 +31,31 @@ struct tp_cupti_wanted {
 	uint64_t begin, end;	/* ticks: of the window; device work that ends after `end` gets
 				 * TP_F_AFTER; end 0: the window goes on */
 	bool has_window;	/* else everything is outside */
+	bool has_next;		/* armed again, after `end`: device work that started after it gets
+				 * TP_F_AFTER only when its call is of this window; other records
+				 * of after the end are made, too, for the next window */
 };
 
 struct tp_cupti_batch {		/* a buffer being decoded, which may take several calls */
 	const uint8_t *bytes;
-	size_t n_bytes, at;
+	size_t n_bytes, at;	/* at: of the next record; 0 at first */
 };
 /*
- * Decodes until the buffer's end (true) or until about `most` records are made (false: call
- * again). `next` steps from record to record: cuptiActivityGetNextRecord in the product.
+ * Decodes until the buffer's end (true), until about `most` records are made or the ring is half
+ * full (false: call again, after the ring was drained). Steps from record to record by
+ * cuptiActivityGetNextRecord.
  */
 bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted *wanted,
 		     uint32_t most);
 
-/* Devices: each makes a TP_STRING_DEVICE once, and a TP_REC_DEVICE record that names it in
- * every window (so that each file has the string): see trainprof_trace.h. */
+/* Devices make a TP_STRING_DEVICE each; the engine writes these to every window's file. */
 int tp_cupti_decode_init(uint32_t version);
 void tp_cupti_decode_forked(void);
-/* "cupti.kernel=<emitted>\ncupti.kernel.no_time=..." : zeros are left out. */
+/*
+ * "cupti.kernel=<emitted>\ncupti.kernel.no_time=..." of the whole process; zeros are left out. Of
+ * MEMORY2, what was allocated and freed on each device while windows were open:
+ * "cupti.memory2.<device>.alloc_bytes=...\ncupti.memory2.<device>.free_bytes=...".
+ */
 void tp_cupti_decode_report(struct tp_text *totals);
 
 #endif
