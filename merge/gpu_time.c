@@ -59,6 +59,7 @@ struct tp_gpu_time {
 	const struct tp_run *run;
 	struct steps *steps;	/* by tp_proc.at */
 	const struct tp_window **window; /* by begin */
+	uint32_t n_windows;
 	struct sweep **sweep;
 	uint32_t n_sweeps, cap_sweeps;
 	struct tp_name_of {
@@ -159,7 +160,7 @@ static void extend_range(struct sweep *s, int64_t end_ns)
 static const struct tp_window *window_at(const struct tp_gpu_time *time, const struct sweep *s,
 					 uint32_t *i)
 {
-	for (; *i < time->run->n_windows; ++*i)
+	for (; *i < time->n_windows; ++*i)
 		if (time->window[*i]->proc == s->pub.proc)
 			return time->window[*i];
 	return NULL;
@@ -568,8 +569,8 @@ struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < run->n_windows; i++)
-		time->window[i] = &run->window[i];
-	qsort(time->window, run->n_windows, sizeof(struct tp_window *), compare_windows);
+		time->window[time->n_windows++] = &run->window[i];
+	qsort(time->window, time->n_windows, sizeof(struct tp_window *), compare_windows);
 	return time;
 }
 
@@ -593,10 +594,9 @@ static void end_sweep(struct tp_gpu_time *time, struct sweep *s)
 			last = s->open[i].end_ns;
 	if (steps->n && steps->step[steps->n - 1].end_ns > last)
 		last = steps->step[steps->n - 1].end_ns;
-	for (uint32_t i = 0; i < time->run->n_windows; i++)
-		if (time->run->window[i].proc == s->pub.proc &&
-		    time->run->window[i].end_ns > last)
-			last = time->run->window[i].end_ns;
+	for (uint32_t i = 0; i < time->n_windows; i++)
+		if (time->window[i]->proc == s->pub.proc && time->window[i]->end_ns > last)
+			last = time->window[i]->end_ns;
 	/* Nobody asked for more. */
 	advance(time, s, last, TP_IDLE_HOST);
 	close_range(s);

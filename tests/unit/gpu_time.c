@@ -31,12 +31,19 @@ static void set_up(void)
 	proc->n_devices = 1;
 	for (uint32_t i = 0; i < 4; i++)
 		queues[i] = (struct tp_queue){.at = i, .stream = 7 + i};
-	gpu = tp_gpu_time_new(&fake.run);
+}
+
+/* Once the windows are known. */
+static void start(void)
+{
+	if (!gpu)
+		gpu = tp_gpu_time_new(&fake.run);
 }
 
 static void tear_down(void)
 {
 	tp_gpu_time_free(gpu);
+	gpu = NULL;
 }
 
 TestSuite(gpu_time, .init = set_up, .fini = tear_down);
@@ -69,6 +76,7 @@ static void give(uint8_t kind, const char *name, uint32_t queue, uint32_t blocks
 	struct tp_event event = work(kind, name, queue, blocks, begin, end);
 	struct tp_launch_call call = call_at(call_begin, call_end);
 
+	start();
 	tp_gpu_time_work(gpu, &event, call_begin == call_end ? NULL : &call);
 }
 
@@ -77,6 +85,7 @@ static void give_step(uint32_t index, uint32_t window, int64_t begin, int64_t en
 	struct tp_event event = fake_step(&fake, proc, index, begin, end);
 
 	event.window = window;
+	start();
 	tp_gpu_time_step(gpu, &event);
 }
 
@@ -402,6 +411,7 @@ Test(gpu_time, tells_devices_and_processes_apart)
 	struct tp_queue second = {.device = 3, .stream = 7};
 
 	fake_window(&fake, proc, 0, 0, 1000);
+	start();
 	tp_gpu_time_work(gpu, &event, NULL);
 	event.queue = &second;
 	tp_gpu_time_work(gpu, &event, NULL);
