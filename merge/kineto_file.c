@@ -153,12 +153,25 @@ static int write_head(const struct tp_kineto_records *r)
 
 	if (fd < 0)
 		return -errno;
-	/* Equal hosts have one clock. */
-	head.boot_id[0] = tp_hash_bytes(r->host, strlen(r->host), TP_FILE_MAGIC);
 	tp_frame_seal_file_head(&head);
 	err = pwrite(fd, &head, sizeof(head), 0) == sizeof(head) ? 0 : -EIO;
 	close(fd);
 	return err;
+}
+
+static int write_steps(struct tp_kineto_records *r)
+{
+	struct tp_ledger_head head = {
+		.run_id = r->head.run_id, .boot_id = {r->head.boot_id[0]},
+		.mono_ns = r->first, .real_ns = r->first,
+		.rank = r->head.rank, .local_rank = -1, .world_size = r->head.world_size,
+		.node_rank = -1, .pid = r->head.pid,
+	};
+	char path[sizeof(r->to) + 8];
+
+	memcpy(head.host, r->host, sizeof(head.host));
+	snprintf(path, sizeof(path), "%s.steps", r->to);
+	return tp_kineto_steps_write(&r->steps, &head, path);
 }
 
 int tp_kineto_records_end(struct tp_kineto_records *r)
@@ -178,10 +191,17 @@ int tp_kineto_records_end(struct tp_kineto_records *r)
 		     "names_lost=%llu\nstep_source=torch.profiler\n",
 		     (unsigned long long)(r->first <= r->last ? r->first : 0),
 		     (unsigned long long)r->last, (unsigned long long)r->first_step,
-		     (unsigned long long)r->n_steps, (unsigned long long)r->strings.n_nameless);
+		     (unsigned long long)r->steps.n_steps, (unsigned long long)r->strings.n_nameless);
+	/* Equal hosts have one clock. */
+	r->head.boot_id[0] = tp_hash_bytes(r->host, strlen(r->host), TP_FILE_MAGIC);
 	err = tp_writer_close(&r->writer, totals, (uint32_t)n);
 	if (!err)
 		err = write_head(r);
+	if (!err) {
+		err = write_steps(r);
+		err = err == -ENODATA ? 0 : err;
+	}
+	tp_kineto_steps_free(&r->steps);
 	tp_kineto_strings_free(&r->strings);
 	tp_arena_fini(&r->arena);
 	free(r->thread);

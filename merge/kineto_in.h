@@ -31,7 +31,7 @@ struct tp_kineto_report {
 bool tp_kineto_is_one(const char *path);
 
 /*
- * `path` becomes the trace file `to`. 0; -ENODATA: no event in it; -errno: `to` cannot be
+ * `path` becomes the trace file `to`, and, when it has steps, `to`.steps, a step ledger. 0; -ENODATA: no event in it; -errno: `to` cannot be
  * written, or out of memory.
  */
 int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report *report);

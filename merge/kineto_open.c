@@ -28,12 +28,13 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A descriptor of the converted file, or -errno. */
-static int convert(const char *path, struct tp_kineto_report *report)
+/* Descriptors of the converted file and its ledger (-1: none), whose names are gone already.
+ * 0 or -errno. */
+static int convert(const char *path, struct tp_kineto_report *report, int fd[2])
 {
 	const char *folder = getenv("TMPDIR");
-	char dir[400], to[420], part[430];
-	int fd, err;
+	char dir[400], to[420], part[430], steps[430];
+	int err;
 
 	if (snprintf(dir, sizeof(dir), "%s/trainprof-merge.XXXXXX",
 		     folder && *folder ? folder : "/tmp") >= (int)sizeof(dir))
@@ -42,14 +43,17 @@ static int convert(const char *path, struct tp_kineto_report *report)
 		return -errno;
 	snprintf(to, sizeof(to), "%s/trace.tpt", dir);
 	snprintf(part, sizeof(part), "%s.part", to);
+	snprintf(steps, sizeof(steps), "%s.steps", to);
 	err = tp_kineto_convert(path, to, report);
-	fd = err ? err : open(to, O_RDONLY | O_CLOEXEC);
-	if (!err && fd < 0)
-		fd = -errno;
+	fd[0] = err ? -1 : open(to, O_RDONLY | O_CLOEXEC);
+	fd[1] = err ? -1 : open(steps, O_RDONLY | O_CLOEXEC);
+	if (!err && fd[0] < 0)
+		err = -errno;
 	unlink(to);
 	unlink(part);
+	unlink(steps);
 	rmdir(dir);
-	return fd;
+	return err;
 }
 
 static void report_issues(struct tp_run_in *run, const char *path,
@@ -77,27 +81,40 @@ static void report_issues(struct tp_run_in *run, const char *path,
 			     (unsigned long long)report->n_left);
 }
 
+/* "/proc/self/fd/7" */
+static const char *name_of(char name[32], int fd)
+{
+	snprintf(name, 32, "/proc/self/fd/%d", fd);
+	return name;
+}
+
 int tp_run_read_kineto(struct tp_run_in *run, const char *path)
 {
 	struct tp_kineto_report report;
-	char there[64];
-	int fd;
+	char there[32];
+	int fd[2] = {-1, -1}, err;
 
 	raise_limit();
-	fd = convert(path, &report);
-	if (fd < 0) {
+	err = convert(path, &report, fd);
+	if (err) {
 		tp_run_issue(&run->pub, NULL, true, "'%s': %s%s", path,
-			     fd == -ENODATA ? "no event of a training in it" : strerror(-fd),
+			     err == -ENODATA ? "no event of a training in it" : strerror(-err),
 			     report.trouble[0] ? " (damaged)" : "");
-		return fd == -ENOMEM ? fd : 0;
+		return err == -ENOMEM ? err : 0;
 	}
 	report_issues(run, path, &report);
 	if (!tp_grow(&run->kept_fd, &run->cap_kept_fds, (uint64_t)run->n_kept_fds + 1,
-		     sizeof(run->kept_fd[0]))) {
-		close(fd);
-		return -ENOMEM;
-	}
-	run->kept_fd[run->n_kept_fds++] = fd;
-	snprintf(there, sizeof(there), "/proc/self/fd/%d", fd);
-	return tp_run_read_trace(run, there, path);
+		     sizeof(run->kept_fd[0])))
+		err = -ENOMEM;
+	if (err)
+		close(fd[0]);
+	else
+		run->kept_fd[run->n_kept_fds++] = fd[0];
+	if (!err)
+		err = tp_run_read_trace(run, name_of(there, fd[0]), path);
+	if (!err && fd[1] >= 0)
+		err = tp_run_read_ledger(run, name_of(there, fd[1]));
+	if (fd[1] >= 0)
+		close(fd[1]);
+	return err;
 }

@@ -125,8 +125,9 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 		rec.name = r->step_name;
 		rec.link = step;
 		rec.arg = step;
-		if (!r->n_steps++ || step < r->first_step)
+		if (!r->steps.n_steps || step < r->first_step)
 			r->first_step = step;
+		tp_kineto_steps_step(&r->steps, step, rec.time, tp_rec_len(&rec));
 	} else if (category == TP_KINETO_OP || category == TP_KINETO_ANNOTATION) {
 		uint32_t shapes = tp_kineto_shapes_id(&r->strings, &event->dims, &event->types);
 		bool is_op = category == TP_KINETO_OP;
@@ -140,6 +141,7 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 		rec.arg = TP_ARG_OP(shapes, event->forward, 0);
 		if (event->forward > 0 && is_op)
 			rec.flags |= TP_F_BACKWARD;
+		tp_kineto_steps_range(&r->steps, &event->name, rec.time, tp_rec_len(&rec));
 	} else {
 		rec.kind = category == TP_KINETO_OVERHEAD ? TP_REC_OVERHEAD : TP_REC_CALL;
 		rec.name = tp_kineto_name(&r->strings, TP_STRING_TEXT, &event->name);

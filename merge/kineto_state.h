@@ -6,6 +6,7 @@
 #define TP_MERGE_KINETO_STATE_H
 
 #include "merge/kineto_records.h"
+#include "merge/kineto_steps.h"
 #include "merge/kineto_strings.h"
 #include "runtime/trace/writer.h"
 
@@ -30,7 +31,8 @@ struct tp_kineto_records {
 	uint32_t device_id[TP_KINETO_DEVICES], device_string[TP_KINETO_DEVICES], n_devices;
 	int64_t base_ns;		/* of all times */
 	uint64_t first, last;		/* ns: of the whole file */
-	uint64_t n_steps, first_step;
+	struct tp_kineto_steps steps;
+	uint64_t first_step;
 	uint64_t memory_time;		/* of the last memory event */
 	char host[65];
 	bool has_pid;

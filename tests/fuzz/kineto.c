@@ -49,7 +49,7 @@ static void read_event(const char *bytes, size_t n)
 static void read_file(const uint8_t *data, size_t size)
 {
 	struct tp_kineto_report report;
-	char from[64], to[64];
+	char from[64], to[64], steps[80];
 	int fd = memfd_create("in", 0);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
@@ -60,6 +60,8 @@ static void read_file(const uint8_t *data, size_t size)
 	tp_kineto_convert(from, to, &report);
 	close(fd);
 	unlink(to);
+	snprintf(steps, sizeof(steps), "%s.steps", to);
+	unlink(steps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
