@@ -27,5 +27,7 @@ void tp_cupti_allow(const struct tp_config *config);
 void tp_cupti_injection_taken(const char *path);
 /* The driver initialises (InitializeInjection): before any context. On a guest thread. */
 void tp_cupti_inject(void);
+/* CUDA is about to be torn down, the process ends: CUPTI is not called again. */
+void tp_cupti_end(void);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cupti_user.c - a library that uses CUPTI itself, as torch.profiler and vendors' agents do
+ *
+ * Linked against CUPTI, opened apart from the program's scope. Each function is one use, and
+ * says on standard output what it got:
+ *	kineto		registers buffers without subscribing, enables kinds, disables them, flushes
+ *	old_kineto	the same with a subscription that it never gives up
+ *	subscriber	subscribes, hears launches, unsubscribes
+ *	stays		subscribes, and leaves it at that
+ *	finalizes	the first, and then finalises CUPTI
+ */
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N_LAUNCHES = 20, BYTES = 1 << 20 };
+
+void kineto(void);
+void old_kineto(void);
+void subscriber(void);
+void stays(void);
+void finalizes(void);
+
+static uint32_t n_kernels, n_calls, n_heard;
+static CUpti_SubscriberHandle handle;
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most)
+{
+	*buffer = aligned_alloc(8, BYTES);
+	*size = BYTES;
+	*most = 0;
+	/* Not zeroed: CUPTI is to do that, unless it was told otherwise and not told back. */
+	for (size_t i = 0; i < BYTES; i++)
+		(*buffer)[i] = 0xa5;
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+				 size_t valid)
+{
+	CUpti_Activity *record = NULL;
+
+	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+		n_kernels += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+		n_calls += record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+	}
+	free(buffer);
+}
+
+static void CUPTIAPI hear(void *ctx, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+			  const void *data)
+{
+	n_heard += ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_ENTER;
+}
+
+static void kernel(void)
+{
+}
+
+static void launch(void)
+{
+	for (int i = 0; i < N_LAUNCHES; i++)
+		cudaLaunchKernel((const void *)kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, NULL, 0, 0);
+	cudaDeviceSynchronize();
+}
+
+static int failed;
+
+static void must(CUptiResult result)
+{
+	if (result != CUPTI_SUCCESS)
+		failed = (int)result;
+}
+
+static void profile(void)
+{
+	n_kernels = n_calls = 0;
+	must(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+	must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	launch();
+	must(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	must(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	must(cuptiActivityFlushAll(1));
+	printf("user: error %d, %u kernels, %s calls\n", failed, n_kernels,
+	       n_calls >= N_LAUNCHES ? "all" : "few");
+}
+
+void kineto(void)
+{
+	profile();
+}
+
+void old_kineto(void)
+{
+	must(cuptiSubscribe(&handle, hear, NULL));
+	profile();
+	profile();
+}
+
+void subscriber(void)
+{
+	must(cuptiSubscribe(&handle, hear, NULL));
+	must(cuptiEnableCallback(1, handle, CUPTI_CB_DOMAIN_RUNTIME_API,
+				 CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
+	launch();
+	must(cuptiUnsubscribe(handle));
+	printf("user: error %d, heard %u\n", failed, n_heard);
+}
+
+void stays(void)
+{
+	must(cuptiSubscribe(&handle, hear, NULL));
+	printf("user: error %d\n", failed);
+}
+
+void finalizes(void)
+{
+	profile();
+	must(cuptiFinalize());
+	printf("user: error %d\n", failed);
+}
