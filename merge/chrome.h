@@ -41,8 +41,7 @@ struct tp_chrome_style {
 	bool has_real_ids;
 	/* A range is an operator when it is called like one: see tp_chrome_text. */
 	bool has_named_ops;
-	/* TensorBoard's plugin knows no annotations but steps and collectives: the optimizer is
-	 * an operator, and work belongs to what the plugin knows. */
+	/* TensorBoard's plugin knows no annotations but steps and collectives. */
 	bool is_for_plugin;
 	const char *runtime, *driver, *forward_backward; /* categories */
 };
@@ -53,7 +52,6 @@ struct tp_chrome_text {
 	uint32_t n;
 	bool is_made;
 	bool is_loader;		/* a data loader's range */
-	bool is_optimizer;
 	bool is_op;		/* called like an operator: "aten::mm", "MulBackward0" */
 	bool is_collective;	/* one of those that the plugin knows */
 	const struct tp_device *device; /* whose properties it was made with */

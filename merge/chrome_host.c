@@ -21,21 +21,34 @@ static char *put_flags(char *p, uint8_t flags)
 	return p;
 }
 
-/* Does the plugin (see tp_chrome_style) know it, and so the work that it starts? */
-static bool is_known_to_plugin(const struct tp_event *event, const struct tp_chrome_text *name,
-			       bool is_op)
-{
-	return is_op || event->kind == TP_REC_STEP || name->is_collective;
-}
-
 static bool is_operator(const struct tp_chrome *c, const struct tp_event *event,
 			const struct tp_chrome_text *name)
 {
 	if (event->kind != TP_REC_RANGE)
 		return event->kind == TP_REC_OP;
 	/* The plugin reads the loader's time only from operators. */
-	return name->is_loader || (c->style->has_named_ops && name->is_op) ||
-	       (c->style->is_for_plugin && name->is_optimizer);
+	return name->is_loader || (c->style->has_named_ops && name->is_op);
+}
+
+/*
+ * The External id of what is started inside this span: torch.profiler's is that of the innermost
+ * operator. Outside all of them an annotation tells more than nothing, but to the plugin, which
+ * knows none but collectives; those own their kernels there.
+ */
+static uint32_t id_for_work(const struct tp_chrome *c, const struct tp_event *event,
+			    const struct tp_chrome_text *name, const struct tp_track *track,
+			    bool is_op)
+{
+	uint32_t own = (uint32_t)c->n_ops & ~TP_CHROME_OFF_TRACK;
+	uint32_t outer = tp_track_inside(track);
+
+	if (is_op)
+		return own;
+	if (event->kind == TP_REC_STEP)
+		return outer;
+	if (c->style->is_for_plugin)
+		return name->is_collective ? own : outer;
+	return outer ? outer : own;
 }
 
 static char *put_op_args(struct tp_chrome *c, char *p, const struct tp_event *event,
@@ -91,10 +104,7 @@ void tp_chrome_put_span(struct tp_chrome *c, const struct tp_event *event)
 		return;
 	}
 	c->n_ops++;
-	if (!c->style->is_for_plugin || is_known_to_plugin(event, name, is_op))
-		tp_track_set_id(track, (uint32_t)c->n_ops & ~TP_CHROME_OFF_TRACK);
-	else
-		tp_track_set_id(track, tp_track_inside(track));
+	tp_track_set_id(track, id_for_work(c, event, name, track, is_op));
 	p = tp_chrome_begin_event(c, name->n + shapes->n);
 	p = is_op ? tp_json_lit(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"")
 		  : tp_json_lit(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");

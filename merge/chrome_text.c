@@ -91,7 +91,6 @@ static void make_name(struct tp_chrome_text *text, const struct tp_string *s)
 			   : s->n_bytes;
 
 	text->is_loader = begins_with(s, "enumerate(Data");
-	text->is_optimizer = begins_with(s, "Optimizer.");
 	text->is_op = is_op_name(s);
 	text->is_collective = is_collective_name(s);
 	make_text(text, s->bytes, n);
@@ -209,9 +208,8 @@ static char *put_launch(char *p, const struct tp_launch *launch, const struct tp
 		if (launch->cluster[0])
 			p = put_three(p, ",\"cluster\":", launch->cluster);
 		if (occupancy.blocks_per_sm) {
-			/* Whole per cent, as torch.profiler rounds it. */
 			p = tp_json_lit(p, ",\"est. achieved occupancy %\":");
-			p = tp_json_u64(p, (uint64_t)(100 * occupancy.estimated + 0.5));
+			p = tp_json_u64(p, tp_kineto_percent(occupancy.estimated));
 		}
 	}
 	return put_graph(p, launch->graph, launch->graph_node);

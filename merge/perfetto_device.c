@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "merge/device.h"
+#include "merge/kineto.h"
 #include "merge/occupancy.h"
 #include "merge/perfetto.h"
 
@@ -63,7 +64,7 @@ static char *put_launch(char *p, const struct tp_event *event)
 			p = put_three(p, ARG_CLUSTER, launch.cluster);
 		if (occupancy.blocks_per_sm)
 			p = tp_perfetto_put_uint(p, ARG_OCCUPANCY,
-						 (uint64_t)(100 * occupancy.estimated + 0.5));
+						 tp_kineto_percent(occupancy.estimated));
 	}
 	return put_graph(p, event->kind == TP_REC_GRAPH ? (uint32_t)event->arg : launch.graph,
 			 launch.graph_node);
