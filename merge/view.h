@@ -28,6 +28,7 @@ struct tp_view {
 	void (*print)(void *state, const struct tp_run *run, struct tp_out *out);
 };
 
-extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_steps, tp_view_health;
+extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_memory, tp_view_steps,
+	tp_view_health;
 
 #endif

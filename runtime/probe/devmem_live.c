@@ -141,7 +141,7 @@ const char *tp_devmem_kind_name(uint8_t kind)
 		[TP_DEVMEM_MANAGED] = "managed", [TP_DEVMEM_PINNED] = "pinned",
 		[TP_DEVMEM_REGISTERED] = "registered", [TP_DEVMEM_PHYSICAL] = "physical",
 		[TP_DEVMEM_MAPPED] = "mapped", [TP_DEVMEM_RESERVED] = "reserved",
-		[TP_DEVMEM_ARRAY] = "array", [TP_DEVMEM_IPC] = "IPC", [TP_DEVMEM_GRAPH] = "graph",
+		[TP_DEVMEM_ARRAY] = "array", [TP_DEVMEM_IPC] = "ipc", [TP_DEVMEM_GRAPH] = "graph",
 	};
 
 	return kind < TP_DEVMEM_N && name[kind] ? name[kind] : "unknown";
