@@ -123,3 +123,45 @@ Test(clip, gives_begins_in_order_whatever_is_early)
 			cr_assert_leq(got.begin[i - 1], got.begin[i], "round %u, event %u", round, i);
 	}
 }
+
+Test(clip, work_of_a_device_keeps_its_end_and_calls_do_not)
+{
+	static const struct {
+		uint8_t kind, flags;
+		bool is_on_device;
+		int64_t begin, end, want_begin, want_end;
+	} cases[] = {
+		{TP_REC_KERNEL, TP_F_AFTER, true, 50, 300, 50, 300},
+		{TP_REC_KERNEL, TP_F_AFTER | TP_F_EARLY, true, -50, 300, 0, 300},
+		{TP_REC_KERNEL, TP_F_EARLY, true, -50, 90, 0, 90},
+		{TP_REC_CALL, TP_F_OPEN, false, 50, 300, 50, 100},
+		{TP_REC_CALL, TP_F_EARLY, false, -50, 20, 0, 20},
+		/* The bit that says AFTER of a device says "by a clock" of a step. */
+		{TP_REC_STEP, TP_F_CLOCK | TP_F_OPEN, false, 50, 300, 50, 100},
+		/* And EARLY's means nothing of what is no span. */
+		{TP_REC_DEVALLOC, TP_F_EARLY, false, -50, -50, -50, -50},
+	};
+	struct tp_queue queue = {.stream = 7};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct got got = {.n = 0};
+		struct tp_clip clip;
+		struct tp_event event;
+		struct tp_proc *proc;
+		struct fake fake;
+
+		fake_init(&fake);
+		proc = fake_proc(&fake, 0);
+		fake_window(&fake, proc, 0, 0, 100);
+		tp_clip_init(&clip, &fake.run, take, &got);
+		event = fake_span(&fake, proc, 0, cases[i].kind, NULL, cases[i].begin,
+				  cases[i].end);
+		event.flags = cases[i].flags;
+		event.queue = cases[i].is_on_device ? &queue : NULL;
+		tp_clip_event(&clip, &event);
+		tp_clip_end(&clip);
+		cr_assert_eq(got.n, 1);
+		cr_expect_eq(got.begin[0], cases[i].want_begin, "case %zu", i);
+		cr_expect_eq(got.end[0], cases[i].want_end, "case %zu", i);
+	}
+}

@@ -163,7 +163,8 @@ static inline char *fake_print(struct fake *fake, const struct tp_view *view,
 {
 	char *text = NULL, *kept;
 	size_t n_bytes = 0;
-	struct tp_out out = {open_memstream(&text, &n_bytes), width, has_color};
+	struct tp_out out = {.file = open_memstream(&text, &n_bytes), .width = width,
+			     .has_color = has_color};
 	void *state = view->begin(&fake->run, options);
 
 	for (uint32_t i = 0; view->event && i < n; i++)
