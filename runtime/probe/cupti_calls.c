@@ -268,6 +268,9 @@ static void apply(enum tp_cupti_memory which)
 {
 	const uint32_t *id = tp_devmem_driver_calls;
 
+	/* Of the stream-ordered blocks that are known from before, who knows which were freed. */
+	if (which == TP_CUPTI_MEMORY_ALL)
+		tp_devmem_forget(TP_DEVMEM_POOL);
 	for (; *id && !calls.is_by_runtime; id++) {
 		bool is_on = which == TP_CUPTI_MEMORY_ALL ||
 			     (which == TP_CUPTI_MEMORY_RARE && is_rare(*id));

@@ -439,6 +439,27 @@ void tp_devmem_graph_gone(uint64_t graph, uint32_t correlation)
 		;
 }
 
+void tp_devmem_forget(uint8_t kind)
+{
+	uint64_t live = 0;
+
+	for (uint32_t i = 0, n = tp_devmem_n_cells(); i < n; i++)
+		if (tp_devmem_cell[i].what.kind == kind)
+			live += __atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_RELAXED);
+	if (!live)
+		return;
+	tp_spin_lock(&devmem.lock);
+	for (uint32_t i = 0; i < devmem.table.cap; i++) {
+		struct tp_devmem_entry *entry = &devmem.table.entry[i];
+
+		if (!entry->world || tp_devmem_cell[entry->cell].what.kind != kind)
+			continue;
+		end_life(entry);
+		i--;	/* another one may have moved here */
+	}
+	tp_spin_unlock(&devmem.lock);
+}
+
 /* ---- asked ---- */
 
 uint64_t tp_devmem_live(uint32_t device, uint8_t kind)

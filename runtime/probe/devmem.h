@@ -67,6 +67,9 @@ void tp_devmem_unmap(uint64_t address, uint64_t bytes, uint32_t correlation, con
 void tp_devmem_context_gone(uint32_t context);
 void tp_devmem_graph_gone(uint64_t graph, uint32_t correlation);
 
+/* Blocks of that kind came and went unheard: what is known of them is out of date, and dropped. */
+void tp_devmem_forget(uint8_t kind);
+
 /* CUPTI tells: who else could, keeps silent. */
 extern uint32_t tp_devmem_by_cupti __attribute__((visibility("hidden")));
 static inline bool tp_devmem_is_told(void)

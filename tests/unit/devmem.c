@@ -249,6 +249,19 @@ Test(devmem, what_belongs_to_a_context_or_graph_goes_with_it)
 	cr_expect_eq(tp_devmem_live(0, 0), 4);
 }
 
+Test(devmem, what_is_out_of_date_is_forgotten)
+{
+	for (uint64_t i = 1; i <= 100; i++)
+		alloc(0, i % 2 ? TP_DEVMEM_POOL : TP_DEVMEM_DEVICE, i << 12, 10);
+	collect();
+	tp_devmem_forget(TP_DEVMEM_POOL);
+	cr_expect_eq(tp_devmem_live(0, TP_DEVMEM_POOL), 0);
+	cr_expect_eq(tp_devmem_live(0, 0), 500);
+	cr_expect_eq(count_records(TP_REC_DEVFREE), 0, "nobody freed them");
+	release(1 << 12, TP_DEVMEM_POOL);
+	cr_expect_eq(counts().n_unknown, 1);
+}
+
 /* ---- many threads ---- */
 
 enum { THREADS = 128, ROUNDS = 400, SLOTS = 64 };
