@@ -268,15 +268,10 @@ FAKE_EXPORT struct fake_driver fake_gpu_driver = {
 	.n_devices = fake_n_devices,
 	.current = fake_current,
 	.contexts = fake_contexts,
-	.version = 13000,
 };
 
 static __attribute__((constructor)) void begin(void)
 {
-	const char *version = getenv("FAKE_CUDA_DRIVER");
-
-	if (version && *version)
-		fake_gpu_driver.version = (uint32_t)atoi(version);
 	fake_faults_read(&faults, "FAKE_CUDA_FAIL");
 	fake_gpu_driver.attention = faults.n != 0;
 	pthread_atfork(NULL, NULL, forked);

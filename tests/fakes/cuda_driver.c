@@ -119,7 +119,9 @@ uint32_t fake_contexts(struct CUctx_st *out, uint32_t cap)
 
 CU_CALL(cuDriverGetVersion, (int *driverVersion), (driverVersion))
 {
-	*driverVersion = (int)fake_gpu_driver.version;
+	const char *set = getenv("FAKE_CUDA_DRIVER");
+
+	*driverVersion = set && *set ? atoi(set) : 13000;
 	return CUDA_SUCCESS;
 }
 

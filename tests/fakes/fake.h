@@ -60,7 +60,7 @@
  *	FAKE_CUPTI_CORRELATION=n	the first correlation id
  *	FAKE_CUPTI_LOG=file		one line a call: "cuptiActivityEnable 10 -> 0 tid 123"
  *	FAKE_GPU_DEVICES=n		devices (1)
- *	FAKE_CUDA_DRIVER=13000		cuDriverGetVersion
+ *	FAKE_CUDA_DRIVER=13000		cuDriverGetVersion; read at each call
  *	FAKE_CUDA_FAIL=call:nth:code,...	the same for cuda* and cu*
  *	FAKE_NVML=off			libnvidia-ml fails to initialise
  */

@@ -94,7 +94,6 @@ struct fake_driver {
 	uint32_t (*n_devices)(void);
 	CUcontext (*current)(void);	/* of this thread, or NULL */
 	uint32_t (*contexts)(struct CUctx_st *out, uint32_t cap);	/* those that are there */
-	uint32_t version;		/* cuDriverGetVersion's */
 };
 
 static inline bool fake_is_watched(const struct fake_driver *driver, uint32_t domain, uint32_t cbid)

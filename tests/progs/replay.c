@@ -21,7 +21,7 @@
 #include "tests/progs/replay_file.h"
 #include "tests/progs/replay_play.h"
 
-#define READY "TRAINPROF_REPLAY_READY"
+#define READY "REPLAY_READY"
 
 static _Noreturn void usage(void)
 {
@@ -32,22 +32,36 @@ static _Noreturn void usage(void)
 static void set(const char *variable, const char *value)
 {
 	if (*value)
-		setenv(variable, value, 1);
+		setenv(variable, value, 0);
 }
 
-/* What is read when libraries are loaded is in the environment of a second start. */
-static void start_again(const struct replay_file *file, char **argv)
+/* True: the variable says it, or, unset, means it. */
+static bool is_set(const char *variable, const char *value, const char *meant)
 {
-	if (getenv(READY))
+	const char *set_to = getenv(variable);
+
+	return !*value || !strcmp(set_to ? set_to : meant, value);
+}
+
+/*
+ * A preloaded library may read the rank before main: another rank than that of a process alone
+ * needs a second start, as "replay-player" (TRAINPROF_PROGRAM=player names that one alone).
+ */
+static void take_rank(const struct replay_file *file, char **argv)
+{
+	static char name[] = "replay-player";
+
+	if (getenv(READY) || (is_set("RANK", file->rank, "0") &&
+			      is_set("WORLD_SIZE", file->world_size, "1")))
 		return;
-	set("RANK", file->rank);
-	set("LOCAL_RANK", file->rank);
-	set("WORLD_SIZE", file->world_size);
-	if (!getenv("FAKE_CUPTI_VERSION"))
-		set("FAKE_CUPTI_VERSION", file->cupti_version);
-	if (!getenv("FAKE_CUDA_DRIVER"))
-		set("FAKE_CUDA_DRIVER", file->driver_version);
+	if (*file->rank) {
+		setenv("RANK", file->rank, 1);
+		setenv("LOCAL_RANK", file->rank, 1);
+	}
+	if (*file->world_size)
+		setenv("WORLD_SIZE", file->world_size, 1);
 	setenv(READY, "1", 1);
+	argv[0] = name;
 	execv("/proc/self/exe", argv);
 	fprintf(stderr, "replay: cannot start again: %s\n", strerror(errno));
 	exit(1);
@@ -76,7 +90,9 @@ int main(int argc, char **argv)
 	if (!path)
 		usage();
 	replay_read(&file, path);
-	start_again(&file, argv);
+	take_rank(&file, argv);
+	set("FAKE_CUPTI_VERSION", file.cupti_version);	/* read when CUPTI is loaded */
+	set("FAKE_CUDA_DRIVER", file.driver_version);
 	unsetenv(READY);
 	replay_play(&file, &options);
 	fake_gpu_finish();
