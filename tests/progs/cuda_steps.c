@@ -56,8 +56,11 @@ static void work(void)
 {
 	static char host[4096];
 	void *block = NULL;
+	int device;
 
 	check(cudaMalloc(&block, sizeof(host)));
+	check(cudaGetDevice(&device));
+	check(cudaGetLastError());
 	for (int i = 0; i < N_LAUNCHES; i++)
 		launch(0);
 	check(cudaMemcpyAsync(block, host, sizeof(host), cudaMemcpyHostToDevice, 0));
