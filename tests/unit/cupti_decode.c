@@ -241,6 +241,7 @@ Test(cupti_decode, knows_what_a_wait_is_for)
 	sync.cudaEventSyncId = 999;	/* of an earlier recording, of which nothing is known */
 	add_record(&sync, sizeof(sync));
 	sync.contextId = 3 + 4096;	/* has the same place in the table */
+	sync.cudaEventSyncId = 1000;
 	add_record(&sync, sizeof(sync));
 	sync.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
 	sync.contextId = 3;
