@@ -99,21 +99,21 @@ static char *put_sync_args(char *p, const struct tp_event *event, uint32_t exter
 			   bool is_on_host)
 {
 	struct tp_sync_what sync = tp_device_sync(event);
-	bool is_of_event = sync.kind == TP_SYNC_EVENT || sync.kind == TP_SYNC_STREAM_WAIT;
-	/* Of the event that is waited for; else the stream itself. */
-	int64_t stream = is_of_event ? (int64_t)sync.recorded_stream - 1
-				     : (int32_t)sync.place.stream;
 
 	p = tp_json_lit(p, "\"External id\":");
 	p = tp_json_u64(p, external);
 	p = tp_json_lit(p, ",\"cuda_sync_kind\":\"");
 	p = stpcpy(p, tp_device_sync_name(sync.kind));
-	p = tp_json_lit(p, "\",\"wait_on_stream\":");
-	p = tp_json_i64(p, stream);
-	p = tp_json_lit(p, ",\"wait_on_cuda_event_record_corr_id\":");
-	p = tp_json_i64(p, is_of_event && event->arg >> 32 ? (int64_t)(event->arg >> 32) : -1);
-	p = tp_json_lit(p, ",\"wait_on_cuda_event_id\":");
-	p = tp_json_i64(p, is_of_event ? (int64_t)(uint32_t)event->arg : -1);
+	*p++ = '"';
+	if (sync.kind == TP_SYNC_EVENT || sync.kind == TP_SYNC_STREAM_WAIT) {
+		/* -1: not known. */
+		p = tp_json_lit(p, ",\"wait_on_stream\":");
+		p = tp_json_i64(p, (int64_t)sync.recorded_stream - 1);
+		p = tp_json_lit(p, ",\"wait_on_cuda_event_record_corr_id\":");
+		p = tp_json_i64(p, event->arg >> 32 ? (int64_t)(event->arg >> 32) : -1);
+		p = tp_json_lit(p, ",\"wait_on_cuda_event_id\":");
+		p = tp_json_u64(p, (uint32_t)event->arg);
+	}
 	/* HTA takes what has a stream for work of a device. */
 	if (!is_on_host) {
 		p = tp_json_lit(p, ",\"stream\":");

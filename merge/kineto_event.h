@@ -36,7 +36,8 @@
 	_(ALLOCATED, "Total Allocated", allocated, 1)                                      \
 	_(RESERVED, "Total Reserved", reserved, 1)                                         \
 	_(WAIT_EVENT, "wait_on_cuda_event_id", wait_event, 1)                              \
-	_(WAIT_CALL, "wait_on_cuda_event_record_corr_id", wait_call, 1)
+	_(WAIT_CALL, "wait_on_cuda_event_record_corr_id", wait_call, 1)                    \
+	_(WAIT_STREAM, "wait_on_stream", wait_stream, 1)
 
 enum tp_kineto_bit {
 #define _(bit, key, field, scale) TP_KINETO_BIT_##bit,

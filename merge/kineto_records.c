@@ -215,6 +215,10 @@ static void put_sync(struct tp_kineto_records *r, const struct tp_kineto_event *
 {
 	struct tp_sync_what sync = {.place = place, .kind = tp_kineto_sync(&event->name)};
 
+	if (!TP_KINETO_HAS(event, STREAM) || event->stream < 0)
+		sync.place.stream = TP_NO_STREAM;
+	if (TP_KINETO_HAS(event, WAIT_STREAM) && event->wait_stream >= 0)
+		sync.recorded_stream = u32_of(event->wait_stream) + 1;
 	rec->name = tp_kineto_id(&r->strings, TP_STRING_SYNC, &sync, sizeof(sync));
 	rec->arg = (uint64_t)u32_of(event->wait_event) | (uint64_t)u32_of(event->wait_call) << 32;
 }

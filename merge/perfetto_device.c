@@ -89,13 +89,10 @@ static char *put_transfer(char *p, const struct tp_event *event, int64_t ns)
 static char *put_sync_args(char *p, const struct tp_event *event)
 {
 	struct tp_sync_what sync = tp_device_sync(event);
-	bool is_of_event = sync.kind == TP_SYNC_EVENT || sync.kind == TP_SYNC_STREAM_WAIT;
 
 	p = tp_perfetto_put_text(p, ARG_SYNC_KIND, tp_device_sync_name(sync.kind));
-	p = tp_perfetto_put_int(p, ARG_WAIT_STREAM,
-				is_of_event ? (int64_t)sync.recorded_stream - 1
-					    : (int32_t)sync.place.stream);
-	if (is_of_event) {
+	if (sync.kind == TP_SYNC_EVENT || sync.kind == TP_SYNC_STREAM_WAIT) {
+		p = tp_perfetto_put_int(p, ARG_WAIT_STREAM, (int64_t)sync.recorded_stream - 1);
 		p = tp_perfetto_put_uint(p, ARG_WAIT_CORRELATION, event->arg >> 32);
 		p = tp_perfetto_put_uint(p, ARG_WAIT_EVENT, (uint32_t)event->arg);
 	}
@@ -209,7 +206,9 @@ void tp_perfetto_put_launch(void *state, const struct tp_event *event, struct tp
 	struct tp_event launch;
 	struct tp_track *track;
 
-	if (!call || call->owner & OFF_TRACK)
+	/* The ends of arrows come in packets of their own, after those of a slice without length:
+	 * there is nothing left to begin at. */
+	if (!call || call->owner & OFF_TRACK || call->end_ns <= call->begin_ns)
 		return;
 	launch = (struct tp_event){.proc = event->proc, .thread = call->thread};
 	track = tp_tracks_main(&s->book, &launch);
