@@ -9,6 +9,7 @@
 
 #include "merge/chrome.h"
 #include "merge/grow.h"
+#include "merge/kineto_in.h"
 
 enum {
 	/* torch.profiler's: devices behind all processes of the host. */
@@ -303,7 +304,7 @@ void tp_chrome_put_head(struct tp_chrome *c, const struct tp_proc *proc)
 	char *p = tp_outfile_room(c->file->out, TP_CHROME_ROOM);
 
 	/* The object must not begin with "meta" or "libs" (another format's mark). */
-	p = tp_json_lit(p, "{\n\"schemaVersion\": 1,\n");
+	p = tp_json_lit(p, "{\n\"schemaVersion\": 1," TP_KINETO_OURS);
 	if (proc && (proc->rank >= 0 || c->style->has_real_ids)) {
 		/* One consumer finds the rank by a search for "rank": and a blank, line by line:
 		 * before everything else. */

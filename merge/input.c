@@ -62,6 +62,8 @@ static int add_file(struct tp_input_list *list, const char *path, const struct s
 		bool is_kineto = ends_with(path, ".pt.trace.json") ||
 				 ends_with(path, ".pt.trace.json.gz");
 
+		if (is_kineto && !is_given && tp_kineto_is_ours(path))
+			return 0;
 		/* A damaged file is still worth a word: its reader will say what it looks like. */
 		if (ends_with(path, ".ring"))
 			kind = TP_INPUT_RING;

@@ -204,6 +204,20 @@ int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report 
 	return !err && !report->n_read ? -ENODATA : err;
 }
 
+bool tp_kineto_is_ours(const char *path)
+{
+	struct tp_stream_in stream;
+	bool is_ours;
+
+	if (tp_stream_open(&stream, path))
+		return false;
+	tp_stream_more(&stream);
+	is_ours = memmem(stream.at, (size_t)(stream.end - stream.at), TP_KINETO_OURS,
+			 strlen(TP_KINETO_OURS)) != NULL;
+	tp_stream_close(&stream);
+	return is_ours;
+}
+
 bool tp_kineto_is_one(const char *path)
 {
 	static const char *const words[] = {"\"traceEvents\"", "\"schemaVersion\"", "\"ph\"",

@@ -30,6 +30,11 @@ struct tp_kineto_report {
 /* Does the text look like one? From its first bytes, decompressed. */
 bool tp_kineto_is_one(const char *path);
 
+/* Did trainprof-merge write it itself? Its own results lie in the run's folder (format torch):
+ * they are no second truth about it. The line stands at the begin of its files. */
+#define TP_KINETO_OURS "\n\"trainprof\": 1,\n"
+bool tp_kineto_is_ours(const char *path);
+
 /*
  * `path` becomes the trace file `to`, and, when it has steps, `to`.steps, a step ledger. 0; -ENODATA: no event in it; -errno: `to` cannot be
  * written, or out of memory.
