@@ -301,12 +301,13 @@ static void read_thread(void)
 static void read_range(void)
 {
 	/* What a mark cannot carry. */
-	static const char *const told[] = { "cat", "seq", "fwd_tid", "scope", "shapes", "dtypes",
+	static const char *const told[] = { "seq", "fwd_tid", "scope", "shapes", "dtypes",
 					    "strides", "values", "stack", NULL };
 	struct replay_item *item = add(REPLAY_RANGE);
 
 	read_span(item);
 	item->name = need_text("name");
+	need_text("cat");
 	item->range.is_step = !strncmp(item->name, "ProfilerStep#", 13);
 	give_to_thread(item, (uint64_t)need("tid"));
 	ignore_keys(told);
@@ -328,7 +329,8 @@ static void read_api(void)
 	give_to_thread(item, (uint64_t)need("tid"));
 }
 
-static struct fake_work *add_work(enum fake_kind kind)
+/* `is_placed`: device, context and stream have to be there. */
+static struct fake_work *add_work(enum fake_kind kind, bool is_placed)
 {
 	struct replay_item *item = add(REPLAY_WORK);
 	struct fake_work *work = &item->work;
@@ -339,9 +341,9 @@ static struct fake_work *add_work(enum fake_kind kind)
 	work->start_ns = item->start;
 	work->end_ns = item->end;
 	work->correlation = item->correlation;
-	work->device = (uint32_t)get("device", 0);
-	work->context = (uint32_t)get("context", 1);
-	work->stream = (uint32_t)get("stream", -1);
+	work->device = (uint32_t)(is_placed ? need("device") : get("device", 0));
+	work->context = (uint32_t)(is_placed ? need("context") : get("context", 1));
+	work->stream = (uint32_t)(is_placed ? need("stream") : get("stream", -1));
 	work->graph = (uint32_t)get("graph", 0);
 	work->graph_node = (uint64_t)get("graph_node", 0);
 	return work;
@@ -349,7 +351,7 @@ static struct fake_work *add_work(enum fake_kind kind)
 
 static void read_kernel(void)
 {
-	struct fake_work *work = add_work(FAKE_KERNEL);
+	struct fake_work *work = add_work(FAKE_KERNEL, true);
 
 	work->name = need_text("name");
 	triple("grid", work->grid, 1);
@@ -383,7 +385,7 @@ static void read_memcpy(void)
 		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
 		NULL,
 	};
-	struct fake_work *work = add_work(FAKE_MEMCPY);
+	struct fake_work *work = add_work(FAKE_MEMCPY, true);
 
 	need_text("kind");
 	work->copy_kind = (uint8_t)word("kind", kinds, 0);
@@ -397,7 +399,7 @@ static void read_memcpy(void)
 
 static void read_memset(void)
 {
-	struct fake_work *work = add_work(FAKE_MEMSET);
+	struct fake_work *work = add_work(FAKE_MEMSET, true);
 
 	work->bytes = (uint64_t)need("bytes");
 	work->value = (uint32_t)get("value", 0);
@@ -410,7 +412,7 @@ static void read_sync(void)
 	/* CUpti_ActivitySynchronizationType */
 	static const char *const kinds[] = { "unknown", "event", "stream_wait", "stream", "context",
 					     NULL };
-	struct fake_work *work = add_work(FAKE_SYNC);
+	struct fake_work *work = add_work(FAKE_SYNC, false);
 
 	need_text("kind");
 	work->sync_kind = word("kind", kinds, 0);
@@ -421,8 +423,10 @@ static void read_sync(void)
 
 static void read_graph(void)
 {
-	struct fake_work *work = add_work(FAKE_GRAPH);
+	struct fake_work *work = add_work(FAKE_GRAPH, false);
 
+	need("device");
+	need("stream");
 	work->graph = (uint32_t)need("id");
 }
 
