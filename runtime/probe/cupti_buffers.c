@@ -7,6 +7,9 @@
  * the word tells a head that went and came back from one that stayed. The drain takes all full
  * buffers at once and turns them round, the oldest first.
  *
+ * Trash is a range of addresses far larger than its part of the memory. The same few buffers
+ * come and go as long as CUPTI gives them back; were it to keep more, that memory is taken, too.
+ *
  * CUPTI is told that buffers are zeroed (it would do that itself, in the middle of a call of the
  * program), so what it wrote is cleared before a buffer is free again.
  */
@@ -30,8 +33,8 @@ enum {
 	N_WANTED = 16,
 	TRASH_SIZE = 64 << 10,
 	TRASH_PART = 8,		/* of the memory, where there is trash at all */
-	N_TRASH_MOST = 64,
-	N_MOST = 1024 + N_TRASH_MOST,
+	N_TRASH = 1024,		/* as many as there may be: who gets none dies of it */
+	N_MOST = 1024 + N_TRASH,
 	REFUSES_FROM = 27,	/* CUPTI_API_VERSION of 12.9 */
 	NONE = 0,		/* in lists buffers count from 1 */
 };
@@ -226,20 +229,18 @@ int tp_cupti_buffers_open(uint64_t bytes, uint32_t version)
 
 	if (buffers.base)
 		return 0;
-	buffers.n_trash = 0;
-	if (version < REFUSES_FROM) {
-		buffers.n_trash = (uint32_t)(bytes / TRASH_PART / TRASH_SIZE);
-		if (buffers.n_trash > N_TRASH_MOST)
-			buffers.n_trash = N_TRASH_MOST;
-	}
+	buffers.n_trash = version < REFUSES_FROM ? N_TRASH : 0;
 	buffers.size = bytes / N_WANTED & ~(size_t)(SIZE_LEAST - 1);
 	if (buffers.size < SIZE_LEAST)
 		buffers.size = SIZE_LEAST;
 	if (buffers.size > SIZE_MOST)
 		buffers.size = SIZE_MOST;
-	buffers.n = (uint32_t)((bytes - buffers.n_trash * (size_t)TRASH_SIZE) / buffers.size);
+	if (buffers.n_trash)
+		bytes -= bytes / TRASH_PART;
+	buffers.n = (uint32_t)(bytes / buffers.size);
 	buffers.bytes = buffers.n * buffers.size + buffers.n_trash * (size_t)TRASH_SIZE;
-	base = mmap(NULL, buffers.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = mmap(NULL, buffers.bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	buffers.base = base;
