@@ -318,6 +318,19 @@ static void put_event(struct encoder *enc, uint32_t i)
 	}
 }
 
+/*
+ * The drain thread's records of a device come in bunches: of a thread's calls, of a stream's
+ * kernels, each from the same stretch of time. Where one begins that lies before the present
+ * (the event after it, too), a new run says so once, instead of each event.
+ */
+static bool starts_bunch(const struct encoder *enc, uint32_t i, uint32_t end)
+{
+	const struct tp_rec *rec = &enc->rec[i];
+
+	return rec->kind >= TP_REC_CALL && rec->time < enc->present && i + 1 < end &&
+	       rec[1].kind >= TP_REC_CALL && rec[1].time < enc->present;
+}
+
 /* Room for each column at its most, one behind the other; they are pushed together at the
  * end. */
 static void place_columns(struct output *out, uint8_t *p, uint32_t n_events)
@@ -375,19 +388,22 @@ size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec
 	scratch->stack.top = 0;
 	place_columns(&enc.out, payload, n_events);
 
-	for (uint32_t i = 0, end; i < n_events; i = end) {
-		uint8_t *p = enc.out.at[TP_COLUMN_RUNS];
+	for (uint32_t i = 0, end = 0, at; i < n_events; i = at) {
+		uint8_t *p;
 
-		for (end = i + 1; end < n_events && thread[end] == thread[i];)
+		while (end < n_events && (end <= i || thread[end] == thread[i]))
 			end++;
+		enc.present = rec[i].time;
+		scratch->stack.n = 0;
+		put_event(&enc, i);
+		for (at = i + 1; at < end && !starts_bunch(&enc, at, end); at++)
+			put_event(&enc, at);
+		p = enc.out.at[TP_COLUMN_RUNS];
 		p = put_varint(p, thread[i]);
-		p = put_varint(p, end - i);
+		p = put_varint(p, at - i);
 		p = put_varint(p, zigzag(rec[i].time - base));
 		enc.out.at[TP_COLUMN_RUNS] = p;
-		enc.present = base = rec[i].time;
-		scratch->stack.n = 0;
-		for (uint32_t at = i; at < end; at++)
-			put_event(&enc, at);
+		base = rec[i].time;
 	}
 	if (enc.n_forms <= 256)
 		enc.out.at[TP_COLUMN_FORM_HIGH] = enc.out.start[TP_COLUMN_FORM_HIGH];

@@ -5,7 +5,7 @@
  * usage: columns [TRACE.tpt]
  *
  * The events are those of a trace, else made up in the shape of a training
- * (synth_events.h). Beside the product's columns stands the floor of doing nothing clever:
+ * (synth_events.h), and then in that of one on a GPU (synth_cuda.h; at most 6 bytes). Beside the product's columns stands the floor of doing nothing clever:
  * the 32-byte records themselves through zstd at the same level. Blocks of 16 Ki events, as
  * in a full window, and of 1 Ki, as at the end of a short one. CPU time of this thread,
  * medians of 9 rounds. Goals: at most 5.5 bytes, 40 ns to encode and compress, 35 ns to
@@ -19,11 +19,12 @@
 #include "runtime/trace/columns.h"
 #include "runtime/trace/frame.h"
 #include "runtime/trace/reader.h"
-#include "tests/unit/synth_events.h"
+#include "tests/unit/synth_cuda.h"
 
-enum { ROUNDS = 9, SYNTH_STEPS = 30 };
+enum { ROUNDS = 9, SYNTH_STEPS = 30, CUDA_EVENTS = 200000 };
 
 static const double goal_bytes = 5.5, goal_write_ns = 40, goal_read_ns = 35;
+static const double goal_cuda_bytes = 6;
 
 static struct tp_rec *rec;
 static uint16_t *thread;
@@ -75,6 +76,14 @@ static void make_events(void)
 	}
 	memset(thread, 0, n_rec * sizeof(*thread));
 	free(synth);
+}
+
+static void make_cuda_events(void)
+{
+	n_rec = 0;
+	make_room(CUDA_EVENTS + 4 * SYNTH_CUDA_BUFFER);
+	n_rec = synth_cuda(rec, CUDA_EVENTS, 1);
+	memset(thread, 0, n_rec * sizeof(*thread));
 }
 
 static void complain(void *ctx, const char *path, uint64_t offset, const char *what)
@@ -183,6 +192,16 @@ static struct cost measure(const char *what, run_fn run, uint32_t block)
 	return middle;
 }
 
+static struct cost measure_all(const char *what)
+{
+	printf("%s: %u events\n", what, n_rec);
+	printf("%-24s %6s %7s %8s %8s %8s %8s\n", "ns an event", "block", "bytes", "encode",
+	       "zstd", "unzstd", "decode");
+	measure("records (the floor)", run_records, TP_BLOCK_EVENTS_MAX);
+	measure("columns", run_columns, 1024);
+	return measure("columns", run_columns, TP_BLOCK_EVENTS_MAX);
+}
+
 static int report(const char *name, double value, double goal)
 {
 	printf("%s %.2f goal=%.1f %s\n", name, value, goal,
@@ -211,14 +230,16 @@ int main(int argc, char **argv)
 	else if (load_events(argv[1]))
 		return 2;
 
-	printf("%u events\n", n_rec);
-	printf("%-24s %6s %7s %8s %8s %8s %8s\n", "ns an event", "block", "bytes", "encode",
-	       "zstd", "unzstd", "decode");
-	measure("records (the floor)", run_records, TP_BLOCK_EVENTS_MAX);
-	measure("columns", run_columns, 1024);
-	cost = measure("columns", run_columns, TP_BLOCK_EVENTS_MAX);
+	cost = measure_all("a training");
 	missed = report("columns_bytes_per_event", cost.bytes, goal_bytes);
 	missed |= report("columns_write_ns", cost.encode_ns + cost.pack_ns, goal_write_ns);
 	missed |= report("columns_read_ns", cost.unpack_ns + cost.decode_ns, goal_read_ns);
+	if (argc > 1)
+		return missed;
+	make_cuda_events();
+	cost = measure_all("CUDA");
+	missed |= report("columns_cuda_bytes_per_event", cost.bytes, goal_cuda_bytes);
+	missed |= report("columns_cuda_write_ns", cost.encode_ns + cost.pack_ns, goal_write_ns);
+	missed |= report("columns_cuda_read_ns", cost.unpack_ns + cost.decode_ns, goal_read_ns);
 	return missed;
 }

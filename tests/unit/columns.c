@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "runtime/trace/columns.h"
-#include "tests/unit/synth_events.h"
+#include "tests/unit/synth_cuda.h"
 
 static struct tp_rec rec[TP_BLOCK_EVENTS_MAX], back[TP_BLOCK_EVENTS_MAX];
 static uint16_t thread[TP_BLOCK_EVENTS_MAX], back_thread[TP_BLOCK_EVENTS_MAX];
@@ -203,6 +203,31 @@ Test(columns, keeps_times_that_go_back_and_spans_that_cross)
 		}
 		round_trip("crossing", n);
 	}
+}
+
+/* Bunches of calls and of kernels from the same stretch of time, one behind the other. */
+Test(columns, keeps_the_work_of_a_device_small_though_it_comes_through_one_slot)
+{
+	struct tp_rec *made = malloc((TP_BLOCK_EVENTS_MAX + 4 * SYNTH_CUDA_BUFFER) * sizeof(*made));
+	uint32_t n = synth_cuda(made, TP_BLOCK_EVENTS_MAX, 3);
+
+	cr_assert_geq(n, TP_BLOCK_EVENTS_MAX);
+	memcpy(rec, made, sizeof(rec));
+	free(made);
+	n = (uint32_t)round_trip("CUDA", TP_BLOCK_EVENTS_MAX);
+	/* Not compressed yet; 12 without runs of their own. */
+	cr_assert_lt(n, 8 * TP_BLOCK_EVENTS_MAX, "%u bytes", n);
+	for (n = 1; n <= TP_BLOCK_EVENTS_MAX; n = n * 3 + 1)
+		round_trip("a piece of CUDA", n);
+	/* Two streams by turns, each event before the other's last one: a run for each pair. */
+	for (uint32_t i = 0; i < TP_BLOCK_EVENTS_MAX; i++) {
+		rec[i] = (struct tp_rec){.time = 1ull << 60, .kind = TP_REC_KERNEL, .len_lo = 100};
+		rec[i].time -= (uint64_t)i << 32;
+	}
+	round_trip("backwards", TP_BLOCK_EVENTS_MAX);
+	for (uint32_t i = 0; i < TP_BLOCK_EVENTS_MAX; i++)
+		rec[i].kind = (uint8_t)(TP_REC_CALL + i % 9);
+	round_trip("backwards, all kinds", TP_BLOCK_EVENTS_MAX);
 }
 
 Test(columns, keeps_deep_nesting_and_long_loops)
