@@ -75,7 +75,7 @@ const char *tp_idle_name(enum tp_idle cause)
 	    [TP_IDLE_COPY] = "a copy",
 	    [TP_IDLE_HOST] = "the host",
 	    [TP_IDLE_QUEUE] = "another stream",
-	    [TP_IDLE_OTHER] = "other",
+	    [TP_IDLE_OTHER] = "something else",
 	};
 
 	return names[cause];
@@ -89,7 +89,7 @@ bool tp_gpu_is_communication(const struct tp_event *event)
 
 /* ---- adding up ---- */
 
-static void add_figures(struct tp_gpu_figures *to, const struct tp_gpu_figures *from)
+void tp_gpu_add(struct tp_gpu_figures *to, const struct tp_gpu_figures *from)
 {
 	to->all_ns = tp_add(to->all_ns, from->all_ns);
 	to->busy_ns = tp_add(to->busy_ns, from->busy_ns);
@@ -135,10 +135,10 @@ static struct tp_gpu_figures now_for(const struct sweep *s, int64_t ns, enum tp_
 static void close_range(struct sweep *s)
 {
 	if (s->has_range)
-		add_figures(&s->pub.total, &s->sums);
+		tp_gpu_add(&s->pub.total, &s->sums);
 	/* Without any work of its own, nothing tells what is the lead. */
 	if (s->has_range && !s->has_own)
-		add_figures(&s->pub.total, &s->lead);
+		tp_gpu_add(&s->pub.total, &s->lead);
 	s->has_range = s->has_own = false;
 	s->range_end_ns = INT64_MIN;
 	memset(&s->lead, 0, sizeof(s->lead));
@@ -151,7 +151,7 @@ static void extend_range(struct sweep *s, int64_t end_ns)
 {
 	if (end_ns <= s->range_end_ns)
 		return;
-	add_figures(&s->sums, &s->tail);
+	tp_gpu_add(&s->sums, &s->tail);
 	memset(&s->tail, 0, sizeof(s->tail));
 	s->range_end_ns = end_ns;
 }
@@ -216,11 +216,11 @@ static void add(struct tp_gpu_time *time, struct sweep *s, int64_t to, enum tp_i
 			until = to;
 		f = now_for(s, until - s->now_ns, cause);
 		if (is_in_step && s->at < s->cap_steps)
-			add_figures(&s->pub.step[s->at], &f);
+			tp_gpu_add(&s->pub.step[s->at], &f);
 		if (s->has_range)
-			add_figures(s->now_ns < s->range_end_ns ? &s->sums : &s->tail, &f);
+			tp_gpu_add(s->now_ns < s->range_end_ns ? &s->sums : &s->tail, &f);
 		if (is_in_window || s->n_open)
-			add_figures(&s->whole, &f);
+			tp_gpu_add(&s->whole, &f);
 		s->now_ns = until;
 	}
 }
@@ -278,7 +278,7 @@ static void advance(struct tp_gpu_time *time, struct sweep *s, int64_t to, enum 
 		pop(s);
 		/* Until now only what was asked for before the window ran. */
 		if (s->has_range && !s->has_own) {
-			add_figures(&s->lead, &s->sums);
+			tp_gpu_add(&s->lead, &s->sums);
 			memset(&s->sums, 0, sizeof(s->sums));
 		}
 	}

@@ -47,6 +47,8 @@ struct tp_gpu_figures {		/* of a stretch of time */
 	double run_ns, tensor_ns; /* of 1 for each kernel; each with tensor cores */
 };
 
+void tp_gpu_add(struct tp_gpu_figures *to, const struct tp_gpu_figures *from);
+
 struct tp_gpu_step {
 	uint64_t index;		/* of the step in the run */
 	int64_t begin_ns, end_ns;

@@ -66,6 +66,7 @@ static void take_step(struct tp_overview *overview, struct tp_overview_proc *pro
 	const struct tp_step_row *before = NULL;
 
 	tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
+	tp_gpu_time_step(overview->gpu, event);
 	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks,
 					    breakdown->n_steps, sizeof(*proc->peak))) {
 		overview->is_incomplete = true;
@@ -120,6 +121,39 @@ static void take_mark(struct tp_overview *overview, const struct tp_event *event
 		overview->failed_inside = TP_NO_ROW;
 }
 
+static void take_work(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	enum tp_category category = TP_CAT_KERNEL;
+
+	if (!tp_gpu_is_work(event))
+		return;
+	if (event->kind == TP_REC_MEMCPY)
+		category = TP_CAT_MEMCPY;
+	else if (event->kind == TP_REC_MEMSET)
+		category = TP_CAT_MEMSET;
+	else if (tp_gpu_is_communication(event))
+		category = TP_CAT_COMM;
+	tp_breakdown_span(&proc->breakdown, category, event->begin_ns, event->end_ns);
+	tp_launches_work(overview->launches, event);
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_overview *overview = ctx;
+
+	tp_gpu_time_work(overview->gpu, event, call);
+}
+
+/* In a stream that is captured into a graph, launches start nothing. */
+static void take_gone(void *ctx, const struct tp_launch_call *call)
+{
+	struct tp_overview *overview = ctx;
+
+	overview->n_idle_launches +=
+	    !call->n_work && call->name->bytes && strstr(call->name->bytes, "LaunchKernel");
+}
+
 static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct tp_overview *overview = ctx;
@@ -146,6 +180,18 @@ static void take_event(void *ctx, const struct tp_event *event)
 	case TP_REC_MARK:
 		take_mark(overview, event);
 		break;
+	case TP_REC_CALL:
+		tp_breakdown_span(&proc->breakdown, TP_CAT_RUNTIME, event->begin_ns,
+				  event->end_ns);
+		if (!tp_launches_call(overview->launches, event, 0))
+			overview->is_incomplete = true;
+		break;
+	case TP_REC_KERNEL:
+	case TP_REC_MEMCPY:
+	case TP_REC_MEMSET:
+	case TP_REC_GRAPH:
+		take_work(overview, proc, event);
+		break;
 	default:
 		break;
 	}
@@ -163,12 +209,17 @@ struct tp_overview *tp_overview_new(const struct tp_run *run,
 	overview->names = tp_names_new();
 	overview->nest = tp_nest_new(close_span, overview);
 	overview->memory = tp_memcurve_new();
+	overview->launches = tp_launches_new(run);
+	overview->gpu = tp_gpu_time_new(run);
 	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
 	tp_clip_init(&overview->clip, run, take_event, overview);
-	if (!overview->names || !overview->nest || !overview->memory || !overview->proc) {
+	if (!overview->names || !overview->nest || !overview->memory || !overview->proc ||
+	    !overview->launches || !overview->gpu) {
 		tp_overview_free(overview);
 		return NULL;
 	}
+	tp_launches_each(overview->launches, take_launched, overview);
+	tp_launches_gone(overview->launches, take_gone);
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		tp_breakdown_init(&overview->proc[i].breakdown);
 	for (uint32_t i = 0; i < run->n_steps; i++) {
@@ -190,6 +241,9 @@ void tp_overview_end(struct tp_overview *overview)
 	tp_clip_end(&overview->clip);
 	tp_nest_end(overview->nest);
 	overview->nest = NULL;
+	tp_launches_end(overview->launches);
+	tp_gpu_time_end(overview->gpu);
+	overview->is_incomplete |= tp_gpu_time_is_incomplete(overview->gpu);
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
 		tp_breakdown_end(&overview->proc[i].breakdown);
 		overview->is_incomplete |= overview->proc[i].breakdown.is_incomplete;
@@ -201,6 +255,8 @@ void tp_overview_free(struct tp_overview *overview)
 	tp_nest_end(overview->nest);
 	tp_names_free(overview->names);
 	tp_memcurve_free(overview->memory);
+	tp_launches_free(overview->launches);
+	tp_gpu_time_free(overview->gpu);
 	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++) {
 		tp_breakdown_free(&overview->proc[i].breakdown);
 		free(overview->proc[i].peak);

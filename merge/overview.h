@@ -2,14 +2,16 @@
 /*
  * overview.h - the figures of the overview, collected event by event
  *
- * overview.c collects, view_overview.c prints with overview_steps.c (where a step goes) and
- * overview_notes.c (what stands out). Memory: steps, names, threads, live blocks.
+ * overview.c collects, view_overview.c prints with overview_steps.c (where a step goes),
+ * overview_notes.c (what stands out) and overview_gpu.c. Memory: steps, names, threads, live
+ * blocks.
  */
 #ifndef TP_MERGE_OVERVIEW_H
 #define TP_MERGE_OVERVIEW_H
 
 #include "merge/breakdown.h"
 #include "merge/clip.h"
+#include "merge/gpu_time.h"
 #include "merge/memcurve.h"
 #include "merge/names.h"
 #include "merge/nest.h"
@@ -46,6 +48,9 @@ struct tp_overview {
 	struct tp_names *names;
 	struct tp_nest *nest;
 	struct tp_memcurve *memory;
+	struct tp_launches *launches;
+	struct tp_gpu_time *gpu;
+	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_clip clip;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
@@ -93,5 +98,9 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 /* overview_notes.c: memory, the slowest step, the data loader */
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_overview_sums *sums, struct tp_out *out);
+
+/* overview_gpu.c: a row for each device, why they were idle, how work came to them */
+void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *overview,
+			    struct tp_out *out);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "merge/label.h"
 #include "merge/sum.h"
+#include "merge/totals.h"
 
 enum { LABEL = 10, ROWS_SHOWN = 20 };
 
@@ -246,30 +247,6 @@ static void print_clocks(const struct tp_run *run, struct tp_out *out)
 			    tp_show_count(b, run->impossible_after));
 }
 
-/*
- * The sum over processes of a figure that END blocks tell: of each window, or (is_running)
- * counted on through the whole process, where the greatest is the last.
- */
-static uint64_t add_totals(const struct tp_run *run, const char *key, bool is_running)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t p = 0; p < run->n_procs; p++) {
-		uint64_t own = 0;
-
-		for (uint32_t i = 0; i < run->n_windows; i++) {
-			uint64_t value;
-
-			if (run->window[i].proc != run->proc[p])
-				continue;
-			value = tp_fact_u64(run->window[i].totals, key, 0);
-			own = is_running ? value > own ? value : own : own + value;
-		}
-		sum += own;
-	}
-	return sum;
-}
-
 /* What the runtime counted as lost beyond dropped records. */
 static const struct {
 	const char *key, *text;
@@ -287,7 +264,7 @@ static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
 	char a[32];
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
-		uint64_t value = add_totals(run, counted[i].key, true);
+		uint64_t value = tp_totals_add(run, counted[i].key, true);
 
 		if (!value)
 			continue;
@@ -298,10 +275,48 @@ static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
 	return n;
 }
 
+/* How many of the GPU's counters say that something is missing or odd. */
+static uint32_t print_gpu_losses(const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n = 0;
+	char a[32], b[32], yielded[64] = "";
+	uint64_t yielded_ns = tp_totals_add(run, "cupti.yielded_ns", true);
+
+	for (const struct tp_loss *loss = tp_gpu_losses; loss->key; loss++) {
+		uint64_t value = tp_totals_add(run, loss->key, true);
+
+		if (!value)
+			continue;
+		n++;
+		if (!strcmp(loss->key, "cupti.yielded") && yielded_ns)
+			snprintf(yielded, sizeof(yielded), " of %s in all",
+				 tp_show_ns(b, (int64_t)yielded_ns));
+		tp_out_line(out, loss->is_loss ? "red" : "yellow", "  %s %s%s",
+			    loss->is_bytes ? tp_show_bytes(a, (int64_t)value)
+					   : tp_show_count(a, value),
+			    loss->text, yielded);
+		yielded[0] = 0;
+	}
+	return n;
+}
+
+/* What CUPTI told, in the windows and outside of them. */
+static void print_cupti(const struct tp_run *run, struct tp_out *out)
+{
+	uint64_t n_made = tp_totals_add(run, "cupti.*", true),
+		 n_outside = tp_totals_add(run, "cupti.*.outside", true);
+	char a[32], b[32], version[32];
+
+	if (!*tp_totals_cupti(version, run))
+		return;
+	tp_out_item(out, "", LABEL, "CUPTI", "%s: %s records in the windows, %s outside of them",
+		    version, tp_show_count(a, n_made), tp_show_count(b, n_outside));
+}
+
 static void print_cost(const struct tp_run *run, struct tp_out *out)
 {
-	uint64_t n_events = 0, n_bytes = 0, drain = add_totals(run, "drain_cpu_ns", false),
-		 stall = add_totals(run, "stall_ns", false);
+	uint64_t n_events = 0, n_bytes = 0, drain = tp_totals_add(run, "drain_cpu_ns", false),
+		 stall = tp_totals_add(run, "stall_ns", false);
 	int64_t traced = 0;
 	char a[32], b[32], c[32];
 
@@ -344,6 +359,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
 			 run->window[i].dropped;
 	n_bad += print_counted(run, out);
+	n_bad += print_gpu_losses(run, out);
 	if (!run->n_windows)
 		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
 	else if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
@@ -356,6 +372,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	if (run->n_windows)
 		print_clocks(run, out);
+	print_cupti(run, out);
 	print_cost(run, out);
 	print_options(run, out);
 	print_issues(run, &options, out);

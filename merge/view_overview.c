@@ -13,6 +13,7 @@
 #include "merge/label.h"
 #include "merge/overview.h"
 #include "merge/sum.h"
+#include "merge/totals.h"
 #include "runtime/trace/ring_layout.h"
 
 enum { OPEN_SHOWN = 8 };
@@ -29,7 +30,7 @@ static const struct {
 static void print_software(const struct tp_run *run, struct tp_out *out)
 {
 	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
-	char line[256] = "", value[80];
+	char line[256] = "", value[80], cupti[32];
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < sizeof(software) / sizeof(software[0]); i++)
@@ -37,6 +38,9 @@ static void print_software(const struct tp_run *run, struct tp_out *out)
 		    n < sizeof(line))
 			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %s",
 					      n ? ", " : "", software[i].label, value);
+	if (*tp_totals_cupti(cupti, run) && n < sizeof(line))
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%sCUPTI %s", n ? ", " : "",
+				      cupti);
 	if (n)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "software", "%s", line);
 }
@@ -152,6 +156,31 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		print_nothing(run, out);
 }
 
+/* The first of what is missing of the GPU's records, and how many more there are. */
+static bool print_gpu_losses(const struct tp_run *run, bool is_first, struct tp_out *out)
+{
+	const struct tp_loss *first = NULL;
+	uint64_t value = 0;
+	uint32_t n = 0;
+	char a[32];
+
+	for (const struct tp_loss *loss = tp_gpu_losses; loss->key; loss++) {
+		uint64_t own = loss->is_loss ? tp_totals_add(run, loss->key, true) : 0;
+
+		if (!own || n++)
+			continue;
+		first = loss;
+		value = own;
+	}
+	if (first)
+		tp_out_item(out, "red", TP_OVERVIEW_LABEL, is_first ? "LOST" : "",
+			    n > 1 ? "%s %s; and %u more" : "%s %s",
+			    first->is_bytes ? tp_show_bytes(a, (int64_t)value)
+					    : tp_show_count(a, value),
+			    first->text, n - 1);
+	return first != NULL;
+}
+
 static void print_lost(const struct tp_run *run, const struct tp_overview *overview,
 		       struct tp_out *out)
 {
@@ -159,6 +188,7 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 	uint32_t n_dropping = 0, n_cut = 0, n_dead = 0, n_off = 0, n_issues = 0;
 	char a[32], off[200] = "", key[64], why[160], first_why[160] = "";
 	const char *at, *issue = "";
+	bool has_gpu_losses;
 
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		dropped += run->window[i].dropped;
@@ -191,6 +221,7 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 	if (n_issues)
 		tp_out_item(out, "red", TP_OVERVIEW_LABEL, dropped || n_cut ? "" : "LOST",
 			    n_issues > 1 ? "%s; and %u more" : "%s", issue, n_issues - 1);
+	has_gpu_losses = print_gpu_losses(run, !dropped && !n_cut && !n_issues, out);
 	if (n_dead)
 		tp_out_item(
 		    out, "yellow", TP_OVERVIEW_LABEL, "died",
@@ -202,7 +233,7 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 	if (overview->is_incomplete)
 		tp_out_item(out, "red", TP_OVERVIEW_LABEL, "",
 			    "out of memory: figures are not complete");
-	if (dropped || n_cut || n_issues || n_dead || n_off)
+	if (dropped || n_cut || n_issues || n_dead || n_off || has_gpu_losses)
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "more: -v health");
 }
 
@@ -271,6 +302,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	tp_overview_print_notes(run, overview, &sums, out);
 	print_lost(run, overview, out);
 	tp_overview_print_steps(run, overview, &sums, out);
+	tp_overview_print_gpus(run, overview, out);
 	tp_overview_print_operators(overview, out);
 	print_open(run, out);
 	tp_overview_free(overview);

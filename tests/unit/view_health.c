@@ -139,3 +139,46 @@ Test(view_health, cuts_long_lists_and_says_how_long)
 		fake.run.issue[fake.run.n_issues++] = (struct tp_issue){NULL, false, "odd"};
 	expect_has(print(false), "30 more: --top 0 shows all");
 }
+
+Test(view_health, counts_what_is_missing_of_the_gpus_records)
+{
+	static const struct {
+		const char *totals, *wanted;
+	} cases[] = {
+		{"cupti.dropped=12\n", "12 records of the GPU were dropped by CUPTI"},
+		{"cupti.refused=3\n", "3 times CUPTI asked for a buffer and got none"},
+		{"cupti.trashed_bytes=4096\n", "4.00 KiB of records were given up"},
+		{"cupti.kernel.no_time=5\ncupti.memcpy.no_time=6\n",
+		 "11 pieces of GPU work have no times"},
+		{"cupti.kernel.no_room=7\n", "7 records of the GPU found no room"},
+		{"cupti.sync.no_name=8\n", "8 records of the GPU have lost their names"},
+		{"cupti.errors=1\n", "1 calls of CUPTI failed"},
+		{"cupti.unknown=2\n", "2 records of CUPTI are of kinds"},
+		{"cupti.clock_steps=1\n", "1 times the clock was set"},
+		{"cupti.yielded=2\ncupti.yielded_ns=1500000000\n",
+		 "2 times CUPTI was left to another profiler: the GPU's records have gaps of 1.50 s"},
+		{"devmem.unknown_frees=9\n", "9 blocks of device memory were freed"},
+		{"devmem.not_kept=4\n", "4 blocks of device memory were too many"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text;
+
+		fake.run.window[0].totals = cases[i].totals;
+		text = print(120);
+		cr_expect(strstr(text, cases[i].wanted), "no '%s' in:\n%s", cases[i].wanted, text);
+		cr_expect_not(strstr(text, "all good"), "%s", text);
+	}
+}
+
+Test(view_health, says_what_cupti_told)
+{
+	char *text;
+
+	fake.run.window[0].totals =
+		"cupti.version=130001\ncupti.call=1000\ncupti.kernel=500\ncupti.kernel.outside=20\n";
+	text = print(120);
+	cr_expect(strstr(text, "CUPTI     13.0: 1,500 records in the windows, 20 outside of them"),
+		  "%s", text);
+	cr_expect(strstr(text, "all good"), "%s", text);
+}

@@ -289,3 +289,130 @@ Test(view_overview, prints_empty_and_odd_runs)
 	n_events = 2;
 	expect_fits(print(80, false), 80);
 }
+
+/* An A100 that computes 40 of 100 ms, copies for 5, communicates for 10 (5 beside computing). */
+static void add_gpu(struct tp_proc *proc)
+{
+	static struct tp_queue queue = {.stream = 7}, other = {.at = 1, .stream = 20};
+	static struct tp_device device = {
+		.name = "NVIDIA A100-SXM4-80GB", .major = 8, .n_sms = 108, .warp_threads = 32,
+		.sm_threads = 2048, .sm_registers = 65536, .sm_shared = 167936,
+		.block_threads = 1024, .block_registers = 65536, .block_shared = 49152,
+		.block_shared_optin = 166912, .memory_bytes = 85ull << 30,
+	};
+	struct tp_launch launch = {.grid = {54, 1, 1}, .block = {1024, 1, 1}, .registers = 32};
+	const struct tp_string *detail =
+		fake_string(&fake, TP_STRING_LAUNCH, (char *)&launch, sizeof(launch));
+	static const struct {
+		uint8_t kind;
+		const char *name;
+		int begin, end;
+	} row[] = {
+		{TP_REC_CALL, "cudaLaunchKernel", 11, 12},
+		{TP_REC_KERNEL, "volta_h884gemm", 20, 40},
+		{TP_REC_CALL, "cudaLaunchKernel", 13, 14},
+		{TP_REC_KERNEL, "elementwise", 40, 60},
+		{TP_REC_CALL, "cudaMemcpyAsync", 61, 62},
+		{TP_REC_MEMCPY, "Memcpy DtoH (Device -> Pinned)", 65, 70},
+		{TP_REC_CALL, "cudaLaunchKernel", 15, 16},
+		{TP_REC_KERNEL, "ncclDevKernel_AllReduce", 55, 65},
+	};
+
+	proc->device = &device;
+	proc->n_devices = 1;
+	fake.run.window[0].totals = "cupti.version=22\ncupti.kernel=9\n";
+	for (int64_t step = 3; step < 6; step++) {
+		for (uint32_t i = 0; i < 8; i++) {
+			struct tp_event *e = &event[n_events++];
+
+			*e = fake_span(&fake, proc, 0, row[i].kind, fake_text(&fake, row[i].name),
+				       (step * 100 + row[i].begin) * MS,
+				       (step * 100 + row[i].end) * MS);
+			e->link = (uint32_t)(step * 100 + i / 2);
+			e->queue = row[i].kind == TP_REC_CALL ? NULL : i == 7 ? &other : &queue;
+			e->detail = row[i].kind == TP_REC_KERNEL ? detail : &fake.none;
+		}
+	}
+}
+
+Test(view_overview, shows_what_the_gpu_did)
+{
+	static const char *const wanted[] = {
+		"CUPTI 12.4",
+		"  Kernel         40.0 ms   40.0 %",
+		"  Memcpy         5.00 ms    5.0 %",
+		/* beside a kernel it does not count; 5 of 10 */
+		"  Communication  5.00 ms    5.0 %",
+		/* beside the kernel and the copy it does not count */
+		"  Runtime        3.00 ms    3.0 %",
+		"GPU in the recorded steps",
+		"  0    NVIDIA A100-SXM4-80GB  85.0 GiB         8.0       45.0 %   25.0 %     25.0 %"
+		"        40.0 %",
+		"no kernel 55.0 % of the time, waiting for a copy 5.0 %, the host 50.0 %",
+		"overlap   computing goes on in 50.0 % of the time of communication, 0.0 % of that of "
+		"copies",
+		"launches  12; work begins 9.01 ms after its call (median; p99 40.0 ms); most waiting "
+		"in a stream: 2, on average 0.4",
+		NULL,
+	};
+	char *text;
+
+	add_gpu(make_rank(0));
+	text = print(120, false);
+	expect_has(text, wanted);
+	cr_expect_not(strstr(text, "odd "), "%s", text);
+	cr_expect_not(strstr(text, "LOST"), "%s", text);
+}
+
+Test(view_overview, fits_a_screen_with_a_gpu_too)
+{
+	uint32_t n_lines = 0;
+	char *text;
+
+	add_gpu(make_rank(0));
+	text = print(80, false);
+	expect_fits(text, 80);
+	for (const char *at = text; *at; at++)
+		n_lines += *at == '\n';
+	cr_expect_leq(n_lines, 50, "%s", text);
+	text = print(100, false);
+	expect_fits(text, 100);
+}
+
+Test(view_overview, shows_a_row_for_the_gpu_of_each_rank)
+{
+	static const char *const wanted[] = {"GPUs in the recorded steps", "  rank 0: 0 ",
+					     "  rank 1: 0 ", NULL};
+
+	add_gpu(make_rank(0));
+	add_gpu(make_rank(1));
+	expect_has(print(120, false), wanted);
+}
+
+Test(view_overview, tells_what_the_gpus_records_lack)
+{
+	static const char *const wanted[] = {
+		"\033[1;31m  LOST      77 records of the GPU were dropped by CUPTI: a greater "
+		"TRAINPROF_CUPTI_BUFFER; and 1 more",
+		"odd       1 of 12 pieces of work have no call that was recorded; 1 began before "
+		"their call, by up to 500 us; 1 launch started nothing that was recorded",
+		NULL,
+	};
+
+	add_gpu(make_rank(0));
+	fake.run.window[0].totals =
+		"cupti.version=22\ncupti.dropped=77\ncupti.kernel.no_time=3\ncupti.unknown=4\n";
+	for (uint32_t i = 0, n_calls = 0; i < n_events; i++) {
+		if (event[i].kind != TP_REC_CALL)
+			continue;
+		/* One call has another's id; one is late. */
+		if (!n_calls)
+			event[i].link = 9999;
+		if (n_calls == 1) {
+			event[i].begin_ns += 27 * MS + MS / 2;
+			event[i].end_ns += 28 * MS;
+		}
+		n_calls++;
+	}
+	expect_has(print(200, true), wanted);
+}
