@@ -43,9 +43,20 @@ struct options {
 	const struct tp_sink *sink[TP_LIST_MAX];
 	const struct tp_view *shown[TP_LIST_MAX];
 	uint32_t n_sinks, n_shown;
+	enum tp_rows rows;
 };
 
 static struct options options;
+
+/* Formats of the views' tables, not of the events. */
+static const struct {
+	const char *name, *help;
+	enum tp_rows rows;
+} row_formats[] = {
+	{"csv", "the tables of the views, for programs: comma-separated values", TP_ROWS_CSV},
+	{"jsonl", "the same: a JSON object a line", TP_ROWS_JSONL},
+};
+enum { N_ROW_FORMATS = sizeof(row_formats) / sizeof(row_formats[0]) };
 
 struct option_row {
 	char letter;
@@ -120,6 +131,8 @@ static void print_help(void)
 	printf("\nformats (default chrome):\n");
 	for (int i = 0; tp_sinks[i]; i++)
 		printf("  %-26s  %s\n", tp_sinks[i]->name, tp_sinks[i]->help);
+	for (int i = 0; i < N_ROW_FORMATS; i++)
+		printf("  %-26s  %s\n", row_formats[i].name, row_formats[i].help);
 	printf("\nviews (default overview):\n");
 	for (int i = 0; tp_views[i]; i++)
 		printf("  %-26s  %s\n", tp_views[i]->name, tp_views[i]->help);
@@ -239,6 +252,19 @@ static bool take_sink(const char *word)
 	return false;
 }
 
+static bool take_format(const char *word)
+{
+	for (int i = 0; i < N_ROW_FORMATS; i++) {
+		if (strcmp(row_formats[i].name, word))
+			continue;
+		if (options.rows && options.rows != row_formats[i].rows)
+			fail_usage("csv and jsonl are two formats of one output");
+		options.rows = row_formats[i].rows;
+		return true;
+	}
+	return take_sink(word);
+}
+
 static bool take_view(const char *word)
 {
 	for (int i = 0; tp_views[i]; i++) {
@@ -293,14 +319,14 @@ static void check_options(void)
 	options.fuse.is_quiet = options.is_quiet;
 
 	if (options.formats)
-		each_word(options.formats, "format", take_sink);
+		each_word(options.formats, "format", take_format);
 	if (options.views)
 		each_word(options.views, "view", take_view);
 	/* Neither asked for: the file people open and the first answer. */
-	if (!options.formats && !options.views && !options.is_recover)
+	if ((options.rows || !options.formats) && !options.views && !options.is_recover)
 		take_view("overview");
 	if ((!options.formats && !options.views && !options.is_recover) || options.output) {
-		if (!options.n_sinks)
+		if (!options.n_sinks && !options.rows)
 			take_sink("chrome");
 	}
 	if (options.n_sinks > 1 && options.output && !is_folder(options.output))
@@ -338,18 +364,37 @@ static bool needs_events(void)
 	return needs;
 }
 
-static void open_stdout(struct tp_out *out)
+/* Views go to standard output; rows to the file of -o, when nothing else does. */
+static bool open_out(struct tp_out *out)
 {
 	struct winsize size;
 
-	out->file = stdout;
-	out->width = 100;
-	out->has_color = false;
+	*out = (struct tp_out){.file = stdout, .width = 100, .rows = options.rows};
+	if (options.rows && options.output && !options.n_sinks) {
+		out->file = fopen(options.output, "we");
+		if (!out->file)
+			fprintf(stderr, "trainprof-merge: cannot write '%s': %s\n", options.output,
+				strerror(errno));
+		return out->file != NULL;
+	}
 	if (!isatty(STDOUT_FILENO))
-		return;
+		return true;
 	out->has_color = !getenv("NO_COLOR");
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		out->width = size.ws_col;
+	return true;
+}
+
+static bool close_out(struct tp_out *out)
+{
+	const char *name = out->file == stdout ? "standard output" : options.output;
+	bool is_bad = fflush(out->file) || ferror(out->file);
+
+	if (out->file != stdout)
+		is_bad |= fclose(out->file) != 0;
+	if (is_bad)
+		fprintf(stderr, "trainprof-merge: cannot write to %s: %s\n", name, strerror(errno));
+	return !is_bad;
 }
 
 /* Begins all sinks, gives them every event, ends them. False: a result was not written. */
@@ -406,31 +451,31 @@ static void say_left(const struct tp_run *run)
 static enum status merge(void)
 {
 	static char path[TP_LIST_MAX][4096];
-	struct tp_run *run = tp_run_open(&options.fuse);
 	enum status status = STATUS_OK;
 	struct pass pass = {{NULL}, {NULL}};
+	struct tp_run *run;
 	struct tp_out out;
 
+	if (!open_out(&out))
+		return STATUS_NOTHING;
+	run = tp_run_open(&options.fuse);
 	if (!run)
 		return STATUS_NOTHING;
-	open_stdout(&out);
 	if (!run_pass(run, &pass, path))
 		status = STATUS_NOTHING;
 	for (uint32_t i = 0; i < options.n_shown; i++)
 		options.shown[i]->print(pass.view_state[i], run, &out);
 	for (uint32_t i = 0; i < options.n_sinks && !status && !options.is_quiet; i++)
-		printf("%swrote %s; %s\n", i || !options.n_shown ? "" : "\n", path[i],
-		       options.sink[i]->hint);
+		fprintf(options.rows ? stderr : stdout, "%swrote %s; %s\n",
+			i || !options.n_shown || options.rows ? "" : "\n", path[i],
+			options.sink[i]->hint);
 	/* Last: it takes away what the pass has read. */
 	if (options.is_recover && tp_recovered_write(run))
 		status = STATUS_NOTHING;
 	if (!options.is_recover && !options.is_quiet)
 		say_left(run);
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "trainprof-merge: cannot write to standard output: %s\n",
-			strerror(errno));
+	if (!close_out(&out))
 		status = STATUS_NOTHING;
-	}
 	for (uint32_t i = 0; i < run->n_issues && options.is_strict && !status; i++) {
 		if (run->issue[i].is_loss)
 			status = STATUS_LOST;

@@ -14,26 +14,13 @@
 #include <string.h>
 
 #include "merge/grow.h"
+#include "merge/rows.h"
+#include "merge/table_in.h"
 #include "merge/utf8.h"
 
 enum {
 	GAP = 2,	/* columns between two cells */
 	CUT_LEAST = 32, /* columns of text are cut to this before others are left out */
-	COLUMNS_MAX = 24,
-};
-
-struct cell {
-	char *text;
-	uint32_t n_bytes, columns;
-};
-
-struct tp_table {
-	struct tp_column column[COLUMNS_MAX];
-	uint32_t n_columns;
-	struct cell *cell;
-	uint32_t n_cells, cap_cells;
-	const char **style; /* of each row */
-	uint32_t cap_styles;
 };
 
 static const struct {
@@ -83,7 +70,7 @@ struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns
 {
 	struct tp_table *table = calloc(1, sizeof(*table));
 
-	if (!table || n_columns > COLUMNS_MAX) {
+	if (!table || n_columns > TP_TABLE_COLUMNS) {
 		free(table);
 		return NULL;
 	}
@@ -92,15 +79,22 @@ struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns
 	return table;
 }
 
+void tp_table_name(struct tp_table *table, const char *name)
+{
+	if (table)
+		table->name = name;
+}
+
 void tp_table_cell(struct tp_table *table, const char *format, ...)
 {
-	struct cell *cell;
+	struct tp_cell *cell;
 	va_list args;
 
 	if (!table || !tp_grow(&table->cell, &table->cap_cells,
 			       (uint64_t)table->n_cells + 1, sizeof(*table->cell)))
 		return;
 	cell = &table->cell[table->n_cells++];
+	cell->kind = TP_CELL_TEXT;
 	va_start(args, format);
 	cell->text = format_clean(format, args);
 	va_end(args);
@@ -108,32 +102,58 @@ void tp_table_cell(struct tp_table *table, const char *format, ...)
 	cell->columns = tp_utf8_width(cell->text, cell->n_bytes);
 }
 
+/* The cell just given, whose figure is to be kept; NULL: it found no room. */
+static struct tp_cell *last_cell(struct tp_table *table, uint32_t n_before)
+{
+	return table && table->n_cells > n_before ? &table->cell[n_before] : NULL;
+}
+
+static void put_integer(struct tp_table *table, int64_t integer, const char *shown)
+{
+	uint32_t n_before = table ? table->n_cells : 0;
+	struct tp_cell *cell;
+
+	tp_table_cell(table, "%s", shown);
+	cell = last_cell(table, n_before);
+	if (!cell)
+		return;
+	cell->kind = TP_CELL_INTEGER;
+	cell->integer = integer;
+}
+
 void tp_cell_ns(struct tp_table *table, int64_t ns)
 {
 	char buf[32];
 
-	tp_table_cell(table, "%s", tp_show_ns(buf, ns));
+	put_integer(table, ns, tp_show_ns(buf, ns));
 }
 
 void tp_cell_bytes(struct tp_table *table, int64_t bytes)
 {
 	char buf[32];
 
-	tp_table_cell(table, "%s", tp_show_bytes(buf, bytes));
+	put_integer(table, bytes, tp_show_bytes(buf, bytes));
 }
 
 void tp_cell_count(struct tp_table *table, uint64_t n)
 {
 	char buf[32];
 
-	tp_table_cell(table, "%s", tp_show_count(buf, n));
+	put_integer(table, n > INT64_MAX ? INT64_MAX : (int64_t)n, tp_show_count(buf, n));
 }
 
 void tp_cell_percent(struct tp_table *table, double part, double whole)
 {
+	uint32_t n_before = table ? table->n_cells : 0;
+	struct tp_cell *cell;
 	char buf[32];
 
 	tp_table_cell(table, "%s", tp_show_percent(buf, part, whole));
+	cell = last_cell(table, n_before);
+	if (!cell)
+		return;
+	cell->kind = TP_CELL_REAL;
+	cell->real = whole ? 100 * part / whole : 0;
 }
 
 void tp_table_style(struct tp_table *table, const char *style)
@@ -184,7 +204,7 @@ static void pad(FILE *file, uint32_t n)
 	fprintf(file, "%*s", (int)n, "");
 }
 
-static void print_cell(FILE *file, const struct cell *cell, uint32_t columns,
+static void print_cell(FILE *file, const struct tp_cell *cell, uint32_t columns,
 		       enum tp_align align, bool is_last)
 {
 	uint32_t head, tail;
@@ -209,7 +229,7 @@ static void print_cell(FILE *file, const struct cell *cell, uint32_t columns,
 			      tp_utf8_width(cell->text + cell->n_bytes - tail, tail));
 }
 
-static void print_row(const struct tp_table *table, const struct cell *row,
+static void print_row(const struct tp_table *table, const struct tp_cell *row,
 		      uint32_t n_cells, const uint32_t *columns, struct tp_out *out,
 		      const char *code)
 {
@@ -290,14 +310,12 @@ static void fit_widths(const struct tp_table *table, uint32_t width, uint32_t *c
 	}
 }
 
-void tp_table_print(struct tp_table *table, struct tp_out *out)
+static void print_text(const struct tp_table *table, struct tp_out *out)
 {
-	struct cell head[COLUMNS_MAX] = {{NULL, 0, 0}};
-	uint32_t columns[COLUMNS_MAX] = {0};
+	struct tp_cell head[TP_TABLE_COLUMNS] = {{.text = NULL}};
+	uint32_t columns[TP_TABLE_COLUMNS] = {0};
 	bool has_titles = false;
 
-	if (!table)
-		return;
 	for (uint32_t c = 0; c < table->n_columns; c++) {
 		const char *title = table->column[c].title ? table->column[c].title : "";
 
@@ -321,6 +339,16 @@ void tp_table_print(struct tp_table *table, struct tp_out *out)
 			  left < table->n_columns ? left : table->n_columns, columns, out,
 			  find_style(out, style));
 	}
+}
+
+void tp_table_print(struct tp_table *table, struct tp_out *out)
+{
+	if (!table)
+		return;
+	if (out->rows)
+		tp_rows_print(table, out);
+	else
+		print_text(table, out);
 	for (uint32_t i = 0; i < table->n_cells; i++)
 		free(table->cell[i].text);
 	free(table->cell);
@@ -376,8 +404,10 @@ static void print_styled(struct tp_out *out, const char *style, uint32_t label_c
 	uint32_t indent = 0;
 	char clean[256];
 
-	if (!text)
+	if (!text || out->rows) {
+		free(text);
 		return;
+	}
 	fputs(code, out->file);
 	if (label) {
 		uint32_t used;
@@ -402,7 +432,8 @@ void tp_out_title(struct tp_out *out, const char *format, ...)
 {
 	va_list args;
 
-	fputc('\n', out->file);
+	if (!out->rows)
+		fputc('\n', out->file);
 	va_start(args, format);
 	print_styled(out, "bold", 0, NULL, format_clean(format, args));
 	va_end(args);

@@ -12,10 +12,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Rows for programs in place of text for people: rows.h. */
+enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL };
+
 struct tp_out {
 	FILE *file;
 	uint32_t width;		/* columns; 100 when not a terminal */
 	bool has_color;		/* a terminal, and NO_COLOR is not set */
+	enum tp_rows rows;	/* else titles, lines and items are not printed */
+	uint32_t n_rows_tables;	/* printed so far */
+	const char *who;	/* field "process" of the next rows; NULL: of all of them */
 };
 
 enum tp_align { TP_LEFT, TP_RIGHT };
@@ -25,11 +31,14 @@ struct tp_column {
 	enum tp_align align;
 	bool may_cut;		/* text: cut in the middle when the table is too wide */
 	uint8_t is_extra;	/* left out when even that is not enough: the greatest first; 0: stays */
+	const char *field;	/* in rows: a name for ever, "self_ns"; NULL: not in them */
 };
 
 /* Collects cells row by row, then prints with the widths that fit. */
 struct tp_table;
 struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns);
+/* What it is called in rows; without, it is not in them. */
+void tp_table_name(struct tp_table *table, const char *name);
 void tp_table_cell(struct tp_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Cells as the tp_show_ functions below write them. */

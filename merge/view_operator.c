@@ -318,15 +318,15 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 		       int64_t all_self_ns, struct tp_out *out)
 {
 	struct tp_column column[] = {
-	    {.title = "operator", .may_cut = true},
-	    {.title = "inputs", .may_cut = true},
-	    {.title = "calls", .align = TP_RIGHT},
-	    {.title = "self", .align = TP_RIGHT},
-	    {.title = "self %", .align = TP_RIGHT},
-	    {.title = "total", .align = TP_RIGHT},
-	    {.title = "average", .align = TP_RIGHT, .is_extra = 2},
-	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1},
-	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3},
+	    {.title = "operator", .may_cut = true, .field = "operator"},
+	    {.title = "inputs", .may_cut = true, .field = "inputs"},
+	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
+	    {.title = "self", .align = TP_RIGHT, .field = "self_ns"},
+	    {.title = "self %", .align = TP_RIGHT, .field = "self_percent"},
+	    {.title = "total", .align = TP_RIGHT, .field = "total_ns"},
+	    {.title = "average", .align = TP_RIGHT, .is_extra = 2, .field = "average_ns"},
+	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1, .field = "self_bytes"},
+	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3, .field = "total_bytes"},
 	};
 	uint32_t n_columns =
 	    sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);
@@ -337,6 +337,7 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 		n_columns--;
 	}
 	table = tp_table_new(column, n_columns);
+	tp_table_name(table, "operator");
 	for (uint32_t i = 0; i < n; i++)
 		add_row(table, state, &state->row[order[i].row], all_self_ns);
 	tp_table_print(table, out);

@@ -69,16 +69,16 @@ static struct tp_table *new_length_table(const char *first)
 {
 	static struct tp_column column[] = {
 	    {.title = NULL},
-	    {.title = "steps", .align = TP_RIGHT},
-	    {.title = "p50", .align = TP_RIGHT},
-	    {.title = "p90", .align = TP_RIGHT},
-	    {.title = "p99", .align = TP_RIGHT},
-	    {.title = "max", .align = TP_RIGHT},
-	    {.title = "sum", .align = TP_RIGHT},
-	    {.title = "data wait", .align = TP_RIGHT},
+	    {.title = "steps", .align = TP_RIGHT, .field = "steps"},
+	    {.title = "p50", .align = TP_RIGHT, .field = "p50_ns"},
+	    {.title = "p90", .align = TP_RIGHT, .field = "p90_ns"},
+	    {.title = "p99", .align = TP_RIGHT, .field = "p99_ns"},
+	    {.title = "max", .align = TP_RIGHT, .field = "max_ns"},
+	    {.title = "sum", .align = TP_RIGHT, .field = "sum_ns"},
+	    {.title = "data wait", .align = TP_RIGHT, .field = "data_wait_percent"},
 	};
 
-	column[0].title = first;
+	column[0].title = column[0].field = first;
 	return tp_table_new(column, sizeof(column) / sizeof(column[0]));
 }
 
@@ -100,6 +100,7 @@ static void print_percentiles(const struct steps *steps, struct tp_out *out)
 	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
 	uint32_t n_phases = 0;
 
+	tp_table_name(table, "step_lengths");
 	for (uint32_t phase = 0; some && phase <= TP_PHASE_DONE + 1; phase++) {
 		int64_t sum = 0, wait = 0;
 		uint32_t n = 0;
@@ -224,16 +225,16 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 static void print_table(const struct steps *steps, uint32_t top, struct tp_out *out)
 {
 	struct tp_column column[] = {
-	    {.title = "step", .align = TP_RIGHT},
-	    {.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1},
-	    {.title = "phase"},
-	    {.title = "time", .align = TP_RIGHT},
-	    {.title = "data", .align = TP_RIGHT},
-	    {.title = "optimizer", .align = TP_RIGHT, .is_extra = 2},
-	    {.title = "memory", .align = TP_RIGHT, .is_extra = 3},
-	    {.title = "peak", .align = TP_RIGHT},
-	    {.title = "dev. peak", .align = TP_RIGHT},
-	    {.title = "batches", .align = TP_RIGHT, .is_extra = 4},
+	    {.title = "step", .align = TP_RIGHT, .field = "step"},
+	    {.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1, .field = "epoch_and_step"},
+	    {.title = "phase", .field = "phase"},
+	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
+	    {.title = "data", .align = TP_RIGHT, .field = "data_wait_ns"},
+	    {.title = "optimizer", .align = TP_RIGHT, .is_extra = 2, .field = "optimizer_ns"},
+	    {.title = "memory", .align = TP_RIGHT, .is_extra = 3, .field = "memory_bytes"},
+	    {.title = "peak", .align = TP_RIGHT, .field = "peak_bytes"},
+	    {.title = "dev. peak", .align = TP_RIGHT, .field = "device_peak_bytes"},
+	    {.title = "batches", .align = TP_RIGHT, .is_extra = 4, .field = "batches"},
 	    {.title = ""},
 	};
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_shown, n_slow = 0;
@@ -255,6 +256,7 @@ static void print_table(const struct steps *steps, uint32_t top, struct tp_out *
 	}
 	n_shown = choose(steps, top, shown);
 	table = tp_table_new(column, n_columns);
+	tp_table_name(table, "steps");
 	for (uint32_t i = 0; i < steps->n; i++)
 		if (shown[i])
 			add_row(table, steps, i, has_device);
@@ -295,9 +297,11 @@ static void print_proc(const struct tp_run *run, struct steps *steps, uint32_t t
 			    "no optimizer, data loader or range was seen: these are slices "
 			    "of time, "
 			    "not training steps");
+	out->who = tp_label_proc(a, run, row->proc);
 	print_percentiles(steps, out);
 	print_sparkline(steps, out);
 	print_table(steps, top, out);
+	out->who = NULL;
 out:
 	free(steps->sorted);
 	free(steps->median);
@@ -321,6 +325,7 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 	int64_t most = -1;
 	char a[64];
 
+	tp_table_name(table, "step_lengths_by_process");
 	tp_out_title(out, "Steps of all processes");
 	for (uint32_t i = 0; i < run->n_steps; i += n) {
 		int64_t *sorted, sum = 0, wait = 0;
