@@ -34,7 +34,7 @@ static void write_noise(struct tp_writer *writer, struct synth *synth)
 	for (uint32_t i = 0; i < 20000; i++) {
 		struct tp_rec rec = {
 		    .time = any_number(synth),
-		    .kind = (uint8_t)(synth_random(synth) % 10),
+		    .kind = (uint8_t)(synth_random(synth) % 20),
 		    .flags = (uint8_t)(synth_random(synth) % 3),
 		    .name = (uint32_t)(synth_random(synth) % 4),
 		    .link = (uint32_t)any_number(synth),

@@ -2,8 +2,8 @@
 /*
  * make.c - wrote the golden traces: make TRACE.tpt >LISTING.txt
  *
- * A trace with something of everything that the format has. It was run once for each
- * version of the format; its files are never written again, whatever becomes of the writer:
+ * A trace with something of everything that the format has. It is run once for each
+ * version of the format (as it was then); its files are never written again, whatever becomes of the writer:
  * what was read from them once must be read from them for ever (tests/unit/golden.c).
  */
 #include <stdlib.h>
@@ -12,6 +12,31 @@
 #include "runtime/trace/writer.h"
 #include "tests/golden/listing.h"
 #include "tests/unit/synth_events.h"
+
+static const struct tp_launch launch = {
+    .place = {1, 2, 7}, .graph = 3, .graph_node = 0x300000005, .grid = {132, 2, 1},
+    .block = {256, 1, 1}, .cluster = {2, 1, 1}, .registers = 168, .shared_static = 1024,
+    .shared_dynamic = 65536, .local_per_thread = 8,
+};
+static const struct tp_transfer copy = {
+    .place = {1, 2, 20}, .copy_kind = 1, .from_kind = 2, .to_kind = 3, .is_async = 1,
+    .from_device = 1, .to_device = 1,
+};
+static const struct tp_transfer set = {
+    .place = {1, 2, 7}, .to_kind = 3, .from_device = 1, .to_device = 1, .value = 0xff,
+};
+static const struct tp_sync_what sync = {
+    .place = {1, 2, TP_NO_STREAM}, .kind = TP_SYNC_CONTEXT,
+};
+static const struct {
+	struct tp_devmem_what what;
+	char owner[16];
+} owned = {{.device = 1, .kind = TP_DEVMEM_POOL, .is_async = 1, .pool = 0x5500}, "/x/libnccl.so.2"};
+static const char device[] =
+    "id=1\nname=NVIDIA H100 80GB HBM3\nmajor=9\nminor=0\nsms=132\nwarp_threads=32\n"
+    "sm_threads=2048\nsm_registers=65536\nsm_shared=233472\nblock_threads=1024\n"
+    "block_registers=65536\nblock_shared=49152\nblock_shared_optin=232448\n"
+    "memory_bytes=85031714816\nclock_khz=1980000\n";
 
 static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
 			uint32_t *n)
@@ -27,6 +52,15 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **byt
 	    {TP_STRING_SHAPES, 10, "\1\6\2\x80\1\3\2\0\3\5"},
 	    {TP_STRING_COUNTER, 14, "cpu\0%\0process\0"},
 	    {TP_STRING_TEXT, 0, ""},
+	    {TP_STRING_TEXT, 16, "cudaLaunchKernel"},
+	    {TP_STRING_TEXT, 12, "_Z4gemmPfS_i"},
+	    {TP_STRING_LAUNCH, sizeof(launch), (const char *)&launch},
+	    {TP_STRING_LAUNCH, 12, "\0\0\0\0\1\0\0\0\7\0\0\0"}, /* all else is zero */
+	    {TP_STRING_TRANSFER, sizeof(copy), (const char *)&copy},
+	    {TP_STRING_TRANSFER, sizeof(set), (const char *)&set},
+	    {TP_STRING_SYNC, sizeof(sync), (const char *)&sync},
+	    {TP_STRING_DEVMEM, sizeof(owned), (const char *)&owned},
+	    {TP_STRING_DEVICE, sizeof(device) - 1, device},
 	};
 	static char name[32];
 
@@ -46,6 +80,16 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **byt
 }
 
 enum { TEXT = SYNTH_OPS + 3, SHAPES = SYNTH_OPS + 5, COUNTER = SYNTH_OPS + 6 };
+enum {
+	CALL = SYNTH_OPS + 8,
+	KERNEL = SYNTH_OPS + 9,
+	LAUNCH = SYNTH_OPS + 10,
+	COPY = SYNTH_OPS + 12,
+	SET = SYNTH_OPS + 13,
+	SYNC = SYNTH_OPS + 14,
+	DEVMEM = SYNTH_OPS + 15,
+	DEVICE = SYNTH_OPS + 16,
+};
 
 /* Begin, length, kind, flags, name, link, arg: every kind, every flag, and edges. */
 static const struct {
@@ -76,6 +120,21 @@ static const struct {
     {14000, 20000000, TP_REC_OP, TP_F_OPEN, 2, 18, 0}, /* long */
     {14001, 77, 200, 3, 4, 5, 6},		       /* of a kind not invented yet */
     {14002, 78, 200, 3, 4, 7, 9},
+    /* A thread's calls, then what they started: a new run, though of the same thread. */
+    {20000, 30, TP_REC_CALL, 0, CALL, 1000, TP_ARG_CALL(4242, 0)},
+    {20050, 30, TP_REC_CALL, TP_F_DRIVER, CALL, 1001, TP_ARG_CALL(4250, 700)},
+    {20100, 30, TP_REC_CALL, TP_F_OPEN, CALL, 1002, TP_ARG_CALL(4242, 0)},
+    {20150, 900, TP_REC_OVERHEAD, 0, TEXT, 0, 4242},
+    {20035, 400, TP_REC_KERNEL, 0, KERNEL, 1000, LAUNCH},
+    {20440, 410, TP_REC_KERNEL, TP_F_PARTIAL, KERNEL, 1001, LAUNCH},
+    {20855, 390, TP_REC_KERNEL, TP_F_AFTER, KERNEL, 1002, LAUNCH + 1},
+    {20460, 50, TP_REC_MEMCPY, 0, COPY, 1003, 4096},
+    {20600, 20, TP_REC_MEMSET, TP_F_AFTER, SET, 1004, 1 << 20},
+    {20700, 40, TP_REC_SYNC, 0, SYNC, 1005, 3ull << 32 | 9},
+    {21000, 5000, TP_REC_GRAPH, TP_F_EARLY | TP_F_AFTER, LAUNCH, 1006, 3},
+    {20200, 1 << 21, TP_REC_DEVALLOC, 0, DEVMEM, 1007, 0x7f0000000000},
+    {20300, 0, TP_REC_DEVFREE, 0, DEVMEM, 0, 0x7f0000000000},
+    {20900, 30000000, TP_REC_KERNEL, TP_F_AFTER, KERNEL, 0xffffffff, LAUNCH},
 };
 
 int main(int argc, char **argv)
@@ -130,6 +189,7 @@ int main(int argc, char **argv)
 					 .arg = row[i].arg};
 		tp_rec_set_len(&rec[i], row[i].len);
 	}
+	tp_writer_string(&writer, DEVICE);
 	tp_writer_events(&writer, rec, n_rows, 65535);
 	if (!err)
 		err = tp_writer_close(&writer, "why=golden\n", 11);
