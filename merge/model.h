@@ -54,6 +54,7 @@ struct tp_proc {
 	uint64_t run_id, boot_id[2];
 	char host[65];
 	const char *program;	/* from META; may be "" */
+	bool has_own_steps;	/* its steps are its own ranges "ProfilerStep#N": TRAINPROF_STEP said so */
 	struct tp_thread *thread;
 	uint32_t n_threads;	/* by slot, unused slots have tid 0; behind them, threads that took
 				 * over the slot of an earlier one: thread[i].slot says which; of

@@ -314,10 +314,12 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
 {
-	char program[512];
+	char program[512], steps[64] = "";
 	size_t n = strlen(meta);
 
 	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
+	tp_reader_text_value(meta, n, "STEP", steps, sizeof(steps));
+	proc->pub.has_own_steps = !strncmp(steps, "range:ProfilerStep#", 19);
 	if (!proc->pub.program[0] &&
 	    tp_reader_text_value(meta, n, "program", program, sizeof(program)) && program[0]) {
 		char *copy = strdup(program);
