@@ -11,7 +11,8 @@ one). Prints one TAP line a question, without the plan. An analysis that HTA its
 the original is skipped, with its error.
 
 Both are given HTA's own words first (old categories renamed, ranges repeated on the device's
-row left out: HTA takes those for kernels), and its rounding to whole microseconds is off.
+row left out: HTA takes those for kernels; bandwidth is bytes by length, which a trace of whole
+microseconds does not hold), and its rounding to whole microseconds is off.
 """
 import contextlib
 import gzip
@@ -28,6 +29,7 @@ os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
 import compare_kernels  # noqa: E402
+import kineto_read  # noqa: E402
 import pandas  # noqa: E402
 from hta.trace_analysis import TraceAnalysis  # noqa: E402
 
@@ -41,6 +43,7 @@ def for_hta(path, out):
         packed = file.read()
     text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
     trace = json.loads(text.decode("utf-8", "replace"), strict=False)
+    kineto_read.canonical_names(trace["traceEvents"])
     kept = []
     for event in trace["traceEvents"]:
         cat = event.get("cat")
@@ -50,6 +53,9 @@ def for_hta(path, out):
             event["cat"] = WORDS[cat.lower()]
             if event["name"].startswith("ProfilerStep#"):
                 event["cat"] = "user_annotation"
+        args = event.get("args") or {}
+        if "memory bandwidth (GB/s)" in args and event.get("dur"):
+            args["memory bandwidth (GB/s)"] = args["bytes"] / float(event["dur"]) / 1e3
         if event.get("ph") == "X" and "args" in event and isinstance(event.get("tid"), str):
             event["tid"] = event["args"].get("stream", event["tid"])
         kept.append(event)

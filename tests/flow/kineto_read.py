@@ -8,6 +8,8 @@ are one form, with exact integer nanoseconds. Read by the converter and by the c
 import gzip
 import json
 import re
+import shutil
+import subprocess
 from decimal import Decimal
 
 KIND = {
@@ -16,6 +18,8 @@ KIND = {
     "kernel": "kernel", "memcpy": "memcpy", "gpu_memcpy": "memcpy",
     "memset": "memset", "gpu_memset": "memset", "cuda_sync": "sync", "overhead": "overhead",
 }
+# HTA cannot read stream 0 (AMD's first), so trainprof-merge writes this for it.
+STREAM_0 = 999999
 DEVICE_KINDS = ("kernel", "memcpy", "memset", "sync")
 
 
@@ -48,6 +52,8 @@ class Event:
         stream = whole(self.args.get("stream"), None)
         if stream is None:
             stream = whole(re.sub(r"\D", "", str(self.tid)), 0)
+        if stream == STREAM_0:
+            return 0
         return -1 if stream in (-1, 0xFFFFFFFF) else stream
 
 
@@ -95,3 +101,21 @@ def events_of(trace):
 def thread_of(event):
     """What names a host thread: process and thread, as numbers where they are."""
     return whole(event.pid, event.pid), whole(event.tid, event.tid)
+
+
+# As much of a name as our traces keep, less some: readable forms are longer than mangled ones.
+NAME_KEPT = 4000
+
+
+def canonical_names(raw_events):
+    """Kernels' names of two writers made comparable: readable (Kineto leaves the long ones as the
+    compiler made them), and as long as our traces keep."""
+    kernels = [raw for raw in raw_events if (raw.get("cat") or "").lower() == "kernel"]
+    mangled = sorted({raw["name"] for raw in kernels if raw["name"].startswith("_Z")})
+    readable = {}
+    if mangled and shutil.which("c++filt"):
+        said = subprocess.run(["c++filt", "--no-recurse-limit"], input="\n".join(mangled), text=True, check=True,
+                              stdout=subprocess.PIPE).stdout
+        readable = dict(zip(mangled, said.split("\n")))
+    for raw in kernels:
+        raw["name"] = readable.get(raw["name"], raw["name"])[:NAME_KEPT]
