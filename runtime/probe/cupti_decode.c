@@ -146,9 +146,11 @@ static uint32_t make_call(const struct tp_cupti_wanted *wanted, const struct tp_
 static uint32_t make_kernel(const struct tp_cupti_wanted *wanted,
 			    const struct tp_cupti_record *from)
 {
+	uint32_t name = tp_cupti_kernel_name(from->name);
+
 	tp_cupti_note_context(from->launch.place.context, from->launch.place.device);
-	return make(wanted, TP_REC_KERNEL, from, tp_cupti_kernel_name(from->name),
-		    tp_cupti_launch(&from->launch));
+	/* Last: its words were stored in halves, and cannot be loaded before that is through. */
+	return make(wanted, TP_REC_KERNEL, from, name, tp_cupti_launch(&from->launch));
 }
 
 static uint32_t make_transfer(const struct tp_cupti_wanted *wanted, uint8_t kind,

@@ -205,9 +205,21 @@ uint32_t tp_cupti_record_bytes(uint32_t version, uint32_t kind)
 		member = value_;                                                           \
 	}
 
-/* Of n readable bytes, no more than this version's record has. */
-static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
-			     struct tp_cupti_record *record)
+/* No more than this version's record has. */
+static uint32_t readable(uint32_t version, uint32_t kind, uint32_t n_bytes)
+{
+	uint32_t most = tp_cupti_record_bytes(version, kind);
+
+	return n_bytes < most ? n_bytes : most;
+}
+
+/*
+ * Of n readable bytes. Only where members of ours came later than a record's beginnings is it
+ * asked which version this is. To clear all of *record would take longer than the rest: each kind
+ * clears what it may not set.
+ */
+static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uint32_t n,
+		      struct tp_cupti_record *record)
 {
 	uint32_t flags = 0, object_kind = 0;
 
@@ -225,10 +237,12 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 	case CUPTI_ACTIVITY_KIND_KERNEL:
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
 		NEED(200);
+		record->launch.reserved = 0;
 		KERNEL_ROWS(READ);
 		return true;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		NEED(88);
+		record->transfer.value = 0;
 		COPY_ROWS(READ);
 		MEMCPY_ROWS(READ);
 		record->transfer.is_async = flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
@@ -237,12 +251,14 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 		return true;
 	case CUPTI_ACTIVITY_KIND_MEMCPY2:
 		NEED(96);
+		record->transfer.value = 0;
 		COPY_ROWS(READ);
 		MEMCPY2_ROWS(READ);
 		record->transfer.is_async = flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
 		return true;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		NEED(88);
+		record->transfer.copy_kind = record->transfer.from_kind = 0;
 		MEMSET_ROWS(READ);
 		record->transfer.is_async = flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC;
 		record->transfer.from_device = record->transfer.place.device;
@@ -250,6 +266,9 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 		return true;
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
 		NEED(40);
+		n = readable(version, kind, n);
+		record->sync = (struct tp_sync_what){.returned = 0};
+		record->event_sync = 0;
 		SYNC_ROWS(READ);
 		if (record->event == CUPTI_SYNCHRONIZATION_INVALID_VALUE)
 			record->event = 0;
@@ -258,15 +277,20 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 		return true;
 	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
 		NEED(24);
+		n = readable(version, kind, n);
+		record->place.device = 0;
+		record->event_sync = 0;
 		EVENT_ROWS(READ);
 		return true;
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		NEED(48);
+		record->launch = (struct tp_launch){.graph = 0};
 		GRAPH_ROWS(READ);
 		record->launch.graph = record->graph;
 		return true;
 	case CUPTI_ACTIVITY_KIND_OVERHEAD:
 		NEED(40);
+		record->correlation = 0;
 		OVERHEAD_ROWS(READ);
 		if (object_kind != CUPTI_ACTIVITY_OBJECT_THREAD)
 			record->tid = 0;
@@ -281,6 +305,7 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 		return true;
 	case CUPTI_ACTIVITY_KIND_CONTEXT:
 		NEED(16);
+		record->place.stream = 0;
 		CONTEXT_ROWS(READ);
 		return true;
 	case CUPTI_ACTIVITY_KIND_STREAM:
@@ -295,21 +320,13 @@ static inline bool read_rows(uint32_t kind, const uint8_t *bytes, uint32_t n,
 	}
 }
 
-static uint32_t readable(uint32_t version, uint32_t kind, uint32_t n_bytes)
-{
-	uint32_t most = tp_cupti_record_bytes(version, kind);
-
-	return n_bytes < most ? n_bytes : most;
-}
-
 bool tp_cupti_read(uint32_t version, const void *bytes, uint32_t n_bytes,
 		   struct tp_cupti_record *record)
 {
-	memset(record, 0, sizeof(*record));
-	if (n_bytes < sizeof(record->kind))
+	if (version < OLDEST || n_bytes < sizeof(record->kind))
 		return false;
 	memcpy(&record->kind, bytes, sizeof(record->kind));
-	return read_rows(record->kind, bytes, readable(version, record->kind, n_bytes), record);
+	return read_rows(version, record->kind, bytes, n_bytes, record);
 }
 
 static void add_line(struct tp_text *text, const char *key, uint64_t value)

@@ -16,7 +16,7 @@
 
 #include "runtime/trace/trainprof_trace.h"
 
-/* One record, whatever its kind; what the kind or the version lacks is 0. */
+/* One record, whatever its kind. What the version lacks is 0; members of other kinds are not set. */
 struct tp_cupti_record {
 	uint32_t kind;		/* CUpti_ActivityKind */
 	uint64_t start, end;	/* CUPTI's clock, ns; memory records: start only */

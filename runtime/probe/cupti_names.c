@@ -2,8 +2,8 @@
 /*
  * cupti_names.c - names by where CUPTI keeps them or by number, structures by their bytes
  *
- * A training step repeats: the same kernels, launched in the same ways. Each cache is direct-mapped,
- * an entry that is not the one is replaced, and the table of names (engine/intern.c) knows all.
+ * A training step repeats: the same kernels, launched in the same ways. Each cache has a few places
+ * for a key, where the newest pushes the oldest out; the table of names (engine/intern.c) knows all.
  * An address says nothing by itself, since CUPTI uses it again when a module is unloaded: what is
  * there now is compared with the name that was there.
  */
@@ -20,8 +20,8 @@
 enum {
 	N_CALLS = 1024,		/* CUDA 13.0 has 522 of the runtime and 812 of the driver */
 	N_NAMES = 4096,
-	N_SHAPES = 4096,
-	WORDS_MOST = sizeof(struct tp_launch) / 8,
+	N_SHAPES = 8192,
+	N_WAYS = 4,		/* places for a shape */
 };
 
 struct name {
@@ -29,9 +29,14 @@ struct name {
 	uint32_t id;
 };
 
+/* Known by 128 bits of hash alone: the bytes would fill the processor's cache. */
+struct print {
+	uint64_t low, high;
+};
+
 struct shape {
-	uint64_t word[WORDS_MOST];
-	uint32_t kind, id;	/* id 0: empty */
+	struct print print;
+	uint32_t id;		/* 0: empty */
 };
 
 static struct {
@@ -100,16 +105,22 @@ static bool is_still(uint32_t id, const char *name)
 
 uint32_t tp_cupti_kernel_name(const char *name)
 {
-	struct name *entry;
+	struct name *first, *second;
+	uint32_t at;
 
 	if (!name)
 		return 0;
-	entry = &cache.name[tp_hash_mix((uintptr_t)name) % N_NAMES];
-	if (tp_likely(entry->at == name && entry->id && is_still(entry->id, name)))
-		return entry->id;
-	entry->at = name;
-	entry->id = tp_intern_text(name);
-	return entry->id;
+	at = (uint32_t)tp_hash_mix((uintptr_t)name) % N_NAMES;
+	first = &cache.name[at];
+	second = &cache.name[at ^ 1];
+	if (tp_likely(first->at == name && is_still(first->id, name)))
+		return first->id;
+	if (second->at == name && is_still(second->id, name))
+		return second->id;
+	if (first->at != name)
+		*second = *first;
+	*first = (struct name){name, tp_intern_text(name)};
+	return first->id;
 }
 
 uint32_t tp_cupti_overhead_name(uint32_t overhead_kind)
@@ -128,39 +139,54 @@ uint32_t tp_cupti_overhead_name(uint32_t overhead_kind)
 	return tp_intern_text(words[at]);
 }
 
-/* n_words and kind are constants where this is called. */
-static inline uint32_t find_shape(enum tp_string_kind kind, const void *bytes, uint32_t n_words)
+/*
+ * Sums of products of neighbours: half as many steps as words, and none waits for another. Loads
+ * are of halves, as the stores were that made the structure a moment ago: a load across two
+ * stores would wait for them.
+ */
+static inline struct print print_of(uint32_t kind, const uint32_t *half, uint32_t n_halves)
 {
-	uint64_t word[WORDS_MOST], hash = kind;
-	uint32_t is_other = 0;
-	struct shape *shape;
+	struct print print = {kind, n_halves};
 
-	memcpy(word, bytes, 8ul * n_words);
-	/* Sums of products, which do not wait for one another. */
-	for (uint32_t i = 0; i < n_words; i++)
-		hash += (word[i] + 0x9e3779b97f4a7c15ull * i) * (0xff51afd7ed558ccdull + 2 * i);
-	shape = &cache.shape[tp_hash_mix(hash) % N_SHAPES];
-	for (uint32_t i = 0; i < n_words; i++)
-		is_other |= word[i] != shape->word[i];
-	if (tp_likely(!is_other && shape->kind == (uint32_t)kind && shape->id))
-		return shape->id;
-	shape->kind = kind;
-	memcpy(shape->word, word, 8ul * n_words);
-	shape->id = tp_intern(kind, bytes, 8 * n_words);
-	return shape->id;
+	for (uint32_t i = 0; i < n_halves; i += 4) {
+		uint64_t a = half[i] | (uint64_t)half[i + 1] << 32;
+		uint64_t b = i + 2 < n_halves ? half[i + 2] | (uint64_t)half[i + 3] << 32 : 0;
+		unsigned __int128 product = (unsigned __int128)(a ^ (0x9e3779b97f4a7c15ull + i)) *
+					    (b ^ (0xff51afd7ed558ccdull - i));
+
+		print.low += (uint64_t)product;
+		print.high += (uint64_t)(product >> 64);
+	}
+	return print;
+}
+
+/* n_bytes and kind are constants where this is called. */
+static inline uint32_t find_shape(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes)
+{
+	struct print print = print_of(kind, bytes, n_bytes / 4);
+	uint32_t at = (uint32_t)tp_hash_mix(print.low ^ print.high) % N_SHAPES / N_WAYS * N_WAYS;
+	struct shape *way = &cache.shape[at];
+
+	for (uint32_t i = 0; i < N_WAYS; i++)
+		if (tp_likely(way[i].print.low == print.low && way[i].print.high == print.high &&
+			      way[i].id))
+			return way[i].id;
+	memmove(way + 1, way, (N_WAYS - 1) * sizeof(*way));
+	*way = (struct shape){print, tp_intern(kind, bytes, n_bytes)};
+	return way->id;
 }
 
 uint32_t tp_cupti_launch(const struct tp_launch *launch)
 {
-	return find_shape(TP_STRING_LAUNCH, launch, sizeof(*launch) / 8);
+	return find_shape(TP_STRING_LAUNCH, launch, sizeof(*launch));
 }
 
 uint32_t tp_cupti_transfer(const struct tp_transfer *transfer)
 {
-	return find_shape(TP_STRING_TRANSFER, transfer, sizeof(*transfer) / 8);
+	return find_shape(TP_STRING_TRANSFER, transfer, sizeof(*transfer));
 }
 
 uint32_t tp_cupti_sync(const struct tp_sync_what *sync)
 {
-	return find_shape(TP_STRING_SYNC, sync, sizeof(*sync) / 8);
+	return find_shape(TP_STRING_SYNC, sync, sizeof(*sync));
 }

@@ -78,6 +78,14 @@ TestSuite(cupti_layout, .init = set_up);
 
 static struct tp_cupti_record got, wanted;
 
+/* What is not of the record's kind is not set, hence stays 0 here. */
+static bool read_zeroed(uint32_t version, const void *bytes, uint32_t n_bytes,
+			struct tp_cupti_record *record)
+{
+	memset(record, 0, sizeof(*record));
+	return tp_cupti_read(version, bytes, n_bytes, record);
+}
+
 /* A record of that kind, all zero, that ends where memory does. */
 static uint8_t *zero_record(uint32_t kind, uint32_t bytes)
 {
@@ -221,7 +229,7 @@ static void check_member(const struct row *member, uint32_t bytes)
 		wanted.transfer.from_device = wanted.transfer.to_device = wanted.transfer.place.device;
 	if (wanted.kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
 		wanted.launch.graph = wanted.graph;
-	cr_assert(tp_cupti_read(member->version, record, bytes, &got));
+	cr_assert(read_zeroed(member->version, record, bytes, &got));
 	cr_assert_eq(memcmp(&got, &wanted, sizeof(got)), 0, "%s: version %u kind %u: %s at %u",
 		     member->file, member->version, member->kind, member->member, member->at);
 }
@@ -288,11 +296,11 @@ Test(cupti_layout, never_reads_past_the_end)
 			bool is_whole;
 
 			memcpy(page_end - n, whole, n);
-			is_whole = tp_cupti_read(row[i].version, page_end - n, n, &got);
+			is_whole = read_zeroed(row[i].version, page_end - n, n, &got);
 			cr_assert_eq(is_whole, n >= least, "kind %u: %u of %u", kind, n, row[i].bytes);
 			if (!is_whole)
 				continue;
-			cr_assert(tp_cupti_read(row[i].version, whole, row[i].bytes, &wanted));
+			cr_assert(read_zeroed(row[i].version, whole, row[i].bytes, &wanted));
 			if (kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION && n < 52)
 				wanted.sync.returned = 0;
 			if (n < (kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION ? 48 : 56))
@@ -317,7 +325,7 @@ Test(cupti_layout, takes_nothing_of_what_follows)
 		memset(record, 0xee, 300);
 		memcpy(record, &kind, sizeof(kind));
 		memset(record + sizeof(kind), 0, bytes - sizeof(kind));
-		cr_assert(tp_cupti_read(18, record, 300, &got));
+		cr_assert(read_zeroed(18, record, 300, &got));
 		memset(&wanted, 0, sizeof(wanted));
 		wanted.kind = kind;
 		cr_assert_eq(memcmp(&got, &wanted, sizeof(got)), 0, "kind %u", kind);
@@ -335,9 +343,38 @@ Test(cupti_layout, reads_a_future_version_as_the_newest)
 			continue;
 		memset(record, 0x42, bytes + 64);
 		memcpy(record, &kind, sizeof(kind));
-		cr_assert(tp_cupti_read(999999, record, bytes + 64, &got));
-		cr_assert(tp_cupti_read(NEWEST, record, bytes, &wanted));
+		cr_assert(read_zeroed(999999, record, bytes + 64, &got));
+		cr_assert(read_zeroed(NEWEST, record, bytes, &wanted));
 		cr_assert_eq(memcmp(&got, &wanted, sizeof(got)), 0, "kind %u", kind);
+	}
+}
+
+/* Members of the kind are set, all of them: of an earlier record nothing is left in them. */
+Test(cupti_layout, leaves_nothing_of_the_record_before)
+{
+	for (uint32_t kind = 0; kind < N_KINDS; kind++) {
+		uint32_t bytes = tp_cupti_record_bytes(18, kind);
+
+		if (!bytes)
+			continue;
+		memset(&got, 0x5a, sizeof(got));
+		cr_assert(tp_cupti_read(18, zero_record(kind, bytes), bytes, &got));
+		for (size_t i = 0; i < sizeof(field_table) / sizeof(field_table[0]); i++)
+			for (int k = 0; k < 3 && field_table[i].kind[k]; k++)
+				for (size_t b = 0; field_table[i].kind[k] == kind &&
+						   b < field_table[i].bytes; b++)
+					cr_assert_eq(((char *)&got)[field_table[i].at + b], 0,
+						     "kind %u: %s", kind, field_table[i].member);
+		if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+			cr_assert_eq(memcmp(&got.launch, &(struct tp_launch){.graph = 0},
+					    sizeof(got.launch)), 0, "kind %u", kind);
+		if (kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMCPY2 ||
+		    kind == CUPTI_ACTIVITY_KIND_MEMSET)
+			cr_assert_eq(memcmp(&got.transfer, &(struct tp_transfer){.value = 0},
+					    sizeof(got.transfer)), 0, "kind %u", kind);
+		if (kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)
+			cr_assert_eq(memcmp(&got.sync, &(struct tp_sync_what){.kind = 0},
+					    sizeof(got.sync)), 0);
 	}
 }
 
@@ -346,11 +383,11 @@ Test(cupti_layout, knows_what_it_does_not_know)
 	static const uint32_t unknown[] = {0, 6, 39, 48, 63, 64, 1000, UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
-		cr_assert_not(tp_cupti_read(NEWEST, zero_record(unknown[i], 400), 400, &got));
+		cr_assert_not(read_zeroed(NEWEST, zero_record(unknown[i], 400), 400, &got));
 		cr_assert_eq(tp_cupti_record_bytes(NEWEST, unknown[i]), 0);
 	}
-	cr_assert_not(tp_cupti_read(17, zero_record(CUPTI_ACTIVITY_KIND_RUNTIME, 40), 40, &got));
-	cr_assert_not(tp_cupti_read(NEWEST, page_end, 0, &got));
+	cr_assert_not(read_zeroed(17, zero_record(CUPTI_ACTIVITY_KIND_RUNTIME, 40), 40, &got));
+	cr_assert_not(read_zeroed(NEWEST, page_end, 0, &got));
 }
 
 /* What CUPTI says does not apply is none; a thread is one only where the object is a thread. */
@@ -359,13 +396,13 @@ Test(cupti_layout, leaves_out_what_does_not_apply)
 	uint8_t *record = zero_record(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 56);
 
 	memset(record + 32, 0xff, 24);
-	cr_assert(tp_cupti_read(26, record, 56, &got));
+	cr_assert(read_zeroed(26, record, 56, &got));
 	cr_assert_eq(got.sync.place.stream, TP_NO_STREAM);
 	cr_assert_eq(got.event, 0);
 	cr_assert_eq(got.sync.returned, 0);
 	record = zero_record(CUPTI_ACTIVITY_KIND_OVERHEAD, 56);
 	memset(record + 8, 3, 16);
-	cr_assert(tp_cupti_read(26, record, 56, &got));
+	cr_assert(read_zeroed(26, record, 56, &got));
 	cr_assert_eq(got.tid, 0);
 }
 
