@@ -139,12 +139,15 @@ uint32_t tp_cupti_overhead_name(uint32_t overhead_kind)
 	return tp_intern_text(words[at]);
 }
 
+/* Of whatever structure it is the half of a word of. */
+typedef uint32_t __attribute__((may_alias)) half_word;
+
 /*
  * Sums of products of neighbours: half as many steps as words, and none waits for another. Loads
  * are of halves, as the stores were that made the structure a moment ago: a load across two
  * stores would wait for them.
  */
-static inline struct print print_of(uint32_t kind, const uint32_t *half, uint32_t n_halves)
+static inline struct print print_of(uint32_t kind, const half_word *half, uint32_t n_halves)
 {
 	struct print print = {kind, n_halves};
 
