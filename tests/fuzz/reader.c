@@ -8,7 +8,7 @@
  *
  * The first byte of an input chooses what the rest is: a file as it is; a file whose
  * checksums are made right first, so that what lies behind them is reached; the bare
- * columns of a block; or lines of a ledger.
+ * columns of a block; lines of a ledger; or a string about a device, its kind first.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -22,15 +22,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "merge/device.h"
 #include "runtime/trace/columns.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/writer.h"
-#include "tests/unit/synth_events.h"
+#include "tests/unit/synth_cuda.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_FILE, INPUT_SEALED_FILE, INPUT_COLUMNS, INPUT_LEDGER, INPUT_N };
+enum { INPUT_FILE, INPUT_SEALED_FILE, INPUT_COLUMNS, INPUT_LEDGER, INPUT_DEVICE, INPUT_N };
 
 static struct tp_rec rec[TP_BLOCK_EVENTS_MAX], again[TP_BLOCK_EVENTS_MAX];
 static uint16_t thread[TP_BLOCK_EVENTS_MAX], thread_again[TP_BLOCK_EVENTS_MAX];
@@ -172,6 +173,32 @@ static void read_ledger(const uint8_t *data, size_t size)
 	must(!memcmp(&row, &row_again, sizeof(row)), "row changes");
 }
 
+/* Of exactly its size: the sanitizer sees a read behind the NUL that strings have. */
+static void read_device(const uint8_t *data, size_t size)
+{
+	struct tp_string string;
+	struct tp_event event = {.detail = &string};
+	struct tp_device device;
+	struct tp_transfer transfer;
+	const char *owner;
+	char *text, name[64];
+
+	if (!size)
+		return;
+	text = malloc(size);
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = '\0';
+	string = (struct tp_string){.kind = data[0], .n_bytes = (uint32_t)size - 1, .bytes = text};
+	transfer = tp_device_transfer(&event);
+	sink += tp_device_launch(&event).grid[0] + strlen(tp_device_transfer_name(name, &transfer));
+	sink += strlen(tp_device_sync_name(tp_device_sync(&event).kind));
+	sink += strlen(tp_device_memory_kind(tp_device_memory(&event, &owner).kind));
+	sink += strlen(owner);
+	if (tp_device_parse(&device, text, string.n_bytes))
+		must(memchr(device.name, '\0', sizeof(device.name)), "a name without end");
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* A copy of the exact size: the sanitizer sees a read behind it. */
@@ -196,6 +223,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case INPUT_LEDGER:
 		copy = realloc(copy, size - 1 ? size - 1 : 1);
 		read_ledger(copy, size - 1);
+		break;
+	case INPUT_DEVICE:
+		read_device(copy, size - 1);
 		break;
 	}
 	free(copy);
@@ -233,7 +263,8 @@ static void save(const char *dir, const char *name, uint8_t input, const void *d
 static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **text,
 			uint32_t *n)
 {
-	*kind = TP_STRING_OP;
+	/* Of each kind one, by turns. */
+	*kind = TP_STRING_OP + id % 8;
 	*text = "aten::op\0out";
 	*n = 12;
 	return true;
@@ -251,6 +282,9 @@ static void make_seeds(const char *dir)
 	struct tp_ledger_head head = {.rank = -1, .host = "host"};
 	struct tp_file_head file = {.rank = 3};
 	uint8_t columns[1 << 16] = {64, 0};
+	struct tp_rec *work = malloc((100 + 4 * SYNTH_CUDA_BUFFER) * sizeof(*work));
+	static const char device[] = "\11id=1\nname=A\nmajor=9\nsms=132\nmemory_bytes=85031714816\n";
+	static const char transfer[] = "\6\1\0\0\0\2\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\1";
 	char path[512], line[1024];
 	struct tp_arena arena;
 	size_t n;
@@ -271,22 +305,36 @@ static void make_seeds(const char *dir)
 	save(dir, "columns", INPUT_COLUMNS, columns,
 	     2 + tp_columns_encode(scratch, rec, thread, 64, columns + 2, NULL));
 
+	/* Calls, and from before them what they started: two runs and more. */
+	synth_cuda(work, 100, 1);
+	memcpy(rec, work, 10 * sizeof(*rec));
+	memcpy(rec + 10, work + SYNTH_CUDA_BUFFER + 60, 54 * sizeof(*rec));
+	memset(thread, 0, 64 * sizeof(*thread));
+	save(dir, "columns-cuda", INPUT_COLUMNS, columns,
+	     2 + tp_columns_encode(scratch, rec, thread, 64, columns + 2, NULL));
+	save(dir, "device", INPUT_DEVICE, device, sizeof(device) - 1);
+	save(dir, "transfer", INPUT_DEVICE, transfer, sizeof(transfer) - 1);
+	for (uint32_t i = 0; i < 27; i++)
+		rec[i].kind = (uint8_t)(TP_REC_CALL + i % 9);
+
 	must(!tp_arena_init(&arena, 64 << 20) &&
 		 !tp_writer_init(&writer, &arena, 200, find_string, NULL),
 	     "no memory");
 	snprintf(path, sizeof(path), "%s/file", dir);
 	must(!tp_writer_open(&writer, path, &file, "a=b\n", 4), path);
 	tp_writer_threads(&writer, &(struct tp_thread_entry){.tid = 5}, 1);
+	tp_writer_string(&writer, 7);
 	tp_writer_events(&writer, rec, 64, 1);
 	must(!tp_writer_close(&writer, "c=d\n", 4), path);
 	n = load(path);
-	save(dir, "file", INPUT_FILE, bytes + 1, n);
-	save(dir, "sealed", INPUT_SEALED_FILE, bytes + 1, n);
+	save(dir, "file-cuda", INPUT_FILE, bytes + 1, n);
+	save(dir, "sealed-cuda", INPUT_SEALED_FILE, bytes + 1, n);
 	save(dir, "row", INPUT_LEDGER, line,
 	     tp_ledger_format_row(line, sizeof(line), &row) - 1);
 	save(dir, "head", INPUT_LEDGER, line,
 	     tp_ledger_format_head(line, sizeof(line), &head));
 	tp_arena_fini(&arena);
+	free(work);
 	free(scratch);
 }
 
