@@ -1,9 +1,9 @@
 # fakes.mk - a GPU that is not there: stand-ins for libcuda, libcudart, libcupti, libnvidia-ml
 
-cuda_include ?= build/cuda/include
+cuda_header  = $(firstword $(wildcard $(addsuffix /$(1),$(CUDA_INCLUDE))))
 fakes_dir    := $(O)/tests/fakes
-fake_headers := $(wildcard $(cuda_include)/cupti.h)
-fake_flags   := -isystem $(cuda_include) -I$(fakes_dir) -fvisibility=hidden
+fake_headers := $(call cuda_header,cupti.h)
+fake_flags   := -I$(fakes_dir)
 
 # folder:soname:release
 fake_cuptis := .:libcupti.so.13:1300 11.8:libcupti.so.11.8:1108 12.0:libcupti.so.12:1200 \
@@ -21,11 +21,13 @@ $(fakes_dir)/%.o: tests/fakes/%.c
 	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(fake_flags) $(CFLAGS) -c -o $@ $<
 
 # The names of calls, as cuptiGetCallbackName says them.
-$(fakes_dir)/%_names.inc: $(cuda_include)/cupti_%_cbid.h
+$(fakes_dir)/runtime_names.inc: $(call cuda_header,cupti_runtime_cbid.h)
+$(fakes_dir)/driver_names.inc: $(call cuda_header,cupti_driver_cbid.h)
+$(fakes_dir)/runtime_names.inc $(fakes_dir)/driver_names.inc:
 	@mkdir -p $(@D)
 	$(Q)sed -n 's/^ *CUPTI_[A-Z]*_TRACE_CBID_\(cu[A-Za-z0-9_]*\) *= \([0-9]*\).*/[\2] = "\1",/p' \
 		$< > $@
-$(fakes_dir)/result_names.inc: $(cuda_include)/cupti_result.h
+$(fakes_dir)/result_names.inc: $(call cuda_header,cupti_result.h)
 	@mkdir -p $(@D)
 	$(Q)sed -n 's/^ *\(CUPTI_[A-Z_0-9]*\) *= \([0-9]*\),.*/[\2] = "\1",/p' $< > $@
 $(fakes_dir)/cuda_call.o: $(fakes_dir)/runtime_names.inc $(fakes_dir)/driver_names.inc
@@ -75,8 +77,7 @@ $(foreach c,$(fake_cuptis),$(eval $(call fake_cupti_link,$c)))
 victims := $(if $(fake_headers),$(addprefix $(O)/tests/progs/,replay))
 link_victim = $(CC) $(tp_ldflags) $(LDFLAGS) -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../fakes' -o $@
 nvtx_include := build/nvtx
-replay_flags := -isystem $(cuda_include) \
-	$(if $(wildcard $(nvtx_include)/nvtx3/nvToolsExt.h),-isystem $(nvtx_include) -DWITH_NVTX)
+replay_flags := $(if $(wildcard $(nvtx_include)/nvtx3/nvToolsExt.h),-isystem $(nvtx_include) -DWITH_NVTX)
 
 $(O)/tests/progs/replay%.o: tests/progs/replay%.c
 	@mkdir -p $(@D)
