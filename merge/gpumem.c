@@ -15,6 +15,12 @@
 #include "merge/grow.h"
 #include "merge/sum.h"
 
+struct high {		/* a highest point */
+	int64_t bytes, ns;
+	uint64_t step;
+	bool is_in_step;
+};
+
 struct current {	/* the step that a process is in */
 	int64_t begin_ns, end_ns;
 	uint64_t step;
@@ -27,7 +33,7 @@ struct tp_gpumem {
 	struct tp_gpumem_row *row;
 	struct tp_gpumem_step *step;
 	struct current *current;	/* by tp_proc.at */
-	int64_t *lift;			/* by gpu: relative peak of the window so far */
+	struct high *lift;		/* by gpu: while no counter came in this window */
 	uint32_t n_gpus, cap_gpus, n_rows, cap_rows, n_steps, cap_steps, cap_current, cap_lift;
 	bool is_incomplete;
 };
@@ -89,7 +95,7 @@ static uint32_t find_gpu(struct tp_gpumem *mem, const struct tp_event *event, ui
 			.total_bytes = -1, .used_bytes = -1, .own_bytes = -1,
 			.unattributed_bytes = -1, .torch_allocated = -1, .torch_reserved = -1,
 		};
-		mem->lift[i] = 0;
+		mem->lift[i] = (struct high){.ns = INT64_MIN};
 	}
 	gpu = &mem->gpu[i];
 	if (gpu->window != event->window) {
@@ -98,10 +104,13 @@ static uint32_t find_gpu(struct tp_gpumem *mem, const struct tp_event *event, ui
 		gpu->has_base = false;
 		gpu->live_bytes = 0;
 		gpu->step_row = 0;
-		mem->lift[i] = 0;
-		for (uint32_t j = 0; j < mem->n_rows; j++)
-			if (mem->row[j].gpu == i)
-				mem->row[j].live_bytes = 0;
+		mem->lift[i] = (struct high){.ns = INT64_MIN};
+		for (uint32_t j = 0; j < mem->n_rows; j++) {
+			if (mem->row[j].gpu != i)
+				continue;
+			mem->row[j].live_bytes = mem->row[j].at_lift = 0;
+			mem->row[j].has_base = false;
+		}
 	}
 	return i;
 }
@@ -166,23 +175,45 @@ static struct tp_gpumem_step *find_step(struct tp_gpumem *mem, uint32_t at,
 
 /* ---- the curve ---- */
 
-static void note_peak(struct tp_gpumem *mem, uint32_t at, const struct tp_event *event,
-		      int64_t bytes)
+static struct high high_at(const struct tp_gpumem *mem, const struct tp_event *event, int64_t bytes)
 {
-	struct tp_gpumem_device *gpu = &mem->gpu[at];
 	const struct current *current = &mem->current[event->proc->at];
 
-	if (gpu->has_peak && bytes <= gpu->peak_bytes)
-		return;
+	return (struct high){
+		.bytes = bytes, .ns = event->begin_ns, .step = current->step,
+		.is_in_step = current->is_there && event->begin_ns >= current->begin_ns &&
+			      event->begin_ns < current->end_ns,
+	};
+}
+
+/* False: there was a higher one. */
+static bool note_peak(struct tp_gpumem_device *gpu, const struct high *high)
+{
+	if (gpu->has_peak && high->bytes <= gpu->peak_bytes)
+		return false;
 	gpu->has_peak = true;
-	gpu->peak_bytes = bytes;
-	gpu->peak_ns = event->begin_ns;
-	gpu->peak_step = current->step;
-	gpu->is_peak_in_step = current->is_there && event->begin_ns >= current->begin_ns &&
-			       event->begin_ns < current->end_ns;
+	gpu->peak_bytes = high->bytes;
+	gpu->peak_ns = high->ns;
+	gpu->peak_step = high->step;
+	gpu->is_peak_in_step = high->is_in_step;
+	return true;
+}
+
+static void note_live(struct tp_gpumem *mem, uint32_t at, const struct tp_event *event)
+{
+	struct tp_gpumem_device *gpu = &mem->gpu[at];
+	struct high high = high_at(mem, event, gpu->live_bytes);
+
+	if (!gpu->has_base && mem->lift[at].ns != INT64_MIN && high.bytes <= mem->lift[at].bytes)
+		return;
+	if (!gpu->has_base)
+		mem->lift[at] = high;
+	else if (!note_peak(gpu, &high))
+		return;
 	for (uint32_t i = 0; i < mem->n_rows; i++)
 		if (mem->row[i].gpu == at)
-			mem->row[i].at_peak = mem->row[i].live_bytes;
+			*(gpu->has_base ? &mem->row[i].at_peak : &mem->row[i].at_lift) =
+				mem->row[i].live_bytes;
 }
 
 /* The live bytes of the device are `bytes` now: all that came before lies that much higher. */
@@ -201,12 +232,15 @@ static void set_base(struct tp_gpumem *mem, uint32_t at, const struct tp_event *
 			step->peak_bytes = tp_add(step->peak_bytes, base);
 			step->is_relative = false;
 		}
-		/* The highest point so far, though when it was is not known any more. */
-		note_peak(mem, at, event, tp_add(base, mem->lift[at]));
+		mem->lift[at].bytes = tp_add(mem->lift[at].bytes, base);
+		if (mem->lift[at].ns != INT64_MIN && note_peak(gpu, &mem->lift[at]))
+			for (uint32_t i = 0; i < mem->n_rows; i++)
+				if (mem->row[i].gpu == at)
+					mem->row[i].at_peak = mem->row[i].at_lift;
 	}
 	gpu->has_base = true;
 	gpu->live_bytes = bytes;
-	note_peak(mem, at, event, bytes);
+	note_live(mem, at, event);
 }
 
 static void take_change(struct tp_gpumem *mem, const struct tp_event *event)
@@ -236,10 +270,7 @@ static void take_change(struct tp_gpumem *mem, const struct tp_event *event)
 	if (tp_gpumem_is_on_device(what.kind)) {
 		gpu->live_bytes = is_alloc ? tp_add(gpu->live_bytes, bytes)
 					   : tp_sub(gpu->live_bytes, bytes);
-		if (gpu->has_base)
-			note_peak(mem, at, event, gpu->live_bytes);
-		else if (gpu->live_bytes > mem->lift[at])
-			mem->lift[at] = gpu->live_bytes;
+		note_live(mem, at, event);
 	}
 	step = find_step(mem, at, event);
 	if (!step)
@@ -291,8 +322,12 @@ static void take_line(struct tp_gpumem *mem, const struct tp_event *event, const
 		n -= n_kind + 1;
 		row = is(blank + 1, n, "(unknown)") ? find_row(mem, at, kind, "", 0)
 						    : find_row(mem, at, kind, blank + 1, n);
-		if (row)
-			row->live_bytes = value;
+		if (!row)
+			return;
+		if (!row->has_base)
+			row->at_lift = tp_add(row->at_lift, tp_sub(value, row->live_bytes));
+		row->has_base = true;
+		row->live_bytes = value;
 		return;
 	}
 }
@@ -377,8 +412,12 @@ void tp_gpumem_end(struct tp_gpumem *mem)
 	for (uint32_t i = 0; i < mem->n_gpus; i++) {
 		struct tp_gpumem_device *gpu = &mem->gpu[i];
 
-		if (!gpu->has_peak && mem->lift[i] > 0)
-			gpu->peak_bytes = mem->lift[i];
+		if (gpu->has_peak || mem->lift[i].bytes <= 0)
+			continue;
+		gpu->peak_bytes = mem->lift[i].bytes;
+		for (uint32_t j = 0; j < mem->n_rows; j++)
+			if (mem->row[j].gpu == i)
+				mem->row[j].at_peak = mem->row[j].at_lift;
 	}
 }
 

@@ -19,6 +19,8 @@ struct tp_gpumem_row {
 	uint8_t kind;		/* enum tp_devmem_kind */
 	char library[64];	/* its file's name, cut; "" : not known */
 	int64_t live_bytes, at_peak;	/* now; when all of the device was at its peak */
+	int64_t at_lift;	/* at the highest point while no counter had come */
+	bool has_base;
 	uint64_t n_allocs, n_frees, alloc_bytes;
 };
 

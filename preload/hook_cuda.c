@@ -26,6 +26,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/probe/devmem.h"
+#include "runtime/probe/owner.h"
 
 /* Those of preload/versions.map. CUDA 11 kept one name for all its releases. */
 #define VERSIONS                                                                           \
@@ -153,6 +154,9 @@ static void tell(enum version version, uint8_t kind, const void *address, size_t
 		.is_async = kind == TP_DEVMEM_POOL, .caller = caller,
 	};
 
+	/* A library that came after the last look; no callback of CUDA, so there may be one now. */
+	if (!tp_owner_of(caller))
+		tp_owner_refresh();
 	tp_devmem_alloc(&block);
 }
 
@@ -167,7 +171,8 @@ static void tell(enum version version, uint8_t kind, const void *address, size_t
 	is_inside = true;                                                                  \
 	result = call;                                                                     \
 	is_inside = false;                                                                 \
-	if (result == cudaSuccess)                                                         \
+	/* The first call of all may have brought CUPTI, which told of it. */              \
+	if (result == cudaSuccess && !tp_devmem_is_told())                                 \
 		tell(version, kind, address, bytes, pool, caller);                         \
 	return result
 

@@ -27,6 +27,7 @@ uint32_t tp_devmem_by_cupti;
 static struct {
 	struct tp_spin lock;
 	struct tp_devmem_table table;
+	uint32_t sequence;		/* atomic: odd while something changes */
 	uint64_t last_number;		/* of physical memory */
 	struct tp_devmem_counts counts;	/* atomic to readers */
 	uint32_t is_armed;		/* atomic */
@@ -35,7 +36,7 @@ static struct {
 
 /* What a record says, taken along from under the lock. */
 struct change {
-	uint64_t address, bytes;
+	uint64_t time, address, bytes;
 	uint32_t correlation;
 	uint16_t cell;
 	uint8_t kind;		/* TP_REC_DEVALLOC, TP_REC_DEVFREE; 0: none */
@@ -64,7 +65,7 @@ static void record(const struct change *change)
 	rec = tp_ring_reserve();
 	if (!rec)
 		return;
-	rec->time = tp_clock_now();
+	rec->time = change->time;
 	tp_rec_set_len(rec, change->bytes);
 	rec->kind = change->kind;
 	rec->flags = 0;
@@ -74,7 +75,32 @@ static void record(const struct change *change)
 	tp_ring_commit();
 }
 
-/* ---- under the lock ---- */
+static void lock(void)
+{
+	tp_spin_lock(&devmem.lock);
+	__atomic_store_n(&devmem.sequence, devmem.sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&devmem.sequence, devmem.sequence + 1, __ATOMIC_RELEASE);
+	tp_spin_unlock(&devmem.lock);
+}
+
+bool tp_devmem_read_begin(uint32_t *sequence)
+{
+	*sequence = __atomic_load_n(&devmem.sequence, __ATOMIC_ACQUIRE);
+	return !(*sequence & 1);
+}
+
+bool tp_devmem_read_end(uint32_t sequence)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&devmem.sequence, __ATOMIC_RELAXED) == sequence;
+}
+
+/* ---- under the lock: times are taken there too, so that records and sums have one order ---- */
 
 static uint8_t world_of(uint8_t kind)
 {
@@ -138,8 +164,8 @@ static void unref(uint64_t number, uint32_t correlation, struct change *change)
 
 	if (!physical || --physical->n_refs)
 		return;
-	*change = (struct change){ physical->other, physical->bytes, correlation, physical->cell,
-				   TP_REC_DEVFREE };
+	*change = (struct change){ tp_clock_now(), physical->other, physical->bytes, correlation,
+				   physical->cell, TP_REC_DEVFREE };
 	freed.physical = *physical;
 	end_life(physical);
 }
@@ -153,16 +179,17 @@ void tp_devmem_alloc(const struct tp_devmem_block *block)
 		.world = world_of(block->kind),
 		.context = block->context < 256 ? (uint8_t)block->context : 0,
 	};
-	struct change change = { block->address, block->bytes, block->correlation, 0,
+	struct change change = { 0, block->address, block->bytes, block->correlation, 0,
 				 TP_REC_DEVALLOC };
 
 	if (!block->address)
 		return;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	count(&devmem.counts.n_allocs);
 	change.cell = entry.cell = cell_of(block);
 	keep(&entry);
-	tp_spin_unlock(&devmem.lock);
+	change.time = tp_clock_now();
+	unlock();
 	record(&change);
 }
 
@@ -179,13 +206,13 @@ static void free_unknown(struct change *change, uint8_t kind, const void *caller
 
 bool tp_devmem_free(uint64_t address, uint8_t kind, uint32_t correlation, const void *caller)
 {
-	struct change change = { address, 0, correlation, 0, TP_REC_DEVFREE };
+	struct change change = { 0, address, 0, correlation, 0, TP_REC_DEVFREE };
 	struct tp_devmem_entry *entry;
 
 	freed.entry.world = TP_WORLD_NONE;
 	if (!address)		/* legal, and common: cudaFree(0) */
 		return false;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	count(&devmem.counts.n_frees);
 	entry = tp_devmem_find(&devmem.table, world_of(kind), address);
 	if (entry) {
@@ -196,8 +223,9 @@ bool tp_devmem_free(uint64_t address, uint8_t kind, uint32_t correlation, const 
 	} else {
 		free_unknown(&change, kind, caller);
 	}
+	change.time = tp_clock_now();
 	freed.change = change;
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 	record(&change);
 	return freed.entry.world != TP_WORLD_NONE;
 }
@@ -206,9 +234,10 @@ void tp_devmem_unfree(void)
 {
 	if (freed.entry.world == TP_WORLD_NONE)
 		return;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	keep(&freed.entry);
-	tp_spin_unlock(&devmem.lock);
+	freed.change.time = tp_clock_now();
+	unlock();
 	freed.entry.world = TP_WORLD_NONE;
 	freed.change.kind = TP_REC_DEVALLOC;
 	record(&freed.change);
@@ -237,11 +266,11 @@ void tp_devmem_create(const struct tp_devmem_block *block)
 	struct tp_devmem_entry handle = {
 		.key = block->address, .n_refs = 1, .world = TP_WORLD_HANDLE,
 	};
-	struct change change = { block->address, block->bytes, block->correlation, 0,
+	struct change change = { 0, block->address, block->bytes, block->correlation, 0,
 				 TP_REC_DEVALLOC };
 	struct change dropped = { 0 };
 
-	tp_spin_lock(&devmem.lock);
+	lock();
 	count(&devmem.counts.n_allocs);
 	drop_handle(block->address, &dropped);
 	physical.key = handle.other = ++devmem.last_number;
@@ -250,7 +279,8 @@ void tp_devmem_create(const struct tp_devmem_block *block)
 		count(&devmem.counts.n_not_kept);
 		end_life(tp_devmem_find(&devmem.table, TP_WORLD_PHYSICAL, physical.key));
 	}
-	tp_spin_unlock(&devmem.lock);
+	change.time = tp_clock_now();
+	unlock();
 	record(&dropped);
 	record(&change);
 }
@@ -275,11 +305,11 @@ void tp_devmem_retain(uint64_t handle, uint64_t mapped_at)
 {
 	struct tp_devmem_entry *mapped;
 
-	tp_spin_lock(&devmem.lock);
+	lock();
 	mapped = tp_devmem_find(&devmem.table, TP_WORLD_MAPPED, mapped_at);
 	if (mapped && tp_devmem_find(&devmem.table, TP_WORLD_PHYSICAL, mapped->other))
 		ref_handle(handle, mapped->other);
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 }
 
 void tp_devmem_release(uint64_t handle, uint32_t correlation, const void *caller)
@@ -289,11 +319,12 @@ void tp_devmem_release(uint64_t handle, uint32_t correlation, const void *caller
 
 	freed.entry.world = TP_WORLD_NONE;
 	freed.physical.world = TP_WORLD_NONE;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	count(&devmem.counts.n_frees);
 	entry = tp_devmem_find(&devmem.table, TP_WORLD_HANDLE, handle);
 	if (!entry) {
-		change = (struct change){ handle, 0, correlation, 0, TP_REC_DEVFREE };
+		change = (struct change){ 0, handle, 0, correlation, 0, TP_REC_DEVFREE };
+		change.time = tp_clock_now();
 		free_unknown(&change, TP_DEVMEM_PHYSICAL, caller);
 	} else {
 		freed.entry = *entry;
@@ -303,7 +334,7 @@ void tp_devmem_release(uint64_t handle, uint32_t correlation, const void *caller
 		}
 	}
 	freed.change = change;
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 	record(&change);
 }
 
@@ -313,17 +344,18 @@ void tp_devmem_unrelease(void)
 
 	if (freed.entry.world == TP_WORLD_NONE)
 		return;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	if (freed.physical.world != TP_WORLD_NONE) {
 		freed.physical.n_refs = 0;
 		if (keep(&freed.physical)) {
 			change = freed.change;
+			change.time = tp_clock_now();
 			change.kind = TP_REC_DEVALLOC;
 		}
 	}
 	if (tp_devmem_find(&devmem.table, TP_WORLD_PHYSICAL, freed.entry.other))
 		ref_handle(freed.entry.key, freed.entry.other);
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 	freed.entry.world = TP_WORLD_NONE;
 	record(&change);
 }
@@ -333,12 +365,12 @@ void tp_devmem_map(const struct tp_devmem_block *block, uint64_t handle)
 	struct tp_devmem_entry entry = {
 		.key = block->address, .bytes = block->bytes, .world = TP_WORLD_MAPPED,
 	};
-	struct change change = { block->address, block->bytes, block->correlation, 0,
+	struct change change = { 0, block->address, block->bytes, block->correlation, 0,
 				 TP_REC_DEVALLOC };
 	struct tp_devmem_block with_device = *block;
 	struct tp_devmem_entry *named, *physical = NULL;
 
-	tp_spin_lock(&devmem.lock);
+	lock();
 	count(&devmem.counts.n_allocs);
 	named = tp_devmem_find(&devmem.table, TP_WORLD_HANDLE, handle);
 	if (named)
@@ -351,29 +383,31 @@ void tp_devmem_map(const struct tp_devmem_block *block, uint64_t handle)
 	/* Looked up again: putting may have moved it. */
 	if (keep(&entry) && physical)
 		tp_devmem_find(&devmem.table, TP_WORLD_PHYSICAL, entry.other)->n_refs++;
-	tp_spin_unlock(&devmem.lock);
+	change.time = tp_clock_now();
+	unlock();
 	record(&change);
 }
 
 /* The mapping that begins at address; returns its bytes, 0: there is none. */
 static uint64_t unmap_one(uint64_t address, uint32_t correlation)
 {
-	struct change mapped = { address, 0, correlation, 0, TP_REC_DEVFREE };
+	struct change mapped = { 0, address, 0, correlation, 0, TP_REC_DEVFREE };
 	struct change physical = { 0 };
 	struct tp_devmem_entry *entry;
 	uint64_t number;
 
-	tp_spin_lock(&devmem.lock);
+	lock();
 	entry = tp_devmem_find(&devmem.table, TP_WORLD_MAPPED, address);
 	if (entry) {
 		count(&devmem.counts.n_frees);
+		mapped.time = tp_clock_now();
 		mapped.bytes = entry->bytes;
 		mapped.cell = entry->cell;
 		number = entry->other;
 		end_life(entry);
 		unref(number, correlation, &physical);
 	}
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 	if (!entry)
 		return 0;
 	record(&mapped);
@@ -401,7 +435,7 @@ static bool end_one(uint32_t context, uint64_t graph, uint32_t correlation, uint
 {
 	struct change change = { 0 };
 
-	tp_spin_lock(&devmem.lock);
+	lock();
 	for (; *from < devmem.table.cap && !change.kind; ++*from) {
 		struct tp_devmem_entry *entry = &devmem.table.entry[*from];
 
@@ -409,12 +443,12 @@ static bool end_one(uint32_t context, uint64_t graph, uint32_t correlation, uint
 					      : entry->world != TP_WORLD_ADDRESS ||
 							entry->other != graph))
 			continue;
-		change = (struct change){ entry->key, entry->bytes, correlation, entry->cell,
-					  TP_REC_DEVFREE };
+		change = (struct change){ tp_clock_now(), entry->key, entry->bytes, correlation,
+					  entry->cell, TP_REC_DEVFREE };
 		end_life(entry);
 		--*from;	/* another one may have moved here */
 	}
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 	record(&change);
 	return change.kind != 0;
 }
@@ -448,7 +482,7 @@ void tp_devmem_forget(uint8_t kind)
 			live += __atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_RELAXED);
 	if (!live)
 		return;
-	tp_spin_lock(&devmem.lock);
+	lock();
 	for (uint32_t i = 0; i < devmem.table.cap; i++) {
 		struct tp_devmem_entry *entry = &devmem.table.entry[i];
 
@@ -457,7 +491,7 @@ void tp_devmem_forget(uint8_t kind)
 		end_life(entry);
 		i--;	/* another one may have moved here */
 	}
-	tp_spin_unlock(&devmem.lock);
+	unlock();
 }
 
 /* ---- asked ---- */
@@ -508,6 +542,8 @@ static void arm_devmem(void)
 static void disarm_devmem(void)
 {
 	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
+	if (devmem.is_wanted)
+		tp_devmem_sums_keep();
 }
 
 static void forget_parent(void)
@@ -519,8 +555,10 @@ static void forget_parent(void)
 		munmap(devmem.table.entry, devmem.table.cap * sizeof(*devmem.table.entry));
 	memset(&devmem.table, 0, sizeof(devmem.table));
 	memset(&devmem.counts, 0, sizeof(devmem.counts));
+	devmem.sequence = 0;
 	tp_devmem_live_forked();
-	disarm_devmem();
+	tp_devmem_sums_forked();
+	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
 	tp_devmem_by_cupti = 0;
 }
 
@@ -537,13 +575,7 @@ static void report_devmem(struct tp_text *totals)
 		    (unsigned long)counts.n_allocs, (unsigned long)counts.n_frees,
 		    (unsigned long)counts.n_unknown, (unsigned long)counts.n_replaced,
 		    (unsigned long)counts.n_not_kept);
-	for (uint32_t device = 0; device < TP_DEVMEM_DEVICES; device++) {
-		uint64_t live, peak;
-
-		if (tp_devmem_sum(device, &live, &peak))
-			tp_text_fmt(totals, "devmem.live.%u=%lu\ndevmem.peak.%u=%lu\n", device,
-				    (unsigned long)live, device, (unsigned long)peak);
-	}
+	tp_devmem_sums_report(totals);
 }
 
 const struct tp_probe tp_devmem_probe = {

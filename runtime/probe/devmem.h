@@ -80,6 +80,13 @@ static inline bool tp_devmem_is_told(void)
 /* Live bytes of a kind (0: all that take device memory) on a device. */
 uint64_t tp_devmem_live(uint32_t device, uint8_t kind);
 
+/*
+ * Reading many sums as they were at one moment: begin (false: something changes just now, try
+ * again), read, end (false: something changed meanwhile, what was read is nothing).
+ */
+bool tp_devmem_read_begin(uint32_t *sequence);
+bool tp_devmem_read_end(uint32_t sequence);
+
 struct tp_devmem_counts {
 	uint64_t n_allocs, n_frees;
 	uint64_t n_unknown;	/* frees of what was not known */

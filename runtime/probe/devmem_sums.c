@@ -6,16 +6,32 @@
 
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/devmem.h"
 #include "runtime/probe/devmem_live.h"
 #include "runtime/probe/host_counter.h"
 #include "runtime/probe/nvml.h"
 #include "runtime/probe/owner.h"
 
-/* The driver's figure and ours are read one after the other: a sum read in between may be off by
- * what was allocated meanwhile, which the next sample puts right. */
+enum {
+	TRIES = 100,
+	KEPT = 4,	/* windows may end faster than their files are finished */
+};
+
+/* All sums at one moment. */
+struct sample {
+	uint64_t time;			/* atomic in what is kept; 0: nothing, or in the making */
+	uint32_t n;			/* cells */
+	uint64_t line[TP_DEVMEM_CELLS];	/* by cell that leads the line */
+	struct {
+		bool is_seen;
+		uint64_t live, peak;
+	} device[TP_DEVMEM_DEVICES];
+};
+
 static struct {
 	bool is_on;
 	uint32_t period_ms;
@@ -26,6 +42,9 @@ static struct {
 	struct device_counters {
 		struct tp_host_counter known, unattributed;
 	} device[TP_DEVMEM_DEVICES];
+	struct sample now, at_end;
+	struct sample kept[KEPT];	/* by those who end windows, one after the other */
+	uint32_t n_kept;
 } sums;
 
 void tp_devmem_sums_open(const struct tp_config *config)
@@ -37,6 +56,36 @@ void tp_devmem_sums_open(const struct tp_config *config)
 uint32_t tp_devmem_sums_period_ms(void)
 {
 	return sums.is_on ? sums.period_ms : 0;
+}
+
+/* Returns its time. */
+static uint64_t read_once(struct sample *sample)
+{
+	sample->n = tp_devmem_n_cells();
+	memset(sample->line, 0, sample->n * sizeof(sample->line[0]));
+	for (uint32_t i = 0; i < sample->n; i++)
+		sample->line[tp_devmem_cell[i].line] +=
+			__atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++)
+		sample->device[i].is_seen =
+			tp_devmem_sum(i, &sample->device[i].live, &sample->device[i].peak);
+	return tp_clock_now();
+}
+
+/* Where allocations come without a pause, the last try has to do: off by what came meanwhile. */
+static uint64_t read_sums(struct sample *sample)
+{
+	uint64_t time;
+	uint32_t sequence;
+
+	for (int i = 0; i < TRIES; i++) {
+		if (!tp_devmem_read_begin(&sequence))
+			continue;
+		time = read_once(sample);
+		if (tp_devmem_read_end(sequence))
+			return time;
+	}
+	return read_once(sample);
 }
 
 static void name_line(struct tp_host_counter *counter, const struct tp_devmem_cell *cell)
@@ -52,56 +101,25 @@ static void name_line(struct tp_host_counter *counter, const struct tp_devmem_ce
 					     "device memory");
 }
 
-static void tick_lines(uint64_t now)
+/* A line to show: what never was anything (frees of the unknown) is none. */
+static bool is_line(const struct sample *sample, uint32_t i)
 {
-	static uint64_t live[TP_DEVMEM_CELLS];
-	uint32_t n = tp_devmem_n_cells();
+	const struct tp_devmem_cell *cell = &tp_devmem_cell[i];
 
-	memset(live, 0, n * sizeof(live[0]));
-	for (uint32_t i = 0; i < n; i++)
-		live[tp_devmem_cell[i].line] +=
-			__atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_devmem_cell *cell = &tp_devmem_cell[i];
-
-		/* What never was anything (frees of the unknown) is no line to show. */
-		if (cell->line != i || (!live[i] && !sums.line[i].name))
-			continue;
-		if (!sums.line[i].name)
-			name_line(&sums.line[i], cell);
-		tp_host_counter_record(&sums.line[i], now, cell->what.device, (int64_t)live[i]);
-	}
+	return cell->line == i &&
+	       (sample->line[i] || __atomic_load_n(&cell->n_allocs, __ATOMIC_RELAXED));
 }
 
-/* False: nothing is known of that device. */
-static bool compare(uint32_t device, int64_t *known, int64_t *unattributed, bool *has_used)
+/* What the driver says is in use less what we know: of now, both. */
+static bool find_unattributed(uint32_t device, int64_t *unattributed)
 {
 	uint64_t live, peak, used, total;
 
-	if (!tp_devmem_sum(device, &live, &peak))
+	if (!tp_devmem_sum(device, &live, &peak) ||
+	    (!tp_nvml_own_memory(device, &used) && !tp_nvml_memory(device, &used, &total)))
 		return false;
-	*known = (int64_t)live;
-	*has_used = tp_nvml_own_memory(device, &used) || tp_nvml_memory(device, &used, &total);
-	*unattributed = *has_used ? (int64_t)used - (int64_t)live : 0;
+	*unattributed = (int64_t)used - (int64_t)live;
 	return true;
-}
-
-static void tick_devices(uint64_t now)
-{
-	int64_t known, unattributed;
-	bool has_used;
-
-	for (uint32_t device = 0; device < TP_DEVMEM_DEVICES; device++) {
-		struct device_counters *of = &sums.device[device];
-
-		if (!compare(device, &known, &unattributed, &has_used))
-			continue;
-		of->known.name = sums.known;
-		of->unattributed.name = sums.unattributed;
-		tp_host_counter_record(&of->known, now, device, known);
-		if (has_used)
-			tp_host_counter_record(&of->unattributed, now, device, unattributed);
-	}
 }
 
 static void find_names(void)
@@ -117,6 +135,8 @@ static void find_names(void)
 
 void tp_devmem_sums_tick(uint64_t now)
 {
+	int64_t unattributed;
+
 	if (!sums.is_on || !tp_ring.head)
 		return;
 	/* For allocations to come: libraries that were loaded since can be named. */
@@ -124,8 +144,61 @@ void tp_devmem_sums_tick(uint64_t now)
 	if (!tp_devmem_n_cells())
 		return;
 	find_names();
-	tick_lines(now);
-	tick_devices(now);
+	sums.now.time = read_sums(&sums.now);
+	for (uint32_t i = 0; i < sums.now.n; i++) {
+		if (!is_line(&sums.now, i))
+			continue;
+		if (!sums.line[i].name)
+			name_line(&sums.line[i], &tp_devmem_cell[i]);
+		tp_host_counter_record(&sums.line[i], sums.now.time, tp_devmem_cell[i].what.device,
+				       (int64_t)sums.now.line[i]);
+	}
+	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++) {
+		struct device_counters *of = &sums.device[i];
+
+		if (!sums.now.device[i].is_seen)
+			continue;
+		of->known.name = sums.known;
+		of->unattributed.name = sums.unattributed;
+		tp_host_counter_record(&of->known, sums.now.time, i,
+				       (int64_t)sums.now.device[i].live);
+		if (find_unattributed(i, &unattributed))
+			tp_host_counter_record(&of->unattributed, sums.now.time, i, unattributed);
+	}
+}
+
+void tp_devmem_sums_keep(void)
+{
+	struct sample *kept = &sums.kept[sums.n_kept++ % KEPT];
+	uint64_t time;
+
+	__atomic_store_n(&kept->time, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	time = read_sums(kept);
+	__atomic_store_n(&kept->time, time, __ATOMIC_RELEASE);
+}
+
+/* The first that was kept since `end`; where the probes went on without a pause, or the process
+ * ends, none was: what is alive now. */
+static void find_at_end(uint64_t end)
+{
+	const struct sample *best = NULL;
+	uint64_t time, best_time = UINT64_MAX;
+
+	for (int i = 0; i < KEPT; i++) {
+		time = __atomic_load_n(&sums.kept[i].time, __ATOMIC_ACQUIRE);
+		if (time < end || time >= best_time)
+			continue;
+		best = &sums.kept[i];
+		best_time = time;
+	}
+	if (best) {
+		memcpy(&sums.at_end, best, sizeof(*best));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&best->time, __ATOMIC_RELAXED) == best_time)
+			return;
+	}
+	read_sums(&sums.at_end);
 }
 
 static void put(uint64_t time, uint32_t name, uint32_t device, int64_t value)
@@ -143,19 +216,44 @@ static void put(uint64_t time, uint32_t name, uint32_t device, int64_t value)
 
 bool tp_devmem_sums_settle(uint64_t end, bool is_closing)
 {
-	int64_t known, unattributed;
-	bool has_used;
+	int64_t unattributed;
 
 	if (!sums.is_on || !tp_ring.head || sums.settled == end || !tp_devmem_n_cells())
 		return true;
 	sums.settled = end;
+	find_at_end(end);
 	find_names();
-	for (uint32_t device = 0; device < TP_DEVMEM_DEVICES; device++) {
-		if (!compare(device, &known, &unattributed, &has_used))
+	for (uint32_t i = 0; i < sums.at_end.n; i++) {
+		if (!is_line(&sums.at_end, i))
 			continue;
-		put(end, sums.known, device, known);
-		if (has_used)
-			put(end, sums.unattributed, device, unattributed);
+		if (!sums.line[i].name)
+			name_line(&sums.line[i], &tp_devmem_cell[i]);
+		put(end, sums.line[i].name, tp_devmem_cell[i].what.device,
+		    (int64_t)sums.at_end.line[i]);
+	}
+	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++) {
+		if (!sums.at_end.device[i].is_seen)
+			continue;
+		put(end, sums.known, i, (int64_t)sums.at_end.device[i].live);
+		if (find_unattributed(i, &unattributed))
+			put(end, sums.unattributed, i, unattributed);
 	}
 	return true;
+}
+
+void tp_devmem_sums_report(struct tp_text *totals)
+{
+	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++)
+		if (sums.at_end.device[i].is_seen)
+			tp_text_fmt(totals, "devmem.live.%u=%lu\ndevmem.peak.%u=%lu\n", i,
+				    (unsigned long)sums.at_end.device[i].live, i,
+				    (unsigned long)sums.at_end.device[i].peak);
+}
+
+void tp_devmem_sums_forked(void)
+{
+	sums.at_end.n = 0;
+	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++)
+		sums.at_end.device[i].is_seen = false;
+	memset(sums.kept, 0, sizeof(sums.kept));
 }

@@ -5,10 +5,13 @@
  * The snapshot has two copies: one is read while the other is written. A reader that was
  * asleep while both were written sees that by the number of the snapshot, and finds nothing.
  * Judgements on return addresses are kept, with the number of the snapshot that they hold for:
- * an allocation from a place that allocated before reads no code.
+ * an allocation from a place that allocated before reads no code. What came after the snapshot
+ * (the loader's list goes on behind the last object of it) is looked up with _dl_find_object, which
+ * waits for nothing, where the C library has that (glibc 2.35).
  */
 #include "runtime/probe/owner.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
@@ -43,6 +46,7 @@ static struct {
 	uint32_t number;		/* atomic: snapshots taken */
 	uint32_t is_busy;		/* atomic */
 	unsigned long long adds, subs;	/* of the loader, at the last one */
+	const struct link_map *last;	/* atomic: of the loader's list then; NULL: not known */
 	struct snapshot snapshot[2];
 	uint32_t n_owners;		/* atomic; the first is "" */
 	uint32_t path_at[MOST_OWNERS];
@@ -53,6 +57,16 @@ static struct {
 } owner = { .n_owners = 1, .n_path = 1 };
 
 enum judgement { NO, PERHAPS, YES };
+
+/* As glibc's <dlfcn.h> has it, which may be older than the library of the machine we run on. */
+struct found_object {
+	unsigned long long flags;
+	void *map_begin, *map_end;
+	struct link_map *link_map;
+	void *eh_frame;
+	unsigned long long reserved[16];
+};
+static int (*find_object)(void *address, struct found_object *result);
 
 /* ---- the snapshot ---- */
 
@@ -149,6 +163,17 @@ static int read_changes(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
+/* The last object of the loader's list. Under the loader's lock, or who knows. */
+static int find_last(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	const struct link_map *at = _r_debug.r_map;
+
+	while (at && at->l_next)
+		at = at->l_next;
+	__atomic_store_n(&owner.last, at, __ATOMIC_RELEASE);
+	return 1;
+}
+
 void tp_owner_refresh(void)
 {
 	unsigned long long changes[2] = { 0, 0 };
@@ -165,6 +190,9 @@ void tp_owner_refresh(void)
 		owner.subs = changes[1];
 		next = &owner.snapshot[(number + 1) % 2];
 		next->n = 0;
+		if (!find_object)
+			*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+		dl_iterate_phdr(find_last, NULL);
 		dl_iterate_phdr(add_object, next);
 		__atomic_store_n(&owner.number, number + 1, __ATOMIC_RELEASE);
 	}
@@ -174,7 +202,41 @@ void tp_owner_refresh(void)
 
 /* ---- reading it ---- */
 
-static bool find_range(uint32_t number, uintptr_t address, struct range *found)
+static bool is_readable(uintptr_t address);
+
+/* Libraries came since the snapshot, or the last one of then went: its memory may be anything. */
+static bool is_out_of_date(void)
+{
+	const struct link_map *last = __atomic_load_n(&owner.last, __ATOMIC_ACQUIRE);
+
+	return last && find_object &&
+	       (!is_readable((uintptr_t)&last->l_next) ||
+		__atomic_load_n(&last->l_next, __ATOMIC_RELAXED) != NULL);
+}
+
+/* An object that came after the snapshot. Which of it is code is not known here. */
+static bool find_new(uintptr_t address, struct range *found)
+{
+	struct found_object object;
+	const char *path;
+
+	if (find_object((void *)address, &object) || !object.link_map || !object.link_map->l_name)
+		return false;
+	path = object.link_map->l_name;
+	*found = (struct range){
+		.begin = (uintptr_t)object.map_begin, .end = (uintptr_t)object.map_end,
+		.object_begin = (uintptr_t)object.map_begin,
+		.object_end = (uintptr_t)object.map_end,
+		.is_passed_over = is_passed_over(path),
+	};
+	if (__atomic_exchange_n(&owner.is_busy, 1, __ATOMIC_ACQUIRE))
+		return true;
+	found->owner = *path ? number_of(path) : 0;
+	__atomic_store_n(&owner.is_busy, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool find_old(uint32_t number, uintptr_t address, struct range *found)
 {
 	const struct snapshot *snapshot = &owner.snapshot[number % 2];
 	uint32_t low = 0, high = number ? snapshot->n : 0;
@@ -196,6 +258,12 @@ static bool find_range(uint32_t number, uintptr_t address, struct range *found)
 	       address >= found->begin && address < found->end;
 }
 
+/* `is_old`: the snapshot has not all there is. */
+static bool find_range(uint32_t number, bool is_old, uintptr_t address, struct range *found)
+{
+	return find_old(number, address, found) || (is_old && find_new(address, found));
+}
+
 static uint32_t snapshot_number(void)
 {
 	return __atomic_load_n(&owner.number, __ATOMIC_ACQUIRE);
@@ -205,7 +273,7 @@ uint16_t tp_owner_of(const void *address)
 {
 	struct range range;
 
-	if (!address || !find_range(snapshot_number(), (uintptr_t)address, &range))
+	if (!address || !find_range(snapshot_number(), is_out_of_date(), (uintptr_t)address, &range))
 		return 0;
 	return (uint16_t)range.owner;
 }
@@ -238,18 +306,20 @@ static bool are_readable(uintptr_t address, uint32_t n)
 }
 
 /* Leads the slot, which lies in the caller's object, into a library that is passed over? */
-static enum judgement judge_slot(uint32_t number, const struct range *caller, uintptr_t slot)
+static enum judgement judge_slot(uint32_t number, bool is_old, const struct range *caller,
+				 uintptr_t slot)
 {
 	struct range to;
 
 	if (slot < caller->object_begin || slot + sizeof(uintptr_t) > caller->object_end ||
 	    slot % sizeof(uintptr_t) || !is_readable(slot) ||
-	    !find_range(number, *(const uintptr_t *)slot, &to))
+	    !find_range(number, is_old, *(const uintptr_t *)slot, &to))
 		return PERHAPS;
 	return to.is_passed_over ? YES : NO;
 }
 
-static enum judgement judge_code(uint32_t number, const struct range *caller, uintptr_t back)
+static enum judgement judge_code(uint32_t number, bool is_old, const struct range *caller,
+				 uintptr_t back)
 {
 	struct range to;
 	uintptr_t target, slot;
@@ -260,22 +330,22 @@ static enum judgement judge_code(uint32_t number, const struct range *caller, ui
 	case TP_CALL_POINTER:
 		return PERHAPS;
 	case TP_CALL_SLOT:
-		return judge_slot(number, caller, target);
+		return judge_slot(number, is_old, caller, target);
 	case TP_CALL_DIRECT:
-		if (!find_range(number, target, &to))
+		if (!find_range(number, is_old, target, &to))
 			return NO;
 		if (to.is_passed_over)
 			return YES;
 		if (to.owner != caller->owner || target + 16 > to.end || !are_readable(target, 16))
 			return NO;
 		slot = tp_call_stub_slot((const uint8_t *)target);
-		return slot ? judge_slot(number, caller, slot) : NO;
+		return slot ? judge_slot(number, is_old, caller, slot) : NO;
 	default:
 		return NO;
 	}
 }
 
-static enum judgement judge(uint32_t number, uintptr_t back)
+static enum judgement judge(uint32_t number, bool is_old, uintptr_t back)
 {
 	uint64_t *place = &owner.judged[(back >> 1 ^ back >> 12) % JUDGED];
 	uint64_t tag = (uint64_t)back << 16 | (number & 0x3fff) << 2;
@@ -285,9 +355,11 @@ static enum judgement judge(uint32_t number, uintptr_t back)
 
 	if ((known & ~3ull) == tag)
 		return (enum judgement)(known & 3);
-	if (find_range(number, back, &range) && !range.is_passed_over)
-		judgement = judge_code(number, &range, back);
-	__atomic_store_n(place, tag | judgement, __ATOMIC_RELAXED);
+	if (find_range(number, is_old, back, &range) && !range.is_passed_over)
+		judgement = judge_code(number, is_old, &range, back);
+	/* What is nothing now may be code of what comes later. */
+	if (!is_old)
+		__atomic_store_n(place, tag | judgement, __ATOMIC_RELAXED);
 	return judgement;
 }
 
@@ -298,11 +370,13 @@ const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
 	const struct snapshot *snapshot = &owner.snapshot[number % 2];
 	uintptr_t at = ((uintptr_t)stack + 7) & ~(uintptr_t)7, end = (uintptr_t)stack + n_bytes;
 	uintptr_t least, most, perhaps = 0;
+	bool is_old;
 
 	if (!number || !snapshot->n)
 		return NULL;
-	least = snapshot->range[0].begin;
-	most = snapshot->range[snapshot->n - 1].end;
+	is_old = is_out_of_date();
+	least = is_old ? PAGE : snapshot->range[0].begin;
+	most = is_old ? UINTPTR_MAX >> 16 : snapshot->range[snapshot->n - 1].end;
 	for (; at + sizeof(uintptr_t) <= end; at += sizeof(uintptr_t)) {
 		uintptr_t word;
 
@@ -314,7 +388,7 @@ const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
 #endif
 		if (word < least || word >= most)
 			continue;
-		switch (judge(number, word)) {
+		switch (judge(number, is_old, word)) {
 		case YES:
 			return (const void *)word;
 		case PERHAPS:
