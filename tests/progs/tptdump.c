@@ -8,12 +8,15 @@
  *	META	key=value	and END	key=value
  *	CLOCK	mono_ns	real_ns	(one moment on two clocks)
  *	THREAD	slot	tid	torch_id	flags	name
+ *	DEVICE	key=value	(each line about each device; "id" comes first)
  *	EVENT	kind	begin_ns	length	flags	thread	name	link	arg	shapes
  *	BAD	offset	what
  *
  * kind is the number of records.def. begin_ns is CLOCK_MONOTONIC; length is nanoseconds for
  * spans, else as stored; flags and arg are hexadecimal. An operator's name has its overload
  * after a dot. shapes are the bytes of the SHAPES string in hexadecimal, "-" without one.
+ * Where the name is a structure of a device, its numbers are shown instead, by name; those of a
+ * kernel's launch stand in place of shapes.
  * Control characters in names become '?'. Events come in the file's order.
  */
 #include <inttypes.h>
@@ -69,6 +72,58 @@ static const struct string *find_string(uint32_t id)
 	return id ? bsearch(&key, strings, n_strings, sizeof(key), compare_ids) : NULL;
 }
 
+static void print_place(const struct tp_device_place *place)
+{
+	printf("device=%u context=%u stream=%d", place->device, place->context, (int)place->stream);
+}
+
+/* A string that is a structure. False: it is another one. */
+static bool print_structure(const struct string *string)
+{
+	union {
+		struct tp_launch launch;
+		struct tp_transfer transfer;
+		struct tp_sync_what sync;
+		struct tp_devmem_what memory;
+	} as;
+	uint32_t n = string->n_bytes < sizeof(as) ? string->n_bytes : sizeof(as);
+
+	memset(&as, 0, sizeof(as));
+	memcpy(&as, string->bytes, n);
+	switch (string->kind) {
+	case TP_STRING_LAUNCH:
+		print_place(&as.launch.place);
+		printf(" graph=%u node=%" PRIx64 " grid=%u,%u,%u block=%u,%u,%u cluster=%u,%u,%u "
+		       "registers=%u shared=%u+%u local=%u",
+		       as.launch.graph, as.launch.graph_node, as.launch.grid[0], as.launch.grid[1],
+		       as.launch.grid[2], as.launch.block[0], as.launch.block[1],
+		       as.launch.block[2], as.launch.cluster[0], as.launch.cluster[1],
+		       as.launch.cluster[2], as.launch.registers, as.launch.shared_static,
+		       as.launch.shared_dynamic, as.launch.local_per_thread);
+		return true;
+	case TP_STRING_TRANSFER:
+		print_place(&as.transfer.place);
+		printf(" graph=%u node=%" PRIx64 " copy=%u from=%u to=%u async=%u devices=%u,%u "
+		       "value=%u", as.transfer.graph, as.transfer.graph_node, as.transfer.copy_kind,
+		       as.transfer.from_kind, as.transfer.to_kind, as.transfer.is_async,
+		       as.transfer.from_device, as.transfer.to_device, as.transfer.value);
+		return true;
+	case TP_STRING_SYNC:
+		print_place(&as.sync.place);
+		printf(" kind=%u returned=%u", as.sync.kind, as.sync.returned);
+		return true;
+	case TP_STRING_DEVMEM:
+		printf("device=%d kind=%u async=%u pool=%" PRIx64 " owner=%.*s", (int)as.memory.device,
+		       as.memory.kind, as.memory.is_async, as.memory.pool,
+		       string->n_bytes > sizeof(as.memory) ?
+			       (int)(string->n_bytes - sizeof(as.memory)) : 0,
+		       string->bytes + sizeof(as.memory));
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void print_name(uint32_t id)
 {
 	const struct string *string = find_string(id);
@@ -78,6 +133,8 @@ static void print_name(uint32_t id)
 		putchar('-');
 		return;
 	}
+	if (print_structure(string))
+		return;
 	for (uint32_t i = 0; i < string->n_bytes; i++) {
 		unsigned char c = (unsigned char)string->bytes[i];
 
@@ -95,6 +152,8 @@ static void print_shapes(uint32_t id)
 	putchar('\t');
 	if (!string)
 		putchar('-');
+	if (string && print_structure(string))
+		return;
 	for (uint32_t i = 0; string && i < string->n_bytes; i++)
 		printf("%02x", (unsigned char)string->bytes[i]);
 }
@@ -136,7 +195,9 @@ static void print_events(struct tp_reader *reader, uint32_t block,
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t begin = tp_clock_to_mono(a, b, rec[i].time);
 		uint64_t len = tp_rec_len(&rec[i]);
-		uint32_t shapes = rec[i].kind == TP_REC_OP ? TP_ARG_SHAPES(rec[i].arg) : 0;
+		uint32_t shapes = rec[i].kind == TP_REC_OP	 ? TP_ARG_SHAPES(rec[i].arg)
+				  : rec[i].kind == TP_REC_KERNEL ? (uint32_t)rec[i].arg
+								 : 0;
 
 		if (is_span(rec[i].kind))
 			len = tp_clock_to_mono(a, b, rec[i].time + len) - begin;
@@ -174,6 +235,10 @@ static int dump(const char *path)
 			tp_reader_strings(&reader, i, keep_string, NULL);
 	}
 	qsort(strings, n_strings, sizeof(*strings), compare_ids);
+	for (size_t i = 0; i < n_strings; i++) {
+		if (strings[i].kind == TP_STRING_DEVICE)
+			print_text("DEVICE", (const uint8_t *)strings[i].bytes, strings[i].n_bytes);
+	}
 	if (reader.n_blocks) {
 		a = get_anchor(&reader.block[0].head);
 		b = get_anchor(&reader.block[reader.n_blocks - 1].head);
