@@ -26,7 +26,7 @@ static struct {
 	struct tp_writer writer;
 	struct {
 		uint32_t kind, n;
-		char bytes[128];
+		char bytes[512];
 	} string[RIG_STRINGS];
 	uint32_t n_strings;
 	uint64_t rate;		/* ticks per ns */

@@ -101,3 +101,93 @@ Test(tracks, spans_that_all_cross_fill_the_tracks_and_are_refused_then)
 	}
 	tp_tracks_free(&book, NULL);
 }
+
+/* What a call or a piece of work becomes, on a track with a span [0, 100000]. */
+struct moved {
+	const char *what;
+	int64_t begin, end;
+	uint32_t want_at;
+	int64_t want_begin, want_end;
+};
+
+Test(tracks, calls_give_way_by_a_clocks_jitter)
+{
+	static const struct moved cases[] = {
+		{"inside", 10, 5000, 0, 10, 5000},
+		{"begins when the one before has ended, by their clock", 4600, 7000, 0, 5000, 7000},
+		{"really overlaps", 5000, 9000, 1, 5000, 9000},
+		{"the last of its operator, by another clock", 90000, 100900, 0, 90000, 100000},
+		{"begins as its operator ends", 99900, 120000, 0, 100000, 120000},
+		{"inside the last", 101000, 120000, 0, 101000, 120000},
+	};
+	struct tp_track_book book;
+	struct tp_proc *proc;
+	struct fake fake;
+	struct tp_event outer;
+	int64_t end = 100000;
+
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	cr_assert_eq(tp_tracks_init(&book, &fake.run), 0);
+	outer = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 0, end);
+	tp_track_set_id(tp_tracks_place(&book, &outer, &end, NULL, NULL), 77);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tp_event event = fake_span(&fake, proc, 0, TP_REC_CALL, NULL,
+						  cases[i].begin, cases[i].end);
+		int64_t begin = cases[i].begin;
+		struct tp_track *track;
+
+		/* The flag of a driver's call, which is another one's "asynchronous". */
+		event.flags = TP_F_DRIVER;
+		end = cases[i].end;
+		track = tp_tracks_place_call(&book, &event, &begin, &end, NULL, NULL);
+		cr_assert(track, "%s", cases[i].what);
+		cr_expect_eq(track->at, cases[i].want_at, "%s: track %u", cases[i].what, track->at);
+		cr_expect_eq(begin, cases[i].want_begin, "%s: begin %ld", cases[i].what, (long)begin);
+		cr_expect_eq(end, cases[i].want_end, "%s: end %ld", cases[i].what, (long)end);
+		if (i == 0)
+			cr_expect_eq(tp_track_inside(track), 77);
+	}
+	tp_tracks_free(&book, NULL);
+}
+
+Test(tracks, work_of_a_stream_gives_way_by_a_rounding_and_waits_lie_apart)
+{
+	static const struct moved cases[] = {
+		{"the first", 0, 1000, 0, 0, 1000},
+		{"by a rounding earlier than the end of the first", 990, 2000, 0, 1000, 2000},
+		{"by more: at once", 1500, 3000, 1, 1500, 3000},
+		{"inside", 1600, 1900, 0, 1600, 1900},
+		{"late, from before all of these", 10, 20, 0, 10, 20},
+		{"after", 5000, 6000, 0, 5000, 6000},
+	};
+	struct tp_queue queue = {.at = 40, .stream = 7}, *queues[1] = {&queue};
+	struct tp_track_book book;
+	struct tp_track *work = NULL;
+	struct tp_proc *proc;
+	struct tp_event event;
+	struct fake fake;
+	int64_t begin = 100;
+
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	proc->queue = queues;
+	proc->n_queues = 1;
+	cr_assert_eq(tp_tracks_init(&book, &fake.run), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		event = fake_span(&fake, proc, 0, TP_REC_KERNEL, NULL, cases[i].begin,
+				  cases[i].end);
+		event.queue = &queue;
+		begin = cases[i].begin;
+		work = tp_tracks_place_work(&book, &event, &begin, NULL, NULL);
+		cr_assert(work, "%s", cases[i].what);
+		cr_expect_eq(work->at, cases[i].want_at, "%s: track %u", cases[i].what, work->at);
+		cr_expect_eq(begin, cases[i].want_begin, "%s: begin %ld", cases[i].what, (long)begin);
+	}
+	event = fake_span(&fake, proc, 0, TP_REC_SYNC, NULL, 5500, 7000);
+	event.queue = &queue;
+	begin = 5500;
+	cr_expect_neq(tp_tracks_place_work(&book, &event, &begin, NULL, NULL), work);
+	cr_expect_eq(begin, 5500);
+	tp_tracks_free(&book, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_torch.c of the merge: what HTA and TensorBoard's plugin match by text; tests/flow asks
+ * them themselves
+ */
+#include <dirent.h>
+
+#include "tests/unit/gpu_rig.h"
+
+static const struct tp_device_place stream_7 = {2, 1, 7};
+
+static uint32_t count_files(const char *folder)
+{
+	char full[384];
+	uint32_t n = 0;
+	DIR *dir;
+
+	snprintf(full, sizeof(full), "%s/%s", rig.folder, folder);
+	dir = opendir(full);
+	cr_assert_not_null(dir);
+	for (struct dirent *d; (d = readdir(dir));)
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+/* The text of a result, which is compressed. */
+static const char *read_gz(const char *path)
+{
+	char command[1024], full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", rig.folder, path);
+	snprintf(command, sizeof(command), "gzip -dc '%s' >'%s.json'", full, full);
+	cr_assert_eq(system(command), 0, "%s", command);
+	snprintf(full, sizeof(full), "%.240s.json", path);
+	return rig_read(full);
+}
+
+static void put_training(int32_t rank)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d.tpt", rank);
+	rig_file(name, rank, 0);
+	rig_device(2);
+	rig_put((struct tp_rec){.time = 1000, .kind = TP_REC_STEP, .link = 3}, 99000, 0);
+	rig_span(TP_REC_RANGE, rig_text("Optimizer.step#SGD.step"), 2000, 40000);
+	rig_span(TP_REC_RANGE, rig_text("aten::mul_"), 3000, 20000);
+	rig_call("cudaLaunchKernel", 100 + (uint32_t)rank, 7, 0, 4000, 6000);
+	rig_kernel("k", stream_7, 7, 8000, 12000);
+	rig_call("cuLaunchKernel", 100 + (uint32_t)rank, 8, TP_F_DRIVER, 30000, 31000);
+	rig_kernel("l", stream_7, 8, 32000, 33000);
+	rig_call("cudaStreamSynchronize", 100 + (uint32_t)rank, 9, 0, 34000, 36000);
+	rig_sync(TP_SYNC_STREAM, stream_7, 9, 0, 34500, 35500);
+	rig_close(200000);
+}
+
+TestSuite(sink_torch, .init = rig_begin, .fini = rig_end);
+
+Test(sink_torch, a_file_for_each_rank_called_as_the_plugin_wants_it)
+{
+	rig.real_minus_mono = 1790000000123000000ll;
+	put_training(0);
+	put_training(1);
+	rig_write(&tp_sink_torch, "out/torch");
+	rig.real_minus_mono = 0;
+	cr_expect_eq(count_files("out/torch"), 2);
+	/* <host>_<pid>.<ms>: the same moment for both, by which they are one run. */
+	read_gz("out/torch/here_100.1790000000123.pt.trace.json.gz");
+	read_gz("out/torch/here_101.1790000000123.pt.trace.json.gz");
+}
+
+Test(sink_torch, the_head_has_the_rank_alone_and_devices_by_their_place)
+{
+	const char *text;
+
+	put_training(3);
+	rig_write(&tp_sink_torch, "out");
+	text = read_gz("out/here_103.0.pt.trace.json.gz");
+	/* HTA: a blank, before everything else, in a line of its own; no second "rank": */
+	rig_has(text, "\n\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 4},\n");
+	cr_expect_eq(rig_count(text, "\"rank\": "), 1);
+	cr_expect_lt(strstr(text, "\"rank\": "), strstr(text, "\"traceEvents\""));
+	/* The plugin takes deviceProperties[2] for device 2. */
+	rig_has(text, "[\n  {\"id\": 0, \"name\": \"\",");
+	rig_has(text, ",\n  {\"id\": 1, \"name\": \"\",");
+	rig_has(text, ",\n  {\"id\": 2, \"name\": \"Tesla V100\", \"totalGlobalMem\": 34084028416,");
+}
+
+Test(sink_torch, numbers_are_the_kernels_and_the_devices)
+{
+	const char *text;
+
+	put_training(1);
+	rig_write(&tp_sink_torch, "out");
+	text = read_gz("out/here_101.0.pt.trace.json.gz");
+	rig_has(text, "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#3\",\"pid\":101,\"tid\":101,");
+	/* The plugin compares pid and args.device. */
+	rig_has(text, "\"name\":\"k\",\"pid\":2,\"tid\":7,\"ts\":7.999,\"dur\":4.000,");
+	rig_has(text, "\"device\":2,\"context\":1,\"stream\":7,");
+	/* All waits are the device's, on a row of their own. */
+	rig_has(text, "\"name\":\"Stream Sync\",\"pid\":2,\"tid\":1000000007,");
+	/* HTA takes what has a stream for work of a device. */
+	rig_has(text, "\"name\":\"cudaStreamSynchronize\",\"pid\":101,\"tid\":101,\"ts\":33.999,"
+		      "\"dur\":2.000,\"args\":{\"External id\":2,\"correlation\":9}}");
+}
+
+Test(sink_torch, ranges_called_like_operators_are_operators)
+{
+	static const struct {
+		const char *name;
+		bool is_op;
+	} ranges[] = {
+		{"aten::mm", true},
+		{"autograd::engine::evaluate_function: MulBackward0", true},
+		{"MulBackward0", true},
+		{"MyFunctionBackward", true},
+		{"c10d::allreduce_", true},
+		{"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", true},
+		{"Optimizer.step#SGD.step", false},
+		{"DistributedDataParallel.forward", false},
+		{"Backward pass", false},
+		{"## forward ##", false},
+		{"nccl:all_reduce", false},
+	};
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		rig_span(TP_REC_RANGE, rig_text(ranges[i].name), 1000 + 100 * i, 1050 + 100 * i);
+	rig_close(90000);
+	rig_write(&tp_sink_torch, "out");
+	text = read_gz("out/here_100.0.pt.trace.json.gz");
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		char want[160];
+
+		snprintf(want, sizeof(want), "\"cat\":\"%s\",\"name\":\"%s\"",
+			 ranges[i].is_op ? "cpu_op" : "user_annotation", ranges[i].name);
+		rig_has(text, want);
+	}
+}
+
+Test(sink_torch, the_plugins_words_and_whose_work_is_whose)
+{
+	const char *text;
+
+	put_training(0);
+	rig_write(&tp_sink_torch_tb, "out");
+	text = read_gz("out/here_100.0.pt.trace.json.gz");
+	/* It reads this category only. */
+	rig_has(text, "\"cat\":\"Runtime\",\"name\":\"cudaLaunchKernel\"");
+	rig_has(text, "\"cat\":\"Runtime\",\"name\":\"cuLaunchKernel\"");
+	cr_expect_null(strstr(text, "cuda_runtime"));
+	/* aten::mul_ is 3: 1 the step, 2 the optimizer's range. The second launch lies in no
+	 * operator, and the plugin does not know the range. */
+	rig_has(text, "\"name\":\"k\",\"pid\":2,\"tid\":7,\"ts\":7.999,\"dur\":4.000,"
+		      "\"args\":{\"External id\":3,");
+	rig_has(text, "\"name\":\"l\",\"pid\":2,\"tid\":7,\"ts\":31.999,\"dur\":1.000,"
+		      "\"args\":{\"External id\":0,");
+	/* For everyone else the range is better than nothing. */
+	rig_write(&tp_sink_torch, "hta");
+	text = read_gz("hta/here_100.0.pt.trace.json.gz");
+	rig_has(text, "\"name\":\"l\",\"pid\":2,\"tid\":7,\"ts\":31.999,\"dur\":1.000,"
+		      "\"args\":{\"External id\":2,");
+}
+
+Test(sink_torch, a_collective_owns_its_kernels_for_the_plugin)
+{
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	rig_span(TP_REC_OP, rig_op("record_param_comms"), 1000, 9000);
+	rig_span(TP_REC_RANGE, rig_text("nccl:all_reduce"), 2000, 8000);
+	rig_call("cudaLaunchKernelExC", 100, 5, 0, 3000, 4000);
+	rig_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream_7, 5, 5000, 6000);
+	rig_close(90000);
+	rig_write(&tp_sink_torch_tb, "out");
+	text = read_gz("out/here_100.0.pt.trace.json.gz");
+	rig_has(text, "\"tid\":7,\"ts\":4.000,\"dur\":1.000,\"args\":{\"External id\":2,");
+}
+
+Test(sink_torch, of_the_processes_of_a_rank_the_busiest_is_written)
+{
+	rig_file("worker.tpt", 0, 0);
+	rig_span(TP_REC_OP, rig_op("aten::stack"), 1000, 2000);
+	rig_close(90000);
+	/* Another process of rank 0: another run id and pid, as the rig numbers rank 5. */
+	put_training(5);
+	{
+		struct tp_run *run = rig_open(NULL, NULL, NULL);
+		struct rig_sink of = {.sink = &tp_sink_torch};
+		char full[192];
+
+		cr_assert_eq(run->n_procs, 2);
+		for (uint32_t i = 0; i < 2; i++)
+			run->proc[i]->rank = 0;
+		snprintf(full, sizeof(full), "%s/out", rig.folder);
+		of.state = of.sink->begin(run, full);
+		cr_assert_not_null(of.state);
+		cr_assert_eq(tp_fuse_events(run, rig_give, &of), 0);
+		cr_assert_eq(of.sink->end(of.state, run), 0);
+		tp_run_free(run);
+	}
+	cr_expect_eq(count_files("out"), 1);
+	cr_expect_null(strstr(read_gz("out/here_105.0.pt.trace.json.gz"), "aten::stack"));
+}
+
+Test(sink_torch, what_it_wrote_is_no_input_of_the_next_merge)
+{
+	struct tp_run *run;
+
+	put_training(0);
+	rig_write(&tp_sink_torch, "torch");
+	run = rig_open(NULL, NULL, NULL);
+	cr_assert_not_null(run);
+	cr_expect_eq(run->n_procs, 1);
+	cr_expect_eq(run->n_windows, 1);
+	cr_expect_eq(run->n_issues, 0);
+	tp_run_free(run);
+}
+
+Test(sink_torch, the_folder_is_the_one_asked_for_or_one_in_the_runs)
+{
+	char path[256], want[160];
+	struct tp_run *run;
+
+	put_training(0);
+	run = rig_open(NULL, NULL, NULL);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, NULL, false, path, sizeof(path)), 0);
+	snprintf(want, sizeof(want), "%s/torch", rig.folder);
+	cr_expect_str_eq(path, want);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch_tb, NULL, false, path, sizeof(path)), 0);
+	snprintf(want, sizeof(want), "%s/torch-tb", rig.folder);
+	cr_expect_str_eq(path, want);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, "new", false, path, sizeof(path)), 0);
+	cr_expect_str_eq(path, "new");
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, false, path, sizeof(path)), 0);
+	cr_expect_str_eq(path, rig.folder);
+	/* HTA takes every file of a folder for a rank: nothing else may lie there. */
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, true, path, sizeof(path)), 0);
+	snprintf(want, sizeof(want), "%s/torch", rig.folder);
+	cr_expect_str_eq(path, want);
+	tp_run_free(run);
+}
+
+Test(sink_torch, a_folder_that_cannot_be_is_said)
+{
+	char path[192];
+	struct tp_run *run;
+
+	put_training(0);
+	run = rig_open(NULL, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/0.tpt/x", rig.folder);
+	cr_expect_null(tp_sink_torch.begin(run, path));
+	tp_run_free(run);
+}
