@@ -83,10 +83,11 @@ static uint32_t records_at_once(void)
 /* False: there is more. */
 static bool decode(void)
 {
-	struct tp_cupti_wanted wanted = get_window();
 	size_t left = (size_t)records_at_once() * sizeof(CUpti_ActivityAPI), before;
 
 	while (left) {
+		struct tp_cupti_wanted wanted;
+
 		if (!probe.buffer) {
 			probe.buffer = tp_cupti_buffer_take(&probe.batch.n_bytes);
 			if (!probe.buffer)
@@ -94,6 +95,8 @@ static bool decode(void)
 			probe.batch.bytes = probe.buffer;
 			probe.batch.at = 0;
 		}
+		/* After it came back: what is in it was recorded in a window that is known now. */
+		wanted = get_window();
 		before = probe.batch.at;
 		if (!tp_cupti_decode(&probe.batch, &wanted,
 				     (uint32_t)(left / sizeof(CUpti_ActivityAPI)) + 1))
@@ -240,6 +243,18 @@ static void warm(void)
 	tp_cupti_clock_read();
 }
 
+/* Another thread has the turn, and will switch: what the window lacks until then is marked. */
+static void note_if_late(void)
+{
+	enum tp_cupti_state state = tp_cupti_hold_state();
+
+	if (!tp_cupti_cuda_is_here() || state == TP_CUPTI_ON || state == TP_CUPTI_OFF)
+		return;
+	tp_cupti_gap_late();
+	if (tp_cupti_hold_state() == TP_CUPTI_ON)
+		tp_cupti_gap_over();
+}
+
 static void arm(void)
 {
 	if (!tp_cupti_hold_config() || probe.pid != getpid())
@@ -249,6 +264,7 @@ static void arm(void)
 	__atomic_store_n(&probe.armed_at, tp_clock_now(), __ATOMIC_RELAXED);
 	tp_cupti_want_records(true);
 	tp_cupti_follow();
+	note_if_late();
 	tp_cupti_say_off();
 }
 

@@ -177,8 +177,9 @@ static void take(void)
 		fail("CUPTI refuses our buffers: ", tp_cupti_error(result));
 		return;
 	}
-	tp_cupti_yield_over();
 	set_state(TP_CUPTI_HELD);
+	if (!__atomic_load_n(&hold.are_records_wanted, __ATOMIC_RELAXED))
+		tp_cupti_gap_over();
 }
 
 static void count_dropped(void)
@@ -214,6 +215,7 @@ static void switch_on(void)
 	hear_memory(TP_CUPTI_MEMORY_ALL);
 	tp_cupti_kinds_on(hold.config);
 	set_state(TP_CUPTI_ON);
+	tp_cupti_gap_over();
 }
 
 static void switch_off(void)

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
 #include "runtime/probe/cupti_hold.h"
 #include "runtime/probe/cupti_lib.h"
 
@@ -24,11 +25,13 @@ enum {
 	NAME_BYTES = 128,
 };
 #define IDLE_NS 1000000000u
+/* Shorter ones are counted, not marked: so long takes the taking itself when a window begins. */
+#define GAP_LEAST_NS 1000000u
 
 struct gap {
 	uint64_t begin, end;	/* ticks; end 0: it goes on */
 	uint64_t begin_ns;
-	const char *who;
+	const char *who;	/* NULL: nobody, we were late */
 };
 
 static struct {
@@ -81,9 +84,14 @@ static struct gap *find_open_gap(void)
 
 static void begin_gap(const char *who)
 {
+	struct gap *open = find_open_gap();
+
 	/* It goes on, or there are more than the drain has looked at: then two become one. */
-	if (find_open_gap())
+	if (open) {
+		if (!open->who)
+			open->who = who;
 		return;
+	}
 	if (yield.n_gaps == N_GAPS) {
 		yield.gap[--yield.n_gaps].end = 0;
 	} else {
@@ -118,7 +126,14 @@ void tp_cupti_resume(void)
 	tp_cupti_want_none(NULL);
 }
 
-void tp_cupti_yield_over(void)
+void tp_cupti_gap_late(void)
+{
+	tp_spin_lock(&yield.lock);
+	begin_gap(NULL);
+	tp_spin_unlock(&yield.lock);
+}
+
+void tp_cupti_gap_over(void)
 {
 	struct gap *gap;
 
@@ -126,7 +141,7 @@ void tp_cupti_yield_over(void)
 	gap = find_open_gap();
 	if (gap) {
 		gap->end = tp_clock_now();
-		yield.ns += tp_clock_mono_ns() - gap->begin_ns;
+		yield.ns += gap->who ? tp_clock_mono_ns() - gap->begin_ns : 0;
 	}
 	tp_spin_unlock(&yield.lock);
 }
@@ -138,11 +153,16 @@ static void record_gap(const struct gap *gap, uint64_t begin, uint64_t end)
 	struct tp_text text;
 	struct tp_rec *rec;
 	uint32_t name;
+	uint64_t ns;
 
 	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
 	tp_clock_take_anchor(&now);
+	ns = tp_clock_to_mono(&start, &now, end) - tp_clock_to_mono(&start, &now, begin);
+	if (ns < GAP_LEAST_NS)
+		return;
 	tp_text_init(&text, buf, sizeof(buf));
-	tp_text_fmt(&text, "trainprof: CUPTI was used by %s", gap->who);
+	tp_text_fmt(&text, "trainprof: CUPTI was %s%s", gap->who ? "used by " : "not ready",
+		    gap->who ? gap->who : "");
 	name = tp_intern_text(buf);
 	rec = tp_ring_reserve();
 	if (!rec)
@@ -153,7 +173,7 @@ static void record_gap(const struct gap *gap, uint64_t begin, uint64_t end)
 	rec->flags = 0;
 	rec->name = name;
 	rec->link = 0;
-	rec->arg = tp_clock_to_mono(&start, &now, end) - tp_clock_to_mono(&start, &now, begin);
+	rec->arg = ns;
 	tp_ring_commit();
 }
 
@@ -197,7 +217,7 @@ void tp_cupti_yielded(uint32_t *times, uint64_t *ns)
 	tp_spin_lock(&yield.lock);
 	open = find_open_gap();
 	*times = yield.times;
-	*ns = yield.ns + (open ? tp_clock_mono_ns() - open->begin_ns : 0);
+	*ns = yield.ns + (open && open->who ? tp_clock_mono_ns() - open->begin_ns : 0);
 	tp_spin_unlock(&yield.lock);
 }
 
@@ -290,8 +310,13 @@ void tp_cupti_other_did(const struct tp_cupti_call *call, bool has_worked)
 		note(call);
 	is_over = yield.is_yielding && is_done() && !(has_worked && is_about_to_record(call));
 	tp_spin_unlock(&yield.lock);
-	if (is_over)
-		tp_cupti_resume();
+	if (!is_over)
+		return;
+	tp_cupti_resume();
+	/* Unsubscribing and finalising may be done within a callback: there the next tick is
+	 * early enough. */
+	if (call->act == TP_CUPTI_FLUSH && tp_session_is_armed())
+		tp_cupti_follow();
 }
 
 void tp_cupti_yield_look(void)

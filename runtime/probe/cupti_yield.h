@@ -51,10 +51,13 @@ void tp_cupti_other_did(const struct tp_cupti_call *call, bool has_worked);
 /* A foreign caller is about to take CUPTI; `who`: path of the calling library. Returns when
  * CUPTI is free of us. On the caller's thread. */
 void tp_cupti_yield(const char *who);
-/* The foreign user let go. CUPTI is taken again at the next tick in a window, or arm. */
+/* The foreign user let go. CUPTI is taken again at the next tick in a window, or arm (in a window
+ * at once, when he flushed). */
 void tp_cupti_resume(void);
-/* We have CUPTI again. */
-void tp_cupti_yield_over(void);
+/* A window began, and another thread of ours is still busy with CUPTI: a gap, too. */
+void tp_cupti_gap_late(void);
+/* We have CUPTI (again). */
+void tp_cupti_gap_over(void);
 /* A window begins: is the foreign user done, though he did not say so? */
 void tp_cupti_yield_look(void);
 

@@ -177,9 +177,6 @@ int main(int argc, char **argv)
 	void (*use)(void) = NULL;
 	void *driver;
 
-	check(cudaSetDevice(0));
-	work();
-	driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (!strcmp(mode, "user")) {
 		void *library = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
 
@@ -187,6 +184,9 @@ int main(int argc, char **argv)
 		if (!use)
 			printf("no %s: %s\n", argv[2], dlerror());
 	}
+	check(cudaSetDevice(0));
+	work();
+	driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (!strcmp(mode, "many")) {
 		run_many(n_steps);
 	} else if (!strcmp(mode, "back")) {

@@ -216,6 +216,7 @@ static void profile_with_kineto(void)
 	other(TP_CUPTI_REGISTER, 0);
 	other(TP_CUPTI_ENABLE, CUPTI_ACTIVITY_KIND_MEMCPY);
 	other(TP_CUPTI_ENABLE, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	usleep(2000);
 	cr_expect_eq(lib.kinds, 1ull << CUPTI_ACTIVITY_KIND_MEMCPY |
 					1ull << CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 		     "his kinds are on, and no other");
@@ -349,7 +350,9 @@ Test(cupti_yield, who_is_there_when_the_window_ends_is_marked_too)
 
 	start("wait=0,warmup=0,active=1,repeat=2");
 	other(TP_CUPTI_SUBSCRIBE, 0);
+	usleep(2000);
 	rig_step();
+	usleep(2000);
 	rig_step();
 	cr_expect_eq(lib.kinds, 0);
 	cr_expect_eq(lib.subscriber, others);

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Another user of CUPTI in the same process gets it whenever he asks, with all that he would
+# have without us; we have it before and after; the gap is in the trace.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cuda.sh"
+compile libcupti_user.so cupti_user.c -shared -fPIC -lcupti || skip_all "no fake CUPTI to link to"
+always=TRAINPROF_SCHEDULE=always
+
+# use NAME WAY [VARIABLE=VALUE...]: the program uses CUPTI itself after step 4.
+use()
+{
+	local name=$1 way=$2
+	shift 2
+	bare "$name-bare" "LD_LIBRARY_PATH=$FAKES" ./cuda_steps user "$way" ./libcupti_user.so
+	cuda "$name" "$@" user "$way" ./libcupti_user.so
+	is "$way: he gets what he gets without us" \
+		"$status $(cat "$name.out")" "0 $(cat "$name-bare.out")"
+}
+gap='trainprof: CUPTI was used by libcupti_user.so'
+
+for way in kineto subscriber finalizes; do
+	use "$way" "$way" $always
+	is "$way: nothing is said" "$(messages_of "$way")" ""
+	marks=$(count "$way" 0 $MARK "$gap")
+	is "$way: a gap is in the trace, for finalising perhaps another" \
+		"$((marks == 1 || (marks == 2 && $(calls "$way" cuptiFinalize) == 1)))" 1
+	like "$way: ... with its length" "$("$O/tests/progs/tptdump" "$way/rank0.0.tpt" |
+		awk -F '\t' -v name="$gap" '$7 == name { print $9 }')" '^[1-9a-f][0-9a-f]{4,8}$'
+	like "$way: ... and is counted" "$(total "$way" 0 cupti.yielded_ns)" '^[1-9]'
+	is "$way: none of his launches is ours" "$(($(count "$way" 0 $KERNEL) % 20))" 0
+	kernels=$(count "$way" 0 $KERNEL)
+	is "$way: we recorded before and after" "$((kernels > 100 && kernels < 280))" 1
+done
+use old old_kineto $always
+is "old_kineto: two gaps at most" "$(($(count old 0 $MARK "$gap") <= 2))" 1
+is "old_kineto: beside his subscription, kernels go on" "$(($(count old 0 $KERNEL) > 100))" 1
+like "old_kineto: what does not is said" "$(messages_of old)" "'devmem.calls' is not recorded: another"
+use stays stays $always
+is "stays: kernels until he came" "$(count stays 0 $KERNEL)" 120
+is "stays: and the gap until the end" "$(count stays 0 $MARK "$gap")" 1
+
+# In warm-up, and between windows.
+use warmup kineto TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2
+is "in warm-up: both windows are whole" "$(count warmup 0 $KERNEL) $(count warmup 1 $KERNEL)" "40 40"
+is "... and no gap is in them" "$(count warmup 0 $MARK) $(count warmup 1 $MARK)" "0 0"
+use between kineto TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=2
+is "between windows: both are whole" "$(count between 0 $KERNEL) $(count between 1 $KERNEL)" "40 40"
+is "... and no gap is in them" "$(count between 0 $MARK) $(count between 1 $MARK)" "0 0"
+
+# Releases differ in whether they have cuptiSubscribe_v2, and in what a buffer must be like.
+for release in 11.8 12.8; do
+	compile libcupti_user.so cupti_user.c -shared -fPIC "-L$FAKES/$release" \
+		"-Wl,-rpath,$FAKES/$release" -lcupti
+	use "kineto-$release" kineto $always
+	like "CUPTI $release: is the one that both used" "$(total "kineto-$release" 0 cupti.path)" \
+		"/$release/libcupti"
+	is "CUPTI $release: one gap is in the trace" "$(count "kineto-$release" 0 $MARK "$gap")" 1
+done
+
+# A program that uses CUPTI and never trains.
+bare plain LD_PRELOAD="$LIB" "LD_LIBRARY_PATH=$FAKES" ./cuda_steps user old_kineto ./libcupti_user.so
+is "in a program that does not train our hooks only forward" \
+	"$status $(cat plain.out plain.err)" "0 $(cat old-bare.out)"
+# And one without any CUPTI behind the name.
+cat >nothing.c <<'EOF'
+#include <stdio.h>
+int cuptiFinalize(void) __attribute__((weak));
+int main(void)
+{
+	printf("%d\n", cuptiFinalize ? cuptiFinalize() : -1);
+}
+EOF
+"${CC:-cc}" -fPIC -o nothing nothing.c
+bare nothing LD_PRELOAD="$LIB" ./nothing
+is "no CUPTI behind the name: not initialised (15)" "$(cat nothing.out)" 15
+
+done_testing
