@@ -85,7 +85,7 @@ static void record_work(uint64_t now)
 	struct fake_work kernel = {
 		.kind = FAKE_KERNEL, .start_ns = now + 10000, .end_ns = now + 12000, .device = 0,
 		.context = 1, .stream = 7, .name = "_Z3addPf", .grid = {100, 2, 1},
-		.block = {256, 1, 1}, .cluster = {2, 1, 1}, .registers = 64, .shared_static = 1024,
+		.block = {256, 1, 1}, .cluster = {2, 4, 3}, .registers = 64, .shared_static = 1024,
 		.shared_dynamic = 4096, .local_per_thread = 16, .graph = 6, .graph_node = 1ull << 33,
 	};
 	struct fake_work copy = {
@@ -128,7 +128,7 @@ static void check_records(uint64_t begin_ticks)
 	check_string(kernel->name, TP_STRING_TEXT, "_Z3addPf", 8);
 	check_string((uint32_t)kernel->arg, TP_STRING_LAUNCH, &(struct tp_launch){
 		.place = {0, 1, 7}, .graph = 6, .graph_node = 1ull << 33, .grid = {100, 2, 1},
-		.block = {256, 1, 1}, .cluster = {2, 1, 1}, .registers = 64, .shared_static = 1024,
+		.block = {256, 1, 1}, .cluster = {2, 4, 3}, .registers = 64, .shared_static = 1024,
 		.shared_dynamic = 4096, .local_per_thread = 16,
 	}, sizeof(struct tp_launch));
 	/* Ticks are ns here. */
