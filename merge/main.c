@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/diff.h"
 #include "merge/fuse.h"
 #include "merge/input.h"
 #include "merge/recovered.h"
@@ -31,14 +32,17 @@ enum status {
 	STATUS_NOTHING = 1,	/* nothing usable, or a result could not be written */
 	STATUS_USAGE = 2,
 	STATUS_LOST = 3,	/* --strict, and something was lost */
+	STATUS_WORSE = 4,	/* --fail-if, and a limit is passed */
 };
 
 struct options {
 	const char *output, *formats, *views;
 	const char *top, *sort;
-	struct tp_fuse_options fuse;
+	const char *compare, *fail_if;
+	struct tp_fuse_options fuse, other;
 	struct tp_view_options view;
-	bool by_shape, is_recover, is_strict, is_quiet, is_help, is_help_env, is_version;
+	bool by_shape, by_grid, by_operator, is_recover, is_strict, is_quiet, is_help, is_help_env;
+	bool is_version, is_worse;
 
 	const struct tp_sink *sink[TP_LIST_MAX];
 	const struct tp_view *shown[TP_LIST_MAX];
@@ -80,8 +84,16 @@ static const struct option_row rows[] = {
 	{0, "top", "N", &options.top, NULL, "rows of long tables (default 20; 0: all)"},
 	{0, "by-shape", NULL, NULL, &options.by_shape,
 	 "operator view: a row per name and input shapes"},
+	{0, "by-grid", NULL, NULL, &options.by_grid,
+	 "kernel view: a row per name, grid, block, registers and shared memory"},
+	{0, "by-operator", NULL, NULL, &options.by_operator,
+	 "kernel view: a row per name and the operator that launched it"},
 	{0, "sort", "KEY", &options.sort, NULL,
 	 "operator view: self, total, calls or memory (default self)"},
+	{0, "compare", "PATH", &options.compare, NULL,
+	 "diff view: the run to compare with; alone, shows it"},
+	{0, "fail-if", "LIMIT,..", &options.fail_if, NULL,
+	 "diff view: exit status 4 when passed: step>5%, memory>10%, kernel>5%"},
 	{0, "recover", NULL, NULL, &options.is_recover,
 	 "write what rings of dead processes still hold into trace files, remove the rings"},
 	{0, "strict", NULL, NULL, &options.is_strict, "exit with status 3 when anything was lost"},
@@ -137,7 +149,7 @@ static void print_help(void)
 	for (int i = 0; tp_views[i]; i++)
 		printf("  %-26s  %s\n", tp_views[i]->name, tp_views[i]->help);
 	printf("\nexit status: 0, 1 (nothing usable, or a result could not be written), 2 (usage),\n"
-	       "3 (--strict and something was lost)\n");
+	       "3 (--strict and something was lost), 4 (--fail-if and a limit is passed)\n");
 }
 
 static void print_environment(void)
@@ -316,16 +328,34 @@ static void check_options(void)
 			   options.sort);
 	options.view.sort = options.sort;
 	options.view.by_shape = options.by_shape;
+	options.view.by_grid = options.by_grid;
+	options.view.by_operator = options.by_operator;
 	options.fuse.is_quiet = options.is_quiet;
+	if (options.fail_if && !options.compare)
+		fail_usage("'--fail-if' needs '--compare'");
+	if (options.fail_if && !tp_diff_is_limit(options.fail_if))
+		fail_usage("'%s' is no limit for '--fail-if' (like step>5%%)", options.fail_if);
+	if (options.compare) {
+		options.other = options.fuse;
+		options.other.path = &options.compare;
+		options.other.n_paths = 1;
+		options.view.compare = &options.other;
+		options.view.fail_if = options.fail_if;
+		options.view.is_worse = &options.is_worse;
+		take_view("diff");
+	}
 
 	if (options.formats)
 		each_word(options.formats, "format", take_format);
 	if (options.views)
 		each_word(options.views, "view", take_view);
+	if (options.views && strstr(options.views, "diff") && !options.compare)
+		fail_usage("the view 'diff' needs '--compare PATH'");
 	/* Neither asked for: the file people open and the first answer. */
-	if ((options.rows || !options.formats) && !options.views && !options.is_recover)
+	if ((options.rows || !options.formats) && !options.n_shown && !options.is_recover)
 		take_view("overview");
-	if ((!options.formats && !options.views && !options.is_recover) || options.output) {
+	if ((!options.formats && !options.views && !options.compare && !options.is_recover) ||
+	    options.output) {
 		if (!options.n_sinks && !options.rows)
 			take_sink("chrome");
 	}
@@ -480,6 +510,8 @@ static enum status merge(void)
 		if (run->issue[i].is_loss)
 			status = STATUS_LOST;
 	}
+	if (options.is_worse && !status)
+		status = STATUS_WORSE;
 	tp_run_free(run);
 	return status;
 }

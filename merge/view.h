@@ -12,10 +12,16 @@
 #include "merge/model.h"
 #include "merge/table.h"
 
+struct tp_fuse_options;
+
 struct tp_view_options {
 	uint32_t top;		/* rows shown of long tables; 0: all */
 	bool by_shape;		/* operator: a row per name and input shapes */
+	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
 	const char *sort;	/* operator: "self", "total", "calls", "memory"; NULL: default */
+	const struct tp_fuse_options *compare;	/* diff: the run to compare with; NULL: none */
+	const char *fail_if;	/* diff: limits; NULL: none */
+	bool *is_worse;		/* diff: set when a limit is passed */
 };
 
 struct tp_view {
@@ -28,7 +34,7 @@ struct tp_view {
 	void (*print)(void *state, const struct tp_run *run, struct tp_out *out);
 };
 
-extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_memory, tp_view_steps,
-	tp_view_health;
+extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_kernel, tp_view_memory,
+	tp_view_steps, tp_view_health, tp_view_diff;
 
 #endif
