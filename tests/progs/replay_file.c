@@ -239,8 +239,10 @@ static uint32_t thread_of(uint64_t tid)
 
 static void give_to_thread(struct replay_item *item, uint64_t tid)
 {
-	struct replay_thread *thread = &in.file->threads[item->thread = thread_of(tid)];
+	struct replay_thread *thread;
 
+	item->thread = thread_of(tid);	/* which may move them */
+	thread = &in.file->threads[item->thread];
 	if (thread->n_items == thread->cap_items) {
 		thread->cap_items = thread->cap_items ? 2 * thread->cap_items : 256;
 		thread->items = realloc(thread->items, thread->cap_items * sizeof(*thread->items));
