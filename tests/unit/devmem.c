@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -346,7 +347,7 @@ Test(devmem, records_say_what_where_and_who)
 {
 	struct tp_devmem_block block = {
 		.address = 0x1000, .bytes = 300, .pool = 0xabc, .device = 2, .kind = TP_DEVMEM_POOL,
-		.correlation = 41, .is_async = true, .caller = (void *)(uintptr_t)strtol,
+		.correlation = 41, .is_async = true, .caller = (void *)(uintptr_t)gnu_get_libc_version,
 	};
 	struct tp_devmem_what what;
 	const char *bytes;
@@ -408,7 +409,7 @@ Test(devmem, sums_are_counters_in_windows_and_at_their_ends)
 {
 	struct tp_devmem_block block = {
 		.address = 0x1000, .bytes = 300, .device = 2, .kind = TP_DEVMEM_DEVICE,
-		.caller = (void *)(uintptr_t)strtol,
+		.caller = (void *)(uintptr_t)gnu_get_libc_version,
 	};
 	const struct tp_rec *rec;
 	uint64_t changed;

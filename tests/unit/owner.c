@@ -2,6 +2,7 @@
 /* Who asked: calls read from their bytes, libraries by address, stacks that end early. */
 #include <criterion/criterion.h>
 
+#include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,9 +67,9 @@ Test(owner, knows_the_libraries_and_the_program)
 {
 	uint16_t libc, program;
 
-	cr_expect_eq(tp_owner_of((void *)(uintptr_t)strtol), 0, "nothing before the first look");
+	cr_expect_eq(tp_owner_of((void *)(uintptr_t)gnu_get_libc_version), 0, "nothing before the first look");
 	tp_owner_refresh();
-	libc = tp_owner_of((void *)(uintptr_t)strtol);
+	libc = tp_owner_of((void *)(uintptr_t)gnu_get_libc_version);
 	program = tp_owner_of((void *)(uintptr_t)tp_owner_refresh);
 	cr_assert(libc && program && libc != program);
 	cr_expect(strstr(tp_owner_path(libc), "libc.so"));
@@ -77,7 +78,7 @@ Test(owner, knows_the_libraries_and_the_program)
 	cr_expect_str_eq(tp_owner_path(60000), "");
 	cr_expect_eq(tp_owner_of((void *)&libc), 0, "a stack is no library");
 	tp_owner_refresh();
-	cr_expect_eq(tp_owner_of((void *)(uintptr_t)strtol), libc, "numbers stay");
+	cr_expect_eq(tp_owner_of((void *)(uintptr_t)gnu_get_libc_version), libc, "numbers stay");
 }
 
 Test(owner, a_stack_that_ends_is_not_read_beyond)
@@ -99,7 +100,7 @@ Test(owner, a_stack_that_ends_is_not_read_beyond)
 Test(owner, a_call_through_a_pointer_is_a_guess_and_other_words_are_none)
 {
 	uintptr_t words[64] = { 0 };
-	const uint8_t *code = (const uint8_t *)(uintptr_t)strtol, *call = NULL;
+	const uint8_t *code = (const uint8_t *)(uintptr_t)gnu_get_libc_version, *call = NULL;
 	uint16_t libc;
 
 	tp_owner_refresh();
