@@ -33,6 +33,14 @@ static bool is_number(const struct tp_cell *cell)
 	return !*p;
 }
 
+/* Without the blanks that indent it for people. */
+static const char *text_of(const struct tp_cell *cell)
+{
+	const char *text = cell->text ? cell->text : "";
+
+	return text + strspn(text, " ");
+}
+
 static void put_real(FILE *file, double value)
 {
 	if (isfinite(value))
@@ -62,7 +70,7 @@ static void put_json(FILE *file, const struct tp_cell *cell, bool is_figure)
 	else if (is_figure && is_number(cell))
 		fputs(cell->text, file);
 	else
-		put_json_text(file, cell->text);
+		put_json_text(file, text_of(cell));
 }
 
 static void put_csv_text(FILE *file, const char *text)
@@ -87,7 +95,7 @@ static void put_csv(FILE *file, const struct tp_cell *cell)
 	else if (cell->kind == TP_CELL_REAL)
 		put_real(file, cell->real);
 	else
-		put_csv_text(file, cell->text ? cell->text : "");
+		put_csv_text(file, text_of(cell));
 }
 
 /* Two tables of one view, or two views: a line without anything between them. */
