@@ -17,6 +17,9 @@
 #include "merge/sum.h"
 #include "merge/tensor_cores.h"
 
+/* As clip.h bounds events: further away no time is real. */
+#define TIME_MAX_NS ((int64_t)1 << 60)
+
 enum { STARTS_KEPT = 4096 }; /* of a queue: more than the driver lets wait */
 
 enum kind { COMPUTE, COMM, COPY, N_KINDS };
@@ -416,6 +419,8 @@ static void begin_sweep(struct tp_gpu_time *time, struct sweep *s, int64_t now)
 		s->now_ns = steps->step[0].begin_ns;
 	if (window && window->begin_ns < s->now_ns)
 		s->now_ns = window->begin_ns;
+	if (s->now_ns < -TIME_MAX_NS)
+		s->now_ns = -TIME_MAX_NS;
 }
 
 /* Why nothing runs between the end of what runs now and the begin of this. */
@@ -597,6 +602,8 @@ static void end_sweep(struct tp_gpu_time *time, struct sweep *s)
 	for (uint32_t i = 0; i < time->n_windows; i++)
 		if (time->window[i]->proc == s->pub.proc && time->window[i]->end_ns > last)
 			last = time->window[i]->end_ns;
+	if (last > TIME_MAX_NS)
+		last = TIME_MAX_NS;
 	/* Nobody asked for more. */
 	advance(time, s, last, TP_IDLE_HOST);
 	close_range(s);

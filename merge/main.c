@@ -89,7 +89,7 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &options.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "sort", "KEY", &options.sort, NULL,
-	 "operator view: self, total, calls or memory (default self)"},
+	 "operator view: self, total, calls, memory or device (default self); kernel view: calls"},
 	{0, "compare", "PATH", &options.compare, NULL,
 	 "diff view: the run to compare with; alone, shows it"},
 	{0, "fail-if", "LIMIT,..", &options.fail_if, NULL,
@@ -105,7 +105,7 @@ static const struct option_row rows[] = {
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static const char *const sort_keys[] = {"self", "total", "calls", "memory", NULL};
+static const char *const sort_keys[] = {"self", "total", "calls", "memory", "device", NULL};
 
 static _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -324,7 +324,7 @@ static void check_options(void)
 	for (int i = 0; sort_keys[i] && options.sort; i++)
 		is_sort_known |= !strcmp(options.sort, sort_keys[i]);
 	if (!is_sort_known)
-		fail_usage("unknown key '%s' for '--sort' (self, total, calls, memory)",
+		fail_usage("unknown key '%s' for '--sort' (self, total, calls, memory, device)",
 			   options.sort);
 	options.view.sort = options.sort;
 	options.view.by_shape = options.by_shape;

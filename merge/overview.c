@@ -121,6 +121,21 @@ static void take_mark(struct tp_overview *overview, const struct tp_event *event
 		overview->failed_inside = TP_NO_ROW;
 }
 
+/* A CUDA call: its time is not the own time of the operator around it. */
+static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(overview->names, event);
+
+	tp_breakdown_span(&proc->breakdown, TP_CAT_RUNTIME, event->begin_ns, event->end_ns);
+	if (row == TP_NO_NAME ||
+	    !tp_grow(&overview->row, &overview->cap_rows, (uint64_t)row + 1,
+		     sizeof(*overview->row)) ||
+	    !tp_nest_span(overview->nest, event, row, row) ||
+	    !tp_launches_call(overview->launches, event, 0))
+		overview->is_incomplete = true;
+}
+
 static void take_work(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
 {
@@ -181,10 +196,7 @@ static void take_event(void *ctx, const struct tp_event *event)
 		take_mark(overview, event);
 		break;
 	case TP_REC_CALL:
-		tp_breakdown_span(&proc->breakdown, TP_CAT_RUNTIME, event->begin_ns,
-				  event->end_ns);
-		if (!tp_launches_call(overview->launches, event, 0))
-			overview->is_incomplete = true;
+		take_call(overview, proc, event);
 		break;
 	case TP_REC_KERNEL:
 	case TP_REC_MEMCPY:

@@ -18,7 +18,8 @@ struct tp_view_options {
 	uint32_t top;		/* rows shown of long tables; 0: all */
 	bool by_shape;		/* operator: a row per name and input shapes */
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
-	const char *sort;	/* operator: "self", "total", "calls", "memory"; NULL: default */
+	const char *sort;	/* operator: "self", "total", "calls", "memory", "device"; kernel:
+				 * "calls"; NULL: default */
 	const struct tp_fuse_options *compare;	/* diff: the run to compare with; NULL: none */
 	const char *fail_if;	/* diff: limits; NULL: none */
 	bool *is_worse;		/* diff: set when a limit is passed */

@@ -8,7 +8,13 @@
  * only calls another overload of itself counts once (see nest.h). Spans that were open
  * when their window began or ended count with the part inside it; asynchronous spans (they
  * end on another thread) have no self time, as in torch. Times of all ranks and threads
- * are added. Memory: one row each, never the events.
+ * are added.
+ *
+ * Where work was launched on devices: a row's device self is the time of kernels, copies and
+ * sets launched while it was the innermost span, device total that of all launched inside it
+ * (once, also where it encloses itself). CUDA calls are rows of their own, as in torch: their
+ * time is not the operator's own. Memory: one row each, the distinct ways spans enclose each
+ * other, never the events.
  */
 #include "merge/view.h"
 
@@ -16,12 +22,16 @@
 #include <string.h>
 
 #include "merge/clip.h"
+#include "merge/gpu_time.h"
 #include "merge/grow.h"
+#include "merge/launches.h"
 #include "merge/memcurve.h"
 #include "merge/names.h"
 #include "merge/nest.h"
+#include "merge/paths.h"
 #include "merge/shapes.h"
 #include "merge/sum.h"
+#include "merge/tensor_cores.h"
 
 struct row {
 	uint32_t name;	 /* of tp_names */
@@ -30,6 +40,13 @@ struct row {
 	uint64_t calls;
 	int64_t self_ns, total_ns;
 	int64_t self_bytes, total_bytes;
+	int64_t device_self_ns, device_total_ns, tensor_self_ns;
+	bool is_call, is_eligible; /* a CUDA call; an operator that could use tensor cores */
+};
+
+/* Device time launched on a path of rows. */
+struct launched {
+	int64_t ns, tensor_ns;
 };
 
 struct state {
@@ -38,11 +55,16 @@ struct state {
 	struct tp_nest *nest;
 	struct tp_memcurve *memory;
 	struct tp_clip clip;
+	struct tp_launches *launches;
+	struct tp_paths paths;
+	struct launched *launched; /* by number of the path */
+	uint32_t cap_launched;
+	int64_t device_ns, lost_device_ns; /* all; without a call that is known */
 	struct row *row;
 	uint32_t n_rows, cap_rows;
 	uint32_t *slot; /* hash of (name, shapes): row + 1 */
 	uint32_t n_slots;
-	bool has_memory, has_shapes, is_incomplete;
+	bool has_memory, has_shapes, has_device, is_incomplete;
 };
 
 static uint32_t hash_key(uint32_t name, uint32_t shapes)
@@ -100,6 +122,10 @@ static struct row *find_row(struct state *state, uint32_t name,
 	row->name = name;
 	row->shapes = shapes;
 	row->inputs = event->shapes;
+	row->is_call = event->kind == TP_REC_CALL;
+	row->is_eligible =
+	    tp_tensor_cores_eligible(tp_names_at(state->names, name)->bytes,
+				     tp_names_at(state->names, name)->n_bytes);
 	return row;
 }
 
@@ -129,6 +155,75 @@ static void take_span(struct state *state, const struct tp_event *event)
 	}
 }
 
+/* Which operators enclose the call; calls do not count as such. */
+static void take_call(struct state *state, const struct tp_event *event)
+{
+	uint32_t open[64], n = tp_nest_open(state->nest, event, open, 64), n_kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!state->row[open[i]].is_call)
+			open[n_kept++] = open[i];
+	if (!tp_launches_call(state->launches, event,
+			      tp_paths_find(&state->paths, open, n_kept)))
+		state->is_incomplete = true;
+	take_span(state, event);
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct state *state = ctx;
+	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+	struct launched *launched;
+
+	state->has_device = true;
+	state->device_ns = tp_add(state->device_ns, ns);
+	if (!call) {
+		state->lost_device_ns = tp_add(state->lost_device_ns, ns);
+		return;
+	}
+	if (call->owner == TP_NO_PATH ||
+	    !tp_grow(&state->launched, &state->cap_launched, (uint64_t)call->owner + 1,
+		     sizeof(*launched))) {
+		state->is_incomplete = true;
+		return;
+	}
+	launched = &state->launched[call->owner];
+	launched->ns = tp_add(launched->ns, ns);
+	if (event->kind == TP_REC_KERNEL &&
+	    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
+		launched->tensor_ns = tp_add(launched->tensor_ns, ns);
+}
+
+/* From paths to rows: each row of a path once. */
+static void share_out(struct state *state)
+{
+	for (uint32_t path = 1; path < state->paths.n && path < state->cap_launched; path++) {
+		const struct launched *launched = &state->launched[path];
+		const struct tp_path *all = state->paths.path;
+		uint32_t own = path;
+		struct row *row = &state->row[all[own].row];
+
+		/* It counts as one with the span of its name around it. */
+		while (!row->calls && all[own].parent &&
+		       state->row[all[all[own].parent].row].name == row->name) {
+			own = all[own].parent;
+			row = &state->row[all[own].row];
+		}
+		row->device_self_ns = tp_add(row->device_self_ns, launched->ns);
+		row->tensor_self_ns = tp_add(row->tensor_self_ns, launched->tensor_ns);
+		for (uint32_t at = path; at; at = all[at].parent) {
+			uint32_t inner = path;
+
+			while (inner != at && all[inner].row != all[at].row)
+				inner = all[inner].parent;
+			if (inner != at)
+				continue;
+			row = &state->row[all[at].row];
+			row->device_total_ns = tp_add(row->device_total_ns, launched->ns);
+		}
+	}
+}
+
 static void take_memory(struct state *state, const struct tp_event *event)
 {
 	int64_t change;
@@ -154,7 +249,12 @@ static void take_event(void *ctx, const struct tp_event *event)
 	case TP_REC_TOTALS:
 		take_memory(state, event);
 		break;
+	case TP_REC_CALL:
+		take_call(state, event);
+		break;
 	default:
+		if (tp_gpu_is_work(event))
+			tp_launches_work(state->launches, event);
 		break;
 	}
 }
@@ -177,6 +277,9 @@ static void free_state(struct state *state)
 	tp_nest_end(state->nest);
 	tp_names_free(state->names);
 	tp_memcurve_free(state->memory);
+	tp_launches_free(state->launches);
+	tp_paths_free(&state->paths);
+	free(state->launched);
 	free(state->row);
 	free(state->slot);
 	free(state);
@@ -192,11 +295,13 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	state->names = tp_names_new();
 	state->nest = tp_nest_new(close_span, state);
 	state->memory = tp_memcurve_new();
+	state->launches = tp_launches_new(run);
 	tp_clip_init(&state->clip, run, take_event, state);
-	if (!state->names || !state->nest || !state->memory) {
+	if (!state->names || !state->nest || !state->memory || !state->launches) {
 		free_state(state);
 		return NULL;
 	}
+	tp_launches_each(state->launches, take_launched, state);
 	return state;
 }
 
@@ -216,6 +321,7 @@ FIGURE(self, row->self_ns)
 FIGURE(total, row->total_ns)
 FIGURE(calls, (int64_t)row->calls)
 FIGURE(memory, row->self_bytes)
+FIGURE(device, row->device_self_ns)
 #undef FIGURE
 
 static const struct sort_key {
@@ -226,6 +332,7 @@ static const struct sort_key {
     {"total", "total CPU time", get_total},
     {"calls", "number of calls", get_calls},
     {"memory", "tensor memory allocated less freed", get_memory},
+    {"device", "device time of work launched in them", get_device},
 };
 
 static const struct sort_key *find_sort_key(const char *word)
@@ -308,33 +415,56 @@ static void add_row(struct tp_table *table, const struct state *state,
 	tp_cell_percent(table, (double)row->self_ns, (double)all_self_ns);
 	tp_cell_ns(table, row->total_ns);
 	tp_cell_ns(table, row->total_ns / (int64_t)row->calls);
-	if (!state->has_memory)
-		return;
-	tp_cell_bytes(table, row->self_bytes);
-	tp_cell_bytes(table, row->total_bytes);
+	if (state->has_device) {
+		tp_cell_ns(table, row->device_self_ns);
+		tp_cell_ns(table, row->device_total_ns);
+		if (row->device_self_ns > 0 && (row->is_eligible || row->tensor_self_ns))
+			tp_cell_percent(table, (double)row->tensor_self_ns,
+					(double)row->device_self_ns);
+		else
+			tp_table_cell(table, "%s", row->is_eligible ? "-" : "");
+	}
+	if (state->has_memory) {
+		tp_cell_bytes(table, row->self_bytes);
+		tp_cell_bytes(table, row->total_bytes);
+	}
 }
 
 static void print_rows(const struct state *state, const struct ordered *order, uint32_t n,
 		       int64_t all_self_ns, struct tp_out *out)
 {
-	struct tp_column column[] = {
-	    {.title = "operator", .may_cut = true, .field = "operator"},
-	    {.title = "inputs", .may_cut = true, .field = "inputs"},
+	static const struct tp_column times[] = {
 	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
 	    {.title = "self", .align = TP_RIGHT, .field = "self_ns"},
 	    {.title = "self %", .align = TP_RIGHT, .field = "self_percent"},
 	    {.title = "total", .align = TP_RIGHT, .field = "total_ns"},
 	    {.title = "average", .align = TP_RIGHT, .is_extra = 2, .field = "average_ns"},
+	},
+	device[] = {
+	    {.title = "GPU self", .align = TP_RIGHT, .field = "device_self_ns"},
+	    {.title = "GPU total", .align = TP_RIGHT, .field = "device_total_ns"},
+	    {.title = "TC", .align = TP_RIGHT, .is_extra = 1, .field = "tensor_cores_percent"},
+	},
+	memory[] = {
 	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1, .field = "self_bytes"},
 	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3, .field = "total_bytes"},
 	};
-	uint32_t n_columns =
-	    sizeof(column) / sizeof(column[0]) - (state->has_memory ? 0 : 2);
+	struct tp_column column[12] = {
+	    {.title = "operator", .may_cut = true, .field = "operator"},
+	    {.title = "inputs", .may_cut = true, .field = "inputs"},
+	};
+	uint32_t n_columns = state->options.by_shape ? 2 : 1;
 	struct tp_table *table;
 
-	if (!state->options.by_shape) {
-		memmove(column + 1, column + 2, sizeof(column) - 2 * sizeof(column[0]));
-		n_columns--;
+	memcpy(column + n_columns, times, sizeof(times));
+	n_columns += sizeof(times) / sizeof(times[0]);
+	if (state->has_device) {
+		memcpy(column + n_columns, device, sizeof(device));
+		n_columns += sizeof(device) / sizeof(device[0]);
+	}
+	if (state->has_memory) {
+		memcpy(column + n_columns, memory, sizeof(memory));
+		n_columns += sizeof(memory) / sizeof(memory[0]);
 	}
 	table = tp_table_new(column, n_columns);
 	tp_table_name(table, "operator");
@@ -361,6 +491,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	tp_clip_end(&state->clip);
 	tp_nest_end(state->nest);
 	state->nest = NULL;
+	tp_launches_end(state->launches);
+	share_out(state);
 	order = sort_rows(state, key, &n_rows);
 	for (uint32_t i = 0; i < state->n_rows; i++) {
 		all_self_ns = tp_add(all_self_ns, state->row[i].self_ns);
@@ -379,6 +511,13 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "dim", "%s calls, %s of CPU time in them%s.",
 			    tp_show_count(a, n_calls), tp_show_ns(b, all_self_ns),
 			    run->n_procs > 1 ? ", all ranks and threads added" : "");
+		if (state->has_device)
+			tp_out_line(out, "dim",
+				    "%s of GPU time (TC: part of it with tensor cores, of operators "
+				    "that can use them)%s%s.",
+				    tp_show_ns(a, state->device_ns),
+				    state->lost_device_ns ? ", launched by calls not recorded: " : "",
+				    state->lost_device_ns ? tp_show_ns(b, state->lost_device_ns) : "");
 		if (n < n_rows)
 			tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
 				    tp_show_count(a, n_rows - n));

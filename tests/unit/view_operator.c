@@ -221,3 +221,76 @@ Test(view_operator, shows_names_of_a_hostile_trace_without_sending_them)
 	cr_expect_not(strstr(text, "\033[2J"));
 	cr_expect(strstr(text, "(no name)"));
 }
+
+static struct tp_queue queue = {.stream = 7};
+
+static struct tp_event fake_call(uint32_t thread, int64_t begin, int64_t end, uint32_t correlation)
+{
+	struct tp_event event = fake_span(&fake, proc, thread, TP_REC_CALL,
+					  fake_text(&fake, "cudaLaunchKernel"), begin, end);
+
+	event.link = correlation;
+	return event;
+}
+
+static struct tp_event fake_work(uint8_t kind, const char *name, int64_t begin, int64_t end,
+				 uint32_t correlation)
+{
+	struct tp_event event = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
+
+	event.link = correlation;
+	event.queue = &queue;
+	return event;
+}
+
+Test(view_operator, gives_the_time_of_what_operators_launched)
+{
+	const struct tp_event event[] = {
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::linear"), 1000, 11000),
+		fake_call(0, 1500, 1600, 1),
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::addmm"), 2000, 9000),
+		fake_call(0, 3000, 4000, 2),
+		/* inside the runtime's call, the driver's: its work is addmm's too */
+		fake_call(0, 3100, 3900, 3),
+		/* a backward node, on its own thread */
+		fake_span(&fake, proc, 1, TP_REC_OP, fake_op(&fake, "AddmmBackward0"), 20000, 30000),
+		fake_call(1, 21000, 21100, 4),
+		/* all of it runs when the operators have ended */
+		fake_work(TP_REC_MEMSET, "Memset (Device)", 40000, 40500, 1),
+		fake_work(TP_REC_KERNEL, "volta_h884gemm", 41000, 44000, 2),
+		fake_work(TP_REC_KERNEL, "elementwise", 44000, 45000, 3),
+		fake_work(TP_REC_KERNEL, "elementwise", 50000, 52000, 4),
+		fake_work(TP_REC_MEMCPY, "Memcpy DtoH (Device -> Pinned)", 60000, 60700, 99),
+	};
+	char *text = fake_print(&fake, &tp_view_operator, &plain, event, 12, 150, false);
+
+	cr_expect_str_eq(line_of(text, "aten::linear"),
+			 "aten::linear 1 2.90 us 14.5 % 10.0 us 10.0 us 500 ns 4.50 us 0.0 %", "%s",
+			 text);
+	cr_expect_str_eq(line_of(text, "aten::addmm"),
+			 "aten::addmm 1 6.00 us 30.0 % 7.00 us 7.00 us 4.00 us 4.00 us 75.0 %");
+	cr_expect_str_eq(line_of(text, "AddmmBackward0"),
+			 "AddmmBackward0 1 9.90 us 49.5 % 10.0 us 10.0 us 2.00 us 2.00 us");
+	/* The driver's call in the runtime's, of one name here: one. */
+	cr_expect_str_eq(line_of(text, "cudaLaunchKernel"),
+			 "cudaLaunchKernel 3 1.20 us 6.0 % 1.20 us 400 ns 0 ns 0 ns");
+	cr_expect(strstr(text, "7.20 us of GPU time") &&
+			  strstr(text, "launched by calls not recorded: 700 ns"), "%s", text);
+}
+
+Test(view_operator, counts_device_time_once_where_an_operator_encloses_itself)
+{
+	const struct tp_view_options by_device = {.sort = "device"};
+	const struct tp_event event[] = {
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::to"), 1000, 11000),
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::copy"), 1100, 9000),
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::to"), 1200, 8000),
+		fake_call(0, 3000, 4000, 2),
+		fake_work(TP_REC_KERNEL, "k", 44000, 45000, 2),
+	};
+	char *text = fake_print(&fake, &tp_view_operator, &by_device, event, 5, 150, false);
+
+	cr_expect(strstr(line_of(text, "aten::to"), " 1.00 us 1.00 us"), "%s", text);
+	cr_expect(strstr(line_of(text, "aten::copy"), " 0 ns 1.00 us"), "%s", text);
+	cr_expect(strstr(text, "by device time"), "%s", text);
+}
