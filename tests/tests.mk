@@ -92,13 +92,14 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(runtime_obj) $(merge_obj)
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
 
 ## bench: what everything costs, with the floors measured in the same run (T=part of a name)
-bench: all $(bench_bin)
+bench: all $(bench_bin) fakes $(tptdump)
 	$(Q)$(test_env) NOP='$(abspath $(nop))' T='$(T)' scripts/bench
 
 .PHONY: bench
 
 include tests/fuzz/fuzz.mk
 include tests/fakes/fakes.mk
+include tests/gpu/gpu.mk
 
 # Unit tests that load the stand-ins.
 $(O)/tests/unit/nvml: | $(fakes)

@@ -197,6 +197,26 @@ static void nested_ids(void)
 	       set < 0 ? "nothing" : runtime >= 0 ? "the runtime's call" : "another call");
 }
 
+/* Does the runtime's own use of the driver make records, too? */
+static void nested_calls(void)
+{
+	void *memory = NULL;
+	uint32_t before;
+
+	if (!cu.has_runtime) {
+		printf("no cudart here");
+		return;
+	}
+	begin();
+	cu.cudaMalloc(&memory, 1 << 20);
+	manners_flush(true);
+	before = manners_count(CUPTI_ACTIVITY_KIND_DRIVER);
+	cu.cudaMemsetAsync(memory, 0, 4096, NULL);
+	cu.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	printf("a runtime call makes %u driver records",
+	       manners_count(CUPTI_ACTIVITY_KIND_DRIVER) - before);
+}
+
 static void ids_alone(void)
 {
 	const CUpti_ActivityKind only[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
@@ -461,6 +481,7 @@ const struct manners_point manners_points[] = {
 	{"record.bytes", record_bytes},
 	{"record.default-stream", default_stream},
 	{"record.nested-ids", nested_ids},
+	{"record.nested-calls", nested_calls},
 	{"record.ids-alone", ids_alone},
 	{"record.thread-ids", thread_ids},
 	{"clock.calls", clock_domain},
