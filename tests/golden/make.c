@@ -3,8 +3,9 @@
  * make.c - wrote the golden traces: make TRACE.tpt >LISTING.txt
  *
  * A trace with something of everything that the format has. It is run once for each
- * version of the format (as it was then); its files are never written again, whatever becomes of the writer:
- * what was read from them once must be read from them for ever (tests/unit/golden.c).
+ * version of the format, as it was then; its files are never written again, whatever
+ * becomes of the writer: what was read from them once must be read from them for ever
+ * (tests/unit/golden.c).
  */
 #include <stdlib.h>
 #include <string.h>
