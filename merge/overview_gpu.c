@@ -40,12 +40,12 @@ static const char *show_who(char buf[96], const struct tp_run *run, const struct
 }
 
 static void add_row(struct tp_table *table, const struct tp_run *run,
-		    const struct tp_gpu_device *d)
+		    const struct tp_gpu_device *d, const char *indent)
 {
 	const struct tp_gpu_figures *f = &d->total;
 	char who[96];
 
-	tp_table_cell(table, "  %s", show_who(who, run, d));
+	tp_table_cell(table, "%s%s", indent, show_who(who, run, d));
 	if (d->device) {
 		tp_table_cell(table, "%s", d->device->name);
 		tp_cell_bytes(table, (int64_t)d->device->memory_bytes);
@@ -83,14 +83,14 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			struct tp_out *out)
 {
 	static const struct tp_column column[] = {
-	    {.title = "  GPU"},
-	    {.title = "", .may_cut = true},
-	    {.title = "memory", .align = TP_RIGHT, .is_extra = 2},
-	    {.title = "capability", .align = TP_RIGHT, .is_extra = 1},
-	    {.title = "utilisation", .align = TP_RIGHT},
-	    {.title = "SM eff.", .align = TP_RIGHT},
-	    {.title = "occupancy", .align = TP_RIGHT},
-	    {.title = "tensor cores", .align = TP_RIGHT},
+	    {.title = "  GPU", .field = "gpu"},
+	    {.title = "", .may_cut = true, .field = "name"},
+	    {.title = "memory", .align = TP_RIGHT, .is_extra = 2, .field = "memory_bytes"},
+	    {.title = "capability", .align = TP_RIGHT, .is_extra = 1, .field = "capability"},
+	    {.title = "utilisation", .align = TP_RIGHT, .field = "utilisation_percent"},
+	    {.title = "SM eff.", .align = TP_RIGHT, .field = "sm_efficiency_percent"},
+	    {.title = "occupancy", .align = TP_RIGHT, .field = "occupancy_percent"},
+	    {.title = "tensor cores", .align = TP_RIGHT, .field = "tensor_cores_percent"},
 	};
 	uint32_t n = tp_gpu_time_count(gpu), n_shown = n < GPUS_SHOWN ? n : GPUS_SHOWN;
 	const struct tp_gpu_device **order = malloc((n + 1) * sizeof(*order));
@@ -108,8 +108,9 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			     has_steps ? "steps" : "windows");
 	}
 	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "gpu");
 	for (uint32_t i = 0; i < n_shown; i++)
-		add_row(table, run, order[i]);
+		add_row(table, run, order[i], out->rows ? "" : "  ");
 	tp_table_print(table, out);
 	free(order);
 }
