@@ -183,7 +183,7 @@ static uint32_t find_cbid_once(uint32_t domain, const char *name, const char **k
 	}
 	cbid = seen[i].cbid;
 	pthread_mutex_unlock(&lock);
-	*known = cbid ? kept : "unknown";
+	*known = cbid ? kept : "INVALID";
 	return cbid;
 }
 

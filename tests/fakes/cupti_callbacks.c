@@ -220,7 +220,7 @@ static void leave(struct fake_api *api, const void *returned)
 {
 	uint64_t end = api->said && api->said->end_ns ? api->said->end_ns : fake_cupti_now();
 
-	if (api->watch & FAKE_WATCH_RECORD && api->cbid)
+	if (api->watch & FAKE_WATCH_RECORD)
 		fake_cupti_put_call(api, end, *(const uint32_t *)returned);
 	if (api->watch & FAKE_WATCH_CALLBACK)
 		call_back_api(api, CUPTI_API_EXIT, returned);

@@ -106,7 +106,7 @@ void fake_gpu_next(const struct fake_call *call);
  * A call of the API by its name ("cudaEventRecordWithFlags", "cuKernelGetAttribute"), with its
  * own cbid and no parameters, as long as the program likes; other calls may be made inside.
  * domain: 1 driver, 2 runtime. call: what fake_gpu_next would say, or NULL. -1: CUPTI knows no
- * such name (then it has no record of the call).
+ * such name; it is a call of cbid 0, "INVALID", as such calls are in real traces.
  */
 int fake_gpu_begin(uint32_t domain, const char *name, const struct fake_call *call);
 void fake_gpu_end(void);

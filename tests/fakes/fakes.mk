@@ -25,7 +25,7 @@ $(fakes_dir)/runtime_names.inc: $(call cuda_header,cupti_runtime_cbid.h)
 $(fakes_dir)/driver_names.inc: $(call cuda_header,cupti_driver_cbid.h)
 $(fakes_dir)/runtime_names.inc $(fakes_dir)/driver_names.inc:
 	@mkdir -p $(@D)
-	$(Q)sed -n 's/^ *CUPTI_[A-Z]*_TRACE_CBID_\(cu[A-Za-z0-9_]*\) *= \([0-9]*\).*/[\2] = "\1",/p' \
+	$(Q)sed -n 's/^ *CUPTI_[A-Z]*_TRACE_CBID_\(cu[A-Za-z0-9_]*\|INVALID\) *= \([0-9]*\),.*/[\2] = "\1",/p' \
 		$< > $@
 $(fakes_dir)/result_names.inc: $(call cuda_header,cupti_result.h)
 	@mkdir -p $(@D)

@@ -212,6 +212,8 @@ Test(fakes, names_of_calls_are_cuptis)
 	cr_assert_str_eq(name, "cudaLaunchKernel_v7000");
 	cr_assert_eq(f.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, 243, &name), 0);
 	cr_assert_str_eq(name, "cuMemAlloc_v2");
+	cr_assert_eq(f.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, 0, &name), 0);
+	cr_assert_str_eq(name, "INVALID");
 	cr_assert_eq(f.cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 9999, &name), 1);
 	cr_assert_null(name);
 }
