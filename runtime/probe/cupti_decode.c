@@ -25,9 +25,9 @@ uint64_t tp_cupti_unknown_kinds;
 
 static struct {
 	uint32_t version;
-	/* The last call that began before the window's end, by correlation id. */
-	uint64_t last_call_of;		/* begin of that window */
-	uint32_t last_call;
+	/* The calls that began in a window, by correlation id. */
+	uint64_t calls_of;		/* begin of that window */
+	uint32_t first_call, last_call;
 } decode;
 
 int tp_cupti_decode_init(uint32_t version)
@@ -69,12 +69,30 @@ static bool is_call_before(uint32_t a, uint32_t b)
 
 static void note_call(const struct tp_cupti_wanted *wanted, uint64_t begin, uint32_t correlation)
 {
-	if (wanted->end && begin > wanted->end)
+	if (begin < wanted->begin || (wanted->end && begin > wanted->end))
 		return;
-	if (decode.last_call_of != wanted->begin || is_call_before(decode.last_call, correlation)) {
-		decode.last_call_of = wanted->begin;
+	if (decode.calls_of != wanted->begin) {
+		decode.calls_of = wanted->begin;
+		decode.first_call = decode.last_call = correlation;
+	} else if (is_call_before(decode.last_call, correlation)) {
 		decode.last_call = correlation;
+	} else if (is_call_before(correlation, decode.first_call)) {
+		decode.first_call = correlation;
 	}
+}
+
+/* Called in the next window, as far as is known. Without a next one nothing is. */
+static bool is_of_next(const struct tp_cupti_wanted *wanted, uint32_t correlation)
+{
+	return wanted->has_next && (decode.calls_of != wanted->begin ||
+				    !is_call_before(correlation, decode.last_call));
+}
+
+/* Called before the window, as far as is known: in its warm-up. */
+static bool is_of_warm_up(const struct tp_cupti_wanted *wanted, uint32_t correlation)
+{
+	return !wanted->has_window || (decode.calls_of == wanted->begin &&
+				       !is_call_before(decode.first_call, correlation));
 }
 
 /* TP_F_AFTER, or 0; false: the span is of no window. */
@@ -90,9 +108,7 @@ static bool place(const struct tp_cupti_wanted *wanted, uint8_t kind, uint64_t b
 		return true;
 	if (!is_of_device(kind))
 		return begin <= wanted->end || wanted->has_next;
-	/* Without a next window whatever CUPTI still had was launched in this one. */
-	if (begin <= wanted->end || !wanted->has_next ||
-	    (decode.last_call_of == wanted->begin && is_call_before(correlation, decode.last_call)))
+	if (begin <= wanted->end || !is_of_next(wanted, correlation))
 		*flags = TP_F_AFTER;
 	return true;
 }
@@ -108,7 +124,12 @@ static uint32_t make(const struct tp_cupti_wanted *wanted, uint8_t kind,
 
 	counts->seen++;
 	if (tp_unlikely(!from->start || from->end < from->start)) {
-		counts->no_time++;
+		/* In a warm-up that is no loss. */
+		if (is_of_warm_up(wanted, from->correlation) ||
+		    is_of_next(wanted, from->correlation))
+			counts->outside++;
+		else
+			counts->no_time++;
 		return 0;
 	}
 	begin = tp_cupti_clock_ticks(from->start);

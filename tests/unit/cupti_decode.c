@@ -436,6 +436,37 @@ Test(cupti_decode, counts_records_without_times)
 	cr_assert_str_eq(report(), "cupti.kernel=1\ncupti.kernel.no_time=4\n");
 }
 
+/* Whose a record without times is, only its call can tell; in a warm-up nothing is lost. */
+Test(cupti_decode, counts_no_losses_of_warm_ups)
+{
+	struct tp_cupti_wanted wanted = {.has_window = false};
+
+	add_kernel("k", 1, 0, 0);
+	decode(&wanted);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 1);
+	wanted = (struct tp_cupti_wanted){.begin = 1000, .has_window = true};
+	add_kernel("k", 3, 0, 0);	/* of no call that is known yet */
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 2, T(990), T(1010));
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 4, T(1030), T(1040));
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 3, T(1020), T(1030));
+	add_kernel("k", 2, 0, 0);
+	add_kernel("k", 3, 0, 0);
+	add_kernel("k", 4, 0, 0);
+	add_kernel("k", 5, 0, 0);
+	decode(&wanted);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 2);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 4);
+	wanted.end = 2000;
+	wanted.has_next = true;
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 6, T(2030), T(2040));
+	add_kernel("k", 4, 0, 0);
+	add_kernel("k", 6, 0, 0);
+	decode(&wanted);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 3);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 5);
+	check_sums();
+}
+
 /* CUPTI uses the memory of a name again when its module was unloaded. */
 Test(cupti_decode, sees_another_name_at_the_same_place)
 {
