@@ -80,7 +80,7 @@ $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
 
 ## check-stress: many threads on the ring, forks; meant for SAN=thread and SAN=address
-check-stress: $(stress_bin)
+check-stress: $(stress_bin) fakes
 	$(Q)$(run_tests) $(foreach t,$(stress_bin),'stress-$(notdir $t)=$t')
 
 .PHONY: check check-unit check-flow check-long check-stress unit-programs
