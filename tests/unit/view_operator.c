@@ -286,11 +286,15 @@ Test(view_operator, counts_device_time_once_where_an_operator_encloses_itself)
 		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::copy"), 1100, 9000),
 		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::to"), 1200, 8000),
 		fake_call(0, 3000, 4000, 2),
+		/* and elsewhere once more */
+		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::to"), 20000, 21000),
+		fake_call(0, 20100, 20200, 3),
 		fake_work(TP_REC_KERNEL, "k", 44000, 45000, 2),
+		fake_work(TP_REC_KERNEL, "k", 45000, 47000, 3),
 	};
-	char *text = fake_print(&fake, &tp_view_operator, &by_device, event, 5, 150, false);
+	char *text = fake_print(&fake, &tp_view_operator, &by_device, event, 8, 150, false);
 
-	cr_expect(strstr(line_of(text, "aten::to"), " 1.00 us 1.00 us"), "%s", text);
+	cr_expect(strstr(line_of(text, "aten::to"), " 3.00 us 3.00 us"), "%s", text);
 	cr_expect(strstr(line_of(text, "aten::copy"), " 0 ns 1.00 us"), "%s", text);
 	cr_expect(strstr(text, "by device time"), "%s", text);
 }
