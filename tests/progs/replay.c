@@ -70,8 +70,8 @@ static void take_rank(const struct replay_file *file, char **argv)
 int main(int argc, char **argv)
 {
 	struct replay_options options = {.speed = 1, .repeat = 1};
+	static struct replay_file file;	/* read to the end */
 	const char *path = NULL;
-	struct replay_file file;
 
 	for (int i = 1; i < argc; i++) {
 		char *end = (char *)"";
