@@ -25,9 +25,10 @@ uint64_t tp_cupti_unknown_kinds;
 
 static struct {
 	uint32_t version;
-	/* The calls that began in a window, by correlation id. */
-	uint64_t calls_of;		/* begin of that window */
-	uint32_t first_call, last_call;
+	/* By correlation id, of the window that began then: its calls, and the first one after it. */
+	uint64_t calls_of;
+	bool has_calls, has_next_call;
+	uint32_t first_call, last_call, next_call;
 } decode;
 
 int tp_cupti_decode_init(uint32_t version)
@@ -69,30 +70,45 @@ static bool is_call_before(uint32_t a, uint32_t b)
 
 static void note_call(const struct tp_cupti_wanted *wanted, uint64_t begin, uint32_t correlation)
 {
-	if (begin < wanted->begin || (wanted->end && begin > wanted->end))
-		return;
 	if (decode.calls_of != wanted->begin) {
 		decode.calls_of = wanted->begin;
-		decode.first_call = decode.last_call = correlation;
-	} else if (is_call_before(decode.last_call, correlation)) {
-		decode.last_call = correlation;
-	} else if (is_call_before(correlation, decode.first_call)) {
-		decode.first_call = correlation;
+		decode.has_calls = decode.has_next_call = false;
 	}
+	if (begin < wanted->begin)
+		return;
+	if (wanted->end && begin > wanted->end) {
+		if (!decode.has_next_call || is_call_before(correlation, decode.next_call))
+			decode.next_call = correlation;
+		decode.has_next_call = true;
+		return;
+	}
+	if (!decode.has_calls || is_call_before(decode.last_call, correlation))
+		decode.last_call = correlation;
+	if (!decode.has_calls || is_call_before(correlation, decode.first_call))
+		decode.first_call = correlation;
+	decode.has_calls = true;
 }
 
-/* Called in the next window, as far as is known. Without a next one nothing is. */
+/*
+ * Called after the window, as far as is known. CUPTI is switched off a moment after a window's
+ * end, and on again for the next: what comes late is not all of this one.
+ */
 static bool is_of_next(const struct tp_cupti_wanted *wanted, uint32_t correlation)
 {
-	return wanted->has_next && (decode.calls_of != wanted->begin ||
-				    !is_call_before(correlation, decode.last_call));
+	bool is_known = decode.calls_of == wanted->begin;
+
+	if (is_known && decode.has_next_call && is_call_before(decode.next_call, correlation))
+		return true;
+	return wanted->has_next && !(is_known && decode.has_calls &&
+				     is_call_before(correlation, decode.last_call));
 }
 
 /* Called before the window, as far as is known: in its warm-up. */
 static bool is_of_warm_up(const struct tp_cupti_wanted *wanted, uint32_t correlation)
 {
-	return !wanted->has_window || (decode.calls_of == wanted->begin &&
-				       !is_call_before(decode.first_call, correlation));
+	return !wanted->has_window ||
+	       (decode.calls_of == wanted->begin && decode.has_calls &&
+		!is_call_before(decode.first_call, correlation));
 }
 
 /* TP_F_AFTER, or 0; false: the span is of no window. */
@@ -108,8 +124,9 @@ static bool place(const struct tp_cupti_wanted *wanted, uint8_t kind, uint64_t b
 		return true;
 	if (!is_of_device(kind))
 		return begin <= wanted->end || wanted->has_next;
-	if (begin <= wanted->end || !is_of_next(wanted, correlation))
-		*flags = TP_F_AFTER;
+	if (begin > wanted->end && is_of_next(wanted, correlation))
+		return wanted->has_next;
+	*flags = TP_F_AFTER;
 	return true;
 }
 

@@ -371,7 +371,7 @@ Test(cupti_decode, knows_its_window)
 		{1200, 1300, {OUT, 0, 0, 0}, {OUT, 0, 0, 0}},
 		{1900, 2000, {OUT, 0, 0, 0}, {OUT, 0, 0, 0}},
 		{1900, 2100, {OUT, 0, 0, 0}, {OUT, 0, TP_F_AFTER, TP_F_AFTER}},
-		{2001, 2100, {OUT, 0, OUT, 0}, {OUT, 0, TP_F_AFTER, 0}},
+		{2001, 2100, {OUT, 0, OUT, 0}, {OUT, 0, OUT, 0}},
 	};
 
 	for (size_t w = 0; w < sizeof(wanted) / sizeof(wanted[0]); w++) {
@@ -420,6 +420,31 @@ Test(cupti_decode, tells_late_kernels_by_their_calls)
 	cr_assert_eq(out[4].link, 0xfffffffe);
 	cr_assert_eq(out[5].flags, TP_F_AFTER);
 	cr_assert_eq(out[6].flags, 0);
+}
+
+/* No next window is near, but CUPTI was switched off some calls after the end. */
+Test(cupti_decode, leaves_out_what_was_called_after_the_end)
+{
+	static const struct tp_cupti_wanted wanted = {.begin = 1000, .end = 2000, .has_window = true};
+
+	add_kernel("k", 4, T(2100), T(2200));	/* nothing is known yet */
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 1, T(1900), T(1950));
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 6, T(2300), T(2400));
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 5, T(2010), T(2020));
+	add_kernel("k", 1, T(2100), T(2200));
+	add_kernel("k", 3, T(2100), T(2200));	/* its call is in a buffer that comes later */
+	add_kernel("k", 5, T(2200), T(2300));
+	add_kernel("k", 6, T(2200), T(2300));
+	decode(&wanted);
+	cr_assert_eq(n_out, 4);
+	cr_assert_eq(out[0].link, 4);
+	cr_assert_eq(out[1].kind, TP_REC_CALL);
+	cr_assert_eq(out[2].link, 1);
+	cr_assert_eq(out[3].link, 3);
+	cr_assert_eq(out[3].flags, TP_F_AFTER);
+	cr_assert_eq(tp_cupti_counts[TP_REC_CALL].outside, 2);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 2);
+	check_sums();
 }
 
 Test(cupti_decode, counts_records_without_times)
