@@ -49,6 +49,7 @@ static struct {
 	uint64_t settling;	/* end of the window that is; 0: none */
 	uint64_t settling_ns;	/* since when */
 	bool is_forced;
+	uint32_t n_kept;	/* buffers that CUPTI did not give back in time */
 } probe;
 
 /* ---- buffers into records ---- */
@@ -124,6 +125,7 @@ static void tick(uint64_t now)
 	struct tp_cupti_wanted window;
 
 	tp_cupti_follow();
+	tp_cupti_say_off();
 	tp_cupti_buffers_warm();
 	tp_cupti_clock_read();
 	if (now_ns - probe.flushed_ns >= FLUSH_NS && tp_cupti_flush(false))
@@ -143,9 +145,11 @@ static void begin_settling(uint64_t end, uint64_t now_ns)
 	probe.is_forced = false;
 }
 
-/* Nothing of before `end` is still with CUPTI. */
+/* Nothing of before `end` is still with CUPTI, or it will not give it back. */
 static bool has_all(uint64_t end)
 {
+	if (tp_cupti_hold_state() == TP_CUPTI_OFF)
+		return true;
 	return tp_session_is_armed() ? !tp_cupti_buffers_held_since(end) :
 				       !tp_cupti_buffers_held();
 }
@@ -177,6 +181,9 @@ static bool settle(uint64_t end, bool is_closing)
 				return false;
 		}
 	}
+	probe.n_kept = tp_session_is_armed() ? tp_cupti_buffers_held_since(end) :
+					       tp_cupti_buffers_held();
+	tp_cupti_say_off();
 	window = get_window();
 	tp_cupti_yield_mark(&window);
 	probe.has_more = false;
@@ -200,6 +207,7 @@ static void report(struct tp_text *totals)
 		{"dropped", tp_cupti_dropped()},
 		{"refused", tp_cupti_buffers_refused()},
 		{"trashed_bytes", tp_cupti_buffers_trashed_bytes()},
+		{"buffers_kept", probe.n_kept},
 		{"errors", tp_cupti_errors()},
 		{"yielded", times},
 		{"yielded_ns", yielded_ns},
