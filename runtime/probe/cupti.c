@@ -128,7 +128,10 @@ static void tick(uint64_t now)
 	tp_cupti_say_off();
 	tp_cupti_buffers_warm();
 	tp_cupti_clock_read();
-	if (now_ns - probe.flushed_ns >= FLUSH_NS && tp_cupti_flush(false))
+	/* Not at the first look: the thread that arms needs the turn just then. */
+	if (now_ns - probe.flushed_ns >= 2 * FLUSH_NS)
+		probe.flushed_ns = now_ns;
+	else if (now_ns - probe.flushed_ns >= FLUSH_NS && tp_cupti_flush(false))
 		probe.flushed_ns = now_ns;
 	probe.has_more = !decode();
 	window = get_window();

@@ -78,7 +78,7 @@ is "... kernels find their calls" "$("$O/tests/progs/tptdump" wrap/rank0.0.tpt |
 	$1 == "EVENT" && $2 == 10 { kernel[$8]++ }
 	END { for (id in kernel) n += kernel[id] == 1 && call[id] == 1; print n }')" 40
 same back "times that go back, and that are not there" back 8
-is "... what has no time is counted" "$(total back 0 cupti.kernel.no_time)" 20
+is "... what has no time is counted" "$(($(total back 0 cupti.kernel.no_time) >= 20))" 1
 there=$(count back 0 $KERNEL)
 is "... the rest is there, but for what seems to be of before the window" \
 	"$((there >= 50 && there <= 60))" 1
