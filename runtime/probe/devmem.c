@@ -558,6 +558,7 @@ static void forget_parent(void)
 	devmem.sequence = 0;
 	tp_devmem_live_forked();
 	tp_devmem_sums_forked();
+	tp_owner_forked();
 	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
 	tp_devmem_by_cupti = 0;
 }

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/sync.h"
 #include "runtime/probe/owner_call.h"
 
 enum {
@@ -35,6 +36,7 @@ struct range {
 	uintptr_t object_begin, object_end;	/* all of its object */
 	uint32_t owner;
 	uint32_t is_passed_over;		/* CUDA's, and ours */
+	const char *path;			/* of an object that is not in the snapshot */
 };
 
 struct snapshot {
@@ -44,7 +46,8 @@ struct snapshot {
 
 static struct {
 	uint32_t number;		/* atomic: snapshots taken */
-	uint32_t is_busy;		/* atomic */
+	uint32_t is_busy;		/* atomic: a snapshot is being taken */
+	struct tp_spin lock;		/* around the paths */
 	unsigned long long adds, subs;	/* of the loader, at the last one */
 	const struct link_map *last;	/* atomic: of the loader's list then; NULL: not known */
 	struct snapshot snapshot[2];
@@ -54,7 +57,7 @@ static struct {
 	uint32_t n_path;
 	/* return address << 16 | snapshot's low 14 bits << 2 | enum judgement; atomic */
 	uint64_t judged[JUDGED];
-} owner = { .n_owners = 1, .n_path = 1 };
+} owner = { .n_owners = 1, .n_path = 1, .lock = { .rank = TP_LOCK_OWNER } };
 
 enum judgement { NO, PERHAPS, YES };
 
@@ -84,15 +87,11 @@ static bool is_passed_over(const char *path)
 	       begins(name, "libcupti.so") || begins(name, "libtrainprof.so");
 }
 
-/* The number of that path, a new one if need be. 0: no room. */
-static uint32_t number_of(const char *path)
+/* Under the lock. 0: no room. */
+static uint32_t add_path(const char *path, size_t len)
 {
 	uint32_t n = owner.n_owners;
-	size_t len = strlen(path);
 
-	for (uint32_t i = 1; i < n; i++)
-		if (!strcmp(owner.path + owner.path_at[i], path))
-			return i;
 	if (n == MOST_OWNERS || owner.n_path + len + 1 > PATH_BYTES)
 		return 0;
 	memcpy(owner.path + owner.n_path, path, len + 1);
@@ -100,6 +99,23 @@ static uint32_t number_of(const char *path)
 	owner.n_path += (uint32_t)len + 1;
 	__atomic_store_n(&owner.n_owners, n + 1, __ATOMIC_RELEASE);
 	return n;
+}
+
+/* The number of that path, a new one if need be; 0: it is "", or there is no room. */
+static uint32_t number_of(const char *path)
+{
+	uint32_t number = 0;
+
+	if (!*path)
+		return 0;
+	tp_spin_lock(&owner.lock);
+	for (uint32_t i = 1; i < owner.n_owners && !number; i++)
+		if (!strcmp(owner.path + owner.path_at[i], path))
+			number = i;
+	if (!number)
+		number = add_path(path, strlen(path));
+	tp_spin_unlock(&owner.lock);
+	return number;
 }
 
 static void add_range(struct snapshot *snapshot, const struct range *range)
@@ -139,7 +155,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *ctx)
 		if (begin + part->p_memsz > range.object_end)
 			range.object_end = begin + part->p_memsz;
 	}
-	range.owner = *path ? number_of(path) : 0;
+	range.owner = number_of(path);
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 
@@ -200,6 +216,13 @@ void tp_owner_refresh(void)
 	errno = kept_errno;
 }
 
+void tp_owner_forked(void)
+{
+	/* Other threads of the parent may have had them. */
+	atomic_store(&owner.lock.held, 0);
+	__atomic_store_n(&owner.is_busy, 0, __ATOMIC_RELAXED);
+}
+
 /* ---- reading it ---- */
 
 static bool is_readable(uintptr_t address);
@@ -227,12 +250,8 @@ static bool find_new(uintptr_t address, struct range *found)
 		.begin = (uintptr_t)object.map_begin, .end = (uintptr_t)object.map_end,
 		.object_begin = (uintptr_t)object.map_begin,
 		.object_end = (uintptr_t)object.map_end,
-		.is_passed_over = is_passed_over(path),
+		.is_passed_over = is_passed_over(path), .path = path,
 	};
-	if (__atomic_exchange_n(&owner.is_busy, 1, __ATOMIC_ACQUIRE))
-		return true;
-	found->owner = *path ? number_of(path) : 0;
-	__atomic_store_n(&owner.is_busy, 0, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -275,7 +294,7 @@ uint16_t tp_owner_of(const void *address)
 
 	if (!address || !find_range(snapshot_number(), is_out_of_date(), (uintptr_t)address, &range))
 		return 0;
-	return (uint16_t)range.owner;
+	return (uint16_t)(range.path ? number_of(range.path) : range.owner);
 }
 
 const char *tp_owner_path(uint16_t number)
@@ -336,7 +355,7 @@ static enum judgement judge_code(uint32_t number, bool is_old, const struct rang
 			return NO;
 		if (to.is_passed_over)
 			return YES;
-		if (to.owner != caller->owner || target + 16 > to.end || !are_readable(target, 16))
+		if (to.object_begin != caller->object_begin || target + 16 > to.end || !are_readable(target, 16))
 			return NO;
 		slot = tp_call_stub_slot((const uint8_t *)target);
 		return slot ? judge_slot(number, is_old, caller, slot) : NO;

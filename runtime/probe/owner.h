@@ -11,7 +11,8 @@
  * of the frames can look like that too: what comes out is right mostly, not always.
  *
  * What is mapped where is a snapshot (tp_owner_refresh); code of libraries that came later is
- * not known. No lock, no allocation; memory is read only where the kernel says that it can be.
+ * not known, except where the C library tells without a lock (glibc 2.35). No allocation, a short
+ * spin lock around names; memory is read only where the kernel says that it can be.
  */
 #ifndef TP_PROBE_OWNER_H
 #define TP_PROBE_OWNER_H
@@ -32,6 +33,9 @@ const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes);
 
 /* Number of the library at that address; 0: not known. */
 uint16_t tp_owner_of(const void *address);
+/* In the child of fork. */
+void tp_owner_forked(void);
+
 /* Its path; "" for 0. The text is for ever. */
 const char *tp_owner_path(uint16_t owner);
 

@@ -265,7 +265,7 @@ Test(devmem, what_is_out_of_date_is_forgotten)
 
 /* ---- many threads ---- */
 
-enum { THREADS = 128, ROUNDS = 400, SLOTS = 64 };
+enum { THREADS = 128, ROUNDS = 3000, SLOTS = 1024 };
 
 static struct {
 	pthread_mutex_t lock;
