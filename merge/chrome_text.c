@@ -33,9 +33,12 @@ static bool begins_with(const struct tp_string *s, const char *text)
 	return s->n_bytes >= n && !memcmp(s->bytes, text, n);
 }
 
+#define OP_CATEGORY "cpu_op: "
+
 /*
  * Operators have a namespace, nodes of the backward pass end in "Backward" and a number.
- * Programs that replay a recorded run, or mark what they do themselves, give ranges such names.
+ * Programs that replay a recorded run, or mark what they do themselves, give ranges such names, or
+ * the category cpu_op.
  */
 static bool is_op_name(const struct tp_string *s)
 {
@@ -90,10 +93,15 @@ static void make_name(struct tp_chrome_text *text, const struct tp_string *s)
 			   ? strnlen(s->bytes, s->n_bytes)
 			   : s->n_bytes;
 
+	bool is_marked = begins_with(s, OP_CATEGORY);
+
 	text->is_loader = begins_with(s, "enumerate(Data");
-	text->is_op = is_op_name(s);
+	text->is_op = is_marked || is_op_name(s);
 	text->is_collective = is_collective_name(s);
-	make_text(text, s->bytes, n);
+	if (is_marked)
+		make_text(text, s->bytes + sizeof(OP_CATEGORY) - 1, n - (sizeof(OP_CATEGORY) - 1));
+	else
+		make_text(text, s->bytes, n);
 }
 
 static void make_shapes(struct tp_chrome_text *text, const struct tp_string *s)

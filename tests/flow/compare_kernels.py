@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_kernels.py - is every kernel of a Kineto trace in our result once, where it belongs?
 
-usage: compare_kernels.py ORIGINAL.json[.gz] RESULT.json[.gz]
+usage: compare_kernels.py [--device-only] ORIGINAL.json[.gz] RESULT.json[.gz]
 
 Both are Kineto's form; the result went through a replay. Work of devices (kernels, copies,
 sets) is matched by device, stream, name and order in time. Of each piece are compared: its length, launch
 configuration or bytes, the call that started it, the innermost operator and range around that
 call, and the training step around that. In the result the operator that External id names must
-be the one that encloses the call, or the collective that does. Prints one TAP line a question, without the plan.
+be the one that encloses the call, or the collective that does. Calls that the library does not
+ask for are left out of account. --device-only: the host was late in the replay, so that work
+seems to begin before its call; what hangs on that is skipped. Prints one TAP line a question,
+without the plan.
 """
 import bisect
 import collections
@@ -89,7 +92,8 @@ class Trace:
         for event in events:
             if event.kind == "range" and isinstance(event.external(), int):
                 self.by_external[event.external()].append(event)
-        self.n_calls = sum(len(calls) for calls in self.calls.values())
+        self.n_calls = sum(not kineto_read.NOT_RECORDED.match(call.name)
+                           for calls in self.calls.values() for call in calls)
         self.n_ranges = len([e for e in events if e.kind == "range"])
 
     def call_of(self, event):
@@ -129,8 +133,14 @@ def is_operator(event):
 class Tap:
     def __init__(self):
         self.n_failed = 0
+        self.is_device_only = "--device-only" in sys.argv
+        if self.is_device_only:
+            sys.argv.remove("--device-only")
 
-    def ask(self, what, wrong):
+    def ask(self, what, wrong, is_of_host=False):
+        if is_of_host and self.is_device_only and wrong:
+            print("ok - %s # SKIP the replay was late: %d differences" % (what, len(wrong)))
+            return
         print("%sok - %s" % ("not " if wrong else "", what))
         for text in wrong[:SHOWN]:
             print("# %s" % text)
@@ -152,9 +162,9 @@ def name_of(event):
 
 
 def main():
+    tap = Tap()
     original, result = Trace(sys.argv[1]), Trace(sys.argv[2])
     wanted, got = original.rows(), result.rows()
-    tap = Tap()
     tap.ask("%d pieces of device work, each there once" % len(original.work),
             ["%d instead of %d: %r" % (len(got.get(key, ())), len(wanted.get(key, ())), key)
              for key in sorted(set(wanted) | set(got))
@@ -184,7 +194,8 @@ def main():
                 wrong["operator"].append("%s: %s, was %s" % (
                     key, name_of(our_operator), name_of(operator)))
             if name_of(our_around) != name_of(around):
-                wrong["range"].append("%s: %s, was %s" % (key, name_of(our_around), name_of(around)))
+                wrong["range"].append("%s: %s, was %s" % (
+                    key, name_of(our_around), name_of(around)))
             if operator:
                 n_operators += 1
                 named = result.by_external.get(our.external(), ())
@@ -201,7 +212,8 @@ def main():
     tap.ask("the calls that started them", wrong["call"])
     tap.ask("the operators around %d of the calls" % n_operators, wrong["operator"])
     tap.ask("the innermost ranges around them", wrong["range"])
-    tap.ask("External id names the operator", wrong["external"])
+    tap.ask("External id names the operator", wrong["external"],
+            is_of_host=True)
     tap.ask("the steps, %d of them" % len(original.steps), wrong["step"] + (
         [] if len(original.steps) == len(result.steps) else
         ["%d steps, were %d" % (len(result.steps), len(original.steps))]))

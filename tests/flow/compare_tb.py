@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_tb.py - TensorBoard's profiler plugin on a Kineto trace, and on our result of it
 
-usage: compare_tb.py ORIGINAL.json[.gz] RESULT.json[.gz] [GOLDEN.txt]
+usage: compare_tb.py [--device-only] ORIGINAL.json[.gz] RESULT.json[.gz] [GOLDEN.txt]
 
 Needs torch-tb-profiler 0.4.3 with pandas < 3 and setuptools < 81. Loads both with the plugin's
 own parsers and compares what its pages show: GPU utilisation, SM efficiency, occupancy and
@@ -10,13 +10,15 @@ tensor cores of each device, the breakdown of the steps, the kernel table, the k
 operator, the operator table. Counts must be equal; times and percentages within 1 % (of the
 total where they are parts of one). GOLDEN is the plugin's own result file of its samples: a line
 of it must say what the plugin says of ORIGINAL here, so that the installed plugin is itself
-checked. Prints one TAP line a question, without the plan.
+checked. --device-only: as in
+compare_kernels.py. Prints one TAP line a question, without the plan.
 
 Repaired first, because the plugin or Kineto are known to be wrong there, in both files alike:
 - the plugin reads only the category Runtime, and links by External id alone: where that is a
   correlation id (2022-23), or names record_param_comms inside of nccl:..., or nothing inside of
   a step, it becomes the id of the operator, of the collective, of the step;
 - its arithmetic loses nanoseconds of times since 1970: they become times since the first event;
+- calls that the library does not ask for are left out of account;
 - Kineto says occupancy 0 for blocks with over 48 KiB of shared memory: not compared.
 """
 import json
@@ -48,6 +50,8 @@ def for_plugin(path, folder):
     for event in trace["traceEvents"]:
         cat = (event.get("cat") or "").lower()
         if cat == "gpu_user_annotation" or (event.get("ph") == "X" and event.get("dur") is None):
+            continue
+        if cat in CALLS and kineto_read.NOT_RECORDED.match(event["name"]):
             continue
         if cat in CALLS:
             event["cat"] = "Runtime"
@@ -102,9 +106,10 @@ def link_by_time(trace):
 class Shown:
     """What the plugin's pages show of one file."""
 
-    def __init__(self, path):
+    def __init__(self, path, is_as_it_is=False):
         with tempfile.TemporaryDirectory() as folder:
-            data = RunProfileData.parse("worker0", None, for_plugin(path, folder), folder)
+            data = RunProfileData.parse(
+                "worker0", None, path if is_as_it_is else for_plugin(path, folder), folder)
         run = RunGenerator("worker0", None, data).generate_run_profile()
         self.overview = run.overview
         self.devices = {}
@@ -208,7 +213,9 @@ def operators(was, now):
         b = now.operators.get(name, a)
         for title, value in a.items():
             other = b.get(title)
-            if title.startswith("host_"):
+            if other is None:
+                is_same = False
+            elif title.startswith("host_"):
                 is_same = near(value, other, host)
             elif title.startswith("device_"):
                 is_same = abs(value - other) <= max(2, TOLERANCE * value)
@@ -240,18 +247,20 @@ def golden(was, path):
 
 
 def main():
-    was, now = Shown(sys.argv[1]), Shown(sys.argv[2])
     tap = compare_kernels.Tap()
+    was, now = Shown(sys.argv[1]), Shown(sys.argv[2])
     if len(sys.argv) > 3:
-        wrong = golden(was, sys.argv[3])
+        wrong = golden(Shown(sys.argv[1], is_as_it_is=True), sys.argv[3])
         if wrong is not None:
             tap.ask("the plugin here says of the original what its own result file says", wrong)
     tap.ask("utilisation, SM efficiency, occupancy, tensor cores of %d devices" %
-            len(was.devices), devices(was, now))
-    tap.ask("the breakdown of %d steps" % len(was.overview["steps"]["rows"]), steps(was, now))
+            len(was.devices), devices(was, now), is_of_host=True)
+    tap.ask("the breakdown of %d steps" % len(was.overview["steps"]["rows"]), steps(was, now),
+            is_of_host=True)
     tap.ask("the table of %d kernels" % len(was.kernels), kernels(was, now))
-    tap.ask("%d kernels by operator, grid, block" % len(was.by_operator), by_operator(was, now))
-    tap.ask("the table of %d operators" % len(was.operators), operators(was, now))
+    tap.ask("%d kernels by operator, grid, block" % len(was.by_operator), by_operator(was, now),
+            is_of_host=True)
+    tap.ask("the table of %d operators" % len(was.operators), operators(was, now), is_of_host=True)
     sys.exit(tap.n_failed > 0)
 
 

@@ -23,6 +23,15 @@ STREAM_0 = 999999
 DEVICE_KINDS = ("kernel", "memcpy", "memset", "sync")
 
 
+# Calls that libtrainprof.so does not ask CUPTI for: short, many, and no work of a device hangs on
+# them (runtime/probe/cupti_kinds.c).
+NOT_RECORDED = re.compile(
+    r"cuda(Get(Device|LastError|DriverEntryPoint)|PeekAtLastError|SetDevice$|EventQuery|StreamQuery|"
+    r"EventCreate|EventDestroy|DriverGetVersion|RuntimeGetVersion|PointerGetAttributes|"
+    r"StreamGet(Priority|Flags|CaptureInfo)|StreamIsCapturing|DeviceGet(Attribute|StreamPriority)|"
+    r"Occupancy|Func[GS]etAttribute|ThreadExchangeStreamCaptureMode)")
+
+
 class Event:
     """One event: kind (as in a replay file), name, start and end in ns, args, pid and tid."""
 

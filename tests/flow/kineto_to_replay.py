@@ -263,6 +263,7 @@ def convert(trace, cupti=None):
     rows.sort(key=lambda row: row[0])
 
     info = trace.get("distributedInfo") or {}
+    rank = whole(info.get("rank"), 0)
     version = cupti or whole(trace.get("cupti_version"), 0)
     if version < OLDEST_CUPTI:
         version = DEFAULT_CUPTI
@@ -270,8 +271,8 @@ def convert(trace, cupti=None):
     lines = [
         replay_file.FIRST_LINE,
         "# zero_ns=%d" % zero,
-        replay_file.line("run", rank=whole(info.get("rank"), 0),
-                         world_size=whole(info.get("world_size"), 1), backend=info.get("backend"),
+        replay_file.line("run", rank=rank, world_size=max(whole(info.get("world_size"), 1), rank + 1),
+                         backend=info.get("backend"),
                          pid=pids.most_common(1)[0][0] if pids else None,
                          host=trace.get("host_name")),
         replay_file.line("cupti", version=version,

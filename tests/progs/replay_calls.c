@@ -172,7 +172,7 @@ void replay_begin(const struct replay_file *file, const struct replay_item *item
 	if (item->kind == REPLAY_API)
 		begin_call(file, item, moved);
 	else
-		trainprof_begin(item->name, NULL);
+		trainprof_begin(item->name, item->range.category);
 }
 
 void replay_end(const struct replay_item *item)

@@ -300,6 +300,26 @@ static void read_thread(void)
 	copy(in.file->threads[i].name, sizeof(in.file->threads[i].name), text_of("name"));
 }
 
+/*
+ * A mark has no kind, and trainprof-merge tells operators by their names. One that is not called
+ * like an operator ("detach", "record_param_comms") gets the category, which is then part of its
+ * name in other forms.
+ */
+static const char *category_of(const char *name, const char *cat)
+{
+	static const char own[] = "cpu_op", backward[] = "Backward";
+	size_t n = strlen(name);
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	if (strcmp(cat, own) || strstr(name, "::") || !strncmp(name, "enumerate(Data", 14) ||
+	    !strncmp(name, "ProfilerStep#", 13) ||
+	    (n >= sizeof(backward) - 1 &&
+	     !strncmp(name + n - (sizeof(backward) - 1), backward, sizeof(backward) - 1)))
+		return NULL;
+	return own;
+}
+
 static void read_range(void)
 {
 	/* What a mark cannot carry. */
@@ -309,7 +329,7 @@ static void read_range(void)
 
 	read_span(item);
 	item->name = need_text("name");
-	need_text("cat");
+	item->range.category = category_of(item->name, need_text("cat"));
 	item->range.is_step = !strncmp(item->name, "ProfilerStep#", 13);
 	give_to_thread(item, (uint64_t)need("tid"));
 	ignore_keys(told);

@@ -28,6 +28,7 @@ struct replay_item {
 	union {
 		struct {
 			bool is_step;
+			const char *category;	/* of its mark, or NULL */
 		} range;
 		struct {
 			uint32_t domain, event, stream;

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# timeout: 3000
+# long
+# alone
+#
+# A trace of a real training passes through the whole product (replay, library, stand-ins, merge)
+# and comes out as it was: kernel by kernel, by TensorBoard's plugin and by HTA. A synthetic trace
+# always; real ones from the folder TRAINPROF_TRACES. TRAINPROF_READERS: a python with
+# torch-tb-profiler 0.4.3 and HolisticTraceAnalysis 0.5.0 (pandas < 3, setuptools < 81).
+
+. "$(dirname "$0")/lib.sh"
+FAKES=${FAKES:-$O/tests/fakes}
+replay=$O/tests/progs/replay
+[ -e "$FAKES/libcuda.so.1" ] && [ -e "$replay" ] || skip_all "no stand-ins for CUDA (make fakes)"
+cd "$TMP" || exit 1
+flow=$TOP/tests/flow
+readers=${TRAINPROF_READERS:-$PYTHON}
+# Slower than it was: the host is then late by less of what is measured.
+speed=0.25
+LATE_US=200
+ATTEMPTS=3
+
+# TAP lines of a comparison, with a name before each.
+relay()
+{
+	local line
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*" # SKIP "*)
+			line=${line#ok - }
+			skip "$1${line%% # SKIP *}" "${line#* # SKIP }"
+			;;
+		"ok - "*) pass "$1${line#ok - }" ;;
+		"not ok - "*) fail "$1${line#not ok - }" ;;
+		*) echo "$line" ;;
+		esac
+	done
+}
+
+# once NAME: NAME.replay under the library; lateness at 99 % (us of the trace) in $late.
+once()
+{
+	local folder=
+	# The driver's version is what the library is chosen by.
+	grep -q '^cupti	.*driver=12' "$1.replay" && folder=$FAKES/12.0:
+	rm -rf "$1"
+	train "$1" "LD_LIBRARY_PATH=$folder$FAKES" TRAINPROF_PROGRAM=replay TRAINPROF_SCHEDULE=always \
+		'TRAINPROF_STEP=range:ProfilerStep#*' TRAINPROF_BUFFER=256M \
+		TRAINPROF_CUPTI_BUFFER=128M "$replay" "$1.replay" --speed $speed
+	late=$(sed -n "s/^replay: .* \([0-9]*\)\.[0-9]* us at 99 %.*/\1/p" "$1.err")
+	late=$(awk -v us="${late:-0}" -v x=$speed 'BEGIN { printf "%d", us * x }')
+}
+
+# chain NAME TRACE
+chain()
+{
+	local name=$1 trace=$2 only='' kind out
+	if ! "$PYTHON" "$flow/kineto_to_replay.py" "$trace" "$name.replay" 2>"$name.counts"; then
+		fail "$name: converted" "$(cat "$name.counts")"
+		return
+	fi
+	for ((i = 0; i < ATTEMPTS; i++)); do
+		once "$name"
+		[ "$late" -gt $LATE_US ] || break
+	done
+	is "$name: runs" "$status" 0
+	diag "$(grep '^replay:' "$name.err")"
+	[ "$late" -le $LATE_US ] || only=--device-only
+	for kind in torch torch:tb; do
+		out=$name-${kind#torch:}
+		fuse "$out-merge" -q -f $kind -o "$out" "$name"
+		"$PYTHON" "$flow/kineto_scale.py" "$(find "$out" -name '*.pt.trace.json.gz' | head -n 1)" \
+			"$out.json.gz" $speed
+	done
+	"$PYTHON" "$flow/compare_kernels.py" $only "$trace" "$name-torch.json.gz" | relay "$name: " >kernels.tap
+	cat kernels.tap
+	counted kernels.tap
+	if "$readers" -c 'import torch_tb_profiler' 2>/dev/null; then
+		# shellcheck disable=SC2086
+		"$readers" "$flow/compare_tb.py" $only "$trace" "$name-tb.json.gz" $golden 2>tb.err | relay "$name: plugin: " >tb.tap
+		cat tb.tap
+		counted tb.tap
+		ok "$name: plugin: it read both" grep -q 'operators$\|operators #' tb.tap
+	else
+		skip "$name: TensorBoard's plugin" "no torch-tb-profiler in $readers (TRAINPROF_READERS)"
+	fi
+	if "$readers" -c 'import hta' 2>/dev/null; then
+		"$readers" "$flow/compare_hta.py" $only "$trace" "$name-torch.json.gz" 2>hta.err | relay "$name: HTA: " >hta.tap
+		cat hta.tap
+		counted hta.tap
+		ok "$name: HTA: it read both" grep -q 'queue lengths' hta.tap
+	else
+		skip "$name: HTA" "no HolisticTraceAnalysis in $readers (TRAINPROF_READERS)"
+	fi
+}
+
+# relay ran in a subshell: its counts are taken from what it wrote.
+counted()
+{
+	n_checks=$((n_checks + $(grep -c '^\(not \)\{0,1\}ok' "$1")))
+	n_failed=$((n_failed + $(grep -c '^not ok' "$1")))
+}
+
+golden=
+for dialect in new old; do
+	"$PYTHON" "$flow/kineto_synth.py" "$dialect.json.gz" $dialect
+	chain $dialect "$TMP/$dialect.json.gz"
+done
+
+golden=$(find "${TRAINPROF_TRACES:-/nowhere}" -name '*result_check_file.txt' 2>/dev/null | head -n 1)
+for trace in "${TRAINPROF_TRACES:-/nowhere}"/*.json.gz "${TRAINPROF_TRACES:-/nowhere}"/*/*.json.gz; do
+	[ -e "$trace" ] || continue
+	# What other makers' devices do cannot be replayed on stand-ins of CUDA's.
+	case $trace in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac
+	if gzip -cd "$trace" | grep -q '"cat": "\(cuda_runtime\|cuda_driver\|Runtime\)"' &&
+		! gzip -cd "$trace" | grep -q '"name": "hip[A-Z]'; then
+		chain "$(basename "$trace" .json.gz)" "$trace"
+	else
+		skip "$(basename "$trace")" "no CUDA in it"
+	fi
+done
+[ -n "${TRAINPROF_TRACES:-}" ] || skip "real traces" "TRAINPROF_TRACES names no folder of them"
+done_testing
