@@ -146,8 +146,9 @@ static bool make_room(struct tp_launches *launches, struct calls *calls, int64_t
 
 struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const struct tp_event *event)
 {
-	struct calls *calls;
+	struct tp_launch_call *late = NULL;
 	int64_t latest = tp_add(event->begin_ns, TP_LAUNCHES_LATE_NS);
+	struct calls *calls;
 
 	if (event->proc->at >= launches->n_procs || !event->link)
 		return NULL;
@@ -158,11 +159,14 @@ struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const stru
 	     at = calls->next[at]) {
 		struct tp_launch_call *call = &calls->call[at];
 
-		if (call->correlation == event->link && call->window == event->window &&
-		    call->begin_ns <= latest)
+		if (call->correlation != event->link || call->window != event->window)
+			continue;
+		if (call->begin_ns <= event->begin_ns)
 			return call;
+		if (call->begin_ns <= latest)
+			late = call;
 	}
-	return NULL;
+	return late;
 }
 
 static void hand_on(struct tp_launches *launches)

@@ -3,7 +3,7 @@
  * launches.h - which call of which thread, inside of which operator, started a device's work
  *
  * By correlation id within a window of a process, the newest call with that id before the
- * work began (ids wrap). One call may start many (a graph); work without a call is legal (a
+ * work began (ids wrap), or, without one, the first to begin after it. One call may start many (a graph); work without a call is legal (a
  * cut trace). Calls of the runtime API enclose those of the driver that they make: the
  * outermost traced one has the id.
  *
@@ -17,9 +17,9 @@
 
 enum { TP_LAUNCHES_KEPT = 1 << 17 };
 #define TP_LAUNCHES_KEPT_NS 5000000000
-/* Device times that were turned into the host's may be off by some us: work may seem to
- * begin before its call. */
-#define TP_LAUNCHES_LATE_NS 1000000
+/* Device times that were turned into the host's may be off: work may seem to begin before its
+ * call. By some us where all is well; its ids tell what belongs together all the same. */
+#define TP_LAUNCHES_LATE_NS 100000000
 
 struct tp_launch_call {
 	int64_t begin_ns, end_ns;

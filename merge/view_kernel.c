@@ -3,7 +3,8 @@
  * view_kernel.c - the kernels of all devices: how often, how long, how well they fill a device
  *
  * A row is a name; with --by-grid a name with its grid, block, registers and shared memory;
- * with --by-operator a name and the innermost operator around its launch. Figures are those
+ * with --by-operator a name and the innermost operator around its launch (where there is
+ * none, the innermost range). Figures are those
  * of torch-tb-profiler's kernel view: blocks per SM and occupancy are means weighted by
  * time. Memory: rows (about 2 KB each), and what launches.h and nest.h keep.
  */
@@ -49,6 +50,8 @@ struct state {
 	uint32_t n_rows, cap_rows;
 	uint32_t *slot; /* hash of the key: row + 1 */
 	uint32_t n_slots;
+	bool *is_operator; /* by row of names: some span of that name is one, not a range */
+	uint32_t cap_is_operator;
 	bool is_incomplete;
 };
 
@@ -144,23 +147,31 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	take_kernel(ctx, event, call ? call->owner : NO_OPERATOR);
 }
 
-/* Only --by-operator asks what encloses a launch. */
-static void take_host(struct state *state, const struct tp_event *event)
+static uint32_t find_operator(const struct state *state, const struct tp_event *call)
 {
-	uint32_t row, inside;
+	uint32_t open[64], n = tp_nest_open(state->nest, call, open, 64);
 
-	if (event->kind == TP_REC_CALL) {
-		inside = NO_OPERATOR;
-		tp_nest_open(state->nest, event, &inside, 1);
-		if (!tp_launches_call(state->launches, event, inside))
-			state->is_incomplete = true;
-		return;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (state->is_operator[open[i]])
+			return open[i];
+	return n ? open[0] : NO_OPERATOR;
+}
+
+/* Only --by-operator asks what encloses a launch. */
+static void take_span(struct state *state, const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(state->names, event);
+
 	if (event->flags & TP_F_ASYNC)
 		return;
-	row = tp_names_row(state->names, event);
-	if (row == TP_NO_NAME || (!tp_names_at(state->names, row)->is_private &&
-				  !tp_nest_span(state->nest, event, row, row)))
+	if (row == TP_NO_NAME || !tp_grow(&state->is_operator, &state->cap_is_operator,
+					  (uint64_t)row + 1, sizeof(*state->is_operator))) {
+		state->is_incomplete = true;
+		return;
+	}
+	state->is_operator[row] |= event->kind == TP_REC_OP;
+	if (!tp_names_at(state->names, row)->is_private &&
+	    !tp_nest_span(state->nest, event, row, row))
 		state->is_incomplete = true;
 }
 
@@ -173,9 +184,13 @@ static void take_event(void *ctx, const struct tp_event *event)
 			tp_launches_work(state->launches, event);
 		else
 			take_kernel(state, event, NO_OPERATOR);
-	} else if (state->options.by_operator &&
-		   (event->kind == TP_REC_OP || event->kind == TP_REC_CALL)) {
-		take_host(state, event);
+	} else if (!state->options.by_operator) {
+		return;
+	} else if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE) {
+		take_span(state, event);
+	} else if (event->kind == TP_REC_CALL) {
+		if (!tp_launches_call(state->launches, event, find_operator(state, event)))
+			state->is_incomplete = true;
 	}
 }
 
@@ -190,6 +205,7 @@ static void free_state(struct state *state)
 	tp_nest_end(state->nest);
 	tp_names_free(state->names);
 	tp_launches_free(state->launches);
+	free(state->is_operator);
 	free(state->row);
 	free(state->slot);
 	free(state);

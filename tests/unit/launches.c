@@ -100,6 +100,11 @@ Test(launches, are_the_newest_before_the_work_when_ids_come_again)
 	cr_expect_eq(owner_of(6000000000, 7), 2);
 	/* Began before the second call did. */
 	cr_expect_eq(owner_of(20000, 7), 1);
+	cr_expect_eq(owner_of(4999999000, 7), 1);
+	/* Before both: clocks differ, and the first is nearer. */
+	give_call(6000, 7, 3);
+	cr_expect_eq(owner_of(500, 7), 1);
+	cr_expect_eq(owner_of(-2 * TP_LAUNCHES_LATE_NS, 7), -1);
 }
 
 /* Ids that share a place in the table, over its end and its doublings. */

@@ -148,8 +148,21 @@ Test(view_kernel, names_the_operator_around_the_launch)
 	text = print(&by_operator, 200);
 	cr_expect(strstr(line_of(text, "k ", 0), "k aten::addmm 1 1.00 us"), "%s", text);
 	cr_expect(strstr(line_of(text, "k ", 1), "k aten::linear 1 100 ns"), "%s", text);
-	/* No operator; no call at all. A range is none. */
+	/* Nothing around the call; no call at all. */
 	cr_expect(strstr(line_of(text, "k ", 2), "k - 2 11 ns"), "%s", text);
+	/* Only a range, also one inside of an operator that is not the innermost. */
+	n_events = 1;
+	event[n_events++] = fake_span(&fake, proc, 1, TP_REC_OP, fake_op(&fake, "aten::linear"), 1000,
+				      9000);
+	event[n_events++] = fake_span(&fake, proc, 1, TP_REC_RANGE, fake_text(&fake, "inside"), 2000,
+				      6000);
+	add_call(1, 3000, 3500, 11);
+	add_call(1, 10000, 10500, 12);
+	add_kernel(name, 0, 50, 32, 30000, 31000, 11);
+	add_kernel(name, 0, 50, 32, 31000, 31100, 12);
+	text = print(&by_operator, 200);
+	cr_expect(strstr(line_of(text, "k ", 0), "k aten::linear 1 1.00 us"), "%s", text);
+	cr_expect(strstr(line_of(text, "k ", 1), "k forward 1 100 ns"), "%s", text);
 }
 
 Test(view_kernel, sorts_by_calls_when_asked)
