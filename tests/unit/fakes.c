@@ -277,10 +277,12 @@ Test(fakes, a_flush_leaves_what_is_unfinished_and_a_forced_one_gives_it_without_
 	launch("slow", UNFINISHED_NS);
 	f.cuptiActivityFlushAll(0);
 	cr_assert_eq(client.n_came, 0);
+	launch("after", 0);
+	cr_assert_eq(client.n_asked, 1, "the buffer is still in use");
 	f.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	cr_assert_eq(client.n_came, 1);
 	read_buffers();
-	cr_assert_eq(client.n_kernels, 2);
+	cr_assert_eq(client.n_kernels, 3);
 	cr_assert_neq(client.ends[0], 0);
 	cr_assert_eq(client.ends[1], 0);
 }
@@ -490,6 +492,62 @@ Test(fakes, device_records_carry_the_id_of_the_outermost_call)
 	cr_assert_eq(client.n_kernels, 1);
 	cr_assert_eq(client.correlations[0], 77);
 	cr_assert_eq(client.ends[0], 2, "the time is the one that was given");
+}
+
+static uint32_t id_of_launch(CUpti_ActivityKind domain, bool has_outer)
+{
+	CUfunction function;
+	CUmodule module;
+
+	start("12.4/libcupti.so.12");
+	f.cuModuleLoadData(&module, "");
+	f.cuModuleGetFunction(&function, module, "k");
+	f.cuptiActivityEnable(domain);
+	f.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	if (has_outer)
+		f.fake_gpu_begin(2, "cudaLaunchKernel", NULL);
+	f.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	if (has_outer)
+		f.fake_gpu_end();
+	f.fake_gpu_finish();
+	f.cuptiActivityFlushAll(0);
+	read_buffers();
+	cr_assert_eq(client.n_kernels, 1);
+	return client.correlations[0];
+}
+
+Test(fakes, a_launch_inside_of_a_call_has_that_calls_id)
+{
+	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
+	cr_assert_eq(id_of_launch(CUPTI_ACTIVITY_KIND_RUNTIME, true), 500);
+	cr_assert_eq(client.n_calls, 1);
+}
+
+Test(fakes, a_call_that_is_not_traced_gives_no_id)
+{
+	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
+	cr_assert_eq(id_of_launch(CUPTI_ACTIVITY_KIND_DRIVER, true), 500);
+	cr_assert_eq(client.n_calls, 0);
+	cr_assert_eq(client.n_driver_calls, 1);
+}
+
+Test(fakes, without_calls_there_are_no_ids)
+{
+	cr_assert_eq(id_of_launch(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false), 0);
+}
+
+static uint32_t id_of_both(void)
+{
+	cr_assert_eq(f.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), 0);
+	return id_of_launch(CUPTI_ACTIVITY_KIND_DRIVER, true);
+}
+
+Test(fakes, of_two_traced_calls_the_outer_ones_id_counts)
+{
+	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
+	load("12.4/libcupti.so.12");
+	cr_assert_eq(id_of_both(), 500);
+	cr_assert_eq(client.n_calls + client.n_driver_calls, 2);
 }
 
 Test(fakes, enabling_the_kind_again_resets_the_filters)
