@@ -74,7 +74,7 @@ for CUPTI in 11.8 12.0 12.4 12.8 future; do
 done
 unset CUPTI
 
-victim threads threads 128 200
+victim threads TRAINPROF_RECORD=devmem threads 128 3000
 is "128 threads that free each other's blocks" "live $(total threads 0 devmem.live.0)" \
 	"$(cat threads.out)"
 is "... none of them unknown, or replaced by another" \
@@ -107,7 +107,7 @@ for why in FAKE_CUPTI_OWNER=nsys TRAINPROF_CUPTI_LIB=/nowhere/libcupti.so; do
 	is "$why: and who asked, exactly" "$(said names device libasker.so)" "7.00 MiB"
 	is "$why: the program prints the same" "$(cat names.out)" "$(cat bare.out)"
 done
-victim names-threads FAKE_CUPTI_OWNER=nsys threads 128 200
+victim names-threads FAKE_CUPTI_OWNER=nsys threads 128 1000
 is "128 threads, by name" "live $(total names-threads 0 devmem.live.0)" "$(cat names-threads.out)"
 victim off TRAINPROF_RECORD=host kinds
 is "not asked for: nothing is told" "$(total off 0 devmem.allocs)" ""
