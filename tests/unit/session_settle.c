@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "merge/fuse.h"
+#include "merge/recovered.h"
 #include "tests/unit/session_rig.h"
 
 static struct settled {
@@ -288,4 +289,48 @@ Test(session_settle, a_kill_at_any_moment_shows_each_record_once, .timeout = 300
 		free(seen);
 	}
 	cr_expect_gt(n_all, 50000);
+}
+
+static void note_kernels(void *ctx, const struct tp_event *event)
+{
+	uint32_t *n = ctx;
+
+	*n += event->kind == TP_REC_KERNEL && event->queue && event->queue->stream == 7;
+}
+
+Test(session_settle, a_window_that_the_merge_saves_has_its_devices_and_queues)
+{
+	static const char text[] = "id=0\nname=NVIDIA H100\nsms=132\n";
+	const struct tp_launch launch = {.place = {0, 1, 7}};
+	const char *path = rig_config.dir;
+	struct tp_fuse_options options = {.path = &path, .n_paths = 1, .is_quiet = true};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct tp_rec *rec;
+
+		open_session("always");
+		tp_intern(TP_STRING_DEVICE, text, sizeof(text) - 1);
+		rec = tp_ring_reserve();
+		*rec = (struct tp_rec){
+			.time = tp_clock_now(), .kind = TP_REC_KERNEL, .name = tp_intern_text("k"),
+			.arg = tp_intern(TP_STRING_LAUNCH, &launch, sizeof(launch))};
+		tp_ring_commit();
+		put(TP_REC_CALL, 0, tp_clock_now(), 0);
+		raise(SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		struct tp_run *run = tp_run_open(&options);
+		uint32_t n = 0;
+
+		cr_assert_not_null(run);
+		cr_assert_eq(tp_fuse_events(run, note_kernels, &n), 0);
+		cr_expect_eq(n, 1, "%s saving: %u", i ? "after" : "before", n);
+		cr_expect_eq(run->proc[0]->n_devices, 1);
+		cr_expect_eq(run->proc[0]->is_dead, i == 0);
+		if (!i)
+			cr_assert_eq(tp_recovered_write(run), 0);
+		tp_run_free(run);
+	}
 }
