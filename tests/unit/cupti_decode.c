@@ -410,16 +410,17 @@ Test(cupti_decode, tells_late_kernels_by_their_calls)
 	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 0xfffffffe, T(1900), T(1950));
 	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 1, T(1960), T(1990));
 	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 0xffffffff, T(1955), T(1956));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 2, T(2010), T(2020));
 	add_kernel("k", 0xfffffffe, T(2100), T(2200));
 	add_kernel("k", 1, T(2200), T(2300));
 	add_kernel("k", 2, T(2300), T(2400));
+	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 2, T(2010), T(2020));
 	decode(&wanted);
 	cr_assert_eq(n_out, 7);
+	cr_assert_eq(out[3].flags, TP_F_AFTER);
+	cr_assert_eq(out[3].link, 0xfffffffe);
 	cr_assert_eq(out[4].flags, TP_F_AFTER);
-	cr_assert_eq(out[4].link, 0xfffffffe);
-	cr_assert_eq(out[5].flags, TP_F_AFTER);
-	cr_assert_eq(out[6].flags, 0);
+	cr_assert_eq(out[5].flags, 0);
+	cr_assert_eq(out[5].link, 2);
 }
 
 /* No next window is near, but CUPTI was switched off some calls after the end. */
