@@ -16,10 +16,10 @@
 #include "merge/model.h"
 
 enum { TP_LAUNCHES_KEPT = 1 << 17 };
-#define TP_LAUNCHES_KEPT_NS 5000000000
+#define TP_LAUNCHES_KEPT_NS 2000000000ll
 /* Device times that were turned into the host's may be off: work may seem to begin before its
  * call. By some us where all is well; its ids tell what belongs together all the same. */
-#define TP_LAUNCHES_LATE_NS 100000000
+#define TP_LAUNCHES_LATE_NS 100000000ll
 
 struct tp_launch_call {
 	int64_t begin_ns, end_ns;
