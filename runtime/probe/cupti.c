@@ -112,9 +112,15 @@ static bool decode(void)
 
 /* ---- while a window is open ---- */
 
+/* Not in a child of fork that has no CUDA of its own: not even the time is asked for there. */
+static bool is_at_work(void)
+{
+	return tp_cupti_cuda_is_here() && probe.pid == getpid();
+}
+
 static uint32_t get_period_ms(void)
 {
-	if (!tp_cupti_cuda_is_here() || probe.pid != getpid())
+	if (!is_at_work())
 		return 0;
 	return probe.has_more || tp_cupti_buffers_full() ? HURRY_MS : PERIOD_MS;
 }
@@ -162,7 +168,7 @@ static bool settle(uint64_t end, bool is_closing)
 	uint64_t now_ns = tp_clock_mono_ns();
 	struct tp_cupti_wanted window;
 
-	if (!tp_cupti_cuda_is_here() || probe.pid != getpid())
+	if (!is_at_work())
 		return true;
 	if (probe.settling != end)
 		begin_settling(end, now_ns);
@@ -250,6 +256,8 @@ static int open_cupti(const struct tp_config *config)
 
 static void warm(void)
 {
+	if (!is_at_work())
+		return;
 	tp_cupti_buffers_warm();
 	tp_cupti_clock_read();
 }

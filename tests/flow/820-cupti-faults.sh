@@ -34,6 +34,36 @@ is "fork: the parent's windows are whole" "$(count fork 0 $KERNEL) $(count fork 
 is "fork: no child calls CUPTI" "$(sed 's/.* tid //' fork.log | sort -u | wc -l)" 2
 is "fork: nothing is said" "$(messages_of fork)" ""
 
+# Here the children open sessions of their own.
+cat >python_fork.py <<'EOF'
+import ctypes, os, sys
+import torch
+cudart = ctypes.CDLL("libcudart.so.13")
+block = ctypes.c_void_p()
+assert cudart.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(4096)) == 0
+marks = ctypes.CDLL(None)
+for step in range(8):
+    cudart.cudaMemsetAsync(block, 0, ctypes.c_size_t(4096), None)
+    marks.trainprof_v1_step()
+    child = os.fork()
+    if not child:
+        for i in range(8):
+            marks.trainprof_v1_step()
+        if step % 2:
+            os._exit(7)
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+EOF
+if "$PYTHON" -c 'import torch' 2>/dev/null; then
+	train python LD_LIBRARY_PATH="$FAKES" FAKE_CUPTI_LOG="$TMP/python.log" TRAINPROF_STEP=mark \
+		TRAINPROF_SCHEDULE=wait=0,warmup=1,active=2,repeat=0 "$PYTHON" python_fork.py
+	is "fork of a process that trains: all end well" "$status $(sort -u python.out)" "0 7"
+	is "... the children recorded" "$(($(find python -name '*pid*.tpt' | wc -l) >= 8))" 1
+	is "... and none of them called CUPTI" "$(sed 's/.* tid //' python.log | sort -u | wc -l)" 2
+else
+	skip "fork of a process that trains" "$PYTHON has no torch (make setup)"
+fi
+
 # ---- the end ----
 
 for how in exit _exit return; do
