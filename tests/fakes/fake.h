@@ -38,7 +38,7 @@
  * - Kernel names are CUPTI's: after cuModuleUnload they are overwritten (FAKE_CUPTI_STALE).
  * - Enabling RUNTIME or DRIVER resets the filters of single calls.
  * - Device records carry the id of the outermost traced call; ids are given only while RUNTIME
- *   or DRIVER is on.
+ *   or DRIVER is on. Once a program gave an id itself, all others have their highest bit set.
  * - Graph launches make one record (GRAPH_TRACE) or one per node, never both.
  * - In a forked child of a process that used them, CUDA says 3, and CUPTI writes a line and
  *   aborts.

@@ -46,6 +46,9 @@ for release in 11.8 12.0 12.4 12.8 13.0; do
 	is "CUPTI $release: records of devices and calls are the file's" \
 		"$(compare "$steps" "v$release.lines")" "0 differences"
 done
+play devices 13.0 FAKE_CUPTI_VERSION= "$TOP/tests/golden/devices.replay"
+is "two devices, a copy between them, large ids" \
+	"$(compare "$TOP/tests/golden/devices.replay" devices.lines)" "0 differences"
 like "what it says at the end" "$(cat v12.4.err)" \
 	'^replay: 98 actions; late by .* us at most; 1 overlapped$'
 play shuffled 13.0 FAKE_CUPTI_VERSION= FAKE_CUPTI_DELIVER=shuffled "$steps"

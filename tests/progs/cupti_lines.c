@@ -63,6 +63,14 @@ static void print_copy(const CUpti_ActivityMemcpy5 *copy)
 		copy->flags);
 }
 
+static void print_peer_copy(const CUpti_ActivityMemcpyPtoP4 *copy)
+{
+	fprintf(out, "memcpy %" PRIu64 " %" PRIu64 " %u %u %u %d %" PRIu64 " %u %u %u %u\n",
+		copy->start, copy->end, copy->correlationId, copy->deviceId, copy->contextId,
+		(int)copy->streamId, copy->bytes, copy->copyKind, copy->srcKind, copy->dstKind,
+		copy->flags);
+}
+
 static void print_set(const CUpti_ActivityMemset4 *set)
 {
 	fprintf(out, "memset %" PRIu64 " %" PRIu64 " %u %u %u %d %" PRIu64 " %u\n", set->start,
@@ -100,6 +108,9 @@ static void print(const CUpti_Activity *record)
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		print_copy((const void *)record);
+		break;
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		print_peer_copy((const void *)record);
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		print_set((const void *)record);

@@ -343,7 +343,7 @@ static void read_api(void)
 	read_span(item);
 	item->name = need_text("name");
 	read_correlation(item, need("corr"));
-	item->api.domain = word("domain", domains, item->name[2] == 'd' ? 2 : 1);
+	item->api.domain = word("domain", domains, strncmp(item->name, "cuda", 4) ? 1 : 2);
 	item->api.event = (uint32_t)get("event", 0);
 	item->api.stream = (uint32_t)get("stream", 0);
 	item->api.returned = (int32_t)get("ret", 0);
@@ -555,28 +555,51 @@ static void read_line(char *text)
 
 /* ---- who owns what ---- */
 
-/* The first call of each correlation id; index of its item, NONE: there is none. */
-static uint32_t *find_calls(struct replay_file *file)
-{
-	uint32_t *call = malloc(((size_t)file->max_correlation + 1) * sizeof(*call));
+/* The first call of each correlation id, by it: an open table of items' indices. */
+struct calls {
+	uint32_t *slot;		/* NONE: free */
+	uint32_t mask;
+};
 
-	memset(call, 0xff, ((size_t)file->max_correlation + 1) * sizeof(*call));
+/* The slot of the call that has this id, or of none. */
+static uint32_t *slot_of(const struct replay_file *file, const struct calls *calls, uint32_t id)
+{
+	uint32_t i = (uint32_t)(id * 0x9e3779b97f4a7c15u >> 32) & calls->mask;
+
+	while (calls->slot[i] != NONE && file->items[calls->slot[i]].correlation != id)
+		i = (i + 1) & calls->mask;
+	return &calls->slot[i];
+}
+
+static struct calls find_calls(const struct replay_file *file)
+{
+	struct calls calls = {.mask = 1023};
+
+	while (calls.mask / 2 < file->n_items)
+		calls.mask = calls.mask * 2 + 1;
+	calls.slot = malloc(((size_t)calls.mask + 1) * sizeof(*calls.slot));
+	memset(calls.slot, 0xff, ((size_t)calls.mask + 1) * sizeof(*calls.slot));
 	for (uint32_t i = 0; i < file->n_items; i++) {
 		const struct replay_item *item = &file->items[i];
+		uint32_t *slot;
 
-		if (item->kind == REPLAY_API && item->correlation && call[item->correlation] == NONE)
-			call[item->correlation] = i;
+		if (item->kind != REPLAY_API || !item->correlation)
+			continue;
+		slot = slot_of(file, &calls, item->correlation);
+		if (*slot == NONE)
+			*slot = i;
 	}
-	return call;
+	return calls;
 }
 
 /* Where the call that `item` belongs to is, or NONE. */
-static uint32_t owner(const struct replay_item *item, const uint32_t *call)
+static uint32_t owner(const struct replay_file *file, const struct replay_item *item,
+		      const struct calls *calls)
 {
-	return item->correlation ? call[item->correlation] : NONE;
+	return item->correlation ? *slot_of(file, calls, item->correlation) : NONE;
 }
 
-static void give_work(struct replay_file *file, const uint32_t *call)
+static void give_work(struct replay_file *file, const struct calls *calls)
 {
 	uint32_t n_works = 0, n_loose = 0, at;
 
@@ -585,7 +608,7 @@ static void give_work(struct replay_file *file, const uint32_t *call)
 
 		if (item->kind != REPLAY_WORK)
 			n_loose += item->kind == REPLAY_OVERHEAD && item->thread == NONE;
-		else if ((at = owner(item, call)) == NONE)
+		else if ((at = owner(file, item, calls)) == NONE)
 			n_loose++;
 		else
 			file->items[at].api.n_work++;
@@ -605,7 +628,7 @@ static void give_work(struct replay_file *file, const uint32_t *call)
 			file->loose[file->n_loose++] = i;
 		if (item->kind != REPLAY_WORK)
 			continue;
-		at = owner(item, call);
+		at = owner(file, item, calls);
 		if (at == NONE) {
 			file->loose[file->n_loose++] = i;
 			continue;
@@ -616,7 +639,7 @@ static void give_work(struct replay_file *file, const uint32_t *call)
 }
 
 /* An allocation whose call is in the file is what that call does. */
-static void give_memory(struct replay_file *file, const uint32_t *call)
+static void give_memory(struct replay_file *file, const struct calls *calls)
 {
 	for (uint32_t i = 0; i < file->n_items; i++) {
 		struct replay_item *item = &file->items[i];
@@ -624,7 +647,7 @@ static void give_memory(struct replay_file *file, const uint32_t *call)
 
 		if (item->kind != REPLAY_MEM || !item->mem.is_driver)
 			continue;
-		at = owner(item, call);
+		at = owner(file, item, calls);
 		if (at == NONE || file->items[at].api.memory != NONE ||
 		    file->items[at].thread != item->thread)
 			continue;
@@ -656,7 +679,7 @@ static char *read_bytes(const char *path, size_t *n)
 
 void replay_read(struct replay_file *file, const char *path)
 {
-	uint32_t *call;
+	struct calls calls;
 	char *rest, *text;
 	size_t n;
 
@@ -675,8 +698,8 @@ void replay_read(struct replay_file *file, const char *path)
 		if (*text && *text != '#')
 			read_line(text);
 	}
-	call = find_calls(file);
-	give_work(file, call);
-	give_memory(file, call);
-	free(call);
+	calls = find_calls(file);
+	give_work(file, &calls);
+	give_memory(file, &calls);
+	free(calls.slot);
 }

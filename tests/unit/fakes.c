@@ -457,6 +457,8 @@ Test(fakes, a_callback_has_the_calls_parameters_and_its_result)
 	f.cuMemAlloc_v2(&address, 1000);
 	cr_assert_eq(heard.n, 2);
 	cr_assert_eq(f.cuptiSubscribe(&other, hear, NULL), 0);
+	f.cuMemAlloc_v2(&address, 1000);
+	cr_assert_eq(heard.n, 2, "what the first one enabled is off");
 }
 
 Test(fakes, another_owner_is_named)
