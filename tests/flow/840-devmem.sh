@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cuda.sh"
-compile devmem devmem.c -l:libcuda.so.1 || skip_all "no C compiler"
+compile devmem devmem.c -l:libcuda.so.1 || fail "the program is compiled"
 cat >asker.c <<'END'
 #include <stddef.h>
 int cudaMalloc(void **block, size_t bytes);
@@ -88,12 +88,20 @@ is "... each has its record, or is counted as lost" \
 victim reset reset
 is "what a destroyed context held is gone" "live $(total reset 0 devmem.live.0)" "$(cat reset.out)"
 
+victim devices FAKE_GPU_DEVICES=2 devices
+is "each device has its own" "$(total devices 0 devmem.live.0) $(total devices 0 devmem.live.1)" \
+	"$((1 << 20)) $((3 << 20))"
+victim fork fork
+is "a child changes nothing of its parent's" "live $(total fork 0 devmem.live.0)" "$(cat fork.out)"
+
 # ---- windows ----
 
 victim steps TRAINPROF_SCHEDULE=wait=2,warmup=1,active=2,repeat=2 steps 12
 is "what came before a window is known in it" \
 	"$(total steps 0 devmem.live.0) $(total steps 1 devmem.live.0)" "$((5 << 20)) $((10 << 20))"
 is "records of the windows' steps only" "$(count steps 0 $DEVALLOC) $(count steps 1 $DEVFREE)" "4 2"
+is "the program's calls of cudaProfilerStart are marks" \
+	"$(count steps 0 "$MARK" cudaProfilerStart)" 2
 fuse steps-view -v memory --top 0 steps
 like "the view has each step" "$(cat steps-view.out)" 'GPU 0 +4 +7\.00 MiB +2 +3\.00 MiB +1 +2\.00 MiB'
 like "the peak and its step" "$(cat steps-view.out)" 'most at a time +12\.0 MiB.* in step 9,'
@@ -107,6 +115,11 @@ for why in FAKE_CUPTI_OWNER=nsys TRAINPROF_CUPTI_LIB=/nowhere/libcupti.so; do
 	is "$why: and who asked, exactly" "$(said names device libasker.so)" "7.00 MiB"
 	is "$why: the program prints the same" "$(cat names.out)" "$(cat bare.out)"
 done
+victim refused FAKE_CUPTI_FAIL=cuptiEnableCallback:0:1 kinds ./libasker.so
+is "CUPTI refuses the callbacks: the names tell instead" "$(total refused 0 devmem.live.0)" "$expected"
+victim refused TRAINPROF_OVERWRITE=1 FAKE_CUPTI_FAIL=cuptiEnableCallback@243:0:1 kinds ./libasker.so
+is "... those of the driver only: the runtime's tell, but for the call that brings CUPTI" \
+	"$(total refused 0 devmem.live.0)" "$((expected - (1 << 20)))"
 victim names-threads FAKE_CUPTI_OWNER=nsys threads 128 1000
 is "128 threads, by name" "live $(total names-threads 0 devmem.live.0)" "$(cat names-threads.out)"
 victim off TRAINPROF_RECORD=host kinds

@@ -6,6 +6,8 @@
  *	  devmem threads N ROUNDS	N threads, which free each other's blocks
  *	  devmem steps N		a block of 1 MiB stays from each step, one of 2 MiB goes
  *	  devmem reset			a context is destroyed with blocks in it
+ *	  devmem devices		3 MiB stay on the second device, 1 MiB on the first
+ *	  devmem fork			a child is made, with blocks alive, and ends
  * Prints what is alive at the end on the device: "live BYTES", and errors of CUDA.
  */
 #include <dlfcn.h>
@@ -13,11 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "preload/trainprof.h"
+
+cudaError_t cudaProfilerStart(void);	/* of <cuda_profiler_api.h>, which not all have */
 
 enum { MIB = 1 << 20 };
 
@@ -147,6 +153,7 @@ static void run_steps(int n)
 	for (int i = 0; i < n; i++) {
 		void *stays, *goes;
 
+		DO(cudaProfilerStart());
 		DO(cudaMalloc(&stays, MIB));
 		DO(cudaMalloc(&goes, 2 * MIB));
 		DO(cudaFree(goes));
@@ -169,6 +176,32 @@ static void reset_context(void)
 	live += MIB;
 }
 
+static void use_devices(void)
+{
+	void *block;
+
+	DO(cudaMalloc(&block, MIB));
+	DO(cudaSetDevice(1));
+	DO(cudaMalloc(&block, 2 * MIB));
+	DO(cudaMallocAsync(&block, MIB, NULL));
+	live += MIB;
+}
+
+static void make_child(void)
+{
+	void *block;
+	pid_t child;
+
+	DO(cudaMalloc(&block, MIB));
+	live += MIB;
+	child = fork();
+	if (!child)
+		exit(0);
+	waitpid(child, NULL, 0);
+	DO(cudaMalloc(&block, MIB));
+	live += MIB;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "kinds";
@@ -182,6 +215,10 @@ int main(int argc, char **argv)
 		run_steps(atoi(argv[2]));
 	} else if (!strcmp(mode, "reset")) {
 		reset_context();
+	} else if (!strcmp(mode, "devices")) {
+		use_devices();
+	} else if (!strcmp(mode, "fork")) {
+		make_child();
 	} else {
 		return 2;
 	}
