@@ -31,7 +31,8 @@ const struct tp_config *tp_cupti_hold_config(void);
 enum tp_cupti_state tp_cupti_hold_state(void);
 /* CUDA is initialised in this process, or is being so. */
 bool tp_cupti_cuda_is_here(void);
-/* Was CUDA initialised without our being told? Cheap where nothing was loaded since the last look. */
+/* Was CUDA initialised without our being told? Cheap where nothing was loaded since the last
+ * look. */
 void tp_cupti_look_for_cuda(void);
 /* The driver says that it initialises. */
 void tp_cupti_cuda_came(void);

@@ -32,7 +32,7 @@ cuda()
 	local name=$1
 	local -a settings=(
 		TRAINPROF_PROGRAM=cuda_steps TRAINPROF_STEP=mark
-		TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2
+		"TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2"
 		"FAKE_CUPTI_LOG=$TMP/$name.log"
 		"LD_LIBRARY_PATH=$FAKES"
 		${CUPTI:+"TRAINPROF_CUPTI_LIB=$FAKES/$CUPTI/libcupti.so"}
