@@ -44,6 +44,11 @@ for CUPTI in 11.8 12.0 12.4 12.8 13.0 future; do
 done
 unset CUPTI
 
+cuda graph-node graph
+is "a graph by its nodes" "$(count graph-node 0 $KERNEL) $(count graph-node 0 $GRAPH)" "46 0"
+cuda graph-launch TRAINPROF_CUDA_GRAPHS=launch graph
+is "a graph by its launches" "$(count graph-launch 0 $KERNEL) $(count graph-launch 0 $GRAPH)" "40 2"
+
 # ---- ways in ----
 
 cuda late CUDA_INJECTION64_PATH= run

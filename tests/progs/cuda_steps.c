@@ -10,6 +10,7 @@
  *	fork	children are forked amidst the steps, which make steps of their own
  *	exit, _exit, return	leaves in the middle of a step, with work under way
  *	context	a context is destroyed with records of its work not yet delivered
+ *	graph	each step launches a graph of three kernels, too
  *	back	times of the device's work go back, and some are not there
  *	user WAY LIBRARY	tests/progs/cupti_user.c's function of that name is called in step 4
  *
@@ -149,6 +150,23 @@ static void run_back(void (*next)(const struct fake_call *call), int n_steps)
 	}
 }
 
+static void run_graph(void (*next)(const struct fake_call *call), int n_steps)
+{
+	for (int s = 0; s < n_steps; s++) {
+		struct fake_work work[4];
+		struct fake_call call = {.work = work, .n_work = 4};
+
+		for (uint32_t i = 0; i < 4; i++)
+			work[i] = (struct fake_work){
+				.kind = i ? FAKE_KERNEL : FAKE_GRAPH, .name = "_Z4nodev",
+				.graph = 5, .graph_node = i, .grid = {1, 1, 1}, .block = {32, 1, 1},
+			};
+		next(&call);
+		check(cudaGraphLaunch((cudaGraphExec_t)5, 0));
+		step();
+	}
+}
+
 static void run_context(int n_steps)
 {
 	CUresult (*destroy)(CUcontext) = NULL;
@@ -192,6 +210,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "back")) {
 		run_back((void (*)(const struct fake_call *))dlsym(driver, "fake_gpu_next"),
 			 n_steps);
+	} else if (!strcmp(mode, "graph")) {
+		run_graph((void (*)(const struct fake_call *))dlsym(driver, "fake_gpu_next"),
+			  n_steps);
 	} else if (!strcmp(mode, "context")) {
 		run_context(n_steps);
 	} else {
