@@ -105,8 +105,6 @@ void tp_chrome_say_unplaced(const struct tp_chrome *chrome);
 bool tp_chrome_make_room(struct tp_chrome *chrome, const struct tp_event *event);
 /* Valid until the next event. */
 const struct tp_chrome_text *tp_chrome_text(struct tp_chrome *chrome, const struct tp_string *s);
-/* Of a kernel: its name as people write it. */
-const struct tp_chrome_text *tp_chrome_kernel(struct tp_chrome *chrome, const struct tp_string *s);
 /* Of LAUNCH and TRANSFER strings: the arguments that do not change from event to event. */
 const struct tp_chrome_text *tp_chrome_detail(struct tp_chrome *chrome,
 					      const struct tp_event *event);

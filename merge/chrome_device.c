@@ -57,9 +57,7 @@ static char *put_work_args(struct tp_chrome *c, char *p, const struct tp_event *
 void tp_chrome_put_work(struct tp_chrome *c, const struct tp_event *event,
 			const struct tp_launch_call *call)
 {
-	const struct tp_chrome_text *name = event->kind == TP_REC_KERNEL
-						    ? tp_chrome_kernel(c, event->name)
-						    : tp_chrome_text(c, event->name);
+	const struct tp_chrome_text *name = tp_chrome_text(c, event->name);
 	const struct tp_chrome_text *detail = tp_chrome_detail(c, event);
 	int64_t begin_ns = event->begin_ns;
 	struct tp_track *track = tp_tracks_place_work(&c->book, event, &begin_ns, NULL, NULL);

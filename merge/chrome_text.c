@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "merge/chrome.h"
-#include "merge/demangle.h"
 #include "merge/device.h"
 #include "merge/grow.h"
 #include "merge/kineto.h"
@@ -141,21 +140,6 @@ const struct tp_chrome_text *tp_chrome_text(struct tp_chrome *c, const struct tp
 			make_name(text, s);
 	}
 	return text;
-}
-
-const struct tp_chrome_text *tp_chrome_kernel(struct tp_chrome *c, const struct tp_string *s)
-{
-	const char *readable;
-	uint32_t n;
-
-	if (s->same < c->n_texts && !c->text[s->same].is_made && s->kind == TP_STRING_TEXT) {
-		readable = tp_demangle(s->bytes, s->n_bytes, &n);
-		if (readable) {
-			c->text[s->same].is_made = true;
-			make_text(&c->text[s->same], readable, n);
-		}
-	}
-	return tp_chrome_text(c, s);
 }
 
 /* ---- arguments of device work ---- */

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "merge/demangle.h"
 #include "merge/grow.h"
 #include "merge/kineto.h"
 #include "merge/perfetto.h"
@@ -127,22 +126,6 @@ char *tp_perfetto_put_arguments(const struct tp_perfetto *s, char *p,
 	return p;
 }
 
-/* Kernels as people write them. */
-static char *put_name(char *p, const struct tp_event *event)
-{
-	const struct tp_string *name = event->name;
-	const char *bytes = name->bytes, *readable = NULL;
-	uint32_t n = (uint32_t)tp_perfetto_name_length(name), n_readable;
-
-	if (event->kind == TP_REC_KERNEL)
-		readable = tp_demangle(name->bytes, name->n_bytes, &n_readable);
-	if (readable) {
-		bytes = readable;
-		n = n_readable < TP_PERFETTO_NAME_MAX ? n_readable : TP_PERFETTO_NAME_MAX;
-	}
-	return tp_perfetto_put_interned(p, INTERNED_NAMES, (uint64_t)name->same + 1, bytes, n);
-}
-
 /* What the event of this packet names and its sequence has not seen yet. */
 char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 				char *p, const struct tp_event *event)
@@ -158,7 +141,8 @@ char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequen
 		return p;
 	p = tp_proto_begin(p, PACKET_INTERNED_DATA, &at);
 	if (sends_name)
-		p = put_name(p, event);
+		p = tp_perfetto_put_interned(p, INTERNED_NAMES, (uint64_t)name->same + 1,
+					     name->bytes, tp_perfetto_name_length(name));
 	if (sends_shapes) {
 		p = tp_perfetto_put_interned(p, INTERNED_STRINGS,
 					     2 * (uint64_t)shapes->same + 2, json->dims,

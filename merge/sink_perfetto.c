@@ -211,6 +211,8 @@ static void put_tensor_curve(struct tp_perfetto *s, const struct tp_event *event
 	if (change->device_index < 0)
 		snprintf(title, sizeof(title), "tensors, %s",
 			 change->device_type ? "device" : "CPU");
+	else if (change->device_type == 1)
+		snprintf(title, sizeof(title), "tensors, GPU %d", change->device_index);
 	else
 		snprintf(title, sizeof(title), "tensors, device %d:%d", change->device_type,
 			 change->device_index);

@@ -27,18 +27,18 @@ Test(chrome_device, a_kernel_has_its_operators_id_its_numbers_and_an_arrow)
 	rig_close(90000);
 	text = make_json();
 	rig_has(text, "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\","
-		      "\"pid\":100000,\"tid\":100,\"ts\":2.999,\"dur\":2.000,"
+		      "\"pid\":100000,\"tid\":100,\"ts\":2.000,\"dur\":2.000,"
 		      "\"args\":{\"External id\":2,\"correlation\":7}}");
 	rig_has(text, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"add(float*)\",\"pid\":150000,"
-		      "\"tid\":7,\"ts\":5.999,\"dur\":14.000,\"args\":{\"External id\":2,"
+		      "\"tid\":7,\"ts\":5.000,\"dur\":14.000,\"args\":{\"External id\":2,"
 		      "\"correlation\":7,\"device\":0,\"context\":1,\"stream\":7,"
 		      "\"registers per thread\":38,\"shared memory\":64,\"blocks per SM\":0.625,"
 		      "\"warps per SM\":5,\"grid\":[50,1,1],\"block\":[256,1,1],"
 		      "\"est. achieved occupancy %\":8}}");
 	rig_has(text, "{\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":1,\"pid\":100000,"
-		      "\"tid\":100,\"ts\":2.999}");
+		      "\"tid\":100,\"ts\":2.000}");
 	rig_has(text, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":1,"
-		      "\"pid\":150000,\"tid\":7,\"ts\":5.999}");
+		      "\"pid\":150000,\"tid\":7,\"ts\":5.000}");
 	/* A row of its own, behind those of the host. */
 	rig_has(text, "\"name\":\"process_name\",\"ts\":0.000,\"pid\":150000,\"tid\":0,"
 		      "\"args\":{\"name\":\"rank 0: GPU 0 (Tesla V100)\"}");
@@ -59,7 +59,9 @@ Test(chrome_device, work_without_call_or_operator_is_there_all_the_same)
 	rig_kernel("cut", stream_7, 4, 5000, 6000);
 	rig_close(90000);
 	text = make_json();
-	rig_has(text, "\"cat\":\"cuda_driver\",\"name\":\"cuLaunchKernel\",\"pid\":100000");
+	rig_has(text, "\"cat\":\"cuda_driver\",\"name\":\"cuLaunchKernel\",\"pid\":100000,"
+		      "\"tid\":100,");
+	rig_has(text, "\"args\":{\"name\":\"thread 100 (main)\"}");
 	rig_has(text, "\"name\":\"alone\",\"pid\":150000,\"tid\":7,\"ts\":2.000,\"dur\":1.000,"
 		      "\"args\":{\"External id\":0,\"correlation\":3,");
 	rig_has(text, "\"name\":\"cut\"");
@@ -128,7 +130,8 @@ Test(chrome_device, what_the_host_waits_for_lies_on_its_thread)
 	rig_close(90000);
 	text = make_json();
 	rig_has(text, "\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":100000,\"tid\":100,"
-		      "\"ts\":9.500,\"dur\":21.000,");
+		      "\"ts\":9.500,\"dur\":21.000,\"args\":{\"External id\":0,"
+		      "\"cuda_sync_kind\":\"Stream Sync\",\"correlation\":2,\"device\":0,\"context\":1}}");
 	/* On the device it crosses nothing: a row of its own. */
 	rig_has(text, "\"name\":\"Stream Wait Event\",\"pid\":150000,\"tid\":1000000007,");
 	rig_has(text, "\"cuda_sync_kind\":\"Stream Wait Event\",\"wait_on_stream\":20,"
