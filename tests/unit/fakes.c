@@ -589,6 +589,93 @@ Test(fakes, graphs_are_told_as_one_or_by_their_nodes)
 	cr_assert_eq(client.n_kernels, 2, "of the first launch only: %u", client.n_kernels);
 }
 
+/* ---- contexts, devices, threads ---- */
+
+static uint32_t n_resources[32], last_module;
+
+static void CUPTIAPI hear_resources(void *userdata, CUpti_CallbackDomain domain,
+				    CUpti_CallbackId cbid, const void *data)
+{
+	const CUpti_ResourceData *resource = data;
+
+	cr_assert_eq(domain, CUPTI_CB_DOMAIN_RESOURCE);
+	n_resources[cbid]++;
+	if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
+		last_module =
+			((CUpti_ModuleResourceData *)resource->resourceDescriptor)->moduleId;
+	cr_assert(cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED || resource->context);
+}
+
+Test(fakes, contexts_and_modules_are_told)
+{
+	CUpti_SubscriberHandle subscriber;
+	CUcontext context;
+	CUmodule module;
+
+	load("12.4/libcupti.so.12");
+	cr_assert_eq(f.cuptiSubscribe(&subscriber, hear_resources, NULL), 0);
+	for (uint32_t cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED;
+	     cbid <= CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING; cbid++)
+		f.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbid);
+	f.cuInit(0);
+	f.cuInit(0);
+	f.cuDevicePrimaryCtxRetain(&context, 0);
+	f.cuDevicePrimaryCtxRetain(&context, 0);
+	f.cuCtxSetCurrent(context);
+	f.cuModuleLoadData(&module, "");
+	cr_assert_eq(n_resources[CUPTI_CBID_RESOURCE_CU_INIT_FINISHED], 1);
+	cr_assert_eq(n_resources[CUPTI_CBID_RESOURCE_CONTEXT_CREATED], 1);
+	cr_assert_eq(n_resources[CUPTI_CBID_RESOURCE_MODULE_LOADED], 1);
+	cr_assert_eq(last_module, 1);
+	f.cuModuleUnload(module);
+	cr_assert_eq(n_resources[CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING], 1);
+}
+
+Test(fakes, devices_are_dumped_to_who_comes_late)
+{
+	const CUpti_ActivityDevice4 *device;
+
+	setenv("FAKE_GPU_DEVICES", "2", 1);
+	start("12.4/libcupti.so.12");
+	cr_assert_eq(f.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_DEVICE), 0);
+	f.cuptiActivityFlushAll(0);
+	cr_assert_eq(client.n_came, 1);
+	cr_assert_eq(client.valid[0], 2 * 184, "%zu", client.valid[0]);
+	device = (void *)(client.buffer[0] + 184);
+	cr_assert_eq(device->id, 1);
+	cr_assert_eq(device->numMultiprocessors, 108);
+	cr_assert_str_eq(device->name, "NVIDIA A100-SXM4-40GB");
+}
+
+Test(fakes, calls_have_the_threads_number_when_that_is_asked_for)
+{
+	const CUpti_ActivityAPI *call;
+
+	start("12.4/libcupti.so.12");
+	cr_assert_eq(f.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), 0);
+	f.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
+	f.fake_gpu_call(2, "cudaGetDevice");
+	f.cuptiActivityFlushAll(0);
+	call = (void *)client.buffer[0];
+	cr_assert_eq(call->threadId, (uint32_t)gettid());
+	cr_assert_eq(call->processId, (uint32_t)getpid());
+	cr_assert_eq(call->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020);
+	cr_assert_geq(call->end, call->start);
+}
+
+Test(fakes, ids_wrap)
+{
+	setenv("FAKE_CUPTI_CORRELATION", "4294967295", 1);
+	start("12.4/libcupti.so.12");
+	record_launches();
+	launch("a", 0);
+	launch("b", 0);
+	f.cuptiActivityFlushAll(0);
+	read_buffers();
+	cr_assert_eq(client.correlations[0], UINT32_MAX);
+	cr_assert_eq(client.correlations[1], 0);
+}
+
 /* ---- failures ---- */
 
 Test(fakes, a_call_fails_when_a_test_says_so)
