@@ -49,13 +49,12 @@ static void take_devices(struct tp_kineto_records *r, struct tp_json_in *in)
 		return;
 	while (tp_json_in_item(in, &is_first) && r->n_devices < TP_KINETO_DEVICES) {
 		char lines[DEVICE_BYTES];
-		uint32_t id = 0, n = tp_kineto_device(in, lines, sizeof(lines), &id);
+		uint32_t n = tp_kineto_device(in, lines, sizeof(lines));
 
 		if (in->is_bad || in->is_short)
 			return;
 		if (!n)
 			continue;
-		r->device_id[r->n_devices] = id;
 		r->device_string[r->n_devices++] =
 			tp_kineto_id(&r->strings, TP_STRING_DEVICE, lines, n);
 	}
@@ -179,12 +178,9 @@ int tp_kineto_records_end(struct tp_kineto_records *r)
 	char totals[256];
 	int err, n;
 
-	for (uint32_t i = 0; i < r->n_devices && r->first <= r->last; i++) {
-		struct tp_rec rec = {.time = r->first, .kind = TP_REC_DEVICE,
-				     .name = r->device_string[i], .arg = r->device_id[i]};
-
-		tp_kineto_put(r, &rec, TP_KINETO_NO_SLOT - 1);
-	}
+	/* Trouble with the file is the file's: closing it says so. */
+	for (uint32_t i = 0; i < r->n_devices; i++)
+		tp_writer_string(&r->writer, r->device_string[i]);
 	tell_threads(r);
 	n = snprintf(totals, sizeof(totals),
 		     "window=0\nbegin=%llu\nend=%llu\nfirst_step=%llu\nsteps=%llu\n"

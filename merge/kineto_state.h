@@ -28,7 +28,7 @@ struct tp_kineto_records {
 	struct tp_file_head head;
 	struct tp_kineto_thread *thread;	/* by slot */
 	uint32_t n_threads, cap_threads, last_thread;
-	uint32_t device_id[TP_KINETO_DEVICES], device_string[TP_KINETO_DEVICES], n_devices;
+	uint32_t device_string[TP_KINETO_DEVICES], n_devices;
 	int64_t base_ns;		/* of all times */
 	uint64_t first, last;		/* ns: of the whole file */
 	struct tp_kineto_steps steps;

@@ -107,7 +107,7 @@ uint32_t tp_kineto_sync(const struct tp_json_text *name)
 	return 0;
 }
 
-uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap, uint32_t *id)
+uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
 {
 	static const struct {
 		const char *theirs, *ours;
@@ -145,9 +145,8 @@ uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap, uint32
 		} else if (!tp_json_in_number(in, 1, &number)) {
 			continue;
 		} else if (TP_JSON_IS(&key, "id")) {
-			*id = (uint32_t)number;
 			has_id = true;
-			n += (uint32_t)snprintf(out + n, cap - n, "id=%u\n", *id);
+			n += (uint32_t)snprintf(out + n, cap - n, "id=%u\n", (uint32_t)number);
 		} else {
 			for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 				if (is_word(&key, known[i].theirs))

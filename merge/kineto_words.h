@@ -31,6 +31,6 @@ void tp_kineto_transfer(const struct tp_json_text *name, struct tp_transfer *tra
 uint32_t tp_kineto_sync(const struct tp_json_text *name);
 
 /* One object of deviceProperties -> the lines of a TP_STRING_DEVICE. Their length; 0: none. */
-uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap, uint32_t *id);
+uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap);
 
 #endif

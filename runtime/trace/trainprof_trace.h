@@ -100,9 +100,6 @@ TP_TRACE_ASSERT(sizeof(struct tp_rec) == 32, "a record is 32 bytes");
  * name       string LAUNCH        string TEXT          string DEVMEM
  * link       correlation id       0                    correlation id, 0: none
  * arg        graph id             tid, 0: none         address (or handle)
- *
- * DEVICE: once a window for each device that is met: time: then; name: string DEVICE; arg: its
- * id; the rest 0. It brings the string into the file; readers take the string, not the event.
  */
 #define TP_ARG_CALL(tid, returned) ((uint64_t)(uint32_t)(tid) | (uint64_t)(uint32_t)(returned) << 32)
 #define TP_ARG_TID(arg) ((uint32_t)(arg))

@@ -27,7 +27,7 @@ static void read_event(const char *bytes, size_t n)
 	struct tp_kineto_event event;
 	struct tp_transfer transfer = {.value = 0};
 	char lines[1024];
-	uint32_t id, step;
+	uint32_t step;
 
 	if (tp_kineto_strings_init(&strings))
 		return;
@@ -40,7 +40,7 @@ static void read_event(const char *bytes, size_t n)
 		tp_kineto_category(&event.category);
 	}
 	in = (struct tp_json_in){.at = bytes, .end = bytes + n};
-	tp_kineto_device(&in, lines, sizeof(lines), &id);
+	tp_kineto_device(&in, lines, sizeof(lines));
 	in = (struct tp_json_in){.at = bytes, .end = bytes + n};
 	tp_json_in_skip(&in, NULL);
 	tp_kineto_strings_free(&strings);
