@@ -43,10 +43,11 @@ CALLS = ("runtime", "cuda_runtime", "driver", "cuda_driver")
 
 
 def for_plugin(path, folder):
-    """The trace in the words that the plugin knows; path of a copy."""
+    """The trace in the words that the plugin knows: path of a copy, and how many kernels there
+    are whose occupancy Kineto does not know."""
     trace = kineto_read.load(path)
     kineto_read.canonical_names(trace["traceEvents"])
-    kept = []
+    kept, n_unsure = [], 0
     for event in trace["traceEvents"]:
         cat = (event.get("cat") or "").lower()
         if cat == "gpu_user_annotation" or (event.get("ph") == "X" and event.get("dur") is None):
@@ -60,6 +61,7 @@ def for_plugin(path, folder):
         args = event.get("args") or {}
         if cat == "kernel" and whole(args.get("shared memory"), 0) > KINETO_SHARED:
             args.pop("est. achieved occupancy %", None)
+            n_unsure += 1
         kept.append(event)
     trace["traceEvents"] = kept
     link_by_time(trace)
@@ -70,7 +72,7 @@ def for_plugin(path, folder):
     out = os.path.join(folder, "worker0.pt.trace.json")
     with open(out, "w", encoding="utf-8") as file:
         json.dump(trace, file, default=float)
-    return out
+    return out, n_unsure
 
 
 def is_linked_to(event):
@@ -108,8 +110,8 @@ class Shown:
 
     def __init__(self, path, is_as_it_is=False):
         with tempfile.TemporaryDirectory() as folder:
-            data = RunProfileData.parse(
-                "worker0", None, path if is_as_it_is else for_plugin(path, folder), folder)
+            path, self.n_unsure = (path, 0) if is_as_it_is else for_plugin(path, folder)
+            data = RunProfileData.parse("worker0", None, path, folder)
         run = RunGenerator("worker0", None, data).generate_run_profile()
         self.overview = run.overview
         self.devices = {}

@@ -14,7 +14,7 @@
 #include <cuda.h>
 
 enum {
-	LEAD_NS = 100000000,	/* before the file's zero: threads must be there by then */
+	LEAD_NS = 500000000,	/* before the file's zero: threads, and a window, must be there by then */
 	SPIN_NS = 60000,	/* a sleep may be late by that */
 	OPEN_MAX = 1024,
 	N_BINS = 64 * 16,	/* of lateness: 16 to a factor of 2 */
