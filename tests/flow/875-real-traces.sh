@@ -49,8 +49,8 @@ once()
 	grep -q '^cupti	.*driver=12' "$1.replay" && folder=$FAKES/12.0:
 	rm -rf "$1"
 	train "$1" "LD_LIBRARY_PATH=$folder$FAKES" TRAINPROF_PROGRAM=replay TRAINPROF_SCHEDULE=always \
-		'TRAINPROF_STEP=range:ProfilerStep#*' TRAINPROF_BUFFER=256M \
-		TRAINPROF_CUPTI_BUFFER=128M "$replay" "$1.replay" --speed $speed
+		'TRAINPROF_STEP=range:ProfilerStep#*' \
+		"$replay" "$1.replay" --speed $speed
 	late=$(sed -n "s/^replay: .* \([0-9]*\)\.[0-9]* us at 99 %.*/\1/p" "$1.err")
 	late=$(awk -v us="${late:-0}" -v x=$speed 'BEGIN { printf "%d", us * x }')
 }

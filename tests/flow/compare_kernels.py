@@ -216,7 +216,8 @@ def main():
             is_of_host=True)
     tap.ask("the steps, %d of them" % len(original.steps), wrong["step"] + (
         [] if len(original.steps) == len(result.steps) else
-        ["%d steps, were %d" % (len(result.steps), len(original.steps))]))
+        ["%d steps, were %d" % (len(result.steps), len(original.steps))]),
+            is_of_host=len(original.steps) == len(result.steps))
     tap.ask("%d calls" % original.n_calls, [] if original.n_calls == result.n_calls else
             ["%d calls" % result.n_calls])
     tap.ask("%d ranges" % original.n_ranges, [] if original.n_ranges == result.n_ranges else
