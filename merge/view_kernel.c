@@ -179,7 +179,8 @@ static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct state *state = ctx;
 
-	if (event->kind == TP_REC_KERNEL && event->queue) {
+	/* A graph that is recorded as one stands for its kernels. */
+	if ((event->kind == TP_REC_KERNEL || event->kind == TP_REC_GRAPH) && event->queue) {
 		if (state->options.by_operator)
 			tp_launches_work(state->launches, event);
 		else

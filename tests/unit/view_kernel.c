@@ -165,6 +165,23 @@ Test(view_kernel, names_the_operator_around_the_launch)
 	cr_expect(strstr(line_of(text, "k ", 1), "k forward 1 100 ns"), "%s", text);
 }
 
+/* No kernel of it is known: neither its blocks nor its occupancy are guessed. */
+Test(view_kernel, shows_graphs_that_are_recorded_as_one)
+{
+	struct tp_launch launch = {.place = {.stream = 7}, .graph = 3};
+	char *text;
+
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_GRAPH,
+				    fake_text(&fake, "cudaGraphLaunch"), 1000, 5000);
+	event[n_events].queue = &queues[0];
+	event[n_events++].detail =
+		fake_string(&fake, TP_STRING_LAUNCH, (char *)&launch, sizeof(launch));
+	text = print(&plain, 200);
+	cr_expect_str_eq(line_of(text, "cudaGraphLaunch", 0),
+			 "cudaGraphLaunch 1 4.00 us 100.0 % 4.00 us 4.00 us 4.00 us 4.00 us ? ?", "%s",
+			 text);
+}
+
 Test(view_kernel, sorts_by_calls_when_asked)
 {
 	const struct tp_view_options by_calls = {.top = 1, .sort = "calls"};
