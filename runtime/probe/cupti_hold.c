@@ -39,10 +39,10 @@ static struct {
 	bool are_records_wanted;	/* atomic */
 	const char *other;		/* atomic: the other user */
 
-	/* Of who has the turn. */
-	bool is_subscribed, is_alone;	/* alone: no subscriber, another one keeps the place */
-	uint32_t refused_at;		/* other users that had come when subscribing failed last */
-	bool is_lib_missing;
+	/* Written by who has the turn. */
+	bool is_subscribed;		/* atomic; else another subscriber keeps the place */
+	uint32_t refused_at;		/* atomic; what others had done when we subscribed last */
+	bool is_lib_missing;		/* atomic */
 	char why[640];			/* it is off */
 	bool is_said;
 	uint64_t n_dropped;		/* atomic */
@@ -123,8 +123,8 @@ static bool subscribe(void)
 	char why[320] = "";
 	int err = tp_cupti_calls_open(why, sizeof(why));
 
-	hold.is_subscribed = !err;
-	hold.refused_at = tp_cupti_other_came();
+	__atomic_store_n(&hold.is_subscribed, !err, __ATOMIC_RELAXED);
+	__atomic_store_n(&hold.refused_at, tp_cupti_other_came(), __ATOMIC_RELAXED);
 	if (err == -EBUSY && tp_cupti_has_other_subscriber()) {
 		/* He never lets go (Kineto does not), and records need no subscriber. */
 		if (hold.config->record & TP_RECORD_DEVMEM)
@@ -151,11 +151,12 @@ static void take(void)
 		fail("CUDA_INJECTION64_PATH was set to another tool: ", hold.taken_by);
 		return;
 	}
-	hold.is_lib_missing = tp_cupti_lib_open(hold.config->cupti_lib, why, sizeof(why)) != 0;
-	if (hold.is_lib_missing) {
+	if (tp_cupti_lib_open(hold.config->cupti_lib, why, sizeof(why))) {
+		__atomic_store_n(&hold.is_lib_missing, true, __ATOMIC_RELAXED);
 		fail("", why);
 		return;
 	}
+	__atomic_store_n(&hold.is_lib_missing, false, __ATOMIC_RELAXED);
 	if (!subscribe())
 		return;
 	if (tp_cupti_decode_init(tp_cupti.version) ||
@@ -182,6 +183,18 @@ static void take(void)
 		tp_cupti_gap_over();
 }
 
+static bool is_subscribed(void)
+{
+	return __atomic_load_n(&hold.is_subscribed, __ATOMIC_RELAXED);
+}
+
+static void stop_hearing(void)
+{
+	if (is_subscribed())
+		tp_cupti_calls_close();
+	__atomic_store_n(&hold.is_subscribed, false, __ATOMIC_RELAXED);
+}
+
 static void count_dropped(void)
 {
 	size_t n = 0;
@@ -197,16 +210,14 @@ static void leave(void)
 	count_dropped();
 	set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 0);
 	tp_cupti_is_ok(tp_cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT));
-	if (hold.is_subscribed)
-		tp_cupti_calls_close();
-	hold.is_subscribed = false;
+	stop_hearing();
 	set_state(TP_CUPTI_AWAY);
 }
 
 /* What is called often is heard in windows only. */
 static void hear_memory(enum tp_cupti_memory which)
 {
-	if (hold.is_subscribed && hold.config->record & TP_RECORD_DEVMEM)
+	if (is_subscribed() && hold.config->record & TP_RECORD_DEVMEM)
 		tp_cupti_calls_memory(which);
 }
 
@@ -243,8 +254,9 @@ static void step(enum tp_cupti_state from, enum tp_cupti_state to)
 /* Another subscriber was in the way; he is gone. */
 static bool may_subscribe(enum tp_cupti_state state)
 {
-	return (state == TP_CUPTI_HELD || state == TP_CUPTI_ON) && !hold.is_subscribed &&
-	       !tp_cupti_has_other_subscriber() && hold.refused_at != tp_cupti_other_came();
+	return (state == TP_CUPTI_HELD || state == TP_CUPTI_ON) && !is_subscribed() &&
+	       !tp_cupti_has_other_subscriber() &&
+	       __atomic_load_n(&hold.refused_at, __ATOMIC_RELAXED) != tp_cupti_other_came();
 }
 
 void tp_cupti_follow(void)
@@ -350,7 +362,8 @@ void tp_cupti_look_for_cuda(void)
 	dl_iterate_phdr(count_loaded, &n_loaded);
 	if (hold.pid) {
 		/* CUPTI may have been loaded by now. */
-		if (hold.is_lib_missing && n_loaded != hold.n_loaded)
+		if (__atomic_load_n(&hold.is_lib_missing, __ATOMIC_RELAXED) &&
+		    n_loaded != hold.n_loaded)
 			__atomic_compare_exchange_n(&hold.state, &off, TP_CUPTI_AWAY, false,
 						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	} else if ((hold.libcuda || n_loaded != hold.n_loaded) && has_devices()) {
@@ -413,9 +426,8 @@ void tp_cupti_hold_close(void)
 	if (!may_call() || !take_turn())
 		return;
 	state = tp_cupti_hold_state();
-	if ((state == TP_CUPTI_HELD || state == TP_CUPTI_ON) && hold.is_subscribed)
-		tp_cupti_calls_close();
-	hold.is_subscribed = false;
+	if (state == TP_CUPTI_HELD || state == TP_CUPTI_ON)
+		stop_hearing();
 	tp_cupti_hold_end();
 	give_turn();
 }

@@ -1,153 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_yield.c - another user of CUPTI comes, and goes; against a CUPTI of a few variables
+ * cupti_yield.c - another user of CUPTI comes, and goes
  *
- * It has one subscriber, one pair of buffer callbacks and a set of kinds, whoever asks. What
- * is asked by the other user comes through other(), as preload/hook_cupti.c would have it.
+ * What he asks comes through other(), as preload/hook_cupti.c would have it.
  */
 #include <criterion/criterion.h>
 
 #include "runtime/probe/cupti.h"
 #include "runtime/probe/cupti_buffers.h"
 #include "runtime/probe/cupti_hold.h"
-#include "runtime/probe/cupti_lib.h"
-#include "runtime/probe/cupti_yield.h"
-#include "tests/unit/session_rig.h"
+#include "tests/unit/cupti_rig.h"
 
 static const struct tp_probe *const with_cupti[] = {&tp_cupti_probe, NULL};
-
-/* ---- the CUPTI ---- */
-
-static struct {
-	uint64_t kinds;
-	void *subscriber;
-	CUpti_BuffersCallbackRequestFunc requested;
-	CUpti_BuffersCallbackCompleteFunc completed;
-	uint8_t zeroed, per_thread;
-	CUpti_ActivityThreadIdType thread_ids;
-	uint32_t n_forced, n_calls;
-} lib;
-
-static CUptiResult called(void)
-{
-	__atomic_fetch_add(&lib.n_calls, 1, __ATOMIC_RELAXED);
-	return CUPTI_SUCCESS;
-}
-
-static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *ctx)
-{
-	called();
-	if (lib.subscriber)
-		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-	lib.subscriber = &lib.n_calls + (tp_cupti_inside != 0);
-	*handle = lib.subscriber;
-	return CUPTI_SUCCESS;
-}
-
-static CUptiResult unsubscribe(CUpti_SubscriberHandle handle)
-{
-	called();
-	if (handle != lib.subscriber)
-		return CUPTI_ERROR_INVALID_PARAMETER;
-	lib.subscriber = NULL;
-	return CUPTI_SUCCESS;
-}
-
-static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle handle,
-				   CUpti_CallbackDomain domain, CUpti_CallbackId id)
-{
-	return called();
-}
-
-static CUptiResult register_buffers(CUpti_BuffersCallbackRequestFunc requested,
-				    CUpti_BuffersCallbackCompleteFunc completed)
-{
-	lib.requested = requested;
-	lib.completed = completed;
-	return called();
-}
-
-static CUptiResult enable(CUpti_ActivityKind kind)
-{
-	lib.kinds |= 1ull << kind;
-	return called();
-}
-
-static CUptiResult disable(CUpti_ActivityKind kind)
-{
-	lib.kinds &= ~(1ull << kind);
-	return called();
-}
-
-static CUptiResult flush(uint32_t flag)
-{
-	lib.n_forced += flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-	return called();
-}
-
-static CUptiResult count_dropped(CUcontext context, uint32_t stream, size_t *n)
-{
-	*n = 0;
-	return called();
-}
-
-static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t *size, void *value)
-{
-	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
-		lib.zeroed = *(uint8_t *)value;
-	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER)
-		lib.per_thread = *(uint8_t *)value;
-	return called();
-}
-
-static CUptiResult set_thread_ids(CUpti_ActivityThreadIdType type)
-{
-	lib.thread_ids = type;
-	return called();
-}
-
-static CUptiResult filter(CUpti_CallbackId id, uint8_t is_on)
-{
-	return called();
-}
-
-static CUptiResult get_time(uint64_t *ns)
-{
-	*ns = tp_clock_real_ns();
-	return CUPTI_SUCCESS;
-}
-
-static CUptiResult get_error(CUptiResult result, const char **text)
-{
-	*text = "CUPTI_ERROR_SOME";
-	return CUPTI_SUCCESS;
-}
 
 static void start(const char *schedule)
 {
 	char bad[64];
 
 	lib.per_thread = 1;
-	tp_cupti = (struct tp_cupti_lib){
-		.cuptiSubscribe = subscribe,
-		.cuptiUnsubscribe = unsubscribe,
-		.cuptiEnableCallback = enable_callback,
-		.cuptiActivityRegisterCallbacks = register_buffers,
-		.cuptiActivityEnable = enable,
-		.cuptiActivityEnableAndDump = enable,
-		.cuptiActivityDisable = disable,
-		.cuptiActivityFlushAll = flush,
-		.cuptiActivityGetNumDroppedRecords = count_dropped,
-		.cuptiActivitySetAttribute = set_attribute,
-		.cuptiSetThreadIdType = set_thread_ids,
-		.cuptiActivityEnableRuntimeApi = filter,
-		.cuptiActivityEnableDriverApi = filter,
-		.cuptiGetTimestamp = get_time,
-		.cuptiGetResultString = get_error,
-		.version = 24,
-		.release = 120600,
-		.path = "/x/libcupti.so.12",
-	};
+	rig_set_cupti();
 	rig_set_up();
 	rig_config.log = TP_LOG_QUIET;
 	cr_assert_eq(tp_sched_parse(&rig_config.schedule, schedule, bad, sizeof(bad)), 0);
