@@ -268,6 +268,14 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 		rig_file("a.tpt", 0, 0);
 		rig_bytes(TP_STRING_SHAPES, "\x02\xff\x01", 3);
 		rig_text("\xff\xfe");
+		/* Short, whole, too long, of all ones: no reader of details may trust one. */
+		for (uint32_t kind = TP_STRING_LAUNCH; kind <= TP_STRING_DEVICE; kind++) {
+			char odd[128];
+
+			memset(odd, round % 3 ? 0xff : 1, sizeof(odd));
+			rig_bytes(kind, odd, (uint32_t)(round * 7 % 128));
+			rig_bytes(kind, odd, 16);
+		}
 		for (int i = 0; i < 2000; i++) {
 			struct tp_rec rec;
 
