@@ -78,8 +78,8 @@ static void record(const struct change *change)
 static void lock(void)
 {
 	tp_spin_lock(&devmem.lock);
+	/* Before what follows: sums are stored with release. */
 	__atomic_store_n(&devmem.sequence, devmem.sequence + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static void unlock(void)
@@ -96,7 +96,7 @@ bool tp_devmem_read_begin(uint32_t *sequence)
 
 bool tp_devmem_read_end(uint32_t sequence)
 {
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* After what was read: sums are loaded with acquire. */
 	return __atomic_load_n(&devmem.sequence, __ATOMIC_RELAXED) == sequence;
 }
 

@@ -84,13 +84,14 @@ bool tp_devmem_is_on_device(uint8_t kind)
 	       kind == TP_DEVMEM_PHYSICAL || kind == TP_DEVMEM_ARRAY || kind == TP_DEVMEM_GRAPH;
 }
 
+/* Release, and acquire where they are read: see tp_devmem_read_begin. */
 static void add(uint64_t *now, uint64_t *peak, int64_t bytes)
 {
 	uint64_t sum = *now + (uint64_t)bytes;
 
-	__atomic_store_n(now, sum, __ATOMIC_RELAXED);
+	__atomic_store_n(now, sum, __ATOMIC_RELEASE);
 	if (bytes > 0 && sum > *peak)
-		__atomic_store_n(peak, sum, __ATOMIC_RELAXED);
+		__atomic_store_n(peak, sum, __ATOMIC_RELEASE);
 }
 
 void tp_devmem_add(uint16_t at, int64_t bytes)
@@ -129,8 +130,8 @@ bool tp_devmem_sum(uint32_t device, uint64_t *now, uint64_t *peak)
 	if (device >= TP_DEVMEM_DEVICES ||
 	    !__atomic_load_n(&live.device[device].is_seen, __ATOMIC_RELAXED))
 		return false;
-	*now = __atomic_load_n(&live.device[device].live, __ATOMIC_RELAXED);
-	*peak = __atomic_load_n(&live.device[device].peak, __ATOMIC_RELAXED);
+	*now = __atomic_load_n(&live.device[device].live, __ATOMIC_ACQUIRE);
+	*peak = __atomic_load_n(&live.device[device].peak, __ATOMIC_ACQUIRE);
 	return true;
 }
 

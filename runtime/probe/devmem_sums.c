@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
@@ -23,7 +24,7 @@ enum {
 
 /* All sums at one moment. */
 struct sample {
-	uint64_t time;			/* atomic in what is kept; 0: nothing, or in the making */
+	uint64_t time;
 	uint32_t n;			/* cells */
 	uint64_t line[TP_DEVMEM_CELLS];	/* by cell that leads the line */
 	struct {
@@ -43,9 +44,10 @@ static struct {
 		struct tp_host_counter known, unattributed;
 	} device[TP_DEVMEM_DEVICES];
 	struct sample now, at_end;
-	struct sample kept[KEPT];	/* by those who end windows, one after the other */
+	struct tp_spin lock;		/* around what is kept */
+	struct sample kept[KEPT];	/* by those who end windows; time 0: nothing */
 	uint32_t n_kept;
-} sums;
+} sums = { .lock = { .rank = TP_LOCK_DEVMEM } };
 
 void tp_devmem_sums_open(const struct tp_config *config)
 {
@@ -65,7 +67,7 @@ static uint64_t read_once(struct sample *sample)
 	memset(sample->line, 0, sample->n * sizeof(sample->line[0]));
 	for (uint32_t i = 0; i < sample->n; i++)
 		sample->line[tp_devmem_cell[i].line] +=
-			__atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_RELAXED);
+			__atomic_load_n(&tp_devmem_cell[i].live, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++)
 		sample->device[i].is_seen =
 			tp_devmem_sum(i, &sample->device[i].live, &sample->device[i].peak);
@@ -169,13 +171,12 @@ void tp_devmem_sums_tick(uint64_t now)
 
 void tp_devmem_sums_keep(void)
 {
-	struct sample *kept = &sums.kept[sums.n_kept++ % KEPT];
-	uint64_t time;
+	struct sample *kept;
 
-	__atomic_store_n(&kept->time, 0, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	time = read_sums(kept);
-	__atomic_store_n(&kept->time, time, __ATOMIC_RELEASE);
+	tp_spin_lock(&sums.lock);
+	kept = &sums.kept[sums.n_kept++ % KEPT];
+	kept->time = read_sums(kept);
+	tp_spin_unlock(&sums.lock);
 }
 
 /* The first that was kept since `end`; where the probes went on without a pause, or the process
@@ -183,22 +184,16 @@ void tp_devmem_sums_keep(void)
 static void find_at_end(uint64_t end)
 {
 	const struct sample *best = NULL;
-	uint64_t time, best_time = UINT64_MAX;
 
-	for (int i = 0; i < KEPT; i++) {
-		time = __atomic_load_n(&sums.kept[i].time, __ATOMIC_ACQUIRE);
-		if (time < end || time >= best_time)
-			continue;
-		best = &sums.kept[i];
-		best_time = time;
-	}
-	if (best) {
+	tp_spin_lock(&sums.lock);
+	for (int i = 0; i < KEPT; i++)
+		if (sums.kept[i].time >= end && (!best || sums.kept[i].time < best->time))
+			best = &sums.kept[i];
+	if (best)
 		memcpy(&sums.at_end, best, sizeof(*best));
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&best->time, __ATOMIC_RELAXED) == best_time)
-			return;
-	}
-	read_sums(&sums.at_end);
+	tp_spin_unlock(&sums.lock);
+	if (!best)
+		read_sums(&sums.at_end);
 }
 
 static void put(uint64_t time, uint32_t name, uint32_t device, int64_t value)
@@ -252,6 +247,7 @@ void tp_devmem_sums_report(struct tp_text *totals)
 
 void tp_devmem_sums_forked(void)
 {
+	atomic_store(&sums.lock.held, 0);
 	sums.at_end.n = 0;
 	for (uint32_t i = 0; i < TP_DEVMEM_DEVICES; i++)
 		sums.at_end.device[i].is_seen = false;

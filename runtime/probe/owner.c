@@ -118,6 +118,19 @@ static uint32_t number_of(const char *path)
 	return number;
 }
 
+/*
+ * Word by word: a reader may look at the same time, and throws away what it saw. Release: not
+ * before the number of the newer snapshot; acquire: the number is looked at after them.
+ */
+typedef uint64_t word __attribute__((may_alias));
+
+static void copy_range(struct range *to, const struct range *from)
+{
+	for (size_t i = 0; i < sizeof(*to) / sizeof(word); i++)
+		__atomic_store_n((word *)to + i, __atomic_load_n((const word *)from + i, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
+}
+
 static void add_range(struct snapshot *snapshot, const struct range *range)
 {
 	uint32_t at = snapshot->n;
@@ -125,9 +138,9 @@ static void add_range(struct snapshot *snapshot, const struct range *range)
 	if (at == MOST_RANGES)
 		return;
 	for (; at && snapshot->range[at - 1].begin > range->begin; at--)
-		snapshot->range[at] = snapshot->range[at - 1];
-	snapshot->range[at] = *range;
-	snapshot->n++;
+		copy_range(&snapshot->range[at], &snapshot->range[at - 1]);
+	copy_range(&snapshot->range[at], range);
+	__atomic_store_n(&snapshot->n, snapshot->n + 1, __ATOMIC_RELEASE);
 }
 
 static int add_object(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -179,8 +192,10 @@ static int read_changes(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
-/* The last object of the loader's list. Under the loader's lock, or who knows. */
-static int find_last(struct dl_phdr_info *info, size_t size, void *ctx)
+/* The last object of the loader's list. Under the loader's lock, which the thread sanitizer does
+ * not see. */
+static __attribute__((no_sanitize("thread")))
+int find_last(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	const struct link_map *at = _r_debug.r_map;
 
@@ -205,7 +220,7 @@ void tp_owner_refresh(void)
 		owner.adds = changes[0];
 		owner.subs = changes[1];
 		next = &owner.snapshot[(number + 1) % 2];
-		next->n = 0;
+		__atomic_store_n(&next->n, 0, __ATOMIC_RELEASE);
 		if (!find_object)
 			*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
 		dl_iterate_phdr(find_last, NULL);
@@ -228,13 +243,14 @@ void tp_owner_forked(void)
 static bool is_readable(uintptr_t address);
 
 /* Libraries came since the snapshot, or the last one of then went: its memory may be anything. */
-static bool is_out_of_date(void)
+static __attribute__((no_sanitize("thread"), no_sanitize("address")))
+bool is_out_of_date(void)
 {
 	const struct link_map *last = __atomic_load_n(&owner.last, __ATOMIC_ACQUIRE);
 
 	return last && find_object &&
 	       (!is_readable((uintptr_t)&last->l_next) ||
-		__atomic_load_n(&last->l_next, __ATOMIC_RELAXED) != NULL);
+		*(struct link_map *const volatile *)&last->l_next != NULL);
 }
 
 /* An object that came after the snapshot. Which of it is code is not known here. */
@@ -258,21 +274,20 @@ static bool find_new(uintptr_t address, struct range *found)
 static bool find_old(uint32_t number, uintptr_t address, struct range *found)
 {
 	const struct snapshot *snapshot = &owner.snapshot[number % 2];
-	uint32_t low = 0, high = number ? snapshot->n : 0;
+	uint32_t low = 0, high = number ? __atomic_load_n(&snapshot->n, __ATOMIC_ACQUIRE) : 0;
 
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (snapshot->range[middle].begin <= address)
+		if (__atomic_load_n(&snapshot->range[middle].begin, __ATOMIC_RELAXED) <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (!low)
 		return false;
-	*found = snapshot->range[low - 1];
+	copy_range(found, &snapshot->range[low - 1]);
 	/* The other copy was finished and this one begun meanwhile: what was read is nothing. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&owner.number, __ATOMIC_RELAXED) == number &&
 	       address >= found->begin && address < found->end;
 }
@@ -388,30 +403,33 @@ const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
 	uint32_t number = snapshot_number();
 	const struct snapshot *snapshot = &owner.snapshot[number % 2];
 	uintptr_t at = ((uintptr_t)stack + 7) & ~(uintptr_t)7, end = (uintptr_t)stack + n_bytes;
-	uintptr_t least, most, perhaps = 0;
+	uint32_t n = __atomic_load_n(&snapshot->n, __ATOMIC_ACQUIRE);
+	uintptr_t least = PAGE, most = UINTPTR_MAX >> 16, perhaps = 0;
 	bool is_old;
 
-	if (!number || !snapshot->n)
+	if (!number || !n)
 		return NULL;
 	is_old = is_out_of_date();
-	least = is_old ? PAGE : snapshot->range[0].begin;
-	most = is_old ? UINTPTR_MAX >> 16 : snapshot->range[snapshot->n - 1].end;
+	if (!is_old) {
+		least = __atomic_load_n(&snapshot->range[0].begin, __ATOMIC_RELAXED);
+		most = __atomic_load_n(&snapshot->range[n - 1].end, __ATOMIC_RELAXED);
+	}
 	for (; at + sizeof(uintptr_t) <= end; at += sizeof(uintptr_t)) {
-		uintptr_t word;
+		uintptr_t value;
 
 		if (at % PAGE == 0 && !is_readable(at))
 			break;
-		word = *(const uintptr_t *)at;
+		value = *(const uintptr_t *)at;
 #ifdef __aarch64__
-		word &= 0xffffffffffffull;	/* signed return addresses */
+		value &= 0xffffffffffffull;	/* signed return addresses */
 #endif
-		if (word < least || word >= most)
+		if (value < least || value >= most)
 			continue;
-		switch (judge(number, is_old, word)) {
+		switch (judge(number, is_old, value)) {
 		case YES:
-			return (const void *)word;
+			return (const void *)value;
 		case PERHAPS:
-			perhaps = perhaps ? perhaps : word;
+			perhaps = perhaps ? perhaps : value;
 			break;
 		default:
 			break;
