@@ -132,6 +132,8 @@ is "... kernels with their ids" "$(awk -F '\t' '$1 == "EVENT" && $2 == 10 { prin
 	sort -n | sed 's/(.*//')" "$(awk -F '\t' '$1 == "kernel" {
 		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] } print v["corr"], v["name"] }' \
 		"$steps" | sort -n)"
+is "... blocks of the driver's memory, made and given back" \
+	"$(grep -c "^EVENT${tab}16${tab}" dump.txt) $(grep -c "^EVENT${tab}17${tab}" dump.txt)" "3 3"
 is "... ranges of the program" "$(grep -c "^EVENT${tab}2${tab}.*aten::mm" dump.txt)" 3
 is "... steps" "$(grep -c '^s.* c6 ' trace/rank0.steps)" 3
 train ranked TRAINPROF_PROGRAM=player TRAINPROF_STEP=mark TRAINPROF_SCHEDULE=always \
