@@ -204,7 +204,8 @@ void tp_chrome_put_tensor(struct tp_chrome *c, const struct tp_event *event)
 	if (!numbers)
 		return;
 	p = tp_chrome_begin_event(c, 0);
-	p = tp_json_lit(p, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
+	p = tp_json_lit(p, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\","
+			   "\"name\":\"[memory]\"");
 	p = tp_chrome_put_place(p, numbers, event->begin_ns);
 	p = tp_json_lit(p, ",\"args\":{\"Total Reserved\":");
 	p = tp_json_i64(p, change.reserved);

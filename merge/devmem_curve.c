@@ -14,7 +14,7 @@
 void tp_devmem_curve_fini(struct tp_devmem_curve *curve)
 {
 	free(curve->sum);
-	*curve = (struct tp_devmem_curve){NULL};
+	memset(curve, 0, sizeof(*curve));
 }
 
 static struct tp_devmem_sum *find_sum(struct tp_devmem_curve *curve, uint32_t proc,

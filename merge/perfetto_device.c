@@ -10,7 +10,8 @@
 #include "merge/occupancy.h"
 #include "merge/perfetto.h"
 
-enum { OFF_TRACK = 1 }; /* tp_launch_call.owner: not on its thread's own track, no arrow begins there */
+/* tp_launch_call.owner: not on its thread's own track, no arrow begins there. */
+enum { OFF_TRACK = 1 };
 
 static char *put_double(char *p, enum tp_perfetto_argument name, double value)
 {
