@@ -25,7 +25,8 @@ is "each kernel has a call of its own" \
 is "calls that only ask are not there" "$(count run 0 $CALL 'cudaGetDevice|cudaGetLastError')" 0
 is "what CUPTI is and where" "$(total run 0 cupti.version) $(total run 0 cupti.path)" \
 	"130001 $FAKES/libcupti.so.13"
-is "nothing was lost" "$(total run 1 'cupti.dropped')$(total run 1 'cupti.refused')$(total run 1 'cupti.errors')" ""
+is "nothing was lost" "$(total run 1 'cupti\.dropped')$(total run 1 'cupti\.refused')$(
+	total run 1 'cupti\.errors')" ""
 is "what was switched on was switched off" "$(calls run 'cuptiActivityDisable .*-> 0')" \
 	"$(calls run 'cuptiActivityEnable(AndDump)? .*-> 0')"
 
@@ -52,7 +53,8 @@ is "a graph by its launches" "$(count graph-launch 0 $KERNEL) $(count graph-laun
 # ---- ways in ----
 
 cuda late CUDA_INJECTION64_PATH= run
-is "the driver did not tell us: found when a window is armed" "$status $(count late 0 $KERNEL)" "0 40"
+is "the driver did not tell us: found when a window is armed" \
+	"$status $(count late 0 $KERNEL)" "0 40"
 cuda taken CUDA_INJECTION64_PATH=/opt/tool/libtool.so run
 like "another tool's variable stays, and that is said" "$(messages_of taken)" \
 	"'cuda' is not recorded: CUDA_INJECTION64_PATH was set to another tool: /opt/tool/libtool.so"
@@ -79,7 +81,8 @@ is "loaded by the driver alone, without the preload: the library stays out" \
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -pthread -o marks "$PROGS/marks.c"
 train none TRAINPROF_PROGRAM=marks TRAINPROF_STEP=mark TRAINPROF_SCHEDULE=always \
 	FAKE_CUPTI_LOG="$TMP/none.log" LD_LIBRARY_PATH="$FAKES" ./marks own
-is "a program without CUDA: no word, no call" "$status $(messages_of none) $(calls none cupti)" "0  0"
+is "a program without CUDA: no word, no call" \
+	"$status $(messages_of none) $(calls none cupti)" "0  0"
 unlike "... and nothing of CUPTI in its trace" \
 	"$("$O/tests/progs/tptdump" none/rank0.0.tpt)" 'cupti\.|off\.cuda'
 # A driver without devices.

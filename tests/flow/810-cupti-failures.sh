@@ -47,12 +47,14 @@ for code in 15 999; do
 	is "... and no record is asked for" "$(calls "$name" cuptiActivityEnable)" 0
 done
 fails cuptiActivityEnable@10 0 21
-like "kernels are refused: said" "$words" "'cuda.kinds' .* refuses kernels: CUPTI_ERROR_INVALID_KIND"
+like "kernels are refused: said" "$words" \
+	"'cuda.kinds' .* refuses kernels: CUPTI_ERROR_INVALID_KIND"
 is "... and the rest goes on" "$(count "$name" 1 $KERNEL) $(count "$name" 1 $MEMCPY)" "0 2"
 is "... and is counted" "$(total "$name" 0 cupti.errors)" 1
 is "... and is not asked for again" "$(calls "$name" 'cuptiActivityEnable 10 ')" 1
 fails cuptiActivityEnable@5 0 21
-is "calls are refused: kernels go on" "$(count "$name" 1 $KERNEL) $(count "$name" 1 $CALL cuda)" "40 0"
+is "calls are refused: kernels go on" \
+	"$(count "$name" 1 $KERNEL) $(count "$name" 1 $CALL cuda)" "40 0"
 name=fail-all
 cuda $name FAKE_CUPTI_FAIL=cuptiActivityEnable:0:35,cuptiActivityEnableAndDump:0:35 run
 like "no permission: one line says so" "$(messages_of $name)" \

@@ -121,7 +121,8 @@ done
 # ---- a CUPTI that dies ----
 
 same fatal "CUPTI dies in the first window" FAKE_CUPTI_FATAL=100 run
-like "... said once" "$(messages_of fatal)" "'cuda' is not recorded: CUPTI gave up after a fatal error"
+like "... said once" "$(messages_of fatal)" \
+	"'cuda' is not recorded: CUPTI gave up after a fatal error"
 is "... it is not called again" "$(calls fatal 'cuptiActivityEnable 10 ')" 1
 like "... what it kept is counted" "$(total fatal 0 cupti.buffers_kept)" '^[1-9]'
 

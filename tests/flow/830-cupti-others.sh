@@ -37,14 +37,16 @@ done
 use old old_kineto $always
 is "old_kineto: two gaps at most" "$(($(count old 0 $MARK "$gap") <= 2))" 1
 is "old_kineto: beside his subscription, kernels go on" "$(($(count old 0 $KERNEL) > 100))" 1
-like "old_kineto: what does not is said" "$(messages_of old)" "'devmem.calls' is not recorded: another"
+like "old_kineto: what does not is said" "$(messages_of old)" \
+	"'devmem.calls' is not recorded: another"
 use stays stays $always
 is "stays: kernels until he came" "$(count stays 0 $KERNEL)" 120
 is "stays: and the gap until the end" "$(count stays 0 $MARK "$gap")" 1
 
 # In warm-up, and between windows.
 use warmup kineto TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2
-is "in warm-up: both windows are whole" "$(count warmup 0 $KERNEL) $(count warmup 1 $KERNEL)" "40 40"
+is "in warm-up: both windows are whole" \
+	"$(count warmup 0 $KERNEL) $(count warmup 1 $KERNEL)" "40 40"
 is "... and no gap is in them" "$(count warmup 0 $MARK) $(count warmup 1 $MARK)" "0 0"
 use between kineto TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=2
 is "between windows: both are whole" "$(count between 0 $KERNEL) $(count between 1 $KERNEL)" "40 40"
@@ -61,7 +63,8 @@ for release in 11.8 12.8; do
 done
 
 # A program that uses CUPTI and never trains.
-bare plain LD_PRELOAD="$LIB" "LD_LIBRARY_PATH=$FAKES" ./cuda_steps user old_kineto ./libcupti_user.so
+bare plain LD_PRELOAD="$LIB" "LD_LIBRARY_PATH=$FAKES" \
+	./cuda_steps user old_kineto ./libcupti_user.so
 is "in a program that does not train our hooks only forward" \
 	"$status $(cat plain.out plain.err)" "0 $(cat old-bare.out)"
 # And one without any CUPTI behind the name.

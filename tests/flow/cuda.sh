@@ -7,7 +7,8 @@
 # A step of cuda_steps is 20 launches, a copy, a set, an allocation and a free.
 
 FAKES=${FAKES:-$O/tests/fakes}
-[ -e "$FAKES/libcuda.so.1" ] || skip_all "no stand-ins for CUDA in '$FAKES' (make setup, make fakes)"
+[ -e "$FAKES/libcuda.so.1" ] ||
+	skip_all "no stand-ins for CUDA in '$FAKES' (make setup, make fakes)"
 cuda_include=$(cd "$TOP" && scripts/cuda-include)
 cd "$TMP" || exit 1
 

@@ -29,7 +29,8 @@ static inline CUptiResult called(void)
 	return CUPTI_SUCCESS;
 }
 
-static inline CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *ctx)
+static inline CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
+				    void *ctx)
 {
 	void *none = NULL;
 
@@ -91,7 +92,8 @@ static inline CUptiResult count_dropped(CUcontext context, uint32_t stream, size
 	return called();
 }
 
-static inline CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t *size, void *value)
+static inline CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t *size,
+					void *value)
 {
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
 		lib.zeroed = *(uint8_t *)value;
