@@ -19,7 +19,8 @@
 
 #include "tests/fakes/fake.h"
 
-enum { BUFFER_BYTES = 4096, N_BUFFERS = 256, N_RECORDS = 4096, UNFINISHED_NS = 1000000000 };
+enum { BUFFER_BYTES = 4096, N_BUFFERS = 256, N_RECORDS = 4096 };
+#define UNFINISHED_NS 1000000000000u	/* as long as the test runs */
 
 #define CALLS(_)                                                                              \
 	_(cuptiGetVersion) _(cuptiGetCallbackName) _(cuptiSubscribe) _(cuptiUnsubscribe)       \
