@@ -60,7 +60,7 @@ struct tp_gpu_queue {
 	uint64_t n_launches;	/* calls whose work began */
 	uint32_t depth_most;	/* calls made whose work has not begun, at most */
 	int64_t wait_ns;	/* sum of all delays; by time: the mean depth (Little's law) */
-	int64_t *start;		/* gpu_time.c's: when the last launches began, a ring */
+	int64_t *start;		/* gpu_queue.c's: when the last launches began, a ring */
 	uint32_t n_starts, next_start, cap_starts;
 };
 
