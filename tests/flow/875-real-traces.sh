@@ -14,7 +14,8 @@
 . "$(dirname "$0")/lib.sh"
 FAKES=${FAKES:-$O/tests/fakes}
 replay=$O/tests/progs/replay
-[ -e "$FAKES/libcuda.so.1" ] && [ -e "$replay" ] || skip_all "no stand-ins for CUDA (make fakes)"
+[ -e "$FAKES/libcuda.so.1" ] || skip_all "no stand-ins for CUDA (make fakes)"
+[ -e "$replay" ] || skip_all "no '$replay' (make fakes)"
 cd "$TMP" || exit 1
 flow=$TOP/tests/flow
 readers=${TRAINPROF_READERS:-$PYTHON}
@@ -58,7 +59,7 @@ once()
 # chain NAME TRACE
 chain()
 {
-	local name=$1 trace=$2 only='' kind out length
+	local name=$1 trace=$2 only='' kind out length result
 	if ! "$PYTHON" "$flow/kineto_to_replay.py" "$trace" "$name.replay" 2>"$name.counts"; then
 		fail "$name: converted" "$(cat "$name.counts")"
 		return
@@ -76,15 +77,17 @@ chain()
 	for kind in torch torch:tb; do
 		out=$name-${kind#torch:}
 		fuse "$out-merge" -q -f $kind -o "$out" "$name"
-		"$PYTHON" "$flow/kineto_scale.py" "$(find "$out" -name '*.pt.trace.json.gz' | head -n 1)" \
-			"$out.json.gz" $speed
+		result=$(find "$out" -name '*.pt.trace.json.gz' | head -n 1)
+		"$PYTHON" "$flow/kineto_scale.py" "$result" "$out.json.gz" $speed
 	done
-	"$PYTHON" "$flow/compare_kernels.py" $only "$trace" "$name-torch.json.gz" | relay "$name: " >kernels.tap
+	"$PYTHON" "$flow/compare_kernels.py" $only "$trace" "$name-torch.json.gz" |
+		relay "$name: " >kernels.tap
 	cat kernels.tap
 	counted kernels.tap
 	if "$readers" -c 'import torch_tb_profiler' 2>/dev/null; then
 		# shellcheck disable=SC2086
-		"$readers" "$flow/compare_tb.py" $only "$trace" "$name-tb.json.gz" $golden 2>tb.err | relay "$name: plugin: " >tb.tap
+		"$readers" "$flow/compare_tb.py" $only "$trace" "$name-tb.json.gz" $golden 2>tb.err |
+			relay "$name: plugin: " >tb.tap
 		cat tb.tap
 		counted tb.tap
 		ok "$name: plugin: it read both" grep -q 'operators$\|operators #' tb.tap
@@ -102,7 +105,8 @@ chain()
 		skip "$name: TensorBoard's plugin" "no torch-tb-profiler in $readers (TRAINPROF_READERS)"
 	fi
 	if "$readers" -c 'import hta' 2>/dev/null; then
-		"$readers" "$flow/compare_hta.py" $only "$trace" "$name-torch.json.gz" 2>hta.err | relay "$name: HTA: " >hta.tap
+		"$readers" "$flow/compare_hta.py" $only "$trace" "$name-torch.json.gz" 2>hta.err |
+			relay "$name: HTA: " >hta.tap
 		cat hta.tap
 		counted hta.tap
 		ok "$name: HTA: it read both" grep -q 'queue lengths' hta.tap
@@ -124,8 +128,9 @@ for dialect in new old; do
 	chain $dialect "$TMP/$dialect.json.gz"
 done
 
-golden=$(find "${TRAINPROF_TRACES:-/nowhere}" -name '*result_check_file.txt' 2>/dev/null | head -n 1)
-for trace in "${TRAINPROF_TRACES:-/nowhere}"/*.json.gz "${TRAINPROF_TRACES:-/nowhere}"/*/*.json.gz; do
+folder=${TRAINPROF_TRACES:-/nowhere}
+golden=$(find "$folder" -name '*result_check_file.txt' 2>/dev/null | head -n 1)
+for trace in "$folder"/*.json.gz "$folder"/*/*.json.gz; do
 	[ -e "$trace" ] || continue
 	# What other makers' devices do cannot be replayed on stand-ins of CUDA's.
 	case $trace in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac

@@ -7,8 +7,8 @@ usage: compare_hta.py [--device-only] ORIGINAL.json[.gz] RESULT.json[.gz]
 Needs HolisticTraceAnalysis 0.5.0 with pandas < 3. Compares the temporal breakdown, the kernel
 breakdown, idle time by cause, the launch statistics, bandwidth and queue lengths: counts must
 be equal, times and percentages within 1 % (of their column's total where they are parts of
-one). --device-only: as in compare_kernels.py. Prints one TAP line a question, without the plan. An analysis that HTA itself cannot do on
-the original is skipped, with its error.
+one). --device-only: as in compare_kernels.py. Prints one TAP line a question, without the plan.
+An analysis that HTA itself cannot do on the original is skipped, with its error.
 
 Both are given HTA's own words first (old categories renamed, ranges repeated on the device's
 row left out: HTA takes those for kernels; bandwidth is bytes by length, which a trace of whole

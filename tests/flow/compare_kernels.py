@@ -5,8 +5,8 @@
 usage: compare_kernels.py [--device-only] ORIGINAL.json[.gz] RESULT.json[.gz]
 
 Both are Kineto's form; the result went through a replay. Work of devices (kernels, copies,
-sets) is matched by device, stream, name and order in time. Of each piece are compared: its length, launch
-configuration or bytes, the call that started it, the innermost operator and range around that
+sets) is matched by device, stream, name and order in time. Of each piece are compared: its length,
+launch configuration or bytes, the call that started it, the innermost operator and range around that
 call, and the training step around that. In the result the operator that External id names must
 be the one that encloses the call, or the collective that does. Calls that the library does not
 ask for are left out of account. --device-only: the host was late in the replay, so that work
@@ -227,7 +227,8 @@ def main():
 
 def order(row):
     event, call = row[:2]
-    return (event.start, event.end, event.correlation() == 0, launch_facts(event), call.start if call else 0)
+    return (event.start, event.end, event.correlation() == 0, launch_facts(event),
+            call.start if call else 0)
 
 
 if __name__ == "__main__":

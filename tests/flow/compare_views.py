@@ -6,7 +6,8 @@ usage: compare_views.py [--device-only] ORIGINAL.json[.gz] VIEWS.jsonl [SPEED]
 
 VIEWS.jsonl: trainprof-merge -f jsonl -v kernel,overview --top 0 of the replayed run; SPEED: of the
 replay. Calls of each kernel must be equal; times, blocks, occupancy, utilisation and SM
-efficiency within 1 %. A kernel that the plugin says uses tensor cores must be one that we say it of.
+efficiency within 1 %. A kernel that the plugin says uses tensor cores must be one that we say it
+of.
 Prints one TAP line a question, without the plan.
 """
 import json
@@ -71,7 +72,8 @@ def devices(was, rows):
             # The plugin's mean leaves out kernels whose occupancy Kineto does not know.
             if title in facts and not (key == "occupancy_percent" and was.n_unsure):
                 value, our = percent(facts[title]), ours[name][key]
-                if not isinstance(our, (int, float)) or not (near(our, value) or abs(our - value) <= 0.5):
+                if not isinstance(our, (int, float)) or \
+                        not (near(our, value) or abs(our - value) <= 0.5):
                     wrong.append("%s of %s: %s, was %s" % (title, name, our, facts[title]))
     return wrong
 

@@ -123,8 +123,8 @@ def canonical_names(raw_events):
     mangled = sorted({raw["name"] for raw in kernels if raw["name"].startswith("_Z")})
     readable = {}
     if mangled and shutil.which("c++filt"):
-        said = subprocess.run(["c++filt", "--no-recurse-limit"], input="\n".join(mangled), text=True, check=True,
-                              stdout=subprocess.PIPE).stdout
+        said = subprocess.run(["c++filt", "--no-recurse-limit"], input="\n".join(mangled),
+                              text=True, check=True, stdout=subprocess.PIPE).stdout
         readable = dict(zip(mangled, said.split("\n")))
     for raw in kernels:
         raw["name"] = readable.get(raw["name"], raw["name"])[:NAME_KEPT]

@@ -148,7 +148,8 @@ def range_line(event, tid, start, end):
         cat = "user_annotation" if event.name.startswith("ProfilerStep#") else "cpu_op"
     return replay_file.line(
         "range", tid=tid, start=start, end=end, name=event.name, cat=cat,
-        seq=whole(args.get("Sequence number"), None), fwd_tid=whole(args.get("Fwd thread id"), None),
+        seq=whole(args.get("Sequence number"), None),
+        fwd_tid=whole(args.get("Fwd thread id"), None),
         shapes=compact(args.get("Input Dims")), dtypes=compact(args.get("Input type")),
         strides=compact(args.get("Input Strides")), values=compact(args.get("Concrete Inputs")),
         stack=args.get("Call stack") or None)
@@ -271,7 +272,8 @@ def convert(trace, cupti=None):
     lines = [
         replay_file.FIRST_LINE,
         "# zero_ns=%d" % zero,
-        replay_file.line("run", rank=rank, world_size=max(whole(info.get("world_size"), 1), rank + 1),
+        replay_file.line("run", rank=rank,
+                         world_size=max(whole(info.get("world_size"), 1), rank + 1),
                          backend=info.get("backend"),
                          pid=pids.most_common(1)[0][0] if pids else None,
                          host=trace.get("host_name")),
