@@ -77,7 +77,9 @@ chain()
 	for kind in torch torch:tb; do
 		out=$name-${kind#torch:}
 		fuse "$out-merge" -q -f $kind -o "$out" "$name"
-		result=$(find "$out" -name '*.pt.trace.json.gz' | head -n 1)
+		# A replay of another rank than 0 starts again, and leaves an empty trace behind.
+		result=$(find "$out" -name '*.pt.trace.json.gz' -printf '%s %p\n' | sort -n |
+			tail -n 1 | cut -d ' ' -f 2-)
 		"$PYTHON" "$flow/kineto_scale.py" "$result" "$out.json.gz" $speed
 	done
 	"$PYTHON" "$flow/compare_kernels.py" $only "$trace" "$name-torch.json.gz" |
