@@ -81,7 +81,8 @@ void tp_chrome_put_work(struct tp_chrome *c, const struct tp_event *event,
 	p = put_work_args(c, p, event, detail, call ? call->owner & ~TP_CHROME_OFF_TRACK : 0);
 	p = tp_json_lit(p, "}}");
 	c->file->out->at = p;
-	if (call && !(call->owner & TP_CHROME_OFF_TRACK)) {
+	/* An arrow back in time (clocks that are off by more than a launch takes) is an error. */
+	if (call && !(call->owner & TP_CHROME_OFF_TRACK) && call->begin_ns <= begin_ns) {
 		struct tp_event launch = {.proc = event->proc, .thread = call->thread};
 		struct tp_track *from = tp_tracks_main(&c->book, &launch);
 

@@ -208,9 +208,9 @@ void tp_perfetto_put_launch(void *state, const struct tp_event *event, struct tp
 	struct tp_track *track;
 
 	/* The ends of arrows come in packets of their own, after those of a slice without length:
-	 * there is nothing left to lead to. */
+	 * there is nothing left to lead to. None goes back in time, by clocks that are off. */
 	if (!call || call->owner & OFF_TRACK || call->end_ns <= call->begin_ns ||
-	    event->end_ns <= event->begin_ns)
+	    event->end_ns <= event->begin_ns || call->begin_ns > event->begin_ns)
 		return;
 	launch = (struct tp_event){.proc = event->proc, .thread = call->thread};
 	track = tp_tracks_main(&s->book, &launch);

@@ -153,11 +153,14 @@ const char *tp_title_unit(const struct tp_string *name)
 
 bool tp_title_is_of_device(const struct tp_string *name)
 {
-	static const char group[] = "device";
-	const char *unit = tp_title_unit(name), *at = unit + strlen(unit) + 1;
+	size_t at = strnlen(name->bytes, name->n_bytes) + 1;
 
-	return name->kind == TP_STRING_COUNTER && *unit && at < name->bytes + name->n_bytes &&
-	       !strncmp(at, group, sizeof(group) - 1);
+	/* Behind the name and the unit: the group. */
+	if (name->kind != TP_STRING_COUNTER || at >= name->n_bytes)
+		return false;
+	at += strnlen(name->bytes + at, name->n_bytes - at) + 1;
+	return at < name->n_bytes &&
+	       (!strncmp(name->bytes + at, "device", 6) || !strncmp(name->bytes + at, "GPU", 3));
 }
 
 const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *name,

@@ -7,6 +7,8 @@
 # profiler plugin: every view, on two ranks with collectives.
 
 . "$(dirname "$0")/lib.sh"
+# The readers' old pandas may be that of another interpreter than torch's.
+PYTHON=${TRAINPROF_READERS:-$PYTHON}
 need_module hta "make setup-long"
 need_module torch_tb_profiler "make setup-long"
 flow=$TOP/tests/flow

@@ -219,3 +219,50 @@ Test(chrome_device, memory_below_the_framework_is_a_curve_of_its_device)
 	rig_has(text, "\"args\":{\"B\":5512}");
 	rig_has(text, "\"args\":{\"B\":5012}");
 }
+
+Test(chrome_device, what_the_driver_says_of_a_device_is_on_its_row)
+{
+	static const struct {
+		const char *bytes;
+		uint32_t n;
+		bool is_of_device;
+	} counters[] = {
+		{"GPU power\0W\0GPU", 15, true},
+		{"throttled by heat\0\0GPU", 22, true},
+		{"GPU power\0W", 11, false},
+		{"received\0B/s\0network", 20, false},
+	};
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	for (size_t i = 0; i < 4; i++)
+		rig_put((struct tp_rec){.time = 1000, .kind = TP_REC_COUNTER, .link = 1, .arg = 70,
+					.name = rig_bytes(TP_STRING_COUNTER, counters[i].bytes,
+							  counters[i].n)}, 0, 0);
+	rig_close(90000);
+	text = make_json();
+	for (size_t i = 0; i < 4; i++) {
+		char want[96];
+
+		/* On its row it needs no number. */
+		snprintf(want, sizeof(want), "\"name\":\"%s%s\",\"pid\":%u,", counters[i].bytes,
+			 counters[i].is_of_device ? "" : " 1",
+			 counters[i].is_of_device ? 150000 : 100000);
+		rig_has(text, want);
+	}
+	rig_has(text, "\"name\":\"rank 0: GPU 1\"");
+}
+
+Test(chrome_device, no_arrow_goes_back_in_time)
+{
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	rig_kernel("early", stream_7, 1, 1000, 2000);
+	rig_call("cudaLaunchKernel", 100, 1, 0, 1500, 3000);
+	rig_kernel("next", stream_7, 2, 5000, 6000);
+	rig_close(90000);
+	text = make_json();
+	cr_expect_eq(rig_count(text, "ac2g"), 0);
+	rig_has(text, "\"name\":\"early\"");
+}
