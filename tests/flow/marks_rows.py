@@ -23,8 +23,10 @@ def from_chrome(path):
             threads[e["pid"], e["tid"]] = e["args"]["name"]
     for e in events:
         if e["ph"] == "X" and e["cat"] in ("user_annotation", "cpu_op"):
-            yield ("span", e["name"], threads.get((e["pid"], e["tid"]), "?"),
-                   float(e["ts"]), float(e["ts"]) + float(e["dur"]), e["cat"])
+            # In nanoseconds: sums of fractions would not be those that stand there.
+            begin, length = round(float(e["ts"]) * 1000), round(float(e["dur"]) * 1000)
+            yield ("span", e["name"], threads.get((e["pid"], e["tid"]), "?"), begin,
+                   begin + length, e["cat"])
         elif e["ph"] == "i" and e["cat"] == "mark":
             yield ("mark", e["name"], e["args"]["value"])
         elif e["ph"] == "C":
