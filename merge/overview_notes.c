@@ -112,6 +112,16 @@ static const char *show_step(char buf[160], const struct tp_run *run,
 	return buf;
 }
 
+static bool is_recorded(const struct tp_overview *overview, const struct tp_step_row *row)
+{
+	const struct tp_breakdown *breakdown = &overview->proc[row->proc->at].breakdown;
+
+	for (uint32_t i = 0; i < breakdown->n_steps; i++)
+		if (breakdown->step[i].index == row->index)
+			return true;
+	return false;
+}
+
 static void print_memory(const struct tp_run *run, const struct tp_overview *overview,
 			 struct tp_out *out)
 {
@@ -138,9 +148,9 @@ static void print_memory(const struct tp_run *run, const struct tp_overview *ove
 			    show_step(step, run, recorded), where);
 	else
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "memory",
-			    "peak of tensors %s in %s, which was not recorded",
-			    tp_show_bytes(a, (int64_t)most->peak_bytes),
-			    show_step(step, run, most));
+			    "peak of tensors %s in %s, %s not recorded",
+			    tp_show_bytes(a, (int64_t)most->peak_bytes), show_step(step, run, most),
+			    is_recorded(overview, most) ? "whose tensors were" : "which was");
 	if (recorded && recorded->peak_bytes &&
 	    recorded->peak_bytes < most->peak_bytes / 100 * 99)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "", "of recorded steps: %s in %s%s",
