@@ -318,14 +318,14 @@ Test(cupti_layout, takes_nothing_of_what_follows)
 {
 	for (uint32_t kind = 0; kind < N_KINDS; kind++) {
 		uint32_t bytes = tp_cupti_record_bytes(18, kind);
-		uint8_t *record = page_end - 300;
+		uint8_t record[300];
 
 		if (!bytes)
 			continue;
-		memset(record, 0xee, 300);
+		memset(record, 0xee, sizeof(record));
+		memset(record, 0, bytes);
 		memcpy(record, &kind, sizeof(kind));
-		memset(record + sizeof(kind), 0, bytes - sizeof(kind));
-		cr_assert(read_zeroed(18, record, 300, &got));
+		cr_assert(read_zeroed(18, record, sizeof(record), &got));
 		memset(&wanted, 0, sizeof(wanted));
 		wanted.kind = kind;
 		cr_assert_eq(memcmp(&got, &wanted, sizeof(got)), 0, "kind %u", kind);

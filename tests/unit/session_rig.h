@@ -142,7 +142,11 @@ struct rig_trace {
 	} string[512];
 	uint32_t n_strings;
 	uint32_t n_bad_blocks;
+	struct rig_trace *older;
 };
+
+/* All that were read, until the test's process ends. */
+static struct rig_trace *rig_traces __attribute__((unused));
 
 static inline void rig_complain(void *ctx, const char *path, uint64_t offset, const char *what)
 {
@@ -165,6 +169,8 @@ static inline struct rig_trace *rig_read_trace(const char *path, uint64_t limit)
 	struct rig_trace *trace = calloc(1, sizeof(*trace));
 	struct tp_reader reader;
 
+	trace->older = rig_traces;
+	rig_traces = trace;
 	if (tp_reader_open(&reader, path, rig_complain, NULL))
 		return trace;
 	trace->is_there = true;
