@@ -219,7 +219,7 @@ Test(session_settle, facts_about_devices_are_in_every_file)
 }
 
 /* Criterion forgets a block of its own where a test's child ended by a signal. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libcriterion";
