@@ -8,19 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/arena.h"
-#include "runtime/base/clock.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
 #include "runtime/probe/devmem.h"
 #include "runtime/probe/nvml.h"
-
-enum { MOST = 512 };
-static struct {
-	struct tp_rec rec[MOST];
-	uint32_t n;
-} got;
+#include "tests/unit/probe_rig.h"
 
 static struct tp_config config = {
 	.record = TP_RECORD_HOST | TP_RECORD_DEVMEM, .host_period_ms = 20,
@@ -28,40 +20,10 @@ static struct tp_config config = {
 
 static void set_up(void)
 {
-	static struct tp_arena arena;
-	struct tp_ring_spec spec = { .bytes = 4 << 20, .dir = "/tmp", .buffer_dir = "/tmp", .run_id = 1 };
-	char name[64];
-
 	setenv("FAKE_GPU_DEVICES", "2", 1);
-	snprintf(name, sizeof(name), "nvml-test.%d.ring", (int)getpid());
-	spec.name = name;
-	tp_clock_init(TP_CLOCK_AUTO);
-	cr_assert_eq(tp_arena_init(&arena, 4 << 20), 0);
-	cr_assert_eq(tp_ring_open(&spec), 0);
-	cr_assert_eq(tp_intern_init(&arena), 0);
-	tp_ring.head->phase = TP_PHASE_ACTIVE;
-	tp_ring.head->windows_begun = 1;
+	rig_open_window("nvml-test");
 	cr_assert_eq(tp_nvml_probe.open(&config), 0);
 	cr_assert_eq(tp_devmem_probe.open(&config), 0);
-}
-
-static void tear_down(void)
-{
-	tp_ring_close();
-}
-
-static uint32_t take(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
-{
-	for (uint32_t i = 0; i < n && got.n < MOST; i++)
-		got.rec[got.n++] = rec[i];
-	return n;
-}
-
-static void collect(void)
-{
-	got.n = 0;
-	tp_ring_take(take, NULL);
-	tp_ring_release(0, 0);
 }
 
 /* The counter's value on a device; INT64_MIN: was not recorded. Its unit as a check. */
