@@ -15,6 +15,10 @@ setup-long:
 demo:
 	$(Q)scripts/setup --level demo $(setup_python)
 	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory demo-run
+
+# A make of its own: lines of a recipe are expanded together, before set-up has made the interpreter.
+demo-run:
 	$(Q)$(test_env) scripts/demo
 
 ## check-layers: includes go down the floors only
@@ -93,5 +97,5 @@ uninstall:
 distclean:
 	rm -rf build build-*
 
-.PHONY: setup setup-long demo check-layers check-headers check-exports check-man check-clang \
+.PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-clang \
 	check-aarch64 objects lint check-scripts format install uninstall distclean
