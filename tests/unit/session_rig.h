@@ -30,6 +30,23 @@ static inline void rig_note(const char *what)
 	tp_spin_unlock(&rig_lock);
 }
 
+/* What was told without the words the drain thread says when it comes to it: "warm". */
+static inline const char *rig_told_in_order(void)
+{
+	static char told[sizeof(rig_told)];
+	const char *from = rig_told;
+	size_t n = 0;
+
+	while (*from) {
+		if (!strncmp(from, "warm ", 5))
+			from += 5;
+		else
+			told[n++] = *from++;
+	}
+	told[n] = '\0';
+	return told;
+}
+
 static inline int rig_probe_open(const struct tp_config *config)
 {
 	rig_note("open");
