@@ -136,8 +136,8 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "(those wanted; active at least 1), or always, or off");
 		break;
 	case TP_OPTION_RECORD:
-		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, host, marks "
-				 "with commas, or none");
+		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, heap, host, "
+				 "marks with commas, or none");
 		break;
 	case TP_OPTION_STEP:
 		tp_text_str(out, "auto, optimizer, zero_grad, loader, mark, range:NAME or clock:MS "
@@ -151,6 +151,12 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		break;
 	case TP_OPTION_GRAPHS:
 		tp_text_str(out, "node or launch");
+		break;
+	case TP_OPTION_STACKS:
+		tp_text_str(out, "none, or heap, to which native or python may be added with commas");
+		break;
+	case TP_OPTION_HEAP:
+		tp_text_str(out, "off, counters, sample or all");
 		break;
 	}
 }

@@ -27,6 +27,8 @@ enum tp_option_kind {
 	TP_OPTION_LOG,
 	TP_OPTION_CLOCK,
 	TP_OPTION_GRAPHS,
+	TP_OPTION_STACKS,
+	TP_OPTION_HEAP,
 };
 
 enum tp_option_id {

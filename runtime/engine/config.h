@@ -27,6 +27,22 @@ enum tp_record {
 	TP_RECORD_MARKS = 16,
 	TP_RECORD_CUDA = 32,	/* what CUPTI tells of calls and device work */
 	TP_RECORD_DEVMEM = 64,	/* blocks of device memory */
+	TP_RECORD_HEAP = 128,	/* blocks of host memory: the malloc family and mappings */
+};
+
+/* Bits of config.stacks. NATIVE and PYTHON say which frames: both are set when neither was named. */
+enum tp_stacks_of {
+	TP_STACKS_HEAP = 1,	/* of blocks of host memory */
+	TP_STACKS_NATIVE = 2,
+	TP_STACKS_PYTHON = 4,
+};
+
+/* How closely host memory is watched; each includes the ones before it. */
+enum tp_heap_depth {
+	TP_HEAP_OFF = 0,	/* calls and bytes asked for are counted */
+	TP_HEAP_COUNTERS = 1,	/* bytes alive and their peak, always */
+	TP_HEAP_SAMPLE = 2,	/* RECORD has heap: some blocks, chosen by bytes, in windows */
+	TP_HEAP_ALL = 3,	/* RECORD has heap: every block */
 };
 
 enum tp_cuda_graphs {
@@ -45,8 +61,11 @@ struct tp_config {
 	bool is_off;			/* SCHEDULE=off: nothing is recorded, no file is made */
 	struct tp_step_spec step;
 	uint32_t record;		/* enum tp_record */
+	uint32_t stacks;		/* enum tp_stacks_of */
+	uint32_t heap;			/* enum tp_heap_depth */
 	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401];
 	char cupti_lib[401];
+	uint64_t heap_sample;
 	uint64_t keep, buffer_bytes, cupti_bytes, host_period_ms, overwrite;
 	enum tp_cuda_graphs cuda_graphs;
 	enum tp_clock_source clock;

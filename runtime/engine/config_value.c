@@ -26,8 +26,22 @@ static const struct word record_word[] = {
 	{"tensors", TP_RECORD_TENSORS},
 	{"cuda", TP_RECORD_CUDA},
 	{"devmem", TP_RECORD_DEVMEM},
+	{"heap", TP_RECORD_HEAP},
 	{"host", TP_RECORD_HOST},
 	{"marks", TP_RECORD_MARKS},
+	{NULL, 0},
+};
+static const struct word stacks_word[] = {
+	{"heap", TP_STACKS_HEAP},
+	{"native", TP_STACKS_NATIVE},
+	{"python", TP_STACKS_PYTHON},
+	{NULL, 0},
+};
+static const struct word heap_word[] = {
+	{"off", TP_HEAP_OFF},
+	{"counters", TP_HEAP_COUNTERS},
+	{"sample", TP_HEAP_SAMPLE},
+	{"all", TP_HEAP_ALL},
 	{NULL, 0},
 };
 static const struct word log_word[] = {
@@ -88,7 +102,9 @@ static int parse_schedule(struct tp_config *config, const char *text, char *bad,
 	return 0;
 }
 
-static int parse_record(struct tp_config *config, const char *text, char *bad, uint32_t cap)
+/* Words with commas between them, or "none", into bits. */
+static int parse_words(const struct word *known, const char *text, uint32_t *value, char *bad,
+		       uint32_t cap)
 {
 	uint32_t bits = 0, bit;
 
@@ -96,7 +112,7 @@ static int parse_record(struct tp_config *config, const char *text, char *bad, u
 		size_t n = strcspn(text, ",");
 
 		is_last = text[n] == '\0';
-		if (!find_word(record_word, text, n, &bit)) {
+		if (!find_word(known, text, n, &bit)) {
 			struct tp_text out;
 
 			tp_text_init(&out, bad, cap);
@@ -106,7 +122,24 @@ static int parse_record(struct tp_config *config, const char *text, char *bad, u
 		bits |= bit;
 		text += n + 1;
 	}
-	config->record = bits;
+	*value = bits;
+	return 0;
+}
+
+/* Which frames, where no word says of what, is nothing to ask for. */
+static int parse_stacks(const char *text, uint32_t *value, char *bad, uint32_t cap)
+{
+	const uint32_t frames = TP_STACKS_NATIVE | TP_STACKS_PYTHON;
+	uint32_t bits;
+	int err = parse_words(stacks_word, text, &bits, bad, cap);
+
+	if (err)
+		return err;
+	if (bits && !(bits & ~frames))
+		return -EINVAL;
+	if (bits && !(bits & frames))
+		bits |= frames;
+	*value = bits;
 	return 0;
 }
 
@@ -181,7 +214,9 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_MS(field) parse_number(option, text, &config->field)
 #define PARSE_BOOL(field) parse_number(option, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
-#define PARSE_RECORD(field) parse_record(config, text, bad, cap)
+#define PARSE_RECORD(field) parse_words(record_word, text, &config->field, bad, cap)
+#define PARSE_STACKS(field) parse_stacks(text, &config->field, bad, cap)
+#define PARSE_HEAP(field) parse_word(heap_word, text, &config->field)
 #define PARSE_STEP(field) parse_step(config, text)
 #define PARSE_LOG(field) parse_word(log_word, text, &config->field)
 #define PARSE_CLOCK(field) parse_word(clock_word, text, &config->field)
@@ -235,6 +270,21 @@ static void describe_schedule(const struct tp_config *config, struct tp_text *ou
 	tp_text_str(out, spec->per_run ? ",per=run" : ",per=epoch");
 }
 
+/* The words of the bits, of a table in which each word is one bit. */
+static void describe_words(const struct word *word, uint32_t bits, struct tp_text *out)
+{
+	const char *comma = "";
+
+	for (; word->name; word++) {
+		if (!(bits & word->value))
+			continue;
+		tp_text_fmt(out, "%s%s", comma, word->name);
+		comma = ",";
+	}
+	if (!bits)
+		tp_text_str(out, "none");
+}
+
 static void describe_record(uint32_t bits, struct tp_text *out)
 {
 	static const struct word bit[] = {
@@ -243,19 +293,13 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"tensors", TP_RECORD_TENSORS},
 		{"cuda", TP_RECORD_CUDA},
 		{"devmem", TP_RECORD_DEVMEM},
+		{"heap", TP_RECORD_HEAP},
 		{"host", TP_RECORD_HOST},
 		{"marks", TP_RECORD_MARKS},
+		{NULL, 0},
 	};
-	const char *comma = "";
 
-	for (size_t i = 0; i < sizeof(bit) / sizeof(bit[0]); i++) {
-		if (!(bits & bit[i].value))
-			continue;
-		tp_text_fmt(out, "%s%s", comma, bit[i].name);
-		comma = ",";
-	}
-	if (!bits)
-		tp_text_str(out, "none");
+	describe_words(bit, bits, out);
 }
 
 static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
@@ -275,6 +319,8 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
 #define DESCRIBE_RECORD(field) describe_record(config->field, out)
+#define DESCRIBE_STACKS(field) describe_words(stacks_word, config->field, out)
+#define DESCRIBE_HEAP(field) tp_text_str(out, name_word(heap_word, config->field))
 #define DESCRIBE_STEP(field) describe_step(&config->field, out)
 #define DESCRIBE_LOG(field) tp_text_str(out, name_word(log_word, config->field))
 #define DESCRIBE_CLOCK(field) tp_text_str(out, name_word(clock_word, config->field))

@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
 	TP_TRACE_MAJOR = 1, /* a reader refuses another one */
-	TP_TRACE_MINOR = 1, /* a reader accepts newer ones and skips what it does not know */
+	TP_TRACE_MINOR = 2, /* a reader accepts newer ones and skips what it does not know */
 };
 
 enum tp_rec_kind {
@@ -53,6 +53,10 @@ enum {
 	TP_F_DRIVER = 1,   /* CALL: of the driver API, else of the runtime API */
 	TP_F_AFTER = 16,   /* device spans: belongs to the window that had ended last when it was
 			    * recorded, though it ended later: its launch lies in that window */
+	TP_F_MOVED = 1,	   /* HEAPALLOC, HEAPFREE: one half of a realloc; the thread's next or last
+			    * event of these kinds is the other half. MAP, UNMAP: of an mremap */
+	TP_F_SAMPLED = 2,  /* HEAPALLOC, HEAPFREE: chosen by bytes; link's stack counts for more than
+			    * this block, see trainprof-trace(5), "Host memory" */
 	TP_F_PARTIAL = 8,  /* device spans: times are the profiler's guess: the device gave none */
 };
 
@@ -105,6 +109,38 @@ TP_TRACE_ASSERT(sizeof(struct tp_rec) == 32, "a record is 32 bytes");
 #define TP_ARG_TID(arg) ((uint32_t)(arg))
 #define TP_ARG_RETURNED(arg) ((uint32_t)((arg) >> 32))
 
+/*
+ * Since minor 2, host memory and call stacks. Addresses and bytes are the program's own.
+ *
+ *	        HEAPALLOC            HEAPFREE             MAP                  UNMAP
+ * time       when the call        before the call      when the call        before the call
+ *            returned                                  returned
+ * len        bytes asked for      0                    bytes                bytes
+ * name       0                    0                    string MAPPING       0
+ * link       stack, 0: none       0                    stack, 0: none       stack, 0: none
+ * arg        address              address              address              address
+ *
+ * A FRAME makes the stack `link`: the stack it names in len (0: it is the outermost) and one
+ * frame more inside of it. It stands before all events that use the number, on the same thread.
+ * Numbers are those of one file.
+ *
+ *	        native               PYTHON               JOINED
+ * name       0                    string PYFRAME       0
+ * arg        address              line, 0: not known   stack of Python frames
+ *
+ * A JOINED one is two stacks of one moment: of the program in len, of Python in arg. Each run
+ * of Python frames up to one with TP_FRAME_ENTRY (inclusive) stands where the interpreter's
+ * evaluation function does, innermost first in both.
+ */
+enum {	/* tp_rec.flags of a FRAME */
+	TP_FRAME_PYTHON = 1,
+	TP_FRAME_JOINED = 2,
+	TP_FRAME_ENTRY = 4,	/* Python: called from native code */
+	TP_FRAME_EXACT = 8,	/* native: the address was about to be executed (a signal came), it
+				 * is not a return address */
+	TP_FRAME_CUT = 16,	/* outermost frame known: what is outside of it could not be read */
+};
+
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */
 
@@ -145,6 +181,9 @@ enum tp_string_kind {
 	TP_STRING_TRANSFER = 6,/* struct tp_transfer */
 	TP_STRING_SYNC = 7,    /* struct tp_sync_what */
 	TP_STRING_DEVMEM = 8,  /* struct tp_devmem_what, then the owner's library: a path, or nothing */
+	TP_STRING_MODULE = 10, /* since minor 2: struct tp_module, then build id, then its path */
+	TP_STRING_MAPPING = 11,/* struct tp_mapping, then the path of the file, or nothing */
+	TP_STRING_PYFRAME = 12,/* function's qualified name, NUL, file */
 	TP_STRING_DEVICE = 9,  /* "key=value\n" lines about one device: trainprof-trace(5), "Devices" */
 };
 
@@ -219,6 +258,34 @@ struct tp_devmem_what {
 	uint64_t pool;		/* handle, 0: the default one or none */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_devmem_what) == 16, "device memory");
+
+/*
+ * Code that was mapped while the trace was taken. Each file that has frames lists all of them.
+ * Of two with the same address and `from`, the one whose `to` is not 0 counts.
+ */
+struct tp_module {
+	uint64_t bias;		/* address at run time less address in the file's headers */
+	uint64_t begin, end;	/* addresses at run time, of all its segments */
+	uint64_t from, to;	/* ticks between which it was there for sure; to 0: to the end */
+	uint32_t build_id_bytes;/* 0: it has none */
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_module) == 48, "module");
+
+enum tp_mapping_kind {
+	TP_MAPPING_ANON = 1,	/* private, of nothing */
+	TP_MAPPING_SHARED = 2,	/* shared, of nothing */
+	TP_MAPPING_SHM = 3,	/* of /dev/shm, another tmpfs, memfd */
+	TP_MAPPING_FILE = 4,
+	TP_MAPPING_RESERVED = 5,/* PROT_NONE: addresses only */
+	TP_MAPPING_N
+};
+struct tp_mapping {
+	uint8_t kind;		/* enum tp_mapping_kind */
+	uint8_t is_shared, is_writable, is_executable;
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_mapping) == 8, "mapping");
 
 /* Items of a SHAPES string, one per input, in order. A varint is unsigned LEB128. */
 enum tp_shape_item {

@@ -48,6 +48,9 @@ static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"STEP=auto\n"
 	"RECORD=ops,tensors,cuda,devmem,host,marks\n"
+	"STACKS=none\n"
+	"HEAP=all\n"
+	"HEAP_SAMPLE=512K\n"
 	"DIR=trainprof-run\n"
 	"RUN_NAME=run\n"
 	"TRACE_NAME=rank{rank}.{window}.tpt\n"
@@ -117,6 +120,13 @@ Test(config, takes_good_values)
 		{"TRAINPROF_RECORD", "host,tensors,host", "RECORD=tensors,host\n"},
 		{"TRAINPROF_RECORD", "devmem,cuda", "RECORD=cuda,devmem\n"},
 		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
+		{"TRAINPROF_RECORD", "host,heap", "RECORD=heap,host\n"},
+		{"TRAINPROF_STACKS", "heap", "STACKS=heap,native,python\n"},
+		{"TRAINPROF_STACKS", "python,heap", "STACKS=heap,python\n"},
+		{"TRAINPROF_STACKS", "heap,native", "STACKS=heap,native\n"},
+		{"TRAINPROF_HEAP", "off", "HEAP=off\n"},
+		{"TRAINPROF_HEAP", "sample", "HEAP=sample\n"},
+		{"TRAINPROF_HEAP_SAMPLE", "1M", "HEAP_SAMPLE=1M\n"},
 		{"TRAINPROF_DIR", "/scratch/{run_name}", "DIR=/scratch/{run_name}\n"},
 		{"TRAINPROF_KEEP", "3", "KEEP=3\n"},
 		{"TRAINPROF_OVERWRITE", "1", "OVERWRITE=1\n"},
@@ -163,10 +173,15 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:3600001", NULL},
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, cuda, devmem, host, marks with commas, or "
-		 "none; using 'ops,tensors,cuda,devmem,host,marks'\n"},
+		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks with commas, "
+		 "or none; using 'ops,tensors,cuda,devmem,host,marks'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
+		{"TRAINPROF_STACKS", "python", NULL},
+		{"TRAINPROF_STACKS", "heap,perl", "TRAINPROF_STACKS: bad value 'heap,perl' at 'perl'; "
+		 "accepted: none, or heap, to which native or python may be added with commas; using "
+		 "'none'\n"},
+		{"TRAINPROF_HEAP", "some", NULL},
 		{"TRAINPROF_RECORD", "ops, host", NULL},
 		{"TRAINPROF_CUPTI_BUFFER", "1000K", "TRAINPROF_CUPTI_BUFFER: bad value '1000K'; "
 		 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},

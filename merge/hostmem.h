@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostmem.h - host memory over time: who holds it at the peak, what stays, what comes and goes
+ *
+ * HEAPALLOC and HEAPFREE are paired by address, in time order; where two threads' clocks put a
+ * free behind the allocation that reused its address, the two are told apart. Sampled events
+ * count for what they stand for, with the standard error of each estimate. MAP and UNMAP are
+ * books of their own, by kind. Memory: blocks alive and stacks, never events.
+ */
+#ifndef TP_MERGE_HOSTMEM_H
+#define TP_MERGE_HOSTMEM_H
+
+#include "merge/model.h"
+#include "merge/stacks.h"
+
+enum { TP_HOSTMEM_TEMPORARY = 1 };	/* freed before so many more allocations of its thread: as
+					 * heaptrack counts; the view's own N may differ */
+enum { TP_HOSTMEM_SIZES = 48 };		/* classes of a histogram: size class c holds sizes whose
+					 * floor(log2) is c; 0 bytes go to class 0 */
+
+/* Of one stack in one process. Estimates when the process was sampled. */
+struct tp_hostmem_row {
+	uint32_t stack;			/* of stacks.h */
+	uint32_t proc;			/* tp_proc.at */
+	uint64_t n_allocs, alloc_bytes;
+	uint64_t peak_blocks, peak_bytes;	/* alive when the process held most */
+	uint64_t end_blocks, end_bytes;		/* alive at the end of the last window */
+	uint64_t n_temporary, temporary_bytes;
+	double error_bytes;		/* standard error of alloc_bytes; 0: exact */
+};
+
+struct tp_hostmem_step {
+	uint32_t proc, window;
+	uint64_t step;			/* number in the run */
+	uint64_t n_allocs, n_frees, alloc_bytes, free_bytes;
+	int64_t begin_live, end_live, peak_live;	/* bytes */
+};
+
+struct tp_hostmem_proc {
+	const struct tp_proc *proc;
+	uint64_t n_allocs, n_frees, n_reallocs, alloc_bytes, n_temporary;
+	uint64_t n_unknown_frees;	/* of blocks from before the window */
+	uint64_t live_bytes, live_blocks, peak_bytes, peak_blocks;
+	int64_t peak_ns;
+	uint64_t peak_step;		/* number in the run */
+	bool is_peak_in_step, is_sampled;
+	uint64_t size_count[TP_HOSTMEM_SIZES], size_bytes[TP_HOSTMEM_SIZES];
+	/* By enum tp_mapping_kind: mapped bytes now, at most, and calls. */
+	uint64_t mapped[TP_MAPPING_N], mapped_peak[TP_MAPPING_N], n_maps[TP_MAPPING_N];
+};
+
+struct tp_hostmem;
+
+struct tp_hostmem *tp_hostmem_new(const struct tp_run *run);
+void tp_hostmem_free(struct tp_hostmem *mem);
+void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event);
+/* No more events: books are closed, rows can be read. */
+void tp_hostmem_end(struct tp_hostmem *mem);
+
+const struct tp_hostmem_proc *tp_hostmem_procs(const struct tp_hostmem *mem, uint32_t *n);
+const struct tp_hostmem_row *tp_hostmem_rows(const struct tp_hostmem *mem, uint32_t *n);
+const struct tp_hostmem_step *tp_hostmem_steps(const struct tp_hostmem *mem, uint32_t *n);
+/* Its stacks; tp_stacks_resolve is the reader's to call. */
+struct tp_stacks *tp_hostmem_stacks(const struct tp_hostmem *mem);
+bool tp_hostmem_has_any(const struct tp_hostmem *mem);	/* a host block or mapping was seen */
+bool tp_hostmem_is_incomplete(const struct tp_hostmem *mem);	/* out of memory */
+
+#endif
