@@ -19,6 +19,8 @@ struct tp_decoded {
 	uint32_t n, at;
 	int64_t base;
 	struct tp_source *source;
+	uint32_t window;  /* its number in the process */
+	uint32_t block;	  /* tp_block_ref.at */
 	bool is_pooled;
 };
 
@@ -32,7 +34,8 @@ struct tp_decoder {
 
 extern const bool tp_decode_is_span[256];
 
-/* Of events with equal times: STEP, RANGE, OP, CALL, others. */
+/* Of events with equal times: STEP, RANGE, OP, CALL, others; those of host memory as they were
+ * recorded: a clock that is read now and then gives many of them one time. */
 static inline uint32_t tp_decode_kind_order(uint8_t kind)
 {
 	switch (kind) {
@@ -44,6 +47,12 @@ static inline uint32_t tp_decode_kind_order(uint8_t kind)
 		return 2;
 	case TP_REC_CALL:
 		return 3;
+	case TP_REC_HEAPALLOC:
+	case TP_REC_HEAPFREE:
+	case TP_REC_MAP:
+	case TP_REC_UNMAP:
+	case TP_REC_FRAME:
+		return TP_REC_HEAPALLOC + 3u;
 	default:
 		return kind + 3u;
 	}

@@ -7,7 +7,7 @@
  * (decode.c), a heap holds one entry per decoded block.
  *
  * Order: begin time; then the longer span first, so that a parent comes before its child;
- * then STEP, RANGE, OP, CALL.
+ * then STEP, RANGE, OP, CALL; then as recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,9 @@ enum { PROGRESS_EVENTS = 1 << 16 };
 struct head {
 	int64_t begin, end;
 	uint32_t order;		/* of kinds at equal times */
+	uint32_t opened;	/* how many blocks were opened before */
 	uint32_t decoded;	/* index in fuse.open */
+	const struct tp_decoded *block;	/* the same */
 };
 
 struct fuse {
@@ -42,6 +44,21 @@ struct fuse {
 
 /* ---- the heap ---- */
 
+/* Of one process: by window; what a ring holds came after what a file holds; then as they lie
+ * there. */
+static bool is_recorded_before(const struct tp_decoded *a, const struct tp_decoded *b)
+{
+	const struct tp_source *x = a->source, *y = b->source;
+
+	if (x->proc != y->proc)
+		return x->proc->pub.at < y->proc->pub.at;
+	if (x->window != y->window)
+		return a->window < b->window;
+	if (!x->rest != !y->rest)
+		return !x->rest;
+	return a->block < b->block;
+}
+
 static inline bool is_before(const struct head *a, const struct head *b)
 {
 	if (a->begin != b->begin)
@@ -50,7 +67,7 @@ static inline bool is_before(const struct head *a, const struct head *b)
 		return a->end > b->end;
 	if (a->order != b->order)
 		return a->order < b->order;
-	return a->decoded < b->decoded;
+	return a->opened < b->opened;
 }
 
 static void sift_down(struct fuse *f, uint32_t at)
@@ -133,7 +150,9 @@ static void open_next(struct fuse *f)
 	if (place == f->n_open)
 		f->n_open++;
 	f->open[place] = d;
+	f->heap[f->n_heap].opened = f->next;
 	f->heap[f->n_heap].decoded = place;
+	f->heap[f->n_heap].block = d;
 	set_head(&f->heap[f->n_heap], d);
 	sift_up(f, f->n_heap++);
 }
@@ -177,18 +196,19 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	uint32_t i = d->key[d->at] & (TP_BLOCK_EVENTS_MAX - 1);
 	const struct tp_rec *rec = &d->rec[i];
 	struct tp_proc_in *proc = d->source->proc;
-	const struct tp_run *run = &f->run->pub;
 	struct tp_event event;
 
 	event.begin_ns = (int64_t)rec->time;
 	f->present = event.begin_ns;
-	if (f->run->options.steps && !is_wanted(proc, event.begin_ns))
+	/* A stack from before the chosen steps may be that of an event in them. */
+	if (f->run->options.steps && rec->kind != TP_REC_FRAME &&
+	    !is_wanted(proc, event.begin_ns))
 		return;
 	event.len = tp_rec_len(rec);
 	event.end_ns = event.begin_ns + (tp_decode_is_span[rec->kind] ? (int64_t)event.len : 0);
 	event.proc = &proc->pub;
 	event.thread = &proc->pub.thread[d->thread[i]];
-	event.window = run->window[d->source->window].window;
+	event.window = d->window;
 	event.kind = rec->kind;
 	event.flags = rec->flags;
 	event.link = rec->link;
@@ -199,7 +219,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 			       : &f->run->strings.none;
 	event.queue = NULL;
 	event.detail = &f->run->strings.none;
-	if (rec->kind >= TP_REC_CALL)
+	if (rec->kind >= TP_REC_CALL && rec->kind <= TP_REC_DEVFREE)
 		place_device(f, proc, &event);
 	f->run->pub.n_events++;
 	f->each(f->ctx, &event);

@@ -40,6 +40,16 @@ struct tp_device {
 	uint32_t clock_khz;
 };
 
+/* A file of code and where a process had it; path and build id live as long as the run. */
+struct tp_module_at {
+	const char *path;
+	const uint8_t *build_id;	/* NULL: it has none */
+	uint32_t build_id_bytes;
+	uint64_t bias;			/* address at run time less address in the file's headers */
+	uint64_t begin, end;		/* addresses at run time */
+	int64_t from_ns, to_ns;		/* it was there for sure; INT64_MAX: to the end */
+};
+
 /* A stream of a device, of one process: what runs on it runs in order. */
 struct tp_queue {
 	uint32_t at;			/* index in tp_proc.queue */
@@ -65,6 +75,8 @@ struct tp_proc {
 	uint32_t n_queues;
 	struct tp_device *device;	/* by id, ascending; complete before the first event */
 	uint32_t n_devices;
+	struct tp_module_at *module;	/* by begin, then from_ns; complete before the first event */
+	uint32_t n_modules;
 };
 
 struct tp_event {

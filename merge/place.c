@@ -12,6 +12,7 @@
 #include "merge/input.h"
 #include "merge/label.h"
 #include "merge/run.h"
+#include "merge/stacks_modules.h"
 
 /* Times beyond are no times of a run: ticks of a damaged or foreign head. */
 #define FAR_NS (1ll << 60)
@@ -259,6 +260,9 @@ int tp_run_place(struct tp_run_in *run)
 	start_at_zero(run);
 	if (run->n_blocks)
 		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
+	err = tp_stacks_place_modules(run);
+	if (err)
+		return err;
 	err = tp_recover_settle(run);
 	if (err)
 		return err;

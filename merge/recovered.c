@@ -156,8 +156,8 @@ static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
 	r->writer.anchor = anchor[r->proc->n_anchors - 1];
 	r->writer.dropped = r->proc->ring_dropped;
 	err = write_threads(r);
-	for (uint32_t i = 0; i < r->proc->n_device_ids && !err; i++)
-		err = tp_writer_string(&r->writer, r->proc->device_id[i]);
+	for (uint32_t i = 0; i < r->proc->n_loose_ids && !err; i++)
+		err = tp_writer_string(&r->writer, r->proc->loose_id[i]);
 	for (uint32_t s = 0; s < r->run->n_sources && !err; s++) {
 		if (r->run->source[s].window != window_at)
 			continue;

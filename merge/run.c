@@ -273,18 +273,13 @@ int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry)
 }
 
 /* By id; a later description of the same one replaces. False: out of memory. */
-static bool take_device(struct tp_proc_in *proc, uint32_t id, const char *bytes,
-			uint32_t n_bytes)
+static bool take_device(struct tp_proc_in *proc, const char *bytes, uint32_t n_bytes)
 {
 	struct tp_device device;
 	uint32_t at = 0, n = proc->pub.n_devices;
 
 	if (!tp_device_parse(&device, bytes, n_bytes))
 		return true;
-	if (!tp_grow(&proc->device_id, &proc->cap_device_ids, (uint64_t)proc->n_device_ids + 1,
-		     sizeof(id)))
-		return false;
-	proc->device_id[proc->n_device_ids++] = id;
 	while (at < n && proc->pub.device[at].id < device.id)
 		at++;
 	if (at == n || proc->pub.device[at].id != device.id) {
@@ -299,6 +294,16 @@ static bool take_device(struct tp_proc_in *proc, uint32_t id, const char *bytes,
 	return true;
 }
 
+/* Events do not name it: whoever wants to see it needs its id. */
+static bool take_loose(struct tp_proc_in *proc, uint32_t id)
+{
+	if (!tp_grow(&proc->loose_id, &proc->cap_loose_ids, (uint64_t)proc->n_loose_ids + 1,
+		     sizeof(id)))
+		return false;
+	proc->loose_id[proc->n_loose_ids++] = id;
+	return true;
+}
+
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes)
 {
@@ -307,7 +312,9 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	if (!s)
 		return -ENOMEM;
 	proc->has_cuda |= kind >= TP_STRING_LAUNCH && kind <= TP_STRING_DEVICE;
-	if (kind == TP_STRING_DEVICE && !take_device(proc, id, bytes, n_bytes))
+	if (kind == TP_STRING_DEVICE && !take_device(proc, bytes, n_bytes))
+		return -ENOMEM;
+	if ((kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE) && !take_loose(proc, id))
 		return -ENOMEM;
 	return tp_ids_set(&proc->ids, id, s);
 }
@@ -334,7 +341,8 @@ static void free_proc(struct tp_proc_in *proc)
 	tp_queues_free(proc);
 	free(proc->pub.thread);
 	free(proc->pub.device);
-	free(proc->device_id);
+	free(proc->pub.module);
+	free(proc->loose_id);
 	if (proc->pub.program[0])
 		free((char *)proc->pub.program);
 	tp_ids_free(&proc->ids);

@@ -38,8 +38,8 @@ struct tp_proc_in {
 	bool has_cuda;			/* its strings say so */
 	struct tp_queues queues;
 	uint32_t cap_devices;
-	uint32_t *device_id;		/* of its DEVICE strings */
-	uint32_t n_device_ids, cap_device_ids;
+	uint32_t *loose_id;		/* of strings that no event names: DEVICE, MODULE */
+	uint32_t n_loose_ids, cap_loose_ids;
 	/* What its ring says about its files: see ring_layout.h. */
 	bool has_ring;
 	uint32_t windows_written;
