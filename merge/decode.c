@@ -200,6 +200,8 @@ struct tp_decoded *tp_decode_block(struct tp_decoder *decoder,
 		return NULL;
 	}
 	d->source = source;
+	d->window = decoder->run->pub.window[source->window].window;
+	d->block = ref->at;
 	d->n = ref->n_events;
 	d->at = 0;
 	if (source->rest) {

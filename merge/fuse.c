@@ -7,7 +7,8 @@
  * (decode.c), a heap holds one entry per decoded block.
  *
  * Order: begin time; then the longer span first, so that a parent comes before its child;
- * then STEP, RANGE, OP, CALL; then as recorded.
+ * then STEP, RANGE, OP, CALL; then as recorded: the events behind a FRAME need it, also those of
+ * its own time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,6 @@ enum { PROGRESS_EVENTS = 1 << 16 };
 struct head {
 	int64_t begin, end;
 	uint32_t order;		/* of kinds at equal times */
-	uint32_t opened;	/* how many blocks were opened before */
 	uint32_t decoded;	/* index in fuse.open */
 	const struct tp_decoded *block;	/* the same */
 };
@@ -67,7 +67,7 @@ static inline bool is_before(const struct head *a, const struct head *b)
 		return a->end > b->end;
 	if (a->order != b->order)
 		return a->order < b->order;
-	return a->opened < b->opened;
+	return is_recorded_before(a->block, b->block);
 }
 
 static void sift_down(struct fuse *f, uint32_t at)
@@ -150,7 +150,6 @@ static void open_next(struct fuse *f)
 	if (place == f->n_open)
 		f->n_open++;
 	f->open[place] = d;
-	f->heap[f->n_heap].opened = f->next;
 	f->heap[f->n_heap].decoded = place;
 	f->heap[f->n_heap].block = d;
 	set_head(&f->heap[f->n_heap], d);

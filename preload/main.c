@@ -30,6 +30,7 @@
 #include "runtime/probe/heap.h"
 #include "runtime/probe/host.h"
 #include "runtime/probe/mark.h"
+#include "runtime/probe/modules.h"
 #include "runtime/probe/nvml.h"
 #include "runtime/probe/tensor.h"
 #include "runtime/probe/torch.h"
@@ -43,6 +44,7 @@ static const struct tp_probe *const probes[] = {
 	&tp_devmem_probe,
 	&tp_nvml_probe,
 	&tp_cupti_probe,
+	&tp_modules_probe,	/* the last: what the others' records need */
 	NULL,
 };
 /* Of a program in which torch cannot be: its absence is nothing to report. */

@@ -25,8 +25,8 @@ static struct {
 	uint32_t mask;
 	uint32_t n_used, n_max;	/* under `lock` */
 	struct tp_spin lock;	/* entries and the end of names */
-	uint32_t device[TP_INTERN_DEVICES];	/* of kind DEVICE */
-	uint32_t n_devices;	/* atomic */
+	uint32_t loose[TP_INTERN_LOOSE];	/* of kinds DEVICE and MODULE */
+	uint32_t n_loose;	/* atomic */
 } table = {.lock = {.rank = TP_LOCK_INTERN}};
 
 int tp_intern_init(struct tp_arena *arena)
@@ -40,7 +40,7 @@ int tp_intern_init(struct tp_arena *arena)
 		n *= 2;
 	table.mask = (uint32_t)n - 1;
 	table.n_used = 0;
-	table.n_devices = 0;
+	table.n_loose = 0;
 	table.n_max = (uint32_t)(n / 4 * 3);
 	table.entry = tp_arena_alloc(arena, n * sizeof(struct entry));
 	return table.entry ? 0 : -ENOMEM;
@@ -98,6 +98,17 @@ static uint32_t append(uint32_t kind, const void *bytes, uint32_t n_bytes)
 	return (uint32_t)(at / 8);
 }
 
+/* Under the lock. */
+static void add_loose(uint32_t id)
+{
+	uint32_t n = table.n_loose;
+
+	if (n == TP_INTERN_LOOSE)
+		return;
+	table.loose[n] = id;
+	__atomic_store_n(&table.n_loose, n + 1, __ATOMIC_RELEASE);
+}
+
 uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes)
 {
 	uint64_t hash;
@@ -118,11 +129,8 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 		id = append(kind, bytes, n_bytes);
 		if (id) {
 			table.n_used++;
-			if (kind == TP_STRING_DEVICE && table.n_devices < TP_INTERN_DEVICES) {
-				table.device[table.n_devices] = id;
-				__atomic_store_n(&table.n_devices, table.n_devices + 1,
-						 __ATOMIC_RELEASE);
-			}
+			if (kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE)
+				add_loose(id);
 			table.entry[place].id = id;
 			/* Release: who sees the hash sees the id and the string. */
 			__atomic_store_n(&table.entry[place].hash, hash, __ATOMIC_RELEASE);
@@ -139,12 +147,10 @@ uint32_t tp_intern_text(const char *text)
 	return tp_intern(TP_STRING_TEXT, text, (uint32_t)strnlen(text, TP_INTERN_MAX));
 }
 
-uint32_t tp_intern_devices(uint32_t id[TP_INTERN_DEVICES])
+uint32_t tp_intern_loose(const uint32_t **id)
 {
-	uint32_t n = __atomic_load_n(&table.n_devices, __ATOMIC_ACQUIRE);
-
-	memcpy(id, table.device, n * sizeof(id[0]));
-	return n;
+	*id = table.loose;
+	return __atomic_load_n(&table.n_loose, __ATOMIC_ACQUIRE);
 }
 
 bool tp_intern_get(void *ctx, uint32_t id, uint32_t *kind, const char **bytes, uint32_t *n_bytes)

@@ -17,7 +17,7 @@
 
 enum {
 	TP_INTERN_MAX = 4096,	/* longest string kept; longer ones are cut */
-	TP_INTERN_DEVICES = 64,	/* that a trace describes */
+	TP_INTERN_LOOSE = 8192,	/* that no event names; more are not in files */
 };
 
 int tp_intern_init(struct tp_arena *arena);
@@ -26,8 +26,9 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 uint32_t tp_intern_text(const char *text);
 /* Of an id that tp_intern returned. Signature of tp_writer_string_fn (ctx unused). */
 bool tp_intern_get(void *ctx, uint32_t id, uint32_t *kind, const char **bytes, uint32_t *n_bytes);
-/* The ids of strings of kind DEVICE; how many. */
-uint32_t tp_intern_devices(uint32_t id[TP_INTERN_DEVICES]);
+/* Strings that no event names and each file has nevertheless, of kinds DEVICE and MODULE: how
+ * many, and their ids, which stay where they are. */
+uint32_t tp_intern_loose(const uint32_t **id);
 /* In the child of fork, after a new ring was opened: ids start anew. */
 void tp_intern_reset(void);
 

@@ -407,10 +407,11 @@ static bool is_settled(uint32_t window)
 	return true;
 }
 
-/* What the trace says about devices: in each file, whether an event names it or not. */
-static void write_devices(void)
+/* What the trace says about devices and code: in each file, whether an event names it or not. */
+static void write_loose(void)
 {
-	uint32_t id[TP_INTERN_DEVICES], n = tp_intern_devices(id);
+	const uint32_t *id;
+	uint32_t n = tp_intern_loose(&id);
 
 	for (uint32_t i = 0; i < n; i++)
 		note_write(tp_writer_string(&state.writer, id[i]));
@@ -424,7 +425,7 @@ static void finish_window(uint32_t window)
 	int err;
 
 	if (state.is_open)
-		write_devices();
+		write_loose();
 	/* Before the last pass: see write_crossing. */
 	tp_open_spans_take(end_of_window(window));
 	run_pass(window, true);
