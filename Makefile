@@ -77,7 +77,7 @@ $(nop): $(nop_obj)
 
 $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm
 
 include tests/tests.mk
 -include scripts/scripts.mk

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle.h - names of C++ functions as people write them: "_Z3foov" -> "foo()"
+ * demangle.h - names of C++ and Rust functions as people write them: "_Z3foov" -> "foo()"
  *
- * As torch.profiler writes the names of kernels, which its readers match. One thread.
+ * As torch.profiler writes the names of kernels, which its readers match. Threads: any.
  */
 #ifndef TP_MERGE_DEMANGLE_H
 #define TP_MERGE_DEMANGLE_H
@@ -14,7 +14,7 @@ enum {
 	TP_DEMANGLE_TO = 65536,
 };
 
-/* The readable name of n bytes, valid until the next call, and its length. NULL: it is not
+/* The readable name of n bytes, valid until this thread's next call, and its length. NULL: it is not
  * mangled, or not rightly, or too long. */
 const char *tp_demangle(const char *bytes, uint32_t n, uint32_t *n_readable);
 

@@ -36,9 +36,11 @@ void tp_progress_at(struct tp_progress *progress, uint64_t done)
 	if (now < progress->said_ns + EVERY_MS * NS_PER_MS)
 		return;
 	spent = now - progress->begin_ns;
-	fprintf(stderr, "\rmerging: %llu %%, %.1f M events/s, %.0f s left   ",
-		(unsigned long long)(done * 100 / progress->total),
-		(double)done * 1e3 / (double)spent,
+	fprintf(stderr, "\r%s: %llu %%, ", progress->doing ? progress->doing : "merging",
+		(unsigned long long)(done * 100 / progress->total));
+	if (!progress->doing)
+		fprintf(stderr, "%.1f M events/s, ", (double)done * 1e3 / (double)spent);
+	fprintf(stderr, "%.0f s left   ",
 		(double)spent / 1e9 * (double)(progress->total - done) / (double)done);
 	fflush(stderr);
 	progress->said_ns = now;

@@ -12,6 +12,7 @@
 
 struct tp_progress {
 	bool is_on, is_shown;
+	const char *doing;	/* NULL: merging events */
 	uint64_t total;
 	uint64_t begin_ns, said_ns;
 };

@@ -45,6 +45,8 @@ struct tp_symbols;
 /* `root`: prefix put before every path (a copy of another machine's files); "" : none. */
 struct tp_symbols *tp_symbols_new(const char *root);
 void tp_symbols_free(struct tp_symbols *symbols);
+/* No progress line. */
+void tp_symbols_quiet(struct tp_symbols *symbols);
 
 /*
  * Looks all places up, grouped by module, with a progress line on a terminal. `modules` and

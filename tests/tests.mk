@@ -19,13 +19,19 @@ run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 # A unit test may use everything below preload, and the merge without its main.
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -liberty -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -liberty -ldw -lelf -lz -ldl -lm
 
 # What flow tests read trace files with.
 tptdump := $(O)/tests/progs/tptdump
 $(tptdump): $(O)/tests/progs/tptdump.o $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lm
+
+# What the symboliser makes of addresses, for tests and benchmarks that compare it.
+places := $(O)/tests/progs/places
+$(places): $(O)/tests/progs/places.o $(merge_obj) $(shared_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm
 
 # A test that calls make sees a clean environment: what matters is handed on by name.
 sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
@@ -42,7 +48,7 @@ flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 ## check: every test that needs no GPU, under ten minutes on two cores
 check: export WERROR := 1
 check:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) fakes
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) fakes
 	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
@@ -50,7 +56,7 @@ check-unit: unit-programs fakes
 	$(Q)$(run_tests) $(unit_items)
 
 ## check-flow: real trainings under the preload, merged and compared (T=part of a name)
-check-flow: all $(tptdump) fakes
+check-flow: all $(tptdump) $(places) fakes
 	$(Q)$(run_tests) -t 300 $(flow_long_items)
 
 # What NVIDIA's headers of each version say of CUPTI's records: tests/unit/cupti_layout.c.
@@ -65,7 +71,7 @@ unit-programs: $(unit_bin) $(cupti_offsets)
 ## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
 check-long: export WERROR := 1
 check-long:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) fakes
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) fakes
 	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
 		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
@@ -77,7 +83,7 @@ check-long:
 stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))
 $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -ldl -lm
 
 ## check-stress: many threads on the ring, forks; meant for SAN=thread and SAN=address
 check-stress: $(stress_bin) fakes
@@ -89,10 +95,10 @@ check-stress: $(stress_bin) fakes
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
 $(O)/tests/bench/%: $(O)/tests/bench/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
-	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -lz -ldl -lm
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -ldl -lm
 
 ## bench: what everything costs, with the floors measured in the same run (T=part of a name)
-bench: all $(bench_bin) fakes $(tptdump)
+bench: all $(bench_bin) fakes $(tptdump) $(places)
 	$(Q)$(test_env) NOP='$(abspath $(nop))' T='$(T)' scripts/bench
 
 .PHONY: bench
