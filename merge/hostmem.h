@@ -6,6 +6,10 @@
  * free behind the allocation that reused its address, the two are told apart. Sampled events
  * count for what they stand for, with the standard error of each estimate. MAP and UNMAP are
  * books of their own, by kind. Memory: blocks alive and stacks, never events.
+ *
+ * A window's books begin with nothing, because what was allocated before was not heard, unless
+ * the window begins where the one before it ended. So the figures are those of the blocks that
+ * were allocated in windows: live bytes count from the window's begin.
  */
 #ifndef TP_MERGE_HOSTMEM_H
 #define TP_MERGE_HOSTMEM_H
@@ -25,7 +29,10 @@ struct tp_hostmem_row {
 	uint64_t n_allocs, alloc_bytes;
 	uint64_t peak_blocks, peak_bytes;	/* alive when the process held most */
 	uint64_t end_blocks, end_bytes;		/* alive at the end of the last window */
-	uint64_t n_temporary, temporary_bytes;
+	/* Of those: allocated in a step, and still there when two more steps had ended. */
+	uint64_t leaked_blocks, leaked_bytes;
+	uint32_t n_leaked_steps;		/* steps in which they were allocated */
+	uint64_t n_temporary, temporary_bytes;	/* not known of sampled processes: 0 */
 	double error_bytes;		/* standard error of alloc_bytes; 0: exact */
 };
 
@@ -34,12 +41,31 @@ struct tp_hostmem_step {
 	uint64_t step;			/* number in the run */
 	uint64_t n_allocs, n_frees, alloc_bytes, free_bytes;
 	int64_t begin_live, end_live, peak_live;	/* bytes */
+	int64_t begin_ns, end_ns;
+};
+
+/* What the process itself counts of its memory, in bytes; -1: it did not. */
+enum tp_hostmem_counter {
+	TP_HOSTMEM_RSS,		/* resident */
+	TP_HOSTMEM_PSS,		/* pages that several processes have, divided among them */
+	TP_HOSTMEM_PRIVATE,	/* resident pages that nobody else has */
+	TP_HOSTMEM_SHARED,	/* resident pages of files, and shared ones */
+	TP_HOSTMEM_COUNTERS
+};
+struct tp_hostmem_counted {
+	int64_t first, last, most;
+	int64_t at_peak;	/* the last one before the heap's peak, else the first one */
 };
 
 struct tp_hostmem_proc {
 	const struct tp_proc *proc;
 	uint64_t n_allocs, n_frees, n_reallocs, alloc_bytes, n_temporary;
+	double error_bytes;		/* standard error of alloc_bytes */
+	uint64_t sample_bytes;		/* sampled: mean distance of samples */
 	uint64_t n_unknown_frees;	/* of blocks from before the window */
+	uint64_t n_late_frees;		/* came after the allocation that reused their address */
+	uint64_t n_missed_frees;	/* never came, though the address was reused */
+	uint64_t leaked_bytes, leaked_blocks;
 	uint64_t live_bytes, live_blocks, peak_bytes, peak_blocks;
 	int64_t peak_ns;
 	uint64_t peak_step;		/* number in the run */
@@ -47,6 +73,10 @@ struct tp_hostmem_proc {
 	uint64_t size_count[TP_HOSTMEM_SIZES], size_bytes[TP_HOSTMEM_SIZES];
 	/* By enum tp_mapping_kind: mapped bytes now, at most, and calls. */
 	uint64_t mapped[TP_MAPPING_N], mapped_peak[TP_MAPPING_N], n_maps[TP_MAPPING_N];
+	uint64_t unknown_unmap_bytes;	/* of what was mapped before the window */
+	struct tp_hostmem_counted counted[TP_HOSTMEM_COUNTERS];
+	int64_t begin_ns, end_ns;	/* of all its windows */
+	uint32_t n_windows;		/* whose books began anew */
 };
 
 struct tp_hostmem;
