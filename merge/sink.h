@@ -26,6 +26,7 @@ struct tp_sink {
 	int (*end)(void *state, const struct tp_run *run);
 };
 
-extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb;
+extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
+	tp_sink_folded, tp_sink_speedscope, tp_sink_pprof;
 
 #endif

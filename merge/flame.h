@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flame.h - stacks and what they cost as one tree, the way flame graphs and profiles show them
+ *
+ * A node is a place called from the places above it. Processes are the outermost places when
+ * there is more than one. What would be too many nodes for any reader is folded: branches below
+ * a share of the whole become one "(other)" each, whose name says so. Memory: nodes. One
+ * thread.
+ */
+#ifndef TP_MERGE_FLAME_H
+#define TP_MERGE_FLAME_H
+
+#include "merge/heapcost.h"
+
+enum tp_flame_by {		/* when two frames are the same place */
+	TP_FLAME_BY_FUNCTION,
+	TP_FLAME_BY_LINE,
+	TP_FLAME_BY_ADDRESS,
+};
+
+enum {
+	/* Nodes of a result, for each cost: what browsers still take. */
+	TP_FLAME_NODES_MAX = 50000,
+	TP_FLAME_TITLE_MAX = 4096,
+};
+
+enum tp_place_kind { TP_PLACE_FRAME, TP_PLACE_PROCESS, TP_PLACE_CUT, TP_PLACE_OTHER };
+
+struct tp_place {
+	enum tp_place_kind kind;
+	/* Of frames as in struct tp_frame, with what `by` does not tell apart left out. */
+	const char *function, *file, *module;
+	uint64_t offset;
+	uint32_t line, function_id;
+	bool is_python, is_inlined;
+};
+
+struct tp_flame;
+
+/* NULL: out of memory. */
+struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by by,
+			      const enum tp_heap_cost *cost, uint32_t n_costs, uint32_t nodes_max);
+void tp_flame_free(struct tp_flame *flame);
+
+uint32_t tp_flame_places(const struct tp_flame *flame);
+const struct tp_place *tp_flame_place(const struct tp_flame *flame, uint32_t at);
+
+/*
+ * What people call a place; not to be trusted. n bytes at the result, which is in `buf` or lives as
+ * long as the stacks.
+ */
+const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
+			   char buf[TP_FLAME_TITLE_MAX], uint32_t *n);
+
+/* place: the outermost first. value: of the costs that were asked for, in their order. */
+typedef void tp_flame_fn(void *ctx, const uint32_t *place, uint32_t n_places,
+			 const uint64_t *value);
+/*
+ * Calls `each` for each stack with costs [first .. first + n), branch by branch, the greatest
+ * first. 0 or -ENOMEM.
+ */
+int tp_flame_each(struct tp_flame *flame, uint32_t first, uint32_t n, tp_flame_fn *each,
+		  void *ctx);
+uint64_t tp_flame_total(const struct tp_flame *flame, uint32_t cost_at);
+
+#endif
