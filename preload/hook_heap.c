@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_heap.c - the names of the malloc family: count, then forward
+ * hook_heap.c - the names of the malloc family: count, record, forward
  *
- * The hot functions end in a jump to the real one: nothing of ours is on the stack, errno is
- * the real function's, and the cost is the counters'. An allocation is counted when it is
- * asked for; posix_memalign alone waits for the block, see runtime/probe/heap_last.h. A free
- * is counted before the block can be anybody else's. With TP_NOP the hooks only forward: that
- * library tells the cost of being there from the cost of counting.
+ * What is done depends on one word, tp_heap_mode:
  *
- * A block of the boot heap is recognised wherever a block comes in.
+ *	0	An allocation is counted when it is asked for (posix_memalign alone waits for the
+ *		block, see runtime/probe/heap_last.h), a free before the block can be anybody
+ *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
+ *	LIVE	watch_*: counted when it has succeeded, with the bytes that the allocator set apart.
+ *	EVENTS	the same, and recorded. The guard is held around the real call, so that what an
+ *		allocator does to serve it (mappings, blocks for its own books) is not taken for
+ *		the program's. The function that was called has ended in a jump to record_*,
+ *		whose frame therefore lies upon the caller's: stacks begin there.
+ *
+ * errno is the real function's. With TP_NOP the hooks only forward: that library tells the cost
+ * of being there from the cost of counting. A block of the boot heap is recognised wherever a
+ * block comes in.
  */
 #include "preload/hook_heap.h"
 
@@ -20,16 +27,156 @@
 
 #include "preload/boot_heap.h"
 #include "preload/export.h"
+#include "preload/guard.h"
 #include "preload/real.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
 #ifdef TP_NOP
 #define tp_heap_count_alloc(bytes) ((void)(bytes))
 #define tp_heap_count_realloc(bytes) ((void)(bytes))
 #define tp_heap_count_free(block) ((void)(block))
 #define note_last_block(block) ((void)(block))
+#define WATCHED(call) ((void)0)
 #else
-#include "runtime/probe/heap.h"
+#include "runtime/probe/heap_count.h"
+#include "runtime/probe/heap_event.h"
 #define note_last_block(block) (tp_heap_self.last_block = (block))
+/* In all but mode 0, `call` does what has to be done: record_* or watch_* with the arguments. */
+#define WATCHED(call)                                                                      \
+	do {                                                                               \
+		uint32_t mode = tp_heap_get_mode();                                        \
+                                                                                           \
+		if (tp_unlikely(mode)) {                                                   \
+			if (tp_unlikely(mode & TP_HEAP_EVENTS))                            \
+				return record_##call;                                      \
+			return watch_##call;                                               \
+		}                                                                          \
+	} while (0)
+
+#define NOT_INLINE __attribute__((noinline))
+/* Of a function that was jumped to. Asking for it makes the compiler keep a frame pointer. */
+#define THIS_FRAME __builtin_frame_address(0)
+
+static inline size_t size_of(void *block)
+{
+	return tp_likely(!tp_boot_owns(block)) ? tp_real_heap.size_of(block) : 0;
+}
+
+/* The real function returned the block; NULL: it failed. */
+static inline void count_given(void *block, size_t bytes)
+{
+	if (tp_likely(block != NULL))
+		tp_heap_add_live(tp_heap_count_alloc(bytes), (int64_t)size_of(block));
+}
+
+/* The block is not given back yet. */
+static inline void count_taken(void *block, size_t size)
+{
+	tp_heap_add_live(tp_heap_count_free(block), -(int64_t)size);
+}
+
+/* Both variants of a function that returns a block; `bytes` that are asked for. */
+#define GIVES(name, parameters, arguments, bytes)                                          \
+	static NOT_INLINE void *watch_##name parameters                                    \
+	{                                                                                  \
+		void *block = tp_real_heap.name arguments;                                 \
+                                                                                           \
+		count_given(block, bytes);                                                 \
+		return block;                                                              \
+	}                                                                                  \
+                                                                                           \
+	static NOT_INLINE void *record_##name parameters                                   \
+	{                                                                                  \
+		void *block;                                                               \
+                                                                                           \
+		if (!tp_guard_enter())                                                     \
+			return watch_##name arguments;                                     \
+		block = watch_##name arguments;                                            \
+		if (tp_likely(block != NULL))                                              \
+			tp_heap_record_alloc(block, bytes, THIS_FRAME);                    \
+		tp_guard_leave();                                                          \
+		return block;                                                              \
+	}
+
+GIVES(malloc, (size_t bytes), (bytes), bytes)
+GIVES(calloc, (size_t n, size_t bytes), (n, bytes), n * bytes)
+GIVES(aligned_alloc, (size_t align, size_t bytes), (align, bytes), bytes)
+GIVES(memalign, (size_t align, size_t bytes), (align, bytes), bytes)
+GIVES(valloc, (size_t bytes), (bytes), bytes)
+GIVES(pvalloc, (size_t bytes), (bytes), bytes)
+
+static NOT_INLINE int watch_posix_memalign(void **block, size_t align, size_t bytes)
+{
+	int err = tp_real_heap.posix_memalign(block, align, bytes);
+
+	if (!err) {
+		count_given(*block, bytes);
+		note_last_block(*block);
+	}
+	return err;
+}
+
+static NOT_INLINE int record_posix_memalign(void **block, size_t align, size_t bytes)
+{
+	int err;
+
+	if (!tp_guard_enter())
+		return watch_posix_memalign(block, align, bytes);
+	err = watch_posix_memalign(block, align, bytes);
+	if (!err && *block)
+		tp_heap_record_alloc(*block, bytes, THIS_FRAME);
+	tp_guard_leave();
+	return err;
+}
+
+static NOT_INLINE void watch_free(void *block)
+{
+	count_taken(block, size_of(block));
+	tp_real_heap.free(block);
+}
+
+static NOT_INLINE void record_free(void *block)
+{
+	if (!tp_guard_enter()) {
+		watch_free(block);
+		return;
+	}
+	tp_heap_record_free(block);
+	watch_free(block);
+	tp_guard_leave();
+}
+
+static NOT_INLINE void *watch_realloc(void *block, size_t bytes)
+{
+	size_t had = block ? size_of(block) : 0;
+	void *moved = tp_real_heap.realloc(block, bytes);
+
+	if (!block)
+		count_given(moved, bytes);
+	else if (moved)
+		tp_heap_add_live(tp_heap_count_realloc(bytes),
+				 (int64_t)size_of(moved) - (int64_t)had);
+	else if (!bytes)
+		count_taken(block, had);
+	return moved;
+}
+
+static NOT_INLINE void *record_realloc(void *block, size_t bytes)
+{
+	uint64_t begin;
+	void *moved;
+
+	if (!tp_guard_enter())
+		return watch_realloc(block, bytes);
+	begin = tp_clock_now();
+	moved = watch_realloc(block, bytes);
+	if (block && (moved || !bytes))
+		tp_heap_record_realloc(begin, block, moved, bytes, THIS_FRAME);
+	else if (moved)
+		tp_heap_record_alloc(moved, bytes, THIS_FRAME);
+	tp_guard_leave();
+	return moved;
+}
 #endif
 
 /* C23; older headers do not declare them. */
@@ -38,6 +185,7 @@ void free_aligned_sized(void *block, size_t align, size_t bytes);
 
 TP_EXPORT void *malloc(size_t bytes)
 {
+	WATCHED(malloc(bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.malloc(bytes);
 }
@@ -64,6 +212,7 @@ bool tp_hook_heap_is_first(void)
 
 TP_EXPORT void *calloc(size_t n, size_t bytes)
 {
+	WATCHED(calloc(n, bytes));
 	/* A product that overflows is refused by the real one; what it adds here is no matter. */
 	tp_heap_count_alloc(n * bytes);
 	return tp_real_heap.calloc(n, bytes);
@@ -75,6 +224,7 @@ TP_EXPORT void free(void *block)
 		return;
 	if (tp_unlikely(tp_boot_owns(block)))
 		return;
+	WATCHED(free(block));
 	tp_heap_count_free(block);
 	tp_real_heap.free(block);
 }
@@ -106,6 +256,7 @@ TP_EXPORT void *realloc(void *block, size_t bytes)
 {
 	if (tp_unlikely(tp_boot_owns(block)))
 		return move_from_boot(block, bytes);
+	WATCHED(realloc(block, bytes));
 	if (!block)
 		tp_heap_count_alloc(bytes);
 	else if (!bytes)
@@ -130,8 +281,10 @@ TP_EXPORT void *reallocarray(void *block, size_t n, size_t bytes)
 
 TP_EXPORT int posix_memalign(void **block, size_t align, size_t bytes)
 {
-	int err = tp_real_heap.posix_memalign(block, align, bytes);
+	int err;
 
+	WATCHED(posix_memalign(block, align, bytes));
+	err = tp_real_heap.posix_memalign(block, align, bytes);
 	if (!err) {
 		tp_heap_count_alloc(bytes);
 		note_last_block(*block);
@@ -141,24 +294,28 @@ TP_EXPORT int posix_memalign(void **block, size_t align, size_t bytes)
 
 TP_EXPORT void *aligned_alloc(size_t align, size_t bytes)
 {
+	WATCHED(aligned_alloc(align, bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.aligned_alloc(align, bytes);
 }
 
 TP_EXPORT void *memalign(size_t align, size_t bytes)
 {
+	WATCHED(memalign(align, bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.memalign(align, bytes);
 }
 
 TP_EXPORT void *valloc(size_t bytes)
 {
+	WATCHED(valloc(bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.valloc(bytes);
 }
 
 TP_EXPORT void *pvalloc(size_t bytes)
 {
+	WATCHED(pvalloc(bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.pvalloc(bytes);
 }

@@ -51,6 +51,7 @@ static const struct tp_probe *const probes[] = {
 static const struct tp_probe *const *const native_probes = probes + 2;
 
 static struct tp_config config;
+static char command[4096];	/* what runs; lives as long as the session that is given it */
 
 static const char *look_up(void *ctx, const char *name)
 {
@@ -91,50 +92,61 @@ static void describe_command(struct tp_text *out, int argc, char **argv)
  * TRAINPROF_PROGRAM: part of the command line where torch can come; elsewhere of the program's
  * own name, because "timeout 1h python train.py" has "train.py" in its command line, too.
  */
-static bool is_named(const char *command, const char *name, bool may_get_torch)
+static bool is_named(const char *words, const char *name, bool may_get_torch)
 {
 	if (!config.program[0])
 		return may_get_torch;
-	return strstr(may_get_torch ? command : name, config.program) != NULL;
+	return strstr(may_get_torch ? words : name, config.program) != NULL;
 }
 
 /* Counting needs our malloc to be the one that the program calls. */
 static void check_heap(void)
 {
-	if (has_symbol("__asan_init") || has_symbol("__tsan_init") || has_symbol("__msan_init"))
+	if (tp_real_has_sanitizer())
 		tp_heap_set_off("a sanitizer has a malloc of its own");
 	else if (!tp_hook_heap_is_first())
 		tp_heap_set_off("another malloc comes before this library's");
+	else if (!tp_real_heap_has_sizes())
+		tp_heap_set_live_off("malloc and malloc_usable_size are of two libraries");
+	if (config.heap == TP_HEAP_OFF)
+		tp_heap_stop_live();
+}
+
+/* False: this process never trains. Reads the configuration where it may. */
+static bool may_train(int argc, char **argv, bool *may_get_torch)
+{
+	struct tp_text text;
+
+	/* With more rights than its user: nothing of the user's environment is heard. */
+	if (getauxval(AT_SECURE))
+		return false;
+	/* The job's environment without its preload: somebody took us out. */
+	if (!tp_hook_mark_is_preloaded())
+		return false;
+	/* Python's audit hook tells of torch; a native program has it from the start. */
+	*may_get_torch = has_symbol("PySys_AddAuditHook") ||
+			 tp_real_next("_ZN3c1022memoryProfilingEnabledEv");
+	/* The two by which any other process may become a training process. */
+	if (!*may_get_torch && !getenv("TRAINPROF_PROGRAM") && !getenv("TRAINPROF_CONFIG"))
+		return false;
+
+	tp_config_read(&config, look_up, NULL);
+	if (config.is_off)
+		return false;
+	tp_text_init(&text, command, sizeof(command));
+	describe_command(&text, argc, argv);
+	return is_named(command + strlen("exec:"), argc ? argv[0] : "", *may_get_torch);
 }
 
 static __attribute__((constructor)) void start(int argc, char **argv, char **envp)
 {
-	static char command[4096];	/* lives as long as the session that may be given it */
-	struct tp_text text;
 	bool may_get_torch;
 
 	tp_real_heap_find();
-	/* With more rights than its user: nothing of the user's environment is heard. */
-	if (getauxval(AT_SECURE))
+	if (!may_train(argc, argv, &may_get_torch)) {
+		tp_heap_stop_live();
 		return;
-	/* The job's environment without its preload: somebody took us out. */
-	if (!tp_hook_mark_is_preloaded())
-		return;
-	/* Python's audit hook tells of torch; a native program has it from the start. */
-	may_get_torch = has_symbol("PySys_AddAuditHook") ||
-			tp_real_next("_ZN3c1022memoryProfilingEnabledEv");
-	/* The two by which any other process may become a training process. */
-	if (!may_get_torch && !getenv("TRAINPROF_PROGRAM") && !getenv("TRAINPROF_CONFIG"))
-		return;
-
-	tp_config_read(&config, look_up, NULL);
-	if (config.is_off)
-		return;
-	tp_text_init(&text, command, sizeof(command));
-	describe_command(&text, argc, argv);
-	if (!is_named(command + strlen("exec:"), argc ? argv[0] : "", may_get_torch))
-		return;
-
+	}
 	tp_hook_proc_init();
 	tp_hook_mark_init(&config);
 	tp_hook_cuda_init(&config);

@@ -59,6 +59,28 @@ static void *find_next(const char *name, void *otherwise)
 	return function ? function : otherwise;
 }
 
+/* A sanitizer's malloc_usable_size may not be called before the sanitizer has begun. */
+bool tp_real_has_sanitizer(void)
+{
+	static const char *const begin[] = { "__asan_init", "__tsan_init", "__msan_init" };
+
+	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
+		if (dlsym(RTLD_DEFAULT, begin[i]))
+			return true;
+		dlerror();
+	}
+	return false;
+}
+
+/* malloc and malloc_usable_size may be of two libraries: one that is preloaded need not have
+ * both. */
+static bool is_of_one_library(void *a, void *b)
+{
+	Dl_info of_a, of_b;
+
+	return a && b && dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
+}
+
 #define FIND(fn, otherwise) (found.fn = (__typeof__(found.fn))find_next(#fn, (void *)(otherwise)))
 /* NULL: nothing to put there; the entry goes on serving from the boot heap. */
 #define STORE(fn)                                                                          \
@@ -88,10 +110,15 @@ static bool find_heap(void)
 	FIND(valloc, no_sized);
 	FIND(pvalloc, no_sized);
 	FIND(malloc_usable_size, no_usable_size);
+	found.size_of = no_usable_size;
+	if (is_of_one_library((void *)found.malloc, (void *)found.malloc_usable_size) &&
+	    !tp_real_has_sanitizer())
+		found.size_of = found.malloc_usable_size;
 	/* What takes blocks before what gives them: another thread may be between two stores. */
 	STORE(free);
 	STORE(realloc);
 	STORE(malloc_usable_size);
+	STORE(size_of);
 	STORE(posix_memalign);
 	STORE(aligned_alloc);
 	STORE(memalign);
@@ -197,6 +224,12 @@ static size_t boot_usable_size(void *block)
 	return is_found() ? tp_real_heap.malloc_usable_size(block) : 0;
 }
 
+/* Nothing that was given out so far is known to the real one. */
+static size_t boot_size_of(void *block)
+{
+	return is_found() ? tp_real_heap.size_of(block) : 0;
+}
+
 struct tp_real_heap tp_real_heap = {
 	.malloc = boot_malloc,
 	.calloc = boot_calloc,
@@ -208,10 +241,16 @@ struct tp_real_heap tp_real_heap = {
 	.valloc = boot_valloc,
 	.pvalloc = boot_pvalloc,
 	.malloc_usable_size = boot_usable_size,
+	.size_of = boot_size_of,
 };
 
 void tp_real_heap_find(void)
 {
 	if (__atomic_load_n(&tp_real_heap.malloc, __ATOMIC_RELAXED) == boot_malloc)
 		find_heap();
+}
+
+bool tp_real_heap_has_sizes(void)
+{
+	return __atomic_load_n(&tp_real_heap.size_of, __ATOMIC_RELAXED) != no_usable_size;
 }

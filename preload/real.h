@@ -10,6 +10,7 @@
 #ifndef TP_PRELOAD_REAL_H
 #define TP_PRELOAD_REAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct tp_real_heap {
@@ -23,11 +24,17 @@ struct tp_real_heap {
 	void *(*valloc)(size_t bytes);
 	void *(*pvalloc)(size_t bytes);
 	size_t (*malloc_usable_size)(void *block);
+	/* The same, where it is of the allocator that `malloc` is of; else 0 for every block. */
+	size_t (*size_of)(void *block);
 };
 extern struct tp_real_heap tp_real_heap __attribute__((visibility("hidden")));
 
 /* Finds all of them now (the constructor); otherwise the first call does. */
 void tp_real_heap_find(void);
+/* size_of tells sizes. */
+bool tp_real_heap_has_sizes(void);
+/* The program was built with one that has a malloc of its own. */
+bool tp_real_has_sanitizer(void);
 
 /* dlsym(RTLD_NEXT), and no trace of a failure left for the program's dlerror(). NULL: none. */
 void *tp_real_next(const char *name);

@@ -1,109 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.c - slots of the malloc counters, and their totals for the trace
- *
- * Taking a slot runs inside the guest's malloc, once a thread: two or three system calls at
- * most, nothing that allocates. Slots are given back by nobody: a thread's last free may come
- * after every destructor that could tell us, so a newcomer asks the kernel instead whether
- * the owner still lives.
+ * heap.c - the probe of host memory: modes, counters over time, totals for the trace
  */
 #include "runtime/probe/heap.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-
-/* Owners looked at before a newcomer settles for the shared slot: bounds its first malloc. */
-enum { TAKE_TRIES = 16 };
-
-__thread struct tp_heap_self tp_heap_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+#include "runtime/engine/config.h"
+#include "runtime/probe/heap_count.h"
 
 static struct {
-	struct tp_heap_slot slot[TP_HEAP_SLOTS];
-	struct tp_heap_slot shared;
-	uint32_t next;		/* atomic: where the next newcomer looks first */
-	uint32_t n_sharing;	/* atomic */
 	const char *off;	/* why nothing is seen; NULL: counting */
+	const char *live_off;	/* why bytes alive are not */
+	uint32_t armed_mode;	/* what is added to the mode in a window */
 } heap;
 
-static bool is_dead(uint32_t tid)
+static void set_mode(uint32_t add, uint32_t remove)
 {
-	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) < 0 && errno == ESRCH;
-}
-
-struct tp_heap_slot *tp_heap_take_slot(void)
-{
-	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	uint32_t first = __atomic_fetch_add(&heap.next, 1, __ATOMIC_RELAXED);
-	struct tp_heap_slot *mine = NULL;
-	int kept_errno = errno;
-
-	for (uint32_t i = 0; i < TAKE_TRIES && !mine; i++) {
-		struct tp_heap_slot *slot = &heap.slot[(first + i) % TP_HEAP_SLOTS];
-		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
-
-		/* An owner with our own number had it before us. */
-		if (owner && owner != tid && !is_dead(owner))
-			continue;
-		/* Acquire: the dead owner's counts are read and continued. */
-		if (__atomic_compare_exchange_n(&slot->tid, &owner, tid, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
-			mine = slot;
-	}
-	if (!mine) {
-		__atomic_fetch_add(&heap.n_sharing, 1, __ATOMIC_RELAXED);
-		mine = &heap.shared;
-	}
-	errno = kept_errno;
-	tp_heap_self.slot = mine;
-	return mine;
+	/* The few who write it: constructor, step boundaries. Never two at once. */
+	__atomic_store_n(&tp_heap_mode, (tp_heap_get_mode() & ~remove) | add, __ATOMIC_RELEASE);
 }
 
 void tp_heap_set_off(const char *why)
 {
 	heap.off = why;
+	tp_heap_stop_live();
 }
 
-static void add_slot(struct tp_heap_totals *totals, const struct tp_heap_slot *slot)
+void tp_heap_set_live_off(const char *why)
 {
-	totals->allocs += __atomic_load_n(&slot->allocs, __ATOMIC_RELAXED);
-	totals->frees += __atomic_load_n(&slot->frees, __ATOMIC_RELAXED);
-	totals->reallocs += __atomic_load_n(&slot->reallocs, __ATOMIC_RELAXED);
-	totals->bytes += __atomic_load_n(&slot->bytes, __ATOMIC_RELAXED);
+	heap.live_off = why;
+	tp_heap_stop_live();
 }
 
-void tp_heap_totals(struct tp_heap_totals *totals)
+void tp_heap_stop_live(void)
 {
-	memset(totals, 0, sizeof(*totals));
-	for (int i = 0; i < TP_HEAP_SLOTS; i++)
-		add_slot(totals, &heap.slot[i]);
-	add_slot(totals, &heap.shared);
-	totals->n_sharing = __atomic_load_n(&heap.n_sharing, __ATOMIC_RELAXED);
+	set_mode(0, TP_HEAP_LIVE);
 }
 
-void tp_heap_forked(void)
-{
-	/* The other threads do not exist here; this one takes a slot again when it counts. */
-	memset(heap.slot, 0, sizeof(heap.slot));
-	memset(&heap.shared, 0, sizeof(heap.shared));
-	heap.next = 0;
-	heap.n_sharing = 0;
-	tp_heap_self.slot = NULL;
-	tp_heap_self.last_block = NULL;
-}
+/* ---- the probe ---- */
 
 static int open_heap(const struct tp_config *config)
 {
-	if (!heap.off)
-		return 0;
-	tp_probe_off("heap", heap.off);
-	return -ENOTSUP;
+	heap.armed_mode = 0;
+	if (heap.off) {
+		tp_probe_off("heap", heap.off);
+		return -ENOTSUP;
+	}
+	if (heap.live_off && config->heap >= TP_HEAP_COUNTERS)
+		tp_probe_off("heap.live", heap.live_off);
+	if (config->record & TP_RECORD_HEAP && config->heap >= TP_HEAP_SAMPLE)
+		heap.armed_mode = TP_HEAP_EVENTS;
+	return 0;
+}
+
+/* On the drain thread: what it allocates and maps is not the program's. */
+static void warm_heap(void)
+{
+	tp_heap_self.is_profiler = true;
+}
+
+static void arm_heap(void)
+{
+	set_mode(heap.armed_mode, 0);
+}
+
+static void disarm_heap(void)
+{
+	set_mode(0, heap.armed_mode);
 }
 
 static void report_heap(struct tp_text *totals)
@@ -121,5 +87,10 @@ static void report_heap(struct tp_text *totals)
 const struct tp_probe tp_heap_probe = {
 	.name = "heap",
 	.open = open_heap,
+	.warm = warm_heap,
+	.arm = arm_heap,
+	.disarm = disarm_heap,
 	.report = report_heap,
+	.forked = disarm_heap,
+	.close = disarm_heap,
 };

@@ -13,12 +13,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct tp_heap_slot;
 
 struct tp_heap_self {
 	struct tp_heap_slot *slot;	/* this thread's counters; NULL: not taken yet */
 	const void *last_block;		/* that posix_memalign returned here; NULL: none, freed, or asked about */
+	int64_t until_sample;		/* bytes to be asked for until the next block is chosen */
+	uint64_t dice;			/* 0: not seeded yet */
+	bool is_profiler;		/* the drain thread: what it does is not the program's */
 };
 extern __thread struct tp_heap_self tp_heap_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

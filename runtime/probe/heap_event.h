@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap_event.h - records of blocks that the malloc family gives out and takes back
+ *
+ * An allocation is recorded after the call, a free before it, each with the time of that moment:
+ * so that by their times a block's free comes before the allocation that gets its address next,
+ * whichever thread makes it. (The clock may be read a few instructions early: across threads
+ * the two can still be the wrong way round by as much.) A realloc is a free and an allocation,
+ * both recorded when it has succeeded: until then nobody else can have the new address, and who
+ * gets the old one meanwhile records a later time.
+ *
+ * Runs inside malloc with the guard held (preload/guard.h): no lock, no allocation, errno kept.
+ * The mode (tp_heap_mode) has TP_HEAP_EVENTS. `frame`: see tp_stack_take.
+ */
+#ifndef TP_PROBE_HEAP_EVENT_H
+#define TP_PROBE_HEAP_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void tp_heap_record_alloc(const void *block, size_t bytes, const void *frame);
+/* The block is not given back yet. */
+void tp_heap_record_free(const void *block);
+/* Both halves; `begin` is the time before the call. `block`: NULL when it only freed `old`. */
+void tp_heap_record_realloc(uint64_t begin, const void *old, const void *block, size_t bytes,
+			    const void *frame);
+
+#endif
