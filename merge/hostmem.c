@@ -713,6 +713,16 @@ struct tp_stacks *tp_hostmem_stacks(const struct tp_hostmem *mem)
 	return mem->stacks;
 }
 
+int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
+{
+	return mem->book[proc->at].live_bytes;
+}
+
+uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
+{
+	return blocks_of(mem->book[proc->at].pub.n_allocs);
+}
+
 bool tp_hostmem_has_any(const struct tp_hostmem *mem)
 {
 	return mem->has_any;

@@ -84,6 +84,9 @@ struct tp_hostmem;
 struct tp_hostmem *tp_hostmem_new(const struct tp_run *run);
 void tp_hostmem_free(struct tp_hostmem *mem);
 void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event);
+/* Before the end: what is alive now, and how many allocations there were so far. */
+int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *proc);
+uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc);
 /* No more events: books are closed, rows can be read. */
 void tp_hostmem_end(struct tp_hostmem *mem);
 
