@@ -193,8 +193,9 @@ static uint32_t find_row(struct tp_hostmem *mem, struct book *book, uint32_t sta
 	return book->n_rows++;
 }
 
-static void take_counters_at_peak(struct book *book)
+static void note_beside_peak(struct book *book)
 {
+	memcpy(book->pub.mapped_at_peak, book->pub.mapped, sizeof(book->pub.mapped));
 	for (uint32_t i = 0; i < TP_HOSTMEM_COUNTERS; i++)
 		book->pub.counted[i].at_peak = book->pub.counted[i].last;
 }
@@ -213,7 +214,7 @@ static void note_live(struct tp_hostmem *mem, struct book *book, int64_t now)
 	book->pub.is_peak_in_step = step != NULL;
 	book->pub.peak_step = step ? step->step : 0;
 	book->epoch++;
-	take_counters_at_peak(book);
+	note_beside_peak(book);
 }
 
 /* ---- steps ---- */

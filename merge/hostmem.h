@@ -71,8 +71,9 @@ struct tp_hostmem_proc {
 	uint64_t peak_step;		/* number in the run */
 	bool is_peak_in_step, is_sampled;
 	uint64_t size_count[TP_HOSTMEM_SIZES], size_bytes[TP_HOSTMEM_SIZES];
-	/* By enum tp_mapping_kind: mapped bytes now, at most, and calls. */
-	uint64_t mapped[TP_MAPPING_N], mapped_peak[TP_MAPPING_N], n_maps[TP_MAPPING_N];
+	/* By enum tp_mapping_kind: mapped bytes now, at most, at the heap's peak, and calls. */
+	uint64_t mapped[TP_MAPPING_N], mapped_peak[TP_MAPPING_N], mapped_at_peak[TP_MAPPING_N];
+	uint64_t n_maps[TP_MAPPING_N];
 	uint64_t unknown_unmap_bytes;	/* of what was mapped before the window */
 	struct tp_hostmem_counted counted[TP_HOSTMEM_COUNTERS];
 	int64_t begin_ns, end_ns;	/* of all its windows */

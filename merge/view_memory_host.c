@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_memory_host.c - part of the view of memory: what filled the host
+ *
+ * For each process its peak, what stayed, and what the system counts beside it; then mappings,
+ * sizes and steps. Who asked for it is view_memory_stacks.c's.
+ */
+#include "merge/view_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/label.h"
+#include "merge/sum.h"
+
+enum { LABEL = TP_VIEW_MEMORY_LABEL };
+
+/* "rank 3", "" where there is one process only. */
+static const char *show_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc)
+{
+	if (run->n_procs > 1)
+		return tp_label_proc(buf, run, proc);
+	buf[0] = 0;
+	return buf;
+}
+
+static const char *kind_word(uint32_t kind)
+{
+	static const char *const word[TP_MAPPING_N] = {
+		[0] = "unknown",
+		[TP_MAPPING_ANON] = "private",
+		[TP_MAPPING_SHARED] = "shared",
+		[TP_MAPPING_SHM] = "shared memory (tmpfs, memfd)",
+		[TP_MAPPING_FILE] = "files",
+		[TP_MAPPING_RESERVED] = "reserved addresses",
+	};
+
+	return word[kind];
+}
+
+/* ---- a process ---- */
+
+static void print_peak(const struct tp_hostmem_proc *host, struct tp_out *out)
+{
+	char a[32], b[32], c[32], step[48] = "";
+
+	if (host->is_peak_in_step)
+		snprintf(step, sizeof(step), " in step %lu,", (unsigned long)host->peak_step);
+	tp_out_item(out, "", LABEL, "most at a time", "%s in %s blocks,%s %s after the run's begin",
+		    tp_show_bytes(a, (int64_t)host->peak_bytes),
+		    tp_show_count(b, host->peak_blocks), step, tp_show_ns(c, host->peak_ns));
+	tp_out_item(out, "", LABEL, "at the end", "%s in %s blocks",
+		    tp_show_bytes(a, (int64_t)host->live_bytes),
+		    tp_show_count(b, host->live_blocks));
+	if (host->leaked_blocks)
+		tp_out_item(out, "yellow", LABEL, "stayed",
+			    "%s in %s blocks that a step allocated are still there two steps later",
+			    tp_show_bytes(a, (int64_t)host->leaked_bytes),
+			    tp_show_count(b, host->leaked_blocks));
+}
+
+static void print_calls(const struct tp_hostmem_proc *host, struct tp_out *out)
+{
+	char a[32], b[32], c[32], d[32], e[32], moved[64] = "", temporary[64] = "";
+
+	if (host->n_reallocs)
+		snprintf(moved, sizeof(moved), " (%s by realloc)",
+			 tp_show_count(d, host->n_reallocs));
+	if (host->n_temporary)
+		snprintf(temporary, sizeof(temporary), "; %s were temporary",
+			 tp_show_percent(e, (double)host->n_temporary, (double)host->n_allocs));
+	tp_out_item(out, "", LABEL, "in windows", "%s allocations%s of %s, %s frees%s",
+		    tp_show_count(a, host->n_allocs), moved,
+		    tp_show_bytes(b, (int64_t)host->alloc_bytes), tp_show_count(c, host->n_frees),
+		    temporary);
+	if (host->is_sampled)
+		tp_out_item(out, "", LABEL, "estimated",
+			    "from samples every %s: allocated bytes are right within %s (standard "
+			    "error); what is temporary is not known",
+			    tp_show_bytes(a, (int64_t)host->sample_bytes),
+			    tp_show_percent(b, host->error_bytes, (double)host->alloc_bytes));
+}
+
+static int64_t mapped_memory(const struct tp_hostmem_proc *host)
+{
+	int64_t sum = 0;
+
+	for (uint32_t kind = 1; kind < TP_MAPPING_N; kind++)
+		if (kind != TP_MAPPING_RESERVED)
+			sum = tp_add(sum, (int64_t)host->mapped_at_peak[kind]);
+	return sum;
+}
+
+/* The resident memory beside what was asked for, and what the difference is made of. */
+static void print_resident(const struct tp_hostmem_proc *host, struct tp_out *out)
+{
+	const struct tp_hostmem_counted *rss = &host->counted[TP_HOSTMEM_RSS];
+	int64_t mapped = mapped_memory(host), rest;
+	char a[32], b[32], c[32], d[32], with[64] = "";
+
+	if (rss->at_peak < 0)
+		return;
+	rest = tp_sub(tp_sub(tp_sub(rss->at_peak, rss->first), (int64_t)host->peak_bytes), mapped);
+	if (mapped)
+		snprintf(with, sizeof(with), ", %s mapped", tp_show_bytes(d, mapped));
+	tp_out_item(out, "", LABEL, "resident",
+		    "%s at that peak: %s since before the windows, %s of blocks%s; the rest is %s: "
+		    "%s",
+		    tp_show_bytes(a, rss->at_peak), tp_show_bytes(b, rss->first),
+		    tp_show_bytes(c, (int64_t)host->peak_bytes), with, tp_show_bytes(d, rest),
+		    rest >= 0 ? "the allocator's own, fragmentation, stacks, code"
+			      : "not touched yet, or in memory that was resident already");
+	tp_out_item(out, "", LABEL, "", "%s at most, %s at the end", tp_show_bytes(a, rss->most),
+		    tp_show_bytes(b, rss->last));
+}
+
+static void print_shared(const struct tp_hostmem_proc *host, struct tp_out *out)
+{
+	static const struct {
+		enum tp_hostmem_counter counter;
+		const char *what;
+	} part[] = {
+		{TP_HOSTMEM_PSS, "PSS (its share of pages that others have, too)"},
+		{TP_HOSTMEM_PRIVATE, "private"},
+		{TP_HOSTMEM_SHARED, "shared"},
+	};
+	char line[256] = "", a[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		int64_t last = host->counted[part[i].counter].last;
+
+		if (last >= 0 && n < sizeof(line))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %s",
+					      n ? ", " : "", tp_show_bytes(a, last), part[i].what);
+	}
+	if (n)
+		tp_out_item(out, "", LABEL, "of it at the end", "%s", line);
+}
+
+static void print_doubts(const struct tp_hostmem_proc *host, struct tp_out *out)
+{
+	char a[32];
+
+	if (host->n_unknown_frees)
+		tp_out_item(out, "dim", LABEL, "from before",
+			    "%s frees were of blocks from before the window; they are not in these "
+			    "figures",
+			    tp_show_count(a, host->n_unknown_frees));
+	if (host->n_missed_frees)
+		tp_out_item(out, "yellow", LABEL, "not heard",
+			    "%s blocks were freed unheard: their addresses were used again",
+			    tp_show_count(a, host->n_missed_frees));
+}
+
+static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *host,
+		       struct tp_out *out)
+{
+	char who[64];
+
+	show_proc(who, run, host->proc);
+	tp_out_title(out, "Host memory%s%s", *who ? ": " : "", who);
+	print_peak(host, out);
+	print_calls(host, out);
+	print_resident(host, out);
+	print_shared(host, out);
+	print_doubts(host, out);
+}
+
+/* The same for programs. */
+static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			     uint32_t n, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "pid", .field = "pid"},
+		{.title = "peak", .field = "peak_bytes"},
+		{.title = "blocks", .field = "peak_blocks"},
+		{.title = "time", .field = "peak_ns"},
+		{.title = "step", .field = "peak_step"},
+		{.title = "end", .field = "end_bytes"},
+		{.title = "blocks", .field = "end_blocks"},
+		{.title = "allocs", .field = "allocations"},
+		{.title = "reallocs", .field = "reallocations"},
+		{.title = "frees", .field = "frees"},
+		{.title = "unknown", .field = "unknown_frees"},
+		{.title = "allocated", .field = "allocated_bytes"},
+		{.title = "error", .field = "error_bytes"},
+		{.title = "temporary", .field = "temporary"},
+		{.title = "stayed", .field = "stayed_bytes"},
+		{.title = "stayed", .field = "stayed_blocks"},
+		{.title = "RSS", .field = "rss_at_peak_bytes"},
+		{.title = "RSS", .field = "rss_first_bytes"},
+		{.title = "RSS", .field = "rss_most_bytes"},
+		{.title = "RSS", .field = "rss_bytes"},
+		{.title = "PSS", .field = "pss_bytes"},
+		{.title = "private", .field = "private_bytes"},
+		{.title = "shared", .field = "shared_bytes"},
+		{.title = "mapped", .field = "mapped_at_peak_bytes"},
+	};
+	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	char who[64];
+
+	tp_table_name(table, "host_memory");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_proc *p = &host[i];
+		const struct tp_hostmem_counted *rss = &p->counted[TP_HOSTMEM_RSS];
+		const int64_t counted[] = {
+			rss->at_peak, rss->first, rss->most, rss->last,
+			p->counted[TP_HOSTMEM_PSS].last, p->counted[TP_HOSTMEM_PRIVATE].last,
+			p->counted[TP_HOSTMEM_SHARED].last,
+		};
+
+		tp_table_cell(table, "%s", tp_label_proc(who, run, p->proc));
+		tp_table_cell(table, "%u", p->proc->pid);
+		tp_cell_bytes(table, (int64_t)p->peak_bytes);
+		tp_cell_count(table, p->peak_blocks);
+		tp_cell_ns(table, p->peak_ns);
+		if (p->is_peak_in_step)
+			tp_cell_count(table, p->peak_step);
+		else
+			tp_table_cell(table, "%s", "");
+		tp_cell_bytes(table, (int64_t)p->live_bytes);
+		tp_cell_count(table, p->live_blocks);
+		tp_cell_count(table, p->n_allocs);
+		tp_cell_count(table, p->n_reallocs);
+		tp_cell_count(table, p->n_frees);
+		tp_cell_count(table, p->n_unknown_frees);
+		tp_cell_bytes(table, (int64_t)p->alloc_bytes);
+		tp_cell_bytes(table, (int64_t)p->error_bytes);
+		tp_cell_count(table, p->n_temporary);
+		tp_cell_bytes(table, (int64_t)p->leaked_bytes);
+		tp_cell_count(table, p->leaked_blocks);
+		for (size_t c = 0; c < sizeof(counted) / sizeof(counted[0]); c++) {
+			if (counted[c] >= 0)
+				tp_cell_bytes(table, counted[c]);
+			else
+				tp_table_cell(table, "%s", "");
+		}
+		tp_cell_bytes(table, mapped_memory(p));
+	}
+	tp_table_print(table, out);
+}
+
+/* ---- mappings ---- */
+
+static void print_mappings(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			   uint32_t n, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "mapped", .field = "kind"},
+		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
+		{.title = "at most", .align = TP_RIGHT, .field = "most_bytes"},
+		{.title = "at the peak", .align = TP_RIGHT, .field = "at_peak_bytes"},
+		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+	};
+	bool has_any = false, shows_who = run->n_procs > 1 || out->rows;
+	struct tp_table *table;
+	char who[64], a[32];
+	uint64_t unknown = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		unknown += host[i].unknown_unmap_bytes;
+		for (uint32_t kind = 0; kind < TP_MAPPING_N; kind++)
+			has_any |= host[i].n_maps[kind] != 0;
+	}
+	if (!has_any)
+		return;
+	tp_out_title(out, "Host memory that the program mapped itself");
+	table = tp_table_new(column + !shows_who, sizeof(column) / sizeof(column[0]) - !shows_who);
+	tp_table_name(table, "host_mappings");
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t kind = 0; kind < TP_MAPPING_N; kind++) {
+			if (!host[i].n_maps[kind])
+				continue;
+			if (shows_who)
+				tp_table_cell(table, "%s",
+					      tp_label_proc(who, run, host[i].proc));
+			tp_table_cell(table, "%s", kind_word(kind));
+			tp_cell_count(table, host[i].n_maps[kind]);
+			tp_cell_bytes(table, (int64_t)host[i].mapped_peak[kind]);
+			tp_cell_bytes(table, (int64_t)host[i].mapped_at_peak[kind]);
+			tp_cell_bytes(table, (int64_t)host[i].mapped[kind]);
+		}
+	tp_table_print(table, out);
+	if (unknown)
+		tp_out_line(out, "dim", "%s were unmapped that had been mapped before the windows.",
+			    tp_show_bytes(a, (int64_t)unknown));
+}
+
+/* ---- sizes ---- */
+
+static void print_sizes(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			uint32_t n, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "bytes", .align = TP_RIGHT, .field = "least_bytes"},
+		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
+		{.title = "%", .align = TP_RIGHT, .field = "percent"},
+		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_bytes"},
+		{.title = "%", .align = TP_RIGHT, .field = "allocated_percent"},
+	};
+	uint64_t count[TP_HOSTMEM_SIZES] = {0}, bytes[TP_HOSTMEM_SIZES] = {0}, all_count = 0,
+		 all_bytes = 0;
+	struct tp_table *table;
+	char from[32], to[32];
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = 0; c < TP_HOSTMEM_SIZES; c++) {
+			count[c] += host[i].size_count[c];
+			bytes[c] += host[i].size_bytes[c];
+			all_count += host[i].size_count[c];
+			all_bytes += host[i].size_bytes[c];
+		}
+	if (!all_count)
+		return;
+	tp_out_title(out, "Host allocations by size%s", n > 1 ? ", all processes" : "");
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "host_sizes");
+	for (uint32_t c = 0; c < TP_HOSTMEM_SIZES; c++) {
+		if (!count[c])
+			continue;
+		if (out->rows)
+			tp_cell_bytes(table, c ? (int64_t)1 << c : 0);
+		else
+			tp_table_cell(table, "%s to %s", tp_show_bytes(from, c ? 1ll << c : 0),
+				      tp_show_bytes(to, (2ll << c) - 1));
+		tp_cell_count(table, count[c]);
+		tp_cell_percent(table, (double)count[c], (double)all_count);
+		tp_cell_bytes(table, (int64_t)bytes[c]);
+		tp_cell_percent(table, (double)bytes[c], (double)all_bytes);
+	}
+	tp_table_print(table, out);
+}
+
+/* ---- steps ---- */
+
+static void print_steps(const struct tp_run *run, const struct tp_view_options *options,
+			const struct tp_hostmem *mem, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "step", .align = TP_RIGHT, .field = "step"},
+		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
+		{.title = "per s", .align = TP_RIGHT, .is_extra = 3,
+		 .field = "allocations_per_second"},
+		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_bytes"},
+		{.title = "frees", .align = TP_RIGHT, .is_extra = 2, .field = "frees"},
+		{.title = "freed", .align = TP_RIGHT, .is_extra = 1, .field = "freed_bytes"},
+		{.title = "at begin", .align = TP_RIGHT, .field = "begin_bytes"},
+		{.title = "most", .align = TP_RIGHT, .field = "peak_bytes"},
+		{.title = "grown by", .align = TP_RIGHT, .field = "growth_bytes"},
+	};
+	bool shows_who = run->n_procs > 1 || out->rows;
+	uint32_t n_steps, n;
+	const struct tp_hostmem_step *step = tp_hostmem_steps(mem, &n_steps);
+	struct tp_table *table;
+	char who[64], a[32];
+
+	if (!n_steps)
+		return;
+	n = options->top && options->top < n_steps ? options->top : n_steps;
+	tp_out_title(out, "Host memory by step");
+	table = tp_table_new(column + !shows_who, sizeof(column) / sizeof(column[0]) - !shows_who);
+	tp_table_name(table, "host_steps");
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t ns = tp_sub(step[i].end_ns, step[i].begin_ns);
+
+		if (shows_who)
+			tp_table_cell(table, "%s",
+				      tp_label_proc(who, run, run->proc[step[i].proc]));
+		tp_table_cell(table, "%lu", (unsigned long)step[i].step);
+		tp_cell_count(table, step[i].n_allocs);
+		tp_cell_count(table, ns > 0 ? (uint64_t)((double)step[i].n_allocs * 1e9 /
+							 (double)ns) : 0);
+		tp_cell_bytes(table, (int64_t)step[i].alloc_bytes);
+		tp_cell_count(table, step[i].n_frees);
+		tp_cell_bytes(table, (int64_t)step[i].free_bytes);
+		tp_cell_bytes(table, step[i].begin_live);
+		tp_cell_bytes(table, step[i].peak_live);
+		tp_cell_bytes(table, tp_sub(step[i].end_live, step[i].begin_live));
+	}
+	tp_table_print(table, out);
+	if (n < n_steps)
+		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.",
+			    tp_show_count(a, n_steps - n));
+}
+
+/* ---- all of it ---- */
+
+/* Why there is nothing: the first reason that the trace gives, or what to ask for. */
+static void print_nothing(const struct tp_run *run, struct tp_out *out)
+{
+	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
+	char why[200];
+
+	tp_out_title(out, "Host memory");
+	if (tp_fact(meta, "off.heap", why, sizeof(why)))
+		tp_out_line(out, "", "no host memory was recorded: %s", why);
+	else
+		tp_out_line(out, "",
+			    "no host memory was recorded: TRAINPROF_RECORD=heap does, with "
+			    "TRAINPROF_STACKS=heap also who asked for it");
+}
+
+static bool has_stacks(const struct tp_hostmem *mem)
+{
+	uint32_t n;
+	const struct tp_hostmem_row *row = tp_hostmem_rows(mem, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (row[i].stack)
+			return true;
+	return false;
+}
+
+static bool resolve(const struct tp_hostmem *mem)
+{
+	struct tp_stacks *stacks = tp_hostmem_stacks(mem);
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	uint32_t n;
+	const struct tp_hostmem_row *row = tp_hostmem_rows(mem, &n);
+	int err = -1;
+
+	for (uint32_t i = 0; wanted && i < n; i++)
+		wanted[row[i].stack] = 1;
+	if (wanted)
+		err = tp_stacks_resolve(stacks, wanted);
+	free(wanted);
+	return !err;
+}
+
+void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options *options,
+			 const struct tp_hostmem *mem, struct tp_out *out)
+{
+	uint32_t n;
+	const struct tp_hostmem_proc *host = tp_hostmem_procs(mem, &n);
+
+	if (!n) {
+		print_nothing(run, out);
+		return;
+	}
+	if (out->rows)
+		print_procs_rows(run, host, n, out);
+	for (uint32_t i = 0; i < n; i++)
+		print_proc(run, &host[i], out);
+	if (!has_stacks(mem))
+		tp_out_line(out, "dim", "Who asked for it was not recorded: TRAINPROF_STACKS=heap.");
+	else if (resolve(mem))
+		tp_view_memory_stacks(run, options, mem, out);
+	else
+		tp_out_line(out, "red", "out of memory: names of functions were not read");
+	print_steps(run, options, mem, out);
+	print_mappings(run, host, n, out);
+	print_sizes(run, host, n, out);
+	if (tp_hostmem_is_incomplete(mem))
+		tp_out_line(out, "red", "out of memory: some of it is missing here");
+}

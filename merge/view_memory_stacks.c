@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_memory_stacks.c - part of the view of memory: who asked for memory of the host
+ *
+ * By the line of code that tells most, by module and by line of Python; of those that hold most,
+ * the whole stack.
+ */
+#include "merge/view_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/hostmem_frames.h"
+#include "merge/hostmem_groups.h"
+#include "merge/label.h"
+
+enum {
+	STACKS_SHOWN = 3,
+	INNER_FRAMES = 24, OUTER_FRAMES = 6,	/* of a deep stack that are shown */
+	SHOWN_MAX = 2048,	/* bytes of a frame */
+};
+
+typedef uint64_t cost_fn(const struct tp_hostmem_row *sum);
+
+static uint64_t peak_of(const struct tp_hostmem_row *sum)
+{
+	return sum->peak_bytes;
+}
+
+static uint64_t leaked_of(const struct tp_hostmem_row *sum)
+{
+	return sum->leaked_bytes;
+}
+
+static uint64_t temporary_of(const struct tp_hostmem_row *sum)
+{
+	return sum->n_temporary;
+}
+
+struct ordered {
+	uint64_t cost, second;
+	uint32_t group;
+};
+
+static int compare_ordered(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->cost != y->cost)
+		return x->cost < y->cost ? 1 : -1;
+	if (x->second != y->second)
+		return x->second < y->second ? 1 : -1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* The groups that have any of that cost, the greatest first. NULL: out of memory. */
+static struct ordered *sort_groups(const struct tp_hostmem_group *group, uint32_t n, cost_fn *cost,
+				   uint32_t *n_kept)
+{
+	struct ordered *order = malloc((n + 1) * sizeof(*order));
+
+	*n_kept = 0;
+	for (uint32_t i = 0; order && i < n; i++)
+		if (cost(&group[i].sum))
+			order[(*n_kept)++] = (struct ordered){
+				cost(&group[i].sum), group[i].sum.alloc_bytes, i};
+	if (order)
+		qsort(order, *n_kept, sizeof(*order), compare_ordered);
+	return order;
+}
+
+/* ---- cells ---- */
+
+struct shown {
+	const struct tp_run *run;
+	const struct tp_view_options *options;
+	const struct tp_hostmem *mem;
+	const struct tp_hostmem_proc *host;
+	uint32_t n_host;
+	struct tp_out *out;
+};
+
+static bool shows_who(const struct shown *shown)
+{
+	return shown->run->n_procs > 1 || shown->out->rows;
+}
+
+static void add_who(struct tp_table *table, const struct shown *shown, uint32_t proc)
+{
+	char who[64];
+
+	if (shows_who(shown))
+		tp_table_cell(table, "%s", tp_label_proc(who, shown->run, shown->run->proc[proc]));
+}
+
+static void add_frame(struct tp_table *table, const struct shown *shown,
+		      const struct tp_frame *frame, bool is_known)
+{
+	char text[SHOWN_MAX];
+
+	if (is_known)
+		tp_table_cell(table, "%s", tp_hostmem_show_frame(text, sizeof(text), frame,
+								 shown->out->rows));
+	else
+		tp_table_cell(table, "(not recorded)");
+}
+
+static void add_code(struct tp_table *table, const struct shown *shown,
+		     const struct tp_hostmem_group *group)
+{
+	bool has_native = group->native.module[0] || group->native.function[0];
+
+	add_frame(table, shown, &group->frame, group->is_known);
+	if (has_native && group->frame.is_python)
+		add_frame(table, shown, &group->native, true);
+	else
+		tp_table_cell(table, "%s", "");
+}
+
+static uint64_t peak_of_proc(const struct shown *shown, uint32_t proc)
+{
+	for (uint32_t i = 0; i < shown->n_host; i++)
+		if (shown->host[i].proc->at == proc)
+			return shown->host[i].peak_bytes;
+	return 0;
+}
+
+static struct tp_table *new_table(const struct shown *shown, const struct tp_column *column,
+				  uint32_t n, const char *name)
+{
+	uint32_t skipped = !shows_who(shown);
+	struct tp_table *table = tp_table_new(column + skipped, n - skipped);
+
+	tp_table_name(table, name);
+	return table;
+}
+
+static void print_rest(const struct shown *shown, uint32_t n, uint32_t n_all)
+{
+	char a[32];
+
+	if (n < n_all)
+		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
+			    tp_show_count(a, n_all - n));
+}
+
+/* ---- at the peak ---- */
+
+static void print_stack(const struct shown *shown, const struct tp_hostmem_group *group)
+{
+	struct tp_stacks *stacks = tp_hostmem_stacks(shown->mem);
+	struct tp_frame *frame = malloc(TP_HOSTMEM_FRAMES_MAX * sizeof(*frame));
+	uint32_t n = frame ? tp_stacks_frames(stacks, group->sum.stack, frame,
+					      TP_HOSTMEM_FRAMES_MAX)
+			   : 0,
+		 most = INNER_FRAMES + OUTER_FRAMES;
+	bool is_short = shown->options->top && n > most + 1;
+	char text[SHOWN_MAX], a[32], who[64];
+
+	if (!n || n > TP_HOSTMEM_FRAMES_MAX) {
+		free(frame);
+		return;
+	}
+	tp_out_title(shown->out, "%s at the peak%s%s", tp_show_bytes(a, (int64_t)group->most_peak),
+		     shown->run->n_procs > 1 ? ", " : "",
+		     shown->run->n_procs > 1
+			     ? tp_label_proc(who, shown->run, shown->run->proc[group->sum.proc])
+			     : "");
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_short && i == INNER_FRAMES) {
+			i = n - OUTER_FRAMES;
+			tp_out_line(shown->out, "dim", "    ... %u more: --top 0 shows all",
+				    i - INNER_FRAMES);
+		}
+		tp_out_line(shown->out, frame[i].is_python ? "bold" : "", "    %s",
+			    tp_hostmem_show_frame(text, sizeof(text), &frame[i], true));
+		if (frame[i].is_cut)
+			tp_out_line(shown->out, "dim", "    (what is outside of it is not known)");
+	}
+	free(frame);
+}
+
+static void print_peak(const struct shown *shown, const struct tp_hostmem_group *group,
+		       uint32_t n_groups)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
+		{.title = "%", .align = TP_RIGHT, .field = "percent"},
+		{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
+		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+		{.title = "allocs", .align = TP_RIGHT, .is_extra = 2, .field = "allocations"},
+		{.title = "code", .may_cut = true, .field = "code"},
+		{.title = "asked by", .may_cut = true, .field = "native"},
+	};
+	uint32_t n_kept, n;
+	struct ordered *order = sort_groups(group, n_groups, peak_of, &n_kept);
+	struct tp_table *table;
+
+	if (!order || !n_kept) {
+		free(order);
+		return;
+	}
+	n = shown->options->top && shown->options->top < n_kept ? shown->options->top : n_kept;
+	tp_out_title(shown->out, "Who held host memory at its peak");
+	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_peak");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_group *of = &group[order[i].group];
+
+		add_who(table, shown, of->sum.proc);
+		tp_cell_bytes(table, (int64_t)of->sum.peak_bytes);
+		tp_cell_percent(table, (double)of->sum.peak_bytes,
+				(double)peak_of_proc(shown, of->sum.proc));
+		tp_cell_count(table, of->sum.peak_blocks);
+		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
+		tp_cell_count(table, of->sum.n_allocs);
+		add_code(table, shown, of);
+	}
+	tp_table_print(table, shown->out);
+	print_rest(shown, n, n_kept);
+	for (uint32_t i = 0; i < n && i < STACKS_SHOWN; i++)
+		print_stack(shown, &group[order[i].group]);
+	free(order);
+}
+
+/* ---- what stays, what does not ---- */
+
+static void print_leaked(const struct shown *shown, const struct tp_hostmem_group *group,
+			 uint32_t n_groups)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "stayed", .align = TP_RIGHT, .field = "stayed_bytes"},
+		{.title = "blocks", .align = TP_RIGHT, .field = "stayed_blocks"},
+		{.title = "of steps", .align = TP_RIGHT, .field = "steps"},
+		{.title = "code", .may_cut = true, .field = "code"},
+		{.title = "asked by", .may_cut = true, .field = "native"},
+	};
+	uint32_t n_kept, n;
+	struct ordered *order = sort_groups(group, n_groups, leaked_of, &n_kept);
+	struct tp_table *table;
+
+	if (!order || !n_kept) {
+		free(order);
+		return;
+	}
+	n = tp_view_memory_rows(shown->options, n_kept);
+	tp_out_title(shown->out, "What steps allocated and was there two steps later, to the end");
+	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_stayed");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_group *of = &group[order[i].group];
+
+		add_who(table, shown, of->sum.proc);
+		tp_cell_bytes(table, (int64_t)of->sum.leaked_bytes);
+		tp_cell_count(table, of->sum.leaked_blocks);
+		tp_cell_count(table, of->sum.n_leaked_steps);
+		add_code(table, shown, of);
+	}
+	tp_table_print(table, shown->out);
+	print_rest(shown, n, n_kept);
+	tp_out_line(shown->out, "dim",
+		    "What grows with every step is a leak; what one step left is a cache, rather.");
+	free(order);
+}
+
+static void print_temporary(const struct shown *shown, const struct tp_hostmem_group *group,
+			    uint32_t n_groups)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "temporary", .align = TP_RIGHT, .field = "temporary"},
+		{.title = "% of its own", .align = TP_RIGHT, .is_extra = 1, .field = "percent"},
+		{.title = "allocated so", .align = TP_RIGHT, .field = "temporary_bytes"},
+		{.title = "code", .may_cut = true, .field = "code"},
+		{.title = "asked by", .may_cut = true, .field = "native"},
+	};
+	uint32_t n_kept, n;
+	struct ordered *order = sort_groups(group, n_groups, temporary_of, &n_kept);
+	struct tp_table *table;
+
+	if (!order || !n_kept) {
+		free(order);
+		return;
+	}
+	n = tp_view_memory_rows(shown->options, n_kept);
+	tp_out_title(shown->out, "Temporary: freed before the next allocation of its thread");
+	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_temporary");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_group *of = &group[order[i].group];
+
+		add_who(table, shown, of->sum.proc);
+		tp_cell_count(table, of->sum.n_temporary);
+		tp_cell_percent(table, (double)of->sum.n_temporary, (double)of->sum.n_allocs);
+		tp_cell_bytes(table, (int64_t)of->sum.temporary_bytes);
+		add_code(table, shown, of);
+	}
+	tp_table_print(table, shown->out);
+	print_rest(shown, n, n_kept);
+	free(order);
+}
+
+/* ---- by module, by line of Python ---- */
+
+static void add_what(struct tp_table *table, const struct shown *shown,
+		     const struct tp_hostmem_group *group, enum tp_hostmem_by by)
+{
+	const char *path = group->frame.module, *slash = strrchr(path, '/');
+
+	if (by == TP_HOSTMEM_BY_PYTHON)
+		add_frame(table, shown, &group->frame, group->is_known);
+	else if (!group->is_known || !path[0])
+		tp_table_cell(table, "(no file of code)");
+	else
+		tp_table_cell(table, "%s", slash && !shown->out->rows ? slash + 1 : path);
+}
+
+static void print_by(const struct shown *shown, enum tp_hostmem_by by)
+{
+	static const struct tp_column by_python[] = {
+		{.title = "process", .field = "process"},
+		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
+		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
+		{.title = "allocated", .align = TP_RIGHT, .is_extra = 1,
+		 .field = "allocated_bytes"},
+		{.title = "temporary", .align = TP_RIGHT, .is_extra = 2, .field = "temporary"},
+		{.title = "Python", .may_cut = true, .field = "code"},
+	}, by_module[] = {
+		{.title = "process", .field = "process"},
+		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
+		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
+		{.title = "allocated", .align = TP_RIGHT, .is_extra = 1,
+		 .field = "allocated_bytes"},
+		{.title = "temporary", .align = TP_RIGHT, .is_extra = 2, .field = "temporary"},
+		{.title = "module", .may_cut = true, .field = "module"},
+	};
+	bool is_python = by == TP_HOSTMEM_BY_PYTHON;
+	uint32_t n_groups = 0, n_kept = 0, n;
+	struct tp_hostmem_group *group = tp_hostmem_groups(shown->mem, by, &n_groups);
+	struct ordered *order = group ? sort_groups(group, n_groups, peak_of, &n_kept) : NULL;
+	struct tp_table *table;
+
+	/* Without a frame of that sort the table has nothing to say. */
+	if (!order || !n_kept || (n_kept == 1 && !group[order[0].group].is_known)) {
+		free(order);
+		free(group);
+		return;
+	}
+	n = tp_view_memory_rows(shown->options, n_kept);
+	tp_out_title(shown->out, is_python ? "Host memory by line of Python"
+					   : "Host memory by the module that asked");
+	table = new_table(shown, is_python ? by_python : by_module,
+			  sizeof(by_python) / sizeof(by_python[0]),
+			  is_python ? "host_python" : "host_modules");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_group *of = &group[order[i].group];
+
+		add_who(table, shown, of->sum.proc);
+		tp_cell_bytes(table, (int64_t)of->sum.peak_bytes);
+		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
+		tp_cell_count(table, of->sum.n_allocs);
+		tp_cell_bytes(table, (int64_t)of->sum.alloc_bytes);
+		tp_cell_count(table, of->sum.n_temporary);
+		add_what(table, shown, of, by);
+	}
+	tp_table_print(table, shown->out);
+	print_rest(shown, n, n_kept);
+	free(order);
+	free(group);
+}
+
+void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_options *options,
+			   const struct tp_hostmem *mem, struct tp_out *out)
+{
+	struct shown shown = {.run = run, .options = options, .mem = mem, .out = out};
+	uint32_t n;
+	struct tp_hostmem_group *group = tp_hostmem_groups(mem, TP_HOSTMEM_BY_CODE, &n);
+
+	shown.host = tp_hostmem_procs(mem, &shown.n_host);
+	if (!group) {
+		tp_out_line(out, "red", "out of memory: who asked for it is missing here");
+		return;
+	}
+	print_peak(&shown, group, n);
+	print_leaked(&shown, group, n);
+	print_temporary(&shown, group, n);
+	free(group);
+	print_by(&shown, TP_HOSTMEM_BY_MODULE);
+	print_by(&shown, TP_HOSTMEM_BY_PYTHON);
+}
