@@ -26,6 +26,15 @@ static void put_work(void *state, const struct tp_event *event, struct tp_launch
 		tp_chrome_put_work(c, event, call);
 }
 
+/* A point of the curve of host memory. */
+static void put_heap(void *state, const struct tp_event *counter)
+{
+	struct tp_chrome *c = state;
+
+	if (select_file(c, counter->proc))
+		tp_chrome_put_counter(c, counter);
+}
+
 static void put_event(void *state, const struct tp_event *event)
 {
 	struct tp_chrome *c = state;
@@ -65,6 +74,12 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_DEVFREE:
 		tp_chrome_put_device_memory(c, event);
 		break;
+	case TP_REC_HEAPALLOC:
+	case TP_REC_HEAPFREE:
+		/* torch.profiler and its readers know nothing of it. */
+		if (!c->style->has_real_ids)
+			tp_heapcurve_event(&c->host_memory, event);
+		break;
 	case TP_REC_COUNTER:
 		tp_devmem_curve_counter(&c->device_memory, event);
 		tp_chrome_put_counter(c, event);
@@ -89,6 +104,7 @@ int tp_chrome_init(struct tp_chrome *c, const struct tp_run *run,
 	    tp_feed_init(&c->feed, run, put_event, c))
 		return -ENOMEM;
 	tp_launches_each(c->launches, put_work, c);
+	tp_heapcurve_init(&c->host_memory, run, put_heap, c);
 	return 0;
 }
 
@@ -106,6 +122,7 @@ void tp_chrome_fini(struct tp_chrome *c)
 	tp_feed_free(&c->feed);
 	tp_launches_free(c->launches);
 	tp_devmem_curve_fini(&c->device_memory);
+	tp_heapcurve_fini(&c->host_memory);
 }
 
 void tp_chrome_event(struct tp_chrome *c, const struct tp_event *event)
@@ -115,8 +132,14 @@ void tp_chrome_event(struct tp_chrome *c, const struct tp_event *event)
 
 void tp_chrome_end(struct tp_chrome *c)
 {
+	const struct tp_hostmem_proc *proc;
+	uint32_t n;
+
 	tp_feed_end(&c->feed);
 	tp_launches_end(c->launches);
+	proc = tp_heapcurve_end(&c->host_memory, &n);
+	for (uint32_t i = 0; i < n; i++)
+		tp_chrome_put_heap_peak(c, &proc[i]);
 }
 
 void tp_chrome_say_unplaced(const struct tp_chrome *c)

@@ -17,6 +17,7 @@
 
 #include "merge/devmem_curve.h"
 #include "merge/feed.h"
+#include "merge/heapcurve.h"
 #include "merge/json.h"
 #include "merge/launches.h"
 #include "merge/links.h"
@@ -82,6 +83,7 @@ struct tp_chrome {
 	struct tp_feed feed;
 	struct tp_launches *launches;
 	struct tp_devmem_curve device_memory;
+	struct tp_heapcurve host_memory;
 	struct tp_chrome_device *device;
 	uint32_t n_devices, cap_devices;
 	uint64_t n_ops, n_flows, n_unplaced;
@@ -145,6 +147,8 @@ void tp_chrome_put_call(struct tp_chrome *chrome, const struct tp_event *event);
 void tp_chrome_put_tensor(struct tp_chrome *chrome, const struct tp_event *event);
 void tp_chrome_put_counter(struct tp_chrome *chrome, const struct tp_event *event);
 void tp_chrome_put_mark(struct tp_chrome *chrome, const struct tp_event *event);
+/* A moment of its process: when it held most host memory. */
+void tp_chrome_put_heap_peak(struct tp_chrome *chrome, const struct tp_hostmem_proc *proc);
 
 /* ---- chrome_device.c ---- */
 

@@ -280,3 +280,19 @@ void tp_chrome_put_mark(struct tp_chrome *c, const struct tp_event *event)
 	p = tp_json_lit(p, "}}");
 	c->file->out->at = p;
 }
+
+void tp_chrome_put_heap_peak(struct tp_chrome *c, const struct tp_hostmem_proc *proc)
+{
+	struct tp_chrome_track whose = {.pid = tp_chrome_process(c, proc->proc)};
+	char *p = tp_chrome_begin_event(c, 0);
+
+	p = tp_json_lit(p, "{\"ph\":\"i\",\"cat\":\"memory\",\"s\":\"p\","
+			   "\"name\":\"peak of host memory (heap)\"");
+	p = tp_chrome_put_place(p, &whose, proc->peak_ns);
+	p = tp_json_lit(p, ",\"args\":{\"Bytes\":");
+	p = tp_json_u64(p, proc->peak_bytes);
+	p = tp_json_lit(p, ",\"Blocks\":");
+	p = tp_json_u64(p, proc->peak_blocks);
+	p = tp_json_lit(p, "}}");
+	c->file->out->at = p;
+}

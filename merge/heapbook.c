@@ -92,8 +92,10 @@ const struct tp_heap_rows *tp_heapbook_rows(struct tp_heapbook *book)
 	rows->stacks = stacks;
 	rows->is_incomplete = tp_hostmem_is_incomplete(book->mem);
 	proc = tp_hostmem_procs(book->mem, &n);
-	for (uint32_t i = 0; i < n; i++)
-		rows->is_sampled |= proc[i].is_sampled;
+	for (uint32_t i = 0; i < n; i++) {
+		if (proc[i].is_sampled && proc[i].sample_bytes > rows->sample_bytes)
+			rows->sample_bytes = proc[i].sample_bytes;
+	}
 	if (rows->n_rows && resolve(rows, stacks))
 		rows->is_incomplete = true;
 	return rows;

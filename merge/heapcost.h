@@ -13,7 +13,7 @@ struct tp_heap_rows {
 	const struct tp_run *run;
 	const struct tp_hostmem_row *row;
 	uint32_t n_rows;
-	bool is_sampled;	/* figures are estimates */
+	uint64_t sample_bytes;	/* mean distance of samples: figures are estimates; 0: exact */
 	bool is_incomplete;	/* memory was out */
 	/* As tp_stacks_frames. */
 	uint32_t (*frames)(const void *stacks, uint32_t stack, struct tp_frame *frame,

@@ -163,13 +163,12 @@ static char *begin_instant(struct tp_perfetto *s, const struct tp_event *event,
 	return tp_proto_uint(p, EVENT_TRACK_UUID, of_thread->uuid);
 }
 
-static char *begin_counter(struct tp_perfetto *s, const struct tp_event *event,
-			   uint64_t key, const char *title, const char *unit, char **packet,
-			   char **at)
+static char *begin_counter(struct tp_perfetto *s, struct tp_perfetto_sequence **on,
+			   const struct tp_event *event, uint64_t key, const char *title,
+			   const char *unit, char **packet, char **at)
 {
 	struct tp_perfetto_process *process = &s->process[event->proc->at];
-	struct tp_perfetto_sequence *q =
-	    tp_perfetto_process_sequence(s, &process->counters, event);
+	struct tp_perfetto_sequence *q = tp_perfetto_process_sequence(s, on, event);
 	uint64_t parent, uuid;
 	char *p;
 
@@ -185,12 +184,13 @@ static char *begin_counter(struct tp_perfetto *s, const struct tp_event *event,
 	return tp_proto_uint(p, EVENT_TRACK_UUID, uuid);
 }
 
-static void put_counter(struct tp_perfetto *s, const struct tp_event *event)
+static void put_counter_on(struct tp_perfetto *s, struct tp_perfetto_sequence **on,
+			   const struct tp_event *event)
 {
 	char title[TP_TITLE_MAX], *packet, *at, *p;
 
 	tp_title_counter(title, event->name, event->link);
-	p = begin_counter(s, event, (uint64_t)event->name->same << 32 | event->link, title,
+	p = begin_counter(s, on, event, (uint64_t)event->name->same << 32 | event->link, title,
 			  tp_title_unit(event->name), &packet, &at);
 	if (!p)
 		return;
@@ -198,6 +198,44 @@ static void put_counter(struct tp_perfetto *s, const struct tp_event *event)
 		p = tp_proto_fixed64(p, EVENT_DOUBLE_VALUE, event->arg);
 	else
 		p = tp_proto_int(p, EVENT_COUNTER_VALUE, (int64_t)event->arg);
+	tp_proto_end(p, at);
+	tp_perfetto_end_packet(s, p, packet);
+}
+
+static void put_counter(struct tp_perfetto *s, const struct tp_event *event)
+{
+	put_counter_on(s, &s->process[event->proc->at].counters, event);
+}
+
+/* A point of the curve of host memory. */
+static void put_heap(void *state, const struct tp_event *counter)
+{
+	struct tp_perfetto *s = state;
+
+	put_counter_on(s, &s->process[counter->proc->at].heap, counter);
+}
+
+/* When it was is known at the end only: a time of its own, not the distance to the one before. */
+static void put_heap_peak(struct tp_perfetto *s, const struct tp_hostmem_proc *proc)
+{
+	struct tp_perfetto_process *process = &s->process[proc->proc->at];
+	struct tp_event moment = {.proc = proc->proc, .begin_ns = proc->peak_ns};
+	struct tp_perfetto_sequence *q = tp_perfetto_process_sequence(s, &process->heap, &moment);
+	static const char name[] = "peak of host memory (heap)";
+	char *packet, *at, *p;
+
+	if (!q)
+		return;
+	p = tp_perfetto_begin_packet(s, q, 0, &packet);
+	p = tp_proto_uint(p, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
+	p = tp_proto_int(p, PACKET_TIMESTAMP, proc->peak_ns + s->base_ns);
+	p = tp_proto_uint(p, PACKET_CLOCK_ID, BOOTTIME);
+	p = tp_proto_begin(p, PACKET_TRACK_EVENT, &at);
+	p = tp_proto_uint(p, EVENT_TYPE, TYPE_INSTANT);
+	p = tp_proto_uint(p, EVENT_TRACK_UUID, process->uuid);
+	p = tp_proto_uint(p, EVENT_CATEGORY_IIDS, CAT_MEMORY);
+	p = tp_proto_bytes(p, EVENT_NAME, name, sizeof(name) - 1);
+	p = tp_perfetto_put_uint(p, ARG_BYTES, proc->peak_bytes);
 	tp_proto_end(p, at);
 	tp_perfetto_end_packet(s, p, packet);
 }
@@ -216,7 +254,8 @@ static void put_tensor_curve(struct tp_perfetto *s, const struct tp_event *event
 	else
 		snprintf(title, sizeof(title), "tensors, device %d:%d", change->device_type,
 			 change->device_index);
-	p = begin_counter(s, event, 1ull << 63 | event->link, title, "B", &packet, &at);
+	p = begin_counter(s, &s->process[event->proc->at].counters, event,
+			  1ull << 63 | event->link, title, "B", &packet, &at);
 	if (!p)
 		return;
 	p = tp_proto_int(p, EVENT_COUNTER_VALUE, change->allocated);
@@ -291,6 +330,10 @@ static void put_event(void *state, const struct tp_event *event)
 		if (tp_devmem_curve_change(&s->device_memory, event, &counter))
 			put_counter(s, &counter);
 		break;
+	case TP_REC_HEAPALLOC:
+	case TP_REC_HEAPFREE:
+		tp_heapcurve_event(&s->host_memory, event);
+		break;
 	case TP_REC_CALL:
 	case TP_REC_OVERHEAD:
 		tp_perfetto_put_call(s, event);
@@ -328,6 +371,7 @@ static void free_state(struct tp_perfetto *s)
 	for (uint32_t i = 0; s->process && i < s->run->n_procs; i++) {
 		tp_perfetto_free_sequence(s->process[i].counters);
 		tp_perfetto_free_sequence(s->process[i].instants);
+		tp_perfetto_free_sequence(s->process[i].heap);
 		free(s->process[i].counter);
 	}
 	free(s->process);
@@ -337,6 +381,7 @@ static void free_state(struct tp_perfetto *s)
 	tp_feed_free(&s->feed);
 	tp_launches_free(s->launches);
 	tp_devmem_curve_fini(&s->device_memory);
+	tp_heapcurve_fini(&s->host_memory);
 	free(s->device);
 	free(s);
 }
@@ -356,6 +401,7 @@ static void *begin(const struct tp_run *run, const char *path)
 	    tp_feed_init(&s->feed, run, put_event, s))
 		goto no_memory;
 	tp_launches_each(s->launches, tp_perfetto_put_launch, s);
+	tp_heapcurve_init(&s->host_memory, run, put_heap, s);
 	/* Only spans that never ended may have begun before time 0. */
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		if (-run->open[i].begin_ns > s->base_ns)
@@ -384,12 +430,17 @@ static void event(void *state, const struct tp_event *one)
 static int end(void *state, const struct tp_run *run)
 {
 	struct tp_perfetto *s = state;
+	const struct tp_hostmem_proc *proc;
 	uint64_t n_unplaced;
+	uint32_t n;
 	int err;
 
 	(void)run;
 	tp_feed_end(&s->feed);
 	tp_launches_end(s->launches);
+	proc = tp_heapcurve_end(&s->host_memory, &n);
+	for (uint32_t i = 0; i < n; i++)
+		put_heap_peak(s, &proc[i]);
 	tp_tracks_pop_all(&s->book, tp_perfetto_put_end, s);
 	err = tp_outfile_close(s->out);
 	n_unplaced = s->n_unplaced;

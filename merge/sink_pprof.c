@@ -386,7 +386,7 @@ static void put_head(struct pprof *f, const struct tp_heap_rows *rows)
 	put_number(f, PROFILE_DEFAULT_TYPE,
 		   (int64_t)text_of(f, sample_types[DEFAULT_TYPE].name));
 	put_type(f, PROFILE_PERIOD_TYPE, "space", "bytes");
-	put_number(f, PROFILE_PERIOD, 1);
+	put_number(f, PROFILE_PERIOD, rows->sample_bytes ? (int64_t)rows->sample_bytes : 1);
 	for (uint32_t i = 0; i < f->run->n_windows; i++) {
 		if (f->run->window[i].end_ns > end_ns)
 			end_ns = f->run->window[i].end_ns;
@@ -397,7 +397,7 @@ static void put_head(struct pprof *f, const struct tp_heap_rows *rows)
 	put_comment(f, text);
 	put_comment(f, "inuse: alive at the end of the last window; peak: alive when the process held "
 		       "most; addresses are those of the files, one range each");
-	if (rows->is_sampled)
+	if (rows->sample_bytes)
 		put_comment(f, "figures are estimates: allocations were sampled");
 }
 

@@ -148,7 +148,7 @@ static void put_file(struct speedscope *s, const struct tp_heap_rows *rows)
 	put_lit(s, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 		   "\"exporter\":\"trainprof-merge\",\n\"name\":");
 	snprintf(name, sizeof(name), "host memory of %.180s%s", rows->run->path,
-		 rows->is_sampled ? " (estimates: it was sampled)" : "");
+		 rows->sample_bytes ? " (estimates: it was sampled)" : "");
 	put_text(s, name, strlen(name));
 	put_lit(s, ",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
 	for (uint32_t i = 0; i < TP_HEAP_COSTS; i++)

@@ -262,6 +262,7 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 {
 	struct tp_run *run;
 	char path[128];
+	int err;
 
 	srand(3);
 	for (int round = 0; round < 20; round++) {
@@ -269,7 +270,7 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 		rig_bytes(TP_STRING_SHAPES, "\x02\xff\x01", 3);
 		rig_text("\xff\xfe");
 		/* Short, whole, too long, of all ones: no reader of details may trust one. */
-		for (uint32_t kind = TP_STRING_LAUNCH; kind <= TP_STRING_DEVICE; kind++) {
+		for (uint32_t kind = TP_STRING_LAUNCH; kind <= TP_STRING_PYFRAME; kind++) {
 			char odd[128];
 
 			memset(odd, round % 3 ? 0xff : 1, sizeof(odd));
@@ -301,7 +302,9 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 			snprintf(path, sizeof(path), "%s/out%s", rig.folder, tp_sinks[i]->suffix);
 			state = tp_sinks[i]->begin(run, path);
 			tp_fuse_events(run, give_any, &(struct any){tp_sinks[i], state});
-			cr_assert_eq(tp_sinks[i]->end(state, run), 0);
+			err = tp_sinks[i]->end(state, run);
+			/* Some write nothing where no memory was allocated. */
+			cr_assert(!err || err == -ENODATA, "%s: %d", tp_sinks[i]->name, err);
 			tp_run_free(run);
 		}
 	}

@@ -249,7 +249,7 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 
 	for (uint32_t i = 0; i < N; i++)
 		row[i] = (struct tp_hostmem_row){.stack = 1000 + i, .proc = i & 1, .n_allocs = i < 2 ? 100000 : 1};
-	rows.is_sampled = true;
+	rows.sample_bytes = 524288;
 	write_rows(&rows);
 	text = print_samples();
 	cr_expect(strstr(text, "|rank 0: train.py (pid 1000):0@| 100000 "), "%s", text);
@@ -260,5 +260,6 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 			is_said = true;
 	}
 	cr_expect(is_said);
+	cr_expect_eq(number_of(top, n_top, 12), 524288);
 	free(row);
 }

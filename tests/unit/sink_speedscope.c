@@ -64,7 +64,7 @@ Test(sink_speedscope, estimates_and_processes_are_called_so)
 	char path[128];
 
 	row[1].proc = 1;
-	rows.is_sampled = true;
+	rows.sample_bytes = 524288;
 	snprintf(path, sizeof(path), "%s/a.speedscope.json", rig.folder);
 	cr_assert_eq(tp_speedscope_write(&rows, path), 0);
 	rig_has(rig_read("a.speedscope.json"), "(estimates: it was sampled)\"");
