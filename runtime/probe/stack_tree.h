@@ -13,14 +13,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tp_stack_tree;
+struct tp_stack_tree {
+	struct tp_stack_node *node;	/* open addressing; NULL: none yet */
+	uint32_t mask;			/* slots - 1 */
+	uint32_t n_nodes;
+	uint32_t window;		/* windows_begun, and ... */
+	uint32_t epoch;			/* ... the epoch of the process when it was emptied last */
+	uint32_t generation;		/* counts how often it was, for those two; never 0 */
+	uint32_t next_number, end_number;	/* of the block that this thread gives out */
+};
 
 /*
- * This thread's tree, made if need be. NULL: no memory, or recording is off. *generation
- * changes when numbers that were given out before may not be used any more (another window);
- * whoever keeps numbers compares it. Guard held.
+ * This thread's tree, made if need be, fit for an event of `time`. NULL: no memory, or recording
+ * is off. *generation changes when numbers that were given out before may not be used any more
+ * (another window); whoever keeps numbers compares it. Guard held.
  */
-struct tp_stack_tree *tp_stack_tree(uint32_t *generation);
+struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation);
 
 /*
  * The stack `outer` (0: none) with one frame more inside; flags, name and arg are those of its
@@ -29,5 +37,13 @@ struct tp_stack_tree *tp_stack_tree(uint32_t *generation);
  */
 uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_t flags,
 			     uint32_t name, uint64_t arg, uint64_t time);
+
+/* From the next event on, all trees of the process are empty: addresses mean something else, or
+ * the process is another one. Async-signal-safe. */
+void tp_stack_tree_begin_anew(void);
+/* Changes whenever tp_stack_tree_begin_anew was called. */
+uint32_t tp_stack_tree_epoch(void);
+/* What dead threads had, or a table that is not needed: gives the memory back. */
+void tp_stack_tree_shrink(struct tp_stack_tree *tree);
 
 #endif
