@@ -33,6 +33,8 @@ typedef void (*report_old_fn)(void *block, int64_t n_bytes, struct device device
 typedef void (*report_oom_fn)(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			      struct device device);
 
+typedef void (*set_num_threads_fn)(int n);
+
 #define NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
 #define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 #define OUT_OF_MEMORY "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
@@ -42,14 +44,21 @@ typedef void (*report_oom_fn)(int64_t n_bytes, uint64_t allocated, uint64_t rese
 #define REPORT_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 #define REPORT_OOM_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
 
-static void *find_real(const char *symbol)
+#define SET_NUM_THREADS "_ZN2at15set_num_threadsEi"	/* of libtorch_cpu, all others of libc10 */
+
+static void *find_real_in(const char *stem, const char *symbol)
 {
 	int saved = errno;
-	void *library = tp_torch_library("libc10.so");
+	void *library = tp_torch_library(stem);
 	void *real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
 
 	errno = saved;
 	return real;
+}
+
+static void *find_real(const char *symbol)
+{
+	return find_real_in("libc10.so", symbol);
 }
 
 /* The real function, found once. NULL: this torch has it in no place that we know. */
@@ -77,6 +86,8 @@ void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			struct device device) __asm__(REPORT_OOM);
 void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			       struct device device) __asm__(REPORT_OOM_SIGNED);
+
+void tp_hook_set_num_threads(int n) __asm__(SET_NUM_THREADS);
 
 TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 {
@@ -119,6 +130,8 @@ TP_EXPORT void tp_hook_out_of_memory(void *self, uint64_t n_bytes)
 static void forward_report(report_fn real, void *block, int64_t n_bytes, uint64_t allocated,
 			   uint64_t reserved, struct device device)
 {
+	if (device.type == 0)
+		tp_entry_allocation();
 	if (n_bytes < 0)
 		tp_tensor_report(block, n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
@@ -175,4 +188,15 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 	tp_tensor_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
 		real(n_bytes, allocated, reserved, device);
+}
+
+/* Where a data loader's worker begins. A few calls in the life of a process. */
+TP_EXPORT void tp_hook_set_num_threads(int n)
+{
+	set_num_threads_fn real =
+		(set_num_threads_fn)find_real_in("libtorch_cpu.so", SET_NUM_THREADS);
+
+	if (real)
+		real(n);
+	tp_entry_threads_set();
 }

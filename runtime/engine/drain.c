@@ -43,7 +43,7 @@ static struct {
 	struct tp_ledger_file ledger;
 	bool is_closing;	/* atomic */
 	uint32_t is_done;	/* atomic; futex word */
-	bool was_armed;
+	bool was_armed, has_ledger;
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
 	uint64_t ledger_due;
 } drain;
@@ -53,6 +53,21 @@ static void wait_for_bell(uint32_t seen, uint64_t ns)
 	struct timespec wait = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 
 	syscall(SYS_futex, &tp_ring_bell, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
+}
+
+/* A worker looks at its rank meanwhile. */
+static void wait_for_work(uint32_t seen, uint64_t ns)
+{
+	const uint64_t look_ns = TP_SESSION_FOLLOW_MS * 1000000ull;
+
+	while (tp_session_is_follower() && ns > look_ns) {
+		wait_for_bell(seen, look_ns);
+		if (__atomic_load_n(&tp_ring_bell, __ATOMIC_ACQUIRE) != seen ||
+		    tp_session_follow())
+			return;
+		ns -= look_ns;
+	}
+	wait_for_bell(seen, ns);
 }
 
 /* A reader of the dead must not take half an anchor: the bracket says when it is whole. */
@@ -111,6 +126,39 @@ static bool is_closing(void)
 	return __atomic_load_n(&drain.is_closing, __ATOMIC_ACQUIRE);
 }
 
+static void open_ledger(void)
+{
+	const struct tp_drain_spec *spec = &drain.spec;
+	struct tp_ledger_head head = {
+		.run_id = spec->file_head.run_id,
+		.boot_id = {spec->file_head.boot_id[0], spec->file_head.boot_id[1]},
+		.rank = spec->file_head.rank, .local_rank = spec->file_head.local_rank,
+		.world_size = spec->file_head.world_size, .node_rank = spec->file_head.node_rank,
+		.pid = spec->file_head.pid, .restart = spec->file_head.restart,
+	};
+	struct tp_clock_anchor start;
+	struct tp_text host;
+
+	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
+	head.mono_ns = start.mono_ns;
+	head.real_ns = start.real_ns;
+	tp_text_init(&host, head.host, sizeof(head.host));
+	tp_text_str(&host, spec->naming->host);
+	/* Its failure is no reason not to record. */
+	tp_ledger_file_open(&drain.ledger, spec->ledger_path, &head, &start);
+}
+
+/* What only a session with steps of its own does. A worker's may have none for its whole life,
+ * and then there is no ledger. */
+static void lead(const struct tp_clock_anchor *now)
+{
+	if (!drain.has_ledger) {
+		drain.has_ledger = true;
+		open_ledger();
+	}
+	tp_step_clock(now->ticks);
+}
+
 /* One round; returns how long there is nothing to do. */
 static uint64_t do_round(void)
 {
@@ -120,7 +168,9 @@ static uint64_t do_round(void)
 
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
-	tp_step_clock(anchor.ticks);
+	tp_session_follow();
+	if (!tp_session_is_follower())
+		lead(&anchor);
 	next = tick_probes(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
@@ -161,7 +211,7 @@ static void *run(void *unused)
 		uint64_t wait_ns = do_round();
 
 		if (!is_closing())
-			wait_for_bell(seen, wait_ns);
+			wait_for_work(seen, wait_ns);
 	}
 	tp_window_finish();
 	tp_clock_take_anchor(&anchor);
@@ -199,15 +249,6 @@ static int start_thread(void)
 
 int tp_drain_start(const struct tp_drain_spec *spec)
 {
-	struct tp_ledger_head head = {
-		.run_id = spec->file_head.run_id,
-		.boot_id = {spec->file_head.boot_id[0], spec->file_head.boot_id[1]},
-		.rank = spec->file_head.rank, .local_rank = spec->file_head.local_rank,
-		.world_size = spec->file_head.world_size, .node_rank = spec->file_head.node_rank,
-		.pid = spec->file_head.pid, .restart = spec->file_head.restart,
-	};
-	struct tp_clock_anchor start;
-	struct tp_text host;
 	int err;
 
 	memset(&drain, 0, sizeof(drain));
@@ -215,13 +256,10 @@ int tp_drain_start(const struct tp_drain_spec *spec)
 	err = tp_window_init(spec);
 	if (err)
 		return err;
-	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
-	head.mono_ns = start.mono_ns;
-	head.real_ns = start.real_ns;
-	tp_text_init(&host, head.host, sizeof(head.host));
-	tp_text_str(&host, spec->naming->host);
-	/* Its failure is no reason not to record. */
-	tp_ledger_file_open(&drain.ledger, spec->ledger_path, &head, &start);
+	if (!tp_session_is_follower()) {
+		drain.has_ledger = true;
+		open_ledger();
+	}
 	return start_thread();
 }
 

@@ -131,6 +131,13 @@ void tp_facts_to_ring(void)
 	tp_spin_unlock(&facts.lock);
 }
 
+void tp_facts_reset(void)
+{
+	tp_spin_lock(&facts.lock);
+	__atomic_store_n(&facts.len, 0, __ATOMIC_RELEASE);
+	tp_spin_unlock(&facts.lock);
+}
+
 void tp_facts_forked(void)
 {
 	/* Another thread of the parent may have held it; at worst its line is missing. */

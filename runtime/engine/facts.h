@@ -21,6 +21,8 @@ void tp_facts_add_lines(const char *lines, size_t n);
 void tp_facts_describe(struct tp_text *out);
 /* The ring is open: its head gets what was gathered so far, and what comes from here on. */
 void tp_facts_to_ring(void);
+/* Forgets all lines. */
+void tp_facts_reset(void);
 /* In the child of fork. */
 void tp_facts_forked(void);
 

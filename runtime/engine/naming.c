@@ -48,7 +48,7 @@ static void put_timestamp(uint64_t real_ns, struct tp_text *out)
 
 enum field {
 	RUN_NAME, RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK, EPOCH, BATCH,
-	BATCH_IN_EPOCH, WINDOW, TIMESTAMP, HOST, PID, RESTART, N_FIELDS,
+	BATCH_IN_EPOCH, WINDOW, TIMESTAMP, HOST, PID, RESTART, WORKER, N_FIELDS,
 };
 
 static const char *const field_name[N_FIELDS] = {
@@ -66,6 +66,7 @@ static const char *const field_name[N_FIELDS] = {
 	[HOST] = "host",
 	[PID] = "pid",
 	[RESTART] = "restart",
+	[WORKER] = "worker",
 };
 
 static void put_field(const struct tp_naming *naming, enum field field, struct tp_text *out)
@@ -115,6 +116,9 @@ static void put_field(const struct tp_naming *naming, enum field field, struct t
 	case RESTART:
 		tp_text_u64(out, rank->restart);
 		break;
+	case WORKER:
+		tp_text_u64(out, naming->worker);
+		break;
 	case N_FIELDS:
 		break;
 	}
@@ -132,8 +136,14 @@ static enum field find_field(const char *name, size_t n)
 
 struct expansion {
 	const struct tp_naming *naming;
+	bool names_worker;	/* the pattern does, somewhere */
 	uint32_t used;		/* bit for each field that the pattern names */
 };
+
+static void put_worker(const struct tp_naming *naming, struct tp_text *out)
+{
+	tp_text_fmt(out, ".worker%u", naming->worker);
+}
 
 static bool look_up(void *ctx, const char *name, size_t n, struct tp_text *out)
 {
@@ -144,6 +154,8 @@ static bool look_up(void *ctx, const char *name, size_t n, struct tp_text *out)
 		return false;
 	expansion->used |= 1u << field;
 	put_field(expansion->naming, field, out);
+	if (field == RANK && expansion->naming->worker && !expansion->names_worker)
+		put_worker(expansion->naming, out);
 	return true;
 }
 
@@ -157,7 +169,7 @@ static void report_unknown(void *ctx, const char *name, size_t n)
 /* Returns which fields the pattern names, a bit each. */
 static uint32_t expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out)
 {
-	struct expansion expansion = {naming, 0};
+	struct expansion expansion = {naming, strstr(pattern, "{worker}") != NULL, 0};
 
 	tp_text_expand(out, pattern, look_up, report_unknown, &expansion);
 	return expansion.used;
@@ -205,6 +217,8 @@ static void put_additions(const struct tp_naming *naming, uint32_t used, struct 
 		tp_text_fmt(out, ".rank%u", (unsigned)known_or(rank->rank, 0));
 	if (!has_window && naming->window > 0)
 		tp_text_fmt(out, ".window%u", naming->window);
+	if (naming->worker && !(used & (1u << RANK | 1u << WORKER)))
+		put_worker(naming, out);
 	if (rank->restart && !(used & 1u << RESTART))
 		tp_text_fmt(out, ".restart%u", rank->restart);
 	if (naming->add_pid && !(used & 1u << PID))

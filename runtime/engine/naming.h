@@ -3,11 +3,12 @@
  * naming.h - file names from templates, which traces to keep, and what may be overwritten
  *
  * Fields: {run_name} {rank} {local_rank} {world_size} {local_world_size} {node_rank} {epoch}
- * {batch} {batch_in_epoch} {window} {timestamp} {host} {pid} {restart}. An unknown rank is 0, an
- * unknown world one process; an unknown field is left as it is and reported once. Slashes in
+ * {batch} {batch_in_epoch} {window} {timestamp} {host} {pid} {restart} {worker}. An unknown rank is
+ * 0, an unknown world one process; an unknown field is left as it is and reported once. Slashes in
  * a name make folders; ".." and a leading "/" in TRACE_NAME are refused (the default is used,
  * said once). Two processes, or two windows, never get the same name: what a pattern does not
- * tell apart is added before the suffix (".rank3", ".window1", ".restart1", ".pid77").
+ * tell apart is added before the suffix (".rank3", ".window1", ".restart1", ".pid77"). Of a worker
+ * process {rank} is "3.worker1", unless the pattern has {worker} (0: the rank itself).
  * Drain thread and session start only.
  */
 #ifndef TP_ENGINE_NAMING_H
@@ -23,6 +24,7 @@ struct tp_naming {
 	const char *run_name, *host;
 	struct tp_rank rank;
 	uint32_t pid, window, epoch;
+	uint32_t worker;		/* of a worker process: its number; 0: a rank itself */
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
 	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
 	uint64_t fork_ns;		/* CLOCK_REALTIME of the program's first fork; 0: none */
@@ -34,6 +36,11 @@ void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struc
 /* Full path of a window's trace, dir/name with the additions named above. 0, or -ENAMETOOLONG. */
 int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const char *pattern,
 			 char *path, uint32_t cap);
+
+/* Full path of the ledger, whose name without the suffix stands for the process in that of its
+ * ring. 0, or -ENAMETOOLONG. */
+int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char *path,
+			  uint32_t cap);
 
 /*
  * May this process write its traces into `dir` (which exists)? The ledger of the same rank and

@@ -17,6 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/engine/naming.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
@@ -39,48 +40,6 @@ struct owner {
 	uint32_t pid;
 };
 
-static void read_boot_id(uint64_t id[2])
-{
-	char text[64] = "";
-	ssize_t n = tp_file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text) - 1);
-	uint32_t digits = 0;
-
-	id[0] = id[1] = 0;
-	for (ssize_t i = 0; i < n && digits < 32; i++) {
-		const char *hex = "0123456789abcdef", *at = text[i] ? strchr(hex, text[i]) : NULL;
-
-		if (!at)
-			continue;
-		id[digits / 16] = id[digits / 16] << 4 | (uint64_t)(at - hex);
-		digits++;
-	}
-}
-
-/* Clock ticks since boot at which a process started; 0: there is none. */
-static uint64_t read_start(uint32_t pid)
-{
-	char path[32], text[1024];
-	struct tp_text out;
-	uint64_t start = 0;
-	const char *at;
-	ssize_t n;
-
-	tp_text_init(&out, path, sizeof(path));
-	tp_text_fmt(&out, "/proc/%u/stat", pid);
-	n = tp_file_read(path, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	if (at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X'))
-		return 0;	/* dead, only not yet waited for */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		start = start * 10 + (uint64_t)(*at - '0');
-	return start;
-}
-
 static uint64_t start_to_real_ns(uint64_t start)
 {
 	long hz = sysconf(_SC_CLK_TCK);
@@ -97,10 +56,10 @@ static bool is_alive(const struct owner *owner)
 {
 	uint64_t here[2], start;
 
-	read_boot_id(here);
+	tp_process_boot_id(here);
 	if (memcmp(here, owner->boot_id, sizeof(here)))
 		return false;
-	start = read_start(owner->pid);
+	start = tp_process_start(owner->pid);
 	if (!start)
 		return false;
 	if (owner->start)
@@ -289,14 +248,16 @@ static uint32_t sweep(const struct tp_naming *naming, const char *dir, const cha
 
 /* ---- claiming ---- */
 
-static int put_ledger_path(const struct tp_naming *naming, const char *dir, char *path,
-			   uint32_t cap)
+int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char *path,
+			  uint32_t cap)
 {
 	int32_t rank = naming->rank.rank;
 	struct tp_text out;
 
 	tp_text_init(&out, path, cap);
 	tp_text_fmt(&out, "%s/rank%d", dir, rank >= 0 ? rank : 0);
+	if (naming->worker)
+		tp_text_fmt(&out, ".worker%u", naming->worker);
 	if (naming->rank.restart)
 		tp_text_fmt(&out, ".restart%u", naming->rank.restart);
 	if (naming->add_pid)
@@ -356,7 +317,7 @@ int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *patte
 
 	naming->add_pid = false;
 	for (int i = 0; i < N_TRIES; i++) {
-		err = put_ledger_path(naming, dir, ledger_path, cap);
+		err = tp_naming_ledger_path(naming, dir, ledger_path, cap);
 		if (err)
 			break;
 		err = create(ledger_path);

@@ -60,6 +60,7 @@ struct tp_ring_spec {
 	uint64_t run_id;
 	int32_t rank, local_rank, world_size, node_rank;
 	uint32_t restart;
+	uint32_t worker, root_pid;	/* 0: a rank itself */
 };
 
 /* Creates, reserves (posix_fallocate), maps and populates the file. 0 or -errno; on failure

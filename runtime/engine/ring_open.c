@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_fd.h"
+#include "runtime/base/process.h"
 #include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_pool.h"
 
@@ -31,48 +31,6 @@ struct tp_ring_pool tp_ring_pool;
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
 	return (n + unit - 1) / unit * unit;
-}
-
-/* Field 22 of /proc/self/stat, in clock ticks since boot; 0: not known. */
-static uint64_t read_process_start(void)
-{
-	char text[1024];
-	ssize_t n = tp_file_read("/proc/self/stat", text, sizeof(text) - 1);
-	uint64_t start = 0;
-	const char *p;
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	p = strrchr(text, ')');	/* the name before it may hold anything */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	for (p = p ? p + 1 : ""; *p >= '0' && *p <= '9'; p++)
-		start = start * 10 + (uint64_t)(*p - '0');
-	return start;
-}
-
-/* The two halves of the boot's UUID, most significant digits first; 0, 0: not known. */
-static void read_boot_id(uint64_t id[2])
-{
-	char text[64];
-	ssize_t n = tp_file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-	uint32_t digits = 0;
-
-	id[0] = id[1] = 0;
-	for (ssize_t i = 0; i < n && digits < 32; i++) {
-		char c = text[i];
-		uint64_t v;
-
-		if (c >= '0' && c <= '9')
-			v = (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = (uint64_t)(c - 'a' + 10);
-		else
-			continue;
-		id[digits / 16] = id[digits / 16] << 4 | v;
-		digits++;
-	}
 }
 
 /* So that the first record in a page is as fast as the others. */
@@ -107,9 +65,9 @@ static void fill_head(struct tp_ring_head *head, const struct tp_ring_spec *spec
 	head->n_chunks = (uint32_t)((bytes - head->names_bytes) / TP_CHUNK_BYTES);
 	head->file_bytes = fixed_bytes + bytes;
 	head->names_used = 8;
-	read_boot_id(head->boot_id);
+	tp_process_boot_id(head->boot_id);
 	head->run_id = spec->run_id;
-	head->process_start = read_process_start();
+	head->process_start = tp_process_own_start();
 	head->pid = (uint32_t)getpid();
 	head->ppid = (uint32_t)getppid();
 	head->rank = spec->rank;
@@ -117,6 +75,8 @@ static void fill_head(struct tp_ring_head *head, const struct tp_ring_spec *spec
 	head->world_size = spec->world_size;
 	head->node_rank = spec->node_rank;
 	head->restart = spec->restart;
+	head->worker = spec->worker;
+	head->root_pid = spec->root_pid;
 	head->clock_source = tp_clock_is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC;
 	tp_clock_take_anchor(&anchor);
 	memcpy(&head->anchor[0], &anchor, sizeof(anchor));

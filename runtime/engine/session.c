@@ -8,7 +8,7 @@
  * meanwhile (from another thread), it only says what it wants; the thread that is switching sees
  * to it. So nobody waits for anybody, and the last word is the newest.
  *
- * Opening and closing are in session_open.c.
+ * Opening and closing are in session_open.c, what is different in workers in session_follow.c.
  */
 #include "runtime/engine/session.h"
 
@@ -161,12 +161,12 @@ static void begin_window(uint64_t now)
 	session->is_window = true;
 }
 
-static void end_window(uint64_t now)
+void tp_session_end_window(uint64_t now, uint64_t end_step)
 {
 	struct tp_ring_window *facts =
 		&tp_ring.head->windows[(tp_ring.head->windows_begun - 1) % TP_RING_WINDOWS];
 
-	facts->end_step = session->steps;
+	facts->end_step = end_step;
 	__atomic_store_n(&facts->end, now ? now : 1, __ATOMIC_RELEASE);
 	session->is_window = false;
 	session->has_ended = true;
@@ -182,7 +182,7 @@ static void enter_step(uint64_t now, bool is_new)
 	bool is_active = action.phase == TP_PHASE_ACTIVE;
 
 	if (session->is_window && (!is_active || last.is_last_active || is_new))
-		end_window(now);
+		tp_session_end_window(now, session->steps);
 	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
 		begin_window(now);
 	session->action = action;
@@ -225,8 +225,7 @@ static void switch_probes(void)
 	session->is_switching = false;
 }
 
-/* Ends what tp_session_step and its like began: the lock is held and will not be. */
-static void leave_boundary(uint64_t entered)
+void tp_session_leave(uint64_t entered)
 {
 	uint32_t ended = tp_ring.head->windows_begun - 1 - session->is_window;
 	bool has_ended = session->has_ended, is_bell_due;
@@ -242,13 +241,23 @@ static void leave_boundary(uint64_t entered)
 		tp_drain_note_stall(ended, tp_clock_now() - entered);
 }
 
-/* Takes the lock; false: there is no session. */
-static bool enter_boundary(void)
+bool tp_session_enter(void)
 {
 	if (!tp_session_is_open())
 		return false;
 	tp_spin_lock(&session->lock);
 	if (tp_session_is_open())
+		return true;
+	tp_spin_unlock(&session->lock);
+	return false;
+}
+
+/* The same; also false in a worker, where nothing but the rank's steps counts. */
+static bool enter_boundary(void)
+{
+	if (!tp_session_enter())
+		return false;
+	if (!session->is_follower)
 		return true;
 	tp_spin_unlock(&session->lock);
 	return false;
@@ -262,7 +271,7 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
 		return;
 	finish_step(now, facts);
 	enter_step(now, false);
-	leave_boundary(entered);
+	tp_session_leave(entered);
 }
 
 /* What was taken for a step so far, or for the time before the first, was none. */
@@ -298,7 +307,7 @@ void tp_session_epoch(uint64_t now)
 			enter_step(now, true);
 		}
 	}
-	leave_boundary(entered);
+	tp_session_leave(entered);
 }
 
 void tp_session_restart(uint64_t now)
@@ -312,7 +321,26 @@ void tp_session_restart(uint64_t now)
 		move_begin(now);
 	else
 		enter_step(now, true);
-	leave_boundary(entered);
+	tp_session_leave(entered);
+}
+
+void tp_session_lead(uint64_t now)
+{
+	uint64_t entered = tp_clock_now();
+
+	if (!tp_session_enter())
+		return;
+	if (session->is_follower) {
+		__atomic_store_n(&session->is_follower, false, __ATOMIC_RELEASE);
+		session->action = (struct tp_sched_action){0};
+		/* A window over everything goes on; of the rank's others this one ends here. */
+		if (session->config->schedule.always && session->is_window)
+			session->action.phase = TP_PHASE_ACTIVE;
+		else
+			enter_step(now, true);
+		session->step_begin = now;
+	}
+	tp_session_leave(entered);
 }
 
 /* ---- for session_open.c ---- */
@@ -321,16 +349,23 @@ void tp_session_begin(uint64_t now)
 {
 	tp_spin_lock(&session->lock);
 	session->dropped = tp_ring_dropped();
-	enter_step(now, true);
-	if (!session->is_window && !session->is_arm_wanted)
-		__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
-	leave_boundary(now);
+	if (session->is_follower) {
+		tp_session_follow_root(now, false);
+	} else {
+		enter_step(now, true);
+		if (!session->is_window && !session->is_arm_wanted)
+			__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
+	}
+	tp_session_leave(now);
 }
 
-void tp_session_end(uint64_t now)
+void tp_session_end(uint64_t now, bool is_locked)
 {
+	/* The rank's boundary counts, when it has been there. */
+	if (session->is_follower && is_locked)
+		tp_session_follow_root(now, false);
 	if (session->is_window)
-		end_window(now);
+		tp_session_end_window(now, session->steps);
 	__atomic_store_n(&tp_session_armed, 0, __ATOMIC_RELEASE);
 }
 

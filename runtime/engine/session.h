@@ -5,6 +5,9 @@
  *
  * States: none (pass-through process) -> open -> closed. Nothing exists (no file, thread or
  * message) before tp_session_open.
+ *
+ * A worker process of a rank (worker.h) follows: its windows are the rank's, steps of its own
+ * count for nothing, until it shows to train itself (tp_session_lead).
  */
 #ifndef TP_ENGINE_SESSION_H
 #define TP_ENGINE_SESSION_H
@@ -26,6 +29,7 @@ static inline bool tp_session_is_armed(void)
  * The process is a training process. `probes` is NULL-terminated and stays valid. Opens the
  * probes, the ring, the drain thread. `program` is what runs, for META ("file:/x/train.py").
  * Idempotent and safe to race: one caller wins, the others return at once.
+ * After tp_worker_join() it follows its rank.
  * 0, or -errno: nothing will be recorded, said in one line; the guest goes on.
  */
 int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
@@ -64,6 +68,17 @@ void tp_session_epoch(uint64_t now);
  * per=run, and the step in progress began `now`. Numbers of steps, epochs and windows go on.
  */
 void tp_session_restart(uint64_t now);
+
+/* This is a worker's session: its windows are those of its rank. */
+bool tp_session_is_follower(void);
+/*
+ * Of a follower, on its drain thread, often (TP_SESSION_FOLLOW_MS): windows begin and end where
+ * the rank's do, probes are armed and disarmed with its. True: something changed.
+ */
+enum { TP_SESSION_FOLLOW_MS = 10 };
+bool tp_session_follow(void);
+/* The follower trains itself, from now on: the schedule starts, with steps of its own. */
+void tp_session_lead(uint64_t now);
 
 /* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
 void tp_session_live(int64_t delta_bytes);			/* host */

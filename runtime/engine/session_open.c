@@ -25,11 +25,14 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/worker.h"
 
 enum {
 	CLOSE_MS = 2000,	/* longest wait for the drain at the end */
 	LOCK_MS = 100,		/* for the session's lock, at the end and before fork */
 	ARENA_SLACK = 8 << 20,	/* for the writer's stages and the compressor */
+	WORKER_PARTS = 8,	/* a worker's ring is this much smaller: a rank may have many */
+	WORKER_LEAST_BYTES = 1 << 20,
 };
 
 static struct tp_session_state *const session = &tp_session_state;
@@ -96,14 +99,47 @@ static int make_dir(const struct tp_config *config)
 	return err;
 }
 
+/* A worker writes where its rank does, whatever its own environment says by now. */
+static int take_root_dir(void)
+{
+	const char *ledger_path = tp_worker_root()->ledger_path;
+	const char *slash = strrchr(ledger_path, '/');
+	struct tp_text dir;
+
+	tp_text_init(&dir, life.dir, sizeof(life.dir));
+	if (slash)
+		tp_text_bytes(&dir, ledger_path, (size_t)(slash - ledger_path));
+	if (!slash || dir.is_cut)
+		return -ENOENT;
+	return tp_naming_ledger_path(&life.naming, life.dir, life.ledger_path,
+				     sizeof(life.ledger_path));
+}
+
+/* Its numbers are the rank's. */
+static void take_root_identity(void)
+{
+	const struct tp_ring_head *root = tp_worker_root();
+	const char *base = strrchr(root->ledger_path, '/');
+
+	life.naming.rank.rank = root->rank;
+	life.naming.rank.local_rank = root->local_rank;
+	life.naming.rank.world_size = root->world_size;
+	life.naming.rank.node_rank = root->node_rank;
+	life.naming.rank.restart = root->restart;
+	life.naming.worker = tp_worker_number();
+	life.naming.add_pid = base && strstr(base, ".pid");
+}
+
 static void read_identity(const struct tp_config *config)
 {
 	memset(&life.naming, 0, sizeof(life.naming));
 	if (gethostname(life.host, sizeof(life.host) - 1) < 0 || !life.host[0])
 		strcpy(life.host, "localhost");
 	tp_rank_read(&life.naming.rank, look_up, NULL);
+	if (tp_worker_number())
+		take_root_identity();
 	tp_log_set_rank(life.naming.rank.rank);
-	if (life.naming.rank.complaint[0])
+	if (life.naming.rank.complaint[0] && !tp_worker_number())
 		tp_warn("%s", life.naming.rank.complaint);
 	life.naming.run_name = config->run_name;
 	life.naming.host = life.host;
@@ -123,6 +159,16 @@ static void describe_process(const struct tp_config *config, const char *program
 	tp_facts_add("host", life.host);
 	tp_facts_add_i64("pid", life.naming.pid);
 	tp_facts_add_i64("rank", rank->rank);
+	if (tp_worker_number()) {
+		const struct tp_ring_head *root = tp_worker_root();
+		char run_id[24];
+
+		tp_text_init(&text, run_id, sizeof(run_id));
+		tp_text_fmt(&text, "%lx", root->run_id);
+		tp_facts_add_i64("worker", tp_worker_number());
+		tp_facts_add_i64("parent_pid", root->pid);
+		tp_facts_add("parent_run_id", run_id);
+	}
 	tp_facts_add_i64("local_rank", rank->local_rank);
 	tp_facts_add_i64("world_size", rank->world_size);
 	tp_facts_add_i64("local_world_size", rank->local_world_size);
@@ -137,6 +183,16 @@ static void describe_process(const struct tp_config *config, const char *program
 	tp_facts_add_lines(options, text.len);
 }
 
+static uint64_t buffer_bytes(const struct tp_config *config)
+{
+	uint64_t bytes = config->buffer_bytes;
+
+	if (!tp_worker_number())
+		return bytes;
+	bytes /= WORKER_PARTS;
+	return bytes > WORKER_LEAST_BYTES ? bytes : WORKER_LEAST_BYTES;
+}
+
 /* The ring is named after the ledger, which is named after the rank: "rank3.1234.ring". */
 static int open_ring(const struct tp_config *config)
 {
@@ -146,10 +202,12 @@ static int open_ring(const struct tp_config *config)
 	char name[256];
 	struct tp_text text;
 	struct tp_ring_spec spec = {
-		.bytes = config->buffer_bytes, .dir = life.dir, .buffer_dir = config->buffer_dir,
+		.bytes = buffer_bytes(config), .dir = life.dir, .buffer_dir = config->buffer_dir,
 		.name = name, .run_id = life.run_id, .rank = rank->rank,
 		.local_rank = rank->local_rank, .world_size = rank->world_size,
 		.node_rank = rank->node_rank, .restart = rank->restart,
+		.worker = tp_worker_number(),
+		.root_pid = tp_worker_number() ? tp_worker_root()->pid : 0,
 	};
 	int err;
 
@@ -217,21 +275,34 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 {
 	static const struct tp_step_out steps = {tp_session_step, tp_session_epoch,
 						 tp_session_restart};
+	const bool is_worker = tp_worker_number() != 0;
 	int err;
 
 	tp_log_set_level(config->log);
 	tp_clock_init(config->clock);
 	tp_clock_take_anchor(&life.start);
 	read_identity(config);
-	tp_config_report(config);
+	if (is_worker) {
+		/* What its parent said of itself is in the memory of a child of fork; and what is
+		 * wrong or off was said by the rank, once is enough. */
+		tp_facts_reset();
+		tp_log_set_level(TP_LOG_QUIET);
+		tp_session_follow_begin(life.start.ticks);
+	} else {
+		tp_config_report(config);
+	}
 	tp_step_init(&config->step, &steps, measure_ticks_per_ms());
 	for (uint32_t i = 0; probes[i]; i++)
 		if (probes[i]->open)
 			probes[i]->open(config);	/* a probe that fails has said so */
 	describe_process(config, program);
+	tp_log_set_level(config->log);
 
-	err = make_dir(config);
-	if (!err)
+	if (is_worker)
+		err = take_root_dir();
+	else
+		err = make_dir(config);
+	if (!err && !is_worker)
 		err = tp_naming_claim(&life.naming, life.dir, config->trace_name,
 				      config->overwrite, life.ledger_path,
 				      sizeof(life.ledger_path));
@@ -242,12 +313,14 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		tp_facts_to_ring();
 		session->config = config;
 		session->probes = probes;
+		if (is_worker)
+			tp_session_follow_init();
 		err = start_drain(config, probes);
 		if (err)
 			tp_ring_close();
 	}
 	/* A ledger would tell the next run that this folder holds traces. */
-	if (err)
+	if (err && !is_worker)
 		unlink(life.ledger_path);
 	return err;
 }
@@ -304,7 +377,7 @@ void tp_session_close(const char *how)
 	}
 	session->closer_tid = (uint32_t)syscall(SYS_gettid);
 	is_locked = lock_within(&session->lock, LOCK_MS);
-	tp_session_end(tp_clock_now());
+	tp_session_end(tp_clock_now(), is_locked);
 	if (is_locked)
 		tp_spin_unlock(&session->lock);
 	tp_facts_add("end", how);
@@ -356,6 +429,10 @@ void tp_session_after_fork(bool in_child)
 		tp_spin_unlock(&session->lock);
 	if (!in_child)
 		return;
+	if (state < TP_SESSION_CLOSING)
+		tp_worker_forked(state == TP_SESSION_OPEN && !tp_session_is_follower()
+					 ? tp_ring.head
+					 : NULL);
 	tp_session_reset();
 	tp_ring_forked();
 	tp_intern_reset();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_state.h - the inside of a session, shared by session.c and session_open.c only
+ * session_state.h - the inside of a session, shared by session.c, session_follow.c and
+ * session_open.c only
  */
 #ifndef TP_ENGINE_SESSION_STATE_H
 #define TP_ENGINE_SESSION_STATE_H
@@ -36,13 +37,33 @@ struct tp_session_state {
 	bool is_switching;		/* a thread is telling them */
 	bool is_bell_due;		/* the drain should look */
 	bool has_ended;			/* a window, at the boundary being crossed */
+
+	bool is_follower;		/* atomic; a worker's session */
+	uint64_t born;			/* of a follower: when it was opened */
 };
 extern struct tp_session_state tp_session_state __attribute__((visibility("hidden")));
 
+/* Takes the lock; false: there is no session. */
+bool tp_session_enter(void);
+/* Tells the probes what changed since tp_session_enter, at `entered`, and gives the lock back. */
+void tp_session_leave(uint64_t entered);
+/* The window that is open ends; `end_step`: the first step after it. Under the lock. */
+void tp_session_end_window(uint64_t now, uint64_t end_step);
+
+/* ---- session_follow.c ---- */
+
+/* The session that is being opened is a worker's, whose time begins `now`. */
+void tp_session_follow_begin(uint64_t now);
+/* Before the drain thread starts: which of the root's windows is the first of ours. */
+void tp_session_follow_init(void);
+/* What the root did since the last time. True: anything. Under the lock. `is_drain`: on the
+ * drain thread. */
+bool tp_session_follow_root(uint64_t now, bool is_drain);
+
 /* The run's first step begins, until something better is known. The session is open. */
 void tp_session_begin(uint64_t now);
-/* The window in progress ends. Under the lock. */
-void tp_session_end(uint64_t now);
+/* The window in progress ends. Under the lock; without, when that was not to be had. */
+void tp_session_end(uint64_t now, bool is_locked);
 /* To the state TP_SESSION_NONE, in the child of fork. */
 void tp_session_reset(void);
 

@@ -374,6 +374,25 @@ out:
 	return 0;
 }
 
+/* Of the many workers of a run, only those that did something in a window leave a file. */
+static bool is_idle_worker(void)
+{
+	return state.is_open && tp_session_is_follower() && !state.writer.n_events &&
+	       !state.writer.n_lost;
+}
+
+static void discard_file(void)
+{
+	char path[512];
+	struct tp_text text;
+
+	tp_writer_abandon(&state.writer);
+	state.is_open = false;
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "%s.part", state.writer.path);
+	unlink(path);
+}
+
 static void write_totals(struct tp_text *out, uint32_t window)
 {
 	const struct tp_ring_window *facts = window_at(window);
@@ -430,6 +449,8 @@ static void finish_window(uint32_t window)
 	tp_open_spans_take(end_of_window(window));
 	run_pass(window, true);
 	state.last_end = end_of_window(window);
+	if (is_idle_worker())
+		discard_file();
 	if (state.is_open) {
 		tp_text_init(&text, totals, sizeof(totals));
 		write_totals(&text, window);
@@ -458,6 +479,13 @@ static bool is_half_used(void)
 	return tp_ring_chunks_used() * 2 >= tp_ring.head->n_chunks;
 }
 
+/* A worker's file waits until something has to be written: there may be nothing at all. */
+static bool is_file_due(uint32_t window)
+{
+	return !tp_session_is_follower() || end_of_window(window) || is_half_used() ||
+	       tp_ring_waiting() >= TP_BLOCK_EVENTS_MAX;
+}
+
 bool tp_window_serve(void)
 {
 	struct tp_ring_head *head = tp_ring.head;
@@ -471,7 +499,7 @@ bool tp_window_serve(void)
 				run_pass(window, false);
 			return true;
 		}
-		if (!state.is_open)
+		if (!state.is_open && is_file_due(window))
 			open_file(window);
 		if (!end_of_window(window)) {
 			if (is_half_used() ||

@@ -19,6 +19,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/worker.h"
 #include "runtime/probe/audit_hook.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch.h"
@@ -158,10 +159,9 @@ static void note_run(const char *what, void *args)
 		change_state(STATE_LOOKING, STATE_HELPER);
 }
 
-static void prove(void)
+/* In state PROVING. */
+static void open_proved(void)
 {
-	if (!change_state(STATE_WATCHING, STATE_PROVING))
-		return;
 	if (!entry.program[0])
 		memcpy(entry.program, entry.has_hook ? "python" : "native",
 		       sizeof("native"));
@@ -171,6 +171,18 @@ static void prove(void)
 	__atomic_store_n(&entry.state, STATE_PROVED, __ATOMIC_RELEASE);
 }
 
+static void prove(void)
+{
+	if (change_state(STATE_WATCHING, STATE_PROVING))
+		open_proved();
+}
+
+/* Of multiprocessing's children some train, more load data: they have to show it. */
+static bool is_spawned(void)
+{
+	return strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0;
+}
+
 /* Steps that no training event ends cannot wait for one. */
 static bool is_early(void)
 {
@@ -178,8 +190,7 @@ static bool is_early(void)
 
 	if (!config || config->is_off)
 		return false;
-	/* Of multiprocessing's children some train, more load data: they have to show it. */
-	if (strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0)
+	if (is_spawned())
 		return false;
 	return config->schedule.always || config->step.source == TP_STEP_CLOCK ||
 	       config->step.source == TP_STEP_RANGE || config->step.source == TP_STEP_MARK;
@@ -200,6 +211,8 @@ static void try_torch(bool is_python)
 	}
 	if (is_python)
 		tp_pyframe_init();
+	if (is_spawned())
+		tp_worker_spawned();
 	change_state(STATE_TRYING, STATE_WATCHING);
 	/* A torch that cannot be watched will never prove anything: the rest is recorded. */
 	if (rc < 0 || is_early())
@@ -288,8 +301,30 @@ void tp_entry_forked(void)
 		__atomic_store_n(&entry.state, STATE_WATCHING, __ATOMIC_RELEASE);
 }
 
+/* This process may work for a rank: is it time to open its session? */
+static void try_worker(void)
+{
+	if (get_state() != STATE_WATCHING ||
+	    !tp_worker_look(strcmp(entry.program, "forkserver") == 0) ||
+	    !change_state(STATE_WATCHING, STATE_PROVING))
+		return;
+	tp_worker_join();
+	open_proved();
+}
+
+void tp_entry_threads_set(void)
+{
+	if (!tp_worker_is_candidate() || get_state() != STATE_WATCHING)
+		return;
+	if (tp_pyframe_object(TP_PYFRAME_WORKER))
+		tp_worker_is_loader();
+	try_worker();
+}
+
 void tp_entry_allocation(void)
 {
+	if (tp_unlikely(tp_worker_is_candidate()))
+		try_worker();
 	/* With the hook there is a better moment: allocations may come from static
 	 * initialisers of libraries that are not whole yet. */
 	if (tp_likely(get_state() != STATE_LOOKING) || entry.has_hook || !entry.proved)

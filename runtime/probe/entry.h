@@ -41,7 +41,17 @@ bool tp_entry_training_seen(void);
 /* In the child of fork, when the parent was proved: the child has to prove itself. */
 void tp_entry_forked(void);
 
-/* For the allocator hooks in processes without an audit hook: torch allocates. */
+/*
+ * For the allocator hooks: torch allocates host memory. In processes without an audit hook
+ * that is how torch is found; and it is a safe moment for a worker's session to open: inside
+ * torch, no lock of the C library's malloc is held, and a process that comes here is no helper
+ * that is about to exec. (Opening takes no lock of Python's: other threads may hold locks of
+ * torch and wait for that one.)
+ */
 void tp_entry_allocation(void);
+
+/* The number of torch's threads is being set: the first thing that the worker of a data loader
+ * does, with Python's lock held. */
+void tp_entry_threads_set(void);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
 #include "runtime/probe/host_counter.h"
 #include "runtime/probe/nvml_lib.h"
 
@@ -155,7 +156,8 @@ static void sample_rest(uint32_t device)
 
 static void sample(uint64_t now)
 {
-	if (!tp_ring.head || !tp_nvml_lib_open())
+	/* The devices are the same for all: a worker's rank looks at them. */
+	if (!tp_ring.head || tp_session_is_follower() || !tp_nvml_lib_open())
 		return;
 	if (nvml.generation != tp_ring.generation) {
 		memset(nvml.counter, 0, sizeof(nvml.counter));

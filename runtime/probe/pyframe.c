@@ -91,6 +91,8 @@ static const struct {
 	[TP_PYFRAME_STEP] = { "wrapper", "/torch/optim/optimizer.py", "args", true },
 	[TP_PYFRAME_ZERO_GRAD] = { "zero_grad", "/torch/optim/optimizer.py", "self", false },
 	[TP_PYFRAME_NEXT] = { "__next__", "/torch/utils/data/dataloader.py", "self", false },
+	[TP_PYFRAME_WORKER] = { "_worker_loop", "/torch/utils/data/_utils/worker.py",
+				"dataset_kind", false },
 };
 
 static struct {

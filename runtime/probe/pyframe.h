@@ -20,6 +20,7 @@ enum tp_pyframe_function {
 	TP_PYFRAME_STEP,	/* the wrapper around Optimizer.step: its *args */
 	TP_PYFRAME_ZERO_GRAD,	/* Optimizer.zero_grad: self */
 	TP_PYFRAME_NEXT,	/* _BaseDataLoaderIter.__next__: self */
+	TP_PYFRAME_WORKER,	/* _worker_loop, all that a data loader's worker does */
 	TP_PYFRAME_N,
 };
 

@@ -124,7 +124,9 @@ static int open_torch(const struct tp_config *config)
 	if (phase == TP_TORCH_FORKED)
 		tp_torch_names_reset();
 	set_phase(TP_TORCH_OPEN);
-	note_version();
+	/* The rank has told; and where workers open Python's lock is not to be asked for. */
+	if (!tp_session_is_follower())
+		note_version();
 	return 0;
 }
 

@@ -112,6 +112,12 @@ static void tell_end(const void *rf, const struct tp_torch_span *span, uint64_t 
 	}
 }
 
+/* What a child process does only when it trains: loaders may run in workers, too. */
+static bool is_training(enum tp_torch_source source)
+{
+	return source == TP_TORCH_SOURCE_STEP || source == TP_TORCH_SOURCE_ZERO_GRAD;
+}
+
 /*
  * Nothing is open yet: is this what only a training does? True: now the session is open. A
  * child of fork is a worker until an optimizer steps in it: loaders may run in workers.
@@ -125,8 +131,7 @@ static bool prove_training(const void *rf, bool is_child)
 	if (tp_torch_u8(rf, tp_torch.layout.record.scope) == TP_SCOPE_USER) {
 		text = tp_torch_text(rf, &n_bytes);
 		source = find_source(text, n_bytes);
-		if (source == TP_TORCH_SOURCE_OTHER ||
-		    (source == TP_TORCH_SOURCE_LOADER && is_child))
+		if (source == TP_TORCH_SOURCE_OTHER || (is_child && !is_training(source)))
 			return false;
 	} else if (is_child) {
 		return false;
@@ -177,7 +182,10 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 			span->depth = tp_ring_span_begin(TP_REC_RANGE, span->name, span->begin);
 		}
 	}
-	tell_begin(span, text, n_bytes);
+	if (tp_unlikely(tp_session_is_follower()) && is_training(span->source))
+		tp_session_lead(span->begin);
+	if (tp_likely(!tp_session_is_follower()))
+		tell_begin(span, text, n_bytes);
 	return ret;
 }
 TP_TORCH_DEFINE_START(start_range);
@@ -220,7 +228,8 @@ static void end_range(const void *rf, void *observer)
 	    span->thread->depth > span->depth)
 		tp_ring_span_end(span->depth);
 	/* A tick later: the range belongs to the step that ends with it, not to the next. */
-	tell_end(rf, span, now + 1);
+	if (tp_likely(!tp_session_is_follower()))
+		tell_end(rf, span, now + 1);
 }
 
 void tp_torch_ranges_add(bool with_backward)

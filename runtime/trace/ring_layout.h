@@ -190,6 +190,12 @@ struct tp_ring_head {
 	char ledger_path[512];
 	char meta[1536];	/* the META text of the process, for files made by recovery */
 	char link_path[512];	/* in the run folder, leads to this file; "" when it lies there */
+
+	/* A worker process of a rank has a ring of its own and follows the rank's windows, which
+	 * it reads in this page of the rank's ring. */
+	uint32_t worker;	/* its number; 0: a rank itself */
+	uint32_t root_pid;	/* of a worker: the rank's process */
+	uint32_t n_workers;	/* atomic, of a rank: numbers given out, by the workers themselves */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

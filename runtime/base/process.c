@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.c - who a process is, beyond its number: the boot and the moment it was started
+ */
+#include "runtime/base/process.h"
+
+#include <string.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/text.h"
+
+static uint64_t read_start(const char *path)
+{
+	char text[1024];
+	ssize_t n = tp_file_read(path, text, sizeof(text) - 1);
+	uint64_t start = 0;
+	const char *at;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strrchr(text, ')');	/* the name before it may hold anything */
+	if (at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X'))
+		return 0;
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		start = start * 10 + (uint64_t)(*at - '0');
+	return start;
+}
+
+uint64_t tp_process_start(uint32_t pid)
+{
+	char path[32];
+	struct tp_text out;
+
+	tp_text_init(&out, path, sizeof(path));
+	tp_text_fmt(&out, "/proc/%u/stat", pid);
+	return read_start(path);
+}
+
+uint64_t tp_process_own_start(void)
+{
+	return read_start("/proc/self/stat");
+}
+
+void tp_process_boot_id(uint64_t id[2])
+{
+	char text[64] = "";
+	ssize_t n = tp_file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text) - 1);
+	uint32_t digits = 0;
+
+	id[0] = id[1] = 0;
+	for (ssize_t i = 0; i < n && digits < 32; i++) {
+		const char *hex = "0123456789abcdef", *at = text[i] ? strchr(hex, text[i]) : NULL;
+
+		if (!at)
+			continue;
+		id[digits / 16] = id[digits / 16] << 4 | (uint64_t)(at - hex);
+		digits++;
+	}
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_follow.c - the session of a worker process: its windows are those of its rank
+ *
+ * The drain thread looks at the root's page every few milliseconds and takes over what it finds
+ * there: numbers and bounds of windows as they are, armed or not. Probes are told on this
+ * thread, under the same rules as at a boundary (session.c): torch's lists of callbacks have a
+ * lock of their own and may be changed by any thread, and a fork waits until nobody is at it. A
+ * step that the clock ends arms on the drain thread, too.
+ *
+ * A window that begins without warm-up lacks what the worker did until the next look.
+ */
+#include "runtime/base/clock.h"
+#include "runtime/engine/drain.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session_state.h"
+#include "runtime/engine/worker.h"
+
+static struct tp_session_state *const session = &tp_session_state;
+
+bool tp_session_is_follower(void)
+{
+	return __atomic_load_n(&session->is_follower, __ATOMIC_ACQUIRE);
+}
+
+/* Windows before `window` are none of ours: as if their files were written. Drain thread, or
+ * before there is one. */
+static void skip_to(uint32_t window)
+{
+	__atomic_store_n(&tp_ring.head->windows_begun, window, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_ring.head->windows_written, window, __ATOMIC_RELEASE);
+}
+
+void tp_session_follow_begin(uint64_t now)
+{
+	session->born = now;
+	__atomic_store_n(&session->is_follower, true, __ATOMIC_RELEASE);
+}
+
+void tp_session_follow_init(void)
+{
+	uint32_t begun = __atomic_load_n(&tp_worker_root()->windows_begun, __ATOMIC_ACQUIRE);
+	struct tp_ring_window last;
+
+	/* Only the last that began can be open. */
+	if (begun && tp_worker_window(begun - 1, &last) && !last.end)
+		begun--;
+	skip_to(begun);
+}
+
+/* Times before there was a session are no part of its windows. */
+static uint64_t begin_here(uint64_t begin)
+{
+	return begin > session->born ? begin : session->born;
+}
+
+/* Our window ends where the root's did. */
+static bool end_window(uint64_t now, bool is_root_gone)
+{
+	struct tp_ring_head *head = tp_ring.head;
+	uint32_t window = head->windows_begun - 1;
+	struct tp_ring_window *own = &head->windows[window % TP_RING_WINDOWS];
+	uint64_t begin = own->begin, end = 0, end_step = own->first_step;
+	struct tp_ring_window root;
+
+	if (tp_worker_window(window, &root)) {
+		/* The first step may turn out to begin elsewhere. */
+		if (root.first_step == own->first_step && begin_here(root.begin) != begin) {
+			begin = begin_here(root.begin);
+			__atomic_store_n(&own->begin, begin, __ATOMIC_RELEASE);
+		}
+		end = root.end;
+		end_step = end ? root.end_step : end_step;
+	} else {
+		end = now;	/* the root is many windows further: its entry is another's */
+	}
+	if (!end && is_root_gone)
+		end = now;
+	if (!end)
+		return false;
+	tp_session_end_window(end > begin ? end : begin, end_step);
+	return true;
+}
+
+/* The next window of the root becomes ours. False: there is none, or not yet. */
+static bool begin_window(uint32_t root_begun, bool is_drain)
+{
+	struct tp_ring_head *head = tp_ring.head;
+	uint32_t next = head->windows_begun;
+	uint32_t n_unwritten = next - __atomic_load_n(&head->windows_written, __ATOMIC_ACQUIRE);
+	struct tp_ring_window *own, root;
+
+	if (next >= root_begun || n_unwritten >= TP_RING_WINDOWS)
+		return false;
+	if (!tp_worker_window(next, &root)) {
+		/* Its entry is another's by now: the worker did not run for long. Numbers are the
+		 * root's, so what was begun before has to be written first. */
+		if (is_drain && !n_unwritten) {
+			skip_to(next + 1);
+			tp_drain_note_lost_window();
+		}
+		return is_drain && !n_unwritten;
+	}
+	own = &head->windows[next % TP_RING_WINDOWS];
+	own->first_step = root.first_step;
+	own->in_epoch = root.in_epoch;
+	own->epoch = root.epoch;
+	own->end_step = 0;
+	__atomic_store_n(&own->end, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);
+	/* Release: who sees that it has begun sees its entry. */
+	__atomic_store_n(&head->windows_begun, next + 1, __ATOMIC_RELEASE);
+	session->is_window = true;
+	session->is_bell_due = true;
+	return true;
+}
+
+bool tp_session_follow_root(uint64_t now, bool is_drain)
+{
+	const struct tp_ring_head *root = tp_worker_root();
+	struct tp_ring_head *head = tp_ring.head;
+	bool is_gone = tp_worker_is_root_gone();
+	/* The phase before the windows: a boundary stores them the other way round. */
+	uint32_t phase = __atomic_load_n(&root->phase, __ATOMIC_ACQUIRE);
+	uint32_t begun = __atomic_load_n(&root->windows_begun, __ATOMIC_ACQUIRE);
+	bool is_armed = !is_gone && (phase == TP_PHASE_WARMUP || phase == TP_PHASE_ACTIVE);
+	bool has_changed = is_armed != session->is_arm_wanted;
+
+	while (session->is_window ? end_window(now, is_gone) : begin_window(begun, is_drain))
+		has_changed = true;
+	session->is_arm_wanted = is_armed;
+	__atomic_store_n(&head->phase, phase, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->step_begin, __atomic_load_n(&root->step_begin, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&head->epoch, __atomic_load_n(&root->epoch, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&head->in_epoch, __atomic_load_n(&root->in_epoch, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+	return has_changed;
+}
+
+bool tp_session_follow(void)
+{
+	uint64_t now = tp_clock_now();
+	bool has_changed;
+
+	if (!tp_session_is_follower() || !tp_session_enter())
+		return false;
+	has_changed = session->is_follower && tp_session_follow_root(now, true);
+	tp_session_leave(now);
+	return has_changed;
+}

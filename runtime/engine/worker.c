@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.c - finds the ring of the rank that this process works for, and reads it
+ *
+ * The ring is found through /proc/PARENT/fd: whatever DIR's template made of the run folder's
+ * name, the parent holds its ring open. The file is opened there for a moment, its first page
+ * mapped, and closed again. No allocation.
+ */
+#include "runtime/engine/worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/process.h"
+#include "runtime/base/sync.h"
+#include "runtime/base/text.h"
+
+enum {
+	PAGE_BYTES = 4096,
+	MOST_FDS = 4096,	/* of a parent, looked at */
+	/* Reading a folder of /proc costs some 50 us: the first looks come quickly, because the
+	 * parent opens its session just after it made its workers. */
+	LOOK_FIRST_MS = 10,
+	LOOK_LAST_MS = 500,
+	ALIVE_MS = 500,		/* between two looks whether the root still lives */
+};
+
+uint32_t tp_worker_candidate;
+
+static struct {
+	struct tp_ring_head *root;	/* its first page; NULL: not found yet */
+	bool is_forked, is_loader;
+	uint32_t number;		/* 0: has not joined */
+	uint32_t is_looking;		/* atomic: one thread is at it */
+	uint32_t look_ms;
+	uint64_t look_due, alive_due;	/* CLOCK_MONOTONIC_COARSE */
+	uint32_t n_replaced;		/* looks in a row at which it was calling exec */
+	bool is_gone;
+} worker;
+
+static uint64_t coarse_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- finding the root ---- */
+
+static bool is_ring(const struct tp_ring_head *head, uint32_t pid)
+{
+	return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == TP_RING_MAGIC &&
+	       head->version == TP_RING_VERSION && head->pid == pid &&
+	       !__atomic_load_n(&head->is_closed, __ATOMIC_RELAXED) &&
+	       memchr(head->ledger_path, '\0', sizeof(head->ledger_path));
+}
+
+/* The first page of the file at `path`, if that is the ring of process `pid`. */
+static struct tp_ring_head *map_head(const char *path, uint32_t pid)
+{
+	struct tp_ring_head *head;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return NULL;
+	head = lseek(fd, 0, SEEK_END) < PAGE_BYTES
+		       ? MAP_FAILED
+		       : mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (head == MAP_FAILED)
+		return NULL;
+	if (is_ring(head, pid))
+		return head;
+	munmap(head, PAGE_BYTES);
+	return NULL;
+}
+
+static bool is_ring_link(int dir, const char *name)
+{
+	char target[512];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target));
+
+	return n > 5 && n < (ssize_t)sizeof(target) && !memcmp(target + n - 5, ".ring", 5);
+}
+
+/* The ring that process `pid` holds open; NULL: it has none. */
+static struct tp_ring_head *find_ring(uint32_t pid)
+{
+	char path[300], entries[4096] __attribute__((aligned(16)));
+	struct tp_ring_head *head = NULL;
+	uint32_t n_seen = 0;
+	struct tp_text text;
+	ssize_t n;
+	int dir;
+
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/fd", pid);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return NULL;
+	while (!head && n_seen < MOST_FDS && (n = getdents64(dir, entries, sizeof(entries))) > 0) {
+		for (ssize_t at = 0; at < n && !head; n_seen++) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+
+			at += entry->d_reclen;
+			if (!is_ring_link(dir, entry->d_name))
+				continue;
+			tp_text_init(&text, path, sizeof(path));
+			tp_text_fmt(&text, "/proc/%u/fd/%s", pid, entry->d_name);
+			head = text.is_cut ? NULL : map_head(path, pid);
+		}
+	}
+	close(dir);
+	return head;
+}
+
+/* The same; of a worker, that of its rank. */
+static struct tp_ring_head *find_root(uint32_t pid)
+{
+	struct tp_ring_head *head = find_ring(pid);
+	uint32_t root_pid;
+
+	if (!head || !head->worker)
+		return head;
+	root_pid = head->root_pid;
+	munmap(head, PAGE_BYTES);
+	return find_ring(root_pid);
+}
+
+/* Process number of a process's parent; 0: not known. */
+static uint32_t parent_of(uint32_t pid)
+{
+	char path[32], bytes[512];
+	uint32_t parent = 0;
+	struct tp_text text;
+	const char *at;
+	ssize_t n;
+
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/stat", pid);
+	n = tp_file_read(path, bytes, sizeof(bytes) - 1);
+	if (n <= 0)
+		return 0;
+	bytes[n] = '\0';
+	at = strrchr(bytes, ')');	/* ") S 4711 " */
+	for (at = at && strlen(at) > 4 ? at + 4 : ""; *at >= '0' && *at <= '9'; at++)
+		parent = parent * 10 + (uint32_t)(*at - '0');
+	return parent;
+}
+
+static bool is_look_due(void)
+{
+	uint64_t now = coarse_ns();
+
+	if (now < worker.look_due)
+		return false;
+	worker.look_ms = !worker.look_ms		      ? LOOK_FIRST_MS
+			 : worker.look_ms * 2 < LOOK_LAST_MS ? worker.look_ms * 2
+							      : LOOK_LAST_MS;
+	worker.look_due = now + worker.look_ms * 1000000ull;
+	return true;
+}
+
+static bool is_armed(const struct tp_ring_head *root)
+{
+	uint32_t phase = __atomic_load_n(&root->phase, __ATOMIC_ACQUIRE);
+
+	return phase == TP_PHASE_WARMUP || phase == TP_PHASE_ACTIVE;
+}
+
+static bool look(bool is_of_server)
+{
+	uint32_t parent;
+
+	if (!worker.root && is_look_due()) {
+		parent = (uint32_t)getppid();
+		worker.root = find_root(parent);
+		if (!worker.root && is_of_server && worker.is_loader)
+			worker.root = find_root(parent_of(parent));
+	}
+	if (!worker.root)
+		return false;
+	if (tp_worker_is_root_gone()) {
+		__atomic_store_n(&tp_worker_candidate, 0, __ATOMIC_RELAXED);
+		return false;
+	}
+	return worker.is_loader || is_armed(worker.root);
+}
+
+bool tp_worker_look(bool is_of_server)
+{
+	int saved_errno = errno;
+	bool is_time;
+
+	/* What was started anew may train: it has to show that it does not. */
+	if (!worker.is_forked && !worker.is_loader)
+		return false;
+	if (__atomic_exchange_n(&worker.is_looking, 1, __ATOMIC_ACQUIRE))
+		return false;
+	is_time = tp_worker_is_candidate() && look(is_of_server);
+	__atomic_store_n(&worker.is_looking, 0, __ATOMIC_RELEASE);
+	errno = saved_errno;
+	return is_time;
+}
+
+/* ---- becoming one ---- */
+
+void tp_worker_forked(struct tp_ring_head *parent_ring)
+{
+	/* The page of a worker's root is mapped here too. */
+	if (parent_ring)
+		worker.root = parent_ring;
+	worker.is_forked = true;
+	worker.is_loader = false;
+	worker.number = 0;
+	worker.is_looking = 0;
+	worker.look_ms = 0;
+	worker.look_due = worker.alive_due = 0;
+	worker.n_replaced = 0;
+	worker.is_gone = false;
+	tp_worker_candidate = 1;
+}
+
+void tp_worker_spawned(void)
+{
+	__atomic_store_n(&tp_worker_candidate, 1, __ATOMIC_RELAXED);
+}
+
+void tp_worker_is_loader(void)
+{
+	worker.is_loader = true;
+}
+
+void tp_worker_join(void)
+{
+	__atomic_store_n(&tp_worker_candidate, 0, __ATOMIC_RELAXED);
+	/* Of a worker's child the page may be as its parent left it here. */
+	if (mprotect(worker.root, PAGE_BYTES, PROT_READ | PROT_WRITE) < 0) {
+		worker.number = (uint32_t)getpid();
+		return;
+	}
+	worker.number = __atomic_add_fetch(&worker.root->n_workers, 1, __ATOMIC_RELAXED);
+	/* Whatever goes wrong here, the rank's own books stay as they are. */
+	mprotect(worker.root, PAGE_BYTES, PROT_READ);
+}
+
+uint32_t tp_worker_number(void)
+{
+	return worker.number;
+}
+
+const struct tp_ring_head *tp_worker_root(void)
+{
+	return worker.root;
+}
+
+/* ---- what the root does ---- */
+
+bool tp_worker_is_root_gone(void)
+{
+	const struct tp_ring_head *root = worker.root;
+	uint64_t now;
+
+	if (worker.is_gone)
+		return true;
+	if (__atomic_load_n(&root->is_closed, __ATOMIC_ACQUIRE)) {
+		worker.is_gone = true;
+		return true;
+	}
+	now = coarse_ns();
+	if (now >= worker.alive_due) {
+		worker.alive_due = now + ALIVE_MS * 1000000ull;
+		/* Marked while it tries to become another program, which may fail. */
+		worker.n_replaced = __atomic_load_n(&root->is_replaced, __ATOMIC_ACQUIRE)
+					    ? worker.n_replaced + 1
+					    : 0;
+		worker.is_gone = worker.n_replaced > 1 ||
+				 tp_process_start(root->pid) != root->process_start;
+	}
+	return worker.is_gone;
+}
+
+bool tp_worker_window(uint32_t window, struct tp_ring_window *out)
+{
+	const struct tp_ring_head *root = worker.root;
+	const struct tp_ring_window *from = &root->windows[window % TP_RING_WINDOWS];
+
+	if (window >= __atomic_load_n(&root->windows_begun, __ATOMIC_ACQUIRE))
+		return false;
+	/* The end first: who sees it sees the step that comes with it. */
+	out->end = __atomic_load_n(&from->end, __ATOMIC_ACQUIRE);
+	out->begin = __atomic_load_n(&from->begin, __ATOMIC_ACQUIRE);
+	out->first_step = __atomic_load_n(&from->first_step, __ATOMIC_ACQUIRE);
+	out->in_epoch = __atomic_load_n(&from->in_epoch, __ATOMIC_ACQUIRE);
+	out->epoch = __atomic_load_n(&from->epoch, __ATOMIC_ACQUIRE);
+	out->end_step = __atomic_load_n(&from->end_step, __ATOMIC_ACQUIRE);
+	out->reserved0 = 0;
+	/* The root reuses an entry before it counts the window that it is for. */
+	return __atomic_load_n(&root->windows_begun, __ATOMIC_RELAXED) < window + TP_RING_WINDOWS;
+}
