@@ -144,7 +144,7 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 			window->dropped = head->dropped - first_dropped;
 		if (head->end_time > o->proc->seen_ticks)
 			o->proc->seen_ticks = head->end_time;
-		if (head->type != TP_BLOCK_EVENTS && head->type != TP_BLOCK_LONG) {
+		if (!tp_reader_has_events(head)) {
 			index_block(o, reader, i, window);
 			continue;
 		}

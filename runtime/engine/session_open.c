@@ -30,7 +30,7 @@
 enum {
 	CLOSE_MS = 2000,	/* longest wait for the drain at the end */
 	LOCK_MS = 100,		/* for the session's lock, at the end and before fork */
-	ARENA_SLACK = 8 << 20,	/* for the writer's stages and the compressor */
+	ARENA_SLACK = 10 << 20,	/* for the writer's stages and the compressor */
 	WORKER_PARTS = 8,	/* a worker's ring is this much smaller: a rank may have many */
 	WORKER_LEAST_BYTES = 1 << 20,
 };

@@ -45,11 +45,18 @@ size_t tp_columns_bound(uint32_t n_events);
 size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec *rec,
 			 const uint16_t *thread, uint32_t n_events, uint8_t *out,
 			 uint32_t part_bytes[TP_COLUMN_N]);
+/* The same for the payload of a HEAP block: small when they are records of host memory and stacks. */
+size_t tp_columns_encode_heap(struct tp_columns_scratch *scratch, const struct tp_rec *rec,
+			      const uint16_t *thread, uint32_t n_events, uint8_t *out,
+			      uint32_t part_bytes[TP_COLUMN_N]);
 
 /* 0, or -EBADMSG when the bytes are not n_events events (then *bad_at is the number of the
  * first event that could not be decoded; those before it are good). */
 int tp_columns_decode(struct tp_columns_scratch *scratch, const uint8_t *in, size_t n_bytes,
 		      uint32_t n_events, struct tp_rec *rec, uint16_t *thread,
 		      uint32_t *bad_at);
+int tp_columns_decode_heap(struct tp_columns_scratch *scratch, const uint8_t *in, size_t n_bytes,
+			   uint32_t n_events, struct tp_rec *rec, uint16_t *thread,
+			   uint32_t *bad_at);
 
 #endif

@@ -8,78 +8,7 @@
  */
 #include <errno.h>
 
-#include "runtime/trace/columns_form.h"
-
-struct input {
-	const uint8_t *at[TP_COLUMN_N], *end[TP_COLUMN_N];
-	uint64_t bit; /* position in the bits */
-	uint64_t bits_end;
-	bool is_bad;
-};
-
-static inline uint8_t get_byte(struct input *in, enum tp_column column)
-{
-	if (__builtin_expect(in->at[column] == in->end[column], 0)) {
-		in->is_bad = true;
-		return 0;
-	}
-	return *in->at[column]++;
-}
-
-static uint64_t get_varint(struct input *in, enum tp_column column)
-{
-	uint64_t v = 0;
-
-	for (int shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = get_byte(in, column);
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	in->is_bad = true;
-	return 0;
-}
-
-/* n <= 56 */
-static inline uint64_t get_some_bits(struct input *in, unsigned n)
-{
-	uint64_t word;
-
-	/* The slack behind the bits makes 8 bytes readable at every position up to the end.
-	 */
-	if (__builtin_expect(in->bit + n > in->bits_end, 0)) {
-		in->is_bad = true;
-		return 0;
-	}
-	memcpy(&word, in->at[TP_COLUMN_BITS] + (in->bit >> 3), 8);
-	word >>= in->bit & 7;
-	in->bit += n;
-	return word & (((uint64_t)1 << n) - 1);
-}
-
-static inline uint64_t get_of_class(struct input *in, unsigned class)
-{
-	unsigned n = class_bits(class);
-	uint64_t v = class_base(class), low;
-
-	if (__builtin_expect(n > 56, 0)) {
-		low = get_some_bits(in, 32);
-		return v + (low | get_some_bits(in, n - 32) << 32);
-	}
-	return v + get_some_bits(in, n);
-}
-
-static inline uint64_t get_number(struct input *in, enum tp_column column)
-{
-	return get_of_class(in, get_byte(in, column));
-}
-
-static inline uint64_t get_near(struct input *in, enum tp_column column, uint8_t *near)
-{
-	*near = (uint8_t)(*near + get_byte(in, column));
-	return get_of_class(in, *near);
-}
+#include "runtime/trace/columns_scratch.h"
 
 struct decoder {
 	struct tp_columns_scratch *scratch;
@@ -220,45 +149,6 @@ static void get_event(struct decoder *dec, uint32_t i)
 		get_address(dec, form, rec);
 	else if ((form->model & ARG_MASK) == ARG_DELTA)
 		rec->arg += unzigzag(get_number(in, TP_COLUMN_ARG));
-}
-
-/* The table of lengths, and from it where each column is. False: they do not fill the
- * input. */
-static bool find_columns(struct input *in, const uint8_t *payload, size_t n_bytes)
-{
-	const uint8_t *p = payload + HEAD_BYTES;
-	size_t left;
-
-	if (n_bytes < HEAD_BYTES + BITS_SLACK)
-		return false;
-	left = n_bytes - HEAD_BYTES;
-	for (int i = 0; i < TP_COLUMN_N; i++) {
-		uint32_t n;
-
-		memcpy(&n, payload + 4 * i, 4);
-		if (n > left)
-			return false;
-		in->at[i] = p;
-		in->end[i] = p += n;
-		left -= n;
-	}
-	if (left || in->end[TP_COLUMN_BITS] - in->at[TP_COLUMN_BITS] < BITS_SLACK)
-		return false;
-	in->bit = 0;
-	in->bits_end =
-	    8 * (uint64_t)(in->end[TP_COLUMN_BITS] - in->at[TP_COLUMN_BITS] - BITS_SLACK);
-	in->is_bad = false;
-	return true;
-}
-
-/* Whether nothing is left over in any column: then the events are all there is. */
-static bool is_used_up(const struct input *in)
-{
-	for (int i = 0; i < TP_COLUMN_BITS; i++) {
-		if (in->at[i] != in->end[i])
-			return false;
-	}
-	return in->bits_end - in->bit < 8;
 }
 
 /* Reads one run. Returns the number of the event after it. */

@@ -8,7 +8,7 @@
  * from the event before, or from what a span has inside.
  */
 #include "runtime/base/hash.h"
-#include "runtime/trace/columns_form.h"
+#include "runtime/trace/columns_scratch.h"
 
 size_t tp_columns_scratch_bytes(void)
 {
@@ -45,60 +45,6 @@ static const uint8_t kind_model[256] = {
     [TP_REC_DEVALLOC] = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA,
     [TP_REC_DEVFREE] = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA,
 };
-
-struct output {
-	uint8_t *start[TP_COLUMN_N], *at[TP_COLUMN_N];
-	uint64_t bits; /* not yet written, fewer than 8 */
-	unsigned n_bits;
-};
-
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-/* n <= 56 */
-static inline void put_some_bits(struct output *out, uint64_t v, unsigned n)
-{
-	out->bits |= v << out->n_bits;
-	out->n_bits += n;
-	memcpy(out->at[TP_COLUMN_BITS], &out->bits, 8);
-	out->at[TP_COLUMN_BITS] += out->n_bits >> 3;
-	out->bits >>= out->n_bits & ~7u;
-	out->n_bits &= 7;
-}
-
-static inline void put_bits(struct output *out, uint64_t v, unsigned n)
-{
-	if (__builtin_expect(n > 56, 0)) {
-		put_some_bits(out, v & 0xffffffff, 32);
-		v >>= 32;
-		n -= 32;
-	}
-	put_some_bits(out, v, n);
-}
-
-static inline void put_number(struct output *out, enum tp_column column, uint64_t v)
-{
-	unsigned class = class_of(v);
-
-	*out->at[column]++ = (uint8_t) class;
-	put_bits(out, v - class_base(class), class_bits(class));
-}
-
-/* The same, with the class told as its difference from `*near`, which follows it. */
-static inline void put_near(struct output *out, enum tp_column column, uint64_t v,
-			    uint8_t *near)
-{
-	unsigned class = class_of(v);
-
-	*out->at[column]++ = (uint8_t)(class - *near);
-	*near = (uint8_t) class;
-	put_bits(out, v - class_base(class), class_bits(class));
-}
 
 /* Rank of the address among the recent ones, 0 the newest; RECENT_N: not there. */
 static unsigned find_recent(const struct recent *recent, uint64_t address)
@@ -317,6 +263,11 @@ static void put_event(struct encoder *enc, uint32_t i)
 	}
 }
 
+static bool is_of_cuda(const struct tp_rec *rec)
+{
+	return rec->kind >= TP_REC_CALL && rec->kind <= TP_REC_DEVFREE;
+}
+
 /*
  * The drain thread's records of a device come in bunches: of a thread's calls, of a stream's
  * kernels, each from the same stretch of time. Where one begins that lies before the present
@@ -326,50 +277,20 @@ static bool starts_bunch(const struct encoder *enc, uint32_t i, uint32_t end)
 {
 	const struct tp_rec *rec = &enc->rec[i];
 
-	return rec->kind >= TP_REC_CALL && rec->time < enc->present && i + 1 < end &&
-	       rec[1].kind >= TP_REC_CALL && rec[1].time < enc->present;
+	return is_of_cuda(rec) && rec->time < enc->present && i + 1 < end &&
+	       is_of_cuda(&rec[1]) && rec[1].time < enc->present;
 }
 
-/* Room for each column at its most, one behind the other; they are pushed together at the
- * end. */
-static void place_columns(struct output *out, uint8_t *p, uint32_t n_events)
-{
-	static const uint8_t bytes_max[TP_COLUMN_N] = {
-	    [TP_COLUMN_RUNS] = RUN_BYTES_MAX,
-	    [TP_COLUMN_DEFINITIONS] = DEFINITION_BYTES_MAX,
-	    [TP_COLUMN_FORM] = 1,
-	    [TP_COLUMN_FORM_HIGH] = 1,
-	    [TP_COLUMN_GAP] = 1,
-	    [TP_COLUMN_SIZE] = 1,
-	    [TP_COLUMN_LINK] = 1,
-	    [TP_COLUMN_ARG] = 2,
-	};
-
-	p += HEAD_BYTES;
-	for (int i = 0; i < TP_COLUMN_N; i++) {
-		out->start[i] = out->at[i] = p;
-		p += (size_t)n_events * bytes_max[i];
-	}
-	out->bits = 0;
-	out->n_bits = 0;
-}
-
-static size_t join_columns(struct output *out, uint8_t *payload,
-			   uint32_t part_bytes[TP_COLUMN_N])
-{
-	uint8_t *p = payload + HEAD_BYTES;
-
-	for (int i = 0; i < TP_COLUMN_N; i++) {
-		uint32_t n = (uint32_t)(out->at[i] - out->start[i]);
-
-		memmove(p, out->start[i], n);
-		memcpy(payload + 4 * i, &n, 4);
-		p += n;
-		if (part_bytes)
-			part_bytes[i] = n + (i ? 0 : HEAD_BYTES);
-	}
-	return (size_t)(p - payload);
-}
+static const uint8_t bytes_max[TP_COLUMN_N] = {
+    [TP_COLUMN_RUNS] = RUN_BYTES_MAX,
+    [TP_COLUMN_DEFINITIONS] = DEFINITION_BYTES_MAX,
+    [TP_COLUMN_FORM] = 1,
+    [TP_COLUMN_FORM_HIGH] = 1,
+    [TP_COLUMN_GAP] = 1,
+    [TP_COLUMN_SIZE] = 1,
+    [TP_COLUMN_LINK] = 1,
+    [TP_COLUMN_ARG] = 2,
+};
 
 size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec *rec,
 			 const uint16_t *thread, uint32_t n_events, uint8_t *payload,
@@ -385,7 +306,7 @@ size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec
 	memset(scratch->form_table, 0, n_slots * sizeof(scratch->form_table[0]));
 	scratch->live.n = scratch->freed.n = 0;
 	scratch->stack.top = 0;
-	place_columns(&enc.out, payload, n_events);
+	place_columns(&enc.out, payload, n_events, bytes_max);
 
 	for (uint32_t i = 0, end = 0, at; i < n_events; i = at) {
 		uint8_t *p;
@@ -406,8 +327,6 @@ size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec
 	}
 	if (enc.n_forms <= 256)
 		enc.out.at[TP_COLUMN_FORM_HIGH] = enc.out.start[TP_COLUMN_FORM_HIGH];
-	put_some_bits(&enc.out, 0, 7);
-	memset(enc.out.at[TP_COLUMN_BITS], 0, BITS_SLACK);
-	enc.out.at[TP_COLUMN_BITS] += BITS_SLACK;
+	end_bits(&enc.out);
 	return join_columns(&enc.out, payload, part_bytes);
 }

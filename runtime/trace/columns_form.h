@@ -2,16 +2,13 @@
 /*
  * columns_form.h - what the two directions of the column encoding share
  *
- * Private to columns_encode.c and columns_decode.c. The encoding is specified in
+ * Private to columns_encode.c, columns_decode.c and columns_scratch.h. The encoding is specified in
  * trainprof-trace(5), "Columns"; the constants here are part of it.
  */
 #ifndef TP_TRACE_COLUMNS_FORM_H
 #define TP_TRACE_COLUMNS_FORM_H
 
-#include <stdbool.h>
-#include <string.h>
-
-#include "runtime/trace/columns.h"
+#include "runtime/trace/columns_bits.h"
 
 /* How a form's events give their fields. Two bits each, in one byte: time | len << 2 |
  * link << 4 | arg << 6. */
@@ -64,46 +61,6 @@ struct form {
 	uint8_t reserved;
 };
 
-/*
- * A number is a class and a few plain bits. Below 16 the class is the number. Above, there
- * are four classes to each power of two: with floor(log2) and the two bits after the first
- * one in the class, the bits that remain are as good as random.
- */
-enum { CLASS_PLAIN = 16 };
-
-static inline unsigned class_bits(unsigned class)
-{
-	return class < CLASS_PLAIN ? 0 : 2 + ((class - CLASS_PLAIN) >> 2);
-}
-
-static inline unsigned class_of(uint64_t v)
-{
-	unsigned e;
-
-	if (v < CLASS_PLAIN)
-		return (unsigned)v;
-	e = 63 - (unsigned)__builtin_clzll(v);
-	return CLASS_PLAIN + (e - 4) * 4 + ((unsigned)(v >> (e - 2)) & 3);
-}
-
-/* The number of this class whose plain bits are all zero. */
-static inline uint64_t class_base(unsigned class)
-{
-	return class < CLASS_PLAIN
-		   ? class
-		   : (uint64_t)(4 + ((class - CLASS_PLAIN) & 3)) << class_bits(class);
-}
-
-static inline uint64_t zigzag(uint64_t v)
-{
-	return v << 1 ^ -(v >> 63);
-}
-
-static inline uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ -(v & 1);
-}
-
 /* Begin times of what is complete on a thread but not yet inside a span that ended. Only
  * the newest are kept: a loop without an outer span would pile them up. */
 enum { STACK_N = 256 };
@@ -155,23 +112,6 @@ static inline void remove_recent(struct recent *recent, unsigned at)
 
 enum {
 	FORM_TABLE_N = 2 * TP_BLOCK_EVENTS_MAX,
-	/* Behind the bits, so that 8 bytes can always be read at once. */
-	BITS_SLACK = 8,
-	HEAD_BYTES = 4 * TP_COLUMN_N,
-	RUN_BYTES_MAX = 3 + 3 + 10,
-	DEFINITION_BYTES_MAX = 3 + 3 + 5 + 7 + 5 + 10,
-	/* Five numbers at most: gap, size, link, length or rank, address. */
-	EVENT_BITS_MAX = 5 * 62,
-	/* Form (two), gap, size, link and two of arg: a byte each. */
-	EVENT_BYTES_MAX =
-	    RUN_BYTES_MAX + DEFINITION_BYTES_MAX + 7 + (EVENT_BITS_MAX + 7) / 8,
-};
-
-struct tp_columns_scratch {
-	struct form form[TP_BLOCK_EVENTS_MAX];
-	uint16_t form_table[FORM_TABLE_N]; /* hash of a form -> its number + 1 */
-	struct recent live, freed;
-	struct stack stack;
 };
 
 #endif

@@ -246,8 +246,9 @@ int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec,
 	err = tp_reader_payload(reader, i, &raw, &n_bytes);
 	if (err)
 		return err;
-	err = tp_columns_decode(reader->scratch, raw, n_bytes,
-				reader->block[i].head.n_items, rec, thread, &bad_at);
+	err = (reader->block[i].head.type == TP_BLOCK_HEAP ? tp_columns_decode_heap
+							   : tp_columns_decode)(
+	    reader->scratch, raw, n_bytes, reader->block[i].head.n_items, rec, thread, &bad_at);
 	if (err)
 		return reject_block(
 		    reader, i, "the events of a block are malformed; it is skipped", err);

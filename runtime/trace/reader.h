@@ -56,7 +56,14 @@ void tp_reader_close(struct tp_reader *reader);
 /* Payload of block i, decompressed; valid until the next call. 0 or -errno (complained). */
 int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw, uint32_t *n_bytes);
 
-/* Events of block i (type EVENTS or LONG) into rec[head.n_items], thread[head.n_items]. */
+/* A block of events, whatever their sort. */
+static inline bool tp_reader_has_events(const struct tp_block_head *head)
+{
+	return head->type == TP_BLOCK_EVENTS || head->type == TP_BLOCK_LONG ||
+	       head->type == TP_BLOCK_HEAP;
+}
+
+/* Events of such a block i into rec[head.n_items], thread[head.n_items]. */
 int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec, uint16_t *thread);
 
 /* Calls `each` for every string of block i (type STRINGS). Bytes are valid only in the call. */

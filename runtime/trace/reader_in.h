@@ -19,9 +19,4 @@ int tp_reader_unpack(struct tp_reader *reader, const struct tp_reader_block *blo
  * or -errno. */
 int tp_reader_index(struct tp_reader *reader);
 
-static inline bool tp_reader_has_events(const struct tp_block_head *head)
-{
-	return head->type == TP_BLOCK_EVENTS || head->type == TP_BLOCK_LONG;
-}
-
 #endif

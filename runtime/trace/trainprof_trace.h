@@ -320,6 +320,7 @@ enum tp_block_type {
 	TP_BLOCK_EVENTS = 4,  /* columns of events */
 	TP_BLOCK_LONG = 5,    /* the same, of spans too long to keep the others' order: see below */
 	TP_BLOCK_END = 6,     /* text, "key=value\n": totals of the file; nothing follows */
+	TP_BLOCK_HEAP = 7,    /* since minor 2: events HEAPALLOC to FRAME, in columns of their own */
 };
 
 enum tp_codec {

@@ -33,6 +33,10 @@ static const bool is_span_kind[256] = {
 #undef _
 };
 
+enum { STAGE_EVENTS, STAGE_LONG, STAGE_HEAP };
+static const uint8_t stage_type[TP_WRITER_STAGES] = {
+    [STAGE_EVENTS] = TP_BLOCK_EVENTS, [STAGE_LONG] = TP_BLOCK_LONG, [STAGE_HEAP] = TP_BLOCK_HEAP};
+
 static size_t raw_cap(void)
 {
 	size_t events = tp_columns_bound(TP_BLOCK_EVENTS_MAX);
@@ -55,18 +59,22 @@ int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_
 	writer->string_ctx = string_ctx;
 	writer->n_string_ids = n_string_ids;
 	writer->strings_seen = tp_arena_alloc(arena, ((size_t)n_string_ids / 64 + 1) * 8);
-	writer->rec = tp_arena_alloc(arena, REC_BYTES);
-	writer->long_rec = tp_arena_alloc(arena, REC_BYTES);
-	writer->thread = tp_arena_alloc(arena, THREAD_BYTES);
-	writer->long_thread = tp_arena_alloc(arena, THREAD_BYTES);
+	for (int i = 0; i < TP_WRITER_STAGES; i++) {
+		struct tp_writer_stage *stage = &writer->stage[i];
+
+		stage->type = stage_type[i];
+		stage->rec = tp_arena_alloc(arena, REC_BYTES);
+		stage->thread = tp_arena_alloc(arena, THREAD_BYTES);
+		if (!stage->rec || !stage->thread)
+			return -ENOMEM;
+	}
 	writer->raw = tp_arena_alloc(arena, raw_cap());
 	writer->stored = tp_arena_alloc(arena, tp_frame_bound(raw_cap()));
 	writer->strings = tp_arena_alloc(arena, STRINGS_BYTES);
 	writer->scratch = tp_arena_alloc(arena, tp_columns_scratch_bytes());
 	writer->packer =
 	    tp_frame_packer_init(tp_arena_alloc(arena, packer_bytes), packer_bytes);
-	if (!writer->strings_seen || !writer->rec || !writer->long_rec || !writer->thread ||
-	    !writer->long_thread || !writer->raw || !writer->stored || !writer->strings ||
+	if (!writer->strings_seen || !writer->raw || !writer->stored || !writer->strings ||
 	    !writer->scratch || !writer->packer)
 		return -ENOMEM;
 	return 0;
@@ -218,35 +226,44 @@ static void set_times(struct tp_block_head *head, const struct tp_rec *rec, uint
 	}
 }
 
-/* Writes what is staged in one of the two stages. Its names go first. */
-static int write_events(struct tp_writer *writer, uint8_t type)
+/* Writes what is staged in one of the stages. Its names go first. */
+static int write_events(struct tp_writer *writer, struct tp_writer_stage *stage)
 {
-	bool is_long = type == TP_BLOCK_LONG;
-	uint32_t *n = is_long ? &writer->n_long : &writer->n_rec;
-	const struct tp_rec *rec = is_long ? writer->long_rec : writer->rec;
-	const uint16_t *thread = is_long ? writer->long_thread : writer->thread;
-	struct tp_block_head head = {.type = type, .n_items = *n};
+	struct tp_block_head head = {.type = stage->type, .n_items = stage->n};
 	uint32_t part_bytes[TP_COLUMN_N];
 	size_t raw_bytes;
 	int err = 0;
 
-	if (!*n)
+	if (!stage->n)
 		return 0;
 	if (!writer->error)
 		err = write_strings(writer);
 	if (!writer->error && !err) {
-		set_times(&head, rec, *n);
-		raw_bytes = tp_columns_encode(writer->scratch, rec, thread, *n, writer->raw,
-					      part_bytes);
+		set_times(&head, stage->rec, stage->n);
+		raw_bytes = (stage->type == TP_BLOCK_HEAP ? tp_columns_encode_heap
+							  : tp_columns_encode)(
+		    writer->scratch, stage->rec, stage->thread, stage->n, writer->raw, part_bytes);
 		err = write_parts(writer, &head, writer->raw, raw_bytes, part_bytes,
 				  TP_COLUMN_N);
 	}
 	if (writer->error || err)
-		writer->n_lost += *n;
+		writer->n_lost += stage->n;
 	else
-		writer->n_events += *n;
-	*n = 0;
+		writer->n_events += stage->n;
+	stage->n = 0;
 	return note_error(writer, err);
+}
+
+/* What is staged is given up. How many events it was. */
+static uint32_t drop_stages(struct tp_writer *writer)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < TP_WRITER_STAGES; i++) {
+		n += writer->stage[i].n;
+		writer->stage[i].n = 0;
+	}
+	return n;
 }
 
 static int write_text(struct tp_writer *writer, uint8_t type, const char *text, size_t n)
@@ -294,7 +311,8 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	writer->error = 0;
 	writer->sequence = 0;
 	writer->n_events = writer->n_lost = writer->n_bytes = 0;
-	writer->n_rec = writer->n_long = writer->n_strings = writer->strings_bytes = 0;
+	writer->n_strings = writer->strings_bytes = 0;
+	drop_stages(writer);
 	memset(writer->strings_seen, 0, ((size_t)writer->n_string_ids / 64 + 1) * 8);
 
 	sealed.magic = TP_FILE_MAGIC;
@@ -315,6 +333,15 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	return err;
 }
 
+static struct tp_writer_stage *stage_of(struct tp_writer *writer, const struct tp_rec *rec)
+{
+	if (rec->kind >= TP_REC_HEAPALLOC && rec->kind <= TP_REC_FRAME)
+		return &writer->stage[STAGE_HEAP];
+	if (is_span_kind[rec->kind] && tp_rec_len(rec) > writer->long_ticks)
+		return &writer->stage[STAGE_LONG];
+	return &writer->stage[STAGE_EVENTS];
+}
+
 int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_t n,
 		     uint16_t thread)
 {
@@ -325,9 +352,7 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		bool is_span = is_span_kind[rec[i].kind];
-		bool is_long = is_span && tp_rec_len(&rec[i]) > writer->long_ticks;
-		uint32_t *at = is_long ? &writer->n_long : &writer->n_rec;
+		struct tp_writer_stage *stage = stage_of(writer, &rec[i]);
 		int err;
 
 		err = note_error(writer, stage_string(writer, rec[i].name));
@@ -336,15 +361,13 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 					 stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
 		if (!err && rec[i].kind == TP_REC_KERNEL)
 			err = note_error(writer, stage_string(writer, (uint32_t)rec[i].arg));
-		(is_long ? writer->long_rec : writer->rec)[*at] = rec[i];
-		(is_long ? writer->long_thread : writer->thread)[*at] = thread;
-		if (++*at == TP_BLOCK_EVENTS_MAX && !err)
-			err =
-			    write_events(writer, is_long ? TP_BLOCK_LONG : TP_BLOCK_EVENTS);
+		stage->rec[stage->n] = rec[i];
+		stage->thread[stage->n] = thread;
+		if (++stage->n == TP_BLOCK_EVENTS_MAX && !err)
+			err = write_events(writer, stage);
 		if (writer->error) {
 			/* What is staged and what follows can no longer be kept. */
-			writer->n_lost += writer->n_rec + writer->n_long + (n - i - 1);
-			writer->n_rec = writer->n_long = 0;
+			writer->n_lost += drop_stages(writer) + (n - i - 1);
 			first_err = err;
 			break;
 		}
@@ -373,16 +396,17 @@ int tp_writer_string(struct tp_writer *writer, uint32_t id)
 
 int tp_writer_flush(struct tp_writer *writer)
 {
-	int err, err_long;
+	int err = 0;
 
 	if (writer->fd < 0)
 		return 0;
-	err = write_events(writer, TP_BLOCK_EVENTS);
-	err_long = write_events(writer, TP_BLOCK_LONG);
+	/* One error a file is told: after it the others are 0. */
+	for (int i = 0; i < TP_WRITER_STAGES; i++)
+		err += write_events(writer, &writer->stage[i]);
 	/* Those that no event brought along. */
 	if (!writer->error)
-		err_long = note_error(writer, write_strings(writer));
-	return err ? err : err_long;
+		err += note_error(writer, write_strings(writer));
+	return err;
 }
 
 /* The totals that only the writer knows, then the caller's. */
@@ -429,5 +453,6 @@ void tp_writer_abandon(struct tp_writer *writer)
 	if (writer->fd >= 0)
 		close(writer->fd);
 	writer->fd = -1;
-	writer->n_rec = writer->n_long = writer->n_strings = writer->strings_bytes = 0;
+	writer->n_strings = writer->strings_bytes = 0;
+	drop_stages(writer);
 }

@@ -23,6 +23,15 @@
 typedef bool (*tp_writer_string_fn)(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
 				    uint32_t *n_bytes);
 
+/* Events of the next block of one type. */
+struct tp_writer_stage {
+	uint8_t type;			/* TP_BLOCK_EVENTS, ... */
+	struct tp_rec *rec;
+	uint16_t *thread;
+	uint32_t n;
+};
+enum { TP_WRITER_STAGES = 3 };
+
 struct tp_writer {
 	int fd;				/* -1: no file open */
 	int error;			/* -errno of the first failed write of this file */
@@ -38,11 +47,8 @@ struct tp_writer {
 	uint64_t *strings_seen;		/* bitmap by id, per file */
 	uint32_t n_string_ids;
 
-	/* staging of the next EVENTS and LONG block, and room to encode one */
-	struct tp_rec *rec, *long_rec;
-	uint16_t *thread, *long_thread;
-	uint32_t n_rec, n_long;
-	uint8_t *raw, *stored;
+	struct tp_writer_stage stage[TP_WRITER_STAGES];
+	uint8_t *raw, *stored;		/* room to encode one */
 	uint8_t *strings;		/* payload of the next STRINGS block */
 	uint32_t strings_bytes, n_strings;
 	struct tp_frame_packer *packer;

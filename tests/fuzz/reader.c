@@ -68,6 +68,7 @@ static void read_block(struct tp_reader *reader, uint32_t i)
 	switch (reader->block[i].head.type) {
 	case TP_BLOCK_EVENTS:
 	case TP_BLOCK_LONG:
+	case TP_BLOCK_HEAP:
 		tp_reader_events(reader, i, rec, thread);
 		break;
 	case TP_BLOCK_STRINGS:

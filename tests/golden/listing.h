@@ -51,6 +51,7 @@ static inline void list_block(FILE *out, struct tp_reader *reader, uint32_t i)
 	switch (head->type) {
 	case TP_BLOCK_EVENTS:
 	case TP_BLOCK_LONG:
+	case TP_BLOCK_HEAP:
 		if (tp_reader_events(reader, i, rec, thread))
 			return;
 		for (uint32_t k = 0; k < head->n_items; k++)

@@ -247,7 +247,7 @@ static int dump(const char *path)
 	for (uint32_t i = 0; i < reader.n_blocks; i++) {
 		uint8_t type = reader.block[i].head.type;
 
-		if (type == TP_BLOCK_EVENTS || type == TP_BLOCK_LONG) {
+		if (tp_reader_has_events(&reader.block[i].head)) {
 			print_events(&reader, i, &a, &b);
 		} else if (type == TP_BLOCK_META || type == TP_BLOCK_END) {
 			if (tp_reader_payload(&reader, i, &raw, &n_bytes) == 0)

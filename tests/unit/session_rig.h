@@ -219,6 +219,7 @@ static inline struct rig_trace *rig_read_trace(const char *path, uint64_t limit)
 			break;
 		case TP_BLOCK_EVENTS:
 		case TP_BLOCK_LONG:
+		case TP_BLOCK_HEAP:
 			if (block->offset + 128 + block->head.stored_bytes > limit)
 				break;
 			trace->rec = realloc(trace->rec, (trace->n + block->head.n_items) *

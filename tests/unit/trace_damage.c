@@ -32,9 +32,7 @@ Test(trace_damage, cut_at_any_byte_gives_what_is_whole_before_it, .timeout = 60)
 	for (uint32_t i = 0, sum = 0; i < reader.n_blocks; i++) {
 		const struct tp_block_head *block = &reader.block[i].head;
 
-		sum += block->type == TP_BLOCK_EVENTS || block->type == TP_BLOCK_LONG
-			   ? block->n_items
-			   : 0;
+		sum += tp_reader_has_events(block) ? block->n_items : 0;
 		ends[n_ends] = reader.block[i].offset + 128 + block->stored_bytes;
 		events[n_ends++] = sum;
 	}

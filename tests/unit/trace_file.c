@@ -81,6 +81,7 @@ Test(trace_file, comes_back_as_it_was_written)
 			break;
 		case TP_BLOCK_EVENTS:
 		case TP_BLOCK_LONG:
+		case TP_BLOCK_HEAP:
 			cr_assert_eq(tp_reader_events(&reader, i, back, back_thread), 0);
 			cr_assert_eq(block->dropped, 5);
 			cr_assert_eq(block->anchor_real_ns, 3);

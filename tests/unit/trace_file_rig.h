@@ -127,7 +127,7 @@ static inline uint64_t read_all(void)
 		const uint8_t *raw;
 		uint32_t n;
 
-		if (block->type == TP_BLOCK_EVENTS || block->type == TP_BLOCK_LONG) {
+		if (tp_reader_has_events(block)) {
 			if (!tp_reader_events(&reader, i, back, back_thread))
 				n_events += block->n_items;
 		} else {
