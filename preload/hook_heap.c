@@ -29,7 +29,6 @@
 #include "preload/export.h"
 #include "preload/guard.h"
 #include "preload/real.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
 #ifdef TP_NOP
 #define tp_heap_count_alloc(bytes) ((void)(bytes))
@@ -56,6 +55,15 @@
 #define NOT_INLINE __attribute__((noinline))
 /* Of a function that was jumped to. Asking for it makes the compiler keep a frame pointer. */
 #define THIS_FRAME __builtin_frame_address(0)
+
+/* False: already inside, on this thread; this call is not recorded. */
+static inline bool enter(void)
+{
+	if (tp_likely(tp_guard_enter()))
+		return true;
+	tp_heap_note_nested();
+	return false;
+}
 
 static inline size_t size_of(void *block)
 {
@@ -89,7 +97,7 @@ static inline void count_taken(void *block, size_t size)
 	{                                                                                  \
 		void *block;                                                               \
                                                                                            \
-		if (!tp_guard_enter())                                                     \
+		if (!enter())                                                              \
 			return watch_##name arguments;                                     \
 		block = watch_##name arguments;                                            \
 		if (tp_likely(block != NULL))                                              \
@@ -120,7 +128,7 @@ static NOT_INLINE int record_posix_memalign(void **block, size_t align, size_t b
 {
 	int err;
 
-	if (!tp_guard_enter())
+	if (!enter())
 		return watch_posix_memalign(block, align, bytes);
 	err = watch_posix_memalign(block, align, bytes);
 	if (!err && *block)
@@ -137,7 +145,7 @@ static NOT_INLINE void watch_free(void *block)
 
 static NOT_INLINE void record_free(void *block)
 {
-	if (!tp_guard_enter()) {
+	if (!enter()) {
 		watch_free(block);
 		return;
 	}
@@ -163,17 +171,20 @@ static NOT_INLINE void *watch_realloc(void *block, size_t bytes)
 
 static NOT_INLINE void *record_realloc(void *block, size_t bytes)
 {
-	uint64_t begin;
+	struct tp_heap_move move;
 	void *moved;
 
-	if (!tp_guard_enter())
+	if (!enter())
 		return watch_realloc(block, bytes);
-	begin = tp_clock_now();
+	if (block)
+		tp_heap_move_begin(&move, block);
 	moved = watch_realloc(block, bytes);
-	if (block && (moved || !bytes))
-		tp_heap_record_realloc(begin, block, moved, bytes, THIS_FRAME);
-	else if (moved)
+	if (!block && moved)
 		tp_heap_record_alloc(moved, bytes, THIS_FRAME);
+	else if (block && (moved || !bytes))
+		tp_heap_move_end(&move, moved, bytes, THIS_FRAME);
+	else if (block)
+		tp_heap_move_fail(&move);
 	tp_guard_leave();
 	return moved;
 }

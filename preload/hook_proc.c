@@ -54,6 +54,8 @@ static void before_fork(void)
 {
 	int kept_errno = errno;
 
+	/* Handlers that run in the child before ours may allocate: not into its parent's ring. */
+	tp_heap_self.is_quiet = true;
 	tp_session_before_fork();
 	errno = kept_errno;
 }
@@ -64,6 +66,7 @@ static void after_fork_in_parent(void)
 	int kept_errno = errno;
 
 	tp_session_after_fork(false);
+	tp_heap_self.is_quiet = false;
 	errno = kept_errno;
 }
 
@@ -74,6 +77,7 @@ static void after_fork_in_child(void)
 	proc.owner = getpid();
 	tp_heap_forked();
 	tp_session_after_fork(true);
+	tp_heap_self.is_quiet = false;
 	errno = kept_errno;
 }
 

@@ -18,6 +18,7 @@
 #include "preload/hook_cuda.h"
 #include "preload/hook_heap.h"
 #include "preload/hook_inject.h"
+#include "preload/hook_map.h"
 #include "preload/hook_mark.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
@@ -143,6 +144,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 	bool may_get_torch;
 
 	tp_real_heap_find();
+	tp_hook_map_init();
 	if (!may_train(argc, argv, &may_get_torch)) {
 		tp_heap_stop_live();
 		return;

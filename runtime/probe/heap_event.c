@@ -10,11 +10,15 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap_count.h"
+#include "runtime/probe/heap_sample.h"
+#include "runtime/probe/stack.h"
 
-/* Not of the profiler's own thread, and not after the session's end. */
+static uint64_t n_nested;	/* atomic */
+
+/* Not on the profiler's own thread, not in handlers of fork, not after the session's end. */
 static inline bool is_wanted(void)
 {
-	return tp_likely(tp_session_is_armed()) && tp_likely(!tp_heap_self.is_profiler);
+	return tp_likely(tp_session_is_armed()) && tp_likely(!tp_heap_self.is_quiet);
 }
 
 static inline void put(uint64_t time, enum tp_rec_kind kind, uint8_t flags, const void *block,
@@ -34,26 +38,78 @@ static inline void put(uint64_t time, enum tp_rec_kind kind, uint8_t flags, cons
 	tp_ring_commit();
 }
 
+static inline void put_alloc(uint32_t mode, uint8_t flags, const void *block, size_t bytes,
+			     const void *frame)
+{
+	uint64_t time = tp_clock_now();
+	uint32_t stack = mode & TP_HEAP_WITH_STACKS ? tp_stack_take(time, frame) : 0;
+
+	put(time, TP_REC_HEAPALLOC, flags, block, bytes, stack);
+}
+
 void tp_heap_record_alloc(const void *block, size_t bytes, const void *frame)
 {
-	if (is_wanted())
-		put(tp_clock_now(), TP_REC_HEAPALLOC, 0, block, bytes, 0);
+	uint32_t mode = tp_heap_get_mode();
+
+	if (!is_wanted())
+		return;
+	if (!(mode & TP_HEAP_CHOSEN))
+		put_alloc(mode, 0, block, bytes, frame);
+	else if (tp_heap_sample_choose(block, bytes))
+		put_alloc(mode, TP_F_SAMPLED, block, bytes, frame);
 }
 
 void tp_heap_record_free(const void *block)
 {
-	if (is_wanted())
-		put(tp_clock_now(), TP_REC_HEAPFREE, 0, block, 0, 0);
-}
-
-void tp_heap_record_realloc(uint64_t begin, const void *old, const void *block, size_t bytes,
-			    const void *frame)
-{
-	uint8_t flags = block ? TP_F_MOVED : 0;
+	uint32_t mode = tp_heap_get_mode();
 
 	if (!is_wanted())
 		return;
-	put(begin, TP_REC_HEAPFREE, flags, old, 0, 0);
-	if (block)
-		put(tp_clock_now(), TP_REC_HEAPALLOC, flags, block, bytes, 0);
+	if (!(mode & TP_HEAP_CHOSEN))
+		put(tp_clock_now(), TP_REC_HEAPFREE, 0, block, 0, 0);
+	else if (tp_unlikely(tp_heap_sample_drop(block)))
+		put(tp_clock_now(), TP_REC_HEAPFREE, TP_F_SAMPLED, block, 0, 0);
+}
+
+void tp_heap_move_begin(struct tp_heap_move *move, const void *old)
+{
+	move->old = old;
+	move->is_recorded = is_wanted() && (!(tp_heap_get_mode() & TP_HEAP_CHOSEN) ||
+					    tp_heap_sample_drop(old));
+	move->begin = tp_clock_now();
+}
+
+void tp_heap_move_end(const struct tp_heap_move *move, const void *block, size_t bytes,
+		      const void *frame)
+{
+	uint32_t mode = tp_heap_get_mode();
+	uint8_t flags = mode & TP_HEAP_CHOSEN ? TP_F_SAMPLED : 0;
+	bool has_block;
+
+	if (!is_wanted())
+		return;
+	has_block = block && (!flags || tp_heap_sample_choose(block, bytes));
+	if (move->is_recorded && has_block)
+		flags |= TP_F_MOVED;
+	if (move->is_recorded)
+		put(move->begin, TP_REC_HEAPFREE, flags, move->old, 0, 0);
+	if (has_block)
+		put_alloc(mode, flags, block, bytes, frame);
+}
+
+void tp_heap_move_fail(const struct tp_heap_move *move)
+{
+	if (move->is_recorded && tp_heap_get_mode() & TP_HEAP_CHOSEN)
+		tp_heap_sample_keep_back(move->old);
+}
+
+void tp_heap_note_nested(void)
+{
+	if (!tp_heap_self.is_quiet)
+		__atomic_fetch_add(&n_nested, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t tp_heap_nested(void)
+{
+	return __atomic_load_n(&n_nested, __ATOMIC_RELAXED);
 }

@@ -15,14 +15,29 @@
 #ifndef TP_PROBE_HEAP_EVENT_H
 #define TP_PROBE_HEAP_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 void tp_heap_record_alloc(const void *block, size_t bytes, const void *frame);
 /* The block is not given back yet. */
 void tp_heap_record_free(const void *block);
-/* Both halves; `begin` is the time before the call. `block`: NULL when it only freed `old`. */
-void tp_heap_record_realloc(uint64_t begin, const void *old, const void *block, size_t bytes,
-			    const void *frame);
+
+/* A realloc: begins before the call, and ends after it, when it has succeeded, with the new
+ * block (NULL: it only freed `old`), or fails. */
+struct tp_heap_move {
+	uint64_t begin;
+	const void *old;
+	bool is_recorded;	/* the old block's end is */
+};
+void tp_heap_move_begin(struct tp_heap_move *move, const void *old);
+void tp_heap_move_end(const struct tp_heap_move *move, const void *block, size_t bytes,
+		      const void *frame);
+void tp_heap_move_fail(const struct tp_heap_move *move);
+
+/* Calls that were not recorded, because the thread was at work for the profiler (or a signal
+ * handler on top of that) or inside the allocator. */
+void tp_heap_note_nested(void);
+uint64_t tp_heap_nested(void);
 
 #endif

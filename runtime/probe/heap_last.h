@@ -22,7 +22,7 @@ struct tp_heap_self {
 	const void *last_block;		/* that posix_memalign returned here; NULL: none, freed, or asked about */
 	int64_t until_sample;		/* bytes to be asked for until the next block is chosen */
 	uint64_t dice;			/* 0: not seeded yet */
-	bool is_profiler;		/* the drain thread: what it does is not the program's */
+	bool is_quiet;			/* nothing is recorded: the drain thread's, or it forks */
 };
 extern __thread struct tp_heap_self tp_heap_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
