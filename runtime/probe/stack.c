@@ -106,6 +106,8 @@ void tp_stack_report(struct tp_text *totals)
 {
 	struct tp_stack_walk sum = { 0 };
 
+	if (stacks.is_python)
+		tp_pystack_report(totals);
 	if (!stacks.is_native)
 		return;
 	tp_stack_thread_each(add_walk, &sum);
@@ -123,8 +125,8 @@ void tp_stack_report(struct tp_text *totals)
 
 void tp_stack_forked(void)
 {
-	tp_stack_unwind_after_fork();
 	tp_stack_memory_forked();
 	tp_stack_thread_forked();
 	tp_stack_tree_begin_anew();
+	tp_pystack_forked();
 }

@@ -19,9 +19,8 @@
 #endif
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <sched.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -39,46 +38,6 @@ static __thread struct {
 	uint64_t pc[3];
 	const struct tp_stack_walk *walk;
 } asked __attribute__((tls_model("initial-exec")));
-
-static struct {
-	uint32_t n_inside;	/* atomic: threads */
-	uint32_t is_forking;	/* atomic: nobody else may go inside */
-} gate;
-
-static void enter(void)
-{
-	for (unsigned spins = 0;; spins++) {
-		__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		if (tp_likely(!__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST)))
-			break;
-		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		tp_spin_pause(spins);
-	}
-	tp_stack_unwind_inside = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static void leave(void)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tp_stack_unwind_inside = 0;
-	memset(&asked, 0, sizeof(asked));
-	__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_RELEASE);
-}
-
-void tp_stack_unwind_before_fork(void)
-{
-	uint32_t mine = tp_stack_unwind_inside;	/* in a signal's handler, that is */
-
-	__atomic_store_n(&gate.is_forking, 1, __ATOMIC_SEQ_CST);
-	for (unsigned spins = 0; __atomic_load_n(&gate.n_inside, __ATOMIC_SEQ_CST) > mine; spins++)
-		tp_spin_pause(spins);
-}
-
-void tp_stack_unwind_after_fork(void)
-{
-	__atomic_store_n(&gate.is_forking, 0, __ATOMIC_SEQ_CST);
-}
 
 /* ---- which libraries there are ---- */
 
@@ -139,6 +98,46 @@ static struct {
 	int (*getcontext)(unw_context_t *);
 	unw_addr_space_t *local;
 } lib;
+
+static struct {
+	uint32_t n_inside;	/* atomic: threads */
+	uint32_t is_forking;	/* atomic: nobody else may go inside */
+} gate;
+
+static void enter(void)
+{
+	for (unsigned spins = 0;; spins++) {
+		__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
+		if (tp_likely(!__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST)))
+			break;
+		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
+		tp_spin_pause(spins);
+	}
+	tp_stack_unwind_inside++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void leave(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tp_stack_unwind_inside--;
+	memset(&asked, 0, sizeof(asked));
+	__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_RELEASE);
+}
+
+static void before_fork(void)
+{
+	uint32_t mine = tp_stack_unwind_inside;	/* in a signal's handler, that is */
+
+	__atomic_store_n(&gate.is_forking, 1, __ATOMIC_SEQ_CST);
+	for (unsigned spins = 0; __atomic_load_n(&gate.n_inside, __ATOMIC_SEQ_CST) > mine; spins++)
+		tp_spin_pause(spins);
+}
+
+static void after_fork(void)
+{
+	__atomic_store_n(&gate.is_forking, 0, __ATOMIC_SEQ_CST);
+}
 
 static bool find(void *library, void *function, const char *name)
 {
@@ -204,7 +203,7 @@ const char *tp_stack_unwind_open(void)
 	    !find(library, &lib.local, NAME_OF(UNW_OBJ(local_addr_space))) ||
 	    !find(library, &lib.backtrace, "unw_backtrace"))
 		return "libunwind.so.8 is another one";
-	if (!make_up_stack())
+	if (!make_up_stack() || pthread_atfork(before_fork, after_fork, after_fork))
 		return "no memory to learn unwind rules in";
 	return NULL;
 }

@@ -41,9 +41,6 @@ int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most)
 
 /* What libunwind remembers is of libraries that are gone. */
 void tp_stack_unwind_forget(void);
-void tp_stack_unwind_before_fork(void);
-void tp_stack_unwind_after_fork(void);	/* in both; async-signal-safe */
-
 /* Not 0: this thread is inside. */
 extern __thread uint32_t tp_stack_unwind_inside
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
