@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shapes.c - the inputs of an operator as text
+ * shapes.c - the inputs of an operator as text, and how many bytes they are
  */
 #include "merge/shapes.h"
 
@@ -156,4 +156,56 @@ const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t 
 	if (in.is_bad)
 		put(&out, "?");
 	return buf;
+}
+
+/* Bytes of an element of a dtype, by its place in dtypes[]; 0: less than one, or not known. */
+static uint32_t element_bytes(uint8_t dtype)
+{
+	static const uint8_t of[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4,
+				     2, 0, 0, 0, 0, 0, 1, 2, 1, 1, 1,  1, 2, 4, 8};
+
+	return dtype < sizeof(of) ? of[dtype] : 0;
+}
+
+static uint64_t get_tensor_bytes(struct in *in, uint8_t *dtype)
+{
+	uint64_t n;
+	uint8_t n_dims;
+
+	*dtype = get_byte(in);
+	n_dims = get_byte(in);
+	n = element_bytes(*dtype);
+	for (uint32_t i = 0; i < n_dims && !in->is_bad; i++) {
+		if (__builtin_mul_overflow(n, get_varint(in), &n))
+			in->is_bad = true;
+	}
+	return in->is_bad ? 0 : n;
+}
+
+uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype)
+{
+	struct in in = {(const uint8_t *)bytes, (const uint8_t *)bytes + n, false};
+	uint64_t greatest = 0;
+
+	while (in.at < in.end && !in.is_bad) {
+		uint8_t item = get_byte(&in), n_tensors = item == TP_SHAPE_TENSOR, last = 0;
+		uint64_t sum = 0;
+		bool is_list = item == TP_SHAPE_TENSOR_LIST;
+
+		if (is_list)
+			n_tensors = get_byte(&in);
+		for (uint32_t i = 0; i < n_tensors && !in.is_bad; i++) {
+			if (is_list && get_byte(&in) != TP_SHAPE_TENSOR)
+				return greatest;	/* one without sizes: the sum is not known */
+			if (__builtin_add_overflow(sum, get_tensor_bytes(&in, &last), &sum))
+				in.is_bad = true;
+		}
+		if (item > TP_SHAPE_CUT)
+			in.is_bad = true;
+		if (!in.is_bad && sum > greatest) {
+			greatest = sum;
+			*dtype = last;
+		}
+	}
+	return greatest;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shapes.h - the inputs of an operator as text: "f32[4,64,128], f32[128], scalar, -"
+ * shapes.h - the inputs of an operator as text, "f32[4,64,128], f32[128], scalar, -", and their
+ * bytes
  *
  * Reads a SHAPES string (trainprof-trace(5), "Shapes"), which is not trusted: what is cut or
  * does not make sense ends the text with "?".
@@ -15,5 +16,11 @@ const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t 
 
 /* "f32" of torch's ScalarType; "dtype99" goes to `other` when not known. */
 const char *tp_show_dtype(uint8_t dtype, char other[12]);
+
+/*
+ * Bytes of the greatest input: a tensor, or all tensors of one list. *dtype is that of the
+ * greatest's last tensor. 0: none is known.
+ */
+uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype);
 
 #endif

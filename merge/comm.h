@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm.h - collectives: found in each rank, matched across ranks, and who kept whom waiting
+ *
+ * A collective of a rank is one of gloo's ranges ("gloo:all_reduce": from the call to its
+ * completion) or one of NCCL's kernels. Its bytes are those of the operator ("c10d::allreduce_") or
+ * range ("nccl:all_reduce") that it was called in, where shapes were recorded.
+ *
+ * Matching: the n-th of a kind in a step of one rank is the n-th of that kind in that step of
+ * every other; of NCCL's kernels, in a window. Groups are not told apart: where only some ranks
+ * take part, what matches among those that do is taken at the end. Of one that was matched,
+ * each rank first waits for the last one to come, then bytes are moved.
+ *
+ * Memory: collectives that some ranks have done and others not, up to a limit; kinds and sizes;
+ * steps.
+ */
+#ifndef TP_MERGE_COMM_H
+#define TP_MERGE_COMM_H
+
+#include "merge/breakdown.h"
+#include "merge/model.h"
+#include "merge/spread.h"
+
+enum tp_comm_kind {
+	TP_COMM_ALL_REDUCE,
+	TP_COMM_ALL_GATHER,
+	TP_COMM_REDUCE_SCATTER,
+	TP_COMM_BROADCAST,
+	TP_COMM_REDUCE,
+	TP_COMM_ALL_TO_ALL,
+	TP_COMM_GATHER,
+	TP_COMM_SCATTER,
+	TP_COMM_SEND,
+	TP_COMM_RECV,
+	TP_COMM_SEND_RECV,	/* NCCL has one kernel for both, and for all to all */
+	TP_COMM_BARRIER,
+	TP_COMM_KINDS
+};
+const char *tp_comm_name(enum tp_comm_kind kind);
+/* The kind that a range or kernel of this name is; TP_COMM_KINDS: none. */
+enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes);
+
+/* All ranks leave it after the last has come. */
+bool tp_comm_is_synchronising(enum tp_comm_kind kind);
+
+/*
+ * Bytes that cross the slowest link, of one byte of message, with n ranks (busbw of nccl-tests,
+ * doc/PERFORMANCE.md); 0: says nothing for this kind.
+ */
+double tp_comm_bus_factor(enum tp_comm_kind kind, uint32_t n_ranks);
+
+/* All collectives of a kind and size. Times are sums and spreads over matched ones, of ranks
+ * together. */
+struct tp_comm_row {
+	enum tp_comm_kind kind;
+	bool is_device;
+	uint8_t dtype;			/* torch's ScalarType; means nothing without bytes */
+	uint64_t bytes;			/* 0: not known */
+	uint64_t n_calls;		/* of all ranks */
+	uint64_t n_matched;		/* collectives */
+	uint32_t n_ranks;		/* that took part, at most */
+	int64_t time_ns;		/* sum over calls */
+	int64_t wait_ns;		/* of that, for the last rank; matched ones */
+	struct tp_spread move;		/* from the last rank's begin to the last end */
+};
+
+/* What a rank's time in steps was: of its devices where it has any, else of its threads. */
+struct tp_comm_share {
+	int64_t compute_ns;		/* without communication at the same time */
+	int64_t both_ns;
+	int64_t comm_ns;		/* without computation */
+	int64_t other_ns;
+};
+
+struct tp_comm_rank {
+	const struct tp_proc *proc;
+	uint64_t n_calls, n_matched, n_last;
+	int64_t wait_ns;		/* for others */
+	int64_t late_ns;		/* sum, where it was last: behind the last but one */
+	struct tp_spread late;
+	uint32_t n_steps;
+	struct tp_comm_share share;	/* sums over steps */
+	const struct tp_step_time *step; /* n_steps: by categories */
+	const int64_t *step_late;	/* n_steps: late_ns in each */
+};
+
+/* Who keeps the others waiting. */
+struct tp_comm_verdict {
+	const struct tp_comm_rank *rank;	/* NULL: nobody more than others */
+	int64_t late_step_ns;		/* a step, on average */
+	enum tp_category cause;		/* what it spends more time on than the others' median */
+	int64_t excess_ns;		/* so much more, a step */
+};
+
+struct tp_comm;
+
+struct tp_comm *tp_comm_new(const struct tp_run *run);
+void tp_comm_free(struct tp_comm *comm);
+void tp_comm_event(struct tp_comm *comm, const struct tp_event *event);
+void tp_comm_end(struct tp_comm *comm);	/* no more events */
+
+const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
+const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);
+/* Calls that were matched on no other rank. */
+uint64_t tp_comm_unmatched(const struct tp_comm *comm);
+/* Matched ones that ended on one rank before another began: not one collective, or clocks. */
+uint64_t tp_comm_impossible(const struct tp_comm *comm);
+bool tp_comm_is_incomplete(const struct tp_comm *comm);	/* out of memory */
+
+/* ---- comm_judge.c ---- */
+
+void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		   struct tp_comm_verdict *verdict);
+
+#endif

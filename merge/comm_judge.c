@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_judge.c - which rank keeps the others waiting, and what it does meanwhile
+ *
+ * The culprit, not the victims: a rank that comes last to many collectives, far behind the last
+ * but one, and far more so than any other rank. What is left are accidents of a busy machine,
+ * of which nobody is accused; nor is who comes late without doing anything longer than the
+ * others do.
+ */
+#include "merge/comm.h"
+
+#include <stdlib.h>
+
+#include "merge/sum.h"
+
+enum {
+	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of */
+	LATE_TIMES = 3,		/* what any other rank is late */
+	LAST_SHARE = 4,		/* last in one collective of so many, at least */
+	LAST_LEAST = 3,		/* and in so many */
+	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
+};
+
+static int64_t per_step(const struct tp_comm_rank *rank, enum tp_category category)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		sum = tp_add(sum, rank->step[i].ns[category]);
+	return rank->n_steps ? sum / rank->n_steps : 0;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the rank does longer than the others' median does. Communication is no cause: it is
+ * where the others wait. */
+static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		       struct tp_comm_verdict *verdict)
+{
+	int64_t *other = malloc((n_ranks + 1) * sizeof(*other));
+
+	for (uint32_t category = 0; other && category < TP_CAT_N; category++) {
+		int64_t excess;
+		uint32_t n = 0;
+
+		if (category == TP_CAT_COMM)
+			continue;
+		for (uint32_t i = 0; i < n_ranks; i++)
+			if (&rank[i] != verdict->rank && rank[i].n_steps)
+				other[n++] = per_step(&rank[i], category);
+		if (!n)
+			break;
+		qsort(other, n, sizeof(*other), compare_ns);
+		excess = tp_sub(per_step(verdict->rank, category), other[n / 2]);
+		if (excess > verdict->excess_ns) {
+			verdict->excess_ns = excess;
+			verdict->cause = category;
+		}
+	}
+	free(other);
+}
+
+void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		   struct tp_comm_verdict *verdict)
+{
+	const struct tp_comm_rank *worst = NULL;
+	int64_t others = 0, wall = 0;
+
+	*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (!worst || rank[i].late_ns > worst->late_ns)
+			worst = &rank[i];
+	if (!worst || !worst->n_steps)
+		return;
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (&rank[i] != worst && rank[i].late_ns > others)
+			others = rank[i].late_ns;
+	for (uint32_t i = 0; i < worst->n_steps; i++)
+		wall = tp_add(wall, tp_sub(worst->step[i].end_ns, worst->step[i].begin_ns));
+	if (worst->n_last < LAST_LEAST || worst->n_last * LAST_SHARE < worst->n_matched ||
+	    worst->late_ns / LATE_TIMES < others || worst->late_ns < wall / 100 * LATE_PERCENT)
+		return;
+	verdict->rank = worst;
+	verdict->late_step_ns = worst->late_ns / worst->n_steps;
+	find_cause(rank, n_ranks, verdict);
+	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
+		verdict->rank = NULL;
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+#
+# Collectives across ranks: each is met once on every rank, with its bytes; a rank that is late is
+# named, and what makes it late. With LONG=1: trainings in which nobody is late, nobody is named.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+
+port=$((29100 + RANDOM % 800))
+
+# ranks NAME N [ARGUMENTS]: N ranks of late_rank.py, steps 3 to 10 recorded; then the view.
+ranks()
+{
+	local name=$1 n=$2
+	shift 2
+	port=$((port + 1))
+	train "$name" TRAINPROF_RECORD=shapes,tensors TRAINPROF_SCHEDULE=wait=2,warmup=1,active=8 \
+		"$PYTHON" -m torch.distributed.run --nproc_per_node "$n" --master_port "$port" \
+		"$PROGS/late_rank.py" "$@"
+	is "$name: exit status" "$status" 0
+	fuse "$name-comm" -q -v comm "$TMP/$name"
+	fuse "$name-rows" -q -f jsonl -v comm "$TMP/$name"
+	is "$name: merge" "$status" 0
+}
+
+# What each rank does in a step: one bucket (19,210 floats), the loss, a barrier.
+for n in 2 3; do
+	ranks "even$n" "$n"
+	ok "$n ranks: each collective once on each, with its bytes" "$PYTHON" - \
+		"$TMP/even$n-rows.out" "$n" <<-'EOT'
+	import json, sys
+
+	n = int(sys.argv[2])
+	rows = [json.loads(line) for line in open(sys.argv[1])]
+	found = {(r["collective"], r["bytes"]): r for r in rows if r["table"] == "collectives"}
+	for key in (("all_reduce", 19210 * 4), ("all_reduce", 4)):
+	    row = found[key]
+	    assert (row["calls"], row["matched"], row["ranks"]) == (8 * n, 8, n), row
+	    assert row["dtype"] == "f32" and row["wait_ns"] >= 0 and row["move_ns"] > 0, row
+	assert sum(r["matched"] for r in rows if r.get("collective") == "barrier") == 8, rows
+	ranks = [r for r in rows if r["table"] == "comm_ranks"]
+	assert [r["rank"] for r in ranks] == ["rank %d" % i for i in range(n)], ranks
+	assert all(r["steps"] == 8 and r["compute_ns"] > 0 for r in ranks), ranks
+	assert abs(sum(r["last_percent"] for r in ranks) - 100) < 0.5, ranks
+	EOT
+	unlike "$n ranks: nothing without a partner" "$(cat "$TMP/even$n-comm.out")" 'partner|before another'
+done
+
+for late in 'data:loading data' 'host:host code outside of operators' \
+	'ops:operators on the host'; do
+	ranks "late-${late%%:*}" 2 --late "${late%%:*}"
+	like "late by ${late%%:*}: the rank" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
+		'^rank 1 keeps the others waiting: last in '
+	like "late by ${late%%:*}: the cause" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
+		"^  cause: ${late#*:}, "
+done
+
+if [ "${LONG:-}" = 1 ]; then
+	accused=0
+	for i in $(seq 20); do
+		ranks "healthy$i" 2
+		! grep -q 'keeps the others waiting:' "$TMP/healthy$i-comm.out" || accused=$((accused + 1))
+		rm -rf "$TMP/healthy$i"
+	done
+	is "20 trainings in which nobody is late: accusations" "$accused" 0
+fi
+done_testing

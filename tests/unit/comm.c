@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm.c - tests of collectives across ranks: matches, waits and verdicts worked out by hand
+ */
+#include <criterion/criterion.h>
+
+#include "merge/comm.h"
+#include "merge/comm_match.h"
+#include "merge/shapes.h"
+#include "tests/unit/fake_run.h"
+
+enum { MS = 1000000 };
+
+static struct fake fake;
+static struct tp_proc *proc[4];
+static struct tp_comm *comm;
+
+static void set_up(uint32_t n_ranks)
+{
+	fake_init(&fake);
+	for (uint32_t i = 0; i < n_ranks; i++) {
+		proc[i] = fake_proc(&fake, (int32_t)i);
+		fake_window(&fake, proc[i], 0, 0, 1000 * MS);
+	}
+	comm = tp_comm_new(&fake.run);
+}
+
+static void give_step(uint32_t rank, uint32_t step, int64_t begin, int64_t end)
+{
+	struct tp_event event = fake_step(&fake, proc[rank], step, begin, end);
+
+	tp_comm_event(comm, &event);
+}
+
+static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *name, int64_t begin,
+		      int64_t end)
+{
+	struct tp_event event = fake_span(&fake, proc[rank], thread, kind, fake_text(&fake, name),
+					  begin, end);
+
+	if (!strncmp(name, "gloo:", 5))
+		event.flags = TP_F_ASYNC;
+	tp_comm_event(comm, &event);
+}
+
+/* An all-reduce of 4 x 250 floats, asked for at `begin`. */
+static void give_asked(uint32_t rank, int64_t begin)
+{
+	static const char shapes[] = {TP_SHAPE_TENSOR_LIST, 1, TP_SHAPE_TENSOR, 6, 2, 4, (char)0xfa, 1,
+				      TP_SHAPE_NONE, TP_SHAPE_SCALAR};
+	struct tp_event event = fake_span(&fake, proc[rank], 0, TP_REC_OP,
+					  fake_op(&fake, "c10d::allreduce_"), begin, begin + 100);
+
+	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
+	tp_comm_event(comm, &event);
+}
+
+Test(comm, names_of_gloo_and_of_nccl)
+{
+	static const struct {
+		const char *name;
+		enum tp_comm_kind kind;
+	} rows[] = {
+		{"gloo:all_reduce", TP_COMM_ALL_REDUCE},
+		{"gloo:all_gather", TP_COMM_ALL_GATHER},
+		{"gloo:reduce_scatter", TP_COMM_REDUCE_SCATTER},
+		{"gloo:barrier", TP_COMM_BARRIER},
+		{"c10d::_allgather_base_", TP_COMM_ALL_GATHER},
+		{"c10d::alltoall_base_", TP_COMM_ALL_TO_ALL},
+		{"nccl:_all_gather_base", TP_COMM_ALL_GATHER},
+		{"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", TP_COMM_ALL_REDUCE},
+		{"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", TP_COMM_REDUCE_SCATTER},
+		{"ncclDevKernel_Reduce_Sum_f32_RING_LL", TP_COMM_REDUCE},
+		{"ncclDevKernel_SendRecv", TP_COMM_SEND_RECV},
+		{"aten::reduce", TP_COMM_KINDS},
+		{"gloo:other", TP_COMM_KINDS},
+		{"", TP_COMM_KINDS},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cr_expect_eq(tp_comm_kind_of(rows[i].name, (uint32_t)strlen(rows[i].name)),
+			     rows[i].kind, "%s", rows[i].name);
+}
+
+Test(comm, bus_factors_are_those_of_nccl_tests)
+{
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_ALL_REDUCE, 8), 1.75, 1e-9);
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_ALL_GATHER, 8), 0.875, 1e-9);
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_REDUCE_SCATTER, 4), 0.75, 1e-9);
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_BROADCAST, 8), 1, 1e-9);
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_BARRIER, 8), 0, 1e-9);
+	cr_expect_float_eq(tp_comm_bus_factor(TP_COMM_ALL_REDUCE, 1), 0, 1e-9);
+}
+
+Test(comm, bytes_of_shapes)
+{
+	static const struct {
+		const char bytes[16];
+		uint32_t n;
+		uint64_t want;
+		uint8_t dtype;
+	} rows[] = {
+		{{TP_SHAPE_TENSOR, 6, 2, 3, 5}, 5, 60, 6},
+		{{TP_SHAPE_TENSOR, 15, 0}, 3, 2, 15},
+		{{TP_SHAPE_TENSOR_LIST, 2, TP_SHAPE_TENSOR, 6, 1, 3, TP_SHAPE_TENSOR, 6, 1, 4}, 10, 28, 6},
+		/* The greater of two inputs; what is no tensor is passed over. */
+		{{TP_SHAPE_NONE, TP_SHAPE_TENSOR, 4, 1, 2, TP_SHAPE_TENSOR, 0, 1, 99, TP_SHAPE_SCALAR}, 10,
+		 99, 0},
+		{{TP_SHAPE_TENSOR, 6, 2, 3}, 4, 0, 0},	/* cut */
+		{{TP_SHAPE_TENSOR, 99, 1, 3}, 4, 0, 0},	/* a type that is not known */
+		{{77}, 1, 0, 0},
+		{"", 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t dtype = 0;
+
+		cr_expect_eq(tp_shapes_bytes(rows[i].bytes, rows[i].n, &dtype), rows[i].want, "row %zu", i);
+		cr_expect_eq(dtype, rows[i].dtype, "row %zu", i);
+	}
+}
+
+Test(comm, a_rank_waits_from_its_call_to_the_last_rank_s_then_bytes_move)
+{
+	const struct tp_comm_row *row;
+	const struct tp_comm_rank *rank;
+	uint32_t n;
+
+	set_up(3);
+	for (uint32_t r = 0; r < 3; r++)
+		give_step(r, 7, 0, 100 * MS);
+	/* Called at 10, 12 and 17 ms; gloo begins a little later, and ends at 20, 20, 21. */
+	give_asked(0, 10 * MS);
+	give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 11 * MS, 20 * MS);
+	give_asked(1, 12 * MS);
+	give_span(1, 3, TP_REC_RANGE, "gloo:all_reduce", 13 * MS, 20 * MS);
+	give_asked(2, 17 * MS);
+	give_span(2, 3, TP_REC_RANGE, "gloo:all_reduce", 18 * MS, 21 * MS);
+	tp_comm_end(comm);
+
+	row = tp_comm_rows(comm, &n);
+	cr_assert_eq(n, 1);
+	cr_expect_eq(row->kind, TP_COMM_ALL_REDUCE);
+	cr_expect_eq(row->bytes, 4000);
+	cr_expect_eq(row->dtype, 6);
+	cr_expect_eq(row->n_calls, 3);
+	cr_expect_eq(row->n_matched, 1);
+	cr_expect_eq(row->n_ranks, 3);
+	cr_expect_eq(row->time_ns, (10 + 8 + 4) * MS);
+	cr_expect_eq(row->wait_ns, (7 + 5) * MS);
+	cr_expect_eq(row->move.sum, 4 * MS);
+	rank = tp_comm_ranks(comm, &n);
+	cr_assert_eq(n, 3);
+	cr_expect_eq(rank[0].wait_ns, 7 * MS);
+	cr_expect_eq(rank[1].wait_ns, 5 * MS);
+	cr_expect_eq(rank[2].wait_ns, 0);
+	cr_expect_eq(rank[2].n_last, 1);
+	cr_expect_eq(rank[2].late_ns, 5 * MS);	/* behind rank 1 */
+	cr_expect_eq(rank[2].step_late[0], 5 * MS);
+	cr_expect_eq(rank[0].n_last + rank[1].n_last, 0);
+	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
+	tp_comm_free(comm);
+}
+
+Test(comm, a_step_is_computing_both_communicating_or_neither)
+{
+	const struct tp_comm_rank *rank;
+	uint32_t n;
+
+	set_up(1);
+	give_step(0, 0, 0, 100);
+	give_span(0, 0, TP_REC_OP, "aten::mm", 10, 40);
+	give_span(0, 0, TP_REC_OP, "aten::inner", 15, 20);	/* counted once */
+	give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 30, 60);
+	give_span(0, 1, TP_REC_OP, "aten::add", 90, 130);	/* cut at the step's end */
+	give_step(0, 1, 200, 300);
+	give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 250, 260);
+	tp_comm_end(comm);
+	rank = tp_comm_ranks(comm, &n);
+	cr_expect_eq(rank->n_steps, 2);
+	cr_expect_eq(rank->share.compute_ns, 20 + 10);
+	cr_expect_eq(rank->share.both_ns, 10);
+	cr_expect_eq(rank->share.comm_ns, 20 + 10);
+	cr_expect_eq(rank->share.other_ns, 10 + 30 + 90);
+	tp_comm_free(comm);
+}
+
+Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
+{
+	static const char shapes[] = {TP_SHAPE_TENSOR, 15, 1, 100};
+	static struct tp_queue queue = {.stream = 7};
+	static struct tp_device device;
+	const struct tp_comm_row *row;
+	uint32_t n;
+
+	set_up(2);
+	for (uint32_t r = 0; r < 2; r++) {
+		proc[r]->device = &device;
+		proc[r]->n_devices = 1;
+	}
+	for (uint32_t r = 0; r < 2; r++) {
+		struct tp_event event = fake_span(&fake, proc[r], 0, TP_REC_RANGE,
+						  fake_text(&fake, "nccl:all_reduce"), 100, 200);
+
+		event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
+		tp_comm_event(comm, &event);
+		event = fake_span(&fake, proc[r], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150,
+				  160);
+		event.link = 5;
+		tp_comm_event(comm, &event);
+	}
+	for (uint32_t r = 0; r < 2; r++) {
+		struct tp_event event = fake_span(&fake, proc[r], 0, TP_REC_KERNEL,
+						  fake_text(&fake, "ncclKernel_AllReduce_RING_LL_Sum_half"),
+						  300 + r * 50, 500);
+
+		event.link = 5;
+		event.queue = &queue;
+		tp_comm_event(comm, &event);
+	}
+	tp_comm_end(comm);
+	row = tp_comm_rows(comm, &n);
+	cr_assert_eq(n, 1);
+	cr_expect(row->is_device);
+	cr_expect_eq(row->bytes, 200);
+	cr_expect_eq(row->n_matched, 1);
+	cr_expect_eq(row->wait_ns, 50);
+	cr_expect_eq(row->move.sum, 150);
+	tp_comm_free(comm);
+}
+
+/* ---- matching ---- */
+
+static uint32_t n_taken, taken[64][4];	/* labels by rank, plus one; 0: took no part */
+
+static void take(void *ctx, const uint32_t *rank, const struct tp_comm_call *call, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		taken[n_taken][rank[i]] = (uint32_t)call[i].label + 1;
+	n_taken++;
+}
+
+Test(comm, what_a_rank_lacks_is_passed_over_by_the_others)
+{
+	struct tp_comm_match *match = tp_comm_match_new(3, 1, take, NULL);
+	static const uint32_t labels[3][5] = {{1, 2, 3, 4, 5}, {1, 3, 4, 5, 0}, {2, 3, 5, 0, 0}};
+
+	for (uint32_t i = 0; i < 5; i++)
+		for (uint32_t r = 0; r < 3; r++)
+			if (labels[r][i]) {
+				struct tp_comm_call call = {.label = labels[r][i]};
+
+				cr_assert(tp_comm_match_call(match, r, 0, &call));
+			}
+	tp_comm_match_end(match);
+	/* 1: ranks 0, 1. 2: 0, 2. 3: all. 4: 0, 1. 5: all. */
+	cr_assert_eq(n_taken, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		for (uint32_t r = 0; r < 3; r++) {
+			bool has = false;
+
+			for (uint32_t k = 0; k < 5; k++)
+				has |= labels[r][k] == i + 1;
+			cr_expect_eq(taken[i][r], has ? i + 2 : 0, "label %u, rank %u", i + 1, r);
+		}
+	cr_expect_eq(tp_comm_match_alone(match), 0);
+	tp_comm_match_free(match);
+}
+
+Test(comm, a_rank_that_never_comes_costs_bounded_memory)
+{
+	struct tp_comm_match *match = tp_comm_match_new(3, 1, take, NULL);
+	const uint32_t n = 3 * TP_COMM_WAITING;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		struct tp_comm_call call = {.label = i};
+
+		for (uint32_t r = 0; r < 2; r++)
+			cr_assert(tp_comm_match_call(match, r, 0, &call));
+	}
+	cr_expect_eq(n_taken, 0);	/* it may still come */
+	tp_comm_match_end(match);
+	cr_expect_eq(n_taken, 40);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_comm_call call = {.label = i};
+
+		cr_assert(tp_comm_match_call(match, 0, 0, &call));
+	}
+	cr_expect_eq(tp_comm_match_alone(match), n - TP_COMM_WAITING);
+	tp_comm_match_free(match);
+}
+
+/* ---- verdicts ---- */
+
+static struct tp_step_time steps[3][10];
+
+/* Ranks with ten steps of 100 ms, all of it `other`; nothing late. */
+static void make_ranks(struct tp_comm_rank *rank, uint32_t n)
+{
+	for (uint32_t r = 0; r < n; r++) {
+		rank[r] = (struct tp_comm_rank){.n_matched = 20, .n_steps = 10, .step = steps[r]};
+		for (uint32_t s = 0; s < 10; s++)
+			steps[r][s] = (struct tp_step_time){.begin_ns = 0, .end_ns = 100 * MS};
+	}
+}
+
+static void set_all(uint32_t rank, enum tp_category category, int64_t ns)
+{
+	for (uint32_t s = 0; s < 10; s++)
+		steps[rank][s].ns[category] = ns;
+}
+
+Test(comm, accuses_the_culprit_and_says_what_it_did)
+{
+	struct tp_comm_rank rank[3];
+	struct tp_comm_verdict verdict;
+
+	make_ranks(rank, 3);
+	rank[1].n_last = 18;
+	rank[1].late_ns = 10 * 9 * MS;
+	set_all(0, TP_CAT_COMM, 50 * MS);
+	set_all(2, TP_CAT_COMM, 50 * MS);
+	set_all(1, TP_CAT_DATA, 12 * MS);
+	set_all(0, TP_CAT_DATA, 2 * MS);
+	set_all(2, TP_CAT_DATA, 3 * MS);
+	tp_comm_judge(rank, 3, &verdict);
+	cr_assert_eq(verdict.rank, &rank[1]);
+	cr_expect_eq(verdict.cause, TP_CAT_DATA);
+	cr_expect_eq(verdict.late_step_ns, 9 * MS);
+	cr_expect_eq(verdict.excess_ns, 9 * MS);
+}
+
+Test(comm, accuses_nobody_of_an_accident)
+{
+	struct tp_comm_rank rank[3];
+	struct tp_comm_verdict verdict;
+	const struct {
+		uint64_t n_last;
+		int64_t late_ns, other_late_ns, excess_ns;
+		bool is_accused;
+	} rows[] = {
+		{18, 90 * MS, 0, 9 * MS, true},
+		{18, 49 * MS, 0, 9 * MS, false},	/* less than 5 % of the steps */
+		{4, 90 * MS, 0, 9 * MS, false},		/* not often */
+		{18, 90 * MS, 31 * MS, 9 * MS, false},	/* others are late, too */
+		{18, 90 * MS, 0, 4 * MS, false},	/* nothing explains it */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		make_ranks(rank, 3);
+		rank[2].n_last = rows[i].n_last;
+		rank[2].late_ns = rows[i].late_ns;
+		rank[0].late_ns = rows[i].other_late_ns;
+		set_all(2, TP_CAT_CPU, rows[i].excess_ns);
+		tp_comm_judge(rank, 3, &verdict);
+		cr_expect_eq(verdict.rank != NULL, rows[i].is_accused, "row %zu", i);
+	}
+	tp_comm_judge(rank, 0, &verdict);
+	cr_expect_null(verdict.rank);
+}
