@@ -18,10 +18,12 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
+#include "runtime/engine/probe.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/worker.h"
 #include "runtime/probe/audit_hook.h"
 #include "runtime/probe/pyframe.h"
+#include "runtime/probe/pystack.h"
 #include "runtime/probe/torch.h"
 #include "runtime/probe/torch_abi.h"
 
@@ -196,6 +198,17 @@ static bool is_early(void)
 	       config->step.source == TP_STEP_RANGE || config->step.source == TP_STEP_MARK;
 }
 
+static void find_python_stacks(void)
+{
+	const char *why;
+
+	if (!entry.config || !(entry.config->stacks & TP_STACKS_PYTHON))
+		return;
+	why = tp_pystack_init();
+	if (why)
+		tp_probe_off("pystacks", why);
+}
+
 static void try_torch(bool is_python)
 {
 	bool want_shapes = is_python && entry.config &&
@@ -209,8 +222,10 @@ static void try_torch(bool is_python)
 		change_state(STATE_TRYING, STATE_LOOKING);
 		return;
 	}
-	if (is_python)
+	if (is_python) {
 		tp_pyframe_init();
+		find_python_stacks();
+	}
 	if (is_spawned())
 		tp_worker_spawned();
 	change_state(STATE_TRYING, STATE_WATCHING);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pyapi.h - the interpreter's public functions, found at run time
+ *
+ * Nothing here needs Python's headers. Objects are void pointers; "borrowed" results need not
+ * be given back.
+ */
+#ifndef TP_PROBE_PYAPI_H
+#define TP_PROBE_PYAPI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tp_pyapi {
+	void *(*thread_state)(void);	/* PyGILState_GetThisThreadState: any thread, lock held or not */
+	int (*ensure)(void);
+	void (*release)(int);
+	int (*is_initialized)(void);
+	int (*is_finalizing)(void);	/* may be missing */
+	void *(*frame)(void);		/* borrowed */
+	int (*line_at)(void *code, int byte);	/* PyCode_Addr2Line */
+	void *(*get_attr)(void *, const char *);
+	void *(*get_item)(void *, void *);
+	void *(*get_key)(void *, const char *);
+	void *(*modules)(void);		/* borrowed */
+	void *(*tuple_item)(void *, ptrdiff_t);	/* borrowed */
+	long (*as_long)(void *);
+	const char *(*as_utf8)(void *);
+	void *(*from_utf8)(const char *, ptrdiff_t);
+	void *(*error)(void);		/* borrowed; not NULL: an exception is set */
+	void (*clear)(void);
+	void (*take)(void *);
+	void (*drop)(void *);
+	const char *(*version)(void);
+	void *tuple_type, *code_type;
+	unsigned minor;			/* of Python 3 */
+};
+extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));
+
+/* Fills tp_py; again: nothing more. NULL, or why this interpreter cannot be used. */
+const char *tp_pyapi_find(void);
+
+/* Python is not there yet or on its way out: states of threads may be gone. */
+static inline bool tp_pyapi_is_ending(void)
+{
+	return !tp_py.is_initialized() || (tp_py.is_finalizing && tp_py.is_finalizing());
+}
+
+/* The attribute as a number, or `otherwise`. Lock held. */
+long tp_pyapi_number(void *object, const char *name, long otherwise);
+
+#endif

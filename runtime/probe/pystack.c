@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack.c - the Python frames of this thread as a stack
+ *
+ * The thread keeps the frames that it read last, outermost first, with the number of the stack
+ * up to each. A walk begins at the newest frame; frames that are not known go to a list, until
+ * one is met that is. From there on outwards each known frame is compared with memory: its
+ * code, its instruction, and that it names the next known one as its outer one. Where all
+ * agrees nothing is looked up. Numbers are made anew from the outermost difference on inwards.
+ *
+ * A handler of a signal may have interrupted the interpreter at any point, and then allocate: so
+ * what looks impossible ends the walk and is counted.
+ */
+#include "runtime/probe/pystack.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/base/hash.h"
+#include "runtime/base/sync.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/ring.h"
+#include "runtime/probe/pyapi.h"
+#include "runtime/probe/pystack_check.h"
+#include "runtime/probe/pystack_thread.h"
+#include "runtime/probe/stack_tree.h"
+
+enum {
+	FRAME_BYTES = 112,	/* of a frame, as far as we read it */
+	WALKS_BETWEEN = 4096,	/* after so many, pages are asked about again */
+};
+
+static struct {
+	const struct tp_pyframe_layout *layout;	/* NULL: off */
+	uintptr_t at_mask;
+	/* Atomic. */
+	uint64_t n_broken;	/* walks that ended at something impossible */
+	uint64_t n_cut;		/* that had more frames than we keep */
+	uint64_t n_refused;	/* of threads for which there was no memory */
+} pystack;
+
+static void count(uint64_t *what)
+{
+	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
+}
+
+/* What one walk has found: of the known frames [0, n_kept) stay, inside of them come `fresh`. */
+struct walk {
+	uint32_t n_kept, n_fresh;
+	uint32_t n_same;	/* of those kept: as they were, from the outermost on */
+	bool is_cut, is_broken;
+};
+
+static inline void read_frame(struct tp_pystack_frame *out, const char *frame)
+{
+	const struct tp_pyframe_layout *layout = pystack.layout;
+
+	*out = (struct tp_pystack_frame){ .frame = frame };
+	if (layout->owner != TP_PYFRAME_NONE)
+		out->owner = (uint8_t)frame[layout->owner];
+	if (layout->is_entry != TP_PYFRAME_NONE)
+		out->is_entry = (uint8_t)frame[layout->is_entry];
+	if (out->owner >= TP_PYFRAME_OWN) {
+		out->is_named = out->is_hidden = true;
+		return;
+	}
+	out->code = tp_pyframe_ref(frame, layout->code);
+	out->at = (const char *)((uintptr_t)tp_pyframe_ptr(frame, layout->at) & pystack.at_mask);
+}
+
+static inline bool is_as_read(const struct tp_pystack_frame *known)
+{
+	const struct tp_pyframe_layout *layout = pystack.layout;
+	const char *frame = known->frame;
+
+	if (layout->owner != TP_PYFRAME_NONE && (uint8_t)frame[layout->owner] != known->owner)
+		return false;
+	if (!known->code)
+		return true;
+	return tp_pyframe_ref(frame, layout->code) == known->code &&
+	       tp_pystack_is_code(layout, known->code, &known->of) &&
+	       (const char *)((uintptr_t)tp_pyframe_ptr(frame, layout->at) & pystack.at_mask) ==
+	       known->at &&
+	       (layout->is_entry == TP_PYFRAME_NONE ||
+		(uint8_t)frame[layout->is_entry] == known->is_entry);
+}
+
+static uint32_t get_mark(const char *frame)
+{
+	return (uint32_t)(((uintptr_t)frame >> 3) * 0x9e3779b1u >> 12) % TP_PYSTACK_MARKS;
+}
+
+/* Where a frame of this address is known, or thread->n. */
+static inline uint32_t find_known(const struct tp_pystack_thread *thread, const char *frame)
+{
+	uint32_t at = thread->n - 1;
+
+	if (tp_likely(thread->n && thread->frame[at].frame == frame))
+		return at;
+	at = thread->mark[get_mark(frame)];
+	return at < thread->n && thread->frame[at].frame == frame ? at : thread->n;
+}
+
+/* Those from `at` on are not outside of what they were outside of before: onto the list. */
+static void unkeep(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at)
+{
+	while (walk->n_kept > at && walk->n_fresh < TP_PYSTACK_FRAMES)
+		thread->fresh[walk->n_fresh++] = thread->frame[--walk->n_kept];
+	walk->is_cut = walk->n_kept > at;
+	thread->n = at;
+}
+
+/*
+ * From the known frame `at` outwards, while memory agrees about who called whom. True: to the
+ * end. False: *frame is the one outside of where it did not.
+ */
+static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at,
+			  const char **frame)
+{
+	const uint32_t to_outer = pystack.layout->previous;
+
+	walk->n_kept = walk->n_same = at + 1;
+	for (;; at--) {
+		struct tp_pystack_frame *known = &thread->frame[at];
+
+		if (tp_unlikely(!is_as_read(known))) {
+			read_frame(known, known->frame);
+			walk->n_same = at;
+		}
+		*frame = tp_pyframe_ptr(known->frame, to_outer);
+		if (at == 0 && *frame == thread->beyond)
+			return true;
+		if (tp_unlikely(at == 0 || *frame != thread->frame[at - 1].frame)) {
+			unkeep(thread, walk, at);
+			return false;
+		}
+	}
+}
+
+static void walk_frames(struct tp_pystack_thread *thread, struct walk *walk, const char *frame)
+{
+	while (frame) {
+		uint32_t at = find_known(thread, frame);
+
+		if (at < thread->n) {
+			if (compare_known(thread, walk, at, &frame))
+				return;
+			continue;
+		}
+		walk->is_broken = !tp_pyframe_is_ptr(frame) ||
+				  !tp_pystack_can_read(&thread->names.pages, frame, FRAME_BYTES);
+		walk->is_cut |= walk->n_fresh == TP_PYSTACK_FRAMES;
+		if (walk->is_broken || walk->is_cut)
+			break;
+		read_frame(&thread->fresh[walk->n_fresh++], frame);
+		frame = tp_pyframe_ptr(frame, pystack.layout->previous);
+	}
+	walk->n_kept = walk->n_same = 0;
+	thread->beyond = frame;
+}
+
+/* The frames that were found become the known ones. */
+static void keep(struct tp_pystack_thread *thread, const struct walk *walk)
+{
+	uint32_t n = walk->n_kept;
+
+	for (uint32_t i = walk->n_fresh; i-- > 0; n++) {
+		thread->frame[n] = thread->fresh[i];
+		thread->mark[get_mark(thread->frame[n].frame)] = (uint16_t)n;
+	}
+	thread->n = n;
+}
+
+static uint32_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
+{
+	const struct tp_pyframe_layout *layout = pystack.layout;
+	const struct tp_pystack_frame *frame = &thread->frame[at];
+	uint32_t flags = TP_FRAME_PYTHON;
+	bool is_entry;
+
+	if (layout->is_entry != TP_PYFRAME_NONE)
+		is_entry = frame->is_entry;
+	else if (layout->owner == TP_PYFRAME_NONE)
+		is_entry = true;
+	else
+		is_entry = at ? !frame[-1].code : !thread->beyond;
+	if (is_entry)
+		flags |= TP_FRAME_ENTRY;
+	if (at == 0 && thread->beyond)
+		flags |= TP_FRAME_CUT;
+	return flags;
+}
+
+/* Gives the frames from `at` on their names and numbers. The whole stack's number. */
+static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_tree *tree,
+			      uint32_t at, uint64_t time)
+{
+	uint32_t stack = at ? thread->frame[at - 1].stack : 0;
+
+	for (; at < thread->n; at++) {
+		struct tp_pystack_frame *frame = &thread->frame[at];
+
+		if (!frame->is_named) {
+			enum tp_pystack_named named;
+
+			named = tp_pystack_name(pystack.layout, &thread->names, frame->code,
+						frame->at, &frame->of, &frame->string,
+						&frame->line);
+			if (tp_unlikely(named == TP_PYSTACK_BROKEN)) {
+				count(&pystack.n_broken);
+				thread->n = at;
+				break;
+			}
+			frame->is_hidden = named == TP_PYSTACK_HIDDEN;
+			frame->is_named = true;
+		}
+		if (!frame->is_hidden) {
+			stack = tp_stack_tree_child(tree, stack, get_flags(thread, at),
+						    frame->string, frame->line, time);
+			if (tp_unlikely(!stack)) {
+				thread->n = at;
+				break;
+			}
+		}
+		frame->stack = stack;
+	}
+	return stack;
+}
+
+uint32_t tp_pystack_take(uint64_t time)
+{
+	struct tp_pystack_thread *thread;
+	struct tp_stack_tree *tree;
+	struct walk walk = { .n_same = 0 };
+	const char *thread_state, *frame;
+	uint32_t generation;
+
+	/* A daemon thread goes on while Python ends, and its state may be gone then. */
+	if (!pystack.layout || tp_pyapi_is_ending())
+		return 0;
+	thread_state = tp_py.thread_state();
+	frame = thread_state ? tp_pyframe_newest(pystack.layout, thread_state) : NULL;
+	if (!frame)
+		return 0;
+	thread = tp_pystack_thread();
+	tree = tp_stack_tree(time, &generation);
+	if (tp_unlikely(!thread || !tree)) {
+		count(&pystack.n_refused);
+		return 0;
+	}
+	if (tp_unlikely(thread->ring_generation != tp_ring.generation)) {
+		tp_pystack_thread_forget(thread);
+		thread->ring_generation = tp_ring.generation;
+	}
+	if (tp_unlikely(++thread->n_walks % WALKS_BETWEEN == 0))
+		memset(&thread->names.pages, 0, sizeof(thread->names.pages));
+	walk_frames(thread, &walk, frame);
+	if (tp_unlikely(walk.n_kept + walk.n_fresh > TP_PYSTACK_FRAMES)) {
+		walk = (struct walk){ .n_same = 0 };
+		thread->n = 0;
+		walk_frames(thread, &walk, frame);
+	}
+	if (tp_unlikely(walk.is_broken))
+		count(&pystack.n_broken);
+	if (tp_unlikely(walk.is_cut))
+		count(&pystack.n_cut);
+	keep(thread, &walk);
+	if (tp_unlikely(thread->tree_generation != generation)) {
+		thread->tree_generation = generation;
+		walk.n_same = 0;
+	}
+	return number_frames(thread, tree, walk.n_same, time);
+}
+
+const char *tp_pystack_init(void)
+{
+	const struct tp_pyframe_layout *layout;
+	const char *why = tp_pyapi_find();
+
+	if (why)
+		return why;
+	layout = tp_pyframe_layout(&why);
+	if (layout)
+		why = tp_pystack_check(layout);
+	if (why)
+		return why;
+	pystack.at_mask = layout->instruction_bytes ? UINT32_MAX : UINTPTR_MAX;
+	pystack.layout = layout;
+	return NULL;
+}
+
+bool tp_pystack_is_on(void)
+{
+	return pystack.layout != NULL;
+}
+
+void tp_pystack_report(struct tp_text *totals)
+{
+	if (!pystack.layout)
+		return;
+	tp_text_fmt(totals, "pystack.broken=%lu\npystack.cut=%lu\npystack.refused=%lu\n",
+		    (unsigned long)__atomic_load_n(&pystack.n_broken, __ATOMIC_RELAXED),
+		    (unsigned long)__atomic_load_n(&pystack.n_cut, __ATOMIC_RELAXED),
+		    (unsigned long)__atomic_load_n(&pystack.n_refused, __ATOMIC_RELAXED));
+}
+
+void tp_pystack_forked(void)
+{
+	tp_pystack_thread_forked();
+	pystack.n_broken = pystack.n_cut = pystack.n_refused = 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack_names.h - function, file and line of a frame, from its code object
+ *
+ * Reads memory of the interpreter; the code object is alive because a frame runs it. Nothing is
+ * allocated. Each thread has a memory of its own of what it asked for before.
+ */
+#ifndef TP_PROBE_PYSTACK_NAMES_H
+#define TP_PROBE_PYSTACK_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/probe/pyframe_layout.h"
+#include "runtime/probe/pystack_pages.h"
+
+enum { TP_PYSTACK_PLACES = 2048 };
+
+/* What a code object holds: another one may come to stand at the same address. */
+struct tp_pystack_code {
+	const char *name, *file, *lines;
+};
+
+/* An instruction that was met. */
+struct tp_pystack_place {
+	const char *code, *at;		/* code NULL: empty */
+	struct tp_pystack_code of;
+	uint32_t first_line;
+	uint32_t digest;		/* of the ends of name and file */
+	uint32_t string;		/* interned, PYFRAME */
+	uint32_t line;
+};
+
+/* All zero at first, and when strings begin anew. */
+struct tp_pystack_names {
+	struct tp_pystack_place place[TP_PYSTACK_PLACES];
+	struct tp_pystack_pages pages;
+};
+
+enum tp_pystack_named {
+	TP_PYSTACK_NAMED,
+	TP_PYSTACK_HIDDEN,	/* a helper of the interpreter, without a name */
+	TP_PYSTACK_BROKEN,	/* that is no code object */
+};
+
+static inline const char *tp_pystack_name_of(const struct tp_pyframe_layout *layout,
+					     const char *code)
+{
+	bool has_qualified = layout->qualified_name != TP_PYFRAME_NONE;
+
+	return tp_pyframe_ptr(code, has_qualified ? layout->qualified_name : layout->name);
+}
+
+/* Holds `code` still what it held? */
+static inline bool tp_pystack_is_code(const struct tp_pyframe_layout *layout, const char *code,
+				      const struct tp_pystack_code *of)
+{
+	return tp_pystack_name_of(layout, code) == of->name &&
+	       tp_pyframe_ptr(code, layout->file) == of->file &&
+	       tp_pyframe_ptr(code, layout->lines) == of->lines;
+}
+
+/*
+ * *of is filled unless BROKEN. *string is 0 when the table of names is full, *line when it is not
+ * known.
+ */
+enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
+				      struct tp_pystack_names *names, const char *code,
+				      const char *at, struct tp_pystack_code *of,
+				      uint32_t *string, uint32_t *line);
+
+/* The line of any byte of the code, for checks, too. */
+uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
+			    const char *code, int64_t byte);
+/* Which byte of its code a frame's instruction is. */
+int64_t tp_pystack_byte_of(const struct tp_pyframe_layout *layout, const char *code,
+			   const char *at);
+/*
+ * A Python string as UTF-8, cut after a whole character where `cap` ends; what is no character
+ * becomes U+FFFD. Bytes; no terminator. -1: that is no string of a kind that is known.
+ */
+int32_t tp_pystack_utf8(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
+			const char *string, char *out, uint32_t cap);
+
+#endif

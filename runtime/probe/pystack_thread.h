@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack_thread.h - what a thread read of its Python frames last
+ *
+ * Each thread its own, in memory from mmap of which only what is used is touched; that of a
+ * dead thread is taken over. Initial-exec TLS: this runs inside malloc.
+ */
+#ifndef TP_PROBE_PYSTACK_THREAD_H
+#define TP_PROBE_PYSTACK_THREAD_H
+
+#include <stdint.h>
+
+#include "runtime/probe/pystack_names.h"
+
+enum {
+	TP_PYSTACK_FRAMES = 2048,	/* of one stack; what is outside of them is cut off */
+	TP_PYSTACK_THREADS = 256,	/* alive at a time */
+	TP_PYSTACK_MARKS = 1024,
+};
+
+/* A frame that was read. */
+struct tp_pystack_frame {
+	const char *frame;		/* its address */
+	const char *code, *at;		/* of the interpreter's own: NULL */
+	struct tp_pystack_code of;	/* once named */
+	uint32_t string, line;
+	uint32_t stack;			/* its number in the thread's tree, with all outside of it */
+	uint8_t owner, is_entry;	/* bytes of the frame, where it has them */
+	bool is_named, is_hidden;
+};
+
+struct tp_pystack_thread {
+	uint32_t tid;			/* atomic; 0: nobody's */
+	uint32_t tree_generation;	/* that the numbers belong to */
+	uint32_t ring_generation;	/* that the strings belong to */
+	uint32_t n;			/* frames known, outermost first */
+	uint32_t n_walks;
+	const char *beyond;		/* what the outermost one names as its outer one */
+	uint16_t mark[TP_PYSTACK_MARKS]; /* where a frame may be found, by address */
+	struct tp_pystack_frame frame[TP_PYSTACK_FRAMES];
+	struct tp_pystack_frame fresh[TP_PYSTACK_FRAMES]; /* innermost first, while walking */
+	struct tp_pystack_names names;
+};
+
+/* This thread's own. NULL: no memory, or too many threads. Guard held. */
+struct tp_pystack_thread *tp_pystack_thread(void);
+/* Strings begin anew: nothing is known any more. */
+void tp_pystack_thread_forget(struct tp_pystack_thread *thread);
+/* In the child of fork: only this thread is left. Async-signal-safe. */
+void tp_pystack_thread_forked(void);
+
+#endif

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Python stacks: functions, files, lines of all frames, read from the interpreter in CPython 3.9 to
+# 3.14, are those that sys._getframe shows; in any thread, from any kind of function.
+
+. "$(dirname "$0")/lib.sh"
+cd "$TMP" || exit 1
+
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
+	-o pystack.so "$PROGS/pystack_lib.c" "$TOP"/runtime/probe/{pystack*,pyapi,pyframe_layout}.c \
+	"$TOP/runtime/base/text.c" -ldl ||
+	skip_all "no C compiler"
+
+found=0
+for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.14; do
+	if ! python=$(find_python "$version"); then
+		skip "Python $version" "not installed"
+		continue
+	fi
+	found=$((found + 1))
+	said=$("$python" -W ignore "$PROGS/pystack_check.py" ./pystack.so 2>"$version.err")
+	if [ "$version" = 3.8 ]; then
+		is "Python 3.8: known not to be known" "$said" \
+			"3.8: frames of this version of python are not known"
+		continue
+	fi
+	like "Python $version: every frame is right" "$said" \
+		"^$version: [0-9]{5} right, 0 wrong, (no )?greenlet$"
+	like "Python $version: what was left out is counted" "$(cat "$version.err")" \
+		"pystack.broken=[0-9]+ pystack.cut=([3-9]|[0-9]{2,}) pystack.refused=0"
+done
+[ "$found" -gt 0 ] || skip_all "no Python with ctypes"
+done_testing
