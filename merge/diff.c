@@ -18,7 +18,8 @@ int tp_diff_begin(struct tp_diff_side *side, const struct tp_run *run,
 	memset(side, 0, sizeof(*side));
 	side->overview = tp_overview_new(run, options);
 	side->kernel_names = tp_names_new();
-	if (side->overview && side->kernel_names)
+	side->heapbook = tp_heapbook_take(run);
+	if (side->overview && side->kernel_names && side->heapbook)
 		return 0;
 	tp_diff_free(side);
 	return -ENOMEM;
@@ -31,6 +32,7 @@ void tp_diff_free(struct tp_diff_side *side)
 	tp_names_free(side->kernel_names);
 	free(side->kernel);
 	free(side->step_ns);
+	tp_heapbook_leave(side->heapbook);
 	memset(side, 0, sizeof(*side));
 }
 
@@ -39,6 +41,7 @@ void tp_diff_event(struct tp_diff_side *side, const struct tp_event *event)
 	uint32_t row;
 
 	tp_overview_event(side->overview, event);
+	tp_heapbook_event(side->heapbook, side, event);
 	if (event->kind != TP_REC_KERNEL)
 		return;
 	row = tp_names_row(side->kernel_names, event);
@@ -66,12 +69,24 @@ static void take_steps(struct tp_diff_side *side, const struct tp_overview_proc 
 	}
 }
 
+static void take_heap(struct tp_diff_side *side)
+{
+	side->heap = tp_heapbook_rows(side->heapbook);
+	side->is_incomplete |= side->heap->is_incomplete;
+	for (uint32_t i = 0; i < side->heap->n_rows; i++) {
+		for (uint32_t k = 0; k < TP_HEAP_FIGURES; k++)
+			side->heap_total[k] += (double)tp_heap_value(&side->heap->row[i],
+								     (enum tp_heap_cost)k);
+	}
+}
+
 void tp_diff_end(struct tp_diff_side *side)
 {
 	uint64_t n = 0;
 
 	tp_overview_end(side->overview);
 	side->is_incomplete |= side->overview->is_incomplete;
+	take_heap(side);
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
 		n += side->overview->proc[i].breakdown.n_steps;
 	side->step_ns = malloc((n + 1) * sizeof(side->step_ns[0]));
@@ -195,13 +210,42 @@ static double kernels_of(const struct tp_diff_side *side)
 	return side->n_steps ? (double)side->kernel_ns / side->n_steps : 0;
 }
 
+static double heap_peak_of(const struct tp_diff_side *side)
+{
+	return side->heap_total[TP_HEAP_PEAK];
+}
+
+static double heap_allocs_of(const struct tp_diff_side *side)
+{
+	return side->heap_total[TP_HEAP_ALLOCS] / (side->n_steps ? side->n_steps : 1);
+}
+
+static double heap_leaked_of(const struct tp_diff_side *side)
+{
+	return side->heap_total[TP_HEAP_LEAKED];
+}
+
+static bool has_steps(const struct tp_diff_side *side)
+{
+	return side->n_steps != 0;
+}
+
+static bool has_heap(const struct tp_diff_side *side)
+{
+	return side->heap->n_rows != 0;
+}
+
 static const struct limit {
 	const char *word, *what;
 	double (*of)(const struct tp_diff_side *side);
+	bool (*is_known)(const struct tp_diff_side *side);
 } limits_known[] = {
-	{"step", "the median step takes", median_of},
-	{"memory", "the peak of tensor memory takes", peak_of},
-	{"kernel", "the kernels of a step take", kernels_of},
+	{"step", "the median step takes", median_of, has_steps},
+	{"memory", "the peak of tensor memory takes", peak_of, has_steps},
+	{"kernel", "the kernels of a step take", kernels_of, has_steps},
+	{"heap-peak", "host memory at its peak takes", heap_peak_of, has_heap},
+	{"heap-allocs", "the number of allocations a step is", heap_allocs_of, has_heap},
+	{"heap-leaked", "host memory alive at the end takes", heap_leaked_of, has_heap},
 };
 
 /* "step>5%", up to a comma or the end; returns what follows, NULL: it is none. */
@@ -248,6 +292,21 @@ bool tp_diff_is_worse(const struct tp_diff_side *base, const struct tp_diff_side
 	while (limits && *limits && (limits = read_limit(limits, &limit, &percent))) {
 		double before = limit->of(base), after = limit->of(now);
 
+		if (!limit->is_known(base) || !limit->is_known(now)) {
+			tp_out_line(out, "red", "FAILED: '%s' cannot be told: %s has no %s",
+				    limit->word, limit->is_known(base) ? "this run" : "the base",
+				    limit->is_known == has_heap ? "record of host memory"
+								: "recorded step");
+			is_worse = true;
+			continue;
+		}
+		/* What was not there at all has no percentage; of memory that stays it is the worst. */
+		if (before <= 0 && after > 0 && limit->is_known == has_heap) {
+			tp_out_line(out, "red", "FAILED: %s something, nothing before",
+				    limit->what);
+			is_worse = true;
+			continue;
+		}
 		if (before <= 0 || after <= before * (1 + percent / 100))
 			continue;
 		tp_out_line(out, "red", "FAILED: %s %.1f %% more than before, over the limit of "

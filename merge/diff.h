@@ -8,6 +8,7 @@
 #ifndef TP_MERGE_DIFF_H
 #define TP_MERGE_DIFF_H
 
+#include "merge/heapbook.h"
 #include "merge/overview.h"
 
 /* One run's figures. */
@@ -24,6 +25,9 @@ struct tp_diff_side {
 	int64_t peak_bytes;		/* most tensor memory in any of them */
 	bool is_peak_absolute;
 	bool is_incomplete;
+	struct tp_heapbook *heapbook;
+	const struct tp_heap_rows *heap;	/* host memory by stack; after tp_diff_end */
+	double heap_total[TP_HEAP_FIGURES];	/* of all its rows */
 };
 
 /* 0 or -ENOMEM. */
@@ -49,9 +53,13 @@ struct tp_diff_row *tp_diff_kernels(const struct tp_diff_side *base,
 /* By how much they changed, the most first. */
 void tp_diff_sort(struct tp_diff_row *row, uint32_t n);
 
-/* --fail-if "step>5%,memory>10%": is it of that form? */
+/* Tables of host memory: view_diff_heap.c. Nothing when neither run recorded any. */
+void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		       uint32_t top, struct tp_out *out);
+
+/* --fail-if "step>5%,heap-peak>10%": is it of that form? */
 bool tp_diff_is_limit(const char *text);
-/* Says each limit that is passed; true: at least one is. */
+/* Says each limit that is passed, or that the runs cannot tell; true: at least one is. */
 bool tp_diff_is_worse(const struct tp_diff_side *base, const struct tp_diff_side *now,
 		      const char *limits, struct tp_out *out);
 

@@ -93,7 +93,8 @@ static const struct option_row rows[] = {
 	{0, "compare", "PATH", &options.compare, NULL,
 	 "diff view: the run to compare with; alone, shows it"},
 	{0, "fail-if", "LIMIT,..", &options.fail_if, NULL,
-	 "diff view: exit status 4 when passed: step>5%, memory>10%, kernel>5%"},
+	 "diff view: exit status 4 when passed: step>5%, memory>10%, kernel>5%, heap-peak>5%,\n"
+	 "                              heap-allocs>5%, heap-leaked>5%"},
 	{0, "recover", NULL, NULL, &options.is_recover,
 	 "write what rings of dead processes still hold into trace files, remove the rings"},
 	{0, "strict", NULL, NULL, &options.is_strict, "exit with status 3 when anything was lost"},

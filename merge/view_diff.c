@@ -197,20 +197,12 @@ static void event(void *state, const struct tp_event *ev)
 		tp_diff_event(&((struct state *)state)->now, ev);
 }
 
-static void print_all(const struct state *state, const struct tp_run *run,
-		      const struct tp_run *other, struct tp_out *out)
+static void print_all_steps(const struct state *state, struct tp_out *out)
 {
 	const struct tp_diff_side *base = &state->base, *now = &state->now;
 	struct tp_diff_row *row;
 	uint32_t n;
 
-	tp_out_title(out, "Difference: %s against %s", run->path, other->path);
-	if (!base->n_steps || !now->n_steps) {
-		tp_out_line(out, "yellow", "no recorded step in %s: nothing to compare",
-			    !base->n_steps ? other->path : run->path);
-		*state->options.is_worse |= state->options.fail_if != NULL;
-		return;
-	}
 	print_steps(state, out);
 	print_categories(state, out);
 	row = tp_diff_operators(base, now, &n);
@@ -219,6 +211,22 @@ static void print_all(const struct state *state, const struct tp_run *run,
 	row = tp_diff_kernels(base, now, &n);
 	print_rows(state, row, n, "Kernels by change of their time, per step", "kernel",
 		   "diff_kernels", out);
+}
+
+static void print_all(const struct state *state, const struct tp_run *run,
+		      const struct tp_run *other, struct tp_out *out)
+{
+	const struct tp_diff_side *base = &state->base, *now = &state->now;
+
+	tp_out_title(out, "Difference: %s against %s", run->path, other->path);
+	if (!base->n_steps || !now->n_steps)
+		tp_out_line(out, "yellow", "no recorded step in %s: %s",
+			    !base->n_steps ? other->path : run->path,
+			    base->heap->n_rows && now->heap->n_rows
+				    ? "only host memory can be compared" : "nothing to compare");
+	else
+		print_all_steps(state, out);
+	tp_view_diff_heap(base, now, state->options.top, out);
 	if (base->is_incomplete || now->is_incomplete)
 		tp_out_line(out, "red", "out of memory: figures are not complete");
 	if (tp_diff_is_worse(base, now, state->options.fail_if, out))
@@ -247,7 +255,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 const struct tp_view tp_view_diff = {
 	.name = "diff",
-	.help = "against another run (--compare): steps, operators, kernels, memory",
+	.help = "against another run (--compare): steps, operators, kernels, memory, host stacks",
 	.begin = begin,
 	.event = event,
 	.print = print,
