@@ -177,16 +177,152 @@ class Columns:
             del other[:128]
         other.append((form["arg"], form["len"]))
 
+    def begin(self):
+        self.stack = []
+
     def records(self):
         base, runs = 0, self.column[RUNS]
         while not runs.is_used_up():
             thread, n = runs.varint(), runs.varint()
             base = (base + unzigzag(runs.varint())) & M64
-            self.present, self.stack = base, []
+            self.present = base
+            self.begin()
             for _ in range(n):
                 yield self.record(thread)
         assert all(c.is_used_up() for c in self.column)
         assert 0 <= self.n_bits - self.bit < 8
+
+
+OTHERS, KIND, FRAMES, ADDRESS = DEFINITIONS, FORM, FORM_HIGH, ARG
+M32 = (1 << 32) - 1
+PYTHON, JOINED = 1, 2
+
+
+class HeapColumns(Columns):
+    def __init__(self, payload):
+        super().__init__(payload)
+        self.after, self.len_at, self.freed, self.ways = {}, {}, {}, {}
+        self.stack = self.fresh = self.old = self.python = self.last_name = 0
+        self.last_frame = 0
+        self.last_arg = {0: 0, PYTHON: 0}
+        self.allocs, self.places, self.frame_by_link = [], [], {}
+        self.is_after_frame, self.last_free = False, None
+
+    def begin(self):
+        pass
+
+    def difference(self, column):
+        return unzigzag(self.number(column))
+
+    def record(self, thread):
+        kind = self.column[KIND].byte()
+        flags = kind >> 3
+        gap = self.column[GAP].byte()
+        assert gap <= 251 or gap == 255
+        self.present = (self.present + (self.difference(GAP) if gap == 255
+                                        else self.of_class(gap))) & M64
+        fields = (self.alloc, self.free, self.frame, self.other)[kind & 7](flags)
+        self.is_after_frame = kind & 7 == 2
+        number, flags, length, name, link, arg = fields
+        return number, flags, self.present, length, name, link, arg, thread
+
+    def offset(self, n):
+        return self.difference(ADDRESS) * (16 if n else 1)
+
+    def alloc(self, flags):
+        n = self.number(LINK)
+        if n:
+            link = (self.stack + unzigzag(n - 1)) & M32
+        elif self.is_after_frame:
+            link = self.last_frame
+        else:
+            link = self.after.get(self.h(self.stack), 0)
+        self.after[self.h(self.stack)] = self.stack = link
+        length = (self.len_at.get(self.h(link), 0) + self.difference(SIZE)) & M64
+        length = self.len_at[self.h(link)] = min(length, (1 << 48) - 1)
+        n = self.number(ADDRESS)
+        freed = self.freed.setdefault(self.u(length) % 1024, [])
+        if n <= 1:
+            arg = (self.fresh + self.offset(n)) & M64
+            self.fresh = arg + 16 * self.u(length)
+        elif n == 2:
+            entry, where = self.last_free
+            arg = entry[0]
+            if where is not None and where and where[-1] is entry:
+                where.pop()
+        else:
+            assert n <= 10
+            arg = freed.pop(-(n - 3) - 1)[0]
+        self.last_free = None
+        self.allocs.append((arg, length))
+        return 18, flags, length, 0, link, arg
+
+    def free(self, flags):
+        n = self.number(ADDRESS)
+        where = None
+        if n <= 1:
+            arg = self.old = (self.old + self.offset(n)) & M64
+        else:
+            arg, length = self.allocs[-(n - 1)]
+            where = self.freed.setdefault(self.u(length) % 1024, [])
+        entry = [arg]
+        if where is not None:
+            where.append(entry)
+        self.last_free = entry, where
+        return 19, flags, 0, 0, 0, arg
+
+    def frame(self, flags):
+        link = (self.last_frame + 1 + self.difference(LINK)) & M32
+        outer = (link - 1 - self.difference(FRAMES)) & M32
+        name = place = 0
+        if flags & JOINED:
+            arg = (self.python + self.difference(ADDRESS)) & M64
+        else:
+            place = self.place(flags & PYTHON, outer)
+            arg, name = self.places[place]
+        self.frame_by_link[link % 16384] = link, place
+        self.last_frame = link
+        if flags & JOINED:
+            self.python = arg & M32
+        elif flags & PYTHON:
+            self.python = link
+        return 22, flags, outer, name, link, arg
+
+    def place(self, python, outer):
+        known = self.frame_by_link.get(outer % 16384)
+        number = (1 + known[1]) % 4096 if outer and known and known[0] == outer else 0
+        ways = self.ways.setdefault(number, [])
+        n = self.number(FRAMES)
+        if n:
+            place = ways.pop(n - 1)
+        else:
+            back = self.number(FRAMES)
+            place = len(self.places) - back
+            assert place >= 0
+            if not back:
+                arg = self.last_arg[python] = (self.last_arg[python] +
+                                               self.difference(ADDRESS)) & M64
+                if python:
+                    self.last_name = (self.last_name + self.difference(SIZE)) & M32
+                self.places.append((arg, self.last_name if python else 0))
+        ways.insert(0, place)
+        del ways[4:]
+        return place
+
+    def other(self, flags):
+        assert not flags
+        c = self.column[OTHERS]
+        kind, flags = c.byte(), c.byte()
+        length, name, link, arg = (c.varint() for _ in range(4))
+        return kind, flags, length, name, link, arg
+
+    @staticmethod
+    def h(x):
+        return (x * 2654435761 & M32) >> 20
+
+    @staticmethod
+    def u(length):
+        return max((length + 23) // 16, 2)
 
 
 def show(data):
@@ -194,8 +330,8 @@ def show(data):
 
 
 def list_block(kind, n_items, payload):
-    if kind in (4, 5):
-        records = list(Columns(payload).records())
+    if kind in (4, 5, 7):
+        records = list((HeapColumns if kind == 7 else Columns)(payload).records())
         assert len(records) == n_items
         for r in records:
             print("event %d %d time %d len %d name %d link %d arg %d thread %d" % r)

@@ -34,7 +34,7 @@ static void write_noise(struct tp_writer *writer, struct synth *synth)
 	for (uint32_t i = 0; i < 20000; i++) {
 		struct tp_rec rec = {
 		    .time = any_number(synth),
-		    .kind = (uint8_t)(synth_random(synth) % 20),
+		    .kind = (uint8_t)(synth_random(synth) % 26),
 		    .flags = (uint8_t)(synth_random(synth) % 3),
 		    .name = (uint32_t)(synth_random(synth) % 4),
 		    .link = (uint32_t)any_number(synth),
@@ -56,6 +56,42 @@ static void write_addresses(struct tp_writer *writer, struct synth *synth)
 		};
 		tp_rec_set_len(&rec, synth_random(synth) % 5);
 		tp_writer_events(writer, &rec, 1, 9);
+	}
+}
+
+/* Blocks by the hundred of many sizes, stacks that recur and new ones, what no probe makes. */
+static void write_heap(struct tp_writer *writer, struct synth *synth)
+{
+	static uint64_t live[700];
+	uint32_t stack = 0;
+
+	for (uint32_t i = 0; i < 40000; i++) {
+		uint64_t r = synth_random(synth), *block = &live[(r >> 8) % 700];
+		struct tp_rec rec = {.time = 9000000 + 5 * i, .link = 1 + (uint32_t)(r >> 20) % 60};
+
+		if (r % 8 == 0) {
+			rec.kind = TP_REC_FRAME;
+			rec.flags = (uint8_t)((r >> 40) % 4 ? 0 : (r >> 44) % 32);
+			rec.link = ++stack;
+			tp_rec_set_len(&rec, (r >> 30) % 3 ? stack - 1 : (r >> 32) % (stack + 1));
+			rec.arg = 0x7f1200000000 + (r >> 50) * (r >> 48) % 97;
+			rec.name = rec.flags & TP_FRAME_PYTHON && (r >> 52) % 9 ? r >> 60 : 0;
+		} else if (*block) {
+			rec.kind = TP_REC_HEAPFREE;
+			rec.link = r % 97 == 0;
+			rec.arg = *block;
+			*block = 0;
+		} else {
+			rec.kind = TP_REC_HEAPALLOC;
+			rec.flags = (r >> 33) % 50 == 0 ? (uint8_t)(r >> 48) : 0;
+			tp_rec_set_len(&rec, any_number(synth) >> (r >> 24) % 60);
+			rec.arg = *block = 0x550000000000 + (r >> 34) % 3000 * ((r >> 30) % 20 ? 16 : 1);
+		}
+		if (r % 499 == 0)
+			rec.kind = (uint8_t)(TP_REC_HEAPALLOC + (r >> 16) % 5);
+		if (r % 997 == 0)
+			rec.time = any_number(synth);
+		tp_writer_events(writer, &rec, 1, (uint16_t)(i / 300 % 3));
 	}
 }
 
@@ -102,6 +138,7 @@ int main(int argc, char **argv)
 		write_noise(&writer, &synth);
 		write_addresses(&writer, &synth);
 		write_nests(&writer);
+		write_heap(&writer, &synth);
 		if (tp_writer_close(&writer, "", 0))
 			return 2;
 	} else if (argc != 2) {
