@@ -25,7 +25,11 @@ enum {
 	GUESS_REACH = 128 << 20,/* between two functions of the same generated code */
 };
 
-uint32_t tp_stack_check_every = 1024;
+/* Costs about a nanosecond a walk. A library for tests may be built to check more. */
+#ifndef TP_STACK_CHECK_EVERY
+#define TP_STACK_CHECK_EVERY 1024
+#endif
+uint32_t tp_stack_check_every = TP_STACK_CHECK_EVERY;
 
 enum step {
 	STEP_ON,
