@@ -99,6 +99,13 @@ uint32_t tp_hostmem_telling_frame(const struct tp_frame *frame, uint32_t n)
 	return at == n ? tp_hostmem_native_frame(frame, n) : at;
 }
 
+bool tp_hostmem_is_glue(const struct tp_frame *frame)
+{
+	const char *name = base_name(frame->module);
+
+	return !frame->is_python && (begins(name, "libpython") || begins(name, "python"));
+}
+
 /* ---- for people ---- */
 
 /* Behind the bracket that closes the one at `at`, or the end. */
@@ -145,6 +152,14 @@ static void put_function(struct tp_text *out, const char *name)
 	}
 }
 
+/* "libtorch_cpu": without folder, ending and version. */
+static void put_module(struct tp_text *out, const char *path)
+{
+	const char *name = base_name(path), *end = strstr(name, ".so");
+
+	tp_text_bytes(out, name, end && end != name ? (size_t)(end - name) : strlen(name));
+}
+
 static void put_native(struct tp_text *out, const struct tp_frame *frame, bool is_long)
 {
 	if (!frame->function[0] && !frame->module[0]) {
@@ -159,8 +174,13 @@ static void put_native(struct tp_text *out, const struct tp_frame *frame, bool i
 		tp_text_fmt(out, " %s:%u", base_name(frame->file), frame->line);
 	if (is_long && frame->is_inlined)
 		tp_text_str(out, " (inlined)");
-	else if (frame->module[0])
+	else if (frame->module[0] && is_long)
 		tp_text_fmt(out, " (%s)", base_name(frame->module));
+	else if (frame->module[0]) {
+		tp_text_str(out, " (");
+		put_module(out, frame->module);
+		tp_text_char(out, ')');
+	}
 }
 
 const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame *frame,

@@ -47,6 +47,7 @@ static void event(void *opaque, const struct tp_event *ev)
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
+	uint32_t n_gpu_rows;
 
 	if (!state) {
 		tp_out_line(out, "red", "memory: out of memory");
@@ -54,8 +55,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	}
 	tp_gpumem_end(state->gpu);
 	tp_hostmem_end(state->host);
-	tp_view_memory_gpu(run, &state->options, state->gpu, out);
+	tp_gpumem_rows(state->gpu, &n_gpu_rows);
+	if (n_gpu_rows)
+		tp_view_memory_gpu(run, &state->options, state->gpu, out);
 	tp_view_memory_host(run, &state->options, state->host, out);
+	if (!n_gpu_rows)
+		tp_view_memory_gpu(run, &state->options, state->gpu, out);
 	free_state(state);
 }
 

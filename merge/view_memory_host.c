@@ -97,20 +97,20 @@ static void print_resident(const struct tp_hostmem_proc *host, struct tp_out *ou
 {
 	const struct tp_hostmem_counted *rss = &host->counted[TP_HOSTMEM_RSS];
 	int64_t mapped = mapped_memory(host), rest;
-	char a[32], b[32], c[32], d[32], with[64] = "";
+	char a[32], b[32], c[32], d[32], e[32], with[64] = "";
 
 	if (rss->at_peak < 0)
 		return;
 	rest = tp_sub(tp_sub(tp_sub(rss->at_peak, rss->first), (int64_t)host->peak_bytes), mapped);
 	if (mapped)
-		snprintf(with, sizeof(with), ", %s mapped", tp_show_bytes(d, mapped));
+		snprintf(with, sizeof(with), " + %s mapped", tp_show_bytes(d, mapped));
 	tp_out_item(out, "", LABEL, "resident",
-		    "%s at that peak: %s since before the windows, %s of blocks%s; the rest is %s: "
-		    "%s",
+		    "%s at that peak = %s at first + %s of blocks%s %c %s: %s",
 		    tp_show_bytes(a, rss->at_peak), tp_show_bytes(b, rss->first),
-		    tp_show_bytes(c, (int64_t)host->peak_bytes), with, tp_show_bytes(d, rest),
+		    tp_show_bytes(c, (int64_t)host->peak_bytes), with, rest < 0 ? '-' : '+',
+		    tp_show_bytes(e, rest < 0 ? -rest : rest),
 		    rest >= 0 ? "the allocator's own, fragmentation, stacks, code"
-			      : "not touched yet, or in memory that was resident already");
+			      : "not touched yet, or in what was resident already");
 	tp_out_item(out, "", LABEL, "", "%s at most, %s at the end", tp_show_bytes(a, rss->most),
 		    tp_show_bytes(b, rss->last));
 }

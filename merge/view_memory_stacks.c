@@ -146,38 +146,85 @@ static void print_rest(const struct shown *shown, uint32_t n, uint32_t n_all)
 
 /* ---- at the peak ---- */
 
-static void print_stack(const struct shown *shown, const struct tp_hostmem_group *group)
+/* Frames that are shown, in place: not those of the interpreter between two of Python. */
+static uint32_t leave_out_glue(struct tp_frame *frame, uint32_t n)
 {
-	struct tp_stacks *stacks = tp_hostmem_stacks(shown->mem);
-	struct tp_frame *frame = malloc(TP_HOSTMEM_FRAMES_MAX * sizeof(*frame));
-	uint32_t n = frame ? tp_stacks_frames(stacks, group->sum.stack, frame,
-					      TP_HOSTMEM_FRAMES_MAX)
-			   : 0,
-		 most = INNER_FRAMES + OUTER_FRAMES;
-	bool is_short = shown->options->top && n > most + 1;
-	char text[SHOWN_MAX], a[32], who[64];
+	uint32_t n_kept = 0;
+	bool is_in_python = false;
 
-	if (!n || n > TP_HOSTMEM_FRAMES_MAX) {
-		free(frame);
-		return;
-	}
-	tp_out_title(shown->out, "%s at the peak%s%s", tp_show_bytes(a, (int64_t)group->most_peak),
-		     shown->run->n_procs > 1 ? ", " : "",
-		     shown->run->n_procs > 1
-			     ? tp_label_proc(who, shown->run, shown->run->proc[group->sum.proc])
-			     : "");
 	for (uint32_t i = 0; i < n; i++) {
-		if (is_short && i == INNER_FRAMES) {
-			i = n - OUTER_FRAMES;
-			tp_out_line(shown->out, "dim", "    ... %u more: --top 0 shows all",
-				    i - INNER_FRAMES);
+		is_in_python |= frame[i].is_python;
+		if (!is_in_python || !tp_hostmem_is_glue(&frame[i]) || frame[i].is_cut)
+			frame[n_kept++] = frame[i];
+	}
+	return n_kept;
+}
+
+static void print_frames(const struct shown *shown, struct tp_frame *frame, uint32_t n)
+{
+	bool is_whole = !shown->options->top;
+	uint32_t n_kept = is_whole ? n : leave_out_glue(frame, n);
+	char text[SHOWN_MAX];
+
+	for (uint32_t i = 0; i < n_kept; i++) {
+		if (!is_whole && i == INNER_FRAMES && n_kept > INNER_FRAMES + OUTER_FRAMES + 1) {
+			i = n_kept - OUTER_FRAMES;
+			tp_out_line(shown->out, "dim", "    ... %u more", i - INNER_FRAMES);
 		}
 		tp_out_line(shown->out, frame[i].is_python ? "bold" : "", "    %s",
 			    tp_hostmem_show_frame(text, sizeof(text), &frame[i], true));
 		if (frame[i].is_cut)
 			tp_out_line(shown->out, "dim", "    (what is outside of it is not known)");
 	}
+	if (n_kept < n)
+		tp_out_line(shown->out, "dim",
+			    "    (%u frames of the interpreter left out: --top 0 shows all)",
+			    n - n_kept);
+}
+
+static void print_stack(const struct shown *shown, const struct tp_hostmem_row *row)
+{
+	struct tp_frame *frame = malloc(TP_HOSTMEM_FRAMES_MAX * sizeof(*frame));
+	uint32_t n = frame ? tp_stacks_frames(tp_hostmem_stacks(shown->mem), row->stack, frame,
+					      TP_HOSTMEM_FRAMES_MAX)
+			   : 0;
+	char a[32], b[32], c[32], who[64] = "";
+
+	if (n && n <= TP_HOSTMEM_FRAMES_MAX) {
+		if (shown->run->n_procs > 1)
+			tp_label_proc(who, shown->run, shown->run->proc[row->proc]);
+		tp_out_title(shown->out, "%s at the peak of %s%s, from one stack (%s allocations):",
+			     tp_show_bytes(a, (int64_t)row->peak_bytes),
+			     *who ? who : "",
+			     *who ? "" : tp_show_bytes(c, (int64_t)peak_of_proc(shown, row->proc)),
+			     tp_show_count(b, row->n_allocs));
+		print_frames(shown, frame, n);
+	}
 	free(frame);
+}
+
+/* The few stacks that held most. */
+static void print_stacks(const struct shown *shown)
+{
+	uint32_t n, n_most = 0;
+	const struct tp_hostmem_row *row = tp_hostmem_rows(shown->mem, &n);
+	const struct tp_hostmem_row *most[STACKS_SHOWN];
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = n_most;
+
+		if (!row[i].stack || !row[i].peak_bytes)
+			continue;
+		while (at && most[at - 1]->peak_bytes < row[i].peak_bytes)
+			at--;
+		if (at == STACKS_SHOWN)
+			continue;
+		n_most += n_most < STACKS_SHOWN;
+		memmove(&most[at + 1], &most[at], (n_most - at - 1) * sizeof(most[0]));
+		most[at] = &row[i];
+	}
+	for (uint32_t i = 0; i < n_most && !shown->out->rows; i++)
+		print_stack(shown, most[i]);
 }
 
 static void print_peak(const struct shown *shown, const struct tp_hostmem_group *group,
@@ -218,8 +265,6 @@ static void print_peak(const struct shown *shown, const struct tp_hostmem_group 
 	}
 	tp_table_print(table, shown->out);
 	print_rest(shown, n, n_kept);
-	for (uint32_t i = 0; i < n && i < STACKS_SHOWN; i++)
-		print_stack(shown, &group[order[i].group]);
 	free(order);
 }
 
@@ -383,6 +428,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 		return;
 	}
 	print_peak(&shown, group, n);
+	print_stacks(&shown);
 	print_leaked(&shown, group, n);
 	print_temporary(&shown, group, n);
 	free(group);
