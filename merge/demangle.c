@@ -25,7 +25,8 @@ static void take(const char *piece, size_t n, void *opaque)
 
 	if (n >= sizeof(printed->text) - printed->n)
 		longjmp(printed->enough, 1);
-	memcpy(printed->text + printed->n, piece, n);
+	if (n)
+		memcpy(printed->text + printed->n, piece, n);
 	printed->n += (uint32_t)n;
 	printed->text[printed->n] = 0;
 }

@@ -128,6 +128,11 @@ void tp_symbols_job_did(struct tp_symbols_job *job, uint32_t n)
 
 /* ---- one module ---- */
 
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
 /* Names from the symbol table for what DWARF did not name. */
 static void name_the_rest(struct tp_symbols_job *job, const struct tp_symbols_file *file)
 {
@@ -141,13 +146,13 @@ static void name_the_rest(struct tp_symbols_job *job, const struct tp_symbols_fi
 			lookup->n ? &job->found[lookup->first + lookup->n - 1] : NULL;
 		const char *name;
 
-		if (outer && *outer->function)
+		if (outer && *outer->function && !lookup->is_short)
 			continue;
 		if (!is_read)
 			table = tp_symbols_table_new(file);
 		is_read = true;
 		name = table ? tp_symbols_table_find(table, lookup->pc) : NULL;
-		if (!name)
+		if (!name || (outer && *outer->function && !is_mangled(name)))
 			continue;
 		/* Places of one function follow each other. */
 		if (name != last)

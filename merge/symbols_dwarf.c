@@ -41,6 +41,7 @@ struct scope {
 	uint32_t parent;	/* 0: the unit */
 	int tag;
 	const char *name;	/* NULL: not looked up yet */
+	bool is_short;		/* without what it is in */
 };
 
 struct walk {
@@ -267,6 +268,7 @@ static const char *function_of(struct tp_symbols_job *job, struct scope *scope)
 		name = text_of(&scope->die, DW_AT_linkage_name);
 		if (!name)
 			name = text_of(&scope->die, DW_AT_MIPS_linkage_name);
+		scope->is_short = !name;
 		if (!name)
 			name = text_of(&scope->die, DW_AT_name);
 		scope->name = tp_symbols_function(tp_symbols_texts_of(job->symbols), name);
@@ -316,7 +318,20 @@ static bool is_function(const struct scope *scope)
 	return scope->tag == DW_TAG_inlined_subroutine || scope->tag == DW_TAG_subprogram;
 }
 
-static void answer(struct tp_symbols_job *job, struct walk *walk, Dwarf_Die *unit,
+/* In C a function's name is all there is to say. */
+static bool is_of_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+		return true;
+	}
+	return false;
+}
+
+static void answer(struct tp_symbols_job *job, struct walk *walk, Dwarf_Die *unit, bool has_scopes,
 		   const struct target *target)
 {
 	struct tp_symbols_lookup *lookup = &job->lookup[target->lookup];
@@ -325,8 +340,10 @@ static void answer(struct tp_symbols_job *job, struct walk *walk, Dwarf_Die *uni
 	uint32_t first = job->n_found, n = 0;
 	int number;
 
-	if (line && !dwarf_lineno(line, &number) && number > 0) {
-		symbol.line = (uint32_t)number;
+	if (line) {
+		/* Line 0: code that the compiler made of no line in particular. */
+		if (!dwarf_lineno(line, &number) && number > 0)
+			symbol.line = (uint32_t)number;
 		symbol.file = file_of(job, unit, dwarf_linesrc(line, NULL, NULL));
 	}
 	for (uint32_t at = target->scope; at && n < CHAIN; at = walk->scope[at].parent) {
@@ -339,12 +356,13 @@ static void answer(struct tp_symbols_job *job, struct walk *walk, Dwarf_Die *uni
 		if (!tp_symbols_job_add(job, symbol))
 			return;
 		n++;
+		lookup->is_short = !symbol.is_inlined && scope->is_short && has_scopes;
 		if (!symbol.is_inlined)
 			break;
 		call_of(job, unit, &scope->die, &symbol);
 	}
 	/* Then the symbol table says what function it is, and the unit where. */
-	if (!n && symbol.line && tp_symbols_job_add(job, symbol))
+	if (!n && *symbol.file && tp_symbols_job_add(job, symbol))
 		n = 1;
 	if (n) {
 		lookup->first = first;
@@ -359,6 +377,7 @@ static size_t walk_unit(struct tp_symbols_job *job, Dwarf *dwarf, struct target 
 	Dwarf_Die unit, split, *tree = &unit;
 	Dwarf_Lines *lines;
 	size_t n_lines = 0;
+	bool has_scopes;
 	uint8_t type;
 
 	if (!dwarf_offdie(dwarf, target->unit, &unit))
@@ -374,8 +393,9 @@ static size_t walk_unit(struct tp_symbols_job *job, Dwarf *dwarf, struct target 
 		walk.is_thorough = !target[i].scope;
 	if (walk.is_thorough)
 		walk_children(&walk, tree, 0, 0);
+	has_scopes = !is_of_c(tree);
 	for (uint32_t i = 0; i < n && !job->is_out_of_memory; i++)
-		answer(job, &walk, &unit, &target[i]);
+		answer(job, &walk, &unit, has_scopes, &target[i]);
 	free(walk.scope);
 	return n_lines;
 }

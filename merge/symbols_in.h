@@ -52,6 +52,8 @@ void tp_symbols_file_close(struct tp_symbols_file *file);
 struct tp_symbols_lookup {
 	uint64_t pc;			/* in the numbering of the file's headers */
 	uint32_t first, n;		/* in found */
+	bool is_short;			/* the outermost function's name says not in what it is:
+					 * a mangled one of the symbol table is better */
 };
 
 struct tp_symbols_job {

@@ -33,6 +33,22 @@ Test(demangle, shows_names_as_cxxfilt_does)
 			 "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevCommArgs*)");
 }
 
+/* With the hash that says which build it is, the same function has two names in two runs. */
+Test(demangle, shows_names_of_rust)
+{
+	cr_expect_str_eq(readable("_ZN62_$LT$r..shapes..Square$LT$T$GT$$u20$as$u20$r..shapes..Area"
+				  "$GT$4area17h01e18ed23576449dE"),
+			 "<r::shapes::Square<T> as r::shapes::Area>::area");
+	cr_expect_str_eq(readable("_ZN1r5apply17h0878380d74eb232bE"), "r::apply");
+	cr_expect_str_eq(readable("_RINvCs6GmmlP4bgsG_1r5applyNCNvB2_4main0EB2_"),
+			 "r::apply::<r::main::{closure#0}>");
+	/* Almost. */
+	cr_expect_str_eq(readable("_ZN1r5apply17h0878380d74eb232gE"), "r::apply::h0878380d74eb232g");
+	cr_expect_null(readable("_RINvCs6GmmlP4bgsG_1r5applyNCNvB2_4main0EB2_!"));
+	cr_expect_null(readable("_R"));
+	cr_expect_null(readable("_RN"));
+}
+
 Test(demangle, leaves_others_alone)
 {
 	cr_expect_null(readable("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_32x3_nn"));
@@ -81,15 +97,19 @@ Test(demangle, bears_any_bytes)
 	static const char seedling[] = "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_"
 				       "14func_wrapper_tIfZNS0_11sum_functorIfffEclERNS_14Tensor"
 				       "IteratorEEUlffE_EEjfLi4EEEEEvT1_";
+	static const char rust[] = "_RINvNtNtNtCsgEmfK2I1SDS_4core5slice4sort6stable14driftsort_main"
+				   "NtNtCs4X4t9plMPHF_9addr2line4line12LineSequenceNCINvMNtCslNYArtu3i"
+				   "FV_5alloc5sliceSBZ_11sort_by_keyyNCINvMs_B11_NtB11_5Lines5parseE0E";
 	unsigned seed = 3;
 
-	for (int i = 0; i < 20000; i++) {
-		char name[sizeof(seedling)];
+	for (int i = 0; i < 40000; i++) {
+		const char *from = i % 2 ? rust : seedling;
+		size_t bytes = (i % 2 ? sizeof(rust) : sizeof(seedling));
+		char name[sizeof(seedling) > sizeof(rust) ? sizeof(seedling) : sizeof(rust)];
 
-		memcpy(name, seedling, sizeof(name));
+		memcpy(name, from, bytes);
 		for (int k = 0; k < 1 + i % 5; k++)
-			name[2 + rand_r(&seed) % (sizeof(name) - 3)] =
-				seedling[rand_r(&seed) % (sizeof(name) - 1)];
+			name[2 + rand_r(&seed) % (bytes - 3)] = from[rand_r(&seed) % (bytes - 1)];
 		readable(name);
 	}
 }
