@@ -13,17 +13,30 @@
 const char *tp_label_proc(char buf[64], const struct tp_run *run,
 			  const struct tp_proc *proc)
 {
+	const uint32_t pid = proc->worker ? proc->parent_pid : proc->pid;
 	uint32_t n_same = 0;
+	int n;
 
 	for (uint32_t i = 0; i < run->n_procs && n_same < 2; i++)
-		n_same += run->proc[i]->rank == proc->rank;
+		n_same += run->proc[i]->rank == proc->rank && !run->proc[i]->worker;
 	if (proc->rank < 0)
-		snprintf(buf, 64, "pid %u", proc->pid);
+		n = snprintf(buf, 64, "pid %u", pid);
 	else if (n_same > 1)
-		snprintf(buf, 64, "rank %d pid %u", proc->rank, proc->pid);
+		n = snprintf(buf, 64, "rank %d pid %u", proc->rank, pid);
 	else
-		snprintf(buf, 64, "rank %d", proc->rank);
+		n = snprintf(buf, 64, "rank %d", proc->rank);
+	if (proc->worker)
+		snprintf(buf + n, 64 - (size_t)n, " worker %u", proc->worker);
 	return buf;
+}
+
+bool tp_label_is_needed(const struct tp_run *run)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_procs && n < 2; i++)
+		n += !run->proc[i]->worker;
+	return n > 1;
 }
 
 const char *tp_label_program(char buf[400], const struct tp_proc *proc)

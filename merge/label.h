@@ -9,8 +9,12 @@
 
 #include "merge/model.h"
 
-/* "rank 3"; "rank 3 pid 4711" when the rank has several processes; "pid 4711" without rank. */
+/* "rank 3"; "rank 3 pid 4711" when the rank has several processes; "pid 4711" without rank.
+ * Of a worker the same of its rank, and " worker 1". */
 const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc);
+
+/* More than one process trains: what is said of a step needs to say whose it is. */
+bool tp_label_is_needed(const struct tp_run *run);
 
 /* What ran, as one would type it: "train.py", "-m package.train". Into buf, returned. */
 const char *tp_label_program(char buf[400], const struct tp_proc *proc);

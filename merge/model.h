@@ -56,11 +56,15 @@ struct tp_queue {
 	uint32_t device, context, stream;
 };
 
-/* One profiled process: a rank, over all its windows. */
+/* One profiled process, over all its windows: a rank, or a worker of one (of a data loader...),
+ * which stands right behind its rank in tp_run.proc. */
 struct tp_proc {
 	uint32_t at;		/* index in tp_run.proc */
 	int32_t rank, local_rank, world_size, node_rank;
 	uint32_t pid, restart;
+	uint32_t worker;	/* a worker process of its rank: its number; 0: the rank itself */
+	uint32_t parent_pid;	/* of a worker: the rank's process */
+	uint64_t parent_run_id;
 	uint64_t run_id, boot_id[2];
 	char host[65];
 	const char *program;	/* from META; may be "" */

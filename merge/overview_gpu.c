@@ -32,7 +32,7 @@ static const char *show_who(char buf[96], const struct tp_run *run, const struct
 {
 	char who[64];
 
-	if (run->n_procs > 1)
+	if (tp_label_is_needed(run))
 		snprintf(buf, 96, "%s: %u", tp_label_proc(who, run, d->proc), d->id);
 	else
 		snprintf(buf, 96, "%u", d->id);

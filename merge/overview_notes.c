@@ -107,8 +107,8 @@ static const char *show_step(char buf[160], const struct tp_run *run,
 	char who[64];
 
 	snprintf(buf, 160, "step %" PRIu64 " (epoch %u)%s%s", row->index, row->epoch,
-		 run->n_procs > 1 ? " of " : "",
-		 run->n_procs > 1 ? tp_label_proc(who, run, row->proc) : "");
+		 tp_label_is_needed(run) ? " of " : "",
+		 tp_label_is_needed(run) ? tp_label_proc(who, run, row->proc) : "");
 	return buf;
 }
 
@@ -265,8 +265,8 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 		    out, slowest->dur_ns / 3 > median / 2 ? "yellow" : "",
 		    TP_OVERVIEW_LABEL, "slowest",
 		    "step %" PRIu64 "%s%s (after the first): %s, %.1f times the median%s",
-		    slowest->index, run->n_procs > 1 ? " of " : "",
-		    run->n_procs > 1 ? tp_label_proc(who, run, slowest->proc) : "",
+		    slowest->index, tp_label_is_needed(run) ? " of " : "",
+		    tp_label_is_needed(run) ? tp_label_proc(who, run, slowest->proc) : "",
 		    tp_show_ns(a, slowest->dur_ns),
 		    median > 0 ? (double)slowest->dur_ns / (double)median : 0, growth);
 	free(value);

@@ -210,6 +210,22 @@ static int choose_steps(struct tp_run_in *run)
 		proc->chosen[proc->n_chosen].first = row->begin_ns;
 		proc->chosen[proc->n_chosen++].last = row->begin_ns + row->dur_ns;
 	}
+	for (uint32_t i = 1; i < run->pub.n_procs && run->options.steps; i++) {
+		const struct tp_proc_in *before = (struct tp_proc_in *)run->pub.proc[i - 1];
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+		size_t n = before->n_chosen * sizeof(proc->chosen[0]);
+
+		/* A worker has no steps: those of its rank, which stands before it. */
+		if (!proc->pub.worker || proc->n_chosen || !n ||
+		    proc->pub.parent_pid != (before->pub.worker ? before->pub.parent_pid
+								: before->pub.pid))
+			continue;
+		if (!tp_grow(&proc->chosen, &proc->cap_chosen, before->n_chosen,
+			     sizeof(proc->chosen[0])))
+			return -ENOMEM;
+		memcpy(proc->chosen, before->chosen, n);
+		proc->n_chosen = before->n_chosen;
+	}
 	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
 		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
 			tp_run_issue(&run->pub, run->pub.proc[i], false,
@@ -241,11 +257,61 @@ static void note_windows(struct tp_run_in *run)
 	}
 }
 
+/* Where the process that it works for stands in run.proc, n_procs when that was not read. */
+static uint32_t find_root(const struct tp_run *run, const struct tp_proc *proc)
+{
+	uint32_t i = 0;
+
+	while (i < run->n_procs && (run->proc[i]->worker ||
+				    run->proc[i]->run_id != proc->parent_run_id ||
+				    run->proc[i]->pid != proc->parent_pid))
+		i++;
+	return i;
+}
+
+struct family {
+	uint32_t root;		/* its place, or the own one */
+	struct tp_proc *proc;
+};
+
+static int compare_families(const void *a, const void *b)
+{
+	const struct family *x = a, *y = b;
+
+	if (x->root != y->root)
+		return x->root < y->root ? -1 : 1;
+	if (x->proc->worker != y->proc->worker)
+		return x->proc->worker < y->proc->worker ? -1 : 1;
+	return (x->proc->at > y->proc->at) - (x->proc->at < y->proc->at);
+}
+
+/* Workers come right behind their rank, in the order of their numbers. 0 or -ENOMEM. */
+static int group_workers(struct tp_run *run)
+{
+	struct family *family = malloc((run->n_procs + 1) * sizeof(*family));
+
+	if (!family)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		family[i].proc = run->proc[i];
+		family[i].root = run->proc[i]->worker ? find_root(run, run->proc[i]) : i;
+	}
+	qsort(family, run->n_procs, sizeof(*family), compare_families);
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		run->proc[i] = family[i].proc;
+		run->proc[i]->at = i;
+	}
+	free(family);
+	return 0;
+}
+
 int tp_run_place(struct tp_run_in *run)
 {
 	uint32_t n_hosts;
-	int err;
+	int err = group_workers(&run->pub);
 
+	if (err)
+		return err;
 	/* First: open spans point to threads, which may move here. */
 	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
 		err = tp_queues_init((struct tp_proc_in *)run->pub.proc[i]);

@@ -49,7 +49,10 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 		fprintf(stderr, "trainprof-merge: more messages follow; the 'health' view has them\n");
 	if (run->n_issues > ISSUES_SAID)
 		return;
-	if (proc && proc->rank >= 0)
+	if (proc && proc->worker)
+		fprintf(stderr, "trainprof-merge: rank %d worker %u: %s\n",
+			proc->rank < 0 ? 0 : proc->rank, proc->worker, issue->text);
+	else if (proc && proc->rank >= 0)
 		fprintf(stderr, "trainprof-merge: rank %d: %s\n", proc->rank, issue->text);
 	else
 		fprintf(stderr, "trainprof-merge: %s\n", issue->text);
@@ -319,12 +322,28 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	return tp_ids_set(&proc->ids, id, s);
 }
 
+static uint64_t read_number(const char *meta, size_t n, const char *key, int base)
+{
+	char text[24];
+
+	return tp_reader_text_value(meta, n, key, text, sizeof(text)) ? strtoull(text, NULL, base)
+								       : 0;
+}
+
+static void take_parent(struct tp_proc *proc, const char *meta, size_t n)
+{
+	proc->worker = (uint32_t)read_number(meta, n, "worker", 10);
+	proc->parent_pid = (uint32_t)read_number(meta, n, "parent_pid", 10);
+	proc->parent_run_id = read_number(meta, n, "parent_run_id", 16);
+}
+
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
 {
 	char program[512], steps[64] = "";
 	size_t n = strlen(meta);
 
 	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
+	take_parent(&proc->pub, meta, n);
 	tp_reader_text_value(meta, n, "STEP", steps, sizeof(steps));
 	proc->pub.has_own_steps = !strncmp(steps, "range:ProfilerStep#", 19);
 	if (!proc->pub.program[0] &&

@@ -49,16 +49,19 @@ static uint64_t events_of(const struct tp_run *run, const struct tp_proc *proc)
 	return n;
 }
 
-/* Of the processes of its rank the one with most events, the first of equal ones. */
+/* Of the processes of its rank the one with most events, the first of equal ones. No worker. */
 static bool speaks_for_rank(const struct tp_run *run, const struct tp_proc *proc)
 {
 	uint64_t n = events_of(run, proc);
+
+	if (proc->worker)
+		return false;
 
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		const struct tp_proc *other = run->proc[i];
 		uint64_t n_other = other == proc ? 0 : events_of(run, other);
 
-		if (other != proc && other->rank == proc->rank &&
+		if (other != proc && other->rank == proc->rank && !other->worker &&
 		    (n_other > n || (n_other == n && other->at < proc->at)))
 			return false;
 	}

@@ -30,7 +30,12 @@ const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 
 	program = program ? program + 1 : proc->program;
 	if (proc->rank >= 0)
-		n = snprintf(buf, TP_TITLE_MAX, "rank %d: ", proc->rank);
+		n = snprintf(buf, TP_TITLE_MAX, "rank %d", proc->rank);
+	if (proc->worker)
+		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, "%sworker %u", n ? " " : "",
+			      proc->worker);
+	if (n)
+		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, ": ");
 	n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, "%.100s (pid %u", *program ? program : "python",
 		      proc->pid);
 	if (proc->restart)

@@ -47,7 +47,7 @@ static void print_software(const struct tp_run *run, struct tp_out *out)
 
 static void print_who(const struct tp_run *run, struct tp_out *out)
 {
-	uint32_t n_ranks = 0, n_hosts = 0, n_other = 0;
+	uint32_t n_ranks = 0, n_hosts = 0, n_other = 0, n_workers = 0;
 	int32_t world = -1;
 	const struct tp_proc *first = run->n_procs ? run->proc[0] : NULL;
 	char ranks[64], program[400];
@@ -60,8 +60,11 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 			is_new_rank &= run->proc[j]->rank != proc->rank;
 			is_new_host &= strcmp(run->proc[j]->host, proc->host) != 0;
 		}
-		n_ranks += is_new_rank;
 		n_hosts += is_new_host;
+		n_workers += proc->worker != 0;
+		if (proc->worker)
+			continue;
+		n_ranks += is_new_rank;
 		n_other += !is_new_rank;
 		if (proc->world_size > world)
 			world = proc->world_size;
@@ -86,9 +89,13 @@ static void print_who(const struct tp_run *run, struct tp_out *out)
 		else
 			tp_out_item(out, world > (int32_t)n_ranks ? "yellow" : "",
 				    TP_OVERVIEW_LABEL, "ranks", "%s", ranks);
-	} else if (run->n_procs > 1) {
-		tp_out_item(out, "", TP_OVERVIEW_LABEL, "processes", "%u", run->n_procs);
+	} else if (run->n_procs - n_workers > 1) {
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "processes", "%u",
+			    run->n_procs - n_workers);
 	}
+	if (n_workers)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "workers", "%u process%s", n_workers,
+			    n_workers > 1 ? "es" : "");
 }
 
 /* The commonest disappointment of a first run deserves more than zeros. */
@@ -123,6 +130,9 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		const struct tp_window *window = &run->window[i];
 
+		/* A worker's are those of its rank once more. */
+		if (window->proc->worker)
+			continue;
 		n_windows += window->n_events != 0;
 		traced = tp_add(traced, tp_sub(window->end_ns, window->begin_ns));
 		first = window->begin_ns < first ? window->begin_ns : first;
@@ -151,7 +161,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration",
 			    "%s, of which %s recorded%s",
 			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
-			    run->n_procs > 1 ? " (all processes)" : "");
+			    tp_label_is_needed(run) ? " (all processes)" : "");
 	if (!overview->n_events)
 		print_nothing(run, out);
 }
