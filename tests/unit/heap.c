@@ -87,6 +87,119 @@ Test(heap, a_forked_child_counts_from_0)
 	cr_expect_eq(status, 0);
 }
 
+static void live(int64_t change)
+{
+	tp_heap_add_live(tp_heap_slot(), change);
+}
+
+static void *give_back(void *bytes)
+{
+	live(-(int64_t)(intptr_t)bytes);
+	return NULL;
+}
+
+Test(heap, bytes_alive_are_exact_whoever_gives_them_back)
+{
+	struct tp_heap_thread of[TP_HEAP_SLOTS];
+	struct tp_heap_totals totals;
+	pthread_t thread;
+
+	live(1000000);
+	live(-1);
+	live(77);
+	for (int i = 0; i < 10; i++) {
+		pthread_create(&thread, NULL, give_back, (void *)(intptr_t)(1000 * i));
+		pthread_join(thread, NULL);
+	}
+	tp_heap_totals(&totals);
+	cr_expect_eq(totals.live, 1000076 - 45000);
+	cr_assert_eq(tp_heap_threads(of, TP_HEAP_SLOTS), 11);
+	cr_expect_eq(of[0].tid, (uint32_t)gettid());
+	cr_expect_eq(of[0].live, 1000076);
+	cr_expect_eq(of[0].peak, 1000076);
+	cr_expect_eq(of[1].peak, 0, "gave back what others were given");
+	cr_expect_eq(tp_heap_threads(of, 3), 3);
+	cr_expect_eq(of[0].live, 1000076, "the highest peak comes first");
+}
+
+Test(heap, the_peak_is_wrong_by_less_than_what_is_not_told)
+{
+	int64_t now = 0, most = 0, seen;
+	uint64_t dice = 1;
+
+	for (int i = 0; i < 200000; i++) {
+		int64_t change;
+
+		dice = dice * 6364136223846793005u + 1442695040888963407u;
+		change = (int64_t)(dice >> 48) - (now > 5000000 ? 40000 : 30000);
+		live(change);
+		now += change;
+		most = now > most ? now : most;
+		seen = tp_heap_peak();
+		cr_assert(seen > most - TP_HEAP_TELL_BYTES && seen < most + TP_HEAP_TELL_BYTES,
+			  "%ld, not %ld", (long)seen, (long)most);
+	}
+	/* Taken: begins anew, and is not forgotten. */
+	seen = tp_heap_peak();
+	live(-now);
+	cr_expect_eq(tp_heap_take_recent_peak(), seen);
+	cr_expect_lt(tp_heap_take_recent_peak(), TP_HEAP_TELL_BYTES);
+	cr_expect_eq(tp_heap_peak(), seen);
+}
+
+enum { SHARERS = TP_HEAP_SLOTS + 8, CHANGES = 500 };
+static void *change_much(void *unused)
+{
+	pthread_barrier_wait(&barrier);
+	tp_heap_slot();
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < CHANGES; i++)
+		live(100000);
+	for (int i = 0; i < CHANGES; i++)
+		live(-99999);
+	return NULL;
+}
+
+Test(heap, threads_that_share_a_slot_lose_nothing)
+{
+	static pthread_t thread[SHARERS];
+	struct tp_heap_totals totals;
+
+	pthread_barrier_init(&barrier, NULL, SHARERS);
+	for (int i = 0; i < SHARERS; i++)
+		pthread_create(&thread[i], NULL, change_much, NULL);
+	for (int i = 0; i < SHARERS; i++)
+		pthread_join(thread[i], NULL);
+	tp_heap_totals(&totals);
+	cr_expect_geq(totals.n_sharing, 8);
+	cr_expect_eq(totals.live, SHARERS * CHANGES);
+	/* Nothing of it is told twice. */
+	cr_expect_leq(tp_heap_take_recent_peak(), (int64_t)SHARERS * CHANGES * 100000);
+	cr_expect_lt(tp_heap_take_recent_peak(),
+		     SHARERS * CHANGES + (TP_HEAP_SLOTS + 1) * TP_HEAP_TELL_BYTES);
+}
+
+Test(heap, a_forked_child_inherits_what_is_alive)
+{
+	int status;
+
+	live(123456);
+	if (!fork()) {
+		struct tp_heap_totals totals;
+		bool is_right;
+
+		tp_heap_forked();
+		tp_heap_totals(&totals);
+		is_right = totals.live == 123456 && tp_heap_peak() == 123456;
+		live(-123456);
+		tp_heap_totals(&totals);
+		_exit(is_right && totals.live == 0 && tp_heap_take_recent_peak() == 123456 &&
+				      tp_heap_take_recent_peak() == 0 ? 0 : 1);
+	}
+	wait(&status);
+	cr_expect_eq(status, 0);
+}
+
 Test(heap, knows_the_last_block_once_and_until_it_is_freed)
 {
 	char block[2];
