@@ -558,6 +558,7 @@ static void take_counter(struct book *book, const struct tp_event *event)
 	static const char *const names[TP_HOSTMEM_COUNTERS] = {
 		[TP_HOSTMEM_RSS] = "RSS", [TP_HOSTMEM_PSS] = "PSS",
 		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
+		[TP_HOSTMEM_LIVE] = "heap live",
 	};
 	int64_t value = (int64_t)event->arg;
 

@@ -50,6 +50,7 @@ enum tp_hostmem_counter {
 	TP_HOSTMEM_PSS,		/* pages that several processes have, divided among them */
 	TP_HOSTMEM_PRIVATE,	/* resident pages that nobody else has */
 	TP_HOSTMEM_SHARED,	/* resident pages of files, and shared ones */
+	TP_HOSTMEM_LIVE,	/* blocks of the heap, by its counters: from before the windows, too */
 	TP_HOSTMEM_COUNTERS
 };
 struct tp_hostmem_counted {

@@ -99,6 +99,9 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_overview_sums *sums, struct tp_out *out);
 
+/* overview_host.c: the heap's peak */
+void tp_overview_print_host(const struct tp_run *run, struct tp_out *out);
+
 /* overview_gpu.c: a row for each device, why they were idle, how work came to them */
 void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out);

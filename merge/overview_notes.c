@@ -333,6 +333,7 @@ void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview 
 			     const struct tp_overview_sums *sums, struct tp_out *out)
 {
 	print_memory(run, overview, out);
+	tp_overview_print_host(run, out);
 	print_failed(overview, out);
 	print_slowest(run, overview, out);
 	print_data(run, overview, sums, out);

@@ -41,6 +41,23 @@ const struct tp_loss tp_gpu_losses[] = {
     {NULL, NULL, false, false},
 };
 
+const struct tp_loss tp_heap_losses[] = {
+    {"stack.mismatched",
+     "call stacks differed from libunwind's when they were checked: their threads went on without "
+     "native frames",
+     true, false},
+    {"modules.lost", "loaded libraries are not described: frames in them have no names", true,
+     false},
+    {"heap.sample_no_room",
+     "chosen blocks of host memory were too many to follow: estimates are too low", true, false},
+    {"heap.threads_sharing",
+     "threads were too many to have their own counters of host memory: they share some", false,
+     false},
+    {"pystack.broken", "stacks of Python frames end at something that cannot be", false, false},
+    {"pystack.refused", "threads found no memory for their Python frames", true, false},
+    {NULL, NULL, false, false},
+};
+
 static uint64_t add_key(const struct tp_run *run, const char *key, bool is_running)
 {
 	uint64_t sum = 0;

@@ -22,6 +22,8 @@ struct tp_loss {
 };
 /* What is counted of the GPU half; ended by key NULL. */
 extern const struct tp_loss tp_gpu_losses[];
+/* The same of host memory and call stacks. */
+extern const struct tp_loss tp_heap_losses[];
 
 /* "12.4", of the number that CUPTI gives; "" when none was recorded. */
 const char *tp_totals_cupti(char buf[32], const struct tp_run *run);

@@ -275,14 +275,15 @@ static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
 	return n;
 }
 
-/* How many of the GPU's counters say that something is missing or odd. */
-static uint32_t print_gpu_losses(const struct tp_run *run, struct tp_out *out)
+/* How many of these counters say that something is missing or odd. */
+static uint32_t print_losses(const struct tp_run *run, const struct tp_loss *losses,
+			     struct tp_out *out)
 {
 	uint32_t n = 0;
 	char a[32], b[32], yielded[64] = "";
 	uint64_t yielded_ns = tp_totals_add(run, "cupti.yielded_ns", true);
 
-	for (const struct tp_loss *loss = tp_gpu_losses; loss->key; loss++) {
+	for (const struct tp_loss *loss = losses; loss->key; loss++) {
 		uint64_t value = tp_totals_add(run, loss->key, true);
 
 		if (!value)
@@ -311,6 +312,39 @@ static void print_cupti(const struct tp_run *run, struct tp_out *out)
 		return;
 	tp_out_item(out, "", LABEL, "CUPTI", "%s: %s records in the windows, %s outside of them",
 		    version, tp_show_count(a, n_made), tp_show_count(b, n_outside));
+}
+
+/* How call stacks were taken, and how far they can be trusted. */
+static void print_stacks(const struct tp_run *run, struct tp_out *out)
+{
+	uint64_t n_walks = tp_totals_add(run, "stack.walks", true),
+		 n_checked = tp_totals_add(run, "stack.checked", true),
+		 n_wrong = tp_totals_add(run, "stack.mismatched", true),
+		 n_cut = tp_totals_add(run, "stack.cut", true),
+		 n_python_cut = tp_totals_add(run, "pystack.cut", true);
+	char a[32], b[32], c[32], d[32];
+
+	if (!n_walks && !n_python_cut)
+		return;
+	tp_out_item(out, n_wrong ? "yellow" : "", LABEL, "stacks",
+		    "%s taken; %s compared with libunwind's, %s differed; the outer end of %s is "
+		    "not known",
+		    tp_show_count(a, n_walks), tp_show_count(b, n_checked),
+		    tp_show_count(c, n_wrong), tp_show_count(d, n_cut + n_python_cut));
+}
+
+/* Chosen blocks stand for all. */
+static void print_sampling(const struct tp_run *run, struct tp_out *out)
+{
+	uint64_t mean = 0;
+	char a[32];
+
+	for (uint32_t i = 0; i < run->n_windows && !mean; i++)
+		mean = tp_fact_u64(run->window[i].totals, "heap.sample_bytes", 0);
+	if (mean)
+		tp_out_item(out, "", LABEL, "sampled",
+			    "one block of host memory in %s on average: its figures are estimates",
+			    tp_show_bytes(a, (int64_t)mean));
 }
 
 static void print_cost(const struct tp_run *run, struct tp_out *out)
@@ -359,7 +393,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
 			 run->window[i].dropped;
 	n_bad += print_counted(run, out);
-	n_bad += print_gpu_losses(run, out);
+	n_bad += print_losses(run, tp_gpu_losses, out);
+	n_bad += print_losses(run, tp_heap_losses, out);
 	if (!run->n_windows)
 		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
 	else if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
@@ -373,6 +408,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (run->n_windows)
 		print_clocks(run, out);
 	print_cupti(run, out);
+	print_stacks(run, out);
+	print_sampling(run, out);
 	print_cost(run, out);
 	print_options(run, out);
 	print_issues(run, &options, out);

@@ -14,7 +14,7 @@
 #include "merge/label.h"
 #include "merge/sum.h"
 
-enum { LABEL = TP_VIEW_MEMORY_LABEL };
+enum { LABEL = TP_VIEW_MEMORY_LABEL, TROUBLES_SHOWN = 8 };
 
 /* "rank 3", "" where there is one process only. */
 static const char *show_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc)
@@ -82,37 +82,60 @@ static void print_calls(const struct tp_hostmem_proc *host, struct tp_out *out)
 			    tp_show_percent(b, host->error_bytes, (double)host->alloc_bytes));
 }
 
-static int64_t mapped_memory(const struct tp_hostmem_proc *host)
-{
-	int64_t sum = 0;
-
-	for (uint32_t kind = 1; kind < TP_MAPPING_N; kind++)
-		if (kind != TP_MAPPING_RESERVED)
-			sum = tp_add(sum, (int64_t)host->mapped_at_peak[kind]);
-	return sum;
-}
-
 /* The resident memory beside what was asked for, and what the difference is made of. */
 static void print_resident(const struct tp_hostmem_proc *host, struct tp_out *out)
 {
 	const struct tp_hostmem_counted *rss = &host->counted[TP_HOSTMEM_RSS];
-	int64_t mapped = mapped_memory(host), rest;
+	int64_t shared = host->counted[TP_HOSTMEM_SHARED].at_peak,
+		mapped = (int64_t)host->mapped_at_peak[TP_MAPPING_ANON],
+		blocks = host->counted[TP_HOSTMEM_LIVE].at_peak, rest;
 	char a[32], b[32], c[32], d[32], e[32], with[64] = "";
 
 	if (rss->at_peak < 0)
 		return;
-	rest = tp_sub(tp_sub(tp_sub(rss->at_peak, rss->first), (int64_t)host->peak_bytes), mapped);
+	shared = shared < 0 ? 0 : shared;
+	/* A sample may be older than the peak. */
+	blocks = blocks < (int64_t)host->peak_bytes ? (int64_t)host->peak_bytes : blocks;
+	rest = tp_sub(tp_sub(tp_sub(rss->at_peak, shared), blocks), mapped);
 	if (mapped)
 		snprintf(with, sizeof(with), " + %s mapped", tp_show_bytes(d, mapped));
 	tp_out_item(out, "", LABEL, "resident",
-		    "%s at that peak = %s at first + %s of blocks%s %c %s: %s",
-		    tp_show_bytes(a, rss->at_peak), tp_show_bytes(b, rss->first),
-		    tp_show_bytes(c, (int64_t)host->peak_bytes), with, rest < 0 ? '-' : '+',
+		    "%s at that peak = %s of files and shared + %s of blocks%s %c %s: %s",
+		    tp_show_bytes(a, rss->at_peak), tp_show_bytes(b, shared),
+		    tp_show_bytes(c, blocks), with, rest < 0 ? '-' : '+',
 		    tp_show_bytes(e, rest < 0 ? -rest : rest),
-		    rest >= 0 ? "the allocator's own, fragmentation, stacks, code"
-			      : "not touched yet, or in what was resident already");
+		    rest >= 0 ? "the allocator's own, fragmentation, stacks, libraries' data"
+			      : "asked for and not touched yet");
 	tp_out_item(out, "", LABEL, "", "%s at most, %s at the end", tp_show_bytes(a, rss->most),
 		    tp_show_bytes(b, rss->last));
+}
+
+/* By the counters, which run outside of windows, too. */
+static void print_counted(const struct tp_run *run, const struct tp_proc *proc,
+			  struct tp_out *out)
+{
+	uint64_t peak = 0, live = 0, allocs = 0, error = 0;
+	char a[32], b[32], c[32], d[32];
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		const char *totals = run->window[i].totals;
+
+		if (run->window[i].proc != proc)
+			continue;
+		peak = tp_fact_u64(totals, "heap.peak", peak);
+		live = tp_fact_u64(totals, "heap.live", live);
+		allocs = tp_fact_u64(totals, "heap.allocs", allocs);
+		error = tp_fact_u64(totals, "heap.peak_error", error);
+	}
+	if (peak)
+		tp_out_item(out, "", LABEL, "since its start",
+			    "at most %s (right within %s), %s at the end of the last window, %s "
+			    "allocations",
+			    tp_show_bytes(a, (int64_t)peak), tp_show_bytes(d, (int64_t)error),
+			    tp_show_bytes(b, (int64_t)live), tp_show_count(c, allocs));
+	else if (allocs)
+		tp_out_item(out, "", LABEL, "since its start", "%s allocations",
+			    tp_show_count(c, allocs));
 }
 
 static void print_shared(const struct tp_hostmem_proc *host, struct tp_out *out)
@@ -163,6 +186,7 @@ static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *h
 	tp_out_title(out, "Host memory%s%s", *who ? ": " : "", who);
 	print_peak(host, out);
 	print_calls(host, out);
+	print_counted(run, host->proc, out);
 	print_resident(host, out);
 	print_shared(host, out);
 	print_doubts(host, out);
@@ -197,6 +221,7 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 		{.title = "PSS", .field = "pss_bytes"},
 		{.title = "private", .field = "private_bytes"},
 		{.title = "shared", .field = "shared_bytes"},
+		{.title = "heap", .field = "heap_live_bytes"},
 		{.title = "mapped", .field = "mapped_at_peak_bytes"},
 	};
 	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
@@ -209,7 +234,7 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 		const int64_t counted[] = {
 			rss->at_peak, rss->first, rss->most, rss->last,
 			p->counted[TP_HOSTMEM_PSS].last, p->counted[TP_HOSTMEM_PRIVATE].last,
-			p->counted[TP_HOSTMEM_SHARED].last,
+			p->counted[TP_HOSTMEM_SHARED].last, p->counted[TP_HOSTMEM_LIVE].last,
 		};
 
 		tp_table_cell(table, "%s", tp_label_proc(who, run, p->proc));
@@ -238,7 +263,7 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 			else
 				tp_table_cell(table, "%s", "");
 		}
-		tp_cell_bytes(table, mapped_memory(p));
+		tp_cell_bytes(table, (int64_t)p->mapped_at_peak[TP_MAPPING_ANON]);
 	}
 	tp_table_print(table, out);
 }
@@ -390,19 +415,47 @@ static void print_steps(const struct tp_run *run, const struct tp_view_options *
 
 /* ---- all of it ---- */
 
+/* Stacks that are missing, and names. */
+static void print_stack_doubts(const struct tp_hostmem *mem, struct tp_out *out)
+{
+	const struct tp_stacks *stacks = tp_hostmem_stacks(mem);
+	uint64_t n_unknown = tp_stacks_unknown(stacks);
+	uint32_t n = 0;
+	char a[32];
+
+	if (n_unknown)
+		tp_out_line(out, "yellow",
+			    "The stacks of %s events are not in the trace: they are counted as not "
+			    "recorded.",
+			    tp_show_count(a, n_unknown));
+	while (tp_stacks_trouble(stacks, n)[0])
+		n++;
+	if (n)
+		tp_out_title(out, "Code without names");
+	for (uint32_t i = 0; i < n && i < TROUBLES_SHOWN; i++)
+		tp_out_line(out, "dim", "  %s", tp_stacks_trouble(stacks, i));
+	if (n > TROUBLES_SHOWN)
+		tp_out_line(out, "dim", "  and %u more files", n - TROUBLES_SHOWN);
+}
+
 /* Why there is nothing: the first reason that the trace gives, or what to ask for. */
 static void print_nothing(const struct tp_run *run, struct tp_out *out)
 {
 	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
-	char why[200];
+	char why[200], who[64];
 
 	tp_out_title(out, "Host memory");
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		if (run->n_procs > 1 && tp_label_meta(run, run->proc[i])[0])
+			tp_out_line(out, "", "  %s", tp_label_proc(who, run, run->proc[i]));
+		print_counted(run, run->proc[i], out);
+	}
 	if (tp_fact(meta, "off.heap", why, sizeof(why)))
-		tp_out_line(out, "", "no host memory was recorded: %s", why);
+		tp_out_line(out, "", "no blocks of host memory were recorded: %s", why);
 	else
 		tp_out_line(out, "",
-			    "no host memory was recorded: TRAINPROF_RECORD=heap does, with "
-			    "TRAINPROF_STACKS=heap also who asked for it");
+			    "no blocks of host memory were recorded: TRAINPROF_RECORD=heap does, "
+			    "with TRAINPROF_STACKS=heap also who asked for them");
 }
 
 static bool has_stacks(const struct tp_hostmem *mem)
@@ -455,6 +508,7 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 	print_steps(run, options, mem, out);
 	print_mappings(run, host, n, out);
 	print_sizes(run, host, n, out);
+	print_stack_doubts(mem, out);
 	if (tp_hostmem_is_incomplete(mem))
 		tp_out_line(out, "red", "out of memory: some of it is missing here");
 }
