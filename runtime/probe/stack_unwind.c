@@ -91,8 +91,7 @@ static struct {
 	__typeof__(&unw_step) step;
 	__typeof__(&unw_get_reg) get_reg;
 	__typeof__(&unw_get_save_loc) get_save_loc;
-	__typeof__(&unw_get_proc_info) get_proc_info;
-	__typeof__(&unw_is_signal_frame) is_signal_frame;
+	__typeof__(&unw_get_proc_info_by_ip) get_proc_info_by_ip;
 	__typeof__(&unw_backtrace) backtrace;
 	__typeof__(&unw_flush_cache) flush_cache;
 	int (*getcontext)(unw_context_t *);
@@ -196,8 +195,7 @@ const char *tp_stack_unwind_open(void)
 	    !find(library, &lib.step, NAME_OF(UNW_OBJ(step))) ||
 	    !find(library, &lib.get_reg, NAME_OF(UNW_OBJ(get_reg))) ||
 	    !find(library, &lib.get_save_loc, NAME_OF(UNW_OBJ(get_save_loc))) ||
-	    !find(library, &lib.get_proc_info, NAME_OF(UNW_OBJ(get_proc_info))) ||
-	    !find(library, &lib.is_signal_frame, NAME_OF(UNW_OBJ(is_signal_frame))) ||
+	    !find(library, &lib.get_proc_info_by_ip, NAME_OF(UNW_OBJ(get_proc_info_by_ip))) ||
 	    !find(library, &lib.flush_cache, NAME_OF(UNW_ARCH_OBJ(flush_cache))) ||
 	    !find(library, &lib.getcontext, NAME_OF(UNW_ARCH_OBJ(getcontext))) ||
 	    !find(library, &lib.local, NAME_OF(UNW_OBJ(local_addr_space))) ||
@@ -216,6 +214,21 @@ void tp_stack_unwind_forget(void)
 }
 
 /* ---- learning ---- */
+
+/* Where a signal's handler returns to: mov $__NR_rt_sigreturn, %rax; syscall. (What libunwind
+ * says of such frames differs between its versions.) */
+static bool is_signal_return(uint64_t pc)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	size_t i = 0;
+
+	/* It must be code to be read; and no further than it is equal. */
+	if (!tp_stack_unwind_has_object(pc))
+		return false;
+	while (i < sizeof(code) && ((const uint8_t *)pc)[i] == code[i])
+		i++;
+	return i == sizeof(code);
+}
 
 static int start_cursor(unw_cursor_t *cursor, unw_context_t *context, uint64_t pc, bool is_exact)
 {
@@ -324,13 +337,13 @@ static uint64_t learn(uint64_t pc, bool is_exact)
 	do {
 		if (start_cursor(&cursor, &context, pc, is_exact) < 0)
 			return 0;
-		result = lib.get_proc_info(&cursor, &info);
+		/* A step would make do without: by guessing. */
+		result = lib.get_proc_info_by_ip(*lib.local, is_exact ? pc : pc - 1, &info, NULL);
 		if (result == -UNW_ENOMEM)
 			return 0;
-		if (result < 0 || !info.end_ip)
+		if (result < 0)
 			return tp_rule_make(TP_RULE_UNKNOWN, tp_stack_unwind_has_object(pc));
-		/* Reads the code: it must be some. */
-		if (lib.is_signal_frame(&cursor) > 0)
+		if (is_signal_return(pc))
 			return tp_rule_make(TP_RULE_SIGNAL, 0);
 		result = lib.step(&cursor);
 		lib.get_reg(&cursor, UNW_REG_SP, &cfa);
@@ -384,9 +397,7 @@ uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uin
 				out[n++] = (struct tp_stack_frame){
 					.cfa = sp, .pc = pc, .flags = is_exact ? TP_STACK_EXACT : 0,
 				};
-			/* Reads the code: it must be some. */
-			is_exact = tp_stack_unwind_has_object(pc) &&
-				   lib.is_signal_frame(&cursor) > 0;
+			is_exact = is_signal_return(pc);
 		} while (pc && n < most && lib.step(&cursor) > 0);
 	}
 	leave();

@@ -35,7 +35,7 @@ bool tp_stack_unwind_has_object(uint64_t pc);
  * this frame address: slow. Returns the frames, `most` at most; 0: it did not get there.
  */
 uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uint32_t most);
-/* Its quick one of this thread, all frames from inside of itself outwards, into pc: for comparing. The
+/* Its quick one of this thread, all frames from inside of itself outwards, for comparing. The
  * frames of walk->kept and fresh tell which libraries it may meet. Returns their number. */
 int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most);
 

@@ -136,6 +136,7 @@ static enum step step_guess(struct tp_stack_walk *walk, struct tp_stack_frame *i
 			    struct tp_stack_frame *out, uint64_t rule)
 {
 	uint64_t bp = in->bp, pc, next;
+	enum tp_stack_rule_kind kind;
 
 	in->flags |= TP_STACK_GUESS | TP_STACK_USES_BP;
 	count(&walk->n_unknown, 1);
@@ -143,10 +144,10 @@ static enum step step_guess(struct tp_stack_walk *walk, struct tp_stack_frame *i
 		return STEP_CUT;
 	next = tp_stack_word(bp);
 	pc = tp_stack_word(bp + 8);
-	if (next && next <= bp)
-		return STEP_CUT;
-	/* Into code that is known, or not far away. */
-	if (!tp_stack_unwind_has_object(pc) && pc - in->pc + GUESS_REACH > 2 * GUESS_REACH)
+	/* Into code that is described; or not far away, and the chain goes on. */
+	kind = tp_rule_kind(tp_stack_rule(pc, false));
+	if (kind == TP_RULE_NONE ||
+	    (kind == TP_RULE_UNKNOWN && (pc - in->pc + GUESS_REACH > 2 * GUESS_REACH || next <= bp)))
 		return STEP_CUT;
 	return step_to(walk, in, out, bp + 16,
 		       tp_rule_with_bp(rule & 15, TP_BP_AT_CFA, -2));

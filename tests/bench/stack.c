@@ -6,9 +6,9 @@
  *
  * A loop at a depth of 14 and of 46 frames takes stacks from eight places, three calls further
  * in each: what an allocation in a busy loop looks like. Then stacks that are new each time.
- * Nanoseconds of CPU a stack, least of the rounds (noise only adds), taken in turn. An event is a malloc or
- * a free, and only the malloc has a stack: the goals of 50 ns at depth 12 and 60 at 46 leave about
- * 50 and 70 for it after two records of 24 ns. Exit status 1 when missed.
+ * Nanoseconds of CPU a stack, least of the rounds (noise only adds), taken in turn. An event is
+ * a malloc or a free, and only the malloc has a stack: the goals of 50 ns at depth 12 and 60 at 46
+ * leave about 50 and 70 for it after two records of 24 ns. Exit status 1 when missed.
  */
 #include <dlfcn.h>
 #include <stdio.h>
