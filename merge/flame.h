@@ -20,7 +20,7 @@ enum tp_flame_by {		/* when two frames are the same place */
 
 enum {
 	/* Nodes of a result, for each cost: what browsers still take. */
-	TP_FLAME_NODES_MAX = 50000,
+	TP_FLAME_NODES_MAX = 20000,
 	TP_FLAME_TITLE_MAX = 4096,
 };
 

@@ -82,6 +82,7 @@ enum { N_TYPES = sizeof(sample_types) / sizeof(sample_types[0]), DEFAULT_TYPE = 
 struct mapping {
 	const char *path;
 	uint32_t flags;		/* 1 << MAPPING_HAS_...: known of some place in it */
+	bool is_main;		/* readers take the first one for the program itself */
 };
 
 struct pprof {
@@ -206,6 +207,7 @@ static uint32_t mapping_of(struct pprof *f, const struct tp_place *place)
 	}
 	if (*place->function)
 		f->mapping[at].flags |= 1u << MAPPING_HAS_FUNCTIONS;
+	f->mapping[at].is_main |= !strcmp(place->function, "_start");
 	if (*place->file)
 		f->mapping[at].flags |= 1u << MAPPING_HAS_FILES;
 	if (place->line)
@@ -406,8 +408,12 @@ static void put_file(struct pprof *f, const struct tp_heap_rows *rows)
 	put_head(f, rows);
 	if (tp_flame_each(f->flame, 0, N_TYPES, put_sample, f))
 		f->is_incomplete = true;
-	for (uint32_t i = 0; i < f->n_mappings; i++)
-		put_mapping(f, i + 1, &f->mapping[i]);
+	for (uint32_t i = 0; i < 2 * f->n_mappings; i++) {
+		const struct mapping *mapping = &f->mapping[i % f->n_mappings];
+
+		if (mapping->is_main == (i < f->n_mappings))
+			put_mapping(f, i % f->n_mappings + 1, mapping);
+	}
 }
 
 int tp_pprof_write(const struct tp_heap_rows *rows, const char *path)

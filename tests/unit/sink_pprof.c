@@ -225,6 +225,10 @@ Test(sink_pprof, mappings_have_build_ids_and_say_what_is_known)
 	heap_proc[0].module = module;
 	heap_proc[0].n_modules = 2;
 	write_rows(&rows);
+	for (i = 0; top[i].number != 3; i++)
+		;
+	n = take_apart(top[i].at, top[i].value, field, 16);
+	cr_expect_str_eq(string_at(number_of(field, n, 5)), HEAP_PYTHON, "_start's comes first");
 	for (i = 0; i < n_top; i++) {
 		if (top[i].number != 3)
 			continue;
@@ -253,7 +257,7 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 	write_rows(&rows);
 	text = print_samples();
 	cr_expect(strstr(text, "|rank 0: train.py (pid 1000):0@| 100000 "), "%s", text);
-	cr_expect(strstr(text, "(other: branches below 0.0023 % of the whole):0@|f:1@f.c"), "%.300s",
+	cr_expect(strstr(text, "(other: branches below 0.005 % of the whole):0@|f:1@f.c"), "%.300s",
 		  text);
 	for (uint32_t i = 0; i < n_top; i++) {
 		if (top[i].number == 13 && strstr(string_at(top[i].value), "estimates"))
