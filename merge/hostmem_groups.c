@@ -109,7 +109,7 @@ struct tp_hostmem_group *tp_hostmem_groups(const struct tp_hostmem *mem, enum tp
 		if (n_frames > TP_HOSTMEM_FRAMES_MAX)
 			n_frames = TP_HOSTMEM_FRAMES_MAX;
 		at = find_frame(frame, n_frames, by);
-		native = tp_hostmem_native_frame(frame, n_frames);
+		native = tp_hostmem_asking_frame(frame, n_frames);
 		key.is_known = at < n_frames;
 		key.frame = at < n_frames ? frame[at] : nowhere;
 		group = find_group(&of, &key);

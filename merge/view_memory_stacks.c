@@ -100,7 +100,9 @@ static void add_frame(struct tp_table *table, const struct shown *shown,
 
 	if (is_known)
 		tp_table_cell(table, "%s", tp_hostmem_show_frame(text, sizeof(text), frame,
-								 shown->out->rows));
+								 shown->out->rows
+									 ? TP_HOSTMEM_WHOLE
+									 : TP_HOSTMEM_SHORT));
 	else
 		tp_table_cell(table, "(not recorded)");
 }
@@ -172,7 +174,8 @@ static void print_frames(const struct shown *shown, struct tp_frame *frame, uint
 			tp_out_line(shown->out, "dim", "    ... %u more", i - INNER_FRAMES);
 		}
 		tp_out_line(shown->out, frame[i].is_python ? "bold" : "", "    %s",
-			    tp_hostmem_show_frame(text, sizeof(text), &frame[i], true));
+			    tp_hostmem_show_frame(text, sizeof(text), &frame[i],
+						  TP_HOSTMEM_LONG));
 		if (frame[i].is_cut)
 			tp_out_line(shown->out, "dim", "    (what is outside of it is not known)");
 	}
