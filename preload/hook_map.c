@@ -129,15 +129,17 @@ static __attribute__((noinline)) void *record_mmap(void *address, size_t bytes, 
 static __attribute__((noinline)) int record_munmap(void *address, size_t bytes)
 {
 	int kept_errno, result;
+	uint32_t stack;
 	uint64_t begin;
 
 	if (!enter())
 		return real.munmap(address, bytes);
 	begin = tp_clock_now();
+	stack = tp_heap_map_stack(begin, __builtin_frame_address(0));
 	result = real.munmap(address, bytes);
 	kept_errno = errno;
 	if (!result)
-		tp_heap_record_unmap(begin, address, bytes, __builtin_frame_address(0));
+		tp_heap_record_unmap(begin, address, bytes, stack);
 	tp_guard_leave();
 	errno = kept_errno;
 	return result;
@@ -147,18 +149,20 @@ static __attribute__((noinline)) void *record_mremap(void *old, size_t old_bytes
 						     int flags, void *address)
 {
 	uint64_t begin;
+	uint32_t stack;
 	int kept_errno;
 	void *got;
 
 	if (!enter())
 		return real.mremap(old, old_bytes, bytes, flags, address);
 	begin = tp_clock_now();
+	stack = tp_heap_map_stack(begin, __builtin_frame_address(0));
 	got = real.mremap(old, old_bytes, bytes, flags, address);
 	kept_errno = errno;
 	if (got != MAP_FAILED) {
 		const struct tp_heap_mremap map = { old, got, old_bytes, bytes, flags };
 
-		tp_heap_record_remap(begin, &map, __builtin_frame_address(0));
+		tp_heap_record_remap(begin, &map, stack);
 	}
 	tp_guard_leave();
 	errno = kept_errno;

@@ -18,6 +18,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap_count.h"
+#include "runtime/probe/pystack.h"
 #include "runtime/probe/stack.h"
 
 enum { MOST_PATH = 1024 };	/* bytes that are kept */
@@ -35,7 +36,7 @@ static uint64_t whole_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-static uint32_t take_stack(uint64_t time, const void *frame)
+uint32_t tp_heap_map_stack(uint64_t time, const void *frame)
 {
 	return tp_heap_get_mode() & TP_HEAP_WITH_STACKS ? tp_stack_take(time, frame) : 0;
 }
@@ -113,33 +114,35 @@ void tp_heap_record_map(uint64_t begin, const struct tp_heap_mmap *map, const vo
 	uint64_t time = tp_clock_now();
 	uint32_t name = name_of(map), stack;
 
-	if (map->flags & MAP_FIXED)
+	if (map->flags & MAP_FIXED) {
+		tp_pystack_unmapped();
 		put(begin, TP_REC_UNMAP, 0, 0, map->address, map->bytes, 0);
-	stack = take_stack(time, frame);
+	}
+	stack = tp_heap_map_stack(time, frame);
 	put(time, TP_REC_MAP, 0, name, map->address, map->bytes, stack);
 }
 
-void tp_heap_record_unmap(uint64_t begin, const void *address, size_t bytes, const void *frame)
+void tp_heap_record_unmap(uint64_t begin, const void *address, size_t bytes, uint32_t stack)
 {
-	put(begin, TP_REC_UNMAP, 0, 0, address, bytes, take_stack(begin, frame));
+	put(begin, TP_REC_UNMAP, 0, 0, address, bytes, stack);
 }
 
-void tp_heap_record_remap(uint64_t begin, const struct tp_heap_mremap *map, const void *frame)
+void tp_heap_record_remap(uint64_t begin, const struct tp_heap_mremap *map, uint32_t stack)
 {
 	const struct tp_heap_mmap copy = {
 		map->address, map->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 	};
 	uint64_t time = tp_clock_now();
 
+	tp_pystack_unmapped();
 	if (map->flags & MREMAP_FIXED)
 		put(begin, TP_REC_UNMAP, 0, 0, map->address, map->bytes, 0);
 	/* The old addresses stay mapped; nearly always such memory is private and of nothing. */
 	if (map->flags & MREMAP_DONTUNMAP) {
-		put(time, TP_REC_MAP, 0, name_of(&copy), map->address, map->bytes,
-		    take_stack(time, frame));
+		put(time, TP_REC_MAP, 0, name_of(&copy), map->address, map->bytes, stack);
 		return;
 	}
 	/* Of 0 bytes: a shared mapping gets more addresses. */
 	put(begin, TP_REC_UNMAP, TP_F_MOVED, 0, map->old, map->old_bytes, 0);
-	put(time, TP_REC_MAP, TP_F_MOVED, 0, map->address, map->bytes, take_stack(time, frame));
+	put(time, TP_REC_MAP, TP_F_MOVED, 0, map->address, map->bytes, stack);
 }

@@ -29,13 +29,17 @@ struct tp_heap_mmap {
 	int protection, flags, fd;
 };
 void tp_heap_record_map(uint64_t begin, const struct tp_heap_mmap *map, const void *frame);
-void tp_heap_record_unmap(uint64_t begin, const void *address, size_t bytes, const void *frame);
+
+/* The stack of an unmap, to be taken before it: an interpreter gives back the memory that its own
+ * frames lie in while they still count. 0: none. */
+uint32_t tp_heap_map_stack(uint64_t begin, const void *frame);
+void tp_heap_record_unmap(uint64_t begin, const void *address, size_t bytes, uint32_t stack);
 
 struct tp_heap_mremap {
 	const void *old, *address;	/* given, returned */
 	size_t old_bytes, bytes;
 	int flags;
 };
-void tp_heap_record_remap(uint64_t begin, const struct tp_heap_mremap *map, const void *frame);
+void tp_heap_record_remap(uint64_t begin, const struct tp_heap_mremap *map, uint32_t stack);
 
 #endif

@@ -210,12 +210,12 @@ Test(heap_event, what_is_mapped_over_is_unmapped_first)
 	arm(TP_HEAP_ALL);
 	begin = tp_clock_now();
 	record_map(BLOCK(1), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
-	tp_heap_record_unmap(tp_clock_now(), BLOCK(2), 1, FRAME);
-	tp_heap_record_remap(tp_clock_now(), &remap, FRAME);
+	tp_heap_record_unmap(tp_clock_now(), BLOCK(2), 1, 77);
+	tp_heap_record_remap(tp_clock_now(), &remap, 78);
 	remap.flags |= MREMAP_FIXED;
-	tp_heap_record_remap(tp_clock_now(), &remap, FRAME);
+	tp_heap_record_remap(tp_clock_now(), &remap, 78);
 	remap.flags = MREMAP_MAYMOVE | MREMAP_DONTUNMAP;
-	tp_heap_record_remap(tp_clock_now(), &remap, FRAME);
+	tp_heap_record_remap(tp_clock_now(), &remap, 78);
 	collect();
 	expect(0, TP_REC_UNMAP, 0, 0x10000, 4096);
 	cr_expect_geq(got.rec[0].time, begin);
@@ -224,6 +224,8 @@ Test(heap_event, what_is_mapped_over_is_unmapped_first)
 	expect(3, TP_REC_UNMAP, TP_F_MOVED, 0x10000, 8192);
 	expect(4, TP_REC_MAP, TP_F_MOVED, 0x50000, 20480);
 	cr_expect_eq(got.rec[4].name, 0);
+	cr_expect_eq(got.rec[2].link, 77);
+	cr_expect_eq(got.rec[4].link, 78);
 	expect(5, TP_REC_UNMAP, 0, 0x50000, 20480);
 	expect(6, TP_REC_UNMAP, TP_F_MOVED, 0x10000, 8192);
 	expect(7, TP_REC_MAP, TP_F_MOVED, 0x50000, 20480);
