@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,7 +31,10 @@
 #include "runtime/engine/ring.h"
 
 enum {
-	PERIOD_MS = 500,	/* a look takes half a millisecond in a training */
+	/* A look takes half a millisecond in a small training, many in a large one: it gets a
+	 * thousandth of a processor, within limits. */
+	PERIOD_LEAST_MS = 500,
+	PERIOD_MOST_MS = 10000,
 	MODULES_MAX = 4096,
 	TEXT_BYTES = 64 << 10,	/* of the list at a time */
 	PHDRS_MAX = 64,
@@ -56,6 +60,7 @@ struct group {
 
 static struct {
 	bool is_on;
+	uint32_t period_ms;
 	uint32_t generation;	/* of the ring that the strings were interned in */
 	struct tp_own_fd maps;
 	uint32_t look;		/* number of the last one */
@@ -347,8 +352,18 @@ static void drop_unloaded(void)
 	modules.n = n;
 }
 
+static void set_period(uint64_t look_ns)
+{
+	uint64_t ms = look_ns / 1000;
+
+	modules.period_ms = ms < PERIOD_LEAST_MS  ? PERIOD_LEAST_MS
+			    : ms > PERIOD_MOST_MS ? PERIOD_MOST_MS
+						  : (uint32_t)ms;
+}
+
 static void look(uint64_t now)
 {
+	uint64_t begin_ns = tp_clock_mono_ns();
 	bool is_first;
 
 	if (!tp_ring.head)
@@ -361,6 +376,7 @@ static void look(uint64_t now)
 	if (!read_list(is_first ? 0 : now))
 		drop_unloaded();
 	modules.look_time = now;
+	set_period(tp_clock_mono_ns() - begin_ns);
 }
 
 /* ---- the probe ---- */
@@ -368,12 +384,13 @@ static void look(uint64_t now)
 static int open_modules(const struct tp_config *config)
 {
 	modules.is_on = config->record & TP_RECORD_HEAP && config->stacks & TP_STACKS_NATIVE;
+	modules.period_ms = PERIOD_LEAST_MS;
 	return 0;
 }
 
 static uint32_t get_period_ms(void)
 {
-	return modules.is_on ? PERIOD_MS : 0;
+	return modules.is_on ? modules.period_ms : 0;
 }
 
 static bool look_last(uint64_t end, bool is_closing)

@@ -2,68 +2,18 @@
 /*
  * columns.c - any events come back as they were; bytes that are no events are refused
  */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "runtime/trace/columns.h"
 #include "tests/unit/synth_cuda.h"
+/* After it: the rig's names are short. */
+#include "tests/unit/columns_rig.h"
 
-static struct tp_rec rec[TP_BLOCK_EVENTS_MAX], back[TP_BLOCK_EVENTS_MAX];
-static uint16_t thread[TP_BLOCK_EVENTS_MAX], back_thread[TP_BLOCK_EVENTS_MAX];
-static struct tp_columns_scratch *scratch;
-static uint8_t *payload;
-static struct synth synth;
-
-static void set_up(void)
+static void set_up_events(void)
 {
-	scratch = malloc(tp_columns_scratch_bytes());
-	payload = malloc(tp_columns_bound(TP_BLOCK_EVENTS_MAX));
-	synth_init(&synth, 1);
+	encode = tp_columns_encode;
+	decode = tp_columns_decode;
+	set_up();
 }
 
-static void tear_down(void)
-{
-	free(scratch);
-	free(payload);
-}
-
-TestSuite(columns, .init = set_up, .fini = tear_down);
-
-/* A block of n events there and back, in memory of exactly the promised size. */
-static size_t round_trip(const char *what, uint32_t n)
-{
-	uint8_t *tight = malloc(tp_columns_bound(n));
-	uint32_t part_bytes[TP_COLUMN_N], bad_at, sum = 0;
-	size_t n_bytes;
-	uint8_t *exact;
-
-	/* What an earlier block left behind must not matter. */
-	memset(scratch, 0xa5, tp_columns_scratch_bytes());
-	n_bytes = tp_columns_encode(scratch, rec, thread, n, tight, part_bytes);
-	cr_assert_leq(n_bytes, tp_columns_bound(n), "%s: %zu bytes", what, n_bytes);
-	for (int i = 0; i < TP_COLUMN_N; i++)
-		sum += part_bytes[i];
-	cr_assert_eq(sum, n_bytes, "%s: the parts are the whole", what);
-	exact = malloc(n_bytes);
-	memcpy(exact, tight, n_bytes);
-	memset(scratch, 0x5a, tp_columns_scratch_bytes());
-	memset(back, 0xee, sizeof(back));
-	cr_assert_eq(
-	    tp_columns_decode(scratch, exact, n_bytes, n, back, back_thread, &bad_at), 0,
-	    "%s: refused at event %u of %u", what, bad_at, n);
-	for (uint32_t i = 0; i < n; i++) {
-		cr_assert_eq(memcmp(&rec[i], &back[i], sizeof(rec[i])), 0,
-			     "%s: event %u of %u (kind %u) has changed", what, i, n,
-			     rec[i].kind);
-		cr_assert_eq(thread[i], back_thread[i], "%s: thread of event %u", what, i);
-	}
-	free(exact);
-	free(tight);
-	return n_bytes;
-}
+TestSuite(columns, .init = set_up_events, .fini = tear_down);
 
 Test(columns, keeps_no_events)
 {
@@ -86,51 +36,6 @@ Test(columns, keeps_the_events_of_a_training_small)
 	cr_assert_lt(round_trip("training", n), 8 * n);
 	for (n = 1; n <= TP_BLOCK_EVENTS_MAX; n = n * 3 + 1)
 		round_trip("a piece of a training", n);
-}
-
-/* Edges of every field, and of the classes of numbers. */
-static uint64_t pick_extreme(void)
-{
-	uint64_t r = synth_random(&synth), bit = 1ull << (r >> 8 & 63);
-
-	switch (r & 7) {
-	case 0:
-		return 0;
-	case 1:
-		return UINT64_MAX;
-	case 2:
-		return bit - 1;
-	case 3:
-		return bit;
-	case 4:
-		return -bit;
-	default:
-		return synth_random(&synth) >> (r >> 8 & 63);
-	}
-}
-
-/* Everything is random, and from time to time the same as before, so that forms recur. */
-static void make_noise(uint32_t n, unsigned n_kinds, unsigned n_threads)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t r = synth_random(&synth);
-
-		thread[i] = (uint16_t)((r >> 20) % n_threads * 257);
-		rec[i] = (struct tp_rec){.kind = (uint8_t)((r >> 8) % n_kinds)};
-		if (i && r & 1)
-			rec[i] = rec[i - 1 - (uint32_t)(r >> 40) % i];
-		rec[i].time = r & 2 ? pick_extreme() : rec[i].time + (r >> 44);
-		if (r & 4)
-			tp_rec_set_len(&rec[i], pick_extreme());
-		if (r & 8)
-			rec[i].arg = pick_extreme();
-		if (r & 16)
-			rec[i].link = (uint32_t)pick_extreme();
-		if (r & 32)
-			rec[i].name = (uint32_t)pick_extreme();
-		if (r & 64)
-			rec[i].flags = (uint8_t)pick_extreme();
-	}
 }
 
 Test(columns, keeps_any_events_whatever_they_hold)
@@ -266,69 +171,19 @@ Test(columns, tells_where_memory_went_also_when_much_is_live)
 	round_trip("memory", 4000);
 }
 
-/* Whatever the decoder makes of it, it stays inside its buffers and comes to an end; the
- * sanitizers watch. What it accepts must be events that can be encoded again. */
-static void decode_anyhow(const uint8_t *bytes, size_t n_bytes, uint32_t n)
-{
-	uint8_t *exact = malloc(n_bytes ? n_bytes : 1);
-	uint32_t bad_at = 0;
-	int err;
-
-	memcpy(exact, bytes, n_bytes);
-	err = tp_columns_decode(scratch, exact, n_bytes, n, back, back_thread, &bad_at);
-	cr_assert(err == 0 || err == -EBADMSG);
-	cr_assert_leq(bad_at, n);
-	free(exact);
-}
-
 Test(columns, survives_every_cut_and_every_flipped_bit)
 {
 	static struct tp_rec step[SYNTH_STEP_MAX];
-	uint32_t n = 150, bad_at;
-	size_t n_bytes;
+	uint32_t n = 150;
 
 	synth_step(&synth, step, SYNTH_STEP_MAX);
 	memcpy(rec, step + 1000, n * sizeof(*rec));
-	n_bytes = tp_columns_encode(scratch, rec, thread, n, payload, NULL);
-	for (size_t cut = 0; cut < n_bytes; cut++) {
-		decode_anyhow(payload, cut, n);
-		cr_assert_eq(
-		    tp_columns_decode(scratch, payload, cut, n, back, back_thread, &bad_at),
-		    -EBADMSG, "cut at %zu", cut);
-	}
-	for (size_t bit = 0; bit < 8 * n_bytes; bit++) {
-		payload[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		decode_anyhow(payload, n_bytes, n);
-		payload[bit / 8] ^= (uint8_t)(1 << bit % 8);
-	}
-	decode_anyhow(payload, n_bytes, n - 1);
-	decode_anyhow(payload, n_bytes, n + 1);
-	decode_anyhow(payload, n_bytes, TP_BLOCK_EVENTS_MAX);
-	cr_assert_eq(tp_columns_decode(scratch, payload, n_bytes, TP_BLOCK_EVENTS_MAX + 1,
-				       back, back_thread, &bad_at),
-		     -EBADMSG);
+	try_cuts_and_flips(n);
 }
 
 Test(columns, survives_random_bytes)
 {
-	for (int round = 0; round < 3000; round++) {
-		size_t n_bytes = 36 + synth_random(&synth) % 400, left = n_bytes - 36;
-
-		for (size_t i = 0; i < n_bytes; i++)
-			payload[i] =
-			    (uint8_t)(synth_random(&synth) >> (round & 1 ? 20 : 60));
-		/* A table of lengths that fits: otherwise nothing else is looked at. */
-		for (int i = 0; i < TP_COLUMN_N; i++) {
-			uint32_t n =
-			    i + 1 == TP_COLUMN_N
-				? (uint32_t)left
-				: (uint32_t)(synth_random(&synth) % (left / 3 + 1));
-
-			memcpy(payload + 4 * i, &n, 4);
-			left -= n;
-		}
-		decode_anyhow(payload, n_bytes, (uint32_t)(synth_random(&synth) % 40));
-	}
+	try_random_bytes();
 }
 
 enum { EXAMPLE_BYTES = 36 + 4 + 22 + 2 + 2 + 2 + 8 };
