@@ -8,7 +8,8 @@
  *
  * The first byte of an input chooses what the rest is: a file as it is; a file whose
  * checksums are made right first, so that what lies behind them is reached; the bare
- * columns of a block; lines of a ledger; or a string about a device, its kind first.
+ * columns of a block; lines of a ledger; a string about a device, its kind first; or the bare
+ * columns of a HEAP block.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -28,10 +29,19 @@
 #include "runtime/trace/reader.h"
 #include "runtime/trace/writer.h"
 #include "tests/unit/synth_cuda.h"
+#include "tests/unit/synth_heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_FILE, INPUT_SEALED_FILE, INPUT_COLUMNS, INPUT_LEDGER, INPUT_DEVICE, INPUT_N };
+enum {
+	INPUT_FILE,
+	INPUT_SEALED_FILE,
+	INPUT_COLUMNS,
+	INPUT_LEDGER,
+	INPUT_DEVICE,
+	INPUT_HEAP_COLUMNS,
+	INPUT_N
+};
 
 static struct tp_rec rec[TP_BLOCK_EVENTS_MAX], again[TP_BLOCK_EVENTS_MAX];
 static uint16_t thread[TP_BLOCK_EVENTS_MAX], thread_again[TP_BLOCK_EVENTS_MAX];
@@ -133,8 +143,10 @@ static void seal_file(uint8_t *data, size_t size)
 }
 
 /* What is accepted as events must be events: they can be written and read again. */
-static void read_columns(const uint8_t *data, size_t size)
+static void read_columns(const uint8_t *data, size_t size, bool is_heap)
 {
+	typeof(tp_columns_encode) *encode = is_heap ? tp_columns_encode_heap : tp_columns_encode;
+	typeof(tp_columns_decode) *decode = is_heap ? tp_columns_decode_heap : tp_columns_decode;
 	static struct tp_columns_scratch *scratch;
 	static uint8_t *payload;
 	uint32_t n, bad_at;
@@ -147,13 +159,13 @@ static void read_columns(const uint8_t *data, size_t size)
 	if (size < 2)
 		return;
 	n = (data[0] | (uint32_t)data[1] << 8) % (TP_BLOCK_EVENTS_MAX + 1);
-	if (tp_columns_decode(scratch, data + 2, size - 2, n, rec, thread, &bad_at)) {
+	if (decode(scratch, data + 2, size - 2, n, rec, thread, &bad_at)) {
 		must(bad_at <= n, "the bad event is not in the block");
 		return;
 	}
-	n_bytes = tp_columns_encode(scratch, rec, thread, n, payload, NULL);
+	n_bytes = encode(scratch, rec, thread, n, payload, NULL);
 	must(n_bytes <= tp_columns_bound(n), "more bytes than promised");
-	must(!tp_columns_decode(scratch, payload, n_bytes, n, again, thread_again, &bad_at),
+	must(!decode(scratch, payload, n_bytes, n, again, thread_again, &bad_at),
 	     "own columns are refused");
 	must(!memcmp(rec, again, n * sizeof(*rec)), "events change");
 	must(!memcmp(thread, thread_again, n * sizeof(*thread)), "threads change");
@@ -218,8 +230,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_file(copy, size - 1);
 		break;
 	case INPUT_COLUMNS:
+	case INPUT_HEAP_COLUMNS:
 		copy = realloc(copy, size - 1 ? size - 1 : 1);
-		read_columns(copy, size - 1);
+		read_columns(copy, size - 1, data[0] % INPUT_N == INPUT_HEAP_COLUMNS);
 		break;
 	case INPUT_LEDGER:
 		copy = realloc(copy, size - 1 ? size - 1 : 1);
@@ -265,7 +278,7 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **tex
 			uint32_t *n)
 {
 	/* Of each kind one, by turns. */
-	*kind = TP_STRING_OP + id % 8;
+	*kind = TP_STRING_OP + id % 11;
 	*text = "aten::op\0out";
 	*n = 12;
 	return true;
@@ -277,6 +290,7 @@ static void make_seeds(const char *dir)
 	static struct tp_writer writer;
 	static struct synth synth;
 	static struct tp_rec step[SYNTH_STEP_MAX];
+	static struct synth_heap heap;
 	struct tp_columns_scratch *scratch = malloc(tp_columns_scratch_bytes());
 	struct tp_ledger_row row = {
 	    .index = 7, .epoch = 1, .begin_ns = 123456789, .dur_ns = 5};
@@ -313,6 +327,12 @@ static void make_seeds(const char *dir)
 	memset(thread, 0, 64 * sizeof(*thread));
 	save(dir, "columns-cuda", INPUT_COLUMNS, columns,
 	     2 + tp_columns_encode(scratch, rec, thread, 64, columns + 2, NULL));
+	synth_heap_init(&heap, 1);
+	synth_heap_make(&heap, rec, 2000);
+	save(dir, "columns-heap", INPUT_HEAP_COLUMNS, columns,
+	     2 + tp_columns_encode_heap(scratch, rec + 1900, thread, 64, columns + 2, NULL));
+	memcpy(step, rec + 900, 64 * sizeof(*rec));
+	memcpy(rec, work, 64 * sizeof(*rec));
 	save(dir, "device", INPUT_DEVICE, device, sizeof(device) - 1);
 	save(dir, "transfer", INPUT_DEVICE, transfer, sizeof(transfer) - 1);
 	for (uint32_t i = 0; i < 27; i++)
@@ -326,10 +346,11 @@ static void make_seeds(const char *dir)
 	tp_writer_threads(&writer, &(struct tp_thread_entry){.tid = 5}, 1);
 	tp_writer_string(&writer, 7);
 	tp_writer_events(&writer, rec, 64, 1);
+	tp_writer_events(&writer, step, 64, 1);
 	must(!tp_writer_close(&writer, "c=d\n", 4), path);
 	n = load(path);
-	save(dir, "file-cuda", INPUT_FILE, bytes + 1, n);
-	save(dir, "sealed-cuda", INPUT_SEALED_FILE, bytes + 1, n);
+	save(dir, "file-heap", INPUT_FILE, bytes + 1, n);
+	save(dir, "sealed-heap", INPUT_SEALED_FILE, bytes + 1, n);
 	save(dir, "row", INPUT_LEDGER, line,
 	     tp_ledger_format_row(line, sizeof(line), &row) - 1);
 	save(dir, "head", INPUT_LEDGER, line,
