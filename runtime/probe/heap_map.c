@@ -124,6 +124,7 @@ void tp_heap_record_map(uint64_t begin, const struct tp_heap_mmap *map, const vo
 
 void tp_heap_record_unmap(uint64_t begin, const void *address, size_t bytes, uint32_t stack)
 {
+	tp_pystack_unmapped();
 	put(begin, TP_REC_UNMAP, 0, 0, address, bytes, stack);
 }
 

@@ -32,11 +32,15 @@ enum {
 
 static struct {
 	const struct tp_pyframe_layout *layout;	/* NULL: off */
+	/* What a frame's bytes are for: see get_kind() and get_at(). */
 	uintptr_t at_mask;
+	uint32_t kind, owner_shift;
+	uint16_t kind_mask;
 	/* Atomic. */
 	uint64_t n_broken;	/* walks that ended at something impossible */
 	uint64_t n_cut;		/* that had more frames than we keep */
 	uint64_t n_refused;	/* of threads for which there was no memory */
+	uint32_t n_unmapped;	/* times that something was */
 } pystack;
 
 static void count(uint64_t *what)
@@ -51,38 +55,39 @@ struct walk {
 	bool is_cut, is_broken;
 };
 
-static inline void read_frame(struct tp_pystack_frame *out, const char *frame)
+/* Owner and, where a frame says it, whether C called: nothing where it says neither. */
+static inline uint16_t get_kind(const char *frame, uint32_t at, uint16_t mask)
+{
+	uint16_t kind;
+
+	memcpy(&kind, frame + at, sizeof(kind));
+	return kind & mask;
+}
+
+static inline bool is_own(uint16_t kind)
+{
+	return (kind >> pystack.owner_shift & 0xff) >= TP_PYFRAME_OWN;
+}
+
+static inline const char *get_at(const char *frame, uint32_t at, uintptr_t mask)
+{
+	return (const char *)((uintptr_t)tp_pyframe_ptr(frame, at) & mask);
+}
+
+static void read_frame(struct tp_pystack_frame *out, const char *frame)
 {
 	const struct tp_pyframe_layout *layout = pystack.layout;
 
-	*out = (struct tp_pystack_frame){ .frame = frame };
-	if (layout->owner != TP_PYFRAME_NONE)
-		out->owner = (uint8_t)frame[layout->owner];
-	if (layout->is_entry != TP_PYFRAME_NONE)
-		out->is_entry = (uint8_t)frame[layout->is_entry];
-	if (out->owner >= TP_PYFRAME_OWN) {
+	*out = (struct tp_pystack_frame){
+		.frame = frame,
+		.kind = get_kind(frame, pystack.kind, pystack.kind_mask),
+	};
+	if (is_own(out->kind)) {
 		out->is_named = out->is_hidden = true;
 		return;
 	}
 	out->code = tp_pyframe_ref(frame, layout->code);
-	out->at = (const char *)((uintptr_t)tp_pyframe_ptr(frame, layout->at) & pystack.at_mask);
-}
-
-static inline bool is_as_read(const struct tp_pystack_frame *known)
-{
-	const struct tp_pyframe_layout *layout = pystack.layout;
-	const char *frame = known->frame;
-
-	if (layout->owner != TP_PYFRAME_NONE && (uint8_t)frame[layout->owner] != known->owner)
-		return false;
-	if (!known->code)
-		return true;
-	return tp_pyframe_ref(frame, layout->code) == known->code &&
-	       tp_pystack_is_code(layout, known->code, &known->of) &&
-	       (const char *)((uintptr_t)tp_pyframe_ptr(frame, layout->at) & pystack.at_mask) ==
-	       known->at &&
-	       (layout->is_entry == TP_PYFRAME_NONE ||
-		(uint8_t)frame[layout->is_entry] == known->is_entry);
+	out->at = get_at(frame, layout->at, pystack.at_mask);
 }
 
 static uint32_t get_mark(const char *frame)
@@ -117,24 +122,36 @@ static void unkeep(struct tp_pystack_thread *thread, struct walk *walk, uint32_t
 static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at,
 			  const char **frame)
 {
-	const uint32_t to_outer = pystack.layout->previous;
+	/* Copies: the compiler cannot know that what is stored meanwhile is none of these. */
+	const struct tp_pyframe_layout layout = *pystack.layout;
+	const uint32_t kind = pystack.kind;
+	const uint16_t kind_mask = pystack.kind_mask;
+	const uintptr_t at_mask = pystack.at_mask;
+	const char *outer;
 
 	walk->n_kept = walk->n_same = at + 1;
 	for (;; at--) {
 		struct tp_pystack_frame *known = &thread->frame[at];
+		bool is_same = get_kind(known->frame, kind, kind_mask) == known->kind;
 
-		if (tp_unlikely(!is_as_read(known))) {
+		if (tp_likely(known->code))
+			is_same = is_same &&
+				  tp_pyframe_ref(known->frame, layout.code) == known->code &&
+				  get_at(known->frame, layout.at, at_mask) == known->at &&
+				  tp_pystack_mark(&layout, known->code) == known->mark;
+		if (tp_unlikely(!is_same)) {
 			read_frame(known, known->frame);
 			walk->n_same = at;
 		}
-		*frame = tp_pyframe_ptr(known->frame, to_outer);
-		if (at == 0 && *frame == thread->beyond)
-			return true;
-		if (tp_unlikely(at == 0 || *frame != thread->frame[at - 1].frame)) {
-			unkeep(thread, walk, at);
-			return false;
-		}
+		outer = tp_pyframe_ptr(known->frame, layout.previous);
+		if (tp_unlikely(at == 0 || outer != thread->frame[at - 1].frame))
+			break;
 	}
+	*frame = outer;
+	if (at == 0 && outer == thread->beyond)
+		return true;
+	unkeep(thread, walk, at);
+	return false;
 }
 
 static void walk_frames(struct tp_pystack_thread *thread, struct walk *walk, const char *frame)
@@ -173,17 +190,16 @@ static void keep(struct tp_pystack_thread *thread, const struct walk *walk)
 
 static uint32_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
 {
-	const struct tp_pyframe_layout *layout = pystack.layout;
 	const struct tp_pystack_frame *frame = &thread->frame[at];
 	uint32_t flags = TP_FRAME_PYTHON;
 	bool is_entry;
 
-	if (layout->is_entry != TP_PYFRAME_NONE)
-		is_entry = frame->is_entry;
-	else if (layout->owner == TP_PYFRAME_NONE)
+	if (pystack.layout->is_entry != TP_PYFRAME_NONE)
+		is_entry = frame->kind & 0xff;
+	else if (pystack.layout->owner == TP_PYFRAME_NONE)
 		is_entry = true;
 	else
-		is_entry = at ? !frame[-1].code : !thread->beyond;
+		is_entry = at ? is_own(frame[-1].kind) : !thread->beyond;
 	if (is_entry)
 		flags |= TP_FRAME_ENTRY;
 	if (at == 0 && thread->beyond)
@@ -204,7 +220,7 @@ static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_
 			enum tp_pystack_named named;
 
 			named = tp_pystack_name(pystack.layout, &thread->names, frame->code,
-						frame->at, &frame->of, &frame->string,
+						frame->at, &frame->mark, &frame->string,
 						&frame->line);
 			if (tp_unlikely(named == TP_PYSTACK_BROKEN)) {
 				count(&pystack.n_broken);
@@ -225,6 +241,15 @@ static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_
 		frame->stack = stack;
 	}
 	return stack;
+}
+
+/* Nothing is known of frames, and no page is known to be there; names stay. */
+static void begin_anew(struct tp_pystack_thread *thread, uint32_t generation)
+{
+	thread->tree_generation = generation;
+	thread->n_unmapped = __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE);
+	thread->n = 0;
+	memset(&thread->names.pages, 0, sizeof(thread->names.pages));
 }
 
 uint32_t tp_pystack_take(uint64_t time)
@@ -252,8 +277,10 @@ uint32_t tp_pystack_take(uint64_t time)
 		tp_pystack_thread_forget(thread);
 		thread->ring_generation = tp_ring.generation;
 	}
-	if (tp_unlikely(++thread->n_walks % WALKS_BETWEEN == 0))
-		memset(&thread->names.pages, 0, sizeof(thread->names.pages));
+	if (tp_unlikely(thread->tree_generation != generation ||
+			thread->n_unmapped != __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE) ||
+			++thread->n_walks % WALKS_BETWEEN == 0))
+		begin_anew(thread, generation);
 	walk_frames(thread, &walk, frame);
 	if (tp_unlikely(walk.n_kept + walk.n_fresh > TP_PYSTACK_FRAMES)) {
 		walk = (struct walk){ .n_same = 0 };
@@ -265,11 +292,21 @@ uint32_t tp_pystack_take(uint64_t time)
 	if (tp_unlikely(walk.is_cut))
 		count(&pystack.n_cut);
 	keep(thread, &walk);
-	if (tp_unlikely(thread->tree_generation != generation)) {
-		thread->tree_generation = generation;
-		walk.n_same = 0;
-	}
 	return number_frames(thread, tree, walk.n_same, time);
+}
+
+static void choose_bytes(const struct tp_pyframe_layout *layout)
+{
+	pystack.at_mask = layout->instruction_bytes ? UINT32_MAX : UINTPTR_MAX;
+	if (layout->is_entry != TP_PYFRAME_NONE) {
+		/* is_entry, then owner */
+		pystack.kind = layout->is_entry;
+		pystack.kind_mask = 0xffff;
+		pystack.owner_shift = 8;
+	} else if (layout->owner != TP_PYFRAME_NONE) {
+		pystack.kind = layout->owner;
+		pystack.kind_mask = 0xff;
+	}
 }
 
 const char *tp_pystack_init(void)
@@ -284,7 +321,7 @@ const char *tp_pystack_init(void)
 		why = tp_pystack_check(layout);
 	if (why)
 		return why;
-	pystack.at_mask = layout->instruction_bytes ? UINT32_MAX : UINTPTR_MAX;
+	choose_bytes(layout);
 	pystack.layout = layout;
 	return NULL;
 }
@@ -292,6 +329,11 @@ const char *tp_pystack_init(void)
 bool tp_pystack_is_on(void)
 {
 	return pystack.layout != NULL;
+}
+
+void tp_pystack_unmapped(void)
+{
+	__atomic_fetch_add(&pystack.n_unmapped, 1, __ATOMIC_RELEASE);
 }
 
 void tp_pystack_report(struct tp_text *totals)

@@ -28,6 +28,8 @@ bool tp_pystack_is_on(void);
  */
 uint32_t tp_pystack_take(uint64_t time);
 
+/* Something was unmapped, from any thread: what was there to read may not be any more. */
+void tp_pystack_unmapped(void);
 void tp_pystack_report(struct tp_text *totals);
 void tp_pystack_forked(void);
 

@@ -155,16 +155,27 @@ static uint64_t get_end(const struct tp_pyframe_layout *layout, struct tp_pystac
 	return end ^ n << 56;
 }
 
-static uint32_t intern_names(const struct tp_pyframe_layout *layout,
-			     struct tp_pystack_pages *pages, const struct tp_pystack_code *of)
+static uint32_t get_digest(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
+			   const char *code)
 {
+	uint64_t name = get_end(layout, pages, tp_pystack_name_of(layout, code));
+	uint64_t file = get_end(layout, pages, tp_pyframe_ptr(code, layout->file));
+
+	return (uint32_t)tp_hash_mix(name * 31 + file);
+}
+
+static uint32_t intern_names(const struct tp_pyframe_layout *layout,
+			     struct tp_pystack_pages *pages, const char *code)
+{
+	const char *name = tp_pystack_name_of(layout, code);
+	const char *file = tp_pyframe_ptr(code, layout->file);
 	char text[MOST_NAME + 1 + MOST_FILE];
-	int32_t n_name = tp_pystack_utf8(layout, pages, of->name, text, MOST_NAME), n_file;
+	int32_t n_name = tp_pystack_utf8(layout, pages, name, text, MOST_NAME), n_file;
 
 	if (n_name < 0)
 		n_name = 0;
 	text[n_name] = '\0';
-	n_file = tp_pystack_utf8(layout, pages, of->file, text + n_name + 1, MOST_FILE);
+	n_file = tp_pystack_utf8(layout, pages, file, text + n_name + 1, MOST_FILE);
 	if (n_file < 0)
 		n_file = 0;
 	return tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
@@ -172,7 +183,7 @@ static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 
 enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 				      struct tp_pystack_names *names, const char *code,
-				      const char *at, struct tp_pystack_code *of,
+				      const char *at, uint64_t *mark,
 				      uint32_t *string, uint32_t *line)
 {
 	uint64_t hash = tp_hash_mix((uintptr_t)code ^ (uintptr_t)at << 20);
@@ -183,21 +194,19 @@ enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
 	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
 		return TP_PYSTACK_BROKEN;
-	of->name = tp_pystack_name_of(layout, code);
-	of->file = tp_pyframe_ptr(code, layout->file);
-	of->lines = tp_pyframe_ptr(code, layout->lines);
+	*mark = tp_pystack_mark(layout, code);
 	if (tp_pyframe_is_helper(layout, code))
 		return TP_PYSTACK_HIDDEN;
 	first_line = get_first_line(layout, code);
-	digest = (uint32_t)tp_hash_mix(get_end(layout, pages, of->name) * 31 + get_end(layout, pages, of->file));
-	if (place->code != code || place->at != at || place->first_line != first_line ||
-	    place->digest != digest || !tp_pystack_is_code(layout, code, &place->of)) {
+	digest = get_digest(layout, pages, code);
+	if (place->code != code || place->at != at || place->mark != *mark ||
+	    place->first_line != first_line || place->digest != digest) {
 		place->code = code;
 		place->at = at;
-		place->of = *of;
+		place->mark = *mark;
 		place->first_line = first_line;
 		place->digest = digest;
-		place->string = intern_names(layout, pages, of);
+		place->string = intern_names(layout, pages, code);
 		place->line = tp_pystack_line_of(layout, pages, code,
 						 tp_pystack_byte_of(layout, code, at));
 	}

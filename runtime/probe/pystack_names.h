@@ -16,15 +16,10 @@
 
 enum { TP_PYSTACK_PLACES = 2048 };
 
-/* What a code object holds: another one may come to stand at the same address. */
-struct tp_pystack_code {
-	const char *name, *file, *lines;
-};
-
 /* An instruction that was met. */
 struct tp_pystack_place {
 	const char *code, *at;		/* code NULL: empty */
-	struct tp_pystack_code of;
+	uint64_t mark;			/* tp_pystack_mark() */
 	uint32_t first_line;
 	uint32_t digest;		/* of the ends of name and file */
 	uint32_t string;		/* interned, PYFRAME */
@@ -51,22 +46,21 @@ static inline const char *tp_pystack_name_of(const struct tp_pyframe_layout *lay
 	return tp_pyframe_ptr(code, has_qualified ? layout->qualified_name : layout->name);
 }
 
-/* Holds `code` still what it held? */
-static inline bool tp_pystack_is_code(const struct tp_pyframe_layout *layout, const char *code,
-				      const struct tp_pystack_code *of)
+/* What a code object holds, in a word: another one may come to stand at the same address. */
+static inline uint64_t tp_pystack_mark(const struct tp_pyframe_layout *layout, const char *code)
 {
-	return tp_pystack_name_of(layout, code) == of->name &&
-	       tp_pyframe_ptr(code, layout->file) == of->file &&
-	       tp_pyframe_ptr(code, layout->lines) == of->lines;
+	return (uintptr_t)tp_pystack_name_of(layout, code) +
+	       3 * (uintptr_t)tp_pyframe_ptr(code, layout->file) +
+	       5 * (uintptr_t)tp_pyframe_ptr(code, layout->lines);
 }
 
 /*
- * *of is filled unless BROKEN. *string is 0 when the table of names is full, *line when it is not
+ * *mark is filled unless BROKEN. *string is 0 when the table of names is full, *line when it is not
  * known.
  */
 enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 				      struct tp_pystack_names *names, const char *code,
-				      const char *at, struct tp_pystack_code *of,
+				      const char *at, uint64_t *mark,
 				      uint32_t *string, uint32_t *line);
 
 /* The line of any byte of the code, for checks, too. */

@@ -22,10 +22,10 @@ enum {
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
-	struct tp_pystack_code of;	/* once named */
-	uint32_t string, line;
+	uint64_t mark;			/* of the code, once named; of the interpreter's own: 0 */
+	uint32_t string, line;		/* once named */
 	uint32_t stack;			/* its number in the thread's tree, with all outside of it */
-	uint8_t owner, is_entry;	/* bytes of the frame, where it has them */
+	uint16_t kind;			/* bytes of the frame: owner, is_entry */
 	bool is_named, is_hidden;
 };
 
@@ -34,6 +34,7 @@ struct tp_pystack_thread {
 	uint32_t tree_generation;	/* that the numbers belong to */
 	uint32_t ring_generation;	/* that the strings belong to */
 	uint32_t n;			/* frames known, outermost first */
+	uint32_t n_unmapped;		/* when the pages were asked about */
 	uint32_t n_walks;
 	const char *beyond;		/* what the outermost one names as its outer one */
 	uint16_t mark[TP_PYSTACK_MARKS]; /* where a frame may be found, by address */
