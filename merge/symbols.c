@@ -18,6 +18,7 @@ enum {
 	THREADS_MOST = 8,
 	STACK_BYTES = 8 << 20,	/* of a thread: names are taken apart by recursion */
 	POLL_MS = 100,
+	LINES_MOST = 2000000,	/* some 100 MB in libdw */
 };
 
 struct tp_symbols {
@@ -261,6 +262,7 @@ static int share_out(struct tp_symbols *symbols, const struct tp_symbols_module 
 
 		job->symbols = symbols;
 		job->module = &module[i];
+		job->lines_most = LINES_MOST;
 		if (!job->n_lookups)
 			continue;
 		job->lookup = calloc(job->n_lookups, sizeof(*job->lookup));

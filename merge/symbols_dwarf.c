@@ -19,7 +19,6 @@
 enum {
 	DEPTH = 200,		/* entries within entries: deeper ones are no compiler's work */
 	CHAIN = 1000,		/* functions inlined into each other */
-	LINES_MOST = 2000000,	/* libdw keeps lines that it has read; then the file is opened anew */
 };
 
 #define NO_UNIT UINT64_MAX
@@ -418,7 +417,7 @@ void tp_symbols_dwarf(struct tp_symbols_job *job, struct tp_symbols_file *file, 
 	for (uint32_t at = 0; at < job->n_lookups && target[at].unit != NO_UNIT; at = end) {
 		for (end = at + 1; end < job->n_lookups && target[end].unit == target[at].unit;)
 			end++;
-		if (n_lines > LINES_MOST) {
+		if (n_lines > job->lines_most) {
 			tp_symbols_file_close(file);
 			if (!tp_symbols_file_open(file, job->module, root, trouble,
 						  sizeof(trouble)) || !file->dwarf)

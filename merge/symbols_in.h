@@ -64,6 +64,8 @@ struct tp_symbols_job {
 	struct tp_symbol *found;	/* [0]: nothing known */
 	uint32_t n_found, cap_found;
 	char *trouble;			/* NULL: none */
+	size_t lines_most;		/* libdw keeps lines that it has read: when they are so many
+					 * the file is opened anew */
 	bool is_out_of_memory;
 };
 

@@ -296,6 +296,106 @@ Test(symbols, puts_the_root_before_every_path)
 	tp_symbols_free(symbols);
 }
 
+/* ---- what a symbol table says ---- */
+
+void tp_test_plain(void);
+__attribute__((noinline)) void __tp_test_hidden(void);
+void __tp_test_hidden(void)
+{
+	__asm__ volatile("");
+}
+void tp_test_plain(void) __attribute__((alias("__tp_test_hidden")));
+
+/* As people write it by hand: how long it is stands nowhere. */
+__asm__(".pushsection .text.tp_test\n"
+	".type tp_test_sizeless, @function\n"
+	"tp_test_sizeless:\n"
+	"nop\nnop\nnop\nnop\n"
+	".type tp_test_sized, @function\n"
+	"tp_test_sized:\n"
+	"nop\nnop\nnop\nnop\n"
+	".size tp_test_sized, 4\n"
+	".p2align 6\n"
+	"tp_test_end:\n"
+	".type tp_test_last, @function\n"
+	"tp_test_last:\n"
+	"nop\n"
+	".size tp_test_last, . - tp_test_last\n"
+	".popsection\n");
+extern const char tp_test_sizeless[], tp_test_sized[], tp_test_last[];
+
+Test(symbols, takes_a_symbol_only_for_what_it_covers)
+{
+	struct tp_symbols_module module = self_module();
+	uint64_t sizeless = offset_of((uintptr_t)tp_test_sizeless);
+	uint64_t sized = offset_of((uintptr_t)tp_test_sized);
+	uint64_t last = offset_of((uintptr_t)tp_test_last);
+	const struct {
+		uint64_t offset;
+		const char *name;
+	} cases[] = {
+		{sizeless, "tp_test_sizeless"}, {sized - 1, "tp_test_sizeless"},
+		{sized, "tp_test_sized"}, {last - 1, ""}, {last, "tp_test_last"},
+		{offset_of((uintptr_t)tp_test_plain), "tp_test_plain"},
+	};
+	enum { N = sizeof(cases) / sizeof(cases[0]) };
+	struct tp_symbols_file file;
+	struct tp_symbols_table *table;
+	char trouble[256];
+
+	cr_assert(tp_symbols_file_open(&file, &module, "", trouble, sizeof(trouble)));
+	table = tp_symbols_table_new(&file);
+	cr_assert_not_null(table);
+	for (size_t i = 0; i < N; i++) {
+		const char *name = tp_symbols_table_find(table, cases[i].offset);
+
+		cr_expect_str_eq(name ? name : "", cases[i].name, "case %zu: '%s'", i,
+				 name ? name : "");
+	}
+	/* What is no code belongs to nobody, however near. */
+	cr_expect_null(tp_symbols_table_find(table, offset_of((uintptr_t)self_path)));
+	cr_expect_null(tp_symbols_table_find(table, 0));
+	cr_expect_null(tp_symbols_table_find(table, UINT64_MAX));
+	tp_symbols_table_free(table);
+	tp_symbols_file_close(&file);
+}
+
+Test(symbols, opens_a_file_anew_when_it_has_read_much_of_it)
+{
+	static const uintptr_t code[] = {
+		(uintptr_t)outer, (uintptr_t)tp_symbols_new, (uintptr_t)tp_symbols_text,
+		(uintptr_t)tp_symbols_file_open, (uintptr_t)tp_symbols_table_new,
+	};
+	static const char *const name[] = {
+		"outer", "tp_symbols_new", "tp_symbols_text", "tp_symbols_file_open",
+		"tp_symbols_table_new",
+	};
+	enum { N = sizeof(code) / sizeof(code[0]) };
+	struct tp_symbols_module module = self_module();
+	struct tp_symbols *symbols = tp_symbols_new("");
+	struct tp_symbols_lookup lookup[N] = {{.pc = 0}};
+	struct tp_symbols_job job = {.symbols = symbols, .module = &module, .lookup = lookup,
+				     .n_lookups = N};
+	struct tp_symbols_file file;
+	char trouble[256];
+
+	if (!has_dwarf())
+		cr_skip("built without -g");
+	for (size_t i = 0; i < N; i++)
+		lookup[i].pc = offset_of(code[i]);
+	cr_assert(tp_symbols_file_open(&file, &module, "", trouble, sizeof(trouble)));
+	file.debug_path = strdup("of the first time");
+	tp_symbols_dwarf(&job, &file, "");
+	for (size_t i = 0; i < N; i++) {
+		cr_assert_geq(lookup[i].n, 1);
+		cr_expect_str_eq(job.found[lookup[i].first + lookup[i].n - 1].function, name[i]);
+	}
+	cr_expect_null(file.debug_path);
+	tp_symbols_file_close(&file);
+	free(job.found);
+	tp_symbols_free(symbols);
+}
+
 /* ---- files that are damaged ---- */
 
 /* A copy of this program that can be changed. */
