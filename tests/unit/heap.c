@@ -148,7 +148,7 @@ Test(heap, the_peak_is_wrong_by_less_than_what_is_not_told)
 }
 
 /* All slots are taken first; only who shares one changes anything. */
-enum { SHARERS = 8, CHANGES = 300000 };
+enum { SHARERS = 8, CHANGES = 3000000 };
 static void *change_much(void *unused)
 {
 	struct tp_heap_slot *slot = tp_heap_slot();
