@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 
 places=$O/tests/progs/places
-compare="$PYTHON $TOP/tests/flow/compare_symbols.py"
 for tool in g++ objcopy readelf addr2line; do
 	command -v $tool >/dev/null || skip_all "no $tool here (make setup)"
 done
@@ -20,6 +19,11 @@ build()
 	local name=$1
 	shift
 	"$@" -Wl,--build-id -o "$name" "$TMP/inlines.cc" >"$name.log" 2>&1
+}
+
+compare()
+{
+	"$PYTHON" "$TOP/tests/flow/compare_symbols.py" "$@"
 }
 
 id_of()
@@ -43,15 +47,15 @@ lined() { grep -c ':[1-9][0-9]*$' "$1.places"; }
 
 build plain g++ -g -O2 || skip_all "g++ cannot build: $(tail -n 1 plain.log)"
 stride=5
-$compare --list plain 5 >plain.list
+compare --list plain 5 >plain.list
 n_all=$(wc -l <plain.list)
 ok "there is something to ask" test "$n_all" -gt 500
 
 # against NAME: compared with the tools.
 against()
 {
-	$compare --list "$1" $stride | "$places" "$TMP/$1" >"$1.places"
-	ok "$2: as addr2line says" $compare "$1" $stride "$1.places"
+	compare --list "$1" $stride | "$places" "$TMP/$1" >"$1.places"
+	ok "$2: as addr2line says" compare "$1" $stride "$1.places"
 }
 
 variant()
@@ -147,11 +151,11 @@ for version in 4 5; do
 	if build program g++ -gdwarf-$version -O2 -gsplit-dwarf && build whole g++ -gdwarf-$version -O2
 	then
 		for each in program whole; do
-			$compare --list program 5 | "$places" "$PWD/$each" >$each.places
+			compare --list program 5 | "$places" "$PWD/$each" >$each.places
 		done
 		ok ".dwo files, DWARF $version" cmp whole.places program.places
 		rm -- *.dwo
-		$compare --list program 5 | "$places" "$PWD/program" >program.places
+		compare --list program 5 | "$places" "$PWD/program" >program.places
 		ok ".dwo files that are gone, DWARF $version: functions and lines are there" \
 			test "$(grep -c '^void std::__\|^plain$' program.places)" -gt 20 -a \
 			"$(lined program)" -gt 200
@@ -208,7 +212,7 @@ ask changing -b none "$TMP/changing"
 is "a build id where there was none" "$(tail -n 1 changing.places)" \
 	"trouble: changed since the run: its build id is another"
 g++ -g -O2 -Wl,--build-id=none -o without "$TMP/inlines.cc"
-$compare --list without 5 | "$places" "$TMP/without" >without.places
+compare --list without 5 | "$places" "$TMP/without" >without.places
 ok "no build id, then and now: the file is believed" cmp plain.places without.places
 rm changing
 ask changing -b "$id" "$TMP/changing"
