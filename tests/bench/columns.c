@@ -5,11 +5,14 @@
  * usage: columns [TRACE.tpt]
  *
  * The events are those of a trace, else made up in the shape of a training
- * (synth_events.h), and then in that of one on a GPU (synth_cuda.h; at most 6 bytes). Beside the product's columns stands the floor of doing nothing clever:
- * the 32-byte records themselves through zstd at the same level. Blocks of 16 Ki events, as
- * in a full window, and of 1 Ki, as at the end of a short one. CPU time of this thread,
- * medians of 9 rounds. Goals: at most 5.5 bytes, 40 ns to encode and compress, 35 ns to
- * decompress and decode. Exit status 1 when one is missed with full blocks.
+ * (synth_events.h), and then in that of one on a GPU (synth_cuda.h; at most 6 bytes); then those
+ * of host memory and stacks, of the trace or made up (synth_heap.h), by their own columns: at most
+ * 4 bytes an allocation or free, 7 with the frames of stacks, 50 ns to write. Beside the
+ * product's columns stands the floor of doing nothing clever: the 32-byte records themselves
+ * through zstd at the same level. Blocks of 16 Ki events, as in a full window, and of 1 Ki, as at
+ * the end of a short one. CPU time of this thread, medians of 9 rounds. Goals: at most 5.5 bytes,
+ * 40 ns to encode and compress, 35 ns to decompress and decode. Exit status 1 when one is missed
+ * with full blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +23,18 @@
 #include "runtime/trace/frame.h"
 #include "runtime/trace/reader.h"
 #include "tests/unit/synth_cuda.h"
+#include "tests/unit/synth_heap.h"
 
-enum { ROUNDS = 9, SYNTH_STEPS = 30, CUDA_EVENTS = 200000 };
+enum { ROUNDS = 9, SYNTH_STEPS = 30, CUDA_EVENTS = 200000, HEAP_EVENTS = 400000 };
 
 static const double goal_bytes = 5.5, goal_write_ns = 40, goal_read_ns = 35;
 static const double goal_cuda_bytes = 6;
+static const double goal_heap_bytes = 4, goal_stacks_bytes = 7, goal_heap_ns = 50;
 
 static struct tp_rec *rec;
 static uint16_t *thread;
 static uint32_t n_rec, cap_rec;
+static bool is_heap;	/* by the columns of HEAP blocks */
 
 static struct tp_frame_packer *packer;
 static struct tp_frame_unpacker *unpacker;
@@ -86,20 +92,50 @@ static void make_cuda_events(void)
 	memset(thread, 0, n_rec * sizeof(*thread));
 }
 
+static void make_heap_events(void)
+{
+	struct synth_heap *heap = malloc(sizeof(*heap));
+
+	n_rec = 0;
+	make_room(HEAP_EVENTS);
+	n_rec = HEAP_EVENTS;
+	synth_heap_init(heap, 1);
+	synth_heap_make(heap, rec, n_rec);
+	memset(thread, 0, n_rec * sizeof(*thread));
+	free(heap);
+}
+
+/* Drops the frames of stacks; how many there were. */
+static uint32_t drop_frames(void)
+{
+	uint32_t n = 0, n_all = n_rec;
+
+	for (uint32_t i = 0; i < n_all; i++) {
+		if (rec[i].kind == TP_REC_FRAME)
+			continue;
+		thread[n] = thread[i];
+		rec[n++] = rec[i];
+	}
+	n_rec = n;
+	return n_all - n;
+}
+
 static void complain(void *ctx, const char *path, uint64_t offset, const char *what)
 {
 	fprintf(stderr, "columns: '%s' at %lu: %s\n", path, (unsigned long)offset, what);
 }
 
-static int load_events(const char *path)
+/* Those in blocks of this type. */
+static int load_events(const char *path, uint8_t type)
 {
 	struct tp_reader reader;
 
+	n_rec = 0;
 	if (tp_reader_open(&reader, path, complain, NULL))
 		return -1;
 	for (uint32_t i = 0; i < reader.n_blocks; i++) {
 		make_room(TP_BLOCK_EVENTS_MAX);
-		if (reader.block[i].head.type == TP_BLOCK_EVENTS &&
+		if (reader.block[i].head.type == type &&
 		    !tp_reader_events(&reader, i, rec + n_rec, thread + n_rec))
 			n_rec += reader.block[i].head.n_items;
 	}
@@ -117,7 +153,8 @@ static void run_columns(struct cost *cost, const struct tp_rec *from, const uint
 	size_t n_raw;
 
 	at[0] = cpu_ns();
-	n_raw = tp_columns_encode(scratch, from, slots, n, raw, part_bytes);
+	n_raw = (is_heap ? tp_columns_encode_heap : tp_columns_encode)(scratch, from, slots, n, raw,
+									part_bytes);
 	at[1] = cpu_ns();
 	cost->bytes += (double)tp_frame_pack(packer, &head, raw, n_raw, part_bytes,
 					     TP_COLUMN_N, stored);
@@ -125,7 +162,8 @@ static void run_columns(struct cost *cost, const struct tp_rec *from, const uint
 	if (tp_frame_unpack(unpacker, &head, stored, raw_back))
 		exit(2);
 	at[3] = cpu_ns();
-	if (tp_columns_decode(scratch, raw_back, n_raw, n, back, back_slots, &bad_at))
+	if ((is_heap ? tp_columns_decode_heap : tp_columns_decode)(scratch, raw_back, n_raw, n, back,
+								   back_slots, &bad_at))
 		exit(2);
 	at[4] = cpu_ns();
 	cost->bytes += sizeof(head);
@@ -209,6 +247,29 @@ static int report(const char *name, double value, double goal)
 	return value > goal;
 }
 
+/* Figures of an allocation or free: what frames cost is theirs. */
+static int measure_heap(void)
+{
+	uint32_t n_all = n_rec, n_frames;
+	struct cost cost;
+	double by;
+	int missed;
+
+	is_heap = true;
+	cost = measure_all("host memory and stacks");
+	n_frames = drop_frames();
+	by = (double)n_all / (n_all - n_frames);
+	missed = report("columns_stacks_bytes_per_event", cost.bytes * by, goal_stacks_bytes);
+	missed |= report("columns_stacks_write_ns", (cost.encode_ns + cost.pack_ns) * by,
+			 goal_heap_ns);
+	cost = measure_all("host memory");
+	missed |= report("columns_heap_bytes_per_event", cost.bytes, goal_heap_bytes);
+	missed |= report("columns_heap_write_ns", cost.encode_ns + cost.pack_ns, goal_heap_ns);
+	missed |= report("columns_heap_read_ns", cost.unpack_ns + cost.decode_ns, goal_read_ns);
+	is_heap = false;
+	return missed;
+}
+
 int main(int argc, char **argv)
 {
 	size_t packer_bytes = tp_frame_packer_bytes(),
@@ -227,7 +288,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc < 2)
 		make_events();
-	else if (load_events(argv[1]))
+	else if (load_events(argv[1], TP_BLOCK_EVENTS))
 		return 2;
 
 	cost = measure_all("a training");
@@ -235,11 +296,13 @@ int main(int argc, char **argv)
 	missed |= report("columns_write_ns", cost.encode_ns + cost.pack_ns, goal_write_ns);
 	missed |= report("columns_read_ns", cost.unpack_ns + cost.decode_ns, goal_read_ns);
 	if (argc > 1)
-		return missed;
+		return load_events(argv[1], TP_BLOCK_HEAP) ? missed : missed | measure_heap();
 	make_cuda_events();
 	cost = measure_all("CUDA");
 	missed |= report("columns_cuda_bytes_per_event", cost.bytes, goal_cuda_bytes);
 	missed |= report("columns_cuda_write_ns", cost.encode_ns + cost.pack_ns, goal_write_ns);
 	missed |= report("columns_cuda_read_ns", cost.unpack_ns + cost.decode_ns, goal_read_ns);
+	make_heap_events();
+	missed |= measure_heap();
 	return missed;
 }
