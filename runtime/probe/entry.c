@@ -42,6 +42,7 @@ static struct {
 	uint32_t state;			/* atomic, enum state */
 	bool has_hook;			/* the interpreter tells us about imports */
 	bool has_seen_torch;		/* a module of torch is being imported */
+	bool has_looked_for_stacks;	/* of Python */
 	unsigned long long n_loaded;	/* libraries mapped so far when last looked */
 	char program[1024];
 
@@ -127,6 +128,24 @@ static const char *name_command(const char *text)
 	return "command";
 }
 
+/* Of multiprocessing's children some train, more load data: they have to show it. */
+static bool is_spawned(void)
+{
+	return strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0;
+}
+
+/*
+ * Who wants to know all of the memory of a program and names it does not want to wait until torch
+ * is there: half of it has been allocated by then.
+ */
+static bool is_from_start(void)
+{
+	const struct tp_config *config = entry.config;
+
+	return config && config->schedule.always && config->program[0] &&
+	       (config->record & TP_RECORD_HEAP) && config->heap >= TP_HEAP_SAMPLE && !is_spawned();
+}
+
 /* cpython.run_command, run_file, run_module, run_stdin, run_interactivehook, run_startup */
 static void note_run(const char *what, void *args)
 {
@@ -159,6 +178,8 @@ static void note_run(const char *what, void *args)
 	}
 	if (is_helper(entry.program))
 		change_state(STATE_LOOKING, STATE_HELPER);
+	else if (is_from_start())
+		entry.proved(entry.program);
 }
 
 /* In state PROVING. */
@@ -167,7 +188,10 @@ static void open_proved(void)
 	if (!entry.program[0])
 		memcpy(entry.program, entry.has_hook ? "python" : "native",
 		       sizeof("native"));
-	entry.proved(entry.program);
+	if (tp_session_is_open())
+		tp_torch_found();
+	else
+		entry.proved(entry.program);
 	if (!tp_session_is_open())
 		tp_torch_unwatch();
 	__atomic_store_n(&entry.state, STATE_PROVED, __ATOMIC_RELEASE);
@@ -177,12 +201,6 @@ static void prove(void)
 {
 	if (change_state(STATE_WATCHING, STATE_PROVING))
 		open_proved();
-}
-
-/* Of multiprocessing's children some train, more load data: they have to show it. */
-static bool is_spawned(void)
-{
-	return strcmp(entry.program, "spawn") == 0 || strcmp(entry.program, "forkserver") == 0;
 }
 
 /* Steps that no training event ends cannot wait for one. */
@@ -202,8 +220,10 @@ static void find_python_stacks(void)
 {
 	const char *why;
 
-	if (!entry.config || !(entry.config->stacks & TP_STACKS_PYTHON))
+	if (!entry.config || !(entry.config->stacks & TP_STACKS_PYTHON) ||
+	    entry.has_looked_for_stacks)
 		return;
+	entry.has_looked_for_stacks = true;
 	why = tp_pystack_init();
 	if (why)
 		tp_probe_off("pystacks", why);
@@ -244,6 +264,9 @@ static void note_import(void *args)
 {
 	unsigned long long n_loaded = 0;
 
+	/* The program's own first import: there are frames to check by. */
+	if (entry.program[0] && tp_session_is_open())
+		find_python_stacks();
 	if (!entry.has_seen_torch) {
 		const char *module = get_argument(args, 0);
 
@@ -294,6 +317,13 @@ void tp_entry_install(void (*proved)(const char *program))
 	*(void **)&entry.clear_error = dlsym(RTLD_DEFAULT, "PyErr_Clear");
 	if (entry.tuple_item && entry.as_utf8 && entry.clear_error)
 		entry.has_hook = tp_audit_hook_add(on_audit);
+	if (!entry.has_hook && is_from_start())
+		entry.proved("native");
+}
+
+bool tp_entry_may_find_torch(void)
+{
+	return get_state() <= STATE_TRYING;
 }
 
 const char *tp_entry_program(void)

@@ -54,4 +54,7 @@ void tp_entry_allocation(void);
  * does, with Python's lock held. */
 void tp_entry_threads_set(void);
 
+/* torch is not there yet, and may still come. */
+bool tp_entry_may_find_torch(void);
+
 #endif

@@ -27,11 +27,17 @@ struct tp_torch tp_torch;
 static struct {
 	const char *missing;	/* symbol without which nothing works, or NULL */
 	bool wants_operators, wants_shapes;
+	const struct tp_config *config;	/* of a session that was opened before torch was there */
 } probe;
 
 static void set_phase(enum tp_torch_phase phase)
 {
 	__atomic_store_n(&tp_torch.phase, phase, __ATOMIC_RELEASE);
+}
+
+static bool is_there(void)
+{
+	return __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE) == TP_TORCH_OPEN;
 }
 
 int tp_torch_watch(bool want_shapes)
@@ -97,7 +103,8 @@ static void report_off(const struct tp_torch_layout *layout)
 	}
 }
 
-static int open_torch(const struct tp_config *config)
+/* torch is there, and is watched. */
+static int begin_torch(const struct tp_config *config)
 {
 	const uint32_t phase = __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE);
 
@@ -130,9 +137,21 @@ static int open_torch(const struct tp_config *config)
 	return 0;
 }
 
+static int open_torch(const struct tp_config *config)
+{
+	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE) == TP_TORCH_NONE &&
+	    tp_entry_may_find_torch()) {
+		probe.config = config;
+		return 0;
+	}
+	return begin_torch(config);
+}
+
 /* The pages that the first operators of a window would otherwise fault in one by one. */
 static void warm_torch(void)
 {
+	if (!tp_torch.arena.base)
+		return;
 	tp_torch_populate(tp_torch.arena.base, WARM_BYTES);
 	tp_torch_names_warm();
 }
@@ -140,13 +159,22 @@ static void warm_torch(void)
 static void arm_torch(void)
 {
 	tp_torch.armed_at = tp_clock_now();
-	if (probe.wants_operators)
+	if (probe.wants_operators && is_there())
 		tp_torch_operators_add(probe.wants_shapes);
+}
+
+void tp_torch_found(void)
+{
+	if (!probe.config || begin_torch(probe.config))
+		return;
+	if (tp_session_is_armed())
+		arm_torch();
 }
 
 static void disarm_torch(void)
 {
-	tp_torch_operators_remove();
+	if (is_there())
+		tp_torch_operators_remove();
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
 }
 

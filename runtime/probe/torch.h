@@ -26,6 +26,8 @@ void tp_torch_spans_init(void);
  * where an operator may be called, not inside a static initialiser.
  */
 int tp_torch_watch(bool want_shapes);
+/* The session was opened before torch was there; now it is, and is watched. */
+void tp_torch_found(void);
 /* The session did not open: nothing will ever be recorded. */
 void tp_torch_unwatch(void);
 
