@@ -12,7 +12,7 @@
 
 #include "runtime/trace/writer.h"
 #include "tests/golden/listing.h"
-#include "tests/unit/synth_events.h"
+#include "tests/unit/synth_heap.h"
 
 static const struct tp_launch launch = {
     .place = {1, 2, 7}, .graph = 3, .graph_node = 0x300000005, .grid = {132, 2, 1},
@@ -38,6 +38,15 @@ static const char device[] =
     "sm_threads=2048\nsm_registers=65536\nsm_shared=233472\nblock_threads=1024\n"
     "block_registers=65536\nblock_shared=49152\nblock_shared_optin=232448\n"
     "memory_bytes=85031714816\nclock_khz=1980000\n";
+static const struct {
+	struct tp_module what;
+	char id_and_path[35];
+} module = {{.bias = 0x7f0000000000, .begin = 0x7f0000000000, .end = 0x7f0000200000, .from = 19000,
+	     .to = 22000, .build_id_bytes = 20}, "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24/lib/libc.so.6"};
+static const struct {
+	struct tp_mapping what;
+	char path[12];
+} mapping = {{.kind = TP_MAPPING_SHM, .is_shared = 1, .is_writable = 1}, "/dev/shm/x-1"};
 
 static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
 			uint32_t *n)
@@ -62,6 +71,9 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **byt
 	    {TP_STRING_SYNC, sizeof(sync), (const char *)&sync},
 	    {TP_STRING_DEVMEM, sizeof(owned), (const char *)&owned},
 	    {TP_STRING_DEVICE, sizeof(device) - 1, device},
+	    {TP_STRING_MODULE, sizeof(struct tp_module) + 34, (const char *)&module},
+	    {TP_STRING_MAPPING, sizeof(struct tp_mapping) + 12, (const char *)&mapping},
+	    {TP_STRING_PYFRAME, 21, "Net.forward\0/x/net.py"},
 	};
 	static char name[32];
 
@@ -90,6 +102,9 @@ enum {
 	SYNC = SYNTH_OPS + 14,
 	DEVMEM = SYNTH_OPS + 15,
 	DEVICE = SYNTH_OPS + 16,
+	MODULE = SYNTH_OPS + 17,
+	MAPPING = SYNTH_OPS + 18,
+	PYFRAME = SYNTH_OPS + 19,
 };
 
 /* Begin, length, kind, flags, name, link, arg: every kind, every flag, and edges. */
@@ -136,12 +151,33 @@ static const struct {
     {20200, 1 << 21, TP_REC_DEVALLOC, 0, DEVMEM, 1007, 0x7f0000000000},
     {20300, 0, TP_REC_DEVFREE, 0, DEVMEM, 0, 0x7f0000000000},
     {20900, 30000000, TP_REC_KERNEL, TP_F_AFTER, KERNEL, 0xffffffff, LAUNCH},
+    /* Stacks 1 to 3 of native code, 4 and 5 of Python, 6 both; what is at them. */
+    {30000, 0, TP_REC_FRAME, TP_FRAME_CUT, 0, 1, 0x7f0000000123},
+    {30000, 1, TP_REC_FRAME, 0, 0, 2, 0x7f0000000456},
+    {30000, 2, TP_REC_FRAME, TP_FRAME_EXACT, 0, 3, 0x7f0000000123},
+    {30000, 0, TP_REC_FRAME, TP_FRAME_PYTHON, PYFRAME, 4, 0},
+    {30000, 4, TP_REC_FRAME, TP_FRAME_PYTHON | TP_FRAME_ENTRY, PYFRAME, 5, 17},
+    {30000, 2, TP_REC_FRAME, TP_FRAME_JOINED, 0, 6, 5},
+    {30000, 100, TP_REC_HEAPALLOC, 0, 0, 6, 0x5500000010},
+    {30010, 0, TP_REC_HEAPALLOC, 0, 0, 0, 0},
+    {30020, 0, TP_REC_HEAPFREE, TP_F_MOVED, 0, 0, 0x5500000010},
+    {30030, 200, TP_REC_HEAPALLOC, TP_F_MOVED, 0, 3, 0x5500000010},
+    {30040, 100, TP_REC_HEAPALLOC, TP_F_SAMPLED, 0, 6, 0x5500001008},
+    {30050, 0, TP_REC_HEAPFREE, TP_F_SAMPLED, 0, 0, 0x5500001008},
+    {30050, 101, TP_REC_HEAPALLOC, 0, 0, 6, 0x5500001008},
+    {30045, 0, TP_REC_HEAPFREE, 0, 0, 0, 0x5600000000}, /* back in time; from before */
+    {30060, 1 << 20, TP_REC_MAP, 0, MAPPING, 6, 0x7f2000000000},
+    {30070, 4096, TP_REC_UNMAP, TP_F_MOVED, 0, 3, 0x7f2000000000},
+    {30080, 0, TP_REC_HEAPFREE, 255, 0, 9, 0x5500001008}, /* what no writer means */
+    {30090, 6, TP_REC_FRAME, 0, 0, 70000, 0x7f0000000456},
+    {UINT64_MAX, TP_LEN_MAX, TP_REC_HEAPALLOC, 0, 0, UINT32_MAX, UINT64_MAX},
 };
 
 int main(int argc, char **argv)
 {
 	static struct tp_writer writer;
 	static struct synth synth;
+	static struct synth_heap heap;
 	static struct tp_rec rec[SYNTH_STEP_MAX];
 	const struct tp_file_head head = {
 	    .boot_id = {0x0123456789abcdef, 0xfedcba9876543210},
@@ -191,7 +227,14 @@ int main(int argc, char **argv)
 		tp_rec_set_len(&rec[i], row[i].len);
 	}
 	tp_writer_string(&writer, DEVICE);
+	tp_writer_string(&writer, MODULE);
 	tp_writer_events(&writer, rec, n_rows, 65535);
+	synth_heap_init(&heap, 1);
+	heap.synth.now = 40000;
+	synth_heap_make(&heap, rec, 12000);
+	tp_writer_events(&writer, rec + 11500, 300, 0);
+	tp_writer_events(&writer, rec, 60, 300);
+	tp_writer_events(&writer, rec + 11800, 100, 0);
 	if (!err)
 		err = tp_writer_close(&writer, "why=golden\n", 11);
 	if (!err)
