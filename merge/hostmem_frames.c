@@ -4,6 +4,7 @@
  */
 #include "merge/hostmem_frames.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -77,60 +78,187 @@ static bool is_plumbing(const struct tp_frame *frame)
 	return has(frame->function, "c10::Dispatcher::");
 }
 
-/* Index of the first of n frames that is the best of its sort; n: none. */
-static uint32_t find_native(const struct tp_frame *frame, uint32_t n, bool is_asking)
-{
-	uint32_t named = n, any = n;
+/* ---- places ---- */
 
-	for (uint32_t i = 0; i < n; i++) {
+enum { INLINED_MAX = 64 };	/* frames of a place that are looked at */
+
+/* Of a place: the first frame of each sort, plus one; 0: it has none. */
+struct sorts {
+	uint8_t own, python, native, asking;
+	bool is_known;
+};
+
+static struct sorts sort_frames(const struct tp_frame *frame, uint32_t n)
+{
+	struct sorts sorts = {.is_known = true};
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint8_t at = (uint8_t)(i + 1);
+
 		if (frame[i].is_python) {
-			/* What is outside of it did not ask. */
-			if (is_asking && any < n)
-				break;
+			sorts.python = at;
+			if (is_own_python(&frame[i]))
+				sorts.own = at;
 			continue;
 		}
-		if (any == n)
-			any = i;
-		if (is_allocator(&frame[i]))
+		if (is_allocator(&frame[i]) || (!frame[i].function[0] && !frame[i].module[0]))
 			continue;
-		if (named == n && (frame[i].function[0] || frame[i].module[0]))
-			named = i;
-		if (named < n && (!is_asking || !is_plumbing(&frame[i])))
-			return is_asking && frame[i].function[0] ? i : named;
+		sorts.native = at;
+		if (!is_plumbing(&frame[i]))
+			sorts.asking = at;
 	}
-	return named < n ? named : any;
+	return sorts;
+}
+
+/* ---- all stacks ---- */
+
+/* The stacks whose innermost place has the frame that is looked for; 0: none. */
+struct chosen {
+	uint32_t own, python, native, asking;
+};
+
+struct tp_hostmem_choice {
+	const struct tp_stacks *stacks;
+	struct sorts *sorts;		/* by place */
+	struct chosen *chosen;		/* by stack */
+};
+
+static const struct sorts *sorts_of(struct tp_hostmem_choice *choice, uint32_t stack)
+{
+	struct sorts *sorts = &choice->sorts[tp_stacks_place(choice->stacks, stack)];
+	struct tp_frame frame[INLINED_MAX];
+	uint32_t n;
+
+	if (!sorts->is_known) {
+		n = tp_stacks_innermost(choice->stacks, stack, frame, INLINED_MAX);
+		*sorts = sort_frames(frame, n < INLINED_MAX ? n : INLINED_MAX);
+	}
+	return sorts;
+}
+
+static struct chosen choose(struct tp_hostmem_choice *choice, uint32_t stack)
+{
+	uint32_t native, python, outer;
+	const struct sorts *sorts;
+	struct chosen chosen;
+
+	if (tp_stacks_joined(choice->stacks, stack, &native, &python)) {
+		chosen = choice->chosen[native];
+		chosen.own = choice->chosen[python].own;
+		chosen.python = choice->chosen[python].python;
+		return chosen;
+	}
+	outer = tp_stacks_outer(choice->stacks, stack);
+	sorts = sorts_of(choice, stack);
+	chosen = choice->chosen[outer];
+	if (sorts->own)
+		chosen.own = stack;
+	if (sorts->python)
+		chosen.python = stack;
+	if (sorts->native)
+		chosen.native = stack;
+	/* What stands outside of Python did not ask. */
+	if (outer && tp_stacks_is_eval(choice->stacks, outer))
+		chosen.asking = 0;
+	if (sorts->asking)
+		chosen.asking = stack;
+	else if (!chosen.asking && sorts->native)
+		chosen.asking = stack;
+	return chosen;
+}
+
+struct tp_hostmem_choice *tp_hostmem_choice_new(const struct tp_stacks *stacks)
+{
+	struct tp_hostmem_choice *choice = calloc(1, sizeof(*choice));
+
+	if (!choice)
+		return NULL;
+	choice->stacks = stacks;
+	choice->sorts = calloc(tp_stacks_places(stacks) + 1, sizeof(*choice->sorts));
+	choice->chosen = calloc(tp_stacks_count(stacks) + 1, sizeof(*choice->chosen));
+	if (!choice->sorts || !choice->chosen) {
+		tp_hostmem_choice_free(choice);
+		return NULL;
+	}
+	for (uint32_t stack = 1; stack < tp_stacks_count(stacks); stack++)
+		choice->chosen[stack] = choose(choice, stack);
+	return choice;
+}
+
+void tp_hostmem_choice_free(struct tp_hostmem_choice *choice)
+{
+	if (!choice)
+		return;
+	free(choice->sorts);
+	free(choice->chosen);
+	free(choice);
+}
+
+/* The innermost native frame, whatever it is. */
+static uint32_t any_native(const struct tp_stacks *stacks, uint32_t stack)
+{
+	uint32_t native, python;
+
+	return tp_stacks_joined(stacks, stack, &native, &python) ? native : stack;
+}
+
+bool tp_hostmem_choose(const struct tp_hostmem_choice *choice, uint32_t stack,
+		       enum tp_hostmem_frame which, struct tp_frame *frame)
+{
+	const struct chosen *chosen = &choice->chosen[stack];
+	struct tp_frame all[INLINED_MAX];
+	const struct sorts *sorts;
+	uint32_t n, at = 0, of;
+
+	if (!stack)
+		return false;
+	of = which == TP_HOSTMEM_PYTHON	  ? chosen->python
+	     : which == TP_HOSTMEM_NATIVE ? chosen->native
+	     : which == TP_HOSTMEM_ASKING ? chosen->asking
+	     : chosen->own		  ? chosen->own
+	     : chosen->python		  ? chosen->python
+					  : chosen->native;
+	if (!of && which == TP_HOSTMEM_PYTHON)
+		return false;
+	if (!of)
+		of = any_native(choice->stacks, stack);
+	n = tp_stacks_innermost(choice->stacks, of, all, INLINED_MAX);
+	n = n < INLINED_MAX ? n : INLINED_MAX;
+	sorts = &choice->sorts[tp_stacks_place(choice->stacks, of)];
+	if (which == TP_HOSTMEM_ASKING && sorts->asking)
+		at = sorts->asking - 1u;
+	else if (sorts->native)
+		at = sorts->native - 1u;
+	if (!n || at >= n)
+		return false;
+	*frame = all[at];
+	return true;
 }
 
 uint32_t tp_hostmem_native_frame(const struct tp_frame *frame, uint32_t n)
 {
-	return find_native(frame, n, false);
-}
+	uint32_t any = n;
 
-uint32_t tp_hostmem_asking_frame(const struct tp_frame *frame, uint32_t n)
-{
-	return find_native(frame, n, true);
-}
-
-static uint32_t find_python(const struct tp_frame *frame, uint32_t n, bool is_own)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (frame[i].is_python && (!is_own || is_own_python(&frame[i])))
+	for (uint32_t i = 0; i < n; i++) {
+		if (sort_frames(&frame[i], 1).native)
 			return i;
-	return n;
-}
-
-uint32_t tp_hostmem_python_frame(const struct tp_frame *frame, uint32_t n)
-{
-	return find_python(frame, n, false);
+		if (any == n && !frame[i].is_python)
+			any = i;
+	}
+	return any;
 }
 
 uint32_t tp_hostmem_telling_frame(const struct tp_frame *frame, uint32_t n)
 {
-	uint32_t at = find_python(frame, n, true);
+	uint32_t python = n;
 
-	if (at == n)
-		at = find_python(frame, n, false);
-	return at == n ? tp_hostmem_native_frame(frame, n) : at;
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_own_python(&frame[i]))
+			return i;
+		if (python == n && frame[i].is_python)
+			python = i;
+	}
+	return python < n ? python : tp_hostmem_native_frame(frame, n);
 }
 
 bool tp_hostmem_is_glue(const struct tp_frame *frame)

@@ -9,23 +9,13 @@
 #include <string.h>
 
 #include "merge/grow.h"
-#include "merge/hostmem_frames.h"
 #include "merge/keyed.h"
-
-static uint32_t find_frame(const struct tp_frame *frame, uint32_t n, enum tp_hostmem_by by)
-{
-	if (by == TP_HOSTMEM_BY_CODE)
-		return tp_hostmem_telling_frame(frame, n);
-	if (by == TP_HOSTMEM_BY_PYTHON)
-		return tp_hostmem_python_frame(frame, n);
-	return tp_hostmem_native_frame(frame, n);
-}
 
 struct grouping {
 	struct tp_hostmem_group *group;
 	uint32_t n, cap;
 	struct tp_keyed keyed;
-	enum tp_hostmem_by by;
+	enum tp_hostmem_frame by;
 };
 
 static bool is_same(const struct grouping *of, const struct tp_hostmem_group *group,
@@ -35,7 +25,7 @@ static bool is_same(const struct grouping *of, const struct tp_hostmem_group *gr
 
 	if (group->sum.proc != key->sum.proc || group->is_known != key->is_known)
 		return false;
-	if (of->by == TP_HOSTMEM_BY_MODULE)
+	if (of->by == TP_HOSTMEM_NATIVE)
 		return !strcmp(a->module, b->module);
 	return a->function_id == b->function_id && a->line == b->line &&
 	       (a->function_id || !strcmp(a->module, b->module));
@@ -44,7 +34,7 @@ static bool is_same(const struct grouping *of, const struct tp_hostmem_group *gr
 /* NULL: out of memory. */
 static struct tp_hostmem_group *find_group(struct grouping *of, const struct tp_hostmem_group *key)
 {
-	uint32_t hash = of->by == TP_HOSTMEM_BY_MODULE
+	uint32_t hash = of->by == TP_HOSTMEM_NATIVE
 				? (uint32_t)strlen(key->frame.module) * 31
 				: key->frame.function_id * 31 + key->frame.line;
 	uint32_t at, row;
@@ -61,8 +51,7 @@ static struct tp_hostmem_group *find_group(struct grouping *of, const struct tp_
 	return &of->group[of->n++];
 }
 
-static void add_row(struct tp_hostmem_group *group, const struct tp_hostmem_row *row,
-		    const struct tp_frame *native)
+static void add_row(struct tp_hostmem_group *group, const struct tp_hostmem_row *row)
 {
 	struct tp_hostmem_row *sum = &group->sum;
 	bool is_first = !sum->n_allocs;
@@ -72,7 +61,6 @@ static void add_row(struct tp_hostmem_group *group, const struct tp_hostmem_row 
 		sum->stack = row->stack;
 		group->most_peak = row->peak_bytes;
 		group->most_alloc = row->alloc_bytes;
-		group->native = *native;
 	}
 	sum->n_allocs += row->n_allocs;
 	sum->alloc_bytes += row->alloc_bytes;
@@ -90,34 +78,25 @@ static void add_row(struct tp_hostmem_group *group, const struct tp_hostmem_row 
 	sum->error_bytes += row->error_bytes * row->error_bytes;
 }
 
-struct tp_hostmem_group *tp_hostmem_groups(const struct tp_hostmem *mem, enum tp_hostmem_by by,
-					   uint32_t *n)
+struct tp_hostmem_group *tp_hostmem_groups(const struct tp_hostmem *mem,
+					   const struct tp_hostmem_choice *choice,
+					   enum tp_hostmem_frame by, uint32_t *n)
 {
 	static const struct tp_frame nowhere = {.function = "", .file = "", .module = ""};
 	uint32_t n_rows;
 	const struct tp_hostmem_row *row = tp_hostmem_rows(mem, &n_rows);
-	struct tp_frame *frame = malloc(TP_HOSTMEM_FRAMES_MAX * sizeof(*frame));
 	struct grouping of = {.by = by};
-	bool is_good = frame != NULL;
+	bool is_good = true;
 
 	for (uint32_t i = 0; i < n_rows && is_good; i++) {
-		uint32_t n_frames = tp_stacks_frames(tp_hostmem_stacks(mem), row[i].stack, frame,
-						     TP_HOSTMEM_FRAMES_MAX),
-			 at, native;
-		struct tp_hostmem_group key = {.sum = {.proc = row[i].proc}}, *group;
+		struct tp_hostmem_group key = {.sum = {.proc = row[i].proc}, .frame = nowhere}, *group;
 
-		if (n_frames > TP_HOSTMEM_FRAMES_MAX)
-			n_frames = TP_HOSTMEM_FRAMES_MAX;
-		at = find_frame(frame, n_frames, by);
-		native = tp_hostmem_asking_frame(frame, n_frames);
-		key.is_known = at < n_frames;
-		key.frame = at < n_frames ? frame[at] : nowhere;
+		key.is_known = tp_hostmem_choose(choice, row[i].stack, by, &key.frame);
 		group = find_group(&of, &key);
 		is_good = group != NULL;
 		if (group)
-			add_row(group, &row[i], native < n_frames ? &frame[native] : &nowhere);
+			add_row(group, &row[i]);
 	}
-	free(frame);
 	tp_keyed_free(&of.keyed);
 	if (!is_good) {
 		free(of.group);

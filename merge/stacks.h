@@ -52,6 +52,22 @@ int tp_stacks_resolve(struct tp_stacks *stacks, const uint8_t *wanted);
 uint32_t tp_stacks_frames(const struct tp_stacks *stacks, uint32_t stack, struct tp_frame *frame,
 			  uint32_t max);
 
+/*
+ * The tree of stacks, for those who ask the same of many: the stack outside of the innermost place
+ * has a lower number, 0 is none. A joined one has no place, but two stacks: of native frames and
+ * of Python's; both have lower numbers.
+ */
+bool tp_stacks_joined(const struct tp_stacks *stacks, uint32_t stack, uint32_t *native,
+		      uint32_t *python);
+uint32_t tp_stacks_outer(const struct tp_stacks *stacks, uint32_t stack);
+uint32_t tp_stacks_place(const struct tp_stacks *stacks, uint32_t stack);	/* its number */
+uint32_t tp_stacks_places(const struct tp_stacks *stacks);	/* numbers are below it */
+/* Frames of the innermost place: those inlined, and what they are inlined into. */
+uint32_t tp_stacks_innermost(const struct tp_stacks *stacks, uint32_t stack,
+			     struct tp_frame *frame, uint32_t max);
+/* The innermost place is in the evaluation function of the interpreter. */
+bool tp_stacks_is_eval(const struct tp_stacks *stacks, uint32_t stack);
+
 /* Why names are missing: a line for each file of code, "" at the end; see symbols.h. */
 const char *tp_stacks_trouble(const struct tp_stacks *stacks, uint32_t at);
 

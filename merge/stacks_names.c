@@ -395,3 +395,46 @@ uint32_t tp_stacks_frames(const struct tp_stacks *stacks, uint32_t stack, struct
 	}
 	return list.n;
 }
+
+/* ---- the tree ---- */
+
+bool tp_stacks_joined(const struct tp_stacks *stacks, uint32_t stack, uint32_t *native,
+		      uint32_t *python)
+{
+	const struct node *node = node_of(stacks, stack);
+
+	if (!(node->inner & NODE_JOINED))
+		return false;
+	*native = node->outer;
+	*python = node->inner & INNER_MASK;
+	return true;
+}
+
+uint32_t tp_stacks_outer(const struct tp_stacks *stacks, uint32_t stack)
+{
+	return node_of(stacks, stack)->outer;
+}
+
+uint32_t tp_stacks_place(const struct tp_stacks *stacks, uint32_t stack)
+{
+	return node_of(stacks, stack)->inner & INNER_MASK;
+}
+
+uint32_t tp_stacks_places(const struct tp_stacks *stacks)
+{
+	return stacks->n_places;
+}
+
+uint32_t tp_stacks_innermost(const struct tp_stacks *stacks, uint32_t stack,
+			     struct tp_frame *frame, uint32_t max)
+{
+	struct listing list = {.stacks = stacks, .frame = frame, .max = max};
+
+	add_node(&list, node_of(stacks, stack));
+	return list.n;
+}
+
+bool tp_stacks_is_eval(const struct tp_stacks *stacks, uint32_t stack)
+{
+	return is_eval(stacks, node_of(stacks, stack));
+}

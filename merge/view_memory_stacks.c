@@ -17,6 +17,7 @@
 enum {
 	STACKS_SHOWN = 3,
 	INNER_FRAMES = 24, OUTER_FRAMES = 6,	/* of a deep stack that are shown */
+	FRAMES_MAX = 1024,	/* of a stack that is shown */
 	SHOWN_MAX = 2048,	/* bytes of a frame */
 };
 
@@ -75,6 +76,7 @@ struct shown {
 	const struct tp_run *run;
 	const struct tp_view_options *options;
 	const struct tp_hostmem *mem;
+	const struct tp_hostmem_choice *choice;
 	const struct tp_hostmem_proc *host;
 	uint32_t n_host;
 	struct tp_out *out;
@@ -110,11 +112,12 @@ static void add_frame(struct tp_table *table, const struct shown *shown,
 static void add_code(struct tp_table *table, const struct shown *shown,
 		     const struct tp_hostmem_group *group)
 {
-	bool has_native = group->native.module[0] || group->native.function[0];
+	struct tp_frame asking;
 
 	add_frame(table, shown, &group->frame, group->is_known);
-	if (has_native && group->frame.is_python)
-		add_frame(table, shown, &group->native, true);
+	if (group->frame.is_python && tp_hostmem_choose(shown->choice, group->sum.stack,
+							TP_HOSTMEM_ASKING, &asking))
+		add_frame(table, shown, &asking, true);
 	else
 		tp_table_cell(table, "%s", "");
 }
@@ -187,13 +190,13 @@ static void print_frames(const struct shown *shown, struct tp_frame *frame, uint
 
 static void print_stack(const struct shown *shown, const struct tp_hostmem_row *row)
 {
-	struct tp_frame *frame = malloc(TP_HOSTMEM_FRAMES_MAX * sizeof(*frame));
+	struct tp_frame *frame = malloc(FRAMES_MAX * sizeof(*frame));
 	uint32_t n = frame ? tp_stacks_frames(tp_hostmem_stacks(shown->mem), row->stack, frame,
-					      TP_HOSTMEM_FRAMES_MAX)
+					      FRAMES_MAX)
 			   : 0;
 	char a[32], b[32], c[32], who[64] = "";
 
-	if (n && n <= TP_HOSTMEM_FRAMES_MAX) {
+	if (n && n <= FRAMES_MAX) {
 		if (shown->run->n_procs > 1)
 			tp_label_proc(who, shown->run, shown->run->proc[row->proc]);
 		tp_out_title(shown->out, "%s at the peak of %s%s, from one stack (%s allocations):",
@@ -350,11 +353,11 @@ static void print_temporary(const struct shown *shown, const struct tp_hostmem_g
 /* ---- by module, by line of Python ---- */
 
 static void add_what(struct tp_table *table, const struct shown *shown,
-		     const struct tp_hostmem_group *group, enum tp_hostmem_by by)
+		     const struct tp_hostmem_group *group, enum tp_hostmem_frame by)
 {
 	const char *path = group->frame.module, *slash = strrchr(path, '/');
 
-	if (by == TP_HOSTMEM_BY_PYTHON)
+	if (by == TP_HOSTMEM_PYTHON)
 		add_frame(table, shown, &group->frame, group->is_known);
 	else if (!group->is_known || !path[0])
 		tp_table_cell(table, "(no file of code)");
@@ -362,7 +365,7 @@ static void add_what(struct tp_table *table, const struct shown *shown,
 		tp_table_cell(table, "%s", slash && !shown->out->rows ? slash + 1 : path);
 }
 
-static void print_by(const struct shown *shown, enum tp_hostmem_by by)
+static void print_by(const struct shown *shown, enum tp_hostmem_frame by)
 {
 	static const struct tp_column by_python[] = {
 		{.title = "process", .field = "process"},
@@ -383,9 +386,9 @@ static void print_by(const struct shown *shown, enum tp_hostmem_by by)
 		{.title = "temporary", .align = TP_RIGHT, .is_extra = 2, .field = "temporary"},
 		{.title = "module", .may_cut = true, .field = "module"},
 	};
-	bool is_python = by == TP_HOSTMEM_BY_PYTHON;
+	bool is_python = by == TP_HOSTMEM_PYTHON;
 	uint32_t n_groups = 0, n_kept = 0, n;
-	struct tp_hostmem_group *group = tp_hostmem_groups(shown->mem, by, &n_groups);
+	struct tp_hostmem_group *group = tp_hostmem_groups(shown->mem, shown->choice, by, &n_groups);
 	struct ordered *order = group ? sort_groups(group, n_groups, peak_of, &n_kept) : NULL;
 	struct tp_table *table;
 
@@ -421,13 +424,18 @@ static void print_by(const struct shown *shown, enum tp_hostmem_by by)
 void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_options *options,
 			   const struct tp_hostmem *mem, struct tp_out *out)
 {
-	struct shown shown = {.run = run, .options = options, .mem = mem, .out = out};
+	struct tp_hostmem_choice *choice = tp_hostmem_choice_new(tp_hostmem_stacks(mem));
+	struct shown shown = {
+		.run = run, .options = options, .mem = mem, .choice = choice, .out = out,
+	};
 	uint32_t n;
-	struct tp_hostmem_group *group = tp_hostmem_groups(mem, TP_HOSTMEM_BY_CODE, &n);
+	struct tp_hostmem_group *group =
+		choice ? tp_hostmem_groups(mem, choice, TP_HOSTMEM_TELLING, &n) : NULL;
 
 	shown.host = tp_hostmem_procs(mem, &shown.n_host);
 	if (!group) {
 		tp_out_line(out, "red", "out of memory: who asked for it is missing here");
+		tp_hostmem_choice_free(choice);
 		return;
 	}
 	print_peak(&shown, group, n);
@@ -435,6 +443,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 	print_leaked(&shown, group, n);
 	print_temporary(&shown, group, n);
 	free(group);
-	print_by(&shown, TP_HOSTMEM_BY_MODULE);
-	print_by(&shown, TP_HOSTMEM_BY_PYTHON);
+	print_by(&shown, TP_HOSTMEM_NATIVE);
+	print_by(&shown, TP_HOSTMEM_PYTHON);
+	tp_hostmem_choice_free(choice);
 }
