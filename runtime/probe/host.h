@@ -10,7 +10,10 @@
  *	cpu      process CPU, process system CPU (%: 100 is one core); machine CPU (%: 100 is
  *	         all cores); core (%), link = number of the core, for each core that the process
  *	         may use while these are at most 64, else core min, core max (%)
- *	memory   RSS, shared, virtual (B) of the process
+ *	memory   RSS, shared, virtual (B) of the process; where host memory is recorded also PSS,
+ *	         private, PSS anonymous, PSS file, PSS shmem (B), which the kernel has to count
+ *	         page by page: at the begin of a window and then so seldom that it costs
+ *	         little. This group is recorded with host memory alone, too
  *	system   memory available, memory used, swap used (B)
  *	disk     NAME read, NAME write (B/s), whole disks that were used at all
  *	network  NAME received, NAME sent (B/s), interfaces that were used at all

@@ -124,6 +124,49 @@ bool tp_host_parse_statm(const char *text, size_t n, struct tp_host_statm *out)
 	return true;
 }
 
+/* Lines "NAME value kB": a bit for each of the names that was there. */
+static uint32_t take_kib(const char *text, size_t n, const char *const *names, uint64_t *kib,
+			 int n_names)
+{
+	uint32_t seen = 0;
+	struct cursor line;
+
+	while (next_line(&text, &n, &line)) {
+		for (int i = 0; i < n_names; i++) {
+			if (!starts_with(&line, names[i]))
+				continue;
+			if (take_u64(&line, &kib[i]))
+				seen |= 1u << i;
+			break;
+		}
+	}
+	return seen;
+}
+
+bool tp_host_parse_rollup(const char *text, size_t n, struct tp_host_rollup *out)
+{
+	enum { PSS, CLEAN, DIRTY, ANON, FILE_PAGES, SHMEM, N };
+	static const char *const names[N] = {
+		"Pss:", "Private_Clean:", "Private_Dirty:", "Pss_Anon:", "Pss_File:", "Pss_Shmem:",
+	};
+	const uint32_t needed = 1u << PSS | 1u << CLEAN | 1u << DIRTY;
+	const uint32_t sorts = 1u << ANON | 1u << FILE_PAGES | 1u << SHMEM;
+	uint64_t kib[N] = { 0 };
+	uint32_t seen = take_kib(text, n, names, kib, N);
+
+	if ((seen & needed) != needed)
+		return false;
+	*out = (struct tp_host_rollup){
+		.pss = kib[PSS] << 10,
+		.private = (kib[CLEAN] + kib[DIRTY]) << 10,
+		.pss_anonymous = kib[ANON] << 10,
+		.pss_file = kib[FILE_PAGES] << 10,
+		.pss_shmem = kib[SHMEM] << 10,
+		.has_sorts = (seen & sorts) == sorts,
+	};
+	return true;
+}
+
 bool tp_host_parse_meminfo(const char *text, size_t n, struct tp_host_meminfo *out)
 {
 	enum { TOTAL, FREE, AVAILABLE, BUFFERS, CACHED, SWAP_TOTAL, SWAP_FREE, N };
@@ -132,18 +175,8 @@ bool tp_host_parse_meminfo(const char *text, size_t n, struct tp_host_meminfo *o
 		"Cached:",   "SwapTotal:", "SwapFree:",
 	};
 	uint64_t kib[N] = { 0 };
-	uint32_t seen = 0;
-	struct cursor line;
+	uint32_t seen = take_kib(text, n, names, kib, N);
 
-	while (next_line(&text, &n, &line)) {
-		for (int i = 0; i < N; i++) {
-			if (!starts_with(&line, names[i]))
-				continue;
-			if (take_u64(&line, &kib[i]))
-				seen |= 1u << i;
-			break;
-		}
-	}
 	if (!(seen & 1u << TOTAL) || !(seen & 1u << FREE))
 		return false;
 	if (!(seen & 1u << AVAILABLE))

@@ -30,6 +30,17 @@ struct tp_host_statm {
 };
 bool tp_host_parse_statm(const char *text, size_t n, struct tp_host_statm *out);
 
+/*
+ * /proc/self/smaps_rollup, in bytes. pss: each page divided by the processes that have it.
+ * private: pages of this process alone. Kernels before 5.1 do not say what sort they are:
+ * has_sorts is false.
+ */
+struct tp_host_rollup {
+	uint64_t pss, private, pss_anonymous, pss_file, pss_shmem;
+	bool has_sorts;
+};
+bool tp_host_parse_rollup(const char *text, size_t n, struct tp_host_rollup *out);
+
 /* /proc/meminfo, in bytes. Without MemAvailable (very old kernels): free + buffers + cached. */
 struct tp_host_meminfo {
 	uint64_t total, available, swap_used;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,42 @@ Test(host, records_what_it_knows_at_once_and_rates_from_the_second_sample)
 	rec = find("core", "%", 0);
 	cr_assert(rec);
 	cr_expect(rec->arg <= 100 && rec->link < (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+}
+
+Test(host, counts_pages_where_host_memory_is_recorded)
+{
+	static struct tp_config heap = { .record = TP_RECORD_HEAP, .host_period_ms = 20 };
+	enum { PAGES = 8 << 20 };
+	const struct tp_rec *pss, *own;
+	char *pages = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (access("/proc/self/smaps_rollup", R_OK))
+		cr_skip_test("a kernel before 4.14");
+	tp_host_probe.tick(1);
+	collect();
+	cr_expect_null(find("PSS", "B", 0));
+
+	cr_assert_eq(tp_host_probe.open(&heap), 0);
+	tp_host_probe.tick(2);
+	collect();
+	cr_expect(find("RSS", "B", 0) && !find("memory used", "B", 0) && !find("process CPU", "%", 0));
+	pss = find("PSS", "B", 0);
+	own = find("private", "B", 0);
+	cr_assert(pss && own && find("PSS anonymous", "B", 0) && find("PSS shmem", "B", 0));
+	cr_expect(own->arg > 0 && own->arg <= pss->arg && pss->arg <= find("RSS", "B", 0)->arg + (1 << 20));
+
+	/* The next one only when the last one's cost has been made good. */
+	memset(pages, 1, PAGES);
+	tp_host_probe.tick(3);
+	collect();
+	cr_expect_null(find("PSS", "B", 0));
+	/* Another window has its own. */
+	tp_ring.head->windows_begun = 2;
+	tp_host_probe.tick(4);
+	collect();
+	cr_assert(find("private", "B", 0));
+	cr_expect(find("private", "B", 0)->arg >= PAGES);
+	munmap(pages, PAGES);
 }
 
 Test(host, repeats_a_value_only_when_it_changed_or_a_window_begins)

@@ -52,6 +52,25 @@ Test(host_parse, reads_statm)
 	cr_expect_not(tp_host_parse_statm(TEXT("1000 300 200"), &statm));
 }
 
+Test(host_parse, reads_a_rollup_in_bytes)
+{
+	static const char whole[] = "563e-7fff ---p 00000000 00:00 0    [rollup]\nRss:  1688 kB\n"
+		"Pss:   194 kB\nPss_Dirty:  112 kB\nPss_Anon:   112 kB\nPss_File:    81 kB\n"
+		"Pss_Shmem:   1 kB\nShared_Clean:  1536 kB\nPrivate_Clean:   40 kB\n"
+		"Private_Dirty:  113 kB\nSwap:  0 kB\n";
+	static const char old[] = "x [rollup]\nPss: 5 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 2 kB\n";
+	struct tp_host_rollup got;
+
+	cr_assert(tp_host_parse_rollup(whole, strlen(whole), &got));
+	cr_expect(got.pss == 194 << 10 && got.private == 153 << 10 && got.has_sorts);
+	cr_expect(got.pss_anonymous == 112 << 10 && got.pss_file == 81 << 10 && got.pss_shmem == 1 << 10);
+	cr_assert(tp_host_parse_rollup(old, strlen(old), &got));
+	cr_expect(got.pss == 5 << 10 && got.private == 3 << 10 && !got.has_sorts);
+	/* Cut anywhere: nothing that is not so. */
+	for (size_t n = 0; n < strlen(old); n++)
+		cr_expect_not(tp_host_parse_rollup(old, n, &got), "%zu bytes", n);
+}
+
 Test(host_parse, reads_meminfo_in_bytes)
 {
 	static const struct {
