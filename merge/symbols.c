@@ -61,6 +61,7 @@ struct tp_symbols *tp_symbols_new(const char *root)
 	if (urls && *urls) {
 		setenv("DEBUGINFOD_TIMEOUT", "10", 0);
 		setenv("DEBUGINFOD_MAXTIME", "600", 0);
+		setenv("DEBUGINFOD_RETRY_LIMIT", "0", 0);
 	}
 	return symbols;
 }

@@ -37,12 +37,15 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *modname
 	uint64_t begin_ns = tp_clock_mono_ns();
 	int fd;
 
-	/* By build id on this machine, without servers. */
-	if (__atomic_load_n(&n_slow, __ATOMIC_RELAXED) >= SLOW_MOST)
+	/* By build id on this machine, without servers: they do not answer, or have not got it
+	 * (libdwfl looks once for DWARF and once for symbols). */
+	if (*userdata || __atomic_load_n(&n_slow, __ATOMIC_RELAXED) >= SLOW_MOST)
 		return dwfl_build_id_find_debuginfo(mod, userdata, modname, base, file_name, link,
 						    crc, found);
 	fd = dwfl_standard_find_debuginfo(mod, userdata, modname, base, file_name, link, crc,
 					  found);
+	if (fd < 0)
+		*userdata = &n_slow;
 	if (fd < 0 && (tp_clock_mono_ns() - begin_ns) >> SLOW_NS_BITS)
 		__atomic_fetch_add(&n_slow, 1, __ATOMIC_RELAXED);
 	return fd;
@@ -102,7 +105,7 @@ static int open_debug(const struct tp_symbols_module *module, const char *root, 
 	char trouble[128];
 
 	if (module->build_id_bytes < 2 || n < 0 ||
-	    (size_t)n + module->build_id_bytes * 2 + sizeof("/.debug") > path_bytes)
+	    (size_t)n + (size_t)module->build_id_bytes * 2 + sizeof("/.debug") > path_bytes)
 		return -1;
 	for (uint32_t i = 0; i < module->build_id_bytes; i++)
 		n += sprintf(path + n, i ? "%02x" : "%02x/", module->build_id[i]);
