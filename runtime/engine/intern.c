@@ -113,6 +113,7 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 {
 	uint64_t hash;
 	uint32_t id, place;
+	bool was_reserved;
 
 	if (tp_unlikely(!tp_ring.head || !table.entry))
 		return 0;
@@ -123,6 +124,10 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 	if (tp_likely(id != 0))
 		return id;
 
+	/* As if a record were being made: no hook in a signal handler on top of this comes here. */
+	was_reserved = tp_ring_self.is_reserved;
+	tp_ring_self.is_reserved = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	tp_spin_lock(&table.lock);
 	id = find(hash, kind, bytes, n_bytes, &place);
 	if (!id) {
@@ -139,6 +144,8 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 		}
 	}
 	tp_spin_unlock(&table.lock);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tp_ring_self.is_reserved = was_reserved;
 	return id;
 }
 

@@ -11,7 +11,7 @@
  * One ring a process. A forked child must call tp_ring_forked before anything else.
  *
  * Between reserve and commit a thread must not reserve again, not even in a signal handler:
- * hooks that run in handlers are kept out by the guard. Commit a span's record before
+ * hooks that run in handlers ask tp_ring_is_reserved. Commit a span's record before
  * tp_ring_span_end, so that at every moment it is in one of the two places.
  */
 #ifndef TP_ENGINE_RING_H
@@ -31,6 +31,7 @@ struct tp_ring_self {
 	struct tp_ring_slot *slot;
 	uint32_t slot_at;
 	uint32_t generation;		/* of the ring this view belongs to */
+	bool is_reserved;		/* between reserve and commit */
 };
 extern __thread struct tp_ring_self tp_ring_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -82,9 +83,17 @@ struct tp_rec *tp_ring_reserve_slow(void);
 /* Room for one record of this thread, or NULL (dropped and counted). Fill it, then commit. */
 static inline struct tp_rec *tp_ring_reserve(void)
 {
-	if (tp_unlikely(tp_ring_self.next == tp_ring_self.end))
-		return tp_ring_reserve_slow();
-	return tp_ring_self.next;
+	struct tp_rec *rec;
+
+	tp_ring_self.is_reserved = true;
+	/* A signal handler must find it set before we go on. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	rec = tp_ring_self.next;
+	if (tp_unlikely(rec == tp_ring_self.end)) {
+		rec = tp_ring_reserve_slow();
+		tp_ring_self.is_reserved = rec != NULL;
+	}
+	return rec;
 }
 
 static inline void tp_ring_commit(void)
@@ -95,6 +104,15 @@ static inline void tp_ring_commit(void)
 	tp_ring_self.next = next;
 	/* Release: whoever reads the count, also after our death, must see the whole record. */
 	__atomic_store_n(&chunk->published, (uint32_t)(next - chunk->rec), __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tp_ring_self.is_reserved = false;
+}
+
+/* This thread is between reserve and commit: a hook that a signal handler came to must not
+ * reserve. */
+static inline bool tp_ring_is_reserved(void)
+{
+	return tp_ring_self.is_reserved;
 }
 
 /* This thread's slot, taken if need be. NULL: no ring, or no slot left. */

@@ -15,10 +15,17 @@
 
 static uint64_t n_nested;	/* atomic */
 
-/* Not on the profiler's own thread, not in handlers of fork, not after the session's end. */
+/* Not on the profiler's own thread, not in handlers of fork, not after the session's end; and
+ * not in a signal handler that came while another probe makes a record. */
 static inline bool is_wanted(void)
 {
-	return tp_likely(tp_session_is_armed()) && tp_likely(!tp_heap_self.is_quiet);
+	if (tp_unlikely(!tp_session_is_armed() || tp_heap_self.is_quiet))
+		return false;
+	if (tp_unlikely(tp_ring_is_reserved())) {
+		tp_heap_note_nested();
+		return false;
+	}
+	return true;
 }
 
 static inline void put(uint64_t time, enum tp_rec_kind kind, uint8_t flags, const void *block,

@@ -26,7 +26,7 @@ enum { MOST_PATH = 1024 };	/* bytes that are kept */
 bool tp_heap_map_is_on(void)
 {
 	return tp_heap_get_mode() & TP_HEAP_EVENTS && tp_session_is_armed() &&
-	       !tp_heap_self.is_quiet;
+	       !tp_heap_self.is_quiet && !tp_ring_is_reserved();
 }
 
 static uint64_t whole_pages(size_t bytes)
