@@ -57,6 +57,7 @@ struct book {
 	uint32_t n_rows, cap_rows;
 	struct tp_keyed rows;	/* hash: of the stack, one to one */
 	uint32_t *n_of_thread;	/* allocations; by index in proc->thread */
+	uint8_t *moved_of_thread;	/* kind of what its last mremap took away */
 	struct due due[DUE_MAX];
 	uint32_t n_due;
 	uint32_t window;
@@ -129,6 +130,7 @@ void tp_hostmem_free(struct tp_hostmem *mem)
 		tp_keyed_free(&mem->book[i].rows);
 		free(mem->book[i].row);
 		free(mem->book[i].n_of_thread);
+		free(mem->book[i].moved_of_thread);
 	}
 	free(mem->book);
 	tp_stacks_free(mem->stacks);
@@ -443,8 +445,12 @@ static bool has_threads(struct tp_hostmem *mem, struct book *book)
 	if (!book->n_of_thread)
 		book->n_of_thread = calloc(book->pub.proc->n_threads + 1,
 					   sizeof(*book->n_of_thread));
-	mem->is_incomplete |= !book->n_of_thread;
-	return book->n_of_thread != NULL;
+	if (!book->moved_of_thread)
+		book->moved_of_thread = calloc(book->pub.proc->n_threads + 1, 1);
+	if (book->n_of_thread && book->moved_of_thread)
+		return true;
+	mem->is_incomplete = true;
+	return false;
 }
 
 static void take_alloc(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
@@ -527,10 +533,14 @@ static void take_mapping(struct tp_hostmem *mem, struct book *book, const struct
 	uint64_t removed[TP_MAPPING_N] = {0}, known = 0, begin = event->arg,
 		 end = begin + event->len;
 	bool is_map = event->kind == TP_REC_MAP, is_good;
-	uint8_t kind = is_map ? mapping_kind(event->name) : 0;
+	uint8_t kind = is_map ? mapping_kind(event->name) : 0, *moved;
 
-	if (end < begin || !event->len)
+	if (end < begin || !event->len || !has_threads(mem, book))
 		return;
+	moved = &book->moved_of_thread[event->thread - event->proc->thread];
+	/* It is still what it was. */
+	if (is_map && !kind && (event->flags & TP_F_MOVED))
+		kind = *moved;
 	is_good = is_map ? tp_hostmem_map(&book->maps, begin, end, kind, removed)
 			 : tp_hostmem_unmap(&book->maps, begin, end, removed);
 	if (!is_good) {
@@ -540,6 +550,8 @@ static void take_mapping(struct tp_hostmem *mem, struct book *book, const struct
 	for (uint32_t i = 0; i < TP_MAPPING_N; i++) {
 		book->pub.mapped[i] -= removed[i];
 		known += removed[i];
+		if (!is_map && removed[i])
+			*moved = (uint8_t)i;
 	}
 	if (!is_map) {
 		book->pub.unknown_unmap_bytes += event->len - known;

@@ -229,7 +229,8 @@ bool tp_hostmem_choose(const struct tp_hostmem_choice *choice, uint32_t stack,
 		at = sorts->asking - 1u;
 	else if (sorts->native)
 		at = sorts->native - 1u;
-	if (!n || at >= n)
+	if (!n || at >= n ||
+	    (all[at].is_python && (which == TP_HOSTMEM_NATIVE || which == TP_HOSTMEM_ASKING)))
 		return false;
 	*frame = all[at];
 	return true;
@@ -308,6 +309,7 @@ static void put_function(struct tp_text *out, const char *name)
 			next += strspn(next, "<>-+=!*/%&|^~[]");
 			next += begins(next, "()") ? 2 : 0;
 			tp_text_bytes(&shown, at, (size_t)(next - at));
+			next += begins(next, " <");
 		} else if (begins(at, nameless)) {
 			next = at + sizeof(nameless) - 1;
 			tp_text_str(&shown, "(anon)");

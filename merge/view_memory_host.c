@@ -197,32 +197,23 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 			     uint32_t n, struct tp_out *out)
 {
 	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "pid", .field = "pid"},
-		{.title = "peak", .field = "peak_bytes"},
-		{.title = "blocks", .field = "peak_blocks"},
-		{.title = "time", .field = "peak_ns"},
-		{.title = "step", .field = "peak_step"},
-		{.title = "end", .field = "end_bytes"},
-		{.title = "blocks", .field = "end_blocks"},
-		{.title = "allocs", .field = "allocations"},
-		{.title = "reallocs", .field = "reallocations"},
-		{.title = "frees", .field = "frees"},
-		{.title = "unknown", .field = "unknown_frees"},
-		{.title = "allocated", .field = "allocated_bytes"},
-		{.title = "error", .field = "error_bytes"},
-		{.title = "temporary", .field = "temporary"},
-		{.title = "stayed", .field = "stayed_bytes"},
-		{.title = "stayed", .field = "stayed_blocks"},
-		{.title = "RSS", .field = "rss_at_peak_bytes"},
-		{.title = "RSS", .field = "rss_first_bytes"},
-		{.title = "RSS", .field = "rss_most_bytes"},
-		{.title = "RSS", .field = "rss_bytes"},
-		{.title = "PSS", .field = "pss_bytes"},
-		{.title = "private", .field = "private_bytes"},
-		{.title = "shared", .field = "shared_bytes"},
-		{.title = "heap", .field = "heap_live_bytes"},
-		{.title = "mapped", .field = "mapped_at_peak_bytes"},
+		{.field = "process"},
+		{.align = TP_RIGHT, .field = "pid"},
+		{.field = "peak_bytes"},
+		{.field = "peak_blocks"},
+		{.field = "peak_ns"},
+		{.align = TP_RIGHT, .field = "peak_step"},
+		{.field = "end_bytes"},
+		{.field = "end_blocks"},
+		{.field = "allocations"},
+		{.field = "reallocations"},
+		{.field = "frees"},
+		{.field = "unknown_frees"},
+		{.field = "allocated_bytes"},
+		{.field = "error_bytes"},
+		{.field = "temporary"},
+		{.field = "stayed_bytes"},
+		{.field = "stayed_blocks"},
 	};
 	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char who[64];
@@ -230,12 +221,6 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 	tp_table_name(table, "host_memory");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tp_hostmem_proc *p = &host[i];
-		const struct tp_hostmem_counted *rss = &p->counted[TP_HOSTMEM_RSS];
-		const int64_t counted[] = {
-			rss->at_peak, rss->first, rss->most, rss->last,
-			p->counted[TP_HOSTMEM_PSS].last, p->counted[TP_HOSTMEM_PRIVATE].last,
-			p->counted[TP_HOSTMEM_SHARED].last, p->counted[TP_HOSTMEM_LIVE].last,
-		};
 
 		tp_table_cell(table, "%s", tp_label_proc(who, run, p->proc));
 		tp_table_cell(table, "%u", p->proc->pid);
@@ -257,14 +242,44 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 		tp_cell_count(table, p->n_temporary);
 		tp_cell_bytes(table, (int64_t)p->leaked_bytes);
 		tp_cell_count(table, p->leaked_blocks);
-		for (size_t c = 0; c < sizeof(counted) / sizeof(counted[0]); c++) {
-			if (counted[c] >= 0)
-				tp_cell_bytes(table, counted[c]);
-			else
-				tp_table_cell(table, "%s", "");
-		}
-		tp_cell_bytes(table, (int64_t)p->mapped_at_peak[TP_MAPPING_ANON]);
 	}
+	tp_table_print(table, out);
+}
+
+/* What the processes count of themselves; a counter that they have not is empty. */
+static void print_counted_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			       uint32_t n, struct tp_out *out)
+{
+	static const char *const names[TP_HOSTMEM_COUNTERS] = {
+		[TP_HOSTMEM_RSS] = "rss",	  [TP_HOSTMEM_PSS] = "pss",
+		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
+		[TP_HOSTMEM_LIVE] = "heap",
+	};
+	static const struct tp_column column[] = {
+		{.field = "process"},
+		{.field = "counter"},
+		{.field = "first_bytes"},
+		{.field = "at_peak_bytes"},
+		{.field = "most_bytes"},
+		{.field = "last_bytes"},
+	};
+	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	char who[64];
+
+	tp_table_name(table, "host_counted");
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++) {
+			const struct tp_hostmem_counted *counted = &host[i].counted[c];
+
+			if (counted->first < 0)
+				continue;
+			tp_table_cell(table, "%s", tp_label_proc(who, run, host[i].proc));
+			tp_table_cell(table, "%s", names[c]);
+			tp_cell_bytes(table, counted->first);
+			tp_cell_bytes(table, counted->at_peak);
+			tp_cell_bytes(table, counted->most);
+			tp_cell_bytes(table, counted->last);
+		}
 	tp_table_print(table, out);
 }
 
@@ -495,8 +510,10 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 		print_nothing(run, out);
 		return;
 	}
-	if (out->rows)
+	if (out->rows) {
 		print_procs_rows(run, host, n, out);
+		print_counted_rows(run, host, n, out);
+	}
 	for (uint32_t i = 0; i < n; i++)
 		print_proc(run, &host[i], out);
 	if (!has_stacks(mem))

@@ -572,6 +572,25 @@ Test(hostmem, mappings_equal_a_page_table)
 	tp_hostmem_free(mem);
 }
 
+Test(hostmem, what_is_moved_stays_what_it_was)
+{
+	struct tp_hostmem *mem;
+	const struct tp_hostmem_proc *host;
+
+	map(TP_MAPPING_SHM, 0, 2);
+	map(TP_MAPPING_ANON, 10, 4);
+	add(TP_REC_UNMAP, 0, 10 * PAGE, 4 * PAGE, 0)->flags = TP_F_MOVED;
+	add(TP_REC_UNMAP, 1, 0, 2 * PAGE, 0)->flags = TP_F_MOVED;
+	add(TP_REC_MAP, 0, 20 * PAGE, 6 * PAGE, 0)->flags = TP_F_MOVED;
+	add(TP_REC_MAP, 1, 0, PAGE, 0)->flags = TP_F_MOVED;
+	mem = run();
+	host = only_proc(mem);
+	cr_expect_eq(host->mapped[TP_MAPPING_ANON], 6 * PAGE);
+	cr_expect_eq(host->mapped[TP_MAPPING_SHM], PAGE);
+	cr_expect_eq(host->mapped[0], 0);
+	tp_hostmem_free(mem);
+}
+
 /* Numbers of files are not trusted. */
 Test(hostmem, numbers_that_cannot_be)
 {
