@@ -18,6 +18,7 @@ enum {
 	THREADS_MOST = 8,
 	STACK_BYTES = 8 << 20,	/* of a thread: names are taken apart by recursion */
 	POLL_MS = 100,
+	SAY_EVERY = 4096,	/* names, until the progress line is looked at */
 	LINES_MOST = 2000000,	/* some 100 MB in libdw */
 };
 
@@ -140,6 +141,7 @@ static void name_the_rest(struct tp_symbols_job *job, const struct tp_symbols_fi
 {
 	struct tp_symbols_table *table = NULL;
 	const char *last = NULL, *function = "";
+	uint32_t n_new = 0;
 	bool is_read = false;
 
 	for (uint32_t i = 0; i < job->n_lookups && !job->is_out_of_memory; i++) {
@@ -148,6 +150,10 @@ static void name_the_rest(struct tp_symbols_job *job, const struct tp_symbols_fi
 			lookup->n ? &job->found[lookup->first + lookup->n - 1] : NULL;
 		const char *name;
 
+		if (!outer && ++n_new == SAY_EVERY) {
+			tp_symbols_job_did(job, n_new);
+			n_new = 0;
+		}
 		if (outer && *outer->function && !lookup->is_short)
 			continue;
 		if (!is_read)
