@@ -44,7 +44,8 @@ static uint64_t chunk_at(const struct tp_ring_head *head, uint32_t i)
 	return head->chunks_at + (uint64_t)i * TP_CHUNK_BYTES;
 }
 
-/* Which of the ring's windows a record belongs to; -1: none, thrown away. */
+/* Which of the ring's windows a record belongs to; -1: none, thrown away. A stack that was met
+ * before a window's begin may be one of its events'. */
 static int window_of(const struct tp_ring_window *window, uint32_t n, const struct tp_rec *rec)
 {
 	uint64_t end = rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
@@ -54,10 +55,16 @@ static int window_of(const struct tp_ring_window *window, uint32_t n, const stru
 	if (tp_rec_is_after(rec))
 		return n && window[0].end ? 0 : -1;
 	for (uint32_t i = 0; i < n; i++) {
-		if (window[i].begin <= end && (!window[i].end || end <= window[i].end))
+		if ((window[i].begin <= end || rec->kind == TP_REC_FRAME) &&
+		    (!window[i].end || end <= window[i].end))
 			return (int)i;
 	}
 	return -1;
+}
+
+static uint64_t begin_in(const struct tp_ring_window *window, const struct tp_rec *rec)
+{
+	return rec->kind == TP_REC_FRAME && rec->time < window->begin ? window->begin : rec->time;
 }
 
 static uint32_t count_windows(const struct tp_ring_head *head)
@@ -205,8 +212,8 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 			r->proc->seen_ticks = end;
 		if (i < 0)
 			continue;
-		if (!n[i]++ || rec->time < first[i])
-			first[i] = rec->time;
+		if (!n[i]++ || begin_in(&window[i], rec) < first[i])
+			first[i] = begin_in(&window[i], rec);
 	}
 	for (uint32_t i = 0; i < n_windows && !err; i++) {
 		if (n[i])
@@ -327,6 +334,7 @@ int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec
 			err = -ESTALE;
 		else {
 			rec[found] = all[i];
+			rec[found].time = begin_in(&rest->window[rest->mine], &all[i]);
 			if (all[i].time < rest->window[rest->mine].begin)
 				rec[found].flags |= tp_decode_is_span[all[i].kind] ? TP_F_EARLY : 0;
 			thread[found++] = part->slot;

@@ -172,12 +172,14 @@ static void note_write(int err)
 		note_failed("write", state.writer.path, err, state.window);
 }
 
-/* A record that needs another word in its flags, or another end. */
+/* A record that needs another word in its flags, or another begin or end. */
 static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begin, uint64_t end)
 {
 	struct tp_rec copy = *rec;
 
-	if (copy.time < begin)
+	if (copy.time < begin && copy.kind == TP_REC_FRAME)
+		copy.time = begin;
+	else if (copy.time < begin)
 		copy.flags |= TP_F_EARLY;
 	if (end && end_of(rec) > end) {
 		copy.flags |= TP_F_OPEN;
@@ -245,7 +247,10 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 		tp_told_tell(&state.writer, slot);
 	for (i = 0; i < n; i++) {
 		uint64_t rec_end = end_of(&rec[i]);
-		bool is_early = rec_end < begin;
+		/* The thread may not know of the begin yet, or it was moved: what comes in the
+		 * window needs the stacks from before. */
+		bool is_kept = is_begun && rec[i].kind == TP_REC_FRAME;
+		bool is_early = rec_end < begin && !is_kept;
 
 		if (end && rec_end > end)
 			break;

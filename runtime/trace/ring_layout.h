@@ -39,7 +39,8 @@
  * ring belongs to the window w in [windows_written, windows_begun) with begin <= e <= end
  * (end 0: not over; the lowest such w), where e is the record's end (time + len of a span,
  * else time). It belongs to none when there is no such w: warm-up, thrown away. One whose time is
- * before begin gets TP_F_EARLY. A device's span with TP_F_AFTER belongs to window
+ * before begin gets TP_F_EARLY. A FRAME from before begin belongs to the lowest w that was not over,
+ * and its time becomes begin. A device's span with TP_F_AFTER belongs to window
  * windows_written if that is over, else to none. Spans still on the stacks of open spans at the kill are in
  * no record.
  *
