@@ -64,18 +64,31 @@ static bool take_offset(const uint64_t *offsets, uint32_t at, uint16_t *out)
 	return offsets[at] < MOST_OFFSET;
 }
 
-static const char *read_offsets(const struct places *at, struct tp_pyframe_layout *out)
+static const struct tp_pyframe_layout *find(uint16_t minor)
 {
-	const uint64_t *offsets = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (layouts[i].minor == minor)
+			return &layouts[i];
+	}
+	return NULL;
+}
+
+const char *tp_pyframe_said(const uint64_t *offsets, uint16_t minor, struct tp_pyframe_layout *out)
+{
+	const struct places *at = minor == 13 ? &places_13 : &places_14;
+	const struct tp_pyframe_layout *known = find(minor);
 	uint16_t state;
 	bool is_sane;
 
 	if (!offsets || memcmp(offsets, "xdebugpy", 8) != 0)
 		return "_PyRuntime does not begin with what debuggers look for";
-	if (offsets[1] >> 16 != (0x300 | tp_py.minor))
+	if (offsets[1] >> 16 != (0x300u | minor))
 		return "_PyRuntime is of another version";
 	if (offsets[2])
 		return "frames of free-threaded python are not known";
+	/* What is not an offset has not changed since 3.13. */
+	*out = *find(13);
+	out->minor = minor;
 	is_sane = take_offset(offsets, at->state_frame, &out->state_frame) &&
 		  take_offset(offsets, at->previous, &out->previous) &&
 		  take_offset(offsets, at->code, &out->code) &&
@@ -92,26 +105,20 @@ static const char *read_offsets(const struct places *at, struct tp_pyframe_layou
 		  take_offset(offsets, at->ascii_bytes, &out->ascii_bytes);
 	if (!is_sane || out->ascii_bytes != state + STATE_BYTES)
 		return "what _PyRuntime says of its objects is not possible";
+	if (known && memcmp(known, out, sizeof(*out)) != 0)
+		return "what _PyRuntime says of its objects is not what is known";
 	return NULL;
 }
 
 const struct tp_pyframe_layout *tp_pyframe_layout(const char **why)
 {
 	static struct tp_pyframe_layout said;
-	const struct tp_pyframe_layout *known = NULL;
+	const struct tp_pyframe_layout *known = find((uint16_t)tp_py.minor);
 
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (layouts[i].minor == tp_py.minor)
-			known = &layouts[i];
-	}
 	*why = NULL;
 	if (tp_py.minor == 13 || tp_py.minor == 14) {
-		/* What is not an offset has not changed since 3.13. */
-		said = layouts[sizeof(layouts) / sizeof(layouts[0]) - 1];
-		said.minor = (uint16_t)tp_py.minor;
-		*why = read_offsets(known ? &places_13 : &places_14, &said);
-		if (!*why && known && memcmp(known, &said, sizeof(said)) != 0)
-			*why = "what _PyRuntime says of its objects is not what is known";
+		*why = tp_pyframe_said(dlsym(RTLD_DEFAULT, "_PyRuntime"), (uint16_t)tp_py.minor,
+				       &said);
 		known = *why ? NULL : &said;
 	} else if (!known) {
 		*why = "frames of this version of python are not known";

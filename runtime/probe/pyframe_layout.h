@@ -57,6 +57,12 @@ enum {
 /* Of the running interpreter (tp_pyapi_find was successful); NULL and why. Same again. */
 const struct tp_pyframe_layout *tp_pyframe_layout(const char **why);
 
+/*
+ * Of a version that says it itself, from the begin of its _PyRuntime (NULL: there is none) on.
+ * NULL, or why not.
+ */
+const char *tp_pyframe_said(const uint64_t *runtime, uint16_t minor, struct tp_pyframe_layout *out);
+
 static inline const char *tp_pyframe_ptr(const char *object, uint32_t at)
 {
 	const char *p;

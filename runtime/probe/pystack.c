@@ -295,18 +295,17 @@ uint32_t tp_pystack_take(uint64_t time)
 	return number_frames(thread, tree, walk.n_same, time);
 }
 
-static void choose_bytes(const struct tp_pyframe_layout *layout)
+void tp_pystack_read_by(const struct tp_pyframe_layout *layout)
 {
+	bool has_entry = layout->is_entry != TP_PYFRAME_NONE;
+	bool has_owner = layout->owner != TP_PYFRAME_NONE;
+
 	pystack.at_mask = layout->instruction_bytes ? UINT32_MAX : UINTPTR_MAX;
-	if (layout->is_entry != TP_PYFRAME_NONE) {
-		/* is_entry, then owner */
-		pystack.kind = layout->is_entry;
-		pystack.kind_mask = 0xffff;
-		pystack.owner_shift = 8;
-	} else if (layout->owner != TP_PYFRAME_NONE) {
-		pystack.kind = layout->owner;
-		pystack.kind_mask = 0xff;
-	}
+	/* is_entry, then owner; or that alone. */
+	pystack.kind = has_entry ? layout->is_entry : has_owner ? layout->owner : 0;
+	pystack.kind_mask = has_entry ? 0xffff : has_owner ? 0xff : 0;
+	pystack.owner_shift = has_entry ? 8 : 0;
+	pystack.layout = layout;
 }
 
 const char *tp_pystack_init(void)
@@ -319,11 +318,9 @@ const char *tp_pystack_init(void)
 	layout = tp_pyframe_layout(&why);
 	if (layout)
 		why = tp_pystack_check(layout);
-	if (why)
-		return why;
-	choose_bytes(layout);
-	pystack.layout = layout;
-	return NULL;
+	if (!why)
+		tp_pystack_read_by(layout);
+	return why;
 }
 
 bool tp_pystack_is_on(void)

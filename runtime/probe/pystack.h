@@ -13,11 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct tp_pyframe_layout;
 struct tp_text;
 
 /* With the interpreter's lock held and a Python frame on the stack, once (entry.c). NULL: frames
  * can be read; else why not. */
 const char *tp_pystack_init(void);
+/* What it does when all agrees: from now on frames are read by these offsets. */
+void tp_pystack_read_by(const struct tp_pyframe_layout *layout);
 /* tp_pystack_init has been called and succeeded. */
 bool tp_pystack_is_on(void);
 

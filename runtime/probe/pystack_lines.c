@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 enum {
+	MOST_LINE = (1 << 27) - 1,	/* what a number of stack_tree.h can hold */
 	NO_LINE = -128,			/* 3.10: this range has none */
 	ENTRY_BEGIN = 0x80,		/* 3.11: the only bytes of an entry with this bit */
 	MORE = 0x40,
@@ -20,7 +21,7 @@ enum {
 
 static uint32_t as_line(int64_t line)
 {
-	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+	return line > 0 && line <= MOST_LINE ? (uint32_t)line : 0;
 }
 
 /* 3.9: (bytes of code, lines) each; a line begins where its bytes have passed. */
