@@ -26,7 +26,7 @@ struct tp_flame {
 	char (*process_title)[TP_TITLE_MAX];
 	struct tp_paths paths;
 	uint64_t *total;	/* by node, then cost: of it and all nodes below it */
-	uint32_t n_nodes, cap_totals;
+	uint32_t n_nodes;
 	double percent;		/* of the whole: branches below it may be folded; 0: none was */
 	char other[96];
 };
@@ -94,61 +94,140 @@ static struct tp_place place_of(const struct tp_flame *flame, const struct tp_fr
 
 /* ---- nodes ---- */
 
+/* From row to row: neighbours have most of their outer frames in common. */
 struct walk {
-	struct tp_frame *frame;
-	uint32_t *place;
-	uint32_t cap_frames, cap_places;
+	struct tp_frame *frame, *before;	/* of this row and of the last one, innermost first */
+	uint32_t cap_frames, cap_before, n_before;
+	uint32_t proc;
+	uint32_t *node;		/* of the last row, by distance from the outermost frame */
+	uint32_t cap_nodes;
 };
 
-/* The places of a stack, the innermost first; false: out of memory. */
-static bool walk_stack(struct tp_flame *flame, const struct tp_heap_rows *rows,
-		       const struct tp_hostmem_row *row, struct walk *walk, uint32_t *n_places)
+static bool load_frames(const struct tp_heap_rows *rows, uint32_t stack, struct walk *walk,
+			uint32_t *n)
 {
-	uint32_t n = rows->frames(rows->stacks, row->stack, walk->frame, walk->cap_frames);
-	uint32_t k = 0;
-
-	if (n > walk->cap_frames) {
-		if (!tp_grow(&walk->frame, &walk->cap_frames, n, sizeof(walk->frame[0])))
+	*n = rows->frames(rows->stacks, stack, walk->frame, walk->cap_frames);
+	if (*n > walk->cap_frames) {
+		if (!tp_grow(&walk->frame, &walk->cap_frames, *n, sizeof(walk->frame[0])))
 			return false;
-		n = rows->frames(rows->stacks, row->stack, walk->frame, walk->cap_frames);
+		*n = rows->frames(rows->stacks, stack, walk->frame, walk->cap_frames);
 	}
-	if (!tp_grow(&walk->place, &walk->cap_places, (uint64_t)n + 2, sizeof(walk->place[0])))
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		struct tp_place place = place_of(flame, &walk->frame[i]);
-
-		if (!find_place(flame, &place, &walk->place[k++]))
-			return false;
-	}
-	if (!n || walk->frame[n - 1].is_cut)
-		walk->place[k++] = PLACE_CUT;
-	if (flame->process)
-		walk->place[k++] = flame->process[row->proc];
-	*n_places = k;
 	return true;
 }
 
-static bool add_row(struct tp_flame *flame, const struct tp_heap_rows *rows,
-		    const struct tp_hostmem_row *row, const enum tp_heap_cost *cost,
-		    struct walk *walk)
+static bool is_same_frame(const struct tp_frame *a, const struct tp_frame *b)
 {
-	uint32_t n, node;
-	bool has_any = false;
+	return a->function_id == b->function_id && a->offset == b->offset && a->line == b->line &&
+	       a->module == b->module && a->is_inlined == b->is_inlined && a->is_cut == b->is_cut;
+}
 
-	for (uint32_t i = 0; i < flame->n_costs; i++)
-		has_any |= tp_heap_value(row, cost[i]) != 0;
-	if (!has_any)
-		return true;
-	if (!walk_stack(flame, rows, row, walk, &n))
+/* How many of the outermost frames are those of the last row. */
+static uint32_t count_common(const struct walk *walk, uint32_t n)
+{
+	uint32_t most = n < walk->n_before ? n : walk->n_before, k = 0;
+
+	while (k < most && is_same_frame(&walk->frame[n - 1 - k],
+					 &walk->before[walk->n_before - 1 - k]))
+		k++;
+	return k;
+}
+
+/* What is outside of the outermost frame: the process, callers that are not known. */
+static uint32_t root_of(struct tp_flame *flame, uint32_t proc, bool is_cut)
+{
+	uint32_t node = 0;
+
+	if (flame->process)
+		node = tp_paths_child(&flame->paths, node, flame->process[proc]);
+	if (is_cut && node != TP_NO_PATH)
+		node = tp_paths_child(&flame->paths, node, PLACE_CUT);
+	return node;
+}
+
+/* The node of a row's stack; TP_NO_PATH: out of memory. */
+static uint32_t find_node(struct tp_flame *flame, const struct tp_heap_rows *rows,
+			  const struct tp_hostmem_row *row, struct walk *walk)
+{
+	struct tp_frame *before = walk->before;
+	uint32_t n, k = 0, node, cap = walk->cap_before;
+
+	if (!load_frames(rows, row->stack, walk, &n) ||
+	    !tp_grow(&walk->node, &walk->cap_nodes, n, sizeof(walk->node[0])))
+		return TP_NO_PATH;
+	if (walk->proc == row->proc)
+		k = count_common(walk, n);
+	node = k ? walk->node[k - 1]
+		 : root_of(flame, row->proc, !n || walk->frame[n - 1].is_cut);
+	for (; k < n && node != TP_NO_PATH; k++) {
+		struct tp_place place = place_of(flame, &walk->frame[n - 1 - k]);
+		uint32_t at;
+
+		node = find_place(flame, &place, &at) ? tp_paths_child(&flame->paths, node, at)
+						      : TP_NO_PATH;
+		walk->node[k] = node;
+	}
+	walk->before = walk->frame;
+	walk->cap_before = walk->cap_frames;
+	walk->n_before = n;
+	walk->proc = row->proc;
+	walk->frame = before;
+	walk->cap_frames = cap;
+	return node;
+}
+
+static bool has_cost(const struct tp_flame *flame, const struct tp_hostmem_row *row,
+		     const enum tp_heap_cost *cost)
+{
+	for (uint32_t i = 0; i < flame->n_costs; i++) {
+		if (tp_heap_value(row, cost[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A node's number is greater than that of the one above it. */
+static bool add_up(struct tp_flame *flame, const struct tp_heap_rows *rows,
+		   const enum tp_heap_cost *cost, const uint32_t *node_of)
+{
+	uint32_t n_costs = flame->n_costs;
+
+	flame->n_nodes = flame->paths.n;
+	flame->total = calloc((size_t)flame->n_nodes * n_costs + 1, sizeof(flame->total[0]));
+	if (!flame->total)
 		return false;
-	node = tp_paths_find(&flame->paths, walk->place, n);
-	if (node == TP_NO_PATH ||
-	    !tp_grow(&flame->total, &flame->cap_totals,
-		     (uint64_t)flame->paths.n * flame->n_costs, sizeof(flame->total[0])))
-		return false;
-	for (uint32_t i = 0; i < flame->n_costs; i++)
-		flame->total[node * flame->n_costs + i] += tp_heap_value(row, cost[i]);
+	for (uint32_t i = 0; i < rows->n_rows; i++) {
+		for (uint32_t k = 0; k < n_costs && node_of[i]; k++)
+			flame->total[(size_t)node_of[i] * n_costs + k] +=
+				tp_heap_value(&rows->row[i], cost[k]);
+	}
+	for (uint32_t i = flame->n_nodes; i-- > 1;) {
+		size_t above = flame->paths.path[i].parent;
+
+		for (uint32_t k = 0; k < n_costs; k++)
+			flame->total[above * n_costs + k] += flame->total[(size_t)i * n_costs + k];
+	}
 	return true;
+}
+
+static bool add_rows(struct tp_flame *flame, const struct tp_heap_rows *rows,
+		     const enum tp_heap_cost *cost)
+{
+	uint32_t *node_of = calloc((size_t)rows->n_rows + 1, sizeof(*node_of));
+	struct walk walk = {0};
+	bool is_good = node_of != NULL;
+
+	for (uint32_t i = 0; i < rows->n_rows && is_good; i++) {
+		if (!has_cost(flame, &rows->row[i], cost))
+			continue;
+		node_of[i] = find_node(flame, rows, &rows->row[i], &walk);
+		is_good = node_of[i] != TP_NO_PATH;
+	}
+	free(walk.frame);
+	free(walk.before);
+	free(walk.node);
+	is_good = is_good && add_up(flame, rows, cost, node_of);
+	free(node_of);
+	return is_good;
 }
 
 /* A place for each process, unless all rows are of one. */
@@ -184,8 +263,7 @@ struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by 
 		[PLACE_CUT] = {.kind = TP_PLACE_CUT, .function = "", .file = "", .module = ""},
 	};
 	struct tp_flame *flame = calloc(1, sizeof(*flame));
-	struct walk walk = {0};
-	bool is_good = flame != NULL;
+	bool is_good = true;
 	uint32_t at;
 
 	if (!flame)
@@ -195,24 +273,10 @@ struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by 
 	flame->nodes_max = nodes_max;
 	for (uint32_t i = 0; i < N_FIXED_PLACES && is_good; i++)
 		is_good = add_place(flame, &fixed[i], &at);
-	is_good = is_good && add_processes(flame, rows);
-	for (uint32_t i = 0; i < rows->n_rows && is_good; i++)
-		is_good = add_row(flame, rows, &rows->row[i], cost, &walk);
-	free(walk.frame);
-	free(walk.place);
-	if (!is_good) {
-		tp_flame_free(flame);
-		return NULL;
-	}
-	/* A node's number is greater than that of the one above it. */
-	flame->n_nodes = flame->paths.n;
-	for (uint32_t i = flame->n_nodes; i-- > 1;) {
-		uint64_t above = flame->paths.path[i].parent;
-
-		for (uint32_t k = 0; k < n_costs; k++)
-			flame->total[above * n_costs + k] += flame->total[(uint64_t)i * n_costs + k];
-	}
-	return flame;
+	if (is_good && add_processes(flame, rows) && add_rows(flame, rows, cost))
+		return flame;
+	tp_flame_free(flame);
+	return NULL;
 }
 
 void tp_flame_free(struct tp_flame *flame)
@@ -324,7 +388,7 @@ static void keep_nodes(struct tree *tree, uint32_t cost)
 	if (count_from(tree, cost, least) > max) {
 		least = total_of(tree, 0, cost) / max + 1;
 		while (count_from(tree, cost, least) > max)
-			least *= 2;
+			least += least / 4 + 1;
 	}
 	for (uint32_t i = 1; i < tree->flame->n_nodes; i++) {
 		if (total_of(tree, i, cost) >= least)

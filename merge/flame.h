@@ -18,11 +18,7 @@ enum tp_flame_by {		/* when two frames are the same place */
 	TP_FLAME_BY_ADDRESS,
 };
 
-enum {
-	/* Nodes of a result, for each cost: what browsers still take. */
-	TP_FLAME_NODES_MAX = 20000,
-	TP_FLAME_TITLE_MAX = 4096,
-};
+enum { TP_FLAME_TITLE_MAX = 4096 };
 
 enum tp_place_kind { TP_PLACE_FRAME, TP_PLACE_PROCESS, TP_PLACE_CUT, TP_PLACE_OTHER };
 
@@ -37,7 +33,7 @@ struct tp_place {
 
 struct tp_flame;
 
-/* NULL: out of memory. */
+/* nodes_max: of what is given out, for each cost. NULL: out of memory. */
 struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by by,
 			      const enum tp_heap_cost *cost, uint32_t n_costs, uint32_t nodes_max);
 void tp_flame_free(struct tp_flame *flame);

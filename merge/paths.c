@@ -36,7 +36,7 @@ static bool double_slots(struct tp_paths *paths)
 	return true;
 }
 
-static uint32_t find_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
+uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 {
 	uint32_t at, i;
 
@@ -60,7 +60,7 @@ uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)
 	uint32_t path = 0;
 
 	while (n && path != TP_NO_PATH)
-		path = find_child(paths, path, row[--n]);
+		path = tp_paths_child(paths, path, row[--n]);
 	return path;
 }
 

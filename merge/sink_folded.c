@@ -21,7 +21,10 @@
 #include "merge/utf8.h"
 #include "runtime/base/file.h"
 
-enum { NAME_MAX_BYTES = 1024 };	/* longer ones are cut: nobody reads them on a flame graph */
+enum {
+	NAME_MAX_BYTES = 1024,	/* longer ones are cut: nobody reads them on a flame graph */
+	NODES_MAX = 50000,	/* every line has all names of its stack: 80 MB of a deep Python's */
+};
 
 struct name {
 	char *bytes;
@@ -149,7 +152,7 @@ int tp_folded_write(const struct tp_heap_rows *rows, const char *path)
 	static const enum tp_heap_cost costs[] = {TP_HEAP_PEAK, TP_HEAP_ALLOCS, TP_HEAP_LEAKED,
 						  TP_HEAP_TEMPORARY};
 	struct folded f = {.flame = tp_flame_new(rows, TP_FLAME_BY_FUNCTION, costs,
-						 TP_HEAP_COSTS, TP_FLAME_NODES_MAX)};
+						 TP_HEAP_COSTS, NODES_MAX)};
 	int err = tp_file_make_dirs(path, 0777);
 
 	if (err)

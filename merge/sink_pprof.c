@@ -63,6 +63,7 @@ enum {	/* profile.proto's numbers */
 enum {
 	MAPPING_BITS = 40,	/* addresses of a file of code */
 	TEXT_MAX_BYTES = 16 << 10,
+	NODES_MAX = 200000,	/* a file of a few MB */
 };
 
 static const struct {
@@ -182,7 +183,9 @@ static uint64_t function_of(struct pprof *f, uint32_t place_at)
 		return function;
 	p = tp_proto_uint(p, FUNCTION_ID, function);
 	p = tp_proto_uint(p, FUNCTION_NAME, key[0]);
-	p = tp_proto_uint(p, FUNCTION_SYSTEM_NAME, key[0]);
+	/* pprof takes a name that is the system's for one to shorten, "<module>" to nothing. */
+	if (place->kind == TP_PLACE_FRAME && !place->is_python)
+		p = tp_proto_uint(p, FUNCTION_SYSTEM_NAME, key[0]);
 	p = tp_proto_uint(p, FUNCTION_FILE, key[1]);
 	put_message(f, PROFILE_FUNCTION, p);
 	return function;
@@ -424,7 +427,7 @@ int tp_pprof_write(const struct tp_heap_rows *rows, const char *path)
 
 	for (int i = 0; i < N_TYPES; i++)
 		costs[i] = sample_types[i].cost;
-	f.flame = tp_flame_new(rows, TP_FLAME_BY_ADDRESS, costs, N_TYPES, TP_FLAME_NODES_MAX);
+	f.flame = tp_flame_new(rows, TP_FLAME_BY_ADDRESS, costs, N_TYPES, NODES_MAX);
 	if (tp_strings_init(&f.strings) || !f.flame ||
 	    !tp_grow(&f.has_location, &f.cap_locations, tp_flame_places(f.flame), 1)) {
 		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);

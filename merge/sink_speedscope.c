@@ -17,7 +17,10 @@
 #include "merge/outfile.h"
 #include "merge/sink.h"
 
-enum { TEXT_MAX_BYTES = 2048 };	/* of names and paths; longer ones are cut */
+enum {
+	TEXT_MAX_BYTES = 2048,	/* of names and paths; longer ones are cut */
+	NODES_MAX = 100000,	/* a browser takes the 30 MB that become of it */
+};
 
 struct speedscope {
 	struct tp_flame *flame;
@@ -164,7 +167,7 @@ int tp_speedscope_write(const struct tp_heap_rows *rows, const char *path)
 	static const enum tp_heap_cost costs[] = {TP_HEAP_PEAK, TP_HEAP_ALLOCS, TP_HEAP_LEAKED,
 						  TP_HEAP_TEMPORARY};
 	struct speedscope s = {.flame = tp_flame_new(rows, TP_FLAME_BY_LINE, costs,
-						     TP_HEAP_COSTS, TP_FLAME_NODES_MAX)};
+						     TP_HEAP_COSTS, NODES_MAX)};
 	int err = -ENOMEM;
 
 	if (!s.flame || !tp_grow(&s.frame_of, &s.cap_frames, tp_flame_places(s.flame),

@@ -19,6 +19,7 @@ struct shown {
 	struct tp_out *out;
 	uint32_t top;
 	struct tp_frame *frame;
+	struct tp_hostmem_choice *base_choice, *now_choice;
 };
 
 static const struct {
@@ -120,16 +121,19 @@ static uint32_t load_frames(const struct shown *shown, const struct tp_heapdiff_
 	return n < FRAMES_MAX ? n : FRAMES_MAX;
 }
 
-static void cell_frame(struct tp_table *table, const struct tp_frame *frame, uint32_t at,
-		       uint32_t n)
+static void cell_frame(struct tp_table *table, const struct shown *shown,
+		       const struct tp_heapdiff_row *row, enum tp_hostmem_frame which)
 {
+	const struct tp_hostmem_choice *choice = row->is_of_base ? shown->base_choice
+								 : shown->now_choice;
+	enum tp_hostmem_show how = shown->out->rows ? TP_HOSTMEM_WHOLE : TP_HOSTMEM_SHORT;
+	struct tp_frame frame;
 	char text[TEXT_MAX];
 
-	if (at < n)
-		tp_table_cell(table, "%s",
-			      tp_hostmem_show_frame(text, sizeof(text), &frame[at], false));
+	if (tp_hostmem_choose(choice, row->stack, which, &frame))
+		tp_table_cell(table, "%s", tp_hostmem_show_frame(text, sizeof(text), &frame, how));
 	else
-		tp_table_cell(table, "%s", n ? "" : "(not recorded)");
+		tp_table_cell(table, "%s", which == TP_HOSTMEM_TELLING ? "(not recorded)" : "");
 }
 
 static void print_stack(const struct shown *shown, const struct tp_heapdiff_row *row)
@@ -145,7 +149,8 @@ static void print_stack(const struct shown *shown, const struct tp_heapdiff_row 
 			break;
 		}
 		tp_out_line(shown->out, shown->frame[i].is_python ? "bold" : "", "    %s",
-			    tp_hostmem_show_frame(text, sizeof(text), &shown->frame[i], true));
+			    tp_hostmem_show_frame(text, sizeof(text), &shown->frame[i],
+						  TP_HOSTMEM_LONG));
 	}
 }
 
@@ -188,7 +193,6 @@ static void print_section(const struct shown *shown, uint32_t at,
 		const struct tp_heapdiff_row *of = &row[order[i].row];
 		double before = (double)of->base[sections[at].cost] / base;
 		double after = (double)of->now[sections[at].cost] / now;
-		uint32_t n_frames = load_frames(shown, of);
 
 		tp_cell_bytes(table, (int64_t)before);
 		tp_cell_bytes(table, (int64_t)after);
@@ -196,10 +200,8 @@ static void print_section(const struct shown *shown, uint32_t at,
 		cell_change(table, before, after);
 		tp_cell_count(table, of->base[TP_HEAP_ALLOCS]);
 		tp_cell_count(table, of->now[TP_HEAP_ALLOCS]);
-		cell_frame(table, shown->frame, tp_hostmem_telling_frame(shown->frame, n_frames),
-			   n_frames);
-		cell_frame(table, shown->frame, tp_hostmem_native_frame(shown->frame, n_frames),
-			   n_frames);
+		cell_frame(table, shown, of, TP_HOSTMEM_TELLING);
+		cell_frame(table, shown, of, TP_HOSTMEM_NATIVE);
 	}
 	tp_table_print(table, shown->out);
 	if (top < n)
@@ -229,7 +231,9 @@ void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_sid
 	if (row)
 		order = malloc((n + 1) * sizeof(order[0]));
 	shown.frame = malloc(FRAMES_MAX * sizeof(shown.frame[0]));
-	if (row && order && shown.frame) {
+	shown.base_choice = tp_hostmem_choice_new(base->heap->stacks);
+	shown.now_choice = tp_hostmem_choice_new(now->heap->stacks);
+	if (row && order && shown.frame && shown.base_choice && shown.now_choice) {
 		for (uint32_t i = 0; i < N_SECTIONS; i++)
 			print_section(&shown, i, row, n, order);
 	} else {
@@ -238,4 +242,6 @@ void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_sid
 	free(row);
 	free(order);
 	free(shown.frame);
+	tp_hostmem_choice_free(shown.base_choice);
+	tp_hostmem_choice_free(shown.now_choice);
 }

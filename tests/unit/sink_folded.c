@@ -74,7 +74,7 @@ Test(sink_folded, branches_beyond_the_limit_become_one_that_says_so)
 	write_rows(row, N, 1);
 	text = rig_read("folded/peak.folded");
 	cr_expect_eq(rig_count(text, "\n"), 2, "%s", text);
-	other = strstr(text, ";(other: branches below 0.005 % of the whole) ");
+	other = strstr(text, ";(other: branches below 0.0021 % of the whole) ");
 	cr_expect(other, "%s", text);
 	for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
 		value = strtoull(memrchr(at, ' ', (size_t)(strchr(at, '\n') - at)), NULL, 10);

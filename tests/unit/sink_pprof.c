@@ -245,7 +245,7 @@ Test(sink_pprof, mappings_have_build_ids_and_say_what_is_known)
 
 Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 {
-	enum { N = 60000 };
+	enum { N = 250000 };
 	struct tp_hostmem_row *row = calloc(N, sizeof(*row));
 	struct tp_heap_rows rows = heap_rows(row, N, 2);
 	const char *text;
@@ -257,7 +257,7 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 	write_rows(&rows);
 	text = print_samples();
 	cr_expect(strstr(text, "|rank 0: train.py (pid 1000):0@| 100000 "), "%s", text);
-	cr_expect(strstr(text, "(other: branches below 0.005 % of the whole):0@|f:1@f.c"), "%.300s",
+	cr_expect(strstr(text, "(other: branches below 0.00067 % of the whole):0@|f:1@f.c"), "%.300s",
 		  text);
 	for (uint32_t i = 0; i < n_top; i++) {
 		if (top[i].number == 13 && strstr(string_at(top[i].value), "estimates"))
