@@ -162,10 +162,20 @@ static void print_shared(const struct tp_hostmem_proc *host, struct tp_out *out)
 		tp_out_item(out, "", LABEL, "of it at the end", "%s", line);
 }
 
-static void print_doubts(const struct tp_hostmem_proc *host, struct tp_out *out)
+static void print_doubts(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			 struct tp_out *out)
 {
+	uint64_t dropped = 0;
 	char a[32];
 
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == host->proc && run->window[i].dropped > dropped)
+			dropped = run->window[i].dropped;
+	if (dropped)
+		tp_out_item(out, "red", LABEL, "LOST",
+			    "%s records, for want of space: blocks and frees are missing; give a "
+			    "greater TRAINPROF_BUFFER",
+			    tp_show_count(a, dropped));
 	if (host->n_unknown_frees)
 		tp_out_item(out, "dim", LABEL, "from before",
 			    "%s frees were of blocks from before the window; they are not in these "
@@ -189,7 +199,7 @@ static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *h
 	print_counted(run, host->proc, out);
 	print_resident(host, out);
 	print_shared(host, out);
-	print_doubts(host, out);
+	print_doubts(run, host, out);
 }
 
 /* The same for programs. */

@@ -227,6 +227,23 @@ Test(view_memory_host, estimates_are_called_so)
 	expect_has(text, "most at a time 512 KiB in 513 blocks");
 }
 
+Test(view_memory_host, losses_are_told)
+{
+	char *text;
+
+	fake.run.window[0].dropped = 1234;
+	add(1, TP_REC_HEAPALLOC, 0x10, 1024, 77);
+	add(2, TP_REC_HEAPALLOC, 0x10, 2048, 0);
+	text = print();
+	expect_has(text, "LOST 1,234 records, for want of space: blocks and frees are missing");
+	expect_has(text, "not heard 1 blocks were freed unheard: their addresses were used again");
+	set_up();
+	add_stacks();
+	add(1, TP_REC_HEAPALLOC, 0x10, 1024, 77);
+	add(2, TP_REC_HEAPALLOC, 0x20, 1024, 4);
+	expect_has(print(), "The stacks of 1 events are not in the trace");
+}
+
 Test(view_memory_host, rows_for_programs)
 {
 	char *text = NULL;
