@@ -279,7 +279,8 @@ static void move_begin(uint64_t now)
 {
 	session->step_begin = now;
 	__atomic_store_n(&tp_ring.head->step_begin, now, __ATOMIC_RELAXED);
-	if (session->is_window) {
+	/* A window over everything has begun before, and keeps what was recorded since. */
+	if (session->is_window && !session->config->schedule.always) {
 		struct tp_ring_window *facts =
 			&tp_ring.head->windows[(tp_ring.head->windows_begun - 1) % TP_RING_WINDOWS];
 
