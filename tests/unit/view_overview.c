@@ -416,3 +416,23 @@ Test(view_overview, tells_what_the_gpus_records_lack)
 	}
 	expect_has(print(200, true), wanted);
 }
+
+Test(view_overview, the_heap_by_its_counters)
+{
+	static const char *const one[] = {
+		"heap      peak 3.00 MiB; 1.00 MiB at the end of its last window; 1,234 allocations",
+		NULL,
+	};
+	static const char *const two[] = {
+		"heap      peak 5.00 MiB (rank 1), 8.00 MiB in 2 processes; 4.00 MiB at the end of its "
+		"last window; 1,244 allocations",
+		NULL,
+	};
+
+	make_rank(0);
+	fake.run.window[0].totals = "heap.peak=3145728\nheap.live=1048576\nheap.allocs=1234\n";
+	expect_has(print(200, false), one);
+	make_rank(1);
+	fake.run.window[1].totals = "heap.peak=5242880\nheap.live=4194304\nheap.allocs=10\n";
+	expect_has(print(200, false), two);
+}
