@@ -83,7 +83,7 @@ for stacks in none heap,native; do
 	rm -rf run
 	# shellcheck disable=SC2086
 	LIB="$preload $TMP/libbump.so" train run $settings TRAINPROF_STACKS=$stacks \
-		./heap_signal 40000
+		./heap_signal 100000
 	read -r n_main n_handler n_marks _ <run.out
 	like "signals, stacks $stacks: errno is the program's" "$status $(cat run.out run.err)" \
 		'^0 .*errno changed 0 times$'

@@ -92,6 +92,28 @@ Test(heap_event, only_in_a_window_and_only_of_the_program)
 	cr_expect_eq(got.n, 0);
 }
 
+/* As a signal handler does that comes while another probe makes a record. */
+Test(heap_event, not_between_reserve_and_commit)
+{
+	struct tp_rec *rec;
+	uint64_t nested;
+
+	arm(TP_HEAP_ALL);
+	nested = tp_heap_nested();
+	rec = tp_ring_reserve();
+	cr_assert(rec);
+	*rec = (struct tp_rec){ .kind = TP_REC_MARK, .arg = 7 };
+	tp_heap_record_alloc(BLOCK(1), 1, FRAME);
+	cr_expect_not(tp_heap_map_is_on());
+	tp_ring_commit();
+	tp_heap_record_free(BLOCK(2));
+	cr_expect_eq(tp_heap_nested(), nested + 1);
+	collect();
+	expect(0, TP_REC_MARK, 0, 7, 0);
+	expect(1, TP_REC_HEAPFREE, 0, 0x20000, 0);
+	cr_expect_eq(got.n, 2);
+}
+
 Test(heap_event, the_depth_says_what_is_recorded)
 {
 	arm(TP_HEAP_COUNTERS);
