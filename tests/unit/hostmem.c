@@ -495,7 +495,25 @@ Test(hostmem, samples_stand_for_all)
 	}
 	/* Neither biased, nor with an error that is stated too small or too large. */
 	cr_expect(fabs(sum_error / n_rounds) < 0.7, "%f", sum_error / n_rounds);
-	cr_expect(square / n_rounds > 0.5 && square / n_rounds < 2, "%f", square / n_rounds);
+	cr_expect(square / n_rounds > 0.6 && square / n_rounds < 1.4, "%f", square / n_rounds);
+}
+
+Test(hostmem, a_sample_stands_for_as_many_as_its_size_says)
+{
+	double p = 1 - exp(-1024.0 / 4096);
+	struct tp_hostmem *mem;
+	const struct tp_hostmem_row *row;
+
+	fake.run.window[0].totals = "heap.sample_bytes=4096\n";
+	add(TP_REC_HEAPALLOC, 0, 16, 1024, 0)->flags = TP_F_SAMPLED;
+	add(TP_REC_HEAPALLOC, 0, 4096, 1024, 0)->flags = TP_F_SAMPLED;
+	mem = run();
+	row = row_of(mem, 0);
+	cr_expect_eq(row->alloc_bytes, 2 * (uint64_t)llround(1024 / p));
+	cr_expect_eq(row->n_allocs, (uint64_t)llround(2 / p));
+	cr_expect(fabs(row->error_bytes - sqrt(2 * (1 - p)) * 1024 / p) < 1e-6);
+	cr_expect_eq(only_proc(mem)->error_bytes, row->error_bytes);
+	tp_hostmem_free(mem);
 }
 
 /* A free takes away exactly what its allocation counted for. */

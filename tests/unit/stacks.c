@@ -141,7 +141,8 @@ Test(stacks, equal_ones_of_processes_windows_and_addresses_are_one)
 	cr_expect_eq(tp_stacks_unknown(stacks), 0);
 	cr_expect_eq(stack_of(proc, 1, 2), 0, "numbers are those of one file");
 	cr_expect_eq(stack_of(proc, 0, 77), 0);
-	cr_expect_eq(tp_stacks_unknown(stacks), 2);
+	cr_expect_eq(stack_of(proc, 2, 1), 0, "also of one two windows later");
+	cr_expect_eq(tp_stacks_unknown(stacks), 3);
 }
 
 Test(stacks, the_module_is_the_one_of_that_time)
@@ -427,6 +428,27 @@ Test(stacks, names_that_cannot_be_had_are_explained)
 	cr_expect(strstr(tp_stacks_trouble(stacks, 0), "'/nowhere/liba.so': "), "%s",
 		  tp_stacks_trouble(stacks, 0));
 	cr_expect_str_eq(tp_stacks_trouble(stacks, 1), "");
+}
+
+/* An interpreter without symbols: Python stands inside of it. */
+Test(stacks, python_without_names_of_the_interpreter)
+{
+	struct tp_frame got[4];
+
+	add_module(proc, "/nowhere/libpython3.11.so.1.0", 0x10000, 0x10000, 0, INT64_MAX);
+	add_module(proc, "/nowhere/libwork.so", 0x20000, 0x20000, 0, INT64_MAX);
+	begin();
+	frame(proc, 0, 1, 0, 0, NULL, 0x10100);
+	frame(proc, 0, 2, 1, 0, NULL, 0x10200);
+	frame(proc, 0, 3, 2, 0, NULL, 0x20300);
+	frame(proc, 0, 4, 0, TP_FRAME_PYTHON | TP_FRAME_ENTRY, python("f", "a.py"), 7);
+	frame(proc, 0, 5, 3, TP_FRAME_JOINED, NULL, 4);
+	cr_assert_eq(tp_stacks_resolve(stacks, NULL), 0);
+	cr_assert_eq(tp_stacks_frames(stacks, stack_of(proc, 0, 5), got, 4), 4);
+	cr_expect_eq(got[0].offset, 0x300);
+	cr_expect_str_eq(got[1].function, "f");
+	cr_expect_eq(got[2].offset, 0x200);
+	cr_expect_eq(got[3].offset, 0x100);
 }
 
 /* Only what is asked for is named, and more may be asked for later. */

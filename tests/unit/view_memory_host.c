@@ -144,6 +144,20 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	expect_lacks(text, "Temporary");
 }
 
+Test(view_memory_host, lines_of_one_function_are_two_rows)
+{
+	char *text;
+
+	python(1, 0, "main", "/home/me/train.py", 10);
+	python(2, 0, "main", "/home/me/train.py", 11);
+	events[1].name = events[0].name;
+	add(1, TP_REC_HEAPALLOC, 0x10, 3 * MIB, 1);
+	add(2, TP_REC_HEAPALLOC, 0x20, 5 * MIB, 2);
+	text = print();
+	expect_has(text, "3.00 MiB 37.5 % 1 3.00 MiB 1 train.py:10 main");
+	expect_has(text, "5.00 MiB 62.5 % 1 5.00 MiB 1 train.py:11 main");
+}
+
 Test(view_memory_host, what_stays_and_what_does_not)
 {
 	char *text;
