@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
@@ -51,17 +50,11 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *modname
 	return fd;
 }
 
-static bool is_regular(int fd)
-{
-	struct stat status;
-
-	return !fstat(fd, &status) && S_ISREG(status.st_mode);
-}
-
 /* What is at `path`, open, if it is code of this build id; else -1 and why. */
 static int open_code(const char *path, const struct tp_symbols_module *module, char *trouble,
 		     size_t trouble_bytes)
 {
+	/* A pipe may be there now: not waited for. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *why = NULL;
 	const void *id = NULL;
@@ -78,7 +71,7 @@ static int open_code(const char *path, const struct tp_symbols_module *module, c
 			snprintf(trouble, trouble_bytes, "cannot open it: %s", strerror(err));
 		return -1;
 	}
-	elf = is_regular(fd) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &head) ||
 	    (head.e_type != ET_EXEC && head.e_type != ET_DYN)) {
 		why = "what is there now is no file of code";

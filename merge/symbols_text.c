@@ -118,18 +118,32 @@ const char *tp_symbols_text(struct tp_symbols_texts *texts, const char *bytes, s
 	return text ? text : "";
 }
 
+/* Without "@@GLIBC_2.14", a version, and ".isra.0" and its like: which copy of the function the
+ * compiler made of it. DWARF has none of them, and another build has others. */
+static size_t bytes_of_name(const char *name)
+{
+	static const char *const behind[] = {
+		"@", ".cold", ".isra.", ".part.", ".constprop.", ".lto_priv.", ".localalias", ".llvm.",
+	};
+	size_t n = strlen(name);
+
+	for (size_t i = 0; n > 1 && i < sizeof(behind) / sizeof(behind[0]); i++) {
+		const char *at = memmem(name + 1, n - 1, behind[i], strlen(behind[i]));
+
+		if (at)
+			n = (size_t)(at - name);
+	}
+	return n;
+}
+
 const char *tp_symbols_function(struct tp_symbols_texts *texts, const char *name)
 {
-	size_t n = name ? strlen(name) : 0;
-	const char *at = n > 1 ? memchr(name + 1, '@', n - 1) : NULL;
+	size_t n = name ? bytes_of_name(name) : 0;
 	const char *readable;
 	uint32_t n_readable;
 
 	if (!n)
 		return "";
-	/* "memcpy@@GLIBC_2.14": which version it is tells nobody anything here. */
-	if (at)
-		n = (size_t)(at - name);
 	readable = n < TP_DEMANGLE_FROM ? tp_demangle(name, (uint32_t)n, &n_readable) : NULL;
 	return readable ? tp_symbols_text(texts, readable, n_readable) :
 			  tp_symbols_text(texts, name, n);

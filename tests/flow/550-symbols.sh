@@ -96,7 +96,18 @@ if gcc -O2 -c -o half.o half.c && build mixed g++ -g -O2 half.o -Wl,-u,half; the
 ?:0"
 fi
 
+# Nor does every compiler write a table of which unit is where.
+if gcc -g -O2 -c -o half.o half.c && objcopy -R .debug_aranges -R .rela.debug_aranges half.o &&
+	build partly g++ -g -O2 half.o -Wl,-u,half; then
+	at=$(nm partly | sed -n 's/ T half$//p')
+	is "a unit that is in no table" "$(echo "$at" | "$places" "$TMP/partly" | tail -n +2)" "half
+$TMP/half.c:1"
+fi
 ask plain "$TMP/plain"
+objcopy -R .debug_aranges plain tableless
+ask tableless "$TMP/tableless"
+ok "no unit is in a table" cmp plain.places tableless.places
+
 like "a template of a lambda is named with what it is in" "$(cat plain.places)" \
 	'^void std::__introsort_loop<.*lambdas\(int\)::\{lambda'
 

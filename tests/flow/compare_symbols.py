@@ -48,7 +48,7 @@ def frames(text):
 
 def name_of(line):
     line = re.sub(" inlined at .*| \\(inlined by\\) ", "", line)
-    line = re.sub("\\.cold$| \\[clone \\.cold\\]$", "", line)
+    line = re.sub("(\\.(cold|(isra|part|constprop|lto_priv)\\.\\d+))+$| \\[clone [^]]*\\]", "", line)
     # The demanglers disagree about spaces and lambdas.
     line = re.sub("'lambda\\d*'(\\([^()]*\\))", "{lambda\\1}", line)
     line = re.sub("\\{lambda(\\([^()]*\\))#\\d+\\}", "{lambda\\1}", line)

@@ -536,5 +536,9 @@ Test(symbols, keeps_each_text_once)
 	cr_expect_str_eq(tp_symbols_function(&texts, "_Z3foov"), "foo()");
 	cr_expect_str_eq(tp_symbols_function(&texts, "memcpy@@GLIBC_2.14"), "memcpy");
 	cr_expect_str_eq(tp_symbols_function(&texts, "@"), "@");
+	cr_expect_str_eq(tp_symbols_function(&texts, "take.part.0.cold"), "take");
+	cr_expect_str_eq(tp_symbols_function(&texts, "_Z3foov.isra.0"), "foo()");
+	cr_expect_str_eq(tp_symbols_function(&texts, "_RNvCs6GmmlP4bgsG_1r4main.llvm.123"), "r::main");
+	cr_expect_str_eq(tp_symbols_function(&texts, "sum._omp_fn.0"), "sum._omp_fn.0");
 	tp_symbols_texts_fini(&texts);
 }
