@@ -15,8 +15,8 @@
  * kind is the number of records.def. begin_ns is CLOCK_MONOTONIC; length is nanoseconds for
  * spans, else as stored; flags and arg are hexadecimal. An operator's name has its overload
  * after a dot. shapes are the bytes of the SHAPES string in hexadecimal, "-" without one.
- * Where the name is a structure of a device, its numbers are shown instead, by name; those of a
- * kernel's launch stand in place of shapes.
+ * Where the name is a structure of a device or a mapping, its numbers are shown instead, by name;
+ * those of a kernel's launch stand in place of shapes.
  * Control characters in names become '?'. Events come in the file's order.
  */
 #include <inttypes.h>
@@ -85,6 +85,7 @@ static bool print_structure(const struct string *string)
 		struct tp_transfer transfer;
 		struct tp_sync_what sync;
 		struct tp_devmem_what memory;
+		struct tp_mapping mapping;
 	} as;
 	uint32_t n = string->n_bytes < sizeof(as) ? string->n_bytes : sizeof(as);
 
@@ -118,6 +119,13 @@ static bool print_structure(const struct string *string)
 		       string->n_bytes > sizeof(as.memory) ?
 			       (int)(string->n_bytes - sizeof(as.memory)) : 0,
 		       string->bytes + sizeof(as.memory));
+		return true;
+	case TP_STRING_MAPPING:
+		printf("kind=%u shared=%u writable=%u executable=%u path=%.*s", as.mapping.kind,
+		       as.mapping.is_shared, as.mapping.is_writable, as.mapping.is_executable,
+		       string->n_bytes > sizeof(as.mapping) ?
+			       (int)(string->n_bytes - sizeof(as.mapping)) : 0,
+		       string->bytes + sizeof(as.mapping));
 		return true;
 	default:
 		return false;
