@@ -11,6 +11,7 @@
 #include "runtime/probe/stack_memory.h"
 #include "runtime/probe/stack_objects.h"
 #include "runtime/probe/stack_rules.h"
+#include "runtime/probe/stack_tables.h"
 #include "runtime/probe/stack_thread.h"
 #include "runtime/probe/stack_tree.h"
 #include "runtime/probe/stack_unwind.h"
@@ -18,6 +19,7 @@
 
 static struct {
 	bool is_native, is_python;
+	uint32_t n_uses;	/* of libunwind, when the drain thread looked last */
 } stacks;
 
 /* NULL, or why the program's own frames cannot be read. */
@@ -78,10 +80,15 @@ void tp_stack_unmapped(void)
 
 void tp_stack_tick(void)
 {
+	uint32_t n_uses = tp_stack_unwind_uses();
+
 	if (stacks.is_native) {
 		tp_stack_objects_look();
 		tp_stack_unmapped();
 	}
+	if (n_uses != stacks.n_uses)
+		tp_stack_tables_drop_all();
+	stacks.n_uses = n_uses;
 	tp_stack_thread_reap();
 }
 

@@ -15,12 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/probe/stack_tables.h"
 #include "runtime/probe/stack_thread.h"
 #include "runtime/probe/stack_unwind.h"
 
 enum {
 	FIRST_SLOTS = 1 << 12,	/* 64 KiB */
 	MOST_SLOTS = 1 << 18,	/* 4 MiB */
+	DROP_EVERY = 32,	/* rules: the tables of the library at hand, mostly the one with most */
 };
 
 struct tp_stack_rules tp_stack_rules;
@@ -125,11 +127,14 @@ uint64_t tp_stack_rule_learn(uint64_t pc, bool is_exact)
 	uint64_t rule = tp_stack_unwind_learn(pc, is_exact);
 	struct tp_stack_rule_table *table;
 	struct tp_stack_rule_slot *slot;
+	struct tp_stack_object object;
 
 	if (!rule)
 		return 0;
 	rule |= epoch;
-	__atomic_fetch_add(&tp_stack_rules.n_learnt, 1, __ATOMIC_RELAXED);
+	if (__atomic_add_fetch(&tp_stack_rules.n_learnt, 1, __ATOMIC_RELAXED) % DROP_EVERY == 0 &&
+	    tp_stack_object_find(pc, &object))
+		tp_stack_tables_drop(&object);
 	table = __atomic_load_n(&tp_stack_rules.table, __ATOMIC_ACQUIRE);
 	if (is_crowded(table)) {
 		bool is_small = table->mask + 1 < MOST_SLOTS;

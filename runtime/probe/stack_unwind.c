@@ -39,6 +39,13 @@ static __thread struct {
 	const struct tp_stack_walk *walk;
 } asked __attribute__((tls_model("initial-exec")));
 
+static uint32_t n_uses;	/* atomic */
+
+uint32_t tp_stack_unwind_uses(void)
+{
+	return __atomic_load_n(&n_uses, __ATOMIC_RELAXED);
+}
+
 /* ---- which libraries there are ---- */
 
 static int tell_object(uint64_t pc, const void **last,
@@ -112,6 +119,7 @@ static void enter(void)
 		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
 		tp_spin_pause(spins);
 	}
+	__atomic_fetch_add(&n_uses, 1, __ATOMIC_RELAXED);
 	tp_stack_unwind_inside++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }

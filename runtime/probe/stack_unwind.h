@@ -41,6 +41,9 @@ int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most)
 
 /* What libunwind remembers is of libraries that are gone. */
 void tp_stack_unwind_forget(void);
+/* How often it was used: its use leaves pages of tables in memory (stack_tables.h). */
+uint32_t tp_stack_unwind_uses(void);
+
 /* Not 0: this thread is inside. */
 extern __thread uint32_t tp_stack_unwind_inside
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

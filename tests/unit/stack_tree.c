@@ -171,7 +171,7 @@ Test(stack_tree, is_emptied_when_it_is_full, .init = rig_open, .fini = rig_close
 	again = child(0, 0, 0, 1);
 	cr_expect(again != 0 && again != first);
 	/* 16 bytes a slot: no more than it is allowed to have. */
-	cr_expect_leq(tree_now(&generation[0])->mask + 1, 1u << 18);
+	cr_expect_leq(tree_now(&generation[0])->mask + 1, 1u << 16);
 }
 
 static void *take_many(void *at)
