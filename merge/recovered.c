@@ -147,6 +147,44 @@ static int write_threads(struct recovery *r)
 	return err;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	const struct tp_block_ref *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* All blocks of a source, as they lie there: the run has them in order of their times. */
+static int write_source(struct recovery *r, uint32_t source_at)
+{
+	struct tp_source *source = &r->run->source[source_at];
+	struct tp_block_ref *block = malloc((r->run->n_blocks + 1) * sizeof(block[0]));
+	uint32_t n = 0;
+	int err = block ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < r->run->n_blocks && !err; i++)
+		if (r->run->block[i].source == source_at)
+			block[n++] = r->run->block[i];
+	if (n)
+		qsort(block, n, sizeof(block[0]), compare_places);
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = write_block(r, source, &block[i]);
+	tp_run_park(source);
+	free(block);
+	return err;
+}
+
+/* A window's files, or what the ring has of it: that was recorded after what is in files. */
+static int write_sources(struct recovery *r, uint32_t window_at, bool is_ring)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->run->n_sources && !err; i++)
+		if (r->run->source[i].window == window_at && !r->run->source[i].rest == !is_ring)
+			err = write_source(r, i);
+	return err;
+}
+
 static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
 {
 	const struct tp_clock_anchor *anchor = r->proc->anchor;
@@ -158,15 +196,8 @@ static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
 	err = write_threads(r);
 	for (uint32_t i = 0; i < r->proc->n_loose_ids && !err; i++)
 		err = tp_writer_string(&r->writer, r->proc->loose_id[i]);
-	for (uint32_t s = 0; s < r->run->n_sources && !err; s++) {
-		if (r->run->source[s].window != window_at)
-			continue;
-		for (uint32_t b = 0; b < r->run->n_blocks && !err; b++) {
-			if (r->run->block[b].source == s)
-				err = write_block(r, &r->run->source[s], &r->run->block[b]);
-		}
-		tp_run_park(&r->run->source[s]);
-	}
+	err = err ? err : write_sources(r, window_at, false);
+	err = err ? err : write_sources(r, window_at, true);
 	return err || !is_last ? err : write_open_spans(r);
 }
 

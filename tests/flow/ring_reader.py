@@ -9,6 +9,7 @@ against. Prints JSON, one object a ring found in the folder (or behind a link th
   events      {"name": count} of every record that a merge must show: those in the trace
               files of the ring's process and those still in the ring, each once
   files       how many of them are in trace files, by path
+  heap        how many of the events are of host memory
   open        [[tid, depth, name], ...]: what each thread was inside of
   steps       finished steps of the run
 """
@@ -25,10 +26,12 @@ FILE_MAGIC = 0x0A1A0A0D31545054
 BLOCK_MAGIC = 0x4B4C4254
 SPANS = {1: "op", 2: "range", 3: "step"}
 KINDS = {1: "op", 2: "range", 3: "step", 4: "alloc", 5: "free", 6: "totals", 7: "counter",
-         8: "mark"}
+         8: "mark", 18: "heapalloc", 19: "heapfree", 20: "map", 21: "unmap", 22: "frame"}
+FRAME = 22
+HEAP_KINDS = [KINDS[kind] for kind in range(18, 23)]
 STRING_OP = 2
 CHUNK_BYTES, SLOT_BYTES, WINDOWS, OPEN_SPANS = 65536, 1024, 8, 56
-META, STRINGS, THREADS, EVENTS, LONG, END = range(1, 7)
+META, STRINGS, THREADS, EVENTS, LONG, END, HEAP = range(1, 8)
 
 
 class Fields:
@@ -93,11 +96,11 @@ def name_of(data, head, name_id):
     return raw.split(b"\0")[0].decode("utf-8", "replace")
 
 
-def window_of(head, end_time):
+def window_of(head, end_time, kind):
     """The window that a record which ended then belongs to, or None: thrown away."""
     for w in range(head["windows_written"], head["windows_begun"]):
         begin, end = head["windows"][w % WINDOWS]
-        if begin <= end_time and (end == 0 or end_time <= end):
+        if (begin <= end_time or kind == FRAME) and (end == 0 or end_time <= end):
             return w
     return None
 
@@ -116,7 +119,7 @@ def ring_events(data, head):
             time, lo, hi, kind, _, name, _, _ = struct.unpack_from(
                 "<QIHBBIIQ", data, at + 64 + 32 * i)
             end = time + (lo | hi << 32 if kind in SPANS else 0)
-            if window_of(head, end) is not None:
+            if window_of(head, end, kind) is not None:
                 events[KINDS.get(kind, "?"), name_of(data, head, name)] += 1
     return events
 
@@ -132,7 +135,7 @@ def blocks_of(data):
         at += head_bytes + stored
 
 
-def file_events(path, head):
+def file_events(path, head, types=(EVENTS, LONG, HEAP)):
     """How many events of the file count, by the rules at the top of ring_layout.h."""
     with open(path, "rb") as file:
         data = file.read()
@@ -146,7 +149,7 @@ def file_events(path, head):
     if window >= head["windows_written"] and not any(b[1] == END for b in blocks):
         at = head["pass_done"] & 1
         limit = head["pass_bytes"][at] if head["pass_window"][at] == window + 1 else 0
-    return sum(n for _, kind, n, end in blocks if kind in (EVENTS, LONG) and end <= limit)
+    return sum(n for _, kind, n, end in blocks if kind in types and end <= limit)
 
 
 def read_ring(path, folder):
@@ -156,12 +159,13 @@ def read_ring(path, folder):
         return None
     head = read_head(data)
     in_ring = ring_events(data, head)
-    files = {}
+    files, heap = {}, sum(n for (kind, _), n in in_ring.items() if kind in HEAP_KINDS)
     for trace in sorted(glob.glob(os.path.join(folder, "**", "*.tpt*"), recursive=True)):
         if os.path.realpath(trace) != os.path.realpath(path):
             n = file_events(trace, head)
             if n:
                 files[trace] = n
+            heap += file_events(trace, head, (HEAP,))
     still_open = []
     for slot in range(head["n_slots"]):
         at = head["slots_at"] + slot * SLOT_BYTES
@@ -181,7 +185,7 @@ def read_ring(path, folder):
                                           for _ in range(n)),
         "ring_names": collections.Counter(name for (kind, name), n in in_ring.items()
                                           if kind in ("op", "range") for _ in range(n)),
-        "files": files,
+        "files": files, "heap": heap,
         "events": sum(in_ring.values()) + sum(files.values()),
         "open": still_open,
     }

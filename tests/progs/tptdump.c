@@ -9,6 +9,7 @@
  *	CLOCK	mono_ns	real_ns	(one moment on two clocks)
  *	THREAD	slot	tid	torch_id	flags	name
  *	DEVICE	key=value	(each line about each device; "id" comes first)
+ *	MODULE	begin	end	bias	from	to	build_id	path
  *	EVENT	kind	begin_ns	length	flags	thread	name	link	arg	shapes
  *	BAD	offset	what
  *
@@ -226,6 +227,24 @@ static struct tp_clock_anchor get_anchor(const struct tp_block_head *head)
 					 head->anchor_real_ns, head->anchor_bracket_ticks };
 }
 
+/* Addresses of a MODULE string, its build id, its path. */
+static void print_module(const char *bytes, size_t n_bytes)
+{
+	struct tp_module module;
+	size_t at = sizeof(module);
+
+	if (n_bytes < at)
+		return;
+	memcpy(&module, bytes, at);
+	if (module.build_id_bytes > n_bytes - at)
+		return;
+	printf("MODULE\t%" PRIx64 "\t%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\t%" PRIu64 "\t",
+	       module.begin, module.end, module.bias, module.from, module.to);
+	for (uint32_t i = 0; i < module.build_id_bytes; i++)
+		printf("%02x", (uint8_t)bytes[at++]);
+	printf("\t%.*s\n", (int)(n_bytes - at), bytes + at);
+}
+
 static int dump(const char *path)
 {
 	struct tp_reader reader;
@@ -246,6 +265,8 @@ static int dump(const char *path)
 	for (size_t i = 0; i < n_strings; i++) {
 		if (strings[i].kind == TP_STRING_DEVICE)
 			print_text("DEVICE", (const uint8_t *)strings[i].bytes, strings[i].n_bytes);
+		if (strings[i].kind == TP_STRING_MODULE)
+			print_module(strings[i].bytes, strings[i].n_bytes);
 	}
 	if (reader.n_blocks) {
 		a = get_anchor(&reader.block[0].head);
