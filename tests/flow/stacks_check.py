@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stacks_check.py - what a dump (tests/progs/tptdump) says of native stacks
+
+usage: stacks_check.py DUMP...
+
+Each stack that an event names is made of frames that were recorded before it on the same thread; none
+is cut, and all end in the same few places: where programs and threads begin. Prints how many.
+"""
+
+import sys
+
+CUT, PYTHON, JOINED = 16, 1, 2
+
+
+def main():
+    stacks, ends, n_events, wrong = {}, {}, 0, []
+    for name in sys.argv[1:]:
+        stacks.clear()
+        for line in open(name, errors="replace"):
+            cell = line.rstrip("\n").split("\t")
+            if cell[0] != "EVENT":
+                continue
+            kind, length, flags, slot = int(cell[1]), int(cell[3]), int(cell[4], 16), cell[5]
+            link, arg = int(cell[7]), cell[8]
+            if kind == 22:
+                if flags & (PYTHON | JOINED):
+                    continue
+                if length and length not in stacks:
+                    wrong.append(f"stack {link} is inside of {length}, which is not there")
+                # (slot, outermost frame, is it cut)
+                outer = stacks.get(length)
+                stacks[link] = (slot, outer[1] if outer else arg,
+                                outer[2] if outer else flags & CUT)
+            elif kind == 18 and link:
+                n_events += 1
+                if link not in stacks:
+                    wrong.append(f"an event has stack {link}, which is not there")
+                    continue
+                owner, end, cut = stacks[link]
+                if owner != slot:
+                    wrong.append(f"stack {link} is another thread's")
+                if cut:
+                    wrong.append(f"stack {link} is cut")
+                ends[end] = ends.get(end, 0) + 1
+    for text in wrong[:20]:
+        print(text)
+    print(f"{n_events} stacks, {len(ends)} ends, {len(wrong)} wrong")
+    return 1 if wrong or not n_events or len(ends) > 3 else 0
+
+
+sys.exit(main())
