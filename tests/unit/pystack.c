@@ -15,7 +15,7 @@
 #include "runtime/probe/pyframe_layout.h"
 #include "runtime/probe/pystack.h"
 
-enum { OWN = 3, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
+enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
 
 static const struct tp_pyframe_layout *layout;
 static int is_there = 1, is_going;
@@ -110,7 +110,7 @@ static char *make_lines(void)
 		[TP_PYLINES_PAIRS] = { 2, 1 }, [TP_PYLINES_RANGES] = { 2, 1 },
 		[TP_PYLINES_LOCATIONS] = { 0x80 | 13 << 3, 2 },
 	};
-	int64_t n = 2 * 20;
+	int64_t n = 2 * LINES;
 	char *bytes = make(32 + (size_t)n);
 
 	memcpy(bytes + 16, &n, sizeof(n));
@@ -351,6 +351,20 @@ Test(pystack, strings_made_one_after_another_at_one_address_differ)
 	cr_expect_str_eq(describe(take_stack()), "f <made 2> 2 C; ");
 }
 
+Test(pystack, each_line_of_a_long_function_is_itself)
+{
+	char *frame = make_frame(make_code("f", "a.py", 1), 0, called_by_c(NULL));
+
+	set_newest(frame);
+	for (int i = 0; i < 2 * LINES; i++) {
+		char wanted[32];
+
+		go_to(frame, i % LINES);
+		snprintf(wanted, sizeof(wanted), "f a.py %d C; ", i % LINES + 2);
+		cr_expect_str_eq(describe(take_stack()), wanted);
+	}
+}
+
 Test(pystack, a_helper_of_the_interpreter_is_no_frame)
 {
 	char *helper = make_code("__init__", "x", 0);
@@ -417,7 +431,9 @@ Test(pystack, impossible_frames_end_the_walk_and_are_counted)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		put_ptr(inner, layout->code, bad[i]);
 		cr_expect_str_eq(describe(take_stack()), "outer a.py 2 C; ", "code %zu", i);
-		cr_expect_eq(get_total("broken"), ++n_broken);
+		cr_expect_str_eq(describe(take_stack()), "outer a.py 2 C; ", "code %zu, again", i);
+		n_broken += 2;
+		cr_expect_eq(get_total("broken"), n_broken);
 	}
 	put_ptr(inner, layout->code, area);	/* an object of another type */
 	cr_expect_str_eq(describe(take_stack()), "outer a.py 2 C; ");
@@ -494,7 +510,9 @@ Test(pystack, threads_that_ended_leave_their_memory_to_others)
 
 		cr_assert_eq(pthread_create(&thread, NULL, take_one, NULL), 0);
 		pthread_join(thread, NULL);
+		/* Its frames are its own: numbers of another thread are not used. */
 		collect();
+		cr_expect_eq(got.n, 1, "%u records of thread %d", got.n, i);
 		tp_ring_reap(true);
 	}
 	cr_expect_eq(get_total("refused"), 0);
@@ -508,6 +526,9 @@ Test(pystack, a_python_that_says_impossible_things_of_itself_is_refused)
 	cr_expect_null(tp_pyframe_said(said, 14, &out));
 	cr_expect_not_null(tp_pyframe_said(NULL, 14, &out));
 	cr_expect_not_null(tp_pyframe_said(said, 13, &out), "another version");
+	said[1] = 0x030d00f0;
+	cr_expect_not_null(tp_pyframe_said(said, 14, &out), "of another one");
+	said[1] = 0x030e00f0;
 	said[2] = 1;
 	cr_expect_not_null(tp_pyframe_said(said, 14, &out), "no lock");
 	said[2] = 0;

@@ -176,6 +176,8 @@ Test(pystack_utf8, refuses_what_is_none)
 	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, string + 1, out, 16), -1);
 	memcpy(string + 16, &n, sizeof(n));
 	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, string, out, 16), -1);
+	n = 1;
+	memcpy(string + 16, &n, sizeof(n));
 	string[32] = 3 << 2 | 1 << 5;	/* kind 3 */
 	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, string, out, 16), -1);
 	string[32] = 1 << 2;		/* its characters are elsewhere */
