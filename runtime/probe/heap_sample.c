@@ -15,8 +15,8 @@
 #include "runtime/base/clock.h"
 
 enum {
-	BUCKET_BITS = 13,
-	PLACES = TP_CACHE_LINE / sizeof(uint64_t),	/* 64 Ki in all, 512 KiB */
+	BUCKET_BITS = 12,
+	PLACES = TP_CACHE_LINE / sizeof(uint64_t),	/* 32 Ki in all, 256 KiB: it should stay in a cache */
 	ADDRESS_BITS = 48,	/* of an address that are looked at */
 };
 

@@ -121,7 +121,7 @@ Test(heap_sample, a_full_table_is_counted)
 	cr_assert(tp_heap_sample_open(MEAN));
 	for (uintptr_t i = 1; i <= MOST; i++)
 		n += choose(i * 16);
-	cr_expect_gt(n, MOST / 3);
+	cr_expect_gt(n, MOST / 8);
 	cr_expect_gt(tp_heap_sample_no_room(), 0);
 	cr_expect_eq(n + tp_heap_sample_no_room(), MOST);
 	for (uintptr_t i = 1; i <= MOST; i++)
