@@ -14,7 +14,11 @@
 #include "merge/paths.h"
 #include "merge/title.h"
 
-enum { PLACE_OTHER, PLACE_CUT, N_FIXED_PLACES };
+enum { PLACE_OTHER, PLACE_REST, PLACE_CUT, N_FIXED_PLACES };
+
+/* Of the tree, for each node that is given out: what is left of a stack when it is full stays one
+ * node. 40 times 50,000 are 100 MB and less than two million stacks of PyTorch's imports need. */
+enum { TREE_FACTOR = 40 };
 
 struct tp_flame {
 	enum tp_flame_by by;
@@ -135,12 +139,25 @@ static uint32_t count_common(const struct walk *walk, uint32_t n)
 /* What is outside of the outermost frame: the process, callers that are not known. */
 static uint32_t root_of(struct tp_flame *flame, uint32_t proc, bool is_cut)
 {
-	uint32_t node = 0;
+	uint32_t most = flame->paths.most, node = 0;
 
+	flame->paths.most = 0;
 	if (flame->process)
 		node = tp_paths_child(&flame->paths, node, flame->process[proc]);
 	if (is_cut && node != TP_NO_PATH)
 		node = tp_paths_child(&flame->paths, node, PLACE_CUT);
+	flame->paths.most = most;
+	return node;
+}
+
+/* What there is no room for, below a node that is there. */
+static uint32_t rest_of(struct tp_flame *flame, uint32_t above)
+{
+	uint32_t most = flame->paths.most, node;
+
+	flame->paths.most = 0;
+	node = tp_paths_child(&flame->paths, above, PLACE_REST);
+	flame->paths.most = most;
 	return node;
 }
 
@@ -160,15 +177,21 @@ static uint32_t find_node(struct tp_flame *flame, const struct tp_heap_rows *row
 		 : root_of(flame, row->proc, !n || walk->frame[n - 1].is_cut);
 	for (; k < n && node != TP_NO_PATH; k++) {
 		struct tp_place place = place_of(flame, &walk->frame[n - 1 - k]);
-		uint32_t at;
+		uint32_t at, inner = TP_NO_PATH;
 
-		node = find_place(flame, &place, &at) ? tp_paths_child(&flame->paths, node, at)
-						      : TP_NO_PATH;
-		walk->node[k] = node;
+		if (find_place(flame, &place, &at))
+			inner = tp_paths_child(&flame->paths, node, at);
+		if (inner == TP_NO_PATH && flame->paths.n >= flame->paths.most) {
+			node = rest_of(flame, node);
+			break;
+		}
+		node = walk->node[k] = inner;
 	}
+	/* The outer frames that have a node: all, or up to where the tree was full. */
+	memmove(walk->frame, walk->frame + (n - k), k * sizeof(walk->frame[0]));
 	walk->before = walk->frame;
 	walk->cap_before = walk->cap_frames;
-	walk->n_before = n;
+	walk->n_before = k;
 	walk->proc = row->proc;
 	walk->frame = before;
 	walk->cap_frames = cap;
@@ -260,6 +283,7 @@ struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by 
 {
 	static const struct tp_place fixed[N_FIXED_PLACES] = {
 		[PLACE_OTHER] = {.kind = TP_PLACE_OTHER, .function = "", .file = "", .module = ""},
+		[PLACE_REST] = {.kind = TP_PLACE_REST, .function = "", .file = "", .module = ""},
 		[PLACE_CUT] = {.kind = TP_PLACE_CUT, .function = "", .file = "", .module = ""},
 	};
 	struct tp_flame *flame = calloc(1, sizeof(*flame));
@@ -271,6 +295,7 @@ struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by 
 	flame->by = by;
 	flame->n_costs = n_costs;
 	flame->nodes_max = nodes_max;
+	flame->paths.most = nodes_max * TREE_FACTOR;
 	for (uint32_t i = 0; i < N_FIXED_PLACES && is_good; i++)
 		is_good = add_place(flame, &fixed[i], &at);
 	if (is_good && add_processes(flame, rows) && add_rows(flame, rows, cost))
@@ -326,6 +351,8 @@ const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
 
 	if (place->kind == TP_PLACE_OTHER)
 		text = flame->other;
+	else if (place->kind == TP_PLACE_REST)
+		text = "(other: more stacks than are kept)";
 	else if (place->kind == TP_PLACE_CUT)
 		text = "(callers not known)";
 	else if (!*text && !*place->module)

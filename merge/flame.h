@@ -4,8 +4,8 @@
  *
  * A node is a place called from the places above it. Processes are the outermost places when
  * there is more than one. What would be too many nodes for any reader is folded: branches below
- * a share of the whole become one "(other)" each, whose name says so. Memory: nodes. One
- * thread.
+ * a share of the whole become one "(other)" each, whose name says so. Memory: nodes, up to a limit
+ * beyond which what is left of a stack is such a node, too. One thread.
  */
 #ifndef TP_MERGE_FLAME_H
 #define TP_MERGE_FLAME_H
@@ -20,7 +20,13 @@ enum tp_flame_by {		/* when two frames are the same place */
 
 enum { TP_FLAME_TITLE_MAX = 4096 };
 
-enum tp_place_kind { TP_PLACE_FRAME, TP_PLACE_PROCESS, TP_PLACE_CUT, TP_PLACE_OTHER };
+enum tp_place_kind {
+	TP_PLACE_FRAME,
+	TP_PLACE_PROCESS,
+	TP_PLACE_CUT,		/* callers that are not known */
+	TP_PLACE_OTHER,		/* small branches */
+	TP_PLACE_REST,		/* stacks that came when the tree was full */
+};
 
 struct tp_place {
 	enum tp_place_kind kind;

@@ -45,6 +45,8 @@ uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 	for (at = hash_path(parent, row); (i = paths->slot[at & (paths->n_slots - 1)]); at++)
 		if (paths->path[i].parent == parent && paths->path[i].row == row)
 			return i;
+	if (paths->most && paths->n >= paths->most)
+		return TP_NO_PATH;
 	if (!tp_grow(&paths->path, &paths->cap, (uint64_t)paths->n + 2, sizeof(*paths->path)))
 		return TP_NO_PATH;
 	/* Number 0 is the empty one. */

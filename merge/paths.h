@@ -16,6 +16,7 @@ struct tp_paths {
 		uint32_t parent, row;
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
+	uint32_t most;		/* no new ones from this many on; 0: no limit */
 	uint32_t *slot;		/* hash of (parent, row): its number */
 	uint32_t n_slots;
 };
@@ -25,7 +26,8 @@ enum { TP_NO_PATH = 0xffffffff };
 /* The path of n rows, the innermost first (tp_nest_open); 0: of none. TP_NO_PATH: out of
  * memory. */
 uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n);
-/* The path that has one row more inside; greater than its parent. TP_NO_PATH: out of memory. */
+/* The path that has one row more inside; greater than its parent. TP_NO_PATH: out of memory, or
+ * there are `most` of them and it is not among them. */
 uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row);
 void tp_paths_free(struct tp_paths *paths);
 

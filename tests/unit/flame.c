@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flame.c of the merge: the tree of stacks; what formats make of it is tested with them
+ */
+#include "merge/flame.h"
+#include "tests/unit/heap_rig.h"
+
+static const enum tp_heap_cost peak_only[] = {TP_HEAP_PEAK};
+
+struct seen {
+	struct tp_flame *flame;
+	uint64_t sum, others;
+	uint32_t n, deepest;
+};
+
+static void note(void *ctx, const uint32_t *place, uint32_t n, const uint64_t *value)
+{
+	struct seen *seen = ctx;
+	enum tp_place_kind kind = tp_flame_place(seen->flame, place[n - 1])->kind;
+
+	seen->n++;
+	seen->sum += *value;
+	seen->others += kind == TP_PLACE_OTHER || kind == TP_PLACE_REST ? *value : 0;
+	seen->deepest = n > seen->deepest ? n : seen->deepest;
+}
+
+/* Every row has 1 byte and a stack of its own, 300 deep. */
+static struct seen walk(uint32_t n_rows, uint32_t nodes_max, uint32_t n_procs)
+{
+	struct tp_hostmem_row *row = calloc(n_rows, sizeof(*row));
+	struct tp_heap_rows rows = heap_rows(row, n_rows, n_procs);
+	struct seen seen = {0};
+
+	for (uint32_t i = 0; i < n_rows; i++)
+		row[i] = (struct tp_hostmem_row){.stack = 1000 + i, .proc = i % n_procs,
+						 .peak_bytes = 1};
+	seen.flame = tp_flame_new(&rows, TP_FLAME_BY_LINE, peak_only, 1, nodes_max);
+	cr_assert_not_null(seen.flame);
+	cr_expect_eq(tp_flame_total(seen.flame, 0), n_rows);
+	cr_assert_eq(tp_flame_each(seen.flame, 0, 1, note, &seen), 0);
+	tp_flame_free(seen.flame);
+	free(row);
+	return seen;
+}
+
+Test(flame, sums_stay_whole_whatever_is_folded)
+{
+	static const struct {
+		uint32_t n_rows, nodes_max, n_procs;
+	} cases[] = {{1, 400, 1}, {500, 10000, 1}, {500, 400, 1}, {500, 1, 1}, {500, 3, 3},
+		     {5000, 100, 1}, {5000, 5, 2}, {5000, 2, 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seen seen = walk(cases[i].n_rows, cases[i].nodes_max, cases[i].n_procs);
+
+		cr_expect_eq(seen.sum, cases[i].n_rows, "case %zu: %llu", i,
+			     (unsigned long long)seen.sum);
+		/* A node is given out at most twice: for itself, and for what is below it. */
+		cr_expect_leq(seen.n, 2 * cases[i].nodes_max + 2 * cases[i].n_procs, "case %zu: %u",
+			      i, seen.n);
+	}
+}
+
+Test(flame, nothing_is_folded_that_has_room)
+{
+	struct seen seen = walk(500, 10000, 1);
+
+	cr_expect_eq(seen.n, 500);
+	cr_expect_eq(seen.others, 0);
+	cr_expect_eq(seen.deepest, 300);
+}
+
+/* 40 nodes of the tree for each that is given out: 400 have 299 outer frames and 100 leaves. */
+Test(flame, a_tree_that_is_full_takes_the_rest_as_one)
+{
+	struct seen seen = walk(5000, 10, 1);
+
+	cr_expect_eq(seen.sum, 5000);
+	cr_expect_eq(seen.others, 5000);
+	seen = walk(100, 1, 1);
+	cr_expect_eq(seen.sum, 100);
+	cr_expect_leq(seen.deepest, 42);
+}
