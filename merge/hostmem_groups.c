@@ -89,7 +89,8 @@ struct tp_hostmem_group *tp_hostmem_groups(const struct tp_hostmem *mem,
 	bool is_good = true;
 
 	for (uint32_t i = 0; i < n_rows && is_good; i++) {
-		struct tp_hostmem_group key = {.sum = {.proc = row[i].proc}, .frame = nowhere}, *group;
+		struct tp_hostmem_group key = {
+			.sum = {.proc = row[i].proc}, .frame = nowhere}, *group;
 
 		key.is_known = tp_hostmem_choose(choice, row[i].stack, by, &key.frame);
 		group = find_group(&of, &key);

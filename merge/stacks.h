@@ -39,8 +39,8 @@ struct tp_frame {
 };
 
 /*
- * Reads symbols for these stacks (those numbers n of `wanted` for which wanted[n] is not 0; NULL: of
- * all), says how far it is on a terminal. Before tp_stacks_frames. 0 or -ENOMEM.
+ * Reads symbols for these stacks (those numbers n for which wanted[n] is not 0; NULL: of all), says
+ * how far it is on a terminal. Before tp_stacks_frames. 0 or -ENOMEM.
  */
 int tp_stacks_resolve(struct tp_stacks *stacks, const uint8_t *wanted);
 

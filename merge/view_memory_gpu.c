@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_memory_gpu.c - part of the view of memory: what filled the devices: peak, who asked for it, what PyTorch does not know
+ * view_memory_gpu.c - part of the view of memory: what filled the devices, who asked for it, what
+ * PyTorch does not know
  *
  * For each process and device: the peak and its step; the driver's figures beside PyTorch's and
  * ours; then, over all, kinds and libraries at the peak, and what each step allocated.

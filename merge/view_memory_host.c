@@ -527,7 +527,8 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 	for (uint32_t i = 0; i < n; i++)
 		print_proc(run, &host[i], out);
 	if (!has_stacks(mem))
-		tp_out_line(out, "dim", "Who asked for it was not recorded: TRAINPROF_STACKS=heap.");
+		tp_out_line(out, "dim",
+			    "Who asked for it was not recorded: TRAINPROF_STACKS=heap.");
 	else if (resolve(mem))
 		tp_view_memory_stacks(run, options, mem, out);
 	else

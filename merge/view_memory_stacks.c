@@ -388,7 +388,8 @@ static void print_by(const struct shown *shown, enum tp_hostmem_frame by)
 	};
 	bool is_python = by == TP_HOSTMEM_PYTHON;
 	uint32_t n_groups = 0, n_kept = 0, n;
-	struct tp_hostmem_group *group = tp_hostmem_groups(shown->mem, shown->choice, by, &n_groups);
+	struct tp_hostmem_group *group =
+		tp_hostmem_groups(shown->mem, shown->choice, by, &n_groups);
 	struct ordered *order = group ? sort_groups(group, n_groups, peak_of, &n_kept) : NULL;
 	struct tp_table *table;
 

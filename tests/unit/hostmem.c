@@ -335,7 +335,7 @@ Test(hostmem, frees_that_come_late_are_told_apart)
 		uint32_t from = i % 2, to = 1 - from;
 		struct tp_event swap;
 
-		/* A block goes from hand to hand: one thread frees it, the other gets its address. */
+		/* From hand to hand: one thread frees it, the other gets its address. */
 		now += 1000000;
 		if (i)
 			add(TP_REC_HEAPFREE, from, 0x40, 0, 0);

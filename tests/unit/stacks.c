@@ -306,8 +306,9 @@ static uint64_t inside(int (*function)(int))
 
 static uint32_t n_numbers;
 
-/* A stack of native frames, outermost first: 'i' inner, 'o' outer, 'e' the evaluation, 'u' unknown, '~' before
- * them all: cut; then Python's, outermost first: a capital letter is called from native code. */
+/* A stack of native frames, outermost first: 'i' inner, 'o' outer, 'e' the evaluation, 'u' unknown,
+ * '~' before them all: cut; then Python's, outermost first: a capital letter is called from native
+ * code. */
 static uint32_t make(const char *native, const char *python_frames)
 {
 	uint32_t outer = 0, of_python = 0;
