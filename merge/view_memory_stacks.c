@@ -296,7 +296,7 @@ static void print_leaked(const struct shown *shown, const struct tp_hostmem_grou
 		return;
 	}
 	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "What steps allocated and was there two steps later, to the end");
+	tp_out_title(shown->out, "Stayed: allocated in a step, there two steps later and at the end");
 	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_stayed");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tp_hostmem_group *of = &group[order[i].group];
