@@ -9,7 +9,7 @@ static const enum tp_heap_cost peak_only[] = {TP_HEAP_PEAK};
 
 struct seen {
 	struct tp_flame *flame;
-	uint64_t sum, others;
+	uint64_t sum, others, rest, of_proc[HEAP_PROCS];
 	uint32_t n, deepest;
 };
 
@@ -21,19 +21,23 @@ static void note(void *ctx, const uint32_t *place, uint32_t n, const uint64_t *v
 	seen->n++;
 	seen->sum += *value;
 	seen->others += kind == TP_PLACE_OTHER || kind == TP_PLACE_REST ? *value : 0;
+	seen->rest += kind == TP_PLACE_REST ? *value : 0;
 	seen->deepest = n > seen->deepest ? n : seen->deepest;
+	if (tp_flame_place(seen->flame, place[0])->kind == TP_PLACE_PROCESS)
+		seen->of_proc[tp_flame_place(seen->flame, place[0])->function_id] += *value;
 }
 
-/* Every row has 1 byte and a stack of its own, 300 deep. */
-static struct seen walk(uint32_t n_rows, uint32_t nodes_max, uint32_t n_procs)
+/* Rows have 1 byte and are 300 deep; so many that follow each other have the same stack. */
+static struct seen walk_same(uint32_t n_rows, uint32_t nodes_max, uint32_t n_procs,
+			     uint32_t n_same)
 {
 	struct tp_hostmem_row *row = calloc(n_rows, sizeof(*row));
 	struct tp_heap_rows rows = heap_rows(row, n_rows, n_procs);
 	struct seen seen = {0};
 
 	for (uint32_t i = 0; i < n_rows; i++)
-		row[i] = (struct tp_hostmem_row){.stack = 1000 + i, .proc = i % n_procs,
-						 .peak_bytes = 1};
+		row[i] = (struct tp_hostmem_row){.stack = 1000 + i / n_same,
+						 .proc = i % n_procs, .peak_bytes = 1};
 	seen.flame = tp_flame_new(&rows, TP_FLAME_BY_LINE, peak_only, 1, nodes_max);
 	cr_assert_not_null(seen.flame);
 	cr_expect_eq(tp_flame_total(seen.flame, 0), n_rows);
@@ -41,6 +45,11 @@ static struct seen walk(uint32_t n_rows, uint32_t nodes_max, uint32_t n_procs)
 	tp_flame_free(seen.flame);
 	free(row);
 	return seen;
+}
+
+static struct seen walk(uint32_t n_rows, uint32_t nodes_max, uint32_t n_procs)
+{
+	return walk_same(n_rows, nodes_max, n_procs, 1);
 }
 
 Test(flame, sums_stay_whole_whatever_is_folded)
@@ -70,6 +79,15 @@ Test(flame, nothing_is_folded_that_has_room)
 	cr_expect_eq(seen.deepest, 300);
 }
 
+Test(flame, rows_of_processes_in_turn_stay_apart)
+{
+	struct seen seen = walk(300, 10000, 3);
+
+	for (uint32_t i = 0; i < 3; i++)
+		cr_expect_eq(seen.of_proc[i], 100, "process %u: %llu", i,
+			     (unsigned long long)seen.of_proc[i]);
+}
+
 /* 40 nodes of the tree for each that is given out: 400 have 299 outer frames and 100 leaves. */
 Test(flame, a_tree_that_is_full_takes_the_rest_as_one)
 {
@@ -77,6 +95,13 @@ Test(flame, a_tree_that_is_full_takes_the_rest_as_one)
 
 	cr_expect_eq(seen.sum, 5000);
 	cr_expect_eq(seen.others, 5000);
+	/* The root, 299 outer frames and 15,700 leaves. */
+	seen = walk(20000, 400, 1);
+	cr_expect_eq(seen.sum, 20000);
+	cr_expect_eq(seen.rest, 4300, "%llu", (unsigned long long)seen.rest);
+	/* What has no node of its own is not the last one that had. */
+	seen = walk_same(40000, 400, 1, 2);
+	cr_expect_eq(seen.rest, 8600, "%llu", (unsigned long long)seen.rest);
 	seen = walk(100, 1, 1);
 	cr_expect_eq(seen.sum, 100);
 	cr_expect_leq(seen.deepest, 42);

@@ -40,7 +40,8 @@ static const struct tp_frame heap_frames[][7] = {
 	 {.function = "<module>", .file = "/x/train.py", .module = "", .line = 40,
 	  .function_id = 5, .is_python = true},
 	 {.function = "_start", .file = "", .module = HEAP_PYTHON, .offset = 0x99, .function_id = 6}},
-	{{.function = "take 12", .file = "", .module = HEAP_CODE, .offset = 0x3000, .function_id = 7},
+	{{.function = "take 12", .file = "", .module = HEAP_CODE, .offset = 0x3000, .function_id = 7,
+	  .is_inlined = true},	/* into nothing that has its address */
 	 {.function = "#a\nb\t\"c\"\\;\xff<d>&\xe2\x80\xae", .file = "q\"\n.c", .module = HEAP_CODE,
 	  .offset = 0x3100, .line = 1, .function_id = 8}},
 	{{.function = "", .file = "", .module = HEAP_CODE, .offset = 0x4000},

@@ -2,7 +2,6 @@
 /*
  * sink_speedscope.c of the merge: the JSON, against one made by hand; tests/flow checks the schema
  */
-#include "merge/json_in.h"
 #include "tests/unit/heap_rig.h"
 
 TestSuite(sink_speedscope, .init = rig_begin, .fini = rig_end);
@@ -70,4 +69,13 @@ Test(sink_speedscope, estimates_and_processes_are_called_so)
 	rig_has(rig_read("a.speedscope.json"), "(estimates: it was sampled)\"");
 	rig_has(rig_text_of, "{\"name\":\"rank 0: train.py (pid 1000)\"}");
 	rig_has(rig_text_of, "{\"name\":\"rank 1: train.py (pid 1001)\"}");
+}
+
+Test(sink_speedscope, no_profile_of_a_cost_that_nothing_has)
+{
+	const char *text = write_rows(heap_row + 2, 2, 1);
+
+	rig_has(text, "\"name\":\"bytes at the peak\"");
+	rig_has(text, "\"name\":\"allocations\"");
+	cr_expect_eq(rig_count(text, "\"type\":\"sampled\""), 2, "%s", text);
 }
