@@ -109,6 +109,9 @@ static void check_heap(void)
 		tp_heap_set_off("another malloc comes before this library's");
 	else if (!tp_real_heap_has_sizes())
 		tp_heap_set_live_off("malloc and malloc_usable_size are of two libraries");
+	if (tp_real_heap_has_new())
+		tp_heap_set_new_off("the allocator has an operator new of its own: blocks of C++ "
+				    "are not seen");
 	if (config.heap == TP_HEAP_OFF)
 		tp_heap_stop_live();
 }

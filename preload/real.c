@@ -250,6 +250,15 @@ void tp_real_heap_find(void)
 		find_heap();
 }
 
+bool tp_real_heap_has_new(void)
+{
+	void *make = dlsym(RTLD_DEFAULT, "_Znwm");
+
+	if (!make)
+		dlerror();
+	return is_of_one_library(make, (void *)tp_real_heap.malloc);
+}
+
 bool tp_real_heap_has_sizes(void)
 {
 	return __atomic_load_n(&tp_real_heap.size_of, __ATOMIC_RELAXED) != no_usable_size;

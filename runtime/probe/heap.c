@@ -24,6 +24,7 @@ enum {
 static struct {
 	const char *off;	/* why nothing is seen; NULL: counting */
 	const char *live_off;	/* why bytes alive are not */
+	const char *new_off;	/* why blocks of C++ are not */
 	uint32_t armed_mode;	/* what is added to the mode in a window */
 	uint32_t period_ms;	/* of the curve; 0: none */
 } heap;
@@ -44,6 +45,11 @@ void tp_heap_set_live_off(const char *why)
 {
 	heap.live_off = why;
 	tp_heap_stop_live();
+}
+
+void tp_heap_set_new_off(const char *why)
+{
+	heap.new_off = why;
 }
 
 void tp_heap_stop_live(void)
@@ -80,6 +86,8 @@ static int open_heap(const struct tp_config *config)
 	}
 	if (heap.live_off && config->heap >= TP_HEAP_COUNTERS)
 		tp_probe_off("heap.live", heap.live_off);
+	if (heap.new_off && config->heap >= TP_HEAP_COUNTERS)
+		tp_probe_off("heap.new", heap.new_off);
 	if (config->heap >= TP_HEAP_COUNTERS &&
 	    config->record & (TP_RECORD_HOST | TP_RECORD_HEAP))
 		heap.period_ms = (uint32_t)config->host_period_ms;

@@ -20,5 +20,7 @@ void tp_heap_set_off(const char *why);
 /* Bytes alive cannot be told, why; or are not wanted, or this process never trains. */
 void tp_heap_set_live_off(const char *why);
 void tp_heap_stop_live(void);
+/* Blocks of C++'s operators are not seen, why. */
+void tp_heap_set_new_off(const char *why);
 
 #endif

@@ -62,6 +62,11 @@ for name in glibc jemalloc tcmalloc_minimal; do
 	fi
 	LIB="$preload $found" record=heap run counters ./heap_live 0 0
 	base=$(total live)
+	if [ -n "$found" ]; then
+		like "$name: that C++'s operators pass by is said" "$(messages_of run)" 'heap\.new'
+	else
+		unlike "glibc: nothing passes by" "$(cat run.err)" 'heap'
+	fi
 	LIB="$preload $found" record=heap run counters ./heap_live 20000 600
 	read -r bytes most <run.out
 	is "$name: bytes alive at the end" $(($(total live) - base)) "$bytes"
