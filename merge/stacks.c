@@ -282,3 +282,8 @@ uint64_t tp_stacks_unknown(const struct tp_stacks *stacks)
 {
 	return stacks->n_unknown;
 }
+
+uint64_t tp_stacks_orphans(const struct tp_stacks *stacks)
+{
+	return stacks->n_orphans;
+}

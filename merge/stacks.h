@@ -26,6 +26,7 @@ void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event);
 uint32_t tp_stacks_of(struct tp_stacks *stacks, const struct tp_event *event);
 uint32_t tp_stacks_count(const struct tp_stacks *stacks);	/* numbers are below it */
 uint64_t tp_stacks_unknown(const struct tp_stacks *stacks);	/* events whose stack is not there */
+uint64_t tp_stacks_orphans(const struct tp_stacks *stacks);	/* frames whose outer one is not */
 
 struct tp_frame {
 	const char *function;	/* demangled; "" : not known */

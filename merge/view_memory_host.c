@@ -453,6 +453,11 @@ static void print_stack_doubts(const struct tp_hostmem *mem, struct tp_out *out)
 			    "The stacks of %s events are not in the trace: they are counted as not "
 			    "recorded.",
 			    tp_show_count(a, n_unknown));
+	if (tp_stacks_orphans(stacks))
+		tp_out_line(out, "yellow",
+			    "%s frames name an outer one that is not in the trace: what is outside "
+			    "of them is not known.",
+			    tp_show_count(a, tp_stacks_orphans(stacks)));
 	while (tp_stacks_trouble(stacks, n)[0])
 		n++;
 	if (n)

@@ -217,7 +217,7 @@ static void check_steps(const struct tp_hostmem *mem)
 			continue;
 		cr_assert(s < n);
 		most = alive_bytes(before, 0, &blocks);
-		cr_expect_eq(steps[s].begin_live, most);
+		cr_expect_eq((uint64_t)steps[s].begin_live, most);
 		for (uint32_t k = i; k < n_events && events[k].begin_ns < events[i].end_ns; k++) {
 			uint64_t bytes_now = alive_bytes(k, 0, &blocks);
 
@@ -238,8 +238,8 @@ static void check_steps(const struct tp_hostmem *mem)
 		cr_expect_eq(steps[s].n_frees, n_frees);
 		cr_expect_eq(steps[s].alloc_bytes, bytes);
 		cr_expect_eq(steps[s].free_bytes, freed);
-		cr_expect_eq(steps[s].peak_live, most);
-		cr_expect_eq(steps[s].end_live, alive_bytes(last, 0, &blocks));
+		cr_expect_eq((uint64_t)steps[s].peak_live, most);
+		cr_expect_eq((uint64_t)steps[s].end_live, alive_bytes(last, 0, &blocks));
 		s++;
 	}
 	cr_expect_eq(s, n);

@@ -242,6 +242,7 @@ Test(stacks, an_outer_one_that_is_missing_is_shown_as_cut)
 	frame(proc, 0, 3, 0, TP_FRAME_CUT, NULL, 0x10100);
 	frame(proc, 0, 4, 0, 0, NULL, 0x10100);
 	cr_assert_eq(tp_stacks_frames(stacks, stack_of(proc, 0, 2), got, 2), 1);
+	cr_expect_eq(tp_stacks_orphans(stacks), 1);
 	cr_expect(got[0].is_cut);
 	cr_expect_eq(stack_of(proc, 0, 2), stack_of(proc, 0, 3));
 	cr_assert_eq(tp_stacks_frames(stacks, stack_of(proc, 0, 4), got, 2), 1);

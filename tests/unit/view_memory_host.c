@@ -254,9 +254,12 @@ Test(view_memory_host, losses_are_told)
 	expect_has(text, "not heard 1 blocks were freed unheard: their addresses were used again");
 	set_up();
 	add_stacks();
+	python(5, 66, "f", "/a.py", 1);
 	add(1, TP_REC_HEAPALLOC, 0x10, 1024, 77);
 	add(2, TP_REC_HEAPALLOC, 0x20, 1024, 4);
-	expect_has(print(), "The stacks of 1 events are not in the trace");
+	text = print();
+	expect_has(text, "The stacks of 1 events are not in the trace");
+	expect_has(text, "1 frames name an outer one that is not in the trace");
 }
 
 Test(view_memory_host, rows_for_programs)
