@@ -624,7 +624,9 @@ Test(hostmem, numbers_that_cannot_be)
 	map(250, 0, 1);
 	add(TP_REC_FRAME, 0, 1, UINT64_MAX, 0);
 	add(TP_REC_FRAME, 0, UINT64_MAX, 9, 9)->flags = TP_FRAME_JOINED;
-	add_step(0, INT64_MAX, INT64_MIN);
+	add_step(0, 5, 5);
+	events[n_events - 1].begin_ns = INT64_MAX;
+	events[n_events - 1].end_ns = INT64_MIN;
 	events[n_events++] = fake_span(&fake, proc, 0, TP_REC_COUNTER,
 				       fake_string(&fake, TP_STRING_COUNTER, "RSS", 3), 5, 5);
 	mem = run();
