@@ -225,7 +225,9 @@ Test(columns_heap, that_contradict_themselves_are_refused)
 		{"a freed block that there is not", ADDRESS + 5, 4},
 		{"a freed block far away", ADDRESS + 5, 11},
 	};
-	uint32_t n = make_example(), bad_at;
+	uint32_t n = make_example(), bad_at, n_bits;
+	uint8_t *last;
+	size_t n_bytes;
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		memcpy(payload, example, sizeof(example));
@@ -233,6 +235,20 @@ Test(columns_heap, that_contradict_themselves_are_refused)
 		cr_expect_eq(decode(scratch, payload, sizeof(example), n, back, back_thread, &bad_at),
 			     -EBADMSG, "%s", row[i].what);
 	}
+	/* The ninth of the freed ones, which is there but is never looked at. */
+	for (uint32_t i = 0; i < 9; i++) {
+		put(i, TP_REC_HEAPALLOC, 64, 0x9000 + 80 * i);
+		put(9 + i, TP_REC_HEAPFREE, 0, 0x9000 + 80 * i);
+	}
+	put(18, TP_REC_HEAPALLOC, 64, 0x9000 + 80);
+	n_bytes = encode(scratch, rec, thread, 19, payload, NULL);
+	memcpy(&n_bits, payload + 4 * TP_COLUMN_BITS, sizeof(n_bits));
+	last = &payload[n_bytes - n_bits - 1];
+	cr_assert_eq(*last, 10, "the eighth");
+	cr_assert_eq(decode(scratch, payload, n_bytes, 19, back, back_thread, &bad_at), 0);
+	++*last;
+	cr_expect_eq(decode(scratch, payload, n_bytes, 19, back, back_thread, &bad_at), -EBADMSG);
+	make_example();
 	/* The last HEAPFREE, when there was none. */
 	memcpy(payload, example, sizeof(example));
 	payload[ADDRESS + 2] = 2;

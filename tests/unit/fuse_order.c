@@ -84,6 +84,17 @@ Test(fuse_order, equal_times_keep_their_order_across_blocks)
 	cr_expect_eq(seen.n_frames, n_frames);
 }
 
+/* Blocks are forgotten and others opened, each with events of the moment at which the last ends. */
+Test(fuse_order, equal_times_keep_their_order_while_blocks_come_and_go)
+{
+	rig_file("a.tpt", 0, 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		put(i % 3 ? TP_REC_HEAPALLOC : TP_REC_FRAME, 100000 + i / 3000, i + 1, 0);
+	rig_close(900000);
+	fuse(NULL);
+	cr_expect_eq(seen.n, MANY, "%u", seen.n);
+}
+
 Test(fuse_order, stacks_from_before_the_chosen_steps_are_handed_out_too)
 {
 	FILE *ledger;

@@ -198,6 +198,58 @@ Test(modules, that_the_loader_does_not_know_are_told_as_far_as_can_be_seen)
 	close(fd);
 }
 
+/* Like a program that is not position-independent: addresses in the file are not offsets. */
+static void write_elf(int fd)
+{
+	static const struct {
+		ElfW(Ehdr) head;
+		ElfW(Phdr) part[2];
+		ElfW(Nhdr) note;
+		char name[4];
+		uint8_t id[8];
+	} file = {
+		.head = {.e_ident = ELFMAG, .e_phoff = sizeof(ElfW(Ehdr)),
+			 .e_phentsize = sizeof(ElfW(Phdr)), .e_phnum = 2},
+		.part = {{.p_type = PT_LOAD, .p_vaddr = 0x400000, .p_filesz = 8192, .p_memsz = 0x5000},
+			 {.p_type = PT_NOTE, .p_vaddr = 0x400000 + sizeof(ElfW(Ehdr)) + 2 * sizeof(ElfW(Phdr)),
+			  .p_filesz = 24}},
+		.note = {4, 8, NT_GNU_BUILD_ID}, .name = "GNU", .id = {1, 2, 3, 4, 5, 6, 7, 8},
+	};
+
+	cr_assert_eq(write(fd, &file, sizeof(file)), (ssize_t)sizeof(file));
+	cr_assert_eq(ftruncate(fd, 8192), 0);
+}
+
+/* Two copies of it, one right behind the other. */
+Test(modules, headers_and_build_ids_are_read_from_memory)
+{
+	char path[] = "/tmp/trainprof-modules.XXXXXX";
+	int fd = mkstemp(path);
+	struct told told;
+	char *room;
+
+	cr_assert_geq(fd, 0);
+	write_elf(fd);
+	room = mmap(NULL, 16384, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 2; i++)
+		cr_assert_neq(mmap(room + 8192 * i, 8192, PROT_READ | PROT_EXEC,
+				   MAP_PRIVATE | MAP_FIXED, fd, 0), MAP_FAILED);
+	unlink(path);
+	tp_modules_probe.tick(1000);
+	for (int i = 0; i < 2; i++) {
+		uintptr_t begin = (uintptr_t)room + 8192 * (uintptr_t)i;
+
+		cr_assert(find_told(begin, &told));
+		cr_expect_eq(told.module.begin, begin, "copy %d", i);
+		cr_expect_eq(told.module.bias, begin - 0x400000);
+		cr_expect_eq(told.module.end, begin + 0x5000);
+		cr_expect_eq(told.module.build_id_bytes, 8);
+		cr_expect_eq(memcmp(told.build_id, "\1\2\3\4\5\6\7\10", 8), 0);
+	}
+	munmap(room, 16384);
+	close(fd);
+}
+
 Test(modules, are_told_again_in_a_child)
 {
 	const uint32_t *id;
