@@ -21,7 +21,11 @@
 #include "runtime/probe/stack.h"
 #include "runtime/probe/stack_thread.h"
 
+#ifdef __clang__
+#define FRAME __attribute__((noinline))
+#else
 #define FRAME __attribute__((noinline, noclone))
+#endif
 #define STAY_ON_STACK() __asm__ volatile("" : : : "memory")
 
 enum { STACKS = 200000, ROUNDS = 9, MOST = 400 };

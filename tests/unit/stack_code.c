@@ -50,8 +50,7 @@ static FRAME uint32_t with_aligned_alloca(size_t bytes)
 	return number + room[0] - more[bytes - 1];
 }
 
-static __attribute__((noinline, noclone, optimize("no-omit-frame-pointer"))) uint32_t
-with_frame_pointer(int depth)
+static WITH_FRAME_POINTER uint32_t with_frame_pointer(int depth)
 {
 	uint32_t number = depth ? with_frame_pointer(depth - 1) : leaf();
 
@@ -71,7 +70,7 @@ static FRAME uint32_t with_big_frame(void)
 }
 
 /* Its last call is a jump: it is not on the stack. */
-static __attribute__((noinline, noclone, optimize("O2"))) uint32_t by_jump(void)
+static FRAME uint32_t by_jump(void)
 {
 	return leaf();
 }

@@ -24,7 +24,13 @@
 #include "runtime/probe/stack_walk.h"
 
 /* A compiler may neither put one of these into its caller nor make its last call a jump. */
+#ifdef __clang__
+#define FRAME __attribute__((noinline))
+#define WITH_FRAME_POINTER FRAME
+#else
 #define FRAME __attribute__((noinline, noclone))
+#define WITH_FRAME_POINTER __attribute__((noinline, noclone, optimize("no-omit-frame-pointer")))
+#endif
 #define STAY_ON_STACK() __asm__ volatile("" : : : "memory")
 
 enum { RIG_DEEP = 20000 };
