@@ -4,11 +4,13 @@
  *
  * usage: malloc LIBRARY NOP-LIBRARY [ROUNDS]
  *
- * Runs itself without a preload, with the library that only forwards, and with the real one,
- * in turn, and prints nanoseconds of CPU an event (one malloc or one free) and what was added
- * to the run without: medians of the differences within a round. Two loads: one block taken
- * and given back at once, and 1,024 live blocks of 16 bytes to 4 KiB. The goal, for the
- * library: at most 2 ns added, counting included. Exit status 1 when it is missed.
+ * Runs itself without a preload, with the library that only forwards, with the real one in a
+ * process that it passes through, and in one that trains (bytes alive are counted), in turn,
+ * and prints nanoseconds of CPU an event (one malloc or one free) and what was added to the run
+ * without: medians of the differences within a round. Two loads: one block taken and given
+ * back at once, and 1,024 live blocks of 16 bytes to 4 KiB. The goals: at most 2 ns added in the
+ * one, counting of calls included, at most 8 in the other. Exit status 1 when one is missed.
+ * What recording costs: tests/bench/heap.py.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,9 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_LOADS = 2, N_SETUPS = 3, MOST_ROUNDS = 99, BATCHES = 9, LIVE = 1024 };
+enum { N_LOADS = 2, N_SETUPS = 4, MOST_ROUNDS = 99, BATCHES = 9, LIVE = 1024 };
 static const char *const load_name[N_LOADS] = { "one block", "1,024 live blocks" };
-static const double goal_ns = 2.0;
+enum setup { NONE, NOP, PASSED, COUNTED };
+static const char *const setup_name[N_SETUPS] = { "none", "nop", "passed", "counted" };
+static const double goal_ns[N_SETUPS] = { [PASSED] = 2.0, [COUNTED] = 8.0 };
 
 static double cpu_ns(void)
 {
@@ -105,7 +109,21 @@ static int is_mapped(const char *path)
 	return found;
 }
 
-static int run_child(const char *self, const char *preload, double result[N_LOADS])
+/* A session that records nothing: it never comes to its first window. */
+static void ask_for_session(void)
+{
+	const char *tmp = getenv("TMP");
+	char dir[4096];
+
+	snprintf(dir, sizeof(dir), "%s/malloc-bench", tmp ? tmp : "/tmp");
+	setenv("TRAINPROF_DIR", dir, 1);
+	setenv("TRAINPROF_OVERWRITE", "1", 1);
+	setenv("TRAINPROF_PROGRAM", "exe", 1);	/* /proc/self/exe */
+	setenv("TRAINPROF_HEAP", "counters", 1);
+}
+
+static int run_child(const char *self, enum setup setup, const char *preload,
+		     double result[N_LOADS])
 {
 	int status, out[2];
 	pid_t pid;
@@ -119,6 +137,8 @@ static int run_child(const char *self, const char *preload, double result[N_LOAD
 		unsetenv("LD_PRELOAD");
 		if (*preload)
 			setenv("LD_PRELOAD", preload, 1);
+		if (setup == COUNTED)
+			ask_for_session();
 		execl(self, self, "--measure", preload, (char *)NULL);
 		_exit(127);
 	}
@@ -132,8 +152,7 @@ static int run_child(const char *self, const char *preload, double result[N_LOAD
 int main(int argc, char **argv)
 {
 	static double ns[N_SETUPS][N_LOADS][MOST_ROUNDS], added[MOST_ROUNDS];
-	const char *preload[N_SETUPS] = { "", NULL, NULL };
-	static const char *const setup_name[N_SETUPS] = { "none", "nop", "trainprof" };
+	const char *preload[N_SETUPS] = { "" };
 	int rounds = argc > 3 ? atoi(argv[3]) : 15, missed = 0;
 
 	if (argc == 3 && !strcmp(argv[1], "--measure"))
@@ -143,9 +162,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (int i = 1; i < N_SETUPS; i++) {
-		preload[i] = realpath(argv[i == 1 ? 2 : 1], NULL);
+		preload[i] = realpath(argv[i == NOP ? 2 : 1], NULL);
 		if (!preload[i]) {
-			perror(argv[i == 1 ? 2 : 1]);
+			perror(argv[i == NOP ? 2 : 1]);
 			return 2;
 		}
 	}
@@ -155,7 +174,7 @@ int main(int argc, char **argv)
 			int setup = (round + i) % N_SETUPS;
 			double result[N_LOADS];
 
-			if (run_child("/proc/self/exe", preload[setup], result) < 0) {
+			if (run_child("/proc/self/exe", setup, preload[setup], result) < 0) {
 				fprintf(stderr, "malloc: no result with preload '%s'\n",
 					preload[setup]);
 				return 2;
@@ -172,7 +191,7 @@ int main(int argc, char **argv)
 			for (int i = 0; i < rounds; i++)
 				added[i] = ns[setup][load][i] - ns[0][load][i];
 			more = median(added, rounds);
-			if (setup == 2 && more > goal_ns)
+			if (goal_ns[setup] > 0 && more > goal_ns[setup])
 				missed = 1;
 			if (setup)
 				printf("%-18s %-10s %9.2f %9.2f\n", load_name[load],
@@ -182,6 +201,7 @@ int main(int argc, char **argv)
 				       ns[0][load][0], "-");
 		}
 	}
-	printf("malloc_hook_added_ns goal=%.1f %s\n", goal_ns, missed ? "missed" : "met");
+	printf("malloc_hook_added_ns goal=%.1f counted goal=%.1f %s\n", goal_ns[PASSED],
+	       goal_ns[COUNTED], missed ? "missed" : "met");
 	return missed;
 }
