@@ -28,6 +28,11 @@ static uint64_t peak_of(const struct tp_hostmem_row *sum)
 	return sum->peak_bytes;
 }
 
+static uint64_t end_of(const struct tp_hostmem_row *sum)
+{
+	return sum->end_bytes;
+}
+
 static uint64_t leaked_of(const struct tp_hostmem_row *sum)
 {
 	return sum->leaked_bytes;
@@ -276,6 +281,42 @@ static void print_peak(const struct shown *shown, const struct tp_hostmem_group 
 
 /* ---- what stays, what does not ---- */
 
+static void print_end(const struct shown *shown, const struct tp_hostmem_group *group,
+		      uint32_t n_groups)
+{
+	static const struct tp_column column[] = {
+		{.title = "process", .field = "process"},
+		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+		{.title = "blocks", .align = TP_RIGHT, .field = "end_blocks"},
+		{.title = "of allocs", .align = TP_RIGHT, .is_extra = 1, .field = "allocations"},
+		{.title = "code", .may_cut = true, .field = "code"},
+		{.title = "asked by", .may_cut = true, .field = "native"},
+	};
+	uint32_t n_kept, n;
+	struct ordered *order = sort_groups(group, n_groups, end_of, &n_kept);
+	struct tp_table *table;
+
+	if (!order || !n_kept) {
+		free(order);
+		return;
+	}
+	n = tp_view_memory_rows(shown->options, n_kept);
+	tp_out_title(shown->out, "Alive at the end");
+	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_end");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hostmem_group *of = &group[order[i].group];
+
+		add_who(table, shown, of->sum.proc);
+		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
+		tp_cell_count(table, of->sum.end_blocks);
+		tp_cell_count(table, of->sum.n_allocs);
+		add_code(table, shown, of);
+	}
+	tp_table_print(table, shown->out);
+	print_rest(shown, n, n_kept);
+	free(order);
+}
+
 static void print_leaked(const struct shown *shown, const struct tp_hostmem_group *group,
 			 uint32_t n_groups)
 {
@@ -441,6 +482,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 	}
 	print_peak(&shown, group, n);
 	print_stacks(&shown);
+	print_end(&shown, group, n);
 	print_leaked(&shown, group, n);
 	print_temporary(&shown, group, n);
 	free(group);

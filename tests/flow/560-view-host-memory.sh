@@ -65,6 +65,8 @@ ok "held at the peak, on its line" of between host_peak code ":$(line 'held here
 ok "not at the end" of between host_peak code ":$(line 'held here') hold" end_bytes 0 4096
 ok "kept to the end" of between host_peak code ":$(line 'kept here') keep" \
 	end_bytes 8388608 8500000
+ok "and so in the table of the end" of between host_end code ":$(line 'kept here') keep" \
+	end_blocks 8 8
 ok "thrown away at once" of between host_temporary code ":$(line 'thrown away') churn" \
 	temporary 900 3100
 ok "the code that asked" of between host_modules module python peak_bytes 33554432 36000000

@@ -135,6 +135,8 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	/* The whole stack of what held most. */
 	expect_has(text, "6.00 MiB at the peak of 8.00 MiB, from one stack (1 allocations): "
 			 "torch/nn/functional.py:99 relu /home/me/train.py:10 main");
+	/* Alive at the end: bytes, blocks, of so many allocations. */
+	expect_has(text, "3.00 MiB 2 2 data.py:5 load");
 	/* By line, whoever's it is. */
 	expect_has(text, "6.00 MiB 0 B 1 6.00 MiB 0 functional.py:99 relu");
 	/* Steps: allocations, a second, allocated, frees, freed, at its begin, most, growth. */
