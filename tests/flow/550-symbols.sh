@@ -108,6 +108,21 @@ objcopy -R .debug_aranges plain tableless
 ask tableless "$TMP/tableless"
 ok "no unit is in a table" cmp plain.places tableless.places
 
+# GNU C's functions within functions: where else no function is.
+cat >nested.c <<'SOURCE'
+int main(int n, char **arg)
+{
+	__attribute__((noinline, noclone)) int inside(int x) { return x * n + 1; }
+	return inside(n) + inside(n + 1);
+}
+SOURCE
+if gcc -g -O1 -o nested nested.c 2>nested.log; then
+	at=$(nm nested | sed -n 's/ t inside[.0-9]*$//p')
+	is "a function within a function" "$(echo "$at" | "$places" "$TMP/nested" | tail -n +2)" \
+		"inside
+$TMP/nested.c:3"
+fi
+
 like "a template of a lambda is named with what it is in" "$(cat plain.places)" \
 	'^void std::__introsort_loop<.*lambdas\(int\)::\{lambda'
 
