@@ -11,14 +11,15 @@
 #include <string.h>
 
 #include "merge/grow.h"
+#include "merge/keyed.h"
+#include "runtime/base/hash.h"
 
 struct tp_names {
 	struct tp_name *name;
 	uint32_t n, cap;
 	uint32_t *row_of; /* by tp_string.same; row + 1, 0: not seen yet */
 	uint32_t cap_row_of;
-	uint32_t *slot;	  /* hash table; row + 1 */
-	uint32_t n_slots; /* a power of two */
+	struct tp_keyed names; /* by the name itself */
 };
 
 /* What the beginning of a name says. The first that fits counts. */
@@ -58,17 +59,8 @@ void tp_names_free(struct tp_names *names)
 		return;
 	free(names->name);
 	free(names->row_of);
-	free(names->slot);
+	tp_keyed_free(&names->names);
 	free(names);
-}
-
-static uint32_t hash_name(const char *bytes, uint32_t n)
-{
-	uint32_t h = 2166136261u;
-
-	for (uint32_t i = 0; i < n; i++)
-		h = (h ^ (uint8_t)bytes[i]) * 16777619u;
-	return h ^ h >> 15;
 }
 
 static bool begins(const struct tp_name *name, const char *with)
@@ -92,44 +84,18 @@ static void explain(struct tp_name *name)
 				    begins(name, private_names[i]);
 }
 
-static bool double_slots(struct tp_names *names)
-{
-	uint32_t n = names->n_slots ? names->n_slots * 2 : 256;
-	uint32_t *slot = calloc(n, sizeof(*slot));
-
-	if (!slot)
-		return false;
-	for (uint32_t row = 0; row < names->n; row++) {
-		uint32_t at = hash_name(names->name[row].bytes, names->name[row].n_bytes);
-
-		while (slot[at & (n - 1)])
-			at++;
-		slot[at & (n - 1)] = row + 1;
-	}
-	free(names->slot);
-	names->slot = slot;
-	names->n_slots = n;
-	return true;
-}
-
 static uint32_t find_or_add(struct tp_names *names, const char *bytes, uint32_t n)
 {
-	uint32_t at = hash_name(bytes, n), row;
+	uint32_t hash = (uint32_t)(tp_hash_bytes(bytes, n, 0) >> 32), at, row;
 
-	if (names->n >= names->n_slots / 2 && !double_slots(names))
-		return TP_NO_NAME;
-	for (;; at++) {
-		row = names->slot[at & (names->n_slots - 1)];
-		if (!row)
-			break;
-		if (names->name[row - 1].n_bytes == n &&
-		    !memcmp(names->name[row - 1].bytes, bytes, n))
-			return row - 1;
-	}
+	for (row = tp_keyed_first(&names->names, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&names->names, hash, &at))
+		if (names->name[row].n_bytes == n && !memcmp(names->name[row].bytes, bytes, n))
+			return row;
 	if (!tp_grow(&names->name, &names->cap, (uint64_t)names->n + 1,
-		     sizeof(*names->name)))
+		     sizeof(*names->name)) ||
+	    !tp_keyed_add(&names->names, hash, names->n))
 		return TP_NO_NAME;
-	names->slot[at & (names->n_slots - 1)] = names->n + 1;
 	names->name[names->n].bytes = bytes;
 	names->name[names->n].n_bytes = n;
 	explain(&names->name[names->n]);

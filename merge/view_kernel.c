@@ -17,6 +17,7 @@
 #include "merge/device.h"
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
+#include "merge/keyed.h"
 #include "merge/launches.h"
 #include "merge/names.h"
 #include "merge/nest.h"
@@ -48,8 +49,7 @@ struct state {
 	struct tp_clip clip;
 	struct row *row;
 	uint32_t n_rows, cap_rows;
-	uint32_t *slot; /* hash of the key: row + 1 */
-	uint32_t n_slots;
+	struct tp_keyed rows; /* by key */
 	bool *is_operator; /* by row of names: some span of that name is one, not a range */
 	uint32_t cap_is_operator;
 	bool is_incomplete;
@@ -66,45 +66,19 @@ static uint32_t hash_key(const struct key *key)
 	return (uint32_t)(h >> 32);
 }
 
-static bool double_slots(struct state *state)
-{
-	uint32_t n = state->n_slots ? state->n_slots * 2 : 1024;
-	uint32_t *slot = calloc(n, sizeof(*slot));
-
-	if (!slot)
-		return false;
-	for (uint32_t i = 0; i < state->n_rows; i++) {
-		uint32_t at = hash_key(&state->row[i].key);
-
-		while (slot[at & (n - 1)])
-			at++;
-		slot[at & (n - 1)] = i + 1;
-	}
-	free(state->slot);
-	state->slot = slot;
-	state->n_slots = n;
-	return true;
-}
-
 /* NULL: out of memory. */
 static struct row *find_row(struct state *state, const struct key *key)
 {
 	struct row *row;
-	uint32_t at;
+	uint32_t hash = hash_key(key), at, i;
 
-	if (state->n_rows >= state->n_slots / 2 && !double_slots(state))
+	for (i = tp_keyed_first(&state->rows, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&state->rows, hash, &at))
+		if (!memcmp(&state->row[i].key, key, sizeof(*key)))
+			return &state->row[i];
+	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1, sizeof(*row)) ||
+	    !tp_keyed_add(&state->rows, hash, state->n_rows))
 		return NULL;
-	for (at = hash_key(key);; at++) {
-		uint32_t i = state->slot[at & (state->n_slots - 1)];
-
-		if (!i)
-			break;
-		if (!memcmp(&state->row[i - 1].key, key, sizeof(*key)))
-			return &state->row[i - 1];
-	}
-	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1, sizeof(*row)))
-		return NULL;
-	state->slot[at & (state->n_slots - 1)] = state->n_rows + 1;
 	row = &state->row[state->n_rows++];
 	row->key = *key;
 	return row;
@@ -208,7 +182,7 @@ static void free_state(struct state *state)
 	tp_launches_free(state->launches);
 	free(state->is_operator);
 	free(state->row);
-	free(state->slot);
+	tp_keyed_free(&state->rows);
 	free(state);
 }
 

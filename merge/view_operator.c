@@ -24,6 +24,7 @@
 #include "merge/clip.h"
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
+#include "merge/keyed.h"
 #include "merge/launches.h"
 #include "merge/memcurve.h"
 #include "merge/names.h"
@@ -62,62 +63,30 @@ struct state {
 	int64_t device_ns, lost_device_ns; /* all; without a call that is known */
 	struct row *row;
 	uint32_t n_rows, cap_rows;
-	uint32_t *slot; /* hash of (name, shapes): row + 1 */
-	uint32_t n_slots;
+	struct tp_keyed rows; /* by name and shapes */
 	bool has_memory, has_shapes, has_device, is_incomplete;
 };
-
-static uint32_t hash_key(uint32_t name, uint32_t shapes)
-{
-	uint64_t h = ((uint64_t)name << 32 | shapes) * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(h >> 32);
-}
-
-static bool double_slots(struct state *state)
-{
-	uint32_t n = state->n_slots ? state->n_slots * 2 : 1024;
-	uint32_t *slot = calloc(n, sizeof(*slot));
-
-	if (!slot)
-		return false;
-	for (uint32_t i = 0; i < state->n_rows; i++) {
-		uint32_t at = hash_key(state->row[i].name, state->row[i].shapes);
-
-		while (slot[at & (n - 1)])
-			at++;
-		slot[at & (n - 1)] = i + 1;
-	}
-	free(state->slot);
-	state->slot = slot;
-	state->n_slots = n;
-	return true;
-}
 
 /* NULL: out of memory. */
 static struct row *find_row(struct state *state, uint32_t name,
 			    const struct tp_event *event)
 {
-	uint32_t shapes = 0, at;
+	uint32_t shapes = 0, hash, at, i;
 	struct row *row;
 
 	if (state->options.by_shape && event->shapes->kind)
 		shapes = event->shapes->same;
-	if (state->n_rows >= state->n_slots / 2 && !double_slots(state))
-		return NULL;
-	for (at = hash_key(name, shapes);; at++) {
-		uint32_t i = state->slot[at & (state->n_slots - 1)];
-
-		if (!i)
-			break;
-		row = &state->row[i - 1];
+	hash = tp_keyed_hash((uint64_t)name << 32 | shapes);
+	for (i = tp_keyed_first(&state->rows, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&state->rows, hash, &at)) {
+		row = &state->row[i];
 		if (row->name == name && row->shapes == shapes)
 			return row;
 	}
 	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1,
-		     sizeof(*row)))
+		     sizeof(*row)) ||
+	    !tp_keyed_add(&state->rows, hash, state->n_rows))
 		return NULL;
-	state->slot[at & (state->n_slots - 1)] = state->n_rows + 1;
 	row = &state->row[state->n_rows++];
 	row->name = name;
 	row->shapes = shapes;
@@ -281,7 +250,7 @@ static void free_state(struct state *state)
 	tp_paths_free(&state->paths);
 	free(state->launched);
 	free(state->row);
-	free(state->slot);
+	tp_keyed_free(&state->rows);
 	free(state);
 }
 
