@@ -9,7 +9,7 @@
 #ifndef TP_MERGE_PATHS_H
 #define TP_MERGE_PATHS_H
 
-#include <stdint.h>
+#include "merge/keyed.h"
 
 struct tp_paths {
 	struct tp_path {
@@ -17,8 +17,7 @@ struct tp_paths {
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
-	uint32_t *slot;		/* hash of (parent, row): its number */
-	uint32_t n_slots;
+	struct tp_keyed keyed;	/* by parent and row */
 };
 
 enum { TP_NO_PATH = 0xffffffff };
