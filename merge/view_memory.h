@@ -20,6 +20,9 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 /* Of the host: who asked for it, by code, module and line. Names have been read. */
 void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_options *options,
 			   const struct tp_hostmem *mem, struct tp_out *out);
+/* Of the host: steps, mappings, sizes. */
+void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_options *options,
+			   const struct tp_hostmem *mem, struct tp_out *out);
 
 /* Rows that are shown of a long table beside the main one. */
 static inline uint32_t tp_view_memory_rows(const struct tp_view_options *options, uint32_t n)
