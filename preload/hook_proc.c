@@ -151,10 +151,17 @@ TP_EXPORT _Noreturn void pthread_exit(void *value)
 
 /* ---- exec ---- */
 
-/* The mark of a ring whose process has become another program; NULL: none of ours. */
+/*
+ * The mark of a ring whose process has become another program; NULL: none of ours. What a worker
+ * is about to run is no part of the training: there are many, and none leaves its ring behind.
+ */
 static uint32_t *begin_exec(void)
 {
-	uint32_t *mark = is_owner() && tp_ring.head ? &tp_ring.head->is_replaced : NULL;
+	uint32_t *mark;
+
+	if (is_owner() && tp_session_is_follower())
+		tp_session_close("exec");
+	mark = is_owner() && tp_ring.head ? &tp_ring.head->is_replaced : NULL;
 
 	if (mark)
 		__atomic_store_n(mark, 1, __ATOMIC_RELEASE);

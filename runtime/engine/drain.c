@@ -148,15 +148,13 @@ static void open_ledger(void)
 	tp_ledger_file_open(&drain.ledger, spec->ledger_path, &head, &start);
 }
 
-/* What only a session with steps of its own does. A worker's may have none for its whole life,
- * and then there is no ledger. */
-static void lead(const struct tp_clock_anchor *now)
+/* A worker's session has no steps, and no ledger, before it leads. */
+static void need_ledger(void)
 {
-	if (!drain.has_ledger) {
-		drain.has_ledger = true;
-		open_ledger();
-	}
-	tp_step_clock(now->ticks);
+	if (drain.has_ledger || tp_session_is_follower())
+		return;
+	drain.has_ledger = true;
+	open_ledger();
 }
 
 /* One round; returns how long there is nothing to do. */
@@ -169,8 +167,9 @@ static uint64_t do_round(void)
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
 	tp_session_follow();
+	need_ledger();
 	if (!tp_session_is_follower())
-		lead(&anchor);
+		tp_step_clock(anchor.ticks);
 	next = tick_probes(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
@@ -214,6 +213,7 @@ static void *run(void *unused)
 			wait_for_work(seen, wait_ns);
 	}
 	tp_window_finish();
+	need_ledger();
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
 	tp_ledger_file_drain(&drain.ledger, &anchor);
@@ -256,10 +256,7 @@ int tp_drain_start(const struct tp_drain_spec *spec)
 	err = tp_window_init(spec);
 	if (err)
 		return err;
-	if (!tp_session_is_follower()) {
-		drain.has_ledger = true;
-		open_ledger();
-	}
+	need_ledger();
 	return start_thread();
 }
 

@@ -326,6 +326,11 @@ static void note_path(const char *path)
 	tp_text_str(&text, path);
 }
 
+static const char *step_source_text(void)
+{
+	return tp_session_is_follower() ? "its rank" : tp_step_source_text();
+}
+
 /* Opens the file of the window; the folder is made anew when it is gone. 0 or -errno, said. */
 static int open_file(uint32_t window)
 {
@@ -347,7 +352,7 @@ static int open_file(uint32_t window)
 	tp_text_init(&text, meta, sizeof(meta));
 	state.spec.describe(&text);
 	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\n", window,
-		    facts->epoch, facts->first_step, tp_step_source_text());
+		    facts->epoch, facts->first_step, step_source_text());
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	state.writer.long_ticks = to_ticks(TP_LONG_NS);
@@ -410,7 +415,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_text_fmt(out, "window=%u\nbegin=%lu\nend=%lu\nfirst_step=%lu\nsteps=%lu\n", window,
 		    begin_of(window), end_of_window(window), facts->first_step, facts->end_step - facts->first_step);
 	tp_text_fmt(out, "epoch=%u\nin_epoch=%lu\nstep_source=%s\nlate=%lu\nnames_lost=%lu\n",
-		    facts->epoch, facts->in_epoch, tp_step_source_text(), state.n_late,
+		    facts->epoch, facts->in_epoch, step_source_text(), state.n_late,
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
 	tp_text_fmt(out, "windows_lost=%u\nstall_ns=%lu\n",
 		    __atomic_load_n(&state.n_windows_lost, __ATOMIC_RELAXED), stall);

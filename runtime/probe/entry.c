@@ -361,8 +361,10 @@ void tp_entry_threads_set(void)
 {
 	if (!tp_worker_is_candidate() || get_state() != STATE_WATCHING)
 		return;
-	if (tp_pyframe_object(TP_PYFRAME_WORKER))
-		tp_worker_is_loader();
+	/* torch itself does so in every child of fork. */
+	if (!tp_pyframe_object(TP_PYFRAME_WORKER))
+		return;
+	tp_worker_is_loader();
 	try_worker();
 }
 

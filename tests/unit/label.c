@@ -76,6 +76,12 @@ Test(label, names_processes_so_that_no_two_are_equal)
 	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[0]), "rank 0");
 	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[1]), "rank 1 pid 1001");
 	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[3]), "pid 1003");
+	fake_proc(&fake, 0)->worker = 2;
+	fake_proc(&fake, 1)->worker = 1;
+	fake.procs[5]->parent_pid = 1001;
+	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[0]), "rank 0");
+	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[4]), "rank 0 worker 2");
+	cr_expect_str_eq(tp_label_proc(buf, &fake.run, fake.procs[5]), "rank 1 pid 1001 worker 1");
 	cr_expect_str_eq(tp_label_thread(buf, &fake.procs[0]->thread[0]), "main thread");
 	cr_expect_str_eq(tp_label_thread(buf, &fake.procs[0]->thread[2]), "thread 1002 'python'");
 }

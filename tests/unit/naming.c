@@ -159,6 +159,32 @@ Test(naming, gives_each_window_of_each_process_a_path_of_its_own)
 	}
 }
 
+Test(naming, tells_workers_from_their_rank_and_from_each_other)
+{
+	static const struct {
+		const char *pattern;
+		uint32_t worker;
+		const char *wanted;
+	} rows[] = {
+		{"rank{rank}.{window}.tpt", 1, "d/rank3.worker1.2.tpt"},
+		{"rank{rank}.{window}.tpt", 12, "d/rank3.worker12.2.tpt"},
+		{"{rank}/{window}.tpt", 1, "d/3.worker1/2.tpt"},
+		{"{rank}-{worker}.{window}.tpt", 1, "d/3-1.2.tpt"},
+		{"{rank}-{worker}.{window}.tpt", 0, "d/3-0.2.tpt"},
+		{"{pid}.{window}.tpt", 1, "d/77.2.worker1.tpt"},
+		{"{window}.tpt", 1, "d/2.rank3.worker1.tpt"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tp_naming naming = make(3);
+		char path[256];
+
+		naming.worker = rows[i].worker;
+		cr_expect_eq(tp_naming_trace_path(&naming, "d", rows[i].pattern, path, sizeof(path)), 0);
+		cr_expect_str_eq(path, rows[i].wanted, "%s: %s", rows[i].pattern, path);
+	}
+}
+
 Test(naming, refuses_names_that_leave_the_folder)
 {
 	static const char *const patterns[] = {
