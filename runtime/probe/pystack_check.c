@@ -2,8 +2,8 @@
 /*
  * pystack_check.c - are the offsets right? Asked of the public API, in this process
  *
- * What cannot be asked, whether a frame was called from C, follows from offsets that are checked
- * here: the way from frame to frame would not go on otherwise.
+ * What cannot be asked, whether a frame was called from C, is said by 3.11 in a byte that has to
+ * look like it, and from 3.12 on follows from the way from frame to frame.
  */
 #include "runtime/probe/pystack_check.h"
 
@@ -14,6 +14,7 @@ enum {
 	MOST_FRAMES = 64,	/* compared */
 	MOST_BYTES = 160,	/* of each code, whose lines are compared */
 	MOST_TEXT = 1000,
+	MOST_OBJECT = 256,	/* bytes of a frame or a code object that offsets may mean */
 };
 
 static struct tp_pystack_pages pages;
@@ -92,30 +93,61 @@ static const char *check_code(const struct tp_pyframe_layout *layout, void *code
 	return NULL;
 }
 
+/* Wrong offsets lead anywhere. */
+static bool is_readable(const char *object)
+{
+	return tp_pyframe_is_ptr(object) && tp_pystack_can_read(&pages, object, MOST_OBJECT);
+}
+
 /* From `frame` outwards, the first that the public API would show; NULL: none. */
 static const char *skip_hidden(const struct tp_pyframe_layout *layout, const char *frame)
 {
-	while (frame) {
-		if (!tp_pyframe_is_ptr(frame))
-			return NULL;
+	for (uint32_t i = 0; is_readable(frame) && i < MOST_FRAMES; i++) {
+		const char *code = tp_pyframe_ref(frame, layout->code);
+
 		if (!tp_pyframe_is_own(layout, frame) &&
-		    !tp_pyframe_is_helper(layout, tp_pyframe_ref(frame, layout->code)))
+		    (!is_readable(code) || !tp_pyframe_is_helper(layout, code)))
 			return frame;
 		frame = tp_pyframe_ptr(frame, layout->previous);
 	}
 	return NULL;
 }
 
+static const char *get_newest(const struct tp_pyframe_layout *layout)
+{
+	const char *thread_state = tp_py.thread_state();
+
+	if (layout->c_frame != TP_PYFRAME_NONE &&
+	    !is_readable(tp_pyframe_ptr(thread_state, layout->state_frame)))
+		return NULL;
+	return skip_hidden(layout, tp_pyframe_newest(layout, thread_state));
+}
+
+/* Where a frame says whether C called it: yes or no, and of the outermost one yes. */
+static bool is_plausible_entry(const struct tp_pyframe_layout *layout, const char *frame)
+{
+	uint8_t is_entry;
+
+	if (layout->is_entry == TP_PYFRAME_NONE)
+		return true;
+	is_entry = (uint8_t)frame[layout->is_entry];
+	return is_entry == 1 || (!is_entry && tp_pyframe_ptr(frame, layout->previous));
+}
+
 static const char *check_frame(const struct tp_pyframe_layout *layout, const char *own, void *frame,
 			       void *code)
 {
-	const char *at = tp_pyframe_ptr(own, layout->at);
+	int64_t byte = tp_pystack_byte_of(layout, code, tp_pyframe_ptr(own, layout->at));
 
 	if (tp_pyframe_ref(own, layout->code) != code)
 		return "frames read and frames reported differ";
-	if (tp_pystack_line_of(layout, &pages, code, tp_pystack_byte_of(layout, code, at)) !=
+	if (byte != tp_pyapi_number(frame, "f_lasti", -1))
+		return "instructions read and instructions reported differ";
+	if (tp_pystack_line_of(layout, &pages, code, byte) !=
 	    (uint32_t)tp_pyapi_number(frame, "f_lineno", 0))
 		return "lines read and lines reported differ";
+	if (!is_plausible_entry(layout, own))
+		return "whom C called is said elsewhere";
 	return check_code(layout, code);
 }
 
@@ -133,12 +165,11 @@ static bool is_frame(void *object)
 
 static const char *check_frames(const struct tp_pyframe_layout *layout)
 {
-	const char *own = tp_pyframe_newest(layout, tp_py.thread_state());
+	const char *own = get_newest(layout);
 	void *frame = tp_py.frame();
 	const char *why = NULL;
 	uint32_t n = 0;
 
-	own = skip_hidden(layout, own);
 	if (!frame || !own)
 		return "no frame to compare with";
 	tp_py.take(frame);
