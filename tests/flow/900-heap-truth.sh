@@ -16,7 +16,7 @@ compare_books()
 	shift
 	rm -rf run
 	train run "$@" TRAINPROF_PROGRAM=heap_truth TRAINPROF_SCHEDULE=always \
-		TRAINPROF_RECORD=heap ./heap_truth log 4 3 8000
+		TRAINPROF_RECORD=heap TRAINPROF_LOG=quiet ./heap_truth log 4 3 8000
 	is "$what: the program is as without us" "$status $(cat run.out run.err)" "0 0 wrong"
 	"$O/tests/progs/tptdump" run/*.tpt >dump
 	like "$what: nothing is dropped" "$(cat dump)" '^END	dropped=0$'

@@ -37,7 +37,7 @@ for name in glibc jemalloc tcmalloc_minimal; do
 	for stacks in none heap,native; do
 		rm -rf run
 		LIB="$preload $found" train run TRAINPROF_PROGRAM=heap_ TRAINPROF_SCHEDULE=always \
-			TRAINPROF_RECORD=heap TRAINPROF_STACKS=$stacks ./heap_maps
+			TRAINPROF_RECORD=heap TRAINPROF_LOG=quiet TRAINPROF_STACKS=$stacks ./heap_maps
 		is "$name, stacks $stacks: the program is as without us" "$status $(cat run.err)" "0 "
 		is "$name, stacks $stacks: each mapping, and no other" "$(mappings)" "$(cat run.out)"
 	done
