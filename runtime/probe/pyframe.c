@@ -225,7 +225,8 @@ static uint64_t get_object(uint64_t variable, enum tp_pyframe_function function)
 	if (!functions[function].is_args)
 		return variable;
 	/* ob_refcnt, ob_type, ob_size, ob_item[] */
-	if (!tp_pyframe_is_ptr(tuple) || tp_pyframe_ptr(tuple, 8) != tp_py.tuple_type || !tp_pyframe_ptr(tuple, 16))
+	if (!tp_pyframe_is_ptr(tuple) || tp_pyframe_ptr(tuple, 8) != tp_py.tuple_type ||
+	    !tp_pyframe_ptr(tuple, 16))
 		return 0;
 	return (uintptr_t)tp_pyframe_ptr(tuple, TUPLE_ITEMS);
 }

@@ -6,8 +6,8 @@ usage: pystack.py LIBRARY FOLDER [ROUNDS]     (pystack.sh builds the library)
 
 "unchanged": the same stack again. "one line": the innermost function has gone on to another
 line. "calls": three functions have returned and three others been called. Each figure is the
-least of the rounds, which noise disturbs least, then their median and quartiles; the public API and the way to
-the thread's state stand beside. Goal: at most 60 ns for an unchanged stack of 15.
+least of the rounds, which noise disturbs least, then their median and quartiles; the public API
+and the way to the thread's state stand beside. Goal: at most 60 ns for an unchanged stack of 15.
 """
 import ctypes
 import statistics

@@ -168,7 +168,7 @@ Test(pystack_utf8, refuses_what_is_none)
 {
 	static struct tp_pystack_pages pages;
 	static const uint32_t plain[] = { 'a' };
-	char *string = make_string(&layouts[0], 1, true, plain, 1), out[16];
+	char *string = make_string(&layouts[0], 1, true, plain, 1), out[8192];
 	char *gone = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int64_t n = -1;
 
@@ -187,7 +187,7 @@ Test(pystack_utf8, refuses_what_is_none)
 	gone[32] = 1 << 2 | 1 << 5 | 1 << 6;
 	memcpy(gone + 16, &n, sizeof(n));
 	mprotect(gone + 4096, 4096, PROT_NONE);
-	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, gone, malloc(8192), 8192), -1);
+	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, gone, out, sizeof(out)), -1);
 	munmap(gone, 8192);
 	memset(&pages, 0, sizeof(pages));
 	cr_expect_eq(tp_pystack_utf8(&layouts[0], &pages, gone, out, 16), -1);
