@@ -30,3 +30,24 @@ Test(stack, is_what_libunwind_says, .init = rig_open, .fini = rig_close)
 	cr_expect_eq(rig_total("cut"), 0);
 	cr_expect_eq(rig_total("slow"), 0);
 }
+
+/* What a thread kept has numbers of the window before: the new one's file knows none of them. */
+Test(stack, a_window_has_its_own_numbers, .init = rig_open, .fini = rig_close)
+{
+	volatile int rounds = 3;
+	uint32_t number[3];
+
+	for (int i = 0; i < rounds; i++) {
+		if (i == 2) {
+			tp_ring.head->windows[1].begin = tp_clock_now();
+			tp_ring.head->windows_begun = 2;
+		}
+		number[i] = middle(5);
+		rig_expect_truth(number[i], "window");
+	}
+	cr_expect_eq(number[0], number[1]);
+	cr_expect(number[1] != number[2]);
+	cr_expect_eq(rig_find(number[2])->link, number[2]);
+	for (uint32_t at = number[2]; at; at = (uint32_t)tp_rec_len(rig_find(at)))
+		cr_assert_geq(rig_find(at)->time, tp_ring.head->windows[1].begin);
+}

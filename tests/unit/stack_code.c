@@ -109,23 +109,83 @@ Test(stack_code, frames_of_every_kind, .init = rig_open, .fini = rig_close)
 }
 
 /*
- * A frame of no fixed size leaves its old return address behind when it is entered again, less
- * deep: the same words stand where the last walk read them, but they are no frames any more.
+ * A function is entered from the same place twice, the second time with another one in between
+ * and with a smaller frame: its stack pointer and all return addresses that the last walk saw are as
+ * they were. Only rbp, or a word that the last walk read, tells that the stack is another one.
  */
-static FRAME uint32_t deep_or_not(int n, size_t bytes)
+static WITH_FRAME_POINTER uint32_t through_rbp(void)
 {
-	uint32_t number = n ? with_alloca(bytes, 0) : leaf();
+	uint32_t number = leaf();
 
 	STAY_ON_STACK();
 	return number;
 }
 
-Test(stack_code, what_a_frame_left_behind_is_no_frame, .init = rig_open, .fini = rig_close)
+static FRAME uint32_t sized(size_t bytes)
 {
-	static const size_t bytes[] = { 4096, 16, 2048, 64, 4096, 512, 16, 4096 };
+	volatile char *room = alloca(bytes);
+	uint32_t number = bytes & 8 ? through_rbp() : leaf();
 
-	for (int i = 0; i < 64; i++)
-		rig_expect_truth(deep_or_not(i % 3, bytes[i % 8]), "left behind");
+	room[0] = 1;
+	return number + room[0] - 1;
+}
+
+static FRAME uint32_t sized_in_between(size_t bytes)
+{
+	volatile char room[512];
+	uint32_t number = sized(bytes);
+
+	room[0] = 1;
+	return number + room[0] - 1;
+}
+
+static FRAME uint32_t from_one_place(uint32_t (*then)(size_t), size_t bytes)
+{
+	uint32_t number = then(bytes);
+
+	STAY_ON_STACK();
+	return number;
+}
+
+Test(stack_code, another_function_in_between, .init = rig_open, .fini = rig_close)
+{
+	static uint32_t (*const way[])(size_t) = { sized, sized_in_between };
+
+	for (volatile size_t less = 400; less < 700; less += 8) {
+		size_t bytes[] = { 4096 + (less & 8), 4096 + (less & 8) - (less & ~15ul) };
+
+		for (volatile int i = 0; i < 2; i++)
+			rig_expect_truth(from_one_place(way[i], bytes[i]), "in between");
+	}
+	cr_expect_eq(rig_total("mismatched"), 0);
+}
+
+#define ALIGNED_IN_BETWEEN(bytes)                                                          \
+	static FRAME uint32_t aligned_##bytes(size_t more)                                 \
+	{                                                                                  \
+		volatile char room[bytes];                                                 \
+		uint32_t number = with_aligned_alloca(more);                               \
+                                                                                           \
+		room[0] = 1;                                                               \
+		return number + room[0] - 1;                                               \
+	}
+ALIGNED_IN_BETWEEN(8) ALIGNED_IN_BETWEEN(24) ALIGNED_IN_BETWEEN(40)
+
+/* Where the stack is aligned, even rbp is the same. */
+Test(stack_code, another_one_that_alignment_hides, .init = rig_open, .fini = rig_close)
+{
+	static uint32_t (*const way[])(size_t) = {
+		with_aligned_alloca, aligned_8, with_aligned_alloca, aligned_24, with_aligned_alloca,
+		aligned_40,
+	};
+
+	for (volatile int shift = 0; shift < 4; shift++) {
+		volatile char *room = alloca(16);	/* another alignment */
+
+		room[0] = 1;
+		for (volatile int i = 0; i < 6; i++)
+			rig_expect_truth(from_one_place(way[i], 64), "aligned");
+	}
 	cr_expect_eq(rig_total("mismatched"), 0);
 }
 

@@ -40,7 +40,8 @@ Test(stack_rules, are_learnt_once, .init = rig_open, .fini = rig_close)
 	cr_expect_eq(tp_stack_rules.n_learnt, n + 1);
 	tp_stack_rules_forget();
 	cr_expect_eq(tp_stack_rule(pc, false) << 18, rule << 18);
-	cr_expect_eq(tp_stack_rules.n_learnt, n + 2);
+	cr_expect_eq(tp_stack_rule(pc, false) << 18, rule << 18);
+	cr_expect_eq(tp_stack_rules.n_learnt, n + 2, "once more, and no more");
 }
 
 /* Addresses in no library have a rule, too: that nothing is known. */
