@@ -110,8 +110,9 @@ Test(stack_code, frames_of_every_kind, .init = rig_open, .fini = rig_close)
 
 /*
  * A function is entered from the same place twice, the second time with another one in between
- * and with a smaller frame: its stack pointer and all return addresses that the last walk saw are as
- * they were. Only rbp, or a word that the last walk read, tells that the stack is another one.
+ * and with a smaller frame: its stack pointer and all return addresses that the last walk saw
+ * are as they were. Only rbp, or a word that the last walk read, tells that the stack is another
+ * one.
  */
 static WITH_FRAME_POINTER uint32_t through_rbp(void)
 {

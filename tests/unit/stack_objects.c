@@ -52,7 +52,7 @@ Test(stack_objects, by_the_list)
 	try_all(true);
 }
 
-/* A library that comes later is in the list when the drain thread has looked, one that goes is not. */
+/* A library that comes is in the list when the drain thread has looked, one that goes is not. */
 Test(stack_objects, the_list_follows)
 {
 	struct tp_stack_object object;

@@ -87,8 +87,7 @@ static FRAME uint32_t call_with_no_end(char *top)
 			 "movq %%rbx, %%rsp"
 			 : "=a"(number)
 			 : "r"(top), "r"(rig_take)
-			 : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-			   "r14", "r15", "memory", "cc");
+			 : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
 #endif
 	return number;
 }

@@ -116,7 +116,8 @@ Test(stack_tree, nor_does_a_threads_first_one, .init = rig_open, .fini = rig_clo
 	pthread_join(thread, NULL);
 }
 
-Test(stack_tree, begins_anew_when_addresses_change_their_meaning, .init = rig_open, .fini = rig_close)
+Test(stack_tree, begins_anew_when_addresses_mean_something_else, .init = rig_open,
+     .fini = rig_close)
 {
 	uint32_t first = child(0, 0, 0, 0x1000), before, after;
 
