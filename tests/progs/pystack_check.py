@@ -270,8 +270,8 @@ def handlers():
 
 
 def in_threads(work):
-    for _ in range(3):  # those after the first round take over what the dead had
-        threads = [threading.Thread(target=work) for _ in range(6)]
+    for _ in range(2):  # those of the second round take over what the dead had
+        threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -341,7 +341,7 @@ def work():
 def interrupted():
     """A signal in C may come at any point of the interpreter's own code."""
     held.walk_often()
-    while held.n_walks() < 20000:
+    while held.n_walks() < 4000:
         list(generator_of_nothing(30))
         recursion(40, lambda: [Made() for _ in range(20)])
         exec(compile("def f(): return [x for x in range(20)]\nf()", "f", "exec"), {})
