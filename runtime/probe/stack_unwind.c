@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/probe/stack_objects.h"
@@ -108,20 +109,29 @@ static struct {
 static struct {
 	uint32_t n_inside;	/* atomic: threads */
 	uint32_t is_forking;	/* atomic: nobody else may go inside */
+	uint32_t is_torn;	/* atomic: a thread stays inside during the fork */
+	uint32_t is_flush_due;	/* atomic: before the next one does anything */
 } gate;
+enum { FORK_TRIES = 1000 };	/* of 0.1 ms each */
 
-static void enter(void)
+/*
+ * False: another thread is about to fork; do without. It may not be waited for: this thread may have
+ * a lock of the loader (dlopen allocates) that one of those inside waits for, and so the fork.
+ */
+static bool enter(void)
 {
-	for (unsigned spins = 0;; spins++) {
-		__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		if (tp_likely(!__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST)))
-			break;
+	__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
+	if (tp_unlikely(__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST))) {
 		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		tp_spin_pause(spins);
+		return false;
 	}
 	__atomic_fetch_add(&n_uses, 1, __ATOMIC_RELAXED);
 	tp_stack_unwind_inside++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (tp_unlikely(__atomic_load_n(&gate.is_flush_due, __ATOMIC_RELAXED)) &&
+	    __atomic_exchange_n(&gate.is_flush_due, 0, __ATOMIC_ACQ_REL))
+		lib.flush_cache(*lib.local, 0, 0);
+	return true;
 }
 
 static void leave(void)
@@ -132,18 +142,36 @@ static void leave(void)
 	__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_RELEASE);
 }
 
+/* Not for ever: who is inside may wait for a lock of the loader that the forking thread itself has
+ * (a library's constructor forks). */
 static void before_fork(void)
 {
 	uint32_t mine = tp_stack_unwind_inside;	/* in a signal's handler, that is */
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int kept_errno = errno;
 
 	__atomic_store_n(&gate.is_forking, 1, __ATOMIC_SEQ_CST);
-	for (unsigned spins = 0; __atomic_load_n(&gate.n_inside, __ATOMIC_SEQ_CST) > mine; spins++)
-		tp_spin_pause(spins);
+	for (uint32_t i = 0; __atomic_load_n(&gate.n_inside, __ATOMIC_SEQ_CST) > mine; i++) {
+		if (i == FORK_TRIES) {
+			__atomic_store_n(&gate.is_torn, 1, __ATOMIC_RELAXED);
+			break;
+		}
+		nanosleep(&pause, NULL);
+	}
+	errno = kept_errno;
 }
 
 static void after_fork(void)
 {
+	__atomic_store_n(&gate.is_torn, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&gate.is_forking, 0, __ATOMIC_SEQ_CST);
+}
+
+/* A lock of libunwind that a thread of the parent held is held here for ever: nobody goes in. */
+static void after_fork_in_child(void)
+{
+	if (!__atomic_load_n(&gate.is_torn, __ATOMIC_RELAXED))
+		after_fork();
 }
 
 static bool find(void *library, void *function, const char *name)
@@ -209,16 +237,16 @@ const char *tp_stack_unwind_open(void)
 	    !find(library, &lib.local, NAME_OF(UNW_OBJ(local_addr_space))) ||
 	    !find(library, &lib.backtrace, "unw_backtrace"))
 		return "libunwind.so.8 is another one";
-	if (!make_up_stack() || pthread_atfork(before_fork, after_fork, after_fork))
+	if (!make_up_stack() || pthread_atfork(before_fork, after_fork, after_fork_in_child))
 		return "no memory to learn unwind rules in";
 	return NULL;
 }
 
 void tp_stack_unwind_forget(void)
 {
-	enter();
-	lib.flush_cache(*lib.local, 0, 0);
-	leave();
+	__atomic_store_n(&gate.is_flush_due, 1, __ATOMIC_RELEASE);
+	if (enter())
+		leave();
 }
 
 /* ---- learning ---- */
@@ -373,7 +401,8 @@ uint64_t tp_stack_unwind_learn(uint64_t pc, bool is_exact)
 	int kept_errno = errno;
 	uint64_t rule;
 
-	enter();
+	if (!enter())
+		return 0;
 	asked.pc[0] = pc;
 	rule = learn(pc, is_exact);
 	leave();
@@ -391,7 +420,8 @@ uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uin
 	bool is_exact = false, is_there = false;
 	uint32_t n = 0;
 
-	enter();
+	if (!enter())
+		return 0;
 	lib.getcontext(&context);
 	if (lib.init_local(&cursor, &context) >= 0) {
 		unw_word_t pc = 0, sp = 0;
@@ -417,7 +447,8 @@ int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most)
 {
 	int kept_errno = errno, n;
 
-	enter();
+	if (!enter())
+		return 0;
 	asked.pc[0] = (uint64_t)__builtin_return_address(0);
 	asked.pc[1] = (uint64_t)lib.backtrace;
 	asked.walk = walk;
