@@ -23,7 +23,8 @@ static struct tp_symbols_module module[MODULES_MOST * COPIES];
 static uint64_t code_of[MODULES_MOST], code_bytes_of[MODULES_MOST];
 static uint32_t n_modules;
 
-static void take_build_id(const char *note, size_t bytes, struct tp_symbols_module *its, uint8_t *id)
+static void take_build_id(const char *note, size_t bytes, struct tp_symbols_module *its,
+			  uint8_t *id)
 {
 	while (bytes > sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *head = (const void *)note;
