@@ -23,6 +23,7 @@ enum {
 	FIRST_ROOM = 128,	/* frames: a page */
 	CHECK_SLACK = 64,	/* frames of ours and libunwind's inside of the first one */
 	GUESS_REACH = 128 << 20,/* between two functions of the same generated code */
+	GUESS_FRAME = 1 << 20,	/* bytes; what rbp holds further away is of another stack */
 };
 
 /* Costs about a nanosecond a walk. A library for tests may be built to check more. */
@@ -140,7 +141,8 @@ static enum step step_guess(struct tp_stack_walk *walk, struct tp_stack_frame *i
 
 	in->flags |= TP_STACK_GUESS | TP_STACK_USES_BP;
 	count(&walk->n_unknown, 1);
-	if (bp % 8 || bp < in->cfa || !tp_stack_can_read(walk, bp) || !tp_stack_can_read(walk, bp + 8))
+	if (bp % 8 || bp < in->cfa || bp - in->cfa > GUESS_FRAME ||
+	    !tp_stack_can_read(walk, bp) || !tp_stack_can_read(walk, bp + 8))
 		return STEP_CUT;
 	next = tp_stack_word(bp);
 	pc = tp_stack_word(bp + 8);
