@@ -60,15 +60,10 @@ static bool end_window(uint64_t now, bool is_root_gone)
 	struct tp_ring_head *head = tp_ring.head;
 	uint32_t window = head->windows_begun - 1;
 	struct tp_ring_window *own = &head->windows[window % TP_RING_WINDOWS];
-	uint64_t begin = own->begin, end = 0, end_step = own->first_step;
+	uint64_t end = 0, end_step = own->first_step;
 	struct tp_ring_window root;
 
 	if (tp_worker_window(window, &root)) {
-		/* The first step may turn out to begin elsewhere. */
-		if (root.first_step == own->first_step && begin_here(root.begin) != begin) {
-			begin = begin_here(root.begin);
-			__atomic_store_n(&own->begin, begin, __ATOMIC_RELEASE);
-		}
 		end = root.end;
 		end_step = end ? root.end_step : end_step;
 	} else {
@@ -78,7 +73,8 @@ static bool end_window(uint64_t now, bool is_root_gone)
 		end = now;
 	if (!end)
 		return false;
-	tp_session_end_window(end > begin ? end : begin, end_step);
+	/* Where the rank moved its begin since (an epoch that was found late) ours stays. */
+	tp_session_end_window(end > own->begin ? end : own->begin, end_step);
 	return true;
 }
 
