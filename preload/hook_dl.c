@@ -13,7 +13,7 @@
 
 #include "preload/export.h"
 #include "preload/real.h"
-#include "runtime/base/sync.h"
+#include "runtime/base/loader.h"
 #include "runtime/probe/stack.h"
 #include "runtime/probe/stack_unwind.h"
 
@@ -35,6 +35,14 @@ TP_EXPORT int dl_iterate_phdr(each_fn each, void *ctx)
 		if (!iterate)
 			return 0;
 		__atomic_store_n(&real.iterate, iterate, __ATOMIC_RELAXED);
+	}
+	if (tp_unlikely(tp_loader_is_ours)) {
+		int result;
+
+		tp_spin_lock(&tp_loader_lock);
+		result = iterate(each, ctx);
+		tp_spin_unlock(&tp_loader_lock);
+		return result;
 	}
 	return iterate(each, ctx);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/drain.h"
 #include "runtime/engine/facts.h"
@@ -51,6 +52,7 @@ static uint64_t first_fork_ns;
 
 /* This thread forks and holds the session's lock. Two threads may fork at the same time. */
 static __thread bool is_locked_for_fork __attribute__((tls_model("initial-exec")));
+static __thread bool is_loader_locked __attribute__((tls_model("initial-exec")));
 
 static const char *look_up(void *ctx, const char *name)
 {
@@ -416,6 +418,7 @@ void tp_session_before_fork(void)
 		nanosleep(&pause, NULL);
 		is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
 	}
+	is_loader_locked = lock_within(&tp_loader_lock, LOCK_MS);
 }
 
 void tp_session_after_fork(bool in_child)
@@ -425,10 +428,14 @@ void tp_session_after_fork(bool in_child)
 	bool is_locked = is_locked_for_fork;
 
 	is_locked_for_fork = false;
+	if (is_loader_locked)
+		tp_spin_unlock(&tp_loader_lock);
+	is_loader_locked = false;
 	if (is_locked)
 		tp_spin_unlock(&session->lock);
 	if (!in_child)
 		return;
+	atomic_store(&tp_loader_lock.held, 0);
 	if (state < TP_SESSION_CLOSING)
 		tp_worker_forked(state == TP_SESSION_OPEN && !tp_session_is_follower()
 					 ? tp_ring.head

@@ -24,6 +24,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/loader.h"
 #include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
@@ -388,6 +389,12 @@ static int open_modules(const struct tp_config *config)
 	return 0;
 }
 
+/* What other probes do with the loader's list on the drain thread must not meet a fork. */
+static void warm(void)
+{
+	tp_loader_is_ours = true;
+}
+
 static uint32_t get_period_ms(void)
 {
 	return modules.is_on ? modules.period_ms : 0;
@@ -418,6 +425,7 @@ static void forked(void)
 const struct tp_probe tp_modules_probe = {
 	.name = "modules",
 	.open = open_modules,
+	.warm = warm,
 	.period_ms = get_period_ms,
 	.tick = look,
 	.settle = look_last,
