@@ -314,15 +314,27 @@ __asm__(".pushsection .text.tp_test\n"
 	".type tp_test_sized, @function\n"
 	"tp_test_sized:\n"
 	"nop\nnop\nnop\nnop\n"
-	".size tp_test_sized, 4\n"
+	".size tp_test_sized, . - tp_test_sized\n"
 	".p2align 6\n"
 	"tp_test_end:\n"
 	".type tp_test_last, @function\n"
 	"tp_test_last:\n"
 	"nop\n"
 	".size tp_test_last, . - tp_test_last\n"
+	".type tp_test_around, @function\n"
+	"tp_test_around:\n"
+	"nop\n"
+	".type tp_test_within, @function\n"
+	"tp_test_within:\n"
+	"nop\n"
+	".size tp_test_within, . - tp_test_within\n"
+	".type tp_test_behind, @object\n"
+	"tp_test_behind:\n"
+	"nop\n"
+	".size tp_test_around, . - tp_test_around\n"
 	".popsection\n");
 extern const char tp_test_sizeless[], tp_test_sized[], tp_test_last[];
+extern const char tp_test_around[], tp_test_within[], tp_test_behind[];
 
 Test(symbols, takes_a_symbol_only_for_what_it_covers)
 {
@@ -337,6 +349,9 @@ Test(symbols, takes_a_symbol_only_for_what_it_covers)
 		{sizeless, "tp_test_sizeless"}, {sized - 1, "tp_test_sizeless"},
 		{sized, "tp_test_sized"}, {last - 1, ""}, {last, "tp_test_last"},
 		{offset_of((uintptr_t)tp_test_plain), "tp_test_plain"},
+		{offset_of((uintptr_t)tp_test_around), "tp_test_around"},
+		{offset_of((uintptr_t)tp_test_within), "tp_test_within"},
+		{offset_of((uintptr_t)tp_test_behind), "tp_test_around"},
 	};
 	enum { N = sizeof(cases) / sizeof(cases[0]) };
 	struct tp_symbols_file file;
