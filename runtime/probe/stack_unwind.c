@@ -112,18 +112,27 @@ static struct {
 	uint32_t is_torn;	/* atomic: a thread stays inside during the fork */
 	uint32_t is_flush_due;	/* atomic: before the next one does anything */
 } gate;
-enum { FORK_TRIES = 1000 };	/* of 0.1 ms each */
+enum { ENTER_TRIES = 20, FORK_TRIES = 1000 };	/* of 0.1 ms each */
 
 /*
- * False: another thread is about to fork; do without. It may not be waited for: this thread may have
- * a lock of the loader (dlopen allocates) that one of those inside waits for, and so the fork.
+ * False: another thread forks, and it takes long; this once, do without. It may not be waited for
+ * without end: this thread may have a lock of the loader (dlopen allocates) that one of those
+ * inside waits for, and so the fork.
  */
 static bool enter(void)
 {
-	__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-	if (tp_unlikely(__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST))) {
+	const struct timespec pause = { .tv_nsec = 100000 };
+	int kept_errno = errno;
+
+	for (uint32_t i = 0;; i++) {
+		__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
+		if (tp_likely(!__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST)))
+			break;
 		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		return false;
+		if (i == ENTER_TRIES || __atomic_load_n(&gate.is_torn, __ATOMIC_RELAXED))
+			return false;
+		nanosleep(&pause, NULL);
+		errno = kept_errno;
 	}
 	__atomic_fetch_add(&n_uses, 1, __ATOMIC_RELAXED);
 	tp_stack_unwind_inside++;
