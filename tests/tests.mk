@@ -49,7 +49,7 @@ flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 check: export WERROR := 1
 check:
 	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) fakes
-	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
+	$(Q)$(run_tests) -t 240 $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
 check-unit: unit-programs fakes

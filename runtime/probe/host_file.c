@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-ssize_t tp_host_file_read(struct tp_host_file *file, char *buf, size_t cap)
+/* A program that closes all descriptors may do so while we read. */
+enum { TRIES = 3 };
+
+static ssize_t read_once(struct tp_host_file *file, char *buf, size_t cap)
 {
 	size_t n = 0;
 	ssize_t got;
@@ -31,4 +34,13 @@ ssize_t tp_host_file_read(struct tp_host_file *file, char *buf, size_t cap)
 		n += (size_t)got;
 	}
 	return (ssize_t)n;
+}
+
+ssize_t tp_host_file_read(struct tp_host_file *file, char *buf, size_t cap)
+{
+	ssize_t got = -EBADF;
+
+	for (int i = 0; i < TRIES && got == -EBADF; i++)
+		got = read_once(file, buf, cap);
+	return got;
 }
