@@ -16,14 +16,14 @@
 struct printed {
 	jmp_buf enough;
 	uint32_t n;
-	char text[TP_DEMANGLE_TO];
+	char *text;
 };
 
 static void take(const char *piece, size_t n, void *opaque)
 {
 	struct printed *printed = opaque;
 
-	if (n >= sizeof(printed->text) - printed->n)
+	if (n >= TP_DEMANGLE_TO - printed->n)
 		longjmp(printed->enough, 1);
 	if (n)
 		memcpy(printed->text + printed->n, piece, n);
@@ -31,16 +31,16 @@ static void take(const char *piece, size_t n, void *opaque)
 	printed->text[printed->n] = 0;
 }
 
-const char *tp_demangle(const char *bytes, uint32_t n, uint32_t *n_readable)
+const char *tp_demangle(const char *bytes, uint32_t n, char text[TP_DEMANGLE_TO],
+			uint32_t *n_readable)
 {
-	static __thread struct printed printed;
-	static __thread char name[TP_DEMANGLE_FROM];
+	struct printed printed = {.text = text};
+	char name[TP_DEMANGLE_FROM];
 
 	if (n < 3 || n >= sizeof(name) || bytes[0] != '_' || (bytes[1] != 'Z' && bytes[1] != 'R'))
 		return NULL;
 	memcpy(name, bytes, n);
 	name[n] = 0;
-	printed.n = 0;
 	/* libiberty's own limit refuses names of over 1024 bytes, which CUTLASS's kernels have;
 	 * ours bounds its stack as well. */
 	if (setjmp(printed.enough))
@@ -56,5 +56,5 @@ const char *tp_demangle(const char *bytes, uint32_t n, uint32_t *n_readable)
 	if (!printed.n)
 		return NULL;
 	*n_readable = printed.n;
-	return printed.text;
+	return text;
 }

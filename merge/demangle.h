@@ -14,8 +14,9 @@ enum {
 	TP_DEMANGLE_TO = 65536,
 };
 
-/* The readable name of n bytes, valid until this thread's next call, and its length. NULL: it is not
- * mangled, or not rightly, or too long. */
-const char *tp_demangle(const char *bytes, uint32_t n, uint32_t *n_readable);
+/* The readable name of n bytes into `text`, returned, and its length. NULL: it is not mangled, or
+ * not rightly, or too long. */
+const char *tp_demangle(const char *bytes, uint32_t n, char text[TP_DEMANGLE_TO],
+			uint32_t *n_readable);
 
 #endif

@@ -111,11 +111,12 @@ static const struct tp_string *make_title(struct tp_strings *strings, const stru
 	const struct tp_string *title;
 	const char *text;
 	uint32_t n;
+	static char readable[TP_DEMANGLE_TO];
 	char buf[64];
 
 	switch (s->kind) {
 	case TP_STRING_TEXT:
-		text = tp_demangle(s->bytes, s->n_bytes, &n);
+		text = tp_demangle(s->bytes, s->n_bytes, readable, &n);
 		if (!text)
 			return &strings->none;
 		break;

@@ -139,12 +139,13 @@ static size_t bytes_of_name(const char *name)
 const char *tp_symbols_function(struct tp_symbols_texts *texts, const char *name)
 {
 	size_t n = name ? bytes_of_name(name) : 0;
+	char text[TP_DEMANGLE_TO];
 	const char *readable;
 	uint32_t n_readable;
 
 	if (!n)
 		return "";
-	readable = n < TP_DEMANGLE_FROM ? tp_demangle(name, (uint32_t)n, &n_readable) : NULL;
+	readable = n < TP_DEMANGLE_FROM ? tp_demangle(name, (uint32_t)n, text, &n_readable) : NULL;
 	return readable ? tp_symbols_text(texts, readable, n_readable) :
 			  tp_symbols_text(texts, name, n);
 }

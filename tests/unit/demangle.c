@@ -13,7 +13,8 @@
 static const char *readable(const char *name)
 {
 	uint32_t n = 0;
-	const char *text = tp_demangle(name, (uint32_t)strlen(name), &n);
+	static char room[TP_DEMANGLE_TO];
+	const char *text = tp_demangle(name, (uint32_t)strlen(name), room, &n);
 
 	if (text)
 		cr_expect_eq(strlen(text), n);
