@@ -31,7 +31,7 @@ truth()
 		--shapes --profile "$TMP/$case-both.json"
 	is "$case: same losses and status with both profilers" \
 		"$status $(cat "$TMP/$case-both.out")" "0 $(cat "$TMP/$case-alone.out")"
-	"$DUMP" "$TMP/$case-both/"*.0.tpt >"$TMP/$case.tsv"
+	"$DUMP" "$TMP/$case-both/rank0.0.tpt" >"$TMP/$case.tsv"
 	set -- "$TMP/$case.tsv" "$TMP/$case-both.json"
 	if [[ $case =~ mlp|lstm|gan ]]; then
 		bare "$case-theirs" "$PYTHON" "$PROGS/truth.py" "$case" \

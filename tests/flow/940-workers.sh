@@ -13,7 +13,7 @@ DUMP=$O/tests/progs/tptdump
 cd "$TMP" || exit 1
 mkdir rings
 LIMIT=200
-all=(TRAINPROF_BUFFER_DIR="$TMP/rings" TRAINPROF_RECORD=ops,tensors,heap,host TRAINPROF_STACKS=heap
+all=(TRAINPROF_BUFFER_DIR="$TMP/rings" "TRAINPROF_RECORD=ops,tensors,heap,host" TRAINPROF_STACKS=heap
 	TRAINPROF_SCHEDULE=always TRAINPROF_STEP=optimizer)
 
 # value FILE KEY: from a trace's META or END.
@@ -40,10 +40,15 @@ one()
 	recorded "$@"
 }
 
+# With LONG=1 every way of it: one more is two minutes of a small machine.
+ways="fork spawn"
 one fork fork once
 recorded spawn spawn once
-recorded forkserver forkserver once
-for how in fork spawn forkserver; do
+if [ -n "${LONG:-}" ]; then
+	ways="fork spawn forkserver"
+	recorded forkserver forkserver once
+fi
+for how in $ways; do
 	# shellcheck disable=SC2012
 	is "$how: each worker has a trace of its own" "$(cd "$how" && ls ./*.tpt | tr '\n' ' ')" \
 		"./rank0.0.tpt ./rank0.worker1.0.tpt ./rank0.worker2.0.tpt "
@@ -94,21 +99,23 @@ like "one step of it: what its workers did then, too" "$(cat windows-steps.out)"
 
 # ---- hard ways ----
 
-one persistent fork persistent threads subprocess
-# shellcheck disable=SC2012
-is "persistent: two workers for all epochs, none of what they start" \
-	"$(ls persistent/*worker*.tpt | wc -l)" 2
-one exit fork exit numpy once
-# shellcheck disable=SC2012
-is "exit: also a worker that loads arrays and leaves by os._exit has its trace" \
-	"$(ls exit/*worker*.tpt | wc -l)" 2
-one kill fork kill once
-fuse killed -v overview,health kill
-like "kill: the merge has the worker's records from its ring" "$(cat killed.err)" \
-	'worker [12]: .*from its ring'
-one die fork die
-fuse died -v overview die
-like "die: the merge reads what the rank left" "$status $(cat died.out)" 'recorded +8 of 8 steps'
+if [ -n "${LONG:-}" ]; then
+	one persistent fork persistent threads subprocess
+	# shellcheck disable=SC2012
+	is "persistent: two workers for all epochs, none of what they start" \
+		"$(ls persistent/*worker*.tpt | wc -l)" 2
+	one exit fork exit numpy once
+	# shellcheck disable=SC2012
+	is "exit: also a worker that loads arrays and leaves by os._exit has its trace" \
+		"$(ls exit/*worker*.tpt | wc -l)" 2
+	one kill fork kill once
+	fuse killed -v overview,health kill
+	like "kill: the merge has the worker's records from its ring" "$(cat killed.err)" \
+		'worker [12]: .*from its ring'
+	one die fork die
+	fuse died -v overview die
+	like "die: the merge reads what the rank left" "$status $(cat died.out)" 'recorded +8 of 8 steps'
+fi
 
 n=60
 [ -z "${LONG:-}" ] || n=1000
