@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
@@ -340,8 +341,11 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 static bool has_devices(void)
 {
 	__typeof__(&cuDeviceGetCount) get_count;
+	char path[512];
 	int n = 0;
 
+	if (!hold.libcuda && !tp_loader_find("libcuda.so", path))
+		return false;
 	if (!hold.libcuda)
 		hold.libcuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (!hold.libcuda) {

@@ -14,6 +14,7 @@
 
 #include <cuda.h>
 
+#include "runtime/base/loader.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
 
@@ -38,10 +39,13 @@ static void *find(void *library, const char *name)
 
 static bool find_cuda(void)
 {
+	char path[512];
 	void *cuda;
 
 	if (lib.get_count)
 		return true;
+	if (!tp_loader_find("libcuda.so", path))
+		return false;
 	cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 	if (!cuda) {
 		dlerror();

@@ -10,37 +10,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct library_search {
-	const char *stem;
-	size_t n_stem;
-	char path[512];
-};
-
-static int match_library(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct library_search *search = arg;
-	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *base = slash ? slash + 1 : info->dlpi_name;
-	size_t n = strlen(info->dlpi_name);
-
-	if (strncmp(base, search->stem, search->n_stem) != 0 || n >= sizeof(search->path))
-		return 0;
-	memcpy(search->path, info->dlpi_name, n + 1);
-	return 1;
-}
+#include "runtime/base/loader.h"
 
 void *tp_torch_library(const char *stem)
 {
-	struct library_search search = { .stem = stem, .n_stem = strlen(stem) };
+	char path[512];
 
 	/* The handle is not taken while the loader's list is locked. */
-	if (!dl_iterate_phdr(match_library, &search))
-		return NULL;
-	return dlopen(search.path, RTLD_NOLOAD | RTLD_LAZY);
+	return tp_loader_find(stem, path) ? dlopen(path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
 }
 
 struct symbol {
