@@ -71,8 +71,9 @@ worker 2"
 	like "$how: and steps once" "$(cat "$how-merged.out")" 'recorded +8 of 8 steps in 1 window'
 done
 fuse fork-json -f chrome fork
-is "the timeline names them" "$(gzip -dc fork/node0.json.gz | grep -o '"name":"worker [12]: workers.py' |
-	tr '\n' ' ')" '"name":"worker 1: workers.py "name":"worker 2: workers.py '
+is "the timeline names them" "$(gzip -dc fork/node0.json.gz |
+	grep -o '"name":"worker [12]: workers.py' | sort | tr '\n' ' ')" \
+	'"name":"worker 1: workers.py "name":"worker 2: workers.py '
 
 # ---- windows ----
 

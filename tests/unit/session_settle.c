@@ -8,6 +8,7 @@
 #include "merge/fuse.h"
 #include "merge/recovered.h"
 #include "tests/unit/session_rig.h"
+#include "tests/unit/criterion_leak.h"
 
 static struct settled {
 	uint32_t n_calls, n_closing, settles_at;	/* calls of a window until it is settled */
@@ -216,13 +217,6 @@ Test(session_settle, facts_about_devices_are_in_every_file)
 			     !strcmp(trace->string[i].text, text);
 		cr_expect_eq(n, 1, "window %u: %u", w, n);
 	}
-}
-
-/* Criterion forgets a block of its own where a test's child ended by a signal. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libcriterion";
 }
 
 /* ---- kills ---- */

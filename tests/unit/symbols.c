@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "merge/symbols_in.h"
+#include "tests/unit/criterion_leak.h"
 
 static char self_path[4096];
 static uint8_t self_id[64];
