@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 14400
+# timeout: 3600
 #
-# The same trainings with worker processes again and again (RUNS, 50 of each): every one ends, with
+# The same trainings with worker processes again and again (RUNS of each, 3 unless set): every one ends, with
 # the losses of the bare run, each worker with a trace of its own, and no ring is left.
 
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@
 need_torch
 cd "$TMP" || exit 1
 mkdir rings
-runs=${RUNS:-50}
+runs=${RUNS:-3}
 LIMIT=300
 
 # often TRACES WORDS...: that many runs, each with so many traces of workers.
