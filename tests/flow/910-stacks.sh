@@ -17,7 +17,9 @@ done
 bare bare timeout 100 ./stacks 200 ./plugin64.so ./plugin400.so ./plugin8000.so
 is "the program by itself" "$status $(cat bare.out)" \
 	"0 thrown 2000, interrupted 4000, threads 400, forked 50"
+# 400 threads hold a chunk of the ring each until it is seen that they are gone.
 train run TRAINPROF_PROGRAM=stacks TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=heap \
+	TRAINPROF_BUFFER=128M \
 	TRAINPROF_STACKS=heap,native timeout 100 \
 	./stacks 200 ./plugin64.so ./plugin400.so ./plugin8000.so
 is "... and with its stacks recorded" "$status $(cat run.out)" "0 $(cat bare.out)"
