@@ -13,6 +13,7 @@
 
 #include "runtime/probe/pyapi.h"
 #include "runtime/probe/pyframe_layout.h"
+#include "runtime/probe/pyloader.h"
 
 enum {
 	MAX_CHECKED = 64,	/* frames compared with the public API */
@@ -318,21 +319,31 @@ uint64_t tp_pyframe_object(enum tp_pyframe_function function)
 	return object;
 }
 
+/* The iterator of the loader that asks; true: the lock is held, and must be given back. */
+static bool enter_iterator(void **iterator, int *held)
+{
+	*iterator = NULL;
+	if (!state.has_api)
+		return false;
+	if (state.layout)
+		*iterator = (void *)(uintptr_t)read_object(TP_PYFRAME_NEXT);
+	if ((state.layout && !*iterator) || !enter_python(held))
+		return false;
+	if (!state.layout)
+		*iterator = (void *)(uintptr_t)ask_object(TP_PYFRAME_NEXT);
+	return true;
+}
+
 uint64_t tp_pyframe_loader(int32_t *n_yielded)
 {
-	uint64_t iterator, loader = 0;
+	uint64_t loader = 0;
+	void *object;
 	int held;
 
 	*n_yielded = -1;
-	if (!state.has_api)
+	if (!enter_iterator(&object, &held))
 		return 0;
-	iterator = state.layout ? read_object(TP_PYFRAME_NEXT) : 0;
-	if ((state.layout && !iterator) || !enter_python(&held))
-		return 0;
-	if (!state.layout)
-		iterator = ask_object(TP_PYFRAME_NEXT);
-	if (iterator) {
-		void *object = (void *)(uintptr_t)iterator;
+	if (object) {
 		/* The sampler belongs to the loader; iterators come and go with each pass. */
 		void *sampler = tp_py.get_attr(object, "_index_sampler");
 
@@ -346,6 +357,20 @@ uint64_t tp_pyframe_loader(int32_t *n_yielded)
 	}
 	tp_py.release(held);
 	return loader;
+}
+
+bool tp_pyframe_dataset(char *text, size_t cap)
+{
+	void *object;
+	int held;
+
+	text[0] = '\0';
+	if (!enter_iterator(&object, &held))
+		return false;
+	if (object)
+		tp_pyloader_describe(object, text, cap);
+	tp_py.release(held);
+	return text[0] != '\0';
 }
 
 bool tp_pyframe_module_text(const char *module, const char *name, char *text, size_t cap)

@@ -40,6 +40,9 @@ uint64_t tp_pyframe_object(enum tp_pyframe_function function);
  */
 uint64_t tp_pyframe_loader(int32_t *n_yielded);
 
+/* What that iterator's samples come from, as tp_pyloader_describe has it. Takes the lock. */
+bool tp_pyframe_dataset(char *text, size_t cap);
+
 /* A text attribute of a loaded module ("torch.version", "__version__"). Takes the lock. */
 bool tp_pyframe_module_text(const char *module, const char *name, char *text, size_t cap);
 

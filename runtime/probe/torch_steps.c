@@ -57,6 +57,15 @@ static uint64_t find_optimizer(enum tp_torch_source source, const char *text, ui
 	return tp_hash_bytes(text, n_bytes, 0);
 }
 
+/* For who wonders why a loader is slow. Once a pass; known ones are not noted again. */
+static void note_dataset(void)
+{
+	char text[512];
+
+	if (tp_pyframe_dataset(text, sizeof(text)))
+		tp_session_fact("dataset", text);
+}
+
 static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_bytes)
 {
 	switch ((enum tp_torch_source)span->source) {
@@ -69,6 +78,8 @@ static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_
 		break;
 	case TP_TORCH_SOURCE_LOADER:
 		span->who = tp_pyframe_loader(&span->n_yielded);
+		if (span->n_yielded == 0)
+			note_dataset();
 		tp_step_loader_begin(span->who, span->n_yielded == 0, span->begin);
 		break;
 	case TP_TORCH_SOURCE_OTHER:
