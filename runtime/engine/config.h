@@ -28,6 +28,7 @@ enum tp_record {
 	TP_RECORD_CUDA = 32,	/* what CUPTI tells of calls and device work */
 	TP_RECORD_DEVMEM = 64,	/* blocks of device memory */
 	TP_RECORD_HEAP = 128,	/* blocks of host memory: the malloc family and mappings */
+	TP_RECORD_CATEGORIES = 256, /* what tensors are for; implies TENSORS and OPS */
 };
 
 /* Bits of config.stacks. NATIVE and PYTHON say which frames: both are set when neither was named. */

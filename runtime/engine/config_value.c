@@ -29,6 +29,7 @@ static const struct word record_word[] = {
 	{"heap", TP_RECORD_HEAP},
 	{"host", TP_RECORD_HOST},
 	{"marks", TP_RECORD_MARKS},
+	{"categories", TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CATEGORIES},
 	{NULL, 0},
 };
 static const struct word stacks_word[] = {
@@ -296,6 +297,7 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"heap", TP_RECORD_HEAP},
 		{"host", TP_RECORD_HOST},
 		{"marks", TP_RECORD_MARKS},
+		{"categories", TP_RECORD_CATEGORIES},
 		{NULL, 0},
 	};
 

@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
 	TP_TRACE_MAJOR = 1, /* a reader refuses another one */
-	TP_TRACE_MINOR = 2, /* a reader accepts newer ones and skips what it does not know */
+	TP_TRACE_MINOR = 3, /* a reader accepts newer ones and skips what it does not know */
 };
 
 enum tp_rec_kind {
@@ -140,6 +140,37 @@ enum {	/* tp_rec.flags of a FRAME */
 				 * is not a return address */
 	TP_FRAME_CUT = 16,	/* outermost frame known: what is outside of it could not be read */
 };
+
+/*
+ * Since minor 3, what tensors are for: the optimizer's own, seen once a window at the end of its
+ * step. A SCAN's CATEGORY records come before it, from the same thread.
+ *
+ *	        CATEGORY                      SCAN
+ * time       ticks                         begin, ticks
+ * len        bytes of the tensor's block   duration, ticks
+ * flags      tp_tensor_category            0
+ * name       string TEXT, 0: no name       string TEXT: the optimizer's class, 0: not known
+ * link       device; 0xffff: not known     CATEGORY records that belong to it
+ * arg        address of the block          tensors that could not be read
+ */
+enum tp_tensor_category {	/* never renumbered */
+	TP_TENSOR_UNKNOWN = 0,
+	TP_TENSOR_PARAMETER = 1,
+	TP_TENSOR_GRADIENT = 2,
+	TP_TENSOR_OPTIMIZER = 3,
+	TP_TENSOR_BUFFER = 4,
+	TP_TENSOR_ACTIVATION = 5,
+	TP_TENSOR_INPUT = 6,
+	TP_TENSOR_TEMPORARY = 7,
+	TP_TENSOR_SHARDED_PARAMETER = 8,	/* a part of it on each rank */
+	TP_TENSOR_SHARDED_GRADIENT = 9,
+	TP_TENSOR_UNSHARDED_PARAMETER = 10,
+	TP_TENSOR_UNSHARDED_GRADIENT = 11,
+	TP_TENSOR_ALL_GATHER = 12,		/* buffers of the collectives */
+	TP_TENSOR_REDUCE_SCATTER = 13,
+	TP_TENSOR_N
+};
+#define TP_NO_DEVICE 0xffffu
 
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */
