@@ -121,6 +121,15 @@ static void take_mark(struct tp_overview *overview, const struct tp_event *event
 		overview->failed_inside = TP_NO_ROW;
 }
 
+/* The runtime API made this call of the driver API: what it starts is the outer one's. */
+static bool is_nested(const struct tp_overview *overview, const struct tp_event *event)
+{
+	uint32_t open[2];
+
+	return event->flags & TP_F_DRIVER && tp_nest_open(overview->nest, event, open, 2) == 2 &&
+	       !strncmp(tp_names_at(overview->names, open[1])->bytes, "cuda", 4);
+}
+
 /* A CUDA call: its time is not the own time of the operator around it. */
 static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
@@ -132,7 +141,7 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 	    !tp_grow(&overview->row, &overview->cap_rows, (uint64_t)row + 1,
 		     sizeof(*overview->row)) ||
 	    !tp_nest_span(overview->nest, event, row, row) ||
-	    !tp_launches_call(overview->launches, event, 0))
+	    !tp_launches_call(overview->launches, event, is_nested(overview, event)))
 		overview->is_incomplete = true;
 }
 
@@ -165,8 +174,8 @@ static void take_gone(void *ctx, const struct tp_launch_call *call)
 {
 	struct tp_overview *overview = ctx;
 
-	overview->n_idle_launches +=
-	    !call->n_work && call->name->bytes && strstr(call->name->bytes, "LaunchKernel");
+	overview->n_idle_launches += !call->n_work && !call->owner && call->name->bytes &&
+				     strstr(call->name->bytes, "LaunchKernel") != NULL;
 }
 
 static void take_event(void *ctx, const struct tp_event *event)
