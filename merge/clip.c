@@ -76,6 +76,12 @@ static void release(struct tp_clip *clip, int64_t now)
 	memmove(clip->held, clip->held + n, clip->n_held * sizeof(*clip->held));
 }
 
+/* What a window started elsewhere: see tp_rec_is_whole. */
+static bool is_whole(const struct tp_event *event)
+{
+	return event->queue || event->kind == TP_REC_COLL || event->kind == TP_REC_XFER;
+}
+
 void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 {
 	int64_t begin_ns;
@@ -106,7 +112,7 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 		if (cut.begin_ns < window->begin_ns)
 			cut.begin_ns = window->begin_ns;
 		/* What a window started on a device is its own, however late it ends. */
-		if (cut.end_ns > window->end_ns && !(cut.queue && cut.flags & TP_F_AFTER))
+		if (cut.end_ns > window->end_ns && !(is_whole(&cut) && cut.flags & TP_F_AFTER))
 			cut.end_ns = window->end_ns;
 		if (cut.end_ns < cut.begin_ns)
 			cut.end_ns = cut.begin_ns;

@@ -317,7 +317,8 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	proc->has_cuda |= kind >= TP_STRING_LAUNCH && kind <= TP_STRING_DEVICE;
 	if (kind == TP_STRING_DEVICE && !take_device(proc, bytes, n_bytes))
 		return -ENOMEM;
-	if ((kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE) && !take_loose(proc, id))
+	if ((kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE || kind == TP_STRING_COMM) &&
+	    !take_loose(proc, id))
 		return -ENOMEM;
 	return tp_ids_set(&proc->ids, id, s);
 }

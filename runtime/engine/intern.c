@@ -134,7 +134,8 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 		id = append(kind, bytes, n_bytes);
 		if (id) {
 			table.n_used++;
-			if (kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE)
+			if (kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE ||
+			    kind == TP_STRING_COMM)
 				add_loose(id);
 			table.entry[place].id = id;
 			/* Release: who sees the hash sees the id and the string. */

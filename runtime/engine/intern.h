@@ -26,7 +26,7 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 uint32_t tp_intern_text(const char *text);
 /* Of an id that tp_intern returned. Signature of tp_writer_string_fn (ctx unused). */
 bool tp_intern_get(void *ctx, uint32_t id, uint32_t *kind, const char **bytes, uint32_t *n_bytes);
-/* Strings that no event names and each file has nevertheless, of kinds DEVICE and MODULE: how
+/* Strings that no event names and each file has nevertheless, of kinds DEVICE, MODULE and COMM: how
  * many, and their ids, which stay where they are. */
 uint32_t tp_intern_loose(const uint32_t **id);
 /* In the child of fork, after a new ring was opened: ids start anew. */

@@ -188,12 +188,6 @@ static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begi
 	note_write(tp_writer_events(&state.writer, &copy, 1, slot));
 }
 
-/* A device's span lies in one window as a whole: the one that started it. */
-static bool is_of_device(const struct tp_rec *rec)
-{
-	return rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH;
-}
-
 /* Ended after the window: stays in the ring (the next window may want it), but what lay
  * inside the window is written, open-ended. */
 static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, uint64_t begin,
@@ -201,7 +195,7 @@ static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, 
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || end_of(&rec[i]) <= end ||
-		    rec[i].kind == TP_REC_STEP || is_of_device(&rec[i]))
+		    rec[i].kind == TP_REC_STEP || tp_rec_is_whole(&rec[i]))
 			continue;
 		tp_open_spans_mark_known(slot, &rec[i]);
 		write_changed(slot, &rec[i], begin, end);

@@ -40,7 +40,7 @@
  * (end 0: not over; the lowest such w), where e is the record's end (time + len of a span,
  * else time). It belongs to none when there is no such w: warm-up, thrown away. One whose time is
  * before begin gets TP_F_EARLY. A FRAME from before begin belongs to the lowest w that was not over,
- * and its time becomes begin. A device's span with TP_F_AFTER belongs to window
+ * and its time becomes begin. A span with TP_F_AFTER (tp_rec_is_after) belongs to window
  * windows_written if that is over, else to none. Spans still on the stacks of open spans at the kill are in
  * no record.
  *
@@ -217,10 +217,17 @@ static inline uint64_t tp_ring_file_bytes(const struct tp_ring_head *head, uint3
 	return head->pass_window[at] == w + 1 ? head->pass_bytes[at] : 0;
 }
 
-/* TP_F_AFTER means something for these kinds only. */
+/* What the program started on a device or with NCCL lies in one window as a whole: the one that
+ * started it. For these kinds only TP_F_AFTER means something. */
+static inline int tp_rec_is_whole(const struct tp_rec *rec)
+{
+	return (rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH) ||
+	       rec->kind == TP_REC_COLL || rec->kind == TP_REC_XFER;
+}
+
 static inline int tp_rec_is_after(const struct tp_rec *rec)
 {
-	return rec->flags & TP_F_AFTER && rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH;
+	return rec->flags & TP_F_AFTER && tp_rec_is_whole(rec);
 }
 
 enum tp_phase {

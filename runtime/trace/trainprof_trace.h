@@ -51,12 +51,14 @@ enum {
 	TP_F_BACKWARD = 64,/* OP: an autograd node (scope BACKWARD_FUNCTION) */
 	TP_F_SKIPPED = 128,/* STEP: the optimizer did not run (gradient scaler found inf) */
 	TP_F_DRIVER = 1,   /* CALL: of the driver API, else of the runtime API */
-	TP_F_AFTER = 16,   /* device spans: belongs to the window that had ended last when it was
+	TP_F_AFTER = 16,   /* device spans, COLL, XFER: belongs to the window that had ended last when it was
 			    * recorded, though it ended later: its launch lies in that window */
 	TP_F_MOVED = 1,	   /* HEAPALLOC, HEAPFREE: one half of a realloc; the thread's next or last
 			    * event of these kinds is the other half. MAP, UNMAP: of an mremap */
 	TP_F_SAMPLED = 2,  /* HEAPALLOC, HEAPFREE: chosen by bytes; link's stack counts for more than
 			    * this block, see trainprof-trace(5), "Host memory" */
+	TP_F_ENQUEUED = 8, /* COLL: only when it was enqueued is known, not when it ended */
+	TP_F_REPLAY = 32,  /* COLL: enqueued by a CUDA graph */
 	TP_F_PARTIAL = 8,  /* device spans: times are the profiler's guess: the device gave none */
 };
 
@@ -142,6 +144,59 @@ enum {	/* tp_rec.flags of a FRAME */
 };
 
 /*
+ * Since minor 3, what NCCL tells of its communicators.
+ *
+ *	        COLL                        XFER: an operation of its proxy: one peer, one channel,
+ *	                                    one direction of a collective
+ * time       enqueued                    begin
+ * len        to the end of the last      duration
+ *            XFER, TP_F_ENQUEUED:
+ *            of the enqueueing
+ * name       string COLL                 string XFER
+ * link       sequence number, low 32     that of its collective
+ *            bits, of the communicator
+ *            and function, or TP_NO_SEQ
+ * arg        TP_ARG_COLL                 TP_ARG_XFER
+ *
+ * Of a COLL with TP_F_ASYNC the end was seen on other threads than the one that enqueued it.
+ */
+#define TP_ARG_COLL(bytes, slot) ((uint64_t)(bytes) | (uint64_t)(uint16_t)(slot) << 48)
+#define TP_ARG_COLL_BYTES(arg) ((arg) & 0xffffffffffffull)
+#define TP_ARG_COLL_SLOT(arg) ((uint16_t)((arg) >> 48)) /* of the thread that enqueued it */
+
+/* 40 bits of bytes, then which parts of 255 of the time of its steps were spent waiting for the
+ * own device, for the peer, and in the network; all 0: steps were not seen. */
+#define TP_ARG_XFER(bytes, device, peer, network)                                          \
+	((uint64_t)(bytes) | (uint64_t)(uint8_t)(device) << 40 |                           \
+	 (uint64_t)(uint8_t)(peer) << 48 | (uint64_t)(uint8_t)(network) << 56)
+#define TP_ARG_XFER_BYTES(arg) ((arg) & 0xffffffffffull)
+#define TP_ARG_XFER_DEVICE(arg) ((uint8_t)((arg) >> 40))
+#define TP_ARG_XFER_PEER(arg) ((uint8_t)((arg) >> 48))
+#define TP_ARG_XFER_NETWORK(arg) ((uint8_t)((arg) >> 56))
+
+/*
+ * Since minor 3, where operators come from. A STACK tells where in the program its thread is,
+ * from its time on, until its next one: what its operators have for a stack, those inside of
+ * operators included. Before the first one of a file it is 0. With TP_STACK_CALL it is a call of
+ * the innermost module of the stack that begins.
+ *
+ *	        STACK                NNMODULE
+ * time       when it was looked   when it was looked at
+ *            at
+ * name       0                    string NNMODULE
+ * link       stack, 0: none       number of the module
+ * arg        0                    0
+ *
+ * A FRAME with both TP_FRAME_PYTHON and TP_FRAME_JOINED is no frame, but says that the frame
+ * outside of it is a module's call: arg is its number << 32. Numbers are the process's own, and
+ * mean something in one file only.
+ */
+enum { TP_STACK_CALL = 1 };
+#define TP_FRAME_MODULE (TP_FRAME_PYTHON | TP_FRAME_JOINED)
+#define TP_ARG_MODULE(number) ((uint64_t)(number) << 32)
+#define TP_MODULE_NUMBER(arg) ((uint32_t)((arg) >> 32))
+
+/*
  * Since minor 3, what tensors are for: the optimizer's own, seen once a window at the end of its
  * step. A SCAN's CATEGORY records come before it, from the same thread.
  *
@@ -215,7 +270,13 @@ enum tp_string_kind {
 	TP_STRING_MODULE = 10, /* since minor 2: struct tp_module, then build id, then its path */
 	TP_STRING_MAPPING = 11,/* struct tp_mapping, then the path of the file, or nothing */
 	TP_STRING_PYFRAME = 12,/* function's qualified name, NUL, file */
+	TP_STRING_COMM = 13,   /* since minor 3: struct tp_communicator, then its name, or nothing */
+	TP_STRING_COLL = 17,   /* struct tp_coll, then function, NUL, type of the elements, NUL,
+				* algorithm, NUL, protocol: as NCCL calls them, or nothing */
+	TP_STRING_XFER = 18,   /* struct tp_xfer, then the function, or nothing */
+	TP_STRING_NNMODULE = 14,/* qualified name in the outermost module ("" : that one), NUL, class */
 	TP_STRING_DEVICE = 9,  /* "key=value\n" lines about one device: trainprof-trace(5), "Devices" */
+	TP_STRING_GROUP = 19,  /* since minor 3: a process group; stays in the process */
 };
 
 /*
@@ -318,6 +379,40 @@ struct tp_mapping {
 };
 TP_TRACE_ASSERT(sizeof(struct tp_mapping) == 8, "mapping");
 
+/* A communicator, seen from one rank. Equal hashes: the same one. -1: not known. */
+struct tp_communicator {
+	uint64_t hash;
+	int32_t rank, n_ranks, n_nodes;
+	uint32_t interface;	/* version of NCCL's profiler interface */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_communicator) == 24, "communicator");
+
+enum tp_coll_what {	/* bits */
+	TP_COLL_P2P = 1,	/* a send or a receive */
+	TP_COLL_ENGINE = 2,	/* by the device's copy engines, without a kernel */
+};
+struct tp_coll {
+	uint64_t hash;		/* of the communicator */
+	uint64_t stream;	/* the program's handle; of the default stream, or not known: 0 */
+	int32_t rank, n_ranks;
+	int32_t root;		/* p2p: the peer; -1: none */
+	uint8_t element_bytes;	/* 0: not known */
+	uint8_t channels, warps;/* 0: not known */
+	uint8_t what;		/* enum tp_coll_what */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_coll) == 32, "collective");
+
+struct tp_xfer {
+	uint64_t hash;		/* of the communicator */
+	int32_t rank, peer;	/* in it */
+	uint16_t channel;
+	uint8_t is_send;
+	uint8_t is_foreign;	/* for another process of this host: function and sequence number
+				 * are not known */
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_xfer) == 24, "transfer of a proxy");
+
 /* Items of a SHAPES string, one per input, in order. A varint is unsigned LEB128. */
 enum tp_shape_item {
 	TP_SHAPE_NONE = 0,	  /* None, or a kind of value that is not recorded */
@@ -326,6 +421,8 @@ enum tp_shape_item {
 	TP_SHAPE_SCALAR = 3,	  /* int, float, bool or complex; value not recorded */
 	TP_SHAPE_SCALAR_LIST = 4,
 	TP_SHAPE_CUT = 5,	  /* more inputs followed; they were not recorded */
+	/* Since minor 3, items from here on: varint n, n bytes; the unknown can be skipped. */
+	TP_SHAPE_GROUP = 6,	  /* of a collective: trainprof-trace(5), "Shapes" */
 };
 
 struct tp_file_head {
