@@ -29,6 +29,13 @@ struct tp_pyapi {
 	void *(*from_utf8)(const char *, ptrdiff_t);
 	void *(*error)(void);		/* borrowed; not NULL: an exception is set */
 	void (*clear)(void);
+	void *(*call)(void *, void *arguments);	/* PyObject_CallObject; NULL: none */
+	void *(*type)(void *);
+	int (*is_instance)(void *, void *type);
+	void *(*iterator)(void *);
+	void *(*next)(void *);
+	int (*dict_next)(void *, ptrdiff_t *at, void **key, void **value);	/* borrowed */
+	void *(*dict_get)(void *, const char *);	/* borrowed, sets no exception */
 	void (*take)(void *);
 	void (*drop)(void *);
 	const char *(*version)(void);

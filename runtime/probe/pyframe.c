@@ -18,6 +18,7 @@
 enum {
 	MAX_CHECKED = 64,	/* frames compared with the public API */
 	MAX_SEARCHED = 16,	/* frames between a range and the function that opened it */
+	MAX_LOCALS = 256,	/* of one function that are looked at */
 	TUPLE_ITEMS = 24,	/* PyTupleObject.ob_item */
 };
 
@@ -180,7 +181,7 @@ const char *tp_pyframe_init(void)
 
 /* True: the lock is held, and must be given back. Not when Python is on its way out: there
  * it would never come. */
-static bool enter_python(int *held)
+bool tp_pyframe_enter(int *held)
 {
 	if (!state.has_api || tp_pyapi_is_ending() || !tp_py.thread_state())
 		return false;
@@ -239,7 +240,7 @@ static void *learn_code(enum tp_pyframe_function function)
 	void *found = NULL;
 	int held;
 
-	if (!frame || !enter_python(&held))
+	if (!frame || !tp_pyframe_enter(&held))
 		return NULL;
 	for (uint32_t i = 0; frame && i < MAX_SEARCHED && !found; i++) {
 		void *code = (void *)tp_pyframe_ref(frame, state.layout->code);
@@ -312,7 +313,7 @@ uint64_t tp_pyframe_object(enum tp_pyframe_function function)
 		return 0;
 	if (state.layout)
 		return read_object(function);
-	if (!enter_python(&held))
+	if (!tp_pyframe_enter(&held))
 		return 0;
 	object = ask_object(function);
 	tp_py.release(held);
@@ -373,13 +374,36 @@ bool tp_pyframe_dataset(char *text, size_t cap)
 	return text[0] != '\0';
 }
 
+void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx)
+{
+	const char *frame = state.layout ? get_newest_frame(state.layout) : NULL;
+
+	for (uint32_t i = 0; frame && i < MAX_CHECKED; i++) {
+		void *code = (void *)tp_pyframe_ref(frame, state.layout->code);
+		long n = tp_pyapi_number(code, "co_nlocals", 0);
+
+		for (long k = 0; k < n && k < MAX_LOCALS; k++) {
+			void *object = (void *)tp_pyframe_ref(
+				frame, state.layout->locals + (uint32_t)k * 8);
+
+			/* Not set yet, or no more. */
+			if (!object)
+				continue;
+			tp_py.take(object);
+			each(ctx, object);
+			tp_py.drop(object);
+		}
+		frame = get_outer_frame(state.layout, frame);
+	}
+}
+
 bool tp_pyframe_module_text(const char *module, const char *name, char *text, size_t cap)
 {
 	void *object, *value = NULL;
 	const char *found = NULL;
 	int held;
 
-	if (!enter_python(&held))
+	if (!tp_pyframe_enter(&held))
 		return false;
 	object = tp_py.get_key(tp_py.modules(), module);
 	if (object) {

@@ -43,6 +43,15 @@ uint64_t tp_pyframe_loader(int32_t *n_yielded);
 /* What that iterator's samples come from, as tp_pyloader_describe has it. Takes the lock. */
 bool tp_pyframe_dataset(char *text, size_t cap);
 
+/* The interpreter's lock, where it can be had: true, and tp_py.release(*held) gives it back. */
+bool tp_pyframe_enter(int *held);
+
+/*
+ * With the lock held: objects that are local variables of the functions that this thread runs,
+ * the innermost first. Nothing is made for it; where frames are not read there are none.
+ */
+void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx);
+
 /* A text attribute of a loaded module ("torch.version", "__version__"). Takes the lock. */
 bool tp_pyframe_module_text(const char *module, const char *name, char *text, size_t cap);
 
