@@ -25,6 +25,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/category.h"
 #include "runtime/probe/cupti.h"
 #include "runtime/probe/devmem.h"
 #include "runtime/probe/entry.h"
@@ -39,6 +40,7 @@
 static const struct tp_probe *const probes[] = {
 	&tp_torch_probe,
 	&tp_tensor_probe,
+	&tp_category_probe,
 	&tp_heap_probe,
 	&tp_host_probe,
 	&tp_mark_probe,
@@ -49,7 +51,7 @@ static const struct tp_probe *const probes[] = {
 	NULL,
 };
 /* Of a program in which torch cannot be: its absence is nothing to report. */
-static const struct tp_probe *const *const native_probes = probes + 2;
+static const struct tp_probe *const *const native_probes = probes + 3;
 
 static struct tp_config config;
 static char command[4096];	/* what runs; lives as long as the session that is given it */

@@ -13,6 +13,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
+#include "runtime/probe/category.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch_state.h"
@@ -107,6 +108,7 @@ static void tell_end(const void *rf, const struct tp_torch_span *span, uint64_t 
 	switch ((enum tp_torch_source)span->source) {
 	case TP_TORCH_SOURCE_STEP:
 		tp_step_optimizer_end(span->who, span->begin, now);
+		tp_category_step_end(span->who);
 		break;
 	case TP_TORCH_SOURCE_ZERO_GRAD:
 		tp_step_zero_grad_end(span->who, now);
