@@ -49,6 +49,9 @@ static const struct symbol cpu_symbols[] = {
 	       "INS2_10ScalarTypeEES6_INS2_6LayoutEES6_INS2_6DeviceEES6_IbES6_INS2_"
 	       "12MemoryFormatEE"),
 	SYMBOL(alias, false, "_ZN2at4_ops5alias4callERKNS_6TensorE"),
+	SYMBOL(group_name, false, "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev"),
+	SYMBOL(group_name_old, false, "_ZNK4c10d12ProcessGroup12getGroupNameEv"),
+	SYMBOL(group_desc, false, "_ZNK4c10d12ProcessGroup12getGroupDescB5cxx11Ev"),
 };
 
 bool tp_torch_abi_find(struct tp_torch_abi *abi, const char **missing)

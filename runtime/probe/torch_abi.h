@@ -60,6 +60,10 @@ struct tp_torch_abi {
 					uint16_t layout, uint32_t device, uint16_t pin,
 					uint16_t memory_format);
 	struct tp_torch_object (*alias)(void *const *tensor);
+	/* Of a c10d::ProcessGroup: a std::string, of the old kind where only _old is there. */
+	const void *(*group_name)(const void *group);
+	const void *(*group_name_old)(const void *group);
+	const void *(*group_desc)(const void *group);	/* NULL: this torch has none */
 	const void *undefined;	/* the TensorImpl of all undefined tensors */
 };
 

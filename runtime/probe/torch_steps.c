@@ -16,6 +16,7 @@
 #include "runtime/probe/category.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
+#include "runtime/probe/torch_group.h"
 #include "runtime/probe/torch_state.h"
 
 static const struct {
@@ -176,11 +177,12 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 		return ret;
 	text = tp_torch_text(rf, &n_bytes);
 	span->source = (uint8_t)find_source(text, n_bytes);
-	span->shapes = 0;
 	/* Names that may be different each time ("step 17") are kept inside windows only. */
 	span->is_recorded = tp_session_is_armed();
 	span->name = span->source != TP_TORCH_SOURCE_OTHER || span->is_recorded ?
 			     tp_torch_name(rf, true) : 0;
+	span->shapes = span->is_recorded && tp_torch_is_collective(text, n_bytes) ?
+			       tp_torch_group_shapes(rf) : 0;
 	span->windows = __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED);
 	span->is_async = record->is_async && tp_torch_u8(rf, record->is_async);
 	span->thread = NULL;
@@ -223,7 +225,7 @@ static void record_range(const void *rf, const struct tp_torch_span *span, uint6
 	}
 	rec->name = name;
 	rec->link = TP_NO_SEQ;
-	rec->arg = TP_ARG_OP(0, began_on, TP_SCOPE_USER);
+	rec->arg = TP_ARG_OP(span->shapes, began_on, TP_SCOPE_USER);
 	tp_ring_commit();
 }
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_c10d.c - process groups, seen where torch's own code calls them
+ *
+ * libtorch_cpu calls these functions of its own through the PLT or through tables that the loader
+ * fills, so the preloaded definitions come first. Every collective asks its group for the backend;
+ * sends and receives of gloo have their peer as an argument. Each forwards to the real one.
+ *
+ * What C++ returns in memory goes to a pointer that is the first argument on x86-64. On aarch64
+ * it is in a register that C cannot keep: there groups are not told apart.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "preload/export.h"
+#include "runtime/base/sync.h"
+#include "runtime/probe/torch_abi.h"
+#include "runtime/probe/torch_group.h"
+
+#if defined(__x86_64__)
+
+#define STORE "N3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
+#define MADE "_ZN4c10d12ProcessGroupC1E" STORE "ii"
+#define GET_BACKEND "_ZN4c10d12ProcessGroup10getBackendEN3c1010DeviceTypeE"
+#define SEND "_ZN4c10d16ProcessGroupGloo4sendERSt6vectorIN2at6TensorESaIS3_EEii"
+#define RECV "_ZN4c10d16ProcessGroupGloo4recvERSt6vectorIN2at6TensorESaIS3_EEii"
+#define RECV_ANY "_ZN4c10d16ProcessGroupGloo13recvAnysourceERSt6vectorIN2at6TensorESaIS3_EEi"
+
+typedef void (*made_fn)(void *group, void *store, int rank, int size);
+typedef void *(*get_backend_fn)(void **ret, void *group, int8_t device);
+typedef void *(*peer_fn)(void **ret, void *backend, void *tensors, int peer, int tag);
+typedef void *(*recv_any_fn)(void **ret, void *backend, void *tensors, int tag);
+
+void tp_hook_group_made(void *group, void *store, int rank, int size) __asm__(MADE);
+void *tp_hook_get_backend(void **ret, void *group, int8_t device) __asm__(GET_BACKEND);
+void *tp_hook_send(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(SEND);
+void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(RECV);
+void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int tag) __asm__(RECV_ANY);
+
+/* Whoever calls has libtorch_cpu mapped, and it has the function: it called it. */
+static inline void *get_real(void **cached, const char *symbol)
+{
+	void *real = __atomic_load_n(cached, __ATOMIC_RELAXED);
+
+	if (tp_unlikely(!real)) {
+		int saved = errno;
+		void *library = tp_torch_library("libtorch_cpu.so");
+
+		real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
+		errno = saved;
+		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
+	}
+	return real;
+}
+
+TP_EXPORT void tp_hook_group_made(void *group, void *store, int rank, int size)
+{
+	static void *cached;
+
+	((made_fn)get_real(&cached, MADE))(group, store, rank, size);
+	tp_torch_group_made(group, rank, size);
+}
+
+TP_EXPORT void *tp_hook_get_backend(void **ret, void *group, int8_t device)
+{
+	static void *cached;
+
+	tp_torch_group_enter(group);
+	return ((get_backend_fn)get_real(&cached, GET_BACKEND))(ret, group, device);
+}
+
+TP_EXPORT void *tp_hook_send(void **ret, void *backend, void *tensors, int peer, int tag)
+{
+	static void *cached;
+
+	tp_torch_group_peer(peer, tag);
+	return ((peer_fn)get_real(&cached, SEND))(ret, backend, tensors, peer, tag);
+}
+
+TP_EXPORT void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer, int tag)
+{
+	static void *cached;
+
+	tp_torch_group_peer(peer, tag);
+	return ((peer_fn)get_real(&cached, RECV))(ret, backend, tensors, peer, tag);
+}
+
+TP_EXPORT void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int tag)
+{
+	static void *cached;
+
+	tp_torch_group_peer(-1, tag);
+	return ((recv_any_fn)get_real(&cached, RECV_ANY))(ret, backend, tensors, tag);
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * torch_group.h - the process group of a collective: its name, its size, and who we are in it
+ *
+ * A collective's operator asks its c10d::ProcessGroup for the backend, and the backend begins the
+ * range ("gloo:all_reduce") on the same thread: what was asked last is the range's group. So
+ * inputs are recorded for these ranges only, and no operator pays for it.
+ */
+#ifndef TP_PROBE_TORCH_GROUP_H
+#define TP_PROBE_TORCH_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A c10d::ProcessGroup is there, and this is its rank and size. */
+void tp_torch_group_made(const void *group, int32_t rank, int32_t size);
+/* This thread's next collective belongs to it. */
+void tp_torch_group_enter(const void *group);
+/* And is from or to this member (of the group's own numbering; -1: from any), with this tag. */
+void tp_torch_group_peer(int32_t peer, int32_t tag);
+
+/* Whether a range of this name is a collective of a backend. */
+bool tp_torch_is_collective(const char *text, uint32_t n_bytes);
+/* Of a collective that begins on this thread: inputs and group as a SHAPES string, interned; 0:
+ * nothing is known. */
+uint32_t tp_torch_group_shapes(const void *rf);
+
+#endif
