@@ -179,6 +179,11 @@ const char *tp_pyframe_init(void)
 	return why;
 }
 
+const struct tp_pyframe_layout *tp_pyframe_checked(void)
+{
+	return state.layout;
+}
+
 /* True: the lock is held, and must be given back. Not when Python is on its way out: there
  * it would never come. */
 bool tp_pyframe_enter(int *held)
@@ -328,7 +333,7 @@ static bool enter_iterator(void **iterator, int *held)
 		return false;
 	if (state.layout)
 		*iterator = (void *)(uintptr_t)read_object(TP_PYFRAME_NEXT);
-	if ((state.layout && !*iterator) || !enter_python(held))
+	if ((state.layout && !*iterator) || !tp_pyframe_enter(held))
 		return false;
 	if (!state.layout)
 		*iterator = (void *)(uintptr_t)ask_object(TP_PYFRAME_NEXT);
