@@ -133,7 +133,11 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		break;
 	case TP_OPTION_SCHEDULE:
 		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run "
-				 "(those wanted; active at least 1), or always, or off");
+				 "(those wanted; active at least 1), or always, trigger or off");
+		break;
+	case TP_OPTION_TRIGGER:
+		tp_text_str(out, "none, or signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, "
+				 "USR2, URG, WINCH");
 		break;
 	case TP_OPTION_RECORD:
 		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, heap, host, "

@@ -5,7 +5,10 @@
 #include "runtime/base/process.h"
 
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
 
@@ -42,6 +45,19 @@ uint64_t tp_process_start(uint32_t pid)
 uint64_t tp_process_own_start(void)
 {
 	return read_start("/proc/self/stat");
+}
+
+uint64_t tp_process_start_real_ns(uint64_t start)
+{
+	const uint64_t ns_per_s = 1000000000;
+	long hz = sysconf(_SC_CLK_TCK);
+	uint64_t since_boot, started;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	since_boot = (uint64_t)ts.tv_sec * ns_per_s + (uint64_t)ts.tv_nsec;
+	started = start * (ns_per_s / (uint64_t)(hz > 0 ? hz : 100));
+	return tp_clock_real_ns() - (since_boot > started ? since_boot - started : 0);
 }
 
 void tp_process_boot_id(uint64_t id[2])

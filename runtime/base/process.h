@@ -14,6 +14,8 @@
 uint64_t tp_process_start(uint32_t pid);
 /* The same of the calling process. */
 uint64_t tp_process_own_start(void);
+/* CLOCK_REALTIME of such a moment, to a tick (10 ms). */
+uint64_t tp_process_start_real_ns(uint64_t start);
 /* The two halves of the boot's UUID, most significant digits first; 0, 0: not known. */
 void tp_process_boot_id(uint64_t id[2]);
 

@@ -238,6 +238,17 @@ static void take_value(struct tp_config *config, enum tp_option_id id, const str
 		complain_value(config, &tp_options[id], value, bad, tp_options[id].preset);
 }
 
+/* Values that are right and make no sense together. */
+static void check_together(struct tp_config *config)
+{
+	static const char said[] = TP_OPTION_PREFIX "SCHEDULE=trigger: " TP_OPTION_PREFIX
+		"TRIGGER names no signal; no step will be recorded";
+	const struct tp_text line = {.buf = (char *)said, .len = sizeof(said) - 1};
+
+	if (config->schedule.only_extra && !config->trigger.signal)
+		add_complaint(config, &line);
+}
+
 void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *ctx)
 {
 	struct config_file file;
@@ -263,6 +274,7 @@ void tp_config_read(struct tp_config *config, tp_config_getenv_fn lookup, void *
 		else
 			take_value(config, (enum tp_option_id)id, &value);
 	}
+	check_together(config);
 }
 
 void tp_config_check_names(struct tp_config *config, char *const *environment)

@@ -28,6 +28,8 @@ enum tp_record {
 	TP_RECORD_CUDA = 32,	/* what CUPTI tells of calls and device work */
 	TP_RECORD_DEVMEM = 64,	/* blocks of device memory */
 	TP_RECORD_HEAP = 128,	/* blocks of host memory: the malloc family and mappings */
+	TP_RECORD_PYSTACKS = 512, /* Python stacks of operators; implies OPS */
+	TP_RECORD_MODULES = 1024, /* whose operators are of which nn.Module; implies OPS */
 	TP_RECORD_CATEGORIES = 256, /* what tensors are for; implies TENSORS and OPS */
 };
 
@@ -57,8 +59,14 @@ struct tp_step_spec {
 	uint32_t clock_ms;		/* TP_STEP_CLOCK */
 };
 
+struct tp_trigger_spec {
+	uint32_t signal;	/* 0: none */
+	uint32_t steps, ahead;	/* ahead 0: as many steps as it takes for all ranks to hear of it */
+};
+
 struct tp_config {
 	struct tp_sched_spec schedule;
+	struct tp_trigger_spec trigger;
 	bool is_off;			/* SCHEDULE=off: nothing is recorded, no file is made */
 	struct tp_step_spec step;
 	uint32_t record;		/* enum tp_record */

@@ -6,6 +6,7 @@
  * options.def say which field has which kind. No allocation, no output.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "runtime/engine/config_value.h"
@@ -13,6 +14,8 @@
 enum {
 	MS_MOST = 3600000,	/* of clock:MS: an hour */
 	CLOCK_PRESET_MS = 1000,
+	TRIGGER_STEPS = 4,
+	TRIGGER_MOST = 1000000,	/* steps of a window, and ahead */
 };
 
 struct word {
@@ -30,6 +33,8 @@ static const struct word record_word[] = {
 	{"host", TP_RECORD_HOST},
 	{"marks", TP_RECORD_MARKS},
 	{"categories", TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CATEGORIES},
+	{"pystacks", TP_RECORD_OPS | TP_RECORD_PYSTACKS},
+	{"modules", TP_RECORD_OPS | TP_RECORD_MODULES},
 	{NULL, 0},
 };
 static const struct word stacks_word[] = {
@@ -61,6 +66,14 @@ static const struct word clock_word[] = {
 static const struct word graphs_word[] = {
 	{"node", TP_CUDA_GRAPHS_NODE},
 	{"launch", TP_CUDA_GRAPHS_LAUNCH},
+	{NULL, 0},
+};
+static const struct word signal_word[] = {
+	{"HUP", SIGHUP},
+	{"USR1", SIGUSR1},
+	{"USR2", SIGUSR2},
+	{"URG", SIGURG},
+	{"WINCH", SIGWINCH},
 	{NULL, 0},
 };
 static const struct word bool_word[] = {
@@ -103,6 +116,69 @@ static int parse_schedule(struct tp_config *config, const char *text, char *bad,
 	return 0;
 }
 
+static int refuse_word(const char *word, size_t n, char *bad, uint32_t cap)
+{
+	struct tp_text out;
+
+	tp_text_init(&out, bad, cap);
+	tp_text_bytes(&out, word, n);
+	return -EINVAL;
+}
+
+/* "steps=N", "ahead=N"; n bytes. */
+static bool parse_trigger_word(struct tp_trigger_spec *trigger, const char *word, size_t n)
+{
+	static const struct {
+		const char *name;
+		size_t n_name;
+		uint64_t least;
+	} known[] = {{"steps=", 6, 1}, {"ahead=", 6, 0}};
+	char digits[16];
+	uint64_t value;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t n_name = known[i].n_name, n_digits = n - n_name;
+
+		if (n <= n_name || memcmp(word, known[i].name, n_name) ||
+		    n_digits >= sizeof(digits))
+			continue;
+		memcpy(digits, word + n_name, n_digits);
+		digits[n_digits] = '\0';
+		if (tp_text_parse_u64(digits, &value) || value < known[i].least ||
+		    value > TRIGGER_MOST)
+			return false;
+		*(i ? &trigger->ahead : &trigger->steps) = (uint32_t)value;
+		return true;
+	}
+	return false;
+}
+
+static int parse_trigger(struct tp_config *config, const char *text, char *bad, uint32_t cap)
+{
+	struct tp_trigger_spec trigger = {.steps = TRIGGER_STEPS};
+	size_t n;
+
+	if (!strcmp(text, "none")) {
+		config->trigger = (struct tp_trigger_spec){0};
+		return 0;
+	}
+	if (strncmp(text, "signal:", 7))
+		return -EINVAL;
+	text += 7;
+	if (!strncmp(text, "SIG", 3))
+		text += 3;
+	n = strcspn(text, ",");
+	if (!find_word(signal_word, text, n, &trigger.signal))
+		return refuse_word(text, n, bad, cap);
+	for (text += n; *text; text += n) {
+		n = strcspn(++text, ",");
+		if (!parse_trigger_word(&trigger, text, n))
+			return refuse_word(text, n, bad, cap);
+	}
+	config->trigger = trigger;
+	return 0;
+}
+
 /* Words with commas between them, or "none", into bits. */
 static int parse_words(const struct word *known, const char *text, uint32_t *value, char *bad,
 		       uint32_t cap)
@@ -113,13 +189,8 @@ static int parse_words(const struct word *known, const char *text, uint32_t *val
 		size_t n = strcspn(text, ",");
 
 		is_last = text[n] == '\0';
-		if (!find_word(known, text, n, &bit)) {
-			struct tp_text out;
-
-			tp_text_init(&out, bad, cap);
-			tp_text_bytes(&out, text, n);
-			return -EINVAL;
-		}
+		if (!find_word(known, text, n, &bit))
+			return refuse_word(text, n, bad, cap);
 		bits |= bit;
 		text += n + 1;
 	}
@@ -215,6 +286,7 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_MS(field) parse_number(option, text, &config->field)
 #define PARSE_BOOL(field) parse_number(option, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
+#define PARSE_TRIGGER(field) parse_trigger(config, text, bad, cap)
 #define PARSE_RECORD(field) parse_words(record_word, text, &config->field, bad, cap)
 #define PARSE_STACKS(field) parse_stacks(text, &config->field, bad, cap)
 #define PARSE_HEAP(field) parse_word(heap_word, text, &config->field)
@@ -254,8 +326,8 @@ static void describe_schedule(const struct tp_config *config, struct tp_text *ou
 {
 	const struct tp_sched_spec *spec = &config->schedule;
 
-	if (config->is_off || spec->always) {
-		tp_text_str(out, config->is_off ? "off" : "always");
+	if (config->is_off || spec->always || spec->only_extra) {
+		tp_text_str(out, config->is_off ? "off" : spec->always ? "always" : "trigger");
 		return;
 	}
 	tp_text_str(out, "skip_first=");
@@ -269,6 +341,16 @@ static void describe_schedule(const struct tp_config *config, struct tp_text *ou
 	tp_text_str(out, ",repeat=");
 	tp_text_u64(out, spec->repeat);
 	tp_text_str(out, spec->per_run ? ",per=run" : ",per=epoch");
+}
+
+static void describe_trigger(const struct tp_trigger_spec *trigger, struct tp_text *out)
+{
+	if (trigger->signal)
+		tp_text_fmt(out, "signal:%s,steps=%u,ahead=%u",
+			    name_word(signal_word, trigger->signal), trigger->steps,
+			    trigger->ahead);
+	else
+		tp_text_str(out, "none");
 }
 
 /* The words of the bits, of a table in which each word is one bit. */
@@ -320,6 +402,7 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_BOOL(field) tp_text_u64(out, config->field)
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
+#define DESCRIBE_TRIGGER(field) describe_trigger(&config->field, out)
 #define DESCRIBE_RECORD(field) describe_record(config->field, out)
 #define DESCRIBE_STACKS(field) describe_words(stacks_word, config->field, out)
 #define DESCRIBE_HEAP(field) tp_text_str(out, name_word(heap_word, config->field))

@@ -26,6 +26,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/trigger.h"
 #include "runtime/engine/window.h"
 
 enum {
@@ -161,7 +162,7 @@ static void need_ledger(void)
 static uint64_t do_round(void)
 {
 	struct tp_clock_anchor anchor;
-	uint64_t next, wait_ns, n_rows;
+	uint64_t next, wait_ns, n_rows, look_ns;
 	bool is_settled;
 
 	tp_clock_take_anchor(&anchor);
@@ -170,6 +171,7 @@ static uint64_t do_round(void)
 	need_ledger();
 	if (!tp_session_is_follower())
 		tp_step_clock(anchor.ticks);
+	look_ns = tp_trigger_look(anchor.mono_ns);
 	next = tick_probes(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
@@ -189,7 +191,7 @@ static uint64_t do_round(void)
 		wait_ns = next - anchor.mono_ns;
 	if (step_period_ns() < wait_ns)
 		wait_ns = step_period_ns();
-	return wait_ns;
+	return look_ns < wait_ns ? look_ns : wait_ns;
 }
 
 static void *run(void *unused)

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
@@ -40,18 +39,6 @@ struct owner {
 	uint32_t pid;
 };
 
-static uint64_t start_to_real_ns(uint64_t start)
-{
-	long hz = sysconf(_SC_CLK_TCK);
-	uint64_t since_boot, started;
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	since_boot = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-	started = start * (NS_PER_S / (uint64_t)(hz > 0 ? hz : 100));
-	return tp_clock_real_ns() - (since_boot > started ? since_boot - started : 0);
-}
-
 static bool is_alive(const struct owner *owner)
 {
 	uint64_t here[2], start;
@@ -65,7 +52,7 @@ static bool is_alive(const struct owner *owner)
 	if (owner->start)
 		return start == owner->start;
 	/* Who started after that moment has only inherited the number. A second for rounding. */
-	return start_to_real_ns(start) <= owner->real_ns + NS_PER_S;
+	return tp_process_start_real_ns(start) <= owner->real_ns + NS_PER_S;
 }
 
 /* ---- what a file is ---- */

@@ -14,12 +14,16 @@
 
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch)
 {
-	struct tp_sched_action action = {TP_PHASE_DONE, false};
+	struct tp_sched_action action = {.phase = TP_PHASE_DONE};
 	uint64_t cycle = spec->wait + spec->warmup + spec->active;
 	uint64_t at;
 
 	if (spec->always) {
 		action.phase = TP_PHASE_ACTIVE;
+		return action;
+	}
+	if (spec->only_extra) {
+		action.phase = TP_PHASE_WAIT;
 		return action;
 	}
 	if (in_epoch < spec->skip_first) {
@@ -38,6 +42,26 @@ struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in
 	} else {
 		action.phase = TP_PHASE_ACTIVE;
 		action.is_last_active = at == cycle - 1;
+	}
+	return action;
+}
+
+struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
+				     const struct tp_sched_extra *extra, uint64_t in_epoch,
+				     uint64_t step)
+{
+	struct tp_sched_action action = tp_sched_at(spec, in_epoch);
+
+	if (action.phase == TP_PHASE_ACTIVE || step >= extra->to)
+		return action;
+	if (step >= extra->from) {
+		action.phase = TP_PHASE_ACTIVE;
+		action.is_extra = true;
+		action.is_last_active =
+			step + 1 == extra->to ||
+			tp_sched_at(spec, in_epoch + 1).phase == TP_PHASE_ACTIVE;
+	} else if (extra->from - step <= spec->warmup) {
+		action.phase = TP_PHASE_WARMUP;
 	}
 	return action;
 }
@@ -127,11 +151,12 @@ int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint
 	uint32_t seen = 0;
 	bool is_last = false;
 
-	if (!strcmp(text, "always")) {
-		spec->always = true;
+	if (!strcmp(text, "always") || !strcmp(text, "trigger")) {
+		spec->always = text[0] == 'a';
+		spec->only_extra = !spec->always;
 		return 0;
 	}
-	read.always = false;
+	read.always = read.only_extra = false;
 	while (!is_last) {
 		size_t n = strcspn(text, ",");
 		const char *word = text, *after = text + n;

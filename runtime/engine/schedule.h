@@ -5,7 +5,9 @@
  * Semantics of Composer's cyclic_schedule and torch.profiler.schedule: in each epoch
  * skip_first steps are passed over, then `repeat` cycles of wait + warmup + active steps
  * follow, then nothing until the next epoch. repeat 0: cycles for ever. per_run: epochs are
- * ignored. Prefix in code: tp_sched.
+ * ignored. Beside it an extra window may be asked for, by numbers of steps of the run: what the
+ * schedule records anyway stays as it is, a window of the schedule ends an extra one.
+ * Prefix in code: tp_sched.
  */
 #ifndef TP_ENGINE_SCHEDULE_H
 #define TP_ENGINE_SCHEDULE_H
@@ -22,18 +24,29 @@ struct tp_sched_spec {
 	uint64_t skip_first, wait, warmup, active, repeat;
 	bool per_run;
 	bool always;	/* one window over the whole process; the numbers are ignored */
+	bool only_extra; /* SCHEDULE=trigger: no windows of its own */
+};
+
+/* A window that was asked for: active in steps [from, to) of the run, warm-up before. */
+struct tp_sched_extra {
+	uint64_t from, to;	/* equal: there is none */
 };
 
 struct tp_sched_action {
 	enum tp_phase phase;	/* of that step */
 	bool is_last_active;	/* the window ends with this step (ACTIVE_AND_SAVE) */
+	bool is_extra;		/* active because of the extra window */
 };
 
 /* What to do in step `in_epoch` of an epoch (per_run: of the run). Pure function. */
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch);
+/* The same where an extra window was asked for; `step`: its number in the run. */
+struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
+				     const struct tp_sched_extra *extra, uint64_t in_epoch,
+				     uint64_t step);
 
 /* "wait=5,warmup=1,active=4,repeat=2,per=run", any order, missing ones keep their value in
- * *spec; "always". Numbers are at most TP_SCHED_MOST, active at least 1, no name comes twice.
+ * *spec; "always"; "trigger". Numbers are at most TP_SCHED_MOST, active at least 1, no name comes twice.
  * 0 or -EINVAL with the first bad word copied to `bad` (cap bytes); *spec is then unchanged. */
 int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint32_t cap);
 

@@ -153,6 +153,7 @@ static void begin_window(uint64_t now)
 	facts->first_step = session->steps;
 	facts->in_epoch = session->in_epoch;
 	facts->epoch = session->epoch;
+	facts->is_extra = session->action.is_extra;
 	facts->end_step = 0;
 	__atomic_store_n(&facts->end, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&facts->begin, now, __ATOMIC_RELAXED);
@@ -178,14 +179,18 @@ static void enter_step(uint64_t now, bool is_new)
 {
 	struct tp_ring_head *head = tp_ring.head;
 	struct tp_sched_action last = session->action;
-	struct tp_sched_action action = tp_sched_at(&session->config->schedule, session->at);
+	struct tp_sched_action action = tp_sched_with(&session->config->schedule, &session->extra,
+						      session->at, session->steps);
 	bool is_active = action.phase == TP_PHASE_ACTIVE;
 
+	session->action = action;
+	/* What was asked for by steps of the run knows no epochs. */
+	if (last.is_extra && action.is_extra && !last.is_last_active)
+		is_new = false;
 	if (session->is_window && (!is_active || last.is_last_active || is_new))
 		tp_session_end_window(now, session->steps);
 	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
 		begin_window(now);
-	session->action = action;
 	session->step_begin = now;
 	__atomic_store_n(&session->is_arm_wanted,
 			 is_active || action.phase == TP_PHASE_WARMUP, __ATOMIC_RELAXED);
@@ -342,6 +347,37 @@ void tp_session_lead(uint64_t now)
 		session->step_begin = now;
 	}
 	tp_session_leave(entered);
+}
+
+/* ---- windows that were asked for ---- */
+
+enum tp_session_asked tp_session_ask(uint64_t from, uint64_t to)
+{
+	enum tp_session_asked asked = TP_SESSION_ASKED_OK;
+	uint64_t entered = tp_clock_now();
+
+	if (!enter_boundary())
+		return TP_SESSION_ASKED_MISSED;
+	/* The step in progress keeps its phase: the next one is the first that can be in it. */
+	if (to <= session->steps + 1)
+		asked = TP_SESSION_ASKED_MISSED;
+	else if (from <= session->steps)
+		asked = TP_SESSION_ASKED_LATE;
+	if (asked != TP_SESSION_ASKED_MISSED)
+		session->extra = (struct tp_sched_extra){from, to};
+	tp_session_leave(entered);
+	return asked;
+}
+
+uint64_t tp_session_steps(void)
+{
+	return __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED);
+}
+
+bool tp_session_is_asked_over(void)
+{
+	/* Written by the drain thread alone, which is the one that asks. */
+	return tp_session_steps() >= session->extra.to;
 }
 
 /* ---- for session_open.c ---- */

@@ -80,6 +80,18 @@ bool tp_session_follow(void);
 /* The follower trains itself, from now on: the schedule starts, with steps of its own. */
 void tp_session_lead(uint64_t now);
 
+/* A window that was asked for from outside: steps [from, to) of the run, beside the schedule's. */
+enum tp_session_asked {
+	TP_SESSION_ASKED_OK,
+	TP_SESSION_ASKED_LATE,		/* step `from` has begun: the rest of them is recorded */
+	TP_SESSION_ASKED_MISSED,	/* all of them have */
+};
+enum tp_session_asked tp_session_ask(uint64_t from, uint64_t to);
+/* The window that was asked for last is over, or there was none. */
+bool tp_session_is_asked_over(void);
+/* Steps that have ended; the next number is that of the step in progress. */
+uint64_t tp_session_steps(void);
+
 /* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
 void tp_session_live(int64_t delta_bytes);			/* host */
 void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */

@@ -101,6 +101,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 	own->first_step = root.first_step;
 	own->in_epoch = root.in_epoch;
 	own->epoch = root.epoch;
+	own->is_extra = root.is_extra;
 	own->end_step = 0;
 	__atomic_store_n(&own->end, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);

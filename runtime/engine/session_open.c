@@ -26,6 +26,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step.h"
+#include "runtime/engine/trigger.h"
 #include "runtime/engine/worker.h"
 
 enum {
@@ -43,6 +44,7 @@ static struct {
 	struct tp_arena arena;
 	struct tp_naming naming;
 	char dir[512], host[65], ledger_path[512];
+	char shared_dir[512];	/* of all ranks */
 	uint64_t run_id;
 	struct tp_clock_anchor start;
 } life;
@@ -75,25 +77,55 @@ static bool lock_within(struct tp_spin *lock, uint32_t ms)
 
 /* ---- opening ---- */
 
-/* DIR with its fields filled in, absolute: the guest may change its folder later. */
-static int make_dir(const struct tp_config *config)
+/* A pattern of a folder with its fields filled in, absolute: the guest may change its own later. */
+static int expand_dir(const char *pattern, char *path, size_t cap)
 {
 	char name[512];
 	struct tp_text text, dir;
-	int err;
 
 	tp_text_init(&text, name, sizeof(name));
-	tp_naming_expand(&life.naming, config->dir, &text);
-	tp_text_init(&dir, life.dir, sizeof(life.dir));
+	tp_naming_expand(&life.naming, pattern, &text);
+	tp_text_init(&dir, path, cap);
 	if (name[0] != '/') {
-		if (!getcwd(life.dir, sizeof(life.dir)))
+		if (!getcwd(path, cap))
 			return -errno;
-		dir.len = strlen(life.dir);
+		dir.len = strlen(path);
 		tp_text_char(&dir, '/');
 	}
 	tp_text_str(&dir, name);
-	if (dir.is_cut || text.is_cut)
-		return -ENAMETOOLONG;
+	return dir.is_cut || text.is_cut ? -ENAMETOOLONG : 0;
+}
+
+/* The folder that the ranks have in common: DIR up to the first field that tells them apart. */
+static int find_shared_dir(const char *pattern)
+{
+	static const char *const apart[] = {"{rank}", "{local_rank}", "{node_rank}", "{host}",
+					    "{pid}", "{timestamp}", "{worker}"};
+	char common[512];
+	struct tp_text text;
+	size_t n = strlen(pattern);
+
+	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+		const char *at = strstr(pattern, apart[i]);
+
+		if (at && (size_t)(at - pattern) < n)
+			n = (size_t)(at - pattern);
+	}
+	while (pattern[n] && n && pattern[n - 1] != '/')
+		n--;
+	tp_text_init(&text, common, sizeof(common));
+	tp_text_bytes(&text, n ? pattern : ".", n ? n : 1);
+	return expand_dir(common, life.shared_dir, sizeof(life.shared_dir));
+}
+
+static int make_dir(const struct tp_config *config)
+{
+	int err = expand_dir(config->dir, life.dir, sizeof(life.dir));
+
+	if (!err)
+		err = find_shared_dir(config->dir);
+	if (err)
+		return err;
 	err = tp_file_make_dirs(life.dir, 0755);
 	if (err)
 		tp_warn("cannot make folder '%s': %s; nothing is recorded", life.dir,
@@ -317,9 +349,13 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		session->probes = probes;
 		if (is_worker)
 			tp_session_follow_init();
+		if (!is_worker)
+			tp_trigger_open(config, &life.naming.rank, life.shared_dir);
 		err = start_drain(config, probes);
-		if (err)
+		if (err) {
+			tp_trigger_close();
 			tp_ring_close();
+		}
 	}
 	/* A ledger would tell the next run that this folder holds traces. */
 	if (err && !is_worker)
@@ -385,6 +421,7 @@ void tp_session_close(const char *how)
 	tp_facts_add("end", how);
 
 	if (tp_drain_stop(CLOSE_MS)) {
+		tp_trigger_close();
 		for (uint32_t i = 0; session->probes[i]; i++)
 			if (session->probes[i]->close)
 				session->probes[i]->close();
@@ -441,6 +478,7 @@ void tp_session_after_fork(bool in_child)
 					 ? tp_ring.head
 					 : NULL);
 	tp_session_reset();
+	tp_trigger_forked();
 	tp_ring_forked();
 	tp_intern_reset();
 	tp_facts_forked();

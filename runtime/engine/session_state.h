@@ -32,6 +32,7 @@ struct tp_session_state {
 	uint64_t step_begin;
 	uint64_t dropped;		/* records, at the last boundary */
 	struct tp_sched_action action;	/* of the step in progress */
+	struct tp_sched_extra extra;	/* the window that was asked for last */
 	bool is_window;			/* one is open: the last of head->windows_begun */
 	bool is_arm_wanted, is_armed;	/* what the probes should be told, and were told */
 	bool is_switching;		/* a thread is telling them */

@@ -29,6 +29,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
 #include "runtime/engine/told.h"
+#include "runtime/engine/trigger.h"
 #include "runtime/trace/writer.h"
 
 enum {
@@ -345,8 +346,9 @@ static int open_file(uint32_t window)
 		goto out;
 	tp_text_init(&text, meta, sizeof(meta));
 	state.spec.describe(&text);
-	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\n", window,
-		    facts->epoch, facts->first_step, step_source_text());
+	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\nopened_by=%s\n",
+		    window, facts->epoch, facts->first_step, step_source_text(),
+		    facts->is_extra ? "trigger" : "schedule");
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	state.writer.long_ticks = to_ticks(TP_LONG_NS);
@@ -413,6 +415,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
 	tp_text_fmt(out, "windows_lost=%u\nstall_ns=%lu\n",
 		    __atomic_load_n(&state.n_windows_lost, __ATOMIC_RELAXED), stall);
+	tp_trigger_report(out);
 	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
 		if ((*probe)->report)
 			(*probe)->report(out);

@@ -20,6 +20,7 @@
 #include "runtime/engine/config.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/trigger.h"
 #include "runtime/engine/worker.h"
 #include "runtime/probe/audit_hook.h"
 #include "runtime/probe/pyframe.h"
@@ -74,6 +75,8 @@ static bool is_helper(const char *program)
 		"module:deepspeed.launcher.runner",
 		"module:deepspeed.launcher.launch",
 		"module:composer.cli.launcher",
+		"module:horovod.runner.launch",
+		"module:lightning.fabric.cli",
 	};
 	static const char *const file_ends[] = {
 		"/bin/torchrun",
@@ -83,6 +86,8 @@ static bool is_helper(const char *program)
 		"/bin/accelerate",
 		"/bin/deepspeed",
 		"/bin/composer",
+		"/bin/horovodrun",
+		"/bin/fabric",
 	};
 	size_t n = strlen(program);
 
@@ -176,6 +181,9 @@ static void note_run(const char *what, void *args)
 	} else if (strcmp(what, "stdin") == 0) {
 		tp_text_str(&text, "stdin");
 	}
+	/* A signal to all processes of a job must not end it. */
+	if (is_helper(entry.program) || is_spawned())
+		tp_trigger_shield(entry.config);
 	if (is_helper(entry.program))
 		change_state(STATE_LOOKING, STATE_HELPER);
 	else if (is_from_start())
@@ -220,8 +228,9 @@ static void find_python_stacks(void)
 {
 	const char *why;
 
-	if (!entry.config || !(entry.config->stacks & TP_STACKS_PYTHON) ||
-	    entry.has_looked_for_stacks)
+	if (!entry.config || entry.has_looked_for_stacks ||
+	    (!(entry.config->stacks & TP_STACKS_PYTHON) &&
+	     !(entry.config->record & (TP_RECORD_PYSTACKS | TP_RECORD_MODULES))))
 		return;
 	entry.has_looked_for_stacks = true;
 	why = tp_pystack_init();
@@ -232,7 +241,8 @@ static void find_python_stacks(void)
 static void try_torch(bool is_python)
 {
 	bool want_shapes = is_python && entry.config &&
-			   (entry.config->record & TP_RECORD_SHAPES);
+			   (entry.config->record &
+			    (TP_RECORD_OPS | TP_RECORD_SHAPES));
 	int rc;
 
 	if (!change_state(STATE_LOOKING, STATE_TRYING))

@@ -144,7 +144,7 @@ struct tp_ring_window {		/* 48 bytes */
 	uint64_t first_step;	/* number in the run of its first step */
 	uint64_t in_epoch;	/* of that step */
 	uint32_t epoch;		/* of that step */
-	uint32_t reserved0;
+	uint32_t is_extra;	/* not of the schedule: a trigger asked for it */
 	uint64_t end_step;	/* first step after the window; set before `end` */
 };
 
