@@ -2,6 +2,7 @@
 #
 #   O=dir  V=1  DEBUG=1  WERROR=1  SAN=address|undefined|thread  CC=clang
 #   prefix=/usr/local  DESTDIR=  PYTHON=python3  CUDA_INCLUDE=folders of NVIDIA's headers
+#   DYGRAPHS=folder of the chart library
 #
 # Products go to $(O), never beside the sources. User's CFLAGS, CPPFLAGS, LDFLAGS are added.
 
@@ -19,6 +20,11 @@ mandir ?= $(prefix)/share/man
 # NVIDIA's headers, for the GPU half of the library; nothing of theirs is linked.
 ifndef CUDA_INCLUDE
 CUDA_INCLUDE := $(shell scripts/cuda-include)
+endif
+
+# The chart library of the page of trainprof-merge -f html; without it curves do not zoom.
+ifndef DYGRAPHS
+DYGRAPHS := $(wildcard /usr/share/javascript/dygraphs)
 endif
 
 tp_cppflags := -D_GNU_SOURCE -iquote . $(addprefix -isystem ,$(CUDA_INCLUDE))
@@ -74,6 +80,16 @@ $(nop): $(nop_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof-nop.so \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $^ -ldl
+
+# The sources of the page, as merge/page_files.c takes them in: scripts are one, in its order.
+page := $(O)/page
+page_sources := merge/page.html merge/page.css $(sort $(wildcard merge/page_*.js)) merge/page.js
+page_charts := $(if $(DYGRAPHS),$(addprefix $(DYGRAPHS)/,dygraph.min.css dygraph.min.js))
+$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files
+	@$(if $(Q),echo "  GEN $@")
+	$(Q)scripts/page-files $(page) '$(DYGRAPHS)' $(page_sources)
+$(O)/merge/page_files.o: tp_cppflags += -DTP_PAGE='"$(page)"'
+$(O)/merge/page_files.o: $(page)/hashes
 
 $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")

@@ -442,6 +442,8 @@ static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
 			is_good = false;
 			break;
 		}
+		if (options.sink[i]->prepare)
+			options.sink[i]->prepare(&options.view);
 		pass->sink_state[i] = options.sink[i]->begin(run, path[i]);
 		is_good = pass->sink_state[i] != NULL;
 		n_begun += is_good;

@@ -10,6 +10,8 @@
 
 #include "merge/model.h"
 
+struct tp_view_options;
+
 struct tp_sink {
 	const char *name;	/* of -f */
 	const char *help;	/* one line of --help */
@@ -18,6 +20,8 @@ struct tp_sink {
 				 * default name of the folder */
 	bool is_folder;		/* it writes files of names of its own into a folder */
 
+	/* How views are to be shown, for formats that show them; before begin. May be NULL. */
+	void (*prepare)(const struct tp_view_options *options);
 	/* Opens `path` for writing; a folder is made. Returns the sink's own state, or NULL after
 	 * a message. */
 	void *(*begin)(const struct tp_run *run, const char *path);
@@ -27,6 +31,6 @@ struct tp_sink {
 };
 
 extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
-	tp_sink_folded, tp_sink_speedscope, tp_sink_pprof;
+	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof;
 
 #endif

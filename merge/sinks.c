@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 const struct tp_sink *const tp_sinks[] = {
-	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_torch, &tp_sink_torch_tb,
+	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_html, &tp_sink_torch, &tp_sink_torch_tb,
 	&tp_sink_folded, &tp_sink_speedscope, &tp_sink_pprof, NULL,
 };
 const struct tp_view *const tp_views[] = {

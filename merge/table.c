@@ -108,7 +108,7 @@ static struct tp_cell *last_cell(struct tp_table *table, uint32_t n_before)
 	return table && table->n_cells > n_before ? &table->cell[n_before] : NULL;
 }
 
-static void put_integer(struct tp_table *table, int64_t integer, const char *shown)
+static void put_integer(struct tp_table *table, int64_t integer, char unit, const char *shown)
 {
 	uint32_t n_before = table ? table->n_cells : 0;
 	struct tp_cell *cell;
@@ -118,6 +118,7 @@ static void put_integer(struct tp_table *table, int64_t integer, const char *sho
 	if (!cell)
 		return;
 	cell->kind = TP_CELL_INTEGER;
+	cell->unit = unit;
 	cell->integer = integer;
 }
 
@@ -125,21 +126,22 @@ void tp_cell_ns(struct tp_table *table, int64_t ns)
 {
 	char buf[32];
 
-	put_integer(table, ns, tp_show_ns(buf, ns));
+	put_integer(table, ns, 'n', tp_show_ns(buf, ns));
 }
 
 void tp_cell_bytes(struct tp_table *table, int64_t bytes)
 {
 	char buf[32];
 
-	put_integer(table, bytes, tp_show_bytes(buf, bytes));
+	put_integer(table, bytes, 'b', tp_show_bytes(buf, bytes));
 }
 
 void tp_cell_count(struct tp_table *table, uint64_t n)
 {
 	char buf[32];
 
-	put_integer(table, n > INT64_MAX ? INT64_MAX : (int64_t)n, tp_show_count(buf, n));
+	put_integer(table, n > INT64_MAX ? INT64_MAX : (int64_t)n, 'c',
+		    tp_show_count(buf, n));
 }
 
 void tp_cell_percent(struct tp_table *table, double part, double whole)
@@ -345,7 +347,9 @@ void tp_table_print(struct tp_table *table, struct tp_out *out)
 {
 	if (!table)
 		return;
-	if (out->rows)
+	if (out->to)
+		out->to->table(out->to->ctx, table);
+	else if (out->rows)
 		tp_rows_print(table, out);
 	else
 		print_text(table, out);
@@ -397,14 +401,19 @@ static void print_wrapped(struct tp_out *out, const char *text, uint32_t at,
 	}
 }
 
-static void print_styled(struct tp_out *out, const char *style, uint32_t label_columns,
-			 const char *label, char *text)
+static void print_styled(struct tp_out *out, char kind, const char *style,
+			 uint32_t label_columns, const char *label, char *text)
 {
 	const char *code = find_style(out, style);
 	uint32_t indent = 0;
 	char clean[256];
 
-	if (!text || out->rows) {
+	if (text && out->to) {
+		if (label)
+			tp_show_text(clean, sizeof(clean), label, (uint32_t)strlen(label));
+		out->to->text(out->to->ctx, kind, style, label ? clean : NULL, text);
+	}
+	if (!text || out->rows || out->to) {
 		free(text);
 		return;
 	}
@@ -432,10 +441,10 @@ void tp_out_title(struct tp_out *out, const char *format, ...)
 {
 	va_list args;
 
-	if (!out->rows)
+	if (!out->rows && !out->to)
 		fputc('\n', out->file);
 	va_start(args, format);
-	print_styled(out, "bold", 0, NULL, format_clean(format, args));
+	print_styled(out, 't', "bold", 0, NULL, format_clean(format, args));
 	va_end(args);
 }
 
@@ -444,7 +453,7 @@ void tp_out_line(struct tp_out *out, const char *style, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_styled(out, style, 0, NULL, format_clean(format, args));
+	print_styled(out, 'l', style, 0, NULL, format_clean(format, args));
 	va_end(args);
 }
 
@@ -454,6 +463,6 @@ void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
 	va_list args;
 
 	va_start(args, format);
-	print_styled(out, style, label_columns, label, format_clean(format, args));
+	print_styled(out, 'i', style, label_columns, label, format_clean(format, args));
 	va_end(args);
 }

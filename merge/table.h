@@ -15,6 +15,16 @@
 /* Rows for programs in place of text for people: rows.h. */
 enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL };
 
+struct tp_table;
+
+/* Who takes what views print, in place of a file: the page (html_tables.h). Texts are printable. */
+struct tp_out_to {
+	/* kind: 't'itle, 'l'ine or 'i'tem; label: of items, else NULL */
+	void (*text)(void *ctx, char kind, const char *style, const char *label, const char *text);
+	void (*table)(void *ctx, const struct tp_table *table);
+	void *ctx;
+};
+
 struct tp_out {
 	FILE *file;
 	uint32_t width;		/* columns; 100 when not a terminal */
@@ -22,7 +32,14 @@ struct tp_out {
 	enum tp_rows rows;	/* else titles, lines and items are not printed */
 	uint32_t n_rows_tables;	/* printed so far */
 	const char *who;	/* field "process" of the next rows; NULL: of all of them */
+	const struct tp_out_to *to; /* NULL: to `file` */
 };
+
+/* Tables that people would not read on a terminal (each step of each rank) are wanted, too. */
+static inline bool tp_out_is_full(const struct tp_out *out)
+{
+	return out->rows || out->to;
+}
 
 enum tp_align { TP_LEFT, TP_RIGHT };
 
@@ -35,7 +52,6 @@ struct tp_column {
 };
 
 /* Collects cells row by row, then prints with the widths that fit. */
-struct tp_table;
 struct tp_table *tp_table_new(const struct tp_column *column, uint32_t n_columns);
 /* What it is called in rows; without, it is not in them. */
 void tp_table_name(struct tp_table *table, const char *name);

@@ -13,7 +13,8 @@ struct tp_cell {
 	char *text;		/* printable, from malloc; NULL: memory ran out */
 	uint32_t n_bytes, columns;
 	enum tp_cell_kind { TP_CELL_TEXT, TP_CELL_INTEGER, TP_CELL_REAL } kind;
-	int64_t integer;	/* ns, bytes, a count */
+	char unit;		/* of integers: 'n's, 'b'ytes, a 'c'ount */
+	int64_t integer;
 	double real;		/* percent */
 };
 
