@@ -16,6 +16,7 @@
 #include "preload/export.h"
 #include "runtime/base/sync.h"
 #include "runtime/probe/entry.h"
+#include "runtime/probe/pymodule.h"
 #include "runtime/probe/tensor.h"
 #include "runtime/probe/torch_abi.h"
 
@@ -44,7 +45,9 @@ typedef void (*set_num_threads_fn)(int n);
 #define REPORT_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 #define REPORT_OOM_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
 
-#define SET_NUM_THREADS "_ZN2at15set_num_threadsEi"	/* of libtorch_cpu, all others of libc10 */
+#define SET_NUM_THREADS "_ZN2at15set_num_threadsEi"	/* of libtorch_cpu, those above of libc10 */
+
+#define TRACING_STATE "_ZN5torch3jit6tracer15getTracingStateEv"	/* of libtorch_cpu, too */
 
 static void *find_real_in(const char *stem, const char *symbol)
 {
@@ -88,6 +91,7 @@ void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated, uint64_t res
 			       struct device device) __asm__(REPORT_OOM_SIGNED);
 
 void tp_hook_set_num_threads(int n) __asm__(SET_NUM_THREADS);
+const void *tp_hook_tracing_state(void) __asm__(TRACING_STATE);
 
 TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 {
@@ -199,4 +203,22 @@ TP_EXPORT void tp_hook_set_num_threads(int n)
 	if (real)
 		real(n);
 	tp_entry_threads_set();
+}
+
+/*
+ * torch asks for it here and there, and in each call of an nn.Module. A reference to a shared
+ * pointer, which is null where no trace is made, as ours is.
+ */
+TP_EXPORT const void *tp_hook_tracing_state(void)
+{
+	static const void *const none[2];
+	static void *cached;
+	const void *(*real)(void) = (const void *(*)(void))__atomic_load_n(&cached, __ATOMIC_RELAXED);
+
+	tp_pymodule_maybe_called();
+	if (tp_unlikely(!real)) {
+		*(void **)&real = find_real_in("libtorch_cpu.so", TRACING_STATE);
+		__atomic_store_n(&cached, *(void **)&real, __ATOMIC_RELAXED);
+	}
+	return tp_likely(real != NULL) ? real() : none;
 }

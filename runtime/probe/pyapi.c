@@ -26,6 +26,7 @@ static const struct {
 	{ &tp_py.get_key, "PyMapping_GetItemString", NULL, true },
 	{ &tp_py.modules, "PyImport_GetModuleDict", NULL, true },
 	{ &tp_py.tuple_item, "PyTuple_GetItem", NULL, true },
+	{ &tp_py.holds_lock, "PyGILState_Check", NULL, true },
 	{ &tp_py.as_long, "PyLong_AsLong", NULL, true },
 	{ &tp_py.as_utf8, "PyUnicode_AsUTF8", NULL, true },
 	{ &tp_py.from_utf8, "PyUnicode_FromStringAndSize", NULL, true },
@@ -42,6 +43,7 @@ static const struct {
 	{ &tp_py.drop, "Py_DecRef", NULL, true },
 	{ &tp_py.version, "Py_GetVersion", NULL, true },
 	{ &tp_py.tuple_type, "PyTuple_Type", NULL, true },
+	{ &tp_py.dict_type, "PyDict_Type", NULL, true },
 	{ &tp_py.code_type, "PyCode_Type", NULL, true },
 };
 

@@ -24,6 +24,7 @@ struct tp_pyapi {
 	void *(*get_key)(void *, const char *);
 	void *(*modules)(void);		/* borrowed */
 	void *(*tuple_item)(void *, ptrdiff_t);	/* borrowed */
+	int (*holds_lock)(void);	/* PyGILState_Check */
 	long (*as_long)(void *);
 	const char *(*as_utf8)(void *);
 	void *(*from_utf8)(const char *, ptrdiff_t);
@@ -39,7 +40,7 @@ struct tp_pyapi {
 	void (*take)(void *);
 	void (*drop)(void *);
 	const char *(*version)(void);
-	void *tuple_type, *code_type;
+	void *tuple_type, *code_type, *dict_type;
 	unsigned minor;			/* of Python 3 */
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));

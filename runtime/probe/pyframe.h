@@ -24,6 +24,8 @@ enum tp_pyframe_function {
 	TP_PYFRAME_N,
 };
 
+struct tp_pyframe_layout;
+
 /*
  * Once, with the interpreter's lock held and a Python frame on the stack (an audit hook).
  * NULL: frames can be read; else why they cannot, and the slower way is used.
@@ -51,6 +53,9 @@ bool tp_pyframe_enter(int *held);
  * the innermost first. Nothing is made for it; where frames are not read there are none.
  */
 void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx);
+
+/* How this interpreter's frames are read, variables included; NULL: they are not (not yet). */
+const struct tp_pyframe_layout *tp_pyframe_checked(void);
 
 /* A text attribute of a loaded module ("torch.version", "__version__"). Takes the lock. */
 bool tp_pyframe_module_text(const char *module, const char *name, char *text, size_t cap);

@@ -21,6 +21,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/pyapi.h"
+#include "runtime/probe/pymodule.h"
 #include "runtime/probe/pystack_check.h"
 #include "runtime/probe/pystack_thread.h"
 #include "runtime/probe/stack_tree.h"
@@ -36,6 +37,7 @@ static struct {
 	uintptr_t at_mask;
 	uint32_t kind, owner_shift;
 	uint16_t kind_mask;
+	bool has_no_frames;	/* only calls of modules */
 	/* Atomic. */
 	uint64_t n_broken;	/* walks that ended at something impossible */
 	uint64_t n_cut;		/* that had more frames than we keep */
@@ -88,6 +90,8 @@ static void read_frame(struct tp_pystack_frame *out, const char *frame)
 	}
 	out->code = tp_pyframe_ref(frame, layout->code);
 	out->at = get_at(frame, layout->at, pystack.at_mask);
+	if (tp_unlikely(out->code == __atomic_load_n(&tp_pymodule.wrapped_code, __ATOMIC_RELAXED)))
+		out->module = tp_pyframe_ref(frame, layout->locals);
 }
 
 static uint32_t get_mark(const char *frame)
@@ -138,7 +142,9 @@ static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, u
 			is_same = is_same &&
 				  tp_pyframe_ref(known->frame, layout.code) == known->code &&
 				  get_at(known->frame, layout.at, at_mask) == known->at &&
-				  tp_pystack_mark(&layout, known->code) == known->mark;
+				  tp_pystack_mark(&layout, known->code) == known->mark &&
+				  (tp_likely(!known->module) ||
+				   tp_pyframe_ref(known->frame, layout.locals) == known->module);
 		if (tp_unlikely(!is_same)) {
 			read_frame(known, known->frame);
 			walk->n_same = at;
@@ -207,36 +213,51 @@ static uint32_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
 	return flags;
 }
 
+/* False: that is no frame of a program's. */
+static bool name_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame *frame)
+{
+	enum tp_pystack_named named = TP_PYSTACK_HIDDEN;
+
+	if (tp_unlikely(pystack.has_no_frames))
+		frame->mark = tp_pystack_mark(pystack.layout, frame->code);
+	else
+		named = tp_pystack_name(pystack.layout, &thread->names, frame->code, frame->at,
+					&frame->mark, &frame->string, &frame->line);
+	frame->is_hidden = named == TP_PYSTACK_HIDDEN;
+	frame->is_named = named != TP_PYSTACK_BROKEN;
+	return frame->is_named;
+}
+
 /* Gives the frames from `at` on their names and numbers. The whole stack's number. */
 static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_tree *tree,
 			      uint32_t at, uint64_t time)
 {
 	uint32_t stack = at ? thread->frame[at - 1].stack : 0;
+	bool is_dropped;
 
 	for (; at < thread->n; at++) {
 		struct tp_pystack_frame *frame = &thread->frame[at];
 
-		if (!frame->is_named) {
-			enum tp_pystack_named named;
-
-			named = tp_pystack_name(pystack.layout, &thread->names, frame->code,
-						frame->at, &frame->mark, &frame->string,
-						&frame->line);
-			if (tp_unlikely(named == TP_PYSTACK_BROKEN)) {
-				count(&pystack.n_broken);
-				thread->n = at;
-				break;
-			}
-			frame->is_hidden = named == TP_PYSTACK_HIDDEN;
-			frame->is_named = true;
+		if (!frame->is_named && tp_unlikely(!name_frame(thread, frame))) {
+			count(&pystack.n_broken);
+			thread->n = at;
+			break;
 		}
-		if (!frame->is_hidden) {
+		if (!frame->is_hidden)
 			stack = tp_stack_tree_child(tree, stack, get_flags(thread, at),
 						    frame->string, frame->line, time);
-			if (tp_unlikely(!stack)) {
-				thread->n = at;
-				break;
-			}
+		is_dropped = !frame->is_hidden && !stack;
+		if (frame->module && !is_dropped) {
+			uint32_t module = tp_pymodule_number(frame->module);
+
+			if (module)
+				stack = tp_stack_tree_child(tree, stack, TP_FRAME_MODULE, 0,
+							    TP_ARG_MODULE(module), time);
+			is_dropped = module && !stack;
+		}
+		if (tp_unlikely(is_dropped)) {
+			thread->n = at;
+			break;
 		}
 		frame->stack = stack;
 	}
@@ -252,19 +273,38 @@ static void begin_anew(struct tp_pystack_thread *thread, uint32_t generation)
 	memset(&thread->names.pages, 0, sizeof(thread->names.pages));
 }
 
+void tp_pystack_hold(bool frames, bool modules)
+{
+	pystack.has_no_frames = modules && !frames;
+}
+
+/* NULL also where Python is on its way out: a daemon thread goes on, its state may be gone. */
+static const char *get_newest(void)
+{
+	const char *thread_state;
+
+	if (!pystack.layout || tp_pyapi_is_ending())
+		return NULL;
+	thread_state = tp_py.thread_state();
+	return thread_state ? tp_pyframe_newest(pystack.layout, thread_state) : NULL;
+}
+
+const char *tp_pystack_newest(const char **at)
+{
+	const char *frame = get_newest();
+
+	*at = frame ? get_at(frame, pystack.layout->at, pystack.at_mask) : NULL;
+	return frame;
+}
+
 uint32_t tp_pystack_take(uint64_t time)
 {
 	struct tp_pystack_thread *thread;
 	struct tp_stack_tree *tree;
 	struct walk walk = { .n_same = 0 };
-	const char *thread_state, *frame;
+	const char *frame = get_newest();
 	uint32_t generation;
 
-	/* A daemon thread goes on while Python ends, and its state may be gone then. */
-	if (!pystack.layout || tp_pyapi_is_ending())
-		return 0;
-	thread_state = tp_py.thread_state();
-	frame = thread_state ? tp_pyframe_newest(pystack.layout, thread_state) : NULL;
 	if (!frame)
 		return 0;
 	thread = tp_pystack_thread();

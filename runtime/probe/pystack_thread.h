@@ -22,6 +22,7 @@ enum {
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
+	const char *module;		/* whose call it is (pymodule.h), or NULL */
 	uint64_t mark;			/* of the code, once named; of the interpreter's own: 0 */
 	uint32_t string, line;		/* once named */
 	uint32_t stack;			/* its number in the thread's tree, with all outside of it */

@@ -55,6 +55,8 @@ uint32_t tp_stack_take(uint64_t time, const void *frame)
 	struct tp_stack_tree *tree;
 	uint32_t native = 0, python = 0, generation;
 
+	if (tp_unlikely(tp_stack_is_busy))
+		return 0;
 	if (stacks.is_native) {
 		thread = tp_stack_thread();
 		if (tp_unlikely(!thread))

@@ -9,6 +9,7 @@
 #ifndef TP_PROBE_STACK_THREAD_H
 #define TP_PROBE_STACK_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,11 @@ struct tp_stack_thread {
 } __attribute__((aligned(TP_CACHE_LINE)));
 
 extern __thread struct tp_stack_thread *tp_stack_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* This thread is at its tree, outside of all hooks: one that comes in between (a handler of a
+ * signal allocates) takes no stack. */
+extern __thread bool tp_stack_is_busy
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Cold side of the next. NULL: no memory. */

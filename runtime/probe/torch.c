@@ -14,6 +14,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
+#include "runtime/probe/torch_stack.h"
 #include "runtime/probe/torch_state.h"
 
 /* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
@@ -114,6 +115,7 @@ static int begin_torch(const struct tp_config *config)
 								"torch is not there");
 		return -ENOENT;
 	}
+	tp_torch_stack_open(config->record, config->stacks);
 	probe.wants_operators = config->record & (TP_RECORD_OPS | TP_RECORD_SHAPES);
 	probe.wants_shapes = config->record & TP_RECORD_SHAPES;
 	report_off(&tp_torch.layout);
@@ -161,6 +163,7 @@ static void arm_torch(void)
 	tp_torch.armed_at = tp_clock_now();
 	if (probe.wants_operators && is_there())
 		tp_torch_operators_add(probe.wants_shapes);
+	tp_torch_stack_arm(true);
 }
 
 void tp_torch_found(void)
@@ -173,6 +176,7 @@ void tp_torch_found(void)
 
 static void disarm_torch(void)
 {
+	tp_torch_stack_arm(false);
 	if (is_there())
 		tp_torch_operators_remove();
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
@@ -184,6 +188,7 @@ static void report_torch(struct tp_text *totals)
 
 	if (n_lost)
 		tp_text_fmt(totals, "torch.ranges_lost=%lu\n", (unsigned long)n_lost);
+	tp_torch_stack_report(totals);
 }
 
 /* Callbacks stay registered: torch's lock may have been held by another thread at the fork. */
@@ -191,6 +196,7 @@ static void forget_torch(void)
 {
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
 		set_phase(TP_TORCH_FORKED);
+	tp_torch_stack_forked();
 	tp_entry_forked();
 }
 

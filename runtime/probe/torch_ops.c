@@ -14,6 +14,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/torch_stack.h"
 
 void tp_torch_populate(void *start, size_t n_bytes)
 {
@@ -54,6 +55,8 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 	return ret;
 }
 
+	if (tp_unlikely(tp_torch_stack_is_on) && slot && !span->is_async)
+		tp_torch_stack_operator(is_inside(slot));
 static TP_TORCH_CALLED_BY_TORCH void *start_operator(void **ret, const void *rf)
 {
 	return begin_operator(ret, rf, false);

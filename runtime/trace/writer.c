@@ -335,7 +335,8 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 
 static struct tp_writer_stage *stage_of(struct tp_writer *writer, const struct tp_rec *rec)
 {
-	if (rec->kind >= TP_REC_HEAPALLOC && rec->kind <= TP_REC_FRAME)
+	if ((rec->kind >= TP_REC_HEAPALLOC && rec->kind <= TP_REC_FRAME) ||
+	    rec->kind == TP_REC_STACK)
 		return &writer->stage[STAGE_HEAP];
 	if (is_span_kind[rec->kind] && tp_rec_len(rec) > writer->long_ticks)
 		return &writer->stage[STAGE_LONG];
