@@ -27,6 +27,14 @@ void tp_torch_populate(void *start, size_t n_bytes)
 #endif
 }
 
+/* The innermost range that is open on this thread is an operator. */
+static bool is_inside(const struct tp_ring_slot *slot)
+{
+	uint32_t depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
+
+	return depth && depth <= TP_OPEN_SPANS && slot->open[depth - 1].kind == TP_REC_OP;
+}
+
 static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 {
 	struct tp_torch_span *span;
@@ -47,6 +55,8 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 	span->is_async = tp_torch.layout.record.is_async &&
 			 tp_torch_u8(rf, tp_torch.layout.record.is_async);
 	*ret = span;
+	if (tp_unlikely(tp_torch_stack_is_on) && slot && !span->is_async)
+		tp_torch_stack_operator(is_inside(slot));
 	span->begin = tp_clock_now();
 	if (tp_likely(slot != NULL && !span->is_async)) {
 		tp_torch_note_thread(slot, rf);
@@ -55,8 +65,6 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 	return ret;
 }
 
-	if (tp_unlikely(tp_torch_stack_is_on) && slot && !span->is_async)
-		tp_torch_stack_operator(is_inside(slot));
 static TP_TORCH_CALLED_BY_TORCH void *start_operator(void **ret, const void *rf)
 {
 	return begin_operator(ret, rf, false);
