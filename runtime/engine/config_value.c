@@ -380,6 +380,8 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"host", TP_RECORD_HOST},
 		{"marks", TP_RECORD_MARKS},
 		{"categories", TP_RECORD_CATEGORIES},
+		{"pystacks", TP_RECORD_PYSTACKS},
+		{"modules", TP_RECORD_MODULES},
 		{NULL, 0},
 	};
 
