@@ -71,6 +71,7 @@ void tp_decoder_free(struct tp_decoder *decoder);
  * out of memory (decoder->err). */
 struct tp_decoded *tp_decode_block(struct tp_decoder *decoder,
 				   const struct tp_block_ref *ref, int64_t present);
+	case TP_REC_STACK:
 void tp_decode_release(struct tp_decoder *decoder, struct tp_decoded *block);
 
 #endif

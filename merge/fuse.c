@@ -200,8 +200,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.begin_ns = (int64_t)rec->time;
 	f->present = event.begin_ns;
 	/* A stack from before the chosen steps may be that of an event in them. */
-	if (f->run->options.steps && rec->kind != TP_REC_FRAME &&
-	    !is_wanted(proc, event.begin_ns))
+	if (f->run->options.steps && !is_of_stacks(rec->kind) && !is_wanted(proc, event.begin_ns))
 		return;
 	event.len = tp_rec_len(rec);
 	event.end_ns = event.begin_ns + (tp_decode_is_span[rec->kind] ? (int64_t)event.len : 0);
@@ -287,3 +286,8 @@ int tp_fuse_events(struct tp_run *run, tp_fuse_event_fn each, void *ctx)
 	free(f.heap);
 	return f.err;
 }
+static inline bool is_of_stacks(uint8_t kind)
+{
+	return kind == TP_REC_FRAME || kind == TP_REC_STACK || kind == TP_REC_NNMODULE;
+}
+
