@@ -225,6 +225,35 @@ static void print_heat(const struct state *state, const struct tp_run *run, stru
 	}
 }
 
+/* The same for programs and for the page's map: every step of every rank. */
+static void print_steps(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+	    {.title = "process", .field = "process"},
+	    {.title = "step", .align = TP_RIGHT, .field = "step"},
+	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
+	    {.title = "late", .align = TP_RIGHT, .field = "late_ns"},
+	};
+	uint32_t n;
+	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n);
+	struct tp_table *table;
+	char buf[64];
+
+	if (!tp_out_is_full(out) || n < 2)
+		return;
+	tp_out_title(out, "Late in each step");
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "comm_steps");
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t s = 0; s < rank[i].n_steps; s++) {
+			tp_table_cell(table, "%s", tp_label_proc(buf, run, rank[i].proc));
+			tp_cell_count(table, rank[i].step[s].index);
+			tp_cell_ns(table, tp_sub(rank[i].step[s].end_ns, rank[i].step[s].begin_ns));
+			tp_cell_ns(table, rank[i].step_late[s]);
+		}
+	tp_table_print(table, out);
+}
+
 static const char *cause_text(enum tp_category category)
 {
 	switch (category) {
@@ -315,6 +344,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	print_rows(state, out);
 	print_ranks(state, run, &verdict, out);
 	print_heat(state, run, out);
+	print_steps(state, run, out);
 out:
 	if (tp_comm_is_incomplete(state->comm))
 		tp_out_line(out, "red", "memory ran out: figures are too small");
