@@ -4,7 +4,7 @@
  *
  * A row matches when its rank variable holds a number. What is no number, negative or beyond
  * the world's size is passed over and said, never used: a wrong rank would let two processes
- * write the same file. Pure; no allocation.
+ * write the same file. Pure, but for what process groups offer; no allocation.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -211,4 +211,41 @@ void tp_rank_read(struct tp_rank *rank, tp_config_getenv_fn lookup, void *ctx)
 	}
 	rank->node_rank = find_node(&from, rank, node_names);
 	rank->restart = read_restart(&from);
+}
+
+/* ---- what process groups say ---- */
+
+static uint64_t offered;	/* atomic: size << 32 | rank; 0: nothing */
+
+void tp_rank_offer(int32_t rank, int32_t size)
+{
+	uint64_t now = (uint64_t)(uint32_t)size << 32 | (uint32_t)rank;
+	uint64_t before = __atomic_load_n(&offered, __ATOMIC_RELAXED);
+
+	if (rank < 0 || rank >= size || size > RANKS_MOST)
+		return;
+	while (before >> 32 < (uint32_t)size &&
+	       !__atomic_compare_exchange_n(&offered, &before, now, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+bool tp_rank_take(struct tp_rank *rank)
+{
+	uint64_t of_group = __atomic_load_n(&offered, __ATOMIC_ACQUIRE);
+
+	if (rank->rank >= 0 || !of_group)
+		return false;
+	rank->rank = (int32_t)(of_group & UINT32_MAX);
+	rank->world_size = (int32_t)(of_group >> 32);
+	rank->launcher = "process group";
+	/* Where it runs the group does not say. */
+	if (rank->world_size > 1)
+		rank->node_rank = -1;
+	return true;
+}
+
+void tp_rank_forked(void)
+{
+	__atomic_store_n(&offered, 0, __ATOMIC_RELAXED);
 }

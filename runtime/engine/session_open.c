@@ -170,6 +170,7 @@ static void read_identity(const struct tp_config *config)
 	if (gethostname(life.host, sizeof(life.host) - 1) < 0 || !life.host[0])
 		strcpy(life.host, "localhost");
 	tp_rank_read(&life.naming.rank, look_up, NULL);
+	tp_rank_take(&life.naming.rank);
 	if (tp_worker_number())
 		take_root_identity();
 	tp_log_set_rank(life.naming.rank.rank);
@@ -478,6 +479,7 @@ void tp_session_after_fork(bool in_child)
 					 ? tp_ring.head
 					 : NULL);
 	tp_session_reset();
+	tp_rank_forked();
 	tp_trigger_forked();
 	tp_ring_forked();
 	tp_intern_reset();

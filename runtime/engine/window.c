@@ -23,6 +23,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/open_spans.h"
 #include "runtime/engine/ring.h"
@@ -326,15 +327,37 @@ static const char *step_source_text(void)
 	return tp_session_is_follower() ? "its rank" : tp_step_source_text();
 }
 
+/*
+ * The process group came after the session. Files have the rank from here on; another process may
+ * have it in its names since the beginning, so ours have the pid, too.
+ */
+static void take_rank(struct tp_file_head *head)
+{
+	const struct tp_rank *rank = &state.naming.rank;
+	struct tp_ring_head *ring = tp_ring.head;
+
+	if (!tp_rank_take(&state.naming.rank))
+		return;
+	state.naming.add_pid = true;
+	head->rank = ring->rank = rank->rank;
+	head->world_size = ring->world_size = rank->world_size;
+	head->node_rank = ring->node_rank = rank->node_rank;
+	tp_log_set_rank(rank->rank);
+	tp_facts_add_i64("group_rank", rank->rank);
+	tp_facts_add_i64("group_size", rank->world_size);
+}
+
 /* Opens the file of the window; the folder is made anew when it is gone. 0 or -errno, said. */
 static int open_file(uint32_t window)
 {
 	const struct tp_ring_window *facts = window_at(window);
-	struct tp_file_head head = state.spec.file_head;
+	struct tp_file_head head;
 	char path[512], meta[META_BYTES];
 	struct tp_text text;
 	int err;
 
+	take_rank(&state.spec.file_head);
+	head = state.spec.file_head;
 	state.naming.window = head.window = window;
 	state.naming.epoch = facts->epoch;
 	state.naming.batch = facts->first_step;

@@ -11,8 +11,10 @@
 
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
+#include "runtime/engine/rank.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/torch_shapes.h"
 #include "runtime/probe/torch_state.h"
@@ -25,15 +27,31 @@ enum {
 	GROUP_MAX = 2 * NAME_MAX_BYTES + 32,
 	SHAPES_MAX = 512,
 	NO_PEER = -2,
+	N_HANDED = 256,		/* that wait for another thread to begin them */
+	PROBES_MAX = 8,
+	/* Those that were asked for before the window opened have none; so many are no accident. */
+	UNSEEN_MAX = 64,
+	SEEN = UNSEEN_MAX + 1,
+};
+
+/* What a thread was told of its next collective. */
+struct asked {
+	uint32_t group;		/* string; 0: nothing */
+	int32_t peer, tag;
+	uint64_t at_ns;		/* CLOCK_MONOTONIC */
 };
 
 static uint32_t rank_at;	/* atomic; 0: not known */
-static bool is_told;		/* that a group was not seen */
+static uint32_t n_unseen;	/* atomic; collectives without a group, or SEEN: there were some with */
 
-static __thread struct {
-	uint32_t group;		/* string */
-	int32_t peer, tag;
-} now __attribute__((tls_model("initial-exec")));
+static __thread struct asked now __attribute__((tls_model("initial-exec")));
+
+#define BUSY ((const void *)1)
+static struct {
+	const void *work;	/* atomic; NULL: free, BUSY: being written */
+	struct asked asked;
+} handed[N_HANDED];
+static uint32_t n_handed;	/* atomic */
 
 static uint32_t put_varint(uint8_t *out, uint64_t v)
 {
@@ -55,6 +73,7 @@ void tp_torch_group_made(const void *group, int32_t rank, int32_t size)
 {
 	uint32_t known = __atomic_load_n(&rank_at, __ATOMIC_RELAXED), found = 0;
 
+	tp_rank_offer(rank, size);
 	if (known) {
 		if (!says(group, known, rank, size))
 			__atomic_store_n(&rank_at, 0, __ATOMIC_RELAXED);
@@ -112,6 +131,7 @@ void tp_torch_group_enter(const void *group)
 	if (!tp_torch.abi.group_name && !tp_torch.abi.group_name_old)
 		return;
 	now.peer = NO_PEER;
+	now.at_ns = tp_clock_mono_ns();
 	now.group = tp_intern(TP_STRING_GROUP, bytes, describe(group, bytes));
 }
 
@@ -119,6 +139,54 @@ void tp_torch_group_peer(int32_t peer, int32_t tag)
 {
 	now.peer = peer;
 	now.tag = tag;
+}
+
+static uint32_t place_of(const void *work)
+{
+	return (uint32_t)((uintptr_t)work * 0x9e3779b97f4a7c15ull >> 32) % N_HANDED;
+}
+
+void tp_torch_group_hand_over(const void *work)
+{
+	uint32_t at = place_of(work);
+
+	if (!now.group || !tp_session_is_armed())
+		return;
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % N_HANDED) {
+		const void *found = NULL;
+
+		/* One that was never begun may have had the same address. */
+		if (__atomic_load_n(&handed[at].work, __ATOMIC_ACQUIRE) == work)
+			found = work;
+		if (!__atomic_compare_exchange_n(&handed[at].work, &found, BUSY, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		handed[at].asked = now;
+		if (!found)
+			__atomic_fetch_add(&n_handed, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&handed[at].work, work, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+void tp_torch_group_take_over(const void *work)
+{
+	uint32_t at = place_of(work);
+
+	now.group = 0;
+	if (!__atomic_load_n(&n_handed, __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % N_HANDED) {
+		const void *found = work;
+
+		if (!__atomic_compare_exchange_n(&handed[at].work, &found, BUSY, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		now = handed[at].asked;
+		__atomic_fetch_sub(&n_handed, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&handed[at].work, NULL, __ATOMIC_RELEASE);
+		return;
+	}
 }
 
 bool tp_torch_is_collective(const char *text, uint32_t n_bytes)
@@ -154,14 +222,32 @@ static uint32_t put_group(uint8_t *out)
 	return length + n;
 }
 
-uint32_t tp_torch_group_shapes(const void *rf)
+static void note_seen(bool is_seen)
+{
+	uint32_t n = __atomic_load_n(&n_unseen, __ATOMIC_RELAXED);
+
+	if (n >= UNSEEN_MAX)
+		return;
+	if (is_seen) {
+		__atomic_store_n(&n_unseen, SEEN, __ATOMIC_RELAXED);
+		return;
+	}
+	if (__atomic_add_fetch(&n_unseen, 1, __ATOMIC_RELAXED) == UNSEEN_MAX)
+		tp_probe_off("torch.groups", tp_torch.abi.group_name || tp_torch.abi.group_name_old ?
+				     "collectives come from no process group that was seen" :
+				     "this torch does not export the names of its process groups");
+}
+
+uint32_t tp_torch_group_shapes(const void *rf, uint32_t *waited_ns)
 {
 	const struct tp_torch_layout *layout = &tp_torch.layout;
 	uint8_t blob[SHAPES_MAX + GROUP_MAX + 32];
 	const void *inputs;
-	uint64_t n_inputs;
+	uint64_t n_inputs, waited;
 	uint32_t n = 0, n_group;
 
+	waited = now.group ? tp_clock_mono_ns() - now.at_ns : TP_NO_SEQ;
+	*waited_ns = waited < TP_NO_SEQ ? (uint32_t)waited : TP_NO_SEQ;
 	if (layout->record.inputs) {
 		inputs = tp_torch_ptr(rf, layout->record.inputs);
 		n_inputs = tp_torch_u64(rf, layout->record.inputs + 8u);
@@ -169,10 +255,9 @@ uint32_t tp_torch_group_shapes(const void *rf)
 			n = tp_torch_shapes_pack(layout, inputs, n_inputs, blob, SHAPES_MAX);
 	}
 	n_group = put_group(blob + n);
-	if (!n_group && !__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
-		tp_probe_off("torch.groups", tp_torch.abi.group_name || tp_torch.abi.group_name_old ?
-				     "a collective came from no process group that was seen" :
-				     "this torch does not export the names of its process groups");
+	note_seen(n_group != 0);
+	/* What this thread begins next may be of a group that nobody told of. */
+	now.group = 0;
 	n += n_group;
 	return n ? tp_intern(TP_STRING_SHAPES, blob, n) : 0;
 }
