@@ -9,6 +9,14 @@
 
 #include "merge/grow.h"
 #include "merge/sum.h"
+#include "merge/tensor_cores.h"
+
+enum {	/* of tp_launch_call.owner */
+	OWNER_NESTED = 1,	/* inside another call */
+	OWNER_PRODUCT = 2,	/* inside an operator that tensor cores could do */
+	OWNER_STEP = 4,		/* in a step */
+};
+enum { OPEN_LOOKED_AT = 8 };
 
 static void close_span(void *ctx, const struct tp_nest_span *span)
 {
@@ -130,18 +138,45 @@ static bool is_nested(const struct tp_overview *overview, const struct tp_event 
 	       !strncmp(tp_names_at(overview->names, open[1])->bytes, "cuda", 4);
 }
 
+static bool is_product(struct tp_overview *overview, const struct tp_event *event)
+{
+	uint32_t open[OPEN_LOOKED_AT];
+	uint32_t n = tp_nest_open(overview->nest, event, open, OPEN_LOOKED_AT);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_overview_row *row = &overview->row[open[i]];
+
+		if (!row->product) {
+			const struct tp_name *name = tp_names_at(overview->names, open[i]);
+
+			row->product = 1 + tp_tensor_cores_eligible(name->bytes, name->n_bytes);
+		}
+		if (row->product == 2)
+			return true;
+	}
+	return false;
+}
+
 /* A CUDA call: its time is not the own time of the operator around it. */
 static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
 {
-	uint32_t row = tp_names_row(overview->names, event);
+	uint32_t row = tp_names_row(overview->names, event), owner = 0;
 
 	tp_breakdown_span(&proc->breakdown, TP_CAT_RUNTIME, event->begin_ns, event->end_ns);
 	if (row == TP_NO_NAME ||
 	    !tp_grow(&overview->row, &overview->cap_rows, (uint64_t)row + 1,
 		     sizeof(*overview->row)) ||
-	    !tp_nest_span(overview->nest, event, row, row) ||
-	    !tp_launches_call(overview->launches, event, is_nested(overview, event)))
+	    !tp_nest_span(overview->nest, event, row, row)) {
+		overview->is_incomplete = true;
+		return;
+	}
+	owner = (is_nested(overview, event) ? OWNER_NESTED : 0) |
+		(is_product(overview, event) ? OWNER_PRODUCT : 0) |
+		(proc->breakdown.is_in_step ? OWNER_STEP : 0);
+	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP)
+		tp_habits_call(&overview->habits, event);
+	if (!tp_launches_call(overview->launches, event, owner))
 		overview->is_incomplete = true;
 }
 
@@ -167,6 +202,8 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	struct tp_overview *overview = ctx;
 
 	tp_gpu_time_work(overview->gpu, event, call);
+	if (call && call->owner & OWNER_STEP)
+		tp_habits_work(&overview->habits, event, call->owner & OWNER_PRODUCT);
 }
 
 /* In a stream that is captured into a graph, launches start nothing. */
@@ -174,8 +211,19 @@ static void take_gone(void *ctx, const struct tp_launch_call *call)
 {
 	struct tp_overview *overview = ctx;
 
-	overview->n_idle_launches += !call->n_work && !call->owner && call->name->bytes &&
+	overview->n_idle_launches += !call->n_work && !(call->owner & OWNER_NESTED) &&
+				     call->name->bytes &&
 				     strstr(call->name->bytes, "LaunchKernel") != NULL;
+}
+
+/* More than one rank: the workers of one do not make it many. */
+static bool has_ranks(const struct tp_run *run)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		n += run->proc[i]->rank >= 0 && !run->proc[i]->worker;
+	return n > 1;
 }
 
 static void take_event(void *ctx, const struct tp_event *event)
@@ -233,9 +281,10 @@ struct tp_overview *tp_overview_new(const struct tp_run *run,
 	overview->launches = tp_launches_new(run);
 	overview->gpu = tp_gpu_time_new(run);
 	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
+	overview->comm = has_ranks(run) ? tp_comm_new(run) : NULL;
 	tp_clip_init(&overview->clip, run, take_event, overview);
 	if (!overview->names || !overview->nest || !overview->memory || !overview->proc ||
-	    !overview->launches || !overview->gpu) {
+	    !overview->launches || !overview->gpu || (has_ranks(run) && !overview->comm)) {
 		tp_overview_free(overview);
 		return NULL;
 	}
@@ -255,6 +304,8 @@ struct tp_overview *tp_overview_new(const struct tp_run *run,
 void tp_overview_event(struct tp_overview *overview, const struct tp_event *event)
 {
 	tp_clip_event(&overview->clip, event);
+	if (overview->comm)
+		tp_comm_event(overview->comm, event);
 }
 
 void tp_overview_end(struct tp_overview *overview)
@@ -265,6 +316,8 @@ void tp_overview_end(struct tp_overview *overview)
 	tp_launches_end(overview->launches);
 	tp_gpu_time_end(overview->gpu);
 	overview->is_incomplete |= tp_gpu_time_is_incomplete(overview->gpu);
+	if (overview->comm)
+		tp_comm_end(overview->comm);
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
 		tp_breakdown_end(&overview->proc[i].breakdown);
 		overview->is_incomplete |= overview->proc[i].breakdown.is_incomplete;
@@ -278,6 +331,7 @@ void tp_overview_free(struct tp_overview *overview)
 	tp_memcurve_free(overview->memory);
 	tp_launches_free(overview->launches);
 	tp_gpu_time_free(overview->gpu);
+	tp_comm_free(overview->comm);
 	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++) {
 		tp_breakdown_free(&overview->proc[i].breakdown);
 		free(overview->proc[i].peak);

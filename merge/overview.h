@@ -2,16 +2,18 @@
 /*
  * overview.h - the figures of the overview, collected event by event
  *
- * overview.c collects, view_overview.c prints with overview_steps.c (where a step goes),
- * overview_notes.c (what stands out) and overview_gpu.c. Memory: steps, names, threads, live
- * blocks.
+ * overview.c collects, view_overview.c prints with overview_advice.c (what holds the run back),
+ * overview_steps.c (where a step goes), overview_notes.c (what stands out) and overview_gpu.c.
+ * Memory: steps, names, threads, live blocks.
  */
 #ifndef TP_MERGE_OVERVIEW_H
 #define TP_MERGE_OVERVIEW_H
 
 #include "merge/breakdown.h"
 #include "merge/clip.h"
+#include "merge/comm.h"
 #include "merge/gpu_time.h"
+#include "merge/habits.h"
 #include "merge/memcurve.h"
 #include "merge/names.h"
 #include "merge/nest.h"
@@ -41,6 +43,7 @@ struct tp_overview_proc {
 struct tp_overview_row {	/* by name */
 	uint64_t calls;
 	int64_t self_ns;
+	uint8_t product;	/* tensor cores could do it: 0 not looked up, 1 no, 2 yes */
 };
 
 struct tp_overview {
@@ -51,6 +54,8 @@ struct tp_overview {
 	struct tp_launches *launches;
 	struct tp_gpu_time *gpu;
 	uint64_t n_idle_launches;	/* of kernels, without any work */
+	struct tp_habits habits;
+	struct tp_comm *comm;		/* NULL: a single rank */
 	struct tp_clip clip;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
@@ -90,10 +95,23 @@ static inline int64_t tp_overview_step_ns(const struct tp_step_time *step)
 
 void tp_overview_sum(struct tp_overview_sums *sums, const struct tp_breakdown *breakdown);
 
+/* overview_advice.c: what holds the run back; where, and what to do */
+void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
+			      const struct tp_overview_sums *sums, struct tp_out *out);
+/* Of the run's steps, by the ledger, else of recorded ones, by `sums`: waiting for data, and
+ * all. False: not known. */
+bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
+			   int64_t *wait_ns, int64_t *all_ns);
+enum { TP_OVERVIEW_DATA_PERCENT = 5 };	/* waiting for data: worth a word */
+
 /* overview_steps.c: the breakdown, steps or ranks beside each other, operators */
 void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_overview_sums *sums, struct tp_out *out);
 void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out);
+
+/* overview_table.c: every step of every process, where tp_out_is_full() */
+void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *overview,
+			   const struct tp_overview_sums *sums, struct tp_out *out);
 
 /* overview_notes.c: memory, the slowest step, the data loader */
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,

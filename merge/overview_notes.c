@@ -16,7 +16,6 @@
 enum {
 	BARS = 48,	  /* of the row of step durations */
 	BARS_LEAST = 10,  /* steps: fewer are no picture */
-	DATA_PERCENT = 5, /* of a step waiting for data: worth a word */
 };
 
 /* "in aten::mm (Optimizer.step#AdamW.step)" */
@@ -272,45 +271,18 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	free(value);
 }
 
-static void print_data(const struct tp_run *run, const struct tp_overview *overview,
-		       const struct tp_overview_sums *sums, struct tp_out *out)
+/* Where it is more, overview_advice.c says so. */
+static void print_data(const struct tp_run *run, const struct tp_overview_sums *sums,
+		       struct tp_out *out)
 {
-	int64_t wait = sums->ns[TP_CAT_DATA], all = sums->all_ns;
-	bool has_workers = false, has_none = false;
+	int64_t wait, all;
 	char a[32];
 
-	if (run->n_steps) {
-		wait = all = 0;
-		for (uint32_t i = 0; i < run->n_steps; i++) {
-			wait = tp_add(wait, run->step[i].data_wait_ns);
-			all = tp_add(all, run->step[i].dur_ns);
-		}
-	}
-	if (all <= 0 || wait <= 0)
-		return;
-	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
-		const struct tp_name *name = tp_names_at(overview->names, i);
-
-		has_workers |=
-		    strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
-		has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
-	}
-	tp_show_percent(a, (double)wait, (double)all);
-	if (wait < all / 100 * DATA_PERCENT)
+	if (tp_overview_data_wait(run, sums, &wait, &all) &&
+	    wait < all / 100 * TP_OVERVIEW_DATA_PERCENT)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "data",
-			    "%s of the run's steps is spent waiting for data", a);
-	else if (has_none && !has_workers)
-		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "data",
-			    "%s of the run's steps is spent waiting for data, which is "
-			    "loaded in the "
-			    "training process: give DataLoader num_workers > 0",
-			    a);
-	else
-		tp_out_item(
-		    out, "yellow", TP_OVERVIEW_LABEL, "data",
-		    "%s of the run's steps is spent waiting for data: more num_workers, a "
-		    "greater prefetch_factor, or less work for each sample",
-		    a);
+			    "%s of the run's steps is spent waiting for data",
+			    tp_show_percent(a, (double)wait, (double)all));
 }
 
 static void print_failed(const struct tp_overview *overview, struct tp_out *out)
@@ -336,5 +308,5 @@ void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview 
 	tp_overview_print_host(run, out);
 	print_failed(overview, out);
 	print_slowest(run, overview, out);
-	print_data(run, overview, sums, out);
+	print_data(run, sums, out);
 }

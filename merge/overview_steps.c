@@ -17,7 +17,6 @@ enum {
 	STEPS_ALL = 12,	 /* so many recorded steps are all shown */
 	STEPS_SHOWN = 8, /* of more: the slowest, the median and the fastest */
 	RANKS_SHOWN = 16,
-	LATE_PERCENT = 5, /* of a step that the others wait for one rank */
 };
 
 void tp_overview_sum(struct tp_overview_sums *sums, const struct tp_breakdown *breakdown)
@@ -159,46 +158,6 @@ static void print_steps_of(const struct tp_overview_proc *proc,
 	free(order);
 }
 
-/*
- * All ranks leave a collective together, so a late rank does not show in the time of a
- * step: it shows as the one that waits least.
- */
-static void print_late_rank(const struct tp_run *run, const struct tp_overview *overview,
-			    const struct tp_overview_sums *sums, struct tp_out *out)
-{
-	int64_t *wait = malloc((run->n_procs + 1) * sizeof(*wait)), least = INT64_MAX,
-		median;
-	uint32_t n = 0, late = 0;
-	char who[64], a[32], b[32];
-
-	for (uint32_t i = 0; wait && i < run->n_procs; i++) {
-		struct tp_overview_sums own = {.n_steps = 0};
-
-		tp_overview_sum(&own, &overview->proc[i].breakdown);
-		if (!own.n_steps)
-			continue;
-		wait[n] = own.ns[TP_CAT_COMM] / (int64_t)own.n_steps;
-		if (wait[n] < least) {
-			least = wait[n];
-			late = i;
-		}
-		n++;
-	}
-	if (wait)
-		tp_sort_i64(wait, n);
-	/* Of the others: the late rank is the first of the sorted ones. */
-	median = n > 1 && wait ? tp_percentile(wait + 1, n - 1, 50) : 0;
-	if (n > 1 &&
-	    (median - least) / LATE_PERCENT > sums->all_ns / (int64_t)sums->n_steps / 100)
-		tp_out_line(out, "yellow",
-			    "  %s is late: it spends %s a step in collectives, the others "
-			    "%s waiting "
-			    "for it.",
-			    tp_label_proc(who, run, run->proc[late]), tp_show_ns(a, least),
-			    tp_show_ns(b, median));
-	free(wait);
-}
-
 static void print_ranks(const struct tp_run *run, const struct tp_overview *overview,
 			const struct tp_overview_sums *sums, struct tp_out *out)
 {
@@ -236,7 +195,6 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	}
 	tp_table_print(table, out);
 	free(order);
-	print_late_rank(run, overview, sums, out);
 }
 
 void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,
@@ -250,6 +208,7 @@ void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview 
 	for (uint32_t i = 0; sums->n_procs == 1 && i < overview->n_procs; i++)
 		if (overview->proc[i].breakdown.n_steps)
 			print_steps_of(&overview->proc[i], sums, out);
+	tp_overview_print_all(run, overview, sums, out);
 }
 
 void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out)

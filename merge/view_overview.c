@@ -311,6 +311,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	print_recorded(run, overview, &sums, out);
 	tp_overview_print_notes(run, overview, &sums, out);
 	print_lost(run, overview, out);
+	tp_overview_print_advice(run, overview, &sums, out);
 	tp_overview_print_steps(run, overview, &sums, out);
 	tp_overview_print_gpus(run, overview, out);
 	tp_overview_print_operators(overview, out);
