@@ -4,7 +4,8 @@
  *
  * libtorch_cpu calls these functions of its own through the PLT or through tables that the loader
  * fills, so the preloaded definitions come first. Every collective asks its group for the backend;
- * sends and receives of gloo have their peer as an argument. Each forwards to the real one.
+ * sends and receives of gloo have their peer as an argument, other collectives of gloo go to a
+ * thread of its own. Each forwards to the real one.
  *
  * What C++ returns in memory goes to a pointer that is the first argument on x86-64. On aarch64
  * it is in a register that C cannot keep: there groups are not told apart.
@@ -18,8 +19,11 @@
 #include "runtime/probe/torch_abi.h"
 #include "runtime/probe/torch_group.h"
 
-#if defined(__x86_64__)
-
+#define WORK "N3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
+#define ENQUEUE "_ZN4c10d16ProcessGroupGloo7enqueueE" WORK
+#define EXECUTE                                                                            \
+	"_ZN4c10d16ProcessGroupGloo9AsyncWork7executeERKN3c1013intrusive_ptrIS1_NS2_6detail"   \
+	"34intrusive_target_default_null_typeIS1_EEEE"
 #define STORE "N3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
 #define MADE "_ZN4c10d12ProcessGroupC1E" STORE "ii"
 #define GET_BACKEND "_ZN4c10d12ProcessGroup10getBackendEN3c1010DeviceTypeE"
@@ -27,16 +31,14 @@
 #define RECV "_ZN4c10d16ProcessGroupGloo4recvERSt6vectorIN2at6TensorESaIS3_EEii"
 #define RECV_ANY "_ZN4c10d16ProcessGroupGloo13recvAnysourceERSt6vectorIN2at6TensorESaIS3_EEi"
 
+/* An intrusive_ptr<AsyncWork>, by value or reference: the address of one. */
+typedef void (*enqueue_fn)(void *backend, void **work);
+typedef void (*execute_fn)(void **work);
 typedef void (*made_fn)(void *group, void *store, int rank, int size);
-typedef void *(*get_backend_fn)(void **ret, void *group, int8_t device);
-typedef void *(*peer_fn)(void **ret, void *backend, void *tensors, int peer, int tag);
-typedef void *(*recv_any_fn)(void **ret, void *backend, void *tensors, int tag);
 
+void tp_hook_enqueue(void *backend, void **work) __asm__(ENQUEUE);
+void tp_hook_execute(void **work) __asm__(EXECUTE);
 void tp_hook_group_made(void *group, void *store, int rank, int size) __asm__(MADE);
-void *tp_hook_get_backend(void **ret, void *group, int8_t device) __asm__(GET_BACKEND);
-void *tp_hook_send(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(SEND);
-void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(RECV);
-void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int tag) __asm__(RECV_ANY);
 
 /* Whoever calls has libtorch_cpu mapped, and it has the function: it called it. */
 static inline void *get_real(void **cached, const char *symbol)
@@ -47,6 +49,8 @@ static inline void *get_real(void **cached, const char *symbol)
 		int saved = errno;
 		void *library = tp_torch_library("libtorch_cpu.so");
 
+		if (!library)
+			library = tp_torch_library("libtorch.so");
 		real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
 		errno = saved;
 		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
@@ -61,6 +65,33 @@ TP_EXPORT void tp_hook_group_made(void *group, void *store, int rank, int size)
 	((made_fn)get_real(&cached, MADE))(group, store, rank, size);
 	tp_torch_group_made(group, rank, size);
 }
+
+TP_EXPORT void tp_hook_enqueue(void *backend, void **work)
+{
+	static void *cached;
+
+	tp_torch_group_hand_over(*work);
+	((enqueue_fn)get_real(&cached, ENQUEUE))(backend, work);
+}
+
+TP_EXPORT void tp_hook_execute(void **work)
+{
+	static void *cached;
+
+	tp_torch_group_take_over(*work);
+	((execute_fn)get_real(&cached, EXECUTE))(work);
+}
+
+#if defined(__x86_64__)
+
+typedef void *(*get_backend_fn)(void **ret, void *group, int8_t device);
+typedef void *(*peer_fn)(void **ret, void *backend, void *tensors, int peer, int tag);
+typedef void *(*recv_any_fn)(void **ret, void *backend, void *tensors, int tag);
+
+void *tp_hook_get_backend(void **ret, void *group, int8_t device) __asm__(GET_BACKEND);
+void *tp_hook_send(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(SEND);
+void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer, int tag) __asm__(RECV);
+void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int tag) __asm__(RECV_ANY);
 
 TP_EXPORT void *tp_hook_get_backend(void **ret, void *group, int8_t device)
 {

@@ -2,9 +2,9 @@
 /*
  * torch_group.h - the process group of a collective: its name, its size, and who we are in it
  *
- * A collective's operator asks its c10d::ProcessGroup for the backend, and the backend begins the
- * range ("gloo:all_reduce") on the same thread: what was asked last is the range's group. So
- * inputs are recorded for these ranges only, and no operator pays for it.
+ * A collective's operator asks its c10d::ProcessGroup for the backend; the backend then begins the
+ * range ("gloo:send") on the same thread, or hands work to a thread of its own, where the range
+ * ("gloo:all_reduce") begins. So inputs are recorded for these ranges only, and no operator pays.
  */
 #ifndef TP_PROBE_TORCH_GROUP_H
 #define TP_PROBE_TORCH_GROUP_H
@@ -19,10 +19,14 @@ void tp_torch_group_enter(const void *group);
 /* And is from or to this member (of the group's own numbering; -1: from any), with this tag. */
 void tp_torch_group_peer(int32_t peer, int32_t tag);
 
+/* What this thread asks for is given to another one, as this object; and that one begins it. */
+void tp_torch_group_hand_over(const void *work);
+void tp_torch_group_take_over(const void *work);
+
 /* Whether a range of this name is a collective of a backend. */
 bool tp_torch_is_collective(const char *text, uint32_t n_bytes);
 /* Of a collective that begins on this thread: inputs and group as a SHAPES string, interned; 0:
- * nothing is known. */
-uint32_t tp_torch_group_shapes(const void *rf);
+ * nothing is known. *waited_ns: since it was asked for; TP_NO_SEQ: not known. */
+uint32_t tp_torch_group_shapes(const void *rf, uint32_t *waited_ns);
 
 #endif

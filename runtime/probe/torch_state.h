@@ -38,7 +38,10 @@ struct tp_torch_span {
 	uint8_t source : 4;		/* enum tp_torch_source */
 	uint8_t is_recorded : 1;	/* of a user range: a window was open when it began */
 	uint8_t is_async;
-	int32_t n_yielded;		/* by the loader when it began; -1: not known */
+	union {
+		int32_t n_yielded;	/* by the loader when it began; -1: not known */
+		uint32_t waited_ns;	/* of a collective: since it was asked for */
+	};
 	uint64_t who;			/* optimizer or loader of a user range */
 };
 _Static_assert(sizeof(struct tp_torch_span) == 64, "a span is a cache line");

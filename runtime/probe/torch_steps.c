@@ -181,8 +181,9 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->is_recorded = tp_session_is_armed();
 	span->name = span->source != TP_TORCH_SOURCE_OTHER || span->is_recorded ?
 			     tp_torch_name(rf, true) : 0;
-	span->shapes = span->is_recorded && tp_torch_is_collective(text, n_bytes) ?
-			       tp_torch_group_shapes(rf) : 0;
+	span->shapes = 0;
+	if (span->is_recorded && tp_torch_is_collective(text, n_bytes))
+		span->shapes = tp_torch_group_shapes(rf, &span->waited_ns);
 	span->windows = __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED);
 	span->is_async = record->is_async && tp_torch_u8(rf, record->is_async);
 	span->thread = NULL;
@@ -224,7 +225,7 @@ static void record_range(const void *rf, const struct tp_torch_span *span, uint6
 		began_on = span->thread_at;
 	}
 	rec->name = name;
-	rec->link = TP_NO_SEQ;
+	rec->link = span->shapes ? span->waited_ns : TP_NO_SEQ;
 	rec->arg = TP_ARG_OP(span->shapes, began_on, TP_SCOPE_USER);
 	tp_ring_commit();
 }
