@@ -104,10 +104,33 @@ static void put_tensor(struct in *in, struct out *out)
 	put(out, "]");
 }
 
+/* An item that says how long it is. */
+static struct in get_framed(struct in *in)
+{
+	uint64_t n = get_varint(in);
+	struct in framed = {.at = in->at};
+
+	if (n > (uint64_t)(in->end - in->at))
+		in->is_bad = true;
+	if (!in->is_bad)
+		in->at += n;
+	framed.end = in->at;
+	return framed;
+}
+
+/* Items that are no inputs follow these, and are not shown. */
 static void put_item(struct in *in, struct out *out)
 {
-	uint8_t item = get_byte(in), n;
+	uint8_t item = *in->at, n;
 
+	if (item >= TP_SHAPE_GROUP) {
+		in->at++;
+		get_framed(in);
+		return;
+	}
+	if (out->n)
+		put(out, ", ");
+	get_byte(in);
 	switch (item) {
 	case TP_SHAPE_NONE:
 		put(out, "-");
@@ -148,11 +171,8 @@ const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t 
 	struct out out = {buf, cap, 0, false};
 
 	buf[0] = 0;
-	while (in.at < in.end && !in.is_bad && !out.is_full) {
-		if (out.n)
-			put(&out, ", ");
+	while (in.at < in.end && !in.is_bad && !out.is_full)
 		put_item(&in, &out);
-	}
 	if (in.is_bad)
 		put(&out, "?");
 	return buf;
@@ -200,12 +220,45 @@ uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype)
 			if (__builtin_add_overflow(sum, get_tensor_bytes(&in, &last), &sum))
 				in.is_bad = true;
 		}
-		if (item > TP_SHAPE_CUT)
-			in.is_bad = true;
+		if (item >= TP_SHAPE_GROUP)
+			get_framed(&in);
 		if (!in.is_bad && sum > greatest) {
 			greatest = sum;
 			*dtype = last;
 		}
 	}
 	return greatest;
+}
+
+static bool get_group(struct in in, struct tp_shapes_group *group)
+{
+	const uint8_t *zero;
+	uint64_t rank = get_varint(&in), size = get_varint(&in), peer = get_varint(&in);
+	uint64_t tag = get_varint(&in);
+
+	zero = in.is_bad ? NULL : memchr(in.at, 0, (size_t)(in.end - in.at));
+	if (!zero || rank > INT32_MAX || size > INT32_MAX || peer > INT32_MAX || tag > UINT32_MAX)
+		return false;
+	*group = (struct tp_shapes_group){
+	    .name = (const char *)in.at, .n_name = (uint32_t)(zero - in.at),
+	    .description = (const char *)zero + 1, .n_description = (uint32_t)(in.end - zero - 1),
+	    .rank = (int32_t)rank - 1, .peer = (int32_t)peer - 1,
+	    .size = (uint32_t)size, .tag = (uint32_t)tag};
+	return true;
+}
+
+bool tp_shapes_group(const char *bytes, uint32_t n, struct tp_shapes_group *group)
+{
+	struct in in = {(const uint8_t *)bytes, (const uint8_t *)bytes + n, false};
+	struct out nowhere = {.is_full = true};
+
+	while (in.at < in.end && !in.is_bad) {
+		if (*in.at != TP_SHAPE_GROUP) {
+			put_item(&in, &nowhere);
+			continue;
+		}
+		in.at++;
+		return get_group(get_framed(&in), group);
+	}
+	return false;
 }

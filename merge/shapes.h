@@ -9,6 +9,7 @@
 #ifndef TP_MERGE_SHAPES_H
 #define TP_MERGE_SHAPES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Into buf (cap bytes with the NUL, at least 8), returned; "" for no shapes. Too long: "..." */
@@ -22,5 +23,16 @@ const char *tp_show_dtype(uint8_t dtype, char other[12]);
  * greatest's last tensor. 0: none is known.
  */
 uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype);
+
+/* The process group of a collective. Texts point into the string and are not terminated. */
+struct tp_shapes_group {
+	const char *name, *description;
+	uint32_t n_name, n_description;
+	int32_t rank, peer;		/* in the group; -1: not known, or none */
+	uint32_t size, tag;		/* size 0: not known */
+};
+
+/* False: the string has none. */
+bool tp_shapes_group(const char *bytes, uint32_t n, struct tp_shapes_group *group);
 
 #endif

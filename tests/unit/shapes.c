@@ -26,6 +26,11 @@ static const struct {
 	{"an unknown type", 3, {TP_SHAPE_TENSOR, 200, 0}, "dtype200[]"},
 	{"cut in a tensor", 4, {TP_SHAPE_TENSOR, 6, 2, 64}, "f32[64?"},
 	{"cut in a size", 4, {TP_SHAPE_TENSOR, 6, 1, 0x80}, "f32[?"},
+	{"a group, and what a later writer adds",
+	 12,
+	 {TP_SHAPE_TENSOR, 6, 1, 3, TP_SHAPE_GROUP, 2, 1, 2, 99, 0, TP_SHAPE_SCALAR, TP_SHAPE_NONE},
+	 "f32[3], scalar, -"},
+	{"a group that is cut", 6, {TP_SHAPE_SCALAR, TP_SHAPE_GROUP, 9, 1, 2, 3}, "scalar?"},
 	{"an unknown item", 2, {TP_SHAPE_SCALAR, 77}, "scalar, ?"},
 	{"a list of no tensors", 3, {TP_SHAPE_TENSOR_LIST, 1, TP_SHAPE_SCALAR}, "(?"},
 };
@@ -59,11 +64,34 @@ Test(shapes, ends_with_dots_where_the_buffer_is_full)
 	}
 }
 
+Test(shapes, finds_the_group_behind_the_inputs)
+{
+	static const char bytes[] = {TP_SHAPE_TENSOR, 6, 1, 3, TP_SHAPE_GROUP, 15, 3, 4, 2, (char)0x87, 1,
+				     '1', '2', 0, 'm', 'e', 's', 'h', '_', 't', 'p'};
+	struct tp_shapes_group group;
+	uint8_t dtype;
+
+	cr_assert(tp_shapes_group(bytes, sizeof(bytes), &group));
+	cr_expect_eq(group.rank, 2);
+	cr_expect_eq(group.size, 4);
+	cr_expect_eq(group.peer, 1);
+	cr_expect_eq(group.tag, 135);
+	cr_expect_eq(group.n_name, 2);
+	cr_expect_arr_eq(group.name, "12", 2);
+	cr_expect_eq(group.n_description, 7);
+	cr_expect_arr_eq(group.description, "mesh_tp", 7);
+	cr_expect_eq(tp_shapes_bytes(bytes, sizeof(bytes), &dtype), 12);
+	/* Cut anywhere there is none. */
+	for (uint32_t n = 0; n < sizeof(bytes); n++)
+		cr_expect_not(tp_shapes_group(bytes, n, &group), "%u bytes", n);
+}
+
 Test(shapes, survives_random_bytes)
 {
 	unsigned seed = 2;
 
 	for (uint32_t round = 0; round < 20000; round++) {
+		struct tp_shapes_group group;
 		char bytes[32], buf[64];
 		uint32_t n = (uint32_t)rand_r(&seed) % sizeof(bytes);
 
@@ -71,5 +99,7 @@ Test(shapes, survives_random_bytes)
 			bytes[i] = (char)(rand_r(&seed) % (round % 2 ? 256 : 8));
 		tp_show_shapes(buf, sizeof(buf), bytes, n);
 		cr_assert_lt(strlen(buf), sizeof(buf));
+		if (tp_shapes_group(bytes, n, &group))
+			cr_assert_leq(group.description + group.n_description, bytes + n);
 	}
 }
