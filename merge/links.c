@@ -58,6 +58,12 @@ static struct tp_link_op *find_op(struct tp_links *links, const struct tp_proc *
 
 void tp_links_forward(struct tp_links *links, const struct tp_event *event)
 {
+	tp_links_forward_of(links, event, 0, 0);
+}
+
+void tp_links_forward_of(struct tp_links *links, const struct tp_event *event, uint32_t stack,
+			 uint32_t path)
+{
 	struct tp_link_op *op;
 
 	if (event->kind != TP_REC_OP || event->link == TP_NO_SEQ ||
@@ -70,6 +76,8 @@ void tp_links_forward(struct tp_links *links, const struct tp_event *event)
 	op->begin_ns = event->begin_ns;
 	op->thread = event->thread;
 	op->sequence = event->link;
+	op->stack = stack;
+	op->path = path;
 	op->is_used = false;
 }
 

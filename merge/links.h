@@ -22,6 +22,7 @@ struct tp_link_op {
 	int64_t begin_ns;
 	const struct tp_thread *thread;
 	uint32_t sequence;
+	uint32_t stack, path;	/* where it came from, for who says so (module_origin.h) */
 	bool is_used;
 };
 
@@ -40,6 +41,8 @@ void tp_links_free(struct tp_links *links);
 
 /* Notes an operator of a forward pass; anything else is ignored. */
 void tp_links_forward(struct tp_links *links, const struct tp_event *event);
+void tp_links_forward_of(struct tp_links *links, const struct tp_event *event, uint32_t stack,
+			 uint32_t path);
 /* The operator that made this node of the backward pass, the first time it is asked for;
  * NULL: none, not known, or linked already. */
 const struct tp_link_op *tp_links_backward(struct tp_links *links, const struct tp_event *event);

@@ -230,6 +230,12 @@ void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event)
 		return;
 	if (event->len && event->len <= UINT32_MAX)
 		outer = stack_of(file, (uint32_t)event->len);
+	/* No frame. */
+	if ((event->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE) {
+		if (outer && !tp_keyed_add(&file->numbers, hash_number(event->link), outer))
+			stacks->is_incomplete = true;
+		return;
+	}
 	if (event->flags & TP_FRAME_JOINED) {
 		key.outer = outer;
 		key.inner = event->arg <= UINT32_MAX ? stack_of(file, (uint32_t)event->arg) : 0;

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * module_paths.c - which nn.Modules call which
+ *
+ * Numbers of stacks are those of one file; as in stacks.c, those of the newest two windows of
+ * each process are kept. Numbers of modules are their process's; the newest name counts.
+ */
+#include "merge/module_paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/keyed.h"
+
+/* Numbers of one window's file. */
+struct file {
+	uint32_t window;
+	struct tp_keyed numbers;	/* hash: of the number, one to one; row: the path */
+};
+
+struct named {
+	uint32_t proc, number;
+	const struct tp_string *name;
+};
+
+struct tp_module_paths {
+	struct file (*file)[2];		/* by tp_proc.at, by window modulo two */
+	uint32_t n_procs;
+	struct tp_module_path *path;
+	uint32_t n, cap;
+	struct tp_keyed keyed;		/* by outer path and module */
+	struct named *named;
+	uint32_t n_named, cap_named;
+	struct tp_keyed by_number;
+	bool is_incomplete;
+};
+
+static uint32_t hash_number(uint32_t number)
+{
+	return number * 0x9e3779b1u;
+}
+
+struct tp_module_paths *tp_module_paths_new(const struct tp_run *run)
+{
+	struct tp_module_paths *paths = calloc(1, sizeof(*paths));
+
+	if (!paths)
+		return NULL;
+	paths->n_procs = run->n_procs;
+	paths->file = calloc(run->n_procs + 1, sizeof(paths->file[0]));
+	paths->n = 1;
+	if (!paths->file || !tp_grow(&paths->path, &paths->cap, 1, sizeof(paths->path[0]))) {
+		tp_module_paths_free(paths);
+		return NULL;
+	}
+	return paths;
+}
+
+void tp_module_paths_free(struct tp_module_paths *paths)
+{
+	if (!paths)
+		return;
+	for (uint32_t i = 0; paths->file && i < paths->n_procs; i++) {
+		tp_keyed_free(&paths->file[i][0].numbers);
+		tp_keyed_free(&paths->file[i][1].numbers);
+	}
+	free(paths->file);
+	free(paths->path);
+	tp_keyed_free(&paths->keyed);
+	free(paths->named);
+	tp_keyed_free(&paths->by_number);
+	free(paths);
+}
+
+/* ---- names ---- */
+
+static struct named *find_named(struct tp_module_paths *paths, uint32_t proc, uint32_t number)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)proc << 32 | number), at, row;
+
+	for (row = tp_keyed_first(&paths->by_number, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&paths->by_number, hash, &at))
+		if (paths->named[row].proc == proc && paths->named[row].number == number)
+			return &paths->named[row];
+	return NULL;
+}
+
+static void take_name(struct tp_module_paths *paths, const struct tp_event *event)
+{
+	uint32_t proc = event->proc->at;
+	struct named *named = find_named(paths, proc, event->link);
+
+	if (event->name->kind != TP_STRING_NNMODULE)
+		return;
+	if (named) {
+		named->name = event->name;
+		return;
+	}
+	if (!tp_grow(&paths->named, &paths->cap_named, (uint64_t)paths->n_named + 1,
+		     sizeof(*named)) ||
+	    !tp_keyed_add(&paths->by_number, tp_keyed_hash((uint64_t)proc << 32 | event->link),
+			  paths->n_named)) {
+		paths->is_incomplete = true;
+		return;
+	}
+	paths->named[paths->n_named++] = (struct named){proc, event->link, event->name};
+}
+
+/* ---- paths ---- */
+
+/* Strings of a run that are equal have equal `same`, from 1 on; others are told by process. */
+static uint64_t key_of(const struct tp_module_path *path)
+{
+	if (path->name)
+		return path->name->same;
+	return (uint64_t)(path->proc + 1) << 32 | path->number;
+}
+
+static uint32_t hash_path(const struct tp_module_path *path)
+{
+	return tp_keyed_hash(key_of(path) * 0x9e3779b97f4a7c15ull + path->outer);
+}
+
+/* 0: out of memory. */
+static uint32_t find_path(struct tp_module_paths *paths, uint32_t outer,
+			  const struct tp_event *event)
+{
+	uint32_t number = TP_MODULE_NUMBER(event->arg), at, row, hash;
+	const struct named *named = find_named(paths, event->proc->at, number);
+	struct tp_module_path key = {
+		.outer = outer, .depth = paths->path[outer].depth + 1,
+		.name = named ? named->name : NULL, .proc = event->proc->at, .number = number,
+	};
+
+	hash = hash_path(&key);
+	for (row = tp_keyed_first(&paths->keyed, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&paths->keyed, hash, &at))
+		if (paths->path[row].outer == outer && key_of(&paths->path[row]) == key_of(&key))
+			return row;
+	if (!tp_grow(&paths->path, &paths->cap, (uint64_t)paths->n + 1, sizeof(key)) ||
+	    !tp_keyed_add(&paths->keyed, hash, paths->n))
+		return 0;
+	paths->path[paths->n] = key;
+	return paths->n++;
+}
+
+/* Of this event's window; NULL: it is older than those that are kept. */
+static struct file *file_of(struct tp_module_paths *paths, const struct tp_event *event)
+{
+	struct file *file = &paths->file[event->proc->at][event->window & 1];
+
+	if (file->window == event->window || !file->numbers.slot) {
+		file->window = event->window;
+		return file;
+	}
+	if (file->window > event->window)
+		return NULL;
+	tp_keyed_free(&file->numbers);
+	file->window = event->window;
+	return file;
+}
+
+static uint32_t path_of(const struct file *file, uint64_t number)
+{
+	uint32_t at, path;
+
+	if (!number || number > UINT32_MAX)
+		return 0;
+	path = tp_keyed_first(&file->numbers, hash_number((uint32_t)number), &at);
+	return path == TP_NO_KEYED ? 0 : path;
+}
+
+static void take_frame(struct tp_module_paths *paths, const struct tp_event *event)
+{
+	struct file *file = file_of(paths, event);
+	uint32_t path;
+
+	if (!file || !event->link)
+		return;
+	path = path_of(file, event->len);
+	if ((event->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE) {
+		path = find_path(paths, path, event);
+		paths->is_incomplete |= !path;
+	} else if (event->flags & TP_FRAME_JOINED) {
+		path = path_of(file, event->arg);
+	}
+	if (path && !tp_keyed_add(&file->numbers, hash_number(event->link), path))
+		paths->is_incomplete = true;
+}
+
+void tp_module_paths_event(struct tp_module_paths *paths, const struct tp_event *event)
+{
+	if (event->kind == TP_REC_FRAME)
+		take_frame(paths, event);
+	else if (event->kind == TP_REC_NNMODULE)
+		take_name(paths, event);
+}
+
+uint32_t tp_module_paths_of(struct tp_module_paths *paths, const struct tp_event *event)
+{
+	struct file *file = event->link ? file_of(paths, event) : NULL;
+
+	return file ? path_of(file, event->link) : 0;
+}
+
+uint32_t tp_module_paths_count(const struct tp_module_paths *paths)
+{
+	return paths->n;
+}
+
+const struct tp_module_path *tp_module_paths_at(const struct tp_module_paths *paths, uint32_t path)
+{
+	return &paths->path[path];
+}
+
+bool tp_module_paths_is_incomplete(const struct tp_module_paths *paths)
+{
+	return paths->is_incomplete;
+}
+
+bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t outer, uint32_t inner)
+{
+	while (inner > outer)
+		inner = paths->path[inner].outer;
+	return inner == outer;
+}
+
+const char *tp_module_name(const struct tp_module_path *path, uint32_t *n_bytes)
+{
+	*n_bytes = path->name ? (uint32_t)strnlen(path->name->bytes, path->name->n_bytes) : 0;
+	return path->name ? path->name->bytes : "";
+}
+
+const char *tp_module_class(const struct tp_module_path *path, uint32_t *n_bytes)
+{
+	uint32_t n;
+
+	tp_module_name(path, &n);
+	*n_bytes = path->name && path->name->n_bytes > n ? path->name->n_bytes - n - 1 : 0;
+	return *n_bytes ? path->name->bytes + n + 1 : "";
+}
