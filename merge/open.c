@@ -151,7 +151,14 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 		/* What the ring still holds is taken from there: see ring_layout.h. */
 		if (block->offset >= counts_to || !head->n_items)
 			continue;
-		if (tp_run_block(run, source_at, i, head->n_items, head->first_time))
+		if (tp_run_block(run, (struct tp_block_ref){.source = source_at,
+							    .at = i,
+							    .n_events = head->n_items,
+							    .stored_bytes = head->stored_bytes,
+							    .offset = block->offset,
+							    .lies_at = block->offset,
+							    .first_ns = (int64_t)head->first_time,
+							    .last_ns = (int64_t)head->last_time}))
 			tp_run_issue(&run->pub, &o->proc->pub, true,
 				     "'%s': out of memory; a block is left out", reader->path);
 		window->n_events += head->n_items;
@@ -214,7 +221,6 @@ static void forget_source(struct tp_run_in *run, uint32_t window_at)
 			run->pub.window[window_at].n_events -= run->block[b].n_events;
 			run->block[b--] = run->block[--run->n_blocks];
 		}
-		s->n_blocks_left = 0;
 	}
 }
 
@@ -254,7 +260,9 @@ int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown
 	source_at = tp_run_source(run, o.proc, (uint32_t)window_at, path);
 	if (source_at < 0)
 		goto out;
-	run->source[source_at].n_file_blocks = reader.n_blocks;
+	run->source[source_at].file = tp_infiles_add(&run->files, path, reader.fd);
+	if (!run->source[source_at].file)
+		goto out;
 	if (window->path[0])
 		free((char *)window->path);
 	window->path = copy_text((const uint8_t *)shown, (uint32_t)strlen(shown));
@@ -271,46 +279,6 @@ int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown
 out:
 	tp_reader_close(&reader);
 	return err;
-}
-
-static void stay_silent(void *ctx, const char *path, uint64_t offset, const char *what)
-{
-}
-
-struct tp_reader *tp_run_reader(struct tp_run_in *run, struct tp_source *source)
-{
-	struct tp_reader *reader = source->reader;
-
-	if (reader)
-		return reader;
-	reader = malloc(sizeof(*reader));
-	/* Its damage was reported when it was indexed. */
-	if (!reader || tp_reader_open(reader, source->path, stay_silent, NULL)) {
-		tp_run_issue(&run->pub, &source->proc->pub, true,
-			     "'%s' cannot be opened any more; its events are left out", source->path);
-		free(reader);
-		return NULL;
-	}
-	/* A live process only appends. */
-	if (reader->head.run_id != source->proc->pub.run_id ||
-	    reader->n_blocks < source->n_file_blocks) {
-		tp_run_issue(&run->pub, &source->proc->pub, true,
-			     "'%s' changed while it was read; its events are left out", source->path);
-		tp_reader_close(reader);
-		free(reader);
-		return NULL;
-	}
-	source->reader = reader;
-	return reader;
-}
-
-void tp_run_park(struct tp_source *source)
-{
-	if (!source->reader)
-		return;
-	tp_reader_close(source->reader);
-	free(source->reader);
-	source->reader = NULL;
 }
 
 static int read_input(struct tp_run_in *run, const struct tp_input *input)
@@ -341,6 +309,8 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	struct tp_input_list list = {.complain = complain_input, .ctx = &o};
 	int err = run ? tp_strings_init(&run->strings) : -ENOMEM;
 
+	if (run)
+		tp_infiles_init(&run->files);
 	if (err)
 		goto out;
 	run->options = *options;

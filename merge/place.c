@@ -104,10 +104,12 @@ static void place_blocks(struct tp_run_in *run)
 			tp_run_issue(&run->pub, &source->proc->pub, true,
 				     "'%s': a block of %u events has impossible times; it is left out",
 				     source->path, block->n_events);
-			source->n_blocks_left--;
 			run->n_events_due -= block->n_events;
 			continue;
 		}
+		block->last_ns = (uint64_t)block->last_ns >> 62
+					 ? block->first_ns
+					 : tp_run_ns(source->proc, &hint, (uint64_t)block->last_ns);
 		run->block[kept++] = *block;
 	}
 	run->n_blocks = kept;
@@ -143,7 +145,7 @@ static void start_at_zero(struct tp_run_in *run)
 	if (zero == INT64_MAX)
 		zero = 0;
 	for (uint32_t i = 0; i < run->n_blocks; i++)
-		run->block[i].first_ns -= zero;
+		run->block[i].first_ns -= zero, run->block[i].last_ns -= zero;
 	for (uint32_t i = 0; i < run->pub.n_procs; i++)
 		((struct tp_proc_in *)run->pub.proc[i])->to_run_ns -= zero;
 	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;

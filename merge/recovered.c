@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/decode.h"
 #include "merge/run.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
@@ -25,6 +26,7 @@ struct recovery {
 	struct tp_run_in *run;
 	struct tp_proc_in *proc;
 	struct tp_writer writer;
+	struct tp_reader_room room;
 	struct tp_rec *rec;
 	uint16_t *thread;
 	uint64_t n_events;
@@ -84,25 +86,14 @@ static int write_events(struct recovery *r, uint32_t n)
 	return err;
 }
 
-static int write_block(struct recovery *r, struct tp_source *source,
-		       const struct tp_block_ref *block)
+static int write_block(struct recovery *r, const struct tp_block_ref *block)
 {
-	struct tp_reader *reader;
-	int err;
+	enum tp_decode_trouble trouble;
+	int err = tp_decode_read(r->run, &r->room, block, r->rec, r->thread, &trouble);
 
-	if (source->rest) {
-		err = tp_recover_events(source->rest, block->at, r->rec, r->thread,
-					block->n_events);
-	} else {
-		reader = tp_run_reader(r->run, source);
-		err = reader && block->at < reader->n_blocks &&
-				      reader->block[block->at].head.n_items == block->n_events
-			      ? tp_reader_events(reader, block->at, r->rec, r->thread)
-			      : -ESTALE;
-	}
 	/* A damaged block was reported when it was read; nothing can be saved of it. Any other
 	 * failure means that the ring must stay. */
-	if (err == -EBADMSG)
+	if (err == -EBADMSG || err == -EILSEQ)
 		return 0;
 	return err ? err : write_events(r, block->n_events);
 }
@@ -157,7 +148,6 @@ static int compare_places(const void *a, const void *b)
 /* All blocks of a source, as they lie there: the run has them in order of their times. */
 static int write_source(struct recovery *r, uint32_t source_at)
 {
-	struct tp_source *source = &r->run->source[source_at];
 	struct tp_block_ref *block = malloc((r->run->n_blocks + 1) * sizeof(block[0]));
 	uint32_t n = 0;
 	int err = block ? 0 : -ENOMEM;
@@ -168,8 +158,7 @@ static int write_source(struct recovery *r, uint32_t source_at)
 	if (n)
 		qsort(block, n, sizeof(block[0]), compare_places);
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = write_block(r, source, &block[i]);
-	tp_run_park(source);
+		err = write_block(r, &block[i]);
 	free(block);
 	return err;
 }
@@ -349,7 +338,7 @@ int tp_recovered_write(struct tp_run *run)
 
 	r.rec = malloc(TP_BLOCK_EVENTS_MAX * sizeof(r.rec[0]));
 	r.thread = malloc(TP_BLOCK_EVENTS_MAX * sizeof(r.thread[0]));
-	if (!r.rec || !r.thread)
+	if (tp_reader_room_init(&r.room) || !r.rec || !r.thread)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < run->n_procs && err != -ENOMEM; i++) {
 		struct tp_arena arena;
@@ -372,6 +361,7 @@ int tp_recovered_write(struct tp_run *run)
 		if (one && !err)
 			err = one;
 	}
+	tp_reader_room_free(&r.room);
 	free(r.rec);
 	free(r.thread);
 	return err;

@@ -141,7 +141,7 @@ static bool is_committed(const struct tp_ring_in *r)
 
 /* Records [from, to) of the chunk in r->chunk that belong to window i. */
 static int add_part(struct tp_ring_in *r, uint32_t i, uint64_t at, uint32_t from, uint32_t to,
-		    uint32_t n, uint64_t first_ticks)
+		    uint32_t n, uint64_t first_ticks, uint64_t last_ticks)
 {
 	int64_t source_at = source_of(r, i);
 	struct tp_source *source;
@@ -169,7 +169,11 @@ static int add_part(struct tp_ring_in *r, uint32_t i, uint64_t at, uint32_t from
 	tp_run_thread(source, &entry);
 	r->n_records += n;
 	r->run->pub.window[source->window].n_events += n;
-	return tp_run_block(r->run, (uint32_t)source_at, rest->n_parts++, n, first_ticks);
+	return tp_run_block(r->run, (struct tp_block_ref){.source = (uint32_t)source_at,
+							  .at = rest->n_parts++,
+							  .n_events = n,
+							  .first_ns = (int64_t)first_ticks,
+							  .last_ns = (int64_t)last_ticks});
 }
 
 /* A span whose record is there has ended, though the stack still shows it. */
@@ -188,7 +192,7 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 {
 	uint64_t at = chunk_at(&r->head, chunk_index);
 	struct tp_ring_window window[TP_RING_WINDOWS];
-	uint64_t first[TP_RING_WINDOWS];
+	uint64_t first[TP_RING_WINDOWS], last[TP_RING_WINDOWS] = {0};
 	uint32_t n_windows = count_windows(&r->head), n[TP_RING_WINDOWS] = {0}, from, to;
 	int err = tp_ring_read(r->fd, at, r->chunk, TP_CHUNK_BYTES);
 
@@ -214,10 +218,13 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 			continue;
 		if (!n[i]++ || begin_in(&window[i], rec) < first[i])
 			first[i] = begin_in(&window[i], rec);
+		if (begin_in(&window[i], rec) > last[i])
+			last[i] = begin_in(&window[i], rec);
 	}
 	for (uint32_t i = 0; i < n_windows && !err; i++) {
 		if (n[i])
-			err = add_part(r, i, at + CHUNK_HEAD_BYTES, from, to, n[i], first[i]);
+			err = add_part(r, i, at + CHUNK_HEAD_BYTES, from, to, n[i], first[i],
+				       last[i]);
 	}
 	return err;
 }
@@ -279,7 +286,6 @@ static void forget_parts(struct tp_ring_in *r)
 				block->n_events;
 		}
 		r->run->n_blocks = kept;
-		r->run->source[r->source[i]].n_blocks_left = 0;
 		tp_recover_free(r->run->source[r->source[i]].rest);
 		r->run->source[r->source[i]].rest = NULL;
 		r->source[i] = -1;

@@ -64,9 +64,16 @@ struct tp_proc_in *tp_run_proc(struct tp_run_in *run, const struct tp_file_head 
 
 	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
 		proc = (struct tp_proc_in *)run->pub.proc[i];
-		if (proc->pub.run_id == head->run_id && proc->pub.pid == head->pid &&
-		    !memcmp(proc->pub.boot_id, head->boot_id, sizeof(head->boot_id)))
-			return proc;
+		if (proc->pub.run_id != head->run_id || proc->pub.pid != head->pid ||
+		    memcmp(proc->pub.boot_id, head->boot_id, sizeof(head->boot_id)))
+			continue;
+		/* Its process group came after its first files. */
+		if (proc->pub.rank < 0 && head->rank >= 0) {
+			proc->pub.rank = head->rank;
+			proc->pub.world_size = head->world_size;
+			proc->pub.node_rank = head->node_rank;
+		}
+		return proc;
 	}
 	if (!tp_grow(&run->pub.proc, &run->cap_procs, run->pub.n_procs + 1,
 		     sizeof(run->pub.proc[0])))
@@ -133,21 +140,13 @@ int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t w
 	return run->n_sources++;
 }
 
-int tp_run_block(struct tp_run_in *run, uint32_t source, uint32_t at, uint32_t n_events,
-		 uint64_t first_ticks)
+int tp_run_block(struct tp_run_in *run, struct tp_block_ref block)
 {
-	struct tp_block_ref *block;
-
-	if (!tp_grow(&run->block, &run->cap_blocks, run->n_blocks + 1, sizeof(*block)))
+	if (!tp_grow(&run->block, &run->cap_blocks, (uint64_t)run->n_blocks + 1, sizeof(block)))
 		return -ENOMEM;
-	block = &run->block[run->n_blocks++];
-	block->first_ns = (int64_t)first_ticks;
-	block->source = source;
-	block->at = at;
-	block->n_events = n_events;
-	block->slots = run->source[source].n_slots - 1;
-	run->source[source].n_blocks_left++;
-	run->n_events_due += n_events;
+	block.slots = run->source[block.source].n_slots - 1;
+	run->block[run->n_blocks++] = block;
+	run->n_events_due += block.n_events;
 	return 0;
 }
 
@@ -378,7 +377,6 @@ static void free_proc(struct tp_proc_in *proc)
 
 static void free_source(struct tp_source *source)
 {
-	tp_run_park(source);
 	tp_recover_free(source->rest);
 	for (uint32_t i = 0; i < source->n_slots; i++)
 		free(source->slots[i].thread);
@@ -418,5 +416,6 @@ void tp_run_free(struct tp_run *run)
 	free(run->open);
 	free(run->issue);
 	tp_strings_free(&in->strings);
+	tp_infiles_free(&in->files);
 	free(in);
 }

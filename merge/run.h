@@ -10,6 +10,7 @@
 
 #include "merge/align.h"
 #include "merge/fuse.h"
+#include "merge/infile.h"
 #include "merge/queues.h"
 #include "merge/strings.h"
 #include "runtime/trace/reader.h"
@@ -72,20 +73,21 @@ struct tp_slots {
 struct tp_source {
 	struct tp_proc_in *proc;
 	uint32_t window;		/* index in run.window */
-	char *path;
-	struct tp_reader *reader;	/* open only while a block of it is due */
-	uint32_t n_file_blocks;
+	char *path;			/* for messages */
+	struct tp_infile *file;		/* NULL: a ring */
 	struct tp_ring_rest *rest;	/* not NULL: a ring */
-	uint32_t n_blocks_left;		/* event blocks not handed out yet */
+	bool is_lost;			/* said: it cannot be read any more */
 	struct tp_slots *slots;
 	uint32_t n_slots, cap_slots;
 };
 
 struct tp_block_ref {
-	int64_t first_ns;
+	int64_t first_ns, last_ns;	/* begins of its events */
+	uint64_t lies_at;		/* of its head, in source.file */
+	uint64_t offset;		/* the same in the trace as it was written: for messages */
 	uint32_t source;		/* index in run.source */
 	uint32_t at;			/* block of the reader, or part of the ring */
-	uint32_t n_events;
+	uint32_t n_events, stored_bytes;
 	uint32_t slots;			/* index in source.slots */
 };
 
@@ -93,6 +95,7 @@ struct tp_run_in {
 	struct tp_run pub;		/* first */
 	struct tp_fuse_options options;
 	struct tp_strings strings;
+	struct tp_infiles files;
 	struct tp_source *source;
 	uint32_t n_sources, cap_sources;
 	struct tp_block_ref *block;	/* of EVENTS and LONG, by first_ns once opened */
@@ -117,9 +120,9 @@ int64_t tp_run_window(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t w
 /* Index of a new source; -1: out of memory. */
 int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t window_at,
 		      const char *path);
-/* A block of events whose times are in ticks until the clocks are aligned. 0 or -ENOMEM. */
-int tp_run_block(struct tp_run_in *run, uint32_t source, uint32_t at, uint32_t n_events,
-		 uint64_t first_ticks);
+/* A block of events of run.source[block.source], from now on with the slots that are known of it;
+ * its times are ticks until the clocks are aligned. 0 or -ENOMEM. */
+int tp_run_block(struct tp_run_in *run, struct tp_block_ref block);
 int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor);
 /* Index in proc->thread of the thread that had this slot and tid, made when it is new; -1. */
 int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry);
@@ -130,10 +133,6 @@ static inline int64_t tp_run_ns(const struct tp_proc_in *proc, uint32_t *hint, u
 {
 	return tp_align_ns(&proc->map, hint, ticks) + proc->to_run_ns;
 }
-
-/* Opened again for its blocks; NULL: it cannot be, an issue says why. */
-struct tp_reader *tp_run_reader(struct tp_run_in *run, struct tp_source *source);
-void tp_run_park(struct tp_source *source);
 
 /* Facts about the process that only META knows: host, program. */
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);

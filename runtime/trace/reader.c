@@ -24,12 +24,12 @@ void tp_reader_complain(const struct tp_reader *reader, uint64_t offset, const c
 		reader->complain(reader->complain_ctx, reader->path, offset, what);
 }
 
-int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n)
+static int read_at(int fd, uint64_t offset, void *buf, size_t n)
 {
 	char *p = buf;
 
 	while (n) {
-		ssize_t got = pread(reader->fd, p, n, (off_t)offset);
+		ssize_t got = pread(fd, p, n, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -40,6 +40,11 @@ int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf
 		n -= (size_t)got;
 	}
 	return 0;
+}
+
+int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n)
+{
+	return read_at(reader->fd, offset, buf, n);
 }
 
 /* `*buf` holds n bytes afterwards; what was in it is lost. */
@@ -58,24 +63,23 @@ static int grow(uint8_t **buf, size_t *cap, size_t n)
 	return 0;
 }
 
-static int load_stored(struct tp_reader *reader, const struct tp_reader_block *block)
+static int unpack(struct tp_reader_room *room, const struct tp_block_head *head,
+		  const uint8_t *stored)
 {
-	int err = grow(&reader->stored, &reader->stored_cap, block->head.stored_bytes + 1);
+	int err = grow(&room->raw, &room->raw_cap, head->raw_bytes + 1);
 
-	return err ? err
-		   : tp_reader_read_at(reader, block->offset + sizeof(block->head),
-				       reader->stored, block->head.stored_bytes);
+	return err ? err : tp_frame_unpack(room->unpacker, head, stored, room->raw);
 }
 
 int tp_reader_unpack(struct tp_reader *reader, const struct tp_reader_block *block)
 {
-	int err = load_stored(reader, block);
+	struct tp_reader_room *room = &reader->room;
+	int err = grow(&room->stored, &room->stored_cap, block->head.stored_bytes + 1);
 
 	if (!err)
-		err = grow(&reader->raw, &reader->raw_cap, block->head.raw_bytes + 1);
-	return err ? err
-		   : tp_frame_unpack(reader->unpacker, &block->head, reader->stored,
-				     reader->raw);
+		err = tp_reader_read_at(reader, block->offset + sizeof(block->head), room->stored,
+					block->head.stored_bytes);
+	return err ? err : unpack(room, &block->head, room->stored);
 }
 
 static int read_file_head(struct tp_reader *reader)
@@ -146,16 +150,26 @@ static int open_file(struct tp_reader *reader)
 	return err;
 }
 
-static int make_unpacker(struct tp_reader *reader)
+int tp_reader_room_init(struct tp_reader_room *room)
 {
 	size_t bytes = tp_frame_unpacker_bytes();
 	void *memory = malloc(bytes);
 
-	reader->scratch = malloc(tp_columns_scratch_bytes());
-	reader->unpacker = tp_frame_unpacker_init(memory, bytes);
-	if (!reader->unpacker)
+	memset(room, 0, sizeof(*room));
+	room->scratch = malloc(tp_columns_scratch_bytes());
+	room->unpacker = tp_frame_unpacker_init(memory, bytes);
+	if (!room->unpacker)
 		free(memory);
-	return reader->unpacker && reader->scratch ? 0 : -ENOMEM;
+	return room->unpacker && room->scratch ? 0 : -ENOMEM;
+}
+
+void tp_reader_room_free(struct tp_reader_room *room)
+{
+	free(room->unpacker);
+	free(room->scratch);
+	free(room->stored);
+	free(room->raw);
+	memset(room, 0, sizeof(*room));
 }
 
 int tp_reader_open(struct tp_reader *reader, const char *path,
@@ -168,7 +182,7 @@ int tp_reader_open(struct tp_reader *reader, const char *path,
 	reader->complain = complain_fn;
 	reader->complain_ctx = complain_ctx;
 	reader->path = strdup(path);
-	err = reader->path ? make_unpacker(reader) : -ENOMEM;
+	err = reader->path ? tp_reader_room_init(&reader->room) : -ENOMEM;
 	if (err)
 		tp_reader_complain(reader, 0, "out of memory");
 	if (!err)
@@ -191,10 +205,7 @@ void tp_reader_close(struct tp_reader *reader)
 		close(reader->fd);
 	free(reader->path);
 	free(reader->block);
-	free(reader->unpacker);
-	free(reader->scratch);
-	free(reader->stored);
-	free(reader->raw);
+	tp_reader_room_free(&reader->room);
 	memset(reader, 0, sizeof(*reader));
 	reader->fd = -1;
 }
@@ -207,6 +218,24 @@ static int reject_block(struct tp_reader *reader, uint32_t i, const char *what, 
 	return err;
 }
 
+const char *tp_reader_trouble(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "a block is damaged; it is skipped";
+	case -EILSEQ:
+		return "the events of a block are malformed; it is skipped";
+	case -ENOTSUP:
+		return "a block is compressed in a way not known here; it is skipped";
+	case -ENODATA:
+		return "the file has become shorter; a block is skipped";
+	case -ESTALE:
+		return "the file changed while it was read; a block is skipped";
+	default:
+		return strerror(-err);
+	}
+}
+
 int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw,
 		      uint32_t *n_bytes)
 {
@@ -215,30 +244,29 @@ int tp_reader_payload(struct tp_reader *reader, uint32_t i, const uint8_t **raw,
 	if (i >= reader->n_blocks)
 		return -EINVAL;
 	err = tp_reader_unpack(reader, &reader->block[i]);
-	switch (err) {
-	case 0:
-		*raw = reader->raw;
-		*n_bytes = reader->block[i].head.raw_bytes;
-		return 0;
-	case -EBADMSG:
-		return reject_block(reader, i, "a block is damaged; it is skipped", err);
-	case -ENOTSUP:
-		return reject_block(
-		    reader, i,
-		    "a block is compressed in a way not known here; it is skipped", err);
-	case -ENODATA:
-		return reject_block(reader, i,
-				    "the file has become shorter; a block is skipped", err);
-	default:
-		return reject_block(reader, i, strerror(-err), err);
-	}
+	if (err)
+		return reject_block(reader, i, tp_reader_trouble(err), err);
+	*raw = reader->room.raw;
+	*n_bytes = reader->block[i].head.raw_bytes;
+	return 0;
+}
+
+/* What is in room->raw. 0 or -EILSEQ. */
+static int decode(struct tp_reader_room *room, const struct tp_block_head *head,
+		  struct tp_rec *rec, uint16_t *thread)
+{
+	uint32_t bad_at;
+	int err = (head->type == TP_BLOCK_HEAP ? tp_columns_decode_heap : tp_columns_decode)(
+	    room->scratch, room->raw, head->raw_bytes, head->n_items, rec, thread, &bad_at);
+
+	return err ? -EILSEQ : 0;
 }
 
 int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec,
 		     uint16_t *thread)
 {
 	const uint8_t *raw;
-	uint32_t n_bytes, bad_at;
+	uint32_t n_bytes;
 	int err;
 
 	if (i >= reader->n_blocks || !tp_reader_has_events(&reader->block[i].head))
@@ -246,13 +274,27 @@ int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec,
 	err = tp_reader_payload(reader, i, &raw, &n_bytes);
 	if (err)
 		return err;
-	err = (reader->block[i].head.type == TP_BLOCK_HEAP ? tp_columns_decode_heap
-							   : tp_columns_decode)(
-	    reader->scratch, raw, n_bytes, reader->block[i].head.n_items, rec, thread, &bad_at);
+	err = decode(&reader->room, &reader->block[i].head, rec, thread);
+	return err ? reject_block(reader, i, tp_reader_trouble(err), -EBADMSG) : 0;
+}
+
+int tp_reader_events_at(struct tp_reader_room *room, int fd, uint64_t offset, uint32_t n_items,
+			uint32_t stored_bytes, struct tp_rec *rec, uint16_t *thread)
+{
+	struct tp_block_head head;
+	size_t n = sizeof(head) + (size_t)stored_bytes;
+	int err = grow(&room->stored, &room->stored_cap, n + 1);
+
+	if (!err)
+		err = read_at(fd, offset, room->stored, n);
 	if (err)
-		return reject_block(
-		    reader, i, "the events of a block are malformed; it is skipped", err);
-	return 0;
+		return err;
+	memcpy(&head, room->stored, sizeof(head));
+	if (head.n_items != n_items || head.stored_bytes != stored_bytes ||
+	    !tp_reader_has_events(&head) || head.raw_bytes > TP_BLOCK_RAW_MAX)
+		return -ESTALE;
+	err = unpack(room, &head, room->stored + sizeof(head));
+	return err ? err : decode(room, &head, rec, thread);
 }
 
 /* An unsigned LEB128 of at most 32 bits. False: none at *p. */

@@ -26,6 +26,14 @@ struct tp_reader_block {
 	struct tp_block_head head;
 };
 
+/* What reading a block takes, for one block at a time. One thread. */
+struct tp_reader_room {
+	struct tp_frame_unpacker *unpacker;
+	struct tp_columns_scratch *scratch;
+	uint8_t *stored, *raw;		/* grow as needed, at most TP_BLOCK_RAW_MAX + slack */
+	size_t stored_cap, raw_cap;
+};
+
 struct tp_reader {
 	char *path;
 	int fd;
@@ -38,11 +46,11 @@ struct tp_reader {
 	uint64_t cut_bytes;		/* at the end of the file, not belonging to a whole block */
 	tp_reader_complain_fn complain;
 	void *complain_ctx;
-	struct tp_frame_unpacker *unpacker;
-	struct tp_columns_scratch *scratch;
-	uint8_t *stored, *raw;		/* grow as needed, at most TP_BLOCK_RAW_MAX + slack */
-	size_t stored_cap, raw_cap;
+	struct tp_reader_room room;
 };
+
+int tp_reader_room_init(struct tp_reader_room *room); /* 0 or -ENOMEM */
+void tp_reader_room_free(struct tp_reader_room *room);
 
 /*
  * Opens and indexes. 0; -errno of open/read; -EINVAL: not a trainprof trace (said what it
@@ -65,6 +73,16 @@ static inline bool tp_reader_has_events(const struct tp_block_head *head)
 
 /* Events of such a block i into rec[head.n_items], thread[head.n_items]. */
 int tp_reader_events(struct tp_reader *reader, uint32_t i, struct tp_rec *rec, uint16_t *thread);
+
+/*
+ * The same without a reader: the block whose head lies at `offset` of fd and was seen to have
+ * n_items events and stored_bytes of payload. 0 or -errno; -ESTALE: another block lies there.
+ * Nothing is complained about: see tp_reader_trouble.
+ */
+int tp_reader_events_at(struct tp_reader_room *room, int fd, uint64_t offset, uint32_t n_items,
+			uint32_t stored_bytes, struct tp_rec *rec, uint16_t *thread);
+/* What such an error means, for people. */
+const char *tp_reader_trouble(int err);
 
 /* Calls `each` for every string of block i (type STRINGS). Bytes are valid only in the call. */
 typedef void (*tp_reader_string_fn)(void *ctx, uint32_t id, uint32_t kind, const char *bytes,

@@ -12,7 +12,7 @@ void tp_reader_complain(const struct tp_reader *reader, uint64_t offset, const c
 /* Exactly n bytes at `offset`. 0, -ENODATA when the file is shorter, or -errno. */
 int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n);
 
-/* Payload of a block of the file into reader->raw. 0 or -errno, without a word. */
+/* Payload of a block of the file into reader->room.raw. 0 or -errno, without a word. */
 int tp_reader_unpack(struct tp_reader *reader, const struct tp_reader_block *block);
 
 /* Finds all blocks: fills block, n_blocks, is_whole, cut_bytes, counts what is damaged. 0
