@@ -20,6 +20,7 @@
 #include "preload/hook_inject.h"
 #include "preload/hook_map.h"
 #include "preload/hook_mark.h"
+#include "preload/hook_nccl.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
 #include "runtime/base/text.h"
@@ -33,6 +34,7 @@
 #include "runtime/probe/host.h"
 #include "runtime/probe/mark.h"
 #include "runtime/probe/modules.h"
+#include "runtime/probe/nccl.h"
 #include "runtime/probe/nvml.h"
 #include "runtime/probe/tensor.h"
 #include "runtime/probe/torch.h"
@@ -47,6 +49,7 @@ static const struct tp_probe *const probes[] = {
 	&tp_devmem_probe,
 	&tp_nvml_probe,
 	&tp_cupti_probe,
+	&tp_nccl_probe,
 	&tp_modules_probe,	/* the last: what the others' records need */
 	NULL,
 };
@@ -158,6 +161,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 	tp_hook_mark_init(&config);
 	tp_hook_cuda_init(&config);
 	tp_hook_inject_init(&config);
+	tp_hook_nccl_init(&config);
 	check_heap();
 	if (may_get_torch) {
 		tp_entry_config(&config);

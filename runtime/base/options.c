@@ -141,7 +141,7 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		break;
 	case TP_OPTION_RECORD:
 		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, heap, host, "
-				 "marks with commas, or none");
+				 "marks, comm with commas, or none");
 		break;
 	case TP_OPTION_STEP:
 		tp_text_str(out, "auto, optimizer, zero_grad, loader, mark, range:NAME or clock:MS "

@@ -23,6 +23,7 @@ enum tp_lock_rank {
 	TP_LOCK_STEP = 2,	/* step detector state: step.c and the torch probe */
 	TP_LOCK_LOADER = 2,	/* around the loader's list: loader.h */
 	TP_LOCK_THREADS = 3,	/* taking a thread slot: ring.c */
+	TP_LOCK_NCCL = 3,	/* the list of communicators: nccl_comm.c */
 	TP_LOCK_INTERN = 4,	/* appending a name: intern.c */
 	TP_LOCK_MARK = 5,	/* registering a name: mark_names.c */
 	TP_LOCK_DEVMEM = 6,	/* blocks of device memory: devmem.c */

@@ -46,8 +46,9 @@ static const char *describe(const struct tp_config *config)
 
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
+	"TRIGGER=none\n"
 	"STEP=auto\n"
-	"RECORD=ops,tensors,cuda,devmem,host,marks\n"
+	"RECORD=ops,tensors,cuda,devmem,host,marks,comm\n"
 	"STACKS=none\n"
 	"HEAP=all\n"
 	"HEAP_SAMPLE=512K\n"
@@ -77,7 +78,8 @@ Test(config, has_the_documented_defaults)
 	cr_expect_not(config.is_off);
 	cr_expect_eq(config.step.source, TP_STEP_NONE);
 	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CUDA |
-					    TP_RECORD_DEVMEM | TP_RECORD_HOST | TP_RECORD_MARKS);
+					    TP_RECORD_DEVMEM | TP_RECORD_HOST |
+					    TP_RECORD_MARKS | TP_RECORD_COMM);
 	cr_expect_eq(config.log, TP_LOG_WARN);
 }
 
@@ -120,6 +122,10 @@ Test(config, takes_good_values)
 		{"TRAINPROF_RECORD", "host,tensors,host", "RECORD=tensors,host\n"},
 		{"TRAINPROF_RECORD", "devmem,cuda", "RECORD=cuda,devmem\n"},
 		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
+		{"TRAINPROF_TRIGGER", "none", "TRIGGER=none\n"},
+		{"TRAINPROF_TRIGGER", "signal:USR2", "TRIGGER=signal:USR2,steps=4,ahead=0\n"},
+		{"TRAINPROF_TRIGGER", "signal:SIGHUP,ahead=9,steps=20",
+		 "TRIGGER=signal:HUP,steps=20,ahead=9\n"},
 		{"TRAINPROF_RECORD", "host,heap", "RECORD=heap,host\n"},
 		{"TRAINPROF_STACKS", "heap", "STACKS=heap,native,python\n"},
 		{"TRAINPROF_STACKS", "python,heap", "STACKS=heap,python\n"},
@@ -164,7 +170,16 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_SCHEDULE", "wait=5,active=0",
 		 "TRAINPROF_SCHEDULE: bad value 'wait=5,active=0' at 'active=0'; accepted: "
 		 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
-		 "least 1), or always, or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
+		 "least 1), or always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
+		{"TRAINPROF_TRIGGER", "signal:KILL,steps=2",
+		 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'KILL'; accepted: none, or "
+		 "signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, USR2, URG, WINCH; using "
+		 "'none'\n"},
+		{"TRAINPROF_TRIGGER", "signal:USR2,steps=0", NULL},
+		{"TRAINPROF_TRIGGER", "signal:USR2,", NULL},
+		{"TRAINPROF_TRIGGER", "signal:USR2,ahead=", NULL},
+		{"TRAINPROF_TRIGGER", "signal:USR2,ahead=1000001", NULL},
+		{"TRAINPROF_TRIGGER", "USR2", NULL},
 		{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
 		 "zero_grad, loader, mark, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
 		{"TRAINPROF_STEP", "range:", NULL},
@@ -173,8 +188,8 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:3600001", NULL},
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks with commas, "
-		 "or none; using 'ops,tensors,cuda,devmem,host,marks'\n"},
+		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm with "
+		 "commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
 		{"TRAINPROF_STACKS", "python", NULL},
@@ -221,6 +236,20 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		cr_expect_eq(strchr(config.complaints, '\n'),
 			     config.complaints + strlen(config.complaints) - 1, "one line");
 	}
+}
+
+Test(config, says_that_a_schedule_of_triggers_needs_one)
+{
+	struct pair pairs[] = {{"TRAINPROF_SCHEDULE", "trigger"}, {"TRAINPROF_TRIGGER", "signal:USR2"},
+			       {NULL, NULL}};
+	static struct tp_config config;
+
+	read_one(&config, "TRAINPROF_SCHEDULE", "trigger");
+	cr_expect_str_eq(config.complaints, "TRAINPROF_SCHEDULE=trigger: TRAINPROF_TRIGGER names no "
+					    "signal; no step will be recorded\n");
+	tp_config_read(&config, look_up, pairs);
+	cr_expect_str_eq(config.complaints, "");
+	cr_expect(!strncmp(describe(&config), "SCHEDULE=trigger\nTRIGGER=signal:USR2,", 38));
 }
 
 Test(config, refuses_text_that_is_too_long_and_shows_its_beginning)
