@@ -8,6 +8,8 @@
 
 #include "merge/table_in.h"
 
+enum { ROWS_MAX = 8000 };	/* of a table: what no page needs, and no browser likes */
+
 static void put_text(void *ctx, char kind, const char *style, const char *label, const char *text)
 {
 	struct tp_html *html = ctx;
@@ -75,8 +77,14 @@ static void put_cell(struct tp_html *html, const struct tp_cell *cell, char unit
 
 static void put_rows(struct tp_html *html, const struct tp_table *table, const char *unit)
 {
+	uint64_t n_shown = (uint64_t)ROWS_MAX * table->n_columns;
+
+	if (n_shown < table->n_cells)
+		tp_html_integer(html, "left_out", (table->n_cells - (int64_t)n_shown) / table->n_columns);
+	else
+		n_shown = table->n_cells;
 	tp_html_open(html, "rows", '[');
-	for (uint32_t i = 0; i < table->n_cells; i += table->n_columns) {
+	for (uint32_t i = 0; i < n_shown; i += table->n_columns) {
 		tp_html_open(html, NULL, '[');
 		for (uint32_t c = 0; c < table->n_columns && i + c < table->n_cells; c++)
 			put_cell(html, &table->cell[i + c], unit[c]);

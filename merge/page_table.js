@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// page_table.js - a view's table: sorted by any column, searched, filtered by a chart's zoom
+
+const ROWS_AT_FIRST = 40;
+const SEARCH_FROM = 12;		// rows
+
+const BARS = /^[\u2580-\u259f ]*$/;
+
+// Columns of bars are for terminals; here a share has its own bar.
+function isDrawn(table, c)
+{
+	return !table.rows.length || table.columns[c].title || !table.rows.every((row) =>
+		typeof row[c] === 'string' && BARS.test(row[c]));
+}
+
+// Texts that are indented for people say with it what is inside of what, beyond the first.
+function commonIndent(table, c)
+{
+	return table.rows.reduce((least, row) => typeof row[c] === 'string' && row[c].trim()
+		? Math.min(least, row[c].search(/\S/)) : least, Infinity);
+}
+
+function compareCells(a, b)
+{
+	const isA = typeof a === 'number', isB = typeof b === 'number';
+
+	if (isA && isB)
+		return a - b;
+	if (isA !== isB)
+		return isA ? 1 : -1;
+	return String(a).localeCompare(String(b), undefined, {numeric: true});
+}
+
+class Table {
+	constructor(table, title)
+	{
+		this.table = table;
+		this.shown = table.columns.map((_, c) => c).filter((c) => isDrawn(table, c));
+		this.indent = table.columns.map((_, c) => commonIndent(table, c));
+		this.order = table.rows.map((_, i) => i);
+		this.column = -1;
+		this.isDown = true;
+		this.words = '';
+		this.filter = null;
+		this.isWhole = false;
+		this.element = this.build(title);
+		this.update();
+	}
+
+	// Rows of the step and process that a zoom shows; null: all.
+	setFilter(filter)
+	{
+		this.filter = filter;
+		this.update();
+	}
+
+	columnOf(field)
+	{
+		return this.table.columns.findIndex((column) => column.field === field);
+	}
+
+	build(title)
+	{
+		const label = title || this.table.name || 'table';
+
+		this.head = el('tr', {}, this.shown.map((c) => this.buildHead(c)));
+		this.body = el('tbody');
+		this.count = el('p', {class: 'count', role: 'status'});
+		this.more = el('button', {type: 'button', class: 'more', onclick: () => {
+			this.isWhole = true;
+			this.update();
+		}});
+		this.search = this.table.rows.length < SEARCH_FROM ? null
+			: el('input', {type: 'search', placeholder: 'Search', 'aria-label': `Search ${label}`,
+				       oninput: () => {
+				this.words = this.search.value.toLowerCase();
+				this.update();
+			}});
+		return el('div', {class: 'table', 'data-table': this.table.name},
+			el('div', {class: 'tools'}, this.search, this.count),
+			el('div', {class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label},
+				el('table', {}, el('thead', {}, this.head), this.body)),
+			this.more);
+	}
+
+	buildHead(c)
+	{
+		const column = this.table.columns[c];
+		const head = el('th', {scope: 'col', class: column.right ? 'right' : null});
+
+		if (column.title)
+			head.append(el('button', {type: 'button', onclick: () => this.sort(c)},
+				       column.title));
+		return head;
+	}
+
+	sort(c)
+	{
+		// Figures from the greatest on, names from A.
+		this.isDown = this.column === c ? !this.isDown : Boolean(this.table.columns[c].right);
+		this.column = c;
+		this.order.sort((a, b) => compareCells(this.table.rows[a][c], this.table.rows[b][c]) *
+			(this.isDown ? -1 : 1) || a - b);
+		[...this.head.children].forEach((head, i) => {
+			if (this.shown[i] === c)
+				head.setAttribute('aria-sort', this.isDown ? 'descending' : 'ascending');
+			else
+				head.removeAttribute('aria-sort');
+		});
+		this.update();
+	}
+
+	matches(row)
+	{
+		if (this.filter && !this.filter(row))
+			return false;
+		return !this.words || this.words.split(' ').every((word) => row.some((cell) =>
+			typeof cell === 'string' && cell.toLowerCase().includes(word)));
+	}
+
+	buildCell(row, c)
+	{
+		const column = this.table.columns[c], value = row[c];
+		const cell = el('td', {class: column.right ? 'right' : null});
+
+		if (value === undefined)
+			return cell;
+		if (typeof value === 'number') {
+			cell.textContent = show(value, column.unit);
+			if (column.unit === '%') {
+				cell.classList.add('share');
+				cell.style.setProperty('--share', `${Math.max(0, Math.min(100, value))}%`);
+			}
+			return cell;
+		}
+		const text = value.slice(Number.isFinite(this.indent[c]) ? this.indent[c] : 0);
+
+		if (text.length > 60) {
+			cell.title = value.trim();
+			cell.append(el('span', {class: 'long'}, text));
+		} else {
+			cell.textContent = text;
+		}
+		return cell;
+	}
+
+	update()
+	{
+		const found = this.order.filter((i) => this.matches(this.table.rows[i]));
+		const drawn = this.isWhole ? found : found.slice(0, ROWS_AT_FIRST);
+		const n = this.table.rows.length;
+
+		this.body.replaceChildren(...drawn.map((i) => el('tr', {class: this.table.styles[i]},
+			this.shown.map((c) => this.buildCell(this.table.rows[i], c)))));
+		this.count.textContent = (found.length < n ? `${found.length} of ${n} rows` : '') +
+			(this.table.left_out ? ` ${showCount(this.table.left_out)} more are not in the page` : '');
+		this.more.hidden = drawn.length === found.length;
+		this.more.textContent = `Show all ${showCount(found.length)} rows`;
+	}
+}
+
+// Columns by field of a table with a name; null: the view has none such.
+function findTable(views, name)
+{
+	for (const view of views)
+		for (const block of view.blocks)
+			if (block.name === name && block.rows.length)
+				return block;
+	return null;
+}
+
+function column(table, field)
+{
+	const c = table.columns.findIndex((its) => its.field === field);
+
+	return c < 0 ? null : table.rows.map((row) => row[c]);
+}

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// page_views.js - what stands in each view: its charts, then the blocks that the view printed
+
+const SPARKS = /[\u2581-\u2588]{5}/;
+const HEAT = /^[.0-9]{2,}$/;
+const FOLDED = new Set(['step_breakdown', 'comm_steps']);	// long tables that a chart shows
+
+function textOf(block)
+{
+	return block.text.trim();
+}
+
+// What only a terminal needs: pictures made of characters, and hints about options.
+function isForTerminal(block)
+{
+	return block.kind && (SPARKS.test(block.text) || HEAT.test(textOf(block)) ||
+		/^late in step \(tenths/.test(textOf(block)));
+}
+
+// Titles begin sections; sections: [{title, blocks}]
+function sectionsOf(view)
+{
+	const sections = [];
+
+	for (const block of view.blocks) {
+		if (block.kind === 't')
+			sections.push({title: textOf(block), blocks: []});
+		else if (!isForTerminal(block)) {
+			if (!sections.length)
+				sections.push({title: '', blocks: []});
+			sections[sections.length - 1].blocks.push(block);
+		}
+	}
+	return sections;
+}
+
+// Items that follow each other are one list; one without a label goes on with the one before.
+function addItem(parent, block)
+{
+	let list = parent.lastElementChild;
+
+	if (!list || list.tagName !== 'DL') {
+		list = el('dl');
+		parent.append(list);
+	}
+	if (!block.label && list.lastElementChild) {
+		list.lastElementChild.append(el('span', {class: `line ${block.style || ''}`}, textOf(block)));
+		return;
+	}
+	list.append(el('dt', {class: block.style}, block.label),
+		    el('dd', {class: block.style}, el('span', {class: 'line'}, textOf(block))));
+}
+
+// Into `parent`; tables made go to `tables`.
+function addBlocks(parent, blocks, title, tables)
+{
+	for (const block of blocks) {
+		if (block.rows) {
+			const table = new Table(block, title);
+
+			tables.push(table);
+			parent.append(FOLDED.has(block.name)
+				? el('details', {}, el('summary', {}, `As a table (${showCount(block.rows.length)} rows)`),
+				     table.element)
+				: table.element);
+		} else if (block.kind === 'i') {
+			addItem(parent, block);
+		} else {
+			const level = block.text.search(/\S/);
+
+			parent.append(el('p', {class: `line ${block.style || ''} ${level > 2 ? 'deeper' : ''}`},
+					 textOf(block)));
+		}
+	}
+}
+
+function section(its, tables, className)
+{
+	const element = el('section', {class: className}, its.title ? el('h2', {}, its.title) : null);
+
+	addBlocks(element, its.blocks, its.title, tables);
+	return element;
+}
+
+function viewsOf(name)
+{
+	return load('views').filter((view) => view.name === name);
+}
+
+function processNames()
+{
+	return load('run').procs;
+}
+
+// ---- overview ----
+
+// Sums of the table of all recorded steps, by category.
+function breakdownOf(table, process)
+{
+	const sums = new Map();
+	let n = 0, all = 0;
+
+	table.columns.forEach((its, c) => {
+		if (c > 2)
+			sums.set(its.title, 0);
+	});
+	for (const row of table.rows) {
+		if (process !== null && row[0] !== process)
+			continue;
+		n++;
+		all += row[2];
+		for (let c = 3; c < row.length; c++)
+			sums.set(table.columns[c].title, sums.get(table.columns[c].title) + row[c]);
+	}
+	return {n, all: all / (n || 1), parts: [...sums].filter(([, value]) => value > 0)
+		.map(([name, value]) => [name, value / (n || 1), CATEGORY[name] || colourOf(name)])};
+}
+
+function breakdownCard(table)
+{
+	const body = el('div'), names = [...new Set(table.rows.map((row) => row[0]))];
+	const draw = (process) => {
+		const {n, all, parts} = breakdownOf(table, process);
+		const rows = table.rows.filter((row) => process === null || row[0] === process);
+
+		body.replaceChildren(el('p', {class: 'big'}, showNs(Math.round(all)),
+			el('small', {}, ` a step, average of ${showCount(n)} recorded`)),
+			stackedBar(parts, all, 'n'), legendOf(parts.map(([a, b, c]) => [a, Math.round(b), c]), all, 'n'),
+			rows.length > 1 ? stackedColumns(rows.map((row) => ({
+				label: `${names.length > 1 ? `${row[0]}, ` : ''}step ${showCount(row[1])}`,
+				short: showCount(row[1]),
+				parts: row.slice(3).map((value, c) => [table.columns[c + 3].title, value,
+					CATEGORY[table.columns[c + 3].title] || colourOf(table.columns[c + 3].title)]),
+			})), 'Recorded steps', 'n') : '');
+	};
+
+	draw(null);
+	return el('section', {class: 'card', 'data-card': 'breakdown'}, el('h2', {}, 'Where a step goes'),
+		names.length > 1 ? select('Rank', [['', 'all'], ...names.map((name) => [name, name])], '',
+			(value) => draw(value || null)) : null, body);
+}
+
+function buildOverview(panel)
+{
+	const views = viewsOf('overview'), sections = sectionsOf(views[0]), tables = [];
+	const table = findTable(views, 'step_breakdown');
+	const advice = sections.find((its) => /holds it back/i.test(its.title));
+	const who = sections[0];
+
+	who.title = 'The run';
+	panel.append(el('div', {class: 'first'},
+		advice ? section(advice, tables, 'card advice') : null,
+		table ? breakdownCard(table) : null,
+		section(who, tables, 'card who')));
+	for (const its of sections)
+		if (its !== advice && its !== who && !(table && /^Where a step goes/.test(its.title)))
+			panel.append(section(its, tables));
+}
+
+// ---- operators, kernels ----
+
+function topCard(table)
+{
+	const units = {n: 'time', b: 'memory', c: 'count'};
+	const figures = table.columns.map((its, c) => [c, its]).filter(([, its]) => units[its.unit]);
+	const name = table.columns.findIndex((its) => !its.right);
+
+	if (!figures.length || name < 0 || table.rows.length < 2)
+		return null;
+	const box = el('div');
+	const draw = (c, n) => {
+		const rows = [...table.rows].filter((row) => typeof row[c] === 'number' && row[c] > 0)
+			.sort((a, b) => b[c] - a[c]).slice(0, n);
+
+		box.replaceChildren(topBars(rows.map((row) => [String(row[name]).trim(), row[c]]),
+			table.columns[c].unit, `Most ${table.columns[c].title}`));
+	};
+	let now = figures.find(([, its]) => /self_ns$|total_ns$/.test(its.field || '')) || figures[0], n = 10;
+
+	draw(now[0], n);
+	return el('section', {class: 'card'}, el('h2', {}, 'Most'), el('div', {class: 'tools'},
+		select('by', figures.map(([c, its]) => [c, its.title]), now[0], (value) => {
+			now = [Number(value)];
+			draw(now[0], n);
+		}), select('top', [5, 10, 20, 40].map((its) => [its, its]), n, (value) => {
+			n = Number(value);
+			draw(now[0], n);
+		})), box);
+}
+
+// Views that are shown in two ways: a button for each.
+function buildRanked(panel, name)
+{
+	const ways = viewsOf(name).filter((view, i) => !i || view.blocks.some((block) => block.rows));
+	const body = el('div');
+	const draw = (view) => {
+		const tables = [], table = view.blocks.find((block) => block.rows);
+
+		body.replaceChildren(...[table ? topCard(table) : null].filter(Boolean),
+			...sectionsOf(view).map((its) => section(its, tables)));
+	};
+
+	if (ways.length > 1) {
+		const buttons = ways.map((view, i) => el('button', {type: 'button', 'aria-pressed': String(!i),
+			onclick: () => {
+				buttons.forEach((button, k) => button.setAttribute('aria-pressed', String(k === i)));
+				draw(view);
+			}}, view.way || 'by name'));
+
+		panel.append(el('div', {class: 'ways', role: 'group', 'aria-label': 'Rows'}, buttons));
+	}
+	draw(ways[0]);
+	panel.append(body);
+}
+
+// ---- memory, counters ----
+
+// Slots as points; the extremes of one as two. A window ends what came before it.
+function pointsOf(curve, windows)
+{
+	const points = [], begins = windows.filter((its) => its[0] === curve.proc).map((its) => its[1])
+		.sort((a, b) => a - b);
+	let at = 0, next = 0;
+
+	curve.at.forEach((by, i) => {
+		at += by;
+		const ns = at * curve.width_ns, least = curve.least ? curve.least[i] : curve.most[i];
+
+		while (next < begins.length && begins[next] <= ns) {
+			if (points.length && next)
+				points.push([begins[next] - 1, null]);
+			next++;
+		}
+		if (least !== curve.most[i])
+			points.push([ns, least]);
+		points.push([ns + (least !== curve.most[i] ? curve.width_ns / 2 : 0), curve.most[i]]);
+	});
+	return points;
+}
+
+function curveName(curve)
+{
+	const place = curve.device === undefined ? 'host' : `GPU ${curve.device}`;
+
+	if (curve.kind === 'tensors')
+		return `tensors, ${place}`;
+	if (curve.kind === 'reserved')
+		return `reserved by the allocator, ${place}`;
+	return curve.device === undefined ? curve.name : `${curve.name}, ${place}`;
+}
+
+function curvesChart(curves, title, zoom)
+{
+	const windows = load('steps').windows, names = processNames();
+	const several = new Set(curves.map((its) => its.proc)).size > 1;
+	const unit = curves[0].kind === 'counter' ? curves[0].unit : 'B';
+
+	return new Curves(curves.map((its, i) => ({
+		label: (several ? `${names[its.proc]}: ` : '') + curveName(its), colour: colour(i),
+		points: pointsOf(its, windows),
+	})), {title, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, unit), zoom, steps: true});
+}
+
+// The first and last step of a process in a stretch of time.
+function stepsIn(proc, [from, to])
+{
+	const its = load('steps').procs.find((each) => each.proc === proc);
+	let first = Infinity, last = -Infinity;
+
+	if (its)
+		its.step.forEach((step, i) => {
+			if (its.begin_ns[i] < to && its.begin_ns[i] + its.time_ns[i] > from) {
+				first = Math.min(first, step);
+				last = Math.max(last, step + its.per - 1);
+			}
+		});
+	return [first, last];
+}
+
+// Rows of steps outside of the zoom are hidden in all tables that have steps.
+function filterTables(tables, range, proc)
+{
+	const names = processNames();
+
+	for (const table of tables) {
+		const step = table.columnOf('step'), process = table.columnOf('process');
+
+		if (step < 0)
+			continue;
+		table.setFilter(range && ((row) => {
+			const its = process < 0 ? proc : names.indexOf(row[process]);
+			const [first, last] = range(its < 0 ? proc : its);
+
+			return row[step] >= first && row[step] <= last;
+		}));
+	}
+}
+
+function buildCurves(panel, isWanted, tables)
+{
+	const curves = load('curves').curves.filter(isWanted), names = processNames();
+	const procs = [...new Set(curves.map((its) => its.proc))].sort((a, b) => a - b);
+	const body = el('div');
+	const draw = (proc) => {
+		const groups = new Map();
+
+		for (const its of curves) {
+			if (proc !== null && its.proc !== proc)
+				continue;
+			const group = its.kind !== 'counter' ? 'Tensor memory' : its.unit === 'B'
+				? its.device === undefined ? 'Host memory' : 'Device memory' : its.name;
+
+			if (!groups.has(group))
+				groups.set(group, []);
+			groups.get(group).push(its);
+		}
+		body.replaceChildren(...[...groups].map(([title, its]) => curvesChart(its.slice(0, 24), title,
+			(range) => filterTables(tables, range && ((at) => stepsIn(at, range)),
+						proc === null ? procs[0] : proc)).element));
+		filterTables(tables, null, 0);
+	};
+
+	if (!curves.length)
+		return false;
+	if (procs.length > 1)
+		panel.append(select('Rank', [...procs.map((its) => [its, names[its]]), ['', 'all']], procs[0],
+			(value) => draw(value === '' ? null : Number(value))));
+	panel.append(el('p', {class: 'help'}, 'Drag to zoom, double click or Escape to leave; + - and arrows ' +
+		'when a curve has the focus. Tables of steps below show what the zoom shows.'), body);
+	draw(procs[0]);
+	return true;
+}
+
+function isMemory(curve)
+{
+	return curve.kind !== 'counter' || curve.unit === 'B';
+}
+
+function buildMemory(panel)
+{
+	const tables = [], below = el('div');
+
+	buildCurves(panel, isMemory, tables);
+	for (const view of viewsOf('memory'))
+		for (const its of sectionsOf(view))
+			below.append(section(its, tables));
+	panel.append(below);
+}
+
+// ---- steps ----
+
+const STEP_FIGURES = [['time_ns', 'time', 'n'], ['data_wait_ns', 'waiting for data', 'n'],
+	['optimizer_ns', 'optimizer', 'n'], ['peak_bytes', 'peak of tensors on the host', 'b'],
+	['device_peak_bytes', 'peak of tensors on devices', 'b']];
+const PHASE_ACTIVE = 4;
+
+// Recorded steps, as stretches [from, to] of their numbers.
+function recordedOf(procs)
+{
+	const marks = [];
+
+	for (const its of procs.slice(0, 1))
+		its.phase.forEach((phase, i) => {
+			const last = marks[marks.length - 1];
+
+			if (phase !== PHASE_ACTIVE)
+				return;
+			if (last && last.i === i - 1) {
+				last[1] = its.step[i] + 0.5;
+				last.i = i;
+			} else {
+				marks.push(Object.assign([its.step[i] - 0.5, its.step[i] + 0.5], {i}));
+			}
+		});
+	return marks;
+}
+
+function buildSteps(panel)
+{
+	const tables = [], all = load('steps').procs, names = processNames(), body = el('div');
+	const figures = STEP_FIGURES.filter(([field]) => all.some((its) => its[field].some((value) => value > 0)));
+	let figure = figures[0], proc = '';
+	const draw = () => {
+		const procs = all.filter((its) => proc === '' || its.proc === Number(proc));
+		const per = Math.max(...procs.map((its) => its.per));
+
+		body.replaceChildren(new Curves(procs.slice(0, 64).map((its, i) => ({
+			label: names[its.proc], colour: colour(i),
+			points: its.step.map((step, k) => [step, its[figure[0]][k]]),
+		})), {title: `Every step of the run: ${figure[1]}` + (per > 1 ? `, the slowest of ${per} each` : ''),
+		      x: (step) => `step ${showCount(Math.round(step))}`, y: (value) => show(Math.round(value), figure[2]),
+		      marks: recordedOf(procs),
+		      zoom: (range) => filterTables(tables, range && (() => range), 0)}).element,
+		el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
+	};
+
+	if (figures.length) {
+		panel.append(el('div', {class: 'tools'},
+			select('Show', figures.map(([field, title]) => [field, title]), figure[0], (value) => {
+				figure = figures.find(([field]) => field === value);
+				draw();
+			}),
+			all.length > 1 ? select('Rank', [['', 'all'], ...all.map((its) => [its.proc, names[its.proc]])], '',
+				(value) => {
+					proc = value;
+					draw();
+				}) : null), body);
+		draw();
+	}
+	for (const its of sectionsOf(viewsOf('steps')[0]))
+		panel.append(section(its, tables));
+}
+
+// ---- communication ----
+
+function buildComm(panel)
+{
+	const views = viewsOf('comm'), steps = findTable(views, 'comm_steps'), tables = [];
+	const sections = sectionsOf(views[0]);
+
+	panel.append(section(sections[0], tables));
+	if (steps)
+		panel.append(heatMap([...new Set(steps.rows.map((row) => row[0]))],
+			steps.rows.map((row) => [row[0], row[1], row[3], row[2]]), 'How late each rank was in each step'));
+	for (const its of sections.slice(1))
+		panel.append(section(its, tables));
+}
+
+// ---- timeline ----
+
+function buildTimeline(panel)
+{
+	const data = load('timeline'), names = processNames(), body = el('div');
+	const procs = [...new Set(data.steps.map((step) => step.proc))];
+	let proc = procs[0];
+	const draw = (step) => {
+		body.replaceChildren(el('p', {}, `${names[step.proc]}, step ${showCount(step.step)} (${step.why} of ` +
+			`its recorded steps): ${showNs(step.time_ns)}, ${showCount(step.events)} spans`),
+			new Timeline(data, step).element);
+	};
+	const stepChoice = () => {
+		const its = data.steps.filter((step) => step.proc === proc);
+
+		draw(its[0]);
+		return select('Step', its.map((step, i) => [i, `${showCount(step.step)} (${step.why}, ` +
+			`${showNs(step.time_ns)})`]), 0, (value) => draw(its[Number(value)]));
+	};
+	const choice = el('span', {}, stepChoice());
+
+	panel.append(el('div', {class: 'tools'},
+		procs.length > 1 ? select('Rank', procs.map((its) => [its, names[its]]), proc, (value) => {
+			proc = Number(value);
+			choice.replaceChildren(stepChoice());
+		}) : null, choice),
+	el('ul', {class: 'legend'}, Object.entries(KIND_NAME).map(([kind, name]) =>
+		el('li', {}, el('i', {style: {background: KIND_COLOUR[kind] || colourOf('aten::mm')}}), name))),
+	body, el('p', {class: 'help'}, 'Of each rank its slowest recorded step and the median one. Spans too short ' +
+		'for a pixel are drawn together, paler. Drag to move, + - 0 and arrows or Ctrl and the wheel to zoom. ' +
+		'Every span of every step: trainprof-merge -f perfetto, or chrome.'));
+}
+
+// ---- flame graphs ----
+
+function buildFlame(panel)
+{
+	const flame = load('flame'), heap = load('heap'), body = el('div'), choices = [];
+	const procs = [];
+
+	for (let i = 0; flame && i < flame.nodes.length; i += 6)
+		if (flame.nodes[i] < 0)
+			procs.push([flame.names[flame.nodes[i + 1]], flame.nodes[i + 5]]);
+	if (procs.length)
+		choices.push(['host', 'operators, time of the host']);
+	if (procs.some((its) => its[1] > 0))
+		choices.push(['device', 'operators, time of devices']);
+	(heap ? heap.costs : []).forEach((cost, i) => choices.push([i, `host memory by stack: ${cost.title}`]));
+	let what = choices.length ? choices[0][0] : null, proc = procs.length > 1 ? '' : procs.length && procs[0][0];
+	const draw = () => {
+		const cost = heap && heap.costs[what];
+
+		body.replaceChildren(new Flame(cost ? heapTree(cost)
+			: operatorTree(flame, proc === '' ? null : proc, what === 'device'),
+			{title: choices.find((its) => String(its[0]) === String(what))[1], unit: cost ? cost.unit : 'n'}).element);
+	};
+
+	if (!choices.length)
+		return;
+	panel.append(el('div', {class: 'tools'}, select('Show', choices, what, (value) => {
+		what = value;
+		draw();
+	}), procs.length > 1 ? select('Rank', [['', 'all'], ...procs.map(([name]) => [name, name])], '', (value) => {
+		proc = value;
+		draw();
+	}) : null), body, el('p', {class: 'help'}, 'As wide as its share, in what it was called by; a click or ' +
+		'Enter zooms, arrows move, Escape shows all.'));
+	draw();
+}
+
+// ---- the others ----
+
+function buildBlocks(panel, name)
+{
+	const tables = [];
+
+	for (const view of viewsOf(name))
+		for (const its of sectionsOf(view))
+			panel.append(section(its, tables));
+}
