@@ -18,6 +18,7 @@ struct block {
 	uint64_t bytes;
 	uint32_t track; /* plus one; 0: empty */
 	uint32_t window;
+	uint32_t tag;
 };
 
 struct tp_memcurve {
@@ -156,15 +157,18 @@ static int64_t size_of(const struct tp_event *event)
 }
 
 static int64_t take_block(struct tp_memcurve *curve, struct tp_memcurve_track *track,
-			  const struct tp_event *event)
+			  const struct tp_event *event, uint32_t *tag)
 {
 	uint32_t at;
 	int64_t bytes = size_of(event);
 	bool is_known = event->len != 0;
 
+	*tag = 0;
 	if (curve->n_blocks) {
 		at = find_block(curve, event->arg, curve->last + 1);
 		if (curve->block[at].track) {
+			if (curve->block[at].window == event->window)
+				*tag = curve->block[at].tag;
 			/* A block of an earlier window at this address says nothing. */
 			if (!is_known && curve->block[at].window == event->window) {
 				bytes = (int64_t)curve->block[at].bytes;
@@ -192,26 +196,40 @@ static bool has_room(struct tp_memcurve *curve)
 }
 
 static void put_block(struct tp_memcurve *curve, struct tp_memcurve_track *track,
-		      const struct tp_event *event)
+		      const struct tp_event *event, uint32_t *tag)
 {
 	struct block *block;
+	uint32_t replaced = 0;
 
 	track->live_bytes = tp_add(track->live_bytes, size_of(event));
 	if (!has_room(curve)) {
 		curve->lost++;
+		*tag = 0;
 		return;
 	}
 	block = &curve->block[find_block(curve, event->arg, curve->last + 1)];
 	/* Nobody saw the old block at this address being freed. */
-	if (block->track && block->window == event->window)
+	if (block->track && block->window == event->window) {
 		track->live_bytes = tp_sub(track->live_bytes, (int64_t)block->bytes);
+		replaced = block->tag;
+	}
 	curve->n_blocks += !block->track;
 	*block = (struct block){event->arg, (uint64_t)size_of(event), curve->last + 1,
-				event->window};
+				event->window, *tag};
+	*tag = replaced;
 }
 
 struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 					    const struct tp_event *event, int64_t *change)
+{
+	uint32_t tag = 0;
+
+	return tp_memcurve_tagged(curve, event, change, &tag);
+}
+
+struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
+					     const struct tp_event *event, int64_t *change,
+					     uint32_t *tag)
 {
 	struct tp_memcurve_track *track;
 
@@ -226,11 +244,11 @@ struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 	case TP_REC_ALLOC:
 		track->n_allocs++;
 		*change = size_of(event);
-		put_block(curve, track, event);
+		put_block(curve, track, event, tag);
 		break;
 	case TP_REC_FREE:
 		track->n_frees++;
-		*change = take_block(curve, track, event);
+		*change = take_block(curve, track, event, tag);
 		track->live_bytes = tp_add(track->live_bytes, *change);
 		break;
 	default:
@@ -238,6 +256,33 @@ struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 		track->is_absolute = true;
 	}
 	return track;
+}
+
+uint32_t tp_memcurve_tag(struct tp_memcurve *curve, const struct tp_event *event,
+			 uint32_t device)
+{
+	const struct block *block;
+
+	if (!find_track(curve, event, device) || !curve->n_blocks)
+		return 0;
+	block = &curve->block[find_block(curve, event->arg, curve->last + 1)];
+	return block->track && block->window == event->window ? block->tag : 0;
+}
+
+bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
+		       uint32_t tag)
+{
+	struct tp_memcurve_track *track = find_track(curve, event, device);
+	int64_t live_bytes;
+
+	if (!track)
+		return false;
+	live_bytes = track->live_bytes;
+	put_block(curve, track, event, &tag);
+	if (track->is_absolute)
+		track->live_bytes = live_bytes;
+	/* Of the block itself: it was not kept. */
+	return tp_memcurve_tag(curve, event, device) != 0;
 }
 
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,

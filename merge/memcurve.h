@@ -12,7 +12,7 @@
 
 #include "merge/model.h"
 
-enum { TP_MEMCURVE_BLOCKS_MAX = 1 << 19 };	/* 24 bytes each in a half-full table */
+enum { TP_MEMCURVE_BLOCKS_MAX = 1 << 19 };	/* 32 bytes each in a half-full table */
 
 struct tp_memcurve_track {	/* one device of one process */
 	uint32_t proc, device;
@@ -35,6 +35,23 @@ void tp_memcurve_free(struct tp_memcurve *curve);
  */
 struct tp_memcurve_track *tp_memcurve_event(struct tp_memcurve *curve,
 					    const struct tp_event *event, int64_t *change);
+
+/*
+ * The same for who keeps something of his own about each block, by a number that is not 0. ALLOC:
+ * *tag is the new block's, and becomes that of the block that it replaces unheard, 0: none. FREE:
+ * becomes that of the block, 0: not known. Blocks of a window are forgotten when the next one's
+ * first event comes.
+ */
+struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
+					     const struct tp_event *event, int64_t *change,
+					     uint32_t *tag);
+/* Of the block at event->arg on that device, alive in the event's window; 0: not known. */
+uint32_t tp_memcurve_tag(struct tp_memcurve *curve, const struct tp_event *event,
+			 uint32_t device);
+/* A block from before the window turned up there: its bytes are in the totals already, where
+ * these are absolute. False: it cannot be kept. */
+bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
+		       uint32_t tag);
 
 /* The live bytes of a process's device are known from elsewhere. */
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,

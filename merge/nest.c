@@ -172,6 +172,19 @@ uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32
 	return n;
 }
 
+const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,
+					 uint32_t *n)
+{
+	struct track *track = find_track(nest, event);
+
+	*n = 0;
+	if (!track)
+		return NULL;
+	close_ended(nest, track, event->begin_ns, false);
+	*n = track->n;
+	return track->span;
+}
+
 void tp_nest_end(struct tp_nest *nest)
 {
 	if (!nest)

@@ -41,6 +41,9 @@ void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t b
  * Returns how many. */
 uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,
 		      uint32_t cap);
+/* The same as spans, outermost first, valid until the next call; *n gets how many. */
+const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,
+					 uint32_t *n);
 /* Closes all open spans, then frees. */
 void tp_nest_end(struct tp_nest *nest);
 

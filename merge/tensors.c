@@ -57,17 +57,15 @@ static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_
 	return &t->reserved[t->n_reserved++];
 }
 
-/* Blocks from before the window count as well: the ledger has what was alive at the end of each
- * step. Without it the curve begins at 0. */
-static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
+uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event)
 {
-	uint32_t low = 0, high = t->run->n_steps;
+	uint32_t low = 0, high = run->n_steps;
 
 	if (!event->link)
-		return;
+		return 0;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct tp_step_row *row = &t->run->step[middle];
+		const struct tp_step_row *row = &run->step[middle];
 
 		if (row->proc->at < event->proc->at ||
 		    (row->proc == event->proc && row->index < event->link - 1u))
@@ -75,10 +73,20 @@ static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
 		else
 			high = middle;
 	}
-	if (low < t->run->n_steps && t->run->step[low].proc == event->proc &&
-	    t->run->step[low].index == event->link - 1u && t->run->step[low].live_bytes)
-		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU,
-				(int64_t)t->run->step[low].live_bytes);
+	if (low == run->n_steps || run->step[low].proc != event->proc ||
+	    run->step[low].index != event->link - 1u)
+		return 0;
+	return run->step[low].live_bytes;
+}
+
+/* Blocks from before the window count as well: the ledger has what was alive at the end of each
+ * step. Without it the curve begins at 0. */
+static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
+{
+	const uint64_t bytes = tp_tensors_ledger(t->run, event);
+
+	if (bytes)
+		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU, (int64_t)bytes);
 }
 
 bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,

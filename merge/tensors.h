@@ -20,6 +20,9 @@ struct tp_tensor_change {
 	int64_t allocated, reserved;	/* of the device, after it */
 };
 
+/* Bytes of tensors of the host alive when this STEP began, as the ledger says; 0: not known. */
+uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event);
+
 struct tp_tensors;
 struct tp_tensors *tp_tensors_new(const struct tp_run *run);
 void tp_tensors_free(struct tp_tensors *tensors);

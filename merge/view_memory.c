@@ -10,12 +10,14 @@ struct state {
 	struct tp_view_options options;
 	struct tp_gpumem *gpu;
 	struct tp_hostmem *host;
+	struct tp_tensormem *tensors;
 };
 
 static void free_state(struct state *state)
 {
 	tp_gpumem_free(state->gpu);
 	tp_hostmem_free(state->host);
+	tp_tensormem_free(state->tensors);
 	free(state);
 }
 
@@ -28,7 +30,8 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	state->options = *options;
 	state->gpu = tp_gpumem_new(run);
 	state->host = tp_hostmem_new(run);
-	if (state->gpu && state->host)
+	state->tensors = tp_tensormem_new(run, options->top);
+	if (state->gpu && state->host && state->tensors)
 		return state;
 	free_state(state);
 	return NULL;
@@ -42,6 +45,7 @@ static void event(void *opaque, const struct tp_event *ev)
 		return;
 	tp_gpumem_event(state->gpu, ev);
 	tp_hostmem_event(state->host, ev);
+	tp_tensormem_event(state->tensors, ev);
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
@@ -55,9 +59,11 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	}
 	tp_gpumem_end(state->gpu);
 	tp_hostmem_end(state->host);
+	tp_tensormem_end(state->tensors);
 	tp_gpumem_rows(state->gpu, &n_gpu_rows);
 	if (n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
+	tp_view_memory_tensors(run, &state->options, state->tensors, out);
 	tp_view_memory_host(run, &state->options, state->host, out);
 	if (!n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
@@ -66,7 +72,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 const struct tp_view tp_view_memory = {
     .name = "memory",
-    .help = "memory of devices and of the host: peaks, who holds it, what stays",
+    .help = "memory of tensors, devices and the host: peaks, what for, who holds it, what stays",
     .begin = begin,
     .event = event,
     .print = print,

@@ -7,6 +7,7 @@
 
 #include "merge/gpumem.h"
 #include "merge/hostmem.h"
+#include "merge/tensormem.h"
 #include "merge/view.h"
 
 enum { TP_VIEW_MEMORY_LABEL = 17 };	/* columns of the labels on the left */
@@ -14,6 +15,9 @@ enum { TP_VIEW_MEMORY_LABEL = 17 };	/* columns of the labels on the left */
 /* No more events: books are closed. */
 void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_gpumem *mem, struct tp_out *out);
+/* Of the devices and of the host. */
+void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_options *options,
+			    const struct tp_tensormem *mem, struct tp_out *out);
 /* Reads symbols, too. */
 void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options *options,
 			 const struct tp_hostmem *mem, struct tp_out *out);

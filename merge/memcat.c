@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memcat.c - what each block of tensor memory was for, from scans and from its life
+ *
+ * Spans open where a block is born and where it dies tell the phase: data loader, zero_grad,
+ * optimizer, backward; operators that record a graph (they have a sequence number) are forward
+ * work, also inside of a node of the backward pass: that is activation checkpointing.
+ */
+#include "merge/memcat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/grow.h"
+#include "merge/memcurve.h"
+#include "merge/nest.h"
+#include "merge/sum.h"
+#include "merge/tensors.h"
+
+enum {
+	/* Bits of a span's row; the rest is its name's. */
+	IS_BACKWARD = 1u << 31,
+	IS_GRAPH = 1u << 30,		/* records a graph */
+	IS_OPERATOR = 1u << 29,
+	NAME_MASK = IS_OPERATOR - 1,
+};
+
+/* What a name says, by its row. */
+enum meaning {
+	MEANS_UNKNOWN,		/* not looked at yet */
+	MEANS_NOTHING,
+	MEANS_NODE,		/* around a node of the backward pass */
+	MEANS_OPTIMIZER, MEANS_ZERO_GRAD, MEANS_LOADER,
+	MEANS_ALL_GATHER, MEANS_COPY_OUT, MEANS_REDUCE,	/* of FSDP */
+};
+
+static const struct {
+	const char *begin;
+	enum meaning meaning;
+} meanings[] = {
+	{"autograd::engine::evaluate_function: ", MEANS_NODE},
+	{"Optimizer.step#", MEANS_OPTIMIZER},
+	{"Optimizer.zero_grad#", MEANS_ZERO_GRAD},
+	{"enumerate(DataLoader)#", MEANS_LOADER},
+	{"FSDP::all_gather_copy_out", MEANS_COPY_OUT},
+	{"FSDP::all_gather", MEANS_ALL_GATHER},
+	{"FSDP::post_backward_reduce", MEANS_REDUCE},
+};
+
+/* Where a thread is. */
+struct place {
+	enum tp_born born;
+	enum meaning sharing;	/* MEANS_ALL_GATHER to MEANS_REDUCE, or nothing */
+	int64_t work_end_ns;	/* of the outermost operator of that phase */
+	uint32_t name;
+};
+
+struct block {
+	struct tp_life life;
+	struct place place;
+	uint32_t next_free;		/* of a free one */
+	uint32_t n_nodes, n_optimizers, n_steps;	/* of its process, begun before it */
+	bool is_before_nodes;		/* born before its step's first node */
+	bool is_used;
+};
+
+/* A process, in its window. */
+struct proc {
+	uint32_t window;
+	bool is_open;
+	uint64_t step;
+	uint32_t n_steps;		/* begun */
+	uint32_t n_nodes, n_optimizers;
+	uint32_t n_nodes_at_step;
+};
+
+/* What was alive on a device when the window began. */
+struct base {
+	uint32_t proc, device;
+	bool is_known;
+	int64_t bytes;			/* by totals */
+	int64_t named_bytes;		/* of it */
+	int64_t change_bytes;		/* since the window's begin, until it is known */
+};
+
+struct tp_memcat {
+	const struct tp_run *run;
+	struct tp_memcat_calls calls;
+	void *ctx;
+	struct tp_names *names;
+	uint8_t *meaning;		/* by row of names, enum meaning */
+	uint32_t cap_meanings;
+	struct tp_nest *nest;
+	struct tp_memcurve *curve;
+	struct block *block;		/* by tag; 0 is none */
+	uint32_t n_blocks, cap_blocks, free_block;
+	struct proc *proc;		/* by number */
+	struct base *base;
+	uint32_t n_bases, cap_bases;
+	struct tp_memcat_doubts doubts;
+};
+
+const char *tp_memcat_title(enum tp_tensor_category category)
+{
+	static const char *const title[TP_TENSOR_N] = {
+		[TP_TENSOR_UNKNOWN] = "unknown",
+		[TP_TENSOR_PARAMETER] = "parameters",
+		[TP_TENSOR_GRADIENT] = "gradients",
+		[TP_TENSOR_OPTIMIZER] = "optimizer state",
+		[TP_TENSOR_BUFFER] = "buffers",
+		[TP_TENSOR_ACTIVATION] = "activations",
+		[TP_TENSOR_INPUT] = "inputs",
+		[TP_TENSOR_TEMPORARY] = "temporary",
+		[TP_TENSOR_SHARDED_PARAMETER] = "sharded parameters",
+		[TP_TENSOR_SHARDED_GRADIENT] = "sharded gradients",
+		[TP_TENSOR_UNSHARDED_PARAMETER] = "unsharded parameters",
+		[TP_TENSOR_UNSHARDED_GRADIENT] = "unsharded gradients",
+		[TP_TENSOR_ALL_GATHER] = "all-gather buffers",
+		[TP_TENSOR_REDUCE_SCATTER] = "reduce-scatter buffers",
+	};
+
+	return (uint32_t)category < TP_TENSOR_N ? title[category] : title[0];
+}
+
+const char *tp_memcat_word(enum tp_tensor_category category)
+{
+	static const char *const word[TP_TENSOR_N] = {
+		[TP_TENSOR_UNKNOWN] = "unknown",
+		[TP_TENSOR_PARAMETER] = "parameter",
+		[TP_TENSOR_GRADIENT] = "gradient",
+		[TP_TENSOR_OPTIMIZER] = "optimizer_state",
+		[TP_TENSOR_BUFFER] = "buffer",
+		[TP_TENSOR_ACTIVATION] = "activation",
+		[TP_TENSOR_INPUT] = "input",
+		[TP_TENSOR_TEMPORARY] = "temporary",
+		[TP_TENSOR_SHARDED_PARAMETER] = "sharded_parameter",
+		[TP_TENSOR_SHARDED_GRADIENT] = "sharded_gradient",
+		[TP_TENSOR_UNSHARDED_PARAMETER] = "unsharded_parameter",
+		[TP_TENSOR_UNSHARDED_GRADIENT] = "unsharded_gradient",
+		[TP_TENSOR_ALL_GATHER] = "all_gather",
+		[TP_TENSOR_REDUCE_SCATTER] = "reduce_scatter",
+	};
+
+	return (uint32_t)category < TP_TENSOR_N ? word[category] : word[0];
+}
+
+static void ignore_span(void *ctx, const struct tp_nest_span *span)
+{
+}
+
+struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat_calls *calls,
+				void *ctx)
+{
+	struct tp_memcat *cat = calloc(1, sizeof(*cat));
+
+	if (!cat)
+		return NULL;
+	cat->run = run;
+	cat->calls = *calls;
+	cat->ctx = ctx;
+	cat->names = tp_names_new();
+	cat->nest = tp_nest_new(ignore_span, NULL);
+	cat->curve = tp_memcurve_new();
+	cat->proc = calloc(run->n_procs + 1, sizeof(*cat->proc));
+	cat->n_blocks = 1;
+	cat->doubts.has_totals = true;
+	if (cat->names && cat->nest && cat->curve && cat->proc)
+		return cat;
+	tp_memcat_free(cat);
+	return NULL;
+}
+
+void tp_memcat_free(struct tp_memcat *cat)
+{
+	if (!cat)
+		return;
+	tp_names_free(cat->names);
+	tp_nest_end(cat->nest);
+	tp_memcurve_free(cat->curve);
+	free(cat->meaning);
+	free(cat->block);
+	free(cat->proc);
+	free(cat->base);
+	free(cat);
+}
+
+const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
+{
+	return cat->names;
+}
+
+struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
+{
+	struct tp_memcat_doubts doubts = cat->doubts;
+
+	doubts.n_lost += tp_memcurve_lost(cat->curve);
+	return doubts;
+}
+
+/* ---- spans ---- */
+
+static enum meaning meaning_of(struct tp_memcat *cat, uint32_t row)
+{
+	const struct tp_name *name;
+
+	if (!tp_grow(&cat->meaning, &cat->cap_meanings, (uint64_t)row + 1, sizeof(*cat->meaning)))
+		return MEANS_NOTHING;
+	if (cat->meaning[row])
+		return cat->meaning[row];
+	name = tp_names_at(cat->names, row);
+	cat->meaning[row] = MEANS_NOTHING;
+	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		size_t n = strlen(meanings[i].begin);
+
+		if (name->n_bytes >= n && !memcmp(name->bytes, meanings[i].begin, n)) {
+			cat->meaning[row] = (uint8_t)meanings[i].meaning;
+			break;
+		}
+	}
+	return cat->meaning[row];
+}
+
+static void take_span(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct proc *proc = &cat->proc[event->proc->at];
+	uint32_t row = tp_names_row(cat->names, event), bits = 0;
+	enum meaning meaning;
+
+	/* Asynchronous spans do not nest. */
+	if (row >= NAME_MASK || event->flags & TP_F_ASYNC)
+		return;
+	meaning = meaning_of(cat, row);
+	if (event->kind == TP_REC_OP) {
+		bits = IS_OPERATOR;
+		if (event->flags & TP_F_BACKWARD || meaning == MEANS_NODE)
+			bits |= IS_BACKWARD;
+		else if (event->link != TP_NO_SEQ)
+			bits |= IS_GRAPH;
+	}
+	proc->n_nodes += (bits & IS_BACKWARD) != 0;
+	proc->n_optimizers += meaning == MEANS_OPTIMIZER;
+	if (!tp_nest_span(cat->nest, event, row | bits, row))
+		cat->doubts.n_lost++;
+}
+
+/* The phase that the innermost spans tell; the loader's and zero_grad's are whatever is in them. */
+static struct place find_place(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct place place = {.name = TP_NO_NAME, .work_end_ns = INT64_MIN,
+			      .sharing = MEANS_NOTHING};
+	const struct tp_nest_span *span;
+	bool is_found = false;
+	uint32_t n;
+
+	span = tp_nest_stack(cat->nest, event, &n);
+	for (uint32_t i = n; i-- > 0;) {
+		const uint32_t row = span[i].row;
+		const enum meaning meaning = meaning_of(cat, row & NAME_MASK);
+
+		/* The outermost operator, but not what stands around a node. */
+		if (row & IS_OPERATOR && meaning != MEANS_NODE &&
+		    (!is_found || place.born == TP_BORN_FORWARD || place.name == TP_NO_NAME) &&
+		    !(is_found && row & IS_BACKWARD)) {
+			place.name = row & NAME_MASK;
+			place.work_end_ns = span[i].end_ns;
+		}
+		if (meaning == MEANS_LOADER || meaning == MEANS_ZERO_GRAD) {
+			place.born = meaning == MEANS_LOADER ? TP_BORN_LOADER : TP_BORN_ZERO_GRAD;
+			place.work_end_ns = span[i].end_ns;
+			is_found = true;
+			break;
+		}
+		if (meaning >= MEANS_ALL_GATHER && place.sharing == MEANS_NOTHING)
+			place.sharing = meaning;
+		if (is_found)
+			continue;
+		if (row & IS_BACKWARD) {
+			place.born = TP_BORN_BACKWARD;
+			is_found = true;
+		} else if (row & IS_GRAPH) {
+			place.born = TP_BORN_FORWARD;
+			is_found = true;
+		} else if (meaning == MEANS_OPTIMIZER) {
+			place.born = TP_BORN_OPTIMIZER;
+			place.work_end_ns = span[i].end_ns;
+			is_found = true;
+		}
+	}
+	return place;
+}
+
+/* ---- lives ---- */
+
+/* Whether anything of this phase came after the block: the loop kept it alive for that. */
+static enum tp_tensor_category judge(const struct proc *proc, const struct block *block,
+				     const struct place *death, int64_t now)
+{
+	const struct tp_life *life = &block->life;
+	const bool is_brief = now <= block->place.work_end_ns;
+	const bool is_kept = proc->n_steps - block->n_steps > 1;
+
+	if (life->category)
+		return life->category;
+	switch (block->place.sharing) {
+	case MEANS_ALL_GATHER:
+		return TP_TENSOR_ALL_GATHER;
+	case MEANS_COPY_OUT:
+		return is_brief ? TP_TENSOR_ALL_GATHER : TP_TENSOR_UNSHARDED_PARAMETER;
+	case MEANS_REDUCE:
+		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_SHARDED_GRADIENT
+								: TP_TENSOR_REDUCE_SCATTER;
+	default:
+		break;
+	}
+	switch (block->place.born) {
+	case TP_BORN_LOADER:
+		return TP_TENSOR_INPUT;
+	case TP_BORN_FORWARD:
+		if (is_brief)
+			return TP_TENSOR_TEMPORARY;
+		/* What leaves its operator is a result of the forward pass, kept for the backward
+		 * pass or not: torch's tools count so. */
+		return is_kept ? TP_TENSOR_UNKNOWN : TP_TENSOR_ACTIVATION;
+	case TP_BORN_BACKWARD:
+		if (death && death->sharing == MEANS_REDUCE)
+			return TP_TENSOR_UNSHARDED_GRADIENT;
+		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_GRADIENT
+								: TP_TENSOR_TEMPORARY;
+	case TP_BORN_OPTIMIZER:
+		return is_brief ? TP_TENSOR_TEMPORARY : TP_TENSOR_OPTIMIZER;
+	case TP_BORN_ZERO_GRAD:
+		return is_brief ? TP_TENSOR_TEMPORARY : TP_TENSOR_GRADIENT;
+	case TP_BORN_OTHER:
+		break;
+	}
+	if (is_brief)
+		return TP_TENSOR_TEMPORARY;
+	if (is_kept)
+		return TP_TENSOR_UNKNOWN;
+	return block->is_before_nodes && proc->n_nodes > block->n_nodes ? TP_TENSOR_INPUT
+									: TP_TENSOR_TEMPORARY;
+}
+
+/* 0: out of memory. */
+static uint32_t take_block(struct tp_memcat *cat)
+{
+	uint32_t tag = cat->free_block;
+
+	if (tag) {
+		cat->free_block = cat->block[tag].next_free;
+	} else {
+		if (!tp_grow(&cat->block, &cat->cap_blocks, (uint64_t)cat->n_blocks + 1,
+			     sizeof(*cat->block)))
+			return 0;
+		tag = cat->n_blocks++;
+	}
+	memset(&cat->block[tag], 0, sizeof(cat->block[tag]));
+	cat->block[tag].is_used = true;
+	return tag;
+}
+
+static void end_block(struct tp_memcat *cat, uint32_t tag, const struct place *death, int64_t now)
+{
+	struct block *block = &cat->block[tag];
+
+	block->life.end_ns = now;
+	block->life.category = judge(&cat->proc[block->life.proc->at], block, death, now);
+	block->is_used = false;
+	block->next_free = cat->free_block;
+	cat->free_block = tag;
+	cat->calls.life(cat->ctx, &block->life);
+}
+
+/* ---- what was alive when a window began ---- */
+
+static struct base *base_of(struct tp_memcat *cat, uint32_t proc, uint32_t device)
+{
+	for (uint32_t i = 0; i < cat->n_bases; i++)
+		if (cat->base[i].proc == proc && cat->base[i].device == device)
+			return &cat->base[i];
+	if (!tp_grow(&cat->base, &cat->cap_bases, (uint64_t)cat->n_bases + 1, sizeof(*cat->base)))
+		return NULL;
+	cat->base[cat->n_bases] = (struct base){.proc = proc, .device = device};
+	return &cat->base[cat->n_bases++];
+}
+
+static const struct tp_window *find_window(const struct tp_memcat *cat,
+					   const struct tp_proc *proc, uint32_t window)
+{
+	for (uint32_t i = 0; i < cat->run->n_windows; i++)
+		if (cat->run->window[i].proc == proc && cat->run->window[i].window == window)
+			return &cat->run->window[i];
+	return NULL;
+}
+
+/* The window is over: what is alive, and what nobody named. */
+static void end_window(struct tp_memcat *cat, uint32_t proc_at)
+{
+	struct proc *proc = &cat->proc[proc_at];
+	const struct tp_proc *of = cat->run->proc[proc_at];
+	const struct tp_window *window = find_window(cat, of, proc->window);
+	const int64_t now = window ? window->end_ns : INT64_MAX;
+
+	for (uint32_t tag = 1; tag < cat->n_blocks; tag++) {
+		struct block *block = &cat->block[tag];
+
+		if (!block->is_used || block->life.proc != of)
+			continue;
+		block->life.is_alive = true;
+		end_block(cat, tag, NULL, now > block->life.begin_ns ? now : block->life.begin_ns);
+	}
+	for (uint32_t i = 0; i < cat->n_bases; i++) {
+		struct base *base = &cat->base[i];
+		struct tp_life rest = {
+			.proc = of, .device = base->device, .window = proc->window,
+			.bytes = tp_sub(base->bytes, base->named_bytes),
+			.begin_ns = window ? window->begin_ns : INT64_MIN, .end_ns = now,
+			.is_older = true, .is_alive = true, .is_sum = true, .name = TP_NO_NAME,
+			.step = TP_NO_STEP,
+		};
+
+		if (base->proc != proc_at)
+			continue;
+		cat->doubts.has_totals &= base->is_known;
+		if (base->is_known && rest.bytes > 0)
+			cat->calls.life(cat->ctx, &rest);
+		base->is_known = false;
+		base->bytes = base->named_bytes = base->change_bytes = 0;
+	}
+	proc->is_open = false;
+}
+
+/* A block that was there before, or one that the scan names. */
+static void take_scanned(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const uint32_t device = event->link == TP_NO_DEVICE ? TP_DEVICE(1, 0) : event->link;
+	struct proc *proc = &cat->proc[event->proc->at];
+	const struct tp_window *window;
+	uint32_t tag = tp_memcurve_tag(cat->curve, event, device);
+	struct block *block;
+	struct base *base;
+	bool is_new = !tag;
+
+	cat->doubts.n_scanned++;
+	if (!event->flags || event->flags >= TP_TENSOR_N)
+		return;
+	if (is_new) {
+		tag = take_block(cat);
+		base = base_of(cat, event->proc->at, device);
+		if (!tag || !base || !tp_memcurve_older(cat->curve, event, device, tag)) {
+			cat->doubts.n_lost++;
+			return;
+		}
+		base->named_bytes = tp_add(base->named_bytes, (int64_t)event->len);
+	}
+	block = &cat->block[tag];
+	if (is_new) {
+		window = find_window(cat, event->proc, event->window);
+		block->life = (struct tp_life){
+			.proc = event->proc, .device = device, .window = proc->window,
+			.address = event->arg,
+			.bytes = (int64_t)(event->len > TP_LEN_MAX ? TP_LEN_MAX : event->len),
+			.begin_ns = window ? window->begin_ns : event->begin_ns,
+			.is_older = true, .name = TP_NO_NAME, .step = TP_NO_STEP,
+		};
+	}
+	/* A gradient's block may be a parameter's, too (views of one storage): first come. */
+	if (!block->life.category)
+		block->life.category = (enum tp_tensor_category)event->flags;
+	if (event->name->n_bytes)
+		block->life.label = event->name;
+}
+
+/* ---- events ---- */
+
+/* Until totals tell what is alive. */
+static void note_change(struct tp_memcat *cat, const struct tp_event *event, int64_t change)
+{
+	struct base *base = base_of(cat, event->proc->at, event->link);
+
+	if (base && !base->is_known)
+		base->change_bytes = tp_add(base->change_bytes, change);
+}
+
+static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const struct proc *proc = &cat->proc[event->proc->at];
+	uint32_t tag = take_block(cat), own = tag;
+	const struct tp_memcurve_track *track;
+	struct block *block;
+	int64_t change;
+
+	track = tp_memcurve_tagged(cat->curve, event, &change, &tag);
+	if (!track || !own) {
+		cat->doubts.n_lost++;
+		return;
+	}
+	cat->doubts.has_blocks = true;
+	/* Kept only if the curve has it. */
+	block = &cat->block[own];
+	block->place = find_place(cat, event);
+	block->n_nodes = proc->n_nodes;
+	block->n_optimizers = proc->n_optimizers;
+	block->is_before_nodes = proc->n_nodes == proc->n_nodes_at_step;
+	block->life = (struct tp_life){
+		.proc = event->proc, .device = event->link, .window = proc->window,
+		.address = event->arg, .bytes = change, .begin_ns = event->begin_ns,
+		.born = block->place.born, .name = block->place.name, .step = proc->step,
+	};
+	block->n_steps = proc->n_steps;
+	note_change(cat, event, change);
+	if (tag) {
+		cat->doubts.n_unheard++;
+		end_block(cat, tag, NULL, event->begin_ns);
+	}
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+}
+
+/* A block from before that nobody named, of which its free tells the size. */
+static void take_older(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+{
+	const struct tp_window *window = find_window(cat, event->proc, event->window);
+	struct base *base = base_of(cat, event->proc->at, event->link);
+	struct tp_life life = {
+		.proc = event->proc, .device = event->link, .window = event->window,
+		.address = event->arg, .bytes = bytes, .end_ns = event->begin_ns,
+		.begin_ns = window ? window->begin_ns : event->begin_ns,
+		.is_older = true, .name = TP_NO_NAME, .step = TP_NO_STEP,
+	};
+
+	cat->doubts.n_older_frees++;
+	if (!bytes || !base)
+		return;
+	base->named_bytes = tp_add(base->named_bytes, bytes);
+	cat->calls.life(cat->ctx, &life);
+}
+
+static void take_free(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const struct tp_memcurve_track *track;
+	uint32_t tag = 0;
+	int64_t change;
+
+	track = tp_memcurve_tagged(cat->curve, event, &change, &tag);
+	if (!track)
+		return;
+	note_change(cat, event, change);
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+	if (tag) {
+		struct place death = find_place(cat, event);
+
+		end_block(cat, tag, &death, event->begin_ns);
+	} else {
+		take_older(cat, event, -change);
+	}
+}
+
+static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct base *base = base_of(cat, event->proc->at, event->link);
+	struct tp_memcurve_track *track;
+	int64_t change;
+
+	track = tp_memcurve_event(cat->curve, event, &change);
+	if (!track)
+		return;
+	if (base && !base->is_known) {
+		base->is_known = true;
+		base->bytes = tp_sub(track->live_bytes, base->change_bytes);
+	}
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+}
+
+/* The ledger says what was alive when the step before ended. */
+static void take_step(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct proc *proc = &cat->proc[event->proc->at];
+	struct base *base = base_of(cat, event->proc->at, TP_DEVICE_CPU);
+	const int64_t bytes = (int64_t)tp_tensors_ledger(cat->run, event);
+
+	proc->step = event->link;
+	proc->n_steps++;
+	proc->n_nodes_at_step = proc->n_nodes;
+	if (!bytes || !base || base->is_known)
+		return;
+	base->is_known = true;
+	base->bytes = tp_sub(bytes, base->change_bytes);
+	tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
+}
+
+void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct proc *proc = &cat->proc[event->proc->at];
+
+	if (proc->is_open && proc->window != event->window)
+		end_window(cat, event->proc->at);
+	if (!proc->is_open) {
+		*proc = (struct proc){.window = event->window, .is_open = true,
+				      .step = TP_NO_STEP};
+	}
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(cat, event);
+		break;
+	case TP_REC_STEP:
+		take_step(cat, event);
+		break;
+	case TP_REC_ALLOC:
+		take_alloc(cat, event);
+		break;
+	case TP_REC_FREE:
+		take_free(cat, event);
+		break;
+	case TP_REC_TOTALS:
+		take_totals(cat, event);
+		break;
+	case TP_REC_CATEGORY:
+		take_scanned(cat, event);
+		break;
+	case TP_REC_SCAN:
+		cat->doubts.n_scans++;
+		cat->doubts.n_unread += event->arg;
+		cat->doubts.scan_ns = tp_add(cat->doubts.scan_ns,
+					     tp_sub(event->end_ns, event->begin_ns));
+		break;
+	default:
+		break;
+	}
+}
+
+void tp_memcat_end(struct tp_memcat *cat)
+{
+	for (uint32_t i = 0; i < cat->run->n_procs; i++)
+		if (cat->proc[i].is_open)
+			end_window(cat, i);
+}

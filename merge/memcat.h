@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memcat.h - what each block of tensor memory was for
+ *
+ * A block that an optimizer's scan saw is what the scan says. Any other is known by its life:
+ * where it was born (forward, backward, optimizer, data loader), and what had happened when it
+ * was freed. So the category of a block is known when it dies, or its window ends. Blocks from
+ * before the window are known as far as a scan saw them; the rest is one number, what the totals
+ * say less what is known.
+ *
+ * Memory: blocks that are alive, never events.
+ */
+#ifndef TP_MERGE_MEMCAT_H
+#define TP_MERGE_MEMCAT_H
+
+#include "merge/model.h"
+#include "merge/names.h"
+
+enum tp_born {
+	TP_BORN_OTHER,		/* no graph was recorded: before it, after it, without it */
+	TP_BORN_FORWARD,	/* also what is computed again inside the backward pass */
+	TP_BORN_BACKWARD,
+	TP_BORN_OPTIMIZER,
+	TP_BORN_ZERO_GRAD,
+	TP_BORN_LOADER,
+};
+
+/* A block whose life is known. */
+struct tp_life {
+	const struct tp_proc *proc;
+	uint32_t device, window;
+	uint64_t address;
+	int64_t bytes;
+	int64_t begin_ns, end_ns;	/* of a block from before: its window's begin; alive: its end */
+	enum tp_tensor_category category;
+	enum tp_born born;
+	bool is_older, is_alive;	/* from before the window; there at its end */
+	bool is_sum;			/* no block: all from before that nobody named */
+	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
+	const struct tp_string *label;	/* the tensor's name; NULL: none */
+	uint64_t step;			/* in which it was born; TP_NO_STEP */
+};
+#define TP_NO_STEP UINT64_MAX
+
+struct tp_memcat_calls {
+	/* Bytes alive on the device of a process, as far as known, after a change. Before the
+	 * `life` of the block that it frees. */
+	void (*live)(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes);
+	void (*life)(void *ctx, const struct tp_life *life);
+};
+
+struct tp_memcat;
+
+struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat_calls *calls,
+				void *ctx);
+/* Events cut to their windows (clip.h), in order. */
+void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event);
+/* Tells of all blocks that are still alive. */
+void tp_memcat_end(struct tp_memcat *cat);
+void tp_memcat_free(struct tp_memcat *cat);
+
+const struct tp_names *tp_memcat_names(const struct tp_memcat *cat);
+
+/* What is not known, over all of the run. */
+struct tp_memcat_doubts {
+	uint64_t n_scans, n_scanned, n_unread;
+	int64_t scan_ns;
+	uint64_t n_older_frees;		/* of blocks from before a window that nobody named */
+	uint64_t n_unheard;		/* blocks whose address was used again */
+	uint64_t n_lost;		/* for want of memory */
+	bool has_blocks, has_totals;	/* of all windows: what was alive when they began is known */
+};
+struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat);
+
+/* "parameters", "optimizer state"; for fields of rows "parameter", "optimizer_state". */
+const char *tp_memcat_title(enum tp_tensor_category category);
+const char *tp_memcat_word(enum tp_tensor_category category);
+
+#endif
