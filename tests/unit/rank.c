@@ -168,3 +168,36 @@ Test(rank, is_not_taken_from_what_is_no_number)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_row(&rows[i].row, rows[i].complaint);
 }
+
+Test(rank, is_offered_by_process_groups_where_no_launcher_says_it)
+{
+	struct tp_rank rank;
+
+	tp_rank_read(&rank, look_up, NULL);
+	cr_expect_not(tp_rank_take(&rank));
+	cr_expect_eq(rank.rank, -1);
+
+	/* A tensor-parallel group, the world, a part of it again, and what makes no sense. */
+	tp_rank_offer(1, 2);
+	tp_rank_offer(5, 8);
+	tp_rank_offer(3, 4);
+	tp_rank_offer(2, 8);
+	tp_rank_offer(8, 8);
+	tp_rank_offer(-1, 16);
+	cr_expect(tp_rank_take(&rank));
+	cr_expect_eq(rank.rank, 5);
+	cr_expect_eq(rank.world_size, 8);
+	cr_expect_eq(rank.local_rank, -1);
+	cr_expect_eq(rank.node_rank, -1);
+	cr_expect_str_eq(rank.launcher, "process group");
+	cr_expect_not(tp_rank_take(&rank), "it has one now");
+
+	tp_rank_read(&rank, look_up, (void *)"RANK=1 WORLD_SIZE=2");
+	cr_expect_not(tp_rank_take(&rank));
+	cr_expect_eq(rank.rank, 1);
+	cr_expect_str_eq(rank.launcher, "env");
+
+	tp_rank_forked();
+	tp_rank_read(&rank, look_up, NULL);
+	cr_expect_not(tp_rank_take(&rank));
+}

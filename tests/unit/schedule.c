@@ -50,6 +50,47 @@ Test(schedule, gives_each_step_its_phase)
 	}
 }
 
+/* Beside a schedule a window may be asked for, by numbers of steps of the run. */
+Test(schedule, opens_the_extra_window_beside_its_own)
+{
+	static const struct {
+		const char *what, *text;
+		uint64_t from, to;
+		const char *wanted;	/* upper case: of the extra window */
+	} rows[] = {
+		{"alone", "trigger", 4, 7, "wwwuAAZwww"},
+		{"none was asked for", "trigger", 0, 0, "wwwwwwwwww"},
+		{"at once: no warm-up", "trigger", 0, 2, "AZww"},
+		{"behind the schedule", "wait=1,warmup=1,active=2", 6, 8, "wuaS-uAZ--"},
+		{"before it", "wait=6,warmup=1,active=2", 2, 4, "wuAZwwuaS-"},
+		{"in its warm-up", "wait=3,warmup=2,active=2", 3, 4, "wuuZuaS-"},
+		{"inside of it", "wait=1,warmup=1,active=4", 3, 5, "wuaaaS-"},
+		{"its begin: the rest follows in a window of its own", "wait=1,warmup=1,active=2",
+		 2, 6, "wuaSAZ--"},
+		{"cut by it", "wait=3,warmup=1,active=2", 2, 8, "wuAZaSAZ--"},
+		{"skipped steps, too", "skip_first=5,wait=0,warmup=2,active=1", 3, 5, "suuAZuuS-"},
+		{"everything is recorded", "always", 2, 4, "aaaaaa"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tp_sched_spec spec = {.warmup = 1, .active = 1, .repeat = 1};
+		const struct tp_sched_extra extra = {rows[i].from, rows[i].to};
+		char got[32] = "", bad[32];
+		size_t n = strlen(rows[i].wanted);
+
+		cr_assert_eq(tp_sched_parse(&spec, rows[i].text, bad, sizeof(bad)), 0);
+		for (size_t step = 0; step < n; step++) {
+			struct tp_sched_action action = tp_sched_with(&spec, &extra, step, step);
+
+			got[step] = letter_of(action);
+			if (action.is_extra)
+				got[step] = action.is_last_active ? 'Z' : 'A';
+		}
+		cr_expect_str_eq(got, rows[i].wanted, "%s: %s, not %s", rows[i].what, got,
+				 rows[i].wanted);
+	}
+}
+
 /*
  * The worked table of Composer's profiling guide, row by row. The guide prints it for
  * repeat=1 and calls the second window "repeated once more"; the code beside it (and
@@ -89,7 +130,7 @@ Test(schedule, matches_the_table_of_the_profiling_guide)
 Test(schedule, counts_with_the_greatest_numbers)
 {
 	const uint64_t most = TP_SCHED_MOST;
-	const struct tp_sched_spec spec = {most, most, most, most, most, false, false};
+	const struct tp_sched_spec spec = {most, most, most, most, most, false, false, false};
 
 	cr_expect_eq(letter_of(tp_sched_at(&spec, 0)), 's');
 	cr_expect_eq(letter_of(tp_sched_at(&spec, most)), 'w');
@@ -114,18 +155,18 @@ Test(schedule, reads_what_users_write)
 		const char *text;
 		struct tp_sched_spec wanted;
 	} rows[] = {
-		{"wait=1", {9, 1, 9, 9, 9, false, false}},
-		{"active=3,wait=2", {9, 2, 9, 3, 9, false, false}},
-		{" wait=1 , warmup=0\t,active=2 ", {9, 1, 0, 2, 9, false, false}},
-		{"per=run", {9, 9, 9, 9, 9, true, false}},
-		{"repeat=0,per=epoch", {9, 9, 9, 9, 0, false, false}},
-		{"skip_first=0010", {10, 9, 9, 9, 9, false, false}},
-		{"active=1000000000000", {9, 9, 9, TP_SCHED_MOST, 9, false, false}},
-		{"always", {9, 9, 9, 9, 9, false, true}},
+		{"wait=1", {9, 1, 9, 9, 9, false, false, false}},
+		{"active=3,wait=2", {9, 2, 9, 3, 9, false, false, false}},
+		{" wait=1 , warmup=0\t,active=2 ", {9, 1, 0, 2, 9, false, false, false}},
+		{"per=run", {9, 9, 9, 9, 9, true, false, false}},
+		{"repeat=0,per=epoch", {9, 9, 9, 9, 0, false, false, false}},
+		{"skip_first=0010", {10, 9, 9, 9, 9, false, false, false}},
+		{"active=1000000000000", {9, 9, 9, TP_SCHED_MOST, 9, false, false, false}},
+		{"always", {9, 9, 9, 9, 9, false, true, false}},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false};
+		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false};
 		const struct tp_sched_spec *wanted = &rows[i].wanted;
 		char bad[32] = "";
 
@@ -165,7 +206,7 @@ Test(schedule, refuses_what_it_does_not_understand_and_names_the_word)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false};
+		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false};
 		char bad[64] = "untouched";
 
 		cr_expect_eq(tp_sched_parse(&spec, rows[i].text, bad, sizeof(bad)), -EINVAL, "'%s'",

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trigger.c - a signal to one rank: which steps the ranks record then, and what becomes of the
+ * program's own handler of that signal
+ *
+ * Ranks are children of fork that step until they are told to stop.
+ */
+#include <criterion/criterion.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "runtime/engine/trigger.h"
+#include "tests/unit/session_rig.h"
+
+TestSuite(trigger, .init = rig_set_up, .fini = rig_tear_down, .timeout = 120);
+
+enum { RANKS = 3, STEP_US = 1000 };
+
+static struct {
+	uint64_t steps[RANKS];
+	uint32_t n_ranks, is_over;
+} *shared;
+
+static void set_number(const char *name, int value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", value);
+	setenv(name, text, 1);
+}
+
+static void choose(uint32_t steps, uint32_t ahead)
+{
+	rig_config.trigger = (struct tp_trigger_spec){SIGUSR2, steps, ahead};
+	if (!shared)
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* As a collective does: nobody is more than a step ahead. */
+static bool is_ahead(uint64_t step)
+{
+	for (uint32_t i = 0; i < shared->n_ranks; i++)
+		if (__atomic_load_n(&shared->steps[i], __ATOMIC_ACQUIRE) < step &&
+		    !__atomic_load_n(&shared->is_over, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+/* A rank that trains until it is told to stop; every `slow`th of its steps takes longer. */
+static pid_t start_rank(int rank, const char *schedule, uint32_t slow)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	set_number("RANK", rank);
+	set_number("WORLD_SIZE", RANKS);
+	set_number("LOCAL_WORLD_SIZE", RANKS);
+	if (rig_open(schedule))
+		_exit(2);
+	for (uint64_t step = 0; !__atomic_load_n(&shared->is_over, __ATOMIC_ACQUIRE); step++) {
+		while (is_ahead(step))
+			usleep(100);
+		rig_step();
+		__atomic_store_n(&shared->steps[rank], step + 1, __ATOMIC_RELEASE);
+		usleep(slow && step % slow == 0 ? 20 * STEP_US : STEP_US);
+	}
+	tp_session_close("exit");
+	_exit(0);
+}
+
+static bool await_steps(int rank, uint64_t n)
+{
+	for (int i = 0; i < 60000; i++) {
+		if (__atomic_load_n(&shared->steps[rank], __ATOMIC_ACQUIRE) >= n)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static bool await_file(const char *name)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/%s", rig_config.dir, name);
+	for (int i = 0; i < 60000; i++) {
+		if (!access(path, F_OK))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static bool is_there(const char *name)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/%s", rig_config.dir, name);
+	return !access(path, F_OK);
+}
+
+static void stop(const pid_t *pid, int n)
+{
+	__atomic_store_n(&shared->is_over, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < n; i++) {
+		int status;
+
+		waitpid(pid[i], &status, 0);
+		cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "rank %d: %x", i, status);
+	}
+}
+
+static const struct rig_trace *window_of(int rank, int window)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/rank%d.%d.tpt", rig_config.dir, rank, window);
+	return rig_read_trace(path, UINT64_MAX);
+}
+
+static void propose(const char *name, const char *text)
+{
+	char path[600];
+	FILE *file;
+
+	mkdir(rig_config.dir, 0755);
+	snprintf(path, sizeof(path), "%s/%s", rig_config.dir, name);
+	file = fopen(path, "w");
+	cr_assert_not_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* ---- windows ---- */
+
+Test(trigger, opens_the_same_steps_on_all_ranks)
+{
+	pid_t pid[RANKS];
+	uint64_t first = 0;
+
+	choose(5, 0);
+	shared->n_ranks = RANKS;
+	for (int i = 0; i < RANKS; i++)
+		pid[i] = start_rank(i, "trigger", i == 2 ? 7 : 0);
+	for (int i = 0; i < RANKS; i++)
+		cr_assert(await_steps(i, 30));
+	kill(pid[1], SIGUSR2);
+	for (int i = 0; i < RANKS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "rank%d.0.tpt", i);
+		cr_assert(await_file(name), "%s", name);
+	}
+	stop(pid, RANKS);
+	for (int i = 0; i < RANKS; i++) {
+		const struct rig_trace *trace = window_of(i, 0);
+
+		if (!i)
+			first = rig_total(trace, "first_step");
+		cr_expect_geq(first, 30);
+		cr_expect_eq(rig_total(trace, "first_step"), first, "rank %d", i);
+		cr_expect_eq(rig_total(trace, "steps"), 5);
+		cr_expect_eq(rig_count(trace, "step", TP_REC_STEP, 0), 5);
+		cr_expect_eq(rig_total(trace, "trigger.windows"), 1);
+		cr_expect_eq(rig_total(trace, "trigger.late"), 0);
+		cr_expect_not_null(strstr(trace->meta, "opened_by=trigger\n"));
+		cr_expect_not_null(strstr(trace->meta, "SCHEDULE=trigger\n"));
+	}
+	cr_expect(is_there("trigger.0"));
+	cr_expect_not(is_there("trigger.1"));
+}
+
+Test(trigger, is_one_when_several_ranks_get_it_and_another_one_after_its_window)
+{
+	pid_t pid[RANKS];
+
+	choose(2, 0);
+	shared->n_ranks = RANKS;
+	for (int i = 0; i < RANKS; i++)
+		pid[i] = start_rank(i, "trigger", 0);
+	for (int i = 0; i < RANKS; i++)
+		cr_assert(await_steps(i, 30));
+	for (int i = 0; i < RANKS; i++)
+		kill(pid[i], SIGUSR2);
+	cr_assert(await_file("rank0.0.tpt") && await_file("rank1.0.tpt") &&
+		  await_file("rank2.0.tpt"));
+	cr_expect_not(is_there("trigger.1"));
+	kill(pid[0], SIGUSR2);
+	cr_assert(await_file("rank0.1.tpt") && await_file("rank1.1.tpt") &&
+		  await_file("rank2.1.tpt"));
+	stop(pid, RANKS);
+	for (int w = 0; w < 2; w++)
+		for (int i = 1; i < RANKS; i++)
+			cr_expect_eq(rig_total(window_of(i, w), "first_step"),
+				     rig_total(window_of(0, w), "first_step"),
+				     "window %d, rank %d: %lu", w, i,
+				     rig_total(window_of(i, w), "first_step"));
+}
+
+Test(trigger, stands_beside_the_windows_of_the_schedule)
+{
+	pid_t pid[1];
+
+	choose(2, 0);
+	pid[0] = start_rank(0, "wait=5,warmup=1,active=3,repeat=1,per=run", 0);
+	cr_assert(await_file("rank0.0.tpt"));
+	kill(pid[0], SIGUSR2);
+	cr_assert(await_file("rank0.1.tpt"));
+	stop(pid, 1);
+	cr_expect_eq(rig_total(window_of(0, 0), "first_step"), 6);
+	cr_expect_eq(rig_total(window_of(0, 0), "steps"), 3);
+	cr_expect_not_null(strstr(window_of(0, 0)->meta, "opened_by=schedule\n"));
+	cr_expect_eq(rig_total(window_of(0, 1), "steps"), 2);
+	cr_expect_not_null(strstr(window_of(0, 1)->meta, "opened_by=trigger\n"));
+}
+
+/* The others were asked while this one had been there already, or had not begun. */
+Test(trigger, says_what_came_too_late)
+{
+	char text[160];
+	pid_t pid[1];
+
+	choose(2, 0);
+	pid[0] = start_rank(0, "trigger", 0);
+	cr_assert(await_steps(0, 20));
+	snprintf(text, sizeof(text), "trainprof trigger 5 8 1 %lu 77\n", tp_clock_real_ns());
+	propose("trigger.0", text);
+	snprintf(text, sizeof(text), "trainprof trigger 6 100000000 1 %lu 77\n", tp_clock_real_ns());
+	propose("trigger.1", text);
+	cr_assert(await_steps(0, shared->steps[0] + 2000));
+	stop(pid, 1);
+	cr_expect_eq(rig_total(window_of(0, 0), "trigger.windows"), 2);
+	cr_expect_eq(rig_total(window_of(0, 0), "trigger.missed"), 1);
+	cr_expect_eq(rig_total(window_of(0, 0), "trigger.late"), 1);
+	cr_expect_gt(rig_total(window_of(0, 0), "first_step"), 20);
+}
+
+Test(trigger, passes_over_proposals_of_older_runs_and_what_is_none)
+{
+	pid_t pid[1];
+
+	choose(2, 0);
+	propose("trigger.0", "trainprof trigger 50 60 1 1234567890 77\n");
+	propose("trigger.1", "");
+	propose("trigger.2", "trainprof trigger 50 40 1 99999999999999999999 77\n");
+	propose("trigger.restart1.0", "trainprof trigger 50 60 1 18000000000000000000 77\n");
+	pid[0] = start_rank(0, "trigger", 0);
+	cr_assert(await_steps(0, 100));
+	kill(pid[0], SIGUSR2);
+	cr_assert(await_file("rank0.0.tpt"));
+	stop(pid, 1);
+	cr_expect(is_there("trigger.3"));
+	cr_expect_eq(rig_total(window_of(0, 0), "steps"), 2);
+	cr_expect_eq(rig_total(window_of(0, 0), "trigger.windows"), 1);
+}
+
+/* ---- the program's own handler ---- */
+
+static uint32_t n_heard, n_infos;
+
+static void on_guest_signal(int number)
+{
+	n_heard++;
+}
+
+static void on_guest_info(int number, siginfo_t *info, void *context)
+{
+	n_infos += info && info->si_pid == getpid();
+}
+
+static bool is_default(int number)
+{
+	struct sigaction now;
+
+	return !sigaction(number, NULL, &now) && !(now.sa_flags & SA_SIGINFO) &&
+	       now.sa_handler == SIG_DFL;
+}
+
+Test(trigger, calls_the_handler_that_was_there_and_gives_it_back)
+{
+	const struct sigaction guest = {.sa_sigaction = on_guest_info, .sa_flags = SA_SIGINFO};
+	struct sigaction now;
+
+	sigaction(SIGUSR2, &guest, NULL);
+	choose(2, 1);
+	cr_assert_eq(rig_open("trigger"), 0);
+	kill(getpid(), SIGUSR2);
+	cr_expect_eq(n_infos, 1);
+	sigaction(SIGUSR2, NULL, &now);
+	cr_expect_neq(now.sa_sigaction, on_guest_info);
+	cr_expect_not(now.sa_flags & SA_RESTART, "as the guest's");
+	tp_session_close("exit");
+	sigaction(SIGUSR2, NULL, &now);
+	cr_expect_eq(now.sa_sigaction, on_guest_info);
+}
+
+Test(trigger, comes_before_a_handler_that_was_installed_later)
+{
+	struct sigaction now;
+	uint64_t n;
+
+	choose(2, 1);
+	cr_assert_eq(rig_open("trigger"), 0);
+	signal(SIGUSR2, on_guest_signal);
+	do {
+		usleep(1000);
+		sigaction(SIGUSR2, NULL, &now);
+	} while (now.sa_handler == on_guest_signal);
+	kill(getpid(), SIGUSR2);
+	cr_expect_eq(n_heard, 1);
+	for (n = 0; !is_there("rank0.0.tpt") && n < 60000; n++) {
+		rig_step();
+		usleep(1000);
+	}
+	cr_expect_lt(n, 60000, "and the window opens");
+	tp_session_close("exit");
+}
+
+static struct sigaction earlier;
+
+static void on_chained(int number)
+{
+	n_heard++;
+	earlier.sa_sigaction(number, NULL, NULL);
+}
+
+Test(trigger, goes_round_in_no_circle_with_a_handler_that_calls_the_one_before)
+{
+	const struct sigaction guest = {.sa_handler = on_chained};
+	struct sigaction now;
+
+	choose(2, 1);
+	cr_assert_eq(rig_open("trigger"), 0);
+	sigaction(SIGUSR2, &guest, &earlier);
+	do {
+		usleep(1000);
+		sigaction(SIGUSR2, NULL, &now);
+	} while (now.sa_handler == on_chained);
+	kill(getpid(), SIGUSR2);
+	cr_expect_eq(n_heard, 1);
+}
+
+Test(trigger, takes_a_signal_that_would_have_killed_and_leaves_children_alone)
+{
+	int status;
+	pid_t pid;
+
+	choose(2, 1);
+	cr_expect(is_default(SIGUSR2));
+	cr_assert_eq(rig_open("trigger"), 0);
+	kill(getpid(), SIGUSR2);
+	tp_session_before_fork();
+	pid = fork();
+	tp_session_after_fork(pid == 0);
+	if (!pid) {
+		kill(getpid(), SIGUSR2);	/* of a data loader: it lives */
+		_exit(tp_trigger_look(tp_clock_mono_ns()) == UINT64_MAX ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	cr_expect_eq(status, 0, "%x", status);
+	tp_session_close("exit");
+	cr_expect(is_default(SIGUSR2));
+}
+
+Test(trigger, does_not_end_a_launcher)
+{
+	static struct tp_config none;
+
+	tp_trigger_shield(NULL);
+	tp_trigger_shield(&none);
+	cr_expect(is_default(SIGUSR2));
+	choose(2, 1);
+	tp_trigger_shield(&rig_config);
+	kill(getpid(), SIGUSR2);
+	cr_expect_not(is_default(SIGUSR2));
+	signal(SIGUSR2, SIG_IGN);
+	tp_trigger_shield(&rig_config);
+	cr_expect_eq(signal(SIGUSR2, SIG_DFL), SIG_IGN, "a program's choice stays");
+}
+
+Test(trigger, is_looked_for_less_often_in_great_jobs)
+{
+	static const struct {
+		int world;
+		uint64_t ms;
+	} rows[] = {{1, 100}, {8, 100}, {64, 100}, {512, 800}, {100000, 5000}};
+
+	choose(2, 0);
+	cr_assert_eq(rig_open_ring(4 << 20), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct tp_rank rank = {.rank = 0, .world_size = rows[i].world};
+
+		tp_trigger_open(&rig_config, &rank, rig_dir);
+		cr_expect_eq(tp_trigger_look(tp_clock_mono_ns()), rows[i].ms * 1000000, "%d ranks",
+			     rows[i].world);
+	}
+	tp_trigger_close();
+	tp_ring_close();
+}
