@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "merge/clocks.h"
 #include "merge/device.h"
 #include "merge/grow.h"
 
@@ -408,6 +409,8 @@ void tp_run_free(struct tp_run *run)
 	for (uint32_t i = 0; i < in->n_kept_fds; i++)
 		close(in->kept_fd[i]);
 	free(in->kept_fd);
+	free(in->host);
+	tp_clocks_free(in->clocks);
 	free(in->source);
 	free(in->block);
 	free(run->proc);
