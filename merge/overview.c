@@ -98,8 +98,14 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 	struct tp_overview_peak *peak;
 	uint32_t open[64], n;
 	int64_t change;
+	uint32_t tag = tp_sites_now(overview->sites, event), made = tag;
 
-	track = tp_memcurve_event(overview->memory, event, &change);
+	/* An address that is taken again was freed, unseen: the tag that comes back is its. */
+	track = tp_memcurve_tagged(overview->memory, event, &change, &tag);
+	if (event->kind == TP_REC_ALLOC)
+		tp_sites_kept(overview->sites, made, change);
+	else
+		tp_sites_kept(overview->sites, tag, change);
 	if (!track || event->link != TP_DEVICE_CPU || !proc->breakdown.is_in_step ||
 	    proc->breakdown.n_steps > proc->cap_peaks)
 		return;
@@ -176,6 +182,8 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 		(proc->breakdown.is_in_step ? OWNER_STEP : 0);
 	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP)
 		tp_habits_call(&overview->habits, event);
+	if (!(owner & OWNER_NESTED))
+		tp_sites_call(overview->sites, event);
 	if (!tp_launches_call(overview->launches, event, owner))
 		overview->is_incomplete = true;
 }
@@ -236,6 +244,7 @@ static void take_event(void *ctx, const struct tp_event *event)
 	proc = &overview->proc[event->proc->at];
 	proc->n_events++;
 	overview->n_events++;
+	tp_sites_event(overview->sites, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -282,8 +291,9 @@ struct tp_overview *tp_overview_new(const struct tp_run *run,
 	overview->gpu = tp_gpu_time_new(run);
 	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
 	overview->comm = has_ranks(run) ? tp_comm_new(run) : NULL;
+	overview->sites = tp_sites_new(run);
 	tp_clip_init(&overview->clip, run, take_event, overview);
-	if (!overview->names || !overview->nest || !overview->memory || !overview->proc ||
+	if (!overview->names || !overview->sites || !overview->nest || !overview->memory || !overview->proc ||
 	    !overview->launches || !overview->gpu || (has_ranks(run) && !overview->comm)) {
 		tp_overview_free(overview);
 		return NULL;
@@ -316,6 +326,7 @@ void tp_overview_end(struct tp_overview *overview)
 	tp_launches_end(overview->launches);
 	tp_gpu_time_end(overview->gpu);
 	overview->is_incomplete |= tp_gpu_time_is_incomplete(overview->gpu);
+	overview->is_incomplete |= !tp_sites_end(overview->sites);
 	if (overview->comm)
 		tp_comm_end(overview->comm);
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
@@ -332,6 +343,7 @@ void tp_overview_free(struct tp_overview *overview)
 	tp_launches_free(overview->launches);
 	tp_gpu_time_free(overview->gpu);
 	tp_comm_free(overview->comm);
+	tp_sites_free(overview->sites);
 	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++) {
 		tp_breakdown_free(&overview->proc[i].breakdown);
 		free(overview->proc[i].peak);

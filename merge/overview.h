@@ -17,6 +17,7 @@
 #include "merge/memcurve.h"
 #include "merge/names.h"
 #include "merge/nest.h"
+#include "merge/sites.h"
 #include "merge/view.h"
 
 enum { TP_NO_ROW = 0xffffffff };
@@ -56,6 +57,7 @@ struct tp_overview {
 	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_habits habits;
 	struct tp_comm *comm;		/* NULL: a single rank */
+	struct tp_sites *sites;
 	struct tp_clip clip;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
@@ -116,6 +118,9 @@ void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *o
 /* overview_notes.c: memory, the slowest step, the data loader */
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_overview_sums *sums, struct tp_out *out);
+
+/* overview_lines.c: lines of the program's own code, by the time of their operators */
+void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out);
 
 /* overview_host.c: the heap's peak */
 void tp_overview_print_host(const struct tp_run *run, struct tp_out *out);

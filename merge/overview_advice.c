@@ -44,6 +44,16 @@ static double percent(int64_t part, int64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* The line of the program's code that has most of it; of a process, or of all. */
+static void find_line(const struct facts *facts, const struct tp_proc *proc,
+		      enum tp_site_figure by, struct advice *advice)
+{
+	struct tp_site site;
+
+	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
+		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+}
+
 /* ---- data ---- */
 
 bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
@@ -137,6 +147,7 @@ static bool judge_waits(const struct facts *facts, struct advice *advice)
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "leave values on the device: .item(), .tolist(), print and conditions wait for "
 		 "them; read them every so many steps");
+	find_line(facts, NULL, TP_SITE_WAIT, advice);
 	return true;
 }
 
@@ -162,6 +173,7 @@ static bool judge_host(const struct facts *facts, struct advice *advice)
 		 kernel_ns < SMALL_KERNEL_NS
 		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
 		     : "what does the host do before the gaps? The timeline shows it");
+	find_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
 	return true;
 }
 
@@ -199,7 +211,8 @@ static bool judge_tensor_cores(const struct facts *facts, struct advice *advice)
 
 	if (!has_tensor_cores(facts->overview))
 		return false;
-	advice->percent = percent(slow, facts->gpu.all_ns);
+	/* With them a product takes half the time, or less. */
+	advice->percent = percent(slow / 2, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of the time of kernels is products and convolutions without tensor cores",
 		 tp_show_percent(a, (double)slow, (double)habits->kernel_ns));
@@ -241,6 +254,23 @@ static bool judge_copies(const struct facts *facts, struct advice *advice)
 
 /* ---- ranks ---- */
 
+/* Where it spends so much more; nothing, when its lines do not explain half of it. */
+static void find_excess(const struct facts *facts, const struct tp_comm_rank *rank,
+			struct advice *advice)
+{
+	struct tp_site site;
+	int64_t more;
+
+	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
+	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
+		return;
+	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
+		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	else
+		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
+			 site.before ? site.before : "the begin of the step", site.place);
+}
+
 static bool judge_ranks(const struct facts *facts, struct advice *advice)
 {
 	struct tp_comm_verdict verdict = {.rank = NULL};
@@ -263,6 +293,7 @@ static bool judge_ranks(const struct facts *facts, struct advice *advice)
 		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
 		 tp_category_name(verdict.cause));
 	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
+	find_excess(facts, verdict.rank, advice);
 	return true;
 }
 
@@ -354,6 +385,7 @@ static bool judge_growth(const struct facts *facts, struct advice *advice)
 		 tp_show_bytes(c, live_of(worst.last, worst.is_device)), worst.last->index);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "what is kept across steps? .detach() or .item() what goes into lists");
+	find_line(facts, worst.first->proc, TP_SITE_KEPT, advice);
 	return true;
 }
 
@@ -374,7 +406,7 @@ static const struct rule {
     {"pageable-copies", 5, judge_copies, true},
     {"host-bound", 20, judge_host, true},
     {"communication", 15, judge_communication, false},
-    {"tensor-cores", 20, judge_tensor_cores, true},
+    {"tensor-cores", 10, judge_tensor_cores, true},
     {"device-idle", 30, judge_idle, true},
 };
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
@@ -392,7 +424,7 @@ static void print_item(const struct advice *advice, struct tp_out *out)
 {
 	tp_out_item(out, "yellow", 20, advice->rule, "%s", advice->evidence);
 	if (advice->place[0])
-		tp_out_item(out, "bold", 20, "", "at %s", advice->place);
+		tp_out_item(out, "bold", 20, "", "%s", advice->place);
 	tp_out_item(out, "", 20, "", "%s", advice->todo);
 }
 

@@ -315,6 +315,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	tp_overview_print_steps(run, overview, &sums, out);
 	tp_overview_print_gpus(run, overview, out);
 	tp_overview_print_operators(overview, out);
+	tp_overview_print_lines(overview, out);
 	print_open(run, out);
 	tp_overview_free(overview);
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites.c - tests of what lines of code are charged with
+ */
+#include <criterion/criterion.h>
+
+#include "merge/sites.h"
+#include "tests/unit/fake_run.h"
+
+static struct fake fake;
+static struct tp_sites *sites;
+static struct tp_proc *proc;
+static int64_t now;
+
+static void set_up(void)
+{
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	fake_proc(&fake, 1);
+	now = 0;
+}
+
+static void tear_down(void)
+{
+	tp_sites_free(sites);
+}
+
+TestSuite(sites, .init = set_up, .fini = tear_down);
+
+/* Processes are complete: their events may come. */
+static void begin(void)
+{
+	sites = tp_sites_new(&fake.run);
+	cr_assert_not_null(sites);
+}
+
+static void frame(struct tp_proc *of, uint32_t stack, uint32_t outer, const char *function,
+		  const char *file, uint32_t line)
+{
+	char name[200];
+	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
+	struct tp_event event = fake_span(
+		&fake, of, 0, TP_REC_FRAME,
+		fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n), now, now);
+
+	event.flags = TP_FRAME_PYTHON;
+	event.link = stack;
+	event.len = outer;
+	event.arg = line;
+	tp_sites_event(sites, &event);
+}
+
+static void at_stack(struct tp_proc *of, uint32_t stack)
+{
+	struct tp_event event = fake_span(&fake, of, 0, TP_REC_STACK, NULL, now, now);
+
+	event.link = stack;
+	tp_sites_event(sites, &event);
+}
+
+static void span(struct tp_proc *of, uint8_t kind, const char *name, int64_t first, int64_t last)
+{
+	struct tp_event event = fake_span(&fake, of, 0, kind, fake_text(&fake, name), first, last);
+
+	now = first;
+	tp_sites_event(sites, &event);
+}
+
+static void step(struct tp_proc *of, uint32_t index, int64_t first, int64_t last)
+{
+	struct tp_event event = fake_step(&fake, of, index, first, last);
+
+	now = first;
+	tp_sites_event(sites, &event);
+}
+
+/* Lines 10 and 20 of the program, stacks 1 and 3; 2: torch's code, called from line 10. */
+static void add_frames(struct tp_proc *of)
+{
+	frame(of, 1, 0, "main", "/home/me/train.py", 10);
+	frame(of, 2, 1, "Module._call_impl", "/x/site-packages/torch/nn/modules/module.py", 1787);
+	frame(of, 3, 0, "main", "/home/me/train.py", 20);
+}
+
+static struct tp_site only(enum tp_site_figure by)
+{
+	struct tp_site site[8] = {{.place = "none"}};
+
+	cr_assert(tp_sites_end(sites));
+	cr_assert_eq(tp_sites_top(sites, proc, by, site, 8), 1);
+	return site[0];
+}
+
+Test(sites, charges_the_innermost_line_of_the_users_own_code)
+{
+	struct tp_site site;
+
+	begin();
+	step(proc, 0, 0, 1000);
+	add_frames(proc);
+	at_stack(proc, 2);
+	span(proc, TP_REC_OP, "aten::linear", 100, 200);
+	/* Inside the first one: its time is in there. */
+	span(proc, TP_REC_OP, "aten::addmm", 110, 190);
+	at_stack(proc, 1);
+	span(proc, TP_REC_OP, "aten::relu", 200, 250);
+	site = only(TP_SITE_TIME);
+	cr_expect_str_eq(site.place, "/home/me/train.py:10 main");
+	cr_expect_eq(site.figure[TP_SITE_TIME], 150);
+	cr_expect_eq(site.figure[TP_SITE_CALLS], 2);
+	cr_expect_eq(site.figure[TP_SITE_GAP], 100);
+}
+
+Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
+{
+	struct tp_site site[2];
+
+	begin();
+	step(proc, 0, 0, 1000);
+	add_frames(proc);
+	at_stack(proc, 1);
+	span(proc, TP_REC_OP, "aten::relu", 0, 100);
+	at_stack(proc, 3);
+	span(proc, TP_REC_OP, "aten::relu", 400, 500);
+	/* Evaluation between steps is nobody's. */
+	span(proc, TP_REC_OP, "aten::relu", 5000, 5001);
+	cr_assert(tp_sites_end(sites));
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_GAP, site, 2), 1);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_expect_str_eq(site[0].before, "/home/me/train.py:10 main");
+	cr_expect_eq(site[0].figure[TP_SITE_GAP], 300);
+}
+
+Test(sites, charges_no_line_with_waiting_for_data_or_other_ranks)
+{
+	begin();
+	step(proc, 0, 0, 1000);
+	add_frames(proc);
+	span(proc, TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 300);
+	at_stack(proc, 1);
+	span(proc, TP_REC_OP, "aten::relu", 310, 400);
+	span(proc, TP_REC_RANGE, "gloo:all_reduce", 420, 800);
+	span(proc, TP_REC_OP, "aten::relu", 805, 900);
+	cr_expect_eq(only(TP_SITE_GAP).figure[TP_SITE_GAP], 10 + 5);
+}
+
+Test(sites, tells_what_is_kept_from_step_to_step_from_what_is_made_anew)
+{
+	struct tp_site site[2];
+	struct tp_event event = fake_span(&fake, proc, 0, TP_REC_ALLOC, NULL, 0, 0);
+
+	begin();
+	add_frames(proc);
+	for (uint32_t i = 0; i < 3; i++) {
+		step(proc, i, i * 1000, i * 1000 + 1000);
+		at_stack(proc, 1);
+		event.begin_ns = event.end_ns = now;
+		/* Gradients: 500 bytes, freed and made again. */
+		if (i)
+			tp_sites_kept(sites, tp_sites_now(sites, &event), -500);
+		tp_sites_kept(sites, tp_sites_now(sites, &event), 500);
+		at_stack(proc, 3);
+		tp_sites_kept(sites, tp_sites_now(sites, &event), 70);
+	}
+	cr_assert(tp_sites_end(sites));
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_KEPT, site, 2), 1);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_expect_eq(site[0].figure[TP_SITE_KEPT], 70);
+}
+
+Test(sites, finds_the_line_on_which_one_rank_spends_more)
+{
+	struct tp_proc *other = fake.procs[1];
+	struct tp_site site;
+	int64_t more;
+
+	begin();
+	for (uint32_t i = 0; i < 2; i++) {
+		struct tp_proc *of = i ? other : proc;
+
+		now = 0;
+		step(of, 0, 0, 1000);
+		add_frames(of);
+		at_stack(of, 1);
+		span(of, TP_REC_OP, "aten::relu", 0, 400);
+		at_stack(of, 3);
+		span(of, TP_REC_OP, "aten::relu", i ? 700 : 410, i ? 750 : 460);
+	}
+	cr_assert(tp_sites_end(sites));
+	cr_assert(tp_sites_excess(sites, other, &site, &more));
+	cr_expect_str_eq(site.place, "/home/me/train.py:20 main");
+	/* 300 before it and 50 in it, to 10 and 50. */
+	cr_expect_eq(more, 290);
+}
+
+Test(sites, knows_no_lines_without_stacks)
+{
+	struct tp_site site[2];
+	int64_t more;
+
+	begin();
+	step(proc, 0, 0, 1000);
+	span(proc, TP_REC_OP, "aten::relu", 0, 400);
+	cr_assert(tp_sites_end(sites));
+	cr_expect_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 2), 0);
+	cr_expect_not(tp_sites_excess(sites, proc, &site[0], &more));
+}
