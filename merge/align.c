@@ -137,6 +137,88 @@ int tp_align_fit(struct tp_align_map *map, struct tp_clock_anchor *anchor, uint3
 	return 0;
 }
 
+/* The other way round, as far as ticks go. */
+static uint64_t ticks_at(const struct tp_align_map *map, int64_t ns)
+{
+	uint32_t at = 0;
+	const struct tp_align_knot *k;
+	unsigned __int128 d;
+
+	while (at + 1 < map->n_knots && map->knot[at + 1].ns <= ns)
+		at++;
+	k = &map->knot[at];
+	d = ((unsigned __int128)(uint64_t)(ns < k->ns ? k->ns - ns : ns - k->ns) << 32) / k->rate;
+	if (ns < k->ns)
+		return d > k->ticks ? 0 : k->ticks - (uint64_t)d;
+	return d > TP_ALIGN_FAR ? k->ticks : k->ticks + (uint64_t)d;
+}
+
+static int64_t bent(const struct tp_align_bend *bend, uint32_t n, int64_t ns)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (bend[mid].ns <= ns)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	if (ns <= bend[lo].ns || lo + 1 == n)
+		return bend[lo].run_ns + (ns - bend[lo].ns);
+	return bend[lo].run_ns + (int64_t)((__int128)(ns - bend[lo].ns) *
+					   (bend[lo + 1].run_ns - bend[lo].run_ns) /
+					   (bend[lo + 1].ns - bend[lo].ns));
+}
+
+static int compare_knots(const void *a, const void *b)
+{
+	const struct tp_align_knot *x = a, *y = b;
+
+	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
+}
+
+int tp_align_bend(struct tp_align_map *map, const struct tp_align_bend *bend, uint32_t n)
+{
+	struct tp_align_knot *knot = calloc((size_t)map->n_knots + n, sizeof(*knot));
+	uint64_t last_rate = map->n_knots ? map->knot[map->n_knots - 1].rate : 0;
+	uint64_t longest = 0;
+	uint32_t hint = 0, kept = 0, n_knots = map->n_knots + n;
+
+	if (!knot)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_knots; i++) {
+		knot[i].ticks = i < map->n_knots ? map->knot[i].ticks
+						 : ticks_at(map, bend[i - map->n_knots].ns);
+		knot[i].ns = bent(bend, n, tp_align_ns(map, &hint, knot[i].ticks));
+	}
+	qsort(knot, n_knots, sizeof(*knot), compare_knots);
+	for (uint32_t i = 0; i < n_knots; i++) {
+		if (kept && (knot[i].ticks <= knot[kept - 1].ticks ||
+			     knot[i].ns <= knot[kept - 1].ns))
+			continue;
+		knot[kept++] = knot[i];
+	}
+	for (uint32_t i = 0; i + 1 < kept; i++) {
+		uint64_t ticks = knot[i + 1].ticks - knot[i].ticks;
+
+		knot[i].rate = rate_between(ticks, (uint64_t)(knot[i + 1].ns - knot[i].ns));
+		if (!knot[i].rate)
+			knot[i].rate = last_rate;
+		if (ticks > longest)
+			longest = ticks;
+	}
+	knot[kept - 1].rate = last_rate;
+	free(map->knot);
+	map->knot = knot;
+	map->n_knots = kept;
+	/* Rates have 32 fractional bits. */
+	if (map->error_ns >= 0)
+		map->error_ns += (int64_t)(longest >> 32) + 1;
+	return 0;
+}
+
 void tp_align_free(struct tp_align_map *map)
 {
 	free(map->knot);

@@ -4,8 +4,8 @@
  *
  * Pure functions: no files, no clock. A process's ticks become CLOCK_MONOTONIC of its host on
  * a line of pieces through its anchors. Processes of one host (one boot) share that clock and
- * nothing more is done to them: correcting what is already right would only add error. Hosts
- * are put side by side by CLOCK_REALTIME, whose error nobody here can know: it is "not bounded".
+ * nothing more is done to them: correcting what is already right would only add error. How
+ * hosts are put side by side stands in place_hosts.c and clocks.h.
  */
 #ifndef TP_MERGE_ALIGN_H
 #define TP_MERGE_ALIGN_H
@@ -39,6 +39,13 @@ struct tp_align_map {
 int tp_align_fit(struct tp_align_map *map, struct tp_clock_anchor *anchor, uint32_t n,
 		 bool is_tsc);
 void tp_align_free(struct tp_align_map *map);
+
+/* One more clock behind: from ns on, time is run_ns, straight up to the next; n of them, in
+ * order. The map gives run_ns then. 0 or -ENOMEM (the map is what it was). */
+struct tp_align_bend {
+	int64_t ns, run_ns;
+};
+int tp_align_bend(struct tp_align_map *map, const struct tp_align_bend *bend, uint32_t n);
 
 /* Difference REALTIME - MONOTONIC of a host: the median over its anchors. */
 int64_t tp_align_real_offset(const struct tp_clock_anchor *anchor, uint32_t n);

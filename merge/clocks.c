@@ -685,6 +685,28 @@ int64_t tp_clocks_run_ns(const struct tp_clocks_host *host, int64_t own_ns)
 				     (p[1].own_ns - p->own_ns));
 }
 
+int64_t tp_clocks_own_ns(const struct tp_clocks_host *host, int64_t run_ns)
+{
+	uint32_t lo = 0, hi = host->n_points;
+	const struct tp_clocks_point *p = host->point;
+
+	if (!hi)
+		return run_ns;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (p[mid].run_ns <= run_ns)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	p += lo;
+	if (run_ns <= p->run_ns || lo + 1 == host->n_points)
+		return p->own_ns + (run_ns - p->run_ns);
+	return p->own_ns + (int64_t)((__int128)(run_ns - p->run_ns) * (p[1].own_ns - p->own_ns) /
+				     (p[1].run_ns - p->run_ns));
+}
+
 /* Not beyond any time that could be. */
 static int64_t whole_ns(double ns)
 {

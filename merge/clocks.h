@@ -57,6 +57,8 @@ int tp_clocks_solve(struct tp_clocks *clocks);
 const struct tp_clocks_host *tp_clocks_of(const struct tp_clocks *clocks, uint32_t host);
 /* Time of host 0; without bounds: its own. Rises with own_ns. */
 int64_t tp_clocks_run_ns(const struct tp_clocks_host *host, int64_t own_ns);
+/* The other way round. */
+int64_t tp_clocks_own_ns(const struct tp_clocks_host *host, int64_t run_ns);
 /* The greatest error between two of its own times; -1: not bounded. */
 int64_t tp_clocks_error(const struct tp_clocks_host *host, int64_t first_ns, int64_t last_ns);
 

@@ -139,7 +139,8 @@ void tp_run_settle_steps(struct tp_run_in *run)
 		    pub->step[kept - 1].index == pub->step[i].index)
 			continue;
 		pub->step[kept] = pub->step[i];
-		pub->step[kept++].begin_ns += proc->to_run_ns;
+		pub->step[kept].begin_ns = tp_run_mono_ns(run, proc, pub->step[i].begin_ns);
+		kept++;
 	}
 	pub->n_steps = kept;
 }

@@ -75,6 +75,7 @@ struct tp_proc {
 				 * a process with CUDA then spare ones (tid 0) for threads that are
 				 * met in CALL events only. Constant while events come */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
+	bool is_past;		/* of an earlier start: the job's ranks were started again later */
 	struct tp_queue **queue;	/* as they are met: grows while events come */
 	uint32_t n_queues;
 	struct tp_device *device;	/* by id, ascending; complete before the first event */
@@ -155,7 +156,9 @@ struct tp_run {
 	uint32_t n_issues;
 	uint32_t n_distinct_strings;	/* tp_string.same is below it; grows while events come */
 	uint64_t zero_real_ns;		/* CLOCK_REALTIME of time 0 */
-	uint64_t impossible_before, impossible_after; /* orders, counted by align.c */
+	uint32_t n_hosts;		/* boots: each has a clock of its own */
+	char clocks[96];		/* of several hosts: how their clocks were compared; "" if not */
+	uint64_t impossible_before, impossible_after; /* orders, see place_hosts.c */
 	uint64_t n_events;		/* handed out so far */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.c - everything that was found onto one clock: hosts, blocks, windows, chosen steps
+ * place.c - everything that was found onto one clock: blocks, windows, chosen steps
  *
  * After all files were indexed. What cannot be placed is left out and said.
  */
@@ -16,75 +16,6 @@
 
 /* Times beyond are no times of a run: ticks of a damaged or foreign head. */
 #define FAR_NS (1ll << 60)
-
-static bool has_blocks(const struct tp_run_in *run, const struct tp_proc_in *proc)
-{
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		if (run->source[run->block[i].source].proc == proc)
-			return true;
-	}
-	return false;
-}
-
-static void align_procs(struct tp_run_in *run)
-{
-	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
-		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-		int err = tp_align_fit(&proc->map, proc->anchor, proc->n_anchors, proc->is_tsc);
-
-		if (err && has_blocks(run, proc))
-			tp_run_issue(&run->pub, &proc->pub, true,
-				     "no two clock readings in its files: lengths of its events are "
-				     "a guess");
-		run->pub.impossible_before += proc->map.n_impossible;
-		proc->host = i;
-		for (uint32_t k = 0; k < i; k++) {
-			struct tp_proc_in *other = (struct tp_proc_in *)run->pub.proc[k];
-
-			if (!memcmp(proc->pub.boot_id, other->pub.boot_id,
-				    sizeof(proc->pub.boot_id))) {
-				proc->host = other->host;
-				break;
-			}
-		}
-	}
-}
-
-/* CLOCK_REALTIME - CLOCK_MONOTONIC of each host, from all anchors of its processes. */
-static int place_hosts(struct tp_run_in *run, uint32_t *n_hosts)
-{
-	*n_hosts = 0;
-	for (uint32_t host = 0; host < run->pub.n_procs; host++) {
-		struct tp_clock_anchor *all = NULL;
-		uint32_t n = 0, cap = 0;
-		int64_t offset;
-
-		for (uint32_t i = host; i < run->pub.n_procs; i++) {
-			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-
-			if (proc->host != host || !proc->n_anchors)
-				continue;
-			if (!tp_grow(&all, &cap, n + proc->n_anchors, sizeof(all[0]))) {
-				free(all);
-				return -ENOMEM;
-			}
-			memcpy(all + n, proc->anchor, proc->n_anchors * sizeof(all[0]));
-			n += proc->n_anchors;
-		}
-		offset = tp_align_real_offset(all, n);
-		free(all);
-		for (uint32_t i = host; i < run->pub.n_procs; i++) {
-			struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-
-			if (proc->host != host)
-				continue;
-			if (i == host)
-				++*n_hosts;
-			proc->to_run_ns = offset;
-		}
-	}
-	return 0;
-}
 
 /* Times of blocks become ns of CLOCK_REALTIME; those that cannot be are dropped. */
 static void place_blocks(struct tp_run_in *run)
@@ -137,7 +68,7 @@ static void start_at_zero(struct tp_run_in *run)
 	}
 	for (uint32_t i = 0; i < run->pub.n_steps && !run->n_blocks; i++) {
 		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.step[i].proc;
-		int64_t at = run->pub.step[i].begin_ns + proc->to_run_ns;
+		int64_t at = tp_run_mono_ns(run, proc, run->pub.step[i].begin_ns);
 
 		if (at < zero)
 			zero = at;
@@ -152,14 +83,8 @@ static void start_at_zero(struct tp_run_in *run)
 }
 
 /* Bounds of each window, and how well its clock is known. */
-static void describe_windows(struct tp_run_in *run, uint32_t n_hosts)
+static void describe_windows(struct tp_run_in *run)
 {
-	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
-		struct tp_window *w = &run->pub.window[i];
-		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
-
-		w->clock_error_ns = n_hosts > 1 ? TP_ALIGN_UNBOUNDED : proc->map.error_ns;
-	}
 	for (uint32_t i = 0; i < run->n_blocks; i++) {
 		struct tp_window *w = &run->pub.window[run->source[run->block[i].source].window];
 
@@ -183,11 +108,8 @@ static void describe_windows(struct tp_run_in *run, uint32_t n_hosts)
 			w->begin_ns = tp_run_ns(proc, &hint, begin);
 			w->end_ns = tp_run_ns(proc, &hint, end);
 		}
+		w->clock_error_ns = tp_run_clock_error(run, proc, w->begin_ns, w->end_ns);
 	}
-	if (n_hosts > 1)
-		tp_run_issue(&run->pub, NULL, false,
-			     "%u hosts are put side by side by their CLOCK_REALTIME; how far these "
-			     "differ is not bounded", n_hosts);
 }
 
 /* --steps: the stretches of time of each process that were asked for. */
@@ -309,7 +231,6 @@ static int group_workers(struct tp_run *run)
 
 int tp_run_place(struct tp_run_in *run)
 {
-	uint32_t n_hosts;
 	int err = group_workers(&run->pub);
 
 	if (err)
@@ -320,8 +241,7 @@ int tp_run_place(struct tp_run_in *run)
 		if (err)
 			return err;
 	}
-	align_procs(run);
-	err = place_hosts(run, &n_hosts);
+	err = tp_run_place_hosts(run);
 	if (err)
 		return err;
 	place_blocks(run);
@@ -335,7 +255,7 @@ int tp_run_place(struct tp_run_in *run)
 	if (err)
 		return err;
 	tp_run_settle_steps(run);
-	describe_windows(run, n_hosts);
+	describe_windows(run);
 	note_windows(run);
 	run->pub.n_distinct_strings = run->strings.n_strings;
 	return choose_steps(run);

@@ -31,10 +31,11 @@ struct tp_proc_in {
 	struct tp_clock_anchor *anchor;
 	uint32_t n_anchors, cap_anchors;
 	struct tp_align_map map;
-	int64_t to_run_ns;		/* CLOCK_MONOTONIC of its host -> time of the run */
+	int64_t to_run_ns;		/* of what `map` gives -> time of the run */
+	int64_t shift_ns;		/* its CLOCK_MONOTONIC - its host's: of a time namespace */
 	struct tp_span_ns *chosen;
 	uint32_t n_chosen, cap_chosen;
-	uint32_t host;			/* equal: one boot of one machine */
+	uint32_t host;			/* one boot of one machine; 0: the clock of the run */
 	bool is_tsc, is_live;
 	bool has_cuda;			/* its strings say so */
 	struct tp_queues queues;
@@ -105,6 +106,9 @@ struct tp_run_in {
 	uint64_t n_unknown_ids;
 	int *kept_fd;			/* of converted traces: files without a name */
 	uint32_t n_kept_fds, cap_kept_fds;
+	uint32_t n_hosts;
+	struct tp_host_at *host;	/* n_hosts: see place_hosts.c */
+	struct tp_clocks *clocks;	/* NULL: there is one host only */
 };
 
 static inline struct tp_run_in *tp_run_inside(struct tp_run *run)
@@ -153,6 +157,18 @@ int tp_run_read_kineto(struct tp_run_in *run, const char *path);
 /* Puts processes, blocks, windows and steps on one clock from the earliest on, in order, and
  * marks the steps that were asked for. Once, after every file was indexed. 0 or -ENOMEM. */
 int tp_run_place(struct tp_run_in *run);
+
+/* ---- place_hosts.c ---- */
+
+/* Aligns processes to their hosts and hosts to each other: map and to_run_ns of each process,
+ * in CLOCK_REALTIME of the first host. 0 or -ENOMEM. */
+int tp_run_place_hosts(struct tp_run_in *run);
+/* A time of the process's CLOCK_MONOTONIC in the run's. */
+int64_t tp_run_mono_ns(const struct tp_run_in *run, const struct tp_proc_in *proc,
+		       int64_t mono_ns);
+/* How far times of the process between these (of the run) may be off; < 0: not bounded. */
+int64_t tp_run_clock_error(const struct tp_run_in *run, const struct tp_proc_in *proc,
+			   int64_t first_ns, int64_t last_ns);
 
 /* ---- ledger_in.c ---- */
 

@@ -240,6 +240,9 @@ static void print_clocks(const struct tp_run *run, struct tp_out *out)
 	else
 		tp_out_item(out, "yellow", LABEL, "clock",
 			    "%s; how far the clocks of the hosts differ is not known", source);
+	if (run->clocks[0])
+		tp_out_item(out, "", LABEL, "clocks", is_bounded ? "%s, +-%s" : "%s", run->clocks,
+			    tp_show_ns(a, worst));
 	if (run->impossible_before || run->impossible_after)
 		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
 			    "%s impossible orders before alignment, %s after",
@@ -254,6 +257,9 @@ static const struct {
     {"names_lost",
      "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
     {"windows_lost", "windows came too fast one after the other and were not recorded"},
+    {"trigger.late", "windows of a trigger began later than on other ranks"},
+    {"trigger.missed", "windows of a trigger were over before this was heard of: a greater ahead= "
+		       "in TRAINPROF_TRIGGER"},
     {"late", "records came after their window was written"},
     {"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
 };

@@ -50,6 +50,7 @@ enum {
 	TP_F_SHARED = 32,  /* ALLOC, FREE: reported by the framework, memory shared or mapped from a file */
 	TP_F_BACKWARD = 64,/* OP: an autograd node (scope BACKWARD_FUNCTION) */
 	TP_F_SKIPPED = 128,/* STEP: the optimizer did not run (gradient scaler found inf) */
+	TP_F_SENT = 1,	   /* EXCHANGE: see TP_CLOCK_PEER */
 	TP_F_DRIVER = 1,   /* CALL: of the driver API, else of the runtime API */
 	TP_F_AFTER = 16,   /* device spans, COLL, XFER: belongs to the window that had ended last when it was
 			    * recorded, though it ended later: its launch lies in that window */
@@ -226,6 +227,14 @@ enum tp_tensor_category {	/* never renumbered */
 	TP_TENSOR_N
 };
 #define TP_NO_DEVICE 0xffffu
+
+/*
+ * Since minor 3. An EXCHANGE is one datagram between this host and another, for the order of
+ * times on both: len is ticks from the own time to `time`, arg the other host's time in ns of its
+ * CLOCK_MONOTONIC (outside of time namespaces), name a TEXT: TP_CLOCK_PEER and the other's boot
+ * id in 32 hex digits. With TP_F_SENT it was sent here, else there; link tells exchanges apart.
+ */
+#define TP_CLOCK_PEER "clock:"
 
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */
