@@ -39,6 +39,7 @@ static void put_event(void *state, const struct tp_event *event)
 {
 	struct tp_chrome *c = state;
 
+	tp_chrome_modules_event(c, event);
 	if (!select_file(c, event->proc) || !tp_chrome_make_room(c, event))
 		return;
 	switch (event->kind) {
@@ -101,7 +102,7 @@ int tp_chrome_init(struct tp_chrome *c, const struct tp_run *run,
 	    !tp_grow(&c->text, &c->n_texts, (uint64_t)run->n_distinct_strings + 1,
 		     sizeof(c->text[0])) ||
 	    tp_tracks_init(&c->book, run) || tp_links_init(&c->links, run) ||
-	    tp_feed_init(&c->feed, run, put_event, c))
+	    tp_feed_init(&c->feed, run, put_event, c) || tp_chrome_modules_init(c))
 		return -ENOMEM;
 	tp_launches_each(c->launches, put_work, c);
 	tp_heapcurve_init(&c->host_memory, run, put_heap, c);
@@ -123,6 +124,7 @@ void tp_chrome_fini(struct tp_chrome *c)
 	tp_launches_free(c->launches);
 	tp_devmem_curve_fini(&c->device_memory);
 	tp_heapcurve_fini(&c->host_memory);
+	tp_chrome_modules_fini(c);
 }
 
 void tp_chrome_event(struct tp_chrome *c, const struct tp_event *event)
@@ -137,6 +139,7 @@ void tp_chrome_end(struct tp_chrome *c)
 
 	tp_feed_end(&c->feed);
 	tp_launches_end(c->launches);
+	tp_chrome_modules_end(c);
 	proc = tp_heapcurve_end(&c->host_memory, &n);
 	for (uint32_t i = 0; i < n; i++)
 		tp_chrome_put_heap_peak(c, &proc[i]);

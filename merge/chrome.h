@@ -89,6 +89,9 @@ struct tp_chrome {
 	uint64_t n_ops, n_flows, n_unplaced;
 	bool *has_process;		/* described, by proc */
 };
+	struct tp_module_times *modules;
+	struct tp_chrome_stacks *stacks;
+	uint32_t stack_of_event;	/* see tp_chrome_stack_room */
 
 /* ---- chrome.c ---- */
 
@@ -151,6 +154,18 @@ void tp_chrome_put_mark(struct tp_chrome *chrome, const struct tp_event *event);
 void tp_chrome_put_heap_peak(struct tp_chrome *chrome, const struct tp_hostmem_proc *proc);
 
 /* ---- chrome_device.c ---- */
+/* ---- chrome_modules.c ---- */
+
+/* 0, or -1: out of memory. */
+int tp_chrome_modules_init(struct tp_chrome *chrome);
+void tp_chrome_modules_fini(struct tp_chrome *chrome);
+/* Every event, before it is written; writes calls of modules that are over. */
+void tp_chrome_modules_event(struct tp_chrome *chrome, const struct tp_event *event);
+void tp_chrome_modules_end(struct tp_chrome *chrome);
+/* Bytes that the stack of this span takes, to be put next; 0: none. */
+uint32_t tp_chrome_stack_room(struct tp_chrome *chrome, const struct tp_event *event);
+char *tp_chrome_put_stack(struct tp_chrome *chrome, char *p);
+
 
 /* `call` may be NULL: not known. */
 void tp_chrome_put_work(struct tp_chrome *chrome, const struct tp_event *event,

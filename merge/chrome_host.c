@@ -97,6 +97,7 @@ void tp_chrome_put_span(struct tp_chrome *c, const struct tp_event *event)
 	int64_t end_ns = event->end_ns;
 	struct tp_track *track = tp_tracks_place(&c->book, event, &end_ns, NULL, NULL);
 	const struct tp_chrome_track *numbers = track ? tp_chrome_thread(c, event, track) : NULL;
+	uint32_t n_stack;
 	char *p;
 
 	if (!numbers) {
@@ -108,7 +109,8 @@ void tp_chrome_put_span(struct tp_chrome *c, const struct tp_event *event)
 		return;
 	c->n_ops++;
 	tp_track_set_id(track, id_for_work(c, event, name, track, is_op));
-	p = tp_chrome_begin_event(c, name->n + shapes->n);
+	n_stack = tp_chrome_stack_room(c, event);
+	p = tp_chrome_begin_event(c, name->n + shapes->n + n_stack);
 	p = is_op ? tp_json_lit(p, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"")
 		  : tp_json_lit(p, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
 	if (event->kind == TP_REC_STEP) {
@@ -123,6 +125,8 @@ void tp_chrome_put_span(struct tp_chrome *c, const struct tp_event *event)
 	p = tp_json_us(p, end_ns - event->begin_ns);
 	p = tp_json_lit(p, ",\"args\":{");
 	p = put_op_args(c, p, event, shapes);
+	if (n_stack)
+		p = tp_chrome_put_stack(c, p);
 	if (event->kind == TP_REC_STEP) {
 		p = tp_json_lit(p, ",\"epoch\":");
 		p = tp_json_u64(p, event->arg >> 32);

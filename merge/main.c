@@ -41,7 +41,7 @@ struct options {
 	const char *compare, *fail_if;
 	struct tp_fuse_options fuse, other;
 	struct tp_view_options view;
-	bool by_shape, by_grid, by_operator, is_recover, is_strict, is_quiet, is_help, is_help_env;
+	bool by_shape, by_stack, by_grid, by_operator, is_recover, is_strict, is_quiet, is_help, is_help_env;
 	bool is_version, is_worse;
 
 	const struct tp_sink *sink[TP_LIST_MAX];
@@ -84,6 +84,8 @@ static const struct option_row rows[] = {
 	{0, "top", "N", &options.top, NULL, "rows of long tables (default 20; 0: all)"},
 	{0, "by-shape", NULL, NULL, &options.by_shape,
 	 "operator view: a row per name and input shapes"},
+	{0, "by-stack", NULL, NULL, &options.by_stack,
+	 "operator view: a row per name and call stack, with the line that it comes from"},
 	{0, "by-grid", NULL, NULL, &options.by_grid,
 	 "kernel view: a row per name, grid, block, registers and shared memory"},
 	{0, "by-operator", NULL, NULL, &options.by_operator,
@@ -329,6 +331,7 @@ static void check_options(void)
 			   options.sort);
 	options.view.sort = options.sort;
 	options.view.by_shape = options.by_shape;
+	options.view.by_stack = options.by_stack;
 	options.view.by_grid = options.by_grid;
 	options.view.by_operator = options.by_operator;
 	options.fuse.is_quiet = options.is_quiet;

@@ -19,6 +19,7 @@ struct node {
 struct thread {
 	struct tp_origin now;	/* as its last STACK said */
 	uint32_t window;
+	int64_t op_end_ns;	/* of its last outermost operator */
 	struct node *node;
 	uint32_t n_nodes, cap_nodes;
 };
@@ -35,6 +36,7 @@ struct tp_origins {
 	struct proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
 	bool has_any, is_incomplete;
+	bool is_outermost;	/* the last operator */
 };
 
 struct tp_origins *tp_origins_new(const struct tp_run *run)
@@ -147,6 +149,15 @@ static void take_node(struct tp_origins *origins, const struct tp_event *event)
 	}
 }
 
+static void note_outermost(struct tp_origins *origins, const struct tp_event *event)
+{
+	struct thread *thread = thread_of(origins, event);
+
+	origins->is_outermost = thread && event->begin_ns >= thread->op_end_ns;
+	if (origins->is_outermost)
+		thread->op_end_ns = event->end_ns;
+}
+
 void tp_origins_event(struct tp_origins *origins, const struct tp_event *event)
 {
 	struct tp_origin origin;
@@ -167,8 +178,10 @@ void tp_origins_event(struct tp_origins *origins, const struct tp_event *event)
 	default:
 		return;
 	}
+	origins->is_outermost = false;
 	if (event->flags & TP_F_ASYNC)
 		return;
+	note_outermost(origins, event);
 	if (event->flags & TP_F_BACKWARD) {
 		take_node(origins, event);
 	} else {
@@ -182,6 +195,11 @@ struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event
 	const struct thread *thread = thread_of(origins, event);
 
 	return thread ? origin_of(thread) : (struct tp_origin){0};
+}
+
+bool tp_origins_is_outermost(const struct tp_origins *origins, const struct tp_event *event)
+{
+	return event->kind == TP_REC_OP && origins->is_outermost;
 }
 
 struct tp_stacks *tp_origins_stacks(const struct tp_origins *origins)

@@ -29,6 +29,8 @@ void tp_origins_free(struct tp_origins *origins);
 void tp_origins_event(struct tp_origins *origins, const struct tp_event *event);
 /* Where the event's thread is at the event's begin. */
 struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event *event);
+/* The OP that was given last lies in no other one of its thread. */
+bool tp_origins_is_outermost(const struct tp_origins *origins, const struct tp_event *event);
 struct tp_stacks *tp_origins_stacks(const struct tp_origins *origins);
 struct tp_module_paths *tp_origins_paths(const struct tp_origins *origins);
 bool tp_origins_has_any(const struct tp_origins *origins);	/* a STACK was seen */

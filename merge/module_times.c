@@ -24,13 +24,15 @@ struct call {
 	int64_t begin_ns, last_ns;	/* end of its last operator, or begin */
 	int64_t inner_ns;		/* of the calls inside of it */
 	int64_t entry_bytes, peak_bytes;
-	bool is_told;
+	uint64_t id;			/* 0: it was not told */
 };
 
 struct thread {
 	struct call *call;
 	uint32_t n, cap;
 	uint32_t window;
+	const struct tp_proc *proc;
+	const struct tp_thread *is;
 };
 
 struct proc {
@@ -53,6 +55,9 @@ struct tp_module_times {
 	uint32_t n_procs;
 	struct tp_module_time *time;	/* by path */
 	uint32_t cap_times;
+	tp_module_call_fn each;
+	void *ctx;
+	uint64_t n_calls;
 	bool has_device, has_memory, is_incomplete;
 };
 
@@ -73,14 +78,30 @@ static struct thread *thread_of(struct tp_module_times *times, const struct tp_e
 
 	if (at > event->proc->n_threads)
 		at = event->proc->n_threads;
-	if (at < proc->cap || tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1,
-				      sizeof(*proc->thread)))
-		return &proc->thread[at];
-	times->is_incomplete = true;
-	return NULL;
+	if (at >= proc->cap && !tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1,
+					sizeof(*proc->thread))) {
+		times->is_incomplete = true;
+		return NULL;
+	}
+	proc->thread[at].proc = event->proc;
+	proc->thread[at].is = event->thread;
+	return &proc->thread[at];
 }
 
 /* ---- calls ---- */
+
+static void hand_out(struct tp_module_times *times, const struct thread *thread)
+{
+	const struct call *call = &thread->call[thread->n];
+	struct tp_module_call over = {
+		.proc = thread->proc, .thread = thread->is, .path = call->path, .id = call->id,
+		.begin_ns = call->begin_ns, .end_ns = call->last_ns,
+	};
+
+	for (uint32_t i = thread->n; i > 0 && !over.outer_id; i--)
+		over.outer_id = thread->call[i - 1].id;
+	times->each(times->ctx, &over);
+}
 
 static void end_call(struct tp_module_times *times, struct thread *thread, int64_t live_bytes)
 {
@@ -97,8 +118,10 @@ static void end_call(struct tp_module_times *times, struct thread *thread, int64
 		if (call[-1].peak_bytes < call->peak_bytes)
 			call[-1].peak_bytes = call->peak_bytes;
 	}
-	if (!call->is_told)
+	if (!call->id)
 		return;
+	if (times->each)
+		hand_out(times, thread);
 	time->kept_bytes = tp_add(time->kept_bytes, tp_sub(live_bytes, call->entry_bytes));
 	if (!time->n_ended++ || call->peak_bytes > time->peak_bytes) {
 		time->entry_bytes = call->entry_bytes;
@@ -116,7 +139,7 @@ static void begin_call(struct tp_module_times *times, struct thread *thread, uin
 	}
 	thread->call[thread->n++] = (struct call){
 		.path = path, .begin_ns = now_ns, .last_ns = now_ns, .entry_bytes = live_bytes,
-		.peak_bytes = live_bytes, .is_told = is_told,
+		.peak_bytes = live_bytes, .id = is_told ? ++times->n_calls : 0,
 	};
 	time_of(times, path)->n_calls += is_told;
 }
@@ -165,23 +188,26 @@ static void take_stack(struct tp_module_times *times, const struct tp_event *eve
 
 /* ---- what happens in them ---- */
 
+/* What is done in a call makes it last. */
+static void take_span(struct tp_module_times *times, const struct tp_event *event)
+{
+	struct thread *thread = thread_of(times, event);
+
+	if (thread && thread->n && thread->window == event->window &&
+	    thread->call[thread->n - 1].last_ns < event->end_ns)
+		thread->call[thread->n - 1].last_ns = event->end_ns;
+}
+
 static void take_operator(struct tp_module_times *times, const struct tp_event *event)
 {
 	struct tp_origin origin = tp_origins_of(times->origins, event);
 	struct tp_module_time *time = time_of(times, origin.path);
-	struct thread *thread;
 
-	if (event->flags & TP_F_ASYNC)
-		return;
 	if (event->flags & TP_F_BACKWARD)
 		time->backward_self_ns = tp_add(time->backward_self_ns,
 						tp_sub(event->end_ns, event->begin_ns));
 	time->n_ops += !origin.is_backward;
 	time->n_backward_ops += origin.is_backward;
-	thread = thread_of(times, event);
-	if (thread && thread->n && thread->window == event->window &&
-	    thread->call[thread->n - 1].last_ns < event->end_ns)
-		thread->call[thread->n - 1].last_ns = event->end_ns;
 }
 
 /* Live bytes of the process: what all its devices have. */
@@ -248,7 +274,14 @@ void tp_module_times_event(struct tp_module_times *times, const struct tp_event 
 		take_stack(times, event);
 		break;
 	case TP_REC_OP:
+		if (event->flags & TP_F_ASYNC)
+			break;
 		take_operator(times, event);
+		take_span(times, event);
+		break;
+	case TP_REC_RANGE:
+		if (!(event->flags & TP_F_ASYNC))
+			take_span(times, event);
 		break;
 	case TP_REC_ALLOC:
 	case TP_REC_FREE:
@@ -339,6 +372,17 @@ void tp_module_times_end(struct tp_module_times *times)
 		to->device_ns = tp_add(to->device_ns, time->device_ns);
 		to->device_backward_ns = tp_add(to->device_backward_ns, time->device_backward_ns);
 	}
+}
+
+void tp_module_times_each(struct tp_module_times *times, tp_module_call_fn each, void *ctx)
+{
+	times->each = each;
+	times->ctx = ctx;
+}
+
+struct tp_origins *tp_module_times_origins(const struct tp_module_times *times)
+{
+	return times->origins;
 }
 
 struct tp_module_paths *tp_module_times_paths(const struct tp_module_times *times)

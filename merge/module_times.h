@@ -31,13 +31,27 @@ struct tp_module_time {
 
 struct tp_module_times;
 
+/* A call that was told and is over. */
+struct tp_module_call {
+	const struct tp_proc *proc;
+	const struct tp_thread *thread;
+	uint32_t path;
+	uint64_t id, outer_id;	/* from 1 on; 0: none outside of it */
+	int64_t begin_ns, end_ns;	/* end of its last operator or range */
+};
+typedef void (*tp_module_call_fn)(void *ctx, const struct tp_module_call *call);
+
 struct tp_module_times *tp_module_times_new(const struct tp_run *run);
 void tp_module_times_free(struct tp_module_times *times);
 /* Every event, spans cut to their windows (clip.h). */
 void tp_module_times_event(struct tp_module_times *times, const struct tp_event *event);
+/* `each` is called for every call, inner ones first, some time after its end. */
+void tp_module_times_each(struct tp_module_times *times, tp_module_call_fn each, void *ctx);
 /* No more events: sums are made. */
 void tp_module_times_end(struct tp_module_times *times);
 
+/* Of all events given so far. */
+struct tp_origins *tp_module_times_origins(const struct tp_module_times *times);
 struct tp_module_paths *tp_module_times_paths(const struct tp_module_times *times);
 /* By path, below tp_module_paths_count; 0: outside of all modules. */
 const struct tp_module_time *tp_module_times_at(const struct tp_module_times *times, uint32_t path);

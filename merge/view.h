@@ -17,6 +17,7 @@ struct tp_fuse_options;
 struct tp_view_options {
 	uint32_t top;		/* rows shown of long tables; 0: all */
 	bool by_shape;		/* operator: a row per name and input shapes */
+	bool by_stack;		/* operator: a row per name and Python stack */
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
 	const char *sort;	/* operator: "self", "total", "calls", "memory", "device"; kernel:
 				 * "calls"; NULL: default */

@@ -3,7 +3,8 @@
  * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts
  * them
  *
- * A row is a name, or a name and its input shapes. Self is a span's time (memory) without
+ * A row is a name, or a name and its input shapes, or its Python stack (of backward nodes that of
+ * the forward operator; those inside of an operator have its). Self is a span's time (memory) without
  * that of the spans directly inside it on its thread; total is the whole. An operator that
  * only calls another overload of itself counts once (see nest.h). Spans that were open
  * when their window began or ended count with the part inside it; asynchronous spans (they
@@ -24,9 +25,11 @@
 #include "merge/clip.h"
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
+#include "merge/hostmem_frames.h"
 #include "merge/keyed.h"
 #include "merge/launches.h"
 #include "merge/memcurve.h"
+#include "merge/module_origin.h"
 #include "merge/names.h"
 #include "merge/nest.h"
 #include "merge/paths.h"
@@ -34,9 +37,15 @@
 #include "merge/sum.h"
 #include "merge/tensor_cores.h"
 
+enum {
+	FRAMES_MAX = 128, /* of a stack, the innermost */
+	TEXT_MAX = 8192,
+};
+
 struct row {
 	uint32_t name;	 /* of tp_names */
-	uint32_t shapes; /* tp_string.same; 0 when rows are by name only */
+	uint32_t shapes; /* tp_string.same; 0 when rows are not by shapes */
+	uint32_t stack;	 /* 0 when rows are not by stack, or it is not known */
 	const struct tp_string *inputs;
 	uint64_t calls;
 	int64_t self_ns, total_ns;
@@ -57,6 +66,8 @@ struct state {
 	struct tp_memcurve *memory;
 	struct tp_clip clip;
 	struct tp_launches *launches;
+	struct tp_origins *origins;	/* NULL: rows are not by stack */
+	struct tp_hostmem_choice *choice; /* at the end */
 	struct tp_paths paths;
 	struct launched *launched; /* by number of the path */
 	uint32_t cap_launched;
@@ -71,16 +82,18 @@ struct state {
 static struct row *find_row(struct state *state, uint32_t name,
 			    const struct tp_event *event)
 {
-	uint32_t shapes = 0, hash, at, i;
+	uint32_t shapes = 0, stack = 0, hash, at, i;
 	struct row *row;
 
 	if (state->options.by_shape && event->shapes->kind)
 		shapes = event->shapes->same;
-	hash = tp_keyed_hash((uint64_t)name << 32 | shapes);
+	if (state->origins)
+		stack = tp_origins_of(state->origins, event).stack;
+	hash = tp_keyed_hash(((uint64_t)name << 32 | shapes) ^ stack * 0x9e3779b97f4a7c15ull);
 	for (i = tp_keyed_first(&state->rows, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&state->rows, hash, &at)) {
 		row = &state->row[i];
-		if (row->name == name && row->shapes == shapes)
+		if (row->name == name && row->shapes == shapes && row->stack == stack)
 			return row;
 	}
 	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1,
@@ -90,6 +103,7 @@ static struct row *find_row(struct state *state, uint32_t name,
 	row = &state->row[state->n_rows++];
 	row->name = name;
 	row->shapes = shapes;
+	row->stack = stack;
 	row->inputs = event->shapes;
 	row->is_call = event->kind == TP_REC_CALL;
 	row->is_eligible =
@@ -208,6 +222,8 @@ static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct state *state = ctx;
 
+	if (state->origins)
+		tp_origins_event(state->origins, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -247,6 +263,8 @@ static void free_state(struct state *state)
 	tp_names_free(state->names);
 	tp_memcurve_free(state->memory);
 	tp_launches_free(state->launches);
+	tp_hostmem_choice_free(state->choice);
+	tp_origins_free(state->origins);
 	tp_paths_free(&state->paths);
 	free(state->launched);
 	free(state->row);
@@ -265,8 +283,10 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	state->nest = tp_nest_new(close_span, state);
 	state->memory = tp_memcurve_new();
 	state->launches = tp_launches_new(run);
+	if (options->by_stack)
+		state->origins = tp_origins_new(run);
 	tp_clip_init(&state->clip, run, take_event, state);
-	if (!state->names || !state->nest || !state->memory || !state->launches) {
+	if ((options->by_stack && !state->origins) || !state->names || !state->nest || !state->memory || !state->launches) {
 		free_state(state);
 		return NULL;
 	}
@@ -369,8 +389,32 @@ static const char *show_inputs(char buf[512], const struct tp_string *inputs)
 	return buf;
 }
 
+/* For people the line that tells most; for programs all frames, innermost first. */
+static void add_stack(struct tp_table *table, const struct state *state, uint32_t stack,
+		      bool is_whole)
+{
+	struct tp_frame frame[FRAMES_MAX];
+	char text[TEXT_MAX], one[TEXT_MAX / 4];
+	uint32_t n, at = 0;
+
+	text[0] = '\0';
+	if (!is_whole) {
+		if (state->choice &&
+		    tp_hostmem_choose(state->choice, stack, TP_HOSTMEM_TELLING, frame))
+			tp_hostmem_show_frame(text, sizeof(text), frame, TP_HOSTMEM_SHORT);
+		tp_table_cell(table, "%s", text);
+		return;
+	}
+	n = tp_stacks_frames(tp_origins_stacks(state->origins), stack, frame, FRAMES_MAX);
+	for (uint32_t i = 0; i < n && i < FRAMES_MAX && at < sizeof(text); i++)
+		at += (uint32_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ";" : "",
+					 tp_hostmem_show_frame(one, sizeof(one), &frame[i],
+							       TP_HOSTMEM_WHOLE));
+	tp_table_cell(table, "%s", text);
+}
+
 static void add_row(struct tp_table *table, const struct state *state,
-		    const struct row *row, int64_t all_self_ns)
+		    const struct row *row, int64_t all_self_ns, bool is_whole)
 {
 	const struct tp_name *name = tp_names_at(state->names, row->name);
 	char inputs[512];
@@ -379,6 +423,8 @@ static void add_row(struct tp_table *table, const struct state *state,
 	if (state->options.by_shape)
 		tp_table_cell(table, "%s",
 			      row->inputs->kind ? show_inputs(inputs, row->inputs) : "");
+	if (state->origins)
+		add_stack(table, state, row->stack, is_whole);
 	tp_cell_count(table, row->calls);
 	tp_cell_ns(table, row->self_ns);
 	tp_cell_percent(table, (double)row->self_ns, (double)all_self_ns);
@@ -418,12 +464,19 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1, .field = "self_bytes"},
 	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3, .field = "total_bytes"},
 	};
-	struct tp_column column[12] = {
+	static const struct tp_column inputs = {
+	    .title = "inputs", .may_cut = true, .field = "inputs"},
+	from = {.title = "from", .may_cut = true, .field = "call_stack"};
+	struct tp_column column[13] = {
 	    {.title = "operator", .may_cut = true, .field = "operator"},
-	    {.title = "inputs", .may_cut = true, .field = "inputs"},
 	};
-	uint32_t n_columns = state->options.by_shape ? 2 : 1;
+	uint32_t n_columns = 1;
 	struct tp_table *table;
+
+	if (state->options.by_shape)
+		column[n_columns++] = inputs;
+	if (state->origins)
+		column[n_columns++] = from;
 
 	memcpy(column + n_columns, times, sizeof(times));
 	n_columns += sizeof(times) / sizeof(times[0]);
@@ -438,7 +491,8 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	table = tp_table_new(column, n_columns);
 	tp_table_name(table, "operator");
 	for (uint32_t i = 0; i < n; i++)
-		add_row(table, state, &state->row[order[i].row], all_self_ns);
+		add_row(table, state, &state->row[order[i].row], all_self_ns,
+			out->rows != TP_ROWS_NONE);
 	tp_table_print(table, out);
 }
 
@@ -462,14 +516,17 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	state->nest = NULL;
 	tp_launches_end(state->launches);
 	share_out(state);
+	/* Without, no line is shown. */
+	if (state->origins && !tp_stacks_resolve(tp_origins_stacks(state->origins), NULL))
+		state->choice = tp_hostmem_choice_new(tp_origins_stacks(state->origins));
 	order = sort_rows(state, key, &n_rows);
 	for (uint32_t i = 0; i < state->n_rows; i++) {
 		all_self_ns = tp_add(all_self_ns, state->row[i].self_ns);
 		n_calls += state->row[i].calls;
 	}
 	n = state->options.top && state->options.top < n_rows ? state->options.top : n_rows;
-	tp_out_title(out, "Operators%s by %s", state->options.by_shape ? " and inputs" : "",
-		     key->title);
+	tp_out_title(out, "Operators%s%s by %s", state->options.by_shape ? " and inputs" : "",
+		     state->options.by_stack ? " and lines of Python" : "", key->title);
 	if (!n_rows || !order) {
 		tp_out_line(out, "",
 			    !order ? "out of memory"
@@ -494,6 +551,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			tp_out_line(out, "yellow",
 				    "input shapes were not recorded: run with "
 				    "TRAINPROF_RECORD=ops,shapes,tensors,host");
+		if (state->origins && !tp_origins_has_any(state->origins))
+			tp_out_line(out, "yellow",
+				    "Python stacks were not recorded: run with "
+				    "TRAINPROF_RECORD=pystacks,tensors,host");
 	}
 	if (tp_memcurve_lost(state->memory))
 		tp_out_line(out, "yellow",

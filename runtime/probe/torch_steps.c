@@ -17,6 +17,7 @@
 #include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch_group.h"
+#include "runtime/probe/torch_stack.h"
 #include "runtime/probe/torch_state.h"
 
 static const struct {
@@ -189,6 +190,8 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->thread = NULL;
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
+	if (tp_unlikely(tp_torch_stack_is_on) && span->is_recorded && slot && !span->is_async)
+		tp_torch_stack_operator(false);
 	span->begin = tp_clock_now();
 	/* An asynchronous range is made on one thread, and may already begin on another. */
 	if (slot && !span->is_async) {
