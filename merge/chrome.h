@@ -21,6 +21,7 @@
 #include "merge/json.h"
 #include "merge/launches.h"
 #include "merge/links.h"
+#include "merge/module_times.h"
 #include "merge/outfile.h"
 #include "merge/tensors.h"
 #include "merge/title.h"
@@ -88,10 +89,10 @@ struct tp_chrome {
 	uint32_t n_devices, cap_devices;
 	uint64_t n_ops, n_flows, n_unplaced;
 	bool *has_process;		/* described, by proc */
-};
 	struct tp_module_times *modules;
 	struct tp_chrome_stacks *stacks;
 	uint32_t stack_of_event;	/* see tp_chrome_stack_room */
+};
 
 /* ---- chrome.c ---- */
 
@@ -153,7 +154,6 @@ void tp_chrome_put_mark(struct tp_chrome *chrome, const struct tp_event *event);
 /* A moment of its process: when it held most host memory. */
 void tp_chrome_put_heap_peak(struct tp_chrome *chrome, const struct tp_hostmem_proc *proc);
 
-/* ---- chrome_device.c ---- */
 /* ---- chrome_modules.c ---- */
 
 /* 0, or -1: out of memory. */
@@ -166,6 +166,7 @@ void tp_chrome_modules_end(struct tp_chrome *chrome);
 uint32_t tp_chrome_stack_room(struct tp_chrome *chrome, const struct tp_event *event);
 char *tp_chrome_put_stack(struct tp_chrome *chrome, char *p);
 
+/* ---- chrome_device.c ---- */
 
 /* `call` may be NULL: not known. */
 void tp_chrome_put_work(struct tp_chrome *chrome, const struct tp_event *event,
