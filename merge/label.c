@@ -15,16 +15,27 @@ const char *tp_label_proc(char buf[64], const struct tp_run *run,
 {
 	const uint32_t pid = proc->worker ? proc->parent_pid : proc->pid;
 	uint32_t n_same = 0;
+	bool has_starts = proc->restart != 0;
 	int n;
 
-	for (uint32_t i = 0; i < run->n_procs && n_same < 2; i++)
-		n_same += run->proc[i]->rank == proc->rank && !run->proc[i]->worker;
+	for (uint32_t i = 0; i < run->n_procs && n_same < 2; i++) {
+		const struct tp_proc *other = run->proc[i];
+
+		if (other->rank != proc->rank || other->worker)
+			continue;
+		has_starts |= other->restart != proc->restart;
+		n_same += other->restart == proc->restart;
+	}
 	if (proc->rank < 0)
 		n = snprintf(buf, 64, "pid %u", pid);
 	else if (n_same > 1)
 		n = snprintf(buf, 64, "rank %d pid %u", proc->rank, pid);
 	else
 		n = snprintf(buf, 64, "rank %d", proc->rank);
+	if (proc->rank >= 0 && has_starts && proc->restart)
+		n += snprintf(buf + n, 64 - (size_t)n, " (restart %u)", proc->restart);
+	else if (proc->rank >= 0 && has_starts)
+		n += snprintf(buf + n, 64 - (size_t)n, " (first start)");
 	if (proc->worker)
 		snprintf(buf + n, 64 - (size_t)n, " worker %u", proc->worker);
 	return buf;

@@ -9,7 +9,8 @@
 
 #include "merge/model.h"
 
-/* "rank 3"; "rank 3 pid 4711" when the rank has several processes; "pid 4711" without rank.
+/* "rank 3"; "rank 3 (restart 1)" and "rank 3 (first start)" when it was started again, "rank 3 pid
+ * 4711" when the rank has several processes; "pid 4711" without rank.
  * Of a worker the same of its rank, and " worker 1". */
 const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct tp_proc *proc);
 

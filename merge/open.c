@@ -14,6 +14,7 @@
 #include "merge/grow.h"
 #include "merge/input.h"
 #include "merge/kineto_in.h"
+#include "merge/ranks.h"
 #include "merge/run.h"
 #include "runtime/base/text.h"
 
@@ -324,6 +325,10 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 		}
 	}
 	err = err == -ENOMEM ? err : tp_run_place(run);
+	if (!err) {
+		tp_ranks_mark(&run->pub);
+		tp_ranks_check(&run->pub, options->ranks != NULL);
+	}
 out:
 	tp_input_free(&list);
 	if (err)

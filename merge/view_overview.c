@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/label.h"
+#include "merge/ranks.h"
 #include "merge/overview.h"
 #include "merge/sum.h"
 #include "merge/totals.h"
@@ -191,6 +192,27 @@ static bool print_gpu_losses(const struct tp_run *run, bool is_first, struct tp_
 	return first != NULL;
 }
 
+/* Who is not there, and whether those that are were started more than once. */
+static void print_ranks(const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t restart = tp_ranks_restart(run);
+	struct tp_ranks_missing missing;
+
+	tp_ranks_missing(run, &missing);
+	if (missing.n_missing && missing.n_here > 1)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "MISSING", "%s of %u %s no trace",
+			    missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
+	if (missing.n_elsewhere)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "elsewhere",
+			    "%s of %u ran on nodes from which there is nothing here",
+			    missing.elsewhere, missing.world);
+	if (restart)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "restarts",
+			    "ranks were started again, the last time as restart %u; what is older is "
+			    "told apart by its name",
+			    restart);
+}
+
 static void print_lost(const struct tp_run *run, const struct tp_overview *overview,
 		       struct tp_out *out)
 {
@@ -205,6 +227,7 @@ static void print_lost(const struct tp_run *run, const struct tp_overview *overv
 		n_dropping += run->window[i].dropped != 0;
 		n_cut += !run->window[i].is_whole && !run->window[i].is_recovered;
 	}
+	print_ranks(run, out);
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		n_dead += run->proc[i]->is_dead;
 	for (uint32_t i = 0; i < run->n_issues; i++)
