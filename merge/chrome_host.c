@@ -74,18 +74,23 @@ static void put_backward_flow(struct tp_chrome *c, const struct tp_event *event,
 			      const struct tp_chrome_track *to)
 {
 	const struct tp_link_op *from = tp_links_backward(&c->links, event);
+	const char *category = c->style->forward_backward;
 	struct tp_event at_start;
 	struct tp_track *track;
 
 	if (!from)
 		return;
+	/* Of modules without a backward pass, as in evaluation, the plugin makes nodes without times
+	 * and rejects the file: where there are modules it is told of no backward pass. */
+	if (c->style->is_for_plugin && tp_module_times_has_any(c->modules))
+		category = "fwdbwd";
 	at_start = *event;
 	at_start.thread = from->thread;
 	at_start.flags = 0;
 	track = tp_tracks_main(&c->book, &at_start);
 	/* The ends lie at the begins of their slices, hence inside. */
 	if (track && track->user)
-		tp_chrome_put_flow(c, c->style->forward_backward, track->user, from->begin_ns, to,
+		tp_chrome_put_flow(c, category, track->user, from->begin_ns, to,
 				   event->begin_ns);
 }
 
