@@ -124,7 +124,7 @@ const CATEGORY = {
 
 function colour(i)
 {
-	return PALETTE[i % PALETTE.length];
+	return i < PALETTE.length ? PALETTE[i] : `hsl(${i * 137 % 360} 50% 50%)`;
 }
 
 // The same name has the same colour in every chart and in every page.

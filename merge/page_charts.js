@@ -9,7 +9,7 @@ if (typeof Dygraph !== 'undefined')
 	Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
 // series: [{label, colour, points: [[x, y], ...]}], by x. options: {x, y: how figures are shown,
-// title, marks: [[from, to], ...], zoom(from, to), steps: drawn as steps}.
+// title, marks: [[from, to], ...], zoom(range), steps, stacked: how it is drawn, isBytes}.
 class Curves {
 	constructor(series, options)
 	{
@@ -59,16 +59,20 @@ class Curves {
 		}
 		const {x, y} = this.options;
 
-		this.graph = new Dygraph(this.box, this.rows(), {
+		// The library fixes the width of its element: one inside of ours, which can shrink.
+		this.box.replaceChildren(el('div'));
+		this.graph = new Dygraph(this.box.firstChild, this.rows(), {
 			labels: ['x', ...this.series.map((_, i) => `s${i}`)],
 			colors: this.series.map((its) => its.colour),
 			width, height: 240, legend: 'never', strokeWidth: 1.4, connectSeparatedPoints: true,
-			stepPlot: Boolean(this.options.steps), includeZero: true, animatedZooms: false,
+			stepPlot: Boolean(this.options.steps), includeZero: true,
+			stackedGraph: Boolean(this.options.stacked), fillAlpha: 0.55, animatedZooms: false,
 			gridLineColor: 'rgba(128,128,128,0.22)', axisLineColor: 'rgba(128,128,128,0.5)',
 			highlightCircleSize: 3, xRangePad: 4,
 			axes: {
 				x: {axisLabelFormatter: (value) => x(value), pixelsPerLabel: 80},
-				y: {axisLabelFormatter: (value) => y(value), axisLabelWidth: 74},
+				y: {axisLabelFormatter: (value) => y(value), axisLabelWidth: 74,
+				    labelsKMG2: Boolean(this.options.isBytes)},
 			},
 			underlayCallback: (canvas, area, graph) => this.drawMarks(canvas, area, graph),
 			highlightCallback: (_, at, points) => this.say(at, points),

@@ -32,7 +32,7 @@ function sectionsOf(view)
 			sections[sections.length - 1].blocks.push(block);
 		}
 	}
-	return sections;
+	return sections.filter((its) => its.blocks.length);
 }
 
 // Items that follow each other are one list; one without a label goes on with the one before.
@@ -117,6 +117,25 @@ function breakdownOf(table, process)
 		.map(([name, value]) => [name, value / (n || 1), CATEGORY[name] || colourOf(name)])};
 }
 
+// A column for each step: of a rank, or the average of the ranks that recorded it.
+function stepColumns(table, rows, isAverage)
+{
+	const steps = new Map();
+
+	for (const row of rows) {
+		const its = steps.get(row[1]) || {n: 0, ns: row.slice(3).fill(0)};
+
+		its.n++;
+		row.slice(3).forEach((value, c) => { its.ns[c] += value; });
+		steps.set(row[1], its);
+	}
+	return steps.size < 2 ? '' : stackedColumns([...steps].sort((a, b) => a[0] - b[0]).map(([step, its]) => ({
+		label: `step ${showCount(step)}${isAverage ? `, average of ${its.n} ranks` : ''}`, short: showCount(step),
+		parts: its.ns.map((value, c) => [table.columns[c + 3].title, Math.round(value / its.n),
+			CATEGORY[table.columns[c + 3].title] || colourOf(table.columns[c + 3].title)]),
+	})), 'Recorded steps', 'n');
+}
+
 function breakdownCard(table)
 {
 	const body = el('div'), names = [...new Set(table.rows.map((row) => row[0]))];
@@ -127,12 +146,7 @@ function breakdownCard(table)
 		body.replaceChildren(el('p', {class: 'big'}, showNs(Math.round(all)),
 			el('small', {}, ` a step, average of ${showCount(n)} recorded`)),
 			stackedBar(parts, all, 'n'), legendOf(parts.map(([a, b, c]) => [a, Math.round(b), c]), all, 'n'),
-			rows.length > 1 ? stackedColumns(rows.map((row) => ({
-				label: `${names.length > 1 ? `${row[0]}, ` : ''}step ${showCount(row[1])}`,
-				short: showCount(row[1]),
-				parts: row.slice(3).map((value, c) => [table.columns[c + 3].title, value,
-					CATEGORY[table.columns[c + 3].title] || colourOf(table.columns[c + 3].title)]),
-			})), 'Recorded steps', 'n') : '');
+			stepColumns(table, rows, process === null && names.length > 1));
 	};
 
 	draw(null);
@@ -141,20 +155,35 @@ function breakdownCard(table)
 			(value) => draw(value || null)) : null, body);
 }
 
+// The rules that are broken, the dearest first: what, how much, where, what to do.
+function adviceCard(table)
+{
+	const [rule, cost, evidence, place, todo] =
+		['rule', 'step_percent', 'evidence', 'place', 'advice'].map((field) => column(table, field));
+
+	return el('section', {class: 'card advice'}, el('h2', {}, 'What holds it back'),
+		el('ol', {}, table.rows.map((_, i) => el('li', {class: table.styles[i]},
+			el('p', {}, el('strong', {}, rule[i]), typeof cost[i] === 'number' && cost[i] > 0
+				? el('span', {class: 'cost'}, `${showPercent(cost[i])} of a step`) : null),
+			el('p', {}, evidence[i]),
+			place && place[i] ? el('p', {}, el('code', {}, place[i])) : null,
+			todo && todo[i] ? el('p', {class: 'dim'}, todo[i]) : null))));
+}
+
 function buildOverview(panel)
 {
-	const views = viewsOf('overview'), sections = sectionsOf(views[0]), tables = [];
-	const table = findTable(views, 'step_breakdown');
-	const advice = sections.find((its) => /holds it back/i.test(its.title));
+	const views = viewsOf('overview'), tables = [];
+	const table = findTable(views, 'step_breakdown'), advice = findTable(views, 'advice');
+	const sections = sectionsOf({blocks: views[0].blocks.filter((block) => block !== advice)});
 	const who = sections[0];
 
 	who.title = 'The run';
 	panel.append(el('div', {class: 'first'},
-		advice ? section(advice, tables, 'card advice') : null,
+		advice ? adviceCard(advice) : null,
 		table ? breakdownCard(table) : null,
 		section(who, tables, 'card who')));
 	for (const its of sections)
-		if (its !== advice && its !== who && !(table && /^Where a step goes/.test(its.title)))
+		if (its !== who && !(table && /^Where a step goes/.test(its.title)))
 			panel.append(section(its, tables));
 }
 
@@ -179,7 +208,7 @@ function topCard(table)
 	let now = figures.find(([, its]) => /self_ns$|total_ns$/.test(its.field || '')) || figures[0], n = 10;
 
 	draw(now[0], n);
-	return el('section', {class: 'card'}, el('h2', {}, 'Most'), el('div', {class: 'tools'},
+	return el('section', {class: 'card'}, el('h2', {}, 'Top'), el('div', {class: 'tools'},
 		select('by', figures.map(([c, its]) => [c, its.title]), now[0], (value) => {
 			now = [Number(value)];
 			draw(now[0], n);
@@ -259,7 +288,23 @@ function curvesChart(curves, title, zoom)
 	return new Curves(curves.map((its, i) => ({
 		label: (several ? `${names[its.proc]}: ` : '') + curveName(its), colour: colour(i),
 		points: pointsOf(its, windows),
-	})), {title, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, unit), zoom, steps: true});
+	})), {title, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, unit), zoom, steps: true,
+	      isBytes: unit === 'B'});
+}
+
+// Tensors by category, from the view's table of the greatest in each stretch of time.
+function categoriesChart(table, process, device, zoom)
+{
+	const at = table.columns.findIndex((its) => its.field === 'peak_ns');
+	const first = table.columns.findIndex((its) => its.field === 'bytes') + 1;
+	const rows = table.rows.filter((row) => row[0] === process && row[1] === device &&
+		typeof row[at] === 'number').sort((a, b) => a[at] - b[at]);
+
+	return rows.length < 2 ? null : new Curves(table.columns.slice(first).map((its, i) => ({
+		label: its.title, colour: colour(i), points: rows.map((row) => [row[at], row[first + i] || 0]),
+	})).filter((its) => its.points.some((point) => point[1])),
+	{title: `Tensors by category, ${device}`, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, 'B'),
+	 zoom, stacked: true, isBytes: true});
 }
 
 // The first and last step of a process in a stretch of time.
@@ -278,23 +323,45 @@ function stepsIn(proc, [from, to])
 	return [first, last];
 }
 
-// Rows of steps outside of the zoom are hidden in all tables that have steps.
-function filterTables(tables, range, proc)
+// Rows outside of the zoom are hidden: blocks that did not live in it, steps that were not in it.
+// range: of time, or (isSteps) of numbers of steps; null: everything is shown.
+function filterTables(tables, range, proc, isSteps)
 {
 	const names = processNames();
 
 	for (const table of tables) {
 		const step = table.columnOf('step'), process = table.columnOf('process');
+		const from = table.columnOf('allocated_ns'), to = table.columnOf('freed_ns');
+		const stepsOf = (row) => {
+			const its = process < 0 ? -1 : names.indexOf(row[process]);
 
-		if (step < 0)
-			continue;
-		table.setFilter(range && ((row) => {
-			const its = process < 0 ? proc : names.indexOf(row[process]);
-			const [first, last] = range(its < 0 ? proc : its);
+			return isSteps ? range : stepsIn(its < 0 ? proc : its, range);
+		};
 
-			return row[step] >= first && row[step] <= last;
-		}));
+		// What was there before, or is there later, has words in place of times.
+		if (from >= 0 && to >= 0 && !isSteps)
+			table.setFilter(range && ((row) => !(row[from] > range[1]) && !(row[to] < range[0])));
+		else if (step >= 0)
+			table.setFilter(range && ((row) => {
+				const [first, last] = stepsOf(row);
+
+				return row[step] >= first && row[step] <= last;
+			}));
 	}
+}
+
+// Curves of one size stand together: the machine's memory would flatten the process's.
+function groupOf(curve)
+{
+	if (curve.kind !== 'counter')
+		return 'Tensor memory';
+	if (curve.unit !== 'B')
+		return curve.name;
+	if (curve.device !== undefined)
+		return 'Device memory';
+	if (/^(memory|swap) /.test(curve.name))
+		return 'Memory of the machine';
+	return curve.name === 'virtual' ? 'Addresses of the process' : 'Memory of the process';
 }
 
 function buildCurves(panel, isWanted, tables)
@@ -302,22 +369,27 @@ function buildCurves(panel, isWanted, tables)
 	const curves = load('curves').curves.filter(isWanted), names = processNames();
 	const procs = [...new Set(curves.map((its) => its.proc))].sort((a, b) => a - b);
 	const body = el('div');
+	const categories = findTable(viewsOf('memory'), 'tensor_curve');
 	const draw = (proc) => {
-		const groups = new Map();
+		const groups = new Map(), charts = [];
+		const zoom = (range) => filterTables(tables, range, proc === null ? procs[0] : proc);
 
 		for (const its of curves) {
 			if (proc !== null && its.proc !== proc)
 				continue;
-			const group = its.kind !== 'counter' ? 'Tensor memory' : its.unit === 'B'
-				? its.device === undefined ? 'Host memory' : 'Device memory' : its.name;
+			const group = groupOf(its);
 
 			if (!groups.has(group))
 				groups.set(group, []);
 			groups.get(group).push(its);
 		}
-		body.replaceChildren(...[...groups].map(([title, its]) => curvesChart(its.slice(0, 24), title,
-			(range) => filterTables(tables, range && ((at) => stepsIn(at, range)),
-						proc === null ? procs[0] : proc)).element));
+		for (const [title, its] of groups) {
+			charts.push(curvesChart(its.slice(0, 24), title, zoom));
+			if (title === 'Tensor memory' && categories && proc !== null)
+				for (const device of new Set(column(categories, 'device')))
+					charts.push(categoriesChart(categories, names[proc], device, zoom));
+		}
+		body.replaceChildren(...charts.filter(Boolean).map((chart) => chart.element));
 		filterTables(tables, null, 0);
 	};
 
@@ -391,7 +463,7 @@ function buildSteps(panel)
 		})), {title: `Every step of the run: ${figure[1]}` + (per > 1 ? `, the slowest of ${per} each` : ''),
 		      x: (step) => `step ${showCount(Math.round(step))}`, y: (value) => show(Math.round(value), figure[2]),
 		      marks: recordedOf(procs),
-		      zoom: (range) => filterTables(tables, range && (() => range), 0)}).element,
+		      isBytes: figure[2] === 'b', zoom: (range) => filterTables(tables, range, 0, true)}).element,
 		el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
 	};
 
