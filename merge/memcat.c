@@ -52,6 +52,7 @@ struct place {
 	enum tp_born born;
 	enum meaning sharing;	/* MEANS_ALL_GATHER to MEANS_REDUCE, or nothing */
 	int64_t work_end_ns;	/* of the outermost operator of that phase */
+	int64_t operator_end_ns; /* the same, inside of a node of the backward pass */
 	uint32_t name;
 };
 
@@ -247,9 +248,9 @@ static void take_span(struct tp_memcat *cat, const struct tp_event *event)
 static struct place find_place(struct tp_memcat *cat, const struct tp_event *event)
 {
 	struct place place = {.name = TP_NO_NAME, .work_end_ns = INT64_MIN,
-			      .sharing = MEANS_NOTHING};
+			      .operator_end_ns = INT64_MIN, .sharing = MEANS_NOTHING};
 	const struct tp_nest_span *span;
-	bool is_found = false;
+	bool is_found = false, is_in_node = false;
 	uint32_t n;
 
 	span = tp_nest_stack(cat->nest, event, &n);
@@ -257,6 +258,9 @@ static struct place find_place(struct tp_memcat *cat, const struct tp_event *eve
 		const uint32_t row = span[i].row;
 		const enum meaning meaning = meaning_of(cat, row & NAME_MASK);
 
+		is_in_node |= (row & IS_BACKWARD) != 0;
+		if (row & IS_OPERATOR && !is_in_node)
+			place.operator_end_ns = span[i].end_ns;
 		/* The outermost operator, but not what stands around a node. */
 		if (row & IS_OPERATOR && meaning != MEANS_NODE &&
 		    (!is_found || place.born == TP_BORN_FORWARD || place.name == TP_NO_NAME) &&
@@ -364,6 +368,7 @@ static void end_block(struct tp_memcat *cat, uint32_t tag, const struct place *d
 	struct block *block = &cat->block[tag];
 
 	block->life.end_ns = now;
+	block->life.is_internal = now <= block->place.operator_end_ns;
 	block->life.category = judge(&cat->proc[block->life.proc->at], block, death, now);
 	block->is_used = false;
 	block->next_free = cat->free_block;

@@ -35,6 +35,7 @@ struct tp_life {
 	enum tp_tensor_category category;
 	enum tp_born born;
 	bool is_older, is_alive;	/* from before the window; there at its end */
+	bool is_internal;		/* freed before the operator that needed it ended: no tensor */
 	bool is_sum;			/* no block: all from before that nobody named */
 	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
 	const struct tp_string *label;	/* the tensor's name; NULL: none */

@@ -301,8 +301,9 @@ static void print_largest(const struct shown *shown)
 		{.title = "lived", .align = TP_RIGHT, .is_extra = 1, .field = "lifetime_ns"},
 		{.title = "allocated by", .may_cut = true, .field = "operator"},
 		{.title = "tensor", .may_cut = true, .field = "tensor"},
+		{.field = "internal"},	/* in rows only */
 	};
-	const uint32_t skipped = shown->shows_who ? 0 : 2;
+	const uint32_t skipped = shown->shows_who ? 0 : 2, n_hidden = !shown->out->rows;
 	uint32_t n_kept, n;
 	const struct tp_life *life = tp_tensormem_largest(shown->mem, &n_kept);
 	struct tp_table *table;
@@ -311,7 +312,8 @@ static void print_largest(const struct shown *shown)
 		return;
 	n = tp_view_memory_rows(shown->options, n_kept);
 	tp_out_title(shown->out, "The largest blocks of tensors");
-	table = tp_table_new(column + skipped, sizeof(column) / sizeof(column[0]) - skipped);
+	table = tp_table_new(column + skipped,
+			     sizeof(column) / sizeof(column[0]) - skipped - n_hidden);
 	tp_table_name(table, "tensor_blocks");
 	for (uint32_t i = 0; i < n; i++, life++) {
 		add_place(table, shown, life->proc, life->device);
@@ -333,6 +335,8 @@ static void print_largest(const struct shown *shown)
 			tp_cell_ns(table, tp_sub(life->end_ns, life->begin_ns));
 		add_operator(table, shown, life->name);
 		tp_table_cell(table, "%s", life->label ? life->label->bytes : "");
+		if (!n_hidden)
+			tp_cell_count(table, life->is_internal);
 	}
 	tp_table_print(table, shown->out);
 }

@@ -142,10 +142,11 @@ static bool is_instance(void *object, void *type)
 /* The device of a tensor in the form of records. */
 static uint32_t get_device(void *tensor)
 {
-	long index = (long)call_number(tensor, "get_device");
+	long index;
 
-	if (index < 0)
+	if (tp_pyapi_number(tensor, "is_cpu", 0))
 		return TP_DEVICE_CPU;
+	index = (long)call_number(tensor, "get_device");
 	return tp_pyapi_number(tensor, "is_cuda", 0) ? TP_DEVICE(CUDA, index) : TP_NO_DEVICE;
 }
 

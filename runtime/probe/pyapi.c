@@ -35,6 +35,8 @@ static const struct {
 	{ &tp_py.call, "PyObject_CallObject", NULL, true },
 	{ &tp_py.type, "PyObject_Type", NULL, true },
 	{ &tp_py.is_instance, "PyObject_IsInstance", NULL, true },
+	{ &tp_py.size, "PyObject_Size", NULL, true },
+	{ &tp_py.contains, "PySequence_Contains", NULL, true },
 	{ &tp_py.iterator, "PyObject_GetIter", NULL, true },
 	{ &tp_py.next, "PyIter_Next", NULL, true },
 	{ &tp_py.dict_next, "PyDict_Next", NULL, true },
@@ -45,6 +47,7 @@ static const struct {
 	{ &tp_py.tuple_type, "PyTuple_Type", NULL, true },
 	{ &tp_py.dict_type, "PyDict_Type", NULL, true },
 	{ &tp_py.code_type, "PyCode_Type", NULL, true },
+	{ &tp_py.cell_type, "PyCell_Type", NULL, true },
 };
 
 const char *tp_pyapi_find(void)

@@ -33,6 +33,8 @@ struct tp_pyapi {
 	void *(*call)(void *, void *arguments);	/* PyObject_CallObject; NULL: none */
 	void *(*type)(void *);
 	int (*is_instance)(void *, void *type);
+	ptrdiff_t (*size)(void *);
+	int (*contains)(void *, void *item);
 	void *(*iterator)(void *);
 	void *(*next)(void *);
 	int (*dict_next)(void *, ptrdiff_t *at, void **key, void **value);	/* borrowed */
@@ -40,7 +42,7 @@ struct tp_pyapi {
 	void (*take)(void *);
 	void (*drop)(void *);
 	const char *(*version)(void);
-	void *tuple_type, *code_type, *dict_type;
+	void *tuple_type, *code_type, *dict_type, *cell_type;
 	unsigned minor;			/* of Python 3 */
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));

@@ -379,22 +379,73 @@ bool tp_pyframe_dataset(char *text, size_t cap)
 	return text[0] != '\0';
 }
 
+static long count(void *tuple)
+{
+	long n = tuple ? (long)tp_py.size(tuple) : 0;
+
+	if (n < 0)
+		tp_py.clear();
+	return n < 0 ? 0 : n;
+}
+
+/* Variables of a function: its own, those that inner functions use, those of outer ones. */
+static long count_locals(void *code)
+{
+	void *names = tp_py.get_attr(code, "co_varnames");
+	void *shared = tp_py.get_attr(code, "co_cellvars");
+	void *outer = tp_py.get_attr(code, "co_freevars");
+	long n = count(names) + count(outer), n_shared = count(shared);
+
+	/* An argument that inner functions use has one place only. */
+	for (long i = 0; names && i < n_shared; i++) {
+		void *name = tp_py.tuple_item(shared, i);
+
+		n += name && tp_py.contains(names, name) == 0;
+	}
+	if (names)
+		tp_py.drop(names);
+	if (shared)
+		tp_py.drop(shared);
+	if (outer)
+		tp_py.drop(outer);
+	if (tp_py.error())
+		tp_py.clear();
+	return n;
+}
+
+/* What a variable holds, to be dropped. Those that functions share lie in a cell. */
+static void *get_variable(void *object)
+{
+	void *type = tp_py.type(object), *inside;
+
+	if (type)
+		tp_py.drop(type);
+	if (type != tp_py.cell_type) {
+		tp_py.take(object);
+		return object;
+	}
+	inside = tp_py.get_attr(object, "cell_contents");
+	if (!inside)
+		tp_py.clear();
+	return inside;
+}
+
 void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx)
 {
 	const char *frame = state.layout ? get_newest_frame(state.layout) : NULL;
 
 	for (uint32_t i = 0; frame && i < MAX_CHECKED; i++) {
 		void *code = (void *)tp_pyframe_ref(frame, state.layout->code);
-		long n = tp_pyapi_number(code, "co_nlocals", 0);
+		long n = count_locals(code);
 
 		for (long k = 0; k < n && k < MAX_LOCALS; k++) {
 			void *object = (void *)tp_pyframe_ref(
 				frame, state.layout->locals + (uint32_t)k * 8);
 
 			/* Not set yet, or no more. */
+			object = object ? get_variable(object) : NULL;
 			if (!object)
 				continue;
-			tp_py.take(object);
 			each(ctx, object);
 			tp_py.drop(object);
 		}
