@@ -224,8 +224,7 @@ static void print_stretches(const struct shown *shown, const struct tp_mempeak_t
 		return;
 	most = is_steps && shown->options->top && shown->options->top < n_rows ? shown->options->top
 									       : n_rows;
-	if (is_steps)
-		tp_out_title(shown->out, "Each step's peak");
+	tp_out_title(shown->out, is_steps ? "Each step's peak" : "The most in each stretch of time");
 	table = tp_table_new(column + skipped, FIXED + n_categories - skipped);
 	tp_table_name(table, is_steps ? "tensor_steps" : "tensor_curve");
 	for (uint32_t i = 0; i < n; i++)
@@ -380,7 +379,7 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	struct shown shown = {
 		.run = run, .options = options, .mem = mem, .out = out,
 		.names = tp_memcat_names(tp_tensormem_cat(mem)),
-		.shows_who = out->rows != TP_ROWS_NONE,
+		.shows_who = tp_out_is_full(out),
 	};
 	uint32_t n, n_times;
 	const struct tp_mempeak_track *track = tp_tensormem_by_step(mem, &n);
@@ -400,7 +399,7 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	}
 	shown.shows_who |= n > 1;
 	print_stretches(&shown, track, n, true);
-	if (out->rows)
+	if (tp_out_is_full(out))
 		print_stretches(&shown, curve, n_times, false);
 	print_largest(&shown);
 	print_doubts(&shown);
