@@ -137,7 +137,9 @@ static void tick(uint64_t now)
 
 static bool settle(uint64_t end, bool is_closing)
 {
+	const struct tp_ring_head *head = tp_ring.head;
 	uint64_t now = tp_clock_now(), now_ns = tp_clock_mono_ns();
+	struct tp_nccl_settling is = {.now = now, .end = end, .quiet = to_ticks(SETTLE_QUIET_NS, now)};
 
 	if (!get_period_ms())
 		return true;
@@ -145,12 +147,14 @@ static bool settle(uint64_t end, bool is_closing)
 	if (nccl.settling != end) {
 		nccl.settling = end;
 		nccl.settling_ns = now_ns;
-		/* Windows may follow each other without a pause. */
-		if (tp_session_is_armed())
+		/* The next window may have begun without a pause. */
+		if (!tp_nccl_events_is_over(end))
 			tp_nccl_events_over(end);
 	}
-	return tp_nccl_events_settle(now, end, to_ticks(SETTLE_QUIET_NS, now),
-				     is_closing || now_ns - nccl.settling_ns >= SETTLE_NS);
+	is.is_last = is_closing || now_ns - nccl.settling_ns >= SETTLE_NS;
+	is.has_next = tp_session_is_armed() || head->windows_written + 1 <
+		      __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE);
+	return tp_nccl_events_settle(&is);
 }
 
 static void report(struct tp_text *totals)

@@ -29,6 +29,7 @@ enum {
 	CALL_STREAM_SHIFT = 8,	/* addresses have 56 bits at most */
 
 	OP_IS_FOREIGN = 1,
+	NO_OP_YET = 10,		/* times as long is waited for the first one */
 	TEXT_MAX = 40,		/* of a function, type, algorithm, protocol; all of them are short */
 };
 
@@ -507,12 +508,20 @@ void tp_nccl_events_over(uint64_t now)
 	__atomic_store_n(&events.over, now, __ATOMIC_RELAXED);
 }
 
+bool tp_nccl_events_is_over(uint64_t end)
+{
+	return __atomic_load_n(&events.over, __ATOMIC_RELAXED) >= end;
+}
+
 /* Nothing is to come of it, as far as one can tell. */
 static bool is_done(const struct tp_nccl_entry *entry, uint64_t now, uint64_t quiet)
 {
 	if (!entry->stopped || entry->n_open)
 		return false;
-	return entry->kind != TP_NCCL_ENTRY_COLL || now >= end_of(entry) + quiet;
+	if (entry->kind != TP_NCCL_ENTRY_COLL)
+		return true;
+	/* None of its operations yet: perhaps it has none here, or the proxy gets no core. */
+	return now >= end_of(entry) + (entry->n_ops ? quiet : NO_OP_YET * quiet);
 }
 
 void tp_nccl_events_tick(uint64_t now, uint64_t quiet)
@@ -534,14 +543,12 @@ void tp_nccl_events_tick(uint64_t now, uint64_t quiet)
 }
 
 /* True: it belongs to the window and is under way. */
-static bool settle_entry(struct tp_nccl_entry *entry, uint64_t now, uint64_t end, uint64_t quiet,
-			 bool is_last)
+static bool settle_entry(const struct tp_nccl_settling *is, struct tp_nccl_entry *entry)
 {
 	uint64_t stop = end_of(entry);
 
-	if (entry->since > end) {
-		/* Of the next window, if it has begun. */
-		if (__atomic_load_n(&events.is_armed, __ATOMIC_RELAXED)) {
+	if (entry->since > is->end) {
+		if (is->has_next) {
 			tp_nccl_pool_put_back(entry);
 			return false;
 		}
@@ -550,37 +557,40 @@ static bool settle_entry(struct tp_nccl_entry *entry, uint64_t now, uint64_t end
 		tp_nccl_pool_give_back(entry);
 		return false;
 	}
-	if (is_done(entry, now, quiet) || (is_last && stop)) {
-		record_entry(entry, stop, stop > end ? TP_F_AFTER : 0);
+	if (is_done(entry, is->now, is->quiet) || (is->is_last && stop)) {
+		record_entry(entry, stop, stop > is->end ? TP_F_AFTER : 0);
 		tp_nccl_pool_give_back(entry);
 		return false;
 	}
-	if (!is_last) {
+	if (!is->is_last) {
 		tp_nccl_pool_put_back(entry);
 		return true;
 	}
 	if (entry->kind != TP_NCCL_ENTRY_STEP) {
 		COUNT(unfinished);
-		record_entry(entry, end, TP_F_OPEN);
+		record_entry(entry, is->end, TP_F_OPEN);
 	}
 	tp_nccl_pool_give_back(entry);
 	return false;
 }
 
-bool tp_nccl_events_settle(uint64_t now, uint64_t end, uint64_t quiet, bool is_last)
+bool tp_nccl_events_settle(const struct tp_nccl_settling *is)
 {
+	uint64_t over = __atomic_load_n(&events.over, __ATOMIC_RELAXED);
 	bool is_settled = true;
 
 	for (uint32_t at = 0, n = tp_nccl_pool_used(); at < n; at++) {
 		struct tp_nccl_entry *entry = tp_nccl_pool_claim_at(at);
 
 		if (entry)
-			is_settled &= !settle_entry(entry, now, end, quiet, is_last);
+			is_settled &= !settle_entry(is, entry);
 		else if (tp_nccl_pool_is_live(at))
-			is_settled &= is_last;
+			is_settled &= is->is_last;
 	}
-	if (is_settled)
-		__atomic_store_n(&events.over, 0, __ATOMIC_RELAXED);
+	/* Another window may be over by now. */
+	if (is_settled && !is->has_next)
+		__atomic_compare_exchange_n(&events.over, &over, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	return is_settled;
 }
 

@@ -37,12 +37,18 @@ void tp_nccl_events_end_of(uint32_t comm);
 void tp_nccl_events_arm(bool is_armed);
 /* The window is over from `now` on, or a little earlier. */
 void tp_nccl_events_over(uint64_t now);
+bool tp_nccl_events_is_over(uint64_t end);	/* one that ended then, or later */
 
 /* Records what nothing was heard of for `quiet` ticks. */
 void tp_nccl_events_tick(uint64_t now, uint64_t quiet);
-/* The same for a window that ended at `end`. False: some that belong to it are under way, or may
- * be. With `is_last` those are recorded up to `end` and given up. */
-bool tp_nccl_events_settle(uint64_t now, uint64_t end, uint64_t quiet, bool is_last);
+struct tp_nccl_settling {
+	uint64_t now, end;	/* of the window */
+	uint64_t quiet;
+	bool is_last;		/* what is still under way is recorded up to `end` and given up */
+	bool has_next;		/* another window has begun, or its warm-up */
+};
+/* The same for a window that is over. False: some that belong to it are under way, or may be. */
+bool tp_nccl_events_settle(const struct tp_nccl_settling *settling);
 
 struct tp_nccl_counts {	/* of the process */
 	uint64_t colls, xfers;	/* recorded */

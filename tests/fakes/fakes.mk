@@ -73,6 +73,12 @@ $(call fake_cupti_lib,$(1)): $(patsubst %,$(fakes_dir)/cupti-$(call fake_field,$
 endef
 $(foreach c,$(fake_cuptis),$(eval $(call fake_cupti_link,$c)))
 
+# Needs nothing of NVIDIA's.
+fake_nccl := $(fakes_dir)/libnccl.so.2
+$(fake_nccl): $(patsubst %,$(fakes_dir)/%.o,nccl nccl_tell nccl_proxy)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(link_fake) $^ -ldl -pthread
+
 # Programs that use them. LD_LIBRARY_PATH comes before where they were linked.
 victims := $(if $(fake_headers),$(addprefix $(O)/tests/progs/,replay))
 link_victim = $(CC) $(tp_ldflags) $(LDFLAGS) -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../fakes' -o $@
@@ -88,6 +94,10 @@ $(O)/tests/progs/replay: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/progs/r
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(link_victim) $(filter %.o,$^) -L$(fakes_dir) -l:libcuda.so.1 -ldl
 
-## fakes: the stand-ins for CUDA, CUPTI and NVML (tests/fakes/fake.h)
-fakes: $(fakes) $(victims)
+$(O)/tests/progs/nccl_user: $(O)/tests/progs/nccl_user.o $(fake_nccl)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(link_victim) $< -L$(fakes_dir) -l:libnccl.so.2 -ldl -pthread
+
+## fakes: the stand-ins for CUDA, CUPTI, NVML (tests/fakes/fake.h) and NCCL (nccl_fake.h)
+fakes: $(fakes) $(victims) $(fake_nccl) $(O)/tests/progs/nccl_user
 .PHONY: fakes

@@ -9,6 +9,7 @@
  *	CLOCK	mono_ns	real_ns	(one moment on two clocks)
  *	THREAD	slot	tid	torch_id	flags	name
  *	DEVICE	key=value	(each line about each device; "id" comes first)
+ *	COMM	hash	rank	ranks	nodes	interface	name
  *	MODULE	begin	end	bias	from	to	build_id	path
  *	EVENT	kind	begin_ns	length	flags	thread	name	link	arg	shapes
  *	BAD	offset	what
@@ -16,7 +17,7 @@
  * kind is the number of records.def. begin_ns is CLOCK_MONOTONIC; length is nanoseconds for
  * spans, else as stored; flags and arg are hexadecimal. An operator's name has its overload
  * after a dot. shapes are the bytes of the SHAPES string in hexadecimal, "-" without one.
- * Where the name is a structure of a device or a mapping, its numbers are shown instead, by name;
+ * Where the name is a structure of a device, a mapping or a collective, its numbers are shown instead, by name;
  * those of a kernel's launch stand in place of shapes.
  * Control characters in names become '?'. Events come in the file's order.
  */
@@ -78,6 +79,15 @@ static void print_place(const struct tp_device_place *place)
 	printf("device=%u context=%u stream=%d", place->device, place->context, (int)place->stream);
 }
 
+/* Behind a structure: texts with zero bytes between, each one in quotes. */
+static void print_texts(const struct string *string, uint32_t at)
+{
+	printf(" '");
+	for (; at < string->n_bytes; at++)
+		printf(string->bytes[at] ? "%c" : "' '", string->bytes[at]);
+	putchar('\'');
+}
+
 /* A string that is a structure. False: it is another one. */
 static bool print_structure(const struct string *string)
 {
@@ -87,6 +97,8 @@ static bool print_structure(const struct string *string)
 		struct tp_sync_what sync;
 		struct tp_devmem_what memory;
 		struct tp_mapping mapping;
+		struct tp_coll coll;
+		struct tp_xfer xfer;
 	} as;
 	uint32_t n = string->n_bytes < sizeof(as) ? string->n_bytes : sizeof(as);
 
@@ -127,6 +139,19 @@ static bool print_structure(const struct string *string)
 		       string->n_bytes > sizeof(as.mapping) ?
 			       (int)(string->n_bytes - sizeof(as.mapping)) : 0,
 		       string->bytes + sizeof(as.mapping));
+		return true;
+	case TP_STRING_COLL:
+		printf("hash=%" PRIx64 " stream=%" PRIx64 " rank=%d/%d root=%d element=%u channels=%u "
+		       "warps=%u what=%u", as.coll.hash, as.coll.stream, as.coll.rank, as.coll.n_ranks,
+		       as.coll.root, as.coll.element_bytes, as.coll.channels, as.coll.warps,
+		       as.coll.what);
+		print_texts(string, sizeof(as.coll));
+		return true;
+	case TP_STRING_XFER:
+		printf("hash=%" PRIx64 " rank=%d peer=%d channel=%u %s%s", as.xfer.hash, as.xfer.rank,
+		       as.xfer.peer, as.xfer.channel, as.xfer.is_send ? "send" : "recv",
+		       as.xfer.is_foreign ? " foreign" : "");
+		print_texts(string, sizeof(as.xfer));
 		return true;
 	default:
 		return false;
@@ -245,6 +270,17 @@ static void print_module(const char *bytes, size_t n_bytes)
 	printf("\t%.*s\n", (int)(n_bytes - at), bytes + at);
 }
 
+static void print_comm(const char *bytes, size_t n_bytes)
+{
+	struct tp_communicator comm;
+
+	if (n_bytes < sizeof(comm))
+		return;
+	memcpy(&comm, bytes, sizeof(comm));
+	printf("COMM\t%" PRIx64 "\t%d\t%d\t%d\t%u\t%.*s\n", comm.hash, comm.rank, comm.n_ranks,
+	       comm.n_nodes, comm.interface, (int)(n_bytes - sizeof(comm)), bytes + sizeof(comm));
+}
+
 static int dump(const char *path)
 {
 	struct tp_reader reader;
@@ -267,6 +303,8 @@ static int dump(const char *path)
 			print_text("DEVICE", (const uint8_t *)strings[i].bytes, strings[i].n_bytes);
 		if (strings[i].kind == TP_STRING_MODULE)
 			print_module(strings[i].bytes, strings[i].n_bytes);
+		if (strings[i].kind == TP_STRING_COMM)
+			print_comm(strings[i].bytes, strings[i].n_bytes);
 	}
 	if (reader.n_blocks) {
 		a = get_anchor(&reader.block[0].head);
