@@ -27,6 +27,7 @@
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/category.h"
+#include "runtime/probe/clock_sync.h"
 #include "runtime/probe/cupti.h"
 #include "runtime/probe/devmem.h"
 #include "runtime/probe/entry.h"
@@ -45,6 +46,7 @@ static const struct tp_probe *const probes[] = {
 	&tp_category_probe,
 	&tp_heap_probe,
 	&tp_host_probe,
+	&tp_clock_sync_probe,
 	&tp_mark_probe,
 	&tp_devmem_probe,
 	&tp_nvml_probe,
