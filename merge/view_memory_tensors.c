@@ -354,7 +354,7 @@ static void print_doubts(const struct shown *shown)
 			    "What is older than a window is unknown, and the rest told by when it "
 			    "was made and freed: TRAINPROF_RECORD=categories asks the optimizer, too.");
 	else
-		tp_out_line(out, "dim", "%s looks at optimizers and models named %s tensors in %s.",
+		tp_out_line(out, "dim", "Optimizers and models that were looked at: %s; tensors named by them: %s, in %s.",
 			    tp_show_count(a, doubts.n_scans), tp_show_count(b, doubts.n_scanned),
 			    tp_show_ns(c, doubts.scan_ns));
 	if (doubts.n_unread)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_categories.py SAID ROWS [--only-tracker] - memory by category at a step's peak, theirs and ours
+"""compare_categories.py SAID ROWS [--only-tracker] [--in-flight]
 
-SAID: what tests/progs/categories.py wrote. ROWS: of trainprof-merge -f jsonl -v memory. of a
-window of one step. Prints the confusion matrices; each category, and all, must agree within 2 %
-of all that is alive.
+Memory by category at a step's peak, theirs and ours. SAID: what tests/progs/categories.py wrote.
+ROWS: of trainprof-merge -f jsonl -v memory, of a window of one step. Prints the confusion
+matrices; each category, and all, must agree within 2 % of all that is alive.
 """
 import json
 import sys
@@ -24,6 +24,9 @@ TRACKER = [
     (("temporary",), ("Temp",)),
     (("optimizer_state",), ("Optstate", "OptState")),
 ]
+# To MemTracker a parameter's gradient is temporary until it is accumulated: where much of it is so
+# at the peak (--in-flight), they count as one.
+IN_FLIGHT = ("gradient", "sharded_gradient", "temporary")
 # The timeline: gradients of activations are gradients, what it cannot tell is autograd's detail.
 TIMELINE = [
     (("parameter", "buffer"), ("parameter",)),
@@ -98,6 +101,9 @@ print(f"# at the peak, in one pass: {one_pass}\n# from all blocks:          {fro
 moments = replay(known, lambda block: not block["internal"])
 most = max(total for total, _ in moments)
 moments = [alive for total, alive in moments if total >= (1 - LIMIT) * most]
+if "--in-flight" in sys.argv:
+    TRACKER = [pair for pair in TRACKER if not set(pair[0]) & set(IN_FLIGHT)]
+    TRACKER.append((IN_FLIGHT, ("Gradient", "Sharded Grad", "Temp")))
 good &= compare("MemTracker", said["tracker"], moments, TRACKER)
 # The timeline has some of that, too: only where operators use little it is the same.
 if "timeline" in said:

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# RECORD=categories: what tensors are for, against torch's own tools, in the same run
+. "$(dirname "$0")/lib.sh"
+
+need_torch
+compare=$TOP/tests/flow/compare_categories.py
+window=(TRAINPROF_RECORD=categories TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1)
+
+train plain "${window[@]}" "$PYTHON" "$PROGS/categories.py" gpt adamw plain "$TMP/said.json"
+is "a training goes as it does without us" "$status" 0
+"$MERGE" -q --top 0 -f jsonl -v memory "$TMP/plain" >"$TMP/plain.jsonl"
+if said=$("$PYTHON" "$compare" "$TMP/said.json" "$TMP/plain.jsonl"); then
+	pass "bytes by category at the peak: MemTracker's and the memory timeline's"
+else
+	fail "bytes by category at the peak: MemTracker's and the memory timeline's"
+fi
+printf '%s\n' "$said"
+like "... the optimizer was looked at once" "$("$MERGE" -q -v memory "$TMP/plain")" \
+	"^Optimizers and models that were looked at: 1; tensors named by them: [0-9]+, in"
+like "... names of parameters come from the model" "$(cat "$TMP/plain.jsonl")" \
+	'"table":"tensor_blocks".*"category":"parameter".*"tensor":"blocks.0.mlp.0.weight"'
+like "... the curve has every category" "$(grep tensor_curve "$TMP/plain.jsonl")" \
+	'"parameter_bytes":[1-9].*"optimizer_state_bytes":[1-9].*"activation_bytes":[1-9]'
+like "... who held it" "$("$MERGE" -q -v memory "$TMP/plain")" "activations +aten::linear"
+
+# Without the word nothing is asked, and what is older has no name.
+train without TRAINPROF_RECORD=ops,tensors TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1 \
+	"$PYTHON" "$PROGS/train_gpt.py" --size tiny --steps 4 --epochs 1 --workers 0
+said=$("$MERGE" -q -v memory "$TMP/without")
+like "without 'categories' older blocks are unknown" "$said" "^unknown +[0-9.]+ [KM]iB"
+unlike "... and no parameter is known" "$said" "^parameters"
+like "... it says how to know" "$said" "TRAINPROF_RECORD=categories"
+
+done_testing
