@@ -4,7 +4,7 @@
 
 const SPARKS = /[\u2581-\u2588]{5}/;
 const HEAT = /^[.0-9]{2,}$/;
-const FOLDED = new Set(['step_breakdown', 'comm_steps']);	// long tables that a chart shows
+const FOLDED = new Set(['step_breakdown', 'comm_steps', 'tensor_curve']);	// long tables that a chart shows
 
 function textOf(block)
 {
