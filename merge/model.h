@@ -146,6 +146,7 @@ struct tp_run {
 	const char *path;		/* as given, for messages */
 	struct tp_proc **proc;
 	uint32_t n_procs;
+	bool is_selection;		/* only some ranks were asked for */
 	struct tp_window *window;
 	uint32_t n_windows;
 	struct tp_step_row *step;	/* all ledgers, by proc, then index */

@@ -327,7 +327,8 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {
 		tp_ranks_mark(&run->pub);
-		tp_ranks_check(&run->pub, options->ranks != NULL);
+		run->pub.is_selection = options->ranks != NULL;
+		tp_ranks_check(&run->pub);
 	}
 out:
 	tp_input_free(&list);

@@ -111,7 +111,7 @@ void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing
 	uint32_t per_node = ranks_of_node(run), n = 0;
 
 	memset(missing, 0, sizeof(*missing));
-	for (uint32_t i = 0; i < run->n_procs; i++)
+	for (uint32_t i = 0; i < run->n_procs && !run->is_selection; i++)
 		if (is_current_rank(run->proc[i]) && run->proc[i]->world_size > (int32_t)n &&
 		    run->proc[i]->world_size <= WORLD_MOST)
 			n = (uint32_t)run->proc[i]->world_size;
@@ -135,7 +135,11 @@ void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing
 			missing->n_elsewhere++;
 		}
 	}
-	tp_ranks_list(missing->here, is_here, n);
+	/* One alone may be what was wanted. */
+	if (missing->n_here == 1)
+		missing->n_missing = 0;
+	else
+		tp_ranks_list(missing->here, is_here, n);
 	tp_ranks_list(missing->elsewhere, is_elsewhere, n);
 	free(is_there);
 }
@@ -167,10 +171,6 @@ static bool step_at(const struct rows *rows, int64_t ns, uint64_t *index)
 	return true;
 }
 
-/*
- * How many steps `other` counts more than `base` at the same moments: the same number nearly
- * always, else they have nothing to do with each other and 0 is said.
- */
 static int64_t count_apart(const struct rows *base, const struct rows *other)
 {
 	uint32_t stride = base->n / SAMPLES + 1, n = 0, n_same = 0;
@@ -193,18 +193,41 @@ static int64_t count_apart(const struct rows *base, const struct rows *other)
 	return n_same * 100 >= n * SAME_PERCENT ? usual : 0;
 }
 
-static void check_counts(struct tp_run *run)
+/* The rows that begin at row `at` and are of one process. */
+static struct rows rows_from(const struct tp_run *run, uint32_t at)
+{
+	struct rows rows = {.row = &run->step[at]};
+
+	while (at + rows.n < run->n_steps && run->step[at + rows.n].proc == rows.row->proc)
+		rows.n++;
+	return rows;
+}
+
+int64_t tp_ranks_apart(const struct tp_run *run, const struct tp_proc *base,
+		       const struct tp_proc *other)
+{
+	struct rows rows, of_base = {NULL, 0}, of_other = {NULL, 0};
+
+	for (uint32_t i = 0; i < run->n_steps; i += rows.n) {
+		rows = rows_from(run, i);
+		if (rows.row->proc == base)
+			of_base = rows;
+		else if (rows.row->proc == other)
+			of_other = rows;
+	}
+	return count_apart(&of_base, &of_other);
+}
+
+void tp_ranks_check(struct tp_run *run)
 {
 	const struct tp_proc *first = NULL;
-	struct rows base = {NULL, 0};
+	struct rows base = {NULL, 0}, rows;
 
-	for (uint32_t i = 0, end; i < run->n_steps; i = end) {
+	for (uint32_t i = 0; i < run->n_steps; i += rows.n) {
 		const struct tp_proc *proc = run->step[i].proc;
-		struct rows rows = {&run->step[i], 0};
 		int64_t by;
 
-		for (end = i; end < run->n_steps && run->step[end].proc == proc; end++)
-			rows.n++;
+		rows = rows_from(run, i);
 		if (!is_current_rank(proc))
 			continue;
 		if (!first) {
@@ -220,18 +243,4 @@ static void check_counts(struct tp_run *run)
 				     (long long)(by < 0 ? -by : by), by == 1 || by == -1 ? "" : "s",
 				     by < 0 ? "fewer" : "more", first->rank);
 	}
-}
-
-void tp_ranks_check(struct tp_run *run, bool is_selection)
-{
-	struct tp_ranks_missing missing;
-
-	if (!is_selection) {
-		tp_ranks_missing(run, &missing);
-		/* One alone may be what was wanted. */
-		if (missing.n_missing && missing.n_here > 1)
-			tp_run_issue(run, NULL, false, "%s of %u %s no trace", missing.here,
-				     missing.world, missing.n_missing > 1 ? "have" : "has");
-	}
-	check_counts(run);
 }

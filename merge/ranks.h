@@ -22,15 +22,19 @@ void tp_ranks_mark(struct tp_run *run);
 uint32_t tp_ranks_restart(const struct tp_run *run);
 
 struct tp_ranks_missing {
-	uint32_t world;			/* as the last start's ranks say; 0: not known */
+	uint32_t world;			/* as the last start's ranks say; 0: not known, or only some
+					 * were asked for */
 	uint32_t n_here, n_missing;	/* ranks with and without a trace, of the nodes that are here */
 	uint32_t n_elsewhere;		/* of nodes from which there is nothing at all */
 	char here[TP_RANKS_TEXT], elsewhere[TP_RANKS_TEXT]; /* lists of these, "" if none */
 };
 void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing);
 
-/* Says as issues of the run: missing ranks (unless only some were asked for), and ranks whose
- * steps have other numbers at the same time. */
-void tp_ranks_check(struct tp_run *run, bool is_selection);
+/* How many steps `other` counts more than `base` at the same moments; 0 also where that is not the
+ * same number nearly always: they have nothing to do with each other then. */
+int64_t tp_ranks_apart(const struct tp_run *run, const struct tp_proc *base,
+		       const struct tp_proc *other);
+/* Says as issues of the run which ranks' steps have other numbers at the same time. */
+void tp_ranks_check(struct tp_run *run);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/label.h"
+#include "merge/ranks.h"
 #include "merge/sum.h"
 #include "merge/totals.h"
 
@@ -387,6 +388,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	struct tp_view_options options = {.top = ROWS_SHOWN};
+	struct tp_ranks_missing missing;
 	uint32_t n_bad = 0, n_dead = 0;
 
 	if (state)
@@ -401,6 +403,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	n_bad += print_counted(run, out);
 	n_bad += print_losses(run, tp_gpu_losses, out);
 	n_bad += print_losses(run, tp_heap_losses, out);
+	tp_ranks_missing(run, &missing);
+	if (missing.n_missing)
+		tp_out_line(out, "yellow", "  %s of %u %s no trace: died before the first window, or "
+					   "its files are elsewhere",
+			    missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
+	n_bad += missing.n_missing;
 	if (!run->n_windows)
 		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
 	else if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)

@@ -199,7 +199,7 @@ static void print_ranks(const struct tp_run *run, struct tp_out *out)
 	struct tp_ranks_missing missing;
 
 	tp_ranks_missing(run, &missing);
-	if (missing.n_missing && missing.n_here > 1)
+	if (missing.n_missing)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "MISSING", "%s of %u %s no trace",
 			    missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
 	if (missing.n_elsewhere)
