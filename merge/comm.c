@@ -1,72 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm.c - collectives of each rank, one by one, into rows, matches and shares of time
+ * comm.c - events into collectives of each rank, one by one, and into shares of time
  */
-#include "merge/comm.h"
+#include "merge/comm_in.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/clip.h"
-#include "merge/comm_match.h"
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
-#include "merge/launches.h"
-#include "merge/names.h"
 #include "merge/shapes.h"
 #include "merge/sum.h"
 
 enum {
-	LABEL_BITS = 24,	/* of a label: number in its step or window */
 	NO_STEP = 0xffffffff,
-};
-
-/* How large a collective is: said by the operator or range that it was called in. */
-struct size {
-	int64_t begin_ns, end_ns;
-	uint64_t bytes;
-	uint8_t dtype;
-};
-
-/* Gloo does a collective on a thread of its own, after the operator that asked for it, in the
- * order of asking. */
-enum { ASKED = 64 };
-struct asked {
-	struct size size[ASKED];
-	uint32_t first, n;		/* n wait; [first % ASKED] is the oldest */
-};
-
-/* A rank: what is counted while events come. */
-struct rank {
-	struct tp_comm_rank pub;
-	struct tp_breakdown breakdown;
-	int64_t *step_late;
-	uint32_t cap_late;
-	struct size *thread;		/* of NCCL's range that is open on each */
-	uint32_t cap_threads;
-	struct asked asked[TP_COMM_KINDS];
-	uint32_t window;
-	uint64_t step;
-	bool is_in_step;
-	uint32_t in_step[TP_COMM_KINDS], in_window[TP_COMM_KINDS];
-	/* The sweep of the shares: what lies before `now_ns` is counted. */
-	int64_t now_ns, step_end_ns, compute_ns, comm_ns;
-};
-
-struct tp_comm {
-	struct rank *rank;
-	uint32_t n_ranks;
-	uint32_t *rank_of;		/* by tp_proc.at, plus one; 0: takes no part */
-	uint32_t n_procs;
-	struct tp_comm_rank *pub;	/* the answer */
-	struct tp_comm_row *row;
-	uint32_t n_rows, cap_rows, last_row;
-	struct tp_comm_match *match;
-	struct tp_launches *launches;
-	struct tp_names *names;
-	struct tp_clip clip;
-	uint64_t n_impossible;
-	bool is_incomplete;
+	NO_GROUP = 0xffffffff,
+	OWNERS = 1 << 16,	/* launches whose kernels have not begun; older ones are forgotten */
 };
 
 static bool begins(const struct tp_event *event, const char *with)
@@ -78,7 +27,7 @@ static bool begins(const struct tp_event *event, const char *with)
 /* ---- shares of a step ---- */
 
 /* Counts the time up to `to`, of which it is known what ran. */
-static void sweep(struct rank *rank, int64_t to)
+static void sweep(struct tp_comm_counted *rank, int64_t to)
 {
 	struct tp_comm_share *share = &rank->pub.share;
 
@@ -102,135 +51,99 @@ static void sweep(struct rank *rank, int64_t to)
 	}
 }
 
-static void reach(struct rank *rank, int64_t *until, const struct tp_event *event)
+static void reach(struct tp_comm_counted *rank, int64_t *until, const struct tp_event *event)
 {
 	sweep(rank, event->begin_ns);
 	if (event->end_ns > *until)
 		*until = event->end_ns;
 }
 
-static void take_step(struct tp_comm *comm, struct rank *rank, const struct tp_event *event)
+static void take_step(struct tp_comm *comm, struct tp_comm_counted *rank,
+		      const struct tp_event *event)
 {
 	sweep(rank, INT64_MAX);
 	rank->now_ns = event->begin_ns;
 	rank->step_end_ns = event->end_ns;
-	rank->step = event->link;
-	rank->is_in_step = true;
-	memset(rank->in_step, 0, sizeof(rank->in_step));
+	rank->step = (uint64_t)event->link + 1;
 	/* What was not met by now never will be, and would be taken for another's. */
-	for (uint32_t kind = 0; kind < TP_COMM_KINDS; kind++)
-		rank->asked[kind].n = 0;
+	for (uint32_t i = 0; i < TP_COMM_ASKED; i++)
+		rank->asked[i].is_taken = true;
 	tp_breakdown_step(&rank->breakdown, event->link, event->begin_ns, event->end_ns);
 	if (!rank->breakdown.n_steps || !tp_grow(&rank->step_late, &rank->cap_late,
 						 rank->breakdown.n_steps, sizeof(*rank->step_late)))
 		comm->is_incomplete = true;
 }
 
-/* ---- collectives ---- */
+/* ---- calls ---- */
 
-static uint32_t find_row(struct tp_comm *comm, enum tp_comm_kind kind, bool is_device,
-			 uint64_t bytes, uint8_t dtype)
+/* The channel of a call, and which member of it this rank is. */
+static uint32_t find_channel(struct tp_comm *comm, struct tp_comm_counted *rank,
+			     struct tp_comm_call *call, const struct tp_comm_asked *asked,
+			     uint32_t *member)
 {
-	/* Few, and mostly the last one again. */
-	for (uint32_t i = 0; i < comm->n_rows; i++) {
-		uint32_t at = (comm->last_row + i) % comm->n_rows;
-		const struct tp_comm_row *row = &comm->row[at];
+	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, call->group);
+	uint32_t in_group = tp_comm_groups_member(comm->groups, call->group, call->rank, asked->at);
+	uint32_t n = group->size < comm->n_ranks ? group->size : comm->n_ranks;
+	uint32_t key[4] = {call->group, call->kind | (uint32_t)call->is_device << 8, 0, 0};
+	bool is_send = call->kind == TP_COMM_SEND;
 
-		if (row->kind == kind && row->bytes == bytes && row->dtype == dtype &&
-		    row->is_device == is_device)
-			return comm->last_row = at;
-	}
-	if (!tp_grow(&comm->row, &comm->cap_rows, (uint64_t)comm->n_rows + 1, sizeof(*comm->row)))
+	if (in_group == UINT32_MAX)
 		return UINT32_MAX;
-	comm->row[comm->n_rows] = (struct tp_comm_row){
-	    .kind = kind, .is_device = is_device, .bytes = bytes, .dtype = dtype};
-	return comm->last_row = comm->n_rows++;
+	group->member[in_group].n_calls++;
+	*member = in_group;
+	if ((is_send || call->kind == TP_COMM_RECV) && asked->at >= 0 && asked->peer >= 0) {
+		call->kind = TP_COMM_SEND_RECV;
+		call->from = (uint32_t)(is_send ? asked->at : asked->peer);
+		key[1] = call->kind | (uint32_t)call->is_device << 8 | 1u << 16;
+		key[2] = call->from << 16 | (uint32_t)(is_send ? asked->peer : asked->at);
+		key[3] = asked->tag;
+		*member = !is_send;
+		n = 2;
+	}
+	/* What the plugin numbered is not counted, and not mixed with what is. */
+	if (asked->has_sequence)
+		key[1] |= 1u << 17;
+	return tp_comm_match_channel(comm->match, key, n);
 }
 
-static void take_call(struct tp_comm *comm, struct rank *rank, enum tp_comm_kind kind,
-		      const struct tp_event *event, bool is_device, const struct size *size)
+static void take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum tp_comm_kind kind,
+		      const struct tp_event *event, bool is_device, const struct tp_comm_asked *asked)
 {
-	uint32_t row = find_row(comm, kind, is_device, size->bytes, size->bytes ? size->dtype : 0);
-	bool by_step = !is_device && rank->is_in_step;
-	uint64_t of = by_step ? rank->step : event->window;
-	uint32_t *n = by_step ? &rank->in_step[kind] : &rank->in_window[kind];
+	const uint32_t restart = rank->pub.proc->restart;
 	struct tp_comm_call call = {
-	    .label = of << LABEL_BITS | (*n)++,
 	    /* A rank has come when it asks. */
-	    .begin_ns = size->begin_ns && !is_device ? size->begin_ns : event->begin_ns,
-	    .end_ns = event->end_ns, .row = row,
-	    .step = rank->is_in_step && rank->breakdown.n_steps ? rank->breakdown.n_steps - 1
-								: NO_STEP,
+	    .begin_ns = asked->is_set && !is_device ? asked->begin_ns : event->begin_ns,
+	    .end_ns = event->end_ns, .bytes = asked->bytes, .dtype = asked->dtype,
+	    .rank = (uint32_t)(rank - comm->rank), .kind = (uint8_t)kind, .use = asked->use,
+	    .is_device = is_device, .from = UINT32_MAX, .group = asked->group,
+	    .step = rank->step && rank->breakdown.n_steps ? rank->breakdown.n_steps - 1 : NO_STEP,
 	};
+	uint32_t channel, member;
 
 	rank->pub.n_calls++;
-	if (row == UINT32_MAX ||
-	    !tp_comm_match_call(comm->match, (uint32_t)(rank - comm->rank),
-				kind + (is_device ? TP_COMM_KINDS : 0), &call)) {
+	if (!asked->is_set || call.group == NO_GROUP)
+		call.group = tp_comm_groups_find(comm->groups, NULL, restart, comm->n_ranks);
+	channel = call.group == NO_GROUP ? UINT32_MAX :
+					   find_channel(comm, rank, &call, asked, &member);
+	if (channel == UINT32_MAX) {
 		comm->is_incomplete = true;
 		return;
 	}
-	comm->row[row].n_calls++;
-	comm->row[row].time_ns = tp_add(comm->row[row].time_ns,
-					tp_sub(call.end_ns, call.begin_ns));
-}
-
-/* The last one's step gets the time that it came behind the last but one. */
-static void note_last(struct tp_comm *comm, struct rank *rank, const struct tp_comm_call *call,
-		      int64_t behind_ns)
-{
-	rank->pub.n_last++;
-	rank->pub.late_ns = tp_add(rank->pub.late_ns, behind_ns);
-	if (!tp_spread_add(&rank->pub.late, behind_ns))
-		comm->is_incomplete = true;
-	if (call->step < rank->cap_late)
-		rank->step_late[call->step] = tp_add(rank->step_late[call->step], behind_ns);
-}
-
-static void take_match(void *ctx, const uint32_t *rank, const struct tp_comm_call *call, uint32_t n)
-{
-	struct tp_comm *comm = ctx;
-	struct tp_comm_row *row = &comm->row[call[0].row];
-	int64_t last_ns = INT64_MIN, before_ns = INT64_MIN, end_ns = INT64_MIN, first_end = INT64_MAX;
-	uint32_t last = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (call[i].begin_ns > last_ns) {
-			before_ns = last_ns;
-			last_ns = call[i].begin_ns;
-			last = i;
-		} else if (call[i].begin_ns > before_ns) {
-			before_ns = call[i].begin_ns;
-		}
-		if (call[i].end_ns > end_ns)
-			end_ns = call[i].end_ns;
-		if (call[i].end_ns < first_end)
-			first_end = call[i].end_ns;
-	}
-	comm->n_impossible += tp_comm_is_synchronising(row->kind) && first_end < last_ns;
-	for (uint32_t i = 0; i < n; i++) {
-		struct rank *of = &comm->rank[rank[i]];
-		int64_t until = last_ns < call[i].end_ns ? last_ns : call[i].end_ns;
-		int64_t wait_ns = tp_sub(until, call[i].begin_ns);
-
-		of->pub.n_matched++;
-		of->pub.wait_ns = tp_add(of->pub.wait_ns, wait_ns);
-		row->wait_ns = tp_add(row->wait_ns, wait_ns);
-	}
-	note_last(comm, &comm->rank[rank[last]], &call[last], tp_sub(last_ns, before_ns));
-	row->n_matched++;
-	if (n > row->n_ranks)
-		row->n_ranks = n;
-	if (!tp_spread_add(&row->move, tp_sub(end_ns, last_ns)))
+	if (asked->has_sequence)
+		call.label = asked->sequence;
+	else
+		call.label = tp_comm_match_label(comm->match, channel, member,
+						 is_device ? (uint64_t)event->window : rank->step);
+	if (!tp_comm_match_call(comm->match, channel, member, &call))
 		comm->is_incomplete = true;
 }
 
-/* ---- events ---- */
+/* ---- what was asked for ---- */
 
-static struct size *find_thread(struct tp_comm *comm, struct rank *rank,
-				const struct tp_event *event)
+static struct tp_comm_thread *find_thread(struct tp_comm *comm, struct tp_comm_counted *rank,
+					  const struct tp_thread *thread)
 {
-	uint64_t at = (uint64_t)(event->thread - rank->pub.proc->thread);
+	uint64_t at = (uint64_t)(thread - rank->pub.proc->thread);
 
 	if (at >= rank->pub.proc->n_threads ||
 	    !tp_grow(&rank->thread, &rank->cap_threads, at + 1, sizeof(*rank->thread))) {
@@ -240,46 +153,136 @@ static struct size *find_thread(struct tp_comm *comm, struct rank *rank,
 	return &rank->thread[at];
 }
 
-static void note_asked(struct asked *asked, const struct size *size)
+/* The operator that was running when gloo's collective was asked for; of traces that do not say
+ * when that was, the oldest one of its kind that has no collective yet. NULL: none. */
+static struct tp_comm_asked *find_asked(struct tp_comm_counted *rank, enum tp_comm_kind kind,
+					bool knows_time, int64_t asked_ns)
 {
-	if (asked->n == ASKED)
-		asked->first++;
-	else
-		asked->n++;
-	asked->size[(asked->first + asked->n - 1) % ASKED] = *size;
+	for (uint32_t i = 0; i < TP_COMM_ASKED; i++) {
+		uint32_t back = knows_time ? TP_COMM_ASKED - 1 - i : i;
+		struct tp_comm_asked *asked = &rank->asked[(rank->n_asked + back) % TP_COMM_ASKED];
+
+		if (!asked->is_set)
+			continue;
+		if (knows_time ? asked->begin_ns <= asked_ns && asked_ns <= asked->end_ns :
+				 !asked->is_taken && asked->kind == kind) {
+			asked->is_taken = true;
+			return asked;
+		}
+	}
+	return NULL;
 }
 
-/* What the collective that begins now was asked with; zero: not known. */
-static struct size take_asked(struct asked *asked)
+/* The group that a range tells, and its bytes as nccl-tests counts them: all that a rank gets of
+ * a gathering. */
+static void take_group(struct tp_comm *comm, struct tp_comm_counted *rank,
+		       const struct tp_event *event, struct tp_comm_asked *asked)
 {
-	if (!asked->n)
-		return (struct size){.bytes = 0};
-	asked->n--;
-	return asked->size[asked->first++ % ASKED];
-}
+	struct tp_shapes_group group;
+	struct tp_comm_said said;
+	uint64_t bytes = tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &asked->dtype);
 
-static void take_collective(struct tp_comm *comm, struct rank *rank, enum tp_comm_kind kind,
-			    const struct tp_event *event)
-{
-	struct size size = {.begin_ns = event->begin_ns, .end_ns = event->end_ns}, *thread;
-
-	if (begins(event, "gloo:")) {
-		if (!rank->pub.proc->n_devices)
-			reach(rank, &rank->comm_ns, event);
-		size = take_asked(&rank->asked[kind]);
-		take_call(comm, rank, kind, event, false, &size);
+	asked->group = NO_GROUP;
+	asked->at = asked->peer = -1;
+	if (!tp_shapes_group(event->shapes->bytes, event->shapes->n_bytes, &group)) {
+		if (bytes)
+			asked->bytes = bytes;
 		return;
 	}
-	size.bytes = tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &size.dtype);
-	if (begins(event, "c10d::"))
-		note_asked(&rank->asked[kind], &size);
-	thread = find_thread(comm, rank, event);
-	/* Of nested ones the outer: the inner may be a part. */
-	if (thread && size.bytes && event->begin_ns >= thread->end_ns)
-		*thread = size;
+	if (bytes && group.size && (asked->kind == TP_COMM_ALL_GATHER || asked->kind == TP_COMM_GATHER))
+		bytes = bytes <= UINT64_MAX / group.size ? bytes * group.size : 0;
+	if (bytes)
+		asked->bytes = bytes;
+	asked->at = group.rank;
+	asked->peer = group.peer;
+	asked->tag = group.tag;
+	said = (struct tp_comm_said){
+	    .name = group.name, .n_name = group.n_name, .description = group.description,
+	    .n_description = group.n_description, .size = group.size, .at = group.rank};
+	asked->group = tp_comm_groups_find(comm->groups, &said, rank->pub.proc->restart, comm->n_ranks);
 }
 
-static void take_span(struct tp_comm *comm, struct rank *rank, const struct tp_event *event)
+static void take_gloo(struct tp_comm *comm, struct tp_comm_counted *rank, enum tp_comm_kind kind,
+		      const struct tp_event *event)
+{
+	struct tp_comm_asked asked = {.kind = (uint8_t)kind}, *by;
+	bool knows_time = event->shapes->n_bytes && event->link != TP_NO_SEQ &&
+			  !(event->flags & TP_F_EARLY);
+	int64_t came_ns = knows_time ? tp_sub(event->begin_ns, event->link) : event->begin_ns;
+
+	if (!rank->pub.proc->n_devices)
+		reach(rank, &rank->comm_ns, event);
+	by = find_asked(rank, kind, knows_time, came_ns);
+	/* Gloo has no reduce-scatter of its own: what was asked for counts. */
+	if (by)
+		asked = *by;
+	asked.is_set = true;
+	if (!by || knows_time)
+		asked.begin_ns = came_ns;
+	take_group(comm, rank, event, &asked);
+	take_call(comm, rank, asked.kind, event, false, &asked);
+}
+
+static void take_collective(struct tp_comm *comm, struct tp_comm_counted *rank,
+			    enum tp_comm_kind kind, const struct tp_event *event)
+{
+	struct tp_comm_thread *thread;
+	struct tp_comm_asked asked = {.begin_ns = event->begin_ns, .end_ns = event->end_ns,
+				      .kind = (uint8_t)kind, .group = NO_GROUP, .at = -1, .peer = -1,
+				      .is_set = true};
+
+	if (begins(event, "gloo:")) {
+		take_gloo(comm, rank, kind, event);
+		return;
+	}
+	thread = find_thread(comm, rank, event->thread);
+	if (!thread)
+		return;
+	if (begins(event, "c10d::")) {
+		asked.bytes = tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &asked.dtype);
+		if (event->begin_ns < thread->fsdp_end_ns)
+			asked.use = TP_COMM_USE_FSDP;
+		else if (event->begin_ns < thread->functional_end_ns)
+			asked.use = TP_COMM_USE_FUNCTIONAL;
+		else if (thread->is_reducer && kind == TP_COMM_ALL_REDUCE)
+			asked.use = TP_COMM_USE_DDP;
+		rank->asked[rank->n_asked++ % TP_COMM_ASKED] = asked;
+	} else {
+		take_group(comm, rank, event, &asked);
+		asked.use = event->begin_ns < thread->size.end_ns ? thread->size.use : 0;
+	}
+	/* Of nested ones the outer: the inner may be a part. But only the range knows its group. */
+	if (asked.group != NO_GROUP || (asked.bytes && event->begin_ns >= thread->size.end_ns))
+		thread->size = asked;
+}
+
+/* What an operator or range says of the collectives in it. */
+static void note_use(struct tp_comm *comm, struct tp_comm_counted *rank,
+		     const struct tp_event *event, bool is_collective)
+{
+	struct tp_comm_thread *thread;
+	bool is_top;
+
+	if (event->flags & TP_F_ASYNC)
+		return;
+	thread = find_thread(comm, rank, event->thread);
+	if (!thread)
+		return;
+	if (begins(event, "FSDP::"))
+		thread->fsdp_end_ns = event->end_ns;
+	else if (begins(event, "_c10d_functional::"))
+		thread->functional_end_ns = event->end_ns;
+	is_top = event->kind == TP_REC_OP && event->begin_ns >= thread->top_end_ns;
+	if (!is_top)
+		return;
+	thread->top_end_ns = event->end_ns;
+	/* Its collective is the next one outside of others, and still to come. */
+	if (!is_collective)
+		thread->is_reducer = begins(event, "torch::distributed::reducer::");
+}
+
+static void take_span(struct tp_comm *comm, struct tp_comm_counted *rank,
+		      const struct tp_event *event)
 {
 	enum tp_comm_kind kind = tp_comm_kind_of(event->name->bytes, event->name->n_bytes);
 	uint32_t row = tp_names_row(comm->names, event);
@@ -291,26 +294,142 @@ static void take_span(struct tp_comm *comm, struct rank *rank, const struct tp_e
 		category = tp_names_category(comm->names, row, event);
 	if (category != TP_CAT_OTHER)
 		tp_breakdown_span(&rank->breakdown, category, event->begin_ns, event->end_ns);
+	note_use(comm, rank, event, kind != TP_COMM_KINDS);
 	if (kind != TP_COMM_KINDS)
 		take_collective(comm, rank, kind, event);
 	else if (event->kind == TP_REC_OP && !rank->pub.proc->n_devices)
 		reach(rank, &rank->compute_ns, event);
 }
 
-/* The call's owner: the row of its size, plus one. */
-static void take_launch(struct tp_comm *comm, struct rank *rank, const struct tp_event *event)
+/* ---- NCCL ---- */
+
+static enum tp_comm_kind kind_of_function(const char *text, uint32_t n)
 {
-	const struct size *thread = find_thread(comm, rank, event);
+	char name[64] = "nccl:";
+
+	if (n > sizeof(name) - 6)
+		n = sizeof(name) - 6;
+	memcpy(name + 5, text, n);
+	name[5 + n] = '\0';
+	if (!strcmp(name + 5, "Send"))
+		return TP_COMM_SEND;
+	if (!strcmp(name + 5, "Recv"))
+		return TP_COMM_RECV;
+	return tp_comm_kind_of(name, (uint32_t)strlen(name));
+}
+
+static const struct {
+	const char *nccl;
+	uint8_t dtype;			/* torch's ScalarType */
+} nccl_types[] = {
+	{"ncclFloat32", 6}, {"ncclFloat16", 5}, {"ncclBfloat16", 15}, {"ncclFloat64", 7},
+	{"ncclInt8", 1}, {"ncclUint8", 0}, {"ncclInt32", 3}, {"ncclInt64", 4}, {"ncclUint32", 28},
+	{"ncclUint64", 29}, {"ncclFloat8e4m3", 24}, {"ncclFloat8e5m2", 23},
+};
+
+/* A COLL of the plugin: which collective the kernel is that is launched next on its thread. */
+static void take_nccl(struct tp_comm *comm, struct tp_comm_counted *rank,
+		      const struct tp_event *event)
+{
+	struct tp_coll coll = {.n_ranks = -1};
+	struct tp_comm_asked asked = {.begin_ns = event->begin_ns, .end_ns = event->end_ns,
+				      .bytes = TP_ARG_COLL_BYTES(event->arg), .is_set = true};
+	struct tp_comm_said said = {.is_nccl = true, .description = "", .name = ""};
+	const char *text = event->name->bytes + sizeof(coll), *end = event->name->bytes + event->name->n_bytes;
+	const char *type;
+	struct tp_comm_thread *thread;
+
+	if (event->name->kind != TP_STRING_COLL || event->name->n_bytes < sizeof(coll))
+		return;
+	memcpy(&coll, event->name->bytes, sizeof(coll));
+	asked.kind = (uint8_t)kind_of_function(text, (uint32_t)strnlen(text, (size_t)(end - text)));
+	if (asked.kind == TP_COMM_KINDS)
+		return;
+	type = text + strnlen(text, (size_t)(end - text));
+	for (uint32_t i = 0; type < end && i < sizeof(nccl_types) / sizeof(nccl_types[0]); i++)
+		if (!strcmp(type + 1, nccl_types[i].nccl))
+			asked.dtype = nccl_types[i].dtype;
+	said.hash = coll.hash;
+	said.size = coll.n_ranks > 0 ? (uint32_t)coll.n_ranks : 0;
+	asked.at = coll.rank;
+	asked.peer = coll.what == 1 ? coll.root : -1;
+	/* As passed to NCCL: a rank's part. */
+	if (said.size && (asked.kind == TP_COMM_ALL_GATHER || asked.kind == TP_COMM_REDUCE_SCATTER))
+		asked.bytes *= said.size;
+	asked.has_sequence = event->link != TP_NO_SEQ;
+	asked.sequence = event->link;
+	asked.group = tp_comm_groups_find(comm->groups, &said, rank->pub.proc->restart, comm->n_ranks);
+	if (!rank->pub.proc->n_devices) {
+		reach(rank, &rank->comm_ns, event);
+		tp_breakdown_span(&rank->breakdown, TP_CAT_COMM, event->begin_ns, event->end_ns);
+		take_call(comm, rank, asked.kind, event, true, &asked);
+		return;
+	}
+	thread = NULL;
+	for (uint32_t i = 0; i < rank->pub.proc->n_threads && !thread; i++)
+		if (rank->pub.proc->thread[i].tid &&
+		    rank->pub.proc->thread[i].slot == TP_ARG_COLL_SLOT(event->arg))
+			thread = find_thread(comm, rank, &rank->pub.proc->thread[i]);
+	if (!thread)
+		return;
+	asked.use = event->begin_ns < thread->size.end_ns ? thread->size.use : 0;
+	/* The launch comes after the record, and its range ends after the launch. */
+	if (event->begin_ns < thread->size.end_ns)
+		asked.end_ns = thread->size.end_ns;
+	thread->size = asked;
+}
+
+/* What a proxy moved to or from another node: only the network's part of its time. */
+static void take_transfer(struct tp_comm *comm, struct tp_comm_counted *rank,
+			  const struct tp_event *event)
+{
+	struct tp_comm_said said = {.is_nccl = true, .description = "", .name = ""};
+	struct tp_comm_cell cell = {.kind = TP_COMM_KINDS, .n_ranks = 2, .is_device = true, .n = 1};
+	const struct tp_comm_group *group;
+	struct tp_xfer xfer;
+	int64_t network_ns;
+	uint32_t shares = (uint32_t)TP_ARG_XFER_DEVICE(event->arg) + TP_ARG_XFER_PEER(event->arg) +
+			  TP_ARG_XFER_NETWORK(event->arg);
+
+	if (event->name->kind != TP_STRING_XFER || event->name->n_bytes < sizeof(xfer))
+		return;
+	memcpy(&xfer, event->name->bytes, sizeof(xfer));
+	if (!shares || xfer.peer < 0 || xfer.is_foreign)
+		return;
+	said.hash = xfer.hash;
+	cell.group = tp_comm_groups_find(comm->groups, &said, rank->pub.proc->restart, comm->n_ranks);
+	if (cell.group == UINT32_MAX)
+		return;
+	network_ns = (event->end_ns - event->begin_ns) / 255 * TP_ARG_XFER_NETWORK(event->arg);
+	group = tp_comm_groups_at(comm->groups, cell.group);
+	for (uint32_t i = 0; i < group->n_members; i++) {
+		if (group->member[i].at != xfer.peer)
+			continue;
+		cell.from = (uint32_t)(rank - comm->rank);
+		cell.to = group->member[i].rank;
+		cell.bytes = TP_ARG_XFER_BYTES(event->arg);
+		cell.sum_ns = cell.least_ns = network_ns;
+		tp_comm_book_transfer(comm, &cell);
+	}
+}
+
+/* The call's owner: the number of what it was asked with, plus one. */
+static void take_launch(struct tp_comm *comm, struct tp_comm_counted *rank,
+			const struct tp_event *event)
+{
+	const struct tp_comm_thread *thread = find_thread(comm, rank, event->thread);
 	uint32_t owner = 0;
 
 	tp_breakdown_span(&rank->breakdown, TP_CAT_RUNTIME, event->begin_ns, event->end_ns);
-	if (thread && event->begin_ns < thread->end_ns)
-		owner = find_row(comm, TP_COMM_KINDS, true, thread->bytes, thread->dtype) + 1;
+	if (thread && event->begin_ns < thread->size.end_ns) {
+		comm->owner[comm->n_owners++ % OWNERS] = thread->size;
+		owner = comm->n_owners;
+	}
 	if (!tp_launches_call(comm->launches, event, owner))
 		comm->is_incomplete = true;
 }
 
-static struct rank *find_rank(struct tp_comm *comm, const struct tp_event *event)
+static struct tp_comm_counted *find_rank(struct tp_comm *comm, const struct tp_event *event)
 {
 	uint32_t at = event->proc->at < comm->n_procs ? comm->rank_of[event->proc->at] : 0;
 
@@ -320,30 +439,29 @@ static struct rank *find_rank(struct tp_comm *comm, const struct tp_event *event
 static void take_work(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_comm *comm = ctx;
-	struct rank *rank = find_rank(comm, event);
+	struct tp_comm_counted *rank = find_rank(comm, event);
 	enum tp_comm_kind kind = tp_comm_kind_of(event->name->bytes, event->name->n_bytes);
-	struct size size = {.bytes = 0};
+	struct tp_comm_asked asked = {.group = NO_GROUP, .at = -1, .peer = -1};
 
 	if (!rank || kind == TP_COMM_KINDS)
 		return;
-	if (call && call->owner) {
-		size.bytes = comm->row[call->owner - 1].bytes;
-		size.dtype = comm->row[call->owner - 1].dtype;
-	}
-	take_call(comm, rank, kind, event, true, &size);
+	if (call && call->owner && comm->n_owners - call->owner < OWNERS)
+		asked = comm->owner[(call->owner - 1) % OWNERS];
+	/* The plugin and the range know what a kernel of many kinds was for. */
+	if (asked.is_set && asked.kind != TP_COMM_KINDS && kind == TP_COMM_SEND_RECV)
+		kind = asked.kind;
+	take_call(comm, rank, kind, event, true, &asked);
 }
+
+/* ---- events ---- */
 
 static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct tp_comm *comm = ctx;
-	struct rank *rank = find_rank(comm, event);
+	struct tp_comm_counted *rank = find_rank(comm, event);
 
 	if (!rank)
 		return;
-	if (event->window != rank->window) {
-		rank->window = event->window;
-		memset(rank->in_window, 0, sizeof(rank->in_window));
-	}
 	switch (event->kind) {
 	case TP_REC_STEP:
 		take_step(comm, rank, event);
@@ -354,6 +472,12 @@ static void take_event(void *ctx, const struct tp_event *event)
 		break;
 	case TP_REC_CALL:
 		take_launch(comm, rank, event);
+		break;
+	case TP_REC_COLL:
+		take_nccl(comm, rank, event);
+		break;
+	case TP_REC_XFER:
+		take_transfer(comm, rank, event);
 		break;
 	case TP_REC_MEMCPY:
 	case TP_REC_MEMSET:
@@ -387,21 +511,24 @@ struct tp_comm *tp_comm_new(const struct tp_run *run)
 	comm->pub = calloc(run->n_procs + 1, sizeof(*comm->pub));
 	for (uint32_t i = 0; comm->rank_of && comm->rank && i < run->n_procs; i++) {
 		const struct tp_proc *proc = run->proc[i];
-		struct rank *rank = &comm->rank[comm->n_ranks];
+		struct tp_comm_counted *rank = &comm->rank[comm->n_ranks];
 
 		if (proc->rank < 0 || proc->worker)
 			continue;
 		rank->pub.proc = proc;
 		rank->step_end_ns = INT64_MIN;
+		rank->waited_in = NO_GROUP;
 		tp_breakdown_init(&rank->breakdown);
 		comm->rank_of[proc->at] = ++comm->n_ranks;
 	}
-	comm->match = tp_comm_match_new(comm->n_ranks, 2 * TP_COMM_KINDS, take_match, comm);
+	comm->groups = tp_comm_groups_new();
+	comm->match = tp_comm_match_new(tp_comm_book, comm);
+	comm->owner = calloc(OWNERS, sizeof(*comm->owner));
 	comm->launches = tp_launches_new(run);
 	comm->names = tp_names_new();
 	tp_clip_init(&comm->clip, run, take_event, comm);
-	if (!comm->rank_of || !comm->rank || !comm->pub || !comm->match || !comm->launches ||
-	    !comm->names) {
+	if (!comm->rank_of || !comm->rank || !comm->pub || !comm->groups || !comm->match ||
+	    !comm->owner || !comm->launches || !comm->names) {
 		tp_comm_free(comm);
 		return NULL;
 	}
@@ -422,8 +549,13 @@ void tp_comm_free(struct tp_comm *comm)
 	for (uint32_t i = 0; i < comm->n_rows; i++)
 		tp_spread_free(&comm->row[i].move);
 	tp_comm_match_free(comm->match);
+	tp_comm_groups_free(comm->groups);
 	tp_launches_free(comm->launches);
 	tp_names_free(comm->names);
+	tp_keyed_free(&comm->by_row);
+	tp_keyed_free(&comm->by_cell);
+	free(comm->owner);
+	free(comm->cell);
 	free(comm->rank_of);
 	free(comm->rank);
 	free(comm->pub);
@@ -438,13 +570,12 @@ void tp_comm_event(struct tp_comm *comm, const struct tp_event *event)
 
 void tp_comm_end(struct tp_comm *comm)
 {
-	uint32_t n = 0;
-
 	tp_clip_end(&comm->clip);
 	tp_launches_end(comm->launches);
 	tp_comm_match_end(comm->match);
+	tp_comm_find_slow(comm);
 	for (uint32_t i = 0; i < comm->n_ranks; i++) {
-		struct rank *rank = &comm->rank[i];
+		struct tp_comm_counted *rank = &comm->rank[i];
 
 		sweep(rank, INT64_MAX);
 		tp_breakdown_end(&rank->breakdown);
@@ -455,11 +586,6 @@ void tp_comm_end(struct tp_comm *comm)
 		comm->is_incomplete |= rank->breakdown.is_incomplete;
 		comm->pub[i] = rank->pub;
 	}
-	/* Rows that only kept a size for a launch. */
-	for (uint32_t i = 0; i < comm->n_rows; i++)
-		if (comm->row[i].n_calls)
-			comm->row[n++] = comm->row[i];
-	comm->n_rows = n;
 }
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n)
@@ -474,9 +600,19 @@ const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n
 	return comm->pub;
 }
 
+const struct tp_comm_group *tp_comm_group(const struct tp_comm *comm, uint32_t group)
+{
+	return tp_comm_groups_at(comm->groups, group);
+}
+
+uint32_t tp_comm_n_groups(const struct tp_comm *comm)
+{
+	return tp_comm_groups_count(comm->groups);
+}
+
 uint64_t tp_comm_unmatched(const struct tp_comm *comm)
 {
-	return tp_comm_match_alone(comm->match);
+	return comm->n_alone;
 }
 
 uint64_t tp_comm_impossible(const struct tp_comm *comm)

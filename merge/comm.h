@@ -3,21 +3,24 @@
  * comm.h - collectives: found in each rank, matched across ranks, and who kept whom waiting
  *
  * A collective of a rank is one of gloo's ranges ("gloo:all_reduce": from the call to its
- * completion) or one of NCCL's kernels. Its bytes are those of the operator ("c10d::allreduce_") or
- * range ("nccl:all_reduce") that it was called in, where shapes were recorded.
+ * completion), one of NCCL's kernels, or, where there is none, what NCCL's profiler plugin tells
+ * (COLL). Its group, bytes and type are those that the range or the plugin's record has; of older
+ * traces, those of the operator ("c10d::allreduce_") that it was called in.
  *
- * Matching: the n-th of a kind in a step of one rank is the n-th of that kind in that step of
- * every other; of NCCL's kernels, in a window. Groups are not told apart: where only some ranks
- * take part, what matches among those that do is taken at the end. Of one that was matched,
- * each rank first waits for the last one to come, then bytes are moved.
+ * Matching: the n-th of a kind in a group and step of one rank is the n-th of that kind in that
+ * group and step of its other members; of what the plugin numbered, the one of the same number; of
+ * other kernels of NCCL, the n-th in a window. A message is matched with the one that was sent from
+ * that rank with that tag. Of one that was matched, each rank first waits for the last one to come,
+ * then bytes are moved.
  *
- * Memory: collectives that some ranks have done and others not, up to a limit; kinds and sizes;
- * steps.
+ * Memory: collectives that some ranks have done and others not, up to a limit; kinds, sizes and
+ * groups; pairs of ranks that exchange messages; steps.
  */
 #ifndef TP_MERGE_COMM_H
 #define TP_MERGE_COMM_H
 
 #include "merge/breakdown.h"
+#include "merge/comm_group.h"
 #include "merge/model.h"
 #include "merge/spread.h"
 
@@ -49,11 +52,22 @@ bool tp_comm_is_synchronising(enum tp_comm_kind kind);
  */
 double tp_comm_bus_factor(enum tp_comm_kind kind, uint32_t n_ranks);
 
-/* All collectives of a kind and size. Times are sums and spreads over matched ones, of ranks
- * together. */
+/* What asked for it. */
+enum tp_comm_use {
+	TP_COMM_USE_OTHER,		/* the program, or not known */
+	TP_COMM_USE_DDP,		/* a bucket of gradients */
+	TP_COMM_USE_FSDP,
+	TP_COMM_USE_FUNCTIONAL,		/* functional collectives: DTensor, tensor parallelism */
+};
+const char *tp_comm_use_name(enum tp_comm_use use);
+
+/* All collectives of a kind and size in groups of one name. Times are sums and spreads over
+ * matched ones, of ranks together. */
 struct tp_comm_row {
 	enum tp_comm_kind kind;
 	bool is_device;
+	enum tp_comm_use use;
+	uint32_t family;		/* of its groups: the number of the first */
 	uint8_t dtype;			/* torch's ScalarType; means nothing without bytes */
 	uint64_t bytes;			/* 0: not known */
 	uint64_t n_calls;		/* of all ranks */
@@ -78,6 +92,9 @@ struct tp_comm_rank {
 	int64_t wait_ns;		/* for others */
 	int64_t late_ns;		/* sum, where it was last: behind the last but one */
 	struct tp_spread late;
+	int64_t move_ns;		/* from the last one's begin to its own end: sum */
+	int64_t link_ns;		/* so much longer transfers took that it has a part in than the
+					 * same ones without it, all of them: sum; 0: they did not */
 	uint32_t n_steps;
 	struct tp_comm_share share;	/* sums over steps */
 	const struct tp_step_time *step; /* n_steps: by categories */
@@ -89,6 +106,7 @@ struct tp_comm_verdict {
 	const struct tp_comm_rank *rank;	/* NULL: nobody more than others */
 	int64_t late_step_ns;		/* a step, on average */
 	enum tp_category cause;		/* what it spends more time on than the others' median */
+	bool is_network;		/* instead: its transfers take longer */
 	int64_t excess_ns;		/* so much more, a step */
 };
 
@@ -101,6 +119,8 @@ void tp_comm_end(struct tp_comm *comm);	/* no more events */
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
 const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);
+const struct tp_comm_group *tp_comm_group(const struct tp_comm *comm, uint32_t group);
+uint32_t tp_comm_n_groups(const struct tp_comm *comm);
 /* Calls that were matched on no other rank. */
 uint64_t tp_comm_unmatched(const struct tp_comm *comm);
 /* Matched ones that ended on one rank before another began: not one collective, or clocks. */
@@ -108,6 +128,9 @@ uint64_t tp_comm_impossible(const struct tp_comm *comm);
 bool tp_comm_is_incomplete(const struct tp_comm *comm);	/* out of memory */
 
 /* ---- comm_judge.c ---- */
+
+/* "loading data" */
+const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict);
 
 void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		   struct tp_comm_verdict *verdict);

@@ -5,7 +5,8 @@
  * The culprit, not the victims: a rank that comes last to many collectives, far behind the last
  * but one, and far more so than any other rank. What is left are accidents of a busy machine,
  * of which nobody is accused; nor is who comes late without doing anything longer than the
- * others do.
+ * others do. A bad network does not make its rank come late, it makes others wait with it: there,
+ * all transfers are slow that the rank has a part in, and the same ones without it are not.
  */
 #include "merge/comm.h"
 
@@ -16,6 +17,7 @@
 enum {
 	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of */
 	LATE_TIMES = 3,		/* what any other rank is late */
+	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
 	LAST_SHARE = 4,		/* last in one collective of so many, at least */
 	LAST_LEAST = 3,		/* and in so many */
 	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
@@ -28,6 +30,27 @@ static int64_t per_step(const struct tp_comm_rank *rank, enum tp_category catego
 	for (uint32_t i = 0; i < rank->n_steps; i++)
 		sum = tp_add(sum, rank->step[i].ns[category]);
 	return rank->n_steps ? sum / rank->n_steps : 0;
+}
+
+const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict)
+{
+	if (verdict->is_network)
+		return "its network";
+	switch (verdict->cause) {
+	case TP_CAT_KERNEL:
+		return "its kernels";
+	case TP_CAT_MEMCPY:
+	case TP_CAT_MEMSET:
+		return "copies on its device";
+	case TP_CAT_RUNTIME:
+		return "calls of CUDA";
+	case TP_CAT_DATA:
+		return "loading data";
+	case TP_CAT_CPU:
+		return "operators on the host";
+	default:
+		return "host code outside of operators";
+	}
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -65,13 +88,40 @@ static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	free(other);
 }
 
-void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
-		   struct tp_comm_verdict *verdict)
+static int64_t find_wall(const struct tp_comm_rank *rank)
+{
+	int64_t wall = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		wall = tp_add(wall, tp_sub(rank->step[i].end_ns, rank->step[i].begin_ns));
+	return wall;
+}
+
+/* What a rank's collectives take after the last one has come, more than the others' median: a
+ * rank that leaves them late comes late to the next. */
+static int64_t find_move_excess(const struct tp_comm_rank *rank, uint32_t n_ranks,
+				const struct tp_comm_rank *of)
+{
+	int64_t *other = malloc((n_ranks + 1) * sizeof(*other)), excess = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; other && i < n_ranks; i++)
+		if (&rank[i] != of && rank[i].n_steps)
+			other[n++] = rank[i].move_ns / rank[i].n_steps;
+	if (n) {
+		qsort(other, n, sizeof(*other), compare_ns);
+		excess = tp_sub(of->move_ns / of->n_steps, other[n / 2]);
+	}
+	free(other);
+	return excess;
+}
+
+static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		       struct tp_comm_verdict *verdict)
 {
 	const struct tp_comm_rank *worst = NULL;
-	int64_t others = 0, wall = 0;
+	int64_t others = 0, move_ns;
 
-	*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (!worst || rank[i].late_ns > worst->late_ns)
 			worst = &rank[i];
@@ -80,14 +130,54 @@ void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (&rank[i] != worst && rank[i].late_ns > others)
 			others = rank[i].late_ns;
-	for (uint32_t i = 0; i < worst->n_steps; i++)
-		wall = tp_add(wall, tp_sub(worst->step[i].end_ns, worst->step[i].begin_ns));
 	if (worst->n_last < LAST_LEAST || worst->n_last * LAST_SHARE < worst->n_matched ||
-	    worst->late_ns / LATE_TIMES < others || worst->late_ns < wall / 100 * LATE_PERCENT)
+	    worst->late_ns / LATE_TIMES < others ||
+	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT)
 		return;
 	verdict->rank = worst;
 	verdict->late_step_ns = worst->late_ns / worst->n_steps;
 	find_cause(rank, n_ranks, verdict);
-	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
+	if (verdict->excess_ns >= verdict->late_step_ns / EXPLAINED)
+		return;
+	move_ns = find_move_excess(rank, n_ranks, worst);
+	if (move_ns >= verdict->late_step_ns / EXPLAINED) {
+		verdict->is_network = true;
+		verdict->excess_ns = move_ns;
+	} else {
 		verdict->rank = NULL;
+	}
+}
+
+static void judge_links(const struct tp_comm_rank *rank, uint32_t n_ranks,
+			struct tp_comm_verdict *verdict)
+{
+	const struct tp_comm_rank *worst = NULL;
+	int64_t others = 0;
+
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (rank[i].link_ns > 0 && (!worst || rank[i].link_ns > worst->link_ns))
+			worst = &rank[i];
+	if (!worst || !worst->n_steps)
+		return;
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (&rank[i] != worst && rank[i].link_ns > others)
+			others = rank[i].link_ns;
+	/* Two ranks that only talk to each other: it may be either. */
+	if (worst->link_ns / LINK_TIMES < others ||
+	    worst->link_ns < find_wall(worst) / 100 * LATE_PERCENT)
+		return;
+	verdict->rank = worst;
+	verdict->is_network = true;
+	verdict->excess_ns = verdict->late_step_ns = worst->link_ns / worst->n_steps;
+}
+
+void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		   struct tp_comm_verdict *verdict)
+{
+	*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
+	judge_late(rank, n_ranks, verdict);
+	if (!verdict->rank) {
+		*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
+		judge_links(rank, n_ranks, verdict);
+	}
 }

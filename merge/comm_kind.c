@@ -37,6 +37,18 @@ const char *tp_comm_name(enum tp_comm_kind kind)
 	return kinds[kind].name;
 }
 
+const char *tp_comm_use_name(enum tp_comm_use use)
+{
+	static const char *const names[] = {
+	    [TP_COMM_USE_OTHER] = "",
+	    [TP_COMM_USE_DDP] = "DDP",
+	    [TP_COMM_USE_FSDP] = "FSDP",
+	    [TP_COMM_USE_FUNCTIONAL] = "DTensor",
+	};
+
+	return names[use];
+}
+
 static bool begins(const char *name, uint32_t n, const char *with)
 {
 	return n >= strlen(with) && !memcmp(name, with, strlen(with));

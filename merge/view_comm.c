@@ -19,6 +19,7 @@
 enum {
 	HEAT_COLUMNS = 60,	/* of the picture of ranks and steps */
 	HEAT_ROWS = 64,		/* ranks in it; of more only the late ones */
+	TOLD_MAX = 16,		/* ranks that are missing, each a line */
 };
 
 struct state {
@@ -60,7 +61,8 @@ static int compare_rows(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void add_row(struct tp_table *table, const struct tp_comm_row *row)
+static void add_row(struct tp_table *table, const struct tp_comm *comm,
+		    const struct tp_comm_row *row)
 {
 	int64_t move_ns = tp_spread_mean(&row->move);
 	double factor = tp_comm_bus_factor(row->kind, row->n_ranks);
@@ -74,6 +76,8 @@ static void add_row(struct tp_table *table, const struct tp_comm_row *row)
 		tp_table_cell(table, "?");
 		tp_table_cell(table, "?");
 	}
+	tp_table_cell(table, "%s", tp_comm_group(comm, row->family)->label);
+	tp_table_cell(table, "%s", tp_comm_use_name(row->use));
 	tp_table_cell(table, "%u", row->n_ranks ? row->n_ranks : 1);
 	tp_cell_count(table, row->n_calls);
 	tp_cell_count(table, row->n_matched);
@@ -98,13 +102,15 @@ static void print_rows(const struct state *state, struct tp_out *out)
 	    {.title = "collective", .field = "collective"},
 	    {.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
 	    {.title = "type", .is_extra = 2, .field = "dtype"},
+	    {.title = "group", .field = "group"},
+	    {.title = "for", .is_extra = 1, .field = "for"},
 	    {.title = "ranks", .align = TP_RIGHT, .field = "ranks"},
 	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
 	    {.title = "matched", .align = TP_RIGHT, .is_extra = 3, .field = "matched"},
 	    {.title = "mean", .align = TP_RIGHT, .field = "mean_ns"},
 	    {.title = "waiting", .align = TP_RIGHT, .field = "wait_ns"},
 	    {.title = "moving", .align = TP_RIGHT, .field = "move_ns"},
-	    {.title = "p99", .align = TP_RIGHT, .is_extra = 1, .field = "move_p99_ns"},
+	    {.title = "p99", .align = TP_RIGHT, .is_extra = 4, .field = "move_p99_ns"},
 	    {.title = "GB/s bus", .align = TP_RIGHT, .field = "bus_gb_per_s"},
 	};
 	uint32_t n, shown;
@@ -122,13 +128,130 @@ static void print_rows(const struct state *state, struct tp_out *out)
 		qsort(sorted, n, sizeof(*sorted), compare_rows);
 	shown = state->options.top && state->options.top < n ? state->options.top : n;
 	for (uint32_t i = 0; sorted && i < shown; i++)
-		add_row(table, sorted[i]);
+		add_row(table, state->comm, sorted[i]);
 	free(sorted);
 	tp_table_print(table, out);
 	if (shown < n)
 		tp_out_line(out, "dim", "%u more kinds and sizes; --top 0 shows all", n - shown);
 	if (has_unknown)
-		tp_out_line(out, "dim", "bytes are known where TRAINPROF_RECORD had 'shapes'");
+		tp_out_line(out, "dim", "bytes of NCCL's kernels are known where TRAINPROF_RECORD had 'comm' "
+			    "or 'shapes'");
+}
+
+/* ---- groups ---- */
+
+static bool has_member(const struct tp_comm_group *group, uint32_t rank)
+{
+	for (uint32_t i = 0; i < group->n_members; i++)
+		if (group->member[i].rank == rank)
+			return true;
+	return false;
+}
+
+/* "0-3,8": the job's ranks, of which there may be many. */
+static const char *show_ranks(char buf[64], const struct tp_comm_group *group,
+			      const struct tp_comm_rank *rank, uint32_t n_ranks)
+{
+	uint32_t n = 0;
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < n_ranks && n < 48; i++) {
+		uint32_t end = i;
+
+		while (end < n_ranks && has_member(group, end))
+			end++;
+		if (end == i)
+			continue;
+		n += (uint32_t)snprintf(buf + n, 64 - n, "%s%d", n ? "," : "", rank[i].proc->rank);
+		if (end > i + 1)
+			n += (uint32_t)snprintf(buf + n, 64 - n, "-%d", rank[end - 1].proc->rank);
+		i = end;
+	}
+	if (n >= 48)
+		snprintf(buf + n, 64 - n, ",...");
+	return buf;
+}
+
+static void print_groups(const struct state *state, struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+	    {.title = "group", .field = "group"},
+	    {.title = "ranks", .field = "members"},
+	    {.title = "missing", .align = TP_RIGHT, .field = "missing"},
+	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
+	    {.title = "matched", .align = TP_RIGHT, .field = "matched"},
+	    {.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
+	    {.title = "waiting", .align = TP_RIGHT, .field = "wait_ns"},
+	    {.title = "moving", .align = TP_RIGHT, .field = "move_ns"},
+	    {.title = "GB/s bus", .align = TP_RIGHT, .field = "bus_gb_per_s"},
+	};
+	uint32_t n = tp_comm_n_groups(state->comm), n_ranks, shown = 0;
+	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n_ranks);
+	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	char buf[64];
+
+	tp_table_name(table, "comm_groups");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_comm_group *group = tp_comm_group(state->comm, i);
+
+		if (!group->n_calls || (state->options.top && shown++ >= state->options.top))
+			continue;
+		tp_table_cell(table, "%s%s", group->is_nccl ? "nccl " : "", group->label);
+		tp_table_cell(table, "%s", show_ranks(buf, group, rank, n_ranks));
+		tp_cell_count(table, group->size - group->n_members);
+		tp_cell_count(table, group->n_calls);
+		tp_cell_count(table, group->n_matched);
+		tp_cell_bytes(table, (int64_t)group->bytes);
+		tp_cell_ns(table, group->wait_ns);
+		tp_cell_ns(table, group->move_ns);
+		if (group->bus_ns > 0)
+			tp_table_cell(table, "%.3f", group->bus_bytes / (double)group->bus_ns);
+		else
+			tp_table_cell(table, "-");
+	}
+	tp_table_print(table, out);
+	if (state->options.top && shown > state->options.top)
+		tp_out_line(out, "dim", "%u more groups; --top 0 shows all", shown - state->options.top);
+}
+
+/* Ranks that a group lacks, and members that took part less often than others. */
+static void print_missing(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n_ranks, n_told = 0, n_groups = tp_comm_n_groups(state->comm);
+	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n_ranks);
+	char who[64], a[32], b[32];
+
+	for (int32_t r = 0; n_ranks && r < rank[0].proc->world_size && n_told < TOLD_MAX; r++) {
+		bool is_there = false;
+
+		for (uint32_t i = 0; i < n_ranks; i++)
+			is_there |= rank[i].proc->rank == r;
+		if (is_there)
+			continue;
+		n_told++;
+		tp_out_line(out, "yellow", "rank %d: there is no trace of it; what it took part in was "
+			    "matched without it", r);
+	}
+	for (uint32_t g = 0; g < n_groups; g++) {
+		const struct tp_comm_group *group = tp_comm_group(state->comm, g);
+		uint64_t most = 0;
+
+		for (uint32_t i = 0; i < group->n_members; i++)
+			if (group->member[i].n_calls > most)
+				most = group->member[i].n_calls;
+		/* Messages differ from rank to rank. */
+		for (uint32_t i = 0; i < group->n_members && n_told < TOLD_MAX; i++) {
+			const struct tp_proc *proc = rank[group->member[i].rank].proc;
+
+			if (!proc->is_dead || group->member[i].n_calls == most)
+				continue;
+			n_told++;
+			tp_out_line(out, "yellow", "%s died: it took part in %s of %s calls of group %s",
+				    tp_label_proc(who, run, proc),
+				    tp_show_count(a, group->member[i].n_calls), tp_show_count(b, most),
+				    group->label);
+		}
+	}
 }
 
 /* ---- ranks ---- */
@@ -254,41 +377,29 @@ static void print_steps(const struct state *state, const struct tp_run *run, str
 	tp_table_print(table, out);
 }
 
-static const char *cause_text(enum tp_category category)
-{
-	switch (category) {
-	case TP_CAT_KERNEL:
-		return "its kernels";
-	case TP_CAT_MEMCPY:
-	case TP_CAT_MEMSET:
-		return "copies on its device";
-	case TP_CAT_RUNTIME:
-		return "calls of CUDA";
-	case TP_CAT_DATA:
-		return "loading data";
-	case TP_CAT_CPU:
-		return "operators on the host";
-	default:
-		return "host code outside of operators";
-	}
-}
-
 static void print_verdict(const struct tp_run *run, const struct tp_comm_verdict *verdict,
 			  struct tp_out *out)
 {
 	const struct tp_comm_rank *rank = verdict->rank;
-	const char *cause = cause_text(verdict->cause);
+	const char *cause = tp_comm_cause_text(verdict);
 	char who[64], a[32], b[32], c[32], d[32];
 
 	if (!rank) {
 		tp_out_line(out, "", "no rank keeps the others waiting more than the rest do");
 		return;
 	}
-	tp_out_line(out, "bold", "%s keeps the others waiting: last in %s of %s collectives, %s a step",
-		    tp_label_proc(who, run, rank->proc), tp_show_count(a, rank->n_last),
-		    tp_show_count(b, rank->n_matched), tp_show_ns(c, verdict->late_step_ns));
-	tp_out_line(out, "bold", "  cause: %s, %s a step more than on the other ranks", cause,
-		    tp_show_ns(d, verdict->excess_ns));
+	if (verdict->is_network)
+		tp_out_line(out, "bold", "%s keeps the others waiting: transfers with it take longer, "
+			    "%s a step", tp_label_proc(who, run, rank->proc),
+			    tp_show_ns(c, verdict->late_step_ns));
+	else
+		tp_out_line(out, "bold", "%s keeps the others waiting: last in %s of %s collectives, "
+			    "%s a step", tp_label_proc(who, run, rank->proc),
+			    tp_show_count(a, rank->n_last), tp_show_count(b, rank->n_matched),
+			    tp_show_ns(c, verdict->late_step_ns));
+	tp_out_line(out, "bold", "  cause: %s, %s a step more than %s", cause,
+		    tp_show_ns(d, verdict->excess_ns),
+		    verdict->is_network ? "where it has no part" : "on the other ranks");
 }
 
 static void print_clock(const struct tp_run *run, struct tp_out *out)
@@ -339,9 +450,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			    tp_show_count(a, tp_comm_unmatched(state->comm)));
 	if (tp_comm_impossible(state->comm))
 		tp_out_line(out, "yellow", "%s collectives ended on one rank before another began: "
-			    "several groups that are not told apart, or clocks",
+			    "clocks, or groups that are not known",
 			    tp_show_count(a, tp_comm_impossible(state->comm)));
+	if (n_ranks > 1)
+		print_missing(state, run, out);
 	print_rows(state, out);
+	print_groups(state, out);
 	print_ranks(state, run, &verdict, out);
 	print_heat(state, run, out);
 	print_steps(state, run, out);

@@ -229,28 +229,242 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 	tp_comm_free(comm);
 }
 
+/* ---- groups and messages ---- */
+
+/* A collective of gloo as it is recorded: 250 floats, its group, and when it was asked for. */
+static void give_group(uint32_t rank, const char *name, const char *group, const char *description,
+		       int32_t at, uint32_t size, int32_t peer, int64_t asked, int64_t begin, int64_t end)
+{
+	char shapes[64] = {TP_SHAPE_TENSOR, 6, 2, 125, 2, TP_SHAPE_GROUP};
+	uint32_t n_name = (uint32_t)strlen(group), n_text = (uint32_t)strlen(description);
+	struct tp_event event = fake_span(&fake, proc[rank], 3, TP_REC_RANGE, fake_text(&fake, name), begin,
+					  end);
+
+	shapes[6] = (char)(4 + n_name + 1 + n_text);
+	shapes[7] = (char)(at + 1);
+	shapes[8] = (char)size;
+	shapes[9] = (char)(peer + 1);
+	memcpy(shapes + 11, group, n_name);
+	memcpy(shapes + 12 + n_name, description, n_text);
+	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, 12 + n_name + n_text);
+	event.link = (uint32_t)(begin - asked);
+	event.flags = TP_F_ASYNC;
+	tp_comm_event(comm, &event);
+}
+
+static const struct tp_comm_row *find(const char *label, enum tp_comm_kind kind)
+{
+	uint32_t n;
+	const struct tp_comm_row *row = tp_comm_rows(comm, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (row[i].kind == kind && !strcmp(tp_comm_group(comm, row[i].family)->label, label))
+			return &row[i];
+	cr_assert_fail("no %s in %s", tp_comm_name(kind), label);
+	return NULL;
+}
+
+Test(comm, groups_of_a_mesh_are_told_apart)
+{
+	const struct tp_comm_row *row;
+
+	set_up(4);
+	for (uint32_t r = 0; r < 4; r++)
+		give_step(r, 1, 0, 100 * MS);
+	/* tp is {0,1} {2,3}, dp {0,2} {1,3}; ranks come in different orders to them. */
+	for (uint32_t r = 0; r < 4; r++)
+		give_group(r, "gloo:all_reduce", r < 2 ? "1" : "2", "mesh_tp", (int)r % 2, 2, -1,
+			   (10 + r) * MS, (10 + r) * MS + 5, 20 * MS);
+	for (uint32_t r = 0; r < 4; r++)
+		give_group(r, "gloo:all_gather", r % 2 ? "4" : "3", "mesh_dp", (int)r / 2, 2, -1, 30 * MS,
+			   30 * MS, 40 * MS);
+	for (uint32_t r = 0; r < 4; r++)
+		give_group(r, "gloo:barrier", "0", "default_pg", (int)r, 4, -1, 50 * MS, 50 * MS, 60 * MS);
+	tp_comm_end(comm);
+	row = find("tp", TP_COMM_ALL_REDUCE);
+	cr_expect_eq(row->n_calls, 4);
+	cr_expect_eq(row->n_matched, 2);
+	cr_expect_eq(row->n_ranks, 2);
+	cr_expect_eq(row->bytes, 1000);
+	cr_expect_eq(row->wait_ns, 2 * MS);	/* from asking to asking */
+	row = find("dp", TP_COMM_ALL_GATHER);
+	cr_expect_eq(row->n_matched, 2);
+	cr_expect_eq(row->bytes, 2000);		/* of both */
+	row = find("default", TP_COMM_BARRIER);
+	cr_expect_eq(row->n_matched, 1);
+	cr_expect_eq(row->n_ranks, 4);
+	cr_expect_eq(tp_comm_n_groups(comm), 5);
+	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
+	tp_comm_free(comm);
+}
+
+Test(comm, messages_are_matched_by_who_sent_them)
+{
+	const struct tp_comm_rank *rank;
+	const struct tp_comm_row *row;
+	uint32_t n;
+
+	set_up(3);
+	for (uint32_t r = 0; r < 3; r++)
+		give_step(r, 1, 0, 100 * MS);
+	/* 0 and 1 both send to 2, which receives from 1 first. */
+	give_group(0, "gloo:send", "0", "default_pg", 0, 3, 2, 10 * MS, 10 * MS, 31 * MS);
+	give_group(1, "gloo:send", "0", "default_pg", 1, 3, 2, 12 * MS, 12 * MS, 21 * MS);
+	give_group(2, "gloo:recv", "0", "default_pg", 2, 3, 1, 15 * MS, 15 * MS, 21 * MS);
+	give_group(2, "gloo:recv", "0", "default_pg", 2, 3, 0, 25 * MS, 25 * MS, 32 * MS);
+	tp_comm_end(comm);
+	row = find("default", TP_COMM_SEND_RECV);
+	cr_expect_eq(row->n_calls, 4);
+	cr_expect_eq(row->n_matched, 2);
+	cr_expect_eq(row->wait_ns, (3 + 15) * MS);
+	cr_expect_eq(row->move.sum, (6 + 7) * MS);
+	/* Who receives late keeps nobody waiting that could accuse it. */
+	rank = tp_comm_ranks(comm, &n);
+	cr_expect_eq(rank[2].late_ns, 0);
+	cr_expect_eq(tp_comm_unmatched(comm), 0);
+	tp_comm_free(comm);
+}
+
+Test(comm, what_a_missing_rank_had_a_part_in_is_matched_without_it)
+{
+	const struct tp_comm_row *row;
+
+	set_up(2);
+	for (uint32_t r = 0; r < 2; r++)
+		give_step(r, 1, 0, 100 * MS);
+	for (uint32_t r = 0; r < 2; r++)
+		give_group(r, "gloo:all_reduce", "0", "default_pg", (int)r * 2, 3, -1, 10 * MS, 10 * MS,
+			   20 * MS);
+	tp_comm_end(comm);
+	row = find("default", TP_COMM_ALL_REDUCE);
+	cr_expect_eq(row->n_matched, 1);
+	cr_expect_eq(tp_comm_group(comm, 0)->size, 3);
+	cr_expect_eq(tp_comm_group(comm, 0)->n_members, 2);
+	tp_comm_free(comm);
+}
+
+Test(comm, whom_a_rank_waited_for_makes_it_late_elsewhere)
+{
+	const struct tp_comm_rank *rank;
+	uint32_t n;
+
+	set_up(4);
+	for (uint32_t r = 0; r < 4; r++)
+		give_step(r, 1, 0, 100 * MS);
+	/* 1 is late by 30 ms in {0,1}; so both are late in {0,2} and {1,3}. */
+	give_group(0, "gloo:all_reduce", "1", "mesh_tp", 0, 2, -1, 10 * MS, 10 * MS, 41 * MS);
+	give_group(1, "gloo:all_reduce", "1", "mesh_tp", 1, 2, -1, 40 * MS, 40 * MS, 41 * MS);
+	for (uint32_t r = 0; r < 4; r++)
+		give_group(r, "gloo:all_gather", r % 2 ? "4" : "3", "mesh_dp", (int)r / 2, 2, -1,
+			   r < 2 ? 42 * MS : 12 * MS, r < 2 ? 42 * MS : 12 * MS, 50 * MS);
+	tp_comm_end(comm);
+	rank = tp_comm_ranks(comm, &n);
+	cr_expect_eq(rank[0].late_ns, 0);
+	cr_expect_eq(rank[1].late_ns, 30 * MS + 30 * MS);
+	tp_comm_free(comm);
+}
+
+Test(comm, all_that_a_rank_has_a_part_in_is_slow)
+{
+	const struct tp_comm_rank *rank;
+	struct tp_comm_verdict verdict;
+	uint32_t n;
+
+	set_up(3);
+	for (uint32_t step = 0; step < 4; step++) {
+		int64_t at = step * 100 * MS;
+
+		for (uint32_t r = 0; r < 3; r++)
+			give_step(r, step, at, at + 100 * MS);
+		/* A ring of messages; those from and to 2 take 20 ms, the one from 0 to 1 takes one. */
+		for (uint32_t r = 0; r < 3; r++)
+			give_group(r, "gloo:send", "0", "default_pg", (int)r, 3, (int)(r + 1) % 3, at + 10 * MS,
+				   at + 10 * MS, at + (r ? 30 : 11) * MS);
+		for (uint32_t r = 0; r < 3; r++)
+			give_group(r, "gloo:recv", "0", "default_pg", (int)r, 3, (int)(r + 2) % 3, at + 10 * MS,
+				   at + 10 * MS, at + (r == 1 ? 11 : 30) * MS);
+	}
+	tp_comm_end(comm);
+	rank = tp_comm_ranks(comm, &n);
+	cr_expect_eq(rank[0].link_ns + rank[1].link_ns, 0);
+	cr_expect_eq(rank[2].link_ns, 8 * 19 * MS);
+	tp_comm_judge(rank, 3, &verdict);
+	cr_assert_eq(verdict.rank, &rank[2]);
+	cr_expect(verdict.is_network);
+	cr_expect_str_eq(tp_comm_cause_text(&verdict), "its network");
+	tp_comm_free(comm);
+}
+
+/* What NCCL's plugin tells: by number, whatever the order. */
+static void give_coll(uint32_t rank, uint64_t hash, int32_t at, uint32_t sequence, int64_t begin)
+{
+	char bytes[sizeof(struct tp_coll) + 32] = {0};
+	struct tp_coll coll = {.hash = hash, .rank = at, .n_ranks = 2, .root = -1, .element_bytes = 4};
+	struct tp_event event;
+
+	memcpy(bytes, &coll, sizeof(coll));
+	memcpy(bytes + sizeof(coll), "AllReduce\0ncclFloat32\0", 22);
+	event = fake_span(&fake, proc[rank], 0, TP_REC_COLL,
+			  fake_string(&fake, TP_STRING_COLL, bytes, sizeof(coll) + 22), begin, begin + MS);
+	event.link = sequence;
+	event.arg = TP_ARG_COLL(4096, 0);
+	tp_comm_event(comm, &event);
+}
+
+Test(comm, nccl_s_own_numbers_match_collectives)
+{
+	const struct tp_comm_row *row;
+	uint32_t n;
+
+	set_up(2);
+	/* Rank 1 lost the second. */
+	for (uint32_t i = 0; i < 4; i++)
+		give_coll(0, 77, 0, 100 + i, (10 + i) * MS);
+	give_coll(1, 77, 1, 100, 10 * MS);
+	give_coll(1, 77, 1, 102, 12 * MS);
+	give_coll(1, 77, 1, 103, 13 * MS);
+	tp_comm_end(comm);
+	row = tp_comm_rows(comm, &n);
+	cr_assert_eq(n, 1);
+	cr_expect_eq(row->n_calls, 7);
+	cr_expect_eq(row->n_matched, 3);
+	cr_expect_eq(row->bytes, 4096);
+	cr_expect_eq(row->dtype, 6);
+	cr_expect_eq(row->wait_ns, 0);
+	cr_expect_eq(tp_comm_unmatched(comm), 1);
+	tp_comm_free(comm);
+}
+
 /* ---- matching ---- */
 
 static uint32_t n_taken, taken[64][4];	/* labels by rank, plus one; 0: took no part */
+static uint32_t n_alone;
 
-static void take(void *ctx, const uint32_t *rank, const struct tp_comm_call *call, uint32_t n)
+static void take(void *ctx, const struct tp_comm_call *call, uint32_t n)
 {
+	if (n == 1) {
+		n_alone++;
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++)
-		taken[n_taken][rank[i]] = (uint32_t)call[i].label + 1;
+		taken[n_taken][call[i].rank] = (uint32_t)call[i].label + 1;
 	n_taken++;
 }
 
+static const uint32_t key[4];
+
 Test(comm, what_a_rank_lacks_is_passed_over_by_the_others)
 {
-	struct tp_comm_match *match = tp_comm_match_new(3, 1, take, NULL);
+	struct tp_comm_match *match = tp_comm_match_new(take, NULL);
+	uint32_t channel = tp_comm_match_channel(match, key, 3);
 	static const uint32_t labels[3][5] = {{1, 2, 3, 4, 5}, {1, 3, 4, 5, 0}, {2, 3, 5, 0, 0}};
 
 	for (uint32_t i = 0; i < 5; i++)
 		for (uint32_t r = 0; r < 3; r++)
 			if (labels[r][i]) {
-				struct tp_comm_call call = {.label = labels[r][i]};
+				struct tp_comm_call call = {.label = labels[r][i], .rank = r};
 
-				cr_assert(tp_comm_match_call(match, r, 0, &call));
+				cr_assert(tp_comm_match_call(match, channel, r, &call));
 			}
 	tp_comm_match_end(match);
 	/* 1: ranks 0, 1. 2: 0, 2. 3: all. 4: 0, 1. 5: all. */
@@ -263,20 +477,21 @@ Test(comm, what_a_rank_lacks_is_passed_over_by_the_others)
 				has |= labels[r][k] == i + 1;
 			cr_expect_eq(taken[i][r], has ? i + 2 : 0, "label %u, rank %u", i + 1, r);
 		}
-	cr_expect_eq(tp_comm_match_alone(match), 0);
+	cr_expect_eq(n_alone, 0);
 	tp_comm_match_free(match);
 }
 
 Test(comm, a_rank_that_never_comes_costs_bounded_memory)
 {
-	struct tp_comm_match *match = tp_comm_match_new(3, 1, take, NULL);
+	struct tp_comm_match *match = tp_comm_match_new(take, NULL);
+	uint32_t channel = tp_comm_match_channel(match, key, 3);
 	const uint32_t n = 3 * TP_COMM_WAITING;
 
 	for (uint32_t i = 0; i < 40; i++) {
 		struct tp_comm_call call = {.label = i};
 
 		for (uint32_t r = 0; r < 2; r++)
-			cr_assert(tp_comm_match_call(match, r, 0, &call));
+			cr_assert(tp_comm_match_call(match, channel, r, &call));
 	}
 	cr_expect_eq(n_taken, 0);	/* it may still come */
 	tp_comm_match_end(match);
@@ -284,9 +499,9 @@ Test(comm, a_rank_that_never_comes_costs_bounded_memory)
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_comm_call call = {.label = i};
 
-		cr_assert(tp_comm_match_call(match, 0, 0, &call));
+		cr_assert(tp_comm_match_call(match, channel, 0, &call));
 	}
-	cr_expect_eq(tp_comm_match_alone(match), n - TP_COMM_WAITING);
+	cr_expect_eq(n_alone, n - TP_COMM_WAITING);
 	tp_comm_match_free(match);
 }
 

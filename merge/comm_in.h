@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_in.h - what comm.c (events into calls) and comm_books.c (calls into figures) share
+ */
+#ifndef TP_MERGE_COMM_IN_H
+#define TP_MERGE_COMM_IN_H
+
+#include "merge/clip.h"
+#include "merge/comm.h"
+#include "merge/comm_match.h"
+#include "merge/keyed.h"
+#include "merge/launches.h"
+#include "merge/names.h"
+
+/* What is known of a collective before it runs: from the operator or range that it was called in,
+ * or from NCCL's plugin. */
+struct tp_comm_asked {
+	int64_t begin_ns, end_ns;
+	uint64_t bytes, sequence;	/* sequence: of the plugin, with has_sequence */
+	uint32_t group;			/* UINT32_MAX: not known */
+	int32_t at, peer;		/* our rank in the group, the other one's; -1 */
+	uint32_t tag;
+	uint8_t kind, dtype, use;
+	bool has_sequence, is_taken, is_set;
+};
+
+enum { TP_COMM_ASKED = 64 };
+
+struct tp_comm_thread {
+	struct tp_comm_asked size;	/* of NCCL's range or record that is open on it */
+	int64_t top_end_ns, fsdp_end_ns, functional_end_ns;
+	bool is_reducer;		/* the last operator outside of others was DDP's reducer */
+};
+
+/* A rank: what is counted while events come. */
+struct tp_comm_counted {
+	struct tp_comm_rank pub;
+	struct tp_breakdown breakdown;
+	int64_t *step_late;
+	uint32_t cap_late;
+	struct tp_comm_thread *thread;
+	uint32_t cap_threads;
+	struct tp_comm_asked asked[TP_COMM_ASKED]; /* operators; the oldest is at n_asked */
+	uint32_t n_asked;
+	uint32_t window;
+	uint64_t step;			/* plus one; 0: before the first */
+	/* The sweep of the shares: what lies before `now_ns` is counted. */
+	int64_t now_ns, step_end_ns, compute_ns, comm_ns;
+	/* Its last matched collective: whom it waited for there made it late in the next. */
+	int64_t waited_ns;
+	uint32_t waited_in;		/* group */
+};
+
+/* Transfers of one kind, size and group, or between two ranks of it. */
+struct tp_comm_cell {
+	uint64_t bytes;
+	uint32_t group, from, to;	/* from == to: the whole group */
+	uint32_t n_ranks;
+	uint8_t kind, dtype;
+	bool is_device;
+	uint64_t n;
+	int64_t sum_ns, least_ns;
+};
+
+struct tp_comm {
+	struct tp_comm_counted *rank;
+	uint32_t n_ranks;
+	uint32_t *rank_of;		/* by tp_proc.at, plus one; 0: takes no part */
+	uint32_t n_procs;
+	struct tp_comm_rank *pub;	/* the answer */
+	struct tp_comm_row *row;
+	uint32_t n_rows, cap_rows;
+	struct tp_keyed by_row;
+	struct tp_comm_cell *cell;
+	uint32_t n_cells, cap_cells;
+	struct tp_keyed by_cell;
+	struct tp_comm_groups *groups;
+	struct tp_comm_match *match;
+	struct tp_launches *launches;
+	struct tp_comm_asked *owner;	/* of launches: a ring, by number */
+	uint32_t n_owners;
+	struct tp_names *names;
+	struct tp_clip clip;
+	uint64_t n_impossible, n_alone;
+	bool is_incomplete;
+};
+
+/* ---- comm_books.c ---- */
+
+/* A tp_comm_matched_fn; ctx is the tp_comm. */
+void tp_comm_book(void *comm, const struct tp_comm_call *call, uint32_t n);
+/* What NCCL's proxy moved between two ranks of a group. */
+void tp_comm_book_transfer(struct tp_comm *comm, const struct tp_comm_cell *one);
+/* After the last one: whose transfers are slow. */
+void tp_comm_find_slow(struct tp_comm *comm);
+
+#endif
