@@ -30,6 +30,7 @@ enum tp_record {
 	TP_RECORD_HEAP = 128,	/* blocks of host memory: the malloc family and mappings */
 	TP_RECORD_PYSTACKS = 512, /* Python stacks of operators; implies OPS */
 	TP_RECORD_MODULES = 1024, /* whose operators are of which nn.Module; implies OPS */
+	TP_RECORD_FRAMEWORKS = 2048, /* what training frameworks call for their users */
 	TP_RECORD_COMM = 4096,	/* what NCCL tells of collectives */
 	TP_RECORD_CATEGORIES = 256, /* what tensors are for; implies TENSORS and OPS */
 };

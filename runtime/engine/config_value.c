@@ -36,6 +36,7 @@ static const struct word record_word[] = {
 	{"categories", TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CATEGORIES},
 	{"pystacks", TP_RECORD_OPS | TP_RECORD_PYSTACKS},
 	{"modules", TP_RECORD_OPS | TP_RECORD_MODULES},
+	{"frameworks", TP_RECORD_FRAMEWORKS},
 	{NULL, 0},
 };
 static const struct word stacks_word[] = {
@@ -384,6 +385,7 @@ static void describe_record(uint32_t bits, struct tp_text *out)
 		{"categories", TP_RECORD_CATEGORIES},
 		{"pystacks", TP_RECORD_PYSTACKS},
 		{"modules", TP_RECORD_MODULES},
+		{"frameworks", TP_RECORD_FRAMEWORKS},
 		{NULL, 0},
 	};
 

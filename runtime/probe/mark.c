@@ -65,7 +65,7 @@ static struct {
 	struct flight *flight;
 	uint64_t cursor;		/* atomic: of flights taken */
 	uint64_t n_lost;		/* atomic: ranges that found no room */
-	bool is_wanted;			/* TRAINPROF_RECORD has "marks" */
+	bool is_wanted;			/* TRAINPROF_RECORD has "marks" or "frameworks" */
 	char taken_by[256];		/* NVTX is */
 } marks;
 
@@ -323,7 +323,7 @@ static int open_marks(const struct tp_config *config)
 	const size_t n_flights = N_FLIGHTS * sizeof(struct flight);
 	bool is_watched = config->step.source == TP_STEP_RANGE;
 
-	marks.is_wanted = config->record & TP_RECORD_MARKS;
+	marks.is_wanted = config->record & (TP_RECORD_MARKS | TP_RECORD_FRAMEWORKS);
 	if (!marks.is_wanted && !is_watched)
 		return 0;
 	if (marks.taken_by[0]) {

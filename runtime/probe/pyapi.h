@@ -43,6 +43,13 @@ struct tp_pyapi {
 	void (*drop)(void *);
 	const char *(*version)(void);
 	void *tuple_type, *code_type, *dict_type, *cell_type;
+	void *(*compile)(const char *text, const char *name, int start);
+	void *(*run)(void *code, void *globals, void *locals);
+	void *(*new_dict)(void);
+	int (*set_key)(void *dict, const char *key, void *value);
+	void *(*builtins)(void);	/* borrowed */
+	void *(*new_function)(void *method, void *self, void *module);
+	void *none;
 	unsigned minor;			/* of Python 3 */
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));

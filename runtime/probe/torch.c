@@ -14,6 +14,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/entry.h"
 #include "runtime/probe/pyframe.h"
+#include "runtime/probe/frameworks.h"
 #include "runtime/probe/torch_stack.h"
 #include "runtime/probe/torch_state.h"
 
@@ -116,6 +117,8 @@ static int begin_torch(const struct tp_config *config)
 		return -ENOENT;
 	}
 	tp_torch_stack_open(config->record, config->stacks);
+	if (config->record & TP_RECORD_FRAMEWORKS)
+		tp_frameworks_want();
 	probe.wants_operators = config->record & (TP_RECORD_OPS | TP_RECORD_SHAPES);
 	probe.wants_shapes = config->record & TP_RECORD_SHAPES;
 	report_off(&tp_torch.layout);

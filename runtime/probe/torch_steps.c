@@ -15,6 +15,7 @@
 #include "runtime/engine/step.h"
 #include "runtime/probe/category.h"
 #include "runtime/probe/entry.h"
+#include "runtime/probe/frameworks.h"
 #include "runtime/probe/pyframe.h"
 #include "runtime/probe/torch_group.h"
 #include "runtime/probe/torch_stack.h"
@@ -71,6 +72,8 @@ static void note_dataset(void)
 
 static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_bytes)
 {
+	if (span->source != TP_TORCH_SOURCE_OTHER)
+		tp_frameworks_seen();
 	switch ((enum tp_torch_source)span->source) {
 	case TP_TORCH_SOURCE_STEP:
 		span->who = find_optimizer(TP_TORCH_SOURCE_STEP, text, n_bytes);
