@@ -56,6 +56,9 @@ $(O)/%.o: %.c
 	@$(if $(Q),echo "  CC  $<")
 	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
 
+# Taken in as they are.
+$(O)/runtime/probe/frameworks.o: runtime/probe/frameworks.py
+
 $(preload_obj) $(call obj,runtime/probe): | cuda-headers
 cuda-headers:
 	@[ -n '$(strip $(CUDA_INCLUDE))' ] || { echo "no headers of CUDA 13.0 or newer: run \
