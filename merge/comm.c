@@ -240,12 +240,10 @@ static void take_collective(struct tp_comm *comm, struct tp_comm_counted *rank,
 		return;
 	if (begins(event, "c10d::")) {
 		asked.bytes = tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &asked.dtype);
-		if (event->begin_ns < thread->fsdp_end_ns)
-			asked.use = TP_COMM_USE_FSDP;
-		else if (event->begin_ns < thread->functional_end_ns)
-			asked.use = TP_COMM_USE_FUNCTIONAL;
-		else if (thread->is_reducer && kind == TP_COMM_ALL_REDUCE)
-			asked.use = TP_COMM_USE_DDP;
+		/* Of several that are open the last in their order. */
+		for (uint32_t use = 0; use < TP_COMM_USES; use++)
+			if (event->begin_ns < thread->use_end_ns[use])
+				asked.use = (uint8_t)use;
 		rank->asked[rank->n_asked++ % TP_COMM_ASKED] = asked;
 	} else {
 		take_group(comm, rank, event, &asked);
@@ -256,29 +254,29 @@ static void take_collective(struct tp_comm *comm, struct tp_comm_counted *rank,
 		thread->size = asked;
 }
 
-/* What an operator or range says of the collectives in it. */
+/* What an operator or range says of the collectives in it. DDP's reducer runs where gradients have
+ * been accumulated. */
 static void note_use(struct tp_comm *comm, struct tp_comm_counted *rank,
-		     const struct tp_event *event, bool is_collective)
+		     const struct tp_event *event)
 {
+	static const struct {
+		const char *begins;
+		enum tp_comm_use use;
+	} uses[] = {
+		{"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", TP_COMM_USE_DDP},
+		{"FSDP::", TP_COMM_USE_FSDP},
+		{"FullyShardedDataParallel._", TP_COMM_USE_FSDP},
+		{"_c10d_functional::", TP_COMM_USE_FUNCTIONAL},
+	};
 	struct tp_comm_thread *thread;
-	bool is_top;
 
-	if (event->flags & TP_F_ASYNC)
-		return;
-	thread = find_thread(comm, rank, event->thread);
-	if (!thread)
-		return;
-	if (begins(event, "FSDP::"))
-		thread->fsdp_end_ns = event->end_ns;
-	else if (begins(event, "_c10d_functional::"))
-		thread->functional_end_ns = event->end_ns;
-	is_top = event->kind == TP_REC_OP && event->begin_ns >= thread->top_end_ns;
-	if (!is_top)
-		return;
-	thread->top_end_ns = event->end_ns;
-	/* Its collective is the next one outside of others, and still to come. */
-	if (!is_collective)
-		thread->is_reducer = begins(event, "torch::distributed::reducer::");
+	for (uint32_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+		if (!begins(event, uses[i].begins) || event->flags & TP_F_ASYNC)
+			continue;
+		thread = find_thread(comm, rank, event->thread);
+		if (thread)
+			thread->use_end_ns[uses[i].use] = event->end_ns;
+	}
 }
 
 static void take_span(struct tp_comm *comm, struct tp_comm_counted *rank,
@@ -294,7 +292,7 @@ static void take_span(struct tp_comm *comm, struct tp_comm_counted *rank,
 		category = tp_names_category(comm->names, row, event);
 	if (category != TP_CAT_OTHER)
 		tp_breakdown_span(&rank->breakdown, category, event->begin_ns, event->end_ns);
-	note_use(comm, rank, event, kind != TP_COMM_KINDS);
+	note_use(comm, rank, event);
 	if (kind != TP_COMM_KINDS)
 		take_collective(comm, rank, kind, event);
 	else if (event->kind == TP_REC_OP && !rank->pub.proc->n_devices)

@@ -55,9 +55,10 @@ double tp_comm_bus_factor(enum tp_comm_kind kind, uint32_t n_ranks);
 /* What asked for it. */
 enum tp_comm_use {
 	TP_COMM_USE_OTHER,		/* the program, or not known */
+	TP_COMM_USE_FUNCTIONAL,		/* functional collectives: DTensor, tensor parallelism */
 	TP_COMM_USE_DDP,		/* a bucket of gradients */
 	TP_COMM_USE_FSDP,
-	TP_COMM_USE_FUNCTIONAL,		/* functional collectives: DTensor, tensor parallelism */
+	TP_COMM_USES
 };
 const char *tp_comm_use_name(enum tp_comm_use use);
 

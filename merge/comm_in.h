@@ -28,8 +28,7 @@ enum { TP_COMM_ASKED = 64 };
 
 struct tp_comm_thread {
 	struct tp_comm_asked size;	/* of NCCL's range or record that is open on it */
-	int64_t top_end_ns, fsdp_end_ns, functional_end_ns;
-	bool is_reducer;		/* the last operator outside of others was DDP's reducer */
+	int64_t use_end_ns[TP_COMM_USES]; /* what asks for collectives, and is open */
 };
 
 /* A rank: what is counted while events come. */
