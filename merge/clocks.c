@@ -18,7 +18,9 @@
 
 enum {
 	MOST_STRETCHES = 4096,
-	MOST_CUTS = 8,		/* rounds of halving: a minute is then below a second */
+	MOST_BOUNDS = 1 << 20,	/* of pairs in stretches: then these are longer */
+	MOST_WAYS = 64,		/* hosts in a row */
+	MOST_CUTS = 6,		/* rounds of halving: a minute is then below a second */
 	MOST_INNER = 8,		/* moments within a stretch: see choose_moments */
 	MOST_JOINT = 256,	/* stretches of few hosts that are looked at together */
 };
@@ -263,6 +265,7 @@ static int make_stretches(struct tp_clocks *clocks)
 {
 	struct tp_clocks_span *need = clocks->need;
 	int64_t most = TP_CLOCKS_STRETCH_NS, first, last = INT64_MIN;
+	int64_t n_most = MOST_BOUNDS / (clocks->n_pairs + 1) + 1;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < clocks->n_needs; i++) {
@@ -281,8 +284,10 @@ static int make_stretches(struct tp_clocks *clocks)
 			last = need[i].last_ns;
 	}
 	/* Longer ones are less true, but years of them must not fill the memory. */
-	if ((last - need[0].first_ns) / MOST_STRETCHES > most)
-		most = (last - need[0].first_ns) / MOST_STRETCHES;
+	if (n_most > MOST_STRETCHES)
+		n_most = MOST_STRETCHES;
+	if ((last - need[0].first_ns) / n_most > most)
+		most = (last - need[0].first_ns) / n_most;
 	first = need[0].first_ns;
 	last = need[0].last_ns;
 	for (uint32_t i = 1; i < n; i++) {
@@ -399,7 +404,7 @@ static void join_hosts(const struct tp_clocks *clocks, const struct tp_clocks_ra
 	for (uint32_t i = 0; i < clocks->n_hosts; i++)
 		range[i] = (struct tp_clocks_range){i ? -INFINITY : 0, i ? INFINITY : 0, 0};
 	/* Contradictions would go round for ever. */
-	for (uint32_t i = 0; is_better && i < clocks->n_hosts; i++) {
+	for (uint32_t i = 0; is_better && i < clocks->n_hosts && i < MOST_WAYS; i++) {
 		is_better = false;
 		for (uint32_t k = 0; k < clocks->n_pairs; k++) {
 			const struct tp_clocks_pair *pair = &clocks->pair[k];

@@ -14,6 +14,7 @@ enum {
 	ALL_KEYS = 1 << 20,	/* of all hosts together */
 	LEAST_KEYS = 1 << 10,	/* of one */
 	MOST_KEYS = 1 << 15,
+	MOST_JOINS = 1 << 16,	/* of two hosts each */
 	ALL_PAIRS = 8,		/* hosts; of more only host 0 with each, and who else is needed */
 };
 
@@ -152,6 +153,7 @@ static int join(struct tp_clocks_match *match, uint32_t a, uint32_t b, struct tp
 /* Hosts that host 0 never met: through those that have been reached. */
 static int join_rest(struct tp_clocks_match *match, struct tp_clocks *clocks, uint64_t *n_all)
 {
+	uint32_t n_joins = 0;
 	bool is_more = true;
 
 	while (is_more) {
@@ -160,7 +162,7 @@ static int join_rest(struct tp_clocks_match *match, struct tp_clocks *clocks, ui
 			for (uint32_t a = 1; a < match->n_hosts && !match->host[b].is_joined; a++) {
 				uint64_t n;
 
-				if (!match->host[a].is_joined)
+				if (!match->host[a].is_joined || n_joins++ >= MOST_JOINS)
 					continue;
 				if (join(match, a, b, clocks, &n))
 					return -ENOMEM;

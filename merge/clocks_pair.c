@@ -14,9 +14,10 @@
 #include "merge/clocks_in.h"
 
 enum {
-	FEW_WRONG = 2,		/* sets that contradict: no reason to cut a stretch */
-	SHARE_WRONG = 64,	/* or one set in so many orders */
-	MOST_TRIES = 256,
+	FEW_WRONG = 6,		/* orders: no reason to cut a stretch */
+	SHARE_WRONG = 64,	/* or one in so many */
+	MOST_TRIES = 48,
+	CAREFUL_TRIES = 8,	/* then all go at once that are far off */
 	MOST_WRONG = 5,		/* one order in so many: then the pair says nothing */
 };
 #define ROUNDED_NS 50.0		/* what is left of not knowing when an order was, and of rounding */
@@ -95,6 +96,24 @@ static uint32_t drop_tight(struct tp_clocks_side *side, const uint32_t tight[2])
 	return n;
 }
 
+/* All that the nearest line misses by more than half of its worst. */
+static uint32_t drop_far(struct tp_clocks_side *side, const struct tp_hull_lines *lines, int k)
+{
+	const struct tp_hull_corner *c = &lines->nearest;
+	double middle = (c->low + c->high) / 2;
+	uint32_t kept = 0, n = side->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_hull_point *p = &side->point[i];
+		double off = middle + c->slope * p->t - p->x;
+
+		if ((k ? -off : off) <= lines->miss / 2)
+			side->point[kept++] = *p;
+	}
+	side->n = kept;
+	return n - kept;
+}
+
 static int fit(struct tp_hull_lines *lines, const struct tp_clocks_side *side)
 {
 	return tp_hull_fit(lines, side[0].point, side[0].n, side[1].point, side[1].n,
@@ -111,7 +130,7 @@ static int fit_without_wrong(struct tp_clocks *clocks, struct tp_clocks_stretch 
 	int err = fit(lines, side);
 
 	while (!err && !lines->n_corners) {
-		if (can_cut && n_tries >= FEW_WRONG && n_tries > n_orders / SHARE_WRONG) {
+		if (can_cut && n_dropped > FEW_WRONG && n_dropped > n_orders / SHARE_WRONG) {
 			stretch->is_cut_wanted = true;
 			return 0;
 		}
@@ -119,8 +138,11 @@ static int fit_without_wrong(struct tp_clocks *clocks, struct tp_clocks_stretch 
 			clocks->n_dropped += n_orders;
 			return 0;
 		}
-		n_dropped += drop_tight(&side[0], lines->tight_upper) +
-			     drop_tight(&side[1], lines->tight_lower);
+		if (n_tries > CAREFUL_TRIES)
+			n_dropped += drop_far(&side[0], lines, 0) + drop_far(&side[1], lines, 1);
+		else
+			n_dropped += drop_tight(&side[0], lines->tight_upper) +
+				     drop_tight(&side[1], lines->tight_lower);
 		tp_hull_free(lines);
 		err = fit(lines, side);
 	}
