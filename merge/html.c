@@ -70,7 +70,7 @@ void tp_html_real(struct tp_html *html, const char *key, double value)
 		return;
 	}
 	begin_value(html, key);
-	snprintf(text, sizeof(text), "%.6g", value);
+	snprintf(text, sizeof(text), "%.9g", value);
 	tp_html_raw(html, text);
 }
 

@@ -32,7 +32,7 @@ void tp_html_end(struct tp_html *html);
 void tp_html_open(struct tp_html *html, const char *key, char bracket);	/* '[' or '{' */
 void tp_html_close(struct tp_html *html, char bracket);			/* ']' or '}' */
 void tp_html_integer(struct tp_html *html, const char *key, int64_t value);
-void tp_html_real(struct tp_html *html, const char *key, double value);	/* six digits */
+void tp_html_real(struct tp_html *html, const char *key, double value);	/* nine digits */
 void tp_html_null(struct tp_html *html, const char *key);
 void tp_html_text(struct tp_html *html, const char *key, const char *text);
 void tp_html_bytes(struct tp_html *html, const char *key, const char *bytes, size_t n);

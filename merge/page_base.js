@@ -52,9 +52,18 @@ function load(id)
 
 // ---- figures, as merge/show.c writes them ----
 
+// As C rounds: of two numbers as near as each other the one that ends with an even digit.
+function fixed(value, decimals)
+{
+	const exact = value.toFixed(decimals + 25), kept = exact.slice(0, -25).replace(/\.$/, '');
+	const isTie = /^50+$/.test(exact.slice(-25));
+
+	return isTie && Number(kept[kept.length - 1]) % 2 === 0 ? kept : value.toFixed(decimals);
+}
+
 function threeDigits(value, unit)
 {
-	return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${unit}`;
+	return `${fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${unit}`;
 }
 
 function showNs(ns)
@@ -93,7 +102,7 @@ function showPercent(percent)
 {
 	if (percent > 0 && percent < 0.05)
 		return '<0.1 %';
-	return Math.abs(percent) < 1e6 ? `${percent.toFixed(1)} %` : `${percent.toPrecision(2)} %`;
+	return Math.abs(percent) < 1e6 ? `${fixed(percent, 1)} %` : `${percent.toPrecision(2)} %`;
 }
 
 const SHOW = {n: showNs, b: showBytes, c: showCount, '%': showPercent};

@@ -177,12 +177,14 @@ function stackedBar(parts, total, unit)
 		})));
 }
 
-function legendOf(parts, total, unit)
+function legendOf(parts, total, unit, whole)
 {
 	return el('table', {class: 'parts'}, el('tbody', {}, parts.map(([label, value, its]) => el('tr', {},
 		el('th', {scope: 'row'}, el('i', {style: {background: its}}), label),
 		el('td', {class: 'right'}, show(value, unit)),
-		el('td', {class: 'right'}, showPercent(100 * value / total))))));
+		el('td', {class: 'right'}, showPercent(100 * value / total)))),
+	el('tr', {class: 'bold'}, el('th', {scope: 'row'}, whole), el('td', {class: 'right'}, show(total, unit)),
+		el('td', {class: 'right'}, showPercent(100)))));
 }
 
 // A column a step, each a stack of shares. steps: [{label, parts}]

@@ -113,8 +113,8 @@ function breakdownOf(table, process)
 		for (let c = 3; c < row.length; c++)
 			sums.set(table.columns[c].title, sums.get(table.columns[c].title) + row[c]);
 	}
-	return {n, all: all / (n || 1), parts: [...sums].filter(([, value]) => value > 0)
-		.map(([name, value]) => [name, value / (n || 1), CATEGORY[name] || colourOf(name)])};
+	return {n, all: Math.floor(all / (n || 1)), parts: [...sums].filter(([, value]) => value > 0)
+		.map(([name, value]) => [name, Math.floor(value / (n || 1)), CATEGORY[name] || colourOf(name)])};
 }
 
 // A column for each step: of a rank, or the average of the ranks that recorded it.
@@ -145,7 +145,7 @@ function breakdownCard(table)
 
 		body.replaceChildren(el('p', {class: 'big'}, showNs(Math.round(all)),
 			el('small', {}, ` a step, average of ${showCount(n)} recorded`)),
-			stackedBar(parts, all, 'n'), legendOf(parts.map(([a, b, c]) => [a, Math.round(b), c]), all, 'n'),
+			stackedBar(parts, all, 'n'), legendOf(parts, all, 'n', 'step'),
 			stepColumns(table, rows, process === null && names.length > 1));
 	};
 
