@@ -194,23 +194,34 @@ static uint32_t find_root(const struct tp_run *run, const struct tp_proc *proc)
 }
 
 struct family {
-	uint32_t root;		/* its place, or the own one */
+	const struct tp_proc *root;	/* or itself */
+	uint32_t root_at;
 	struct tp_proc *proc;
 };
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
 
 static int compare_families(const void *a, const void *b)
 {
 	const struct family *x = a, *y = b;
 
-	if (x->root != y->root)
-		return x->root < y->root ? -1 : 1;
-	if (x->proc->worker != y->proc->worker)
-		return x->proc->worker < y->proc->worker ? -1 : 1;
-	return (x->proc->at > y->proc->at) - (x->proc->at < y->proc->at);
+	int by = compare_numbers(x->root->rank, y->root->rank);
+
+	if (!by)
+		by = compare_numbers(x->root->restart, y->root->restart);
+	if (!by)
+		by = compare_numbers(x->root_at, y->root_at);
+	if (!by)
+		by = compare_numbers(x->proc->worker, y->proc->worker);
+	return by ? by : compare_numbers(x->proc->at, y->proc->at);
 }
 
-/* Workers come right behind their rank, in the order of their numbers. 0 or -ENOMEM. */
-static int group_workers(struct tp_run *run)
+/* Ranks come in the order of their numbers, of one rank the starts, right behind each of them its
+ * workers. 0 or -ENOMEM. */
+static int order_procs(struct tp_run *run)
 {
 	struct family *family = malloc((run->n_procs + 1) * sizeof(*family));
 
@@ -218,7 +229,10 @@ static int group_workers(struct tp_run *run)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		family[i].proc = run->proc[i];
-		family[i].root = run->proc[i]->worker ? find_root(run, run->proc[i]) : i;
+		family[i].root_at = run->proc[i]->worker ? find_root(run, run->proc[i]) : i;
+		/* The rank of a worker may not be here. */
+		family[i].root = family[i].root_at < run->n_procs ? run->proc[family[i].root_at]
+								   : run->proc[i];
 	}
 	qsort(family, run->n_procs, sizeof(*family), compare_families);
 	for (uint32_t i = 0; i < run->n_procs; i++) {
@@ -231,7 +245,7 @@ static int group_workers(struct tp_run *run)
 
 int tp_run_place(struct tp_run_in *run)
 {
-	int err = group_workers(&run->pub);
+	int err = order_procs(&run->pub);
 
 	if (err)
 		return err;
