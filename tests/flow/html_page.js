@@ -1,0 +1,233 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
+//
+// html_page.js - looks at a page of trainprof-merge -f html in a headless browser
+//
+// usage: node html_page.js PAGE.html SHOTS [BROWSER] [VIEW=text.out ...]
+//
+// Opens the page from its file, goes through all views by the keyboard, zooms, sorts, searches,
+// switches ranks, compares every table line of the texts (trainprof-merge -v VIEW) with the rows on
+// the page, and looks at it narrow, dark and on paper. Pictures go to SHOTS-*.png. Prints a line
+// "name: what was found" for each thing that was looked at; the caller says what it should be.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const {wait, withPage} = require('./browser.js');
+
+const [file, shots, browserName, ...texts] = process.argv.slice(2);
+const tell = (name, value) => process.stdout.write(`${name}: ${value}\n`);
+
+const PANEL = 'document.querySelector(".panel:not([hidden])")';
+
+async function goTo(page, tab)
+{
+	await page.evaluate(`location.hash = '${tab}'`);
+	await page.until(`!document.getElementById('view-${tab}').hidden`, 10);
+	await wait(150);
+}
+
+// Figures of a text table's line, its name first; null: it is no such line, or it was cut.
+function cellsOf(line)
+{
+	const cells = line.trim().split(/ {2,}/).map((cell) => cell.replace(/[\u2580-\u259f ]+$/, ''))
+		.filter(Boolean);
+
+	return cells.length < 3 || /[\u2026\u2581-\u259f]/.test(line) ||
+		!cells.slice(1).some((cell) => /^-?[\d.,]+ ?\D{0,5}$/.test(cell)) ? null : cells;
+}
+
+// Lines of the text that have no row on the page with the same cells.
+async function compare(page, view, text)
+{
+	await goTo(page, view);
+	await page.evaluate(`${PANEL}.querySelectorAll('.more:not([hidden])').forEach((b) => b.click())`);
+	const rows = await page.evaluate(`[...${PANEL}.querySelectorAll('tr')].map((tr) =>
+		[...tr.children].map((cell) => cell.textContent.trim()))`);
+	const lines = text.split('\n').map(cellsOf).filter(Boolean);
+	const missing = lines.filter((cells) => !rows.some((row) => cells.every((cell) => row.includes(cell))));
+
+	for (const cells of missing.slice(0, 4))
+		process.stderr.write(`${view}: not on the page: ${cells.join(' | ')}\n`);
+	tell(`${view}: lines compared`, lines.length);
+	tell(`${view}: lines missing`, missing.length);
+}
+
+async function byKeyboard(page)
+{
+	const n = await page.evaluate('document.querySelectorAll("[role=tab]").length');
+	const seen = [];
+
+	await page.key('Tab');
+	await page.key('Tab');
+	tell('second stop of the focus', await page.evaluate('document.activeElement.getAttribute("role")'));
+	for (let i = 0; i < n; i++) {
+		await wait(200);
+		const [name, length, wide] = await page.evaluate(`[document.activeElement.id.slice(4),
+			${PANEL}.innerText.length, document.documentElement.scrollWidth > window.innerWidth]`);
+
+		seen.push(name);
+		if (length < 60)
+			tell(`${name}: almost empty`, length);
+		if (wide)
+			tell(`${name}: wider than the window`, wide);
+		if (await page.evaluate('document.activeElement.id.slice(4) !== ' +
+			`${PANEL}.id.slice(5)`))
+			tell(`${name}: another panel is shown`, true);
+		await page.screenshot(`${shots}-1280-${name}.png`);
+		await page.key('ArrowRight');
+	}
+	tell('views', seen.join(' '));
+	await page.key('End');
+	await page.key('Home');
+	await wait(100);
+	tell('Home', await page.evaluate('document.activeElement.id'));
+}
+
+async function zoomMemory(page)
+{
+	await goTo(page, 'memory');
+	const at = await page.evaluate(`(() => { const box = ${PANEL}.querySelector('.plot canvas');
+		box.scrollIntoView({block: 'center'}); const r = box.getBoundingClientRect();
+		return [r.left, r.top, r.width, r.height]; })()`);
+	const rows = () => page.evaluate(`[...${PANEL}.querySelectorAll('.count')].map((p) => p.textContent).join('|')`);
+	const reset = `${PANEL}.querySelector('figcaption .small')`;
+	const y = at[1] + at[3] / 2;
+
+	await page.drag(at[0] + at[2] * 0.4, y, at[0] + at[2] * 0.55, y);
+	await wait(200);
+	tell('memory zoomed', await page.evaluate(`!${reset}.hidden`));
+	tell('memory: rows while zoomed', /\d+ of \d+ rows/.test(await rows()));
+	await page.screenshot(`${shots}-1280-zoomed.png`);
+	await page.evaluate(`${PANEL}.querySelector('.plot').focus()`);
+	await page.key('Escape');
+	await wait(100);
+	tell('memory after Escape', await page.evaluate(`${reset}.hidden`) && !/ of /.test(await rows()));
+	await page.key('+');
+	tell('memory by keys', await page.evaluate(`!${reset}.hidden`));
+	await page.key('0');
+}
+
+async function sortAndSearch(page)
+{
+	await goTo(page, 'operator');
+	const cells = (c) => page.evaluate(`[...${PANEL}.querySelectorAll('.table tbody tr')].map((tr) =>
+		tr.children[${c}].textContent)`);
+	const titles = await page.evaluate(`[...${PANEL}.querySelectorAll('.table thead th')].map((th) => th.textContent)`);
+	const calls = titles.indexOf('calls');
+
+	await page.evaluate(`${PANEL}.querySelectorAll('.table thead th button')[${calls}].click()`);
+	const down = (await cells(calls)).map((text) => Number(text.replace(/,/g, '')));
+
+	tell('sorted by calls', down.length > 3 && down.every((n, i) => !i || n <= down[i - 1]));
+	tell('aria-sort', await page.evaluate(`${PANEL}.querySelectorAll('.table thead th')[${calls}].getAttribute('aria-sort')`));
+	const name = (await cells(0))[0];
+
+	await page.evaluate(`(() => { const input = ${PANEL}.querySelector('.table input[type=search]');
+		if (input) { input.value = ${JSON.stringify(name)}; input.dispatchEvent(new Event('input')); } })()`);
+	tell('searched', (await cells(0)).every((text) => text.toLowerCase().includes(name.toLowerCase())));
+}
+
+// The average step of the second rank, where there is one, as the card says it.
+async function switchRank(page)
+{
+	await goTo(page, 'overview');
+	const card = '[data-card=breakdown]';
+	const names = await page.evaluate(`[...document.querySelectorAll('${card} option')].map((o) => o.value)`);
+	const big = () => page.evaluate(`document.querySelector('${card} .big').firstChild.textContent`);
+
+	tell('average step', await page.until(`document.querySelector('${card} .big')`, 2) && await big());
+	if (names.length < 2)
+		return;
+	await page.evaluate(`(() => { const list = document.querySelector('${card} select');
+		list.value = ${JSON.stringify(names[names.length - 1])}; list.dispatchEvent(new Event('change')); })()`);
+	tell(`average step of ${names[names.length - 1]}`, await big());
+}
+
+async function charts(page)
+{
+	await goTo(page, 'flame');
+	const count = `${PANEL}.querySelectorAll('.flame > div:not(.around)').length`;
+	const before = await page.evaluate(count);
+
+	await page.evaluate(`${PANEL}.querySelector('.flame > div').focus()`);
+	for (const key of ['ArrowDown', 'ArrowDown', 'Enter'])
+		await page.key(key);
+	tell('flame graph', before > 3);
+	tell('flame graph zoomed', await page.evaluate(`${PANEL}.querySelectorAll('.flame .around').length`) >= 1);
+	await page.key('Escape');
+	tell('flame graph after Escape', await page.evaluate(count) === before);
+	await goTo(page, 'timeline');
+	await page.evaluate(`${PANEL}.querySelector('canvas').focus()`);
+	tell('timeline drawn', await page.evaluate(`(() => { const c = ${PANEL}.querySelector('canvas');
+		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; const seen = new Set();
+		for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+		return seen.size; })()`) > 4);
+	await page.key('+');
+	tell('timeline zoomed', / shown$/.test(await page.evaluate(`${PANEL}.querySelector('.value').textContent`)));
+	tell('heat map cells', await page.evaluate(
+		`(() => { location.hash = 'comm'; return new Promise((r) => setTimeout(() =>
+		r(document.querySelectorAll('#view-comm .heat rect').length), 400)); })()`));
+}
+
+async function otherSizes(page)
+{
+	const tabs = await page.evaluate('[...document.querySelectorAll("[role=tab]")].map((tab) => tab.id.slice(4))');
+	const wide = [];
+
+	await page.size(400, 800, true);
+	for (const tab of tabs) {
+		await goTo(page, tab);
+		await wait(150);
+		if (await page.evaluate('document.documentElement.scrollWidth > 400'))
+			wide.push(tab);
+		await page.screenshot(`${shots}-400-${tab}.png`);
+	}
+	tell('wider than 400 pixels', wide.join(' ') || 'none');
+	await page.size(1280, 900);
+	await page.call('Emulation.setEmulatedMedia', {features: [{name: 'prefers-color-scheme', value: 'dark'}]});
+	await goTo(page, 'overview');
+	await page.screenshot(`${shots}-dark-overview.png`);
+	tell('dark', await page.evaluate('getComputedStyle(document.body).backgroundColor'));
+	await goTo(page, 'steps');
+	await page.screenshot(`${shots}-dark-steps.png`);
+	await page.call('Emulation.setEmulatedMedia', {features: []});
+	await page.paper(`${shots}-paper.pdf`);
+	await page.call('Emulation.setEmulatedMedia', {media: 'print'});
+	await wait(300);
+	tell('on paper', await page.evaluate(`[...document.querySelectorAll('.panel')].every((panel) =>
+		panel.innerText.length > 20 && getComputedStyle(panel).display === 'block')`));
+	await page.screenshot(`${shots}-print.png`);
+	await page.call('Emulation.setEmulatedMedia', {media: ''});
+}
+
+async function look(page)
+{
+	await page.size(1280, 900);
+	await page.open(`file://${path.resolve(file)}`);
+	tell('ready', await page.until('document.documentElement.dataset.readyMs', 60));
+	tell('milliseconds to ready', await page.evaluate('document.documentElement.dataset.readyMs'));
+	await byKeyboard(page);
+	for (const text of texts) {
+		const [view, name] = text.split('=');
+
+		await compare(page, view, fs.readFileSync(name, 'utf8'));
+	}
+	await switchRank(page);
+	await sortAndSearch(page);
+	if (await page.evaluate('Boolean(document.querySelector("#view-memory .plot"))'))
+		await zoomMemory(page);
+	await charts(page);
+	await otherSizes(page);
+	tell('hacked', await page.evaluate('String(window.hacked)'));
+	tell('elements that are not ours', await page.evaluate(
+		'document.querySelectorAll("img, iframe, object, embed, body svg[onload]").length'));
+	tell('requests', page.requests.filter((url) => !url.startsWith('file:')).length);
+	tell('errors on the console', page.said.length);
+	for (const said of page.said.slice(0, 5))
+		process.stderr.write(`console: ${String(said).slice(0, 400)}\n`);
+}
+
+withPage(browserName, look).catch((e) => {
+	process.stderr.write(`html_page.js: ${e.stack}\n`);
+	process.exitCode = 1;
+});
