@@ -31,6 +31,6 @@ struct tp_sink {
 };
 
 extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
-	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof;
+	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof, tp_sink_memviz;
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memviz.h - lives of tensor blocks as a memory snapshot of PyTorch: what torch.cuda._memory_viz
+ * and pytorch.org/memory_viz read
+ */
+#ifndef TP_MERGE_MEMVIZ_H
+#define TP_MERGE_MEMVIZ_H
+
+#include "merge/memcat.h"
+
+/* An allocation that failed. */
+struct tp_memviz_oom {
+	uint32_t device;
+	int64_t bytes, ns;
+};
+
+/* A device of a process. */
+struct tp_memviz_device {
+	uint32_t device;		/* TP_DEVICE */
+	struct tp_life *life;		/* in any order; is changed */
+	uint32_t n;
+};
+
+/* The devices of one process into `path`. 0, or -errno after a message. */
+int tp_memviz_write(const char *path, const struct tp_names *names,
+		    struct tp_memviz_device *device, uint32_t n_devices,
+		    const struct tp_memviz_oom *oom, uint32_t n_ooms);
+
+#endif
