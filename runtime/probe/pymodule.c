@@ -20,6 +20,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/pyapi.h"
 #include "runtime/probe/pyframe_layout.h"
+#include "runtime/probe/pystack.h"
 #include "runtime/probe/torch_stack.h"
 
 enum {
@@ -278,6 +279,8 @@ static bool learn(const char *frame, const char *code)
 	state.call_at = at;
 	__atomic_store_n(&tp_pymodule.wrapped_code, outer_code, __ATOMIC_RELAXED);
 	__atomic_store_n(&state.call_code, code, __ATOMIC_RELEASE);
+	/* Frames that were read without knowing it are read anew. */
+	tp_pystack_unmapped();
 	return true;
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """train_modules.py - small trainings with many sorts of modules, and what torch says of them
 
-usage: train_modules.py [--model gpt|cnn|lstm|odd] [--steps N] [--reference hooks|profiler] [--out FILE]
+usage: train_modules.py [--steps N] [--reference FILE]
 
-Without --reference an ordinary training; prints its loss bits. With it the calls of modules in
-the last three steps go to FILE as JSON, counted by forward pre-hooks by qualified name and class
-(hooks), or by torch.profiler by class (profiler).
+Trains four models in turns and prints the bits of their losses. With --reference the calls of
+modules in the last three steps go to FILE as JSON: counted by a forward pre-hook, by qualified name
+and class, and by torch.profiler, by class.
 """
 
 import argparse
@@ -163,18 +163,23 @@ def run_step(model, optimizer):
     return loss.item()
 
 
-def count_by_hooks(model, counts):
+def count_by_hooks(models, counts):
     """A global hook: it sees modules that are made on the way, too."""
-    names = {id(module): name for name, module in model.named_modules()}
+    names = {id(module): name for model in models for name, module in model.named_modules()}
 
     def note(module, args):
         counts[names.get(id(module), "") + "/" + type(module).__name__] += 1
 
-    return nn.modules.module.register_module_forward_pre_hook(note)
+    nn.modules.module.register_module_forward_pre_hook(note)
 
 
-def count_by_profiler(path, counts):
-    for event in json.load(open(path, encoding="utf-8"))["traceEvents"]:
+def count_by_profiler(profiler, counts):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profiler.export_chrome_trace(path)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+    for event in events:
         name = event.get("name", "")
         if event.get("cat") == "python_function" and name.startswith("nn.Module: "):
             counts[name[len("nn.Module: "):].rsplit("_", 1)[0]] += 1
@@ -182,35 +187,28 @@ def count_by_profiler(path, counts):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=MODELS, default="gpt")
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--reference", choices=("hooks", "profiler"))
-    parser.add_argument("--out")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--reference")
     options = parser.parse_args()
 
     torch.manual_seed(3)
     torch.set_num_threads(1)
-    model = MODELS[options.model]()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    counts = collections.Counter()
+    models = [model() for model in MODELS.values()]
+    optimizers = [torch.optim.AdamW(model.parameters(), lr=0.01) for model in models]
+    by_hooks, by_profiler = collections.Counter(), collections.Counter()
     losses = []
     for step in range(options.steps):
-        if step == options.steps - LAST and options.reference == "hooks":
-            count_by_hooks(model, counts)
-        if step == options.steps - LAST and options.reference == "profiler":
+        if step == options.steps - LAST and options.reference:
+            count_by_hooks(models, by_hooks)
             profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
                                               with_stack=True, with_modules=True)
             profiler.start()
-        losses.append(run_step(model, optimizer))
-    if options.reference == "profiler":
-        profiler.stop()
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "trace.json")
-            profiler.export_chrome_trace(path)
-            count_by_profiler(path, counts)
+        losses.extend(map(run_step, models, optimizers))
     if options.reference:
-        with open(options.out, "w", encoding="utf-8") as file:
-            json.dump(counts, file)
+        profiler.stop()
+        count_by_profiler(profiler, by_profiler)
+        with open(options.reference, "w", encoding="utf-8") as file:
+            json.dump({"hooks": by_hooks, "profiler": by_profiler}, file)
     print("loss", *(struct.pack(">d", loss).hex() for loss in losses))
 
 
