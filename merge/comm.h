@@ -93,7 +93,6 @@ struct tp_comm_rank {
 	int64_t wait_ns;		/* for others */
 	int64_t late_ns;		/* sum, where it was last: behind the last but one */
 	struct tp_spread late;
-	int64_t move_ns;		/* from the last one's begin to its own end: sum */
 	int64_t link_ns;		/* so much longer transfers took that it has a part in than the
 					 * same ones without it, all of them: sum; 0: they did not */
 	uint32_t n_steps;

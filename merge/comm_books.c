@@ -139,7 +139,6 @@ static void book_matched(struct tp_comm *comm, struct tp_comm_row *row,
 
 		of->pub.n_matched += !is_message;
 		of->pub.wait_ns = tp_add(of->pub.wait_ns, wait_ns);
-		of->pub.move_ns = tp_add(of->pub.move_ns, tp_sub(call[i].end_ns, until));
 		of->waited_ns = wait_ns;
 		of->waited_in = call[i].group;
 		row->wait_ns = tp_add(row->wait_ns, wait_ns);

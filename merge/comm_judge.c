@@ -97,30 +97,11 @@ static int64_t find_wall(const struct tp_comm_rank *rank)
 	return wall;
 }
 
-/* What a rank's collectives take after the last one has come, more than the others' median: a
- * rank that leaves them late comes late to the next. */
-static int64_t find_move_excess(const struct tp_comm_rank *rank, uint32_t n_ranks,
-				const struct tp_comm_rank *of)
-{
-	int64_t *other = malloc((n_ranks + 1) * sizeof(*other)), excess = 0;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; other && i < n_ranks; i++)
-		if (&rank[i] != of && rank[i].n_steps)
-			other[n++] = rank[i].move_ns / rank[i].n_steps;
-	if (n) {
-		qsort(other, n, sizeof(*other), compare_ns);
-		excess = tp_sub(of->move_ns / of->n_steps, other[n / 2]);
-	}
-	free(other);
-	return excess;
-}
-
 static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		       struct tp_comm_verdict *verdict)
 {
 	const struct tp_comm_rank *worst = NULL;
-	int64_t others = 0, move_ns;
+	int64_t others = 0;
 
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (!worst || rank[i].late_ns > worst->late_ns)
@@ -137,15 +118,8 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	verdict->rank = worst;
 	verdict->late_step_ns = worst->late_ns / worst->n_steps;
 	find_cause(rank, n_ranks, verdict);
-	if (verdict->excess_ns >= verdict->late_step_ns / EXPLAINED)
-		return;
-	move_ns = find_move_excess(rank, n_ranks, worst);
-	if (move_ns >= verdict->late_step_ns / EXPLAINED) {
-		verdict->is_network = true;
-		verdict->excess_ns = move_ns;
-	} else {
+	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
 		verdict->rank = NULL;
-	}
 }
 
 static void judge_links(const struct tp_comm_rank *rank, uint32_t n_ranks,
