@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Five trainings, each with a problem, and somebody who knows nothing of them: what the overview
+# says in its first screen names the problem, and the line in the user's own code. A healthy
+# one is not accused of any of these.
+
+. "$(dirname "$0")/lib.sh"
+need_torch
+FAKES=${FAKES:-$O/tests/fakes}
+
+# line_of NAME: where its problem is, as "problem_NAME.py:LINE".
+line_of()
+{
+	echo "problem_$1.py:$(grep -n '# the problem' "$PROGS/problem_$1.py" | cut -d : -f 1)"
+}
+
+# problem NAME RULE PLACE [VARIABLE=VALUE..] COMMAND..: the rule is in the first screen, and the place.
+problem()
+{
+	local name=$1 rule=$2 place=$3 screen
+	shift 3
+	train "$name" "$@"
+	is "$name: the training ends well" "$status" 0
+	fuse "$name-merge" -v overview "$TMP/$name"
+	screen=$(head -n 40 "$TMP/$name-merge.out" | sed -n '/^What holds it back/,/^$/p' | tr -s ' \n' ' ')
+	like "$name: the rule" "$screen" " $rule "
+	like "$name: the place" "$screen" " $rule [^/]*/[^ ]*$place"
+}
+
+problem loader data-loading "$(line_of loader)" "$PYTHON" "$PROGS/problem_loader.py"
+problem leak memory-growth "$(line_of leak)" "$PYTHON" "$PROGS/problem_leak.py"
+problem rank uneven-ranks "problem_rank.py:[0-9]+ main and [^ ]*$(sed -n '/log_statistics(rank)$/{n;=}' "$PROGS/problem_rank.py" | sed 's/^/problem_rank.py:/')" \
+	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port 29523 \
+	"$PROGS/problem_rank.py"
+
+if [ -e "$FAKES/libcuda.so.1" ]; then
+	problem item synchronising "$(line_of item)" "LD_LIBRARY_PATH=$FAKES" FAKE_KERNEL_US=40 \
+		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_item.py"
+	problem launches host-bound "$(line_of launches)" "LD_LIBRARY_PATH=$FAKES" FAKE_KERNEL_US=3 \
+		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_launches.py"
+else
+	skip "problems of a GPU" "no stand-ins for CUDA in '$FAKES' (make setup, make fakes)"
+fi
+
+train healthy "$PYTHON" "$PROGS/train_gpt.py" --steps 12
+fuse healthy-merge -v overview "$TMP/healthy"
+unlike "a healthy training is not accused" "$(cat "$TMP/healthy-merge.out")" 'What holds it back'
+
+done_testing

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_advice.c - tests of the rules: each applies where it should, and nowhere else
+ */
+#include <criterion/criterion.h>
+
+#include "tests/unit/fake_run.h"
+
+enum { MS = 1000000, EVENTS = 4096, STEPS = 4 };
+
+static const struct tp_view_options options = {.top = 20};
+static struct fake fake;
+static struct tp_proc *proc;
+static struct tp_event event[EVENTS];
+static uint32_t n_events, n_calls;
+static struct tp_queue queue = {.stream = 7};
+static struct tp_device device = {.name = "a GPU", .major = 8, .n_sms = 108, .warp_threads = 32};
+
+static void set_up(void)
+{
+	fake_init(&fake);
+	n_events = n_calls = 0;
+	proc = fake_proc(&fake, 0);
+	proc->device = &device;
+	proc->n_devices = 1;
+}
+
+TestSuite(overview_advice, .init = set_up);
+
+static int compare(const void *a, const void *b)
+{
+	const struct tp_event *x = a, *y = b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+static const char *print(void)
+{
+	qsort(event, n_events, sizeof(event[0]), compare);
+	return fake_print(&fake, &tp_view_overview, &options, event, n_events, 200, false);
+}
+
+static void expect_rules(const char *text, const char *const *wanted)
+{
+	static const char *const all[] = {"memory-growth", "data-loading", "uneven-ranks",
+					  "synchronising", "device-allocations", "pageable-copies",
+					  "host-bound", "communication", "tensor-cores",
+					  "device-idle", NULL};
+
+	for (uint32_t i = 0; all[i]; i++) {
+		bool is_wanted = false;
+
+		for (uint32_t k = 0; wanted[k]; k++)
+			is_wanted |= !strcmp(wanted[k], all[i]);
+		cr_expect_eq(strstr(text, all[i]) != NULL, is_wanted, "%s in:\n%s", all[i], text);
+	}
+}
+
+static struct tp_event *add(uint8_t kind, const char *name, int64_t begin, int64_t end)
+{
+	event[n_events] = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
+	return &event[n_events++];
+}
+
+/* Step i from i * 100 ms on, recorded. */
+static void add_steps(void)
+{
+	fake_window(&fake, proc, 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t i = 0; i < STEPS; i++)
+		event[n_events++] = fake_step(&fake, proc, i, i * 100 * MS, (i + 1) * 100 * MS);
+}
+
+/* A call, and what it makes the device do; ns in each step. */
+static void add_work(const char *call, uint8_t kind, const char *name, int64_t asked, int64_t begin,
+		     int64_t end, const struct tp_string *detail)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add(TP_REC_CALL, call, at + asked, at + asked + MS / 100)->link = ++n_calls;
+		event[n_events] = fake_span(&fake, proc, 0, kind, fake_text(&fake, name),
+					    at + begin, at + end);
+		event[n_events].link = n_calls;
+		event[n_events].queue = &queue;
+		event[n_events++].detail = detail;
+	}
+}
+
+static void add_kernel(int64_t asked, int64_t begin, int64_t end)
+{
+	struct tp_launch launch = {.grid = {54, 1, 1}, .block = {1024, 1, 1}};
+
+	add_work("cudaLaunchKernel", TP_REC_KERNEL, "elementwise", asked, begin, end,
+		 fake_string(&fake, TP_STRING_LAUNCH, (char *)&launch, sizeof(launch)));
+}
+
+/* ---- memory ---- */
+
+static void add_ledger(uint32_t n, int64_t (*live)(uint32_t step))
+{
+	for (uint32_t i = 0; i < n; i++)
+		fake_step_row(&fake, proc, i, i * 100 * MS, 100 * MS)->live_bytes =
+			(uint64_t)live(i);
+}
+
+static int64_t leak(uint32_t step)
+{
+	/* Now and then something large is alive for a step. */
+	return (100 << 20) + step * 100000ll + (step % 7 == 3 ? 50 << 20 : 0);
+}
+
+static int64_t plateau(uint32_t step)
+{
+	return step < 3 ? 10 << 20 : 100 << 20;
+}
+
+static int64_t saw(uint32_t step)
+{
+	return (100 << 20) + (step % 10) * 1000000ll;
+}
+
+static int64_t noise(uint32_t step)
+{
+	return (100 << 20) + (int64_t)(step * 2654435761u % 1000003u) * 50;
+}
+
+Test(overview_advice, tells_what_grows_from_what_comes_and_goes)
+{
+	static const struct {
+		int64_t (*live)(uint32_t step);
+		const char *wanted[2];
+	} row[] = {
+		{leak, {"memory-growth", NULL}}, {plateau, {NULL}}, {saw, {NULL}}, {noise, {NULL}},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_ledger(80, row[i].live);
+		expect_rules(print(), row[i].wanted);
+	}
+	set_up();
+	add_ledger(80, leak);
+	cr_expect(strstr(print(), "tensors grow by 97.7 KiB a step"), "%s", print());
+}
+
+Test(overview_advice, waits_for_enough_steps_to_call_it_growth)
+{
+	add_ledger(15, leak);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* ---- devices ---- */
+
+Test(overview_advice, has_nothing_to_say_of_a_busy_device)
+{
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_advice, tells_waits_from_a_host_that_is_late)
+{
+	const char *text;
+
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 40 * MS);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_CALL, "cudaStreamSynchronize_v3020", (i * 100 + 5) * MS,
+		    (i * 100 + 41) * MS);
+	add_kernel(80 * MS, 81 * MS, 100 * MS);
+	text = print();
+	expect_rules(text, (const char *[]){"synchronising", NULL});
+	cr_expect(strstr(text, "waits for the device 1 times a step, 36.0 % of the time"), "%s", text);
+
+	/* The same without the wait; kernels of 29 ms are not small. */
+	set_up();
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 40 * MS);
+	add_kernel(80 * MS, 81 * MS, 100 * MS);
+	text = print();
+	expect_rules(text, (const char *[]){"host-bound", NULL});
+	cr_expect(strstr(text, "what does the host do before the gaps?"), "%s", text);
+}
+
+Test(overview_advice, advises_on_launches_where_kernels_are_small)
+{
+	add_steps();
+	for (int64_t i = 0; i < 90; i++)
+		add_kernel(i * MS, i * MS + MS / 10, i * MS + MS / 5);
+	cr_expect(strstr(print(), "CUDA graphs"), "%s", print());
+}
+
+Test(overview_advice, a_device_that_waits_for_data_is_the_loaders)
+{
+	add_steps();
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+		    i * 100 * MS, (i * 100 + 60) * MS);
+	add_kernel(61 * MS, 62 * MS, 99 * MS);
+	expect_rules(print(), (const char *[]){"data-loading", NULL});
+	cr_expect(strstr(print(), "prefetch_factor"), "%s", print());
+}
+
+Test(overview_advice, sees_memory_that_is_asked_for_in_every_step)
+{
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_CALL, "cudaMalloc", (i * 100 + 10) * MS, (i * 100 + 13) * MS);
+	expect_rules(print(), (const char *[]){"device-allocations", NULL});
+}
+
+Test(overview_advice, sees_copies_from_memory_that_is_not_pinned)
+{
+	struct tp_transfer transfer = {.copy_kind = 1, .from_kind = 1, .to_kind = 3};
+
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 80 * MS);
+	add_work("cudaMemcpyAsync", TP_REC_MEMCPY, "Memcpy HtoD", 2 * MS, 81 * MS, 98 * MS,
+		 fake_string(&fake, TP_STRING_TRANSFER, (char *)&transfer, sizeof(transfer)));
+	expect_rules(print(), (const char *[]){"pageable-copies", NULL});
+}
+
+Test(overview_advice, sees_products_that_could_use_tensor_cores_where_there_are_any)
+{
+	for (uint32_t major = 6; major < 9; major++) {
+		set_up();
+		device.major = major;
+		add_steps();
+		for (uint32_t i = 0; i < STEPS; i++)
+			add(TP_REC_OP, "aten::mm", i * 100 * MS, (i * 100 + 4) * MS);
+		add_kernel(1 * MS, 2 * MS, 98 * MS);
+		expect_rules(print(), major < 7 ? (const char *[]){NULL}
+						: (const char *[]){"tensor-cores", NULL});
+	}
+}
+
+Test(overview_advice, puts_the_dearest_first)
+{
+	const char *text;
+
+	add_steps();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+		    i * 100 * MS, (i * 100 + 10) * MS);
+		add(TP_REC_CALL, "cudaMalloc", (i * 100 + 12) * MS, (i * 100 + 32) * MS);
+	}
+	add_kernel(11 * MS, 12 * MS, 98 * MS);
+	text = print();
+	expect_rules(text, (const char *[]){"data-loading", "device-allocations", NULL});
+	cr_expect_lt((uintptr_t)strstr(text, "device-allocations"),
+		     (uintptr_t)strstr(text, "data-loading"), "%s", text);
+}
