@@ -291,7 +291,7 @@ static bool judge_ranks(const struct facts *facts, struct advice *advice)
 		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
 		 tp_label_proc(who, facts->run, verdict.rank->proc),
 		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
-		 tp_category_name(verdict.cause));
+		 tp_comm_cause_text(&verdict));
 	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
 	find_excess(facts, verdict.rank, advice);
 	return true;
