@@ -105,6 +105,20 @@ static bool is_node_here(const struct tp_run *run, uint32_t rank, uint32_t per_n
 	return !per_node;
 }
 
+/* One file may be what was wanted. */
+static bool is_of_one_rank(const struct tp_run *run)
+{
+	int32_t rank = -1;
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		if (rank >= 0 && run->proc[i]->rank >= 0 && run->proc[i]->rank != rank)
+			return false;
+		if (run->proc[i]->rank >= 0)
+			rank = run->proc[i]->rank;
+	}
+	return true;
+}
+
 void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing)
 {
 	bool *is_there, *is_here, *is_elsewhere;
@@ -135,8 +149,7 @@ void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing
 			missing->n_elsewhere++;
 		}
 	}
-	/* One alone may be what was wanted. */
-	if (missing->n_here == 1)
+	if (is_of_one_rank(run))
 		missing->n_missing = 0;
 	else
 		tp_ranks_list(missing->here, is_here, n);
