@@ -43,8 +43,10 @@ static bool sniff(const char *path, enum tp_input_kind *kind)
 	if (n < 8)
 		return false;
 	memcpy(&magic, bytes, 8);
-	if (magic == TP_FILE_MAGIC || magic == TP_RING_MAGIC) {
-		*kind = magic == TP_FILE_MAGIC ? TP_INPUT_TRACE : TP_INPUT_RING;
+	if (magic == TP_FILE_MAGIC || magic == TP_RING_MAGIC || magic == TP_NODE_MAGIC) {
+		*kind = magic == TP_FILE_MAGIC	 ? TP_INPUT_TRACE
+			: magic == TP_RING_MAGIC ? TP_INPUT_RING
+						 : TP_INPUT_NODE;
 		return true;
 	}
 	eol = memchr(bytes, '\n', (size_t)n);
@@ -67,6 +69,8 @@ static int add_file(struct tp_input_list *list, const char *path, const struct s
 		/* A damaged file is still worth a word: its reader will say what it looks like. */
 		if (ends_with(path, ".ring"))
 			kind = TP_INPUT_RING;
+		else if (ends_with(path, ".tpn"))
+			kind = TP_INPUT_NODE;
 		else if (is_kineto || (is_given && tp_kineto_is_one(path)))
 			kind = TP_INPUT_KINETO;
 		else if (is_given || ends_with(path, ".tpt") || ends_with(path, ".tpt.part"))
@@ -166,7 +170,7 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		if (is_given || strstr(path, ".tpt") || ends_with(path, ".ring"))
+		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || ends_with(path, ".ring"))
 			list->complain(list->ctx, path, strerror(errno));
 		return 0;
 	}

@@ -10,23 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "merge/grow.h"
 #include "merge/kineto_in.h"
 #include "merge/run.h"
-
-/* Each takes a descriptor: hundreds of ranks are more than the usual soft limit. */
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 /* Descriptors of the converted file and its ledger (-1: none), whose names are gone already.
  * 0 or -errno. */
@@ -91,30 +79,33 @@ static const char *name_of(char name[32], int fd)
 int tp_run_read_kineto(struct tp_run_in *run, const char *path)
 {
 	struct tp_kineto_report report;
+	uint32_t n_issues = run->pub.n_issues;
 	char there[32];
 	int fd[2] = {-1, -1}, err;
 
-	raise_limit();
 	err = convert(path, &report, fd);
 	if (err) {
 		tp_run_issue(&run->pub, NULL, true, "'%s': %s%s", path,
 			     err == -ENODATA ? "no event of a training in it" : strerror(-err),
 			     report.trouble[0] ? " (damaged)" : "");
+		tp_run_keep(run, n_issues);
 		return err == -ENOMEM ? err : 0;
 	}
 	report_issues(run, path, &report);
-	if (!tp_grow(&run->kept_fd, &run->cap_kept_fds, (uint64_t)run->n_kept_fds + 1,
-		     sizeof(run->kept_fd[0])))
-		err = -ENOMEM;
-	if (err)
+	tp_run_keep(run, n_issues);
+	if (!tp_grow(&run->kept_fd, &run->cap_kept_fds, (uint64_t)run->n_kept_fds + 2,
+		     sizeof(run->kept_fd[0]))) {
 		close(fd[0]);
-	else
-		run->kept_fd[run->n_kept_fds++] = fd[0];
-	if (!err)
-		err = tp_run_read_trace(run, name_of(there, fd[0]), path);
+		close(fd[1]);
+		return -ENOMEM;
+	}
+	run->n_kineto++;
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			run->kept_fd[run->n_kept_fds++] = fd[i];
+	}
+	err = tp_run_read_trace(run, name_of(there, fd[0]), path);
 	if (!err && fd[1] >= 0)
 		err = tp_run_read_ledger(run, name_of(there, fd[1]));
-	if (fd[1] >= 0)
-		close(fd[1]);
 	return err;
 }

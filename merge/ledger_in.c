@@ -72,26 +72,22 @@ static struct tp_proc_in *proc_of_head(struct tp_run_in *run,
 	return proc;
 }
 
-int tp_run_read_ledger(struct tp_run_in *run, const char *path)
+int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
+			    struct tp_proc_in **of)
 {
 	char line[2 * TP_LEDGER_LINE_MAX + 2];
-	FILE *file = fopen(path, "re");
 	struct tp_proc_in *proc = NULL;
 	uint32_t n_odd = 0;
 	int err = 0;
 
-	if (!file) {
-		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path, strerror(errno));
-		return 0;
-	}
-	while (!err && fgets(line, sizeof(line), file)) {
+	while (!err && fgets(line, sizeof(line), text)) {
 		size_t n = strlen(line);
 		struct tp_ledger_head head;
 		struct tp_ledger_row row;
 
 		if (!n || line[n - 1] != '\n') {
 			/* Cut by the death of its process; longer than a line can be: no row. */
-			n_odd += !feof(file);
+			n_odd += !feof(text);
 			continue;
 		}
 		line[--n] = 0;
@@ -101,8 +97,6 @@ int tp_run_read_ledger(struct tp_run_in *run, const char *path)
 				break;
 			proc = proc_of_head(run, &head);
 			err = proc ? 0 : -ENOMEM;
-			if (proc && !proc->ledger_path)
-				proc->ledger_path = strdup(path);
 		} else if (proc && tp_ledger_parse_row(line, n, &row)) {
 			err = add_row(run, proc, &row);
 		} else if (n && line[0] != '#') {
@@ -111,8 +105,30 @@ int tp_run_read_ledger(struct tp_run_in *run, const char *path)
 	}
 	if (n_odd)
 		tp_run_issue(&run->pub, proc ? &proc->pub : NULL, true,
-			     "'%s': %u lines are no rows of a ledger; they are left out", path, n_odd);
+			     "'%s': %u lines are no rows of a ledger; they are left out", shown, n_odd);
+	*of = proc;
+	return err;
+}
+
+int tp_run_read_ledger(struct tp_run_in *run, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	struct tp_proc_in *proc;
+	int err;
+
+	if (!file) {
+		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path, strerror(errno));
+		tp_run_keep(run, run->pub.n_issues - 1);
+		return 0;
+	}
+	err = tp_run_read_ledger_text(run, file, path, &proc);
 	fclose(file);
+	if (proc && !proc->ledger_path)
+		proc->ledger_path = strdup(path);
+	if (!err && proc &&
+	    !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_LEDGER, .proc = proc,
+						   .path = (char *)path, .shown = (char *)path}))
+		err = -ENOMEM;
 	return err;
 }
 

@@ -130,7 +130,8 @@ static void print_help(void)
 {
 	printf("usage: trainprof-merge [OPTION].. PATH..\n\n"
 	       "Fuses the traces of a training job into one timeline and says where the time went.\n"
-	       "PATH is a run folder, trace files (*.tpt), or rings that dead processes left.\n"
+	       "PATH is a run folder, trace files (*.tpt), node files (*.tpn), or rings that dead\n"
+	       "processes left.\n"
 	       "Without options it writes node{node_rank}.json.gz into the run folder and prints the\n"
 	       "overview.\n\n");
 	for (int i = 0; i < N_ROWS; i++) {
@@ -363,6 +364,11 @@ static void check_options(void)
 		if (!options.n_sinks && !options.rows)
 			take_sink("chrome");
 	}
+	for (uint32_t i = 0; i < options.n_sinks; i++) {
+		if (options.sink[i]->write && options.fuse.steps)
+			fail_usage("the format '%s' holds whole files: '--steps' does not apply",
+				   options.sink[i]->name);
+	}
 	if (options.n_sinks > 1 && options.output && !is_folder(options.output))
 		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
 			   options.output);
@@ -381,8 +387,10 @@ static void give_event(void *ctx, const struct tp_event *event)
 {
 	struct pass *pass = ctx;
 
-	for (uint32_t i = 0; i < options.n_sinks; i++)
-		options.sink[i]->event(pass->sink_state[i], event);
+	for (uint32_t i = 0; i < options.n_sinks; i++) {
+		if (!options.sink[i]->write)
+			options.sink[i]->event(pass->sink_state[i], event);
+	}
 	for (uint32_t i = 0; i < options.n_shown; i++) {
 		if (options.shown[i]->event)
 			options.shown[i]->event(pass->view_state[i], event);
@@ -391,8 +399,10 @@ static void give_event(void *ctx, const struct tp_event *event)
 
 static bool needs_events(void)
 {
-	bool needs = options.n_sinks > 0;
+	bool needs = false;
 
+	for (uint32_t i = 0; i < options.n_sinks; i++)
+		needs |= !options.sink[i]->write;
 	for (uint32_t i = 0; i < options.n_shown; i++)
 		needs |= options.shown[i]->event != NULL;
 	return needs;
@@ -447,6 +457,11 @@ static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
 		}
 		if (options.sink[i]->prepare)
 			options.sink[i]->prepare(&options.view);
+		if (options.sink[i]->write) {
+			is_good = !options.sink[i]->write(run, path[i]);
+			n_begun++;
+			continue;
+		}
 		pass->sink_state[i] = options.sink[i]->begin(run, path[i]);
 		is_good = pass->sink_state[i] != NULL;
 		n_begun += is_good;
@@ -460,8 +475,10 @@ static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
 			strerror(-err));
 		is_good = false;
 	}
-	for (uint32_t i = 0; i < n_begun; i++)
-		is_good = !options.sink[i]->end(pass->sink_state[i], run) && is_good;
+	for (uint32_t i = 0; i < n_begun; i++) {
+		if (!options.sink[i]->write)
+			is_good = !options.sink[i]->end(pass->sink_state[i], run) && is_good;
+	}
 	return is_good;
 }
 

@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "merge/grow.h"
 #include "merge/input.h"
 #include "merge/kineto_in.h"
+#include "merge/node.h"
 #include "merge/ranks.h"
 #include "merge/run.h"
 #include "runtime/base/text.h"
@@ -32,6 +34,7 @@ static void complain_input(void *ctx, const char *path, const char *what)
 	struct opening *o = ctx;
 
 	tp_run_issue(&o->run->pub, NULL, true, "'%s': %s", path, what);
+	tp_run_keep(o->run, o->run->pub.n_issues - 1);
 }
 
 static void complain_reader(void *ctx, const char *path, uint64_t offset, const char *what)
@@ -157,7 +160,7 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 							    .n_events = head->n_items,
 							    .stored_bytes = head->stored_bytes,
 							    .offset = block->offset,
-							    .lies_at = block->offset,
+							    .lies_at = block->lies_at,
 							    .first_ns = (int64_t)head->first_time,
 							    .last_ns = (int64_t)head->last_time}))
 			tp_run_issue(&run->pub, &o->proc->pub, true,
@@ -222,63 +225,104 @@ static void forget_source(struct tp_run_in *run, uint32_t window_at)
 			run->pub.window[window_at].n_events -= run->block[b].n_events;
 			run->block[b--] = run->block[--run->n_blocks];
 		}
+		for (uint32_t m = 0; m < run->n_members; m++) {
+			if (run->member[m].kind == TP_MEMBER_TRACE && run->member[m].source == i)
+				run->member[m].source = -1;
+		}
 	}
+}
+
+/* What was opened becomes the window's trace; `at` says where it comes from. 0 or -ENOMEM. */
+static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_member at)
+{
+	struct tp_run_in *run = o->run;
+	struct tp_window *window;
+	struct tp_infile *file;
+	int64_t window_at;
+	bool is_new, has_file;
+
+	o->proc = tp_run_proc(run, &reader->head);
+	window_at = o->proc ? tp_run_window(run, o->proc, reader->head.window, &is_new) : -1;
+	if (window_at < 0)
+		return -ENOMEM;
+	window = &run->pub.window[window_at];
+	has_file = window->file_bytes > 0;
+	if (has_file) {
+		bool better = is_better(reader, window);
+
+		if (at.node) {
+			at.node->n_told++;
+		} else {
+			tp_run_issue(&run->pub, &o->proc->pub, false,
+				     "window %u is in both '%s' and '%s'; '%s' is left out",
+				     window->window, window->path, at.shown,
+				     better ? window->path : at.shown);
+			tp_run_keep(run, run->pub.n_issues - 1);
+		}
+		if (!better)
+			return 0;
+		forget_source(run, (uint32_t)window_at);
+	}
+	at.proc = o->proc;
+	at.source = tp_run_source(run, o->proc, (uint32_t)window_at, at.shown);
+	if (at.source < 0 || !tp_run_member(run, at))
+		return -ENOMEM;
+	file = at.node ? at.node->file : tp_infiles_add(&run->files, at.path, reader->fd);
+	if (!file)
+		return -ENOMEM;
+	run->source[at.source].file = file;
+	if (window->path[0])
+		free((char *)window->path);
+	window->path = copy_text((const uint8_t *)at.shown, (uint32_t)strlen(at.shown));
+	window->file_bytes = reader->file_bytes;
+	window->is_whole = reader->is_whole;
+	window->is_recovered |= !reader->is_whole && o->proc->has_ring && !o->proc->is_live;
+	index_file(o, reader, (uint32_t)at.source);
+	check_numbers(o, reader);
+	if (o->n_bad_ids)
+		tp_run_issue(&run->pub, &o->proc->pub, true,
+			     "'%s': %u names contradict others of the same process; the first ones stay",
+			     at.shown, o->n_bad_ids);
+	return 0;
 }
 
 int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown)
 {
 	struct opening o = {.run = run};
+	uint32_t n_issues = run->pub.n_issues;
 	struct tp_reader reader;
-	struct tp_window *window;
-	int64_t window_at, source_at;
-	bool is_new, has_file;
 	int err = tp_reader_open(&reader, path, complain_reader, &o);
 
+	tp_run_keep(run, n_issues);
 	if (err)
 		return err;
-	if (!is_chosen(run, reader.head.rank, reader.head.window)) {
-		tp_reader_close(&reader);
-		return 0;
-	}
-	err = -ENOMEM;
-	o.proc = tp_run_proc(run, &reader.head);
-	window_at = o.proc ? tp_run_window(run, o.proc, reader.head.window, &is_new) : -1;
-	if (window_at < 0)
-		goto out;
-	window = &run->pub.window[window_at];
-	has_file = window->file_bytes > 0;
-	if (has_file) {
-		bool better = is_better(&reader, window);
-
-		tp_run_issue(&run->pub, &o.proc->pub, false,
-			     "window %u is in both '%s' and '%s'; '%s' is left out", window->window,
-			     window->path, shown, better ? window->path : shown);
-		err = 0;
-		if (!better)
-			goto out;
-		forget_source(run, (uint32_t)window_at);
-	}
-	source_at = tp_run_source(run, o.proc, (uint32_t)window_at, path);
-	if (source_at < 0)
-		goto out;
-	run->source[source_at].file = tp_infiles_add(&run->files, path, reader.fd);
-	if (!run->source[source_at].file)
-		goto out;
-	if (window->path[0])
-		free((char *)window->path);
-	window->path = copy_text((const uint8_t *)shown, (uint32_t)strlen(shown));
-	window->file_bytes = reader.file_bytes;
-	window->is_whole = reader.is_whole;
-	window->is_recovered |= !reader.is_whole && o.proc->has_ring && !o.proc->is_live;
-	index_file(&o, &reader, (uint32_t)source_at);
-	check_numbers(&o, &reader);
-	if (o.n_bad_ids)
-		tp_run_issue(&run->pub, &o.proc->pub, true,
-			     "'%s': %u names contradict others of the same process; the first ones stay",
-			     shown, o.n_bad_ids);
-	err = 0;
-out:
+	if (is_chosen(run, reader.head.rank, reader.head.window))
+		err = read_opened(&o, &reader, (struct tp_member){.kind = TP_MEMBER_TRACE,
+								  .path = (char *)path,
+								  .shown = (char *)shown});
 	tp_reader_close(&reader);
+	return err;
+}
+
+int tp_run_read_part(struct tp_run_in *run, struct tp_node *node, uint32_t part)
+{
+	const struct tp_file_head *head = &node->part[part].head.head;
+	struct opening o = {.run = run};
+	struct tp_reader reader;
+	int err;
+
+	if (!is_chosen(run, head->rank, head->window))
+		return 0;
+	tp_node_view(node, part, &reader);
+	reader.complain = complain_reader;
+	reader.complain_ctx = &o;
+	err = read_opened(&o, &reader, (struct tp_member){.kind = TP_MEMBER_TRACE,
+							  .path = node->file->path,
+							  .shown = node->part[part].path,
+							  .node = node,
+							  .part = part});
+	node->part[part].proc = o.proc;
+	tp_node_give_back(node, &reader);
 	return err;
 }
 
@@ -291,14 +335,48 @@ static int read_input(struct tp_run_in *run, const struct tp_input *input)
 		return tp_run_read_trace(run, input->path, input->path);
 	case TP_INPUT_LEDGER:
 		return tp_run_read_ledger(run, input->path);
+	case TP_INPUT_NODE:
+		return 0;
 	case TP_INPUT_KINETO:
 		/* In a folder with traces of ours: the timelines that were made of them. */
 		return input->is_given || !run->n_sources ||
-				       run->n_sources == run->n_kept_fds
+				       run->n_sources == run->n_kineto
 			       ? tp_run_read_kineto(run, input->path)
 			       : 0;
 	}
 	return 0;
+}
+
+/* After all others: what these give too is theirs. Kind by kind, as files of their own are read. */
+static int read_nodes(struct tp_run_in *run, const struct tp_input_list *list)
+{
+	static const enum tp_member_kind order[] = {TP_MEMBER_RING, TP_MEMBER_TRACE,
+						    TP_MEMBER_LEDGER, TP_MEMBER_NOTES};
+	int err = 0;
+
+	for (uint32_t i = 0; i < list->n_items && err != -ENOMEM; i++) {
+		if (list->item[i].kind == TP_INPUT_NODE)
+			err = tp_node_open(run, list->item[i].path) == -ENOMEM ? -ENOMEM : 0;
+	}
+	for (uint32_t k = 0; k < 4 && !err; k++) {
+		for (uint32_t i = 0; i < run->n_nodes && !err; i++)
+			err = tp_node_read(run, i, order[k]);
+	}
+	for (uint32_t i = 0; i < run->n_nodes && !err; i++)
+		tp_node_tell(run, run->node[i]);
+	return err;
+}
+
+/* Rings and what was converted take a descriptor each: hundreds of ranks are more than the usual
+ * soft limit. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
@@ -314,6 +392,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 		tp_infiles_init(&run->files);
 	if (err)
 		goto out;
+	raise_limit();
 	run->options = *options;
 	run->pub.path = options->n_paths ? options->path[0] : "";
 	for (uint32_t i = 0; i < options->n_paths && !err; i++)
@@ -324,6 +403,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 				err = read_input(run, &list.item[i]);
 		}
 	}
+	err = err == -ENOMEM ? err : read_nodes(run, &list);
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {
 		tp_ranks_mark(&run->pub);

@@ -247,3 +247,12 @@ int tp_outfile_close(struct tp_outfile *out)
 	free_rest(rest);
 	return err;
 }
+
+int tp_outfile_abandon(struct tp_outfile *out, int err)
+{
+	pthread_mutex_lock(&out->rest->lock);
+	if (!out->rest->err)
+		out->rest->err = err;
+	pthread_mutex_unlock(&out->rest->lock);
+	return tp_outfile_close(out);
+}

@@ -25,6 +25,8 @@ struct tp_outfile {
 struct tp_outfile *tp_outfile_open(const char *path);
 /* 0, or -errno after a message: the temporary file is gone then. */
 int tp_outfile_close(struct tp_outfile *out);
+/* The same after what was to be written could not be read: the temporary file goes. */
+int tp_outfile_abandon(struct tp_outfile *out, int err);
 void tp_outfile_flush(struct tp_outfile *out);
 void tp_outfile_bytes(struct tp_outfile *out, const void *bytes, size_t n);
 

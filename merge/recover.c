@@ -16,24 +16,7 @@
 #include "merge/grow.h"
 #include "merge/input.h"
 #include "merge/ring_in.h"
-
-int tp_ring_read(int fd, uint64_t at, void *buf, size_t n)
-{
-	char *p = buf;
-
-	while (n) {
-		ssize_t got = pread(fd, p, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -ENODATA;
-		p += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
+#include "runtime/base/file.h"
 
 static bool lies_in(uint64_t at, uint64_t n, uint64_t each, uint64_t bytes)
 {
@@ -84,7 +67,7 @@ static int add_names(struct tp_ring_in *r)
 	uint64_t used = r->head.names_used, at = 8;
 	uint32_t n_bad = 0;
 	char *names = malloc(used + 1);
-	int err = names ? tp_ring_read(r->fd, r->head.names_at, names, used) : -ENOMEM;
+	int err = names ? tp_file_read_at(r->fd, r->head.names_at, names, used) : -ENOMEM;
 
 	while (!err && at + sizeof(struct tp_name_entry) <= used) {
 		struct tp_name_entry entry;
@@ -169,7 +152,7 @@ static int add_steps(struct tp_ring_in *r)
 	for (uint64_t i = first; i < last; i++) {
 		struct tp_ring_step step;
 
-		if (tp_ring_read(r->fd, r->head.steps_at + (i & (TP_RING_STEPS - 1)) * sizeof(step),
+		if (tp_file_read_at(r->fd, r->head.steps_at + (i & (TP_RING_STEPS - 1)) * sizeof(step),
 			    &step, sizeof(step)) || step.index != i + 1)
 			continue;
 		if (!tp_grow(&r->proc->ring_step, &r->proc->cap_ring_steps,
@@ -190,14 +173,15 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 	int err;
 
 	*fault = NULL;
-	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (!r->is_kept)
+		r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (r->fd < 0 || fstat(r->fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < sizeof(r->head)) {
 		*fault = "too short to be a ring of trainprof";
 		return 0;
 	}
-	err = tp_ring_read(r->fd, 0, &r->head, sizeof(r->head));
+	err = tp_file_read_at(r->fd, 0, &r->head, sizeof(r->head));
 	if (!err)
 		*fault = find_fault(&r->head, (uint64_t)st.st_size);
 	return err;
@@ -224,13 +208,17 @@ static int take_process(struct tp_ring_in *r)
 	r->chunk = malloc(TP_CHUNK_BYTES);
 	if (!r->proc || !r->slot || !r->chunk)
 		return -ENOMEM;
-	r->is_live = !r->head.is_replaced && tp_alive(r->head.boot_id, r->head.pid, r->head.process_start);
+	if (r->proc->has_ring)
+		return -EEXIST;
+	r->is_live = !r->is_kept && !r->head.is_replaced &&
+		     tp_alive(r->head.boot_id, r->head.pid, r->head.process_start);
 	r->proc->is_live = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
-	r->proc->ring_path = strdup(r->path);
+	if (!r->is_kept)
+		r->proc->ring_path = strdup(r->path);
 	err = add_names(r);
 	if (!err)
-		err = tp_ring_read(r->fd, r->head.slots_at, r->slot, slots_bytes);
+		err = tp_file_read_at(r->fd, r->head.slots_at, r->slot, slots_bytes);
 	return err;
 }
 
@@ -245,47 +233,73 @@ static void note_passes(struct tp_ring_in *r)
 	memcpy(r->proc->pass_bytes, r->head.pass_bytes, sizeof(r->proc->pass_bytes));
 }
 
-int tp_recover_ring(struct tp_run_in *run, const char *path)
+static int read_ring(struct tp_ring_in *r)
 {
-	struct tp_ring_in r = {.run = run, .path = path, .fd = -1};
 	const char *fault;
 	int err;
 
 	for (uint32_t i = 0; i < TP_RING_WINDOWS; i++)
-		r.source[i] = -1;
-	err = read_head(&r, &fault);
+		r->source[i] = -1;
+	err = read_head(r, &fault);
 	if (!err && fault)
-		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path, fault);
-	if (err || fault || r.head.is_closed ||
-	    !tp_input_in_list(run->options.ranks, r.head.rank < 0 ? 0 : (uint64_t)r.head.rank))
+		tp_run_issue(&r->run->pub, NULL, true, "'%s': %s", r->path, fault);
+	if (err || fault || r->head.is_closed ||
+	    !tp_input_in_list(r->run->options.ranks, r->head.rank < 0 ? 0 : (uint64_t)r->head.rank))
 		goto out;
-	err = take_process(&r);
-	if (!err && !r.is_live)
-		err = add_open_spans(&r);
+	err = take_process(r);
+	r->is_read = !err;
+	if (!err && !r->is_live)
+		err = add_open_spans(r);
 	if (!err)
-		err = tp_ring_records(&r);
+		err = tp_ring_records(r);
 	if (!err) {
-		note_passes(&r);
-		err = add_anchors(&r);
+		note_passes(r);
+		err = add_anchors(r);
 	}
 	if (!err)
-		err = add_steps(&r);
-	if (!err && !r.is_live)
-		tp_run_issue(&run->pub, &r.proc->pub, false,
+		err = add_steps(r);
+	if (!err && !r->is_live)
+		tp_run_issue(&r->run->pub, &r->proc->pub, false,
 			     "process %u did not end in order; %llu records that were in no file are "
-			     "read from its ring '%s'", r.head.pid, (unsigned long long)r.n_records,
-			     path);
+			     "read from its ring '%s'", r->head.pid, (unsigned long long)r->n_records,
+			     r->path);
 out:
 	if (err && err != -ENOMEM) {
-		tp_run_issue(&run->pub, r.proc ? &r.proc->pub : NULL, true, "'%s': %s", path,
-			     err == -ENODATA ? "the ring is shorter than it says" : strerror(-err));
+		tp_run_issue(&r->run->pub, r->proc ? &r->proc->pub : NULL, true, "'%s': %s", r->path,
+			     err == -ENODATA  ? "the ring is shorter than it says"
+			     : err == -EEXIST ? "another ring of the same process was read; this one "
+						"is left out"
+					      : strerror(-err));
 		err = 0;
 	}
+	free(r->order);
+	free(r->chunk);
+	free(r->slot);
+	return err;
+}
+
+int tp_recover_ring(struct tp_run_in *run, const char *path)
+{
+	struct tp_ring_in r = {.run = run, .path = path, .fd = -1};
+	uint32_t n_issues = run->pub.n_issues;
+	int err = read_ring(&r);
+
 	if (r.fd >= 0)
 		close(r.fd);
-	free(r.order);
-	free(r.chunk);
-	free(r.slot);
+	if (!r.is_read)
+		tp_run_keep(run, n_issues);
+	else if (!err && !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_RING, .proc = r.proc,
+						   .path = (char *)path, .shown = (char *)path}))
+		err = -ENOMEM;
+	return err;
+}
+
+int tp_recover_kept(struct tp_run_in *run, int fd, const char *shown, struct tp_proc_in **proc)
+{
+	struct tp_ring_in r = {.run = run, .path = shown, .fd = fd, .is_kept = true};
+	int err = read_ring(&r);
+
+	*proc = r.is_read ? r.proc : NULL;
 	return err;
 }
 

@@ -27,10 +27,10 @@ struct tp_ring_in {
 	int64_t source[TP_RING_WINDOWS];	/* -1: none yet */
 	uint64_t n_records;
 	bool is_live;
+	bool is_read;			/* as far as it goes */
+	bool is_kept;			/* by a node file: fd is open, its process is dead */
 };
 
-/* All n bytes at `at`. 0, -ENODATA (the file is shorter), -errno. */
-int tp_ring_read(int fd, uint64_t at, void *buf, size_t n);
 /* What the slot says of thread `tid`. */
 struct tp_thread_entry tp_ring_entry(const struct tp_ring_in *r, uint32_t slot, uint32_t tid);
 /* Records that no file holds become sources of the run; of a live process only when its drain

@@ -15,6 +15,7 @@
 #include "merge/decode.h"
 #include "merge/grow.h"
 #include "merge/ring_in.h"
+#include "runtime/base/file.h"
 
 enum {
 	LIVE_TRIES = 20,
@@ -194,7 +195,7 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 	struct tp_ring_window window[TP_RING_WINDOWS];
 	uint64_t first[TP_RING_WINDOWS], last[TP_RING_WINDOWS] = {0};
 	uint32_t n_windows = count_windows(&r->head), n[TP_RING_WINDOWS] = {0}, from, to;
-	int err = tp_ring_read(r->fd, at, r->chunk, TP_CHUNK_BYTES);
+	int err = tp_file_read_at(r->fd, at, r->chunk, TP_CHUNK_BYTES);
 
 	if (err)
 		return err;
@@ -243,7 +244,7 @@ static int list_chunks(struct tp_ring_in *r)
 	if (!r->order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->head.n_chunks; i++) {
-		int err = tp_ring_read(r->fd, chunk_at(&r->head, i), r->chunk, CHUNK_HEAD_BYTES);
+		int err = tp_file_read_at(r->fd, chunk_at(&r->head, i), r->chunk, CHUNK_HEAD_BYTES);
 
 		if (err)
 			return err;
@@ -262,7 +263,7 @@ static bool has_moved(const struct tp_ring_in *r)
 {
 	struct tp_ring_head now;
 
-	return tp_ring_read(r->fd, 0, &now, sizeof(now)) || now.pass_done != r->head.pass_done ||
+	return tp_file_read_at(r->fd, 0, &now, sizeof(now)) || now.pass_done != r->head.pass_done ||
 	       now.windows_begun != r->head.windows_begun ||
 	       now.windows_written != r->head.windows_written || now.is_closed;
 }
@@ -307,7 +308,7 @@ int tp_ring_records(struct tp_ring_in *r)
 		if (!r->is_live || err == -ENOMEM || !has_moved(r))
 			return err;
 		forget_parts(r);
-		err = tp_ring_read(r->fd, 0, &r->head, sizeof(r->head));
+		err = tp_file_read_at(r->fd, 0, &r->head, sizeof(r->head));
 		if (err)
 			return err;
 	}
@@ -327,7 +328,7 @@ int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec
 
 	if (!all) {
 		all = malloc(n_read * sizeof(all[0]));
-		err = all ? tp_ring_read(rest->fd, part->at + part->from * sizeof(all[0]), all,
+		err = all ? tp_file_read_at(rest->fd, part->at + part->from * sizeof(all[0]), all,
 				    n_read * sizeof(all[0]))
 			  : -ENOMEM;
 	}

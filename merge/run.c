@@ -17,6 +17,7 @@
 #include "merge/clocks.h"
 #include "merge/device.h"
 #include "merge/grow.h"
+#include "merge/node.h"
 
 enum {
 	ISSUES_SAID = 200,	/* lines on stderr; all are kept and counted up to ISSUES_KEPT */
@@ -57,6 +58,31 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 		fprintf(stderr, "trainprof-merge: rank %d: %s\n", proc->rank, issue->text);
 	else
 		fprintf(stderr, "trainprof-merge: %s\n", issue->text);
+}
+
+void tp_run_keep(struct tp_run_in *run, uint32_t from)
+{
+	for (uint32_t i = from; i < run->pub.n_issues; i++) {
+		if (!tp_grow(&run->note, &run->cap_notes, (uint64_t)run->n_notes + 1,
+			     sizeof(run->note[0])))
+			return;
+		run->note[run->n_notes++] = (struct tp_note){.issue = i, .before = run->n_members};
+	}
+}
+
+bool tp_run_member(struct tp_run_in *run, struct tp_member member)
+{
+	member.path = strdup(member.path);
+	member.shown = strdup(member.shown);
+	if (!member.path || !member.shown ||
+	    !tp_grow(&run->member, &run->cap_members, (uint64_t)run->n_members + 1,
+		     sizeof(member))) {
+		free(member.path);
+		free(member.shown);
+		return false;
+	}
+	run->member[run->n_members++] = member;
+	return true;
 }
 
 struct tp_proc_in *tp_run_proc(struct tp_run_in *run, const struct tp_file_head *head)
@@ -406,6 +432,15 @@ void tp_run_free(struct tp_run *run)
 		free_text(run->window[i].meta);
 		free_text(run->window[i].totals);
 	}
+	for (uint32_t i = 0; i < in->n_members; i++) {
+		free(in->member[i].path);
+		free(in->member[i].shown);
+	}
+	for (uint32_t i = 0; i < in->n_nodes; i++)
+		tp_node_free(in->node[i]);
+	free(in->member);
+	free(in->note);
+	free(in->node);
 	for (uint32_t i = 0; i < in->n_kept_fds; i++)
 		close(in->kept_fd[i]);
 	free(in->kept_fd);

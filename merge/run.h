@@ -8,6 +8,8 @@
 #ifndef TP_MERGE_RUN_H
 #define TP_MERGE_RUN_H
 
+#include <stdio.h>
+
 #include "merge/align.h"
 #include "merge/fuse.h"
 #include "merge/infile.h"
@@ -17,6 +19,8 @@
 #include "runtime/trace/ring_layout.h"
 
 #define TP_NO_THREAD 0xffffu
+
+struct tp_node;
 
 /* Times between which events of a process were asked for (--steps). */
 struct tp_span_ns {
@@ -92,6 +96,23 @@ struct tp_block_ref {
 	uint32_t slots;			/* index in source.slots */
 };
 
+/* A file that was read; the parts of a node file each. */
+struct tp_member {
+	enum tp_member_kind kind;
+	struct tp_proc_in *proc;
+	char *path;			/* where it can be read; of a node file's the node file's */
+	char *shown;			/* what people know it by */
+	int64_t source;			/* of a trace: index in run.source; -1: a better one was found */
+	struct tp_node *node;		/* NULL: a file of its own */
+	uint32_t part;			/* in node.part */
+};
+
+/* An issue that only shows when the files themselves are opened: node files carry it. */
+struct tp_note {
+	uint32_t issue;
+	uint32_t before;		/* n_members at the time */
+};
+
 struct tp_run_in {
 	struct tp_run pub;		/* first */
 	struct tp_fuse_options options;
@@ -104,11 +125,18 @@ struct tp_run_in {
 	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues;
 	uint64_t n_events_due;		/* in all blocks: for the progress line */
 	uint64_t n_unknown_ids;
+	struct tp_member *member;	/* in the order in which they were read */
+	uint32_t n_members, cap_members;
+	struct tp_note *note;
+	uint32_t n_notes, cap_notes;
+	struct tp_node **node;
+	uint32_t n_nodes, cap_nodes;
 	int *kept_fd;			/* of converted traces: files without a name */
 	uint32_t n_kept_fds, cap_kept_fds;
 	uint32_t n_hosts;
 	struct tp_host_at *host;	/* n_hosts: see place_hosts.c */
 	struct tp_clocks *clocks;	/* NULL: there is one host only */
+	uint32_t n_kineto;		/* traces that were converted */
 };
 
 static inline struct tp_run_in *tp_run_inside(struct tp_run *run)
@@ -138,6 +166,11 @@ static inline int64_t tp_run_ns(const struct tp_proc_in *proc, uint32_t *hint, u
 	return tp_align_ns(&proc->map, hint, ticks) + proc->to_run_ns;
 }
 
+/* A file was read; `node` and `part` as in tp_member. False: out of memory. */
+bool tp_run_member(struct tp_run_in *run, struct tp_member member);
+/* Issues from that number on are such as tp_note. */
+void tp_run_keep(struct tp_run_in *run, uint32_t from);
+
 /* Facts about the process that only META knows: host, program. */
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
 /* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
@@ -149,6 +182,8 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 /* Indexes the trace file at `path`; `shown` is what people know it by. 0 or -errno; trouble
  * becomes an issue. */
 int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown);
+/* The same of one that is a member of a node file; `part` is filled. */
+int tp_run_read_part(struct tp_run_in *run, struct tp_node *node, uint32_t part);
 /* The same of a trace of torch.profiler, which becomes one of ours in $TMPDIR first. */
 int tp_run_read_kineto(struct tp_run_in *run, const char *path);
 
@@ -174,6 +209,9 @@ int64_t tp_run_clock_error(const struct tp_run_in *run, const struct tp_proc_in 
 
 /* Rows of the ledger at `path`; begin_ns stays on CLOCK_MONOTONIC until the clocks are aligned. */
 int tp_run_read_ledger(struct tp_run_in *run, const char *path);
+/* The same of text; the process it is of, NULL: none. 0 or -ENOMEM. */
+int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
+			    struct tp_proc_in **proc);
 /* By process and index, each once; times of the run. After the clocks were aligned. */
 void tp_run_settle_steps(struct tp_run_in *run);
 
@@ -187,6 +225,8 @@ void tp_run_settle_steps(struct tp_run_in *run);
  * them counts.
  */
 int tp_recover_ring(struct tp_run_in *run, const char *path);
+/* The same of one that a node file kept, here in the file fd; its process is dead. */
+int tp_recover_kept(struct tp_run_in *run, int fd, const char *shown, struct tp_proc_in **proc);
 /* How many bytes count of the unfinished file of that window; UINT64_MAX: all. */
 uint64_t tp_recover_file_bytes(const struct tp_proc_in *proc, uint32_t window);
 /* Part `at` of the rest: its n records. 0 or -errno. */

@@ -28,9 +28,13 @@ struct tp_sink {
 	void (*event)(void *state, const struct tp_event *event);
 	/* Trailing metadata; closes the file, frees state. 0, or -errno after a message. */
 	int (*end)(void *state, const struct tp_run *run);
+	/* Instead of these three: a format that takes no events but all that was read. 0, or
+	 * -errno after a message. */
+	int (*write)(struct tp_run *run, const char *path);
 };
 
 extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
-	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof, tp_sink_memviz;
+	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof, tp_sink_memviz,
+	tp_sink_node;
 
 #endif

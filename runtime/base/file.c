@@ -70,6 +70,24 @@ out:
 	return got < 0 ? got : (ssize_t)have;
 }
 
+int tp_file_read_at(int fd, uint64_t at, void *buf, size_t n)
+{
+	char *p = buf;
+
+	while (n) {
+		ssize_t got = pread(fd, p, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -ENODATA;
+		p += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
 /* One level. What is there already is good when it is a folder. */
 static int make_dir(const char *path, mode_t mode)
 {

@@ -15,6 +15,8 @@
 int tp_file_write_all(int fd, const void *bytes, size_t n);
 /* Up to n bytes from the start of `path`, NUL-terminated when there is room. Bytes read or -errno. */
 ssize_t tp_file_read(const char *path, void *buf, size_t n);
+/* Exactly n bytes at `at`. 0, -ENODATA when the file is shorter, or -errno. */
+int tp_file_read_at(int fd, uint64_t at, void *buf, size_t n);
 /* mkdir -p. */
 int tp_file_make_dirs(const char *path, mode_t mode);
 /* The folders above `path` (all up to the last slash). */

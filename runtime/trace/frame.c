@@ -170,9 +170,9 @@ void tp_frame_seal_file_head(struct tp_file_head *head)
 	head->checksum = XXH64(head, offsetof(struct tp_file_head, checksum), 0);
 }
 
-int tp_frame_check_file_head(const struct tp_file_head *head)
+static int check_head(const struct tp_file_head *head, uint64_t magic)
 {
-	if (head->magic != TP_FILE_MAGIC)
+	if (head->magic != magic)
 		return -EINVAL;
 	/* Another major version may keep its checksum elsewhere: what it is comes first. */
 	if (head->major != TP_TRACE_MAJOR)
@@ -181,4 +181,35 @@ int tp_frame_check_file_head(const struct tp_file_head *head)
 	    head->head_bytes < sizeof(*head))
 		return -EBADMSG;
 	return 0;
+}
+
+int tp_frame_check_file_head(const struct tp_file_head *head)
+{
+	return check_head(head, TP_FILE_MAGIC);
+}
+
+int tp_frame_check_node_head(const struct tp_file_head *head)
+{
+	return check_head(head, TP_NODE_MAGIC);
+}
+
+void tp_frame_seal_node_tail(struct tp_node_tail *tail)
+{
+	tail->checksum = XXH64(tail, offsetof(struct tp_node_tail, checksum), 0);
+}
+
+bool tp_frame_is_node_tail(const struct tp_node_tail *tail)
+{
+	return tail->magic == TP_NODE_TAIL_MAGIC &&
+	       tail->checksum == XXH64(tail, offsetof(struct tp_node_tail, checksum), 0);
+}
+
+void tp_frame_seal(struct tp_block_head *head, const void *stored)
+{
+	head->checksum = hash_block(head, stored);
+}
+
+bool tp_frame_is_sound(const struct tp_block_head *head, const void *stored)
+{
+	return head->checksum == hash_block(head, stored);
 }

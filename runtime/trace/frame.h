@@ -8,6 +8,7 @@
 #ifndef TP_TRACE_FRAME_H
 #define TP_TRACE_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,10 +43,18 @@ size_t tp_frame_pack(struct tp_frame_packer *packer, struct tp_block_head *head,
 int tp_frame_unpack(struct tp_frame_unpacker *unpacker, const struct tp_block_head *head,
 		    const void *stored, void *out);
 
+/* Of a block whose payload stays as it is: its checksum. */
+void tp_frame_seal(struct tp_block_head *head, const void *stored);
+bool tp_frame_is_sound(const struct tp_block_head *head, const void *stored);
+
 /* Of a file head: fill and check its checksum. */
 void tp_frame_seal_file_head(struct tp_file_head *head);
 int tp_frame_check_file_head(
     const struct tp_file_head
 	*head); /* 0, -EBADMSG, -EPROTONOSUPPORT, -EINVAL (no magic) */
+/* The same of the head of a node file. */
+int tp_frame_check_node_head(const struct tp_file_head *head);
+void tp_frame_seal_node_tail(struct tp_node_tail *tail);
+bool tp_frame_is_node_tail(const struct tp_node_tail *tail);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/file.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/sniff.h"
 
@@ -24,27 +25,9 @@ void tp_reader_complain(const struct tp_reader *reader, uint64_t offset, const c
 		reader->complain(reader->complain_ctx, reader->path, offset, what);
 }
 
-static int read_at(int fd, uint64_t offset, void *buf, size_t n)
-{
-	char *p = buf;
-
-	while (n) {
-		ssize_t got = pread(fd, p, n, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -ENODATA;
-		p += got;
-		offset += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
 int tp_reader_read_at(const struct tp_reader *reader, uint64_t offset, void *buf, size_t n)
 {
-	return read_at(reader->fd, offset, buf, n);
+	return tp_file_read_at(reader->fd, offset, buf, n);
 }
 
 /* `*buf` holds n bytes afterwards; what was in it is lost. */
@@ -77,7 +60,7 @@ int tp_reader_unpack(struct tp_reader *reader, const struct tp_reader_block *blo
 	int err = grow(&room->stored, &room->stored_cap, block->head.stored_bytes + 1);
 
 	if (!err)
-		err = tp_reader_read_at(reader, block->offset + sizeof(block->head), room->stored,
+		err = tp_reader_read_at(reader, block->lies_at + sizeof(block->head), room->stored,
 					block->head.stored_bytes);
 	return err ? err : unpack(room, &block->head, room->stored);
 }
@@ -98,7 +81,7 @@ static int read_file_head(struct tp_reader *reader)
 		return err;
 	}
 	memset((char *)head + n, 0, sizeof(*head) - n);
-	err = tp_frame_check_file_head(head);
+	err = reader->is_node ? tp_frame_check_node_head(head) : tp_frame_check_file_head(head);
 	if (err == -EPROTONOSUPPORT && n < sizeof(*head))
 		err = -EBADMSG;
 	if (!err && head->head_bytes > reader->file_bytes)
@@ -172,12 +155,26 @@ void tp_reader_room_free(struct tp_reader_room *room)
 	memset(room, 0, sizeof(*room));
 }
 
-int tp_reader_open(struct tp_reader *reader, const char *path,
-		   tp_reader_complain_fn complain_fn, void *complain_ctx)
+static int index_node(struct tp_reader *reader)
+{
+	int err = tp_reader_node_index(reader);
+
+	reader->is_whole = !err;
+	if (err != -EBADMSG)
+		return err;
+	tp_reader_complain(reader, reader->file_bytes,
+			   "the index of the node file is damaged or missing: what can be found is read");
+	reader->n_blocks = 0;
+	return tp_reader_index(reader);
+}
+
+static int open_reader(struct tp_reader *reader, const char *path, bool is_node,
+		       tp_reader_complain_fn complain_fn, void *complain_ctx)
 {
 	int err;
 
 	memset(reader, 0, sizeof(*reader));
+	reader->is_node = is_node;
 	reader->fd = -1;
 	reader->complain = complain_fn;
 	reader->complain_ctx = complain_ctx;
@@ -190,13 +187,25 @@ int tp_reader_open(struct tp_reader *reader, const char *path,
 	if (!err)
 		err = read_file_head(reader);
 	if (!err) {
-		err = tp_reader_index(reader);
+		err = is_node ? index_node(reader) : tp_reader_index(reader);
 		if (err)
 			tp_reader_complain(reader, 0, strerror(-err));
 	}
 	if (err)
 		tp_reader_close(reader);
 	return err;
+}
+
+int tp_reader_open(struct tp_reader *reader, const char *path,
+		   tp_reader_complain_fn complain_fn, void *complain_ctx)
+{
+	return open_reader(reader, path, false, complain_fn, complain_ctx);
+}
+
+int tp_reader_open_node(struct tp_reader *reader, const char *path,
+			tp_reader_complain_fn complain_fn, void *complain_ctx)
+{
+	return open_reader(reader, path, true, complain_fn, complain_ctx);
 }
 
 void tp_reader_close(struct tp_reader *reader)
@@ -286,7 +295,7 @@ int tp_reader_events_at(struct tp_reader_room *room, int fd, uint64_t offset, ui
 	int err = grow(&room->stored, &room->stored_cap, n + 1);
 
 	if (!err)
-		err = read_at(fd, offset, room->stored, n);
+		err = tp_file_read_at(fd, offset, room->stored, n);
 	if (err)
 		return err;
 	memcpy(&head, room->stored, sizeof(head));

@@ -23,6 +23,7 @@ typedef void (*tp_reader_complain_fn)(void *ctx, const char *path, uint64_t offs
 
 struct tp_reader_block {
 	uint64_t offset;	/* of its head in the file */
+	uint64_t lies_at;	/* the same, but of a member of a node file: in that one */
 	struct tp_block_head head;
 };
 
@@ -41,7 +42,8 @@ struct tp_reader {
 	struct tp_file_head head;
 	struct tp_reader_block *block;	/* all whole blocks, in file order */
 	uint32_t n_blocks;
-	bool is_whole;			/* has its END block */
+	bool is_whole;			/* has its END block; a node file: its index */
+	bool is_node;
 	uint32_t n_bad_blocks;		/* seen damaged so far (heads at open, payloads when read) */
 	uint64_t cut_bytes;		/* at the end of the file, not belonging to a whole block */
 	tp_reader_complain_fn complain;
@@ -59,6 +61,12 @@ void tp_reader_room_free(struct tp_reader_room *room);
  */
 int tp_reader_open(struct tp_reader *reader, const char *path, tp_reader_complain_fn complain,
 		   void *complain_ctx);
+/*
+ * The same of a node file: blocks of all its members as they lie there, without the INDEX. Where
+ * the index is damaged all blocks are looked for (said). See reader_node.c.
+ */
+int tp_reader_open_node(struct tp_reader *reader, const char *path,
+			tp_reader_complain_fn complain, void *complain_ctx);
 void tp_reader_close(struct tp_reader *reader);
 
 /* Payload of block i, decompressed; valid until the next call. 0 or -errno (complained). */

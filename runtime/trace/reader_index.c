@@ -19,9 +19,8 @@ enum {
 	BREAKS_MAX = 1000,
 };
 
-/* Whether these bytes at `offset` can be the head of a block of this file. */
-static bool is_plausible(const struct tp_reader *reader, uint64_t offset,
-			 const struct tp_block_head *head)
+bool tp_reader_is_plausible(const struct tp_reader *reader, uint64_t offset,
+			    const struct tp_block_head *head)
 {
 	if (head->magic != TP_BLOCK_MAGIC || head->head_bytes != sizeof(*head))
 		return false;
@@ -33,8 +32,8 @@ static bool is_plausible(const struct tp_reader *reader, uint64_t offset,
 	return head->stored_bytes <= reader->file_bytes - offset - sizeof(*head);
 }
 
-static int add_block(struct tp_reader *reader, uint64_t offset,
-		     const struct tp_block_head *head)
+int tp_reader_add_block(struct tp_reader *reader, uint64_t offset,
+			const struct tp_block_head *head)
 {
 	/* Doubles at each power of two. */
 	if (!(reader->n_blocks & (reader->n_blocks - 1))) {
@@ -46,6 +45,7 @@ static int add_block(struct tp_reader *reader, uint64_t offset,
 		reader->block = bigger;
 	}
 	reader->block[reader->n_blocks].offset = offset;
+	reader->block[reader->n_blocks].lies_at = offset;
 	reader->block[reader->n_blocks].head = *head;
 	reader->n_blocks++;
 	return 0;
@@ -70,7 +70,7 @@ static uint64_t search_block(struct tp_reader *reader, uint64_t from)
 
 			if (reader->file_bytes - offset >= sizeof(head) &&
 			    !tp_reader_read_at(reader, offset, &head, sizeof(head)) &&
-			    is_plausible(reader, offset, &head))
+			    tp_reader_is_plausible(reader, offset, &head))
 				return offset;
 			p = hit + 1;
 		}
@@ -150,7 +150,7 @@ int tp_reader_index(struct tp_reader *reader)
 			err = tp_reader_read_at(reader, offset, &head, sizeof(head));
 		if (err && err != -ENODATA)
 			return err;
-		if (err || !is_plausible(reader, offset, &head)) {
+		if (err || !tp_reader_is_plausible(reader, offset, &head)) {
 			if (++n_breaks > BREAKS_MAX) {
 				reader->cut_bytes = reader->file_bytes - offset;
 				tp_reader_complain(
@@ -161,11 +161,11 @@ int tp_reader_index(struct tp_reader *reader)
 			offset = mend_chain(reader, offset);
 			continue;
 		}
-		err = add_block(reader, offset, &head);
+		err = tp_reader_add_block(reader, offset, &head);
 		if (err)
 			return err;
 		offset += sizeof(head) + head.stored_bytes;
-		if (head.type == TP_BLOCK_END && is_end(reader, offset))
+		if (head.type == TP_BLOCK_END && !reader->is_node && is_end(reader, offset))
 			break;
 	}
 	return 0;

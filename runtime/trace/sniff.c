@@ -20,6 +20,7 @@ struct signature {
 static const struct signature signature[] = {
     {"a trainprof trace that was changed by a text-mode transfer", 4, "TPT1"},
     {"a trainprof ring file (give the run folder instead)", 8, "TPTPRNG1"},
+    {"a trainprof node file that was changed by a text-mode transfer", 4, "TPN1"},
     {"gzip data (a finished timeline?)", 2, {0x1f, 0x8b}},
     {"zstd data", 4, {0x28, 0xb5, 0x2f, 0xfd}},
     {"xz data", 6, {0xfd, '7', 'z', 'X', 'Z', 0}},

@@ -458,6 +458,11 @@ enum tp_block_type {
 	TP_BLOCK_LONG = 5,    /* the same, of spans too long to keep the others' order: see below */
 	TP_BLOCK_END = 6,     /* text, "key=value\n": totals of the file; nothing follows */
 	TP_BLOCK_HEAP = 7,    /* since minor 2: events HEAPALLOC to FRAME, in columns of their own */
+	TP_BLOCK_MEMBER = 16, /* since minor 3, of node files only: struct tp_node_member, its path */
+	TP_BLOCK_NOTES = 17,  /* lines: what was seen when the files were opened */
+	TP_BLOCK_LEDGER = 18, /* bytes of a step ledger */
+	TP_BLOCK_RING = 19,   /* bytes of a ring that a dead process left */
+	TP_BLOCK_INDEX = 20,  /* struct tp_node_entry[n_items]: where all blocks are */
 };
 
 enum tp_codec {
@@ -498,6 +503,60 @@ struct tp_block_head {
 };
 TP_TRACE_ASSERT(sizeof(struct tp_block_head) == 128, "block head");
 TP_TRACE_ASSERT(offsetof(struct tp_block_head, checksum) == 120, "block checksum is last");
+
+/*
+ * A node file: a head as of a trace, but for its magic and with only node_rank known; blocks of
+ * its members; the INDEX blocks; struct tp_node_tail at the very end. A member is one of the
+ * files that were fused. In the head of each of its blocks reserved[TP_NODE_MEMBER] is the
+ * member's number plus one, reserved[TP_NODE_OFFSET] where the block began in the member's own
+ * file, or where its bytes belong (LEDGER, RING); all else is as it was there.
+ */
+#define TP_NODE_MAGIC 0x0a1a0a0d314e5054ull	/* "TPN1\r\n\x1a\n" */
+#define TP_NODE_TAIL_MAGIC 0x4c494154314e5054ull	/* "TPN1TAIL" */
+enum {
+	TP_NODE_MEMBER = 0,
+	TP_NODE_OFFSET = 1,
+	TP_NODE_ENTRIES_MAX = TP_BLOCK_RAW_MAX / 256,	/* of one INDEX block */
+};
+
+enum tp_member_kind {
+	TP_MEMBER_TRACE = 1,
+	TP_MEMBER_LEDGER = 2,
+	TP_MEMBER_RING = 3,
+	TP_MEMBER_NOTES = 4,	/* no file: what was noted after the last of them */
+};
+
+enum {	/* tp_node_member.flags */
+	TP_MEMBER_WHOLE = 1,	/* a trace with its END block */
+};
+
+struct tp_node_member {
+	uint32_t kind;		/* enum tp_member_kind */
+	uint32_t flags;
+	uint64_t file_bytes;	/* of the file that it was */
+	uint64_t first_step, last_step; /* of the run, that lie in a trace's window; last < first: none */
+	uint64_t begin_ns, end_ns;	/* CLOCK_REALTIME, of a trace's window; 0: not known */
+	uint64_t reserved[2];
+	struct tp_file_head head;	/* of a trace; of others what is known of their process */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_node_member) == 192, "member of a node file");
+
+struct tp_node_entry {
+	uint64_t at;			/* of the block's head, in the node file */
+	struct tp_block_head head;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_node_entry) == 136, "entry of a node file's index");
+
+struct tp_node_tail {
+	uint64_t magic;		/* TP_NODE_TAIL_MAGIC */
+	uint64_t index_at;	/* of the first INDEX block; the others follow */
+	uint32_t n_index;	/* INDEX blocks */
+	uint32_t n_members;
+	uint64_t n_blocks;	/* before them */
+	uint64_t reserved[3];
+	uint64_t checksum;	/* XXH64, seed 0, of all bytes before this field */
+};
+TP_TRACE_ASSERT(sizeof(struct tp_node_tail) == 64, "tail of a node file");
 
 /* Payload of TP_BLOCK_STRINGS, n_items times: varint id, varint kind, varint bytes, the bytes. */
 
