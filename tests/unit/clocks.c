@@ -300,3 +300,202 @@ Test(clocks, a_thousand_worlds_are_inside_their_bounds, .timeout = 200)
 	}
 	cr_assert_leq(sum / 1000, 1.25, "on average %.2f of what is possible", sum / 1000);
 }
+
+/* ---- what is not as simple ---- */
+
+/* A ping and its answer between two hosts, about every `every` ns of [from, to). */
+static void add_pings(uint32_t a, uint32_t b, double from, double to, double every)
+{
+	for (double ns = from; ns < to; ns += every) {
+		double there = ns + 20e3 + draw_double() * 200e3;
+
+		add_order(a, ns, b, there);
+		add_order(b, there + 5e3, a, there + 5e3 + 60e3 + draw_double() * 200e3);
+	}
+}
+
+Test(clocks, windows_far_apart_are_bounded_in_between_too)
+{
+	double hour = 3600e9;
+
+	state = 5;
+	begin_world(2, 0.001, 100);
+	for (int w = 0; w < 4; w++) {
+		for (uint32_t h = 0; h < 2; h++)
+			cr_assert_eq(tp_clocks_need(world.clocks, h, own_time(h, w * hour),
+						    own_time(h, w * hour + 2e9)), 0);
+		add_pings(0, 1, w * hour, w * hour + 2e9, 5e7);
+	}
+	cr_assert_eq(tp_clocks_solve(world.clocks), 0);
+	cr_assert_eq(tp_clocks_n_dropped(world.clocks), 0);
+	for (int i = -100; i <= 500; i++) {
+		double ns = i * hour / 100;
+		const struct tp_clocks_host *host = tp_clocks_of(world.clocks, 1);
+		int64_t own = own_time(1, ns);
+		double off = fabs((double)tp_clocks_run_ns(host, own) - true_run(ns));
+
+		cr_assert_leq(off, (double)tp_clocks_error(host, own, own) + 200);
+	}
+	for (int w = 0; w < 4; w++)
+		cr_assert_leq(tp_clocks_error(tp_clocks_of(world.clocks, 1), own_time(1, w * hour),
+					      own_time(1, w * hour + 2e9)), 200000);
+	tp_clocks_free(world.clocks);
+}
+
+/* A clock that is corrected every 20 s: no line fits two minutes of it. */
+static double wandering(double ns)
+{
+	static const double rate[] = {40e-6, -30e-6, 90e-6, -80e-6, 10e-6, 60e-6};
+	double off = 0;
+
+	for (int i = 0; i < 6 && ns > i * 20e9; i++)
+		off += rate[i] * fmin(ns - i * 20e9, 20e9);
+	return ns + off;
+}
+
+Test(clocks, a_clock_that_is_corrected_meanwhile_is_followed)
+{
+	struct tp_clocks *clocks = tp_clocks_new(2);
+	const struct tp_clocks_host *host;
+
+	state = 6;
+	tp_clocks_need(clocks, 0, 0, 120000000000);
+	for (double ns = 0; ns < 120e9; ns += 2e8) {
+		double there = ns + 20e3 + draw_double() * 100e3, back = there + 30e3 + draw_double() * 100e3;
+
+		tp_clocks_add(clocks, &(struct tp_clocks_order){0, 1, (int64_t)ns,
+								(int64_t)wandering(there)});
+		tp_clocks_add(clocks, &(struct tp_clocks_order){1, 0, (int64_t)wandering(there),
+								(int64_t)back});
+	}
+	cr_assert_eq(tp_clocks_solve(clocks), 0);
+	host = tp_clocks_of(clocks, 1);
+	for (double ns = 0; ns < 120e9; ns += 1e7) {
+		int64_t own = (int64_t)wandering(ns), error = tp_clocks_error(host, own, own);
+		double off = fabs((double)tp_clocks_run_ns(host, own) - ns);
+
+		cr_assert_leq(off, (double)error + 2, "at %.2f s: off %.0f, said %ld", ns / 1e9, off,
+			      (long)error);
+		cr_assert_leq(error, 400000);
+	}
+	tp_clocks_free(clocks);
+}
+
+Test(clocks, orders_that_cannot_be_are_left_out_and_counted)
+{
+	state = 7;
+	begin_world(2, 10, 50);
+	add_pings(0, 1, 0, 10e9, 2e7);
+	/* Both ways, by much. */
+	for (int i = 0; i < 5; i++) {
+		add_order(0, i * 1e9 + 5e7, 1, i * 1e9 - 5e7);
+		add_order(1, i * 2e9 + 5e6, 0, i * 2e9);
+	}
+	cr_assert_eq(tp_clocks_solve(world.clocks), 0);
+	cr_assert_geq(tp_clocks_n_dropped(world.clocks), 10);
+	cr_assert_leq(tp_clocks_n_dropped(world.clocks), 60);
+	check_inside();
+	tp_clocks_free(world.clocks);
+}
+
+Test(clocks, orders_that_all_contradict_each_other_bound_nothing)
+{
+	state = 8;
+	begin_world(2, 10, 50);
+	for (int i = 0; i < 1000; i++) {
+		double ns = draw_double() * 10e9;
+
+		add_order(0, ns, 1, ns + (draw_double() - 0.7) * 1e9);
+		add_order(1, ns, 0, ns + (draw_double() - 0.7) * 1e9);
+	}
+	cr_assert_eq(tp_clocks_solve(world.clocks), 0);
+	cr_assert_gt(tp_clocks_n_dropped(world.clocks), 1000);
+	cr_assert_lt(tp_clocks_error(tp_clocks_of(world.clocks, 1), own_time(1, 0),
+				     own_time(1, 1e9)), 0);
+	tp_clocks_free(world.clocks);
+}
+
+Test(clocks, a_host_that_is_seen_from_one_side_only_is_not_bounded)
+{
+	state = 9;
+	begin_world(4, 1, 50);
+	for (int i = 0; i < 100; i++) {
+		add_order(0, i * 1e7, 1, i * 1e7 + 1e5);
+		add_order(2, i * 1e7, 3, i * 1e7 + 1e5);
+		add_order(3, i * 1e7, 2, i * 1e7 + 1e5);
+	}
+	cr_assert_eq(tp_clocks_solve(world.clocks), 0);
+	for (uint32_t h = 1; h < 4; h++)
+		cr_assert_lt(tp_clocks_error(tp_clocks_of(world.clocks, h), own_time(h, 0),
+					     own_time(h, 1e9)), 0);
+	tp_clocks_free(world.clocks);
+}
+
+/* More hosts than are looked at together: in a star, and behind each other. */
+Test(clocks, many_hosts_are_joined_through_others)
+{
+	enum { MANY = 40 };
+	struct tp_clocks *clocks = tp_clocks_new(MANY);
+
+	for (uint32_t h = 0; h < MANY; h++)
+		tp_clocks_need(clocks, h, h * 1000000000000ll, h * 1000000000000ll + 1000000000);
+	for (uint32_t h = 1; h < MANY; h++) {
+		uint32_t to = h < 30 ? 0 : h - 1;
+
+		for (int64_t ns = 0; ns < 1000000000; ns += 10000000) {
+			int64_t here = h * 1000000000000ll + ns, there = to * 1000000000000ll + ns;
+
+			tp_clocks_add(clocks, &(struct tp_clocks_order){h, to, here, there + 10000});
+			tp_clocks_add(clocks, &(struct tp_clocks_order){to, h, there, here + 20000});
+		}
+	}
+	cr_assert_eq(tp_clocks_solve(clocks), 0);
+	for (uint32_t h = 1; h < MANY; h++) {
+		const struct tp_clocks_host *host = tp_clocks_of(clocks, h);
+		int64_t own = h * 1000000000000ll + 500000000;
+		int64_t error = tp_clocks_error(host, own, own);
+		uint32_t n_hops = h < 30 ? 1 : h - 28;
+
+		cr_assert_leq(llabs(tp_clocks_run_ns(host, own) - 500000000), error);
+		cr_assert_leq(error, 16000 * (int64_t)n_hops, "host %u: %ld", h, (long)error);
+		cr_assert_geq(error, 15000 * (int64_t)n_hops);
+	}
+	tp_clocks_free(clocks);
+}
+
+Test(clocks, random_orders_neither_crash_nor_hang, .timeout = 60)
+{
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		uint32_t n_hosts = 1 + (uint32_t)(seed % 12);
+		struct tp_clocks *clocks = tp_clocks_new(n_hosts);
+		/* From nanoseconds to more than there is. */
+		uint32_t shift = (uint32_t)(seed % 60);
+
+		state = seed * 77;
+		for (uint32_t i = 0; i < 3000; i++) {
+			struct tp_clocks_order order = {(uint32_t)(draw() % (n_hosts + 1)),
+							(uint32_t)(draw() % (n_hosts + 1)),
+							(int64_t)draw() >> shift,
+							(int64_t)draw() >> shift};
+
+			cr_assert_eq(tp_clocks_add(clocks, &order), 0);
+			if (i % 30 == 0)
+				tp_clocks_need(clocks, order.from, order.sent_ns, order.got_ns);
+		}
+		cr_assert_eq(tp_clocks_solve(clocks), 0);
+		for (uint32_t h = 0; h < n_hosts; h++) {
+			const struct tp_clocks_host *host = tp_clocks_of(clocks, h);
+			int64_t before = INT64_MIN;
+
+			for (uint32_t i = 0; i < host->n_points; i++) {
+				cr_assert_geq(host->point[i].error_ns, 0);
+				cr_assert_gt(host->point[i].own_ns, before);
+				before = host->point[i].own_ns;
+				cr_assert_eq(tp_clocks_run_ns(host, before), host->point[i].run_ns);
+			}
+			tp_clocks_error(host, (int64_t)draw() >> 3, (int64_t)draw() >> 3);
+			tp_clocks_run_ns(host, (int64_t)draw() >> 3);
+		}
+		tp_clocks_free(clocks);
+	}
+}
