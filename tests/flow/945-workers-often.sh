@@ -14,7 +14,8 @@ mkdir rings
 runs=${RUNS:-3}
 LIMIT=300
 
-# often TRACES WORDS...: that many runs, each with so many traces of workers.
+# often TRACES WORDS...: that many runs, each with so many traces of workers. any: the training ends by
+# killing its workers, and what one leaves, a trace or a ring, is chance.
 often()
 {
 	local traces=$1 name="${*:2}" wanted run wrong=
@@ -27,9 +28,9 @@ often()
 			TRAINPROF_RECORD=ops,tensors,heap,host TRAINPROF_SCHEDULE=always \
 			TRAINPROF_STEP=optimizer "$PYTHON" "$PROGS/workers.py" "$@"
 		[ "$hung$status $(cat often.out)" = "$wanted" ] || wrong="$wrong run $run: $hung$status;"
-		[ "$(find often -name '*worker*.tpt' | wc -l)" = "$traces" ] ||
+		[ "$traces" = any ] || [ "$(find often -name '*worker*.tpt' | wc -l)" = "$traces" ] ||
 			wrong="$wrong run $run: $(find often -name '*worker*.tpt' | wc -l) traces;"
-		[ -z "$(find rings often -name '*.ring')" ] || wrong="$wrong run $run: rings are left;"
+		[ "$traces" = any ] || [ -z "$(find rings often -name '*.ring')" ] || wrong="$wrong run $run: rings are left;"
 		rm -f rings/*
 	done
 	is "$name: $runs of $runs runs" "$wrong" ""
@@ -41,5 +42,5 @@ for how in fork spawn forkserver; do
 done
 often 2 fork subprocess once
 often 2 fork threads once
-often 2 fork exit once
+often any fork exit once
 done_testing
