@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "merge/clocks.h"
+#include "tests/unit/criterion_leak.h"
 
 enum { HOSTS = 6, ORDERS = 4096 };
 
