@@ -309,8 +309,7 @@ static bool is_chosen(const struct tp_run_in *run, const struct tp_node_part *pa
 {
 	int32_t rank = part->head.head.rank;
 
-	return part->head.kind == TP_MEMBER_NOTES ||
-	       tp_input_in_list(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank);
+	return tp_input_in_list(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank);
 }
 
 int tp_node_read(struct tp_run_in *run, uint32_t node_at, enum tp_member_kind kind)
@@ -321,10 +320,11 @@ int tp_node_read(struct tp_run_in *run, uint32_t node_at, enum tp_member_kind ki
 	for (uint32_t i = 0; i < node->n_parts && err != -ENOMEM; i++) {
 		struct tp_node_part *part = &node->part[i];
 
-		if (part->head.kind != kind || !is_chosen(run, part))
+		if (part->head.kind != kind)
 			continue;
+		/* Of files that are not asked for, too, as these tell when they are opened. */
 		read_notes(run, node, part);
-		if (kind == TP_MEMBER_NOTES)
+		if (kind == TP_MEMBER_NOTES || !is_chosen(run, part))
 			continue;
 		if (kind == TP_MEMBER_TRACE)
 			err = tp_run_read_part(run, node, i);

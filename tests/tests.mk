@@ -27,6 +27,8 @@ $(tptdump): $(O)/tests/progs/tptdump.o $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lm
 
+# Traces of many ranks, without a training.
+gen_traces := $(O)/tests/bench/gen_traces
 # What the symboliser makes of addresses, for tests and benchmarks that compare it.
 places := $(O)/tests/progs/places
 $(places): $(O)/tests/progs/places.o $(merge_obj) $(shared_obj)
@@ -48,7 +50,7 @@ flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 ## check: every test that needs no GPU, under ten minutes on two cores
 check: export WERROR := 1
 check:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) fakes
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
 	$(Q)$(run_tests) -t 240 $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
@@ -56,7 +58,7 @@ check-unit: unit-programs fakes
 	$(Q)$(run_tests) $(unit_items)
 
 ## check-flow: real trainings under the preload, merged and compared (T=part of a name)
-check-flow: all $(tptdump) $(places) fakes
+check-flow: all $(tptdump) $(places) $(gen_traces) fakes
 	$(Q)$(run_tests) -t 300 $(flow_long_items)
 
 # What NVIDIA's headers of each version say of CUPTI's records: tests/unit/cupti_layout.c.
@@ -71,7 +73,7 @@ unit-programs: $(unit_bin) $(cupti_offsets)
 ## check-long: the slow ones too: kills, fuzzing, sanitizer builds, browsers
 check-long: export WERROR := 1
 check-long:
-	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) fakes
+	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
 	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
 		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
