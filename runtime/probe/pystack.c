@@ -131,6 +131,7 @@ static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, u
 	const uint32_t kind = pystack.kind;
 	const uint16_t kind_mask = pystack.kind_mask;
 	const uintptr_t at_mask = pystack.at_mask;
+	const bool has_no_frames = pystack.has_no_frames;
 	const char *outer;
 
 	walk->n_kept = walk->n_same = at + 1;
@@ -141,8 +142,9 @@ static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, u
 		if (tp_likely(known->code))
 			is_same = is_same &&
 				  tp_pyframe_ref(known->frame, layout.code) == known->code &&
-				  get_at(known->frame, layout.at, at_mask) == known->at &&
-				  tp_pystack_mark(&layout, known->code) == known->mark &&
+				  (has_no_frames ||
+				   (get_at(known->frame, layout.at, at_mask) == known->at &&
+				    tp_pystack_mark(&layout, known->code) == known->mark)) &&
 				  (tp_likely(!known->module) ||
 				   tp_pyframe_ref(known->frame, layout.locals) == known->module);
 		if (tp_unlikely(!is_same)) {
@@ -218,9 +220,7 @@ static bool name_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame
 {
 	enum tp_pystack_named named = TP_PYSTACK_HIDDEN;
 
-	if (tp_unlikely(pystack.has_no_frames))
-		frame->mark = tp_pystack_mark(pystack.layout, frame->code);
-	else
+	if (!pystack.has_no_frames)
 		named = tp_pystack_name(pystack.layout, &thread->names, frame->code, frame->at,
 					&frame->mark, &frame->string, &frame->line);
 	frame->is_hidden = named == TP_PYSTACK_HIDDEN;

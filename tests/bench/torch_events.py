@@ -18,7 +18,7 @@ import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, COUNT = range(6)
+NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, COUNT, STACKS, MODULES = range(8)
 
 
 def quartiles(values):
@@ -32,11 +32,12 @@ def measure_step(driver, rounds):
 
     step, at = gpt_step(), 0
     variants = {"an empty callback": (EMPTY, 0), "operators": (OURS, 0),
-                "operators and tensors": (OURS, 1), "nothing": (NOTHING, 0)}
+                "operators and tensors": (OURS, 1), "operators and Python stacks": (STACKS, 0),
+                "operators and modules": (MODULES, 0), "nothing": (NOTHING, 0)}
     best = {name: [] for name in variants}
     for i in range(rounds):
         order = list(variants)
-        for name in order[i % 4:] + order[:i % 4]:
+        for name in order[i % len(order):] + order[:i % len(order)]:
             mode, tensors = variants[name]
             driver.driver_tensors(tensors)
             driver.driver_mode(mode)
@@ -54,6 +55,18 @@ def measure_step(driver, rounds):
     for name in list(variants)[:-1]:
         print("  %-33s %s" % (name, quartiles([a - b for a, b in
                                                zip(best[name], best["nothing"])])))
+
+
+def call_deep(depth, call, calls):
+    """Time of calls from two places in turns, some frames further in."""
+    if depth:
+        return call_deep(depth - 1, call, calls)
+    call()
+    start = time.thread_time_ns()
+    for _ in range(calls // 2):
+        call()
+        call()
+    return time.thread_time_ns() - start
 
 
 def main():
@@ -81,16 +94,14 @@ def main():
             for _ in range(100):
                 call()
             events = (driver.driver_count() - before) / 100
-            times = {mode: [] for mode in (NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES)}
+            times = {mode: [] for mode in (NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, STACKS,
+                                           MODULES)}
             for i in range(rounds):
                 order = list(times)
-                for mode in order[i % 5:] + order[:i % 5]:
+                for mode in order[i % len(order):] + order[:i % len(order)]:
                     driver.driver_mode(mode)
-                    call()
-                    start = time.thread_time_ns()
-                    for _ in range(calls):
-                        call()
-                    times[mode].append((time.thread_time_ns() - start) / calls / events)
+                    took = call_deep(12, call, calls)
+                    times[mode].append(took / calls / events)
                 time.sleep(0.02)  # the drain thread keeps up
             driver.driver_mode(NOTHING)
 
@@ -103,6 +114,10 @@ def main():
             print("  with shapes, beyond an empty one  %s   (goal 170)" % added(SHAPES, EMPTY))
             print("  with shapes, beyond an empty one that is handed the inputs %s"
                   % added(SHAPES, EMPTY_INPUTS))
+            # The next operator is always called from elsewhere: each outermost one makes a record.
+            print("  with Python stacks of 15, beyond ours without %s   (goal 60)"
+                  % added(STACKS, OURS))
+            print("  with modules, beyond ours without %s   (goal 60)" % added(MODULES, OURS))
 
     print("a block made and given back, ns for each of the two events")
     for armed, words, goal in ((0, "outside windows", ""), (1, "in a window", "   (goal 30)")):

@@ -12,6 +12,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/tensor.h"
+#include "runtime/probe/pystack.h"
+#include "runtime/probe/stack_tree.h"
+#include "runtime/probe/torch_stack.h"
 #include "runtime/probe/torch_state.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -23,6 +26,8 @@ enum mode {
 	MODE_OURS,
 	MODE_OURS_SHAPES,
 	MODE_COUNT,
+	MODE_OURS_STACKS,	/* operators and their Python stacks */
+	MODE_OURS_MODULES,	/* operators and calls of modules */
 };
 
 static uint64_t n_events, other;
@@ -62,7 +67,13 @@ EXPORT void driver_mode(int mode)
 		tp_torch.abi.remove(other);
 	other = 0;
 	tp_torch_operators_remove();
-	if (mode == MODE_OURS || mode == MODE_OURS_SHAPES)
+	tp_torch_stack_is_on = mode == MODE_OURS_STACKS || mode == MODE_OURS_MODULES;
+	tp_pystack_hold(mode != MODE_OURS_MODULES, mode == MODE_OURS_MODULES);
+	tp_torch_stack_arm(mode == MODE_OURS_MODULES);
+	/* Stacks of the other sort are not these. */
+	tp_stack_tree_begin_anew();
+	tp_pystack_unmapped();
+	if (mode == MODE_OURS || mode == MODE_OURS_SHAPES || tp_torch_stack_is_on)
 		tp_torch_operators_add(mode == MODE_OURS_SHAPES);
 	else if (mode != MODE_NOTHING)
 		other = tp_torch.abi.add(callback);
