@@ -4,6 +4,7 @@
  */
 #include "merge/ranks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum {
 	SAMPLES = 64,		/* of the time that two ranks have in common */
 	SAMPLES_LEAST = 8,
 	SAME_PERCENT = 95,
+	WINDOWS_MOST = 1024,	/* compared */
 };
 
 /* ---- lists ---- */
@@ -186,10 +188,11 @@ static bool step_at(const struct rows *rows, int64_t ns, uint64_t *index)
 
 static int64_t count_apart(const struct rows *base, const struct rows *other)
 {
-	uint32_t stride = base->n / SAMPLES + 1, n = 0, n_same = 0;
+	/* The second half: what happened once before is in it, too. */
+	uint32_t half = base->n / 2, stride = (base->n - half) / SAMPLES + 1, n = 0, n_same = 0;
 	int64_t apart[SAMPLES], usual;
 
-	for (uint32_t i = stride / 2; i < base->n && n < SAMPLES; i += stride) {
+	for (uint32_t i = half; i < base->n && n < SAMPLES; i += stride) {
 		const struct tp_step_row *row = &base->row[i];
 		uint64_t index;
 
@@ -231,7 +234,49 @@ int64_t tp_ranks_apart(const struct tp_run *run, const struct tp_proc *base,
 	return count_apart(&of_base, &of_other);
 }
 
-void tp_ranks_check(struct tp_run *run)
+/* ---- are their windows the same? ---- */
+
+/* First step of a window; UINT64_MAX: not known. */
+static uint64_t first_step_of(const struct tp_window *window)
+{
+	return tp_fact_u64(window->totals, "first_step", UINT64_MAX);
+}
+
+static void check_windows(struct tp_run *run)
+{
+	uint64_t *first = malloc(WINDOWS_MOST * sizeof(*first));
+	const struct tp_proc *base = NULL, *told = NULL;
+
+	for (uint32_t i = 0; i < run->n_procs && !base; i++)
+		if (is_current_rank(run->proc[i]) && run->proc[i]->world_size > 1)
+			base = run->proc[i];
+	for (uint32_t i = 0; i < WINDOWS_MOST && first; i++)
+		first[i] = UINT64_MAX;
+	for (uint32_t i = 0; i < run->n_windows && first && base; i++)
+		if (run->window[i].proc == base && run->window[i].window < WINDOWS_MOST)
+			first[run->window[i].window] = first_step_of(&run->window[i]);
+	for (uint32_t i = 0; i < run->n_windows && first && base; i++) {
+		const struct tp_window *window = &run->window[i];
+		uint64_t own, other;
+
+		if (window->proc == told || !is_current_rank(window->proc) ||
+		    window->proc->world_size != base->world_size || window->window >= WINDOWS_MOST)
+			continue;
+		own = first_step_of(window);
+		other = first[window->window];
+		if (own == other || own == UINT64_MAX || other == UINT64_MAX)
+			continue;
+		told = window->proc;
+		tp_run_issue(run, told, false,
+			     "window %u begins with step %" PRIu64 ", that of rank %d with step %" PRIu64
+			     ": their epochs or counts differ; per=run in TRAINPROF_SCHEDULE goes by "
+			     "the steps of the run",
+			     window->window, own, base->rank, other);
+	}
+	free(first);
+}
+
+static void check_counts(struct tp_run *run)
 {
 	const struct tp_proc *first = NULL;
 	struct rows base = {NULL, 0}, rows;
@@ -256,4 +301,10 @@ void tp_ranks_check(struct tp_run *run)
 				     (long long)(by < 0 ? -by : by), by == 1 || by == -1 ? "" : "s",
 				     by < 0 ? "fewer" : "more", first->rank);
 	}
+}
+
+void tp_ranks_check(struct tp_run *run)
+{
+	check_counts(run);
+	check_windows(run);
 }
