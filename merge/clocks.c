@@ -17,12 +17,8 @@
 #include "merge/grow.h"
 
 enum {
-	MOST_STRETCHES = 4096,
-	MOST_BOUNDS = 1 << 20,	/* of pairs in stretches: then these are longer */
 	MOST_WAYS = 64,		/* hosts in a row */
 	MOST_CUTS = 6,		/* rounds of halving: a minute is then below a second */
-	MOST_INNER = 8,		/* moments within a stretch: see choose_moments */
-	MOST_JOINT = 256,	/* stretches of few hosts that are looked at together */
 };
 
 struct tp_clocks *tp_clocks_new(uint32_t n_hosts)
@@ -226,144 +222,6 @@ static void reach_hosts(struct tp_clocks *clocks)
 	}
 }
 
-/* ---- stretches ---- */
-
-static int compare_spans(const void *a, const void *b)
-{
-	const struct tp_clocks_span *x = a, *y = b;
-
-	return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
-}
-
-static bool add_stretch(struct tp_clocks *clocks, int64_t first, int64_t last)
-{
-	if (!tp_grow(&clocks->stretch, &clocks->cap_stretches,
-		     (uint64_t)clocks->n_stretches + 1, sizeof(*clocks->stretch)))
-		return false;
-	clocks->stretch[clocks->n_stretches++] =
-		(struct tp_clocks_stretch){.first_ns = first, .last_ns = last};
-	return true;
-}
-
-/* [first, last] in parts of at most `most`. */
-static bool add_stretches(struct tp_clocks *clocks, int64_t first, int64_t last, int64_t most)
-{
-	int64_t n = (last - first) / most + 1;
-
-	for (int64_t i = 0; i < n; i++) {
-		int64_t from = first + (last - first) / n * i;
-		int64_t to = i + 1 < n ? first + (last - first) / n * (i + 1) : last;
-
-		if (!add_stretch(clocks, from, to))
-			return false;
-	}
-	return true;
-}
-
-/* Times that are needed, on the axis of host 0: those close to each other are one stretch. */
-static int make_stretches(struct tp_clocks *clocks)
-{
-	struct tp_clocks_span *need = clocks->need;
-	int64_t most = TP_CLOCKS_STRETCH_NS, first, last = INT64_MIN;
-	int64_t n_most = MOST_BOUNDS / (clocks->n_pairs + 1) + 1;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < clocks->n_needs; i++) {
-		if (!clocks->host[need[i].host].is_reached)
-			continue;
-		need[n] = need[i];
-		need[n].first_ns = tp_clocks_time(clocks, need[i].host, need[i].first_ns);
-		need[n++].last_ns = tp_clocks_time(clocks, need[i].host, need[i].last_ns);
-	}
-	clocks->n_needs = n;
-	if (!n)
-		return 0;
-	qsort(need, n, sizeof(*need), compare_spans);
-	for (uint32_t i = 0; i < n; i++) {
-		if (need[i].last_ns > last)
-			last = need[i].last_ns;
-	}
-	/* Longer ones are less true, but years of them must not fill the memory. */
-	if (n_most > MOST_STRETCHES)
-		n_most = MOST_STRETCHES;
-	if ((last - need[0].first_ns) / n_most > most)
-		most = (last - need[0].first_ns) / n_most;
-	first = need[0].first_ns;
-	last = need[0].last_ns;
-	for (uint32_t i = 1; i < n; i++) {
-		int64_t longer = need[i].last_ns > last ? need[i].last_ns : last;
-
-		if (need[i].first_ns > last && longer - first > most) {
-			if (!add_stretches(clocks, first, last, most))
-				return -ENOMEM;
-			first = need[i].first_ns;
-			longer = need[i].last_ns;
-		}
-		last = longer;
-	}
-	return add_stretches(clocks, first, last, most) ? 0 : -ENOMEM;
-}
-
-/* Moments of a stretch: its ends, some at even distances, and the ends of what is needed, some
- * of many. */
-static uint32_t choose_moments(const struct tp_clocks *clocks,
-			       const struct tp_clocks_stretch *stretch, int64_t *moment)
-{
-	int64_t inner[3 * MOST_INNER], step = (stretch->last_ns - stretch->first_ns) / MOST_INNER;
-	uint32_t n = 0, n_seen = 0, every = 1, n_moments = 0;
-
-	if (clocks->n_stretches > MOST_JOINT)
-		goto ends;
-	for (uint32_t i = 0; i < 2 * clocks->n_needs; i++) {
-		const struct tp_clocks_span *need = &clocks->need[i / 2];
-		int64_t at = i & 1 ? need->last_ns : need->first_ns;
-
-		if (at <= stretch->first_ns || at >= stretch->last_ns || n_seen++ % every)
-			continue;
-		if (n == 2 * MOST_INNER) {
-			for (uint32_t k = 0; k < MOST_INNER; k++)
-				inner[k] = inner[2 * k];
-			n = MOST_INNER;
-			every *= 2;
-		}
-		inner[n++] = at;
-	}
-	for (uint32_t i = 1; i < MOST_INNER; i++)
-		inner[n++] = stretch->first_ns + i * step;
-ends:
-	qsort(inner, n, sizeof(inner[0]), compare_i64);
-	moment[n_moments++] = stretch->first_ns;
-	for (uint32_t i = 0; i < n; i++) {
-		if (inner[i] > moment[n_moments - 1])
-			moment[n_moments++] = inner[i];
-	}
-	if (stretch->last_ns > moment[n_moments - 1])
-		moment[n_moments++] = stretch->last_ns;
-	return n_moments;
-}
-
-/* Those that no line fits become two each. False: out of memory. */
-static bool cut_stretches(struct tp_clocks *clocks)
-{
-	uint32_t n = clocks->n_stretches;
-	struct tp_clocks_stretch *old = clocks->stretch;
-	bool is_good = true;
-
-	clocks->stretch = NULL;
-	clocks->n_stretches = clocks->cap_stretches = 0;
-	for (uint32_t i = 0; i < n && is_good; i++) {
-		int64_t middle = old[i].first_ns + (old[i].last_ns - old[i].first_ns) / 2;
-
-		if (old[i].is_cut_wanted)
-			is_good = add_stretch(clocks, old[i].first_ns, middle) &&
-				  add_stretch(clocks, middle, old[i].last_ns);
-		else
-			is_good = add_stretch(clocks, old[i].first_ns, old[i].last_ns);
-	}
-	free(old);
-	return is_good;
-}
-
 /* ---- bounds of all hosts at all moments ---- */
 
 struct bounds {
@@ -450,31 +308,31 @@ static void carry_on(const struct tp_clocks *clocks, struct round *round)
 {
 	const uint32_t n = clocks->n_hosts;
 
-	for (uint32_t i = 1; i < round->n; i++) {
-		for (uint32_t h = 1; h < n; h++)
-			carry(&round->range[(size_t)i * n + h], &round->range[(size_t)(i - 1) * n + h],
-			      round->moment[i].at_ns - round->moment[i - 1].at_ns);
-	}
-	for (uint32_t i = round->n; i-- > 1;) {
-		for (uint32_t h = 1; h < n; h++)
-			carry(&round->range[(size_t)(i - 1) * n + h], &round->range[(size_t)i * n + h],
-			      round->moment[i].at_ns - round->moment[i - 1].at_ns);
+	for (uint32_t k = 1; k < 2 * round->n; k++) {
+		/* There and back again. */
+		uint32_t to = k < round->n ? k : 2 * round->n - 1 - k;
+		uint32_t from = k < round->n ? to - 1 : to + 1;
+		int64_t ns = round->moment[to].at_ns - round->moment[from].at_ns;
+
+		for (uint32_t h = 1; h < n && from < round->n; h++)
+			carry(&round->range[(size_t)to * n + h],
+			      &round->range[(size_t)from * n + h], ns < 0 ? -ns : ns);
 	}
 }
 
 static bool is_joint(const struct tp_clocks *clocks)
 {
 	return clocks->n_hosts > 2 && clocks->n_hosts <= TP_CLOCKS_JOINT &&
-	       clocks->n_stretches <= MOST_JOINT;
+	       clocks->n_stretches <= TP_CLOCKS_INNER_STRETCHES;
 }
 
 static int bound_stretch(struct tp_clocks *clocks, struct tp_clocks_stretch *stretch,
 			 struct round *round, bool is_rough, bool may_cut)
 {
 	struct tp_clocks_bounds *bounds = calloc(clocks->n_pairs + 1, sizeof(*bounds));
-	int64_t moment[3 * MOST_INNER + 2];
-	double t[3 * MOST_INNER + 2];
-	uint32_t n = choose_moments(clocks, stretch, moment), n_hosts = clocks->n_hosts;
+	int64_t moment[TP_CLOCKS_IN_STRETCH];
+	double t[TP_CLOCKS_IN_STRETCH];
+	uint32_t n = tp_clocks_moments(clocks, stretch, moment), n_hosts = clocks->n_hosts;
 	struct tp_clocks_range *range;
 	int err = bounds ? 0 : -ENOMEM;
 
@@ -537,7 +395,8 @@ static double line_at(const struct round *round, const double *middle, uint32_t 
 }
 
 /* Where the line of a host runs at moment i; before: where it did at the one before. */
-static double middle_of(const struct round *round, const struct tp_clocks_range *r, const double *before, uint32_t i)
+static double middle_of(const struct round *round, const struct tp_clocks_range *r,
+			const double *before, uint32_t i)
 {
 	double middle = (r->low + r->high) / 2, drift;
 
@@ -546,7 +405,8 @@ static double middle_of(const struct round *round, const struct tp_clocks_range 
 	if (!before || !round->moment[i].is_first)
 		return middle;
 	/* No faster across a gap than clocks drift. */
-	drift = (double)(round->moment[i].at_ns - round->moment[i - 1].at_ns) / 1e9 * TP_CLOCKS_DRIFT;
+	drift = (double)(round->moment[i].at_ns - round->moment[i - 1].at_ns) / 1e9 *
+		TP_CLOCKS_DRIFT;
 	return fmin(fmax(middle, *before - drift), *before + drift);
 }
 
@@ -580,7 +440,8 @@ static bool draw_line(struct tp_clocks *clocks, uint32_t host, const struct roun
 			break;
 		}
 		*point = (struct tp_clocks_point){
-			.own_ns = round->moment[i].at_ns + clocks->host[host].base_ns + rounded(off),
+			.own_ns = round->moment[i].at_ns + clocks->host[host].base_ns +
+				  rounded(off),
 			.run_ns = round->moment[i].at_ns,
 			.error_ns = rounded(fmax(r->high - off, off - r->low)) + 1,
 			.is_behind_gap = round->moment[i].is_first,
@@ -639,174 +500,15 @@ int tp_clocks_solve(struct tp_clocks *clocks)
 	if (err)
 		return err;
 	reach_hosts(clocks);
-	err = make_stretches(clocks);
+	err = tp_clocks_stretch(clocks);
 	if (!err)
 		err = do_round(clocks, true, false, &is_cut_wanted);
 	for (uint32_t i = 0; !err; i++) {
 		err = do_round(clocks, false, i < MOST_CUTS, &is_cut_wanted);
 		if (err || !is_cut_wanted)
 			break;
-		if (!cut_stretches(clocks))
+		if (!tp_clocks_cut(clocks))
 			err = -ENOMEM;
 	}
 	return err;
-}
-
-/* ---- the answer ---- */
-
-const struct tp_clocks_host *tp_clocks_of(const struct tp_clocks *clocks, uint32_t host)
-{
-	return &clocks->host[host].line;
-}
-
-/* The last point at or before, 0 when there is none. */
-static uint32_t find_point(const struct tp_clocks_host *host, int64_t own_ns)
-{
-	uint32_t lo = 0, hi = host->n_points;
-
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (host->point[mid].own_ns <= own_ns)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-int64_t tp_clocks_run_ns(const struct tp_clocks_host *host, int64_t own_ns)
-{
-	const struct tp_clocks_point *p;
-	uint32_t at;
-
-	if (!host->n_points)
-		return own_ns;
-	at = find_point(host, own_ns);
-	p = &host->point[at];
-	if (own_ns <= p->own_ns || at + 1 == host->n_points)
-		return p->run_ns + (own_ns - p->own_ns);
-	return p->run_ns + (int64_t)((__int128)(own_ns - p->own_ns) * (p[1].run_ns - p->run_ns) /
-				     (p[1].own_ns - p->own_ns));
-}
-
-int64_t tp_clocks_own_ns(const struct tp_clocks_host *host, int64_t run_ns)
-{
-	uint32_t lo = 0, hi = host->n_points;
-	const struct tp_clocks_point *p = host->point;
-
-	if (!hi)
-		return run_ns;
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p[mid].run_ns <= run_ns)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	p += lo;
-	if (run_ns <= p->run_ns || lo + 1 == host->n_points)
-		return p->own_ns + (run_ns - p->run_ns);
-	return p->own_ns + (int64_t)((__int128)(run_ns - p->run_ns) * (p[1].own_ns - p->own_ns) /
-				     (p[1].run_ns - p->run_ns));
-}
-
-/* Not beyond any time that could be. */
-static int64_t whole_ns(double ns)
-{
-	return ns < (double)TP_CLOCKS_FAR ? (int64_t)ceil(ns) : TP_CLOCKS_FAR;
-}
-
-/* At one of its own times between two points, or beyond (one of them is NULL). */
-static double error_at(const struct tp_clocks_point *a, const struct tp_clocks_point *b,
-		       int64_t own_ns)
-{
-	double behind = a ? (double)(own_ns - a->own_ns) / 1e9 : 0;
-	double before = b ? (double)(b->own_ns - own_ns) / 1e9 : 0;
-
-	if (!a)
-		return (double)b->error_ns + before * TP_CLOCKS_DRIFT;
-	if (!b)
-		return (double)a->error_ns + behind * TP_CLOCKS_DRIFT;
-	if (!b->is_behind_gap)
-		return (double)a->error_ns +
-		       (double)(b->error_ns - a->error_ns) * (behind / (behind + before));
-	/* The line drifts, too, by no more than that. */
-	return fmin((double)a->error_ns + 2 * behind * TP_CLOCKS_DRIFT,
-		    (double)b->error_ns + 2 * before * TP_CLOCKS_DRIFT);
-}
-
-/* Where in a gap the error is greatest. */
-static int64_t worst_between(const struct tp_clocks_point *a, const struct tp_clocks_point *b)
-{
-	double more = (double)(b->error_ns - a->error_ns) / (4 * TP_CLOCKS_DRIFT) * 1e9;
-	double middle = (double)(b->own_ns - a->own_ns) / 2 + more;
-
-	if (middle < 0)
-		return a->own_ns;
-	return middle < (double)(b->own_ns - a->own_ns) ? a->own_ns + (int64_t)middle : b->own_ns;
-}
-
-int64_t tp_clocks_error(const struct tp_clocks_host *host, int64_t first_ns, int64_t last_ns)
-{
-	const int64_t end[2] = {first_ns, last_ns};
-	double worst = 0;
-
-	if (!host->n_points)
-		return -1;
-	for (int k = 0; k < 2; k++) {
-		uint32_t at = find_point(host, end[k]);
-		const struct tp_clocks_point *a = &host->point[at];
-
-		if (end[k] < a->own_ns)
-			worst = fmax(worst, error_at(NULL, a, end[k]));
-		else
-			worst = fmax(worst, error_at(a, at + 1 < host->n_points ? a + 1 : NULL, end[k]));
-	}
-	for (uint32_t i = find_point(host, first_ns); i < host->n_points; i++) {
-		const struct tp_clocks_point *p = &host->point[i];
-
-		if (p->own_ns > last_ns)
-			break;
-		if (p->own_ns >= first_ns)
-			worst = fmax(worst, (double)p->error_ns);
-		if (i + 1 < host->n_points && p[1].is_behind_gap) {
-			int64_t at = worst_between(p, p + 1);
-
-			if (at >= first_ns && at <= last_ns)
-				worst = fmax(worst, error_at(p, p + 1, at));
-		}
-	}
-	return whole_ns(worst);
-}
-
-uint64_t tp_clocks_n_orders(const struct tp_clocks *clocks)
-{
-	return clocks->n_orders;
-}
-
-uint64_t tp_clocks_n_dropped(const struct tp_clocks *clocks)
-{
-	return clocks->n_dropped + clocks->n_absurd;
-}
-
-uint64_t tp_clocks_impossible(const struct tp_clocks *clocks, tp_clocks_time_fn time, void *ctx)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < clocks->n_pairs; i++) {
-		const struct tp_clocks_pair *pair = &clocks->pair[i];
-
-		for (int k = 0; k < 2; k++) {
-			uint32_t from = k ? pair->b : pair->a, to = k ? pair->a : pair->b;
-
-			for (uint32_t m = 0; m < pair->way[k].n; m++) {
-				const struct tp_clocks_moment *moment = &pair->way[k].moment[m];
-
-				n += time(ctx, from, moment->sent_ns) > time(ctx, to, moment->got_ns);
-			}
-		}
-	}
-	return n;
 }

@@ -82,6 +82,22 @@ struct tp_clocks_bounds {
 	struct tp_clocks_side side[2];
 };
 
+/* ---- clocks_stretch.c ---- */
+
+enum {
+	TP_CLOCKS_INNER = 8,		/* moments looked at in a stretch, twice: see there */
+	TP_CLOCKS_IN_STRETCH = 3 * TP_CLOCKS_INNER + 2,
+	TP_CLOCKS_INNER_STRETCHES = 256,/* of more only the ends, and each pair by itself */
+};
+
+/* From what is needed: those close to each other are one stretch. 0 or -ENOMEM. */
+int tp_clocks_stretch(struct tp_clocks *clocks);
+/* In order; the ends of the stretch are the first and the last. */
+uint32_t tp_clocks_moments(const struct tp_clocks *clocks, const struct tp_clocks_stretch *stretch,
+			   int64_t moment[TP_CLOCKS_IN_STRETCH]);
+/* Those that no line fits become two each. False: out of memory. */
+bool tp_clocks_cut(struct tp_clocks *clocks);
+
 /* ---- clocks_pair.c ---- */
 
 /*

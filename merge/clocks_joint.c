@@ -225,9 +225,9 @@ int tp_clocks_settle(const struct tp_clocks *clocks, const struct tp_clocks_boun
 
 			for (int way = 0; way < 2; way++)
 				for (uint32_t p = 0; p < bounds[k].side[way].n; p++)
-					is_moved |= move_lines(&line[pair->a], &line[pair->b], !pair->a,
-							       &bounds[k].side[way].point[p], !way,
-							       seconds);
+					is_moved |= move_lines(
+						&line[pair->a], &line[pair->b], !pair->a,
+						&bounds[k].side[way].point[p], !way, seconds);
 		}
 	}
 	for (uint32_t m = 0; m < n; m++)

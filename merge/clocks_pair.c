@@ -39,9 +39,11 @@ static uint32_t find_first(const struct tp_clocks *clocks, const struct tp_clock
 	return lo;
 }
 
-/* The orders of one way, as points off the line between the bases. Those before the first stretch and between two belong to the stretch behind them. */
+/* The orders of one way, as points off the line between the bases. Those before the first
+ * stretch and between two belong to the stretch behind them. */
 static int take_orders(const struct tp_clocks *clocks, const struct tp_clocks_pair *pair, int k,
-		       const struct tp_clocks_stretch *stretch, bool is_rough, struct tp_clocks_side *side)
+		       const struct tp_clocks_stretch *stretch, bool is_rough,
+		       struct tp_clocks_side *side)
 {
 	const struct tp_clocks_way *way = &pair->way[k];
 	const struct tp_clocks_stretch *last = &clocks->stretch[clocks->n_stretches - 1];
@@ -191,7 +193,8 @@ int tp_clocks_bound_pair(struct tp_clocks *clocks, const struct tp_clocks_pair *
 		err = fit_without_wrong(clocks, stretch, side, may_cut, &lines);
 	if (!err && !lines.n_corners && is_rough)
 		err = take_nearest(&lines,
-				   (double)(stretch->last_ns - stretch->first_ns) / 1e9 + 1e-3, side);
+				   (double)(stretch->last_ns - stretch->first_ns) / 1e9 + 1e-3,
+				   side);
 	else if (!err && !lines.n_corners)
 		side[0].n = side[1].n = 0;
 	for (int k = 0; k < 2 && !err; k++) {

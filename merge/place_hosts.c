@@ -299,7 +299,8 @@ int tp_run_place_hosts(struct tp_run_in *run)
 	for (uint32_t i = 0; i < run->pub.n_procs && !err; i++) {
 		struct tp_proc_in *proc = proc_at(run, i);
 
-		proc->to_run_ns = run->host[run->host[proc->host].is_bounded ? 0 : proc->host].real_ns;
+		proc->to_run_ns = run->host[run->host[proc->host].is_bounded ? 0
+									     : proc->host].real_ns;
 	}
 	return err;
 }

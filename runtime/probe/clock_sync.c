@@ -163,8 +163,8 @@ static bool is_ready(void)
 	if (!leader.is_server && !tp_clock_peer_find(&leader.peer)) {
 		if (++leader.n_tries < FIND_TRIES)
 			return false;
-		tp_probe_off("clock.sync", "there is no connection to MASTER_PORT; give ADDRESS:PORT "
-					   "of the first rank");
+		tp_probe_off("clock.sync", "there is no connection to MASTER_PORT; give "
+					   "ADDRESS:PORT of the first rank");
 		leader.is_wanted = false;
 		return false;
 	}

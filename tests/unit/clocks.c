@@ -368,7 +368,8 @@ Test(clocks, a_clock_that_is_corrected_meanwhile_is_followed)
 	state = 6;
 	tp_clocks_need(clocks, 0, 0, 120000000000);
 	for (double ns = 0; ns < 120e9; ns += 2e8) {
-		double there = ns + 20e3 + draw_double() * 100e3, back = there + 30e3 + draw_double() * 100e3;
+		double there = ns + 20e3 + draw_double() * 100e3;
+		double back = there + 30e3 + draw_double() * 100e3;
 
 		tp_clocks_add(clocks, &(struct tp_clocks_order){0, 1, (int64_t)ns,
 								(int64_t)wandering(there)});
