@@ -308,13 +308,14 @@ static void carry_on(const struct tp_clocks *clocks, struct round *round)
 {
 	const uint32_t n = clocks->n_hosts;
 
-	for (uint32_t k = 1; k < 2 * round->n; k++) {
+	for (uint32_t k = 1; k + 1 < 2 * round->n; k++) {
 		/* There and back again. */
-		uint32_t to = k < round->n ? k : 2 * round->n - 1 - k;
-		uint32_t from = k < round->n ? to - 1 : to + 1;
+		bool is_back = k >= round->n;
+		uint32_t to = is_back ? 2 * round->n - 2 - k : k;
+		uint32_t from = is_back ? to + 1 : to - 1;
 		int64_t ns = round->moment[to].at_ns - round->moment[from].at_ns;
 
-		for (uint32_t h = 1; h < n && from < round->n; h++)
+		for (uint32_t h = 1; h < n; h++)
 			carry(&round->range[(size_t)to * n + h],
 			      &round->range[(size_t)from * n + h], ns < 0 ? -ns : ns);
 	}
