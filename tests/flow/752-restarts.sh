@@ -12,9 +12,9 @@ cd "$TMP" || exit 1
 train elastic TRAINPROF_SCHEDULE=wait=2,warmup=1,active=3,per=run TRAINPROF_RECORD=ops \
 	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --max-restarts 1 \
 	--rdzv_backend c10d --rdzv_endpoint localhost:0 "$PROGS/elastic_ddp.py"
-is "the second start ends well" "$status $(grep -c done elastic.out)" "0 2"
-# shellcheck disable=SC2012
-is "each start has files of its own" "$(ls elastic/*.tpt elastic/*.steps | xargs -n 1 basename | tr '\n' ' ')" \
+is "the second start ends well" "$status $(grep -c 'done' elastic.out)" "0 2"
+is "each start has files of its own" \
+	"$(find elastic -name '*.tpt' -o -name '*.steps' | sed 's,.*/,,' | LC_ALL=C sort | tr '\n' ' ')" \
 	"rank0.0.restart1.tpt rank0.0.tpt rank0.restart1.steps rank0.steps rank1.0.restart1.tpt \
 rank1.0.tpt rank1.restart1.steps rank1.steps "
 unlike "nobody finds the folder used" "$(messages_of elastic)" 'holds traces|nothing is recorded'
