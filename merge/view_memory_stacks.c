@@ -154,7 +154,7 @@ static void print_rest(const struct shown *shown, uint32_t n, uint32_t n_all)
 			    tp_show_count(a, n_all - n));
 }
 
-/* ---- at the peak ---- */
+/* ---- whole stacks ---- */
 
 /* Frames that are shown, in place: not those of the interpreter between two of Python. */
 static uint32_t leave_out_glue(struct tp_frame *frame, uint32_t n)
@@ -238,156 +238,131 @@ static void print_stacks(const struct shown *shown)
 		print_stack(shown, most[i]);
 }
 
-static void print_peak(const struct shown *shown, const struct tp_hostmem_group *group,
-		       uint32_t n_groups)
+/* ---- tables of groups: at the peak, what stays, what does not ---- */
+
+struct group_table {
+	const char *title, *name;
+	const char *remark;		/* below it; NULL: none */
+	const struct tp_column *column;
+	uint32_t n_columns;
+	bool is_main;			/* it may have all rows of the view */
+	cost_fn *cost;
+	/* The cells between the process and the code. */
+	void (*add)(struct tp_table *table, const struct shown *shown,
+		    const struct tp_hostmem_row *sum);
+};
+
+#define COLUMNS(column) (column), sizeof(column) / sizeof((column)[0])
+
+static const struct tp_column peak_column[] = {
+	{.title = "process", .field = "process"},
+	{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
+	{.title = "%", .align = TP_RIGHT, .field = "percent"},
+	{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
+	{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+	{.title = "allocs", .align = TP_RIGHT, .is_extra = 2, .field = "allocations"},
+	{.title = "code", .may_cut = true, .field = "code"},
+	{.title = "asked by", .may_cut = true, .field = "native"},
+}, end_column[] = {
+	{.title = "process", .field = "process"},
+	{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
+	{.title = "blocks", .align = TP_RIGHT, .field = "end_blocks"},
+	{.title = "of allocs", .align = TP_RIGHT, .is_extra = 1, .field = "allocations"},
+	{.title = "code", .may_cut = true, .field = "code"},
+	{.title = "asked by", .may_cut = true, .field = "native"},
+}, leaked_column[] = {
+	{.title = "process", .field = "process"},
+	{.title = "stayed", .align = TP_RIGHT, .field = "stayed_bytes"},
+	{.title = "blocks", .align = TP_RIGHT, .field = "stayed_blocks"},
+	{.title = "of steps", .align = TP_RIGHT, .field = "steps"},
+	{.title = "code", .may_cut = true, .field = "code"},
+	{.title = "asked by", .may_cut = true, .field = "native"},
+}, temporary_column[] = {
+	{.title = "process", .field = "process"},
+	{.title = "temporary", .align = TP_RIGHT, .field = "temporary"},
+	{.title = "% of its own", .align = TP_RIGHT, .is_extra = 1, .field = "percent"},
+	{.title = "allocated so", .align = TP_RIGHT, .field = "temporary_bytes"},
+	{.title = "code", .may_cut = true, .field = "code"},
+	{.title = "asked by", .may_cut = true, .field = "native"},
+};
+
+static void add_peak(struct tp_table *table, const struct shown *shown,
+		     const struct tp_hostmem_row *sum)
 {
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "%", .align = TP_RIGHT, .field = "percent"},
-		{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
-		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .is_extra = 2, .field = "allocations"},
-		{.title = "code", .may_cut = true, .field = "code"},
-		{.title = "asked by", .may_cut = true, .field = "native"},
-	};
-	uint32_t n_kept, n;
-	struct ordered *order = sort_groups(group, n_groups, peak_of, &n_kept);
-	struct tp_table *table;
-
-	if (!order || !n_kept) {
-		free(order);
-		return;
-	}
-	n = shown->options->top && shown->options->top < n_kept ? shown->options->top : n_kept;
-	tp_out_title(shown->out, "Who held host memory at its peak");
-	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_peak");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_group *of = &group[order[i].group];
-
-		add_who(table, shown, of->sum.proc);
-		tp_cell_bytes(table, (int64_t)of->sum.peak_bytes);
-		tp_cell_percent(table, (double)of->sum.peak_bytes,
-				(double)peak_of_proc(shown, of->sum.proc));
-		tp_cell_count(table, of->sum.peak_blocks);
-		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
-		tp_cell_count(table, of->sum.n_allocs);
-		add_code(table, shown, of);
-	}
-	tp_table_print(table, shown->out);
-	print_rest(shown, n, n_kept);
-	free(order);
+	tp_cell_bytes(table, (int64_t)sum->peak_bytes);
+	tp_cell_percent(table, (double)sum->peak_bytes, (double)peak_of_proc(shown, sum->proc));
+	tp_cell_count(table, sum->peak_blocks);
+	tp_cell_bytes(table, (int64_t)sum->end_bytes);
+	tp_cell_count(table, sum->n_allocs);
 }
 
-/* ---- what stays, what does not ---- */
-
-static void print_end(const struct shown *shown, const struct tp_hostmem_group *group,
-		      uint32_t n_groups)
+static void add_end(struct tp_table *table, const struct shown *shown,
+		    const struct tp_hostmem_row *sum)
 {
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-		{.title = "blocks", .align = TP_RIGHT, .field = "end_blocks"},
-		{.title = "of allocs", .align = TP_RIGHT, .is_extra = 1, .field = "allocations"},
-		{.title = "code", .may_cut = true, .field = "code"},
-		{.title = "asked by", .may_cut = true, .field = "native"},
-	};
-	uint32_t n_kept, n;
-	struct ordered *order = sort_groups(group, n_groups, end_of, &n_kept);
-	struct tp_table *table;
-
-	if (!order || !n_kept) {
-		free(order);
-		return;
-	}
-	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "Alive at the end");
-	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_end");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_group *of = &group[order[i].group];
-
-		add_who(table, shown, of->sum.proc);
-		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
-		tp_cell_count(table, of->sum.end_blocks);
-		tp_cell_count(table, of->sum.n_allocs);
-		add_code(table, shown, of);
-	}
-	tp_table_print(table, shown->out);
-	print_rest(shown, n, n_kept);
-	free(order);
+	tp_cell_bytes(table, (int64_t)sum->end_bytes);
+	tp_cell_count(table, sum->end_blocks);
+	tp_cell_count(table, sum->n_allocs);
 }
 
-static void print_leaked(const struct shown *shown, const struct tp_hostmem_group *group,
-			 uint32_t n_groups)
+static void add_leaked(struct tp_table *table, const struct shown *shown,
+		       const struct tp_hostmem_row *sum)
 {
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "stayed", .align = TP_RIGHT, .field = "stayed_bytes"},
-		{.title = "blocks", .align = TP_RIGHT, .field = "stayed_blocks"},
-		{.title = "of steps", .align = TP_RIGHT, .field = "steps"},
-		{.title = "code", .may_cut = true, .field = "code"},
-		{.title = "asked by", .may_cut = true, .field = "native"},
-	};
-	uint32_t n_kept, n;
-	struct ordered *order = sort_groups(group, n_groups, leaked_of, &n_kept);
-	struct tp_table *table;
-
-	if (!order || !n_kept) {
-		free(order);
-		return;
-	}
-	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "Stayed: allocated in a step, there two steps later and at the end");
-	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_stayed");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_group *of = &group[order[i].group];
-
-		add_who(table, shown, of->sum.proc);
-		tp_cell_bytes(table, (int64_t)of->sum.leaked_bytes);
-		tp_cell_count(table, of->sum.leaked_blocks);
-		tp_cell_count(table, of->sum.n_leaked_steps);
-		add_code(table, shown, of);
-	}
-	tp_table_print(table, shown->out);
-	print_rest(shown, n, n_kept);
-	tp_out_line(shown->out, "dim",
-		    "What grows with every step is a leak; what one step left is a cache, rather.");
-	free(order);
+	tp_cell_bytes(table, (int64_t)sum->leaked_bytes);
+	tp_cell_count(table, sum->leaked_blocks);
+	tp_cell_count(table, sum->n_leaked_steps);
 }
 
-static void print_temporary(const struct shown *shown, const struct tp_hostmem_group *group,
-			    uint32_t n_groups)
+static void add_temporary(struct tp_table *table, const struct shown *shown,
+			  const struct tp_hostmem_row *sum)
 {
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "temporary", .align = TP_RIGHT, .field = "temporary"},
-		{.title = "% of its own", .align = TP_RIGHT, .is_extra = 1, .field = "percent"},
-		{.title = "allocated so", .align = TP_RIGHT, .field = "temporary_bytes"},
-		{.title = "code", .may_cut = true, .field = "code"},
-		{.title = "asked by", .may_cut = true, .field = "native"},
-	};
+	tp_cell_count(table, sum->n_temporary);
+	tp_cell_percent(table, (double)sum->n_temporary, (double)sum->n_allocs);
+	tp_cell_bytes(table, (int64_t)sum->temporary_bytes);
+}
+
+static const struct group_table peak_table = {
+	"Who held host memory at its peak", "host_peak", NULL, COLUMNS(peak_column), true,
+	peak_of, add_peak,
+};
+/* Behind the stacks of those that held most. */
+static const struct group_table later_table[] = {
+	{"Alive at the end", "host_end", NULL, COLUMNS(end_column), false, end_of, add_end},
+	{"Stayed: allocated in a step, there two steps later and at the end", "host_stayed",
+	 "What grows with every step is a leak; what one step left is a cache, rather.",
+	 COLUMNS(leaked_column), false, leaked_of, add_leaked},
+	{"Temporary: freed before the next allocation of its thread", "host_temporary", NULL,
+	 COLUMNS(temporary_column), false, temporary_of, add_temporary},
+};
+
+static void print_groups(const struct shown *shown, const struct group_table *what,
+			 const struct tp_hostmem_group *group, uint32_t n_groups)
+{
 	uint32_t n_kept, n;
-	struct ordered *order = sort_groups(group, n_groups, temporary_of, &n_kept);
+	struct ordered *order = sort_groups(group, n_groups, what->cost, &n_kept);
 	struct tp_table *table;
 
 	if (!order || !n_kept) {
 		free(order);
 		return;
 	}
-	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "Temporary: freed before the next allocation of its thread");
-	table = new_table(shown, column, sizeof(column) / sizeof(column[0]), "host_temporary");
+	if (what->is_main)
+		n = shown->options->top && shown->options->top < n_kept ? shown->options->top
+									: n_kept;
+	else
+		n = tp_view_memory_rows(shown->options, n_kept);
+	tp_out_title(shown->out, "%s", what->title);
+	table = new_table(shown, what->column, what->n_columns, what->name);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tp_hostmem_group *of = &group[order[i].group];
 
 		add_who(table, shown, of->sum.proc);
-		tp_cell_count(table, of->sum.n_temporary);
-		tp_cell_percent(table, (double)of->sum.n_temporary, (double)of->sum.n_allocs);
-		tp_cell_bytes(table, (int64_t)of->sum.temporary_bytes);
+		what->add(table, shown, &of->sum);
 		add_code(table, shown, of);
 	}
 	tp_table_print(table, shown->out);
 	print_rest(shown, n, n_kept);
+	if (what->remark)
+		tp_out_line(shown->out, "dim", "%s", what->remark);
 	free(order);
 }
 
@@ -480,11 +455,10 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 		tp_hostmem_choice_free(choice);
 		return;
 	}
-	print_peak(&shown, group, n);
+	print_groups(&shown, &peak_table, group, n);
 	print_stacks(&shown);
-	print_end(&shown, group, n);
-	print_leaked(&shown, group, n);
-	print_temporary(&shown, group, n);
+	for (uint32_t i = 0; i < sizeof(later_table) / sizeof(later_table[0]); i++)
+		print_groups(&shown, &later_table[i], group, n);
 	free(group);
 	print_by(&shown, TP_HOSTMEM_NATIVE);
 	print_by(&shown, TP_HOSTMEM_PYTHON);
