@@ -511,7 +511,7 @@ struct tp_comm *tp_comm_new(const struct tp_run *run)
 		const struct tp_proc *proc = run->proc[i];
 		struct tp_comm_counted *rank = &comm->rank[comm->n_ranks];
 
-		if (proc->rank < 0 || proc->worker)
+		if (proc->rank < 0 || proc->worker || proc->is_past)
 			continue;
 		rank->pub.proc = proc;
 		rank->step_end_ns = INT64_MIN;

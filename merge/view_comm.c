@@ -13,6 +13,7 @@
 
 #include "merge/comm.h"
 #include "merge/label.h"
+#include "merge/ranks.h"
 #include "merge/shapes.h"
 #include "merge/sum.h"
 
@@ -158,14 +159,15 @@ static const char *show_ranks(char buf[64], const struct tp_comm_group *group,
 	for (uint32_t i = 0; i < n_ranks && n < 48; i++) {
 		uint32_t end = i;
 
-		while (end < n_ranks && has_member(group, end))
+		while (end < n_ranks && has_member(group, end) &&
+		       (end == i || rank[end].proc->rank == rank[end - 1].proc->rank + 1))
 			end++;
 		if (end == i)
 			continue;
 		n += (uint32_t)snprintf(buf + n, 64 - n, "%s%d", n ? "," : "", rank[i].proc->rank);
 		if (end > i + 1)
 			n += (uint32_t)snprintf(buf + n, 64 - n, "-%d", rank[end - 1].proc->rank);
-		i = end;
+		i = end - 1;
 	}
 	if (n >= 48)
 		snprintf(buf + n, 64 - n, ",...");
@@ -219,19 +221,13 @@ static void print_missing(const struct state *state, const struct tp_run *run, s
 {
 	uint32_t n_ranks, n_told = 0, n_groups = tp_comm_n_groups(state->comm);
 	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n_ranks);
+	struct tp_ranks_missing missing;
 	char who[64], a[32], b[32];
 
-	for (int32_t r = 0; n_ranks && r < rank[0].proc->world_size && n_told < TOLD_MAX; r++) {
-		bool is_there = false;
-
-		for (uint32_t i = 0; i < n_ranks; i++)
-			is_there |= rank[i].proc->rank == r;
-		if (is_there)
-			continue;
-		n_told++;
-		tp_out_line(out, "yellow", "rank %d: there is no trace of it; what it took part in was "
-			    "matched without it", r);
-	}
+	tp_ranks_missing(run, &missing);
+	if (missing.here[0])
+		tp_out_line(out, "yellow", "no trace of %s: what they took part in was matched without "
+			    "them", missing.here);
 	for (uint32_t g = 0; g < n_groups; g++) {
 		const struct tp_comm_group *group = tp_comm_group(state->comm, g);
 		uint64_t most = 0;

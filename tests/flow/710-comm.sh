@@ -3,7 +3,8 @@
 # timeout: 300
 #
 # Collectives across ranks: each is met once on every rank, with its bytes; a rank that is late is
-# named, and what makes it late. With LONG=1: trainings in which nobody is late, nobody is named.
+# named, and what makes it late, also in traces of GPUs. With LONG=1: trainings in which nobody is
+# late, nobody is named.
 
 . "$(dirname "$0")/lib.sh"
 need_torch
@@ -16,7 +17,7 @@ ranks()
 	local name=$1 n=$2
 	shift 2
 	port=$((port + 1))
-	train "$name" TRAINPROF_RECORD=shapes,tensors TRAINPROF_SCHEDULE=wait=2,warmup=1,active=8 \
+	train "$name" TRAINPROF_SCHEDULE=wait=2,warmup=1,active=8 \
 		"$PYTHON" -m torch.distributed.run --nproc_per_node "$n" --master_port "$port" \
 		"$PROGS/late_rank.py" "$@"
 	is "$name: exit status" "$status" 0
@@ -56,6 +57,29 @@ for late in 'data:loading data' 'host:host code outside of operators' \
 	like "late by ${late%%:*}: the cause" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
 		"^  cause: ${late#*:}, "
 done
+
+# On GPUs: traces of three ranks, the last of which does something 5 ms longer in each step.
+for late in none: 'kernel:its kernels' 'host:host code outside of operators' 'loader:loading data'; do
+	gpu=$TMP/gpu-${late%%:*}
+	mkdir -p "$gpu"
+	"$PYTHON" "$TOP/tests/flow/straggler_synth.py" "$gpu" 3 "${late%%:*}"
+	fuse "gpu-${late%%:*}" -q -v comm "$gpu"/rank*.json
+	if [ "$late" = none: ]; then
+		like "GPUs, nobody is late" "$(cat "$gpu.out")" '^no rank keeps the others waiting '
+		continue
+	fi
+	like "GPUs, late by 5 ms of ${late%%:*}: the rank" "$(cat "$gpu.out")" \
+		'^rank 2 keeps the others waiting: last in .*, (4.9|5.0)[0-9] ms a step'
+	like "GPUs, late by 5 ms of ${late%%:*}: the cause" "$(cat "$gpu.out")" "^  cause: ${late#*:}, "
+done
+
+# A rank whose trace is not there is told of, and the others are matched without it.
+rm -f "$TMP"/even3/rank1.*
+fuse missing -q -v comm "$TMP/even3"
+is "a rank is missing: exit status" "$status" 0
+like "a rank is missing: which" "$(cat "$TMP/missing.out")" '^no trace of rank 1: '
+like "a rank is missing: the others are matched" "$(cat "$TMP/missing.out")" \
+	'^default +0,2 +1 +48 +24 '
 
 if [ "${LONG:-}" = 1 ]; then
 	accused=0

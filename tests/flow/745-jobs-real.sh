@@ -50,9 +50,8 @@ fi
 
 if script=$("$PYTHON" -c 'import accelerate.test_utils.scripts.test_script as t
 print(t.__file__)' 2>/dev/null); then
-	train accelerate TRAINPROF_SCHEDULE=always CUDA_VISIBLE_DEVICES= "$PYTHON" -m \
-		accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 --mixed_precision no \
-		--dynamo_backend no --main_process_port "$port" "$script"
+	train accelerate TRAINPROF_SCHEDULE=always CUDA_VISIBLE_DEVICES= ACCELERATE_USE_CPU=true \
+		"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port "$port" "$script"
 	is "accelerate: its own test passes" "$status" 0
 	is "accelerate: a trace of each rank" "$(cd "$TMP/accelerate" && echo *.0.tpt)" \
 		"rank0.0.tpt rank1.0.tpt"

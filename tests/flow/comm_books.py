@@ -21,7 +21,7 @@ for path in glob.glob(os.path.join(books, "rank*.json")):
     for step in range(first, last + 1):
         for kind, group, size in book.get(str(step), []):
             kind = "send/recv" if kind in ("send", "recv") else kind
-            calls[kind, group, size if kind != "barrier" else None] += 1
+            calls[kind, group, size if kind != "barrier" else "?"] += 1
 
 found = collections.Counter()
 trouble = []

@@ -12,7 +12,9 @@ SCHEDULE=wait=2,warmup=1,active=4	# steps 3 to 6
 # What each rank asked gloo for, in order, by the trace. Ticks are nanoseconds: CLOCK=monotonic.
 order_of()
 {
-	"$DUMP" "$1" | awk '$1 == "EVENT" && $7 ~ /^gloo:/ { print $3 - ($8 == 4294967295 ? 0 : $8), $7 }' |
+	"$DUMP" "$1" | awk '$1 == "EVENT" && $7 ~ /^gloo:/ {
+		printf "%.0f %s\n", $3 - ($8 == 4294967295 ? 0 : $8), $7
+	}' |
 		sort -n | cut -d ' ' -f 2 | tr '\n' ' '
 }
 

@@ -69,7 +69,7 @@ def mesh(args):
         optimizer.zero_grad()
         out = model(data())
         for _ in range(4):
-            dist.all_reduce(out.detach().clone(), group=both["tp"].get_group())
+            dist.all_reduce(torch.ones(2048), group=both["tp"].get_group())
         loss = out.square().mean()
         loss.backward()
         book.add("all_reduce", both["dp"].get_group(), size)
@@ -137,7 +137,8 @@ def train(args):
     torch.manual_seed(0)
     book.start()
     loss = MODES[args.mode](args)
-    print("rank %d loss %.8f" % (dist.get_rank(), loss), flush=True)
+    # One call: other ranks write to the same place.
+    os.write(1, b"rank %d loss %.8f\n" % (dist.get_rank(), loss))
     book.end()
 
 
