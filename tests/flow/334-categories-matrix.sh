@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# long
+# timeout: 600
+#
+# Categories of memory against torch's own tools: models, optimizers, checkpointing, FSDP2; and
+# that looking at an optimizer disturbs nobody: data loaders' workers, a thread that keeps the
+# interpreter busy.
+. "$(dirname "$0")/lib.sh"
+
+need_torch
+compare=$TOP/tests/flow/compare_categories.py
+window=(TRAINPROF_RECORD=categories TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1)
+
+# agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
+agree()
+{
+	local name=$1 said
+	local -a launcher=()
+	[ "$4" != fsdp ] || launcher=(-m torch.distributed.run --nproc_per_node 2
+		--master_port $((29900 + RANDOM % 90)))
+	train "$name" "${window[@]}" "$PYTHON" "${launcher[@]}" "$PROGS/categories.py" \
+		"$2" "$3" "$4" "$TMP/$name.said{rank}.json"
+	is "$name: exit status" "$status" 0
+	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl" ||
+		"$MERGE" -q --top 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl"
+	shift 4
+	if said=$("$PYTHON" "$compare" "$TMP/$name.said0.json" "$TMP/$name.jsonl" "$@"); then
+		pass "$name: bytes by category at the peak"
+	else
+		fail "$name: bytes by category at the peak"
+	fi
+	printf '%s\n' "$said"
+}
+
+agree gpt-adamw gpt adamw plain
+agree gpt-sgd gpt sgd plain
+agree resnet-adamw resnet adamw plain --only-tracker --in-flight
+agree resnet-sgd resnet sgd plain --only-tracker --in-flight
+agree lstm-adamw lstm adamw plain --only-tracker
+agree lstm-sgd lstm sgd plain --only-tracker
+agree gpt-checkpoint gpt sgd checkpoint
+agree resnet-checkpoint resnet adamw checkpoint
+agree gpt-fsdp2 gpt adamw fsdp
+agree resnet-fsdp2 resnet sgd fsdp --in-flight
+
+# The same losses, bit by bit, with workers and with a thread that never lets go for long.
+cat >"$TMP/busy.py" <<'E2'
+import runpy, sys, threading
+
+def spin():
+    n = 0
+    while True:
+        n += 1
+
+threading.Thread(target=spin, daemon=True).start()
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+E2
+training=("$PROGS/train_gpt.py" --size tiny --steps 12 --epochs 2 --workers 2)
+"$PYTHON" "$TMP/busy.py" "${training[@]}" >"$TMP/bare.out" 2>/dev/null
+for run in 1 2 3; do
+	train "busy$run" TRAINPROF_RECORD=categories \
+		TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=0 \
+		"$PYTHON" "$TMP/busy.py" "${training[@]}"
+	is "a busy interpreter and workers, run $run: exit status" "$status" 0
+	is "... it prints what it prints without us" "$(cat "$TMP/busy$run.out")" \
+		"$(cat "$TMP/bare.out")"
+done
+like "... and each window's optimizer was looked at" \
+	"$("$MERGE" -q -v memory "$TMP/busy3")" "that were looked at: ([4-9]|1[0-9]); "
+
+done_testing
