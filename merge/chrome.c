@@ -75,9 +75,15 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_DEVFREE:
 		tp_chrome_put_device_memory(c, event);
 		break;
+	case TP_REC_COLL:
+	case TP_REC_XFER:
+		/* torch.profiler and its readers know nothing of it. */
+		if (!c->style->has_real_ids)
+			tp_chrome_put_coll(c, event);
+		break;
 	case TP_REC_HEAPALLOC:
 	case TP_REC_HEAPFREE:
-		/* torch.profiler and its readers know nothing of it. */
+		/* torch.profiler and its readers know nothing of these. */
 		if (!c->style->has_real_ids)
 			tp_heapcurve_event(&c->host_memory, event);
 		break;

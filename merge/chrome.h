@@ -166,6 +166,10 @@ void tp_chrome_modules_end(struct tp_chrome *chrome);
 uint32_t tp_chrome_stack_room(struct tp_chrome *chrome, const struct tp_event *event);
 char *tp_chrome_put_stack(struct tp_chrome *chrome, char *p);
 
+/* ---- chrome_coll.c ---- */
+
+void tp_chrome_put_coll(struct tp_chrome *chrome, const struct tp_event *event);
+
 /* ---- chrome_device.c ---- */
 
 /* `call` may be NULL: not known. */

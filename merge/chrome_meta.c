@@ -140,10 +140,11 @@ static struct tp_chrome_track *add_track(struct tp_track *track, uint64_t pid, u
 }
 
 /* tids are integers: one consumer converts them. Further tracks get numbers beyond Linux's. */
-static uint64_t thread_tid(const struct tp_thread *thread, uint32_t track, bool is_async)
+static uint64_t thread_tid(const struct tp_thread *thread, uint32_t track,
+			   enum tp_track_family family)
 {
-	if (is_async)
-		return (uint64_t)TP_TITLE_ASYNC_TID + track;
+	if (family != TP_TRACK_THREAD)
+		return (uint64_t)TP_TITLE_ASYNC_TID + (family - 1) * TP_TITLE_FAMILY_TID + track;
 	if (!track)
 		return thread->tid ? thread->tid : TP_TITLE_NOBODY_TID;
 	return (uint64_t)track * TP_TITLE_TRACK_TID + thread->tid;
@@ -152,20 +153,20 @@ static uint64_t thread_tid(const struct tp_thread *thread, uint32_t track, bool 
 const struct tp_chrome_track *tp_chrome_thread(struct tp_chrome *c, const struct tp_event *event,
 					       struct tp_track *track)
 {
-	bool is_async = tp_tracks_is_async(event);
+	enum tp_track_family family = tp_tracks_family(event);
 	struct tp_chrome_track *numbers;
 	char title[TP_TITLE_MAX];
 
 	if (__builtin_expect(track->user != NULL, 1))
 		return track->user;
 	numbers = add_track(track, tp_chrome_process(c, event->proc),
-			    thread_tid(event->thread, track->at, is_async));
+			    thread_tid(event->thread, track->at, family));
 	if (!numbers)
 		return NULL;
 	put_meta_text(c, "thread_name", numbers->pid, numbers->tid, "name",
-		      tp_title_track(title, event->thread, track->at, is_async));
+		      tp_title_track(title, event->thread, track->at, family));
 	put_meta_number(c, "thread_sort_index", numbers->pid, numbers->tid, "sort_index",
-			tp_title_sort(event->thread, track->at, is_async));
+			tp_title_sort(event->thread, track->at, family));
 	return numbers;
 }
 

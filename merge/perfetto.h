@@ -37,6 +37,8 @@ enum tp_perfetto_category {
 	CAT_MEMSET,
 	CAT_SYNC,
 	CAT_LAUNCH,
+	CAT_COLL,
+	CAT_XFER,
 	N_CATEGORIES
 };
 enum tp_perfetto_argument {
@@ -163,7 +165,7 @@ void tp_perfetto_free_sequence(void *sequence);
 struct tp_perfetto_sequence *tp_perfetto_sequence_of(struct tp_perfetto *s,
 						     struct tp_track *track,
 						     const struct tp_event *event,
-						     bool is_async);
+						     enum tp_track_family family);
 /* Of a track of a stream: event->queue says of which. NULL: out of memory. */
 struct tp_perfetto_sequence *tp_perfetto_stream_of(struct tp_perfetto *s, struct tp_track *track,
 						   const struct tp_event *event);
@@ -205,6 +207,10 @@ void tp_perfetto_put_sync(struct tp_perfetto *s, const struct tp_event *event);
 /* Work and its call: see tp_launches_each. */
 void tp_perfetto_put_launch(void *state, const struct tp_event *event,
 			    struct tp_launch_call *call);
+
+/* ---- perfetto_coll.c ---- */
+
+void tp_perfetto_put_coll(struct tp_perfetto *s, const struct tp_event *event);
 
 /* ---- sink_perfetto.c ---- */
 

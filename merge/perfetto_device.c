@@ -168,7 +168,7 @@ void tp_perfetto_put_call(struct tp_perfetto *s, const struct tp_event *event)
 	struct tp_track *track =
 	    tp_tracks_place_call(&s->book, event, &begin_ns, &end_ns, tp_perfetto_put_end, s);
 	struct tp_perfetto_sequence *q =
-	    track ? tp_perfetto_sequence_of(s, track, event, false) : NULL;
+	    track ? tp_perfetto_sequence_of(s, track, event, TP_TRACK_THREAD) : NULL;
 	struct tp_event placed = *event;
 
 	if (!q) {
@@ -235,7 +235,7 @@ void tp_perfetto_put_sync(struct tp_perfetto *s, const struct tp_event *event)
 		track = tp_tracks_place_call(&s->book, &on_host, &begin_ns, &end_ns,
 					     tp_perfetto_put_end, s);
 		if (track)
-			q = tp_perfetto_sequence_of(s, track, &on_host, false);
+			q = tp_perfetto_sequence_of(s, track, &on_host, TP_TRACK_THREAD);
 	} else {
 		track = tp_tracks_place_work(&s->book, event, &begin_ns, tp_perfetto_put_end, s);
 		if (track)

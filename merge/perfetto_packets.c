@@ -31,6 +31,8 @@ const char *const tp_perfetto_category_name[N_CATEGORIES] = {
     [CAT_MEMSET] = "gpu_memset",
     [CAT_SYNC] = "cuda_sync",
     [CAT_LAUNCH] = "ac2g",
+    [CAT_COLL] = "collective",
+    [CAT_XFER] = "collective_proxy",
 };
 
 static const char *const argument_name[N_ARGUMENTS] = {

@@ -38,16 +38,16 @@ static struct tp_perfetto_process *open_process(struct tp_perfetto *s,
 
 /* A thread, or a track below one (or below its process) with a name of its own. */
 static void describe_track(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
-			   const struct tp_event *event, uint32_t track, bool is_async,
-			   uint64_t parent)
+			   const struct tp_event *event, uint32_t track,
+			   enum tp_track_family family, uint64_t parent)
 {
 	char title[TP_TITLE_MAX], *packet, *at, *inner, *p;
 
-	tp_title_track(title, event->thread, track, is_async);
+	tp_title_track(title, event->thread, track, family);
 	p = tp_perfetto_begin_packet(s, q, 6 * TP_TITLE_MAX, &packet);
 	p = tp_proto_begin(p, PACKET_TRACK_DESCRIPTOR, &at);
 	p = tp_proto_uint(p, DESCRIPTOR_UUID, q->uuid);
-	if (track || is_async) {
+	if (track || family != TP_TRACK_THREAD) {
 		p = tp_proto_uint(p, DESCRIPTOR_PARENT, parent);
 		p = tp_proto_text(p, DESCRIPTOR_NAME, title, strlen(title));
 	} else {
@@ -56,7 +56,7 @@ static void describe_track(struct tp_perfetto *s, struct tp_perfetto_sequence *q
 		p = tp_proto_uint(p, THREAD_TID,
 				  event->thread->tid ? event->thread->tid
 						     : TP_TITLE_NOBODY_TID);
-		p = tp_proto_int(p, THREAD_SORT, tp_title_sort(event->thread, 0, false));
+		p = tp_proto_int(p, THREAD_SORT, tp_title_sort(event->thread, 0, TP_TRACK_THREAD));
 		p = tp_proto_text(p, THREAD_NAME, title, strlen(title));
 		tp_proto_end(p, inner);
 	}
@@ -68,7 +68,7 @@ static void describe_track(struct tp_perfetto *s, struct tp_perfetto_sequence *q
 struct tp_perfetto_sequence *tp_perfetto_sequence_of(struct tp_perfetto *s,
 						     struct tp_track *track,
 						     const struct tp_event *event,
-						     bool is_async)
+						     enum tp_track_family family)
 {
 	struct tp_perfetto_sequence *q = track->user;
 	uint64_t parent;
@@ -81,15 +81,15 @@ struct tp_perfetto_sequence *tp_perfetto_sequence_of(struct tp_perfetto *s,
 	q->uuid = ++s->n_uuids;
 	tp_perfetto_open_sequence(s, q, event->begin_ns);
 	parent = open_process(s, event->proc, q)->uuid;
-	if (track->at && !is_async) {
+	if (track->at && family == TP_TRACK_THREAD) {
 		struct tp_track *own = tp_tracks_main(&s->book, event);
 		const struct tp_perfetto_sequence *of_thread =
-		    own ? tp_perfetto_sequence_of(s, own, event, false) : NULL;
+		    own ? tp_perfetto_sequence_of(s, own, event, TP_TRACK_THREAD) : NULL;
 
 		if (of_thread)
 			parent = of_thread->uuid;
 	}
-	describe_track(s, q, event, track->at, is_async, parent);
+	describe_track(s, q, event, track->at, family, parent);
 	track->user = q;
 	return q;
 }

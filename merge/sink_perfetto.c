@@ -132,7 +132,7 @@ static void put_span(struct tp_perfetto *s, const struct tp_event *event)
 	struct tp_track *track = tp_tracks_place(&s->book, event, &end_ns, tp_perfetto_put_end, s);
 	struct tp_perfetto_sequence *q;
 
-	q = track ? tp_perfetto_sequence_of(s, track, event, tp_tracks_is_async(event))
+	q = track ? tp_perfetto_sequence_of(s, track, event, tp_tracks_family(event))
 		  : NULL;
 	if (!q) {
 		s->n_unplaced++;
@@ -153,7 +153,7 @@ static char *begin_instant(struct tp_perfetto *s, const struct tp_event *event,
 {
 	struct tp_track *track = tp_tracks_main(&s->book, event);
 	const struct tp_perfetto_sequence *of_thread =
-	    track ? tp_perfetto_sequence_of(s, track, event, false) : NULL;
+	    track ? tp_perfetto_sequence_of(s, track, event, TP_TRACK_THREAD) : NULL;
 	char *p;
 
 	*q = tp_perfetto_process_sequence(s, &s->process[event->proc->at].instants, event);
@@ -348,6 +348,10 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_SYNC:
 		if (event->queue)
 			tp_perfetto_put_sync(s, event);
+		break;
+	case TP_REC_COLL:
+	case TP_REC_XFER:
+		tp_perfetto_put_coll(s, event);
 		break;
 	case TP_REC_COUNTER:
 		tp_devmem_curve_counter(&s->device_memory, event);

@@ -45,12 +45,13 @@ const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 }
 
 const char *tp_title_track(char buf[TP_TITLE_MAX], const struct tp_thread *thread, uint32_t track,
-			   bool is_async)
+			   enum tp_track_family family)
 {
+	static const char *const name[] = {"", "async", "NCCL", "NCCL proxies"};
 	int n;
 
-	if (is_async) {
-		snprintf(buf, TP_TITLE_MAX, "async %u", track);
+	if (family != TP_TRACK_THREAD) {
+		snprintf(buf, TP_TITLE_MAX, "%s %u", name[family], track);
 		return buf;
 	}
 	if (!thread->tid)
@@ -63,12 +64,12 @@ const char *tp_title_track(char buf[TP_TITLE_MAX], const struct tp_thread *threa
 	return buf;
 }
 
-int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, bool is_async)
+int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, enum tp_track_family family)
 {
 	int64_t at = thread->is_main ? 0 : (int64_t)thread->slot + 1;
 
-	if (is_async)
-		at = 100000;
+	if (family != TP_TRACK_THREAD)
+		at = 100000 + (int64_t)family - 1;
 	return at * SORT_STEP + track;
 }
 

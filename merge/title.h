@@ -16,7 +16,17 @@ enum {
 	TP_TITLE_TRACK_TID = 10000000,	/* times the track's number, plus the tid */
 	TP_TITLE_NOBODY_TID = 900000000,
 	TP_TITLE_ASYNC_TID = 1000000000,
+	TP_TITLE_FAMILY_TID = 1000,	/* between those of two families */
 	TP_TITLE_STREAM_0 = 999999,	/* HTA takes stream 0 for the host */
+};
+
+/* Which tracks a span lies on: its thread's, or those of its process for what crosses itself. */
+enum tp_track_family {
+	TP_TRACK_THREAD = 0,
+	TP_TRACK_ASYNC = 1,
+	TP_TRACK_COLL = 2,	/* NCCL's collectives */
+	TP_TRACK_XFER = 3,	/* what its proxies do for them */
+	TP_TRACK_FAMILIES
 };
 
 /* Unique in the run and ascending with the rank; never 0, which viewers take for the idle
@@ -24,9 +34,9 @@ enum {
 uint64_t tp_title_pid(const struct tp_proc *proc);
 const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc);
 const char *tp_title_track(char buf[TP_TITLE_MAX], const struct tp_thread *thread, uint32_t track,
-			   bool is_async);
+			   enum tp_track_family family);
 /* The main thread first, a thread's further tracks below it. */
-int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, bool is_async);
+int64_t tp_title_sort(const struct tp_thread *thread, uint32_t track, enum tp_track_family family);
 /* A device of a process stands behind the processes of its rank; `number`: of all devices of all
  * processes of the run, as they are met. */
 uint64_t tp_title_device_pid(const struct tp_proc *proc, uint32_t number);

@@ -17,12 +17,13 @@ int tp_tracks_init(struct tp_track_book *book, const struct tp_run *run)
 	memset(book, 0, sizeof(*book));
 	book->n_procs = run->n_procs;
 	book->of_thread = calloc(run->n_procs + 1, sizeof(book->of_thread[0]));
-	book->async = calloc(run->n_procs + 1, sizeof(book->async[0]));
+	book->apart = calloc(run->n_procs + 1, sizeof(book->apart[0]));
 	book->of_queue = calloc(run->n_procs + 1, sizeof(book->of_queue[0]));
-	if (!book->of_thread || !book->async || !book->of_queue)
+	if (!book->of_thread || !book->apart || !book->of_queue)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->n_procs; i++) {
-		book->async[i].first = 1;
+		for (uint32_t f = 0; f < TP_TRACK_FAMILIES; f++)
+			book->apart[i][f].first = 1;
 		/* One more: events whose thread nobody named have one of their own. */
 		book->of_thread[i] = calloc(run->proc[i]->n_threads + 1,
 					    sizeof(book->of_thread[i][0]));
@@ -34,13 +35,14 @@ int tp_tracks_init(struct tp_track_book *book, const struct tp_run *run)
 	return 0;
 }
 
-/* Calls `each` for all tracks of threads, asynchronous spans and queues of a process. */
+/* Calls `each` for all tracks of threads, of what lies apart and of queues of a process. */
 static void walk(struct tp_track_book *book, uint32_t proc,
 		 void (*each)(void *ctx, struct tp_tracks *tracks), void *ctx)
 {
 	struct tp_tracks *tracks = book->of_thread[proc];
 
-	each(ctx, &book->async[proc]);
+	for (uint32_t f = 0; f < TP_TRACK_FAMILIES; f++)
+		each(ctx, &book->apart[proc][f]);
 	for (; tracks; tracks++) {
 		each(ctx, tracks);
 		if (tracks->first == 2)
@@ -77,13 +79,13 @@ void tp_tracks_free(struct tp_track_book *book, void (*free_user)(void *user))
 	struct freeing freeing = {free_user};
 
 	for (uint32_t i = 0;
-	     i < book->n_procs && book->of_thread && book->async && book->of_queue; i++) {
+	     i < book->n_procs && book->of_thread && book->apart && book->of_queue; i++) {
 		walk(book, i, free_tracks, &freeing);
 		free(book->of_thread[i]);
 		free(book->of_queue[i].queue);
 	}
 	free(book->of_thread);
-	free(book->async);
+	free(book->apart);
 	free(book->of_queue);
 	memset(book, 0, sizeof(*book));
 }
@@ -172,7 +174,8 @@ static struct tp_track *push(struct tp_track *track, int64_t end_ns)
 struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_event *event,
 				 int64_t *end_ns, tp_tracks_pop_fn pop, void *ctx)
 {
-	struct tp_tracks *tracks = tp_tracks_is_async(event) ? &book->async[event->proc->at]
+	enum tp_track_family family = tp_tracks_family(event);
+	struct tp_tracks *tracks = family != TP_TRACK_THREAD ? &book->apart[event->proc->at][family]
 							     : tracks_of_thread(book, event);
 	/* Steps that a clock cut have nothing to do with what the program is inside of. */
 	bool is_apart = event->kind == TP_REC_STEP && event->flags & TP_F_CLOCK;

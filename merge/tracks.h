@@ -10,7 +10,7 @@
 #ifndef TP_MERGE_TRACKS_H
 #define TP_MERGE_TRACKS_H
 
-#include "merge/model.h"
+#include "merge/title.h"
 
 /* A span that is open at the present. */
 struct tp_track_span {
@@ -37,7 +37,7 @@ enum {
 struct tp_tracks {
 	struct tp_track **track;
 	uint32_t n_tracks, cap;
-	uint32_t first;		/* 0, or 1 when all spans go to further tracks (async) */
+	uint32_t first;		/* 0, or 1 when all spans go to further tracks (apart) */
 };
 
 /* Of a stream: its work, and what waits (which lasts as the host sees it: it crosses work). */
@@ -53,7 +53,7 @@ struct tp_track_queues {
 /* Of the threads and streams of a run, made as they are met. */
 struct tp_track_book {
 	struct tp_tracks **of_thread;	/* by proc, then thread */
-	struct tp_tracks *async;	/* by proc */
+	struct tp_tracks (*apart)[TP_TRACK_FAMILIES]; /* by proc; [0] is not used */
 	struct tp_track_queues *of_queue; /* by proc */
 	uint32_t n_procs;
 	uint64_t n_cut;			/* spans cut to their parent, or begun when another ended */
@@ -63,9 +63,14 @@ int tp_tracks_init(struct tp_track_book *book, const struct tp_run *run);
 void tp_tracks_free(struct tp_track_book *book, void (*free_user)(void *user));
 
 /* Flags mean something else where the kind is not torch's. */
-static inline bool tp_tracks_is_async(const struct tp_event *event)
+static inline enum tp_track_family tp_tracks_family(const struct tp_event *event)
 {
-	return event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP;
+	if (event->kind == TP_REC_COLL)
+		return TP_TRACK_COLL;
+	if (event->kind == TP_REC_XFER)
+		return TP_TRACK_XFER;
+	return event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP ? TP_TRACK_ASYNC
+								       : TP_TRACK_THREAD;
 }
 
 /* The thread's own track, for what has no length. NULL: out of memory. */

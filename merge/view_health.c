@@ -262,6 +262,11 @@ static const struct {
     {"trigger.missed", "windows of a trigger were over before this was heard of: a greater ahead= "
 		       "in TRAINPROF_TRIGGER"},
     {"late", "records came after their window was written"},
+    {"nccl.no_entry", "operations of NCCL were too many at a time and were not recorded"},
+    {"nccl.unfinished", "operations of NCCL had not ended 0.7 s after their window: shown up to its end"},
+    {"nccl.late_ops", "operations of NCCL's proxies came after their collective was written: it ends "
+		      "too early"},
+    {"nccl.comms_refused", "communicators of NCCL were too many at a time: not recorded"},
     {"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
 };
 

@@ -64,6 +64,25 @@ is "... as far as an old NCCL tells" "$("$dump" v2/*.tpt | grep '^COMM	abc001')"
 is "calls that a graph captured are counted, not recorded" "$(end_of v6 nccl.captured)" 1
 is "what a graph enqueues is, once a replay" "$(grep -c ' r$' v6.books)" 1
 
+# ---- what is shown ----
+
+# The books as a timeline has them: "collective ncclAllReduce BYTES".
+sed -n -e 's/^coll [^ ]* \(Send\|Recv\) [^ ]* \([0-9]*\) .*/collective nccl\1 \2/p' -e t \
+	-e 's/^coll [^ ]* \([^ ]*\) [^ ]* \([0-9]*\) .*/collective nccl\1 \2/p' \
+	-e 's/^xfer .* \([0-9]*\) [0-9]* \([0-9]*\) [0-9]* send/collective_proxy send to \2 \1/p' \
+	-e 's/^xfer .* \([0-9]*\) [0-9]* \([0-9]*\) [0-9]* recv/collective_proxy receive from \2 \1/p' \
+	v6.books | sort > shown
+fuse chrome -f chrome -o "$TMP/v6.json" "$TMP/v6"
+is "the timeline shows them with their bytes" \
+	"$("$PYTHON" "$TOP/tests/flow/nccl_shown.py" v6.json | diff shown - | head -5)" ""
+if "$PYTHON" -c 'import perfetto' 2>/dev/null; then
+	fuse perfetto -f perfetto -o "$TMP/v6.pftrace" "$TMP/v6"
+	is "... also in Perfetto's form" \
+		"$("$PYTHON" "$TOP/tests/flow/nccl_shown.py" v6.pftrace | diff shown - | head -5)" ""
+else
+	skip "... also in Perfetto's form" "no Python module perfetto (make setup)"
+fi
+
 # ---- windows ----
 
 nccl windows wait=1,warmup=1,active=1,repeat=2 -- 8
@@ -99,5 +118,7 @@ if [ "${n_lost:-0}" -gt 0 ]; then
 else
 	fail "more than there is room for is counted" "nccl.no_entry is '$n_lost'"
 fi
+fuse health -v health burst
+like "... and health says so" "$(cat health.out)" 'operations of NCCL were too many at a time'
 
 done_testing
