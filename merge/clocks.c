@@ -15,6 +15,7 @@
 
 #include "merge/clocks_in.h"
 #include "merge/grow.h"
+#include "merge/sum.h"
 
 enum {
 	MOST_WAYS = 64,		/* hosts in a row */
@@ -435,16 +436,18 @@ static bool draw_line(struct tp_clocks *clocks, uint32_t host, const struct roun
 		struct tp_clocks_point *point = &line->point[line->n_points];
 		double off = line_at(round, middle, i);
 
+		double error = fmax(r->high - off, off - r->low);
+
 		/* No way to it, or the ways contradict each other. */
-		if (!(r->low > -TP_CLOCKS_WIDE && r->high < TP_CLOCKS_WIDE && r->low <= r->high)) {
+		if (!(r->low <= r->high && error < TP_CLOCKS_WIDE && fabs(off) < TP_CLOCKS_WIDE)) {
 			line->n_points = 0;
 			break;
 		}
 		*point = (struct tp_clocks_point){
-			.own_ns = round->moment[i].at_ns + clocks->host[host].base_ns +
-				  rounded(off),
+			.own_ns = tp_add(round->moment[i].at_ns,
+					 clocks->host[host].base_ns + rounded(off)),
 			.run_ns = round->moment[i].at_ns,
-			.error_ns = rounded(fmax(r->high - off, off - r->low)) + 1,
+			.error_ns = rounded(error) + 1,
 			.is_behind_gap = round->moment[i].is_first,
 		};
 		if (line->n_points && (point->own_ns <= point[-1].own_ns ||
@@ -453,7 +456,8 @@ static bool draw_line(struct tp_clocks *clocks, uint32_t host, const struct roun
 			if (point->error_ns > point[-1].error_ns)
 				point[-1].error_ns = point->error_ns;
 			if (point->own_ns < point[-1].own_ns)
-				point[-1].error_ns += point[-1].own_ns - point->own_ns;
+				point[-1].error_ns = tp_add(point[-1].error_ns,
+							    point[-1].own_ns - point->own_ns);
 			continue;
 		}
 		line->n_points++;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "merge/clocks_in.h"
+#include "merge/sum.h"
 
 const struct tp_clocks_host *tp_clocks_of(const struct tp_clocks *clocks, uint32_t host)
 {
@@ -37,7 +38,7 @@ int64_t tp_clocks_run_ns(const struct tp_clocks_host *host, int64_t own_ns)
 	at = find_point(host, own_ns);
 	p = &host->point[at];
 	if (own_ns <= p->own_ns || at + 1 == host->n_points)
-		return p->run_ns + (own_ns - p->own_ns);
+		return tp_add(p->run_ns, tp_sub(own_ns, p->own_ns));
 	return p->run_ns + (int64_t)((__int128)(own_ns - p->own_ns) * (p[1].run_ns - p->run_ns) /
 				     (p[1].own_ns - p->own_ns));
 }
@@ -59,7 +60,7 @@ int64_t tp_clocks_own_ns(const struct tp_clocks_host *host, int64_t run_ns)
 	}
 	p += lo;
 	if (run_ns <= p->run_ns || lo + 1 == host->n_points)
-		return p->own_ns + (run_ns - p->run_ns);
+		return tp_add(p->own_ns, tp_sub(run_ns, p->run_ns));
 	return p->own_ns + (int64_t)((__int128)(run_ns - p->run_ns) * (p[1].own_ns - p->own_ns) /
 				     (p[1].run_ns - p->run_ns));
 }
@@ -74,8 +75,8 @@ static int64_t whole_ns(double ns)
 static double error_at(const struct tp_clocks_point *a, const struct tp_clocks_point *b,
 		       int64_t own_ns)
 {
-	double behind = a ? (double)(own_ns - a->own_ns) / 1e9 : 0;
-	double before = b ? (double)(b->own_ns - own_ns) / 1e9 : 0;
+	double behind = a ? (double)tp_sub(own_ns, a->own_ns) / 1e9 : 0;
+	double before = b ? (double)tp_sub(b->own_ns, own_ns) / 1e9 : 0;
 
 	if (!a)
 		return (double)b->error_ns + before * TP_CLOCKS_DRIFT;

@@ -8,6 +8,7 @@
  * it must do, with the error that NTP itself states, or with none.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,8 +212,8 @@ static void compare_with_ntp(struct tp_run_in *run, uint32_t host)
 
 	if (here->ntp_ns < 0 || first->ntp_ns < 0)
 		return;
-	if (llabs(off) - p->error_ns - here->moved_ns - first->moved_ns <=
-	    here->ntp_ns + first->ntp_ns)
+	if (fabs((double)off) - (double)p->error_ns - (double)here->moved_ns -
+		    (double)first->moved_ns <= (double)(here->ntp_ns + first->ntp_ns))
 		return;
 	tp_run_issue(&run->pub, &here->proc->pub, false,
 		     "CLOCK_REALTIME of '%s' and '%s' differ by %.3f ms, NTP says by no more than "
@@ -336,5 +337,6 @@ int64_t tp_run_clock_error(const struct tp_run_in *run, const struct tp_proc_in 
 	}
 	if (host->ntp_ns < 0 || first->ntp_ns < 0)
 		return TP_ALIGN_UNBOUNDED;
-	return host->ntp_ns + host->moved_ns + first->ntp_ns + first->moved_ns + proc->map.error_ns;
+	return tp_add(tp_add(host->moved_ns, first->moved_ns),
+		      host->ntp_ns + first->ntp_ns + proc->map.error_ns);
 }
