@@ -185,13 +185,35 @@ static bool find_next(const struct fuse *f, struct due *due)
 	return due->ref != NULL;
 }
 
+/* Whether events of the block may be asked for. */
+static bool is_block_wanted(const struct fuse *f, const struct tp_block_ref *ref)
+{
+	const struct tp_proc_in *proc = f->run->source[ref->source].proc;
+
+	if (!f->run->options.steps || ref->has_stacks || proc->has_modules)
+		return true;
+	for (uint32_t i = 0; i < proc->n_chosen; i++) {
+		if (ref->last_ns >= proc->chosen[i].first && ref->first_ns < proc->chosen[i].last)
+			return true;
+	}
+	return false;
+}
+
+static void skip_blocks(struct fuse *f)
+{
+	while (f->next < f->run->n_blocks && !is_block_wanted(f, &f->run->block[f->next]))
+		f->n_opened += f->run->block[f->next++].n_events;
+}
+
 /* What find_next found is seen to. */
 static void drop_next(struct fuse *f, const struct due *due)
 {
-	if (due->from)
+	if (due->from) {
 		drop_first_later(f);
-	else
+	} else {
 		f->next++;
+		skip_blocks(f);
+	}
 }
 
 static void ask_next(struct fuse *f, struct due due)
@@ -422,6 +444,7 @@ int tp_fuse_events(struct tp_run *run, tp_fuse_event_fn each, void *ctx)
 	if (f.err)
 		return f.err;
 	tp_progress_begin(&f.progress, in->options.is_quiet, in->n_events_due);
+	skip_blocks(&f);
 	ask_ahead(&f);
 	while (!f.err) {
 		int64_t next = next_ns(&f);

@@ -159,6 +159,7 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 							    .at = i,
 							    .n_events = head->n_items,
 							    .stored_bytes = head->stored_bytes,
+							    .has_stacks = head->type == TP_BLOCK_HEAP,
 							    .offset = block->offset,
 							    .lies_at = block->lies_at,
 							    .first_ns = (int64_t)head->first_time,

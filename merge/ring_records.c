@@ -173,6 +173,7 @@ static int add_part(struct tp_ring_in *r, uint32_t i, uint64_t at, uint32_t from
 	return tp_run_block(r->run, (struct tp_block_ref){.source = (uint32_t)source_at,
 							  .at = rest->n_parts++,
 							  .n_events = n,
+							  .has_stacks = true,
 							  .first_ns = (int64_t)first_ticks,
 							  .last_ns = (int64_t)last_ticks});
 }

@@ -42,6 +42,7 @@ struct tp_proc_in {
 	uint32_t host;			/* one boot of one machine; 0: the clock of the run */
 	bool is_tsc, is_live;
 	bool has_cuda;			/* its strings say so */
+	bool has_modules;		/* of nn.Modules, the same */
 	struct tp_queues queues;
 	uint32_t cap_devices;
 	uint32_t *loose_id;		/* of strings that no event names: DEVICE, MODULE */
@@ -94,6 +95,7 @@ struct tp_block_ref {
 	uint32_t at;			/* block of the reader, or part of the ring */
 	uint32_t n_events, stored_bytes;
 	uint32_t slots;			/* index in source.slots */
+	bool has_stacks;		/* or may have: events of all later blocks may need it */
 };
 
 /* A file that was read; the parts of a node file each. */
