@@ -333,8 +333,8 @@ static void take_nccl(struct tp_comm *comm, struct tp_comm_counted *rank,
 	struct tp_comm_asked asked = {.begin_ns = event->begin_ns, .end_ns = event->end_ns,
 				      .bytes = TP_ARG_COLL_BYTES(event->arg), .is_set = true};
 	struct tp_comm_said said = {.is_nccl = true, .description = "", .name = ""};
-	const char *text = event->name->bytes + sizeof(coll), *end = event->name->bytes + event->name->n_bytes;
-	const char *type;
+	const char *text = event->name->bytes + sizeof(coll), *type;
+	const char *end = event->name->bytes + event->name->n_bytes;
 	struct tp_comm_thread *thread;
 
 	if (event->name->kind != TP_STRING_COLL || event->name->n_bytes < sizeof(coll))

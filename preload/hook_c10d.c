@@ -19,12 +19,16 @@
 #include "runtime/probe/torch_abi.h"
 #include "runtime/probe/torch_group.h"
 
-#define WORK "N3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
+#define WORK                                                                               \
+	"N3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34intrusive_target_default_null_type"  \
+	"IS3_EEEE"
 #define ENQUEUE "_ZN4c10d16ProcessGroupGloo7enqueueE" WORK
 #define EXECUTE                                                                            \
 	"_ZN4c10d16ProcessGroupGloo9AsyncWork7executeERKN3c1013intrusive_ptrIS1_NS2_6detail"   \
 	"34intrusive_target_default_null_typeIS1_EEEE"
-#define STORE "N3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
+#define STORE                                                                              \
+	"N3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_"   \
+	"EEEE"
 #define MADE "_ZN4c10d12ProcessGroupC1E" STORE "ii"
 #define GET_BACKEND "_ZN4c10d12ProcessGroup10getBackendEN3c1010DeviceTypeE"
 #define SEND "_ZN4c10d16ProcessGroupGloo4sendERSt6vectorIN2at6TensorESaIS3_EEii"
