@@ -26,7 +26,7 @@ TRACKER = [
 ]
 # To MemTracker a parameter's gradient is temporary until it is accumulated: where much of it is so
 # at the peak (--in-flight), they count as one.
-IN_FLIGHT = ("gradient", "sharded_gradient", "temporary")
+IN_FLIGHT = ("gradient", "sharded_gradient", "unsharded_gradient", "temporary")
 # The timeline: gradients of activations are gradients, what it cannot tell is autograd's detail.
 TIMELINE = [
     (("parameter", "buffer"), ("parameter",)),
@@ -103,7 +103,7 @@ most = max(total for total, _ in moments)
 moments = [alive for total, alive in moments if total >= (1 - LIMIT) * most]
 if "--in-flight" in sys.argv:
     TRACKER = [pair for pair in TRACKER if not set(pair[0]) & set(IN_FLIGHT)]
-    TRACKER.append((IN_FLIGHT, ("Gradient", "Sharded Grad", "Temp")))
+    TRACKER.append((IN_FLIGHT, ("Gradient", "Sharded Grad", "Unsharded Grad", "Temp")))
 good &= compare("MemTracker", said["tracker"], moments, TRACKER)
 # The timeline has some of that, too: only where operators use little it is the same.
 if "timeline" in said:
