@@ -139,3 +139,42 @@ Test(align, realtime_offset_is_the_median_so_one_jump_does_not_move_it)
 	cr_assert_eq(tp_align_real_offset(anchor, 5), 1000);
 	cr_assert_eq(tp_align_real_offset(anchor, 0), 0);
 }
+
+/* A second clock behind the first: both in one map, to the nanosecond of both. */
+Test(align, a_bent_map_gives_the_times_of_the_clock_behind)
+{
+	static const struct tp_align_bend bend[] = {
+		{1000000000000, 50000000000}, {1010000000000, 60000500000}, {1020000000000, 70000400000}};
+	struct tp_clock_anchor anchor[30];
+	struct tp_align_map map;
+	uint32_t hint = 0;
+	int64_t error, before = INT64_MIN;
+
+	for (uint32_t i = 0; i < 30; i++)
+		anchor[i] = (struct tp_clock_anchor){.ticks = 777 + i * 2100000000ull,
+						     .mono_ns = 995000000000 + i * 1000000000ull,
+						     .bracket_ticks = 80};
+	cr_assert_eq(tp_align_fit(&map, anchor, 30, true), 0);
+	error = map.error_ns;
+	cr_assert_eq(tp_align_bend(&map, bend, 3), 0);
+	cr_assert_geq(map.error_ns, error);
+	for (int64_t ns = 993000000000; ns < 1026000000000; ns += 12345678) {
+		uint64_t ticks = (uint64_t)(777 + (double)(ns - 995000000000) * 2.1);
+		int64_t got, want = ns - 950000000000;
+
+		if (ns < 995000001000)
+			continue;
+		if (ns > 1020000000000)
+			want = 70000400000 + (ns - 1020000000000);
+		else if (ns > 1010000000000)
+			want = 60000500000 + (int64_t)((double)(ns - 1010000000000) * 0.99999);
+		else if (ns > 1000000000000)
+			want = 50000000000 + (int64_t)((double)(ns - 1000000000000) * 1.00005);
+		got = tp_align_ns(&map, &hint, ticks);
+		cr_assert_leq(llabs(got - want), map.error_ns + 2, "at %ld: %ld", (long)ns,
+			      (long)(got - want));
+		cr_assert_geq(got, before);
+		before = got;
+	}
+	tp_align_free(&map);
+}
