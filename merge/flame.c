@@ -166,7 +166,8 @@ static uint32_t find_node(struct tp_flame *flame, const struct tp_heap_rows *row
 		node = walk->node[k] = inner;
 	}
 	/* The outer frames that have a node: all, or up to where the tree was full. */
-	memmove(walk->frame, walk->frame + (n - k), k * sizeof(walk->frame[0]));
+	if (k)
+		memmove(walk->frame, walk->frame + (n - k), k * sizeof(walk->frame[0]));
 	walk->before = walk->frame;
 	walk->cap_before = walk->cap_frames;
 	walk->n_before = k;

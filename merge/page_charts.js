@@ -108,17 +108,15 @@ class Curves {
 			this.options.zoom(isWhole ? null : [from, to]);
 	}
 
-	// range: null for the whole.
-	zoomTo(range)
+	// range: null for the whole. isQuiet: it follows another chart.
+	zoomTo(range, isQuiet)
 	{
 		if (!this.graph)
 			return;
-		if (range)
+		if (range || this.graph.isZoomed('x'))
 			this.graph.updateOptions({dateWindow: range});
-		else
-			this.graph.resetZoom();
 		this.reset.hidden = !range;
-		if (this.options.zoom)
+		if (this.options.zoom && !isQuiet)
 			this.options.zoom(range);
 	}
 

@@ -372,7 +372,11 @@ function buildCurves(panel, isWanted, tables)
 	const categories = findTable(viewsOf('memory'), 'tensor_curve');
 	const draw = (proc) => {
 		const groups = new Map(), charts = [];
-		const zoom = (range) => filterTables(tables, range, proc === null ? procs[0] : proc);
+		// All of them show the same time.
+		const zoom = (range) => {
+			charts.forEach((chart) => chart.zoomTo(range, true));
+			filterTables(tables, range, proc === null ? procs[0] : proc);
+		};
 
 		for (const its of curves) {
 			if (proc !== null && its.proc !== proc)
@@ -386,10 +390,14 @@ function buildCurves(panel, isWanted, tables)
 		for (const [title, its] of groups) {
 			charts.push(curvesChart(its.slice(0, 24), title, zoom));
 			if (title === 'Tensor memory' && categories && proc !== null)
-				for (const device of new Set(column(categories, 'device')))
-					charts.push(categoriesChart(categories, names[proc], device, zoom));
+				for (const device of new Set(column(categories, 'device'))) {
+					const chart = categoriesChart(categories, names[proc], device, zoom);
+
+					if (chart)
+						charts.push(chart);
+				}
 		}
-		body.replaceChildren(...charts.filter(Boolean).map((chart) => chart.element));
+		body.replaceChildren(...charts.map((chart) => chart.element));
 		filterTables(tables, null, 0);
 	};
 

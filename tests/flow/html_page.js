@@ -9,6 +9,7 @@
 // switches ranks, compares every table line of the texts (trainprof-merge -v VIEW) with the rows on
 // the page, and looks at it narrow, dark and on paper. Pictures go to SHOTS-*.png. Prints a line
 // "name: what was found" for each thing that was looked at; the caller says what it should be.
+// SHOTS `-`: only how soon it can be read.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -206,6 +207,8 @@ async function look(page)
 	await page.open(`file://${path.resolve(file)}`);
 	tell('ready', await page.until('document.documentElement.dataset.readyMs', 60));
 	tell('milliseconds to ready', await page.evaluate('document.documentElement.dataset.readyMs'));
+	if (shots === '-')
+		return;
 	await byKeyboard(page);
 	for (const text of texts) {
 		const [view, name] = text.split('=');
