@@ -65,6 +65,7 @@ static const char defaults[] =
 	"HOST_PERIOD=100\n"
 	"PROGRAM=\n"
 	"CLOCK=auto\n"
+	"CLOCK_SYNC=off\n"
 	"LOG=warn\n"
 	"CONFIG=\n";
 
