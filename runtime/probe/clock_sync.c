@@ -404,12 +404,14 @@ static int open_sync(const struct tp_config *config)
 
 static uint32_t get_period_ms(void)
 {
-	return !leader.is_wanted ? 0 : leader.n_rounds < QUICK_ROUNDS ? QUICK_MS : SLOW_MS;
+	if (!leader.is_wanted || tp_session_is_follower())
+		return 0;
+	return leader.n_rounds < QUICK_ROUNDS ? QUICK_MS : SLOW_MS;
 }
 
 static void exchange(uint64_t now)
 {
-	if (!leader.is_wanted || tp_session_is_follower() || !is_ready())
+	if (!leader.is_wanted || !is_ready())
 		return;
 	if (tp_clock_mono_ns() - leader.now.mono_ns > NEW_WINDOW_MS * 1000000ull)
 		leader.n_rounds = 0;
