@@ -23,6 +23,8 @@ enum {
 	IS_GRAPH = 1u << 30,		/* records a graph */
 	IS_OPERATOR = 1u << 29,
 	NAME_MASK = IS_OPERATOR - 1,
+
+	SPANS_MAX = 64,			/* innermost ones whose memory a change is */
 };
 
 /* What a name says, by its row. */
@@ -98,6 +100,7 @@ struct tp_memcat {
 	struct proc *proc;		/* by number */
 	struct base *base;
 	uint32_t n_bases, cap_bases;
+	struct tp_memops operators;
 	struct tp_memcat_doubts doubts;
 };
 
@@ -179,6 +182,7 @@ void tp_memcat_free(struct tp_memcat *cat)
 	tp_nest_end(cat->nest);
 	tp_memcurve_free(cat->curve);
 	free(cat->meaning);
+	free(cat->operators.op);
 	free(cat->block);
 	free(cat->proc);
 	free(cat->base);
@@ -190,11 +194,16 @@ const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
 	return cat->names;
 }
 
+const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat)
+{
+	return &cat->operators;
+}
+
 struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
 {
 	struct tp_memcat_doubts doubts = cat->doubts;
 
-	doubts.n_lost += tp_memcurve_lost(cat->curve);
+	doubts.n_lost += tp_memcurve_lost(cat->curve) + cat->operators.is_incomplete;
 	return doubts;
 }
 
@@ -242,6 +251,7 @@ static void take_span(struct tp_memcat *cat, const struct tp_event *event)
 	proc->n_optimizers += meaning == MEANS_OPTIMIZER;
 	if (!tp_nest_span(cat->nest, event, row | bits, row))
 		cat->doubts.n_lost++;
+	tp_memops_call(&cat->operators, row);
 }
 
 /* The phase that the innermost spans tell; the loader's and zero_grad's are whatever is in them. */
@@ -291,6 +301,19 @@ static struct place find_place(struct tp_memcat *cat, const struct tp_event *eve
 		}
 	}
 	return place;
+}
+
+/* The operators and ranges in which it happened have allocated or freed so much. */
+static void count_change(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+{
+	uint32_t name[SPANS_MAX], n;
+	const struct tp_nest_span *span = tp_nest_stack(cat->nest, event, &n);
+	const uint32_t from = n > SPANS_MAX ? n - SPANS_MAX : 0;
+
+	for (uint32_t i = from; i < n; i++)
+		name[i - from] = span[i].row & NAME_MASK;
+	if (bytes)
+		tp_memops_change(&cat->operators, name, n - from, bytes);
 }
 
 /* ---- lives ---- */
@@ -514,6 +537,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 	};
 	block->n_steps = proc->n_steps;
 	note_change(cat, event, change);
+	count_change(cat, event, change);
 	if (tag) {
 		cat->doubts.n_unheard++;
 		end_block(cat, tag, NULL, event->begin_ns);
@@ -550,6 +574,7 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 	if (!track)
 		return;
 	note_change(cat, event, change);
+	count_change(cat, event, change);
 	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
 	if (tag) {
 		struct place death = find_place(cat, event);
@@ -639,4 +664,5 @@ void tp_memcat_end(struct tp_memcat *cat)
 	for (uint32_t i = 0; i < cat->run->n_procs; i++)
 		if (cat->proc[i].is_open)
 			end_window(cat, i);
+	tp_memops_end(&cat->operators);
 }

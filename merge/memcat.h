@@ -13,6 +13,7 @@
 #ifndef TP_MERGE_MEMCAT_H
 #define TP_MERGE_MEMCAT_H
 
+#include "merge/memops.h"
 #include "merge/model.h"
 #include "merge/names.h"
 
@@ -61,6 +62,9 @@ void tp_memcat_end(struct tp_memcat *cat);
 void tp_memcat_free(struct tp_memcat *cat);
 
 const struct tp_names *tp_memcat_names(const struct tp_memcat *cat);
+
+/* After the end. */
+const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat);
 
 /* What is not known, over all of the run. */
 struct tp_memcat_doubts {

@@ -340,6 +340,49 @@ static void print_largest(const struct shown *shown)
 	tp_table_print(table, shown->out);
 }
 
+/* ---- operators ---- */
+
+static void print_operators(const struct shown *shown)
+{
+	static const struct tp_column column[] = {
+		{.title = "operator", .may_cut = true, .field = "operator"},
+		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
+		{.title = "increase", .align = TP_RIGHT, .is_extra = 2, .field = "increase_bytes"},
+		{.title = "self incr.", .align = TP_RIGHT, .field = "self_increase_bytes"},
+		{.title = "allocs", .align = TP_RIGHT, .is_extra = 4, .field = "allocations"},
+		{.title = "self allocs", .align = TP_RIGHT, .is_extra = 1,
+		 .field = "self_allocations"},
+		{.title = "allocated", .align = TP_RIGHT, .is_extra = 3, .field = "allocated_bytes"},
+		{.title = "self alloc.", .align = TP_RIGHT, .field = "self_allocated_bytes"},
+	};
+	const struct tp_memops *ops = tp_memcat_operators(tp_tensormem_cat(shown->mem));
+	const uint32_t n = tp_view_memory_rows(shown->options, ops->n);
+	struct tp_table *table;
+	char a[32];
+
+	if (!n)
+		return;
+	tp_out_title(shown->out, "Tensor memory by operator, all devices and processes");
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "tensor_operators");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_memop *op = &ops->op[i];
+
+		add_operator(table, shown, op->name);
+		tp_cell_count(table, op->calls);
+		tp_cell_bytes(table, op->bytes);
+		tp_cell_bytes(table, op->self_bytes);
+		tp_cell_count(table, op->allocs);
+		tp_cell_count(table, op->self_allocs);
+		tp_cell_bytes(table, op->alloc_bytes);
+		tp_cell_bytes(table, op->self_alloc_bytes);
+	}
+	tp_table_print(table, shown->out);
+	if (n < ops->n)
+		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
+			    tp_show_count(a, ops->n - n));
+}
+
 /* ---- what is not known ---- */
 
 static void print_doubts(const struct shown *shown)
@@ -402,5 +445,6 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	if (tp_out_is_full(out))
 		print_stretches(&shown, curve, n_times, false);
 	print_largest(&shown);
+	print_operators(&shown);
 	print_doubts(&shown);
 }

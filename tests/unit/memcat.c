@@ -197,6 +197,16 @@ Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 	life = find_life(0);
 	cr_expect(life->is_sum && life->bytes == 700 && life->category == TP_TENSOR_UNKNOWN,
 		  "%ld", (long)life->bytes);
+	for (uint32_t i = 0; i < tp_memcat_operators(rig.cat)->n; i++) {
+		const struct tp_memop *op = &tp_memcat_operators(rig.cat)->op[i];
+
+		if (strcmp(tp_names_at(tp_memcat_names(rig.cat), op->name)->bytes, "aten::linear"))
+			continue;
+		cr_expect(op->calls == 1 && op->allocs == 2 && op->self_allocs == 1);
+		cr_expect(op->alloc_bytes == 1064 && op->self_alloc_bytes == 64);
+		cr_expect(op->bytes == 1000 && op->self_bytes == 0);
+	}
+	cr_expect_eq(tp_memcat_operators(rig.cat)->op[0].self_alloc_bytes, 1000);
 	doubts = tp_memcat_doubts(rig.cat);
 	cr_expect_eq(doubts.n_scans, 1);
 	cr_expect_eq(doubts.n_unread, 2);

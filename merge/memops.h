@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memops.h - tensor memory by operator: what its calls allocated and freed, themselves and in all
+ */
+#ifndef TP_MERGE_MEMOPS_H
+#define TP_MERGE_MEMOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tp_memop {
+	uint32_t name;			/* row of tp_names */
+	uint64_t calls;
+	uint64_t allocs, self_allocs;	/* blocks: of all inside of it, while it was innermost */
+	int64_t alloc_bytes, self_alloc_bytes;
+	int64_t bytes, self_bytes;	/* allocated less freed */
+};
+
+struct tp_memops {
+	struct tp_memop *op;		/* by name */
+	uint32_t n, cap;
+	bool is_incomplete;
+};
+
+void tp_memops_call(struct tp_memops *ops, uint32_t name);
+/* A block was allocated (freed: negative) inside of spans of these names, the innermost last. */
+void tp_memops_change(struct tp_memops *ops, const uint32_t *name, uint32_t n, int64_t bytes);
+/* Orders by what they allocated themselves, the greatest first; names that allocated and freed
+ * nothing go. */
+void tp_memops_end(struct tp_memops *ops);
+
+#endif
