@@ -11,7 +11,8 @@ cd "$TMP" || exit 1
 
 train elastic TRAINPROF_SCHEDULE=wait=2,warmup=1,active=3,per=run TRAINPROF_RECORD=ops \
 	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --max-restarts 1 \
-	--rdzv_backend c10d --rdzv_endpoint localhost:0 "$PROGS/elastic_ddp.py"
+	--rdzv_backend c10d --rdzv_endpoint localhost:0 \
+	"$PROGS/elastic_ranks.py" "$TMP/elastic"
 is "the second start ends well" "$status $(grep -c 'done' elastic.out)" "0 2"
 is "each start has files of its own" \
 	"$(find elastic -name '*.tpt' -o -name '*.steps' | sed 's,.*/,,' | LC_ALL=C sort | tr '\n' ' ')" \
