@@ -15,6 +15,9 @@
 enum {
 	NO_STEP = 0xffffffff,
 	NO_GROUP = 0xffffffff,
+	/* Steps that one rank may have more than another, and of so many one. */
+	STEPS_APART = 3,
+	STEPS_SHARE = 10,
 	OWNERS = 1 << 16,	/* launches whose kernels have not begun; older ones are forgotten */
 };
 
@@ -133,7 +136,8 @@ static void take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum t
 		call.label = asked->sequence;
 	else
 		call.label = tp_comm_match_label(comm->match, channel, member,
-						 is_device ? (uint64_t)event->window : rank->step);
+						 is_device || comm->has_other_steps ?
+							 (uint64_t)event->window : rank->step);
 	if (!tp_comm_match_call(comm->match, channel, member, &call))
 		comm->is_incomplete = true;
 }
@@ -497,6 +501,30 @@ static void take_event(void *ctx, const struct tp_event *event)
 	}
 }
 
+/* Whether some ranks make far more steps than others do: one that also trains alone. */
+static bool has_other_steps(struct tp_comm *comm, const struct tp_run *run)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		uint32_t at = comm->rank_of[run->step[i].proc->at];
+
+		if (at)
+			comm->rank[at - 1].n_ledger++;
+	}
+	for (uint32_t r = 0; r < comm->n_ranks; r++) {
+		uint64_t n = comm->rank[r].n_ledger;
+
+		/* Who died made fewer, and the same until then. */
+		if (comm->rank[r].pub.proc->is_dead)
+			return false;
+		least = n < least ? n : least;
+		most = n > most ? n : most;
+	}
+	return comm->n_ranks > 1 && most - least > STEPS_APART &&
+	       most - least > most / STEPS_SHARE;
+}
+
 struct tp_comm *tp_comm_new(const struct tp_run *run)
 {
 	struct tp_comm *comm = calloc(1, sizeof(*comm));
@@ -519,6 +547,8 @@ struct tp_comm *tp_comm_new(const struct tp_run *run)
 		tp_breakdown_init(&rank->breakdown);
 		comm->rank_of[proc->at] = ++comm->n_ranks;
 	}
+	if (comm->rank && comm->rank_of)
+		comm->has_other_steps = has_other_steps(comm, run);
 	comm->groups = tp_comm_groups_new();
 	comm->match = tp_comm_match_new(tp_comm_book, comm);
 	comm->owner = calloc(OWNERS, sizeof(*comm->owner));

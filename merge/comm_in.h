@@ -42,6 +42,7 @@ struct tp_comm_counted {
 	struct tp_comm_asked asked[TP_COMM_ASKED]; /* operators; the oldest is at n_asked */
 	uint32_t n_asked;
 	uint32_t window;
+	uint64_t n_ledger;		/* steps of the whole run */
 	uint64_t step;			/* plus one; 0: before the first */
 	/* The sweep of the shares: what lies before `now_ns` is counted. */
 	int64_t now_ns, step_end_ns, compute_ns, comm_ns;
@@ -80,6 +81,7 @@ struct tp_comm {
 	uint32_t n_owners;
 	struct tp_names *names;
 	struct tp_clip clip;
+	bool has_other_steps;		/* ranks do not step together: steps say nothing */
 	uint64_t n_impossible, n_alone;
 	bool is_incomplete;
 };
