@@ -192,7 +192,7 @@ static int64_t put_blocks(struct tp_pickle *p, const struct tp_names *names,
 		put_frames(p, names, &life[i]);
 		tp_pickle_close(p);
 		at = life[i].address + (uint64_t)life[i].bytes;
-		active += life[i].bytes;
+		active = tp_add(active, life[i].bytes);
 	}
 	put_inactive(p, at, (int64_t)(end - at));
 	tp_pickle_close(p);

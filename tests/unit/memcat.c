@@ -298,3 +298,36 @@ Test(memcat, made_up_records_do_no_harm)
 	cr_expect_eq(find_life(0x100)->bytes, (int64_t)TP_LEN_MAX);
 	cr_expect_eq(tp_memcat_doubts(rig.cat).n_unheard, 1);
 }
+
+/* Run under the sanitizers, this is a test of arithmetic. */
+Test(memcat, whatever_the_numbers_the_books_are_closed)
+{
+	static const uint8_t kinds[] = {TP_REC_OP, TP_REC_RANGE, TP_REC_STEP, TP_REC_ALLOC,
+					TP_REC_FREE, TP_REC_TOTALS, TP_REC_CATEGORY, TP_REC_SCAN};
+	static const uint64_t extremes[] = {0, 1, INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX,
+					    1ull << 47, 1ull << 62, 500};
+	const struct tp_string *name = fake_op(&rig.fake, "Optimizer.step#x");
+	unsigned seed = 7;
+	uint32_t n;
+
+	fake_window(&rig.fake, rig.proc, 1, INT64_MIN, INT64_MAX);
+	fake_window(&rig.fake, rig.proc, 2, INT64_MAX, INT64_MIN);
+	for (uint32_t i = 0; i < 20000; i++) {
+		struct tp_event event = fake_span(&rig.fake, rig.proc,
+						  (uint32_t)rand_r(&seed) % FAKE_THREADS,
+						  kinds[rand_r(&seed) % 8], name, 0, 0);
+
+		event.window = (uint32_t)rand_r(&seed) % 4;
+		event.flags = (uint8_t)rand_r(&seed);
+		event.link = rand_r(&seed) % 2 ? TP_DEVICE_CPU : (uint32_t)rand_r(&seed) % 8;
+		event.arg = extremes[rand_r(&seed) % 8];
+		event.len = extremes[rand_r(&seed) % 8];
+		event.begin_ns = (int64_t)extremes[rand_r(&seed) % 8];
+		event.end_ns = (int64_t)extremes[rand_r(&seed) % 8];
+		tp_tensormem_event(rig.mem, &event);
+	}
+	tp_tensormem_end(rig.mem);
+	cr_expect(tp_tensormem_by_step(rig.mem, &n) && n);
+	cr_expect(tp_tensormem_by_time(rig.mem, &n) && n);
+	cr_expect(tp_tensormem_largest(rig.mem, &n) && n == 4);
+}
