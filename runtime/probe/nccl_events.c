@@ -492,6 +492,8 @@ void tp_nccl_events_end_of(uint32_t comm)
 		}
 		if (__atomic_load_n(&events.is_armed, __ATOMIC_RELAXED))
 			record_entry(entry, end_of(entry), 0);
+		else if (entry->kind != TP_NCCL_ENTRY_STEP)
+			COUNT(outside);
 		tp_nccl_pool_give_back(entry);
 	}
 }
