@@ -178,19 +178,23 @@ function operatorTree(flame, processName, isDevice)
 	return linkNodes({...root, calls: 0, own: undefined}, null);
 }
 
-// cost.nodes: parent, own value, name of each.
+// cost.nodes: parent, own value and name of each; a name that came before is its number.
 function heapTree(cost)
 {
-	const nodes = [], root = {name: 'all stacks', value: 0, below: []};
+	const nodes = [], names = [], root = {name: 'all stacks', value: 0, below: []};
 
 	for (let i = 0; i < cost.nodes.length; i += 3) {
-		const [parent, own, name] = cost.nodes.slice(i, i + 3), up = parent < 0 ? root : nodes[parent];
+		const [parent, own, its] = cost.nodes.slice(i, i + 3), up = parent < 0 ? root : nodes[parent];
+		const name = typeof its === 'number' ? names[its] : its;
+
+		if (name === its)
+			names.push(name);
 		const node = {name, own, value: 0, calls: 0, below: [], up};
 
 		up.below.push(node);
 		nodes.push(node);
-		for (let its = node; its; its = its.up)
-			its.value += own;
+		for (let each = node; each; each = each.up)
+			each.value += own;
 	}
 	return linkNodes(root, null);
 }

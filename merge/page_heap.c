@@ -3,6 +3,7 @@
  * page_heap.c - part of the page: host memory by stack, as flame graphs, one for each cost
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/flame.h"
 #include "merge/grow.h"
@@ -21,6 +22,8 @@ struct heap {
 	} *at;
 	uint32_t n_at, cap_at;
 	uint32_t n_nodes;
+	uint32_t *name;		/* by place: the number of its name in this cost, plus one */
+	uint32_t cap_names, n_names;
 };
 
 static void *begin(const struct tp_run *run)
@@ -44,17 +47,30 @@ static void event(void *state, const struct tp_event *ev)
 	tp_heapbook_event(heap->book, heap, ev);
 }
 
-/* parent, its own value, its name: a node of each new place. */
-static void put_node(struct heap *heap, uint32_t depth, uint32_t place, uint64_t value)
+/* A name when it first comes; then its number among those. */
+static void put_name(struct heap *heap, uint32_t place)
 {
 	char buf[TP_FLAME_TITLE_MAX];
 	const char *title;
 	uint32_t n;
 
-	tp_html_integer(heap->html, NULL, depth ? (int64_t)heap->at[depth - 1].node : -1);
-	tp_html_integer(heap->html, NULL, (int64_t)value);
+	if (place < heap->cap_names && heap->name[place]) {
+		tp_html_integer(heap->html, NULL, heap->name[place] - 1);
+		return;
+	}
 	title = tp_flame_title(heap->flame, place, buf, &n);
 	tp_html_bytes(heap->html, NULL, title, n);
+	heap->n_names++;
+	if (tp_grow(&heap->name, &heap->cap_names, (uint64_t)place + 1, sizeof(*heap->name)))
+		heap->name[place] = heap->n_names;
+}
+
+/* parent, its own value, its name: a node of each new place. */
+static void put_node(struct heap *heap, uint32_t depth, uint32_t place, uint64_t value)
+{
+	tp_html_integer(heap->html, NULL, depth ? (int64_t)heap->at[depth - 1].node : -1);
+	tp_html_integer(heap->html, NULL, (int64_t)value);
+	put_name(heap, place);
 	heap->at[depth].place = place;
 	heap->at[depth].node = heap->n_nodes++;
 }
@@ -91,7 +107,9 @@ static void put_costs(struct heap *heap, const struct tp_heap_rows *rows)
 		tp_html_text(heap->html, "title", figure->title);
 		tp_html_text(heap->html, "unit", figure->is_bytes ? "b" : "c");
 		tp_html_open(heap->html, "nodes", '[');
-		heap->n_nodes = heap->n_at = 0;
+		heap->n_nodes = heap->n_at = heap->n_names = 0;
+		if (heap->cap_names)
+			memset(heap->name, 0, heap->cap_names * sizeof(*heap->name));
 		tp_flame_each(flame, i, 1, put_stack, heap);
 		tp_html_close(heap->html, ']');
 		tp_html_close(heap->html, '}');
@@ -112,6 +130,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	tp_html_close(html, ']');
 	tp_heapbook_leave(heap->book);
 	free(heap->at);
+	free(heap->name);
 	free(heap);
 }
 

@@ -221,7 +221,11 @@ function topCard(table)
 // Views that are shown in two ways: a button for each.
 function buildRanked(panel, name)
 {
-	const ways = viewsOf(name).filter((view, i) => !i || view.blocks.some((block) => block.rows));
+	const views = viewsOf(name), first = views[0].blocks.find((block) => block.rows);
+	const fields = new Set(first ? first.columns.map((its) => its.field) : []);
+	// One that tells nothing more (no shapes were recorded, no stacks) is left out.
+	const ways = views.filter((view, i) => !i || view.blocks.some((block) => block.rows &&
+		block.columns.some((its, c) => !fields.has(its.field) && block.rows.some((row) => row[c] !== ''))));
 	const body = el('div');
 	const draw = (view) => {
 		const tables = [], table = view.blocks.find((block) => block.rows);

@@ -60,22 +60,27 @@ static void add_view(struct page *page, const struct tp_run *run, const struct t
 		(struct shown){.view = view, .way = way, .state = view->begin(run, options)};
 }
 
+/* The ways that --by-shape and its like show; the page has all of them, whatever was asked for. */
 static void add_views(struct page *page, const struct tp_run *run)
 {
-	struct tp_view_options other = view_options;
+	struct tp_view_options plain = view_options, other;
 
-	other.by_shape = other.by_grid = other.by_operator = true;
+	plain.by_shape = plain.by_stack = plain.by_grid = plain.by_operator = false;
 	for (uint32_t i = 0; tp_views[i]; i++) {
-		struct tp_view_options usual = view_options;
-
 		if (tp_views[i] == &tp_view_diff && !view_options.compare)
 			continue;
-		usual.by_shape = usual.by_grid = usual.by_operator = false;
-		add_view(page, run, tp_views[i], "", &usual);
-		if (tp_views[i] == &tp_view_operator)
+		add_view(page, run, tp_views[i], "", &plain);
+		other = plain;
+		if (tp_views[i] == &tp_view_operator) {
+			other.by_shape = true;
 			add_view(page, run, tp_views[i], "by input shapes", &other);
-		else if (tp_views[i] == &tp_view_kernel)
+			other.by_shape = false;
+			other.by_stack = true;
+			add_view(page, run, tp_views[i], "by call stack", &other);
+		} else if (tp_views[i] == &tp_view_kernel) {
+			other.by_grid = other.by_operator = true;
 			add_view(page, run, tp_views[i], "by launch and operator", &other);
+		}
 	}
 }
 
