@@ -139,7 +139,8 @@ static bool settle(uint64_t end, bool is_closing)
 {
 	const struct tp_ring_head *head = tp_ring.head;
 	uint64_t now = tp_clock_now(), now_ns = tp_clock_mono_ns();
-	struct tp_nccl_settling is = {.now = now, .end = end, .quiet = to_ticks(SETTLE_QUIET_NS, now)};
+	struct tp_nccl_settling is = {.now = now, .end = end,
+				      .quiet = to_ticks(SETTLE_QUIET_NS, now)};
 
 	if (!get_period_ms())
 		return true;

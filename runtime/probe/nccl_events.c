@@ -30,7 +30,7 @@ enum {
 
 	OP_IS_FOREIGN = 1,
 	NO_OP_YET = 10,		/* times as long is waited for the first one */
-	TEXT_MAX = 40,		/* of a function, type, algorithm, protocol; all of them are short */
+	TEXT_MAX = 40,		/* of a function, type, algorithm, protocol: all short */
 };
 
 static struct {

@@ -44,7 +44,7 @@ void tp_nccl_events_tick(uint64_t now, uint64_t quiet);
 struct tp_nccl_settling {
 	uint64_t now, end;	/* of the window */
 	uint64_t quiet;
-	bool is_last;		/* what is still under way is recorded up to `end` and given up */
+	bool is_last;		/* what is under way is recorded up to `end` and given up */
 	bool has_next;		/* another window has begun, or its warm-up */
 };
 /* The same for a window that is over. False: some that belong to it are under way, or may be. */
@@ -55,7 +55,7 @@ struct tp_nccl_counts {	/* of the process */
 	uint64_t no_entry;	/* not recorded: the pool was empty */
 	uint64_t no_room;	/* nor: the ring was full */
 	uint64_t outside;	/* nor: began after the window, or in none */
-	uint64_t unfinished;	/* had not ended long after their window: recorded up to its end */
+	uint64_t unfinished;	/* not ended long after their window: recorded up to its end */
 	uint64_t late_ops;	/* operations whose collective was over already */
 	uint64_t foreign;	/* operations for other processes (PXN) */
 	uint64_t captured;	/* calls that were recorded into a CUDA graph, and not run */

@@ -34,20 +34,20 @@ enum tp_nccl_wait {
 };
 
 struct tp_nccl_entry {
-	uint64_t life;		/* atomic: number of its use << 32 | state << 24 | threads inside */
-	uint32_t next;		/* atomic: of those that are free, 1 + the place of the next */
+	uint64_t life;		/* atomic: number of use << 32 | state << 24 | threads inside */
+	uint32_t next;		/* atomic: when free, 1 + the place of the next free one */
 	uint8_t kind;		/* enum tp_nccl_kind */
-	uint8_t flags;		/* COLL: TP_F_* that are known at its begin; OP: 1 if it is foreign */
+	uint8_t flags;		/* COLL: TP_F_* known at its begin; OP: 1 if foreign */
 	uint16_t slot;		/* COLL: of the thread that enqueued it */
 	uint32_t comm;		/* 1 + its place, see nccl_comm.h; 0: not known */
 	uint32_t name, link;	/* of the record */
 	uint64_t begin;		/* ticks */
-	uint64_t since;		/* begin of the collective that it belongs to: says of which window */
+	uint64_t since;		/* begin of its collective: says of which window it is */
 	uint64_t parent;	/* handle; 0: none */
 	uint64_t bytes;		/* COLL; OP: atomic */
 	/* All atomic from here on. */
 	uint64_t stopped;	/* ticks; 0: not yet */
-	uint64_t last;		/* COLL: end of its last operation; STEP: when its state began */
+	uint64_t last;		/* COLL: last operation's end; STEP: its state's begin */
 	uint32_t n_open, n_ops;	/* COLL: its operations, those under way */
 	uint32_t state;		/* STEP: enum tp_nccl_wait */
 	uint64_t wait[TP_NCCL_WAITS]; /* OP: of its steps, ticks */

@@ -8,7 +8,8 @@
 
 /* Version 1 gives numbers, later ones these texts. */
 static const char *const v1_func[] = {
-	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send", "Recv",
+	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send",
+	"Recv",
 };
 static const char *const v1_datatype[] = {
 	"ncclInt8", "ncclUint8", "ncclInt32", "ncclUint32", "ncclInt64", "ncclUint64",
