@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memcat.c - what each block of tensor memory was for, from scans and from its life
- *
- * Spans open where a block is born and where it dies tell the phase: data loader, zero_grad,
- * optimizer, backward; operators that record a graph (they have a sequence number) are forward
- * work, also inside of a node of the backward pass: that is activation checkpointing.
  */
 #include "merge/memcat.h"
 
@@ -13,54 +9,12 @@
 
 #include "merge/grow.h"
 #include "merge/memcurve.h"
-#include "merge/nest.h"
 #include "merge/sum.h"
 #include "merge/tensors.h"
 
-enum {
-	/* Bits of a span's row; the rest is its name's. */
-	IS_BACKWARD = 1u << 31,
-	IS_GRAPH = 1u << 30,		/* records a graph */
-	IS_OPERATOR = 1u << 29,
-	NAME_MASK = IS_OPERATOR - 1,
-
-	SPANS_MAX = 64,			/* innermost ones whose memory a change is */
-};
-
-/* What a name says, by its row. */
-enum meaning {
-	MEANS_UNKNOWN,		/* not looked at yet */
-	MEANS_NOTHING,
-	MEANS_NODE,		/* around a node of the backward pass */
-	MEANS_OPTIMIZER, MEANS_ZERO_GRAD, MEANS_LOADER,
-	MEANS_ALL_GATHER, MEANS_COPY_OUT, MEANS_REDUCE,	/* of FSDP */
-};
-
-static const struct {
-	const char *begin;
-	enum meaning meaning;
-} meanings[] = {
-	{"autograd::engine::evaluate_function: ", MEANS_NODE},
-	{"Optimizer.step#", MEANS_OPTIMIZER},
-	{"Optimizer.zero_grad#", MEANS_ZERO_GRAD},
-	{"enumerate(DataLoader)#", MEANS_LOADER},
-	{"FSDP::all_gather_copy_out", MEANS_COPY_OUT},
-	{"FSDP::all_gather", MEANS_ALL_GATHER},
-	{"FSDP::post_backward_reduce", MEANS_REDUCE},
-};
-
-/* Where a thread is. */
-struct place {
-	enum tp_born born;
-	enum meaning sharing;	/* MEANS_ALL_GATHER to MEANS_REDUCE, or nothing */
-	int64_t work_end_ns;	/* of the outermost operator of that phase */
-	int64_t operator_end_ns; /* the same, inside of a node of the backward pass */
-	uint32_t name;
-};
-
 struct block {
 	struct tp_life life;
-	struct place place;
+	struct tp_place place;
 	uint32_t next_free;		/* of a free one */
 	uint32_t n_nodes, n_optimizers, n_steps;	/* of its process, begun before it */
 	bool is_before_nodes;		/* born before its step's first node */
@@ -90,10 +44,7 @@ struct tp_memcat {
 	const struct tp_run *run;
 	struct tp_memcat_calls calls;
 	void *ctx;
-	struct tp_names *names;
-	uint8_t *meaning;		/* by row of names, enum meaning */
-	uint32_t cap_meanings;
-	struct tp_nest *nest;
+	struct tp_memplace *places;
 	struct tp_memcurve *curve;
 	struct block *block;		/* by tag; 0 is none */
 	uint32_t n_blocks, cap_blocks, free_block;
@@ -148,10 +99,6 @@ const char *tp_memcat_word(enum tp_tensor_category category)
 	return (uint32_t)category < TP_TENSOR_N ? word[category] : word[0];
 }
 
-static void ignore_span(void *ctx, const struct tp_nest_span *span)
-{
-}
-
 struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat_calls *calls,
 				void *ctx)
 {
@@ -162,13 +109,12 @@ struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat
 	cat->run = run;
 	cat->calls = *calls;
 	cat->ctx = ctx;
-	cat->names = tp_names_new();
-	cat->nest = tp_nest_new(ignore_span, NULL);
+	cat->places = tp_memplace_new();
 	cat->curve = tp_memcurve_new();
 	cat->proc = calloc(run->n_procs + 1, sizeof(*cat->proc));
 	cat->n_blocks = 1;
 	cat->doubts.has_totals = true;
-	if (cat->names && cat->nest && cat->curve && cat->proc)
+	if (cat->places && cat->curve && cat->proc)
 		return cat;
 	tp_memcat_free(cat);
 	return NULL;
@@ -178,10 +124,8 @@ void tp_memcat_free(struct tp_memcat *cat)
 {
 	if (!cat)
 		return;
-	tp_names_free(cat->names);
-	tp_nest_end(cat->nest);
+	tp_memplace_free(cat->places);
 	tp_memcurve_free(cat->curve);
-	free(cat->meaning);
 	free(cat->operators.op);
 	free(cat->block);
 	free(cat->proc);
@@ -191,7 +135,7 @@ void tp_memcat_free(struct tp_memcat *cat)
 
 const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
 {
-	return cat->names;
+	return tp_memplace_names(cat->places);
 }
 
 const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat)
@@ -209,118 +153,35 @@ struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
 
 /* ---- spans ---- */
 
-static enum meaning meaning_of(struct tp_memcat *cat, uint32_t row)
-{
-	const struct tp_name *name;
-
-	if (!tp_grow(&cat->meaning, &cat->cap_meanings, (uint64_t)row + 1, sizeof(*cat->meaning)))
-		return MEANS_NOTHING;
-	if (cat->meaning[row])
-		return cat->meaning[row];
-	name = tp_names_at(cat->names, row);
-	cat->meaning[row] = MEANS_NOTHING;
-	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		size_t n = strlen(meanings[i].begin);
-
-		if (name->n_bytes >= n && !memcmp(name->bytes, meanings[i].begin, n)) {
-			cat->meaning[row] = (uint8_t)meanings[i].meaning;
-			break;
-		}
-	}
-	return cat->meaning[row];
-}
-
 static void take_span(struct tp_memcat *cat, const struct tp_event *event)
 {
 	struct proc *proc = &cat->proc[event->proc->at];
-	uint32_t row = tp_names_row(cat->names, event), bits = 0;
-	enum meaning meaning;
+	const struct tp_memplace_span span = tp_memplace_begin(cat->places, event);
 
-	/* Asynchronous spans do not nest. */
-	if (row >= NAME_MASK || event->flags & TP_F_ASYNC)
+	if (span.is_lost) {
+		cat->doubts.n_lost += !(event->flags & TP_F_ASYNC);
 		return;
-	meaning = meaning_of(cat, row);
-	if (event->kind == TP_REC_OP) {
-		bits = IS_OPERATOR;
-		if (event->flags & TP_F_BACKWARD || meaning == MEANS_NODE)
-			bits |= IS_BACKWARD;
-		else if (event->link != TP_NO_SEQ)
-			bits |= IS_GRAPH;
 	}
-	proc->n_nodes += (bits & IS_BACKWARD) != 0;
-	proc->n_optimizers += meaning == MEANS_OPTIMIZER;
-	if (!tp_nest_span(cat->nest, event, row | bits, row))
-		cat->doubts.n_lost++;
-	tp_memops_call(&cat->operators, row);
-}
-
-/* The phase that the innermost spans tell; the loader's and zero_grad's are whatever is in them. */
-static struct place find_place(struct tp_memcat *cat, const struct tp_event *event)
-{
-	struct place place = {.name = TP_NO_NAME, .work_end_ns = INT64_MIN,
-			      .operator_end_ns = INT64_MIN, .sharing = MEANS_NOTHING};
-	const struct tp_nest_span *span;
-	bool is_found = false, is_in_node = false;
-	uint32_t n;
-
-	span = tp_nest_stack(cat->nest, event, &n);
-	for (uint32_t i = n; i-- > 0;) {
-		const uint32_t row = span[i].row;
-		const enum meaning meaning = meaning_of(cat, row & NAME_MASK);
-
-		is_in_node |= (row & IS_BACKWARD) != 0;
-		if (row & IS_OPERATOR && !is_in_node)
-			place.operator_end_ns = span[i].end_ns;
-		/* The outermost operator, but not what stands around a node. */
-		if (row & IS_OPERATOR && meaning != MEANS_NODE &&
-		    (!is_found || place.born == TP_BORN_FORWARD || place.name == TP_NO_NAME) &&
-		    !(is_found && row & IS_BACKWARD)) {
-			place.name = row & NAME_MASK;
-			place.work_end_ns = span[i].end_ns;
-		}
-		if (meaning == MEANS_LOADER || meaning == MEANS_ZERO_GRAD) {
-			place.born = meaning == MEANS_LOADER ? TP_BORN_LOADER : TP_BORN_ZERO_GRAD;
-			place.work_end_ns = span[i].end_ns;
-			is_found = true;
-			break;
-		}
-		if (meaning >= MEANS_ALL_GATHER && place.sharing == MEANS_NOTHING)
-			place.sharing = meaning;
-		if (is_found)
-			continue;
-		if (row & IS_BACKWARD) {
-			place.born = TP_BORN_BACKWARD;
-			is_found = true;
-		} else if (row & IS_GRAPH) {
-			place.born = TP_BORN_FORWARD;
-			is_found = true;
-		} else if (meaning == MEANS_OPTIMIZER) {
-			place.born = TP_BORN_OPTIMIZER;
-			place.work_end_ns = span[i].end_ns;
-			is_found = true;
-		}
-	}
-	return place;
+	proc->n_nodes += span.is_node;
+	proc->n_optimizers += span.is_optimizer;
+	tp_memops_call(&cat->operators, span.name);
 }
 
 /* The operators and ranges in which it happened have allocated or freed so much. */
 static void count_change(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
 {
-	uint32_t name[SPANS_MAX], n;
-	const struct tp_nest_span *span = tp_nest_stack(cat->nest, event, &n);
-	const uint32_t from = n > SPANS_MAX ? n - SPANS_MAX : 0;
+	uint32_t name[TP_MEMPLACE_SPANS];
+	const uint32_t n = tp_memplace_open(cat->places, event, name);
 
-	for (uint32_t i = from; i < n; i++)
-		name[i - from] = span[i].row & NAME_MASK;
 	if (bytes)
-		tp_memops_change(&cat->operators, name, n - from, bytes);
+		tp_memops_change(&cat->operators, name, n, bytes);
 }
 
 /* ---- lives ---- */
 
 /* Whether anything of this phase came after the block: the loop kept it alive for that. */
 static enum tp_tensor_category judge(const struct proc *proc, const struct block *block,
-				     const struct place *death, int64_t now)
+				     const struct tp_place *death, int64_t now)
 {
 	const struct tp_life *life = &block->life;
 	const bool is_brief = now <= block->place.work_end_ns;
@@ -329,14 +190,14 @@ static enum tp_tensor_category judge(const struct proc *proc, const struct block
 	if (life->category)
 		return life->category;
 	switch (block->place.sharing) {
-	case MEANS_ALL_GATHER:
+	case TP_SHARING_ALL_GATHER:
 		return TP_TENSOR_ALL_GATHER;
-	case MEANS_COPY_OUT:
+	case TP_SHARING_COPY_OUT:
 		return is_brief ? TP_TENSOR_ALL_GATHER : TP_TENSOR_UNSHARDED_PARAMETER;
-	case MEANS_REDUCE:
+	case TP_SHARING_REDUCE:
 		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_SHARDED_GRADIENT
 								: TP_TENSOR_REDUCE_SCATTER;
-	default:
+	case TP_SHARING_NONE:
 		break;
 	}
 	switch (block->place.born) {
@@ -349,7 +210,7 @@ static enum tp_tensor_category judge(const struct proc *proc, const struct block
 		 * pass or not: torch's tools count so. */
 		return is_kept ? TP_TENSOR_UNKNOWN : TP_TENSOR_ACTIVATION;
 	case TP_BORN_BACKWARD:
-		if (death && death->sharing == MEANS_REDUCE)
+		if (death && death->sharing == TP_SHARING_REDUCE)
 			return TP_TENSOR_UNSHARDED_GRADIENT;
 		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_GRADIENT
 								: TP_TENSOR_TEMPORARY;
@@ -386,7 +247,7 @@ static uint32_t take_block(struct tp_memcat *cat)
 	return tag;
 }
 
-static void end_block(struct tp_memcat *cat, uint32_t tag, const struct place *death, int64_t now)
+static void end_block(struct tp_memcat *cat, uint32_t tag, const struct tp_place *death, int64_t now)
 {
 	struct block *block = &cat->block[tag];
 
@@ -526,7 +387,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 	cat->doubts.has_blocks = true;
 	/* Kept only if the curve has it. */
 	block = &cat->block[own];
-	block->place = find_place(cat, event);
+	block->place = tp_memplace_find(cat->places, event);
 	block->n_nodes = proc->n_nodes;
 	block->n_optimizers = proc->n_optimizers;
 	block->is_before_nodes = proc->n_nodes == proc->n_nodes_at_step;
@@ -577,7 +438,7 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 	count_change(cat, event, change);
 	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
 	if (tag) {
-		struct place death = find_place(cat, event);
+		struct tp_place death = tp_memplace_find(cat->places, event);
 
 		end_block(cat, tag, &death, event->begin_ns);
 	} else {

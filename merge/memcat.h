@@ -14,17 +14,7 @@
 #define TP_MERGE_MEMCAT_H
 
 #include "merge/memops.h"
-#include "merge/model.h"
-#include "merge/names.h"
-
-enum tp_born {
-	TP_BORN_OTHER,		/* no graph was recorded: before it, after it, without it */
-	TP_BORN_FORWARD,	/* also what is computed again inside the backward pass */
-	TP_BORN_BACKWARD,
-	TP_BORN_OPTIMIZER,
-	TP_BORN_ZERO_GRAD,
-	TP_BORN_LOADER,
-};
+#include "merge/memplace.h"
 
 /* A block whose life is known. */
 struct tp_life {

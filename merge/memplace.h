@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memplace.h - where a block of tensor memory was allocated or freed: in which part of a step, in
+ * which operator
+ *
+ * Memory: spans that are open, names.
+ */
+#ifndef TP_MERGE_MEMPLACE_H
+#define TP_MERGE_MEMPLACE_H
+
+#include "merge/model.h"
+#include "merge/names.h"
+
+enum tp_born {
+	TP_BORN_OTHER,		/* no graph was recorded: before it, after it, without it */
+	TP_BORN_FORWARD,	/* also what is computed again inside the backward pass */
+	TP_BORN_BACKWARD,
+	TP_BORN_OPTIMIZER,
+	TP_BORN_ZERO_GRAD,
+	TP_BORN_LOADER,
+};
+
+/* Which of FSDP's ranges. */
+enum tp_sharing { TP_SHARING_NONE, TP_SHARING_ALL_GATHER, TP_SHARING_COPY_OUT, TP_SHARING_REDUCE };
+
+struct tp_place {
+	enum tp_born born;
+	enum tp_sharing sharing;
+	int64_t work_end_ns;	/* of the outermost operator of that phase */
+	int64_t operator_end_ns; /* the same, inside of a node of the backward pass */
+	uint32_t name;		/* row of tp_names: the operator; TP_NO_NAME: none */
+};
+
+struct tp_memplace;
+
+struct tp_memplace *tp_memplace_new(void);
+void tp_memplace_free(struct tp_memplace *places);
+const struct tp_names *tp_memplace_names(const struct tp_memplace *places);
+
+/* An OP or RANGE begins. */
+struct tp_memplace_span {
+	uint32_t name;
+	bool is_node;		/* of the backward pass, or around one */
+	bool is_optimizer;
+	bool is_lost;		/* out of memory, or asynchronous: it is not noted */
+};
+struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
+					  const struct tp_event *event);
+
+/* Where the event's thread is at its time. */
+struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_event *event);
+/* Names of the spans open there, the innermost last, at most TP_MEMPLACE_SPANS of these. */
+enum { TP_MEMPLACE_SPANS = 64 };
+uint32_t tp_memplace_open(struct tp_memplace *places, const struct tp_event *event,
+			  uint32_t name[TP_MEMPLACE_SPANS]);
+
+#endif
