@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# merge.sh - events a second of the merge: ordering alone, to JSON, to compressed JSON
+# merge.sh - events a second of the merge: ordering alone, to JSON, to compressed JSON; what each
+# view takes; and how all of it goes with the number of ranks
 #
 # usage: merge.sh   (with O, TMP; FILES=8 EVENTS=1000000)
 #
 # Results go to /dev/null: a disk is not what is measured. Goals: order >= 15 M events/s,
 # JSON >= 2 M, at most 64 MiB however large the run is (a second run, of a quarter of the
-# size, shows that).
+# size, shows that). Views of 8 M events: <= 10 s and <= 128 MiB each. RANKS ranks of 200,000
+# events: >= 2 M events/s in <= 256 MiB, and the cost of an event no more than logarithmic.
 
 set -eu
 folder=$TMP/merge
@@ -30,4 +32,19 @@ for round in 1 2 3; do
 done
 echo "a quarter of the events:"
 "$O/tests/bench/merge_pass" json "$folder/quarter" "$folder/null.json.gz"
+echo "views:"
+for view in overview operator kernel memory comm module steps health; do
+	/usr/bin/time -f "$view: wall %e s, cpu %U + %S s, RSS %M KiB" \
+		"$MERGE" -q -v "$view" "$folder/all" >/dev/null
+done
 rm -rf "$folder"
+for ranks in ${RANKS:-8 64 512}; do
+	"$O/tests/bench/gen_traces" "$folder" "$ranks" 200000 2
+	for round in 1 2; do
+		"$O/tests/bench/merge_pass" order "$folder"
+	done
+	"$O/tests/bench/merge_pass" json "$folder" /dev/null
+	/usr/bin/time -f "node file: wall %e s, cpu %U + %S s, RSS %M KiB" \
+		"$MERGE" -q -f tpn -o "$folder/node0.tpn" "$folder"
+	rm -rf "$folder"
+done
