@@ -6,7 +6,7 @@
 
 need_torch
 compare=$TOP/tests/flow/compare_categories.py
-window=(TRAINPROF_RECORD=categories TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1)
+window=(TRAINPROF_RECORD=categories "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 train plain "${window[@]}" "$PYTHON" "$PROGS/categories.py" gpt adamw plain "$TMP/said.json"
 is "a training goes as it does without us" "$status" 0

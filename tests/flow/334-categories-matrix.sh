@@ -10,7 +10,7 @@
 
 need_torch
 compare=$TOP/tests/flow/compare_categories.py
-window=(TRAINPROF_RECORD=categories TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1)
+window=(TRAINPROF_RECORD=categories "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 # agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
 agree()
