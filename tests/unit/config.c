@@ -250,7 +250,7 @@ Test(config, says_that_a_schedule_of_triggers_needs_one)
 					    "signal; no step will be recorded\n");
 	tp_config_read(&config, look_up, pairs);
 	cr_expect_str_eq(config.complaints, "");
-	cr_expect(!strncmp(describe(&config), "SCHEDULE=trigger\nTRIGGER=signal:USR2,", 38));
+	cr_expect(strstr(describe(&config), "SCHEDULE=trigger\nTRIGGER=signal:USR2,steps=4,"));
 }
 
 Test(config, refuses_text_that_is_too_long_and_shows_its_beginning)
