@@ -178,7 +178,7 @@ void tp_chrome_modules_event(struct tp_chrome *c, const struct tp_event *event)
 	bool is_told = event->kind == TP_REC_FRAME || event->kind == TP_REC_STACK ||
 		       event->kind == TP_REC_NNMODULE;
 
-	/* Most runs have none: then nothing is kept. Of memory and devices only views want to know. */
+	/* Most runs have none: nothing is kept then. Memory and devices are the views' business. */
 	if (is_told || (tp_module_times_has_any(c->modules) &&
 			(event->kind == TP_REC_OP || event->kind == TP_REC_RANGE)))
 		tp_module_times_event(c->modules, event);

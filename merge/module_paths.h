@@ -32,7 +32,8 @@ const struct tp_module_path *tp_module_paths_at(const struct tp_module_paths *pa
 bool tp_module_paths_is_incomplete(const struct tp_module_paths *paths);	/* out of memory */
 
 /* `outer` is `inner` or one outside of it. */
-bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t outer, uint32_t inner);
+bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t outer,
+				uint32_t inner);
 
 /* Name (qualified, "" of an outermost one) and class of a path's module; not to be trusted. */
 const char *tp_module_name(const struct tp_module_path *path, uint32_t *n_bytes);

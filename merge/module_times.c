@@ -109,7 +109,7 @@ static void end_call(struct tp_module_times *times, struct thread *thread, int64
 	struct tp_module_time *time = time_of(times, call->path);
 	int64_t ns;
 
-	/* A nanosecond more: readers with floating-point times take what ends together for crossing. */
+	/* A nanosecond more: with floating-point times what ends together seems to cross. */
 	call->last_ns = tp_add(call->last_ns, 1);
 	ns = tp_sub(call->last_ns, call->begin_ns);
 

@@ -151,8 +151,8 @@ static void add_row(struct tp_table *table, const struct state *state, uint32_t 
 	uint32_t n;
 	const char *name;
 
-	tp_table_cell(table, "%*s%s", is_full ? 0 : (int)(path->depth < 40 ? path->depth - 1 : 40) * 2,
-		      "", show_name(text, path));
+	n = is_full ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
+	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
 	name = tp_module_class(path, &n);
 	tp_table_cell(table, "%.*s", (int)n, name);
 	if (is_full) {
@@ -259,12 +259,14 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 	const struct tp_module_time *outside = tp_module_times_at(state->times, 0);
 	char a[32], b[32];
 
-	tp_out_line(out, "dim", "forward: from a call to the end of its last operator; backward: its "
-				"nodes of autograd; self: without the modules inside%s.",
+	tp_out_line(out, "dim",
+		    "forward: from a call to the end of its last operator; backward: its nodes of "
+		    "autograd; self: without the modules inside%s.",
 		    run->n_procs > 1 ? "; all ranks added" : "");
 	if (tp_module_times_has_memory(state->times))
-		tp_out_line(out, "dim", "Memory is all tensors': of the call with the greatest peak; "
-					"kept: how much more there was after a call, on average.");
+		tp_out_line(out, "dim",
+			    "Memory is all tensors': of the call with the greatest peak; kept: how "
+			    "much more there was after a call, on average.");
 	tp_out_line(out, "dim", "Outside of all modules: %s operators, %s of backward.",
 		    tp_show_count(a, outside->n_ops),
 		    tp_show_ns(b, outside->backward_self_ns));
@@ -291,11 +293,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	state->first = calloc(state->n, sizeof(*state->first));
 	state->next = calloc(state->n, sizeof(*state->next));
 	if (state->n == 1) {
-		tp_out_line(out, "", tp_module_times_has_any(state->times) ?
-				     "no call of an nn.Module was seen; TRAINPROF_RECORD=modules asks "
-				     "for them" :
-				     "modules were not recorded: run with TRAINPROF_RECORD=modules,"
-				     "tensors,cuda,host");
+		tp_out_line(out, "",
+			    tp_module_times_has_any(state->times) ?
+				    "no call of an nn.Module was seen; TRAINPROF_RECORD=modules asks "
+				    "for them" :
+				    "modules were not recorded: run with "
+				    "TRAINPROF_RECORD=modules,tensors,cuda,host");
 	} else if (!state->is_shown || !state->first || !state->next) {
 		tp_out_line(out, "red", "out of memory");
 	} else {

@@ -3,9 +3,9 @@
  * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts
  * them
  *
- * A row is a name, or a name and its input shapes, or its Python stack (of backward nodes that of
- * the forward operator; those inside of an operator have its). Self is a span's time (memory) without
- * that of the spans directly inside it on its thread; total is the whole. An operator that
+ * A row is a name, or a name and its input shapes, or its Python stack (of backward nodes that
+ * of the forward operator; those inside of an operator have its). Self is a span's time
+ * (memory) without that of the spans directly inside it on its thread; total is the whole. An operator that
  * only calls another overload of itself counts once (see nest.h). Spans that were open
  * when their window began or ended count with the part inside it; asynchronous spans (they
  * end on another thread) have no self time, as in torch. Times of all ranks and threads

@@ -188,16 +188,24 @@ static uint32_t put_name(struct naming *naming, uint32_t n, void *key)
 	return n + (uint32_t)n_text;
 }
 
-/* `root` and all modules in it. A module in several places has the name of the first. */
+/*
+ * `root` and all modules in it. A module in several places has the name of the first. A class may
+ * have attributes made by Python, which may let another thread have the lock, and come here: that
+ * one's modules are named at their next call.
+ */
 static void tell_names(void *root, uint64_t window)
 {
 	static struct naming naming;	/* the lock is held */
+	static bool is_busy;
 	uint32_t depth = 0;
 	void *modules;
 
+	if (is_busy)
+		return;
 	naming.window = window;
 	if (!tell_name(&naming, root, 0))
 		return;
+	is_busy = true;
 	modules = get_modules(root);
 	if (modules)
 		naming.inside[depth++] = (struct inside){ .modules = modules };
@@ -221,6 +229,7 @@ static void tell_names(void *root, uint64_t window)
 		else
 			tp_py.drop(modules);
 	}
+	is_busy = false;
 }
 
 /* ---- calls ---- */
