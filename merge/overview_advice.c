@@ -348,10 +348,14 @@ static bool find_growth(const struct tp_overview_proc *proc, bool is_device, str
 	/* The first part is that in which optimizers make their state. */
 	growth->first = least[1];
 	growth->last = least[GROWTH_PARTS - 1];
-	all = live_of(growth->last, is_device) - live_of(growth->first, is_device);
+	/* Numbers that a file made up. */
+	if (growth->last->index <= growth->first->index ||
+	    growth->last->index - growth->first->index > INT64_MAX)
+		return false;
+	all = tp_sub(live_of(growth->last, is_device), live_of(growth->first, is_device));
 	step = all / (int64_t)(growth->last->index - growth->first->index);
 	for (uint32_t part = 2; part < GROWTH_PARTS; part++)
-		if (live_of(least[part], is_device) - live_of(least[part - 1], is_device) <
+		if (tp_sub(live_of(least[part], is_device), live_of(least[part - 1], is_device)) <
 		    all / GROWTH_PARTS / 2)
 			return false;
 	growth->bytes = step;
