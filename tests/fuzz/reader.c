@@ -8,8 +8,8 @@
  *
  * The first byte of an input chooses what the rest is: a file as it is; a file whose
  * checksums are made right first, so that what lies behind them is reached; the bare
- * columns of a block; lines of a ledger; a string about a device, its kind first; or the bare
- * columns of a HEAP block.
+ * columns of a block; lines of a ledger; a string about a device, its kind first; the bare
+ * columns of a HEAP block; or a node file whose checksums are made right.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -40,6 +40,7 @@ enum {
 	INPUT_LEDGER,
 	INPUT_DEVICE,
 	INPUT_HEAP_COLUMNS,
+	INPUT_NODE,
 	INPUT_N
 };
 
@@ -114,7 +115,40 @@ static void read_file(const uint8_t *data, size_t size)
 	close(fd);
 }
 
-static void seal_file(uint8_t *data, size_t size)
+/* Its blocks may be anywhere in it, as its index says. */
+static void read_node(const uint8_t *data, size_t size)
+{
+	struct tp_reader reader;
+	char path[64];
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size, "no file to read");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!tp_reader_open_node(&reader, path, note_complaint, NULL)) {
+		for (uint32_t i = 0; i < reader.n_blocks; i++) {
+			must(reader.block[i].lies_at + sizeof(struct tp_block_head) +
+					     reader.block[i].head.stored_bytes <= size,
+			     "a block is not in the file");
+			read_block(&reader, i);
+		}
+		tp_reader_close(&reader);
+	}
+	close(fd);
+}
+
+static void seal_tail(uint8_t *data, size_t size)
+{
+	struct tp_node_tail tail;
+
+	if (size < sizeof(tail))
+		return;
+	memcpy(&tail, data + size - sizeof(tail), sizeof(tail));
+	tail.magic = TP_NODE_TAIL_MAGIC;
+	tp_frame_seal_node_tail(&tail);
+	memcpy(data + size - sizeof(tail), &tail, sizeof(tail));
+}
+
+static void seal_file(uint8_t *data, size_t size, uint64_t magic)
 {
 	struct tp_file_head file;
 	struct tp_block_head head;
@@ -123,7 +157,7 @@ static void seal_file(uint8_t *data, size_t size)
 	if (size < sizeof(file))
 		return;
 	memcpy(&file, data, sizeof(file));
-	file.magic = TP_FILE_MAGIC;
+	file.magic = magic;
 	file.major = TP_TRACE_MAJOR;
 	tp_frame_seal_file_head(&file);
 	memcpy(data, &file, sizeof(file));
@@ -223,8 +257,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 1, size - 1);
 	switch (data[0] % INPUT_N) {
 	case INPUT_SEALED_FILE:
-		seal_file(copy, size - 1);
+		seal_file(copy, size - 1, TP_FILE_MAGIC);
 		read_file(copy, size - 1);
+		break;
+	case INPUT_NODE:
+		seal_file(copy, size - 1, TP_NODE_MAGIC);
+		seal_tail(copy, size - 1);
+		read_node(copy, size - 1);
 		break;
 	case INPUT_FILE:
 		read_file(copy, size - 1);
@@ -282,6 +321,42 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **tex
 	*text = "aten::op\0out";
 	*n = 12;
 	return true;
+}
+
+static uint8_t *put(uint8_t *to, const void *from, size_t n)
+{
+	memcpy(to, from, n);
+	return to + n;
+}
+
+/* A member of one block, as it is stored, and the index of both. */
+static void make_node(const char *dir)
+{
+	static const char text[] = "a=b\n";
+	uint8_t node[2048], *to = node;
+	struct tp_file_head file = {.major = TP_TRACE_MAJOR, .head_bytes = sizeof(file)};
+	struct tp_node_member member = {.kind = TP_MEMBER_TRACE, .head = file};
+	struct tp_block_head head = {.magic = TP_BLOCK_MAGIC, .head_bytes = sizeof(head),
+				     .n_items = 1, .reserved = {1}};
+	struct tp_node_entry entry[2];
+	struct tp_node_tail tail = {.n_index = 1, .n_members = 1, .n_blocks = 2};
+
+	to = put(to, &file, sizeof(file));
+	head.type = TP_BLOCK_MEMBER;
+	head.raw_bytes = head.stored_bytes = sizeof(member);
+	entry[0] = (struct tp_node_entry){.at = (uint64_t)(to - node), .head = head};
+	to = put(put(to, &head, sizeof(head)), &member, sizeof(member));
+	head.type = TP_BLOCK_META;
+	head.raw_bytes = head.stored_bytes = sizeof(text) - 1;
+	entry[1] = (struct tp_node_entry){.at = (uint64_t)(to - node), .head = head};
+	to = put(put(to, &head, sizeof(head)), text, sizeof(text) - 1);
+	tail.index_at = (uint64_t)(to - node);
+	head = (struct tp_block_head){.magic = TP_BLOCK_MAGIC, .head_bytes = sizeof(head),
+				      .type = TP_BLOCK_INDEX, .n_items = 2,
+				      .raw_bytes = sizeof(entry), .stored_bytes = sizeof(entry)};
+	to = put(put(to, &head, sizeof(head)), entry, sizeof(entry));
+	to = put(to, &tail, sizeof(tail));
+	save(dir, "node", INPUT_NODE, node, (size_t)(to - node));
 }
 
 /* Small pieces of everything that a trace may hold. */
@@ -364,6 +439,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--seeds")) {
 		make_seeds(argv[2]);
+		make_node(argv[2]);
 		return 0;
 	}
 	for (int i = 1; i < argc; i++) {
