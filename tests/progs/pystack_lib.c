@@ -17,6 +17,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/pymodule.h"
 #include "runtime/probe/stack_tree.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -53,6 +54,13 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n)
 	}
 	pthread_mutex_unlock(&books.lock);
 	return at < MOST_STRINGS ? at : 0;
+}
+
+struct tp_pymodule tp_pymodule;	/* no module is called */
+
+uint32_t tp_pymodule_number(const char *module)
+{
+	return 0;
 }
 
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
