@@ -80,7 +80,8 @@ static void put_rows(struct tp_html *html, const struct tp_table *table, const c
 	uint64_t n_shown = (uint64_t)ROWS_MAX * table->n_columns;
 
 	if (n_shown < table->n_cells)
-		tp_html_integer(html, "left_out", (table->n_cells - (int64_t)n_shown) / table->n_columns);
+		tp_html_integer(html, "left_out",
+				(table->n_cells - (int64_t)n_shown) / table->n_columns);
 	else
 		n_shown = table->n_cells;
 	tp_html_open(html, "rows", '[');

@@ -14,7 +14,7 @@ enum tp_page_file {
 	TP_PAGE_HTML,
 	TP_PAGE_CSS,
 	TP_PAGE_JS,
-	TP_PAGE_CHARTS_CSS,	/* of the chart library: empty when the program was built without it */
+	TP_PAGE_CHARTS_CSS,	/* of the chart library; empty: built without it */
 	TP_PAGE_CHARTS_JS,
 	TP_PAGE_FILES
 };

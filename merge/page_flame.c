@@ -279,8 +279,8 @@ static void put_nodes(const struct flame *f, const struct total *total, uint32_t
 
 		if (total[i].at == NO_NODE)
 			continue;
-		tp_html_integer(html, NULL, node->parent == NO_NODE ? -1
-								    : (int64_t)total[node->parent].at);
+		tp_html_integer(html, NULL,
+				node->parent == NO_NODE ? -1 : (int64_t)total[node->parent].at);
 		tp_html_integer(html, NULL, is_new ? n : number[node->name] - 1);
 		n += is_new;
 		tp_html_integer(html, NULL, (int64_t)node->calls);

@@ -195,8 +195,9 @@ static void put_policy(struct tp_html *html)
 {
 	char a[64], b[64];
 
-	tp_html_raw(html, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-			  "base-uri 'none'; form-action 'none'; script-src '");
+	tp_html_raw(html, "<meta http-equiv=\"Content-Security-Policy\" "
+			  "content=\"default-src 'none'; base-uri 'none'; form-action 'none'; "
+			  "script-src '");
 	tp_html_raw(html, tp_page_hash(TP_PAGE_JS, a));
 	tp_html_raw(html, "' '");
 	tp_html_raw(html, tp_page_hash(TP_PAGE_CHARTS_JS, b));

@@ -53,7 +53,8 @@ static void write_hostile_run(void)
 	rig_span(TP_REC_OP, rig_op("<!--\xe2\x80\xae"), 2000, 3000);
 	rig_span(TP_REC_RANGE, rig_text("]]>&lt;\xff"), 4000, 5000);
 	rig_put((struct tp_rec){.time = 6000, .kind = TP_REC_COUNTER, .arg = 5,
-				.name = rig_bytes(TP_STRING_COUNTER, "</script>\0B\0memory", 18)}, 0, 0);
+				.name = rig_bytes(TP_STRING_COUNTER, "</script>\0B\0memory", 18)},
+		0, 0);
 	rig_close(10000);
 }
 
