@@ -30,7 +30,8 @@ static const char *text_at(const struct tp_string *string, size_t n, uint32_t i)
 
 struct tp_coll_said tp_coll_read(const struct tp_string *string)
 {
-	struct tp_coll_said said = {.func = "", .type = "", .algo = "", .proto = ""};
+	struct tp_coll_said said = {.func = "", .type = "", .algo = "", .proto = "",
+				    .comm = ""};
 
 	if (string->kind != TP_STRING_COLL)
 		return said;
@@ -39,6 +40,7 @@ struct tp_coll_said tp_coll_read(const struct tp_string *string)
 	said.type = text_at(string, sizeof(said.is), 1);
 	said.algo = text_at(string, sizeof(said.is), 2);
 	said.proto = text_at(string, sizeof(said.is), 3);
+	said.comm = text_at(string, sizeof(said.is), 4);
 	return said;
 }
 
@@ -98,7 +100,7 @@ static void add_coll(struct list *list, const struct tp_event *event, char buf[6
 	add_text(list, "algorithm", coll.algo);
 	add_text(list, "protocol", coll.proto);
 	snprintf(buf, 32, "%" PRIx64, coll.is.hash);
-	add_text(list, "communicator", buf);
+	add_text(list, "communicator", *coll.comm ? coll.comm : buf);
 	add(list, "rank", coll.is.rank);
 	if (coll.is.n_ranks > 0)
 		add(list, "ranks", coll.is.n_ranks);

@@ -12,6 +12,7 @@
 struct tp_coll_said {
 	struct tp_coll is;
 	const char *func, *type, *algo, *proto;	/* "AllReduce"; "" if not known */
+	const char *comm;	/* the communicator's name; "" if it has none */
 };
 struct tp_xfer_said {
 	struct tp_xfer is;

@@ -10,16 +10,18 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 
-enum { MASKS = 8 };	/* libraries of NCCL in one process */
+enum {
+	MASKS = 8,		/* libraries of NCCL in one process */
+	NAME_WORDS = TP_NCCL_NAME / sizeof(uint64_t),
+};
 
 struct comm {
 	struct tp_communicator is;
-	char name[TP_NCCL_NAME];
-	uint32_t n_name;
+	uint64_t name[NAME_WORDS]; /* zero bytes behind it */
 	uint32_t mask;		/* 1 + its place */
 	uint32_t has_proxies;	/* atomic */
 	uint32_t told_in;	/* generation of the ring + 1 */
-	uint32_t version;	/* atomic: odd while `is` changes */
+	uint32_t version;	/* atomic: odd while `is` and `name` change */
 	bool is_used;
 };
 
@@ -66,15 +68,18 @@ static void write_mask(int *at)
 
 static void change(struct comm *comm, uint64_t hash, int32_t rank, const char *name)
 {
-	/* Readers take no lock: they see all of it or look again. */
-	__atomic_store_n(&comm->version, comm->version + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	__atomic_store_n(&comm->is.hash, hash, __ATOMIC_RELAXED);
-	__atomic_store_n(&comm->is.rank, rank, __ATOMIC_RELAXED);
-	__atomic_store_n(&comm->version, comm->version + 1, __ATOMIC_RELEASE);
-	comm->n_name = name ? (uint32_t)strnlen(name, TP_NCCL_NAME) : 0;
+	uint64_t words[NAME_WORDS] = {0};
+
 	if (name)
-		memcpy(comm->name, name, comm->n_name);
+		memcpy(words, name, strnlen(name, sizeof(words)));
+	/* Readers take no lock: they see all of it or look again. Release, and
+	 * acquire there: each member between the two changes of the number. */
+	__atomic_store_n(&comm->version, comm->version + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&comm->is.hash, hash, __ATOMIC_RELEASE);
+	__atomic_store_n(&comm->is.rank, rank, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < NAME_WORDS; i++)
+		__atomic_store_n(&comm->name[i], words[i], __ATOMIC_RELEASE);
+	__atomic_store_n(&comm->version, comm->version + 1, __ATOMIC_RELEASE);
 }
 
 /* Under the lock. */
@@ -119,6 +124,7 @@ uint32_t tp_nccl_comm_add(const struct tp_nccl_who *who, int *mask)
 static void tell(struct comm *comm)
 {
 	const uint32_t told = tp_ring.generation + 1;
+	uint32_t n_name;
 	struct {
 		struct tp_communicator is;
 		char name[TP_NCCL_NAME];
@@ -127,8 +133,9 @@ static void tell(struct comm *comm)
 	if (!tp_ring.head || !comm->is_used || comm->told_in == told || !comm->is.hash)
 		return;
 	text.is = comm->is;
-	memcpy(text.name, comm->name, comm->n_name);
-	(void)tp_intern(TP_STRING_COMM, &text, (uint32_t)sizeof(text.is) + comm->n_name);
+	memcpy(text.name, comm->name, sizeof(text.name));
+	n_name = (uint32_t)strnlen(text.name, sizeof(text.name));
+	(void)tp_intern(TP_STRING_COMM, &text, (uint32_t)sizeof(text.is) + n_name);
 	comm->told_in = told;
 }
 
@@ -165,8 +172,9 @@ void tp_nccl_comm_name(uint32_t at, uint64_t hash, int32_t rank, const char *nam
 	tp_spin_unlock(&comms.lock);
 }
 
-bool tp_nccl_comm_get(uint32_t at, struct tp_communicator *is)
+bool tp_nccl_comm_get(uint32_t at, struct tp_communicator *is, char name[TP_NCCL_NAME])
 {
+	uint64_t words[NAME_WORDS];
 	const struct comm *comm = find(at);
 	uint32_t version, again;
 
@@ -174,14 +182,16 @@ bool tp_nccl_comm_get(uint32_t at, struct tp_communicator *is)
 		return false;
 	do {
 		version = __atomic_load_n(&comm->version, __ATOMIC_ACQUIRE);
-		is->hash = __atomic_load_n(&comm->is.hash, __ATOMIC_RELAXED);
-		is->rank = __atomic_load_n(&comm->is.rank, __ATOMIC_RELAXED);
-		is->n_ranks = __atomic_load_n(&comm->is.n_ranks, __ATOMIC_RELAXED);
-		is->n_nodes = __atomic_load_n(&comm->is.n_nodes, __ATOMIC_RELAXED);
-		is->interface = __atomic_load_n(&comm->is.interface, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		is->hash = __atomic_load_n(&comm->is.hash, __ATOMIC_ACQUIRE);
+		is->rank = __atomic_load_n(&comm->is.rank, __ATOMIC_ACQUIRE);
+		is->n_ranks = __atomic_load_n(&comm->is.n_ranks, __ATOMIC_ACQUIRE);
+		is->n_nodes = __atomic_load_n(&comm->is.n_nodes, __ATOMIC_ACQUIRE);
+		is->interface = __atomic_load_n(&comm->is.interface, __ATOMIC_ACQUIRE);
+		for (uint32_t i = 0; i < NAME_WORDS; i++)
+			words[i] = __atomic_load_n(&comm->name[i], __ATOMIC_ACQUIRE);
 		again = __atomic_load_n(&comm->version, __ATOMIC_RELAXED);
 	} while (tp_unlikely(version != again || version & 1));
+	memcpy(name, words, sizeof(words));
 	return true;
 }
 

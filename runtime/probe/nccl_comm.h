@@ -33,8 +33,8 @@ void tp_nccl_comm_remove(uint32_t comm);
 
 /* Before version 4 NCCL tells hash, name and rank only with the first collective. */
 void tp_nccl_comm_name(uint32_t comm, uint64_t hash, int32_t rank, const char *name);
-/* False: there is none, or not any more. */
-bool tp_nccl_comm_get(uint32_t comm, struct tp_communicator *is);
+/* False: there is none. `name` has zero bytes behind it, unless it fills all. */
+bool tp_nccl_comm_get(uint32_t comm, struct tp_communicator *is, char name[TP_NCCL_NAME]);
 
 /* Whether operations of its proxies are to be waited for: it has several hosts, may have, or one
  * was seen. */

@@ -44,20 +44,21 @@ static struct {
 
 /* ---- records ---- */
 
-static uint32_t append(char *to, uint32_t n, const char *text)
+static uint32_t append(char *to, uint32_t n, const char *text, uint32_t most)
 {
-	uint32_t n_text = (uint32_t)strnlen(text, TEXT_MAX);
+	uint32_t n_text = (uint32_t)strnlen(text, most);
 
 	memcpy(to + n, text, n_text);
 	return n + n_text;
 }
 
-static uint32_t name_coll(const struct tp_communicator *comm, const struct tp_nccl_event *event,
-			  uint64_t stream)
+static uint32_t name_coll(const struct tp_communicator *comm, const char *comm_name,
+			  const struct tp_nccl_event *event, uint64_t stream)
 {
+	const char *const text[] = {event->func, event->datatype, event->algo, event->proto};
 	struct {
 		struct tp_coll is;
-		char texts[4 * (TEXT_MAX + 1)];
+		char texts[4 * (TEXT_MAX + 1) + TP_NCCL_NAME];
 	} name = {
 		.is = {
 			.hash = comm->hash, .stream = stream, .rank = event->rank,
@@ -68,14 +69,13 @@ static uint32_t name_coll(const struct tp_communicator *comm, const struct tp_nc
 				event->type == TP_NCCL_CE_COLL ? TP_COLL_ENGINE : 0,
 		},
 	};
-	uint32_t n = append(name.texts, 0, event->func);
+	uint32_t n = 0;
 
-	name.texts[n++] = '\0';
-	n = append(name.texts, n, event->datatype);
-	name.texts[n++] = '\0';
-	n = append(name.texts, n, event->algo);
-	name.texts[n++] = '\0';
-	n = append(name.texts, n, event->proto);
+	for (uint32_t i = 0; i < 4; i++) {
+		n = append(name.texts, n, text[i], TEXT_MAX);
+		name.texts[n++] = '\0';
+	}
+	n = append(name.texts, n, comm_name, TP_NCCL_NAME);
 	return tp_intern(TP_STRING_COLL, &name, (uint32_t)sizeof(name.is) + n);
 }
 
@@ -184,10 +184,11 @@ static uint64_t start_coll(uint32_t at, const struct tp_nccl_event *event)
 	bool is_replay = is_call && event->parent & CALL_IS_CAPTURED;
 	struct tp_nccl_entry *entry;
 	struct tp_communicator comm;
+	char name[TP_NCCL_NAME];
 
 	if (event->comm_hash)
 		tp_nccl_comm_name(at, event->comm_hash, event->rank, event->comm_name);
-	if (!tp_nccl_comm_get(at, &comm))
+	if (!tp_nccl_comm_get(at, &comm, name))
 		return 0;
 	entry = tp_nccl_pool_take(TP_NCCL_ENTRY_COLL);
 	if (tp_unlikely(!entry)) {
@@ -195,7 +196,7 @@ static uint64_t start_coll(uint32_t at, const struct tp_nccl_event *event)
 		return 0;
 	}
 	entry->comm = at;
-	entry->name = name_coll(&comm, event, event->stream ? event->stream :
+	entry->name = name_coll(&comm, name, event, event->stream ? event->stream :
 				is_call ? event->parent >> CALL_STREAM_SHIFT : 0);
 	/* In a graph NCCL counts it once, however often it is replayed. */
 	entry->link = event->has_seq && !is_replay ? (uint32_t)event->seq : TP_NO_SEQ;
@@ -228,6 +229,7 @@ static uint64_t start_op(uint32_t at, const struct tp_nccl_event *event)
 	bool is_foreign = event->pid != events.pid;
 	struct tp_nccl_entry *entry = tp_nccl_pool_take(TP_NCCL_ENTRY_OP), *coll = NULL;
 	struct tp_communicator comm = {.hash = 0};
+	char name[TP_NCCL_NAME];
 
 	if (tp_unlikely(!entry)) {
 		COUNT(no_entry);
@@ -239,7 +241,7 @@ static uint64_t start_op(uint32_t at, const struct tp_nccl_event *event)
 	if (is_foreign) {
 		COUNT(foreign);
 	} else {
-		tp_nccl_comm_get(at, &comm);
+		tp_nccl_comm_get(at, &comm, name);
 		tp_nccl_comm_saw_proxy(at);
 		entry->comm = at;
 		coll = join_coll(event->parent);

@@ -281,7 +281,8 @@ enum tp_string_kind {
 	TP_STRING_PYFRAME = 12,/* function's qualified name, NUL, file */
 	TP_STRING_COMM = 13,   /* since minor 3: struct tp_communicator, then its name, or nothing */
 	TP_STRING_COLL = 17,   /* struct tp_coll, then function, NUL, type of the elements, NUL,
-				* algorithm, NUL, protocol: as NCCL calls them, or nothing */
+				* algorithm, NUL, protocol: as NCCL calls them, or nothing; NUL,
+				* the name of the communicator, or nothing */
 	TP_STRING_XFER = 18,   /* struct tp_xfer, then the function, or nothing */
 	TP_STRING_NNMODULE = 14,/* qualified name in the outermost module ("" : that one), NUL, class */
 	TP_STRING_DEVICE = 9,  /* "key=value\n" lines about one device: trainprof-trace(5), "Devices" */

@@ -32,7 +32,7 @@ def main():
         link, arg = int(cells[7]), int(cells[8], 16)
         seq = "-" if link == NO_SEQ else str(link)
         if cells[1] == "23":
-            func, dtype, algo, proto = texts(name)
+            func, dtype, algo, proto = texts(name)[:4]
             print("coll", field(name, "hash"), func, seq, arg & (1 << 48) - 1, dtype, algo or "-",
                   proto or "-", field(name, "root"), field(name, "stream"),
                   "r" if flags & REPLAY else "-")

@@ -12,7 +12,7 @@ static const struct tp_coll ring = {
 	.hash = 0xabc, .stream = 0x77, .rank = 1, .n_ranks = 4, .root = 2, .element_bytes = 4,
 	.channels = 8, .warps = 16,
 };
-static const char texts[] = "AllReduce\0ncclFloat32\0RING\0SIMPLE";
+static const char texts[] = "AllReduce\0ncclFloat32\0RING\0SIMPLE\0dp";
 
 /* The first n bytes of a whole COLL string, as a string of its own. */
 static struct tp_string cut(uint32_t n)
@@ -55,6 +55,7 @@ Test(coll, texts_and_titles)
 	cr_expect_str_eq(said.type, "ncclFloat32");
 	cr_expect_str_eq(said.algo, "RING");
 	cr_expect_str_eq(said.proto, "SIMPLE");
+	cr_expect_str_eq(said.comm, "dp");
 	cr_expect_str_eq(tp_coll_title(title, &string), "ncclAllReduce");
 	cr_expect_str_eq(tp_coll_title(title, &name), "send to 3");
 	cr_expect_str_eq(tp_coll_read_xfer(&name).func, "");
