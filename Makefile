@@ -88,7 +88,11 @@ $(nop): $(nop_obj)
 page := $(O)/page
 page_sources := merge/page.html merge/page.css $(sort $(wildcard merge/page_*.js)) merge/page.js
 page_charts := $(if $(DYGRAPHS),$(addprefix $(DYGRAPHS)/,dygraph.min.css dygraph.min.js))
-$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files
+# Made again when another library is named, or one is there now.
+page_from := $(page)/from$(subst /,-,$(DYGRAPHS))
+$(page_from):
+	@mkdir -p $(@D) && rm -f $(page)/from* && touch $@
+$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files $(page_from)
 	@$(if $(Q),echo "  GEN $@")
 	$(Q)scripts/page-files $(page) '$(DYGRAPHS)' $(page_sources)
 $(O)/merge/page_files.o: tp_cppflags += -DTP_PAGE='"$(page)"'

@@ -217,7 +217,8 @@ async function look(page)
 	}
 	await switchRank(page);
 	await sortAndSearch(page);
-	if (await page.evaluate('Boolean(document.querySelector("#view-memory .plot"))'))
+	if (await page.evaluate('typeof Dygraph !== "undefined" && ' +
+				'Boolean(document.querySelector("#view-memory .plot"))'))
 		await zoomMemory(page);
 	await charts(page);
 	await otherSizes(page);
