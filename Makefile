@@ -90,11 +90,13 @@ page_sources := merge/page.html merge/page.css $(sort $(wildcard merge/page_*.js
 page_charts := $(if $(DYGRAPHS),$(addprefix $(DYGRAPHS)/,dygraph.min.css dygraph.min.js))
 # Made again when another library is named, or one is there now.
 page_from := $(page)/from$(subst /,-,$(DYGRAPHS))
-$(page_from):
-	@mkdir -p $(@D) && rm -f $(page)/from* && touch $@
-$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files $(page_from)
+$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files \
+		$(if $(wildcard $(page_from)),,page-again)
 	@$(if $(Q),echo "  GEN $@")
 	$(Q)scripts/page-files $(page) '$(DYGRAPHS)' $(page_sources)
+	@rm -f $(page)/from* && touch $(page_from)
+.PHONY: page-again
+page-again:
 $(O)/merge/page_files.o: tp_cppflags += -DTP_PAGE='"$(page)"'
 $(O)/merge/page_files.o: $(page)/hashes
 
