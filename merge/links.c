@@ -14,6 +14,10 @@
 int tp_links_init(struct tp_links *links, const struct tp_run *run)
 {
 	links->n_procs = run->n_procs;
+	links->n_kept = TP_LINKS_KEPT;
+	while (links->n_kept > TP_LINKS_LEAST &&
+	       (uint64_t)links->n_kept * run->n_procs * sizeof(struct tp_link_op) > TP_LINKS_BYTES)
+		links->n_kept /= 2;
 	links->of_proc = calloc(run->n_procs + 1, sizeof(links->of_proc[0]));
 	return links->of_proc ? 0 : -ENOMEM;
 }
@@ -49,11 +53,11 @@ static struct tp_link_op *find_op(struct tp_links *links, const struct tp_proc *
 		if (!is_new)
 			return NULL;
 		thread[k].torch_id = torch_id;
-		thread[k].op = calloc(TP_LINKS_KEPT, sizeof(thread[k].op[0]));
+		thread[k].op = calloc(links->n_kept, sizeof(thread[k].op[0]));
 		if (!thread[k].op)
 			return NULL;
 	}
-	return &thread[k].op[sequence & (TP_LINKS_KEPT - 1)];
+	return &thread[k].op[sequence & (links->n_kept - 1)];
 }
 
 void tp_links_forward(struct tp_links *links, const struct tp_event *event)

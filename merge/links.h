@@ -6,7 +6,8 @@
  * the number of the next one. So of all operators of a forward thread with the number of a
  * backward node, the last to begin before it is the one that made it.
  *
- * Memory: the newest TP_LINKS_KEPT operators of each forward thread.
+ * Memory: the newest TP_LINKS_KEPT operators of each forward thread; with hundreds of processes
+ * fewer, as many as TP_LINKS_BYTES hold when each has one such thread.
  */
 #ifndef TP_MERGE_LINKS_H
 #define TP_MERGE_LINKS_H
@@ -15,6 +16,8 @@
 
 enum {
 	TP_LINKS_KEPT = 32768,		/* numbers of one thread; power of two */
+	TP_LINKS_LEAST = 1024,
+	TP_LINKS_BYTES = 64 << 20,
 	TP_LINKS_THREADS = 256,		/* of one process that make nodes; others get no links */
 };
 
@@ -34,6 +37,7 @@ struct tp_link_thread {
 struct tp_links {
 	struct tp_link_thread **of_proc;	/* TP_LINKS_THREADS each, once needed */
 	uint32_t n_procs;
+	uint32_t n_kept;			/* numbers of one thread; power of two */
 };
 
 int tp_links_init(struct tp_links *links, const struct tp_run *run);
