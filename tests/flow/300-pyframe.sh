@@ -8,7 +8,7 @@
 cd "$TMP" || exit 1
 
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
-	-o pyframe.so "$PROGS/pyframe_lib.c" "$TOP"/runtime/probe/{pyframe,pyframe_layout,pyapi}.c -ldl ||
+	-o pyframe.so "$PROGS/pyframe_lib.c" "$TOP"/runtime/probe/{pyframe,pyframe_layout,pyapi,pyloader}.c "$TOP"/runtime/base/text.c -ldl ||
 	skip_all "no C compiler"
 
 found=0

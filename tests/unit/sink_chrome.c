@@ -297,6 +297,9 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 		for (int i = 0; tp_sinks[i]; i++) {
 			void *state;
 
+			/* One takes files as they are. */
+			if (!tp_sinks[i]->event)
+				continue;
 			run = rig_open(NULL, NULL, NULL);
 			cr_assert_not_null(run);
 			snprintf(path, sizeof(path), "%s/out%s", rig.folder, tp_sinks[i]->suffix);
