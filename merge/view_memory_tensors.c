@@ -432,6 +432,9 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	if (!n)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
+		/* Blocks of which no moment was seen: a damaged file. */
+		if (!track[i].n_stretches)
+			continue;
 		tp_out_title(out, "Tensor memory: %s",
 			     place_name(name, &shown, track[i].proc, track[i].device));
 		print_peak(&shown, &track[i]);

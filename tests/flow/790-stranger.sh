@@ -35,9 +35,9 @@ problem rank uneven-ranks "problem_rank.py:[0-9]+ main and [^ ]*$(sed -n '/log_s
 	"$PROGS/problem_rank.py"
 
 if [ -e "$FAKES/libcuda.so.1" ]; then
-	problem item synchronising "$(line_of item)" "LD_LIBRARY_PATH=$FAKES" FAKE_KERNEL_US=40 \
+	problem item synchronising "$(line_of item)" "LD_LIBRARY_PATH=$FAKES" FAKE_PIECES=16 \
 		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_item.py"
-	problem launches host-bound "$(line_of launches)" "LD_LIBRARY_PATH=$FAKES" FAKE_KERNEL_US=3 \
+	problem launches host-bound "$(line_of launches)" "LD_LIBRARY_PATH=$FAKES" \
 		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_launches.py"
 else
 	skip "problems of a GPU" "no stand-ins for CUDA in '$FAKES' (make setup, make fakes)"

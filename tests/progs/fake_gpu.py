@@ -2,10 +2,10 @@
 
 usage: fake_gpu.py SCRIPT [ARGUMENT..]
 
-Every operator that the script runs also launches a kernel on the stand-in for CUDA
-(tests/fakes), asynchronously; its stream works them off one after the other. Reading a value
-(.item(), .tolist(), a condition) copies it and waits for the stream, as torch does on a GPU.
-A kernel takes FAKE_KERNEL_US (5) microseconds, one with a matrix product ten times that.
+Every operator that the script runs also launches work on the stand-in for CUDA
+(tests/fakes), asynchronously; its stream does one piece after the other, each takes 5 microseconds.
+An operator has FAKE_PIECES of them (1). Reading a value (.item(), .tolist(), a condition) copies
+it and waits for the stream, as torch does on a GPU.
 Results are the CPU's: nothing about them changes.
 """
 
@@ -13,13 +13,11 @@ import ctypes
 import os
 import runpy
 import sys
-import time
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-KERNEL_NS = 1000 * int(os.environ.get("FAKE_KERNEL_US", "5"))
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward")
+PIECES = int(os.environ.get("FAKE_PIECES", "1"))
 READS = ("_local_scalar_dense", "equal", "nonzero")
 VIEWS = ("view", "t", "transpose", "detach", "expand", "permute", "slice", "select", "unsqueeze")
 KERNEL, MEMCPY = 0, 1
@@ -65,37 +63,26 @@ class Gpu(TorchDispatchMode):
         self.runtime.cudaMemcpyAsync.argtypes = [
             ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
         self.runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
-        self.busy_until = 0
         self.host = ctypes.create_string_buffer(64)
         self.block = ctypes.c_void_p()
         self.runtime.cudaMalloc(ctypes.byref(self.block), ctypes.c_size_t(64))
         self.entry = ctypes.cast(self.runtime.cudaFree, ctypes.c_void_p)
 
-    def queue(self, kind, name, ns, n_bytes=0):
-        """What the next call does on the device, and when."""
-        begin = max(self.busy_until, time.time_ns() + 20000)
-        self.busy_until = begin + ns
-        work = Work(kind=kind, start_ns=begin, end_ns=begin + ns, name=name, bytes=n_bytes)
-        if kind == MEMCPY:
-            work.copy_kind, work.from_kind, work.to_kind, work.is_async = DEVICE_TO_HOST, 3, 1, 1
-        else:
-            work.grid[:], work.block[:] = (64, 1, 1), (256, 1, 1)
-            work.registers[0] = 32
-        self.driver.fake_gpu_next(ctypes.byref(Call(work=ctypes.pointer(work), n_work=1)))
+    def expect(self, work):
+        """What the next call does on the device, when its stream comes to it."""
+        self.driver.fake_gpu_next(ctypes.byref(Call(work=work, n_work=len(work))))
 
     def launch(self, name):
-        ns = KERNEL_NS * (10 if name in PRODUCTS else 1)
-        self.queue(KERNEL, b"void " + name.encode() + b"_kernel<float>(float*)", ns)
+        text = b"void " + name.encode() + b"_kernel<float>(float*)"
+        self.expect((Work * PIECES)(*[Work(
+            kind=KERNEL, name=text, grid=(64, 1, 1), block=(256, 1, 1), registers=(32,))] * PIECES))
         self.runtime.cudaLaunchKernel(self.entry, Dim3(64, 1, 1), Dim3(256, 1, 1), None, 0, None)
 
     def read(self):
-        self.queue(MEMCPY, b"", 2000, 4)
+        self.expect((Work * 1)(Work(kind=MEMCPY, bytes=4, copy_kind=DEVICE_TO_HOST, from_kind=3,
+                                    to_kind=1, is_async=1)))
         self.runtime.cudaMemcpyAsync(self.host, self.block, 4, DEVICE_TO_HOST, None)
-        call = Call(start_ns=time.time_ns(), end_ns=max(self.busy_until, time.time_ns() + 1000))
-        self.driver.fake_gpu_next(ctypes.byref(call))
         self.runtime.cudaStreamSynchronize(None)
-        while time.time_ns() < call.end_ns:
-            pass
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name.split("::")[1]

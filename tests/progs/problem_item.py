@@ -1,33 +1,31 @@
 #!/usr/bin/env python3
-"""problem_item.py - a training that reads a value from the GPU after every layer"""
+"""problem_item.py - a training that reads a value from the GPU for every sample"""
 
 import torch
 from torch import nn
 
 
-class Blocks(nn.Module):
-    def __init__(self, width=16, depth=6):
-        super().__init__()
-        self.blocks = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
-        self.largest = 0.0
-
-    def forward(self, x):
-        for block in self.blocks:
-            x = torch.relu(block(x))
-            self.largest = max(self.largest, x.max().item())  # the problem
-        return x
+def count_right(guess, y):
+    right = 0
+    for i in range(len(y)):
+        right += (guess[i] == y[i]).item()  # the problem
+    return right
 
 
 def main():
     torch.manual_seed(1)
-    model = Blocks()
+    model = nn.Linear(16, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    right = 0
     for _ in range(14):
+        x, y = torch.randn(32, 16), torch.randint(4, (32,))
         optimizer.zero_grad()
-        loss = model(torch.randn(8, 16)).square().mean()
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+        right += count_right(out.argmax(1), y)
         loss.backward()
         optimizer.step()
-    print(f"{loss:.6f}")
+    print(f"{loss:.6f} {right}")
 
 
 if __name__ == "__main__":
