@@ -48,7 +48,7 @@ static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"TRIGGER=none\n"
 	"STEP=auto\n"
-	"RECORD=ops,tensors,cuda,devmem,host,marks,comm\n"
+	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks\n"
 	"STACKS=none\n"
 	"HEAP=all\n"
 	"HEAP_SAMPLE=512K\n"
@@ -190,7 +190,7 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
 		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm with "
-		 "commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm'\n"},
+		 "commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
 		{"TRAINPROF_STACKS", "python", NULL},
