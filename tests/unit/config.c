@@ -80,7 +80,7 @@ Test(config, has_the_documented_defaults)
 	cr_expect_eq(config.step.source, TP_STEP_NONE);
 	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CUDA |
 					    TP_RECORD_DEVMEM | TP_RECORD_HOST |
-					    TP_RECORD_MARKS | TP_RECORD_COMM);
+					    TP_RECORD_MARKS | TP_RECORD_COMM | TP_RECORD_PYSTACKS);
 	cr_expect_eq(config.log, TP_LOG_WARN);
 }
 
