@@ -12,12 +12,7 @@
 
 #include "merge/grow.h"
 #include "merge/keyed.h"
-
-/* Numbers of one window's file. */
-struct file {
-	uint32_t window;
-	struct tp_keyed numbers;	/* hash: of the number, one to one; row: the path */
-};
+#include "merge/numbers.h"
 
 struct named {
 	uint32_t proc, number;
@@ -25,7 +20,7 @@ struct named {
 };
 
 struct tp_module_paths {
-	struct file (*file)[2];		/* by tp_proc.at, by window modulo two */
+	struct tp_numbers *numbers;	/* of paths; by tp_proc.at */
 	uint32_t n_procs;
 	struct tp_module_path *path;
 	uint32_t n, cap;
@@ -36,11 +31,6 @@ struct tp_module_paths {
 	bool is_incomplete;
 };
 
-static uint32_t hash_number(uint32_t number)
-{
-	return number * 0x9e3779b1u;
-}
-
 struct tp_module_paths *tp_module_paths_new(const struct tp_run *run)
 {
 	struct tp_module_paths *paths = calloc(1, sizeof(*paths));
@@ -48,9 +38,9 @@ struct tp_module_paths *tp_module_paths_new(const struct tp_run *run)
 	if (!paths)
 		return NULL;
 	paths->n_procs = run->n_procs;
-	paths->file = calloc(run->n_procs + 1, sizeof(paths->file[0]));
+	paths->numbers = calloc(run->n_procs + 1, sizeof(paths->numbers[0]));
 	paths->n = 1;
-	if (!paths->file || !tp_grow(&paths->path, &paths->cap, 1, sizeof(paths->path[0]))) {
+	if (!paths->numbers || !tp_grow(&paths->path, &paths->cap, 1, sizeof(paths->path[0]))) {
 		tp_module_paths_free(paths);
 		return NULL;
 	}
@@ -61,11 +51,9 @@ void tp_module_paths_free(struct tp_module_paths *paths)
 {
 	if (!paths)
 		return;
-	for (uint32_t i = 0; paths->file && i < paths->n_procs; i++) {
-		tp_keyed_free(&paths->file[i][0].numbers);
-		tp_keyed_free(&paths->file[i][1].numbers);
-	}
-	free(paths->file);
+	for (uint32_t i = 0; paths->numbers && i < paths->n_procs; i++)
+		tp_numbers_free(&paths->numbers[i]);
+	free(paths->numbers);
 	free(paths->path);
 	tp_keyed_free(&paths->keyed);
 	free(paths->named);
@@ -145,47 +133,26 @@ static uint32_t find_path(struct tp_module_paths *paths, uint32_t outer,
 	return paths->n++;
 }
 
-/* Of this event's window; NULL: it is older than those that are kept. */
-static struct file *file_of(struct tp_module_paths *paths, const struct tp_event *event)
+static struct tp_numbers_file *file_of(struct tp_module_paths *paths, const struct tp_event *event)
 {
-	struct file *file = &paths->file[event->proc->at][event->window & 1];
-
-	if (file->window == event->window || !file->numbers.slot) {
-		file->window = event->window;
-		return file;
-	}
-	if (file->window > event->window)
-		return NULL;
-	tp_keyed_free(&file->numbers);
-	file->window = event->window;
-	return file;
-}
-
-static uint32_t path_of(const struct file *file, uint64_t number)
-{
-	uint32_t at, path;
-
-	if (!number || number > UINT32_MAX)
-		return 0;
-	path = tp_keyed_first(&file->numbers, hash_number((uint32_t)number), &at);
-	return path == TP_NO_KEYED ? 0 : path;
+	return tp_numbers_of(&paths->numbers[event->proc->at], event->window);
 }
 
 static void take_frame(struct tp_module_paths *paths, const struct tp_event *event)
 {
-	struct file *file = file_of(paths, event);
+	struct tp_numbers_file *file = file_of(paths, event);
 	uint32_t path;
 
 	if (!file || !event->link)
 		return;
-	path = path_of(file, event->len);
+	path = tp_numbers_get(file, event->len);
 	if ((event->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE) {
 		path = find_path(paths, path, event);
 		paths->is_incomplete |= !path;
 	} else if (event->flags & TP_FRAME_JOINED) {
-		path = path_of(file, event->arg);
+		path = tp_numbers_get(file, event->arg);
 	}
-	if (path && !tp_keyed_add(&file->numbers, hash_number(event->link), path))
+	if (path && !tp_numbers_set(file, event->link, path))
 		paths->is_incomplete = true;
 }
 
@@ -199,9 +166,9 @@ void tp_module_paths_event(struct tp_module_paths *paths, const struct tp_event 
 
 uint32_t tp_module_paths_of(struct tp_module_paths *paths, const struct tp_event *event)
 {
-	struct file *file = event->link ? file_of(paths, event) : NULL;
+	struct tp_numbers_file *file = event->link ? file_of(paths, event) : NULL;
 
-	return file ? path_of(file, event->link) : 0;
+	return file ? tp_numbers_get(file, event->link) : 0;
 }
 
 uint32_t tp_module_paths_count(const struct tp_module_paths *paths)

@@ -15,12 +15,6 @@
 #include "merge/grow.h"
 #include "merge/stacks_in.h"
 
-/* Numbers of files find their stacks without a row: the product is one to one. */
-static uint32_t hash_number(uint32_t number)
-{
-	return number * 0x9e3779b1u;
-}
-
 struct tp_stacks *tp_stacks_new(const struct tp_run *run)
 {
 	struct tp_stacks *stacks = calloc(1, sizeof(*stacks));
@@ -44,8 +38,7 @@ void tp_stacks_free(struct tp_stacks *stacks)
 	if (!stacks)
 		return;
 	for (uint32_t i = 0; stacks->proc && i < stacks->run->n_procs; i++) {
-		tp_keyed_free(&stacks->proc[i].file[0].numbers);
-		tp_keyed_free(&stacks->proc[i].file[1].numbers);
+		tp_numbers_free(&stacks->proc[i].numbers);
 		free(stacks->proc[i].module_of);
 	}
 	free(stacks->proc);
@@ -193,52 +186,32 @@ static uint32_t python_place(struct tp_stacks *stacks, const struct tp_event *ev
 
 /* ---- numbers of the files ---- */
 
-/* Of this event's window; NULL: it is older than those that are kept. */
-static struct stacks_file *file_of(struct tp_stacks *stacks, const struct tp_event *event)
+static struct tp_numbers_file *file_of(struct tp_stacks *stacks, const struct tp_event *event)
 {
-	struct stacks_file *file = &stacks->proc[event->proc->at].file[event->window & 1];
-
-	if (file->window == event->window || !file->numbers.slot) {
-		file->window = event->window;
-		return file;
-	}
-	if (file->window > event->window)
-		return NULL;
-	tp_keyed_free(&file->numbers);
-	file->window = event->window;
-	return file;
-}
-
-/* 0: not known there. */
-static uint32_t stack_of(const struct stacks_file *file, uint32_t number)
-{
-	uint32_t at, stack = tp_keyed_first(&file->numbers, hash_number(number), &at);
-
-	return stack == TP_NO_KEYED ? 0 : stack;
+	return tp_numbers_of(&stacks->proc[event->proc->at].numbers, event->window);
 }
 
 void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event)
 {
-	struct stacks_file *file;
+	struct tp_numbers_file *file;
 	struct node key = {0};
-	uint32_t outer = 0, place, stack;
+	uint32_t outer, place, stack;
 
 	if (event->kind != TP_REC_FRAME || !event->link)
 		return;
 	file = file_of(stacks, event);
 	if (!file)
 		return;
-	if (event->len && event->len <= UINT32_MAX)
-		outer = stack_of(file, (uint32_t)event->len);
+	outer = tp_numbers_get(file, event->len);
 	/* No frame. */
 	if ((event->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE) {
-		if (outer && !tp_keyed_add(&file->numbers, hash_number(event->link), outer))
+		if (outer && !tp_numbers_set(file, event->link, outer))
 			stacks->is_incomplete = true;
 		return;
 	}
 	if (event->flags & TP_FRAME_JOINED) {
 		key.outer = outer;
-		key.inner = event->arg <= UINT32_MAX ? stack_of(file, (uint32_t)event->arg) : 0;
+		key.inner = tp_numbers_get(file, event->arg);
 		if (!key.outer || !key.inner)
 			stack = key.outer ? key.outer : key.inner;
 		else if (key.inner <= INNER_MASK)
@@ -262,19 +235,19 @@ void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event)
 		stacks->n_orphans += event->len && !outer;
 		stack = find_node(stacks, key);
 	}
-	if (!stack || !tp_keyed_add(&file->numbers, hash_number(event->link), stack))
+	if (!stack || !tp_numbers_set(file, event->link, stack))
 		stacks->is_incomplete = true;
 }
 
 uint32_t tp_stacks_of(struct tp_stacks *stacks, const struct tp_event *event)
 {
-	struct stacks_file *file;
+	struct tp_numbers_file *file;
 	uint32_t stack;
 
 	if (!event->link)
 		return 0;
 	file = file_of(stacks, event);
-	stack = file ? stack_of(file, event->link) : 0;
+	stack = file ? tp_numbers_get(file, event->link) : 0;
 	stacks->n_unknown += !stack;
 	return stack;
 }

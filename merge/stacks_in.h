@@ -6,6 +6,7 @@
 #define TP_MERGE_STACKS_IN_H
 
 #include "merge/keyed.h"
+#include "merge/numbers.h"
 #include "merge/stacks.h"
 #include "merge/stacks_modules.h"
 #include "merge/symbols.h"
@@ -31,14 +32,8 @@ struct node {
 	uint32_t outer, inner;
 };
 
-/* Numbers of one window's file. */
-struct stacks_file {
-	uint32_t window;
-	struct tp_keyed numbers;	/* hash: of the number, one to one; row: the stack */
-};
-
 struct stacks_proc {
-	struct stacks_file file[2];	/* by window modulo two */
+	struct tp_numbers numbers;	/* of stacks */
 	uint32_t *module_of;		/* by tp_proc.module: tp_stacks.module plus one */
 	uint64_t n_homeless;		/* frames in no module */
 };

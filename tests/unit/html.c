@@ -12,32 +12,7 @@
 #include "merge/html_tables.h"
 #include "merge/page_curve.h"
 #include "merge/page_files.h"
-
-static char *read_whole(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *text;
-	long n;
-
-	cr_assert_not_null(file, "%s", path);
-	fseek(file, 0, SEEK_END);
-	n = ftell(file);
-	rewind(file);
-	text = malloc((size_t)n + 1);
-	cr_assert_eq(fread(text, 1, (size_t)n, file), (size_t)n);
-	text[n] = 0;
-	fclose(file);
-	return text;
-}
-
-static uint32_t count(const char *text, const char *part)
-{
-	uint32_t n = 0;
-
-	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
-		n++;
-	return n;
-}
+#include "tests/unit/text_file.h"
 
 static struct {
 	struct tp_html html;

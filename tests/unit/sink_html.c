@@ -4,34 +4,9 @@
  */
 #include "merge/sink.h"
 #include "tests/unit/merge_rig.h"
+#include "tests/unit/text_file.h"
 
 TestSuite(sink_html, .init = rig_begin, .fini = rig_end);
-
-static char *read_whole(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *text;
-	long n;
-
-	cr_assert_not_null(file, "%s", path);
-	fseek(file, 0, SEEK_END);
-	n = ftell(file);
-	rewind(file);
-	text = malloc((size_t)n + 1);
-	cr_assert_eq(fread(text, 1, (size_t)n, file), (size_t)n);
-	text[n] = 0;
-	fclose(file);
-	return text;
-}
-
-static uint32_t count(const char *text, const char *part)
-{
-	uint32_t n = 0;
-
-	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
-		n++;
-	return n;
-}
 
 /* A run whose every string tries. */
 static void write_hostile_run(void)
