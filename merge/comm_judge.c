@@ -21,6 +21,9 @@ enum {
 	LAST_SHARE = 4,		/* last in one collective of so many, at least */
 	LAST_LEAST = 3,		/* and in so many */
 	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
+	STEADY_PERCENT = 70,	/* of a few steps it is late in so many, */
+	OFTEN_PERCENT = 20,	/* and of MANY_STEPS */
+	MANY_STEPS = 20,
 };
 
 static int64_t per_step(const struct tp_comm_rank *rank, enum tp_category category)
@@ -97,6 +100,20 @@ static int64_t find_wall(const struct tp_comm_rank *rank)
 	return wall;
 }
 
+/* Once held up by other work of its machine, a rank is late once, however much. */
+static bool is_often_late(const struct tp_comm_rank *rank)
+{
+	uint32_t percent = rank->n_steps < MANY_STEPS ? STEADY_PERCENT : OFTEN_PERCENT;
+	uint64_t n = 0;
+
+	if (!rank->step_late)
+		return true;
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		n += rank->step_late[i] > tp_sub(rank->step[i].end_ns, rank->step[i].begin_ns) /
+						  100 * LATE_PERCENT;
+	return n * 100 >= (uint64_t)rank->n_steps * percent;
+}
+
 static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		       struct tp_comm_verdict *verdict)
 {
@@ -113,7 +130,7 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 			others = rank[i].late_ns;
 	if (worst->n_last < LAST_LEAST || worst->n_last * LAST_SHARE < worst->n_matched ||
 	    worst->late_ns / LATE_TIMES < others ||
-	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT)
+	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT || !is_often_late(worst))
 		return;
 	verdict->rank = worst;
 	verdict->late_step_ns = worst->late_ns / worst->n_steps;
