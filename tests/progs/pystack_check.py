@@ -188,11 +188,11 @@ def lines():
 def executed():
     """Code whose objects come and go: addresses are used again, names are not. Those of files stay:
     that two codes agree in every address is a limit that is known (trainprof-internals(7))."""
-    files = ["file %d" % i for i in range(3)]
+    files = ["file %d" % i for i in range(200)]
     for i in range(200):
         name = "made_%d" % (i % 7)
         text = "\n" * (i % 5) + "def %s(then):\n    return then()\n%s(then)\n" % (name, name)
-        exec(compile(text, files[i % 3], "exec"), {"then": lambda: check("exec")})
+        exec(compile(text, files[i], "exec"), {"then": lambda: check("exec")})
 
 
 def odd_names():
