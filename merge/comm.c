@@ -109,6 +109,16 @@ static uint32_t find_channel(struct tp_comm *comm, struct tp_comm_counted *rank,
 	return tp_comm_match_channel(comm->match, key, n);
 }
 
+/* The step in which it began: work of devices is told of some steps later. */
+static uint32_t find_step(const struct tp_comm_counted *rank, int64_t begin_ns)
+{
+	uint32_t at = rank->step ? rank->breakdown.n_steps : 0;
+
+	while (at && rank->breakdown.step[at - 1].begin_ns > begin_ns)
+		at--;
+	return at ? at - 1 : NO_STEP;
+}
+
 static void take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum tp_comm_kind kind,
 		      const struct tp_event *event, bool is_device, const struct tp_comm_asked *asked)
 {
@@ -119,10 +129,10 @@ static void take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum t
 	    .end_ns = event->end_ns, .bytes = asked->bytes, .dtype = asked->dtype,
 	    .rank = (uint32_t)(rank - comm->rank), .kind = (uint8_t)kind, .use = asked->use,
 	    .is_device = is_device, .from = UINT32_MAX, .group = asked->group,
-	    .step = rank->step && rank->breakdown.n_steps ? rank->breakdown.n_steps - 1 : NO_STEP,
 	};
 	uint32_t channel, member;
 
+	call.step = find_step(rank, call.begin_ns);
 	rank->pub.n_calls++;
 	if (!asked->is_set || call.group == NO_GROUP)
 		call.group = tp_comm_groups_find(comm->groups, NULL, restart, comm->n_ranks);

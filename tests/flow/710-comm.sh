@@ -71,6 +71,7 @@ for late in none: 'kernel:its kernels' 'host:host code outside of operators' 'lo
 	like "GPUs, late by 5 ms of ${late%%:*}: the rank" "$(cat "$gpu.out")" \
 		'^rank 2 keeps the others waiting: last in .*, (4.9|5.0)[0-9] ms a step'
 	like "GPUs, late by 5 ms of ${late%%:*}: the cause" "$(cat "$gpu.out")" "^  cause: ${late#*:}, "
+	like "GPUs, late by 5 ms of ${late%%:*}: in every step" "$(cat "$gpu.out")" '^  rank 2 +1{10}$'
 done
 
 # A rank whose trace is not there is told of, and the others are matched without it.
