@@ -15,7 +15,8 @@
 #include "merge/sum.h"
 
 enum {
-	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of */
+	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of, */
+	LATE_LEAST_NS = 1000000, /* nor is less than that a step: schedulers are no better */
 	LATE_TIMES = 3,		/* what any other rank is late */
 	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
 	LAST_SHARE = 4,		/* last in one collective of so many, at least */
@@ -132,8 +133,10 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	    worst->late_ns / LATE_TIMES < others ||
 	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT || !is_often_late(worst))
 		return;
-	verdict->rank = worst;
 	verdict->late_step_ns = worst->late_ns / worst->n_steps;
+	if (verdict->late_step_ns < LATE_LEAST_NS)
+		return;
+	verdict->rank = worst;
 	find_cause(rank, n_ranks, verdict);
 	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
 		verdict->rank = NULL;
