@@ -45,6 +45,8 @@ struct tp_chrome_style {
 	bool has_named_ops;
 	/* TensorBoard's plugin knows no annotations but steps and collectives. */
 	bool is_for_plugin;
+	/* Whole stacks, as torch.profiler writes them; else the line that tells most. */
+	bool has_stacks;
 	const char *runtime, *driver, *forward_backward; /* categories */
 };
 

@@ -4,7 +4,8 @@
  *
  * As torch.profiler writes them with with_stack and with_modules: TensorBoard's plugin makes its
  * view of modules of "Python id", "Python parent id" and "Python module id", and splits a
- * "Call stack", innermost first, at semicolons. A call's slice ends with its last operator or
+ * "Call stack", innermost first, at semicolons; a timeline for people has the line that tells most
+ * instead. A call's slice ends with its last operator or
  * range, so that it never crosses one; it is written when the call is known to be over. Operators
  * inside of operators have no stack of their own.
  */
@@ -13,6 +14,7 @@
 
 #include "merge/chrome.h"
 #include "merge/grow.h"
+#include "merge/hostmem_frames.h"
 
 enum {
 	FRAMES_MAX = 64,	/* of a stack, the innermost */
@@ -38,14 +40,29 @@ static char *put_text(char *p, const char *text)
 			     : tp_json_text(p, text, n);
 }
 
-static char *make_stack(const struct tp_stacks *stacks, uint32_t stack, char *p)
+/* "train.py:42 step" */
+static char *make_line(const struct tp_frame *frame, uint32_t n, char *p)
 {
+	uint32_t at = tp_hostmem_telling_frame(frame, n);
+	char shown[2 * TEXT_MOST];
+
+	if (at == n)
+		return p;
+	tp_hostmem_show_frame(shown, sizeof(shown), &frame[at], TP_HOSTMEM_SHORT);
+	return tp_json_text(p, shown, strlen(shown));
+}
+
+static char *make_stack(const struct tp_chrome *c, uint32_t stack, char *p)
+{
+	const struct tp_stacks *stacks = tp_origins_stacks(tp_module_times_origins(c->modules));
 	struct tp_frame frame[FRAMES_MAX];
 	const char *end = p + STACK_ROOM - 2 * FRAME_ROOM - 16;
 	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES_MAX);
 
 	if (n > FRAMES_MAX)
 		n = FRAMES_MAX;
+	if (!c->style->has_stacks)
+		return make_line(frame, n, p);
 	for (uint32_t i = 0; i < n && p < end; i++) {
 		if (i)
 			*p++ = ';';
@@ -70,8 +87,7 @@ static const struct text *text_of(struct tp_chrome *c, uint32_t stack)
 		return NULL;
 	text = &all->text[stack];
 	if (!text->bytes) {
-		n = (size_t)(make_stack(tp_origins_stacks(tp_module_times_origins(c->modules)),
-					stack, made) - made);
+		n = (size_t)(make_stack(c, stack, made) - made);
 		text->bytes = malloc(n + 1);
 		if (!text->bytes)
 			return NULL;
@@ -101,7 +117,10 @@ char *tp_chrome_put_stack(struct tp_chrome *c, char *p)
 
 	if (!text || !text->n)
 		return p;
-	p = tp_json_lit(p, ",\"Call stack\":\"");
+	if (c->style->has_stacks)
+		p = tp_json_lit(p, ",\"Call stack\":\"");
+	else
+		p = tp_json_lit(p, ",\"Line\":\"");
 	memcpy(p, text->bytes, text->n);
 	p += text->n;
 	*p++ = '"';

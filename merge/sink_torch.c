@@ -23,6 +23,7 @@ struct sink {
 
 static const struct tp_chrome_style for_hta = {
 	.has_real_ids = true,
+	.has_stacks = true,
 	.has_named_ops = true,
 	.runtime = "cuda_runtime",
 	.driver = "cuda_driver",
@@ -31,6 +32,7 @@ static const struct tp_chrome_style for_hta = {
 
 static const struct tp_chrome_style for_plugin = {
 	.has_real_ids = true,
+	.has_stacks = true,
 	.has_named_ops = true,
 	.is_for_plugin = true,
 	.runtime = "Runtime",
