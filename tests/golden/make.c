@@ -48,6 +48,20 @@ static const struct {
 	char path[12];
 } mapping = {{.kind = TP_MAPPING_SHM, .is_shared = 1, .is_writable = 1}, "/dev/shm/x-1"};
 
+static const struct {
+	struct tp_communicator what;
+	char name[5];
+} comm = {{.hash = 0xc0ffee, .rank = 3, .n_ranks = 8, .n_nodes = 2, .interface = 5}, "dp_1"};
+static const struct {
+	struct tp_coll what;
+	char texts[37];
+} coll = {{.hash = 0xc0ffee, .stream = 0x77, .rank = 3, .n_ranks = 8, .root = -1, .element_bytes = 2,
+	   .channels = 8, .warps = 16}, "AllReduce\0ncclBfloat16\0RING\0LL128\0dp"};
+static const struct {
+	struct tp_xfer what;
+	char func[10];
+} xfer = {{.hash = 0xc0ffee, .rank = 3, .peer = 4, .channel = 1, .is_send = 1}, "AllReduce"};
+
 static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
 			uint32_t *n)
 {
@@ -74,6 +88,11 @@ static bool find_string(void *ctx, uint32_t id, uint32_t *kind, const char **byt
 	    {TP_STRING_MODULE, sizeof(struct tp_module) + 34, (const char *)&module},
 	    {TP_STRING_MAPPING, sizeof(struct tp_mapping) + 12, (const char *)&mapping},
 	    {TP_STRING_PYFRAME, 21, "Net.forward\0/x/net.py"},
+	    {TP_STRING_COMM, sizeof(comm.what) + 4, (const char *)&comm},
+	    {TP_STRING_COLL, sizeof(coll.what) + 36, (const char *)&coll},
+	    {TP_STRING_XFER, sizeof(xfer.what) + 9, (const char *)&xfer},
+	    {TP_STRING_NNMODULE, 15, "blocks.0\0Linear"},
+	    {TP_STRING_SHAPES, 14, "\1\6\1\4\6\11\4\10\0\0tp\0mp"},
 	};
 	static char name[32];
 
@@ -105,6 +124,11 @@ enum {
 	MODULE = SYNTH_OPS + 17,
 	MAPPING = SYNTH_OPS + 18,
 	PYFRAME = SYNTH_OPS + 19,
+	COMM = SYNTH_OPS + 20,
+	COLL = SYNTH_OPS + 21,
+	XFER = SYNTH_OPS + 22,
+	NNMODULE = SYNTH_OPS + 23,
+	GROUP = SYNTH_OPS + 24,
 };
 
 /* Begin, length, kind, flags, name, link, arg: every kind, every flag, and edges. */
@@ -150,6 +174,17 @@ static const struct {
     {21000, 5000, TP_REC_GRAPH, TP_F_EARLY | TP_F_AFTER, LAUNCH, 1006, 3},
     {20200, 1 << 21, TP_REC_DEVALLOC, 0, DEVMEM, 1007, 0x7f0000000000},
     {20300, 0, TP_REC_DEVFREE, 0, DEVMEM, 0, 0x7f0000000000},
+    {22000, 700, TP_REC_COLL, TP_F_ENQUEUED, COLL, 11, 300ull << 48 | 8192},
+    {22010, 900, TP_REC_COLL, TP_F_ASYNC | TP_F_AFTER, COLL, TP_NO_SEQ, 4096},
+    {22100, 600, TP_REC_XFER, 0, XFER, 11, 64ull << 56 | 128ull << 48 | 32ull << 40 | 8192},
+    {22800, 500, TP_REC_RANGE, TP_F_ASYNC, TEXT, 1500, TP_ARG_OP(GROUP, 0, 7)},
+    {23000, 0, TP_REC_STACK, 0, 0, 6, 0},
+    {23010, 0, TP_REC_STACK, TP_STACK_CALL, 0, 7, 0},
+    {23020, 0, TP_REC_NNMODULE, 0, NNMODULE, 9, 0},
+    {23030, 1024, TP_REC_CATEGORY, 1, TEXT, TP_DEVICE_CPU, 0x7f0000001000},
+    {23031, 2048, TP_REC_CATEGORY, 2, 0, 0xffff, 0x7f0000002000},
+    {23040, 300, TP_REC_SCAN, 0, TEXT, 2, 1},
+    {23100, 40, TP_REC_EXCHANGE, 0, TEXT, 12, 0x1234},
     {20900, 30000000, TP_REC_KERNEL, TP_F_AFTER, KERNEL, 0xffffffff, LAUNCH},
     /* Stacks 1 to 3 of native code, 4 and 5 of Python, 6 both; what is at them. */
     {30000, 0, TP_REC_FRAME, TP_FRAME_CUT, 0, 1, 0x7f0000000123},
@@ -158,6 +193,7 @@ static const struct {
     {30000, 0, TP_REC_FRAME, TP_FRAME_PYTHON, PYFRAME, 4, 0},
     {30000, 4, TP_REC_FRAME, TP_FRAME_PYTHON | TP_FRAME_ENTRY, PYFRAME, 5, 17},
     {30000, 2, TP_REC_FRAME, TP_FRAME_JOINED, 0, 6, 5},
+    {30000, 6, TP_REC_FRAME, TP_FRAME_MODULE, 0, 7, TP_ARG_MODULE(9)},
     {30000, 100, TP_REC_HEAPALLOC, 0, 0, 6, 0x5500000010},
     {30010, 0, TP_REC_HEAPALLOC, 0, 0, 0, 0},
     {30020, 0, TP_REC_HEAPFREE, TP_F_MOVED, 0, 0, 0x5500000010},
@@ -228,6 +264,7 @@ int main(int argc, char **argv)
 	}
 	tp_writer_string(&writer, DEVICE);
 	tp_writer_string(&writer, MODULE);
+	tp_writer_string(&writer, COMM);
 	tp_writer_events(&writer, rec, n_rows, 65535);
 	synth_heap_init(&heap, 1);
 	heap.synth.now = 40000;

@@ -8,7 +8,7 @@
 
 #include "tests/golden/listing.h"
 
-static const char *const version[] = {"1.0", "1.1", "1.2"};
+static const char *const version[] = {"1.0", "1.1", "1.2", "1.3"};
 
 static char *load(const char *path)
 {
