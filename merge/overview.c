@@ -98,14 +98,12 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 	struct tp_overview_peak *peak;
 	uint32_t open[64], n;
 	int64_t change;
-	uint32_t tag = tp_sites_now(overview->sites, event), made = tag;
+	bool is_alloc = event->kind == TP_REC_ALLOC;
+	/* A block has the tag of who made it; what is freed gives it back. */
+	uint32_t made = is_alloc ? tp_sites_now(overview->sites, event) : 0, tag = made;
 
-	/* An address that is taken again was freed, unseen: the tag that comes back is its. */
 	track = tp_memcurve_tagged(overview->memory, event, &change, &tag);
-	if (event->kind == TP_REC_ALLOC)
-		tp_sites_kept(overview->sites, made, change);
-	else
-		tp_sites_kept(overview->sites, tag, change);
+	tp_sites_kept(overview->sites, is_alloc ? made : tag, change);
 	if (!track || event->link != TP_DEVICE_CPU || !proc->breakdown.is_in_step ||
 	    proc->breakdown.n_steps > proc->cap_peaks)
 		return;

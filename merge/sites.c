@@ -14,6 +14,7 @@
 #include "merge/keyed.h"
 #include "merge/module_origin.h"
 #include "merge/sum.h"
+#include "runtime/base/hash.h"
 
 enum { FRAMES_MAX = 256, PLACE_MAX = 300 };
 
@@ -271,12 +272,8 @@ static void find_place(const struct tp_sites *sites, uint32_t stack, char place[
 /* The line's number plus one, made when it is new; 0: out of memory. */
 static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const char *place)
 {
-	uint64_t key = 0;
-	uint32_t hash, at;
+	uint32_t hash = tp_keyed_hash(tp_hash_bytes(place, strlen(place), 0)), at;
 
-	for (const char *c = place; *c; c++)
-		key = (key ^ (unsigned char)*c) * 0x100000001b3ull;
-	hash = tp_keyed_hash(key);
 	for (uint32_t i = tp_keyed_first(keyed, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(keyed, hash, &at))
 		if (!strcmp(sites->place[i], place))

@@ -25,7 +25,7 @@ struct word {
 
 static const struct word record_word[] = {
 	{"ops", TP_RECORD_OPS},
-	{"shapes", TP_RECORD_OPS | TP_RECORD_SHAPES},
+	{"shapes", TP_RECORD_SHAPES},
 	{"tensors", TP_RECORD_TENSORS},
 	{"cuda", TP_RECORD_CUDA},
 	{"devmem", TP_RECORD_DEVMEM},
@@ -33,11 +33,15 @@ static const struct word record_word[] = {
 	{"host", TP_RECORD_HOST},
 	{"marks", TP_RECORD_MARKS},
 	{"comm", TP_RECORD_COMM},
-	{"categories", TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CATEGORIES},
-	{"pystacks", TP_RECORD_OPS | TP_RECORD_PYSTACKS},
-	{"modules", TP_RECORD_OPS | TP_RECORD_MODULES},
+	{"categories", TP_RECORD_CATEGORIES},
+	{"pystacks", TP_RECORD_PYSTACKS},
+	{"modules", TP_RECORD_MODULES},
 	{"frameworks", TP_RECORD_FRAMEWORKS},
 	{NULL, 0},
+};
+enum {	/* what words include others */
+	NEEDS_OPS = TP_RECORD_SHAPES | TP_RECORD_CATEGORIES | TP_RECORD_PYSTACKS | TP_RECORD_MODULES,
+	NEEDS_TENSORS = TP_RECORD_CATEGORIES,
 };
 static const struct word stacks_word[] = {
 	{"heap", TP_STACKS_HEAP},
@@ -200,6 +204,18 @@ static int parse_words(const struct word *known, const char *text, uint32_t *val
 	return 0;
 }
 
+static int parse_record(const char *text, uint32_t *value, char *bad, uint32_t cap)
+{
+	uint32_t bits;
+	int err = parse_words(record_word, text, &bits, bad, cap);
+
+	if (err)
+		return err;
+	*value = bits | (bits & NEEDS_OPS ? TP_RECORD_OPS : 0) |
+		 (bits & NEEDS_TENSORS ? TP_RECORD_TENSORS : 0);
+	return 0;
+}
+
 /* Which frames, where no word says of what, is nothing to ask for. */
 static int parse_stacks(const char *text, uint32_t *value, char *bad, uint32_t cap)
 {
@@ -289,7 +305,7 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_BOOL(field) parse_number(option, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
 #define PARSE_TRIGGER(field) parse_trigger(config, text, bad, cap)
-#define PARSE_RECORD(field) parse_words(record_word, text, &config->field, bad, cap)
+#define PARSE_RECORD(field) parse_record(text, &config->field, bad, cap)
 #define PARSE_STACKS(field) parse_stacks(text, &config->field, bad, cap)
 #define PARSE_HEAP(field) parse_word(heap_word, text, &config->field)
 #define PARSE_STEP(field) parse_step(config, text)
@@ -370,28 +386,6 @@ static void describe_words(const struct word *word, uint32_t bits, struct tp_tex
 		tp_text_str(out, "none");
 }
 
-static void describe_record(uint32_t bits, struct tp_text *out)
-{
-	static const struct word bit[] = {
-		{"ops", TP_RECORD_OPS},
-		{"shapes", TP_RECORD_SHAPES},
-		{"tensors", TP_RECORD_TENSORS},
-		{"cuda", TP_RECORD_CUDA},
-		{"devmem", TP_RECORD_DEVMEM},
-		{"heap", TP_RECORD_HEAP},
-		{"host", TP_RECORD_HOST},
-		{"marks", TP_RECORD_MARKS},
-		{"comm", TP_RECORD_COMM},
-		{"categories", TP_RECORD_CATEGORIES},
-		{"pystacks", TP_RECORD_PYSTACKS},
-		{"modules", TP_RECORD_MODULES},
-		{"frameworks", TP_RECORD_FRAMEWORKS},
-		{NULL, 0},
-	};
-
-	describe_words(bit, bits, out);
-}
-
 static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 {
 	if (step->source == TP_STEP_RANGE)
@@ -409,7 +403,7 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
 #define DESCRIBE_TRIGGER(field) describe_trigger(&config->field, out)
-#define DESCRIBE_RECORD(field) describe_record(config->field, out)
+#define DESCRIBE_RECORD(field) describe_words(record_word, config->field, out)
 #define DESCRIBE_STACKS(field) describe_words(stacks_word, config->field, out)
 #define DESCRIBE_HEAP(field) tp_text_str(out, name_word(heap_word, config->field))
 #define DESCRIBE_STEP(field) describe_step(&config->field, out)

@@ -184,9 +184,7 @@ static void take_tensor(struct scan *scan, void *tensor, enum tp_tensor_category
 		take_plain(scan, tensor, what, name);
 		return;
 	}
-	local = tp_py.get_attr(tensor, "_local_tensor");
-	if (!local)
-		tp_py.clear();
+	local = tp_pyapi_get(tensor, "_local_tensor");
 	if (local && is_plain_tensor(local))
 		take_plain(scan, local, as_sharded(what), name);
 	else
@@ -196,14 +194,6 @@ static void take_tensor(struct scan *scan, void *tensor, enum tp_tensor_category
 }
 
 /* The instance's own dictionary, to be dropped; NULL: it has none. */
-static void *get_dict(void *object)
-{
-	void *dict = tp_py.get_attr(object, "__dict__");
-
-	if (!dict)
-		tp_py.clear();
-	return dict;
-}
 
 /* ---- the optimizer ---- */
 
@@ -212,11 +202,9 @@ static void take_parameter(struct scan *scan, void *parameter)
 	void *gradient;
 
 	take_tensor(scan, parameter, TP_TENSOR_PARAMETER, 0);
-	gradient = tp_py.get_attr(parameter, "grad");
-	if (!gradient) {
-		tp_py.clear();
+	gradient = tp_pyapi_get(parameter, "grad");
+	if (!gradient)
 		return;
-	}
 	if (is_instance(gradient, category.tensor))
 		take_tensor(scan, gradient, TP_TENSOR_GRADIENT, 0);
 	tp_py.drop(gradient);
@@ -258,7 +246,7 @@ static void take_state(struct scan *scan, void *state)
 
 static void take_optimizer(struct scan *scan, void *optimizer)
 {
-	void *dict = get_dict(optimizer), *groups, *state, *key, *value;
+	void *dict = tp_pyapi_get(optimizer, "__dict__"), *groups, *state, *key, *value;
 	ptrdiff_t at = 0;
 
 	if (!dict)
@@ -332,7 +320,7 @@ static void take_module(struct scan *scan, void *module, uint32_t n_name, uint32
 
 	if (depth == DEPTH_MAX || !visit(module))
 		return;
-	dict = get_dict(module);
+	dict = tp_pyapi_get(module, "__dict__");
 	if (!dict)
 		return;
 	take_members(scan, tp_py.dict_get(dict, "_parameters"), TP_TENSOR_PARAMETER, n_name);
@@ -353,7 +341,7 @@ static void take_if_module(void *ctx, void *object)
 static void take_models(struct scan *scan)
 {
 	void *main_module = tp_py.dict_get(tp_py.modules(), "__main__");
-	void *globals = main_module ? get_dict(main_module) : NULL, *key, *value;
+	void *globals = main_module ? tp_pyapi_get(main_module, "__dict__") : NULL, *key, *value;
 	ptrdiff_t at = 0;
 
 	memset(category.visited, 0, sizeof(category.visited));
@@ -370,11 +358,8 @@ static void take_models(struct scan *scan)
 static void *find_type(const char *module, const char *name)
 {
 	void *found = tp_py.dict_get(tp_py.modules(), module);
-	void *type = found ? tp_py.get_attr(found, name) : NULL;
 
-	if (!type)
-		tp_py.clear();
-	return type;
+	return found ? tp_pyapi_get(found, name) : NULL;
 }
 
 static bool find_types(void)
@@ -391,7 +376,7 @@ static bool find_types(void)
 static uint32_t name_of_class(void *object)
 {
 	void *type = tp_py.type(object);
-	void *name = type ? tp_py.get_attr(type, "__name__") : NULL;
+	void *name = type ? tp_pyapi_get(type, "__name__") : NULL;
 	const char *text = name ? tp_py.as_utf8(name) : NULL;
 	uint32_t id = text ? tp_intern_text(text) : 0;
 

@@ -81,6 +81,15 @@ const char *tp_pyapi_find(void)
 	return NULL;
 }
 
+void *tp_pyapi_get(void *object, const char *name)
+{
+	void *value = tp_py.get_attr(object, name);
+
+	if (!value)
+		tp_py.clear();
+	return value;
+}
+
 long tp_pyapi_number(void *object, const char *name, long otherwise)
 {
 	void *value = tp_py.get_attr(object, name);

@@ -63,6 +63,8 @@ static inline bool tp_pyapi_is_ending(void)
 	return !tp_py.is_initialized() || (tp_py.is_finalizing && tp_py.is_finalizing());
 }
 
+/* The attribute, the caller's to drop; NULL, and no exception, where there is none. Lock held. */
+void *tp_pyapi_get(void *object, const char *name);
 /* The attribute as a number, or `otherwise`. Lock held. */
 long tp_pyapi_number(void *object, const char *name, long otherwise);
 

@@ -13,19 +13,9 @@ enum { WRAPPERS_MAX = 4 };
 
 static const char wrappers_file[] = "/torch/utils/data/dataset.py";
 
-/* An attribute, or NULL without an exception. */
-static void *get(void *object, const char *name)
-{
-	void *value = tp_py.get_attr(object, name);
-
-	if (tp_py.error())
-		tp_py.clear();
-	return value;
-}
-
 static void append_attr(struct tp_text *out, void *object, const char *name)
 {
-	void *value = get(object, name);
+	void *value = tp_pyapi_get(object, name);
 	const char *text = value ? tp_py.as_utf8(value) : NULL;
 
 	if (tp_py.error())
@@ -42,11 +32,11 @@ static void *get_code(void *class)
 	void *code = NULL;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !code; i++) {
-		void *function = get(class, names[i]);
+		void *function = tp_pyapi_get(class, names[i]);
 
 		if (!function)
 			continue;
-		code = get(function, "__code__");
+		code = tp_pyapi_get(function, "__code__");
 		tp_py.drop(function);
 	}
 	return code;
@@ -55,7 +45,7 @@ static void *get_code(void *class)
 /* Describes one object; true: it is a wrapper of torch's. */
 static bool describe(void *dataset, struct tp_text *out)
 {
-	void *class = get(dataset, "__class__");
+	void *class = tp_pyapi_get(dataset, "__class__");
 	void *code = class ? get_code(class) : NULL;
 	bool is_wrapper = false;
 
@@ -78,7 +68,7 @@ static bool describe(void *dataset, struct tp_text *out)
 
 void tp_pyloader_describe(void *iterator, char *text, size_t cap)
 {
-	void *dataset = get(iterator, "_dataset");
+	void *dataset = tp_pyapi_get(iterator, "_dataset");
 	struct tp_text out;
 
 	text[0] = '\0';
@@ -87,7 +77,7 @@ void tp_pyloader_describe(void *iterator, char *text, size_t cap)
 
 		tp_text_init(&out, text, cap);
 		if (describe(dataset, &out))
-			inner = get(dataset, "dataset");
+			inner = tp_pyapi_get(dataset, "dataset");
 		tp_py.drop(dataset);
 		dataset = inner;
 	}

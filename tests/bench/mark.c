@@ -8,16 +8,15 @@
  * Figures are of a call (a range is two) and medians of bursts of 64, measured in turn, paced
  * so that the drain keeps up.
  */
-#include <time.h>
-
 #include "runtime/base/log.h"
 #include "runtime/probe/mark.h"
 #include "runtime/probe/mark_nvtx_abi.h"
+#include "tests/bench/burst.h"
 #include "tests/unit/session_rig.h"
 
-enum { BURST = 64, N_BURSTS = 4000, PAUSE_NS = 50000, FLOOR_RECORDS = 2046 };
+enum { FLOOR_RECORDS = 2046 };
 
-static double ns_per_tick;
+static struct bursts bursts = {.n = BURSTS_MOST, .calls = 64, .pause_ns = 50000};
 static tp_nvtx_function functions[6][16], *slots[6][16];
 static struct tp_mark_entry *domain, *string;
 static struct tp_rec *room;
@@ -134,41 +133,13 @@ static const struct {
 	{"counter", counter, floor_mark, empty_call, 1},
 };
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double burst(void (*call)(void))
-{
-	uint64_t begin = tp_clock_now();
-
-	for (uint32_t i = 0; i < BURST; i++)
-		call();
-	return (double)(tp_clock_now() - begin) * ns_per_tick / BURST;
-}
-
 static void measure(const char *when, bool is_armed, double most_ns)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	static double ours[N_BURSTS], lowest[N_BURSTS];
-
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		void (*floor_call)(void) = is_armed ? cases[c].floor : cases[c].idle_floor;
-		double mine, least;
+		struct burst_pair is = burst_measure(&bursts, cases[c].call,
+						     is_armed ? cases[c].floor : cases[c].idle_floor);
+		double mine = is.ours / cases[c].n_calls, least = is.floor / cases[c].n_calls;
 
-		for (uint32_t i = 0; i < N_BURSTS; i++) {
-			nanosleep(&pause, NULL);
-			burst(i & 1 ? cases[c].call : floor_call);	/* caches as in a loop */
-			ours[i] = burst(cases[c].call);
-			lowest[i] = burst(floor_call);
-		}
-		qsort(ours, N_BURSTS, sizeof(ours[0]), compare);
-		qsort(lowest, N_BURSTS, sizeof(lowest[0]), compare);
-		mine = ours[N_BURSTS / 2] / cases[c].n_calls;
-		least = lowest[N_BURSTS / 2] / cases[c].n_calls;
 		printf("%-24s %-18s %5.1f ns a call, floor %5.1f, ours %5.1f%s\n", cases[c].name,
 		       when, mine, least, mine - least,
 		       mine - least <= most_ns ? "" : "   MISSED");
@@ -178,7 +149,6 @@ static void measure(const char *when, bool is_armed, double most_ns)
 int main(void)
 {
 	static const struct tp_probe *const with_marks[] = {&tp_mark_probe, NULL};
-	struct tp_clock_anchor a, b;
 	char bad[64];
 
 	tp_log_set_level(TP_LOG_WARN);
@@ -190,10 +160,7 @@ int main(void)
 	tp_mark_nvtx_attach(get_table);
 	domain = tp_mark_domain("io", 2);
 	string = tp_mark_string("registered", 10);
-	tp_clock_take_anchor(&a);
-	usleep(50000);
-	tp_clock_take_anchor(&b);
-	ns_per_tick = (double)(b.mono_ns - a.mono_ns) / (double)(b.ticks - a.ticks);
+	bursts.ns_per_tick = burst_calibrate();
 	if (tp_sched_parse(&rig_config.schedule, "wait=1,warmup=0,active=1", bad, sizeof(bad)) ||
 	    tp_session_open(&rig_config, with_marks, "bench"))
 		return 1;

@@ -9,17 +9,16 @@
  * The floor is reading the clock as often and storing the record. Figures are of a call and
  * medians of bursts of 16, measured in turn.
  */
-#include <time.h>
-
 #include "runtime/base/log.h"
 #include "runtime/probe/nccl.h"
 #include "runtime/probe/nccl_events.h"
+#include "tests/bench/burst.h"
 #include "tests/fakes/nccl_plugin.h"
 #include "tests/unit/session_rig.h"
 
-enum { BURST = 16, N_BURSTS = 3000, PAUSE_NS = 200000, FLOOR_RECORDS = 2046 };
+enum { N_BURSTS = 3000, FLOOR_RECORDS = 2046 };
 
-static double ns_per_tick;
+static struct bursts bursts = {.calls = 16, .pause_ns = 200000};
 static uint32_t near_comm, far_comm;
 static uint64_t open_coll;
 static int mask;
@@ -86,44 +85,20 @@ static void op_with_step(void)
 	tp_nccl_stop(op);
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double burst(void (*call)(void))
-{
-	uint64_t begin = tp_clock_now();
-
-	for (uint32_t i = 0; i < BURST; i++)
-		call();
-	return (double)(tp_clock_now() - begin) * ns_per_tick / BURST;
-}
-
 static void measure(const char *name, const char *when, void (*call)(void), uint32_t n)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	static double ours[N_BURSTS], lowest[N_BURSTS];
+	struct burst_pair is;
 
-	for (uint32_t i = 0; i < n; i++) {
-		nanosleep(&pause, NULL);
-		burst(i & 1 ? call : floor_event);	/* caches as in a loop */
-		ours[i] = burst(call);
-		lowest[i] = burst(floor_event);
-	}
-	qsort(ours, n, sizeof(ours[0]), compare);
-	qsort(lowest, n, sizeof(lowest[0]), compare);
-	printf("%-34s %-18s %6.1f ns, floor %5.1f (noise %.1f)\n", name, when, ours[n / 2],
-	       lowest[n / 2], ours[n * 3 / 4] - ours[n / 4]);
+	bursts.n = n;
+	is = burst_measure(&bursts, call, floor_event);
+	printf("%-34s %-18s %6.1f ns, floor %5.1f (noise %.1f)\n", name, when, is.ours, is.floor,
+	       is.noise);
 }
 
 int main(void)
 {
 	static const struct tp_probe *const with_nccl[] = {&tp_nccl_probe, NULL};
 	struct tp_nccl_who who = {.is = {0x11, 1, 4, 1, 6}, .name = "near"};
-	struct tp_clock_anchor a, b;
 	struct tp_nccl_counts is;
 	char bad[64];
 
@@ -138,10 +113,7 @@ int main(void)
 	who.is.hash = 0x22;
 	who.is.n_nodes = 2;
 	far_comm = tp_nccl_open(&who, &mask);
-	tp_clock_take_anchor(&a);
-	usleep(50000);
-	tp_clock_take_anchor(&b);
-	ns_per_tick = (double)(b.mono_ns - a.mono_ns) / (double)(b.ticks - a.ticks);
+	bursts.ns_per_tick = burst_calibrate();
 	if (tp_sched_parse(&rig_config.schedule, "wait=1,warmup=0,active=1", bad, sizeof(bad)) ||
 	    tp_session_open(&rig_config, with_nccl, "bench"))
 		return 1;

@@ -22,6 +22,28 @@ static size_t load(const char *path, char *bytes, size_t cap)
 	return n;
 }
 
+/* An empty file; `path` ends in XXXXXX and gets its name. */
+static struct tp_outfile *begin(struct tp_pickle *p, char *path)
+{
+	int fd = mkstemp(path);
+	struct tp_outfile *out;
+
+	cr_assert(fd >= 0);
+	close(fd);
+	out = tp_outfile_open(path);
+	cr_assert_not_null(out);
+	tp_pickle_begin(p, out);
+	return out;
+}
+
+static size_t end(struct tp_pickle *p, struct tp_outfile *out, const char *path, char *bytes,
+		  size_t cap)
+{
+	tp_pickle_end(p);
+	cr_assert_eq(tp_outfile_close(out), 0);
+	return load(path, bytes, cap);
+}
+
 Test(pickle, objects_are_written_as_protocol_2_has_them)
 {
 	static const char want[] =
@@ -33,16 +55,11 @@ Test(pickle, objects_are_written_as_protocol_2_has_them)
 		"h\0" "\x88" "\x89" "e"		/* "a" again, True, False] */
 		"h\1}u.";			/* the text again: {}} */
 	char path[] = "/tmp/trainprof-pickle.XXXXXX", got[256];
-	int fd = mkstemp(path);
 	struct tp_outfile *out;
 	struct tp_pickle p;
 	size_t n;
 
-	cr_assert(fd >= 0);
-	close(fd);
-	out = tp_outfile_open(path);
-	cr_assert_not_null(out);
-	tp_pickle_begin(&p, out);
+	out = begin(&p, path);
 	tp_pickle_dict(&p);
 	tp_pickle_key(&p, "a");
 	tp_pickle_list(&p);
@@ -59,9 +76,7 @@ Test(pickle, objects_are_written_as_protocol_2_has_them)
 	tp_pickle_dict(&p);
 	tp_pickle_close(&p);
 	tp_pickle_close(&p);
-	tp_pickle_end(&p);
-	cr_assert_eq(tp_outfile_close(out), 0);
-	n = load(path, got, sizeof(got));
+	n = end(&p, out, path, got, sizeof(got));
 	cr_expect_eq(n, sizeof(want) - 1, "%zu", n);
 	cr_expect(!memcmp(got, want, sizeof(want) - 1));
 }
@@ -70,23 +85,16 @@ Test(pickle, long_lists_are_cut_into_batches_that_readers_can_take)
 {
 	char path[] = "/tmp/trainprof-pickle.XXXXXX", got[16384];
 	uint32_t n_batches = 0;
-	int fd = mkstemp(path);
 	struct tp_outfile *out;
 	struct tp_pickle p;
 	size_t n;
 
-	cr_assert(fd >= 0);
-	close(fd);
-	out = tp_outfile_open(path);
-	cr_assert_not_null(out);
-	tp_pickle_begin(&p, out);
+	out = begin(&p, path);
 	tp_pickle_list(&p);
 	for (uint32_t i = 0; i < 2500; i++)
 		tp_pickle_int(&p, 1);
 	tp_pickle_close(&p);
-	tp_pickle_end(&p);
-	cr_assert_eq(tp_outfile_close(out), 0);
-	n = load(path, got, sizeof(got));
+	n = end(&p, out, path, got, sizeof(got));
 	for (size_t i = 0; i < n; i++)
 		n_batches += got[i] == 'e';
 	cr_expect_eq(n, 2 + 1 + 3 * 2 + 2500 * 2 + 1, "%zu", n);
