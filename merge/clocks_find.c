@@ -21,6 +21,7 @@
 #include "merge/decode.h"
 #include "merge/grow.h"
 #include "merge/shapes.h"
+#include "runtime/base/begins.h"
 
 enum {
 	MOST_CALLS = 1 << 21,		/* of a process in a window */
@@ -123,11 +124,6 @@ static const struct meaning *meaning_of(struct find *f, const struct tp_string *
 	return meaning;
 }
 
-static bool begins(const struct tp_string *s, const char *with)
-{
-	return s && s->n_bytes >= strlen(with) && !memcmp(s->bytes, with, strlen(with));
-}
-
 /* ---- records ---- */
 
 static void add_call(struct find *f, const struct tp_proc_in *proc, const struct call *call)
@@ -156,7 +152,7 @@ static void take_span(struct find *f, const struct tp_proc_in *proc, const struc
 		return;
 	if (rec->kind == TP_REC_RANGE) {
 		/* Of NCCL's ranges only the asking is on the host. */
-		if (!begins(name, "gloo:"))
+		if (!name || !tp_begins(name->bytes, name->n_bytes, "gloo:"))
 			return;
 		group = meaning_of(f, tp_ids_get(&proc->ids, TP_ARG_SHAPES(rec->arg)));
 	} else if (rec->kind == TP_REC_COLL) {
@@ -185,7 +181,8 @@ static uint32_t host_of(const struct find *f, const struct tp_string *s)
 	char digits[BOOT_DIGITS / 2 + 1] = "";
 	uint64_t id[2];
 
-	if (!begins(s, TP_CLOCK_PEER) || s->n_bytes < n_prefix + BOOT_DIGITS)
+	if (!s || !tp_begins(s->bytes, s->n_bytes, TP_CLOCK_PEER) ||
+	    s->n_bytes < n_prefix + BOOT_DIGITS)
 		return UINT32_MAX;
 	for (int i = 0; i < 2; i++) {
 		memcpy(digits, s->bytes + n_prefix + i * (BOOT_DIGITS / 2), BOOT_DIGITS / 2);

@@ -19,10 +19,10 @@
 #ifndef TP_MERGE_COMM_H
 #define TP_MERGE_COMM_H
 
-#include "merge/breakdown.h"
 #include "merge/comm_group.h"
 #include "merge/model.h"
 #include "merge/spread.h"
+#include "merge/step_times.h"
 
 enum tp_comm_kind {
 	TP_COMM_ALL_REDUCE,
@@ -79,7 +79,8 @@ struct tp_comm_row {
 	struct tp_spread move;		/* from the last rank's begin to the last end */
 };
 
-/* What a rank's time in steps was: of its devices where it has any, else of its threads. */
+/* What a rank's time in steps was: of its devices where it has any, else of its threads; gloo's
+ * collectives are communication of both. */
 struct tp_comm_share {
 	int64_t compute_ns;		/* without communication at the same time */
 	int64_t both_ns;
@@ -112,10 +113,14 @@ struct tp_comm_verdict {
 
 struct tp_comm;
 
-struct tp_comm *tp_comm_new(const struct tp_run *run);
+/* times: outlives it. NULL: out of memory. */
+struct tp_comm *tp_comm_new(const struct tp_run *run, const struct tp_step_times *times);
 void tp_comm_free(struct tp_comm *comm);
+/* An event that the times have counted. */
 void tp_comm_event(struct tp_comm *comm, const struct tp_event *event);
-void tp_comm_end(struct tp_comm *comm);	/* no more events */
+/* When work of a device was asked for, INT64_MIN: not known. */
+int64_t tp_comm_called(struct tp_comm *comm, const struct tp_event *work);
+void tp_comm_end(struct tp_comm *comm);	/* no more events; after the times' end */
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
 const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "runtime/base/begins.h"
+
 static const struct {
 	const char *name;
 	const char *words[3];		/* in ranges of gloo and NCCL, and in names of kernels */
@@ -49,15 +51,10 @@ const char *tp_comm_use_name(enum tp_comm_use use)
 	return names[use];
 }
 
-static bool begins(const char *name, uint32_t n, const char *with)
-{
-	return n >= strlen(with) && !memcmp(name, with, strlen(with));
-}
-
 enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes)
 {
-	if (!begins(name, n_bytes, "gloo:") && !begins(name, n_bytes, "nccl") &&
-	    !begins(name, n_bytes, "c10d::"))
+	if (!tp_begins(name, n_bytes, "gloo:") && !tp_begins(name, n_bytes, "nccl") &&
+	    !tp_begins(name, n_bytes, "c10d::"))
 		return TP_COMM_KINDS;
 	for (uint32_t i = 0; i < sizeof(looked_for); i++) {
 		for (uint32_t w = 0; w < 3 && kinds[looked_for[i]].words[w]; w++) {

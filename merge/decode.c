@@ -24,7 +24,7 @@ const bool tp_decode_is_span[256] = {
 };
 
 /* At equal begin times, within a block: is event a handed out before event b? */
-static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b)
+static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b, bool is_kineto)
 {
 	int64_t end_a = tp_decode_end(&rec[a]), end_b = tp_decode_end(&rec[b]);
 	uint32_t order_a = tp_decode_kind_order(rec[a].kind),
@@ -34,11 +34,12 @@ static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b)
 		return end_a > end_b;
 	if (order_a != order_b)
 		return order_a < order_b;
-	/* Spans are recorded when they end: of two equal ones the later is the parent. */
-	return tp_decode_is_span[rec[a].kind] ? a > b : a < b;
+	/* Spans are recorded when they end: of two equal ones the later is the parent. Torch's
+	 * profiler writes them as they began, and in whole microseconds many are equal. */
+	return tp_decode_is_span[rec[a].kind] && !is_kineto ? a > b : a < b;
 }
 
-static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n)
+static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n, bool is_kineto)
 {
 	const uint64_t mask = TP_BLOCK_EVENTS_MAX - 1;
 
@@ -47,7 +48,7 @@ static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n)
 		uint32_t k = i;
 
 		while (k && key[k - 1] >> INDEX_BITS == one >> INDEX_BITS &&
-		       comes_first(rec, one & mask, key[k - 1] & mask)) {
+		       comes_first(rec, one & mask, key[k - 1] & mask, is_kineto)) {
 			key[k] = key[k - 1];
 			k--;
 		}
@@ -167,7 +168,7 @@ void tp_decode_slice(struct tp_decoder *decoder, const struct tp_block_ref *ref,
 		return;
 	d->trouble = TP_DECODE_FINE;
 	key = sort_keys(decoder->key, decoder->scratch, ref->n_events, greatest);
-	order_ties(decoder->rec, key, ref->n_events);
+	order_ties(decoder->rec, key, ref->n_events, decoder->run->n_kineto != 0);
 	d->n = ref->n_events - from < d->room ? ref->n_events - from : d->room;
 	for (uint32_t i = 0; i < d->n; i++) {
 		d->rec[i] = decoder->rec[key[from + i] & mask];

@@ -12,15 +12,23 @@
 #include "merge/stats.h"
 #include "merge/sum.h"
 
+static void take_cut(void *parts, const struct tp_event *event)
+{
+	tp_step_parts_event(parts, event);
+}
+
 int tp_diff_begin(struct tp_diff_side *side, const struct tp_run *run,
 		  const struct tp_view_options *options)
 {
 	memset(side, 0, sizeof(*side));
 	side->overview = tp_overview_new(run, options);
 	side->kernel_names = tp_names_new();
+	side->parts = tp_step_parts_new(run);
 	side->heapbook = tp_heapbook_take(run);
-	if (side->overview && side->kernel_names && side->heapbook)
+	if (side->overview && side->kernel_names && side->parts && side->heapbook) {
+		tp_overview_also(side->overview, take_cut, side->parts);
 		return 0;
+	}
 	tp_diff_free(side);
 	return -ENOMEM;
 }
@@ -32,6 +40,8 @@ void tp_diff_free(struct tp_diff_side *side)
 	tp_names_free(side->kernel_names);
 	free(side->kernel);
 	free(side->step_ns);
+	free(side->step);
+	tp_step_parts_free(side->parts);
 	tp_heapbook_leave(side->heapbook);
 	memset(side, 0, sizeof(*side));
 }
@@ -55,18 +65,50 @@ void tp_diff_event(struct tp_diff_side *side, const struct tp_event *event)
 	side->kernel_ns = tp_add(side->kernel_ns, (int64_t)event->len);
 }
 
+static void take_peak(struct tp_diff_side *side, enum tp_diff_place place, int64_t bytes,
+		      bool is_absolute)
+{
+	if (bytes <= side->peak_bytes[place])
+		return;
+	side->peak_bytes[place] = bytes;
+	side->is_peak_absolute[place] = is_absolute;
+}
+
 static void take_steps(struct tp_diff_side *side, const struct tp_overview_proc *proc)
 {
-	const struct tp_breakdown *breakdown = &proc->breakdown;
+	const struct tp_breakdown *breakdown = proc->breakdown;
 
 	tp_overview_sum(&side->sums, breakdown);
 	for (uint32_t i = 0; i < breakdown->n_steps; i++) {
-		side->step_ns[side->n_steps++] = tp_overview_step_ns(&breakdown->step[i]);
-		if (i >= proc->cap_peaks || proc->peak[i].live_bytes <= side->peak_bytes)
+		int64_t ns = tp_overview_step_ns(&breakdown->step[i]);
+
+		side->step[side->n_steps] = (struct tp_diff_step){breakdown->step[i].index, ns};
+		side->step_ns[side->n_steps++] = ns;
+		if (i >= proc->cap_peaks)
 			continue;
-		side->peak_bytes = proc->peak[i].live_bytes;
-		side->is_peak_absolute = proc->peak[i].is_absolute;
+		take_peak(side, TP_DIFF_HOST, proc->peak[i].live_bytes, proc->peak[i].is_absolute);
+		take_peak(side, TP_DIFF_DEVICE, proc->peak[i].device_bytes,
+			  proc->peak[i].is_device_absolute);
 	}
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct tp_diff_step *x = a, *y = b;
+
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* The longest of each number stays. */
+static void join_ranks(struct tp_diff_side *side)
+{
+	if (side->n_steps)
+		qsort(side->step, side->n_steps, sizeof(*side->step), compare_steps);
+	for (uint32_t i = 0; i < side->n_steps; i++)
+		if (!i || side->step[i].index != side->step[side->n_indices - 1].index)
+			side->step[side->n_indices++] = side->step[i];
 }
 
 static void take_heap(struct tp_diff_side *side)
@@ -86,17 +128,68 @@ void tp_diff_end(struct tp_diff_side *side)
 
 	tp_overview_end(side->overview);
 	side->is_incomplete |= side->overview->is_incomplete;
+	side->is_incomplete |= !tp_step_parts_end(side->parts);
 	take_heap(side);
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
-		n += side->overview->proc[i].breakdown.n_steps;
+		n += side->overview->proc[i].breakdown->n_steps;
 	side->step_ns = malloc((n + 1) * sizeof(side->step_ns[0]));
-	if (!side->step_ns) {
+	side->step = malloc((n + 1) * sizeof(side->step[0]));
+	if (!side->step_ns || !side->step) {
 		side->is_incomplete = true;
 		return;
 	}
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
 		take_steps(side, &side->overview->proc[i]);
 	tp_sort_i64(side->step_ns, side->n_steps);
+	join_ranks(side);
+}
+
+static double per_step(const struct tp_diff_side *side, int64_t ns)
+{
+	return side->n_steps ? (double)ns / side->n_steps : 0;
+}
+
+double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part)
+{
+	return per_step(side, tp_step_parts_host_ns(side->parts, part));
+}
+
+double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part)
+{
+	return per_step(side, tp_step_parts_device_ns(side->parts, part));
+}
+
+/* ---- steps of both ---- */
+
+static bool has_common(const struct tp_diff_side *base, const struct tp_diff_side *now)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < base->n_indices && k < now->n_indices) {
+		if (base->step[i].index == now->step[k].index)
+			return true;
+		if (base->step[i].index < now->step[k].index)
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+bool tp_diff_next(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		  struct tp_diff_pair *pair)
+{
+	if (!pair->base)
+		pair->is_by_number = has_common(base, now);
+	while (pair->at[0] < base->n_indices && pair->at[1] < now->n_indices) {
+		pair->base = &base->step[pair->at[0]];
+		pair->now = &now->step[pair->at[1]];
+		pair->at[0] += !pair->is_by_number || pair->base->index <= pair->now->index;
+		pair->at[1] += !pair->is_by_number || pair->now->index <= pair->base->index;
+		if (!pair->is_by_number || pair->base->index == pair->now->index)
+			return true;
+	}
+	return false;
 }
 
 /* ---- names of both ---- */
@@ -157,10 +250,12 @@ static struct tp_diff_row *join(const struct tp_diff_side *base, const struct tp
 		}
 		row[kept++] = row[i];
 	}
-	for (uint32_t i = 0; i < kept; i++)
-		row[i].change_ns =
-			(now->n_steps ? (double)row[i].now.self_ns / now->n_steps : 0) -
-			(base->n_steps ? (double)row[i].base.self_ns / base->n_steps : 0);
+	for (uint32_t i = 0; i < kept; i++) {
+		row[i].change_ns = per_step(now, row[i].now.self_ns) -
+				   per_step(base, row[i].base.self_ns);
+		row[i].device_change_ns = per_step(now, row[i].now.device_ns) -
+					  per_step(base, row[i].base.device_ns);
+	}
 	*n_rows = kept;
 	return row;
 }
@@ -177,141 +272,33 @@ struct tp_diff_row *tp_diff_kernels(const struct tp_diff_side *base,
 	return join(base, now, true, n);
 }
 
-static int compare_changes(const void *a, const void *b)
+static int by_change(double x, double y)
 {
-	double x = ((const struct tp_diff_row *)a)->change_ns;
-	double y = ((const struct tp_diff_row *)b)->change_ns;
-
 	x = x < 0 ? -x : x;
 	y = y < 0 ? -y : y;
-	return x != y ? (x < y ? 1 : -1) : compare_names(a, b);
+	return (x < y) - (x > y);
 }
 
-void tp_diff_sort(struct tp_diff_row *row, uint32_t n)
+static int compare_changes(const void *a, const void *b)
+{
+	const struct tp_diff_row *x = a, *y = b;
+	int order = by_change(x->change_ns, y->change_ns);
+
+	if (!order)
+		order = by_change(x->device_change_ns, y->device_change_ns);
+	return order ? order : compare_names(a, b);
+}
+
+static int compare_device_changes(const void *a, const void *b)
+{
+	const struct tp_diff_row *x = a, *y = b;
+	int order = by_change(x->device_change_ns, y->device_change_ns);
+
+	return order ? order : compare_changes(a, b);
+}
+
+void tp_diff_sort(struct tp_diff_row *row, uint32_t n, bool is_by_device)
 {
 	if (n)
-		qsort(row, n, sizeof(row[0]), compare_changes);
-}
-
-/* ---- limits ---- */
-
-static double median_of(const struct tp_diff_side *side)
-{
-	return (double)tp_percentile(side->step_ns, side->n_steps, 50);
-}
-
-static double peak_of(const struct tp_diff_side *side)
-{
-	return (double)side->peak_bytes;
-}
-
-static double kernels_of(const struct tp_diff_side *side)
-{
-	return side->n_steps ? (double)side->kernel_ns / side->n_steps : 0;
-}
-
-static double heap_peak_of(const struct tp_diff_side *side)
-{
-	return side->heap_total[TP_HEAP_PEAK];
-}
-
-static double heap_allocs_of(const struct tp_diff_side *side)
-{
-	return side->heap_total[TP_HEAP_ALLOCS] / (side->n_steps ? side->n_steps : 1);
-}
-
-static double heap_leaked_of(const struct tp_diff_side *side)
-{
-	return side->heap_total[TP_HEAP_LEAKED];
-}
-
-static bool has_steps(const struct tp_diff_side *side)
-{
-	return side->n_steps != 0;
-}
-
-static bool has_heap(const struct tp_diff_side *side)
-{
-	return side->heap->n_rows != 0;
-}
-
-static const struct limit {
-	const char *word, *what;
-	double (*of)(const struct tp_diff_side *side);
-	bool (*is_known)(const struct tp_diff_side *side);
-} limits_known[] = {
-	{"step", "the median step takes", median_of, has_steps},
-	{"memory", "the peak of tensor memory takes", peak_of, has_steps},
-	{"kernel", "the kernels of a step take", kernels_of, has_steps},
-	{"heap-peak", "host memory at its peak takes", heap_peak_of, has_heap},
-	{"heap-allocs", "the number of allocations a step is", heap_allocs_of, has_heap},
-	{"heap-leaked", "host memory alive at the end takes", heap_leaked_of, has_heap},
-};
-
-/* "step>5%", up to a comma or the end; returns what follows, NULL: it is none. */
-static const char *read_limit(const char *p, const struct limit **limit, double *percent)
-{
-	char *end;
-
-	*limit = NULL;
-	for (size_t i = 0; i < sizeof(limits_known) / sizeof(limits_known[0]); i++) {
-		size_t n = strlen(limits_known[i].word);
-
-		if (!strncmp(p, limits_known[i].word, n) && p[n] == '>') {
-			*limit = &limits_known[i];
-			p += n + 1;
-			break;
-		}
-	}
-	if (!*limit || *p < '0' || *p > '9')
-		return NULL;
-	*percent = strtod(p, &end);
-	if (*end != '%' || (end[1] && (end[1] != ',' || !end[2])))
-		return NULL;
-	return end[1] ? end + 2 : end + 1;
-}
-
-bool tp_diff_is_limit(const char *text)
-{
-	const struct limit *limit;
-	double percent;
-
-	do
-		text = read_limit(text, &limit, &percent);
-	while (text && *text);
-	return text != NULL;
-}
-
-bool tp_diff_is_worse(const struct tp_diff_side *base, const struct tp_diff_side *now,
-		      const char *limits, struct tp_out *out)
-{
-	const struct limit *limit;
-	bool is_worse = false;
-	double percent;
-
-	while (limits && *limits && (limits = read_limit(limits, &limit, &percent))) {
-		double before = limit->of(base), after = limit->of(now);
-
-		if (!limit->is_known(base) || !limit->is_known(now)) {
-			tp_out_line(out, "red", "FAILED: '%s' cannot be told: %s has no %s",
-				    limit->word, limit->is_known(base) ? "this run" : "the base",
-				    limit->is_known == has_heap ? "record of host memory"
-								: "recorded step");
-			is_worse = true;
-			continue;
-		}
-		/* What was not there at all has no percentage; of memory that stays it is the worst. */
-		if (before <= 0 && after > 0 && limit->is_known == has_heap) {
-			tp_out_line(out, "red", "FAILED: %s something, nothing before",
-				    limit->what);
-			is_worse = true;
-			continue;
-		}
-		if (before <= 0 || after <= before * (1 + percent / 100))
-			continue;
-		tp_out_line(out, "red", "FAILED: %s %.1f %% more than before, over the limit of "
-				       "%.4g %%", limit->what, 100 * (after / before - 1), percent);
-		is_worse = true;
-	}
-	return is_worse;
+		qsort(row, n, sizeof(row[0]), is_by_device ? compare_device_changes : compare_changes);
 }

@@ -85,7 +85,7 @@ struct walk {
 	uint32_t cap_nodes;
 };
 
-static bool load_frames(const struct tp_heap_rows *rows, uint32_t stack, struct walk *walk,
+static bool load_frames(const struct tp_flame_rows *rows, uint32_t stack, struct walk *walk,
 			uint32_t *n)
 {
 	*n = rows->frames(rows->stacks, stack, walk->frame, walk->cap_frames);
@@ -140,19 +140,20 @@ static uint32_t rest_of(struct tp_flame *flame, uint32_t above)
 }
 
 /* The node of a row's stack; TP_NO_PATH: out of memory. */
-static uint32_t find_node(struct tp_flame *flame, const struct tp_heap_rows *rows,
-			  const struct tp_hostmem_row *row, struct walk *walk)
+static uint32_t find_node(struct tp_flame *flame, const struct tp_flame_rows *rows,
+			  uint32_t at_row, struct walk *walk)
 {
 	struct tp_frame *before = walk->before;
-	uint32_t n, k = 0, node, cap = walk->cap_before;
+	uint32_t n, k = 0, node, cap = walk->cap_before, proc, stack;
 
-	if (!load_frames(rows, row->stack, walk, &n) ||
+	rows->row(rows->of, at_row, &proc, &stack);
+	if (!load_frames(rows, stack, walk, &n) ||
 	    !tp_grow(&walk->node, &walk->cap_nodes, n, sizeof(walk->node[0])))
 		return TP_NO_PATH;
-	if (walk->proc == row->proc)
+	if (walk->proc == proc)
 		k = count_common(walk, n);
 	node = k ? walk->node[k - 1]
-		 : root_of(flame, row->proc, !n || walk->frame[n - 1].is_cut);
+		 : root_of(flame, proc, !n || walk->frame[n - 1].is_cut);
 	for (; k < n && node != TP_NO_PATH; k++) {
 		struct tp_place place = place_of(flame, &walk->frame[n - 1 - k]);
 		uint32_t at, inner = TP_NO_PATH;
@@ -171,25 +172,24 @@ static uint32_t find_node(struct tp_flame *flame, const struct tp_heap_rows *row
 	walk->before = walk->frame;
 	walk->cap_before = walk->cap_frames;
 	walk->n_before = k;
-	walk->proc = row->proc;
+	walk->proc = proc;
 	walk->frame = before;
 	walk->cap_frames = cap;
 	return node;
 }
 
-static bool has_cost(const struct tp_flame *flame, const struct tp_hostmem_row *row,
-		     const enum tp_heap_cost *cost)
+static bool has_cost(const struct tp_flame_rows *rows, uint32_t at)
 {
-	for (uint32_t i = 0; i < flame->n_costs; i++) {
-		if (tp_heap_value(row, cost[i]))
+	for (uint32_t i = 0; i < rows->n_costs; i++) {
+		if (rows->value(rows->of, at, i))
 			return true;
 	}
 	return false;
 }
 
 /* A node's number is greater than that of the one above it. */
-static bool add_up(struct tp_flame *flame, const struct tp_heap_rows *rows,
-		   const enum tp_heap_cost *cost, const uint32_t *node_of)
+static bool add_up(struct tp_flame *flame, const struct tp_flame_rows *rows,
+		   const uint32_t *node_of)
 {
 	uint32_t n_costs = flame->n_costs;
 
@@ -200,7 +200,7 @@ static bool add_up(struct tp_flame *flame, const struct tp_heap_rows *rows,
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
 		for (uint32_t k = 0; k < n_costs && node_of[i]; k++)
 			flame->total[(size_t)node_of[i] * n_costs + k] +=
-				tp_heap_value(&rows->row[i], cost[k]);
+				rows->value(rows->of, i, k);
 	}
 	for (uint32_t i = flame->n_nodes; i-- > 1;) {
 		size_t above = flame->paths.path[i].parent;
@@ -211,35 +211,37 @@ static bool add_up(struct tp_flame *flame, const struct tp_heap_rows *rows,
 	return true;
 }
 
-static bool add_rows(struct tp_flame *flame, const struct tp_heap_rows *rows,
-		     const enum tp_heap_cost *cost)
+static bool add_rows(struct tp_flame *flame, const struct tp_flame_rows *rows)
 {
 	uint32_t *node_of = calloc((size_t)rows->n_rows + 1, sizeof(*node_of));
 	struct walk walk = {0};
 	bool is_good = node_of != NULL;
 
 	for (uint32_t i = 0; i < rows->n_rows && is_good; i++) {
-		if (!has_cost(flame, &rows->row[i], cost))
+		if (!has_cost(rows, i))
 			continue;
-		node_of[i] = find_node(flame, rows, &rows->row[i], &walk);
+		node_of[i] = find_node(flame, rows, i, &walk);
 		is_good = node_of[i] != TP_NO_PATH;
 	}
 	free(walk.frame);
 	free(walk.before);
 	free(walk.node);
-	is_good = is_good && add_up(flame, rows, cost, node_of);
+	is_good = is_good && add_up(flame, rows, node_of);
 	free(node_of);
 	return is_good;
 }
 
 /* A place for each process, unless all rows are of one. */
-static bool add_processes(struct tp_flame *flame, const struct tp_heap_rows *rows)
+static bool add_processes(struct tp_flame *flame, const struct tp_flame_rows *rows)
 {
-	uint32_t n = rows->run->n_procs;
+	uint32_t n = rows->run->n_procs, first = 0, proc, stack;
 	bool has_several = false;
 
-	for (uint32_t i = 1; i < rows->n_rows; i++)
-		has_several |= rows->row[i].proc != rows->row[0].proc;
+	for (uint32_t i = 0; i < rows->n_rows; i++) {
+		rows->row(rows->of, i, &proc, &stack);
+		first = i ? first : proc;
+		has_several |= proc != first;
+	}
 	if (!has_several)
 		return true;
 	flame->process = calloc(n, sizeof(flame->process[0]));
@@ -257,8 +259,8 @@ static bool add_processes(struct tp_flame *flame, const struct tp_heap_rows *row
 	return true;
 }
 
-struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by by,
-			      const enum tp_heap_cost *cost, uint32_t n_costs, uint32_t nodes_max)
+struct tp_flame *tp_flame_new(const struct tp_flame_rows *rows, enum tp_flame_by by,
+			      uint32_t nodes_max)
 {
 	static const struct tp_place fixed[N_FIXED_PLACES] = {
 		[PLACE_OTHER] = {.kind = TP_PLACE_OTHER, .function = "", .file = "", .module = ""},
@@ -272,12 +274,12 @@ struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by 
 	if (!flame)
 		return NULL;
 	flame->by = by;
-	flame->n_costs = n_costs;
+	flame->n_costs = rows->n_costs;
 	flame->nodes_max = nodes_max;
 	flame->paths.most = nodes_max * TREE_FACTOR;
 	for (uint32_t i = 0; i < N_FIXED_PLACES && is_good; i++)
 		is_good = add_place(flame, &fixed[i], &at);
-	if (is_good && add_processes(flame, rows) && add_rows(flame, rows, cost))
+	if (is_good && add_processes(flame, rows) && add_rows(flame, rows))
 		return flame;
 	tp_flame_free(flame);
 	return NULL;

@@ -10,7 +10,38 @@
 #ifndef TP_MERGE_FLAME_H
 #define TP_MERGE_FLAME_H
 
-#include "merge/heapcost.h"
+#include "merge/stacks.h"
+
+enum tp_flame_unit {
+	TP_FLAME_BYTES,
+	TP_FLAME_NS,
+	TP_FLAME_COUNT,
+};
+
+struct tp_flame_cost {
+	const char *word;	/* "peak": of names of files and of limits */
+	const char *title;	/* "bytes at the peak" */
+	const char *type;	/* "peak_space": as pprof's sample types are called */
+	enum tp_flame_unit unit;
+	bool is_extra;		/* for formats that have all in one file; no graph of its own */
+};
+
+/* What a tree is made of: stacks, what each costs in each process. A test can make them by hand. */
+struct tp_flame_rows {
+	const struct tp_run *run;
+	uint32_t n_rows;
+	const char *what;	/* "host memory" */
+	const struct tp_flame_cost *cost;
+	uint32_t n_costs;
+	uint64_t sample_bytes;	/* mean distance of samples: costs are estimates; 0: exact */
+	void (*row)(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack);
+	uint64_t (*value)(const void *of, uint32_t at, uint32_t cost);
+	const void *of;		/* given to these two */
+	/* As tp_stacks_frames. */
+	uint32_t (*frames)(const void *stacks, uint32_t stack, struct tp_frame *frame,
+			   uint32_t max);
+	const void *stacks;
+};
 
 enum tp_flame_by {		/* when two frames are the same place */
 	TP_FLAME_BY_FUNCTION,
@@ -40,8 +71,8 @@ struct tp_place {
 struct tp_flame;
 
 /* nodes_max: of what is given out, for each cost. NULL: out of memory. */
-struct tp_flame *tp_flame_new(const struct tp_heap_rows *rows, enum tp_flame_by by,
-			      const enum tp_heap_cost *cost, uint32_t n_costs, uint32_t nodes_max);
+struct tp_flame *tp_flame_new(const struct tp_flame_rows *rows, enum tp_flame_by by,
+			      uint32_t nodes_max);
 void tp_flame_free(struct tp_flame *flame);
 
 uint32_t tp_flame_places(const struct tp_flame *flame);

@@ -7,47 +7,39 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "merge/shared.h"
+
 struct tp_heapbook {
-	struct tp_heapbook *next;
-	const struct tp_run *run;
-	uint32_t n_takers;
-	const void *feeder;	/* the taker whose events count */
+	struct tp_shared shared;
 	struct tp_hostmem *mem;
 	struct tp_heap_rows rows;
 	bool is_ended;
 };
 
-/* Those of the runs that are open: one, or two when they are compared. */
-static struct tp_heapbook *books;
+/* Those of the runs that are open. */
+static struct tp_shared *books;
 
 struct tp_heapbook *tp_heapbook_take(const struct tp_run *run)
 {
-	struct tp_heapbook *book = books;
+	struct tp_heapbook *book = (struct tp_heapbook *)tp_shared_take(books, run);
 
-	while (book && book->run != run)
-		book = book->next;
-	if (!book) {
-		book = calloc(1, sizeof(*book));
-		if (!book)
-			return NULL;
-		book->mem = tp_hostmem_new(run);
-		if (!book->mem) {
-			free(book);
-			return NULL;
-		}
-		book->run = run;
-		book->next = books;
-		books = book;
+	if (book)
+		return book;
+	book = calloc(1, sizeof(*book));
+	if (!book)
+		return NULL;
+	book->mem = tp_hostmem_new(run);
+	if (!book->mem) {
+		free(book);
+		return NULL;
 	}
-	book->n_takers++;
+	tp_shared_add(&books, &book->shared, run);
 	return book;
 }
 
 void tp_heapbook_event(struct tp_heapbook *book, const void *who, const struct tp_event *event)
 {
-	if (!book->feeder)
-		book->feeder = who;
-	if (book->feeder == who)
+	if (tp_shared_is_feeder(&book->shared, who))
 		tp_hostmem_event(book->mem, event);
 }
 
@@ -86,7 +78,7 @@ const struct tp_heap_rows *tp_heapbook_rows(struct tp_heapbook *book)
 	book->is_ended = true;
 	tp_hostmem_end(book->mem);
 	stacks = tp_hostmem_stacks(book->mem);
-	rows->run = book->run;
+	rows->run = book->shared.run;
 	rows->row = tp_hostmem_rows(book->mem, &rows->n_rows);
 	rows->frames = frames_of;
 	rows->stacks = stacks;
@@ -108,13 +100,8 @@ const struct tp_hostmem *tp_heapbook_hostmem(const struct tp_heapbook *book)
 
 void tp_heapbook_leave(struct tp_heapbook *book)
 {
-	struct tp_heapbook **at = &books;
-
-	if (!book || --book->n_takers)
+	if (!book || !tp_shared_leave(&books, &book->shared))
 		return;
-	while (*at != book)
-		at = &(*at)->next;
-	*at = book->next;
 	tp_hostmem_free(book->mem);
 	free(book);
 }

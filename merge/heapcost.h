@@ -5,6 +5,7 @@
 #ifndef TP_MERGE_HEAPCOST_H
 #define TP_MERGE_HEAPCOST_H
 
+#include "merge/flame.h"
 #include "merge/hostmem.h"
 
 /* What is known of each stack in each process: all that a format needs of hostmem.h and
@@ -21,7 +22,7 @@ struct tp_heap_rows {
 	const void *stacks;
 };
 
-/* The figures of a row, and what they are called. */
+/* The figures of a row. */
 enum tp_heap_cost {
 	TP_HEAP_PEAK,
 	TP_HEAP_ALLOCS,
@@ -34,12 +35,10 @@ enum tp_heap_cost {
 	TP_HEAP_FIGURES
 };
 
-struct tp_heap_figure {
-	const char *word;	/* "peak": of file names and limits */
-	const char *title;	/* "bytes at the peak" */
-	bool is_bytes;		/* else a number of blocks */
-};
-const struct tp_heap_figure *tp_heap_figure(enum tp_heap_cost cost);
+const struct tp_flame_cost *tp_heap_figure(enum tp_heap_cost cost);
 uint64_t tp_heap_value(const struct tp_hostmem_row *row, enum tp_heap_cost cost);
+
+/* With all figures as costs. `rows` and what it points to live as long. */
+struct tp_flame_rows tp_heap_flame(const struct tp_heap_rows *rows);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/own_python.h"
 #include "runtime/base/text.h"
 
 enum { FUNCTION_MAX = 4096 };
@@ -28,12 +29,9 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Neither the standard library's nor installed: what its user wrote. */
 static bool is_own_python(const struct tp_frame *frame)
 {
-	return frame->is_python && frame->file[0] && frame->file[0] != '<' &&
-	       !has(frame->file, "/site-packages/") && !has(frame->file, "/dist-packages/") &&
-	       !has(frame->file, "/lib/python3");
+	return frame->is_python && tp_own_python(frame->file);
 }
 
 /* Code that hands out memory for others: who called it is meant. */
@@ -396,4 +394,30 @@ const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame
 		tp_text_fmt(&out, ":%u", frame->line);
 	tp_text_fmt(&out, " %s", frame->function[0] ? frame->function : "?");
 	return buf;
+}
+
+bool tp_hostmem_find_line(const struct tp_stacks *stacks, uint32_t stack, struct tp_frame *line)
+{
+	enum { FRAMES_MAX = 256 };
+	struct tp_frame frame[FRAMES_MAX];
+	uint32_t n = stack ? tp_stacks_frames(stacks, stack, frame, FRAMES_MAX) : 0, at;
+
+	n = n > FRAMES_MAX ? FRAMES_MAX : n;
+	at = tp_hostmem_telling_frame(frame, n);
+	if (at == n || !frame[at].is_python)
+		return false;
+	*line = frame[at];
+	return true;
+}
+
+bool tp_hostmem_show_line(const struct tp_stacks *stacks, uint32_t stack,
+			  enum tp_hostmem_show how, char *buf, uint32_t cap)
+{
+	struct tp_frame line;
+
+	buf[0] = '\0';
+	if (!tp_hostmem_find_line(stacks, stack, &line))
+		return false;
+	tp_hostmem_show_frame(buf, cap, &line, how);
+	return true;
 }

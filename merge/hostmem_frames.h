@@ -46,4 +46,10 @@ enum tp_hostmem_show {
 const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame *frame,
 				  enum tp_hostmem_show how);
 
+/* The most telling frame of a stack (0: none), where that is Python's; false: it is not. Names have
+ * been read. The same into buf, cut; "" where it is not. */
+bool tp_hostmem_find_line(const struct tp_stacks *stacks, uint32_t stack, struct tp_frame *line);
+bool tp_hostmem_show_line(const struct tp_stacks *stacks, uint32_t stack,
+			  enum tp_hostmem_show how, char *buf, uint32_t cap);
+
 #endif

@@ -8,14 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MOST = 64 };	/* characters of a number that is read by strtod */
+enum {
+	NUMBER_MOST = 64,	/* characters of a number that is read by strtod */
+	SHORT = 24,		/* characters of a text that are looked at one by one */
+	DIGITS_SAFE = 15,	/* of a number that is not too great in any unit */
+};
 
 static inline bool is_blank(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-char tp_json_in_peek(struct tp_json_in *in)
+char tp_json_in_pass(struct tp_json_in *in)
 {
 	while (in->at < in->end && is_blank(*in->at))
 		in->at++;
@@ -24,14 +28,6 @@ char tp_json_in_peek(struct tp_json_in *in)
 		return 0;
 	}
 	return *in->at;
-}
-
-bool tp_json_in_take(struct tp_json_in *in, char c)
-{
-	if (tp_json_in_peek(in) != c)
-		return false;
-	in->at++;
-	return true;
 }
 
 /* Does a text end at this quote? After its end something of JSON follows. A quote within it
@@ -57,6 +53,9 @@ bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text)
 	}
 	begin = p = in->at;
 	text->has_escapes = false;
+	/* Most are short and plain: cheaper than two calls. */
+	while (p < in->end && p - begin < SHORT && *p != '"' && *p != '\\')
+		p++;
 	for (;; p++) {
 		const char *back = p;
 
@@ -65,7 +64,7 @@ bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text)
 			in->is_short = true;
 			return false;
 		}
-		if (memchr(back, '\\', (size_t)(p - back))) {
+		if (p > back && memchr(back, '\\', (size_t)(p - back))) {
 			text->has_escapes = true;
 			/* An odd number of backslashes before it: it belongs to the text. */
 			for (back = p; back > begin && back[-1] == '\\';)
@@ -88,12 +87,18 @@ bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text)
 	return true;
 }
 
+/* What ends a word or a number. */
+static const bool ends_word[256] = {
+	[0] = true, [','] = true, [']'] = true, ['}'] = true, [':'] = true, [' '] = true,
+	['\n'] = true, ['\t'] = true, ['\r'] = true, ['"'] = true, ['['] = true, ['{'] = true,
+};
+
 /* A word or a number: what stands there up to what ends a value. */
 static bool skip_word(struct tp_json_in *in)
 {
 	const char *begin = in->at;
 
-	while (in->at < in->end && !strchr(",]}: \n\t\r\"[{", *in->at))
+	while (in->at < in->end && !ends_word[(uint8_t)*in->at])
 		in->at++;
 	if (in->at == in->end)
 		in->is_short = true;
@@ -204,13 +209,29 @@ static bool read_double(const char *p, size_t n, uint32_t scale, int64_t *number
 
 static bool read_number(const char *p, const char *end, uint32_t scale, int64_t *number)
 {
-	const char *begin = p;
-	bool is_negative = p < end && *p == '-', has_digits = false;
+	static const uint32_t tenth[] = {1000, 100, 10, 1};
+	const char *begin = p, *point;
+	bool is_negative = p < end && *p == '-', has_digits;
 	uint64_t value = 0, unit = scale, fraction = 0, rest = 1;
 
 	p += is_negative;
+	for (begin = p; p < end && p - begin < DIGITS_SAFE && *p >= '0' && *p <= '9'; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	has_digits = p > begin;
+	begin -= is_negative;
+	/* Times as torch writes them: microseconds, a point, and three digits or less. */
+	if (has_digits && unit == 1000 && p < end && *p == '.' && end - p <= 4) {
+		for (point = p++; p < end && *p >= '0' && *p <= '9'; p++)
+			fraction = fraction * 10 + (uint64_t)(*p - '0');
+		if (p == end) {
+			value = value * 1000 + fraction * tenth[p - point - 1];
+			*number = is_negative ? -(int64_t)value : (int64_t)value;
+			return true;
+		}
+		p = point;
+		fraction = 0;
+	}
 	for (; p < end && *p >= '0' && *p <= '9'; p++) {
-		has_digits = true;
 		if (value > (uint64_t)INT64_MAX / 10 / scale - 1)
 			return read_double(begin, (size_t)(end - begin), scale, number);
 		value = value * 10 + (uint64_t)(*p - '0');

@@ -28,8 +28,20 @@ struct tp_json_text {
 
 /* Blanks are passed; then the character, or 0 when it is not there (nothing is used then; at
  * the end of the text is_short is set). */
-char tp_json_in_peek(struct tp_json_in *in);
-bool tp_json_in_take(struct tp_json_in *in, char c);
+char tp_json_in_pass(struct tp_json_in *in);
+static inline char tp_json_in_peek(struct tp_json_in *in)
+{
+	if (__builtin_expect(in->at < in->end && (unsigned char)*in->at > ' ', 1))
+		return *in->at;
+	return tp_json_in_pass(in);
+}
+static inline bool tp_json_in_take(struct tp_json_in *in, char c)
+{
+	if (tp_json_in_peek(in) != c)
+		return false;
+	in->at++;
+	return true;
+}
 /* is_short or is_bad is set when false. */
 bool tp_json_in_string(struct tp_json_in *in, struct tp_json_text *text);
 /* Any value; *from (may be NULL): where it began, it ends at in->at. */

@@ -10,7 +10,7 @@ static void take_number(struct tp_json_in *in, struct tp_kineto_event *event, in
 			uint32_t bit, uint32_t scale)
 {
 	if (tp_json_in_number(in, scale, field))
-		event->has |= 1u << bit;
+		event->has |= 1ull << bit;
 }
 
 /* [1, 2, 3] */
@@ -28,7 +28,7 @@ static void take_three(struct tp_json_in *in, struct tp_kineto_event *event, int
 	for (uint32_t i = 0; tp_json_in_item(in, &is_first); i++)
 		is_good &= tp_json_in_number(in, 1, i < 3 ? &three[i] : &ignored);
 	if (is_good && !in->is_short && !in->is_bad)
-		event->has |= 1u << bit;
+		event->has |= 1ull << bit;
 }
 
 static void take_raw(struct tp_json_in *in, struct tp_json_text *text)
@@ -70,8 +70,10 @@ static void take_arg(struct tp_json_in *in, struct tp_kineto_event *event,
 		take_three(in, event, event->grid, TP_KINETO_BIT_GRID);
 	else if (TP_JSON_IS(key, "block"))
 		take_three(in, event, event->block, TP_KINETO_BIT_BLOCK);
-	else if (TP_JSON_IS(key, "name") || TP_JSON_IS(key, "labels"))
-		take_text(in, &event->inner_name);
+#define _(word, field)                                                                     \
+	else if (TP_JSON_IS(key, word)) take_text(in, &event->field);
+	TP_KINETO_TEXTS(_)
+#undef _
 	else
 		tp_json_in_skip(in, NULL);
 }
@@ -132,6 +134,9 @@ bool tp_kineto_event(struct tp_json_in *in, struct tp_kineto_event *event)
 	memset(event, 0, sizeof(*event));
 	event->name = event->category = event->tid_text = event->inner_name = none;
 	event->dims = event->types = none;
+#define _(word, field) event->field = none;
+	TP_KINETO_TEXTS(_)
+#undef _
 	if (!tp_json_in_take(in, '{')) {
 		in->is_bad = !in->is_short;
 		return false;

@@ -37,7 +37,27 @@
 	_(RESERVED, "Total Reserved", reserved, 1)                                         \
 	_(WAIT_EVENT, "wait_on_cuda_event_id", wait_event, 1)                              \
 	_(WAIT_CALL, "wait_on_cuda_event_record_corr_id", wait_call, 1)                    \
-	_(WAIT_STREAM, "wait_on_stream", wait_stream, 1)
+	_(WAIT_STREAM, "wait_on_stream", wait_stream, 1)                                   \
+	_(PYTHON, "Python id", python_id, 1)                                               \
+	_(IN_ELEMENTS, "In msg nelems", in_elements, 1)                                    \
+	_(OUT_ELEMENTS, "Out msg nelems", out_elements, 1)                                 \
+	_(GROUP_SIZE, "Group size", group_size, 1)                                         \
+	_(GROUP_ID, "Process Group ID", group_id, 1)                                       \
+	_(RANK_START, "Global rank start", rank_start, 1)                                  \
+	_(RANK_STRIDE, "Global rank stride", rank_stride, 1)                               \
+	_(FROM_RANK, "Src Rank", from_rank, 1)                                             \
+	_(TO_RANK, "Dst Rank", to_rank, 1)
+
+/* Those that are kept when they are texts. _("key", field) */
+#define TP_KINETO_TEXTS(_)                                                                 \
+	_("name", inner_name)                                                              \
+	_("labels", inner_name)                                                            \
+	_("Call stack", call_stack)                                                        \
+	_("Collective name", collective)                                                   \
+	_("dtype", element_type)                                                           \
+	_("Process Group Name", group_name)                                                \
+	_("Process Group Description", group_description)                                  \
+	_("Process Group Ranks", group_ranks)
 
 enum tp_kineto_bit {
 #define _(bit, key, field, scale) TP_KINETO_BIT_##bit,
@@ -47,12 +67,16 @@ enum tp_kineto_bit {
 	TP_KINETO_BIT_BLOCK,
 };
 #define TP_KINETO_HAS(event, bit) (((event)->has >> TP_KINETO_BIT_##bit) & 1)
+_Static_assert(TP_KINETO_BIT_BLOCK < 64, "tp_kineto_event.has");
 
 struct tp_kineto_event {
 	char phase;		/* "ph"; 0: none */
-	uint32_t has;		/* bits of tp_kineto_bit */
+	uint64_t has;		/* bits of tp_kineto_bit */
 	struct tp_json_text name, category, tid_text, inner_name;	/* n 0: none */
 	struct tp_json_text dims, types;	/* the arrays as they stand there */
+	struct tp_json_text call_stack;
+	/* Of a collective. */
+	struct tp_json_text collective, element_type, group_name, group_description, group_ranks;
 #define _(bit, key, field, scale) int64_t field;
 	TP_KINETO_NUMBERS(_) TP_KINETO_ARGS(_)
 #undef _

@@ -32,6 +32,10 @@ static void take_world(struct tp_kineto_records *r, struct tp_json_in *in)
 	if (!tp_json_in_take(in, '{'))
 		return;
 	while (tp_json_in_key(in, &key, &is_first)) {
+		if (TP_JSON_IS(&key, "pg_config")) {
+			tp_kineto_groups(in, r->head.rank, &r->group);
+			continue;
+		}
 		if (!tp_json_in_number(in, 1, &number))
 			continue;
 		if (TP_JSON_IS(&key, "rank"))
@@ -60,6 +64,19 @@ static void take_devices(struct tp_kineto_records *r, struct tp_json_in *in)
 	}
 }
 
+/* Of versions that write it behind the events, times are put right at the end. */
+static void take_base(struct tp_kineto_records *r, struct tp_json_in *in)
+{
+	int64_t base;
+
+	if (!tp_json_in_number(in, 1, &base) || base < 0 || base >> 62)
+		return;
+	if (r->first > r->last)
+		r->base_ns = base;
+	else
+		r->late_ns = (uint64_t)base;
+}
+
 void tp_kineto_records_fact(struct tp_kineto_records *r, const char *key, const char *value,
 			    const char *end)
 {
@@ -69,10 +86,10 @@ void tp_kineto_records_fact(struct tp_kineto_records *r, const char *key, const 
 
 	if (!strcmp(key, "distributedInfo")) {
 		take_world(r, &in);
-	} else if (!strcmp(key, "deviceProperties")) {
+	} else if (!strcmp(key, "deviceProperties") || !strcmp(key, "computeProperties")) {
 		take_devices(r, &in);
 	} else if (!strcmp(key, "baseTimeNanoseconds")) {
-		tp_json_in_number(&in, 1, &r->base_ns);
+		take_base(r, &in);
 	} else if (!strcmp(key, "host_name") && tp_json_in_string(&in, &text)) {
 		r->host[tp_json_in_plain(&text, r->host, sizeof(r->host) - 1)] = 0;
 	}
@@ -97,7 +114,7 @@ struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to
 	struct tp_kineto_records *r = calloc(1, sizeof(*r));
 	const char *name = strrchr(path, '/');
 	struct stat st;
-	char meta[600];
+	char meta[600], order[520];
 	int n;
 
 	*err = -ENOMEM;
@@ -119,11 +136,14 @@ struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to
 		r->head.run_id = tp_hash_bytes(&st.st_ino, sizeof(st.st_ino), (uint64_t)st.st_dev);
 	read_file_name(r, name);
 	snprintf(r->to, sizeof(r->to), "%s", to);
+	snprintf(order, sizeof(order), "%s.order", to);
+	tp_kineto_stacks_init(&r->stacks, order);
 	n = snprintf(meta, sizeof(meta), "program=torch.profiler %.255s\nhost=%s\n", name, r->host);
 	*err = tp_writer_open(&r->writer, to, &r->head, meta, (uint32_t)n);
 	r->step_name = tp_kineto_id(&r->strings, TP_STRING_TEXT, "step", 4);
 	if (!*err)
 		return r;
+	tp_kineto_stacks_free(&r->stacks);
 fail_arena:
 	tp_arena_fini(&r->arena);
 fail:
@@ -158,11 +178,43 @@ static int write_head(const struct tp_kineto_records *r)
 	return err;
 }
 
+/* Clocks of all blocks, `late_ns` later; times of events are ticks and stay. */
+static int shift_clocks(const struct tp_kineto_records *r)
+{
+	int fd = open(r->to, O_RDWR | O_CLOEXEC), err = 0;
+	uint8_t *stored = malloc(tp_frame_bound(TP_BLOCK_RAW_MAX));
+	off_t at = sizeof(struct tp_file_head);
+	struct tp_block_head head;
+
+	if (fd < 0)
+		err = -errno;
+	if (!stored)
+		err = -ENOMEM;
+	while (!err && pread(fd, &head, sizeof(head), at) == sizeof(head)) {
+		if (head.magic != TP_BLOCK_MAGIC ||
+		    head.stored_bytes > tp_frame_bound(TP_BLOCK_RAW_MAX) ||
+		    pread(fd, stored, head.stored_bytes, at + head.head_bytes) != head.stored_bytes) {
+			err = -EIO;
+			break;
+		}
+		head.anchor_mono_ns += r->late_ns;
+		head.anchor_real_ns += r->late_ns;
+		tp_frame_seal(&head, stored);
+		if (pwrite(fd, &head, sizeof(head), at) != sizeof(head))
+			err = -EIO;
+		at += head.head_bytes + head.stored_bytes;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(stored);
+	return err;
+}
+
 static int write_steps(struct tp_kineto_records *r)
 {
 	struct tp_ledger_head head = {
 		.run_id = r->head.run_id, .boot_id = {r->head.boot_id[0]},
-		.mono_ns = r->first, .real_ns = r->first,
+		.mono_ns = r->first + r->late_ns, .real_ns = r->first + r->late_ns,
 		.rank = r->head.rank, .local_rank = -1, .world_size = r->head.world_size,
 		.node_rank = -1, .pid = r->head.pid,
 	};
@@ -170,14 +222,15 @@ static int write_steps(struct tp_kineto_records *r)
 
 	memcpy(head.host, r->host, sizeof(head.host));
 	snprintf(path, sizeof(path), "%s.steps", r->to);
-	return tp_kineto_steps_write(&r->steps, &head, path);
+	return tp_kineto_steps_write(&r->steps, &head, r->late_ns, path);
 }
 
 int tp_kineto_records_end(struct tp_kineto_records *r)
 {
 	char totals[256];
-	int err, n;
+	int err, n, stacks_err;
 
+	stacks_err = tp_kineto_stacks_end(r);
 	/* Trouble with the file is the file's: closing it says so. */
 	for (uint32_t i = 0; i < r->n_devices; i++)
 		tp_writer_string(&r->writer, r->device_string[i]);
@@ -191,12 +244,17 @@ int tp_kineto_records_end(struct tp_kineto_records *r)
 	/* Equal hosts have one clock. */
 	r->head.boot_id[0] = tp_hash_bytes(r->host, strlen(r->host), TP_FILE_MAGIC);
 	err = tp_writer_close(&r->writer, totals, (uint32_t)n);
+	if (!err && r->late_ns)
+		err = shift_clocks(r);
 	if (!err)
 		err = write_head(r);
 	if (!err) {
 		err = write_steps(r);
 		err = err == -ENODATA ? 0 : err;
 	}
+	if (!err)
+		err = stacks_err;
+	tp_kineto_stacks_free(&r->stacks);
 	tp_kineto_steps_free(&r->steps);
 	tp_kineto_strings_free(&r->strings);
 	tp_arena_fini(&r->arena);

@@ -8,8 +8,8 @@
  * fractions, with or without baseTimeNanoseconds and distributedInfo, a bare array of events,
  * plain and gzip. A damaged or cut file is read as far as it goes.
  *
- * Times are CLOCK_REALTIME of the host that wrote the file. Not read: Python frames and module
- * names, annotations repeated for the GPU, flows (they follow from what they connect).
+ * Times are CLOCK_REALTIME of the host that wrote the file. Not read: annotations repeated for
+ * the GPU, flows (they follow from what they connect), functions of C.
  */
 #ifndef TP_MERGE_KINETO_IN_H
 #define TP_MERGE_KINETO_IN_H
@@ -19,7 +19,9 @@
 
 struct tp_kineto_report {
 	uint64_t n_read;	/* events that became records */
+	uint64_t n_seen;	/* calls of Python, and what repeats others: no records of their own */
 	uint64_t n_left;	/* of kinds that are not read */
+	char left[64];		/* the first such kind */
 	uint64_t n_bad;		/* that lack what they need: a time, a name */
 	uint64_t n_other;	/* of another process than the first: read as its own */
 	uint64_t n_no_address;	/* memory events of old versions, which cannot be paired */

@@ -64,9 +64,9 @@ static void report_issues(struct tp_run_in *run, const char *path,
 			     path, (unsigned long long)report->n_no_address);
 	if (report->n_left)
 		tp_run_issue(&run->pub, NULL, false,
-			     "'%s': %llu events of kinds that are not read (Python frames, "
-			     "annotations of the GPU, ...)", path,
-			     (unsigned long long)report->n_left);
+			     "'%s': %llu events of kinds that are not read ('%s', ...)", path,
+			     (unsigned long long)report->n_left,
+			     report->left);
 }
 
 /* "/proc/self/fd/7" */

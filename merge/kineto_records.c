@@ -73,10 +73,13 @@ static void name_thread(struct tp_kineto_records *r, const struct tp_kineto_even
 
 void tp_kineto_put(struct tp_kineto_records *r, const struct tp_rec *rec, uint16_t slot)
 {
-	uint64_t end = rec->time + (rec->kind >= TP_REC_ALLOC && rec->kind <= TP_REC_MARK ?
-					    0 : tp_rec_len(rec));
+	bool is_memory = rec->kind >= TP_REC_ALLOC && rec->kind <= TP_REC_MARK;
+	bool is_of_stacks = rec->kind == TP_REC_FRAME || rec->kind == TP_REC_STACK ||
+			    rec->kind == TP_REC_NNMODULE;
+	uint64_t end = rec->time + (is_memory || is_of_stacks ? 0 : tp_rec_len(rec));
 
-	if (rec->time < r->first)
+	/* Where operators come from is told before them. */
+	if (rec->time < r->first && !is_of_stacks)
 		r->first = rec->time;
 	if (end > r->last)
 		r->last = end;
@@ -95,17 +98,36 @@ static bool begin(struct tp_kineto_records *r, const struct tp_kineto_event *eve
 	rec->kind = kind;
 	/* Times before 1970 are no times; those beyond 2^62 ns no clock's. */
 	if (!TP_KINETO_HAS(event, TS) ||
-	    __builtin_add_overflow(event->ts_ns, r->base_ns, &time) || time <= 0 || time >> 62)
+	    __builtin_add_overflow(event->ts_ns, r->base_ns, &time) || time < 0 || time >> 62)
 		return false;
-	rec->time = (uint64_t)time;
+	/* Of a file that counts from its own begin: a record's time is never 0. */
+	rec->time = time ? (uint64_t)time : 1;
 	if (event->dur_ns > 0)
-		tp_rec_set_len(rec, (uint64_t)event->dur_ns);
+		tp_rec_set_len(rec, (uint64_t)event->dur_ns - !time);
 	return true;
 }
 
 static uint32_t u32_of(int64_t value)
 {
 	return value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
+}
+
+/* Of a range of a collective: its group stands in its SHAPES. */
+static void note_group(struct tp_kineto_records *r, const struct tp_kineto_event *event,
+		       struct tp_rec *rec, const struct tp_kineto_thread *thread)
+{
+	bool is_gloo = tp_kineto_begins(&event->name, "gloo:");
+	uint32_t shapes = TP_ARG_SHAPES(rec->arg);
+
+	if (!is_gloo && !tp_kineto_begins(&event->name, "nccl:"))
+		return;
+	if (thread->comm_shapes && rec->time >= thread->comm_begin && rec->time < thread->comm_end)
+		shapes = thread->comm_shapes;
+	else
+		shapes = tp_kineto_group_id(&r->strings, shapes, &r->group);
+	/* With a group it tells when it was asked for, which is not known. */
+	rec->link = TP_NO_SEQ;
+	rec->arg = TP_ARG_OP(shapes, event->forward, 0);
 }
 
 static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *event,
@@ -139,8 +161,18 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 				   ? (uint32_t)event->sequence
 				   : TP_NO_SEQ;
 		rec.arg = TP_ARG_OP(shapes, event->forward, 0);
-		if (event->forward > 0 && is_op)
+		/* The engine's own operator around a node has the node's number. */
+		if (event->forward > 0 && is_op &&
+		    !tp_kineto_begins(&event->name, "autograd::engine::"))
 			rec.flags |= TP_F_BACKWARD;
+		if (event->collective.n && is_op) {
+			r->thread[slot].comm_begin = rec.time;
+			r->thread[slot].comm_end = rec.time + tp_rec_len(&rec);
+			r->thread[slot].comm_shapes =
+				tp_kineto_comm_id(&r->strings, event, r->head.rank);
+		} else if (!is_op) {
+			note_group(r, event, &rec, &r->thread[slot]);
+		}
 		tp_kineto_steps_range(&r->steps, &event->name, rec.time, tp_rec_len(&rec));
 	} else {
 		rec.kind = category == TP_KINETO_OVERHEAD ? TP_REC_OVERHEAD : TP_REC_CALL;
@@ -149,8 +181,23 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 		rec.link = rec.kind == TP_REC_CALL ? u32_of(event->correlation) : 0;
 		rec.arg = TP_ARG_CALL(event->tid, 0);
 	}
+	if (rec.kind == TP_REC_OP || rec.kind == TP_REC_CALL)
+		tp_kineto_stacks_ask(r, event, &rec, slot);
 	tp_kineto_put(r, &rec, slot);
 	return true;
+}
+
+/* A call of Python. */
+static bool put_python(struct tp_kineto_records *r, const struct tp_kineto_event *event)
+{
+	struct tp_rec rec;
+	uint16_t slot;
+
+	if (!TP_KINETO_HAS(event, TID) || !begin(r, event, &rec, TP_REC_FRAME))
+		return false;
+	slot = slot_of(r, event->tid);
+	return slot != TP_KINETO_NO_SLOT &&
+	       tp_kineto_stacks_call(r, event, slot, rec.time, tp_rec_len(&rec));
 }
 
 /* Old traces name the stream in the thread's place only: "stream 7". */
@@ -289,6 +336,19 @@ static void note_process(struct tp_kineto_records *r, const struct tp_kineto_eve
 	r->report->n_other += (uint32_t)event->pid != r->head.pid;
 }
 
+static void note_left(struct tp_kineto_report *report, const struct tp_json_text *category)
+{
+	uint32_t n;
+
+	if (report->n_left++)
+		return;
+	n = tp_json_in_plain(category, report->left, sizeof(report->left) - 1);
+	report->left[n] = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (report->left[i] < ' ' || report->left[i] > '~')
+			report->left[i] = '?';
+}
+
 void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
 	enum tp_kineto_category category = TP_KINETO_NONE;
@@ -307,11 +367,17 @@ void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto
 	} else if (event->phase == 'X') {
 		category = tp_kineto_category(&event->category);
 		if (category == TP_KINETO_NONE) {
-			r->report->n_left++;
+			note_left(r->report, &event->category);
+			return;
+		}
+		if (category == TP_KINETO_SEEN) {
+			r->report->n_seen++;
 			return;
 		}
 		if (category >= TP_KINETO_KERNEL && category <= TP_KINETO_SYNC) {
 			is_good = put_device(r, event, category);
+		} else if (category == TP_KINETO_PYTHON) {
+			is_good = put_python(r, event);
 		} else {
 			/* Overhead may be on a row of its own. */
 			if (category != TP_KINETO_OVERHEAD)
@@ -321,7 +387,9 @@ void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto
 	} else {
 		return;
 	}
-	if (is_good)
+	if (is_good && category == TP_KINETO_PYTHON)
+		r->report->n_seen++;
+	else if (is_good)
 		r->report->n_read++;
 	else
 		r->report->n_bad++;

@@ -5,7 +5,9 @@
 #ifndef TP_MERGE_KINETO_STATE_H
 #define TP_MERGE_KINETO_STATE_H
 
+#include "merge/kineto_comm.h"
 #include "merge/kineto_records.h"
+#include "merge/kineto_stacks.h"
 #include "merge/kineto_steps.h"
 #include "merge/kineto_strings.h"
 #include "runtime/trace/writer.h"
@@ -18,6 +20,9 @@ enum {
 struct tp_kineto_thread {
 	int64_t tid;
 	char name[16];
+	/* Its last record_param_comms, ns; what a range in it has for SHAPES. */
+	uint64_t comm_begin, comm_end;
+	uint32_t comm_shapes;
 };
 
 struct tp_kineto_records {
@@ -30,8 +35,11 @@ struct tp_kineto_records {
 	uint32_t n_threads, cap_threads, last_thread;
 	uint32_t device_string[TP_KINETO_DEVICES], n_devices;
 	int64_t base_ns;		/* of all times */
+	uint64_t late_ns;		/* so much more: it was behind them */
 	uint64_t first, last;		/* ns: of the whole file */
 	struct tp_kineto_steps steps;
+	struct tp_kineto_stacks stacks;
+	struct tp_kineto_group group;
 	uint64_t first_step;
 	uint64_t memory_time;		/* of the last memory event */
 	char host[65];

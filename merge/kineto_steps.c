@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "merge/grow.h"
+#include "merge/kineto_words.h"
 #include "runtime/trace/ring_layout.h"
 
 void tp_kineto_steps_free(struct tp_kineto_steps *steps)
@@ -27,20 +28,13 @@ void tp_kineto_steps_step(struct tp_kineto_steps *steps, uint64_t index, uint64_
 			.index = index, .begin_ns = begin_ns, .dur_ns = dur_ns};
 }
 
-static bool begins(const struct tp_json_text *name, const char *with)
-{
-	size_t n = strlen(with);
-
-	return name->n >= n && !memcmp(name->bytes, with, n);
-}
-
 void tp_kineto_steps_range(struct tp_kineto_steps *steps, const struct tp_json_text *name,
 			   uint64_t begin_ns, uint64_t dur_ns)
 {
-	bool is_optimizer = begins(name, "Optimizer.step#");
+	bool is_optimizer = tp_kineto_begins(name, "Optimizer.step#");
 
-	if (!is_optimizer && !begins(name, "enumerate(DataLoader)#") &&
-	    !begins(name, "enumerate(DataPipe)#"))
+	if (!is_optimizer && !tp_kineto_begins(name, "enumerate(DataLoader)#") &&
+	    !tp_kineto_begins(name, "enumerate(DataPipe)#"))
 		return;
 	if (tp_grow(&steps->part, &steps->cap_parts, (uint64_t)steps->n_parts + 1,
 		    sizeof(steps->part[0])))
@@ -74,7 +68,7 @@ static struct tp_kineto_step *find(struct tp_kineto_steps *steps, uint64_t ns)
 }
 
 int tp_kineto_steps_write(struct tp_kineto_steps *steps, const struct tp_ledger_head *head,
-			  const char *path)
+			  uint64_t late_ns, const char *path)
 {
 	char line[2 * TP_LEDGER_LINE_MAX];
 	FILE *file;
@@ -105,7 +99,7 @@ int tp_kineto_steps_write(struct tp_kineto_steps *steps, const struct tp_ledger_
 		struct tp_ledger_row row = {
 			.index = step->index, .in_epoch = (uint32_t)step->index,
 			.batches = step->batches, .phase = TP_PHASE_ACTIVE,
-			.source = TP_STEP_RANGE, .begin_ns = step->begin_ns,
+			.source = TP_STEP_RANGE, .begin_ns = step->begin_ns + late_ns,
 			.dur_ns = step->dur_ns, .data_wait_ns = step->data_wait_ns,
 			.optimizer_ns = step->optimizer_ns,
 		};

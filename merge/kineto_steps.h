@@ -31,8 +31,8 @@ void tp_kineto_steps_step(struct tp_kineto_steps *steps, uint64_t index, uint64_
 /* Any other range of the host: kept when it waits for data or is an optimizer's step. */
 void tp_kineto_steps_range(struct tp_kineto_steps *steps, const struct tp_json_text *name,
 			   uint64_t begin_ns, uint64_t dur_ns);
-/* A ledger file. 0; -ENODATA: there were no steps; -errno. */
+/* A ledger file, all times `late_ns` later. 0; -ENODATA: there were no steps; -errno. */
 int tp_kineto_steps_write(struct tp_kineto_steps *steps, const struct tp_ledger_head *head,
-			  const char *path);
+			  uint64_t late_ns, const char *path);
 
 #endif

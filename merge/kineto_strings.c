@@ -16,7 +16,8 @@ enum {
 	NAME_BYTES = 4096,	/* longer ones are cut, as the guest does */
 	SHAPES_BYTES = 4096,
 	LIST_MOST = 64,		/* tensors of a list that are kept */
-	RAW = 255,		/* kind of the file's own text of shapes: never written */
+	RAW = 255,		/* kind of the file's own texts: never written */
+	RAW_BYTES = 64 << 10,
 	UNKNOWN_DTYPE = 255,
 };
 
@@ -44,6 +45,26 @@ uint32_t tp_kineto_id(struct tp_kineto_strings *s, uint32_t kind, const void *by
 	}
 	s->by_id[string->same] = string;
 	return string->same;
+}
+
+uint32_t tp_kineto_raw(struct tp_kineto_strings *s, const char *bytes, uint32_t n)
+{
+	return tp_kineto_id(s, RAW, bytes, n < RAW_BYTES ? n : RAW_BYTES);
+}
+
+const struct tp_string *tp_kineto_string(const struct tp_kineto_strings *s, uint32_t id)
+{
+	return id < s->cap_ids ? s->by_id[id] : NULL;
+}
+
+uint32_t tp_kineto_plain(const struct tp_kineto_strings *s, uint32_t id, char *out, uint32_t cap)
+{
+	const struct tp_string *string = tp_kineto_string(s, id);
+	struct tp_json_text text = {.bytes = "", .n = 0};
+
+	if (string)
+		text = (struct tp_json_text){.bytes = string->bytes, .n = string->n_bytes};
+	return tp_json_in_plain(&text, out, cap);
 }
 
 uint32_t tp_kineto_name(struct tp_kineto_strings *s, uint32_t kind,
@@ -86,6 +107,15 @@ static void put_varint(struct packer *out, uint64_t v)
 
 static uint8_t dtype_of(const struct tp_json_text *type)
 {
+	/* Clang's own names, in builds of torch by it; by number of torch's ScalarType. */
+	static const struct {
+		const char *name;
+		uint8_t dtype;
+	} of_clang[] = {{"long", 4}, {"short", 2}, {"unsigned long", 29}, {"unsigned short", 27}};
+
+	for (uint32_t i = 0; i < sizeof(of_clang) / sizeof(of_clang[0]); i++)
+		if (tp_json_is(type, of_clang[i].name, (uint32_t)strlen(of_clang[i].name)))
+			return of_clang[i].dtype;
 	for (uint32_t i = 0; i < UNKNOWN_DTYPE; i++) {
 		const char *name = tp_kineto_dtype((uint8_t)i);
 
@@ -235,7 +265,7 @@ bool tp_kineto_string_of(void *ctx, uint32_t id, uint32_t *kind, const char **by
 			 uint32_t *n_bytes)
 {
 	const struct tp_kineto_strings *s = ctx;
-	const struct tp_string *string = id < s->cap_ids ? s->by_id[id] : NULL;
+	const struct tp_string *string = tp_kineto_string(s, id);
 
 	if (!string || string->kind == RAW)
 		return false;

@@ -25,6 +25,12 @@ void tp_kineto_strings_free(struct tp_kineto_strings *s);
 
 /* All return an id, 0: no room (counted), or nothing to say. */
 uint32_t tp_kineto_id(struct tp_kineto_strings *s, uint32_t kind, const void *bytes, uint32_t n);
+/* A text as it stands in the file, which is not written: to be looked at once, however often it
+ * comes. */
+uint32_t tp_kineto_raw(struct tp_kineto_strings *s, const char *bytes, uint32_t n);
+const struct tp_string *tp_kineto_string(const struct tp_kineto_strings *s, uint32_t id);
+/* Its escapes resolved; at most cap bytes, no NUL at the end. How many. */
+uint32_t tp_kineto_plain(const struct tp_kineto_strings *s, uint32_t id, char *out, uint32_t cap);
 /* kind TP_STRING_TEXT or TP_STRING_OP; escapes are resolved. */
 uint32_t tp_kineto_name(struct tp_kineto_strings *s, uint32_t kind,
 			const struct tp_json_text *text);

@@ -12,6 +12,13 @@ static bool is_word(const struct tp_json_text *text, const char *word)
 	return tp_json_is(text, word, (uint32_t)strlen(word));
 }
 
+bool tp_kineto_begins(const struct tp_json_text *text, const char *with)
+{
+	size_t n = strlen(with);
+
+	return text->n >= n && !memcmp(text->bytes, with, n);
+}
+
 enum tp_kineto_category tp_kineto_category(const struct tp_json_text *category)
 {
 	static const struct {
@@ -24,9 +31,17 @@ enum tp_kineto_category tp_kineto_category(const struct tp_json_text *category)
 		{"gpu_memcpy", TP_KINETO_MEMCPY}, {"gpu_memset", TP_KINETO_MEMSET},
 		{"cuda_driver", TP_KINETO_DRIVER}, {"cuda_sync", TP_KINETO_SYNC},
 		{"overhead", TP_KINETO_OVERHEAD},
+		{"python_function", TP_KINETO_PYTHON},
 		{"Operator", TP_KINETO_OP}, {"Runtime", TP_KINETO_RUNTIME},
 		{"Kernel", TP_KINETO_KERNEL}, {"Memcpy", TP_KINETO_MEMCPY},
 		{"Memset", TP_KINETO_MEMSET},
+		/* What the profiler itself spans; annotations of the host, repeated for the GPU. */
+		{"Trace", TP_KINETO_SEEN}, {"gpu_user_annotation", TP_KINETO_SEEN},
+		{"hip_runtime", TP_KINETO_RUNTIME}, {"hip_driver", TP_KINETO_DRIVER},
+		{"xpu_runtime", TP_KINETO_RUNTIME}, {"xpu_driver", TP_KINETO_DRIVER},
+		{"privateuse1_runtime", TP_KINETO_RUNTIME},
+		{"privateuse1_driver", TP_KINETO_DRIVER}, {"mtia_runtime", TP_KINETO_RUNTIME},
+		{"glow_runtime", TP_KINETO_RUNTIME},
 	};
 
 	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -114,11 +129,15 @@ uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
 	} known[] = {
 		{"totalGlobalMem", "memory_bytes"},
 		{"computeMajor", "major"}, {"computeMinor", "minor"},
+		/* Of 1.8 and before. */
+		{"major", "major"}, {"minor", "minor"}, {"multiProcessorCount", "sms"},
+		{"maxThreadsPerMultiProcessor", "sm_threads"},
 		{"maxThreadsPerBlock", "block_threads"},
 		{"maxThreadsPerMultiprocessor", "sm_threads"},
 		{"regsPerBlock", "block_registers"}, {"regsPerMultiprocessor", "sm_registers"},
 		{"warpSize", "warp_threads"}, {"sharedMemPerBlock", "block_shared"},
 		{"sharedMemPerMultiprocessor", "sm_shared"}, {"numSms", "sms"},
+		{"maxSharedMemoryPerMultiProcessor", "sm_shared"},	/* of AMD's */
 		{"sharedMemPerBlockOptin", "block_shared_optin"},
 	};
 	struct tp_json_text key, text;

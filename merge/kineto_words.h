@@ -20,9 +20,12 @@ enum tp_kineto_category {
 	TP_KINETO_MEMSET,
 	TP_KINETO_SYNC,
 	TP_KINETO_OVERHEAD,
+	TP_KINETO_PYTHON,	/* a call of Python, or of an nn.Module */
+	TP_KINETO_SEEN,		/* says nothing that others do not */
 };
 
 enum tp_kineto_category tp_kineto_category(const struct tp_json_text *category);
+bool tp_kineto_begins(const struct tp_json_text *text, const char *with);
 /* "ProfilerStep#12" -> 12. */
 bool tp_kineto_step(const struct tp_json_text *name, uint32_t *step);
 /* "Memcpy HtoD (Pageable -> Device)", "Memset (Device)": fills the kinds. */

@@ -175,3 +175,16 @@ const char *tp_label_meta(const struct tp_run *run, const struct tp_proc *proc)
 			meta = run->window[i].meta;
 	return meta;
 }
+
+bool tp_label_is_kineto(const struct tp_run *run)
+{
+	static const char begin[] = "torch.profiler ";
+	char program[32];
+
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (!tp_fact(tp_label_meta(run, run->proc[i]), "program", program,
+			     sizeof(program)) ||
+		    strncmp(program, begin, sizeof(begin) - 1) != 0)
+			return false;
+	return run->n_procs != 0;
+}

@@ -42,5 +42,7 @@ bool tp_fact_next(const char **at, const char *prefix, char key[64], char *value
 		  uint32_t cap);
 /* The newest window's META of a process; "" if none. */
 const char *tp_label_meta(const struct tp_run *run, const struct tp_proc *proc);
+/* All of it is what torch.profiler wrote: advice is about its own options. */
+bool tp_label_is_kineto(const struct tp_run *run);
 
 #endif

@@ -30,6 +30,7 @@ struct calls {			/* of a process */
 struct tp_launches {
 	struct calls *calls;	/* by tp_proc.at */
 	uint32_t n_procs;
+	uint32_t kept;		/* of each, at most; a power of two */
 	tp_launches_fn each;
 	tp_launches_gone_fn gone;
 	void *ctx;
@@ -44,6 +45,11 @@ struct tp_launches *tp_launches_new(const struct tp_run *run)
 	if (!launches)
 		return NULL;
 	launches->n_procs = run->n_procs;
+	launches->kept = TP_LAUNCHES_KEPT;
+	while (launches->kept > TP_LAUNCHES_LEAST &&
+	       (uint64_t)launches->kept * run->n_procs * sizeof(struct tp_launch_call) >
+		       TP_LAUNCHES_BYTES)
+		launches->kept /= 2;
 	launches->calls = calloc(run->n_procs + 1, sizeof(*launches->calls));
 	if (!launches->calls) {
 		free(launches);
@@ -135,8 +141,8 @@ static bool make_room(struct tp_launches *launches, struct calls *calls, int64_t
 		return true;
 	if (!calls->cap)
 		return double_room(calls);
-	if (calls->cap < KEPT_ALWAYS ||
-	    (calls->cap < TP_LAUNCHES_KEPT &&
+	if (calls->cap < launches->kept &&
+	    (calls->cap < KEPT_ALWAYS ||
 	     tp_sub(now, calls->call[calls->oldest].begin_ns) < TP_LAUNCHES_KEPT_NS))
 		if (double_room(calls))
 			return true;

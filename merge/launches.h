@@ -9,13 +9,19 @@
  *
  * Memory: the newest TP_LAUNCHES_KEPT calls of each process, but of more than 8192 only those
  * that began less than TP_LAUNCHES_KEPT_NS ago: a full queue of a device makes its callers wait.
+ * With several processes fewer: as many as TP_LAUNCHES_BYTES hold of all of them, but
+ * TP_LAUNCHES_LEAST of each, twice of what a queue takes before its callers wait.
  */
 #ifndef TP_MERGE_LAUNCHES_H
 #define TP_MERGE_LAUNCHES_H
 
 #include "merge/model.h"
 
-enum { TP_LAUNCHES_KEPT = 1 << 17 };
+enum {	/* powers of two */
+	TP_LAUNCHES_KEPT = 1 << 17,
+	TP_LAUNCHES_LEAST = 1 << 11,
+	TP_LAUNCHES_BYTES = 1 << 23,
+};
 #define TP_LAUNCHES_KEPT_NS 2000000000ll
 /* Device times that were turned into the host's may be off: work may seem to begin before its
  * call. By some us where all is well; its ids tell what belongs together all the same. */

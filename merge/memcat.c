@@ -31,6 +31,12 @@ struct proc {
 	uint32_t n_nodes_at_step;
 };
 
+/* What operators did on a device of a process. */
+struct operators {
+	uint32_t proc, device;
+	struct tp_memops ops;
+};
+
 /* What was alive on a device when the window began. */
 struct base {
 	uint32_t proc, device;
@@ -45,13 +51,16 @@ struct tp_memcat {
 	struct tp_memcat_calls calls;
 	void *ctx;
 	struct tp_memplace *places;
+	struct tp_origins *origins;
+	bool has_origins;		/* its own */
 	struct tp_memcurve *curve;
 	struct block *block;		/* by tag; 0 is none */
 	uint32_t n_blocks, cap_blocks, free_block;
 	struct proc *proc;		/* by number */
 	struct base *base;
 	uint32_t n_bases, cap_bases;
-	struct tp_memops operators;
+	struct operators *operators;
+	uint32_t n_operators, cap_operators;
 	struct tp_memcat_doubts doubts;
 };
 
@@ -99,8 +108,8 @@ const char *tp_memcat_word(enum tp_tensor_category category)
 	return (uint32_t)category < TP_TENSOR_N ? word[category] : word[0];
 }
 
-struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat_calls *calls,
-				void *ctx)
+struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
+				const struct tp_memcat_calls *calls, void *ctx)
 {
 	struct tp_memcat *cat = calloc(1, sizeof(*cat));
 
@@ -110,11 +119,13 @@ struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat
 	cat->calls = *calls;
 	cat->ctx = ctx;
 	cat->places = tp_memplace_new();
+	cat->has_origins = !origins;
+	cat->origins = origins ? origins : tp_origins_new(run);
 	cat->curve = tp_memcurve_new();
 	cat->proc = calloc(run->n_procs + 1, sizeof(*cat->proc));
 	cat->n_blocks = 1;
 	cat->doubts.has_totals = true;
-	if (cat->places && cat->curve && cat->proc)
+	if (cat->places && cat->origins && cat->curve && cat->proc)
 		return cat;
 	tp_memcat_free(cat);
 	return NULL;
@@ -125,8 +136,12 @@ void tp_memcat_free(struct tp_memcat *cat)
 	if (!cat)
 		return;
 	tp_memplace_free(cat->places);
+	if (cat->has_origins)
+		tp_origins_free(cat->origins);
 	tp_memcurve_free(cat->curve);
-	free(cat->operators.op);
+	for (uint32_t i = 0; i < cat->n_operators; i++)
+		free(cat->operators[i].ops.op);
+	free(cat->operators);
 	free(cat->block);
 	free(cat->proc);
 	free(cat->base);
@@ -138,16 +153,28 @@ const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
 	return tp_memplace_names(cat->places);
 }
 
-const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat)
+struct tp_origins *tp_memcat_origins(const struct tp_memcat *cat)
 {
-	return &cat->operators;
+	return cat->origins;
+}
+
+const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat, uint32_t at,
+					    const struct tp_proc **proc, uint32_t *device)
+{
+	if (at >= cat->n_operators)
+		return NULL;
+	*proc = cat->run->proc[cat->operators[at].proc];
+	*device = cat->operators[at].device;
+	return &cat->operators[at].ops;
 }
 
 struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
 {
 	struct tp_memcat_doubts doubts = cat->doubts;
 
-	doubts.n_lost += tp_memcurve_lost(cat->curve) + cat->operators.is_incomplete;
+	doubts.n_lost += tp_memcurve_lost(cat->curve);
+	for (uint32_t i = 0; i < cat->n_operators; i++)
+		doubts.n_lost += cat->operators[i].ops.is_incomplete;
 	return doubts;
 }
 
@@ -164,7 +191,24 @@ static void take_span(struct tp_memcat *cat, const struct tp_event *event)
 	}
 	proc->n_nodes += span.is_node;
 	proc->n_optimizers += span.is_optimizer;
-	tp_memops_call(&cat->operators, span.name);
+}
+
+/* NULL: out of memory. */
+static struct tp_memops *operators_of(struct tp_memcat *cat, uint32_t proc, uint32_t device)
+{
+	struct operators *of;
+
+	for (uint32_t i = 0; i < cat->n_operators; i++)
+		if (cat->operators[i].proc == proc && cat->operators[i].device == device)
+			return &cat->operators[i].ops;
+	if (!tp_grow(&cat->operators, &cat->cap_operators, (uint64_t)cat->n_operators + 1,
+		     sizeof(*of))) {
+		cat->doubts.n_lost++;
+		return NULL;
+	}
+	of = &cat->operators[cat->n_operators++];
+	*of = (struct operators){.proc = proc, .device = device};
+	return &of->ops;
 }
 
 /* The operators and ranges in which it happened have allocated or freed so much. */
@@ -172,9 +216,10 @@ static void count_change(struct tp_memcat *cat, const struct tp_event *event, in
 {
 	uint32_t name[TP_MEMPLACE_SPANS];
 	const uint32_t n = tp_memplace_open(cat->places, event, name);
+	struct tp_memops *ops = operators_of(cat, event->proc->at, event->link);
 
-	if (bytes)
-		tp_memops_change(&cat->operators, name, n, bytes);
+	if (bytes && ops)
+		tp_memops_change(ops, name, n, bytes);
 }
 
 /* ---- lives ---- */
@@ -371,6 +416,19 @@ static void note_change(struct tp_memcat *cat, const struct tp_event *event, int
 		base->change_bytes = tp_add(base->change_bytes, change);
 }
 
+static struct tp_origin origin_of(struct tp_memcat *cat, const struct tp_event *event)
+{
+	return tp_origins_has_any(cat->origins) ? tp_origins_of(cat->origins, event)
+						: (struct tp_origin){0};
+}
+
+uint32_t tp_memcat_where(struct tp_memcat *cat, const struct tp_event *event,
+			 struct tp_origin *origin)
+{
+	*origin = origin_of(cat, event);
+	return tp_memplace_find(cat->places, event).name;
+}
+
 static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 {
 	const struct proc *proc = &cat->proc[event->proc->at];
@@ -395,6 +453,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 		.proc = event->proc, .device = event->link, .window = proc->window,
 		.address = event->arg, .bytes = change, .begin_ns = event->begin_ns,
 		.born = block->place.born, .name = block->place.name, .step = proc->step,
+		.origin = origin_of(cat, event),
 	};
 	block->n_steps = proc->n_steps;
 	note_change(cat, event, change);
@@ -489,6 +548,10 @@ void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
 		*proc = (struct proc){.window = event->window, .is_open = true,
 				      .step = TP_NO_STEP};
 	}
+	/* Without stacks nobody knows where anything comes from. */
+	if (cat->has_origins &&
+	    (event->kind != TP_REC_OP || tp_origins_has_any(cat->origins)))
+		tp_origins_event(cat->origins, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -525,5 +588,11 @@ void tp_memcat_end(struct tp_memcat *cat)
 	for (uint32_t i = 0; i < cat->run->n_procs; i++)
 		if (cat->proc[i].is_open)
 			end_window(cat, i);
-	tp_memops_end(&cat->operators);
+	tp_memplace_end(cat->places);
+	for (uint32_t i = 0; i < cat->n_operators; i++) {
+		uint32_t n;
+		const uint64_t *calls = tp_memplace_calls(cat->places, cat->operators[i].proc, &n);
+
+		tp_memops_end(&cat->operators[i].ops, calls, n);
+	}
 }

@@ -8,13 +8,14 @@
  * before the window are known as far as a scan saw them; the rest is one number, what the totals
  * say less what is known.
  *
- * Memory: blocks that are alive, never events.
+ * Memory: blocks that are alive, and what module_origin.h keeps; never events.
  */
 #ifndef TP_MERGE_MEMCAT_H
 #define TP_MERGE_MEMCAT_H
 
 #include "merge/memops.h"
 #include "merge/memplace.h"
+#include "merge/module_origin.h"
 
 /* A block whose life is known. */
 struct tp_life {
@@ -29,6 +30,7 @@ struct tp_life {
 	bool is_internal;		/* freed before the operator that needed it ended: no tensor */
 	bool is_sum;			/* no block: all from before that nobody named */
 	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
+	struct tp_origin origin;	/* of it: line and module; of tp_memcat_origins */
 	const struct tp_string *label;	/* the tensor's name; NULL: none */
 	uint64_t step;			/* in which it was born; TP_NO_STEP */
 };
@@ -43,18 +45,24 @@ struct tp_memcat_calls {
 
 struct tp_memcat;
 
-struct tp_memcat *tp_memcat_new(const struct tp_run *run, const struct tp_memcat_calls *calls,
-				void *ctx);
+/* origins: the caller's, who gives them every event first; NULL: it keeps its own. */
+struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
+				const struct tp_memcat_calls *calls, void *ctx);
 /* Events cut to their windows (clip.h), in order. */
 void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event);
+/* Where the event's thread is: row of tp_names (TP_NO_NAME), line and module. */
+uint32_t tp_memcat_where(struct tp_memcat *cat, const struct tp_event *event,
+			 struct tp_origin *origin);
 /* Tells of all blocks that are still alive. */
 void tp_memcat_end(struct tp_memcat *cat);
 void tp_memcat_free(struct tp_memcat *cat);
 
 const struct tp_names *tp_memcat_names(const struct tp_memcat *cat);
+struct tp_origins *tp_memcat_origins(const struct tp_memcat *cat);
 
-/* After the end. */
-const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat);
+/* After the end: of the at-th device of a process. NULL: there are no more. */
+const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat, uint32_t at,
+					    const struct tp_proc **proc, uint32_t *device);
 
 /* What is not known, over all of the run. */
 struct tp_memcat_doubts {

@@ -258,15 +258,31 @@ struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
 	return track;
 }
 
-uint32_t tp_memcurve_tag(struct tp_memcurve *curve, const struct tp_event *event,
-			 uint32_t device)
+/* The block that is alive there; NULL: none. */
+static const struct block *block_at(struct tp_memcurve *curve, const struct tp_event *event,
+				    uint32_t device)
 {
 	const struct block *block;
 
 	if (!find_track(curve, event, device) || !curve->n_blocks)
-		return 0;
+		return NULL;
 	block = &curve->block[find_block(curve, event->arg, curve->last + 1)];
-	return block->track && block->window == event->window ? block->tag : 0;
+	return block->track && block->window == event->window ? block : NULL;
+}
+
+uint32_t tp_memcurve_tag(struct tp_memcurve *curve, const struct tp_event *event,
+			 uint32_t device)
+{
+	const struct block *block = block_at(curve, event, device);
+
+	return block ? block->tag : 0;
+}
+
+int64_t tp_memcurve_bytes(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device)
+{
+	const struct block *block = block_at(curve, event, device);
+
+	return block ? (int64_t)block->bytes : 0;
 }
 
 bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,

@@ -48,6 +48,8 @@ struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
 /* Of the block at event->arg on that device, alive in the event's window; 0: not known. */
 uint32_t tp_memcurve_tag(struct tp_memcurve *curve, const struct tp_event *event,
 			 uint32_t device);
+/* Its bytes; 0: not known. */
+int64_t tp_memcurve_bytes(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device);
 /* A block from before the window turned up there: its bytes are in the totals already, where
  * these are absolute. False: it cannot be kept. */
 bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,

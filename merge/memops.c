@@ -21,14 +21,6 @@ static struct tp_memop *find_op(struct tp_memops *ops, uint32_t name)
 	return &ops->op[name];
 }
 
-void tp_memops_call(struct tp_memops *ops, uint32_t name)
-{
-	struct tp_memop *op = find_op(ops, name);
-
-	if (op)
-		op->calls++;
-}
-
 void tp_memops_change(struct tp_memops *ops, const uint32_t *name, uint32_t n, int64_t bytes)
 {
 	const bool is_alloc = bytes > 0;
@@ -64,13 +56,15 @@ static int compare_ops(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-void tp_memops_end(struct tp_memops *ops)
+void tp_memops_end(struct tp_memops *ops, const uint64_t *calls, uint32_t n_calls)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < ops->n; i++)
-		if (ops->op[i].allocs || ops->op[i].bytes)
-			ops->op[n++] = ops->op[i];
+		if (ops->op[i].allocs || ops->op[i].bytes) {
+			ops->op[n] = ops->op[i];
+			ops->op[n++].calls = i < n_calls ? calls[i] : 0;
+		}
 	ops->n = n;
 	if (n)
 		qsort(ops->op, n, sizeof(*ops->op), compare_ops);

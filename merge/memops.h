@@ -22,11 +22,10 @@ struct tp_memops {
 	bool is_incomplete;
 };
 
-void tp_memops_call(struct tp_memops *ops, uint32_t name);
 /* A block was allocated (freed: negative) inside of spans of these names, the innermost last. */
 void tp_memops_change(struct tp_memops *ops, const uint32_t *name, uint32_t n, int64_t bytes);
 /* Orders by what they allocated themselves, the greatest first; names that allocated and freed
- * nothing go. */
-void tp_memops_end(struct tp_memops *ops);
+ * nothing go. calls: of the first n_calls names. */
+void tp_memops_end(struct tp_memops *ops, const uint64_t *calls, uint32_t n_calls);
 
 #endif

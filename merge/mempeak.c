@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "merge/grow.h"
-#include "merge/keyed.h"
 #include "merge/sum.h"
 
 enum {
@@ -26,18 +25,16 @@ struct difference {
 	int64_t bytes[TP_TENSOR_N];
 };
 
-/* Rows that count in an age only: all are forgotten at once. */
-struct holder_row {
-	struct tp_holder holder;
-	uint32_t age;
-};
-
-struct holders {
-	struct holder_row *row;
-	uint32_t n, cap, age;
-	struct tp_keyed keyed;
+struct top {
+	struct tp_holders holders;
 	int64_t peak_ns, peak_live;
 	uint32_t stretch;
+};
+
+/* A moment that is asked for whatever was alive in it. */
+struct pin {
+	struct tp_pinned pub;
+	struct tp_holders holders;
 };
 
 struct track {
@@ -48,8 +45,10 @@ struct track {
 	bool is_in_window;
 	int64_t window_end_ns, live;
 	int64_t part_ns;		/* length of a part; 0: steps */
-	struct holders current, best;
+	int64_t reserved, others;
+	struct top current, best;
 	bool has_best;
+	struct pin pin[TP_MEMPEAK_PINS];
 };
 
 /* The newest step of a process: its devices may be heard of later. */
@@ -94,12 +93,6 @@ struct tp_mempeak *tp_mempeak_new(const struct tp_run *run, uint32_t parts)
 	return NULL;
 }
 
-static void free_holders(struct holders *holders)
-{
-	free(holders->row);
-	tp_keyed_free(&holders->keyed);
-}
-
 void tp_mempeak_free(struct tp_mempeak *peaks)
 {
 	if (!peaks)
@@ -108,8 +101,12 @@ void tp_mempeak_free(struct tp_mempeak *peaks)
 		free(peaks->track[i].pub.stretch);
 		free(peaks->track[i].pub.holder);
 		free(peaks->track[i].difference);
-		free_holders(&peaks->track[i].current);
-		free_holders(&peaks->track[i].best);
+		tp_holders_free(&peaks->track[i].current.holders);
+		tp_holders_free(&peaks->track[i].best.holders);
+		for (uint32_t k = 0; k < peaks->track[i].pub.n_pins; k++) {
+			tp_holders_free(&peaks->track[i].pin[k].holders);
+			free(peaks->track[i].pub.pin[k].holder);
+		}
 	}
 	free(peaks->track);
 	free(peaks->step);
@@ -124,43 +121,15 @@ bool tp_mempeak_is_incomplete(const struct tp_mempeak *peaks)
 
 /* ---- holders ---- */
 
-static void hold(struct tp_mempeak *peaks, struct holders *holders, const struct tp_life *life)
+static void hold(struct tp_mempeak *peaks, struct tp_holders *holders, const struct tp_life *life)
 {
-	const uint32_t hash = tp_keyed_hash((uint64_t)life->name << 8 | life->category);
-	struct holder_row *row = NULL;
-	uint32_t at, i;
-
-	for (i = tp_keyed_first(&holders->keyed, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(&holders->keyed, hash, &at))
-		if (holders->row[i].holder.name == life->name &&
-		    holders->row[i].holder.category == life->category) {
-			row = &holders->row[i];
-			break;
-		}
-	if (!row) {
-		if (!tp_grow(&holders->row, &holders->cap, (uint64_t)holders->n + 1,
-			     sizeof(*row)) ||
-		    !tp_keyed_add(&holders->keyed, hash, holders->n)) {
-			peaks->is_incomplete = true;
-			return;
-		}
-		row = &holders->row[holders->n++];
-		row->holder = (struct tp_holder){.name = life->name, .category = life->category};
-		row->age = holders->age;
-	}
-	if (row->age != holders->age) {
-		row->age = holders->age;
-		row->holder.bytes = 0;
-		row->holder.n_blocks = 0;
-	}
-	row->holder.bytes = tp_add(row->holder.bytes, life->bytes);
-	row->holder.n_blocks += !life->is_sum;
+	peaks->is_incomplete |= !tp_holders_add(holders, life);
 }
 
 /* The current stretch is over: is its peak the greatest so far? */
 static void settle_holders(struct track *track)
 {
-	struct holders kept = track->best;
+	struct top kept = track->best;
 
 	if (!track->pub.n_stretches)
 		return;
@@ -169,7 +138,7 @@ static void settle_holders(struct track *track)
 		track->current = kept;
 		track->has_best = true;
 	}
-	track->current.age++;
+	tp_holders_forget(&track->current.holders);
 }
 
 /* ---- stretches ---- */
@@ -187,7 +156,7 @@ static void note_peak(struct track *track, struct tp_stretch *stretch, int64_t n
 	track->current.peak_ns = now;
 	track->current.peak_live = track->live;
 	track->current.stretch = track->pub.n_stretches - 1;
-	track->current.age++;
+	tp_holders_forget(&track->current.holders);
 }
 
 static void begin_stretch(struct tp_mempeak *peaks, struct track *track, int64_t now,
@@ -210,6 +179,7 @@ static void begin_stretch(struct tp_mempeak *peaks, struct track *track, int64_t
 	settle_holders(track);
 	track->pub.stretch[track->pub.n_stretches++] = (struct tp_stretch){
 		.begin_ns = now, .end_ns = track->window_end_ns, .window = window, .step = step,
+		.reserved = track->reserved, .others = track->others,
 	};
 	note_peak(track, current_of(track), now);
 }
@@ -260,6 +230,7 @@ static void enter_window(struct tp_mempeak *peaks, struct track *track, uint32_t
 	track->window = number;
 	track->is_in_window = true;
 	track->window_end_ns = INT64_MAX;
+	track->reserved = track->others = 0;
 	track->part_ns = 0;
 	if (window) {
 		begin_ns = window->begin_ns;
@@ -320,20 +291,73 @@ void tp_mempeak_event(struct tp_mempeak *peaks, const struct tp_event *event)
 	peaks->step[event->proc->at] = step;
 }
 
+/* NULL: out of memory. */
+static struct track *reach_event(struct tp_mempeak *peaks, const struct tp_event *event,
+				 uint32_t device)
+{
+	struct track *track = find_track(peaks, event->proc, device);
+
+	if (!track)
+		return NULL;
+	enter_window(peaks, track, event->window, event->begin_ns);
+	reach(peaks, track, event->begin_ns);
+	return track;
+}
+
 void tp_mempeak_live(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
 		     int64_t bytes)
 {
-	struct track *track = find_track(peaks, event->proc, device);
+	struct track *track = reach_event(peaks, event, device);
 	struct tp_stretch *stretch;
 
 	if (!track)
 		return;
-	enter_window(peaks, track, event->window, event->begin_ns);
-	reach(peaks, track, event->begin_ns);
 	track->live = bytes;
 	stretch = current_of(track);
 	if (stretch && bytes > stretch->peak_live)
 		note_peak(track, stretch, event->begin_ns);
+}
+
+void tp_mempeak_reserved(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
+			 int64_t bytes)
+{
+	struct track *track = reach_event(peaks, event, device);
+	struct tp_stretch *stretch = track ? current_of(track) : NULL;
+
+	if (!track)
+		return;
+	track->reserved = bytes;
+	if (stretch && bytes > stretch->reserved)
+		stretch->reserved = bytes;
+}
+
+void tp_mempeak_others(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
+		       int64_t bytes)
+{
+	struct track *track = NULL;
+	struct tp_stretch *stretch;
+
+	/* A counter alone makes no device of tensors. */
+	for (uint32_t i = 0; i < peaks->n_tracks && !track; i++)
+		if (peaks->track[i].pub.proc == event->proc &&
+		    peaks->track[i].pub.device == device)
+			track = reach_event(peaks, event, device);
+	stretch = track ? current_of(track) : NULL;
+	if (!track)
+		return;
+	track->others = bytes;
+	if (stretch && bytes > stretch->others)
+		stretch->others = bytes;
+}
+
+bool tp_mempeak_pin(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device)
+{
+	struct track *track = reach_event(peaks, event, device);
+
+	if (!track || track->pub.n_pins == TP_MEMPEAK_PINS)
+		return false;
+	track->pin[track->pub.n_pins++].pub.ns = event->begin_ns;
+	return true;
 }
 
 /* The last stretch that begins at or before that time; 0 when none does. */
@@ -383,32 +407,26 @@ void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
 		*to = tp_sub(*to, life->bytes);
 	}
 	if (life->begin_ns <= track->current.peak_ns && life->end_ns > track->current.peak_ns)
-		hold(peaks, &track->current, life);
+		hold(peaks, &track->current.holders, life);
 	if (track->has_best && life->begin_ns <= track->best.peak_ns &&
 	    life->end_ns > track->best.peak_ns)
-		hold(peaks, &track->best, life);
+		hold(peaks, &track->best.holders, life);
+	for (uint32_t i = 0; i < track->pub.n_pins; i++)
+		if (life->begin_ns <= track->pin[i].pub.ns && life->end_ns > track->pin[i].pub.ns) {
+			int64_t *bytes = &track->pin[i].pub.bytes[category];
+
+			*bytes = tp_add(*bytes, life->bytes);
+			hold(peaks, &track->pin[i].holders, life);
+		}
 }
 
 /* ---- the end ---- */
 
-static int compare_holders(const void *a, const void *b)
-{
-	const struct tp_holder *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return (int)x->category - (int)y->category;
-}
-
 static void finish_track(struct tp_mempeak *peaks, struct track *track)
 {
 	struct difference sum = {{0}};
-	const struct holders *best;
 
 	settle_holders(track);
-	best = &track->best;
 	for (uint32_t i = 0; i < track->pub.n_stretches; i++)
 		for (uint32_t c = 0; c < TP_TENSOR_N; c++) {
 			int64_t *at_peak = &track->pub.stretch[i].at_peak[c];
@@ -416,17 +434,16 @@ static void finish_track(struct tp_mempeak *peaks, struct track *track)
 			sum.bytes[c] = tp_add(sum.bytes[c], track->difference[i].bytes[c]);
 			*at_peak = tp_add(*at_peak, sum.bytes[c]);
 		}
-	track->pub.best = best->stretch;
-	track->pub.holder = calloc(best->n + 1, sizeof(*track->pub.holder));
-	if (!track->pub.holder) {
-		peaks->is_incomplete = true;
-		return;
+	track->pub.best = track->best.stretch;
+	track->pub.holder = tp_holders_sorted(&track->best.holders, &track->pub.n_holders);
+	peaks->is_incomplete |= !track->pub.holder;
+	for (uint32_t i = 0; i < track->pub.n_pins; i++) {
+		struct tp_pinned *pin = &track->pub.pin[i];
+
+		*pin = track->pin[i].pub;
+		pin->holder = tp_holders_sorted(&track->pin[i].holders, &pin->n_holders);
+		peaks->is_incomplete |= !pin->holder;
 	}
-	for (uint32_t i = 0; i < best->n; i++)
-		if (best->row[i].age == best->age && best->row[i].holder.bytes)
-			track->pub.holder[track->pub.n_holders++] = best->row[i].holder;
-	qsort(track->pub.holder, track->pub.n_holders, sizeof(*track->pub.holder),
-	      compare_holders);
 }
 
 const struct tp_mempeak_track *tp_mempeak_end(struct tp_mempeak *peaks, uint32_t *n)

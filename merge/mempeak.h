@@ -10,7 +10,7 @@
 #ifndef TP_MERGE_MEMPEAK_H
 #define TP_MERGE_MEMPEAK_H
 
-#include "merge/memcat.h"
+#include "merge/holders.h"
 
 struct tp_stretch {
 	int64_t begin_ns, end_ns;
@@ -18,15 +18,19 @@ struct tp_stretch {
 	uint64_t step;			/* TP_NO_STEP: none, between steps */
 	int64_t peak_ns, peak_live;	/* when, and bytes alive as far as was known then */
 	int64_t at_peak[TP_TENSOR_N];	/* bytes by category */
+	/* The most in it. What the caching allocator had of the device, and what others had: of
+	 * this and of other processes. 0: nobody said. */
+	int64_t reserved, others;
 };
 
-/* What held the memory at the greatest peak. */
-struct tp_holder {
-	uint32_t name;			/* row of tp_names, TP_NO_NAME: older than the window */
-	enum tp_tensor_category category;
-	int64_t bytes;
-	uint64_t n_blocks;
+/* What was alive at a moment that somebody asked for. */
+struct tp_pinned {
+	int64_t ns;
+	int64_t bytes[TP_TENSOR_N];	/* by category */
+	struct tp_holder *holder;	/* the greatest first */
+	uint32_t n_holders;
 };
+enum { TP_MEMPEAK_PINS = 4 };		/* of a device of a process */
 
 /* A device of a process. */
 struct tp_mempeak_track {
@@ -37,6 +41,8 @@ struct tp_mempeak_track {
 	uint32_t best;			/* of them the one with the greatest peak */
 	struct tp_holder *holder;	/* of that, the greatest first */
 	uint32_t n_holders;
+	struct tp_pinned pin[TP_MEMPEAK_PINS];
+	uint32_t n_pins;
 	double byte_ns[TP_TENSOR_N];	/* bytes x time alive in windows */
 	int64_t window_ns;		/* time in windows */
 };
@@ -51,6 +57,13 @@ void tp_mempeak_free(struct tp_mempeak *peaks);
 void tp_mempeak_event(struct tp_mempeak *peaks, const struct tp_event *event);
 void tp_mempeak_live(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
 		     int64_t bytes);
+void tp_mempeak_reserved(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
+			 int64_t bytes);
+void tp_mempeak_others(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
+		       int64_t bytes);
+/* What is alive at this event; false: there are too many such moments. The device's pins are in
+ * the order in which they were asked for. */
+bool tp_mempeak_pin(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device);
 void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life);
 /* All blocks' lives were told. */
 const struct tp_mempeak_track *tp_mempeak_end(struct tp_mempeak *peaks, uint32_t *n);

@@ -9,10 +9,10 @@
 #include "merge/memplace.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "merge/grow.h"
 #include "merge/nest.h"
+#include "runtime/base/begins.h"
 
 enum {
 	/* Bits of a span's row; the rest is its name's. */
@@ -44,15 +44,50 @@ static const struct {
 	{"FSDP::post_backward_reduce", MEANS_REDUCE},
 };
 
+/* A process. */
+struct proc {
+	struct tp_nest *nest;
+	uint64_t *calls;		/* by row of names */
+	uint32_t cap_calls;
+};
+
 struct tp_memplace {
 	struct tp_names *names;
 	uint8_t *meaning;		/* by row of names, enum meaning */
 	uint32_t cap_meanings;
-	struct tp_nest *nest;
+	struct proc **proc;		/* by number; NULL: nothing came of it */
+	uint32_t cap_procs;
 };
 
-static void ignore_span(void *ctx, const struct tp_nest_span *span)
+/* Counted when it ends: one whose only child has its own name is one with it. */
+static void count_call(void *ctx, const struct tp_nest_span *span)
 {
+	struct proc *proc = ctx;
+	const uint32_t row = span->row & NAME_MASK;
+
+	if (tp_grow(&proc->calls, &proc->cap_calls, (uint64_t)row + 1, sizeof(*proc->calls)))
+		proc->calls[row]++;
+}
+
+/* NULL: out of memory. */
+static struct tp_nest *nest_of(struct tp_memplace *places, const struct tp_event *event)
+{
+	const uint32_t at = event->proc->at;
+	struct proc *proc;
+
+	if (!tp_grow(&places->proc, &places->cap_procs, (uint64_t)at + 1, sizeof(*places->proc)))
+		return NULL;
+	if (places->proc[at])
+		return places->proc[at]->nest;
+	proc = calloc(1, sizeof(*proc));
+	if (proc)
+		proc->nest = tp_nest_new(count_call, proc);
+	if (!proc || !proc->nest) {
+		free(proc);
+		return NULL;
+	}
+	places->proc[at] = proc;
+	return proc->nest;
 }
 
 struct tp_memplace *tp_memplace_new(void)
@@ -62,8 +97,7 @@ struct tp_memplace *tp_memplace_new(void)
 	if (!places)
 		return NULL;
 	places->names = tp_names_new();
-	places->nest = tp_nest_new(ignore_span, NULL);
-	if (places->names && places->nest)
+	if (places->names)
 		return places;
 	tp_memplace_free(places);
 	return NULL;
@@ -74,9 +108,32 @@ void tp_memplace_free(struct tp_memplace *places)
 	if (!places)
 		return;
 	tp_names_free(places->names);
-	tp_nest_end(places->nest);
+	tp_memplace_end(places);
+	for (uint32_t i = 0; i < places->cap_procs; i++) {
+		if (places->proc[i])
+			free(places->proc[i]->calls);
+		free(places->proc[i]);
+	}
+	free(places->proc);
 	free(places->meaning);
 	free(places);
+}
+
+void tp_memplace_end(struct tp_memplace *places)
+{
+	for (uint32_t i = 0; i < places->cap_procs; i++)
+		if (places->proc[i] && places->proc[i]->nest) {
+			tp_nest_end(places->proc[i]->nest);
+			places->proc[i]->nest = NULL;
+		}
+}
+
+const uint64_t *tp_memplace_calls(const struct tp_memplace *places, uint32_t proc, uint32_t *n)
+{
+	const struct proc *of = proc < places->cap_procs ? places->proc[proc] : NULL;
+
+	*n = of ? of->cap_calls : 0;
+	return of ? of->calls : NULL;
 }
 
 const struct tp_names *tp_memplace_names(const struct tp_memplace *places)
@@ -95,9 +152,7 @@ static enum meaning meaning_of(struct tp_memplace *places, uint32_t row)
 	name = tp_names_at(places->names, row);
 	places->meaning[row] = MEANS_NOTHING;
 	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		size_t n = strlen(meanings[i].begin);
-
-		if (name->n_bytes >= n && !memcmp(name->bytes, meanings[i].begin, n)) {
+		if (tp_begins(name->bytes, name->n_bytes, meanings[i].begin)) {
 			places->meaning[row] = (uint8_t)meanings[i].meaning;
 			break;
 		}
@@ -109,11 +164,12 @@ struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
 					  const struct tp_event *event)
 {
 	struct tp_memplace_span span = {.name = tp_names_row(places->names, event)};
+	struct tp_nest *nest = nest_of(places, event);
 	uint32_t bits = 0;
 	enum meaning meaning;
 
 	/* Asynchronous spans do not nest. */
-	if (span.name >= NAME_MASK || event->flags & TP_F_ASYNC) {
+	if (!nest || span.name >= NAME_MASK || event->flags & TP_F_ASYNC) {
 		span.is_lost = true;
 		return span;
 	}
@@ -127,7 +183,7 @@ struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
 	}
 	span.is_node = (bits & IS_BACKWARD) != 0;
 	span.is_optimizer = meaning == MEANS_OPTIMIZER;
-	span.is_lost = !tp_nest_span(places->nest, event, span.name | bits, span.name);
+	span.is_lost = !tp_nest_span(nest, event, span.name | bits, span.name);
 	return span;
 }
 
@@ -136,11 +192,11 @@ struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_eve
 {
 	struct tp_place place = {.name = TP_NO_NAME, .work_end_ns = INT64_MIN,
 			      .operator_end_ns = INT64_MIN, .sharing = TP_SHARING_NONE};
-	const struct tp_nest_span *span;
+	struct tp_nest *nest = nest_of(places, event);
+	uint32_t n = 0;
+	const struct tp_nest_span *span = nest ? tp_nest_stack(nest, event, &n) : NULL;
 	bool is_found = false, is_in_node = false;
-	uint32_t n;
 
-	span = tp_nest_stack(places->nest, event, &n);
 	for (uint32_t i = n; i-- > 0;) {
 		const uint32_t row = span[i].row;
 		const enum meaning meaning = meaning_of(places, row & NAME_MASK);
@@ -184,8 +240,9 @@ struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_eve
 uint32_t tp_memplace_open(struct tp_memplace *places, const struct tp_event *event,
 			  uint32_t name[TP_MEMPLACE_SPANS])
 {
-	uint32_t n;
-	const struct tp_nest_span *span = tp_nest_stack(places->nest, event, &n);
+	struct tp_nest *nest = nest_of(places, event);
+	uint32_t n = 0;
+	const struct tp_nest_span *span = nest ? tp_nest_stack(nest, event, &n) : NULL;
 	const uint32_t from = n > TP_MEMPLACE_SPANS ? n - TP_MEMPLACE_SPANS : 0;
 
 	for (uint32_t i = from; i < n; i++)

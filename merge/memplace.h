@@ -37,6 +37,11 @@ struct tp_memplace *tp_memplace_new(void);
 void tp_memplace_free(struct tp_memplace *places);
 const struct tp_names *tp_memplace_names(const struct tp_memplace *places);
 
+/* No more events. Then: calls of a process by row of tp_names, for the first *n; an operator whose
+ * only child has its own name counts as one with it (nest.h). */
+void tp_memplace_end(struct tp_memplace *places);
+const uint64_t *tp_memplace_calls(const struct tp_memplace *places, uint32_t proc, uint32_t *n);
+
 /* An OP or RANGE begins. */
 struct tp_memplace_span {
 	uint32_t name;

@@ -17,12 +17,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "merge/hostmem_frames.h"
 #include "merge/pickle.h"
 #include "merge/sum.h"
+#include "merge/table.h"
 
 enum {
 	CLOSE_BYTES = 1 << 20,	/* gap between blocks of one segment */
 	DEVICES_MAX = 256,
+	TEXT_MAX = 400,
 };
 
 /* One end of a life. */
@@ -55,20 +58,51 @@ static int compare_addresses(const void *a, const void *b)
 
 /* ---- events ---- */
 
-static void put_frames(struct tp_pickle *p, const struct tp_names *names,
-		       const struct tp_life *life)
+static void put_frame(struct tp_pickle *p, const char *name, const char *file, int64_t line)
 {
+	tp_pickle_dict(p);
+	tp_pickle_key_text(p, "name", name);
+	tp_pickle_key_text(p, "filename", file);
+	tp_pickle_key_int(p, "line", line);
+	tp_pickle_close(p);
+}
+
+static void put_module(struct tp_pickle *p, const struct tp_memcat *cat, uint32_t path)
+{
+	const struct tp_module_paths *paths = tp_origins_paths(tp_memcat_origins(cat));
+	char title[TEXT_MAX], class[TEXT_MAX];
+	uint32_t n;
+	const char *name;
+
+	if (!path)
+		return;
+	name = tp_module_class(tp_module_paths_at(paths, path), &n);
+	tp_show_text(class, sizeof(class), name, n);
+	put_frame(p, tp_module_title(paths, path, false, title, sizeof(title)), class, 0);
+}
+
+/* Innermost first: the operator, its module, its line. */
+static void put_frames(struct tp_pickle *p, const struct tp_memcat *cat, uint32_t name,
+		       enum tp_tensor_category category, const struct tp_string *label,
+		       struct tp_origin origin)
+{
+	struct tp_frame line;
+
 	tp_pickle_key(p, "frames");
 	tp_pickle_list(p);
-	if (life->name != TP_NO_NAME || life->label) {
-		tp_pickle_dict(p);
-		tp_pickle_key_text(p, "name", life->label ? life->label->bytes
-						: tp_names_at(names, life->name)->bytes);
-		tp_pickle_key_text(p, "filename", tp_memcat_title(life->category));
-		tp_pickle_key_int(p, "line", 0);
-		tp_pickle_close(p);
-	}
+	if (name != TP_NO_NAME || label)
+		put_frame(p, label ? label->bytes : tp_names_at(tp_memcat_names(cat), name)->bytes,
+			  tp_memcat_title(category), 0);
+	put_module(p, cat, origin.path);
+	if (tp_hostmem_find_line(tp_origins_stacks(tp_memcat_origins(cat)), origin.stack, &line))
+		put_frame(p, line.function, line.file, line.line);
 	tp_pickle_close(p);
+}
+
+static void put_life_frames(struct tp_pickle *p, const struct tp_memcat *cat,
+			    const struct tp_life *life)
+{
+	put_frames(p, cat, life->name, life->category, life->label, life->origin);
 }
 
 static void put_event(struct tp_pickle *p, const char *action, uint64_t address, int64_t bytes,
@@ -82,7 +116,7 @@ static void put_event(struct tp_pickle *p, const char *action, uint64_t address,
 	tp_pickle_key_int(p, "time_us", ns / 1000);
 }
 
-static void put_edge(struct tp_pickle *p, const struct tp_names *names,
+static void put_edge(struct tp_pickle *p, const struct tp_memcat *cat,
 		     const struct tp_life *life, bool is_free)
 {
 	static const char *const freed[] = {"free_requested", "free_completed"};
@@ -92,34 +126,33 @@ static void put_edge(struct tp_pickle *p, const struct tp_names *names,
 		tp_pickle_key_text(p, "category", tp_memcat_word(life->category));
 		if (life->label)
 			tp_pickle_key_text(p, "user_metadata", life->label->bytes);
-		put_frames(p, names, life);
+		put_life_frames(p, cat, life);
 		tp_pickle_close(p);
 		return;
 	}
 	for (uint32_t i = 0; i < 2; i++) {
 		put_event(p, freed[i], life->address, life->bytes, life->end_ns);
-		put_frames(p, names, life);
+		put_life_frames(p, cat, life);
 		tp_pickle_close(p);
 	}
 }
 
-static void put_ooms(struct tp_pickle *p, const struct tp_memviz_oom *oom, uint32_t n_ooms,
-		     uint32_t device, uint32_t *next, int64_t until_ns)
+static void put_ooms(struct tp_pickle *p, const struct tp_memcat *cat,
+		     const struct tp_memviz_oom *oom, uint32_t n_ooms, uint32_t device,
+		     uint32_t *next, int64_t until_ns)
 {
 	for (; *next < n_ooms && oom[*next].ns <= until_ns; ++*next) {
 		if (oom[*next].device != device)
 			continue;
 		put_event(p, "oom", 0, oom[*next].bytes, oom[*next].ns);
 		tp_pickle_key_int(p, "device_free", 0);
-		tp_pickle_key(p, "frames");
-		tp_pickle_list(p);
-		tp_pickle_close(p);
+		put_frames(p, cat, oom[*next].name, TP_TENSOR_UNKNOWN, NULL, oom[*next].origin);
 		tp_pickle_close(p);
 	}
 }
 
 /* False: out of memory. */
-static bool put_trace(struct tp_pickle *p, const struct tp_names *names,
+static bool put_trace(struct tp_pickle *p, const struct tp_memcat *cat,
 		      const struct tp_memviz_device *device, const struct tp_memviz_oom *oom,
 		      uint32_t n_ooms)
 {
@@ -144,10 +177,10 @@ static bool put_trace(struct tp_pickle *p, const struct tp_names *names,
 	tp_pickle_key_text(p, "category", tp_memcat_word(TP_TENSOR_UNKNOWN));
 	tp_pickle_close(p);
 	for (uint32_t i = 0; i < n; i++) {
-		put_ooms(p, oom, n_ooms, device->device, &next_oom, edge[i].ns);
-		put_edge(p, names, &device->life[edge[i].life], edge[i].is_free);
+		put_ooms(p, cat, oom, n_ooms, device->device, &next_oom, edge[i].ns);
+		put_edge(p, cat, &device->life[edge[i].life], edge[i].is_free);
 	}
-	put_ooms(p, oom, n_ooms, device->device, &next_oom, INT64_MAX);
+	put_ooms(p, cat, oom, n_ooms, device->device, &next_oom, INT64_MAX);
 	tp_pickle_close(p);
 	free(edge);
 	return true;
@@ -171,7 +204,7 @@ static void put_inactive(struct tp_pickle *p, uint64_t address, int64_t bytes)
 }
 
 /* Blocks that are there at the end; of two that overlap the first is right. */
-static int64_t put_blocks(struct tp_pickle *p, const struct tp_names *names,
+static int64_t put_blocks(struct tp_pickle *p, const struct tp_memcat *cat,
 			  const struct tp_life *life, uint32_t n, uint64_t begin, uint64_t end)
 {
 	uint64_t at = begin;
@@ -189,7 +222,7 @@ static int64_t put_blocks(struct tp_pickle *p, const struct tp_names *names,
 		tp_pickle_key_int(p, "requested_size", life[i].bytes);
 		tp_pickle_key_text(p, "state", "active_allocated");
 		tp_pickle_key_text(p, "user_metadata", tp_memcat_word(life[i].category));
-		put_frames(p, names, &life[i]);
+		put_life_frames(p, cat, &life[i]);
 		tp_pickle_close(p);
 		at = life[i].address + (uint64_t)life[i].bytes;
 		active = tp_add(active, life[i].bytes);
@@ -199,7 +232,7 @@ static int64_t put_blocks(struct tp_pickle *p, const struct tp_names *names,
 	return active;
 }
 
-static void put_segments(struct tp_pickle *p, const struct tp_names *names,
+static void put_segments(struct tp_pickle *p, const struct tp_memcat *cat,
 			 const struct tp_memviz_device *device, uint32_t number)
 {
 	const struct tp_life *life = device->life;
@@ -216,7 +249,7 @@ static void put_segments(struct tp_pickle *p, const struct tp_names *names,
 		tp_pickle_key_int(p, "device", number);
 		tp_pickle_key_int(p, "address", (int64_t)begin);
 		tp_pickle_key_int(p, "total_size", (int64_t)(end - begin));
-		active = put_blocks(p, names, life + i, n, begin, end);
+		active = put_blocks(p, cat, life + i, n, begin, end);
 		tp_pickle_key_int(p, "allocated_size", active);
 		tp_pickle_key_int(p, "active_size", active);
 		tp_pickle_key_int(p, "requested_size", active);
@@ -254,7 +287,7 @@ static uint32_t number_devices(const struct tp_memviz_device *device, uint32_t n
 	return n_numbers;
 }
 
-int tp_memviz_write(const char *path, const struct tp_names *names,
+int tp_memviz_write(const char *path, const struct tp_memcat *cat,
 		    struct tp_memviz_device *device, uint32_t n_devices,
 		    const struct tp_memviz_oom *oom, uint32_t n_ooms)
 {
@@ -280,7 +313,7 @@ int tp_memviz_write(const char *path, const struct tp_names *names,
 		while (i < n_devices && number[i] != k)
 			i++;
 		if (i < n_devices) {
-			is_whole &= put_trace(&p, names, &device[i], oom, n_ooms);
+			is_whole &= put_trace(&p, cat, &device[i], oom, n_ooms);
 		} else {
 			tp_pickle_list(&p);
 			tp_pickle_close(&p);
@@ -291,7 +324,7 @@ int tp_memviz_write(const char *path, const struct tp_names *names,
 	tp_pickle_list(&p);
 	for (uint32_t i = 0; i < n_devices; i++) {
 		qsort(device[i].life, device[i].n, sizeof(*device[i].life), compare_addresses);
-		put_segments(&p, names, &device[i], number[i]);
+		put_segments(&p, cat, &device[i], number[i]);
 	}
 	tp_pickle_close(&p);
 	tp_pickle_close(&p);

@@ -12,6 +12,8 @@
 struct tp_memviz_oom {
 	uint32_t device;
 	int64_t bytes, ns;
+	uint32_t name;			/* of tp_memcat_names: the operator that asked; TP_NO_NAME */
+	struct tp_origin origin;
 };
 
 /* A device of a process. */
@@ -21,8 +23,9 @@ struct tp_memviz_device {
 	uint32_t n;
 };
 
-/* The devices of one process into `path`. 0, or -errno after a message. */
-int tp_memviz_write(const char *path, const struct tp_names *names,
+/* The devices of one process into `path`; names of stacks have been read. 0, or -errno after a
+ * message. */
+int tp_memviz_write(const char *path, const struct tp_memcat *cat,
 		    struct tp_memviz_device *device, uint32_t n_devices,
 		    const struct tp_memviz_oom *oom, uint32_t n_ooms);
 

@@ -78,6 +78,7 @@ struct tp_proc {
 	bool is_past;		/* of an earlier start: the job's ranks were started again later */
 	struct tp_queue **queue;	/* as they are met: grows while events come */
 	uint32_t n_queues;
+	bool has_gpu;			/* its strings say so */
 	struct tp_device *device;	/* by id, ascending; complete before the first event */
 	uint32_t n_devices;
 	struct tp_module_at *module;	/* by begin, then from_ns; complete before the first event */

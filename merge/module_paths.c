@@ -13,6 +13,7 @@
 #include "merge/grow.h"
 #include "merge/keyed.h"
 #include "merge/numbers.h"
+#include "runtime/base/text.h"
 
 struct named {
 	uint32_t proc, number;
@@ -130,6 +131,7 @@ static uint32_t find_path(struct tp_module_paths *paths, uint32_t outer,
 	    !tp_keyed_add(&paths->keyed, hash, paths->n))
 		return 0;
 	paths->path[paths->n] = key;
+	paths->path[outer].has_inner = true;
 	return paths->n++;
 }
 
@@ -206,4 +208,42 @@ const char *tp_module_class(const struct tp_module_path *path, uint32_t *n_bytes
 	tp_module_name(path, &n);
 	*n_bytes = path->name && path->name->n_bytes > n ? path->name->n_bytes - n - 1 : 0;
 	return *n_bytes ? path->name->bytes + n + 1 : "";
+}
+
+/* A part of a name, "*" for a number where like. */
+static void put_part(struct tp_text *text, const char *part, uint32_t n, bool like)
+{
+	bool is_number = n != 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		is_number &= part[i] >= '0' && part[i] <= '9';
+	if (like && is_number)
+		tp_text_char(text, '*');
+	else
+		tp_text_bytes(text, part, n);
+}
+
+const char *tp_module_title(const struct tp_module_paths *paths, uint32_t path, bool like,
+			    char *buf, uint32_t cap)
+{
+	const struct tp_module_path *at = &paths->path[path];
+	uint32_t outermost = path, n, n_class, n_part;
+	const char *name = tp_module_name(at, &n), *class;
+	struct tp_text text;
+
+	tp_text_init(&text, buf, cap);
+	while (paths->path[outermost].outer)
+		outermost = paths->path[outermost].outer;
+	class = tp_module_class(n ? &paths->path[outermost] : at, &n_class);
+	tp_text_bytes(&text, class, n_class);
+	for (; n; name += n_part, n -= n_part) {
+		const char *dot = memchr(name, '.', n);
+
+		n_part = dot ? (uint32_t)(dot - name) : n;
+		if (text.len)
+			tp_text_char(&text, '.');
+		put_part(&text, name, n_part, like && (dot || at->has_inner));
+		n_part += dot != NULL;
+	}
+	return buf;
 }

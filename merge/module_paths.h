@@ -17,6 +17,7 @@ struct tp_module_path {
 	uint32_t depth;			/* 1: outermost */
 	const struct tp_string *name;	/* NNMODULE; NULL: not known (yet) */
 	uint32_t proc, number;		/* of the first that had it */
+	bool has_inner;
 };
 
 struct tp_module_paths;
@@ -34,6 +35,11 @@ bool tp_module_paths_is_incomplete(const struct tp_module_paths *paths);	/* out 
 /* `outer` is `inner` or one outside of it. */
 bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t outer,
 				uint32_t inner);
+
+/* "GPT.blocks.3.mlp": class of the outermost one, then the name. like: numbers of modules that have
+ * others inside become "*", so that the layers of a model are called the same. Not to be trusted. */
+const char *tp_module_title(const struct tp_module_paths *paths, uint32_t path, bool like, char *buf,
+			    uint32_t cap);
 
 /* Name (qualified, "" of an outermost one) and class of a path's module; not to be trusted. */
 const char *tp_module_name(const struct tp_module_path *path, uint32_t *n_bytes);

@@ -14,16 +14,12 @@
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
 #include "merge/launches.h"
-#include "merge/memcurve.h"
 #include "merge/sum.h"
-
-enum { DEVICES_MAX = 32 };	/* of a process, whose tensors are summed */
 
 struct call {
 	uint32_t path;
 	int64_t begin_ns, last_ns;	/* end of its last operator, or begin */
 	int64_t inner_ns;		/* of the calls inside of it */
-	int64_t entry_bytes, peak_bytes;
 	uint64_t id;			/* 0: it was not told */
 };
 
@@ -38,18 +34,11 @@ struct thread {
 struct proc {
 	struct thread *thread;	/* by index in tp_proc.thread */
 	uint32_t cap;
-	int64_t live_bytes;	/* of all devices */
-	struct {
-		uint32_t device;
-		int64_t bytes;
-	} live[DEVICES_MAX];
-	uint32_t n_live;
 };
 
 struct tp_module_times {
 	struct tp_origins *origins;
 	struct tp_module_paths *paths;	/* of origins */
-	struct tp_memcurve *memory;
 	struct tp_launches *launches;
 	struct proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
@@ -58,7 +47,7 @@ struct tp_module_times {
 	tp_module_call_fn each;
 	void *ctx;
 	uint64_t n_calls;
-	bool has_device, has_memory, is_incomplete;
+	bool has_device, is_incomplete;
 };
 
 static struct tp_module_time *time_of(struct tp_module_times *times, uint32_t path)
@@ -103,7 +92,7 @@ static void hand_out(struct tp_module_times *times, const struct thread *thread)
 	times->each(times->ctx, &over);
 }
 
-static void end_call(struct tp_module_times *times, struct thread *thread, int64_t live_bytes)
+static void end_call(struct tp_module_times *times, struct thread *thread)
 {
 	struct call *call = &thread->call[--thread->n];
 	struct tp_module_time *time = time_of(times, call->path);
@@ -119,38 +108,28 @@ static void end_call(struct tp_module_times *times, struct thread *thread, int64
 		call[-1].inner_ns = tp_add(call[-1].inner_ns, ns);
 		if (call[-1].last_ns < call->last_ns)
 			call[-1].last_ns = call->last_ns;
-		if (call[-1].peak_bytes < call->peak_bytes)
-			call[-1].peak_bytes = call->peak_bytes;
 	}
-	if (!call->id)
-		return;
-	if (times->each)
+	if (call->id && times->each)
 		hand_out(times, thread);
-	time->kept_bytes = tp_add(time->kept_bytes, tp_sub(live_bytes, call->entry_bytes));
-	if (!time->n_ended++ || call->peak_bytes > time->peak_bytes) {
-		time->entry_bytes = call->entry_bytes;
-		time->peak_bytes = call->peak_bytes;
-		time->exit_bytes = live_bytes;
-	}
 }
 
 static void begin_call(struct tp_module_times *times, struct thread *thread, uint32_t path,
-		       int64_t now_ns, int64_t live_bytes, bool is_told)
+		       int64_t now_ns, bool is_told)
 {
 	if (!tp_grow(&thread->call, &thread->cap, (uint64_t)thread->n + 1, sizeof(*thread->call))) {
 		times->is_incomplete = true;
 		return;
 	}
 	thread->call[thread->n++] = (struct call){
-		.path = path, .begin_ns = now_ns, .last_ns = now_ns, .entry_bytes = live_bytes,
-		.peak_bytes = live_bytes, .id = is_told ? ++times->n_calls : 0,
+		.path = path, .begin_ns = now_ns, .last_ns = now_ns,
+		.id = is_told ? ++times->n_calls : 0,
 	};
 	time_of(times, path)->n_calls += is_told;
 }
 
 /* The path and those outside of it that are not open yet. */
 static void open_path(struct tp_module_times *times, struct thread *thread, uint32_t path,
-		      int64_t now_ns, int64_t live_bytes, bool is_told)
+		      int64_t now_ns, bool is_told)
 {
 	uint32_t open = thread->n ? thread->call[thread->n - 1].path : 0;
 	uint32_t depth = tp_module_paths_at(times->paths, open)->depth;
@@ -161,7 +140,7 @@ static void open_path(struct tp_module_times *times, struct thread *thread, uint
 
 		for (uint32_t k = i; k < n; k++)
 			at = tp_module_paths_at(times->paths, at)->outer;
-		begin_call(times, thread, at, now_ns, live_bytes, is_told && i == n);
+		begin_call(times, thread, at, now_ns, is_told && i == n);
 	}
 }
 
@@ -170,13 +149,12 @@ static void take_stack(struct tp_module_times *times, const struct tp_event *eve
 	uint32_t path = tp_module_paths_of(times->paths, event);
 	bool is_call = event->flags & TP_STACK_CALL && path;
 	struct thread *thread = thread_of(times, event);
-	int64_t live_bytes = times->proc[event->proc->at].live_bytes;
 
 	if (!thread)
 		return;
 	if (thread->window != event->window)
 		while (thread->n)
-			end_call(times, thread, live_bytes);
+			end_call(times, thread);
 	thread->window = event->window;
 	while (thread->n) {
 		uint32_t open = thread->call[thread->n - 1].path;
@@ -184,10 +162,10 @@ static void take_stack(struct tp_module_times *times, const struct tp_event *eve
 		if (tp_module_paths_is_outside(times->paths, open, path) &&
 		    !(is_call && open == path))
 			break;
-		end_call(times, thread, live_bytes);
+		end_call(times, thread);
 	}
 	if (path)
-		open_path(times, thread, path, event->begin_ns, live_bytes, is_call);
+		open_path(times, thread, path, event->begin_ns, is_call);
 }
 
 /* ---- what happens in them ---- */
@@ -212,41 +190,6 @@ static void take_operator(struct tp_module_times *times, const struct tp_event *
 						tp_sub(event->end_ns, event->begin_ns));
 	time->n_ops += !origin.is_backward;
 	time->n_backward_ops += origin.is_backward;
-}
-
-/* Live bytes of the process: what all its devices have. */
-static void note_live(struct proc *proc, const struct tp_memcurve_track *track)
-{
-	uint32_t i = 0;
-
-	while (i < proc->n_live && proc->live[i].device != track->device)
-		i++;
-	if (i == DEVICES_MAX)
-		return;
-	if (i == proc->n_live) {
-		proc->n_live++;
-		proc->live[i].device = track->device;
-		proc->live[i].bytes = 0;
-	}
-	proc->live_bytes = tp_add(proc->live_bytes, tp_sub(track->live_bytes, proc->live[i].bytes));
-	proc->live[i].bytes = track->live_bytes;
-}
-
-static void take_memory(struct tp_module_times *times, const struct tp_event *event)
-{
-	const struct tp_memcurve_track *track;
-	struct proc *proc = &times->proc[event->proc->at];
-	struct thread *thread = thread_of(times, event);
-	int64_t change;
-
-	track = tp_memcurve_event(times->memory, event, &change);
-	if (!track)
-		return;
-	times->has_memory = true;
-	note_live(proc, track);
-	if (thread && thread->n &&
-	    thread->call[thread->n - 1].peak_bytes < proc->live_bytes)
-		thread->call[thread->n - 1].peak_bytes = proc->live_bytes;
 }
 
 static void take_call(struct tp_module_times *times, const struct tp_event *event)
@@ -287,11 +230,6 @@ void tp_module_times_event(struct tp_module_times *times, const struct tp_event 
 		if (!(event->flags & TP_F_ASYNC))
 			take_span(times, event);
 		break;
-	case TP_REC_ALLOC:
-	case TP_REC_FREE:
-	case TP_REC_TOTALS:
-		take_memory(times, event);
-		break;
 	case TP_REC_CALL:
 		take_call(times, event);
 		break;
@@ -313,9 +251,8 @@ struct tp_module_times *tp_module_times_new(const struct tp_run *run)
 	times->n_procs = run->n_procs;
 	times->proc = calloc(run->n_procs + 1, sizeof(times->proc[0]));
 	times->origins = tp_origins_new(run);
-	times->memory = tp_memcurve_new();
 	times->launches = tp_launches_new(run);
-	if (!times->proc || !times->origins || !times->memory || !times->launches) {
+	if (!times->proc || !times->origins || !times->launches) {
 		tp_module_times_free(times);
 		return NULL;
 	}
@@ -335,8 +272,6 @@ void tp_module_times_free(struct tp_module_times *times)
 	}
 	free(times->proc);
 	tp_origins_free(times->origins);
-	if (times->memory)
-		tp_memcurve_free(times->memory);
 	tp_launches_free(times->launches);
 	free(times->time);
 	free(times);
@@ -351,7 +286,7 @@ void tp_module_times_end(struct tp_module_times *times)
 
 		for (uint32_t t = 0; t < proc->cap; t++)
 			while (proc->thread[t].n)
-				end_call(times, &proc->thread[t], proc->live_bytes);
+				end_call(times, &proc->thread[t]);
 	}
 	tp_launches_end(times->launches);
 	time_of(times, n ? n - 1 : 0);
@@ -409,11 +344,6 @@ bool tp_module_times_has_any(const struct tp_module_times *times)
 bool tp_module_times_has_device(const struct tp_module_times *times)
 {
 	return times->has_device;
-}
-
-bool tp_module_times_has_memory(const struct tp_module_times *times)
-{
-	return times->has_memory;
 }
 
 bool tp_module_times_is_incomplete(const struct tp_module_times *times)

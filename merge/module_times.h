@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * module_times.h - what each nn.Module did: calls, time on the host and on devices, forward and
- * backward apart, tensor memory when it was called, at most, and when it had returned
+ * backward apart
  *
  * A call begins where it was told (a STACK with TP_STACK_CALL). Its time is up to the end of its
  * last operator; that it is over is seen when its thread next begins an operator or another call
@@ -23,10 +23,6 @@ struct tp_module_time {
 	int64_t backward_self_ns, backward_ns;	/* of autograd nodes */
 	int64_t device_self_ns, device_ns;
 	int64_t device_backward_self_ns, device_backward_ns;
-	/* Bytes of all tensors of the process: of the call with the greatest peak. */
-	int64_t entry_bytes, peak_bytes, exit_bytes;
-	int64_t kept_bytes;	/* sum over calls of what there was more after than before */
-	uint64_t n_ended;	/* calls whose memory is known */
 };
 
 struct tp_module_times;
@@ -57,7 +53,6 @@ struct tp_module_paths *tp_module_times_paths(const struct tp_module_times *time
 const struct tp_module_time *tp_module_times_at(const struct tp_module_times *times, uint32_t path);
 bool tp_module_times_has_any(const struct tp_module_times *times);	/* a STACK was seen */
 bool tp_module_times_has_device(const struct tp_module_times *times);
-bool tp_module_times_has_memory(const struct tp_module_times *times);
 bool tp_module_times_is_incomplete(const struct tp_module_times *times);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "merge/grow.h"
 #include "merge/keyed.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
 
 struct tp_names {
@@ -48,6 +49,14 @@ static const char *const private_names[] = {
     "aten::_version",
 };
 
+bool tp_name_is_loader(const struct tp_string *name)
+{
+	static const char loader[] = "enumerate(Data";
+
+	return name->n_bytes >= sizeof(loader) - 1 &&
+	       !memcmp(name->bytes, loader, sizeof(loader) - 1);
+}
+
 struct tp_names *tp_names_new(void)
 {
 	return calloc(1, sizeof(struct tp_names));
@@ -63,25 +72,18 @@ void tp_names_free(struct tp_names *names)
 	free(names);
 }
 
-static bool begins(const struct tp_name *name, const char *with)
-{
-	size_t n = strlen(with);
-
-	return name->n_bytes >= n && !memcmp(name->bytes, with, n);
-}
-
 static void explain(struct tp_name *name)
 {
 	name->category = TP_CAT_OTHER;
 	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		if (begins(name, meanings[i].begin)) {
+		if (tp_begins(name->bytes, name->n_bytes, meanings[i].begin)) {
 			name->category = meanings[i].category;
 			break;
 		}
 	}
 	for (uint32_t i = 0; i < sizeof(private_names) / sizeof(private_names[0]); i++)
 		name->is_private |= strlen(private_names[i]) == name->n_bytes &&
-				    begins(name, private_names[i]);
+				    tp_begins(name->bytes, name->n_bytes, private_names[i]);
 }
 
 static uint32_t find_or_add(struct tp_names *names, const char *bytes, uint32_t n)

@@ -18,6 +18,9 @@ struct tp_name {
 	bool is_private;	/* the framework's own profiling calls: torch.profiler hides them */
 };
 
+/* The range of a data loader's __next__. */
+bool tp_name_is_loader(const struct tp_string *name);
+
 struct tp_names;
 
 struct tp_names *tp_names_new(void);

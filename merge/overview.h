@@ -9,15 +9,13 @@
 #ifndef TP_MERGE_OVERVIEW_H
 #define TP_MERGE_OVERVIEW_H
 
-#include "merge/breakdown.h"
-#include "merge/clip.h"
 #include "merge/comm.h"
 #include "merge/gpu_time.h"
 #include "merge/habits.h"
 #include "merge/memcurve.h"
-#include "merge/names.h"
 #include "merge/nest.h"
 #include "merge/sites.h"
+#include "merge/step_times.h"
 #include "merge/view.h"
 
 enum { TP_NO_ROW = 0xffffffff };
@@ -30,10 +28,12 @@ struct tp_overview_peak {
 	uint64_t n_unknown;	/* frees in the step of blocks whose size is not known */
 	uint32_t inside;	/* innermost span */
 	uint32_t of;		/* outermost other one, TP_NO_ROW: none */
+	int64_t device_bytes;	/* most on any one device */
+	bool is_device_absolute;
 };
 
 struct tp_overview_proc {
-	struct tp_breakdown breakdown;
+	const struct tp_breakdown *breakdown;
 	struct tp_overview_peak *peak;	/* parallel to breakdown.step */
 	uint32_t cap_peaks;
 	const struct tp_step_row *ledger;
@@ -43,13 +43,16 @@ struct tp_overview_proc {
 
 struct tp_overview_row {	/* by name */
 	uint64_t calls;
-	int64_t self_ns;
+	int64_t self_ns, total_ns;
+	int64_t device_ns;	/* of work that was launched with it as the innermost operator */
+	bool is_call;		/* of CUDA */
 	uint8_t product;	/* tensor cores could do it: 0 not looked up, 1 no, 2 yes */
 };
 
 struct tp_overview {
 	struct tp_view_options options;
-	struct tp_names *names;
+	struct tp_step_times *times;
+	struct tp_names *names;		/* those of the times */
 	struct tp_nest *nest;
 	struct tp_memcurve *memory;
 	struct tp_launches *launches;
@@ -58,9 +61,10 @@ struct tp_overview {
 	struct tp_habits habits;
 	struct tp_comm *comm;		/* NULL: a single rank */
 	struct tp_sites *sites;
-	struct tp_clip clip;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
+	tp_clip_fn also;
+	void *also_ctx;
 	struct tp_overview_row *row;	/* by names' row */
 	uint32_t cap_rows;
 	uint64_t n_events;
@@ -81,6 +85,8 @@ enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
 
 struct tp_overview *tp_overview_new(const struct tp_run *run,
 				    const struct tp_view_options *options);
+/* For who counts more: gets every event, cut to its window, when it has been counted here. */
+void tp_overview_also(struct tp_overview *overview, tp_clip_fn also, void *ctx);
 void tp_overview_event(struct tp_overview *overview, const struct tp_event *event);
 /* No more events: figures are final. */
 void tp_overview_end(struct tp_overview *overview);

@@ -3,9 +3,9 @@
  * overview_advice.c - part of the overview: what holds the run back, where, and what to do
  *
  * A table of rules. A rule applies when what it costs a step is above its limit; the dearest
- * comes first. Names and limits are in trainprof-merge(1).
+ * comes first. Names and limits are in trainprof-merge(1). See overview_advice.h.
  */
-#include "merge/overview.h"
+#include "merge/overview_advice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,25 +16,7 @@
 #include "merge/sum.h"
 #include "runtime/base/text.h"
 
-struct advice {
-	const char *rule;
-	double percent;		/* of the time of a step; < 0: it costs no time */
-	char evidence[240], place[240], todo[200];
-};
-
-struct facts {
-	const struct tp_run *run;
-	const struct tp_overview *overview;
-	const struct tp_overview_sums *sums;
-	struct tp_gpu_figures gpu;	/* of all devices */
-	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
-	bool is_explained;		/* any rule before does */
-};
-
 enum {
-	GROWTH_PARTS = 8,	/* of a run, in each of which memory stands higher than before */
-	GROWTH_STEPS = 2,	/* steps of a part, at least */
-	GROWTH_LEAST = 16384,	/* bytes a step: less is nothing to worry about */
 	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
 	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
 };
@@ -44,9 +26,8 @@ static double percent(int64_t part, int64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* The line of the program's code that has most of it; of a process, or of all. */
-static void find_line(const struct facts *facts, const struct tp_proc *proc,
-		      enum tp_site_figure by, struct advice *advice)
+void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		    enum tp_site_figure by, struct tp_advice *advice)
 {
 	struct tp_site site;
 
@@ -92,7 +73,7 @@ static void find_dataset(const struct tp_run *run, char *place, size_t cap)
 	}
 }
 
-static bool judge_data(const struct facts *facts, struct advice *advice)
+static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview *overview = facts->overview;
 	bool has_workers = false, has_none = false;
@@ -122,13 +103,13 @@ static bool judge_data(const struct facts *facts, struct advice *advice)
 
 /* ---- devices ---- */
 
-static uint64_t per_step(const struct facts *facts, uint64_t n)
+static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
 {
 	return facts->sums->n_steps ? n / facts->sums->n_steps : 0;
 }
 
 /* Waiting is a fault only when the device has nothing to do afterwards. */
-static bool judge_waits(const struct facts *facts, struct advice *advice)
+static bool judge_waits(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
@@ -147,11 +128,11 @@ static bool judge_waits(const struct facts *facts, struct advice *advice)
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "leave values on the device: .item(), .tolist(), print and conditions wait for "
 		 "them; read them every so many steps");
-	find_line(facts, NULL, TP_SITE_WAIT, advice);
+	tp_advice_line(facts, NULL, TP_SITE_WAIT, advice);
 	return true;
 }
 
-static bool judge_host(const struct facts *facts, struct advice *advice)
+static bool judge_host(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t data, all, kernel_ns;
@@ -173,11 +154,11 @@ static bool judge_host(const struct facts *facts, struct advice *advice)
 		 kernel_ns < SMALL_KERNEL_NS
 		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
 		     : "what does the host do before the gaps? The timeline shows it");
-	find_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
+	tp_advice_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
 	return true;
 }
 
-static bool judge_idle(const struct facts *facts, struct advice *advice)
+static bool judge_idle(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	int64_t idle = tp_sub(facts->gpu.all_ns, facts->gpu.busy_ns);
 	char a[32];
@@ -203,7 +184,7 @@ static bool has_tensor_cores(const struct tp_overview *overview)
 	return false;
 }
 
-static bool judge_tensor_cores(const struct facts *facts, struct advice *advice)
+static bool judge_tensor_cores(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
@@ -221,7 +202,7 @@ static bool judge_tensor_cores(const struct facts *facts, struct advice *advice)
 	return true;
 }
 
-static bool judge_allocations(const struct facts *facts, struct advice *advice)
+static bool judge_allocations(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 
@@ -237,7 +218,7 @@ static bool judge_allocations(const struct facts *facts, struct advice *advice)
 	return true;
 }
 
-static bool judge_copies(const struct facts *facts, struct advice *advice)
+static bool judge_copies(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 
@@ -255,8 +236,8 @@ static bool judge_copies(const struct facts *facts, struct advice *advice)
 /* ---- ranks ---- */
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
-static void find_excess(const struct facts *facts, const struct tp_comm_rank *rank,
-			struct advice *advice)
+static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_rank *rank,
+			struct tp_advice *advice)
 {
 	struct tp_site site;
 	int64_t more;
@@ -271,7 +252,7 @@ static void find_excess(const struct facts *facts, const struct tp_comm_rank *ra
 			 site.before ? site.before : "the begin of the step", site.place);
 }
 
-static bool judge_ranks(const struct facts *facts, struct advice *advice)
+static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct tp_comm_verdict verdict = {.rank = NULL};
 	const struct tp_comm_rank *rank;
@@ -297,7 +278,7 @@ static bool judge_ranks(const struct facts *facts, struct advice *advice)
 	return true;
 }
 
-static bool judge_communication(const struct facts *facts, struct advice *advice)
+static bool judge_communication(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	char a[32];
 
@@ -313,102 +294,25 @@ static bool judge_communication(const struct facts *facts, struct advice *advice
 	return true;
 }
 
-/* ---- memory ---- */
-
-struct growth {
-	const struct tp_step_row *first, *last;
-	int64_t bytes;		/* a step */
-	bool is_device;
-};
-
-static int64_t live_of(const struct tp_step_row *row, bool is_device)
-{
-	return (int64_t)(is_device ? row->device_live : row->live_bytes);
-}
-
-/* The least that is alive in each part of the run: what stays is in it, what comes and goes is
- * not. A leak makes each stand higher than the one before, by as much. */
-static bool find_growth(const struct tp_overview_proc *proc, bool is_device, struct growth *growth)
-{
-	uint32_t n = proc->n_ledger / GROWTH_PARTS;
-	const struct tp_step_row *least[GROWTH_PARTS];
-	int64_t all, step;
-
-	if (n < GROWTH_STEPS)
-		return false;
-	for (uint32_t part = 0; part < GROWTH_PARTS; part++) {
-		const struct tp_step_row *row =
-		    &proc->ledger[proc->n_ledger - (GROWTH_PARTS - part) * n];
-
-		least[part] = row;
-		for (uint32_t i = 1; i < n; i++)
-			if (live_of(&row[i], is_device) < live_of(least[part], is_device))
-				least[part] = &row[i];
-	}
-	/* The first part is that in which optimizers make their state. */
-	growth->first = least[1];
-	growth->last = least[GROWTH_PARTS - 1];
-	/* Numbers that a file made up. */
-	if (growth->last->index <= growth->first->index ||
-	    growth->last->index - growth->first->index > INT64_MAX)
-		return false;
-	all = tp_sub(live_of(growth->last, is_device), live_of(growth->first, is_device));
-	step = all / (int64_t)(growth->last->index - growth->first->index);
-	for (uint32_t part = 2; part < GROWTH_PARTS; part++)
-		if (tp_sub(live_of(least[part], is_device), live_of(least[part - 1], is_device)) <
-		    all / GROWTH_PARTS / 2)
-			return false;
-	growth->bytes = step;
-	growth->is_device = is_device;
-	return step >= GROWTH_LEAST;
-}
-
-static bool judge_growth(const struct facts *facts, struct advice *advice)
-{
-	const struct tp_overview *overview = facts->overview;
-	struct growth worst = {.bytes = 0}, growth;
-	char who[64], a[32], b[32], c[32];
-
-	for (uint32_t i = 0; i < overview->n_procs; i++)
-		for (int is_device = 0; is_device < 2; is_device++)
-			if (overview->proc[i].n_ledger &&
-			    find_growth(&overview->proc[i], is_device, &growth) &&
-			    growth.bytes > worst.bytes)
-				worst = growth;
-	if (!worst.bytes)
-		return false;
-	advice->percent = -1;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "tensors%s%s%s grow by %s a step: %s after step %" PRIu64 ", %s after step %" PRIu64,
-		 worst.is_device ? " on the device" : "",
-		 tp_label_is_needed(facts->run) ? " of " : "",
-		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, worst.first->proc)
-						: "",
-		 tp_show_bytes(a, worst.bytes),
-		 tp_show_bytes(b, live_of(worst.first, worst.is_device)), worst.first->index,
-		 tp_show_bytes(c, live_of(worst.last, worst.is_device)), worst.last->index);
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "what is kept across steps? .detach() or .item() what goes into lists");
-	find_line(facts, worst.first->proc, TP_SITE_KEPT, advice);
-	return true;
-}
-
 /* ---- the table ---- */
 
 /* Those that explain others come before them. */
 static const struct rule {
 	const char *name;
 	double limit;		/* percent of a step */
-	bool (*judge)(const struct facts *facts, struct advice *advice);
+	tp_advice_judge *judge;
 	bool needs_device;
 } rules[] = {
-    {"memory-growth", 0, judge_growth, false},
+    {"memory-growth", 0, tp_advice_growth, false},
+    {"memory-full", 0, tp_advice_memory_full, true},
+    {"data-parallel", 0, tp_advice_data_parallel, true},
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
     {"uneven-ranks", 5, judge_ranks, false},
     {"synchronising", 5, judge_waits, true},
     {"device-allocations", 1, judge_allocations, true},
     {"pageable-copies", 5, judge_copies, true},
     {"host-bound", 20, judge_host, true},
+    {"gloo", 5, tp_advice_gloo, true},
     {"communication", 15, judge_communication, false},
     {"tensor-cores", 10, judge_tensor_cores, true},
     {"device-idle", 30, judge_idle, true},
@@ -417,14 +321,14 @@ enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 
 static int compare_cost(const void *a, const void *b)
 {
-	const struct advice *x = a, *y = b;
+	const struct tp_advice *x = a, *y = b;
 
 	if (x->percent < y->percent || x->percent > y->percent)
 		return x->percent < y->percent ? 1 : -1;
 	return strcmp(x->rule, y->rule);
 }
 
-static void print_item(const struct advice *advice, struct tp_out *out)
+static void print_item(const struct tp_advice *advice, struct tp_out *out)
 {
 	tp_out_item(out, "yellow", 20, advice->rule, "%s", advice->evidence);
 	if (advice->place[0])
@@ -432,7 +336,7 @@ static void print_item(const struct advice *advice, struct tp_out *out)
 	tp_out_item(out, "", 20, "", "%s", advice->todo);
 }
 
-static void print_rows(const struct advice *advice, uint32_t n, struct tp_out *out)
+static void print_rows(const struct tp_advice *advice, uint32_t n, struct tp_out *out)
 {
 	static const struct tp_column column[] = {
 	    {.title = "rule", .field = "rule"},
@@ -460,16 +364,16 @@ static void print_rows(const struct advice *advice, uint32_t n, struct tp_out *o
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
-	struct facts facts = {.run = run, .overview = overview, .sums = sums};
-	struct advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
+	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums};
+	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
 		tp_gpu_add(&facts.gpu, &tp_gpu_time_at(overview->gpu, i)->total);
 	for (uint32_t i = 0; i < N_RULES; i++) {
-		struct advice *next = &advice[n];
+		struct tp_advice *next = &advice[n];
 
-		*next = (struct advice){.rule = rules[i].name};
+		*next = (struct tp_advice){.rule = rules[i].name};
 		if ((rules[i].needs_device && facts.gpu.all_ns <= 0) ||
 		    !rules[i].judge(&facts, next) ||
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))

@@ -115,6 +115,61 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 	free(order);
 }
 
+/* What the lines below it say of all devices together, of each. */
+static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
+			struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+	    {.title = "GPU", .field = "gpu"},
+	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
+	    {.title = "busy", .align = TP_RIGHT, .field = "busy_ns"},
+	    {.title = "kernels", .align = TP_RIGHT, .field = "kernel_ns"},
+	    {.title = "computing", .align = TP_RIGHT, .field = "compute_ns"},
+	    {.title = "communication", .align = TP_RIGHT, .field = "communication_ns"},
+	    {.title = "both", .align = TP_RIGHT, .field = "compute_communication_ns"},
+	    {.title = "copies", .align = TP_RIGHT, .field = "copy_ns"},
+	    {.title = "and computing", .align = TP_RIGHT, .field = "compute_copy_ns"},
+	    {.title = "waits: copy", .align = TP_RIGHT, .field = "idle_copy_ns"},
+	    {.title = "host", .align = TP_RIGHT, .field = "idle_host_ns"},
+	    {.title = "stream", .align = TP_RIGHT, .field = "idle_queue_ns"},
+	    {.title = "else", .align = TP_RIGHT, .field = "idle_other_ns"},
+	    {.title = "launches", .align = TP_RIGHT, .field = "launches"},
+	    {.title = "delay p50", .align = TP_RIGHT, .field = "delay_p50_ns"},
+	    {.title = "p99", .align = TP_RIGHT, .field = "delay_p99_ns"},
+	    {.title = "waiting", .align = TP_RIGHT, .field = "depth_most"},
+	};
+	struct tp_table *table;
+	char who[96];
+
+	if (!tp_out_is_full(out))
+		return;
+	tp_out_title(out, "What each GPU did");
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "gpu_time");
+	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++) {
+		const struct tp_gpu_device *d = tp_gpu_time_at(gpu, i);
+		const struct tp_gpu_figures *f = &d->total;
+		const int64_t ns[] = {f->all_ns,     f->busy_ns, f->kernel_ns,
+				      f->compute_ns, f->comm_ns, f->compute_comm_ns,
+				      f->copy_ns,    f->compute_copy_ns};
+		uint32_t depth = 0;
+
+		tp_table_cell(table, "%s", show_who(who, run, d));
+		for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++)
+			tp_cell_ns(table, ns[k]);
+		for (uint32_t k = 0; k < TP_IDLE_N; k++)
+			tp_cell_ns(table, f->idle_ns[k]);
+		for (uint32_t k = 0; k < d->n_queues; k++)
+			if (d->queue[k].depth_most > depth)
+				depth = d->queue[k].depth_most;
+		tp_cell_count(table, d->delay.n);
+		tp_cell_ns(table, tp_spread_percentile(&d->delay, 50));
+		tp_cell_ns(table, tp_spread_percentile(&d->delay, 99));
+		tp_cell_count(table, depth);
+	}
+	tp_table_print(table, out);
+}
+
 static void print_idle(const struct tp_gpu_figures *f, struct tp_out *out)
 {
 	char a[32], text[200] = "";
@@ -228,6 +283,7 @@ void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *
 		print_overlap(&sums.all, out);
 		print_launches(&sums, out);
 		print_odd(&sums, overview->n_idle_launches, out);
+		print_times(run, overview->gpu, out);
 	}
 	tp_spread_free(&sums.delay);
 }

@@ -40,7 +40,7 @@ static void show_where(char *buf, size_t cap, const struct tp_overview *overview
 static const struct tp_overview_peak *find_peak(const struct tp_overview_proc *proc,
 						uint64_t step)
 {
-	for (uint32_t i = 0; i < proc->breakdown.n_steps && i < proc->cap_peaks; i++)
+	for (uint32_t i = 0; i < proc->breakdown->n_steps && i < proc->cap_peaks; i++)
 		if (proc->peak[i].step == step && proc->peak[i].live_bytes > 0)
 			return &proc->peak[i];
 	return NULL;
@@ -83,7 +83,7 @@ static void print_traced_memory(const struct tp_overview *overview, struct tp_ou
 	for (uint32_t p = 0; p < overview->n_procs; p++) {
 		const struct tp_overview_proc *proc = &overview->proc[p];
 
-		for (uint32_t i = 0; i < proc->breakdown.n_steps && i < proc->cap_peaks;
+		for (uint32_t i = 0; i < proc->breakdown->n_steps && i < proc->cap_peaks;
 		     i++)
 			if (proc->peak[i].live_bytes > 0 &&
 			    (!most || proc->peak[i].live_bytes > most->live_bytes))
@@ -113,7 +113,7 @@ static const char *show_step(char buf[160], const struct tp_run *run,
 
 static bool is_recorded(const struct tp_overview *overview, const struct tp_step_row *row)
 {
-	const struct tp_breakdown *breakdown = &overview->proc[row->proc->at].breakdown;
+	const struct tp_breakdown *breakdown = overview->proc[row->proc->at].breakdown;
 
 	for (uint32_t i = 0; i < breakdown->n_steps; i++)
 		if (breakdown->step[i].index == row->index)
@@ -255,7 +255,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 		    tp_sparkline(bars, value, proc->n_ledger, BARS, tp_add(median, median)),
 		    tp_show_ns(a, tp_add(median, median)));
 	}
-	show_growth(growth, sizeof(growth), &proc->breakdown, slowest->index);
+	show_growth(growth, sizeof(growth), proc->breakdown, slowest->index);
 	if (!growth[0])
 		show_ledger_growth(growth, sizeof(growth), proc, slowest, value,
 				   tp_sub(slowest->dur_ns, median));

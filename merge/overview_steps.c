@@ -120,7 +120,7 @@ static int compare_at(const void *a, const void *b)
 static void print_steps_of(const struct tp_overview_proc *proc,
 			   const struct tp_overview_sums *sums, struct tp_out *out)
 {
-	const struct tp_breakdown *breakdown = &proc->breakdown;
+	const struct tp_breakdown *breakdown = proc->breakdown;
 	uint32_t n = breakdown->n_steps, n_shown = n <= STEPS_ALL ? n : STEPS_SHOWN;
 	struct ranked *order = malloc((n + 1) * sizeof(*order));
 	struct tp_table *table;
@@ -171,7 +171,7 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		struct tp_overview_sums own = {.n_steps = 0};
 
-		tp_overview_sum(&own, &overview->proc[i].breakdown);
+		tp_overview_sum(&own, overview->proc[i].breakdown);
 		if (own.n_steps)
 			order[n++] = (struct ranked){own.all_ns / (int64_t)own.n_steps, i};
 	}
@@ -187,7 +187,7 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	for (uint32_t i = 0; i < n_shown; i++) {
 		struct tp_overview_sums own = {.n_steps = 0};
 
-		tp_overview_sum(&own, &overview->proc[order[i].at].breakdown);
+		tp_overview_sum(&own, overview->proc[order[i].at].breakdown);
 		tp_table_cell(table, "  %s", tp_label_proc(a, run, run->proc[order[i].at]));
 		tp_cell_count(table, own.n_steps);
 		tp_cell_ns(table, order[i].ns);
@@ -206,7 +206,7 @@ void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview 
 	if (sums->n_procs > 1)
 		print_ranks(run, overview, sums, out);
 	for (uint32_t i = 0; sums->n_procs == 1 && i < overview->n_procs; i++)
-		if (overview->proc[i].breakdown.n_steps)
+		if (overview->proc[i].breakdown->n_steps)
 			print_steps_of(&overview->proc[i], sums, out);
 	tp_overview_print_all(run, overview, sums, out);
 }

@@ -33,7 +33,7 @@ void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *o
 	table = tp_table_new(column, TP_CAT_N + 3);
 	tp_table_name(table, "step_breakdown");
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
-		const struct tp_breakdown *breakdown = &overview->proc[i].breakdown;
+		const struct tp_breakdown *breakdown = overview->proc[i].breakdown;
 
 		for (uint32_t k = 0; k < breakdown->n_steps; k++) {
 			const struct tp_step_time *step = &breakdown->step[k];

@@ -66,7 +66,8 @@ class Curves {
 			colors: this.series.map((its) => its.colour),
 			width, height: 240, legend: 'never', strokeWidth: 1.4, connectSeparatedPoints: true,
 			stepPlot: Boolean(this.options.steps), includeZero: true,
-			stackedGraph: Boolean(this.options.stacked), fillAlpha: 0.55, animatedZooms: false,
+			stackedGraph: Boolean(this.options.stacked), stackedGraphNaNFill: 'none', fillAlpha: 0.55,
+			animatedZooms: false,
 			gridLineColor: 'rgba(128,128,128,0.22)', axisLineColor: 'rgba(128,128,128,0.5)',
 			highlightCircleSize: 3, xRangePad: 4,
 			axes: {

@@ -179,22 +179,39 @@ function operatorTree(flame, processName, isDevice)
 }
 
 // cost.nodes: parent, own value and name of each; a name that came before is its number.
-function heapTree(cost)
+function stackNodes(cost)
 {
-	const nodes = [], names = [], root = {name: 'all stacks', value: 0, below: []};
+	const nodes = [], names = [], tops = [];
 
 	for (let i = 0; i < cost.nodes.length; i += 3) {
-		const [parent, own, its] = cost.nodes.slice(i, i + 3), up = parent < 0 ? root : nodes[parent];
+		const [parent, own, its] = cost.nodes.slice(i, i + 3), up = parent < 0 ? null : nodes[parent];
 		const name = typeof its === 'number' ? names[its] : its;
 
 		if (name === its)
 			names.push(name);
 		const node = {name, own, value: 0, calls: 0, below: [], up};
 
-		up.below.push(node);
+		(up ? up.below : tops).push(node);
 		nodes.push(node);
 		for (let each = node; each; each = each.up)
 			each.value += own;
 	}
-	return linkNodes(root, null);
+	return tops;
+}
+
+// Processes of a cost, if there are several.
+function processesOf(cost)
+{
+	return cost.is_by_process ? stackNodes(cost).filter((node) => node.below.length).map((node) => node.name) : [];
+}
+
+// Stacks of the process (null: of all, as one).
+function stackTree(cost, processName)
+{
+	const tops = stackNodes(cost), sum = (nodes) => nodes.reduce((all, node) => all + node.value, 0);
+	const below = !cost.is_by_process ? tops
+		: tops.filter((node) => processName === null || node.name === processName)
+			.flatMap((node) => node.below.length ? node.below : [node]);
+
+	return linkNodes({name: processName === null ? 'all stacks' : processName, value: sum(below), below}, null);
 }

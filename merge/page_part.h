@@ -20,7 +20,7 @@ struct tp_page_part {
 	void (*write)(void *state, const struct tp_run *run, struct tp_html *html);
 };
 
-extern const struct tp_page_part tp_page_steps, tp_page_curves, tp_page_flame, tp_page_heap,
+extern const struct tp_page_part tp_page_steps, tp_page_curves, tp_page_flame, tp_page_stacks,
 	tp_page_timeline;
 
 #endif

@@ -18,6 +18,7 @@
 #include "merge/keyed.h"
 #include "merge/label.h"
 #include "merge/page_part.h"
+#include "merge/recorded.h"
 #include "merge/title.h"
 
 enum {
@@ -73,19 +74,6 @@ struct timeline {
 
 /* ---- which steps ---- */
 
-static bool is_recorded(const struct tp_run *run, const struct tp_step_row *row)
-{
-	for (uint32_t i = 0; i < run->n_windows; i++) {
-		const struct tp_window *window = &run->window[i];
-
-		if (window->proc == row->proc && window->n_events &&
-		    window->begin_ns <= row->begin_ns &&
-		    (!window->is_whole || window->end_ns >= row->begin_ns + row->dur_ns))
-			return true;
-	}
-	return false;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct tp_step_row *const *x = a, *const *y = b;
@@ -119,7 +107,7 @@ static uint32_t choose_of_proc(struct timeline *t, uint32_t first)
 		n++;
 	recorded = malloc((size_t)n * sizeof(const struct tp_step_row *));
 	for (uint32_t i = first; recorded && i < first + n; i++)
-		if (is_recorded(run, &run->step[i]))
+		if (tp_is_recorded(run, &run->step[i]))
 			recorded[n_recorded++] = &run->step[i];
 	if (n_recorded) {
 		qsort(recorded, n_recorded, sizeof(const struct tp_step_row *), compare_rows);

@@ -249,27 +249,43 @@ function buildRanked(panel, name)
 
 // ---- memory, counters ----
 
-// Slots as points; the extremes of one as two. A window ends what came before it.
-function pointsOf(curve, windows)
+// [process, begin, end] of each, in order.
+function windowsOf(proc)
 {
-	const points = [], begins = windows.filter((its) => its[0] === curve.proc).map((its) => its[1])
-		.sort((a, b) => a - b);
-	let at = 0, next = 0;
+	return load('steps').windows.filter((its) => its[0] === proc).sort((a, b) => a[1] - b[1]);
+}
+
+// Slots as points; the extremes of one as two.
+function pointsOf(curve)
+{
+	const points = [];
+	let at = 0;
 
 	curve.at.forEach((by, i) => {
 		at += by;
 		const ns = at * curve.width_ns, least = curve.least ? curve.least[i] : curve.most[i];
 
-		while (next < begins.length && begins[next] <= ns) {
-			if (points.length && next)
-				points.push([begins[next] - 1, null]);
-			next++;
-		}
 		if (least !== curve.most[i])
 			points.push([ns, least]);
 		points.push([ns + (least !== curve.most[i] ? curve.width_ns / 2 : 0), curve.most[i]]);
 	});
 	return points;
+}
+
+// Between two windows of a process nothing is known: what came before ends with its window. A point
+// stands where its slot begins: up to `width_ns` before what is in it.
+function withGaps(points, windows, width_ns)
+{
+	const result = [];
+	let next = 1;
+
+	for (const point of points) {
+		for (; next < windows.length && windows[next][1] <= point[0] + width_ns; next++)
+			if (result.length && windows[next - 1][2] < windows[next][1])
+				result.push([Math.max(windows[next - 1][2], result[result.length - 1][0]) + 1, null]);
+		result.push(point);
+	}
+	return result;
 }
 
 function curveName(curve)
@@ -285,13 +301,13 @@ function curveName(curve)
 
 function curvesChart(curves, title, zoom)
 {
-	const windows = load('steps').windows, names = processNames();
+	const names = processNames();
 	const several = new Set(curves.map((its) => its.proc)).size > 1;
 	const unit = curves[0].kind === 'counter' ? curves[0].unit : 'B';
 
 	return new Curves(curves.map((its, i) => ({
 		label: (several ? `${names[its.proc]}: ` : '') + curveName(its), colour: colour(i),
-		points: pointsOf(its, windows),
+		points: withGaps(pointsOf(its), windowsOf(its.proc), its.width_ns),
 	})), {title, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, unit), zoom, steps: true,
 	      isBytes: unit === 'B'});
 }
@@ -304,8 +320,11 @@ function categoriesChart(table, process, device, zoom)
 	const rows = table.rows.filter((row) => row[0] === process && row[1] === device &&
 		typeof row[at] === 'number').sort((a, b) => a[at] - b[at]);
 
+	const windows = windowsOf(processNames().indexOf(process));
+
 	return rows.length < 2 ? null : new Curves(table.columns.slice(first).map((its, i) => ({
-		label: its.title, colour: colour(i), points: rows.map((row) => [row[at], row[first + i] || 0]),
+		label: its.title, colour: colour(i),
+		points: withGaps(rows.map((row) => [row[at], row[first + i] || 0]), windows, 0),
 	})).filter((its) => its.points.some((point) => point[1])),
 	{title: `Tensors by category, ${device}`, x: (ns) => showNs(Math.round(ns)), y: (value) => showUnit(value, 'B'),
 	 zoom, stacked: true, isBytes: true});
@@ -548,37 +567,46 @@ function buildTimeline(panel)
 
 function buildFlame(panel)
 {
-	const flame = load('flame'), heap = load('heap'), body = el('div'), choices = [];
+	const flame = load('flame'), stacks = load('stacks'), body = el('div'), choices = [];
 	const procs = [];
 
 	for (let i = 0; flame && i < flame.nodes.length; i += 6)
 		if (flame.nodes[i] < 0)
 			procs.push([flame.names[flame.nodes[i + 1]], flame.nodes[i + 5]]);
+	const costs = stacks ? stacks.costs : [], title = {'time': 'Python and operators', 'host memory': 'host memory by stack'};
+
+	costs.forEach((cost, i) => choices.push([i, `${title[cost.what]}: ${cost.title}`]));
 	if (procs.length)
-		choices.push(['host', 'operators, time of the host']);
+		choices.push(['host', 'operators alone: time of the host']);
 	if (procs.some((its) => its[1] > 0))
-		choices.push(['device', 'operators, time of devices']);
-	(heap ? heap.costs : []).forEach((cost, i) => choices.push([i, `host memory by stack: ${cost.title}`]));
-	let what = choices.length ? choices[0][0] : null, proc = procs.length > 1 ? '' : procs.length && procs[0][0];
-	const draw = () => {
-		const cost = heap && heap.costs[what];
-
-		body.replaceChildren(new Flame(cost ? heapTree(cost)
-			: operatorTree(flame, proc === '' ? null : proc, what === 'device'),
-			{title: choices.find((its) => String(its[0]) === String(what))[1], unit: cost ? cost.unit : 'n'}).element);
-	};
-
+		choices.push(['device', 'operators alone: time of devices']);
 	if (!choices.length)
 		return;
-	panel.append(el('div', {class: 'tools'}, select('Show', choices, what, (value) => {
+	let what = String(choices[0][0]), proc = null;
+	const rank = el('span');
+	const draw = () => {
+		const cost = costs[what];
+
+		body.replaceChildren(new Flame(cost ? stackTree(cost, proc) : operatorTree(flame, proc, what === 'device'),
+			{title: choices.find((its) => String(its[0]) === what)[1], unit: cost ? cost.unit : 'n'}).element);
+	};
+	const choose = (value) => {
 		what = value;
+		const names = costs[what] ? processesOf(costs[what]) : procs.map(([name]) => name);
+
+		proc = names.length === 1 && !costs[what] ? names[0] : null;
+		rank.replaceChildren(...(names.length < 2 ? [] : [select('Rank', [['', 'all'], ...names.map((name) => [name, name])],
+			'', (name) => {
+				proc = name || null;
+				draw();
+			})]));
 		draw();
-	}), procs.length > 1 ? select('Rank', [['', 'all'], ...procs.map(([name]) => [name, name])], '', (value) => {
-		proc = value;
-		draw();
-	}) : null), body, el('p', {class: 'help'}, 'As wide as its share, in what it was called by; a click or ' +
-		'Enter zooms, arrows move, Escape shows all.'));
-	draw();
+	};
+
+	panel.append(el('div', {class: 'tools'}, select('Show', choices, what, choose), rank), body,
+		el('p', {class: 'help'}, 'As wide as its share, in what it was called by; a click or Enter zooms, ' +
+			'arrows move, Escape shows all.'));
+	choose(what);
 }
 
 // ---- the others ----

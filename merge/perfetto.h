@@ -4,8 +4,8 @@
  *
  * A track is a sequence of its own. perfetto_packets.c writes what every sequence needs,
  * perfetto_tracks.c the descriptors, perfetto_names.c what is interned and the arguments of
- * events, perfetto_device.c what happened on devices and in CUDA's calls; sink_perfetto.c says
- * which event becomes which packet. Strings handed in come from traces and are cut and repaired
+ * events, perfetto_device.c what happened on devices and in CUDA's calls, perfetto_modules.c calls
+ * of modules; sink_perfetto.c says which event becomes which packet. Strings handed in come from traces and are cut and repaired
  * here. One thread.
  */
 #ifndef TP_MERGE_PERFETTO_H
@@ -39,6 +39,7 @@ enum tp_perfetto_category {
 	CAT_LAUNCH,
 	CAT_COLL,
 	CAT_XFER,
+	CAT_MODULE,
 	N_CATEGORIES
 };
 enum tp_perfetto_argument {
@@ -129,6 +130,7 @@ struct tp_perfetto {
 	struct tp_launches *launches;
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
+	struct tp_perfetto_modules *modules; /* perfetto_modules.c's own */
 	struct tp_perfetto_device *device;
 	uint32_t n_devices, cap_devices;
 	uint32_t n_sequences;
@@ -211,6 +213,14 @@ void tp_perfetto_put_launch(void *state, const struct tp_event *event,
 /* ---- perfetto_coll.c ---- */
 
 void tp_perfetto_put_coll(struct tp_perfetto *s, const struct tp_event *event);
+
+/* ---- perfetto_modules.c ---- */
+
+int tp_perfetto_modules_init(struct tp_perfetto *s);	/* < 0: out of memory */
+/* FRAME, STACK, NNMODULE, OP, RANGE. */
+void tp_perfetto_modules_event(struct tp_perfetto *s, const struct tp_event *event);
+void tp_perfetto_modules_end(struct tp_perfetto *s);
+void tp_perfetto_modules_free(struct tp_perfetto *s);
 
 /* ---- sink_perfetto.c ---- */
 

@@ -33,6 +33,7 @@ const char *const tp_perfetto_category_name[N_CATEGORIES] = {
     [CAT_LAUNCH] = "ac2g",
     [CAT_COLL] = "collective",
     [CAT_XFER] = "collective_proxy",
+    [CAT_MODULE] = "module",
 };
 
 static const char *const argument_name[N_ARGUMENTS] = {

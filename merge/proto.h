@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/base/varint.h"
+
 enum {
 	TP_PROTO_LENGTH = 3,
 	TP_PROTO_MESSAGE_MAX = (1 << 7 * TP_PROTO_LENGTH) - 1,
@@ -19,12 +21,7 @@ enum {
 
 static inline char *tp_proto_varint(char *p, uint64_t v)
 {
-	while (v >= 0x80) {
-		*p++ = (char)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (char)v;
-	return p;
+	return (char *)tp_varint_put((uint8_t *)p, v);
 }
 
 static inline char *tp_proto_uint(char *p, uint32_t field, uint64_t v)

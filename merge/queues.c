@@ -47,7 +47,7 @@ int tp_queues_init(struct tp_proc_in *proc)
 
 	if (n + n_spare >= TP_NO_THREAD)
 		n_spare = n + 1 < TP_NO_THREAD ? TP_NO_THREAD - 1 - n : 0;
-	if (!proc->has_cuda)
+	if (!proc->pub.has_gpu)
 		n_spare = 0;
 	/* One more than is counted: the nobody of events without a known thread. */
 	if (!tp_grow(&proc->pub.thread, &proc->cap_threads, (uint64_t)n + n_spare + 1,

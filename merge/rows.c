@@ -99,7 +99,7 @@ static void put_csv(FILE *file, const struct tp_cell *cell)
 }
 
 /* Two tables of one view, or two views: a line without anything between them. */
-static void print_csv(const struct tp_table *table, struct tp_out *out)
+static void print_csv_head(const struct tp_table *table, struct tp_out *out)
 {
 	if (out->n_rows_tables++)
 		fputc('\n', out->file);
@@ -108,6 +108,12 @@ static void print_csv(const struct tp_table *table, struct tp_out *out)
 		if (table->column[c].field)
 			fprintf(out->file, ",%s", table->column[c].field);
 	fputc('\n', out->file);
+}
+
+static void print_csv(const struct tp_table *table, struct tp_out *out)
+{
+	if (!table->is_begun)
+		print_csv_head(table, out);
 	for (uint32_t i = 0; i < table->n_cells; i++) {
 		uint32_t c = i % table->n_columns;
 

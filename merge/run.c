@@ -341,7 +341,7 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	if (!s)
 		return -ENOMEM;
 	proc->has_modules |= kind == TP_STRING_NNMODULE;
-	proc->has_cuda |= kind >= TP_STRING_LAUNCH && kind <= TP_STRING_DEVICE;
+	proc->pub.has_gpu |= kind >= TP_STRING_LAUNCH && kind <= TP_STRING_DEVICE;
 	if (kind == TP_STRING_DEVICE && !take_device(proc, bytes, n_bytes))
 		return -ENOMEM;
 	if ((kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE || kind == TP_STRING_COMM) &&

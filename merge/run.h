@@ -41,7 +41,6 @@ struct tp_proc_in {
 	uint32_t n_chosen, cap_chosen;
 	uint32_t host;			/* one boot of one machine; 0: the clock of the run */
 	bool is_tsc, is_live;
-	bool has_cuda;			/* its strings say so */
 	bool has_modules;		/* of nn.Modules, the same */
 	struct tp_queues queues;
 	uint32_t cap_devices;

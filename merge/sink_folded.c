@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_folded.c - host memory as text for flame graphs: "outermost;...;innermost value"
+ * sink_folded.c - time and host memory as text for flame graphs: "outermost;...;innermost value"
  *
  * A file for each cost. flamegraph.pl and its like split at ';', take a number at the end of a
  * stack for a second value, and a line that begins with '#' for a comment; names come from
@@ -12,9 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/flame.h"
+#include "merge/flamefiles.h"
 #include "merge/grow.h"
-#include "merge/heapfiles.h"
 #include "merge/json.h"
 #include "merge/outfile.h"
 #include "merge/sink.h"
@@ -128,43 +127,40 @@ static void put_stack(void *ctx, const uint32_t *place, uint32_t n, const uint64
 	f->out->at = p;
 }
 
-static int write_cost(struct folded *f, const char *folder, enum tp_heap_cost cost)
+static int write_cost(struct folded *f, const char *folder, const struct tp_flame_cost *cost,
+		      uint32_t at)
 {
 	char path[4096 + 64];
 	int err, closed;
 
-	snprintf(path, sizeof(path), "%s/%s.folded", folder, tp_heap_figure(cost)->word);
+	snprintf(path, sizeof(path), "%s/%s.folded", folder, cost->word);
 	/* No file without a line, nor one of an earlier merge in its place. */
-	if (!tp_flame_total(f->flame, (uint32_t)cost))
+	if (!tp_flame_total(f->flame, at))
 		return unlink(path) && errno != ENOENT ? -errno : 0;
 	f->out = tp_outfile_open(path);
 	if (!f->out)
 		return -EIO;
-	err = tp_flame_each(f->flame, (uint32_t)cost, 1, put_stack, f);
+	err = tp_flame_each(f->flame, at, 1, put_stack, f);
 	closed = tp_outfile_close(f->out);
 	if (!closed && (err || f->is_incomplete))
 		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", path);
 	return closed ? closed : f->is_incomplete ? -ENOMEM : err;
 }
 
-int tp_folded_write(const struct tp_heap_rows *rows, const char *path)
+static int write_rows(const struct tp_flame_rows *rows, const char *path)
 {
-	static const enum tp_heap_cost costs[] = {TP_HEAP_PEAK, TP_HEAP_ALLOCS, TP_HEAP_LEAKED,
-						  TP_HEAP_TEMPORARY};
-	struct folded f = {.flame = tp_flame_new(rows, TP_FLAME_BY_FUNCTION, costs,
-						 TP_HEAP_COSTS, NODES_MAX)};
-	int err = tp_file_make_dirs(path, 0777);
+	struct folded f = {.flame = tp_flame_new(rows, TP_FLAME_BY_FUNCTION, NODES_MAX)};
+	int err = 0;
 
-	if (err)
-		fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
-			strerror(-err));
-	if (!err && (!f.flame || !tp_grow(&f.name, &f.cap_names, tp_flame_places(f.flame),
-					  sizeof(f.name[0])))) {
+	if (!f.flame || !tp_grow(&f.name, &f.cap_names, tp_flame_places(f.flame),
+				 sizeof(f.name[0]))) {
 		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
 		err = -ENOMEM;
 	}
-	for (uint32_t i = 0; i < TP_HEAP_COSTS && !err; i++)
-		err = write_cost(&f, path, costs[i]);
+	for (uint32_t i = 0; i < rows->n_costs && !err; i++) {
+		if (!rows->cost[i].is_extra)
+			err = write_cost(&f, path, &rows->cost[i], i);
+	}
 	for (uint32_t i = 0; i < f.cap_names; i++)
 		free(f.name[i].bytes);
 	free(f.name);
@@ -172,18 +168,30 @@ int tp_folded_write(const struct tp_heap_rows *rows, const char *path)
 	return err;
 }
 
+int tp_folded_write(const struct tp_flame_rows *rows, uint32_t n, const char *path)
+{
+	int err = tp_file_make_dirs(path, 0777);
+
+	if (err)
+		fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
+			strerror(-err));
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = write_rows(&rows[i], path);
+	return err;
+}
+
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_heapfile_end(state, "folded", tp_folded_write);
+	return tp_flamefile_end(state, "folded", tp_folded_write);
 }
 
 const struct tp_sink tp_sink_folded = {
 	.name = "folded",
-	.help = "host memory by stack: text for flamegraph.pl, a file per cost (a folder)",
-	.hint = "flamegraph.pl --countname=bytes peak.folded >peak.svg draws one of them",
+	.help = "time and host memory by stack: text for flamegraph.pl, a file per cost (a folder)",
+	.hint = "flamegraph.pl host-time.folded >host-time.svg draws one of them",
 	.suffix = "folded",
 	.is_folder = true,
-	.begin = tp_heapfile_begin,
-	.event = tp_heapfile_event,
+	.begin = tp_flamefile_begin,
+	.event = tp_flamefile_event,
 	.end = end,
 };

@@ -26,7 +26,7 @@ enum {
 };
 
 static const struct tp_page_part *const parts[] = {
-	&tp_page_steps, &tp_page_curves, &tp_page_flame, &tp_page_heap, &tp_page_timeline,
+	&tp_page_steps, &tp_page_curves, &tp_page_flame, &tp_page_stacks, &tp_page_timeline,
 };
 enum { N_PARTS = sizeof(parts) / sizeof(parts[0]) };
 
@@ -68,6 +68,9 @@ static void add_views(struct page *page, const struct tp_run *run)
 	plain.by_shape = plain.by_stack = plain.by_grid = plain.by_operator = false;
 	for (uint32_t i = 0; tp_views[i]; i++) {
 		if (tp_views[i] == &tp_view_diff && !view_options.compare)
+			continue;
+		/* The page has a timeline that can be zoomed. */
+		if (tp_views[i] == &tp_view_trace)
 			continue;
 		add_view(page, run, tp_views[i], "", &plain);
 		other = plain;

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/allocator.h"
 #include "merge/clip.h"
 #include "merge/grow.h"
+#include "merge/label.h"
 #include "merge/memviz.h"
 #include "merge/sink.h"
 #include "runtime/base/file.h"
@@ -87,8 +89,16 @@ static void take_life(void *ctx, const struct tp_life *life)
 static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct sink *s = ctx;
+	struct oom *oom;
 
 	tp_memcat_event(s->cat, event);
+	if (!tp_allocator_is_oom(event) || s->n_ooms == OOMS_MAX ||
+	    !tp_grow(&s->oom, &s->cap_ooms, (uint64_t)s->n_ooms + 1, sizeof(*s->oom)))
+		return;
+	oom = &s->oom[s->n_ooms++];
+	*oom = (struct oom){event->proc->at, {.device = event->link, .bytes = (int64_t)event->arg,
+					      .ns = event->begin_ns}};
+	oom->what.name = tp_memcat_where(s->cat, event, &oom->what.origin);
 }
 
 static void free_sink(struct sink *s)
@@ -112,7 +122,7 @@ static void *begin(const struct tp_run *run, const char *path)
 		s->run = run;
 		tp_clip_init(&s->clip, run, take_event, s);
 		snprintf(s->path, sizeof(s->path), "%s", path);
-		s->cat = tp_memcat_new(run, &calls, s);
+		s->cat = tp_memcat_new(run, NULL, &calls, s);
 		s->last_window = calloc(run->n_procs + 1, sizeof(*s->last_window));
 	}
 	if (!s || !s->cat || !s->last_window) {
@@ -135,22 +145,10 @@ static void *begin(const struct tp_run *run, const char *path)
 	return NULL;
 }
 
-static bool is_out_of_memory(const struct tp_event *event)
-{
-	static const char name[] = "out of memory";
-
-	return event->kind == TP_REC_MARK && event->name->n_bytes == sizeof(name) - 1 &&
-	       !memcmp(event->name->bytes, name, sizeof(name) - 1);
-}
-
 static void event(void *state, const struct tp_event *event)
 {
 	struct sink *s = state;
 
-	if (is_out_of_memory(event) && s->n_ooms < OOMS_MAX &&
-	    tp_grow(&s->oom, &s->cap_ooms, (uint64_t)s->n_ooms + 1, sizeof(*s->oom)))
-		s->oom[s->n_ooms++] = (struct oom){
-			event->proc->at, {event->link, (int64_t)event->arg, event->begin_ns}};
 	tp_clip_event(&s->clip, event);
 }
 
@@ -193,12 +191,29 @@ static int write_proc(struct sink *s, const struct tp_proc *proc)
 			oom[n_ooms++] = s->oom[i].what;
 	name_file(path, sizeof(path), s, proc);
 	if (n && !err)
-		err = tp_memviz_write(path, tp_memcat_names(s->cat), device, n, oom, n_ooms);
+		err = tp_memviz_write(path, s->cat, device, n, oom, n_ooms);
 	if (err == -ENOMEM)
 		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", path);
 	free(device);
 	free(oom);
 	return err;
+}
+
+/* Of stacks that frames are made of. False: out of memory. */
+static bool read_names(struct sink *s)
+{
+	struct tp_stacks *stacks = tp_origins_stacks(tp_memcat_origins(s->cat));
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	bool is_good = wanted != NULL;
+
+	for (uint32_t i = 0; wanted && i < s->n_tracks; i++)
+		for (uint32_t k = 0; k < s->track[i].n; k++)
+			wanted[s->track[i].life[k].origin.stack] = 1;
+	for (uint32_t i = 0; wanted && i < s->n_ooms; i++)
+		wanted[s->oom[i].what.origin.stack] = 1;
+	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
+	free(wanted);
+	return is_good;
 }
 
 static int end(void *state, const struct tp_run *run)
@@ -209,8 +224,11 @@ static int end(void *state, const struct tp_run *run)
 	tp_clip_end(&s->clip);
 	tp_memcat_end(s->cat);
 	if (!s->n_tracks)
-		fprintf(stderr, "trainprof-merge: no tensor memory was recorded, so '%s' is empty: "
-			"TRAINPROF_RECORD=categories or tensors does\n", s->path);
+		fprintf(stderr, "trainprof-merge: no tensor memory was recorded, so '%s' is empty: %s\n",
+			s->path, tp_label_is_kineto(run)
+					 ? "torch.profiler does with profile_memory=True"
+					 : "TRAINPROF_RECORD=categories or tensors does");
+	s->is_incomplete |= !read_names(s);
 	for (uint32_t i = 0; i < run->n_procs && !err; i++)
 		err = write_proc(s, run->proc[i]);
 	if (!err && s->is_incomplete) {

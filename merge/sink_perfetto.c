@@ -11,18 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/names.h"
 #include "merge/perfetto.h"
 #include "merge/sink.h"
 
 /* ---- spans ---- */
-
-static bool is_loader(const struct tp_string *name)
-{
-	static const char loader[] = "enumerate(Data";
-
-	return name->n_bytes >= sizeof(loader) - 1 &&
-	       !memcmp(name->bytes, loader, sizeof(loader) - 1);
-}
 
 /*
  * One end of an arrow. The start is known only when the backward node comes, long after its
@@ -105,7 +98,7 @@ static void put_begin(struct tp_perfetto *s, struct tp_perfetto_sequence *q,
 		      const struct tp_event *event)
 {
 	bool is_op = event->kind == TP_REC_OP ||
-		     (event->kind == TP_REC_RANGE && is_loader(event->name));
+		     (event->kind == TP_REC_RANGE && tp_name_is_loader(event->name));
 	char *packet, *at, *p;
 
 	p = tp_perfetto_begin_event(s, q, event->begin_ns, TYPE_BEGIN, &packet, &at);
@@ -319,6 +312,12 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_OP:
 	case TP_REC_RANGE:
 		put_span(s, event);
+		tp_perfetto_modules_event(s, event);
+		break;
+	case TP_REC_FRAME:
+	case TP_REC_STACK:
+	case TP_REC_NNMODULE:
+		tp_perfetto_modules_event(s, event);
 		break;
 	case TP_REC_ALLOC:
 	case TP_REC_FREE:
@@ -384,6 +383,7 @@ static void free_state(struct tp_perfetto *s)
 	tp_tensors_free(s->tensors);
 	tp_feed_free(&s->feed);
 	tp_launches_free(s->launches);
+	tp_perfetto_modules_free(s);
 	tp_devmem_curve_fini(&s->device_memory);
 	tp_heapcurve_fini(&s->host_memory);
 	free(s->device);
@@ -402,7 +402,7 @@ static void *begin(const struct tp_run *run, const char *path)
 	s->tensors = tp_tensors_new(run);
 	if (!s->launches || !s->process || !s->tensors ||
 	    tp_tracks_init(&s->book, run) || tp_links_init(&s->links, run) ||
-	    tp_feed_init(&s->feed, run, put_event, s))
+	    tp_feed_init(&s->feed, run, put_event, s) || tp_perfetto_modules_init(s))
 		goto no_memory;
 	tp_launches_each(s->launches, tp_perfetto_put_launch, s);
 	tp_heapcurve_init(&s->host_memory, run, put_heap, s);
@@ -442,6 +442,7 @@ static int end(void *state, const struct tp_run *run)
 	(void)run;
 	tp_feed_end(&s->feed);
 	tp_launches_end(s->launches);
+	tp_perfetto_modules_end(s);
 	proc = tp_heapcurve_end(&s->host_memory, &n);
 	for (uint32_t i = 0; i < n; i++)
 		put_heap_peak(s, &proc[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_pprof.c - host memory by stack as pprof's profile.proto, with the sample types of Go's heap
- * profiles and those of the peak
+ * sink_pprof.c - time and host memory by stack as pprof's profile.proto: of memory with the sample
+ * types of Go's heap profiles and those of the peak
  *
  * https://github.com/google/pprof/blob/main/proto/profile.proto. Fields may come in any order, so
  * strings, functions and locations are written when they are first met and nothing is kept but
@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/flame.h"
+#include "merge/flamefiles.h"
 #include "merge/grow.h"
-#include "merge/heapfiles.h"
 #include "merge/outfile.h"
 #include "merge/paths.h"
 #include "merge/proto.h"
@@ -66,19 +65,7 @@ enum {
 	NODES_MAX = 200000,	/* a file of a few MB */
 };
 
-static const struct {
-	const char *name, *unit;
-	enum tp_heap_cost cost;
-} sample_types[] = {
-	{"alloc_objects", "count", TP_HEAP_ALLOCS},
-	{"alloc_space", "bytes", TP_HEAP_ALLOC_BYTES},
-	{"inuse_objects", "count", TP_HEAP_END_BLOCKS},
-	{"inuse_space", "bytes", TP_HEAP_LEAKED},
-	{"peak_objects", "count", TP_HEAP_PEAK_BLOCKS},
-	{"peak_space", "bytes", TP_HEAP_PEAK},
-	{"temporary_objects", "count", TP_HEAP_TEMPORARY},
-};
-enum { N_TYPES = sizeof(sample_types) / sizeof(sample_types[0]), DEFAULT_TYPE = 5 };
+enum { TYPES_MAX = 16 };	/* of all sets */
 
 struct mapping {
 	const char *path;
@@ -88,7 +75,10 @@ struct mapping {
 
 struct pprof {
 	const struct tp_run *run;
-	struct tp_flame *flame;
+	struct tp_flame *flame;	/* of the set that is being written */
+	uint32_t first_type, n_costs;	/* that set's sample types */
+	uint32_t n_types;	/* of all sets */
+	uint64_t first_id;	/* locations of that set come behind it */
 	struct tp_outfile *out;
 	char *body;		/* of the message that is being made */
 	uint32_t cap_body;
@@ -292,7 +282,7 @@ static char *put_packed(struct pprof *f, char *p, uint32_t field, const uint64_t
 static void put_sample(void *ctx, const uint32_t *place, uint32_t n, const uint64_t *value)
 {
 	struct pprof *f = ctx;
-	uint64_t figure[N_TYPES];
+	uint64_t figure[TYPES_MAX] = {0};
 	uint32_t n_ids = 0;
 	char *p;
 
@@ -309,15 +299,15 @@ static void put_sample(void *ctx, const uint32_t *place, uint32_t n, const uint6
 		/* The innermost one has its own place for each address. */
 		if (!f->has_location[inner]) {
 			f->has_location[inner] = 1;
-			put_location(f, (uint64_t)inner + 1, place + begin, end - begin);
+			put_location(f, f->first_id + inner, place + begin, end - begin);
 		}
-		f->id[n_ids++] = (uint64_t)inner + 1;
+		f->id[n_ids++] = f->first_id + inner;
 		end = begin;
 	}
-	for (int i = 0; i < N_TYPES; i++)
-		figure[i] = value[i] > INT64_MAX ? INT64_MAX : value[i];
+	for (uint32_t i = 0; i < f->n_costs; i++)
+		figure[f->first_type + i] = value[i] > INT64_MAX ? INT64_MAX : value[i];
 	p = put_packed(f, NULL, SAMPLE_LOCATIONS, f->id, n_ids);
-	p = p ? put_packed(f, p, SAMPLE_VALUES, figure, N_TYPES) : NULL;
+	p = p ? put_packed(f, p, SAMPLE_VALUES, figure, f->n_types) : NULL;
 	if (p)
 		put_message(f, PROFILE_SAMPLE, p);
 }
@@ -378,7 +368,30 @@ static void put_comment(struct pprof *f, const char *text)
 	put_number(f, PROFILE_COMMENT, (int64_t)text_of(f, text));
 }
 
-static void put_head(struct pprof *f, const struct tp_heap_rows *rows)
+static void put_types(struct pprof *f, const struct tp_flame_rows *rows, uint32_t n)
+{
+	static const char *const units[] = {
+		[TP_FLAME_BYTES] = "bytes", [TP_FLAME_NS] = "nanoseconds",
+		[TP_FLAME_COUNT] = "count",
+	};
+	const struct tp_flame_rows *last = &rows[n - 1];
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < rows[i].n_costs && f->n_types < TYPES_MAX; k++) {
+			put_type(f, PROFILE_SAMPLE_TYPE, rows[i].cost[k].type,
+				 units[rows[i].cost[k].unit]);
+			f->n_types++;
+		}
+	}
+	put_number(f, PROFILE_DEFAULT_TYPE, (int64_t)text_of(f, rows[0].cost[0].type));
+	if (last->cost[0].unit == TP_FLAME_BYTES) {
+		put_type(f, PROFILE_PERIOD_TYPE, "space", "bytes");
+		put_number(f, PROFILE_PERIOD,
+			   last->sample_bytes ? (int64_t)last->sample_bytes : 1);
+	}
+}
+
+static void put_head(struct pprof *f, const struct tp_flame_rows *rows, uint32_t n)
 {
 	int64_t end_ns = 0;
 	char text[512];
@@ -386,31 +399,53 @@ static void put_head(struct pprof *f, const struct tp_heap_rows *rows)
 	/* The first string is the empty one. */
 	f->out->at = tp_proto_bytes(tp_outfile_room(f->out, 16), PROFILE_STRING, "", 0);
 	f->n_strings = 1;
-	for (int i = 0; i < N_TYPES; i++)
-		put_type(f, PROFILE_SAMPLE_TYPE, sample_types[i].name, sample_types[i].unit);
-	put_number(f, PROFILE_DEFAULT_TYPE,
-		   (int64_t)text_of(f, sample_types[DEFAULT_TYPE].name));
-	put_type(f, PROFILE_PERIOD_TYPE, "space", "bytes");
-	put_number(f, PROFILE_PERIOD, rows->sample_bytes ? (int64_t)rows->sample_bytes : 1);
+	put_types(f, rows, n);
 	for (uint32_t i = 0; i < f->run->n_windows; i++) {
 		if (f->run->window[i].end_ns > end_ns)
 			end_ns = f->run->window[i].end_ns;
 	}
 	put_number(f, PROFILE_TIME_NANOS, (int64_t)f->run->zero_real_ns);
 	put_number(f, PROFILE_DURATION_NANOS, end_ns);
-	snprintf(text, sizeof(text), "trainprof-merge: host memory of %.400s", f->run->path);
-	put_comment(f, text);
-	put_comment(f, "inuse: alive at the end of the last window; peak: alive when the process held "
-		       "most; addresses are those of the files, one range each");
-	if (rows->sample_bytes)
-		put_comment(f, "figures are estimates: allocations were sampled");
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "trainprof-merge: %s of %.400s", rows[i].what,
+			 f->run->path);
+		put_comment(f, text);
+		if (rows[i].cost[0].unit == TP_FLAME_BYTES)
+			put_comment(f, "inuse: alive at the end of the last window; peak: alive when the "
+				       "process held most; addresses are those of the files, one "
+				       "range each");
+		if (rows[i].sample_bytes)
+			put_comment(f, "figures are estimates: allocations were sampled");
+	}
 }
 
-static void put_file(struct pprof *f, const struct tp_heap_rows *rows)
+/* False: out of memory. */
+static bool put_samples(struct pprof *f, const struct tp_flame_rows *rows)
 {
-	put_head(f, rows);
-	if (tp_flame_each(f->flame, 0, N_TYPES, put_sample, f))
-		f->is_incomplete = true;
+	uint32_t n;
+	bool is_good;
+
+	f->flame = tp_flame_new(rows, TP_FLAME_BY_ADDRESS, NODES_MAX);
+	if (!f->flame)
+		return false;
+	n = tp_flame_places(f->flame);
+	f->n_costs = rows->n_costs;
+	is_good = tp_grow(&f->has_location, &f->cap_locations, n, 1);
+	if (is_good) {
+		memset(f->has_location, 0, n);
+		is_good = !tp_flame_each(f->flame, 0, f->n_costs, put_sample, f);
+	}
+	f->first_id += n;
+	f->first_type += f->n_costs;
+	tp_flame_free(f->flame);
+	return is_good;
+}
+
+static void put_file(struct pprof *f, const struct tp_flame_rows *rows, uint32_t n)
+{
+	put_head(f, rows, n);
+	for (uint32_t i = 0; i < n; i++)
+		f->is_incomplete |= !put_samples(f, &rows[i]);
 	for (uint32_t i = 0; i < 2 * f->n_mappings; i++) {
 		const struct mapping *mapping = &f->mapping[i % f->n_mappings];
 
@@ -419,22 +454,17 @@ static void put_file(struct pprof *f, const struct tp_heap_rows *rows)
 	}
 }
 
-int tp_pprof_write(const struct tp_heap_rows *rows, const char *path)
+int tp_pprof_write(const struct tp_flame_rows *rows, uint32_t n, const char *path)
 {
-	enum tp_heap_cost costs[N_TYPES];
-	struct pprof f = {.run = rows->run};
+	struct pprof f = {.run = rows->run, .first_id = 1};
 	int err = -ENOMEM;
 
-	for (int i = 0; i < N_TYPES; i++)
-		costs[i] = sample_types[i].cost;
-	f.flame = tp_flame_new(rows, TP_FLAME_BY_ADDRESS, costs, N_TYPES, NODES_MAX);
-	if (tp_strings_init(&f.strings) || !f.flame ||
-	    !tp_grow(&f.has_location, &f.cap_locations, tp_flame_places(f.flame), 1)) {
+	if (tp_strings_init(&f.strings)) {
 		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
 	} else if (!(f.out = tp_outfile_open(path))) {
 		err = -EIO;
 	} else {
-		put_file(&f, rows);
+		put_file(&f, rows, n);
 		err = tp_outfile_close(f.out);
 		if (!err && f.is_incomplete) {
 			fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n",
@@ -444,7 +474,6 @@ int tp_pprof_write(const struct tp_heap_rows *rows, const char *path)
 	}
 	tp_strings_free(&f.strings);
 	tp_paths_free(&f.functions);
-	tp_flame_free(f.flame);
 	free(f.body);
 	free(f.mapping);
 	free(f.has_location);
@@ -454,15 +483,15 @@ int tp_pprof_write(const struct tp_heap_rows *rows, const char *path)
 
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_heapfile_end(state, "pprof", tp_pprof_write);
+	return tp_flamefile_end(state, "pprof", tp_pprof_write);
 }
 
 const struct tp_sink tp_sink_pprof = {
 	.name = "pprof",
-	.help = "host memory by stack for pprof, with the sample types of Go's heap profiles (.pb.gz)",
+	.help = "time and host memory by stack for pprof (.pb.gz)",
 	.hint = "go tool pprof -http=: takes it",
-	.suffix = ".heap.pb.gz",
-	.begin = tp_heapfile_begin,
-	.event = tp_heapfile_event,
+	.suffix = ".pb.gz",
+	.begin = tp_flamefile_begin,
+	.event = tp_flamefile_event,
 	.end = end,
 };

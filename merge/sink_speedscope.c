@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_speedscope.c - host memory by stack for speedscope: a sampled profile for each cost
+ * sink_speedscope.c - time and host memory by stack for speedscope: a sampled profile for each cost
  *
  * https://www.speedscope.app/file-format-schema.json. The frames that all profiles share stand
  * behind them: only those that are used are written.
@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/flame.h"
+#include "merge/flamefiles.h"
 #include "merge/grow.h"
-#include "merge/heapfiles.h"
 #include "merge/json.h"
 #include "merge/outfile.h"
 #include "merge/sink.h"
@@ -23,11 +22,17 @@ enum {
 };
 
 struct speedscope {
-	struct tp_flame *flame;
+	const struct tp_flame_rows *rows;
+	uint32_t n_sets, now;	/* now: the set that is being written */
+	struct set {
+		struct tp_flame *flame;
+		uint32_t *frame_of;	/* by place: number of its frame + 1 */
+		uint32_t cap_frames;
+	} set[TP_FLAME_SETS];
 	struct tp_outfile *out;
-	uint32_t *frame_of;	/* by place: number of its frame + 1 */
-	uint32_t cap_frames;
-	uint32_t *place;	/* by frame */
+	struct place {
+		uint32_t set, at;
+	} *place;		/* by frame */
 	uint32_t n_places, cap_places;
 	uint64_t *weight;	/* of the samples of a profile */
 	uint32_t n_weights, cap_weights;
@@ -60,14 +65,16 @@ static void put_text(struct speedscope *s, const char *text, size_t n)
 
 static bool frame_of(struct speedscope *s, uint32_t place, uint32_t *frame)
 {
-	if (!s->frame_of[place]) {
+	uint32_t *number = &s->set[s->now].frame_of[place];
+
+	if (!*number) {
 		if (!tp_grow(&s->place, &s->cap_places, (uint64_t)s->n_places + 1,
 			     sizeof(s->place[0])))
 			return false;
-		s->place[s->n_places++] = place;
-		s->frame_of[place] = s->n_places;
+		s->place[s->n_places++] = (struct place){s->now, place};
+		*number = s->n_places;
 	}
-	*frame = s->frame_of[place] - 1;
+	*frame = *number - 1;
 	return true;
 }
 
@@ -95,23 +102,28 @@ static void put_sample(void *ctx, const uint32_t *place, uint32_t n, const uint6
 	put_lit(s, "]");
 }
 
-static void put_profile(struct speedscope *s, enum tp_heap_cost cost)
+static void put_profile(struct speedscope *s, const struct tp_flame_cost *cost, uint32_t at)
 {
-	const struct tp_heap_figure *figure = tp_heap_figure(cost);
-	uint64_t total = tp_flame_total(s->flame, (uint32_t)cost);
+	static const char *const units[] = {
+		[TP_FLAME_BYTES] = "bytes", [TP_FLAME_NS] = "nanoseconds",
+		[TP_FLAME_COUNT] = "none",
+	};
+	struct tp_flame *flame = s->set[s->now].flame;
+	uint64_t total = tp_flame_total(flame, at);
 
 	/* Readers divide by the whole. */
-	if (!total)
+	if (!total || cost->is_extra)
 		return;
 	put_lit(s, s->n_profiles++ ? ",\n" : "");
 	put_lit(s, "{\"type\":\"sampled\",\"name\":");
-	put_text(s, figure->title, strlen(figure->title));
-	put_lit(s, figure->is_bytes ? ",\"unit\":\"bytes\"" : ",\"unit\":\"none\"");
-	put_lit(s, ",\"startValue\":0,\"endValue\":");
+	put_text(s, cost->title, strlen(cost->title));
+	put_lit(s, ",\"unit\":\"");
+	put_lit(s, units[cost->unit]);
+	put_lit(s, "\",\"startValue\":0,\"endValue\":");
 	put_number(s, total);
 	put_lit(s, ",\"samples\":[\n");
 	s->n_weights = 0;
-	if (tp_flame_each(s->flame, (uint32_t)cost, 1, put_sample, s))
+	if (tp_flame_each(flame, at, 1, put_sample, s))
 		s->is_incomplete = true;
 	put_lit(s, "],\n\"weights\":[");
 	for (uint32_t i = 0; i < s->n_weights; i++) {
@@ -124,14 +136,15 @@ static void put_profile(struct speedscope *s, enum tp_heap_cost cost)
 
 static void put_frame(struct speedscope *s, uint32_t at)
 {
-	const struct tp_place *place = tp_flame_place(s->flame, s->place[at]);
+	const struct tp_flame *flame = s->set[s->place[at].set].flame;
+	const struct tp_place *place = tp_flame_place(flame, s->place[at].at);
 	const char *file = *place->file ? place->file : place->module;
 	char buf[TP_FLAME_TITLE_MAX];
 	const char *title;
 	uint32_t n;
 
 	put_lit(s, at ? ",\n{\"name\":" : "{\"name\":");
-	title = tp_flame_title(s->flame, s->place[at], buf, &n);
+	title = tp_flame_title(flame, s->place[at].at, buf, &n);
 	put_text(s, title, n);
 	if (*file) {
 		put_lit(s, ",\"file\":");
@@ -144,39 +157,52 @@ static void put_frame(struct speedscope *s, uint32_t at)
 	put_lit(s, "}");
 }
 
-static void put_file(struct speedscope *s, const struct tp_heap_rows *rows)
+static void put_file(struct speedscope *s)
 {
+	const struct tp_flame_rows *rows = s->rows;
 	char name[256];
 
 	put_lit(s, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 		   "\"exporter\":\"trainprof-merge\",\n\"name\":");
-	snprintf(name, sizeof(name), "host memory of %.180s%s", rows->run->path,
-		 rows->sample_bytes ? " (estimates: it was sampled)" : "");
+	snprintf(name, sizeof(name), "%s%s%s of %.180s%s", rows[0].what, s->n_sets > 1 ? ", " : "",
+		 s->n_sets > 1 ? rows[1].what : "", rows[0].run->path,
+		 rows[s->n_sets - 1].sample_bytes ? " (estimates: it was sampled)" : "");
 	put_text(s, name, strlen(name));
 	put_lit(s, ",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
-	for (uint32_t i = 0; i < TP_HEAP_COSTS; i++)
-		put_profile(s, (enum tp_heap_cost)i);
+	for (s->now = 0; s->now < s->n_sets; s->now++) {
+		for (uint32_t i = 0; i < rows[s->now].n_costs; i++)
+			put_profile(s, &rows[s->now].cost[i], i);
+	}
 	put_lit(s, "],\n\"shared\":{\"frames\":[\n");
 	for (uint32_t i = 0; i < s->n_places; i++)
 		put_frame(s, i);
 	put_lit(s, "]}}\n");
 }
 
-int tp_speedscope_write(const struct tp_heap_rows *rows, const char *path)
+static bool make_trees(struct speedscope *s)
 {
-	static const enum tp_heap_cost costs[] = {TP_HEAP_PEAK, TP_HEAP_ALLOCS, TP_HEAP_LEAKED,
-						  TP_HEAP_TEMPORARY};
-	struct speedscope s = {.flame = tp_flame_new(rows, TP_FLAME_BY_LINE, costs,
-						     TP_HEAP_COSTS, NODES_MAX)};
+	for (uint32_t i = 0; i < s->n_sets; i++) {
+		struct set *set = &s->set[i];
+
+		set->flame = tp_flame_new(&s->rows[i], TP_FLAME_BY_LINE, NODES_MAX);
+		if (!set->flame || !tp_grow(&set->frame_of, &set->cap_frames,
+					    tp_flame_places(set->flame), sizeof(set->frame_of[0])))
+			return false;
+	}
+	return true;
+}
+
+int tp_speedscope_write(const struct tp_flame_rows *rows, uint32_t n, const char *path)
+{
+	struct speedscope s = {.rows = rows, .n_sets = n};
 	int err = -ENOMEM;
 
-	if (!s.flame || !tp_grow(&s.frame_of, &s.cap_frames, tp_flame_places(s.flame),
-				 sizeof(s.frame_of[0]))) {
+	if (!make_trees(&s)) {
 		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
 	} else if (!(s.out = tp_outfile_open(path))) {
 		err = -EIO;
 	} else {
-		put_file(&s, rows);
+		put_file(&s);
 		err = tp_outfile_close(s.out);
 		if (!err && s.is_incomplete) {
 			fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n",
@@ -184,24 +210,26 @@ int tp_speedscope_write(const struct tp_heap_rows *rows, const char *path)
 			err = -ENOMEM;
 		}
 	}
-	free(s.frame_of);
+	for (uint32_t i = 0; i < TP_FLAME_SETS; i++) {
+		free(s.set[i].frame_of);
+		tp_flame_free(s.set[i].flame);
+	}
 	free(s.place);
 	free(s.weight);
-	tp_flame_free(s.flame);
 	return err;
 }
 
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_heapfile_end(state, "speedscope", tp_speedscope_write);
+	return tp_flamefile_end(state, "speedscope", tp_speedscope_write);
 }
 
 const struct tp_sink tp_sink_speedscope = {
 	.name = "speedscope",
-	.help = "host memory by stack for www.speedscope.app: four costs (.speedscope.json)",
+	.help = "time and host memory by stack for www.speedscope.app (.speedscope.json)",
 	.hint = "open it in https://www.speedscope.app, or with speedscope",
 	.suffix = ".speedscope.json",
-	.begin = tp_heapfile_begin,
-	.event = tp_heapfile_event,
+	.begin = tp_flamefile_begin,
+	.event = tp_flamefile_event,
 	.end = end,
 };

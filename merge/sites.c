@@ -14,9 +14,10 @@
 #include "merge/keyed.h"
 #include "merge/module_origin.h"
 #include "merge/sum.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
 
-enum { FRAMES_MAX = 256, PLACE_MAX = 300 };
+enum { PLACE_MAX = 300 };
 
 /* What a process's operators with one stack cost. */
 struct row {
@@ -173,7 +174,6 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 /* Loaders and collectives have rules of their own: their times are no gaps of what comes after. */
 static void take_range(struct tp_sites *sites, const struct tp_event *event)
 {
-	static const char loader[] = "enumerate(DataLoader)#";
 	struct process *proc = &sites->proc[event->proc->at];
 	struct thread *thread = thread_of(sites, event);
 
@@ -182,8 +182,7 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 		proc->comm_until_ns = event->end_ns;
 
 	if (thread && event->end_ns > thread->until_ns &&
-	    event->name->n_bytes >= sizeof(loader) - 1 &&
-	    !memcmp(event->name->bytes, loader, sizeof(loader) - 1))
+	    tp_begins(event->name->bytes, event->name->n_bytes, "enumerate(DataLoader)#"))
 		thread->until_ns = event->end_ns;
 }
 
@@ -255,20 +254,6 @@ void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes)
 
 /* ---- lines ---- */
 
-/* The place of a stack, into `place`; "": it has no line of Python. */
-static void find_place(const struct tp_sites *sites, uint32_t stack, char place[PLACE_MAX])
-{
-	struct tp_frame frame[FRAMES_MAX];
-	uint32_t n = tp_stacks_frames(tp_origins_stacks(sites->origins), stack, frame, FRAMES_MAX), at;
-
-	place[0] = '\0';
-	if (n > FRAMES_MAX)
-		n = FRAMES_MAX;
-	at = tp_hostmem_telling_frame(frame, n);
-	if (at < n && frame[at].is_python)
-		tp_hostmem_show_frame(place, PLACE_MAX, &frame[at], TP_HOSTMEM_LONG);
-}
-
 /* The line's number plus one, made when it is new; 0: out of memory. */
 static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const char *place)
 {
@@ -301,8 +286,8 @@ bool tp_sites_end(struct tp_sites *sites)
 		wanted[sites->row[i].stack] = 1;
 	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
 	for (uint32_t i = 0; is_good && i < sites->n_rows; i++) {
-		find_place(sites, sites->row[i].stack, place);
-		if (!place[0])
+		if (!tp_hostmem_show_line(stacks, sites->row[i].stack, TP_HOSTMEM_LONG, place,
+					  PLACE_MAX))
 			continue;
 		sites->row[i].line = find_line(sites, &keyed, place);
 		is_good = sites->row[i].line != 0;

@@ -360,6 +360,17 @@ void tp_table_print(struct tp_table *table, struct tp_out *out)
 	free(table);
 }
 
+void tp_table_flush(struct tp_table *table, struct tp_out *out)
+{
+	if (!table || out->to || !out->rows || !table->n_cells)
+		return;
+	tp_rows_print(table, out);
+	table->is_begun = true;
+	for (uint32_t i = 0; i < table->n_cells; i++)
+		free(table->cell[i].text);
+	table->n_cells = 0;
+}
+
 /* Prints text from column `at` on, broken at spaces, continued at column `indent`. */
 static void print_wrapped(struct tp_out *out, const char *text, uint32_t at,
 			  uint32_t indent)

@@ -66,6 +66,8 @@ void tp_cell_percent(struct tp_table *table, double part, double whole);
  * "green". */
 void tp_table_style(struct tp_table *table, const char *style);
 void tp_table_print(struct tp_table *table, struct tp_out *out);	/* and frees it */
+/* Writes the rows so far and forgets them, for tables of very many: rows for programs only. */
+void tp_table_flush(struct tp_table *table, struct tp_out *out);
 
 /* A title has an empty line before it; a line is broken at spaces where it does not fit, and
  * goes on below its own indentation. */

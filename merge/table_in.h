@@ -26,6 +26,7 @@ struct tp_table {
 	const char **style;	/* of each row */
 	uint32_t cap_styles;
 	const char *name;	/* in rows; NULL: the table is for people only */
+	bool is_begun;		/* its first rows were written: tp_table_flush */
 };
 
 #endif

@@ -106,10 +106,29 @@ static const char *const eligible[] = {
     "aten::cudnn_convolution_backward",
 };
 
+static bool has_part_at(const char *kernel, uint32_t n_bytes)
+{
+	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
+		size_t n = strlen(used[i]);
+
+		if (n <= n_bytes && !memcmp(kernel, used[i], n))
+			return true;
+	}
+	return false;
+}
+
+/* Asked for each kernel of a trace: one look at the name, by the pairs that parts begin with. */
 bool tp_tensor_cores_used(const char *kernel, uint32_t n_bytes)
 {
-	for (size_t i = 0; kernel && i < sizeof(used) / sizeof(used[0]); i++)
-		if (memmem(kernel, n_bytes, used[i], strlen(used[i])))
+	static uint8_t begins[1 << 16];
+	static bool is_made;
+
+	for (size_t i = 0; !is_made && i < sizeof(used) / sizeof(used[0]); i++)
+		begins[(uint8_t)used[i][0] << 8 | (uint8_t)used[i][1]] = 1;
+	is_made = true;
+	for (uint32_t i = 0; kernel && i + 1 < n_bytes; i++)
+		if (begins[(uint8_t)kernel[i] << 8 | (uint8_t)kernel[i + 1]] &&
+		    has_part_at(kernel + i, n_bytes - i))
 			return true;
 	return false;
 }

@@ -11,6 +11,7 @@
 
 enum {
 	PARTS = 480,		/* of the time in windows of a process: points of its curve */
+	LARGEST_LEAST = 1 << 12,	/* of which many are alike */
 	LARGEST_MAX = 1 << 17,
 };
 
@@ -18,6 +19,7 @@ struct tp_tensormem {
 	struct tp_clip clip;
 	bool has_clip;
 	struct tp_memcat *cat;
+	struct tp_allocator *allocator;
 	struct tp_mempeak *by_step, *by_time;
 	const struct tp_mempeak_track *step_track, *time_track;
 	uint32_t n_step_tracks, n_time_tracks;
@@ -108,13 +110,42 @@ static void take_life(void *ctx, const struct tp_life *life)
 	keep_largest(mem, life);
 }
 
+static void take_oom(struct tp_tensormem *mem, const struct tp_event *event)
+{
+	struct tp_allocator_oom *oom = tp_allocator_oom(mem->allocator, event);
+	uint32_t n = 0, n_all;
+	uint64_t all;
+	const struct tp_allocator_oom *before = tp_allocator_ooms(mem->allocator, &n_all, &all);
+
+	if (!oom)
+		return;
+	oom->name = tp_memcat_where(mem->cat, event, &oom->origin);
+	for (uint32_t i = 0; i + 1 < n_all; i++)
+		n += before[i].proc == event->proc && before[i].device == event->link;
+	if (tp_mempeak_pin(mem->by_step, event, event->link))
+		oom->pin = n;
+}
+
 static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct tp_tensormem *mem = ctx;
+	uint32_t device;
+	int64_t bytes;
 
 	/* The books of a window that is over are closed before the next one's first step. */
 	tp_memcat_event(mem->cat, event);
 	tp_mempeak_event(mem->by_step, event);
+	tp_allocator_event(mem->allocator, event);
+	if (event->kind == TP_REC_TOTALS && event->arg) {
+		bytes = (int64_t)(event->arg > TP_LEN_MAX ? TP_LEN_MAX : event->arg);
+		tp_mempeak_reserved(mem->by_step, event, event->link, bytes);
+		tp_mempeak_reserved(mem->by_time, event, event->link, bytes);
+	} else if (tp_allocator_others(mem->allocator, event, &device, &bytes)) {
+		tp_mempeak_others(mem->by_step, event, device, bytes);
+		tp_mempeak_others(mem->by_time, event, device, bytes);
+	} else if (tp_allocator_is_oom(event)) {
+		take_oom(mem, event);
+	}
 }
 
 struct tp_tensormem *tp_tensormem_new(const struct tp_run *run, uint32_t n_largest)
@@ -124,11 +155,14 @@ struct tp_tensormem *tp_tensormem_new(const struct tp_run *run, uint32_t n_large
 
 	if (!mem)
 		return NULL;
-	mem->most = n_largest && n_largest < LARGEST_MAX ? n_largest : LARGEST_MAX;
-	mem->cat = tp_memcat_new(run, &calls, mem);
+	mem->most = !n_largest || n_largest > LARGEST_MAX ? LARGEST_MAX
+		    : n_largest < LARGEST_LEAST	  ? LARGEST_LEAST
+						  : n_largest;
+	mem->cat = tp_memcat_new(run, NULL, &calls, mem);
+	mem->allocator = tp_allocator_new(run);
 	mem->by_step = tp_mempeak_new(run, 0);
 	mem->by_time = tp_mempeak_new(run, PARTS);
-	if (!mem->cat || !mem->by_step || !mem->by_time) {
+	if (!mem->cat || !mem->allocator || !mem->by_step || !mem->by_time) {
 		tp_tensormem_free(mem);
 		return NULL;
 	}
@@ -144,6 +178,7 @@ void tp_tensormem_free(struct tp_tensormem *mem)
 	if (mem->has_clip)
 		tp_clip_end(&mem->clip);
 	tp_memcat_free(mem->cat);
+	tp_allocator_free(mem->allocator);
 	tp_mempeak_free(mem->by_step);
 	tp_mempeak_free(mem->by_time);
 	free(mem->largest);
@@ -161,11 +196,47 @@ void tp_tensormem_event(struct tp_tensormem *mem, const struct tp_event *event)
 	case TP_REC_TOTALS:
 	case TP_REC_CATEGORY:
 	case TP_REC_SCAN:
+	case TP_REC_STACK:
+	case TP_REC_FRAME:
+	case TP_REC_NNMODULE:
+	case TP_REC_COUNTER:
+	case TP_REC_MARK:
 		tp_clip_event(&mem->clip, event);
 		break;
 	default:
 		break;
 	}
+}
+
+/* Names of those stacks that a reader may see. */
+static void read_names(struct tp_tensormem *mem)
+{
+	struct tp_stacks *stacks = tp_origins_stacks(tp_memcat_origins(mem->cat));
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	const struct tp_allocator_oom *oom;
+	uint64_t n_all;
+	uint32_t n;
+
+	if (!wanted) {
+		mem->is_incomplete = true;
+		return;
+	}
+	oom = tp_allocator_ooms(mem->allocator, &n, &n_all);
+	for (uint32_t i = 0; i < n; i++)
+		wanted[oom[i].origin.stack] = 1;
+	for (uint32_t i = 0; i < mem->n_largest; i++)
+		wanted[mem->largest[i].origin.stack] = 1;
+	for (uint32_t i = 0; i < mem->n_step_tracks; i++) {
+		const struct tp_mempeak_track *track = &mem->step_track[i];
+
+		for (uint32_t k = 0; k < track->n_holders; k++)
+			wanted[track->holder[k].origin.stack] = 1;
+		for (uint32_t p = 0; p < track->n_pins; p++)
+			for (uint32_t k = 0; k < track->pin[p].n_holders; k++)
+				wanted[track->pin[p].holder[k].origin.stack] = 1;
+	}
+	mem->is_incomplete |= tp_stacks_resolve(stacks, wanted) != 0;
+	free(wanted);
 }
 
 void tp_tensormem_end(struct tp_tensormem *mem)
@@ -178,7 +249,10 @@ void tp_tensormem_end(struct tp_tensormem *mem)
 	if (mem->n_largest)
 		qsort(mem->largest, mem->n_largest, sizeof(*mem->largest), compare_largest);
 	mem->is_incomplete |= tp_mempeak_is_incomplete(mem->by_step) ||
-			      tp_mempeak_is_incomplete(mem->by_time);
+			      tp_mempeak_is_incomplete(mem->by_time) ||
+			      tp_allocator_is_incomplete(mem->allocator);
+	if (tp_origins_has_any(tp_memcat_origins(mem->cat)))
+		read_names(mem);
 }
 
 const struct tp_mempeak_track *tp_tensormem_by_step(const struct tp_tensormem *mem, uint32_t *n)
@@ -193,10 +267,17 @@ const struct tp_mempeak_track *tp_tensormem_by_time(const struct tp_tensormem *m
 	return mem->time_track;
 }
 
-const struct tp_life *tp_tensormem_largest(const struct tp_tensormem *mem, uint32_t *n)
+const struct tp_life *tp_tensormem_largest(const struct tp_tensormem *mem, uint32_t *n,
+					  bool *is_all)
 {
+	*is_all = mem->n_largest < mem->most;
 	*n = mem->n_largest;
 	return mem->largest;
+}
+
+const struct tp_allocator *tp_tensormem_allocator(const struct tp_tensormem *mem)
+{
+	return mem->allocator;
 }
 
 const struct tp_memcat *tp_tensormem_cat(const struct tp_tensormem *mem)

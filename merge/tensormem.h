@@ -5,11 +5,12 @@
 #ifndef TP_MERGE_TENSORMEM_H
 #define TP_MERGE_TENSORMEM_H
 
+#include "merge/allocator.h"
 #include "merge/mempeak.h"
 
 struct tp_tensormem;
 
-/* n_largest: blocks that are kept for the table, 0: very many. */
+/* n_largest: blocks that are kept for the table, at least; 0: very many. */
 struct tp_tensormem *tp_tensormem_new(const struct tp_run *run, uint32_t n_largest);
 void tp_tensormem_free(struct tp_tensormem *mem);
 void tp_tensormem_event(struct tp_tensormem *mem, const struct tp_event *event);
@@ -18,8 +19,11 @@ void tp_tensormem_end(struct tp_tensormem *mem);
 /* After the end. By device of a process; by_step[i] and by_time[i] are of the same. */
 const struct tp_mempeak_track *tp_tensormem_by_step(const struct tp_tensormem *mem, uint32_t *n);
 const struct tp_mempeak_track *tp_tensormem_by_time(const struct tp_tensormem *mem, uint32_t *n);
-/* The largest first. */
-const struct tp_life *tp_tensormem_largest(const struct tp_tensormem *mem, uint32_t *n);
+/* The largest first; is_all: none was left out. */
+const struct tp_life *tp_tensormem_largest(const struct tp_tensormem *mem, uint32_t *n,
+					  bool *is_all);
+/* Pins of by_step's tracks are its failed allocations. */
+const struct tp_allocator *tp_tensormem_allocator(const struct tp_tensormem *mem);
 const struct tp_memcat *tp_tensormem_cat(const struct tp_tensormem *mem);
 bool tp_tensormem_is_incomplete(const struct tp_tensormem *mem);
 

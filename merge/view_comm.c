@@ -25,8 +25,19 @@ enum {
 
 struct state {
 	struct tp_view_options options;
+	struct tp_step_times *times;
 	struct tp_comm *comm;
 };
+
+static void give_event(void *opaque, const struct tp_event *ev)
+{
+	tp_comm_event(((struct state *)opaque)->comm, ev);
+}
+
+static int64_t find_call(void *opaque, const struct tp_event *work)
+{
+	return tp_comm_called(((struct state *)opaque)->comm, work);
+}
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
 {
@@ -35,12 +46,13 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	if (!state)
 		return NULL;
 	state->options = *options;
-	state->comm = tp_comm_new(run);
-	if (!state->comm) {
-		free(state);
-		return NULL;
-	}
-	return state;
+	state->times = tp_step_times_new(run, give_event, find_call, state);
+	state->comm = state->times ? tp_comm_new(run, state->times) : NULL;
+	if (state->comm)
+		return state;
+	tp_step_times_free(state->times);
+	free(state);
+	return NULL;
 }
 
 static void event(void *opaque, const struct tp_event *ev)
@@ -48,7 +60,7 @@ static void event(void *opaque, const struct tp_event *ev)
 	struct state *state = opaque;
 
 	if (state)
-		tp_comm_event(state->comm, ev);
+		tp_step_times_event(state->times, ev);
 }
 
 /* ---- collectives ---- */
@@ -421,6 +433,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct tp_comm_verdict verdict;
 	uint32_t n_rows, n_ranks;
 	const struct tp_comm_rank *rank;
+	bool is_whole;
 	char a[32];
 
 	tp_out_title(out, "Communication");
@@ -428,6 +441,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "red", "out of memory");
 		return;
 	}
+	is_whole = tp_step_times_end(state->times);
 	tp_comm_end(state->comm);
 	tp_comm_rows(state->comm, &n_rows);
 	rank = tp_comm_ranks(state->comm, &n_ranks);
@@ -456,9 +470,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	print_heat(state, run, out);
 	print_steps(state, run, out);
 out:
-	if (tp_comm_is_incomplete(state->comm))
+	if (tp_comm_is_incomplete(state->comm) || !is_whole)
 		tp_out_line(out, "red", "memory ran out: figures are too small");
 	tp_comm_free(state->comm);
+	tp_step_times_free(state->times);
 	free(state);
 }
 

@@ -47,29 +47,11 @@ static const char *per_step(const struct shown *shown)
 	return shown->base->n_steps && shown->now->n_steps ? ", per step" : "";
 }
 
-static void cell_change(struct tp_table *table, double before, double after)
-{
-	if (before <= 0)
-		tp_table_cell(table, "%s", after > 0 ? "new" : "");
-	else if (after <= 0)
-		tp_table_cell(table, "gone");
-	else
-		tp_table_cell(table, "%+.1f %%", 100 * (after / before - 1));
-}
-
 static void print_totals(const struct shown *shown)
 {
-	static const struct tp_column column[] = {
-		{.title = "  host memory", .may_cut = true, .field = "what"},
-		{.title = "base", .align = TP_RIGHT, .field = "base"},
-		{.title = "now", .align = TP_RIGHT, .field = "now"},
-		{.title = "difference", .align = TP_RIGHT, .field = "difference"},
-		{.title = "change", .align = TP_RIGHT},
-	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_table *table = tp_view_diff_table("  host memory", "diff_heap");
 	double before, after;
 
-	tp_table_name(table, "diff_heap");
 	tp_out_title(shown->out, "Host memory (heap), all processes");
 	for (uint32_t i = 0; i < N_SECTIONS; i++) {
 		before = shown->base->heap_total[sections[i].cost] /
@@ -81,7 +63,7 @@ static void print_totals(const struct shown *shown)
 		tp_cell_bytes(table, (int64_t)before);
 		tp_cell_bytes(table, (int64_t)after);
 		tp_cell_bytes(table, (int64_t)(after - before));
-		cell_change(table, before, after);
+		tp_view_diff_change(table, before, after);
 	}
 	before = shown->base->heap_total[TP_HEAP_ALLOCS] / divisor(shown, shown->base, true);
 	after = shown->now->heap_total[TP_HEAP_ALLOCS] / divisor(shown, shown->now, true);
@@ -89,7 +71,7 @@ static void print_totals(const struct shown *shown)
 	tp_table_cell(table, "%.0f", before);
 	tp_table_cell(table, "%.0f", after);
 	tp_table_cell(table, "%+.0f", after - before);
-	cell_change(table, before, after);
+	tp_view_diff_change(table, before, after);
 	tp_table_print(table, shown->out);
 	if (shown->base->heap->sample_bytes || shown->now->heap->sample_bytes)
 		tp_out_line(shown->out, "yellow", "  figures of a run that was sampled are estimates");
@@ -197,7 +179,7 @@ static void print_section(const struct shown *shown, uint32_t at,
 		tp_cell_bytes(table, (int64_t)before);
 		tp_cell_bytes(table, (int64_t)after);
 		tp_cell_bytes(table, (int64_t)order[i].change);
-		cell_change(table, before, after);
+		tp_view_diff_change(table, before, after);
 		tp_cell_count(table, of->base[TP_HEAP_ALLOCS]);
 		tp_cell_count(table, of->now[TP_HEAP_ALLOCS]);
 		cell_frame(table, shown, of, TP_HOSTMEM_TELLING);

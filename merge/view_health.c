@@ -20,15 +20,29 @@ enum { LABEL = 10, ROWS_SHOWN = 20 };
 
 struct state {
 	struct tp_view_options options;
+	uint8_t *has_steps;	/* by tp_proc.at: steps were recorded */
+	uint32_t n_procs;
 };
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
-	if (state)
-		state->options = *options;
+	if (!state)
+		return NULL;
+	state->options = *options;
+	state->has_steps = calloc(run->n_procs + 1, 1);
+	state->n_procs = state->has_steps ? run->n_procs : 0;
 	return state;
+}
+
+/* All blocks are read: a damaged one shows only by its checksum. */
+static void event(void *opaque, const struct tp_event *ev)
+{
+	struct state *state = opaque;
+
+	if (state && ev->kind == TP_REC_STEP && ev->proc->at < state->n_procs)
+		state->has_steps[ev->proc->at] = 1;
 }
 
 static uint32_t limit(const struct tp_view_options *options, uint32_t n)
@@ -389,36 +403,75 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 			    tp_show_ns(a, (int64_t)stall));
 }
 
+/* Steps that only windows tell of: what lies between these is not known. */
+static uint32_t print_ledgers(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	const struct tp_proc *first = NULL;
+	uint32_t n = 0;
+	char who[64];
+
+	if (!state || tp_label_is_kineto(run))
+		return 0;
+	for (uint32_t i = 0; i < run->n_steps; i++)
+		if (run->step[i].proc->at < state->n_procs)
+			state->has_steps[run->step[i].proc->at] = 0;
+	for (uint32_t i = 0; i < state->n_procs; i++) {
+		if (!state->has_steps[i] || run->proc[i]->worker)
+			continue;
+		n++;
+		first = first ? first : run->proc[i];
+	}
+	if (n)
+		tp_out_line(out, "yellow", "  no step ledger (*.steps) of %s%s: only recorded steps are known",
+			    tp_label_proc(who, run, first), n > 1 ? " and others" : "");
+	return n;
+}
+
+/* The answer, before what it rests on. */
+static void print_verdict(const struct tp_run *run, bool is_good, uint32_t n_lost, struct tp_out *out)
+{
+	for (uint32_t i = 0; i < run->n_issues; i++)
+		n_lost += run->issue[i].is_loss;
+	if (!run->n_windows)
+		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
+	else if (is_good)
+		tp_out_line(out, "green", "  all good: nothing lost, nothing cut, nothing odd");
+	else
+		tp_out_line(out, n_lost ? "red" : "yellow", "  not well: %s",
+			    n_lost ? "something is missing, figures may be too small"
+				   : "figures stand, but for what is said here");
+}
+
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	struct tp_view_options options = {.top = ROWS_SHOWN};
 	struct tp_ranks_missing missing;
-	uint32_t n_bad = 0, n_dead = 0;
+	uint32_t n_bad = 0, n_dead = 0, n_lost = 0;
 
 	if (state)
 		options = state->options;
-	free(state);
 	tp_out_title(out, "Health");
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		n_dead += run->proc[i]->is_dead;
-	for (uint32_t i = 0; i < run->n_windows; i++)
-		n_bad += !run->window[i].is_whole || run->window[i].is_recovered ||
-			 run->window[i].dropped;
-	n_bad += print_counted(run, out);
-	n_bad += print_losses(run, tp_gpu_losses, out);
-	n_bad += print_losses(run, tp_heap_losses, out);
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		n_bad += run->window[i].is_recovered;
+		n_lost += (!run->window[i].is_whole && !run->window[i].is_recovered) ||
+			  run->window[i].dropped;
+	}
+	n_lost += print_counted(run, out);
+	n_lost += print_losses(run, tp_gpu_losses, out);
+	n_lost += print_losses(run, tp_heap_losses, out);
+	n_bad += n_lost;
 	tp_ranks_missing(run, &missing);
 	if (missing.n_missing)
 		tp_out_line(out, "yellow", "  %s of %u %s no trace: died before the first window, or "
 					   "its files are elsewhere",
 			    missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
 	n_bad += missing.n_missing;
-	if (!run->n_windows)
-		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
-	else if (!run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after)
-		tp_out_line(out, "green",
-			    "  all good: nothing lost, nothing cut, nothing odd");
+	n_bad += print_ledgers(state, run, out);
+	print_verdict(run, !run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after,
+		      n_lost, out);
 	if (n_dead)
 		tp_out_line(
 		    out, "yellow",
@@ -435,11 +488,15 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	print_windows(run, &options, out);
 	print_open(run, &options, out);
 	print_off(run, out);
+	if (state)
+		free(state->has_steps);
+	free(state);
 }
 
 const struct tp_view tp_view_health = {
     .name = "health",
     .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
     .begin = begin,
+    .event = event,
     .print = print,
 };

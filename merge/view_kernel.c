@@ -290,6 +290,17 @@ static void add_shape(struct tp_table *table, const uint32_t *shape)
 		tp_table_cell(table, "%u", shape[0]);
 }
 
+/* Could its operator use tensor cores? */
+static bool is_eligible(const struct state *state, const struct row *row)
+{
+	const struct tp_name *name;
+
+	if (row->key.operator == NO_OPERATOR)
+		return false;
+	name = tp_names_at(state->names, row->key.operator);
+	return tp_tensor_cores_eligible(name->bytes, name->n_bytes);
+}
+
 static void add_row(struct tp_table *table, const struct state *state, const struct row *row,
 		    int64_t all_ns, bool is_whole)
 {
@@ -299,6 +310,8 @@ static void add_row(struct tp_table *table, const struct state *state, const str
 			tp_table_cell(table, "-");
 		else
 			add_name(table, tp_names_at(state->names, row->key.operator), true);
+		if (is_whole)
+			tp_table_cell(table, "%s", is_eligible(state, row) ? "yes" : "");
 	}
 	if (state->options.by_grid) {
 		add_shape(table, row->key.grid);
@@ -310,6 +323,7 @@ static void add_row(struct tp_table *table, const struct state *state, const str
 	tp_cell_ns(table, row->ns.sum);
 	tp_cell_percent(table, (double)row->ns.sum, (double)all_ns);
 	tp_cell_ns(table, tp_spread_mean(&row->ns));
+	tp_cell_ns(table, row->ns.least);
 	tp_cell_ns(table, tp_spread_percentile(&row->ns, 50));
 	tp_cell_ns(table, tp_spread_percentile(&row->ns, 99));
 	tp_cell_ns(table, row->ns.most);
@@ -335,6 +349,7 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	},
 	by_operator[] = {
 	    {.title = "operator", .may_cut = true, .field = "operator"},
+	    {.title = "TC could", .field = "tensor_cores_eligible"},
 	},
 	by_grid[] = {
 	    {.title = "grid", .align = TP_RIGHT, .field = "grid"},
@@ -347,6 +362,7 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	    {.title = "total", .align = TP_RIGHT, .field = "total_ns"},
 	    {.title = "%", .align = TP_RIGHT, .is_extra = 3, .field = "percent"},
 	    {.title = "mean", .align = TP_RIGHT, .is_extra = 2, .field = "mean_ns"},
+	    {.title = "min", .align = TP_RIGHT, .is_extra = 4, .field = "min_ns"},
 	    {.title = "p50", .align = TP_RIGHT, .is_extra = 1, .field = "p50_ns"},
 	    {.title = "p99", .align = TP_RIGHT, .field = "p99_ns"},
 	    {.title = "max", .align = TP_RIGHT, .field = "max_ns"},
@@ -354,13 +370,15 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	    {.title = "occup.", .align = TP_RIGHT, .field = "occupancy_percent"},
 	    {.title = "TC", .field = "tensor_cores"},
 	};
-	struct tp_column column[16];
+	struct tp_column column[20];
 	uint32_t n_columns = 1;
 	struct tp_table *table;
 
 	column[0] = by_name[0];
 	if (state->options.by_operator)
 		column[n_columns++] = by_operator[0];
+	if (state->options.by_operator && out->rows != TP_ROWS_NONE)
+		column[n_columns++] = by_operator[1];
 	for (size_t i = 0; state->options.by_grid && i < sizeof(by_grid) / sizeof(by_grid[0]); i++)
 		column[n_columns++] = by_grid[i];
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)

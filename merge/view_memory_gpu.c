@@ -284,7 +284,7 @@ void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *
 		print_device(run, &gpus[i], out);
 	if (n_rows) {
 		print_rows(run, options, mem, out);
-	} else {
+	} else if (!tp_label_is_kineto(run)) {
 		tp_out_title(out, "Device memory by kind and library");
 		print_nothing(run, out);
 	}

@@ -315,6 +315,9 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
 	char why[200], who[64];
 
+	/* torch.profiler tells nothing of it. */
+	if (tp_label_is_kineto(run))
+		return;
 	tp_out_title(out, "Host memory");
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		if (run->n_procs > 1 && tp_label_meta(run, run->proc[i])[0])

@@ -2,11 +2,10 @@
 /*
  * view_memory_tensors.c - part of the view of memory: what tensors filled it, and what for
  *
- * For each device of a process: its peak by category and who held it, each step's peak, the
- * curve; then the largest blocks of all.
+ * A device of a process: its peak by category and who held it, what the allocator kept beside,
+ * the curve, each step's peak; then the largest blocks and operators. Of several devices text shows
+ * the one with most, and the others in a table.
  */
-#include "merge/view_memory.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,74 +13,18 @@
 #include "merge/label.h"
 #include "merge/stats.h"
 #include "merge/sum.h"
+#include "merge/view_tensors.h"
 
 enum { LABEL = TP_VIEW_MEMORY_LABEL, CURVE_LABEL = 24 };
 
-struct shown {
-	const struct tp_run *run;
-	const struct tp_view_options *options;
-	const struct tp_tensormem *mem;
-	const struct tp_names *names;
-	bool shows_who;
-	struct tp_out *out;
-};
-
-static const char *device_name(char buf[32], uint32_t device)
+static int64_t peak_of(const struct tp_mempeak_track *track)
 {
-	static const char *const type[] = {"CPU", "GPU"};
-	const uint32_t t = device >> 8 & 0xff, index = device & 0xff;
-
-	if (t < sizeof(type) / sizeof(type[0]))
-		snprintf(buf, 32, index == 0xff ? "%s" : "%s %u", type[t], index);
-	else
-		snprintf(buf, 32, "device %u:%u", t, index);
-	return buf;
-}
-
-/* "rank 3, CPU" */
-static const char *place_name(char buf[128], const struct shown *shown,
-			      const struct tp_proc *proc, uint32_t device)
-{
-	char who[64], where[32];
-
-	if (shown->run->n_procs > 1)
-		snprintf(buf, 128, "%s, %s", tp_label_proc(who, shown->run, proc),
-			 device_name(where, device));
-	else
-		snprintf(buf, 128, "%s", device_name(where, device));
-	return buf;
-}
-
-static void add_place(struct tp_table *table, const struct shown *shown,
-		      const struct tp_proc *proc, uint32_t device)
-{
-	char who[64], where[32];
-
-	if (!shown->shows_who)
-		return;
-	tp_table_cell(table, "%s", tp_label_proc(who, shown->run, proc));
-	tp_table_cell(table, "%s", device_name(where, device));
-}
-
-static void add_step(struct tp_table *table, uint64_t step)
-{
-	if (step == TP_NO_STEP)
-		tp_table_cell(table, "%s", "");
-	else
-		tp_table_cell(table, "%lu", (unsigned long)step);
-}
-
-static void add_operator(struct tp_table *table, const struct shown *shown, uint32_t name)
-{
-	if (name == TP_NO_NAME)
-		tp_table_cell(table, "%s", "");
-	else
-		tp_table_cell(table, "%s", tp_names_at(shown->names, name)->bytes);
+	return track->n_stretches ? tp_stretch_bytes(&track->stretch[track->best]) : 0;
 }
 
 /* ---- the peak ---- */
 
-static void print_peak(const struct shown *shown, const struct tp_mempeak_track *track)
+static void print_peak(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track)
 {
 	const struct tp_stretch *peak = &track->stretch[track->best];
 	char a[32], b[32], step[48] = "";
@@ -94,7 +37,8 @@ static void print_peak(const struct shown *shown, const struct tp_mempeak_track 
 		    tp_show_ns(b, peak->peak_ns));
 }
 
-static void print_categories(const struct shown *shown, const struct tp_mempeak_track *track)
+static void print_categories(const struct tp_tensors_shown *shown,
+			     const struct tp_mempeak_track *track)
 {
 	static const struct tp_column column[] = {
 		{.title = "process", .field = "process"},
@@ -119,9 +63,8 @@ static void print_categories(const struct shown *shown, const struct tp_mempeak_
 
 		if (!peak->at_peak[category] && mean < 1)
 			continue;
-		add_place(table, shown, track->proc, track->device);
-		tp_table_cell(table, "%s", shown->out->rows ? tp_memcat_word(category)
-							    : tp_memcat_title(category));
+		tp_tensors_cell_place(table, shown, track->proc, track->device);
+		tp_tensors_cell_category(table, shown, category);
 		tp_cell_bytes(table, peak->at_peak[category]);
 		tp_cell_percent(table, (double)peak->at_peak[category], (double)all);
 		tp_cell_bytes(table, (int64_t)mean);
@@ -131,128 +74,182 @@ static void print_categories(const struct shown *shown, const struct tp_mempeak_
 	tp_table_print(table, shown->out);
 }
 
-static void print_holders(const struct shown *shown, const struct tp_mempeak_track *track)
-{
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "%", .align = TP_RIGHT, .field = "percent"},
-		{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
-		{.title = "category", .field = "category"},
-		{.title = "allocated by", .may_cut = true, .field = "operator"},
-	};
-	const uint32_t skipped = shown->shows_who ? 0 : 2;
-	const int64_t all = tp_stretch_bytes(&track->stretch[track->best]);
-	const uint32_t n = tp_view_memory_rows(shown->options, track->n_holders);
-	struct tp_table *table;
-	char a[32];
-
-	if (!n)
-		return;
-	tp_out_title(shown->out, "Who held it");
-	table = tp_table_new(column + skipped, sizeof(column) / sizeof(column[0]) - skipped);
-	tp_table_name(table, "tensor_holders");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_holder *holder = &track->holder[i];
-
-		add_place(table, shown, track->proc, track->device);
-		tp_cell_bytes(table, holder->bytes);
-		tp_cell_percent(table, (double)holder->bytes, (double)all);
-		tp_cell_count(table, holder->n_blocks);
-		tp_table_cell(table, "%s", shown->out->rows ? tp_memcat_word(holder->category)
-							    : tp_memcat_title(holder->category));
-		if (holder->name == TP_NO_NAME && !shown->out->rows)
-			tp_table_cell(table, "(before the window)");
-		else
-			add_operator(table, shown, holder->name);
-	}
-	tp_table_print(table, shown->out);
-	if (n < track->n_holders)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, track->n_holders - n));
-}
-
 /* ---- steps and the curve ---- */
 
 /* Columns: process, device, what comes first in the row, all, then the categories. */
-enum { FIXED = 5, COLUMNS = FIXED + TP_TENSOR_N };
+enum { FIXED = 7, COLUMNS = FIXED + TP_TENSOR_N };
 
-static bool has_category(const struct tp_mempeak_track *track, uint32_t n,
-			 enum tp_tensor_category category)
+struct steps {
+	struct tp_column column[COLUMNS];
+	uint32_t n_columns;
+	enum tp_tensor_category category[TP_TENSOR_N];
+	uint32_t n_categories;
+	bool has_reserved, has_others;
+	struct tp_table *table;
+};
+
+static int64_t most_of(const struct tp_mempeak_track *track, uint32_t n,
+		       enum tp_tensor_category category)
 {
+	int64_t most = 0;
+
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t s = 0; s < track[i].n_stretches; s++)
-			if (track[i].stretch[s].at_peak[category])
-				return true;
-	return false;
+			if (track[i].stretch[s].at_peak[category] > most)
+				most = track[i].stretch[s].at_peak[category];
+	return most;
 }
 
-static void print_stretches(const struct shown *shown, const struct tp_mempeak_track *track,
-			    uint32_t n, bool is_steps)
+static void add_column(struct steps *steps, struct tp_column column)
 {
-	struct tp_column column[COLUMNS] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "at", .align = TP_RIGHT, .is_extra = 1, .field = "peak_ns"},
-		{.title = "all", .align = TP_RIGHT, .field = "bytes"},
-	};
-	enum tp_tensor_category category[TP_TENSOR_N];
-	static char field[TP_TENSOR_N][40];
-	const uint32_t skipped = shown->shows_who ? 0 : 2;
-	uint32_t n_categories = 0, n_rows = 0, n_shown = 0, most;
-	struct tp_table *table;
-	char a[32];
+	steps->column[steps->n_columns++] = column;
+}
 
+/* Rows always have the same fields; in text what takes least goes first where there is no room. */
+static void choose_columns(struct steps *steps, const struct tp_tensors_shown *shown,
+			   const struct tp_mempeak_track *track, uint32_t n)
+{
+	static char field[TP_TENSOR_N][40];
+	const bool is_rows = shown->out->rows != TP_ROWS_NONE;
+	int64_t most[TP_TENSOR_N];
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t s = 0; s < track[i].n_stretches; s++) {
+			steps->has_reserved |= track[i].stretch[s].reserved > 0;
+			steps->has_others |= track[i].stretch[s].others > 0;
+		}
+	steps->has_reserved |= is_rows;
+	steps->has_others |= is_rows;
+	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
+		most[c] = most_of(track, n, c);
+	if (shown->shows_who) {
+		add_column(steps, (struct tp_column){.title = "process", .field = "process"});
+		add_column(steps, (struct tp_column){.title = "device", .field = "device"});
+	}
+	add_column(steps, (struct tp_column){.title = "step", .align = TP_RIGHT, .field = "step"});
+	add_column(steps, (struct tp_column){.title = "at", .align = TP_RIGHT,
+					     .is_extra = TP_TENSOR_N + 1, .field = "peak_ns"});
+	if (steps->has_others)
+		add_column(steps, (struct tp_column){.title = "others", .align = TP_RIGHT,
+						     .field = "others_bytes"});
+	if (steps->has_reserved)
+		add_column(steps, (struct tp_column){.title = "reserved", .align = TP_RIGHT,
+						     .field = "reserved_bytes"});
+	add_column(steps, (struct tp_column){.title = "tensors", .align = TP_RIGHT,
+					     .field = "bytes"});
 	for (uint32_t c = 1; c <= TP_TENSOR_N; c++) {
 		const enum tp_tensor_category of = c % TP_TENSOR_N;
+		uint8_t n_greater = 1;
 
-		/* Rows always have the same fields. */
-		if (!shown->out->rows && !has_category(track, n, of))
+		if (!is_rows && !most[of])
 			continue;
+		for (uint32_t k = 0; k < TP_TENSOR_N; k++)
+			n_greater += most[k] > most[of];
 		snprintf(field[of], sizeof(field[of]), "%s_bytes", tp_memcat_word(of));
-		column[FIXED + n_categories] = (struct tp_column){
+		add_column(steps, (struct tp_column){
 			.title = tp_memcat_title(of), .align = TP_RIGHT, .field = field[of],
-		};
-		category[n_categories++] = of;
+			.is_extra = n_greater,
+		});
+		steps->category[steps->n_categories++] = of;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t s = 0; s < track[i].n_stretches; s++)
-			n_rows += !is_steps || track[i].stretch[s].step != TP_NO_STEP;
-	if (!n_rows)
-		return;
-	most = is_steps && shown->options->top && shown->options->top < n_rows ? shown->options->top
-									       : n_rows;
-	tp_out_title(shown->out, is_steps ? "Each step's peak" : "The most in each stretch of time");
-	table = tp_table_new(column + skipped, FIXED + n_categories - skipped);
-	tp_table_name(table, is_steps ? "tensor_steps" : "tensor_curve");
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t s = 0; s < track[i].n_stretches && n_shown < most; s++) {
-			const struct tp_stretch *stretch = &track[i].stretch[s];
+}
 
-			if (is_steps && stretch->step == TP_NO_STEP)
-				continue;
-			n_shown++;
-			add_place(table, shown, track[i].proc, track[i].device);
-			add_step(table, stretch->step);
-			tp_cell_ns(table, stretch->peak_ns);
-			tp_cell_bytes(table, tp_stretch_bytes(stretch));
-			for (uint32_t c = 0; c < n_categories; c++)
-				tp_cell_bytes(table, stretch->at_peak[category[c]]);
+/* Within a hundredth, category by category. */
+static bool is_like(const struct tp_stretch *a, const struct tp_stretch *b)
+{
+	const int64_t near = tp_stretch_bytes(a) / 100;
+
+	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
+		if (llabs((long long)tp_sub(a->at_peak[c], b->at_peak[c])) > near)
+			return false;
+	return llabs((long long)tp_sub(a->reserved, b->reserved)) <= near;
+}
+
+/* Steps from..to of a track, which are alike: the first stands for all. */
+static void add_stretch(struct steps *steps, const struct tp_tensors_shown *shown,
+			const struct tp_mempeak_track *track, uint32_t from, uint32_t to)
+{
+	const struct tp_stretch *stretch = &track->stretch[from];
+
+	tp_tensors_cell_place(steps->table, shown, track->proc, track->device);
+	if (from == to)
+		tp_tensors_cell_step(steps->table, stretch->step);
+	else
+		tp_table_cell(steps->table, "%lu-%lu", (unsigned long)stretch->step,
+			      (unsigned long)track->stretch[to].step);
+	tp_cell_ns(steps->table, stretch->peak_ns);
+	if (steps->has_others)
+		tp_cell_bytes(steps->table, stretch->others);
+	if (steps->has_reserved)
+		tp_cell_bytes(steps->table, stretch->reserved);
+	tp_cell_bytes(steps->table, tp_stretch_bytes(stretch));
+	for (uint32_t c = 0; c < steps->n_categories; c++)
+		tp_cell_bytes(steps->table, stretch->at_peak[steps->category[c]]);
+}
+
+/* The next stretch of the track that is a step (any, where not is_steps), from `at` on. */
+static uint32_t next_stretch(const struct tp_mempeak_track *track, uint32_t at, bool is_steps)
+{
+	while (at < track->n_stretches && is_steps && track->stretch[at].step == TP_NO_STEP)
+		at++;
+	return at;
+}
+
+static void print_stretches(const struct tp_tensors_shown *shown,
+			    const struct tp_mempeak_track *track, uint32_t n, bool is_steps)
+{
+	const bool folds = !tp_out_is_full(shown->out) && shown->options->top;
+	struct steps steps = {.n_columns = 0};
+	uint32_t n_rows = 0, n_shown = 0, most = is_steps && shown->options->top
+							  ? shown->options->top : UINT32_MAX;
+	char a[32];
+
+	choose_columns(&steps, shown, track, n);
+	tp_out_title(shown->out, is_steps ? "Each step's peak" : "The most in each stretch of time");
+	steps.table = tp_table_new(steps.column, steps.n_columns);
+	tp_table_name(steps.table, is_steps ? "tensor_steps" : "tensor_curve");
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t from = next_stretch(&track[i], 0, is_steps);
+
+		while (from < track[i].n_stretches) {
+			uint32_t to = from, next = next_stretch(&track[i], from + 1, is_steps);
+
+			while (folds && next < track[i].n_stretches &&
+			       is_like(&track[i].stretch[from], &track[i].stretch[next])) {
+				to = next;
+				next = next_stretch(&track[i], next + 1, is_steps);
+			}
+			if (n_shown < most) {
+				add_stretch(&steps, shown, &track[i], from, to);
+				n_shown++;
+			}
+			n_rows++;
+			from = next;
 		}
-	tp_table_print(table, shown->out);
+	}
+	tp_table_print(steps.table, shown->out);
 	if (n_shown < n_rows)
-		tp_out_line(shown->out, "dim", "%s more steps: --top 0 shows all.",
+		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
 			    tp_show_count(a, n_rows - n_shown));
 }
 
-/* Windows follow each other in it. */
-static void print_curve(const struct shown *shown, const struct tp_mempeak_track *track)
+enum { RESERVED = TP_TENSOR_N, OTHERS, CURVES };
+
+static int64_t curve_value(const struct tp_stretch *stretch, uint32_t which)
+{
+	return which == RESERVED ? stretch->reserved
+	       : which == OTHERS ? stretch->others
+	       : which		 ? stretch->at_peak[which % TP_TENSOR_N]
+				 : tp_stretch_bytes(stretch);
+}
+
+/* Windows follow each other in it. Each line is full at its own greatest: how it comes and goes is
+ * seen of small ones, too. */
+static void print_curve(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track)
 {
 	const uint32_t columns = shown->out->width > CURVE_LABEL + 30 ?
 					 shown->out->width - CURVE_LABEL - 16 : 14;
-	int64_t *value = malloc((track->n_stretches + 1) * sizeof(*value)), top = 0;
+	int64_t *value = malloc((track->n_stretches + 1) * sizeof(*value));
 	char *bars = malloc(3 * (size_t)columns + 1), a[32];
 
 	if (!value || !bars || track->n_stretches < 2 || shown->out->rows) {
@@ -260,132 +257,145 @@ static void print_curve(const struct shown *shown, const struct tp_mempeak_track
 		free(bars);
 		return;
 	}
-	for (uint32_t s = 0; s < track->n_stretches; s++) {
-		const int64_t bytes = tp_stretch_bytes(&track->stretch[s]);
-
-		top = bytes > top ? bytes : top;
-	}
-	tp_out_title(shown->out, "Over the time in windows (full: %s)", tp_show_bytes(a, top));
-	for (uint32_t c = 0; c <= TP_TENSOR_N; c++) {
-		const enum tp_tensor_category category = c % TP_TENSOR_N;
-		int64_t most = 0;
+	tp_out_title(shown->out, "Over the time in windows (each full at its greatest)");
+	for (uint32_t which = 0; which < CURVES; which++) {
+		int64_t most = 0, least = INT64_MAX;
 
 		for (uint32_t s = 0; s < track->n_stretches; s++) {
-			value[s] = c ? track->stretch[s].at_peak[category]
-				     : tp_stretch_bytes(&track->stretch[s]);
+			value[s] = curve_value(&track->stretch[s], which);
 			most = value[s] > most ? value[s] : most;
+			least = value[s] < least ? value[s] : least;
 		}
-		if (most)
+		/* What stays as it is has no curve. */
+		if (most && (!which || which >= RESERVED || least < most - most / 50))
 			tp_out_line(shown->out, "", "  %-*s%s %s", CURVE_LABEL,
-				    c ? tp_memcat_title(category) : "all",
-				    tp_sparkline(bars, value, track->n_stretches, columns, top),
+				    which == RESERVED ? "reserved"
+				    : which == OTHERS ? "used by others"
+				    : which	      ? tp_memcat_title(which)
+						      : "tensors",
+				    tp_sparkline(bars, value, track->n_stretches, columns, most),
 				    tp_show_bytes(a, most));
 	}
 	free(value);
 	free(bars);
 }
 
-/* ---- blocks ---- */
-
-static void print_largest(const struct shown *shown)
+/* What the greatest holder is of whom nothing is known. */
+static void print_unknown(const struct tp_tensors_shown *shown,
+			  const struct tp_mempeak_track *track)
 {
-	static const struct tp_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
-		{.title = "category", .field = "category"},
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 2, .field = "allocated_ns"},
-		{.title = "freed", .align = TP_RIGHT, .is_extra = 3, .field = "freed_ns"},
-		{.title = "lived", .align = TP_RIGHT, .is_extra = 1, .field = "lifetime_ns"},
-		{.title = "allocated by", .may_cut = true, .field = "operator"},
-		{.title = "tensor", .may_cut = true, .field = "tensor"},
-		{.field = "internal"},	/* in rows only */
-	};
-	const uint32_t skipped = shown->shows_who ? 0 : 2, n_hidden = !shown->out->rows;
-	uint32_t n_kept, n;
-	const struct tp_life *life = tp_tensormem_largest(shown->mem, &n_kept);
-	struct tp_table *table;
+	const struct tp_stretch *peak = &track->stretch[track->best];
 
-	if (!n_kept)
+	if (peak->at_peak[TP_TENSOR_UNKNOWN] * 20 < tp_stretch_bytes(peak))
 		return;
-	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "The largest blocks of tensors");
-	table = tp_table_new(column + skipped,
-			     sizeof(column) / sizeof(column[0]) - skipped - n_hidden);
-	tp_table_name(table, "tensor_blocks");
-	for (uint32_t i = 0; i < n; i++, life++) {
-		add_place(table, shown, life->proc, life->device);
-		tp_cell_bytes(table, life->bytes);
-		tp_table_cell(table, "%s", shown->out->rows ? tp_memcat_word(life->category)
-							    : tp_memcat_title(life->category));
-		add_step(table, life->step);
-		if (life->is_older)
-			tp_table_cell(table, "%s", shown->out->rows ? "" : "before");
-		else
-			tp_cell_ns(table, life->begin_ns);
-		if (life->is_alive)
-			tp_table_cell(table, "%s", shown->out->rows ? "" : "later");
-		else
-			tp_cell_ns(table, life->end_ns);
-		if (life->is_alive || life->is_older)
-			tp_table_cell(table, "%s", "");
-		else
-			tp_cell_ns(table, tp_sub(life->end_ns, life->begin_ns));
-		add_operator(table, shown, life->name);
-		tp_table_cell(table, "%s", life->label ? life->label->bytes : "");
-		if (!n_hidden)
-			tp_cell_count(table, life->is_internal);
-	}
-	tp_table_print(table, shown->out);
+	tp_out_line(shown->out, "dim",
+		    "Unknown: there before the window, and in no model or optimizer that was looked "
+		    "at: data sets, caches, copies%s.",
+		    tp_label_is_kineto(shown->run)
+			    ? "; torch.profiler does not look at models"
+			    : ". A window from the start (TRAINPROF_SCHEDULE=always) sees who "
+			      "makes them");
 }
 
-/* ---- operators ---- */
+static void print_track(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
+			const struct tp_mempeak_track *curve)
+{
+	char name[128];
 
-static void print_operators(const struct shown *shown)
+	tp_out_title(shown->out, "Tensor memory: %s",
+		     tp_tensors_place(name, shown, track->proc, track->device));
+	print_peak(shown, track);
+	tp_view_tensors_allocator(shown, track->proc, track->device);
+	print_categories(shown, track);
+	if (curve)
+		print_curve(shown, curve);
+	tp_out_title(shown->out, "Who held it");
+	tp_view_tensors_holders(shown, track->proc, track->device, "tensor_holders", track->holder,
+				track->n_holders, peak_of(track));
+	print_unknown(shown, track);
+}
+
+/* ---- several devices ---- */
+
+/* The one with most; n: of none anything was seen. */
+static uint32_t find_greatest(const struct tp_mempeak_track *track, uint32_t n)
+{
+	uint32_t best = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (track[i].n_stretches &&
+		    (best == n || peak_of(&track[i]) > peak_of(&track[best])))
+			best = i;
+	return best;
+}
+
+/* Beside the greatest it is nothing: what a worker of a data loader holds. */
+static bool is_little(const struct tp_mempeak_track *track, const struct tp_mempeak_track *greatest)
+{
+	return peak_of(track) < peak_of(greatest) / 100;
+}
+
+static void print_devices(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
+			  uint32_t n, const struct tp_mempeak_track *greatest)
 {
 	static const struct tp_column column[] = {
-		{.title = "operator", .may_cut = true, .field = "operator"},
-		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
-		{.title = "increase", .align = TP_RIGHT, .is_extra = 2, .field = "increase_bytes"},
-		{.title = "self incr.", .align = TP_RIGHT, .field = "self_increase_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .is_extra = 4, .field = "allocations"},
-		{.title = "self allocs", .align = TP_RIGHT, .is_extra = 1,
-		 .field = "self_allocations"},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 3, .field = "allocated_bytes"},
-		{.title = "self alloc.", .align = TP_RIGHT, .field = "self_allocated_bytes"},
+		{.title = "process"},
+		{.title = "device"},
+		{.title = "tensors", .align = TP_RIGHT},
+		{.title = "reserved", .align = TP_RIGHT, .is_extra = 2},
+		{.title = "step", .align = TP_RIGHT},
+		{.title = "most of it", .may_cut = true},
 	};
-	const struct tp_memops *ops = tp_memcat_operators(tp_tensormem_cat(shown->mem));
-	const uint32_t n = tp_view_memory_rows(shown->options, ops->n);
+	struct tp_tensors_shown each = *shown;
+	uint32_t n_little = 0, n_rows = 0;
 	struct tp_table *table;
-	char a[32];
+	int64_t little = 0;
+	char a[32], b[32];
 
-	if (!n)
-		return;
-	tp_out_title(shown->out, "Tensor memory by operator, all devices and processes");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "tensor_operators");
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_memop *op = &ops->op[i];
+		if (!track[i].n_stretches)
+			continue;
+		if (!is_little(&track[i], greatest)) {
+			n_rows++;
+			continue;
+		}
+		n_little++;
+		little = peak_of(&track[i]) > little ? peak_of(&track[i]) : little;
+	}
+	if (n_little)
+		tp_out_line(shown->out, "dim",
+			    "%s other%s (workers, other devices): at most %s each; --top 0 shows them.",
+			    tp_show_count(a, n_little), n_little == 1 ? "" : "s",
+			    tp_show_bytes(b, little));
+	if (n_rows < 2)
+		return;
+	each.shows_who = true;
+	tp_out_title(shown->out, "Tensor memory by device, at the peak of each");
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tp_stretch *peak = &track[i].stretch[track[i].best];
+		uint32_t most = 0;
 
-		add_operator(table, shown, op->name);
-		tp_cell_count(table, op->calls);
-		tp_cell_bytes(table, op->bytes);
-		tp_cell_bytes(table, op->self_bytes);
-		tp_cell_count(table, op->allocs);
-		tp_cell_count(table, op->self_allocs);
-		tp_cell_bytes(table, op->alloc_bytes);
-		tp_cell_bytes(table, op->self_alloc_bytes);
+		if (!track[i].n_stretches || is_little(&track[i], greatest))
+			continue;
+		for (uint32_t c = 1; c < TP_TENSOR_N; c++)
+			if (peak->at_peak[c] > peak->at_peak[most])
+				most = c;
+		tp_tensors_cell_place(table, &each, track[i].proc, track[i].device);
+		tp_cell_bytes(table, peak_of(&track[i]));
+		tp_cell_bytes(table, peak->reserved);
+		tp_tensors_cell_step(table, peak->step);
+		tp_table_cell(table, "%s: %s", tp_memcat_title(most),
+			      tp_show_bytes(a, peak->at_peak[most]));
 	}
 	tp_table_print(table, shown->out);
-	if (n < ops->n)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, ops->n - n));
+	tp_out_line(shown->out, "dim", "Below, the one with most; --ranks chooses others, --top 0 "
+		    "shows all.");
 }
 
 /* ---- what is not known ---- */
 
-static void print_doubts(const struct shown *shown)
+static void print_doubts(const struct tp_tensors_shown *shown)
 {
 	const struct tp_memcat_doubts doubts =
 		tp_memcat_doubts(tp_tensormem_cat(shown->mem));
@@ -393,9 +403,10 @@ static void print_doubts(const struct shown *shown)
 	char a[32], b[32], c[32];
 
 	if (!doubts.n_scans)
-		tp_out_line(out, "dim",
-			    "What is older than a window is unknown, and the rest told by when it "
-			    "was made and freed: TRAINPROF_RECORD=categories asks the optimizer, too.");
+		tp_out_line(out, "dim", "What is older than a window is unknown, and the rest told "
+			    "by when it was made and freed%s.",
+			    tp_label_is_kineto(shown->run)
+				    ? "" : ": TRAINPROF_RECORD=categories asks the optimizer, too");
 	else
 		tp_out_line(out, "dim", "Optimizers and models that were looked at: %s; tensors named by them: %s, in %s.",
 			    tp_show_count(a, doubts.n_scans), tp_show_count(b, doubts.n_scanned),
@@ -416,38 +427,66 @@ static void print_doubts(const struct shown *shown)
 		tp_out_line(out, "red", "out of memory: some of it is missing here");
 }
 
+/* ---- the whole ---- */
+
+/* Whether anything is said to be of a module, of a line. */
+static void look_for_origins(struct tp_tensors_shown *shown)
+{
+	uint32_t n;
+	const struct tp_mempeak_track *track = tp_tensormem_by_step(shown->mem, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < track[i].n_holders; k++) {
+			shown->has_modules |= track[i].holder[k].origin.path != 0;
+			shown->has_lines |= track[i].holder[k].origin.stack != 0;
+		}
+	shown->has_modules |= shown->out->rows;
+	shown->has_lines |= shown->out->rows;
+}
+
+static void print_nothing(const struct tp_tensors_shown *shown)
+{
+	tp_out_title(shown->out, "Tensor memory");
+	if (tp_label_is_kineto(shown->run))
+		tp_out_line(shown->out, "", "none was recorded: torch.profiler does with "
+			    "profile_memory=True (since torch 1.12)");
+	else
+		tp_out_line(shown->out, "", "none was recorded: TRAINPROF_RECORD=tensors does, "
+			    "categories says also what it is for");
+}
+
 void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_options *options,
 			    const struct tp_tensormem *mem, struct tp_out *out)
 {
-	struct shown shown = {
+	struct tp_tensors_shown shown = {
 		.run = run, .options = options, .mem = mem, .out = out,
 		.names = tp_memcat_names(tp_tensormem_cat(mem)),
+		.origins = tp_memcat_origins(tp_tensormem_cat(mem)),
 		.shows_who = tp_out_is_full(out),
 	};
-	uint32_t n, n_times;
+	uint32_t n, n_times, greatest;
 	const struct tp_mempeak_track *track = tp_tensormem_by_step(mem, &n);
 	const struct tp_mempeak_track *curve = tp_tensormem_by_time(mem, &n_times);
-	char name[128];
+	const bool shows_all = tp_out_is_full(out) || !options->top;
 
-	if (!n)
+	greatest = find_greatest(track, n);
+	if (greatest == n) {
+		print_nothing(&shown);
 		return;
-	for (uint32_t i = 0; i < n; i++) {
-		/* Blocks of which no moment was seen: a damaged file. */
-		if (!track[i].n_stretches)
-			continue;
-		tp_out_title(out, "Tensor memory: %s",
-			     place_name(name, &shown, track[i].proc, track[i].device));
-		print_peak(&shown, &track[i]);
-		print_categories(&shown, &track[i]);
-		if (i < n_times)
-			print_curve(&shown, &curve[i]);
-		print_holders(&shown, &track[i]);
 	}
-	shown.shows_who |= n > 1;
-	print_stretches(&shown, track, n, true);
+	look_for_origins(&shown);
+	tp_view_tensors_ooms(&shown);
+	if (n > 1 && !shows_all)
+		print_devices(&shown, track, n, &track[greatest]);
+	for (uint32_t i = 0; i < n; i++)
+		if (track[i].n_stretches && (shows_all || i == greatest))
+			print_track(&shown, &track[i], i < n_times ? &curve[i] : NULL);
+	tp_view_tensors_allocators(&shown);
+	shown.shows_who |= shows_all && n > 1;
+	print_stretches(&shown, shows_all ? track : &track[greatest], shows_all ? n : 1, true);
 	if (tp_out_is_full(out))
 		print_stretches(&shown, curve, n_times, false);
-	print_largest(&shown);
-	print_operators(&shown);
+	tp_view_tensors_blocks(&shown);
+	tp_view_tensors_operators(&shown, track[greatest].proc, track[greatest].device);
 	print_doubts(&shown);
 }

@@ -6,21 +6,21 @@
  * A row is a path of modules: who calls it matters. Order is that of the first calls. Where rows
  * are limited those with most time are shown: a module that is shown has its outer ones shown.
  */
-#include "merge/view.h"
+#include "merge/view_module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "merge/clip.h"
+#include "merge/label.h"
 #include "merge/module_times.h"
 #include "merge/sum.h"
-
-enum { TEXT_MAX = 400 };
 
 struct state {
 	struct tp_view_options options;
 	struct tp_clip clip;
 	struct tp_module_times *times;
+	struct tp_module_memories *memories;
 	/* At the end. */
 	struct tp_module_paths *paths;
 	uint32_t n;		/* paths, with 0 */
@@ -30,7 +30,10 @@ struct state {
 
 static void take_event(void *ctx, const struct tp_event *event)
 {
-	tp_module_times_event(ctx, event);
+	struct state *state = ctx;
+
+	tp_module_times_event(state->times, event);
+	tp_module_memories_event(state->memories, event);
 }
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
@@ -41,11 +44,15 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 		return NULL;
 	state->options = *options;
 	state->times = tp_module_times_new(run);
-	if (!state->times) {
+	if (state->times)
+		state->memories =
+			tp_module_memories_new(run, tp_module_times_origins(state->times));
+	if (!state->memories) {
+		tp_module_times_free(state->times);
 		free(state);
 		return NULL;
 	}
-	tp_clip_init(&state->clip, run, take_event, state->times);
+	tp_clip_init(&state->clip, run, take_event, state);
 	return state;
 }
 
@@ -129,8 +136,7 @@ static void link_tree(struct state *state)
 	}
 }
 
-/* In the tree: the last part of the qualified name, or what it is called without one. */
-static const char *show_name(char text[TEXT_MAX], const struct tp_module_path *path)
+static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path)
 {
 	uint32_t n, n_class, begin;
 	const char *name = tp_module_name(path, &n), *class = tp_module_class(path, &n_class);
@@ -138,21 +144,28 @@ static const char *show_name(char text[TEXT_MAX], const struct tp_module_path *p
 	for (begin = n; begin && name[begin - 1] != '.';)
 		begin--;
 	if (n == begin)
-		return tp_show_text(text, TEXT_MAX, n_class ? class : "(not known)",
+		return tp_show_text(text, TP_VIEW_MODULE_TEXT, n_class ? class : "(not known)",
 				    n_class ? n_class : 11);
-	return tp_show_text(text, TEXT_MAX, name + begin, n - begin);
+	return tp_show_text(text, TP_VIEW_MODULE_TEXT, name + begin, n - begin);
+}
+
+void tp_view_module_cell(struct tp_table *table, const struct tp_module_path *path, bool is_rows)
+{
+	const uint32_t n = is_rows ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
+	char text[TP_VIEW_MODULE_TEXT];
+
+	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
 }
 
 static void add_row(struct tp_table *table, const struct state *state, uint32_t at, bool is_full)
 {
 	const struct tp_module_path *path = tp_module_paths_at(state->paths, at);
 	const struct tp_module_time *time = tp_module_times_at(state->times, at);
-	char text[TEXT_MAX];
+	struct tp_module_memory memory;
 	uint32_t n;
 	const char *name;
 
-	n = is_full ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
-	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
+	tp_view_module_cell(table, path, is_full);
 	name = tp_module_class(path, &n);
 	tp_table_cell(table, "%.*s", (int)n, name);
 	if (is_full) {
@@ -172,11 +185,12 @@ static void add_row(struct tp_table *table, const struct state *state, uint32_t 
 		tp_cell_ns(table, time->device_backward_ns);
 		tp_cell_ns(table, time->device_backward_self_ns);
 	}
-	if (tp_module_times_has_memory(state->times)) {
-		tp_cell_bytes(table, time->entry_bytes);
-		tp_cell_bytes(table, time->peak_bytes);
-		tp_cell_bytes(table, time->exit_bytes);
-		tp_cell_bytes(table, time->n_ended ? time->kept_bytes / (int64_t)time->n_ended : 0);
+	if (tp_module_memories_has_any(state->memories)) {
+		memory = tp_module_memories_at(state->memories, at, TP_PASS_FORWARD);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.entry) : 0);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.peak) : 0);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.exit) : 0);
+		tp_cell_bytes(table, memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
 	}
 }
 
@@ -224,24 +238,20 @@ static void choose_columns(const struct state *state, bool is_full, struct tp_co
 	PUT(times);
 	if (tp_module_times_has_device(state->times))
 		PUT(device);
-	if (tp_module_times_has_memory(state->times))
+	if (tp_module_memories_has_any(state->memories))
 		PUT(memory);
 #undef PUT
 }
 
-static void print_tree(const struct state *state, struct tp_out *out)
+/* Those that are shown, in the order of the tree. */
+static uint32_t *list_tree(const struct state *state, uint32_t *n)
 {
-	bool is_full = out->rows != TP_ROWS_NONE;
-	struct tp_column column[20];
-	uint32_t n_columns, path = state->first[0];
-	struct tp_table *table;
+	uint32_t *list = malloc(state->n * sizeof(*list)), path = state->first[0];
 
-	choose_columns(state, is_full, column, &n_columns);
-	table = tp_table_new(column, n_columns);
-	tp_table_name(table, "module");
-	while (path) {
+	*n = 0;
+	while (list && path) {
 		if (state->is_shown[path])
-			add_row(table, state, path, is_full);
+			list[(*n)++] = path;
 		if (state->first[path]) {
 			path = state->first[path];
 			continue;
@@ -250,6 +260,22 @@ static void print_tree(const struct state *state, struct tp_out *out)
 			path = tp_module_paths_at(state->paths, path)->outer;
 		path = path ? state->next[path] : 0;
 	}
+	return list;
+}
+
+static void print_tree(const struct state *state, const uint32_t *path, uint32_t n,
+		       struct tp_out *out)
+{
+	bool is_full = out->rows != TP_ROWS_NONE;
+	struct tp_column column[20];
+	uint32_t n_columns;
+	struct tp_table *table;
+
+	choose_columns(state, is_full, column, &n_columns);
+	table = tp_table_new(column, n_columns);
+	tp_table_name(table, "module");
+	for (uint32_t i = 0; i < n; i++)
+		add_row(table, state, path[i], is_full);
 	tp_table_print(table, out);
 }
 
@@ -263,7 +289,7 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 		    "forward: from a call to the end of its last operator; backward: its nodes of "
 		    "autograd; self: without the modules inside%s.",
 		    run->n_procs > 1 ? "; all ranks added" : "");
-	if (tp_module_times_has_memory(state->times))
+	if (tp_module_memories_has_any(state->memories))
 		tp_out_line(out, "dim",
 			    "Memory is all tensors': of the call with the greatest peak; kept: how "
 			    "much more there was after a call, on average.");
@@ -275,10 +301,27 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 			    tp_show_count(a, n_all - n_shown));
 }
 
+static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n_all, n_shown = choose_rows(state, &n_all), n, *path;
+
+	link_tree(state);
+	path = list_tree(state, &n);
+	if (path) {
+		print_tree(state, path, n, out);
+		print_notes(state, run, out, n_shown, n_all);
+		if (tp_module_memories_has_any(state->memories))
+			tp_view_module_memory(state->memories, state->paths, path, n,
+					      &state->options, out);
+	} else {
+		tp_out_line(out, "red", "out of memory");
+	}
+	free(path);
+}
+
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	uint32_t n_shown, n_all;
 
 	if (!state) {
 		tp_out_line(out, "red", "modules: out of memory");
@@ -286,6 +329,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	}
 	tp_clip_end(&state->clip);
 	tp_module_times_end(state->times);
+	tp_module_memories_end(state->memories);
 	state->paths = tp_module_times_paths(state->times);
 	state->n = tp_module_paths_count(state->paths);
 	tp_out_title(out, "Modules");
@@ -294,24 +338,26 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	state->next = calloc(state->n, sizeof(*state->next));
 	if (state->n == 1) {
 		tp_out_line(out, "",
+			    tp_label_is_kineto(run) ?
+				    "no nn.Module was recorded: torch.profiler tells of them with "
+				    "with_stack=True" :
 			    tp_module_times_has_any(state->times) ?
 				    "no call of an nn.Module was seen; TRAINPROF_RECORD=modules asks "
 				    "for them" :
 				    "modules were not recorded: run with "
-				    "TRAINPROF_RECORD=modules,tensors,cuda,host");
+				    "TRAINPROF_RECORD=modules,categories,cuda,host");
 	} else if (!state->is_shown || !state->first || !state->next) {
 		tp_out_line(out, "red", "out of memory");
 	} else {
-		n_shown = choose_rows(state, &n_all);
-		link_tree(state);
-		print_tree(state, out);
-		print_notes(state, run, out, n_shown, n_all);
+		print_modules(state, run, out);
 	}
-	if (tp_module_times_is_incomplete(state->times))
+	if (tp_module_times_is_incomplete(state->times) ||
+	    tp_module_memories_is_incomplete(state->memories))
 		tp_out_line(out, "red", "out of memory: some modules are missing here");
 	free(state->is_shown);
 	free(state->first);
 	free(state->next);
+	tp_module_memories_free(state->memories);
 	tp_module_times_free(state->times);
 	free(state);
 }

@@ -27,6 +27,7 @@
 #include "merge/grow.h"
 #include "merge/hostmem_frames.h"
 #include "merge/keyed.h"
+#include "merge/label.h"
 #include "merge/launches.h"
 #include "merge/memcurve.h"
 #include "merge/module_origin.h"
@@ -50,8 +51,9 @@ struct row {
 	uint64_t calls;
 	int64_t self_ns, total_ns;
 	int64_t self_bytes, total_bytes;
-	int64_t device_self_ns, device_total_ns, tensor_self_ns;
-	bool is_call, is_eligible; /* a CUDA call; an operator that could use tensor cores */
+	int64_t device_self_ns, device_total_ns, tensor_self_ns, tensor_total_ns;
+	/* A CUDA call; an operator that could use tensor cores, that has such a one inside. */
+	bool is_call, is_eligible, encloses_eligible;
 };
 
 /* Device time launched on a path of rows. */
@@ -112,6 +114,14 @@ static struct row *find_row(struct state *state, uint32_t name,
 	return row;
 }
 
+static void mark_enclosing(struct state *state, const struct tp_event *event)
+{
+	uint32_t open[64], n = tp_nest_open(state->nest, event, open, 64);
+
+	for (uint32_t i = 0; i < n; i++)
+		state->row[open[i]].encloses_eligible = true;
+}
+
 static void take_span(struct state *state, const struct tp_event *event)
 {
 	uint32_t name = tp_names_row(state->names, event);
@@ -130,11 +140,14 @@ static void take_span(struct state *state, const struct tp_event *event)
 		return;
 	}
 	state->has_shapes |= event->shapes->kind != 0;
-	if (event->flags & TP_F_ASYNC) {
+	/* (The flag is another one of calls.) */
+	if (event->kind != TP_REC_CALL && event->flags & TP_F_ASYNC) {
 		row->calls++;
 		row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
 	} else if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row), name)) {
 		state->is_incomplete = true;
+	} else if (row->is_eligible) {
+		mark_enclosing(state, event);
 	}
 }
 
@@ -203,6 +216,9 @@ static void share_out(struct state *state)
 				continue;
 			row = &state->row[all[at].row];
 			row->device_total_ns = tp_add(row->device_total_ns, launched->ns);
+			row->tensor_total_ns =
+			    tp_add(row->tensor_total_ns, launched->tensor_ns);
+			row->encloses_eligible |= launched->tensor_ns > 0;
 		}
 	}
 }
@@ -413,6 +429,19 @@ static void add_stack(struct tp_table *table, const struct state *state, uint32_
 	tp_table_cell(table, "%s", text);
 }
 
+/* What would be too wide for people. */
+static void add_tensor_cores(struct tp_table *table, const struct row *row)
+{
+	bool is_eligible = row->is_eligible || row->encloses_eligible || row->tensor_self_ns;
+
+	tp_table_cell(table, "%s", is_eligible ? "yes" : "");
+	if (row->device_total_ns > 0)
+		tp_cell_percent(table, (double)row->tensor_total_ns,
+				(double)row->device_total_ns);
+	else
+		tp_table_cell(table, "%s", "");
+}
+
 static void add_row(struct tp_table *table, const struct state *state,
 		    const struct row *row, int64_t all_self_ns, bool is_whole)
 {
@@ -438,6 +467,8 @@ static void add_row(struct tp_table *table, const struct state *state,
 					(double)row->device_self_ns);
 		else
 			tp_table_cell(table, "%s", row->is_eligible ? "-" : "");
+		if (is_whole)
+			add_tensor_cores(table, row);
 	}
 	if (state->has_memory) {
 		tp_cell_bytes(table, row->self_bytes);
@@ -460,6 +491,10 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	    {.title = "GPU total", .align = TP_RIGHT, .field = "device_total_ns"},
 	    {.title = "TC", .align = TP_RIGHT, .is_extra = 1, .field = "tensor_cores_percent"},
 	},
+	tensor_cores[] = {
+	    {.title = "TC could", .field = "tensor_cores_eligible"},
+	    {.title = "TC total", .align = TP_RIGHT, .field = "tensor_cores_total_percent"},
+	},
 	memory[] = {
 	    {.title = "self mem", .align = TP_RIGHT, .is_extra = 1, .field = "self_bytes"},
 	    {.title = "total mem", .align = TP_RIGHT, .is_extra = 3, .field = "total_bytes"},
@@ -467,7 +502,7 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	static const struct tp_column inputs = {
 	    .title = "inputs", .may_cut = true, .field = "inputs"},
 	from = {.title = "from", .may_cut = true, .field = "call_stack"};
-	struct tp_column column[13] = {
+	struct tp_column column[15] = {
 	    {.title = "operator", .may_cut = true, .field = "operator"},
 	};
 	uint32_t n_columns = 1;
@@ -483,6 +518,10 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 	if (state->has_device) {
 		memcpy(column + n_columns, device, sizeof(device));
 		n_columns += sizeof(device) / sizeof(device[0]);
+	}
+	if (state->has_device && out->rows != TP_ROWS_NONE) {
+		memcpy(column + n_columns, tensor_cores, sizeof(tensor_cores));
+		n_columns += sizeof(tensor_cores) / sizeof(tensor_cores[0]);
 	}
 	if (state->has_memory) {
 		memcpy(column + n_columns, memory, sizeof(memory));
@@ -549,12 +588,16 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 				    tp_show_count(a, n_rows - n));
 		if (state->options.by_shape && !state->has_shapes)
 			tp_out_line(out, "yellow",
-				    "input shapes were not recorded: run with "
-				    "TRAINPROF_RECORD=ops,shapes,tensors,host");
+				    "input shapes were not recorded: run with %s",
+				    tp_label_is_kineto(run) ?
+					    "torch.profiler's record_shapes=True" :
+					    "TRAINPROF_RECORD=ops,shapes,tensors,host");
 		if (state->origins && !tp_origins_has_any(state->origins))
 			tp_out_line(out, "yellow",
-				    "Python stacks were not recorded: run with "
-				    "TRAINPROF_RECORD=pystacks,tensors,host");
+				    "Python stacks were not recorded: run with %s",
+				    tp_label_is_kineto(run) ?
+					    "torch.profiler's with_stack=True" :
+					    "TRAINPROF_RECORD=pystacks,tensors,host");
 	}
 	if (tp_memcurve_lost(state->memory))
 		tp_out_line(out, "yellow",

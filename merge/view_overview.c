@@ -327,7 +327,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	}
 	tp_overview_end(overview);
 	for (uint32_t i = 0; i < overview->n_procs; i++)
-		tp_overview_sum(&sums, &overview->proc[i].breakdown);
+		tp_overview_sum(&sums, overview->proc[i].breakdown);
 	tp_out_title(out, "%s", run->path ? run->path : "run");
 	print_who(run, out);
 	print_software(run, out);

@@ -13,6 +13,7 @@
 
 #include "merge/label.h"
 #include "merge/stats.h"
+#include "merge/step_gpu.h"
 #include "merge/sum.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -20,11 +21,13 @@ enum {
 	SLOW_PERCENT = 150, /* of the running median: slow */
 	ENDS_SHOWN = 3,	    /* first and last steps that are always shown */
 	RUNNING_LEAST = 5,  /* steps before the running median means anything */
+	GPU_COLUMNS = 5,
 	PROCS_SHOWN = 4,    /* of more processes only the slowest is shown in detail */
 };
 
 struct state {
 	struct tp_view_options options;
+	struct tp_step_gpus *gpus; /* NULL: no device */
 };
 
 /* The steps of one process. */
@@ -33,15 +36,27 @@ struct steps {
 	uint32_t n;
 	int64_t *sorted; /* durations */
 	int64_t *median; /* what each was compared with */
+	const struct tp_step_gpus *gpus; /* NULL: no device */
+	bool has_memory, has_device_memory;
 };
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
-	if (state)
-		state->options = *options;
+	if (!state)
+		return NULL;
+	state->options = *options;
+	state->gpus = tp_step_gpus_new(run);
 	return state;
+}
+
+static void event(void *opaque, const struct tp_event *ev)
+{
+	struct state *state = opaque;
+
+	if (state && state->gpus)
+		tp_step_gpus_event(state->gpus, ev);
 }
 
 /* A step that began in the middle of nothing (the first one holds warm-up of every kind) is
@@ -185,8 +200,25 @@ static uint32_t choose(const struct steps *steps, uint32_t top, bool *shown)
 	return n;
 }
 
-static void add_row(struct tp_table *table, const struct steps *steps, uint32_t i,
-		    bool has_device)
+/* What the devices did in a recorded step; of others nothing is known. */
+static void add_gpu(struct tp_table *table, const struct steps *steps,
+		    const struct tp_step_row *row)
+{
+	struct tp_step_gpu gpu;
+
+	if (!tp_step_gpus_of(steps->gpus, row, &gpu)) {
+		for (int i = 0; i < GPU_COLUMNS; i++)
+			tp_table_cell(table, "%s", "");
+		return;
+	}
+	tp_cell_percent(table, (double)gpu.figures.busy_ns, (double)gpu.figures.all_ns);
+	tp_cell_ns(table, gpu.figures.kernel_ns);
+	tp_cell_ns(table, gpu.figures.comm_ns);
+	tp_cell_ns(table, gpu.figures.copy_ns);
+	tp_cell_count(table, gpu.n_launched);
+}
+
+static void add_row(struct tp_table *table, const struct steps *steps, uint32_t i)
 {
 	const struct tp_step_row *row = &steps->row[i];
 	bool slow = is_slow(steps, i);
@@ -208,9 +240,13 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 	tp_cell_ns(table, row->dur_ns);
 	tp_cell_ns(table, row->data_wait_ns);
 	tp_cell_ns(table, row->optimizer_ns);
-	tp_cell_bytes(table, (int64_t)row->live_bytes);
-	tp_cell_bytes(table, (int64_t)row->peak_bytes);
-	if (has_device)
+	if (steps->gpus)
+		add_gpu(table, steps, row);
+	if (steps->has_memory) {
+		tp_cell_bytes(table, (int64_t)row->live_bytes);
+		tp_cell_bytes(table, (int64_t)row->peak_bytes);
+	}
+	if (steps->has_device_memory)
 		tp_cell_bytes(table, (int64_t)row->device_peak);
 	tp_table_cell(table, "%u", row->batches);
 	tp_table_cell(table, "%s", mark);
@@ -222,34 +258,69 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 		tp_table_style(table, "dim");
 }
 
-static void print_table(const struct steps *steps, uint32_t top, struct tp_out *out)
+/* *n columns of the table: those of which something is known. */
+static void choose_columns(struct steps *steps, struct tp_column column[20], uint32_t *n)
 {
-	struct tp_column column[] = {
-	    {.title = "step", .align = TP_RIGHT, .field = "step"},
-	    {.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1, .field = "epoch_and_step"},
-	    {.title = "phase", .field = "phase"},
-	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
-	    {.title = "data", .align = TP_RIGHT, .field = "data_wait_ns"},
-	    {.title = "optimizer", .align = TP_RIGHT, .is_extra = 2, .field = "optimizer_ns"},
-	    {.title = "memory", .align = TP_RIGHT, .is_extra = 3, .field = "memory_bytes"},
-	    {.title = "peak", .align = TP_RIGHT, .field = "peak_bytes"},
-	    {.title = "dev. peak", .align = TP_RIGHT, .field = "device_peak_bytes"},
-	    {.title = "batches", .align = TP_RIGHT, .is_extra = 4, .field = "batches"},
-	    {.title = ""},
-	};
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_shown, n_slow = 0;
-	bool *shown = calloc(steps->n + 1, sizeof(*shown)), has_device = false;
+	static const struct tp_column
+	    times[] = {
+		{.title = "step", .align = TP_RIGHT, .field = "step"},
+		{.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1, .field = "epoch_and_step"},
+		{.title = "phase", .field = "phase"},
+		{.title = "time", .align = TP_RIGHT, .field = "time_ns"},
+		{.title = "data", .align = TP_RIGHT, .field = "data_wait_ns"},
+		{.title = "optimizer", .align = TP_RIGHT, .is_extra = 2, .field = "optimizer_ns"},
+	    },
+	    gpu[GPU_COLUMNS] = {
+		{.title = "GPU busy", .align = TP_RIGHT, .field = "gpu_busy_percent"},
+		{.title = "kernels", .align = TP_RIGHT, .is_extra = 3, .field = "kernel_ns"},
+		{.title = "comm", .align = TP_RIGHT, .is_extra = 4, .field = "communication_ns"},
+		{.title = "copies", .align = TP_RIGHT, .is_extra = 5, .field = "copy_ns"},
+		{.title = "launched", .align = TP_RIGHT, .is_extra = 6, .field = "launched"},
+	    },
+	    memory[] = {
+		{.title = "memory", .align = TP_RIGHT, .is_extra = 3, .field = "memory_bytes"},
+		{.title = "peak", .align = TP_RIGHT, .field = "peak_bytes"},
+	    },
+	    device_memory[] = {
+		{.title = "dev. peak", .align = TP_RIGHT, .field = "device_peak_bytes"},
+	    },
+	    last[] = {
+		{.title = "batches", .align = TP_RIGHT, .is_extra = 4, .field = "batches"},
+		{.title = ""},
+	    };
+
+	for (uint32_t i = 0; i < steps->n; i++) {
+		steps->has_memory |= steps->row[i].live_bytes || steps->row[i].peak_bytes;
+		steps->has_device_memory |= steps->row[i].device_peak != 0;
+	}
+	*n = 0;
+#define PUT(columns)                                                                       \
+	do {                                                                               \
+		memcpy(column + *n, columns, sizeof(columns));                             \
+		*n += sizeof(columns) / sizeof(columns[0]);                                \
+	} while (0)
+	PUT(times);
+	if (steps->gpus)
+		PUT(gpu);
+	if (steps->has_memory)
+		PUT(memory);
+	if (steps->has_device_memory)
+		PUT(device_memory);
+	PUT(last);
+#undef PUT
+}
+
+static void print_table(struct steps *steps, uint32_t top, struct tp_out *out)
+{
+	struct tp_column column[20];
+	uint32_t n_columns, n_shown, n_slow = 0;
+	bool *shown = calloc(steps->n + 1, sizeof(*shown));
 	struct tp_table *table;
 	char a[32], b[32];
 
-	for (uint32_t i = 0; i < steps->n; i++) {
-		has_device |= steps->row[i].device_peak != 0;
+	for (uint32_t i = 0; i < steps->n; i++)
 		n_slow += is_slow(steps, i);
-	}
-	if (!has_device) {
-		memmove(column + 8, column + 9, 2 * sizeof(column[0]));
-		n_columns--;
-	}
+	choose_columns(steps, column, &n_columns);
 	if (!shown) {
 		tp_out_line(out, "red", "out of memory");
 		return;
@@ -259,7 +330,7 @@ static void print_table(const struct steps *steps, uint32_t top, struct tp_out *
 	tp_table_name(table, "steps");
 	for (uint32_t i = 0; i < steps->n; i++)
 		if (shown[i])
-			add_row(table, steps, i, has_device);
+			add_row(table, steps, i);
 	tp_table_print(table, out);
 	if (n_slow)
 		tp_out_line(out, "yellow",
@@ -355,15 +426,19 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
+	struct tp_step_gpus *gpus = state ? state->gpus : NULL;
 	uint32_t top = state ? state->options.top : 20, n, n_procs = 0, only = UINT32_MAX;
 
 	free(state);
+	if (gpus)
+		tp_step_gpus_end(gpus);
 	if (!run->n_steps) {
 		tp_out_title(out, "Steps");
 		tp_out_line(
 		    out, "",
 		    "no step was seen: the program ended before its first one, or the "
 		    "ledger (*.steps) is not in the folder");
+		tp_step_gpus_free(gpus);
 		return;
 	}
 	for (uint32_t i = 0; i < run->n_steps; i += count_proc(run, i))
@@ -371,7 +446,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (n_procs > PROCS_SHOWN && top)
 		only = print_ranks(run, out);
 	for (uint32_t i = 0; i < run->n_steps; i += n) {
-		struct steps steps = {.row = &run->step[i]};
+		struct steps steps = {
+		    .row = &run->step[i], .gpus = run->step[i].proc->has_gpu ? gpus : NULL};
 
 		n = steps.n = count_proc(run, i);
 		if (only == UINT32_MAX || only == i)
@@ -382,11 +458,14 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		    out, "dim",
 		    "the process with the longest median step is shown: --ranks 3 shows "
 		    "rank 3, --top 0 all.");
+	tp_step_gpus_free(gpus);
 }
 
 const struct tp_view tp_view_steps = {
     .name = "steps",
     .help = "every step of the run: time, data wait, memory; the slow ones marked",
     .begin = begin,
+    .event = event,
+    .needs_events = tp_step_gpus_has,
     .print = print,
 };

@@ -14,11 +14,8 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/nccl_comm.h"
-#include "runtime/probe/nccl_pool.h"
-#include "runtime/probe/nccl_read.h"
+#include "runtime/probe/nccl_record.h"
 
 enum {
 	/* Low bits of handles; those of the pool have 3. */
@@ -29,151 +26,14 @@ enum {
 	CALL_STREAM_SHIFT = 8,	/* addresses have 56 bits at most */
 
 	OP_IS_FOREIGN = 1,
-	NO_OP_YET = 10,		/* times as long is waited for the first one */
-	TEXT_MAX = 40,		/* of a function, type, algorithm, protocol: all short */
 };
-
-static struct {
-	uint32_t is_armed;	/* atomic */
-	uint64_t over;		/* atomic: a window ended then and is not settled; 0: none */
-	pid_t pid;
-	struct tp_nccl_counts counts;	/* atomic */
-} events;
-
-#define COUNT(what) __atomic_fetch_add(&events.counts.what, 1, __ATOMIC_RELAXED)
-
-/* ---- records ---- */
-
-static uint32_t append(char *to, uint32_t n, const char *text, uint32_t most)
-{
-	uint32_t n_text = (uint32_t)strnlen(text, most);
-
-	memcpy(to + n, text, n_text);
-	return n + n_text;
-}
-
-static uint32_t name_coll(const struct tp_communicator *comm, const char *comm_name,
-			  const struct tp_nccl_event *event, uint64_t stream)
-{
-	const char *const text[] = {event->func, event->datatype, event->algo, event->proto};
-	struct {
-		struct tp_coll is;
-		char texts[4 * (TEXT_MAX + 1) + TP_NCCL_NAME];
-	} name = {
-		.is = {
-			.hash = comm->hash, .stream = stream, .rank = event->rank,
-			.n_ranks = comm->n_ranks, .root = event->root,
-			.element_bytes = event->element_bytes, .channels = event->channels,
-			.warps = event->warps,
-			.what = event->type == TP_NCCL_P2P ? TP_COLL_P2P :
-				event->type == TP_NCCL_CE_COLL ? TP_COLL_ENGINE : 0,
-		},
-	};
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < 4; i++) {
-		n = append(name.texts, n, text[i], TEXT_MAX);
-		name.texts[n++] = '\0';
-	}
-	n = append(name.texts, n, comm_name, TP_NCCL_NAME);
-	return tp_intern(TP_STRING_COLL, &name, (uint32_t)sizeof(name.is) + n);
-}
-
-/* With the function of its collective; 0: not known. */
-static uint32_t name_xfer(const struct tp_nccl_event *event, uint64_t hash, bool is_foreign,
-			  uint32_t coll)
-{
-	struct {
-		struct tp_xfer is;
-		char func[TEXT_MAX];
-	} name = {
-		.is = {
-			.hash = hash, .rank = event->rank, .peer = event->peer,
-			.channel = event->channel, .is_send = event->is_send,
-			.is_foreign = is_foreign,
-		},
-	};
-	uint32_t kind, n_bytes, n = 0;
-	const char *bytes;
-
-	if (coll && tp_intern_get(NULL, coll, &kind, &bytes, &n_bytes) &&
-	    n_bytes > sizeof(struct tp_coll)) {
-		uint32_t most = n_bytes - (uint32_t)sizeof(struct tp_coll);
-
-		bytes += sizeof(struct tp_coll);
-		n = (uint32_t)strnlen(bytes, most < TEXT_MAX ? most : TEXT_MAX);
-		memcpy(name.func, bytes, n);
-	}
-	return tp_intern(TP_STRING_XFER, &name, (uint32_t)sizeof(name.is) + n);
-}
-
-static void record(uint8_t kind, const struct tp_nccl_entry *entry, uint64_t end, uint8_t flags,
-		   uint64_t arg)
-{
-	struct tp_rec *rec = tp_ring_reserve();
-
-	if (tp_unlikely(!rec)) {
-		COUNT(no_room);
-		return;
-	}
-	rec->time = entry->begin;
-	tp_rec_set_len(rec, end > entry->begin ? end - entry->begin : 0);
-	rec->kind = kind;
-	rec->flags = flags;
-	rec->name = entry->name;
-	rec->link = entry->link;
-	rec->arg = arg;
-	tp_ring_commit();
-	if (kind == TP_REC_COLL)
-		COUNT(colls);
-	else
-		COUNT(xfers);
-}
-
-/* When it ended, as far as was heard; 0: it has not. */
-static uint64_t end_of(const struct tp_nccl_entry *entry)
-{
-	if (!entry->stopped || entry->kind != TP_NCCL_ENTRY_COLL || !entry->n_ops)
-		return entry->stopped;
-	return entry->last > entry->stopped ? entry->last : entry->stopped;
-}
-
-static void record_coll(const struct tp_nccl_entry *entry, uint64_t end, uint8_t flags)
-{
-	uint64_t bytes = entry->bytes <= TP_LEN_MAX ? entry->bytes : TP_LEN_MAX;
-
-	flags |= entry->flags | (entry->n_ops ? TP_F_ASYNC : TP_F_ENQUEUED);
-	record(TP_REC_COLL, entry, end, flags, TP_ARG_COLL(bytes, entry->slot));
-}
-
-static void record_xfer(const struct tp_nccl_entry *entry, uint64_t end, uint8_t flags)
-{
-	const uint64_t most = (1ull << 40) - 1;
-	uint64_t bytes = entry->bytes < most ? entry->bytes : most, share[TP_NCCL_WAITS], sum = 0;
-
-	for (uint32_t i = 0; i < TP_NCCL_WAITS; i++)
-		sum += entry->wait[i];
-	for (uint32_t i = 0; i < TP_NCCL_WAITS; i++)
-		share[i] = sum ? (uint64_t)((double)entry->wait[i] / (double)sum * 255 + 0.5) : 0;
-	record(TP_REC_XFER, entry, end, flags,
-	       TP_ARG_XFER(bytes, share[TP_NCCL_WAIT_DEVICE], share[TP_NCCL_WAIT_PEER],
-			   share[TP_NCCL_WAIT_NETWORK]));
-}
-
-static void record_entry(const struct tp_nccl_entry *entry, uint64_t end, uint8_t flags)
-{
-	if (entry->kind == TP_NCCL_ENTRY_COLL)
-		record_coll(entry, end, flags);
-	else if (entry->kind == TP_NCCL_ENTRY_OP)
-		record_xfer(entry, end, flags);
-}
 
 /* ---- begins ---- */
 
 static uint64_t call_handle(const struct tp_nccl_event *event)
 {
 	if (event->is_captured)
-		COUNT(captured);
+		TP_NCCL_COUNT(captured);
 	return event->stream << CALL_STREAM_SHIFT | (event->is_captured ? CALL_IS_CAPTURED : 0) |
 	       TAG_CALL;
 }
@@ -192,11 +52,11 @@ static uint64_t start_coll(uint32_t at, const struct tp_nccl_event *event)
 		return 0;
 	entry = tp_nccl_pool_take(TP_NCCL_ENTRY_COLL);
 	if (tp_unlikely(!entry)) {
-		COUNT(no_entry);
+		TP_NCCL_COUNT(no_entry);
 		return 0;
 	}
 	entry->comm = at;
-	entry->name = name_coll(&comm, name, event, event->stream ? event->stream :
+	entry->name = tp_nccl_name_coll(&comm, name, event, event->stream ? event->stream :
 				is_call ? event->parent >> CALL_STREAM_SHIFT : 0);
 	/* In a graph NCCL counts it once, however often it is replayed. */
 	entry->link = event->has_seq && !is_replay ? (uint32_t)event->seq : TP_NO_SEQ;
@@ -214,7 +74,7 @@ static struct tp_nccl_entry *join_coll(uint64_t parent)
 	struct tp_nccl_entry *coll = tp_nccl_pool_enter(parent, TP_NCCL_ENTRY_COLL);
 
 	if (!coll) {
-		COUNT(late_ops);
+		TP_NCCL_COUNT(late_ops);
 		return NULL;
 	}
 	__atomic_fetch_add(&coll->n_open, 1, __ATOMIC_RELAXED);
@@ -226,20 +86,20 @@ static uint64_t start_op(uint32_t at, const struct tp_nccl_event *event)
 {
 	/* With PXN this process's proxy works for another one of the host: context and parent are
 	 * what that one's plugin made. */
-	bool is_foreign = event->pid != events.pid;
+	bool is_foreign = event->pid != tp_nccl_taking.pid;
 	struct tp_nccl_entry *entry = tp_nccl_pool_take(TP_NCCL_ENTRY_OP), *coll = NULL;
 	struct tp_communicator comm = {.hash = 0};
 	char name[TP_NCCL_NAME];
 
 	if (tp_unlikely(!entry)) {
-		COUNT(no_entry);
+		TP_NCCL_COUNT(no_entry);
 		return 0;
 	}
 	entry->link = TP_NO_SEQ;
 	entry->flags = is_foreign ? OP_IS_FOREIGN : 0;
 	entry->since = entry->begin = tp_clock_now();
 	if (is_foreign) {
-		COUNT(foreign);
+		TP_NCCL_COUNT(foreign);
 	} else {
 		tp_nccl_comm_get(at, &comm, name);
 		tp_nccl_comm_saw_proxy(at);
@@ -251,7 +111,7 @@ static uint64_t start_op(uint32_t at, const struct tp_nccl_event *event)
 		entry->link = coll->link;
 		entry->since = coll->since;
 	}
-	entry->name = name_xfer(event, comm.hash, is_foreign, coll ? coll->name : 0);
+	entry->name = tp_nccl_name_xfer(event, comm.hash, is_foreign, coll ? coll->name : 0);
 	if (coll)
 		tp_nccl_pool_leave(coll);
 	return tp_nccl_pool_publish(entry);
@@ -266,7 +126,7 @@ static uint64_t start_step(const struct tp_nccl_event *event)
 		return 0;
 	entry = tp_nccl_pool_take(TP_NCCL_ENTRY_STEP);
 	if (tp_unlikely(!entry)) {
-		COUNT(no_entry);
+		TP_NCCL_COUNT(no_entry);
 		tp_nccl_pool_leave(op);
 		return 0;
 	}
@@ -297,8 +157,8 @@ uint64_t tp_nccl_start(uint32_t version, uint32_t comm, const void *description)
 
 	/* What a CUDA graph captured in a window comes whenever it is replayed. But what proxies do
 	 * for collectives of a window belongs to it, also a while after its end. */
-	if (!__atomic_load_n(&events.is_armed, __ATOMIC_RELAXED)) {
-		if (!__atomic_load_n(&events.over, __ATOMIC_RELAXED) ||
+	if (!__atomic_load_n(&tp_nccl_taking.is_armed, __ATOMIC_RELAXED)) {
+		if (!__atomic_load_n(&tp_nccl_taking.over, __ATOMIC_RELAXED) ||
 		    !tp_nccl_read(version, description, &event))
 			return 0;
 		if (event.type == TP_NCCL_PROXY_OP && is_live_coll(event.parent))
@@ -306,7 +166,7 @@ uint64_t tp_nccl_start(uint32_t version, uint32_t comm, const void *description)
 		return event.type == TP_NCCL_PROXY_STEP ? start_step(&event) : 0;
 	}
 	if (!tp_nccl_read(version, description, &event)) {
-		COUNT(unknown);
+		TP_NCCL_COUNT(unknown);
 		return 0;
 	}
 	switch (event.type) {
@@ -422,7 +282,7 @@ static void leave_coll(const struct tp_nccl_entry *op, uint64_t now)
 
 static void stop_op(struct tp_nccl_entry *entry)
 {
-	uint64_t now = tp_clock_now(), over = __atomic_load_n(&events.over, __ATOMIC_RELAXED);
+	uint64_t now = tp_clock_now(), over = __atomic_load_n(&tp_nccl_taking.over, __ATOMIC_RELAXED);
 
 	if (entry->stopped) {
 		tp_nccl_pool_put_back(entry);
@@ -434,10 +294,10 @@ static void stop_op(struct tp_nccl_entry *entry)
 		tp_nccl_pool_put_back(entry);
 		return;
 	}
-	if (__atomic_load_n(&events.is_armed, __ATOMIC_RELAXED))
-		record_xfer(entry, now, 0);
+	if (__atomic_load_n(&tp_nccl_taking.is_armed, __ATOMIC_RELAXED))
+		tp_nccl_record_xfer(entry, now, 0);
 	else
-		COUNT(outside);
+		TP_NCCL_COUNT(outside);
 	tp_nccl_pool_give_back(entry);
 }
 
@@ -452,7 +312,7 @@ static void stop_coll(struct tp_nccl_entry *entry)
 		tp_nccl_pool_put_back(entry);
 		return;
 	}
-	record_coll(entry, entry->stopped, 0);
+	tp_nccl_record_coll(entry, entry->stopped, 0);
 	tp_nccl_pool_give_back(entry);
 }
 
@@ -486,121 +346,25 @@ void tp_nccl_events_end_of(uint32_t comm)
 		if (!entry->stopped)
 			entry->stopped = now;
 		/* What a window that is over still wants is the drain's to record. */
-		if (entry->since <= __atomic_load_n(&events.over, __ATOMIC_RELAXED)) {
+		if (entry->since <= __atomic_load_n(&tp_nccl_taking.over, __ATOMIC_RELAXED)) {
 			entry->n_open = 0;
 			entry->comm = 0;
 			tp_nccl_pool_put_back(entry);
 			continue;
 		}
-		if (__atomic_load_n(&events.is_armed, __ATOMIC_RELAXED))
-			record_entry(entry, end_of(entry), 0);
+		if (__atomic_load_n(&tp_nccl_taking.is_armed, __ATOMIC_RELAXED))
+			tp_nccl_record_entry(entry, tp_nccl_end_of(entry), 0);
 		else if (entry->kind != TP_NCCL_ENTRY_STEP)
-			COUNT(outside);
+			TP_NCCL_COUNT(outside);
 		tp_nccl_pool_give_back(entry);
 	}
 }
 
-/* ---- drain thread ---- */
-
-void tp_nccl_events_arm(bool is_armed)
-{
-	__atomic_store_n(&events.is_armed, is_armed, __ATOMIC_RELAXED);
-}
-
-void tp_nccl_events_over(uint64_t now)
-{
-	__atomic_store_n(&events.over, now, __ATOMIC_RELAXED);
-}
-
-bool tp_nccl_events_is_over(uint64_t end)
-{
-	return __atomic_load_n(&events.over, __ATOMIC_RELAXED) >= end;
-}
-
-/* Nothing is to come of it, as far as one can tell. */
-static bool is_done(const struct tp_nccl_entry *entry, uint64_t now, uint64_t quiet)
-{
-	if (!entry->stopped || entry->n_open)
-		return false;
-	if (entry->kind != TP_NCCL_ENTRY_COLL)
-		return true;
-	/* None of its operations yet: perhaps it has none here, or the proxy gets no core. */
-	return now >= end_of(entry) + (entry->n_ops ? quiet : NO_OP_YET * quiet);
-}
-
-void tp_nccl_events_tick(uint64_t now, uint64_t quiet)
-{
-	uint64_t over = __atomic_load_n(&events.over, __ATOMIC_RELAXED);
-
-	for (uint32_t at = 0, n = tp_nccl_pool_used(); at < n; at++) {
-		struct tp_nccl_entry *entry = tp_nccl_pool_claim_at(at);
-
-		if (!entry)
-			continue;
-		if (entry->since <= over || !is_done(entry, now, quiet)) {
-			tp_nccl_pool_put_back(entry);
-			continue;
-		}
-		record_entry(entry, end_of(entry), 0);
-		tp_nccl_pool_give_back(entry);
-	}
-}
-
-/* True: it belongs to the window and is under way. */
-static bool settle_entry(const struct tp_nccl_settling *is, struct tp_nccl_entry *entry)
-{
-	uint64_t stop = end_of(entry);
-
-	if (entry->since > is->end) {
-		if (is->has_next) {
-			tp_nccl_pool_put_back(entry);
-			return false;
-		}
-		if (entry->kind != TP_NCCL_ENTRY_STEP)
-			COUNT(outside);
-		tp_nccl_pool_give_back(entry);
-		return false;
-	}
-	if (is_done(entry, is->now, is->quiet) || (is->is_last && stop)) {
-		record_entry(entry, stop, stop > is->end ? TP_F_AFTER : 0);
-		tp_nccl_pool_give_back(entry);
-		return false;
-	}
-	if (!is->is_last) {
-		tp_nccl_pool_put_back(entry);
-		return true;
-	}
-	if (entry->kind != TP_NCCL_ENTRY_STEP) {
-		COUNT(unfinished);
-		record_entry(entry, is->end, TP_F_OPEN);
-	}
-	tp_nccl_pool_give_back(entry);
-	return false;
-}
-
-bool tp_nccl_events_settle(const struct tp_nccl_settling *is)
-{
-	uint64_t over = __atomic_load_n(&events.over, __ATOMIC_RELAXED);
-	bool is_settled = true;
-
-	for (uint32_t at = 0, n = tp_nccl_pool_used(); at < n; at++) {
-		struct tp_nccl_entry *entry = tp_nccl_pool_claim_at(at);
-
-		if (entry)
-			is_settled &= !settle_entry(is, entry);
-		else if (tp_nccl_pool_is_live(at))
-			is_settled &= is->is_last;
-	}
-	/* Another window may be over by now. */
-	if (is_settled && !is->has_next)
-		__atomic_compare_exchange_n(&events.over, &over, 0, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
-	return is_settled;
-}
+/* ---- the process ---- */
 
 void tp_nccl_events_counts(struct tp_nccl_counts *counts)
 {
-	const uint64_t *from = &events.counts.colls;
+	const uint64_t *from = &tp_nccl_taking.counts.colls;
 	uint64_t *to = &counts->colls;
 
 	for (size_t i = 0; i < sizeof(*counts) / sizeof(*to); i++)
@@ -609,6 +373,6 @@ void tp_nccl_events_counts(struct tp_nccl_counts *counts)
 
 void tp_nccl_events_init(void)
 {
-	memset(&events, 0, sizeof(events));
-	events.pid = getpid();
+	memset(&tp_nccl_taking, 0, sizeof(tp_nccl_taking));
+	tp_nccl_taking.pid = getpid();
 }

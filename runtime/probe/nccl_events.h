@@ -8,7 +8,8 @@
  * at once, with TP_F_ENQUEUED. Operations of proxies are recorded by the threads that do them,
  * unless their window is over: then they are kept, and it is the drain's to say where they belong.
  *
- * start, stop and state: any thread, NCCL's; no lock, no allocation. The others: drain thread.
+ * start, stop and state: any thread, NCCL's; no lock, no allocation. The others: drain thread
+ * (nccl_settle.c).
  */
 #ifndef TP_PROBE_NCCL_EVENTS_H
 #define TP_PROBE_NCCL_EVENTS_H

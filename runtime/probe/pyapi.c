@@ -22,6 +22,8 @@ static const struct {
 	{ &tp_py.frame, "PyEval_GetFrame", NULL, true },
 	{ &tp_py.line_at, "PyCode_Addr2Line", NULL, true },
 	{ &tp_py.get_attr, "PyObject_GetAttrString", NULL, true },
+	{ &tp_py.get_named, "PyObject_GetAttr", NULL, true },
+	{ &tp_py.intern, "PyUnicode_InternFromString", NULL, true },
 	{ &tp_py.get_item, "PyObject_GetItem", NULL, true },
 	{ &tp_py.get_key, "PyMapping_GetItemString", NULL, true },
 	{ &tp_py.modules, "PyImport_GetModuleDict", NULL, true },
@@ -73,8 +75,10 @@ const char *tp_pyapi_find(void)
 		memcpy(symbols[i].at, &found, sizeof(found));
 	}
 	version = tp_py.version();
-	if (strncmp(version, "3.", 2) != 0 || strstr(version, "free-threading"))
+	if (strncmp(version, "3.", 2) != 0)
 		return "this kind of python is not known";
+	if (strstr(version, "free-threading"))
+		return "frames of free-threaded python are not known";
 	tp_py.minor = (unsigned)(version[2] - '0');
 	if (version[3] >= '0' && version[3] <= '9')
 		tp_py.minor = tp_py.minor * 10 + (unsigned)(version[3] - '0');

@@ -20,6 +20,8 @@ struct tp_pyapi {
 	void *(*frame)(void);		/* borrowed */
 	int (*line_at)(void *code, int byte);	/* PyCode_Addr2Line */
 	void *(*get_attr)(void *, const char *);
+	void *(*get_named)(void *, void *name);	/* PyObject_GetAttr */
+	void *(*intern)(const char *);		/* PyUnicode_InternFromString */
 	void *(*get_item)(void *, void *);
 	void *(*get_key)(void *, const char *);
 	void *(*modules)(void);		/* borrowed */

@@ -19,7 +19,6 @@ enum {
 	MAX_CHECKED = 64,	/* frames compared with the public API */
 	MAX_SEARCHED = 16,	/* frames between a range and the function that opened it */
 	MAX_LOCALS = 256,	/* of one function that are looked at */
-	TUPLE_ITEMS = 24,	/* PyTupleObject.ob_item */
 };
 
 /* How to know the function: its name, the end of its file's name, its first variable. */
@@ -231,11 +230,12 @@ static uint64_t get_object(uint64_t variable, enum tp_pyframe_function function)
 
 	if (!functions[function].is_args)
 		return variable;
-	/* ob_refcnt, ob_type, ob_size, ob_item[] */
+	/* ob_refcnt, ob_type, ob_size */
 	if (!tp_pyframe_is_ptr(tuple) || tp_pyframe_ptr(tuple, 8) != tp_py.tuple_type ||
 	    !tp_pyframe_ptr(tuple, 16))
 		return 0;
-	return (uintptr_t)tp_pyframe_ptr(tuple, TUPLE_ITEMS);
+	/* Not by an offset: 3.14 has a hash before the items. Reads, and needs no lock for it. */
+	return (uintptr_t)tp_py.tuple_item((void *)tuple, 0);
 }
 
 /* First sight of a function: its code object is recognised by names, under the lock. */

@@ -5,7 +5,7 @@
  * torch names its ranges by class ("Optimizer.step#Adam.step"), so two optimizers of a class
  * look alike. The object is the first argument of a function a few frames above the range:
  * read straight from the interpreter's frames, which only their own thread changes, so that
- * no lock and no Python code is needed. Offsets are those of CPython 3.11 to 3.13, used only
+ * no lock and no Python code is needed. Offsets are those of CPython 3.11 to 3.14, used only
  * after they gave the same answers as the public API in this very process. Elsewhere the
  * public API is asked, under the interpreter's lock.
  */

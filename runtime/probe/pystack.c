@@ -31,12 +31,27 @@ enum {
 	WALKS_BETWEEN = 4096,	/* after so many, pages are asked about again */
 };
 
+/* What a known frame is compared by; see get_kind() and get_at(). */
+struct shape {
+	uint16_t code, previous, at, locals, kind, kind_mask;	/* in a frame */
+	uint16_t name, file, lines;				/* in its code */
+	uint16_t is_at_short;				/* 1, or 0 */
+	uint16_t tags;					/* bits of a reference that are no address */
+};
+
+/* Of 3.11, of 3.12 and 3.13, of 3.14: constants, with which a comparison takes half as long. */
+static const struct shape shapes[] = {
+	{ 32, 48, 56, 72, 68, 0xffff, 128, 112, 136, 0, 0 },
+	{ 0, 8, 56, 72, 70, 0xff, 128, 112, 136, 0, 0 },
+	{ 0, 8, 56, 80, 74, 0xff, 128, 112, 136, 0, TP_PYFRAME_TAGS },
+};
+enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
 static struct {
 	const struct tp_pyframe_layout *layout;	/* NULL: off */
-	/* What a frame's bytes are for: see get_kind() and get_at(). */
-	uintptr_t at_mask;
-	uint32_t kind, owner_shift;
-	uint16_t kind_mask;
+	struct shape shape;
+	uint32_t which_shape;	/* of `shapes`; N_SHAPES: none of them */
+	uint32_t owner_shift;
 	bool has_no_frames;	/* only calls of modules */
 	/* Atomic. */
 	uint64_t n_broken;	/* walks that ended at something impossible */
@@ -71,8 +86,11 @@ static inline bool is_own(uint16_t kind)
 	return (kind >> pystack.owner_shift & 0xff) >= TP_PYFRAME_OWN;
 }
 
-static inline const char *get_at(const char *frame, uint32_t at, uintptr_t mask)
+/* An address; up to 3.10 a number of 32 bits. */
+static inline const char *get_at(const char *frame, uint32_t at, uint32_t is_short)
 {
+	uintptr_t mask = is_short ? UINT32_MAX : UINTPTR_MAX;
+
 	return (const char *)((uintptr_t)tp_pyframe_ptr(frame, at) & mask);
 }
 
@@ -82,14 +100,14 @@ static void read_frame(struct tp_pystack_frame *out, const char *frame)
 
 	*out = (struct tp_pystack_frame){
 		.frame = frame,
-		.kind = get_kind(frame, pystack.kind, pystack.kind_mask),
+		.kind = get_kind(frame, pystack.shape.kind, pystack.shape.kind_mask),
 	};
 	if (is_own(out->kind)) {
 		out->is_named = out->is_hidden = true;
 		return;
 	}
 	out->code = tp_pyframe_ref(frame, layout->code);
-	out->at = get_at(frame, layout->at, pystack.at_mask);
+	out->at = get_at(frame, layout->at, pystack.shape.is_at_short);
 	if (tp_unlikely(out->code == __atomic_load_n(&tp_pymodule.wrapped_code, __ATOMIC_RELAXED)))
 		out->module = tp_pyframe_ref(frame, layout->locals);
 }
@@ -119,47 +137,99 @@ static void unkeep(struct tp_pystack_thread *thread, struct walk *walk, uint32_t
 	thread->n = at;
 }
 
+/* What was told of a frame of this address and code holds for the new one: it is the same call,
+ * further on or back, or the next. */
+static void take_name(struct tp_pystack_frame *frame, const struct tp_pystack_frame *was)
+{
+	if (!was->is_named || was->is_hidden || frame->code != was->code || pystack.has_no_frames ||
+	    tp_pystack_mark_by(frame->code, pystack.shape.name, pystack.shape.file,
+			       pystack.shape.lines) != was->name.mark)
+		return;
+	frame->name = was->name;
+	frame->has_moved = true;
+}
+
+static __attribute__((noinline)) void read_again(struct tp_pystack_frame *known)
+{
+	struct tp_pystack_frame was = *known;
+
+	read_frame(known, was.frame);
+	take_name(known, &was);
+}
+
+static inline const char *get_ref(const char *frame, uint32_t at, uint32_t tags)
+{
+	return (const char *)((uintptr_t)tp_pyframe_ptr(frame, at) & ~(uintptr_t)tags);
+}
+
+/* Nothing of it is another than when it was read. Where it runs no other code, its own is alive. */
+static inline __attribute__((always_inline)) bool
+is_as_known(const struct shape shape, const struct tp_pystack_frame *known, bool has_no_frames)
+{
+	const char *here = known->frame, *code = known->code;
+
+	if (get_kind(here, shape.kind, shape.kind_mask) != known->kind)
+		return false;
+	/* Frames of its own the interpreter has where a frame does not say whom C called. */
+	if (shape.kind_mask == 0xff && !code)
+		return true;
+	if (get_ref(here, shape.code, shape.tags) != code)
+		return false;
+	if (!has_no_frames && get_at(here, shape.at, shape.is_at_short) != known->at)
+		return false;
+	if (!has_no_frames && tp_pystack_mark_by(code, shape.name, shape.file, shape.lines) !=
+				      known->name.mark)
+		return false;
+	return tp_likely(!known->module) ||
+	       get_ref(here, shape.locals, shape.tags) == known->module;
+}
+
 /*
  * From the known frame `at` outwards, while memory agrees about who called whom. True: to the
  * end. False: *frame is the one outside of where it did not.
  */
-static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at,
-			  const char **frame)
+static inline __attribute__((always_inline)) bool
+compare_by(const struct shape shape, struct tp_pystack_thread *thread, struct walk *walk,
+	   uint32_t at, const char **frame)
 {
-	/* Copies: the compiler cannot know that what is stored meanwhile is none of these. */
-	const struct tp_pyframe_layout layout = *pystack.layout;
-	const uint32_t kind = pystack.kind;
-	const uint16_t kind_mask = pystack.kind_mask;
-	const uintptr_t at_mask = pystack.at_mask;
 	const bool has_no_frames = pystack.has_no_frames;
+	struct tp_pystack_frame *known = &thread->frame[at];
+	const struct tp_pystack_frame *outermost = thread->frame;
+	uint32_t n_same = at + 1;
 	const char *outer;
 
-	walk->n_kept = walk->n_same = at + 1;
-	for (;; at--) {
-		struct tp_pystack_frame *known = &thread->frame[at];
-		bool is_same = get_kind(known->frame, kind, kind_mask) == known->kind;
-
-		if (tp_likely(known->code))
-			is_same = is_same &&
-				  tp_pyframe_ref(known->frame, layout.code) == known->code &&
-				  (has_no_frames ||
-				   (get_at(known->frame, layout.at, at_mask) == known->at &&
-				    tp_pystack_mark(&layout, known->code) == known->mark)) &&
-				  (tp_likely(!known->module) ||
-				   tp_pyframe_ref(known->frame, layout.locals) == known->module);
-		if (tp_unlikely(!is_same)) {
-			read_frame(known, known->frame);
-			walk->n_same = at;
+	walk->n_kept = at + 1;
+	for (;; known--) {
+		if (tp_unlikely(!is_as_known(shape, known, has_no_frames))) {
+			read_again(known);
+			n_same = (uint32_t)(known - outermost);
 		}
-		outer = tp_pyframe_ptr(known->frame, layout.previous);
-		if (tp_unlikely(at == 0 || outer != thread->frame[at - 1].frame))
+		outer = tp_pyframe_ptr(known->frame, shape.previous);
+		if (tp_unlikely(known == outermost || outer != known[-1].frame))
 			break;
 	}
+	at = (uint32_t)(known - outermost);
+	walk->n_same = n_same;
 	*frame = outer;
 	if (at == 0 && outer == thread->beyond)
 		return true;
 	unkeep(thread, walk, at);
 	return false;
+}
+
+static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at,
+			  const char **frame)
+{
+	switch (pystack.which_shape) {
+	case 0:
+		return compare_by(shapes[0], thread, walk, at, frame);
+	case 1:
+		return compare_by(shapes[1], thread, walk, at, frame);
+	case 2:
+		return compare_by(shapes[2], thread, walk, at, frame);
+	default:
+		return compare_by(pystack.shape, thread, walk, at, frame);
+	}
 }
 
 static void walk_frames(struct tp_pystack_thread *thread, struct walk *walk, const char *frame)
@@ -190,10 +260,18 @@ static void keep(struct tp_pystack_thread *thread, const struct walk *walk)
 	uint32_t n = walk->n_kept;
 
 	for (uint32_t i = walk->n_fresh; i-- > 0; n++) {
-		thread->frame[n] = thread->fresh[i];
+		struct tp_pystack_frame *fresh = &thread->fresh[i];
+
+		/* The last call from there to there has returned, and this is the next. */
+		if (n < thread->n_left && !fresh->is_named &&
+		    thread->frame[n].frame == fresh->frame)
+			take_name(fresh, &thread->frame[n]);
+		thread->frame[n] = *fresh;
 		thread->mark[get_mark(thread->frame[n].frame)] = (uint16_t)n;
 	}
 	thread->n = n;
+	if (n > thread->n_left)
+		thread->n_left = n;
 }
 
 static uint32_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
@@ -220,9 +298,14 @@ static bool name_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame
 {
 	enum tp_pystack_named named = TP_PYSTACK_HIDDEN;
 
-	if (!pystack.has_no_frames)
+	if (frame->has_moved && tp_likely(tp_pystack_name_again(pystack.layout, &thread->names,
+								frame->code, frame->at,
+								&frame->name)))
+		named = TP_PYSTACK_NAMED;
+	else if (!pystack.has_no_frames)
 		named = tp_pystack_name(pystack.layout, &thread->names, frame->code, frame->at,
-					&frame->mark, &frame->string, &frame->line);
+					&frame->name);
+	frame->has_moved = false;
 	frame->is_hidden = named == TP_PYSTACK_HIDDEN;
 	frame->is_named = named != TP_PYSTACK_BROKEN;
 	return frame->is_named;
@@ -245,7 +328,7 @@ static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_
 		}
 		if (!frame->is_hidden)
 			stack = tp_stack_tree_child(tree, stack, get_flags(thread, at),
-						    frame->string, frame->line, time);
+						    frame->name.string, frame->name.line, time);
 		is_dropped = !frame->is_hidden && !stack;
 		if (frame->module && !is_dropped) {
 			uint32_t module = tp_pymodule_number(frame->module);
@@ -269,7 +352,7 @@ static void begin_anew(struct tp_pystack_thread *thread, uint32_t generation)
 {
 	thread->tree_generation = generation;
 	thread->n_unmapped = __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE);
-	thread->n = 0;
+	thread->n = thread->n_left = 0;
 	memset(&thread->names.pages, 0, sizeof(thread->names.pages));
 }
 
@@ -293,20 +376,24 @@ const char *tp_pystack_newest(const char **at)
 {
 	const char *frame = get_newest();
 
-	*at = frame ? get_at(frame, pystack.layout->at, pystack.at_mask) : NULL;
+	*at = frame ? get_at(frame, pystack.layout->at, pystack.shape.is_at_short) : NULL;
 	return frame;
 }
 
 uint32_t tp_pystack_take(uint64_t time)
 {
+	const char *frame = get_newest();
+
+	return frame ? tp_pystack_take_from(frame, time) : 0;
+}
+
+uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
+{
 	struct tp_pystack_thread *thread;
 	struct tp_stack_tree *tree;
 	struct walk walk = { .n_same = 0 };
-	const char *frame = get_newest();
 	uint32_t generation;
 
-	if (!frame)
-		return 0;
 	thread = tp_pystack_thread();
 	tree = tp_stack_tree(time, &generation);
 	if (tp_unlikely(!thread || !tree)) {
@@ -340,10 +427,20 @@ void tp_pystack_read_by(const struct tp_pyframe_layout *layout)
 	bool has_entry = layout->is_entry != TP_PYFRAME_NONE;
 	bool has_owner = layout->owner != TP_PYFRAME_NONE;
 
-	pystack.at_mask = layout->instruction_bytes ? UINT32_MAX : UINTPTR_MAX;
-	/* is_entry, then owner; or that alone. */
-	pystack.kind = has_entry ? layout->is_entry : has_owner ? layout->owner : 0;
-	pystack.kind_mask = has_entry ? 0xffff : has_owner ? 0xff : 0;
+	pystack.shape = (struct shape){
+		.code = layout->code, .previous = layout->previous, .at = layout->at,
+		.locals = layout->locals,
+		/* is_entry, then owner; or that alone. */
+		.kind = has_entry ? layout->is_entry : has_owner ? layout->owner : 0,
+		.kind_mask = has_entry ? 0xffff : has_owner ? 0xff : 0,
+		.name = (uint16_t)tp_pystack_name_at(layout), .file = layout->file,
+		.lines = layout->lines, .is_at_short = layout->instruction_bytes != 0,
+		.tags = layout->minor < 14 ? 0 : TP_PYFRAME_TAGS,
+	};
+	for (pystack.which_shape = 0; pystack.which_shape < N_SHAPES; pystack.which_shape++) {
+		if (!memcmp(&shapes[pystack.which_shape], &pystack.shape, sizeof(struct shape)))
+			break;
+	}
 	pystack.owner_shift = has_entry ? 8 : 0;
 	pystack.layout = layout;
 }

@@ -36,6 +36,8 @@ const char *tp_pystack_newest(const char **at);
  * not change costs a comparison.
  */
 uint32_t tp_pystack_take(uint64_t time);
+/* The same from tp_pystack_newest's frame on. */
+uint32_t tp_pystack_take_from(const char *frame, uint64_t time);
 
 /* Something was unmapped, from any thread: what was there to read may not be any more. */
 void tp_pystack_unmapped(void);

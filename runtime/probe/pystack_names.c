@@ -158,7 +158,7 @@ static uint64_t get_end(const struct tp_pyframe_layout *layout, struct tp_pystac
 static uint32_t get_digest(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
 			   const char *code)
 {
-	uint64_t name = get_end(layout, pages, tp_pystack_name_of(layout, code));
+	uint64_t name = get_end(layout, pages, tp_pyframe_ptr(code, tp_pystack_name_at(layout)));
 	uint64_t file = get_end(layout, pages, tp_pyframe_ptr(code, layout->file));
 
 	return (uint32_t)tp_hash_mix(name * 31 + file);
@@ -167,7 +167,7 @@ static uint32_t get_digest(const struct tp_pyframe_layout *layout, struct tp_pys
 static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 			     struct tp_pystack_pages *pages, const char *code)
 {
-	const char *name = tp_pystack_name_of(layout, code);
+	const char *name = tp_pyframe_ptr(code, tp_pystack_name_at(layout));
 	const char *file = tp_pyframe_ptr(code, layout->file);
 	char text[MOST_NAME + 1 + MOST_FILE];
 	int32_t n_name = tp_pystack_utf8(layout, pages, name, text, MOST_NAME), n_file;
@@ -181,36 +181,60 @@ static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 	return tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 }
 
+static inline struct tp_pystack_place *find_place(struct tp_pystack_names *names, const char *code,
+						  const char *at)
+{
+	return &names->place[tp_hash_mix((uintptr_t)code ^ (uintptr_t)at << 20) % TP_PYSTACK_PLACES];
+}
+
+static inline bool is_it(const struct tp_pystack_place *place, const char *code, const char *at,
+			 uint32_t first_line, const struct tp_pystack_name *name)
+{
+	return place->code == code && place->at == at && place->mark == name->mark &&
+	       place->first_line == first_line && place->digest == name->digest;
+}
+
 enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 				      struct tp_pystack_names *names, const char *code,
-				      const char *at, uint64_t *mark,
-				      uint32_t *string, uint32_t *line)
+				      const char *at, struct tp_pystack_name *name)
 {
-	uint64_t hash = tp_hash_mix((uintptr_t)code ^ (uintptr_t)at << 20);
-	struct tp_pystack_place *place = &names->place[hash % TP_PYSTACK_PLACES];
+	struct tp_pystack_place *place = find_place(names, code, at);
 	struct tp_pystack_pages *pages = &names->pages;
-	uint32_t first_line, digest;
+	uint32_t first_line;
 
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
 	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
 		return TP_PYSTACK_BROKEN;
-	*mark = tp_pystack_mark(layout, code);
+	name->mark = tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file,
+					layout->lines);
 	if (tp_pyframe_is_helper(layout, code))
 		return TP_PYSTACK_HIDDEN;
 	first_line = get_first_line(layout, code);
-	digest = get_digest(layout, pages, code);
-	if (place->code != code || place->at != at || place->mark != *mark ||
-	    place->first_line != first_line || place->digest != digest) {
+	name->digest = get_digest(layout, pages, code);
+	if (!is_it(place, code, at, first_line, name)) {
 		place->code = code;
 		place->at = at;
-		place->mark = *mark;
+		place->mark = name->mark;
 		place->first_line = first_line;
-		place->digest = digest;
+		place->digest = name->digest;
 		place->string = intern_names(layout, pages, code);
 		place->line = tp_pystack_line_of(layout, pages, code,
 						 tp_pystack_byte_of(layout, code, at));
 	}
-	*string = place->string;
-	*line = place->line;
+	name->string = place->string;
+	name->line = place->line;
 	return TP_PYSTACK_NAMED;
+}
+
+bool tp_pystack_name_again(const struct tp_pyframe_layout *layout,
+			   struct tp_pystack_names *names, const char *code,
+			   const char *at, struct tp_pystack_name *name)
+{
+	const struct tp_pystack_place *place = find_place(names, code, at);
+
+	if (!is_it(place, code, at, get_first_line(layout, code), name))
+		return false;
+	name->string = place->string;
+	name->line = place->line;
+	return true;
 }

@@ -38,30 +38,46 @@ enum tp_pystack_named {
 	TP_PYSTACK_BROKEN,	/* that is no code object */
 };
 
-static inline const char *tp_pystack_name_of(const struct tp_pyframe_layout *layout,
-					     const char *code)
+/* Where a code object has it. */
+static inline uint32_t tp_pystack_name_at(const struct tp_pyframe_layout *layout)
 {
 	bool has_qualified = layout->qualified_name != TP_PYFRAME_NONE;
 
-	return tp_pyframe_ptr(code, has_qualified ? layout->qualified_name : layout->name);
-}
-
-/* What a code object holds, in a word: another one may come to stand at the same address. */
-static inline uint64_t tp_pystack_mark(const struct tp_pyframe_layout *layout, const char *code)
-{
-	return (uintptr_t)tp_pystack_name_of(layout, code) +
-	       3 * (uintptr_t)tp_pyframe_ptr(code, layout->file) +
-	       5 * (uintptr_t)tp_pyframe_ptr(code, layout->lines);
+	return has_qualified ? layout->qualified_name : layout->name;
 }
 
 /*
- * *mark is filled unless BROKEN. *string is 0 when the table of names is full, *line when it is not
- * known.
+ * What a code object holds, in a word: another one may come to stand at the same address. Large
+ * factors: pools give addresses that differ by small multiples of a block, and so do small sums of
+ * them (3.14, blocks of 48 and 80 bytes).
  */
+static inline uint64_t tp_pystack_mark_by(const char *code, uint32_t name, uint32_t file,
+					  uint32_t lines)
+{
+	return (uintptr_t)tp_pyframe_ptr(code, name) +
+	       0x9e3779b97f4a7c15u * (uintptr_t)tp_pyframe_ptr(code, file) +
+	       0xff51afd7ed558ccdu * (uintptr_t)tp_pyframe_ptr(code, lines);
+}
+
+/* What is told of a frame. */
+struct tp_pystack_name {
+	uint64_t mark;		/* of its code */
+	uint32_t digest;	/* of the ends of name and file */
+	uint32_t string;	/* 0: the table of names is full */
+	uint32_t line;		/* 0: not known */
+};
+
+/* *name is filled unless BROKEN, its mark also where it is HIDDEN. */
 enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 				      struct tp_pystack_names *names, const char *code,
-				      const char *at, uint64_t *mark,
-				      uint32_t *string, uint32_t *line);
+				      const char *at, struct tp_pystack_name *name);
+/*
+ * The same for a frame that is named, where its code's mark is what it was and only the instruction
+ * is another. False: it was not met there before.
+ */
+bool tp_pystack_name_again(const struct tp_pyframe_layout *layout,
+			   struct tp_pystack_names *names, const char *code,
+			   const char *at, struct tp_pystack_name *name);
 
 /* The line of any byte of the code, for checks, too. */
 uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,

@@ -49,7 +49,7 @@ static struct tp_pystack_thread *take_over(uint32_t tid)
 		/* Acquire: what the dead owner wrote is there, and is thrown away. */
 		if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
-			thread->n = 0;
+			thread->n = thread->n_left = 0;
 			return thread;
 		}
 	}
@@ -100,7 +100,7 @@ struct tp_pystack_thread *tp_pystack_thread(void)
 
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread)
 {
-	thread->n = 0;
+	thread->n = thread->n_left = 0;
 	memset(&thread->names, 0, sizeof(thread->names));
 }
 

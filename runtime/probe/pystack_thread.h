@@ -23,11 +23,11 @@ struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
 	const char *module;		/* whose call it is (pymodule.h), or NULL */
-	uint64_t mark;			/* of the code, once named; of the interpreter's own: 0 */
-	uint32_t string, line;		/* once named */
+	struct tp_pystack_name name;	/* once named; of the interpreter's own: all 0 */
 	uint32_t stack;			/* its number in the thread's tree, with all outside of it */
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */
 	bool is_named, is_hidden;
+	bool has_moved;			/* not named, but was: at another instruction of this code */
 };
 
 struct tp_pystack_thread {
@@ -35,6 +35,7 @@ struct tp_pystack_thread {
 	uint32_t tree_generation;	/* that the numbers belong to */
 	uint32_t ring_generation;	/* that the strings belong to */
 	uint32_t n;			/* frames known, outermost first */
+	uint32_t n_left;		/* those behind them, up to here, were, and have returned */
 	uint32_t n_unmapped;		/* when the pages were asked about */
 	uint32_t n_walks;
 	const char *beyond;		/* what the outermost one names as its outer one */

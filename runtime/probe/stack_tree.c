@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/stack_thread.h"
 
@@ -83,7 +84,8 @@ static void renew(struct tp_stack_tree *tree, uint32_t window, uint32_t epoch)
  * none, and so are the records that it makes. */
 static bool is_too_new(const struct tp_ring_head *head, uint32_t window, uint64_t time)
 {
-	return window && time < __atomic_load_n(&head->windows[(window - 1) % TP_RING_WINDOWS].begin,
+	return time && window &&
+	       time < __atomic_load_n(&head->windows[(window - 1) % TP_RING_WINDOWS].begin,
 						__ATOMIC_RELAXED);
 }
 
@@ -208,7 +210,7 @@ uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_
 	rec = tp_ring_reserve();
 	if (!rec)
 		return 0;
-	rec->time = time;
+	rec->time = time ? time : tp_clock_now();
 	tp_rec_set_len(rec, outer);
 	rec->kind = TP_REC_FRAME;
 	rec->flags = (uint8_t)flags;

@@ -155,6 +155,8 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 			(unsigned long)allocated, (unsigned long)reserved);
 	if (!is_armed())
 		return;
+	if (type != 0)
+		put(TP_REC_TOTALS, 0, TP_DEVICE(type, index), allocated, reserved);
 	rec = tp_ring_reserve();
 	if (!rec)
 		return;

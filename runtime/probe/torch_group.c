@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/varint.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/rank.h"
@@ -52,16 +53,6 @@ static struct {
 	struct asked asked;
 } handed[N_HANDED];
 static uint32_t n_handed;	/* atomic */
-
-static uint32_t put_varint(uint8_t *out, uint64_t v)
-{
-	uint32_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		out[n++] = (uint8_t)(v | 0x80);
-	out[n++] = (uint8_t)v;
-	return n;
-}
 
 static bool says(const void *group, uint32_t at, int32_t rank, int32_t size)
 {
@@ -106,8 +97,8 @@ static uint32_t describe(const void *group, uint8_t out[GROUP_MAX])
 	const char *text;
 	bool is_old = !abi->group_name;
 
-	n += put_varint(out + n, at ? tp_torch_u32(group, at) + 1ull : 0);
-	n += put_varint(out + n, at ? tp_torch_u32(group, at + 4) : 0);
+	n += tp_varint_bytes(out + n, at ? tp_torch_u32(group, at) + 1ull : 0);
+	n += tp_varint_bytes(out + n, at ? tp_torch_u32(group, at + 4) : 0);
 	text = read_string(is_old ? abi->group_name_old(group) : abi->group_name(group), is_old,
 			   &n_text);
 	memcpy(out + n, text, n_text);
@@ -212,12 +203,12 @@ static uint32_t put_group(uint8_t *out)
 	}
 	memcpy(body, bytes, head);
 	n = head;
-	n += put_varint(body + n, now.peer > NO_PEER ? (uint64_t)(now.peer + 1) : 0);
-	n += put_varint(body + n, now.peer > NO_PEER ? (uint32_t)now.tag : 0);
+	n += tp_varint_bytes(body + n, now.peer > NO_PEER ? (uint64_t)(now.peer + 1) : 0);
+	n += tp_varint_bytes(body + n, now.peer > NO_PEER ? (uint32_t)now.tag : 0);
 	memcpy(body + n, bytes + head, n_bytes - head);
 	n += n_bytes - head;
 	out[0] = TP_SHAPE_GROUP;
-	length = 1 + put_varint(out + 1, n);
+	length = 1 + tp_varint_bytes(out + 1, n);
 	memcpy(out + length, body, n);
 	return length + n;
 }

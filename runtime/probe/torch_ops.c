@@ -56,8 +56,9 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 			 tp_torch_u8(rf, tp_torch.layout.record.is_async);
 	*ret = span;
 	if (tp_unlikely(tp_torch_stack_is_on) && slot && !span->is_async)
-		tp_torch_stack_operator(is_inside(slot));
-	span->begin = tp_clock_now();
+		span->begin = tp_torch_stack_operator(is_inside(slot));
+	else
+		span->begin = tp_clock_now();
 	if (tp_likely(slot != NULL && !span->is_async)) {
 		tp_torch_note_thread(slot, rf);
 		span->depth = tp_ring_span_begin(TP_REC_OP, span->name, span->begin);

@@ -8,6 +8,7 @@
  */
 #include "runtime/probe/torch_shapes.h"
 
+#include "runtime/base/varint.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/torch_state.h"
 
@@ -28,11 +29,7 @@ static bool has_room(const struct packer *packer, uint32_t n)
 
 static void put_varint(struct packer *packer, uint64_t v)
 {
-	while (v >= 0x80) {
-		packer->out[packer->n++] = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	packer->out[packer->n++] = (uint8_t)v;
+	packer->n += tp_varint_bytes(packer->out + packer->n, v);
 }
 
 /* The item of one tensor. False: no room; nothing was written. */

@@ -25,10 +25,11 @@ void tp_torch_stack_arm(bool is_armed);
 uint64_t tp_torch_stack_window(void);
 
 /*
- * An operator is about to begin on this thread. is_inside: of another one, whose frames are still
- * the thread's own unless that one went on to run Python. Not in a hook of the heap.
+ * An operator begins on this thread, at the time that this gives. is_inside: of another one, whose
+ * frames are still the thread's own unless that one went on to run Python. Not in a hook of the
+ * heap.
  */
-void tp_torch_stack_operator(bool is_inside);
+uint64_t tp_torch_stack_operator(bool is_inside);
 /* A module is called; its frame stands on this thread. */
 void tp_torch_stack_call(void);
 

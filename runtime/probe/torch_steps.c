@@ -194,8 +194,9 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
 	if (tp_unlikely(tp_torch_stack_is_on) && span->is_recorded && slot && !span->is_async)
-		tp_torch_stack_operator(false);
-	span->begin = tp_clock_now();
+		span->begin = tp_torch_stack_operator(false);
+	else
+		span->begin = tp_clock_now();
 	/* An asynchronous range is made on one thread, and may already begin on another. */
 	if (slot && !span->is_async) {
 		tp_torch_note_thread(slot, rf);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "runtime/base/varint.h"
 #include "runtime/trace/columns.h"
 
 enum {
@@ -73,14 +74,6 @@ struct output {
 	uint64_t bits; /* not yet written, fewer than 8 */
 	unsigned n_bits;
 };
-
-static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
 
 /* n <= 56 */
 static inline void put_some_bits(struct output *out, uint64_t v, unsigned n)

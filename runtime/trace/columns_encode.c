@@ -110,15 +110,15 @@ static void put_definition(struct encoder *enc, const struct tp_rec *rec, unsign
 	*p++ = rec->kind;
 	*p++ = rec->flags;
 	*p++ = (uint8_t)model;
-	p = put_varint(p, rec->name);
+	p = tp_varint_put(p, rec->name);
 	if ((model & TIME_MASK) == TIME_SPAN)
-		p = put_varint(p, inner);
+		p = tp_varint_put(p, inner);
 	if (!is_span_model(model) && (model & LEN_MASK) == LEN_CONST)
-		p = put_varint(p, tp_rec_len(rec));
+		p = tp_varint_put(p, tp_rec_len(rec));
 	if ((model & LINK_MASK) == LINK_CONST)
-		p = put_varint(p, rec->link);
+		p = tp_varint_put(p, rec->link);
 	if ((model & ARG_MASK) == ARG_CONST)
-		p = put_varint(p, rec->arg);
+		p = tp_varint_put(p, rec->arg);
 	enc->out.at[TP_COLUMN_DEFINITIONS] = p;
 }
 
@@ -321,9 +321,9 @@ size_t tp_columns_encode(struct tp_columns_scratch *scratch, const struct tp_rec
 		for (at = i + 1; at < end && !starts_bunch(&enc, at, end); at++)
 			put_event(&enc, at);
 		p = enc.out.at[TP_COLUMN_RUNS];
-		p = put_varint(p, thread[i]);
-		p = put_varint(p, at - i);
-		p = put_varint(p, zigzag(rec[i].time - base));
+		p = tp_varint_put(p, thread[i]);
+		p = tp_varint_put(p, at - i);
+		p = tp_varint_put(p, zigzag(rec[i].time - base));
 		enc.out.at[TP_COLUMN_RUNS] = p;
 		base = rec[i].time;
 	}

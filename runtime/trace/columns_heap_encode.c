@@ -193,10 +193,10 @@ static void put_other(struct encoder *enc, const struct tp_rec *rec)
 
 	*p++ = rec->kind;
 	*p++ = rec->flags;
-	p = put_varint(p, tp_rec_len(rec));
-	p = put_varint(p, rec->name);
-	p = put_varint(p, rec->link);
-	p = put_varint(p, rec->arg);
+	p = tp_varint_put(p, tp_rec_len(rec));
+	p = tp_varint_put(p, rec->name);
+	p = tp_varint_put(p, rec->link);
+	p = tp_varint_put(p, rec->arg);
 	enc->out.at[HEAP_OTHERS] = p;
 	enc->m->is_after_frame = false;
 }
@@ -277,9 +277,9 @@ size_t tp_columns_encode_heap(struct tp_columns_scratch *scratch, const struct t
 
 		for (end = i + 1; end < n_events && thread[end] == thread[i]; end++)
 			;
-		p = put_varint(p, thread[i]);
-		p = put_varint(p, end - i);
-		p = put_varint(p, zigzag(rec[i].time - base));
+		p = tp_varint_put(p, thread[i]);
+		p = tp_varint_put(p, end - i);
+		p = tp_varint_put(p, zigzag(rec[i].time - base));
 		enc.out.at[HEAP_RUNS] = p;
 		base = enc.m->present = rec[i].time;
 		for (uint32_t at = i; at < end; at++)

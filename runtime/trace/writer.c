@@ -19,6 +19,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
+#include "runtime/base/varint.h"
 
 enum {
 	/* A block of names is written when this is full: a few thousand operators. */
@@ -159,14 +160,6 @@ static int note_error(struct tp_writer *writer, int err)
 	return err;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint32_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 static int write_strings(struct tp_writer *writer)
 {
 	struct tp_block_head head = {.type = TP_BLOCK_STRINGS,
@@ -199,9 +192,9 @@ static int stage_string(struct tp_writer *writer, uint32_t id)
 	if (writer->strings_bytes + STRING_HEAD_BYTES + n_bytes > STRINGS_BYTES)
 		err = write_strings(writer);
 	p = writer->strings + writer->strings_bytes;
-	p = put_varint(p, id);
-	p = put_varint(p, kind);
-	p = put_varint(p, n_bytes);
+	p = tp_varint_put(p, id);
+	p = tp_varint_put(p, kind);
+	p = tp_varint_put(p, n_bytes);
 	memcpy(p, bytes, n_bytes);
 	writer->strings_bytes = (uint32_t)(p + n_bytes - writer->strings);
 	writer->n_strings++;

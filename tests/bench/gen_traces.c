@@ -2,12 +2,13 @@
 /*
  * gen_traces.c - trace files with the shape of a training's, without one
  *
- * usage: gen_traces FOLDER N_FILES N_EVENTS [SEED]
+ * usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu]]
  *
  * One file a rank, all of one host and one stretch of time. A step: data loader, forward
  * pass (operators three deep with sequence numbers), backward pass on a second thread,
- * optimizer; tensor memory all along, counters of the host now and then. Written through the
- * product's own writer in batches of one thread each, as its drain does. The same arguments
+ * optimizer; tensor memory all along, counters of the host now and then. With `gpu` operators
+ * launch kernels on a device that follows close behind, and have stacks of Python. Written through
+ * the product's own writer in batches of one thread each, as its drain does. The same arguments
  * give the same bytes.
  */
 #include <errno.h>
@@ -26,6 +27,11 @@ enum {
 	BATCH = 3000,		/* records a thread gathers between two rounds of the drain */
 	LAYERS = 12,
 	OPS_A_LAYER = 24,
+	N_THREADS = 3,		/* forward, backward, and the drain, which tells of the device */
+	N_KERNELS = 90,
+	N_LAUNCHES = 200,
+	N_FUNCTIONS = 40,
+	DEPTH = 15,		/* of stacks: all but the innermost frame are the same */
 };
 
 struct string {
@@ -33,17 +39,20 @@ struct string {
 	char bytes[96];
 };
 
-static struct string strings[N_NAMES + N_SHAPES + 8];
+static struct string strings[N_NAMES + N_SHAPES + N_KERNELS + N_LAUNCHES + N_FUNCTIONS + 16];
 static uint32_t n_strings = 1;
 static uint32_t id_loader, id_optimizer, id_zero, id_step, id_counter, id_core, id_grad, id_shape;
+static uint32_t id_call, id_kernel, id_launch, id_function;	/* 0: no device */
 
 static struct {
 	uint64_t now, seed;
 	uint64_t n_events, n_wanted, n_steps;
 	uint32_t sequence, first_sequence;
 	int64_t live_bytes;
-	struct tp_rec rec[2][BATCH + 64];
-	uint32_t n[2];
+	struct tp_rec rec[N_THREADS][BATCH + 64];
+	uint32_t n[N_THREADS];
+	uint32_t correlation, pid;
+	uint64_t device_free;
 	struct tp_writer writer;
 	FILE *ledger;
 } gen;
@@ -90,6 +99,30 @@ static void make_strings(void)
 	}
 }
 
+static void make_device_strings(void)
+{
+	char text[96];
+
+	id_call = add_string(TP_STRING_TEXT, "cudaLaunchKernel", 16);
+	id_kernel = n_strings;
+	for (int i = 0; i < N_KERNELS; i++)
+		add_string(TP_STRING_TEXT, text,
+			   (uint32_t)snprintf(text, sizeof(text), "_ZN2at6native%dkernelIfEEvPT_i", i));
+	id_launch = n_strings;
+	for (uint32_t i = 0; i < N_LAUNCHES; i++) {
+		struct tp_launch launch = {
+			.place = {0, 1, 7}, .grid = {1 + i * 7, 1, 1}, .block = {128, 1, 1},
+			.registers = 32,
+		};
+
+		add_string(TP_STRING_LAUNCH, (const char *)&launch, sizeof(launch));
+	}
+	id_function = n_strings;
+	for (int i = 0; i < N_FUNCTIONS; i++)
+		add_string(TP_STRING_PYFRAME, text,
+			   (uint32_t)snprintf(text, sizeof(text), "Block.forward_%d%c/me/train.py", i, 0));
+}
+
 static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
 		      uint32_t *n_bytes)
 {
@@ -115,7 +148,7 @@ static void take_anchor(void)
 
 static void drain(bool is_all)
 {
-	for (uint16_t t = 0; t < 2; t++) {
+	for (uint16_t t = 0; t < N_THREADS; t++) {
 		if (!is_all && gen.n[t] < BATCH)
 			continue;
 		take_anchor();
@@ -152,6 +185,39 @@ static void allocate(uint32_t thread)
 	gen.live_bytes -= (int64_t)bytes;
 }
 
+/* A stack number is a frame's: the innermost ones, one a function, come behind those that all share. */
+static void make_stacks(void)
+{
+	for (uint32_t i = 0; id_function && i < DEPTH - 1 + N_FUNCTIONS; i++)
+		record(0, (struct tp_rec){.time = gen.now, .kind = TP_REC_FRAME,
+					  .flags = TP_FRAME_PYTHON,
+					  .name = id_function + i % N_FUNCTIONS, .link = i + 1,
+					  .arg = 100 + i},
+		       i < DEPTH ? i : DEPTH - 1);
+}
+
+static void launch(uint32_t thread)
+{
+	uint64_t begin = gen.now;
+	uint32_t kernel = random_below(N_KERNELS);
+
+	if (!id_kernel)
+		return;
+	pass_time(1, 2);
+	record(2, (struct tp_rec){.time = begin, .kind = TP_REC_CALL, .name = id_call,
+				  .link = ++gen.correlation,
+				  .arg = TP_ARG_CALL(gen.pid + thread, 0)}, gen.now - begin);
+	if (gen.device_free < gen.now)
+		gen.device_free = gen.now;
+	gen.device_free += 1000;
+	begin = gen.device_free;
+	gen.device_free += 1000 + (uint64_t)kernel * 100 + random_below(1000);
+	record(2, (struct tp_rec){.time = begin, .kind = TP_REC_KERNEL, .name = id_kernel + kernel,
+				  .link = gen.correlation,
+				  .arg = id_launch + (kernel * 7 + random_below(2)) % N_LAUNCHES},
+	       gen.device_free - begin);
+}
+
 /* An operator, two inside it, one inside those: recorded as they end. */
 static void operate(uint32_t thread, bool is_backward)
 {
@@ -159,12 +225,16 @@ static void operate(uint32_t thread, bool is_backward)
 	uint32_t name = 1 + random_below(N_NAMES / 2), sequence = gen.sequence;
 	uint8_t flags = is_backward ? TP_F_BACKWARD : 0;
 
+	if (id_function && !is_backward)
+		record(thread, (struct tp_rec){.time = gen.now, .kind = TP_REC_STACK,
+					       .link = DEPTH + name % N_FUNCTIONS}, 0);
 	pass_time(0, 2);
 	for (int i = 0; i < 2; i++) {
 		middle = gen.now;
 		pass_time(0, 3);
 		if (!i)
 			allocate(thread);
+		launch(thread);
 		pass_time(0, 3);
 		record(thread, (struct tp_rec){.time = middle, .kind = TP_REC_OP,
 					       .name = 1 + N_NAMES / 2 + name / 2 + (uint32_t)i,
@@ -254,9 +324,10 @@ static int write_ledger_head(const char *folder, const struct tp_file_head *head
 static int write_rank(const char *folder, uint32_t rank, uint32_t n_ranks)
 {
 	static const char meta[] = "program=file:/generated/train.py\nhost=generated\n";
-	struct tp_thread_entry thread[2] = {
+	struct tp_thread_entry thread[N_THREADS] = {
 		{.slot = 0, .tid = 5000 + rank * 10, .torch_id = 1, .flags = 1, .name = "python"},
 		{.slot = 1, .tid = 5001 + rank * 10, .torch_id = 2, .name = "pt_autograd_0"},
+		{.slot = 2, .tid = 5002 + rank * 10, .name = "trainprof"},
 	};
 	struct tp_file_head head = {
 		.boot_id = {0x1234, 0x5678}, .run_id = 0xabc0 + rank, .pid = 5000 + rank * 10,
@@ -269,8 +340,11 @@ static int write_rank(const char *folder, uint32_t rank, uint32_t n_ranks)
 	snprintf(path, sizeof(path), "%s/rank%u.0.tpt", folder, rank);
 	/* Ranks begin within a millisecond of each other. */
 	gen.now = 10000000ull * TICKS_PER_US + random_below(1000 * TICKS_PER_US);
-	gen.n_events = gen.n_steps = gen.n[0] = gen.n[1] = 0;
+	gen.n_events = gen.n_steps = gen.n[0] = gen.n[1] = gen.n[2] = 0;
 	gen.sequence = 1;
+	gen.pid = head.pid;
+	gen.correlation = 0;
+	gen.device_free = 0;
 	err = write_ledger_head(folder, &head);
 	if (err)
 		return err;
@@ -278,7 +352,8 @@ static int write_rank(const char *folder, uint32_t rank, uint32_t n_ranks)
 	err = tp_writer_open(&gen.writer, path, &head, meta, sizeof(meta) - 1);
 	if (err)
 		return err;
-	tp_writer_threads(&gen.writer, thread, 2);
+	tp_writer_threads(&gen.writer, thread, id_kernel ? N_THREADS : 2);
+	make_stacks();
 	while (gen.n_events < gen.n_wanted)
 		train_step();
 	drain(true);
@@ -294,12 +369,14 @@ int main(int argc, char **argv)
 	int err;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: gen_traces FOLDER N_FILES N_EVENTS [SEED]\n");
+		fprintf(stderr, "usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu]]\n");
 		return 2;
 	}
 	gen.seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	gen.n_wanted = strtoull(argv[3], NULL, 10);
 	make_strings();
+	if (argc > 5 && !strcmp(argv[5], "gpu"))
+		make_device_strings();
 	err = tp_file_make_dirs(argv[1], 0777);
 	if (!err)
 		err = tp_arena_init(&arena, 64 << 20);

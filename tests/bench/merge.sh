@@ -8,7 +8,7 @@
 #
 # Results go to /dev/null: a disk is not what is measured. Goals: order >= 15 M events/s,
 # JSON >= 2 M, at most 64 MiB however large the run is (a second run, of a quarter of the
-# size, shows that). Views of 8 M events: <= 10 s and <= 128 MiB each. RANKS ranks of 200,000
+# size, shows that). Views of 8 M events, without and with a device: <= 10 s and <= 128 MiB each. RANKS ranks of 200,000
 # events: >= 2 M events/s in <= 256 MiB, and the cost of an event no more than logarithmic.
 
 set -eu
@@ -32,10 +32,17 @@ for round in 1 2 3; do
 done
 echo "a quarter of the events:"
 "$O/tests/bench/merge_pass" json "$folder/quarter" "$folder/null.json.gz"
-echo "views:"
-for view in overview operator kernel memory comm module steps health; do
-	/usr/bin/time -f "$view: wall %e s, cpu %U + %S s, RSS %M KiB" \
-		"$MERGE" -q -v "$view" "$folder/all" >/dev/null
+"$O/tests/bench/gen_traces" "$folder/gpu" "$files" "$events" 2 gpu
+for part in all gpu; do
+	echo "views of $part:"
+	for view in overview operator kernel memory comm module trace steps health; do
+		/usr/bin/time -f "$view: wall %e s, cpu %U + %S s, RSS %M KiB" \
+			"$MERGE" -q -v "$view" "$folder/$part" >/dev/null
+	done
+	for format in folded html; do
+		/usr/bin/time -f "-f $format: wall %e s, cpu %U + %S s, RSS %M KiB" \
+			"$MERGE" -q -f "$format" -o "$folder/$part.$format" "$folder/$part"
+	done
 done
 rm -rf "$folder"
 for ranks in ${RANKS:-8 64 512}; do

@@ -18,7 +18,7 @@ import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, COUNT, STACKS, MODULES = range(8)
+NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, COUNT, STACKS, MODULES, BOTH = range(9)
 
 
 def quartiles(values):
@@ -33,7 +33,8 @@ def measure_step(driver, rounds):
     step, at = gpt_step(), 0
     variants = {"an empty callback": (EMPTY, 0), "operators": (OURS, 0),
                 "operators and tensors": (OURS, 1), "operators and Python stacks": (STACKS, 0),
-                "operators and modules": (MODULES, 0), "nothing": (NOTHING, 0)}
+                "operators and modules": (MODULES, 0), "operators and both": (BOTH, 0),
+                "nothing": (NOTHING, 0)}
     best = {name: [] for name in variants}
     for i in range(rounds):
         order = list(variants)
@@ -82,9 +83,11 @@ def main():
 
     bias, x, y = torch.zeros(8), torch.ones(8, 8), torch.ones(8, 8)
     small = torch.ones(4)
+    modules = torch.nn.Sequential(*(torch.nn.ReLU() for _ in range(3)))
     with torch.no_grad():
         cases = {"relu_": lambda: small.relu_(), "add": lambda: small + small,
-                 "addmm": lambda: torch.addmm(bias, x, y)}
+                 "addmm": lambda: torch.addmm(bias, x, y),
+                 "4 calls of modules": lambda: modules(small)}
         calls = 4000
         print("reading the clock: %.1f ns" % driver.driver_clock(1000000))
         driver.driver_tensors(0)
@@ -95,7 +98,7 @@ def main():
                 call()
             events = (driver.driver_count() - before) / 100
             times = {mode: [] for mode in (NOTHING, EMPTY, EMPTY_INPUTS, OURS, SHAPES, STACKS,
-                                           MODULES)}
+                                           MODULES, BOTH)}
             for i in range(rounds):
                 order = list(times)
                 for mode in order[i % len(order):] + order[:i % len(order)]:
@@ -118,6 +121,7 @@ def main():
             print("  with Python stacks of 15, beyond ours without %s   (goal 60)"
                   % added(STACKS, OURS))
             print("  with modules, beyond ours without %s   (goal 60)" % added(MODULES, OURS))
+            print("  with both, beyond ours without    %s   (goal 60)" % added(BOTH, OURS))
 
     print("a block made and given back, ns for each of the two events")
     for armed, words, goal in ((0, "outside windows", ""), (1, "in a window", "   (goal 30)")):

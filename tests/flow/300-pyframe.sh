@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Which optimizer, which loader: read from the interpreter's frames in CPython 3.11 to 3.13,
+# Which optimizer, which loader: read from the interpreter's frames in CPython 3.11 to 3.14,
 # asked from the public API before; right in all of them, in any thread.
 
 . "$(dirname "$0")/lib.sh"
@@ -12,7 +12,7 @@ cd "$TMP" || exit 1
 	skip_all "no C compiler"
 
 found=0
-for version in 3.8 3.9 3.10 3.11 3.12 3.13; do
+for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.14; do
 	if ! python=$(find_python "$version"); then
 		skip "Python $version" "not installed"
 		continue

@@ -25,7 +25,7 @@ cp "$PROGS/audit_cost.py" bin/torchrun
 cp "$PROGS/audit_cost.py" plain.py
 
 found=0
-for version in 3.8 3.9 3.10 3.11 3.12 3.13; do
+for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.14; do
 	if ! python=$(find_python "$version"); then
 		skip "Python $version" "not installed"
 		continue

@@ -54,4 +54,7 @@ is "every block that was made is given back once, in order" "$(awk -F'\t' '
 	$1 == "EVENT" && $2 == 4 { if ($9 in live) print "twice", $9; live[$9] = 1 }
 	$1 == "EVENT" && $2 == 5 { delete live[$9] }
 	END { for (a in live) print "kept", a }' <(sort -t'	' -k3,3n run.tsv) | grep -c twice)" 0
+said=$("$MERGE" -q -v memory run)
+like "the view says who asked for too much" "$said" \
+	$'Out of memory: CPU\n  asked for +4.00 EiB.*\n  by +aten::[a-z]+ at blocks.py:[0-9]+'
 done_testing

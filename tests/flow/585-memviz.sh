@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 need_torch
-train run TRAINPROF_RECORD=categories TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=1 \
+train run TRAINPROF_RECORD=categories,modules,pystacks TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=1 \
 	"$PYTHON" "$PROGS/train_gpt.py" --size tiny --steps 5 --epochs 1 --workers 0
 ok "a snapshot is written" "$MERGE" -q -f memviz -o "$TMP/viz" "$TMP/run"
 file=$(ls "$TMP"/viz/*.pickle)

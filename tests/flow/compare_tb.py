@@ -36,13 +36,20 @@ from kineto_read import whole  # noqa: E402
 logging.disable(logging.CRITICAL)
 from torch_tb_profiler.profiler.data import RunProfileData  # noqa: E402
 from torch_tb_profiler.profiler.run_generator import RunGenerator  # noqa: E402
+from torch_tb_profiler.profiler.trace import NcclOpNameSet  # noqa: E402
 
 TOLERANCE = 0.01
 KINETO_SHARED = 48 << 10
+FIRST_OWN_ID = 1 << 40
 CALLS = ("runtime", "cuda_runtime", "driver", "cuda_driver")
 
 
-def for_plugin(path, folder):
+# What a trace is made ready for: to be compared with a replay of it; with our views of it, which
+# need less to be repaired; with them by agreement_mended.py, where annotations are owners, too.
+REPLAY, VIEWS, MENDED = range(3)
+
+
+def for_plugin(path, folder, purpose=REPLAY):
     """The trace in the words that the plugin knows: path of a copy, and how many kernels there
     are whose occupancy Kineto does not know."""
     trace = kineto_read.load(path)
@@ -52,7 +59,8 @@ def for_plugin(path, folder):
         cat = (event.get("cat") or "").lower()
         if cat == "gpu_user_annotation" or (event.get("ph") == "X" and event.get("dur") is None):
             continue
-        if cat in CALLS and kineto_read.NOT_RECORDED.match(event["name"]):
+        if cat in CALLS and purpose == REPLAY and \
+                kineto_read.NOT_RECORDED.match(event["name"]):
             continue
         if cat in CALLS:
             event["cat"] = "Runtime"
@@ -64,7 +72,7 @@ def for_plugin(path, folder):
             n_unsure += 1
         kept.append(event)
     trace["traceEvents"] = kept
-    link_by_time(trace)
+    link_by_time(trace, purpose)
     zero = min((e["ts"] for e in kept if isinstance(e.get("ts"), (int, Decimal))), default=0)
     for event in kept:
         if isinstance(event.get("ts"), (int, Decimal)):
@@ -75,28 +83,41 @@ def for_plugin(path, folder):
     return out, n_unsure
 
 
-def is_linked_to(event):
+def is_linked_to(event, purpose):
     """Ranges whose External id the plugin takes for the owner of a call."""
-    return compare_kernels.is_operator(event) or event.name.startswith(("ProfilerStep#", "nccl:"))
+    if purpose == MENDED or event.name.startswith("ProfilerStep#"):
+        return True
+    if purpose == VIEWS:
+        return compare_kernels.is_operator(event)
+    return event.name != "record_param_comms" and (
+        compare_kernels.is_operator(event) or event.name in NcclOpNameSet)
 
 
-def link_by_time(trace):
+def is_doubtful(call, names, purpose):
+    """The External id names no owner, or one that the plugin does not take for one."""
+    name = names.get(call.external())
+    return not name or (name == "record_param_comms" and purpose == REPLAY)
+
+
+def link_by_time(trace, purpose):
     """External ids of calls and device work become those of the ranges around the calls."""
     events, _, _ = kineto_read.events_of(trace)
     calls = [e for e in events if e.kind == "api"]
     is_correlation = sum(e.external() == e.correlation() for e in calls) > 0.9 * len(calls)
     threads = {}
     for event in events:
-        if event.kind == "range" and is_linked_to(event) and event.name != "record_param_comms":
-            threads.setdefault(kineto_read.thread_of(event), []).append(event)
+        if event.kind != "range" or not is_linked_to(event, purpose):
+            continue
+        if purpose == MENDED:
+            event.args["External id"] = FIRST_OWN_ID + event.at
+        threads.setdefault(kineto_read.thread_of(event), []).append(event)
     ranges = {thread: compare_kernels.Ranges(of) for thread, of in threads.items()}
     names = {e.external(): e.name for e in events if e.kind == "range"}
     owner = {}
     for call in calls:
         of = ranges.get(kineto_read.thread_of(call))
         found = of.at(call.start) if of else None
-        if is_correlation or not names.get(call.external()) or \
-                names.get(call.external()) == "record_param_comms":
+        if is_correlation or purpose == MENDED or is_doubtful(call, names, purpose):
             owner[call.correlation()] = found.external() if found else 0
     for event in events:
         if event.kind in ("api",) + kineto_read.DEVICE_KINDS and event.correlation() in owner:
@@ -108,9 +129,10 @@ def link_by_time(trace):
 class Shown:
     """What the plugin's pages show of one file."""
 
-    def __init__(self, path, is_as_it_is=False):
+    def __init__(self, path, is_as_it_is=False, purpose=REPLAY):
         with tempfile.TemporaryDirectory() as folder:
-            path, self.n_unsure = (path, 0) if is_as_it_is else for_plugin(path, folder)
+            path, self.n_unsure = (path, 0) if is_as_it_is else \
+                for_plugin(path, folder, purpose)
             data = RunProfileData.parse("worker0", None, path, folder)
         run = RunGenerator("worker0", None, data).generate_run_profile()
         self.overview = run.overview
@@ -129,6 +151,10 @@ class Shown:
             self.by_operator[key] = (calls + row[8], total + row[9])
         self.operators = {row["name"]: row for row in run.operation_table_by_name["data"]}
         self.kernel_table = run.kernel_table
+        self.kernel_op_table = run.kernel_op_table
+        self.by_shape = run.operation_table_by_name_input
+        self.run = run
+        self.data = data
         self.operation_table = run.operation_table_by_name
 
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_views.py - our own kernel view and overview beside TensorBoard's plugin on the original
+"""compare_views.py - our kernel view of a replayed run beside TensorBoard's plugin on the original
 
-usage: compare_views.py [--device-only] ORIGINAL.json[.gz] VIEWS.jsonl [SPEED]
+usage: compare_views.py ORIGINAL.json[.gz] VIEWS.jsonl [SPEED]
 
-VIEWS.jsonl: trainprof-merge -f jsonl -v kernel,overview --top 0 of the replayed run; SPEED: of the
-replay. Calls of each kernel must be equal; times, blocks, occupancy, utilisation and SM
-efficiency within 1 %. A kernel that the plugin says uses tensor cores must be one that we say it
-of.
-Prints one TAP line a question, without the plan.
+VIEWS.jsonl: trainprof-merge -f jsonl -v kernel --top 0 of the replayed run; SPEED: of the replay.
+Calls of each kernel must be equal; times, blocks and occupancy within 1 %. A kernel that the
+plugin says uses tensor cores must be one that we say it of. (agreement.py compares the trace
+itself, and exactly.) Prints one TAP line, without the plan.
 """
 import json
 import os
@@ -18,17 +17,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compare_kernels  # noqa: E402
 import compare_tb  # noqa: E402
 import kineto_read  # noqa: E402
-from compare_tb import near, percent  # noqa: E402
-
-TITLES = {"utilisation_percent": "GPU Utilization", "sm_efficiency_percent": "Est. SM Efficiency",
-          "occupancy_percent": "Est. Achieved Occupancy"}
+from compare_tb import near  # noqa: E402
 
 
 def rows_of(path):
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    return ([row for row in rows if row.get("table") == "kernel"],
-            [row for row in rows if row.get("table") == "gpu"])
+    return [row for row in rows if row.get("table") == "kernel"]
 
 
 def kernels(was, rows, speed):
@@ -61,30 +56,12 @@ def kernels(was, rows, speed):
     return wrong
 
 
-def devices(was, rows):
-    wrong = []
-    ours = {"GPU %s" % row["gpu"]: row for row in rows}
-    for name, facts in was.devices.items():
-        if name not in ours:
-            wrong.append("missing: %s" % name)
-            continue
-        for key, title in TITLES.items():
-            # The plugin's mean leaves out kernels whose occupancy Kineto does not know.
-            if title in facts and not (key == "occupancy_percent" and was.n_unsure):
-                value, our = percent(facts[title]), ours[name][key]
-                if not isinstance(our, (int, float)) or \
-                        not (near(our, value) or abs(our - value) <= 0.5):
-                    wrong.append("%s of %s: %s, was %s" % (title, name, our, facts[title]))
-    return wrong
-
-
 def main():
     tap = compare_kernels.Tap()
     was = compare_tb.Shown(sys.argv[1])
     speed = float(sys.argv[3]) if len(sys.argv) > 3 else 1
-    of_kernels, of_gpus = rows_of(sys.argv[2])
-    tap.ask("kernel view: %d kernels" % len(was.kernels), kernels(was, of_kernels, speed))
-    tap.ask("overview: %d GPUs" % len(was.devices), devices(was, of_gpus), is_of_host=True)
+    tap.ask("kernel view: %d kernels" % len(was.kernels),
+            kernels(was, rows_of(sys.argv[2]), speed))
     sys.exit(tap.n_failed > 0)
 
 

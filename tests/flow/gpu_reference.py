@@ -52,13 +52,17 @@ def is_step(span):
     return span.name.startswith("ProfilerStep#")
 
 
-def rows(merge, view, path, *options):
+def rows(merge, view, path, *options, name=None):
+    name = name or view
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "rows.csv")
         subprocess.run([merge, "-q", "-f", "csv", "-o", out, "-v", view, "--top", "0", *options,
                         path], check=True)
         with open(out, newline="") as file:
-            return list(csv.DictReader(file))
+            # Tables have lines of names of their own, and empty lines between them.
+            tables = [text.splitlines() for text in file.read().split("\n\n")]
+        found = [rows for rows in map(csv.DictReader, tables) if "table" in (rows.fieldnames or ())]
+        return [row for rows in found for row in rows if row["table"] == name]
 
 
 def near(a, b, part=0.002, absolute=0.0):
@@ -113,7 +117,7 @@ def overview(merge, path, spans):
         "occupancy_percent": sum(inside(k) * k.args["est. achieved occupancy %"]
                                  for k in kernels) / all_ns,
         "tensor_cores_percent": sum(inside(k) for k in kernels if uses(k.name)) / all_ns * 100}
-    row = rows(merge, "overview", path)[0]
+    row = rows(merge, "overview", path, name="gpu")[0]
     # Occupancies stand in the trace as whole percents, and as 0 for over 48 KiB a block.
     if any(k.args["shared memory"] > 48 << 10 for k in kernels):
         del truth["occupancy_percent"]

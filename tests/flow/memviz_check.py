@@ -66,5 +66,11 @@ named = [e for e in trace if e["action"] == "alloc" and e.get("user_metadata") =
 assert named and named[0]["category"] == "parameter"
 assert any(e["frames"] and e["frames"][0]["name"] == "aten::linear" for e in trace
            if e["action"] == "alloc")
+modules = [e["frames"][1:] for e in trace if e["action"] == "alloc" and
+           e["frames"] and e["frames"][0]["name"] == "aten::linear"]
+assert any(len(frames) == 2 and frames[0]["filename"] == "Linear" and
+           frames[0]["name"].startswith("GPT.blocks.0.") and
+           frames[1]["filename"].endswith("train_gpt.py") and frames[1]["line"] > 0
+           for frames in modules), modules[:3]
 print(f"{len(trace)} events, {len(segments)} segments, {blocks} blocks, {most} bytes at the peak, "
       f"{sum(e['size'] for e in alive.values())} at the end")

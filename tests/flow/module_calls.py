@@ -15,7 +15,7 @@ def main():
     got = {"hooks": collections.Counter(), "profiler": collections.Counter()}
     with open(sys.argv[2], encoding="utf-8") as file:
         for row in map(json.loads, file):
-            if row["calls"]:
+            if row["table"] == "module" and row["calls"]:
                 got["hooks"][row["name"] + "/" + row["class"]] += row["calls"]
                 got["profiler"][row["class"]] += row["calls"]
     bad = 0

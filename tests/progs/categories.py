@@ -4,7 +4,8 @@
 
 MODEL: gpt, resnet, lstm. OPTIMIZER: adamw, sgd. WAY: plain, checkpoint, fsdp (under torchrun).
 Steps 0 to 5 are ordinary, 6 runs under MemTracker (FSDPMemTracker), 7 under torch.profiler. Writes
-the bytes by category at the peak of both steps to FILE as JSON ("{rank}" in FILE: the rank).
+the bytes by category at the peak of both steps, and what the tracker says of each module, to FILE as
+JSON ("{rank}" in FILE: the rank).
 """
 import json
 import os
@@ -125,6 +126,16 @@ def at_peak(memory_profile):
     return peak
 
 
+def by_module(tracker):
+    """{module: {state: [bytes by category, of each call]}}"""
+    cpu = torch.device("cpu")
+    return {stats.mod_fqn: {state.value: [{str(getattr(name, "value", name)): n
+                                           for name, n in snapshot.get(cpu, {}).items()}
+                                          for snapshot in snapshots]
+                            for state, snapshots in stats.snapshots.items()}
+            for stats in tracker.memory_tracking.values()}
+
+
 def main():
     kind, rule, way, path = sys.argv[1:5]
     torch.manual_seed(1)
@@ -162,6 +173,7 @@ def main():
                 step()
             said["tracker"] = {str(getattr(name, "value", name)): n for name, n in
                                tracker.get_tracker_snapshot("peak")[torch.device("cpu")].items()}
+            said["modules"] = by_module(tracker)
         elif at == PROFILED and way == "plain":
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
                                         profile_memory=True, record_shapes=True,

@@ -2,14 +2,17 @@
 """pystack_blocks.py LOG - blocks of memory, each of a size of its own, and who asked for each
 
 LOG gets a line of JSON a block: its size and the functions, files and lines that stand on the
-interpreter's stack, innermost first, as sys._getframe says.
+interpreter's stack, innermost first, as sys._getframe says. Without torch: blocks of C's only.
 """
 import ctypes
 import json
 import sys
 import threading
 
-import torch
+try:
+    import torch
+except ImportError:
+    torch = None
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -37,6 +40,8 @@ def block():
 
 
 def tensor():
+    if not torch:
+        return block()
     with lock:
         size = 4 * next(sizes)
     kept = torch.empty(size // 4); line = sys._getframe().f_lineno
@@ -60,16 +65,20 @@ class Callable:
         tensor()
 
 
-class Function(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        tensor()
-        return x * 2
+def differentiate():
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            tensor()
+            return x * 2
 
-    @staticmethod
-    def backward(ctx, x):
-        block()
-        return x * 2
+        @staticmethod
+        def backward(ctx, x):
+            block()
+            return x * 2
+
+    x = torch.ones(10, requires_grad=True)
+    Function.apply(x).sum().backward()
 
 
 def called_by_c():
@@ -107,8 +116,8 @@ def work():
         Callable()()
         called_by_c()
         executed()
-    x = torch.ones(10, requires_grad=True)
-    Function.apply(x).sum().backward()
+    if torch:
+        differentiate()
 
 
 work()

@@ -308,6 +308,59 @@ def switch_stacks():
     return "greenlet"
 
 
+def traced():
+    """While another tool is told of calls and lines: its own functions, and those it is told of."""
+    def tracer(frame, event, argument):
+        if frame.f_code.co_name == "traced_here" and event == "call":
+            check("a tracer")
+        return tracer
+
+    def traced_here():
+        check("traced")
+        recursion(3, lambda: check("traced, deeper"))
+
+    for set_tracer in (sys.settrace, sys.setprofile):
+        set_tracer(tracer)
+        try:
+            traced_here()
+        finally:
+            set_tracer(None)
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring:
+        events = monitoring.events
+        monitoring.use_tool_id(4, "pystack_check")
+        monitoring.register_callback(4, events.PY_START, lambda code, at: None)
+        monitoring.register_callback(4, events.LINE, lambda code, line: None)
+        monitoring.set_events(4, events.PY_START | events.LINE)
+        try:
+            traced_here()
+            # Its instructions are other ones now, and again later.
+            recursion(5, lambda: (monitoring.set_events(4, 0), check("monitored no more")))
+        finally:
+            monitoring.free_tool_id(4)
+    traced_here()
+
+
+def subinterpreter():
+    """What stands on the stack there is not asserted, but that nothing breaks."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            interpreters = __import__(name)
+        except ImportError:
+            continue
+        text = "import ctypes\nctypes.CDLL(%r).take()\nctypes.PyDLL(%r).take()" % (
+            (sys.argv[1],) * 2)
+        other = interpreters.create()
+        try:
+            interpreters.run_string(other, text)
+        except Exception:
+            pass  # one that may not import ctypes
+        recursion(4, lambda: check("beside a subinterpreter"))
+        interpreters.destroy(other)
+        check("after a subinterpreter")
+        return
+
+
 def fork():
     """In a child that has only this thread."""
     child = os.fork()
@@ -374,6 +427,8 @@ def main():
     finalizers()
     handlers()
     in_threads(work)
+    traced()
+    subinterpreter()
     fork()
     interrupted()
     work()

@@ -141,10 +141,14 @@ EXPORT const char *report(void)
 	return buf;
 }
 
-/* How often the interpreter's evaluation function stands on the stack of C. */
+/*
+ * How often the interpreter's evaluation function stands on the stack of C. -1 from the first time on
+ * that it is nowhere: this one's has a cold part without a name.
+ */
 EXPORT int n_evaluations(void);
 EXPORT int n_evaluations(void)
 {
+	static int is_nameless;
 	void *native[MOST_NATIVE];
 	int n = backtrace(native, MOST_NATIVE), n_found = 0;
 
@@ -155,7 +159,8 @@ EXPORT int n_evaluations(void)
 		    strcmp(info.dli_sname, "_PyEval_EvalFrameDefault") == 0)
 			n_found++;
 	}
-	return n_found;
+	is_nameless |= !n_found;
+	return is_nameless ? -1 : n_found;
 }
 
 static struct {

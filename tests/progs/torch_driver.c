@@ -28,6 +28,7 @@ enum mode {
 	MODE_COUNT,
 	MODE_OURS_STACKS,	/* operators and their Python stacks */
 	MODE_OURS_MODULES,	/* operators and calls of modules */
+	MODE_OURS_BOTH,
 };
 
 static uint64_t n_events, other;
@@ -54,6 +55,8 @@ static void end_empty(const void *rf, void *observer)
 EXPORT void driver_mode(int mode);
 EXPORT void driver_mode(int mode)
 {
+	bool has_frames = mode == MODE_OURS_STACKS || mode == MODE_OURS_BOTH;
+	bool has_modules = mode == MODE_OURS_MODULES || mode == MODE_OURS_BOTH;
 	struct tp_torch_callback callback = {
 		.start = mode == MODE_COUNT ? TP_TORCH_START(start_count) :
 					      TP_TORCH_START(start_empty),
@@ -67,9 +70,9 @@ EXPORT void driver_mode(int mode)
 		tp_torch.abi.remove(other);
 	other = 0;
 	tp_torch_operators_remove();
-	tp_torch_stack_is_on = mode == MODE_OURS_STACKS || mode == MODE_OURS_MODULES;
-	tp_pystack_hold(mode != MODE_OURS_MODULES, mode == MODE_OURS_MODULES);
-	tp_torch_stack_arm(mode == MODE_OURS_MODULES);
+	tp_torch_stack_is_on = has_frames || has_modules;
+	tp_pystack_hold(has_frames, has_modules);
+	tp_torch_stack_arm(has_modules);
 	/* Stacks of the other sort are not these. */
 	tp_stack_tree_begin_anew();
 	tp_pystack_unmapped();

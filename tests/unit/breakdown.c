@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * breakdown.c - tests of the step-time breakdown: known answers, and random intervals against
- * a count of every nanosecond
+ * a count of every nanosecond; steps that last as long as the work they asked for
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -13,7 +13,11 @@ struct interval {
 	uint32_t category;	/* TP_CAT_N: a step */
 };
 
-static void run(struct tp_breakdown *b, const struct interval *in, uint32_t n)
+enum { NO_WORK = 1000000 };	/* called: not of a device */
+
+/* called: when work of a device was asked for; NULL: none is. */
+static void run_work(struct tp_breakdown *b, const struct interval *in, const int64_t *called,
+		     uint32_t n)
 {
 	uint64_t index = 0;
 
@@ -21,10 +25,17 @@ static void run(struct tp_breakdown *b, const struct interval *in, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		if (in[i].category == TP_CAT_N)
 			tp_breakdown_step(b, index++, in[i].begin, in[i].end);
+		else if (called && called[i] != NO_WORK)
+			tp_breakdown_work(b, in[i].category, in[i].begin, in[i].end, called[i]);
 		else
 			tp_breakdown_span(b, in[i].category, in[i].begin, in[i].end);
 	}
 	tp_breakdown_end(b);
+}
+
+static void run(struct tp_breakdown *b, const struct interval *in, uint32_t n)
+{
+	run_work(b, in, NULL, n);
 }
 
 Test(breakdown, counts_the_example_of_the_priority_rule)
@@ -173,4 +184,121 @@ Test(breakdown, still_adds_up_when_steps_overlap)
 		cr_expect_eq(sum, b.step[i].end_ns - b.step[i].begin_ns, "step %u", i);
 	}
 	tp_breakdown_free(&b);
+}
+
+Test(breakdown, a_step_lasts_until_its_work_has_ended_and_the_next_begins_there)
+{
+	static const struct interval in[] = {
+		{-5, 12, TP_CAT_KERNEL},	/* from before: the lead */
+		{0, 50, TP_CAT_N},
+		{10, 20, TP_CAT_CPU},
+		{15, 90, TP_CAT_KERNEL},	/* asked for in the first step */
+		{50, 100, TP_CAT_N},
+		{55, 60, TP_CAT_CPU},
+		{92, 95, TP_CAT_MEMCPY},
+		{95, 130, TP_CAT_KERNEL},
+		{110, 120, TP_CAT_N},		/* asks for nothing, and is hidden */
+		{140, 150, TP_CAT_N},
+	};
+	static const int64_t called[] = {
+		INT64_MIN, NO_WORK, NO_WORK, 10, NO_WORK, NO_WORK, 57, 58, NO_WORK, NO_WORK,
+	};
+	static const struct {
+		int64_t begin, end, kernel, memcpy, cpu, other;
+	} wanted[] = {
+		{12, 90, 75, 0, 3, 0},
+		{90, 130, 35, 3, 0, 2},
+		{130, 130, 0, 0, 0, 0},
+		{140, 150, 0, 0, 0, 10},
+	};
+	struct tp_breakdown b;
+
+	run_work(&b, in, called, sizeof(in) / sizeof(in[0]));
+	cr_assert_eq(b.n_steps, 4);
+	for (uint32_t i = 0; i < b.n_steps; i++) {
+		cr_expect_eq(b.step[i].begin_ns, wanted[i].begin, "step %u begins at %ld", i,
+			     (long)b.step[i].begin_ns);
+		cr_expect_eq(b.step[i].end_ns, wanted[i].end, "step %u ends at %ld", i,
+			     (long)b.step[i].end_ns);
+		cr_expect_eq(b.step[i].ns[TP_CAT_KERNEL], wanted[i].kernel, "step %u", i);
+		cr_expect_eq(b.step[i].ns[TP_CAT_MEMCPY], wanted[i].memcpy, "step %u", i);
+		cr_expect_eq(b.step[i].ns[TP_CAT_CPU], wanted[i].cpu, "step %u", i);
+		cr_expect_eq(b.step[i].ns[TP_CAT_OTHER], wanted[i].other, "step %u", i);
+	}
+	tp_breakdown_free(&b);
+}
+
+/* Some spans become work of a device, asked for a while before it begins. */
+static void give_work(const struct interval *in, int64_t *called, uint32_t n, unsigned *seed)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		called[i] = NO_WORK;
+		if (in[i].category <= TP_CAT_MEMSET)
+			called[i] = rand_r(seed) % 4 ? in[i].begin - rand_r(seed) % 60 : INT64_MIN;
+	}
+}
+
+static int64_t end_of_work(const struct interval *in, const int64_t *called, uint32_t n,
+			   const struct interval *step)
+{
+	int64_t end = INT64_MIN;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (called[i] >= step->begin && called[i] < step->end && in[i].end > end)
+			end = in[i].end;
+	return end;
+}
+
+static void expect_count(const struct interval *in, uint32_t n, const struct tp_step_time *step)
+{
+	int64_t ns[TP_CAT_N] = {0};
+
+	for (int64_t t = step->begin_ns; t < step->end_ns; t++) {
+		uint32_t best = TP_CAT_OTHER;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (in[i].category < best && t >= in[i].begin && t < in[i].end)
+				best = in[i].category;
+		ns[best]++;
+	}
+	for (uint32_t c = 0; c < TP_CAT_N; c++)
+		cr_assert_eq(step->ns[c], ns[c], "%s: %ld, not %ld", tp_category_name(c),
+			     (long)step->ns[c], (long)ns[c]);
+}
+
+Test(breakdown, agrees_with_a_count_where_devices_work)
+{
+	unsigned seed = 7;
+
+	for (uint32_t round = 0; round < 300; round++) {
+		struct interval in[120];
+		uint32_t n = make(in, 2 + rand_r(&seed) % 6, rand_r(&seed) % 60, &seed), step = 0;
+		int64_t before = INT64_MIN, called[120];
+		bool has_work = false;
+		struct tp_breakdown b;
+
+		give_work(in, called, n, &seed);
+		for (uint32_t i = 0; i < n; i++)
+			has_work |= in[i].category == TP_CAT_N &&
+				    end_of_work(in, called, n, &in[i]) != INT64_MIN;
+		run_work(&b, in, called, n);
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t end = in[i].end, work;
+
+			if (in[i].category != TP_CAT_N)
+				continue;
+			work = end_of_work(in, called, n, &in[i]);
+			end = work > end ? work : end;
+			if (!step)	/* the lead has a test of its own */
+				before = b.step[0].begin_ns;
+			before = has_work && before > in[i].begin ? before : in[i].begin;
+			end = end > before ? end : before;
+			cr_assert_eq(b.step[step].begin_ns, before, "round %u, step %u", round, step);
+			cr_assert_eq(b.step[step].end_ns, end, "round %u, step %u", round, step);
+			expect_count(in, n, &b.step[step++]);
+			before = end;
+		}
+		cr_assert_eq(step, b.n_steps);
+		tp_breakdown_free(&b);
+	}
 }

@@ -13,7 +13,20 @@ enum { MS = 1000000 };
 
 static struct fake fake;
 static struct tp_proc *proc[4];
+static struct tp_step_times *times;
 static struct tp_comm *comm;
+
+static void give_counted(void *ctx, const struct tp_event *event)
+{
+	(void)ctx;
+	tp_comm_event(comm, event);
+}
+
+static int64_t find_call(void *ctx, const struct tp_event *work)
+{
+	(void)ctx;
+	return tp_comm_called(comm, work);
+}
 
 static void set_up(uint32_t n_ranks)
 {
@@ -22,14 +35,27 @@ static void set_up(uint32_t n_ranks)
 		proc[i] = fake_proc(&fake, (int32_t)i);
 		fake_window(&fake, proc[i], 0, 0, 1000 * MS);
 	}
-	comm = tp_comm_new(&fake.run);
+	times = tp_step_times_new(&fake.run, give_counted, find_call, NULL);
+	comm = tp_comm_new(&fake.run, times);
+}
+
+static void end(void)
+{
+	cr_expect(tp_step_times_end(times));
+	tp_comm_end(comm);
+}
+
+static void tear_down(void)
+{
+	tp_comm_free(comm);
+	tp_step_times_free(times);
 }
 
 static void give_step(uint32_t rank, uint32_t step, int64_t begin, int64_t end)
 {
 	struct tp_event event = fake_step(&fake, proc[rank], step, begin, end);
 
-	tp_comm_event(comm, &event);
+	tp_step_times_event(times, &event);
 }
 
 static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *name, int64_t begin,
@@ -40,7 +66,7 @@ static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *
 
 	if (!strncmp(name, "gloo:", 5))
 		event.flags = TP_F_ASYNC;
-	tp_comm_event(comm, &event);
+	tp_step_times_event(times, &event);
 }
 
 /* An all-reduce of 4 x 250 floats, asked for at `begin`. */
@@ -52,7 +78,7 @@ static void give_asked(uint32_t rank, int64_t begin)
 					  fake_op(&fake, "c10d::allreduce_"), begin, begin + 100);
 
 	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
-	tp_comm_event(comm, &event);
+	tp_step_times_event(times, &event);
 }
 
 Test(comm, names_of_gloo_and_of_nccl)
@@ -136,7 +162,7 @@ Test(comm, a_rank_waits_from_its_call_to_the_last_rank_s_then_bytes_move)
 	give_span(1, 3, TP_REC_RANGE, "gloo:all_reduce", 13 * MS, 20 * MS);
 	give_asked(2, 17 * MS);
 	give_span(2, 3, TP_REC_RANGE, "gloo:all_reduce", 18 * MS, 21 * MS);
-	tp_comm_end(comm);
+	end();
 
 	row = tp_comm_rows(comm, &n);
 	cr_assert_eq(n, 1);
@@ -159,7 +185,7 @@ Test(comm, a_rank_waits_from_its_call_to_the_last_rank_s_then_bytes_move)
 	cr_expect_eq(rank[2].step_late[0], 5 * MS);
 	cr_expect_eq(rank[0].n_last + rank[1].n_last, 0);
 	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 Test(comm, a_step_is_computing_both_communicating_or_neither)
@@ -175,14 +201,67 @@ Test(comm, a_step_is_computing_both_communicating_or_neither)
 	give_span(0, 1, TP_REC_OP, "aten::add", 90, 130);	/* cut at the step's end */
 	give_step(0, 1, 200, 300);
 	give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 250, 260);
-	tp_comm_end(comm);
+	end();
 	rank = tp_comm_ranks(comm, &n);
 	cr_expect_eq(rank->n_steps, 2);
 	cr_expect_eq(rank->share.compute_ns, 20 + 10);
 	cr_expect_eq(rank->share.both_ns, 10);
 	cr_expect_eq(rank->share.comm_ns, 20 + 10);
 	cr_expect_eq(rank->share.other_ns, 10 + 30 + 90);
-	tp_comm_free(comm);
+	tear_down();
+}
+
+/* Its kernel is NCCL's for messages, too. */
+Test(comm, an_all_to_all_is_one_though_nobody_knows_its_bytes)
+{
+	static struct tp_queue queue = {.stream = 7};
+	const struct tp_comm_row *row;
+	struct tp_event event;
+	uint32_t n;
+
+	set_up(1);
+	give_span(0, 0, TP_REC_RANGE, "nccl:all_to_all", 100, 200);
+	event = fake_span(&fake, proc[0], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150, 160);
+	event.link = 5;
+	tp_step_times_event(times, &event);
+	event = fake_span(&fake, proc[0], 0, TP_REC_KERNEL, fake_text(&fake, "ncclDevKernel_SendRecv"), 300,
+			  500);
+	event.link = 5;
+	event.queue = &queue;
+	tp_step_times_event(times, &event);
+	end();
+	row = tp_comm_rows(comm, &n);
+	cr_assert_eq(n, 1);
+	cr_expect_eq(row->kind, TP_COMM_ALL_TO_ALL);
+	cr_expect_eq(row->bytes, 0);
+	tear_down();
+}
+
+/* A file may have a device's work without telling of the device. */
+Test(comm, a_device_computes_beside_gloo_whatever_the_host_does)
+{
+	static struct tp_queue queue = {.stream = 7};
+	const struct tp_comm_share *share;
+	struct tp_event event;
+	uint32_t n;
+
+	for (uint32_t is_told = 0; is_told < 2; is_told++) {
+		set_up(1);
+		proc[0]->n_devices = is_told;
+		give_step(0, 0, 0, 100);
+		give_span(0, 0, TP_REC_OP, "aten::mm", 10, 90);
+		event = fake_span(&fake, proc[0], 0, TP_REC_KERNEL, fake_text(&fake, "gemm"), 20, 50);
+		event.queue = &queue;
+		tp_step_times_event(times, &event);
+		give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 40, 70);
+		end();
+		share = &tp_comm_ranks(comm, &n)->share;
+		cr_expect_eq(share->compute_ns, 20);
+		cr_expect_eq(share->both_ns, 10);
+		cr_expect_eq(share->comm_ns, 20);
+		cr_expect_eq(share->other_ns, 50);
+		tear_down();
+	}
 }
 
 Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
@@ -203,11 +282,11 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 						  fake_text(&fake, "nccl:all_reduce"), 100, 200);
 
 		event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
-		tp_comm_event(comm, &event);
+		tp_step_times_event(times, &event);
 		event = fake_span(&fake, proc[r], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150,
 				  160);
 		event.link = 5;
-		tp_comm_event(comm, &event);
+		tp_step_times_event(times, &event);
 	}
 	for (uint32_t r = 0; r < 2; r++) {
 		struct tp_event event = fake_span(&fake, proc[r], 0, TP_REC_KERNEL,
@@ -216,9 +295,9 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 
 		event.link = 5;
 		event.queue = &queue;
-		tp_comm_event(comm, &event);
+		tp_step_times_event(times, &event);
 	}
-	tp_comm_end(comm);
+	end();
 	row = tp_comm_rows(comm, &n);
 	cr_assert_eq(n, 1);
 	cr_expect(row->is_device);
@@ -226,7 +305,7 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 	cr_expect_eq(row->n_matched, 1);
 	cr_expect_eq(row->wait_ns, 50);
 	cr_expect_eq(row->move.sum, 150);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 /* ---- groups and messages ---- */
@@ -249,7 +328,7 @@ static void give_group(uint32_t rank, const char *name, const char *group, const
 	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, 12 + n_name + n_text);
 	event.link = (uint32_t)(begin - asked);
 	event.flags = TP_F_ASYNC;
-	tp_comm_event(comm, &event);
+	tp_step_times_event(times, &event);
 }
 
 static const struct tp_comm_row *find(const char *label, enum tp_comm_kind kind)
@@ -280,7 +359,7 @@ Test(comm, groups_of_a_mesh_are_told_apart)
 			   30 * MS, 40 * MS);
 	for (uint32_t r = 0; r < 4; r++)
 		give_group(r, "gloo:barrier", "0", "default_pg", (int)r, 4, -1, 50 * MS, 50 * MS, 60 * MS);
-	tp_comm_end(comm);
+	end();
 	row = find("tp", TP_COMM_ALL_REDUCE);
 	cr_expect_eq(row->n_calls, 4);
 	cr_expect_eq(row->n_matched, 2);
@@ -295,7 +374,7 @@ Test(comm, groups_of_a_mesh_are_told_apart)
 	cr_expect_eq(row->n_ranks, 4);
 	cr_expect_eq(tp_comm_n_groups(comm), 5);
 	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 Test(comm, messages_are_matched_by_who_sent_them)
@@ -312,7 +391,7 @@ Test(comm, messages_are_matched_by_who_sent_them)
 	give_group(1, "gloo:send", "0", "default_pg", 1, 3, 2, 12 * MS, 12 * MS, 21 * MS);
 	give_group(2, "gloo:recv", "0", "default_pg", 2, 3, 1, 15 * MS, 15 * MS, 21 * MS);
 	give_group(2, "gloo:recv", "0", "default_pg", 2, 3, 0, 25 * MS, 25 * MS, 32 * MS);
-	tp_comm_end(comm);
+	end();
 	row = find("default", TP_COMM_SEND_RECV);
 	cr_expect_eq(row->n_calls, 4);
 	cr_expect_eq(row->n_matched, 2);
@@ -322,7 +401,7 @@ Test(comm, messages_are_matched_by_who_sent_them)
 	rank = tp_comm_ranks(comm, &n);
 	cr_expect_eq(rank[2].late_ns, 0);
 	cr_expect_eq(tp_comm_unmatched(comm), 0);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 Test(comm, what_a_missing_rank_had_a_part_in_is_matched_without_it)
@@ -335,12 +414,12 @@ Test(comm, what_a_missing_rank_had_a_part_in_is_matched_without_it)
 	for (uint32_t r = 0; r < 2; r++)
 		give_group(r, "gloo:all_reduce", "0", "default_pg", (int)r * 2, 3, -1, 10 * MS, 10 * MS,
 			   20 * MS);
-	tp_comm_end(comm);
+	end();
 	row = find("default", TP_COMM_ALL_REDUCE);
 	cr_expect_eq(row->n_matched, 1);
 	cr_expect_eq(tp_comm_group(comm, 0)->size, 3);
 	cr_expect_eq(tp_comm_group(comm, 0)->n_members, 2);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 Test(comm, whom_a_rank_waited_for_makes_it_late_elsewhere)
@@ -357,11 +436,11 @@ Test(comm, whom_a_rank_waited_for_makes_it_late_elsewhere)
 	for (uint32_t r = 0; r < 4; r++)
 		give_group(r, "gloo:all_gather", r % 2 ? "4" : "3", "mesh_dp", (int)r / 2, 2, -1,
 			   r < 2 ? 42 * MS : 12 * MS, r < 2 ? 42 * MS : 12 * MS, 50 * MS);
-	tp_comm_end(comm);
+	end();
 	rank = tp_comm_ranks(comm, &n);
 	cr_expect_eq(rank[0].late_ns, 0);
 	cr_expect_eq(rank[1].late_ns, 30 * MS + 30 * MS);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 Test(comm, all_that_a_rank_has_a_part_in_is_slow)
@@ -384,7 +463,7 @@ Test(comm, all_that_a_rank_has_a_part_in_is_slow)
 			give_group(r, "gloo:recv", "0", "default_pg", (int)r, 3, (int)(r + 2) % 3, at + 10 * MS,
 				   at + 10 * MS, at + (r == 1 ? 11 : 30) * MS);
 	}
-	tp_comm_end(comm);
+	end();
 	rank = tp_comm_ranks(comm, &n);
 	cr_expect_eq(rank[0].link_ns + rank[1].link_ns, 0);
 	cr_expect_eq(rank[2].link_ns, 8 * 19 * MS);
@@ -392,7 +471,7 @@ Test(comm, all_that_a_rank_has_a_part_in_is_slow)
 	cr_assert_eq(verdict.rank, &rank[2]);
 	cr_expect(verdict.is_network);
 	cr_expect_str_eq(tp_comm_cause_text(&verdict), "its network");
-	tp_comm_free(comm);
+	tear_down();
 }
 
 /* What NCCL's plugin tells: by number, whatever the order. */
@@ -408,7 +487,7 @@ static void give_coll(uint32_t rank, uint64_t hash, int32_t at, uint32_t sequenc
 			  fake_string(&fake, TP_STRING_COLL, bytes, sizeof(coll) + 22), begin, begin + MS);
 	event.link = sequence;
 	event.arg = TP_ARG_COLL(4096, 0);
-	tp_comm_event(comm, &event);
+	tp_step_times_event(times, &event);
 }
 
 Test(comm, nccl_s_own_numbers_match_collectives)
@@ -423,7 +502,7 @@ Test(comm, nccl_s_own_numbers_match_collectives)
 	give_coll(1, 77, 1, 100, 10 * MS);
 	give_coll(1, 77, 1, 102, 12 * MS);
 	give_coll(1, 77, 1, 103, 13 * MS);
-	tp_comm_end(comm);
+	end();
 	row = tp_comm_rows(comm, &n);
 	cr_assert_eq(n, 1);
 	cr_expect_eq(row->n_calls, 7);
@@ -432,7 +511,7 @@ Test(comm, nccl_s_own_numbers_match_collectives)
 	cr_expect_eq(row->dtype, 6);
 	cr_expect_eq(row->wait_ns, 0);
 	cr_expect_eq(tp_comm_unmatched(comm), 1);
-	tp_comm_free(comm);
+	tear_down();
 }
 
 /* ---- matching ---- */

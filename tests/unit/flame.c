@@ -5,8 +5,6 @@
 #include "merge/flame.h"
 #include "tests/unit/heap_rig.h"
 
-static const enum tp_heap_cost peak_only[] = {TP_HEAP_PEAK};
-
 struct seen {
 	struct tp_flame *flame;
 	uint64_t sum, others, rest, of_proc[HEAP_PROCS];
@@ -33,12 +31,14 @@ static struct seen walk_same(uint32_t n_rows, uint32_t nodes_max, uint32_t n_pro
 {
 	struct tp_hostmem_row *row = calloc(n_rows, sizeof(*row));
 	struct tp_heap_rows rows = heap_rows(row, n_rows, n_procs);
+	struct tp_flame_rows flame_rows = tp_heap_flame(&rows);
 	struct seen seen = {0};
 
 	for (uint32_t i = 0; i < n_rows; i++)
 		row[i] = (struct tp_hostmem_row){.stack = 1000 + i / n_same,
 						 .proc = i % n_procs, .peak_bytes = 1};
-	seen.flame = tp_flame_new(&rows, TP_FLAME_BY_LINE, peak_only, 1, nodes_max);
+	flame_rows.n_costs = 1;	/* the peak */
+	seen.flame = tp_flame_new(&flame_rows, TP_FLAME_BY_LINE, nodes_max);
 	cr_assert_not_null(seen.flame);
 	cr_expect_eq(tp_flame_total(seen.flame, 0), n_rows);
 	cr_assert_eq(tp_flame_each(seen.flame, 0, 1, note, &seen), 0);

@@ -11,7 +11,8 @@
 
 #include <criterion/criterion.h>
 
-#include "merge/heapfiles.h"
+#include "merge/flamefiles.h"
+#include "merge/heapcost.h"
 #include "tests/unit/gpu_rig.h"
 
 #define HEAP_CODE "/lib/libtorch_cpu.so"

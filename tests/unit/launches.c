@@ -139,6 +139,9 @@ Test(launches, are_forgotten_when_too_many_came)
 {
 	uint32_t n = TP_LAUNCHES_KEPT + 1000;
 
+	tp_launches_free(launches);
+	fake.run.n_procs = 1;
+	launches = tp_launches_new(&fake.run);
 	n_gone = 0;
 	tp_launches_gone(launches, count_gone);
 	/* All within KEPT_NS, so only the number counts. */
@@ -161,6 +164,23 @@ Test(launches, are_forgotten_when_they_are_old)
 	cr_expect_eq(n_gone, 20000 - 8192);
 	cr_expect_eq(owner_of(200 * TP_LAUNCHES_KEPT_NS, 20000), 20000);
 	cr_expect_eq(owner_of(200 * TP_LAUNCHES_KEPT_NS, 20000 - 8192 + 1), 20000 - 8192 + 1);
+}
+
+Test(launches, of_many_processes_fewer_are_kept_of_each)
+{
+	uint32_t n_kept = 0;
+
+	tp_launches_free(launches);
+	while (fake.run.n_procs < FAKE_PROCS)
+		fake_proc(&fake, 1);
+	launches = tp_launches_new(&fake.run);
+	for (uint32_t i = 1; i <= TP_LAUNCHES_KEPT; i++)
+		give_call(i, i, i);
+	for (uint32_t i = 1; i <= TP_LAUNCHES_KEPT; i++)
+		n_kept += owner_of(TP_LAUNCHES_KEPT, i) == (int64_t)i;
+	cr_expect_geq(n_kept, TP_LAUNCHES_LEAST);
+	cr_expect_leq((uint64_t)n_kept * FAKE_PROCS * sizeof(struct tp_launch_call), TP_LAUNCHES_BYTES);
+	cr_expect_eq(owner_of(TP_LAUNCHES_KEPT, TP_LAUNCHES_KEPT), TP_LAUNCHES_KEPT);
 }
 
 struct seen {

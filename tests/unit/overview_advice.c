@@ -47,14 +47,16 @@ static void expect_rules(const char *text, const char *const *wanted)
 	static const char *const all[] = {"memory-growth", "data-loading", "uneven-ranks",
 					  "synchronising", "device-allocations", "pageable-copies",
 					  "host-bound", "communication", "tensor-cores",
-					  "device-idle", NULL};
+					  "device-idle", "memory-full", "data-parallel", "gloo", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;
+		char item[64];
 
+		snprintf(item, sizeof(item), "\n  %s ", all[i]);
 		for (uint32_t k = 0; wanted[k]; k++)
 			is_wanted |= !strcmp(wanted[k], all[i]);
-		cr_expect_eq(strstr(text, all[i]) != NULL, is_wanted, "%s in:\n%s", all[i], text);
+		cr_expect_eq(strstr(text, item) != NULL, is_wanted, "%s in:\n%s", all[i], text);
 	}
 }
 
@@ -152,6 +154,47 @@ Test(overview_advice, waits_for_enough_steps_to_call_it_growth)
 }
 
 /* ---- devices ---- */
+
+Test(overview_advice, sees_tensors_that_nearly_fill_a_device)
+{
+	device.memory_bytes = 10ull << 30;
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	fake_step_row(&fake, proc, 0, 0, 100 * MS)->device_peak = 8900ull << 20;
+	expect_rules(print(), (const char *const[]){NULL});
+	fake_step_row(&fake, proc, 1, 100 * MS, 100 * MS)->device_peak = 9300ull << 20;
+	cr_expect(strstr(print(), "tensors take up to 9.08 GiB of a device's 10.0 GiB (90.8 %), in step 1"),
+		  "%s", print());
+	expect_rules(print(), (const char *const[]){"memory-full", NULL});
+	device.memory_bytes = 0;
+}
+
+Test(overview_advice, sees_gloo_beside_a_device_that_waits_for_it)
+{
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 83 * MS);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, "gloo:all_reduce", i * 100 * MS + 83 * MS, i * 100 * MS + 99 * MS);
+	expect_rules(print(), (const char *const[]){"gloo", NULL});
+	/* NCCL is there: gloo serves something else. */
+	add(TP_REC_RANGE, "nccl:all_reduce", 50 * MS, 51 * MS);
+	expect_rules(print(), (const char *const[]){"communication", NULL});
+}
+
+Test(overview_advice, sees_one_process_that_serves_several_devices)
+{
+	static struct tp_queue other = {.device = 1, .stream = 7};
+
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	add(TP_REC_RANGE, "DataParallel.forward", 1 * MS, 40 * MS);
+	expect_rules(print(), (const char *const[]){NULL});
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_KERNEL && event[i].link > STEPS)
+			event[i].queue = &other;
+	expect_rules(print(), (const char *const[]){"data-parallel", NULL});
+}
 
 Test(overview_advice, has_nothing_to_say_of_a_busy_device)
 {

@@ -336,6 +336,27 @@ Test(pystack, frames_and_code_at_addresses_of_others_are_themselves)
 	cr_expect_str_eq(describe(take_stack()), "new new.py 2; one a.py 2 C; main m.py 8 C; ");
 }
 
+/* 3 * 2400 = 5 * 1440: what blocks of a pool may be apart. */
+Test(pystack, code_whose_parts_moved_by_multiples_of_a_block_is_another)
+{
+	char *code = make_code("f", "", 1), *frame = make_frame(code, 0, called_by_c(NULL));
+	char *pool = make(4096), *more_lines = make(2048);
+	const char *file = make_string("one.py"), *other_file = make_string("two.py");
+	const char *lines = tp_pyframe_ptr(code, layout->lines);
+
+	memcpy(pool, file, 64);
+	memcpy(pool + 2400, other_file, 64);
+	memcpy(more_lines, lines, 32 + 2 * LINES);
+	memcpy(more_lines + 1440, lines, 32 + 2 * LINES);
+	set_newest(frame);
+	put_ptr(code, layout->file, pool);
+	put_ptr(code, layout->lines, more_lines + 1440);
+	cr_expect_str_eq(describe(take_stack()), "f one.py 2 C; ");
+	put_ptr(code, layout->file, pool + 2400);
+	put_ptr(code, layout->lines, more_lines);
+	cr_expect_str_eq(describe(take_stack()), "f two.py 2 C; ");
+}
+
 Test(pystack, strings_made_one_after_another_at_one_address_differ)
 {
 	char *code = make_code("f", "<made 1>", 1), *frame = make_frame(code, 0, called_by_c(NULL));

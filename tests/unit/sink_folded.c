@@ -10,11 +10,12 @@ TestSuite(sink_folded, .init = rig_begin, .fini = rig_end);
 
 static void write_rows(struct tp_hostmem_row *row, uint32_t n, uint32_t n_procs)
 {
-	struct tp_heap_rows rows = heap_rows(row, n, n_procs);
+	struct tp_heap_rows heap = heap_rows(row, n, n_procs);
+	struct tp_flame_rows rows = tp_heap_flame(&heap);
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/folded", rig.folder);
-	cr_assert_eq(tp_folded_write(&rows, path), 0);
+	cr_assert_eq(tp_folded_write(&rows, 1, path), 0);
 }
 
 #define COMMON                                                                             \
@@ -104,11 +105,12 @@ Test(sink_folded, a_run_without_them_is_said_and_leaves_no_file)
 
 Test(sink_folded, a_folder_that_cannot_be_is_said)
 {
-	struct tp_heap_rows rows = heap_rows(heap_row, HEAP_ROWS, 1);
+	struct tp_heap_rows heap = heap_rows(heap_row, HEAP_ROWS, 1);
+	struct tp_flame_rows rows = tp_heap_flame(&heap);
 	char path[128];
 
 	rig_file("a.tpt", 0, 0);
 	rig_close(9000);
 	snprintf(path, sizeof(path), "%s/a.tpt/folded", rig.folder);
-	cr_expect_eq(tp_folded_write(&rows, path), -ENOTDIR);
+	cr_expect_eq(tp_folded_write(&rows, 1, path), -ENOTDIR);
 }

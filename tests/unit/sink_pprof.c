@@ -54,8 +54,9 @@ static uint32_t take_apart(const unsigned char *p, size_t n, struct field *field
 	return k;
 }
 
-static void write_rows(const struct tp_heap_rows *rows)
+static void write_rows(const struct tp_heap_rows *heap)
 {
+	struct tp_flame_rows rows = tp_heap_flame(heap);
 	struct libdeflate_decompressor *gzip = libdeflate_alloc_decompressor();
 	static char packed[1 << 20];
 	char path[128];
@@ -63,7 +64,7 @@ static void write_rows(const struct tp_heap_rows *rows)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/a.pb.gz", rig.folder);
-	cr_assert_eq(tp_pprof_write(rows, path), 0);
+	cr_assert_eq(tp_pprof_write(&rows, 1, path), 0);
 	file = fopen(path, "r");
 	n = fread(packed, 1, sizeof(packed), file);
 	fclose(file);
@@ -169,10 +170,10 @@ static const char *print_samples(void)
 
 Test(sink_pprof, samples_types_and_inlined_functions_as_locations)
 {
-	static const char *const type[] = {"alloc_objects count", "alloc_space bytes",
-					   "inuse_objects count", "inuse_space bytes",
-					   "peak_objects count", "peak_space bytes",
-					   "temporary_objects count"};
+	static const char *const type[] = {"peak_space bytes", "alloc_objects count",
+					   "inuse_space bytes", "temporary_objects count",
+					   "alloc_space bytes", "peak_objects count",
+					   "inuse_objects count"};
 	struct tp_heap_rows rows = heap_rows(heap_row, HEAP_ROWS, 1);
 	struct field field[8];
 	char text[64];
@@ -199,18 +200,18 @@ Test(sink_pprof, samples_types_and_inlined_functions_as_locations)
 		"at::empty(int; int):11@Empty.h+at::native::empty_like:300@Tensor.cpp"
 		"[/lib/libtorch_cpu.so 0x2000]|"
 		"Net.forward:12@/x/model/net.py|<module>:40@/x/train.py|"
-		"_start:0@[/usr/bin/python3 0x99]| 10 1000 0 0 4 400 3\n"
+		"_start:0@[/usr/bin/python3 0x99]| 400 10 0 3 1000 4 0\n"
 		"alloc_cpu(unsigned long):92@alloc.cpp[/lib/libc10.so 0x100]|"
 		"at::empty(int; int):11@Empty.h+at::native::empty_like:300@Tensor.cpp"
 		"[/lib/libtorch_cpu.so 0x2010]|"
 		"Net.forward:13@/x/model/net.py|<module>:40@/x/train.py|"
-		"_start:0@[/usr/bin/python3 0x99]| 2 70 1 30 1 30 0\n"
-		"(callers not known):0@| 7 7 0 0 0 0 0\n"
-		"[/lib/libtorch_cpu.so 0x4000]|[/lib/libtorch_cpu.so 0x4100]|(unknown):0@|"
-		"(callers not known):0@| 5 50 0 0 0 0 0\n"
+		"_start:0@[/usr/bin/python3 0x99]| 30 2 30 0 70 1 1\n"
 		"take 12:0@[/lib/libtorch_cpu.so 0x3000]|"
 		"#a\nb\t\"c\"\\;\xef\xbf\xbd<d>&\xe2\x80\xae:1@q\"\n.c[/lib/libtorch_cpu.so 0x3100]|"
-		" 1 8 0 0 1 8 0\n");
+		" 8 1 0 0 8 1 0\n"
+		"(callers not known):0@| 0 7 0 0 7 0 0\n"
+		"[/lib/libtorch_cpu.so 0x4000]|[/lib/libtorch_cpu.so 0x4100]|(unknown):0@|"
+		"(callers not known):0@| 0 5 0 0 50 0 0\n");
 }
 
 Test(sink_pprof, mappings_have_build_ids_and_say_what_is_known)
@@ -256,7 +257,7 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 	rows.sample_bytes = 524288;
 	write_rows(&rows);
 	text = print_samples();
-	cr_expect(strstr(text, "|rank 0: train.py (pid 1000):0@| 100000 "), "%s", text);
+	cr_expect(strstr(text, "|rank 0: train.py (pid 1000):0@| 0 100000 "), "%s", text);
 	cr_expect(strstr(text, "(other: branches below 0.00067 % of the whole):0@|f:1@f.c"), "%.300s",
 		  text);
 	for (uint32_t i = 0; i < n_top; i++) {

@@ -8,11 +8,12 @@ TestSuite(sink_speedscope, .init = rig_begin, .fini = rig_end);
 
 static const char *write_rows(struct tp_hostmem_row *row, uint32_t n, uint32_t n_procs)
 {
-	struct tp_heap_rows rows = heap_rows(row, n, n_procs);
+	struct tp_heap_rows heap = heap_rows(row, n, n_procs);
+	struct tp_flame_rows rows = tp_heap_flame(&heap);
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/a.speedscope.json", rig.folder);
-	cr_assert_eq(tp_speedscope_write(&rows, path), 0);
+	cr_assert_eq(tp_speedscope_write(&rows, 1, path), 0);
 	return rig_read("a.speedscope.json");
 }
 
@@ -59,13 +60,15 @@ Test(sink_speedscope, a_profile_for_each_cost_and_frames_by_line)
 Test(sink_speedscope, estimates_and_processes_are_called_so)
 {
 	struct tp_hostmem_row row[2] = {heap_row[0], heap_row[0]};
-	struct tp_heap_rows rows = heap_rows(row, 2, 2);
+	struct tp_heap_rows heap = heap_rows(row, 2, 2);
+	struct tp_flame_rows rows;
 	char path[128];
 
 	row[1].proc = 1;
-	rows.sample_bytes = 524288;
+	heap.sample_bytes = 524288;
+	rows = tp_heap_flame(&heap);
 	snprintf(path, sizeof(path), "%s/a.speedscope.json", rig.folder);
-	cr_assert_eq(tp_speedscope_write(&rows, path), 0);
+	cr_assert_eq(tp_speedscope_write(&rows, 1, path), 0);
 	rig_has(rig_read("a.speedscope.json"), "(estimates: it was sampled)\"");
 	rig_has(rig_text_of, "{\"name\":\"rank 0: train.py (pid 1000)\"}");
 	rig_has(rig_text_of, "{\"name\":\"rank 1: train.py (pid 1001)\"}");

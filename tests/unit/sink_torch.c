@@ -179,6 +179,100 @@ Test(sink_torch, a_collective_owns_its_kernels_for_the_plugin)
 	rig_has(text, "\"tid\":7,\"ts\":4.000,\"dur\":1.000,\"args\":{\"External id\":2,");
 }
 
+/* The number behind `key` in a line; -1: it has none. */
+static long number_of(const char *line, const char *key)
+{
+	const char *at = strstr(line, key);
+
+	return at ? strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+/* What the plugin rejects a whole file for, and what HTA takes for work of a device. */
+static void check_line(const char *line)
+{
+	bool is_span = !strncmp(line, "{\"ph\":\"X\"", 9);
+
+	cr_expect_not_null(strstr(line, "\"name\":\""), "%s", line);
+	cr_expect_neq(line[7], 'B', "%s", line);
+	cr_expect_neq(line[7], 'E', "%s", line);
+	cr_expect_null(strstr(line, "gpu_user_annotation"), "%s", line);
+	if (!is_span)
+		return;
+	cr_expect_not_null(strstr(line, "\"cat\":\""), "%s", line);
+	cr_expect_geq(number_of(line, "\"dur\":"), 0, "%s", line);
+	cr_expect_geq(number_of(line, "\"tid\":"), 0, "%s", line);
+	if (strstr(line, "\"stream\":")) {
+		cr_expect_gt(number_of(line, "\"stream\":"), 0, "%s", line);
+		cr_expect_eq(number_of(line, "\"pid\":"), number_of(line, "\"device\":"), "%s", line);
+	}
+}
+
+/* Launch and work of one correlation, by their External ids. */
+static void check_owners(const char *text)
+{
+	long owner[16], n_pairs = 0;
+
+	for (int i = 0; i < 16; i++)
+		owner[i] = -1;
+	for (const char *line = text; (line = strstr(line, "{\"ph\":\"X\"")); line++) {
+		char one[2048];
+		long id, of;
+
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(line, "\n"), line);
+		id = number_of(one, "\"correlation\":");
+		of = number_of(one, "\"External id\":");
+		if (id < 0 || id > 15)
+			continue;
+		if (owner[id] >= 0) {
+			cr_expect_eq(owner[id], of, "%s", one);
+			n_pairs++;
+		}
+		owner[id] = of;
+	}
+	cr_expect_eq(n_pairs, 3);
+}
+
+Test(sink_torch, no_event_breaks_a_rule_that_readers_do_not_forgive)
+{
+	static const struct {
+		const struct tp_sink *sink;
+		const char *path;
+	} formats[] = {{&tp_sink_torch, "hta"}, {&tp_sink_torch_tb, "tb"}};
+
+	put_training(0);
+	for (int i = 0; i < 2; i++) {
+		char path[64], line[4096];
+		const char *text;
+		uint32_t n = 0;
+
+		rig_write(formats[i].sink, formats[i].path);
+		snprintf(path, sizeof(path), "%s/here_100.0.pt.trace.json.gz", formats[i].path);
+		text = read_gz(path);
+		for (const char *at = text; (at = strstr(at, "{\"ph\":\"")); at++, n++) {
+			snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+			check_line(line);
+		}
+		cr_expect_gt(n, 8);
+		check_owners(text);
+	}
+}
+
+/* The plugin's module view follows arrows of this category only, everyone else the other. */
+Test(sink_torch, arrows_of_the_backward_pass_have_the_category_that_its_reader_knows)
+{
+	rig_file("a.tpt", 0, 0);
+	rig_put((struct tp_rec){.time = 1000, .kind = TP_REC_OP, .name = rig_op("aten::mul"),
+				.link = 5}, 500, 0);
+	rig_put((struct tp_rec){.time = 3000, .kind = TP_REC_OP, .name = rig_op("MulBackward0"),
+				.link = 5, .flags = TP_F_BACKWARD, .arg = TP_ARG_OP(0, 1, 1)}, 500, 0);
+	rig_close(90000);
+	rig_write(&tp_sink_torch, "hta");
+	rig_write(&tp_sink_torch_tb, "tb");
+	cr_expect_eq(rig_count(read_gz("hta/here_100.0.pt.trace.json.gz"), "\"cat\":\"fwdbwd\""), 2);
+	cr_expect_eq(rig_count(read_gz("tb/here_100.0.pt.trace.json.gz"),
+			       "\"cat\":\"forward_backward\""), 2);
+}
+
 Test(sink_torch, of_the_processes_of_a_rank_the_busiest_is_written)
 {
 	rig_file("worker.tpt", 0, 0);

@@ -4,11 +4,12 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/sites.h"
+#include "merge/overview.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;
 static struct tp_sites *sites;
+static struct tp_overview *overview;	/* whose they are; NULL: none's */
 static struct tp_proc *proc;
 static int64_t now;
 
@@ -20,9 +21,20 @@ static void set_up(void)
 	now = 0;
 }
 
+static void give(const struct tp_event *event)
+{
+	if (overview)
+		tp_overview_event(overview, event);
+	else
+		tp_sites_event(sites, event);
+}
+
 static void tear_down(void)
 {
-	tp_sites_free(sites);
+	if (overview)
+		tp_overview_free(overview);
+	else
+		tp_sites_free(sites);
 }
 
 TestSuite(sites, .init = set_up, .fini = tear_down);
@@ -47,7 +59,7 @@ static void frame(struct tp_proc *of, uint32_t stack, uint32_t outer, const char
 	event.link = stack;
 	event.len = outer;
 	event.arg = line;
-	tp_sites_event(sites, &event);
+	give(&event);
 }
 
 static void at_stack(struct tp_proc *of, uint32_t stack)
@@ -55,7 +67,7 @@ static void at_stack(struct tp_proc *of, uint32_t stack)
 	struct tp_event event = fake_span(&fake, of, 0, TP_REC_STACK, NULL, now, now);
 
 	event.link = stack;
-	tp_sites_event(sites, &event);
+	give(&event);
 }
 
 static void span(struct tp_proc *of, uint8_t kind, const char *name, int64_t first, int64_t last)
@@ -63,7 +75,7 @@ static void span(struct tp_proc *of, uint8_t kind, const char *name, int64_t fir
 	struct tp_event event = fake_span(&fake, of, 0, kind, fake_text(&fake, name), first, last);
 
 	now = first;
-	tp_sites_event(sites, &event);
+	give(&event);
 }
 
 static void step(struct tp_proc *of, uint32_t index, int64_t first, int64_t last)
@@ -71,7 +83,7 @@ static void step(struct tp_proc *of, uint32_t index, int64_t first, int64_t last
 	struct tp_event event = fake_step(&fake, of, index, first, last);
 
 	now = first;
-	tp_sites_event(sites, &event);
+	give(&event);
 }
 
 /* Lines 10 and 20 of the program, stacks 1 and 3; 2: torch's code, called from line 10. */
@@ -163,6 +175,34 @@ Test(sites, tells_what_is_kept_from_step_to_step_from_what_is_made_anew)
 		tp_sites_kept(sites, tp_sites_now(sites, &event), 70);
 	}
 	cr_assert(tp_sites_end(sites));
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_KEPT, site, 2), 1);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_expect_eq(site[0].figure[TP_SITE_KEPT], 70);
+}
+
+Test(sites, a_block_that_another_takes_the_place_of_is_charged_no_longer)
+{
+	static const struct tp_view_options options = {.top = 20};
+	struct tp_site site[2];
+
+	fake_window(&fake, proc, 0, 0, 10000);
+	overview = tp_overview_new(&fake.run, &options);
+	cr_assert_not_null(overview);
+	sites = overview->sites;
+	add_frames(proc);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct tp_event event;
+
+		step(proc, i, i * 1000, i * 1000 + 1000);
+		/* 500 bytes, of which nobody saw the free. */
+		at_stack(proc, 1);
+		event = fake_block(&fake, proc, 0, TP_REC_ALLOC, now, 0x5000, 500);
+		give(&event);
+		at_stack(proc, 3);
+		event = fake_block(&fake, proc, 0, TP_REC_ALLOC, now, 0x9000 + i * 0x100, 70);
+		give(&event);
+	}
+	tp_overview_end(overview);
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_KEPT, site, 2), 1);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_eq(site[0].figure[TP_SITE_KEPT], 70);

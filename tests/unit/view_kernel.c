@@ -91,11 +91,12 @@ Test(view_kernel, gives_times_and_means_weighted_by_time)
 	text = print(&plain, 200);
 	cr_expect(strstr(text, "Kernels by total time"), "%s", text);
 	cr_expect_str_eq(line_of(text, "volta", 0),
-			 "volta_h884gemm 2 4.00 us 80.0 % 2.00 us 1.00 us 3.00 us 3.00 us 1.6 81.2 % yes",
+			 "volta_h884gemm 2 4.00 us 80.0 % 2.00 us 1.00 us 1.00 us 3.00 us 3.00 us 1.6 "
+			 "81.2 % yes",
 			 "%s", text);
 	/* 64 registers: one block of 1024 threads */
 	cr_expect_str_eq(line_of(text, "at::native", 0),
-			 "at::native::add<float> 100 1.00 us 20.0 % 10 ns 10 ns 10 ns 11 ns 40 50.0 %",
+			 "at::native::add<float> 100 1.00 us 20.0 % 10 ns 10 ns 10 ns 10 ns 11 ns 40 50.0 %",
 			 "%s", text);
 	cr_expect(strstr(text, "102 kernels ran for 5.00 us, 80.0 % of it with tensor cores"), "%s",
 		  text);
@@ -113,12 +114,14 @@ Test(view_kernel, separates_launch_shapes_when_asked_but_not_streams)
 	add_kernel(name, 0, 60, 33, 3000, 3100, 4);
 	text = print(&by_grid, 200);
 	cr_expect_str_eq(line_of(text, "k ", 0),
-			 "k 50 1024 32 2.00 KiB 2 2.00 us 76.9 % 1.00 us 1.00 us 1.00 us 1.00 us 0.5 "
-			 "25.0 %", "%s", text);
+			 "k 50 1024 32 2.00 KiB 2 2.00 us 76.9 % 1.00 us 1.00 us 1.00 us 1.00 us "
+			 "1.00 us 0.5 25.0 %", "%s", text);
 	cr_expect_str_eq(line_of(text, "k ", 1),
-			 "k 60 1024 32 2.00 KiB 1 500 ns 19.2 % 500 ns 500 ns 500 ns 500 ns 0.6 30.0 %");
+			 "k 60 1024 32 2.00 KiB 1 500 ns 19.2 % 500 ns 500 ns 500 ns 500 ns 500 ns "
+			 "0.6 30.0 %");
 	cr_expect_str_eq(line_of(text, "k ", 2),
-			 "k 60 1024 33 2.00 KiB 1 100 ns 3.8 % 100 ns 100 ns 100 ns 100 ns 0.6 30.0 %");
+			 "k 60 1024 33 2.00 KiB 1 100 ns 3.8 % 100 ns 100 ns 100 ns 100 ns 100 ns "
+			 "0.6 30.0 %");
 	text = print(&plain, 200);
 	cr_expect(strstr(line_of(text, "k ", 0), "k 4 2.60 us"), "%s", text);
 }
@@ -178,7 +181,8 @@ Test(view_kernel, shows_graphs_that_are_recorded_as_one)
 		fake_string(&fake, TP_STRING_LAUNCH, (char *)&launch, sizeof(launch));
 	text = print(&plain, 200);
 	cr_expect_str_eq(line_of(text, "cudaGraphLaunch", 0),
-			 "cudaGraphLaunch 1 4.00 us 100.0 % 4.00 us 4.00 us 4.00 us 4.00 us ? ?", "%s",
+			 "cudaGraphLaunch 1 4.00 us 100.0 % 4.00 us 4.00 us 4.00 us 4.00 us "
+			 "4.00 us ? ?", "%s",
 			 text);
 }
 
@@ -238,5 +242,5 @@ Test(view_kernel, does_not_guess_on_a_device_that_is_not_known)
 	add_kernel(fake_text(&fake, "k"), 0, 50, 32, 1000, 2000, 1);
 	text = print(&plain, 200);
 	cr_expect_str_eq(line_of(text, "k ", 0),
-			 "k 1 1.00 us 100.0 % 1.00 us 1.00 us 1.00 us 1.00 us ? ?", "%s", text);
+			 "k 1 1.00 us 100.0 % 1.00 us 1.00 us 1.00 us 1.00 us 1.00 us ? ?", "%s", text);
 }

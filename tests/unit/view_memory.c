@@ -221,3 +221,76 @@ Test(view_memory, broken_strings_harm_nobody)
 	change(2, true, 0, 200, "/", 5);
 	expect_has(print(), "Device memory");
 }
+
+/* A block of tensor memory on GPU 0; then what the allocator says. */
+static void tensor(int64_t time, bool is_alloc, uint64_t address, uint64_t bytes,
+		   uint64_t allocated, uint64_t reserved)
+{
+	struct tp_event event = fake_span(&fake, proc, 0, is_alloc ? TP_REC_ALLOC : TP_REC_FREE, NULL,
+					  time, time);
+
+	event.link = TP_DEVICE(1, 0);
+	event.arg = address;
+	event.len = bytes;
+	add(event);
+	totals(time, 0, allocated, reserved);
+}
+
+Test(view_memory, what_the_allocator_keeps_and_others_have)
+{
+	char *text;
+
+	step(1, 0, 500);
+	tensor(10, true, 0x1000, 100 * MIB, 100 * MIB, 200 * MIB);
+	counter(15, "GPU memory used", "device", 0, 700 * MIB);
+	tensor(20, true, 0x2000, 250 * MIB, 350 * MIB, 400 * MIB);
+	tensor(30, false, 0x2000, 250 * MIB, 100 * MIB, 400 * MIB);
+	counter(35, "GPU memory used", "device", 0, 600 * MIB);
+	tensor(40, false, 0x1000, 100 * MIB, 0, 300 * MIB);
+	text = print();
+	expect_has(text, "Tensor memory: GPU 0");
+	expect_has(text, "reserved 400 MiB at most, in step 1");
+	expect_has(text, "not in use 50.0 MiB of 400 MiB reserved, 12.5 %, when tensors were most");
+	expect_has(text, "300 MiB of 400 MiB at most, in step 1");
+	expect_has(text, "asked the driver 1 times, for 200 MiB, and gave back 1 times, 100 MiB");
+	expect_has(text, "used by others 500 MiB at most: other processes, and CUDA");
+	/* By the process's own part the others' is exact. */
+	counter(45, "GPU memory used by this process", "device", 0, 50 * MIB);
+	text = print();
+	expect_has(text, "used by others 550 MiB at most: other processes\n");
+}
+
+Test(view_memory, out_of_memory_says_who_asked_and_who_held_it)
+{
+	struct tp_event event;
+	char *text;
+
+	step(3, 0, 500);
+	counter(1, "GPU memory total", "device", 0, 500 * MIB);
+	add(fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::linear"), 5, 15));
+	tensor(10, true, 0x1000, 100 * MIB, 100 * MIB, 200 * MIB);
+	add(fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::mm"), 20, 40));
+	tensor(25, true, 0x2000, 50 * MIB, 150 * MIB, 400 * MIB);
+	event = fake_span(&fake, proc, 0, TP_REC_MARK,
+			  fake_string(&fake, TP_STRING_TEXT, "out of memory", 13), 30, 30);
+	event.link = TP_DEVICE(1, 0);
+	event.arg = 200 * MIB;
+	add(event);
+	tensor(50, true, 0x3000, 5 * MIB, 155 * MIB, 400 * MIB);
+	text = print();
+	expect_has(text, "Out of memory: GPU 0\n asked for 200 MiB, in step 3\n");
+	expect_has(text, "by aten::mm\n");
+	expect_has(text, "then 150 MiB in tensors, 400 MiB of 500 MiB reserved: 250 MiB not in use");
+	expect_has(text, "fragmented what was reserved and not in use would have been enough");
+	expect_has(text, "100 MiB 66.7 % 1 temporary aten::linear\n");
+	/* What came after it was not there. */
+	expect_has(text, "50.0 MiB 33.3 % 1 temporary aten::mm\n");
+}
+
+Test(view_memory, without_records_each_part_says_how_to_get_them)
+{
+	expect_has(print(), "none was recorded: TRAINPROF_RECORD=tensors does");
+	set_up();
+	fake.run.window[0].meta = "program=torch.profiler trace.json\n";
+	expect_has(print(), "torch.profiler does with profile_memory=True");
+}

@@ -151,6 +151,55 @@ Test(view_steps, shows_many_ranks_in_a_table_and_the_slowest_in_detail)
 	cr_expect(strstr(print(0, 100, false), "Steps of rank 8"));
 }
 
+/* A call in the step, and its work. */
+static void add_work(struct fake *of, struct tp_event *event, uint32_t *n, uint32_t correlation,
+		     const char *name, uint8_t kind, int64_t begin, int64_t end)
+{
+	static struct tp_queue stream = {.stream = 7};
+
+	event[*n] = fake_span(of, of->procs[0], 0, TP_REC_CALL, fake_text(of, "cudaLaunchKernel"),
+			      begin - 1000, begin - 500);
+	event[(*n)++].link = correlation;
+	event[*n] = fake_span(of, of->procs[0], 0, kind, fake_text(of, name), begin, end);
+	event[*n].queue = &stream;
+	event[(*n)++].link = correlation;
+}
+
+Test(view_steps, has_what_the_device_did_in_the_steps_that_were_recorded)
+{
+	struct tp_event event[16];
+	struct fake gpu;
+	uint32_t n = 0;
+	char *text;
+
+	fake_init(&gpu);
+	fake_proc(&gpu, 0)->has_gpu = true;
+	cr_expect(tp_view_steps.needs_events(&gpu.run));
+	fake_window(&gpu, gpu.procs[0], 0, 2000000, 4000000)->n_events = 9;
+	for (uint32_t i = 0; i < 4; i++)
+		fake_step_row(&gpu, gpu.procs[0], i, 1000000 * (i + 1), 1000000);
+	for (uint32_t i = 1; i < 3; i++) {
+		int64_t begin = 1000000 * (i + 1);
+
+		event[n++] = fake_step(&gpu, gpu.procs[0], i, begin, begin + 1000000);
+		add_work(&gpu, event, &n, 2 * i, "gemm", TP_REC_KERNEL, begin + 100000,
+			 begin + 100000 + 200000 * i);
+		add_work(&gpu, event, &n, 2 * i + 1, "Memcpy HtoD", TP_REC_MEMCPY, begin + 800000,
+			 begin + 900000);
+	}
+	text = fake_print(&gpu, &tp_view_steps, &(struct tp_view_options){0}, event, n, 140, false);
+	cr_expect_not_null(strstr(text, "GPU busy  kernels  comm  copies  launched"), "%s", text);
+	cr_expect_not_null(strstr(text, " 30.0 %   200 us  0 ns  100 us         2 "), "%s", text);
+	cr_expect_not_null(strstr(text, " 50.0 %   400 us  0 ns  100 us         2 "), "%s", text);
+	/* Memory that nobody told is no 0. */
+	cr_expect_null(strstr(text, "peak"), "%s", text);
+	/* Without a device no event is read. */
+	gpu.procs[0]->has_gpu = false;
+	cr_expect_not(tp_view_steps.needs_events(&gpu.run));
+	text = fake_print(&gpu, &tp_view_steps, &(struct tp_view_options){0}, event, n, 140, false);
+	cr_expect_null(strstr(text, "GPU"), "%s", text);
+}
+
 Test(view_steps, says_so_when_there_is_no_step)
 {
 	cr_expect(strstr(print(20, 80, false), "no step was seen"));

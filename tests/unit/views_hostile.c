@@ -8,7 +8,8 @@
 #include "tests/unit/fake_run.h"
 
 static const struct tp_view *const views[] = {&tp_view_overview, &tp_view_operator,
-					      &tp_view_kernel, &tp_view_steps, &tp_view_health};
+					      &tp_view_kernel, &tp_view_steps, &tp_view_trace,
+					      &tp_view_health};
 static unsigned seed = 1;
 static struct tp_queue queues[3] = {{.stream = 7}, {.at = 1, .stream = 8}, {.at = 2, .device = 1}};
 static struct tp_device devices[2] = {

@@ -23,10 +23,16 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 COSTS = {"peak": ("bytes at the peak", "peak_space"),
          "allocations": ("allocations", "alloc_objects"),
          "leaked": ("bytes alive at the end", "inuse_space"),
-         "temporary": ("temporary allocations", "temporary_objects")}
-UNITS = {"alloc_objects": "count", "alloc_space": "bytes", "inuse_objects": "count",
-         "inuse_space": "bytes", "peak_objects": "count", "peak_space": "bytes",
-         "temporary_objects": "count"}
+         "temporary": ("temporary allocations", "temporary_objects"),
+         "host-time": ("time of the host in operators", "host"),
+         "device-time": ("time of devices", "device")}
+HEAP_UNITS = {"alloc_objects": "count", "alloc_space": "bytes", "inuse_objects": "count",
+              "inuse_space": "bytes", "peak_objects": "count", "peak_space": "bytes",
+              "temporary_objects": "count"}
+TIME_UNITS = {"host": "nanoseconds", "device": "nanoseconds"}
+# PyTorch's own way to a module's forward() and into a range: left out.
+GLUE = ("record_function.__enter__", "OpOverloadPacket.__call__", "Module._wrapped_call_impl",
+        "Module._call_impl")
 
 # profile.proto: name, number, type (i: int64, u: uint64, b: bool, s: string, else a message),
 # "*" when repeated.
@@ -87,8 +93,9 @@ def read_profile(path):
     strings = profile.string_table
     need(strings[0] == "", "the first string is not the empty one")
     types = [(strings[t.type], strings[t.unit]) for t in profile.sample_type]
-    need(dict(types) == UNITS, f"sample types: {types}")
-    need(strings[profile.default_sample_type] in UNITS, "default sample type")
+    need(dict(types) in (HEAP_UNITS, TIME_UNITS, {**TIME_UNITS, **HEAP_UNITS}),
+         f"sample types: {types}")
+    need(strings[profile.default_sample_type] in dict(types), "default sample type")
     need(profile.time_nanos > 10**18 and profile.duration_nanos > 0, "no time")
     mapping = {m.id: m for m in profile.mapping}
     function = {f.id: f for f in profile.function}
@@ -150,7 +157,8 @@ def read_speedscope(path):
     for profile in file["profiles"]:
         need(set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples",
                               "weights"} and profile["type"] == "sampled", "a profile")
-        need(profile["unit"] == ("bytes" if "bytes" in profile["name"] else "none"), "unit")
+        need(profile["unit"] == ("bytes" if "bytes" in profile["name"] else
+                                 "nanoseconds" if "time of" in profile["name"] else "none"), "unit")
         need(len(profile["samples"]) == len(profile["weights"]) > 0, "samples and weights")
         need(profile["startValue"] == 0 and profile["endValue"] == sum(profile["weights"]),
              "the end is not the sum of the weights")
@@ -183,18 +191,19 @@ def check(folder, json_path, profile_path):
     for cost, (title, kind) in COSTS.items():
         need(bool(folded[cost]) == (title in speedscope), f"{cost}: a profile without a file")
         sums = [sum(counts.values())
-                for counts in (folded[cost], speedscope.get(title, {}), profile[kind])]
+                for counts in (folded[cost], speedscope.get(title, {}), profile.get(kind, {}))]
         need(len(set(sums)) == 1, f"{cost}: sums differ: {sums}")
         # Places are told apart more finely in one than in the other, so they fold elsewhere.
         if is_folding:
             continue
         want = plain_paths(folded[cost])
-        for name, counts in (("speedscope", speedscope.get(title, {})), ("pprof", profile[kind])):
+        for name, counts in (("speedscope", speedscope.get(title, {})),
+                             ("pprof", profile.get(kind, {}))):
             counts = plain_paths(counts)
             for path in set(want) | set(counts):
                 need(want[path] == counts[path],
                      f"{cost}: {path}: {want[path]} in folded, {counts[path]} in {name}")
-    print(f"ok {len(folded['allocations'])} paths")
+    print(f"ok {sum(len(paths) for paths in folded.values())} paths")
 
 
 def cost(folder, profile_path, which, function):
@@ -204,7 +213,37 @@ def cost(folder, profile_path, which, function):
     print(sum_of(read_folded(folder)[which]), sum_of(read_profile(profile_path)[COSTS[which][1]]))
 
 
-if sys.argv[1] == "check":
-    check(*sys.argv[2:])
-else:
-    cost(*sys.argv[2:])
+def stacks(folder, log, operator):
+    want, found = collections.Counter(), set()
+    for line in open(log):
+        _, stack = json.loads(line)
+        want[tuple(f"{function} ({'/'.join(file.split('/')[-2:])})" for function, file, _ in
+                   reversed(stack) if function not in GLUE)] += 1
+    for path in read_folded(folder)["host-time"]:
+        if path[-1] == operator:
+            # Without the operators around it.
+            found.add(tuple(name for name in path if name.endswith(".py)")))
+    for path in list(set(want) ^ found)[:4]:
+        print("not there:" if path in want else "made up:", ";".join(path))
+    need(set(want) == found and sum(want.values()) >= 400, "stacks differ")
+    print(f"ok {len(want)} stacks of {sum(want.values())} calls")
+
+
+def sums(path, rows, field):
+    found, want = collections.Counter(), collections.Counter()
+    for line in open(path, encoding="utf-8"):
+        names, value = line.rstrip("\n").rsplit(" ", 1)
+        found[names.rsplit(";", 1)[-1]] += int(value)
+    for line in open(rows, encoding="utf-8"):
+        row = json.loads(line)
+        name = row.get("operator") or row.get("kernel")
+        if name and field in row:
+            want[plain(name)] += row[field]
+    want = +want
+    for name in want:
+        need(want[name] == found[name], f"{name}: {found[name]} instead of {want[name]}")
+    need(want, "no rows")
+    print(f"ok {len(want)} names")
+
+
+{"check": check, "cost": cost, "stacks": stacks, "sums": sums}[sys.argv[1]](*sys.argv[2:])

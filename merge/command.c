@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.c - the options of trainprof-merge: their rows, their values, what they ask for
+ */
+#include "merge/command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "merge/diff.h"
+#include "merge/input.h"
+
+/* As given; what they mean goes to `command`. */
+static struct words {
+	const char *formats, *views;
+	const char *top, *sort;
+	const char *compare, *fail_if;
+	const char *other_steps, *other_ranks, *other_windows;
+} words;
+
+static struct tp_command command;
+
+/* Formats of the views' tables, not of the events. */
+static const struct {
+	const char *name, *help;
+	enum tp_rows rows;
+} row_formats[] = {
+	{"csv", "the tables of the views, for programs: comma-separated values", TP_ROWS_CSV},
+	{"jsonl", "the same: a JSON object a line", TP_ROWS_JSONL},
+};
+enum { N_ROW_FORMATS = sizeof(row_formats) / sizeof(row_formats[0]) };
+
+struct option_row {
+	char letter;
+	const char *name;
+	const char *value;	/* NULL: a switch */
+	const char **text;
+	bool *flag;
+	const char *help;
+};
+
+static const struct option_row rows[] = {
+	{'o', "output", "FILE", &command.output, NULL,
+	 "where the result goes: a file, or a folder (default: the run's folder)"},
+	{'f', "format", "FORMAT,..", &words.formats, NULL, "formats to write; see below"},
+	{'v', "view", "VIEW,..", &words.views, NULL,
+	 "views to print; alone, no file is written; see below"},
+	{0, "steps", "LIST", &command.fuse.steps, NULL,
+	 "only what began in these steps of the run: 120-125, or 3,7"},
+	{0, "ranks", "LIST", &command.fuse.ranks, NULL, "only these ranks: 0,2,5-7"},
+	{0, "windows", "LIST", &command.fuse.windows, NULL, "only these windows: 0,2-3"},
+	{0, "top", "N", &words.top, NULL, "rows of long tables (default 20; 0: all)"},
+	{0, "by-shape", NULL, NULL, &command.view.by_shape,
+	 "operator view: a row per name and input shapes"},
+	{0, "by-stack", NULL, NULL, &command.view.by_stack,
+	 "operator view: a row per name and call stack, with the line that it comes from"},
+	{0, "by-grid", NULL, NULL, &command.view.by_grid,
+	 "kernel view: a row per name, grid, block, registers and shared memory"},
+	{0, "by-operator", NULL, NULL, &command.view.by_operator,
+	 "kernel view: a row per name and the operator that launched it"},
+	{0, "sort", "KEY", &words.sort, NULL,
+	 "operator view: self, total, calls, memory or device (default self); kernel view: calls"},
+	{0, "compare", "PATH", &words.compare, NULL,
+	 "diff view: the run to compare with; alone, shows it"},
+	{0, "compare-steps", "LIST", &words.other_steps, NULL,
+	 "diff view: of the other run these steps; without --compare, of the same run"},
+	{0, "compare-ranks", "LIST", &words.other_ranks, NULL, "the same by ranks"},
+	{0, "compare-windows", "LIST", &words.other_windows, NULL, "the same by windows"},
+	{0, "fail-if", "LIMIT,..", &words.fail_if, NULL,
+	 "diff view: exit status 4 when passed: step>5%, data>5%, forward>5%, backward>5%,\n"
+	 "                              optimizer>5%, memory>10%, kernel>5%, heap-peak>5%,\n"
+	 "                              heap-allocs>5%, heap-leaked>5%"},
+	{0, "recover", NULL, NULL, &command.is_recover,
+	 "write what rings of dead processes still hold into trace files, remove the rings"},
+	{0, "strict", NULL, NULL, &command.is_strict, "exit with status 3 when anything was lost"},
+	{'q', "quiet", NULL, NULL, &command.is_quiet, "no progress and no notes, only losses"},
+	{'h', "help", NULL, NULL, &command.is_help, "this text"},
+	{0, "help-env", NULL, NULL, &command.is_help_env,
+	 "the TRAINPROF_ variables that the profiled job reads"},
+	{0, "version", NULL, NULL, &command.is_version, "version"},
+};
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const char *const sort_keys[] = {"self", "total", "calls", "memory", "device", NULL};
+
+static _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static _Noreturn void fail_usage(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "trainprof-merge: ");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "; try 'trainprof-merge --help'\n");
+	exit(TP_STATUS_USAGE);
+}
+
+/* ---- help ---- */
+
+void tp_command_help(void)
+{
+	printf("usage: trainprof-merge [OPTION].. PATH..\n\n"
+	       "Fuses the traces of a training job into one timeline and says where the time went.\n"
+	       "PATH is a run folder, trace files (*.tpt), node files (*.tpn), or rings that dead\n"
+	       "processes left.\n"
+	       "Without options it writes node{node_rank}.json.gz into the run folder and prints the\n"
+	       "overview.\n\n");
+	for (int i = 0; i < N_ROWS; i++) {
+		const struct option_row *row = &rows[i];
+		char left[64], letter[6] = "    ";
+
+		if (row->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->value ? " " : "",
+			 row->value ? row->value : "");
+		printf("  %-26s  %s\n", left, row->help);
+	}
+	printf("\nformats (default chrome):\n");
+	for (int i = 0; tp_sinks[i]; i++)
+		printf("  %-26s  %s\n", tp_sinks[i]->name, tp_sinks[i]->help);
+	for (int i = 0; i < N_ROW_FORMATS; i++)
+		printf("  %-26s  %s\n", row_formats[i].name, row_formats[i].help);
+	printf("\nviews (default overview):\n");
+	for (int i = 0; tp_views[i]; i++)
+		printf("  %-26s  %s\n", tp_views[i]->name, tp_views[i]->help);
+	printf("\nexit status: 0, 1 (nothing usable, or a result could not be written), 2 (usage),\n"
+	       "3 (--strict and something was lost), 4 (--fail-if and a limit is passed)\n");
+}
+
+/* ---- parsing ---- */
+
+static const struct option_row *find_name(const char *name, size_t n)
+{
+	for (int i = 0; i < N_ROWS; i++) {
+		if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static const struct option_row *find_letter(char letter)
+{
+	for (int i = 0; i < N_ROWS; i++) {
+		if (rows[i].letter == letter)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* Takes argv[i] and, when it is not joined, its value; returns the next i. */
+static int take_option(char **argv, int i)
+{
+	const char *arg = argv[i], *joined = NULL;
+	const struct option_row *row;
+
+	if (arg[1] == '-') {
+		joined = strchr(arg, '=');
+		row = find_name(arg + 2, joined ? (size_t)(joined - arg - 2) : strlen(arg + 2));
+		if (joined)
+			joined++;
+	} else {
+		row = find_letter(arg[1]);
+		if (row && arg[2])
+			joined = arg + 2;
+	}
+	if (!row)
+		fail_usage("unknown option '%s'", arg);
+	if (!row->value) {
+		if (joined)
+			fail_usage("option '%s' takes no value", arg);
+		*row->flag = true;
+		return i + 1;
+	}
+	if (!joined && !argv[i + 1])
+		fail_usage("option '%s' needs a value: %s", arg, row->value);
+	*row->text = joined ? joined : argv[i + 1];
+	if (!**row->text)
+		fail_usage("option '--%s' needs a value: %s", row->name, row->value);
+	return i + (joined ? 1 : 2);
+}
+
+/* Options and paths may come in any order; paths are collected at the front of argv. */
+static void parse(char **argv)
+{
+	uint32_t n_paths = 0;
+
+	for (int i = 1; argv[i];) {
+		if (!strcmp(argv[i], "--")) {
+			while (argv[++i])
+				argv[n_paths++] = argv[i];
+			break;
+		}
+		if (argv[i][0] == '-' && argv[i][1])
+			i = take_option(argv, i);
+		else
+			argv[n_paths++] = argv[i++];
+	}
+	command.fuse.path = (const char *const *)argv;
+	command.fuse.n_paths = n_paths;
+}
+
+/* Calls `take` for each word of "a,b"; it returns false for one it does not know. */
+static void each_word(const char *list, const char *what, bool (*take)(const char *word))
+{
+	char word[64];
+
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), list);
+		if (!take(word))
+			fail_usage("unknown %s '%s'", what, word);
+		list += n + (list[n] == ',');
+	}
+}
+
+static bool take_sink(const char *word)
+{
+	for (int i = 0; tp_sinks[i]; i++) {
+		if (strcmp(tp_sinks[i]->name, word))
+			continue;
+		for (uint32_t k = 0; k < command.n_sinks; k++) {
+			if (command.sink[k] == tp_sinks[i])
+				return true;
+		}
+		command.sink[command.n_sinks++] = tp_sinks[i];
+		return true;
+	}
+	return false;
+}
+
+static bool take_format(const char *word)
+{
+	for (int i = 0; i < N_ROW_FORMATS; i++) {
+		if (strcmp(row_formats[i].name, word))
+			continue;
+		if (command.rows && command.rows != row_formats[i].rows)
+			fail_usage("csv and jsonl are two formats of one output");
+		command.rows = row_formats[i].rows;
+		return true;
+	}
+	return take_sink(word);
+}
+
+static bool take_view(const char *word)
+{
+	for (int i = 0; tp_views[i]; i++) {
+		if (strcmp(tp_views[i]->name, word))
+			continue;
+		for (uint32_t k = 0; k < command.n_shown; k++) {
+			if (command.shown[k] == tp_views[i])
+				return true;
+		}
+		command.shown[command.n_shown++] = tp_views[i];
+		return true;
+	}
+	return false;
+}
+
+static void check_list(const char *name, const char *list)
+{
+	if (list && !tp_input_is_list(list))
+		fail_usage("'%s' is no list for '--%s' (like 0,2,5-7)", list, name);
+}
+
+static bool is_comparing(void)
+{
+	return words.compare || words.other_steps || words.other_ranks || words.other_windows;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void check_values(void)
+{
+	bool is_sort_known = !words.sort;
+	char *end;
+
+	check_list("ranks", command.fuse.ranks);
+	check_list("windows", command.fuse.windows);
+	check_list("steps", command.fuse.steps);
+	check_list("compare-ranks", words.other_ranks);
+	check_list("compare-windows", words.other_windows);
+	check_list("compare-steps", words.other_steps);
+	command.view.top = 20;
+	if (words.top) {
+		unsigned long top = strtoul(words.top, &end, 10);
+
+		if (*words.top < '0' || *words.top > '9' || *end || top > UINT32_MAX)
+			fail_usage("'%s' is no number for '--top'", words.top);
+		command.view.top = (uint32_t)top;
+		command.view.has_top = true;
+	}
+	for (int i = 0; sort_keys[i] && words.sort; i++)
+		is_sort_known |= !strcmp(words.sort, sort_keys[i]);
+	if (!is_sort_known)
+		fail_usage("unknown key '%s' for '--sort' (self, total, calls, memory, device)",
+			   words.sort);
+	command.view.sort = words.sort;
+	command.view.steps = command.fuse.steps;
+	command.fuse.is_quiet = command.is_quiet;
+	if (words.fail_if && !is_comparing())
+		fail_usage("'--fail-if' needs '--compare'");
+	if (words.fail_if && !tp_diff_is_limit(words.fail_if))
+		fail_usage("'%s' is no limit for '--fail-if' (like step>5%%)", words.fail_if);
+}
+
+/* Formats and views: those named, or the ones that people want first. */
+static void choose_results(void)
+{
+	if (is_comparing()) {
+		command.other = command.fuse;
+		if (words.compare) {
+			command.other.path = &words.compare;
+			command.other.n_paths = 1;
+		}
+		if (words.other_steps)
+			command.other.steps = words.other_steps;
+		if (words.other_ranks)
+			command.other.ranks = words.other_ranks;
+		if (words.other_windows)
+			command.other.windows = words.other_windows;
+		command.view.chosen = &command.fuse;
+		command.view.compare = &command.other;
+		command.view.fail_if = words.fail_if;
+		command.view.is_worse = &command.is_worse;
+		take_view("diff");
+	}
+	if (words.formats)
+		each_word(words.formats, "format", take_format);
+	if (words.views)
+		each_word(words.views, "view", take_view);
+	if (words.views && strstr(words.views, "diff") && !is_comparing())
+		fail_usage("the view 'diff' needs '--compare PATH' or '--compare-windows LIST'");
+	/* Neither asked for: the file people open and the first answer. */
+	if ((command.rows || !words.formats) && !command.n_shown && !command.is_recover)
+		take_view("overview");
+	if ((!words.formats && !words.views && !is_comparing() && !command.is_recover) ||
+	    command.output) {
+		if (!command.n_sinks && !command.rows)
+			take_sink("chrome");
+	}
+	for (uint32_t i = 0; i < command.n_sinks; i++) {
+		if (command.sink[i]->write && command.fuse.steps)
+			fail_usage("the format '%s' holds whole files: '--steps' does not apply",
+				   command.sink[i]->name);
+	}
+	if (command.n_sinks > 1 && command.output && !is_folder(command.output))
+		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
+			   command.output);
+	if (!command.fuse.n_paths)
+		fail_usage("no path given");
+}
+
+struct tp_command *tp_command_read(char **argv)
+{
+	parse(argv);
+	if (!command.is_help && !command.is_help_env && !command.is_version) {
+		check_values();
+		choose_results();
+	}
+	return &command;
+}

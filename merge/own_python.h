@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own_python.h - whether a file of Python is what its user wrote, by its name
+ *
+ * The standard library and what is installed are not. torch.profiler cuts the folders off that
+ * Python finds modules in ("torch/nn/functional.py", "contextlib.py"): of such names those that are
+ * known to be others' are not its user's.
+ */
+#ifndef TP_MERGE_OWN_PYTHON_H
+#define TP_MERGE_OWN_PYTHON_H
+
+#include <stdbool.h>
+
+bool tp_own_python(const char *file);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timebook.c - tests of what stacks cost in time
+ */
+#include <criterion/criterion.h>
+
+#include "merge/timebook.h"
+#include "tests/unit/fake_run.h"
+
+static struct fake fake;
+static struct tp_queue queue = {.stream = 7};
+static struct tp_timebook *book;
+static struct tp_proc *proc;
+
+static void set_up(void)
+{
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	proc->thread[0].torch_id = 1;
+	fake_window(&fake, proc, 0, 0, 100000);
+	book = tp_timebook_take(&fake.run);
+	cr_assert_not_null(book);
+}
+
+static void tear_down(void)
+{
+	tp_timebook_leave(book);
+}
+
+TestSuite(timebook, .init = set_up, .fini = tear_down);
+
+static void give(struct tp_event event)
+{
+	tp_timebook_event(book, &fake, &event);
+}
+
+static const struct tp_string *code(const char *function)
+{
+	char name[200];
+	int n = snprintf(name, sizeof(name), "%s%c/home/me/train.py", function, 0);
+
+	return fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+}
+
+static void frame_of(uint32_t stack, uint32_t outer, const struct tp_string *function, uint32_t line)
+{
+	struct tp_event event = fake_span(&fake, proc, 0, TP_REC_FRAME, function, 0, 0);
+
+	event.flags = TP_FRAME_PYTHON;
+	event.link = stack;
+	event.len = outer;
+	event.arg = line;
+	give(event);
+}
+
+static void frame(uint32_t stack, uint32_t outer, const char *function, uint32_t line)
+{
+	frame_of(stack, outer, code(function), line);
+}
+
+static void at_stack(uint32_t stack, int64_t time)
+{
+	struct tp_event event = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, time, time);
+
+	event.link = stack;
+	give(event);
+}
+
+static struct tp_event span_of(uint8_t kind, const char *name, int64_t first, int64_t last)
+{
+	return fake_span(&fake, proc, 0, kind, fake_op(&fake, name), first, last);
+}
+
+/* "main;GPT.forward;aten::mm 80 0": all rows that cost something, in the order they were met. */
+static const char *told(void)
+{
+	static char text[4096];
+	const struct tp_flame_rows *rows = tp_timebook_rows(book);
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < rows->n_rows; i++) {
+		uint64_t host = rows->value(rows->of, i, TP_TIME_HOST);
+		uint64_t device = rows->value(rows->of, i, TP_TIME_DEVICE);
+		struct tp_frame frames[16];
+		uint32_t of, stack, n_frames;
+
+		if (!host && !device)
+			continue;
+		rows->row(rows->of, i, &of, &stack);
+		n_frames = rows->frames(rows->stacks, stack, frames, 16);
+		/* As many are said to be there, whatever room there is. */
+		cr_expect_eq(rows->frames(rows->stacks, stack, NULL, 0), n_frames);
+		cr_assert_leq(n_frames, 16);
+		if (n_frames && frames[n_frames - 1].is_cut)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "?;");
+		for (uint32_t k = n_frames; k--;)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
+					      frames[k].function, k ? ";" : "");
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %llu %llu\n",
+				      (unsigned long long)host, (unsigned long long)device);
+	}
+	return text;
+}
+
+Test(timebook, operators_stand_below_the_functions_that_call_them)
+{
+	frame(1, 0, "main", 10);
+	frame(2, 1, "Module._call_impl", 1787);
+	frame(3, 2, "GPT.forward", 30);
+	at_stack(3, 100);
+	give(span_of(TP_REC_OP, "aten::linear", 100, 200));
+	give(span_of(TP_REC_OP, "aten::addmm", 110, 190));
+	at_stack(1, 300);
+	give(span_of(TP_REC_OP, "aten::relu", 300, 330));
+	cr_expect_str_eq(told(), "main;GPT.forward;aten::linear 20 0\n"
+				 "main;GPT.forward;aten::linear;aten::addmm 80 0\n"
+				 "main;aten::relu 30 0\n");
+	cr_expect(tp_timebook_has_python(book));
+	cr_expect_not(tp_timebook_is_incomplete(book));
+}
+
+Test(timebook, inside_of_a_range_functions_around_it_are_not_told_again)
+{
+	const struct tp_string *program = code("main");
+
+	frame_of(1, 0, program, 10);
+	frame(2, 1, "record_function.__enter__", 800);
+	frame_of(3, 0, program, 12);
+	frame(4, 3, "loss", 40);
+	at_stack(2, 100);
+	give(span_of(TP_REC_RANGE, "my range", 100, 200));
+	at_stack(4, 110);
+	give(span_of(TP_REC_OP, "aten::sub", 110, 150));
+	cr_expect_str_eq(told(), "main;my range 60 0\n"
+				 "main;my range;loss;aten::sub 40 0\n");
+}
+
+Test(timebook, the_backward_pass_stands_below_the_forward_operator)
+{
+	struct tp_event forward = span_of(TP_REC_OP, "aten::mul", 100, 150);
+	struct tp_event engine = span_of(TP_REC_OP, "evaluate_function", 200, 300);
+	struct tp_event backward = span_of(TP_REC_OP, "MulBackward0", 210, 290);
+
+	frame(1, 0, "main", 10);
+	frame(2, 1, "GPT.forward", 30);
+	frame(3, 1, "Tensor.backward", 600);
+	at_stack(2, 100);
+	forward.link = 7;
+	give(forward);
+	at_stack(3, 200);
+	give(engine);
+	backward.link = 7;
+	backward.flags = TP_F_BACKWARD;
+	backward.arg = TP_ARG_OP(0, 1, 1);
+	give(backward);
+	give(span_of(TP_REC_OP, "aten::mul", 220, 280));
+	cr_expect_str_eq(told(), "main;GPT.forward;aten::mul 50 0\n"
+				 "main;Tensor.backward;evaluate_function 20 0\n"
+				 "main;GPT.forward;(its backward pass);MulBackward0 20 0\n"
+				 "main;GPT.forward;(its backward pass);MulBackward0;aten::mul 60 0\n");
+}
+
+Test(timebook, work_of_devices_below_its_call_or_of_callers_that_are_not_known)
+{
+	struct tp_event call = span_of(TP_REC_CALL, "cudaLaunchKernel", 110, 120);
+	struct tp_event kernel = span_of(TP_REC_KERNEL, "_Z4gemmv", 130, 1130);
+
+	give(span_of(TP_REC_OP, "aten::mm", 100, 130));
+	call.link = kernel.link = 5;
+	kernel.queue = &queue;
+	give(call);
+	give(kernel);
+	kernel.begin_ns = 2000;
+	kernel.end_ns = 2100;
+	kernel.link = 99;
+	give(kernel);
+	cr_expect_str_eq(told(), "aten::mm 20 0\n"
+				 "aten::mm;cudaLaunchKernel 10 0\n"
+				 "aten::mm;cudaLaunchKernel;gemm() 0 1000\n"
+				 "?;gemm() 0 100\n");
+	cr_expect_not(tp_timebook_has_python(book));
+}
+
+Test(timebook, is_kept_once_for_all_who_take_it)
+{
+	struct tp_event event = span_of(TP_REC_OP, "aten::mm", 100, 130);
+	struct tp_timebook *same = tp_timebook_take(&fake.run);
+	int other;
+
+	cr_assert_eq(same, book);
+	give(event);
+	tp_timebook_event(same, &other, &event);
+	cr_expect_str_eq(told(), "aten::mm 30 0\n");
+	cr_expect_eq(tp_timebook_rows(same), tp_timebook_rows(book));
+	tp_timebook_leave(same);
+}
