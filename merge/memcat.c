@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "merge/grow.h"
+#include "merge/membase.h"
 #include "merge/memcurve.h"
+#include "merge/memjudge.h"
 #include "merge/sum.h"
 #include "merge/tensors.h"
 
@@ -16,8 +18,7 @@ struct block {
 	struct tp_life life;
 	struct tp_place place;
 	uint32_t next_free;		/* of a free one */
-	uint32_t n_nodes, n_optimizers, n_steps;	/* of its process, begun before it */
-	bool is_before_nodes;		/* born before its step's first node */
+	struct tp_memcount count;	/* of its process, when it was born */
 	bool is_used;
 };
 
@@ -26,24 +27,7 @@ struct proc {
 	uint32_t window;
 	bool is_open;
 	uint64_t step;
-	uint32_t n_steps;		/* begun */
-	uint32_t n_nodes, n_optimizers;
-	uint32_t n_nodes_at_step;
-};
-
-/* What operators did on a device of a process. */
-struct operators {
-	uint32_t proc, device;
-	struct tp_memops ops;
-};
-
-/* What was alive on a device when the window began. */
-struct base {
-	uint32_t proc, device;
-	bool is_known;
-	int64_t bytes;			/* by totals */
-	int64_t named_bytes;		/* of it */
-	int64_t change_bytes;		/* since the window's begin, until it is known */
+	struct tp_memcount count;
 };
 
 struct tp_memcat {
@@ -57,56 +41,10 @@ struct tp_memcat {
 	struct block *block;		/* by tag; 0 is none */
 	uint32_t n_blocks, cap_blocks, free_block;
 	struct proc *proc;		/* by number */
-	struct base *base;
-	uint32_t n_bases, cap_bases;
-	struct operators *operators;
-	uint32_t n_operators, cap_operators;
+	struct tp_membases bases;
+	struct tp_memops_each operators;
 	struct tp_memcat_doubts doubts;
 };
-
-const char *tp_memcat_title(enum tp_tensor_category category)
-{
-	static const char *const title[TP_TENSOR_N] = {
-		[TP_TENSOR_UNKNOWN] = "unknown",
-		[TP_TENSOR_PARAMETER] = "parameters",
-		[TP_TENSOR_GRADIENT] = "gradients",
-		[TP_TENSOR_OPTIMIZER] = "optimizer state",
-		[TP_TENSOR_BUFFER] = "buffers",
-		[TP_TENSOR_ACTIVATION] = "activations",
-		[TP_TENSOR_INPUT] = "inputs",
-		[TP_TENSOR_TEMPORARY] = "temporary",
-		[TP_TENSOR_SHARDED_PARAMETER] = "sharded parameters",
-		[TP_TENSOR_SHARDED_GRADIENT] = "sharded gradients",
-		[TP_TENSOR_UNSHARDED_PARAMETER] = "unsharded parameters",
-		[TP_TENSOR_UNSHARDED_GRADIENT] = "unsharded gradients",
-		[TP_TENSOR_ALL_GATHER] = "all-gather buffers",
-		[TP_TENSOR_REDUCE_SCATTER] = "reduce-scatter buffers",
-	};
-
-	return (uint32_t)category < TP_TENSOR_N ? title[category] : title[0];
-}
-
-const char *tp_memcat_word(enum tp_tensor_category category)
-{
-	static const char *const word[TP_TENSOR_N] = {
-		[TP_TENSOR_UNKNOWN] = "unknown",
-		[TP_TENSOR_PARAMETER] = "parameter",
-		[TP_TENSOR_GRADIENT] = "gradient",
-		[TP_TENSOR_OPTIMIZER] = "optimizer_state",
-		[TP_TENSOR_BUFFER] = "buffer",
-		[TP_TENSOR_ACTIVATION] = "activation",
-		[TP_TENSOR_INPUT] = "input",
-		[TP_TENSOR_TEMPORARY] = "temporary",
-		[TP_TENSOR_SHARDED_PARAMETER] = "sharded_parameter",
-		[TP_TENSOR_SHARDED_GRADIENT] = "sharded_gradient",
-		[TP_TENSOR_UNSHARDED_PARAMETER] = "unsharded_parameter",
-		[TP_TENSOR_UNSHARDED_GRADIENT] = "unsharded_gradient",
-		[TP_TENSOR_ALL_GATHER] = "all_gather",
-		[TP_TENSOR_REDUCE_SCATTER] = "reduce_scatter",
-	};
-
-	return (uint32_t)category < TP_TENSOR_N ? word[category] : word[0];
-}
 
 struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
 				const struct tp_memcat_calls *calls, void *ctx)
@@ -139,12 +77,10 @@ void tp_memcat_free(struct tp_memcat *cat)
 	if (cat->has_origins)
 		tp_origins_free(cat->origins);
 	tp_memcurve_free(cat->curve);
-	for (uint32_t i = 0; i < cat->n_operators; i++)
-		free(cat->operators[i].ops.op);
-	free(cat->operators);
+	tp_memops_free(&cat->operators);
 	free(cat->block);
 	free(cat->proc);
-	free(cat->base);
+	tp_membases_free(&cat->bases);
 	free(cat);
 }
 
@@ -161,20 +97,23 @@ struct tp_origins *tp_memcat_origins(const struct tp_memcat *cat)
 const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat, uint32_t at,
 					    const struct tp_proc **proc, uint32_t *device)
 {
-	if (at >= cat->n_operators)
+	const struct tp_memops *ops;
+
+	if (at >= cat->operators.n)
 		return NULL;
-	*proc = cat->run->proc[cat->operators[at].proc];
-	*device = cat->operators[at].device;
-	return &cat->operators[at].ops;
+	ops = &cat->operators.of[at];
+	*proc = cat->run->proc[ops->proc];
+	*device = ops->device;
+	return ops;
 }
 
 struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
 {
 	struct tp_memcat_doubts doubts = cat->doubts;
 
-	doubts.n_lost += tp_memcurve_lost(cat->curve);
-	for (uint32_t i = 0; i < cat->n_operators; i++)
-		doubts.n_lost += cat->operators[i].ops.is_incomplete;
+	doubts.n_lost += tp_memcurve_lost(cat->curve) + cat->operators.n_lost;
+	for (uint32_t i = 0; i < cat->operators.n; i++)
+		doubts.n_lost += cat->operators.of[i].is_incomplete;
 	return doubts;
 }
 
@@ -189,26 +128,8 @@ static void take_span(struct tp_memcat *cat, const struct tp_event *event)
 		cat->doubts.n_lost += !(event->flags & TP_F_ASYNC);
 		return;
 	}
-	proc->n_nodes += span.is_node;
-	proc->n_optimizers += span.is_optimizer;
-}
-
-/* NULL: out of memory. */
-static struct tp_memops *operators_of(struct tp_memcat *cat, uint32_t proc, uint32_t device)
-{
-	struct operators *of;
-
-	for (uint32_t i = 0; i < cat->n_operators; i++)
-		if (cat->operators[i].proc == proc && cat->operators[i].device == device)
-			return &cat->operators[i].ops;
-	if (!tp_grow(&cat->operators, &cat->cap_operators, (uint64_t)cat->n_operators + 1,
-		     sizeof(*of))) {
-		cat->doubts.n_lost++;
-		return NULL;
-	}
-	of = &cat->operators[cat->n_operators++];
-	*of = (struct operators){.proc = proc, .device = device};
-	return &of->ops;
+	proc->count.n_nodes += span.is_node;
+	proc->count.n_optimizers += span.is_optimizer;
 }
 
 /* The operators and ranges in which it happened have allocated or freed so much. */
@@ -216,63 +137,13 @@ static void count_change(struct tp_memcat *cat, const struct tp_event *event, in
 {
 	uint32_t name[TP_MEMPLACE_SPANS];
 	const uint32_t n = tp_memplace_open(cat->places, event, name);
-	struct tp_memops *ops = operators_of(cat, event->proc->at, event->link);
+	struct tp_memops *ops = tp_memops_of(&cat->operators, event->proc->at, event->link);
 
 	if (bytes && ops)
 		tp_memops_change(ops, name, n, bytes);
 }
 
 /* ---- lives ---- */
-
-/* Whether anything of this phase came after the block: the loop kept it alive for that. */
-static enum tp_tensor_category judge(const struct proc *proc, const struct block *block,
-				     const struct tp_place *death, int64_t now)
-{
-	const struct tp_life *life = &block->life;
-	const bool is_brief = now <= block->place.work_end_ns;
-	const bool is_kept = proc->n_steps - block->n_steps > 1;
-
-	if (life->category)
-		return life->category;
-	switch (block->place.sharing) {
-	case TP_SHARING_ALL_GATHER:
-		return TP_TENSOR_ALL_GATHER;
-	case TP_SHARING_COPY_OUT:
-		return is_brief ? TP_TENSOR_ALL_GATHER : TP_TENSOR_UNSHARDED_PARAMETER;
-	case TP_SHARING_REDUCE:
-		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_SHARDED_GRADIENT
-								: TP_TENSOR_REDUCE_SCATTER;
-	case TP_SHARING_NONE:
-		break;
-	}
-	switch (block->place.born) {
-	case TP_BORN_LOADER:
-		return TP_TENSOR_INPUT;
-	case TP_BORN_FORWARD:
-		if (is_brief)
-			return TP_TENSOR_TEMPORARY;
-		/* What leaves its operator is a result of the forward pass, kept for the backward
-		 * pass or not: torch's tools count so. */
-		return is_kept ? TP_TENSOR_UNKNOWN : TP_TENSOR_ACTIVATION;
-	case TP_BORN_BACKWARD:
-		if (death && death->sharing == TP_SHARING_REDUCE)
-			return TP_TENSOR_UNSHARDED_GRADIENT;
-		return proc->n_optimizers > block->n_optimizers ? TP_TENSOR_GRADIENT
-								: TP_TENSOR_TEMPORARY;
-	case TP_BORN_OPTIMIZER:
-		return is_brief ? TP_TENSOR_TEMPORARY : TP_TENSOR_OPTIMIZER;
-	case TP_BORN_ZERO_GRAD:
-		return is_brief ? TP_TENSOR_TEMPORARY : TP_TENSOR_GRADIENT;
-	case TP_BORN_OTHER:
-		break;
-	}
-	if (is_brief)
-		return TP_TENSOR_TEMPORARY;
-	if (is_kept)
-		return TP_TENSOR_UNKNOWN;
-	return block->is_before_nodes && proc->n_nodes > block->n_nodes ? TP_TENSOR_INPUT
-									: TP_TENSOR_TEMPORARY;
-}
 
 /* 0: out of memory. */
 static uint32_t take_block(struct tp_memcat *cat)
@@ -298,7 +169,11 @@ static void end_block(struct tp_memcat *cat, uint32_t tag, const struct tp_place
 
 	block->life.end_ns = now;
 	block->life.is_internal = now <= block->place.operator_end_ns;
-	block->life.category = judge(&cat->proc[block->life.proc->at], block, death, now);
+	if (!block->life.category)
+		block->life.category = tp_memjudge(&(struct tp_memcase){
+			.born = &block->place, .died = death, .then = block->count,
+			.now = cat->proc[block->life.proc->at].count, .end_ns = now,
+		});
 	block->is_used = false;
 	block->next_free = cat->free_block;
 	cat->free_block = tag;
@@ -306,17 +181,6 @@ static void end_block(struct tp_memcat *cat, uint32_t tag, const struct tp_place
 }
 
 /* ---- what was alive when a window began ---- */
-
-static struct base *base_of(struct tp_memcat *cat, uint32_t proc, uint32_t device)
-{
-	for (uint32_t i = 0; i < cat->n_bases; i++)
-		if (cat->base[i].proc == proc && cat->base[i].device == device)
-			return &cat->base[i];
-	if (!tp_grow(&cat->base, &cat->cap_bases, (uint64_t)cat->n_bases + 1, sizeof(*cat->base)))
-		return NULL;
-	cat->base[cat->n_bases] = (struct base){.proc = proc, .device = device};
-	return &cat->base[cat->n_bases++];
-}
 
 static const struct tp_window *find_window(const struct tp_memcat *cat,
 					   const struct tp_proc *proc, uint32_t window)
@@ -343,11 +207,10 @@ static void end_window(struct tp_memcat *cat, uint32_t proc_at)
 		block->life.is_alive = true;
 		end_block(cat, tag, NULL, now > block->life.begin_ns ? now : block->life.begin_ns);
 	}
-	for (uint32_t i = 0; i < cat->n_bases; i++) {
-		struct base *base = &cat->base[i];
+	for (uint32_t i = 0; i < cat->bases.n; i++) {
+		struct tp_membase *base = &cat->bases.base[i];
 		struct tp_life rest = {
 			.proc = of, .device = base->device, .window = proc->window,
-			.bytes = tp_sub(base->bytes, base->named_bytes),
 			.begin_ns = window ? window->begin_ns : INT64_MIN, .end_ns = now,
 			.is_older = true, .is_alive = true, .is_sum = true, .name = TP_NO_NAME,
 			.step = TP_NO_STEP,
@@ -356,10 +219,9 @@ static void end_window(struct tp_memcat *cat, uint32_t proc_at)
 		if (base->proc != proc_at)
 			continue;
 		cat->doubts.has_totals &= base->is_known;
-		if (base->is_known && rest.bytes > 0)
+		rest.bytes = tp_membase_end(base);
+		if (rest.bytes)
 			cat->calls.life(cat->ctx, &rest);
-		base->is_known = false;
-		base->bytes = base->named_bytes = base->change_bytes = 0;
 	}
 	proc->is_open = false;
 }
@@ -372,7 +234,7 @@ static void take_scanned(struct tp_memcat *cat, const struct tp_event *event)
 	const struct tp_window *window;
 	uint32_t tag = tp_memcurve_tag(cat->curve, event, device);
 	struct block *block;
-	struct base *base;
+	struct tp_membase *base;
 	bool is_new = !tag;
 
 	cat->doubts.n_scanned++;
@@ -380,12 +242,12 @@ static void take_scanned(struct tp_memcat *cat, const struct tp_event *event)
 		return;
 	if (is_new) {
 		tag = take_block(cat);
-		base = base_of(cat, event->proc->at, device);
+		base = tp_membases_of(&cat->bases, event->proc->at, device);
 		if (!tag || !base || !tp_memcurve_older(cat->curve, event, device, tag)) {
 			cat->doubts.n_lost++;
 			return;
 		}
-		base->named_bytes = tp_add(base->named_bytes, (int64_t)event->len);
+		tp_membase_name(base, (int64_t)event->len);
 	}
 	block = &cat->block[tag];
 	if (is_new) {
@@ -406,15 +268,6 @@ static void take_scanned(struct tp_memcat *cat, const struct tp_event *event)
 }
 
 /* ---- events ---- */
-
-/* Until totals tell what is alive. */
-static void note_change(struct tp_memcat *cat, const struct tp_event *event, int64_t change)
-{
-	struct base *base = base_of(cat, event->proc->at, event->link);
-
-	if (base && !base->is_known)
-		base->change_bytes = tp_add(base->change_bytes, change);
-}
 
 static struct tp_origin origin_of(struct tp_memcat *cat, const struct tp_event *event)
 {
@@ -446,17 +299,14 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 	/* Kept only if the curve has it. */
 	block = &cat->block[own];
 	block->place = tp_memplace_find(cat->places, event);
-	block->n_nodes = proc->n_nodes;
-	block->n_optimizers = proc->n_optimizers;
-	block->is_before_nodes = proc->n_nodes == proc->n_nodes_at_step;
+	block->count = proc->count;
 	block->life = (struct tp_life){
 		.proc = event->proc, .device = event->link, .window = proc->window,
 		.address = event->arg, .bytes = change, .begin_ns = event->begin_ns,
 		.born = block->place.born, .name = block->place.name, .step = proc->step,
 		.origin = origin_of(cat, event),
 	};
-	block->n_steps = proc->n_steps;
-	note_change(cat, event, change);
+	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
 	count_change(cat, event, change);
 	if (tag) {
 		cat->doubts.n_unheard++;
@@ -469,7 +319,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 static void take_older(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
 {
 	const struct tp_window *window = find_window(cat, event->proc, event->window);
-	struct base *base = base_of(cat, event->proc->at, event->link);
+	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, event->link);
 	struct tp_life life = {
 		.proc = event->proc, .device = event->link, .window = event->window,
 		.address = event->arg, .bytes = bytes, .end_ns = event->begin_ns,
@@ -480,7 +330,7 @@ static void take_older(struct tp_memcat *cat, const struct tp_event *event, int6
 	cat->doubts.n_older_frees++;
 	if (!bytes || !base)
 		return;
-	base->named_bytes = tp_add(base->named_bytes, bytes);
+	tp_membase_name(base, bytes);
 	cat->calls.life(cat->ctx, &life);
 }
 
@@ -493,7 +343,7 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 	track = tp_memcurve_tagged(cat->curve, event, &change, &tag);
 	if (!track)
 		return;
-	note_change(cat, event, change);
+	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
 	count_change(cat, event, change);
 	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
 	if (tag) {
@@ -507,17 +357,14 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 
 static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
 {
-	struct base *base = base_of(cat, event->proc->at, event->link);
 	struct tp_memcurve_track *track;
 	int64_t change;
 
 	track = tp_memcurve_event(cat->curve, event, &change);
 	if (!track)
 		return;
-	if (base && !base->is_known) {
-		base->is_known = true;
-		base->bytes = tp_sub(track->live_bytes, base->change_bytes);
-	}
+	tp_membase_know(tp_membases_of(&cat->bases, event->proc->at, event->link),
+			track->live_bytes);
 	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
 }
 
@@ -525,17 +372,14 @@ static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
 static void take_step(struct tp_memcat *cat, const struct tp_event *event)
 {
 	struct proc *proc = &cat->proc[event->proc->at];
-	struct base *base = base_of(cat, event->proc->at, TP_DEVICE_CPU);
+	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, TP_DEVICE_CPU);
 	const int64_t bytes = (int64_t)tp_tensors_ledger(cat->run, event);
 
 	proc->step = event->link;
-	proc->n_steps++;
-	proc->n_nodes_at_step = proc->n_nodes;
-	if (!bytes || !base || base->is_known)
-		return;
-	base->is_known = true;
-	base->bytes = tp_sub(bytes, base->change_bytes);
-	tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
+	proc->count.n_steps++;
+	proc->count.n_nodes_at_step = proc->count.n_nodes;
+	if (bytes && tp_membase_know(base, bytes))
+		tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
 }
 
 void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
@@ -589,10 +433,11 @@ void tp_memcat_end(struct tp_memcat *cat)
 		if (cat->proc[i].is_open)
 			end_window(cat, i);
 	tp_memplace_end(cat->places);
-	for (uint32_t i = 0; i < cat->n_operators; i++) {
+	for (uint32_t i = 0; i < cat->operators.n; i++) {
+		struct tp_memops *ops = &cat->operators.of[i];
 		uint32_t n;
-		const uint64_t *calls = tp_memplace_calls(cat->places, cat->operators[i].proc, &n);
+		const uint64_t *calls = tp_memplace_calls(cat->places, ops->proc, &n);
 
-		tp_memops_end(&cat->operators[i].ops, calls, n);
+		tp_memops_end(ops, calls, n);
 	}
 }

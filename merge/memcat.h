@@ -13,28 +13,8 @@
 #ifndef TP_MERGE_MEMCAT_H
 #define TP_MERGE_MEMCAT_H
 
+#include "merge/memlife.h"
 #include "merge/memops.h"
-#include "merge/memplace.h"
-#include "merge/module_origin.h"
-
-/* A block whose life is known. */
-struct tp_life {
-	const struct tp_proc *proc;
-	uint32_t device, window;
-	uint64_t address;
-	int64_t bytes;
-	int64_t begin_ns, end_ns;	/* of a block from before: its window's begin; alive: its end */
-	enum tp_tensor_category category;
-	enum tp_born born;
-	bool is_older, is_alive;	/* from before the window; there at its end */
-	bool is_internal;		/* freed before the operator that needed it ended: no tensor */
-	bool is_sum;			/* no block: all from before that nobody named */
-	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
-	struct tp_origin origin;	/* of it: line and module; of tp_memcat_origins */
-	const struct tp_string *label;	/* the tensor's name; NULL: none */
-	uint64_t step;			/* in which it was born; TP_NO_STEP */
-};
-#define TP_NO_STEP UINT64_MAX
 
 struct tp_memcat_calls {
 	/* Bytes alive on the device of a process, as far as known, after a change. Before the
@@ -74,9 +54,5 @@ struct tp_memcat_doubts {
 	bool has_blocks, has_totals;	/* of all windows: what was alive when they began is known */
 };
 struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat);
-
-/* "parameters", "optimizer state"; for fields of rows "parameter", "optimizer_state". */
-const char *tp_memcat_title(enum tp_tensor_category category);
-const char *tp_memcat_word(enum tp_tensor_category category);
 
 #endif

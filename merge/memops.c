@@ -9,6 +9,26 @@
 #include "merge/grow.h"
 #include "merge/sum.h"
 
+void tp_memops_free(struct tp_memops_each *each)
+{
+	for (uint32_t i = 0; i < each->n; i++)
+		free(each->of[i].op);
+	free(each->of);
+}
+
+struct tp_memops *tp_memops_of(struct tp_memops_each *each, uint32_t proc, uint32_t device)
+{
+	for (uint32_t i = 0; i < each->n; i++)
+		if (each->of[i].proc == proc && each->of[i].device == device)
+			return &each->of[i];
+	if (!tp_grow(&each->of, &each->cap, (uint64_t)each->n + 1, sizeof(*each->of))) {
+		each->n_lost++;
+		return NULL;
+	}
+	each->of[each->n] = (struct tp_memops){.proc = proc, .device = device};
+	return &each->of[each->n++];
+}
+
 /* NULL: out of memory. */
 static struct tp_memop *find_op(struct tp_memops *ops, uint32_t name)
 {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memlife.h - a block of tensor memory whose life is known, and what it was for
+ */
+#ifndef TP_MERGE_MEMLIFE_H
+#define TP_MERGE_MEMLIFE_H
+
+#include "merge/memplace.h"
+#include "merge/module_origin.h"
+
+/* A block whose life is known. */
+struct tp_life {
+	const struct tp_proc *proc;
+	uint32_t device, window;
+	uint64_t address;
+	int64_t bytes;
+	int64_t begin_ns, end_ns;	/* of a block from before: its window's begin; alive: its end */
+	enum tp_tensor_category category;
+	enum tp_born born;
+	bool is_older, is_alive;	/* from before the window; there at its end */
+	bool is_internal;		/* freed before the operator that needed it ended: no tensor */
+	bool is_sum;			/* no block: all from before that nobody named */
+	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
+	struct tp_origin origin;	/* of it: line and module; of tp_memcat_origins */
+	const struct tp_string *label;	/* the tensor's name; NULL: none */
+	uint64_t step;			/* in which it was born; TP_NO_STEP */
+};
+#define TP_NO_STEP UINT64_MAX
+
+/* "parameters", "optimizer state"; for fields of rows "parameter", "optimizer_state". */
+const char *tp_memcat_title(enum tp_tensor_category category);
+const char *tp_memcat_word(enum tp_tensor_category category);
+
+#endif
