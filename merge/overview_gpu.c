@@ -170,6 +170,40 @@ static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
 	tp_table_print(table, out);
 }
 
+/* What waited in each stream for its turn. */
+static void print_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,
+			  struct tp_out *out)
+{
+	static const struct tp_column column[] = {
+	    {.title = "GPU", .field = "gpu"},
+	    {.title = "context", .align = TP_RIGHT, .field = "context"},
+	    {.title = "stream", .align = TP_RIGHT, .field = "stream"},
+	    {.title = "launches", .align = TP_RIGHT, .field = "launches"},
+	    {.title = "waited", .align = TP_RIGHT, .field = "wait_ns"},
+	    {.title = "most waiting", .align = TP_RIGHT, .field = "depth_most"},
+	};
+	struct tp_table *table;
+	char who[96];
+
+	if (!out->rows)
+		return;
+	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	tp_table_name(table, "gpu_streams");
+	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++) {
+		const struct tp_gpu_device *d = tp_gpu_time_at(gpu, i);
+
+		for (uint32_t k = 0; k < d->n_queues; k++) {
+			tp_table_cell(table, "%s", show_who(who, run, d));
+			tp_cell_count(table, d->queue[k].queue->context);
+			tp_cell_count(table, d->queue[k].queue->stream);
+			tp_cell_count(table, d->queue[k].n_launches);
+			tp_cell_ns(table, d->queue[k].wait_ns);
+			tp_cell_count(table, d->queue[k].depth_most);
+		}
+	}
+	tp_table_print(table, out);
+}
+
 static void print_idle(const struct tp_gpu_figures *f, struct tp_out *out)
 {
 	char a[32], text[200] = "";
@@ -284,6 +318,7 @@ void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *
 		print_launches(&sums, out);
 		print_odd(&sums, overview->n_idle_launches, out);
 		print_times(run, overview->gpu, out);
+		print_streams(run, overview->gpu, out);
 	}
 	tp_spread_free(&sums.delay);
 }

@@ -6,7 +6,8 @@
  * with --by-operator a name and the innermost operator around its launch (where there is
  * none, the innermost range). Figures are those
  * of torch-tb-profiler's kernel view: blocks per SM and occupancy are means weighted by
- * time. Memory: rows (about 2 KB each), and what launches.h and nest.h keep.
+ * time. Without these options copies and launches have a table each. Memory: rows (about 2 KB
+ * each), and what launches.h and nest.h keep.
  */
 #include "merge/view.h"
 
@@ -14,10 +15,12 @@
 #include <string.h>
 
 #include "merge/clip.h"
+#include "merge/copies.h"
 #include "merge/device.h"
 #include "merge/gpu_time.h"
 #include "merge/grow.h"
 #include "merge/keyed.h"
+#include "merge/launch_times.h"
 #include "merge/launches.h"
 #include "merge/names.h"
 #include "merge/nest.h"
@@ -52,6 +55,9 @@ struct state {
 	struct tp_keyed rows; /* by key */
 	bool *is_operator; /* by row of names: some span of that name is one, not a range */
 	uint32_t cap_is_operator;
+	bool is_plain;		/* a row is a name: copies and launches are shown, too */
+	struct tp_copies copies;
+	struct tp_launch_times launch_times;
 	bool is_incomplete;
 };
 
@@ -118,7 +124,12 @@ static void take_kernel(struct state *state, const struct tp_event *event, uint3
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
-	take_kernel(ctx, event, call ? call->owner : NO_OPERATOR);
+	struct state *state = ctx;
+
+	if (!state->is_plain)
+		take_kernel(state, event, call ? call->owner : NO_OPERATOR);
+	else if (call)
+		tp_launch_times_add(&state->launch_times, event, call);
 }
 
 static uint32_t find_operator(const struct state *state, const struct tp_event *call)
@@ -129,6 +140,12 @@ static uint32_t find_operator(const struct state *state, const struct tp_event *
 		if (state->is_operator[open[i]])
 			return open[i];
 	return n ? open[0] : NO_OPERATOR;
+}
+
+static uint32_t find_owner(struct state *state, const struct tp_event *call)
+{
+	return state->is_plain ? tp_names_row(state->launch_times.names, call)
+			       : find_operator(state, call);
 }
 
 /* Only --by-operator asks what encloses a launch. */
@@ -153,18 +170,21 @@ static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct state *state = ctx;
 
-	/* A graph that is recorded as one stands for its kernels. */
-	if ((event->kind == TP_REC_KERNEL || event->kind == TP_REC_GRAPH) && event->queue) {
-		if (state->options.by_operator)
-			tp_launches_work(state->launches, event);
-		else
+	bool needs_launches = state->is_plain || state->options.by_operator;
+
+	if (tp_gpu_is_work(event)) {
+		/* A graph that is recorded as one stands for its kernels. */
+		bool is_kernel = event->kind == TP_REC_KERNEL || event->kind == TP_REC_GRAPH;
+
+		if (is_kernel && !state->options.by_operator)
 			take_kernel(state, event, NO_OPERATOR);
-	} else if (!state->options.by_operator) {
-		return;
+		if (state->is_plain || (is_kernel && state->options.by_operator))
+			tp_launches_work(state->launches, event);
 	} else if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE) {
-		take_span(state, event);
-	} else if (event->kind == TP_REC_CALL) {
-		if (!tp_launches_call(state->launches, event, find_operator(state, event)))
+		if (state->options.by_operator)
+			take_span(state, event);
+	} else if (event->kind == TP_REC_CALL && needs_launches) {
+		if (!tp_launches_call(state->launches, event, find_owner(state, event)))
 			state->is_incomplete = true;
 	}
 }
@@ -180,6 +200,8 @@ static void free_state(struct state *state)
 	tp_nest_end(state->nest);
 	tp_names_free(state->names);
 	tp_launches_free(state->launches);
+	tp_copies_free(&state->copies);
+	tp_launch_times_free(&state->launch_times);
 	free(state->is_operator);
 	free(state->row);
 	tp_keyed_free(&state->rows);
@@ -196,8 +218,12 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	state->names = tp_names_new();
 	state->nest = tp_nest_new(ignore_span, state);
 	state->launches = tp_launches_new(run);
+	state->is_plain = !options->by_grid && !options->by_operator;
+	state->copies.names = tp_names_new();
+	state->launch_times.names = tp_names_new();
 	tp_clip_init(&state->clip, run, take_event, state);
-	if (!state->names || !state->nest || !state->launches) {
+	if (!state->names || !state->nest || !state->launches || !state->copies.names ||
+	    !state->launch_times.names) {
 		free_state(state);
 		return NULL;
 	}
@@ -205,10 +231,15 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	return state;
 }
 
-static void event(void *state, const struct tp_event *ev)
+static void event(void *opaque, const struct tp_event *ev)
 {
-	if (state)
-		tp_clip_event(&((struct state *)state)->clip, ev);
+	struct state *state = opaque;
+
+	if (!state)
+		return;
+	if (state->is_plain && (ev->kind == TP_REC_MEMCPY || ev->kind == TP_REC_MEMSET))
+		tp_copies_add(&state->copies, ev);
+	tp_clip_event(&state->clip, ev);
 }
 
 /* ---- printing ---- */
@@ -444,7 +475,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		print_rows(state, order, n, all_ns, out);
 		print_sums(state, run, n, out);
 	}
-	if (state->is_incomplete)
+	tp_copies_print(&state->copies, out);
+	tp_launch_times_print(&state->launch_times, out);
+	if (state->is_incomplete || state->copies.is_incomplete ||
+	    state->launch_times.is_incomplete)
 		tp_out_line(out, "red", "out of memory: some kernels are missing here");
 	free(order);
 	free_state(state);
@@ -452,7 +486,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 const struct tp_view tp_view_kernel = {
     .name = "kernel",
-    .help = "calls, times, occupancy and tensor cores of every GPU kernel",
+    .help = "calls, times, occupancy and tensor cores of every GPU kernel; copies, launches",
     .begin = begin,
     .event = event,
     .print = print,

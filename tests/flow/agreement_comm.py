@@ -364,7 +364,7 @@ def compare_hta_ranks(report, merge, traces):
         for at, path in enumerate(traces):
             inside = os.path.join(folder, str(at))
             os.mkdir(inside)
-            cut.append(agreement_hta.without_steps(path, inside)[0])
+            cut.append(agreement_hta.Cut(path, inside).path)
             rank = (kineto_read.load(path).get("distributedInfo") or {}).get("rank", at)
             ranks[rank] = os.path.join(inside, "hta.json.gz")
             compare_hta.for_hta(cut[-1], ranks[rank])

@@ -5,7 +5,8 @@ HTA leaves out what lies at the edges of the profiler's steps by rules of its ow
 of streams for kernels, so both are given the trace without these (and HTA in its words, by
 compare_hta.py). Compared is what means
 the same: time of computing, of communication, of both at once and of any work; times of each
-kernel; how many launches waited in a stream at most.
+kernel; of each kind of launch how long it took, how long its work waited then and ran, and how
+often that was less; speeds of each kind of copy; how many launches waited in a stream at most.
 """
 import gzip
 import json
@@ -19,40 +20,49 @@ from agreement import Rows
 US = 1000.0
 NEAR = 0.51		# microseconds
 HUNDREDTH = 0.0051	# of a percentage with two digits
-
+NEAR_SPEED = 1e-6	# GB/s, and as a part
 
 WORK = ("kernel", "memcpy", "memset", "gpu_memcpy", "gpu_memset")
 
 
-def without_steps(trace, folder):
-    loaded = kineto_read.load(trace)
-    known = reasons(loaded)
-    n_work = sum((event.get("cat") or "").lower() in WORK for event in loaded["traceEvents"])
-    loaded["traceEvents"] = [event for event in loaded["traceEvents"]
-                             if not str(event.get("name")).startswith("ProfilerStep#") and
-                             event.get("cat") != "cuda_sync"]
-    path = os.path.join(folder, "rank.json.gz")
-    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-        json.dump(loaded, file, default=float)
-    return path, known, n_work
+class Cut:
+    """The trace without steps and waits, as a file."""
+
+    def __init__(self, trace, folder):
+        loaded = kineto_read.load(trace)
+        self.known, self.calls = reasons(loaded)
+        work = [event for event in loaded["traceEvents"]
+                if (event.get("cat") or "").lower() in WORK]
+        self.n_work = len(work)
+        self.speeds = {}	# of each kind of copy
+        for event in work:
+            if event["name"].startswith("Mem") and event["dur"]:
+                self.speeds.setdefault(kind_of_copy(event["name"]), []).append(
+                    event["args"].get("bytes", 0) / float(event["dur"]) / US)
+        loaded["traceEvents"] = [event for event in loaded["traceEvents"]
+                                 if not str(event.get("name")).startswith("ProfilerStep#") and
+                                 event.get("cat") != "cuda_sync"]
+        self.path = os.path.join(folder, "rank.json.gz")
+        with gzip.open(self.path, "wt", encoding="utf-8", compresslevel=1) as file:
+            json.dump(loaded, file, default=float)
 
 
 def compare(report, merge, trace):
     with tempfile.TemporaryDirectory() as folder:
-        path, known, n_work = without_steps(trace, folder)
+        cut = Cut(trace, folder)
         try:
-            run = compare_hta.Run(path)
+            run = compare_hta.Run(cut.path)
         except Exception as error:
             print("ok - %s: HTA # SKIP HTA cannot read it: %s" % (
                 report.trace, str(error).split("\n")[0]))
             return
-        views = Rows(merge, [path], "overview,kernel")
+        views = Rows(merge, [cut.path], "overview,kernel")
     rank = run.rank
     analysis = run.analysis
     devices = views.table("gpu_time")
     if len(devices) != 1:
         return
-    ours = dict(devices[0], pieces=n_work)
+    ours, known = dict(devices[0], pieces=cut.n_work), cut.known
 
     def ask(function):
         try:
@@ -78,11 +88,15 @@ def compare(report, merge, trace):
                        {"": float(row["comp_comm_overlap_pctg"])},
                        {"": 100 * ours["compute_communication_ns"] / ours["communication_ns"]},
                        HUNDREDTH)
+    frame = ask(lambda: analysis.get_cuda_kernel_launch_stats([rank], visualize=False)[rank])
+    if frame is not None and len(frame):
+        launches(report, frame, views.table("launches"), cut.calls, known)
+    frame = ask(lambda: analysis.get_memory_bw_summary([rank]))
+    if frame is not None and len(frame):
+        copies(report, frame["memory_bw_gbps"], views.table("copies"), cut.speeds)
     frame = ask(lambda: analysis.get_queue_length_summary([rank]))
     if frame is not None and len(frame):
-        report.compare("HTA", "queue length", "most",
-                       {"launches waiting": int(frame["queue_length"]["max"].max())},
-                       {"launches waiting": ours["depth_most"]}, known=known)
+        queues(report, frame["queue_length"], views.table("gpu_streams"), known)
 
 
 def one(report, view, figure, theirs, ours_ns, known):
@@ -110,11 +124,11 @@ def reasons(raw):
             return "copies"
         if has_host_stream:
             return "host-stream"
-        if row == "launches waiting" and has_others:
+        if row.startswith("stream ") and has_others:
             return "launch-names"
-        return "same-moment" if row == "launches waiting" and has_ties and \
+        return "same-moment" if row.startswith("stream ") and has_ties and \
             theirs == ours + 1 else None
-    return known
+    return known, {call.correlation(): call.name for call in calls}
 
 
 def kernel_types(report, frame, ours, known):
@@ -144,3 +158,54 @@ def kernels(report, frame, rows, known):
                        {row["name"]: float(row[title]) for _, row in frame.iterrows()},
                        {name: row[field] / US for name, row in rows.items()}, NEAR,
                        known=known)
+
+
+# The calls that its table of launches is of.
+TIMED = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync")
+
+
+def launches(report, frame, rows, calls, known):
+    """By name of the call. Ours are means: of whole nanoseconds."""
+    rows = {row["call"]: row for row in rows if row["call"] in TIMED}
+    names = frame["correlation"].map(calls)
+    by_name = frame.groupby(names)
+    shorter = frame["gpu_duration"] < frame["cpu_duration"]
+    for figure, theirs, ours in (
+            ("calls", by_name.size(), lambda row: row["calls"]),
+            ("time of calls", by_name["cpu_duration"].sum(), lambda row: row["call_ns"] / US),
+            ("time of work", by_name["gpu_duration"].sum(), lambda row: row["work_ns"] / US),
+            ("work shorter than its call", shorter.groupby(names).sum(),
+             lambda row: row["shorter"]),
+            ("mean delay", by_name["launch_delay"].mean(), lambda row: row["wait_mean_ns"] / US),
+            ("greatest delay", by_name["launch_delay"].max(), lambda row: row["wait_max_ns"] / US)):
+        report.compare("HTA", "launches", figure, theirs.to_dict(),
+                       {name: ours(row) for name, row in rows.items()},
+                       NEAR if "time" in figure or "delay" in figure else 0, known=known)
+
+
+def copies(report, frame, rows, speeds):
+    """In GB/s. Ours must be those of single copies, or theirs."""
+    ours = {}
+    for row in rows:
+        ours.setdefault(kind_of_copy(row["copy"]), []).append(row)
+    for figure, title, of in (("least", "min", min), ("greatest", "max", max)):
+        def known(row, theirs, speed, of=of):
+            if speed is not None and abs(of(speeds[row]) - speed) <= NEAR_SPEED * (1 + speed):
+                return "copies-at-once"
+            return None
+
+        report.compare("HTA", "copies", figure + " GB/s",
+                       {name: float(row[title]) for (_, name), row in frame.iterrows()},
+                       {name: of(row[title + "_gb_per_s"] for row in of_kind)
+                        for name, of_kind in ours.items()}, NEAR_SPEED, NEAR_SPEED, known=known)
+
+
+def kind_of_copy(name):
+    """Of "Memcpy HtoD (Pageable -> Device)" the first two words."""
+    return name[:11] if name.startswith("Memcpy") else "Memset"
+
+
+def queues(report, frame, rows, known):
+    report.compare("HTA", "queue length", "most",
+                   {"stream %d" % stream: int(row["max"]) for (_, stream), row in frame.iterrows()},
+                   {"stream %d" % row["stream"]: row["depth_most"] for row in rows}, known=known)

@@ -182,6 +182,78 @@ def kernel_view(merge, path, spans):
                      for r in rows(merge, "kernel", path, "--by-grid")}, by_grid, "by grid", "grid")
 
 
+def copies(merge, path, spans):
+    kinds = {}
+    for s in spans:
+        if s.category in WORK - KERNEL:
+            kinds.setdefault(s.name, []).append(s)
+    found = {r["copy"]: r for r in rows(merge, "kernel", path, name="copies")}
+    wrong = ["kinds: %s" % sorted(found)] if set(found) != set(kinds) else []
+    for name, all_of in kinds.items():
+        row = found.get(name, {})
+        size, ns = sum(s.args["bytes"] for s in all_of), sum(s.ns for s in all_of)
+        speeds = [s.args["bytes"] / s.ns for s in all_of if s.ns]
+        wrong += [(name, key, row.get(key), value) for key, value in {
+            "calls": len(all_of), "bytes": size, "total_ns": ns,
+            "max_ns": max(s.ns for s in all_of)}.items() if row.get(key) != str(value)]
+        wrong += [(name, key, row.get(key), value) for key, value in {
+            "gb_per_s": size / ns, "min_gb_per_s": min(speeds), "max_gb_per_s": max(speeds),
+            "p50_gb_per_s": percentile(speeds, 50)}.items()
+            if not near(float(row.get(key, -1)), value, 0.004, 1e-6)]
+    say("%d kinds of copies: calls, bytes, times, speeds" % len(kinds), wrong)
+
+
+def launches(merge, path, spans):
+    """By name of the call: of each its work."""
+    calls = {s.args.get("correlation"): s for s in spans if s.category in CALL}
+    work, by_name = {}, {}
+    for s in spans:
+        if s.category in WORK and s.args.get("correlation") in calls:
+            work.setdefault(s.args["correlation"], []).append(s)
+    for correlation, of in work.items():
+        by_name.setdefault(calls[correlation].name, []).append((calls[correlation], of))
+    found = {r["call"]: r for r in rows(merge, "kernel", path, name="launches")}
+    wrong = ["calls: %s" % sorted(found)] if set(found) != set(by_name) else []
+    for name, pairs in by_name.items():
+        waits = [max(0, min(w.begin for w in of) - call.end) for call, of in pairs]
+        truth = {
+            "calls": len(pairs), "call_ns": sum(call.ns for call, _ in pairs),
+            "wait_max_ns": max(waits), "wait_mean_ns": sum(waits) // len(waits),
+            "work": sum(len(of) for _, of in pairs),
+            "work_ns": sum(w.ns for _, of in pairs for w in of),
+            "shorter": sum(w.ns < call.ns for call, of in pairs for w in of)}
+        row = found.get(name, {})
+        # Python reads the times of a newer file to a nanosecond or so.
+        wrong += [(name, key, row.get(key), value) for key, value in truth.items()
+                  if not near(int(row.get(key, -9)), value, 0, 2 * ("wait" in key))]
+        if not near(float(row.get("wait_p99_ns", -1)), percentile(waits, 99), 0.004, 1):
+            wrong.append((name, "p99", row.get("wait_p99_ns"), percentile(waits, 99)))
+    say("%d calls of %d names: their time, until their work began, its time" %
+        (len(work), len(by_name)), wrong)
+
+
+def streams(merge, path, spans):
+    """Calls of each stream that began, less those whose work did: at the begin of each call."""
+    calls = {s.args.get("correlation"): s for s in spans if s.category in CALL}
+    first = {}
+    for s in sorted((s for s in spans if s.category in WORK), key=lambda s: s.begin):
+        if s.args.get("correlation") in calls:
+            first.setdefault(s.args["correlation"], s)
+    truth = {}
+    for correlation, s in first.items():
+        truth.setdefault(str(s.args["stream"]), []).append((calls[correlation].begin, s.begin))
+    found = {r["stream"]: r for r in rows(merge, "overview", path, name="gpu_streams")}
+    wrong = ["streams: %s" % sorted(found)] if set(found) != set(truth) else []
+    for stream, pairs in truth.items():
+        row = found.get(stream, {})
+        want = {"launches": len(pairs), "wait_ns": sum(b - a for a, b in pairs),
+                "depth_most": max(sum(a <= at < b for a, b in pairs) for at, _ in pairs)}
+        wrong += [(stream, key, row.get(key), value) for key, value in want.items()
+                  if not near(int(row.get(key, -9)), value, 0,
+                              len(pairs) if key == "wait_ns" else 0)]
+    say("%d streams: launches, their waits, how many at a time" % len(truth), wrong)
+
+
 def operator_view(merge, path, spans):
     host = sorted((s for s in spans if s.category in HOST and not is_step(s)),
                   key=lambda s: (s.begin, -s.end))
@@ -221,6 +293,9 @@ def main():
     spans = read(path)
     overview(merge, path, spans)
     kernel_view(merge, path, spans)
+    copies(merge, path, spans)
+    launches(merge, path, spans)
+    streams(merge, path, spans)
     operator_view(merge, path, spans)
     return n_failed != 0
 
