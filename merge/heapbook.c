@@ -93,11 +93,6 @@ const struct tp_heap_rows *tp_heapbook_rows(struct tp_heapbook *book)
 	return rows;
 }
 
-const struct tp_hostmem *tp_heapbook_hostmem(const struct tp_heapbook *book)
-{
-	return book->mem;
-}
-
 void tp_heapbook_leave(struct tp_heapbook *book)
 {
 	if (!book || !tp_shared_leave(&books, &book->shared))

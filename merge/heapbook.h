@@ -18,7 +18,6 @@ struct tp_heapbook *tp_heapbook_take(const struct tp_run *run);
 void tp_heapbook_event(struct tp_heapbook *book, const void *who, const struct tp_event *event);
 /* No more events. With names of functions; no rows: none were recorded, or memory is out. */
 const struct tp_heap_rows *tp_heapbook_rows(struct tp_heapbook *book);
-const struct tp_hostmem *tp_heapbook_hostmem(const struct tp_heapbook *book);
 void tp_heapbook_leave(struct tp_heapbook *book);
 
 #endif

@@ -34,11 +34,6 @@ static const size_t member_at[] = {
 _Static_assert(sizeof(figures) / sizeof(figures[0]) == TP_HEAP_FIGURES &&
 	       sizeof(member_at) / sizeof(member_at[0]) == TP_HEAP_FIGURES, "a row a figure");
 
-const struct tp_flame_cost *tp_heap_figure(enum tp_heap_cost cost)
-{
-	return &figures[cost];
-}
-
 uint64_t tp_heap_value(const struct tp_hostmem_row *row, enum tp_heap_cost cost)
 {
 	uint64_t value;

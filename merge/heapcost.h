@@ -35,7 +35,6 @@ enum tp_heap_cost {
 	TP_HEAP_FIGURES
 };
 
-const struct tp_flame_cost *tp_heap_figure(enum tp_heap_cost cost);
 uint64_t tp_heap_value(const struct tp_hostmem_row *row, enum tp_heap_cost cost);
 
 /* With all figures as costs. `rows` and what it points to live as long. */

@@ -142,7 +142,7 @@ static void take_mapping(struct tp_hostmem *mem, struct book *book, const struct
 
 	if (end < begin || !event->len || !tp_hostmem_has_threads(mem, book))
 		return;
-	moved = &book->moved_of_thread[event->thread - event->proc->thread];
+	moved = &book->moved_of_thread[tp_thread_at(event)];
 	/* It is still what it was. */
 	if (is_map && !kind && (event->flags & TP_F_MOVED))
 		kind = *moved;
@@ -219,7 +219,7 @@ void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event)
 	default:
 		return;
 	}
-	mem->has_any = book->has_any = true;
+	book->has_any = true;
 	if (!enter_window(mem, book, event))
 		return;
 	if (event->kind == TP_REC_HEAPALLOC)

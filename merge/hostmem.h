@@ -97,7 +97,6 @@ const struct tp_hostmem_row *tp_hostmem_rows(const struct tp_hostmem *mem, uint3
 const struct tp_hostmem_step *tp_hostmem_steps(const struct tp_hostmem *mem, uint32_t *n);
 /* Its stacks; tp_stacks_resolve is the reader's to call. */
 struct tp_stacks *tp_hostmem_stacks(const struct tp_hostmem *mem);
-bool tp_hostmem_has_any(const struct tp_hostmem *mem);	/* a host block or mapping was seen */
 bool tp_hostmem_is_incomplete(const struct tp_hostmem *mem);	/* out of memory */
 
 #endif

@@ -163,11 +163,6 @@ struct tp_stacks *tp_hostmem_stacks(const struct tp_hostmem *mem)
 	return mem->stacks;
 }
 
-bool tp_hostmem_has_any(const struct tp_hostmem *mem)
-{
-	return mem->has_any;
-}
-
 bool tp_hostmem_is_incomplete(const struct tp_hostmem *mem)
 {
 	return mem->is_incomplete;

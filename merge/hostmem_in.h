@@ -66,7 +66,7 @@ struct tp_hostmem {
 	uint32_t n_rows, cap_rows;
 	struct tp_hostmem_step *step;
 	uint32_t n_steps, cap_steps;
-	bool has_any, is_incomplete, is_ended;
+	bool is_incomplete, is_ended;
 };
 
 /* What a block counts for. */

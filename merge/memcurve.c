@@ -312,13 +312,6 @@ void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,
 	track->is_absolute = true;
 }
 
-const struct tp_memcurve_track *tp_memcurve_tracks(const struct tp_memcurve *curve,
-						   uint32_t *n)
-{
-	*n = curve->n_tracks;
-	return curve->track;
-}
-
 uint64_t tp_memcurve_lost(const struct tp_memcurve *curve)
 {
 	return curve->lost;

@@ -59,9 +59,6 @@ bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, 
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
 		     int64_t live_bytes);
 
-/* All tracks, in order of first appearance. */
-const struct tp_memcurve_track *tp_memcurve_tracks(const struct tp_memcurve *curve,
-						   uint32_t *n);
 /* Blocks not kept because there were too many, or memory was out. */
 uint64_t tp_memcurve_lost(const struct tp_memcurve *curve);
 

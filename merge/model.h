@@ -103,6 +103,18 @@ struct tp_event {
 	const struct tp_string *detail;	/* LAUNCH, TRANSFER, SYNC, DEVMEM: see device.h; never NULL */
 };
 
+/* Which thread of its process an event is of; n_threads: of none of them. Not the slot: a thread may
+ * have taken over the slot of one that ended. */
+static inline uint32_t tp_thread_at(const struct tp_event *event)
+{
+	const struct tp_proc *proc = event->proc;
+	uintptr_t from = (uintptr_t)event->thread - (uintptr_t)proc->thread;
+
+	if (from / sizeof(*proc->thread) < proc->n_threads)
+		return (uint32_t)(from / sizeof(*proc->thread));
+	return proc->n_threads;
+}
+
 /* An open span of a process that died or hung: innermost last. */
 struct tp_open_at_end {
 	const struct tp_proc *proc;
@@ -127,7 +139,7 @@ struct tp_step_row {
 struct tp_issue {
 	const struct tp_proc *proc;	/* NULL: the whole run */
 	bool is_loss;			/* data is missing because of it */
-	char text[240];
+	char *text;			/* whole, however long a path in it; of the run */
 };
 
 struct tp_window {
@@ -148,6 +160,7 @@ struct tp_run {
 	struct tp_proc **proc;
 	uint32_t n_procs;
 	bool is_selection;		/* only some ranks were asked for */
+	bool is_quiet;			/* no lines of progress */
 	struct tp_window *window;
 	uint32_t n_windows;
 	struct tp_step_row *step;	/* all ledgers, by proc, then index */

@@ -229,10 +229,8 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 static struct thread *thread_of(struct tp_module_memories *memories, const struct tp_event *event)
 {
 	struct proc *proc = &memories->proc[event->proc->at];
-	uint32_t at = (uint32_t)(event->thread - event->proc->thread);
+	uint32_t at = tp_thread_at(event);
 
-	if (at > event->proc->n_threads)
-		at = event->proc->n_threads;
 	if (at >= proc->cap && !tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1,
 					sizeof(*proc->thread))) {
 		memories->is_incomplete = true;

@@ -82,11 +82,9 @@ static bool is_same(struct tp_origin a, struct tp_origin b)
 static struct thread *thread_of(struct tp_origins *origins, const struct tp_event *event)
 {
 	struct proc *proc = &origins->proc[event->proc->at];
-	uint32_t at = (uint32_t)(event->thread - event->proc->thread);
+	uint32_t at = tp_thread_at(event);
 	struct thread *thread;
 
-	if (at > event->proc->n_threads)
-		at = event->proc->n_threads;
 	if (at >= proc->cap &&
 	    !tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1, sizeof(*thread))) {
 		origins->is_incomplete = true;

@@ -63,10 +63,8 @@ static struct tp_module_time *time_of(struct tp_module_times *times, uint32_t pa
 static struct thread *thread_of(struct tp_module_times *times, const struct tp_event *event)
 {
 	struct proc *proc = &times->proc[event->proc->at];
-	uint32_t at = (uint32_t)(event->thread - event->proc->thread);
+	uint32_t at = tp_thread_at(event);
 
-	if (at > event->proc->n_threads)
-		at = event->proc->n_threads;
 	if (at >= proc->cap && !tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1,
 					sizeof(*proc->thread))) {
 		times->is_incomplete = true;

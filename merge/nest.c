@@ -40,21 +40,10 @@ struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx)
 	return nest;
 }
 
-/* Not the slot: a thread may have taken over the slot of one that ended. */
-static uint32_t find_thread(const struct tp_event *event)
-{
-	const struct tp_proc *proc = event->proc;
-	uintptr_t from = (uintptr_t)event->thread - (uintptr_t)proc->thread;
-
-	if (from / sizeof(*proc->thread) < proc->n_threads)
-		return (uint32_t)(from / sizeof(*proc->thread));
-	return proc->n_threads;
-}
-
 static struct track *find_track(struct tp_nest *nest, const struct tp_event *event)
 {
 	struct proc_tracks *tracks;
-	uint32_t at = event->proc->at, thread = find_thread(event);
+	uint32_t at = event->proc->at, thread = tp_thread_at(event);
 
 	if (at >= nest->cap_procs &&
 	    !tp_grow(&nest->proc, &nest->cap_procs, (uint64_t)at + 1, sizeof(*nest->proc)))

@@ -395,6 +395,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 		goto out;
 	raise_limit();
 	run->options = *options;
+	run->pub.is_quiet = options->is_quiet;
 	run->pub.path = options->n_paths ? options->path[0] : "";
 	for (uint32_t i = 0; i < options->n_paths && !err; i++)
 		err = tp_input_add(&list, options->path[i]);

@@ -186,6 +186,8 @@ static bool step_at(const struct rows *rows, int64_t ns, uint64_t *index)
 	return true;
 }
 
+/* How many steps `other` counts more than `base` at the same moments; 0 also where that is not the
+ * same number nearly always: they have nothing to do with each other then. */
 static int64_t count_apart(const struct rows *base, const struct rows *other)
 {
 	/* The second half: what happened once before is in it, too. */
@@ -217,21 +219,6 @@ static struct rows rows_from(const struct tp_run *run, uint32_t at)
 	while (at + rows.n < run->n_steps && run->step[at + rows.n].proc == rows.row->proc)
 		rows.n++;
 	return rows;
-}
-
-int64_t tp_ranks_apart(const struct tp_run *run, const struct tp_proc *base,
-		       const struct tp_proc *other)
-{
-	struct rows rows, of_base = {NULL, 0}, of_other = {NULL, 0};
-
-	for (uint32_t i = 0; i < run->n_steps; i += rows.n) {
-		rows = rows_from(run, i);
-		if (rows.row->proc == base)
-			of_base = rows;
-		else if (rows.row->proc == other)
-			of_other = rows;
-	}
-	return count_apart(&of_base, &of_other);
 }
 
 /* ---- are their windows the same? ---- */

@@ -30,10 +30,6 @@ struct tp_ranks_missing {
 };
 void tp_ranks_missing(const struct tp_run *run, struct tp_ranks_missing *missing);
 
-/* How many steps `other` counts more than `base` at the same moments; 0 also where that is not the
- * same number nearly always: they have nothing to do with each other then. */
-int64_t tp_ranks_apart(const struct tp_run *run, const struct tp_proc *base,
-		       const struct tp_proc *other);
 /* Says as issues of the run which ranks' steps have other numbers at the same time, and whose
  * windows are of other steps. */
 void tp_ranks_check(struct tp_run *run);

@@ -29,17 +29,22 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 {
 	struct tp_run_in *in = tp_run_inside(run);
 	struct tp_issue *issue;
+	char *text;
 	va_list args;
+	int n;
 
 	if (run->n_issues >= ISSUES_KEPT ||
 	    !tp_grow(&run->issue, &in->cap_issues, run->n_issues + 1, sizeof(run->issue[0])))
 		return;
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
 	issue = &run->issue[run->n_issues++];
 	issue->proc = proc;
 	issue->is_loss = is_loss;
-	va_start(args, format);
-	vsnprintf(issue->text, sizeof(issue->text), format, args);
-	va_end(args);
+	issue->text = text;
 	for (char *c = issue->text; *c; c++) {
 		/* Paths and names come from outside: one line stays one line. */
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -453,6 +458,8 @@ void tp_run_free(struct tp_run *run)
 	free(run->window);
 	free(run->step);
 	free(run->open);
+	for (uint32_t i = 0; i < run->n_issues; i++)
+		free(run->issue[i].text);
 	free(run->issue);
 	tp_strings_free(&in->strings);
 	tp_infiles_free(&in->files);

@@ -102,7 +102,7 @@ void tp_sites_free(struct tp_sites *sites)
 static struct thread *thread_of(struct tp_sites *sites, const struct tp_event *event)
 {
 	struct process *proc = &sites->proc[event->proc->at];
-	size_t at = (size_t)(event->thread - event->proc->thread);
+	uint32_t at = tp_thread_at(event);
 
 	return at < proc->n_threads ? &proc->thread[at] : NULL;
 }

@@ -30,6 +30,8 @@ struct tp_stacks *tp_stacks_new(const struct tp_run *run)
 		tp_stacks_free(stacks);
 		return NULL;
 	}
+	if (run->is_quiet)
+		tp_symbols_quiet(stacks->symbols);
 	return stacks;
 }
 

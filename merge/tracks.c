@@ -109,7 +109,7 @@ static struct tp_track *get_track(struct tp_tracks *tracks, uint32_t at)
 static struct tp_tracks *tracks_of_thread(struct tp_track_book *book,
 					  const struct tp_event *event)
 {
-	return &book->of_thread[event->proc->at][event->thread - event->proc->thread];
+	return &book->of_thread[event->proc->at][tp_thread_at(event)];
 }
 
 static struct tp_tracks *tracks_of_queue(struct tp_track_book *book,

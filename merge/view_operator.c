@@ -1,292 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_operator.c - time and tensor memory by operator, as torch's key_averages() counts
- * them
- *
- * A row is a name, or a name and its input shapes, or its Python stack (of backward nodes that
- * of the forward operator; those inside of an operator have its). Self is a span's time
- * (memory) without that of the spans directly inside it on its thread; total is the whole. An operator that
- * only calls another overload of itself counts once (see nest.h). Spans that were open
- * when their window began or ended count with the part inside it; asynchronous spans (they
- * end on another thread) have no self time, as in torch. Times of all ranks and threads
- * are added.
- *
- * Where work was launched on devices: a row's device self is the time of kernels, copies and
- * sets launched while it was the innermost span, device total that of all launched inside it
- * (once, also where it encloses itself). CUDA calls are rows of their own, as in torch: their
- * time is not the operator's own. Memory: one row each, the distinct ways spans enclose each
- * other, never the events.
+ * view_operator.c - operators as a table: operators.h says what its figures are
  */
 #include "merge/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/clip.h"
-#include "merge/gpu_time.h"
-#include "merge/grow.h"
 #include "merge/hostmem_frames.h"
-#include "merge/keyed.h"
 #include "merge/label.h"
-#include "merge/launches.h"
-#include "merge/memcurve.h"
-#include "merge/module_origin.h"
-#include "merge/names.h"
-#include "merge/nest.h"
-#include "merge/paths.h"
+#include "merge/operators.h"
 #include "merge/shapes.h"
 #include "merge/sum.h"
-#include "merge/tensor_cores.h"
 
 enum {
 	FRAMES_MAX = 128, /* of a stack, the innermost */
 	TEXT_MAX = 8192,
 };
 
-struct row {
-	uint32_t name;	 /* of tp_names */
-	uint32_t shapes; /* tp_string.same; 0 when rows are not by shapes */
-	uint32_t stack;	 /* 0 when rows are not by stack, or it is not known */
-	const struct tp_string *inputs;
-	uint64_t calls;
-	int64_t self_ns, total_ns;
-	int64_t self_bytes, total_bytes;
-	int64_t device_self_ns, device_total_ns, tensor_self_ns, tensor_total_ns;
-	/* A CUDA call; an operator that could use tensor cores, that has such a one inside. */
-	bool is_call, is_eligible, encloses_eligible;
-};
-
-/* Device time launched on a path of rows. */
-struct launched {
-	int64_t ns, tensor_ns;
-};
-
 struct state {
 	struct tp_view_options options;
-	struct tp_names *names;
-	struct tp_nest *nest;
-	struct tp_memcurve *memory;
-	struct tp_clip clip;
-	struct tp_launches *launches;
-	struct tp_origins *origins;	/* NULL: rows are not by stack */
-	struct tp_hostmem_choice *choice; /* at the end */
-	struct tp_paths paths;
-	struct launched *launched; /* by number of the path */
-	uint32_t cap_launched;
-	int64_t device_ns, lost_device_ns; /* all; without a call that is known */
-	struct row *row;
-	uint32_t n_rows, cap_rows;
-	struct tp_keyed rows; /* by name and shapes */
-	bool has_memory, has_shapes, has_device, is_incomplete;
+	struct tp_operators *operators;
+	const struct tp_operator_rows *all; /* at the end */
+	struct tp_hostmem_choice *choice;   /* at the end; NULL: no lines of Python */
 };
-
-/* NULL: out of memory. */
-static struct row *find_row(struct state *state, uint32_t name,
-			    const struct tp_event *event)
-{
-	uint32_t shapes = 0, stack = 0, hash, at, i;
-	struct row *row;
-
-	if (state->options.by_shape && event->shapes->kind)
-		shapes = event->shapes->same;
-	if (state->origins)
-		stack = tp_origins_of(state->origins, event).stack;
-	hash = tp_keyed_hash(((uint64_t)name << 32 | shapes) ^ stack * 0x9e3779b97f4a7c15ull);
-	for (i = tp_keyed_first(&state->rows, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(&state->rows, hash, &at)) {
-		row = &state->row[i];
-		if (row->name == name && row->shapes == shapes && row->stack == stack)
-			return row;
-	}
-	if (!tp_grow(&state->row, &state->cap_rows, (uint64_t)state->n_rows + 1,
-		     sizeof(*row)) ||
-	    !tp_keyed_add(&state->rows, hash, state->n_rows))
-		return NULL;
-	row = &state->row[state->n_rows++];
-	row->name = name;
-	row->shapes = shapes;
-	row->stack = stack;
-	row->inputs = event->shapes;
-	row->is_call = event->kind == TP_REC_CALL;
-	row->is_eligible =
-	    tp_tensor_cores_eligible(tp_names_at(state->names, name)->bytes,
-				     tp_names_at(state->names, name)->n_bytes);
-	return row;
-}
-
-static void mark_enclosing(struct state *state, const struct tp_event *event)
-{
-	uint32_t open[64], n = tp_nest_open(state->nest, event, open, 64);
-
-	for (uint32_t i = 0; i < n; i++)
-		state->row[open[i]].encloses_eligible = true;
-}
-
-static void take_span(struct state *state, const struct tp_event *event)
-{
-	uint32_t name = tp_names_row(state->names, event);
-	struct row *row;
-
-	if (name == TP_NO_NAME) {
-		state->is_incomplete = true;
-		return;
-	}
-	/* Not a span of the tables: its time is its parent's own, as in torch. */
-	if (tp_names_at(state->names, name)->is_private)
-		return;
-	row = find_row(state, name, event);
-	if (!row) {
-		state->is_incomplete = true;
-		return;
-	}
-	state->has_shapes |= event->shapes->kind != 0;
-	/* (The flag is another one of calls.) */
-	if (event->kind != TP_REC_CALL && event->flags & TP_F_ASYNC) {
-		row->calls++;
-		row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
-	} else if (!tp_nest_span(state->nest, event, (uint32_t)(row - state->row), name)) {
-		state->is_incomplete = true;
-	} else if (row->is_eligible) {
-		mark_enclosing(state, event);
-	}
-}
-
-/* Which operators enclose the call; calls do not count as such. */
-static void take_call(struct state *state, const struct tp_event *event)
-{
-	uint32_t open[64], n = tp_nest_open(state->nest, event, open, 64), n_kept = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (!state->row[open[i]].is_call)
-			open[n_kept++] = open[i];
-	if (!tp_launches_call(state->launches, event,
-			      tp_paths_find(&state->paths, open, n_kept)))
-		state->is_incomplete = true;
-	take_span(state, event);
-}
-
-static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
-{
-	struct state *state = ctx;
-	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
-	struct launched *launched;
-
-	state->has_device = true;
-	state->device_ns = tp_add(state->device_ns, ns);
-	if (!call) {
-		state->lost_device_ns = tp_add(state->lost_device_ns, ns);
-		return;
-	}
-	if (call->owner == TP_NO_PATH ||
-	    !tp_grow(&state->launched, &state->cap_launched, (uint64_t)call->owner + 1,
-		     sizeof(*launched))) {
-		state->is_incomplete = true;
-		return;
-	}
-	launched = &state->launched[call->owner];
-	launched->ns = tp_add(launched->ns, ns);
-	if (event->kind == TP_REC_KERNEL &&
-	    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
-		launched->tensor_ns = tp_add(launched->tensor_ns, ns);
-}
-
-/* From paths to rows: each row of a path once. */
-static void share_out(struct state *state)
-{
-	for (uint32_t path = 1; path < state->paths.n && path < state->cap_launched; path++) {
-		const struct launched *launched = &state->launched[path];
-		const struct tp_path *all = state->paths.path;
-		uint32_t own = path;
-		struct row *row = &state->row[all[own].row];
-
-		/* It counts as one with the span of its name around it. */
-		while (!row->calls && all[own].parent &&
-		       state->row[all[all[own].parent].row].name == row->name) {
-			own = all[own].parent;
-			row = &state->row[all[own].row];
-		}
-		row->device_self_ns = tp_add(row->device_self_ns, launched->ns);
-		row->tensor_self_ns = tp_add(row->tensor_self_ns, launched->tensor_ns);
-		for (uint32_t at = path; at; at = all[at].parent) {
-			uint32_t inner = path;
-
-			while (inner != at && all[inner].row != all[at].row)
-				inner = all[inner].parent;
-			if (inner != at)
-				continue;
-			row = &state->row[all[at].row];
-			row->device_total_ns = tp_add(row->device_total_ns, launched->ns);
-			row->tensor_total_ns =
-			    tp_add(row->tensor_total_ns, launched->tensor_ns);
-			row->encloses_eligible |= launched->tensor_ns > 0;
-		}
-	}
-}
-
-static void take_memory(struct state *state, const struct tp_event *event)
-{
-	int64_t change;
-
-	if (!tp_memcurve_event(state->memory, event, &change))
-		return;
-	state->has_memory = true;
-	if (change)
-		tp_nest_bytes(state->nest, event, change);
-}
-
-static void take_event(void *ctx, const struct tp_event *event)
-{
-	struct state *state = ctx;
-
-	if (state->origins)
-		tp_origins_event(state->origins, event);
-	switch (event->kind) {
-	case TP_REC_OP:
-	case TP_REC_RANGE:
-		take_span(state, event);
-		break;
-	case TP_REC_ALLOC:
-	case TP_REC_FREE:
-	case TP_REC_TOTALS:
-		take_memory(state, event);
-		break;
-	case TP_REC_CALL:
-		take_call(state, event);
-		break;
-	default:
-		if (tp_gpu_is_work(event))
-			tp_launches_work(state->launches, event);
-		break;
-	}
-}
-
-static void close_span(void *ctx, const struct tp_nest_span *span)
-{
-	struct state *state = ctx;
-	struct row *row = &state->row[span->row];
-
-	row->calls++;
-	row->total_ns = tp_add(row->total_ns, span->end_ns - span->begin_ns);
-	row->self_ns = tp_add(row->self_ns, tp_nest_self_ns(span));
-	row->self_bytes = tp_add(row->self_bytes, span->self_bytes);
-	row->total_bytes =
-	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
-}
-
-static void free_state(struct state *state)
-{
-	tp_nest_end(state->nest);
-	tp_names_free(state->names);
-	tp_memcurve_free(state->memory);
-	tp_launches_free(state->launches);
-	tp_hostmem_choice_free(state->choice);
-	tp_origins_free(state->origins);
-	tp_paths_free(&state->paths);
-	free(state->launched);
-	free(state->row);
-	tp_keyed_free(&state->rows);
-	free(state);
-}
 
 static void *begin(const struct tp_run *run, const struct tp_view_options *options)
 {
@@ -295,30 +32,23 @@ static void *begin(const struct tp_run *run, const struct tp_view_options *optio
 	if (!state)
 		return NULL;
 	state->options = *options;
-	state->names = tp_names_new();
-	state->nest = tp_nest_new(close_span, state);
-	state->memory = tp_memcurve_new();
-	state->launches = tp_launches_new(run);
-	if (options->by_stack)
-		state->origins = tp_origins_new(run);
-	tp_clip_init(&state->clip, run, take_event, state);
-	if ((options->by_stack && !state->origins) || !state->names || !state->nest || !state->memory || !state->launches) {
-		free_state(state);
+	state->operators = tp_operators_new(run, options->by_shape, options->by_stack);
+	if (!state->operators) {
+		free(state);
 		return NULL;
 	}
-	tp_launches_each(state->launches, take_launched, state);
 	return state;
 }
 
 static void event(void *state, const struct tp_event *ev)
 {
 	if (state)
-		tp_clip_event(&((struct state *)state)->clip, ev);
+		tp_operators_event(((struct state *)state)->operators, ev);
 }
 
 /* Sort keys: the option's word, the title's, the figure. */
 #define FIGURE(name, expression)                                                           \
-	static int64_t get_##name(const struct row *row)                                   \
+	static int64_t get_##name(const struct tp_operator_row *row)                                   \
 	{                                                                                  \
 		return expression;                                                         \
 	}
@@ -331,7 +61,7 @@ FIGURE(device, row->device_self_ns)
 
 static const struct sort_key {
 	const char *word, *title;
-	int64_t (*get)(const struct row *row);
+	int64_t (*get)(const struct tp_operator_row *row);
 } sort_keys[] = {
     {"self", "self CPU time", get_self},
     {"total", "total CPU time", get_total},
@@ -368,12 +98,12 @@ static int compare_ordered(const void *a, const void *b)
 static struct ordered *sort_rows(const struct state *state, const struct sort_key *key,
 				 uint32_t *n)
 {
-	struct ordered *order = malloc((state->n_rows + 1) * sizeof(*order));
+	struct ordered *order = malloc((state->all->n_rows + 1) * sizeof(*order));
 
 	*n = 0;
-	for (uint32_t i = 0; order && i < state->n_rows; i++)
-		if (state->row[i].calls)
-			order[(*n)++] = (struct ordered){key->get(&state->row[i]), i};
+	for (uint32_t i = 0; order && i < state->all->n_rows; i++)
+		if (state->all->row[i].calls)
+			order[(*n)++] = (struct ordered){key->get(&state->all->row[i]), i};
 	if (order)
 		qsort(order, *n, sizeof(*order), compare_ordered);
 	return order;
@@ -421,7 +151,7 @@ static void add_stack(struct tp_table *table, const struct state *state, uint32_
 		tp_table_cell(table, "%s", text);
 		return;
 	}
-	n = tp_stacks_frames(tp_origins_stacks(state->origins), stack, frame, FRAMES_MAX);
+	n = tp_stacks_frames(tp_origins_stacks(state->all->origins), stack, frame, FRAMES_MAX);
 	for (uint32_t i = 0; i < n && i < FRAMES_MAX && at < sizeof(text); i++)
 		at += (uint32_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ";" : "",
 					 tp_hostmem_show_frame(one, sizeof(one), &frame[i],
@@ -430,7 +160,7 @@ static void add_stack(struct tp_table *table, const struct state *state, uint32_
 }
 
 /* What would be too wide for people. */
-static void add_tensor_cores(struct tp_table *table, const struct row *row)
+static void add_tensor_cores(struct tp_table *table, const struct tp_operator_row *row)
 {
 	bool is_eligible = row->is_eligible || row->encloses_eligible || row->tensor_self_ns;
 
@@ -443,23 +173,23 @@ static void add_tensor_cores(struct tp_table *table, const struct row *row)
 }
 
 static void add_row(struct tp_table *table, const struct state *state,
-		    const struct row *row, int64_t all_self_ns, bool is_whole)
+		    const struct tp_operator_row *row, int64_t all_self_ns, bool is_whole)
 {
-	const struct tp_name *name = tp_names_at(state->names, row->name);
+	const struct tp_name *name = tp_names_at(state->all->names, row->name);
 	char inputs[512];
 
 	tp_table_cell(table, "%.*s", (int)name->n_bytes, name->bytes);
 	if (state->options.by_shape)
 		tp_table_cell(table, "%s",
 			      row->inputs->kind ? show_inputs(inputs, row->inputs) : "");
-	if (state->origins)
+	if (state->all->origins)
 		add_stack(table, state, row->stack, is_whole);
 	tp_cell_count(table, row->calls);
 	tp_cell_ns(table, row->self_ns);
 	tp_cell_percent(table, (double)row->self_ns, (double)all_self_ns);
 	tp_cell_ns(table, row->total_ns);
 	tp_cell_ns(table, row->total_ns / (int64_t)row->calls);
-	if (state->has_device) {
+	if (state->all->has_device) {
 		tp_cell_ns(table, row->device_self_ns);
 		tp_cell_ns(table, row->device_total_ns);
 		if (row->device_self_ns > 0 && (row->is_eligible || row->tensor_self_ns))
@@ -470,7 +200,7 @@ static void add_row(struct tp_table *table, const struct state *state,
 		if (is_whole)
 			add_tensor_cores(table, row);
 	}
-	if (state->has_memory) {
+	if (state->all->has_memory) {
 		tp_cell_bytes(table, row->self_bytes);
 		tp_cell_bytes(table, row->total_bytes);
 	}
@@ -510,27 +240,27 @@ static void print_rows(const struct state *state, const struct ordered *order, u
 
 	if (state->options.by_shape)
 		column[n_columns++] = inputs;
-	if (state->origins)
+	if (state->all->origins)
 		column[n_columns++] = from;
 
 	memcpy(column + n_columns, times, sizeof(times));
 	n_columns += sizeof(times) / sizeof(times[0]);
-	if (state->has_device) {
+	if (state->all->has_device) {
 		memcpy(column + n_columns, device, sizeof(device));
 		n_columns += sizeof(device) / sizeof(device[0]);
 	}
-	if (state->has_device && out->rows != TP_ROWS_NONE) {
+	if (state->all->has_device && out->rows != TP_ROWS_NONE) {
 		memcpy(column + n_columns, tensor_cores, sizeof(tensor_cores));
 		n_columns += sizeof(tensor_cores) / sizeof(tensor_cores[0]);
 	}
-	if (state->has_memory) {
+	if (state->all->has_memory) {
 		memcpy(column + n_columns, memory, sizeof(memory));
 		n_columns += sizeof(memory) / sizeof(memory[0]);
 	}
 	table = tp_table_new(column, n_columns);
 	tp_table_name(table, "operator");
 	for (uint32_t i = 0; i < n; i++)
-		add_row(table, state, &state->row[order[i].row], all_self_ns,
+		add_row(table, state, &state->all->row[order[i].row], all_self_ns,
 			out->rows != TP_ROWS_NONE);
 	tp_table_print(table, out);
 }
@@ -550,18 +280,14 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		return;
 	}
 	key = find_sort_key(state->options.sort);
-	tp_clip_end(&state->clip);
-	tp_nest_end(state->nest);
-	state->nest = NULL;
-	tp_launches_end(state->launches);
-	share_out(state);
+	state->all = tp_operators_end(state->operators);
 	/* Without, no line is shown. */
-	if (state->origins && !tp_stacks_resolve(tp_origins_stacks(state->origins), NULL))
-		state->choice = tp_hostmem_choice_new(tp_origins_stacks(state->origins));
+	if (state->all->origins && !tp_stacks_resolve(tp_origins_stacks(state->all->origins), NULL))
+		state->choice = tp_hostmem_choice_new(tp_origins_stacks(state->all->origins));
 	order = sort_rows(state, key, &n_rows);
-	for (uint32_t i = 0; i < state->n_rows; i++) {
-		all_self_ns = tp_add(all_self_ns, state->row[i].self_ns);
-		n_calls += state->row[i].calls;
+	for (uint32_t i = 0; i < state->all->n_rows; i++) {
+		all_self_ns = tp_add(all_self_ns, state->all->row[i].self_ns);
+		n_calls += state->all->row[i].calls;
 	}
 	n = state->options.top && state->options.top < n_rows ? state->options.top : n_rows;
 	tp_out_title(out, "Operators%s%s by %s", state->options.by_shape ? " and inputs" : "",
@@ -576,37 +302,39 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "dim", "%s calls, %s of CPU time in them%s.",
 			    tp_show_count(a, n_calls), tp_show_ns(b, all_self_ns),
 			    run->n_procs > 1 ? ", all ranks and threads added" : "");
-		if (state->has_device)
+		if (state->all->has_device)
 			tp_out_line(out, "dim",
 				    "%s of GPU time (TC: part of it with tensor cores, of operators "
 				    "that can use them)%s%s.",
-				    tp_show_ns(a, state->device_ns),
-				    state->lost_device_ns ? ", launched by calls not recorded: " : "",
-				    state->lost_device_ns ? tp_show_ns(b, state->lost_device_ns) : "");
+				    tp_show_ns(a, state->all->device_ns),
+				    state->all->lost_device_ns ? ", launched by calls not recorded: " : "",
+				    state->all->lost_device_ns ? tp_show_ns(b, state->all->lost_device_ns) : "");
 		if (n < n_rows)
 			tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
 				    tp_show_count(a, n_rows - n));
-		if (state->options.by_shape && !state->has_shapes)
+		if (state->options.by_shape && !state->all->has_shapes)
 			tp_out_line(out, "yellow",
 				    "input shapes were not recorded: run with %s",
 				    tp_label_is_kineto(run) ?
 					    "torch.profiler's record_shapes=True" :
 					    "TRAINPROF_RECORD=ops,shapes,tensors,host");
-		if (state->origins && !tp_origins_has_any(state->origins))
+		if (state->all->origins && !tp_origins_has_any(state->all->origins))
 			tp_out_line(out, "yellow",
 				    "Python stacks were not recorded: run with %s",
 				    tp_label_is_kineto(run) ?
 					    "torch.profiler's with_stack=True" :
 					    "TRAINPROF_RECORD=pystacks,tensors,host");
 	}
-	if (tp_memcurve_lost(state->memory))
+	if (state->all->lost_blocks)
 		tp_out_line(out, "yellow",
 			    "%s blocks were too many to keep: what frees them counts as 0 bytes",
-			    tp_show_count(a, tp_memcurve_lost(state->memory)));
-	if (state->is_incomplete)
+			    tp_show_count(a, state->all->lost_blocks));
+	if (state->all->is_incomplete)
 		tp_out_line(out, "red", "out of memory: some operators are missing here");
 	free(order);
-	free_state(state);
+	tp_hostmem_choice_free(state->choice);
+	tp_operators_free(state->operators);
+	free(state);
 }
 
 const struct tp_view tp_view_operator = {

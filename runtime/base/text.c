@@ -94,11 +94,6 @@ void tp_text_i64(struct tp_text *text, int64_t v)
 		      &(struct number_form){.base = 10, .is_negative = v < 0});
 }
 
-void tp_text_hex(struct tp_text *text, uint64_t v)
-{
-	append_number(text, v, &(struct number_form){.base = 16});
-}
-
 static void append_padded(struct tp_text *text, const char *s, size_t n, unsigned width)
 {
 	for (size_t pad = n < width ? width - n : 0; pad; pad--)

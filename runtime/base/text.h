@@ -26,7 +26,6 @@ void tp_text_str(struct tp_text *text, const char *s);
 void tp_text_char(struct tp_text *text, char c);
 void tp_text_u64(struct tp_text *text, uint64_t v);
 void tp_text_i64(struct tp_text *text, int64_t v);
-void tp_text_hex(struct tp_text *text, uint64_t v);
 /* %s %.*s %d %u %ld %lu %zu %x %lx %c %% with width and zero padding; others are copied as they are. */
 void tp_text_vfmt(struct tp_text *text, const char *format, va_list args);
 void tp_text_fmt(struct tp_text *text, const char *format, ...)

@@ -35,7 +35,6 @@ static struct {
 	uint32_t wanted, applied;	/* atomic; enum tp_cupti_memory */
 	uint32_t is_busy;		/* atomic: somebody applies */
 	uint32_t generation;		/* atomic: times that callbacks were switched */
-	uint32_t n_refused;		/* atomic */
 	bool is_by_runtime;		/* the driver's callbacks were refused */
 	uint32_t device[CONTEXTS];	/* atomic, by CUPTI's number of the context: plus one */
 } calls;
@@ -243,8 +242,6 @@ static CUptiResult enable(bool is_on, CUpti_CallbackDomain domain, CUpti_Callbac
 	tp_cupti_inside++;
 	result = tp_cupti.cuptiEnableCallback(is_on, calls.subscriber, domain, id);
 	tp_cupti_inside--;
-	if (is_on && result != CUPTI_SUCCESS)
-		__atomic_fetch_add(&calls.n_refused, 1, __ATOMIC_RELAXED);
 	return result;
 }
 
@@ -382,11 +379,6 @@ void tp_cupti_calls_close(void)
 bool tp_cupti_calls_is_dead(void)
 {
 	return __atomic_load_n(&calls.is_dead, __ATOMIC_ACQUIRE) != 0;
-}
-
-uint32_t tp_cupti_calls_refused(void)
-{
-	return __atomic_load_n(&calls.n_refused, __ATOMIC_RELAXED);
 }
 
 void tp_cupti_calls_forked(void)

@@ -36,8 +36,6 @@ void tp_cupti_calls_memory(enum tp_cupti_memory which);
 
 /* CUPTI says that it is dead (CUPTI_CBID_STATE_FATAL_ERROR): never call it again. */
 bool tp_cupti_calls_is_dead(void);
-/* Callbacks of calls that CUPTI does not have, or refuses, so far: for the report. */
-uint32_t tp_cupti_calls_refused(void);
 void tp_cupti_calls_forked(void);
 
 #endif

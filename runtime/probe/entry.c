@@ -336,11 +336,6 @@ bool tp_entry_may_find_torch(void)
 	return get_state() <= STATE_TRYING;
 }
 
-const char *tp_entry_program(void)
-{
-	return entry.program;
-}
-
 bool tp_entry_training_seen(void)
 {
 	if (tp_unlikely(get_state() == STATE_WATCHING))

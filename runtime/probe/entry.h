@@ -31,9 +31,6 @@ void tp_entry_config(const struct tp_config *config);
  */
 void tp_entry_install(void (*proved)(const char *program));
 
-/* What runs here, as in `program` above; "" before it is known. */
-const char *tp_entry_program(void);
-
 /* For the probes: a training event was seen (any thread). True when the session is open, and
  * then what was seen may be told to the engine. */
 bool tp_entry_training_seen(void);

@@ -15,7 +15,7 @@
 #include "runtime/trace/trainprof_trace.h"
 
 /* In the order in which they stand in the payload, after a table of their lengths. */
-enum tp_column {
+enum tp_event_column {
 	TP_COLUMN_RUNS,	       /* which thread, how many events, from when */
 	TP_COLUMN_DEFINITIONS, /* of forms: what events have in common */
 	TP_COLUMN_FORM,	       /* of each event, low byte */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
+# timeout: 900
 #
 # What is recorded of a window equals what torch.profiler sees in the same steps: operators and
 # ranges with their nesting, links from backward to forward, every block of tensor memory. And

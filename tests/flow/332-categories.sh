@@ -11,12 +11,8 @@ window=("TRAINPROF_RECORD=categories,modules,pystacks" "TRAINPROF_SCHEDULE=wait=
 train plain "${window[@]}" "$PYTHON" "$PROGS/categories.py" gpt adamw plain "$TMP/said.json"
 is "a training goes as it does without us" "$status" 0
 "$MERGE" -q --top 0 -f jsonl -v memory "$TMP/plain" >"$TMP/plain.jsonl"
-if said=$("$PYTHON" "$compare" "$TMP/said.json" "$TMP/plain.jsonl"); then
-	pass "bytes by category at the peak: MemTracker's and the memory timeline's"
-else
-	fail "bytes by category at the peak: MemTracker's and the memory timeline's"
-fi
-printf '%s\n' "$said"
+shown "bytes by category at the peak: MemTracker's and the memory timeline's" \
+	"$PYTHON" "$compare" "$TMP/said.json" "$TMP/plain.jsonl"
 like "... the optimizer was looked at once" "$("$MERGE" -q -v memory "$TMP/plain")" \
 	"^Optimizers and models that were looked at: 1; tensors named by them: [0-9]+, in"
 like "... names of parameters come from the model" "$(cat "$TMP/plain.jsonl")" \
@@ -27,12 +23,8 @@ like "... who held it" "$("$MERGE" -q -v memory "$TMP/plain")" "activations +ate
 
 # Module by module, in the same run.
 "$MERGE" -q --top 0 -f jsonl -v module "$TMP/plain" >"$TMP/modules.jsonl"
-if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"); then
-	pass "memory of each module at entry, peak and exit: MemTracker's"
-else
-	fail "memory of each module at entry, peak and exit: MemTracker's"
-fi
-printf '%s\n' "$said"
+shown "memory of each module at entry, peak and exit: MemTracker's" \
+	"$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"
 like "... and in text" "$("$MERGE" -q -v module "$TMP/plain")" \
 	$'Memory of modules, by category at the peak of each\n.*GPT +forward +[0-9.]+ MiB'
 like "who held it: module and line" "$("$MERGE" -q -v memory "$TMP/plain")" \

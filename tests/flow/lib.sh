@@ -70,6 +70,21 @@ $said"
 	fi
 }
 
+# shown DESCRIPTION COMMAND...: as ok, and what it prints ($said) is shown when it passes, too.
+shown()
+{
+	local what=$1 status
+	shift
+	said=$("$@" 2>&1)
+	status=$?
+	if [ $status = 0 ]; then
+		pass "$what"
+	else
+		fail "$what"
+	fi
+	printf '%s\n' "$said" | sed 's/^[^#]/# &/'
+}
+
 # is DESCRIPTION GOT WANTED
 is()
 {

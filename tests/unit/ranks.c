@@ -6,6 +6,7 @@
 
 #include "merge/label.h"
 #include "merge/ranks.h"
+#include "merge/run.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;
@@ -147,10 +148,18 @@ static void steps_of(const struct tp_proc *proc, uint32_t n, int64_t offset, int
 	}
 }
 
+/* What the check says of the fake run. */
+static struct tp_run_in checked;
+
+static void check(void)
+{
+	checked = (struct tp_run_in){.pub = fake.run, .options.is_quiet = true};
+	checked.pub.issue = NULL;
+	tp_ranks_check(&checked.pub);
+}
+
 Test(ranks, that_count_differently_are_told)
 {
-	static const int64_t apart[] = {0, 0, -3, 1, 0};
-
 	for (int32_t rank = 0; rank < 5; rank++)
 		add(rank, 5, 0);
 	steps_of(fake.procs[0], 200, 0, 0);
@@ -158,9 +167,12 @@ Test(ranks, that_count_differently_are_told)
 	steps_of(fake.procs[2], 200, -3, 1000000);
 	steps_of(fake.procs[3], 150, 1, 0);
 	steps_of(fake.procs[4], 5, 9, 0);	/* too few to tell */
-	for (int i = 1; i < 5; i++)
-		cr_expect_eq(tp_ranks_apart(&fake.run, fake.procs[0], fake.procs[i]), apart[i],
-			     "rank %d", i);
+	check();
+	cr_assert_eq(checked.pub.n_issues, 2);
+	cr_expect_eq(checked.pub.issue[0].proc, fake.procs[2]);
+	cr_expect(strstr(checked.pub.issue[0].text, "counts 3 steps fewer than rank 0"));
+	cr_expect_eq(checked.pub.issue[1].proc, fake.procs[3]);
+	cr_expect(strstr(checked.pub.issue[1].text, "counts 1 step more than rank 0"));
 }
 
 /* Each at its own pace: there is no step that both are in. */
@@ -177,5 +189,6 @@ Test(ranks, that_have_nothing_to_do_with_each_other_are_not_compared)
 		row->begin_ns = i * 7000000ll;
 		row->dur_ns = 7000000;
 	}
-	cr_expect_eq(tp_ranks_apart(&fake.run, fake.procs[0], fake.procs[1]), 0);
+	check();
+	cr_expect_eq(checked.pub.n_issues, 0);
 }
