@@ -12,6 +12,9 @@
 
 enum { THREADS_MOST = 60000 };
 
+/* Types of devices, as torch numbers them. */
+enum { TYPE_CUDA = 1, TYPE_HIP = 6 };
+
 /* ---- threads ---- */
 
 /* The slot of a thread; TP_KINETO_NO_SLOT: too many. */
@@ -297,7 +300,9 @@ static bool put_device(struct tp_kineto_records *r, const struct tp_kineto_event
 static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
 	struct tp_rec rec;
-	uint32_t device = TP_DEVICE(event->device_type, event->device_id);
+	/* ROCm's GPUs are GPUs. */
+	int64_t type = event->device_type == TYPE_HIP ? TYPE_CUDA : event->device_type;
+	uint32_t device = TP_DEVICE(type, event->device_id);
 	uint16_t slot;
 
 	if (!TP_KINETO_HAS(event, BYTES) || !TP_KINETO_HAS(event, TID) ||

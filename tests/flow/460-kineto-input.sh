@@ -123,6 +123,18 @@ for part in 0.001 0.01 0.1 0.2 0.3 0.5 0.7 0.9 0.99 0.999; do
 done
 is "cut anywhere: never worse" $n_random 10
 
+# torch on ROCm: a GPU is a device of type 6, or of type 1 as CUDA's.
+cat >"$TMP/rocm.json" <<'EOF'
+{"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 100, "dur": 50, "args": {}},
+{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 110,
+ "args": {"Device Type": 6, "Device Id": 1, "Addr": 4096, "Bytes": 512, "Total Allocated": 512,
+          "Total Reserved": 1024}}
+]}
+EOF
+fuse rocm -q -v memory -f csv "$TMP/rocm.json"
+like "ROCm's GPU is called one" "$(cat "$TMP/rocm.out")" 'tensor_[a-z]*,[^,]*,GPU 1,'
+
 TMPDIR=/nowhere fuse nowhere -q -f chrome -o "$TMP/nowhere.json" "$TMP/real.json"
 is "no room for the copy: an error" "$status" 1
 like "that says so" "$(cat "$TMP/nowhere.err")" 'No such file'

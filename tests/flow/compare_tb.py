@@ -41,6 +41,7 @@ from torch_tb_profiler.profiler.trace import NcclOpNameSet  # noqa: E402
 TOLERANCE = 0.01
 KINETO_SHARED = 48 << 10
 FIRST_OWN_ID = 1 << 40
+CUDA, HIP = 1, 6	# types of devices: the plugin has not heard of the second
 CALLS = ("runtime", "cuda_runtime", "driver", "cuda_driver")
 
 
@@ -67,6 +68,8 @@ def for_plugin(path, folder, purpose=REPLAY):
         elif cat == "fwdbwd":
             event["cat"] = "forward_backward"
         args = event.get("args") or {}
+        if args.get("Device Type") == HIP:
+            args["Device Type"] = CUDA
         if cat == "kernel" and whole(args.get("shared memory"), 0) > KINETO_SHARED:
             args.pop("est. achieved occupancy %", None)
             n_unsure += 1

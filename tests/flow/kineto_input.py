@@ -61,8 +61,9 @@ def facts(trace):
         begin = base + ns(event["ts"]) if "ts" in event else 0
         length = ns(event.get("dur", 0))
         if name == "[memory]" and "Addr" in args:
-            rows.append(("memory", args["Device Type"], begin, args["Bytes"], args["Addr"],
-                         args.get("Total Allocated")))
+            # ROCm's GPUs are GPUs: 6 is 1.
+            rows.append(("memory", {6: 1}.get(args["Device Type"], args["Device Type"]), begin,
+                         args["Bytes"], args["Addr"], args.get("Total Allocated")))
         elif event["ph"] == "i":
             continue
         elif cat in DEVICE:
