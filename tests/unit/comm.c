@@ -69,6 +69,18 @@ static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *
 	tp_step_times_event(times, &event);
 }
 
+/* Work on a device, asked for by the call of that number; 0: by none that is known. */
+static void give_kernel(uint32_t call, const char *name, int64_t begin, int64_t end)
+{
+	static struct tp_queue queue = {.stream = 7};
+	struct tp_event event = fake_span(&fake, proc[0], 0, TP_REC_KERNEL, fake_text(&fake, name),
+					  begin, end);
+
+	event.link = call;
+	event.queue = &queue;
+	tp_step_times_event(times, &event);
+}
+
 /* An all-reduce of 4 x 250 floats, asked for at `begin`. */
 static void give_asked(uint32_t rank, int64_t begin)
 {
@@ -214,7 +226,6 @@ Test(comm, a_step_is_computing_both_communicating_or_neither)
 /* Its kernel is NCCL's for messages, too. */
 Test(comm, an_all_to_all_is_one_though_nobody_knows_its_bytes)
 {
-	static struct tp_queue queue = {.stream = 7};
 	const struct tp_comm_row *row;
 	struct tp_event event;
 	uint32_t n;
@@ -224,11 +235,7 @@ Test(comm, an_all_to_all_is_one_though_nobody_knows_its_bytes)
 	event = fake_span(&fake, proc[0], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150, 160);
 	event.link = 5;
 	tp_step_times_event(times, &event);
-	event = fake_span(&fake, proc[0], 0, TP_REC_KERNEL, fake_text(&fake, "ncclDevKernel_SendRecv"), 300,
-			  500);
-	event.link = 5;
-	event.queue = &queue;
-	tp_step_times_event(times, &event);
+	give_kernel(5, "ncclDevKernel_SendRecv", 300, 500);
 	end();
 	row = tp_comm_rows(comm, &n);
 	cr_assert_eq(n, 1);
@@ -240,9 +247,7 @@ Test(comm, an_all_to_all_is_one_though_nobody_knows_its_bytes)
 /* A file may have a device's work without telling of the device. */
 Test(comm, a_device_computes_beside_gloo_whatever_the_host_does)
 {
-	static struct tp_queue queue = {.stream = 7};
 	const struct tp_comm_share *share;
-	struct tp_event event;
 	uint32_t n;
 
 	for (uint32_t is_told = 0; is_told < 2; is_told++) {
@@ -250,9 +255,7 @@ Test(comm, a_device_computes_beside_gloo_whatever_the_host_does)
 		proc[0]->n_devices = is_told;
 		give_step(0, 0, 0, 100);
 		give_span(0, 0, TP_REC_OP, "aten::mm", 10, 90);
-		event = fake_span(&fake, proc[0], 0, TP_REC_KERNEL, fake_text(&fake, "gemm"), 20, 50);
-		event.queue = &queue;
-		tp_step_times_event(times, &event);
+		give_kernel(0, "gemm", 20, 50);
 		give_span(0, 3, TP_REC_RANGE, "gloo:all_reduce", 40, 70);
 		end();
 		share = &tp_comm_ranks(comm, &n)->share;
