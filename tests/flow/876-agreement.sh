@@ -82,8 +82,10 @@ golden()
 
 write=${1:-}
 folder=${TRAINPROF_TRACES:-/nowhere}
-for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz; do
+for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz "$folder"/param/*.json.gz; do
 	case $trace in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac
+	# All ranks of that job are below; here one of them.
+	case $trace in */dlrm_kineto_worker[1-9]*) continue ;; esac
 	[ -e "$trace" ] || continue
 	gzip -cd "$trace" | head -c 100000 | grep -q '"ph"' || continue
 	name=$(basename "$trace" .json.gz)
@@ -93,13 +95,14 @@ done
 # Ranks of one job, and what one rank of others says.
 while read -r name traces; do
 	case $name in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac
-	mapfile -t paths < <(for one in $traces; do ls "$folder/hta/$one"*.json.gz 2>/dev/null; done)
+	mapfile -t paths < <(for one in $traces; do ls "$folder"/*/"$one"*.json.gz 2>/dev/null; done)
 	[ ${#paths[@]} -gt 0 ] || continue
 	agree_ranks "$name" "${paths[@]}"
 	golden "$name"
 done <<-END
 	ranks_trace_filter trace_filter_sampled_rank-0 trace_filter_sampled_rank-1
 	ranks_cpu_only cpu_only_rank-34
+	ranks_dlrm dlrm_kineto_worker
 	ranks_df_index_resolver df_index_resolver
 	ranks_nccl_parser_config nccl_parser_config
 	ranks_negative_queue negative_queue_length
@@ -109,7 +112,7 @@ END
 if [ "${1:-}" = --write ]; then
 	{
 		sed -n '/^#/p' "$golden"
-		for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz; do
+		for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz "$folder"/param/*.json.gz; do
 			cat "$TMP/$(basename "$trace" .json.gz).txt" 2>/dev/null
 		done
 		cat "$TMP"/ranks_*.txt
