@@ -26,8 +26,8 @@ static void put_work(void *state, const struct tp_event *event, struct tp_launch
 		tp_chrome_put_work(c, event, call);
 }
 
-/* A point of the curve of host memory. */
-static void put_heap(void *state, const struct tp_event *counter)
+/* A point of a curve that is computed here. */
+static void put_point(void *state, const struct tp_event *counter)
 {
 	struct tp_chrome *c = state;
 
@@ -61,6 +61,9 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_GRAPH:
 		if (event->queue)
 			tp_launches_work(c->launches, event);
+		/* torch.profiler's readers compute it themselves. */
+		if (!c->style->has_real_ids)
+			tp_gpucurve_event(&c->gpu_use, c->run, event);
 		break;
 	case TP_REC_SYNC:
 		if (event->queue)
@@ -111,7 +114,7 @@ int tp_chrome_init(struct tp_chrome *c, const struct tp_run *run,
 	    tp_feed_init(&c->feed, run, put_event, c) || tp_chrome_modules_init(c))
 		return -ENOMEM;
 	tp_launches_each(c->launches, put_work, c);
-	tp_heapcurve_init(&c->host_memory, run, put_heap, c);
+	tp_heapcurve_init(&c->host_memory, run, put_point, c);
 	return 0;
 }
 
@@ -130,6 +133,7 @@ void tp_chrome_fini(struct tp_chrome *c)
 	tp_launches_free(c->launches);
 	tp_devmem_curve_fini(&c->device_memory);
 	tp_heapcurve_fini(&c->host_memory);
+	tp_gpucurve_fini(&c->gpu_use);
 	tp_chrome_modules_fini(c);
 }
 
@@ -146,6 +150,7 @@ void tp_chrome_end(struct tp_chrome *c)
 	tp_feed_end(&c->feed);
 	tp_launches_end(c->launches);
 	tp_chrome_modules_end(c);
+	tp_gpucurve_end(&c->gpu_use, put_point, c);
 	proc = tp_heapcurve_end(&c->host_memory, &n);
 	for (uint32_t i = 0; i < n; i++)
 		tp_chrome_put_heap_peak(c, &proc[i]);

@@ -17,6 +17,7 @@
 
 #include "merge/devmem_curve.h"
 #include "merge/feed.h"
+#include "merge/gpucurve.h"
 #include "merge/heapcurve.h"
 #include "merge/json.h"
 #include "merge/launches.h"
@@ -87,6 +88,7 @@ struct tp_chrome {
 	struct tp_launches *launches;
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
+	struct tp_gpucurve gpu_use;
 	struct tp_chrome_device *device;
 	uint32_t n_devices, cap_devices;
 	uint64_t n_ops, n_flows, n_unplaced;

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/counter.h"
+
 enum { MS_NS = 1000000, SHOWN_PART = 200 };
 
-/* Name, NUL, unit, NUL, group. Numbers of strings that no run has. */
-#define NAME(text, number)                                                                 \
-	{.kind = TP_STRING_COUNTER, .n_bytes = sizeof(text) - 1, .bytes = (text),              \
-	 .same = UINT32_MAX - (number)}
-static const struct tp_string live_name = NAME("host memory (heap)\0B\0memory", 1);
-static const struct tp_string rate_name = NAME("host allocations\0/ms\0memory", 2);
+static const struct tp_string live_name =
+    TP_COUNTER_NAME("host memory (heap)\0B\0memory", TP_COUNTER_HEAP);
+static const struct tp_string rate_name =
+    TP_COUNTER_NAME("host allocations\0/ms\0memory", TP_COUNTER_HEAP_RATE);
 
 void tp_heapcurve_init(struct tp_heapcurve *curve, const struct tp_run *run,
 		       tp_heapcurve_fn *each, void *ctx)
@@ -32,13 +32,8 @@ void tp_heapcurve_fini(struct tp_heapcurve *curve)
 static void give(struct tp_heapcurve *curve, uint32_t proc, const struct tp_string *name,
 		 int64_t ns, int64_t value)
 {
-	static const struct tp_thread no_thread;
-	static const struct tp_string none;
-	struct tp_event counter = {
-		.proc = curve->run->proc[proc], .thread = &no_thread, .kind = TP_REC_COUNTER,
-		.name = name, .shapes = &none, .detail = &none, .begin_ns = ns, .end_ns = ns,
-		.arg = (uint64_t)value,
-	};
+	struct tp_event counter =
+	    tp_counter_at(curve->run->proc[proc], name, 0, ns, (uint64_t)value);
 
 	curve->each(curve->ctx, &counter);
 }

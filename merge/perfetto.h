@@ -13,6 +13,7 @@
 
 #include "merge/devmem_curve.h"
 #include "merge/feed.h"
+#include "merge/gpucurve.h"
 #include "merge/heapcurve.h"
 #include "merge/launches.h"
 #include "merge/links.h"
@@ -108,7 +109,7 @@ struct tp_perfetto_counter {
 struct tp_perfetto_process {
 	uint64_t uuid;
 	struct tp_perfetto_sequence *counters, *instants;
-	struct tp_perfetto_sequence *heap; /* its points come late */
+	struct tp_perfetto_sequence *heap, *gpu; /* their points come late */
 	struct tp_perfetto_counter *counter;
 	uint32_t n_counters, cap_counters;
 };
@@ -130,6 +131,7 @@ struct tp_perfetto {
 	struct tp_launches *launches;
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
+	struct tp_gpucurve gpu_use;
 	struct tp_perfetto_modules *modules; /* perfetto_modules.c's own */
 	struct tp_perfetto_device *device;
 	uint32_t n_devices, cap_devices;

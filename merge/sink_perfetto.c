@@ -208,6 +208,14 @@ static void put_heap(void *state, const struct tp_event *counter)
 	put_counter_on(s, &s->process[counter->proc->at].heap, counter);
 }
 
+/* A point of the curve of a device's use. */
+static void put_gpu(void *state, const struct tp_event *counter)
+{
+	struct tp_perfetto *s = state;
+
+	put_counter_on(s, &s->process[counter->proc->at].gpu, counter);
+}
+
 /* When it was is known at the end only: a time of its own, not the distance to the one before. */
 static void put_heap_peak(struct tp_perfetto *s, const struct tp_hostmem_proc *proc)
 {
@@ -343,6 +351,7 @@ static void put_event(void *state, const struct tp_event *event)
 	case TP_REC_GRAPH:
 		if (event->queue)
 			tp_perfetto_put_work(s, event);
+		tp_gpucurve_event(&s->gpu_use, s->run, event);
 		break;
 	case TP_REC_SYNC:
 		if (event->queue)
@@ -375,6 +384,7 @@ static void free_state(struct tp_perfetto *s)
 		tp_perfetto_free_sequence(s->process[i].counters);
 		tp_perfetto_free_sequence(s->process[i].instants);
 		tp_perfetto_free_sequence(s->process[i].heap);
+		tp_perfetto_free_sequence(s->process[i].gpu);
 		free(s->process[i].counter);
 	}
 	free(s->process);
@@ -386,6 +396,7 @@ static void free_state(struct tp_perfetto *s)
 	tp_perfetto_modules_free(s);
 	tp_devmem_curve_fini(&s->device_memory);
 	tp_heapcurve_fini(&s->host_memory);
+	tp_gpucurve_fini(&s->gpu_use);
 	free(s->device);
 	free(s);
 }
@@ -443,6 +454,7 @@ static int end(void *state, const struct tp_run *run)
 	tp_feed_end(&s->feed);
 	tp_launches_end(s->launches);
 	tp_perfetto_modules_end(s);
+	tp_gpucurve_end(&s->gpu_use, put_gpu, s);
 	proc = tp_heapcurve_end(&s->host_memory, &n);
 	for (uint32_t i = 0; i < n; i++)
 		put_heap_peak(s, &proc[i]);

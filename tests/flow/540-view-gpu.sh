@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the views say of GPUs is what a plain computation says of the same trace: an invented one
-# in both dialects, and, where TRACES names them, real ones.
+# What the views say of GPUs, and timelines draw, is what a plain computation says of the same
+# trace: an invented one in both dialects, and, where TRACES names them, real ones.
 
 . "$(dirname "$0")/lib.sh"
 flow=$(cd "$(dirname "$0")" && pwd)
+
+# ask PROGRAM ARGUMENT...: the lines of TAP that it prints; to end with an error is one, too.
+ask()
+{
+	relay "" < <("$PYTHON" "$flow/$1" "${@:2}" 2>&1 || echo "not ok - $1: exit status $?")
+}
 
 for dialect in old new; do
 	"$PYTHON" "$flow/kineto_synth.py" "$TMP/$dialect.json.gz" $dialect
@@ -13,13 +19,11 @@ for dialect in old new; do
 done
 for trace in "$@" ${TRACES:-}; do
 	diag "$(basename "$trace")"
-	while IFS= read -r line; do
-		case $line in
-		"ok - "*) pass "${line#ok - }" ;;
-		"not ok - "*) fail "${line#not ok - }" ;;
-		*) echo "$line" ;;
-		esac
-	done < <("$PYTHON" "$flow/gpu_reference.py" "$MERGE" "$trace" 2>&1)
+	ask gpu_reference.py "$MERGE" "$trace"
+	mkdir "$TMP/out"
+	fuse curve -q -f chrome,perfetto -o "$TMP/out" "$trace"
+	ask gpu_curve.py "$TMP"/out/*.json.gz "$TMP"/out/*.pftrace.gz
+	rm -r "$TMP/out"
 done
 
 fuse gpu -q -v overview "$TMP/new.json.gz"
@@ -35,6 +39,13 @@ fuse narrow -q -v kernel "$TMP/new.json.gz"
 is "the kernel view fits 100 columns" "$(awk 'length > 110' "$TMP/narrow.out")" ''
 fuse sort -q -v kernel --sort nonsense "$TMP/new.json.gz"
 is "a sort key that is none" "$status" 2
+
+fuse torch -q -f torch -o "$TMP/torch" "$TMP/new.json.gz"
+is "torch's format has no curves: its readers compute their own" \
+	"$(cat "$TMP"/torch/*.gz | gzip -dc | grep -c 'time with a kernel\|SM efficiency')" 0
+"$PYTHON" "$flow/gpu_curve.py" without "$TMP/new.json.gz" "$TMP/host.json"
+fuse host -q -f chrome -o "$TMP/host.out.json" "$TMP/host.json"
+is "nor has a run without a GPU" "$(grep -c 'time with a kernel' "$TMP/host.out.json")" 0
 
 # Whole microseconds make spans equal: the one that the file has first is the outer one. A call of
 # the driver's takes its time from the operator, as one of the runtime's does.
