@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memlife.c - what tensor memory is for, in words
+ * memlife.c - a block of tensor memory: what it was for, when, and in words
  */
 #include "merge/memlife.h"
+
+#include "merge/sum.h"
+
+uint32_t tp_life_parts(const struct tp_life *life, struct tp_life part[TP_LIFE_PARTS])
+{
+	const int64_t since_ns = tp_add(life->begin_ns, life->temporary_ns);
+
+	part[0] = *life;
+	if (since_ns <= life->begin_ns)
+		return 1;
+	part[0].category = TP_TENSOR_TEMPORARY;
+	part[0].end_ns = since_ns;
+	part[1] = *life;
+	part[1].begin_ns = since_ns;
+	return 2;
+}
 
 const char *tp_memcat_title(enum tp_tensor_category category)
 {

@@ -376,18 +376,13 @@ static uint32_t find_stretch(const struct track *track, int64_t ns)
 	return low;
 }
 
-void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
+/* died: the stretch in which that part of a life ends, its last one or one before it. */
+static void add_part(struct tp_mempeak *peaks, struct track *track, const struct tp_life *life,
+		     uint32_t died)
 {
-	struct track *track = find_track(peaks, life->proc, life->device);
 	const enum tp_tensor_category category = life->category;
-	uint32_t born, died;
+	const uint32_t born = find_stretch(track, life->begin_ns);
 
-	if (!track || !track->pub.n_stretches)
-		return;
-	/* It may live on, past stretches in which nothing happened. */
-	reach(peaks, track, life->end_ns);
-	died = track->pub.n_stretches - 1;
-	born = find_stretch(track, life->begin_ns);
 	track->pub.byte_ns[category] += (double)life->bytes *
 					(double)tp_sub(life->end_ns, life->begin_ns);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -418,6 +413,22 @@ void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
 			*bytes = tp_add(*bytes, life->bytes);
 			hold(peaks, &track->pin[i].holders, life);
 		}
+}
+
+void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
+{
+	struct track *track = find_track(peaks, life->proc, life->device);
+	struct tp_life part[TP_LIFE_PARTS];
+	const uint32_t n = tp_life_parts(life, part);
+
+	if (!track || !track->pub.n_stretches)
+		return;
+	/* It may live on, past stretches in which nothing happened. */
+	reach(peaks, track, life->end_ns);
+	for (uint32_t i = 0; i < n; i++)
+		add_part(peaks, track, &part[i],
+			 i + 1 < n ? find_stretch(track, part[i].end_ns)
+				   : track->pub.n_stretches - 1);
 }
 
 /* ---- the end ---- */

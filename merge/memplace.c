@@ -9,6 +9,7 @@
 #include "merge/memplace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/grow.h"
 #include "merge/nest.h"
@@ -28,6 +29,9 @@ enum meaning {
 	MEANS_NOTHING,
 	MEANS_NODE,		/* around a node of the backward pass */
 	MEANS_OPTIMIZER, MEANS_ZERO_GRAD, MEANS_LOADER,
+	MEANS_ACCUMULATE,	/* a node that takes a gradient */
+	MEANS_GROUP,		/* FSDP takes a group's */
+	MEANS_REDUCE_SCATTER, MEANS_COLLECTIVE,	/* operators */
 	MEANS_ALL_GATHER, MEANS_COPY_OUT, MEANS_REDUCE,	/* of FSDP */
 };
 
@@ -39,6 +43,10 @@ static const struct {
 	{"Optimizer.step#", MEANS_OPTIMIZER},
 	{"Optimizer.zero_grad#", MEANS_ZERO_GRAD},
 	{"enumerate(DataLoader)#", MEANS_LOADER},
+	{"torch::autograd::AccumulateGrad", MEANS_ACCUMULATE},
+	{"FSDP::post_backward_accumulate", MEANS_GROUP},
+	{TP_REDUCE_SCATTER, MEANS_REDUCE_SCATTER},
+	{"c10d::", MEANS_COLLECTIVE},
 	{"FSDP::all_gather_copy_out", MEANS_COPY_OUT},
 	{"FSDP::all_gather", MEANS_ALL_GATHER},
 	{"FSDP::post_backward_reduce", MEANS_REDUCE},
@@ -160,6 +168,14 @@ static enum meaning meaning_of(struct tp_memplace *places, uint32_t row)
 	return places->meaning[row];
 }
 
+/* "FSDP::post_backward_reduce (blocks.0)": the group's name, in parentheses. */
+static const char *group_of(const struct tp_memplace *places, uint32_t row)
+{
+	const char *at = strchr(tp_names_at(places->names, row)->bytes, '(');
+
+	return at ? at : "";
+}
+
 struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
 					  const struct tp_event *event)
 {
@@ -183,6 +199,14 @@ struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
 	}
 	span.is_node = (bits & IS_BACKWARD) != 0;
 	span.is_optimizer = meaning == MEANS_OPTIMIZER;
+	span.is_accumulate = meaning == MEANS_ACCUMULATE;
+	if (meaning == MEANS_GROUP) {
+		span.group = group_of(places, span.name);
+		span.group_ns = event->begin_ns;
+	} else if (meaning == MEANS_REDUCE_SCATTER) {
+		span.group = TP_REDUCE_SCATTER;
+		span.group_ns = event->end_ns;
+	}
 	span.is_lost = !tp_nest_span(nest, event, span.name | bits, span.name);
 	return span;
 }
@@ -217,9 +241,15 @@ struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_eve
 			is_found = true;
 			break;
 		}
-		if (meaning >= MEANS_ALL_GATHER && place.sharing == TP_SHARING_NONE)
+		place.is_accumulated |= meaning == MEANS_ACCUMULATE;
+		place.is_collective |= meaning == MEANS_REDUCE_SCATTER ||
+				       meaning == MEANS_COLLECTIVE;
+		if (meaning >= MEANS_ALL_GATHER && place.sharing == TP_SHARING_NONE) {
 			place.sharing = (enum tp_sharing)(meaning - MEANS_ALL_GATHER +
 							  TP_SHARING_ALL_GATHER);
+			place.sharing_end_ns = span[i].end_ns;
+			place.group = group_of(places, row & NAME_MASK);
+		}
 		if (is_found)
 			continue;
 		if (row & IS_BACKWARD) {

@@ -26,6 +26,10 @@ enum tp_sharing { TP_SHARING_NONE, TP_SHARING_ALL_GATHER, TP_SHARING_COPY_OUT, T
 struct tp_place {
 	enum tp_born born;
 	enum tp_sharing sharing;
+	const char *group;	/* of parameters, of FSDP's: its name, "" where it has none */
+	int64_t sharing_end_ns;	/* of FSDP's range */
+	bool is_accumulated;	/* in a node AccumulateGrad */
+	bool is_collective;	/* in an operator of c10d: it is the collective's own */
 	int64_t work_end_ns;	/* of the outermost operator of that phase */
 	int64_t operator_end_ns; /* the same, inside of a node of the backward pass */
 	uint32_t name;		/* row of tp_names: the operator; TP_NO_NAME: none */
@@ -42,11 +46,18 @@ const struct tp_names *tp_memplace_names(const struct tp_memplace *places);
 void tp_memplace_end(struct tp_memplace *places);
 const uint64_t *tp_memplace_calls(const struct tp_memplace *places, uint32_t proc, uint32_t *n);
 
+#define TP_REDUCE_SCATTER "c10d::_reduce_scatter_base_"
+
 /* An OP or RANGE begins. */
 struct tp_memplace_span {
 	uint32_t name;
 	bool is_node;		/* of the backward pass, or around one */
 	bool is_optimizer;
+	bool is_accumulate;	/* a node AccumulateGrad */
+	/* FSDP takes the gradients of this group of parameters (tp_place.group), at that time;
+	 * or TP_REDUCE_SCATTER: what was put together of these. NULL: no. */
+	const char *group;
+	int64_t group_ns;
 	bool is_lost;		/* out of memory, or asynchronous: it is not noted */
 };
 struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,

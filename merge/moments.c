@@ -122,7 +122,7 @@ static uint32_t find(const struct tp_moments *moments, int64_t ns)
 	return low;
 }
 
-void tp_moments_life(struct tp_moments *moments, const struct tp_life *life)
+static void add_part(struct tp_moments *moments, const struct tp_life *life)
 {
 	const uint32_t kind[] = {life->category,
 				 life->is_internal ? TP_MOMENT_INTERNAL : TP_MOMENT_N};
@@ -135,6 +135,15 @@ void tp_moments_life(struct tp_moments *moments, const struct tp_life *life)
 		*begin = tp_add(*begin, life->bytes);
 		*end = tp_sub(*end, life->bytes);
 	}
+}
+
+void tp_moments_life(struct tp_moments *moments, const struct tp_life *life)
+{
+	struct tp_life part[TP_LIFE_PARTS];
+	const uint32_t n = tp_life_parts(life, part);
+
+	for (uint32_t i = 0; i < n; i++)
+		add_part(moments, &part[i]);
 }
 
 void tp_moments_end(struct tp_moments *moments)

@@ -152,10 +152,11 @@ static void print_each(const struct tp_tensors_shown *shown, const struct tp_lif
 		{.title = "tensor", .field = "tensor"},
 		{.title = "module", .field = "module"},
 		{.title = "line", .field = "line"},
-		{.field = "internal"},	/* in rows only */
+		{.field = "internal"},	/* both in rows only */
+		{.field = "temporary_ns"},
 	};
 	const bool is_rows = shown->out->rows != TP_ROWS_NONE;
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - !is_rows;
+	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (is_rows ? 0 : 2);
 	char module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT];
 	struct tp_table *table;
 
@@ -190,8 +191,10 @@ static void print_each(const struct tp_tensors_shown *shown, const struct tp_lif
 			tp_table_cell(table, "%s", module);
 		if (shown->has_lines)
 			tp_table_cell(table, "%s", line);
-		if (is_rows)
+		if (is_rows) {
 			tp_cell_count(table, life->is_internal);
+			tp_cell_ns(table, life->temporary_ns);
+		}
 	}
 	tp_table_print(table, shown->out);
 }

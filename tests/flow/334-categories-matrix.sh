@@ -12,38 +12,61 @@ need_torch
 compare=$TOP/tests/flow/compare_categories.py
 window=("TRAINPROF_RECORD=categories,modules" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
-# agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
-agree()
+# trace NAME MODEL OPTIMIZER WAY: trains, and merges the first rank's
+trace()
 {
-	local name=$1 model=$2 way=$4 said bounds=
 	local -a launcher=()
 	[ "$4" != fsdp ] || launcher=(-m torch.distributed.run --nproc_per_node 2
 		--master_port $((29900 + RANDOM % 90)))
-	train "$name" "${window[@]}" "$PYTHON" "${launcher[@]}" "$PROGS/categories.py" \
-		"$2" "$3" "$4" "$TMP/$name.said{rank}.json"
-	is "$name: exit status" "$status" 0
-	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl" ||
-		"$MERGE" -q --top 0 -f jsonl -v memory "$TMP/$name" >"$TMP/$name.jsonl"
+	rm -rf "${TMP:?}/$1"
+	train "$1" "${window[@]}" "$PYTHON" "${launcher[@]}" "$PROGS/categories.py" \
+		"$2" "$3" "$4" "$TMP/$1.said{rank}.json"
+	for view in memory module; do
+		"$MERGE" -q --top 0 --ranks 0 -f jsonl -v $view "$TMP/$1" >"$TMP/$1.$view" ||
+			"$MERGE" -q --top 0 -f jsonl -v $view "$TMP/$1" >"$TMP/$1.$view"
+	done
+}
+
+# agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
+agree()
+{
+	local name=$1 model=$2 rule=$3 way=$4 said good=0 bounds='' runs=1
 	shift 4
-	shown "$name: bytes by category at the peak" \
-		"$PYTHON" "$compare" "$TMP/$name.said0.json" "$TMP/$name.jsonl" "$@"
+	# How long gloo's threads hold a buffer is chance: theirs has another peak now and then, too.
+	[ "$way" != fsdp ] || runs=5
+	while
+		trace "$name" "$model" "$rule" "$way"
+		said=$("$PYTHON" "$compare" "$TMP/$name.said0.json" "$TMP/$name.memory" "$@") && good=1
+		runs=$((runs - 1))
+		[ $good = 0 ] && [ $runs -gt 0 ]
+	do
+		diag "another run: $said"
+	done
+	is "$name: exit status" "$status" 0
+	is "$name: bytes by category at the peak" $good 1
+	printf '%s\n' "$said"
 	[ "$model-$way" = gpt-plain ] || bounds=--bounds
-	"$MERGE" -q --top 0 --ranks 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules" ||
-		"$MERGE" -q --top 0 -f jsonl -v module "$TMP/$name" >"$TMP/$name.modules"
-	shown "$name: memory of each module" "$PYTHON" "$TOP/tests/flow/compare_modules.py" \
-		"$TMP/$name.said0.json" "$TMP/$name.modules" $bounds
+	if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/$name.said0.json" \
+		"$TMP/$name.module" $bounds); then
+		pass "$name: memory of each module"
+	else
+		fail "$name: memory of each module"
+	fi
+	printf '%s\n' "$said"
 }
 
 agree gpt-adamw gpt adamw plain
 agree gpt-sgd gpt sgd plain
-agree resnet-adamw resnet adamw plain --only-tracker --in-flight
-agree resnet-sgd resnet sgd plain --only-tracker --in-flight
+agree tied-adamw tied adamw plain
+agree resnet-adamw resnet adamw plain --only-tracker
+agree resnet-sgd resnet sgd plain --only-tracker
 agree lstm-adamw lstm adamw plain --only-tracker
 agree lstm-sgd lstm sgd plain --only-tracker
 agree gpt-checkpoint gpt sgd checkpoint
 agree resnet-checkpoint resnet adamw checkpoint
 agree gpt-fsdp2 gpt adamw fsdp
-agree resnet-fsdp2 resnet sgd fsdp --in-flight
+agree tied-fsdp2 tied sgd fsdp
+agree resnet-fsdp2 resnet sgd fsdp
 
 # The same losses, bit by bit, with workers and with a thread that never lets go for long.
 cat >"$TMP/busy.py" <<'E2'

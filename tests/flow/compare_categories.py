@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare_categories.py SAID ROWS [--only-tracker] [--in-flight]
+"""compare_categories.py SAID ROWS [--only-tracker]
 
 Memory by category at a step's peak, theirs and ours. SAID: what tests/progs/categories.py wrote.
 ROWS: of trainprof-merge -f jsonl -v memory, of a window of one step. Prints the confusion
@@ -11,7 +11,7 @@ import sys
 
 LIMIT = 0.02
 # Ours, and which of theirs count as it. MemTracker: all that forward makes is an activation, also
-# its inputs; all that backward makes and is no parameter's gradient is temporary.
+# its inputs; all that backward makes is temporary, a parameter's gradient until somebody takes it.
 TRACKER = [
     (("parameter", "sharded_parameter"), ("Parameter", "Sharded Param")),
     (("unsharded_parameter",), ("Unsharded Param",)),
@@ -24,9 +24,6 @@ TRACKER = [
     (("temporary",), ("Temp",)),
     (("optimizer_state",), ("Optstate", "OptState")),
 ]
-# To MemTracker a parameter's gradient is temporary until it is accumulated: where much of it is so
-# at the peak (--in-flight), they count as one.
-IN_FLIGHT = ("gradient", "sharded_gradient", "unsharded_gradient", "temporary")
 # The timeline: gradients of activations are gradients, what it cannot tell is autograd's detail.
 TIMELINE = [
     (("parameter", "buffer"), ("parameter",)),
@@ -63,16 +60,21 @@ def replay(blocks, keeps):
     edges = []
     for block in blocks:
         if keeps(block):
-            begin, end = block["allocated_ns"], block["freed_ns"]
-            edges.append((-1 if begin in ("", None) else begin, 1, block))
+            begin, end, n = block["allocated_ns"], block["freed_ns"], block["bytes"]
+            begin = -1 if begin in ("", None) else begin
+            category = "temporary" if block["temporary_ns"] > 0 else block["category"]
+            edges.append((begin, 1, category, n))
+            since = begin + block["temporary_ns"]
+            if category != block["category"] and since != end:
+                edges += (since, 0, category, -n), (since, 0, block["category"], n)
+                category = block["category"]
             if end not in ("", None):
-                edges.append((end, 0, block))
+                edges.append((end, 0, category, -n))
     # Freed before allocated, at one time.
     edges.sort(key=lambda edge: edge[:2])
     alive, now, moments = {}, 0, []
-    for _, is_begin, block in edges:
-        n = block["bytes"] if is_begin else -block["bytes"]
-        alive[block["category"]] = alive.get(block["category"], 0) + n
+    for _, _, category, n in edges:
+        alive[category] = alive.get(category, 0) + n
         now += n
         moments.append((now, {category: n for category, n in alive.items() if n}))
     return moments
@@ -101,9 +103,6 @@ print(f"# at the peak, in one pass: {one_pass}\n# from all blocks:          {fro
 moments = replay(known, lambda block: not block["internal"])
 most = max(total for total, _ in moments)
 moments = [alive for total, alive in moments if total >= (1 - LIMIT) * most]
-if "--in-flight" in sys.argv:
-    TRACKER = [pair for pair in TRACKER if not set(pair[0]) & set(IN_FLIGHT)]
-    TRACKER.append((IN_FLIGHT, ("Gradient", "Sharded Grad", "Unsharded Grad", "Temp")))
 good &= compare("MemTracker", said["tracker"], moments, TRACKER)
 # The timeline has some of that, too: only where operators use little it is the same.
 if "timeline" in said:

@@ -21,7 +21,7 @@ STATES = {"Pre-Forward": ("forward", "entry"), "Peak-Forward": ("forward", "peak
           # Of FSDP2's modules, and of these only: with what its hooks gather and free.
           "Before Pre-Forward": ("forward", "entry"), "Peak Forward": ("forward", "peak"),
           "After Post-Forward": ("forward", "exit"), "Peak Backward": ("backward", "peak")}
-# As in compare_categories.py. A gradient is temporary to MemTracker until it is accumulated.
+# As in compare_categories.py.
 CATEGORIES = [
     ("parameters", ("parameter", "sharded_parameter"), ("Parameter", "Sharded Param")),
     ("unsharded parameters", ("unsharded_parameter",), ("Unsharded Param",)),
@@ -29,8 +29,9 @@ CATEGORIES = [
     ("reduce-scatter", ("reduce_scatter",), ("Reduce Scatter",)),
     ("buffers", ("buffer",), ("Buffer",)),
     ("activations", ("activation", "input"), ("Activation", "Other", "Inputs")),
-    ("gradients, temporary", ("gradient", "sharded_gradient", "unsharded_gradient", "temporary"),
-     ("Gradient", "Sharded Grad", "Unsharded Grad", "Temp")),
+    ("gradients", ("gradient", "sharded_gradient"), ("Gradient", "Sharded Grad")),
+    ("unsharded gradients", ("unsharded_gradient",), ("Unsharded Grad",)),
+    ("temporary", ("temporary",), ("Temp",)),
     ("optimizer state", ("optimizer_state",), ("Optstate", "OptState")),
 ]
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """categories.py MODEL OPTIMIZER WAY FILE - trains; what torch's own tools say its memory was for
 
-MODEL: gpt, resnet, lstm. OPTIMIZER: adamw, sgd. WAY: plain, checkpoint, fsdp (under torchrun).
+MODEL: gpt, tied, resnet, lstm. OPTIMIZER: adamw, sgd. WAY: plain, checkpoint, fsdp (under torchrun).
 Steps 0 to 5 are ordinary, 6 runs under MemTracker (FSDPMemTracker), 7 under torch.profiler. Writes
 the bytes by category at the peak of both steps, and what the tracker says of each module, to FILE as
 JSON ("{rank}" in FILE: the rank).
@@ -61,6 +61,20 @@ class GPT(nn.Module):
     @staticmethod
     def batch():
         return torch.randint(256, (8, 64)), torch.randint(256, (8 * 64,))
+
+
+class Tied(GPT):
+    """Most of it is one parameter, whose gradient is made in two places, early and late."""
+
+    def __init__(self, way):
+        super().__init__(way)
+        self.symbol = nn.Embedding(8192, 128)
+        self.head = nn.Linear(128, 8192, bias=False)
+        self.head.weight = self.symbol.weight
+
+    @staticmethod
+    def batch():
+        return torch.randint(8192, (1, 16)), torch.randint(8192, (16,))
 
 
 class Residual(nn.Module):
@@ -139,7 +153,7 @@ def by_module(tracker):
 def main():
     kind, rule, way, path = sys.argv[1:5]
     torch.manual_seed(1)
-    model = {"gpt": GPT, "resnet": ResNet, "lstm": LSTM}[kind](
+    model = {"gpt": GPT, "tied": Tied, "resnet": ResNet, "lstm": LSTM}[kind](
         Recomputed if way == "checkpoint" else lambda block: block)
     if way == "fsdp":
         import torch.distributed as dist

@@ -128,7 +128,7 @@ static void give_training(void)
 	give_op("aten::gelu", 110, 120, 9, 0);		/* again */
 	give_block(TP_REC_ALLOC, 111, 0x700, 300);
 	give_op("aten::mm", 130, 140, TP_NO_SEQ, 0);
-	give_block(TP_REC_ALLOC, 131, 0x800, 500);	/* a gradient */
+	give_block(TP_REC_ALLOC, 131, 0x800, 500);	/* a gradient, of which none says when */
 	give_op("aten::mul", 150, 160, TP_NO_SEQ, 0);
 	give_block(TP_REC_ALLOC, 151, 0xa00, 20);
 	give_block(TP_REC_FREE, 180, 0xa00, 0);
@@ -265,6 +265,75 @@ Test(memcat, the_peak_of_each_step_says_what_was_there)
 	cr_assert(n > 4 && is_all);
 	cr_expect(largest[0].bytes == 1000 && largest[3].bytes == 500);
 	cr_expect(!tp_tensormem_is_incomplete(rig.mem));
+}
+
+/* Blocks of two backward passes, and a peak in each: some are on their way, some have arrived. */
+static const struct tp_stretch *give_backward(void)
+{
+	const struct tp_mempeak_track *track;
+	uint32_t n;
+
+	give_step(1, 0, 400);
+	give_op("autograd::engine::evaluate_function: MmBackward0", 10, 50, TP_NO_SEQ, 0);
+	give_op("MmBackward0", 11, 49, 1, TP_F_BACKWARD);
+	give_block(TP_REC_ALLOC, 20, 0x100, 1000);
+	give_op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 60, 80,
+		TP_NO_SEQ, 0);
+	give_op("torch::autograd::AccumulateGrad", 65, 79, UINT32_MAX, TP_F_BACKWARD);
+	give_step(2, 400, 900);
+	give_op("autograd::engine::evaluate_function: MmBackward0", 410, 450, TP_NO_SEQ, 0);
+	give_op("MmBackward0", 411, 449, 1, TP_F_BACKWARD);
+	give_block(TP_REC_ALLOC, 420, 0x200, 100);
+	give_range("FSDP::post_backward_accumulate (blocks.0)", 460, 470);
+	give_op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 471, 478,
+		TP_NO_SEQ, 0);
+	give_op("torch::autograd::AccumulateGrad", 472, 477, UINT32_MAX, TP_F_BACKWARD);
+	give_block(TP_REC_ALLOC, 473, 0x300, 10);	/* a copy */
+	give_range("FSDP::post_backward_reduce (blocks.0)", 480, 500);
+	give_block(TP_REC_ALLOC, 485, 0x500, 3);
+	give_block(TP_REC_ALLOC, 490, 0x400, 1);
+	give_op("c10d::_reduce_scatter_base_", 491, 493, TP_NO_SEQ, 0);
+	give_block(TP_REC_ALLOC, 492, 0x600, 5);	/* its own, for as long as it takes */
+	give_block(TP_REC_FREE, 495, 0x200, 0);
+	give_block(TP_REC_FREE, 496, 0x500, 0);
+	give_block(TP_REC_FREE, 498, 0x600, 0);
+	give_range("Optimizer.step#SGD.step", 600, 890);
+	give_block(TP_REC_FREE, 895, 0x100, 0);
+	give_step(3, 900, 950);
+	tp_memcat_end(rig.cat);
+	tp_tensormem_end(rig.mem);
+	track = tp_tensormem_by_step(rig.mem, &n);
+	cr_assert(n == 1 && track->n_stretches >= 3);
+	return track->stretch;
+}
+
+Test(memcat, a_gradient_is_temporary_until_it_is_taken)
+{
+	const struct tp_stretch *step = give_backward();
+
+	while (step->step != 1)
+		step++;
+	cr_expect_eq(find_life(0x100)->category, TP_TENSOR_GRADIENT);
+	cr_expect_eq(find_life(0x100)->temporary_ns, 45);
+	cr_expect_eq(find_life(0x200)->category, TP_TENSOR_UNSHARDED_GRADIENT);
+	cr_expect_eq(find_life(0x200)->temporary_ns, 40);
+	cr_expect_eq(find_life(0x300)->category, TP_TENSOR_GRADIENT);
+	cr_expect_eq(find_life(0x300)->temporary_ns, 0);
+	cr_expect_eq(find_life(0x400)->category, TP_TENSOR_SHARDED_GRADIENT);
+	cr_expect_eq(find_life(0x400)->temporary_ns, 10);
+	cr_expect_eq(find_life(0x500)->category, TP_TENSOR_REDUCE_SCATTER);
+	cr_expect_eq(find_life(0x500)->temporary_ns, 8);
+	cr_expect(!find_life(0x500)->is_internal && find_life(0x600)->is_internal);
+	cr_expect_eq(step->at_peak[TP_TENSOR_TEMPORARY], 1000);
+	cr_expect_eq(step->at_peak[TP_TENSOR_GRADIENT], 0);
+	while (step->step != 2)
+		step++;
+	cr_expect_eq(step->peak_ns, 492);
+	cr_expect_eq(step->at_peak[TP_TENSOR_GRADIENT], 1010);
+	cr_expect_eq(step->at_peak[TP_TENSOR_UNSHARDED_GRADIENT], 100);
+	cr_expect_eq(step->at_peak[TP_TENSOR_TEMPORARY], 4);
+	cr_expect_eq(step->at_peak[TP_TENSOR_REDUCE_SCATTER], 5);
+	cr_expect_eq(step->at_peak[TP_TENSOR_SHARDED_GRADIENT], 0);
 }
 
 /* One part dies, a higher peak comes later: it was not there. */
