@@ -82,7 +82,11 @@ golden()
 
 write=${1:-}
 folder=${TRAINPROF_TRACES:-/nowhere}
-for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz "$folder"/param/*.json.gz; do
+traces=()
+for from in tb hta param lens puzzlers; do
+	traces+=("$folder/$from"/*.json.gz)
+done
+for trace in "${traces[@]}"; do
 	case $trace in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac
 	# All ranks of that job are below; here one of them.
 	case $trace in */dlrm_kineto_worker[1-9]*) continue ;; esac
@@ -93,9 +97,9 @@ for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz "$folder"/param/*.js
 	golden "$name"
 done
 # Ranks of one job, and what one rank of others says.
-while read -r name traces; do
+while read -r name ranks; do
 	case $name in *"${TRAINPROF_TRACE:-}"*) ;; *) continue ;; esac
-	mapfile -t paths < <(for one in $traces; do ls "$folder"/*/"$one"*.json.gz 2>/dev/null; done)
+	mapfile -t paths < <(for one in $ranks; do ls "$folder"/*/"$one"*.json.gz 2>/dev/null; done)
 	[ ${#paths[@]} -gt 0 ] || continue
 	agree_ranks "$name" "${paths[@]}"
 	golden "$name"
@@ -112,7 +116,7 @@ END
 if [ "${1:-}" = --write ]; then
 	{
 		sed -n '/^#/p' "$golden"
-		for trace in "$folder"/tb/*.json.gz "$folder"/hta/*.json.gz "$folder"/param/*.json.gz; do
+		for trace in "${traces[@]}"; do
 			cat "$TMP/$(basename "$trace" .json.gz).txt" 2>/dev/null
 		done
 		cat "$TMP"/ranks_*.txt

@@ -5,6 +5,7 @@ The plugin is given a trace in the words it knows (compare_tb.py), but for those
 it reads as they are.
 """
 import ast
+import collections
 import re
 
 import agreement_memory
@@ -26,7 +27,8 @@ HUNDREDTH = 0.00501	# of a percentage with two digits
 WHOLE_PERCENT = 0.51
 KINETO_SHARED = 48 << 10
 INPUTS = 10	# of an operator: long lists of them are cut in our rows
-PLACE = re.compile(r"ProfilerStep#\d+$|CallTreeRoot$|N/A$")
+# Not operators, but where there is none the plugin says so.
+PLACE = re.compile(r"ProfilerStep#\d+$|CallTreeRoot$|N/A$|nn\.Module: .*$")
 
 
 def compare(report, merge, trace):
@@ -38,7 +40,7 @@ def compare(report, merge, trace):
     with agreement_mended.mended():
         mended = figures(compare_tb.Shown(trace, is_old, compare_tb.MENDED))
     ours = our_figures(merge, trace, known_rows(raw), operators_of(raw))
-    over = over_48k(raw)
+    over, uncalled = over_48k(raw), kernels_without_call(raw)
     has_host = any(event.get("tid") is not None for event in raw["traceEvents"]
                    if (event.get("cat") or "").lower() in ("cpu_op", "operator"))
     has_mtia = any((event.get("cat") or "").startswith("mtia") for event in raw["traceEvents"])
@@ -56,6 +58,9 @@ def compare(report, merge, trace):
                 return "other-devices"
             if a is None and not has_host:
                 return "no-host"
+            if a is None and view.startswith("kernel by") and row[1] == "-" and \
+                    ours[view, "calls"][row] == uncalled.get(row[0]):
+                return "no-call"
             if b == "?":
                 return "device-unknown"
             if is_near(mended[key], row, b):
@@ -92,6 +97,14 @@ def over_48k(raw):
     return {event["name"] for event in raw["traceEvents"]
             if (event.get("cat") or "").lower() == "kernel" and
             kineto_read.whole(event["args"].get("shared memory"), 0) > KINETO_SHARED}
+
+
+def kernels_without_call(raw):
+    """{name: how many}"""
+    events, _, _ = kineto_read.events_of(raw)
+    calls = {event.correlation() for event in events if event.kind == "api"}
+    return collections.Counter(event.name for event in events
+                               if event.kind == "kernel" and event.correlation() not in calls)
 
 
 def occupancy_known(row, theirs, ours, over):
