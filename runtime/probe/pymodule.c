@@ -150,8 +150,11 @@ static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 
 	if (!place || (place->window == naming->window && place->type == type))
 		return false;
-	if (place->type && place->type != type)
+	if (place->type && place->type != type) {
 		__atomic_fetch_add(&place->turn, 1, __ATOMIC_RELAXED);
+		/* Stacks in which the other one was called are not its. */
+		tp_pystack_unmapped();
+	}
 	place->type = type;
 	place->window = naming->window;
 	naming->name[n_name] = '\0';
@@ -318,8 +321,9 @@ static void take_call(const char *frame)
 		/* One that its outer module does not know of, or another one than before. */
 		tell_names((void *)module, window);
 	}
-	count(&state.n_calls);
-	tp_torch_stack_call();
+	/* The interpreter's lock is held. */
+	__atomic_store_n(&state.n_calls, state.n_calls + 1, __ATOMIC_RELAXED);
+	tp_torch_stack_call(frame, window);
 }
 
 void tp_pymodule_tracing_asked(void)

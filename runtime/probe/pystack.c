@@ -3,10 +3,11 @@
  * pystack.c - the Python frames of this thread as a stack
  *
  * The thread keeps the frames that it read last, outermost first, with the number of the stack
- * up to each. A walk begins at the newest frame; frames that are not known go to a list, until
- * one is met that is. From there on outwards each known frame is compared with memory: its
- * code, its instruction, and that it names the next known one as its outer one. Where all
- * agrees nothing is looked up. Numbers are made anew from the outermost difference on inwards.
+ * up to each; those that have returned since stay behind them. A walk begins at the newest frame;
+ * frames that are not known go to a list, until one is met that is. From there on outwards each
+ * known frame is compared with memory: its code, its instruction, and that it names the next known
+ * one as its outer one. Where all agrees nothing is looked up. Numbers are made anew from the
+ * outermost difference on inwards, but for frames that had theirs in the same outer stack.
  *
  * A handler of a signal may have interrupted the interpreter at any point, and then allocate: so
  * what looks impossible ends the walk and is counted.
@@ -67,6 +68,7 @@ static void count(uint64_t *what)
 
 /* What one walk has found: of the known frames [0, n_kept) stay, inside of them come `fresh`. */
 struct walk {
+	uint32_t n_known;	/* frames that it may find, some of which have returned */
 	uint32_t n_kept, n_fresh;
 	uint32_t n_same;	/* of those kept: as they were, from the outermost on */
 	bool is_cut, is_broken;
@@ -117,15 +119,16 @@ static uint32_t get_mark(const char *frame)
 	return (uint32_t)(((uintptr_t)frame >> 3) * 0x9e3779b1u >> 12) % TP_PYSTACK_MARKS;
 }
 
-/* Where a frame of this address is known, or thread->n. */
-static inline uint32_t find_known(const struct tp_pystack_thread *thread, const char *frame)
+/* Where a frame of this address is known, or walk->n_known. */
+static inline uint32_t find_known(const struct tp_pystack_thread *thread, const struct walk *walk,
+				  const char *frame)
 {
 	uint32_t at = thread->n - 1;
 
 	if (tp_likely(thread->n && thread->frame[at].frame == frame))
 		return at;
 	at = thread->mark[get_mark(frame)];
-	return at < thread->n && thread->frame[at].frame == frame ? at : thread->n;
+	return at < walk->n_known && thread->frame[at].frame == frame ? at : walk->n_known;
 }
 
 /* Those from `at` on are not outside of what they were outside of before: onto the list. */
@@ -134,7 +137,14 @@ static void unkeep(struct tp_pystack_thread *thread, struct walk *walk, uint32_t
 	while (walk->n_kept > at && walk->n_fresh < TP_PYSTACK_FRAMES)
 		thread->fresh[walk->n_fresh++] = thread->frame[--walk->n_kept];
 	walk->is_cut = walk->n_kept > at;
-	thread->n = at;
+	thread->n = walk->n_known = at;
+}
+
+/* Has its code the first line that it had when the frame was named? */
+static inline bool is_at_home(const struct tp_pystack_frame *frame)
+{
+	return frame->is_hidden ||
+	       tp_pystack_first_line(pystack.layout, frame->code) == frame->name.first_line;
 }
 
 /* What was told of a frame of this address and code holds for the new one: it is the same call,
@@ -146,7 +156,13 @@ static void take_name(struct tp_pystack_frame *frame, const struct tp_pystack_fr
 			       pystack.shape.lines) != was->name.mark)
 		return;
 	frame->name = was->name;
-	frame->has_moved = true;
+	frame->has_moved = frame->at != was->at || !is_at_home(frame);
+	if (frame->has_moved)
+		return;
+	frame->is_named = true;
+	frame->outer = was->outer;
+	frame->bare = was->bare;
+	frame->flags = was->flags;
 }
 
 static __attribute__((noinline)) void read_again(struct tp_pystack_frame *known)
@@ -189,10 +205,9 @@ is_as_known(const struct shape shape, const struct tp_pystack_frame *known, bool
  * end. False: *frame is the one outside of where it did not.
  */
 static inline __attribute__((always_inline)) bool
-compare_by(const struct shape shape, struct tp_pystack_thread *thread, struct walk *walk,
-	   uint32_t at, const char **frame)
+compare_by(const struct shape shape, const bool has_no_frames, struct tp_pystack_thread *thread,
+	   struct walk *walk, uint32_t at, const char **frame)
 {
-	const bool has_no_frames = pystack.has_no_frames;
 	struct tp_pystack_frame *known = &thread->frame[at];
 	const struct tp_pystack_frame *outermost = thread->frame;
 	uint32_t n_same = at + 1;
@@ -220,24 +235,26 @@ compare_by(const struct shape shape, struct tp_pystack_thread *thread, struct wa
 static bool compare_known(struct tp_pystack_thread *thread, struct walk *walk, uint32_t at,
 			  const char **frame)
 {
+	if (pystack.has_no_frames)
+		return compare_by(pystack.shape, true, thread, walk, at, frame);
 	switch (pystack.which_shape) {
 	case 0:
-		return compare_by(shapes[0], thread, walk, at, frame);
+		return compare_by(shapes[0], false, thread, walk, at, frame);
 	case 1:
-		return compare_by(shapes[1], thread, walk, at, frame);
+		return compare_by(shapes[1], false, thread, walk, at, frame);
 	case 2:
-		return compare_by(shapes[2], thread, walk, at, frame);
+		return compare_by(shapes[2], false, thread, walk, at, frame);
 	default:
-		return compare_by(pystack.shape, thread, walk, at, frame);
+		return compare_by(pystack.shape, false, thread, walk, at, frame);
 	}
 }
 
 static void walk_frames(struct tp_pystack_thread *thread, struct walk *walk, const char *frame)
 {
 	while (frame) {
-		uint32_t at = find_known(thread, frame);
+		uint32_t at = find_known(thread, walk, frame);
 
-		if (at < thread->n) {
+		if (at < walk->n_known) {
 			if (compare_known(thread, walk, at, &frame))
 				return;
 			continue;
@@ -274,10 +291,10 @@ static void keep(struct tp_pystack_thread *thread, const struct walk *walk)
 		thread->n_left = n;
 }
 
-static uint32_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
+static uint8_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
 {
 	const struct tp_pystack_frame *frame = &thread->frame[at];
-	uint32_t flags = TP_FRAME_PYTHON;
+	uint8_t flags = TP_FRAME_PYTHON;
 	bool is_entry;
 
 	if (pystack.layout->is_entry != TP_PYFRAME_NONE)
@@ -311,38 +328,56 @@ static bool name_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame
 	return frame->is_named;
 }
 
+/* Its numbers in this outer stack. False: dropped. */
+static bool number_frame(struct tp_stack_tree *tree, struct tp_pystack_frame *frame,
+			 uint32_t outer, uint8_t flags, uint64_t time)
+{
+	uint32_t module = frame->module ? tp_pymodule_number(frame->module) : 0;
+
+	if (frame->is_hidden)
+		frame->bare = outer;
+	else if (!frame->bare || frame->outer != outer || frame->flags != flags)
+		frame->bare = tp_stack_tree_child(tree, outer, flags, frame->name.string,
+						  frame->name.line, time);
+	if (tp_unlikely(!frame->bare && !frame->is_hidden))
+		return false;
+	frame->outer = outer;
+	frame->flags = flags;
+	frame->stack = frame->bare;
+	if (module)
+		frame->stack = tp_stack_tree_child(tree, frame->bare, TP_FRAME_MODULE, 0,
+						   TP_ARG_MODULE(module), time);
+	return !module || frame->stack;
+}
+
 /* Gives the frames from `at` on their names and numbers. The whole stack's number. */
 static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_tree *tree,
 			      uint32_t at, uint64_t time)
 {
 	uint32_t stack = at ? thread->frame[at - 1].stack : 0;
-	bool is_dropped;
 
 	for (; at < thread->n; at++) {
 		struct tp_pystack_frame *frame = &thread->frame[at];
+		uint8_t flags = get_flags(thread, at);
 
+		if (frame->is_named && tp_unlikely(!is_at_home(frame))) {
+			frame->is_named = false;
+			frame->bare = frame->stack = 0;
+		}
+		if (frame->stack && frame->outer == stack && frame->flags == flags) {
+			stack = frame->stack;
+			continue;
+		}
 		if (!frame->is_named && tp_unlikely(!name_frame(thread, frame))) {
 			count(&pystack.n_broken);
-			thread->n = at;
+			thread->n = thread->n_left = at;
 			break;
 		}
-		if (!frame->is_hidden)
-			stack = tp_stack_tree_child(tree, stack, get_flags(thread, at),
-						    frame->name.string, frame->name.line, time);
-		is_dropped = !frame->is_hidden && !stack;
-		if (frame->module && !is_dropped) {
-			uint32_t module = tp_pymodule_number(frame->module);
-
-			if (module)
-				stack = tp_stack_tree_child(tree, stack, TP_FRAME_MODULE, 0,
-							    TP_ARG_MODULE(module), time);
-			is_dropped = module && !stack;
+		if (tp_unlikely(!number_frame(tree, frame, stack, flags, time))) {
+			thread->n = thread->n_left = at;
+			return 0;
 		}
-		if (tp_unlikely(is_dropped)) {
-			thread->n = at;
-			break;
-		}
-		frame->stack = stack;
+		stack = frame->stack;
 	}
 	return stack;
 }
@@ -391,8 +426,8 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 {
 	struct tp_pystack_thread *thread;
 	struct tp_stack_tree *tree;
-	struct walk walk = { .n_same = 0 };
-	uint32_t generation;
+	uint32_t generation, n_before;
+	struct walk walk;
 
 	thread = tp_pystack_thread();
 	tree = tp_stack_tree(time, &generation);
@@ -408,9 +443,11 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 			thread->n_unmapped != __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE) ||
 			++thread->n_walks % WALKS_BETWEEN == 0))
 		begin_anew(thread, generation);
+	n_before = thread->n;
+	walk = (struct walk){ .n_known = thread->n_left };
 	walk_frames(thread, &walk, frame);
 	if (tp_unlikely(walk.n_kept + walk.n_fresh > TP_PYSTACK_FRAMES)) {
-		walk = (struct walk){ .n_same = 0 };
+		walk = (struct walk){ .n_known = 0 };
 		thread->n = 0;
 		walk_frames(thread, &walk, frame);
 	}
@@ -419,7 +456,8 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 	if (tp_unlikely(walk.is_cut))
 		count(&pystack.n_cut);
 	keep(thread, &walk);
-	return number_frames(thread, tree, walk.n_same, time);
+	/* Those that had returned may have their numbers from within another stack. */
+	return number_frames(thread, tree, walk.n_same < n_before ? walk.n_same : n_before, time);
 }
 
 void tp_pystack_read_by(const struct tp_pyframe_layout *layout)

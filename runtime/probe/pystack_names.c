@@ -112,14 +112,6 @@ int64_t tp_pystack_byte_of(const struct tp_pyframe_layout *layout, const char *c
 	return at - (code + layout->instructions);
 }
 
-static uint32_t get_first_line(const struct tp_pyframe_layout *layout, const char *code)
-{
-	uint32_t line;
-
-	memcpy(&line, code + layout->first_line, sizeof(line));
-	return line;
-}
-
 uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
 			    const char *code, int64_t byte)
 {
@@ -134,7 +126,7 @@ uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_py
 		return 0;
 	return tp_pystack_line((enum tp_pylines)layout->line_kind,
 			       (const uint8_t *)table + BYTES_DATA, (size_t)n,
-			       (int32_t)get_first_line(layout, code), byte);
+			       (int32_t)tp_pystack_first_line(layout, code), byte);
 }
 
 /* Length and last bytes of a string: names that are made one after another differ there. */
@@ -188,10 +180,10 @@ static inline struct tp_pystack_place *find_place(struct tp_pystack_names *names
 }
 
 static inline bool is_it(const struct tp_pystack_place *place, const char *code, const char *at,
-			 uint32_t first_line, const struct tp_pystack_name *name)
+			 const struct tp_pystack_name *name)
 {
 	return place->code == code && place->at == at && place->mark == name->mark &&
-	       place->first_line == first_line && place->digest == name->digest;
+	       place->first_line == name->first_line && place->digest == name->digest;
 }
 
 enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
@@ -200,7 +192,6 @@ enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 {
 	struct tp_pystack_place *place = find_place(names, code, at);
 	struct tp_pystack_pages *pages = &names->pages;
-	uint32_t first_line;
 
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
 	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
@@ -209,13 +200,13 @@ enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
 					layout->lines);
 	if (tp_pyframe_is_helper(layout, code))
 		return TP_PYSTACK_HIDDEN;
-	first_line = get_first_line(layout, code);
+	name->first_line = tp_pystack_first_line(layout, code);
 	name->digest = get_digest(layout, pages, code);
-	if (!is_it(place, code, at, first_line, name)) {
+	if (!is_it(place, code, at, name)) {
 		place->code = code;
 		place->at = at;
 		place->mark = name->mark;
-		place->first_line = first_line;
+		place->first_line = name->first_line;
 		place->digest = name->digest;
 		place->string = intern_names(layout, pages, code);
 		place->line = tp_pystack_line_of(layout, pages, code,
@@ -232,7 +223,8 @@ bool tp_pystack_name_again(const struct tp_pyframe_layout *layout,
 {
 	const struct tp_pystack_place *place = find_place(names, code, at);
 
-	if (!is_it(place, code, at, get_first_line(layout, code), name))
+	name->first_line = tp_pystack_first_line(layout, code);
+	if (!is_it(place, code, at, name))
 		return false;
 	name->string = place->string;
 	name->line = place->line;

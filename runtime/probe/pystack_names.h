@@ -59,12 +59,22 @@ static inline uint64_t tp_pystack_mark_by(const char *code, uint32_t name, uint3
 	       0xff51afd7ed558ccdu * (uintptr_t)tp_pyframe_ptr(code, lines);
 }
 
+static inline uint32_t tp_pystack_first_line(const struct tp_pyframe_layout *layout,
+					     const char *code)
+{
+	uint32_t line;
+
+	memcpy(&line, code + layout->first_line, sizeof(line));
+	return line;
+}
+
 /* What is told of a frame. */
 struct tp_pystack_name {
 	uint64_t mark;		/* of its code */
 	uint32_t digest;	/* of the ends of name and file */
 	uint32_t string;	/* 0: the table of names is full */
 	uint32_t line;		/* 0: not known */
+	uint32_t first_line;	/* of its code */
 };
 
 /* *name is filled unless BROKEN, its mark also where it is HIDDEN. */

@@ -20,7 +20,8 @@
 /* Owners that a newcomer asks about before it makes new memory: bounds its first stack. */
 enum { TAKE_TRIES = 8 };
 
-static __thread struct tp_pystack_thread *self __attribute__((tls_model("initial-exec")));
+__thread struct tp_pystack_thread *tp_pystack_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* Of this thread there is no use in trying again. */
 static __thread bool is_refused __attribute__((tls_model("initial-exec")));
 
@@ -78,24 +79,20 @@ static struct tp_pystack_thread *make(uint32_t tid)
 	return NULL;
 }
 
-static struct tp_pystack_thread *find(void)
+struct tp_pystack_thread *tp_pystack_thread_find(void)
 {
-	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	uint32_t tid;
 	int kept_errno = errno;
 
-	self = take_over(tid);
-	if (!self)
-		self = make(tid);
-	is_refused = !self;
+	if (is_refused)
+		return NULL;
+	tid = (uint32_t)syscall(SYS_gettid);
+	tp_pystack_self = take_over(tid);
+	if (!tp_pystack_self)
+		tp_pystack_self = make(tid);
+	is_refused = !tp_pystack_self;
 	errno = kept_errno;
-	return self;
-}
-
-struct tp_pystack_thread *tp_pystack_thread(void)
-{
-	if (tp_likely(self != NULL))
-		return self;
-	return is_refused ? NULL : find();
+	return tp_pystack_self;
 }
 
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread)
@@ -110,6 +107,6 @@ void tp_pystack_thread_forked(void)
 		if (all.thread[i])
 			all.thread[i]->tid = 0;
 	}
-	self = NULL;
+	tp_pystack_self = NULL;
 	is_refused = false;
 }

@@ -8,8 +8,10 @@
 #ifndef TP_PROBE_PYSTACK_THREAD_H
 #define TP_PROBE_PYSTACK_THREAD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/sync.h"
 #include "runtime/probe/pystack_names.h"
 
 enum {
@@ -24,8 +26,11 @@ struct tp_pystack_frame {
 	const char *code, *at;		/* of the interpreter's own: NULL */
 	const char *module;		/* whose call it is (pymodule.h), or NULL */
 	struct tp_pystack_name name;	/* once named; of the interpreter's own: all 0 */
-	uint32_t stack;			/* its number in the thread's tree, with all outside of it */
+	/* Numbers in the thread's tree: of the stack outside of it, with it, and with its module,
+	 * too. They belong together whatever runs meanwhile. The last two: 0, not numbered. */
+	uint32_t outer, bare, stack;
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */
+	uint8_t flags;			/* with which it was numbered */
 	bool is_named, is_hidden;
 	bool has_moved;			/* not named, but was: at another instruction of this code */
 };
@@ -35,7 +40,8 @@ struct tp_pystack_thread {
 	uint32_t tree_generation;	/* that the numbers belong to */
 	uint32_t ring_generation;	/* that the strings belong to */
 	uint32_t n;			/* frames known, outermost first */
-	uint32_t n_left;		/* those behind them, up to here, were, and have returned */
+	uint32_t n_left;		/* those behind them, up to here, were, and have returned:
+					 * called again from the same place they are the same */
 	uint32_t n_unmapped;		/* when the pages were asked about */
 	uint32_t n_walks;
 	const char *beyond;		/* what the outermost one names as its outer one */
@@ -45,8 +51,16 @@ struct tp_pystack_thread {
 	struct tp_pystack_names names;
 };
 
+extern __thread struct tp_pystack_thread *tp_pystack_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Cold side of the next. */
+struct tp_pystack_thread *tp_pystack_thread_find(void);
 /* This thread's own. NULL: no memory, or too many threads. Guard held. */
-struct tp_pystack_thread *tp_pystack_thread(void);
+static inline struct tp_pystack_thread *tp_pystack_thread(void)
+{
+	return tp_likely(tp_pystack_self != NULL) ? tp_pystack_self : tp_pystack_thread_find();
+}
 /* Strings begin anew: nothing is known any more. */
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread);
 /* In the child of fork: only this thread is left. Async-signal-safe. */

@@ -130,12 +130,10 @@ uint64_t tp_torch_stack_operator(bool is_inside)
 	return tell(0, window, frame, at);
 }
 
-void tp_torch_stack_call(void)
+/* No operator begins at that frame: it is not compared with the next one's. */
+void tp_torch_stack_call(const char *frame, uint64_t window)
 {
-	const char *at, *frame = tp_pystack_newest(&at);
-
-	if (frame)
-		tell(TP_STACK_CALL, tp_torch_stack_window(), frame, at);
+	tell(TP_STACK_CALL, window, frame, NULL);
 }
 
 void tp_torch_stack_report(struct tp_text *totals)

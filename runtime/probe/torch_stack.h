@@ -30,8 +30,8 @@ uint64_t tp_torch_stack_window(void);
  * heap.
  */
 uint64_t tp_torch_stack_operator(bool is_inside);
-/* A module is called; its frame stands on this thread. */
-void tp_torch_stack_call(void);
+/* A module is called: `frame` of this thread is its call, whatever stands inside of it by now. */
+void tp_torch_stack_call(const char *frame, uint64_t window);
 
 void tp_torch_stack_report(struct tp_text *totals);
 /* In the child of fork: async-signal-safe. */

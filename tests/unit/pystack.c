@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "runtime/probe/pyapi.h"
 #include "runtime/probe/pyframe_layout.h"
+#include "runtime/probe/pymodule.h"
 #include "runtime/probe/pystack.h"
 
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
@@ -305,6 +306,103 @@ Test(pystack, what_did_not_change_is_not_recorded_again)
 	take_stack();
 	collect();
 	cr_expect_eq(got.n, 0);
+}
+
+Test(pystack, called_again_a_frame_is_in_the_stack_of_its_caller)
+{
+	char *outer = make_frame(make_code("outer", "a.py", 1), 0, called_by_c(NULL));
+	char *inner = make_frame(make_code("inner", "b.py", 1), 0, outer);
+	char *leaf = make_frame(make_code("leaf", "c.py", 1), 0, inner);
+	uint32_t stack;
+
+	set_newest(leaf);
+	stack = take_stack();
+	/* Both have returned, and the outer one has gone on before it called them again. */
+	go_to(outer, 1);
+	set_newest(outer);
+	cr_expect_str_eq(describe(take_stack()), "outer a.py 3 C; ");
+	set_newest(leaf);
+	cr_expect_str_eq(describe(take_stack()), "leaf c.py 2; inner b.py 2; outer a.py 3 C; ");
+	/* From the same place as at first, without and with one look in between. */
+	go_to(outer, 0);
+	cr_expect_eq(take_stack(), stack);
+	set_newest(outer);
+	take_stack();
+	go_to(leaf, 2);
+	set_newest(leaf);
+	cr_expect_str_eq(describe(take_stack()), "leaf c.py 4; inner b.py 2; outer a.py 2 C; ");
+	collect();
+	set_newest(inner);
+	take_stack();
+	set_newest(leaf);
+	take_stack();
+	collect();
+	cr_expect_eq(got.n, 0);
+	/* By C. */
+	set_newest(outer);
+	take_stack();
+	put_ptr(inner, layout->previous, called_by_c(outer));
+	set_newest(leaf);
+	cr_expect_str_eq(describe(take_stack()), "leaf c.py 4; inner b.py 2 C; outer a.py 2 C; ");
+}
+
+Test(pystack, called_again_a_function_may_have_moved_in_its_file)
+{
+	char *outer = make_frame(make_code("outer", "a.py", 1), 0, called_by_c(NULL));
+	char *code = make_code("inner", "b.py", 1), *inner = make_frame(code, 0, outer);
+	const int32_t first = 50;
+
+	set_newest(inner);
+	cr_expect_str_eq(describe(take_stack()), "inner b.py 2; outer a.py 2 C; ");
+	set_newest(outer);
+	take_stack();
+	/* Another one with the same name, file and table. */
+	memcpy(code + layout->first_line, &first, sizeof(first));
+	set_newest(inner);
+	cr_expect_str_eq(describe(take_stack()), "inner b.py 51; outer a.py 2 C; ");
+}
+
+/* The number of the module whose call a stack's innermost frame is. */
+static uint32_t find_module(uint32_t stack)
+{
+	collect();
+	for (uint32_t i = 0; i < got.n; i++) {
+		const struct tp_rec *rec = &got.rec[i];
+
+		if (rec->kind == TP_REC_FRAME && rec->link == stack &&
+		    (rec->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE)
+			return TP_MODULE_NUMBER(rec->arg);
+	}
+	return 0;
+}
+
+Test(pystack, calls_of_two_modules_from_one_line_are_two_stacks)
+{
+	char *code = make_code("Module._wrapped_call_impl", "m.py", 1);
+	char *outer = make_frame(make_code("outer", "a.py", 1), 0, called_by_c(NULL));
+	char *call = make_frame(code, 0, outer), *one = make(64), *two = make(64);
+	uint32_t stack, other;
+
+	tp_pymodule.wrapped_code = code;
+	put_ptr(call, layout->locals, one);
+	set_newest(call);
+	stack = take_stack();
+	cr_expect_eq(find_module(stack), tp_pymodule_number(one));
+	put_ptr(call, layout->locals, two);
+	other = take_stack();
+	cr_expect_eq(find_module(other), tp_pymodule_number(two));
+	cr_expect_eq(got.n, 1, "the frame is the same");
+	put_ptr(call, layout->locals, one);
+	cr_expect_eq(take_stack(), stack);
+	collect();
+	cr_expect_eq(got.n, 0);
+	/* From another line, both of them. */
+	go_to(outer, 1);
+	cr_expect_neq(take_stack(), stack);
+	put_ptr(call, layout->locals, two);
+	cr_expect_neq(take_stack(), other);
+	collect();
+	cr_expect_eq(got.n, 4);
 }
 
 Test(pystack, frames_and_code_at_addresses_of_others_are_themselves)
