@@ -5,6 +5,7 @@ What is allocated at most of each device, the seven columns of its table of oper
 events: blocks with size and lifetime.
 """
 import collections
+import functools
 
 from torch_tb_profiler.profiler.memory_parser import MemoryMetrics
 
@@ -26,14 +27,15 @@ def device_of(row):
     return row["device"].replace("GPU ", "GPU") if row["device"].startswith("GPU") else "CPU"
 
 
-def compare(report, merge, trace, shown, names, calls):
-    """calls: of each operator, as the plugin's own operator view says."""
+def compare(report, merge, trace, shown, names, calls, whole):
+    """calls: of each operator, as the plugin's own operator view says. whole(): shown, had it not lost
+    backward nodes."""
     snapshot = shown.run.memory_snapshot
     if not snapshot or not any(record.addr is not None for record in snapshot.memory_records):
         return
     views = Rows(merge, [trace], "memory")
     peaks(report, snapshot, views)
-    stats(report, snapshot.get_memory_statistics(shown.run.tid2tree), views, names, calls)
+    stats(report, snapshot.get_memory_statistics(shown.run.tid2tree), views, names, calls, whole)
     events(report, snapshot, views)
 
 
@@ -58,27 +60,43 @@ def peaks(report, snapshot, views):
                        our_reserved)
 
 
-def stats(report, statistics, views, names, calls):
+def stats(report, statistics, views, names, calls, whole):
     theirs, ours = {}, {}
+
+    @functools.cache
+    def all_of():
+        shown = whole()
+        return shown.run.memory_snapshot.get_memory_statistics(shown.run.tid2tree)
+
     for device, operators in statistics.items():
         for name, row in operators.items():
             theirs[device, name] = row
     for row in views.table("tensor_operators"):
         if row["operator"] in names:
             ours[device_of(row), row["operator"]] = row
+    # Their own part differs, too.
+    of_own = {key for key, row in theirs.items() if key not in ours or
+              row[MemoryMetrics.SelfAllocationCount] != ours[key]["self_allocations"]}
     for figure, at, field in COLUMNS:
         rows = {key: row[at] for key, row in theirs.items()}
         our_rows = {key: row[field] for key, row in ours.items()}
         own = figure.startswith("self") or figure == "size increase"
         is_moved = own and sum(rows.values()) == sum(our_rows.values())
 
-        def known(key, a, b, figure=figure, is_moved=is_moved):
-            """An operator and the overload of its name that it calls are two here; and a block
+        def known(key, a, b, figure=figure, is_moved=is_moved, at=at):
+            """An operator and the overload of its name that it calls are two there; and a block
             freed in the very microsecond in which an operator ends is that one's for us."""
-            if figure == "calls":
-                return "overload-calls" if a == calls.get(key[1]) else None
-            return "end-of-operator" if "increase" in figure and (
-                is_moved or key in moved) else None
+            if figure == "calls" and a is not None and a == calls.get(key[1]):
+                return "overload-calls"
+            if "increase" in figure and (is_moved or key in moved):
+                return "end-of-operator"
+            if not figure.startswith("self") and a == 2 * (b or 0) and key not in of_own:
+                return "nested"
+            row = all_of().get(key[0], {}).get(key[1])
+            if row and row[at] != b and figure == "calls" and \
+                    b == whole().operators.get(key[1], {}).get("calls"):
+                return "idle-calls"
+            return "lost-backward" if row and row[at] == b else None
 
         if figure == "self increase" and is_moved:
             moved = {key for key in rows if rows[key] != our_rows.get(key)}

@@ -10,7 +10,7 @@ import os
 import re
 from unittest import mock
 
-from torch_tb_profiler.profiler import data, event_parser, node, op_agg, tensor_core, \
+from torch_tb_profiler.profiler import data, event_parser, node, op_agg, op_tree, tensor_core, \
     tensor_cores_parser, trace
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "merge",
@@ -132,6 +132,20 @@ def tensor_core_share(operators, gpu_ids):
                 used += ns if kernel.name in tensor_core.TC_Allowlist else 0
         found[gpu] = used / total if total else 0.0
     return found
+
+
+def build_tree(self, tid2list, tid2zero_rt_list, staled_device_nodes, fwd_bwd_map):
+    """Backward nodes stay on their thread: behind the last forward operator they would be lost."""
+    return plain_tree(self, tid2list, tid2zero_rt_list, staled_device_nodes, {})
+
+
+plain_tree = op_tree.OpTreeBuilder.build_tree
+
+
+@contextlib.contextmanager
+def with_all_backward():
+    with mended(), mock.patch.object(op_tree.OpTreeBuilder, "build_tree", build_tree):
+        yield
 
 
 @contextlib.contextmanager

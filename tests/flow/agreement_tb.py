@@ -6,6 +6,7 @@ it reads as they are.
 """
 import ast
 import collections
+import functools
 import re
 
 import agreement_memory
@@ -46,6 +47,12 @@ def compare(report, merge, trace):
     has_mtia = any((event.get("cat") or "").startswith("mtia") for event in raw["traceEvents"])
     has_steps = any(event["name"].startswith("ProfilerStep#") for event in raw["traceEvents"])
 
+    @functools.cache
+    def whole():
+        with agreement_mended.with_all_backward():
+            found = compare_tb.Shown(trace, is_old, compare_tb.MENDED)
+        return found, figures(found)
+
     for (view, figure), (rows, near) in theirs.items():
         def known(row, a, b, key=(view, figure)):
             if not has_steps and view == "overview":
@@ -65,15 +72,19 @@ def compare(report, merge, trace):
                 return "device-unknown"
             if is_near(mended[key], row, b):
                 return REASON.get(view + ": " + figure, REASON.get(view))
-            if key == ("operator by shape", "device total") and is_near(
-                    mended["operator", figure], row[0], ours["operator", figure].get(row[0])):
+            by_name = ours["operator", figure].get(row[0]) \
+                if key == ("operator by shape", "device total") else None
+            if by_name is not None and is_near(mended["operator", figure], row[0], by_name):
                 return "overload"
+            if is_near(whole()[1][key], row, b) or (by_name is not None and is_near(
+                    whole()[1]["operator", figure], row[0], by_name)):
+                return "lost-backward"
             return None
 
         if (view, figure) in ours:
             report.compare("plugin", view, figure, rows, ours[view, figure], near, known=known)
     agreement_memory.compare(report, merge, trace, shown, known_rows(raw),
-                             theirs.get(("operator", "calls"), ({}, 0))[0])
+                             theirs.get(("operator", "calls"), ({}, 0))[0], lambda: whole()[0])
 
 
 def is_near(rows_and_near, row, ours):
