@@ -399,6 +399,9 @@ struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *m
 		.entry = tp_moments_get(moments, best->entry),
 		.peak = tp_moments_get(moments, best->peak),
 		.exit = tp_moments_get(moments, best->exit),
+		.entry_ns = tp_moments_ns(moments, best->entry),
+		.peak_ns = tp_moments_ns(moments, best->peak),
+		.exit_ns = tp_moments_ns(moments, best->exit),
 	};
 }
 

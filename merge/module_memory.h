@@ -22,6 +22,7 @@ struct tp_module_memory {
 	uint64_t n_calls;
 	int64_t kept_bytes;	/* sum over calls of what there was more after than before */
 	const struct tp_moment *entry, *peak, *exit;	/* NULL: of no call */
+	int64_t entry_ns, peak_ns, exit_ns;
 };
 
 struct tp_module_memories;

@@ -158,3 +158,8 @@ const struct tp_moment *tp_moments_get(const struct tp_moments *moments, uint32_
 
 	return handle == TP_NO_MOMENT ? &none : &moments->entry[moments->at[handle]].difference;
 }
+
+int64_t tp_moments_ns(const struct tp_moments *moments, uint32_t handle)
+{
+	return handle == TP_NO_MOMENT ? 0 : moments->entry[moments->at[handle]].ns;
+}

@@ -48,5 +48,7 @@ void tp_moments_life(struct tp_moments *moments, const struct tp_life *life);
 /* All blocks were told: differences become sums. Then tp_moments_get. */
 void tp_moments_end(struct tp_moments *moments);
 const struct tp_moment *tp_moments_get(const struct tp_moments *moments, uint32_t handle);
+/* When it was; 0: TP_NO_MOMENT. */
+int64_t tp_moments_ns(const struct tp_moments *moments, uint32_t handle);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { FIXED = 6, COLUMNS = FIXED + TP_MOMENT_N, DEPTH_SHOWN = 3 };
+enum { FIXED = 7, COLUMNS = FIXED + TP_MOMENT_N, DEPTH_SHOWN = 3 };
 
 struct shown {
 	const struct tp_module_memories *memories;
@@ -65,11 +65,12 @@ static void choose_columns(struct shown *shown, const int64_t most[TP_MOMENT_N])
 		{.title = "calls", .field = "calls"},
 		{.title = "pass", .field = "pass"},
 		{.title = "moment", .field = "moment"},
+		{.title = "when", .field = "when_ns"},
 		{.title = "bytes", .field = "bytes"},
 	};
 	static char field[TP_MOMENT_N][40];
 
-	for (uint32_t i = 0; i < (shown->is_rows ? 6 : 5); i++)
+	for (uint32_t i = 0; i < (shown->is_rows ? 7 : 5); i++)
 		shown->column[shown->n_columns++] = shown->is_rows ? programs[i] : people[i];
 	for (uint32_t i = 1; i <= TP_MOMENT_N; i++) {
 		const uint32_t c = i < TP_TENSOR_N ? i : i == TP_TENSOR_N ? 0 : TP_MOMENT_INTERNAL;
@@ -115,6 +116,7 @@ static void add_programs(const struct shown *shown, uint32_t path,
 {
 	static const char *const word[] = {"entry", "peak", "exit"};
 	const struct tp_moment *const moment[] = {memory->entry, memory->peak, memory->exit};
+	const int64_t when_ns[] = {memory->entry_ns, memory->peak_ns, memory->exit_ns};
 	char title[TP_VIEW_MODULE_TEXT];
 
 	for (uint32_t i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
@@ -124,6 +126,7 @@ static void add_programs(const struct shown *shown, uint32_t path,
 		tp_cell_count(shown->table, memory->n_calls);
 		tp_table_cell(shown->table, "%s", pass_word[pass]);
 		tp_table_cell(shown->table, "%s", word[i]);
+		tp_cell_ns(shown->table, when_ns[i]);
 		tp_cell_bytes(shown->table, tp_moment_bytes(moment[i]));
 		add_categories(shown, moment[i]);
 	}

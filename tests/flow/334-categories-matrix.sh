@@ -30,7 +30,8 @@ trace()
 # agree NAME MODEL OPTIMIZER WAY [OPTION...]: of compare_categories.py
 agree()
 {
-	local name=$1 model=$2 rule=$3 way=$4 said good=0 bounds='' runs=1
+	local name=$1 model=$2 rule=$3 way=$4 said good=0 runs=1
+	local -a bounds=()
 	shift 4
 	# How long gloo's threads hold a buffer is chance: theirs has another peak now and then, too.
 	[ "$way" != fsdp ] || runs=5
@@ -45,9 +46,9 @@ agree()
 	is "$name: exit status" "$status" 0
 	is "$name: bytes by category at the peak" $good 1
 	printf '%s\n' "$said"
-	[ "$model-$way" = gpt-plain ] || bounds=--bounds
+	[ "$model-$way" = gpt-plain ] || bounds=(--bounds "$TMP/$name.memory")
 	if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/$name.said0.json" \
-		"$TMP/$name.module" $bounds); then
+		"$TMP/$name.module" "${bounds[@]}"); then
 		pass "$name: memory of each module"
 	else
 		fail "$name: memory of each module"

@@ -9,6 +9,8 @@ matrices; each category, and all, must agree within 2 % of all that is alive.
 import json
 import sys
 
+from tensor_blocks import replay
+
 LIMIT = 0.02
 # Ours, and which of theirs count as it. MemTracker: all that forward makes is an activation, also
 # its inputs; all that backward makes is temporary, a parameter's gradient until somebody takes it.
@@ -55,31 +57,6 @@ def compare(name, theirs, moments, pairs):
     return all(abs(row[3]) <= LIMIT for row in rows)
 
 
-def replay(blocks, keeps):
-    """Bytes by category after each event, and of all."""
-    edges = []
-    for block in blocks:
-        if keeps(block):
-            begin, end, n = block["allocated_ns"], block["freed_ns"], block["bytes"]
-            begin = -1 if begin in ("", None) else begin
-            category = "temporary" if block["temporary_ns"] > 0 else block["category"]
-            edges.append((begin, 1, category, n))
-            since = begin + block["temporary_ns"]
-            if category != block["category"] and since != end:
-                edges += (since, 0, category, -n), (since, 0, block["category"], n)
-                category = block["category"]
-            if end not in ("", None):
-                edges.append((end, 0, category, -n))
-    # Freed before allocated, at one time.
-    edges.sort(key=lambda edge: edge[:2])
-    alive, now, moments = {}, 0, []
-    for _, _, category, n in edges:
-        alive[category] = alive.get(category, 0) + n
-        now += n
-        moments.append((now, {category: n for category, n in alive.items() if n}))
-    return moments
-
-
 with open(sys.argv[1], encoding="utf-8") as file:
     said = json.load(file)
 said["tracker"].pop("Total", None)
@@ -95,14 +72,14 @@ if len(steps) != 1:
 one_pass = {key[:-len("_bytes")]: n for key, n in steps[0].items() if key.endswith("_bytes") and n}
 one_pass.pop("unknown", None)
 known = [block for block in blocks if block["category"] != "unknown"]
-_, from_blocks = max(replay(known, lambda block: True), key=lambda moment: moment[0])
+_, _, from_blocks = max(replay(known), key=lambda moment: moment[1])
 good = one_pass == from_blocks
 print(f"# at the peak, in one pass: {one_pass}\n# from all blocks:          {from_blocks}")
 # What operators use inside themselves is no tensor that they could see. Two moments may be the
 # peak all but equally: theirs is one of ours.
-moments = replay(known, lambda block: not block["internal"])
-most = max(total for total, _ in moments)
-moments = [alive for total, alive in moments if total >= (1 - LIMIT) * most]
+moments = replay(block for block in known if not block["internal"])
+most = max(total for _, total, _ in moments)
+moments = [alive for _, total, alive in moments if total >= (1 - LIMIT) * most]
 good &= compare("MemTracker", said["tracker"], moments, TRACKER)
 # The timeline has some of that, too: only where operators use little it is the same.
 if "timeline" in said:

@@ -82,6 +82,8 @@ Test(moments, have_users_and_none_is_not_one)
 				      .category = TP_TENSOR_INPUT};
 	uint32_t first = tp_moments_add(&moments, 10);
 
+	cr_expect_eq(tp_moments_ns(&moments, first), 10);
+	cr_expect_eq(tp_moments_ns(&moments, TP_NO_MOMENT), 0);
 	cr_expect_eq(tp_moments_use(&moments, first), first);
 	tp_moments_drop(&moments, first);
 	/* Still one user: the next one does not take its place. */
