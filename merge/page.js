@@ -16,6 +16,7 @@ const TABS = [
 	{name: 'comm', title: 'Communication', build: buildComm},
 	{name: 'timeline', title: 'Timeline', build: buildTimeline, isOwn: true,
 	 has: () => Boolean(load('timeline')) && load('timeline').steps.length > 0},
+	{name: 'trace', title: 'Trace', build: (panel) => buildBlocks(panel, 'trace')},
 	{name: 'flame', title: 'Flame graph', build: buildFlame, isOwn: true,
 	 has: () => Boolean(load('flame')) && load('flame').nodes.length > 0},
 	{name: 'machine', title: 'Machine', isOwn: true,

@@ -69,10 +69,10 @@ static void add_views(struct page *page, const struct tp_run *run)
 	for (uint32_t i = 0; tp_views[i]; i++) {
 		if (tp_views[i] == &tp_view_diff && !view_options.compare)
 			continue;
-		/* The page has a timeline that can be zoomed. */
-		if (tp_views[i] == &tp_view_trace)
-			continue;
-		add_view(page, run, tp_views[i], "", &plain);
+		other = plain;
+		/* Beside the timeline that can be zoomed: a screen or two would be little. */
+		other.has_top |= tp_views[i] == &tp_view_trace;
+		add_view(page, run, tp_views[i], "", &other);
 		other = plain;
 		if (tp_views[i] == &tp_view_operator) {
 			other.by_shape = true;

@@ -97,10 +97,13 @@ is "late: a flame graph of each rank" "$(sayings 'flame graph of one rank')" tru
 "$PYTHON" "$flow/html_hostile.py" "$TMP/gpu.json.gz" "$TMP/<img src=x onerror=window.hacked=6>.json"
 fuse gpu -q -f html -o "$TMP/gpu.html" "$TMP/gpu.json.gz"
 fuse gpu-kernel -q -v kernel --top 300 "$TMP/gpu.json.gz"
+fuse gpu-trace -q -v trace --top 300 "$TMP/gpu.json.gz"
 fuse hostile -q -f html -o "$TMP/hostile.html" "$TMP/<img src=x onerror=window.hacked=6>.json"
-look gpu "kernel=$TMP/gpu-kernel.out"
+look gpu "kernel=$TMP/gpu-kernel.out" "trace=$TMP/gpu-trace.out"
 always gpu
 is "gpu: kernels as in the text" "$(sayings 'kernel: lines missing')" 0
+is "gpu: the step's tree as in the text" "$(sayings 'trace: lines missing')" 0
+ok "gpu: ... and there is one" test "$(sayings 'trace: lines compared')" -gt 10
 look hostile
 always hostile
 done_testing

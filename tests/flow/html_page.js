@@ -43,7 +43,7 @@ async function compare(page, view, text)
 	await goTo(page, view);
 	await page.evaluate(`${PANEL}.querySelectorAll('.more:not([hidden])').forEach((b) => b.click())`);
 	const rows = await page.evaluate(`[...${PANEL}.querySelectorAll('tr')].map((tr) =>
-		[...tr.children].map((cell) => cell.textContent.trim()))`);
+		[...tr.children].flatMap((cell) => cell.textContent.trim().split(/ {2,}/)))`);
 	const lines = text.split('\n').map(cellsOf).filter(Boolean);
 	const missing = lines.filter((cells) => !rows.some((row) => cells.every((cell) => row.includes(cell))));
 
