@@ -185,8 +185,9 @@ static void print_streams(const struct tp_run *run, const struct tp_gpu_time *gp
 	struct tp_table *table;
 	char who[96];
 
-	if (!out->rows)
+	if (!tp_out_is_full(out))
 		return;
+	tp_out_title(out, "What waited in each stream");
 	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	tp_table_name(table, "gpu_streams");
 	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++) {
