@@ -139,7 +139,7 @@ struct tp_step_row {
 struct tp_issue {
 	const struct tp_proc *proc;	/* NULL: the whole run */
 	bool is_loss;			/* data is missing because of it */
-	char *text;			/* whole, however long a path in it; of the run */
+	const char *text;		/* whole, however long a path in it; of the run */
 };
 
 struct tp_window {

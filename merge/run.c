@@ -45,7 +45,7 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 	issue->proc = proc;
 	issue->is_loss = is_loss;
 	issue->text = text;
-	for (char *c = issue->text; *c; c++) {
+	for (char *c = text; *c; c++) {
 		/* Paths and names come from outside: one line stays one line. */
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
@@ -459,7 +459,7 @@ void tp_run_free(struct tp_run *run)
 	free(run->step);
 	free(run->open);
 	for (uint32_t i = 0; i < run->n_issues; i++)
-		free(run->issue[i].text);
+		free((char *)run->issue[i].text);
 	free(run->issue);
 	tp_strings_free(&in->strings);
 	tp_infiles_free(&in->files);
