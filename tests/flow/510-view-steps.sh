@@ -72,6 +72,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     if len(line.rstrip("\n")) > int(sys.argv[2]) and " " in line.strip():
         print(line, end="")' "$TMP/wide.$columns" $columns)
 	is "nothing is wider than $columns columns" "$wide" ""
+	like "... of what is there" "$(cat "$TMP/wide.$columns")" 'all good'
 done
 like "colour on a terminal" "$(on_terminal 80 "$MERGE" -v health "$TMP/run")" $'\033\\[32m  all good'
 unlike "none with NO_COLOR" "$(NO_COLOR=1 on_terminal 80 "$MERGE" -v health "$TMP/run")" $'\033'
