@@ -69,8 +69,10 @@ static void choose_columns(struct shown *shown, const int64_t most[TP_MOMENT_N])
 		{.title = "bytes", .field = "bytes"},
 	};
 	static char field[TP_MOMENT_N][40];
+	const uint32_t n_fixed = shown->is_rows ? FIXED : sizeof(people) / sizeof(people[0]);
 
-	for (uint32_t i = 0; i < (shown->is_rows ? 7 : 5); i++)
+	_Static_assert(sizeof(programs) / sizeof(programs[0]) == FIXED, "columns of rows");
+	for (uint32_t i = 0; i < n_fixed; i++)
 		shown->column[shown->n_columns++] = shown->is_rows ? programs[i] : people[i];
 	for (uint32_t i = 1; i <= TP_MOMENT_N; i++) {
 		const uint32_t c = i < TP_TENSOR_N ? i : i == TP_TENSOR_N ? 0 : TP_MOMENT_INTERNAL;

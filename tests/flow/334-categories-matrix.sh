@@ -47,13 +47,8 @@ agree()
 	is "$name: bytes by category at the peak" $good 1
 	printf '%s\n' "$said"
 	[ "$model-$way" = gpt-plain ] || bounds=(--bounds "$TMP/$name.memory")
-	if said=$("$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/$name.said0.json" \
-		"$TMP/$name.module" "${bounds[@]}"); then
-		pass "$name: memory of each module"
-	else
-		fail "$name: memory of each module"
-	fi
-	printf '%s\n' "$said"
+	shown "$name: memory of each module" "$PYTHON" "$TOP/tests/flow/compare_modules.py" \
+		"$TMP/$name.said0.json" "$TMP/$name.module" "${bounds[@]}"
 }
 
 agree gpt-adamw gpt adamw plain
