@@ -34,13 +34,15 @@ tp_cflags := -std=gnu11 -fvisibility=hidden -fPIC -pthread -MMD -MP \
 	$(if $(WERROR),-Werror) $(if $(DEBUG),-O0 -DTP_DEBUG) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 tp_ldflags := -pthread $(if $(SAN),-fsanitize=$(SAN))
 
-obj = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
+# Sources of folders and of their rooms, to two floors down.
+sources = $(sort $(foreach d,$(1),$(wildcard $d/*.$(2) $d/*/*.$(2) $d/*/*/*.$(2))))
+obj = $(patsubst %.c,$(O)/%.o,$(call sources,$(1),c))
 shared_obj  := $(call obj,runtime/base runtime/trace)
 engine_obj  := $(call obj,runtime/engine)
 runtime_obj := $(shared_obj) $(engine_obj) $(call obj,runtime/probe)
 preload_obj := $(call obj,preload)
 merge_obj   := $(filter-out $(O)/merge/main.o,$(call obj,merge))
-headers     := $(sort $(wildcard preload/*.h runtime/*/*.h merge/*.h))
+headers     := $(call sources,preload runtime merge,h)
 
 zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)))
 
@@ -57,7 +59,7 @@ $(O)/%.o: %.c
 	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
 
 # Taken in as they are.
-$(O)/runtime/probe/frameworks.o: runtime/probe/frameworks.py
+$(O)/runtime/probe/python/frameworks.o: runtime/probe/python/frameworks.py
 
 $(preload_obj) $(call obj,runtime/probe): | cuda-headers
 cuda-headers:
@@ -84,21 +86,21 @@ $(nop): $(nop_obj)
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof-nop.so \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $^ -ldl
 
-# The sources of the page, as merge/page_files.c takes them in: scripts are one, in its order.
+# The sources of the page, as merge/page/page_files.c takes them in: scripts are one, in its order.
 page := $(O)/page
-page_sources := merge/page.html merge/page.css $(sort $(wildcard merge/page_*.js)) merge/page.js
+page_sources := merge/page/page.html merge/page/page.css $(sort $(wildcard merge/page/page_*.js)) merge/page/page.js
 page_charts := $(if $(DYGRAPHS),$(addprefix $(DYGRAPHS)/,dygraph.min.css dygraph.min.js))
 # Made again when another library is named, or one is there now.
 page_from := $(page)/from$(subst /,-,$(DYGRAPHS))
-$(page)/hashes: $(page_sources) merge/page_charts.txt $(page_charts) scripts/page-files \
+$(page)/hashes: $(page_sources) merge/page/page_charts.txt $(page_charts) scripts/page-files \
 		$(if $(wildcard $(page_from)),,page-again)
 	@$(if $(Q),echo "  GEN $@")
 	$(Q)scripts/page-files $(page) '$(DYGRAPHS)' $(page_sources)
 	@rm -f $(page)/from* && touch $(page_from)
 .PHONY: page-again
 page-again:
-$(O)/merge/page_files.o: tp_cppflags += -DTP_PAGE='"$(page)"'
-$(O)/merge/page_files.o: $(page)/hashes
+$(O)/merge/page/page_files.o: tp_cppflags += -DTP_PAGE='"$(page)"'
+$(O)/merge/page/page_files.o: $(page)/hashes
 
 $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")

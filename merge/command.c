@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "merge/diff.h"
-#include "merge/input.h"
+#include "merge/input/input.h"
+#include "merge/view/diff.h"
 
 /* As given; what they mean goes to `command`. */
 static struct words {

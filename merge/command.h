@@ -7,9 +7,9 @@
 #ifndef TP_MERGE_COMMAND_H
 #define TP_MERGE_COMMAND_H
 
-#include "merge/fuse.h"
+#include "merge/input/fuse.h"
+#include "merge/model/view.h"
 #include "merge/sinks.h"
-#include "merge/view.h"
 
 enum tp_status {
 	TP_STATUS_OK = 0,

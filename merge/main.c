@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "merge/command.h"
-#include "merge/recovered.h"
+#include "merge/input/recovered.h"
 #include "runtime/base/options.h"
 
 #ifndef TP_VERSION

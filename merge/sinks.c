@@ -2,8 +2,8 @@
 /*
  * sinks.c - which formats and views there are, and where results go
  */
+#include "merge/model/view.h"
 #include "merge/sinks.h"
-#include "merge/view.h"
 
 #include <errno.h>
 #include <stdio.h>

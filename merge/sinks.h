@@ -5,7 +5,7 @@
 #ifndef TP_MERGE_SINKS_H
 #define TP_MERGE_SINKS_H
 
-#include "merge/sink.h"
+#include "merge/model/sink.h"
 
 struct tp_view;
 

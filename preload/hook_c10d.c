@@ -16,8 +16,8 @@
 
 #include "preload/export.h"
 #include "runtime/base/sync.h"
-#include "runtime/probe/torch_abi.h"
-#include "runtime/probe/torch_group.h"
+#include "runtime/probe/torch/torch_abi.h"
+#include "runtime/probe/torch/torch_group.h"
 
 #define WORK                                                                               \
 	"N3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34intrusive_target_default_null_type"  \

@@ -22,7 +22,7 @@
 
 #include "preload/export.h"
 #include "preload/real.h"
-#include "runtime/probe/cupti_yield.h"
+#include "runtime/probe/gpu/cupti_yield.h"
 
 #define REAL_CALLS(_)                                                                      \
 	_(cuptiSubscribe) _(cuptiSubscribe_v2) _(cuptiUnsubscribe)                         \

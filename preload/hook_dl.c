@@ -4,7 +4,7 @@
  *
  * dl_iterate_phdr is how an unwinder finds the tables of a library, and takes the loader's lock.
  * A thread that learns unwind rules inside malloc must not wait for that: its lookups are
- * answered by runtime/probe/stack_unwind.h; everybody else's go to the real function. dlclose
+ * answered by runtime/probe/stack/stack_unwind.h; everybody else's go to the real function. dlclose
  * is followed because what was learnt of a library's code ends with it.
  */
 #include <dlfcn.h>
@@ -14,8 +14,8 @@
 #include "preload/export.h"
 #include "preload/real.h"
 #include "runtime/base/loader.h"
-#include "runtime/probe/stack.h"
-#include "runtime/probe/stack_unwind.h"
+#include "runtime/probe/stack/stack.h"
+#include "runtime/probe/stack/stack_unwind.h"
 
 typedef int (*each_fn)(struct dl_phdr_info *info, size_t bytes, void *ctx);
 

@@ -5,7 +5,7 @@
  * What is done depends on one word, tp_heap_mode:
  *
  *	0	An allocation is counted when it is asked for (posix_memalign alone waits for the
- *		block, see runtime/probe/heap_last.h), a free before the block can be anybody
+ *		block, see runtime/probe/heap/heap_last.h), a free before the block can be anybody
  *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
  *	LIVE	watch_*: counted when it has succeeded, with the bytes that the allocator set apart.
  *	EVENTS	the same, and recorded. The guard is held around the real call, so that what an
@@ -37,8 +37,8 @@
 #define note_last_block(block) ((void)(block))
 #define WATCHED(call) ((void)0)
 #else
-#include "runtime/probe/heap_count.h"
-#include "runtime/probe/heap_event.h"
+#include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/heap/heap_event.h"
 #define note_last_block(block) (tp_heap_self.last_block = (block))
 /* In all but mode 0, `call` does what has to be done: record_* or watch_* with the arguments. */
 #define WATCHED(call)                                                                      \

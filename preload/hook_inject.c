@@ -23,7 +23,7 @@
 #include "preload/export.h"
 #include "preload/hook_proc.h"
 #include "runtime/engine/config.h"
-#include "runtime/probe/cupti.h"
+#include "runtime/probe/gpu/cupti.h"
 
 #define VARIABLE "CUDA_INJECTION64_PATH"
 

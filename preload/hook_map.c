@@ -24,8 +24,8 @@
 #include "preload/real.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
-#include "runtime/probe/heap_count.h"
-#include "runtime/probe/heap_map.h"
+#include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/heap/heap_map.h"
 
 /* The linker's name for where this library begins. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));

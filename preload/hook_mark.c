@@ -19,7 +19,7 @@
 #include "preload/export.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/mark.h"
+#include "runtime/probe/mark/mark.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 

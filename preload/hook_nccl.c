@@ -21,8 +21,8 @@
 
 #include "preload/export.h"
 #include "runtime/engine/config.h"
-#include "runtime/probe/nccl.h"
-#include "runtime/probe/nccl_events.h"
+#include "runtime/probe/nccl/nccl.h"
+#include "runtime/probe/nccl/nccl_events.h"
 
 #define VARIABLE "NCCL_PROFILER_PLUGIN"
 

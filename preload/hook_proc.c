@@ -25,7 +25,7 @@
 #include "runtime/base/log.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/heap_count.h"
+#include "runtime/probe/heap/heap_count.h"
 
 #define REAL_CALLS(_)                                                                      \
 	_(_exit) _(quick_exit) _(pthread_exit) _(execve) _(execv) _(execvp) _(execvpe) _(fexecve)

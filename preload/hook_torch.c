@@ -15,10 +15,10 @@
 
 #include "preload/export.h"
 #include "runtime/base/sync.h"
-#include "runtime/probe/entry.h"
-#include "runtime/probe/pymodule.h"
-#include "runtime/probe/tensor.h"
-#include "runtime/probe/torch_abi.h"
+#include "runtime/probe/entry/entry.h"
+#include "runtime/probe/python/pymodule.h"
+#include "runtime/probe/torch/tensor.h"
+#include "runtime/probe/torch/torch_abi.h"
 
 /* c10::Device: two bytes, passed in one register. */
 struct device {

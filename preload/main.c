@@ -6,7 +6,7 @@
  * launcher. Almost all of them have nothing to do with training and must not notice it, so
  * the constructor only looks: no file is made, no thread started, no message printed. A
  * process that has Python's audit hook, or torch, among its symbols *may* train; it goes on
- * to runtime/probe/entry.c, which waits for the proof. Any other one trains when
+ * to runtime/probe/entry/entry.c, which waits for the proof. Any other one trains when
  * TRAINPROF_PROGRAM names it; where torch can come, that variable only restricts.
  */
 #include <dlfcn.h>
@@ -26,19 +26,19 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/category.h"
-#include "runtime/probe/clock_sync.h"
-#include "runtime/probe/cupti.h"
-#include "runtime/probe/devmem.h"
-#include "runtime/probe/entry.h"
-#include "runtime/probe/heap.h"
-#include "runtime/probe/host.h"
-#include "runtime/probe/mark.h"
-#include "runtime/probe/modules.h"
-#include "runtime/probe/nccl.h"
-#include "runtime/probe/nvml.h"
-#include "runtime/probe/tensor.h"
-#include "runtime/probe/torch.h"
+#include "runtime/probe/clock/clock_sync.h"
+#include "runtime/probe/entry/entry.h"
+#include "runtime/probe/gpu/cupti.h"
+#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/heap/heap.h"
+#include "runtime/probe/host/host.h"
+#include "runtime/probe/mark/mark.h"
+#include "runtime/probe/nccl/nccl.h"
+#include "runtime/probe/python/modules.h"
+#include "runtime/probe/torch/category.h"
+#include "runtime/probe/torch/tensor.h"
+#include "runtime/probe/torch/torch.h"
 
 static const struct tp_probe *const probes[] = {
 	&tp_torch_probe,

@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "runtime/engine/intern.h"
-#include "runtime/probe/cupti_clock.h"
-#include "runtime/probe/cupti_decode.h"
+#include "runtime/probe/gpu/cupti_clock.h"
+#include "runtime/probe/gpu/cupti_decode.h"
 #include "tests/unit/cupti_records.h"
 #include "tests/unit/ring_rig.h"
 

@@ -18,11 +18,11 @@
 
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/cupti_calls.h"
-#include "runtime/probe/cupti_lib.h"
-#include "runtime/probe/devmem.h"
-#include "runtime/probe/devmem_calls.h"
-#include "runtime/probe/owner.h"
+#include "runtime/probe/gpu/cupti_calls.h"
+#include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/gpu/devmem_calls.h"
+#include "runtime/probe/gpu/owner.h"
 #include "tests/unit/ring_rig.h"
 
 enum { BURST = 64, N_BURSTS = 400, GOAL_NS = 1000 };

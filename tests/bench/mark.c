@@ -9,8 +9,8 @@
  * so that the drain keeps up.
  */
 #include "runtime/base/log.h"
-#include "runtime/probe/mark.h"
-#include "runtime/probe/mark_nvtx_abi.h"
+#include "runtime/probe/mark/mark.h"
+#include "runtime/probe/mark/mark_nvtx_abi.h"
 #include "tests/bench/burst.h"
 #include "tests/unit/session_rig.h"
 

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "merge/fuse.h"
-#include "merge/sink.h"
+#include "merge/input/fuse.h"
+#include "merge/model/sink.h"
 
 static struct {
 	const struct tp_sink *sink;

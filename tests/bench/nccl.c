@@ -10,8 +10,8 @@
  * medians of bursts of 16, measured in turn.
  */
 #include "runtime/base/log.h"
-#include "runtime/probe/nccl.h"
-#include "runtime/probe/nccl_events.h"
+#include "runtime/probe/nccl/nccl.h"
+#include "runtime/probe/nccl/nccl_events.h"
 #include "tests/bench/burst.h"
 #include "tests/fakes/nccl_plugin.h"
 #include "tests/unit/session_rig.h"

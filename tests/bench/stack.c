@@ -18,8 +18,8 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/stack.h"
-#include "runtime/probe/stack_thread.h"
+#include "runtime/probe/stack/stack.h"
+#include "runtime/probe/stack/stack_thread.h"
 
 #ifdef __clang__
 #define FRAME __attribute__((noinline))

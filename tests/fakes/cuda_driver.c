@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fakes/cuda_state.h"
 #include "tests/fakes/cuda_call.h"
+#include "tests/fakes/cuda_state.h"
 
 static struct {
 	pthread_mutex_t lock;

@@ -3,7 +3,7 @@
  * nccl_plugin.h - all of what NCCL and its profiler plugin share, versions 1 to 6, for the fake
  * libnccl and for unit tests
  *
- * Written apart from runtime/probe/nccl_abi.h, so that a mistake in one of them is found. Sizes
+ * Written apart from runtime/probe/nccl/nccl_abi.h, so that a mistake in one of them is found. Sizes
  * and offsets of all members were compared with NVIDIA's headers (nccl_profiler.h, profiler_v*.h)
  * of tags v2.23.4-1 (1), v2.24.3-1 (2), v2.26.2-1 (3), v2.27.3-1 (4), v2.28.3-1 (5), v2.29.2-1 and
  * v2.30.7-1 (6), on x86-64.

@@ -24,7 +24,7 @@ DEVICE_KINDS = ("kernel", "memcpy", "memset", "sync")
 
 
 # Calls that libtrainprof.so does not ask CUPTI for: short, many, and no work of a device hangs on
-# them (runtime/probe/cupti_kinds.c).
+# them (runtime/probe/gpu/cupti_kinds.c).
 NOT_RECORDED = re.compile(
     r"cuda(Get(Device|LastError|DriverEntryPoint)|PeekAtLastError|SetDevice$|EventQuery|StreamQuery|"
     r"EventCreate|EventDestroy|DriverGetVersion|RuntimeGetVersion|PointerGetAttributes|"

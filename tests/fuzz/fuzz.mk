@@ -3,9 +3,9 @@
 FUZZ_SECONDS ?= 60
 fuzz_names    := reader kineto
 fuzz_of_shared := $(wildcard runtime/base/*.c runtime/trace/*.c)
-fuzz_of_reader := $(fuzz_of_shared) merge/device.c
-fuzz_of_kineto := $(fuzz_of_shared) $(addprefix merge/,stream_in.c json_in.c kineto.c kineto_event.c \
-	kineto_strings.c kineto_words.c kineto_records.c kineto_file.c kineto_steps.c kineto_order.c kineto_stacks.c kineto_comm.c kineto_in.c strings.c device.c demangle.c)
+fuzz_of_reader := $(fuzz_of_shared) merge/model/device.c
+fuzz_of_kineto := $(fuzz_of_shared) $(wildcard merge/kineto/*.c) \
+	$(addprefix merge/,kit/json_in.c model/kineto.c model/strings.c model/device.c kit/demangle.c)
 seeds_of       = tests/fuzz/corpus$(if $(filter kineto,$(1)),-kineto)
 fuzz_cflags    = $(tp_cppflags) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-omit-frame-pointer \
 	-fno-sanitize-recover=undefined

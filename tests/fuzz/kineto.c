@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "merge/kineto_event.h"
-#include "merge/kineto_in.h"
-#include "merge/kineto_strings.h"
-#include "merge/kineto_words.h"
+#include "merge/kineto/kineto_event.h"
+#include "merge/kineto/kineto_in.h"
+#include "merge/kineto/kineto_strings.h"
+#include "merge/kineto/kineto_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

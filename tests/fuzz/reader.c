@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "merge/device.h"
+#include "merge/model/device.h"
 #include "runtime/trace/columns.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/reader.h"

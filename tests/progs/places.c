@@ -9,7 +9,7 @@
  * innermost first, a line with its name and one with file:line ("?" and "?:0" where unknown).
  * Then, if there is trouble, "trouble: ...". Addresses are taken as they are (exact).
  */
-#include "merge/symbols.h"
+#include "merge/symbols/symbols.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 #include <elfutils/libdwelf.h>
 
-#include "merge/grow.h"
+#include "merge/kit/grow.h"
 #include "runtime/base/clock.h"
 
 static uint32_t from_hex(const char *hex, uint8_t id[64])

@@ -2,9 +2,9 @@
 /*
  * pyframe_lib.c - the frame reader as a library of its own, for pyframe_check.py to call
  *
- * Built by tests/flow/300-pyframe.sh together with runtime/probe/pyframe.c. Never shipped.
+ * Built by tests/flow/300-pyframe.sh together with runtime/probe/python/pyframe.c. Never shipped.
  */
-#include "runtime/probe/pyframe.h"
+#include "runtime/probe/python/pyframe.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

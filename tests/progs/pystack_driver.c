@@ -14,9 +14,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/pyapi.h"
-#include "runtime/probe/pystack.h"
-#include "runtime/probe/stack_tree.h"
+#include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pystack.h"
+#include "runtime/probe/stack/stack_tree.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

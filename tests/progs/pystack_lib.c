@@ -5,7 +5,7 @@
  * Built by tests/flow/302-pystack.sh together with runtime/probe/pystack*.c. Trees and strings
  * are simple ones of our own, so that each stack can be taken apart again. Never shipped.
  */
-#include "runtime/probe/pystack.h"
+#include "runtime/probe/python/pystack.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -17,8 +17,8 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/pymodule.h"
-#include "runtime/probe/stack_tree.h"
+#include "runtime/probe/python/pymodule.h"
+#include "runtime/probe/stack/stack_tree.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

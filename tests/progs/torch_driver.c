@@ -11,11 +11,11 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/tensor.h"
-#include "runtime/probe/pystack.h"
-#include "runtime/probe/stack_tree.h"
-#include "runtime/probe/torch_stack.h"
-#include "runtime/probe/torch_state.h"
+#include "runtime/probe/python/pystack.h"
+#include "runtime/probe/stack/stack_tree.h"
+#include "runtime/probe/torch/tensor.h"
+#include "runtime/probe/torch/torch_stack.h"
+#include "runtime/probe/torch/torch_state.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/probe/cupti_buffers.h"
+#include "runtime/probe/gpu/cupti_buffers.h"
 
 enum { N_WRITERS = 8, WORDS_MOST = 2048 };
 

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "runtime/probe/cupti.h"
-#include "runtime/probe/cupti_hold.h"
+#include "runtime/probe/gpu/cupti.h"
+#include "runtime/probe/gpu/cupti_hold.h"
 #include "tests/unit/cupti_rig.h"
 
 static const struct tp_probe *const with_cupti[] = {&tp_cupti_probe, NULL};

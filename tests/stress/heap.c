@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/probe/heap_count.h"
-#include "runtime/probe/heap_sample.h"
+#include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/heap/heap_sample.h"
 
 enum { N_THREADS = 300, SHELF = 64, ROUNDS = 400, MEAN = 3000 };
 

@@ -13,9 +13,9 @@
 #include "runtime/base/arena.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/nccl.h"
-#include "runtime/probe/nccl_events.h"
-#include "runtime/probe/nccl_pool.h"
+#include "runtime/probe/nccl/nccl.h"
+#include "runtime/probe/nccl/nccl_events.h"
+#include "runtime/probe/nccl/nccl_pool.h"
 #include "tests/fakes/nccl_plugin.h"
 #include "tests/unit/ring_rig.h"
 

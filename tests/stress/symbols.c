@@ -7,7 +7,7 @@
  * What is found must be the same each time, and in the order of the questions.
  * Exit status 0: all was right.
  */
-#include "merge/symbols.h"
+#include "merge/symbols/symbols.h"
 
 #include <elf.h>
 #include <link.h>

@@ -2,7 +2,7 @@
 /* ahead.c and decode.c: slices of a block are the block, however large, in whatever order. */
 #include "tests/unit/merge_rig.h"
 
-#include "merge/ahead.h"
+#include "merge/input/ahead.h"
 
 TestSuite(ahead, .init = rig_begin, .fini = rig_end, .timeout = 60);
 

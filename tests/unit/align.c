@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "merge/align.h"
+#include "merge/clock/align.h"
 
 enum { N = 400 };
 

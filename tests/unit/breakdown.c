@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/breakdown.h"
+#include "merge/facts/time/breakdown.h"
 
 struct interval {
 	int64_t begin, end;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/probe/clock_peer.h"
+#include "runtime/probe/clock/clock_peer.h"
 
 static const char *environment[8][2];
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/clocks.h"
+#include "merge/clock/clocks.h"
 #include "tests/unit/criterion_leak.h"
 
 enum { HOSTS = 6, ORDERS = 4096 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/coll.h"
+#include "merge/model/coll.h"
 
 static const struct tp_coll ring = {
 	.hash = 0xabc, .stream = 0x77, .rank = 1, .n_ranks = 4, .root = 2, .element_bytes = 4,

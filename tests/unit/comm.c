@@ -4,9 +4,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/comm.h"
-#include "merge/comm_match.h"
-#include "merge/shapes.h"
+#include "merge/facts/comm/comm.h"
+#include "merge/facts/comm/comm_match.h"
+#include "merge/model/shapes.h"
 #include "tests/unit/fake_run.h"
 
 enum { MS = 1000000 };

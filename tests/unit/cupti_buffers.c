@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/probe/cupti_buffers.h"
+#include "runtime/probe/gpu/cupti_buffers.h"
 
 enum { API_12_8 = 26, API_12_9 = 27, API_13_0 = 130000, MANY = 64 };
 

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/probe/cupti_clock.h"
-#include "runtime/probe/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_clock.h"
+#include "runtime/probe/gpu/cupti_lib.h"
 
 #define REAL_0 1790000000000000000ull	/* in 2026 */
 #define SECOND 1000000000ull

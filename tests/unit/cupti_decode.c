@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "runtime/engine/intern.h"
-#include "runtime/probe/cupti_clock.h"
-#include "runtime/probe/cupti_decode.h"
-#include "runtime/probe/cupti_names.h"
+#include "runtime/probe/gpu/cupti_clock.h"
+#include "runtime/probe/gpu/cupti_decode.h"
+#include "runtime/probe/gpu/cupti_names.h"
 #include "tests/unit/cupti_records.h"
 #include "tests/unit/ring_rig.h"
 

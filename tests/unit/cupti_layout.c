@@ -14,7 +14,7 @@
 
 #include <cupti.h>
 
-#include "runtime/probe/cupti_layout.h"
+#include "runtime/probe/gpu/cupti_layout.h"
 
 enum { PAGE = 4096, NEWEST = 130001, N_KINDS = 64 };
 

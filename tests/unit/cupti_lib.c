@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/probe/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_lib.h"
 #include "tests/unit/ring_rig.h"
 
 static char why[400];
@@ -70,7 +70,7 @@ static void make_cupti(const char *below, const char *version, const char *resul
 #define _(name, since)                                                                     \
 	if (strcmp(#name, "cuptiGetVersion") && strcmp(#name, missing))                    \
 		n += snprintf(source + n, sizeof(source) - (size_t)n, "int " #name "(void) { return 0; } ");
-#include "runtime/probe/cupti_calls.def"
+#include "runtime/probe/gpu/cupti_calls.def"
 #undef _
 	make_library(below, strrchr(below, '/') ? strrchr(below, '/') + 1 : below, source);
 }

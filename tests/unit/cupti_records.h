@@ -11,8 +11,8 @@
 
 #include <cupti.h>
 
-#include "runtime/probe/cupti_layout.h"
-#include "runtime/probe/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_layout.h"
+#include "runtime/probe/gpu/cupti_lib.h"
 
 /* Of CUPTI 13.0 Update 1. */
 enum { RECORDS_VERSION = 130001 };

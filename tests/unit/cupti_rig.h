@@ -9,8 +9,8 @@
 #ifndef TP_TESTS_CUPTI_RIG_H
 #define TP_TESTS_CUPTI_RIG_H
 
-#include "runtime/probe/cupti_lib.h"
-#include "runtime/probe/cupti_yield.h"
+#include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_yield.h"
 #include "tests/unit/session_rig.h"
 
 static struct {

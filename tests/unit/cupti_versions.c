@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "runtime/engine/intern.h"
-#include "runtime/probe/cupti_clock.h"
-#include "runtime/probe/cupti_decode.h"
-#include "runtime/probe/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_clock.h"
+#include "runtime/probe/gpu/cupti_decode.h"
+#include "runtime/probe/gpu/cupti_lib.h"
 #include "tests/fakes/fake.h"
 #include "tests/unit/ring_rig.h"
 

@@ -6,9 +6,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "runtime/probe/cupti.h"
-#include "runtime/probe/cupti_buffers.h"
-#include "runtime/probe/cupti_hold.h"
+#include "runtime/probe/gpu/cupti.h"
+#include "runtime/probe/gpu/cupti_buffers.h"
+#include "runtime/probe/gpu/cupti_hold.h"
 #include "tests/unit/cupti_rig.h"
 
 static const struct tp_probe *const with_cupti[] = {&tp_cupti_probe, NULL};

@@ -2,13 +2,13 @@
 /*
  * demangle.c - tests: names of kernels as torch.profiler shows them
  */
-#include "merge/demangle.h"
+#include "merge/kit/demangle.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/strings.h"
+#include "merge/model/strings.h"
 
 static const char *readable(const char *name)
 {

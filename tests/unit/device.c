@@ -2,7 +2,7 @@
 /* Strings of device records as structures and as torch.profiler's words. */
 #include <criterion/criterion.h>
 
-#include "merge/device.h"
+#include "merge/model/device.h"
 #include "tests/unit/fake_run.h"
 
 static struct tp_event with(uint32_t kind, const void *bytes, uint32_t n)

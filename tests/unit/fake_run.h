@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/view.h"
+#include "merge/model/view.h"
 #include "runtime/trace/ring_layout.h"
 
 enum { FAKE_PROCS = 64, FAKE_THREADS = 8, FAKE_MAX = 1024 };

@@ -2,7 +2,7 @@
 /*
  * flame.c of the merge: the tree of stacks; what formats make of it is tested with them
  */
-#include "merge/flame.h"
+#include "merge/facts/time/flame.h"
 #include "tests/unit/heap_rig.h"
 
 struct seen {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuse.c and open.c: files in, all events out, once and in order. */
-#include "tests/unit/merge_rig.h"
 #include "runtime/trace/reader.h"
+#include "tests/unit/merge_rig.h"
 
 #include <criterion/redirect.h>
 #include <fcntl.h>

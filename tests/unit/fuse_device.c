@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What CUPTI reported, out of files: on which queue or thread, called what, in which order. */
-#include "merge/device.h"
+#include "merge/model/device.h"
 #include "tests/unit/merge_rig.h"
 
 enum { MOST = 256 };

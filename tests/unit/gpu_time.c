@@ -2,13 +2,13 @@
 /*
  * gpu_time.c - tests: figures computed by hand, and by looking at every nanosecond
  */
-#include "merge/gpu_time.h"
+#include "merge/facts/time/gpu_time.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "merge/device.h"
-#include "merge/occupancy.h"
+#include "merge/facts/time/occupancy.h"
+#include "merge/model/device.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

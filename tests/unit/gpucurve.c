@@ -2,7 +2,7 @@
 /*
  * gpucurve.c - tests: pieces of several windows, devices of several processes
  */
-#include "merge/gpucurve.h"
+#include "merge/facts/time/gpucurve.h"
 
 #include <criterion/criterion.h>
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/probe/heap_count.h"
+#include "runtime/probe/heap/heap_count.h"
 
 static void count_some(void)
 {

@@ -9,11 +9,11 @@
 
 #include "runtime/engine/config.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/heap.h"
-#include "runtime/probe/heap_count.h"
-#include "runtime/probe/heap_event.h"
-#include "runtime/probe/heap_map.h"
-#include "runtime/probe/heap_sample.h"
+#include "runtime/probe/heap/heap.h"
+#include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/heap/heap_event.h"
+#include "runtime/probe/heap/heap_map.h"
+#include "runtime/probe/heap/heap_sample.h"
 
 #define FRAME __builtin_frame_address(0)
 #define BLOCK(n) ((void *)(uintptr_t)(0x10000 * (n)))

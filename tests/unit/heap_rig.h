@@ -11,8 +11,8 @@
 
 #include <criterion/criterion.h>
 
-#include "merge/flamefiles.h"
-#include "merge/heapcost.h"
+#include "merge/facts/heap/heapcost.h"
+#include "merge/sink/flamefiles.h"
 #include "tests/unit/gpu_rig.h"
 
 #define HEAP_CODE "/lib/libtorch_cpu.so"

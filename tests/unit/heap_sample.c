@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/probe/heap_sample.h"
+#include "runtime/probe/heap/heap_sample.h"
 
 enum { MEAN = 1000 };
 

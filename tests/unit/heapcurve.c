@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/heapcurve.h"
+#include "merge/facts/heap/heapcurve.h"
 #include "tests/unit/fake_run.h"
 
 static char text[1 << 16];

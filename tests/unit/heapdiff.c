@@ -2,7 +2,7 @@
 /*
  * heapdiff.c of the merge: which stacks of two builds are the same
  */
-#include "merge/heapdiff.h"
+#include "merge/facts/heap/heapdiff.h"
 #include "tests/unit/heap_rig.h"
 
 static const struct tp_heapdiff_row *of_cost(const struct tp_heapdiff_row *row, uint32_t n,

@@ -12,7 +12,7 @@
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/host.h"
+#include "runtime/probe/host/host.h"
 #include "tests/unit/probe_rig.h"
 
 static struct tp_config config = { .record = TP_RECORD_HOST, .host_period_ms = 20 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/probe/host_file.h"
+#include "runtime/probe/host/host_file.h"
 
 static char text[1 << 16];
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/file.h"
-#include "runtime/probe/host_parse.h"
+#include "runtime/probe/host/host_parse.h"
 
 #define TEXT(s) s, sizeof(s) - 1
 

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "merge/hostmem.h"
+#include "merge/facts/heap/hostmem.h"
 #include "tests/unit/fake_run.h"
 
 enum { EVENTS_MAX = 20000, STACKS = 12, THREADS = 4 };

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/html_tables.h"
-#include "merge/page_curve.h"
-#include "merge/page_files.h"
+#include "merge/page/html_tables.h"
+#include "merge/page/page_curve.h"
+#include "merge/page/page_files.h"
 #include "tests/unit/text_file.h"
 
 static struct {

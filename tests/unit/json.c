@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "merge/json.h"
-#include "merge/proto.h"
+#include "merge/kit/json.h"
+#include "merge/kit/proto.h"
 
 static const char *text(const char *bytes, size_t n)
 {

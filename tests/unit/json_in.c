@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/json_in.h"
+#include "merge/kit/json_in.h"
 
 /* An exact copy, so that a sanitizer sees every byte read beyond it. */
 static struct tp_json_in copy_of(const char *text, size_t n, char **copy)

@@ -6,10 +6,10 @@
  */
 #include "merge_rig.h"
 
-#include "merge/kineto_in.h"
-#include "merge/kineto_order.h"
-#include "merge/own_python.h"
-#include "merge/shapes.h"
+#include "merge/facts/origin/own_python.h"
+#include "merge/kineto/kineto_in.h"
+#include "merge/kineto/kineto_order.h"
+#include "merge/model/shapes.h"
 
 enum { LINES_MOST = 4096 };
 

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/label.h"
+#include "merge/model/label.h"
 #include "tests/unit/fake_run.h"
 
 Test(label, finds_facts_by_their_whole_key)

@@ -2,7 +2,7 @@
 /*
  * launches.c - tests: which call started a device's work
  */
-#include "merge/launches.h"
+#include "merge/facts/time/launches.h"
 
 #include <criterion/criterion.h>
 

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/links.h"
+#include "merge/facts/origin/links.h"
 #include "tests/unit/fake_run.h"
 
 Test(links, backward_nodes_find_the_last_operator_of_their_number)

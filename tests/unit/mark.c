@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "runtime/engine/step.h"
-#include "runtime/probe/mark.h"
+#include "runtime/probe/mark/mark.h"
 #include "tests/unit/session_rig.h"
 
 static const struct tp_probe *const with_marks[] = {&tp_mark_probe, NULL};

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "runtime/probe/mark_names.h"
+#include "runtime/probe/mark/mark_names.h"
 #include "tests/unit/session_rig.h"
 
 static struct tp_mark_name named(const char *domain, const char *category, const char *text)

@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "runtime/probe/mark.h"
-#include "runtime/probe/mark_nvtx_abi.h"
+#include "runtime/probe/mark/mark.h"
+#include "runtime/probe/mark/mark_nvtx_abi.h"
 #include "tests/unit/session_rig.h"
 
 #if __has_include("build/nvtx/nvtx3/nvToolsExt.h")

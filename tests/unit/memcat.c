@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/tensormem.h"
+#include "merge/facts/tensor/tensormem.h"
 #include "tests/unit/fake_run.h"
 
 enum { LIVES = 64 };

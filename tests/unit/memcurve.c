@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/memcurve.h"
+#include "merge/facts/tensor/memcurve.h"
 #include "tests/unit/fake_run.h"
 
 Test(memcurve, pairs_frees_with_allocations_by_address)

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/memtake.h"
+#include "merge/facts/tensor/memtake.h"
 #include "tests/unit/fake_run.h"
 
 static struct {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/fuse.h"
+#include "merge/input/fuse.h"
 #include "runtime/trace/writer.h"
 
 enum { RIG_STRINGS = 256 };

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "runtime/engine/config.h"
-#include "runtime/probe/modules.h"
+#include "runtime/probe/python/modules.h"
 #include "tests/unit/probe_rig.h"
 
 static const struct tp_config config = {

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/moments.h"
+#include "merge/facts/tensor/moments.h"
 
 enum { MOMENTS = 6000, LIVES = 20000, TIME = 100000 };
 

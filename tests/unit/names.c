@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/names.h"
+#include "merge/facts/time/names.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

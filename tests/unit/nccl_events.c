@@ -7,9 +7,9 @@
 
 #include <sys/wait.h>
 
-#include "runtime/probe/nccl_comm.h"
-#include "runtime/probe/nccl_events.h"
-#include "runtime/probe/nccl_pool.h"
+#include "runtime/probe/nccl/nccl_comm.h"
+#include "runtime/probe/nccl/nccl_events.h"
+#include "runtime/probe/nccl/nccl_pool.h"
 #include "tests/fakes/nccl_plugin.h"
 
 enum { QUIET = 1000, FOR_EVER = 1ull << 40 };

@@ -5,8 +5,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "runtime/probe/nccl_abi.h"
-#include "runtime/probe/nccl_read.h"
+#include "runtime/probe/nccl/nccl_abi.h"
+#include "runtime/probe/nccl/nccl_read.h"
 #include "tests/fakes/nccl_plugin.h"
 
 static struct tp_nccl_event event;

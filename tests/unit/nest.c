@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/nest.h"
+#include "merge/facts/time/nest.h"
 #include "tests/unit/fake_run.h"
 
 enum { SPANS_MAX = 300 };

@@ -10,8 +10,8 @@
 
 #include "runtime/engine/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/devmem.h"
-#include "runtime/probe/nvml.h"
+#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/gpu/nvml.h"
 #include "tests/unit/probe_rig.h"
 
 static struct tp_config config = {

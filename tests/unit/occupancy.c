@@ -2,7 +2,7 @@
 /*
  * occupancy.c - tests: against NVIDIA's own calculator, and figures computed by hand
  */
-#include "merge/occupancy.h"
+#include "merge/facts/time/occupancy.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

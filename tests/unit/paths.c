@@ -2,7 +2,7 @@
 /*
  * paths.c - tests: ways that spans enclose each other have numbers
  */
-#include "merge/paths.h"
+#include "merge/facts/time/paths.h"
 
 #include <criterion/criterion.h>
 

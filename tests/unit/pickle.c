@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/pickle.h"
+#include "merge/kit/pickle.h"
 
 /* What was written, and how much. */
 static size_t load(const char *path, char *bytes, size_t cap)

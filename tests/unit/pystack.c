@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 
 #include "runtime/base/text.h"
-#include "runtime/probe/pyapi.h"
-#include "runtime/probe/pyframe_layout.h"
-#include "runtime/probe/pymodule.h"
-#include "runtime/probe/pystack.h"
+#include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pymodule.h"
+#include "runtime/probe/python/pystack.h"
 
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/probe/pystack_lines.h"
-#include "runtime/probe/pystack_names.h"
+#include "runtime/probe/python/pystack_lines.h"
+#include "runtime/probe/python/pystack_names.h"
 
 /*
  * Made by CPython 3.9.18, 3.10.13 and 3.11.7 of one function with a comprehension, a tuple over

@@ -4,9 +4,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/label.h"
-#include "merge/ranks.h"
-#include "merge/run.h"
+#include "merge/input/run.h"
+#include "merge/model/label.h"
+#include "merge/model/ranks.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

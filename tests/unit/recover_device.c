@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "merge/fuse.h"
+#include "merge/input/fuse.h"
 #include "tests/unit/ring_bag.h"
 
 TestSuite(recover_device, .init = set_up, .fini = tear_down, .timeout = 60);

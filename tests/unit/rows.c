@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/table.h"
+#include "merge/model/table.h"
 
 static char *printed;
 

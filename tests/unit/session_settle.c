@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "merge/fuse.h"
-#include "merge/recovered.h"
-#include "tests/unit/session_rig.h"
+#include "merge/input/fuse.h"
+#include "merge/input/recovered.h"
 #include "tests/unit/criterion_leak.h"
+#include "tests/unit/session_rig.h"
 
 static struct settled {
 	uint32_t n_calls, n_closing, settles_at;	/* calls of a window until it is settled */

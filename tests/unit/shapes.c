@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "merge/shapes.h"
+#include "merge/model/shapes.h"
 #include "runtime/trace/trainprof_trace.h"
 
 static const struct {

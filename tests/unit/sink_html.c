@@ -2,7 +2,7 @@
 /*
  * sink_html.c of the merge: the page of a run whose every string would be more than text
  */
-#include "merge/sink.h"
+#include "merge/model/sink.h"
 #include "tests/unit/merge_rig.h"
 #include "tests/unit/text_file.h"
 

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/overview.h"
+#include "merge/facts/program/overview.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

@@ -2,12 +2,12 @@
 /*
  * spread.c - tests: percentiles of many values, against those of the sorted values
  */
-#include "merge/spread.h"
+#include "merge/kit/spread.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/stats.h"
+#include "merge/kit/stats.h"
 
 static void compare(int64_t *value, uint32_t n)
 {

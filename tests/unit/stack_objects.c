@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/probe/stack_objects.h"
+#include "runtime/probe/stack/stack_objects.h"
 
 static void expect_object(const char *what, void *pc)
 {

@@ -16,12 +16,12 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/stack.h"
-#include "runtime/probe/stack_rules.h"
-#include "runtime/probe/stack_thread.h"
-#include "runtime/probe/stack_tree.h"
-#include "runtime/probe/stack_unwind.h"
-#include "runtime/probe/stack_walk.h"
+#include "runtime/probe/stack/stack.h"
+#include "runtime/probe/stack/stack_rules.h"
+#include "runtime/probe/stack/stack_thread.h"
+#include "runtime/probe/stack/stack_tree.h"
+#include "runtime/probe/stack/stack_unwind.h"
+#include "runtime/probe/stack/stack_walk.h"
 
 /* A compiler may neither put one of these into its caller nor make its last call a jump. */
 #ifdef __clang__

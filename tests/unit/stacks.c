@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "merge/stacks.h"
+#include "merge/facts/origin/stacks.h"
 #include "tests/unit/fake_run.h"
 
 __attribute__((noinline)) int code_inner(int x);

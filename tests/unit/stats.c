@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/stats.h"
+#include "merge/kit/stats.h"
 
 Test(stats, takes_percentiles_by_nearest_rank)
 {

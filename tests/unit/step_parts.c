@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/step_parts.h"
+#include "merge/facts/time/step_parts.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

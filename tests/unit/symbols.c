@@ -4,7 +4,7 @@
  *
  * What compilers and linkers make of programs is compared with addr2line in flow 550.
  */
-#include "merge/symbols.h"
+#include "merge/symbols/symbols.h"
 
 #include <criterion/criterion.h>
 #include <elfutils/libdwelf.h>
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/symbols_in.h"
+#include "merge/symbols/symbols_in.h"
 #include "tests/unit/criterion_leak.h"
 
 static char self_path[4096];

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/table.h"
-#include "merge/utf8.h"
+#include "merge/kit/utf8.h"
+#include "merge/model/table.h"
 
 struct text {
 	struct tp_out out;

@@ -2,7 +2,7 @@
 /*
  * tensor_cores.c - tests: names of real kernels, as traces have them
  */
-#include "merge/tensor_cores.h"
+#include "merge/facts/time/tensor_cores.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/tensors.h"
+#include "merge/facts/tensor/tensors.h"
 #include "tests/unit/fake_run.h"
 
 Test(tensors, each_event_says_its_size_device_and_totals)

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/timebook.h"
+#include "merge/facts/program/timebook.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

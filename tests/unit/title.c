@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/title.h"
+#include "merge/model/title.h"
 
 enum { RANKS = 512, WORKERS = 16, STARTS = 3, DEVICES = 8 };
 

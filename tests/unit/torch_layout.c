@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/probe/torch_layout.h"
+#include "runtime/probe/torch/torch_layout.h"
 
 /* A torch of our own: ranges with their fields at any place. */
 struct fake {

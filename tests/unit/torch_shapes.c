@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "runtime/probe/torch_shapes.h"
+#include "runtime/probe/torch/torch_shapes.h"
 #include "runtime/trace/trainprof_trace.h"
 
 struct value {

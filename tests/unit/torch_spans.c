@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime/probe/torch.h"
-#include "runtime/probe/torch_state.h"
+#include "runtime/probe/torch/torch.h"
+#include "runtime/probe/torch/torch_state.h"
 
 enum { ARENA_BYTES = 1 << 20, ROUNDS = 2000, IN_FLIGHT = 40 };
 

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/tracks.h"
+#include "merge/sink/tracks.h"
 #include "tests/unit/fake_run.h"
 
 struct popped {

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/utf8.h"
+#include "merge/kit/utf8.h"
 #include "tests/unit/fake_run.h"
 
 static const struct tp_view_options plain = {.top = 20};

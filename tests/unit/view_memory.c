@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/gpumem.h"
+#include "merge/facts/tensor/gpumem.h"
 #include "tests/unit/fake_run.h"
 
 static const struct tp_view_options options = {.top = 20};

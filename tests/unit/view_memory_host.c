@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/hostmem_frames.h"
+#include "merge/facts/origin/hostmem_frames.h"
 #include "tests/unit/fake_run.h"
 
 static struct tp_view_options options;

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/module_times.h"
+#include "merge/facts/time/module_times.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/utf8.h"
+#include "merge/kit/utf8.h"
 #include "tests/unit/fake_run.h"
 
 enum { MS = 1000000, EVENTS = 256 };

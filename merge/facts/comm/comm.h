@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm.h - collectives: found in each rank, matched across ranks, and who kept whom waiting
+ *
+ * A collective of a rank is one of gloo's ranges ("gloo:all_reduce": from the call to its
+ * completion), one of NCCL's kernels, or, where there is none, what NCCL's profiler plugin tells
+ * (COLL). Its group, bytes and type are those that the range or the plugin's record has; of older
+ * traces, those of the operator ("c10d::allreduce_") that it was called in.
+ *
+ * Matching: the n-th of a kind in a group and step of one rank is the n-th of that kind in that
+ * group and step of its other members; of what the plugin numbered, the one of the same number; of
+ * other kernels of NCCL, and where ranks do not step together, the n-th in a window. A message is matched with the one that was sent from
+ * that rank with that tag. Of one that was matched, each rank first waits for the last one to come,
+ * then bytes are moved.
+ *
+ * Memory: collectives that some ranks have done and others not, up to a limit; kinds, sizes and
+ * groups; pairs of ranks that exchange messages; steps.
+ */
+#ifndef TP_MERGE_COMM_H
+#define TP_MERGE_COMM_H
+
+#include "merge/facts/comm/comm_group.h"
+#include "merge/facts/time/step_times.h"
+#include "merge/kit/spread.h"
+#include "merge/model/model.h"
+
+enum tp_comm_kind {
+	TP_COMM_ALL_REDUCE,
+	TP_COMM_ALL_GATHER,
+	TP_COMM_REDUCE_SCATTER,
+	TP_COMM_BROADCAST,
+	TP_COMM_REDUCE,
+	TP_COMM_ALL_TO_ALL,
+	TP_COMM_GATHER,
+	TP_COMM_SCATTER,
+	TP_COMM_SEND,
+	TP_COMM_RECV,
+	TP_COMM_SEND_RECV,	/* NCCL has one kernel for both, and for all to all */
+	TP_COMM_BARRIER,
+	TP_COMM_KINDS
+};
+const char *tp_comm_name(enum tp_comm_kind kind);
+/* The kind that a range or kernel of this name is; TP_COMM_KINDS: none. */
+enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes);
+
+/* All ranks leave it after the last has come. */
+bool tp_comm_is_synchronising(enum tp_comm_kind kind);
+
+/*
+ * Bytes that cross the slowest link, of one byte of message, with n ranks (busbw of nccl-tests,
+ * doc/PERFORMANCE.md); 0: says nothing for this kind.
+ */
+double tp_comm_bus_factor(enum tp_comm_kind kind, uint32_t n_ranks);
+
+/* What asked for it. */
+enum tp_comm_use {
+	TP_COMM_USE_OTHER,		/* the program, or not known */
+	TP_COMM_USE_FUNCTIONAL,		/* functional collectives: DTensor, tensor parallelism */
+	TP_COMM_USE_DDP,		/* a bucket of gradients */
+	TP_COMM_USE_FSDP,
+	TP_COMM_USES
+};
+const char *tp_comm_use_name(enum tp_comm_use use);
+
+/* All collectives of a kind and size in groups of one name. Times are sums and spreads over
+ * matched ones, of ranks together. */
+struct tp_comm_row {
+	enum tp_comm_kind kind;
+	bool is_device;
+	enum tp_comm_use use;
+	uint32_t family;		/* of its groups: the number of the first */
+	uint8_t dtype;			/* torch's ScalarType; means nothing without bytes */
+	uint64_t bytes;			/* 0: not known */
+	uint64_t n_calls;		/* of all ranks */
+	uint64_t n_matched;		/* collectives */
+	uint32_t n_ranks;		/* that took part, at most */
+	int64_t time_ns;		/* sum over calls */
+	int64_t wait_ns;		/* of that, for the last rank; matched ones */
+	struct tp_spread move;		/* from the last rank's begin to the last end */
+};
+
+/* What a rank's time in steps was: of its devices where it has any, else of its threads; gloo's
+ * collectives are communication of both. */
+struct tp_comm_share {
+	int64_t compute_ns;		/* without communication at the same time */
+	int64_t both_ns;
+	int64_t comm_ns;		/* without computation */
+	int64_t other_ns;
+};
+
+struct tp_comm_rank {
+	const struct tp_proc *proc;
+	uint64_t n_calls, n_matched, n_last;
+	int64_t wait_ns;		/* for others */
+	int64_t late_ns;		/* sum, where it was last: behind the last but one */
+	struct tp_spread late;
+	int64_t link_ns;		/* so much longer transfers took that it has a part in than the
+					 * same ones without it, all of them: sum; 0: they did not */
+	uint32_t n_steps;
+	struct tp_comm_share share;	/* sums over steps */
+	const struct tp_step_time *step; /* n_steps: by categories */
+	const int64_t *step_late;	/* n_steps: late_ns in each */
+};
+
+/* Who keeps the others waiting. */
+struct tp_comm_verdict {
+	const struct tp_comm_rank *rank;	/* NULL: nobody more than others */
+	int64_t late_step_ns;		/* a step, on average */
+	enum tp_category cause;		/* what it spends more time on than the others' median */
+	bool is_network;		/* instead: its transfers take longer */
+	int64_t excess_ns;		/* so much more, a step */
+};
+
+struct tp_comm;
+
+/* times: outlives it. NULL: out of memory. */
+struct tp_comm *tp_comm_new(const struct tp_run *run, const struct tp_step_times *times);
+void tp_comm_free(struct tp_comm *comm);
+/* An event that the times have counted. */
+void tp_comm_event(struct tp_comm *comm, const struct tp_event *event);
+/* When work of a device was asked for, INT64_MIN: not known. */
+int64_t tp_comm_called(struct tp_comm *comm, const struct tp_event *work);
+void tp_comm_end(struct tp_comm *comm);	/* no more events; after the times' end */
+
+const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
+const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);
+const struct tp_comm_group *tp_comm_group(const struct tp_comm *comm, uint32_t group);
+uint32_t tp_comm_n_groups(const struct tp_comm *comm);
+/* Calls that were matched on no other rank. */
+uint64_t tp_comm_unmatched(const struct tp_comm *comm);
+/* Matched ones that ended on one rank before another began: not one collective, or clocks. */
+uint64_t tp_comm_impossible(const struct tp_comm *comm);
+bool tp_comm_is_incomplete(const struct tp_comm *comm);	/* out of memory */
+
+/* ---- comm_judge.c ---- */
+
+/* "loading data" */
+const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict);
+
+void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		   struct tp_comm_verdict *verdict);
+
+#endif

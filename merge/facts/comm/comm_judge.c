@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_judge.c - which rank keeps the others waiting, and what it does meanwhile
+ *
+ * The culprit, not the victims: a rank that comes last to many collectives, far behind the last
+ * but one, and far more so than any other rank. What is left are accidents of a busy machine,
+ * of which nobody is accused; nor is who comes late without doing anything longer than the
+ * others do. A bad network does not make its rank come late, it makes others wait with it: there,
+ * all transfers are slow that the rank has a part in, and the same ones without it are not.
+ */
+#include "merge/facts/comm/comm.h"
+
+#include <stdlib.h>
+
+#include "merge/kit/sum.h"
+
+enum {
+	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of, */
+	LATE_LEAST_NS = 1000000, /* nor is less than that a step: schedulers are no better */
+	LATE_TIMES = 3,		/* what any other rank is late */
+	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
+	LAST_SHARE = 4,		/* last in one collective of so many, at least */
+	LAST_LEAST = 3,		/* and in so many */
+	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
+	STEADY_PERCENT = 70,	/* of a few steps it is late in so many, */
+	OFTEN_PERCENT = 20,	/* and of MANY_STEPS */
+	MANY_STEPS = 20,
+};
+
+static int64_t per_step(const struct tp_comm_rank *rank, enum tp_category category)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		sum = tp_add(sum, rank->step[i].ns[category]);
+	return rank->n_steps ? sum / rank->n_steps : 0;
+}
+
+const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict)
+{
+	if (verdict->is_network)
+		return "its network";
+	switch (verdict->cause) {
+	case TP_CAT_KERNEL:
+		return "its kernels";
+	case TP_CAT_MEMCPY:
+	case TP_CAT_MEMSET:
+		return "copies on its device";
+	case TP_CAT_RUNTIME:
+		return "calls of CUDA";
+	case TP_CAT_DATA:
+		return "loading data";
+	case TP_CAT_CPU:
+		return "operators on the host";
+	default:
+		return "host code outside of operators";
+	}
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the rank does longer than the others' median does. Communication is no cause: it is
+ * where the others wait. */
+static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		       struct tp_comm_verdict *verdict)
+{
+	int64_t *other = malloc((n_ranks + 1) * sizeof(*other));
+
+	for (uint32_t category = 0; other && category < TP_CAT_N; category++) {
+		int64_t excess;
+		uint32_t n = 0;
+
+		if (category == TP_CAT_COMM)
+			continue;
+		for (uint32_t i = 0; i < n_ranks; i++)
+			if (&rank[i] != verdict->rank && rank[i].n_steps)
+				other[n++] = per_step(&rank[i], category);
+		if (!n)
+			break;
+		qsort(other, n, sizeof(*other), compare_ns);
+		excess = tp_sub(per_step(verdict->rank, category), other[n / 2]);
+		if (excess > verdict->excess_ns) {
+			verdict->excess_ns = excess;
+			verdict->cause = category;
+		}
+	}
+	free(other);
+}
+
+static int64_t find_wall(const struct tp_comm_rank *rank)
+{
+	int64_t wall = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		wall = tp_add(wall, tp_sub(rank->step[i].end_ns, rank->step[i].begin_ns));
+	return wall;
+}
+
+/* Once held up by other work of its machine, a rank is late once, however much. */
+static bool is_often_late(const struct tp_comm_rank *rank)
+{
+	uint32_t percent = rank->n_steps < MANY_STEPS ? STEADY_PERCENT : OFTEN_PERCENT;
+	uint64_t n = 0;
+
+	if (!rank->step_late)
+		return true;
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		n += rank->step_late[i] > tp_sub(rank->step[i].end_ns, rank->step[i].begin_ns) /
+						  100 * LATE_PERCENT;
+	return n * 100 >= (uint64_t)rank->n_steps * percent;
+}
+
+static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		       struct tp_comm_verdict *verdict)
+{
+	const struct tp_comm_rank *worst = NULL;
+	int64_t others = 0;
+
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (!worst || rank[i].late_ns > worst->late_ns)
+			worst = &rank[i];
+	if (!worst || !worst->n_steps)
+		return;
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (&rank[i] != worst && rank[i].late_ns > others)
+			others = rank[i].late_ns;
+	if (worst->n_last < LAST_LEAST || worst->n_last * LAST_SHARE < worst->n_matched ||
+	    worst->late_ns / LATE_TIMES < others ||
+	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT || !is_often_late(worst))
+		return;
+	verdict->late_step_ns = worst->late_ns / worst->n_steps;
+	if (verdict->late_step_ns < LATE_LEAST_NS)
+		return;
+	verdict->rank = worst;
+	find_cause(rank, n_ranks, verdict);
+	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
+		verdict->rank = NULL;
+}
+
+static void judge_links(const struct tp_comm_rank *rank, uint32_t n_ranks,
+			struct tp_comm_verdict *verdict)
+{
+	const struct tp_comm_rank *worst = NULL;
+	int64_t others = 0;
+
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (rank[i].link_ns > 0 && (!worst || rank[i].link_ns > worst->link_ns))
+			worst = &rank[i];
+	if (!worst || !worst->n_steps)
+		return;
+	for (uint32_t i = 0; i < n_ranks; i++)
+		if (&rank[i] != worst && rank[i].link_ns > others)
+			others = rank[i].link_ns;
+	/* Two ranks that only talk to each other: it may be either. */
+	if (worst->link_ns / LINK_TIMES < others ||
+	    worst->link_ns < find_wall(worst) / 100 * LATE_PERCENT)
+		return;
+	verdict->rank = worst;
+	verdict->is_network = true;
+	verdict->excess_ns = verdict->late_step_ns = worst->link_ns / worst->n_steps;
+}
+
+void tp_comm_judge(const struct tp_comm_rank *rank, uint32_t n_ranks,
+		   struct tp_comm_verdict *verdict)
+{
+	*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
+	judge_late(rank, n_ranks, verdict);
+	if (!verdict->rank) {
+		*verdict = (struct tp_comm_verdict){.cause = TP_CAT_N};
+		judge_links(rank, n_ranks, verdict);
+	}
+}

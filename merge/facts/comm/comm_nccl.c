@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm_nccl.c - collectives of NCCL: what its plugin tells, and its kernels with what launched them
+ */
+#include "merge/facts/comm/comm_in.h"
+
+#include <string.h>
+
+static enum tp_comm_kind kind_of_function(const char *text, uint32_t n)
+{
+	char name[64] = "nccl:";
+
+	if (n > sizeof(name) - 6)
+		n = sizeof(name) - 6;
+	memcpy(name + 5, text, n);
+	name[5 + n] = '\0';
+	if (!strcmp(name + 5, "Send"))
+		return TP_COMM_SEND;
+	if (!strcmp(name + 5, "Recv"))
+		return TP_COMM_RECV;
+	return tp_comm_kind_of(name, (uint32_t)strlen(name));
+}
+
+static const struct {
+	const char *nccl;
+	uint8_t dtype;			/* torch's ScalarType */
+} nccl_types[] = {
+	{"ncclFloat32", 6}, {"ncclFloat16", 5}, {"ncclBfloat16", 15}, {"ncclFloat64", 7},
+	{"ncclInt8", 1}, {"ncclUint8", 0}, {"ncclInt32", 3}, {"ncclInt64", 4}, {"ncclUint32", 28},
+	{"ncclUint64", 29}, {"ncclFloat8e4m3", 24}, {"ncclFloat8e5m2", 23},
+};
+
+void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
+		       const struct tp_event *event)
+{
+	struct tp_coll coll = {.n_ranks = -1};
+	struct tp_comm_asked asked = {.begin_ns = event->begin_ns, .end_ns = event->end_ns,
+				      .bytes = TP_ARG_COLL_BYTES(event->arg), .is_set = true};
+	struct tp_comm_said said = {.is_nccl = true, .description = "", .name = ""};
+	const char *text = event->name->bytes + sizeof(coll), *type;
+	const char *end = event->name->bytes + event->name->n_bytes;
+	struct tp_comm_thread *thread;
+
+	if (event->name->kind != TP_STRING_COLL || event->name->n_bytes < sizeof(coll))
+		return;
+	memcpy(&coll, event->name->bytes, sizeof(coll));
+	asked.kind = (uint8_t)kind_of_function(text, (uint32_t)strnlen(text, (size_t)(end - text)));
+	if (asked.kind == TP_COMM_KINDS)
+		return;
+	type = text + strnlen(text, (size_t)(end - text));
+	for (uint32_t i = 0; type < end && i < sizeof(nccl_types) / sizeof(nccl_types[0]); i++)
+		if (!strcmp(type + 1, nccl_types[i].nccl))
+			asked.dtype = nccl_types[i].dtype;
+	said.hash = coll.hash;
+	said.size = coll.n_ranks > 0 ? (uint32_t)coll.n_ranks : 0;
+	asked.at = coll.rank;
+	asked.peer = coll.what == 1 ? coll.root : -1;
+	/* As passed to NCCL: a rank's part. */
+	if (said.size && (asked.kind == TP_COMM_ALL_GATHER || asked.kind == TP_COMM_REDUCE_SCATTER))
+		asked.bytes *= said.size;
+	asked.has_sequence = event->link != TP_NO_SEQ;
+	asked.sequence = event->link;
+	asked.group = tp_comm_groups_find(comm->groups, &said, rank->pub.proc->restart, comm->n_ranks);
+	if (!rank->pub.proc->n_devices) {
+		tp_comm_reach(&rank->on_host, &rank->on_host.comm_ns, event);
+		tp_comm_take_call(comm, rank, asked.kind, event, true, &asked);
+		return;
+	}
+	thread = NULL;
+	for (uint32_t i = 0; i < rank->pub.proc->n_threads && !thread; i++)
+		if (rank->pub.proc->thread[i].tid &&
+		    rank->pub.proc->thread[i].slot == TP_ARG_COLL_SLOT(event->arg))
+			thread = tp_comm_find_thread(comm, rank, &rank->pub.proc->thread[i]);
+	if (!thread)
+		return;
+	asked.use = event->begin_ns < thread->size.end_ns ? thread->size.use : 0;
+	/* The launch comes after the record, and its range ends after the launch. */
+	if (event->begin_ns < thread->size.end_ns)
+		asked.end_ns = thread->size.end_ns;
+	thread->size = asked;
+}
+
+void tp_comm_take_transfer(struct tp_comm *comm, struct tp_comm_counted *rank,
+			   const struct tp_event *event)
+{
+	struct tp_comm_said said = {.is_nccl = true, .description = "", .name = ""};
+	struct tp_comm_cell cell = {.kind = TP_COMM_KINDS, .n_ranks = 2, .is_device = true, .n = 1};
+	const struct tp_comm_group *group;
+	struct tp_xfer xfer;
+	int64_t network_ns;
+	uint32_t shares = (uint32_t)TP_ARG_XFER_DEVICE(event->arg) + TP_ARG_XFER_PEER(event->arg) +
+			  TP_ARG_XFER_NETWORK(event->arg);
+
+	if (event->name->kind != TP_STRING_XFER || event->name->n_bytes < sizeof(xfer))
+		return;
+	memcpy(&xfer, event->name->bytes, sizeof(xfer));
+	if (!shares || xfer.peer < 0 || xfer.is_foreign)
+		return;
+	said.hash = xfer.hash;
+	cell.group = tp_comm_groups_find(comm->groups, &said, rank->pub.proc->restart, comm->n_ranks);
+	if (cell.group == UINT32_MAX)
+		return;
+	network_ns = (event->end_ns - event->begin_ns) / 255 * TP_ARG_XFER_NETWORK(event->arg);
+	group = tp_comm_groups_at(comm->groups, cell.group);
+	for (uint32_t i = 0; i < group->n_members; i++) {
+		if (group->member[i].at != xfer.peer)
+			continue;
+		cell.from = (uint32_t)(rank - comm->rank);
+		cell.to = group->member[i].rank;
+		cell.bytes = TP_ARG_XFER_BYTES(event->arg);
+		cell.sum_ns = cell.least_ns = network_ns;
+		tp_comm_book_transfer(comm, &cell);
+	}
+}
+
+void tp_comm_take_launch(struct tp_comm *comm, struct tp_comm_counted *rank,
+			 const struct tp_event *event)
+{
+	const struct tp_comm_thread *thread = tp_comm_find_thread(comm, rank, event->thread);
+	uint32_t owner = 0;
+
+	if (thread && event->begin_ns < thread->size.end_ns) {
+		comm->owner[comm->n_owners++ % TP_COMM_OWNERS] = thread->size;
+		owner = comm->n_owners;
+	}
+	if (!tp_launches_call(comm->launches, event, owner))
+		comm->is_incomplete = true;
+}
+
+void tp_comm_take_work(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_comm *comm = ctx;
+	struct tp_comm_counted *rank = tp_comm_find_rank(comm, event);
+	enum tp_comm_kind kind = tp_comm_kind_of(event->name->bytes, event->name->n_bytes);
+	struct tp_comm_asked asked = {.group = TP_COMM_NO_GROUP, .at = -1, .peer = -1};
+
+	if (!rank || kind == TP_COMM_KINDS)
+		return;
+	if (call && call->owner && comm->n_owners - call->owner < TP_COMM_OWNERS)
+		asked = comm->owner[(call->owner - 1) % TP_COMM_OWNERS];
+	/* The plugin and the range know what a kernel of many kinds was for. */
+	if (asked.is_set && asked.kind != TP_COMM_KINDS && kind == TP_COMM_SEND_RECV)
+		kind = asked.kind;
+	tp_comm_take_call(comm, rank, kind, event, true, &asked);
+}

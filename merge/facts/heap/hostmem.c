@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostmem.c - host memory over time: events into the books of their process
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/heap/hostmem_in.h"
+#include "merge/model/label.h"
+
+enum {
+	SAMPLE_BYTES = 512 << 10,	/* when the trace does not say */
+	SAMPLE_MOST = 1 << 30,
+};
+
+static uint64_t sample_bytes_of(const struct tp_run *run, const struct tp_proc *proc)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < run->n_windows && !bytes; i++) {
+		if (run->window[i].proc != proc)
+			continue;
+		bytes = tp_fact_u64(run->window[i].meta, "heap.sample_bytes", 0);
+		if (!bytes)
+			bytes = tp_fact_u64(run->window[i].totals, "heap.sample_bytes", 0);
+	}
+	return bytes && bytes <= SAMPLE_MOST ? bytes : SAMPLE_BYTES;
+}
+
+struct tp_hostmem *tp_hostmem_new(const struct tp_run *run)
+{
+	struct tp_hostmem *mem = calloc(1, sizeof(*mem));
+
+	if (!mem)
+		return NULL;
+	mem->run = run;
+	mem->stacks = tp_stacks_new(run);
+	mem->book = calloc(run->n_procs + 1, sizeof(*mem->book));
+	if (!mem->stacks || !mem->book) {
+		tp_hostmem_free(mem);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		struct book *book = &mem->book[i];
+
+		book->pub.proc = run->proc[i];
+		book->pub.sample_bytes = sample_bytes_of(run, run->proc[i]);
+		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++)
+			book->pub.counted[c] = (struct tp_hostmem_counted){-1, -1, -1, -1};
+	}
+	return mem;
+}
+
+void tp_hostmem_free(struct tp_hostmem *mem)
+{
+	if (!mem)
+		return;
+	for (uint32_t i = 0; mem->book && i < mem->run->n_procs; i++) {
+		tp_hostmem_blocks_free(&mem->book[i].blocks);
+		tp_hostmem_maps_free(&mem->book[i].maps);
+		tp_keyed_free(&mem->book[i].rows);
+		free(mem->book[i].row);
+		free(mem->book[i].n_of_thread);
+		free(mem->book[i].moved_of_thread);
+	}
+	free(mem->book);
+	tp_stacks_free(mem->stacks);
+	free(mem->proc);
+	free(mem->row);
+	free(mem->step);
+	free(mem);
+}
+
+/* ---- windows ---- */
+
+static void drop_books(struct book *book)
+{
+	for (uint32_t i = 0; i < book->n_rows; i++) {
+		tp_hostmem_keep_peak(book, &book->row[i]);
+		book->row[i].live_bytes = book->row[i].live_shares = 0;
+	}
+	book->live_bytes = book->live_shares = 0;
+	book->pub.n_missed_frees += book->n_due;
+	book->n_due = 0;
+	tp_hostmem_blocks_free(&book->blocks);
+	tp_hostmem_maps_free(&book->maps);
+	memset(book->pub.mapped, 0, sizeof(book->pub.mapped));
+}
+
+static const struct tp_window *find_window(const struct tp_hostmem *mem,
+					   const struct tp_proc *proc, uint32_t number)
+{
+	for (uint32_t i = 0; i < mem->run->n_windows; i++)
+		if (mem->run->window[i].proc == proc && mem->run->window[i].window == number)
+			return &mem->run->window[i];
+	return NULL;
+}
+
+/* False: the event is of a window that is over. */
+static bool enter_window(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+{
+	const struct tp_window *before, *now;
+
+	if (book->has_window && book->window == event->window)
+		return true;
+	if (book->has_window && event->window < book->window)
+		return false;
+	now = find_window(mem, event->proc, event->window);
+	before = book->has_window ? find_window(mem, event->proc, book->window) : NULL;
+	if (!before || !now || book->window + 1 != event->window ||
+	    now->begin_ns > before->end_ns) {
+		tp_hostmem_end_step(mem, book);
+		drop_books(book);
+		book->pub.n_windows++;
+	}
+	book->window = event->window;
+	if (!book->has_window)
+		book->pub.begin_ns = now ? now->begin_ns : event->begin_ns;
+	book->pub.end_ns = now ? now->end_ns : event->begin_ns;
+	book->has_window = true;
+	return true;
+}
+
+/* ---- mappings ---- */
+
+static uint8_t mapping_kind(const struct tp_string *name)
+{
+	struct tp_mapping mapping = {.kind = 0};
+
+	if (name->kind == TP_STRING_MAPPING)
+		memcpy(&mapping, name->bytes,
+		       name->n_bytes < sizeof(mapping) ? name->n_bytes : sizeof(mapping));
+	return mapping.kind < TP_MAPPING_N ? mapping.kind : 0;
+}
+
+static void take_mapping(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+{
+	uint64_t removed[TP_MAPPING_N] = {0}, known = 0, begin = event->arg,
+		 end = begin + event->len;
+	bool is_map = event->kind == TP_REC_MAP, is_good;
+	uint8_t kind = is_map ? mapping_kind(event->name) : 0, *moved;
+
+	if (end < begin || !event->len || !tp_hostmem_has_threads(mem, book))
+		return;
+	moved = &book->moved_of_thread[tp_thread_at(event)];
+	/* It is still what it was. */
+	if (is_map && !kind && (event->flags & TP_F_MOVED))
+		kind = *moved;
+	is_good = is_map ? tp_hostmem_map(&book->maps, begin, end, kind, removed)
+			 : tp_hostmem_unmap(&book->maps, begin, end, removed);
+	if (!is_good) {
+		mem->is_incomplete = true;
+		return;
+	}
+	for (uint32_t i = 0; i < TP_MAPPING_N; i++) {
+		book->pub.mapped[i] -= removed[i];
+		known += removed[i];
+		if (!is_map && removed[i])
+			*moved = (uint8_t)i;
+	}
+	if (!is_map) {
+		book->pub.unknown_unmap_bytes += event->len - known;
+		return;
+	}
+	book->pub.n_maps[kind]++;
+	book->pub.mapped[kind] += event->len;
+	if (book->pub.mapped[kind] > book->pub.mapped_peak[kind])
+		book->pub.mapped_peak[kind] = book->pub.mapped[kind];
+}
+
+/* ---- counters ---- */
+
+static void take_counter(struct book *book, const struct tp_event *event)
+{
+	static const char *const names[TP_HOSTMEM_COUNTERS] = {
+		[TP_HOSTMEM_RSS] = "RSS", [TP_HOSTMEM_PSS] = "PSS",
+		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
+		[TP_HOSTMEM_LIVE] = "heap live",
+	};
+	int64_t value = (int64_t)event->arg;
+
+	if (event->name->kind != TP_STRING_COUNTER || (event->flags & TP_F_DOUBLE) || value < 0)
+		return;
+	for (uint32_t i = 0; i < TP_HOSTMEM_COUNTERS; i++) {
+		struct tp_hostmem_counted *counted = &book->pub.counted[i];
+
+		/* Name, NUL, unit, NUL, group. */
+		if (strcmp(event->name->bytes, names[i]) != 0)
+			continue;
+		counted->last = value;
+		if (counted->first < 0)
+			counted->first = counted->at_peak = value;
+		if (value > counted->most)
+			counted->most = value;
+		return;
+	}
+}
+
+void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event)
+{
+	struct book *book = &mem->book[event->proc->at];
+
+	switch (event->kind) {
+	case TP_REC_FRAME:
+		tp_stacks_event(mem->stacks, event);
+		return;
+	case TP_REC_COUNTER:
+		take_counter(book, event);
+		return;
+	case TP_REC_STEP:
+		if (enter_window(mem, book, event))
+			tp_hostmem_take_step(mem, book, event);
+		return;
+	case TP_REC_HEAPALLOC:
+	case TP_REC_HEAPFREE:
+	case TP_REC_MAP:
+	case TP_REC_UNMAP:
+		break;
+	default:
+		return;
+	}
+	book->has_any = true;
+	if (!enter_window(mem, book, event))
+		return;
+	if (event->kind == TP_REC_HEAPALLOC)
+		tp_hostmem_take_alloc(mem, book, event);
+	else if (event->kind == TP_REC_HEAPFREE)
+		tp_hostmem_take_free(mem, book, event);
+	else
+		take_mapping(mem, book, event);
+}
+
+int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
+{
+	return mem->book[proc->at].live_bytes;
+}
+
+uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
+{
+	return tp_hostmem_blocks_of(mem->book[proc->at].pub.n_allocs);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own_python.c - whether a file of Python is what its user wrote, by its name
+ */
+#include "merge/facts/origin/own_python.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MOST = 32 };
+
+/* In the order of their names: packages and modules that stand around a training's own code. */
+static const char *const others[] = {
+	"PIL", "_pytest", "abc", "accelerate", "apex", "argparse", "ast", "asyncio", "bdb",
+	"bitsandbytes", "click", "cloudpickle", "codecs", "collections", "composer",
+	"concurrent", "contextlib", "copy", "copyreg", "dataclasses", "datasets", "datetime",
+	"deepspeed", "dill", "einops", "email", "enum", "fairscale", "filelock", "flash_attn",
+	"fsspec", "functools", "functorch", "glob", "gzip", "hashlib", "heapq",
+	"huggingface_hub", "hydra", "ignite", "importlib", "inspect", "io", "json", "lightning",
+	"lightning_fabric", "linecache", "logging", "multiprocessing", "numpy", "omegaconf",
+	"os", "pandas", "pathlib", "pdb", "peft", "pickle", "pkgutil", "platform", "posixpath",
+	"pyarrow", "pytorch_lightning", "queue", "random", "ray", "re", "runpy", "safetensors",
+	"scipy", "selectors", "shutil", "signal", "site", "sklearn", "socket", "ssl",
+	"statistics", "string", "subprocess", "sympy", "tarfile", "tempfile", "tensorboard",
+	"textwrap", "threading", "timeit", "timm", "tokenizers", "torch", "torchaudio",
+	"torchdata", "torchmetrics", "torchvision", "tqdm", "traceback", "transformer_engine",
+	"transformers", "triton", "trl", "types", "typing", "typing_extensions", "unittest",
+	"urllib", "uuid", "wandb", "warnings", "weakref", "xformers", "yaml", "zipfile",
+};
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, *(const char *const *)b);
+}
+
+/* By the first part of the path, without ".py". */
+static bool is_others(const char *file)
+{
+	size_t n = strcspn(file, "/");
+	char name[NAME_MOST + 1];
+
+	if (n > 3 && !memcmp(file + n - 3, ".py", 3))
+		n -= 3;
+	if (n > NAME_MOST)
+		return false;
+	memcpy(name, file, n);
+	name[n] = 0;
+	return bsearch(name, others, sizeof(others) / sizeof(others[0]), sizeof(others[0]), compare);
+}
+
+bool tp_own_python(const char *file)
+{
+	return file[0] && file[0] != '<' && !strstr(file, "/site-packages/") &&
+	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python3") &&
+	       (file[0] == '/' || !is_others(file));
+}

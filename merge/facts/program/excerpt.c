@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * excerpt.c - what happened in one step: which one, and what is kept of it
+ *
+ * Rows get their places at the end: a device's work and calls of modules come late.
+ */
+#include "merge/facts/program/excerpt_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/habits.h"
+#include "merge/facts/time/names.h"
+#include "merge/facts/time/recorded.h"
+#include "merge/input/input.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/sum.h"
+
+/* ---- which step ---- */
+
+static bool is_asked(const char *steps, uint64_t index)
+{
+	return !steps || tp_input_in_list(steps, index);
+}
+
+static void add_step(struct tp_excerpt *excerpt, const struct tp_step_row *row, uint32_t n_of)
+{
+	excerpt->step[excerpt->n_steps++] = (struct tp_excerpt_step){
+		.proc = row->proc, .index = row->index, .is_step = true, .n_of = n_of,
+		.begin_ns = row->begin_ns, .end_ns = tp_add(row->begin_ns, row->dur_ns),
+	};
+}
+
+static void choose(struct tp_excerpt *excerpt, const char *steps)
+{
+	const struct tp_run *run = excerpt->run;
+	const struct tp_step_row *slowest = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		const struct tp_step_row *row = &run->step[i];
+
+		if (row->dur_ns <= 0 || !is_asked(steps, row->index) || !tp_is_recorded(run, row))
+			continue;
+		n++;
+		if (!slowest || row->dur_ns > slowest->dur_ns)
+			slowest = row;
+	}
+	excerpt->is_first = !slowest;
+	if (!slowest)
+		return;
+	add_step(excerpt, slowest, n);
+	for (uint32_t i = 0; run->is_selection && i < run->n_steps; i++) {
+		const struct tp_step_row *row = &run->step[i];
+
+		if (row->index == slowest->index && row->proc != slowest->proc && row->dur_ns > 0 &&
+		    excerpt->n_steps < TP_EXCERPT_STEPS && tp_is_recorded(run, row))
+			add_step(excerpt, row, 0);
+	}
+}
+
+/* Until a step comes, all that its process does. */
+static void take_first(struct tp_excerpt *excerpt, const struct tp_event *event)
+{
+	if (!excerpt->n_steps) {
+		if (event->kind != TP_REC_OP && event->kind != TP_REC_RANGE &&
+		    event->kind != TP_REC_STEP && event->kind != TP_REC_CALL)
+			return;
+		excerpt->step[excerpt->n_steps++] = (struct tp_excerpt_step){
+			.proc = event->proc, .begin_ns = event->begin_ns, .end_ns = INT64_MAX,
+		};
+	}
+	if (event->proc != excerpt->step[0].proc || event->kind != TP_REC_STEP)
+		return;
+	excerpt->step[0].is_step = true;
+	excerpt->step[0].index = event->link;
+	excerpt->step[0].begin_ns = event->begin_ns;
+	excerpt->step[0].end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns;
+	excerpt->is_first = false;
+}
+
+/* The step of its process that it may be part of. */
+static struct tp_excerpt_step *step_of(struct tp_excerpt *excerpt, const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < excerpt->n_steps; i++)
+		if (excerpt->step[i].proc == proc)
+			return &excerpt->step[i];
+	return NULL;
+}
+
+/* ---- rows ---- */
+
+static enum tp_excerpt_lane lane_of(const struct tp_event *event)
+{
+	if (event->kind == TP_REC_COLL || event->kind == TP_REC_XFER)
+		return TP_LANE_COLL;
+	if (event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP)
+		return TP_LANE_ASYNC;
+	return event->queue && event->kind != TP_REC_CALL && event->kind != TP_REC_OVERHEAD ?
+		TP_LANE_QUEUE : TP_LANE_THREAD;
+}
+
+/* NULL: too many, or out of memory. */
+static struct tp_excerpt_row *add_row(struct tp_excerpt *excerpt,
+				      const struct tp_excerpt_step *step,
+				      const struct tp_event *event)
+{
+	struct tp_excerpt_row *row;
+
+	if (excerpt->n_rows == TP_EXCERPT_MOST ||
+	    !tp_grow(&excerpt->row, &excerpt->cap_rows, (uint64_t)excerpt->n_rows + 1,
+		     sizeof(*row))) {
+		excerpt->n_left_out++;
+		return NULL;
+	}
+	row = &excerpt->row[excerpt->n_rows];
+	*row = (struct tp_excerpt_row){
+		.thread = event->thread, .name = event->name, .shapes = event->shapes,
+		.begin_ns = event->begin_ns, .delay_ns = -1,
+		.end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
+		.outer = TP_EXCERPT_NONE, .id = excerpt->n_rows, .kind = event->kind,
+		.flags = event->flags, .step = (uint8_t)(step - excerpt->step),
+		.lane = (uint8_t)lane_of(event),
+	};
+	if (row->lane == TP_LANE_QUEUE)
+		row->queue = event->queue;
+	excerpt->n_rows++;
+	return row;
+}
+
+static void take_span(struct tp_excerpt *excerpt, const struct tp_excerpt_step *step,
+		      const struct tp_event *event)
+{
+	struct tp_origins *origins = tp_module_times_origins(excerpt->modules);
+	struct tp_excerpt_row *row = add_row(excerpt, step, event);
+	struct tp_origin origin;
+
+	if (!row || row->lane != TP_LANE_THREAD || !tp_origins_has_any(origins))
+		return;
+	origin = tp_origins_of(origins, event);
+	row->stack = origin.stack;
+	row->path = origin.path;
+	row->is_backward = origin.is_backward;
+}
+
+static void take_call(struct tp_excerpt *excerpt, const struct tp_excerpt_step *step,
+		      const struct tp_event *event)
+{
+	struct tp_excerpt_row *row = tp_excerpt_is_in(step, event->begin_ns, event->end_ns) ?
+					     add_row(excerpt, step, event) : NULL;
+
+	if (row)
+		row->correlation = event->link;
+	if (!tp_launches_call(excerpt->launches, event, row ? row->id + 1 : 0))
+		excerpt->n_left_out++;
+}
+
+/* Work belongs to the step that it runs in, and to the one that started it. */
+static void take_work(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_excerpt *excerpt = ctx;
+	const struct tp_excerpt_step *step = step_of(excerpt, event->proc);
+	struct tp_excerpt_row *row;
+
+	if (!step ||
+	    (!(call && call->owner) && !tp_excerpt_is_in(step, event->begin_ns, event->end_ns)))
+		return;
+	row = add_row(excerpt, step, event);
+	if (!row)
+		return;
+	row->correlation = event->link;
+	if (!call)
+		return;
+	if (event->kind != TP_REC_SYNC)
+		row->delay_ns = tp_sub(event->begin_ns, call->begin_ns);
+	row->outer = call->owner ? call->owner - 1 : TP_EXCERPT_NONE;
+}
+
+static void take_module(void *ctx, const struct tp_module_call *call)
+{
+	struct tp_excerpt *excerpt = ctx;
+	const struct tp_excerpt_step *step = step_of(excerpt, call->proc);
+	struct tp_event event = {
+		.proc = call->proc, .thread = call->thread, .kind = TP_REC_NNMODULE,
+		.begin_ns = call->begin_ns, .end_ns = call->end_ns,
+	};
+	struct tp_excerpt_row *row;
+
+	if (!step || !tp_excerpt_is_in(step, call->begin_ns, call->end_ns))
+		return;
+	row = add_row(excerpt, step, &event);
+	if (row)
+		row->path = call->path;
+}
+
+void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event)
+{
+	const struct tp_excerpt_step *step;
+	bool is_here;
+
+	if (excerpt->is_first)
+		take_first(excerpt, event);
+	step = step_of(excerpt, event->proc);
+	if (!step && excerpt->n_steps)
+		return;
+	/* What a thread is in was told before the step. */
+	if (event->kind == TP_REC_FRAME || event->kind == TP_REC_STACK ||
+	    event->kind == TP_REC_NNMODULE)
+		tp_module_times_event(excerpt->modules, event);
+	if (!step)
+		return;
+	is_here = tp_excerpt_is_in(step, event->begin_ns, event->end_ns);
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		if (!is_here)
+			break;
+		if (tp_origins_has_any(tp_module_times_origins(excerpt->modules)))
+			tp_module_times_event(excerpt->modules, event);
+		take_span(excerpt, step, event);
+		break;
+	case TP_REC_COLL:
+	case TP_REC_XFER:
+	case TP_REC_OVERHEAD:
+		if (is_here)
+			add_row(excerpt, step, event);
+		break;
+	case TP_REC_CALL:
+		if (event->begin_ns < step->end_ns &&
+		    tp_sub(step->begin_ns, event->end_ns) < TP_LAUNCHES_KEPT_NS)
+			take_call(excerpt, step, event);
+		break;
+	case TP_REC_SYNC:
+		if (event->queue && is_here)
+			take_work(excerpt, event, tp_launches_find(excerpt->launches, event));
+		break;
+	default:
+		if (tp_gpu_is_work(event) && event->end_ns > step->begin_ns &&
+		    tp_sub(event->begin_ns, step->end_ns) < TP_LAUNCHES_KEPT_NS)
+			tp_launches_work(excerpt->launches, event);
+		break;
+	}
+}
+
+/* ---- begin and end ---- */
+
+void tp_excerpt_end(struct tp_excerpt *excerpt)
+{
+	tp_launches_end(excerpt->launches);
+	tp_module_times_end(excerpt->modules);
+	tp_excerpt_order(excerpt);
+}
+
+struct tp_excerpt *tp_excerpt_new(const struct tp_run *run, const char *steps)
+{
+	struct tp_excerpt *excerpt = calloc(1, sizeof(*excerpt));
+
+	if (!excerpt)
+		return NULL;
+	excerpt->run = run;
+	excerpt->launches = tp_launches_new(run);
+	excerpt->modules = tp_module_times_new(run);
+	if (!excerpt->launches || !excerpt->modules) {
+		tp_excerpt_free(excerpt);
+		return NULL;
+	}
+	tp_launches_each(excerpt->launches, take_work, excerpt);
+	tp_module_times_each(excerpt->modules, take_module, excerpt);
+	choose(excerpt, steps);
+	return excerpt;
+}
+
+void tp_excerpt_free(struct tp_excerpt *excerpt)
+{
+	if (!excerpt)
+		return;
+	tp_launches_free(excerpt->launches);
+	tp_module_times_free(excerpt->modules);
+	free(excerpt->row);
+	free(excerpt);
+}
+
+uint32_t tp_excerpt_steps(const struct tp_excerpt *excerpt)
+{
+	return excerpt->n_steps;
+}
+
+const struct tp_excerpt_step *tp_excerpt_step(const struct tp_excerpt *excerpt, uint32_t i)
+{
+	return &excerpt->step[i];
+}
+
+const struct tp_excerpt_row *tp_excerpt_rows(const struct tp_excerpt *excerpt)
+{
+	return excerpt->row;
+}
+
+uint64_t tp_excerpt_left_out(const struct tp_excerpt *excerpt)
+{
+	return excerpt->n_left_out;
+}
+
+struct tp_origins *tp_excerpt_origins(const struct tp_excerpt *excerpt)
+{
+	return tp_module_times_origins(excerpt->modules);
+}
+
+/* ---- what it is ---- */
+
+const char *tp_excerpt_category(const struct tp_excerpt_row *row)
+{
+	switch (row->kind) {
+	case TP_REC_OP:
+		return row->flags & TP_F_BACKWARD ? "backward" : "operator";
+	case TP_REC_RANGE:
+		return tp_name_is_loader(row->name) ? "data wait" : "range";
+	case TP_REC_NNMODULE:
+		return "module";
+	case TP_REC_CALL:
+		return row->flags & TP_F_DRIVER ? "driver" : "runtime";
+	case TP_REC_OVERHEAD:
+		return "overhead";
+	case TP_REC_KERNEL:
+		return "kernel";
+	case TP_REC_MEMCPY:
+		return "memcpy";
+	case TP_REC_MEMSET:
+		return "memset";
+	case TP_REC_GRAPH:
+		return "graph";
+	case TP_REC_SYNC:
+		return "sync";
+	case TP_REC_COLL:
+		return "collective";
+	default:
+		return "transfer";
+	}
+}
+
+bool tp_excerpt_is_wait(const struct tp_excerpt_row *row)
+{
+	switch (row->kind) {
+	case TP_REC_RANGE:
+		return tp_name_is_loader(row->name);
+	case TP_REC_CALL:
+		return tp_habits_is_wait(row->name);
+	default:
+		return row->kind == TP_REC_SYNC || row->kind == TP_REC_COLL;
+	}
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * operators.c - spans, memory and work on devices become rows of operators
+ */
+#include "merge/facts/program/operators.h"
+
+#include <stdlib.h>
+
+#include "merge/facts/tensor/memcurve.h"
+#include "merge/facts/time/clip.h"
+#include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/launches.h"
+#include "merge/facts/time/nest.h"
+#include "merge/facts/time/paths.h"
+#include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/keyed.h"
+#include "merge/kit/sum.h"
+
+/* Device time launched on a path of rows. */
+struct launched {
+	int64_t ns, tensor_ns;
+};
+
+struct tp_operators {
+	struct tp_operator_rows pub;
+	struct tp_nest *nest;
+	struct tp_memcurve *memory;
+	struct tp_clip clip;
+	struct tp_launches *launches;
+	struct tp_paths paths;
+	struct launched *launched; /* by number of the path */
+	uint32_t cap_launched;
+	struct tp_operator_row *row;
+	uint32_t n_rows, cap_rows;
+	struct tp_keyed rows; /* by name, shapes and stack */
+	bool by_shape;
+};
+
+/* NULL: out of memory. */
+static struct tp_operator_row *find_row(struct tp_operators *operators, uint32_t name,
+			    const struct tp_event *event)
+{
+	uint32_t shapes = 0, stack = 0, hash, at, i;
+	struct tp_operator_row *row;
+
+	if (operators->by_shape && event->shapes->kind)
+		shapes = event->shapes->same;
+	if (operators->pub.origins)
+		stack = tp_origins_of(operators->pub.origins, event).stack;
+	hash = tp_keyed_hash(((uint64_t)name << 32 | shapes) ^ stack * 0x9e3779b97f4a7c15ull);
+	for (i = tp_keyed_first(&operators->rows, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&operators->rows, hash, &at)) {
+		row = &operators->row[i];
+		if (row->name == name && row->shapes == shapes && row->stack == stack)
+			return row;
+	}
+	if (!tp_grow(&operators->row, &operators->cap_rows, (uint64_t)operators->n_rows + 1,
+		     sizeof(*row)) ||
+	    !tp_keyed_add(&operators->rows, hash, operators->n_rows))
+		return NULL;
+	row = &operators->row[operators->n_rows++];
+	row->name = name;
+	row->shapes = shapes;
+	row->stack = stack;
+	row->inputs = event->shapes;
+	row->is_call = event->kind == TP_REC_CALL;
+	row->is_eligible =
+	    tp_tensor_cores_eligible(tp_names_at(operators->pub.names, name)->bytes,
+				     tp_names_at(operators->pub.names, name)->n_bytes);
+	return row;
+}
+
+static void mark_enclosing(struct tp_operators *operators, const struct tp_event *event)
+{
+	uint32_t open[64], n = tp_nest_open(operators->nest, event, open, 64);
+
+	for (uint32_t i = 0; i < n; i++)
+		operators->row[open[i]].encloses_eligible = true;
+}
+
+static void take_span(struct tp_operators *operators, const struct tp_event *event)
+{
+	uint32_t name = tp_names_row(operators->pub.names, event);
+	struct tp_operator_row *row;
+
+	if (name == TP_NO_NAME) {
+		operators->pub.is_incomplete = true;
+		return;
+	}
+	/* Not a span of the tables: its time is its parent's own, as in torch. */
+	if (tp_names_at(operators->pub.names, name)->is_private)
+		return;
+	row = find_row(operators, name, event);
+	if (!row) {
+		operators->pub.is_incomplete = true;
+		return;
+	}
+	operators->pub.has_shapes |= event->shapes->kind != 0;
+	/* (The flag is another one of calls.) */
+	if (event->kind != TP_REC_CALL && event->flags & TP_F_ASYNC) {
+		row->calls++;
+		row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
+	} else if (!tp_nest_span(operators->nest, event, (uint32_t)(row - operators->row), name)) {
+		operators->pub.is_incomplete = true;
+	} else if (row->is_eligible) {
+		mark_enclosing(operators, event);
+	}
+}
+
+/* Which operators enclose the call; calls do not count as such. */
+static void take_call(struct tp_operators *operators, const struct tp_event *event)
+{
+	uint32_t open[64], n = tp_nest_open(operators->nest, event, open, 64), n_kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!operators->row[open[i]].is_call)
+			open[n_kept++] = open[i];
+	if (!tp_launches_call(operators->launches, event,
+			      tp_paths_find(&operators->paths, open, n_kept)))
+		operators->pub.is_incomplete = true;
+	take_span(operators, event);
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_operators *operators = ctx;
+	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+	struct launched *launched;
+
+	operators->pub.has_device = true;
+	operators->pub.device_ns = tp_add(operators->pub.device_ns, ns);
+	if (!call) {
+		operators->pub.lost_device_ns = tp_add(operators->pub.lost_device_ns, ns);
+		return;
+	}
+	if (call->owner == TP_NO_PATH ||
+	    !tp_grow(&operators->launched, &operators->cap_launched, (uint64_t)call->owner + 1,
+		     sizeof(*launched))) {
+		operators->pub.is_incomplete = true;
+		return;
+	}
+	launched = &operators->launched[call->owner];
+	launched->ns = tp_add(launched->ns, ns);
+	if (event->kind == TP_REC_KERNEL &&
+	    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
+		launched->tensor_ns = tp_add(launched->tensor_ns, ns);
+}
+
+/* From paths to rows: each row of a path once. */
+static void share_out(struct tp_operators *operators)
+{
+	for (uint32_t path = 1; path < operators->paths.n && path < operators->cap_launched; path++) {
+		const struct launched *launched = &operators->launched[path];
+		const struct tp_path *all = operators->paths.path;
+		uint32_t own = path;
+		struct tp_operator_row *row = &operators->row[all[own].row];
+
+		/* It counts as one with the span of its name around it. */
+		while (!row->calls && all[own].parent &&
+		       operators->row[all[all[own].parent].row].name == row->name) {
+			own = all[own].parent;
+			row = &operators->row[all[own].row];
+		}
+		row->device_self_ns = tp_add(row->device_self_ns, launched->ns);
+		row->tensor_self_ns = tp_add(row->tensor_self_ns, launched->tensor_ns);
+		for (uint32_t at = path; at; at = all[at].parent) {
+			uint32_t inner = path;
+
+			while (inner != at && all[inner].row != all[at].row)
+				inner = all[inner].parent;
+			if (inner != at)
+				continue;
+			row = &operators->row[all[at].row];
+			row->device_total_ns = tp_add(row->device_total_ns, launched->ns);
+			row->tensor_total_ns =
+			    tp_add(row->tensor_total_ns, launched->tensor_ns);
+			row->encloses_eligible |= launched->tensor_ns > 0;
+		}
+	}
+}
+
+static void take_memory(struct tp_operators *operators, const struct tp_event *event)
+{
+	int64_t change;
+
+	if (!tp_memcurve_event(operators->memory, event, &change))
+		return;
+	operators->pub.has_memory = true;
+	if (change)
+		tp_nest_bytes(operators->nest, event, change);
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct tp_operators *operators = ctx;
+
+	if (operators->pub.origins)
+		tp_origins_event(operators->pub.origins, event);
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(operators, event);
+		break;
+	case TP_REC_ALLOC:
+	case TP_REC_FREE:
+	case TP_REC_TOTALS:
+		take_memory(operators, event);
+		break;
+	case TP_REC_CALL:
+		take_call(operators, event);
+		break;
+	default:
+		if (tp_gpu_is_work(event))
+			tp_launches_work(operators->launches, event);
+		break;
+	}
+}
+
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct tp_operators *operators = ctx;
+	struct tp_operator_row *row = &operators->row[span->row];
+
+	row->calls++;
+	row->total_ns = tp_add(row->total_ns, span->end_ns - span->begin_ns);
+	row->self_ns = tp_add(row->self_ns, tp_nest_self_ns(span));
+	row->self_bytes = tp_add(row->self_bytes, span->self_bytes);
+	row->total_bytes =
+	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
+}
+
+struct tp_operators *tp_operators_new(const struct tp_run *run, bool by_shape, bool by_stack)
+{
+	struct tp_operators *operators = calloc(1, sizeof(*operators));
+
+	if (!operators)
+		return NULL;
+	operators->by_shape = by_shape;
+	operators->pub.names = tp_names_new();
+	operators->nest = tp_nest_new(close_span, operators);
+	operators->memory = tp_memcurve_new();
+	operators->launches = tp_launches_new(run);
+	if (by_stack)
+		operators->pub.origins = tp_origins_new(run);
+	tp_clip_init(&operators->clip, run, take_event, operators);
+	if ((by_stack && !operators->pub.origins) || !operators->pub.names || !operators->nest ||
+	    !operators->memory || !operators->launches) {
+		tp_operators_free(operators);
+		return NULL;
+	}
+	tp_launches_each(operators->launches, take_launched, operators);
+	return operators;
+}
+
+void tp_operators_event(struct tp_operators *operators, const struct tp_event *event)
+{
+	tp_clip_event(&operators->clip, event);
+}
+
+const struct tp_operator_rows *tp_operators_end(struct tp_operators *operators)
+{
+	tp_clip_end(&operators->clip);
+	tp_nest_end(operators->nest);
+	operators->nest = NULL;
+	tp_launches_end(operators->launches);
+	share_out(operators);
+	operators->pub.row = operators->row;
+	operators->pub.n_rows = operators->n_rows;
+	operators->pub.lost_blocks = tp_memcurve_lost(operators->memory);
+	return &operators->pub;
+}
+
+void tp_operators_free(struct tp_operators *operators)
+{
+	if (!operators)
+		return;
+	tp_nest_end(operators->nest);
+	tp_names_free(operators->pub.names);
+	tp_memcurve_free(operators->memory);
+	tp_launches_free(operators->launches);
+	tp_origins_free(operators->pub.origins);
+	tp_paths_free(&operators->paths);
+	free(operators->launched);
+	free(operators->row);
+	tp_keyed_free(&operators->rows);
+	free(operators);
+}

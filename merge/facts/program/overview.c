@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview.c - the figures of the overview, collected event by event
+ *
+ * Each event comes from the sweep of the steps (step_times.h), and goes on to the collectives.
+ */
+#include "merge/facts/program/overview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/sum.h"
+
+enum {	/* of tp_launch_call.owner */
+	OWNER_NESTED = 1,	/* inside another call */
+	OWNER_PRODUCT = 2,	/* inside an operator that tensor cores could do */
+	OWNER_STEP = 4,		/* in a step */
+	OWNER_SHIFT = 3,	/* beyond: the row of the operator around it, plus one */
+};
+enum { OPEN_LOOKED_AT = 8 };
+
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct tp_overview *overview = ctx;
+
+	overview->row[span->row].calls++;
+	overview->row[span->row].self_ns =
+	    tp_add(overview->row[span->row].self_ns, tp_nest_self_ns(span));
+	overview->row[span->row].total_ns =
+	    tp_add(overview->row[span->row].total_ns, span->end_ns - span->begin_ns);
+}
+
+static void take_span(struct tp_overview *overview, const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(overview->names, event);
+
+	if (row == TP_NO_NAME || !tp_grow(&overview->row, &overview->cap_rows,
+					  (uint64_t)row + 1, sizeof(*overview->row))) {
+		overview->is_incomplete = true;
+		return;
+	}
+	if (tp_names_at(overview->names, row)->is_private)
+		return;
+	if (event->flags & TP_F_ASYNC)
+		overview->row[row].calls++;
+	else if (!tp_nest_span(overview->nest, event, row, row))
+		overview->is_incomplete = true;
+}
+
+const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
+					     uint64_t index)
+{
+	uint32_t low = 0, high = proc->n_ledger;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (proc->ledger[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < proc->n_ledger && proc->ledger[low].index == index ? &proc->ledger[low]
+									: NULL;
+}
+
+static void take_step(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	const struct tp_breakdown *breakdown = proc->breakdown;
+	const struct tp_step_row *before = NULL;
+
+	tp_gpu_time_step(overview->gpu, event);
+	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks,
+					    breakdown->n_steps, sizeof(*proc->peak))) {
+		overview->is_incomplete = true;
+		return;
+	}
+	proc->peak[breakdown->n_steps - 1] = (struct tp_overview_peak){
+	    .step = event->link, .inside = TP_NO_ROW, .of = TP_NO_ROW};
+	/* The ledger knows what was alive when this step began: sizes that were not known
+	 * in the last one do not add up. */
+	if (event->link)
+		before = tp_overview_ledger(proc, event->link - 1);
+	if (before && before->live_bytes)
+		tp_memcurve_set(overview->memory, event, TP_DEVICE_CPU,
+				(int64_t)before->live_bytes);
+}
+
+static void take_memory(struct tp_overview *overview, struct tp_overview_proc *proc,
+			const struct tp_event *event)
+{
+	struct tp_memcurve_track *track;
+	struct tp_overview_peak *peak;
+	uint32_t open[64], n;
+	int64_t change;
+	bool is_alloc = event->kind == TP_REC_ALLOC;
+	/* A block has the tag of who made it; what is freed gives it back. */
+	uint32_t made = is_alloc ? tp_sites_now(overview->sites, event) : 0, tag = made;
+	int64_t replaced = is_alloc ? tp_memcurve_bytes(overview->memory, event, event->link) : 0;
+
+	track = tp_memcurve_tagged(overview->memory, event, &change, &tag);
+	if (track && is_alloc) {
+		tp_sites_kept(overview->sites, made, change);
+		/* Nobody saw the block being freed that was there. */
+		change = -replaced;
+	}
+	tp_sites_kept(overview->sites, tag, change);
+	if (!track || !proc->breakdown->is_in_step || proc->breakdown->n_steps > proc->cap_peaks)
+		return;
+	peak = &proc->peak[proc->breakdown->n_steps - 1];
+	if (event->link != TP_DEVICE_CPU) {
+		if (track->live_bytes > peak->device_bytes) {
+			peak->device_bytes = track->live_bytes;
+			peak->is_device_absolute = track->is_absolute;
+		}
+		return;
+	}
+	peak->n_unknown += event->kind == TP_REC_FREE && !change;
+	if (event->kind == TP_REC_FREE || track->live_bytes <= peak->live_bytes)
+		return;
+	peak->live_bytes = track->live_bytes;
+	peak->is_absolute = track->is_absolute;
+	n = tp_nest_open(overview->nest, event, open, 64);
+	peak->inside = n ? open[0] : TP_NO_ROW;
+	peak->of = n > 1 ? open[n - 1] : TP_NO_ROW;
+}
+
+/* The tensor probe marks an allocation that failed; arg: the bytes asked for. */
+static void take_mark(struct tp_overview *overview, const struct tp_event *event)
+{
+	static const char name[] = "out of memory";
+
+	if (event->name->n_bytes != sizeof(name) - 1 ||
+	    memcmp(event->name->bytes, name, sizeof(name) - 1))
+		return;
+	if (overview->n_failed++)
+		return;
+	overview->failed_bytes = event->arg;
+	if (!tp_nest_open(overview->nest, event, &overview->failed_inside, 1))
+		overview->failed_inside = TP_NO_ROW;
+}
+
+/* The runtime API made this call of the driver API: what it starts is the outer one's. */
+static bool is_nested(const struct tp_overview *overview, const struct tp_event *event)
+{
+	uint32_t open[2];
+
+	return event->flags & TP_F_DRIVER && tp_nest_open(overview->nest, event, open, 2) == 2 &&
+	       !strncmp(tp_names_at(overview->names, open[1])->bytes, "cuda", 4);
+}
+
+static bool is_product(struct tp_overview *overview, const uint32_t *open, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_overview_row *row = &overview->row[open[i]];
+
+		if (!row->product) {
+			const struct tp_name *name = tp_names_at(overview->names, open[i]);
+
+			row->product = 1 + tp_tensor_cores_eligible(name->bytes, name->n_bytes);
+		}
+		if (row->product == 2)
+			return true;
+	}
+	return false;
+}
+
+/* The innermost operator, plus one; 0: none. */
+static uint32_t find_operator(const struct tp_overview *overview, const uint32_t *open, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!overview->row[open[i]].is_call)
+			return open[i] + 1;
+	return 0;
+}
+
+/* A CUDA call: its time is not the own time of the operator around it. */
+static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(overview->names, event), owner = 0;
+	uint32_t open[OPEN_LOOKED_AT], n;
+
+	if (row == TP_NO_NAME ||
+	    !tp_grow(&overview->row, &overview->cap_rows, (uint64_t)row + 1,
+		     sizeof(*overview->row)) ||
+	    !tp_nest_span(overview->nest, event, row, row)) {
+		overview->is_incomplete = true;
+		return;
+	}
+	overview->row[row].is_call = true;
+	n = tp_nest_open(overview->nest, event, open, OPEN_LOOKED_AT);
+	owner = (is_nested(overview, event) ? OWNER_NESTED : 0) |
+		(is_product(overview, open, n) ? OWNER_PRODUCT : 0) |
+		find_operator(overview, open, n) << OWNER_SHIFT |
+		(proc->breakdown->is_in_step ? OWNER_STEP : 0);
+	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP)
+		tp_habits_call(&overview->habits, event);
+	if (!(owner & OWNER_NESTED))
+		tp_sites_call(overview->sites, event);
+	if (!tp_launches_call(overview->launches, event, owner))
+		overview->is_incomplete = true;
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_overview *overview = ctx;
+	struct tp_overview_row *row;
+
+	tp_gpu_time_work(overview->gpu, event, call);
+	if (call && call->owner >> OWNER_SHIFT) {
+		row = &overview->row[(call->owner >> OWNER_SHIFT) - 1];
+		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
+	}
+	if (call && call->owner & OWNER_STEP)
+		tp_habits_work(&overview->habits, event, call->owner & OWNER_PRODUCT);
+}
+
+/* In a stream that is captured into a graph, launches start nothing. */
+static void take_gone(void *ctx, const struct tp_launch_call *call)
+{
+	struct tp_overview *overview = ctx;
+
+	overview->n_idle_launches += !call->n_work && !(call->owner & OWNER_NESTED) &&
+				     call->name->bytes &&
+				     strstr(call->name->bytes, "LaunchKernel") != NULL;
+}
+
+/* More than one rank: the workers of one do not make it many. */
+static bool has_ranks(const struct tp_run *run)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		n += run->proc[i]->rank >= 0 && !run->proc[i]->worker;
+	return n > 1;
+}
+
+/* Of work that seems to begin before its call it is not known yet: that it lasts beyond its step
+ * is then not seen. */
+static int64_t find_call(void *ctx, const struct tp_event *work)
+{
+	struct tp_overview *overview = ctx;
+	const struct tp_launch_call *call = tp_launches_find(overview->launches, work);
+
+	return call ? call->begin_ns : INT64_MIN;
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct tp_overview *overview = ctx;
+	struct tp_overview_proc *proc;
+
+	proc = &overview->proc[event->proc->at];
+	proc->n_events++;
+	overview->n_events++;
+	tp_sites_event(overview->sites, event);
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(overview, event);
+		break;
+	case TP_REC_STEP:
+		take_step(overview, proc, event);
+		break;
+	case TP_REC_ALLOC:
+	case TP_REC_FREE:
+	case TP_REC_TOTALS:
+		take_memory(overview, proc, event);
+		break;
+	case TP_REC_MARK:
+		take_mark(overview, event);
+		break;
+	case TP_REC_CALL:
+		take_call(overview, proc, event);
+		break;
+	case TP_REC_KERNEL:
+	case TP_REC_MEMCPY:
+	case TP_REC_MEMSET:
+	case TP_REC_GRAPH:
+		if (tp_gpu_is_work(event))
+			tp_launches_work(overview->launches, event);
+		break;
+	default:
+		break;
+	}
+	if (overview->comm)
+		tp_comm_event(overview->comm, event);
+	if (overview->also)
+		overview->also(overview->also_ctx, event);
+}
+
+struct tp_overview *tp_overview_new(const struct tp_run *run,
+				    const struct tp_view_options *options)
+{
+	struct tp_overview *overview = calloc(1, sizeof(*overview));
+
+	if (!overview)
+		return NULL;
+	overview->options = *options;
+	overview->n_procs = run->n_procs;
+	overview->times = tp_step_times_new(run, take_event, find_call, overview);
+	overview->names = overview->times ? tp_step_times_names(overview->times) : NULL;
+	overview->nest = tp_nest_new(close_span, overview);
+	overview->memory = tp_memcurve_new();
+	overview->launches = tp_launches_new(run);
+	overview->gpu = tp_gpu_time_new(run);
+	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
+	overview->comm = overview->times && has_ranks(run) ? tp_comm_new(run, overview->times) : NULL;
+	overview->sites = tp_sites_new(run);
+	if (!overview->times || !overview->sites || !overview->nest || !overview->memory ||
+	    !overview->proc || !overview->launches || !overview->gpu || (has_ranks(run) && !overview->comm)) {
+		tp_overview_free(overview);
+		return NULL;
+	}
+	tp_launches_each(overview->launches, take_launched, overview);
+	tp_launches_gone(overview->launches, take_gone);
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		overview->proc[i].breakdown = tp_step_times_of(overview->times, run->proc[i]);
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		struct tp_overview_proc *proc = &overview->proc[run->step[i].proc->at];
+
+		if (!proc->n_ledger++)
+			proc->ledger = &run->step[i];
+	}
+	return overview;
+}
+
+void tp_overview_also(struct tp_overview *overview, tp_clip_fn also, void *ctx)
+{
+	overview->also = also;
+	overview->also_ctx = ctx;
+}
+
+void tp_overview_event(struct tp_overview *overview, const struct tp_event *event)
+{
+	tp_step_times_event(overview->times, event);
+}
+
+void tp_overview_end(struct tp_overview *overview)
+{
+	overview->is_incomplete |= !tp_step_times_end(overview->times);
+	tp_nest_end(overview->nest);
+	overview->nest = NULL;
+	tp_launches_end(overview->launches);
+	tp_gpu_time_end(overview->gpu);
+	overview->is_incomplete |= tp_gpu_time_is_incomplete(overview->gpu);
+	overview->is_incomplete |= !tp_sites_end(overview->sites);
+	if (overview->comm)
+		tp_comm_end(overview->comm);
+}
+
+void tp_overview_free(struct tp_overview *overview)
+{
+	tp_nest_end(overview->nest);
+	tp_step_times_free(overview->times);
+	tp_memcurve_free(overview->memory);
+	tp_launches_free(overview->launches);
+	tp_gpu_time_free(overview->gpu);
+	tp_comm_free(overview->comm);
+	tp_sites_free(overview->sites);
+	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++)
+		free(overview->proc[i].peak);
+	free(overview->proc);
+	free(overview->row);
+	free(overview);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview.h - the figures of the overview, collected event by event
+ *
+ * overview.c collects, view_overview.c prints with overview_advice.c (what holds the run back),
+ * overview_steps.c (where a step goes), overview_notes.c (what stands out) and overview_gpu.c.
+ * Memory: steps, names, threads, live blocks.
+ */
+#ifndef TP_MERGE_OVERVIEW_H
+#define TP_MERGE_OVERVIEW_H
+
+#include "merge/facts/comm/comm.h"
+#include "merge/facts/program/sites.h"
+#include "merge/facts/tensor/memcurve.h"
+#include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/habits.h"
+#include "merge/facts/time/nest.h"
+#include "merge/facts/time/step_times.h"
+#include "merge/model/view.h"
+
+enum { TP_NO_ROW = 0xffffffff };
+
+/* Most tensor memory seen inside one recorded step, and where. Rows are names'. */
+struct tp_overview_peak {
+	uint64_t step;
+	int64_t live_bytes;
+	bool is_absolute;	/* else counted from the window's begin */
+	uint64_t n_unknown;	/* frees in the step of blocks whose size is not known */
+	uint32_t inside;	/* innermost span */
+	uint32_t of;		/* outermost other one, TP_NO_ROW: none */
+	int64_t device_bytes;	/* most on any one device */
+	bool is_device_absolute;
+};
+
+struct tp_overview_proc {
+	const struct tp_breakdown *breakdown;
+	struct tp_overview_peak *peak;	/* parallel to breakdown.step */
+	uint32_t cap_peaks;
+	const struct tp_step_row *ledger;
+	uint32_t n_ledger;
+	uint64_t n_events;
+};
+
+struct tp_overview_row {	/* by name */
+	uint64_t calls;
+	int64_t self_ns, total_ns;
+	int64_t device_ns;	/* of work that was launched with it as the innermost operator */
+	bool is_call;		/* of CUDA */
+	uint8_t product;	/* tensor cores could do it: 0 not looked up, 1 no, 2 yes */
+};
+
+struct tp_overview {
+	struct tp_view_options options;
+	struct tp_step_times *times;
+	struct tp_names *names;		/* those of the times */
+	struct tp_nest *nest;
+	struct tp_memcurve *memory;
+	struct tp_launches *launches;
+	struct tp_gpu_time *gpu;
+	uint64_t n_idle_launches;	/* of kernels, without any work */
+	struct tp_habits habits;
+	struct tp_comm *comm;		/* NULL: a single rank */
+	struct tp_sites *sites;
+	struct tp_overview_proc *proc;	/* by tp_proc.at */
+	uint32_t n_procs;
+	tp_clip_fn also;
+	void *also_ctx;
+	struct tp_overview_row *row;	/* by names' row */
+	uint32_t cap_rows;
+	uint64_t n_events;
+	/* Allocations that failed: how many, and the first of them. */
+	uint64_t n_failed, failed_bytes;
+	uint32_t failed_inside;		/* names' row, TP_NO_ROW: not known */
+	bool is_incomplete;		/* memory ran out here, in the merge */
+};
+
+/* All recorded steps together. */
+struct tp_overview_sums {
+	int64_t ns[TP_CAT_N], all_ns;
+	uint64_t n_steps;
+	uint32_t n_procs;	/* that have recorded steps */
+};
+
+enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
+
+struct tp_overview *tp_overview_new(const struct tp_run *run,
+				    const struct tp_view_options *options);
+/* For who counts more: gets every event, cut to its window, when it has been counted here. */
+void tp_overview_also(struct tp_overview *overview, tp_clip_fn also, void *ctx);
+void tp_overview_event(struct tp_overview *overview, const struct tp_event *event);
+/* No more events: figures are final. */
+void tp_overview_end(struct tp_overview *overview);
+void tp_overview_free(struct tp_overview *overview);
+
+/* The line of the ledger with that number; NULL: none. */
+const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
+					     uint64_t index);
+
+static inline int64_t tp_overview_step_ns(const struct tp_step_time *step)
+{
+	return step->end_ns - step->begin_ns;
+}
+
+void tp_overview_sum(struct tp_overview_sums *sums, const struct tp_breakdown *breakdown);
+
+/* overview_advice.c: what holds the run back; where, and what to do */
+void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
+			      const struct tp_overview_sums *sums, struct tp_out *out);
+/* Of the run's steps, by the ledger, else of recorded ones, by `sums`: waiting for data, and
+ * all. False: not known. */
+bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
+			   int64_t *wait_ns, int64_t *all_ns);
+enum { TP_OVERVIEW_DATA_PERCENT = 5 };	/* waiting for data: worth a word */
+
+/* overview_steps.c: the breakdown, steps or ranks beside each other, operators */
+void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_overview_sums *sums, struct tp_out *out);
+void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out);
+
+/* overview_table.c: every step of every process, where tp_out_is_full() */
+void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *overview,
+			   const struct tp_overview_sums *sums, struct tp_out *out);
+
+/* overview_notes.c: memory, the slowest step, the data loader */
+void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_overview_sums *sums, struct tp_out *out);
+
+/* overview_lines.c: lines of the program's own code, by the time of their operators */
+void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out);
+
+/* overview_host.c: the heap's peak */
+void tp_overview_print_host(const struct tp_run *run, struct tp_out *out);
+
+/* overview_gpu.c: a row for each device, why they were idle, how work came to them */
+void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *overview,
+			    struct tp_out *out);
+
+#endif

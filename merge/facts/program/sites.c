@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites.c - rows by process and stack while events come; lines of code at the end
+ */
+#include "merge/facts/program/sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/comm/comm.h"
+#include "merge/facts/origin/hostmem_frames.h"
+#include "merge/facts/origin/module_origin.h"
+#include "merge/facts/time/habits.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/keyed.h"
+#include "merge/kit/sum.h"
+#include "runtime/base/begins.h"
+#include "runtime/base/hash.h"
+
+enum { PLACE_MAX = 300 };
+
+/* What a process's operators with one stack cost. */
+struct row {
+	uint32_t proc, stack;
+	uint32_t line;		/* at the end: plus one, 0 none */
+	uint32_t step;		/* of its process, counted, when bytes were charged last */
+	int64_t figure[TP_SITE_N]; /* KEPT: of the last step only */
+	int64_t kept, kept_before; /* bytes alive; the same at the end of the step before */
+	uint32_t before;	/* row plus one of what came before the longest gap, 0: none */
+	int64_t longest_ns;
+};
+
+struct thread {
+	uint32_t last_row;	/* of the last outermost operator, plus one; 0: not known */
+	int64_t until_ns;	/* end of the outermost operator */
+};
+
+struct process {
+	struct thread *thread;
+	uint32_t n_threads;
+	uint32_t step;		/* counted from 1; 0: before the first */
+	int64_t step_end_ns;
+	int64_t comm_until_ns;	/* end of the collectives that have begun */
+	bool has_rows;
+};
+
+struct tp_sites {
+	struct tp_origins *origins;
+	struct process *proc;
+	uint32_t n_procs;
+	struct row *row;
+	uint32_t n_rows, cap_rows;
+	struct tp_keyed keyed;
+	char **place;		/* of lines */
+	uint32_t n_lines, cap_lines;
+	uint32_t n_with_rows;	/* processes that have any */
+};
+
+struct tp_sites *tp_sites_new(const struct tp_run *run)
+{
+	struct tp_sites *sites = calloc(1, sizeof(*sites));
+
+	if (!sites)
+		return NULL;
+	sites->n_procs = run->n_procs;
+	sites->origins = tp_origins_new(run);
+	sites->proc = calloc(run->n_procs + 1, sizeof(*sites->proc));
+	for (uint32_t i = 0; sites->proc && i < run->n_procs; i++) {
+		struct process *proc = &sites->proc[i];
+
+		/* Behind the threads stands the nobody of events without a known one. */
+		proc->n_threads = run->proc[i]->n_threads + 1;
+		proc->thread = calloc(proc->n_threads, sizeof(*proc->thread));
+		if (!proc->thread)
+			proc->n_threads = 0;
+	}
+	if (!sites->origins || !sites->proc) {
+		tp_sites_free(sites);
+		return NULL;
+	}
+	return sites;
+}
+
+void tp_sites_free(struct tp_sites *sites)
+{
+	if (!sites)
+		return;
+	for (uint32_t i = 0; sites->proc && i < sites->n_procs; i++)
+		free(sites->proc[i].thread);
+	for (uint32_t i = 0; i < sites->n_lines; i++)
+		free(sites->place[i]);
+	tp_origins_free(sites->origins);
+	tp_keyed_free(&sites->keyed);
+	free(sites->place);
+	free(sites->row);
+	free(sites->proc);
+	free(sites);
+}
+
+/* ---- events ---- */
+
+static struct thread *thread_of(struct tp_sites *sites, const struct tp_event *event)
+{
+	struct process *proc = &sites->proc[event->proc->at];
+	uint32_t at = tp_thread_at(event);
+
+	return at < proc->n_threads ? &proc->thread[at] : NULL;
+}
+
+/* The row plus one; 0: there is none, or no room for one. */
+static uint32_t find_row(struct tp_sites *sites, uint32_t proc, uint32_t stack)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)proc << 32 | stack), at;
+
+	for (uint32_t i = tp_keyed_first(&sites->keyed, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&sites->keyed, hash, &at))
+		if (sites->row[i].proc == proc && sites->row[i].stack == stack)
+			return i + 1;
+	if (sites->n_rows >= TP_SITES_MAX ||
+	    !tp_grow(&sites->row, &sites->cap_rows, (uint64_t)sites->n_rows + 1,
+		     sizeof(*sites->row)) ||
+	    !tp_keyed_add(&sites->keyed, hash, sites->n_rows))
+		return 0;
+	sites->row[sites->n_rows] = (struct row){.proc = proc, .stack = stack};
+	sites->n_with_rows += !sites->proc[proc].has_rows;
+	sites->proc[proc].has_rows = true;
+	return ++sites->n_rows;
+}
+
+/* Of what the event's thread does now. */
+static uint32_t row_of(struct tp_sites *sites, const struct tp_event *event)
+{
+	uint32_t stack = tp_origins_of(sites->origins, event).stack;
+
+	return stack ? find_row(sites, event->proc->at, stack) : 0;
+}
+
+static void take_gap(struct row *row, const struct thread *thread, int64_t ns)
+{
+	if (ns > 0)
+		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
+	if (ns <= row->longest_ns)
+		return;
+	row->longest_ns = ns;
+	row->before = thread->last_row;
+}
+
+static void take_operator(struct tp_sites *sites, const struct tp_event *event)
+{
+	const struct process *proc = &sites->proc[event->proc->at];
+	struct thread *thread = thread_of(sites, event);
+	uint32_t at;
+	struct row *row;
+
+	if (!thread || event->flags & TP_F_ASYNC || event->begin_ns < thread->until_ns)
+		return;
+	at = row_of(sites, event);
+	if (at) {
+		row = &sites->row[at - 1];
+		row->figure[TP_SITE_CALLS]++;
+		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME],
+						   tp_sub(event->end_ns, event->begin_ns));
+		/* Between steps, evaluations and the like, time is nobody's. */
+		if (proc->step && event->begin_ns < proc->step_end_ns)
+			take_gap(row, thread, tp_sub(event->begin_ns,
+						     thread->until_ns > proc->comm_until_ns
+							     ? thread->until_ns
+							     : proc->comm_until_ns));
+	}
+	thread->until_ns = event->end_ns;
+	thread->last_row = at;
+}
+
+/* Loaders and collectives have rules of their own: their times are no gaps of what comes after. */
+static void take_range(struct tp_sites *sites, const struct tp_event *event)
+{
+	struct process *proc = &sites->proc[event->proc->at];
+	struct thread *thread = thread_of(sites, event);
+
+	if (event->end_ns > proc->comm_until_ns &&
+	    tp_comm_kind_of(event->name->bytes, event->name->n_bytes) != TP_COMM_KINDS)
+		proc->comm_until_ns = event->end_ns;
+
+	if (thread && event->end_ns > thread->until_ns &&
+	    tp_begins(event->name->bytes, event->name->n_bytes, "enumerate(DataLoader)#"))
+		thread->until_ns = event->end_ns;
+}
+
+static void take_step(struct tp_sites *sites, const struct tp_event *event)
+{
+	struct process *proc = &sites->proc[event->proc->at];
+
+	/* A gap that began before the first step of a window began outside of it. */
+	if (event->begin_ns > proc->step_end_ns)
+		for (uint32_t i = 0; i < proc->n_threads; i++)
+			if (proc->thread[i].until_ns < event->begin_ns)
+				proc->thread[i].until_ns = event->begin_ns;
+	proc->step++;
+	proc->step_end_ns = event->end_ns;
+}
+
+void tp_sites_event(struct tp_sites *sites, const struct tp_event *event)
+{
+	tp_origins_event(sites->origins, event);
+	switch (event->kind) {
+	case TP_REC_OP:
+		take_operator(sites, event);
+		break;
+	case TP_REC_RANGE:
+		take_range(sites, event);
+		break;
+	case TP_REC_STEP:
+		take_step(sites, event);
+		break;
+	default:
+		break;
+	}
+}
+
+void tp_sites_call(struct tp_sites *sites, const struct tp_event *event)
+{
+	uint32_t at = row_of(sites, event);
+	struct row *row;
+
+	if (!at)
+		return;
+	row = &sites->row[at - 1];
+	if (tp_habits_is_wait(event->name))
+		row->figure[TP_SITE_WAIT] = tp_add(row->figure[TP_SITE_WAIT],
+						   tp_sub(event->end_ns, event->begin_ns));
+	else if (event->name->bytes && strstr(event->name->bytes, "LaunchKernel"))
+		row->figure[TP_SITE_LAUNCHES]++;
+}
+
+uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event)
+{
+	return row_of(sites, event);
+}
+
+void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes)
+{
+	struct row *row;
+
+	if (!tag || tag > sites->n_rows)
+		return;
+	row = &sites->row[tag - 1];
+	if (row->step != sites->proc[row->proc].step) {
+		row->step = sites->proc[row->proc].step;
+		row->kept_before = row->kept;
+	}
+	row->kept = tp_add(row->kept, bytes);
+	row->figure[TP_SITE_KEPT] = tp_sub(row->kept, row->kept_before);
+}
+
+/* ---- lines ---- */
+
+/* The line's number plus one, made when it is new; 0: out of memory. */
+static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const char *place)
+{
+	uint32_t hash = tp_keyed_hash(tp_hash_bytes(place, strlen(place), 0)), at;
+
+	for (uint32_t i = tp_keyed_first(keyed, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(keyed, hash, &at))
+		if (!strcmp(sites->place[i], place))
+			return i + 1;
+	if (!tp_grow(&sites->place, &sites->cap_lines, (uint64_t)sites->n_lines + 1,
+		     sizeof(*sites->place)))
+		return 0;
+	sites->place[sites->n_lines] = strdup(place);
+	if (!sites->place[sites->n_lines])
+		return 0;
+	/* Counted first: it is freed in any case. */
+	sites->n_lines++;
+	return tp_keyed_add(keyed, hash, sites->n_lines - 1) ? sites->n_lines : 0;
+}
+
+bool tp_sites_end(struct tp_sites *sites)
+{
+	struct tp_stacks *stacks = tp_origins_stacks(sites->origins);
+	struct tp_keyed keyed = {.n = 0};
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	char place[PLACE_MAX];
+	bool is_good = wanted != NULL;
+
+	for (uint32_t i = 0; is_good && i < sites->n_rows; i++)
+		wanted[sites->row[i].stack] = 1;
+	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
+	for (uint32_t i = 0; is_good && i < sites->n_rows; i++) {
+		if (!tp_hostmem_show_line(stacks, sites->row[i].stack, TP_HOSTMEM_LONG, place,
+					  PLACE_MAX))
+			continue;
+		sites->row[i].line = find_line(sites, &keyed, place);
+		is_good = sites->row[i].line != 0;
+	}
+	tp_keyed_free(&keyed);
+	free(wanted);
+	if (!is_good)
+		sites->n_rows = 0;
+	return is_good;
+}
+
+/* Sums by line, of a process or of all; NULL: no memory, no lines. */
+static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_proc *proc)
+{
+	struct tp_site *line = calloc(sites->n_lines + 1, sizeof(*line));
+	int64_t *longest = calloc(sites->n_lines + 1, sizeof(*longest));
+
+	if (!longest) {
+		free(line);
+		return NULL;
+	}
+	for (uint32_t i = 0; line && i < sites->n_rows; i++) {
+		const struct row *row = &sites->row[i];
+
+		if (!row->line || (proc && row->proc != proc->at))
+			continue;
+		if (row->longest_ns > longest[row->line - 1] && row->before &&
+		    sites->row[row->before - 1].line) {
+			longest[row->line - 1] = row->longest_ns;
+			line[row->line - 1].before =
+				sites->place[sites->row[row->before - 1].line - 1];
+		}
+		for (uint32_t k = 0; k < TP_SITE_N; k++)
+			line[row->line - 1].figure[k] =
+				tp_add(line[row->line - 1].figure[k], row->figure[k]);
+	}
+	for (uint32_t i = 0; line && i < sites->n_lines; i++)
+		line[i].place = sites->place[i];
+	free(longest);
+	return line;
+}
+
+uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
+		      enum tp_site_figure by, struct tp_site *site, uint32_t max)
+{
+	struct tp_site *line = sum_lines(sites, proc);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; line && i < sites->n_lines; i++) {
+		uint32_t at = n;
+
+		if (line[i].figure[by] <= 0)
+			continue;
+		while (at > 0 && site[at - 1].figure[by] < line[i].figure[by])
+			at--;
+		if (at == max)
+			continue;
+		if (n < max)
+			n++;
+		memmove(site + at + 1, site + at, (n - at - 1) * sizeof(*site));
+		site[at] = line[i];
+	}
+	free(line);
+	return n;
+}
+
+static int64_t spent(const struct tp_site *line)
+{
+	return tp_add(line->figure[TP_SITE_TIME], line->figure[TP_SITE_GAP]);
+}
+
+bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
+		     struct tp_site *site, int64_t *more_ns)
+{
+	struct tp_site *all = sum_lines(sites, NULL), *own = sum_lines(sites, proc);
+	int64_t others = sites->n_with_rows > 1 ? sites->n_with_rows - 1 : 1;
+
+	*more_ns = 0;
+	for (uint32_t i = 0; all && own && i < sites->n_lines; i++) {
+		int64_t rest = tp_sub(spent(&all[i]), spent(&own[i])) / others;
+		int64_t more = tp_sub(spent(&own[i]), rest);
+
+		if (more <= *more_ns)
+			continue;
+		*more_ns = more;
+		*site = own[i];
+	}
+	free(all);
+	free(own);
+	return *more_ns > 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites.h - what the lines of the user's own code cost
+ *
+ * A line is charged with the operators, waits and launches that it asked for, by the Python stacks
+ * that were recorded (RECORD=pystacks), what the backward pass does to those of the forward pass
+ * (module_origin.h): the innermost frame of a stack that is neither the standard library's nor
+ * installed. Only the outermost operators count, so the times of a thread add up. Without such
+ * stacks there are no lines.
+ *
+ * Memory: distinct stacks of each process, TP_SITES_MAX at most; what is beyond is charged to
+ * nobody.
+ */
+#ifndef TP_MERGE_SITES_H
+#define TP_MERGE_SITES_H
+
+#include "merge/model/model.h"
+
+enum { TP_SITES_MAX = 1 << 18 };
+
+enum tp_site_figure {
+	TP_SITE_TIME,		/* ns in operators */
+	TP_SITE_GAP,		/* ns without an operator before those of the line, in steps */
+	TP_SITE_CALLS,		/* operators */
+	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
+	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */
+	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
+	TP_SITE_N
+};
+
+struct tp_site {
+	const char *place;	/* "train.py:42 forward"; lives as long as the sites */
+	const char *before;	/* what the longest gap before it came after; NULL: not known */
+	int64_t figure[TP_SITE_N];
+};
+
+struct tp_sites;
+
+struct tp_sites *tp_sites_new(const struct tp_run *run);
+void tp_sites_free(struct tp_sites *sites);
+/* Every event, in the order of the run. */
+void tp_sites_event(struct tp_sites *sites, const struct tp_event *event);
+/* A CALL that is not inside another one. */
+void tp_sites_call(struct tp_sites *sites, const struct tp_event *event);
+/* Who is charged for what the event's thread does now, for tp_sites_kept; 0: nobody. */
+uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event);
+/* So many bytes more (freed: negative) are alive of what was charged to `tag`. */
+void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes);
+/* No more events: names are read. False: out of memory, there are no lines. */
+bool tp_sites_end(struct tp_sites *sites);
+
+/* Lines of a process, or of all (NULL), the greatest of `by` first, at most `max`. How many. */
+uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
+		      enum tp_site_figure by, struct tp_site *site, uint32_t max);
+/* The line on which the process spends more than the others do on average, operators and gaps
+ * together. False: none. *more_ns: so much. */
+bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
+		     struct tp_site *site, int64_t *more_ns);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timebook.c - what stacks cost in time
+ *
+ * A stack is a path (paths.h) of segments: the process, frames of Python, operators and calls,
+ * device work. Frames of Python inside of a span (a user's range) are given without those that
+ * stand around the span already.
+ */
+#include "merge/facts/program/timebook.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/origin/module_origin.h"
+#include "merge/facts/time/clip.h"
+#include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/launches.h"
+#include "merge/facts/time/names.h"
+#include "merge/facts/time/nest.h"
+#include "merge/facts/time/paths.h"
+#include "merge/kit/demangle.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/sum.h"
+#include "merge/model/shared.h"
+
+enum {
+	NODES_MAX = 1 << 18,
+	FRAMES_MAX = 512,	/* of Python in one segment; more are left out */
+	/* Rows of paths: what a segment is, and its number. */
+	SEGMENT_NAME = 0u << 30,
+	SEGMENT_PYTHON = 1u << 30,
+	SEGMENT_BACKWARD = 2u << 30,	/* the same, of the forward operator */
+	SEGMENT_VALUE = (1u << 30) - 1,
+	ID_NAME = 0x40000000,	/* function_id of names: stacks.h counts its own from 0 */
+	ID_BACKWARD = 0x7fffffff,
+};
+
+struct cost {
+	uint32_t proc;
+	uint32_t stack;		/* of Python, the innermost of the path; 0: none */
+	bool is_cut;		/* who launched it is not known */
+	int64_t ns[TP_TIME_COSTS];
+};
+
+struct tp_timebook {
+	struct tp_shared shared;
+	struct tp_origins *origins;
+	struct tp_names *names;
+	struct tp_nest *nest;
+	struct tp_launches *launches;
+	struct tp_clip clip;
+	struct tp_paths paths;
+	struct cost *cost;	/* by number of the path */
+	uint32_t cap_costs;
+	char **title;		/* by name: what C++ calls it; NULL: the name itself */
+	struct tp_flame_rows rows;
+	bool is_incomplete, is_ended;
+};
+
+static struct tp_shared *books;
+
+/* ---- the tree ---- */
+
+/* The node below `parent`; the parent itself when there is no room. */
+static uint32_t child_of(struct tp_timebook *book, uint32_t parent, uint32_t row, uint32_t proc,
+			 uint32_t stack, bool is_cut)
+{
+	uint32_t n = book->paths.n, node = tp_paths_child(&book->paths, parent, row);
+
+	if (node == TP_NO_PATH ||
+	    !tp_grow(&book->cost, &book->cap_costs, (uint64_t)book->paths.n + 1,
+		     sizeof(*book->cost))) {
+		/* A full tree loses no time, it tells less of it. */
+		book->is_incomplete |= !parent || n < NODES_MAX;
+		return parent;
+	}
+	if (node >= n)
+		book->cost[node] = (struct cost){.proc = proc, .stack = stack, .is_cut = is_cut};
+	return node;
+}
+
+/* A process; of work whose call is not known, another one. */
+static uint32_t root_of(struct tp_timebook *book, uint32_t proc, bool is_cut)
+{
+	return child_of(book, 0, proc << 1 | is_cut, proc, 0, is_cut);
+}
+
+static uint32_t name_below(struct tp_timebook *book, uint32_t parent, uint32_t name)
+{
+	const struct cost *above = &book->cost[parent];
+
+	return child_of(book, parent, SEGMENT_NAME | name, above->proc, above->stack,
+			above->is_cut);
+}
+
+/* ---- events ---- */
+
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct tp_timebook *book = ctx;
+	int64_t *ns = &book->cost[span->row].ns[TP_TIME_HOST];
+
+	*ns = tp_add(*ns, tp_nest_self_ns(span));
+}
+
+static void take_span(struct tp_timebook *book, const struct tp_event *event)
+{
+	uint32_t name = tp_names_row(book->names, event), node;
+	struct tp_origin origin;
+
+	if (name == TP_NO_NAME || tp_names_at(book->names, name)->is_private ||
+	    (event->flags & TP_F_ASYNC && event->kind != TP_REC_CALL))
+		return;
+	if (!tp_nest_open(book->nest, event, &node, 1))
+		node = root_of(book, event->proc->at, false);
+	origin = tp_origins_of(book->origins, event);
+	if (node && origin.stack && origin.stack != book->cost[node].stack)
+		/* The forward pass does not stand below the call of the backward pass. */
+		node = child_of(book,
+				origin.is_backward ? root_of(book, event->proc->at, false) : node,
+				(origin.is_backward ? SEGMENT_BACKWARD : SEGMENT_PYTHON) |
+					(origin.stack & SEGMENT_VALUE),
+				event->proc->at, origin.stack, false);
+	if (!node)
+		return;
+	node = name_below(book, node, name);
+	tp_nest_span(book->nest, event, node, name);
+	if (event->kind == TP_REC_CALL)
+		tp_launches_call(book->launches, event, node);
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_timebook *book = ctx;
+	uint32_t name = tp_names_row(book->names, event), node;
+	int64_t *ns;
+
+	node = call && call->owner < book->paths.n ? call->owner
+						    : root_of(book, event->proc->at, true);
+	if (!node || name == TP_NO_NAME)
+		return;
+	node = name_below(book, node, name);
+	ns = &book->cost[node].ns[TP_TIME_DEVICE];
+	*ns = tp_add(*ns, event->end_ns - event->begin_ns);
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct tp_timebook *book = ctx;
+
+	tp_origins_event(book->origins, event);
+	if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE || event->kind == TP_REC_CALL)
+		take_span(book, event);
+	else if (tp_gpu_is_work(event))
+		tp_launches_work(book->launches, event);
+}
+
+/* ---- taken and left ---- */
+
+static void release(struct tp_timebook *book)
+{
+	for (uint32_t i = 0; book->title && i < tp_names_count(book->names); i++)
+		free(book->title[i]);
+	free(book->title);
+	if (!book->is_ended)
+		tp_clip_end(&book->clip);
+	tp_nest_end(book->nest);
+	tp_launches_free(book->launches);
+	tp_names_free(book->names);
+	tp_origins_free(book->origins);
+	tp_paths_free(&book->paths);
+	free(book->cost);
+	free(book);
+}
+
+struct tp_timebook *tp_timebook_take(const struct tp_run *run)
+{
+	struct tp_timebook *book = (struct tp_timebook *)tp_shared_take(books, run);
+
+	if (book)
+		return book;
+	book = calloc(1, sizeof(*book));
+	if (!book)
+		return NULL;
+	book->paths.most = NODES_MAX;
+	book->origins = tp_origins_new(run);
+	book->names = tp_names_new();
+	book->nest = tp_nest_new(close_span, book);
+	book->launches = tp_launches_new(run);
+	tp_clip_init(&book->clip, run, take_event, book);
+	if (!book->origins || !book->names || !book->nest || !book->launches) {
+		release(book);
+		return NULL;
+	}
+	tp_launches_each(book->launches, take_launched, book);
+	tp_shared_add(&books, &book->shared, run);
+	return book;
+}
+
+void tp_timebook_event(struct tp_timebook *book, const void *who, const struct tp_event *event)
+{
+	if (tp_shared_is_feeder(&book->shared, who))
+		tp_clip_event(&book->clip, event);
+}
+
+void tp_timebook_leave(struct tp_timebook *book)
+{
+	if (tp_shared_leave(&books, &book->shared))
+		release(book);
+}
+
+/* ---- rows ---- */
+
+static bool is_same_function(const struct tp_frame *a, const struct tp_frame *b)
+{
+	return a->function_id == b->function_id && a->module == b->module &&
+	       a->is_python == b->is_python;
+}
+
+/* PyTorch's way into a range, and from a module to its forward(): between two functions of Python
+ * they say nothing, and there would be three frames for one. */
+static bool is_glue(const struct tp_frame *frame)
+{
+	static const char *const glue[] = {
+		"record_function.__enter__", "OpOverloadPacket.__call__",
+		"Module._wrapped_call_impl", "Module._call_impl",
+	};
+
+	for (uint32_t i = 0; i < sizeof(glue) / sizeof(glue[0]); i++) {
+		if (!strcmp(frame->function, glue[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Frames of Python, the innermost first, without the outermost ones of `around`. */
+static uint32_t put_python(const struct tp_timebook *book, uint32_t stack, uint32_t around,
+			   struct tp_frame *frame, uint32_t max)
+{
+	const struct tp_stacks *stacks = tp_origins_stacks(book->origins);
+	struct tp_frame own[FRAMES_MAX], outside[FRAMES_MAX];
+	uint32_t n = tp_stacks_frames(stacks, stack, own, FRAMES_MAX);
+	uint32_t n_outside = around ? tp_stacks_frames(stacks, around, outside, FRAMES_MAX) : 0;
+	uint32_t n_put = 0;
+
+	if (n > FRAMES_MAX)
+		n = FRAMES_MAX;
+	if (n_outside > FRAMES_MAX)
+		n_outside = FRAMES_MAX;
+	while (n && n_outside && is_same_function(&own[n - 1], &outside[n_outside - 1])) {
+		n--;
+		n_outside--;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_glue(&own[i]))
+			continue;
+		if (n_put < max)
+			frame[n_put] = own[i];
+		n_put++;
+	}
+	return n_put;
+}
+
+static struct tp_frame frame_of_name(const struct tp_timebook *book, uint32_t name)
+{
+	const char *title = book->title[name];
+
+	return (struct tp_frame){
+		.function = title ? title : tp_names_at(book->names, name)->bytes, .file = "",
+		.module = "", .function_id = ID_NAME + name,
+	};
+}
+
+static uint32_t frames_of(const void *of, uint32_t node, struct tp_frame *frame, uint32_t max)
+{
+	static const struct tp_frame backward = {
+		.function = "(its backward pass)", .file = "", .module = "",
+		.function_id = ID_BACKWARD,
+	};
+	const struct tp_timebook *book = of;
+	uint32_t n = 0, row, parent;
+
+	for (; (parent = book->paths.path[node].parent); node = parent) {
+		row = book->paths.path[node].row;
+		if (row & SEGMENT_BACKWARD) {
+			if (n < max)
+				frame[n] = backward;
+			n++;
+		}
+		if (row & (SEGMENT_PYTHON | SEGMENT_BACKWARD)) {
+			n += put_python(book, row & SEGMENT_VALUE, book->cost[parent].stack,
+					frame + (n < max ? n : max), n < max ? max - n : 0);
+			continue;
+		}
+		if (n < max)
+			frame[n] = frame_of_name(book, row & SEGMENT_VALUE);
+		n++;
+	}
+	if (n && n <= max && book->cost[node].is_cut)
+		frame[n - 1].is_cut = true;
+	return n;
+}
+
+static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
+{
+	const struct tp_timebook *book = of;
+
+	*stack = at + 1;
+	*proc = book->cost[at + 1].proc;
+}
+
+static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)
+{
+	const struct tp_timebook *book = of;
+	int64_t ns = book->cost[at + 1].ns[cost];
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void make_titles(struct tp_timebook *book)
+{
+	uint32_t n = tp_names_count(book->names), n_text;
+	char *readable = malloc(TP_DEMANGLE_TO);
+
+	book->title = calloc((size_t)n + 1, sizeof(book->title[0]));
+	for (uint32_t i = 0; readable && book->title && i < n; i++) {
+		const struct tp_name *name = tp_names_at(book->names, i);
+		const char *text = tp_demangle(name->bytes, name->n_bytes, readable, &n_text);
+
+		if (text)
+			book->title[i] = strndup(text, n_text);
+	}
+	free(readable);
+}
+
+const struct tp_flame_rows *tp_timebook_rows(struct tp_timebook *book)
+{
+	static const struct tp_flame_cost costs[TP_TIME_COSTS] = {
+		[TP_TIME_HOST] = {"host-time", "time of the host in operators", "host", TP_FLAME_NS,
+				  false},
+		[TP_TIME_DEVICE] = {"device-time", "time of devices", "device", TP_FLAME_NS, false},
+	};
+
+	if (book->is_ended)
+		return &book->rows;
+	tp_clip_end(&book->clip);
+	book->is_ended = true;
+	tp_nest_end(book->nest);
+	book->nest = NULL;
+	tp_launches_end(book->launches);
+	make_titles(book);
+	book->rows = (struct tp_flame_rows){
+		.run = book->shared.run, .what = "time", .cost = costs, .n_costs = TP_TIME_COSTS,
+		.row = row_of, .value = value_of, .of = book, .frames = frames_of, .stacks = book,
+	};
+	if (!book->title || tp_stacks_resolve(tp_origins_stacks(book->origins), NULL))
+		book->is_incomplete = true;
+	else if (book->paths.n)
+		book->rows.n_rows = book->paths.n - 1;
+	return &book->rows;
+}
+
+bool tp_timebook_is_incomplete(const struct tp_timebook *book)
+{
+	return book->is_incomplete || tp_origins_is_incomplete(book->origins);
+}
+
+bool tp_timebook_has_python(const struct tp_timebook *book)
+{
+	return tp_origins_has_any(book->origins);
+}

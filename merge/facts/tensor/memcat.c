@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memcat.c - what each block of tensor memory was for, from scans and from its life
+ */
+#include "merge/facts/tensor/memcat_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/tensor/tensors.h"
+#include "merge/kit/sum.h"
+
+struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
+				const struct tp_memcat_calls *calls, void *ctx)
+{
+	struct tp_memcat *cat = calloc(1, sizeof(*cat));
+
+	if (!cat)
+		return NULL;
+	cat->run = run;
+	cat->calls = *calls;
+	cat->ctx = ctx;
+	cat->places = tp_memplace_new();
+	cat->has_origins = !origins;
+	cat->origins = origins ? origins : tp_origins_new(run);
+	cat->curve = tp_memcurve_new();
+	cat->proc = calloc(run->n_procs + 1, sizeof(*cat->proc));
+	cat->take = tp_memtake_new(run->n_procs);
+	cat->n_blocks = 1;
+	cat->doubts.has_totals = true;
+	if (cat->places && cat->origins && cat->curve && cat->proc && cat->take)
+		return cat;
+	tp_memcat_free(cat);
+	return NULL;
+}
+
+void tp_memcat_free(struct tp_memcat *cat)
+{
+	if (!cat)
+		return;
+	tp_memplace_free(cat->places);
+	if (cat->has_origins)
+		tp_origins_free(cat->origins);
+	tp_memcurve_free(cat->curve);
+	tp_memops_free(&cat->operators);
+	free(cat->block);
+	free(cat->proc);
+	tp_membases_free(&cat->bases);
+	tp_memtake_free(cat->take);
+	free(cat);
+}
+
+const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
+{
+	return tp_memplace_names(cat->places);
+}
+
+struct tp_origins *tp_memcat_origins(const struct tp_memcat *cat)
+{
+	return cat->origins;
+}
+
+const struct tp_memops *tp_memcat_operators(const struct tp_memcat *cat, uint32_t at,
+					    const struct tp_proc **proc, uint32_t *device)
+{
+	const struct tp_memops *ops;
+
+	if (at >= cat->operators.n)
+		return NULL;
+	ops = &cat->operators.of[at];
+	*proc = cat->run->proc[ops->proc];
+	*device = ops->device;
+	return ops;
+}
+
+struct tp_memcat_doubts tp_memcat_doubts(const struct tp_memcat *cat)
+{
+	struct tp_memcat_doubts doubts = cat->doubts;
+
+	doubts.n_lost += tp_memcurve_lost(cat->curve) + cat->operators.n_lost;
+	for (uint32_t i = 0; i < cat->operators.n; i++)
+		doubts.n_lost += cat->operators.of[i].is_incomplete;
+	return doubts;
+}
+
+/* ---- spans ---- */
+
+static void take_span(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct tp_memproc *proc = &cat->proc[event->proc->at];
+	const struct tp_memplace_span span = tp_memplace_begin(cat->places, event);
+
+	if (span.is_lost) {
+		cat->doubts.n_lost += !(event->flags & TP_F_ASYNC);
+		return;
+	}
+	proc->count.n_nodes += span.is_node;
+	proc->count.n_optimizers += span.is_optimizer;
+	if (span.is_optimizer)
+		tp_memtake_settle(cat->take, event->proc->at, true);
+	if ((span.is_accumulate && !tp_memtake_node(cat->take, event)) ||
+	    (span.group &&
+	     !tp_memtake_group(cat->take, event->proc->at, span.group_ns, span.group)))
+		cat->doubts.n_lost++;
+}
+
+/* The operators and ranges in which it happened have allocated or freed so much. */
+static void count_change(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+{
+	uint32_t name[TP_MEMPLACE_SPANS];
+	const uint32_t n = tp_memplace_open(cat->places, event, name);
+	struct tp_memops *ops = tp_memops_of(&cat->operators, event->proc->at, event->link);
+
+	if (bytes && ops)
+		tp_memops_change(ops, name, n, bytes);
+}
+
+/* ---- events ---- */
+
+static struct tp_origin origin_of(struct tp_memcat *cat, const struct tp_event *event)
+{
+	return tp_origins_has_any(cat->origins) ? tp_origins_of(cat->origins, event)
+						: (struct tp_origin){0};
+}
+
+uint32_t tp_memcat_where(struct tp_memcat *cat, const struct tp_event *event,
+			 struct tp_origin *origin)
+{
+	*origin = origin_of(cat, event);
+	return tp_memplace_find(cat->places, event).name;
+}
+
+static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const struct tp_memproc *proc = &cat->proc[event->proc->at];
+	uint32_t tag = tp_memcat_take(cat), own = tag;
+	const struct tp_memcurve_track *track;
+	struct tp_memblock *block;
+	int64_t change;
+
+	track = tp_memcurve_tagged(cat->curve, event, &change, &tag);
+	if (!track || !own) {
+		cat->doubts.n_lost++;
+		return;
+	}
+	cat->doubts.has_blocks = true;
+	/* Kept only if the curve has it. */
+	block = &cat->block[own];
+	block->place = tp_memplace_find(cat->places, event);
+	block->count = proc->count;
+	block->life = (struct tp_life){
+		.proc = event->proc, .device = event->link, .window = proc->window,
+		.address = event->arg, .bytes = change, .begin_ns = event->begin_ns,
+		.born = block->place.born, .name = block->place.name, .step = proc->step,
+		.origin = origin_of(cat, event),
+	};
+	tp_memcat_born(cat, event, own);
+	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
+	count_change(cat, event, change);
+	if (tag) {
+		cat->doubts.n_unheard++;
+		tp_memcat_die(cat, tag, NULL, event->begin_ns);
+	}
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+}
+
+static void take_free(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const struct tp_memcurve_track *track;
+	uint32_t tag = 0;
+	int64_t change;
+
+	track = tp_memcurve_tagged(cat->curve, event, &change, &tag);
+	if (!track)
+		return;
+	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
+	count_change(cat, event, change);
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+	if (tag) {
+		struct tp_place death = tp_memplace_find(cat->places, event);
+
+		tp_memcat_die(cat, tag, &death, event->begin_ns);
+	} else {
+		tp_memcat_older(cat, event, -change);
+	}
+}
+
+static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct tp_memcurve_track *track;
+	int64_t change;
+
+	track = tp_memcurve_event(cat->curve, event, &change);
+	if (!track)
+		return;
+	tp_membase_know(tp_membases_of(&cat->bases, event->proc->at, event->link),
+			track->live_bytes);
+	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+}
+
+/* The ledger says what was alive when the step before ended. */
+static void take_step(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct tp_memproc *proc = &cat->proc[event->proc->at];
+	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, TP_DEVICE_CPU);
+	const int64_t bytes = (int64_t)tp_tensors_ledger(cat->run, event);
+
+	proc->step = event->link;
+	proc->count.n_steps++;
+	proc->count.n_nodes_at_step = proc->count.n_nodes;
+	tp_memtake_settle(cat->take, event->proc->at, false);
+	if (bytes && tp_membase_know(base, bytes))
+		tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
+}
+
+void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
+{
+	struct tp_memproc *proc = &cat->proc[event->proc->at];
+
+	if (proc->is_open && proc->window != event->window)
+		tp_memcat_end_window(cat, event->proc->at);
+	if (!proc->is_open) {
+		*proc = (struct tp_memproc){.window = event->window, .is_open = true,
+				      .step = TP_NO_STEP};
+	}
+	/* Without stacks nobody knows where anything comes from. */
+	if (cat->has_origins &&
+	    (event->kind != TP_REC_OP || tp_origins_has_any(cat->origins)))
+		tp_origins_event(cat->origins, event);
+	switch (event->kind) {
+	case TP_REC_OP:
+	case TP_REC_RANGE:
+		take_span(cat, event);
+		break;
+	case TP_REC_STEP:
+		take_step(cat, event);
+		break;
+	case TP_REC_ALLOC:
+		take_alloc(cat, event);
+		break;
+	case TP_REC_FREE:
+		take_free(cat, event);
+		break;
+	case TP_REC_TOTALS:
+		take_totals(cat, event);
+		break;
+	case TP_REC_CATEGORY:
+		tp_memcat_scanned(cat, event);
+		break;
+	case TP_REC_SCAN:
+		cat->doubts.n_scans++;
+		cat->doubts.n_unread += event->arg;
+		cat->doubts.scan_ns = tp_add(cat->doubts.scan_ns,
+					     tp_sub(event->end_ns, event->begin_ns));
+		break;
+	default:
+		break;
+	}
+}
+
+void tp_memcat_end(struct tp_memcat *cat)
+{
+	for (uint32_t i = 0; i < cat->run->n_procs; i++)
+		if (cat->proc[i].is_open)
+			tp_memcat_end_window(cat, i);
+	tp_memplace_end(cat->places);
+	for (uint32_t i = 0; i < cat->operators.n; i++) {
+		struct tp_memops *ops = &cat->operators.of[i];
+		uint32_t n;
+		const uint64_t *calls = tp_memplace_calls(cat->places, ops->proc, &n);
+
+		tp_memops_end(ops, calls, n);
+	}
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * module_memory.c - tensor memory of each nn.Module
+ *
+ * Each thread has a stack of calls that go on, one for the forward and one for the backward pass.
+ * Whatever tells where the thread is ends those that it is not in any more. A call has moments
+ * (moments.h): where it began, and where most was alive since; who calls it has the same peak as
+ * long as that is the greatest.
+ */
+#include "merge/facts/tensor/module_memory.h"
+
+#include <stdlib.h>
+
+#include "merge/kit/grow.h"
+#include "merge/kit/sum.h"
+
+enum { DEVICES_MAX = 32 };	/* of a process, whose tensors are summed */
+
+struct call {
+	uint32_t path, entry, peak;	/* moments */
+	int64_t entry_bytes, peak_bytes;
+	bool is_told;
+};
+
+struct pass {
+	struct call *call;
+	uint32_t n, cap;
+	uint32_t window;
+};
+
+struct thread {
+	struct pass pass[TP_PASS_N];
+	bool has_gone_on;	/* Python has, since the last node of the backward pass */
+};
+
+struct proc {
+	struct thread *thread;	/* by index in tp_proc.thread */
+	uint32_t cap;
+	struct tp_moments moments;
+	int64_t live_bytes;	/* of all devices */
+	struct {
+		uint32_t device;
+		int64_t bytes;
+	} live[DEVICES_MAX];
+	uint32_t n_live, window;
+	int64_t last_ns;
+};
+
+/* The call with the greatest peak, in moments of the process. */
+struct best {
+	uint64_t n_calls;
+	int64_t kept_bytes, peak_bytes;
+	uint32_t proc, entry, peak, exit;
+};
+
+struct tp_module_memories {
+	const struct tp_run *run;
+	struct tp_origins *origins;
+	struct tp_module_paths *paths;	/* of origins */
+	struct tp_memcat *cat;
+	struct proc *proc;		/* by tp_proc.at */
+	struct {
+		struct best pass[TP_PASS_N];
+	} *best;			/* by path */
+	uint32_t cap_best;
+	bool has_any, has_categories, is_incomplete;
+};
+
+int64_t tp_moment_bytes(const struct tp_moment *moment)
+{
+	int64_t sum = 0;
+
+	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
+		sum = tp_add(sum, moment->bytes[c]);
+	return sum;
+}
+
+/* ---- calls ---- */
+
+static uint32_t add_moment(struct tp_module_memories *memories, struct proc *proc, int64_t now)
+{
+	const uint32_t handle = tp_moments_add(&proc->moments, now);
+
+	memories->is_incomplete |= handle == TP_NO_MOMENT;
+	return handle;
+}
+
+static void begin_call(struct tp_module_memories *memories, struct proc *proc, struct pass *pass,
+		       uint32_t path, int64_t now, bool is_told)
+{
+	uint32_t entry;
+
+	if (!tp_grow(&pass->call, &pass->cap, (uint64_t)pass->n + 1, sizeof(*pass->call))) {
+		memories->is_incomplete = true;
+		return;
+	}
+	entry = add_moment(memories, proc, now);
+	pass->call[pass->n++] = (struct call){
+		.path = path, .entry = entry, .peak = tp_moments_use(&proc->moments, entry),
+		.entry_bytes = proc->live_bytes, .peak_bytes = proc->live_bytes,
+		.is_told = is_told,
+	};
+}
+
+static void drop_call(struct proc *proc, struct pass *pass)
+{
+	const struct call *call = &pass->call[--pass->n];
+
+	tp_moments_drop(&proc->moments, call->entry);
+	tp_moments_drop(&proc->moments, call->peak);
+}
+
+static void end_call(struct tp_module_memories *memories, uint32_t of_proc, struct pass *pass,
+		     enum tp_module_pass which, int64_t now)
+{
+	struct proc *proc = &memories->proc[of_proc];
+	const struct call call = pass->call[pass->n - 1];
+	struct best *best;
+
+	if (!call.is_told ||
+	    !tp_grow(&memories->best, &memories->cap_best, (uint64_t)call.path + 1,
+		     sizeof(*memories->best))) {
+		memories->is_incomplete |= call.is_told;
+		drop_call(proc, pass);
+		return;
+	}
+	best = &memories->best[call.path].pass[which];
+	best->kept_bytes = tp_add(best->kept_bytes, tp_sub(proc->live_bytes, call.entry_bytes));
+	if (best->n_calls++ && call.peak_bytes <= best->peak_bytes) {
+		drop_call(proc, pass);
+		return;
+	}
+	if (best->n_calls > 1) {
+		struct tp_moments *moments = &memories->proc[best->proc].moments;
+
+		tp_moments_drop(moments, best->entry);
+		tp_moments_drop(moments, best->peak);
+		tp_moments_drop(moments, best->exit);
+	}
+	pass->n--;
+	best->proc = of_proc;
+	best->peak_bytes = call.peak_bytes;
+	best->entry = call.entry;
+	best->peak = call.peak;
+	best->exit = add_moment(memories, proc, now);
+}
+
+/* A thread is in `path` now, by a call of it or without one: what it is not in any more is over. */
+static void go_to(struct tp_module_memories *memories, uint32_t of_proc, struct pass *pass,
+		  enum tp_module_pass which, uint32_t path, int64_t now, bool is_call)
+{
+	struct proc *proc = &memories->proc[of_proc];
+	uint32_t open, n;
+
+	while (pass->n) {
+		open = pass->call[pass->n - 1].path;
+		if (tp_module_paths_is_outside(memories->paths, open, path) &&
+		    !(is_call && open == path))
+			break;
+		end_call(memories, of_proc, pass, which, now);
+	}
+	open = pass->n ? pass->call[pass->n - 1].path : 0;
+	n = tp_module_paths_at(memories->paths, path)->depth -
+	    tp_module_paths_at(memories->paths, open)->depth;
+	for (uint32_t i = 1; path && i <= n; i++) {
+		uint32_t at = path;
+
+		for (uint32_t k = i; k < n; k++)
+			at = tp_module_paths_at(memories->paths, at)->outer;
+		begin_call(memories, proc, pass, at, now,
+			   which == TP_PASS_BACKWARD || (is_call && i == n));
+	}
+}
+
+/* ---- what is alive ---- */
+
+static void take_life(void *ctx, const struct tp_life *life)
+{
+	struct tp_module_memories *memories = ctx;
+
+	tp_moments_life(&memories->proc[life->proc->at].moments, life);
+	memories->has_categories |= life->category == TP_TENSOR_PARAMETER ||
+				    life->category == TP_TENSOR_SHARDED_PARAMETER;
+}
+
+/* Calls whose peak this is now: the innermost ones' peaks are the least. */
+static void raise_peaks(struct proc *proc, struct pass *pass, uint32_t *moment, int64_t now)
+{
+	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak_bytes < proc->live_bytes;) {
+		struct call *call = &pass->call[i];
+
+		tp_moments_drop(&proc->moments, call->peak);
+		call->peak = TP_NO_MOMENT;
+		call->peak_bytes = proc->live_bytes;
+	}
+	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak == TP_NO_MOMENT;) {
+		if (*moment == TP_NO_MOMENT)
+			*moment = tp_moments_add(&proc->moments, now);
+		else
+			tp_moments_use(&proc->moments, *moment);
+		pass->call[i].peak = *moment;
+	}
+}
+
+/* Live bytes of the process: what all its devices have. */
+static void take_live(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes)
+{
+	struct tp_module_memories *memories = ctx;
+	struct proc *proc = &memories->proc[event->proc->at];
+	uint32_t i = 0, moment = TP_NO_MOMENT;
+
+	memories->has_any = true;
+	while (i < proc->n_live && proc->live[i].device != device)
+		i++;
+	if (i == DEVICES_MAX)
+		return;
+	if (i == proc->n_live)
+		proc->live[proc->n_live++].device = device;
+	proc->live_bytes = tp_add(proc->live_bytes, tp_sub(bytes, proc->live[i].bytes));
+	proc->live[i].bytes = bytes;
+	for (uint32_t t = 0; t < proc->cap; t++)
+		for (uint32_t p = 0; p < TP_PASS_N; p++)
+			raise_peaks(proc, &proc->thread[t].pass[p], &moment, event->begin_ns);
+}
+
+/* ---- events ---- */
+
+/* NULL: out of memory. */
+static struct thread *thread_of(struct tp_module_memories *memories, const struct tp_event *event)
+{
+	struct proc *proc = &memories->proc[event->proc->at];
+	uint32_t at = tp_thread_at(event);
+
+	if (at >= proc->cap && !tp_grow(&proc->thread, &proc->cap, (uint64_t)at + 1,
+					sizeof(*proc->thread))) {
+		memories->is_incomplete = true;
+		return NULL;
+	}
+	return &proc->thread[at];
+}
+
+/* What is open when nothing more comes of its window ends with that. */
+static void end_window(struct tp_module_memories *memories, uint32_t of_proc)
+{
+	struct proc *proc = &memories->proc[of_proc];
+
+	for (uint32_t t = 0; t < proc->cap; t++)
+		for (uint32_t p = 0; p < TP_PASS_N; p++)
+			go_to(memories, of_proc, &proc->thread[t].pass[p], p, 0, proc->last_ns,
+			      false);
+	proc->n_live = 0;
+	proc->live_bytes = 0;
+}
+
+static void take_stack(struct tp_module_memories *memories, const struct tp_event *event)
+{
+	const struct tp_origin origin = tp_origins_of(memories->origins, event);
+	struct thread *thread = thread_of(memories, event);
+
+	if (!thread || origin.is_backward)
+		return;
+	thread->has_gone_on = true;
+	go_to(memories, event->proc->at, &thread->pass[TP_PASS_FORWARD], TP_PASS_FORWARD,
+	      origin.path, event->begin_ns, event->flags & TP_STACK_CALL && origin.path);
+}
+
+/* A thread that calls modules waits for those that only do backward passes: they have ended. */
+static void end_backward(struct tp_module_memories *memories, const struct tp_event *event,
+			 const struct thread *caller)
+{
+	struct proc *proc = &memories->proc[event->proc->at];
+
+	for (uint32_t t = 0; t < proc->cap; t++) {
+		struct thread *thread = &proc->thread[t];
+
+		if (thread == caller ? thread->has_gone_on : !thread->pass[TP_PASS_FORWARD].cap)
+			go_to(memories, event->proc->at, &thread->pass[TP_PASS_BACKWARD],
+			      TP_PASS_BACKWARD, 0, event->begin_ns, false);
+	}
+}
+
+/* A node of no module, as those that add up gradients, belongs to the one before it; so does what
+ * autograd does between nodes. */
+static void take_operator(struct tp_module_memories *memories, const struct tp_event *event)
+{
+	const struct tp_origin origin = tp_origins_of(memories->origins, event);
+	struct thread *thread = thread_of(memories, event);
+
+	if (!thread)
+		return;
+	if (event->flags & TP_F_BACKWARD) {
+		thread->has_gone_on = false;
+		if (origin.path)
+			go_to(memories, event->proc->at, &thread->pass[TP_PASS_BACKWARD],
+			      TP_PASS_BACKWARD, origin.path, event->begin_ns, false);
+	} else if (!origin.is_backward && thread->pass[TP_PASS_FORWARD].cap &&
+		   tp_origins_is_outermost(memories->origins, event)) {
+		end_backward(memories, event, thread);
+	}
+}
+
+/* A thread that does nothing but backward passes. */
+static void take_step(struct tp_module_memories *memories, const struct tp_event *event)
+{
+	struct proc *proc = &memories->proc[event->proc->at];
+
+	for (uint32_t t = 0; t < proc->cap; t++)
+		go_to(memories, event->proc->at, &proc->thread[t].pass[TP_PASS_BACKWARD],
+		      TP_PASS_BACKWARD, 0, event->begin_ns, false);
+}
+
+void tp_module_memories_event(struct tp_module_memories *memories, const struct tp_event *event)
+{
+	struct proc *proc = &memories->proc[event->proc->at];
+
+	/* Before the blocks that were alive at its end are told of. */
+	if (proc->window != event->window)
+		end_window(memories, event->proc->at);
+	proc->window = event->window;
+	proc->last_ns = event->begin_ns;
+	tp_memcat_event(memories->cat, event);
+	switch (event->kind) {
+	case TP_REC_STACK:
+		take_stack(memories, event);
+		break;
+	case TP_REC_OP:
+		if (!(event->flags & TP_F_ASYNC))
+			take_operator(memories, event);
+		break;
+	case TP_REC_STEP:
+		take_step(memories, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- begin and end ---- */
+
+struct tp_module_memories *tp_module_memories_new(const struct tp_run *run,
+						  struct tp_origins *origins)
+{
+	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
+	struct tp_module_memories *memories = calloc(1, sizeof(*memories));
+
+	if (!memories)
+		return NULL;
+	memories->run = run;
+	memories->origins = origins;
+	memories->paths = tp_origins_paths(origins);
+	memories->proc = calloc(run->n_procs + 1, sizeof(*memories->proc));
+	memories->cat = tp_memcat_new(run, origins, &calls, memories);
+	if (memories->proc && memories->cat)
+		return memories;
+	tp_module_memories_free(memories);
+	return NULL;
+}
+
+void tp_module_memories_free(struct tp_module_memories *memories)
+{
+	if (!memories)
+		return;
+	for (uint32_t p = 0; memories->proc && p < memories->run->n_procs; p++) {
+		struct proc *proc = &memories->proc[p];
+
+		for (uint32_t t = 0; t < proc->cap; t++)
+			for (uint32_t k = 0; k < TP_PASS_N; k++)
+				free(proc->thread[t].pass[k].call);
+		free(proc->thread);
+		tp_moments_free(&proc->moments);
+	}
+	free(memories->proc);
+	tp_memcat_free(memories->cat);
+	free(memories->best);
+	free(memories);
+}
+
+void tp_module_memories_end(struct tp_module_memories *memories)
+{
+	for (uint32_t p = 0; p < memories->run->n_procs; p++)
+		end_window(memories, p);
+	tp_memcat_end(memories->cat);
+	for (uint32_t p = 0; p < memories->run->n_procs; p++)
+		tp_moments_end(&memories->proc[p].moments);
+}
+
+struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,
+					      uint32_t path, enum tp_module_pass pass)
+{
+	const struct best *best =
+		path < memories->cap_best ? &memories->best[path].pass[pass] : NULL;
+	const struct tp_moments *moments;
+
+	if (!best || !best->n_calls)
+		return (struct tp_module_memory){.n_calls = 0};
+	moments = &memories->proc[best->proc].moments;
+	return (struct tp_module_memory){
+		.n_calls = best->n_calls, .kept_bytes = best->kept_bytes,
+		.entry = tp_moments_get(moments, best->entry),
+		.peak = tp_moments_get(moments, best->peak),
+		.exit = tp_moments_get(moments, best->exit),
+		.entry_ns = tp_moments_ns(moments, best->entry),
+		.peak_ns = tp_moments_ns(moments, best->peak),
+		.exit_ns = tp_moments_ns(moments, best->exit),
+	};
+}
+
+bool tp_module_memories_has_any(const struct tp_module_memories *memories)
+{
+	return memories->has_any;
+}
+
+bool tp_module_memories_has_categories(const struct tp_module_memories *memories)
+{
+	return memories->has_categories;
+}
+
+bool tp_module_memories_is_incomplete(const struct tp_module_memories *memories)
+{
+	return memories->is_incomplete;
+}

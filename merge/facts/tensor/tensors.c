@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tensors.c - what memcurve.c counts, as the formats show it: with device and reserved bytes
+ */
+#include "merge/facts/tensor/tensors.h"
+
+#include <stdlib.h>
+
+#include "merge/facts/tensor/memcurve.h"
+#include "merge/kit/grow.h"
+
+struct reserved {
+	uint32_t proc, device;
+	int64_t bytes;
+};
+
+struct tp_tensors {
+	const struct tp_run *run;
+	struct tp_memcurve *curve;
+	struct reserved *reserved;
+	uint32_t n_reserved, cap_reserved;
+};
+
+struct tp_tensors *tp_tensors_new(const struct tp_run *run)
+{
+	struct tp_tensors *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		t->run = run;
+		t->curve = tp_memcurve_new();
+	}
+	if (t && !t->curve) {
+		free(t);
+		t = NULL;
+	}
+	return t;
+}
+
+void tp_tensors_free(struct tp_tensors *tensors)
+{
+	if (!tensors)
+		return;
+	tp_memcurve_free(tensors->curve);
+	free(tensors->reserved);
+	free(tensors);
+}
+
+static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_t device)
+{
+	for (uint32_t i = 0; i < t->n_reserved; i++) {
+		if (t->reserved[i].proc == proc && t->reserved[i].device == device)
+			return &t->reserved[i];
+	}
+	if (!tp_grow(&t->reserved, &t->cap_reserved, t->n_reserved + 1, sizeof(t->reserved[0])))
+		return NULL;
+	t->reserved[t->n_reserved] = (struct reserved){.proc = proc, .device = device};
+	return &t->reserved[t->n_reserved++];
+}
+
+uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event)
+{
+	uint32_t low = 0, high = run->n_steps;
+
+	if (!event->link)
+		return 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct tp_step_row *row = &run->step[middle];
+
+		if (row->proc->at < event->proc->at ||
+		    (row->proc == event->proc && row->index < event->link - 1u))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == run->n_steps || run->step[low].proc != event->proc ||
+	    run->step[low].index != event->link - 1u)
+		return 0;
+	return run->step[low].live_bytes;
+}
+
+/* Blocks from before the window count as well: the ledger has what was alive at the end of each
+ * step. Without it the curve begins at 0. */
+static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
+{
+	const uint64_t bytes = tp_tensors_ledger(t->run, event);
+
+	if (bytes)
+		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU, (int64_t)bytes);
+}
+
+bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
+		     struct tp_tensor_change *change)
+{
+	struct tp_memcurve_track *track;
+	struct reserved *reserved;
+
+	if (event->kind == TP_REC_STEP) {
+		set_from_ledger(tensors, event);
+		return false;
+	}
+	track = tp_memcurve_event(tensors->curve, event, &change->bytes);
+	reserved = reserved_of(tensors, event->proc->at, event->link);
+	if (!track || !reserved)
+		return false;
+	if (event->kind == TP_REC_TOTALS) {
+		reserved->bytes = (int64_t)event->arg;
+		return false;
+	}
+	change->address = event->arg;
+	change->device_type = (int32_t)(event->link >> 8 & 0xff);
+	change->device_index = (event->link & 0xff) == 0xff ? -1 : (int32_t)(event->link & 0xff);
+	change->is_known = event->kind == TP_REC_ALLOC || change->bytes != 0;
+	change->allocated = track->live_bytes;
+	change->reserved = reserved->bytes;
+	return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copies.h - copies and sets of devices, by kind: how many, how long, how fast
+ *
+ * The speed of one is its bytes by its own time, as traces show it; a kind's is that of all its
+ * bytes in all their time. One thread. Memory: 1 KB and more for each kind.
+ */
+#ifndef TP_MERGE_COPIES_H
+#define TP_MERGE_COPIES_H
+
+#include "merge/facts/time/names.h"
+#include "merge/kit/spread.h"
+#include "merge/model/table.h"
+
+struct tp_copies_row;
+
+struct tp_copies {		/* zeroed, then with names, is empty */
+	struct tp_names *names;	/* its own: a row each */
+	struct tp_copies_row *row;
+	uint32_t cap_rows;
+	bool is_incomplete;	/* memory ran out */
+};
+
+/* A MEMCPY or MEMSET, not cut to a window: its bytes are those of all of it. */
+void tp_copies_add(struct tp_copies *copies, const struct tp_event *event);
+/* A table, the kind that took longest first; nothing when there are none. */
+void tp_copies_print(struct tp_copies *copies, struct tp_out *out);
+void tp_copies_free(struct tp_copies *copies);
+
+#endif

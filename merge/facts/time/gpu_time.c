@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_time.c - what each device did in each step: takes steps and work, hands out figures
+ */
+#include "merge/facts/time/gpu_time_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/occupancy.h"
+#include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/sum.h"
+#include "merge/model/device.h"
+
+const char *tp_idle_name(enum tp_idle cause)
+{
+	static const char *const names[TP_IDLE_N] = {
+	    [TP_IDLE_COPY] = "a copy",
+	    [TP_IDLE_HOST] = "the host",
+	    [TP_IDLE_QUEUE] = "another stream",
+	    [TP_IDLE_OTHER] = "something else",
+	};
+
+	return names[cause];
+}
+
+bool tp_gpu_is_communication(const struct tp_event *event)
+{
+	return event->kind == TP_REC_KERNEL && event->name->n_bytes >= 4 &&
+	       !memcmp(event->name->bytes, "nccl", 4);
+}
+
+/* ---- events ---- */
+
+static void grow_steps(struct tp_gpu_time *time, struct tp_gpu_sweep *s)
+{
+	uint32_t n = time->steps[s->pub.proc->at].n;
+
+	if (n && !tp_grow(&s->pub.step, &s->cap_steps, n, sizeof(*s->pub.step)))
+		time->is_incomplete = true;
+}
+
+static struct tp_gpu_sweep *find_sweep(struct tp_gpu_time *time, const struct tp_event *event)
+{
+	struct tp_gpu_sweep *s;
+
+	for (uint32_t i = 0; i < time->n_sweeps; i++) {
+		s = time->sweep[i];
+		if (s->pub.proc == event->proc && s->pub.id == event->queue->device)
+			return s;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s || !tp_grow(&time->sweep, &time->cap_sweeps, (uint64_t)time->n_sweeps + 1,
+			   sizeof(struct tp_gpu_sweep *))) {
+		free(s);
+		time->is_incomplete = true;
+		return NULL;
+	}
+	s->pub.proc = event->proc;
+	s->pub.id = event->queue->device;
+	s->pub.device = tp_device_of(event->proc, s->pub.id);
+	s->range_end_ns = INT64_MIN;
+	grow_steps(time, s);
+	time->sweep[time->n_sweeps++] = s;
+	return s;
+}
+
+/* Before its first work a device was idle, as far back as anything is asked about. */
+static void begin_sweep(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_t now)
+{
+	const struct tp_gpu_steps *steps = &time->steps[s->pub.proc->at];
+	const struct tp_window *window = tp_gpu_window_at(time, s, &s->window);
+
+	s->has_begun = true;
+	s->now_ns = now;
+	if (steps->n && steps->step[0].begin_ns < s->now_ns)
+		s->now_ns = steps->step[0].begin_ns;
+	if (window && window->begin_ns < s->now_ns)
+		s->now_ns = window->begin_ns;
+	if (s->now_ns < -TP_GPU_TIME_MAX_NS)
+		s->now_ns = -TP_GPU_TIME_MAX_NS;
+}
+
+/* Why nothing runs between the end of what runs now and the begin of this. */
+static enum tp_idle why(const struct tp_gpu_sweep *s, const struct tp_event *event,
+			const struct tp_launch_call *call)
+{
+	const struct tp_queue *last = s->last;
+	int64_t idle_ns = s->now_ns;
+
+	for (uint32_t i = 0; i < s->n_open; i++) {
+		if (s->open[i].end_ns >= idle_ns) {
+			idle_ns = s->open[i].end_ns;
+			last = s->open[i].queue;
+		}
+	}
+	if (!call)
+		return TP_IDLE_OTHER;
+	if (call->end_ns > idle_ns)
+		return TP_IDLE_HOST;
+	return last && last != event->queue ? TP_IDLE_QUEUE : TP_IDLE_OTHER;
+}
+
+/* Was it asked for in a step of the window being added up? Such work belongs to it though it
+ * runs on behind it. */
+static bool is_of_range(const struct tp_gpu_steps *steps, const struct tp_gpu_sweep *s,
+			const struct tp_launch_call *call)
+{
+	const struct tp_gpu_step *first;
+
+	if (!s->has_range)
+		return false;
+	first = &steps->step[s->range];
+	if (call->window != first->window || call->begin_ns < first->begin_ns)
+		return false;
+	for (uint32_t i = steps->n; i-- > s->range;)
+		if (steps->step[i].window == first->window &&
+		    steps->step[i].begin_ns <= call->begin_ns)
+			return call->begin_ns < steps->step[i].end_ns;
+	return false;
+}
+
+static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu_sweep *s,
+				   const struct tp_event *event)
+{
+	struct tp_gpu_open open = {.end_ns = event->end_ns > event->begin_ns ? event->end_ns
+								      : event->begin_ns,
+			    .queue = event->queue, .kind = TP_GPU_COPY};
+	struct tp_launch launch;
+	struct tp_occupancy o;
+	struct tp_name_of *of;
+
+	if (event->kind == TP_REC_MEMCPY || event->kind == TP_REC_MEMSET)
+		return open;
+	open.kind = TP_GPU_COMPUTE;
+	if (event->kind != TP_REC_KERNEL)
+		return open;
+	if (!tp_grow(&time->of, &time->cap_of, (uint64_t)event->name->same + 1, sizeof(*of))) {
+		time->is_incomplete = true;
+		return open;
+	}
+	of = &time->of[event->name->same];
+	if (!of->is_looked_up) {
+		of->is_looked_up = true;
+		of->is_communication = tp_gpu_is_communication(event);
+		of->uses_tensor_cores =
+		    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes);
+	}
+	open.kind = of->is_communication ? TP_GPU_COMM : TP_GPU_COMPUTE;
+	open.uses_tensor_cores = of->uses_tensor_cores;
+	launch = tp_device_launch(event);
+	o = tp_occupancy(s->pub.device, &launch);
+	open.blocks = (float)(o.blocks < 1e6 ? o.blocks : 1e6);
+	open.occupancy = (float)o.estimated;
+	open.is_known = o.blocks_per_sm != 0;
+	return open;
+}
+
+void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
+		      const struct tp_launch_call *call)
+{
+	enum tp_idle cause;
+	struct tp_gpu_open open;
+	struct tp_gpu_sweep *s;
+
+	if (event->proc->at >= time->run->n_procs)
+		return;
+	s = find_sweep(time, event);
+	if (!s)
+		return;
+	if (!s->has_begun)
+		begin_sweep(time, s, event->begin_ns);
+	s->pub.n_work++;
+	s->pub.n_no_call += !call;
+	if (call && call->n_work == 1)
+		tp_gpu_take_launch(time, s, event, call);
+	cause = why(s, event, call);
+	tp_gpu_advance(time, s, event->begin_ns, cause);
+	open = describe(time, s, event);
+	tp_gpu_push(time, s, &open);
+	if (call && is_of_range(&time->steps[event->proc->at], s, call)) {
+		s->has_own = true;
+		tp_gpu_extend_range(s, open.end_ns);
+	}
+}
+
+void tp_gpu_time_step(struct tp_gpu_time *time, const struct tp_event *event)
+{
+	struct tp_gpu_steps *steps;
+	int64_t begin_ns = event->begin_ns;
+
+	if (event->proc->at >= time->run->n_procs)
+		return;
+	steps = &time->steps[event->proc->at];
+	/* As breakdown.c does with steps that cross. */
+	if (steps->n && steps->step[steps->n - 1].end_ns > begin_ns)
+		steps->step[steps->n - 1].end_ns = begin_ns;
+	if (!tp_grow(&steps->step, &steps->cap, (uint64_t)steps->n + 1, sizeof(*steps->step))) {
+		time->is_incomplete = true;
+		return;
+	}
+	steps->step[steps->n++] = (struct tp_gpu_step){
+	    .index = event->link,
+	    .begin_ns = begin_ns,
+	    .end_ns = event->end_ns > begin_ns ? event->end_ns : begin_ns,
+	    .window = event->window,
+	};
+	for (uint32_t i = 0; i < time->n_sweeps; i++)
+		if (time->sweep[i]->pub.proc == event->proc)
+			grow_steps(time, time->sweep[i]);
+}
+
+void tp_gpu_time_pieces(struct tp_gpu_time *time, int64_t piece_ns)
+{
+	for (uint32_t i = 0; i < time->n_windows; i++) {
+		const struct tp_window *window = time->window[i];
+		struct tp_event piece = {.proc = window->proc, .window = window->window};
+
+		for (int64_t at = window->begin_ns; at < window->end_ns; at = piece.end_ns) {
+			piece.begin_ns = at;
+			piece.end_ns = tp_sub(window->end_ns, at) > piece_ns ? at + piece_ns
+									     : window->end_ns;
+			tp_gpu_time_step(time, &piece);
+			piece.link++;
+		}
+	}
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+	const struct tp_window *x = *(const struct tp_window *const *)a,
+			       *y = *(const struct tp_window *const *)b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run)
+{
+	struct tp_gpu_time *time = calloc(1, sizeof(*time));
+
+	if (!time)
+		return NULL;
+	time->run = run;
+	time->steps = calloc(run->n_procs + 1, sizeof(*time->steps));
+	time->window = malloc((run->n_windows + 1) * sizeof(struct tp_window *));
+	if (!time->steps || !time->window) {
+		tp_gpu_time_free(time);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		time->window[time->n_windows++] = &run->window[i];
+	qsort(time->window, time->n_windows, sizeof(struct tp_window *), compare_windows);
+	return time;
+}
+
+static int compare_sweeps(const void *a, const void *b)
+{
+	const struct tp_gpu_device *x = &(*(struct tp_gpu_sweep *const *)a)->pub,
+				   *y = &(*(struct tp_gpu_sweep *const *)b)->pub;
+
+	if (x->proc->at != y->proc->at)
+		return x->proc->at < y->proc->at ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static void end_sweep(struct tp_gpu_time *time, struct tp_gpu_sweep *s)
+{
+	const struct tp_gpu_steps *steps = &time->steps[s->pub.proc->at];
+	int64_t last = s->now_ns;
+
+	for (uint32_t i = 0; i < s->n_open; i++)
+		if (s->open[i].end_ns > last)
+			last = s->open[i].end_ns;
+	if (steps->n && steps->step[steps->n - 1].end_ns > last)
+		last = steps->step[steps->n - 1].end_ns;
+	for (uint32_t i = 0; i < time->n_windows; i++)
+		if (time->window[i]->proc == s->pub.proc && time->window[i]->end_ns > last)
+			last = time->window[i]->end_ns;
+	if (last > TP_GPU_TIME_MAX_NS)
+		last = TP_GPU_TIME_MAX_NS;
+	/* Nobody asked for more. */
+	tp_gpu_advance(time, s, last, TP_IDLE_HOST);
+	tp_gpu_close_range(s);
+	s->pub.has_steps = steps->n != 0;
+	if (!s->pub.has_steps)
+		s->pub.total = s->whole;
+	if (s->cap_steps < steps->n)
+		time->is_incomplete = true;
+}
+
+void tp_gpu_time_end(struct tp_gpu_time *time)
+{
+	for (uint32_t i = 0; i < time->n_sweeps; i++)
+		end_sweep(time, time->sweep[i]);
+	if (time->n_sweeps)
+		qsort(time->sweep, time->n_sweeps, sizeof(struct tp_gpu_sweep *), compare_sweeps);
+}
+
+void tp_gpu_time_free(struct tp_gpu_time *time)
+{
+	if (!time)
+		return;
+	for (uint32_t i = 0; i < time->n_sweeps; i++) {
+		struct tp_gpu_sweep *s = time->sweep[i];
+
+		for (uint32_t k = 0; k < s->pub.n_queues; k++)
+			free(s->pub.queue[k].start);
+		free(s->pub.queue);
+		free(s->pub.step);
+		tp_spread_free(&s->pub.delay);
+		free(s->open);
+		free(s);
+	}
+	free(time->sweep);
+	for (uint32_t i = 0; time->steps && i < time->run->n_procs; i++)
+		free(time->steps[i].step);
+	free(time->steps);
+	free(time->window);
+	free(time->of);
+	free(time);
+}
+
+uint32_t tp_gpu_time_count(const struct tp_gpu_time *time)
+{
+	return time->n_sweeps;
+}
+
+const struct tp_gpu_device *tp_gpu_time_at(const struct tp_gpu_time *time, uint32_t i)
+{
+	return &time->sweep[i]->pub;
+}
+
+const struct tp_gpu_step *tp_gpu_time_steps(const struct tp_gpu_time *time,
+					    const struct tp_proc *proc, uint32_t *n)
+{
+	*n = time->steps[proc->at].n;
+	return time->steps[proc->at].step;
+}
+
+bool tp_gpu_time_is_incomplete(const struct tp_gpu_time *time)
+{
+	return time->is_incomplete;
+}

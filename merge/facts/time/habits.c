@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * habits.c - calls of CUDA by what they mean for who waits for them
+ */
+#include "merge/facts/time/habits.h"
+
+#include <string.h>
+
+#include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/sum.h"
+#include "merge/model/device.h"
+
+/* CUPTI's numbers: enum CUpti_ActivityMemcpyKind, ...MemoryKind */
+enum { HOST_TO_DEVICE = 1, PAGEABLE = 1 };
+
+/* Beginnings of names, behind which a version may stand ("cudaMalloc_v3020"), but no other
+ * word ("cudaMemcpyAsync"). */
+static const char *const waits[] = {
+    "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
+    "cuStreamSynchronize",   "cuCtxSynchronize",      "cuEventSynchronize",   "cuMemcpyDtoH",
+    "cuMemcpyHtoD",	     NULL,
+};
+static const char *const allocs[] = {
+    "cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost", "cuMemAlloc", "cuMemFree", "cuMemCreate",
+    "cuMemRelease", "cuMemUnmap", NULL,
+};
+
+static bool is_one_of(const struct tp_string *name, const char *const *list)
+{
+	for (; *list; list++) {
+		size_t n = strlen(*list);
+
+		if (name->n_bytes >= n && !memcmp(name->bytes, *list, n) &&
+		    (name->n_bytes == n || name->bytes[n] == '_'))
+			return true;
+	}
+	return false;
+}
+
+bool tp_habits_is_wait(const struct tp_string *name)
+{
+	return is_one_of(name, waits);
+}
+
+void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
+{
+	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+
+	if (is_one_of(event->name, waits)) {
+		habits->n_waits++;
+		habits->wait_ns = tp_add(habits->wait_ns, ns);
+	} else if (is_one_of(event->name, allocs)) {
+		habits->n_allocs++;
+		habits->alloc_ns = tp_add(habits->alloc_ns, ns);
+	}
+}
+
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product)
+{
+	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+
+	if (event->kind == TP_REC_KERNEL) {
+		habits->n_kernels++;
+		habits->kernel_ns = tp_add(habits->kernel_ns, ns);
+		if (!is_product)
+			return;
+		habits->product_ns = tp_add(habits->product_ns, ns);
+		if (tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
+			habits->tensor_ns = tp_add(habits->tensor_ns, ns);
+	} else if (event->kind == TP_REC_MEMCPY) {
+		struct tp_transfer transfer = tp_device_transfer(event);
+
+		if (transfer.copy_kind != HOST_TO_DEVICE || transfer.from_kind != PAGEABLE)
+			return;
+		habits->n_pageable++;
+		habits->pageable_ns = tp_add(habits->pageable_ns, ns);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * habits.h - how a program uses its GPU in its steps: what it waits for, allocates, copies, and
+ * whether products of matrices run where they are fast
+ *
+ * Sums; the rules of the overview (overview_advice.c) judge them.
+ */
+#ifndef TP_MERGE_HABITS_H
+#define TP_MERGE_HABITS_H
+
+#include "merge/model/model.h"
+
+struct tp_habits {
+	uint64_t n_waits;	/* calls that return when the device has come so far */
+	int64_t wait_ns;
+	uint64_t n_allocs;	/* cudaMalloc, cudaFree and their like */
+	int64_t alloc_ns;
+	uint64_t n_pageable;	/* copies to the device from memory that is not pinned */
+	int64_t pageable_ns;
+	uint64_t n_kernels;
+	int64_t kernel_ns;
+	int64_t product_ns;	/* kernels of operators that tensor cores could do... */
+	int64_t tensor_ns;	/* ...and that they did */
+};
+
+/* A CALL in a step that is not inside another one. */
+void tp_habits_call(struct tp_habits *habits, const struct tp_event *event);
+/* A KERNEL or MEMCPY launched in a step. is_product: tensor_cores.h, of its operators. */
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product);
+/* Of a call's name: see n_waits. */
+bool tp_habits_is_wait(const struct tp_string *name);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nest.h - which span encloses which on a thread, and how much time and memory is its own
+ *
+ * Spans come in begin order, the outer first when two begin together; a span's parent is the
+ * one that began last among those of its thread that have not ended. Spans that cross (the
+ * child outlives its parent) are counted without counting a nanosecond twice: a child takes
+ * from its parent only what lies inside the parent.
+ * A span whose only child has its own name (an overload that calls another one) is one span
+ * with it: torch's key_averages() counts them so, and a reader wants no operator that
+ * mostly calls itself. Memory: the open spans of each thread. Asynchronous spans do not nest:
+ * do not give them.
+ */
+#ifndef TP_MERGE_NEST_H
+#define TP_MERGE_NEST_H
+
+#include "merge/model/model.h"
+
+struct tp_nest_span {
+	int64_t begin_ns, end_ns;
+	int64_t children_ns;	/* of direct children, inside this span */
+	int64_t self_bytes;	/* sum of tp_nest_bytes while it was the innermost */
+	int64_t child_bytes;	/* the same of all spans inside it */
+	uint32_t row, name;	/* the caller's; equal names: see above */
+	uint32_t depth;		/* 0: outermost */
+	uint32_t n_children;
+	bool holds_child;	/* nest.c's own */
+};
+
+struct tp_nest;
+/* A span has ended: its figures are final. */
+typedef void (*tp_nest_close_fn)(void *ctx, const struct tp_nest_span *span);
+
+struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx);
+/* False: out of memory, the span is not counted. */
+bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row,
+		  uint32_t name);
+/* Bytes allocated (freed: negative) by the event's thread at its time. */
+void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes);
+/* Rows of the spans open on the event's thread at its time, innermost first, at most cap.
+ * Returns how many. */
+uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,
+		      uint32_t cap);
+/* The same as spans, outermost first, valid until the next call; *n gets how many. */
+const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,
+					 uint32_t *n);
+/* Closes all open spans, then frees. */
+void tp_nest_end(struct tp_nest *nest);
+
+static inline int64_t tp_nest_self_ns(const struct tp_nest_span *span)
+{
+	return span->end_ns - span->begin_ns - span->children_ns;
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * infile.c - input files, open while they are read
+ */
+#include "merge/input/infile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/kit/grow.h"
+
+enum { MOST_OPEN = 256 };	/* a quarter of what a process is usually allowed */
+
+void tp_infiles_init(struct tp_infiles *files)
+{
+	memset(files, 0, sizeof(*files));
+	pthread_mutex_init(&files->lock, NULL);
+}
+
+void tp_infiles_free(struct tp_infiles *files)
+{
+	for (uint32_t i = 0; i < files->n; i++) {
+		if (files->file[i]->fd >= 0)
+			close(files->file[i]->fd);
+		free(files->file[i]->path);
+		free(files->file[i]);
+	}
+	free(files->file);
+	pthread_mutex_destroy(&files->lock);
+}
+
+struct tp_infile *tp_infiles_add(struct tp_infiles *files, const char *path, int fd)
+{
+	struct tp_infile *file = calloc(1, sizeof(*file));
+	struct stat st;
+
+	if (file)
+		file->path = strdup(path);
+	if (!file || !file->path || fstat(fd, &st) ||
+	    !tp_grow(&files->file, &files->cap, (uint64_t)files->n + 1, sizeof(file))) {
+		if (file)
+			free(file->path);
+		free(file);
+		return NULL;
+	}
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	file->fd = -1;
+	files->file[files->n++] = file;
+	return file;
+}
+
+static int open_again(const struct tp_infile *file)
+{
+	struct stat st;
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && st.st_dev == file->dev && st.st_ino == file->ino)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+int tp_infile_open(struct tp_infiles *files, struct tp_infile *file)
+{
+	int fd;
+
+	pthread_mutex_lock(&files->lock);
+	fd = file->fd;
+	pthread_mutex_unlock(&files->lock);
+	if (fd >= 0)
+		return fd;
+	fd = open_again(file);
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&files->lock);
+	if (file->fd < 0 && files->n_open < MOST_OPEN) {
+		file->fd = fd;
+		files->n_open++;
+	}
+	pthread_mutex_unlock(&files->lock);
+	return fd;
+}
+
+void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int fd)
+{
+	bool is_kept;
+
+	pthread_mutex_lock(&files->lock);
+	is_kept = fd == file->fd;
+	pthread_mutex_unlock(&files->lock);
+	if (!is_kept)
+		close(fd);
+}

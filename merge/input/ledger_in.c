@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger_in.c - step ledgers into the run: every step of every process, once each
+ *
+ * A ledger is text that was appended to until its process died: its last line may be cut,
+ * and the steps after it may still be in the ring, the last of them in both.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/input/input.h"
+#include "merge/input/run.h"
+#include "merge/kit/grow.h"
+#include "runtime/trace/ledger.h"
+
+static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
+		   const struct tp_ledger_row *row)
+{
+	struct tp_step_row *step;
+
+	if (!tp_grow(&run->pub.step, &run->cap_steps, run->pub.n_steps + 1, sizeof(*step)))
+		return -ENOMEM;
+	step = &run->pub.step[run->pub.n_steps++];
+	step->proc = &proc->pub;
+	step->index = row->index;
+	step->epoch = row->epoch;
+	step->in_epoch = row->in_epoch;
+	step->batches = row->batches;
+	step->begin_ns = (int64_t)row->begin_ns;
+	step->dur_ns = (int64_t)row->dur_ns;
+	step->data_wait_ns = (int64_t)row->data_wait_ns;
+	step->optimizer_ns = (int64_t)row->optimizer_ns;
+	step->live_bytes = row->live_bytes;
+	step->peak_bytes = row->peak_bytes;
+	step->device_live = row->device_live;
+	step->device_peak = row->device_peak;
+	step->dropped = row->dropped;
+	step->phase = row->phase;
+	step->source = row->source;
+	step->flags = row->flags;
+	return 0;
+}
+
+static struct tp_proc_in *proc_of_head(struct tp_run_in *run,
+				       const struct tp_ledger_head *head)
+{
+	struct tp_file_head as_file = {
+		.boot_id = {head->boot_id[0], head->boot_id[1]},
+		.run_id = head->run_id,
+		.pid = head->pid,
+		.rank = head->rank,
+		.local_rank = head->local_rank,
+		.world_size = head->world_size,
+		.node_rank = head->node_rank,
+		.restart = head->restart,
+	};
+	/* The reading of both clocks places its steps when no window was ever written. */
+	struct tp_clock_anchor anchor = {
+		.ticks = head->mono_ns,
+		.mono_ns = head->mono_ns,
+		.real_ns = head->real_ns,
+	};
+	struct tp_proc_in *proc = tp_run_proc(run, &as_file);
+
+	if (proc && !proc->pub.host[0])
+		memcpy(proc->pub.host, head->host, sizeof(proc->pub.host));
+	if (proc && !proc->n_anchors && tp_run_anchor(proc, &anchor))
+		return NULL;
+	return proc;
+}
+
+int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
+			    struct tp_proc_in **of)
+{
+	char line[2 * TP_LEDGER_LINE_MAX + 2];
+	struct tp_proc_in *proc = NULL;
+	uint32_t n_odd = 0;
+	int err = 0;
+
+	while (!err && fgets(line, sizeof(line), text)) {
+		size_t n = strlen(line);
+		struct tp_ledger_head head;
+		struct tp_ledger_row row;
+
+		if (!n || line[n - 1] != '\n') {
+			/* Cut by the death of its process; longer than a line can be: no row. */
+			n_odd += !feof(text);
+			continue;
+		}
+		line[--n] = 0;
+		if (tp_ledger_parse_head(line, n, &head)) {
+			if (!tp_input_in_list(run->options.ranks,
+					      head.rank < 0 ? 0 : (uint64_t)head.rank))
+				break;
+			proc = proc_of_head(run, &head);
+			err = proc ? 0 : -ENOMEM;
+		} else if (proc && tp_ledger_parse_row(line, n, &row)) {
+			err = add_row(run, proc, &row);
+		} else if (n && line[0] != '#') {
+			n_odd++;
+		}
+	}
+	if (n_odd)
+		tp_run_issue(&run->pub, proc ? &proc->pub : NULL, true,
+			     "'%s': %u lines are no rows of a ledger; they are left out", shown, n_odd);
+	*of = proc;
+	return err;
+}
+
+int tp_run_read_ledger(struct tp_run_in *run, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	struct tp_proc_in *proc;
+	int err;
+
+	if (!file) {
+		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path, strerror(errno));
+		tp_run_keep(run, run->pub.n_issues - 1);
+		return 0;
+	}
+	err = tp_run_read_ledger_text(run, file, path, &proc);
+	fclose(file);
+	if (proc && !proc->ledger_path)
+		proc->ledger_path = strdup(path);
+	if (!err && proc &&
+	    !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_LEDGER, .proc = proc,
+						   .path = (char *)path, .shown = (char *)path}))
+		err = -ENOMEM;
+	return err;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct tp_step_row *x = a, *y = b;
+
+	if (x->proc->at != y->proc->at)
+		return x->proc->at < y->proc->at ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+void tp_run_settle_steps(struct tp_run_in *run)
+{
+	struct tp_run *pub = &run->pub;
+	uint32_t kept = 0;
+
+	if (pub->n_steps)
+		qsort(pub->step, pub->n_steps, sizeof(pub->step[0]), compare_steps);
+	for (uint32_t i = 0; i < pub->n_steps; i++) {
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)pub->step[i].proc;
+
+		if (kept && pub->step[kept - 1].proc == pub->step[i].proc &&
+		    pub->step[kept - 1].index == pub->step[i].index)
+			continue;
+		pub->step[kept] = pub->step[i];
+		pub->step[kept].begin_ns = tp_run_mono_ns(run, proc, pub->step[i].begin_ns);
+		kept++;
+	}
+	pub->n_steps = kept;
+}

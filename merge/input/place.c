@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place.c - everything that was found onto one clock: blocks, windows, chosen steps
+ *
+ * After all files were indexed. What cannot be placed is left out and said.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/origin/stacks_modules.h"
+#include "merge/input/input.h"
+#include "merge/input/run.h"
+#include "merge/kit/grow.h"
+#include "merge/model/label.h"
+
+/* Times beyond are no times of a run: ticks of a damaged or foreign head. */
+#define FAR_NS (1ll << 60)
+
+/* Times of blocks become ns of CLOCK_REALTIME; those that cannot be are dropped. */
+static void place_blocks(struct tp_run_in *run)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		struct tp_block_ref *block = &run->block[i];
+		struct tp_source *source = &run->source[block->source];
+		const struct tp_align_map *map = &source->proc->map;
+		uint64_t ticks = (uint64_t)block->first_ns;
+		uint32_t hint = 0;
+
+		if (!map->n_knots || ticks >> 62 ||
+		    (block->first_ns = tp_run_ns(source->proc, &hint, ticks)) > 2 * FAR_NS ||
+		    block->first_ns < -2 * FAR_NS) {
+			tp_run_issue(&run->pub, &source->proc->pub, true,
+				     "'%s': a block of %u events has impossible times; it is left out",
+				     source->path, block->n_events);
+			run->n_events_due -= block->n_events;
+			continue;
+		}
+		block->last_ns = (uint64_t)block->last_ns >> 62
+					 ? block->first_ns
+					 : tp_run_ns(source->proc, &hint, (uint64_t)block->last_ns);
+		run->block[kept++] = *block;
+	}
+	run->n_blocks = kept;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct tp_block_ref *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Time 0 is the earliest event, else the earliest step. */
+static void start_at_zero(struct tp_run_in *run)
+{
+	int64_t zero = INT64_MAX;
+
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		if (run->block[i].first_ns < zero)
+			zero = run->block[i].first_ns;
+	}
+	for (uint32_t i = 0; i < run->pub.n_steps && !run->n_blocks; i++) {
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.step[i].proc;
+		int64_t at = tp_run_mono_ns(run, proc, run->pub.step[i].begin_ns);
+
+		if (at < zero)
+			zero = at;
+	}
+	if (zero == INT64_MAX)
+		zero = 0;
+	for (uint32_t i = 0; i < run->n_blocks; i++)
+		run->block[i].first_ns -= zero, run->block[i].last_ns -= zero;
+	for (uint32_t i = 0; i < run->pub.n_procs; i++)
+		((struct tp_proc_in *)run->pub.proc[i])->to_run_ns -= zero;
+	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;
+}
+
+/* Bounds of each window, and how well its clock is known. */
+static void describe_windows(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		struct tp_window *w = &run->pub.window[run->source[run->block[i].source].window];
+
+		if (run->block[i].first_ns < w->begin_ns)
+			w->begin_ns = run->block[i].first_ns;
+		if (run->block[i].first_ns > w->end_ns)
+			w->end_ns = run->block[i].first_ns;
+	}
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		struct tp_window *w = &run->pub.window[i];
+
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
+		uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
+		uint64_t end = tp_fact_u64(w->totals, "end", 0);
+		uint32_t hint = 0;
+
+		if (w->begin_ns > w->end_ns)
+			w->begin_ns = w->end_ns = 0;
+		/* What the blocks show is less (begins only) or more (spans that began before). */
+		if (begin && end > begin) {
+			w->begin_ns = tp_run_ns(proc, &hint, begin);
+			w->end_ns = tp_run_ns(proc, &hint, end);
+		}
+		w->clock_error_ns = tp_run_clock_error(run, proc, w->begin_ns, w->end_ns);
+	}
+}
+
+/* --steps: the stretches of time of each process that were asked for. */
+static int choose_steps(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->pub.n_steps && run->options.steps; i++) {
+		const struct tp_step_row *row = &run->pub.step[i];
+		struct tp_proc_in *proc = (struct tp_proc_in *)row->proc;
+		struct tp_span_ns *last;
+
+		if (!tp_input_in_list(run->options.steps, row->index))
+			continue;
+		last = proc->n_chosen ? &proc->chosen[proc->n_chosen - 1] : NULL;
+		/* Steps that follow on each other are one stretch: what lies between belongs to it. */
+		if (last && i && run->pub.step[i - 1].proc == row->proc &&
+		    tp_input_in_list(run->options.steps, run->pub.step[i - 1].index)) {
+			last->last = row->begin_ns + row->dur_ns;
+			continue;
+		}
+		if (!tp_grow(&proc->chosen, &proc->cap_chosen, proc->n_chosen + 1, sizeof(*last)))
+			return -ENOMEM;
+		proc->chosen[proc->n_chosen].first = row->begin_ns;
+		proc->chosen[proc->n_chosen++].last = row->begin_ns + row->dur_ns;
+	}
+	for (uint32_t i = 1; i < run->pub.n_procs && run->options.steps; i++) {
+		const struct tp_proc_in *before = (struct tp_proc_in *)run->pub.proc[i - 1];
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+		size_t n = before->n_chosen * sizeof(proc->chosen[0]);
+
+		/* A worker has no steps: those of its rank, which stands before it. */
+		if (!proc->pub.worker || proc->n_chosen || !n ||
+		    proc->pub.parent_pid != (before->pub.worker ? before->pub.parent_pid
+								: before->pub.pid))
+			continue;
+		if (!tp_grow(&proc->chosen, &proc->cap_chosen, before->n_chosen,
+			     sizeof(proc->chosen[0])))
+			return -ENOMEM;
+		memcpy(proc->chosen, before->chosen, n);
+		proc->n_chosen = before->n_chosen;
+	}
+	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
+		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
+			tp_run_issue(&run->pub, run->pub.proc[i], false,
+				     "no step of its ledger is in '%s': none of its events is shown",
+				     run->options.steps);
+	}
+	return 0;
+}
+
+static void note_windows(struct tp_run_in *run)
+{
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		const struct tp_window *w = &run->pub.window[i];
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
+
+		if (!w->is_whole && proc->is_live)
+			tp_run_issue(&run->pub, w->proc, false,
+				     "window %u: process %u still runs; what it has recorded so far "
+				     "is read", w->window, w->proc->pid);
+		else if (!w->is_whole && !w->is_recovered)
+			tp_run_issue(&run->pub, w->proc, true,
+				     "window %u: '%s' has no end and no ring is left: what was not "
+				     "written yet is lost", w->window, w->path);
+		if (w->dropped)
+			tp_run_issue(&run->pub, w->proc, true,
+				     "window %u: %llu records were dropped for want of space; a larger "
+				     "TRAINPROF_BUFFER keeps them", w->window,
+				     (unsigned long long)w->dropped);
+	}
+}
+
+/* Where the process that it works for stands in run.proc, n_procs when that was not read. */
+static uint32_t find_root(const struct tp_run *run, const struct tp_proc *proc)
+{
+	uint32_t i = 0;
+
+	while (i < run->n_procs && (run->proc[i]->worker ||
+				    run->proc[i]->run_id != proc->parent_run_id ||
+				    run->proc[i]->pid != proc->parent_pid))
+		i++;
+	return i;
+}
+
+struct family {
+	const struct tp_proc *root;	/* or itself */
+	uint32_t root_at;
+	struct tp_proc *proc;
+};
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_families(const void *a, const void *b)
+{
+	const struct family *x = a, *y = b;
+
+	int by = compare_numbers(x->root->rank, y->root->rank);
+
+	if (!by)
+		by = compare_numbers(x->root->restart, y->root->restart);
+	if (!by)
+		by = compare_numbers(x->root_at, y->root_at);
+	if (!by)
+		by = compare_numbers(x->proc->worker, y->proc->worker);
+	return by ? by : compare_numbers(x->proc->at, y->proc->at);
+}
+
+/* Ranks come in the order of their numbers, of one rank the starts, right behind each of them its
+ * workers. 0 or -ENOMEM. */
+static int order_procs(struct tp_run *run)
+{
+	struct family *family = malloc((run->n_procs + 1) * sizeof(*family));
+
+	if (!family)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		family[i].proc = run->proc[i];
+		family[i].root_at = run->proc[i]->worker ? find_root(run, run->proc[i]) : i;
+		/* The rank of a worker may not be here. */
+		family[i].root = family[i].root_at < run->n_procs ? run->proc[family[i].root_at]
+								   : run->proc[i];
+	}
+	qsort(family, run->n_procs, sizeof(*family), compare_families);
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		run->proc[i] = family[i].proc;
+		run->proc[i]->at = i;
+	}
+	free(family);
+	return 0;
+}
+
+int tp_run_place(struct tp_run_in *run)
+{
+	int err = order_procs(&run->pub);
+
+	if (err)
+		return err;
+	/* First: open spans point to threads, which may move here. */
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		err = tp_queues_init((struct tp_proc_in *)run->pub.proc[i]);
+		if (err)
+			return err;
+	}
+	err = tp_run_place_hosts(run);
+	if (err)
+		return err;
+	place_blocks(run);
+	start_at_zero(run);
+	if (run->n_blocks)
+		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
+	err = tp_stacks_place_modules(run);
+	if (err)
+		return err;
+	err = tp_recover_settle(run);
+	if (err)
+		return err;
+	tp_run_settle_steps(run);
+	describe_windows(run);
+	note_windows(run);
+	run->pub.n_distinct_strings = run->strings.n_strings;
+	return choose_steps(run);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recovered.c - writes recovered windows as trace files and takes the rings away
+ *
+ * A ring is removed only after everything in it is in a file under its final name.
+ */
+#include "merge/input/recovered.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/input/decode.h"
+#include "merge/input/run.h"
+#include "runtime/base/file.h"
+#include "runtime/trace/ledger.h"
+#include "runtime/trace/writer.h"
+
+enum { ARENA_BYTES = 256 << 20 };	/* reserved; what is not touched costs nothing */
+
+struct recovery {
+	struct tp_run_in *run;
+	struct tp_proc_in *proc;
+	struct tp_writer writer;
+	struct tp_reader_room room;
+	struct tp_rec *rec;
+	uint16_t *thread;
+	uint64_t n_events;
+};
+
+static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes,
+		      uint32_t *n_bytes)
+{
+	const struct recovery *r = ctx;
+	const struct tp_string *s = tp_ids_get(&r->proc->ids, id);
+
+	if (!s)
+		return false;
+	*kind = s->kind;
+	*bytes = s->bytes;
+	*n_bytes = s->n_bytes;
+	return true;
+}
+
+static int say(const struct recovery *r, const char *path, int err)
+{
+	fprintf(stderr, "trainprof-merge: rank %d: cannot recover '%s': %s; its ring stays\n",
+		r->proc->pub.rank, path, strerror(-err));
+	return err;
+}
+
+/* "x.tpt.part" -> "x.tpt"; of a window without a file, a name beside the ring. */
+static int final_path(const struct recovery *r, const struct tp_window *window, char *path,
+		      size_t cap)
+{
+	size_t n = strlen(window->path);
+	const char *slash = strrchr(r->proc->ring_path, '/');
+	int written;
+
+	if (n > 5 && !strcmp(window->path + n - 5, ".part"))
+		written = snprintf(path, cap, "%.*s", (int)(n - 5), window->path);
+	else
+		written = snprintf(path, cap, "%.*srank%d.pid%u.%u.recovered.tpt",
+				   slash ? (int)(slash - r->proc->ring_path + 1) : 0,
+				   r->proc->ring_path, r->proc->pub.rank, r->proc->pub.pid,
+				   window->window);
+	if (written < 0 || (size_t)written >= cap)
+		return -ENAMETOOLONG;
+	return access(path, F_OK) ? 0 : -EEXIST;
+}
+
+static int write_events(struct recovery *r, uint32_t n)
+{
+	int err = 0;
+
+	for (uint32_t i = 0, k; i < n && !err; i = k) {
+		for (k = i + 1; k < n && r->thread[k] == r->thread[i]; k++)
+			;
+		err = tp_writer_events(&r->writer, r->rec + i, k - i, r->thread[i]);
+	}
+	r->n_events += n;
+	return err;
+}
+
+static int write_block(struct recovery *r, const struct tp_block_ref *block)
+{
+	enum tp_decode_trouble trouble;
+	int err = tp_decode_read(r->run, &r->room, block, r->rec, r->thread, &trouble);
+
+	/* A damaged block was reported when it was read; nothing can be saved of it. Any other
+	 * failure means that the ring must stay. */
+	if (err == -EBADMSG || err == -EILSEQ)
+		return 0;
+	return err ? err : write_events(r, block->n_events);
+}
+
+/* Spans that never ended, as a window that ends in order writes them. */
+static int write_open_spans(struct recovery *r)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->proc->n_ring_open && !err; i++) {
+		const struct tp_ring_open *open = &r->proc->ring_open[i];
+		struct tp_rec rec = {
+			.time = open->span.time,
+			.kind = (uint8_t)open->span.kind,
+			.flags = TP_F_OPEN,
+			.name = open->span.name,
+			.link = TP_NO_SEQ,
+		};
+
+		if (open->has_ended)
+			continue;
+		tp_rec_set_len(&rec, r->proc->seen_ticks - rec.time);
+		err = tp_writer_events(&r->writer, &rec, 1, (uint16_t)open->slot);
+	}
+	return err;
+}
+
+static int write_threads(struct recovery *r)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->proc->queues.n_listed && !err; i++) {
+		const struct tp_thread *t = &r->proc->pub.thread[i];
+		struct tp_thread_entry entry = {
+			.slot = t->slot, .tid = t->tid, .torch_id = t->torch_id, .flags = t->is_main};
+
+		if (!t->tid)
+			continue;
+		memcpy(entry.name, t->name, sizeof(entry.name));
+		err = tp_writer_threads(&r->writer, &entry, 1);
+	}
+	return err;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct tp_block_ref *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* All blocks of a source, as they lie there: the run has them in order of their times. */
+static int write_source(struct recovery *r, uint32_t source_at)
+{
+	struct tp_block_ref *block = malloc((r->run->n_blocks + 1) * sizeof(block[0]));
+	uint32_t n = 0;
+	int err = block ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < r->run->n_blocks && !err; i++)
+		if (r->run->block[i].source == source_at)
+			block[n++] = r->run->block[i];
+	if (n)
+		qsort(block, n, sizeof(block[0]), compare_places);
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = write_block(r, &block[i]);
+	free(block);
+	return err;
+}
+
+/* A window's files, or what the ring has of it: that was recorded after what is in files. */
+static int write_sources(struct recovery *r, uint32_t window_at, bool is_ring)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->run->n_sources && !err; i++)
+		if (r->run->source[i].window == window_at && !r->run->source[i].rest == !is_ring)
+			err = write_source(r, i);
+	return err;
+}
+
+static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
+{
+	const struct tp_clock_anchor *anchor = r->proc->anchor;
+	int err;
+
+	/* The first reading is in the META block; the last one goes with all that follows. */
+	r->writer.anchor = anchor[r->proc->n_anchors - 1];
+	r->writer.dropped = r->proc->ring_dropped;
+	err = write_threads(r);
+	for (uint32_t i = 0; i < r->proc->n_loose_ids && !err; i++)
+		err = tp_writer_string(&r->writer, r->proc->loose_id[i]);
+	err = err ? err : write_sources(r, window_at, false);
+	err = err ? err : write_sources(r, window_at, true);
+	return err || !is_last ? err : write_open_spans(r);
+}
+
+static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
+{
+	const struct tp_window *window = &r->run->pub.window[window_at];
+	struct tp_file_head head = {
+		.magic = TP_FILE_MAGIC,
+		.major = TP_TRACE_MAJOR,
+		.minor = TP_TRACE_MINOR,
+		.head_bytes = sizeof(head),
+		.boot_id = {r->proc->pub.boot_id[0], r->proc->pub.boot_id[1]},
+		.run_id = r->proc->pub.run_id,
+		.pid = r->proc->pub.pid,
+		.window = window->window,
+		.rank = r->proc->pub.rank,
+		.local_rank = r->proc->pub.local_rank,
+		.world_size = r->proc->pub.world_size,
+		.node_rank = r->proc->pub.node_rank,
+		.clock_source = r->proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
+		.restart = r->proc->pub.restart,
+	};
+	char path[4096], new_path[4096 + 32], totals[128];
+	int err = final_path(r, window, path, sizeof(path)), n;
+
+	if (err)
+		return say(r, window->path, err);
+	r->n_events = 0;
+	r->writer.anchor = r->proc->anchor[0];
+	/* The writer makes a ".part" of its own, which must not be the one that is read. */
+	snprintf(new_path, sizeof(new_path), "%s.recovered", path);
+	err = tp_writer_open(&r->writer, new_path, &head, window->meta,
+			     (uint32_t)strlen(window->meta));
+	if (err)
+		return say(r, path, err);
+	err = write_content(r, window_at, is_last);
+	n = snprintf(totals, sizeof(totals), "events=%llu\nrecovered=1\n",
+		     (unsigned long long)r->n_events);
+	if (err)
+		tp_writer_abandon(&r->writer);
+	else
+		err = tp_writer_close(&r->writer, totals, (uint32_t)n);
+	if (!err)
+		err = tp_file_rename(new_path, path);
+	if (err) {
+		strcat(new_path, ".part");
+		unlink(new_path);
+		return say(r, path, err);
+	}
+	printf("recovered %s: %llu events\n", path, (unsigned long long)r->n_events);
+	return 0;
+}
+
+/* Lines after the last whole one of the ledger. */
+static int write_steps(const struct recovery *r)
+{
+	struct tp_proc_in *proc = r->proc;
+	char line[TP_LEDGER_LINE_MAX], last = '\n';
+	uint32_t hint = 0;
+	off_t end;
+	int err = 0, fd;
+
+	if (!proc->n_ring_steps || !proc->ledger_path)
+		return 0;
+	fd = open(proc->ledger_path, O_RDWR | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return say(r, proc->ledger_path, -errno);
+	end = lseek(fd, 0, SEEK_END);
+	if (end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n')
+		err = tp_file_write_all(fd, "\n", 1);
+	for (uint32_t i = 0; i < proc->n_ring_steps && !err; i++) {
+		const struct tp_ring_step *step = &proc->ring_step[i];
+		int64_t begin = tp_align_ns(&proc->map, &hint, step->begin);
+		struct tp_ledger_row row = {
+			.index = step->index - 1,
+			.epoch = step->epoch,
+			.in_epoch = step->in_epoch,
+			.batches = step->batches,
+			.phase = step->phase,
+			.source = step->source,
+			.flags = step->flags,
+			.begin_ns = (uint64_t)begin,
+			.live_bytes = step->live_bytes,
+			.peak_bytes = step->peak_bytes,
+			.device_live = step->device_live,
+			.device_peak = step->device_peak,
+			.dropped = step->dropped,
+		};
+
+		row.dur_ns = (uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->duration) -
+					begin);
+		row.data_wait_ns =
+			(uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->data_wait) -
+				   begin);
+		row.optimizer_ns =
+			(uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->optimizer) -
+				   begin);
+		err = tp_file_write_all(fd, line, tp_ledger_format_row(line, sizeof(line), &row));
+	}
+	close(fd);
+	return err ? say(r, proc->ledger_path, err) : 0;
+}
+
+static void remove_ring(const struct recovery *r)
+{
+	char *real = realpath(r->proc->ring_path, NULL);
+
+	if (real && strcmp(real, r->proc->ring_path))
+		unlink(real);
+	unlink(r->proc->ring_path);
+	free(real);
+}
+
+static int recover_process(struct recovery *r)
+{
+	struct tp_run *run = &r->run->pub;
+	int64_t last = -1;
+	int err = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		if (run->window[i].proc == &r->proc->pub && !run->window[i].is_whole &&
+		    (last < 0 || run->window[i].window > run->window[last].window))
+			last = i;
+	}
+	for (uint32_t i = 0; i < run->n_windows && !err; i++) {
+		if (run->window[i].proc == &r->proc->pub && !run->window[i].is_whole)
+			err = write_window(r, i, i == last);
+	}
+	if (!err)
+		err = write_steps(r);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		const char *path = run->window[i].path;
+		size_t n = strlen(path);
+
+		if (run->window[i].proc == &r->proc->pub && !run->window[i].is_whole && n > 5 &&
+		    !strcmp(path + n - 5, ".part"))
+			unlink(path);
+	}
+	remove_ring(r);
+	return 0;
+}
+
+int tp_recovered_write(struct tp_run *run)
+{
+	struct recovery r = {.run = tp_run_inside(run)};
+	int err = 0;
+
+	r.rec = malloc(TP_BLOCK_EVENTS_MAX * sizeof(r.rec[0]));
+	r.thread = malloc(TP_BLOCK_EVENTS_MAX * sizeof(r.thread[0]));
+	if (tp_reader_room_init(&r.room) || !r.rec || !r.thread)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < run->n_procs && err != -ENOMEM; i++) {
+		struct tp_arena arena;
+		int one;
+
+		r.proc = (struct tp_proc_in *)run->proc[i];
+		if (!r.proc->pub.is_dead || !r.proc->ring_path || !r.proc->n_anchors)
+			continue;
+		one = tp_arena_init(&arena, ARENA_BYTES);
+		if (!one)
+			one = tp_writer_init(&r.writer, &arena, r.proc->ids.n_pages * TP_IDS_PAGE,
+					     string_of, &r);
+		if (!one) {
+			/* What is long in ticks, for the order of its blocks. */
+			r.writer.long_ticks = (uint64_t)(((unsigned __int128)TP_LONG_NS << 32) /
+							 r.proc->map.knot[0].rate);
+			one = recover_process(&r);
+		}
+		tp_arena_fini(&arena);
+		if (one && !err)
+			err = one;
+	}
+	tp_reader_room_free(&r.room);
+	free(r.rec);
+	free(r.thread);
+	return err;
+}
+
+uint32_t tp_recovered_left(const struct tp_run *run, char path[TP_RECOVERED_PATH], uint64_t *bytes)
+{
+	uint32_t n = 0;
+
+	*bytes = 0;
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc_in *proc = (const struct tp_proc_in *)run->proc[i];
+		struct stat st;
+		char *real;
+
+		if (!proc->pub.is_dead || !proc->ring_path || stat(proc->ring_path, &st))
+			continue;
+		*bytes += (uint64_t)st.st_blocks * 512;
+		if (n++)
+			continue;
+		real = realpath(proc->ring_path, NULL);
+		snprintf(path, TP_RECOVERED_PATH, "%s", real ? real : proc->ring_path);
+		free(real);
+	}
+	return n;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - what the strings of device records say, as structures and as words
+ *
+ * The bytes come from files: what a string lacks is zero, what it has too much is ignored.
+ */
+#ifndef TP_MERGE_DEVICE_H
+#define TP_MERGE_DEVICE_H
+
+#include "merge/model/model.h"
+
+/* Of event->detail; all zero when it is of another kind. */
+struct tp_launch tp_device_launch(const struct tp_event *event);
+struct tp_transfer tp_device_transfer(const struct tp_event *event);
+struct tp_sync_what tp_device_sync(const struct tp_event *event);
+/* *owner: path of the library that asked for it, NUL-terminated; "" if not known. */
+struct tp_devmem_what tp_device_memory(const struct tp_event *event, const char **owner);
+
+/* The properties of the event's device, or of device `id`; NULL: the trace does not tell. */
+const struct tp_device *tp_device_of(const struct tp_proc *proc, uint32_t id);
+
+/*
+ * Names as torch.profiler writes them, which its readers match: "Memcpy HtoD (Pageable ->
+ * Device)", "Memset (Device)", "Stream Wait Event", "Event Sync", "Stream Sync",
+ * "Context Sync", "cudaGraphLaunch". Into buf, returned.
+ */
+const char *tp_device_transfer_name(char buf[64], const struct tp_transfer *transfer);
+const char *tp_device_sync_name(uint32_t kind);
+const char *tp_device_memory_kind(uint32_t kind);	/* "device", "pinned" ... */
+
+/* Of a TP_STRING_DEVICE string: its lines; unknown keys are ignored. False: no id in it. */
+bool tp_device_parse(struct tp_device *device, const char *bytes, uint32_t n_bytes);
+
+#endif

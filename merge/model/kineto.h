@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kineto.h - input shapes and types of an operator, and occupancy, written as torch's own profiler
+ * does
+ */
+#ifndef TP_MERGE_KINETO_H
+#define TP_MERGE_KINETO_H
+
+#include "merge/model/model.h"
+
+/*
+ * *dims: [[8],[4,4],[]], *types: ["float","float","Scalar"], both malloc'ed JSON. False: not a
+ * whole SHAPES string, or out of memory.
+ */
+bool tp_kineto_shapes(const struct tp_string *shapes, char **dims, char **types);
+
+/* Whole per cent of an occupancy as it rounds it: 22.5 % is 22 where a float is less. */
+static inline uint32_t tp_kineto_percent(double share)
+{
+	return (uint32_t)(100.0 * (double)(float)share + 0.5);
+}
+
+/* torch's C++ name of a ScalarType: "float", "c10::BFloat16". Never NULL. */
+const char *tp_kineto_dtype(uint8_t scalar_type);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - what the fused events say: one table of functions per view
+ *
+ * Called in the same single pass as the sinks: begin, event for every event, print. A view
+ * with event == NULL needs no pass over the events (steps): when only such views
+ * are asked for, no event is decoded.
+ */
+#ifndef TP_MERGE_VIEW_H
+#define TP_MERGE_VIEW_H
+
+#include "merge/model/model.h"
+#include "merge/model/table.h"
+
+struct tp_fuse_options;
+
+struct tp_view_options {
+	uint32_t top;		/* rows shown of long tables; 0: all */
+	bool has_top;		/* somebody asked for that; else a view may know better */
+	const char *steps;	/* only these were asked for; NULL: all */
+	bool by_shape;		/* operator: a row per name and input shapes */
+	bool by_stack;		/* operator: a row per name and Python stack */
+	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
+	const char *sort;	/* operator: "self", "total", "calls", "memory", "device"; kernel:
+				 * "calls"; NULL: default */
+	const struct tp_fuse_options *chosen;	/* diff: what of this run... */
+	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */
+	const char *fail_if;	/* diff: limits; NULL: none */
+	bool *is_worse;		/* diff: set when a limit is passed */
+};
+
+struct tp_view {
+	const char *name;	/* of -v */
+	const char *help;
+
+	void *(*begin)(const struct tp_run *run, const struct tp_view_options *options);
+	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
+	/* May be NULL: events are needed whatever the run. */
+	bool (*needs_events)(const struct tp_run *run);
+	/* Writes the text to `out`, frees state. */
+	void (*print)(void *state, const struct tp_run *run, struct tp_out *out);
+};
+
+extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_kernel, tp_view_memory,
+	tp_view_comm, tp_view_module, tp_view_steps, tp_view_trace, tp_view_health,
+	tp_view_diff;
+
+#endif

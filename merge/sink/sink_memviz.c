@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_memviz.c - tensor memory as PyTorch's memory snapshots, a file per process
+ *
+ * Memory: the newest lives of blocks of each device, like torch's own recording with its limit.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/tensor/allocator.h"
+#include "merge/facts/time/clip.h"
+#include "merge/kit/grow.h"
+#include "merge/model/label.h"
+#include "merge/model/sink.h"
+#include "merge/sink/memviz.h"
+#include "runtime/base/file.h"
+
+enum {
+	LIVES_MAX = 200000,	/* of a device of a process; the page is slow beyond */
+	OOMS_MAX = 1000,
+};
+
+/* A device of a process: its lives, the oldest are overwritten. */
+struct track {
+	uint32_t proc, device;
+	struct tp_life *life;
+	uint32_t n, cap, next;
+	uint64_t n_dropped;
+};
+
+struct sink {
+	char path[4096];
+	const struct tp_run *run;
+	struct tp_clip clip;
+	struct tp_memcat *cat;
+	struct track *track;
+	uint32_t n_tracks, cap_tracks;
+	struct oom {
+		uint32_t proc;
+		struct tp_memviz_oom what;
+	} *oom;
+	uint32_t n_ooms, cap_ooms;
+	uint32_t *last_window;		/* by process: what is alive then stays alive */
+	bool is_incomplete;
+};
+
+static void take_live(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes)
+{
+}
+
+static void take_life(void *ctx, const struct tp_life *life)
+{
+	struct sink *s = ctx;
+	struct track *track = NULL;
+	struct tp_life *kept;
+
+	/* It has no address. */
+	if (life->is_sum)
+		return;
+	for (uint32_t i = 0; i < s->n_tracks && !track; i++)
+		if (s->track[i].proc == life->proc->at && s->track[i].device == life->device)
+			track = &s->track[i];
+	if (!track) {
+		if (!tp_grow(&s->track, &s->cap_tracks, (uint64_t)s->n_tracks + 1,
+			     sizeof(*track))) {
+			s->is_incomplete = true;
+			return;
+		}
+		track = &s->track[s->n_tracks++];
+		track->proc = life->proc->at;
+		track->device = life->device;
+	}
+	if (track->n == LIVES_MAX) {
+		kept = &track->life[track->next++ % LIVES_MAX];
+		track->n_dropped++;
+	} else if (tp_grow(&track->life, &track->cap, (uint64_t)track->n + 1, sizeof(*kept))) {
+		kept = &track->life[track->n++];
+	} else {
+		s->is_incomplete = true;
+		return;
+	}
+	*kept = *life;
+	/* What comes after is not seen until the next window, which tells of it anew. */
+	kept->is_alive &= life->window == s->last_window[life->proc->at];
+}
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct sink *s = ctx;
+	struct oom *oom;
+
+	tp_memcat_event(s->cat, event);
+	if (!tp_allocator_is_oom(event) || s->n_ooms == OOMS_MAX ||
+	    !tp_grow(&s->oom, &s->cap_ooms, (uint64_t)s->n_ooms + 1, sizeof(*s->oom)))
+		return;
+	oom = &s->oom[s->n_ooms++];
+	*oom = (struct oom){event->proc->at, {.device = event->link, .bytes = (int64_t)event->arg,
+					      .ns = event->begin_ns}};
+	oom->what.name = tp_memcat_where(s->cat, event, &oom->what.origin);
+}
+
+static void free_sink(struct sink *s)
+{
+	tp_memcat_free(s->cat);
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		free(s->track[i].life);
+	free(s->track);
+	free(s->oom);
+	free(s->last_window);
+	free(s);
+}
+
+static void *begin(const struct tp_run *run, const char *path)
+{
+	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
+	struct sink *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (s) {
+		s->run = run;
+		tp_clip_init(&s->clip, run, take_event, s);
+		snprintf(s->path, sizeof(s->path), "%s", path);
+		s->cat = tp_memcat_new(run, NULL, &calls, s);
+		s->last_window = calloc(run->n_procs + 1, sizeof(*s->last_window));
+	}
+	if (!s || !s->cat || !s->last_window) {
+		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		if (s)
+			free_sink(s);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		uint32_t *last = &s->last_window[run->window[i].proc->at];
+
+		*last = run->window[i].window > *last ? run->window[i].window : *last;
+	}
+	err = tp_file_make_dirs(path, 0777);
+	if (!err)
+		return s;
+	fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
+		strerror(-err));
+	free_sink(s);
+	return NULL;
+}
+
+static void event(void *state, const struct tp_event *event)
+{
+	struct sink *s = state;
+
+	tp_clip_event(&s->clip, event);
+}
+
+/* rank0.pickle, rank0.worker1.pickle, pid4711.pickle */
+static void name_file(char *path, size_t cap, const struct sink *s, const struct tp_proc *proc)
+{
+	char worker[32] = "", restart[32] = "";
+
+	if (proc->worker)
+		snprintf(worker, sizeof(worker), ".worker%u", proc->worker);
+	if (proc->restart)
+		snprintf(restart, sizeof(restart), ".restart%u", proc->restart);
+	if (proc->rank >= 0)
+		snprintf(path, cap, "%s/rank%d%s%s.pickle", s->path, proc->rank, worker, restart);
+	else
+		snprintf(path, cap, "%s/pid%u%s%s.pickle", s->path, proc->pid, worker, restart);
+}
+
+static int write_proc(struct sink *s, const struct tp_proc *proc)
+{
+	struct tp_memviz_device *device = calloc(s->n_tracks + 1, sizeof(*device));
+	struct tp_memviz_oom *oom = calloc(s->n_ooms + 1, sizeof(*oom));
+	uint32_t n = 0, n_ooms = 0;
+	char path[4096 + 128];
+	int err = device && oom ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < s->n_tracks && !err; i++) {
+		const struct track *track = &s->track[i];
+
+		if (track->proc != proc->at)
+			continue;
+		device[n++] = (struct tp_memviz_device){track->device, track->life, track->n};
+		if (track->n_dropped)
+			fprintf(stderr, "trainprof-merge: memviz: %llu older blocks of process %u "
+				"are left out: the page takes no more; --steps or --windows "
+				"chooses others\n", (unsigned long long)track->n_dropped, proc->pid);
+	}
+	for (uint32_t i = 0; i < s->n_ooms && !err; i++)
+		if (s->oom[i].proc == proc->at)
+			oom[n_ooms++] = s->oom[i].what;
+	name_file(path, sizeof(path), s, proc);
+	if (n && !err)
+		err = tp_memviz_write(path, s->cat, device, n, oom, n_ooms);
+	if (err == -ENOMEM)
+		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", path);
+	free(device);
+	free(oom);
+	return err;
+}
+
+/* Of stacks that frames are made of. False: out of memory. */
+static bool read_names(struct sink *s)
+{
+	struct tp_stacks *stacks = tp_origins_stacks(tp_memcat_origins(s->cat));
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	bool is_good = wanted != NULL;
+
+	for (uint32_t i = 0; wanted && i < s->n_tracks; i++)
+		for (uint32_t k = 0; k < s->track[i].n; k++)
+			wanted[s->track[i].life[k].origin.stack] = 1;
+	for (uint32_t i = 0; wanted && i < s->n_ooms; i++)
+		wanted[s->oom[i].what.origin.stack] = 1;
+	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
+	free(wanted);
+	return is_good;
+}
+
+static int end(void *state, const struct tp_run *run)
+{
+	struct sink *s = state;
+	int err = 0;
+
+	tp_clip_end(&s->clip);
+	tp_memcat_end(s->cat);
+	if (!s->n_tracks)
+		fprintf(stderr, "trainprof-merge: no tensor memory was recorded, so '%s' is empty: %s\n",
+			s->path, tp_label_is_kineto(run)
+					 ? "torch.profiler does with profile_memory=True"
+					 : "TRAINPROF_RECORD=categories or tensors does");
+	s->is_incomplete |= !read_names(s);
+	for (uint32_t i = 0; i < run->n_procs && !err; i++)
+		err = write_proc(s, run->proc[i]);
+	if (!err && s->is_incomplete) {
+		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", s->path);
+		err = -ENOMEM;
+	}
+	free_sink(s);
+	return err;
+}
+
+const struct tp_sink tp_sink_memviz = {
+	.name = "memviz",
+	.help = "tensor memory for pytorch.org/memory_viz and torch.cuda._memory_viz (a folder)",
+	.hint = "drop a file of it on pytorch.org/memory_viz, or python -m torch.cuda._memory_viz",
+	.suffix = "memviz",
+	.is_folder = true,
+	.begin = begin,
+	.event = event,
+	.end = end,
+};

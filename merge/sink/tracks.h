@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracks.h - spans of a thread, or of a stream of a device, laid out on tracks on which nothing
+ * crosses
+ *
+ * Viewers draw a track as a stack and drop spans that cross another by a nanosecond, silently.
+ * What is synchronous nests by itself. The rest goes to further tracks of the same thread or
+ * stream; spans that overlap their parent's end by no more than a clock's jitter are cut to it.
+ */
+#ifndef TP_MERGE_TRACKS_H
+#define TP_MERGE_TRACKS_H
+
+#include "merge/model/title.h"
+
+/* A span that is open at the present. */
+struct tp_track_span {
+	int64_t end_ns;
+	uint32_t id;		/* the sink's own: tp_track_set_id */
+};
+
+struct tp_track {
+	uint32_t at;		/* 0 the thread's or stream's own; >= 1: further ones */
+	struct tp_track_span *open; /* outermost first */
+	uint32_t depth, cap;
+	void *user;		/* the sink's own: not touched here */
+};
+
+enum {
+	TP_TRACKS_MAX = 64,	/* further ones of one thread */
+	/* Two readings of the clock for what is one moment: the end of an optimizer's range
+	 * and the end of its step. */
+	TP_TRACKS_JITTER_NS = 1000,
+	/* A device's times are exact among themselves but for the rounding of two clocks. */
+	TP_TRACKS_ROUNDING_NS = 10,
+};
+
+struct tp_tracks {
+	struct tp_track **track;
+	uint32_t n_tracks, cap;
+	uint32_t first;		/* 0, or 1 when all spans go to further tracks (apart) */
+};
+
+/* Of a stream: its work, and what waits (which lasts as the host sees it: it crosses work). */
+struct tp_track_queue {
+	struct tp_tracks work, waits;
+};
+
+struct tp_track_queues {
+	struct tp_track_queue *queue;	/* by tp_queue.at */
+	uint32_t cap;
+};
+
+/* Of the threads and streams of a run, made as they are met. */
+struct tp_track_book {
+	struct tp_tracks **of_thread;	/* by proc, then thread */
+	struct tp_tracks (*apart)[TP_TRACK_FAMILIES]; /* by proc; [0] is not used */
+	struct tp_track_queues *of_queue; /* by proc */
+	uint32_t n_procs;
+	uint64_t n_cut;			/* spans cut to their parent, or begun when another ended */
+};
+
+int tp_tracks_init(struct tp_track_book *book, const struct tp_run *run);
+void tp_tracks_free(struct tp_track_book *book, void (*free_user)(void *user));
+
+/* Flags mean something else where the kind is not torch's. */
+static inline enum tp_track_family tp_tracks_family(const struct tp_event *event)
+{
+	if (event->kind == TP_REC_COLL)
+		return TP_TRACK_COLL;
+	if (event->kind == TP_REC_XFER)
+		return TP_TRACK_XFER;
+	return event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP ? TP_TRACK_ASYNC
+								       : TP_TRACK_THREAD;
+}
+
+/* The thread's own track, for what has no length. NULL: out of memory. */
+struct tp_track *tp_tracks_main(struct tp_track_book *book, const struct tp_event *event);
+
+/* Where a span goes; spans come by begin time, the longer first. *end_ns may come back
+ * smaller. `pop` (may be NULL) is called for each span of that track that has ended by then,
+ * innermost first. NULL: no memory, or all tracks are full. */
+typedef void (*tp_tracks_pop_fn)(void *ctx, struct tp_track *track, int64_t end_ns);
+struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_event *event,
+				 int64_t *end_ns, tp_tracks_pop_fn pop, void *ctx);
+/* The same for calls (thread) and for what has a queue: these times come from another clock, so
+ * *begin_ns may come back later: when a span ended that seemed to overlap this one. */
+struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct tp_event *event,
+				      int64_t *begin_ns, int64_t *end_ns, tp_tracks_pop_fn pop,
+				      void *ctx);
+struct tp_track *tp_tracks_place_work(struct tp_track_book *book, const struct tp_event *event,
+				      int64_t *begin_ns, tp_tracks_pop_fn pop, void *ctx);
+
+/* The id of the span that was placed last on a track. */
+static inline void tp_track_set_id(struct tp_track *track, uint32_t id)
+{
+	track->open[track->depth - 1].id = id;
+}
+/* The id of the one that it lies in; 0: in none. */
+static inline uint32_t tp_track_inside(const struct tp_track *track)
+{
+	return track->depth > 1 ? track->open[track->depth - 2].id : 0;
+}
+
+/* What has ended by `now`; INT64_MAX: everything. */
+void tp_tracks_pop(struct tp_track *track, int64_t now, tp_tracks_pop_fn pop, void *ctx);
+void tp_tracks_pop_all(struct tp_track_book *book, tp_tracks_pop_fn pop, void *ctx);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h - two runs side by side: what each took per step, name by name
+ *
+ * Everything is per recorded step, so runs of different length compare. A name stands for the
+ * same thing in both. One thread.
+ */
+#ifndef TP_MERGE_DIFF_H
+#define TP_MERGE_DIFF_H
+
+#include "merge/facts/heap/heapbook.h"
+#include "merge/facts/program/overview.h"
+#include "merge/facts/time/step_parts.h"
+
+/* A recorded step; of several ranks the one that took longest. */
+struct tp_diff_step {
+	uint64_t index;
+	int64_t ns;
+};
+
+enum tp_diff_place { TP_DIFF_HOST, TP_DIFF_DEVICE, TP_DIFF_PLACES };
+
+/* One run's figures. */
+struct tp_diff_side {
+	struct tp_overview *overview;
+	struct tp_names *kernel_names;
+	struct tp_overview_row *kernel;	/* by kernel_names' row; self_ns: on the device */
+	uint32_t cap_kernels;
+	int64_t kernel_ns;
+	struct tp_step_parts *parts;
+	/* After tp_diff_end. */
+	struct tp_overview_sums sums;
+	int64_t *step_ns;		/* of all recorded steps, sorted */
+	uint32_t n_steps;
+	struct tp_diff_step *step;	/* by index */
+	uint32_t n_indices;
+	int64_t peak_bytes[TP_DIFF_PLACES]; /* most tensor memory in any of them */
+	bool is_peak_absolute[TP_DIFF_PLACES];
+	bool is_incomplete;
+	struct tp_heapbook *heapbook;
+	const struct tp_heap_rows *heap;	/* host memory by stack; after tp_diff_end */
+	double heap_total[TP_HEAP_FIGURES];	/* of all its rows */
+};
+
+/* 0 or -ENOMEM. */
+int tp_diff_begin(struct tp_diff_side *side, const struct tp_run *run,
+		  const struct tp_view_options *options);
+void tp_diff_event(struct tp_diff_side *side, const struct tp_event *event);
+void tp_diff_end(struct tp_diff_side *side);
+void tp_diff_free(struct tp_diff_side *side);
+
+/* A name in one of them or in both; figures of all recorded steps. */
+struct tp_diff_row {
+	const char *name;
+	uint32_t n_name;
+	struct tp_overview_row base, now;
+	double change_ns;		/* per step: now - base */
+	double device_change_ns;
+};
+
+/* Rows of both, by name; malloc'ed. NULL: none, or out of memory. */
+struct tp_diff_row *tp_diff_operators(const struct tp_diff_side *base,
+				      const struct tp_diff_side *now, uint32_t *n);
+struct tp_diff_row *tp_diff_kernels(const struct tp_diff_side *base,
+				    const struct tp_diff_side *now, uint32_t *n);
+/* By how much their own time changed, of devices or of the host, the most first. */
+void tp_diff_sort(struct tp_diff_row *row, uint32_t n, bool is_by_device);
+
+/*
+ * Zeroed, it becomes one after the other: pairs of steps that are set beside each other, in their order: those of the same number, or,
+ * when the two have no number in common (two windows of a run), the first with the first. False:
+ * no more of them.
+ */
+struct tp_diff_pair {
+	const struct tp_diff_step *base, *now;
+	uint32_t at[2];		/* where to go on */
+	bool is_by_number;
+};
+bool tp_diff_next(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		  struct tp_diff_pair *pair);
+
+/* A step's, on average. */
+double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part);
+double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part);
+
+/* ---- view_diff.c ---- */
+
+/* What, base, now, difference, change. */
+struct tp_table *tp_view_diff_table(const char *first, const char *name);
+/* "+5.2 %"; "new", "gone" */
+void tp_view_diff_change(struct tp_table *table, double before, double after);
+
+/* ---- view_diff_heap.c ---- */
+
+/* Tables of host memory. Nothing when neither run recorded any. */
+void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		       uint32_t top, struct tp_out *out);
+
+/* ---- diff_limits.c ---- */
+
+/* --fail-if "step>5%,heap-peak>10%": is it of that form? */
+bool tp_diff_is_limit(const char *text);
+/* Says each limit that is passed, or that the runs cannot tell; true: at least one is. */
+bool tp_diff_is_worse(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		      const char *limits, struct tp_out *out);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_notes.c - part of the overview: what stands out in memory, in the slowest step,
+ * in waiting for data
+ */
+#include "merge/facts/program/overview.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/kit/stats.h"
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+
+enum {
+	BARS = 48,	  /* of the row of step durations */
+	BARS_LEAST = 10,  /* steps: fewer are no picture */
+};
+
+/* "in aten::mm (Optimizer.step#AdamW.step)" */
+static void show_where(char *buf, size_t cap, const struct tp_overview *overview,
+		       const struct tp_overview_peak *peak)
+{
+	const struct tp_name *inside, *of;
+
+	buf[0] = 0;
+	if (peak->inside == TP_NO_ROW)
+		return;
+	inside = tp_names_at(overview->names, peak->inside);
+	snprintf(buf, cap, ", inside %.*s",
+		 inside->n_bytes > 80 ? 80 : (int)inside->n_bytes, inside->bytes);
+	if (peak->of == TP_NO_ROW || peak->of == peak->inside)
+		return;
+	of = tp_names_at(overview->names, peak->of);
+	snprintf(buf + strlen(buf), cap - strlen(buf), " in %.*s",
+		 of->n_bytes > 80 ? 80 : (int)of->n_bytes, of->bytes);
+}
+
+static const struct tp_overview_peak *find_peak(const struct tp_overview_proc *proc,
+						uint64_t step)
+{
+	for (uint32_t i = 0; i < proc->breakdown->n_steps && i < proc->cap_peaks; i++)
+		if (proc->peak[i].step == step && proc->peak[i].live_bytes > 0)
+			return &proc->peak[i];
+	return NULL;
+}
+
+/*
+ * Where tensors stood highest, of the steps for which the blocks are known. Peaks within a
+ * hundredth are the same peak, come back in each step: that step is taken in which the
+ * fewest sizes are not known, since its curve is the surest.
+ */
+static const struct tp_step_row *find_recorded_peak(const struct tp_run *run,
+						    const struct tp_overview *overview,
+						    const struct tp_overview_peak **peak)
+{
+	const struct tp_step_row *most = NULL;
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		const struct tp_step_row *row = &run->step[i];
+		const struct tp_overview_peak *of_step;
+		uint64_t near = most ? most->peak_bytes / 100 : 0;
+
+		if (most && row->peak_bytes + near < most->peak_bytes)
+			continue;
+		of_step = find_peak(&overview->proc[row->proc->at], row->index);
+		if (!of_step || (most && row->peak_bytes <= most->peak_bytes + near &&
+				 of_step->n_unknown >= (*peak)->n_unknown))
+			continue;
+		most = row;
+		*peak = of_step;
+	}
+	return most;
+}
+
+/* Without a ledger (another folder, an old file): what the blocks say. */
+static void print_traced_memory(const struct tp_overview *overview, struct tp_out *out)
+{
+	const struct tp_overview_peak *most = NULL;
+	char a[32], where[256];
+
+	for (uint32_t p = 0; p < overview->n_procs; p++) {
+		const struct tp_overview_proc *proc = &overview->proc[p];
+
+		for (uint32_t i = 0; i < proc->breakdown->n_steps && i < proc->cap_peaks;
+		     i++)
+			if (proc->peak[i].live_bytes > 0 &&
+			    (!most || proc->peak[i].live_bytes > most->live_bytes))
+				most = &proc->peak[i];
+	}
+	if (!most)
+		return;
+	show_where(where, sizeof(where), overview, most);
+	tp_out_item(out, "", TP_OVERVIEW_LABEL, "memory",
+		    "peak of tensors in recorded steps: %s%s in step "
+		    "%" PRIu64 "%s",
+		    tp_show_bytes(a, most->live_bytes),
+		    most->is_absolute ? "" : " above the window's begin", most->step,
+		    where);
+}
+
+static const char *show_step(char buf[160], const struct tp_run *run,
+			     const struct tp_step_row *row)
+{
+	char who[64];
+
+	snprintf(buf, 160, "step %" PRIu64 " (epoch %u)%s%s", row->index, row->epoch,
+		 tp_label_is_needed(run) ? " of " : "",
+		 tp_label_is_needed(run) ? tp_label_proc(who, run, row->proc) : "");
+	return buf;
+}
+
+static bool is_recorded(const struct tp_overview *overview, const struct tp_step_row *row)
+{
+	const struct tp_breakdown *breakdown = overview->proc[row->proc->at].breakdown;
+
+	for (uint32_t i = 0; i < breakdown->n_steps; i++)
+		if (breakdown->step[i].index == row->index)
+			return true;
+	return false;
+}
+
+static void print_memory(const struct tp_run *run, const struct tp_overview *overview,
+			 struct tp_out *out)
+{
+	const struct tp_step_row *most = NULL, *device = NULL, *recorded;
+	const struct tp_overview_peak *peak = NULL;
+	char a[32], where[256] = "", step[160];
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		if (!most || run->step[i].peak_bytes > most->peak_bytes)
+			most = &run->step[i];
+		if (!device || run->step[i].device_peak > device->device_peak)
+			device = &run->step[i];
+	}
+	recorded = find_recorded_peak(run, overview, &peak);
+	if (recorded)
+		show_where(where, sizeof(where), overview, peak);
+	if (!most || !most->peak_bytes)
+		print_traced_memory(overview, out);
+	else if (recorded && recorded->peak_bytes >= most->peak_bytes / 100 * 99)
+		/* Most steps have the same peak: name one of which more is known. */
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "memory",
+			    "peak of tensors %s in %s%s",
+			    tp_show_bytes(a, (int64_t)most->peak_bytes),
+			    show_step(step, run, recorded), where);
+	else
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "memory",
+			    "peak of tensors %s in %s, %s not recorded",
+			    tp_show_bytes(a, (int64_t)most->peak_bytes), show_step(step, run, most),
+			    is_recorded(overview, most) ? "whose tensors were" : "which was");
+	if (recorded && recorded->peak_bytes &&
+	    recorded->peak_bytes < most->peak_bytes / 100 * 99)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "", "of recorded steps: %s in %s%s",
+			    tp_show_bytes(a, (int64_t)recorded->peak_bytes),
+			    show_step(step, run, recorded), where);
+	if (device && device->device_peak)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "", "peak on devices %s in %s",
+			    tp_show_bytes(a, (int64_t)device->device_peak),
+			    show_step(step, run, device));
+}
+
+/* What grew most in a recorded step against the median of each category. */
+static void show_growth(char *buf, size_t cap, const struct tp_breakdown *breakdown,
+			uint64_t index)
+{
+	const struct tp_step_time *step = NULL;
+	int64_t *value = malloc((breakdown->n_steps + 1) * sizeof(*value)), most = 0;
+	uint32_t worst = TP_CAT_N;
+	char a[32];
+
+	buf[0] = 0;
+	for (uint32_t i = 0; i < breakdown->n_steps; i++)
+		if (breakdown->step[i].index == index)
+			step = &breakdown->step[i];
+	for (uint32_t c = 0; step && value && c < TP_CAT_N && breakdown->n_steps > 2; c++) {
+		int64_t growth;
+
+		for (uint32_t i = 0; i < breakdown->n_steps; i++)
+			value[i] = breakdown->step[i].ns[c];
+		tp_sort_i64(value, breakdown->n_steps);
+		growth = tp_sub(step->ns[c], tp_percentile(value, breakdown->n_steps, 50));
+		if (growth > most) {
+			most = growth;
+			worst = c;
+		}
+	}
+	if (worst < TP_CAT_N)
+		snprintf(buf, cap, "; most of it in %s: %s more than in the median step",
+			 tp_category_name(worst), tp_show_ns(a, most));
+	free(value);
+}
+
+/* The same from the ledger, for a step outside windows: it knows two parts. */
+static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_proc *proc,
+			       const struct tp_step_row *row, int64_t *value,
+			       int64_t over_ns)
+{
+	int64_t data, optimizer;
+	char a[32];
+
+	for (uint32_t i = 0; i < proc->n_ledger; i++)
+		value[i] = proc->ledger[i].data_wait_ns;
+	tp_sort_i64(value, proc->n_ledger);
+	data = tp_sub(row->data_wait_ns, tp_percentile(value, proc->n_ledger, 50));
+	for (uint32_t i = 0; i < proc->n_ledger; i++)
+		value[i] = proc->ledger[i].optimizer_ns;
+	tp_sort_i64(value, proc->n_ledger);
+	optimizer = tp_sub(row->optimizer_ns, tp_percentile(value, proc->n_ledger, 50));
+	if (data > over_ns / 2)
+		snprintf(buf, cap, "; %s more waiting for data", tp_show_ns(a, data));
+	else if (optimizer > over_ns / 2)
+		snprintf(buf, cap, "; %s more in the optimizer", tp_show_ns(a, optimizer));
+	else
+		snprintf(
+		    buf, cap,
+		    "; not recorded; it waited no longer for data or in the optimizer");
+}
+
+static void print_slowest(const struct tp_run *run, const struct tp_overview *overview,
+			  struct tp_out *out)
+{
+	const struct tp_step_row *slowest = NULL;
+	const struct tp_overview_proc *proc;
+	int64_t *value, median;
+	char a[32], b[32], c[32], who[64], growth[160] = "", bars[3 * BARS + 1];
+
+	/* The first step of a process pays for everything that happens once. */
+	for (uint32_t i = 0; i < run->n_steps; i++)
+		if (run->step[i].index &&
+		    (!slowest || run->step[i].dur_ns > slowest->dur_ns))
+			slowest = &run->step[i];
+	if (!slowest)
+		return;
+	proc = &overview->proc[slowest->proc->at];
+	value = malloc((proc->n_ledger + 1) * sizeof(*value));
+	if (!value || proc->n_ledger < 3) {
+		free(value);
+		return;
+	}
+	for (uint32_t i = 0; i < proc->n_ledger; i++)
+		value[i] = proc->ledger[i].dur_ns;
+	tp_sort_i64(value, proc->n_ledger);
+	median = tp_percentile(value, proc->n_ledger, 50);
+	tp_out_item(out, "", TP_OVERVIEW_LABEL, "steps", "median %s, p99 %s, max %s",
+		    tp_show_ns(a, median),
+		    tp_show_ns(b, tp_percentile(value, proc->n_ledger, 99)),
+		    tp_show_ns(c, value[proc->n_ledger - 1]));
+	if (proc->n_ledger >= BARS_LEAST) {
+		for (uint32_t i = 0; i < proc->n_ledger; i++)
+			value[i] = proc->ledger[i].dur_ns;
+		tp_out_item(
+		    out, "", TP_OVERVIEW_LABEL, "", "%s full bar: %s",
+		    tp_sparkline(bars, value, proc->n_ledger, BARS, tp_add(median, median)),
+		    tp_show_ns(a, tp_add(median, median)));
+	}
+	show_growth(growth, sizeof(growth), proc->breakdown, slowest->index);
+	if (!growth[0])
+		show_ledger_growth(growth, sizeof(growth), proc, slowest, value,
+				   tp_sub(slowest->dur_ns, median));
+	if (slowest->dur_ns / 5 > median / 4)
+		tp_out_item(
+		    out, slowest->dur_ns / 3 > median / 2 ? "yellow" : "",
+		    TP_OVERVIEW_LABEL, "slowest",
+		    "step %" PRIu64 "%s%s (after the first): %s, %.1f times the median%s",
+		    slowest->index, tp_label_is_needed(run) ? " of " : "",
+		    tp_label_is_needed(run) ? tp_label_proc(who, run, slowest->proc) : "",
+		    tp_show_ns(a, slowest->dur_ns),
+		    median > 0 ? (double)slowest->dur_ns / (double)median : 0, growth);
+	free(value);
+}
+
+/* Where it is more, overview_advice.c says so. */
+static void print_data(const struct tp_run *run, const struct tp_overview_sums *sums,
+		       struct tp_out *out)
+{
+	int64_t wait, all;
+	char a[32];
+
+	if (tp_overview_data_wait(run, sums, &wait, &all) &&
+	    wait < all / 100 * TP_OVERVIEW_DATA_PERCENT)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "data",
+			    "%s of the run's steps is spent waiting for data",
+			    tp_show_percent(a, (double)wait, (double)all));
+}
+
+static void print_failed(const struct tp_overview *overview, struct tp_out *out)
+{
+	const struct tp_name *name = NULL;
+	char a[32], b[32];
+
+	if (!overview->n_failed)
+		return;
+	if (overview->failed_inside != TP_NO_ROW)
+		name = tp_names_at(overview->names, overview->failed_inside);
+	tp_out_item(out, "red", TP_OVERVIEW_LABEL, "NO MEMORY",
+		    "%s allocation%s failed; the first asked for %s%s%.*s",
+		    tp_show_count(a, overview->n_failed), overview->n_failed == 1 ? "" : "s",
+		    tp_show_bytes(b, (int64_t)overview->failed_bytes), name ? ", inside " : "",
+		    name ? (int)name->n_bytes : 0, name ? name->bytes : "");
+}
+
+void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_overview_sums *sums, struct tp_out *out)
+{
+	print_memory(run, overview, out);
+	tp_overview_print_host(run, out);
+	print_failed(overview, out);
+	print_slowest(run, overview, out);
+	print_data(run, sums, out);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_memory.h - the parts of the view of memory
+ */
+#ifndef TP_MERGE_VIEW_MEMORY_H
+#define TP_MERGE_VIEW_MEMORY_H
+
+#include "merge/facts/heap/hostmem.h"
+#include "merge/facts/tensor/gpumem.h"
+#include "merge/facts/tensor/tensormem.h"
+#include "merge/model/view.h"
+
+enum { TP_VIEW_MEMORY_LABEL = 17 };	/* columns of the labels on the left */
+
+/* No more events: books are closed. */
+void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *options,
+			const struct tp_gpumem *mem, struct tp_out *out);
+/* Of the devices and of the host. */
+void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_options *options,
+			    const struct tp_tensormem *mem, struct tp_out *out);
+/* Reads symbols, too. */
+void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options *options,
+			 const struct tp_hostmem *mem, struct tp_out *out);
+/* Of the host: who asked for it, by code, module and line. Names have been read. */
+void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_options *options,
+			   const struct tp_hostmem *mem, struct tp_out *out);
+/* Of the host: steps, mappings, sizes. */
+void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_options *options,
+			   const struct tp_hostmem *mem, struct tp_out *out);
+
+/* Rows that are shown of a long table beside the main one. */
+static inline uint32_t tp_view_memory_rows(const struct tp_view_options *options, uint32_t n)
+{
+	uint32_t most = options->top ? (options->top + 1) / 2 : n;
+
+	return n < most ? n : most;
+}
+
+#endif

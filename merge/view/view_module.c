@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_module.c - the tree of nn.Modules: calls, time of forward and backward on the host and on
+ * devices, tensor memory
+ *
+ * A row is a path of modules: who calls it matters. Order is that of the first calls. Where rows
+ * are limited those with most time are shown: a module that is shown has its outer ones shown.
+ */
+#include "merge/view/view_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/clip.h"
+#include "merge/facts/time/module_times.h"
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+
+struct state {
+	struct tp_view_options options;
+	struct tp_clip clip;
+	struct tp_module_times *times;
+	struct tp_module_memories *memories;
+	/* At the end. */
+	struct tp_module_paths *paths;
+	uint32_t n;		/* paths, with 0 */
+	uint8_t *is_shown;
+	uint32_t *first, *next;	/* of a path, in order: its first inner one; the one behind it */
+};
+
+static void take_event(void *ctx, const struct tp_event *event)
+{
+	struct state *state = ctx;
+
+	tp_module_times_event(state->times, event);
+	tp_module_memories_event(state->memories, event);
+}
+
+static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->options = *options;
+	state->times = tp_module_times_new(run);
+	if (state->times)
+		state->memories =
+			tp_module_memories_new(run, tp_module_times_origins(state->times));
+	if (!state->memories) {
+		tp_module_times_free(state->times);
+		free(state);
+		return NULL;
+	}
+	tp_clip_init(&state->clip, run, take_event, state);
+	return state;
+}
+
+static void event(void *state, const struct tp_event *ev)
+{
+	if (state)
+		tp_clip_event(&((struct state *)state)->clip, ev);
+}
+
+static int64_t figure_of(const struct state *state, uint32_t path)
+{
+	const struct tp_module_time *time = tp_module_times_at(state->times, path);
+
+	return tp_add(tp_add(time->total_ns, time->backward_ns),
+		      tp_add(time->device_ns, time->device_backward_ns));
+}
+
+/* A stack of the warm-up may name modules that nothing in the window is of. */
+static bool is_empty(const struct state *state, uint32_t path)
+{
+	const struct tp_module_time *time = tp_module_times_at(state->times, path);
+
+	return !time->n_calls && !time->n_ops && !time->n_backward_ops && !figure_of(state, path);
+}
+
+struct ordered {
+	int64_t figure;
+	uint32_t depth, path;
+};
+
+/* Outer ones first where figures are equal, so that they are shown too. */
+static int compare_ordered(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->figure != y->figure)
+		return x->figure < y->figure ? 1 : -1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return (x->path > y->path) - (x->path < y->path);
+}
+
+/* How many are shown, of *n_all. */
+static uint32_t choose_rows(struct state *state, uint32_t *n_all)
+{
+	struct ordered *order = malloc(state->n * sizeof(*order));
+	uint32_t n = 0, top = state->options.top;
+
+	*n_all = 0;
+	if (!order)
+		return 0;
+	for (uint32_t path = 1; path < state->n; path++)
+		if (!is_empty(state, path))
+			order[n++] = (struct ordered){
+				.figure = figure_of(state, path), .path = path,
+				.depth = tp_module_paths_at(state->paths, path)->depth,
+			};
+	*n_all = n;
+	qsort(order, n, sizeof(*order), compare_ordered);
+	if (top && top < n)
+		n = top;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t path = order[i].path; path && !state->is_shown[path];
+		     path = tp_module_paths_at(state->paths, path)->outer)
+			state->is_shown[path] = 1;
+	free(order);
+	n = 0;
+	for (uint32_t path = 1; path < state->n; path++)
+		n += state->is_shown[path];
+	return n;
+}
+
+static void link_tree(struct state *state)
+{
+	/* From the last on, so that each becomes the first of its outer one. */
+	for (uint32_t path = state->n - 1; path > 0; path--) {
+		uint32_t outer = tp_module_paths_at(state->paths, path)->outer;
+
+		state->next[path] = state->first[outer];
+		state->first[outer] = path;
+	}
+}
+
+static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path)
+{
+	uint32_t n, n_class, begin;
+	const char *name = tp_module_name(path, &n), *class = tp_module_class(path, &n_class);
+
+	for (begin = n; begin && name[begin - 1] != '.';)
+		begin--;
+	if (n == begin)
+		return tp_show_text(text, TP_VIEW_MODULE_TEXT, n_class ? class : "(not known)",
+				    n_class ? n_class : 11);
+	return tp_show_text(text, TP_VIEW_MODULE_TEXT, name + begin, n - begin);
+}
+
+void tp_view_module_cell(struct tp_table *table, const struct tp_module_path *path, bool is_rows)
+{
+	const uint32_t n = is_rows ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
+	char text[TP_VIEW_MODULE_TEXT];
+
+	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
+}
+
+static void add_row(struct tp_table *table, const struct state *state, uint32_t at, bool is_full)
+{
+	const struct tp_module_path *path = tp_module_paths_at(state->paths, at);
+	const struct tp_module_time *time = tp_module_times_at(state->times, at);
+	struct tp_module_memory memory;
+	uint32_t n;
+	const char *name;
+
+	tp_view_module_cell(table, path, is_full);
+	name = tp_module_class(path, &n);
+	tp_table_cell(table, "%.*s", (int)n, name);
+	if (is_full) {
+		name = tp_module_name(path, &n);
+		tp_table_cell(table, "%.*s", (int)n, name);
+		tp_table_cell(table, "%u", path->depth);
+	}
+	tp_cell_count(table, time->n_calls);
+	tp_cell_count(table, time->n_ops);
+	tp_cell_ns(table, time->total_ns);
+	tp_cell_ns(table, time->self_ns);
+	tp_cell_ns(table, time->backward_ns);
+	tp_cell_ns(table, time->backward_self_ns);
+	if (tp_module_times_has_device(state->times)) {
+		tp_cell_ns(table, time->device_ns);
+		tp_cell_ns(table, time->device_self_ns);
+		tp_cell_ns(table, time->device_backward_ns);
+		tp_cell_ns(table, time->device_backward_self_ns);
+	}
+	if (tp_module_memories_has_any(state->memories)) {
+		memory = tp_module_memories_at(state->memories, at, TP_PASS_FORWARD);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.entry) : 0);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.peak) : 0);
+		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.exit) : 0);
+		tp_cell_bytes(table, memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
+	}
+}
+
+/* Columns of the table: *n. */
+static void choose_columns(const struct state *state, bool is_full, struct tp_column column[20],
+			   uint32_t *n)
+{
+	static const struct tp_column names[] = {
+	    {.title = "module", .may_cut = true, .field = "module"},
+	    {.title = "class", .may_cut = true, .is_extra = 5, .field = "class"},
+	},
+	full[] = {
+	    {.title = "name", .field = "name"},
+	    {.title = "depth", .align = TP_RIGHT, .field = "depth"},
+	},
+	times[] = {
+	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
+	    {.title = "ops", .align = TP_RIGHT, .is_extra = 4, .field = "operators"},
+	    {.title = "forward", .align = TP_RIGHT, .field = "forward_ns"},
+	    {.title = "self", .align = TP_RIGHT, .field = "forward_self_ns"},
+	    {.title = "backward", .align = TP_RIGHT, .field = "backward_ns"},
+	    {.title = "self", .align = TP_RIGHT, .is_extra = 2, .field = "backward_self_ns"},
+	},
+	device[] = {
+	    {.title = "GPU fwd", .align = TP_RIGHT, .field = "device_forward_ns"},
+	    {.title = "self", .align = TP_RIGHT, .is_extra = 3, .field = "device_forward_self_ns"},
+	    {.title = "GPU bwd", .align = TP_RIGHT, .field = "device_backward_ns"},
+	    {.title = "self", .align = TP_RIGHT, .is_extra = 3, .field = "device_backward_self_ns"},
+	},
+	memory[] = {
+	    {.title = "entry", .align = TP_RIGHT, .is_extra = 3, .field = "entry_bytes"},
+	    {.title = "peak", .align = TP_RIGHT, .is_extra = 1, .field = "peak_bytes"},
+	    {.title = "exit", .align = TP_RIGHT, .is_extra = 3, .field = "exit_bytes"},
+	    {.title = "kept", .align = TP_RIGHT, .is_extra = 1, .field = "kept_bytes"},
+	};
+	*n = 0;
+#define PUT(columns)                                                                       \
+	do {                                                                               \
+		memcpy(column + *n, columns, sizeof(columns));                             \
+		*n += sizeof(columns) / sizeof(columns[0]);                                \
+	} while (0)
+	PUT(names);
+	if (is_full)
+		PUT(full);
+	PUT(times);
+	if (tp_module_times_has_device(state->times))
+		PUT(device);
+	if (tp_module_memories_has_any(state->memories))
+		PUT(memory);
+#undef PUT
+}
+
+/* Those that are shown, in the order of the tree. */
+static uint32_t *list_tree(const struct state *state, uint32_t *n)
+{
+	uint32_t *list = malloc(state->n * sizeof(*list)), path = state->first[0];
+
+	*n = 0;
+	while (list && path) {
+		if (state->is_shown[path])
+			list[(*n)++] = path;
+		if (state->first[path]) {
+			path = state->first[path];
+			continue;
+		}
+		while (path && !state->next[path])
+			path = tp_module_paths_at(state->paths, path)->outer;
+		path = path ? state->next[path] : 0;
+	}
+	return list;
+}
+
+static void print_tree(const struct state *state, const uint32_t *path, uint32_t n,
+		       struct tp_out *out)
+{
+	bool is_full = out->rows != TP_ROWS_NONE;
+	struct tp_column column[20];
+	uint32_t n_columns;
+	struct tp_table *table;
+
+	choose_columns(state, is_full, column, &n_columns);
+	table = tp_table_new(column, n_columns);
+	tp_table_name(table, "module");
+	for (uint32_t i = 0; i < n; i++)
+		add_row(table, state, path[i], is_full);
+	tp_table_print(table, out);
+}
+
+static void print_notes(const struct state *state, const struct tp_run *run, struct tp_out *out,
+			uint32_t n_shown, uint32_t n_all)
+{
+	const struct tp_module_time *outside = tp_module_times_at(state->times, 0);
+	char a[32], b[32];
+
+	tp_out_line(out, "dim",
+		    "forward: from a call to the end of its last operator; backward: its nodes of "
+		    "autograd; self: without the modules inside%s.",
+		    run->n_procs > 1 ? "; all ranks added" : "");
+	if (tp_module_memories_has_any(state->memories))
+		tp_out_line(out, "dim",
+			    "Memory is all tensors': of the call with the greatest peak; kept: how "
+			    "much more there was after a call, on average.");
+	tp_out_line(out, "dim", "Outside of all modules: %s operators, %s of backward.",
+		    tp_show_count(a, outside->n_ops),
+		    tp_show_ns(b, outside->backward_self_ns));
+	if (n_shown < n_all)
+		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
+			    tp_show_count(a, n_all - n_shown));
+}
+
+static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n_all, n_shown = choose_rows(state, &n_all), n, *path;
+
+	link_tree(state);
+	path = list_tree(state, &n);
+	if (path) {
+		print_tree(state, path, n, out);
+		print_notes(state, run, out, n_shown, n_all);
+		if (tp_module_memories_has_any(state->memories))
+			tp_view_module_memory(state->memories, state->paths, path, n,
+					      &state->options, out);
+	} else {
+		tp_out_line(out, "red", "out of memory");
+	}
+	free(path);
+}
+
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+{
+	struct state *state = opaque;
+
+	if (!state) {
+		tp_out_line(out, "red", "modules: out of memory");
+		return;
+	}
+	tp_clip_end(&state->clip);
+	tp_module_times_end(state->times);
+	tp_module_memories_end(state->memories);
+	state->paths = tp_module_times_paths(state->times);
+	state->n = tp_module_paths_count(state->paths);
+	tp_out_title(out, "Modules");
+	state->is_shown = calloc(state->n, 1);
+	state->first = calloc(state->n, sizeof(*state->first));
+	state->next = calloc(state->n, sizeof(*state->next));
+	if (state->n == 1) {
+		tp_out_line(out, "",
+			    tp_label_is_kineto(run) ?
+				    "no nn.Module was recorded: torch.profiler tells of them with "
+				    "with_stack=True" :
+			    tp_module_times_has_any(state->times) ?
+				    "no call of an nn.Module was seen; TRAINPROF_RECORD=modules asks "
+				    "for them" :
+				    "modules were not recorded: run with "
+				    "TRAINPROF_RECORD=modules,categories,cuda,host");
+	} else if (!state->is_shown || !state->first || !state->next) {
+		tp_out_line(out, "red", "out of memory");
+	} else {
+		print_modules(state, run, out);
+	}
+	if (tp_module_times_is_incomplete(state->times) ||
+	    tp_module_memories_is_incomplete(state->memories))
+		tp_out_line(out, "red", "out of memory: some modules are missing here");
+	free(state->is_shown);
+	free(state->first);
+	free(state->next);
+	tp_module_memories_free(state->memories);
+	tp_module_times_free(state->times);
+	free(state);
+}
+
+const struct tp_view tp_view_module = {
+    .name = "module",
+    .help = "the tree of nn.Modules: calls, forward and backward on host and GPU, tensor memory",
+    .begin = begin,
+    .event = event,
+    .print = print,
+};

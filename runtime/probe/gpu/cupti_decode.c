@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cupti_decode.c - each activity record becomes a record of ours, is noted for others, or is counted
+ *
+ * Records come in no order. Names are looked up before there is room in the ring, and for records
+ * of no window, too: so a warm-up warms the caches, and nothing is called between reserve and commit.
+ */
+#include "runtime/probe/gpu/cupti_decode.h"
+
+#include <string.h>
+
+#include "runtime/base/sync.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/ring.h"
+#include "runtime/probe/gpu/cupti_clock.h"
+#include "runtime/probe/gpu/cupti_facts.h"
+#include "runtime/probe/gpu/cupti_layout.h"
+#include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_names.h"
+
+enum { RING_LOOK = 512 };	/* records between two looks at how full the ring is */
+
+struct tp_cupti_counts tp_cupti_counts[TP_REC_N];
+uint64_t tp_cupti_unknown_kinds;
+
+static struct {
+	uint32_t version;
+	/* By correlation id, of the window that began then: its calls, and the first one after it. */
+	uint64_t calls_of;
+	bool has_calls, has_next_call;
+	uint32_t first_call, last_call, next_call;
+} decode;
+
+int tp_cupti_decode_init(uint32_t version)
+{
+	decode.version = version;
+	return 0;
+}
+
+void tp_cupti_decode_forked(void)
+{
+	memset(&decode, 0, sizeof(decode));
+	memset(tp_cupti_counts, 0, sizeof(tp_cupti_counts));
+	tp_cupti_unknown_kinds = 0;
+	tp_cupti_names_reset();
+	tp_cupti_facts_reset();
+}
+
+static void note_device(const void *bytes, uint32_t n_bytes)
+{
+	char lines[1024];
+	uint32_t n = tp_cupti_read_device(decode.version, bytes, n_bytes, lines, sizeof(lines));
+
+	if (n)
+		tp_intern(TP_STRING_DEVICE, lines, n);
+}
+
+/* ---- records ---- */
+
+static bool is_of_device(uint8_t kind)
+{
+	return kind >= TP_REC_KERNEL && kind <= TP_REC_GRAPH;
+}
+
+/* Ids wrap: nearer than half the circle is before. */
+static bool is_call_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) <= 0;
+}
+
+static void note_call(const struct tp_cupti_wanted *wanted, uint64_t begin, uint32_t correlation)
+{
+	if (decode.calls_of != wanted->begin) {
+		decode.calls_of = wanted->begin;
+		decode.has_calls = decode.has_next_call = false;
+	}
+	if (begin < wanted->begin)
+		return;
+	if (wanted->end && begin > wanted->end) {
+		if (!decode.has_next_call || is_call_before(correlation, decode.next_call))
+			decode.next_call = correlation;
+		decode.has_next_call = true;
+		return;
+	}
+	if (!decode.has_calls || is_call_before(decode.last_call, correlation))
+		decode.last_call = correlation;
+	if (!decode.has_calls || is_call_before(correlation, decode.first_call))
+		decode.first_call = correlation;
+	decode.has_calls = true;
+}
+
+/*
+ * Called after the window, as far as is known. CUPTI is switched off a moment after a window's
+ * end, and on again for the next: what comes late is not all of this one.
+ */
+static bool is_of_next(const struct tp_cupti_wanted *wanted, uint32_t correlation)
+{
+	bool is_known = decode.calls_of == wanted->begin;
+
+	if (is_known && decode.has_next_call && is_call_before(decode.next_call, correlation))
+		return true;
+	return wanted->has_next && !(is_known && decode.has_calls &&
+				     is_call_before(correlation, decode.last_call));
+}
+
+/* Called before the window, as far as is known: in its warm-up. */
+static bool is_of_warm_up(const struct tp_cupti_wanted *wanted, uint32_t correlation)
+{
+	return !wanted->has_window ||
+	       (decode.calls_of == wanted->begin && decode.has_calls &&
+		!is_call_before(decode.first_call, correlation));
+}
+
+/* TP_F_AFTER, or 0; false: the span is of no window. */
+static bool place(const struct tp_cupti_wanted *wanted, uint8_t kind, uint64_t begin, uint64_t end,
+		  uint32_t correlation, uint8_t *flags)
+{
+	*flags = 0;
+	if (!wanted->has_window || end < wanted->begin)
+		return false;
+	if (kind == TP_REC_CALL)
+		note_call(wanted, begin, correlation);
+	if (!wanted->end || end <= wanted->end)
+		return true;
+	if (!is_of_device(kind))
+		return begin <= wanted->end || wanted->has_next;
+	if (begin > wanted->end && is_of_next(wanted, correlation))
+		return wanted->has_next;
+	*flags = TP_F_AFTER;
+	return true;
+}
+
+/* The record with that name and arg, if it has a place: 1, else 0, and why is counted. */
+static uint32_t make(const struct tp_cupti_wanted *wanted, uint8_t kind,
+		     const struct tp_cupti_record *from, uint32_t name, uint64_t arg)
+{
+	struct tp_cupti_counts *counts = &tp_cupti_counts[kind];
+	struct tp_rec *rec;
+	uint64_t begin, end;
+	uint8_t flags;
+
+	counts->seen++;
+	if (tp_unlikely(!from->start || from->end < from->start)) {
+		/* In a warm-up that is no loss. */
+		if (is_of_warm_up(wanted, from->correlation) ||
+		    is_of_next(wanted, from->correlation))
+			counts->outside++;
+		else
+			counts->no_time++;
+		return 0;
+	}
+	begin = tp_cupti_clock_ticks(from->start);
+	end = tp_cupti_clock_ticks(from->end);
+	if (tp_unlikely(!place(wanted, kind, begin, end, from->correlation, &flags))) {
+		counts->outside++;
+		return 0;
+	}
+	rec = tp_ring_reserve();
+	if (tp_unlikely(!rec)) {
+		counts->no_room++;
+		return 0;
+	}
+	rec->time = begin;
+	tp_rec_set_len(rec, end > begin ? end - begin : 0);
+	rec->kind = kind;
+	rec->flags = from->kind == CUPTI_ACTIVITY_KIND_DRIVER ? TP_F_DRIVER : flags;
+	rec->name = name;
+	rec->link = kind == TP_REC_OVERHEAD ? 0 : from->correlation;
+	rec->arg = arg;
+	tp_ring_commit();
+	counts->emitted++;
+	counts->no_name += !name || (kind == TP_REC_KERNEL && !arg);
+	return 1;
+}
+
+static uint32_t make_call(const struct tp_cupti_wanted *wanted, const struct tp_cupti_record *from)
+{
+	bool is_driver = from->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+
+	return make(wanted, TP_REC_CALL, from, tp_cupti_call_name(is_driver, from->cbid),
+		    TP_ARG_CALL(from->tid, from->returned));
+}
+
+static uint32_t make_kernel(const struct tp_cupti_wanted *wanted,
+			    const struct tp_cupti_record *from)
+{
+	uint32_t name = tp_cupti_kernel_name(from->name);
+
+	tp_cupti_note_context(from->launch.place.context, from->launch.place.device);
+	/* Last: its words were stored in halves, and cannot be loaded before that is through. */
+	return make(wanted, TP_REC_KERNEL, from, name, tp_cupti_launch(&from->launch));
+}
+
+static uint32_t make_transfer(const struct tp_cupti_wanted *wanted, uint8_t kind,
+			      const struct tp_cupti_record *from)
+{
+	tp_cupti_note_context(from->transfer.place.context, from->transfer.place.device);
+	return make(wanted, kind, from, tp_cupti_transfer(&from->transfer), from->bytes);
+}
+
+static uint32_t make_sync(const struct tp_cupti_wanted *wanted, struct tp_cupti_record *from)
+{
+	const struct tp_cupti_event *event = tp_cupti_find_event(from);
+	uint64_t arg = from->event;
+
+	from->sync.place.device = tp_cupti_device_of(from->sync.place.context);
+	if (event) {
+		from->sync.recorded_stream = event->stream + 1;
+		arg |= (uint64_t)event->correlation << 32;
+	}
+	return make(wanted, TP_REC_SYNC, from, tp_cupti_sync(&from->sync), arg);
+}
+
+/* Returns how many records it made: 0 or 1. */
+static uint32_t decode_one(const struct tp_cupti_wanted *wanted, const void *bytes, uint32_t n_bytes)
+{
+	struct tp_cupti_record from;
+
+	if (tp_unlikely(!tp_cupti_read(decode.version, bytes, n_bytes, &from))) {
+		tp_cupti_unknown_kinds++;
+		return 0;
+	}
+	switch (from.kind) {
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		return make_call(wanted, &from);
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		return make_kernel(wanted, &from);
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		return make_transfer(wanted, TP_REC_MEMCPY, &from);
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return make_transfer(wanted, TP_REC_MEMSET, &from);
+	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+		return make_sync(wanted, &from);
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+		return make(wanted, TP_REC_GRAPH, &from, tp_cupti_launch(&from.launch), from.graph);
+	case CUPTI_ACTIVITY_KIND_OVERHEAD:
+		return make(wanted, TP_REC_OVERHEAD, &from,
+			    tp_cupti_overhead_name(from.overhead_kind), from.tid);
+	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+		tp_cupti_note_event(&from);
+		return 0;
+	case CUPTI_ACTIVITY_KIND_CONTEXT:
+		tp_cupti_note_context(from.place.context, from.place.device);
+		return 0;
+	case CUPTI_ACTIVITY_KIND_MEMORY2:
+		if (wanted->has_window)
+			tp_cupti_note_memory(&from);
+		return 0;
+	case CUPTI_ACTIVITY_KIND_DEVICE:
+		note_device(bytes, n_bytes);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static bool is_ring_half_full(void)
+{
+	return tp_ring.head && tp_ring_chunks_used() > tp_ring.head->n_chunks / 2;
+}
+
+/* Sets batch->at to the record after the one there; false: there is none. */
+static bool step(struct tp_cupti_batch *batch, CUpti_Activity *record)
+{
+	const uint8_t *next;
+
+	if (tp_cupti.cuptiActivityGetNextRecord((uint8_t *)batch->bytes, batch->n_bytes, &record) !=
+	    CUPTI_SUCCESS)
+		return false;
+	next = (const uint8_t *)record;
+	/* Forward and inside, whatever CUPTI says. */
+	if (next < batch->bytes + batch->at || next >= batch->bytes + batch->n_bytes)
+		return false;
+	batch->at = (size_t)(next - batch->bytes);
+	return true;
+}
+
+bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted *wanted,
+		     uint32_t most)
+{
+	uint32_t n_made = 0, n_seen = 0;
+
+	if (!tp_cupti.cuptiActivityGetNextRecord || batch->at >= batch->n_bytes)
+		return true;
+	if (batch->at == 0 && !step(batch, NULL))
+		return true;
+	do {
+		const uint8_t *record = batch->bytes + batch->at;
+
+		if (n_made >= most || (n_seen++ % RING_LOOK == 0 && is_ring_half_full()))
+			return false;
+		n_made += decode_one(wanted, record, (uint32_t)(batch->n_bytes - batch->at));
+		if (!step(batch, (CUpti_Activity *)record) ||
+		    batch->bytes + batch->at == record)
+			break;
+	} while (batch->at < batch->n_bytes);
+	batch->at = batch->n_bytes;
+	return true;
+}
+
+void tp_cupti_decode_report(struct tp_text *totals)
+{
+	static const struct {
+		uint8_t kind;
+		const char *name;
+	} row[] = {
+		{TP_REC_CALL, "call"}, {TP_REC_KERNEL, "kernel"}, {TP_REC_MEMCPY, "memcpy"},
+		{TP_REC_MEMSET, "memset"}, {TP_REC_SYNC, "sync"}, {TP_REC_GRAPH, "graph"},
+		{TP_REC_OVERHEAD, "overhead"},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct tp_cupti_counts *counts = &tp_cupti_counts[row[i].kind];
+		const struct {
+			const char *name;
+			uint64_t value;
+		} part[] = {
+			{"", counts->emitted}, {".no_time", counts->no_time},
+			{".outside", counts->outside}, {".no_room", counts->no_room},
+			{".no_name", counts->no_name},
+		};
+
+		for (size_t p = 0; p < sizeof(part) / sizeof(part[0]); p++)
+			if (part[p].value)
+				tp_text_fmt(totals, "cupti.%s%s=%lu\n", row[i].name, part[p].name,
+					    (unsigned long)part[p].value);
+	}
+	if (tp_cupti_unknown_kinds)
+		tp_text_fmt(totals, "cupti.unknown=%lu\n", (unsigned long)tp_cupti_unknown_kinds);
+	if (tp_cupti_clock_steps())
+		tp_text_fmt(totals, "cupti.clock_steps=%lu\n",
+			    (unsigned long)tp_cupti_clock_steps());
+	tp_cupti_report_memory(totals);
+}

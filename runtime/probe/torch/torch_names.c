@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * torch_names.c - the name of an operator or range, interned once and then found by key
+ *
+ * An operator's key is the address of its schema, unique per overload and stable while it is
+ * registered; that of a range is a hash of its characters, whose buffer dies with the range.
+ * The table is read without a lock; entries are claimed by compare-and-swap and never
+ * removed while the process records. A full table only costs time.
+ */
+#include <string.h>
+
+#include "runtime/base/hash.h"
+#include "runtime/base/sync.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/probe.h"
+#include "runtime/probe/torch/torch_state.h"
+
+enum {
+	TABLE_SIZE = 16384,	/* a training shows some hundreds of names */
+	PROBES_MAX = 32,
+	OVERLOAD_MAX = 256,
+	OVERLOAD_AT = 32,	/* FunctionSchema: std::string name, std::string overload name */
+};
+
+/* Seeds: a text and an operator of the same characters are two strings. */
+enum { SEED_OPERATOR = 1, SEED_TEXT = 2 };
+
+static struct {
+	uint64_t key;		/* atomic; 0: free */
+	uint32_t id;		/* atomic; 0: not known yet */
+} table[TABLE_SIZE];
+
+static inline uint32_t find(uint64_t key)
+{
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
+
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % TABLE_SIZE) {
+		uint64_t found = __atomic_load_n(&table[at].key, __ATOMIC_ACQUIRE);
+
+		if (tp_likely(found == key))
+			return __atomic_load_n(&table[at].id, __ATOMIC_ACQUIRE);
+		if (!found)
+			break;
+	}
+	return 0;
+}
+
+static void remember(uint64_t key, uint32_t id)
+{
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
+
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % TABLE_SIZE) {
+		uint64_t found = 0;
+
+		if (__atomic_compare_exchange_n(&table[at].key, &found, key, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		    found == key) {
+			__atomic_store_n(&table[at].id, id, __ATOMIC_RELEASE);
+			return;
+		}
+	}
+}
+
+void tp_torch_names_reset(void)
+{
+	memset(table, 0, sizeof(table));
+}
+
+void tp_torch_names_warm(void)
+{
+	tp_torch_populate(table, sizeof(table));
+}
+
+static uint32_t intern_operator(const char *name, size_t n_name, const char *overload,
+				size_t n_overload)
+{
+	char both[TP_INTERN_MAX];
+
+	if (n_overload > OVERLOAD_MAX)
+		n_overload = OVERLOAD_MAX;
+	if (n_name > sizeof(both) - 1 - n_overload)
+		n_name = sizeof(both) - 1 - n_overload;
+	memcpy(both, name, n_name);
+	both[n_name] = '\0';
+	memcpy(both + n_name + 1, overload, n_overload);
+	return tp_intern(TP_STRING_OP, both, (uint32_t)(n_name + 1 + n_overload));
+}
+
+/* The overload's name where torch exports no function for it: the schema's second string. */
+static const char *read_overload(const char *schema)
+{
+	const char *text;
+	uint64_t n;
+
+	if (!tp_torch.layout.record.text_length ||
+	    !tp_torch_is_readable(schema + OVERLOAD_AT) ||
+	    !tp_torch_is_readable(schema + OVERLOAD_AT + 8))
+		return "";
+	text = tp_torch_ptr(schema, OVERLOAD_AT);
+	n = tp_torch_u64(schema, OVERLOAD_AT + 8);
+	if (n >= OVERLOAD_MAX || !tp_torch_is_readable(text) ||
+	    !tp_torch_is_readable(text + n) || strnlen(text, OVERLOAD_MAX) != n)
+		return "";
+	return text;
+}
+
+/* First sight of a schema. That it is one shows in its name, which torch must report too. */
+static uint32_t name_schema(const void *rf, const char *schema)
+{
+	const char *name = tp_torch.abi.name(rf);
+	const char *overload;
+	uint32_t id;
+
+	if (((uintptr_t)schema & 7) || !tp_torch_is_readable(schema) ||
+	    tp_torch_ptr(schema, 0) != name) {
+		tp_torch.layout.record.text = 0;
+		tp_probe_off("torch.fast-names", "a schema is not where it was expected");
+		return tp_torch_name(rf, false);
+	}
+	overload = tp_torch.abi.overload ? tp_torch.abi.overload(rf) : read_overload(schema);
+	id = intern_operator(name, strlen(name), overload, strlen(overload));
+	if (id)
+		remember((uintptr_t)schema, id);
+	return id;
+}
+
+const char *tp_torch_text(const void *rf, uint32_t *n_bytes)
+{
+	const struct tp_torch_record_layout *record = &tp_torch.layout.record;
+	const char *text;
+
+	if (tp_likely(record->text && tp_torch_u8(rf, record->text_is_schema) == 0)) {
+		uint64_t n;
+
+		text = tp_torch_ptr(rf, record->text);
+		n = record->text_length ? tp_torch_u64(rf, record->text_length) :
+					  tp_torch_u64(text - 24, 0);
+		*n_bytes = n < TP_INTERN_MAX ? (uint32_t)n : TP_INTERN_MAX;
+		return text;
+	}
+	text = tp_torch.abi.name(rf);
+	if (!text)
+		text = "";
+	*n_bytes = (uint32_t)strnlen(text, TP_INTERN_MAX);
+	return text;
+}
+
+uint32_t tp_torch_name(const void *rf, bool is_user)
+{
+	const struct tp_torch_record_layout *record = &tp_torch.layout.record;
+	uint32_t id, n;
+	const char *text, *overload = "";
+	uint64_t key;
+
+	if (tp_likely(record->text && tp_torch_u8(rf, record->text_is_schema) == 1)) {
+		const char *schema = tp_torch_ptr(rf, record->text);
+
+		id = find((uintptr_t)schema);
+		return tp_likely(id != 0) ? id : name_schema(rf, schema);
+	}
+	text = tp_torch_text(rf, &n);
+	if (!is_user && !record->text && tp_torch.abi.overload)
+		overload = tp_torch.abi.overload(rf);
+	key = tp_hash_bytes(text, n, is_user ? SEED_TEXT : SEED_OPERATOR);
+	if (overload[0])
+		key ^= tp_hash_bytes(overload, strlen(overload), SEED_OPERATOR);
+	id = find(key);
+	if (tp_likely(id != 0))
+		return id;
+	if (is_user)
+		id = tp_intern(TP_STRING_TEXT, text, n);
+	else
+		id = intern_operator(text, n, overload, strlen(overload));
+	if (id)
+		remember(key, id);
+	return id;
+}

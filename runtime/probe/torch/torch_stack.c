@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * torch_stack.c - where in the program operators come from
+ *
+ * What a thread told last holds for the window in which it was told. A window is known by its
+ * begin, which moves when its warm-up ends: what was told before is thrown away then.
+ */
+#include "runtime/probe/torch/torch_stack.h"
+
+#include "runtime/base/clock.h"
+#include "runtime/base/sync.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/config.h"
+#include "runtime/engine/probe.h"
+#include "runtime/engine/ring.h"
+#include "runtime/probe/python/pyframe.h"
+#include "runtime/probe/python/pymodule.h"
+#include "runtime/probe/python/pystack.h"
+#include "runtime/probe/stack/stack.h"
+#include "runtime/probe/stack/stack_thread.h"
+#include "runtime/probe/stack/stack_tree.h"
+
+/* Ticks: a nanosecond earlier, so that a reader who sorts by time meets it before the operator,
+ * and after the FRAMEs, since whose making the clock was read. */
+enum { JUST_BEFORE = 6 };
+
+bool tp_torch_stack_is_on;
+
+static struct {
+	bool has_modules;
+	bool reports_pystack;	/* the heap's stacks do not */
+} stack;
+
+/* What this thread told last. */
+static __thread struct {
+	uint64_t window;
+	const char *frame, *at;		/* its newest one then */
+	uint32_t stack;
+} told __attribute__((tls_model("initial-exec")));
+
+void tp_torch_stack_open(uint32_t record, uint32_t stacks)
+{
+	bool wants_modules = record & TP_RECORD_MODULES;
+	bool wants_frames = record & TP_RECORD_PYSTACKS;
+	bool heap_has_frames = record & TP_RECORD_HEAP && stacks & TP_STACKS_PYTHON;
+	const struct tp_pyframe_layout *locals;
+
+	tp_torch_stack_is_on = false;
+	if (!wants_modules && !wants_frames)
+		return;
+	if (!tp_pystack_is_on()) {
+		tp_probe_off(wants_frames ? "pystacks" : "modules",
+			     "frames of python cannot be read");
+		return;
+	}
+	locals = tp_pyframe_checked();
+	if (wants_modules && !locals)
+		tp_probe_off("modules", "variables of frames of this python are not known");
+	stack.has_modules = wants_modules && locals;
+	stack.reports_pystack = !heap_has_frames;
+	if (stack.has_modules)
+		tp_pymodule_open(locals);
+	tp_pystack_hold(wants_frames || heap_has_frames, stack.has_modules);
+	tp_torch_stack_is_on = wants_frames || stack.has_modules;
+}
+
+void tp_torch_stack_arm(bool is_armed)
+{
+	if (stack.has_modules)
+		tp_pymodule_arm(is_armed);
+}
+
+uint64_t tp_torch_stack_window(void)
+{
+	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
+	uint32_t begun = head ? __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE) : 0;
+
+	return begun ? __atomic_load_n(&head->windows[(begun - 1) % TP_RING_WINDOWS].begin,
+				       __ATOMIC_RELAXED) : 0;
+}
+
+/*
+ * The time of what is told, read last: it is the operator's begin, and the clock takes as long as
+ * the rest of the record. The record is of just before.
+ */
+static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const char *at)
+{
+	struct tp_rec *rec = NULL;
+	uint32_t number;
+	bool is_new;
+	uint64_t now;
+
+	/* A handler of a signal may allocate now: it must not come to the same tree. */
+	tp_stack_is_busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	number = frame ? tp_pystack_take_from(frame, 0) : 0;
+	is_new = flags || number != told.stack || window != told.window;
+	if (is_new)
+		rec = tp_ring_reserve();
+	told.window = is_new && !rec ? 0 : window;
+	told.stack = number;
+	told.frame = frame;
+	told.at = at;
+	if (rec) {
+		tp_rec_set_len(rec, 0);
+		rec->kind = TP_REC_STACK;
+		rec->flags = flags;
+		rec->name = 0;
+		rec->link = number;
+		rec->arg = 0;
+	}
+	now = tp_clock_now();
+	if (rec) {
+		rec->time = now - JUST_BEFORE;
+		tp_ring_commit();
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	tp_stack_is_busy = false;
+	return now;
+}
+
+uint64_t tp_torch_stack_operator(bool is_inside)
+{
+	uint64_t window = tp_torch_stack_window();
+	const char *at, *frame = tp_pystack_newest(&at);
+
+	if ((is_inside && frame == told.frame && at == told.at && window == told.window) ||
+	    (!frame && !told.stack))
+		return tp_clock_now();
+	return tell(0, window, frame, at);
+}
+
+/* No operator begins at that frame: it is not compared with the next one's. */
+void tp_torch_stack_call(const char *frame, uint64_t window)
+{
+	tell(TP_STACK_CALL, window, frame, NULL);
+}
+
+void tp_torch_stack_report(struct tp_text *totals)
+{
+	if (stack.has_modules)
+		tp_pymodule_report(totals);
+	if (tp_torch_stack_is_on && stack.reports_pystack)
+		tp_pystack_report(totals);
+}
+
+void tp_torch_stack_forked(void)
+{
+	if (!tp_torch_stack_is_on)
+		return;
+	tp_torch_stack_is_on = false;
+	tp_stack_is_busy = false;
+	told.window = 0;
+	tp_pymodule_forked();
+	tp_stack_thread_forked();
+	tp_stack_tree_begin_anew();
+	tp_pystack_forked();
+}
