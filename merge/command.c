@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "merge/input/input.h"
+#include "merge/kit/list.h"
 #include "merge/view/diff.h"
 
 /* As given; what they mean goes to `command`. */
@@ -264,7 +264,7 @@ static bool take_view(const char *word)
 
 static void check_list(const char *name, const char *list)
 {
-	if (list && !tp_input_is_list(list))
+	if (list && !tp_list_is_valid(list))
 		fail_usage("'%s' is no list for '--%s' (like 0,2,5-7)", list, name);
 }
 
@@ -291,6 +291,7 @@ static void check_values(void)
 	check_list("compare-ranks", words.other_ranks);
 	check_list("compare-windows", words.other_windows);
 	check_list("compare-steps", words.other_steps);
+	command.view.all = tp_views;
 	command.view.top = 20;
 	if (words.top) {
 		unsigned long top = strtoul(words.top, &end, 10);

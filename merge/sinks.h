@@ -6,10 +6,9 @@
 #define TP_MERGE_SINKS_H
 
 #include "merge/model/sink.h"
+#include "merge/model/view.h"
 
-struct tp_view;
-
-enum { TP_LIST_MAX = 16 };
+enum { TP_LIST_MAX = TP_VIEWS_MAX };
 
 extern const struct tp_sink *const tp_sinks[];	/* NULL-terminated */
 extern const struct tp_view *const tp_views[];

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "merge/clock/clocks_match.h"
-#include "merge/facts/comm/comm.h"
 #include "merge/input/decode.h"
 #include "merge/kit/grow.h"
+#include "merge/model/comm_kind.h"
 #include "merge/model/shapes.h"
 #include "runtime/base/begins.h"
 

@@ -17,12 +17,6 @@ enum {
 };
 _Static_assert(TP_BLOCK_EVENTS_MAX == 1 << INDEX_BITS, "an index fits its bits");
 
-const bool tp_decode_is_span[256] = {
-#define _(id, NAME, text, span, since) [id] = span,
-#include "runtime/trace/records.def"
-#undef _
-};
-
 /* At equal begin times, within a block: is event a handed out before event b? */
 static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b, bool is_kineto)
 {
@@ -36,7 +30,7 @@ static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b, bool i
 		return order_a < order_b;
 	/* Spans are recorded when they end: of two equal ones the later is the parent. Torch's
 	 * profiler writes them as they began, and in whole microseconds many are equal. */
-	return tp_decode_is_span[rec[a].kind] && !is_kineto ? a > b : a < b;
+	return tp_kind_is_span[rec[a].kind] && !is_kineto ? a > b : a < b;
 }
 
 static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n, bool is_kineto)
@@ -104,7 +98,7 @@ static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *
 		if (rec->time >> 62)
 			return false;
 		begin = tp_run_ns(proc, &hint, rec->time);
-		if (tp_decode_is_span[rec->kind]) {
+		if (tp_kind_is_span[rec->kind]) {
 			int64_t end = tp_run_ns(proc, &hint, rec->time + tp_rec_len(rec));
 
 			tp_rec_set_len(rec, (uint64_t)(end - begin));

@@ -10,6 +10,7 @@
 #define TP_MERGE_DECODE_H
 
 #include "merge/input/run.h"
+#include "runtime/trace/kinds.h"
 
 enum tp_decode_trouble {
 	TP_DECODE_FINE,
@@ -51,8 +52,6 @@ struct tp_decoder {
 	uint64_t *key, *scratch;
 };
 
-extern const bool tp_decode_is_span[256];
-
 /* Of events with equal times: STEP, RANGE, OP, CALL, others; those of host memory as they were
  * recorded: a clock that is read now and then gives many of them one time. */
 static inline uint32_t tp_decode_kind_order(uint8_t kind)
@@ -81,7 +80,7 @@ static inline uint32_t tp_decode_kind_order(uint8_t kind)
 static inline int64_t tp_decode_end(const struct tp_rec *rec)
 {
 	return (int64_t)rec->time +
-	       (tp_decode_is_span[rec->kind] ? (int64_t)tp_rec_len(rec) : 0);
+	       (tp_kind_is_span[rec->kind] ? (int64_t)tp_rec_len(rec) : 0);
 }
 
 /* 0 or -ENOMEM; in any case there is something to free. */

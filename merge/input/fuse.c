@@ -18,6 +18,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/progress.h"
 #include "merge/kit/sum.h"
+#include "runtime/trace/kinds.h"
 
 enum {
 	PROGRESS_EVENTS = 1 << 16,
@@ -351,7 +352,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	if (f->run->options.steps && !is_of_stacks(rec->kind) && !is_wanted(proc, rec, event.begin_ns))
 		return;
 	event.len = tp_rec_len(rec);
-	event.end_ns = event.begin_ns + (tp_decode_is_span[rec->kind] ? (int64_t)event.len : 0);
+	event.end_ns = event.begin_ns + (tp_kind_is_span[rec->kind] ? (int64_t)event.len : 0);
 	event.proc = &proc->pub;
 	event.thread = &proc->pub.thread[d->thread[d->at]];
 	event.window = d->window;

@@ -52,9 +52,4 @@ enum {
 int tp_input_add(struct tp_input_list *list, const char *path);
 void tp_input_free(struct tp_input_list *list);
 
-/* "0,2,5-7" -> is n in it? An empty or NULL list holds everything. */
-bool tp_input_in_list(const char *list, uint64_t n);
-/* Is it such a list at all? */
-bool tp_input_is_list(const char *list);
-
 #endif

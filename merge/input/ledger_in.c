@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/input/input.h"
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "runtime/trace/ledger.h"
 
 static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
@@ -92,7 +92,7 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 		}
 		line[--n] = 0;
 		if (tp_ledger_parse_head(line, n, &head)) {
-			if (!tp_input_in_list(run->options.ranks,
+			if (!tp_list_has(run->options.ranks,
 					      head.rank < 0 ? 0 : (uint64_t)head.rank))
 				break;
 			proc = proc_of_head(run, &head);

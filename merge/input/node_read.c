@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge/input/input.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 
 enum { RING_BYTES_MAX = 1 << 30 };	/* of a ring's file: far more than TRAINPROF_BUFFER allows */
 
@@ -309,7 +309,7 @@ static bool is_chosen(const struct tp_run_in *run, const struct tp_node_part *pa
 {
 	int32_t rank = part->head.head.rank;
 
-	return tp_input_in_list(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank);
+	return tp_list_has(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank);
 }
 
 int tp_node_read(struct tp_run_in *run, uint32_t node_at, enum tp_member_kind kind)

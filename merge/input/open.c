@@ -17,6 +17,7 @@
 #include "merge/input/run.h"
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "merge/model/ranks.h"
 #include "runtime/base/text.h"
 
@@ -208,8 +209,8 @@ static bool is_better(const struct tp_reader *reader, const struct tp_window *th
 static bool is_chosen(const struct tp_run_in *run, int32_t rank, uint32_t window)
 {
 	/* Outside of any launcher the only process is rank 0 to its user. */
-	return tp_input_in_list(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank) &&
-	       tp_input_in_list(run->options.windows, window);
+	return tp_list_has(run->options.ranks, rank < 0 ? 0 : (uint64_t)rank) &&
+	       tp_list_has(run->options.windows, window);
 }
 
 static void forget_source(struct tp_run_in *run, uint32_t window_at)

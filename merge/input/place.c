@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/origin/stacks_modules.h"
-#include "merge/input/input.h"
+#include "merge/input/place_modules.h"
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "merge/model/label.h"
 
 /* Times beyond are no times of a run: ticks of a damaged or foreign head. */
@@ -120,12 +120,12 @@ static int choose_steps(struct tp_run_in *run)
 		struct tp_proc_in *proc = (struct tp_proc_in *)row->proc;
 		struct tp_span_ns *last;
 
-		if (!tp_input_in_list(run->options.steps, row->index))
+		if (!tp_list_has(run->options.steps, row->index))
 			continue;
 		last = proc->n_chosen ? &proc->chosen[proc->n_chosen - 1] : NULL;
 		/* Steps that follow on each other are one stretch: what lies between belongs to it. */
 		if (last && i && run->pub.step[i - 1].proc == row->proc &&
-		    tp_input_in_list(run->options.steps, run->pub.step[i - 1].index)) {
+		    tp_list_has(run->options.steps, run->pub.step[i - 1].index)) {
 			last->last = row->begin_ns + row->dur_ns;
 			continue;
 		}
@@ -262,7 +262,7 @@ int tp_run_place(struct tp_run_in *run)
 	start_at_zero(run);
 	if (run->n_blocks)
 		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
-	err = tp_stacks_place_modules(run);
+	err = tp_run_place_modules(run);
 	if (err)
 		return err;
 	err = tp_recover_settle(run);

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "merge/input/alive.h"
-#include "merge/input/input.h"
 #include "merge/input/ring_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "runtime/base/file.h"
 
 static bool lies_in(uint64_t at, uint64_t n, uint64_t each, uint64_t bytes)
@@ -244,7 +244,7 @@ static int read_ring(struct tp_ring_in *r)
 	if (!err && fault)
 		tp_run_issue(&r->run->pub, NULL, true, "'%s': %s", r->path, fault);
 	if (err || fault || r->head.is_closed ||
-	    !tp_input_in_list(r->run->options.ranks, r->head.rank < 0 ? 0 : (uint64_t)r->head.rank))
+	    !tp_list_has(r->run->options.ranks, r->head.rank < 0 ? 0 : (uint64_t)r->head.rank))
 		goto out;
 	err = take_process(r);
 	r->is_read = !err;

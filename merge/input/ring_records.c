@@ -49,7 +49,7 @@ static uint64_t chunk_at(const struct tp_ring_head *head, uint32_t i)
  * before a window's begin may be one of its events'. */
 static int window_of(const struct tp_ring_window *window, uint32_t n, const struct tp_rec *rec)
 {
-	uint64_t end = rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+	uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
 
 	if (!rec->kind)
 		return -1;
@@ -209,10 +209,10 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 	settle_picked(r->chunk->rec + from, to - from, is_committed(r));
 	for (uint32_t k = from; k < to; k++) {
 		const struct tp_rec *rec = &r->chunk->rec[k];
-		uint64_t end = rec->time + (tp_decode_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+		uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
 		int i = window_of(window, n_windows, rec);
 
-		if (tp_decode_is_span[rec->kind])
+		if (tp_kind_is_span[rec->kind])
 			end_open_span(r->proc, r->chunk->slot, rec);
 		if (end > r->proc->seen_ticks && end - rec->time <= TP_LEN_MAX)
 			r->proc->seen_ticks = end;
@@ -344,7 +344,7 @@ int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec
 			rec[found] = all[i];
 			rec[found].time = begin_in(&rest->window[rest->mine], &all[i]);
 			if (all[i].time < rest->window[rest->mine].begin)
-				rec[found].flags |= tp_decode_is_span[all[i].kind] ? TP_F_EARLY : 0;
+				rec[found].flags |= tp_kind_is_span[all[i].kind] ? TP_F_EARLY : 0;
 			thread[found++] = part->slot;
 		}
 	}

@@ -4,10 +4,11 @@
  *
  * Three significant digits: a fourth is noise in a profile, and columns stay narrow.
  */
-#include "merge/model/table.h"
+#include "merge/kit/show.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "merge/kit/utf8.h"

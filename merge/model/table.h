@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "merge/kit/show.h"
+
 /* Rows for programs in place of text for people: rows.h. */
 enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL };
 
@@ -80,13 +82,5 @@ void tp_out_line(struct tp_out *out, const char *style, const char *format, ...)
 void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
 		 const char *label, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-
-/* Into `buf` (returned): "12.3 ms", "845 us"; "1.23 GiB"; "12,345". */
-const char *tp_show_ns(char buf[32], int64_t ns);
-const char *tp_show_bytes(char buf[32], int64_t bytes);
-const char *tp_show_count(char buf[32], uint64_t n);
-const char *tp_show_percent(char buf[32], double part, double whole);
-/* Untrusted text made printable; cut to at most cap - 1 bytes. */
-const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n);
 
 #endif

@@ -13,8 +13,12 @@
 #include "merge/model/table.h"
 
 struct tp_fuse_options;
+struct tp_view;
+
+enum { TP_VIEWS_MAX = 16 };
 
 struct tp_view_options {
+	const struct tp_view *const *all; /* every view that there is, NULL-terminated */
 	uint32_t top;		/* rows shown of long tables; 0: all */
 	bool has_top;		/* somebody asked for that; else a view may know better */
 	const char *steps;	/* only these were asked for; NULL: all */

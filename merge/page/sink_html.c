@@ -13,16 +13,16 @@
 #include <string.h>
 
 #include "merge/model/label.h"
+#include "merge/model/sink.h"
 #include "merge/model/title.h"
 #include "merge/model/view.h"
 #include "merge/page/html_tables.h"
 #include "merge/page/page_files.h"
 #include "merge/page/page_part.h"
-#include "merge/sinks.h"
 
 enum {
 	ROWS_LEAST = 300,	/* of long tables: a page has room, and a search */
-	SHOWN_MAX = 2 * TP_LIST_MAX,
+	SHOWN_MAX = 2 * TP_VIEWS_MAX,
 };
 
 static const struct tp_page_part *const parts[] = {
@@ -66,23 +66,23 @@ static void add_views(struct page *page, const struct tp_run *run)
 	struct tp_view_options plain = view_options, other;
 
 	plain.by_shape = plain.by_stack = plain.by_grid = plain.by_operator = false;
-	for (uint32_t i = 0; tp_views[i]; i++) {
-		if (tp_views[i] == &tp_view_diff && !view_options.compare)
+	for (uint32_t i = 0; view_options.all[i]; i++) {
+		if (view_options.all[i] == &tp_view_diff && !view_options.compare)
 			continue;
 		other = plain;
 		/* Beside the timeline that can be zoomed: a screen or two would be little. */
-		other.has_top |= tp_views[i] == &tp_view_trace;
-		add_view(page, run, tp_views[i], "", &other);
+		other.has_top |= view_options.all[i] == &tp_view_trace;
+		add_view(page, run, view_options.all[i], "", &other);
 		other = plain;
-		if (tp_views[i] == &tp_view_operator) {
+		if (view_options.all[i] == &tp_view_operator) {
 			other.by_shape = true;
-			add_view(page, run, tp_views[i], "by input shapes", &other);
+			add_view(page, run, view_options.all[i], "by input shapes", &other);
 			other.by_shape = false;
 			other.by_stack = true;
-			add_view(page, run, tp_views[i], "by call stack", &other);
-		} else if (tp_views[i] == &tp_view_kernel) {
+			add_view(page, run, view_options.all[i], "by call stack", &other);
+		} else if (view_options.all[i] == &tp_view_kernel) {
 			other.by_grid = other.by_operator = true;
-			add_view(page, run, tp_views[i], "by launch and operator", &other);
+			add_view(page, run, view_options.all[i], "by launch and operator", &other);
 		}
 	}
 }

@@ -20,18 +20,13 @@
 #include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 #include "runtime/base/varint.h"
+#include "runtime/trace/kinds.h"
 
 enum {
 	/* A block of names is written when this is full: a few thousand operators. */
 	STRINGS_BYTES = 128 << 10,
 	STRING_HEAD_BYTES = 5 + 5 + 5, /* three varints of 32 bits */
 	TOTALS_BYTES = 64 << 10,
-};
-
-static const bool is_span_kind[256] = {
-#define _(id, NAME, text, is_span, since) [id] = is_span,
-#include "runtime/trace/records.def"
-#undef _
 };
 
 enum { STAGE_EVENTS, STAGE_LONG, STAGE_HEAP };
@@ -207,9 +202,9 @@ static void set_times(struct tp_block_head *head, const struct tp_rec *rec, uint
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t begin = rec[i].time, end;
 
-		if (!is_span_kind[rec[i].kind] ||
+		if (!tp_kind_is_span[rec[i].kind] ||
 		    __builtin_add_overflow(begin, tp_rec_len(&rec[i]), &end))
-			end = is_span_kind[rec[i].kind] ? UINT64_MAX : begin;
+			end = tp_kind_is_span[rec[i].kind] ? UINT64_MAX : begin;
 		if (begin < head->first_time)
 			head->first_time = begin;
 		if (begin > head->last_time)
@@ -331,7 +326,7 @@ static struct tp_writer_stage *stage_of(struct tp_writer *writer, const struct t
 	if ((rec->kind >= TP_REC_HEAPALLOC && rec->kind <= TP_REC_FRAME) ||
 	    rec->kind == TP_REC_STACK)
 		return &writer->stage[STAGE_HEAP];
-	if (is_span_kind[rec->kind] && tp_rec_len(rec) > writer->long_ticks)
+	if (tp_kind_is_span[rec->kind] && tp_rec_len(rec) > writer->long_ticks)
 		return &writer->stage[STAGE_LONG];
 	return &writer->stage[STAGE_EVENTS];
 }

@@ -7,12 +7,6 @@
 
 #include "merge/model/model.h"
 
-struct tp_run_in;
-
-/* Fills tp_proc.module of all processes from their MODULE strings. After the clocks were
- * aligned; 0 or -ENOMEM. Strings that cannot be are left out, which is an issue of the run. */
-int tp_stacks_place_modules(struct tp_run_in *run);
-
 /*
  * Index in proc->module of the one that held the address then; UINT32_MAX: none, or one cannot
  * tell. Between the times for which it is certain, one that was alone at that address counts.

@@ -13,15 +13,15 @@
 #include "merge/facts/time/habits.h"
 #include "merge/facts/time/names.h"
 #include "merge/facts/time/recorded.h"
-#include "merge/input/input.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "merge/kit/sum.h"
 
 /* ---- which step ---- */
 
 static bool is_asked(const char *steps, uint64_t index)
 {
-	return !steps || tp_input_in_list(steps, index);
+	return !steps || tp_list_has(steps, index);
 }
 
 static void add_step(struct tp_excerpt *excerpt, const struct tp_step_row *row, uint32_t n_of)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/input/decode.h"
 #include "merge/kit/grow.h"
+#include "runtime/trace/kinds.h"
 
 void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn each,
 		  void *ctx)
@@ -100,7 +100,7 @@ void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)
 	if (clip->n_held)
 		release(clip, event->begin_ns);
 	/* Only spans carry these flags with this meaning. */
-	if (!(event->flags & (TP_F_EARLY | TP_F_OPEN)) || !tp_decode_is_span[event->kind]) {
+	if (!(event->flags & (TP_F_EARLY | TP_F_OPEN)) || !tp_kind_is_span[event->kind]) {
 		clip->each(clip->ctx, event);
 		return;
 	}

@@ -2,7 +2,7 @@
 /*
  * comm_kind.c - kinds of collectives: their names in gloo, in NCCL and in its kernels
  */
-#include "merge/facts/comm/comm.h"
+#include "merge/model/comm_kind.h"
 
 #include <string.h>
 

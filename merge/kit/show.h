@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show.h - numbers as people read them, and untrusted text made printable
+ */
+#ifndef TP_MERGE_SHOW_H
+#define TP_MERGE_SHOW_H
+
+#include <stdint.h>
+
+/* Into `buf` (returned): "12.3 ms", "845 us"; "1.23 GiB"; "12,345". */
+const char *tp_show_ns(char buf[32], int64_t ns);
+const char *tp_show_bytes(char buf[32], int64_t bytes);
+const char *tp_show_count(char buf[32], uint64_t n);
+const char *tp_show_percent(char buf[32], double part, double whole);
+/* Untrusted text made printable; cut to at most cap - 1 bytes. */
+const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n);
+
+#endif

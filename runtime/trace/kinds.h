@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinds.h - what records of a kind have in common
+ */
+#ifndef TP_KINDS_H
+#define TP_KINDS_H
+
+#include <stdbool.h>
+
+/* By enum tp_rec_kind: its `len` is a duration; false, too, for kinds that are not known. */
+extern const bool tp_kind_is_span[256];
+
+#endif
