@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/command.h"
+#include "merge/pass.h"
 #include "merge/input/recovered.h"
 #include "runtime/base/options.h"
 
@@ -22,40 +23,6 @@
 
 /* What was asked for; is_worse becomes true while views are printed. */
 static const struct tp_command *command;
-
-/* ---- the pass ---- */
-
-struct pass {
-	void *sink_state[TP_LIST_MAX];
-	void *view_state[TP_LIST_MAX];
-};
-
-static void give_event(void *ctx, const struct tp_event *event)
-{
-	struct pass *pass = ctx;
-
-	for (uint32_t i = 0; i < command->n_sinks; i++) {
-		if (!command->sink[i]->write)
-			command->sink[i]->event(pass->sink_state[i], event);
-	}
-	for (uint32_t i = 0; i < command->n_shown; i++) {
-		if (command->shown[i]->event)
-			command->shown[i]->event(pass->view_state[i], event);
-	}
-}
-
-static bool needs_events(const struct tp_run *run)
-{
-	/* That nothing was lost is known when all was read. */
-	bool needs = command->is_strict && command->n_shown;
-
-	for (uint32_t i = 0; i < command->n_sinks; i++)
-		needs |= !command->sink[i]->write;
-	for (uint32_t i = 0; i < command->n_shown; i++)
-		needs |= command->shown[i]->event &&
-			 (!command->shown[i]->needs_events || command->shown[i]->needs_events(run));
-	return needs;
-}
 
 /* Views go to standard output; rows to the file of -o, when nothing else does. */
 static bool open_out(struct tp_out *out)
@@ -90,45 +57,33 @@ static bool close_out(struct tp_out *out)
 	return !is_bad;
 }
 
-/* Begins all sinks, gives them every event, ends them. False: a result was not written. */
-static bool run_pass(struct tp_run *run, struct pass *pass, char path[][4096])
+/* Where each sink writes. False: a name is too long, and that is said. */
+static bool find_paths(struct tp_pass *pass)
 {
-	bool is_good = true;
-	uint32_t n_begun = 0;
-	int err = 0;
-
-	for (uint32_t i = 0; i < command->n_sinks && is_good; i++) {
-		if (tp_sink_path(run, command->sink[i], command->output, command->n_sinks > 1,
-				 path[i], 4096)) {
+	for (uint32_t i = 0; i < pass->n_sinks; i++) {
+		if (tp_sink_path(pass->run, pass->sink[i], command->output, pass->n_sinks > 1,
+				 pass->path[i], sizeof(pass->path[i]))) {
 			fprintf(stderr, "trainprof-merge: the name of the result is too long\n");
-			is_good = false;
-			break;
+			return false;
 		}
-		if (command->sink[i]->prepare)
-			command->sink[i]->prepare(&command->view);
-		if (command->sink[i]->write) {
-			is_good = !command->sink[i]->write(run, path[i]);
-			n_begun++;
-			continue;
-		}
-		pass->sink_state[i] = command->sink[i]->begin(run, path[i]);
-		is_good = pass->sink_state[i] != NULL;
-		n_begun += is_good;
 	}
-	for (uint32_t i = 0; i < command->n_shown; i++)
-		pass->view_state[i] = command->shown[i]->begin(run, &command->view);
-	if (is_good && needs_events(run))
-		err = tp_fuse_events(run, give_event, pass);
-	if (err) {
-		fprintf(stderr, "trainprof-merge: the events could not be read to their end: %s\n",
-			strerror(-err));
-		is_good = false;
-	}
-	for (uint32_t i = 0; i < n_begun; i++) {
-		if (!command->sink[i]->write)
-			is_good = !command->sink[i]->end(pass->sink_state[i], run) && is_good;
-	}
-	return is_good;
+	return true;
+}
+
+/* Begins all sinks and views, gives them every event, ends the sinks. */
+static void run_pass(struct tp_pass *pass)
+{
+	memcpy(pass->sink, command->sink, sizeof(pass->sink));
+	memcpy(pass->view, command->shown, sizeof(pass->view));
+	pass->n_sinks = command->n_sinks;
+	pass->n_views = command->n_shown;
+	pass->options = &command->view;
+	/* That nothing was lost is known when all was read. */
+	pass->needs_all = command->is_strict && command->n_shown;
+	pass->is_bad = !find_paths(pass);
+	tp_pass_begin(pass);
+	tp_pass_run(pass);
+	tp_pass_end(pass);
 }
 
 /* A ring in /dev/shm is memory that nobody else can have. */
@@ -154,7 +109,7 @@ static enum tp_status merge(void)
 {
 	static char path[TP_LIST_MAX][4096];
 	enum tp_status status = TP_STATUS_OK;
-	struct pass pass = {{NULL}, {NULL}};
+	struct tp_pass pass = {.path = path};
 	struct tp_run *run;
 	struct tp_out out;
 
@@ -163,7 +118,9 @@ static enum tp_status merge(void)
 	run = tp_run_open(&command->fuse);
 	if (!run)
 		return TP_STATUS_NOTHING;
-	if (!run_pass(run, &pass, path))
+	pass.run = run;
+	run_pass(&pass);
+	if (pass.is_bad)
 		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < command->n_shown; i++)
 		command->shown[i]->print(pass.view_state[i], run, &out);
@@ -171,6 +128,7 @@ static enum tp_status merge(void)
 		fprintf(command->rows ? stderr : stdout, "%swrote %s; %s\n",
 			i || !command->n_shown || command->rows ? "" : "\n", path[i],
 			command->sink[i]->hint);
+	tp_pass_free(&pass);
 	/* Last: it takes away what the pass has read. */
 	if (command->is_recover && tp_recovered_write(run))
 		status = TP_STATUS_NOTHING;

@@ -8,7 +8,7 @@
 #ifndef TP_MERGE_SINK_H
 #define TP_MERGE_SINK_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 struct tp_view_options;
 
@@ -24,7 +24,7 @@ struct tp_sink {
 	void (*prepare)(const struct tp_view_options *options);
 	/* Opens `path` for writing; a folder is made. Returns the sink's own state, or NULL after
 	 * a message. */
-	void *(*begin)(const struct tp_run *run, const char *path);
+	void *(*begin)(struct tp_facts *facts, const char *path);
 	void (*event)(void *state, const struct tp_event *event);
 	/* Trailing metadata; closes the file, frees state. 0, or -errno after a message. */
 	int (*end)(void *state, const struct tp_run *run);

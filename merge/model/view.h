@@ -9,7 +9,7 @@
 #ifndef TP_MERGE_VIEW_H
 #define TP_MERGE_VIEW_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 #include "merge/model/table.h"
 
 struct tp_fuse_options;
@@ -37,7 +37,7 @@ struct tp_view {
 	const char *name;	/* of -v */
 	const char *help;
 
-	void *(*begin)(const struct tp_run *run, const struct tp_view_options *options);
+	void *(*begin)(struct tp_facts *facts, const struct tp_view_options *options);
 	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
 	/* May be NULL: events are needed whatever the run. */
 	bool (*needs_events)(const struct tp_run *run);

@@ -109,8 +109,9 @@ static void take_tensors(struct curves *c, const struct tp_event *event)
 		    (double)change.reserved);
 }
 
-static void *begin(const struct tp_run *run)
+static void *begin(struct tp_facts *facts)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct curves *c = calloc(1, sizeof(*c));
 
 	if (!c)

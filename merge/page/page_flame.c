@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/names.h"
@@ -142,8 +142,9 @@ static void release(struct flame *f)
 	free(f);
 }
 
-static void *begin(const struct tp_run *run)
+static void *begin(struct tp_facts *facts)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct flame *f = calloc(1, sizeof(*f));
 
 	if (!f)

@@ -8,13 +8,13 @@
 #ifndef TP_MERGE_PAGE_PART_H
 #define TP_MERGE_PAGE_PART_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 #include "merge/page/html.h"
 
 struct tp_page_part {
 	const char *id;		/* of its script; page_data in page.js knows it */
 	/* NULL: out of memory: the part is left out. */
-	void *(*begin)(const struct tp_run *run);
+	void *(*begin)(struct tp_facts *facts);
 	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
 	/* Its values, in an object that is open. Frees state. */
 	void (*write)(void *state, const struct tp_run *run, struct tp_html *html);

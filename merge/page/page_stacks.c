@@ -39,8 +39,9 @@ static void leave(struct stacks *stacks)
 	free(stacks);
 }
 
-static void *begin(const struct tp_run *run)
+static void *begin(struct tp_facts *facts)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
 
 	if (!stacks)

@@ -15,7 +15,7 @@ enum {
 	WINDOWS_MAX = 4000,
 };
 
-static void *begin(const struct tp_run *run)
+static void *begin(struct tp_facts *facts)
 {
 	static char none;
 

@@ -266,8 +266,9 @@ static void event(void *state, const struct tp_event *ev)
 			take_span(t, &t->step[i], ev);
 }
 
-static void *begin(const struct tp_run *run)
+static void *begin(struct tp_facts *facts)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct timeline *t = calloc(1, sizeof(*t));
 
 	if (!t)

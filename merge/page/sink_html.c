@@ -53,15 +53,15 @@ static void prepare(const struct tp_view_options *options)
 		view_options.top = ROWS_LEAST;
 }
 
-static void add_view(struct page *page, const struct tp_run *run, const struct tp_view *view,
+static void add_view(struct page *page, struct tp_facts *facts, const struct tp_view *view,
 		     const char *way, const struct tp_view_options *options)
 {
 	page->shown[page->n_shown++] =
-		(struct shown){.view = view, .way = way, .state = view->begin(run, options)};
+		(struct shown){.view = view, .way = way, .state = view->begin(facts, options)};
 }
 
 /* The ways that --by-shape and its like show; the page has all of them, whatever was asked for. */
-static void add_views(struct page *page, const struct tp_run *run)
+static void add_views(struct page *page, struct tp_facts *facts)
 {
 	struct tp_view_options plain = view_options, other;
 
@@ -72,22 +72,22 @@ static void add_views(struct page *page, const struct tp_run *run)
 		other = plain;
 		/* Beside the timeline that can be zoomed: a screen or two would be little. */
 		other.has_top |= view_options.all[i] == &tp_view_trace;
-		add_view(page, run, view_options.all[i], "", &other);
+		add_view(page, facts, view_options.all[i], "", &other);
 		other = plain;
 		if (view_options.all[i] == &tp_view_operator) {
 			other.by_shape = true;
-			add_view(page, run, view_options.all[i], "by input shapes", &other);
+			add_view(page, facts, view_options.all[i], "by input shapes", &other);
 			other.by_shape = false;
 			other.by_stack = true;
-			add_view(page, run, view_options.all[i], "by call stack", &other);
+			add_view(page, facts, view_options.all[i], "by call stack", &other);
 		} else if (view_options.all[i] == &tp_view_kernel) {
 			other.by_grid = other.by_operator = true;
-			add_view(page, run, view_options.all[i], "by launch and operator", &other);
+			add_view(page, facts, view_options.all[i], "by launch and operator", &other);
 		}
 	}
 }
 
-static void *begin(const struct tp_run *run, const char *path)
+static void *begin(struct tp_facts *facts, const char *path)
 {
 	struct page *page = calloc(1, sizeof(*page));
 
@@ -100,9 +100,9 @@ static void *begin(const struct tp_run *run, const char *path)
 		free(page);
 		return NULL;
 	}
-	add_views(page, run);
+	add_views(page, facts);
 	for (uint32_t i = 0; i < N_PARTS; i++)
-		page->part[i] = parts[i]->begin(run);
+		page->part[i] = parts[i]->begin(facts);
 	return page;
 }
 

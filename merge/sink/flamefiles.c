@@ -27,8 +27,9 @@ static void leave(struct flamefile *file)
 	free(file);
 }
 
-void *tp_flamefile_begin(const struct tp_run *run, const char *path)
+void *tp_flamefile_begin(struct tp_facts *facts, const char *path)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	size_t n = strlen(path) + 1;
 	struct flamefile *file = calloc(1, sizeof(*file) + n);
 

@@ -9,6 +9,7 @@
 #ifndef TP_MERGE_FLAMEFILES_H
 #define TP_MERGE_FLAMEFILES_H
 
+#include "merge/model/fact.h"
 #include "merge/facts/time/flame.h"
 
 enum { TP_FLAME_SETS = 2 };
@@ -20,7 +21,7 @@ tp_flamefile_fn tp_folded_write, tp_speedscope_write, tp_pprof_write;
 
 /* begin, event and end of struct tp_sink, but for what end needs: the format's name, and what
  * writes it. */
-void *tp_flamefile_begin(const struct tp_run *run, const char *path);
+void *tp_flamefile_begin(struct tp_facts *facts, const char *path);
 void tp_flamefile_event(void *state, const struct tp_event *event);
 int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write);
 

@@ -33,8 +33,9 @@ static const struct tp_proc *only_rank(const struct tp_run *run)
 	return proc;
 }
 
-static void *begin(const struct tp_run *run, const char *path)
+static void *begin(struct tp_facts *facts, const char *path)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct sink *s = calloc(1, sizeof(*s));
 
 	if (!s || tp_chrome_init(&s->chrome, run, &style)) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "merge/facts/tensor/allocator.h"
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/kit/grow.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
@@ -112,8 +112,9 @@ static void free_sink(struct sink *s)
 	free(s);
 }
 
-static void *begin(const struct tp_run *run, const char *path)
+static void *begin(struct tp_facts *facts, const char *path)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
 	struct sink *s = calloc(1, sizeof(*s));
 	int err;

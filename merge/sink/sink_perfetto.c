@@ -401,8 +401,9 @@ static void free_state(struct tp_perfetto *s)
 	free(s);
 }
 
-static void *begin(const struct tp_run *run, const char *path)
+static void *begin(struct tp_facts *facts, const char *path)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct tp_perfetto *s = calloc(1, sizeof(*s));
 
 	if (!s)

@@ -149,8 +149,9 @@ static void free_sink(struct sink *s)
 	free(s);
 }
 
-static void *begin(const struct tp_run *run, const char *path, const struct tp_chrome_style *style)
+static void *begin(struct tp_facts *facts, const char *path, const struct tp_chrome_style *style)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct sink *s = calloc(1, sizeof(*s));
 	int err;
 
@@ -184,14 +185,14 @@ no_memory:
 	return NULL;
 }
 
-static void *begin_hta(const struct tp_run *run, const char *path)
+static void *begin_hta(struct tp_facts *facts, const char *path)
 {
-	return begin(run, path, &for_hta);
+	return begin(facts, path, &for_hta);
 }
 
-static void *begin_plugin(const struct tp_run *run, const char *path)
+static void *begin_plugin(struct tp_facts *facts, const char *path)
 {
-	return begin(run, path, &for_plugin);
+	return begin(facts, path, &for_plugin);
 }
 
 static void event(void *state, const struct tp_event *one)

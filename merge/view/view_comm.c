@@ -39,8 +39,9 @@ static int64_t find_call(void *opaque, const struct tp_event *work)
 	return tp_comm_called(((struct state *)opaque)->comm, work);
 }
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)

@@ -325,8 +325,9 @@ static bool read_base(struct state *state, struct tp_out *out, struct tp_run **r
 	return true;
 }
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/copies.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launch_times.h"
@@ -208,8 +208,9 @@ static void free_state(struct state *state)
 	free(state);
 }
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/module_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -36,8 +36,9 @@ static void take_event(void *ctx, const struct tp_event *event)
 	tp_module_memories_event(state->memories, event);
 }
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)

@@ -25,8 +25,9 @@ struct state {
 	struct tp_hostmem_choice *choice;   /* at the end; NULL: no lines of Python */
 };
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	struct state *state = calloc(1, sizeof(*state));
 
 	if (!state)

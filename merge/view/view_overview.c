@@ -305,8 +305,9 @@ static void print_open(const struct tp_run *run, struct tp_out *out)
 			    n_threads - OPEN_SHOWN);
 }
 
-static void *begin(const struct tp_run *run, const struct tp_view_options *options)
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
+	const struct tp_run *run = tp_facts_run(facts);
 	return tp_overview_new(run, options);
 }
 

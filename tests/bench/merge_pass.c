@@ -14,11 +14,9 @@
 #include <time.h>
 
 #include "merge/input/fuse.h"
-#include "merge/model/sink.h"
+#include "merge/pass.h"
 
 static struct {
-	const struct tp_sink *sink;
-	void *state;
 	int64_t last_ns;
 	uint64_t n_events, n_disorders;
 } pass;
@@ -29,13 +27,6 @@ static void count_event(void *ctx, const struct tp_event *event)
 	pass.n_disorders += event->begin_ns < pass.last_ns;
 	pass.last_ns = event->begin_ns;
 	pass.n_events++;
-}
-
-static void sink_event(void *ctx, const struct tp_event *event)
-{
-	(void)ctx;
-	pass.n_events++;
-	pass.sink->event(pass.state, event);
 }
 
 static double seconds(clockid_t clock)
@@ -63,14 +54,11 @@ int main(int argc, char **argv)
 	if (!run)
 		return 1;
 	if (!strcmp(argv[1], "json")) {
-		pass.sink = &tp_sink_chrome;
-		pass.state = pass.sink->begin(run, argv[3]);
-		if (!pass.state)
-			return 1;
+		err = tp_pass_write(run, &tp_sink_chrome, argv[3]);
+		pass.n_events = run->n_events;
+	} else {
+		err = tp_fuse_events(run, count_event, NULL);
 	}
-	err = tp_fuse_events(run, pass.sink ? sink_event : count_event, NULL);
-	if (pass.sink)
-		err |= pass.sink->end(pass.state, run);
 	tp_run_free(run);
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);

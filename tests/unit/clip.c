@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "tests/unit/fake_run.h"
 
 struct got {

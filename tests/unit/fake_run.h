@@ -155,6 +155,24 @@ static inline struct tp_event fake_block(struct fake *fake, struct tp_proc *proc
 	return event;
 }
 
+/* The view of these events, into `out`. */
+static inline void fake_view(struct fake *fake, const struct tp_view *view,
+			     const struct tp_view_options *options,
+			     const struct tp_event *event, uint32_t n, struct tp_out *out)
+{
+	struct tp_facts *facts = tp_facts_new(&fake->run);
+	void *state = view->begin(facts, options);
+
+	for (uint32_t i = 0; i < n; i++) {
+		tp_facts_event(facts, &event[i]);
+		if (view->event)
+			view->event(state, &event[i]);
+	}
+	tp_facts_end(facts);
+	view->print(state, &fake->run, out);
+	tp_facts_free(facts);
+}
+
 /* What a view prints for these events, in their order. */
 static inline char *fake_print(struct fake *fake, const struct tp_view *view,
 			       const struct tp_view_options *options,
@@ -165,11 +183,8 @@ static inline char *fake_print(struct fake *fake, const struct tp_view *view,
 	size_t n_bytes = 0;
 	struct tp_out out = {.file = open_memstream(&text, &n_bytes), .width = width,
 			     .has_color = has_color};
-	void *state = view->begin(&fake->run, options);
 
-	for (uint32_t i = 0; view->event && i < n; i++)
-		view->event(state, &event[i]);
-	view->print(state, &fake->run, &out);
+	fake_view(fake, view, options, event, n, &out);
 	fclose(out.file);
 	kept = fake_alloc(n_bytes + 1);
 	memcpy(kept, text, n_bytes);

@@ -9,6 +9,7 @@
 #define TP_TESTS_GPU_RIG_H
 
 #include "merge/sinks.h"
+#include "merge/pass.h"
 #include "tests/unit/merge_rig.h"
 
 static char rig_text_of[1 << 20];
@@ -73,31 +74,15 @@ static inline void rig_sync(uint32_t kind, struct tp_device_place place, uint32_
 
 /* ---- results ---- */
 
-struct rig_sink {
-	const struct tp_sink *sink;
-	void *state;
-};
-
-static inline void rig_give(void *ctx, const struct tp_event *event)
-{
-	const struct rig_sink *of = ctx;
-
-	of->sink->event(of->state, event);
-}
-
 /* What the sink makes of the rig's files, at `path` in the rig's folder. */
 static inline void rig_write(const struct tp_sink *sink, const char *path)
 {
 	struct tp_run *run = rig_open(NULL, NULL, NULL);
-	struct rig_sink of = {.sink = sink};
 	char full[192];
 
 	cr_assert_not_null(run);
 	snprintf(full, sizeof(full), "%s/%s", rig.folder, path);
-	of.state = sink->begin(run, full);
-	cr_assert_not_null(of.state);
-	cr_assert_eq(tp_fuse_events(run, rig_give, &of), 0);
-	cr_assert_eq(sink->end(of.state, run), 0);
+	cr_assert_eq(tp_pass_write(run, sink, full), 0);
 	tp_run_free(run);
 }
 

@@ -8,40 +8,20 @@
 #include <errno.h>
 
 #include "merge/sinks.h"
+#include "merge/pass.h"
 
 static char text[1 << 20];
-
-static void give(void *ctx, const struct tp_event *event)
-{
-	tp_sink_chrome.event(ctx, event);
-}
-
-struct any {
-	const struct tp_sink *sink;
-	void *state;
-};
-
-static void give_any(void *ctx, const struct tp_event *event)
-{
-	const struct any *any = ctx;
-
-	any->sink->event(any->state, event);
-}
 
 /* The sink's file of what the rig has written, as one string. */
 static const char *make_json(void)
 {
 	struct tp_run *run = rig_open(NULL, NULL, NULL);
 	char path[128];
-	void *state;
 	FILE *file;
 
 	cr_assert_not_null(run);
 	snprintf(path, sizeof(path), "%s/out.json", rig.folder);
-	state = tp_sink_chrome.begin(run, path);
-	cr_assert_not_null(state);
-	cr_assert_eq(tp_fuse_events(run, give, state), 0);
-	cr_assert_eq(tp_sink_chrome.end(state, run), 0);
+	cr_assert_eq(tp_pass_write(run, &tp_sink_chrome, path), 0);
 	tp_run_free(run);
 	file = fopen(path, "r");
 	cr_assert_not_null(file);
@@ -295,17 +275,13 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 		}
 		rig_close(200000);
 		for (int i = 0; tp_sinks[i]; i++) {
-			void *state;
-
 			/* One takes files as they are. */
 			if (!tp_sinks[i]->event)
 				continue;
 			run = rig_open(NULL, NULL, NULL);
 			cr_assert_not_null(run);
 			snprintf(path, sizeof(path), "%s/out%s", rig.folder, tp_sinks[i]->suffix);
-			state = tp_sinks[i]->begin(run, path);
-			tp_fuse_events(run, give_any, &(struct any){tp_sinks[i], state});
-			err = tp_sinks[i]->end(state, run);
+			err = tp_pass_write(run, tp_sinks[i], path);
 			/* Some write nothing where no memory was allocated. */
 			cr_assert(!err || err == -ENODATA, "%s: %d", tp_sinks[i]->name, err);
 			tp_run_free(run);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "merge/pass.h"
 #include "tests/unit/heap_rig.h"
 
 TestSuite(sink_folded, .init = rig_begin, .fini = rig_end);
@@ -89,16 +90,13 @@ Test(sink_folded, a_run_without_them_is_said_and_leaves_no_file)
 {
 	struct tp_run *run;
 	char path[128];
-	void *state;
 
 	rig_file("a.tpt", 0, 0);
-	rig_span(TP_REC_OP, rig_op("aten::mm"), 1000, 2000);
+	rig_span(TP_REC_STEP, 0, 1000, 2000);
 	rig_close(9000);
 	run = rig_open(NULL, NULL, NULL);
 	snprintf(path, sizeof(path), "%s/folded", rig.folder);
-	state = tp_sink_folded.begin(run, path);
-	cr_assert_not_null(state);
-	cr_expect_eq(tp_sink_folded.end(state, run), -ENODATA);
+	cr_expect_eq(tp_pass_write(run, &tp_sink_folded, path), -ENODATA);
 	cr_expect_eq(access(path, F_OK), -1);
 	tp_run_free(run);
 }

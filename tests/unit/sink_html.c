@@ -3,7 +3,7 @@
  * sink_html.c of the merge: the page of a run whose every string would be more than text
  */
 #include "merge/model/sink.h"
-#include "merge/sinks.h"
+#include "merge/pass.h"
 #include "tests/unit/merge_rig.h"
 #include "tests/unit/text_file.h"
 
@@ -39,17 +39,12 @@ Test(sink_html, a_page_of_a_hostile_run_has_no_script_but_its_own)
 	struct tp_run *run;
 	char path[256], *text;
 	uint32_t n_parts = 7;
-	void *state;
 
 	write_hostile_run();
 	run = rig_open(NULL, NULL, NULL);
 	cr_assert_not_null(run);
 	snprintf(path, sizeof(path), "%s/evil.html", rig.folder);
-	tp_sink_html.prepare(&(struct tp_view_options){.all = tp_views});
-	state = tp_sink_html.begin(run, path);
-	cr_assert_not_null(state);
-	cr_assert_eq(tp_fuse_events(run, tp_sink_html.event, state), 0);
-	cr_assert_eq(tp_sink_html.end(state, run), 0);
+	cr_assert_eq(tp_pass_write(run, &tp_sink_html, path), 0);
 	tp_run_free(run);
 	text = read_whole(path);
 	/* Data, and the page's own one or two. */

@@ -269,15 +269,12 @@ Test(view_memory_host, rows_for_programs)
 	char *text = NULL;
 	size_t n_bytes = 0;
 	struct tp_out out = {.width = 80, .rows = TP_ROWS_JSONL};
-	void *state = tp_view_memory.begin(&fake.run, &options);
 
 	add_stacks();
 	step(7, 1, 1000);
 	add(10, TP_REC_HEAPALLOC, 0x10, 6 * MIB, 2);
-	for (uint32_t i = 0; i < n_events; i++)
-		tp_view_memory.event(state, &events[i]);
 	out.file = open_memstream(&text, &n_bytes);
-	tp_view_memory.print(state, &fake.run, &out);
+	fake_view(&fake, &tp_view_memory, &options, events, n_events, &out);
 	fclose(out.file);
 	cr_expect(strstr(text, "\"table\":\"host_memory\",\"process\":\"rank 0\",\"pid\":1000,"
 			       "\"peak_bytes\":6291456,\"peak_blocks\":1,\"peak_ns\":10,"

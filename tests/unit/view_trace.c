@@ -63,12 +63,9 @@ static const char *print_rows(struct tp_view_options options)
 	char *text = NULL, *kept;
 	size_t n_bytes = 0;
 	struct tp_out out = {.file = open_memstream(&text, &n_bytes), .rows = TP_ROWS_JSONL};
-	void *state = tp_view_trace.begin(&fake.run, &options);
 
 	qsort(event, n, sizeof(event[0]), compare_begins);
-	for (uint32_t i = 0; i < n; i++)
-		tp_view_trace.event(state, &event[i]);
-	tp_view_trace.print(state, &fake.run, &out);
+	fake_view(&fake, &tp_view_trace, &options, event, n, &out);
 	fclose(out.file);
 	kept = fake_alloc(n_bytes + 1);
 	memcpy(kept, text, n_bytes);

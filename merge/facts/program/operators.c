@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/facts/tensor/memcurve.h"
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/nest.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "merge/facts/origin/module_origin.h"
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/names.h"

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/kit/grow.h"
 
 enum {

@@ -9,7 +9,7 @@
 #define TP_MERGE_STEP_TIMES_H
 
 #include "merge/facts/time/breakdown.h"
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 #include "merge/facts/time/names.h"
 
 struct tp_step_times;

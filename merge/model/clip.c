@@ -4,7 +4,7 @@
  *
  * Almost no event is early or open, so the common path is two tests.
  */
-#include "merge/facts/time/clip.h"
+#include "merge/model/clip.h"
 
 #include <stdlib.h>
 #include <string.h>

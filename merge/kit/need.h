@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * need.h - memory that is there: who asks need not look whether it got any
+ *
+ * Without memory there is no result to give: tp_need_failed() says so once and ends the program with
+ * exit status 1 (files that are not finished are removed at exit). For the thread of the pass; not
+ * for sizes that an input names: those are bounded first.
+ */
+#ifndef TP_MERGE_NEED_H
+#define TP_MERGE_NEED_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "merge/kit/grow.h"
+
+_Noreturn void tp_need_failed(void);
+
+/* n objects of `size` bytes, zeroed; the caller frees them. */
+void *tp_need(size_t n, size_t size);
+
+/* As tp_grow, which see. */
+static inline void tp_need_room(void *array, uint32_t *cap, uint64_t need, size_t item)
+{
+	if (need > *cap && !tp_grow(array, cap, need, item))
+		tp_need_failed();
+}
+
+#endif
