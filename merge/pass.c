@@ -35,10 +35,7 @@ static bool needs_events(const struct tp_pass *pass)
 	bool needs = pass->needs_all || tp_facts_want_events(pass->facts);
 
 	for (uint32_t i = 0; i < pass->n_begun; i++)
-		needs |= !pass->sink[i]->write;
-	for (uint32_t i = 0; i < pass->n_views; i++)
-		needs |= pass->view[i]->event &&
-			 (!pass->view[i]->needs_events || pass->view[i]->needs_events(pass->run));
+		needs |= pass->sink[i]->event != NULL;
 	return needs;
 }
 
@@ -50,9 +47,6 @@ static void give_event(void *ctx, const struct tp_event *event)
 	for (uint32_t i = 0; i < pass->n_sinks; i++)
 		if (pass->sink[i]->event)
 			pass->sink[i]->event(pass->sink_state[i], event);
-	for (uint32_t i = 0; i < pass->n_views; i++)
-		if (pass->view[i]->event)
-			pass->view[i]->event(pass->view_state[i], event);
 }
 
 void tp_pass_run(struct tp_pass *pass)

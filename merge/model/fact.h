@@ -16,7 +16,8 @@
 
 struct tp_facts;
 
-/* Events of records that are no kinds are given to nobody. */
+/* Kinds that no version knows yet, from TP_FACT_OTHERS on, are one. */
+enum { TP_FACT_OTHERS = 63 };
 #define TP_FACT_KIND(kind) (UINT64_C(1) << (kind))
 #define TP_FACT_ALL_KINDS UINT64_MAX
 
@@ -34,7 +35,7 @@ struct tp_fact {
 	void (*free)(void *state);	/* what it holds, not itself; may be NULL */
 };
 
-struct tp_facts *tp_facts_new(struct tp_run *run);
+struct tp_facts *tp_facts_new(const struct tp_run *run);
 void tp_facts_free(struct tp_facts *facts);	/* NULL: nothing */
 const struct tp_run *tp_facts_run(const struct tp_facts *facts);
 

@@ -14,7 +14,7 @@
 #include "merge/kit/need.h"
 #include "merge/model/clip.h"
 
-enum { KINDS = 64 };
+enum { KINDS = TP_FACT_OTHERS + 1 };
 
 struct wanted {
 	const struct tp_fact *fact;
@@ -33,7 +33,7 @@ struct takers {
 };
 
 struct tp_facts {
-	struct tp_run *run;
+	const struct tp_run *run;
 	struct tp_clip clip;
 	struct wanted *wanted;
 	uint32_t n_wanted, cap_wanted;
@@ -47,14 +47,19 @@ static void give(struct takers *takers, const struct tp_event *event)
 		takers->taker[i].event(takers->taker[i].state, event);
 }
 
+static uint32_t kind_of(const struct tp_event *event)
+{
+	return event->kind < TP_FACT_OTHERS ? event->kind : TP_FACT_OTHERS;
+}
+
 static void give_cut(void *ctx, const struct tp_event *event)
 {
 	struct tp_facts *facts = ctx;
 
-	give(&facts->cut[event->kind], event);
+	give(&facts->cut[kind_of(event)], event);
 }
 
-struct tp_facts *tp_facts_new(struct tp_run *run)
+struct tp_facts *tp_facts_new(const struct tp_run *run)
 {
 	struct tp_facts *facts = tp_need(1, sizeof(*facts));
 
@@ -129,11 +134,9 @@ void tp_facts_event(void *opaque, const struct tp_event *event)
 {
 	struct tp_facts *facts = opaque;
 
-	if (event->kind >= KINDS)
-		return;
 	if (!facts->is_open)
 		open_pass(facts);
-	give(&facts->whole[event->kind], event);
+	give(&facts->whole[kind_of(event)], event);
 	if (facts->has_cut)
 		tp_clip_event(&facts->clip, event);
 }

@@ -25,6 +25,7 @@ struct tp_sink {
 	/* Opens `path` for writing; a folder is made. Returns the sink's own state, or NULL after
 	 * a message. */
 	void *(*begin)(struct tp_facts *facts, const char *path);
+	/* After all facts; NULL: it writes at the end, of facts. */
 	void (*event)(void *state, const struct tp_event *event);
 	/* Trailing metadata; closes the file, frees state. 0, or -errno after a message. */
 	int (*end)(void *state, const struct tp_run *run);

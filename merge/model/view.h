@@ -2,9 +2,8 @@
 /*
  * view.h - what the fused events say: one table of functions per view
  *
- * Called in the same single pass as the sinks: begin, event for every event, print. A view
- * with event == NULL needs no pass over the events (steps): when only such views
- * are asked for, no event is decoded.
+ * It wants its facts before the pass, and reads them when it is printed: a view that wants no fact
+ * with events costs no pass over them.
  */
 #ifndef TP_MERGE_VIEW_H
 #define TP_MERGE_VIEW_H
@@ -38,9 +37,6 @@ struct tp_view {
 	const char *help;
 
 	void *(*begin)(struct tp_facts *facts, const struct tp_view_options *options);
-	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
-	/* May be NULL: events are needed whatever the run. */
-	bool (*needs_events)(const struct tp_run *run);
 	/* Writes the text to `out`, frees state. */
 	void (*print)(void *state, const struct tp_run *run, struct tp_out *out);
 };

@@ -122,7 +122,7 @@ static void *begin(struct tp_facts *facts)
 		free(c);
 		return NULL;
 	}
-	tp_heapcurve_init(&c->heap, run, take_counter, c);
+	tp_heapcurve_init(&c->heap, run, tp_hostmem_want(facts, false), take_counter, c);
 	return c;
 }
 

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/names.h"
 #include "merge/facts/time/nest.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/page/page_part.h"
@@ -39,7 +39,7 @@ struct flame {
 	struct tp_names *names;
 	struct tp_nest *nest;
 	struct tp_launches *launches;
-	struct tp_clip clip;
+	struct tp_launch_notes node_of;	/* of calls, plus one */
 	struct node *node;
 	uint32_t n_nodes, cap_nodes;
 	struct tp_keyed keyed;	/* by parent and name */
@@ -110,63 +110,70 @@ static void take_span(struct flame *f, const struct tp_event *event)
 	node = child_of(f, parent, f->node[parent].depth + 1, name);
 	tp_nest_span(f->nest, event, node, name);
 	if (event->kind == TP_REC_CALL)
-		tp_launches_call(f->launches, event, node);
+		tp_launch_note(&f->node_of, f->launches, event, node + 1);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct flame *f = ctx;
+	uint32_t noted = tp_launch_noted(&f->node_of, call);
 
-	if (call && call->owner < f->n_nodes)
-		f->node[call->owner].device_ns = tp_add(f->node[call->owner].device_ns,
-							event->end_ns - event->begin_ns);
+	if (noted)
+		f->node[noted - 1].device_ns = tp_add(f->node[noted - 1].device_ns,
+						      event->end_ns - event->begin_ns);
 }
 
-static void take_event(void *ctx, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	struct flame *f = ctx;
-
-	if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE || event->kind == TP_REC_CALL)
-		take_span(f, event);
-	else if (tp_gpu_is_work(event))
-		tp_launches_work(f->launches, event);
+	take_span(state, event);
 }
 
-static void release(struct flame *f)
-{
-	tp_nest_end(f->nest);
-	tp_launches_free(f->launches);
-	tp_names_free(f->names);
-	tp_keyed_free(&f->keyed);
-	free(f->node);
-	free(f);
-}
-
-static void *begin(struct tp_facts *facts)
-{
-	const struct tp_run *run = tp_facts_run(facts);
-	struct flame *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->run = run;
-	f->names = tp_names_new();
-	f->nest = tp_nest_new(close_span, f);
-	f->launches = tp_launches_new(run);
-	tp_clip_init(&f->clip, run, take_event, f);
-	if (!f->names || !f->nest || !f->launches) {
-		release(f);
-		return NULL;
-	}
-	tp_launches_each(f->launches, take_launched, f);
-	return f;
-}
-
-static void event(void *state, const struct tp_event *ev)
+static void begin_tree(void *state, struct tp_facts *facts, const void *params)
 {
 	struct flame *f = state;
 
-	tp_clip_event(&f->clip, ev);
+	f->run = tp_facts_run(facts);
+	f->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	f->names = tp_names_new();
+	f->nest = tp_nest_new(close_span, f);
+	if (!f->nest)
+		tp_need_failed();
+	tp_launches_read(f->launches, take_launched, NULL, f);
+}
+
+static void end_tree(void *state)
+{
+	struct flame *f = state;
+
+	tp_nest_end(f->nest);
+	f->nest = NULL;
+}
+
+static void free_tree(void *state)
+{
+	struct flame *f = state;
+
+	tp_nest_end(f->nest);
+	tp_names_free(f->names);
+	tp_launch_notes_free(&f->node_of);
+	tp_keyed_free(&f->keyed);
+	free(f->node);
+}
+
+static const struct tp_fact fact_tree = {
+	.name = "operators by what they are called in",
+	.bytes = sizeof(struct flame),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
+	.is_cut = true,
+	.begin = begin_tree,
+	.event = take_event,
+	.end = end_tree,
+	.free = free_tree,
+};
+
+static void *begin(struct tp_facts *facts)
+{
+	return tp_facts_want(facts, &fact_tree, NULL);
 }
 
 /* What a node and all below it cost, on the host or on devices, by which they are chosen. */
@@ -298,10 +305,6 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	struct total *total;
 	uint32_t *number;
 
-	tp_clip_end(&f->clip);
-	tp_nest_end(f->nest);
-	f->nest = NULL;
-	tp_launches_end(f->launches);
 	total = calloc((size_t)f->n_nodes + 1, sizeof(*total));
 	number = calloc((size_t)tp_names_count(f->names) + 1, sizeof(*number));
 	if (total && number) {
@@ -313,12 +316,10 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 		tp_html_integer(html, "is_cut", 1);
 	free(total);
 	free(number);
-	release(f);
 }
 
 const struct tp_page_part tp_page_flame = {
 	.id = "data-flame",
 	.begin = begin,
-	.event = event,
 	.write = write,
 };

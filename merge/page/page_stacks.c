@@ -8,12 +8,13 @@
 #include "merge/facts/heap/heapbook.h"
 #include "merge/facts/program/timebook.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/page/page_part.h"
 
 enum { NODES_MAX = 3000 };	/* of a cost */
 
 struct stacks {
-	struct tp_heapbook *heap;
+	const struct tp_heap_rows *heap;
 	struct tp_timebook *time;
 	struct tp_html *html;
 	const struct tp_flame *flame;
@@ -28,38 +29,13 @@ struct stacks {
 	uint32_t cap_names, n_names;
 };
 
-static void leave(struct stacks *stacks)
-{
-	if (stacks->heap)
-		tp_heapbook_leave(stacks->heap);
-	if (stacks->time)
-		tp_timebook_leave(stacks->time);
-	free(stacks->at);
-	free(stacks->name);
-	free(stacks);
-}
-
 static void *begin(struct tp_facts *facts)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct stacks *stacks = calloc(1, sizeof(*stacks));
+	struct stacks *stacks = tp_need(1, sizeof(*stacks));
 
-	if (!stacks)
-		return NULL;
-	stacks->heap = tp_heapbook_take(run);
-	stacks->time = tp_timebook_take(run);
-	if (stacks->heap && stacks->time)
-		return stacks;
-	leave(stacks);
-	return NULL;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	struct stacks *stacks = state;
-
-	tp_heapbook_event(stacks->heap, stacks, ev);
-	tp_timebook_event(stacks->time, stacks, ev);
+	stacks->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
+	stacks->time = tp_facts_want(facts, &tp_fact_timebook, NULL);
+	return stacks;
 }
 
 /* A name when it first comes; then its number among those. */
@@ -140,7 +116,7 @@ static void put_costs(struct stacks *stacks, const struct tp_flame_rows *rows)
 static void write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct stacks *stacks = state;
-	const struct tp_heap_rows *heap = tp_heapbook_rows(stacks->heap);
+	const struct tp_heap_rows *heap = stacks->heap;
 	const struct tp_flame_rows *time = tp_timebook_rows(stacks->time);
 	struct tp_flame_rows heap_rows = tp_heap_flame(heap);
 
@@ -153,12 +129,13 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	if (heap->n_rows)
 		put_costs(stacks, &heap_rows);
 	tp_html_close(html, ']');
-	leave(stacks);
+	free(stacks->at);
+	free(stacks->name);
+	free(stacks);
 }
 
 const struct tp_page_part tp_page_stacks = {
 	.id = "data-stacks",
 	.begin = begin,
-	.event = event,
 	.write = write,
 };

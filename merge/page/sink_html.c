@@ -110,9 +110,6 @@ static void event(void *state, const struct tp_event *ev)
 {
 	struct page *page = state;
 
-	for (uint32_t i = 0; i < page->n_shown; i++)
-		if (page->shown[i].view->event)
-			page->shown[i].view->event(page->shown[i].state, ev);
 	for (uint32_t i = 0; i < N_PARTS; i++)
 		if (parts[i]->event && page->part[i])
 			parts[i]->event(page->part[i], ev);

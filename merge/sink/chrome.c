@@ -100,21 +100,23 @@ static void put_event(void *state, const struct tp_event *event)
 	}
 }
 
-int tp_chrome_init(struct tp_chrome *c, const struct tp_run *run,
+int tp_chrome_init(struct tp_chrome *c, struct tp_facts *facts,
 		   const struct tp_chrome_style *style)
 {
+	const struct tp_run *run = tp_facts_run(facts);
+
 	*c = (struct tp_chrome){.run = run, .style = style};
 	c->has_process = calloc(run->n_procs + 1, sizeof(c->has_process[0]));
 	c->tensors = tp_tensors_new(run);
 	c->launches = tp_launches_new(run);
-	if (!c->has_process || !c->tensors || !c->launches ||
+	if (!c->has_process || !c->tensors ||
 	    !tp_grow(&c->text, &c->n_texts, (uint64_t)run->n_distinct_strings + 1,
 		     sizeof(c->text[0])) ||
 	    tp_tracks_init(&c->book, run) || tp_links_init(&c->links, run) ||
 	    tp_feed_init(&c->feed, run, put_event, c) || tp_chrome_modules_init(c))
 		return -ENOMEM;
-	tp_launches_each(c->launches, put_work, c);
-	tp_heapcurve_init(&c->host_memory, run, put_point, c);
+	tp_launches_read(c->launches, put_work, NULL, c);
+	tp_heapcurve_init(&c->host_memory, run, tp_hostmem_want(facts, true), put_point, c);
 	return 0;
 }
 
@@ -131,6 +133,7 @@ void tp_chrome_fini(struct tp_chrome *c)
 	tp_tensors_free(c->tensors);
 	tp_feed_free(&c->feed);
 	tp_launches_free(c->launches);
+	tp_launch_notes_free(&c->owner_of);
 	tp_devmem_curve_fini(&c->device_memory);
 	tp_heapcurve_fini(&c->host_memory);
 	tp_gpucurve_fini(&c->gpu_use);

@@ -86,6 +86,7 @@ struct tp_chrome {
 	struct tp_tensors *tensors;
 	struct tp_feed feed;
 	struct tp_launches *launches;
+	struct tp_launch_notes owner_of;	/* of calls: see TP_CHROME_OFF_TRACK */
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
 	struct tp_gpucurve gpu_use;
@@ -93,6 +94,7 @@ struct tp_chrome {
 	uint32_t n_devices, cap_devices;
 	uint64_t n_ops, n_flows, n_unplaced;
 	bool *has_process;		/* described, by proc */
+	struct tp_facts *facts;		/* of its own: they get spans that are open, too */
 	struct tp_module_times *modules;
 	struct tp_chrome_stacks *stacks;
 	uint32_t stack_of_event;	/* see tp_chrome_stack_room */
@@ -101,7 +103,7 @@ struct tp_chrome {
 /* ---- chrome.c ---- */
 
 /* 0 or -ENOMEM; either way tp_chrome_fini. */
-int tp_chrome_init(struct tp_chrome *chrome, const struct tp_run *run,
+int tp_chrome_init(struct tp_chrome *chrome, struct tp_facts *facts,
 		   const struct tp_chrome_style *style);
 void tp_chrome_fini(struct tp_chrome *chrome);
 /* Into the file of its process, now or (work whose call is not known yet) a little later. */
@@ -182,7 +184,7 @@ void tp_chrome_put_work(struct tp_chrome *chrome, const struct tp_event *event,
 void tp_chrome_put_sync(struct tp_chrome *chrome, const struct tp_event *event);
 void tp_chrome_put_device_memory(struct tp_chrome *chrome, const struct tp_event *event);
 
-/* tp_launch_call.owner: the External id of the call, and whether it lies on the thread's own
+/* Noted of a call: the External id of the call, and whether it lies on the thread's own
  * track (an arrow can only begin there). */
 #define TP_CHROME_OFF_TRACK 0x80000000u
 

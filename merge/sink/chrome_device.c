@@ -59,6 +59,7 @@ void tp_chrome_put_work(struct tp_chrome *c, const struct tp_event *event,
 {
 	const struct tp_chrome_text *name = tp_chrome_text(c, event->name);
 	const struct tp_chrome_text *detail = tp_chrome_detail(c, event);
+	uint32_t owner = tp_launch_noted(&c->owner_of, call);
 	int64_t begin_ns = event->begin_ns;
 	struct tp_track *track = tp_tracks_place_work(&c->book, event, &begin_ns, NULL, NULL);
 	const struct tp_chrome_track *numbers = track ? tp_chrome_stream(c, event, track) : NULL;
@@ -78,11 +79,11 @@ void tp_chrome_put_work(struct tp_chrome *c, const struct tp_event *event,
 	p = tp_json_lit(p, ",\"dur\":");
 	p = tp_json_us(p, event->end_ns - begin_ns);
 	p = tp_json_lit(p, ",\"args\":{");
-	p = put_work_args(c, p, event, detail, call ? call->owner & ~TP_CHROME_OFF_TRACK : 0);
+	p = put_work_args(c, p, event, detail, owner & ~TP_CHROME_OFF_TRACK);
 	p = tp_json_lit(p, "}}");
 	c->file->out->at = p;
 	/* An arrow back in time (clocks that are off by more than a launch takes) is an error. */
-	if (call && !(call->owner & TP_CHROME_OFF_TRACK) && call->begin_ns <= begin_ns) {
+	if (call && !(owner & TP_CHROME_OFF_TRACK) && call->begin_ns <= begin_ns) {
 		struct tp_event launch = {.proc = event->proc, .thread = call->thread};
 		struct tp_track *from = tp_tracks_main(&c->book, &launch);
 
@@ -167,7 +168,8 @@ void tp_chrome_put_sync(struct tp_chrome *c, const struct tp_event *event)
 	p = tp_json_lit(p, ",\"dur\":");
 	p = tp_json_us(p, end_ns - begin_ns);
 	p = tp_json_lit(p, ",\"args\":{");
-	p = put_sync_args(p, event, call ? call->owner & ~TP_CHROME_OFF_TRACK : 0, is_on_host);
+	p = put_sync_args(p, event, tp_launch_noted(&c->owner_of, call) & ~TP_CHROME_OFF_TRACK,
+			  is_on_host);
 	p = tp_json_lit(p, "}}");
 	c->file->out->at = p;
 }

@@ -192,8 +192,9 @@ void tp_chrome_put_call(struct tp_chrome *c, const struct tp_event *event)
 		struct tp_event placed = *event;
 
 		placed.begin_ns = begin_ns;
-		tp_launches_call(c->launches, &placed,
-				 external | (track->at ? TP_CHROME_OFF_TRACK : 0));
+		tp_launches_call(c->launches, &placed);
+		tp_launch_note(&c->owner_of, c->launches, &placed,
+			       external | (track->at ? TP_CHROME_OFF_TRACK : 0));
 	}
 }
 

@@ -184,11 +184,12 @@ static void put_call(void *ctx, const struct tp_module_call *call)
 
 int tp_chrome_modules_init(struct tp_chrome *c)
 {
-	c->modules = tp_module_times_new(c->run);
+	c->facts = tp_facts_new(c->run);
+	c->modules = tp_facts_want(c->facts, &tp_fact_module_times, NULL);
 	c->stacks = calloc(1, sizeof(*c->stacks));
-	if (!c->modules || !c->stacks)
+	if (!c->stacks)
 		return -1;
-	tp_module_times_each(c->modules, put_call, c);
+	tp_module_times_read(c->modules, put_call, c);
 	return 0;
 }
 
@@ -200,12 +201,12 @@ void tp_chrome_modules_event(struct tp_chrome *c, const struct tp_event *event)
 	/* Most runs have none: nothing is kept then. Memory and devices are the views' business. */
 	if (is_told || (tp_module_times_has_any(c->modules) &&
 			(event->kind == TP_REC_OP || event->kind == TP_REC_RANGE)))
-		tp_module_times_event(c->modules, event);
+		tp_facts_event(c->facts, event);
 }
 
 void tp_chrome_modules_end(struct tp_chrome *c)
 {
-	tp_module_times_end(c->modules);
+	tp_facts_end(c->facts);
 }
 
 void tp_chrome_modules_fini(struct tp_chrome *c)
@@ -215,5 +216,5 @@ void tp_chrome_modules_fini(struct tp_chrome *c)
 	if (c->stacks)
 		free(c->stacks->text);
 	free(c->stacks);
-	tp_module_times_free(c->modules);
+	tp_facts_free(c->facts);
 }

@@ -11,47 +11,23 @@
 
 #include "merge/facts/heap/heapbook.h"
 #include "merge/facts/program/timebook.h"
+#include "merge/kit/need.h"
 
 struct flamefile {
-	struct tp_heapbook *heap;
+	const struct tp_heap_rows *heap;
 	struct tp_timebook *time;
 	char path[];
 };
 
-static void leave(struct flamefile *file)
-{
-	if (file && file->heap)
-		tp_heapbook_leave(file->heap);
-	if (file && file->time)
-		tp_timebook_leave(file->time);
-	free(file);
-}
-
 void *tp_flamefile_begin(struct tp_facts *facts, const char *path)
 {
-	const struct tp_run *run = tp_facts_run(facts);
 	size_t n = strlen(path) + 1;
-	struct flamefile *file = calloc(1, sizeof(*file) + n);
+	struct flamefile *file = tp_need(1, sizeof(*file) + n);
 
-	if (file) {
-		file->heap = tp_heapbook_take(run);
-		file->time = tp_timebook_take(run);
-	}
-	if (!file || !file->heap || !file->time) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
-		leave(file);
-		return NULL;
-	}
+	file->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
+	file->time = tp_facts_want(facts, &tp_fact_timebook, NULL);
 	memcpy(file->path, path, n);
 	return file;
-}
-
-void tp_flamefile_event(void *state, const struct tp_event *event)
-{
-	struct flamefile *file = state;
-
-	tp_heapbook_event(file->heap, file, event);
-	tp_timebook_event(file->time, file, event);
 }
 
 /* A result without rows is none: why there are no rows. */
@@ -70,7 +46,7 @@ static int say_empty(bool is_incomplete, const char *name, const char *path)
 int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
 {
 	struct flamefile *file = state;
-	const struct tp_heap_rows *heap = tp_heapbook_rows(file->heap);
+	const struct tp_heap_rows *heap = file->heap;
 	const struct tp_flame_rows *time = tp_timebook_rows(file->time);
 	bool is_incomplete = heap->is_incomplete || tp_timebook_is_incomplete(file->time);
 	struct tp_flame_rows rows[TP_FLAME_SETS];
@@ -85,6 +61,6 @@ int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
 	if (!err && is_incomplete)
 		fprintf(stderr, "trainprof-merge: %s: out of memory: '%s' is not complete\n", name,
 			file->path);
-	leave(file);
+	free(file);
 	return err;
 }

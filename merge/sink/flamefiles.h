@@ -22,7 +22,6 @@ tp_flamefile_fn tp_folded_write, tp_speedscope_write, tp_pprof_write;
 /* begin, event and end of struct tp_sink, but for what end needs: the format's name, and what
  * writes it. */
 void *tp_flamefile_begin(struct tp_facts *facts, const char *path);
-void tp_flamefile_event(void *state, const struct tp_event *event);
 int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write);
 
 #endif

@@ -129,6 +129,7 @@ struct tp_perfetto {
 	struct tp_tensors *tensors;
 	struct tp_feed feed;
 	struct tp_launches *launches;
+	struct tp_launch_notes off_track;	/* calls that are not on their thread's own track */
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
 	struct tp_gpucurve gpu_use;
@@ -208,7 +209,7 @@ char *tp_perfetto_put_new_names(struct tp_perfetto *s, struct tp_perfetto_sequen
 void tp_perfetto_put_call(struct tp_perfetto *s, const struct tp_event *event);
 void tp_perfetto_put_work(struct tp_perfetto *s, const struct tp_event *event);
 void tp_perfetto_put_sync(struct tp_perfetto *s, const struct tp_event *event);
-/* Work and its call: see tp_launches_each. */
+/* Work and its call: see tp_launches_read. */
 void tp_perfetto_put_launch(void *state, const struct tp_event *event,
 			    struct tp_launch_call *call);
 

@@ -10,9 +10,6 @@
 #include "merge/model/kineto.h"
 #include "merge/sink/perfetto.h"
 
-/* tp_launch_call.owner: not on its thread's own track, no arrow begins there. */
-enum { OFF_TRACK = 1 };
-
 static char *put_double(char *p, enum tp_perfetto_argument name, double value)
 {
 	uint64_t bits;
@@ -177,8 +174,10 @@ void tp_perfetto_put_call(struct tp_perfetto *s, const struct tp_event *event)
 	}
 	put_begin(s, q, event, begin_ns, end_ns);
 	placed.begin_ns = begin_ns;
-	if (event->kind == TP_REC_CALL)
-		tp_launches_call(s->launches, &placed, track->at ? OFF_TRACK : 0);
+	if (event->kind != TP_REC_CALL)
+		return;
+	tp_launches_call(s->launches, &placed);
+	tp_launch_note(&s->off_track, s->launches, &placed, track->at != 0);
 }
 
 void tp_perfetto_put_work(struct tp_perfetto *s, const struct tp_event *event)
@@ -209,7 +208,7 @@ void tp_perfetto_put_launch(void *state, const struct tp_event *event, struct tp
 
 	/* The ends of arrows come in packets of their own, after those of a slice without length:
 	 * there is nothing left to lead to. None goes back in time, by clocks that are off. */
-	if (!call || call->owner & OFF_TRACK || call->end_ns <= call->begin_ns ||
+	if (!call || tp_launch_noted(&s->off_track, call) || call->end_ns <= call->begin_ns ||
 	    event->end_ns <= event->begin_ns || call->begin_ns > event->begin_ns)
 		return;
 	launch = (struct tp_event){.proc = event->proc, .thread = call->thread};

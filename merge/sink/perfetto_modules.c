@@ -46,6 +46,7 @@ struct lane {
 
 struct tp_perfetto_modules {
 	struct tp_perfetto *s;
+	struct tp_facts *facts;		/* of its own: they get spans that are open, too */
 	struct tp_module_times *times;
 	struct proc {
 		struct lane *lane;	/* by index of the thread */
@@ -255,7 +256,7 @@ void tp_perfetto_modules_event(struct tp_perfetto *s, const struct tp_event *eve
 	/* Most runs have none: nothing is kept then. */
 	if (!is_told && !tp_module_times_has_any(m->times))
 		return;
-	tp_module_times_event(m->times, event);
+	tp_facts_event(m->facts, event);
 	if (event->kind == TP_REC_STACK && event->flags & TP_STACK_CALL) {
 		struct tp_module_paths *paths = tp_module_times_paths(m->times);
 		uint32_t path = tp_module_paths_of(paths, event);
@@ -277,10 +278,11 @@ int tp_perfetto_modules_init(struct tp_perfetto *s)
 	m->s = s;
 	m->n_procs = s->run->n_procs;
 	m->proc = calloc(m->n_procs + 1, sizeof(*m->proc));
-	m->times = tp_module_times_new(s->run);
-	if (!m->proc || !m->times)
+	if (!m->proc)
 		return -1;
-	tp_module_times_each(m->times, take_call, m);
+	m->facts = tp_facts_new(s->run);
+	m->times = tp_facts_want(m->facts, &tp_fact_module_times, NULL);
+	tp_module_times_read(m->times, take_call, m);
 	return 0;
 }
 
@@ -288,7 +290,7 @@ void tp_perfetto_modules_end(struct tp_perfetto *s)
 {
 	struct tp_perfetto_modules *m = s->modules;
 
-	tp_module_times_end(m->times);
+	tp_facts_end(m->facts);
 	for (uint32_t p = 0; p < m->n_procs; p++)
 		for (uint32_t i = 0; i < m->proc[p].cap; i++) {
 			write_held(m, &m->proc[p].lane[i]);
@@ -314,6 +316,6 @@ void tp_perfetto_modules_free(struct tp_perfetto *s)
 		free(m->proc[p].lane);
 	}
 	free(m->proc);
-	tp_module_times_free(m->times);
+	tp_facts_free(m->facts);
 	free(m);
 }

@@ -38,7 +38,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 	const struct tp_run *run = tp_facts_run(facts);
 	struct sink *s = calloc(1, sizeof(*s));
 
-	if (!s || tp_chrome_init(&s->chrome, run, &style)) {
+	if (!s || tp_chrome_init(&s->chrome, facts, &style)) {
 		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
 		goto out;
 	}

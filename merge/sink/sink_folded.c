@@ -192,6 +192,5 @@ const struct tp_sink tp_sink_folded = {
 	.suffix = "folded",
 	.is_folder = true,
 	.begin = tp_flamefile_begin,
-	.event = tp_flamefile_event,
 	.end = end,
 };

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "merge/facts/tensor/allocator.h"
-#include "merge/model/clip.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "merge/sink/memviz.h"
@@ -33,7 +33,6 @@ struct track {
 struct sink {
 	char path[4096];
 	const struct tp_run *run;
-	struct tp_clip clip;
 	struct tp_memcat *cat;
 	struct track *track;
 	uint32_t n_tracks, cap_tracks;
@@ -86,12 +85,11 @@ static void take_life(void *ctx, const struct tp_life *life)
 	kept->is_alive &= life->window == s->last_window[life->proc->at];
 }
 
-static void take_event(void *ctx, const struct tp_event *event)
+static void take_mark(void *ctx, const struct tp_event *event)
 {
 	struct sink *s = ctx;
 	struct oom *oom;
 
-	tp_memcat_event(s->cat, event);
 	if (!tp_allocator_is_oom(event) || s->n_ooms == OOMS_MAX ||
 	    !tp_grow(&s->oom, &s->cap_ooms, (uint64_t)s->n_ooms + 1, sizeof(*s->oom)))
 		return;
@@ -101,56 +99,54 @@ static void take_event(void *ctx, const struct tp_event *event)
 	oom->what.name = tp_memcat_where(s->cat, event, &oom->what.origin);
 }
 
-static void free_sink(struct sink *s)
+static void begin_lives(void *state, struct tp_facts *facts, const void *params)
 {
-	tp_memcat_free(s->cat);
-	for (uint32_t i = 0; i < s->n_tracks; i++)
-		free(s->track[i].life);
-	free(s->track);
-	free(s->oom);
-	free(s->last_window);
-	free(s);
-}
-
-static void *begin(struct tp_facts *facts, const char *path)
-{
-	const struct tp_run *run = tp_facts_run(facts);
 	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
-	struct sink *s = calloc(1, sizeof(*s));
-	int err;
+	const struct tp_run *run = tp_facts_run(facts);
+	struct sink *s = state;
 
-	if (s) {
-		s->run = run;
-		tp_clip_init(&s->clip, run, take_event, s);
-		snprintf(s->path, sizeof(s->path), "%s", path);
-		s->cat = tp_memcat_new(run, NULL, &calls, s);
-		s->last_window = calloc(run->n_procs + 1, sizeof(*s->last_window));
-	}
-	if (!s || !s->cat || !s->last_window) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
-		if (s)
-			free_sink(s);
-		return NULL;
-	}
+	s->run = run;
+	s->cat = tp_facts_want(facts, &tp_fact_memcat, NULL);
+	tp_memcat_read(s->cat, &calls, s);
+	s->last_window = tp_need(run->n_procs, sizeof(*s->last_window));
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		uint32_t *last = &s->last_window[run->window[i].proc->at];
 
 		*last = run->window[i].window > *last ? run->window[i].window : *last;
 	}
-	err = tp_file_make_dirs(path, 0777);
-	if (!err)
-		return s;
-	fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
-		strerror(-err));
-	free_sink(s);
-	return NULL;
 }
 
-static void event(void *state, const struct tp_event *event)
+static void free_lives(void *state)
 {
 	struct sink *s = state;
 
-	tp_clip_event(&s->clip, event);
+	for (uint32_t i = 0; i < s->n_tracks; i++)
+		free(s->track[i].life);
+	free(s->track);
+	free(s->oom);
+	free(s->last_window);
+}
+
+static const struct tp_fact fact_lives = {
+	.name = "lives of tensor memory",
+	.bytes = sizeof(struct sink),
+	.kinds = TP_FACT_KIND(TP_REC_MARK),
+	.is_cut = true,
+	.begin = begin_lives,
+	.event = take_mark,
+	.free = free_lives,
+};
+
+static void *begin(struct tp_facts *facts, const char *path)
+{
+	struct sink *s = tp_facts_want(facts, &fact_lives, NULL);
+	int err = tp_file_make_dirs(path, 0777);
+
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	if (!err)
+		return s;
+	fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path, strerror(-err));
+	return NULL;
 }
 
 /* rank0.pickle, rank0.worker1.pickle, pid4711.pickle */
@@ -222,8 +218,6 @@ static int end(void *state, const struct tp_run *run)
 	struct sink *s = state;
 	int err = 0;
 
-	tp_clip_end(&s->clip);
-	tp_memcat_end(s->cat);
 	if (!s->n_tracks)
 		fprintf(stderr, "trainprof-merge: no tensor memory was recorded, so '%s' is empty: %s\n",
 			s->path, tp_label_is_kineto(run)
@@ -236,7 +230,6 @@ static int end(void *state, const struct tp_run *run)
 		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", s->path);
 		err = -ENOMEM;
 	}
-	free_sink(s);
 	return err;
 }
 
@@ -247,6 +240,5 @@ const struct tp_sink tp_sink_memviz = {
 	.suffix = "memviz",
 	.is_folder = true,
 	.begin = begin,
-	.event = event,
 	.end = end,
 };

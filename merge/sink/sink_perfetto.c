@@ -393,6 +393,7 @@ static void free_state(struct tp_perfetto *s)
 	tp_tensors_free(s->tensors);
 	tp_feed_free(&s->feed);
 	tp_launches_free(s->launches);
+	tp_launch_notes_free(&s->off_track);
 	tp_perfetto_modules_free(s);
 	tp_devmem_curve_fini(&s->device_memory);
 	tp_heapcurve_fini(&s->host_memory);
@@ -412,12 +413,12 @@ static void *begin(struct tp_facts *facts, const char *path)
 	s->launches = tp_launches_new(run);
 	s->process = calloc(run->n_procs + 1, sizeof(s->process[0]));
 	s->tensors = tp_tensors_new(run);
-	if (!s->launches || !s->process || !s->tensors ||
+	if (!s->process || !s->tensors ||
 	    tp_tracks_init(&s->book, run) || tp_links_init(&s->links, run) ||
 	    tp_feed_init(&s->feed, run, put_event, s) || tp_perfetto_modules_init(s))
 		goto no_memory;
-	tp_launches_each(s->launches, tp_perfetto_put_launch, s);
-	tp_heapcurve_init(&s->host_memory, run, put_heap, s);
+	tp_launches_read(s->launches, tp_perfetto_put_launch, NULL, s);
+	tp_heapcurve_init(&s->host_memory, run, tp_hostmem_want(facts, true), put_heap, s);
 	/* Only spans that never ended may have begun before time 0. */
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		if (-run->open[i].begin_ns > s->base_ns)

@@ -492,6 +492,5 @@ const struct tp_sink tp_sink_pprof = {
 	.hint = "go tool pprof -http=: takes it",
 	.suffix = ".pb.gz",
 	.begin = tp_flamefile_begin,
-	.event = tp_flamefile_event,
 	.end = end,
 };

@@ -230,6 +230,5 @@ const struct tp_sink tp_sink_speedscope = {
 	.hint = "open it in https://www.speedscope.app, or with speedscope",
 	.suffix = ".speedscope.json",
 	.begin = tp_flamefile_begin,
-	.event = tp_flamefile_event,
 	.end = end,
 };

@@ -155,7 +155,7 @@ static void *begin(struct tp_facts *facts, const char *path, const struct tp_chr
 	struct sink *s = calloc(1, sizeof(*s));
 	int err;
 
-	if (!s || tp_chrome_init(&s->chrome, run, style))
+	if (!s || tp_chrome_init(&s->chrome, facts, style))
 		goto no_memory;
 	s->file = calloc(run->n_procs + 1, sizeof(s->file[0]));
 	if (!s->file)

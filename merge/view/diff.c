@@ -4,65 +4,65 @@
  */
 #include "merge/view/diff.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 
-static void take_cut(void *parts, const struct tp_event *event)
+static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
 {
-	tp_step_parts_event(parts, event);
+	struct tp_diff_kernels *kernels = state;
+
+	kernels->names = tp_names_new();
 }
 
-int tp_diff_begin(struct tp_diff_side *side, const struct tp_run *run,
-		  const struct tp_view_options *options)
+static void take_kernel(void *state, const struct tp_event *event)
 {
-	memset(side, 0, sizeof(*side));
-	side->overview = tp_overview_new(run, options);
-	side->kernel_names = tp_names_new();
-	side->parts = tp_step_parts_new(run);
-	side->heapbook = tp_heapbook_take(run);
-	if (side->overview && side->kernel_names && side->parts && side->heapbook) {
-		tp_overview_also(side->overview, take_cut, side->parts);
-		return 0;
-	}
-	tp_diff_free(side);
-	return -ENOMEM;
+	struct tp_diff_kernels *kernels = state;
+	uint32_t row = tp_names_row(kernels->names, event);
+
+	if (row == TP_NO_NAME)
+		tp_need_failed();
+	tp_need_room(&kernels->row, &kernels->cap, (uint64_t)row + 1, sizeof(kernels->row[0]));
+	kernels->row[row].calls++;
+	kernels->row[row].self_ns = tp_add(kernels->row[row].self_ns, (int64_t)event->len);
+	kernels->ns = tp_add(kernels->ns, (int64_t)event->len);
+}
+
+static void free_kernels(void *state)
+{
+	struct tp_diff_kernels *kernels = state;
+
+	tp_names_free(kernels->names);
+	free(kernels->row);
+}
+
+static const struct tp_fact fact_kernels = {
+	.name = "kernels by name",
+	.bytes = sizeof(struct tp_diff_kernels),
+	.kinds = TP_FACT_KIND(TP_REC_KERNEL),
+	.begin = begin_kernels,
+	.event = take_kernel,
+	.free = free_kernels,
+};
+
+void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts)
+{
+	*side = (struct tp_diff_side){
+		.overview = tp_facts_want(facts, &tp_fact_overview, NULL),
+		.parts = tp_facts_want(facts, &tp_fact_step_parts, NULL),
+		.heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL),
+		.kernels = tp_facts_want(facts, &fact_kernels, NULL),
+	};
 }
 
 void tp_diff_free(struct tp_diff_side *side)
 {
-	if (side->overview)
-		tp_overview_free(side->overview);
-	tp_names_free(side->kernel_names);
-	free(side->kernel);
 	free(side->step_ns);
 	free(side->step);
-	tp_step_parts_free(side->parts);
-	tp_heapbook_leave(side->heapbook);
 	memset(side, 0, sizeof(*side));
-}
-
-void tp_diff_event(struct tp_diff_side *side, const struct tp_event *event)
-{
-	uint32_t row;
-
-	tp_overview_event(side->overview, event);
-	tp_heapbook_event(side->heapbook, side, event);
-	if (event->kind != TP_REC_KERNEL)
-		return;
-	row = tp_names_row(side->kernel_names, event);
-	if (row == TP_NO_NAME || !tp_grow(&side->kernel, &side->cap_kernels, (uint64_t)row + 1,
-					  sizeof(side->kernel[0]))) {
-		side->is_incomplete = true;
-		return;
-	}
-	side->kernel[row].calls++;
-	side->kernel[row].self_ns = tp_add(side->kernel[row].self_ns, (int64_t)event->len);
-	side->kernel_ns = tp_add(side->kernel_ns, (int64_t)event->len);
 }
 
 static void take_peak(struct tp_diff_side *side, enum tp_diff_place place, int64_t bytes,
@@ -113,7 +113,6 @@ static void join_ranks(struct tp_diff_side *side)
 
 static void take_heap(struct tp_diff_side *side)
 {
-	side->heap = tp_heapbook_rows(side->heapbook);
 	side->is_incomplete |= side->heap->is_incomplete;
 	for (uint32_t i = 0; i < side->heap->n_rows; i++) {
 		for (uint32_t k = 0; k < TP_HEAP_FIGURES; k++)
@@ -126,18 +125,13 @@ void tp_diff_end(struct tp_diff_side *side)
 {
 	uint64_t n = 0;
 
-	tp_overview_end(side->overview);
 	side->is_incomplete |= side->overview->is_incomplete;
-	side->is_incomplete |= !tp_step_parts_end(side->parts);
+	side->is_incomplete |= tp_step_parts_is_incomplete(side->parts);
 	take_heap(side);
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
 		n += side->overview->proc[i].breakdown->n_steps;
-	side->step_ns = malloc((n + 1) * sizeof(side->step_ns[0]));
-	side->step = malloc((n + 1) * sizeof(side->step[0]));
-	if (!side->step_ns || !side->step) {
-		side->is_incomplete = true;
-		return;
-	}
+	side->step_ns = tp_need(n, sizeof(side->step_ns[0]));
+	side->step = tp_need(n, sizeof(side->step[0]));
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
 		take_steps(side, &side->overview->proc[i]);
 	tp_sort_i64(side->step_ns, side->n_steps);
@@ -228,14 +222,14 @@ static struct tp_diff_row *join(const struct tp_diff_side *base, const struct tp
 
 	*n_rows = 0;
 	for (int i = 0; i < 2; i++)
-		n += tp_names_count(is_kernels ? side[i]->kernel_names : side[i]->overview->names);
+		n += tp_names_count(is_kernels ? side[i]->kernels->names : side[i]->overview->names);
 	row = malloc((n + 1) * sizeof(row[0]));
 	if (!row)
 		return NULL;
 	n = 0;
 	for (int i = 0; i < 2; i++)
-		n = is_kernels ? add_side(row, n, side[i]->kernel_names, side[i]->kernel,
-					  side[i]->cap_kernels, !i)
+		n = is_kernels ? add_side(row, n, side[i]->kernels->names, side[i]->kernels->row,
+					  side[i]->kernels->cap, !i)
 			       : add_side(row, n, side[i]->overview->names,
 					  side[i]->overview->row, side[i]->overview->cap_rows, !i);
 	if (n)

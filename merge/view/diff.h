@@ -20,14 +20,20 @@ struct tp_diff_step {
 
 enum tp_diff_place { TP_DIFF_HOST, TP_DIFF_DEVICE, TP_DIFF_PLACES };
 
+/* By name. */
+struct tp_diff_kernels {
+	struct tp_names *names;
+	struct tp_overview_row *row;	/* by names' row; self_ns: on the device */
+	uint32_t cap;
+	int64_t ns;
+};
+
 /* One run's figures. */
 struct tp_diff_side {
-	struct tp_overview *overview;
-	struct tp_names *kernel_names;
-	struct tp_overview_row *kernel;	/* by kernel_names' row; self_ns: on the device */
-	uint32_t cap_kernels;
-	int64_t kernel_ns;
-	struct tp_step_parts *parts;
+	const struct tp_overview *overview;
+	const struct tp_diff_kernels *kernels;
+	const struct tp_step_parts *parts;
+	const struct tp_heap_rows *heap;	/* host memory by stack */
 	/* After tp_diff_end. */
 	struct tp_overview_sums sums;
 	int64_t *step_ns;		/* of all recorded steps, sorted */
@@ -37,15 +43,11 @@ struct tp_diff_side {
 	int64_t peak_bytes[TP_DIFF_PLACES]; /* most tensor memory in any of them */
 	bool is_peak_absolute[TP_DIFF_PLACES];
 	bool is_incomplete;
-	struct tp_heapbook *heapbook;
-	const struct tp_heap_rows *heap;	/* host memory by stack; after tp_diff_end */
 	double heap_total[TP_HEAP_FIGURES];	/* of all its rows */
 };
 
-/* 0 or -ENOMEM. */
-int tp_diff_begin(struct tp_diff_side *side, const struct tp_run *run,
-		  const struct tp_view_options *options);
-void tp_diff_event(struct tp_diff_side *side, const struct tp_event *event);
+/* Wants what is compared; then, when that run's pass is over, sums it up. */
+void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts);
 void tp_diff_end(struct tp_diff_side *side);
 void tp_diff_free(struct tp_diff_side *side);
 

@@ -28,7 +28,7 @@ static double device_peak_of(const struct tp_diff_side *side)
 
 static double kernels_of(const struct tp_diff_side *side)
 {
-	return side->n_steps ? (double)side->kernel_ns / side->n_steps : 0;
+	return side->n_steps ? (double)side->kernels->ns / side->n_steps : 0;
 }
 
 static double data_of(const struct tp_diff_side *side)
@@ -83,7 +83,7 @@ static bool has_device_tensors(const struct tp_diff_side *side)
 
 static bool has_kernels(const struct tp_diff_side *side)
 {
-	return has_steps(side) && side->kernel_ns > 0;
+	return has_steps(side) && side->kernels->ns > 0;
 }
 
 static bool has_heap(const struct tp_diff_side *side)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/facts/comm/comm.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
@@ -25,43 +26,16 @@ enum {
 
 struct state {
 	struct tp_view_options options;
-	struct tp_step_times *times;
-	struct tp_comm *comm;
+	const struct tp_comm *comm;
 };
-
-static void give_event(void *opaque, const struct tp_event *ev)
-{
-	tp_comm_event(((struct state *)opaque)->comm, ev);
-}
-
-static int64_t find_call(void *opaque, const struct tp_event *work)
-{
-	return tp_comm_called(((struct state *)opaque)->comm, work);
-}
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->times = tp_step_times_new(run, give_event, find_call, state);
-	state->comm = state->times ? tp_comm_new(run, state->times) : NULL;
-	if (state->comm)
-		return state;
-	tp_step_times_free(state->times);
-	free(state);
-	return NULL;
-}
-
-static void event(void *opaque, const struct tp_event *ev)
-{
-	struct state *state = opaque;
-
-	if (state)
-		tp_step_times_event(state->times, ev);
+	state->comm = tp_facts_want(facts, &tp_fact_comm, NULL);
+	return state;
 }
 
 /* ---- collectives ---- */
@@ -434,16 +408,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct tp_comm_verdict verdict;
 	uint32_t n_rows, n_ranks;
 	const struct tp_comm_rank *rank;
-	bool is_whole;
 	char a[32];
 
 	tp_out_title(out, "Communication");
-	if (!state) {
-		tp_out_line(out, "red", "out of memory");
-		return;
-	}
-	is_whole = tp_step_times_end(state->times);
-	tp_comm_end(state->comm);
 	tp_comm_rows(state->comm, &n_rows);
 	rank = tp_comm_ranks(state->comm, &n_ranks);
 	if (!n_rows) {
@@ -471,10 +438,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	print_heat(state, run, out);
 	print_steps(state, run, out);
 out:
-	if (tp_comm_is_incomplete(state->comm) || !is_whole)
+	if (tp_comm_is_incomplete(state->comm))
 		tp_out_line(out, "red", "memory ran out: figures are too small");
-	tp_comm_free(state->comm);
-	tp_step_times_free(state->times);
 	free(state);
 }
 
@@ -482,6 +447,5 @@ const struct tp_view tp_view_comm = {
 	.name = "comm",
 	.help = "collectives, who waits for whom and why",
 	.begin = begin,
-	.event = event,
 	.print = print,
 };

@@ -14,6 +14,7 @@
 
 #include "merge/input/fuse.h"
 #include "merge/kit/stats.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/view/diff.h"
 
@@ -25,6 +26,7 @@ enum {
 };
 
 struct state {
+	struct tp_facts *base_facts;	/* of the other run */
 	struct tp_view_options options;
 	struct tp_diff_side now, base;
 };
@@ -175,7 +177,7 @@ static void print_categories(const struct state *state, struct tp_out *out)
 
 static bool has_devices(const struct state *state)
 {
-	return state->base.kernel_ns || state->now.kernel_ns;
+	return state->base.kernels->ns || state->now.kernels->ns;
 }
 
 /* As a training sees it; work of devices counts where it was asked for. */
@@ -301,11 +303,6 @@ static void print_rows(const struct state *state, struct tp_diff_row *row, uint3
 	free(row);
 }
 
-static void give_event(void *ctx, const struct tp_event *event)
-{
-	tp_diff_event(ctx, event);
-}
-
 /* The other run, from its begin to its end. False: said. */
 static bool read_base(struct state *state, struct tp_out *out, struct tp_run **run)
 {
@@ -316,33 +313,24 @@ static bool read_base(struct state *state, struct tp_out *out, struct tp_run **r
 	*run = tp_run_open(state->options.compare);
 	if (!*run)
 		return false;
-	if (tp_diff_begin(&state->base, *run, &state->options) ||
-	    tp_fuse_events(*run, give_event, &state->base)) {
+	state->base_facts = tp_facts_new(*run);
+	tp_diff_begin(&state->base, state->base_facts);
+	if (tp_fuse_events(*run, tp_facts_event, state->base_facts)) {
 		tp_out_line(out, "red", "diff: out of memory");
 		return false;
 	}
+	tp_facts_end(state->base_facts);
 	tp_diff_end(&state->base);
 	return true;
 }
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	if (!tp_diff_begin(&state->now, run, options))
-		return state;
-	free(state);
-	return NULL;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	if (state)
-		tp_diff_event(&((struct state *)state)->now, ev);
+	tp_diff_begin(&state->now, facts);
+	return state;
 }
 
 static void print_all_steps(const struct state *state, struct tp_out *out)
@@ -406,10 +394,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 	struct tp_run *other = NULL;
 
-	if (!state) {
-		tp_out_line(out, "red", "diff: out of memory");
-		return;
-	}
 	tp_diff_end(&state->now);
 	if (read_base(state, out, &other))
 		print_all(state, run, other, out);
@@ -417,6 +401,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		*state->options.is_worse |= state->options.fail_if != NULL;
 	tp_diff_free(&state->now);
 	tp_diff_free(&state->base);
+	tp_facts_free(state->base_facts);
 	tp_run_free(other);
 	free(state);
 }
@@ -425,6 +410,5 @@ const struct tp_view tp_view_diff = {
 	.name = "diff",
 	.help = "against another run (--compare): steps, operators, kernels, memory, host stacks",
 	.begin = begin,
-	.event = event,
 	.print = print,
 };

@@ -11,39 +11,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
 #include "merge/model/totals.h"
 
-enum { LABEL = 10, ROWS_SHOWN = 20 };
+enum { LABEL = 10 };
 
 struct state {
 	struct tp_view_options options;
-	uint8_t *has_steps;	/* by tp_proc.at: steps were recorded */
-	uint32_t n_procs;
+	const struct steps_of *steps;
+};
+
+/* All blocks are read for it: a damaged one shows only by its checksum. */
+struct steps_of {
+	uint8_t *has;	/* by tp_proc.at: steps were recorded */
+};
+
+static void begin_steps(void *state, struct tp_facts *facts, const void *params)
+{
+	struct steps_of *steps = state;
+
+	steps->has = tp_need(tp_facts_run(facts)->n_procs, 1);
+}
+
+static void take_step(void *state, const struct tp_event *event)
+{
+	struct steps_of *steps = state;
+
+	steps->has[event->proc->at] = 1;
+}
+
+static void free_steps(void *state)
+{
+	struct steps_of *steps = state;
+
+	free(steps->has);
+}
+
+static const struct tp_fact fact_steps = {
+	.name = "recorded steps",
+	.bytes = sizeof(struct steps_of),
+	.kinds = TP_FACT_KIND(TP_REC_STEP),
+	.begin = begin_steps,
+	.event = take_step,
+	.free = free_steps,
 };
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->has_steps = calloc(run->n_procs + 1, 1);
-	state->n_procs = state->has_steps ? run->n_procs : 0;
+	state->steps = tp_facts_want(facts, &fact_steps, NULL);
 	return state;
-}
-
-/* All blocks are read: a damaged one shows only by its checksum. */
-static void event(void *opaque, const struct tp_event *ev)
-{
-	struct state *state = opaque;
-
-	if (state && ev->kind == TP_REC_STEP && ev->proc->at < state->n_procs)
-		state->has_steps[ev->proc->at] = 1;
 }
 
 static uint32_t limit(const struct tp_view_options *options, uint32_t n)
@@ -408,20 +430,22 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 static uint32_t print_ledgers(const struct state *state, const struct tp_run *run, struct tp_out *out)
 {
 	const struct tp_proc *first = NULL;
+	bool *has_ledger;
 	uint32_t n = 0;
 	char who[64];
 
-	if (!state || tp_label_is_kineto(run))
+	if (tp_label_is_kineto(run))
 		return 0;
+	has_ledger = tp_need(run->n_procs, sizeof(*has_ledger));
 	for (uint32_t i = 0; i < run->n_steps; i++)
-		if (run->step[i].proc->at < state->n_procs)
-			state->has_steps[run->step[i].proc->at] = 0;
-	for (uint32_t i = 0; i < state->n_procs; i++) {
-		if (!state->has_steps[i] || run->proc[i]->worker)
+		has_ledger[run->step[i].proc->at] = true;
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		if (!state->steps->has[i] || has_ledger[i] || run->proc[i]->worker)
 			continue;
 		n++;
 		first = first ? first : run->proc[i];
 	}
+	free(has_ledger);
 	if (n)
 		tp_out_line(out, "yellow", "  no step ledger (*.steps) of %s%s: only recorded steps are known",
 			    tp_label_proc(who, run, first), n > 1 ? " and others" : "");
@@ -446,12 +470,10 @@ static void print_verdict(const struct tp_run *run, bool is_good, uint32_t n_los
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	struct tp_view_options options = {.top = ROWS_SHOWN};
+	struct tp_view_options options = state->options;
 	struct tp_ranks_missing missing;
 	uint32_t n_bad = 0, n_dead = 0, n_lost = 0;
 
-	if (state)
-		options = state->options;
 	tp_out_title(out, "Health");
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		n_dead += run->proc[i]->is_dead;
@@ -489,8 +511,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	print_windows(run, &options, out);
 	print_open(run, &options, out);
 	print_off(run, out);
-	if (state)
-		free(state->has_steps);
 	free(state);
 }
 
@@ -498,6 +518,5 @@ const struct tp_view tp_view_health = {
     .name = "health",
     .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
     .begin = begin,
-    .event = event,
     .print = print,
 };

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "merge/kit/need.h"
+
 struct state {
 	struct tp_view_options options;
 	struct tp_gpumem *gpu;
@@ -13,40 +15,15 @@ struct state {
 	struct tp_tensormem *tensors;
 };
 
-static void free_state(struct state *state)
-{
-	tp_gpumem_free(state->gpu);
-	tp_hostmem_free(state->host);
-	tp_tensormem_free(state->tensors);
-	free(state);
-}
-
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->gpu = tp_gpumem_new(run);
-	state->host = tp_hostmem_new(run);
-	state->tensors = tp_tensormem_new(run, options->top);
-	if (state->gpu && state->host && state->tensors)
-		return state;
-	free_state(state);
-	return NULL;
-}
-
-static void event(void *opaque, const struct tp_event *ev)
-{
-	struct state *state = opaque;
-
-	if (!state)
-		return;
-	tp_gpumem_event(state->gpu, ev);
-	tp_hostmem_event(state->host, ev);
-	tp_tensormem_event(state->tensors, ev);
+	state->gpu = tp_facts_want(facts, &tp_fact_gpumem, NULL);
+	state->host = tp_hostmem_want(facts, false);
+	state->tensors = tp_tensormem_want(facts, options->top);
+	return state;
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
@@ -54,13 +31,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 	uint32_t n_gpu_rows;
 
-	if (!state) {
-		tp_out_line(out, "red", "memory: out of memory");
-		return;
-	}
-	tp_gpumem_end(state->gpu);
-	tp_hostmem_end(state->host);
-	tp_tensormem_end(state->tensors);
 	tp_gpumem_rows(state->gpu, &n_gpu_rows);
 	if (n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
@@ -68,13 +38,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	tp_view_memory_host(run, &state->options, state->host, out);
 	if (!n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
-	free_state(state);
+	free(state);
 }
 
 const struct tp_view tp_view_memory = {
     .name = "memory",
     .help = "memory of tensors, devices and the host: peaks, what for, who holds it, what stays",
     .begin = begin,
-    .event = event,
     .print = print,
 };

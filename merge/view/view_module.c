@@ -11,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/model/clip.h"
 #include "merge/facts/time/module_times.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 
 struct state {
 	struct tp_view_options options;
-	struct tp_clip clip;
 	struct tp_module_times *times;
 	struct tp_module_memories *memories;
 	/* At the end. */
@@ -28,39 +27,14 @@ struct state {
 	uint32_t *first, *next;	/* of a path, in order: its first inner one; the one behind it */
 };
 
-static void take_event(void *ctx, const struct tp_event *event)
-{
-	struct state *state = ctx;
-
-	tp_module_times_event(state->times, event);
-	tp_module_memories_event(state->memories, event);
-}
-
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->times = tp_module_times_new(run);
-	if (state->times)
-		state->memories =
-			tp_module_memories_new(run, tp_module_times_origins(state->times));
-	if (!state->memories) {
-		tp_module_times_free(state->times);
-		free(state);
-		return NULL;
-	}
-	tp_clip_init(&state->clip, run, take_event, state);
+	state->times = tp_facts_want(facts, &tp_fact_module_times_cut, NULL);
+	state->memories = tp_facts_want(facts, &tp_fact_module_memories, NULL);
 	return state;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	if (state)
-		tp_clip_event(&((struct state *)state)->clip, ev);
 }
 
 static int64_t figure_of(const struct state *state, uint32_t path)
@@ -324,19 +298,12 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 
-	if (!state) {
-		tp_out_line(out, "red", "modules: out of memory");
-		return;
-	}
-	tp_clip_end(&state->clip);
-	tp_module_times_end(state->times);
-	tp_module_memories_end(state->memories);
 	state->paths = tp_module_times_paths(state->times);
 	state->n = tp_module_paths_count(state->paths);
 	tp_out_title(out, "Modules");
-	state->is_shown = calloc(state->n, 1);
-	state->first = calloc(state->n, sizeof(*state->first));
-	state->next = calloc(state->n, sizeof(*state->next));
+	state->is_shown = tp_need(state->n, 1);
+	state->first = tp_need(state->n, sizeof(*state->first));
+	state->next = tp_need(state->n, sizeof(*state->next));
 	if (state->n == 1) {
 		tp_out_line(out, "",
 			    tp_label_is_kineto(run) ?
@@ -347,8 +314,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 				    "for them" :
 				    "modules were not recorded: run with "
 				    "TRAINPROF_RECORD=modules,categories,cuda,host");
-	} else if (!state->is_shown || !state->first || !state->next) {
-		tp_out_line(out, "red", "out of memory");
 	} else {
 		print_modules(state, run, out);
 	}
@@ -358,8 +323,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	free(state->is_shown);
 	free(state->first);
 	free(state->next);
-	tp_module_memories_free(state->memories);
-	tp_module_times_free(state->times);
 	free(state);
 }
 
@@ -367,6 +330,5 @@ const struct tp_view tp_view_module = {
     .name = "module",
     .help = "the tree of nn.Modules: calls, forward and backward on host and GPU, tensor memory",
     .begin = begin,
-    .event = event,
     .print = print,
 };

@@ -9,6 +9,7 @@
 
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/facts/program/operators.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/shapes.h"
@@ -20,31 +21,17 @@ enum {
 
 struct state {
 	struct tp_view_options options;
-	struct tp_operators *operators;
-	const struct tp_operator_rows *all; /* at the end */
+	const struct tp_operator_rows *all;
 	struct tp_hostmem_choice *choice;   /* at the end; NULL: no lines of Python */
 };
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->operators = tp_operators_new(run, options->by_shape, options->by_stack);
-	if (!state->operators) {
-		free(state);
-		return NULL;
-	}
+	state->all = tp_operators_want(facts, options->by_shape, options->by_stack);
 	return state;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	if (state)
-		tp_operators_event(((struct state *)state)->operators, ev);
 }
 
 /* Sort keys: the option's word, the title's, the figure. */
@@ -276,12 +263,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	uint32_t n, n_rows;
 	char a[32], b[32];
 
-	if (!state) {
-		tp_out_line(out, "red", "operators: out of memory");
-		return;
-	}
 	key = find_sort_key(state->options.sort);
-	state->all = tp_operators_end(state->operators);
 	/* Without, no line is shown. */
 	if (state->all->origins && !tp_stacks_resolve(tp_origins_stacks(state->all->origins), NULL))
 		state->choice = tp_hostmem_choice_new(tp_origins_stacks(state->all->origins));
@@ -334,7 +316,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "red", "out of memory: some operators are missing here");
 	free(order);
 	tp_hostmem_choice_free(state->choice);
-	tp_operators_free(state->operators);
 	free(state);
 }
 
@@ -342,6 +323,5 @@ const struct tp_view tp_view_operator = {
     .name = "operator",
     .help = "self and total time, calls and tensor memory of every operator",
     .begin = begin,
-    .event = event,
     .print = print,
 };

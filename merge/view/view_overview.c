@@ -307,26 +307,14 @@ static void print_open(const struct tp_run *run, struct tp_out *out)
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	return tp_overview_new(run, options);
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	if (state)
-		tp_overview_event(state, ev);
+	return tp_facts_want(facts, &tp_fact_overview, NULL);
 }
 
 static void print(void *state, const struct tp_run *run, struct tp_out *out)
 {
-	struct tp_overview *overview = state;
+	const struct tp_overview *overview = state;
 	struct tp_overview_sums sums = {.n_steps = 0};
 
-	if (!overview) {
-		tp_out_line(out, "red", "overview: out of memory");
-		return;
-	}
-	tp_overview_end(overview);
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
 	tp_out_title(out, "%s", run->path ? run->path : "run");
@@ -341,13 +329,11 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	tp_overview_print_operators(overview, out);
 	tp_overview_print_lines(overview, out);
 	print_open(run, out);
-	tp_overview_free(overview);
 }
 
 const struct tp_view tp_view_overview = {
     .name = "overview",
     .help = "what ran, where a step goes, what stands out, what is lost",
     .begin = begin,
-    .event = event,
     .print = print,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/facts/time/step_gpu.h"
+#include "merge/kit/need.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -27,7 +28,7 @@ enum {
 
 struct state {
 	struct tp_view_options options;
-	struct tp_step_gpus *gpus; /* NULL: no device */
+	const struct tp_step_gpus *gpus; /* NULL: no device */
 };
 
 /* The steps of one process. */
@@ -42,22 +43,12 @@ struct steps {
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->gpus = tp_step_gpus_new(run);
+	if (tp_step_gpus_has(tp_facts_run(facts)))
+		state->gpus = tp_facts_want(facts, &tp_fact_step_gpus, NULL);
 	return state;
-}
-
-static void event(void *opaque, const struct tp_event *ev)
-{
-	struct state *state = opaque;
-
-	if (state && state->gpus)
-		tp_step_gpus_event(state->gpus, ev);
 }
 
 /* A step that began in the middle of nothing (the first one holds warm-up of every kind) is
@@ -427,19 +418,16 @@ static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	struct tp_step_gpus *gpus = state ? state->gpus : NULL;
-	uint32_t top = state ? state->options.top : 20, n, n_procs = 0, only = UINT32_MAX;
+	const struct tp_step_gpus *gpus = state->gpus;
+	uint32_t top = state->options.top, n, n_procs = 0, only = UINT32_MAX;
 
 	free(state);
-	if (gpus)
-		tp_step_gpus_end(gpus);
 	if (!run->n_steps) {
 		tp_out_title(out, "Steps");
 		tp_out_line(
 		    out, "",
 		    "no step was seen: the program ended before its first one, or the "
 		    "ledger (*.steps) is not in the folder");
-		tp_step_gpus_free(gpus);
 		return;
 	}
 	for (uint32_t i = 0; i < run->n_steps; i += count_proc(run, i))
@@ -459,14 +447,11 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		    out, "dim",
 		    "the process with the longest median step is shown: --ranks 3 shows "
 		    "rank 3, --top 0 all.");
-	tp_step_gpus_free(gpus);
 }
 
 const struct tp_view tp_view_steps = {
     .name = "steps",
     .help = "every step of the run: time, data wait, memory; the slow ones marked",
     .begin = begin,
-    .event = event,
-    .needs_events = tp_step_gpus_has,
     .print = print,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/facts/program/excerpt_show.h"
+#include "merge/kit/need.h"
 #include "merge/model/label.h"
 #include "merge/model/shapes.h"
 
@@ -34,25 +35,12 @@ struct state {
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	const struct tp_run *run = tp_facts_run(facts);
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = tp_need(1, sizeof(*state));
 
-	if (!state)
-		return NULL;
 	state->options = *options;
-	state->excerpt = tp_excerpt_new(run, options->steps);
-	if (!state->excerpt) {
-		free(state);
-		return NULL;
-	}
+	state->excerpt = tp_excerpt_want(facts, options->steps);
 	tp_excerpt_show_init(&state->show, state->excerpt);
 	return state;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	if (state)
-		tp_excerpt_event(((struct state *)state)->excerpt, ev);
 }
 
 /* ---- text ---- */
@@ -350,11 +338,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	char a[32];
 	uint32_t n;
 
-	if (!state) {
-		tp_out_line(out, "red", "trace: out of memory");
-		return;
-	}
-	tp_excerpt_end(state->excerpt);
 	n = tp_excerpt_steps(state->excerpt);
 	for (uint32_t i = 0; i < n; i++) {
 		if (out->rows)
@@ -370,7 +353,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (tp_excerpt_left_out(state->excerpt))
 		tp_out_line(out, "yellow", "%s events of the step are too many and not in it.",
 			    tp_show_count(a, tp_excerpt_left_out(state->excerpt)));
-	tp_excerpt_free(state->excerpt);
 	tp_excerpt_show_fini(&state->show);
 	free(state);
 }
@@ -379,6 +361,5 @@ const struct tp_view tp_view_trace = {
 	.name = "trace",
 	.help = "one step as text, the slowest or that of --steps: what lay in what, and when",
 	.begin = begin,
-	.event = event,
 	.print = print,
 };

@@ -13,20 +13,8 @@ enum { MS = 1000000 };
 
 static struct fake fake;
 static struct tp_proc *proc[4];
-static struct tp_step_times *times;
-static struct tp_comm *comm;
-
-static void give_counted(void *ctx, const struct tp_event *event)
-{
-	(void)ctx;
-	tp_comm_event(comm, event);
-}
-
-static int64_t find_call(void *ctx, const struct tp_event *work)
-{
-	(void)ctx;
-	return tp_comm_called(comm, work);
-}
+static struct tp_facts *facts;
+static const struct tp_comm *comm;
 
 static void set_up(uint32_t n_ranks)
 {
@@ -35,27 +23,27 @@ static void set_up(uint32_t n_ranks)
 		proc[i] = fake_proc(&fake, (int32_t)i);
 		fake_window(&fake, proc[i], 0, 0, 1000 * MS);
 	}
-	times = tp_step_times_new(&fake.run, give_counted, find_call, NULL);
-	comm = tp_comm_new(&fake.run, times);
+	facts = tp_facts_new(&fake.run);
+	comm = tp_facts_want(facts, &tp_fact_comm, NULL);
 }
 
 static void end(void)
 {
-	cr_expect(tp_step_times_end(times));
-	tp_comm_end(comm);
+	tp_facts_end(facts);
+	cr_expect_not(tp_comm_is_incomplete(comm));
 }
 
 static void tear_down(void)
 {
-	tp_comm_free(comm);
-	tp_step_times_free(times);
+	tp_facts_free(facts);
+	facts = NULL;
 }
 
 static void give_step(uint32_t rank, uint32_t step, int64_t begin, int64_t end)
 {
 	struct tp_event event = fake_step(&fake, proc[rank], step, begin, end);
 
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *name, int64_t begin,
@@ -66,7 +54,7 @@ static void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *
 
 	if (!strncmp(name, "gloo:", 5))
 		event.flags = TP_F_ASYNC;
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 /* Work on a device, asked for by the call of that number; 0: by none that is known. */
@@ -78,7 +66,7 @@ static void give_kernel(uint32_t call, const char *name, int64_t begin, int64_t 
 
 	event.link = call;
 	event.queue = &queue;
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 /* An all-reduce of 4 x 250 floats, asked for at `begin`. */
@@ -90,7 +78,7 @@ static void give_asked(uint32_t rank, int64_t begin)
 					  fake_op(&fake, "c10d::allreduce_"), begin, begin + 100);
 
 	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 Test(comm, names_of_gloo_and_of_nccl)
@@ -234,7 +222,7 @@ Test(comm, an_all_to_all_is_one_though_nobody_knows_its_bytes)
 	give_span(0, 0, TP_REC_RANGE, "nccl:all_to_all", 100, 200);
 	event = fake_span(&fake, proc[0], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150, 160);
 	event.link = 5;
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 	give_kernel(5, "ncclDevKernel_SendRecv", 300, 500);
 	end();
 	row = tp_comm_rows(comm, &n);
@@ -285,11 +273,11 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 						  fake_text(&fake, "nccl:all_reduce"), 100, 200);
 
 		event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
-		tp_step_times_event(times, &event);
+		tp_facts_event(facts, &event);
 		event = fake_span(&fake, proc[r], 0, TP_REC_CALL, fake_text(&fake, "cudaLaunchKernel"), 150,
 				  160);
 		event.link = 5;
-		tp_step_times_event(times, &event);
+		tp_facts_event(facts, &event);
 	}
 	for (uint32_t r = 0; r < 2; r++) {
 		struct tp_event event = fake_span(&fake, proc[r], 0, TP_REC_KERNEL,
@@ -298,7 +286,7 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 
 		event.link = 5;
 		event.queue = &queue;
-		tp_step_times_event(times, &event);
+		tp_facts_event(facts, &event);
 	}
 	end();
 	row = tp_comm_rows(comm, &n);
@@ -331,7 +319,7 @@ static void give_group(uint32_t rank, const char *name, const char *group, const
 	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, 12 + n_name + n_text);
 	event.link = (uint32_t)(begin - asked);
 	event.flags = TP_F_ASYNC;
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 static const struct tp_comm_row *find(const char *label, enum tp_comm_kind kind)
@@ -490,7 +478,7 @@ static void give_coll(uint32_t rank, uint64_t hash, int32_t at, uint32_t sequenc
 			  fake_string(&fake, TP_STRING_COLL, bytes, sizeof(coll) + 22), begin, begin + MS);
 	event.link = sequence;
 	event.arg = TP_ARG_COLL(4096, 0);
-	tp_step_times_event(times, &event);
+	tp_facts_event(facts, &event);
 }
 
 Test(comm, nccl_s_own_numbers_match_collectives)

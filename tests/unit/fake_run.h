@@ -163,11 +163,8 @@ static inline void fake_view(struct fake *fake, const struct tp_view *view,
 	struct tp_facts *facts = tp_facts_new(&fake->run);
 	void *state = view->begin(facts, options);
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		tp_facts_event(facts, &event[i]);
-		if (view->event)
-			view->event(state, &event[i]);
-	}
 	tp_facts_end(facts);
 	view->print(state, &fake->run, out);
 	tp_facts_free(facts);

@@ -10,6 +10,7 @@
 static char text[1 << 16];
 static size_t n_text;
 static int64_t greatest, n_points;
+static struct tp_facts *facts;
 
 static void note(void *ctx, const struct tp_event *counter)
 {
@@ -30,7 +31,8 @@ static void begin(struct fake *fake, struct tp_heapcurve *curve, uint32_t n_proc
 	fake_init(fake);
 	for (uint32_t i = 0; i < n_procs; i++)
 		fake_window(fake, fake_proc(fake, (int32_t)i), 0, 0, 1000000000);
-	tp_heapcurve_init(curve, &fake->run, note, NULL);
+	facts = tp_facts_new(&fake->run);
+	tp_heapcurve_init(curve, &fake->run, tp_hostmem_want(facts, true), note, NULL);
 	n_text = 0;
 	n_points = greatest = 0;
 	text[0] = 0;
@@ -41,6 +43,7 @@ static void give(struct fake *fake, struct tp_heapcurve *curve, uint32_t proc, u
 {
 	struct tp_event event = fake_block(fake, fake->procs[proc], 0, kind, ns, address, bytes);
 
+	tp_facts_event(facts, &event);
 	tp_heapcurve_event(curve, &event);
 }
 
@@ -61,6 +64,7 @@ Test(heapcurve, a_millisecond_is_its_extremes_and_its_end)
 	give(&fake, &curve, 0, TP_REC_HEAPALLOC, 3000100, 0x40, 4);
 	give(&fake, &curve, 0, TP_REC_HEAPFREE, 3000200, 0x40, 0);
 	give(&fake, &curve, 0, TP_REC_HEAPFREE, 3000300, 0x30, 0);
+	tp_facts_end(facts);
 	proc = tp_heapcurve_end(&curve, &n);
 	cr_expect_str_eq(text,
 			 "rate0@0=3 live0@100=1000 live0@200=10000 live0@400=1001 rate0@1000000=0 "
@@ -69,6 +73,7 @@ Test(heapcurve, a_millisecond_is_its_extremes_and_its_end)
 	cr_expect_eq(proc->peak_bytes, 10000);
 	cr_expect_eq(proc->peak_ns, 200);
 	tp_heapcurve_fini(&curve);
+	tp_facts_free(facts);
 }
 
 Test(heapcurve, points_do_not_follow_events_and_the_peak_is_among_them)
@@ -88,6 +93,7 @@ Test(heapcurve, points_do_not_follow_events_and_the_peak_is_among_them)
 	cr_expect_eq(greatest, 900);
 	cr_expect_leq(n_points, 10 * 4 + 1, "%lld points", (long long)n_points);
 	tp_heapcurve_fini(&curve);
+	tp_facts_free(facts);
 }
 
 Test(heapcurve, processes_are_apart_and_without_events_there_is_nothing)
@@ -102,9 +108,11 @@ Test(heapcurve, processes_are_apart_and_without_events_there_is_nothing)
 	give(&fake, &curve, 1, TP_REC_HEAPALLOC, 100, 0x10, 7);
 	give(&fake, &curve, 0, TP_REC_HEAPALLOC, 200, 0x10, 5);
 	give(&fake, &curve, 1, TP_REC_HEAPALLOC, 300, 0x20, 7);
+	tp_facts_end(facts);
 	tp_heapcurve_end(&curve, &n);
 	cr_expect_eq(n, 2);
 	cr_expect_str_eq(text, "rate0@0=1 live0@200=5 rate0@1000000=0 "
 			       "rate1@0=2 live1@100=7 live1@300=14 rate1@1000000=0 ");
 	tp_heapcurve_fini(&curve);
+	tp_facts_free(facts);
 }

@@ -61,14 +61,17 @@ static void add_stacks(uint32_t n)
 		add(TP_REC_FRAME, 0, 0x1000 * i, 0, i);
 }
 
+static struct tp_facts *facts;
+
 static struct tp_hostmem *run(void)
 {
-	struct tp_hostmem *mem = tp_hostmem_new(&fake.run);
+	struct tp_hostmem *mem;
 
-	cr_assert_not_null(mem);
+	facts = tp_facts_new(&fake.run);
+	mem = tp_hostmem_want(facts, false);
 	for (uint32_t i = 0; i < n_events; i++)
-		tp_hostmem_event(mem, &events[i]);
-	tp_hostmem_end(mem);
+		tp_facts_event(facts, &events[i]);
+	tp_facts_end(facts);
 	cr_expect_not(tp_hostmem_is_incomplete(mem));
 	return mem;
 }
@@ -317,7 +320,7 @@ Test(hostmem, equals_the_reference)
 		cr_expect_eq(host->live_blocks, blocks);
 		check_rows(mem, peak);
 		check_steps(mem);
-		tp_hostmem_free(mem);
+		tp_facts_free(facts);
 	}
 }
 
@@ -359,7 +362,7 @@ Test(hostmem, frees_that_come_late_are_told_apart)
 	cr_expect_eq(host->live_blocks, 1);
 	cr_expect_eq(host->peak_bytes, live);
 	cr_expect_eq(host->n_frees, 2999);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 Test(hostmem, frees_that_never_come_are_counted)
@@ -382,7 +385,7 @@ Test(hostmem, frees_that_never_come_are_counted)
 	cr_expect_eq(host->n_unknown_frees, 1);
 	cr_expect_eq(host->live_blocks, 0);
 	cr_expect_eq(host->peak_bytes, 40);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 Test(hostmem, a_realloc_is_one)
@@ -399,7 +402,7 @@ Test(hostmem, a_realloc_is_one)
 	cr_expect_eq(host->n_reallocs, 1);
 	cr_expect_eq(host->live_bytes, 30);
 	cr_expect_eq(host->peak_bytes, 30);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 /* Each step leaves a block behind, and one that lives for a step more. */
@@ -425,7 +428,7 @@ Test(hostmem, what_stays_behind_steps)
 	cr_expect_eq(row->n_leaked_steps, 8);
 	cr_expect_eq(row_of(mem, 2)->leaked_blocks, 0);
 	cr_expect_eq(only_proc(mem)->leaked_bytes, 800);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 Test(hostmem, windows_begin_anew_unless_they_follow_on_each_other)
@@ -449,7 +452,7 @@ Test(hostmem, windows_begin_anew_unless_they_follow_on_each_other)
 		cr_expect_eq(host->n_windows, follows ? 1 : 2);
 		cr_expect_eq(row_of(mem, 0)->peak_bytes, host->peak_bytes);
 		cr_expect_eq(row_of(mem, 0)->end_bytes, 30);
-		tp_hostmem_free(mem);
+		tp_facts_free(facts);
 	}
 }
 
@@ -491,7 +494,7 @@ Test(hostmem, samples_stand_for_all)
 		cr_expect_eq(host->live_bytes, host->alloc_bytes);
 		sum_error += error;
 		square += error * error;
-		tp_hostmem_free(mem);
+		tp_facts_free(facts);
 	}
 	/* Neither biased, nor with an error that is stated too small or too large. */
 	cr_expect(fabs(sum_error / n_rounds) < 0.7, "%f", sum_error / n_rounds);
@@ -513,7 +516,7 @@ Test(hostmem, a_sample_stands_for_as_many_as_its_size_says)
 	cr_expect_eq(row->n_allocs, (uint64_t)llround(2 / p));
 	cr_expect(fabs(row->error_bytes - sqrt(2 * (1 - p)) * 1024 / p) < 1e-6);
 	cr_expect_eq(only_proc(mem)->error_bytes, row->error_bytes);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 /* A free takes away exactly what its allocation counted for. */
@@ -532,7 +535,7 @@ Test(hostmem, samples_leave_nothing_behind)
 	cr_expect_eq(host->live_bytes, 0);
 	cr_expect_eq(host->live_blocks, 0);
 	cr_expect_eq(host->n_allocs, host->n_frees);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 /* ---- mappings ---- */
@@ -587,7 +590,7 @@ Test(hostmem, mappings_equal_a_page_table)
 		cr_expect_eq(host->n_maps[k], calls[k], "kind %u", k);
 	}
 	cr_expect_eq(host->unknown_unmap_bytes, unknown);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 Test(hostmem, what_is_moved_stays_what_it_was)
@@ -606,7 +609,7 @@ Test(hostmem, what_is_moved_stays_what_it_was)
 	cr_expect_eq(host->mapped[TP_MAPPING_ANON], 6 * PAGE);
 	cr_expect_eq(host->mapped[TP_MAPPING_SHM], PAGE);
 	cr_expect_eq(host->mapped[0], 0);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }
 
 /* Numbers of files are not trusted. */
@@ -631,5 +634,5 @@ Test(hostmem, numbers_that_cannot_be)
 				       fake_string(&fake, TP_STRING_COUNTER, "RSS", 3), 5, 5);
 	mem = run();
 	cr_expect_eq(only_proc(mem)->n_allocs, 2 + 40000 / 4);
-	tp_hostmem_free(mem);
+	tp_facts_free(facts);
 }

@@ -12,6 +12,7 @@ static struct fake fake;
 static struct tp_proc *proc;
 static struct tp_queue queue = {.stream = 7};
 static struct tp_launches *launches;
+static struct tp_launch_notes notes;
 
 static void set_up(void)
 {
@@ -24,6 +25,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	tp_launches_free(launches);
+	tp_launch_notes_free(&notes);
 }
 
 TestSuite(launches, .init = set_up, .fini = tear_down);
@@ -49,7 +51,8 @@ static void give_call(int64_t begin, uint32_t correlation, uint32_t owner)
 {
 	struct tp_event event = call_at(begin, correlation);
 
-	cr_assert(tp_launches_call(launches, &event, owner));
+	tp_launches_call(launches, &event);
+	tp_launch_note(&notes, launches, &event, owner);
 }
 
 /* The owner of the call behind work; -1: none. */
@@ -58,7 +61,7 @@ static int64_t owner_of(int64_t begin, uint32_t correlation)
 	struct tp_event event = work_at(begin, correlation);
 	struct tp_launch_call *call = tp_launches_find(launches, &event);
 
-	return call ? (int64_t)call->owner : -1;
+	return call ? (int64_t)tp_launch_noted(&notes, call) : -1;
 }
 
 Test(launches, are_found_by_correlation)
@@ -70,7 +73,7 @@ Test(launches, are_found_by_correlation)
 	give_call(2000, 12, 2);
 	call = tp_launches_find(launches, &work);
 	cr_assert_not_null(call);
-	cr_expect_eq(call->owner, 2);
+	cr_expect_eq(tp_launch_noted(&notes, call), 2);
 	cr_expect_eq(call->begin_ns, 2000);
 	cr_expect_eq(call->end_ns, 7000);
 	cr_expect_eq(call->thread, &proc->thread[2]);
@@ -125,6 +128,18 @@ Test(launches, wrap_their_ids)
 			cr_assert_eq(owner_of(300000, UINT32_MAX - 1500 + i), i, "%u", i);
 }
 
+struct seen {
+	uint32_t correlation;
+	int64_t owner;
+};
+static struct seen seen[80000];
+static uint32_t n_seen;
+
+static void note(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	seen[n_seen++] = (struct seen){event->link, call ? (int64_t)tp_launch_noted(&notes, call) : -1};
+}
+
 static uint32_t n_gone, n_gone_with_work;
 
 static void count_gone(void *ctx, const struct tp_launch_call *call)
@@ -132,7 +147,7 @@ static void count_gone(void *ctx, const struct tp_launch_call *call)
 	n_gone++;
 	n_gone_with_work += call->n_work != 0;
 	/* In the order they came. */
-	cr_assert_eq(call->owner, n_gone);
+	cr_assert_eq(tp_launch_noted(&notes, call), n_gone);
 }
 
 Test(launches, are_forgotten_when_too_many_came)
@@ -140,10 +155,11 @@ Test(launches, are_forgotten_when_too_many_came)
 	uint32_t n = TP_LAUNCHES_KEPT + 1000;
 
 	tp_launches_free(launches);
+	tp_launch_notes_free(&notes);
 	fake.run.n_procs = 1;
 	launches = tp_launches_new(&fake.run);
 	n_gone = 0;
-	tp_launches_gone(launches, count_gone);
+	tp_launches_read(launches, note, count_gone, NULL);
 	/* All within KEPT_NS, so only the number counts. */
 	for (uint32_t i = 1; i <= n; i++)
 		give_call(i, i, i);
@@ -157,7 +173,7 @@ Test(launches, are_forgotten_when_too_many_came)
 Test(launches, are_forgotten_when_they_are_old)
 {
 	n_gone = 0;
-	tp_launches_gone(launches, count_gone);
+	tp_launches_read(launches, note, count_gone, NULL);
 	for (uint32_t i = 1; i <= 20000; i++)
 		give_call(i * TP_LAUNCHES_KEPT_NS / 1000, i, i);
 	/* Few enough for the smallest table that is never left. */
@@ -171,6 +187,7 @@ Test(launches, of_many_processes_fewer_are_kept_of_each)
 	uint32_t n_kept = 0;
 
 	tp_launches_free(launches);
+	tp_launch_notes_free(&notes);
 	while (fake.run.n_procs < FAKE_PROCS)
 		fake_proc(&fake, 1);
 	launches = tp_launches_new(&fake.run);
@@ -181,18 +198,6 @@ Test(launches, of_many_processes_fewer_are_kept_of_each)
 	cr_expect_geq(n_kept, TP_LAUNCHES_LEAST);
 	cr_expect_leq((uint64_t)n_kept * FAKE_PROCS * sizeof(struct tp_launch_call), TP_LAUNCHES_BYTES);
 	cr_expect_eq(owner_of(TP_LAUNCHES_KEPT, TP_LAUNCHES_KEPT), TP_LAUNCHES_KEPT);
-}
-
-struct seen {
-	uint32_t correlation;
-	int64_t owner;
-};
-static struct seen seen[80000];
-static uint32_t n_seen;
-
-static void note(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
-{
-	seen[n_seen++] = (struct seen){event->link, call ? (int64_t)call->owner : -1};
 }
 
 static void give_work(int64_t begin, uint32_t correlation)
@@ -216,7 +221,7 @@ Test(launches, hand_on_each_piece_of_work_once_with_its_call)
 	static const struct seen all[] = {{1, 101}, {1, 101}, {1, 101}, {0, -1}};
 
 	n_seen = 0;
-	tp_launches_each(launches, note, NULL);
+	tp_launches_read(launches, note, NULL, NULL);
 	give_call(1000, 1, 101);
 	for (int i = 0; i < 3; i++)
 		give_work(2000 + i, 1);
@@ -232,7 +237,7 @@ Test(launches, find_the_call_of_work_that_seems_to_begin_before_it)
 	static const struct seen all[] = {{1, 101}, {2, 102}, {9, -1}, {8, -1}};
 
 	n_seen = 0;
-	tp_launches_each(launches, note, NULL);
+	tp_launches_read(launches, note, NULL, NULL);
 	give_call(500, 2, 102);
 	give_work(1000, 1);
 	give_work(1100, 2);
@@ -257,8 +262,7 @@ static void count_work_of_one(void *ctx, const struct tp_launch_call *call)
 
 Test(launches, count_the_work_of_each_call)
 {
-	tp_launches_each(launches, note, NULL);
-	tp_launches_gone(launches, count_work_of_one);
+	tp_launches_read(launches, note, count_work_of_one, NULL);
 	n_seen = 0;
 	give_call(1000, 1, 101);
 	for (int i = 0; i < 5; i++)
@@ -271,7 +275,7 @@ Test(launches, count_the_work_of_each_call)
 Test(launches, lose_no_work_when_too_much_waits)
 {
 	n_seen = 0;
-	tp_launches_each(launches, note, NULL);
+	tp_launches_read(launches, note, NULL, NULL);
 	for (uint32_t i = 0; i < 70000; i++)
 		give_work(7, 1 + i);
 	tp_launches_end(launches);

@@ -12,6 +12,7 @@ enum { LIVES = 64 };
 static struct {
 	struct fake fake;
 	struct tp_proc *proc;
+	struct tp_facts *facts;
 	struct tp_memcat *cat;
 	struct tp_tensormem *mem;
 	struct tp_life life[LIVES];
@@ -35,23 +36,22 @@ static void begin(void)
 	fake_init(&rig.fake);
 	rig.proc = fake_proc(&rig.fake, 0);
 	fake_window(&rig.fake, rig.proc, 0, 0, 1000);
-	rig.cat = tp_memcat_new(&rig.fake.run, NULL, &calls, NULL);
-	rig.mem = tp_tensormem_new(&rig.fake.run, 4);
-	cr_assert(rig.cat && rig.mem);
+	rig.facts = tp_facts_new(&rig.fake.run);
+	rig.mem = tp_tensormem_want(rig.facts, 4);
+	rig.cat = tp_facts_want(rig.facts, &tp_fact_memcat, NULL);
+	tp_memcat_read(rig.cat, &calls, NULL);
 }
 
 static void end(void)
 {
-	tp_memcat_free(rig.cat);
-	tp_tensormem_free(rig.mem);
+	tp_facts_free(rig.facts);
 }
 
 TestSuite(memcat, .init = begin, .fini = end);
 
 static void give(struct tp_event event)
 {
-	tp_memcat_event(rig.cat, &event);
-	tp_tensormem_event(rig.mem, &event);
+	tp_facts_event(rig.facts, &event);
 }
 
 static void give_step(uint32_t index, int64_t from, int64_t to)
@@ -143,7 +143,7 @@ static void give_training(void)
 	give_block(TP_REC_ALLOC, 335, 0xc00, 10);
 	give_block(TP_REC_FREE, 350, 0xc00, 0);
 	give_step(2, 500, 900);
-	tp_memcat_end(rig.cat);
+	tp_facts_end(rig.facts);
 }
 
 static const struct tp_life *find_life(uint64_t address)
@@ -229,7 +229,6 @@ Test(memcat, the_peak_of_each_step_says_what_was_there)
 	uint32_t n;
 
 	give_training();
-	tp_tensormem_end(rig.mem);
 	track = tp_tensormem_by_step(rig.mem, &n);
 	cr_assert_eq(n, 1);
 	for (uint32_t i = 0; i < track->n_stretches; i++)
@@ -300,8 +299,7 @@ static const struct tp_stretch *give_backward(void)
 	give_range("Optimizer.step#SGD.step", 600, 890);
 	give_block(TP_REC_FREE, 895, 0x100, 0);
 	give_step(3, 900, 950);
-	tp_memcat_end(rig.cat);
-	tp_tensormem_end(rig.mem);
+	tp_facts_end(rig.facts);
 	track = tp_tensormem_by_step(rig.mem, &n);
 	cr_assert(n == 1 && track->n_stretches >= 3);
 	return track->stretch;
@@ -352,7 +350,6 @@ Test(memcat, what_died_before_the_peak_is_not_in_it)
 	give_block(TP_REC_ALLOC, 61, 0x300, 2000);
 	give_block(TP_REC_FREE, 80, 0x200, 0);
 	give_block(TP_REC_FREE, 81, 0x300, 0);
-	tp_tensormem_end(rig.mem);
 	track = tp_tensormem_by_step(rig.mem, &n);
 	cr_assert_eq(n, 1);
 	cr_expect_eq(tp_stretch_bytes(&track->stretch[track->best]), 2100);
@@ -369,8 +366,7 @@ Test(memcat, made_up_records_do_no_harm)
 	give_block(TP_REC_ALLOC, 10, 0x300, UINT64_MAX);
 	give_block(TP_REC_ALLOC, 11, 0x300, 5);		/* unheard */
 	give_block(TP_REC_FREE, 12, 0x300, UINT64_MAX);
-	tp_memcat_end(rig.cat);
-	tp_tensormem_end(rig.mem);
+	tp_facts_end(rig.facts);
 	cr_expect_eq(find_life(0x100)->bytes, (int64_t)TP_LEN_MAX);
 	cr_expect_eq(tp_memcat_doubts(rig.cat).n_unheard, 1);
 }
@@ -401,9 +397,9 @@ Test(memcat, whatever_the_numbers_the_books_are_closed)
 		event.len = extremes[rand_r(&seed) % 8];
 		event.begin_ns = (int64_t)extremes[rand_r(&seed) % 8];
 		event.end_ns = (int64_t)extremes[rand_r(&seed) % 8];
-		tp_tensormem_event(rig.mem, &event);
+		tp_facts_event(rig.facts, &event);
 	}
-	tp_tensormem_end(rig.mem);
+	tp_facts_end(rig.facts);
 	cr_expect(tp_tensormem_by_step(rig.mem, &n) && n);
 	cr_expect(tp_tensormem_by_time(rig.mem, &n) && n);
 	cr_expect(tp_tensormem_largest(rig.mem, &n, &is_all) && n);

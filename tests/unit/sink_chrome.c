@@ -276,7 +276,7 @@ Test(sink_chrome, records_of_any_content_do_no_harm)
 		rig_close(200000);
 		for (int i = 0; tp_sinks[i]; i++) {
 			/* One takes files as they are. */
-			if (!tp_sinks[i]->event)
+			if (tp_sinks[i]->write)
 				continue;
 			run = rig_open(NULL, NULL, NULL);
 			cr_assert_not_null(run);

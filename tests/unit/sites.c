@@ -8,8 +8,8 @@
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;
+static struct tp_facts *facts;
 static struct tp_sites *sites;
-static struct tp_overview *overview;	/* whose they are; NULL: none's */
 static struct tp_proc *proc;
 static int64_t now;
 
@@ -23,18 +23,12 @@ static void set_up(void)
 
 static void give(const struct tp_event *event)
 {
-	if (overview)
-		tp_overview_event(overview, event);
-	else
-		tp_sites_event(sites, event);
+	tp_facts_event(facts, event);
 }
 
 static void tear_down(void)
 {
-	if (overview)
-		tp_overview_free(overview);
-	else
-		tp_sites_free(sites);
+	tp_facts_free(facts);
 }
 
 TestSuite(sites, .init = set_up, .fini = tear_down);
@@ -42,8 +36,14 @@ TestSuite(sites, .init = set_up, .fini = tear_down);
 /* Processes are complete: their events may come. */
 static void begin(void)
 {
-	sites = tp_sites_new(&fake.run);
-	cr_assert_not_null(sites);
+	facts = tp_facts_new(&fake.run);
+	sites = tp_facts_want(facts, &tp_fact_sites, NULL);
+}
+
+static void end(void)
+{
+	tp_facts_end(facts);
+	cr_assert_not(tp_sites_is_incomplete(sites));
 }
 
 static void frame(struct tp_proc *of, uint32_t stack, uint32_t outer, const char *function,
@@ -98,7 +98,7 @@ static struct tp_site only(enum tp_site_figure by)
 {
 	struct tp_site site[8] = {{.place = "none"}};
 
-	cr_assert(tp_sites_end(sites));
+	end();
 	cr_assert_eq(tp_sites_top(sites, proc, by, site, 8), 1);
 	return site[0];
 }
@@ -136,7 +136,7 @@ Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
 	span(proc, TP_REC_OP, "aten::relu", 400, 500);
 	/* Evaluation between steps is nobody's. */
 	span(proc, TP_REC_OP, "aten::relu", 5000, 5001);
-	cr_assert(tp_sites_end(sites));
+	end();
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_GAP, site, 2), 1);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_str_eq(site[0].before, "/home/me/train.py:10 main");
@@ -174,7 +174,7 @@ Test(sites, tells_what_is_kept_from_step_to_step_from_what_is_made_anew)
 		at_stack(proc, 3);
 		tp_sites_kept(sites, tp_sites_now(sites, &event), 70);
 	}
-	cr_assert(tp_sites_end(sites));
+	end();
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_KEPT, site, 2), 1);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_eq(site[0].figure[TP_SITE_KEPT], 70);
@@ -182,13 +182,11 @@ Test(sites, tells_what_is_kept_from_step_to_step_from_what_is_made_anew)
 
 Test(sites, a_block_that_another_takes_the_place_of_is_charged_no_longer)
 {
-	static const struct tp_view_options options = {.top = 20};
 	struct tp_site site[2];
 
 	fake_window(&fake, proc, 0, 0, 10000);
-	overview = tp_overview_new(&fake.run, &options);
-	cr_assert_not_null(overview);
-	sites = overview->sites;
+	facts = tp_facts_new(&fake.run);
+	sites = ((struct tp_overview *)tp_facts_want(facts, &tp_fact_overview, NULL))->sites;
 	add_frames(proc);
 	for (uint32_t i = 0; i < 3; i++) {
 		struct tp_event event;
@@ -202,7 +200,7 @@ Test(sites, a_block_that_another_takes_the_place_of_is_charged_no_longer)
 		event = fake_block(&fake, proc, 0, TP_REC_ALLOC, now, 0x9000 + i * 0x100, 70);
 		give(&event);
 	}
-	tp_overview_end(overview);
+	end();
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_KEPT, site, 2), 1);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_eq(site[0].figure[TP_SITE_KEPT], 70);
@@ -226,7 +224,7 @@ Test(sites, finds_the_line_on_which_one_rank_spends_more)
 		at_stack(of, 3);
 		span(of, TP_REC_OP, "aten::relu", i ? 700 : 410, i ? 750 : 460);
 	}
-	cr_assert(tp_sites_end(sites));
+	end();
 	cr_assert(tp_sites_excess(sites, other, &site, &more));
 	cr_expect_str_eq(site.place, "/home/me/train.py:20 main");
 	/* 300 before it and 50 in it, to 10 and 50. */
@@ -241,7 +239,7 @@ Test(sites, knows_no_lines_without_stacks)
 	begin();
 	step(proc, 0, 0, 1000);
 	span(proc, TP_REC_OP, "aten::relu", 0, 400);
-	cr_assert(tp_sites_end(sites));
+	end();
 	cr_expect_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 2), 0);
 	cr_expect_not(tp_sites_excess(sites, proc, &site[0], &more));
 }

@@ -35,6 +35,7 @@ int _PyEval_EvalFrameDefault(int x)
 
 static struct fake fake;
 static struct tp_proc *proc;
+static struct tp_facts *facts;
 static struct tp_stacks *stacks;
 static uint64_t seed;
 static int64_t now;
@@ -45,12 +46,12 @@ static void set_up(void)
 	proc = fake_proc(&fake, 0);
 	now = 1000;
 	seed = 1;
-	stacks = NULL;
+	facts = NULL;
 }
 
 static void tear_down(void)
 {
-	tp_stacks_free(stacks);
+	tp_facts_free(facts);
 }
 
 TestSuite(stacks, .init = set_up, .fini = tear_down);
@@ -83,8 +84,8 @@ static void add_module(struct tp_proc *to, const char *path, uint64_t begin, uin
 
 static void begin(void)
 {
-	stacks = tp_stacks_new(&fake.run);
-	cr_assert_not_null(stacks);
+	facts = tp_facts_new(&fake.run);
+	stacks = tp_facts_want(facts, &tp_fact_stacks, NULL);
 }
 
 static void frame(struct tp_proc *of, uint32_t window, uint32_t number, uint32_t outer,
@@ -97,7 +98,7 @@ static void frame(struct tp_proc *of, uint32_t window, uint32_t number, uint32_t
 	event.len = outer;
 	event.flags = flags;
 	event.arg = arg;
-	tp_stacks_event(stacks, &event);
+	tp_facts_event(facts, &event);
 }
 
 static uint32_t stack_of(struct tp_proc *of, uint32_t window, uint32_t number)

@@ -10,27 +10,30 @@
 static struct fake fake;
 static struct tp_proc *proc;
 
-static struct tp_step_parts *set_up(void)
+static struct tp_facts *facts;
+
+static const struct tp_step_parts *set_up(void)
 {
-	struct tp_step_parts *parts;
+	const struct tp_step_parts *parts;
 	struct tp_event step;
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
-	parts = tp_step_parts_new(&fake.run);
+	facts = tp_facts_new(&fake.run);
+	parts = tp_facts_want(facts, &tp_fact_step_parts, NULL);
 	step = fake_step(&fake, proc, 3, 1000, 2000);
-	tp_step_parts_event(parts, &step);
+	tp_facts_event(facts, &step);
 	return parts;
 }
 
 /* seq: of an operator that records a graph. */
-static void give(struct tp_step_parts *parts, uint8_t kind, const char *name, int64_t begin, int64_t end,
+static void give(uint8_t kind, const char *name, int64_t begin, int64_t end,
 		 uint32_t seq)
 {
 	struct tp_event event = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
 
 	event.link = seq;
-	tp_step_parts_event(parts, &event);
+	tp_facts_event(facts, &event);
 }
 
 Test(step_parts, each_moment_is_of_one_part)
@@ -39,23 +42,24 @@ Test(step_parts, each_moment_is_of_one_part)
 	    [TP_PART_DATA] = 100,     [TP_PART_OPTIMIZER] = 150, [TP_PART_BACKWARD] = 300,
 	    [TP_PART_FORWARD] = 200,  [TP_PART_OPERATORS] = 50,  [TP_PART_NONE] = 200,
 	};
-	struct tp_step_parts *parts = set_up();
+	const struct tp_step_parts *parts = set_up();
 
-	give(parts, TP_REC_RANGE, "enumerate(DataLoader)#_Iter.__next__", 1000, 1100, TP_NO_SEQ);
-	give(parts, TP_REC_OP, "aten::stack", 1010, 1050, TP_NO_SEQ);
-	give(parts, TP_REC_RANGE, "forward of mine", 1100, 1400, TP_NO_SEQ);
-	give(parts, TP_REC_OP, "aten::mm", 1150, 1350, 5);
-	give(parts, TP_REC_OP, "autograd::engine::evaluate_function: MmBackward0", 1400, 1700, 5);
+	give(TP_REC_RANGE, "enumerate(DataLoader)#_Iter.__next__", 1000, 1100, TP_NO_SEQ);
+	give(TP_REC_OP, "aten::stack", 1010, 1050, TP_NO_SEQ);
+	give(TP_REC_RANGE, "forward of mine", 1100, 1400, TP_NO_SEQ);
+	give(TP_REC_OP, "aten::mm", 1150, 1350, 5);
+	give(TP_REC_OP, "autograd::engine::evaluate_function: MmBackward0", 1400, 1700, 5);
 	/* Computed again for the backward pass: part of it. */
-	give(parts, TP_REC_OP, "aten::mm", 1450, 1500, 6);
-	give(parts, TP_REC_OP, "aten::item", 1700, 1750, TP_NO_SEQ);
-	give(parts, TP_REC_RANGE, "Optimizer.step#AdamW.step", 1750, 1850, TP_NO_SEQ);
-	give(parts, TP_REC_OP, "aten::add_", 1760, 1840, TP_NO_SEQ);
-	give(parts, TP_REC_RANGE, "Optimizer.zero_grad#AdamW.zero_grad", 1850, 1900, TP_NO_SEQ);
-	cr_expect(tp_step_parts_end(parts));
+	give(TP_REC_OP, "aten::mm", 1450, 1500, 6);
+	give(TP_REC_OP, "aten::item", 1700, 1750, TP_NO_SEQ);
+	give(TP_REC_RANGE, "Optimizer.step#AdamW.step", 1750, 1850, TP_NO_SEQ);
+	give(TP_REC_OP, "aten::add_", 1760, 1840, TP_NO_SEQ);
+	give(TP_REC_RANGE, "Optimizer.zero_grad#AdamW.zero_grad", 1850, 1900, TP_NO_SEQ);
+	tp_facts_end(facts);
+	cr_expect_not(tp_step_parts_is_incomplete(parts));
 	for (uint32_t i = 0; i < TP_PARTS; i++)
 		cr_expect_eq(tp_step_parts_host_ns(parts, (enum tp_part)i), want[i], "%s: %ld",
 			     tp_part_name((enum tp_part)i),
 			     (long)tp_step_parts_host_ns(parts, (enum tp_part)i));
-	tp_step_parts_free(parts);
+	tp_facts_free(facts);
 }

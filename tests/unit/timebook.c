@@ -9,6 +9,7 @@
 
 static struct fake fake;
 static struct tp_queue queue = {.stream = 7};
+static struct tp_facts *facts;
 static struct tp_timebook *book;
 static struct tp_proc *proc;
 
@@ -18,20 +19,20 @@ static void set_up(void)
 	proc = fake_proc(&fake, 0);
 	proc->thread[0].torch_id = 1;
 	fake_window(&fake, proc, 0, 0, 100000);
-	book = tp_timebook_take(&fake.run);
-	cr_assert_not_null(book);
+	facts = tp_facts_new(&fake.run);
+	book = tp_facts_want(facts, &tp_fact_timebook, NULL);
 }
 
 static void tear_down(void)
 {
-	tp_timebook_leave(book);
+	tp_facts_free(facts);
 }
 
 TestSuite(timebook, .init = set_up, .fini = tear_down);
 
 static void give(struct tp_event event)
 {
-	tp_timebook_event(book, &fake, &event);
+	tp_facts_event(facts, &event);
 }
 
 static const struct tp_string *code(const char *function)
@@ -75,9 +76,11 @@ static struct tp_event span_of(uint8_t kind, const char *name, int64_t first, in
 static const char *told(void)
 {
 	static char text[4096];
-	const struct tp_flame_rows *rows = tp_timebook_rows(book);
+	const struct tp_flame_rows *rows;
 	size_t n = 0;
 
+	tp_facts_end(facts);
+	rows = tp_timebook_rows(book);
 	text[0] = '\0';
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
 		uint64_t host = rows->value(rows->of, i, TP_TIME_HOST);
@@ -180,18 +183,4 @@ Test(timebook, work_of_devices_below_its_call_or_of_callers_that_are_not_known)
 				 "aten::mm;cudaLaunchKernel;gemm() 0 1000\n"
 				 "?;gemm() 0 100\n");
 	cr_expect_not(tp_timebook_has_python(book));
-}
-
-Test(timebook, is_kept_once_for_all_who_take_it)
-{
-	struct tp_event event = span_of(TP_REC_OP, "aten::mm", 100, 130);
-	struct tp_timebook *same = tp_timebook_take(&fake.run);
-	int other;
-
-	cr_assert_eq(same, book);
-	give(event);
-	tp_timebook_event(same, &other, &event);
-	cr_expect_str_eq(told(), "aten::mm 30 0\n");
-	cr_expect_eq(tp_timebook_rows(same), tp_timebook_rows(book));
-	tp_timebook_leave(same);
 }

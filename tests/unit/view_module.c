@@ -71,13 +71,17 @@ static void add_net(void)
 	add_frame(0, 2, 1, 9);
 }
 
+static struct tp_facts *facts;
+
 static struct tp_module_times *take_all(void)
 {
-	struct tp_module_times *times = tp_module_times_new(&fake.run);
+	struct tp_module_times *times;
 
+	facts = tp_facts_new(&fake.run);
+	times = tp_facts_want(facts, &tp_fact_module_times, NULL);
 	for (uint32_t i = 0; i < n; i++)
-		tp_module_times_event(times, &event[i]);
-	tp_module_times_end(times);
+		tp_facts_event(facts, &event[i]);
+	tp_facts_end(facts);
 	return times;
 }
 
@@ -104,7 +108,7 @@ Test(view_module, counts_each_call_also_equal_ones_without_operators)
 	cr_expect_eq(tp_module_times_at(times, 1)->self_ns, 501 - 201);
 	cr_expect_eq(tp_module_times_at(times, 1)->n_ops, 2);
 	cr_expect_eq(tp_module_times_at(times, 0)->n_ops, 1);
-	tp_module_times_free(times);
+	tp_facts_free(facts);
 }
 
 Test(view_module, gives_backward_to_the_module_of_the_forward_operator)
@@ -136,7 +140,7 @@ Test(view_module, gives_backward_to_the_module_of_the_forward_operator)
 	cr_expect_eq(tp_module_times_at(times, 2)->n_backward_ops, 4);
 	cr_expect_eq(tp_module_times_at(times, 2)->n_calls, 2);
 	cr_expect_eq(tp_module_times_at(times, 0)->n_ops, 1);
-	tp_module_times_free(times);
+	tp_facts_free(facts);
 }
 
 Test(view_module, takes_modules_of_one_name_and_class_for_one_whatever_the_process)
@@ -165,7 +169,7 @@ Test(view_module, takes_modules_of_one_name_and_class_for_one_whatever_the_proce
 	cr_assert_eq(tp_module_paths_count(tp_module_times_paths(times)), 4);
 	cr_expect_eq(tp_module_times_at(times, 1)->n_calls, 1);
 	cr_expect_eq(tp_module_times_at(times, 2)->n_calls, 1);
-	tp_module_times_free(times);
+	tp_facts_free(facts);
 }
 
 Test(view_module, shows_memory_at_entry_peak_and_exit)

@@ -11,6 +11,7 @@
 
 #include "merge/facts/time/gpu_time.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 enum {
@@ -83,8 +84,9 @@ struct tp_comm_counted *tp_comm_find_rank(struct tp_comm *comm, const struct tp_
 	return at ? &comm->rank[at - 1] : NULL;
 }
 
-void tp_comm_event(struct tp_comm *comm, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_comm *comm = state;
 	struct tp_comm_counted *rank = tp_comm_find_rank(comm, event);
 
 	if (!rank)
@@ -115,7 +117,6 @@ void tp_comm_event(struct tp_comm *comm, const struct tp_event *event)
 		tp_comm_reach(&rank->on_device,
 			      tp_gpu_is_communication(event) ? &rank->on_device.comm_ns
 							     : &rank->on_device.compute_ns, event);
-		tp_launches_work(comm->launches, event);
 		break;
 	default:
 		break;
@@ -146,17 +147,18 @@ static bool has_other_steps(struct tp_comm *comm, const struct tp_run *run)
 	       most - least > most / STEPS_SHARE;
 }
 
-struct tp_comm *tp_comm_new(const struct tp_run *run, const struct tp_step_times *times)
+static void begin_comm(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_comm *comm = calloc(1, sizeof(*comm));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_comm *comm = state;
 
-	if (!comm)
-		return NULL;
+	comm->times = tp_facts_want(facts, &tp_fact_step_times, NULL);
+	comm->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	comm->n_procs = run->n_procs;
-	comm->rank_of = calloc(run->n_procs + 1, sizeof(*comm->rank_of));
-	comm->rank = calloc(run->n_procs + 1, sizeof(*comm->rank));
-	comm->pub = calloc(run->n_procs + 1, sizeof(*comm->pub));
-	for (uint32_t i = 0; comm->rank_of && comm->rank && i < run->n_procs; i++) {
+	comm->rank_of = tp_need(run->n_procs, sizeof(*comm->rank_of));
+	comm->rank = tp_need(run->n_procs, sizeof(*comm->rank));
+	comm->pub = tp_need(run->n_procs, sizeof(*comm->pub));
+	for (uint32_t i = 0; i < run->n_procs; i++) {
 		const struct tp_proc *proc = run->proc[i];
 		struct tp_comm_counted *rank = &comm->rank[comm->n_ranks];
 
@@ -165,29 +167,23 @@ struct tp_comm *tp_comm_new(const struct tp_run *run, const struct tp_step_times
 		rank->pub.proc = proc;
 		rank->on_host.step_end_ns = rank->on_device.step_end_ns = INT64_MIN;
 		rank->waited_in = TP_COMM_NO_GROUP;
-		rank->breakdown = tp_step_times_of(times, proc);
+		rank->breakdown = tp_step_times_of(comm->times, proc);
 		comm->rank_of[proc->at] = ++comm->n_ranks;
 	}
-	if (comm->rank && comm->rank_of)
-		comm->has_other_steps = has_other_steps(comm, run);
+	comm->has_other_steps = has_other_steps(comm, run);
 	comm->groups = tp_comm_groups_new();
 	comm->match = tp_comm_match_new(tp_comm_book, comm);
-	comm->owner = calloc(TP_COMM_OWNERS, sizeof(*comm->owner));
-	comm->launches = tp_launches_new(run);
-	if (!comm->rank_of || !comm->rank || !comm->pub || !comm->groups || !comm->match ||
-	    !comm->owner || !comm->launches) {
-		tp_comm_free(comm);
-		return NULL;
-	}
-	tp_launches_each(comm->launches, tp_comm_take_work, comm);
-	return comm;
+	if (!comm->groups || !comm->match)
+		tp_need_failed();
+	comm->asked = tp_need(TP_COMM_OWNERS, sizeof(*comm->asked));
+	tp_launches_read(comm->launches, tp_comm_take_work, NULL, comm);
 }
 
-void tp_comm_free(struct tp_comm *comm)
+static void free_comm(void *state)
 {
-	if (!comm)
-		return;
-	for (uint32_t i = 0; comm->rank && i < comm->n_ranks; i++) {
+	struct tp_comm *comm = state;
+
+	for (uint32_t i = 0; i < comm->n_ranks; i++) {
 		tp_spread_free(&comm->rank[i].pub.late);
 		free(comm->rank[i].step_late);
 		free(comm->rank[i].thread);
@@ -196,28 +192,21 @@ void tp_comm_free(struct tp_comm *comm)
 		tp_spread_free(&comm->row[i].move);
 	tp_comm_match_free(comm->match);
 	tp_comm_groups_free(comm->groups);
-	tp_launches_free(comm->launches);
+	tp_launch_notes_free(&comm->asked_of);
 	tp_keyed_free(&comm->by_row);
 	tp_keyed_free(&comm->by_cell);
-	free(comm->owner);
+	free(comm->asked);
 	free(comm->cell);
 	free(comm->rank_of);
 	free(comm->rank);
 	free(comm->pub);
 	free(comm->row);
-	free(comm);
 }
 
-int64_t tp_comm_called(struct tp_comm *comm, const struct tp_event *work)
+static void end_comm(void *state)
 {
-	const struct tp_launch_call *call = tp_launches_find(comm->launches, work);
+	struct tp_comm *comm = state;
 
-	return call ? call->begin_ns : INT64_MIN;
-}
-
-void tp_comm_end(struct tp_comm *comm)
-{
-	tp_launches_end(comm->launches);
 	tp_comm_match_end(comm->match);
 	tp_comm_find_slow(comm);
 	for (uint32_t i = 0; i < comm->n_ranks; i++) {
@@ -234,6 +223,20 @@ void tp_comm_end(struct tp_comm *comm)
 		comm->pub[i] = rank->pub;
 	}
 }
+
+const struct tp_fact tp_fact_comm = {
+	.name = "collectives",
+	.bytes = sizeof(struct tp_comm),
+	.kinds = TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) |
+		 TP_FACT_KIND(TP_REC_CALL) | TP_FACT_KIND(TP_REC_COLL) | TP_FACT_KIND(TP_REC_XFER) |
+		 TP_FACT_KIND(TP_REC_MEMCPY) | TP_FACT_KIND(TP_REC_MEMSET) |
+		 TP_FACT_KIND(TP_REC_KERNEL),
+	.is_cut = true,
+	.begin = begin_comm,
+	.event = take_event,
+	.end = end_comm,
+	.free = free_comm,
+};
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n)
 {
@@ -269,6 +272,6 @@ uint64_t tp_comm_impossible(const struct tp_comm *comm)
 
 bool tp_comm_is_incomplete(const struct tp_comm *comm)
 {
-	return comm->is_incomplete;
+	return comm->is_incomplete || tp_step_times_is_incomplete(comm->times);
 }
 

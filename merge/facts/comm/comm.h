@@ -76,14 +76,7 @@ struct tp_comm_verdict {
 
 struct tp_comm;
 
-/* times: outlives it. NULL: out of memory. */
-struct tp_comm *tp_comm_new(const struct tp_run *run, const struct tp_step_times *times);
-void tp_comm_free(struct tp_comm *comm);
-/* An event that the times have counted. */
-void tp_comm_event(struct tp_comm *comm, const struct tp_event *event);
-/* When work of a device was asked for, INT64_MIN: not known. */
-int64_t tp_comm_called(struct tp_comm *comm, const struct tp_event *work);
-void tp_comm_end(struct tp_comm *comm);	/* no more events; after the times' end */
+extern const struct tp_fact tp_fact_comm;
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
 const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);

@@ -86,9 +86,11 @@ struct tp_comm {
 	struct tp_keyed by_cell;
 	struct tp_comm_groups *groups;
 	struct tp_comm_match *match;
+	const struct tp_step_times *times;
 	struct tp_launches *launches;
-	struct tp_comm_asked *owner;	/* of launches: a ring, by number */
-	uint32_t n_owners;
+	struct tp_launch_notes asked_of; /* of calls: how many were asked by then, that one included */
+	struct tp_comm_asked *asked;	/* a ring, by number */
+	uint32_t n_asked;
 	bool has_other_steps;		/* ranks do not step together: steps say nothing */
 	uint64_t n_impossible, n_alone;
 	bool is_incomplete;
@@ -118,7 +120,7 @@ void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 /* A XFER: what a proxy moved to or from another node, only the network's part of its time. */
 void tp_comm_take_transfer(struct tp_comm *comm, struct tp_comm_counted *rank,
 			   const struct tp_event *event);
-/* A CALL, whose owner is then the number of what it was asked with, plus one. */
+/* A CALL: notes what it was asked with. */
 void tp_comm_take_launch(struct tp_comm *comm, struct tp_comm_counted *rank,
 			 const struct tp_event *event);
 /* A tp_launches_fn; ctx is the tp_comm. */

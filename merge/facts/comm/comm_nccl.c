@@ -117,14 +117,11 @@ void tp_comm_take_launch(struct tp_comm *comm, struct tp_comm_counted *rank,
 			 const struct tp_event *event)
 {
 	const struct tp_comm_thread *thread = tp_comm_find_thread(comm, rank, event->thread);
-	uint32_t owner = 0;
 
-	if (thread && event->begin_ns < thread->size.end_ns) {
-		comm->owner[comm->n_owners++ % TP_COMM_OWNERS] = thread->size;
-		owner = comm->n_owners;
-	}
-	if (!tp_launches_call(comm->launches, event, owner))
-		comm->is_incomplete = true;
+	if (!thread || event->begin_ns >= thread->size.end_ns)
+		return;
+	comm->asked[comm->n_asked++ % TP_COMM_OWNERS] = thread->size;
+	tp_launch_note(&comm->asked_of, comm->launches, event, comm->n_asked);
 }
 
 void tp_comm_take_work(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -133,11 +130,12 @@ void tp_comm_take_work(void *ctx, const struct tp_event *event, struct tp_launch
 	struct tp_comm_counted *rank = tp_comm_find_rank(comm, event);
 	enum tp_comm_kind kind = tp_comm_kind_of(event->name->bytes, event->name->n_bytes);
 	struct tp_comm_asked asked = {.group = TP_COMM_NO_GROUP, .at = -1, .peer = -1};
+	uint32_t n = tp_launch_noted(&comm->asked_of, call);
 
-	if (!rank || kind == TP_COMM_KINDS)
+	if (!rank || kind == TP_COMM_KINDS || event->kind != TP_REC_KERNEL)
 		return;
-	if (call && call->owner && comm->n_owners - call->owner < TP_COMM_OWNERS)
-		asked = comm->owner[(call->owner - 1) % TP_COMM_OWNERS];
+	if (n && comm->n_asked - n < TP_COMM_OWNERS)
+		asked = comm->asked[(n - 1) % TP_COMM_OWNERS];
 	/* The plugin and the range know what a kernel of many kinds was for. */
 	if (asked.is_set && asked.kind != TP_COMM_KINDS && kind == TP_COMM_SEND_RECV)
 		kind = asked.kind;

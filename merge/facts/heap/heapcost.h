@@ -12,6 +12,7 @@
  * stacks.h, and a test can make by hand. */
 struct tp_heap_rows {
 	const struct tp_run *run;
+	const struct tp_hostmem *mem;
 	const struct tp_hostmem_row *row;
 	uint32_t n_rows;
 	uint64_t sample_bytes;	/* mean distance of samples: figures are estimates; 0: exact */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/need.h"
 #include "merge/model/counter.h"
 
 enum { MS_NS = 1000000, SHOWN_PART = 200 };
@@ -16,15 +17,14 @@ static const struct tp_string live_name =
 static const struct tp_string rate_name =
     TP_COUNTER_NAME("host allocations\0/ms\0memory", TP_COUNTER_HEAP_RATE);
 
-void tp_heapcurve_init(struct tp_heapcurve *curve, const struct tp_run *run,
+void tp_heapcurve_init(struct tp_heapcurve *curve, const struct tp_run *run, struct tp_hostmem *mem,
 		       tp_heapcurve_fn *each, void *ctx)
 {
-	*curve = (struct tp_heapcurve){.run = run, .each = each, .ctx = ctx};
+	*curve = (struct tp_heapcurve){.run = run, .mem = mem, .each = each, .ctx = ctx};
 }
 
 void tp_heapcurve_fini(struct tp_heapcurve *curve)
 {
-	tp_hostmem_free(curve->mem);
 	free(curve->proc);
 	memset(curve, 0, sizeof(*curve));
 }
@@ -59,8 +59,8 @@ static void close_ms(struct tp_heapcurve *curve, uint32_t at, int64_t next_ms)
 	const struct tp_heapcurve_value *first = &proc->least, *second = &proc->most;
 	uint64_t n_allocs;
 
-	n_allocs = tp_hostmem_allocs_now(curve->mem, curve->run->proc[at]) - proc->n_allocs;
-	proc->n_allocs += n_allocs;
+	n_allocs = proc->n_now - proc->n_allocs;
+	proc->n_allocs = proc->n_now;
 	if (n_allocs || proc->is_rate_shown)
 		give(curve, at, &rate_name, proc->ms * MS_NS, (int64_t)n_allocs);
 	proc->is_rate_shown = n_allocs != 0;
@@ -85,37 +85,21 @@ static int64_t floor_ms(int64_t ns)
 	return ns / MS_NS - (ns % MS_NS < 0);
 }
 
-static bool open_books(struct tp_heapcurve *curve)
-{
-	if (curve->mem || curve->is_off)
-		return curve->mem != NULL;
-	curve->mem = tp_hostmem_new(curve->run);
-	curve->proc = calloc(curve->run->n_procs + 1, sizeof(curve->proc[0]));
-	if (!curve->mem || !curve->proc) {
-		tp_hostmem_free(curve->mem);
-		curve->mem = NULL;
-		curve->is_off = true;
-	}
-	return curve->mem != NULL;
-}
-
 void tp_heapcurve_event(struct tp_heapcurve *curve, const struct tp_event *event)
 {
-	struct tp_event alone = *event;
 	struct tp_heapcurve_proc *proc;
 	struct tp_heapcurve_value value = {.ns = event->begin_ns};
 	int64_t ms = floor_ms(event->begin_ns);
 
-	if ((event->kind != TP_REC_HEAPALLOC && event->kind != TP_REC_HEAPFREE) ||
-	    !open_books(curve))
+	if (event->kind != TP_REC_HEAPALLOC && event->kind != TP_REC_HEAPFREE)
 		return;
+	if (!curve->proc)
+		curve->proc = tp_need(curve->run->n_procs, sizeof(curve->proc[0]));
 	proc = &curve->proc[event->proc->at];
 	if (proc->has_any && ms != proc->ms)
 		close_ms(curve, event->proc->at, ms);
-	/* Nobody asks by whom: no stacks are kept. */
-	alone.link = 0;
-	tp_hostmem_event(curve->mem, &alone);
 	value.bytes = tp_hostmem_live_now(curve->mem, event->proc);
+	proc->n_now = tp_hostmem_allocs_now(curve->mem, event->proc);
 	if (!proc->has_any || ms != proc->ms) {
 		proc->ms = ms;
 		proc->least = proc->most = value;
@@ -131,12 +115,11 @@ void tp_heapcurve_event(struct tp_heapcurve *curve, const struct tp_event *event
 const struct tp_hostmem_proc *tp_heapcurve_end(struct tp_heapcurve *curve, uint32_t *n)
 {
 	*n = 0;
-	if (!curve->mem)
+	if (!curve->proc)
 		return NULL;
 	for (uint32_t i = 0; i < curve->run->n_procs; i++) {
 		if (curve->proc[i].has_any)
 			close_ms(curve, i, INT64_MAX);
 	}
-	tp_hostmem_end(curve->mem);
 	return tp_hostmem_procs(curve->mem, n);
 }

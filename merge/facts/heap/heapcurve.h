@@ -18,7 +18,7 @@ struct tp_heapcurve {
 	const struct tp_run *run;
 	tp_heapcurve_fn *each;
 	void *ctx;
-	struct tp_hostmem *mem;		/* NULL: no allocation yet */
+	struct tp_hostmem *mem;		/* what is alive: has had each event before the curve */
 	struct tp_heapcurve_proc {
 		bool has_any;
 		int64_t ms;		/* that is being taken; of the run */
@@ -26,13 +26,12 @@ struct tp_heapcurve {
 		struct tp_heapcurve_value {
 			int64_t ns, bytes;
 		} least, most, last;
-		uint64_t n_allocs;	/* before this millisecond */
+		uint64_t n_allocs, n_now; /* before this millisecond; by now */
 		bool is_rate_shown;	/* the last rate is not 0 */
 	} *proc;			/* by tp_proc.at */
-	bool is_off;			/* out of memory */
 };
 
-void tp_heapcurve_init(struct tp_heapcurve *curve, const struct tp_run *run,
+void tp_heapcurve_init(struct tp_heapcurve *curve, const struct tp_run *run, struct tp_hostmem *mem,
 		       tp_heapcurve_fn *each, void *ctx);
 void tp_heapcurve_fini(struct tp_heapcurve *curve);
 /* HEAPALLOC, HEAPFREE; others are ignored. */

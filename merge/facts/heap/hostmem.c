@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "merge/facts/heap/hostmem_in.h"
+#include "merge/kit/need.h"
 #include "merge/model/label.h"
 
 enum {
@@ -27,19 +28,15 @@ static uint64_t sample_bytes_of(const struct tp_run *run, const struct tp_proc *
 	return bytes && bytes <= SAMPLE_MOST ? bytes : SAMPLE_BYTES;
 }
 
-struct tp_hostmem *tp_hostmem_new(const struct tp_run *run)
+static void begin_ledgers(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_hostmem *mem = calloc(1, sizeof(*mem));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_hostmem *mem = state;
 
-	if (!mem)
-		return NULL;
 	mem->run = run;
-	mem->stacks = tp_stacks_new(run);
-	mem->book = calloc(run->n_procs + 1, sizeof(*mem->book));
-	if (!mem->stacks || !mem->book) {
-		tp_hostmem_free(mem);
-		return NULL;
-	}
+	mem->is_plain = *(const bool *)params;
+	mem->stacks = mem->is_plain ? NULL : tp_facts_want(facts, &tp_fact_stacks, NULL);
+	mem->book = tp_need(run->n_procs, sizeof(*mem->book));
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		struct book *book = &mem->book[i];
 
@@ -48,14 +45,13 @@ struct tp_hostmem *tp_hostmem_new(const struct tp_run *run)
 		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++)
 			book->pub.counted[c] = (struct tp_hostmem_counted){-1, -1, -1, -1};
 	}
-	return mem;
 }
 
-void tp_hostmem_free(struct tp_hostmem *mem)
+static void free_ledgers(void *state)
 {
-	if (!mem)
-		return;
-	for (uint32_t i = 0; mem->book && i < mem->run->n_procs; i++) {
+	struct tp_hostmem *mem = state;
+
+	for (uint32_t i = 0; i < mem->run->n_procs; i++) {
 		tp_hostmem_blocks_free(&mem->book[i].blocks);
 		tp_hostmem_maps_free(&mem->book[i].maps);
 		tp_keyed_free(&mem->book[i].rows);
@@ -64,11 +60,9 @@ void tp_hostmem_free(struct tp_hostmem *mem)
 		free(mem->book[i].moved_of_thread);
 	}
 	free(mem->book);
-	tp_stacks_free(mem->stacks);
 	free(mem->proc);
 	free(mem->row);
 	free(mem->step);
-	free(mem);
 }
 
 /* ---- windows ---- */
@@ -196,14 +190,14 @@ static void take_counter(struct book *book, const struct tp_event *event)
 	}
 }
 
-void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_hostmem *mem = state;
 	struct book *book = &mem->book[event->proc->at];
 
-	switch (event->kind) {
-	case TP_REC_FRAME:
-		tp_stacks_event(mem->stacks, event);
+	if (mem->is_plain && event->kind != TP_REC_HEAPALLOC && event->kind != TP_REC_HEAPFREE)
 		return;
+	switch (event->kind) {
 	case TP_REC_COUNTER:
 		take_counter(book, event);
 		return;
@@ -238,4 +232,27 @@ int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *
 uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
 {
 	return tp_hostmem_blocks_of(mem->book[proc->at].pub.n_allocs);
+}
+
+static void end_ledgers(void *state)
+{
+	tp_hostmem_end(state);
+}
+
+const struct tp_fact tp_fact_hostmem = {
+	.name = "host memory",
+	.bytes = sizeof(struct tp_hostmem),
+	.params_bytes = sizeof(bool),
+	.kinds = TP_FACT_KIND(TP_REC_COUNTER) | TP_FACT_KIND(TP_REC_STEP) |
+		 TP_FACT_KIND(TP_REC_HEAPALLOC) | TP_FACT_KIND(TP_REC_HEAPFREE) |
+		 TP_FACT_KIND(TP_REC_MAP) | TP_FACT_KIND(TP_REC_UNMAP),
+	.begin = begin_ledgers,
+	.event = take_event,
+	.end = end_ledgers,
+	.free = free_ledgers,
+};
+
+struct tp_hostmem *tp_hostmem_want(struct tp_facts *facts, bool is_plain)
+{
+	return tp_facts_want(facts, &tp_fact_hostmem, &is_plain);
 }

@@ -83,15 +83,13 @@ struct tp_hostmem_proc {
 
 struct tp_hostmem;
 
-struct tp_hostmem *tp_hostmem_new(const struct tp_run *run);
-void tp_hostmem_free(struct tp_hostmem *mem);
-void tp_hostmem_event(struct tp_hostmem *mem, const struct tp_event *event);
+/* The ledgers of a run; is_plain: without stacks, steps and
+ * mappings, for who asks only how much there is. */
+struct tp_hostmem *tp_hostmem_want(struct tp_facts *facts, bool is_plain);
+
 /* Before the end: what is alive now, and how many allocations there were so far. */
 int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *proc);
 uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc);
-/* No more events: books are closed, rows can be read. */
-void tp_hostmem_end(struct tp_hostmem *mem);
-
 const struct tp_hostmem_proc *tp_hostmem_procs(const struct tp_hostmem *mem, uint32_t *n);
 const struct tp_hostmem_row *tp_hostmem_rows(const struct tp_hostmem *mem, uint32_t *n);
 const struct tp_hostmem_step *tp_hostmem_steps(const struct tp_hostmem *mem, uint32_t *n);

@@ -217,7 +217,7 @@ void tp_hostmem_take_alloc(struct tp_hostmem *mem, struct book *book, const stru
 	bool is_sampled = event->flags & TP_F_SAMPLED;
 	struct weight weight = tp_hostmem_weigh(book, event->len, is_sampled);
 	uint32_t thread = tp_thread_at(event),
-		 at = find_row(mem, book, tp_stacks_of(mem->stacks, event)),
+		 at = find_row(mem, book, mem->is_plain ? 0 : tp_stacks_of(mem->stacks, event)),
 		 class = size_class(event->len);
 	struct tp_hostmem_step *step = step_at(mem, book, event->begin_ns);
 	struct tp_hostmem_block block, *old;

@@ -58,7 +58,8 @@ struct book {
 
 struct tp_hostmem {
 	const struct tp_run *run;
-	struct tp_stacks *stacks;
+	struct tp_stacks *stacks;	/* NULL: plain */
+	bool is_plain;
 	struct book *book;	/* by tp_proc.at */
 	struct tp_hostmem_proc *proc;	/* at the end: of those that have any */
 	uint32_t n_procs, cap_procs;
@@ -101,5 +102,8 @@ static inline uint64_t tp_hostmem_blocks_of(uint64_t shares)
 {
 	return (shares + SHARE / 2) / SHARE;
 }
+
+/* hostmem_end.c: no more events; what stayed, rows. */
+void tp_hostmem_end(struct tp_hostmem *mem);
 
 #endif

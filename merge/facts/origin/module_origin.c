@@ -9,6 +9,7 @@
 
 #include "merge/facts/origin/links.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 
 /* A node of the backward pass that has not ended. */
 struct node {
@@ -39,38 +40,31 @@ struct tp_origins {
 	bool is_outermost;	/* the last operator */
 };
 
-struct tp_origins *tp_origins_new(const struct tp_run *run)
+static void begin_origins(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_origins *origins = calloc(1, sizeof(*origins));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_origins *origins = state;
 
-	if (!origins)
-		return NULL;
 	origins->n_procs = run->n_procs;
-	origins->proc = calloc(run->n_procs + 1, sizeof(origins->proc[0]));
-	origins->stacks = tp_stacks_new(run);
+	origins->proc = tp_need(run->n_procs, sizeof(origins->proc[0]));
+	origins->stacks = tp_facts_want(facts, &tp_fact_stacks, NULL);
 	origins->paths = tp_module_paths_new(run);
-	if (tp_links_init(&origins->links, run) || !origins->proc || !origins->stacks ||
-	    !origins->paths) {
-		tp_origins_free(origins);
-		return NULL;
-	}
-	return origins;
+	if (tp_links_init(&origins->links, run) || !origins->paths)
+		tp_need_failed();
 }
 
-void tp_origins_free(struct tp_origins *origins)
+static void free_origins(void *state)
 {
-	if (!origins)
-		return;
-	for (uint32_t p = 0; origins->proc && p < origins->n_procs; p++) {
+	struct tp_origins *origins = state;
+
+	for (uint32_t p = 0; p < origins->n_procs; p++) {
 		for (uint32_t t = 0; t < origins->proc[p].cap; t++)
 			free(origins->proc[p].thread[t].node);
 		free(origins->proc[p].thread);
 	}
 	free(origins->proc);
 	tp_links_free(&origins->links);
-	tp_stacks_free(origins->stacks);
 	tp_module_paths_free(origins->paths);
-	free(origins);
 }
 
 static bool is_same(struct tp_origin a, struct tp_origin b)
@@ -156,13 +150,13 @@ static void note_outermost(struct tp_origins *origins, const struct tp_event *ev
 		thread->op_end_ns = event->end_ns;
 }
 
-void tp_origins_event(struct tp_origins *origins, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_origins *origins = state;
 	struct tp_origin origin;
 
 	switch (event->kind) {
 	case TP_REC_FRAME:
-		tp_stacks_event(origins->stacks, event);
 		tp_module_paths_event(origins->paths, event);
 		return;
 	case TP_REC_NNMODULE:
@@ -219,3 +213,15 @@ bool tp_origins_is_incomplete(const struct tp_origins *origins)
 {
 	return origins->is_incomplete || tp_module_paths_is_incomplete(origins->paths);
 }
+
+#define ORIGINS(is_cut_too)                                                                    \
+	{                                                                                      \
+		.name = "origins", .bytes = sizeof(struct tp_origins),                         \
+		.kinds = TP_FACT_KIND(TP_REC_FRAME) | TP_FACT_KIND(TP_REC_NNMODULE) |          \
+			 TP_FACT_KIND(TP_REC_STACK) | TP_FACT_KIND(TP_REC_OP),                 \
+		.is_cut = is_cut_too, .begin = begin_origins, .event = take_event,             \
+		.free = free_origins,                                                          \
+	}
+
+const struct tp_fact tp_fact_origins = ORIGINS(false);
+const struct tp_fact tp_fact_origins_cut = ORIGINS(true);

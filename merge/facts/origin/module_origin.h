@@ -23,10 +23,10 @@ struct tp_origin {
 
 struct tp_origins;
 
-struct tp_origins *tp_origins_new(const struct tp_run *run);
-void tp_origins_free(struct tp_origins *origins);
-/* Every event, in order, before its origin is asked for. */
-void tp_origins_event(struct tp_origins *origins, const struct tp_event *event);
+/* Of events as they were recorded, and of those cut to their windows: who has another event than these
+ * asks of the same kind. */
+extern const struct tp_fact tp_fact_origins, tp_fact_origins_cut;
+
 /* Where the event's thread is at the event's begin. */
 struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event *event);
 /* The OP that was given last lies in no other one of its thread. */

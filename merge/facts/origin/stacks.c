@@ -14,32 +14,29 @@
 
 #include "merge/facts/origin/stacks_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 
-struct tp_stacks *tp_stacks_new(const struct tp_run *run)
+static void begin_stacks(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_stacks *stacks = calloc(1, sizeof(*stacks));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_stacks *stacks = state;
 
-	if (!stacks)
-		return NULL;
 	stacks->run = run;
 	stacks->n_nodes = 1;
-	stacks->proc = calloc(run->n_procs + 1, sizeof(*stacks->proc));
+	stacks->proc = tp_need(run->n_procs, sizeof(*stacks->proc));
 	stacks->symbols = tp_symbols_new("");
-	if (!stacks->proc || !stacks->symbols ||
-	    !tp_grow(&stacks->node, &stacks->cap_nodes, 1, sizeof(*stacks->node))) {
-		tp_stacks_free(stacks);
-		return NULL;
-	}
+	if (!stacks->symbols)
+		tp_need_failed();
+	tp_need_room(&stacks->node, &stacks->cap_nodes, 1, sizeof(*stacks->node));
 	if (run->is_quiet)
 		tp_symbols_quiet(stacks->symbols);
-	return stacks;
 }
 
-void tp_stacks_free(struct tp_stacks *stacks)
+static void free_stacks(void *state)
 {
-	if (!stacks)
-		return;
-	for (uint32_t i = 0; stacks->proc && i < stacks->run->n_procs; i++) {
+	struct tp_stacks *stacks = state;
+
+	for (uint32_t i = 0; i < stacks->run->n_procs; i++) {
 		tp_numbers_free(&stacks->proc[i].numbers);
 		free(stacks->proc[i].module_of);
 	}
@@ -53,7 +50,6 @@ void tp_stacks_free(struct tp_stacks *stacks)
 	free(stacks->python);
 	tp_stacks_names_free(stacks);
 	tp_symbols_free(stacks->symbols);
-	free(stacks);
 }
 
 /* ---- files of code ---- */
@@ -193,8 +189,9 @@ static struct tp_numbers_file *file_of(struct tp_stacks *stacks, const struct tp
 	return tp_numbers_of(&stacks->proc[event->proc->at].numbers, event->window);
 }
 
-void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event)
+static void take_frame(void *state, const struct tp_event *event)
 {
+	struct tp_stacks *stacks = state;
 	struct tp_numbers_file *file;
 	struct node key = {0};
 	uint32_t outer, place, stack;
@@ -268,3 +265,12 @@ uint64_t tp_stacks_orphans(const struct tp_stacks *stacks)
 {
 	return stacks->n_orphans;
 }
+
+const struct tp_fact tp_fact_stacks = {
+	.name = "stacks",
+	.bytes = sizeof(struct tp_stacks),
+	.kinds = TP_FACT_KIND(TP_REC_FRAME),
+	.begin = begin_stacks,
+	.event = take_frame,
+	.free = free_stacks,
+};

@@ -12,15 +12,12 @@
 #ifndef TP_MERGE_STACKS_H
 #define TP_MERGE_STACKS_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 struct tp_stacks;
 
-struct tp_stacks *tp_stacks_new(const struct tp_run *run);
-void tp_stacks_free(struct tp_stacks *stacks);
+extern const struct tp_fact tp_fact_stacks;
 
-/* Takes a FRAME; others are ignored. In the order of the run. */
-void tp_stacks_event(struct tp_stacks *stacks, const struct tp_event *event);
 /* The stack that a HEAPALLOC, MAP or UNMAP names: below tp_stacks_count; 0: none, or not known
  * (then counted). Equal for equal stacks of the whole run. */
 uint32_t tp_stacks_of(struct tp_stacks *stacks, const struct tp_event *event);

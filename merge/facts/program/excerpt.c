@@ -15,6 +15,7 @@
 #include "merge/facts/time/recorded.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 /* ---- which step ---- */
@@ -152,8 +153,9 @@ static void take_call(struct tp_excerpt *excerpt, const struct tp_excerpt_step *
 
 	if (row)
 		row->correlation = event->link;
-	if (!tp_launches_call(excerpt->launches, event, row ? row->id + 1 : 0))
-		excerpt->n_left_out++;
+	tp_facts_event(excerpt->facts, event);
+	if (row)
+		tp_launch_note(&excerpt->row_of, excerpt->launches, event, row->id + 1);
 }
 
 /* Work belongs to the step that it runs in, and to the one that started it. */
@@ -161,10 +163,11 @@ static void take_work(void *ctx, const struct tp_event *event, struct tp_launch_
 {
 	struct tp_excerpt *excerpt = ctx;
 	const struct tp_excerpt_step *step = step_of(excerpt, event->proc);
+	uint32_t noted = tp_launch_noted(&excerpt->row_of, call);
 	struct tp_excerpt_row *row;
 
 	if (!step ||
-	    (!(call && call->owner) && !tp_excerpt_is_in(step, event->begin_ns, event->end_ns)))
+	    (!noted && !tp_excerpt_is_in(step, event->begin_ns, event->end_ns)))
 		return;
 	row = add_row(excerpt, step, event);
 	if (!row)
@@ -174,7 +177,7 @@ static void take_work(void *ctx, const struct tp_event *event, struct tp_launch_
 		return;
 	if (event->kind != TP_REC_SYNC)
 		row->delay_ns = tp_sub(event->begin_ns, call->begin_ns);
-	row->outer = call->owner ? call->owner - 1 : TP_EXCERPT_NONE;
+	row->outer = noted ? noted - 1 : TP_EXCERPT_NONE;
 }
 
 static void take_module(void *ctx, const struct tp_module_call *call)
@@ -194,8 +197,9 @@ static void take_module(void *ctx, const struct tp_module_call *call)
 		row->path = call->path;
 }
 
-void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_excerpt *excerpt = state;
 	const struct tp_excerpt_step *step;
 	bool is_here;
 
@@ -207,7 +211,7 @@ void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event)
 	/* What a thread is in was told before the step. */
 	if (event->kind == TP_REC_FRAME || event->kind == TP_REC_STACK ||
 	    event->kind == TP_REC_NNMODULE)
-		tp_module_times_event(excerpt->modules, event);
+		tp_facts_event(excerpt->facts, event);
 	if (!step)
 		return;
 	is_here = tp_excerpt_is_in(step, event->begin_ns, event->end_ns);
@@ -217,7 +221,7 @@ void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event)
 		if (!is_here)
 			break;
 		if (tp_origins_has_any(tp_module_times_origins(excerpt->modules)))
-			tp_module_times_event(excerpt->modules, event);
+			tp_facts_event(excerpt->facts, event);
 		take_span(excerpt, step, event);
 		break;
 	case TP_REC_COLL:
@@ -238,47 +242,58 @@ void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event)
 	default:
 		if (tp_gpu_is_work(event) && event->end_ns > step->begin_ns &&
 		    tp_sub(event->begin_ns, step->end_ns) < TP_LAUNCHES_KEPT_NS)
-			tp_launches_work(excerpt->launches, event);
+			tp_facts_event(excerpt->facts, event);
 		break;
 	}
 }
 
 /* ---- begin and end ---- */
 
-void tp_excerpt_end(struct tp_excerpt *excerpt)
+static void end_excerpt(void *state)
 {
-	tp_launches_end(excerpt->launches);
-	tp_module_times_end(excerpt->modules);
+	struct tp_excerpt *excerpt = state;
+
+	tp_facts_end(excerpt->facts);
 	tp_excerpt_order(excerpt);
 }
 
-struct tp_excerpt *tp_excerpt_new(const struct tp_run *run, const char *steps)
+static void begin_excerpt(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_excerpt *excerpt = calloc(1, sizeof(*excerpt));
+	struct tp_excerpt *excerpt = state;
 
-	if (!excerpt)
-		return NULL;
-	excerpt->run = run;
-	excerpt->launches = tp_launches_new(run);
-	excerpt->modules = tp_module_times_new(run);
-	if (!excerpt->launches || !excerpt->modules) {
-		tp_excerpt_free(excerpt);
-		return NULL;
-	}
-	tp_launches_each(excerpt->launches, take_work, excerpt);
-	tp_module_times_each(excerpt->modules, take_module, excerpt);
-	choose(excerpt, steps);
-	return excerpt;
+	excerpt->run = tp_facts_run(facts);
+	/* Of its own: they see little of the run. */
+	excerpt->facts = tp_facts_new(excerpt->run);
+	excerpt->launches = tp_facts_want(excerpt->facts, &tp_fact_launches, NULL);
+	excerpt->modules = tp_facts_want(excerpt->facts, &tp_fact_module_times, NULL);
+	tp_launches_read(excerpt->launches, take_work, NULL, excerpt);
+	tp_module_times_read(excerpt->modules, take_module, excerpt);
+	choose(excerpt, *(const char *const *)params);
 }
 
-void tp_excerpt_free(struct tp_excerpt *excerpt)
+static void free_excerpt(void *state)
 {
-	if (!excerpt)
-		return;
-	tp_launches_free(excerpt->launches);
-	tp_module_times_free(excerpt->modules);
+	struct tp_excerpt *excerpt = state;
+
+	tp_facts_free(excerpt->facts);
+	tp_launch_notes_free(&excerpt->row_of);
 	free(excerpt->row);
-	free(excerpt);
+}
+
+static const struct tp_fact fact_excerpt = {
+	.name = "excerpt",
+	.bytes = sizeof(struct tp_excerpt),
+	.params_bytes = sizeof(const char *),
+	.kinds = TP_FACT_ALL_KINDS,
+	.begin = begin_excerpt,
+	.event = take_event,
+	.end = end_excerpt,
+	.free = free_excerpt,
+};
+
+struct tp_excerpt *tp_excerpt_want(struct tp_facts *facts, const char *steps)
+{
+	return tp_facts_want(facts, &fact_excerpt, &steps);
 }
 
 uint32_t tp_excerpt_steps(const struct tp_excerpt *excerpt)

@@ -55,12 +55,9 @@ struct tp_excerpt_row {
 
 struct tp_excerpt;
 
-/* `steps`: a list of numbers, NULL: all. NULL: out of memory. */
-struct tp_excerpt *tp_excerpt_new(const struct tp_run *run, const char *steps);
-void tp_excerpt_event(struct tp_excerpt *excerpt, const struct tp_event *event);
-/* No more events: rows are final, by step, lane, time; the outer ones first. */
-void tp_excerpt_end(struct tp_excerpt *excerpt);
-void tp_excerpt_free(struct tp_excerpt *excerpt);
+/* `steps`: a list of numbers, which outlives it; NULL: all. When the pass is over, rows are final, by
+ * step, lane, time; the outer ones first. */
+struct tp_excerpt *tp_excerpt_want(struct tp_facts *facts, const char *steps);
 
 uint32_t tp_excerpt_steps(const struct tp_excerpt *excerpt);
 const struct tp_excerpt_step *tp_excerpt_step(const struct tp_excerpt *excerpt, uint32_t i);

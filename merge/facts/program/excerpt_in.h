@@ -19,7 +19,9 @@ struct tp_excerpt {
 	uint32_t n_rows, cap_rows;
 	uint32_t n_ids;
 	uint64_t n_left_out;
+	struct tp_facts *facts;
 	struct tp_launches *launches;
+	struct tp_launch_notes row_of;	/* of calls, plus one */
 	struct tp_module_times *modules;
 };
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "merge/facts/tensor/memcurve.h"
-#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/nest.h"
@@ -15,6 +14,7 @@
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 /* Device time launched on a path of rows. */
@@ -22,12 +22,17 @@ struct launched {
 	int64_t ns, tensor_ns;
 };
 
+/* What tells rows from each other beside their names. */
+struct tp_operators_by {
+	bool shape, stack;
+};
+
 struct tp_operators {
 	struct tp_operator_rows pub;
 	struct tp_nest *nest;
 	struct tp_memcurve *memory;
-	struct tp_clip clip;
 	struct tp_launches *launches;
+	struct tp_launch_notes path_of; /* of calls: where they were made */
 	struct tp_paths paths;
 	struct launched *launched; /* by number of the path */
 	uint32_t cap_launched;
@@ -116,9 +121,8 @@ static void take_call(struct tp_operators *operators, const struct tp_event *eve
 	for (uint32_t i = 0; i < n; i++)
 		if (!operators->row[open[i]].is_call)
 			open[n_kept++] = open[i];
-	if (!tp_launches_call(operators->launches, event,
-			      tp_paths_find(&operators->paths, open, n_kept)))
-		operators->pub.is_incomplete = true;
+	tp_launch_note(&operators->path_of, operators->launches, event,
+		       tp_paths_find(&operators->paths, open, n_kept));
 	take_span(operators, event);
 }
 
@@ -126,6 +130,7 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 {
 	struct tp_operators *operators = ctx;
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+	uint32_t path = tp_launch_noted(&operators->path_of, call);
 	struct launched *launched;
 
 	operators->pub.has_device = true;
@@ -134,13 +139,11 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		operators->pub.lost_device_ns = tp_add(operators->pub.lost_device_ns, ns);
 		return;
 	}
-	if (call->owner == TP_NO_PATH ||
-	    !tp_grow(&operators->launched, &operators->cap_launched, (uint64_t)call->owner + 1,
-		     sizeof(*launched))) {
-		operators->pub.is_incomplete = true;
-		return;
-	}
-	launched = &operators->launched[call->owner];
+	if (path == TP_NO_PATH)
+		tp_need_failed();
+	tp_need_room(&operators->launched, &operators->cap_launched, (uint64_t)path + 1,
+		     sizeof(*launched));
+	launched = &operators->launched[path];
 	launched->ns = tp_add(launched->ns, ns);
 	if (event->kind == TP_REC_KERNEL &&
 	    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
@@ -195,8 +198,6 @@ static void take_event(void *ctx, const struct tp_event *event)
 {
 	struct tp_operators *operators = ctx;
 
-	if (operators->pub.origins)
-		tp_origins_event(operators->pub.origins, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -211,8 +212,6 @@ static void take_event(void *ctx, const struct tp_event *event)
 		take_call(operators, event);
 		break;
 	default:
-		if (tp_gpu_is_work(event))
-			tp_launches_work(operators->launches, event);
 		break;
 	}
 }
@@ -230,59 +229,69 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
 }
 
-struct tp_operators *tp_operators_new(const struct tp_run *run, bool by_shape, bool by_stack)
+static void begin_operators(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_operators *operators = calloc(1, sizeof(*operators));
+	const struct tp_operators_by *by = params;
+	struct tp_operators *operators = state;
 
-	if (!operators)
-		return NULL;
-	operators->by_shape = by_shape;
+	operators->by_shape = by->shape;
 	operators->pub.names = tp_names_new();
 	operators->nest = tp_nest_new(close_span, operators);
 	operators->memory = tp_memcurve_new();
-	operators->launches = tp_launches_new(run);
-	if (by_stack)
-		operators->pub.origins = tp_origins_new(run);
-	tp_clip_init(&operators->clip, run, take_event, operators);
-	if ((by_stack && !operators->pub.origins) || !operators->pub.names || !operators->nest ||
-	    !operators->memory || !operators->launches) {
-		tp_operators_free(operators);
-		return NULL;
-	}
-	tp_launches_each(operators->launches, take_launched, operators);
-	return operators;
+	if (!operators->nest || !operators->memory)
+		tp_need_failed();
+	operators->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	if (by->stack)
+		operators->pub.origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	tp_launches_read(operators->launches, take_launched, NULL, operators);
 }
 
-void tp_operators_event(struct tp_operators *operators, const struct tp_event *event)
+static void end_operators(void *state)
 {
-	tp_clip_event(&operators->clip, event);
-}
+	struct tp_operators *operators = state;
 
-const struct tp_operator_rows *tp_operators_end(struct tp_operators *operators)
-{
-	tp_clip_end(&operators->clip);
 	tp_nest_end(operators->nest);
 	operators->nest = NULL;
-	tp_launches_end(operators->launches);
 	share_out(operators);
 	operators->pub.row = operators->row;
 	operators->pub.n_rows = operators->n_rows;
 	operators->pub.lost_blocks = tp_memcurve_lost(operators->memory);
-	return &operators->pub;
+	operators->pub.is_incomplete |= operators->pub.origins &&
+					tp_origins_is_incomplete(operators->pub.origins);
 }
 
-void tp_operators_free(struct tp_operators *operators)
+static void free_operators(void *state)
 {
-	if (!operators)
-		return;
+	struct tp_operators *operators = state;
+
 	tp_nest_end(operators->nest);
-	tp_names_free(operators->pub.names);
 	tp_memcurve_free(operators->memory);
-	tp_launches_free(operators->launches);
-	tp_origins_free(operators->pub.origins);
+	tp_launch_notes_free(&operators->path_of);
 	tp_paths_free(&operators->paths);
+	tp_names_free(operators->pub.names);
+	tp_keyed_free(&operators->rows);
 	free(operators->launched);
 	free(operators->row);
-	tp_keyed_free(&operators->rows);
-	free(operators);
+}
+
+const struct tp_fact tp_fact_operators = {
+	.name = "operators",
+	.bytes = sizeof(struct tp_operators),
+	.params_bytes = sizeof(struct tp_operators_by),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) |
+		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
+		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CALL),
+	.is_cut = true,
+	.begin = begin_operators,
+	.event = take_event,
+	.end = end_operators,
+	.free = free_operators,
+};
+
+const struct tp_operator_rows *tp_operators_want(struct tp_facts *facts, bool by_shape, bool by_stack)
+{
+	const struct tp_operators_by by = {.shape = by_shape, .stack = by_stack};
+	const struct tp_operators *operators = tp_facts_want(facts, &tp_fact_operators, &by);
+
+	return &operators->pub;
 }

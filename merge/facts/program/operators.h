@@ -39,7 +39,6 @@ struct tp_operator_row {
 	bool is_call, is_eligible, encloses_eligible;
 };
 
-/* What tp_operators_end gives. */
 struct tp_operator_rows {
 	const struct tp_operator_row *row;
 	uint32_t n_rows;
@@ -50,11 +49,7 @@ struct tp_operator_rows {
 	bool has_memory, has_shapes, has_device, is_incomplete;
 };
 
-/* NULL: out of memory. */
-struct tp_operators *tp_operators_new(const struct tp_run *run, bool by_shape, bool by_stack);
-void tp_operators_event(struct tp_operators *operators, const struct tp_event *event);
-/* No more events. Once; valid until free. */
-const struct tp_operator_rows *tp_operators_end(struct tp_operators *operators);
-void tp_operators_free(struct tp_operators *operators);
+/* Filled when the pass is over. */
+const struct tp_operator_rows *tp_operators_want(struct tp_facts *facts, bool by_shape, bool by_stack);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * overview.c - the figures of the overview, collected event by event
  *
- * Each event comes from the sweep of the steps (step_times.h), and goes on to the collectives.
+ * It stands on the sweep of the steps (step_times.h): their times are final before each event.
  */
 #include "merge/facts/program/overview.h"
 
@@ -11,9 +11,10 @@
 
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-enum {	/* of tp_launch_call.owner */
+enum {	/* noted of a call: it was made */
 	OWNER_NESTED = 1,	/* inside another call */
 	OWNER_PRODUCT = 2,	/* inside an operator that tensor cores could do */
 	OWNER_STEP = 4,		/* in a step */
@@ -72,7 +73,6 @@ static void take_step(struct tp_overview *overview, struct tp_overview_proc *pro
 	const struct tp_breakdown *breakdown = proc->breakdown;
 	const struct tp_step_row *before = NULL;
 
-	tp_gpu_time_step(overview->gpu, event);
 	if (!breakdown->n_steps || !tp_grow(&proc->peak, &proc->cap_peaks,
 					    breakdown->n_steps, sizeof(*proc->peak))) {
 		overview->is_incomplete = true;
@@ -201,22 +201,21 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 		tp_habits_call(&overview->habits, event);
 	if (!(owner & OWNER_NESTED))
 		tp_sites_call(overview->sites, event);
-	if (!tp_launches_call(overview->launches, event, owner))
-		overview->is_incomplete = true;
+	tp_launch_note(&overview->owner_of, overview->launches, event, owner);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_overview *overview = ctx;
+	uint32_t owner = tp_launch_noted(&overview->owner_of, call);
 	struct tp_overview_row *row;
 
-	tp_gpu_time_work(overview->gpu, event, call);
-	if (call && call->owner >> OWNER_SHIFT) {
-		row = &overview->row[(call->owner >> OWNER_SHIFT) - 1];
+	if (owner >> OWNER_SHIFT) {
+		row = &overview->row[(owner >> OWNER_SHIFT) - 1];
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
 	}
-	if (call && call->owner & OWNER_STEP)
-		tp_habits_work(&overview->habits, event, call->owner & OWNER_PRODUCT);
+	if (owner & OWNER_STEP)
+		tp_habits_work(&overview->habits, event, owner & OWNER_PRODUCT);
 }
 
 /* In a stream that is captured into a graph, launches start nothing. */
@@ -224,9 +223,9 @@ static void take_gone(void *ctx, const struct tp_launch_call *call)
 {
 	struct tp_overview *overview = ctx;
 
-	overview->n_idle_launches += !call->n_work && !(call->owner & OWNER_NESTED) &&
-				     call->name->bytes &&
-				     strstr(call->name->bytes, "LaunchKernel") != NULL;
+	overview->n_idle_launches +=
+		!call->n_work && !(tp_launch_noted(&overview->owner_of, call) & OWNER_NESTED) &&
+		call->name->bytes && strstr(call->name->bytes, "LaunchKernel") != NULL;
 }
 
 /* More than one rank: the workers of one do not make it many. */
@@ -239,25 +238,14 @@ static bool has_ranks(const struct tp_run *run)
 	return n > 1;
 }
 
-/* Of work that seems to begin before its call it is not known yet: that it lasts beyond its step
- * is then not seen. */
-static int64_t find_call(void *ctx, const struct tp_event *work)
+static void take_event(void *state, const struct tp_event *event)
 {
-	struct tp_overview *overview = ctx;
-	const struct tp_launch_call *call = tp_launches_find(overview->launches, work);
-
-	return call ? call->begin_ns : INT64_MIN;
-}
-
-static void take_event(void *ctx, const struct tp_event *event)
-{
-	struct tp_overview *overview = ctx;
+	struct tp_overview *overview = state;
 	struct tp_overview_proc *proc;
 
 	proc = &overview->proc[event->proc->at];
 	proc->n_events++;
 	overview->n_events++;
-	tp_sites_event(overview->sites, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -277,47 +265,29 @@ static void take_event(void *ctx, const struct tp_event *event)
 	case TP_REC_CALL:
 		take_call(overview, proc, event);
 		break;
-	case TP_REC_KERNEL:
-	case TP_REC_MEMCPY:
-	case TP_REC_MEMSET:
-	case TP_REC_GRAPH:
-		if (tp_gpu_is_work(event))
-			tp_launches_work(overview->launches, event);
-		break;
 	default:
 		break;
 	}
-	if (overview->comm)
-		tp_comm_event(overview->comm, event);
-	if (overview->also)
-		overview->also(overview->also_ctx, event);
 }
 
-struct tp_overview *tp_overview_new(const struct tp_run *run,
-				    const struct tp_view_options *options)
+static void begin_overview(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_overview *overview = calloc(1, sizeof(*overview));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_overview *overview = state;
 
-	if (!overview)
-		return NULL;
-	overview->options = *options;
 	overview->n_procs = run->n_procs;
-	overview->times = tp_step_times_new(run, take_event, find_call, overview);
-	overview->names = overview->times ? tp_step_times_names(overview->times) : NULL;
+	overview->times = tp_facts_want(facts, &tp_fact_step_times, NULL);
+	overview->names = tp_step_times_names(overview->times);
+	overview->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
+	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
+	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
 	overview->nest = tp_nest_new(close_span, overview);
 	overview->memory = tp_memcurve_new();
-	overview->launches = tp_launches_new(run);
-	overview->gpu = tp_gpu_time_new(run);
-	overview->proc = calloc(run->n_procs + 1, sizeof(*overview->proc));
-	overview->comm = overview->times && has_ranks(run) ? tp_comm_new(run, overview->times) : NULL;
-	overview->sites = tp_sites_new(run);
-	if (!overview->times || !overview->sites || !overview->nest || !overview->memory ||
-	    !overview->proc || !overview->launches || !overview->gpu || (has_ranks(run) && !overview->comm)) {
-		tp_overview_free(overview);
-		return NULL;
-	}
-	tp_launches_each(overview->launches, take_launched, overview);
-	tp_launches_gone(overview->launches, take_gone);
+	if (!overview->nest || !overview->memory)
+		tp_need_failed();
+	overview->proc = tp_need(run->n_procs, sizeof(*overview->proc));
+	tp_launches_read(overview->launches, take_launched, take_gone, overview);
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		overview->proc[i].breakdown = tp_step_times_of(overview->times, run->proc[i]);
 	for (uint32_t i = 0; i < run->n_steps; i++) {
@@ -326,45 +296,39 @@ struct tp_overview *tp_overview_new(const struct tp_run *run,
 		if (!proc->n_ledger++)
 			proc->ledger = &run->step[i];
 	}
-	return overview;
 }
 
-void tp_overview_also(struct tp_overview *overview, tp_clip_fn also, void *ctx)
+static void end_overview(void *state)
 {
-	overview->also = also;
-	overview->also_ctx = ctx;
-}
+	struct tp_overview *overview = state;
 
-void tp_overview_event(struct tp_overview *overview, const struct tp_event *event)
-{
-	tp_step_times_event(overview->times, event);
-}
-
-void tp_overview_end(struct tp_overview *overview)
-{
-	overview->is_incomplete |= !tp_step_times_end(overview->times);
 	tp_nest_end(overview->nest);
 	overview->nest = NULL;
-	tp_launches_end(overview->launches);
-	tp_gpu_time_end(overview->gpu);
-	overview->is_incomplete |= tp_gpu_time_is_incomplete(overview->gpu);
-	overview->is_incomplete |= !tp_sites_end(overview->sites);
-	if (overview->comm)
-		tp_comm_end(overview->comm);
+	overview->is_incomplete |= tp_step_times_is_incomplete(overview->times) ||
+				   tp_gpu_time_is_incomplete(overview->gpu) ||
+				   tp_sites_is_incomplete(overview->sites);
 }
 
-void tp_overview_free(struct tp_overview *overview)
+static void free_overview(void *state)
 {
+	struct tp_overview *overview = state;
+
 	tp_nest_end(overview->nest);
-	tp_step_times_free(overview->times);
 	tp_memcurve_free(overview->memory);
-	tp_launches_free(overview->launches);
-	tp_gpu_time_free(overview->gpu);
-	tp_comm_free(overview->comm);
-	tp_sites_free(overview->sites);
-	for (uint32_t i = 0; overview->proc && i < overview->n_procs; i++)
+	tp_launch_notes_free(&overview->owner_of);
+	for (uint32_t i = 0; i < overview->n_procs; i++)
 		free(overview->proc[i].peak);
 	free(overview->proc);
 	free(overview->row);
-	free(overview);
 }
+
+const struct tp_fact tp_fact_overview = {
+	.name = "overview",
+	.bytes = sizeof(struct tp_overview),
+	.kinds = TP_FACT_ALL_KINDS,
+	.is_cut = true,
+	.begin = begin_overview,
+	.event = take_event,
+	.end = end_overview,
+	.free = free_overview,
+};

@@ -50,21 +50,19 @@ struct tp_overview_row {	/* by name */
 };
 
 struct tp_overview {
-	struct tp_view_options options;
 	struct tp_step_times *times;
 	struct tp_names *names;		/* those of the times */
 	struct tp_nest *nest;
 	struct tp_memcurve *memory;
 	struct tp_launches *launches;
-	struct tp_gpu_time *gpu;
+	struct tp_launch_notes owner_of;	/* of calls */
+	const struct tp_gpu_time *gpu;
 	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_habits habits;
-	struct tp_comm *comm;		/* NULL: a single rank */
+	const struct tp_comm *comm;	/* NULL: a single rank */
 	struct tp_sites *sites;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
-	tp_clip_fn also;
-	void *also_ctx;
 	struct tp_overview_row *row;	/* by names' row */
 	uint32_t cap_rows;
 	uint64_t n_events;
@@ -83,14 +81,8 @@ struct tp_overview_sums {
 
 enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
 
-struct tp_overview *tp_overview_new(const struct tp_run *run,
-				    const struct tp_view_options *options);
-/* For who counts more: gets every event, cut to its window, when it has been counted here. */
-void tp_overview_also(struct tp_overview *overview, tp_clip_fn also, void *ctx);
-void tp_overview_event(struct tp_overview *overview, const struct tp_event *event);
-/* No more events: figures are final. */
-void tp_overview_end(struct tp_overview *overview);
-void tp_overview_free(struct tp_overview *overview);
+/* Its state is a struct tp_overview. */
+extern const struct tp_fact tp_fact_overview;
 
 /* The line of the ledger with that number; NULL: none. */
 const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,

@@ -13,6 +13,7 @@
 #include "merge/facts/time/habits.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
@@ -54,47 +55,38 @@ struct tp_sites {
 	char **place;		/* of lines */
 	uint32_t n_lines, cap_lines;
 	uint32_t n_with_rows;	/* processes that have any */
+	bool is_incomplete;
 };
 
-struct tp_sites *tp_sites_new(const struct tp_run *run)
+static void begin_sites(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_sites *sites = calloc(1, sizeof(*sites));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_sites *sites = state;
 
-	if (!sites)
-		return NULL;
 	sites->n_procs = run->n_procs;
-	sites->origins = tp_origins_new(run);
-	sites->proc = calloc(run->n_procs + 1, sizeof(*sites->proc));
-	for (uint32_t i = 0; sites->proc && i < run->n_procs; i++) {
+	sites->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	sites->proc = tp_need(run->n_procs, sizeof(*sites->proc));
+	for (uint32_t i = 0; i < run->n_procs; i++) {
 		struct process *proc = &sites->proc[i];
 
 		/* Behind the threads stands the nobody of events without a known one. */
 		proc->n_threads = run->proc[i]->n_threads + 1;
-		proc->thread = calloc(proc->n_threads, sizeof(*proc->thread));
-		if (!proc->thread)
-			proc->n_threads = 0;
+		proc->thread = tp_need(proc->n_threads, sizeof(*proc->thread));
 	}
-	if (!sites->origins || !sites->proc) {
-		tp_sites_free(sites);
-		return NULL;
-	}
-	return sites;
 }
 
-void tp_sites_free(struct tp_sites *sites)
+static void free_sites(void *state)
 {
-	if (!sites)
-		return;
-	for (uint32_t i = 0; sites->proc && i < sites->n_procs; i++)
+	struct tp_sites *sites = state;
+
+	for (uint32_t i = 0; i < sites->n_procs; i++)
 		free(sites->proc[i].thread);
 	for (uint32_t i = 0; i < sites->n_lines; i++)
 		free(sites->place[i]);
-	tp_origins_free(sites->origins);
 	tp_keyed_free(&sites->keyed);
 	free(sites->place);
 	free(sites->row);
 	free(sites->proc);
-	free(sites);
 }
 
 /* ---- events ---- */
@@ -199,9 +191,10 @@ static void take_step(struct tp_sites *sites, const struct tp_event *event)
 	proc->step_end_ns = event->end_ns;
 }
 
-void tp_sites_event(struct tp_sites *sites, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	tp_origins_event(sites->origins, event);
+	struct tp_sites *sites = state;
+
 	switch (event->kind) {
 	case TP_REC_OP:
 		take_operator(sites, event);
@@ -274,8 +267,9 @@ static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const 
 	return tp_keyed_add(keyed, hash, sites->n_lines - 1) ? sites->n_lines : 0;
 }
 
-bool tp_sites_end(struct tp_sites *sites)
+static void end_sites(void *state)
 {
+	struct tp_sites *sites = state;
 	struct tp_stacks *stacks = tp_origins_stacks(sites->origins);
 	struct tp_keyed keyed = {.n = 0};
 	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
@@ -294,9 +288,25 @@ bool tp_sites_end(struct tp_sites *sites)
 	}
 	tp_keyed_free(&keyed);
 	free(wanted);
+	sites->is_incomplete = !is_good;
 	if (!is_good)
 		sites->n_rows = 0;
-	return is_good;
+}
+
+const struct tp_fact tp_fact_sites = {
+	.name = "source lines",
+	.bytes = sizeof(struct tp_sites),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP),
+	.is_cut = true,
+	.begin = begin_sites,
+	.event = take_event,
+	.end = end_sites,
+	.free = free_sites,
+};
+
+bool tp_sites_is_incomplete(const struct tp_sites *sites)
+{
+	return sites->is_incomplete;
 }
 
 /* Sums by line, of a process or of all; NULL: no memory, no lines. */

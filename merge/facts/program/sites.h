@@ -14,7 +14,7 @@
 #ifndef TP_MERGE_SITES_H
 #define TP_MERGE_SITES_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 enum { TP_SITES_MAX = 1 << 18 };
 
@@ -36,18 +36,15 @@ struct tp_site {
 
 struct tp_sites;
 
-struct tp_sites *tp_sites_new(const struct tp_run *run);
-void tp_sites_free(struct tp_sites *sites);
-/* Every event, in the order of the run. */
-void tp_sites_event(struct tp_sites *sites, const struct tp_event *event);
+extern const struct tp_fact tp_fact_sites;
+
 /* A CALL that is not inside another one. */
 void tp_sites_call(struct tp_sites *sites, const struct tp_event *event);
 /* Who is charged for what the event's thread does now, for tp_sites_kept; 0: nobody. */
 uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event);
 /* So many bytes more (freed: negative) are alive of what was charged to `tag`. */
 void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes);
-/* No more events: names are read. False: out of memory, there are no lines. */
-bool tp_sites_end(struct tp_sites *sites);
+bool tp_sites_is_incomplete(const struct tp_sites *sites);	/* out of memory: there are no lines */
 
 /* Lines of a process, or of all (NULL), the greatest of `by` first, at most `max`. How many. */
 uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,

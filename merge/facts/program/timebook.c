@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "merge/facts/origin/module_origin.h"
-#include "merge/model/clip.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/names.h"
@@ -20,8 +19,8 @@
 #include "merge/facts/time/paths.h"
 #include "merge/kit/demangle.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
-#include "merge/model/shared.h"
 
 enum {
 	NODES_MAX = 1 << 18,
@@ -43,21 +42,19 @@ struct cost {
 };
 
 struct tp_timebook {
-	struct tp_shared shared;
 	struct tp_origins *origins;
 	struct tp_names *names;
 	struct tp_nest *nest;
 	struct tp_launches *launches;
-	struct tp_clip clip;
+	struct tp_launch_notes node_of;	/* of calls */
 	struct tp_paths paths;
 	struct cost *cost;	/* by number of the path */
 	uint32_t cap_costs;
 	char **title;		/* by name: what C++ calls it; NULL: the name itself */
 	struct tp_flame_rows rows;
+	const struct tp_run *run;
 	bool is_incomplete, is_ended;
 };
-
-static struct tp_shared *books;
 
 /* ---- the tree ---- */
 
@@ -126,7 +123,7 @@ static void take_span(struct tp_timebook *book, const struct tp_event *event)
 	node = name_below(book, node, name);
 	tp_nest_span(book->nest, event, node, name);
 	if (event->kind == TP_REC_CALL)
-		tp_launches_call(book->launches, event, node);
+		tp_launch_note(&book->node_of, book->launches, event, node);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -135,8 +132,9 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	uint32_t name = tp_names_row(book->names, event), node;
 	int64_t *ns;
 
-	node = call && call->owner < book->paths.n ? call->owner
-						    : root_of(book, event->proc->at, true);
+	node = tp_launch_noted(&book->node_of, call);
+	if (!node)
+		node = root_of(book, event->proc->at, true);
 	if (!node || name == TP_NO_NAME)
 		return;
 	node = name_below(book, node, name);
@@ -144,70 +142,58 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	*ns = tp_add(*ns, event->end_ns - event->begin_ns);
 }
 
-static void take_event(void *ctx, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	struct tp_timebook *book = ctx;
-
-	tp_origins_event(book->origins, event);
-	if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE || event->kind == TP_REC_CALL)
-		take_span(book, event);
-	else if (tp_gpu_is_work(event))
-		tp_launches_work(book->launches, event);
+	take_span(state, event);
 }
 
-/* ---- taken and left ---- */
-
-static void release(struct tp_timebook *book)
+static void begin_times(void *state, struct tp_facts *facts, const void *params)
 {
+	struct tp_timebook *book = state;
+
+	book->run = tp_facts_run(facts);
+	book->paths.most = NODES_MAX;
+	book->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	book->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	book->names = tp_names_new();
+	book->nest = tp_nest_new(close_span, book);
+	if (!book->nest)
+		tp_need_failed();
+	tp_launches_read(book->launches, take_launched, NULL, book);
+}
+
+static void end_times(void *state)
+{
+	struct tp_timebook *book = state;
+
+	tp_nest_end(book->nest);
+	book->nest = NULL;
+}
+
+static void free_times(void *state)
+{
+	struct tp_timebook *book = state;
+
 	for (uint32_t i = 0; book->title && i < tp_names_count(book->names); i++)
 		free(book->title[i]);
 	free(book->title);
-	if (!book->is_ended)
-		tp_clip_end(&book->clip);
 	tp_nest_end(book->nest);
-	tp_launches_free(book->launches);
 	tp_names_free(book->names);
-	tp_origins_free(book->origins);
+	tp_launch_notes_free(&book->node_of);
 	tp_paths_free(&book->paths);
 	free(book->cost);
-	free(book);
 }
 
-struct tp_timebook *tp_timebook_take(const struct tp_run *run)
-{
-	struct tp_timebook *book = (struct tp_timebook *)tp_shared_take(books, run);
-
-	if (book)
-		return book;
-	book = calloc(1, sizeof(*book));
-	if (!book)
-		return NULL;
-	book->paths.most = NODES_MAX;
-	book->origins = tp_origins_new(run);
-	book->names = tp_names_new();
-	book->nest = tp_nest_new(close_span, book);
-	book->launches = tp_launches_new(run);
-	tp_clip_init(&book->clip, run, take_event, book);
-	if (!book->origins || !book->names || !book->nest || !book->launches) {
-		release(book);
-		return NULL;
-	}
-	tp_launches_each(book->launches, take_launched, book);
-	tp_shared_add(&books, &book->shared, run);
-	return book;
-}
-
-void tp_timebook_event(struct tp_timebook *book, const void *who, const struct tp_event *event)
-{
-	if (tp_shared_is_feeder(&book->shared, who))
-		tp_clip_event(&book->clip, event);
-}
-
-void tp_timebook_leave(struct tp_timebook *book)
-{
-	if (tp_shared_leave(&books, &book->shared))
-		release(book);
-}
+const struct tp_fact tp_fact_timebook = {
+	.name = "time by stack",
+	.bytes = sizeof(struct tp_timebook),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
+	.is_cut = true,
+	.begin = begin_times,
+	.event = take_event,
+	.end = end_times,
+	.free = free_times,
+};
 
 /* ---- rows ---- */
 
@@ -343,14 +329,10 @@ const struct tp_flame_rows *tp_timebook_rows(struct tp_timebook *book)
 
 	if (book->is_ended)
 		return &book->rows;
-	tp_clip_end(&book->clip);
 	book->is_ended = true;
-	tp_nest_end(book->nest);
-	book->nest = NULL;
-	tp_launches_end(book->launches);
 	make_titles(book);
 	book->rows = (struct tp_flame_rows){
-		.run = book->shared.run, .what = "time", .cost = costs, .n_costs = TP_TIME_COSTS,
+		.run = book->run, .what = "time", .cost = costs, .n_costs = TP_TIME_COSTS,
 		.row = row_of, .value = value_of, .of = book, .frames = frames_of, .stacks = book,
 	};
 	if (!book->title || tp_stacks_resolve(tp_origins_stacks(book->origins), NULL))

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
 
@@ -38,30 +39,23 @@ struct tp_gpumem {
 	bool is_incomplete;
 };
 
-struct tp_gpumem *tp_gpumem_new(const struct tp_run *run)
+static void begin_gpus(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_gpumem *mem = calloc(1, sizeof(*mem));
+	struct tp_gpumem *mem = state;
 
-	if (!mem)
-		return NULL;
-	mem->run = run;
-	if (!tp_grow(&mem->current, &mem->cap_current, run->n_procs, sizeof(*mem->current))) {
-		free(mem);
-		return NULL;
-	}
-	return mem;
+	mem->run = tp_facts_run(facts);
+	tp_need_room(&mem->current, &mem->cap_current, mem->run->n_procs, sizeof(*mem->current));
 }
 
-void tp_gpumem_free(struct tp_gpumem *mem)
+static void free_gpus(void *state)
 {
-	if (!mem)
-		return;
+	struct tp_gpumem *mem = state;
+
 	free(mem->gpu);
 	free(mem->row);
 	free(mem->step);
 	free(mem->current);
 	free(mem->lift);
-	free(mem);
 }
 
 bool tp_gpumem_is_on_device(uint8_t kind)
@@ -380,8 +374,10 @@ static void take_totals(struct tp_gpumem *mem, const struct tp_event *event)
 		(int64_t)(event->arg > TP_LEN_MAX ? TP_LEN_MAX : event->arg);
 }
 
-void tp_gpumem_event(struct tp_gpumem *mem, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_gpumem *mem = state;
+
 	switch (event->kind) {
 	case TP_REC_STEP:
 		mem->current[event->proc->at] = (struct current){
@@ -406,8 +402,10 @@ void tp_gpumem_event(struct tp_gpumem *mem, const struct tp_event *event)
 
 /* ---- results ---- */
 
-void tp_gpumem_end(struct tp_gpumem *mem)
+static void end_gpus(void *state)
 {
+	struct tp_gpumem *mem = state;
+
 	/* No counter came: the changes alone, as if nothing had been alive before. */
 	for (uint32_t i = 0; i < mem->n_gpus; i++) {
 		struct tp_gpumem_device *gpu = &mem->gpu[i];
@@ -443,3 +441,15 @@ bool tp_gpumem_is_incomplete(const struct tp_gpumem *mem)
 {
 	return mem->is_incomplete;
 }
+
+const struct tp_fact tp_fact_gpumem = {
+	.name = "device memory",
+	.bytes = sizeof(struct tp_gpumem),
+	.kinds = TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_DEVALLOC) |
+		 TP_FACT_KIND(TP_REC_DEVFREE) | TP_FACT_KIND(TP_REC_COUNTER) |
+		 TP_FACT_KIND(TP_REC_TOTALS),
+	.begin = begin_gpus,
+	.event = take_event,
+	.end = end_gpus,
+	.free = free_gpus,
+};

@@ -12,7 +12,7 @@
 #ifndef TP_MERGE_GPUMEM_H
 #define TP_MERGE_GPUMEM_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 struct tp_gpumem_row {
 	uint32_t gpu;		/* index of tp_gpumem_gpu */
@@ -52,12 +52,7 @@ struct tp_gpumem_device {
 
 struct tp_gpumem;
 
-struct tp_gpumem *tp_gpumem_new(const struct tp_run *run);
-void tp_gpumem_free(struct tp_gpumem *mem);
-/* DEVALLOC, DEVFREE, COUNTER, TOTALS and STEP; others are ignored. In begin order. */
-void tp_gpumem_event(struct tp_gpumem *mem, const struct tp_event *event);
-/* No more events. */
-void tp_gpumem_end(struct tp_gpumem *mem);
+extern const struct tp_fact tp_fact_gpumem;
 
 const struct tp_gpumem_device *tp_gpumem_devices(const struct tp_gpumem *mem, uint32_t *n);
 const struct tp_gpumem_row *tp_gpumem_rows(const struct tp_gpumem *mem, uint32_t *n);

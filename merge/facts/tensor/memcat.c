@@ -8,46 +8,57 @@
 #include <string.h>
 
 #include "merge/facts/tensor/tensors.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
-				const struct tp_memcat_calls *calls, void *ctx)
+void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
 {
-	struct tp_memcat *cat = calloc(1, sizeof(*cat));
-
-	if (!cat)
-		return NULL;
-	cat->run = run;
-	cat->calls = *calls;
-	cat->ctx = ctx;
-	cat->places = tp_memplace_new();
-	cat->has_origins = !origins;
-	cat->origins = origins ? origins : tp_origins_new(run);
-	cat->curve = tp_memcurve_new();
-	cat->proc = calloc(run->n_procs + 1, sizeof(*cat->proc));
-	cat->take = tp_memtake_new(run->n_procs);
-	cat->n_blocks = 1;
-	cat->doubts.has_totals = true;
-	if (cat->places && cat->origins && cat->curve && cat->proc && cat->take)
-		return cat;
-	tp_memcat_free(cat);
-	return NULL;
+	for (uint32_t i = 0; i < cat->n_readers; i++)
+		cat->reader[i].calls->live(cat->reader[i].ctx, event, event->link, bytes);
 }
 
-void tp_memcat_free(struct tp_memcat *cat)
+void tp_memcat_life(struct tp_memcat *cat, const struct tp_life *life)
 {
-	if (!cat)
-		return;
+	for (uint32_t i = 0; i < cat->n_readers; i++)
+		cat->reader[i].calls->life(cat->reader[i].ctx, life);
+}
+
+void tp_memcat_read(struct tp_memcat *cat, const struct tp_memcat_calls *calls, void *ctx)
+{
+	tp_need_room(&cat->reader, &cat->cap_readers, (uint64_t)cat->n_readers + 1,
+		     sizeof(*cat->reader));
+	cat->reader[cat->n_readers++] = (struct tp_memcat_reader){calls, ctx};
+}
+
+static void begin_categories(void *state, struct tp_facts *facts, const void *params)
+{
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_memcat *cat = state;
+
+	cat->run = run;
+	cat->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	cat->places = tp_memplace_new();
+	cat->curve = tp_memcurve_new();
+	cat->proc = tp_need(run->n_procs, sizeof(*cat->proc));
+	cat->take = tp_memtake_new(run->n_procs);
+	if (!cat->places || !cat->curve || !cat->take)
+		tp_need_failed();
+	cat->n_blocks = 1;
+	cat->doubts.has_totals = true;
+}
+
+static void free_categories(void *state)
+{
+	struct tp_memcat *cat = state;
+
 	tp_memplace_free(cat->places);
-	if (cat->has_origins)
-		tp_origins_free(cat->origins);
 	tp_memcurve_free(cat->curve);
 	tp_memops_free(&cat->operators);
 	free(cat->block);
 	free(cat->proc);
 	tp_membases_free(&cat->bases);
 	tp_memtake_free(cat->take);
-	free(cat);
+	free(cat->reader);
 }
 
 const struct tp_names *tp_memcat_names(const struct tp_memcat *cat)
@@ -161,7 +172,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 		cat->doubts.n_unheard++;
 		tp_memcat_die(cat, tag, NULL, event->begin_ns);
 	}
-	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+	tp_memcat_live(cat, event, track->live_bytes);
 }
 
 static void take_free(struct tp_memcat *cat, const struct tp_event *event)
@@ -175,7 +186,7 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 		return;
 	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
 	count_change(cat, event, change);
-	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+	tp_memcat_live(cat, event, track->live_bytes);
 	if (tag) {
 		struct tp_place death = tp_memplace_find(cat->places, event);
 
@@ -195,7 +206,7 @@ static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
 		return;
 	tp_membase_know(tp_membases_of(&cat->bases, event->proc->at, event->link),
 			track->live_bytes);
-	cat->calls.live(cat->ctx, event, event->link, track->live_bytes);
+	tp_memcat_live(cat, event, track->live_bytes);
 }
 
 /* The ledger says what was alive when the step before ended. */
@@ -213,20 +224,25 @@ static void take_step(struct tp_memcat *cat, const struct tp_event *event)
 		tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
 }
 
-void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
+static void end_window(struct tp_memcat *cat, uint32_t proc)
 {
+	for (uint32_t i = 0; i < cat->n_readers; i++)
+		if (cat->reader[i].calls->window)
+			cat->reader[i].calls->window(cat->reader[i].ctx, proc);
+	tp_memcat_end_window(cat, proc);
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	struct tp_memcat *cat = state;
 	struct tp_memproc *proc = &cat->proc[event->proc->at];
 
 	if (proc->is_open && proc->window != event->window)
-		tp_memcat_end_window(cat, event->proc->at);
+		end_window(cat, event->proc->at);
 	if (!proc->is_open) {
 		*proc = (struct tp_memproc){.window = event->window, .is_open = true,
 				      .step = TP_NO_STEP};
 	}
-	/* Without stacks nobody knows where anything comes from. */
-	if (cat->has_origins &&
-	    (event->kind != TP_REC_OP || tp_origins_has_any(cat->origins)))
-		tp_origins_event(cat->origins, event);
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
@@ -258,11 +274,13 @@ void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event)
 	}
 }
 
-void tp_memcat_end(struct tp_memcat *cat)
+static void end_categories(void *state)
 {
+	struct tp_memcat *cat = state;
+
 	for (uint32_t i = 0; i < cat->run->n_procs; i++)
 		if (cat->proc[i].is_open)
-			tp_memcat_end_window(cat, i);
+			end_window(cat, i);
 	tp_memplace_end(cat->places);
 	for (uint32_t i = 0; i < cat->operators.n; i++) {
 		struct tp_memops *ops = &cat->operators.of[i];
@@ -272,3 +290,19 @@ void tp_memcat_end(struct tp_memcat *cat)
 		tp_memops_end(ops, calls, n);
 	}
 }
+
+const struct tp_fact tp_fact_memcat = {
+	.name = "tensor memory by category",
+	.bytes = sizeof(struct tp_memcat),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP) |
+		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
+		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CATEGORY) |
+		 TP_FACT_KIND(TP_REC_SCAN) | TP_FACT_KIND(TP_REC_STACK) |
+		 TP_FACT_KIND(TP_REC_FRAME) | TP_FACT_KIND(TP_REC_NNMODULE) |
+		 TP_FACT_KIND(TP_REC_COUNTER) | TP_FACT_KIND(TP_REC_MARK),
+	.is_cut = true,
+	.begin = begin_categories,
+	.event = take_event,
+	.end = end_categories,
+	.free = free_categories,
+};

@@ -21,21 +21,20 @@ struct tp_memcat_calls {
 	 * `life` of the block that it frees. */
 	void (*live)(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes);
 	void (*life)(void *ctx, const struct tp_life *life);
+	/* A window of the process (tp_proc.at) is over, before the lives of what is still alive. May be
+	 * NULL. */
+	void (*window)(void *ctx, uint32_t proc);
 };
 
 struct tp_memcat;
 
-/* origins: the caller's, who gives them every event first; NULL: it keeps its own. */
-struct tp_memcat *tp_memcat_new(const struct tp_run *run, struct tp_origins *origins,
-				const struct tp_memcat_calls *calls, void *ctx);
-/* Events cut to their windows (clip.h), in order. */
-void tp_memcat_event(struct tp_memcat *cat, const struct tp_event *event);
+extern const struct tp_fact tp_fact_memcat;
+
+/* One more reader; `calls` lives as long. */
+void tp_memcat_read(struct tp_memcat *cat, const struct tp_memcat_calls *calls, void *ctx);
 /* Where the event's thread is: row of tp_names (TP_NO_NAME), line and module. */
 uint32_t tp_memcat_where(struct tp_memcat *cat, const struct tp_event *event,
 			 struct tp_origin *origin);
-/* Tells of all blocks that are still alive. */
-void tp_memcat_end(struct tp_memcat *cat);
-void tp_memcat_free(struct tp_memcat *cat);
 
 const struct tp_names *tp_memcat_names(const struct tp_memcat *cat);
 struct tp_origins *tp_memcat_origins(const struct tp_memcat *cat);

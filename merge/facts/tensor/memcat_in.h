@@ -30,11 +30,13 @@ struct tp_memproc {
 
 struct tp_memcat {
 	const struct tp_run *run;
-	struct tp_memcat_calls calls;
-	void *ctx;
+	struct tp_memcat_reader {
+		const struct tp_memcat_calls *calls;
+		void *ctx;
+	} *reader;
+	uint32_t n_readers, cap_readers;
 	struct tp_memplace *places;
 	struct tp_origins *origins;
-	bool has_origins;		/* its own */
 	struct tp_memcurve *curve;
 	struct tp_memblock *block;		/* by tag; 0 is none */
 	uint32_t n_blocks, cap_blocks, free_block;
@@ -44,6 +46,10 @@ struct tp_memcat {
 	struct tp_memops_each operators;
 	struct tp_memcat_doubts doubts;
 };
+
+/* Tells the readers. */
+void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes);
+void tp_memcat_life(struct tp_memcat *cat, const struct tp_life *life);
 
 /* A block's place, by its tag; 0: out of memory. */
 uint32_t tp_memcat_take(struct tp_memcat *cat);

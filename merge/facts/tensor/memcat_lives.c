@@ -75,7 +75,7 @@ void tp_memcat_die(struct tp_memcat *cat, uint32_t tag, const struct tp_place *d
 	block->is_used = false;
 	block->next_free = cat->free_block;
 	cat->free_block = tag;
-	cat->calls.life(cat->ctx, &block->life);
+	tp_memcat_life(cat, &block->life);
 }
 
 void tp_memcat_born(struct tp_memcat *cat, const struct tp_event *event, uint32_t tag)
@@ -130,7 +130,7 @@ void tp_memcat_end_window(struct tp_memcat *cat, uint32_t proc_at)
 		cat->doubts.has_totals &= base->is_known;
 		rest.bytes = tp_membase_end(base);
 		if (rest.bytes)
-			cat->calls.life(cat->ctx, &rest);
+			tp_memcat_life(cat, &rest);
 	}
 	proc->is_open = false;
 }
@@ -190,5 +190,5 @@ void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_
 	if (!bytes || !base)
 		return;
 	tp_membase_name(base, bytes);
-	cat->calls.life(cat->ctx, &life);
+	tp_memcat_life(cat, &life);
 }

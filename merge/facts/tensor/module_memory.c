@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 enum { DEVICES_MAX = 32 };	/* of a process, whose tensors are summed */
@@ -42,7 +43,7 @@ struct proc {
 		uint32_t device;
 		int64_t bytes;
 	} live[DEVICES_MAX];
-	uint32_t n_live, window;
+	uint32_t n_live;
 	int64_t last_ns;
 };
 
@@ -57,7 +58,6 @@ struct tp_module_memories {
 	const struct tp_run *run;
 	struct tp_origins *origins;
 	struct tp_module_paths *paths;	/* of origins */
-	struct tp_memcat *cat;
 	struct proc *proc;		/* by tp_proc.at */
 	struct {
 		struct best pass[TP_PASS_N];
@@ -309,16 +309,17 @@ static void take_step(struct tp_module_memories *memories, const struct tp_event
 		      TP_PASS_BACKWARD, 0, event->begin_ns, false);
 }
 
-void tp_module_memories_event(struct tp_module_memories *memories, const struct tp_event *event)
+static void end_of_window(void *ctx, uint32_t proc)
 {
+	end_window(ctx, proc);
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	struct tp_module_memories *memories = state;
 	struct proc *proc = &memories->proc[event->proc->at];
 
-	/* Before the blocks that were alive at its end are told of. */
-	if (proc->window != event->window)
-		end_window(memories, event->proc->at);
-	proc->window = event->window;
 	proc->last_ns = event->begin_ns;
-	tp_memcat_event(memories->cat, event);
 	switch (event->kind) {
 	case TP_REC_STACK:
 		take_stack(memories, event);
@@ -337,30 +338,33 @@ void tp_module_memories_event(struct tp_module_memories *memories, const struct 
 
 /* ---- begin and end ---- */
 
-struct tp_module_memories *tp_module_memories_new(const struct tp_run *run,
-						  struct tp_origins *origins)
+static void begin_memories(void *state, struct tp_facts *facts, const void *params)
 {
-	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
-	struct tp_module_memories *memories = calloc(1, sizeof(*memories));
+	static const struct tp_memcat_calls calls = {
+		.live = take_live, .life = take_life, .window = end_of_window,
+	};
+	struct tp_module_memories *memories = state;
 
-	if (!memories)
-		return NULL;
-	memories->run = run;
-	memories->origins = origins;
-	memories->paths = tp_origins_paths(origins);
-	memories->proc = calloc(run->n_procs + 1, sizeof(*memories->proc));
-	memories->cat = tp_memcat_new(run, origins, &calls, memories);
-	if (memories->proc && memories->cat)
-		return memories;
-	tp_module_memories_free(memories);
-	return NULL;
+	memories->run = tp_facts_run(facts);
+	memories->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	memories->paths = tp_origins_paths(memories->origins);
+	memories->proc = tp_need(memories->run->n_procs, sizeof(*memories->proc));
+	tp_memcat_read(tp_facts_want(facts, &tp_fact_memcat, NULL), &calls, memories);
 }
 
-void tp_module_memories_free(struct tp_module_memories *memories)
+static void end_memories(void *state)
 {
-	if (!memories)
-		return;
-	for (uint32_t p = 0; memories->proc && p < memories->run->n_procs; p++) {
+	struct tp_module_memories *memories = state;
+
+	for (uint32_t p = 0; p < memories->run->n_procs; p++)
+		tp_moments_end(&memories->proc[p].moments);
+}
+
+static void free_memories(void *state)
+{
+	struct tp_module_memories *memories = state;
+
+	for (uint32_t p = 0; p < memories->run->n_procs; p++) {
 		struct proc *proc = &memories->proc[p];
 
 		for (uint32_t t = 0; t < proc->cap; t++)
@@ -370,19 +374,19 @@ void tp_module_memories_free(struct tp_module_memories *memories)
 		tp_moments_free(&proc->moments);
 	}
 	free(memories->proc);
-	tp_memcat_free(memories->cat);
 	free(memories->best);
-	free(memories);
 }
 
-void tp_module_memories_end(struct tp_module_memories *memories)
-{
-	for (uint32_t p = 0; p < memories->run->n_procs; p++)
-		end_window(memories, p);
-	tp_memcat_end(memories->cat);
-	for (uint32_t p = 0; p < memories->run->n_procs; p++)
-		tp_moments_end(&memories->proc[p].moments);
-}
+const struct tp_fact tp_fact_module_memories = {
+	.name = "tensor memory by module",
+	.bytes = sizeof(struct tp_module_memories),
+	.kinds = TP_FACT_ALL_KINDS,
+	.is_cut = true,
+	.begin = begin_memories,
+	.event = take_event,
+	.end = end_memories,
+	.free = free_memories,
+};
 
 struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,
 					      uint32_t path, enum tp_module_pass pass)

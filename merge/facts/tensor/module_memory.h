@@ -27,14 +27,7 @@ struct tp_module_memory {
 
 struct tp_module_memories;
 
-/* origins: the caller's, who gives them every event before it comes here. */
-struct tp_module_memories *tp_module_memories_new(const struct tp_run *run,
-						  struct tp_origins *origins);
-void tp_module_memories_free(struct tp_module_memories *memories);
-/* Every event, spans cut to their windows (clip.h). */
-void tp_module_memories_event(struct tp_module_memories *memories, const struct tp_event *event);
-/* No more events. */
-void tp_module_memories_end(struct tp_module_memories *memories);
+extern const struct tp_fact tp_fact_module_memories;
 
 /* By path of the origins' paths. */
 struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "merge/model/clip.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 
 enum {
 	PARTS = 480,		/* of the time in windows of a process: points of its curve */
@@ -16,8 +16,6 @@ enum {
 };
 
 struct tp_tensormem {
-	struct tp_clip clip;
-	bool has_clip;
 	struct tp_memcat *cat;
 	struct tp_allocator *allocator;
 	struct tp_mempeak *by_step, *by_time;
@@ -126,14 +124,12 @@ static void take_oom(struct tp_tensormem *mem, const struct tp_event *event)
 		oom->pin = n;
 }
 
-static void take_event(void *ctx, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	struct tp_tensormem *mem = ctx;
+	struct tp_tensormem *mem = state;
 	uint32_t device;
 	int64_t bytes;
 
-	/* The books of a window that is over are closed before the next one's first step. */
-	tp_memcat_event(mem->cat, event);
 	tp_mempeak_event(mem->by_step, event);
 	tp_allocator_event(mem->allocator, event);
 	if (event->kind == TP_REC_TOTALS && event->arg) {
@@ -148,64 +144,34 @@ static void take_event(void *ctx, const struct tp_event *event)
 	}
 }
 
-struct tp_tensormem *tp_tensormem_new(const struct tp_run *run, uint32_t n_largest)
+static void begin_memory(void *state, struct tp_facts *facts, const void *params)
 {
 	static const struct tp_memcat_calls calls = {.live = take_live, .life = take_life};
-	struct tp_tensormem *mem = calloc(1, sizeof(*mem));
+	const struct tp_run *run = tp_facts_run(facts);
+	struct tp_tensormem *mem = state;
+	uint32_t n_largest = *(const uint32_t *)params;
 
-	if (!mem)
-		return NULL;
 	mem->most = !n_largest || n_largest > LARGEST_MAX ? LARGEST_MAX
 		    : n_largest < LARGEST_LEAST	  ? LARGEST_LEAST
 						  : n_largest;
-	mem->cat = tp_memcat_new(run, NULL, &calls, mem);
+	/* The ledger of a window that is over is closed before the next one's first step. */
+	mem->cat = tp_facts_want(facts, &tp_fact_memcat, NULL);
 	mem->allocator = tp_allocator_new(run);
 	mem->by_step = tp_mempeak_new(run, 0);
 	mem->by_time = tp_mempeak_new(run, PARTS);
-	if (!mem->cat || !mem->allocator || !mem->by_step || !mem->by_time) {
-		tp_tensormem_free(mem);
-		return NULL;
-	}
-	tp_clip_init(&mem->clip, run, take_event, mem);
-	mem->has_clip = true;
-	return mem;
+	if (!mem->allocator || !mem->by_step || !mem->by_time)
+		tp_need_failed();
+	tp_memcat_read(mem->cat, &calls, mem);
 }
 
-void tp_tensormem_free(struct tp_tensormem *mem)
+static void free_memory(void *state)
 {
-	if (!mem)
-		return;
-	if (mem->has_clip)
-		tp_clip_end(&mem->clip);
-	tp_memcat_free(mem->cat);
+	struct tp_tensormem *mem = state;
+
 	tp_allocator_free(mem->allocator);
 	tp_mempeak_free(mem->by_step);
 	tp_mempeak_free(mem->by_time);
 	free(mem->largest);
-	free(mem);
-}
-
-void tp_tensormem_event(struct tp_tensormem *mem, const struct tp_event *event)
-{
-	switch (event->kind) {
-	case TP_REC_OP:
-	case TP_REC_RANGE:
-	case TP_REC_STEP:
-	case TP_REC_ALLOC:
-	case TP_REC_FREE:
-	case TP_REC_TOTALS:
-	case TP_REC_CATEGORY:
-	case TP_REC_SCAN:
-	case TP_REC_STACK:
-	case TP_REC_FRAME:
-	case TP_REC_NNMODULE:
-	case TP_REC_COUNTER:
-	case TP_REC_MARK:
-		tp_clip_event(&mem->clip, event);
-		break;
-	default:
-		break;
-	}
 }
 
 /* Names of those stacks that a reader may see. */
@@ -239,11 +205,10 @@ static void read_names(struct tp_tensormem *mem)
 	free(wanted);
 }
 
-void tp_tensormem_end(struct tp_tensormem *mem)
+static void end_memory(void *state)
 {
-	tp_clip_end(&mem->clip);
-	mem->has_clip = false;
-	tp_memcat_end(mem->cat);
+	struct tp_tensormem *mem = state;
+
 	mem->step_track = tp_mempeak_end(mem->by_step, &mem->n_step_tracks);
 	mem->time_track = tp_mempeak_end(mem->by_time, &mem->n_time_tracks);
 	if (mem->n_largest)
@@ -253,6 +218,28 @@ void tp_tensormem_end(struct tp_tensormem *mem)
 			      tp_allocator_is_incomplete(mem->allocator);
 	if (tp_origins_has_any(tp_memcat_origins(mem->cat)))
 		read_names(mem);
+}
+
+static const struct tp_fact fact_tensormem = {
+	.name = "tensor memory",
+	.bytes = sizeof(struct tp_tensormem),
+	.params_bytes = sizeof(uint32_t),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP) |
+		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
+		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CATEGORY) |
+		 TP_FACT_KIND(TP_REC_SCAN) | TP_FACT_KIND(TP_REC_STACK) |
+		 TP_FACT_KIND(TP_REC_FRAME) | TP_FACT_KIND(TP_REC_NNMODULE) |
+		 TP_FACT_KIND(TP_REC_COUNTER) | TP_FACT_KIND(TP_REC_MARK),
+	.is_cut = true,
+	.begin = begin_memory,
+	.event = take_event,
+	.end = end_memory,
+	.free = free_memory,
+};
+
+struct tp_tensormem *tp_tensormem_want(struct tp_facts *facts, uint32_t n_largest)
+{
+	return tp_facts_want(facts, &fact_tensormem, &n_largest);
 }
 
 const struct tp_mempeak_track *tp_tensormem_by_step(const struct tp_tensormem *mem, uint32_t *n)

@@ -11,10 +11,7 @@
 struct tp_tensormem;
 
 /* n_largest: blocks that are kept for the table, at least; 0: very many. */
-struct tp_tensormem *tp_tensormem_new(const struct tp_run *run, uint32_t n_largest);
-void tp_tensormem_free(struct tp_tensormem *mem);
-void tp_tensormem_event(struct tp_tensormem *mem, const struct tp_event *event);
-void tp_tensormem_end(struct tp_tensormem *mem);
+struct tp_tensormem *tp_tensormem_want(struct tp_facts *facts, uint32_t n_largest);
 
 /* After the end. By device of a process; by_step[i] and by_time[i] are of the same. */
 const struct tp_mempeak_track *tp_tensormem_by_step(const struct tp_tensormem *mem, uint32_t *n);

@@ -18,8 +18,9 @@ struct tp_copies_row {
 /* Bytes and times come from files: no speed is beyond that. */
 #define RATE_MOST 1e18
 
-void tp_copies_add(struct tp_copies *copies, const struct tp_event *event)
+static void take_copy(void *state, const struct tp_event *event)
 {
+	struct tp_copies *copies = state;
 	uint32_t name = tp_names_row(copies->names, event);
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 	int64_t bytes = event->arg < INT64_MAX ? (int64_t)event->arg : INT64_MAX;
@@ -111,8 +112,10 @@ void tp_copies_print(struct tp_copies *copies, struct tp_out *out)
 	tp_table_print(table, out);
 }
 
-void tp_copies_free(struct tp_copies *copies)
+static void free_copies(void *state)
 {
+	struct tp_copies *copies = state;
+
 	for (uint32_t i = 0; i < copies->cap_rows; i++) {
 		tp_spread_free(&copies->row[i].ns);
 		tp_spread_free(&copies->row[i].rate);
@@ -120,3 +123,19 @@ void tp_copies_free(struct tp_copies *copies)
 	free(copies->row);
 	tp_names_free(copies->names);
 }
+
+static void begin_copies(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_copies *copies = state;
+
+	copies->names = tp_names_new();
+}
+
+const struct tp_fact tp_fact_copies = {
+	.name = "copies",
+	.bytes = sizeof(struct tp_copies),
+	.kinds = TP_FACT_KIND(TP_REC_MEMCPY) | TP_FACT_KIND(TP_REC_MEMSET),
+	.begin = begin_copies,
+	.event = take_copy,
+	.free = free_copies,
+};

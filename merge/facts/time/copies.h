@@ -10,21 +10,22 @@
 
 #include "merge/facts/time/names.h"
 #include "merge/kit/spread.h"
+#include "merge/model/fact.h"
 #include "merge/model/table.h"
 
 struct tp_copies_row;
 
-struct tp_copies {		/* zeroed, then with names, is empty */
+struct tp_copies {
 	struct tp_names *names;	/* its own: a row each */
 	struct tp_copies_row *row;
 	uint32_t cap_rows;
 	bool is_incomplete;	/* memory ran out */
 };
 
-/* A MEMCPY or MEMSET, not cut to a window: its bytes are those of all of it. */
-void tp_copies_add(struct tp_copies *copies, const struct tp_event *event);
+/* A struct tp_copies, of MEMCPY and MEMSET, not cut to a window: bytes are those of all of it. */
+extern const struct tp_fact tp_fact_copies;
+
 /* A table, the kind that took longest first; nothing when there are none. */
 void tp_copies_print(struct tp_copies *copies, struct tp_out *out);
-void tp_copies_free(struct tp_copies *copies);
 
 #endif

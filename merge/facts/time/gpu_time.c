@@ -10,6 +10,7 @@
 #include "merge/facts/time/occupancy.h"
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
 
@@ -235,22 +236,21 @@ static int compare_windows(const void *a, const void *b)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run)
+static void init(struct tp_gpu_time *time, const struct tp_run *run)
 {
-	struct tp_gpu_time *time = calloc(1, sizeof(*time));
-
-	if (!time)
-		return NULL;
 	time->run = run;
-	time->steps = calloc(run->n_procs + 1, sizeof(*time->steps));
-	time->window = malloc((run->n_windows + 1) * sizeof(struct tp_window *));
-	if (!time->steps || !time->window) {
-		tp_gpu_time_free(time);
-		return NULL;
-	}
+	time->steps = tp_need(run->n_procs, sizeof(*time->steps));
+	time->window = tp_need(run->n_windows, sizeof(struct tp_window *));
 	for (uint32_t i = 0; i < run->n_windows; i++)
 		time->window[time->n_windows++] = &run->window[i];
 	qsort(time->window, time->n_windows, sizeof(struct tp_window *), compare_windows);
+}
+
+struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run)
+{
+	struct tp_gpu_time *time = tp_need(1, sizeof(*time));
+
+	init(time, run);
 	return time;
 }
 
@@ -297,10 +297,10 @@ void tp_gpu_time_end(struct tp_gpu_time *time)
 		qsort(time->sweep, time->n_sweeps, sizeof(struct tp_gpu_sweep *), compare_sweeps);
 }
 
-void tp_gpu_time_free(struct tp_gpu_time *time)
+static void release(void *state)
 {
-	if (!time)
-		return;
+	struct tp_gpu_time *time = state;
+
 	for (uint32_t i = 0; i < time->n_sweeps; i++) {
 		struct tp_gpu_sweep *s = time->sweep[i];
 
@@ -313,11 +313,17 @@ void tp_gpu_time_free(struct tp_gpu_time *time)
 		free(s);
 	}
 	free(time->sweep);
-	for (uint32_t i = 0; time->steps && i < time->run->n_procs; i++)
+	for (uint32_t i = 0; i < time->run->n_procs; i++)
 		free(time->steps[i].step);
 	free(time->steps);
 	free(time->window);
 	free(time->of);
+}
+
+void tp_gpu_time_free(struct tp_gpu_time *time)
+{
+	if (time)
+		release(time);
 	free(time);
 }
 
@@ -342,3 +348,37 @@ bool tp_gpu_time_is_incomplete(const struct tp_gpu_time *time)
 {
 	return time->is_incomplete;
 }
+
+/* ---- the fact ---- */
+
+static void take_work(void *state, const struct tp_event *event, struct tp_launch_call *call)
+{
+	tp_gpu_time_work(state, event, call);
+}
+
+static void begin_time(void *state, struct tp_facts *facts, const void *params)
+{
+	init(state, tp_facts_run(facts));
+	tp_launches_read(tp_facts_want(facts, &tp_fact_launches_cut, NULL), take_work, NULL, state);
+}
+
+static void take_step(void *state, const struct tp_event *event)
+{
+	tp_gpu_time_step(state, event);
+}
+
+static void end_time(void *state)
+{
+	tp_gpu_time_end(state);
+}
+
+const struct tp_fact tp_fact_gpu_time = {
+	.name = "GPU time",
+	.bytes = sizeof(struct tp_gpu_time),
+	.kinds = TP_FACT_KIND(TP_REC_STEP),
+	.is_cut = true,
+	.begin = begin_time,
+	.event = take_step,
+	.end = end_time,
+	.free = release,
+};

@@ -81,6 +81,9 @@ struct tp_gpu_device {
 
 struct tp_gpu_time;
 
+/* By steps, of all work. */
+extern const struct tp_fact tp_fact_gpu_time;
+
 struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run);
 void tp_gpu_time_free(struct tp_gpu_time *time);
 /* A step has begun. Before its work. */
@@ -100,6 +103,10 @@ const struct tp_gpu_device *tp_gpu_time_at(const struct tp_gpu_time *time, uint3
 const struct tp_gpu_step *tp_gpu_time_steps(const struct tp_gpu_time *time,
 					    const struct tp_proc *proc, uint32_t *n);
 bool tp_gpu_time_is_incomplete(const struct tp_gpu_time *time);	/* memory ran out */
+
+#define TP_GPU_WORK_KINDS                                                                      \
+	(TP_FACT_KIND(TP_REC_KERNEL) | TP_FACT_KIND(TP_REC_MEMCPY) |                           \
+	 TP_FACT_KIND(TP_REC_MEMSET) | TP_FACT_KIND(TP_REC_GRAPH))
 
 /* KERNEL, MEMCPY, MEMSET, GRAPH: something that keeps a device busy. */
 static inline bool tp_gpu_is_work(const struct tp_event *event)

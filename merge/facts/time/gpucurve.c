@@ -54,14 +54,10 @@ static int64_t piece_of(int64_t all_ns)
 void tp_gpucurve_event(struct tp_gpucurve *curve, const struct tp_run *run,
 		       const struct tp_event *event)
 {
-	if ((event->kind != TP_REC_KERNEL && event->kind != TP_REC_GRAPH) || !event->queue ||
-	    curve->is_off)
+	if ((event->kind != TP_REC_KERNEL && event->kind != TP_REC_GRAPH) || !event->queue)
 		return;
 	if (!curve->time) {
 		curve->time = tp_gpu_time_new(run);
-		curve->is_off = !curve->time;
-		if (curve->is_off)
-			return;
 		tp_gpu_time_pieces(curve->time, piece_of(longest(run)));
 	}
 	tp_gpu_time_work(curve->time, event, NULL);

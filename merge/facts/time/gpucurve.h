@@ -19,7 +19,6 @@ typedef void tp_gpucurve_fn(void *ctx, const struct tp_event *counter);
 
 struct tp_gpucurve {		/* zeroed is empty */
 	struct tp_gpu_time *time;	/* NULL: no work yet */
-	bool is_off;			/* out of memory */
 };
 
 void tp_gpucurve_fini(struct tp_gpucurve *curve);

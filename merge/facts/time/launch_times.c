@@ -4,7 +4,7 @@
  */
 #include "merge/facts/time/launch_times.h"
 
-#include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 struct tp_launch_times_row {
@@ -15,20 +15,23 @@ struct tp_launch_times_row {
 	int64_t work_ns;
 };
 
-void tp_launch_times_add(struct tp_launch_times *times, const struct tp_event *work,
-			 const struct tp_launch_call *call)
+static void take_launched(void *state, const struct tp_event *work, struct tp_launch_call *call)
 {
+	struct tp_launch_times *times = state;
 	int64_t ns = tp_sub(work->end_ns, work->begin_ns);
-	int64_t call_ns = tp_sub(call->end_ns, call->begin_ns);
 	struct tp_launch_times_row *row;
+	int64_t call_ns;
+	uint32_t name;
 
-	if (call->owner == TP_NO_NAME || !tp_grow(&times->row, &times->cap_rows,
-						  (uint64_t)call->owner + 1, sizeof(*times->row))) {
-		times->is_incomplete = true;
+	if (!call)
 		return;
-	}
-	row = &times->row[call->owner];
-	row->name = call->owner;
+	call_ns = tp_sub(call->end_ns, call->begin_ns);
+	name = tp_names_row(times->names, &(struct tp_event){.name = call->name});
+	if (name == TP_NO_NAME)
+		tp_need_failed();
+	tp_need_room(&times->row, &times->cap_rows, (uint64_t)name + 1, sizeof(*times->row));
+	row = &times->row[name];
+	row->name = name;
 	row->n_work++;
 	row->n_shorter += ns < call_ns;
 	row->work_ns = tp_add(row->work_ns, ns);
@@ -84,7 +87,7 @@ void tp_launch_times_print(struct tp_launch_times *times, struct tp_out *out)
 	    {.title = "on devices", .align = TP_RIGHT, .field = "work_ns"},
 	    {.title = "shorter", .align = TP_RIGHT, .field = "shorter"},
 	};
-	uint32_t n = times->names ? tp_names_count(times->names) : 0;
+	uint32_t n = tp_names_count(times->names);
 	struct tp_table *table;
 
 	if (n > times->cap_rows)
@@ -102,8 +105,10 @@ void tp_launch_times_print(struct tp_launch_times *times, struct tp_out *out)
 	tp_table_print(table, out);
 }
 
-void tp_launch_times_free(struct tp_launch_times *times)
+static void free_times(void *state)
 {
+	struct tp_launch_times *times = state;
+
 	for (uint32_t i = 0; i < times->cap_rows; i++) {
 		tp_spread_free(&times->row[i].call_ns);
 		tp_spread_free(&times->row[i].wait_ns);
@@ -111,3 +116,19 @@ void tp_launch_times_free(struct tp_launch_times *times)
 	free(times->row);
 	tp_names_free(times->names);
 }
+
+static void begin_times(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_launch_times *times = state;
+
+	times->names = tp_names_new();
+	tp_launches_read(tp_facts_want(facts, &tp_fact_launches_cut, NULL), take_launched, NULL, times);
+}
+
+const struct tp_fact tp_fact_launch_times = {
+	.name = "launch times",
+	.bytes = sizeof(struct tp_launch_times),
+	.is_cut = true,
+	.begin = begin_times,
+	.free = free_times,
+};

@@ -16,18 +16,17 @@
 
 struct tp_launch_times_row;
 
-struct tp_launch_times {	/* zeroed, then with names, is empty */
-	struct tp_names *names;	/* its own: a row each; launches.h's owner of a call is its row */
+struct tp_launch_times {
+	struct tp_names *names;	/* its own: a row each */
 	struct tp_launch_times_row *row;
 	uint32_t cap_rows;
 	bool is_incomplete;	/* memory ran out */
 };
 
-/* Work with the call that started it, as tp_launches_each hands it on. */
-void tp_launch_times_add(struct tp_launch_times *times, const struct tp_event *work,
-			 const struct tp_launch_call *call);
+/* A struct tp_launch_times. */
+extern const struct tp_fact tp_fact_launch_times;
+
 /* A table, the calls that took longest first; nothing when there are none. */
 void tp_launch_times_print(struct tp_launch_times *times, struct tp_out *out);
-void tp_launch_times_free(struct tp_launch_times *times);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/time/gpu_time.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 enum {
@@ -25,43 +27,48 @@ struct calls {			/* of a process */
 	uint32_t *first;	/* of the chain, by correlation id & (cap - 1) */
 	uint32_t cap;		/* a power of two */
 	uint32_t n, oldest;	/* `oldest`: index of it in the ring */
+	uint32_t serial;	/* of the newest */
+};
+
+struct reader {
+	tp_launches_fn each;
+	tp_launches_gone_fn gone;	/* may be NULL */
+	void *ctx;
 };
 
 struct tp_launches {
 	struct calls *calls;	/* by tp_proc.at */
 	uint32_t n_procs;
 	uint32_t kept;		/* of each, at most; a power of two */
-	tp_launches_fn each;
-	tp_launches_gone_fn gone;
-	void *ctx;
+	struct reader *reader;
+	uint32_t n_readers, cap_readers;
 	struct tp_event *held;	/* a ring, in the order they came */
 	uint32_t n_held, oldest_held, cap_held;
 };
 
-struct tp_launches *tp_launches_new(const struct tp_run *run)
+static void init(struct tp_launches *launches, const struct tp_run *run)
 {
-	struct tp_launches *launches = calloc(1, sizeof(*launches));
-
-	if (!launches)
-		return NULL;
 	launches->n_procs = run->n_procs;
 	launches->kept = TP_LAUNCHES_KEPT;
 	while (launches->kept > TP_LAUNCHES_LEAST &&
 	       (uint64_t)launches->kept * run->n_procs * sizeof(struct tp_launch_call) >
 		       TP_LAUNCHES_BYTES)
 		launches->kept /= 2;
-	launches->calls = calloc(run->n_procs + 1, sizeof(*launches->calls));
-	if (!launches->calls) {
-		free(launches);
-		return NULL;
-	}
+	launches->calls = tp_need(run->n_procs, sizeof(*launches->calls));
+}
+
+struct tp_launches *tp_launches_new(const struct tp_run *run)
+{
+	struct tp_launches *launches = tp_need(1, sizeof(*launches));
+
+	init(launches, run);
 	return launches;
 }
 
-void tp_launches_free(struct tp_launches *launches)
+static void release_all(void *state)
 {
-	if (!launches)
-		return;
+	struct tp_launches *launches = state;
+
 	for (uint32_t i = 0; i < launches->n_procs; i++) {
 		free(launches->calls[i].call);
 		free(launches->calls[i].next);
@@ -69,18 +76,22 @@ void tp_launches_free(struct tp_launches *launches)
 	}
 	free(launches->calls);
 	free(launches->held);
+	free(launches->reader);
+}
+
+void tp_launches_free(struct tp_launches *launches)
+{
+	if (launches)
+		release_all(launches);
 	free(launches);
 }
 
-void tp_launches_each(struct tp_launches *launches, tp_launches_fn each, void *ctx)
+void tp_launches_read(struct tp_launches *launches, tp_launches_fn each, tp_launches_gone_fn gone,
+		      void *ctx)
 {
-	launches->each = each;
-	launches->ctx = ctx;
-}
-
-void tp_launches_gone(struct tp_launches *launches, tp_launches_gone_fn gone)
-{
-	launches->gone = gone;
+	tp_need_room(&launches->reader, &launches->cap_readers, (uint64_t)launches->n_readers + 1,
+		     sizeof(*launches->reader));
+	launches->reader[launches->n_readers++] = (struct reader){each, gone, ctx};
 }
 
 static void chain(struct calls *calls, uint32_t at)
@@ -91,23 +102,18 @@ static void chain(struct calls *calls, uint32_t at)
 	*first = at;
 }
 
-static bool double_room(struct calls *calls)
+static void double_room(struct calls *calls)
 {
 	uint32_t cap = calls->cap ? calls->cap * 2 : KEPT_FIRST;
 	struct calls bigger = {
-	    .call = malloc(cap * sizeof(*bigger.call)),
-	    .next = malloc(cap * sizeof(*bigger.next)),
-	    .first = malloc(cap * sizeof(*bigger.first)),
-	    .cap = cap,
-	    .n = calls->n,
+		.call = tp_need(cap, sizeof(*bigger.call)),
+		.next = tp_need(cap, sizeof(*bigger.next)),
+		.first = tp_need(cap, sizeof(*bigger.first)),
+		.cap = cap,
+		.n = calls->n,
+		.serial = calls->serial,
 	};
 
-	if (!bigger.call || !bigger.next || !bigger.first) {
-		free(bigger.call);
-		free(bigger.next);
-		free(bigger.first);
-		return false;
-	}
 	memset(bigger.first, 0xff, cap * sizeof(*bigger.first));
 	for (uint32_t i = 0; i < calls->n; i++) {
 		bigger.call[i] = calls->call[(calls->oldest + i) & (calls->cap - 1)];
@@ -117,7 +123,6 @@ static bool double_room(struct calls *calls)
 	free(calls->next);
 	free(calls->first);
 	*calls = bigger;
-	return true;
 }
 
 static void forget_oldest(struct tp_launches *launches, struct calls *calls)
@@ -128,26 +133,24 @@ static void forget_oldest(struct tp_launches *launches, struct calls *calls)
 	while (*at != calls->oldest)
 		at = &calls->next[*at];
 	*at = calls->next[*at];
-	if (launches->gone)
-		launches->gone(launches->ctx, call);
+	for (uint32_t i = 0; i < launches->n_readers; i++)
+		if (launches->reader[i].gone)
+			launches->reader[i].gone(launches->reader[i].ctx, call);
 	calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
 	calls->n--;
 }
 
-/* Place for one more call; false: out of memory, with none at all. */
-static bool make_room(struct tp_launches *launches, struct calls *calls, int64_t now)
+/* Place for one more call. */
+static void make_room(struct tp_launches *launches, struct calls *calls, int64_t now)
 {
 	if (calls->n < calls->cap)
-		return true;
-	if (!calls->cap)
-		return double_room(calls);
+		return;
 	if (calls->cap < launches->kept &&
 	    (calls->cap < KEPT_ALWAYS ||
 	     tp_sub(now, calls->call[calls->oldest].begin_ns) < TP_LAUNCHES_KEPT_NS))
-		if (double_room(calls))
-			return true;
-	forget_oldest(launches, calls);
-	return true;
+		double_room(calls);
+	else
+		forget_oldest(launches, calls);
 }
 
 struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const struct tp_event *event)
@@ -184,7 +187,8 @@ static void hand_on(struct tp_launches *launches)
 	launches->n_held--;
 	if (call)
 		call->n_work++;
-	launches->each(launches->ctx, &event, call);
+	for (uint32_t i = 0; i < launches->n_readers; i++)
+		launches->reader[i].each(launches->reader[i].ctx, &event, call);
 }
 
 /* What has waited long enough. */
@@ -196,59 +200,51 @@ static void release(struct tp_launches *launches, int64_t now)
 }
 
 /* In order from index 0 on, so that the ring may grow behind its end. */
-static bool double_held(struct tp_launches *launches)
+static void double_held(struct tp_launches *launches)
 {
 	uint32_t cap = launches->cap_held ? launches->cap_held * 2 : 64;
-	struct tp_event *held = malloc(cap * sizeof(*held));
+	struct tp_event *held = tp_need(cap, sizeof(*held));
 
-	if (!held)
-		return false;
 	for (uint32_t i = 0; i < launches->n_held; i++)
 		held[i] = launches->held[(launches->oldest_held + i) & (launches->cap_held - 1)];
 	free(launches->held);
 	launches->held = held;
 	launches->oldest_held = 0;
 	launches->cap_held = cap;
-	return true;
 }
 
-bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event, uint32_t owner)
+void tp_launches_call(struct tp_launches *launches, const struct tp_event *event)
 {
 	struct calls *calls;
 	uint32_t at;
 
 	if (event->proc->at >= launches->n_procs)
-		return true;
+		return;
 	/* Before anything is forgotten: what waits may be of a call that is to go. */
 	release(launches, event->begin_ns);
 	calls = &launches->calls[event->proc->at];
-	if (!make_room(launches, calls, event->begin_ns))
-		return false;
+	make_room(launches, calls, event->begin_ns);
 	at = (calls->oldest + calls->n++) & (calls->cap - 1);
 	calls->call[at] = (struct tp_launch_call){
-	    .begin_ns = event->begin_ns,
-	    .end_ns = event->end_ns,
-	    .thread = event->thread,
-	    .name = event->name,
-	    .correlation = event->link,
-	    .window = event->window,
-	    .owner = owner,
+		.begin_ns = event->begin_ns,
+		.end_ns = event->end_ns,
+		.proc = event->proc,
+		.thread = event->thread,
+		.name = event->name,
+		.correlation = event->link,
+		.window = event->window,
+		.serial = ++calls->serial,
 	};
 	chain(calls, at);
-	return true;
 }
 
 void tp_launches_work(struct tp_launches *launches, const struct tp_event *event)
 {
 	release(launches, event->begin_ns);
-	if (launches->n_held == launches->cap_held &&
-	    (launches->cap_held == HELD_MOST || !double_held(launches))) {
-		if (!launches->n_held) {
-			launches->each(launches->ctx, event, tp_launches_find(launches, event));
-			return;
-		}
+	if (launches->n_held == HELD_MOST)
 		hand_on(launches);
-	}
+	if (launches->n_held == launches->cap_held)
+		double_held(launches);
 	launches->held[(launches->oldest_held + launches->n_held++) & (launches->cap_held - 1)] =
 	    *event;
 }
@@ -261,3 +257,73 @@ void tp_launches_end(struct tp_launches *launches)
 		while (launches->calls[i].n)
 			forget_oldest(launches, &launches->calls[i]);
 }
+
+/* ---- notes ---- */
+
+/* As many as the join has calls: those that it still has keep theirs. */
+static void make_note_room(struct tp_launch_noted *noted, const struct calls *calls)
+{
+	struct tp_launch_note *note = tp_need(calls->cap, sizeof(*note));
+
+	for (uint32_t i = 0; i < noted->cap; i++)
+		note[noted->note[i].serial & (calls->cap - 1)] = noted->note[i];
+	free(noted->note);
+	noted->note = note;
+	noted->cap = calls->cap;
+}
+
+void tp_launch_note(struct tp_launch_notes *notes, const struct tp_launches *launches,
+		    const struct tp_event *event, uint32_t note)
+{
+	const struct calls *calls;
+	struct tp_launch_noted *noted;
+
+	if (event->proc->at >= launches->n_procs)
+		return;
+	calls = &launches->calls[event->proc->at];
+	tp_need_room(&notes->proc, &notes->cap_procs, (uint64_t)event->proc->at + 1,
+		     sizeof(*notes->proc));
+	noted = &notes->proc[event->proc->at];
+	if (noted->cap < calls->cap)
+		make_note_room(noted, calls);
+	noted->note[calls->serial & (noted->cap - 1)] =
+		(struct tp_launch_note){calls->serial, note};
+}
+
+void tp_launch_notes_free(struct tp_launch_notes *notes)
+{
+	for (uint32_t i = 0; i < notes->cap_procs; i++)
+		free(notes->proc[i].note);
+	free(notes->proc);
+	*notes = (struct tp_launch_notes){NULL, 0};
+}
+
+/* ---- the facts ---- */
+
+static void begin_join(void *state, struct tp_facts *facts, const void *params)
+{
+	init(state, tp_facts_run(facts));
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	if (event->kind == TP_REC_CALL)
+		tp_launches_call(state, event);
+	else if (tp_gpu_is_work(event))
+		tp_launches_work(state, event);
+}
+
+static void end_join(void *state)
+{
+	tp_launches_end(state);
+}
+
+#define JOIN(is_cut_too)                                                                       \
+	{                                                                                      \
+		.name = "launches", .bytes = sizeof(struct tp_launches),                       \
+		.kinds = TP_FACT_KIND(TP_REC_CALL) | TP_GPU_WORK_KINDS, .is_cut = is_cut_too,  \
+		.begin = begin_join, .event = take_event, .end = end_join, .free = release_all, \
+	}
+
+const struct tp_fact tp_fact_launches = JOIN(false);
+const struct tp_fact tp_fact_launches_cut = JOIN(true);

@@ -15,7 +15,7 @@
 #ifndef TP_MERGE_LAUNCHES_H
 #define TP_MERGE_LAUNCHES_H
 
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 enum {	/* powers of two */
 	TP_LAUNCHES_KEPT = 1 << 17,
@@ -29,19 +29,23 @@ enum {	/* powers of two */
 
 struct tp_launch_call {
 	int64_t begin_ns, end_ns;
+	const struct tp_proc *proc;
 	const struct tp_thread *thread;
 	const struct tp_string *name;
 	uint32_t correlation, window;
-	uint32_t owner;		/* the caller's own: an operator's row, an External id */
+	uint32_t serial;	/* counts the calls of its process, from 1 on */
 	uint32_t n_work;	/* pieces of device work found so far */
 };
 
 struct tp_launches;
 
+/* The joins of a run: of events as they were recorded, and of those cut to their windows. */
+extern const struct tp_fact tp_fact_launches, tp_fact_launches_cut;
+
 struct tp_launches *tp_launches_new(const struct tp_run *run);
 void tp_launches_free(struct tp_launches *launches);	/* NULL: nothing */
-/* A CALL event. False: out of memory. */
-bool tp_launches_call(struct tp_launches *launches, const struct tp_event *event, uint32_t owner);
+/* A CALL event. */
+void tp_launches_call(struct tp_launches *launches, const struct tp_event *event);
 /* The call behind an event with a queue; valid until the next call is given. NULL: none, or
  * not given yet. */
 struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const struct tp_event *event);
@@ -53,13 +57,48 @@ struct tp_launch_call *tp_launches_find(struct tp_launches *launches, const stru
  */
 typedef void (*tp_launches_fn)(void *ctx, const struct tp_event *event,
 			       struct tp_launch_call *call);
-void tp_launches_each(struct tp_launches *launches, tp_launches_fn each, void *ctx);
+/* One more reader, any number. `gone`, which may be NULL: a call is forgotten (too many newer ones,
+ * or the end): what it started is known now. */
+typedef void (*tp_launches_gone_fn)(void *ctx, const struct tp_launch_call *call);
+void tp_launches_read(struct tp_launches *launches, tp_launches_fn each, tp_launches_gone_fn gone,
+		      void *ctx);
 void tp_launches_work(struct tp_launches *launches, const struct tp_event *event);
 /* No more events: hands on what still waits. */
 void tp_launches_end(struct tp_launches *launches);
-/* A call is forgotten (too many newer ones, or the end): what it started is known now. May
- * be NULL. */
-typedef void (*tp_launches_gone_fn)(void *ctx, const struct tp_launch_call *call);
-void tp_launches_gone(struct tp_launches *launches, tp_launches_gone_fn gone);
+
+/*
+ * What a reader knows of calls: a number each, 0: nothing. Only of those that the join still has;
+ * memory as of its calls.
+ */
+struct tp_launch_notes {
+	struct tp_launch_noted {
+		struct tp_launch_note {
+			uint32_t serial, note;
+		} *note;	/* by serial & (cap - 1) */
+		uint32_t cap;	/* a power of two */
+	} *proc;		/* by tp_proc.at */
+	uint32_t cap_procs;
+};
+
+/* Of the call that came last of the process of `event`, which is that call. */
+void tp_launch_note(struct tp_launch_notes *notes, const struct tp_launches *launches,
+		    const struct tp_event *event, uint32_t note);
+void tp_launch_notes_free(struct tp_launch_notes *notes);
+
+/* NULL: nothing. */
+static inline uint32_t tp_launch_noted(const struct tp_launch_notes *notes,
+				       const struct tp_launch_call *call)
+{
+	const struct tp_launch_noted *proc;
+	const struct tp_launch_note *note;
+
+	if (!call || call->proc->at >= notes->cap_procs)
+		return 0;
+	proc = &notes->proc[call->proc->at];
+	if (!proc->cap)
+		return 0;
+	note = &proc->note[call->serial & (proc->cap - 1)];
+	return note->serial == call->serial ? note->note : 0;
+}
 
 #endif

@@ -14,6 +14,7 @@
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 struct call {
@@ -40,12 +41,16 @@ struct tp_module_times {
 	struct tp_origins *origins;
 	struct tp_module_paths *paths;	/* of origins */
 	struct tp_launches *launches;
+	struct tp_launch_notes origin_of; /* of calls: path << 1 | is_backward, plus one */
 	struct proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
 	struct tp_module_time *time;	/* by path */
 	uint32_t cap_times;
-	tp_module_call_fn each;
-	void *ctx;
+	struct reader {
+		tp_module_call_fn each;
+		void *ctx;
+	} *reader;
+	uint32_t n_readers, cap_readers;
 	uint64_t n_calls;
 	bool has_device, is_incomplete;
 };
@@ -87,7 +92,8 @@ static void hand_out(struct tp_module_times *times, const struct thread *thread)
 
 	for (uint32_t i = thread->n; i > 0 && !over.outer_id; i--)
 		over.outer_id = thread->call[i - 1].id;
-	times->each(times->ctx, &over);
+	for (uint32_t i = 0; i < times->n_readers; i++)
+		times->reader[i].each(times->reader[i].ctx, &over);
 }
 
 static void end_call(struct tp_module_times *times, struct thread *thread)
@@ -107,7 +113,7 @@ static void end_call(struct tp_module_times *times, struct thread *thread)
 		if (call[-1].last_ns < call->last_ns)
 			call[-1].last_ns = call->last_ns;
 	}
-	if (call->id && times->each)
+	if (call->id && times->n_readers)
 		hand_out(times, thread);
 }
 
@@ -194,26 +200,29 @@ static void take_call(struct tp_module_times *times, const struct tp_event *even
 {
 	struct tp_origin origin = tp_origins_of(times->origins, event);
 
-	if (!tp_launches_call(times->launches, event, origin.path << 1 | origin.is_backward))
-		times->is_incomplete = true;
+	tp_launch_note(&times->origin_of, times->launches, event,
+		       (origin.path << 1 | origin.is_backward) + 1);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_module_times *times = ctx;
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
-	struct tp_module_time *time = time_of(times, call ? call->owner >> 1 : 0);
+	uint32_t noted = tp_launch_noted(&times->origin_of, call);
+	uint32_t origin = noted ? noted - 1 : 0;
+	struct tp_module_time *time = time_of(times, origin >> 1);
 
 	times->has_device = true;
-	if (call && call->owner & 1)
+	if (origin & 1)
 		time->device_backward_self_ns = tp_add(time->device_backward_self_ns, ns);
 	else
 		time->device_self_ns = tp_add(time->device_self_ns, ns);
 }
 
-void tp_module_times_event(struct tp_module_times *times, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	tp_origins_event(times->origins, event);
+	struct tp_module_times *times = state;
+
 	switch (event->kind) {
 	case TP_REC_STACK:
 		take_stack(times, event);
@@ -232,51 +241,53 @@ void tp_module_times_event(struct tp_module_times *times, const struct tp_event 
 		take_call(times, event);
 		break;
 	default:
-		if (tp_gpu_is_work(event))
-			tp_launches_work(times->launches, event);
 		break;
 	}
 }
 
 /* ---- begin and end ---- */
 
-struct tp_module_times *tp_module_times_new(const struct tp_run *run)
+static void begin_times(void *state, struct tp_facts *facts, const struct tp_fact *origins,
+			const struct tp_fact *launches)
 {
-	struct tp_module_times *times = calloc(1, sizeof(*times));
+	struct tp_module_times *times = state;
 
-	if (!times)
-		return NULL;
-	times->n_procs = run->n_procs;
-	times->proc = calloc(run->n_procs + 1, sizeof(times->proc[0]));
-	times->origins = tp_origins_new(run);
-	times->launches = tp_launches_new(run);
-	if (!times->proc || !times->origins || !times->launches) {
-		tp_module_times_free(times);
-		return NULL;
-	}
+	times->n_procs = tp_facts_run(facts)->n_procs;
+	times->proc = tp_need(times->n_procs, sizeof(times->proc[0]));
+	times->origins = tp_facts_want(facts, origins, NULL);
+	times->launches = tp_facts_want(facts, launches, NULL);
 	times->paths = tp_origins_paths(times->origins);
-	tp_launches_each(times->launches, take_launched, times);
-	return times;
+	tp_launches_read(times->launches, take_launched, NULL, times);
 }
 
-void tp_module_times_free(struct tp_module_times *times)
+static void begin_whole(void *state, struct tp_facts *facts, const void *params)
 {
-	if (!times)
-		return;
-	for (uint32_t p = 0; times->proc && p < times->n_procs; p++) {
+	begin_times(state, facts, &tp_fact_origins, &tp_fact_launches);
+}
+
+static void begin_cut(void *state, struct tp_facts *facts, const void *params)
+{
+	begin_times(state, facts, &tp_fact_origins_cut, &tp_fact_launches_cut);
+}
+
+static void free_times(void *state)
+{
+	struct tp_module_times *times = state;
+
+	for (uint32_t p = 0; p < times->n_procs; p++) {
 		for (uint32_t t = 0; t < times->proc[p].cap; t++)
 			free(times->proc[p].thread[t].call);
 		free(times->proc[p].thread);
 	}
 	free(times->proc);
-	tp_origins_free(times->origins);
-	tp_launches_free(times->launches);
+	tp_launch_notes_free(&times->origin_of);
 	free(times->time);
-	free(times);
+	free(times->reader);
 }
 
-void tp_module_times_end(struct tp_module_times *times)
+static void end_times(void *state)
 {
+	struct tp_module_times *times = state;
 	uint32_t n = tp_module_paths_count(times->paths);
 
 	for (uint32_t p = 0; p < times->n_procs; p++) {
@@ -286,7 +297,6 @@ void tp_module_times_end(struct tp_module_times *times)
 			while (proc->thread[t].n)
 				end_call(times, &proc->thread[t]);
 	}
-	tp_launches_end(times->launches);
 	time_of(times, n ? n - 1 : 0);
 	for (uint32_t path = 0; path < n && path < times->cap_times; path++) {
 		struct tp_module_time *time = &times->time[path];
@@ -311,10 +321,23 @@ void tp_module_times_end(struct tp_module_times *times)
 	}
 }
 
-void tp_module_times_each(struct tp_module_times *times, tp_module_call_fn each, void *ctx)
+#define MODULE_TIMES(begin_of, is_cut_too)                                                     \
+	{                                                                                      \
+		.name = "module times", .bytes = sizeof(struct tp_module_times),               \
+		.kinds = TP_FACT_KIND(TP_REC_STACK) | TP_FACT_KIND(TP_REC_OP) |                \
+			 TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),               \
+		.is_cut = is_cut_too, .begin = begin_of, .event = take_event,                  \
+		.end = end_times, .free = free_times,                                          \
+	}
+
+const struct tp_fact tp_fact_module_times = MODULE_TIMES(begin_whole, false);
+const struct tp_fact tp_fact_module_times_cut = MODULE_TIMES(begin_cut, true);
+
+void tp_module_times_read(struct tp_module_times *times, tp_module_call_fn each, void *ctx)
 {
-	times->each = each;
-	times->ctx = ctx;
+	tp_need_room(&times->reader, &times->cap_readers, (uint64_t)times->n_readers + 1,
+		     sizeof(*times->reader));
+	times->reader[times->n_readers++] = (struct reader){each, ctx};
 }
 
 struct tp_origins *tp_module_times_origins(const struct tp_module_times *times)

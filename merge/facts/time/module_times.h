@@ -37,14 +37,11 @@ struct tp_module_call {
 };
 typedef void (*tp_module_call_fn)(void *ctx, const struct tp_module_call *call);
 
-struct tp_module_times *tp_module_times_new(const struct tp_run *run);
-void tp_module_times_free(struct tp_module_times *times);
-/* Every event, spans cut to their windows (clip.h). */
-void tp_module_times_event(struct tp_module_times *times, const struct tp_event *event);
-/* `each` is called for every call, inner ones first, some time after its end. */
-void tp_module_times_each(struct tp_module_times *times, tp_module_call_fn each, void *ctx);
-/* No more events: sums are made. */
-void tp_module_times_end(struct tp_module_times *times);
+/* Of events as they were recorded, and of those cut to their windows. */
+extern const struct tp_fact tp_fact_module_times, tp_fact_module_times_cut;
+
+/* One more who is told of every call, inner ones first, some time after its end. */
+void tp_module_times_read(struct tp_module_times *times, tp_module_call_fn each, void *ctx);
 
 /* Of all events given so far. */
 struct tp_origins *tp_module_times_origins(const struct tp_module_times *times);

@@ -12,6 +12,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
 
@@ -59,7 +60,7 @@ bool tp_name_is_loader(const struct tp_string *name)
 
 struct tp_names *tp_names_new(void)
 {
-	return calloc(1, sizeof(struct tp_names));
+	return tp_need(1, sizeof(struct tp_names));
 }
 
 void tp_names_free(struct tp_names *names)

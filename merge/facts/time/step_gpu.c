@@ -8,12 +8,11 @@
 #include <string.h>
 
 #include "merge/facts/time/launches.h"
-#include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 struct tp_step_gpus {
-	struct tp_launches *launches;
-	struct tp_gpu_time *time;
+	const struct tp_gpu_time *time;
 	struct counts {
 		uint64_t *n_launched;	/* by step, as tp_gpu_time_steps has them */
 		uint32_t cap;
@@ -52,61 +51,39 @@ static void take_work(void *ctx, const struct tp_event *event, struct tp_launch_
 	struct counts *counts = &steps->of_proc[event->proc->at];
 	uint32_t at = call ? step_at(steps->time, event->proc, call->begin_ns) : UINT32_MAX;
 
-	tp_gpu_time_work(steps->time, event, call);
-	if (at != UINT32_MAX && tp_grow(&counts->n_launched, &counts->cap, (uint64_t)at + 1,
-					sizeof(*counts->n_launched)))
-		counts->n_launched[at]++;
-}
-
-struct tp_step_gpus *tp_step_gpus_new(const struct tp_run *run)
-{
-	struct tp_step_gpus *steps;
-
-	if (!tp_step_gpus_has(run))
-		return NULL;
-	steps = calloc(1, sizeof(*steps));
-	if (!steps)
-		return NULL;
-	steps->n_procs = run->n_procs;
-	steps->of_proc = calloc(run->n_procs, sizeof(*steps->of_proc));
-	steps->launches = tp_launches_new(run);
-	steps->time = tp_gpu_time_new(run);
-	if (!steps->of_proc || !steps->launches || !steps->time) {
-		tp_step_gpus_free(steps);
-		return NULL;
-	}
-	tp_launches_each(steps->launches, take_work, steps);
-	return steps;
-}
-
-void tp_step_gpus_free(struct tp_step_gpus *steps)
-{
-	if (!steps)
+	if (at == UINT32_MAX)
 		return;
-	for (uint32_t i = 0; steps->of_proc && i < steps->n_procs; i++)
+	tp_need_room(&counts->n_launched, &counts->cap, (uint64_t)at + 1,
+		     sizeof(*counts->n_launched));
+	counts->n_launched[at]++;
+}
+
+static void begin_steps(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_step_gpus *steps = state;
+
+	steps->n_procs = tp_facts_run(facts)->n_procs;
+	steps->of_proc = tp_need(steps->n_procs, sizeof(*steps->of_proc));
+	steps->time = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
+	tp_launches_read(tp_facts_want(facts, &tp_fact_launches_cut, NULL), take_work, NULL, steps);
+}
+
+static void free_steps(void *state)
+{
+	struct tp_step_gpus *steps = state;
+
+	for (uint32_t i = 0; i < steps->n_procs; i++)
 		free(steps->of_proc[i].n_launched);
 	free(steps->of_proc);
-	tp_launches_free(steps->launches);
-	if (steps->time)
-		tp_gpu_time_free(steps->time);
-	free(steps);
 }
 
-void tp_step_gpus_event(struct tp_step_gpus *steps, const struct tp_event *event)
-{
-	if (event->kind == TP_REC_STEP)
-		tp_gpu_time_step(steps->time, event);
-	else if (event->kind == TP_REC_CALL)
-		tp_launches_call(steps->launches, event, 0);
-	else if (tp_gpu_is_work(event))
-		tp_launches_work(steps->launches, event);
-}
-
-void tp_step_gpus_end(struct tp_step_gpus *steps)
-{
-	tp_launches_end(steps->launches);
-	tp_gpu_time_end(steps->time);
-}
+const struct tp_fact tp_fact_step_gpus = {
+	.name = "step GPUs",
+	.bytes = sizeof(struct tp_step_gpus),
+	.is_cut = true,
+	.begin = begin_steps,
+	.free = free_steps,
+};
 
 bool tp_step_gpus_of(const struct tp_step_gpus *steps, const struct tp_step_row *row,
 		     struct tp_step_gpu *of)

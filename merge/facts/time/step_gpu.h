@@ -17,12 +17,9 @@ struct tp_step_gpu {
 
 struct tp_step_gpus;
 
-/* NULL: no process of the run has a device, or out of memory. */
-struct tp_step_gpus *tp_step_gpus_new(const struct tp_run *run);
-void tp_step_gpus_free(struct tp_step_gpus *steps);
-/* Every event, in order; others than steps, calls and work are ignored. */
-void tp_step_gpus_event(struct tp_step_gpus *steps, const struct tp_event *event);
-void tp_step_gpus_end(struct tp_step_gpus *steps);	/* no more events */
+/* Only of a run in which a process has a device. */
+extern const struct tp_fact tp_fact_step_gpus;
+
 /* False: the step was not recorded, or its process has no device. */
 bool tp_step_gpus_of(const struct tp_step_gpus *steps, const struct tp_step_row *row,
 		     struct tp_step_gpu *of);

@@ -9,11 +9,13 @@
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/memplace.h"
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
 struct tp_step_parts {
 	struct tp_memplace *places;
-	struct tp_launches *launches;	/* owner: the part plus one; 0: outside of steps */
+	struct tp_launches *launches;
+	struct tp_launch_notes part_of;	/* of calls, plus one; 0: outside of steps */
 	struct tp_breakdown *breakdown;	/* by tp_proc.at; its categories are parts */
 	uint32_t n_procs;
 	int64_t host_ns[TP_PARTS], device_ns[TP_PARTS];
@@ -71,76 +73,55 @@ static void take_span(struct tp_step_parts *parts, const struct tp_event *event)
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_step_parts *parts = ctx;
+	uint32_t part = tp_launch_noted(&parts->part_of, call);
 	int64_t *ns;
 
-	if (!call || !call->owner)
+	if (!part)
 		return;
-	ns = &parts->device_ns[call->owner - 1];
+	ns = &parts->device_ns[part - 1];
 	*ns = tp_add(*ns, tp_sub(event->end_ns, event->begin_ns));
 }
 
-void tp_step_parts_event(struct tp_step_parts *parts, const struct tp_event *event)
+static void take_call(struct tp_step_parts *parts, const struct tp_event *event)
 {
-	struct tp_breakdown *breakdown = &parts->breakdown[event->proc->at];
+	const struct tp_breakdown *breakdown = &parts->breakdown[event->proc->at];
 	const struct tp_step_time *step = breakdown->n_steps ?
 		&breakdown->step[breakdown->n_steps - 1] : NULL;
-	uint32_t owner;
 
-	switch (event->kind) {
-	case TP_REC_STEP:
-		tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
-		break;
-	case TP_REC_OP:
-	case TP_REC_RANGE:
+	if (step && event->begin_ns < step->end_ns)
+		tp_launch_note(&parts->part_of, parts->launches, event, find_part(parts, event) + 1);
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	struct tp_step_parts *parts = state;
+
+	if (event->kind == TP_REC_STEP)
+		tp_breakdown_step(&parts->breakdown[event->proc->at], event->link, event->begin_ns,
+				  event->end_ns);
+	else if (event->kind == TP_REC_CALL)
+		take_call(parts, event);
+	else
 		take_span(parts, event);
-		break;
-	case TP_REC_CALL:
-		owner = step && event->begin_ns < step->end_ns ? find_part(parts, event) + 1 : 0;
-		parts->is_incomplete |= !tp_launches_call(parts->launches, event, owner);
-		break;
-	default:
-		if (tp_gpu_is_work(event))
-			tp_launches_work(parts->launches, event);
-		break;
-	}
 }
 
-struct tp_step_parts *tp_step_parts_new(const struct tp_run *run)
+static void begin_parts(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_step_parts *parts = calloc(1, sizeof(*parts));
+	struct tp_step_parts *parts = state;
 
-	if (!parts)
-		return NULL;
-	parts->n_procs = run->n_procs;
+	parts->n_procs = tp_facts_run(facts)->n_procs;
 	parts->places = tp_memplace_new();
-	parts->launches = tp_launches_new(run);
-	parts->breakdown = calloc(run->n_procs + 1, sizeof(*parts->breakdown));
-	if (!parts->places || !parts->launches || !parts->breakdown) {
-		tp_step_parts_free(parts);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < run->n_procs; i++)
+	parts->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	parts->breakdown = tp_need(parts->n_procs, sizeof(*parts->breakdown));
+	for (uint32_t i = 0; i < parts->n_procs; i++)
 		tp_breakdown_init(&parts->breakdown[i]);
-	tp_launches_each(parts->launches, take_launched, parts);
-	return parts;
+	tp_launches_read(parts->launches, take_launched, NULL, parts);
 }
 
-void tp_step_parts_free(struct tp_step_parts *parts)
+static void end_parts(void *state)
 {
-	if (!parts)
-		return;
-	for (uint32_t i = 0; parts->breakdown && i < parts->n_procs; i++)
-		tp_breakdown_free(&parts->breakdown[i]);
-	if (parts->places)
-		tp_memplace_free(parts->places);
-	tp_launches_free(parts->launches);
-	free(parts->breakdown);
-	free(parts);
-}
+	struct tp_step_parts *parts = state;
 
-bool tp_step_parts_end(struct tp_step_parts *parts)
-{
-	tp_launches_end(parts->launches);
 	for (uint32_t p = 0; p < parts->n_procs; p++) {
 		struct tp_breakdown *breakdown = &parts->breakdown[p];
 
@@ -150,8 +131,30 @@ bool tp_step_parts_end(struct tp_step_parts *parts)
 			for (uint32_t c = 0; c < TP_PARTS; c++)
 				parts->host_ns[c] = tp_add(parts->host_ns[c], breakdown->step[i].ns[c]);
 	}
-	return !parts->is_incomplete;
 }
+
+static void free_parts(void *state)
+{
+	struct tp_step_parts *parts = state;
+
+	for (uint32_t i = 0; i < parts->n_procs; i++)
+		tp_breakdown_free(&parts->breakdown[i]);
+	tp_memplace_free(parts->places);
+	tp_launch_notes_free(&parts->part_of);
+	free(parts->breakdown);
+}
+
+const struct tp_fact tp_fact_step_parts = {
+	.name = "step parts",
+	.bytes = sizeof(struct tp_step_parts),
+	.kinds = TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) |
+		 TP_FACT_KIND(TP_REC_CALL),
+	.is_cut = true,
+	.begin = begin_parts,
+	.event = take_event,
+	.end = end_parts,
+	.free = free_parts,
+};
 
 int64_t tp_step_parts_host_ns(const struct tp_step_parts *parts, enum tp_part part)
 {
@@ -161,4 +164,9 @@ int64_t tp_step_parts_host_ns(const struct tp_step_parts *parts, enum tp_part pa
 int64_t tp_step_parts_device_ns(const struct tp_step_parts *parts, enum tp_part part)
 {
 	return parts->device_ns[part];
+}
+
+bool tp_step_parts_is_incomplete(const struct tp_step_parts *parts)
+{
+	return parts->is_incomplete;
 }

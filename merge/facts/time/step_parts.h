@@ -11,7 +11,7 @@
 #define TP_MERGE_STEP_PARTS_H
 
 #include "merge/facts/time/breakdown.h"
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 enum tp_part {
 	TP_PART_DATA,
@@ -27,15 +27,11 @@ const char *tp_part_name(enum tp_part part);
 
 struct tp_step_parts;
 
-struct tp_step_parts *tp_step_parts_new(const struct tp_run *run);
-void tp_step_parts_free(struct tp_step_parts *parts);	/* NULL: nothing */
-/* Every event, cut to its window. */
-void tp_step_parts_event(struct tp_step_parts *parts, const struct tp_event *event);
-/* No more events. False: out of memory, figures are not complete. */
-bool tp_step_parts_end(struct tp_step_parts *parts);
+extern const struct tp_fact tp_fact_step_parts;
 
 /* Sums over all recorded steps of all processes. */
 int64_t tp_step_parts_host_ns(const struct tp_step_parts *parts, enum tp_part part);
 int64_t tp_step_parts_device_ns(const struct tp_step_parts *parts, enum tp_part part);
+bool tp_step_parts_is_incomplete(const struct tp_step_parts *parts);	/* memory ran out */
 
 #endif

@@ -7,15 +7,13 @@
 #include <stdlib.h>
 
 #include "merge/facts/time/gpu_time.h"
+#include "merge/kit/need.h"
 
 struct tp_step_times {
 	struct tp_names *names;
 	struct tp_breakdown *breakdown;	/* by tp_proc.at */
 	uint32_t n_procs;
-	struct tp_clip clip;
-	tp_clip_fn each;
-	tp_step_times_called_fn called;
-	void *ctx;
+	struct tp_launches *launches;
 	bool is_incomplete;
 };
 
@@ -48,9 +46,18 @@ static enum tp_category category_of(struct tp_step_times *times, const struct tp
 	}
 }
 
-static void take_event(void *ctx, const struct tp_event *event)
+/* When work of a device was asked for; INT64_MIN: not known, or not yet: of work that seems to begin
+ * before its call. That it lasts beyond its step is then not seen. */
+static int64_t time_of_call(const struct tp_step_times *times, const struct tp_event *work)
 {
-	struct tp_step_times *times = ctx;
+	const struct tp_launch_call *call = tp_launches_find(times->launches, work);
+
+	return call ? call->begin_ns : INT64_MIN;
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	struct tp_step_times *times = state;
 	struct tp_breakdown *breakdown;
 	enum tp_category category;
 
@@ -62,60 +69,54 @@ static void take_event(void *ctx, const struct tp_event *event)
 	category = category_of(times, event);
 	if (tp_gpu_is_work(event))
 		tp_breakdown_work(breakdown, category, event->begin_ns, event->end_ns,
-				  times->called(times->ctx, event));
+				  time_of_call(times, event));
 	else if (category != TP_CAT_OTHER)
 		tp_breakdown_span(breakdown, category, event->begin_ns, event->end_ns);
-	times->each(times->ctx, event);
 }
 
-struct tp_step_times *tp_step_times_new(const struct tp_run *run, tp_clip_fn each,
-					tp_step_times_called_fn called, void *ctx)
+static void begin_times(void *state, struct tp_facts *facts, const void *params)
 {
-	struct tp_step_times *times = calloc(1, sizeof(*times));
+	struct tp_step_times *times = state;
+	const struct tp_run *run = tp_facts_run(facts);
 
-	if (!times)
-		return NULL;
-	times->each = each;
-	times->called = called;
-	times->ctx = ctx;
 	times->n_procs = run->n_procs;
 	times->names = tp_names_new();
-	times->breakdown = calloc(run->n_procs + 1, sizeof(*times->breakdown));
-	tp_clip_init(&times->clip, run, take_event, times);
-	if (!times->names || !times->breakdown) {
-		tp_step_times_free(times);
-		return NULL;
-	}
+	times->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	times->breakdown = tp_need(run->n_procs, sizeof(*times->breakdown));
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		tp_breakdown_init(&times->breakdown[i]);
-	return times;
 }
 
-void tp_step_times_free(struct tp_step_times *times)
+static void end_times(void *state)
 {
-	if (!times)
-		return;
-	for (uint32_t i = 0; times->breakdown && i < times->n_procs; i++)
-		tp_breakdown_free(&times->breakdown[i]);
-	tp_names_free(times->names);
-	free(times->breakdown);
-	free(times);
-}
+	struct tp_step_times *times = state;
 
-void tp_step_times_event(struct tp_step_times *times, const struct tp_event *event)
-{
-	tp_clip_event(&times->clip, event);
-}
-
-bool tp_step_times_end(struct tp_step_times *times)
-{
-	tp_clip_end(&times->clip);
 	for (uint32_t i = 0; i < times->n_procs; i++) {
 		tp_breakdown_end(&times->breakdown[i]);
 		times->is_incomplete |= times->breakdown[i].is_incomplete;
 	}
-	return !times->is_incomplete;
 }
+
+static void free_times(void *state)
+{
+	struct tp_step_times *times = state;
+
+	for (uint32_t i = 0; i < times->n_procs; i++)
+		tp_breakdown_free(&times->breakdown[i]);
+	tp_names_free(times->names);
+	free(times->breakdown);
+}
+
+const struct tp_fact tp_fact_step_times = {
+	.name = "step times",
+	.bytes = sizeof(struct tp_step_times),
+	.kinds = TP_FACT_ALL_KINDS,
+	.is_cut = true,
+	.begin = begin_times,
+	.event = take_event,
+	.end = end_times,
+	.free = free_times,
+};
 
 const struct tp_breakdown *tp_step_times_of(const struct tp_step_times *times,
 					    const struct tp_proc *proc)
@@ -126,4 +127,9 @@ const struct tp_breakdown *tp_step_times_of(const struct tp_step_times *times,
 struct tp_names *tp_step_times_names(struct tp_step_times *times)
 {
 	return times->names;
+}
+
+bool tp_step_times_is_incomplete(const struct tp_step_times *times)
+{
+	return times->is_incomplete;
 }

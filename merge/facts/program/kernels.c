@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.c - the kernels of all devices, by name, by launch shape, by operator
+ */
+#include "merge/facts/program/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/launches.h"
+#include "merge/facts/time/nest.h"
+#include "merge/facts/time/occupancy.h"
+#include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
+#include "merge/kit/sum.h"
+#include "merge/model/device.h"
+
+/* What tells rows from each other beside their names. */
+struct by {
+	bool grid, operator;
+};
+
+struct tp_kernels {
+	struct tp_kernel_rows pub;
+	struct by by;
+	struct tp_kernel_row *row;
+	uint32_t cap_rows;
+	struct tp_keyed rows; /* by key */
+	struct tp_nest *nest;
+	struct tp_launches *launches;
+	struct tp_launch_notes operator_of;	/* of calls, plus one */
+	bool *is_operator; /* by row of names: some span of that name is one, not a range */
+	uint32_t cap_is_operator;
+};
+
+static uint32_t hash_key(const struct tp_kernel_key *key)
+{
+	uint32_t word[sizeof(*key) / sizeof(uint32_t)];
+	uint64_t h = 0;
+
+	memcpy(word, key, sizeof(word));
+	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+		h = (h ^ word[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32);
+}
+
+static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct tp_kernel_key *key)
+{
+	struct tp_kernel_row *row;
+	uint32_t hash = hash_key(key), at, i;
+
+	for (i = tp_keyed_first(&kernels->rows, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&kernels->rows, hash, &at))
+		if (!memcmp(&kernels->pub.row[i].key, key, sizeof(*key)))
+			return &kernels->row[i];
+	tp_need_room(&kernels->row, &kernels->cap_rows, (uint64_t)kernels->pub.n_rows + 1,
+		     sizeof(*row));
+	if (!tp_keyed_add(&kernels->rows, hash, kernels->pub.n_rows))
+		tp_need_failed();
+	kernels->pub.row = kernels->row;
+	row = &kernels->row[kernels->pub.n_rows++];
+	row->key = *key;
+	return row;
+}
+
+static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event, uint32_t operator)
+{
+	struct tp_launch launch = tp_device_launch(event);
+	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
+	struct tp_kernel_key key = {.name = tp_names_row(kernels->pub.names, event), .operator = operator};
+	struct tp_occupancy o;
+	struct tp_kernel_row *row;
+
+	if (kernels->by.grid) {
+		memcpy(key.grid, launch.grid, sizeof(key.grid));
+		memcpy(key.block, launch.block, sizeof(key.block));
+		key.registers = launch.registers;
+		key.shared = launch.shared_static + launch.shared_dynamic;
+	}
+	row = key.name == TP_NO_NAME ? NULL : find_row(kernels, &key);
+	if (!row) {
+		kernels->pub.is_incomplete = true;
+		return;
+	}
+	if (!row->ns.n)
+		row->uses_tensor_cores =
+		    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes);
+	if (!tp_spread_add(&row->ns, ns))
+		kernels->pub.is_incomplete = true;
+	o = tp_occupancy(tp_device_of(event->proc, event->queue->device), &launch);
+	if (!o.blocks_per_sm || ns <= 0)
+		return;
+	row->blocks_ns += o.blocks * (double)ns;
+	row->occupancy_ns += o.estimated * (double)ns;
+	row->known_ns += (double)ns;
+}
+
+static uint32_t find_operator(const struct tp_kernels *kernels, const struct tp_event *call)
+{
+	uint32_t open[64], n = tp_nest_open(kernels->nest, call, open, 64);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (kernels->is_operator[open[i]])
+			return open[i];
+	return n ? open[0] : TP_KERNEL_NO_OPERATOR;
+}
+
+/* Only --by-operator asks what encloses a launch. */
+static void take_span(struct tp_kernels *kernels, const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(kernels->pub.names, event);
+
+	if (event->flags & TP_F_ASYNC)
+		return;
+	if (row == TP_NO_NAME || !tp_grow(&kernels->is_operator, &kernels->cap_is_operator,
+					  (uint64_t)row + 1, sizeof(*kernels->is_operator))) {
+		kernels->pub.is_incomplete = true;
+		return;
+	}
+	kernels->is_operator[row] |= event->kind == TP_REC_OP;
+	if (!tp_names_at(kernels->pub.names, row)->is_private &&
+	    !tp_nest_span(kernels->nest, event, row, row))
+		kernels->pub.is_incomplete = true;
+}
+
+/* A graph that is recorded as one stands for its kernels. */
+static bool is_kernel(const struct tp_event *event)
+{
+	return tp_gpu_is_work(event) &&
+	       (event->kind == TP_REC_KERNEL || event->kind == TP_REC_GRAPH);
+}
+
+static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
+{
+	struct tp_kernels *kernels = ctx;
+	uint32_t noted = tp_launch_noted(&kernels->operator_of, call);
+
+	if (is_kernel(event))
+		take_kernel(kernels, event, noted ? noted - 1 : TP_KERNEL_NO_OPERATOR);
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	struct tp_kernels *kernels = state;
+
+	if (!kernels->by.operator) {
+		if (is_kernel(event))
+			take_kernel(kernels, event, TP_KERNEL_NO_OPERATOR);
+	} else if (event->kind == TP_REC_CALL) {
+		/* TP_KERNEL_NO_OPERATOR becomes 0: nothing. */
+		tp_launch_note(&kernels->operator_of, kernels->launches, event,
+			       find_operator(kernels, event) + 1);
+	} else if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE) {
+		take_span(kernels, event);
+	}
+}
+
+static void ignore_span(void *ctx, const struct tp_nest_span *span)
+{
+}
+
+static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_kernels *kernels = state;
+
+	kernels->by = *(const struct by *)params;
+	kernels->pub.names = tp_names_new();
+	kernels->nest = tp_nest_new(ignore_span, kernels);
+	if (!kernels->nest)
+		tp_need_failed();
+	if (!kernels->by.operator)
+		return;
+	kernels->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	tp_launches_read(kernels->launches, take_launched, NULL, kernels);
+}
+
+static void free_kernels(void *state)
+{
+	struct tp_kernels *kernels = state;
+
+	for (uint32_t i = 0; i < kernels->pub.n_rows; i++)
+		tp_spread_free(&kernels->row[i].ns);
+	tp_nest_end(kernels->nest);
+	tp_names_free(kernels->pub.names);
+	tp_launch_notes_free(&kernels->operator_of);
+	tp_keyed_free(&kernels->rows);
+	free(kernels->is_operator);
+	free(kernels->row);
+}
+
+static const struct tp_fact fact_kernels = {
+	.name = "kernels",
+	.bytes = sizeof(struct tp_kernels),
+	.params_bytes = sizeof(struct by),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) |
+		 TP_FACT_KIND(TP_REC_CALL) | TP_FACT_KIND(TP_REC_KERNEL) |
+		 TP_FACT_KIND(TP_REC_GRAPH),
+	.is_cut = true,
+	.begin = begin_kernels,
+	.event = take_event,
+	.free = free_kernels,
+};
+
+const struct tp_kernel_rows *tp_kernels_want(struct tp_facts *facts, bool by_grid, bool by_operator)
+{
+	const struct by by = {.grid = by_grid, .operator = by_operator};
+	const struct tp_kernels *kernels = tp_facts_want(facts, &fact_kernels, &by);
+
+	return &kernels->pub;
+}
