@@ -155,6 +155,20 @@ static inline struct tp_event fake_block(struct fake *fake, struct tp_proc *proc
 	return event;
 }
 
+/* The view needs a pass over the events of the run. */
+static inline bool fake_needs_events(struct fake *fake, const struct tp_view *view)
+{
+	struct tp_facts *facts = tp_facts_new(&fake->run);
+	struct tp_out out = {.file = fopen("/dev/null", "w"), .width = 80};
+	void *state = view->begin(facts, &(struct tp_view_options){.top = 20});
+	bool needs = tp_facts_want_events(facts);
+
+	view->print(state, &fake->run, &out);
+	fclose(out.file);
+	tp_facts_free(facts);
+	return needs;
+}
+
 /* The view of these events, into `out`. */
 static inline void fake_view(struct fake *fake, const struct tp_view *view,
 			     const struct tp_view_options *options,

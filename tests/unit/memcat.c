@@ -17,6 +17,7 @@ static struct {
 	struct tp_tensormem *mem;
 	struct tp_life life[LIVES];
 	uint32_t n;
+	bool is_deaf;		/* lives are too many to be kept */
 } rig;
 
 static void take_live(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes)
@@ -25,6 +26,8 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 
 static void take_life(void *ctx, const struct tp_life *life)
 {
+	if (rig.is_deaf)
+		return;
 	cr_assert(rig.n < LIVES);
 	rig.life[rig.n++] = *life;
 }
@@ -350,6 +353,7 @@ Test(memcat, what_died_before_the_peak_is_not_in_it)
 	give_block(TP_REC_ALLOC, 61, 0x300, 2000);
 	give_block(TP_REC_FREE, 80, 0x200, 0);
 	give_block(TP_REC_FREE, 81, 0x300, 0);
+	tp_facts_end(rig.facts);
 	track = tp_tensormem_by_step(rig.mem, &n);
 	cr_assert_eq(n, 1);
 	cr_expect_eq(tp_stretch_bytes(&track->stretch[track->best]), 2100);
@@ -385,6 +389,7 @@ Test(memcat, whatever_the_numbers_the_books_are_closed)
 
 	fake_window(&rig.fake, rig.proc, 1, INT64_MIN, INT64_MAX);
 	fake_window(&rig.fake, rig.proc, 2, INT64_MAX, INT64_MIN);
+	rig.is_deaf = true;
 	for (uint32_t i = 0; i < 20000; i++) {
 		struct tp_event event = fake_span(&rig.fake, rig.proc,
 						  (uint32_t)rand_r(&seed) % FAKE_THREADS,

@@ -174,7 +174,7 @@ Test(view_steps, has_what_the_device_did_in_the_steps_that_were_recorded)
 
 	fake_init(&gpu);
 	fake_proc(&gpu, 0)->has_gpu = true;
-	cr_expect(tp_view_steps.needs_events(&gpu.run));
+	cr_expect(fake_needs_events(&gpu, &tp_view_steps));
 	fake_window(&gpu, gpu.procs[0], 0, 2000000, 4000000)->n_events = 9;
 	for (uint32_t i = 0; i < 4; i++)
 		fake_step_row(&gpu, gpu.procs[0], i, 1000000 * (i + 1), 1000000);
@@ -195,7 +195,7 @@ Test(view_steps, has_what_the_device_did_in_the_steps_that_were_recorded)
 	cr_expect_null(strstr(text, "peak"), "%s", text);
 	/* Without a device no event is read. */
 	gpu.procs[0]->has_gpu = false;
-	cr_expect_not(tp_view_steps.needs_events(&gpu.run));
+	cr_expect_not(fake_needs_events(&gpu, &tp_view_steps));
 	text = fake_print(&gpu, &tp_view_steps, &(struct tp_view_options){0}, event, n, 140, false);
 	cr_expect_null(strstr(text, "GPU"), "%s", text);
 }
