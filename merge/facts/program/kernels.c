@@ -28,6 +28,8 @@ struct tp_kernels {
 	struct tp_kernel_row *row;
 	uint32_t cap_rows;
 	struct tp_keyed rows; /* by key */
+	uint32_t *last;		/* by name: its row that was met last, plus one; most often it is met again */
+	uint32_t cap_last;
 	struct tp_nest *nest;
 	struct tp_launches *launches;
 	struct tp_launch_notes operator_of;	/* of calls, plus one */
@@ -49,18 +51,27 @@ static uint32_t hash_key(const struct tp_kernel_key *key)
 static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct tp_kernel_key *key)
 {
 	struct tp_kernel_row *row;
-	uint32_t hash = hash_key(key), at, i;
+	uint32_t hash, at, i;
 
+	tp_need_room(&kernels->last, &kernels->cap_last, (uint64_t)key->name + 1,
+		     sizeof(*kernels->last));
+	i = kernels->last[key->name];
+	if (i && !memcmp(&kernels->row[i - 1].key, key, sizeof(*key)))
+		return &kernels->row[i - 1];
+	hash = hash_key(key);
 	for (i = tp_keyed_first(&kernels->rows, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&kernels->rows, hash, &at))
-		if (!memcmp(&kernels->pub.row[i].key, key, sizeof(*key)))
+		if (!memcmp(&kernels->row[i].key, key, sizeof(*key))) {
+			kernels->last[key->name] = i + 1;
 			return &kernels->row[i];
+		}
 	tp_need_room(&kernels->row, &kernels->cap_rows, (uint64_t)kernels->pub.n_rows + 1,
 		     sizeof(*row));
 	if (!tp_keyed_add(&kernels->rows, hash, kernels->pub.n_rows))
 		tp_need_failed();
 	kernels->pub.row = kernels->row;
 	row = &kernels->row[kernels->pub.n_rows++];
+	kernels->last[key->name] = kernels->pub.n_rows;
 	row->key = *key;
 	return row;
 }
@@ -79,11 +90,9 @@ static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event
 		key.registers = launch.registers;
 		key.shared = launch.shared_static + launch.shared_dynamic;
 	}
-	row = key.name == TP_NO_NAME ? NULL : find_row(kernels, &key);
-	if (!row) {
-		kernels->pub.is_incomplete = true;
-		return;
-	}
+	if (key.name == TP_NO_NAME)
+		tp_need_failed();
+	row = find_row(kernels, &key);
 	if (!row->ns.n)
 		row->uses_tensor_cores =
 		    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes);
@@ -187,6 +196,7 @@ static void free_kernels(void *state)
 	tp_launch_notes_free(&kernels->operator_of);
 	tp_keyed_free(&kernels->rows);
 	free(kernels->is_operator);
+	free(kernels->last);
 	free(kernels->row);
 }
 

@@ -39,6 +39,8 @@ struct tp_operators {
 	struct tp_operator_row *row;
 	uint32_t n_rows, cap_rows;
 	struct tp_keyed rows; /* by name, shapes and stack */
+	uint32_t *last;		/* by name: its row that was met last, plus one; most often it is met again */
+	uint32_t cap_last;
 	bool by_shape;
 };
 
@@ -53,18 +55,28 @@ static struct tp_operator_row *find_row(struct tp_operators *operators, uint32_t
 		shapes = event->shapes->same;
 	if (operators->pub.origins)
 		stack = tp_origins_of(operators->pub.origins, event).stack;
+	tp_need_room(&operators->last, &operators->cap_last, (uint64_t)name + 1,
+		     sizeof(*operators->last));
+	if (operators->last[name]) {
+		row = &operators->row[operators->last[name] - 1];
+		if (row->shapes == shapes && row->stack == stack)
+			return row;
+	}
 	hash = tp_keyed_hash(((uint64_t)name << 32 | shapes) ^ stack * 0x9e3779b97f4a7c15ull);
 	for (i = tp_keyed_first(&operators->rows, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&operators->rows, hash, &at)) {
 		row = &operators->row[i];
-		if (row->name == name && row->shapes == shapes && row->stack == stack)
+		if (row->name == name && row->shapes == shapes && row->stack == stack) {
+			operators->last[name] = i + 1;
 			return row;
+		}
 	}
 	if (!tp_grow(&operators->row, &operators->cap_rows, (uint64_t)operators->n_rows + 1,
 		     sizeof(*row)) ||
 	    !tp_keyed_add(&operators->rows, hash, operators->n_rows))
 		return NULL;
 	row = &operators->row[operators->n_rows++];
+	operators->last[name] = operators->n_rows;
 	row->name = name;
 	row->shapes = shapes;
 	row->stack = stack;
@@ -271,6 +283,7 @@ static void free_operators(void *state)
 	tp_names_free(operators->pub.names);
 	tp_keyed_free(&operators->rows);
 	free(operators->launched);
+	free(operators->last);
 	free(operators->row);
 }
 
