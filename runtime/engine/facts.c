@@ -12,7 +12,6 @@
 #include "runtime/base/sync.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/ring.h"
-#include "runtime/engine/session.h"
 
 enum { FACTS_BYTES = 12288, LINE_BYTES = 1024 };
 
@@ -143,11 +142,6 @@ void tp_facts_forked(void)
 	/* Another thread of the parent may have held it; at worst its line is missing. */
 	atomic_store(&facts.lock.held, 0);
 	facts.has_ring = false;
-}
-
-void tp_session_fact(const char *key, const char *value)
-{
-	add_pair("", key, value);
 }
 
 void tp_probe_off(const char *feature, const char *why)

@@ -96,9 +96,6 @@ uint64_t tp_session_steps(void);
 void tp_session_live(int64_t delta_bytes);			/* host */
 void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */
 
-/* For META: "key=value" facts found after open (torch version, python version...). */
-void tp_session_fact(const char *key, const char *value);
-
 /* Process end, from exit handlers, _exit, quick_exit, exec*: closes the window in progress and
  * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ... */
 void tp_session_close(const char *how);

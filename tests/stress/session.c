@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "runtime/base/log.h"
+#include "runtime/engine/facts.h"
 #include "tests/unit/session_rig.h"
 
 enum { N_RECORDERS = 3, N_FORKERS = 2 };
@@ -115,7 +116,7 @@ static void *add_facts(void *arg)
 		char key[16];
 
 		snprintf(key, sizeof(key), "fact%d", i % 40);
-		tp_session_fact(key, "value");
+		tp_facts_add(key, "value");
 		tp_session_device_live((uint64_t)i);
 		usleep(500);
 	}

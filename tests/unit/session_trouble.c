@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "runtime/engine/facts.h"
 #include "tests/unit/session_rig.h"
 
 TestSuite(session_trouble, .init = rig_set_up, .fini = rig_tear_down, .timeout = 60);
@@ -211,7 +212,7 @@ Test(session_trouble, keeps_facts_and_what_is_off_for_the_trace_and_for_the_dead
 	tp_probe_off("shapes", "layout not\nfound");
 	tp_probe_off("shapes", "layout not\nfound");
 	cr_assert_eq(rig_open("always"), 0);
-	tp_session_fact("torch", "2.13.0");
+	tp_facts_add("torch", "2.13.0");
 	cr_expect_not_null(strstr(tp_ring.head->meta, "torch=2.13.0\n"));
 	cr_expect_not_null(strstr(tp_ring.head->meta, "off.shapes=layout not found\n"));
 	cr_expect_not_null(strstr(tp_ring.head->meta, "program=file:/x/train.py\n"));

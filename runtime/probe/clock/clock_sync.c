@@ -25,6 +25,7 @@
 #include "runtime/base/own_fd.h"
 #include "runtime/base/process.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/rank.h"
 #include "runtime/engine/ring.h"
@@ -117,7 +118,7 @@ static void note_fact(const char *key, int64_t value)
 
 	tp_text_init(&text, digits, sizeof(digits));
 	tp_text_i64(&text, value);
-	tp_session_fact(key, digits);
+	tp_facts_add(key, digits);
 }
 
 /* ---- the socket ---- */

@@ -20,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
+#include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
@@ -329,7 +330,7 @@ static int open_marks(const struct tp_config *config)
 	if (marks.taken_by[0]) {
 		tp_info("NVTX_INJECTION64_PATH is '%s': ranges of NVTX go there and are not recorded",
 			marks.taken_by);
-		tp_session_fact("off.nvtx", "NVTX_INJECTION64_PATH was set to another library");
+		tp_facts_add("off.nvtx", "NVTX_INJECTION64_PATH was set to another library");
 	}
 	/* A child of fork has its parent's. */
 	if (!marks.stack) {

@@ -88,7 +88,7 @@ static int open_nccl(const struct tp_config *config)
 	if (nccl.taken_by[0]) {
 		tp_info("NCCL_PROFILER_PLUGIN is '%s': what NCCL tells goes there and is not "
 			"recorded", nccl.taken_by);
-		tp_session_fact("off.nccl", "NCCL_PROFILER_PLUGIN was set to another plugin");
+		tp_facts_add("off.nccl", "NCCL_PROFILER_PLUGIN was set to another plugin");
 	}
 	return 0;
 }

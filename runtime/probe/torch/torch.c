@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
+#include "runtime/engine/facts.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/python/frameworks.h"
@@ -74,7 +75,7 @@ static void note_version(void)
 	size_t n;
 
 	if (tp_pyframe_module_text("torch.version", "__version__", version, sizeof(version)))
-		tp_session_fact("torch", version);
+		tp_facts_add("torch", version);
 	*(void **)&get_python = dlsym(RTLD_DEFAULT, "Py_GetVersion");
 	if (!get_python)
 		return;
@@ -84,7 +85,7 @@ static void note_version(void)
 		return;
 	memcpy(version, get_python(), n);
 	version[n] = '\0';
-	tp_session_fact("python", version);
+	tp_facts_add("python", version);
 }
 
 static void report_off(const struct tp_torch_layout *layout)

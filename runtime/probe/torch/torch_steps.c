@@ -11,6 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
+#include "runtime/engine/facts.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
 #include "runtime/probe/entry/entry.h"
@@ -67,7 +68,7 @@ static void note_dataset(void)
 	char text[512];
 
 	if (tp_pyframe_dataset(text, sizeof(text)))
-		tp_session_fact("dataset", text);
+		tp_facts_add("dataset", text);
 }
 
 static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_bytes)
