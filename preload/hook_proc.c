@@ -24,6 +24,7 @@
 #include "preload/real.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/ring.h"
+#include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap_count.h"
 

@@ -25,7 +25,7 @@
 #include "preload/real.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
-#include "runtime/engine/session.h"
+#include "runtime/engine/life.h"
 #include "runtime/probe/clock/clock_sync.h"
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/gpu/cupti.h"

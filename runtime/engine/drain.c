@@ -40,7 +40,8 @@ enum {
 };
 
 static struct {
-	struct tp_drain_spec spec;
+	struct tp_window_spec spec;
+	const char *ledger_path;
 	struct tp_ledger_file ledger;
 	bool is_closing;	/* atomic */
 	uint32_t is_done;	/* atomic; futex word */
@@ -129,7 +130,7 @@ static bool is_closing(void)
 
 static void open_ledger(void)
 {
-	const struct tp_drain_spec *spec = &drain.spec;
+	const struct tp_window_spec *spec = &drain.spec;
 	struct tp_ledger_head head = {
 		.run_id = spec->file_head.run_id,
 		.boot_id = {spec->file_head.boot_id[0], spec->file_head.boot_id[1]},
@@ -146,7 +147,7 @@ static void open_ledger(void)
 	tp_text_init(&host, head.host, sizeof(head.host));
 	tp_text_str(&host, spec->naming->host);
 	/* Its failure is no reason not to record. */
-	tp_ledger_file_open(&drain.ledger, spec->ledger_path, &head, &start);
+	tp_ledger_file_open(&drain.ledger, drain.ledger_path, &head, &start);
 }
 
 /* A worker's session has no steps, and no ledger, before it leads. */
@@ -249,12 +250,13 @@ static int start_thread(void)
 	return -err;
 }
 
-int tp_drain_start(const struct tp_drain_spec *spec)
+int tp_drain_start(const struct tp_window_spec *spec, const char *ledger_path)
 {
 	int err;
 
 	memset(&drain, 0, sizeof(drain));
 	drain.spec = *spec;
+	drain.ledger_path = ledger_path;
 	err = tp_window_init(spec);
 	if (err)
 		return err;
@@ -285,14 +287,4 @@ void tp_drain_forked(void)
 {
 	tp_window_forked();
 	tp_ledger_file_close(&drain.ledger);
-}
-
-void tp_drain_note_stall(uint32_t window, uint64_t ticks)
-{
-	tp_window_note_stall(window, ticks);
-}
-
-void tp_drain_note_lost_window(void)
-{
-	tp_window_note_lost();
 }

@@ -8,14 +8,13 @@
  * meanwhile (from another thread), it only says what it wants; the thread that is switching sees
  * to it. So nobody waits for anybody, and the last word is the newest.
  *
- * Opening and closing are in session_open.c, what is different in workers in session_follow.c.
+ * Opening and closing are in life.c, what is different in workers in session_follow.c.
  */
 #include "runtime/engine/session.h"
 
 #include <string.h>
 
 #include "runtime/base/log.h"
-#include "runtime/engine/drain.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
@@ -138,6 +137,21 @@ static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 
 /* ---- windows ---- */
 
+void tp_session_lose_window(void)
+{
+	__atomic_fetch_add(&session->n_windows_lost, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t tp_session_windows_lost(void)
+{
+	return __atomic_load_n(&session->n_windows_lost, __ATOMIC_RELAXED);
+}
+
+uint64_t tp_session_stall(uint32_t window)
+{
+	return __atomic_load_n(&session->stall[window % TP_RING_WINDOWS], __ATOMIC_RELAXED);
+}
+
 static void begin_window(uint64_t now)
 {
 	struct tp_ring_head *head = tp_ring.head;
@@ -146,7 +160,7 @@ static void begin_window(uint64_t now)
 
 	if (window - __atomic_load_n(&head->windows_written, __ATOMIC_ACQUIRE) >=
 	    TP_RING_WINDOWS) {
-		tp_drain_note_lost_window();
+		tp_session_lose_window();
 		tp_warn_once("windows end faster than they can be written: some are not recorded");
 		return;
 	}
@@ -243,7 +257,8 @@ void tp_session_leave(uint64_t entered)
 	if (is_bell_due)
 		tp_ring_ring_bell();
 	if (has_ended)
-		tp_drain_note_stall(ended, tp_clock_now() - entered);
+		__atomic_store_n(&session->stall[ended % TP_RING_WINDOWS],
+				 tp_clock_now() - entered, __ATOMIC_RELAXED);
 }
 
 bool tp_session_enter(void)
@@ -380,7 +395,7 @@ bool tp_session_is_asked_over(void)
 	return tp_session_steps() >= session->extra.to;
 }
 
-/* ---- for session_open.c ---- */
+/* ---- for life.c ---- */
 
 void tp_session_begin(uint64_t now)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the life of one profiled process: opens the ring and the drain thread, turns
- * step boundaries into phases and windows, ends everything in order
+ * session.h - the run of one profiled process, as its training sees it: step boundaries become
+ * phases and windows, probes are armed and disarmed
  *
- * States: none (pass-through process) -> open -> closed. Nothing exists (no file, thread or
- * message) before tp_session_open.
+ * It owns what a window is: number, bounds, what its end cost, how many were lost. How a session
+ * begins and ends is in life.h; who writes its windows (window.h) asks it.
  *
  * A worker process of a rank (worker.h) follows: its windows are the rank's, steps of its own
  * count for nothing, until it shows to train itself (tp_session_lead).
@@ -25,15 +25,7 @@ static inline bool tp_session_is_armed(void)
 	return __atomic_load_n(&tp_session_armed, __ATOMIC_RELAXED) != 0;
 }
 
-/*
- * The process is a training process. `probes` is NULL-terminated and stays valid. Opens the
- * probes, the ring, the drain thread. `program` is what runs, for META ("file:/x/train.py").
- * Idempotent and safe to race: one caller wins, the others return at once.
- * After tp_worker_join() it follows its rank.
- * 0, or -errno: nothing will be recorded, said in one line; the guest goes on.
- */
-int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
-		    const char *program);
+/* Between tp_session_open and tp_session_close (life.h). */
 bool tp_session_is_open(void);
 
 /* What a finished step looked like, as far as the step's source knows. Times in ticks. */
@@ -92,16 +84,13 @@ bool tp_session_is_asked_over(void);
 /* Steps that have ended; the next number is that of the step in progress. */
 uint64_t tp_session_steps(void);
 
+/* Windows that were due, but TP_RING_WINDOWS earlier ones were not written yet. */
+uint32_t tp_session_windows_lost(void);
+/* Ticks that the boundary which ended the window cost the training thread. */
+uint64_t tp_session_stall(uint32_t window);
+
 /* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
 void tp_session_live(int64_t delta_bytes);			/* host */
 void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */
-
-/* Process end, from exit handlers, _exit, quick_exit, exec*: closes the window in progress and
- * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ... */
-void tp_session_close(const char *how);
-
-/* fork: before (parent), after in parent, after in child. See preload/hook_proc.c. */
-void tp_session_before_fork(void);
-void tp_session_after_fork(bool in_child);
 
 #endif

@@ -11,7 +11,6 @@
  * A window that begins without warm-up lacks what the worker did until the next look.
  */
 #include "runtime/base/clock.h"
-#include "runtime/engine/drain.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/worker.h"
@@ -93,7 +92,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 		 * root's, so what was begun before has to be written first. */
 		if (is_drain && !n_unwritten) {
 			skip_to(next + 1);
-			tp_drain_note_lost_window();
+			tp_session_lose_window();
 		}
 		return is_drain && !n_unwritten;
 	}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_state.h - the inside of a session, shared by session.c, session_follow.c and
- * session_open.c only
+ * life.c only
  */
 #ifndef TP_ENGINE_SESSION_STATE_H
 #define TP_ENGINE_SESSION_STATE_H
 
 #include "runtime/base/sync.h"
 #include "runtime/engine/session.h"
+#include "runtime/trace/ring_layout.h"
 
 enum tp_session_life {
 	TP_SESSION_NONE = 0,
@@ -38,6 +39,8 @@ struct tp_session_state {
 	bool is_switching;		/* a thread is telling them */
 	bool is_bell_due;		/* the drain should look */
 	bool has_ended;			/* a window, at the boundary being crossed */
+	uint32_t n_windows_lost;	/* atomic */
+	uint64_t stall[TP_RING_WINDOWS];/* atomic; ticks */
 
 	bool is_follower;		/* atomic; a worker's session */
 	uint64_t born;			/* of a follower: when it was opened */
@@ -48,6 +51,8 @@ extern struct tp_session_state tp_session_state __attribute__((visibility("hidde
 bool tp_session_enter(void);
 /* Tells the probes what changed since tp_session_enter, at `entered`, and gives the lock back. */
 void tp_session_leave(uint64_t entered);
+/* A window was due, but TP_RING_WINDOWS earlier ones are not written yet. */
+void tp_session_lose_window(void);
 /* The window that is open ends; `end_step`: the first step after it. Under the lock. */
 void tp_session_end_window(uint64_t now, uint64_t end_step);
 

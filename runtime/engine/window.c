@@ -48,7 +48,7 @@ static const bool is_span_kind[256] = {
 };
 
 static struct {
-	struct tp_drain_spec spec;
+	struct tp_window_spec spec;
 	struct tp_naming naming;
 	struct tp_writer writer;
 	struct tp_clock_anchor start;
@@ -61,8 +61,6 @@ static struct {
 	uint64_t n_late;
 	uint32_t n_settled;		/* probes that have nothing to add to the window */
 	bool is_closing;
-	uint32_t n_windows_lost;	/* atomic */
-	uint64_t stall_ticks[TP_RING_WINDOWS];	/* atomic */
 } state;
 
 /* What one pass over the ring wants. */
@@ -100,7 +98,7 @@ static uint64_t end_of(const struct tp_rec *rec)
 	return rec->time + (is_span_kind[rec->kind] ? tp_rec_len(rec) : 0);
 }
 
-int tp_window_init(const struct tp_drain_spec *spec)
+int tp_window_init(const struct tp_window_spec *spec)
 {
 	memset(&state, 0, sizeof(state));
 	state.spec = *spec;
@@ -110,16 +108,6 @@ int tp_window_init(const struct tp_drain_spec *spec)
 		return -ENOMEM;
 	return tp_writer_init(&state.writer, spec->arena,
 			      (uint32_t)(tp_ring.head->names_bytes / 8), tp_intern_get, NULL);
-}
-
-void tp_window_note_stall(uint32_t window, uint64_t ticks)
-{
-	__atomic_store_n(&state.stall_ticks[window % TP_RING_WINDOWS], ticks, __ATOMIC_RELAXED);
-}
-
-void tp_window_note_lost(void)
-{
-	__atomic_fetch_add(&state.n_windows_lost, 1, __ATOMIC_RELAXED);
 }
 
 void tp_window_forked(void)
@@ -425,8 +413,7 @@ static void discard_file(void)
 static void write_totals(struct tp_text *out, uint32_t window)
 {
 	const struct tp_ring_window *facts = window_at(window);
-	uint64_t stall = __atomic_load_n(&state.stall_ticks[window % TP_RING_WINDOWS],
-					 __ATOMIC_RELAXED);
+	uint64_t stall = tp_session_stall(window);
 	struct tp_clock_anchor now;
 
 	tp_clock_take_anchor(&now);
@@ -437,7 +424,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 		    facts->epoch, facts->in_epoch, step_source_text(), state.n_late,
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
 	tp_text_fmt(out, "windows_lost=%u\nstall_ns=%lu\n",
-		    __atomic_load_n(&state.n_windows_lost, __ATOMIC_RELAXED), stall);
+		    tp_session_windows_lost(), stall);
 	tp_trigger_report(out);
 	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
 		if ((*probe)->report)

@@ -7,6 +7,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/reader.h"

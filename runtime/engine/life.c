@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_open.c - how a session comes to be, ends, and what fork does to it
+ * life.c - how a session comes to be, ends, and what fork does to it
  *
  * Opening happens once, on the guest thread that proved that this is a training process, and
  * may take some milliseconds. Every failure is one line and leaves the process as it was.
@@ -8,6 +8,8 @@
  * waits for nothing without a limit. What cannot be written in time stays in the ring's
  * file, which the merge reads.
  */
+#include "runtime/engine/life.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,9 +264,9 @@ static int open_ring(const struct tp_config *config)
 static int start_drain(const struct tp_config *config, const struct tp_probe *const *probes)
 {
 	const struct tp_ring_head *head = tp_ring.head;
-	struct tp_drain_spec spec = {
+	struct tp_window_spec spec = {
 		.config = config, .probes = probes, .naming = &life.naming, .dir = life.dir,
-		.ledger_path = life.ledger_path, .describe = tp_facts_describe,
+		.describe = tp_facts_describe,
 		.arena = &life.arena,
 		.file_head = {
 			.boot_id = {head->boot_id[0], head->boot_id[1]},
@@ -282,7 +284,7 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 		err = tp_intern_init(&life.arena);
 	if (!err) {
 		session->step_name = tp_intern_text("step");
-		err = tp_drain_start(&spec);
+		err = tp_drain_start(&spec, life.ledger_path);
 	}
 	if (err)
 		tp_warn("cannot start the drain thread: %s; nothing is recorded", strerror(-err));
