@@ -177,17 +177,6 @@ ParameterizedTest(const struct fake *param, torch_layout, finds_or_refuses_each_
 		     "%s", fake->name);
 }
 
-Test(torch_layout, tells_memory_that_can_be_read)
-{
-	static const uint64_t here;
-
-	cr_expect(tp_torch_is_readable(&here));
-	cr_expect_not(tp_torch_is_readable(NULL));
-	cr_expect_not(tp_torch_is_readable((const void *)8));
-	cr_expect_not(tp_torch_is_readable((const void *)0x00007ffffffff000ull));
-	cr_expect_not(tp_torch_is_readable((const void *)0xdead00000000ull));
-}
-
 Test(torch_layout, finds_a_value_only_once)
 {
 	const uint64_t one[4] = { 7, 8, 9, 7 }, other[4] = { 1, 2, 3, 1 };

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/readable.h"
 #include "runtime/base/sync.h"
 #include "runtime/probe/gpu/owner_call.h"
 
@@ -321,17 +322,10 @@ const char *tp_owner_path(uint16_t number)
 
 /* ---- the stack ---- */
 
-/* A library may be gone since the snapshot, and a stack may end: the kernel knows. It looks at
- * the set of signals first, then finds that there is no such thing to do with it. */
+/* A library may be gone since the snapshot, and a stack may end: the kernel knows. */
 static bool is_readable(uintptr_t address)
 {
-	int kept_errno = errno;
-	bool is;
-
-	address &= ~(uintptr_t)7;
-	is = syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) == 0 || errno != EFAULT;
-	errno = kept_errno;
-	return is;
+	return tp_is_readable((const void *)(address & ~(uintptr_t)7));
 }
 
 static bool are_readable(uintptr_t address, uint32_t n)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/probe/torch/torch_abi.h"
+#include "runtime/base/readable.h"
 
 struct entry {
 	struct entry *next;
@@ -30,8 +30,8 @@ static struct {
 /* Whether `p` is the entry that was made for us. */
 static bool is_ours(const struct entry *p)
 {
-	return p && ((uintptr_t)p & 7) == 0 && tp_torch_is_readable(p) &&
-	       tp_torch_is_readable(&p->own) && p->hook == added.hook && p->own == &added;
+	return p && ((uintptr_t)p & 7) == 0 && tp_is_readable(p) &&
+	       tp_is_readable(&p->own) && p->hook == added.hook && p->own == &added;
 }
 
 static struct entry **find_head(void)

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stack_memory.c - the bounds of stacks
- *
- * Whether a page can be read is asked by a system call that copies a word from it before it
- * refuses everything else about the call; abseil's symbolizer and others do the same.
  */
 #include "runtime/probe/stack/stack_memory.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "runtime/base/readable.h"
 
 enum { PAGE = 4096 };
 /* Further away from the top it is another stack. */
@@ -20,34 +18,22 @@ enum { PAGE = 4096 };
 
 static struct {
 	uint64_t first_top;	/* of the first thread's stack */
-	bool can_ask;		/* the kernel answers as it should */
 	bool is_forked;
 } memory;
 
-static bool ask(uint64_t at)
-{
-	return syscall(SYS_rt_sigprocmask, ~0, at, NULL, 8) == -1 && errno == EINVAL;
-}
-
 static bool is_readable(uint64_t at)
 {
-	int kept_errno = errno;
-	bool is = memory.can_ask && ask(at & ~7ull);
-
-	errno = kept_errno;
-	return is;
+	return tp_is_readable((const void *)(at & ~7ull));
 }
 
 void tp_stack_memory_open(void)
 {
 	void *const *end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
-	uint64_t word = 0;
 
 	if (end)
 		memory.first_top = ((uint64_t)*end + PAGE) & ~(uint64_t)(PAGE - 1);
 	else
 		dlerror();
-	memory.can_ask = ask((uint64_t)&word) && !ask(0);
 }
 
 void tp_stack_memory_forked(void)

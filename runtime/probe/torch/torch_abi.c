@@ -9,9 +9,6 @@
 #include "runtime/probe/torch/torch_abi.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "runtime/base/loader.h"
 
@@ -76,21 +73,4 @@ bool tp_torch_abi_find(struct tp_torch_abi *abi, const char **missing)
 	if (abi->c10)
 		abi->undefined = dlsym(abi->c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
 	return true;
-}
-
-bool tp_torch_is_readable(const void *p)
-{
-	int saved = errno;
-	long rc;
-
-	if ((uintptr_t)p < 4096)
-		return false;
-	/*
-	 * The kernel copies the new mask in before it looks at `how`, which is no valid one:
-	 * EINVAL says that the bytes were there, EFAULT that they were not. Nothing changes.
-	 */
-	rc = syscall(SYS_rt_sigprocmask, -1, p, NULL, 8);
-	rc = rc < 0 ? errno : 0;
-	errno = saved;
-	return rc == EINVAL;
 }

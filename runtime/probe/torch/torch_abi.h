@@ -77,9 +77,6 @@ bool tp_torch_abi_find(struct tp_torch_abi *abi, const char **missing);
  * maps anything. */
 void *tp_torch_library(const char *stem);
 
-/* True when the 8 bytes at `p` can be read. A system call: for set-up and cold paths. */
-bool tp_torch_is_readable(const void *p);
-
 /*
  * start callbacks return a unique_ptr<ObserverContext>: through a hidden pointer, which is
  * the first argument on x86-64 but register x8 on aarch64, where C has no way to get at it.

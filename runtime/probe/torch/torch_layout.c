@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 
+#include "runtime/base/readable.h"
+
 enum {
 	N_OWN = 3,
 	OWN_BYTES = 1024,	/* a RecordFunction has 344 bytes in torch 2.13 */
@@ -73,7 +75,7 @@ static void search_inputs(const void *rf)
 		const char *values = tp_torch_ptr(rf, at);
 
 		if (tp_torch_u64(rf, at + 8) != 1 || !is_aligned_pointer(values) ||
-		    !tp_torch_is_readable(values) || !tp_torch_is_readable(values + 8) ||
+		    !tp_is_readable(values) || !tp_is_readable(values + 8) ||
 		    tp_torch_ptr(values, 0) != trial.tensor)
 			continue;
 		trial.inputs = (uint16_t)at;
@@ -88,8 +90,8 @@ static void search_list(const void *rf)
 	const char *values = tp_torch_ptr(rf, trial.inputs);
 	const char *list;
 
-	if (tp_torch_u64(rf, trial.inputs + 8) != 6 || !tp_torch_is_readable(values) ||
-	    !tp_torch_is_readable(values + 6 * TP_TORCH_IVALUE_BYTES - 8) ||
+	if (tp_torch_u64(rf, trial.inputs + 8) != 6 || !tp_is_readable(values) ||
+	    !tp_is_readable(values + 6 * TP_TORCH_IVALUE_BYTES - 8) ||
 	    tp_torch_u64(values, TP_TORCH_IVALUE_BYTES) != DTYPE_DOUBLE)
 		return;
 	trial.tag_list = tp_torch_u32(values, 8);
@@ -98,13 +100,13 @@ static void search_list(const void *rf)
 	for (uint32_t at = 8; at <= 40; at += 8) {
 		const char *begin, *end;
 
-		if (!is_aligned_pointer(list) || !tp_torch_is_readable(list + at) ||
-		    !tp_torch_is_readable(list + at + 8))
+		if (!is_aligned_pointer(list) || !tp_is_readable(list + at) ||
+		    !tp_is_readable(list + at + 8))
 			return;
 		begin = tp_torch_ptr(list, at);
 		end = tp_torch_ptr(list, at + 8);
 		if (!is_aligned_pointer(begin) || end - begin != 4 * TP_TORCH_IVALUE_BYTES ||
-		    !tp_torch_is_readable(begin) || !tp_torch_is_readable(end - 8))
+		    !tp_is_readable(begin) || !tp_is_readable(end - 8))
 			continue;
 		for (uint32_t i = 0; i < 4; i++) {
 			if ((int64_t)tp_torch_u64(begin, i * TP_TORCH_IVALUE_BYTES) !=
@@ -344,7 +346,7 @@ static void measure_sizes(struct tp_torch_layout *layout, const void *small, con
 			continue;
 		sizes = tp_torch_ptr(large, at + 8);
 		if (tp_torch_u64(large, at) != 7 || !is_aligned_pointer(sizes) ||
-		    !tp_torch_is_readable(sizes) || !tp_torch_is_readable(sizes + 48) ||
+		    !tp_is_readable(sizes) || !tp_is_readable(sizes + 48) ||
 		    memcmp(sizes, long_sizes, sizeof(long_sizes)) != 0)
 			continue;
 		tensor->sizes = (uint16_t)at;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/hash.h"
+#include "runtime/base/readable.h"
 #include "runtime/base/sync.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
@@ -93,13 +94,13 @@ static const char *read_overload(const char *schema)
 	uint64_t n;
 
 	if (!tp_torch.layout.record.text_length ||
-	    !tp_torch_is_readable(schema + OVERLOAD_AT) ||
-	    !tp_torch_is_readable(schema + OVERLOAD_AT + 8))
+	    !tp_is_readable(schema + OVERLOAD_AT) ||
+	    !tp_is_readable(schema + OVERLOAD_AT + 8))
 		return "";
 	text = tp_torch_ptr(schema, OVERLOAD_AT);
 	n = tp_torch_u64(schema, OVERLOAD_AT + 8);
-	if (n >= OVERLOAD_MAX || !tp_torch_is_readable(text) ||
-	    !tp_torch_is_readable(text + n) || strnlen(text, OVERLOAD_MAX) != n)
+	if (n >= OVERLOAD_MAX || !tp_is_readable(text) ||
+	    !tp_is_readable(text + n) || strnlen(text, OVERLOAD_MAX) != n)
 		return "";
 	return text;
 }
@@ -111,7 +112,7 @@ static uint32_t name_schema(const void *rf, const char *schema)
 	const char *overload;
 	uint32_t id;
 
-	if (((uintptr_t)schema & 7) || !tp_torch_is_readable(schema) ||
+	if (((uintptr_t)schema & 7) || !tp_is_readable(schema) ||
 	    tp_torch_ptr(schema, 0) != name) {
 		tp_torch.layout.record.text = 0;
 		tp_probe_off("torch.fast-names", "a schema is not where it was expected");
