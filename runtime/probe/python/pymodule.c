@@ -21,7 +21,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack.h"
-#include "runtime/probe/torch/torch_stack.h"
+#include "runtime/probe/python/pystack_told.h"
 
 enum {
 	TABLE_SIZE = 1 << 14,
@@ -312,7 +312,7 @@ static void take_call(const char *frame)
 {
 	const char *module = tp_pyframe_ref(frame, state.layout->locals);
 	const struct place *place = find_place(module);
-	uint64_t window = tp_torch_stack_window();
+	uint64_t window = tp_pystack_told_window();
 
 	if (place && tp_unlikely(place->window != window ||
 				 place->type != tp_pyframe_ptr(module, OBJECT_TYPE)) &&
@@ -323,7 +323,7 @@ static void take_call(const char *frame)
 	}
 	/* The interpreter's lock is held. */
 	__atomic_store_n(&state.n_calls, state.n_calls + 1, __ATOMIC_RELAXED);
-	tp_torch_stack_call(frame, window);
+	tp_pystack_told_call(frame, window);
 }
 
 void tp_pymodule_tracing_asked(void)

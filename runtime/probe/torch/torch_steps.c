@@ -17,9 +17,9 @@
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
+#include "runtime/probe/python/pystack_told.h"
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/torch_group.h"
-#include "runtime/probe/torch/torch_stack.h"
 #include "runtime/probe/torch/torch_state.h"
 
 static const struct {
@@ -194,8 +194,8 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->thread = NULL;
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
-	if (tp_unlikely(tp_torch_stack_is_on) && span->is_recorded && slot && !span->is_async)
-		span->begin = tp_torch_stack_operator(false);
+	if (tp_unlikely(tp_pystack_told_is_on) && span->is_recorded && slot && !span->is_async)
+		span->begin = tp_pystack_told_operator(false);
 	else
 		span->begin = tp_clock_now();
 	/* An asynchronous range is made on one thread, and may already begin on another. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch_stack.c - where in the program operators come from
+ * pystack_told.c - where in the program operators come from
  *
  * What a thread told last holds for the window in which it was told. A window is known by its
  * begin, which moves when its warm-up ends: what was told before is thrown away then.
  */
-#include "runtime/probe/torch/torch_stack.h"
+#include "runtime/probe/python/pystack_told.h"
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
@@ -24,7 +24,7 @@
  * and after the FRAMEs, since whose making the clock was read. */
 enum { JUST_BEFORE = 6 };
 
-bool tp_torch_stack_is_on;
+bool tp_pystack_told_is_on;
 
 static struct {
 	bool has_modules;
@@ -38,14 +38,14 @@ static __thread struct {
 	uint32_t stack;
 } told __attribute__((tls_model("initial-exec")));
 
-void tp_torch_stack_open(uint32_t record, uint32_t stacks)
+void tp_pystack_told_open(uint32_t record, uint32_t stacks)
 {
 	bool wants_modules = record & TP_RECORD_MODULES;
 	bool wants_frames = record & TP_RECORD_PYSTACKS;
 	bool heap_has_frames = record & TP_RECORD_HEAP && stacks & TP_STACKS_PYTHON;
 	const struct tp_pyframe_layout *locals;
 
-	tp_torch_stack_is_on = false;
+	tp_pystack_told_is_on = false;
 	if (!wants_modules && !wants_frames)
 		return;
 	if (!tp_pystack_is_on()) {
@@ -61,16 +61,16 @@ void tp_torch_stack_open(uint32_t record, uint32_t stacks)
 	if (stack.has_modules)
 		tp_pymodule_open(locals);
 	tp_pystack_hold(wants_frames || heap_has_frames, stack.has_modules);
-	tp_torch_stack_is_on = wants_frames || stack.has_modules;
+	tp_pystack_told_is_on = wants_frames || stack.has_modules;
 }
 
-void tp_torch_stack_arm(bool is_armed)
+void tp_pystack_told_arm(bool is_armed)
 {
 	if (stack.has_modules)
 		tp_pymodule_arm(is_armed);
 }
 
-uint64_t tp_torch_stack_window(void)
+uint64_t tp_pystack_told_window(void)
 {
 	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
 	uint32_t begun = head ? __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE) : 0;
@@ -119,9 +119,9 @@ static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const ch
 	return now;
 }
 
-uint64_t tp_torch_stack_operator(bool is_inside)
+uint64_t tp_pystack_told_operator(bool is_inside)
 {
-	uint64_t window = tp_torch_stack_window();
+	uint64_t window = tp_pystack_told_window();
 	const char *at, *frame = tp_pystack_newest(&at);
 
 	if ((is_inside && frame == told.frame && at == told.at && window == told.window) ||
@@ -131,24 +131,24 @@ uint64_t tp_torch_stack_operator(bool is_inside)
 }
 
 /* No operator begins at that frame: it is not compared with the next one's. */
-void tp_torch_stack_call(const char *frame, uint64_t window)
+void tp_pystack_told_call(const char *frame, uint64_t window)
 {
 	tell(TP_STACK_CALL, window, frame, NULL);
 }
 
-void tp_torch_stack_report(struct tp_text *totals)
+void tp_pystack_told_report(struct tp_text *totals)
 {
 	if (stack.has_modules)
 		tp_pymodule_report(totals);
-	if (tp_torch_stack_is_on && stack.reports_pystack)
+	if (tp_pystack_told_is_on && stack.reports_pystack)
 		tp_pystack_report(totals);
 }
 
-void tp_torch_stack_forked(void)
+void tp_pystack_told_forked(void)
 {
-	if (!tp_torch_stack_is_on)
+	if (!tp_pystack_told_is_on)
 		return;
-	tp_torch_stack_is_on = false;
+	tp_pystack_told_is_on = false;
 	tp_stack_is_busy = false;
 	told.window = 0;
 	tp_pymodule_forked();
