@@ -262,6 +262,15 @@ static inline void tp_rec_set_len(struct tp_rec *rec, uint64_t len)
 #define TP_ARG_THREAD(arg) ((uint16_t)((arg) >> 32))
 #define TP_ARG_SCOPE(arg) ((uint8_t)((arg) >> 48))
 
+/* The scopes that are made: torch's RecordScope. The program's own ranges are USER, by whichever
+ * way they were told. */
+enum tp_scope {
+	TP_SCOPE_FUNCTION = 0,
+	TP_SCOPE_BACKWARD = 1,
+	TP_SCOPE_TORCHSCRIPT = 2,
+	TP_SCOPE_USER = 7,
+};
+
 /* Device of memory records: torch's DeviceType (0 CPU, 1 CUDA, ...) << 8 | index (0xff: none). */
 #define TP_DEVICE(type, index) ((uint32_t)(uint8_t)(type) << 8 | (uint8_t)(index))
 #define TP_DEVICE_CPU TP_DEVICE(0, 0xff)

@@ -178,7 +178,7 @@ int main(void)
 	}
 	tp_ring.head->windows_begun = 1;
 	now = tp_clock_now();
-	tp_stack_open(TP_STACKS_NATIVE);
+	tp_stack_open(true, NULL);
 	printf("%-28s %10s %14s %8s\n", "stacks", "ns", "unw_backtrace", "goal");
 	for (size_t i = 0; i < sizeof(load) / sizeof(*load); i++) {
 		double own, libs;

@@ -16,6 +16,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/python/pystack.h"
 #include "runtime/probe/stack/stack.h"
 #include "runtime/probe/stack/stack_rules.h"
 #include "runtime/probe/stack/stack_thread.h"
@@ -50,7 +51,8 @@ static inline void rig_open_stacks(uint32_t frames, uint64_t bytes)
 	cr_assert_eq(tp_ring_open(&spec), 0);
 	tp_ring.head->phase = TP_PHASE_ACTIVE;
 	tp_ring.head->windows_begun = 1;
-	tp_stack_open(frames);
+	tp_stack_open(frames & TP_STACKS_NATIVE,
+		      frames & TP_STACKS_PYTHON ? &tp_pystack_frames : NULL);
 }
 
 static inline void rig_open(void)

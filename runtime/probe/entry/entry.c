@@ -19,6 +19,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/probe.h"
+#include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/trigger.h"
 #include "runtime/engine/worker.h"
@@ -318,9 +319,36 @@ void tp_entry_config(const struct tp_config *config)
 	entry.config = config;
 }
 
+static bool may_find_torch(void)
+{
+	return get_state() <= STATE_TRYING;
+}
+
+static bool note_training(void)
+{
+	if (tp_unlikely(get_state() == STATE_WATCHING))
+		prove();
+	return get_state() == STATE_PROVED && tp_session_is_open();
+}
+
+static void forget_proof(void)
+{
+	enum state state = get_state();
+
+	if (state == STATE_PROVED || state == STATE_PROVING)
+		__atomic_store_n(&entry.state, STATE_WATCHING, __ATOMIC_RELEASE);
+}
+
 void tp_entry_install(void (*proved)(const char *program))
 {
+	static const struct tp_proof proof = {
+		.training_seen = note_training,
+		.may_find_torch = may_find_torch,
+		.forked = forget_proof,
+	};
+
 	entry.proved = proved;
+	tp_proof_by(&proof);
 	tp_torch_spans_init();
 	*(void **)&entry.tuple_item = dlsym(RTLD_DEFAULT, "PyTuple_GetItem");
 	*(void **)&entry.as_utf8 = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
@@ -329,26 +357,6 @@ void tp_entry_install(void (*proved)(const char *program))
 		entry.has_hook = tp_audit_hook_add(on_audit);
 	if (!entry.has_hook && is_from_start())
 		entry.proved("native");
-}
-
-bool tp_entry_may_find_torch(void)
-{
-	return get_state() <= STATE_TRYING;
-}
-
-bool tp_entry_training_seen(void)
-{
-	if (tp_unlikely(get_state() == STATE_WATCHING))
-		prove();
-	return get_state() == STATE_PROVED && tp_session_is_open();
-}
-
-void tp_entry_forked(void)
-{
-	enum state state = get_state();
-
-	if (state == STATE_PROVED || state == STATE_PROVING)
-		__atomic_store_n(&entry.state, STATE_WATCHING, __ATOMIC_RELEASE);
 }
 
 /* This process may work for a rank: is it time to open its session? */

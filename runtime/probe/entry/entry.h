@@ -5,8 +5,8 @@
  * In Python the interpreter's audit hook tells the script and every import; no Python code
  * runs for it. When PyTorch is mapped a callback for user ranges is registered with it (no
  * file, no thread, no message), and the first thing that only a training does - a step of an
- * optimizer, a batch of a data loader, an autograd node - proves the process. So launchers
- * and tools that merely import torch leave no trace.
+ * optimizer, a batch of a data loader, an autograd node - proves the process. The probes that see
+ * it say so through proof.h. So launchers and tools that merely import torch leave no trace.
  */
 #ifndef TP_PROBE_ENTRY_H
 #define TP_PROBE_ENTRY_H
@@ -31,13 +31,6 @@ void tp_entry_config(const struct tp_config *config);
  */
 void tp_entry_install(void (*proved)(const char *program));
 
-/* For the probes: a training event was seen (any thread). True when the session is open, and
- * then what was seen may be told to the engine. */
-bool tp_entry_training_seen(void);
-
-/* In the child of fork, when the parent was proved: the child has to prove itself. */
-void tp_entry_forked(void);
-
 /*
  * For the allocator hooks: torch allocates host memory. In processes without an audit hook
  * that is how torch is found; and it is a safe moment for a worker's session to open: inside
@@ -50,8 +43,5 @@ void tp_entry_allocation(void);
 /* The number of torch's threads is being set: the first thing that the worker of a data loader
  * does, with Python's lock held. */
 void tp_entry_threads_set(void);
-
-/* torch is not there yet, and may still come. */
-bool tp_entry_may_find_torch(void);
 
 #endif

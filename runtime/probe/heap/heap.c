@@ -13,6 +13,7 @@
 #include "runtime/probe/heap/heap_curve.h"
 #include "runtime/probe/heap/heap_event.h"
 #include "runtime/probe/heap/heap_sample.h"
+#include "runtime/probe/python/pystack.h"
 #include "runtime/probe/stack/stack.h"
 
 enum {
@@ -71,7 +72,8 @@ static void open_events(const struct tp_config *config)
 		heap.armed_mode |= TP_HEAP_CHOSEN;
 	}
 	if (config->stacks & TP_STACKS_HEAP) {
-		tp_stack_open(config->stacks & (TP_STACKS_NATIVE | TP_STACKS_PYTHON));
+		tp_stack_open(config->stacks & TP_STACKS_NATIVE,
+			      config->stacks & TP_STACKS_PYTHON ? &tp_pystack_frames : NULL);
 		heap.armed_mode |= TP_HEAP_WITH_STACKS;
 	}
 }

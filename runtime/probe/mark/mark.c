@@ -22,11 +22,10 @@
 #include "runtime/engine/config.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/proof.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
-#include "runtime/probe/entry/entry.h"
-#include "runtime/probe/torch/torch_abi.h"
 
 enum {
 	DEPTH_MAX = 64,		/* deeper ranges of a thread are not recorded, and counted */
@@ -296,7 +295,7 @@ void tp_mark_counter(const char *name, const char *unit, double value)
 
 void tp_mark_step(void)
 {
-	if (tp_session_is_open() || tp_entry_training_seen())
+	if (tp_session_is_open() || tp_proof_training_seen())
 		tp_step_mark(tp_clock_now());
 }
 

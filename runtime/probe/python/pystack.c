@@ -523,3 +523,9 @@ void tp_pystack_forked(void)
 	tp_pystack_thread_forked();
 	pystack.n_broken = pystack.n_cut = pystack.n_refused = 0;
 }
+
+const struct tp_stack_frames tp_pystack_frames = {
+	.take = tp_pystack_take,
+	.report = tp_pystack_report,
+	.forked = tp_pystack_forked,
+};

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/probe/stack/stack.h"
+
 struct tp_pyframe_layout;
 struct tp_text;
 
@@ -38,6 +40,9 @@ const char *tp_pystack_newest(const char **at);
 uint32_t tp_pystack_take(uint64_t time);
 /* The same from tp_pystack_newest's frame on. */
 uint32_t tp_pystack_take_from(const char *frame, uint64_t time);
+
+/* How stacks of events get these frames. */
+extern const struct tp_stack_frames tp_pystack_frames __attribute__((visibility("hidden")));
 
 /* Something was unmapped, from any thread: what was there to read may not be any more. */
 void tp_pystack_unmapped(void);

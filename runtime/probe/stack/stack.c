@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack.c - the stack of an event: the program's frames, Python's, or both
+ * stack.c - the stack of an event: the program's frames, those of another reader, or both
  */
 #include "runtime/probe/stack/stack.h"
 
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
 #include "runtime/engine/probe.h"
-#include "runtime/probe/python/pystack.h"
 #include "runtime/probe/stack/stack_memory.h"
 #include "runtime/probe/stack/stack_objects.h"
 #include "runtime/probe/stack/stack_rules.h"
@@ -16,9 +14,11 @@
 #include "runtime/probe/stack/stack_tree.h"
 #include "runtime/probe/stack/stack_unwind.h"
 #include "runtime/probe/stack/stack_walk.h"
+#include "runtime/trace/trainprof_trace.h"
 
 static struct {
-	bool is_native, is_python;
+	bool is_native;
+	const struct tp_stack_frames *others;	/* NULL: none */
 	uint32_t n_uses;	/* of libunwind, when the drain thread looked last */
 } stacks;
 
@@ -36,12 +36,12 @@ static const char *open_native(void)
 	return NULL;
 }
 
-void tp_stack_open(uint32_t frames)
+void tp_stack_open(bool is_native, const struct tp_stack_frames *others)
 {
 	const char *why;
 
-	stacks.is_python = frames & TP_STACKS_PYTHON;
-	if (!(frames & TP_STACKS_NATIVE))
+	stacks.others = others;
+	if (!is_native)
 		return;
 	why = open_native();
 	if (why)
@@ -53,7 +53,7 @@ uint32_t tp_stack_take(uint64_t time, const void *frame)
 {
 	struct tp_stack_thread *thread;
 	struct tp_stack_tree *tree;
-	uint32_t native = 0, python = 0, generation;
+	uint32_t native = 0, other = 0, generation;
 
 	if (tp_unlikely(tp_stack_is_busy))
 		return 0;
@@ -63,12 +63,12 @@ uint32_t tp_stack_take(uint64_t time, const void *frame)
 			return 0;
 		native = tp_stack_walk(thread, time, frame);
 	}
-	if (stacks.is_python)
-		python = tp_pystack_take(time);
-	if (!native || !python)
-		return native | python;
+	if (stacks.others)
+		other = stacks.others->take(time);
+	if (!native || !other)
+		return native | other;
 	tree = tp_stack_tree(time, &generation);
-	return tree ? tp_stack_tree_child(tree, native, TP_FRAME_JOINED, 0, python, time) : 0;
+	return tree ? tp_stack_tree_child(tree, native, TP_FRAME_JOINED, 0, other, time) : 0;
 }
 
 void tp_stack_unmapped(void)
@@ -115,8 +115,8 @@ void tp_stack_report(struct tp_text *totals)
 {
 	struct tp_stack_walk sum = { 0 };
 
-	if (stacks.is_python)
-		tp_pystack_report(totals);
+	if (stacks.others)
+		stacks.others->report(totals);
 	if (!stacks.is_native)
 		return;
 	tp_stack_thread_each(add_walk, &sum);
@@ -137,5 +137,6 @@ void tp_stack_forked(void)
 	tp_stack_memory_forked();
 	tp_stack_thread_forked();
 	tp_stack_tree_begin_anew();
-	tp_pystack_forked();
+	if (stacks.others)
+		stacks.others->forked();
 }

@@ -18,11 +18,18 @@
 
 struct tp_text;
 
+/* Frames that are not read here but by a room above: Python's. */
+struct tp_stack_frames {
+	uint32_t (*take)(uint64_t time);	/* of this thread, in its tree; 0: none */
+	void (*report)(struct tp_text *totals);
+	void (*forked)(void);			/* async-signal-safe */
+};
+
 /*
- * Once, when the session opens; `frames` is TP_STACKS_NATIVE, TP_STACKS_PYTHON or both. What
- * cannot be read is said with tp_probe_off() ("stacks", "pystacks") and left out.
+ * Once, when the session opens: the program's own frames, `others`, or both; NULL: no others. What
+ * cannot be read is said with tp_probe_off() ("stacks") and left out.
  */
-void tp_stack_open(uint32_t frames);
+void tp_stack_open(bool is_native, const struct tp_stack_frames *others);
 
 /*
  * The stack of the function whose frame address (__builtin_frame_address(0), of a function that

@@ -12,8 +12,8 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/facts.h"
+#include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/entry/entry.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pystack_told.h"
@@ -146,7 +146,7 @@ static int begin_torch(const struct tp_config *config)
 static int open_torch(const struct tp_config *config)
 {
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE) == TP_TORCH_NONE &&
-	    tp_entry_may_find_torch()) {
+	    tp_proof_may_find_torch()) {
 		probe.config = config;
 		return 0;
 	}
@@ -201,7 +201,7 @@ static void forget_torch(void)
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
 		set_phase(TP_TORCH_FORKED);
 	tp_pystack_told_forked();
-	tp_entry_forked();
+	tp_proof_forked();
 }
 
 static void close_torch(void)

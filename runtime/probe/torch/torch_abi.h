@@ -15,12 +15,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/trace/trainprof_trace.h"
+
 enum {
-	TP_TORCH_SCOPES = 10,	/* at::RecordScope::NUM_SCOPES */
-	TP_SCOPE_FUNCTION = 0,
-	TP_SCOPE_BACKWARD = 1,
-	TP_SCOPE_TORCHSCRIPT = 2,
-	TP_SCOPE_USER = 7,
+	TP_TORCH_SCOPES = 10,	/* at::RecordScope::NUM_SCOPES; those we know: enum tp_scope */
 };
 
 /* at::RecordFunctionCallback. Larger than 16 bytes: passed in memory, as a C structure is. */

@@ -12,9 +12,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/engine/facts.h"
+#include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step.h"
-#include "runtime/probe/entry/entry.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pystack_told.h"
@@ -155,7 +155,7 @@ static bool prove_training(const void *rf, bool is_child)
 	} else if (is_child) {
 		return false;
 	}
-	return tp_entry_training_seen();
+	return tp_proof_training_seen();
 }
 
 static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
