@@ -17,7 +17,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/python/pymodule.h"
+#include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/stack/stack_tree.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -56,9 +56,9 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n)
 	return at < MOST_STRINGS ? at : 0;
 }
 
-struct tp_pymodule tp_pymodule;	/* no module is called */
+const char *tp_nnmodule_code;	/* no module is called */
 
-uint32_t tp_pymodule_number(const char *module)
+uint32_t tp_nnmodule_number(const char *module)
 {
 	return 0;
 }

@@ -11,10 +11,10 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/python/pyplace.h"
 #include "runtime/probe/python/pystack.h"
 #include "runtime/probe/stack/stack_tree.h"
 #include "runtime/probe/torch/tensor.h"
-#include "runtime/probe/python/pystack_told.h"
 #include "runtime/probe/torch/torch_state.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -70,13 +70,13 @@ EXPORT void driver_mode(int mode)
 		tp_torch.abi.remove(other);
 	other = 0;
 	tp_torch_operators_remove();
-	tp_pystack_told_is_on = has_frames || has_modules;
+	tp_pyplace_is_on = has_frames || has_modules;
 	tp_pystack_hold(has_frames, has_modules);
-	tp_pystack_told_arm(has_modules);
+	tp_pyplace_arm(has_modules);
 	/* Stacks of the other sort are not these. */
 	tp_stack_tree_begin_anew();
 	tp_pystack_unmapped();
-	if (mode == MODE_OURS || mode == MODE_OURS_SHAPES || tp_pystack_told_is_on)
+	if (mode == MODE_OURS || mode == MODE_OURS_SHAPES || tp_pyplace_is_on)
 		tp_torch_operators_add(mode == MODE_OURS_SHAPES);
 	else if (mode != MODE_NOTHING)
 		other = tp_torch.abi.add(callback);

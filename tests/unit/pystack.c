@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 #include "runtime/base/text.h"
+#include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
-#include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/python/pystack.h"
 
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
@@ -383,14 +383,14 @@ Test(pystack, calls_of_two_modules_from_one_line_are_two_stacks)
 	char *call = make_frame(code, 0, outer), *one = make(64), *two = make(64);
 	uint32_t stack, other;
 
-	tp_pymodule.wrapped_code = code;
+	tp_nnmodule_code = code;
 	put_ptr(call, layout->locals, one);
 	set_newest(call);
 	stack = take_stack();
-	cr_expect_eq(find_module(stack), tp_pymodule_number(one));
+	cr_expect_eq(find_module(stack), tp_nnmodule_number(one));
 	put_ptr(call, layout->locals, two);
 	other = take_stack();
-	cr_expect_eq(find_module(other), tp_pymodule_number(two));
+	cr_expect_eq(find_module(other), tp_nnmodule_number(two));
 	cr_expect_eq(got.n, 1, "the frame is the same");
 	put_ptr(call, layout->locals, one);
 	cr_expect_eq(take_stack(), stack);

@@ -2,9 +2,8 @@
 /*
  * pymodule.c - calls of nn.Modules: which frames they are, which module, what it is called
  *
- * A module's number is its place in a table by address, which only fills up; where another class
- * comes to stand at the address, the place counts on. Names are told once a window, under the
- * interpreter's lock: so no two threads tell them at a time.
+ * Names are told once a window, under the interpreter's lock: so no two threads tell them at a
+ * time.
  */
 #include "runtime/probe/python/pymodule.h"
 
@@ -18,15 +17,12 @@
 #include "runtime/engine/probe.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack.h"
-#include "runtime/probe/python/pystack_told.h"
 
 enum {
-	TABLE_SIZE = 1 << 14,
-	PROBES_MAX = 64,
-	TURNS = 1 << 12,	/* of a place; numbers stay below 2^27 (stack_tree.c) */
 	OBJECT_TYPE = 8,	/* PyObject.ob_type */
 	DEPTH_MAX = 64,		/* of modules in modules that are named */
 	NAME_MAX_BYTES = 1024,
@@ -35,63 +31,22 @@ enum {
 	TRIES_MAX = 1000,	/* calls of other functions by that name */
 };
 
-struct place {
-	const char *module;		/* atomic; NULL: free */
-	uint64_t window;		/* its begin, in which the name was told */
-	const char *type;
-	uint32_t turn;			/* atomic */
-};
-
-struct tp_pymodule tp_pymodule;
+uint32_t tp_pymodule_is_armed;
 
 static struct {
 	const struct tp_pyframe_layout *layout;	/* NULL: off */
 	const char *call_code;		/* of _call_impl, kept alive, and where it asks */
 	const char *call_at;
-	struct place place[TABLE_SIZE];
+	/* A module is called: `frame` of this thread is its call. */
+	void (*called)(const char *frame, uint64_t window);
 	/* Atomic. */
-	uint64_t n_calls, n_named, n_lost;
+	uint64_t n_calls, n_named;
 	uint32_t n_tries;
 } state;
 
 static void count(uint64_t *what)
 {
 	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
-}
-
-/* ---- numbers ---- */
-
-static struct place *find_place(const char *module)
-{
-	uint32_t at = (uint32_t)(((uintptr_t)module >> 4) * 0x9e3779b97f4a7c15ull >> 50);
-
-	for (uint32_t i = 0; i < PROBES_MAX; i++, at++) {
-		struct place *place = &state.place[at % TABLE_SIZE];
-		const char *found = __atomic_load_n(&place->module, __ATOMIC_RELAXED);
-
-		if (tp_likely(found == module))
-			return place;
-		if (!found && (__atomic_compare_exchange_n(&place->module, &found, module, false,
-							   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-			       found == module))
-			return place;
-	}
-	count(&state.n_lost);
-	return NULL;
-}
-
-static uint32_t number_of(const struct place *place)
-{
-	uint32_t turn = __atomic_load_n(&place->turn, __ATOMIC_RELAXED) % TURNS;
-
-	return 1 + (uint32_t)(place - state.place) + turn * TABLE_SIZE;
-}
-
-uint32_t tp_pymodule_number(const char *module)
-{
-	const struct place *place = tp_pyframe_is_ptr(module) ? find_place(module) : NULL;
-
-	return place ? number_of(place) : 0;
 }
 
 /* ---- names, under the lock ---- */
@@ -143,7 +98,7 @@ static uint32_t put_class(void *module, char *text)
 /* False: it has been told in this window, as all modules inside of it. */
 static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 {
-	struct place *place = find_place(module);
+	struct tp_nnmodule *place = tp_nnmodule_find(module);
 	const char *type = tp_pyframe_ptr(module, OBJECT_TYPE);
 	struct tp_rec *rec;
 	uint32_t string, n;
@@ -151,7 +106,7 @@ static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 	if (!place || (place->window == naming->window && place->type == type))
 		return false;
 	if (place->type && place->type != type) {
-		__atomic_fetch_add(&place->turn, 1, __ATOMIC_RELAXED);
+		tp_nnmodule_turn(place);
 		/* Stacks in which the other one was called are not its. */
 		tp_pystack_unmapped();
 	}
@@ -168,7 +123,7 @@ static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 	rec->kind = TP_REC_NNMODULE;
 	rec->flags = 0;
 	rec->name = string;
-	rec->link = number_of(place);
+	rec->link = tp_nnmodule_number_of(place);
 	rec->arg = 0;
 	tp_ring_commit();
 	count(&state.n_named);
@@ -289,7 +244,7 @@ static bool learn(const char *frame, const char *code)
 	tp_py.take((void *)code);
 	tp_py.take((void *)outer_code);
 	state.call_at = at;
-	__atomic_store_n(&tp_pymodule.wrapped_code, outer_code, __ATOMIC_RELAXED);
+	__atomic_store_n(&tp_nnmodule_code, outer_code, __ATOMIC_RELAXED);
 	__atomic_store_n(&state.call_code, code, __ATOMIC_RELEASE);
 	/* Frames that were read without knowing it are read anew. */
 	tp_pystack_unmapped();
@@ -302,7 +257,7 @@ static const char *get_outermost(const char *frame)
 	const char *module = NULL;
 
 	for (; frame; frame = get_outer(frame)) {
-		if (tp_pyframe_ref(frame, state.layout->code) == tp_pymodule.wrapped_code)
+		if (tp_pyframe_ref(frame, state.layout->code) == tp_nnmodule_code)
 			module = tp_pyframe_ref(frame, state.layout->locals);
 	}
 	return module;
@@ -311,8 +266,8 @@ static const char *get_outermost(const char *frame)
 static void take_call(const char *frame)
 {
 	const char *module = tp_pyframe_ref(frame, state.layout->locals);
-	const struct place *place = find_place(module);
-	uint64_t window = tp_pystack_told_window();
+	const struct tp_nnmodule *place = tp_nnmodule_find(module);
+	uint64_t window = tp_ring_window_begin();
 
 	if (place && tp_unlikely(place->window != window ||
 				 place->type != tp_pyframe_ptr(module, OBJECT_TYPE)) &&
@@ -323,7 +278,7 @@ static void take_call(const char *frame)
 	}
 	/* The interpreter's lock is held. */
 	__atomic_store_n(&state.n_calls, state.n_calls + 1, __ATOMIC_RELAXED);
-	tp_pystack_told_call(frame, window);
+	state.called(frame, window);
 }
 
 void tp_pymodule_tracing_asked(void)
@@ -345,20 +300,22 @@ void tp_pymodule_tracing_asked(void)
 	}
 	if (tp_pyframe_ptr(frame, state.layout->at) == state.call_at) {
 		frame = get_outer(frame);
-		if (frame && tp_pyframe_ref(frame, state.layout->code) == tp_pymodule.wrapped_code)
+		if (frame && tp_pyframe_ref(frame, state.layout->code) == tp_nnmodule_code)
 			take_call(frame);
 	}
 	errno = kept_errno;
 }
 
-void tp_pymodule_open(const struct tp_pyframe_layout *layout)
+void tp_pymodule_open(const struct tp_pyframe_layout *layout,
+		      void (*called)(const char *frame, uint64_t window))
 {
 	state.layout = layout;
+	state.called = called;
 }
 
 void tp_pymodule_arm(bool is_armed)
 {
-	__atomic_store_n(&tp_pymodule.is_armed, is_armed, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_pymodule_is_armed, is_armed, __ATOMIC_RELEASE);
 }
 
 void tp_pymodule_report(struct tp_text *totals)
@@ -366,13 +323,12 @@ void tp_pymodule_report(struct tp_text *totals)
 	tp_text_fmt(totals, "module.calls=%lu\nmodule.named=%lu\nmodule.lost=%lu\n",
 		    (unsigned long)__atomic_load_n(&state.n_calls, __ATOMIC_RELAXED),
 		    (unsigned long)__atomic_load_n(&state.n_named, __ATOMIC_RELAXED),
-		    (unsigned long)__atomic_load_n(&state.n_lost, __ATOMIC_RELAXED));
+		    (unsigned long)tp_nnmodule_lost());
 }
 
 void tp_pymodule_forked(void)
 {
-	tp_pymodule.is_armed = 0;
-	state.n_calls = state.n_named = state.n_lost = 0;
-	for (uint32_t i = 0; i < TABLE_SIZE; i++)
-		state.place[i].window = 0;
+	tp_pymodule_is_armed = 0;
+	state.n_calls = state.n_named = 0;
+	tp_nnmodule_forked();
 }

@@ -9,10 +9,9 @@
  * held by the program; whose call it is says the frame of the first function, whose first variable
  * is the module. From then on that frame tells whether the call still goes on (pystack.c).
  *
- * A module is its address, numbered; names are read through the public API while the lock is
- * held, the first time a module is called in a window: those of all modules inside the outermost
- * one. Nothing is kept. A module that died and one of another class at its address have two
- * numbers; two of one class in one window are taken for one.
+ * A module is its address, numbered (nnmodule.h); names are read through the public API while the
+ * lock is held, the first time a module is called in a window: those of all modules inside the
+ * outermost one. Nothing is kept.
  *
  * Where the program is compiled (Dynamo), _call_impl does not run for what is inside of the
  * compiled region: its outermost module only is seen.
@@ -26,23 +25,19 @@
 struct tp_pyframe_layout;
 struct tp_text;
 
-extern struct tp_pymodule {
-	uint32_t is_armed;		/* atomic */
-	const char *wrapped_code;	/* atomic; of _wrapped_call_impl, NULL: not seen yet */
-} tp_pymodule __attribute__((visibility("hidden")));
+extern uint32_t tp_pymodule_is_armed __attribute__((visibility("hidden")));	/* atomic */
 
-/* Once: frames are read by `layout`, whose `locals` was compared with the public API. */
-void tp_pymodule_open(const struct tp_pyframe_layout *layout);
+/* Once: frames are read by `layout`, whose `locals` was compared with the public API. `called` hears
+ * of each call on its thread; `window`: the one that is open, by its begin. */
+void tp_pymodule_open(const struct tp_pyframe_layout *layout,
+		      void (*called)(const char *frame, uint64_t window));
 void tp_pymodule_arm(bool is_armed);
-
-/* The number of the module at this address, which need not be alive. 0: too many. Any thread. */
-uint32_t tp_pymodule_number(const char *module);
 
 /* getTracingState is being called. Keeps errno. */
 void tp_pymodule_tracing_asked(void);
 static inline void tp_pymodule_maybe_called(void)
 {
-	if (__builtin_expect(__atomic_load_n(&tp_pymodule.is_armed, __ATOMIC_RELAXED) != 0, 0))
+	if (__builtin_expect(__atomic_load_n(&tp_pymodule_is_armed, __ATOMIC_RELAXED) != 0, 0))
 		tp_pymodule_tracing_asked();
 }
 

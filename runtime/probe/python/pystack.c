@@ -21,8 +21,8 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
-#include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/python/pystack_thread.h"
 #include "runtime/probe/stack/stack_tree.h"
@@ -110,7 +110,7 @@ static void read_frame(struct tp_pystack_frame *out, const char *frame)
 	}
 	out->code = tp_pyframe_ref(frame, layout->code);
 	out->at = get_at(frame, layout->at, pystack.shape.is_at_short);
-	if (tp_unlikely(out->code == __atomic_load_n(&tp_pymodule.wrapped_code, __ATOMIC_RELAXED)))
+	if (tp_unlikely(out->code == __atomic_load_n(&tp_nnmodule_code, __ATOMIC_RELAXED)))
 		out->module = tp_pyframe_ref(frame, layout->locals);
 }
 
@@ -332,7 +332,7 @@ static bool name_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame
 static bool number_frame(struct tp_stack_tree *tree, struct tp_pystack_frame *frame,
 			 uint32_t outer, uint8_t flags, uint64_t time)
 {
-	uint32_t module = frame->module ? tp_pymodule_number(frame->module) : 0;
+	uint32_t module = frame->module ? tp_nnmodule_number(frame->module) : 0;
 
 	if (frame->is_hidden)
 		frame->bare = outer;

@@ -24,7 +24,7 @@ enum {
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
-	const char *module;		/* whose call it is (pymodule.h), or NULL */
+	const char *module;		/* whose call it is (nnmodule.h), or NULL */
 	struct tp_pystack_name name;	/* once named; of the interpreter's own: all 0 */
 	/* Numbers in the thread's tree: of the stack outside of it, with it, and with its module,
 	 * too. They belong together whatever runs meanwhile. The last two: 0, not numbered. */

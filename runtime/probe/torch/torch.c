@@ -16,7 +16,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
-#include "runtime/probe/python/pystack_told.h"
+#include "runtime/probe/python/pyplace.h"
 #include "runtime/probe/torch/torch_state.h"
 
 /* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
@@ -117,7 +117,7 @@ static int begin_torch(const struct tp_config *config)
 								"torch is not there");
 		return -ENOENT;
 	}
-	tp_pystack_told_open(config->record, config->stacks);
+	tp_pyplace_open(config->record, config->stacks);
 	if (config->record & TP_RECORD_FRAMEWORKS)
 		tp_frameworks_want();
 	probe.wants_operators = config->record & (TP_RECORD_OPS | TP_RECORD_SHAPES);
@@ -167,7 +167,7 @@ static void arm_torch(void)
 	tp_torch.armed_at = tp_clock_now();
 	if (probe.wants_operators && is_there())
 		tp_torch_operators_add(probe.wants_shapes);
-	tp_pystack_told_arm(true);
+	tp_pyplace_arm(true);
 }
 
 void tp_torch_found(void)
@@ -180,7 +180,7 @@ void tp_torch_found(void)
 
 static void disarm_torch(void)
 {
-	tp_pystack_told_arm(false);
+	tp_pyplace_arm(false);
 	if (is_there())
 		tp_torch_operators_remove();
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
@@ -192,7 +192,7 @@ static void report_torch(struct tp_text *totals)
 
 	if (n_lost)
 		tp_text_fmt(totals, "torch.ranges_lost=%lu\n", (unsigned long)n_lost);
-	tp_pystack_told_report(totals);
+	tp_pyplace_report(totals);
 }
 
 /* Callbacks stay registered: torch's lock may have been held by another thread at the fork. */
@@ -200,7 +200,7 @@ static void forget_torch(void)
 {
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
 		set_phase(TP_TORCH_FORKED);
-	tp_pystack_told_forked();
+	tp_pyplace_forked();
 	tp_proof_forked();
 }
 

@@ -14,7 +14,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/python/pystack_told.h"
+#include "runtime/probe/python/pyplace.h"
 
 void tp_torch_populate(void *start, size_t n_bytes)
 {
@@ -55,8 +55,8 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 	span->is_async = tp_torch.layout.record.is_async &&
 			 tp_torch_u8(rf, tp_torch.layout.record.is_async);
 	*ret = span;
-	if (tp_unlikely(tp_pystack_told_is_on) && slot && !span->is_async)
-		span->begin = tp_pystack_told_operator(is_inside(slot));
+	if (tp_unlikely(tp_pyplace_is_on) && slot && !span->is_async)
+		span->begin = tp_pyplace_operator(is_inside(slot));
 	else
 		span->begin = tp_clock_now();
 	if (tp_likely(slot != NULL && !span->is_async)) {

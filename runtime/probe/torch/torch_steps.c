@@ -17,7 +17,7 @@
 #include "runtime/engine/step.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
-#include "runtime/probe/python/pystack_told.h"
+#include "runtime/probe/python/pyplace.h"
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/torch_group.h"
 #include "runtime/probe/torch/torch_state.h"
@@ -194,8 +194,8 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->thread = NULL;
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
-	if (tp_unlikely(tp_pystack_told_is_on) && span->is_recorded && slot && !span->is_async)
-		span->begin = tp_pystack_told_operator(false);
+	if (tp_unlikely(tp_pyplace_is_on) && span->is_recorded && slot && !span->is_async)
+		span->begin = tp_pyplace_operator(false);
 	else
 		span->begin = tp_clock_now();
 	/* An asynchronous range is made on one thread, and may already begin on another. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pystack_told.c - where in the program operators come from
+ * pyplace.c - where in the program operators come from
  *
  * What a thread told last holds for the window in which it was told. A window is known by its
  * begin, which moves when its warm-up ends: what was told before is thrown away then.
  */
-#include "runtime/probe/python/pystack_told.h"
+#include "runtime/probe/python/pyplace.h"
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
@@ -24,7 +24,7 @@
  * and after the FRAMEs, since whose making the clock was read. */
 enum { JUST_BEFORE = 6 };
 
-bool tp_pystack_told_is_on;
+bool tp_pyplace_is_on;
 
 static struct {
 	bool has_modules;
@@ -37,47 +37,6 @@ static __thread struct {
 	const char *frame, *at;		/* its newest one then */
 	uint32_t stack;
 } told __attribute__((tls_model("initial-exec")));
-
-void tp_pystack_told_open(uint32_t record, uint32_t stacks)
-{
-	bool wants_modules = record & TP_RECORD_MODULES;
-	bool wants_frames = record & TP_RECORD_PYSTACKS;
-	bool heap_has_frames = record & TP_RECORD_HEAP && stacks & TP_STACKS_PYTHON;
-	const struct tp_pyframe_layout *locals;
-
-	tp_pystack_told_is_on = false;
-	if (!wants_modules && !wants_frames)
-		return;
-	if (!tp_pystack_is_on()) {
-		tp_probe_off(wants_frames ? "pystacks" : "modules",
-			     "frames of python cannot be read");
-		return;
-	}
-	locals = tp_pyframe_checked();
-	if (wants_modules && !locals)
-		tp_probe_off("modules", "variables of frames of this python are not known");
-	stack.has_modules = wants_modules && locals;
-	stack.reports_pystack = !heap_has_frames;
-	if (stack.has_modules)
-		tp_pymodule_open(locals);
-	tp_pystack_hold(wants_frames || heap_has_frames, stack.has_modules);
-	tp_pystack_told_is_on = wants_frames || stack.has_modules;
-}
-
-void tp_pystack_told_arm(bool is_armed)
-{
-	if (stack.has_modules)
-		tp_pymodule_arm(is_armed);
-}
-
-uint64_t tp_pystack_told_window(void)
-{
-	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
-	uint32_t begun = head ? __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE) : 0;
-
-	return begun ? __atomic_load_n(&head->windows[(begun - 1) % TP_RING_WINDOWS].begin,
-				       __ATOMIC_RELAXED) : 0;
-}
 
 /*
  * The time of what is told, read last: it is the operator's begin, and the clock takes as long as
@@ -119,9 +78,48 @@ static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const ch
 	return now;
 }
 
-uint64_t tp_pystack_told_operator(bool is_inside)
+/* A module is called: `frame` is its call, whatever stands inside of it by now. No operator begins
+ * there: it is not compared with the next one's. */
+static void tell_call(const char *frame, uint64_t window)
 {
-	uint64_t window = tp_pystack_told_window();
+	tell(TP_STACK_CALL, window, frame, NULL);
+}
+
+void tp_pyplace_open(uint32_t record, uint32_t stacks)
+{
+	bool wants_modules = record & TP_RECORD_MODULES;
+	bool wants_frames = record & TP_RECORD_PYSTACKS;
+	bool heap_has_frames = record & TP_RECORD_HEAP && stacks & TP_STACKS_PYTHON;
+	const struct tp_pyframe_layout *locals;
+
+	tp_pyplace_is_on = false;
+	if (!wants_modules && !wants_frames)
+		return;
+	if (!tp_pystack_is_on()) {
+		tp_probe_off(wants_frames ? "pystacks" : "modules",
+			     "frames of python cannot be read");
+		return;
+	}
+	locals = tp_pyframe_checked();
+	if (wants_modules && !locals)
+		tp_probe_off("modules", "variables of frames of this python are not known");
+	stack.has_modules = wants_modules && locals;
+	stack.reports_pystack = !heap_has_frames;
+	if (stack.has_modules)
+		tp_pymodule_open(locals, tell_call);
+	tp_pystack_hold(wants_frames || heap_has_frames, stack.has_modules);
+	tp_pyplace_is_on = wants_frames || stack.has_modules;
+}
+
+void tp_pyplace_arm(bool is_armed)
+{
+	if (stack.has_modules)
+		tp_pymodule_arm(is_armed);
+}
+
+uint64_t tp_pyplace_operator(bool is_inside)
+{
+	uint64_t window = tp_ring_window_begin();
 	const char *at, *frame = tp_pystack_newest(&at);
 
 	if ((is_inside && frame == told.frame && at == told.at && window == told.window) ||
@@ -130,25 +128,19 @@ uint64_t tp_pystack_told_operator(bool is_inside)
 	return tell(0, window, frame, at);
 }
 
-/* No operator begins at that frame: it is not compared with the next one's. */
-void tp_pystack_told_call(const char *frame, uint64_t window)
-{
-	tell(TP_STACK_CALL, window, frame, NULL);
-}
-
-void tp_pystack_told_report(struct tp_text *totals)
+void tp_pyplace_report(struct tp_text *totals)
 {
 	if (stack.has_modules)
 		tp_pymodule_report(totals);
-	if (tp_pystack_told_is_on && stack.reports_pystack)
+	if (tp_pyplace_is_on && stack.reports_pystack)
 		tp_pystack_report(totals);
 }
 
-void tp_pystack_told_forked(void)
+void tp_pyplace_forked(void)
 {
-	if (!tp_pystack_told_is_on)
+	if (!tp_pyplace_is_on)
 		return;
-	tp_pystack_told_is_on = false;
+	tp_pyplace_is_on = false;
 	tp_stack_is_busy = false;
 	told.window = 0;
 	tp_pymodule_forked();
