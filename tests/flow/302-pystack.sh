@@ -9,10 +9,10 @@
 . "$(dirname "$0")/lib.sh"
 cd "$TMP" || exit 1
 
+command -v "${CC:-cc}" >/dev/null || skip_all "no C compiler"
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
-	-o pystack.so "$PROGS/pystack_lib.c" "$TOP"/runtime/probe/{pystack*,pyapi,pyframe_layout}.c \
-	"$TOP/runtime/base/text.c" -ldl ||
-	skip_all "no C compiler"
+	-o pystack.so "$PROGS/pystack_lib.c" "$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c \
+	"$TOP"/runtime/base/{readable,text}.c -ldl || exit 1
 
 found=0
 for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do
