@@ -56,8 +56,8 @@ static void CUPTIAPI do_nothing(void *ctx, CUpti_CallbackDomain domain, CUpti_Ca
 static void floor_on(void)
 {
 	tp_cupti.cuptiSubscribe(&subscriber, do_nothing, NULL);
-	for (const uint32_t *id = tp_devmem_driver_calls; *id; id++)
-		tp_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, *id);
+	for (uint32_t i = 0, id; (id = tp_devmem_call_id(false, i)); i++)
+		tp_cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
 }
 
 static void floor_off(void)

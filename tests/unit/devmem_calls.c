@@ -171,15 +171,15 @@ Test(devmem_calls, each_heard_call_does_something)
 {
 	static const uint64_t zeros[32];
 
-	for (const uint32_t *id = tp_devmem_driver_calls; *id; id++) {
-		bool is_graph = *id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode ||
-				*id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2 ||
-				*id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddMemAllocNode;
+	for (uint32_t i = 0, id; (id = tp_devmem_call_id(false, i)); i++) {
+		bool is_graph = id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode ||
+				id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2 ||
+				id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddMemAllocNode;
 
-		cr_expect(is_graph || read_at(false, *id, zeros, true).act != TP_ACT_NONE, "%u", *id);
+		cr_expect(is_graph || read_at(false, id, zeros, true).act != TP_ACT_NONE, "%u", id);
 	}
-	for (const uint32_t *id = tp_devmem_runtime_calls; *id; id++)
-		cr_expect(read_at(true, *id, zeros, true).act != TP_ACT_NONE, "%u", *id);
+	for (uint32_t i = 0, id; (id = tp_devmem_call_id(true, i)); i++)
+		cr_expect(read_at(true, id, zeros, true).act != TP_ACT_NONE, "%u", id);
 }
 
 Test(devmem_calls, the_runtime_says_the_same_as_the_driver)

@@ -264,26 +264,25 @@ static bool is_rare_of_runtime(uint32_t id)
  * may tell. */
 static void apply(enum tp_cupti_memory which)
 {
-	const uint32_t *id = tp_devmem_driver_calls;
 	bool is_off = which == TP_CUPTI_MEMORY_OFF, is_heard = is_off;
 
 	/* Of the stream-ordered blocks that are known from before, who knows which were freed. */
 	if (which == TP_CUPTI_MEMORY_ALL)
 		tp_devmem_forget(TP_DEVMEM_POOL);
-	for (; *id && !calls.is_by_runtime; id++) {
-		bool is_on = !is_off && (which == TP_CUPTI_MEMORY_ALL || is_rare(*id));
-		CUptiResult result = enable(is_on, CUPTI_CB_DOMAIN_DRIVER_API, *id);
+	for (uint32_t i = 0, id; (id = tp_devmem_call_id(false, i)) && !calls.is_by_runtime; i++) {
+		bool is_on = !is_off && (which == TP_CUPTI_MEMORY_ALL || is_rare(id));
+		CUptiResult result = enable(is_on, CUPTI_CB_DOMAIN_DRIVER_API, id);
 
-		if (!is_on || *id != CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2)
+		if (!is_on || id != CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2)
 			continue;
 		is_heard = result == CUPTI_SUCCESS;
 		calls.is_by_runtime = !is_heard;
 	}
-	for (id = tp_devmem_runtime_calls; *id && calls.is_by_runtime; id++) {
-		bool is_on = !is_off && (which == TP_CUPTI_MEMORY_ALL || is_rare_of_runtime(*id));
-		CUptiResult result = enable(is_on, CUPTI_CB_DOMAIN_RUNTIME_API, *id);
+	for (uint32_t i = 0, id; (id = tp_devmem_call_id(true, i)) && calls.is_by_runtime; i++) {
+		bool is_on = !is_off && (which == TP_CUPTI_MEMORY_ALL || is_rare_of_runtime(id));
+		CUptiResult result = enable(is_on, CUPTI_CB_DOMAIN_RUNTIME_API, id);
 
-		if (is_on && *id == CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020)
+		if (is_on && id == CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020)
 			is_heard = result == CUPTI_SUCCESS;
 	}
 	__atomic_store_n(&tp_devmem_by_cupti, is_heard, __ATOMIC_RELAXED);

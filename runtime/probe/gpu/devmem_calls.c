@@ -9,58 +9,224 @@
  */
 #include "runtime/probe/gpu/devmem_calls.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <cupti.h>
 
-#define DRIVER(name) CUPTI_DRIVER_TRACE_CBID_##name
-#define RUNTIME(name) CUPTI_RUNTIME_TRACE_CBID_##name
+/* A member of a call's parameters; all that are read have 8 bytes. */
+struct member {
+	uint8_t how;		/* enum how */
+	uint8_t at;
+};
+enum how { NOT_THERE, IN_IT, WHERE_IT_POINTS };	/* the last: given out by the call */
 
-const uint32_t tp_devmem_driver_calls[] = {
-	DRIVER(cuMemAlloc_v2), DRIVER(cuMemAllocPitch_v2), DRIVER(cuMemFree_v2),
-	DRIVER(cuMemAllocManaged), DRIVER(cuMemAllocHost_v2), DRIVER(cuMemHostAlloc),
-	DRIVER(cuMemHostAlloc_v2), DRIVER(cuMemFreeHost), DRIVER(cuMemHostRegister),
-	DRIVER(cuMemHostRegister_v2), DRIVER(cuMemHostUnregister),
-	DRIVER(cuMemAllocAsync), DRIVER(cuMemAllocAsync_ptsz), DRIVER(cuMemFreeAsync),
-	DRIVER(cuMemFreeAsync_ptsz), DRIVER(cuMemAllocFromPoolAsync),
-	DRIVER(cuMemAllocFromPoolAsync_ptsz), DRIVER(cuMemPoolImportPointer),
-	DRIVER(cuMemAddressReserve), DRIVER(cuMemAddressFree), DRIVER(cuMemCreate),
-	DRIVER(cuMemRelease), DRIVER(cuMemMap), DRIVER(cuMemUnmap),
-	DRIVER(cuMemImportFromShareableHandle), DRIVER(cuMemRetainAllocationHandle),
-	DRIVER(cuMulticastCreate), DRIVER(cuIpcOpenMemHandle), DRIVER(cuIpcOpenMemHandle_v2),
-	DRIVER(cuIpcCloseMemHandle), DRIVER(cuArrayCreate_v2), DRIVER(cuArray3DCreate_v2),
-	DRIVER(cuArrayDestroy), DRIVER(cuMipmappedArrayCreate), DRIVER(cuMipmappedArrayDestroy),
-	DRIVER(cuGraphAddMemAllocNode), DRIVER(cuGraphAddNode), DRIVER(cuGraphAddNode_v2),
-	DRIVER(cuGraphDestroy), 0,
+/* What a call's members do not say by themselves, but what they point to (row.of). */
+enum more {
+	MORE_NOTHING,
+	MORE_PHYSICAL,		/* CUmemAllocationProp */
+	MORE_MULTICAST,		/* CUmulticastObjectProp */
+	MORE_ARRAY,		/* CUDA_ARRAY_DESCRIPTOR */
+	MORE_ARRAY_3D,		/* CUDA_ARRAY3D_DESCRIPTOR */
+	MORE_MIPMAPS,		/* the same, of several levels */
+	MORE_MEM_NODE,		/* CUDA_MEM_ALLOC_NODE_PARAMS */
+	MORE_ANY_NODE,		/* CUgraphNodeParams */
 };
 
-const uint32_t tp_devmem_runtime_calls[] = {
-	RUNTIME(cudaMalloc_v3020), RUNTIME(cudaMallocPitch_v3020), RUNTIME(cudaFree_v3020),
-	RUNTIME(cudaMallocHost_v3020), RUNTIME(cudaHostAlloc_v3020), RUNTIME(cudaFreeHost_v3020),
-	RUNTIME(cudaHostRegister_v4000), RUNTIME(cudaHostUnregister_v4000),
-	RUNTIME(cudaMallocManaged_v6000), RUNTIME(cudaMallocAsync_v11020),
-	RUNTIME(cudaMallocAsync_ptsz_v11020), RUNTIME(cudaFreeAsync_v11020),
-	RUNTIME(cudaFreeAsync_ptsz_v11020), RUNTIME(cudaMallocFromPoolAsync_v11020),
-	RUNTIME(cudaMallocFromPoolAsync_ptsz_v11020), 0,
+struct row {
+	uint32_t id;		/* CUPTI's number of the function */
+	uint8_t act, kind, more;
+	bool is_async, has_no_device;
+	struct member address, bytes, times;	/* `bytes` is of one, where there is `times` */
+	struct member pool, graph, handle, of;
 };
 
-/* A value that the call gives out at `at`, of 64 bits whatever its type. */
-static uint64_t out(const void *at, bool is_after)
+/* cuda.h has macros of some of the names: they are pasted at once, never handed on. */
+#define AT(type, member, what)                                                             \
+	(offsetof(type, member) + 0 * sizeof(char[sizeof(what) == 8 ? 1 : -1]))
+#define IN(name, member) {IN_IT, AT(name##_params, member, ((name##_params *)0)->member)}
+#define OUT(name, member)                                                                  \
+	{WHERE_IT_POINTS, AT(name##_params, member, *((name##_params *)0)->member)}
+#define DRIVER(name, does, sort, ...)                                                      \
+	{CUPTI_DRIVER_TRACE_CBID_##name, TP_ACT_##does, TP_DEVMEM_##sort, __VA_ARGS__}
+#define RUNTIME(name, does, sort, ...)                                                     \
+	{CUPTI_RUNTIME_TRACE_CBID_##name, TP_ACT_##does, TP_DEVMEM_##sort, __VA_ARGS__}
+
+/* The first is the one by which it is told whether CUPTI hears the driver. */
+static const struct row driver_rows[] = {
+	/* Of the device */
+	DRIVER(cuMemAlloc_v2, ALLOC, DEVICE, .address = OUT(cuMemAlloc_v2, dptr),
+	       .bytes = IN(cuMemAlloc_v2, bytesize)),
+	DRIVER(cuMemAllocPitch_v2, ALLOC, DEVICE, .address = OUT(cuMemAllocPitch_v2, dptr),
+	       .bytes = OUT(cuMemAllocPitch_v2, pPitch), .times = IN(cuMemAllocPitch_v2, Height)),
+	DRIVER(cuMemFree_v2, FREE, DEVICE, .address = IN(cuMemFree_v2, dptr)),
+	DRIVER(cuMemAllocManaged, ALLOC, MANAGED, .address = OUT(cuMemAllocManaged, dptr),
+	       .bytes = IN(cuMemAllocManaged, bytesize)),
+
+	/* Of the host; the second of cuMemHostAlloc has no structure of its own */
+	DRIVER(cuMemAllocHost_v2, ALLOC, PINNED, .address = OUT(cuMemAllocHost_v2, pp),
+	       .bytes = IN(cuMemAllocHost_v2, bytesize)),
+	DRIVER(cuMemHostAlloc, ALLOC, PINNED, .address = OUT(cuMemHostAlloc, pp),
+	       .bytes = IN(cuMemHostAlloc, bytesize)),
+	DRIVER(cuMemHostAlloc_v2, ALLOC, PINNED, .address = OUT(cuMemHostAlloc, pp),
+	       .bytes = IN(cuMemHostAlloc, bytesize)),
+	DRIVER(cuMemFreeHost, FREE, PINNED, .address = IN(cuMemFreeHost, p)),
+	DRIVER(cuMemHostRegister, ALLOC, REGISTERED, .address = IN(cuMemHostRegister, p),
+	       .bytes = IN(cuMemHostRegister, bytesize)),
+	DRIVER(cuMemHostRegister_v2, ALLOC, REGISTERED, .address = IN(cuMemHostRegister_v2, p),
+	       .bytes = IN(cuMemHostRegister_v2, bytesize)),
+	DRIVER(cuMemHostUnregister, UNREGISTER, REGISTERED,
+	       .address = IN(cuMemHostUnregister, p)),
+
+	/* In the order of a stream, and pools */
+	DRIVER(cuMemAllocAsync, ALLOC, POOL, .is_async = true,
+	       .address = OUT(cuMemAllocAsync, dptr), .bytes = IN(cuMemAllocAsync, bytesize)),
+	DRIVER(cuMemAllocAsync_ptsz, ALLOC, POOL, .is_async = true,
+	       .address = OUT(cuMemAllocAsync_ptsz, dptr),
+	       .bytes = IN(cuMemAllocAsync_ptsz, bytesize)),
+	DRIVER(cuMemFreeAsync, FREE, POOL, .address = IN(cuMemFreeAsync, dptr)),
+	DRIVER(cuMemFreeAsync_ptsz, FREE, POOL, .address = IN(cuMemFreeAsync_ptsz, dptr)),
+	DRIVER(cuMemAllocFromPoolAsync, ALLOC, POOL, .is_async = true,
+	       .address = OUT(cuMemAllocFromPoolAsync, dptr),
+	       .bytes = IN(cuMemAllocFromPoolAsync, bytesize),
+	       .pool = IN(cuMemAllocFromPoolAsync, pool)),
+	DRIVER(cuMemAllocFromPoolAsync_ptsz, ALLOC, POOL, .is_async = true,
+	       .address = OUT(cuMemAllocFromPoolAsync_ptsz, dptr),
+	       .bytes = IN(cuMemAllocFromPoolAsync_ptsz, bytesize),
+	       .pool = IN(cuMemAllocFromPoolAsync_ptsz, pool)),
+	DRIVER(cuMemPoolImportPointer, ALLOC, IPC,
+	       .address = OUT(cuMemPoolImportPointer, ptr_out),
+	       .pool = IN(cuMemPoolImportPointer, pool)),
+
+	/* Addresses, and what is mapped there; the multicast ones are for memory of others */
+	DRIVER(cuMemAddressReserve, ALLOC, RESERVED, .has_no_device = true,
+	       .address = OUT(cuMemAddressReserve, ptr), .bytes = IN(cuMemAddressReserve, size)),
+	DRIVER(cuMemAddressFree, FREE, RESERVED, .address = IN(cuMemAddressFree, ptr)),
+	DRIVER(cuMemCreate, CREATE, PHYSICAL, .address = OUT(cuMemCreate, handle),
+	       .bytes = IN(cuMemCreate, size), .more = MORE_PHYSICAL,
+	       .of = IN(cuMemCreate, prop)),
+	DRIVER(cuMemRelease, RELEASE, PHYSICAL, .address = IN(cuMemRelease, handle),
+	       .handle = IN(cuMemRelease, handle)),
+	DRIVER(cuMemMap, MAP, MAPPED, .address = IN(cuMemMap, ptr), .bytes = IN(cuMemMap, size),
+	       .handle = IN(cuMemMap, handle)),
+	DRIVER(cuMemUnmap, UNMAP, MAPPED, .address = IN(cuMemUnmap, ptr),
+	       .bytes = IN(cuMemUnmap, size)),
+	DRIVER(cuMemImportFromShareableHandle, CREATE, IPC,
+	       .address = OUT(cuMemImportFromShareableHandle, handle)),
+	DRIVER(cuMemRetainAllocationHandle, RETAIN, PHYSICAL,
+	       .address = IN(cuMemRetainAllocationHandle, addr),
+	       .handle = OUT(cuMemRetainAllocationHandle, handle)),
+	DRIVER(cuMulticastCreate, CREATE, RESERVED, .has_no_device = true,
+	       .address = OUT(cuMulticastCreate, mcHandle), .more = MORE_MULTICAST,
+	       .of = IN(cuMulticastCreate, prop)),
+	DRIVER(cuIpcOpenMemHandle, ALLOC, IPC, .address = OUT(cuIpcOpenMemHandle, pdptr)),
+	DRIVER(cuIpcOpenMemHandle_v2, ALLOC, IPC, .address = OUT(cuIpcOpenMemHandle_v2, pdptr)),
+	DRIVER(cuIpcCloseMemHandle, FREE, IPC, .address = IN(cuIpcCloseMemHandle, dptr)),
+
+	/* Arrays */
+	DRIVER(cuArrayCreate_v2, ALLOC, ARRAY, .address = OUT(cuArrayCreate_v2, pHandle),
+	       .more = MORE_ARRAY, .of = IN(cuArrayCreate_v2, pAllocateArray)),
+	DRIVER(cuArray3DCreate_v2, ALLOC, ARRAY, .address = OUT(cuArray3DCreate_v2, pHandle),
+	       .more = MORE_ARRAY_3D, .of = IN(cuArray3DCreate_v2, pAllocateArray)),
+	DRIVER(cuArrayDestroy, FREE, ARRAY, .address = IN(cuArrayDestroy, hArray)),
+	DRIVER(cuMipmappedArrayCreate, ALLOC, ARRAY,
+	       .address = OUT(cuMipmappedArrayCreate, pHandle), .more = MORE_MIPMAPS,
+	       .of = IN(cuMipmappedArrayCreate, pMipmappedArrayDesc)),
+	DRIVER(cuMipmappedArrayDestroy, FREE, ARRAY,
+	       .address = IN(cuMipmappedArrayDestroy, hMipmappedArray)),
+
+	/* Graphs */
+	DRIVER(cuGraphAddMemAllocNode, ALLOC, GRAPH, .graph = IN(cuGraphAddMemAllocNode, hGraph),
+	       .more = MORE_MEM_NODE, .of = IN(cuGraphAddMemAllocNode, nodeParams)),
+	DRIVER(cuGraphAddNode, ALLOC, GRAPH, .graph = IN(cuGraphAddNode, hGraph),
+	       .more = MORE_ANY_NODE, .of = IN(cuGraphAddNode, nodeParams)),
+	DRIVER(cuGraphAddNode_v2, ALLOC, GRAPH, .graph = IN(cuGraphAddNode_v2, hGraph),
+	       .more = MORE_ANY_NODE, .of = IN(cuGraphAddNode_v2, nodeParams)),
+	DRIVER(cuGraphDestroy, GRAPH_GONE, GRAPH, .handle = IN(cuGraphDestroy, hGraph)),
+};
+
+static const struct row runtime_rows[] = {
+	RUNTIME(cudaMalloc_v3020, ALLOC, DEVICE, .address = OUT(cudaMalloc_v3020, devPtr),
+		.bytes = IN(cudaMalloc_v3020, size)),
+	RUNTIME(cudaMallocPitch_v3020, ALLOC, DEVICE,
+		.address = OUT(cudaMallocPitch_v3020, devPtr),
+		.bytes = OUT(cudaMallocPitch_v3020, pitch),
+		.times = IN(cudaMallocPitch_v3020, height)),
+	RUNTIME(cudaFree_v3020, FREE, DEVICE, .address = IN(cudaFree_v3020, devPtr)),
+	RUNTIME(cudaMallocHost_v3020, ALLOC, PINNED, .address = OUT(cudaMallocHost_v3020, ptr),
+		.bytes = IN(cudaMallocHost_v3020, size)),
+	RUNTIME(cudaHostAlloc_v3020, ALLOC, PINNED, .address = OUT(cudaHostAlloc_v3020, pHost),
+		.bytes = IN(cudaHostAlloc_v3020, size)),
+	RUNTIME(cudaFreeHost_v3020, FREE, PINNED, .address = IN(cudaFreeHost_v3020, ptr)),
+	RUNTIME(cudaHostRegister_v4000, ALLOC, REGISTERED,
+		.address = IN(cudaHostRegister_v4000, ptr),
+		.bytes = IN(cudaHostRegister_v4000, size)),
+	RUNTIME(cudaHostUnregister_v4000, UNREGISTER, REGISTERED,
+		.address = IN(cudaHostUnregister_v4000, ptr)),
+	RUNTIME(cudaMallocManaged_v6000, ALLOC, MANAGED,
+		.address = OUT(cudaMallocManaged_v6000, devPtr),
+		.bytes = IN(cudaMallocManaged_v6000, size)),
+	RUNTIME(cudaMallocAsync_v11020, ALLOC, POOL, .is_async = true,
+		.address = OUT(cudaMallocAsync_v11020, devPtr),
+		.bytes = IN(cudaMallocAsync_v11020, size)),
+	RUNTIME(cudaMallocAsync_ptsz_v11020, ALLOC, POOL, .is_async = true,
+		.address = OUT(cudaMallocAsync_ptsz_v11020, devPtr),
+		.bytes = IN(cudaMallocAsync_ptsz_v11020, size)),
+	RUNTIME(cudaFreeAsync_v11020, FREE, POOL, .address = IN(cudaFreeAsync_v11020, devPtr)),
+	RUNTIME(cudaFreeAsync_ptsz_v11020, FREE, POOL,
+		.address = IN(cudaFreeAsync_ptsz_v11020, devPtr)),
+	RUNTIME(cudaMallocFromPoolAsync_v11020, ALLOC, POOL, .is_async = true,
+		.address = OUT(cudaMallocFromPoolAsync_v11020, ptr),
+		.bytes = IN(cudaMallocFromPoolAsync_v11020, size),
+		.pool = IN(cudaMallocFromPoolAsync_v11020, memPool)),
+	RUNTIME(cudaMallocFromPoolAsync_ptsz_v11020, ALLOC, POOL, .is_async = true,
+		.address = OUT(cudaMallocFromPoolAsync_ptsz_v11020, ptr),
+		.bytes = IN(cudaMallocFromPoolAsync_ptsz_v11020, size),
+		.pool = IN(cudaMallocFromPoolAsync_ptsz_v11020, memPool)),
+};
+
+#define N_OF(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+static const struct row *get_row(bool is_runtime, uint32_t i)
 {
-	uint64_t value = 0;
-
-	if (is_after && at)
-		memcpy(&value, at, sizeof(value));
-	return value;
+	if (is_runtime)
+		return i < N_OF(runtime_rows) ? &runtime_rows[i] : NULL;
+	return i < N_OF(driver_rows) ? &driver_rows[i] : NULL;
 }
 
-static void set(struct tp_devmem_call *call, enum tp_devmem_act act, uint8_t kind,
-		uint64_t address, uint64_t bytes)
+uint32_t tp_devmem_call_id(bool is_runtime, uint32_t i)
 {
-	call->act = act;
-	call->block.kind = kind;
-	call->block.address = address;
-	call->block.bytes = bytes;
+	const struct row *row = get_row(is_runtime, i);
+
+	return row ? row->id : 0;
+}
+
+/* They are few, and those that are called often stand first. */
+static const struct row *find_row(bool is_runtime, uint32_t id)
+{
+	const struct row *row;
+
+	for (uint32_t i = 0; (row = get_row(is_runtime, i)); i++) {
+		if (row->id == id)
+			return row;
+	}
+	return NULL;
+}
+
+/* What a call gives out is known when it has returned. */
+static uint64_t get(const void *parameters, struct member member, bool is_after)
+{
+	uint64_t value = 0;
+	const void *from = (const char *)parameters + member.at;
+
+	if (member.how == WHERE_IT_POINTS) {
+		const void *const *out = from;
+
+		from = is_after ? *out : NULL;
+	}
+	if (member.how != NOT_THERE && from)
+		memcpy(&value, from, sizeof(value));
+	return value;
 }
 
 static uint32_t format_bytes(CUarray_format format)
@@ -95,253 +261,70 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, CUarray_f
 	return sum;
 }
 
-static void create(struct tp_devmem_call *call, const cuMemCreate_params *p, bool is_after)
+static uint64_t array_3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned levels)
 {
-	const CUmemLocation *location = p->prop ? &p->prop->location : NULL;
+	return array_bytes(array->Width, array->Height, array->Depth, array->Format,
+			   array->NumChannels, levels);
+}
 
-	set(call, TP_ACT_CREATE, TP_DEVMEM_PHYSICAL, out(p->handle, is_after), p->size);
-	if (!location)
-		return;
-	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-		call->block.device = (uint32_t)location->id;
+static void add_physical(struct tp_devmem_block *block, const CUmemAllocationProp *prop)
+{
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		block->device = (uint32_t)prop->location.id;
 	else
-		call->block.kind = TP_DEVMEM_PINNED;
+		block->kind = TP_DEVMEM_PINNED;
 }
 
-static void graph_node(struct tp_devmem_call *call, CUgraph graph, uint64_t address, size_t bytes,
-		       const CUmemPoolProps *pool)
+static void add_node(struct tp_devmem_block *block, uint64_t address, size_t bytes,
+		     const CUmemPoolProps *pool, bool is_after)
 {
-	set(call, TP_ACT_ALLOC, TP_DEVMEM_GRAPH, address, bytes);
-	call->block.graph = (uintptr_t)graph;
+	block->address = is_after ? address : 0;
+	block->bytes = bytes;
 	if (pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		call->block.device = (uint32_t)pool->location.id;
+		block->device = (uint32_t)pool->location.id;
 }
 
-static void any_graph_node(struct tp_devmem_call *call, CUgraph graph,
-			   const CUgraphNodeParams *node, bool is_after)
+/* `of` may be NULL: what the call would say there is not known then. */
+static void add_more(enum more more, const void *of, const void *parameters, bool is_after,
+		     struct tp_devmem_call *call)
 {
-	if (node && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-		graph_node(call, graph, is_after ? node->alloc.dptr : 0, node->alloc.bytesize,
-			   &node->alloc.poolProps);
-}
+	const CUDA_ARRAY_DESCRIPTOR *array = of;
+	const CUDA_MEM_ALLOC_NODE_PARAMS *node = of;
+	const CUgraphNodeParams *any = of;
+	struct tp_devmem_block *block = &call->block;
 
-/* One function, its parameters as `p`. (cuda.h has macros of some of the names: pasted at once.) */
-#define CASE(name) case CUPTI_DRIVER_TRACE_CBID_##name: {                                  \
-	const name##_params *p = parameters;
-#define CASE_R(name) case CUPTI_RUNTIME_TRACE_CBID_##name: {                               \
-	const name##_params *p = parameters;
-#define END break; }
-
-static void read_driver(uint32_t id, const void *parameters, bool is_after,
-			struct tp_devmem_call *call)
-{
-	switch (id) {
-	CASE(cuMemAlloc_v2)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_DEVICE, out(p->dptr, is_after), p->bytesize);
-	END
-	CASE(cuMemAllocPitch_v2)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_DEVICE, out(p->dptr, is_after),
-		    out(p->pPitch, is_after) * p->Height);
-	END
-	CASE(cuMemFree_v2)
-		set(call, TP_ACT_FREE, TP_DEVMEM_DEVICE, p->dptr, 0);
-	END
-	CASE(cuMemAllocManaged)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_MANAGED, out(p->dptr, is_after), p->bytesize);
-	END
-	CASE(cuMemAllocHost_v2)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_PINNED, out(p->pp, is_after), p->bytesize);
-	END
-	case DRIVER(cuMemHostAlloc_v2):		/* has no structure of its own */
-	CASE(cuMemHostAlloc)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_PINNED, out(p->pp, is_after), p->bytesize);
-	END
-	CASE(cuMemFreeHost)
-		set(call, TP_ACT_FREE, TP_DEVMEM_PINNED, (uintptr_t)p->p, 0);
-	END
-	CASE(cuMemHostRegister)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_REGISTERED, (uintptr_t)p->p, p->bytesize);
-	END
-	CASE(cuMemHostRegister_v2)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_REGISTERED, (uintptr_t)p->p, p->bytesize);
-	END
-	CASE(cuMemHostUnregister)
-		set(call, TP_ACT_UNREGISTER, TP_DEVMEM_REGISTERED, (uintptr_t)p->p, 0);
-	END
-	CASE(cuMemAllocAsync)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->dptr, is_after), p->bytesize);
-		call->block.is_async = true;
-	END
-	CASE(cuMemAllocAsync_ptsz)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->dptr, is_after), p->bytesize);
-		call->block.is_async = true;
-	END
-	CASE(cuMemFreeAsync)
-		set(call, TP_ACT_FREE, TP_DEVMEM_POOL, p->dptr, 0);
-	END
-	CASE(cuMemFreeAsync_ptsz)
-		set(call, TP_ACT_FREE, TP_DEVMEM_POOL, p->dptr, 0);
-	END
-	CASE(cuMemAllocFromPoolAsync)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->dptr, is_after), p->bytesize);
-		call->block.is_async = true;
-		call->block.pool = (uintptr_t)p->pool;
-	END
-	CASE(cuMemAllocFromPoolAsync_ptsz)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->dptr, is_after), p->bytesize);
-		call->block.is_async = true;
-		call->block.pool = (uintptr_t)p->pool;
-	END
-	CASE(cuMemPoolImportPointer)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_IPC, out(p->ptr_out, is_after), 0);
-		call->block.pool = (uintptr_t)p->pool;
-	END
-	CASE(cuMemAddressReserve)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_RESERVED, out(p->ptr, is_after), p->size);
-		call->block.device = TP_DEVMEM_NO_DEVICE;
-	END
-	CASE(cuMemAddressFree)
-		set(call, TP_ACT_FREE, TP_DEVMEM_RESERVED, p->ptr, 0);
-	END
-	CASE(cuMemCreate)
-		create(call, p, is_after);
-	END
-	CASE(cuMemRelease)
-		set(call, TP_ACT_RELEASE, TP_DEVMEM_PHYSICAL, p->handle, 0);
-		call->handle = p->handle;
-	END
-	CASE(cuMemMap)
-		set(call, TP_ACT_MAP, TP_DEVMEM_MAPPED, p->ptr, p->size);
-		call->handle = p->handle;
-	END
-	CASE(cuMemUnmap)
-		set(call, TP_ACT_UNMAP, TP_DEVMEM_MAPPED, p->ptr, p->size);
-	END
-	CASE(cuMemImportFromShareableHandle)
-		set(call, TP_ACT_CREATE, TP_DEVMEM_IPC, out(p->handle, is_after), 0);
-	END
-	CASE(cuMemRetainAllocationHandle)
-		set(call, TP_ACT_RETAIN, TP_DEVMEM_PHYSICAL, (uintptr_t)p->addr, 0);
-		call->handle = out(p->handle, is_after);
-	END
-	CASE(cuMulticastCreate)
-		/* Addresses for memory of others. */
-		set(call, TP_ACT_CREATE, TP_DEVMEM_RESERVED, out(p->mcHandle, is_after),
-		    p->prop ? p->prop->size : 0);
-		call->block.device = TP_DEVMEM_NO_DEVICE;
-	END
-	CASE(cuIpcOpenMemHandle)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_IPC, out(p->pdptr, is_after), 0);
-	END
-	CASE(cuIpcOpenMemHandle_v2)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_IPC, out(p->pdptr, is_after), 0);
-	END
-	CASE(cuIpcCloseMemHandle)
-		set(call, TP_ACT_FREE, TP_DEVMEM_IPC, p->dptr, 0);
-	END
-	CASE(cuArrayCreate_v2)
-		const CUDA_ARRAY_DESCRIPTOR *a = p->pAllocateArray;
-
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_ARRAY, out(p->pHandle, is_after),
-		    a ? array_bytes(a->Width, a->Height, 0, a->Format, a->NumChannels, 1) : 0);
-	END
-	CASE(cuArray3DCreate_v2)
-		const CUDA_ARRAY3D_DESCRIPTOR *a = p->pAllocateArray;
-
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_ARRAY, out(p->pHandle, is_after),
-		    a ? array_bytes(a->Width, a->Height, a->Depth, a->Format, a->NumChannels, 1) : 0);
-	END
-	CASE(cuArrayDestroy)
-		set(call, TP_ACT_FREE, TP_DEVMEM_ARRAY, (uintptr_t)p->hArray, 0);
-	END
-	CASE(cuMipmappedArrayCreate)
-		const CUDA_ARRAY3D_DESCRIPTOR *a = p->pMipmappedArrayDesc;
-
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_ARRAY, out(p->pHandle, is_after),
-		    a ? array_bytes(a->Width, a->Height, a->Depth, a->Format, a->NumChannels,
-				    p->numMipmapLevels)
-		      : 0);
-	END
-	CASE(cuMipmappedArrayDestroy)
-		set(call, TP_ACT_FREE, TP_DEVMEM_ARRAY, (uintptr_t)p->hMipmappedArray, 0);
-	END
-	CASE(cuGraphAddMemAllocNode)
-		if (p->nodeParams)
-			graph_node(call, p->hGraph, is_after ? p->nodeParams->dptr : 0,
-				   p->nodeParams->bytesize, &p->nodeParams->poolProps);
-	END
-	CASE(cuGraphAddNode)
-		any_graph_node(call, p->hGraph, p->nodeParams, is_after);
-	END
-	CASE(cuGraphAddNode_v2)
-		any_graph_node(call, p->hGraph, p->nodeParams, is_after);
-	END
-	CASE(cuGraphDestroy)
-		call->act = TP_ACT_GRAPH_GONE;
-		call->handle = (uintptr_t)p->hGraph;
-	END
-	default:
+	/* Other nodes of graphs are no memory. */
+	if ((more == MORE_MEM_NODE && !node) ||
+	    (more == MORE_ANY_NODE && (!any || any->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)))
+		call->act = TP_ACT_NONE;
+	if (!of || call->act == TP_ACT_NONE)
+		return;
+	switch (more) {
+	case MORE_PHYSICAL:
+		add_physical(block, of);
 		break;
-	}
-}
-
-static void read_runtime(uint32_t id, const void *parameters, bool is_after,
-			 struct tp_devmem_call *call)
-{
-	switch (id) {
-	CASE_R(cudaMalloc_v3020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_DEVICE, out(p->devPtr, is_after), p->size);
-	END
-	CASE_R(cudaMallocPitch_v3020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_DEVICE, out(p->devPtr, is_after),
-		    out(p->pitch, is_after) * p->height);
-	END
-	CASE_R(cudaFree_v3020)
-		set(call, TP_ACT_FREE, TP_DEVMEM_DEVICE, (uintptr_t)p->devPtr, 0);
-	END
-	CASE_R(cudaMallocHost_v3020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_PINNED, out(p->ptr, is_after), p->size);
-	END
-	CASE_R(cudaHostAlloc_v3020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_PINNED, out(p->pHost, is_after), p->size);
-	END
-	CASE_R(cudaFreeHost_v3020)
-		set(call, TP_ACT_FREE, TP_DEVMEM_PINNED, (uintptr_t)p->ptr, 0);
-	END
-	CASE_R(cudaHostRegister_v4000)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_REGISTERED, (uintptr_t)p->ptr, p->size);
-	END
-	CASE_R(cudaHostUnregister_v4000)
-		set(call, TP_ACT_UNREGISTER, TP_DEVMEM_REGISTERED, (uintptr_t)p->ptr, 0);
-	END
-	CASE_R(cudaMallocManaged_v6000)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_MANAGED, out(p->devPtr, is_after), p->size);
-	END
-	CASE_R(cudaMallocAsync_v11020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->devPtr, is_after), p->size);
-		call->block.is_async = true;
-	END
-	CASE_R(cudaMallocAsync_ptsz_v11020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->devPtr, is_after), p->size);
-		call->block.is_async = true;
-	END
-	CASE_R(cudaFreeAsync_v11020)
-		set(call, TP_ACT_FREE, TP_DEVMEM_POOL, (uintptr_t)p->devPtr, 0);
-	END
-	CASE_R(cudaFreeAsync_ptsz_v11020)
-		set(call, TP_ACT_FREE, TP_DEVMEM_POOL, (uintptr_t)p->devPtr, 0);
-	END
-	CASE_R(cudaMallocFromPoolAsync_v11020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->ptr, is_after), p->size);
-		call->block.is_async = true;
-		call->block.pool = (uintptr_t)p->memPool;
-	END
-	CASE_R(cudaMallocFromPoolAsync_ptsz_v11020)
-		set(call, TP_ACT_ALLOC, TP_DEVMEM_POOL, out(p->ptr, is_after), p->size);
-		call->block.is_async = true;
-		call->block.pool = (uintptr_t)p->memPool;
-	END
-	default:
+	case MORE_MULTICAST:
+		block->bytes = ((const CUmulticastObjectProp *)of)->size;
+		break;
+	case MORE_ARRAY:
+		block->bytes = array_bytes(array->Width, array->Height, 0, array->Format,
+					   array->NumChannels, 1);
+		break;
+	case MORE_ARRAY_3D:
+		block->bytes = array_3d_bytes(of, 1);
+		break;
+	case MORE_MIPMAPS:
+		block->bytes = array_3d_bytes(
+			of, ((const cuMipmappedArrayCreate_params *)parameters)->numMipmapLevels);
+		break;
+	case MORE_MEM_NODE:
+		add_node(block, node->dptr, node->bytesize, &node->poolProps, is_after);
+		break;
+	case MORE_ANY_NODE:
+		add_node(block, any->alloc.dptr, any->alloc.bytesize, &any->alloc.poolProps,
+			 is_after);
+		break;
+	case MORE_NOTHING:
 		break;
 	}
 }
@@ -349,11 +332,28 @@ static void read_runtime(uint32_t id, const void *parameters, bool is_after,
 void tp_devmem_read_call(bool is_runtime, uint32_t id, const void *parameters, bool is_after,
 			 struct tp_devmem_call *call)
 {
-	call->act = TP_ACT_NONE;
-	if (!parameters)
+	const struct row *row = parameters ? find_row(is_runtime, id) : NULL;
+	struct tp_devmem_block *block = &call->block;
+
+	call->act = row ? row->act : TP_ACT_NONE;
+	if (call->act == TP_ACT_NONE)
 		return;
-	if (is_runtime)
-		read_runtime(id, parameters, is_after, call);
-	else
-		read_driver(id, parameters, is_after, call);
+	block->kind = row->kind;
+	block->address = get(parameters, row->address, is_after);
+	block->bytes = get(parameters, row->bytes, is_after);
+	if (row->times.how != NOT_THERE)
+		block->bytes *= get(parameters, row->times, is_after);
+	if (row->is_async)
+		block->is_async = true;
+	if (row->has_no_device)
+		block->device = TP_DEVMEM_NO_DEVICE;
+	if (row->pool.how != NOT_THERE)
+		block->pool = get(parameters, row->pool, is_after);
+	if (row->graph.how != NOT_THERE)
+		block->graph = get(parameters, row->graph, is_after);
+	if (row->handle.how != NOT_THERE)
+		call->handle = get(parameters, row->handle, is_after);
+	if (row->more != MORE_NOTHING)
+		add_more(row->more, (const void *)(uintptr_t)get(parameters, row->of, is_after),
+			 parameters, is_after, call);
 }

@@ -33,10 +33,9 @@ struct tp_devmem_call {
 	uint64_t handle;
 };
 
-/* The callbacks that are wanted: ids of the driver's functions, and, in their place where CUPTI
- * refuses those, of the runtime's. Ended by 0. */
-extern const uint32_t tp_devmem_driver_calls[] __attribute__((visibility("hidden")));
-extern const uint32_t tp_devmem_runtime_calls[] __attribute__((visibility("hidden")));
+/* The callbacks that are wanted: ids of the driver's functions (the first is cuMemAlloc_v2's), and,
+ * in their place where CUPTI refuses that one, of the runtime's. 0: there is no i-th. */
+uint32_t tp_devmem_call_id(bool is_runtime, uint32_t i);
 
 /* It acts before the call; the others after it, when it succeeded. */
 static inline bool tp_devmem_is_before(enum tp_devmem_act act)
