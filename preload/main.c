@@ -40,23 +40,15 @@
 #include "runtime/probe/torch/tensor.h"
 #include "runtime/probe/torch/torch.h"
 
-static const struct tp_probe *const probes[] = {
-	&tp_torch_probe,
-	&tp_tensor_probe,
-	&tp_category_probe,
-	&tp_heap_probe,
-	&tp_host_probe,
-	&tp_clock_sync_probe,
-	&tp_mark_probe,
-	&tp_devmem_probe,
-	&tp_nvml_probe,
-	&tp_cupti_probe,
-	&tp_nccl_probe,
-	&tp_modules_probe,	/* the last: what the others' records need */
-	NULL,
-};
-/* Of a program in which torch cannot be: its absence is nothing to report. */
-static const struct tp_probe *const *const native_probes = probes + 3;
+/* What records torch; in a program where torch cannot be its absence is nothing to report. */
+#define PROBES_OF_TORCH &tp_torch_probe, &tp_tensor_probe, &tp_category_probe
+#define PROBES_OF_ALL                                                                      \
+	&tp_heap_probe, &tp_host_probe, &tp_clock_sync_probe, &tp_mark_probe,              \
+	&tp_devmem_probe, &tp_nvml_probe, &tp_cupti_probe, &tp_nccl_probe,                 \
+	&tp_modules_probe	/* the last: what the others' records need */
+
+static const struct tp_probe *const torch_probes[] = {PROBES_OF_TORCH, PROBES_OF_ALL, NULL};
+static const struct tp_probe *const native_probes[] = {PROBES_OF_ALL, NULL};
 
 static struct tp_config config;
 static char command[4096];	/* what runs; lives as long as the session that is given it */
@@ -82,7 +74,7 @@ static void open_session(const struct tp_probe *const *with, const char *program
 
 static void open_torch_session(const char *program)
 {
-	open_session(probes, program);
+	open_session(torch_probes, program);
 }
 
 /* "exec:" and the command line, blanks between the words; cut where it is long. */

@@ -175,94 +175,140 @@ static unsigned count_inner(const struct stack *stack, uint64_t begin)
 	return inner;
 }
 
-static void put_event(struct encoder *enc, uint32_t i)
+/* How an event is told. */
+struct plan {
+	unsigned model;
+	unsigned inner;		/* spans on the stack that lie inside of it */
+	unsigned rank;		/* its address's in `from`; RECENT_N: not there */
+	struct recent *from;	/* NULL: no address of a heap */
+};
+
+static void plan_time(const struct encoder *enc, const struct tp_rec *rec, struct plan *plan)
+{
+	uint64_t begin = rec->time, end;
+
+	if ((plan->model & TIME_MASK) != TIME_SPAN) {
+		if (begin < enc->present)
+			plan->model = (plan->model & ~TIME_MASK) | TIME_LOOSE;
+		return;
+	}
+	end = begin + tp_rec_len(rec);
+	/* An asynchronous span crosses those of its thread: it would take them apart. */
+	if (rec->flags & TP_F_ASYNC || end < begin || end < enc->present)
+		plan->model = (plan->model & ~TIME_MASK) | TIME_LOOSE_SPAN;
+	else
+		plan->inner = count_inner(&enc->scratch->stack, begin);
+	if (!plan->inner && begin < enc->present)
+		plan->model = (plan->model & ~TIME_MASK) | TIME_LOOSE_SPAN;
+}
+
+static void plan_address(struct tp_columns_scratch *scratch, const struct tp_rec *rec,
+			 struct plan *plan)
+{
+	const unsigned arg = plan->model & ARG_MASK;
+
+	if (arg < ARG_ALLOC)
+		return;
+	plan->from = arg == ARG_FREE ? &scratch->live : &scratch->freed;
+	plan->rank = find_recent(plan->from, rec->arg);
+	if (arg == ARG_FREE && plan->rank < RECENT_N &&
+	    plan->from->len[plan->from->n - 1 - plan->rank] == tp_rec_len(rec))
+		plan->model = (plan->model & ~LEN_MASK) | LEN_OF_ALLOC;
+}
+
+static void put_span(struct encoder *enc, const struct tp_rec *rec, unsigned inner,
+		     struct form *form)
+{
+	struct stack *stack = &enc->scratch->stack;
+	uint64_t begin = rec->time, len = tp_rec_len(rec);
+
+	if (inner) {
+		uint64_t first = stack->begin[(stack->top - inner) % STACK_N];
+
+		put_near(&enc->out, TP_COLUMN_GAP, begin + len - enc->present, &form->gap_class);
+		put_near(&enc->out, TP_COLUMN_SIZE, first - begin, &form->size_class);
+		stack->top -= inner;
+		stack->n -= inner;
+	} else {
+		put_near(&enc->out, TP_COLUMN_GAP, begin - enc->present, &form->gap_class);
+		put_near(&enc->out, TP_COLUMN_SIZE, len, &form->size_class);
+	}
+	push_begin(stack, begin);
+	enc->present = begin + len;
+}
+
+static void put_time(struct encoder *enc, const struct tp_rec *rec, const struct plan *plan,
+		     struct form *form)
+{
+	uint64_t begin = rec->time;
+
+	switch (plan->model & TIME_MASK) {
+	case TIME_POINT:
+		put_near(&enc->out, TP_COLUMN_GAP, begin - enc->present, &form->gap_class);
+		push_begin(&enc->scratch->stack, begin);
+		enc->present = begin;
+		break;
+	case TIME_SPAN:
+		put_span(enc, rec, plan->inner, form);
+		break;
+	default:
+		put_near(&enc->out, TP_COLUMN_GAP, zigzag(begin - enc->present),
+			 &form->gap_class);
+		if (is_span_model(plan->model))
+			put_near(&enc->out, TP_COLUMN_SIZE, tp_rec_len(rec), &form->size_class);
+	}
+}
+
+/* The argument, or the address of a block, which is in the other list from now on. */
+static void put_arg(struct encoder *enc, const struct tp_rec *rec, const struct tp_rec *before,
+		    const struct plan *plan)
 {
 	struct tp_columns_scratch *scratch = enc->scratch;
-	struct stack *stack = &scratch->stack;
+
+	if (plan->from) {
+		put_address(enc, plan->rank, rec->arg);
+		if (plan->rank < RECENT_N)
+			remove_recent(plan->from, plan->from->n - 1 - plan->rank);
+		add_recent(plan->from == &scratch->live ? &scratch->freed : &scratch->live,
+			   rec->arg, tp_rec_len(rec));
+	} else if ((plan->model & ARG_MASK) == ARG_DELTA) {
+		put_number(&enc->out, TP_COLUMN_ARG, zigzag(rec->arg - before->arg));
+	}
+}
+
+static void put_event(struct encoder *enc, uint32_t i)
+{
 	const struct tp_rec *rec = &enc->rec[i];
 	struct output *out = &enc->out;
-	unsigned model = kind_model[rec->kind] ? kind_model[rec->kind] : MODEL_ANY;
-	unsigned inner = 0, rank = RECENT_N;
-	uint64_t begin = rec->time, len = tp_rec_len(rec), end = begin;
-	struct recent *from = NULL;
+	struct plan plan = {
+		.model = kind_model[rec->kind] ? kind_model[rec->kind] : MODEL_ANY,
+		.rank = RECENT_N,
+	};
 	struct tp_rec before;
 	struct form *form;
 	bool is_new;
 
-	if ((model & TIME_MASK) == TIME_SPAN) {
-		end = begin + len;
-		/* An asynchronous span crosses those of its thread: it would take them
-		 * apart. */
-		if (rec->flags & TP_F_ASYNC || end < begin || end < enc->present)
-			model = (model & ~TIME_MASK) | TIME_LOOSE_SPAN;
-		else
-			inner = count_inner(stack, begin);
-		if (!inner && begin < enc->present)
-			model = (model & ~TIME_MASK) | TIME_LOOSE_SPAN;
-	} else if (begin < enc->present) {
-		model = (model & ~TIME_MASK) | TIME_LOOSE;
-	}
-	if ((model & LINK_MASK) == LINK_LAST && rec->link == TP_NO_SEQ)
-		model = (model & ~LINK_MASK) | LINK_CONST;
-	if ((model & ARG_MASK) >= ARG_ALLOC) {
-		from = (model & ARG_MASK) == ARG_FREE ? &scratch->live : &scratch->freed;
-		rank = find_recent(from, rec->arg);
-		if ((model & ARG_MASK) == ARG_FREE && rank < RECENT_N &&
-		    from->len[from->n - 1 - rank] == len)
-			model = (model & ~LEN_MASK) | LEN_OF_ALLOC;
-	}
+	plan_time(enc, rec, &plan);
+	if ((plan.model & LINK_MASK) == LINK_LAST && rec->link == TP_NO_SEQ)
+		plan.model = (plan.model & ~LINK_MASK) | LINK_CONST;
+	plan_address(enc->scratch, rec, &plan);
 
-	form = put_form(enc, rec, model, inner, &is_new);
+	form = put_form(enc, rec, plan.model, plan.inner, &is_new);
 	memset(&before, 0, sizeof(before));
 	if (!is_new)
 		before = enc->rec[form->last];
 	form->last = (uint16_t)i;
 
-	switch (model & TIME_MASK) {
-	case TIME_POINT:
-		put_near(out, TP_COLUMN_GAP, begin - enc->present, &form->gap_class);
-		push_begin(stack, begin);
-		enc->present = begin;
-		break;
-	case TIME_SPAN:
-		if (inner) {
-			uint64_t first = stack->begin[(stack->top - inner) % STACK_N];
-
-			put_near(out, TP_COLUMN_GAP, end - enc->present, &form->gap_class);
-			put_near(out, TP_COLUMN_SIZE, first - begin, &form->size_class);
-			stack->top -= inner;
-			stack->n -= inner;
-		} else {
-			put_near(out, TP_COLUMN_GAP, begin - enc->present,
-				 &form->gap_class);
-			put_near(out, TP_COLUMN_SIZE, len, &form->size_class);
-		}
-		push_begin(stack, begin);
-		enc->present = end;
-		break;
-	default:
-		put_near(out, TP_COLUMN_GAP, zigzag(begin - enc->present),
-			 &form->gap_class);
-		if (is_span_model(model))
-			put_near(out, TP_COLUMN_SIZE, len, &form->size_class);
-	}
-	if ((model & LEN_MASK) == LEN_DELTA)
-		put_number(out, TP_COLUMN_SIZE, zigzag(len - tp_rec_len(&before)));
-	if ((model & LINK_MASK) == LINK_LAST) {
+	put_time(enc, rec, &plan, form);
+	if ((plan.model & LEN_MASK) == LEN_DELTA)
+		put_number(out, TP_COLUMN_SIZE, zigzag(tp_rec_len(rec) - tp_rec_len(&before)));
+	if ((plan.model & LINK_MASK) == LINK_LAST) {
 		put_number(out, TP_COLUMN_LINK, zigzag(rec->link - enc->link));
 		enc->link = rec->link;
-	} else if ((model & LINK_MASK) == LINK_DELTA) {
+	} else if ((plan.model & LINK_MASK) == LINK_DELTA) {
 		put_number(out, TP_COLUMN_LINK, zigzag((uint64_t)rec->link - before.link));
 	}
-	if (from) {
-		put_address(enc, rank, rec->arg);
-		if (rank < RECENT_N)
-			remove_recent(from, from->n - 1 - rank);
-		add_recent(from == &scratch->live ? &scratch->freed : &scratch->live,
-			   rec->arg, len);
-	} else if ((model & ARG_MASK) == ARG_DELTA) {
-		put_number(out, TP_COLUMN_ARG, zigzag(rec->arg - before.arg));
-	}
+	put_arg(enc, rec, &before, &plan);
 }
 
 static bool is_of_cuda(const struct tp_rec *rec)

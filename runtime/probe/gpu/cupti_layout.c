@@ -213,33 +213,17 @@ static uint32_t readable(uint32_t version, uint32_t kind, uint32_t n_bytes)
 	return n_bytes < most ? n_bytes : most;
 }
 
-/*
- * Of n readable bytes. Only where members of ours came later than a record's beginnings is it
- * asked which version this is. To clear all of *record would take longer than the rest: each kind
- * clears what it may not set.
- */
-static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uint32_t n,
-		      struct tp_cupti_record *record)
-{
-	uint32_t flags = 0, object_kind = 0;
-
-	/* A constant in each case: what lies below needs no comparison. */
+/* A constant in each case: what lies below needs no comparison. */
 #define NEED(least)                                                                        \
 	if (n < (least))                                                                   \
 		return false
 
+static bool read_copy(uint32_t kind, const uint8_t *bytes, uint32_t n,
+		      struct tp_cupti_record *record)
+{
+	uint32_t flags = 0;
+
 	switch (kind) {
-	case CUPTI_ACTIVITY_KIND_RUNTIME:
-	case CUPTI_ACTIVITY_KIND_DRIVER:
-		NEED(40);
-		API_ROWS(READ);
-		return true;
-	case CUPTI_ACTIVITY_KIND_KERNEL:
-	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		NEED(200);
-		record->launch.reserved = 0;
-		KERNEL_ROWS(READ);
-		return true;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		NEED(88);
 		record->transfer.value = 0;
@@ -256,7 +240,7 @@ static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uin
 		MEMCPY2_ROWS(READ);
 		record->transfer.is_async = flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
 		return true;
-	case CUPTI_ACTIVITY_KIND_MEMSET:
+	default:	/* CUPTI_ACTIVITY_KIND_MEMSET */
 		NEED(88);
 		record->transfer.copy_kind = record->transfer.from_kind = 0;
 		MEMSET_ROWS(READ);
@@ -264,24 +248,72 @@ static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uin
 		record->transfer.from_device = record->transfer.place.device;
 		record->transfer.to_device = record->transfer.place.device;
 		return true;
-	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-		NEED(40);
-		n = readable(version, kind, n);
-		record->sync = (struct tp_sync_what){.returned = 0};
-		record->event_sync = 0;
-		SYNC_ROWS(READ);
-		if (record->event == CUPTI_SYNCHRONIZATION_INVALID_VALUE)
-			record->event = 0;
-		if (record->sync.returned == CUPTI_SYNCHRONIZATION_INVALID_VALUE)
-			record->sync.returned = 0;
-		return true;
-	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+	}
+}
+
+/* What the host waited for, and what happened in streams: no more than this version's has. */
+static bool read_sync(uint32_t version, uint32_t kind, const uint8_t *bytes, uint32_t n,
+		      struct tp_cupti_record *record)
+{
+	if (kind == CUPTI_ACTIVITY_KIND_CUDA_EVENT) {
 		NEED(24);
 		n = readable(version, kind, n);
 		record->place.device = 0;
 		record->event_sync = 0;
 		EVENT_ROWS(READ);
 		return true;
+	}
+	NEED(40);
+	n = readable(version, kind, n);
+	record->sync = (struct tp_sync_what){.returned = 0};
+	record->event_sync = 0;
+	SYNC_ROWS(READ);
+	if (record->event == CUPTI_SYNCHRONIZATION_INVALID_VALUE)
+		record->event = 0;
+	if (record->sync.returned == CUPTI_SYNCHRONIZATION_INVALID_VALUE)
+		record->sync.returned = 0;
+	return true;
+}
+
+static bool read_overhead(const uint8_t *bytes, uint32_t n, struct tp_cupti_record *record)
+{
+	uint32_t object_kind = 0;
+
+	NEED(40);
+	record->correlation = 0;
+	OVERHEAD_ROWS(READ);
+	if (object_kind != CUPTI_ACTIVITY_OBJECT_THREAD)
+		record->tid = 0;
+	return true;
+}
+
+/*
+ * Of n readable bytes. Only where members of ours came later than a record's beginnings is it
+ * asked which version this is. To clear all of *record would take longer than the rest: each kind
+ * clears what it may not set.
+ */
+static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uint32_t n,
+		      struct tp_cupti_record *record)
+{
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		NEED(40);
+		API_ROWS(READ);
+		return true;
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		NEED(200);
+		record->launch.reserved = 0;
+		KERNEL_ROWS(READ);
+		return true;
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return read_copy(kind, bytes, n, record);
+	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+		return read_sync(version, kind, bytes, n, record);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		NEED(48);
 		record->launch = (struct tp_launch){.graph = 0};
@@ -289,12 +321,7 @@ static bool read_rows(uint32_t version, uint32_t kind, const uint8_t *bytes, uin
 		record->launch.graph = record->graph;
 		return true;
 	case CUPTI_ACTIVITY_KIND_OVERHEAD:
-		NEED(40);
-		record->correlation = 0;
-		OVERHEAD_ROWS(READ);
-		if (object_kind != CUPTI_ACTIVITY_OBJECT_THREAD)
-			record->tid = 0;
-		return true;
+		return read_overhead(bytes, n, record);
 	case CUPTI_ACTIVITY_KIND_MEMORY2:
 		NEED(120);
 		MEMORY2_ROWS(READ);
