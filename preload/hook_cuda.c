@@ -24,7 +24,7 @@
 #include "preload/export.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/owner.h"
 

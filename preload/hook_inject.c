@@ -22,7 +22,7 @@
 
 #include "preload/export.h"
 #include "preload/hook_proc.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/probe/gpu/cupti.h"
 
 #define VARIABLE "CUDA_INJECTION64_PATH"

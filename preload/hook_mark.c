@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "preload/export.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/mark/mark.h"
 

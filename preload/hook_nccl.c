@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "preload/export.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/probe/nccl/nccl.h"
 #include "runtime/probe/nccl/nccl_events.h"
 

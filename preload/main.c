@@ -24,7 +24,7 @@
 #include "preload/hook_proc.h"
 #include "preload/real.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/life.h"
 #include "runtime/probe/clock/clock_sync.h"
 #include "runtime/probe/entry/entry.h"

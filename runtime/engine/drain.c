@@ -25,7 +25,7 @@
 #include "runtime/engine/ledger_file.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger.h"
 #include "runtime/engine/window.h"
 

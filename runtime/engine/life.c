@@ -27,7 +27,7 @@
 #include "runtime/engine/naming.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger.h"
 #include "runtime/engine/worker.h"
 

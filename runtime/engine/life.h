@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
 /*

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "runtime/base/text.h"
-#include "runtime/engine/rank.h"
+#include "runtime/engine/config/rank.h"
 
 struct tp_naming {
 	const char *run_name, *host;

@@ -18,6 +18,7 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
+#include "runtime/engine/step/step.h"
 
 uint32_t tp_session_armed;
 struct tp_session_state tp_session_state = {.lock = {.rank = TP_LOCK_SESSION}};

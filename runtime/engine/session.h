@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
 /* True while a window (warm-up or active) is open: hooks may make records. One relaxed load. */
@@ -28,13 +28,7 @@ static inline bool tp_session_is_armed(void)
 /* Between tp_session_open and tp_session_close (life.h). */
 bool tp_session_is_open(void);
 
-/* What a finished step looked like, as far as the step's source knows. Times in ticks. */
-struct tp_step_facts {
-	uint64_t data_wait, optimizer;
-	uint32_t batches;
-	enum tp_step_source source;
-	uint8_t flags;			/* TP_F_CLOCK, TP_F_SKIPPED */
-};
+struct tp_step_facts;	/* step.h */
 
 /*
  * The step in progress ended now, the next one begins. On the thread that runs the training

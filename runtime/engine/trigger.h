@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
-#include "runtime/engine/rank.h"
+#include "runtime/engine/config/config.h"
+#include "runtime/engine/config/rank.h"
 
 /* A session opens. `dir`: the folder that the ranks of the run share; is kept, not copied. */
 void tp_trigger_open(const struct tp_config *config, const struct tp_rank *rank, const char *dir);

@@ -28,7 +28,7 @@
 #include "runtime/engine/open_spans.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/engine/told.h"
 #include "runtime/engine/trigger.h"
 #include "runtime/trace/writer.h"
@@ -419,7 +419,8 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_clock_take_anchor(&now);
 	stall = tp_clock_to_mono(&state.start, &now, state.start.ticks + stall) - state.start.mono_ns;
 	tp_text_fmt(out, "window=%u\nbegin=%lu\nend=%lu\nfirst_step=%lu\nsteps=%lu\n", window,
-		    begin_of(window), end_of_window(window), facts->first_step, facts->end_step - facts->first_step);
+		    begin_of(window), end_of_window(window), facts->first_step,
+		    facts->end_step - facts->first_step);
 	tp_text_fmt(out, "epoch=%u\nin_epoch=%lu\nstep_source=%s\nlate=%lu\nnames_lost=%lu\n",
 		    facts->epoch, facts->in_epoch, step_source_text(), state.n_late,
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));

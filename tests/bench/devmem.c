@@ -16,7 +16,7 @@
 
 #include <cupti.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/gpu/cupti_calls.h"
 #include "runtime/probe/gpu/cupti_lib.h"

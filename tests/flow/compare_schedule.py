@@ -3,7 +3,7 @@
 
 usage: compare_schedule.py LIBRARY [--settings N] [--seed N]
 
-LIBRARY is runtime/engine/schedule.c as a shared object. Prints the number of settings and
+LIBRARY is runtime/engine/config/schedule.c as a shared object. Prints the number of settings and
 steps compared and exits with 1 at the first difference. Settings are random, but the edges
 (no wait, no warm-up, one active step, for ever) come often.
 """

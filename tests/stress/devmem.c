@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/arena.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/owner.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/base/arena.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/nccl/nccl.h"
 #include "runtime/probe/nccl/nccl_events.h"

@@ -11,7 +11,7 @@
 
 #include "runtime/base/options.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 struct pair {
 	const char *name, *value;

@@ -7,7 +7,7 @@
 #include <linux/mman.h>
 #include <sys/mman.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap.h"
 #include "runtime/probe/heap/heap_count.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/host/host.h"

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/probe/mark/mark.h"
 #include "tests/unit/session_rig.h"
 

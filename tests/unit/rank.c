@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/engine/rank.h"
+#include "runtime/engine/config/rank.h"
 
 /* ctx: "NAME=value NAME=value ..." */
 static const char *look_up(void *ctx, const char *name)

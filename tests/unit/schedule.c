@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runtime/engine/schedule.h"
+#include "runtime/engine/config/schedule.h"
 
 /* One letter a step: s skip, w wait, u warm-up, a active, S active and save, - done. */
 static char letter_of(struct tp_sched_action action)

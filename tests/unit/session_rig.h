@@ -9,6 +9,7 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/reader.h"
 #include "tests/unit/ring_rig.h"

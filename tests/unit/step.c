@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 
 enum { TICKS_PER_MS = 1000, GAP = 100, CALL = 10, LOADER_CALL = 40 };
 

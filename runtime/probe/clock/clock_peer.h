@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 struct tp_clock_peer {
 	uint16_t port;

@@ -17,7 +17,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"

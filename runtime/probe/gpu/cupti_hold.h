@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 enum tp_cupti_state {
 	TP_CUPTI_AWAY = 0,	/* it was not taken yet, or another user has it */

@@ -13,7 +13,7 @@
 
 #include <cupti.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 void tp_cupti_kinds_on(const struct tp_config *config);
 void tp_cupti_kinds_off(void);

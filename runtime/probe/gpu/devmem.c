@@ -15,7 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/gpu/devmem_live.h"
 #include "runtime/probe/gpu/devmem_sums.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_curve.h"
 #include "runtime/probe/heap/heap_event.h"

@@ -19,7 +19,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/probe/host/host_file.h"

@@ -19,13 +19,13 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 
 enum {
 	DEPTH_MAX = 64,		/* deeper ranges of a thread are not recorded, and counted */

@@ -27,7 +27,7 @@
 #include "runtime/base/loader.h"
 #include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 

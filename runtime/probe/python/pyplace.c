@@ -10,7 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/python/pyframe.h"

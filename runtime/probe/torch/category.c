@@ -14,7 +14,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"

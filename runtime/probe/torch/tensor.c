@@ -16,7 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"

@@ -13,9 +13,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/varint.h"
+#include "runtime/engine/config/rank.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/rank.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/torch/torch_shapes.h"
 #include "runtime/probe/torch/torch_state.h"

@@ -14,7 +14,7 @@
 #include "runtime/engine/facts.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/step.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pyplace.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/text.h"
-#include "runtime/engine/schedule.h"
+#include "runtime/engine/config/schedule.h"
 
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch)
 {

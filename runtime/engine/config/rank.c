@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/text.h"
-#include "runtime/engine/rank.h"
+#include "runtime/engine/config/rank.h"
 
 enum { NAMES_MAX = 4, SHOWN_MAX = 40, RANKS_MOST = 100000000 };
 

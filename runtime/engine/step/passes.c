@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "runtime/engine/passes.h"
+#include "runtime/engine/step/passes.h"
 
 /* Steps fed by another training loader alone, after which that one leads. */
 enum { SILENT_STEPS = 2 };

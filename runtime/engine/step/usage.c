@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "runtime/engine/usage.h"
+#include "runtime/engine/step/usage.h"
 
 static struct tp_usage subtract(struct tp_usage a, const struct tp_usage *b)
 {

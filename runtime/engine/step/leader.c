@@ -5,7 +5,7 @@
  * Identities only, no names, no times: a few words of state however many optimizers there
  * are (a model may have one for each of its thousand parameters).
  */
-#include "runtime/engine/leader.h"
+#include "runtime/engine/step/leader.h"
 
 /* Steps of a rival without one of the leader, before any whole round told what is usual:
  * more than the critic of a GAN takes in one round. */

@@ -38,8 +38,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/engine/config.h"
-#include "runtime/engine/session.h"
+#include "runtime/engine/config/config.h"
+
+/* What a finished step looked like, as far as the step's source knows. Times in ticks. */
+struct tp_step_facts {
+	uint64_t data_wait, optimizer;
+	uint32_t batches;
+	enum tp_step_source source;
+	uint8_t flags;			/* TP_F_CLOCK, TP_F_SKIPPED */
+};
 
 struct tp_step_out {
 	void (*step)(uint64_t now, const struct tp_step_facts *facts);	/* tp_session_step */

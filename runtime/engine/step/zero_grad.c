@@ -5,7 +5,7 @@
  * Counters only. A wrong guess costs one step counted twice, so each rule needs a sign that
  * ordinary loops do not give.
  */
-#include "runtime/engine/zero_grad.h"
+#include "runtime/engine/step/zero_grad.h"
 
 enum {
 	STRANGERS_MOST = 16,	/* calls of others in a row, then those count */

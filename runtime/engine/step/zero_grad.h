@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/engine/leader.h"
+#include "runtime/engine/step/leader.h"
 
 struct tp_zero_grad {
 	uint64_t who;			/* whose calls count; valid when has_any */

@@ -12,8 +12,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/options.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/config.h"
-#include "runtime/engine/config_value.h"
+#include "runtime/engine/config/config.h"
+#include "runtime/engine/config/config_value.h"
 
 enum {
 	CONFIG_FILE_MAX = 16384,

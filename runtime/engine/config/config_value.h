@@ -8,7 +8,7 @@
 #define TP_ENGINE_CONFIG_VALUE_H
 
 #include "runtime/base/options.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 /*
  * 0: the field of `id` has the value. -errno: bad, nothing is changed; `bad` (cap bytes) holds

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "runtime/engine/config_value.h"
+#include "runtime/engine/config/config_value.h"
 
 enum {
 	MS_MOST = 3600000,	/* of clock:MS: an hour */

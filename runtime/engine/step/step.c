@@ -11,11 +11,11 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/leader.h"
-#include "runtime/engine/passes.h"
-#include "runtime/engine/step.h"
-#include "runtime/engine/usage.h"
-#include "runtime/engine/zero_grad.h"
+#include "runtime/engine/step/leader.h"
+#include "runtime/engine/step/passes.h"
+#include "runtime/engine/step/step.h"
+#include "runtime/engine/step/usage.h"
+#include "runtime/engine/step/zero_grad.h"
 
 enum {
 	ZERO_GRAD_PATIENCE = 2,	/* rounds of zero_grad without an optimizer, then it is the source:

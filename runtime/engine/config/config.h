@@ -15,7 +15,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/engine/schedule.h"
+#include "runtime/engine/config/schedule.h"
 #include "runtime/trace/ring_layout.h"
 
 /* Bits of config.record, one per word that TRAINPROF_RECORD accepts. */

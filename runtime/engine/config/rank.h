@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 
 struct tp_rank {
 	int32_t rank, local_rank, world_size, local_world_size, node_rank; /* -1: not known */
