@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 ## trainprof - build, test and install.  `make help` lists the targets.
 #
 #   O=dir  V=1  DEBUG=1  WERROR=1  SAN=address|undefined|thread  CC=clang

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # scripts.mk - setting up, the demo, checks of the sources, formatting, installing
 
 # Only an interpreter that was named replaces the one of an environment that exists.
@@ -24,6 +25,15 @@ demo-run:
 ## check-layers: includes go down the floors only
 check-layers:
 	$(Q)scripts/check-layers
+
+# The merge's longest are still being cut.
+## check-functions: no function of the injected half is longer than a screen
+check-functions:
+	$(Q)scripts/check-functions runtime preload
+
+## format-check: tabs, width, licence, names in head comments
+format-check check-format:
+	$(Q)scripts/check-format
 
 ## check-headers: every header compiles alone, the public ones as C++ too
 check-headers: $(headers:%.h=$(O)/alone/%.ok)
@@ -71,10 +81,6 @@ lint:
 check-scripts:
 	$(Q)scripts/lint --scripts
 
-## format: clang-format on the C files
-format:
-	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
-
 man_pages  := $(wildcard man/*.[1-8])
 includedir ?= $(prefix)/include/trainprof
 
@@ -98,4 +104,5 @@ distclean:
 	rm -rf build build-*
 
 .PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-clang \
-	check-aarch64 objects lint check-scripts format install uninstall distclean
+	check-aarch64 check-functions check-format format-check objects lint check-scripts install uninstall \
+	distclean

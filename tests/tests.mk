@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests.mk - the tests. Each unit test tests/unit/X.c is one Criterion program, each flow
 # test a script. T=pattern takes only those whose name contains it.
 
@@ -39,7 +40,7 @@ $(places): $(O)/tests/progs/places.o $(merge_obj) $(shared_obj)
 sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
 
 # Tests that look at the sources, not at a run: an exit status each.
-source_checks := layers headers exports man scripts clang aarch64
+source_checks := layers functions format headers exports man scripts clang aarch64
 source_items   = $(foreach c,$(source_checks),'source-$(c)=$(sub_make) O=$(O) check-$(c)')
 named          = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(notdir $t)),$t)),$(1))
 unit_items     = $(call named,$(unit_bin))

@@ -6,7 +6,8 @@
  * read again from its begin; `is_bad`, that no more of it would help. Lenient where programs
  * are sloppy and nothing is lost: control characters and bytes that are not UTF-8 stand in
  * strings, quotes without a backslash too as long as nothing after them looks like the string's
- * end; a comma may stand before an end; what is no number, as NaN, is passed over. Nothing is copied or allocated. Depth of nesting does not matter.
+ * end; a comma may stand before an end; what is no number, as NaN, is passed over. Nothing is
+ * copied or allocated. Depth of nesting does not matter.
  */
 #ifndef TP_MERGE_JSON_IN_H
 #define TP_MERGE_JSON_IN_H

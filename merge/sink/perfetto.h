@@ -5,8 +5,8 @@
  * A track is a sequence of its own. perfetto_packets.c writes what every sequence needs,
  * perfetto_tracks.c the descriptors, perfetto_names.c what is interned and the arguments of
  * events, perfetto_device.c what happened on devices and in CUDA's calls, perfetto_modules.c calls
- * of modules; sink_perfetto.c says which event becomes which packet. Strings handed in come from traces and are cut and repaired
- * here. One thread.
+ * of modules; sink_perfetto.c says which event becomes which packet. Strings handed in come
+ * from traces and are cut and repaired here. One thread.
  */
 #ifndef TP_MERGE_PERFETTO_H
 #define TP_MERGE_PERFETTO_H

@@ -69,9 +69,9 @@ struct tp_diff_row *tp_diff_kernels(const struct tp_diff_side *base,
 void tp_diff_sort(struct tp_diff_row *row, uint32_t n, bool is_by_device);
 
 /*
- * Zeroed, it becomes one after the other: pairs of steps that are set beside each other, in their order: those of the same number, or,
- * when the two have no number in common (two windows of a run), the first with the first. False:
- * no more of them.
+ * Zeroed, it becomes one after the other: pairs of steps that are set beside each other, in
+ * their order: those of the same number, or, when the two have no number in common (two windows
+ * of a run), the first with the first. False: no more of them.
  */
 struct tp_diff_pair {
 	const struct tp_diff_step *base, *now;

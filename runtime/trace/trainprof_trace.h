@@ -71,7 +71,7 @@ enum {
  * len    duration, ticks      duration, ticks      bytes; FREE: 0 =   bytes allocated  0
  *                                                  size not known
  * name   string OP or TEXT    string TEXT          0                  0                string COUNTER or TEXT
- * link   sequence number,     number of the step,  device             device           instance (core, disk, ...)
+ * link   sequence number,     number of the step,  device             device           instance (core, ...)
  *        low 32 bits, or      from 0, whole run
  *        TP_NO_SEQ
  * arg    TP_ARG_* below       epoch << 32 | step   address            bytes reserved   value

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """heap.py - what watching host memory costs, beside heaptrack and memray in the same run
 
 usage: heap.py [--rounds N] [--part micro|process]          (O, LIB, NOP, PYTHON, TMP: make bench)

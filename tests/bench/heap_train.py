@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """heap_train.py - a training whose host memory is watched: the load of tests/bench/heap.py
 
 usage: heap_train.py STEPS

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """step_overhead.py - what profiling adds to a training step, inside and outside of windows
 
 usage: step_overhead.py [--rounds N] [--steps N] [--quick] [--device cpu|cuda]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """step_times.py - trains and writes down when each step ended (a child of step_overhead.py)
 
 usage: step_times.py OUT.json --work gpt|relu|empty [--steps N] [--device cpu|cuda]

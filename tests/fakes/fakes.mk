@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fakes.mk - a GPU that is not there: stand-ins for libcuda, libcudart, libcupti, libnvidia-ml
 
 cuda_header  = $(firstword $(wildcard $(addsuffix /$(1),$(CUDA_INCLUDE))))

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """chrome_counts.py - how many slices of a Chrome trace have a name that begins so
 
 usage: chrome_counts.py FILE.json.gz PREFIX

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """compare_dead.py - is the merge of a killed run what its files and its ring hold?
 
 usage: compare_dead.py RING.json MERGED.json.gz TEXT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """heaptrack_check.py - folded stacks of trainprof-merge against heaptrack's of another run
 
 usage: heaptrack_check.py OURS THEIRS COST CLOSE [TOP]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """ring_reader.py - reads the ring of a dead process, independently of the merge
 
 usage: ring_reader.py RUN_FOLDER

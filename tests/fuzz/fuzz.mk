@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fuzz.mk - damaged input for the readers: the corpus replayed, then libFuzzer for a minute each
 
 FUZZ_SECONDS ?= 60

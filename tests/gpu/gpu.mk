@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # gpu.mk - what only a machine with a GPU can show. `make check-gpu` elsewhere says so and skips.
 
 gpu_bin := $(O)/tests/gpu/manners $(O)/tests/gpu/injected.so

@@ -17,8 +17,8 @@
  * kind is the number of records.def. begin_ns is CLOCK_MONOTONIC; length is nanoseconds for
  * spans, else as stored; flags and arg are hexadecimal. An operator's name has its overload
  * after a dot. shapes are the bytes of the SHAPES string in hexadecimal, "-" without one.
- * Where the name is a structure of a device, a mapping or a collective, its numbers are shown instead, by name;
- * those of a kernel's launch stand in place of shapes.
+ * Where the name is a structure of a device, a mapping or a collective, its numbers are shown
+ * instead, by name; those of a kernel's launch stand in place of shapes.
  * Control characters in names become '?'. Events come in the file's order.
  */
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "runtime/engine/config.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/probe/python/modules.h"
 #include "tests/unit/probe_rig.h"
 
@@ -211,8 +211,8 @@ static void write_elf(int fd)
 		.head = {.e_ident = ELFMAG, .e_phoff = sizeof(ElfW(Ehdr)),
 			 .e_phentsize = sizeof(ElfW(Phdr)), .e_phnum = 2},
 		.part = {{.p_type = PT_LOAD, .p_vaddr = 0x400000, .p_filesz = 8192, .p_memsz = 0x5000},
-			 {.p_type = PT_NOTE, .p_vaddr = 0x400000 + sizeof(ElfW(Ehdr)) + 2 * sizeof(ElfW(Phdr)),
-			  .p_filesz = 24}},
+			 {.p_type = PT_NOTE, .p_filesz = 24,
+			  .p_vaddr = 0x400000 + sizeof(ElfW(Ehdr)) + 2 * sizeof(ElfW(Phdr))}},
 		.note = {4, 8, NT_GNU_BUILD_ID}, .name = "GNU", .id = {1, 2, 3, 4, 5, 6, 7, 8},
 	};
 

@@ -253,7 +253,9 @@ Test(sink_pprof, processes_estimates_and_what_was_folded_are_said)
 	bool is_said = false;
 
 	for (uint32_t i = 0; i < N; i++)
-		row[i] = (struct tp_hostmem_row){.stack = 1000 + i, .proc = i & 1, .n_allocs = i < 2 ? 100000 : 1};
+		row[i] = (struct tp_hostmem_row){
+			.stack = 1000 + i, .proc = i & 1, .n_allocs = i < 2 ? 100000 : 1,
+		};
 	rows.sample_bytes = 524288;
 	write_rows(&rows);
 	text = print_samples();

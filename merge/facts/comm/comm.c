@@ -274,4 +274,3 @@ bool tp_comm_is_incomplete(const struct tp_comm *comm)
 {
 	return comm->is_incomplete || tp_step_times_is_incomplete(comm->times);
 }
-

@@ -8,10 +8,10 @@
  * traces, those of the operator ("c10d::allreduce_") that it was called in.
  *
  * Matching: the n-th of a kind in a group and step of one rank is the n-th of that kind in that
- * group and step of its other members; of what the plugin numbered, the one of the same number; of
- * other kernels of NCCL, and where ranks do not step together, the n-th in a window. A message is matched with the one that was sent from
- * that rank with that tag. Of one that was matched, each rank first waits for the last one to come,
- * then bytes are moved.
+ * group and step of its other members; of what the plugin numbered, the one of the same number;
+ * of other kernels of NCCL, and where ranks do not step together, the n-th in a window. A
+ * message is matched with the one that was sent from that rank with that tag. Of one that was
+ * matched, each rank first waits for the last one to come, then bytes are moved.
  *
  * Memory: collectives that some ranks have done and others not, up to a limit; kinds, sizes and
  * groups; pairs of ranks that exchange messages; steps.

@@ -3,8 +3,9 @@
  * excerpt_tree.h - the rows of an excerpt folded so that they fit a screen: a tree in order of time
  *
  * What is alike and follows one another is one node; what lies inside is that of the longest of
- * them. What is all that its outer one did is shown with it. A stream's work lies below the calls that started it; each device has its busy and idle
- * times beside. The nodes with most time are shown; what lies in one has no more time than it.
+ * them. What is all that its outer one did is shown with it. A stream's work lies below the
+ * calls that started it; each device has its busy and idle times beside. The nodes with most
+ * time are shown; what lies in one has no more time than it.
  *
  * Memory: a node for a row at most.
  */

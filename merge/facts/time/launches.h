@@ -2,10 +2,10 @@
 /*
  * launches.h - which call of which thread, inside of which operator, started a device's work
  *
- * By correlation id within a window of a process, the newest call with that id before the
- * work began (ids wrap), or, without one, the first to begin after it. One call may start many (a graph); work without a call is legal (a
- * cut trace). Calls of the runtime API enclose those of the driver that they make: the
- * outermost traced one has the id.
+ * By correlation id within a window of a process, the newest call with that id before the work
+ * began (ids wrap), or, without one, the first to begin after it. One call may start many (a
+ * graph); work without a call is legal (a cut trace). Calls of the runtime API enclose those of
+ * the driver that they make: the outermost traced one has the id.
  *
  * Memory: the newest TP_LAUNCHES_KEPT calls of each process, but of more than 8192 only those
  * that began less than TP_LAUNCHES_KEPT_NS ago: a full queue of a device makes its callers wait.

@@ -364,7 +364,8 @@ static enum judgement judge_code(uint32_t number, bool is_old, const struct rang
 			return NO;
 		if (to.is_passed_over)
 			return YES;
-		if (to.object_begin != caller->object_begin || target + 16 > to.end || !are_readable(target, 16))
+		if (to.object_begin != caller->object_begin || target + 16 > to.end ||
+		    !are_readable(target, 16))
 			return NO;
 		slot = tp_call_stub_slot((const uint8_t *)target);
 		return slot ? judge_slot(number, is_old, caller, slot) : NO;

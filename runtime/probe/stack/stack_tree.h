@@ -25,8 +25,9 @@ struct tp_stack_tree {
 
 /*
  * This thread's tree, made if need be, fit for an event of `time` (0: of now, here and below).
- * NULL: no memory, or recording is off. *generation changes when numbers that were given out before may not be used any more
- * (another window); whoever keeps numbers compares it. Guard held.
+ * NULL: no memory, or recording is off. *generation changes when numbers that were given out
+ * before may not be used any more (another window); whoever keeps numbers compares it. Guard
+ * held.
  */
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation);
 
