@@ -27,7 +27,7 @@ browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -n "$browser" ] && command -v node >/dev/null; then
 	for round in 1 2 3; do
 		printf 'round %s: ' "$round"
-		node tests/flow/html_page.js "$TMP/result.html" - "$browser" | grep milliseconds
+		node tests/flow/lib/html_page.js "$TMP/result.html" - "$browser" | grep milliseconds
 	done
 fi
 rm -rf "$folder" "$TMP"/result.*

@@ -4,7 +4,7 @@
 # The format is what its manual page says: a second reader, written from the page alone, reads
 # what the first one reads, from the golden traces and from one of noise.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 
 command -v zstd >/dev/null || skip_all 'no zstd program'
 

@@ -4,7 +4,7 @@
 # Programs that have nothing to do with training do not notice the library: same output, same
 # status, no message, no file, no thread, and almost no system call.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 # Everything below runs here, so that a file out of place is seen.
 mkdir "$TMP/here" && cd "$TMP/here" || exit 1
 cc=${CC:-cc}

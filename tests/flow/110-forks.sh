@@ -4,14 +4,14 @@
 # Fork storms, vfork, posix_spawn, forks of many threads, odd habits: with the library, in
 # programs it leaves alone and in one that it profiles, all children end as they should.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cc=${CC:-cc}
 cd "$TMP" || exit 1
 mkdir rings
 export TRAINPROF_BUFFER_DIR=$TMP/rings
 
 for prog in forks heap_family odd_habits; do
-	"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread -o "$prog" "$PROGS/$prog.c" -ldl || skip_all "no C compiler"
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread -o "$prog" "$PROGS/$prog.c" -ldl || no_program
 done
 
 # both WHAT WANTED COMMAND...: passed through, then as the program that is profiled.

@@ -4,10 +4,10 @@
 # However a program ends, it ends the same with the library, as a program that is left alone
 # and as one that is profiled; and what was recorded until then is in the merge.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o ways_out "$PROGS/ways_out.c" ||
-	skip_all "no C compiler"
+	no_program
 mkdir rings
 export TRAINPROF_BUFFER_DIR=$TMP/rings TRAINPROF_STEP=clock:50 TRAINPROF_HOST_PERIOD=10
 

@@ -5,11 +5,11 @@
 # programs under a sanitizer: every block goes back to where it came from, and where the hooks
 # see nothing, that is said.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread"
 $cc -o family "$PROGS/heap_family.c" && $cc -shared -fPIC -o libbump.so "$PROGS/bump_malloc.c" &&
-	$cc -o own "$PROGS/heap_family.c" "$PROGS/bump_malloc.c" || skip_all "no C compiler"
+	$cc -o own "$PROGS/heap_family.c" "$PROGS/bump_malloc.c" || no_program
 
 # ends_well WHAT COMMAND...: passed through and profiled; messages of the latter in $said.
 ends_well()

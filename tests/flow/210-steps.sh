@@ -5,7 +5,7 @@
 # Training loops of many shapes: the step ledger has as many steps and epochs as the loop has,
 # each with its batches, and says by what they were found.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 # What the ledger of $TMP/$1 says: steps of each epoch, batches of the steps, sources.

@@ -4,13 +4,12 @@
 # Which optimizer, which loader: read from the interpreter's frames in CPython 3.11 to 3.14,
 # asked from the public API before; right in all of them, in any thread.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 
-command -v "${CC:-cc}" >/dev/null || skip_all "no C compiler"
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
 	-o pyframe.so "$PROGS/pyframe_lib.c" "$TOP/runtime/base/text.c" \
-	"$TOP"/runtime/probe/python/{pyframe,pyframe_layout,pyapi,pyloader}.c -ldl || exit 1
+	"$TOP"/runtime/probe/python/{pyframe,pyframe_layout,pyapi,pyloader}.c -ldl || no_program
 
 found=0
 for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.14; do

@@ -6,13 +6,12 @@
 # 3.14, are those that sys._getframe shows; in any thread, from any kind of function. Of one without
 # the global lock none are read.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 
-command -v "${CC:-cc}" >/dev/null || skip_all "no C compiler"
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
 	-o pystack.so "$PROGS/pystack_lib.c" "$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c \
-	"$TOP"/runtime/base/{readable,text}.c -ldl || exit 1
+	"$TOP"/runtime/base/{readable,text}.c -ldl || no_program
 
 found=0
 for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do

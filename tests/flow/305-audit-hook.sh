@@ -4,7 +4,7 @@
 # As long as there is an audit hook, id() and what uses it (copy.deepcopy) is slower. So ours
 # is gone as soon as it has told what it is for, in every version of Python.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 
 # asked WANTED COMMAND..: its answer; a wrong one, of a machine that had other work, up to twice more.

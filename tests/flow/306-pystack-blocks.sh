@@ -5,7 +5,7 @@
 # Python stacks of blocks of memory through the whole library: each as the program itself says, in
 # all its threads, also while the interpreter maps and unmaps memory for frames.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 need_torch
 
@@ -19,7 +19,7 @@ for stacks in heap,python heap; do
 	like "$stacks: nothing is dropped" "$(cat end)" '^END	dropped=0$'
 	like "$stacks: no walk ended at something impossible" "$(cat end)" '^END	pystack.broken=0$'
 	ok "$stacks: each block has its stack" \
-		"$PYTHON" "$TOP/tests/flow/pystack_compare.py" log dump
+		"$PYTHON" "$TOP/tests/flow/lib/pystack_compare.py" log dump
 done
 # Versions that torch is not here for.
 for version in 3.13t 3.14; do
@@ -38,7 +38,7 @@ for version in 3.13t 3.14; do
 	fi
 	"$O/tests/progs/tptdump" other/*.tpt >dump.other
 	ok "Python $version: each block has its stack" \
-		"$PYTHON" "$TOP/tests/flow/pystack_compare.py" log dump.other
+		"$PYTHON" "$TOP/tests/flow/lib/pystack_compare.py" log dump.other
 done
 ok "the program's memory stands beside" grep -Eq '^EVENT	7	.*	private\?B\?memory	' dump
 done_testing

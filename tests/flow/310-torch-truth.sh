@@ -6,7 +6,7 @@
 # ranges with their nesting, links from backward to forward, every block of tensor memory. And
 # neither the training nor torch.profiler can tell that we were there.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
@@ -38,7 +38,7 @@ truth()
 			--shapes --profile "$TMP/$case-theirs.json"
 		set -- "$@" "$TMP/$case-theirs.json"
 	fi
-	said=$(python3 "$TOP/tests/flow/truth_compare.py" "$@" 2>&1)
+	said=$(python3 "$TOP/tests/flow/lib/truth_compare.py" "$@" 2>&1)
 	like "$case: as torch.profiler saw it" "$said" 'equal$'
 	diag "$said"
 }

@@ -6,7 +6,7 @@
 # modules, commands, standard input, children of multiprocessing, torchrun. And other torches
 # and interpreters of the machine: they work, or what does not is off with one line that says so.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"

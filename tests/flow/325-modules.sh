@@ -7,7 +7,7 @@
 # shared, recomputed, failing and empty modules. Operators have the Python stack that
 # sys._getframe shows. The training computes the same.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
@@ -21,7 +21,7 @@ is "the losses are the same to the last bit" "$status $(cat "$TMP/modules.out")"
 is "not a word" "$(messages_of modules)" ""
 "$MERGE" -q -v module --top 0 -f jsonl "$TMP/modules" >"$TMP/rows" 2>"$TMP/err"
 ok "calls are as many as torch counts, by name and class" \
-	"$PYTHON" "$TOP/tests/flow/module_calls.py" "$TMP/reference.json" "$TMP/rows"
+	"$PYTHON" "$TOP/tests/flow/lib/module_calls.py" "$TMP/reference.json" "$TMP/rows"
 is "nothing is said" "$(cat "$TMP/err")" ""
 "$MERGE" -q -v module --top 0 "$TMP/modules" >"$TMP/text"
 like "the tree has classes where there is no name, and names" "$(cat "$TMP/text")" \
@@ -31,7 +31,7 @@ train stacks TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=pystacks,modules \
 	"$PYTHON" "$PROGS/operator_stacks.py" "$TMP/log"
 "$DUMP" "$TMP/stacks/rank0.0.tpt" >"$TMP/stacks.tsv"
 ok "stacks of 400 operators on two threads are those of sys._getframe" \
-	"$PYTHON" "$TOP/tests/flow/operator_stacks.py" "$TMP/log" "$TMP/stacks.tsv"
+	"$PYTHON" "$TOP/tests/flow/lib/operator_stacks.py" "$TMP/log" "$TMP/stacks.tsv"
 "$MERGE" -q -v operator --by-stack --top 0 -f jsonl "$TMP/stacks" >"$TMP/rows"
 line=$(grep -n 'the only MulBackward0' "$PROGS/operator_stacks.py" | cut -d: -f1)
 like "a node of the backward pass has the stack of its forward operator" \

@@ -6,7 +6,7 @@
 # RECORD=modules and pystacks change nothing for torch.compile: as many graphs, no break more, the same
 # losses. Of a compiled region the outermost module is seen, once a step.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 export TORCHINDUCTOR_CACHE_DIR=$TMP/inductor
 

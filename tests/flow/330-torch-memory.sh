@@ -4,7 +4,7 @@
 # Tensor memory of every kind: blocks of the CPU allocator, shared memory, mapped files, an
 # allocation that fails, threads that allocate together; and the ledger's bytes alive.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"

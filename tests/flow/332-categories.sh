@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # RECORD=categories: what tensors are for, against torch's own tools, in the same run
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 
 need_torch
-compare=$TOP/tests/flow/compare_categories.py
+compare=$TOP/tests/flow/lib/compare_categories.py
 window=("TRAINPROF_RECORD=categories,modules,pystacks" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 train plain "${window[@]}" "$PYTHON" "$PROGS/categories.py" gpt adamw plain "$TMP/said.json"
@@ -24,7 +24,7 @@ like "... who held it" "$("$MERGE" -q -v memory "$TMP/plain")" "activations +ate
 # Module by module, in the same run.
 "$MERGE" -q --top 0 -f jsonl -v module "$TMP/plain" >"$TMP/modules.jsonl"
 shown "memory of each module at entry, peak and exit: MemTracker's" \
-	"$PYTHON" "$TOP/tests/flow/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"
+	"$PYTHON" "$TOP/tests/flow/lib/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"
 like "... and in text" "$("$MERGE" -q -v module "$TMP/plain")" \
 	$'Memory of modules, by category at the peak of each\n.*GPT +forward +[0-9.]+ MiB'
 like "who held it: module and line" "$("$MERGE" -q -v memory "$TMP/plain")" \

@@ -6,10 +6,10 @@
 # Categories of memory, of all and module by module, against torch's own tools: models, optimizers, checkpointing, FSDP2; and
 # that looking at an optimizer disturbs nobody: data loaders' workers, a thread that keeps the
 # interpreter busy.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 
 need_torch
-compare=$TOP/tests/flow/compare_categories.py
+compare=$TOP/tests/flow/lib/compare_categories.py
 window=("TRAINPROF_RECORD=categories,modules" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 
 # trace NAME MODEL OPTIMIZER WAY: trains, and merges the first rank's
@@ -47,7 +47,7 @@ agree()
 	is "$name: bytes by category at the peak" $good 1
 	printf '%s\n' "$said"
 	[ "$model-$way" = gpt-plain ] || bounds=(--bounds "$TMP/$name.memory")
-	shown "$name: memory of each module" "$PYTHON" "$TOP/tests/flow/compare_modules.py" \
+	shown "$name: memory of each module" "$PYTHON" "$TOP/tests/flow/lib/compare_modules.py" \
 		"$TMP/$name.said0.json" "$TMP/$name.module" "${bounds[@]}"
 }
 

@@ -4,7 +4,7 @@
 # A user range around the whole body of a step crosses every boundary: the one at a window's
 # beginning, the one at its end, and it may end before the drain thread has looked.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"

@@ -5,18 +5,18 @@
 # and from Python, in the timelines with their names, nesting and threads; and nothing
 # at all where the library is not loaded.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -iquote $TOP -pthread"
 nvtx=$TOP/build/nvtx
-$cc -o marks "$PROGS/marks.c" || skip_all "no C compiler"
+$cc -o marks "$PROGS/marks.c" || no_program
 schedule=TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=1
 
 # rows NAME FORMAT: lines "kind name inside value" of the timeline of $TMP/NAME.
 rows()
 {
 	fuse "$1-merge" -f "$2" -o "$TMP/$1.$2" "$TMP/$1"
-	"$PYTHON" "$TOP/tests/flow/marks_rows.py" "$2" "$TMP/$1.$2"
+	"$PYTHON" "$TOP/tests/flow/lib/marks_rows.py" "$2" "$TMP/$1.$2"
 }
 
 # ---- the program's own ----

@@ -5,7 +5,7 @@
 # A training's merge in the real Perfetto (its trace processor, under node): no import error, and
 # slices, tracks, counters and arrows are those of the trace files, in JSON and in protobuf.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_perfetto
 need_module perfetto
@@ -16,11 +16,11 @@ look()
 {
 	fuse "$1" -q -f chrome,perfetto "$2"
 	is "$1: merge's exit status" "$status" 0
-	said=$("$PYTHON" "$TOP/tests/flow/perfetto_check.py" "$web_dist" "$tptdump" "$2" \
+	said=$("$PYTHON" "$TOP/tests/flow/lib/perfetto_check.py" "$web_dist" "$tptdump" "$2" \
 		"$2/node0.json.gz" "$2/node0.pftrace.gz" 2>&1)
 	is "$1: Perfetto reads what the trace files hold, the same in both formats" "$?" 0
 	diag "$said"
-	said=$("$PYTHON" "$TOP/tests/flow/pftrace_decode.py" "$2/node0.pftrace.gz" 2>&1)
+	said=$("$PYTHON" "$TOP/tests/flow/lib/pftrace_decode.py" "$2/node0.pftrace.gz" 2>&1)
 	is "$1: every packet decodes, with no unknown field" "$?" 0
 	diag "$said"
 }
@@ -40,7 +40,7 @@ look lbfgs "$TMP/lbfgs"
 END
 # That the check can fail: a trace with an event too many.
 awk '!n && /"ph":"X"/ { print; n = 1 } { print }' "$TMP/whole.json" >"$TMP/twice.json"
-"$PYTHON" "$TOP/tests/flow/perfetto_check.py" "$web_dist" "$tptdump" "$TMP/gpt" \
+"$PYTHON" "$TOP/tests/flow/lib/perfetto_check.py" "$web_dist" "$tptdump" "$TMP/gpt" \
 	"$TMP/twice.json" >"$TMP/twice.out" 2>&1
 is "an event shown twice is found" "$?" 1
 done_testing

@@ -5,7 +5,7 @@
 # something else, folders with loops, results that cannot be written. Always one clear line, the
 # rest still merged, the right exit status.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 gen=$O/tests/bench/gen_traces
 if [ ! -x "$gen" ]; then
 	make -s -C "$TOP" O="$O" CC="$CC" "$gen" >/dev/null 2>&1 || skip_all "no gen_traces"

@@ -6,7 +6,7 @@
 # file, the ring goes away, and the merge shows the same before and after. Without it, nothing in
 # the run folder is changed. A training that still runs is read and left alone.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 dir=$TMP/dead

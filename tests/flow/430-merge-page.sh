@@ -6,7 +6,7 @@
 # A training's merge in Perfetto's own page, in a headless browser: it opens without an error, and
 # the process, its threads and its counters are there. Leaves screenshots in TMP.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_perfetto
 browser=$(command -v chromium || command -v chromium-browser) || skip_all "no chromium (make setup)"
@@ -20,7 +20,7 @@ is "the training's exit status" "$status" 0
 fuse gpt -q -f chrome,perfetto "$TMP/gpt"
 is "merge's exit status" "$status" 0
 for suffix in json.gz pftrace.gz; do
-	text=$(timeout 120 node "$TOP/tests/flow/perfetto_page.js" "$page" \
+	text=$(timeout 120 node "$TOP/tests/flow/lib/perfetto_page.js" "$page" \
 		"$TMP/gpt/node0.$suffix" "$TMP/$suffix.png" "$browser" 2>"$TMP/page.err")
 	is "$suffix: opens in the page" "$?" 0
 	diag "$(head -n 5 "$TMP/page.err")"

@@ -4,8 +4,8 @@
 # trainprof-merge -f html, as a file: what its policy allows, that its data are data whatever a
 # trace says, that its figures are those of the rows. 434-html-page.sh opens it in a browser.
 
-. "$(dirname "$0")/lib.sh"
-flow=$TOP/tests/flow
+. "$(dirname "$0")/lib/lib.sh"
+flow=$TOP/tests/flow/lib
 cd "$TMP" || exit 1
 
 check()

@@ -7,11 +7,11 @@
 # the keyboard; zoom, ranks, sorting; its figures against the texts; hostile names; narrow, dark,
 # on paper. Pictures are left in build/html.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 command -v node >/dev/null || skip_all "no node (make setup)"
 browser=$(command -v chromium || command -v chromium-browser) || skip_all "no chromium (make setup-long)"
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 shots=$O/html
 mkdir -p "$shots"
 port=$((29100 + RANDOM % 800))

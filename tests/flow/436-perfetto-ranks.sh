@@ -6,10 +6,10 @@
 # The node trace of two ranks in Perfetto: slices, steps and counters stand at their rank, and a
 # query returns what the views say of it, to the nanosecond; Perfetto's own page shows both ranks.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_perfetto
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 port=$((29100 + RANDOM % 800))
 
 train late TRAINPROF_RECORD=ops,shapes,tensors,host TRAINPROF_HOST_PERIOD=10 \

@@ -6,10 +6,10 @@
 # as it says, each inside of the module that called it; those of the backward pass on a track of
 # their own.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_perfetto
-check=$TOP/tests/flow/perfetto_modules.py
+check=$TOP/tests/flow/lib/perfetto_modules.py
 
 train gpt TRAINPROF_SCHEDULE=wait=2,warmup=1,active=3 TRAINPROF_RECORD=ops,tensors,modules,pystacks \
 	"$PYTHON" "$PROGS/train_gpt.py" --size tiny --steps 8 --epochs 1 --workers 0

@@ -4,7 +4,7 @@
 # --ranks, --windows and --steps: the merge counts the events that the files hold for them,
 # counted by another reader.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 dump=$O/tests/progs/tptdump
 [ -x "$dump" ] || skip_all "no tptdump"

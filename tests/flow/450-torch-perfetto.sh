@@ -5,9 +5,9 @@
 # A GPU trace in every format of timelines, read by the real Perfetto: each span once, to the
 # nanosecond, on the row of its stream, with an arrow from its launch, and nothing dropped.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_perfetto
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 
 # look NAME TRACE
 look()

@@ -6,12 +6,12 @@
 # The formats torch and torch:tb in their readers, HolisticTraceAnalysis and TensorBoard's
 # profiler plugin: every view, on two ranks with collectives.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 # The readers' old pandas may be that of another interpreter than torch's.
 PYTHON=${TRAINPROF_READERS:-$PYTHON}
 need_module hta "make setup-long"
 need_module torch_tb_profiler "make setup-long"
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 readers=$flow/torch_readers.py
 
 "$PYTHON" "$flow/kineto_synth.py" "$TMP/one.json.gz" new

@@ -5,9 +5,9 @@
 # torch.profiler's own traces as input: nothing of them is missing, in any dialect, and damage
 # costs no more than what is damaged.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
-check=$(dirname "$0")/kineto_input.py
+check=$(dirname "$0")/lib/kineto_input.py
 
 bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/real.json" "$TMP/table.json" "$TMP/stacks.json" \
 	"$TMP/calls.json"
@@ -42,7 +42,7 @@ like "a rank that stands behind the events is known" "$(cat "$TMP/rank.out")" '1
 
 # ---- stacks and modules ----
 
-stacks=$(dirname "$0")/kineto_stacks.py
+stacks=$(dirname "$0")/lib/kineto_stacks.py
 "$PYTHON" "$check" dialect shuffled "$TMP/stacks.json" "$TMP/shuffled.json"
 for trace in stacks shuffled; do
 	fuse modules -q -v module -f jsonl -o "$TMP/modules.jsonl" "$TMP/$trace.json"

@@ -7,8 +7,8 @@
 # Every real trace in the folder TRAINPROF_TRACES, whatever version wrote it: as many events of each
 # kind and name as Python's json finds there, and nothing said but what is so.
 
-. "$(dirname "$0")/lib.sh"
-check=$(dirname "$0")/kineto_input.py
+. "$(dirname "$0")/lib/lib.sh"
+check=$(dirname "$0")/lib/kineto_input.py
 [ -n "${TRAINPROF_TRACES:-}" ] || skip_all "TRAINPROF_TRACES names no folder of real traces"
 
 n_traces=0

@@ -4,7 +4,7 @@
 # The operator view says what torch.profiler's key_averages() says of the same steps: the
 # same operators, calls, memory and input shapes, and times but for what each profiler costs.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 train run TRAINPROF_RECORD=ops,shapes,tensors TRAINPROF_STEP=optimizer \
@@ -18,6 +18,6 @@ while IFS= read -r line; do
 	"not ok - "*) fail "${line#not ok - }" ;;
 	*) echo "$line" ;;
 	esac
-done < <("$PYTHON" "$(dirname "$0")/view_operator.py" "$MERGE" "$TMP/run" "$TMP/averages.json" 2>&1)
+done < <("$PYTHON" "$(dirname "$0")/lib/view_operator.py" "$MERGE" "$TMP/run" "$TMP/averages.json" 2>&1)
 
 done_testing

@@ -5,7 +5,7 @@
 # for data, one whose operators took long, the rank for which the others wait. And they look
 # right: within the terminal, in colour only on one.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 train run TRAINPROF_SCHEDULE=skip_first=24,wait=0,warmup=1,active=10,repeat=1 \

@@ -3,7 +3,7 @@
 #
 # The tables of views as rows for programs: figures as torch's own table has them.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/real.json" "$TMP/table.json"

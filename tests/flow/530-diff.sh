@@ -3,7 +3,7 @@
 #
 # A run against another: what changed is named, what did not is not, and limits fail a build.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 bare make "$PYTHON" "$PROGS/kineto_trace.py" "$TMP/base.json" "$TMP/table.json"
@@ -44,7 +44,7 @@ like "one that is new" "$(cat "$TMP/slow.out")" '^aten::gelu .* new'
 fuse fast -q --compare "$TMP/slow.json" --fail-if 'step>5%' "$TMP/base.json"
 is "the other way round: faster is not worse" "$status" 0
 
-flow=$(cd "$(dirname "$0")" && pwd)
+flow=$TOP/tests/flow/lib
 
 # compare NAME BASE NOW: rows of the difference, each figure against diff_reference.py's.
 compare()

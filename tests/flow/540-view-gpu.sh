@@ -4,8 +4,8 @@
 # What the views say of GPUs, and timelines draw, is what a plain computation says of the same
 # trace: an invented one in both dialects, and, where TRACES names them, real ones.
 
-. "$(dirname "$0")/lib.sh"
-flow=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/lib/lib.sh"
+flow=$TOP/tests/flow/lib
 
 # ask PROGRAM ARGUMENT...: the lines of TAP that it prints; to end with an error is one, too.
 ask()

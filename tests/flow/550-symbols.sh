@@ -4,7 +4,7 @@
 # 550-symbols.sh - names, files and lines of addresses: every way in which a program can have its
 # debug information, or not have it any more
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 
 places=$O/tests/progs/places
 for tool in g++ objcopy readelf addr2line; do
@@ -23,7 +23,7 @@ build()
 
 compare()
 {
-	"$PYTHON" "$TOP/tests/flow/compare_symbols.py" "$@"
+	"$PYTHON" "$TOP/tests/flow/lib/compare_symbols.py" "$@"
 }
 
 id_of()

@@ -5,9 +5,9 @@
 # The view of host memory: what a program of Python is known to keep, hold and throw away stands
 # there, on its own lines.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 export TRAINPROF_SCHEDULE=always TRAINPROF_PROGRAM=holds.py DEBUGINFOD_URLS=
-rows=$TOP/tests/flow/host_memory_rows.py
+rows=$TOP/tests/flow/lib/host_memory_rows.py
 cat >"$TMP/holds.py" <<'EOT'
 import mmap
 import os

@@ -5,12 +5,12 @@
 # Host memory by stack in the formats of other tools: what a program is known to allocate is in all
 # of them, on the functions that it allocates it in, and two runs compare.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_module google.protobuf
 command -v g++ >/dev/null || skip_all "no g++ here (make setup)"
 g++ -O2 -g -o "$TMP/heap_stacks" "$PROGS/heap_stacks.cc" 2>"$TMP/build.log" ||
 	skip_all "g++ cannot build: $(tail -n 1 "$TMP/build.log")"
-files=$TOP/tests/flow/flame_files.py
+files=$TOP/tests/flow/lib/flame_files.py
 export TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=heap TRAINPROF_STACKS=heap
 export TRAINPROF_PROGRAM=heap_stacks DEBUGINFOD_URLS=
 
@@ -64,7 +64,7 @@ assert [e["args"]["B"] for e in at_peak] == [max(live)], at_peak
 EOT
 if "$PYTHON" -c 'import perfetto.protos' 2>/dev/null; then
 	ok "every packet as Perfetto's schema has it" "$PYTHON" \
-		"$TOP/tests/flow/pftrace_decode.py" "$TMP/base/node0.pftrace.gz"
+		"$TOP/tests/flow/lib/pftrace_decode.py" "$TMP/base/node0.pftrace.gz"
 else
 	skip "every packet as Perfetto's schema has it" "no Python module perfetto"
 fi

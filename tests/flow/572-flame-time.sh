@@ -5,10 +5,10 @@
 # Time by stack in the formats of flame graphs: Python's functions around each operator are those that
 # the interpreter itself shows, the sums are those of the views, and all formats say the same.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_module google.protobuf
-check=$TOP/tests/flow/flame_files.py
+check=$TOP/tests/flow/lib/flame_files.py
 
 train stacks TRAINPROF_SCHEDULE=always TRAINPROF_PROGRAM=operator_stacks \
 	"$PYTHON" "$PROGS/operator_stacks.py" "$TMP/log"
@@ -27,7 +27,7 @@ ok "as much time for each operator as its view says" \
 	"$PYTHON" "$check" sums "$TMP/stacks/folded/host-time.folded" "$TMP/rows" self_ns
 
 # Work of a device, in a trace of torch.profiler.
-"$PYTHON" "$TOP/tests/flow/kineto_synth.py" "$TMP/gpu.json.gz" new
+"$PYTHON" "$TOP/tests/flow/lib/kineto_synth.py" "$TMP/gpu.json.gz" new
 fuse gpu -q -f folded -o "$TMP/gpu" "$TMP/gpu.json.gz"
 is "a trace with a GPU" "$status" 0
 fuse gpu-rows -q -f jsonl -v kernel --top 0 -o "$TMP/gpu-rows" "$TMP/gpu.json.gz"

@@ -5,7 +5,7 @@
 # Host memory against heaptrack, another profiler, on the same programs: calls, bytes at the peak,
 # the stacks with most of both. With LONG=1 a training with PyTorch, too.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 command -v heaptrack_print >/dev/null || skip_all "no heaptrack (make setup)"
 preload=$(find /usr/lib /usr/local/lib -name libheaptrack_preload.so 2>/dev/null | head -n 1)
 interpret=$(find /usr/lib /usr/local/lib -name heaptrack_interpret 2>/dev/null | head -n 1)
@@ -43,7 +43,7 @@ ours tree heap_tree "$TMP/heap_tree"
 theirs tree-theirs "$TMP/heap_tree"
 for cost in allocations peak; do
 	ok "a program of many stacks, $cost: as heaptrack has it" "$PYTHON" \
-		"$TOP/tests/flow/heaptrack_check.py" "$TMP/tree.folded/$cost.folded" \
+		"$TOP/tests/flow/lib/heaptrack_check.py" "$TMP/tree.folded/$cost.folded" \
 		"$TMP/tree-theirs.$cost" $cost 0 20
 done
 
@@ -55,7 +55,7 @@ if [ "${LONG:-}" = 1 ] && "$PYTHON" -c 'import torch' 2>/dev/null; then
 	# us back.
 	for cost in allocations:0.02 peak:0.02; do
 		ok "a training, ${cost%:*}: as heaptrack has it" "$PYTHON" \
-			"$TOP/tests/flow/heaptrack_check.py" "$TMP/torch.folded/${cost%:*}.folded" \
+			"$TOP/tests/flow/lib/heaptrack_check.py" "$TMP/torch.folded/${cost%:*}.folded" \
 			"$TMP/torch-theirs.${cost%:*}" "${cost%:*}" "${cost#*:}"
 	done
 fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # -f memviz: snapshots that torch.cuda._memory_viz takes, with the memory that the view tells
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 
 need_torch
 train run TRAINPROF_RECORD=categories,modules,pystacks TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=1 \
@@ -11,7 +11,7 @@ ok "a snapshot is written" "$MERGE" -q -f memviz -o "$TMP/viz" "$TMP/run"
 file=$(ls "$TMP"/viz/*.pickle)
 "$MERGE" -q --top 0 -f jsonl -v memory "$TMP/run" >"$TMP/rows.jsonl"
 shown "it is whole, and the view's" \
-	"$PYTHON" "$TOP/tests/flow/memviz_check.py" "$file" "$TMP/rows.jsonl"
+	"$PYTHON" "$TOP/tests/flow/lib/memviz_check.py" "$file" "$TMP/rows.jsonl"
 
 # The commands of torch's own. Its flame graphs are drawn by a script from the network: by cat.
 mkdir -p "$TMP/home/.cache"

@@ -6,7 +6,7 @@
 # record that had been published, once, says what each thread was inside of, and invents
 # nothing. Three kills; fifty in make check-long.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 n_kills=3
 [ -z "${LONG:-}" ] || n_kills=50
@@ -44,10 +44,10 @@ for ((i = 0; i < n_kills; i++)); do
 		fail "kill $i: the run made a trace before it was killed" "$(tail -n 5 "$TMP/kill$i.err")"
 		continue
 	fi
-	"$PYTHON" "$TOP/tests/flow/ring_reader.py" "$TMP/kill$i" >"$TMP/kill$i.ring"
+	"$PYTHON" "$TOP/tests/flow/lib/ring_reader.py" "$TMP/kill$i" >"$TMP/kill$i.ring"
 	fuse "merge$i" -f chrome -o "$TMP/kill$i.json.gz" -v health "$TMP/kill$i"
 	is "kill $i after $after_ms ms: merge's exit status" "$status" 0
-	said=$("$PYTHON" "$TOP/tests/flow/compare_dead.py" "$TMP/kill$i.ring" \
+	said=$("$PYTHON" "$TOP/tests/flow/lib/compare_dead.py" "$TMP/kill$i.ring" \
 		"$TMP/kill$i.json.gz" "$TMP/merge$i.out" 2>&1)
 	is "kill $i after $after_ms ms: every published record is shown once, nothing else" \
 		"$?" 0

@@ -5,7 +5,7 @@
 # However a training ends, it ends as it would have without us: same standard output, same
 # exit status, same standard error but for lines of ours; and what it had recorded is shown.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 # Standard error without our lines, and without what differs between any two runs: process
@@ -35,7 +35,7 @@ shows()
 	fuse "$1-merge" -v health -f chrome -o "$TMP/$1.json.gz" "$TMP/$1"
 	is "$1: merge's exit status" "$status" 0
 	local spans
-	spans=$("$PYTHON" "$TOP/tests/flow/chrome_counts.py" "$TMP/$1.json.gz" 'Optimizer.step#' 2>&1)
+	spans=$("$PYTHON" "$TOP/tests/flow/lib/chrome_counts.py" "$TMP/$1.json.gz" 'Optimizer.step#' 2>&1)
 	ok "$1: ${spans##*$'\n'} optimizer steps in the timeline, $2 or more" test "$spans" -ge "$2"
 }
 

@@ -6,7 +6,7 @@
 # windows: --recover makes files of every record that had been published, each of its stacks is
 # whole, and the code that they lie in is told. Two kills; twenty in make check-long.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 n_kills=2
 [ -z "${LONG:-}" ] || n_kills=20
@@ -43,7 +43,7 @@ for ((i = 0; i < n_kills; i++)); do
 		fail "kill $i: the run made a trace before it was killed" "$(tail -n 5 "$TMP/kill$i.err")"
 		continue
 	fi
-	published=$("$PYTHON" "$TOP/tests/flow/ring_reader.py" "$TMP/kill$i" |
+	published=$("$PYTHON" "$TOP/tests/flow/lib/ring_reader.py" "$TMP/kill$i" |
 		"$PYTHON" -c 'import json, sys; print(sum(r["heap"] for r in json.load(sys.stdin)))')
 	fuse "merge$i" --recover -v health "$TMP/kill$i"
 	is "$what: --recover: exit status" "$status" 0
@@ -53,7 +53,7 @@ for ((i = 0; i < n_kills; i++)); do
 	for trace in "$TMP/kill$i"/*.tpt; do
 		"$O/tests/progs/tptdump" "$trace" >"$TMP/dump"
 		n_dumped=$((n_dumped + $(grep -acP '^EVENT\t(1[89]|2[0-2])\t' "$TMP/dump")))
-		counts=$("$PYTHON" "$TOP/tests/flow/stacks_whole.py" "$TMP/dump") ||
+		counts=$("$PYTHON" "$TOP/tests/flow/lib/stacks_whole.py" "$TMP/dump") ||
 			said="$said$trace: $counts; "
 		[[ $counts =~ frames=([0-9]+).*modules=([0-9]+)$ ]]
 		n_frames=$((n_frames + BASH_REMATCH[1]))

@@ -5,7 +5,7 @@
 # When the disk fails us, the training does not notice: same standard output and exit status
 # as bare, and one line of ours says what happened and what happens now.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 schedule=TRAINPROF_SCHEDULE=wait=2,warmup=1,active=4,repeat=0
 script=$PROGS/train_and_end.py
@@ -86,7 +86,7 @@ mounted shm /dev/shm 64k env "$schedule" TRAINPROF_DIR="$TMP/shm-run" \
 same_as_plain shm
 fuse shm-merge -f chrome -o "$TMP/shm.json.gz" -v health "$TMP/shm-run"
 is 'small /dev/shm: merge' "$status" 0
-spans=$("$PYTHON" "$TOP/tests/flow/chrome_counts.py" "$TMP/shm.json.gz" 'Optimizer.step#')
+spans=$("$PYTHON" "$TOP/tests/flow/lib/chrome_counts.py" "$TMP/shm.json.gz" 'Optimizer.step#')
 ok "small /dev/shm: $spans optimizer steps recorded all the same" test "${spans:-0}" -ge 20
 unlike 'small /dev/shm: no crash' "$(cat "$TMP/shm.err")" 'SIGBUS|Bus error|Traceback'
 

@@ -5,7 +5,7 @@
 # Trainings as people write them, by Lightning, Transformers and Accelerate: nothing about
 # them changes, and every optimizer step is a step of ours, with its epoch.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 # steps_of NAME: "steps epochs" of a run's ledger. Columns: man trainprof-trace.
@@ -41,7 +41,7 @@ world()
 	fuse "$name-merge" -f chrome -o "$TMP/$name.json.gz" -v overview -v health "$TMP/$name"
 	is "$name: merge" "$status" 0
 	is "$name: optimizer steps in the windows" \
-		"$("$PYTHON" "$TOP/tests/flow/chrome_counts.py" "$TMP/$name.json.gz" 'Optimizer.step#')" \
+		"$("$PYTHON" "$TOP/tests/flow/lib/chrome_counts.py" "$TMP/$name.json.gz" 'Optimizer.step#')" \
 		"$((4 * epochs))"
 }
 

@@ -6,7 +6,7 @@
 # named, and what makes it late, also in traces of GPUs. With LONG=1: trainings in which nobody is
 # late, nobody is named.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 port=$((29100 + RANDOM % 800))
@@ -62,7 +62,7 @@ done
 for late in none: 'kernel:its kernels' 'host:host code outside of operators' 'loader:loading data'; do
 	gpu=$TMP/gpu-${late%%:*}
 	mkdir -p "$gpu"
-	"$PYTHON" "$TOP/tests/flow/straggler_synth.py" "$gpu" 3 "${late%%:*}"
+	"$PYTHON" "$TOP/tests/flow/lib/straggler_synth.py" "$gpu" 3 "${late%%:*}"
 	fuse "gpu-${late%%:*}" -q -v comm "$gpu"/rank*.json
 	if [ "$late" = none: ]; then
 		like "GPUs, nobody is late" "$(cat "$gpu.out")" '^no rank keeps the others waiting '

@@ -7,7 +7,7 @@
 # finds is compared with the truth: the kernel's clock below both is one. And two namespaces
 # of one boot, which share a clock that only looks different.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 shift_s=5000

@@ -6,7 +6,7 @@
 # from the proxies' threads, for other processes; the mask is 0 outside of windows; another
 # plugin keeps its place.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 user=$O/tests/progs/nccl_user
 dump=$O/tests/progs/tptdump
@@ -30,7 +30,7 @@ nccl()
 # rows NAME: of all windows, sorted.
 rows()
 {
-	"$dump" "$1"/*.tpt | "$PYTHON" "$TOP/tests/flow/nccl_rows.py" --times | sort
+	"$dump" "$1"/*.tpt | "$PYTHON" "$TOP/tests/flow/lib/nccl_rows.py" --times | sort
 }
 
 end_of()
@@ -74,11 +74,11 @@ sed -n -e 's/^coll [^ ]* \(Send\|Recv\) [^ ]* \([0-9]*\) .*/collective nccl\1 \2
 	v6.books | sort > shown
 fuse chrome -f chrome -o "$TMP/v6.json" "$TMP/v6"
 is "the timeline shows them with their bytes" \
-	"$("$PYTHON" "$TOP/tests/flow/nccl_shown.py" v6.json | diff shown - | head -5)" ""
+	"$("$PYTHON" "$TOP/tests/flow/lib/nccl_shown.py" v6.json | diff shown - | head -5)" ""
 if "$PYTHON" -c 'import perfetto' 2>/dev/null; then
 	fuse perfetto -f perfetto -o "$TMP/v6.pftrace" "$TMP/v6"
 	is "... also in Perfetto's form" \
-		"$("$PYTHON" "$TOP/tests/flow/nccl_shown.py" v6.pftrace | diff shown - | head -5)" ""
+		"$("$PYTHON" "$TOP/tests/flow/lib/nccl_shown.py" v6.pftrace | diff shown - | head -5)" ""
 else
 	skip "... also in Perfetto's form" "no Python module perfetto (make setup)"
 fi

@@ -5,9 +5,9 @@
 # A job of two ranks with two groups, buckets of DDP and messages: what its own books say is in the
 # trace with the default settings, each group on its own, each collective matched one to one.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
-. "$(dirname "$0")/jobs.sh"
+. "$(dirname "$0")/lib/jobs.sh"
 
 BARE=none torchrun ddp 2 "$PROGS/job_dist.py" ddp
 like "ddp: buckets are told apart" "$(cat "$TMP/ddp-comm.out")" '^all_reduce +10.3 KiB.* default +DDP +2 '

@@ -8,9 +8,9 @@
 # bare and with us: the same results, a trace of each rank and of nobody else, and each collective
 # that a rank asked for in it, matched one to one.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
-. "$(dirname "$0")/jobs.sh"
+. "$(dirname "$0")/lib/jobs.sh"
 
 torchrun ddp 2 "$PROGS/job_dist.py" ddp
 torchrun ddp4 4 "$PROGS/job_dist.py" ddp

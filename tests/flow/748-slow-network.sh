@@ -7,7 +7,7 @@
 # (tc netem), or where the kernel has no netem, 1 Mbit/s fast (a token bucket): it is named, and its
 # network is. When none is slow, none is named.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 
 # Everything in a network of its own, which ends with this script.

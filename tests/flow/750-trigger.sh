@@ -6,7 +6,7 @@
 # and ledgers, also when a rank is slow, evaluates, or has a handler of that signal; the
 # launcher gets it and goes on. With LONG=1 again and again, at any moment, with four ranks.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"

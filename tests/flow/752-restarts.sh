@@ -5,7 +5,7 @@
 # torchrun starts the ranks again after one of them died: each start has files of its own, the
 # merge tells them apart, and nothing of the first is lost or in the way.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 cd "$TMP" || exit 1
 

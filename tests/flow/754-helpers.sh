@@ -5,7 +5,7 @@
 # What a training starts beside its work (shells, compilers, probes, children that end at
 # once) leaves nothing behind: no file, no ring, no message; each ends as it would.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 cd "$TMP" || exit 1
 mkdir rings

@@ -6,7 +6,7 @@
 # into it, whatever these have gone through: sixteen ranks, of which one is damaged, one cut,
 # one given twice, one of a later version and one no trace at all; and a training that was killed.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 gen=$O/tests/bench/gen_traces
 views="overview operator kernel memory comm module steps health"
 

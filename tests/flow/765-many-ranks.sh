@@ -7,7 +7,7 @@
 # version: all the rest is intact, in 256 MiB, in order, with fewer descriptors than files, and the
 # same with one thread as with all.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 gen=$O/tests/bench/gen_traces
 command -v /usr/bin/time >/dev/null || skip_all "no /usr/bin/time"
 

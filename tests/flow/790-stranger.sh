@@ -5,7 +5,7 @@
 # says in its first screen names the problem, and the line in the user's own code. A healthy
 # one is not accused of any of these.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 FAKES=${FAKES:-$O/tests/fakes}
 

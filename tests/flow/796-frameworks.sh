@@ -6,7 +6,7 @@
 # ranges, as often as it is called, and nothing about the training changes. A framework that is
 # not as expected is left alone, and said.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 need_module lightning "make setup-long"
 need_module transformers "make setup-long"

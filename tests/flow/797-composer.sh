@@ -6,7 +6,7 @@
 # RECORD=frameworks: Composer's events, callbacks and algorithms are ranges, each as often in four
 # steps as Composer itself called it, and nothing about the training changes.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 export PYTHONPATH=$TOP/build/composer
 [ -d "$PYTHONPATH/composer" ] || skip_all "no Composer; make setup-long"

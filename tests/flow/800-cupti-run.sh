@@ -4,8 +4,8 @@
 # What CUDA does in a window is in its trace, once, in all releases of CUPTI; outside of
 # windows CUPTI is asked for nothing; and who has no GPU sees nothing of all this.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 
 bare bare LD_LIBRARY_PATH="$FAKES" ./cuda_steps run
 cuda run run

@@ -4,8 +4,8 @@
 # Each call of CUPTI fails, the first time or always, with errors that NVIDIA documents for it:
 # the program runs as before, what can be recorded is, and one line says what cannot.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 
 bare bare LD_LIBRARY_PATH="$FAKES" ./cuda_steps run
 said=$(cat bare.out)

@@ -5,8 +5,8 @@
 # streams than there are buffers, ids that wrap, clocks that go back, a CUPTI that dies. The program
 # runs as without us, what was lost is counted.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 always=TRAINPROF_SCHEDULE=always
 
 # same NAME WHAT MODE...: it ends and prints as without the library.

@@ -4,8 +4,8 @@
 # Another user of CUPTI in the same process gets it whenever he asks, with all that he would
 # have without us; we have it before and after; the gap is in the trace.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 compile libcupti_user.so cupti_user.c -shared -fPIC -lcupti || skip_all "no fake CUPTI to link to"
 always=TRAINPROF_SCHEDULE=always
 

@@ -5,8 +5,8 @@
 # says, however it was taken and by whom, told by CUPTI and, without it, by the names of
 # cudaMalloc and its like.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 compile devmem devmem.c -l:libcuda.so.1 || fail "the program is compiled"
 cat >asker.c <<'END'
 #include <stddef.h>

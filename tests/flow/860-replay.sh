@@ -5,7 +5,7 @@
 # order, memory, at any speed and as often as one likes, with CUPTI of any release; and it says in
 # one line what is wrong with a file. Under the preload all of it is in the trace.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 FAKES=${FAKES:-$O/tests/fakes}
 replay=$O/tests/progs/replay
 [ -x "$replay" ] || skip_all "no '$replay' (make setup, make fakes)"
@@ -16,7 +16,7 @@ for folder in $(cd "$TOP" && scripts/cuda-include); do
 	include+=(-isystem "$folder")
 done
 (cd "$TOP" && "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -shared -fPIC "${include[@]}" \
-	-o "$TMP/lines.so" tests/progs/cupti_lines.c -ldl) || skip_all "no C compiler"
+	-o "$TMP/lines.so" tests/progs/cupti_lines.c -ldl) || no_program
 
 # play NAME RELEASE [VARIABLE=VALUE...] ARGUMENTS...: what CUPTI said is in NAME.lines.
 play()
@@ -35,7 +35,7 @@ play()
 
 compare()
 {
-	"$PYTHON" "$TOP/tests/flow/replay_lines.py" "$@"
+	"$PYTHON" "$TOP/tests/flow/lib/replay_lines.py" "$@"
 }
 
 # ---- what is delivered ----

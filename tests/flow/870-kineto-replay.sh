@@ -5,9 +5,9 @@
 # synthetic one in two dialects, and every real one in TRAINPROF_TRACES (a folder; none is
 # in this repository).
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 
 # there_and_back NAME TRACE
 there_and_back()

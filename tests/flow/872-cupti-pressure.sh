@@ -4,10 +4,10 @@
 # A device that makes more records than we take: memory stays within its caps, the program is
 # unharmed, and each record is in the file or counted as lost.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/cuda.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/cuda.sh"
 
-compile cupti_pressure ../bench/cupti_pressure.c || skip_all "no C compiler"
+compile cupti_pressure ../bench/cupti_pressure.c || no_program
 
 value()	# NAME KEY
 {
@@ -29,7 +29,7 @@ press quiet 20 2
 "$O/tests/progs/tptdump" quiet/rank0.0.tpt >quiet.dump
 few=$(awk -F '\t' '$1 == "EVENT" && $2 >= 9 && $2 <= 15' quiet.dump | wc -l)
 calls=$(awk -F '\t' '$1 == "EVENT" && $2 == 9' quiet.dump | wc -l)
-is "a few records: all are there" "$("$PYTHON" "$TOP/tests/flow/cupti_books.py" "$few" \
+is "a few records: all are there" "$("$PYTHON" "$TOP/tests/flow/lib/cupti_books.py" "$few" \
 	<quiet.dump >books; echo $?)" 0
 a_call=$((calls / 40 + 200))
 own=$((few - 40 * a_call))
@@ -38,7 +38,7 @@ books()	# NAME
 {
 	local offered=$(($(value "$1" calls) * a_call + own)) said
 	said=$("$O/tests/progs/tptdump" "$1/rank0.0.tpt" |
-		"$PYTHON" "$TOP/tests/flow/cupti_books.py" "$offered")
+		"$PYTHON" "$TOP/tests/flow/lib/cupti_books.py" "$offered")
 	is "$1: each record is written or counted as lost" "$? $said" "0 $said"
 	diag "$said"
 }

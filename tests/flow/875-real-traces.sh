@@ -11,13 +11,13 @@
 # TRAINPROF_TRACES. TRAINPROF_READERS: a python with torch-tb-profiler 0.4.3 and
 # HolisticTraceAnalysis 0.5.0 (pandas < 3, setuptools < 81).
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 FAKES=${FAKES:-$O/tests/fakes}
 replay=$O/tests/progs/replay
 [ -e "$FAKES/libcuda.so.1" ] || skip_all "no stand-ins for CUDA (make fakes)"
 [ -e "$replay" ] || skip_all "no '$replay' (make fakes)"
 cd "$TMP" || exit 1
-flow=$TOP/tests/flow
+flow=$TOP/tests/flow/lib
 readers=${TRAINPROF_READERS:-$PYTHON}
 # A short trace is played slower than it was: the host is then late by less of what is measured.
 SLOW=0.25

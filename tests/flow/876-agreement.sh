@@ -13,8 +13,8 @@
 # The figures again, of all public traces (some minutes):
 #   TRAINPROF_TRACES=... TRAINPROF_READERS=... tests/flow/876-agreement.sh --write
 
-. "$(dirname "$0")/lib.sh"
-flow=$TOP/tests/flow
+. "$(dirname "$0")/lib/lib.sh"
+flow=$TOP/tests/flow/lib
 golden=$TOP/tests/golden/agreement.txt
 readers=${TRAINPROF_READERS:-$PYTHON}
 "$readers" -c 'import torch_tb_profiler' 2>/dev/null ||

@@ -4,10 +4,10 @@
 # Every call of the malloc family of a program with many threads, against the books that the
 # program keeps itself: each event, in the order of each thread; over every malloc there is.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread -o heap_truth "$PROGS/heap_truth.c" ||
-	skip_all "no C compiler"
+	no_program
 
 # compare_books WHAT [VARIABLE=VALUE...]
 compare_books()
@@ -21,7 +21,7 @@ compare_books()
 	"$O/tests/progs/tptdump" run/*.tpt >dump
 	like "$what: nothing is dropped" "$(cat dump)" '^END	dropped=0$'
 	ok "$what: each call is an event, each event is a call" \
-		"$PYTHON" "$TOP/tests/flow/heap_compare.py" log dump
+		"$PYTHON" "$TOP/tests/flow/lib/heap_compare.py" log dump
 }
 
 compare_books "no stacks"

@@ -4,11 +4,11 @@
 # TRAINPROF_HEAP: what each depth counts and records; bytes alive and their peak against what
 # the program knows; what a sample estimates; and that what cannot be seen is said to be off.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread"
 $cc -o heap_live "$PROGS/heap_live.c" && $cc -o heap_truth "$PROGS/heap_truth.c" ||
-	skip_all "no C compiler"
+	no_program
 
 # run DEPTH COMMAND...: its dump in $TMP/dump.
 run()

@@ -5,12 +5,12 @@
 # beside threads that allocate, vforks, loads and unloads libraries, throws exceptions, allocates
 # in signal handlers. It ends as it does without us, and the books stay whole.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread"
 $cc -o heap_ways "$PROGS/heap_ways.c" -ldl &&
 	$cc -I"$TOP" -o heap_signal "$PROGS/heap_signal.c" &&
-	$cc -shared -fPIC -o libbump.so "$PROGS/bump_malloc.c" || skip_all "no C compiler"
+	$cc -shared -fPIC -o libbump.so "$PROGS/bump_malloc.c" || no_program
 for i in 1 2 3; do
 	cat >plug.c <<-EOT
 	#include <stdlib.h>

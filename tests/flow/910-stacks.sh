@@ -4,13 +4,13 @@
 # Native stacks of a program that loads and unloads libraries, throws, is interrupted, starts
 # threads and forks, all at once: it runs as without us, and every stack is whole.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 [ "$(uname -m)" = x86_64 ] || skip_all "native stacks are read on x86-64 only"
 ldconfig -p | grep -q 'libunwind\.so\.8' || skip_all "no libunwind.so.8"
 for bytes in 64 400 8000; do
 	${CC:-cc} -O2 -fPIC -shared "-DBYTES=$bytes" -o "plugin$bytes.so" "$PROGS/stacks_plugin.c" ||
-		skip_all "no C compiler"
+		no_program
 done
 "${CXX:-c++}" -O2 -pthread -o stacks "$PROGS/stacks.cc" -ldl || skip_all "no C++ compiler"
 
@@ -28,5 +28,5 @@ dump=$(ls run/*.tpt | head -1)
 "$O/tests/progs/tptdump" "$dump" >dump
 like "nothing is dropped" "$(cat dump)" '^END	dropped=0$'
 like "no stack is another one than libunwind's" "$(cat dump)" '^END	stack.mismatched=0$'
-ok "every stack is whole" "$PYTHON" "$TOP/tests/flow/stacks_check.py" dump
+ok "every stack is whole" "$PYTHON" "$TOP/tests/flow/lib/stacks_check.py" dump
 done_testing

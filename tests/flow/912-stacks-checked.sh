@@ -5,7 +5,7 @@
 # A real training with a library that compares each of its walks with libunwind's, from end to
 # end: of a million, 99.99 % must be equal. And the program of 910, the same way.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 need_torch
 cd "$TMP" || exit 1
 [ "$(uname -m)" = x86_64 ] || skip_all "native stacks are read on x86-64 only"

@@ -4,7 +4,7 @@
 # While a library's constructor runs, the loader's lock is held: records are written all the same.
 # (Importing torch is such a time, and half of what a process allocates it allocates there.)
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 
 "$CC" -O1 -o slow_library "$PROGS/slow_library.c" -ldl

@@ -4,10 +4,10 @@
 # Mappings that a program makes, cuts, moves and maps over, as the trace has them: each call in
 # order, what sort it is; nothing of what the C library or an allocator maps.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 cc="${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -pthread"
-$cc -o heap_maps "$PROGS/heap_maps.c" || skip_all "no C compiler"
+$cc -o heap_maps "$PROGS/heap_maps.c" || no_program
 
 # Those of the trace, written as the program does.
 mappings()

@@ -5,8 +5,8 @@
 # Worker processes of a training record too, each into files of its own, and nothing hangs:
 # losses and exit statuses are those of the bare run, windows are the rank's.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/workers.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/workers.sh"
 need_torch
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"

@@ -6,8 +6,8 @@
 # The same trainings with worker processes again and again (RUNS of each, 3 unless set): every one ends, with
 # the losses of the bare run, each worker with a trace of its own, and no ring is left.
 
-. "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/workers.sh"
+. "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/workers.sh"
 need_torch
 cd "$TMP" || exit 1
 mkdir rings

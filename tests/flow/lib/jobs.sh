@@ -49,7 +49,7 @@ job()
 	unlike "$name: no impossible order, nobody missing" "$(cat "$TMP/$name-comm.out")" \
 		'before another|no trace|died'
 	[ "${BOOKS:-}" = none ] || ok "$name: what was booked, matched one to one" "$PYTHON" \
-		"$TOP/tests/flow/comm_books.py" "$TMP/$name-rows.out" "$TMP/$name-books" 3 6
+		"$TOP/tests/flow/lib/comm_books.py" "$TMP/$name-rows.out" "$TMP/$name-books" 3 6
 }
 
 # same_order NAME N: all ranks asked for the same in the same order.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# lib.sh - what every flow test sources first:  . "$(dirname "$0")/lib.sh"
+# lib.sh - what every flow test sources first:  . "$(dirname "$0")/lib/lib.sh"
 #
 # A flow test prints TAP: one "ok"/"not ok" line a check, and ends with done_testing. It gets
 #   TOP     the source tree           O       the build folder
@@ -10,7 +10,7 @@
 # from scripts/run-tests (make check-flow); run by hand it finds the same by itself.
 
 set -u
-TOP=${TOP:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+TOP=${TOP:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)}
 O=${O:-$TOP/build}
 case $O in /*) ;; *) O=$TOP/$O ;; esac
 LIB=${LIB:-$O/libtrainprof.so}
@@ -129,6 +129,14 @@ skip_all()
 {
 	echo "1..0 # SKIP $1"
 	exit 0
+}
+
+# no_program: a program of a test could not be compiled. Without a compiler that is no failure.
+no_program()
+{
+	command -v "${CC:-cc}" >/dev/null || skip_all "no C compiler"
+	echo "Bail out! a program of this test does not compile"
+	exit 1
 }
 
 done_testing()

@@ -13,8 +13,8 @@ from unittest import mock
 from torch_tb_profiler.profiler import data, event_parser, node, op_agg, op_tree, tensor_core, \
     tensor_cores_parser, trace
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "merge",
-                      "tensor_cores.c")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..",
+                      "merge", "facts", "time", "tensor_cores.c")
 COLLECTIVES = ("gloo:", "nccl:", "mpi:", "ucc:", "c10d::", "c10d_functional::",
                "_c10d_functional::")
 LOADERS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")

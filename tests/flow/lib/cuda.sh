@@ -24,7 +24,7 @@ compile()
 	(cd "$TOP" && "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -iquote . "${include[@]}" -pthread \
 		-o "$TMP/$output" "tests/progs/$source" "$@" -L"$FAKES" -lcudart -ldl)
 }
-compile cuda_steps cuda_steps.c || skip_all "no C compiler"
+compile cuda_steps cuda_steps.c || no_program
 
 # cuda NAME [VARIABLE=VALUE...] MODE...: cuda_steps under the preload; log of its calls of CUPTI in
 # NAME.log. CUPTI=12.4 in the environment: of that release.
