@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "merge/fields.h"
 #include "merge/kit/list.h"
 #include "merge/view/diff.h"
 
@@ -62,7 +63,8 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "sort", "KEY", &words.sort, NULL,
-	 "operator view: self, total, calls, memory or device (default self); kernel view: calls"},
+	 "sort tables by this field of theirs (--help-columns), the greatest first; also self,\n"
+	 "                              total, calls, memory or device of operators (default self)"},
 	{0, "compare", "PATH", &words.compare, NULL,
 	 "diff view: the run to compare with; alone, shows it"},
 	{0, "compare-steps", "LIST", &words.other_steps, NULL,
@@ -80,11 +82,11 @@ static const struct option_row rows[] = {
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
 	{0, "help-env", NULL, NULL, &command.is_help_env,
 	 "the TRAINPROF_ variables that the profiled job reads"},
+	{0, "help-columns", NULL, NULL, &command.is_help_columns,
+	 "the tables of the views, their fields and units"},
 	{0, "version", NULL, NULL, &command.is_version, "version"},
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
-
-static const char *const sort_keys[] = {"self", "total", "calls", "memory", "device", NULL};
 
 static _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -282,7 +284,6 @@ static bool is_folder(const char *path)
 
 static void check_values(void)
 {
-	bool is_sort_known = !words.sort;
 	char *end;
 
 	check_list("ranks", command.fuse.ranks);
@@ -301,12 +302,6 @@ static void check_values(void)
 		command.view.top = (uint32_t)top;
 		command.view.has_top = true;
 	}
-	for (int i = 0; sort_keys[i] && words.sort; i++)
-		is_sort_known |= !strcmp(words.sort, sort_keys[i]);
-	if (!is_sort_known)
-		fail_usage("unknown key '%s' for '--sort' (self, total, calls, memory, device)",
-			   words.sort);
-	command.view.sort = words.sort;
 	command.view.steps = command.fuse.steps;
 	command.fuse.is_quiet = command.is_quiet;
 	if (words.fail_if && !is_comparing())
@@ -362,12 +357,37 @@ static void choose_results(void)
 		fail_usage("no path given");
 }
 
+/* Of the views that are shown; of all, where a format shows them. */
+static void check_sort(void)
+{
+	const struct tp_view *const *view = command.shown;
+	uint32_t n = command.n_shown;
+
+	if (!words.sort)
+		return;
+	if (!n || command.n_sinks) {
+		view = tp_views;
+		for (n = 0; tp_views[n];)
+			n++;
+	}
+	command.view.sort = tp_fields_find(view, n, words.sort);
+	if (command.view.sort)
+		return;
+	fprintf(stderr, "trainprof-merge: unknown key '%s' for '--sort' (self, total, memory, device, ",
+		words.sort);
+	tp_fields_list(view, n, stderr);
+	fprintf(stderr, "); try 'trainprof-merge --help'\n");
+	exit(TP_STATUS_USAGE);
+}
+
 struct tp_command *tp_command_read(char **argv)
 {
 	parse(argv);
-	if (!command.is_help && !command.is_help_env && !command.is_version) {
+	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
+	    !command.is_version) {
 		check_values();
 		choose_results();
+		check_sort();
 	}
 	return &command;
 }

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "merge/command.h"
-#include "merge/pass.h"
+#include "merge/fields.h"
 #include "merge/input/recovered.h"
+#include "merge/pass.h"
 #include "runtime/base/options.h"
 
 #ifndef TP_VERSION
@@ -29,7 +30,9 @@ static bool open_out(struct tp_out *out)
 {
 	struct winsize size;
 
-	*out = (struct tp_out){.file = stdout, .width = 100, .rows = command->rows};
+	*out = (struct tp_out){.file = stdout, .width = 100, .rows = command->rows,
+		.sort = command->view.sort,
+		.top = command->view.has_top ? command->view.top : 0};
 	if (command->rows && command->output && !command->n_sinks) {
 		out->file = fopen(command->output, "we");
 		if (!out->file)
@@ -166,6 +169,8 @@ int main(int argc, char **argv)
 		tp_command_help();
 	else if (command->is_help_env)
 		print_environment();
+	else if (command->is_help_columns)
+		tp_fields_help(tp_views);
 	else if (command->is_version)
 		printf("trainprof-merge %s, trace format %d.%d\n", TP_VERSION, TP_TRACE_MAJOR,
 		       TP_TRACE_MINOR);

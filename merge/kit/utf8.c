@@ -122,3 +122,33 @@ int tp_utf8_is_unsafe(uint32_t c)
 		return 0;
 	return IN(unsafe, c);
 }
+
+uint32_t tp_utf8_head(const char *text, uint32_t n, uint32_t columns)
+{
+	uint32_t at = 0, used = 0, len;
+
+	while (at < n) {
+		used += tp_utf8_columns(tp_utf8_next(text + at, n - at, &len));
+		if (used > columns)
+			break;
+		at += len;
+	}
+	return at;
+}
+
+uint32_t tp_utf8_tail(const char *text, uint32_t n, uint32_t columns)
+{
+	uint32_t at = n, used = 0, len;
+
+	while (at > 0) {
+		uint32_t before = at - 1;
+
+		while (before > 0 && ((uint8_t)text[before] & 0xc0) == 0x80)
+			before--;
+		used += tp_utf8_columns(tp_utf8_next(text + before, n - before, &len));
+		if (used > columns)
+			break;
+		at = before;
+	}
+	return n - at;
+}

@@ -20,6 +20,10 @@ uint32_t tp_utf8_columns(uint32_t c);
 /* Columns of n bytes of printable text. */
 uint32_t tp_utf8_width(const char *text, uint32_t n);
 
+/* Bytes of the longest beginning (or end) of n bytes that fits `columns`. */
+uint32_t tp_utf8_head(const char *text, uint32_t n, uint32_t columns);
+uint32_t tp_utf8_tail(const char *text, uint32_t n, uint32_t columns);
+
 /* True for characters that could break a line, move the cursor or hide: controls, marks of
  * writing direction, invisible spaces. */
 int tp_utf8_is_unsafe(uint32_t c);

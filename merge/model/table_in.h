@@ -1,32 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_in.h - the inside of a table, for table.c (text) and rows.c (CSV, JSON) only
+ * table_in.h - the inside of a table, for those that show it: table_text.c, table_rows.c and the
+ * page's html_tables.c
  */
 #ifndef TP_MERGE_TABLE_IN_H
 #define TP_MERGE_TABLE_IN_H
 
 #include "merge/model/table.h"
 
-enum { TP_TABLE_COLUMNS = 24 };
+enum { TP_TABLE_COLUMNS = 32 };
 
 struct tp_cell {
-	char *text;		/* printable, from malloc; NULL: memory ran out */
-	uint32_t n_bytes, columns;
-	enum tp_cell_kind { TP_CELL_TEXT, TP_CELL_INTEGER, TP_CELL_REAL } kind;
-	char unit;		/* of integers: 'n's, 'b'ytes, a 'c'ount */
-	int64_t integer;
-	double real;		/* percent */
+	enum tp_cell_kind { TP_CELL_NONE, TP_CELL_TEXT, TP_CELL_INTEGER, TP_CELL_REAL,
+			    TP_CELL_PERCENT } kind;
+	uint8_t unit, decimals;	/* decimals: of a real */
+	union {
+		char *text;	/* printable, from malloc; NULL: memory ran out */
+		int64_t integer;
+		double real;
+		struct {
+			double part, whole;
+		};
+	};
+};
+
+struct tp_table_row {
+	const char *style;
+	uint32_t depth;
 };
 
 struct tp_table {
+	const struct tp_table_def *def;
+	const void *ctx;
+	struct tp_out *out;
+	uint32_t top;		/* rows that are shown; 0: all */
 	struct tp_column column[TP_TABLE_COLUMNS];
 	uint32_t n_columns;
+	/* Kept until all are known; rows for programs are written as they come: one of each. */
 	struct tp_cell *cell;
-	uint32_t n_cells, cap_cells;
-	const char **style;	/* of each row */
-	uint32_t cap_styles;
-	const char *name;	/* in rows; NULL: the table is for people only */
-	bool is_begun;		/* its first rows were written: tp_table_flush */
+	struct tp_table_row *row;
+	uint32_t n_rows, cap_cells, cap_rows;
+	uint32_t n_added, n_shown;
+	/* Rows that are still to be sorted, by a column. */
+	uint32_t order;		/* TP_TABLE_COLUMNS: none */
+	struct tp_table_key *key;
+	uint32_t n_keys, cap_keys;
 };
+
+static inline bool tp_column_is_right(const struct tp_column *column)
+{
+	if (column->how & (TP_TO_LEFT | TP_TO_RIGHT))
+		return column->how & TP_TO_RIGHT;
+	return column->unit != TP_UNIT_TEXT && column->unit != TP_UNIT_PLACE &&
+	       column->unit != TP_UNIT_BAR;
+}
+
+static inline const struct tp_cell *tp_table_cells(const struct tp_table *table, uint32_t row)
+{
+	return table->cell + (size_t)row * table->n_columns;
+}
+
+/* With the widths that fit; all rows. */
+void tp_table_text(const struct tp_table *table);
+/* A line of names, once for each table, where the format has one; then row after row. */
+void tp_table_rows_head(const struct tp_table *table);
+void tp_table_rows_put(const struct tp_table *table);
 
 #endif

@@ -24,8 +24,7 @@ struct tp_view_options {
 	bool by_shape;		/* operator: a row per name and input shapes */
 	bool by_stack;		/* operator: a row per name and Python stack */
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
-	const char *sort;	/* operator: "self", "total", "calls", "memory", "device"; kernel:
-				 * "calls"; NULL: default */
+	const char *sort;	/* a field: tables that have it are sorted by it; NULL: theirs */
 	const struct tp_fuse_options *chosen;	/* diff: what of this run... */
 	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */
 	const char *fail_if;	/* diff: limits; NULL: none */
@@ -35,6 +34,7 @@ struct tp_view_options {
 struct tp_view {
 	const char *name;	/* of -v */
 	const char *help;
+	const struct tp_table_def *const *tables; /* that it may print, NULL-terminated */
 
 	void *(*begin)(struct tp_facts *facts, const struct tp_view_options *options);
 	/* Writes the text to `out`, frees state. */

@@ -12,7 +12,9 @@
 #include "merge/model/table.h"
 #include "merge/page/html.h"
 
-/* Makes *out print into `html`, where a list is open; *to is kept as long as *out. */
-void tp_html_tables(struct tp_html *html, struct tp_out *out, struct tp_out_to *to);
+/* Makes *out print into `html`, where a list is open; *to is kept as long as *out. sort:
+ * --sort, or NULL. */
+void tp_html_tables(struct tp_html *html, const char *sort, struct tp_out *out,
+		    struct tp_out_to *to);
 
 #endif

@@ -85,7 +85,7 @@ static void put_stack(void *ctx, const uint32_t *place, uint32_t n, const uint64
 static void put_costs(struct stacks *stacks, const struct tp_flame_rows *rows)
 {
 	static const char *const units[] = {
-		[TP_FLAME_BYTES] = "b", [TP_FLAME_NS] = "n", [TP_FLAME_COUNT] = "c",
+		[TP_FLAME_BYTES] = "bytes", [TP_FLAME_NS] = "ns", [TP_FLAME_COUNT] = "count",
 	};
 	struct tp_flame *flame = tp_flame_new(rows, TP_FLAME_BY_FUNCTION, NODES_MAX);
 

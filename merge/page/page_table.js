@@ -128,7 +128,7 @@ class Table {
 			return cell;
 		if (typeof value === 'number') {
 			cell.textContent = show(value, column.unit);
-			if (column.unit === '%') {
+			if (column.unit === 'percent') {
 				cell.classList.add('share');
 				cell.style.setProperty('--share', `${Math.max(0, Math.min(100, value))}%`);
 			}

@@ -133,7 +133,7 @@ function stepColumns(table, rows, isAverage)
 		label: `step ${showCount(step)}${isAverage ? `, average of ${its.n} ranks` : ''}`, short: showCount(step),
 		parts: its.ns.map((value, c) => [table.columns[c + 3].title, Math.round(value / its.n),
 			CATEGORY[table.columns[c + 3].title] || colourOf(table.columns[c + 3].title)]),
-	})), 'Recorded steps', 'n');
+	})), 'Recorded steps', 'ns');
 }
 
 function breakdownCard(table)
@@ -145,7 +145,7 @@ function breakdownCard(table)
 
 		body.replaceChildren(el('p', {class: 'big'}, showNs(Math.round(all)),
 			el('small', {}, ` a step, average of ${showCount(n)} recorded`)),
-			stackedBar(parts, all, 'n'), legendOf(parts, all, 'n', 'step'),
+			stackedBar(parts, all, 'ns'), legendOf(parts, all, 'ns', 'step'),
 			stepColumns(table, rows, process === null && names.length > 1));
 	};
 
@@ -189,10 +189,12 @@ function buildOverview(panel)
 
 // ---- operators, kernels ----
 
+const RANKED = new Set(['ns', 'bytes', 'count']);	// units of which a greatest is of interest
+
 function topCard(table)
 {
-	const units = {n: 'time', b: 'memory', c: 'count'};
-	const figures = table.columns.map((its, c) => [c, its]).filter(([, its]) => units[its.unit]);
+	const figures = table.columns.map((its, c) => [c, its]).filter(([c, its]) => RANKED.has(its.unit) &&
+		table.rows.some((row) => typeof row[c] === 'number'));
 	const name = table.columns.findIndex((its) => !its.right);
 
 	if (!figures.length || name < 0 || table.rows.length < 2)
@@ -205,7 +207,7 @@ function topCard(table)
 		box.replaceChildren(topBars(rows.map((row) => [String(row[name]).trim(), row[c]]),
 			table.columns[c].unit, `Most ${table.columns[c].title}`));
 	};
-	let now = figures.find(([, its]) => /self_ns$|total_ns$/.test(its.field || '')) || figures[0], n = 10;
+	let now = figures.find(([, its]) => its.field === table.order) || figures[0], n = 10;
 
 	draw(now[0], n);
 	return el('section', {class: 'card'}, el('h2', {}, 'Top'), el('div', {class: 'tools'},
@@ -453,9 +455,9 @@ function buildMemory(panel)
 
 // ---- steps ----
 
-const STEP_FIGURES = [['time_ns', 'time', 'n'], ['data_wait_ns', 'waiting for data', 'n'],
-	['optimizer_ns', 'optimizer', 'n'], ['peak_bytes', 'peak of tensors on the host', 'b'],
-	['device_peak_bytes', 'peak of tensors on devices', 'b']];
+const STEP_FIGURES = [['time_ns', 'time', 'ns'], ['data_wait_ns', 'waiting for data', 'ns'],
+	['optimizer_ns', 'optimizer', 'ns'], ['peak_bytes', 'peak of tensors on the host', 'bytes'],
+	['device_peak_bytes', 'peak of tensors on devices', 'bytes']];
 const PHASE_ACTIVE = 4;
 
 // Recorded steps, as stretches [from, to] of their numbers.
@@ -494,7 +496,7 @@ function buildSteps(panel)
 		})), {title: `Every step of the run: ${figure[1]}` + (per > 1 ? `, the slowest of ${per} each` : ''),
 		      x: (step) => `step ${showCount(Math.round(step))}`, y: (value) => show(Math.round(value), figure[2]),
 		      marks: recordedOf(procs),
-		      isBytes: figure[2] === 'b', zoom: (range) => filterTables(tables, range, 0, true)}).element,
+		      isBytes: figure[2] === 'bytes', zoom: (range) => filterTables(tables, range, 0, true)}).element,
 		el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
 	};
 
@@ -588,7 +590,7 @@ function buildFlame(panel)
 		const cost = costs[what];
 
 		body.replaceChildren(new Flame(cost ? stackTree(cost, proc) : operatorTree(flame, proc, what === 'device'),
-			{title: choices.find((its) => String(its[0]) === what)[1], unit: cost ? cost.unit : 'n'}).element);
+			{title: choices.find((its) => String(its[0]) === what)[1], unit: cost ? cost.unit : 'ns'}).element);
 	};
 	const choose = (value) => {
 		what = value;

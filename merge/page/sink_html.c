@@ -153,7 +153,7 @@ static void put_views(struct page *page, const struct tp_run *run)
 		tp_html_text(html, "help", shown->view->help);
 		tp_html_text(html, "way", shown->way);
 		tp_html_open(html, "blocks", '[');
-		tp_html_tables(html, &out, &to);
+		tp_html_tables(html, view_options.sort, &out, &to);
 		shown->view->print(shown->state, run, &out);
 		tp_html_close(html, ']');
 		tp_html_close(html, '}');

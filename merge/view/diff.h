@@ -88,9 +88,9 @@ double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part
 /* ---- view_diff.c ---- */
 
 /* What, base, now, difference, change. */
-struct tp_table *tp_view_diff_table(const char *first, const char *name);
+struct tp_old_table *tp_view_diff_table(const char *first, const char *name);
 /* "+5.2 %"; "new", "gone" */
-void tp_view_diff_change(struct tp_table *table, double before, double after);
+void tp_view_diff_change(struct tp_old_table *table, double before, double after);
 
 /* ---- view_diff_heap.c ---- */
 

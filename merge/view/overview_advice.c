@@ -338,14 +338,14 @@ static void print_item(const struct tp_advice *advice, struct tp_out *out)
 
 static void print_rows(const struct tp_advice *advice, uint32_t n, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "rule", .field = "rule"},
 	    {.title = "cost", .align = TP_RIGHT, .field = "step_percent"},
 	    {.title = "evidence", .may_cut = true, .field = "evidence"},
 	    {.title = "place", .may_cut = true, .field = "place"},
 	    {.title = "what to do", .may_cut = true, .field = "advice"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 
 	tp_table_name(table, "advice");
 	for (uint32_t i = 0; i < n; i++) {

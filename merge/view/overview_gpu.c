@@ -39,7 +39,7 @@ static const char *show_who(char buf[96], const struct tp_run *run, const struct
 	return buf;
 }
 
-static void add_row(struct tp_table *table, const struct tp_run *run,
+static void add_row(struct tp_old_table *table, const struct tp_run *run,
 		    const struct tp_gpu_device *d, const char *indent)
 {
 	const struct tp_gpu_figures *f = &d->total;
@@ -82,7 +82,7 @@ static int compare_use(const void *a, const void *b)
 static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu, bool has_steps,
 			struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "  GPU", .field = "gpu"},
 	    {.title = "", .may_cut = true, .field = "name"},
 	    {.title = "memory", .align = TP_RIGHT, .is_extra = 2, .field = "memory_bytes"},
@@ -94,7 +94,7 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 	};
 	uint32_t n = tp_gpu_time_count(gpu), n_shown = n < GPUS_SHOWN ? n : GPUS_SHOWN;
 	const struct tp_gpu_device **order = malloc((n + 1) * sizeof(*order));
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	if (!order)
 		return;
@@ -119,7 +119,7 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "GPU", .field = "gpu"},
 	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
 	    {.title = "busy", .align = TP_RIGHT, .field = "busy_ns"},
@@ -138,7 +138,7 @@ static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
 	    {.title = "p99", .align = TP_RIGHT, .field = "delay_p99_ns"},
 	    {.title = "waiting", .align = TP_RIGHT, .field = "depth_most"},
 	};
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char who[96];
 
 	if (!tp_out_is_full(out))
@@ -174,7 +174,7 @@ static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
 static void print_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			  struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "GPU", .field = "gpu"},
 	    {.title = "context", .align = TP_RIGHT, .field = "context"},
 	    {.title = "stream", .align = TP_RIGHT, .field = "stream"},
@@ -182,7 +182,7 @@ static void print_streams(const struct tp_run *run, const struct tp_gpu_time *gp
 	    {.title = "waited", .align = TP_RIGHT, .field = "wait_ns"},
 	    {.title = "most waiting", .align = TP_RIGHT, .field = "depth_most"},
 	};
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char who[96];
 
 	if (!tp_out_is_full(out))

@@ -10,7 +10,7 @@ enum { LINES_SHOWN = 5, LINES_ROWS = 200, CUDA_COLUMNS = 2 };
 
 void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "", .may_cut = true, .field = "line"},
 	    {.title = "operators", .align = TP_RIGHT, .field = "time_ns"},
 	    {.title = "before", .align = TP_RIGHT, .field = "gap_ns", .is_extra = 1},
@@ -22,7 +22,7 @@ void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *
 	uint32_t n = tp_sites_top(overview->sites, NULL, TP_SITE_TIME, site,
 				  tp_out_is_full(out) ? LINES_ROWS : LINES_SHOWN);
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]);
-	struct tp_table *table;
+	struct tp_old_table *table;
 	bool has_cuda = tp_out_is_full(out);
 
 	if (!n)

@@ -39,13 +39,13 @@ static bool is_shown(const struct tp_overview_sums *sums, uint32_t category)
 
 static void print_breakdown(const struct tp_overview_sums *sums, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = ""},
 	    {.title = "", .align = TP_RIGHT},
 	    {.title = "", .align = TP_RIGHT},
 	    {.title = ""},
 	};
-	struct tp_table *table = tp_table_new(column, 4);
+	struct tp_old_table *table = tp_table_new(column, 4);
 	uint32_t columns = out->width > 70 ? 40 : 12;
 	char a[32], bar[3 * 40 + 1];
 
@@ -71,10 +71,10 @@ static void print_breakdown(const struct tp_overview_sums *sums, struct tp_out *
 }
 
 /* A table with a column for each category that is shown. Returns the table, rows open. */
-static struct tp_table *new_category_table(const struct tp_overview_sums *sums,
+static struct tp_old_table *new_category_table(const struct tp_overview_sums *sums,
 					   const char *first, const char *second)
 {
-	struct tp_column column[TP_CAT_N + 3] = {
+	struct tp_old_column column[TP_CAT_N + 3] = {
 	    {.title = first},
 	    {.title = second, .align = TP_RIGHT},
 	    {.title = "time", .align = TP_RIGHT},
@@ -83,12 +83,12 @@ static struct tp_table *new_category_table(const struct tp_overview_sums *sums,
 
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
 		if (is_shown(sums, c))
-			column[n++] = (struct tp_column){.title = tp_category_name(c),
+			column[n++] = (struct tp_old_column){.title = tp_category_name(c),
 							 .align = TP_RIGHT};
 	return tp_table_new(column, n);
 }
 
-static void add_categories(struct tp_table *table, const struct tp_overview_sums *sums,
+static void add_categories(struct tp_old_table *table, const struct tp_overview_sums *sums,
 			   const int64_t *ns, int64_t per)
 {
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
@@ -123,7 +123,7 @@ static void print_steps_of(const struct tp_overview_proc *proc,
 	const struct tp_breakdown *breakdown = proc->breakdown;
 	uint32_t n = breakdown->n_steps, n_shown = n <= STEPS_ALL ? n : STEPS_SHOWN;
 	struct ranked *order = malloc((n + 1) * sizeof(*order));
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char a[32];
 
 	if (!order || n < 2) {
@@ -163,7 +163,7 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 {
 	struct ranked *order = malloc((run->n_procs + 1) * sizeof(*order));
 	uint32_t n = 0, n_shown;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char a[64];
 
 	if (!order)
@@ -213,14 +213,14 @@ void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview 
 
 void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "", .may_cut = true},
 	    {.title = "self", .align = TP_RIGHT},
 	    {.title = "self %", .align = TP_RIGHT},
 	    {.title = "calls", .align = TP_RIGHT},
 	    {.title = "self a call", .align = TP_RIGHT},
 	};
-	struct tp_table *table;
+	struct tp_old_table *table;
 	uint32_t best[TOP_OPERATORS], n_rows = tp_names_count(overview->names), n = 0;
 	int64_t all_ns = 0;
 

@@ -16,18 +16,18 @@ void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *o
 		[TP_CAT_RUNTIME] = "runtime_ns", [TP_CAT_DATA] = "data_ns",
 		[TP_CAT_CPU] = "cpu_ns",	 [TP_CAT_OTHER] = "other_ns",
 	};
-	struct tp_column column[TP_CAT_N + 3] = {
+	struct tp_old_column column[TP_CAT_N + 3] = {
 		{.title = "process", .field = "process"},
 		{.title = "step", .align = TP_RIGHT, .field = "step"},
 		{.title = "time", .align = TP_RIGHT, .field = "time_ns"},
 	};
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char who[64];
 
 	if (!tp_out_is_full(out) || !sums->n_steps)
 		return;
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
-		column[c + 3] = (struct tp_column){.title = tp_category_name(c), .align = TP_RIGHT,
+		column[c + 3] = (struct tp_old_column){.title = tp_category_name(c), .align = TP_RIGHT,
 						   .field = field[c]};
 	tp_out_title(out, "Every recorded step");
 	table = tp_table_new(column, TP_CAT_N + 3);

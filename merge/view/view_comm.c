@@ -49,7 +49,7 @@ static int compare_rows(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void add_row(struct tp_table *table, const struct tp_comm *comm,
+static void add_row(struct tp_old_table *table, const struct tp_comm *comm,
 		    const struct tp_comm_row *row)
 {
 	int64_t move_ns = tp_spread_mean(&row->move);
@@ -86,7 +86,7 @@ static void add_row(struct tp_table *table, const struct tp_comm *comm,
 
 static void print_rows(const struct state *state, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "collective", .field = "collective"},
 	    {.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
 	    {.title = "type", .is_extra = 2, .field = "dtype"},
@@ -104,7 +104,7 @@ static void print_rows(const struct state *state, struct tp_out *out)
 	uint32_t n, shown;
 	const struct tp_comm_row *row = tp_comm_rows(state->comm, &n);
 	const struct tp_comm_row **sorted = malloc((n + 1) * sizeof(*sorted));
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	bool has_unknown = false;
 
 	tp_table_name(table, "collectives");
@@ -163,7 +163,7 @@ static const char *show_ranks(char buf[64], const struct tp_comm_group *group,
 
 static void print_groups(const struct state *state, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "group", .field = "group"},
 	    {.title = "ranks", .field = "members"},
 	    {.title = "missing", .align = TP_RIGHT, .field = "missing"},
@@ -176,7 +176,7 @@ static void print_groups(const struct state *state, struct tp_out *out)
 	};
 	uint32_t n = tp_comm_n_groups(state->comm), n_ranks, shown = 0;
 	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n_ranks);
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char buf[64];
 
 	tp_table_name(table, "comm_groups");
@@ -242,7 +242,7 @@ static void print_missing(const struct state *state, const struct tp_run *run, s
 static void print_ranks(const struct state *state, const struct tp_run *run,
 			const struct tp_comm_verdict *verdict, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "rank", .field = "rank"},
 	    {.title = "steps", .align = TP_RIGHT, .field = "steps"},
 	    {.title = "a step: compute", .align = TP_RIGHT, .field = "compute_ns"},
@@ -255,7 +255,7 @@ static void print_ranks(const struct state *state, const struct tp_run *run,
 	    {.title = "max", .align = TP_RIGHT, .is_extra = 1, .field = "late_max_ns"},
 	    {.title = "late a step", .align = TP_RIGHT, .field = "late_ns"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	uint32_t n;
 	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n);
 	char buf[64];
@@ -334,7 +334,7 @@ static void print_heat(const struct state *state, const struct tp_run *run, stru
 /* The same for programs and for the page's map: every step of every rank. */
 static void print_steps(const struct state *state, const struct tp_run *run, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "process", .field = "process"},
 	    {.title = "step", .align = TP_RIGHT, .field = "step"},
 	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
@@ -342,7 +342,7 @@ static void print_steps(const struct state *state, const struct tp_run *run, str
 	};
 	uint32_t n;
 	const struct tp_comm_rank *rank = tp_comm_ranks(state->comm, &n);
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char buf[64];
 
 	if (!tp_out_is_full(out) || n < 2)

@@ -31,7 +31,7 @@ struct state {
 	struct tp_diff_side now, base;
 };
 
-void tp_view_diff_change(struct tp_table *table, double before, double after)
+void tp_view_diff_change(struct tp_old_table *table, double before, double after)
 {
 	if (before <= 0 && after <= 0)
 		tp_table_cell(table, "%s", "");
@@ -43,7 +43,7 @@ void tp_view_diff_change(struct tp_table *table, double before, double after)
 		tp_table_cell(table, "%+.1f %%", 100 * (after / before - 1));
 }
 
-static void row_ns(struct tp_table *table, const char *what, double before, double after)
+static void row_ns(struct tp_old_table *table, const char *what, double before, double after)
 {
 	tp_table_cell(table, "  %s", what);
 	tp_cell_ns(table, (int64_t)before);
@@ -52,16 +52,16 @@ static void row_ns(struct tp_table *table, const char *what, double before, doub
 	tp_view_diff_change(table, before, after);
 }
 
-struct tp_table *tp_view_diff_table(const char *first, const char *name)
+struct tp_old_table *tp_view_diff_table(const char *first, const char *name)
 {
-	const struct tp_column column[] = {
+	const struct tp_old_column column[] = {
 		{.title = first, .may_cut = true, .field = "what"},
 		{.title = "base", .align = TP_RIGHT, .field = "base"},
 		{.title = "now", .align = TP_RIGHT, .field = "now"},
 		{.title = "difference", .align = TP_RIGHT, .field = "difference"},
 		{.title = "change", .align = TP_RIGHT},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 
 	tp_table_name(table, name);
 	return table;
@@ -74,7 +74,7 @@ static void print_steps(const struct state *state, struct tp_out *out)
 		double percent;
 	} shown[] = {{"fastest", 0}, {"median", 50}, {"p90", 90}, {"slowest", 100}};
 	const struct tp_diff_side *base = &state->base, *now = &state->now;
-	struct tp_table *table = tp_view_diff_table("  steps", "diff_steps");
+	struct tp_old_table *table = tp_view_diff_table("  steps", "diff_steps");
 	char a[32], b[32];
 
 	tp_out_title(out, "Steps: %s recorded in base, %s now", tp_show_count(a, base->n_steps),
@@ -98,7 +98,7 @@ static void print_memory(const struct state *state, struct tp_out *out)
 		[TP_DIFF_DEVICE] = "  peak in a step, on a device",
 	};
 	const struct tp_diff_side *base = &state->base, *now = &state->now;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	bool is_odd = false;
 
 	if (!has_memory(base) && !has_memory(now))
@@ -123,7 +123,7 @@ static void print_memory(const struct state *state, struct tp_out *out)
 /* Each beside its like, with what has added up so far. */
 static void print_each_step(const struct state *state, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "  step of base", .align = TP_RIGHT, .field = "base_step"},
 		{.title = "now", .align = TP_RIGHT, .field = "now_step"},
 		{.title = "base", .align = TP_RIGHT, .field = "base_ns"},
@@ -133,7 +133,7 @@ static void print_each_step(const struct state *state, struct tp_out *out)
 		{.title = "added up", .align = TP_RIGHT, .field = "added_up_ns"},
 	};
 	struct tp_diff_pair pair = {.base = NULL};
-	struct tp_table *table;
+	struct tp_old_table *table;
 	int64_t sum = 0;
 
 	if (state->base.n_indices > EACH_STEP_MAX && state->options.top && !tp_out_is_full(out)) {
@@ -161,7 +161,7 @@ static void print_each_step(const struct state *state, struct tp_out *out)
 static void print_categories(const struct state *state, struct tp_out *out)
 {
 	const struct tp_overview_sums *base = &state->base.sums, *now = &state->now.sums;
-	struct tp_table *table = tp_view_diff_table("  a step's time", "diff_categories");
+	struct tp_old_table *table = tp_view_diff_table("  a step's time", "diff_categories");
 
 	tp_out_title(out, "Where a step goes: average of all recorded steps");
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
@@ -183,7 +183,7 @@ static bool has_devices(const struct state *state)
 /* As a training sees it; work of devices counts where it was asked for. */
 static void print_parts(const struct state *state, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "  part of a step", .may_cut = true, .field = "what"},
 		{.title = "base", .align = TP_RIGHT, .field = "base_ns"},
 		{.title = "now", .align = TP_RIGHT, .field = "now_ns"},
@@ -193,7 +193,7 @@ static void print_parts(const struct state *state, struct tp_out *out)
 		{.title = "now", .align = TP_RIGHT, .field = "now_device_ns"},
 		{.title = "difference", .align = TP_RIGHT, .field = "difference_device_ns"},
 	};
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	table = tp_table_new(column, has_devices(state) ? 8 : 5);
 	tp_table_name(table, "diff_parts");
@@ -228,7 +228,7 @@ static bool is_changed(const struct tp_diff_row *row)
 static void print_rows(const struct state *state, struct tp_diff_row *row, uint32_t n,
 		       bool is_kernels, struct tp_out *out)
 {
-	const struct tp_column column[] = {
+	const struct tp_old_column column[] = {
 		{.title = is_kernels ? "kernel" : "operator", .may_cut = true, .field = "name"},
 		{.title = "calls", .align = TP_RIGHT, .is_extra = 4, .field = "base_calls"},
 		{.title = "now", .align = TP_RIGHT, .is_extra = 4, .field = "now_calls"},
@@ -245,8 +245,8 @@ static void print_rows(const struct state *state, struct tp_diff_row *row, uint3
 	};
 	double base_steps = state->base.n_steps, now_steps = state->now.n_steps, sum = 0;
 	uint32_t n_columns = is_kernels ? 8 : has_devices(state) ? 13 : 10, n_new = 0, n_gone = 0, top;
-	bool is_by_device = !is_kernels && state->options.sort && !strcmp(state->options.sort, "device");
-	struct tp_table *table;
+	bool is_by_device = !is_kernels && state->options.sort && !strcmp(state->options.sort, "device_self_ns");
+	struct tp_old_table *table;
 	char a[32], b[32];
 
 	if (!row || !n) {

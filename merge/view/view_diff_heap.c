@@ -49,7 +49,7 @@ static const char *per_step(const struct shown *shown)
 
 static void print_totals(const struct shown *shown)
 {
-	struct tp_table *table = tp_view_diff_table("  host memory", "diff_heap");
+	struct tp_old_table *table = tp_view_diff_table("  host memory", "diff_heap");
 	double before, after;
 
 	tp_out_title(shown->out, "Host memory (heap), all processes");
@@ -103,7 +103,7 @@ static uint32_t load_frames(const struct shown *shown, const struct tp_heapdiff_
 	return n < FRAMES_MAX ? n : FRAMES_MAX;
 }
 
-static void cell_frame(struct tp_table *table, const struct shown *shown,
+static void cell_frame(struct tp_old_table *table, const struct shown *shown,
 		       const struct tp_heapdiff_row *row, enum tp_hostmem_frame which)
 {
 	const struct tp_hostmem_choice *choice = row->is_of_base ? shown->base_choice
@@ -140,7 +140,7 @@ static void print_section(const struct shown *shown, uint32_t at,
 			  const struct tp_heapdiff_row *row, uint32_t n_rows,
 			  struct ordered *order)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "base", .align = TP_RIGHT, .field = "base_bytes"},
 		{.title = "now", .align = TP_RIGHT, .field = "now_bytes"},
 		{.title = "difference", .align = TP_RIGHT, .field = "difference_bytes"},
@@ -154,7 +154,7 @@ static void print_section(const struct shown *shown, uint32_t at,
 	double base = divisor(shown, shown->base, is_per_step);
 	double now = divisor(shown, shown->now, is_per_step);
 	uint32_t n = 0, top;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char a[32];
 
 	for (uint32_t i = 0; i < n_rows; i++) {

@@ -105,7 +105,7 @@ static uint32_t print_issues(const struct tp_run *run,
 static uint32_t print_windows(const struct tp_run *run,
 			      const struct tp_view_options *options, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 	    {.title = "  process"},
 	    {.title = "window", .align = TP_RIGHT},
 	    {.title = "events", .align = TP_RIGHT},
@@ -113,7 +113,7 @@ static uint32_t print_windows(const struct tp_run *run,
 	    {.title = "state"},
 	    {.title = "file", .may_cut = true},
 	};
-	struct tp_table *table = NULL;
+	struct tp_old_table *table = NULL;
 	uint32_t n_bad = 0, n_shown = 0, most = limit(options, UINT32_MAX);
 	char a[64];
 

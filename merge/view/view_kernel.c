@@ -3,15 +3,13 @@
  * view_kernel.c - kernels as a table: kernels.h says what its figures are; without --by-grid and
  * --by-operator copies and launches have a table each
  */
-#include "merge/model/view.h"
+#include "merge/view/view_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "merge/facts/program/kernels.h"
 #include "merge/facts/time/tensor_cores.h"
-#include "merge/facts/time/copies.h"
-#include "merge/facts/time/launch_times.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
@@ -20,6 +18,7 @@ struct state {
 	const struct tp_kernel_rows *kernels;
 	struct tp_copies *copies;		/* NULL: not asked for */
 	struct tp_launch_times *launch_times;
+	int64_t all_ns;				/* of all rows */
 };
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
@@ -33,41 +32,6 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	state->copies = tp_facts_want(facts, &tp_fact_copies, NULL);
 	state->launch_times = tp_facts_want(facts, &tp_fact_launch_times, NULL);
 	return state;
-}
-
-/* ---- printing ---- */
-
-static bool sorts_by_calls(const struct state *state)
-{
-	return state->options.sort && !strcmp(state->options.sort, "calls");
-}
-
-struct ordered {
-	int64_t figure;
-	uint32_t row;
-};
-
-static int compare_ordered(const void *a, const void *b)
-{
-	const struct ordered *x = a, *y = b;
-
-	if (x->figure != y->figure)
-		return x->figure < y->figure ? 1 : -1;
-	return (x->row > y->row) - (x->row < y->row);
-}
-
-static struct ordered *sort_rows(const struct state *state)
-{
-	struct ordered *order = malloc((state->kernels->n_rows + 1) * sizeof(*order));
-	bool by_calls = sorts_by_calls(state);
-
-	if (!order)
-		return NULL;
-	for (uint32_t i = 0; i < state->kernels->n_rows; i++)
-		order[i] = (struct ordered){
-		    by_calls ? (int64_t)state->kernels->row[i].ns.n : state->kernels->row[i].ns.sum, i};
-	qsort(order, state->kernels->n_rows, sizeof(*order), compare_ordered);
-	return order;
 }
 
 /* Where the list of parameters at the end begins; n: none. */
@@ -87,13 +51,13 @@ static uint32_t find_parameters(const char *name, uint32_t n)
 }
 
 /* For people, what tells kernels apart: not what they return, nor their parameters. */
-static void add_name(struct tp_table *table, const struct tp_name *name, bool is_whole)
+static void put_name(struct tp_row *r, const struct tp_name *name)
 {
 	const char *bytes = name->bytes;
 	uint32_t n = name->n_bytes, end;
 
-	if (is_whole) {
-		tp_table_cell(table, "%.*s", (int)n, bytes);
+	if (tp_row_is_for_programs(r)) {
+		tp_row_text(r, "%.*s", (int)n, bytes);
 		return;
 	}
 	if (n > 5 && !memcmp(bytes, "void ", 5)) {
@@ -101,17 +65,29 @@ static void add_name(struct tp_table *table, const struct tp_name *name, bool is
 		n -= 5;
 	}
 	end = find_parameters(bytes, n);
-	tp_table_cell(table, "%.*s", (int)(end ? end : n), bytes);
+	tp_row_text(r, "%.*s", (int)(end ? end : n), bytes);
 }
 
-static void add_shape(struct tp_table *table, const uint32_t *shape)
+static void put_operator(struct tp_row *r, const struct state *state, const struct tp_kernel_row *row)
+{
+	const struct tp_name *name;
+
+	if (row->key.operator == TP_KERNEL_NO_OPERATOR) {
+		tp_row_text(r, "-");
+		return;
+	}
+	name = tp_names_at(state->kernels->names, row->key.operator);
+	tp_row_text(r, "%.*s", (int)name->n_bytes, name->bytes);
+}
+
+static void put_shape(struct tp_row *r, const uint32_t *shape)
 {
 	if (shape[2] > 1)
-		tp_table_cell(table, "%u,%u,%u", shape[0], shape[1], shape[2]);
+		tp_row_text(r, "%u,%u,%u", shape[0], shape[1], shape[2]);
 	else if (shape[1] > 1)
-		tp_table_cell(table, "%u,%u", shape[0], shape[1]);
+		tp_row_text(r, "%u,%u", shape[0], shape[1]);
 	else
-		tp_table_cell(table, "%u", shape[0]);
+		tp_row_text(r, "%u", shape[0]);
 }
 
 /* Could its operator use tensor cores? */
@@ -125,157 +101,122 @@ static bool is_eligible(const struct state *state, const struct tp_kernel_row *r
 	return tp_tensor_cores_eligible(name->bytes, name->n_bytes);
 }
 
-static void add_row(struct tp_table *table, const struct state *state, const struct tp_kernel_row *row,
-		    int64_t all_ns, bool is_whole)
+static void put_blocks(struct tp_row *r, const struct tp_kernel_row *row)
 {
-	add_name(table, tp_names_at(state->kernels->names, row->key.name), is_whole);
-	if (state->options.by_operator) {
-		if (row->key.operator == TP_KERNEL_NO_OPERATOR)
-			tp_table_cell(table, "-");
-		else
-			add_name(table, tp_names_at(state->kernels->names, row->key.operator), true);
-		if (is_whole)
-			tp_table_cell(table, "%s", is_eligible(state, row) ? "yes" : "");
-	}
-	if (state->options.by_grid) {
-		add_shape(table, row->key.grid);
-		add_shape(table, row->key.block);
-		tp_cell_count(table, row->key.registers);
-		tp_cell_bytes(table, row->key.shared);
-	}
-	tp_cell_count(table, row->ns.n);
-	tp_cell_ns(table, row->ns.sum);
-	tp_cell_percent(table, (double)row->ns.sum, (double)all_ns);
-	tp_cell_ns(table, tp_spread_mean(&row->ns));
-	tp_cell_ns(table, row->ns.least);
-	tp_cell_ns(table, tp_spread_percentile(&row->ns, 50));
-	tp_cell_ns(table, tp_spread_percentile(&row->ns, 99));
-	tp_cell_ns(table, row->ns.most);
-	if (row->known_ns > 0) {
-		tp_table_cell(table, "%.*f",
-			      is_whole			       ? 4
-			      : row->blocks_ns < 10 * row->known_ns ? 1
-								    : 0,
-			      row->blocks_ns / row->known_ns);
-		tp_cell_percent(table, row->occupancy_ns, row->known_ns);
-	} else {
-		tp_table_cell(table, "?");
-		tp_table_cell(table, "?");
-	}
-	tp_table_cell(table, "%s", row->uses_tensor_cores ? "yes" : "");
+	if (row->known_ns > 0)
+		tp_row_real(r, row->blocks_ns / row->known_ns,
+			    tp_row_is_for_programs(r)		  ? 4
+			    : row->blocks_ns < 10 * row->known_ns ? 1
+								  : 0);
+	else
+		tp_row_text(r, "?");
 }
 
-static void print_rows(const struct state *state, const struct ordered *order, uint32_t n,
-		       int64_t all_ns, struct tp_out *out)
+static void put_occupancy(struct tp_row *r, const struct tp_kernel_row *row)
 {
-	static const struct tp_column by_name[] = {
-	    {.title = "kernel", .may_cut = true, .field = "kernel"},
-	},
-	by_operator[] = {
-	    {.title = "operator", .may_cut = true, .field = "operator"},
-	    {.title = "TC could", .field = "tensor_cores_eligible"},
-	},
-	by_grid[] = {
-	    {.title = "grid", .align = TP_RIGHT, .field = "grid"},
-	    {.title = "block", .align = TP_RIGHT, .field = "block"},
-	    {.title = "regs", .align = TP_RIGHT, .field = "registers"},
-	    {.title = "shared", .align = TP_RIGHT, .field = "shared_bytes"},
-	},
-	figures[] = {
-	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
-	    {.title = "total", .align = TP_RIGHT, .field = "total_ns"},
-	    {.title = "%", .align = TP_RIGHT, .is_extra = 3, .field = "percent"},
-	    {.title = "mean", .align = TP_RIGHT, .is_extra = 2, .field = "mean_ns"},
-	    {.title = "min", .align = TP_RIGHT, .is_extra = 4, .field = "min_ns"},
-	    {.title = "p50", .align = TP_RIGHT, .is_extra = 1, .field = "p50_ns"},
-	    {.title = "p99", .align = TP_RIGHT, .field = "p99_ns"},
-	    {.title = "max", .align = TP_RIGHT, .field = "max_ns"},
-	    {.title = "blocks", .align = TP_RIGHT, .field = "blocks_per_sm"},
-	    {.title = "occup.", .align = TP_RIGHT, .field = "occupancy_percent"},
-	    {.title = "TC", .field = "tensor_cores"},
-	};
-	struct tp_column column[20];
-	uint32_t n_columns = 1;
-	struct tp_table *table;
-
-	column[0] = by_name[0];
-	if (state->options.by_operator)
-		column[n_columns++] = by_operator[0];
-	if (state->options.by_operator && out->rows != TP_ROWS_NONE)
-		column[n_columns++] = by_operator[1];
-	for (size_t i = 0; state->options.by_grid && i < sizeof(by_grid) / sizeof(by_grid[0]); i++)
-		column[n_columns++] = by_grid[i];
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		column[n_columns++] = figures[i];
-	table = tp_table_new(column, n_columns);
-	tp_table_name(table, "kernel");
-	for (uint32_t i = 0; i < n; i++)
-		add_row(table, state, &state->kernels->row[order[i].row], all_ns,
-			out->rows != TP_ROWS_NONE);
-	tp_table_print(table, out);
+	if (row->known_ns > 0)
+		tp_row_percent(r, row->occupancy_ns, row->known_ns);
+	else
+		tp_row_text(r, "?");
 }
 
-static void print_sums(const struct state *state, const struct tp_run *run, uint32_t n_shown,
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct state *state = ctx;
+	const struct tp_kernel_row *row = of;
+
+	TP_CELL(r, "kernel", "kernel", TP_UNIT_TEXT, TP_CUT, "its name",
+		put_name(r, tp_names_at(state->kernels->names, row->key.name)));
+	TP_WHEN(r, state->options.by_operator) {
+		TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "what launched it",
+			put_operator(r, state, row));
+		TP_TEXT(r, "tensor_cores_eligible", "TC could", TP_ROWS_ONLY,
+			"can the operator use tensor cores?", "%s", is_eligible(state, row) ? "yes" : "");
+	}
+	TP_WHEN(r, state->options.by_grid) {
+		TP_CELL(r, "grid", "grid", TP_UNIT_TEXT, TP_TO_RIGHT, "blocks, x,y,z",
+			put_shape(r, row->key.grid));
+		TP_CELL(r, "block", "block", TP_UNIT_TEXT, TP_TO_RIGHT, "threads of a block, x,y,z",
+			put_shape(r, row->key.block));
+		TP_COUNT(r, "registers", "regs", 0, "registers of a thread", row->key.registers);
+		TP_BYTES(r, "shared_bytes", "shared", 0, "shared memory of a block", row->key.shared);
+	}
+	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->ns.n);
+	TP_NS(r, "total_ns", "total", 0, "total time", row->ns.sum);
+	TP_PERCENT(r, "percent", "%", TP_LESS(3), "part of the total time of all kernels", row->ns.sum,
+		   state->all_ns);
+	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of a call", tp_spread_mean(&row->ns));
+	TP_NS(r, "min_ns", "min", TP_LESS(4), "least time of a call", row->ns.least);
+	TP_NS(r, "p50_ns", "p50", TP_LESS(1), "median time of a call", tp_spread_percentile(&row->ns, 50));
+	TP_NS(r, "p99_ns", "p99", 0, "99th percentile of a call's time",
+	      tp_spread_percentile(&row->ns, 99));
+	TP_NS(r, "max_ns", "max", 0, "greatest time of a call", row->ns.most);
+	TP_CELL(r, "blocks_per_sm", "blocks", TP_UNIT_REAL, 0, "blocks by multiprocessors of the device",
+		put_blocks(r, row));
+	TP_CELL(r, "occupancy_percent", "occup.", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",
+		put_occupancy(r, row));
+	TP_TEXT(r, "tensor_cores", "TC", 0, "does its name say that it uses tensor cores?", "%s",
+		row->uses_tensor_cores ? "yes" : "");
+}
+
+static const struct tp_table_def table_def = {
+	.name = "kernel", .columns = put_columns, .order = "total_ns",
+	.help = "kernels, over all devices and ranks",
+};
+
+static void print_sums(const struct state *state, const struct tp_run *run, uint32_t n_left,
 		       struct tp_out *out)
 {
-	int64_t all_ns = 0, tensor_ns = 0;
+	int64_t tensor_ns = 0;
 	uint64_t n_calls = 0;
 	char a[32], b[32], c[32];
 
 	for (uint32_t i = 0; i < state->kernels->n_rows; i++) {
 		n_calls += state->kernels->row[i].ns.n;
-		all_ns = tp_add(all_ns, state->kernels->row[i].ns.sum);
 		if (state->kernels->row[i].uses_tensor_cores)
 			tensor_ns = tp_add(tensor_ns, state->kernels->row[i].ns.sum);
 	}
 	tp_out_line(out, "dim", "%s kernels ran for %s, %s of it with tensor cores (TC)%s.",
-		    tp_show_count(a, n_calls), tp_show_ns(b, all_ns),
-		    tp_show_percent(c, (double)tensor_ns, (double)all_ns),
+		    tp_show_count(a, n_calls), tp_show_ns(b, state->all_ns),
+		    tp_show_percent(c, (double)tensor_ns, (double)state->all_ns),
 		    run->n_procs > 1 ? "; all ranks and devices added" : "");
-	if (n_shown < state->kernels->n_rows)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, state->kernels->n_rows - n_shown));
+	if (n_left)
+		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	struct ordered *order;
-	int64_t all_ns = 0;
-	uint32_t n;
 
-	order = sort_rows(state);
 	for (uint32_t i = 0; i < state->kernels->n_rows; i++)
-		all_ns = tp_add(all_ns, state->kernels->row[i].ns.sum);
-	n = state->options.top && state->options.top < state->kernels->n_rows ? state->options.top
-								     : state->kernels->n_rows;
+		state->all_ns = tp_add(state->all_ns, state->kernels->row[i].ns.sum);
 	tp_out_title(out, "Kernels%s%s by %s",
 		     state->options.by_operator ? " and operators" : "",
 		     state->options.by_grid ? " and grids" : "",
-		     sorts_by_calls(state) ? "number of calls" : "total time");
-	if (!n || !order) {
-		tp_out_line(out, "",
-			    !order ? "out of memory"
-				   : "no kernel was recorded: no GPU was used in a window, or "
+		     tp_table_order(&table_def, state, out));
+	if (!state->kernels->n_rows)
+		tp_out_line(out, "", "no kernel was recorded: no GPU was used in a window, or "
 				     "-v health says what is off");
-	} else {
-		print_rows(state, order, n, all_ns, out);
-		print_sums(state, run, n, out);
-	}
+	else
+		print_sums(state, run,
+			   tp_table_show(&table_def, state, state->kernels->row, state->kernels->n_rows,
+					 sizeof(*state->kernels->row), state->options.top, out),
+			   out);
 	if (state->copies)
-		tp_copies_print(state->copies, out);
+		tp_view_copies(state->copies, out);
 	if (state->launch_times)
-		tp_launch_times_print(state->launch_times, out);
+		tp_view_launches(state->launch_times, out);
 	if (state->kernels->is_incomplete || (state->copies && state->copies->is_incomplete) ||
 	    (state->launch_times && state->launch_times->is_incomplete))
 		tp_out_line(out, "red", "out of memory: some kernels are missing here");
-	free(order);
 	free(state);
 }
 
 const struct tp_view tp_view_kernel = {
-    .name = "kernel",
-    .help = "calls, times, occupancy and tensor cores of every GPU kernel; copies, launches",
-    .begin = begin,
-    .print = print,
+	.name = "kernel",
+	.help = "calls, times, occupancy and tensor cores of every GPU kernel; copies, launches",
+	.tables = (const struct tp_table_def *const[]){&table_def, &tp_table_copies,
+						       &tp_table_launches, NULL},
+	.begin = begin,
+	.print = print,
 };

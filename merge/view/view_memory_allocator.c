@@ -77,7 +77,7 @@ void tp_view_tensors_allocator(const struct tp_tensors_shown *shown, const struc
 
 void tp_view_tensors_allocators(const struct tp_tensors_shown *shown)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "in tensors", .align = TP_RIGHT, .field = "allocated_bytes"},
@@ -95,7 +95,7 @@ void tp_view_tensors_allocators(const struct tp_tensors_shown *shown)
 	uint32_t n;
 	const struct tp_allocator_device *of =
 		tp_allocator_devices(tp_tensormem_allocator(shown->mem), &n);
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	if (!n || !tp_out_is_full(shown->out))
 		return;

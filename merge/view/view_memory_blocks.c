@@ -71,7 +71,7 @@ static struct kind *find_kinds(const struct tp_tensors_shown *shown, const struc
 	return kind;
 }
 
-static void add_kind(struct tp_table *table, const struct tp_tensors_shown *shown,
+static void add_kind(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 		     const struct kind *kind, bool is_some)
 {
 	const struct tp_life *life = kind->first;
@@ -99,7 +99,7 @@ static void add_kind(struct tp_table *table, const struct tp_tensors_shown *show
 static void print_kinds(const struct tp_tensors_shown *shown, const struct tp_life *life,
 			uint32_t n_lives, bool is_all)
 {
-	struct tp_column column[] = {
+	struct tp_old_column column[] = {
 		{.title = "process"},
 		{.title = "device"},
 		{.title = "bytes", .align = TP_RIGHT},
@@ -116,7 +116,7 @@ static void print_kinds(const struct tp_tensors_shown *shown, const struct tp_li
 		       n_max = tp_view_memory_rows(shown->options, n_lives);
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n;
 	struct kind *kind = find_kinds(shown, life, n_lives, n_max, &n);
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	if (!kind)
 		return;
@@ -139,7 +139,7 @@ static void print_kinds(const struct tp_tensors_shown *shown, const struct tp_li
 
 static void print_each(const struct tp_tensors_shown *shown, const struct tp_life *life, uint32_t n)
 {
-	struct tp_column column[] = {
+	struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
@@ -158,7 +158,7 @@ static void print_each(const struct tp_tensors_shown *shown, const struct tp_lif
 	const bool is_rows = shown->out->rows != TP_ROWS_NONE;
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (is_rows ? 0 : 2);
 	char module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT];
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	/* Rows always have the same fields. */
 	if (!shown->has_modules)
@@ -223,7 +223,7 @@ void tp_view_tensors_blocks(const struct tp_tensors_shown *shown)
 static void print_operators(const struct tp_tensors_shown *shown, const struct tp_proc *only,
 			    uint32_t only_device)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "operator", .may_cut = true, .field = "operator"},
@@ -238,7 +238,7 @@ static void print_operators(const struct tp_tensors_shown *shown, const struct t
 	};
 	const struct tp_memcat *cat = tp_tensormem_cat(shown->mem);
 	const uint32_t skipped = shown->shows_who ? 0 : 2;
-	struct tp_table *table = tp_table_new(column + skipped,
+	struct tp_old_table *table = tp_table_new(column + skipped,
 					      sizeof(column) / sizeof(column[0]) - skipped);
 	uint32_t device, n_left = 0;
 	const struct tp_memops *ops;

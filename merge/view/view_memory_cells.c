@@ -36,7 +36,7 @@ const char *tp_tensors_place(char buf[128], const struct tp_tensors_shown *shown
 	return buf;
 }
 
-void tp_tensors_cell_place(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_place(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			   const struct tp_proc *proc, uint32_t device)
 {
 	char who[64], where[32];
@@ -47,7 +47,7 @@ void tp_tensors_cell_place(struct tp_table *table, const struct tp_tensors_shown
 	tp_table_cell(table, "%s", tp_tensors_device(where, device));
 }
 
-void tp_tensors_cell_step(struct tp_table *table, uint64_t step)
+void tp_tensors_cell_step(struct tp_old_table *table, uint64_t step)
 {
 	if (step == TP_NO_STEP)
 		tp_table_cell(table, "%s", "");
@@ -55,7 +55,7 @@ void tp_tensors_cell_step(struct tp_table *table, uint64_t step)
 		tp_table_cell(table, "%lu", (unsigned long)step);
 }
 
-void tp_tensors_cell_operator(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_operator(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			      uint32_t name, const char *none)
 {
 	if (name == TP_NO_NAME)
@@ -64,7 +64,7 @@ void tp_tensors_cell_operator(struct tp_table *table, const struct tp_tensors_sh
 		tp_table_cell(table, "%s", tp_names_at(shown->names, name)->bytes);
 }
 
-void tp_tensors_cell_category(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_category(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			      enum tp_tensor_category category)
 {
 	tp_table_cell(table, "%s",
@@ -97,7 +97,7 @@ static const char *show_line(char buf[TP_TENSORS_TEXT], const struct tp_tensors_
 	return buf;
 }
 
-void tp_tensors_cell_origin(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_origin(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			    struct tp_origin origin, bool like)
 {
 	char text[TP_TENSORS_TEXT];

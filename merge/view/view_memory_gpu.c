@@ -133,7 +133,7 @@ static int compare_rows(const void *a, const void *b)
 static void print_rows(const struct tp_run *run, const struct tp_view_options *options,
 		       const struct tp_gpumem *mem, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "device"},
 		{.title = "kind"},
 		{.title = "asked for by", .may_cut = true},
@@ -147,7 +147,7 @@ static void print_rows(const struct tp_run *run, const struct tp_view_options *o
 	const struct tp_gpumem_row *rows = tp_gpumem_rows(mem, &n_rows);
 	const struct tp_gpumem_device *gpus = tp_gpumem_devices(mem, &n_gpus);
 	uint32_t *order = malloc((n_rows + 1) * sizeof(*order));
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char name[128], count[32];
 
 	if (!order) {
@@ -189,7 +189,7 @@ static void print_rows(const struct tp_run *run, const struct tp_view_options *o
 static void print_steps(const struct tp_run *run, const struct tp_view_options *options,
 		       const struct tp_gpumem *mem, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "device"},
 		{.title = "step", .align = TP_RIGHT},
 		{.title = "most", .align = TP_RIGHT},
@@ -201,7 +201,7 @@ static void print_steps(const struct tp_run *run, const struct tp_view_options *
 	uint32_t n_steps, n_gpus, n;
 	const struct tp_gpumem_step *steps = tp_gpumem_steps(mem, &n_steps);
 	const struct tp_gpumem_device *gpus = tp_gpumem_devices(mem, &n_gpus);
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char name[128], bytes[32];
 
 	if (!n_steps)

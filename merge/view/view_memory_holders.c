@@ -60,7 +60,7 @@ void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct 
 			     uint32_t device, const char *name, const struct tp_holder *holder,
 			     uint32_t n, int64_t all)
 {
-	struct tp_column column[] = {
+	struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "bytes", .align = TP_RIGHT, .field = "peak_bytes"},
@@ -74,7 +74,7 @@ void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct 
 	const uint32_t skipped = shown->shows_who ? 0 : 2;
 	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_rows, n_shown;
 	struct row *row = join(shown, holder, n, &n_rows);
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char a[32];
 
 	if (!row || !n_rows) {
@@ -171,7 +171,7 @@ static void print_oom(const struct tp_tensors_shown *shown, const struct tp_allo
 static void print_oom_rows(const struct tp_tensors_shown *shown, const struct tp_allocator_oom *oom,
 			   uint32_t n)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "at", .align = TP_RIGHT, .field = "time_ns"},
@@ -183,7 +183,7 @@ static void print_oom_rows(const struct tp_tensors_shown *shown, const struct tp
 		{.title = "module", .field = "module"},
 		{.title = "line", .field = "line"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT];
 
 	tp_table_name(table, "tensor_oom");

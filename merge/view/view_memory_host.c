@@ -192,7 +192,7 @@ static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *h
 static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
 			     uint32_t n, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.field = "process"},
 		{.align = TP_RIGHT, .field = "pid"},
 		{.field = "peak_bytes"},
@@ -211,7 +211,7 @@ static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_p
 		{.field = "stayed_bytes"},
 		{.field = "stayed_blocks"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char who[64];
 
 	tp_table_name(table, "host_memory");
@@ -251,7 +251,7 @@ static void print_counted_rows(const struct tp_run *run, const struct tp_hostmem
 		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
 		[TP_HOSTMEM_LIVE] = "heap",
 	};
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.field = "process"},
 		{.field = "counter"},
 		{.field = "first_bytes"},
@@ -259,7 +259,7 @@ static void print_counted_rows(const struct tp_run *run, const struct tp_hostmem
 		{.field = "most_bytes"},
 		{.field = "last_bytes"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char who[64];
 
 	tp_table_name(table, "host_counted");

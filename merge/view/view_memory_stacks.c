@@ -92,7 +92,7 @@ static bool shows_who(const struct shown *shown)
 	return shown->run->n_procs > 1 || shown->out->rows;
 }
 
-static void add_who(struct tp_table *table, const struct shown *shown, uint32_t proc)
+static void add_who(struct tp_old_table *table, const struct shown *shown, uint32_t proc)
 {
 	char who[64];
 
@@ -100,7 +100,7 @@ static void add_who(struct tp_table *table, const struct shown *shown, uint32_t 
 		tp_table_cell(table, "%s", tp_label_proc(who, shown->run, shown->run->proc[proc]));
 }
 
-static void add_frame(struct tp_table *table, const struct shown *shown,
+static void add_frame(struct tp_old_table *table, const struct shown *shown,
 		      const struct tp_frame *frame, bool is_known)
 {
 	char text[SHOWN_MAX];
@@ -114,7 +114,7 @@ static void add_frame(struct tp_table *table, const struct shown *shown,
 		tp_table_cell(table, "(not recorded)");
 }
 
-static void add_code(struct tp_table *table, const struct shown *shown,
+static void add_code(struct tp_old_table *table, const struct shown *shown,
 		     const struct tp_hostmem_group *group)
 {
 	struct tp_frame asking;
@@ -135,11 +135,11 @@ static uint64_t peak_of_proc(const struct shown *shown, uint32_t proc)
 	return 0;
 }
 
-static struct tp_table *new_table(const struct shown *shown, const struct tp_column *column,
+static struct tp_old_table *new_table(const struct shown *shown, const struct tp_old_column *column,
 				  uint32_t n, const char *name)
 {
 	uint32_t skipped = !shows_who(shown);
-	struct tp_table *table = tp_table_new(column + skipped, n - skipped);
+	struct tp_old_table *table = tp_table_new(column + skipped, n - skipped);
 
 	tp_table_name(table, name);
 	return table;
@@ -243,18 +243,18 @@ static void print_stacks(const struct shown *shown)
 struct group_table {
 	const char *title, *name;
 	const char *remark;		/* below it; NULL: none */
-	const struct tp_column *column;
+	const struct tp_old_column *column;
 	uint32_t n_columns;
 	bool is_main;			/* it may have all rows of the view */
 	cost_fn *cost;
 	/* The cells between the process and the code. */
-	void (*add)(struct tp_table *table, const struct shown *shown,
+	void (*add)(struct tp_old_table *table, const struct shown *shown,
 		    const struct tp_hostmem_row *sum);
 };
 
 #define COLUMNS(column) (column), sizeof(column) / sizeof((column)[0])
 
-static const struct tp_column peak_column[] = {
+static const struct tp_old_column peak_column[] = {
 	{.title = "process", .field = "process"},
 	{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
 	{.title = "%", .align = TP_RIGHT, .field = "percent"},
@@ -286,7 +286,7 @@ static const struct tp_column peak_column[] = {
 	{.title = "asked by", .may_cut = true, .field = "native"},
 };
 
-static void add_peak(struct tp_table *table, const struct shown *shown,
+static void add_peak(struct tp_old_table *table, const struct shown *shown,
 		     const struct tp_hostmem_row *sum)
 {
 	tp_cell_bytes(table, (int64_t)sum->peak_bytes);
@@ -296,7 +296,7 @@ static void add_peak(struct tp_table *table, const struct shown *shown,
 	tp_cell_count(table, sum->n_allocs);
 }
 
-static void add_end(struct tp_table *table, const struct shown *shown,
+static void add_end(struct tp_old_table *table, const struct shown *shown,
 		    const struct tp_hostmem_row *sum)
 {
 	tp_cell_bytes(table, (int64_t)sum->end_bytes);
@@ -304,7 +304,7 @@ static void add_end(struct tp_table *table, const struct shown *shown,
 	tp_cell_count(table, sum->n_allocs);
 }
 
-static void add_leaked(struct tp_table *table, const struct shown *shown,
+static void add_leaked(struct tp_old_table *table, const struct shown *shown,
 		       const struct tp_hostmem_row *sum)
 {
 	tp_cell_bytes(table, (int64_t)sum->leaked_bytes);
@@ -312,7 +312,7 @@ static void add_leaked(struct tp_table *table, const struct shown *shown,
 	tp_cell_count(table, sum->n_leaked_steps);
 }
 
-static void add_temporary(struct tp_table *table, const struct shown *shown,
+static void add_temporary(struct tp_old_table *table, const struct shown *shown,
 			  const struct tp_hostmem_row *sum)
 {
 	tp_cell_count(table, sum->n_temporary);
@@ -339,7 +339,7 @@ static void print_groups(const struct shown *shown, const struct group_table *wh
 {
 	uint32_t n_kept, n;
 	struct ordered *order = sort_groups(group, n_groups, what->cost, &n_kept);
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	if (!order || !n_kept) {
 		free(order);
@@ -368,7 +368,7 @@ static void print_groups(const struct shown *shown, const struct group_table *wh
 
 /* ---- by module, by line of Python ---- */
 
-static void add_what(struct tp_table *table, const struct shown *shown,
+static void add_what(struct tp_old_table *table, const struct shown *shown,
 		     const struct tp_hostmem_group *group, enum tp_hostmem_frame by)
 {
 	const char *path = group->frame.module, *slash = strrchr(path, '/');
@@ -383,7 +383,7 @@ static void add_what(struct tp_table *table, const struct shown *shown,
 
 static void print_by(const struct shown *shown, enum tp_hostmem_frame by)
 {
-	static const struct tp_column by_python[] = {
+	static const struct tp_old_column by_python[] = {
 		{.title = "process", .field = "process"},
 		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
 		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
@@ -407,7 +407,7 @@ static void print_by(const struct shown *shown, enum tp_hostmem_frame by)
 	struct tp_hostmem_group *group =
 		tp_hostmem_groups(shown->mem, shown->choice, by, &n_groups);
 	struct ordered *order = group ? sort_groups(group, n_groups, peak_of, &n_kept) : NULL;
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	/* Without a frame of that sort the table has nothing to say. */
 	if (!order || !n_kept || (n_kept == 1 && !group[order[0].group].is_known)) {

@@ -26,7 +26,7 @@ static const char *kind_word(uint32_t kind)
 static void print_mappings(const struct tp_run *run, const struct tp_hostmem_proc *host,
 			   uint32_t n, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "mapped", .field = "kind"},
 		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
@@ -35,7 +35,7 @@ static void print_mappings(const struct tp_run *run, const struct tp_hostmem_pro
 		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
 	};
 	bool has_any = false, shows_who = run->n_procs > 1 || out->rows;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char who[64], a[32];
 	uint64_t unknown = 0;
 
@@ -73,7 +73,7 @@ static void print_mappings(const struct tp_run *run, const struct tp_hostmem_pro
 static void print_sizes(const struct tp_run *run, const struct tp_hostmem_proc *host,
 			uint32_t n, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "bytes", .align = TP_RIGHT, .field = "least_bytes"},
 		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
 		{.title = "%", .align = TP_RIGHT, .field = "percent"},
@@ -82,7 +82,7 @@ static void print_sizes(const struct tp_run *run, const struct tp_hostmem_proc *
 	};
 	uint64_t count[TP_HOSTMEM_SIZES] = {0}, bytes[TP_HOSTMEM_SIZES] = {0}, all_count = 0,
 		 all_bytes = 0;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char from[32], to[32];
 
 	for (uint32_t i = 0; i < n; i++)
@@ -118,7 +118,7 @@ static void print_sizes(const struct tp_run *run, const struct tp_hostmem_proc *
 static void print_steps(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_hostmem *mem, struct tp_out *out)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "step", .align = TP_RIGHT, .field = "step"},
 		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
@@ -134,7 +134,7 @@ static void print_steps(const struct tp_run *run, const struct tp_view_options *
 	bool shows_who = run->n_procs > 1 || out->rows;
 	uint32_t n_steps, n;
 	const struct tp_hostmem_step *step = tp_hostmem_steps(mem, &n_steps);
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char who[64], a[32];
 
 	if (!n_steps)

@@ -40,7 +40,7 @@ static void print_peak(const struct tp_tensors_shown *shown, const struct tp_mem
 static void print_categories(const struct tp_tensors_shown *shown,
 			     const struct tp_mempeak_track *track)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process", .field = "process"},
 		{.title = "device", .field = "device"},
 		{.title = "category", .field = "category"},
@@ -51,7 +51,7 @@ static void print_categories(const struct tp_tensors_shown *shown,
 	const struct tp_stretch *peak = &track->stretch[track->best];
 	const uint32_t skipped = shown->shows_who ? 0 : 2;
 	const int64_t all = tp_stretch_bytes(peak);
-	struct tp_table *table = tp_table_new(column + skipped,
+	struct tp_old_table *table = tp_table_new(column + skipped,
 					      sizeof(column) / sizeof(column[0]) - skipped);
 
 	tp_table_name(table, "tensor_categories");
@@ -80,12 +80,12 @@ static void print_categories(const struct tp_tensors_shown *shown,
 enum { FIXED = 7, COLUMNS = FIXED + TP_TENSOR_N };
 
 struct steps {
-	struct tp_column column[COLUMNS];
+	struct tp_old_column column[COLUMNS];
 	uint32_t n_columns;
 	enum tp_tensor_category category[TP_TENSOR_N];
 	uint32_t n_categories;
 	bool has_reserved, has_others;
-	struct tp_table *table;
+	struct tp_old_table *table;
 };
 
 static int64_t most_of(const struct tp_mempeak_track *track, uint32_t n,
@@ -100,7 +100,7 @@ static int64_t most_of(const struct tp_mempeak_track *track, uint32_t n,
 	return most;
 }
 
-static void add_column(struct steps *steps, struct tp_column column)
+static void add_column(struct steps *steps, struct tp_old_column column)
 {
 	steps->column[steps->n_columns++] = column;
 }
@@ -123,19 +123,19 @@ static void choose_columns(struct steps *steps, const struct tp_tensors_shown *s
 	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
 		most[c] = most_of(track, n, c);
 	if (shown->shows_who) {
-		add_column(steps, (struct tp_column){.title = "process", .field = "process"});
-		add_column(steps, (struct tp_column){.title = "device", .field = "device"});
+		add_column(steps, (struct tp_old_column){.title = "process", .field = "process"});
+		add_column(steps, (struct tp_old_column){.title = "device", .field = "device"});
 	}
-	add_column(steps, (struct tp_column){.title = "step", .align = TP_RIGHT, .field = "step"});
-	add_column(steps, (struct tp_column){.title = "at", .align = TP_RIGHT,
+	add_column(steps, (struct tp_old_column){.title = "step", .align = TP_RIGHT, .field = "step"});
+	add_column(steps, (struct tp_old_column){.title = "at", .align = TP_RIGHT,
 					     .is_extra = TP_TENSOR_N + 1, .field = "peak_ns"});
 	if (steps->has_others)
-		add_column(steps, (struct tp_column){.title = "others", .align = TP_RIGHT,
+		add_column(steps, (struct tp_old_column){.title = "others", .align = TP_RIGHT,
 						     .field = "others_bytes"});
 	if (steps->has_reserved)
-		add_column(steps, (struct tp_column){.title = "reserved", .align = TP_RIGHT,
+		add_column(steps, (struct tp_old_column){.title = "reserved", .align = TP_RIGHT,
 						     .field = "reserved_bytes"});
-	add_column(steps, (struct tp_column){.title = "tensors", .align = TP_RIGHT,
+	add_column(steps, (struct tp_old_column){.title = "tensors", .align = TP_RIGHT,
 					     .field = "bytes"});
 	for (uint32_t c = 1; c <= TP_TENSOR_N; c++) {
 		const enum tp_tensor_category of = c % TP_TENSOR_N;
@@ -146,7 +146,7 @@ static void choose_columns(struct steps *steps, const struct tp_tensors_shown *s
 		for (uint32_t k = 0; k < TP_TENSOR_N; k++)
 			n_greater += most[k] > most[of];
 		snprintf(field[of], sizeof(field[of]), "%s_bytes", tp_memcat_word(of));
-		add_column(steps, (struct tp_column){
+		add_column(steps, (struct tp_old_column){
 			.title = tp_memcat_title(of), .align = TP_RIGHT, .field = field[of],
 			.is_extra = n_greater,
 		});
@@ -338,7 +338,7 @@ static bool is_little(const struct tp_mempeak_track *track, const struct tp_memp
 static void print_devices(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
 			  uint32_t n, const struct tp_mempeak_track *greatest)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "process"},
 		{.title = "device"},
 		{.title = "tensors", .align = TP_RIGHT},
@@ -348,7 +348,7 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 	};
 	struct tp_tensors_shown each = *shown;
 	uint32_t n_little = 0, n_rows = 0;
-	struct tp_table *table;
+	struct tp_old_table *table;
 	int64_t little = 0;
 	char a[32], b[32];
 

@@ -124,7 +124,7 @@ static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_mod
 	return tp_show_text(text, TP_VIEW_MODULE_TEXT, name + begin, n - begin);
 }
 
-void tp_view_module_cell(struct tp_table *table, const struct tp_module_path *path, bool is_rows)
+void tp_view_module_cell(struct tp_old_table *table, const struct tp_module_path *path, bool is_rows)
 {
 	const uint32_t n = is_rows ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
 	char text[TP_VIEW_MODULE_TEXT];
@@ -132,7 +132,7 @@ void tp_view_module_cell(struct tp_table *table, const struct tp_module_path *pa
 	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
 }
 
-static void add_row(struct tp_table *table, const struct state *state, uint32_t at, bool is_full)
+static void add_row(struct tp_old_table *table, const struct state *state, uint32_t at, bool is_full)
 {
 	const struct tp_module_path *path = tp_module_paths_at(state->paths, at);
 	const struct tp_module_time *time = tp_module_times_at(state->times, at);
@@ -170,10 +170,10 @@ static void add_row(struct tp_table *table, const struct state *state, uint32_t 
 }
 
 /* Columns of the table: *n. */
-static void choose_columns(const struct state *state, bool is_full, struct tp_column column[20],
+static void choose_columns(const struct state *state, bool is_full, struct tp_old_column column[20],
 			   uint32_t *n)
 {
-	static const struct tp_column names[] = {
+	static const struct tp_old_column names[] = {
 	    {.title = "module", .may_cut = true, .field = "module"},
 	    {.title = "class", .may_cut = true, .is_extra = 5, .field = "class"},
 	},
@@ -242,9 +242,9 @@ static void print_tree(const struct state *state, const uint32_t *path, uint32_t
 		       struct tp_out *out)
 {
 	bool is_full = out->rows != TP_ROWS_NONE;
-	struct tp_column column[20];
+	struct tp_old_column column[20];
 	uint32_t n_columns;
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	choose_columns(state, is_full, column, &n_columns);
 	table = tp_table_new(column, n_columns);

@@ -15,12 +15,12 @@ enum { FIXED = 7, COLUMNS = FIXED + TP_MOMENT_N, DEPTH_SHOWN = 3 };
 struct shown {
 	const struct tp_module_memories *memories;
 	const struct tp_module_paths *paths;
-	struct tp_column column[COLUMNS];
+	struct tp_old_column column[COLUMNS];
 	uint32_t n_columns;
 	uint32_t category[TP_MOMENT_N], n_categories;
 	bool is_rows;
 	bool is_page;
-	struct tp_table *table;
+	struct tp_old_table *table;
 };
 
 static const char *const pass_word[TP_PASS_N] = {"forward", "backward"};
@@ -52,14 +52,14 @@ static const char *short_title(uint32_t category)
 /* Rows always have the same fields; in text what takes least goes first where there is no room. */
 static void choose_columns(struct shown *shown, const int64_t most[TP_MOMENT_N])
 {
-	static const struct tp_column people[] = {
+	static const struct tp_old_column people[] = {
 		{.title = "module", .may_cut = true},
 		{.title = "pass"},
 		{.title = "entry", .align = TP_RIGHT, .is_extra = TP_TENSOR_N + 1},
 		{.title = "exit", .align = TP_RIGHT, .is_extra = TP_TENSOR_N + 1},
 		{.title = "peak", .align = TP_RIGHT},
 	};
-	static const struct tp_column programs[] = {
+	static const struct tp_old_column programs[] = {
 		{.title = "module", .field = "module"},
 		{.title = "depth", .field = "depth"},
 		{.title = "calls", .field = "calls"},
@@ -84,7 +84,7 @@ static void choose_columns(struct shown *shown, const int64_t most[TP_MOMENT_N])
 			n_greater += most[k] > most[c];
 		snprintf(field[c], sizeof(field[c]), "%s_bytes",
 			 c == TP_MOMENT_INTERNAL ? "internal" : tp_memcat_word(c));
-		shown->column[shown->n_columns++] = (struct tp_column){
+		shown->column[shown->n_columns++] = (struct tp_old_column){
 			.title = short_title(c),
 			.align = TP_RIGHT, .field = field[c], .is_extra = n_greater,
 		};

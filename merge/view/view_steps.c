@@ -72,9 +72,9 @@ static bool is_slow(const struct steps *steps, uint32_t i)
 }
 
 /* A row per `first`; its other cells are add_lengths's. The columns live as long as the table. */
-static struct tp_table *new_length_table(const char *first)
+static struct tp_old_table *new_length_table(const char *first)
 {
-	static struct tp_column column[] = {
+	static struct tp_old_column column[] = {
 	    {.title = NULL},
 	    {.title = "steps", .align = TP_RIGHT, .field = "steps"},
 	    {.title = "p50", .align = TP_RIGHT, .field = "p50_ns"},
@@ -89,7 +89,7 @@ static struct tp_table *new_length_table(const char *first)
 	return tp_table_new(column, sizeof(column) / sizeof(column[0]));
 }
 
-static void add_lengths(struct tp_table *table, const int64_t *sorted, uint32_t n, int64_t sum,
+static void add_lengths(struct tp_old_table *table, const int64_t *sorted, uint32_t n, int64_t sum,
 			int64_t wait)
 {
 	tp_cell_count(table, n);
@@ -103,7 +103,7 @@ static void add_lengths(struct tp_table *table, const int64_t *sorted, uint32_t 
 
 static void print_percentiles(const struct steps *steps, struct tp_out *out)
 {
-	struct tp_table *table = new_length_table("phase");
+	struct tp_old_table *table = new_length_table("phase");
 	int64_t *some = malloc((steps->n + 1) * sizeof(*some));
 	uint32_t n_phases = 0;
 
@@ -193,7 +193,7 @@ static uint32_t choose(const struct steps *steps, uint32_t top, bool *shown)
 }
 
 /* What the devices did in a recorded step; of others nothing is known. */
-static void add_gpu(struct tp_table *table, const struct steps *steps,
+static void add_gpu(struct tp_old_table *table, const struct steps *steps,
 		    const struct tp_step_row *row)
 {
 	struct tp_step_gpu gpu;
@@ -210,7 +210,7 @@ static void add_gpu(struct tp_table *table, const struct steps *steps,
 	tp_cell_count(table, gpu.n_launched);
 }
 
-static void add_row(struct tp_table *table, const struct steps *steps, uint32_t i)
+static void add_row(struct tp_old_table *table, const struct steps *steps, uint32_t i)
 {
 	const struct tp_step_row *row = &steps->row[i];
 	bool slow = is_slow(steps, i);
@@ -251,9 +251,9 @@ static void add_row(struct tp_table *table, const struct steps *steps, uint32_t 
 }
 
 /* *n columns of the table: those of which something is known. */
-static void choose_columns(struct steps *steps, struct tp_column column[20], uint32_t *n)
+static void choose_columns(struct steps *steps, struct tp_old_column column[20], uint32_t *n)
 {
-	static const struct tp_column
+	static const struct tp_old_column
 	    times[] = {
 		{.title = "step", .align = TP_RIGHT, .field = "step"},
 		{.title = "epoch/n", .align = TP_RIGHT, .is_extra = 1, .field = "epoch_and_step"},
@@ -304,10 +304,10 @@ static void choose_columns(struct steps *steps, struct tp_column column[20], uin
 
 static void print_table(struct steps *steps, uint32_t top, struct tp_out *out)
 {
-	struct tp_column column[20];
+	struct tp_old_column column[20];
 	uint32_t n_columns, n_shown, n_slow = 0;
 	bool *shown = calloc(steps->n + 1, sizeof(*shown));
-	struct tp_table *table;
+	struct tp_old_table *table;
 	char a[32], b[32];
 
 	for (uint32_t i = 0; i < steps->n; i++)
@@ -383,7 +383,7 @@ static uint32_t count_proc(const struct tp_run *run, uint32_t i)
 /* Many ranks: a row for each, and where the slowest one's steps begin. */
 static uint32_t print_ranks(const struct tp_run *run, struct tp_out *out)
 {
-	struct tp_table *table = new_length_table("process");
+	struct tp_old_table *table = new_length_table("process");
 	uint32_t slowest = 0, n;
 	int64_t most = -1;
 	char a[64];

@@ -26,14 +26,14 @@ const char *tp_tensors_place(char buf[128], const struct tp_tensors_shown *shown
 			     const struct tp_proc *proc, uint32_t device);
 /* Cells: process and device, where rows have them; a step; an operator, else what stands for it in
  * text; its module and its line, where there are any. like: module_paths.h. */
-void tp_tensors_cell_place(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_place(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			   const struct tp_proc *proc, uint32_t device);
-void tp_tensors_cell_step(struct tp_table *table, uint64_t step);
-void tp_tensors_cell_operator(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_step(struct tp_old_table *table, uint64_t step);
+void tp_tensors_cell_operator(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			      uint32_t name, const char *none);
-void tp_tensors_cell_category(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_category(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			      enum tp_tensor_category category);
-void tp_tensors_cell_origin(struct tp_table *table, const struct tp_tensors_shown *shown,
+void tp_tensors_cell_origin(struct tp_old_table *table, const struct tp_tensors_shown *shown,
 			    struct tp_origin origin, bool like);
 /* Both "" where they are not known. */
 void tp_tensors_show_origin(const struct tp_tensors_shown *shown, struct tp_origin origin,

@@ -55,14 +55,14 @@ static const char *style_of(const struct state *state, const struct tp_excerpt_n
 		       tp_excerpt_is_wait(&state->tree.row[node->row]) ? "yellow" : "";
 }
 
-static void put_offset(struct tp_table *table, int64_t ns)
+static void put_offset(struct tp_old_table *table, int64_t ns)
 {
 	char a[32];
 
 	tp_table_cell(table, "%s%s", ns < 0 ? "" : "+", tp_show_ns(a, ns));
 }
 
-static void put_device(struct tp_table *table, int64_t ns)
+static void put_device(struct tp_old_table *table, int64_t ns)
 {
 	if (ns)
 		tp_cell_ns(table, ns);
@@ -70,7 +70,7 @@ static void put_device(struct tp_table *table, int64_t ns)
 		tp_table_cell(table, "%s", "");
 }
 
-static void put_shapes(struct tp_table *table, const struct tp_excerpt_row *row)
+static void put_shapes(struct tp_old_table *table, const struct tp_excerpt_row *row)
 {
 	char shapes[200];
 
@@ -80,7 +80,7 @@ static void put_shapes(struct tp_table *table, const struct tp_excerpt_row *row)
 					 : "");
 }
 
-static void put_node(struct state *state, struct tp_table *table,
+static void put_node(struct state *state, struct tp_old_table *table,
 		     const struct tp_excerpt_node *node, uint32_t depth)
 {
 	const struct tp_excerpt_tree *tree = &state->tree;
@@ -108,7 +108,7 @@ static void put_node(struct state *state, struct tp_table *table,
 }
 
 /* What lies in a node and is not shown, if some of it is. */
-static void put_rest(struct state *state, struct tp_table *table,
+static void put_rest(struct state *state, struct tp_old_table *table,
 		     const struct tp_excerpt_node *of, uint32_t depth)
 {
 	const struct tp_excerpt_tree *tree = &state->tree;
@@ -169,7 +169,7 @@ static const struct tp_excerpt_node *next_beside(const struct tp_excerpt_tree *t
 }
 
 /* A lane and what is in it, in order of time. */
-static void put_lane(struct state *state, struct tp_table *table, uint32_t lane)
+static void put_lane(struct state *state, struct tp_old_table *table, uint32_t lane)
 {
 	const struct tp_excerpt_tree *tree = &state->tree;
 	const struct tp_excerpt_node *node = &tree->node[lane], *outer, *next;
@@ -217,18 +217,18 @@ static void put_title(const struct state *state, const struct tp_run *run,
 static void print_text(struct state *state, const struct tp_run *run, uint32_t at,
 		       struct tp_out *out)
 {
-	static const struct tp_column begin_ns = {.title = "begin", .align = TP_RIGHT},
+	static const struct tp_old_column begin_ns = {.title = "begin", .align = TP_RIGHT},
 				      time_ns = {.title = "time", .align = TP_RIGHT},
 				      device = {.title = "GPU", .align = TP_RIGHT},
 				      what = {.title = "", .may_cut = true},
 				      line = {.title = "line", .align = TP_RIGHT, .is_extra = 2},
 				      shapes = {.title = "shapes", .is_extra = 1, .may_cut = true};
-	struct tp_column column[6] = {begin_ns, time_ns};
+	struct tp_old_column column[6] = {begin_ns, time_ns};
 	const struct tp_excerpt_step *step = tp_excerpt_step(state->excerpt, at);
 	uint32_t n_columns = 2, n_hidden = 0,
 		 lines = state->options.has_top ? state->options.top : LINES;
 	struct tp_excerpt_tree *tree = &state->tree;
-	struct tp_table *table;
+	struct tp_old_table *table;
 
 	put_title(state, run, step, out);
 	tp_excerpt_tree_make(tree, state->excerpt, at);
@@ -260,9 +260,9 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 
 /* ---- rows ---- */
 
-static struct tp_table *new_rows_table(void)
+static struct tp_old_table *new_rows_table(void)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "step", .align = TP_RIGHT, .field = "step"},
 		{.title = "place", .field = "place"},
 		{.title = "depth", .align = TP_RIGHT, .field = "depth"},
@@ -277,13 +277,13 @@ static struct tp_table *new_rows_table(void)
 		{.title = "module", .field = "module"},
 		{.title = "line", .field = "line"},
 	};
-	struct tp_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 
 	tp_table_name(table, "trace");
 	return table;
 }
 
-static void put_row(struct state *state, struct tp_table *table,
+static void put_row(struct state *state, struct tp_old_table *table,
 		    const struct tp_excerpt_step *step, const struct tp_excerpt_row *row)
 {
 	char text[TP_EXCERPT_TEXT];
@@ -319,7 +319,7 @@ static void print_rows(struct state *state, const struct tp_run *run, uint32_t a
 	const struct tp_excerpt_row *row = tp_excerpt_rows(state->excerpt) + step->first;
 	uint32_t top = state->options.has_top ? state->options.top : 0;
 	uint32_t n = top && top < step->n ? top : step->n;
-	struct tp_table *table = new_rows_table();
+	struct tp_old_table *table = new_rows_table();
 	char a[64];
 
 	out->who = tp_label_proc(a, run, step->proc);

@@ -109,52 +109,51 @@ Test(html, commas_stand_between_values)
 	free(text);
 }
 
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const int *row = of;
+
+	TP_TEXT(r, "name", "name", TP_TREE, "what it is called", "row %d", *row);
+	TP_NS(r, "time_ns", "time", TP_LESS(1), "its time", 1500 + *row);
+	TP_REAL(r, NULL, "mixed", 0, "for people only", 2.5, 1);
+	TP_PERCENT(r, "percent", "share", 0, "its share", 1, *row ? 4 : 0);
+	TP_COUNT(r, "calls", "calls", TP_ROWS_ONLY, "for programs only", 3);
+	TP_DEPTH(r, (uint32_t)*row);
+	TP_STYLE(r, *row ? "yellow" : "");
+}
+
 Test(html, tables_keep_their_figures_and_units)
 {
-	static const struct tp_column column[] = {
-		{.title = "name", .field = "name"},
-		{.title = "time", .align = TP_RIGHT, .field = "time_ns"},
-		{.title = "mixed", .align = TP_RIGHT},
-		{.title = "share", .align = TP_RIGHT, .field = "percent"},
-	};
+	static const struct tp_table_def def = {
+		.name = "some", .columns = put_columns, .order = "time_ns"};
+	static const int row[] = {0, 1};
 	struct tp_out_to to;
 	struct tp_out out;
-	struct tp_table *table;
 	char *text;
 
 	begin_page();
 	tp_html_open(&page.html, NULL, '[');
-	tp_html_tables(&page.html, &out, &to);
+	tp_html_tables(&page.html, NULL, &out, &to);
 	cr_expect(tp_out_is_full(&out));
 	tp_out_title(&out, "A <title>");
 	tp_out_item(&out, "red", 10, "label", "%d of it", 3);
-	table = tp_table_new(column, 4);
-	tp_table_name(table, "some");
-	for (int row = 0; row < 2; row++) {
-		tp_table_cell(table, "  row %d", row);
-		tp_cell_ns(table, 1500 + row);
-		if (row)
-			tp_cell_bytes(table, 1024);
-		else
-			tp_cell_count(table, 5);
-		tp_cell_percent(table, 1, row ? 4 : 0);
-		if (row)
-			tp_table_style(table, "yellow");
-	}
-	tp_table_print(table, &out);
-	tp_out_line(&out, "", "last");
+	cr_expect_eq(tp_table_show(&def, NULL, row, 2, sizeof(row[0]), 0, &out), 0);
+	tp_out_line(&out, "", "  last");
 	tp_html_close(&page.html, ']');
 	text = end_page();
 	cr_expect_str_eq(text,
 		"[{\"kind\":\"t\",\"style\":\"bold\",\"text\":\"A \\u003ctitle\\u003e\"},"
 		"{\"kind\":\"i\",\"style\":\"red\",\"label\":\"label\",\"text\":\"3 of it\"},"
-		"{\"name\":\"some\",\"columns\":[{\"title\":\"name\",\"field\":\"name\"},"
-		"{\"title\":\"time\",\"field\":\"time_ns\",\"right\":1,\"unit\":\"n\"},"
-		"{\"title\":\"mixed\",\"right\":1},"
-		"{\"title\":\"share\",\"field\":\"percent\",\"right\":1,\"unit\":\"%\"}],"
-		"\"rows\":[[\"  row 0\",1500,\"5\",\"-\"],[\"  row 1\",1501,\"1.00 KiB\",25]],"
-		"\"styles\":{\"1\":\"yellow\"}},"
-		"{\"kind\":\"l\",\"text\":\"last\"}]");
+		"{\"name\":\"some\",\"order\":\"time_ns\",\"columns\":["
+		"{\"title\":\"name\",\"field\":\"name\",\"help\":\"what it is called\",\"unit\":\"text\","
+		"\"tree\":1},"
+		"{\"title\":\"time\",\"field\":\"time_ns\",\"help\":\"its time\",\"unit\":\"ns\",\"right\":1},"
+		"{\"title\":\"mixed\",\"help\":\"for people only\",\"unit\":\"real\",\"right\":1},"
+		"{\"title\":\"share\",\"field\":\"percent\",\"help\":\"its share\",\"unit\":\"percent\","
+		"\"right\":1}],"
+		"\"rows\":[[\"row 1\",1501,2.5,25],[\"row 0\",1500,2.5,\"-\"]],\"depths\":[1,0],"
+		"\"styles\":{\"0\":\"yellow\"}},"
+		"{\"kind\":\"l\",\"indent\":2,\"text\":\"last\"}]");
 	free(text);
 }
 

@@ -10,7 +10,7 @@ static char *printed;
 
 static const char *print_as(enum tp_rows rows, const char *who)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "operator", .field = "operator"},
 		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
 		{.title = "bar"},
@@ -18,7 +18,7 @@ static const char *print_as(enum tp_rows rows, const char *who)
 		{.title = "share", .align = TP_RIGHT, .field = "share_percent"},
 		{.title = "limit", .align = TP_RIGHT, .field = "limit"},
 	};
-	struct tp_table *table = tp_table_new(column, 6), *nameless = tp_table_new(column, 6);
+	struct tp_old_table *table = tp_table_new(column, 6), *nameless = tp_table_new(column, 6);
 	struct tp_out out = {.rows = rows, .who = who, .width = 20};
 	size_t n;
 

@@ -170,7 +170,7 @@ Test(table, counts_columns_of_wide_and_combining_characters)
 	cr_expect_eq(tp_utf8_width("\xe2\x96\x88", 3), 1);
 }
 
-static const struct tp_column three[] = {
+static const struct tp_old_column three[] = {
 	{.title = "name", .may_cut = true},
 	{.title = "calls", .align = TP_RIGHT},
 	{.title = "note"},
@@ -178,7 +178,7 @@ static const struct tp_column three[] = {
 
 Test(table, aligns_columns_and_leaves_no_space_at_the_end)
 {
-	struct tp_table *table = tp_table_new(three, 3);
+	struct tp_old_table *table = tp_table_new(three, 3);
 	struct text text;
 
 	open_text(&text, 80, false);
@@ -197,7 +197,7 @@ Test(table, aligns_columns_and_leaves_no_space_at_the_end)
 
 Test(table, cuts_the_long_column_in_its_middle)
 {
-	struct tp_table *table = tp_table_new(three, 3);
+	struct tp_old_table *table = tp_table_new(three, 3);
 	struct text text;
 
 	open_text(&text, 40, false);
@@ -213,7 +213,7 @@ Test(table, cuts_the_long_column_in_its_middle)
 
 Test(table, leaves_out_extra_columns_greatest_first_before_it_cuts_much)
 {
-	static const struct tp_column column[] = {
+	static const struct tp_old_column column[] = {
 		{.title = "name", .may_cut = true}, {.title = "one"},
 		{.title = "second", .is_extra = 1}, {.title = "third", .is_extra = 2},
 	};
@@ -223,7 +223,7 @@ Test(table, leaves_out_extra_columns_greatest_first_before_it_cuts_much)
 	} cases[] = {{54, "third", "fourth"}, {48, "second", "third"}, {40, "one", "second"}};
 
 	for (size_t i = 0; i < 3; i++) {
-		struct tp_table *table = tp_table_new(column, 4);
+		struct tp_old_table *table = tp_table_new(column, 4);
 		struct text text;
 
 		open_text(&text, cases[i].width, false);
@@ -247,9 +247,9 @@ Test(table, is_never_wider_than_the_terminal)
 	unsigned seed = 7;
 
 	for (uint32_t round = 0; round < 400; round++) {
-		struct tp_column column[5] = {{.title = "one"}, {.title = "two"}};
+		struct tp_old_column column[5] = {{.title = "one"}, {.title = "two"}};
 		uint32_t n_columns = 1 + rand_r(&seed) % 5, width = 10 + rand_r(&seed) % 120;
-		struct tp_table *table;
+		struct tp_old_table *table;
 		struct text text;
 
 		for (uint32_t c = 0; c < n_columns; c++) {
@@ -277,7 +277,7 @@ Test(table, is_never_wider_than_the_terminal)
 Test(table, styles_rows_only_where_there_is_color)
 {
 	for (int has_color = 0; has_color < 2; has_color++) {
-		struct tp_table *table = tp_table_new(three, 3);
+		struct tp_old_table *table = tp_table_new(three, 3);
 		struct text text;
 
 		open_text(&text, 80, has_color);
@@ -322,7 +322,7 @@ Test(table, breaks_lines_at_spaces_below_their_indentation)
 
 Test(table, never_sends_control_characters_of_a_trace_to_a_terminal)
 {
-	struct tp_table *table = tp_table_new(three, 3);
+	struct tp_old_table *table = tp_table_new(three, 3);
 	struct text text;
 
 	open_text(&text, 80, true);

@@ -11,9 +11,14 @@
 #include "merge/facts/time/names.h"
 #include "merge/kit/spread.h"
 #include "merge/model/fact.h"
-#include "merge/model/table.h"
 
-struct tp_copies_row;
+struct tp_copies_row {
+	uint32_t name;		/* of names */
+	int64_t bytes;
+	int64_t timed_bytes, timed_ns; /* of those whose time is known, and not 0 */
+	struct tp_spread ns;
+	struct tp_spread rate;	/* bytes a second of each */
+};
 
 struct tp_copies {
 	struct tp_names *names;	/* its own: a row each */
@@ -24,8 +29,5 @@ struct tp_copies {
 
 /* A struct tp_copies, of MEMCPY and MEMSET, not cut to a window: bytes are those of all of it. */
 extern const struct tp_fact tp_fact_copies;
-
-/* A table, the kind that took longest first; nothing when there are none. */
-void tp_copies_print(struct tp_copies *copies, struct tp_out *out);
 
 #endif

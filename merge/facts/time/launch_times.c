@@ -7,14 +7,6 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-struct tp_launch_times_row {
-	uint32_t name;		/* of names */
-	struct tp_spread call_ns;
-	struct tp_spread wait_ns; /* from the end of a call to the begin of its first work */
-	uint64_t n_work, n_shorter; /* pieces; those that ran for less than their call */
-	int64_t work_ns;
-};
-
 static void take_launched(void *state, const struct tp_event *work, struct tp_launch_call *call)
 {
 	struct tp_launch_times *times = state;
@@ -41,68 +33,6 @@ static void take_launched(void *state, const struct tp_event *work, struct tp_la
 	if (!tp_spread_add(&row->call_ns, call_ns) ||
 	    !tp_spread_add(&row->wait_ns, tp_sub(work->begin_ns, call->end_ns)))
 		times->is_incomplete = true;
-}
-
-static int compare_total(const void *a, const void *b)
-{
-	const struct tp_launch_times_row *x = a, *y = b;
-
-	if (x->call_ns.sum != y->call_ns.sum)
-		return x->call_ns.sum < y->call_ns.sum ? 1 : -1;
-	return (x->name > y->name) - (x->name < y->name);
-}
-
-static void add_row(struct tp_table *table, const struct tp_launch_times *times,
-		    const struct tp_launch_times_row *row)
-{
-	const struct tp_name *name = tp_names_at(times->names, row->name);
-
-	tp_table_cell(table, "%.*s", (int)name->n_bytes, name->bytes);
-	tp_cell_count(table, row->call_ns.n);
-	tp_cell_ns(table, row->call_ns.sum);
-	tp_cell_ns(table, tp_spread_mean(&row->call_ns));
-	tp_cell_ns(table, tp_spread_percentile(&row->call_ns, 99));
-	tp_cell_ns(table, tp_spread_mean(&row->wait_ns));
-	tp_cell_ns(table, tp_spread_percentile(&row->wait_ns, 50));
-	tp_cell_ns(table, tp_spread_percentile(&row->wait_ns, 99));
-	tp_cell_ns(table, row->wait_ns.most);
-	tp_cell_count(table, row->n_work);
-	tp_cell_ns(table, row->work_ns);
-	tp_cell_count(table, row->n_shorter);
-}
-
-void tp_launch_times_print(struct tp_launch_times *times, struct tp_out *out)
-{
-	static const struct tp_column column[] = {
-	    {.title = "call", .may_cut = true, .field = "call"},
-	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
-	    {.title = "on the host", .align = TP_RIGHT, .field = "call_ns"},
-	    {.title = "mean", .align = TP_RIGHT, .field = "call_mean_ns"},
-	    {.title = "p99", .align = TP_RIGHT, .is_extra = 2, .field = "call_p99_ns"},
-	    {.title = "then waiting", .align = TP_RIGHT, .field = "wait_mean_ns"},
-	    {.title = "p50", .align = TP_RIGHT, .is_extra = 1, .field = "wait_p50_ns"},
-	    {.title = "p99", .align = TP_RIGHT, .is_extra = 3, .field = "wait_p99_ns"},
-	    {.title = "max", .align = TP_RIGHT, .is_extra = 4, .field = "wait_max_ns"},
-	    {.title = "work", .align = TP_RIGHT, .is_extra = 5, .field = "work"},
-	    {.title = "on devices", .align = TP_RIGHT, .field = "work_ns"},
-	    {.title = "shorter", .align = TP_RIGHT, .field = "shorter"},
-	};
-	uint32_t n = tp_names_count(times->names);
-	struct tp_table *table;
-
-	if (n > times->cap_rows)
-		n = times->cap_rows;
-	if (n)
-		qsort(times->row, n, sizeof(*times->row), compare_total);
-	if (!n || !times->row[0].n_work)
-		return;
-	tp_out_title(out, "Launches by time on the host");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "launches");
-	for (uint32_t i = 0; i < n; i++)
-		if (times->row[i].n_work)
-			add_row(table, times, &times->row[i]);
-	tp_table_print(table, out);
 }
 
 static void free_times(void *state)

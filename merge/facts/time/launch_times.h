@@ -12,9 +12,14 @@
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/names.h"
 #include "merge/kit/spread.h"
-#include "merge/model/table.h"
 
-struct tp_launch_times_row;
+struct tp_launch_times_row {
+	uint32_t name;		/* of names */
+	struct tp_spread call_ns;
+	struct tp_spread wait_ns; /* from the end of a call to the begin of its first work */
+	uint64_t n_work, n_shorter; /* pieces; those that ran for less than their call */
+	int64_t work_ns;
+};
 
 struct tp_launch_times {
 	struct tp_names *names;	/* its own: a row each */
@@ -25,8 +30,5 @@ struct tp_launch_times {
 
 /* A struct tp_launch_times. */
 extern const struct tp_fact tp_fact_launch_times;
-
-/* A table, the calls that took longest first; nothing when there are none. */
-void tp_launch_times_print(struct tp_launch_times *times, struct tp_out *out);
 
 #endif

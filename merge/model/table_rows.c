@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c - tables as rows for programs: CSV or a JSON object a line
+ * table_rows.c - tables as rows for programs: CSV or a JSON object a line, numbers as they are
+ *
+ * Times are nanoseconds, sizes bytes, shares percent. Only tables with a name and columns with a
+ * field are in them; these names never change. trainprof-merge(1), "Rows".
  */
-#include "merge/model/rows.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,10 @@ static bool is_number(const struct tp_cell *cell)
 	return !*p;
 }
 
-/* Without the blanks that indent it for people. */
+/* Without blanks before it. */
 static const char *text_of(const struct tp_cell *cell)
 {
-	const char *text = cell->text ? cell->text : "";
+	const char *text = cell->kind == TP_CELL_TEXT && cell->text ? cell->text : "";
 
 	return text + strspn(text, " ");
 }
@@ -45,6 +46,11 @@ static void put_real(FILE *file, double value)
 {
 	if (isfinite(value))
 		fprintf(file, "%.6g", value);
+}
+
+static double percent_of(const struct tp_cell *cell)
+{
+	return cell->whole != 0 ? 100 * cell->part / cell->whole : 0;
 }
 
 static void put_json_text(FILE *file, const char *text)
@@ -63,9 +69,11 @@ static void put_json(FILE *file, const struct tp_cell *cell, bool is_figure)
 {
 	if (cell->kind == TP_CELL_INTEGER)
 		fprintf(file, "%lld", (long long)cell->integer);
+	else if (cell->kind == TP_CELL_PERCENT && isfinite(percent_of(cell)))
+		put_real(file, percent_of(cell));
 	else if (cell->kind == TP_CELL_REAL && isfinite(cell->real))
-		put_real(file, cell->real);
-	else if (cell->kind == TP_CELL_REAL || !cell->text || (is_figure && !*cell->text))
+		fprintf(file, "%.*f", cell->decimals, cell->real);
+	else if (cell->kind > TP_CELL_TEXT || (is_figure && !*text_of(cell)))
 		fputs("null", file);
 	else if (is_figure && is_number(cell))
 		fputs(cell->text, file);
@@ -92,74 +100,65 @@ static void put_csv(FILE *file, const struct tp_cell *cell)
 {
 	if (cell->kind == TP_CELL_INTEGER)
 		fprintf(file, "%lld", (long long)cell->integer);
+	else if (cell->kind == TP_CELL_PERCENT)
+		put_real(file, percent_of(cell));
 	else if (cell->kind == TP_CELL_REAL)
-		put_real(file, cell->real);
+		fprintf(file, "%.*f", cell->decimals, cell->real);
 	else
 		put_csv_text(file, text_of(cell));
 }
 
 /* Two tables of one view, or two views: a line without anything between them. */
-static void print_csv_head(const struct tp_table *table, struct tp_out *out)
+void tp_table_rows_head(const struct tp_table *table)
 {
+	struct tp_out *out = table->out;
+
+	if (out->rows != TP_ROWS_CSV)
+		return;
 	if (out->n_rows_tables++)
 		fputc('\n', out->file);
 	fputs(out->who ? "table,process" : "table", out->file);
 	for (uint32_t c = 0; c < table->n_columns; c++)
-		if (table->column[c].field)
-			fprintf(out->file, ",%s", table->column[c].field);
+		fprintf(out->file, ",%s", table->column[c].field);
 	fputc('\n', out->file);
 }
 
-static void print_csv(const struct tp_table *table, struct tp_out *out)
+static void print_csv(const struct tp_table *table)
 {
-	if (!table->is_begun)
-		print_csv_head(table, out);
-	for (uint32_t i = 0; i < table->n_cells; i++) {
-		uint32_t c = i % table->n_columns;
+	struct tp_out *out = table->out;
 
-		if (!c) {
-			fputs(table->name, out->file);
-			if (out->who) {
-				fputc(',', out->file);
-				put_csv_text(out->file, out->who);
-			}
-		}
-		if (table->column[c].field) {
-			fputc(',', out->file);
-			put_csv(out->file, &table->cell[i]);
-		}
-		if (c + 1 == table->n_columns || i + 1 == table->n_cells)
-			fputc('\n', out->file);
+	fputs(table->def->name, out->file);
+	if (out->who) {
+		fputc(',', out->file);
+		put_csv_text(out->file, out->who);
 	}
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		fputc(',', out->file);
+		put_csv(out->file, &table->cell[c]);
+	}
+	fputc('\n', out->file);
 }
 
-static void print_json(const struct tp_table *table, struct tp_out *out)
+static void print_json(const struct tp_table *table)
 {
-	for (uint32_t i = 0; i < table->n_cells; i++) {
-		uint32_t c = i % table->n_columns;
-		const struct tp_column *column = &table->column[c];
+	struct tp_out *out = table->out;
 
-		if (!c)
-			fprintf(out->file, "{\"table\":\"%s\"", table->name);
-		if (!c && out->who) {
-			fputs(",\"process\":", out->file);
-			put_json_text(out->file, out->who);
-		}
-		if (column->field) {
-			fprintf(out->file, ",\"%s\":", column->field);
-			put_json(out->file, &table->cell[i], column->align == TP_RIGHT);
-		}
-		if (c + 1 == table->n_columns || i + 1 == table->n_cells)
-			fputs("}\n", out->file);
+	fprintf(out->file, "{\"table\":\"%s\"", table->def->name);
+	if (out->who) {
+		fputs(",\"process\":", out->file);
+		put_json_text(out->file, out->who);
 	}
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		fprintf(out->file, ",\"%s\":", table->column[c].field);
+		put_json(out->file, &table->cell[c], tp_column_is_right(&table->column[c]));
+	}
+	fputs("}\n", out->file);
 }
 
-void tp_rows_print(const struct tp_table *table, struct tp_out *out)
+void tp_table_rows_put(const struct tp_table *table)
 {
-	if (!table->name)
-		return;
-	if (out->rows == TP_ROWS_CSV)
-		print_csv(table, out);
+	if (table->out->rows == TP_ROWS_CSV)
+		print_csv(table);
 	else
-		print_json(table, out);
+		print_json(table);
 }

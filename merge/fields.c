@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fields.c - the fields of the views' tables: --help-columns, and what --sort may name
+ */
+#include "merge/fields.h"
+
+#include <string.h>
+
+enum { COLUMNS_MAX = 64 };
+
+/* Words that --sort took before it took fields. */
+static const struct {
+	const char *word, *field;
+} words[] = {
+	{"self", "self_ns"},
+	{"total", "total_ns"},
+	{"memory", "self_bytes"},
+	{"device", "device_self_ns"},
+};
+
+const char *tp_fields_find(const struct tp_view *const *view, uint32_t n, const char *word)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i].word))
+			return words[i].field;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++)
+			if (tp_table_has_field(view[i]->tables[k], word))
+				return word;
+	return NULL;
+}
+
+/* Has a table before this one, or this one before that column, the same field? */
+static bool is_known(const struct tp_view *const *view, uint32_t i, uint32_t k, const char *field)
+{
+	for (uint32_t at = 0; at <= i; at++)
+		for (uint32_t t = 0; view[at]->tables && view[at]->tables[t]; t++) {
+			if (at == i && t == k)
+				return false;
+			if (tp_table_has_field(view[at]->tables[t], field))
+				return true;
+		}
+	return false;
+}
+
+void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file)
+{
+	struct tp_column column[COLUMNS_MAX];
+	const char *before = "";
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++) {
+			uint32_t n_columns =
+				tp_table_outline(view[i]->tables[k], column, COLUMNS_MAX);
+
+			for (uint32_t c = 0; c < n_columns; c++) {
+				if (is_known(view, i, k, column[c].field))
+					continue;
+				fprintf(file, "%s%s", before, column[c].field);
+				before = ", ";
+			}
+		}
+}
+
+static void print_table(const struct tp_table_def *def)
+{
+	struct tp_column column[COLUMNS_MAX];
+	uint32_t n = def->name ? tp_table_outline(def, column, COLUMNS_MAX) : 0;
+
+	if (!n)
+		return;
+	printf("  %s: %s\n", def->name, def->help);
+	for (uint32_t c = 0; c < n; c++)
+		printf("    %-26s  %-7s  %s\n", column[c].field, tp_unit_name(column[c].unit),
+		       column[c].help);
+}
+
+void tp_fields_help(const struct tp_view *const *view)
+{
+	printf("Tables of the views with the fields that -f csv and jsonl write and --sort takes; those\n"
+	       "of which nothing is known are left out. 'process' may stand before them.\n");
+	for (uint32_t i = 0; view[i]; i++) {
+		printf("\n%s\n", view[i]->name);
+		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++)
+			print_table(view[i]->tables[k]);
+	}
+}

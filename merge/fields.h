@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fields.h - the fields of the views' tables: --help-columns, and what --sort may name
+ */
+#ifndef TP_MERGE_FIELDS_H
+#define TP_MERGE_FIELDS_H
+
+#include "merge/model/view.h"
+
+/* The field that a word of --sort stands for, in one of these views; NULL: none has it. */
+const char *tp_fields_find(const struct tp_view *const *view, uint32_t n, const char *word);
+/* To `file`: each field of these views once, for a message. */
+void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file);
+/* To standard output: all tables of all views, their fields, units and what they say. */
+void tp_fields_help(const struct tp_view *const *view);
+
+#endif
