@@ -124,99 +124,104 @@ static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_mod
 	return tp_show_text(text, TP_VIEW_MODULE_TEXT, name + begin, n - begin);
 }
 
-void tp_view_module_cell(struct tp_old_table *table, const struct tp_module_path *path, bool is_rows)
+void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path)
 {
-	const uint32_t n = is_rows ? 0 : 2 * (path->depth < 40 ? path->depth - 1 : 40);
 	char text[TP_VIEW_MODULE_TEXT];
 
-	tp_table_cell(table, "%*s%s", (int)n, "", show_name(text, path));
+	tp_row_text(r, "%s", show_name(text, path));
 }
 
-static void add_row(struct tp_old_table *table, const struct state *state, uint32_t at, bool is_full)
+static const struct tp_module_path *path_of(const struct state *state, const void *of)
 {
-	const struct tp_module_path *path = tp_module_paths_at(state->paths, at);
-	const struct tp_module_time *time = tp_module_times_at(state->times, at);
-	struct tp_module_memory memory;
+	return tp_module_paths_at(state->paths, *(const uint32_t *)of);
+}
+
+static const struct tp_module_time *time_of(const struct state *state, const void *of)
+{
+	return tp_module_times_at(state->times, *(const uint32_t *)of);
+}
+
+static void put_string(struct tp_row *r, const char *text, uint32_t n)
+{
+	tp_row_text(r, "%.*s", (int)n, text);
+}
+
+static void put_class(struct tp_row *r, const struct tp_module_path *path)
+{
 	uint32_t n;
-	const char *name;
+	const char *name = tp_module_class(path, &n);
 
-	tp_view_module_cell(table, path, is_full);
-	name = tp_module_class(path, &n);
-	tp_table_cell(table, "%.*s", (int)n, name);
-	if (is_full) {
-		name = tp_module_name(path, &n);
-		tp_table_cell(table, "%.*s", (int)n, name);
-		tp_table_cell(table, "%u", path->depth);
-	}
-	tp_cell_count(table, time->n_calls);
-	tp_cell_count(table, time->n_ops);
-	tp_cell_ns(table, time->total_ns);
-	tp_cell_ns(table, time->self_ns);
-	tp_cell_ns(table, time->backward_ns);
-	tp_cell_ns(table, time->backward_self_ns);
-	if (tp_module_times_has_device(state->times)) {
-		tp_cell_ns(table, time->device_ns);
-		tp_cell_ns(table, time->device_self_ns);
-		tp_cell_ns(table, time->device_backward_ns);
-		tp_cell_ns(table, time->device_backward_self_ns);
-	}
-	if (tp_module_memories_has_any(state->memories)) {
-		memory = tp_module_memories_at(state->memories, at, TP_PASS_FORWARD);
-		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.entry) : 0);
-		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.peak) : 0);
-		tp_cell_bytes(table, memory.n_calls ? tp_moment_bytes(memory.exit) : 0);
-		tp_cell_bytes(table, memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
-	}
+	put_string(r, name, n);
 }
 
-/* Columns of the table: *n. */
-static void choose_columns(const struct state *state, bool is_full, struct tp_old_column column[20],
-			   uint32_t *n)
+static void put_full_name(struct tp_row *r, const struct tp_module_path *path)
 {
-	static const struct tp_old_column names[] = {
-	    {.title = "module", .may_cut = true, .field = "module"},
-	    {.title = "class", .may_cut = true, .is_extra = 5, .field = "class"},
-	},
-	full[] = {
-	    {.title = "name", .field = "name"},
-	    {.title = "depth", .align = TP_RIGHT, .field = "depth"},
-	},
-	times[] = {
-	    {.title = "calls", .align = TP_RIGHT, .field = "calls"},
-	    {.title = "ops", .align = TP_RIGHT, .is_extra = 4, .field = "operators"},
-	    {.title = "forward", .align = TP_RIGHT, .field = "forward_ns"},
-	    {.title = "self", .align = TP_RIGHT, .field = "forward_self_ns"},
-	    {.title = "backward", .align = TP_RIGHT, .field = "backward_ns"},
-	    {.title = "self", .align = TP_RIGHT, .is_extra = 2, .field = "backward_self_ns"},
-	},
-	device[] = {
-	    {.title = "GPU fwd", .align = TP_RIGHT, .field = "device_forward_ns"},
-	    {.title = "self", .align = TP_RIGHT, .is_extra = 3, .field = "device_forward_self_ns"},
-	    {.title = "GPU bwd", .align = TP_RIGHT, .field = "device_backward_ns"},
-	    {.title = "self", .align = TP_RIGHT, .is_extra = 3, .field = "device_backward_self_ns"},
-	},
-	memory[] = {
-	    {.title = "entry", .align = TP_RIGHT, .is_extra = 3, .field = "entry_bytes"},
-	    {.title = "peak", .align = TP_RIGHT, .is_extra = 1, .field = "peak_bytes"},
-	    {.title = "exit", .align = TP_RIGHT, .is_extra = 3, .field = "exit_bytes"},
-	    {.title = "kept", .align = TP_RIGHT, .is_extra = 1, .field = "kept_bytes"},
-	};
-	*n = 0;
-#define PUT(columns)                                                                       \
-	do {                                                                               \
-		memcpy(column + *n, columns, sizeof(columns));                             \
-		*n += sizeof(columns) / sizeof(columns[0]);                                \
-	} while (0)
-	PUT(names);
-	if (is_full)
-		PUT(full);
-	PUT(times);
-	if (tp_module_times_has_device(state->times))
-		PUT(device);
-	if (tp_module_memories_has_any(state->memories))
-		PUT(memory);
-#undef PUT
+	uint32_t n;
+	const char *name = tp_module_name(path, &n);
+
+	put_string(r, name, n);
 }
+
+static int64_t bytes_of(const struct tp_module_memory *memory, const struct tp_moment *moment)
+{
+	return memory->n_calls ? tp_moment_bytes(moment) : 0;
+}
+
+/* Of the call with the greatest peak. */
+static void put_memory(struct tp_row *r, const struct state *state, const void *of)
+{
+	const struct tp_module_memory memory =
+		of ? tp_module_memories_at(state->memories, *(const uint32_t *)of, TP_PASS_FORWARD)
+		   : (struct tp_module_memory){.n_calls = 0};
+
+	TP_BYTES(r, "entry_bytes", "entry", TP_LESS(3), "tensor memory when a call began",
+		 bytes_of(&memory, memory.entry));
+	TP_BYTES(r, "peak_bytes", "peak", TP_LESS(1), "tensor memory at most in it",
+		 bytes_of(&memory, memory.peak));
+	TP_BYTES(r, "exit_bytes", "exit", TP_LESS(3), "tensor memory when it ended",
+		 bytes_of(&memory, memory.exit));
+	TP_BYTES(r, "kept_bytes", "kept", TP_LESS(1), "how much more there was after a call, on average",
+		 memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
+}
+
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct state *s = ctx;
+
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "what its outer one calls it",
+		tp_view_module_put(r, path_of(s, of)));
+	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(5), "its class",
+		put_class(r, path_of(s, of)));
+	TP_CELL(r, "name", "name", TP_UNIT_TEXT, TP_ROWS_ONLY, "its whole name in the model",
+		put_full_name(r, path_of(s, of)));
+	TP_NUMBER(r, "depth", "depth", TP_ROWS_ONLY, "modules around it, and itself",
+		  path_of(s, of)->depth);
+	TP_COUNT(r, "calls", "calls", 0, "number of calls", time_of(s, of)->n_calls);
+	TP_COUNT(r, "operators", "ops", TP_LESS(4), "operators called in it", time_of(s, of)->n_ops);
+	TP_NS(r, "forward_ns", "forward", 0, "time to the end of its last operator", time_of(s, of)->total_ns);
+	TP_NS(r, "forward_self_ns", "self", 0, "the same without the modules inside",
+	      time_of(s, of)->self_ns);
+	TP_NS(r, "backward_ns", "backward", 0, "time of its nodes of autograd", time_of(s, of)->backward_ns);
+	TP_NS(r, "backward_self_ns", "self", TP_LESS(2), "the same without the modules inside",
+	      time_of(s, of)->backward_self_ns);
+	TP_WHEN(r, tp_module_times_has_device(s->times)) {
+		TP_NS(r, "device_forward_ns", "GPU fwd", 0, "time on devices, forward",
+		      time_of(s, of)->device_ns);
+		TP_NS(r, "device_forward_self_ns", "self", TP_LESS(3), "the same without the modules inside",
+		      time_of(s, of)->device_self_ns);
+		TP_NS(r, "device_backward_ns", "GPU bwd", 0, "time on devices, backward",
+		      time_of(s, of)->device_backward_ns);
+		TP_NS(r, "device_backward_self_ns", "self", TP_LESS(3), "the same without the modules inside",
+		      time_of(s, of)->device_backward_self_ns);
+	}
+	TP_WHEN(r, tp_module_memories_has_any(s->memories))
+		put_memory(r, s, of);
+	TP_DEPTH(r, path_of(s, of)->depth - 1);
+}
+
+static const struct tp_table_def table_def = {
+	.name = "module", .columns = put_columns, .help = "nn.Modules, by the path of those around them",
+};
 
 /* Those that are shown, in the order of the tree. */
 static uint32_t *list_tree(const struct state *state, uint32_t *n)
@@ -236,22 +241,6 @@ static uint32_t *list_tree(const struct state *state, uint32_t *n)
 		path = path ? state->next[path] : 0;
 	}
 	return list;
-}
-
-static void print_tree(const struct state *state, const uint32_t *path, uint32_t n,
-		       struct tp_out *out)
-{
-	bool is_full = out->rows != TP_ROWS_NONE;
-	struct tp_old_column column[20];
-	uint32_t n_columns;
-	struct tp_old_table *table;
-
-	choose_columns(state, is_full, column, &n_columns);
-	table = tp_table_new(column, n_columns);
-	tp_table_name(table, "module");
-	for (uint32_t i = 0; i < n; i++)
-		add_row(table, state, path[i], is_full);
-	tp_table_print(table, out);
 }
 
 static void print_notes(const struct state *state, const struct tp_run *run, struct tp_out *out,
@@ -283,7 +272,7 @@ static void print_modules(struct state *state, const struct tp_run *run, struct 
 	link_tree(state);
 	path = list_tree(state, &n);
 	if (path) {
-		print_tree(state, path, n, out);
+		tp_table_show(&table_def, state, path, n, sizeof(*path), TP_TOP_NONE, out);
 		print_notes(state, run, out, n_shown, n_all);
 		if (tp_module_memories_has_any(state->memories))
 			tp_view_module_memory(state->memories, state->paths, path, n,
@@ -330,5 +319,6 @@ const struct tp_view tp_view_module = {
     .name = "module",
     .help = "the tree of nn.Modules: calls, forward and backward on host and GPU, tensor memory",
     .begin = begin,
+    .tables = (const struct tp_table_def *const[]){&table_def, &tp_table_module_memory, NULL},
     .print = print,
 };

@@ -10,9 +10,9 @@
 
 enum { TP_VIEW_MODULE_TEXT = 400 };
 
-/* In the tree: the last part of the qualified name, or what it is called without one; indented in
- * text for people. */
-void tp_view_module_cell(struct tp_old_table *table, const struct tp_module_path *path, bool is_rows);
+/* A cell: the last part of the qualified name, or what it is called without one. */
+void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path);
+extern const struct tp_table_def tp_table_module_memory;
 /* Memory by category of these paths, n of them. */
 void tp_view_module_memory(const struct tp_module_memories *memories,
 			   const struct tp_module_paths *paths, const uint32_t *path, uint32_t n,

@@ -10,26 +10,38 @@
 
 #include <stdio.h>
 
-enum { FIXED = 7, COLUMNS = FIXED + TP_MOMENT_N, DEPTH_SHOWN = 3 };
+enum { DEPTH_SHOWN = 3 };
 
 struct shown {
 	const struct tp_module_memories *memories;
 	const struct tp_module_paths *paths;
-	struct tp_old_column column[COLUMNS];
-	uint32_t n_columns;
-	uint32_t category[TP_MOMENT_N], n_categories;
-	bool is_rows;
-	bool is_page;
-	struct tp_old_table *table;
+	const struct tp_view_options *options;
+	int64_t most[TP_MOMENT_N];	/* of each category, at a peak */
+};
+
+/* A module in a pass; for programs at each of its moments. */
+struct row {
+	uint32_t path;
+	enum tp_module_pass pass;
+	enum { PEAK, ENTRY, EXIT } moment;
+	struct tp_module_memory memory;
 };
 
 static const char *const pass_word[TP_PASS_N] = {"forward", "backward"};
+static const char *const moment_word[] = {[PEAK] = "peak", [ENTRY] = "entry", [EXIT] = "exit"};
 
-static bool is_shown(const struct shown *shown, uint32_t path,
-		     const struct tp_view_options *options)
+static const struct tp_moment *moment_of(const struct row *row)
 {
-	return shown->is_rows || !options->top ||
-	       tp_module_paths_at(shown->paths, path)->depth <= DEPTH_SHOWN;
+	return row->moment == PEAK    ? row->memory.peak
+	       : row->moment == ENTRY ? row->memory.entry
+				      : row->memory.exit;
+}
+
+static int64_t when_of(const struct row *row)
+{
+	return row->moment == PEAK    ? row->memory.peak_ns
+	       : row->moment == ENTRY ? row->memory.entry_ns
+				      : row->memory.exit_ns;
 }
 
 /* Six of them have to stand beside each other. */
@@ -45,94 +57,79 @@ static const char *short_title(uint32_t category)
 	case TP_TENSOR_ACTIVATION:
 		return "activ.";
 	default:
-		return category == TP_MOMENT_INTERNAL ? "" : tp_memcat_title(category);
+		return category == TP_MOMENT_INTERNAL ? "internal" : tp_memcat_title(category);
 	}
 }
 
-/* Rows always have the same fields; in text what takes least goes first where there is no room. */
-static void choose_columns(struct shown *shown, const int64_t most[TP_MOMENT_N])
+static const char *field_of(uint32_t category)
 {
-	static const struct tp_old_column people[] = {
-		{.title = "module", .may_cut = true},
-		{.title = "pass"},
-		{.title = "entry", .align = TP_RIGHT, .is_extra = TP_TENSOR_N + 1},
-		{.title = "exit", .align = TP_RIGHT, .is_extra = TP_TENSOR_N + 1},
-		{.title = "peak", .align = TP_RIGHT},
-	};
-	static const struct tp_old_column programs[] = {
-		{.title = "module", .field = "module"},
-		{.title = "depth", .field = "depth"},
-		{.title = "calls", .field = "calls"},
-		{.title = "pass", .field = "pass"},
-		{.title = "moment", .field = "moment"},
-		{.title = "when", .field = "when_ns"},
-		{.title = "bytes", .field = "bytes"},
-	};
 	static char field[TP_MOMENT_N][40];
-	const uint32_t n_fixed = shown->is_rows ? FIXED : sizeof(people) / sizeof(people[0]);
 
-	_Static_assert(sizeof(programs) / sizeof(programs[0]) == FIXED, "columns of rows");
-	for (uint32_t i = 0; i < n_fixed; i++)
-		shown->column[shown->n_columns++] = shown->is_rows ? programs[i] : people[i];
-	for (uint32_t i = 1; i <= TP_MOMENT_N; i++) {
-		const uint32_t c = i < TP_TENSOR_N ? i : i == TP_TENSOR_N ? 0 : TP_MOMENT_INTERNAL;
-		uint8_t n_greater = 1;
-
-		if (!shown->is_rows && (!most[c] || c == TP_MOMENT_INTERNAL))
-			continue;
-		for (uint32_t k = 0; k < TP_TENSOR_N; k++)
-			n_greater += most[k] > most[c];
-		snprintf(field[c], sizeof(field[c]), "%s_bytes",
-			 c == TP_MOMENT_INTERNAL ? "internal" : tp_memcat_word(c));
-		shown->column[shown->n_columns++] = (struct tp_old_column){
-			.title = short_title(c),
-			.align = TP_RIGHT, .field = field[c], .is_extra = n_greater,
-		};
-		shown->category[shown->n_categories++] = c;
-	}
+	snprintf(field[category], sizeof(field[category]), "%s_bytes",
+		 category == TP_MOMENT_INTERNAL ? "internal" : tp_memcat_word(category));
+	return field[category];
 }
 
-static void add_categories(const struct shown *shown, const struct tp_moment *moment)
+/* What takes least goes first where there is no room. */
+static uint32_t less_of(const struct shown *shown, uint32_t category)
 {
-	for (uint32_t c = 0; c < shown->n_categories; c++)
-		tp_cell_bytes(shown->table, moment->bytes[shown->category[c]]);
+	uint32_t n_greater = 1;
+
+	for (uint32_t k = 0; shown && k < TP_TENSOR_N; k++)
+		n_greater += shown->most[k] > shown->most[category];
+	return TP_LESS(n_greater);
 }
 
-static void add_people(const struct shown *shown, uint32_t path,
-		       const struct tp_module_memory *memory, enum tp_module_pass pass)
+static void put_full_name(struct tp_row *r, const struct shown *shown, uint32_t path)
 {
-	/* A table that is searched and sorted has it in both. */
-	if (pass == TP_PASS_FORWARD || shown->is_page)
-		tp_view_module_cell(shown->table, tp_module_paths_at(shown->paths, path), false);
-	else
-		tp_table_cell(shown->table, "%s", "");
-	tp_table_cell(shown->table, "%s", pass_word[pass]);
-	tp_cell_bytes(shown->table, tp_moment_bytes(memory->entry));
-	tp_cell_bytes(shown->table, tp_moment_bytes(memory->exit));
-	tp_cell_bytes(shown->table, tp_moment_bytes(memory->peak));
-	add_categories(shown, memory->peak);
-}
-
-static void add_programs(const struct shown *shown, uint32_t path,
-			 const struct tp_module_memory *memory, enum tp_module_pass pass)
-{
-	static const char *const word[] = {"entry", "peak", "exit"};
-	const struct tp_moment *const moment[] = {memory->entry, memory->peak, memory->exit};
-	const int64_t when_ns[] = {memory->entry_ns, memory->peak_ns, memory->exit_ns};
 	char title[TP_VIEW_MODULE_TEXT];
 
-	for (uint32_t i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
-		tp_table_cell(shown->table, "%s",
-			      tp_module_title(shown->paths, path, false, title, sizeof(title)));
-		tp_table_cell(shown->table, "%u", tp_module_paths_at(shown->paths, path)->depth);
-		tp_cell_count(shown->table, memory->n_calls);
-		tp_table_cell(shown->table, "%s", pass_word[pass]);
-		tp_table_cell(shown->table, "%s", word[i]);
-		tp_cell_ns(shown->table, when_ns[i]);
-		tp_cell_bytes(shown->table, tp_moment_bytes(moment[i]));
-		add_categories(shown, moment[i]);
-	}
+	tp_row_text(r, "%s", tp_module_title(shown->paths, path, false, title, sizeof(title)));
 }
+
+/* On a terminal it stands in the first of its rows; a table that is searched has it in both. */
+static void put_name(struct tp_row *r, const struct shown *shown, const struct row *row)
+{
+	if (tp_row_is_for_programs(r))
+		put_full_name(r, shown, row->path);
+	else if (row->pass == TP_PASS_FORWARD || !tp_row_is_for_terminal(r))
+		tp_view_module_put(r, tp_module_paths_at(shown->paths, row->path));
+}
+
+/* Rows always have the same fields. */
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct shown *shown = ctx;
+	const struct row *row = of;
+
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "its whole name in the model",
+		put_name(r, shown, row));
+	TP_TEXT(r, "depth", NULL, 0, "modules around it, and itself", "%u",
+		tp_module_paths_at(shown->paths, row->path)->depth);
+	TP_COUNT(r, "calls", NULL, 0, "number of calls", row->memory.n_calls);
+	TP_TEXT(r, "pass", "pass", 0, "forward or backward", "%s", pass_word[row->pass]);
+	TP_TEXT(r, "moment", NULL, 0, "entry, peak or exit of the call with the greatest peak", "%s",
+		moment_word[row->moment]);
+	TP_NS(r, "when_ns", NULL, 0, "when that was", when_of(row));
+	TP_BYTES(r, NULL, "entry", TP_LESS(TP_TENSOR_N + 1), "", tp_moment_bytes(row->memory.entry));
+	TP_BYTES(r, NULL, "exit", TP_LESS(TP_TENSOR_N + 1), "", tp_moment_bytes(row->memory.exit));
+	TP_BYTES(r, "bytes", "peak", 0, "bytes of all tensors then", tp_moment_bytes(moment_of(row)));
+	for (uint32_t i = 1; i <= TP_MOMENT_N; i++) {
+		const uint32_t c = i < TP_TENSOR_N ? i : i == TP_TENSOR_N ? 0 : TP_MOMENT_INTERNAL;
+
+		TP_WHEN(r, tp_row_is_for_programs(r) || (shown->most[c] && c != TP_MOMENT_INTERNAL))
+			TP_BYTES(r, field_of(c), short_title(c), less_of(shown, c),
+				 c == TP_MOMENT_INTERNAL ? "what operators freed themselves"
+							 : tp_memcat_title(c),
+				 moment_of(row)->bytes[c]);
+	}
+	TP_DEPTH(r, tp_module_paths_at(shown->paths, row->path)->depth - 1);
+}
+
+const struct tp_table_def tp_table_module_memory = {
+	.name = "module_memory", .columns = put_columns, .row_bytes = sizeof(struct row),
+	.help = "tensor memory of modules by category, at moments of the forward and backward pass",
+};
 
 static void note_most(const struct tp_module_memory *memory, int64_t most[TP_MOMENT_N])
 {
@@ -141,34 +138,45 @@ static void note_most(const struct tp_module_memory *memory, int64_t most[TP_MOM
 			most[c] = memory->peak->bytes[c];
 }
 
+static void add_row(struct tp_table *table, const struct shown *shown, struct row row,
+		    const struct tp_out *out)
+{
+	row.memory = tp_module_memories_at(shown->memories, row.path, row.pass);
+	if (!row.memory.n_calls)
+		return;
+	if (out->rows) {
+		row.moment = ENTRY;
+		tp_table_add(table, &row);
+	} else if (shown->options->top &&
+		   tp_module_paths_at(shown->paths, row.path)->depth > DEPTH_SHOWN) {
+		return;
+	}
+	row.moment = PEAK;
+	tp_table_add(table, &row);
+	if (!out->rows)
+		return;
+	row.moment = EXIT;
+	tp_table_add(table, &row);
+}
+
 void tp_view_module_memory(const struct tp_module_memories *memories,
 			   const struct tp_module_paths *paths, const uint32_t *path, uint32_t n,
 			   const struct tp_view_options *options, struct tp_out *out)
 {
-	struct shown shown = {.memories = memories, .paths = paths,
-			      .is_rows = out->rows != TP_ROWS_NONE, .is_page = out->to};
-	int64_t most[TP_MOMENT_N] = {0};
+	struct shown shown = {.memories = memories, .paths = paths, .options = options};
 	struct tp_module_memory memory;
+	struct tp_table *table;
 
 	for (uint32_t i = 0; i < n * TP_PASS_N; i++) {
 		memory = tp_module_memories_at(memories, path[i / TP_PASS_N], i % TP_PASS_N);
-		note_most(&memory, most);
+		note_most(&memory, shown.most);
 	}
 	tp_out_title(out, "Memory of modules, by category at the peak of each");
-	choose_columns(&shown, most);
-	shown.table = tp_table_new(shown.column, shown.n_columns);
-	tp_table_name(shown.table, "module_memory");
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t p = 0; p < TP_PASS_N; p++) {
-			memory = tp_module_memories_at(memories, path[i], p);
-			if (!memory.n_calls || !is_shown(&shown, path[i], options))
-				continue;
-			if (shown.is_rows)
-				add_programs(&shown, path[i], &memory, p);
-			else
-				add_people(&shown, path[i], &memory, p);
-		}
-	tp_table_print(shown.table, out);
+	table = tp_table_begin(&tp_table_module_memory, &shown, TP_TOP_NONE, out);
+	for (uint32_t i = 0; i < n * TP_PASS_N; i++)
+		add_row(table, &shown,
+			(struct row){.path = path[i / TP_PASS_N], .pass = i % TP_PASS_N}, out);
+	tp_table_end(table);
 	tp_out_line(out, "dim",
 		    "All that is alive in the process then, of the call with the greatest peak%s.",
 		    tp_module_memories_has_categories(memories)
