@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_comm_rows.c - part of the view of communication: collectives by kind and size, groups
+ */
+#include "merge/view/view_comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/model/shapes.h"
+
+/* ---- collectives ---- */
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct tp_comm_row *const *x = a, *const *y = b;
+
+	if ((*x)->time_ns != (*y)->time_ns)
+		return (*x)->time_ns < (*y)->time_ns ? 1 : -1;
+	return (*x > *y) - (*x < *y);
+}
+
+/* NCCL's bytes are not always known. */
+static void put_bytes(struct tp_row *r, const struct tp_comm_row *row)
+{
+	if (row->bytes)
+		tp_row_integer(r, (int64_t)row->bytes);
+	else
+		tp_row_text(r, "?");
+}
+
+/* Of matched ones only. */
+static void put_time(struct tp_row *r, const struct tp_comm_row *row, int64_t ns)
+{
+	if (row->n_matched)
+		tp_row_integer(r, ns);
+	else
+		tp_row_text(r, "-");
+}
+
+static int64_t wait_of(const struct tp_comm_row *row)
+{
+	return row->n_matched ? row->wait_ns / (int64_t)(row->n_matched * row->n_ranks) : 0;
+}
+
+static void put_bus(struct tp_row *r, const struct tp_comm_row *row)
+{
+	const int64_t move_ns = tp_spread_mean(&row->move);
+	const double factor = tp_comm_bus_factor(row->kind, row->n_ranks);
+
+	if (row->bytes && row->n_matched && move_ns > 0 && factor > 0)
+		tp_row_real(r, (double)row->bytes * factor / (double)move_ns, 3);
+	else
+		tp_row_text(r, "-");
+}
+
+static void put_collective(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_comm_shown *shown = ctx;
+	const struct tp_comm_row *row = of;
+	char dtype[12];
+
+	TP_TEXT(r, "collective", "collective", 0, "its kind", "%s%s", row->is_device ? "nccl " : "",
+		tp_comm_name(row->kind));
+	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of a rank in a call", put_bytes(r, row));
+	TP_TEXT(r, "dtype", "type", TP_LESS(2), "type of its elements", "%s",
+		row->bytes ? tp_show_dtype(row->dtype, dtype) : "?");
+	TP_TEXT(r, "group", "group", 0, "process group", "%s",
+		tp_comm_group(shown->comm, row->family)->label);
+	TP_TEXT(r, "for", "for", TP_LESS(1), "what it is used for", "%s", tp_comm_use_name(row->use));
+	TP_NUMBER(r, "ranks", "ranks", 0, "ranks that take part", row->n_ranks ? row->n_ranks : 1);
+	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", row->n_calls);
+	TP_COUNT(r, "matched", "matched", TP_LESS(3), "collectives found on all ranks", row->n_matched);
+	TP_NS(r, "mean_ns", "mean", 0, "mean time of a call", row->time_ns / (int64_t)row->n_calls);
+	TP_CELL(r, "wait_ns", "waiting", TP_UNIT_NS, 0, "part of it until the last rank came",
+		put_time(r, row, wait_of(row)));
+	TP_CELL(r, "move_ns", "moving", TP_UNIT_NS, 0, "part of it after that",
+		put_time(r, row, tp_spread_mean(&row->move)));
+	TP_CELL(r, "move_p99_ns", "p99", TP_UNIT_NS, TP_LESS(4), "99th percentile of that part",
+		put_time(r, row, tp_spread_percentile(&row->move, 99)));
+	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "speed of the bus, as nccl-tests has it",
+		put_bus(r, row));
+}
+
+const struct tp_table_def tp_table_collectives = {
+	.name = "collectives", .columns = put_collective,
+	.help = "collectives by kind, size and group",
+};
+
+void tp_view_comm_collectives(const struct tp_comm_shown *shown)
+{
+	uint32_t n, n_left;
+	const struct tp_comm_row *row = tp_comm_rows(shown->comm, &n);
+	const struct tp_comm_row **sorted = malloc((n + 1) * sizeof(*sorted));
+	struct tp_table *table =
+		tp_table_begin(&tp_table_collectives, shown, shown->options->top, shown->out);
+	bool has_unknown = false;
+
+	for (uint32_t i = 0; sorted && i < n; i++) {
+		sorted[i] = &row[i];
+		has_unknown |= !row[i].bytes && row[i].kind != TP_COMM_BARRIER;
+	}
+	if (sorted)
+		qsort(sorted, n, sizeof(*sorted), compare_rows);
+	for (uint32_t i = 0; sorted && i < n; i++)
+		tp_table_add(table, sorted[i]);
+	n_left = tp_table_end(table);
+	free(sorted);
+	if (n_left)
+		tp_out_line(shown->out, "dim", "%u more kinds and sizes; --top 0 shows all", n_left);
+	if (has_unknown)
+		tp_out_line(shown->out, "dim", "bytes of NCCL's kernels are known where TRAINPROF_RECORD "
+			    "had 'comm' or 'shapes'");
+}
+
+/* ---- groups ---- */
+
+static bool has_member(const struct tp_comm_group *group, uint32_t rank)
+{
+	for (uint32_t i = 0; i < group->n_members; i++)
+		if (group->member[i].rank == rank)
+			return true;
+	return false;
+}
+
+/* "0-3,8": the job's ranks, of which there may be many. */
+static const char *show_ranks(char buf[64], const struct tp_comm_group *group,
+			      const struct tp_comm_rank *rank, uint32_t n_ranks)
+{
+	uint32_t n = 0;
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < n_ranks && n < 48; i++) {
+		uint32_t end = i;
+
+		while (end < n_ranks && has_member(group, end) &&
+		       (end == i || rank[end].proc->rank == rank[end - 1].proc->rank + 1))
+			end++;
+		if (end == i)
+			continue;
+		n += (uint32_t)snprintf(buf + n, 64 - n, "%s%d", n ? "," : "", rank[i].proc->rank);
+		if (end > i + 1)
+			n += (uint32_t)snprintf(buf + n, 64 - n, "-%d", rank[end - 1].proc->rank);
+		i = end - 1;
+	}
+	if (n >= 48)
+		snprintf(buf + n, 64 - n, ",...");
+	return buf;
+}
+
+static void put_group(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_comm_shown *shown = ctx;
+	const struct tp_comm_group *group = of;
+	char buf[64];
+
+	TP_TEXT(r, "group", "group", 0, "process group", "%s%s", group->is_nccl ? "nccl " : "",
+		group->label);
+	TP_TEXT(r, "members", "ranks", 0, "its ranks", "%s",
+		show_ranks(buf, group, shown->rank, shown->n_ranks));
+	TP_COUNT(r, "missing", "missing", 0, "members of which there is no trace",
+		 group->size - group->n_members);
+	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", group->n_calls);
+	TP_COUNT(r, "matched", "matched", 0, "collectives found on all ranks", group->n_matched);
+	TP_BYTES(r, "bytes", "bytes", 0, "bytes of all calls", group->bytes);
+	TP_NS(r, "wait_ns", "waiting", 0, "time until the last rank came, of all", group->wait_ns);
+	TP_NS(r, "move_ns", "moving", 0, "time after that, of all", group->move_ns);
+	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "speed of the bus",
+		group->bus_ns > 0 ? tp_row_real(r, group->bus_bytes / (double)group->bus_ns, 3)
+				  : tp_row_text(r, "-"));
+}
+
+const struct tp_table_def tp_table_comm_groups = {
+	.name = "comm_groups", .columns = put_group, .help = "process groups",
+};
+
+void tp_view_comm_groups(const struct tp_comm_shown *shown)
+{
+	struct tp_table *table =
+		tp_table_begin(&tp_table_comm_groups, shown, shown->options->top, shown->out);
+	uint32_t n_left;
+
+	for (uint32_t i = 0; i < tp_comm_n_groups(shown->comm); i++)
+		if (tp_comm_group(shown->comm, i)->n_calls)
+			tp_table_add(table, tp_comm_group(shown->comm, i));
+	n_left = tp_table_end(table);
+	if (n_left)
+		tp_out_line(shown->out, "dim", "%u more groups; --top 0 shows all", n_left);
+}
