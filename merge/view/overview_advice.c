@@ -336,30 +336,21 @@ static void print_item(const struct tp_advice *advice, struct tp_out *out)
 	tp_out_item(out, "", 20, "", "%s", advice->todo);
 }
 
-static void print_rows(const struct tp_advice *advice, uint32_t n, struct tp_out *out)
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = "rule", .field = "rule"},
-	    {.title = "cost", .align = TP_RIGHT, .field = "step_percent"},
-	    {.title = "evidence", .may_cut = true, .field = "evidence"},
-	    {.title = "place", .may_cut = true, .field = "place"},
-	    {.title = "what to do", .may_cut = true, .field = "advice"},
-	};
-	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	const struct tp_advice *advice = of;
 
-	tp_table_name(table, "advice");
-	for (uint32_t i = 0; i < n; i++) {
-		tp_table_cell(table, "%s", advice[i].rule);
-		if (advice[i].percent >= 0)
-			tp_cell_percent(table, advice[i].percent, 100);
-		else
-			tp_table_cell(table, "%s", "");
-		tp_table_cell(table, "%s", advice[i].evidence);
-		tp_table_cell(table, "%s", advice[i].place);
-		tp_table_cell(table, "%s", advice[i].todo);
-	}
-	tp_table_print(table, out);
+	TP_TEXT(r, "rule", "rule", 0, "its name", "%s", advice->rule);
+	TP_CELL(r, "step_percent", "cost", TP_UNIT_PERCENT, 0, "part of a step that it costs",
+		advice->percent >= 0 ? tp_row_percent(r, advice->percent, 100) : (void)0);
+	TP_TEXT(r, "evidence", "evidence", TP_CUT, "what was seen", "%s", advice->evidence);
+	TP_PLACE(r, "place", "place", TP_CUT, "where", "%s", advice->place);
+	TP_TEXT(r, "advice", "what to do", TP_CUT, "what to do", "%s", advice->todo);
 }
+
+const struct tp_table_def tp_table_advice = {
+	.name = "advice", .columns = put_columns, .help = "what holds the run back, the dearest first",
+};
 
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
@@ -386,7 +377,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		return;
 	qsort(advice, n, sizeof(advice[0]), compare_cost);
 	if (tp_out_is_full(out)) {
-		print_rows(advice, n, out);
+		tp_table_show(&tp_table_advice, NULL, advice, n, sizeof(advice[0]), TP_TOP_ASKED, out);
 		return;
 	}
 	tp_out_title(out, "What holds it back");

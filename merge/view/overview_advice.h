@@ -6,7 +6,7 @@
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
 
-#include "merge/facts/program/overview.h"
+#include "merge/view/overview.h"
 
 struct tp_advice {
 	const char *rule;

@@ -3,7 +3,7 @@
  * overview_gpu.c - part of the overview: a row for each device, why they were idle, how work
  * came to them
  */
-#include "merge/facts/program/overview.h"
+#include "merge/view/overview.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,31 +39,56 @@ static const char *show_who(char buf[96], const struct tp_run *run, const struct
 	return buf;
 }
 
-static void add_row(struct tp_old_table *table, const struct tp_run *run,
-		    const struct tp_gpu_device *d, const char *indent)
+/* What the trace does not tell. */
+static void put_known(struct tp_row *r, bool is_known, int64_t value)
 {
-	const struct tp_gpu_figures *f = &d->total;
+	if (is_known)
+		tp_row_integer(r, value);
+	else
+		tp_row_text(r, "?");
+}
+
+static void put_share(struct tp_row *r, bool is_known, double part, double whole)
+{
+	if (is_known)
+		tp_row_percent(r, part, whole);
+	else
+		tp_row_text(r, "?");
+}
+
+static void put_capability(struct tp_row *r, const struct tp_device *device)
+{
+	if (device)
+		tp_row_text(r, "%u.%u", device->major, device->minor);
+	else
+		tp_row_text(r, "?");
+}
+
+static void put_gpu(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_gpu_device *d = of ? *(const struct tp_gpu_device *const *)of : NULL;
+	const struct tp_gpu_figures *f = d ? &d->total : NULL;
 	char who[96];
 
-	tp_table_cell(table, "%s%s", indent, show_who(who, run, d));
-	if (d->device) {
-		tp_table_cell(table, "%s", d->device->name);
-		tp_cell_bytes(table, (int64_t)d->device->memory_bytes);
-		tp_table_cell(table, "%u.%u", d->device->major, d->device->minor);
-	} else {
-		for (int i = 0; i < 3; i++)
-			tp_table_cell(table, "?");
-	}
-	tp_cell_percent(table, (double)f->kernel_ns, (double)f->all_ns);
-	if (f->known_ns > 0) {
-		tp_cell_percent(table, f->sm_ns, (double)f->all_ns);
-		tp_cell_percent(table, f->occupancy_ns, f->known_ns);
-	} else {
-		tp_table_cell(table, "?");
-		tp_table_cell(table, "?");
-	}
-	tp_cell_percent(table, f->tensor_ns, f->run_ns);
+	TP_TEXT(r, "gpu", "GPU", TP_INSET, "its number", "%s", show_who(who, ctx, d));
+	TP_TEXT(r, "name", "", TP_CUT, "what it is called", "%s", d->device ? d->device->name : "?");
+	TP_CELL(r, "memory_bytes", "memory", TP_UNIT_BYTES, TP_LESS(2), "its memory",
+		put_known(r, d->device, d->device ? (int64_t)d->device->memory_bytes : 0));
+	TP_CELL(r, "capability", "capability", TP_UNIT_TEXT, TP_TO_RIGHT | TP_LESS(1),
+		"compute capability", put_capability(r, d->device));
+	TP_PERCENT(r, "utilisation_percent", "utilisation", 0, "part of the time with a kernel",
+		   f->kernel_ns, f->all_ns);
+	TP_CELL(r, "sm_efficiency_percent", "SM eff.", TP_UNIT_PERCENT, 0, "estimated SM efficiency",
+		put_share(r, f->known_ns > 0, f->sm_ns, (double)f->all_ns));
+	TP_CELL(r, "occupancy_percent", "occupancy", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",
+		put_share(r, f->known_ns > 0, f->occupancy_ns, f->known_ns));
+	TP_PERCENT(r, "tensor_cores_percent", "tensor cores", 0,
+		   "part of the kernels' time with tensor cores", f->tensor_ns, f->run_ns);
 }
+
+const struct tp_table_def tp_table_gpu = {
+	.name = "gpu", .columns = put_gpu, .help = "how well each device was used",
+};
 
 static int compare_use(const void *a, const void *b)
 {
@@ -82,19 +107,8 @@ static int compare_use(const void *a, const void *b)
 static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu, bool has_steps,
 			struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = "  GPU", .field = "gpu"},
-	    {.title = "", .may_cut = true, .field = "name"},
-	    {.title = "memory", .align = TP_RIGHT, .is_extra = 2, .field = "memory_bytes"},
-	    {.title = "capability", .align = TP_RIGHT, .is_extra = 1, .field = "capability"},
-	    {.title = "utilisation", .align = TP_RIGHT, .field = "utilisation_percent"},
-	    {.title = "SM eff.", .align = TP_RIGHT, .field = "sm_efficiency_percent"},
-	    {.title = "occupancy", .align = TP_RIGHT, .field = "occupancy_percent"},
-	    {.title = "tensor cores", .align = TP_RIGHT, .field = "tensor_cores_percent"},
-	};
 	uint32_t n = tp_gpu_time_count(gpu), n_shown = n < GPUS_SHOWN ? n : GPUS_SHOWN;
 	const struct tp_gpu_device **order = malloc((n + 1) * sizeof(*order));
-	struct tp_old_table *table;
 
 	if (!order)
 		return;
@@ -107,102 +121,110 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 		tp_out_title(out, "GPU%s in the recorded %s", n > 1 ? "s" : "",
 			     has_steps ? "steps" : "windows");
 	}
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "gpu");
-	for (uint32_t i = 0; i < n_shown; i++)
-		add_row(table, run, order[i], out->rows ? "" : "  ");
-	tp_table_print(table, out);
+	tp_table_show(&tp_table_gpu, run, order, n_shown, sizeof(*order), TP_TOP_NONE, out);
 	free(order);
 }
 
+static uint32_t depth_of(const struct tp_gpu_device *d)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t k = 0; k < d->n_queues; k++)
+		if (d->queue[k].depth_most > depth)
+			depth = d->queue[k].depth_most;
+	return depth;
+}
+
 /* What the lines below it say of all devices together, of each. */
+static void put_times(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_gpu_device *d = of;
+	const struct tp_gpu_figures *f = of ? &d->total : NULL;
+	char who[96];
+
+	TP_TEXT(r, "gpu", "GPU", 0, "its number", "%s", show_who(who, ctx, d));
+	TP_NS(r, "time_ns", "time", 0, "recorded time", f->all_ns);
+	TP_NS(r, "busy_ns", "busy", 0, "with any work", f->busy_ns);
+	TP_NS(r, "kernel_ns", "kernels", 0, "with a kernel", f->kernel_ns);
+	TP_NS(r, "compute_ns", "computing", 0, "with a kernel that computes", f->compute_ns);
+	TP_NS(r, "communication_ns", "communication", 0, "with one that communicates", f->comm_ns);
+	TP_NS(r, "compute_communication_ns", "both", 0, "with both", f->compute_comm_ns);
+	TP_NS(r, "copy_ns", "copies", 0, "with a copy", f->copy_ns);
+	TP_NS(r, "compute_copy_ns", "and computing", 0, "with a copy and computing", f->compute_copy_ns);
+	TP_NS(r, "idle_copy_ns", "waits: copy", 0, "without a kernel, waiting for a copy", f->idle_ns[TP_IDLE_COPY]);
+	TP_NS(r, "idle_host_ns", "host", 0, "... for the host", f->idle_ns[TP_IDLE_HOST]);
+	TP_NS(r, "idle_queue_ns", "stream", 0, "... for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
+	TP_NS(r, "idle_other_ns", "else", 0, "... for something else", f->idle_ns[TP_IDLE_OTHER]);
+	TP_COUNT(r, "launches", "launches", 0, "number of launches", d->delay.n);
+	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median time from a call to its work's begin",
+	      tp_spread_percentile(&d->delay, 50));
+	TP_NS(r, "delay_p99_ns", "p99", 0, "99th percentile of that time",
+	      tp_spread_percentile(&d->delay, 99));
+	TP_COUNT(r, "depth_most", "waiting", 0, "pieces of work that waited in a stream at most",
+		 depth_of(d));
+}
+
+const struct tp_table_def tp_table_gpu_time = {
+	.name = "gpu_time", .columns = put_times,
+	.help = "what each device did and waited for",
+};
+
 static void print_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = "GPU", .field = "gpu"},
-	    {.title = "time", .align = TP_RIGHT, .field = "time_ns"},
-	    {.title = "busy", .align = TP_RIGHT, .field = "busy_ns"},
-	    {.title = "kernels", .align = TP_RIGHT, .field = "kernel_ns"},
-	    {.title = "computing", .align = TP_RIGHT, .field = "compute_ns"},
-	    {.title = "communication", .align = TP_RIGHT, .field = "communication_ns"},
-	    {.title = "both", .align = TP_RIGHT, .field = "compute_communication_ns"},
-	    {.title = "copies", .align = TP_RIGHT, .field = "copy_ns"},
-	    {.title = "and computing", .align = TP_RIGHT, .field = "compute_copy_ns"},
-	    {.title = "waits: copy", .align = TP_RIGHT, .field = "idle_copy_ns"},
-	    {.title = "host", .align = TP_RIGHT, .field = "idle_host_ns"},
-	    {.title = "stream", .align = TP_RIGHT, .field = "idle_queue_ns"},
-	    {.title = "else", .align = TP_RIGHT, .field = "idle_other_ns"},
-	    {.title = "launches", .align = TP_RIGHT, .field = "launches"},
-	    {.title = "delay p50", .align = TP_RIGHT, .field = "delay_p50_ns"},
-	    {.title = "p99", .align = TP_RIGHT, .field = "delay_p99_ns"},
-	    {.title = "waiting", .align = TP_RIGHT, .field = "depth_most"},
-	};
-	struct tp_old_table *table;
-	char who[96];
+	struct tp_table *table;
 
 	if (!tp_out_is_full(out))
 		return;
 	tp_out_title(out, "What each GPU did");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "gpu_time");
-	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++) {
-		const struct tp_gpu_device *d = tp_gpu_time_at(gpu, i);
-		const struct tp_gpu_figures *f = &d->total;
-		const int64_t ns[] = {f->all_ns,     f->busy_ns, f->kernel_ns,
-				      f->compute_ns, f->comm_ns, f->compute_comm_ns,
-				      f->copy_ns,    f->compute_copy_ns};
-		uint32_t depth = 0;
-
-		tp_table_cell(table, "%s", show_who(who, run, d));
-		for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++)
-			tp_cell_ns(table, ns[k]);
-		for (uint32_t k = 0; k < TP_IDLE_N; k++)
-			tp_cell_ns(table, f->idle_ns[k]);
-		for (uint32_t k = 0; k < d->n_queues; k++)
-			if (d->queue[k].depth_most > depth)
-				depth = d->queue[k].depth_most;
-		tp_cell_count(table, d->delay.n);
-		tp_cell_ns(table, tp_spread_percentile(&d->delay, 50));
-		tp_cell_ns(table, tp_spread_percentile(&d->delay, 99));
-		tp_cell_count(table, depth);
-	}
-	tp_table_print(table, out);
+	table = tp_table_begin(&tp_table_gpu_time, run, TP_TOP_ASKED, out);
+	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++)
+		tp_table_add(table, tp_gpu_time_at(gpu, i));
+	tp_table_end(table);
 }
 
 /* What waited in each stream for its turn. */
+struct stream {
+	const struct tp_gpu_device *device;
+	uint32_t at;
+};
+
+static void put_stream(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct stream *row = of;
+	char who[96];
+
+	TP_TEXT(r, "gpu", "GPU", 0, "its number", "%s", show_who(who, ctx, row->device));
+	TP_COUNT(r, "context", "context", 0, "number of the context",
+		 row->device->queue[row->at].queue->context);
+	TP_COUNT(r, "stream", "stream", 0, "number of the stream",
+		 row->device->queue[row->at].queue->stream);
+	TP_COUNT(r, "launches", "launches", 0, "number of launches",
+		 row->device->queue[row->at].n_launches);
+	TP_NS(r, "wait_ns", "waited", 0, "sum of the times from calls to the begin of their work",
+	      row->device->queue[row->at].wait_ns);
+	TP_COUNT(r, "depth_most", "most waiting", 0, "pieces of work that waited at most",
+		 row->device->queue[row->at].depth_most);
+}
+
+const struct tp_table_def tp_table_gpu_streams = {
+	.name = "gpu_streams", .columns = put_stream, .row_bytes = sizeof(struct stream),
+	.help = "what waited in each stream of each device",
+};
+
 static void print_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			  struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = "GPU", .field = "gpu"},
-	    {.title = "context", .align = TP_RIGHT, .field = "context"},
-	    {.title = "stream", .align = TP_RIGHT, .field = "stream"},
-	    {.title = "launches", .align = TP_RIGHT, .field = "launches"},
-	    {.title = "waited", .align = TP_RIGHT, .field = "wait_ns"},
-	    {.title = "most waiting", .align = TP_RIGHT, .field = "depth_most"},
-	};
-	struct tp_old_table *table;
-	char who[96];
+	struct tp_table *table;
 
 	if (!tp_out_is_full(out))
 		return;
 	tp_out_title(out, "What waited in each stream");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "gpu_streams");
-	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++) {
-		const struct tp_gpu_device *d = tp_gpu_time_at(gpu, i);
-
-		for (uint32_t k = 0; k < d->n_queues; k++) {
-			tp_table_cell(table, "%s", show_who(who, run, d));
-			tp_cell_count(table, d->queue[k].queue->context);
-			tp_cell_count(table, d->queue[k].queue->stream);
-			tp_cell_count(table, d->queue[k].n_launches);
-			tp_cell_ns(table, d->queue[k].wait_ns);
-			tp_cell_count(table, d->queue[k].depth_most);
-		}
-	}
-	tp_table_print(table, out);
+	table = tp_table_begin(&tp_table_gpu_streams, run, TP_TOP_ASKED, out);
+	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++)
+		for (uint32_t k = 0; k < tp_gpu_time_at(gpu, i)->n_queues; k++)
+			tp_table_add(table, &(struct stream){tp_gpu_time_at(gpu, i), k});
+	tp_table_end(table);
 }
 
 static void print_idle(const struct tp_gpu_figures *f, struct tp_out *out)

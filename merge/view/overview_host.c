@@ -4,7 +4,7 @@
  *
  * The counters run outside of windows, too, and stand in the END blocks: no event is needed.
  */
-#include "merge/facts/program/overview.h"
+#include "merge/view/overview.h"
 
 #include <stdio.h>
 #include <string.h>

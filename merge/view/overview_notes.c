@@ -3,7 +3,7 @@
  * overview_notes.c - part of the overview: what stands out in memory, in the slowest step,
  * in waiting for data
  */
-#include "merge/facts/program/overview.h"
+#include "merge/view/overview.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -247,7 +247,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 		    tp_show_ns(a, median),
 		    tp_show_ns(b, tp_percentile(value, proc->n_ledger, 99)),
 		    tp_show_ns(c, value[proc->n_ledger - 1]));
-	if (proc->n_ledger >= BARS_LEAST) {
+	if (proc->n_ledger >= BARS_LEAST && tp_out_is_terminal(out)) {
 		for (uint32_t i = 0; i < proc->n_ledger; i++)
 			value[i] = proc->ledger[i].dur_ns;
 		tp_out_item(

@@ -3,7 +3,7 @@
  * overview_steps.c - part of the overview: where a step goes, steps and ranks beside each
  * other, the operators that take most
  */
-#include "merge/facts/program/overview.h"
+#include "merge/view/overview.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,64 +37,77 @@ static bool is_shown(const struct tp_overview_sums *sums, uint32_t category)
 	return sums->ns[category] || category >= TP_CAT_CPU;
 }
 
+/* The average step: a category, or (TP_CAT_N) all of it. */
+static void put_part(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_overview_sums *sums = ctx;
+	const uint32_t c = of ? *(const uint32_t *)of : 0;
+	const int64_t ns = c < TP_CAT_N ? sums->ns[c] : sums->all_ns;
+
+	TP_TEXT(r, NULL, "", TP_INSET, "", "%s", c < TP_CAT_N ? tp_category_name(c) : "step");
+	TP_NS(r, NULL, "", 0, "", ns / (int64_t)sums->n_steps);
+	TP_PERCENT(r, NULL, "", 0, "", c < TP_CAT_N ? ns : 1, c < TP_CAT_N ? sums->all_ns : 1);
+	TP_CELL(r, NULL, "", TP_UNIT_BAR, 0, "",
+		c < TP_CAT_N ? tp_row_percent(r, (double)ns, (double)sums->all_ns) : (void)0);
+	TP_STYLE(r, c < TP_CAT_N ? NULL : "bold");
+}
+
+static const struct tp_table_def parts_def = {.columns = put_part};
+
+/* The page draws it, of each rank, too. */
 static void print_breakdown(const struct tp_overview_sums *sums, struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = ""},
-	    {.title = "", .align = TP_RIGHT},
-	    {.title = "", .align = TP_RIGHT},
-	    {.title = ""},
-	};
-	struct tp_old_table *table = tp_table_new(column, 4);
-	uint32_t columns = out->width > 70 ? 40 : 12;
-	char a[32], bar[3 * 40 + 1];
+	uint32_t part[TP_CAT_N + 1], n = 0;
+	char a[32];
 
+	if (!tp_out_is_terminal(out))
+		return;
 	tp_out_title(out, "Where a step goes: average of %s recorded step%s%s",
 		     tp_show_count(a, sums->n_steps), sums->n_steps == 1 ? "" : "s",
 		     sums->n_procs > 1 ? ", all ranks" : "");
-	for (uint32_t c = 0; c < TP_CAT_N; c++) {
-		if (!is_shown(sums, c))
-			continue;
-		tp_table_cell(table, "  %s", tp_category_name(c));
-		tp_cell_ns(table, sums->ns[c] / (int64_t)sums->n_steps);
-		tp_cell_percent(table, (double)sums->ns[c], (double)sums->all_ns);
-		tp_table_cell(
-		    table, "%s",
-		    tp_bar(bar, (double)sums->ns[c], (double)sums->all_ns, columns));
-	}
-	tp_table_cell(table, "  step");
-	tp_cell_ns(table, sums->all_ns / (int64_t)sums->n_steps);
-	tp_cell_percent(table, 1, 1);
-	tp_table_cell(table, "%s", "");
-	tp_table_style(table, "bold");
-	tp_table_print(table, out);
-}
-
-/* A table with a column for each category that is shown. Returns the table, rows open. */
-static struct tp_old_table *new_category_table(const struct tp_overview_sums *sums,
-					   const char *first, const char *second)
-{
-	struct tp_old_column column[TP_CAT_N + 3] = {
-	    {.title = first},
-	    {.title = second, .align = TP_RIGHT},
-	    {.title = "time", .align = TP_RIGHT},
-	};
-	uint32_t n = 3;
-
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
 		if (is_shown(sums, c))
-			column[n++] = (struct tp_old_column){.title = tp_category_name(c),
-							 .align = TP_RIGHT};
-	return tp_table_new(column, n);
+			part[n++] = c;
+	part[n++] = TP_CAT_N;
+	tp_table_show(&parts_def, sums, part, n, sizeof(part[0]), TP_TOP_NONE, out);
 }
 
-static void add_categories(struct tp_old_table *table, const struct tp_overview_sums *sums,
-			   const int64_t *ns, int64_t per)
+/* A step, or the average one of a rank. */
+struct row {
+	char who[64];
+	const char *note;
+	uint64_t number;	/* of the step, or of steps */
+	int64_t time_ns, ns[TP_CAT_N];
+};
+
+static void put_categories(struct tp_row *r, const struct tp_overview_sums *sums,
+			   const struct row *row)
 {
+	TP_NS(r, NULL, "time", 0, "", row->time_ns);
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
-		if (is_shown(sums, c))
-			tp_cell_ns(table, ns[c] / per);
+		TP_WHEN(r, is_shown(sums, c))
+			TP_NS(r, NULL, tp_category_name(c), 0, "", row->ns[c]);
 }
+
+static void put_step(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct row *row = of;
+
+	TP_COUNT(r, NULL, "step", TP_INSET | TP_TO_LEFT, "", row->number);
+	TP_TEXT(r, NULL, "", TP_TO_RIGHT, "", "%s", row->note);
+	put_categories(r, ctx, row);
+}
+
+static void put_rank(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct row *row = of;
+
+	TP_TEXT(r, NULL, "rank", TP_INSET, "", "%s", row->who);
+	TP_COUNT(r, NULL, "steps", 0, "", row->number);
+	put_categories(r, ctx, row);
+}
+
+static const struct tp_table_def steps_def = {.columns = put_step}, ranks_def = {.columns = put_rank};
 
 struct ranked {
 	int64_t ns;
@@ -123,7 +136,7 @@ static void print_steps_of(const struct tp_overview_proc *proc,
 	const struct tp_breakdown *breakdown = proc->breakdown;
 	uint32_t n = breakdown->n_steps, n_shown = n <= STEPS_ALL ? n : STEPS_SHOWN;
 	struct ranked *order = malloc((n + 1) * sizeof(*order));
-	struct tp_old_table *table;
+	struct tp_table *table;
 	char a[32];
 
 	if (!order || n < 2) {
@@ -141,20 +154,19 @@ static void print_steps_of(const struct tp_overview_proc *proc,
 	} else {
 		tp_out_title(out, "Recorded steps");
 	}
-	table = new_category_table(sums, "  step", "");
+	table = tp_table_begin(&steps_def, sums, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < n_shown; i++) {
 		const struct tp_step_time *step = &breakdown->step[order[i].at];
+		struct row row = {.number = step->index, .time_ns = tp_overview_step_ns(step)};
 
-		tp_table_cell(table, "  %s", tp_show_count(a, step->index));
-		tp_table_cell(table, "%s",
-			      n == n_shown	     ? ""
-			      : i == STEPS_SHOWN - 2 ? "median"
-			      : i == STEPS_SHOWN - 1 ? "fastest"
-						     : "");
-		tp_cell_ns(table, tp_overview_step_ns(step));
-		add_categories(table, sums, step->ns, 1);
+		row.note = n == n_shown		  ? ""
+			   : i == STEPS_SHOWN - 2 ? "median"
+			   : i == STEPS_SHOWN - 1 ? "fastest"
+						  : "";
+		memcpy(row.ns, step->ns, sizeof(row.ns));
+		tp_table_add(table, &row);
 	}
-	tp_table_print(table, out);
+	tp_table_end(table);
 	free(order);
 }
 
@@ -163,8 +175,7 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 {
 	struct ranked *order = malloc((run->n_procs + 1) * sizeof(*order));
 	uint32_t n = 0, n_shown;
-	struct tp_old_table *table;
-	char a[64];
+	struct tp_table *table;
 
 	if (!order)
 		return;
@@ -183,17 +194,19 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	else
 		tp_out_title(out, "Ranks: average step");
 	qsort(order, n_shown, sizeof(*order), compare_at);
-	table = new_category_table(sums, "  rank", "steps");
+	table = tp_table_begin(&ranks_def, sums, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < n_shown; i++) {
 		struct tp_overview_sums own = {.n_steps = 0};
+		struct row row = {.time_ns = order[i].ns};
 
 		tp_overview_sum(&own, overview->proc[order[i].at].breakdown);
-		tp_table_cell(table, "  %s", tp_label_proc(a, run, run->proc[order[i].at]));
-		tp_cell_count(table, own.n_steps);
-		tp_cell_ns(table, order[i].ns);
-		add_categories(table, sums, own.ns, (int64_t)own.n_steps);
+		tp_label_proc(row.who, run, run->proc[order[i].at]);
+		row.number = own.n_steps;
+		for (uint32_t c = 0; c < TP_CAT_N; c++)
+			row.ns[c] = own.ns[c] / (int64_t)own.n_steps;
+		tp_table_add(table, &row);
 	}
-	tp_table_print(table, out);
+	tp_table_end(table);
 	free(order);
 }
 
@@ -211,25 +224,38 @@ void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview 
 	tp_overview_print_all(run, overview, sums, out);
 }
 
+struct operators {
+	const struct tp_overview *overview;
+	int64_t all_ns;
+};
+
+static void put_operator(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct operators *all = ctx;
+	const uint32_t at = of ? *(const uint32_t *)of : 0;
+	const struct tp_overview_row *row = &all->overview->row[at];
+
+	TP_TEXT(r, NULL, "", TP_CUT | TP_INSET, "", "%s",
+		tp_names_at(all->overview->names, at)->bytes);
+	TP_NS(r, NULL, "self", 0, "", row->self_ns);
+	TP_PERCENT(r, NULL, "self %", 0, "", row->self_ns, all->all_ns);
+	TP_COUNT(r, NULL, "calls", 0, "", row->calls);
+	TP_NS(r, NULL, "self a call", 0, "", row->self_ns / (int64_t)row->calls);
+}
+
+static const struct tp_table_def operators_def = {.columns = put_operator};
+
 void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-	    {.title = "", .may_cut = true},
-	    {.title = "self", .align = TP_RIGHT},
-	    {.title = "self %", .align = TP_RIGHT},
-	    {.title = "calls", .align = TP_RIGHT},
-	    {.title = "self a call", .align = TP_RIGHT},
-	};
-	struct tp_old_table *table;
 	uint32_t best[TOP_OPERATORS], n_rows = tp_names_count(overview->names), n = 0;
-	int64_t all_ns = 0;
+	struct operators all = {.overview = overview};
 
 	if (n_rows > overview->cap_rows)
 		n_rows = overview->cap_rows;
 	for (uint32_t i = 0; i < n_rows; i++) {
 		uint32_t at = n;
 
-		all_ns = tp_add(all_ns, overview->row[i].self_ns);
+		all.all_ns = tp_add(all.all_ns, overview->row[i].self_ns);
 		if (!overview->row[i].calls)
 			continue;
 		while (at > 0 &&
@@ -245,16 +271,5 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 	if (!n)
 		return;
 	tp_out_title(out, "Operators with most time of their own");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_name *name = tp_names_at(overview->names, best[i]);
-		const struct tp_overview_row *row = &overview->row[best[i]];
-
-		tp_table_cell(table, "  %.*s", (int)name->n_bytes, name->bytes);
-		tp_cell_ns(table, row->self_ns);
-		tp_cell_percent(table, (double)row->self_ns, (double)all_ns);
-		tp_cell_count(table, row->calls);
-		tp_cell_ns(table, row->self_ns / (int64_t)row->calls);
-	}
-	tp_table_print(table, out);
+	tp_table_show(&operators_def, &all, best, n, sizeof(best[0]), TP_TOP_NONE, out);
 }

@@ -5,12 +5,11 @@
  *
  * Each part is left out when it has nothing to say, so a healthy run fits a screen.
  */
-#include "merge/model/view.h"
+#include "merge/view/overview.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/facts/program/overview.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
@@ -335,5 +334,8 @@ const struct tp_view tp_view_overview = {
     .name = "overview",
     .help = "what ran, where a step goes, what stands out, what is lost",
     .begin = begin,
+    .tables = (const struct tp_table_def *const[]){&tp_table_advice, &tp_table_step_breakdown,
+						   &tp_table_gpu, &tp_table_gpu_time,
+						   &tp_table_gpu_streams, &tp_table_lines, NULL},
     .print = print,
 };

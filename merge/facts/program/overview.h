@@ -2,8 +2,7 @@
 /*
  * overview.h - the figures of the overview, collected event by event
  *
- * overview.c collects, view_overview.c prints with overview_advice.c (what holds the run back),
- * overview_steps.c (where a step goes), overview_notes.c (what stands out) and overview_gpu.c.
+ * overview.c collects, the view prints (merge/view/overview.h).
  * Memory: steps, names, threads, live blocks.
  */
 #ifndef TP_MERGE_OVERVIEW_H
@@ -79,8 +78,6 @@ struct tp_overview_sums {
 	uint32_t n_procs;	/* that have recorded steps */
 };
 
-enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
-
 /* Its state is a struct tp_overview. */
 extern const struct tp_fact tp_fact_overview;
 
@@ -94,37 +91,5 @@ static inline int64_t tp_overview_step_ns(const struct tp_step_time *step)
 }
 
 void tp_overview_sum(struct tp_overview_sums *sums, const struct tp_breakdown *breakdown);
-
-/* overview_advice.c: what holds the run back; where, and what to do */
-void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
-			      const struct tp_overview_sums *sums, struct tp_out *out);
-/* Of the run's steps, by the ledger, else of recorded ones, by `sums`: waiting for data, and
- * all. False: not known. */
-bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
-			   int64_t *wait_ns, int64_t *all_ns);
-enum { TP_OVERVIEW_DATA_PERCENT = 5 };	/* waiting for data: worth a word */
-
-/* overview_steps.c: the breakdown, steps or ranks beside each other, operators */
-void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,
-			     const struct tp_overview_sums *sums, struct tp_out *out);
-void tp_overview_print_operators(const struct tp_overview *overview, struct tp_out *out);
-
-/* overview_table.c: every step of every process, where tp_out_is_full() */
-void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *overview,
-			   const struct tp_overview_sums *sums, struct tp_out *out);
-
-/* overview_notes.c: memory, the slowest step, the data loader */
-void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
-			     const struct tp_overview_sums *sums, struct tp_out *out);
-
-/* overview_lines.c: lines of the program's own code, by the time of their operators */
-void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out);
-
-/* overview_host.c: the heap's peak */
-void tp_overview_print_host(const struct tp_run *run, struct tp_out *out);
-
-/* overview_gpu.c: a row for each device, why they were idle, how work came to them */
-void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *overview,
-			    struct tp_out *out);
 
 #endif
