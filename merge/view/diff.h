@@ -85,19 +85,6 @@ bool tp_diff_next(const struct tp_diff_side *base, const struct tp_diff_side *no
 double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part);
 double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part);
 
-/* ---- view_diff.c ---- */
-
-/* What, base, now, difference, change. */
-struct tp_old_table *tp_view_diff_table(const char *first, const char *name);
-/* "+5.2 %"; "new", "gone" */
-void tp_view_diff_change(struct tp_old_table *table, double before, double after);
-
-/* ---- view_diff_heap.c ---- */
-
-/* Tables of host memory. Nothing when neither run recorded any. */
-void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_side *now,
-		       uint32_t top, struct tp_out *out);
-
 /* ---- diff_limits.c ---- */
 
 /* --fail-if "step>5%,heap-peak>10%": is it of that form? */

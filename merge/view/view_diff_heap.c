@@ -2,11 +2,12 @@
 /*
  * view_diff_heap.c - part of the diff: host memory, and the stacks in which it changed most
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/facts/heap/heapdiff.h"
 #include "merge/facts/origin/hostmem_frames.h"
-#include "merge/view/diff.h"
+#include "merge/view/view_diff.h"
 
 enum {
 	FRAMES_MAX = 1024,	/* of a stack that are looked at */
@@ -22,17 +23,18 @@ struct shown {
 	struct tp_hostmem_choice *base_choice, *now_choice;
 };
 
-static const struct {
+static const struct section {
 	enum tp_heap_cost cost;
-	const char *what, *title, *name;
+	const char *what, *title;
+	const struct tp_table_def *table;
 	bool is_per_step;
 } sections[] = {
 	{TP_HEAP_PEAK, "bytes at the peak", "Stacks by change of their bytes at the peak",
-	 "diff_heap_peak", false},
+	 &tp_table_diff_heap_peak, false},
 	{TP_HEAP_ALLOC_BYTES, "bytes allocated", "Stacks by change of the bytes they allocate",
-	 "diff_heap_allocated", true},
+	 &tp_table_diff_heap_allocated, true},
 	{TP_HEAP_LEAKED, "bytes alive at the end", "Stacks by change of their bytes alive at the end",
-	 "diff_heap_leaked", false},
+	 &tp_table_diff_heap_leaked, false},
 };
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
@@ -47,32 +49,33 @@ static const char *per_step(const struct shown *shown)
 	return shown->base->n_steps && shown->now->n_steps ? ", per step" : "";
 }
 
+const struct tp_table_def tp_table_diff_heap = {
+	.name = "diff_heap", .columns = tp_view_diff_bytes, .help = "host memory of both",
+};
+
+static struct tp_diff_figure figure_of(const struct shown *shown, char text[64], const char *what,
+				       enum tp_heap_cost cost, bool is_per_step)
+{
+	snprintf(text, 64, "%s%s", what, is_per_step ? per_step(shown) : "");
+	return (struct tp_diff_figure){
+		.what = text, .is_count = cost == TP_HEAP_ALLOCS,
+		.base = shown->base->heap_total[cost] / divisor(shown, shown->base, is_per_step),
+		.now = shown->now->heap_total[cost] / divisor(shown, shown->now, is_per_step),
+	};
+}
+
 static void print_totals(const struct shown *shown)
 {
-	struct tp_old_table *table = tp_view_diff_table("  host memory", "diff_heap");
-	double before, after;
+	struct tp_diff_figure row[N_SECTIONS + 1];
+	char text[N_SECTIONS + 1][64];
 
 	tp_out_title(shown->out, "Host memory (heap), all processes");
-	for (uint32_t i = 0; i < N_SECTIONS; i++) {
-		before = shown->base->heap_total[sections[i].cost] /
-			 divisor(shown, shown->base, sections[i].is_per_step);
-		after = shown->now->heap_total[sections[i].cost] /
-			divisor(shown, shown->now, sections[i].is_per_step);
-		tp_table_cell(table, "  %s%s", sections[i].what,
-			      sections[i].is_per_step ? per_step(shown) : "");
-		tp_cell_bytes(table, (int64_t)before);
-		tp_cell_bytes(table, (int64_t)after);
-		tp_cell_bytes(table, (int64_t)(after - before));
-		tp_view_diff_change(table, before, after);
-	}
-	before = shown->base->heap_total[TP_HEAP_ALLOCS] / divisor(shown, shown->base, true);
-	after = shown->now->heap_total[TP_HEAP_ALLOCS] / divisor(shown, shown->now, true);
-	tp_table_cell(table, "  allocations%s", per_step(shown));
-	tp_table_cell(table, "%.0f", before);
-	tp_table_cell(table, "%.0f", after);
-	tp_table_cell(table, "%+.0f", after - before);
-	tp_view_diff_change(table, before, after);
-	tp_table_print(table, shown->out);
+	for (uint32_t i = 0; i < N_SECTIONS; i++)
+		row[i] = figure_of(shown, text[i], sections[i].what, sections[i].cost,
+				   sections[i].is_per_step);
+	row[N_SECTIONS] = figure_of(shown, text[N_SECTIONS], "allocations", TP_HEAP_ALLOCS, true);
+	tp_table_show(&tp_table_diff_heap, "host memory", row, N_SECTIONS + 1, sizeof(row[0]),
+		      TP_TOP_ASKED, shown->out);
 	if (shown->base->heap->sample_bytes || shown->now->heap->sample_bytes)
 		tp_out_line(shown->out, "yellow", "  figures of a run that was sampled are estimates");
 }
@@ -80,8 +83,8 @@ static void print_totals(const struct shown *shown)
 /* ---- stacks ---- */
 
 struct ordered {
-	double change;
-	uint32_t row;
+	double before, after, change;
+	const struct tp_heapdiff_row *row;
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -103,20 +106,52 @@ static uint32_t load_frames(const struct shown *shown, const struct tp_heapdiff_
 	return n < FRAMES_MAX ? n : FRAMES_MAX;
 }
 
-static void cell_frame(struct tp_old_table *table, const struct shown *shown,
-		       const struct tp_heapdiff_row *row, enum tp_hostmem_frame which)
+static void put_frame(struct tp_row *r, const struct shown *shown,
+		      const struct tp_heapdiff_row *row, enum tp_hostmem_frame which)
 {
 	const struct tp_hostmem_choice *choice = row->is_of_base ? shown->base_choice
 								 : shown->now_choice;
-	enum tp_hostmem_show how = shown->out->rows ? TP_HOSTMEM_WHOLE : TP_HOSTMEM_SHORT;
+	enum tp_hostmem_show how = tp_row_is_for_programs(r) ? TP_HOSTMEM_WHOLE : TP_HOSTMEM_SHORT;
 	struct tp_frame frame;
 	char text[TEXT_MAX];
 
 	if (tp_hostmem_choose(choice, row->stack, which, &frame))
-		tp_table_cell(table, "%s", tp_hostmem_show_frame(text, sizeof(text), &frame, how));
+		tp_row_text(r, "%s", tp_hostmem_show_frame(text, sizeof(text), &frame, how));
 	else
-		tp_table_cell(table, "%s", which == TP_HOSTMEM_TELLING ? "(not recorded)" : "");
+		tp_row_text(r, "%s", which == TP_HOSTMEM_TELLING ? "(not recorded)" : "");
 }
+
+static void put_stack(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct ordered *row = of;
+
+	TP_BYTES(r, "base_bytes", "base", 0, "bytes in base", row->before);
+	TP_BYTES(r, "now_bytes", "now", 0, "bytes now", row->after);
+	TP_BYTES(r, "difference_bytes", "difference", 0, "now less base", row->change);
+	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
+		tp_view_diff_change(r, row->before, row->after));
+	TP_COUNT(r, "base_allocations", "allocs", TP_LESS(2), "allocations in base",
+		 row->row->base[TP_HEAP_ALLOCS]);
+	TP_COUNT(r, "now_allocations", "now", TP_LESS(2), "allocations now",
+		 row->row->now[TP_HEAP_ALLOCS]);
+	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
+		put_frame(r, ctx, row->row, TP_HOSTMEM_TELLING));
+	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside of it",
+		put_frame(r, ctx, row->row, TP_HOSTMEM_NATIVE));
+}
+
+const struct tp_table_def tp_table_diff_heap_peak = {
+	.name = "diff_heap_peak", .columns = put_stack,
+	.help = "stacks by change of their bytes at the peak",
+};
+const struct tp_table_def tp_table_diff_heap_allocated = {
+	.name = "diff_heap_allocated", .columns = put_stack,
+	.help = "stacks by change of the bytes they allocate",
+};
+const struct tp_table_def tp_table_diff_heap_leaked = {
+	.name = "diff_heap_leaked", .columns = put_stack,
+	.help = "stacks by change of their bytes alive at the end",
+};
 
 static void print_stack(const struct shown *shown, const struct tp_heapdiff_row *row)
 {
@@ -136,60 +171,35 @@ static void print_stack(const struct shown *shown, const struct tp_heapdiff_row 
 	}
 }
 
-static void print_section(const struct shown *shown, uint32_t at,
+static void print_section(const struct shown *shown, const struct section *section,
 			  const struct tp_heapdiff_row *row, uint32_t n_rows,
 			  struct ordered *order)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "base", .align = TP_RIGHT, .field = "base_bytes"},
-		{.title = "now", .align = TP_RIGHT, .field = "now_bytes"},
-		{.title = "difference", .align = TP_RIGHT, .field = "difference_bytes"},
-		{.title = "change", .align = TP_RIGHT},
-		{.title = "allocs", .align = TP_RIGHT, .is_extra = 2, .field = "base_allocations"},
-		{.title = "now", .align = TP_RIGHT, .is_extra = 2, .field = "now_allocations"},
-		{.title = "code", .may_cut = true, .field = "code"},
-		{.title = "asked by", .may_cut = true, .field = "native"},
-	};
-	bool is_per_step = sections[at].is_per_step;
-	double base = divisor(shown, shown->base, is_per_step);
-	double now = divisor(shown, shown->now, is_per_step);
-	uint32_t n = 0, top;
-	struct tp_old_table *table;
+	double base = divisor(shown, shown->base, section->is_per_step);
+	double now = divisor(shown, shown->now, section->is_per_step);
+	uint32_t n = 0, n_left;
 	char a[32];
 
 	for (uint32_t i = 0; i < n_rows; i++) {
-		double change = (double)row[i].now[sections[at].cost] / now -
-				(double)row[i].base[sections[at].cost] / base;
+		struct ordered of = {.row = &row[i],
+				     .before = (double)row[i].base[section->cost] / base,
+				     .after = (double)row[i].now[section->cost] / now};
 
-		if (change != 0)
-			order[n++] = (struct ordered){change, i};
+		of.change = of.after - of.before;
+		if (of.change != 0)
+			order[n++] = of;
 	}
 	if (!n)
 		return;
 	qsort(order, n, sizeof(order[0]), compare_changes);
-	top = shown->top && shown->top < n ? shown->top : n;
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, sections[at].name);
-	tp_out_title(shown->out, "%s%s", sections[at].title, is_per_step ? per_step(shown) : "");
-	for (uint32_t i = 0; i < top; i++) {
-		const struct tp_heapdiff_row *of = &row[order[i].row];
-		double before = (double)of->base[sections[at].cost] / base;
-		double after = (double)of->now[sections[at].cost] / now;
-
-		tp_cell_bytes(table, (int64_t)before);
-		tp_cell_bytes(table, (int64_t)after);
-		tp_cell_bytes(table, (int64_t)order[i].change);
-		tp_view_diff_change(table, before, after);
-		tp_cell_count(table, of->base[TP_HEAP_ALLOCS]);
-		tp_cell_count(table, of->now[TP_HEAP_ALLOCS]);
-		cell_frame(table, shown, of, TP_HOSTMEM_TELLING);
-		cell_frame(table, shown, of, TP_HOSTMEM_NATIVE);
-	}
-	tp_table_print(table, shown->out);
-	if (top < n)
+	tp_out_title(shown->out, "%s%s", section->title,
+		     section->is_per_step ? per_step(shown) : "");
+	n_left = tp_table_show(section->table, shown, order, n, sizeof(order[0]), shown->top,
+			       shown->out);
+	if (n_left)
 		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n - top));
-	print_stack(shown, &row[order[0].row]);
+			    tp_show_count(a, n_left));
+	print_stack(shown, order[0].row);
 }
 
 void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_side *now,
@@ -217,7 +227,7 @@ void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_sid
 	shown.now_choice = tp_hostmem_choice_new(now->heap->stacks);
 	if (row && order && shown.frame && shown.base_choice && shown.now_choice) {
 		for (uint32_t i = 0; i < N_SECTIONS; i++)
-			print_section(&shown, i, row, n, order);
+			print_section(&shown, &sections[i], row, n, order);
 	} else {
 		tp_out_line(out, "red", "stacks are not compared: out of memory");
 	}
