@@ -22,7 +22,6 @@ enum {
 	REST_SHARE = 50,	/* of what they lie in, for those that are not shown to be counted */
 	INDENT_MOST = 20,
 	SHAPES_LEAST = 130,	/* columns of a terminal that has room for them */
-	ROWS_AT_A_TIME = 4096,	/* of those for programs: memory */
 };
 
 struct state {
@@ -55,66 +54,97 @@ static const char *style_of(const struct state *state, const struct tp_excerpt_n
 		       tp_excerpt_is_wait(&state->tree.row[node->row]) ? "yellow" : "";
 }
 
-static void put_offset(struct tp_old_table *table, int64_t ns)
+/* A line: a node, or (rest) what lies in it and is not shown. */
+struct line {
+	const struct tp_excerpt_node *node;
+	uint32_t depth;
+	bool is_rest;
+	uint64_t n;		/* of the rest */
+	int64_t ns, device_ns;
+};
+
+static void put_begin(struct tp_row *r, const struct state *state, const struct line *line)
 {
+	int64_t ns = tp_sub(line->node->begin_ns, state->tree.step->begin_ns);
 	char a[32];
 
-	tp_table_cell(table, "%s%s", ns < 0 ? "" : "+", tp_show_ns(a, ns));
-}
-
-static void put_device(struct tp_old_table *table, int64_t ns)
-{
-	if (ns)
-		tp_cell_ns(table, ns);
+	if (line->is_rest || line->node->kind == TP_NODE_LANE)
+		return;
+	if (tp_row_is_for_terminal(r))
+		tp_row_text(r, "%s%s", ns < 0 ? "" : "+", tp_show_ns(a, ns));
 	else
-		tp_table_cell(table, "%s", "");
+		tp_row_integer(r, ns);
 }
 
-static void put_shapes(struct tp_old_table *table, const struct tp_excerpt_row *row)
+static void put_what(struct tp_row *r, struct state *state, const struct line *line)
+{
+	char text[TP_EXCERPT_WHAT], a[32];
+
+	if (line->is_rest)
+		tp_row_text(r, "... %s more", tp_show_count(a, line->n));
+	else
+		tp_row_text(r, "%s", tp_excerpt_what(&state->show, text, &state->tree, line->node));
+}
+
+static const struct tp_excerpt_row *row_of(const struct state *state, const struct line *line)
+{
+	return !line->is_rest && line->node->kind == TP_NODE_ROWS ? &state->tree.row[line->node->row]
+								  : NULL;
+}
+
+static void put_shapes(struct tp_row *r, const struct tp_excerpt_row *row)
 {
 	char shapes[200];
 
-	tp_table_cell(table, "%s",
-		      row && row->shapes ? tp_show_shapes(shapes, sizeof(shapes),
-							  row->shapes->bytes, row->shapes->n_bytes)
-					 : "");
+	if (row && row->shapes)
+		tp_row_text(r, "%s", tp_show_shapes(shapes, sizeof(shapes), row->shapes->bytes,
+						    row->shapes->n_bytes));
 }
 
-static void put_node(struct state *state, struct tp_old_table *table,
-		     const struct tp_excerpt_node *node, uint32_t depth)
+static void put_line(struct tp_row *r, const void *ctx, const void *of)
 {
-	const struct tp_excerpt_tree *tree = &state->tree;
-	uint32_t indent = 2 * (depth < INDENT_MOST ? depth : INDENT_MOST);
-	const struct tp_excerpt_row *one =
-		node->kind == TP_NODE_ROWS ? &tree->row[node->row] : NULL;
-	char text[TP_EXCERPT_WHAT], where[TP_EXCERPT_TEXT];
+	struct state *state = *(struct state *const *)ctx;
+	const struct line *line = of;
+	char where[TP_EXCERPT_TEXT];
 
-	if (node->kind == TP_NODE_LANE) {
-		tp_table_cell(table, "%s", "");
-		tp_table_cell(table, "%s", "");
-	} else {
-		put_offset(table, tp_sub(node->begin_ns, tree->step->begin_ns));
-		tp_cell_ns(table, node->ns);
-	}
-	if (state->has_device)
-		put_device(table, node->kind == TP_NODE_BACKWARD || one ? node->device_ns : 0);
-	tp_table_cell(table, "%*s%s", (int)indent, "",
-		      tp_excerpt_what(&state->show, text, tree, node));
-	if (state->has_lines)
-		tp_table_cell(table, "%s", tp_excerpt_where(&state->show, where, tree, node));
-	if (state->has_shapes)
-		put_shapes(table, one);
-	tp_table_style(table, style_of(state, node));
+	TP_CELL(r, NULL, "begin", TP_UNIT_NS, 0, "", put_begin(r, state, line));
+	TP_CELL(r, NULL, "time", TP_UNIT_NS, 0, "",
+		line->is_rest || line->node->kind != TP_NODE_LANE ? tp_row_integer(r, line->ns)
+								  : (void)0);
+	TP_WHEN(r, state->has_device)
+		TP_CELL(r, NULL, "GPU", TP_UNIT_NS, 0, "",
+			line->device_ns ? tp_row_integer(r, line->device_ns) : (void)0);
+	TP_CELL(r, NULL, "", TP_UNIT_TEXT, TP_CUT | TP_TREE, "", put_what(r, state, line));
+	TP_WHEN(r, state->has_lines)
+		TP_CELL(r, NULL, "line", TP_UNIT_PLACE, TP_TO_RIGHT | TP_LESS(2), "",
+			line->is_rest ? (void)0
+				      : tp_row_text(r, "%s", tp_excerpt_where(&state->show, where,
+									      &state->tree,
+									      line->node)));
+	TP_WHEN(r, state->has_shapes)
+		TP_CELL(r, NULL, "shapes", TP_UNIT_TEXT, TP_CUT | TP_LESS(1), "",
+			put_shapes(r, row_of(state, line)));
+	TP_DEPTH(r, line->depth < INDENT_MOST ? line->depth : INDENT_MOST);
+	TP_STYLE(r, line->is_rest ? "dim" : style_of(state, line->node));
+}
+
+static const struct tp_table_def lines_def = {.columns = put_line};
+
+static void put_node(struct tp_table *table, const struct tp_excerpt_node *node, uint32_t depth)
+{
+	struct line line = {.node = node, .depth = depth, .ns = node->ns};
+
+	if (node->kind == TP_NODE_BACKWARD || node->kind == TP_NODE_ROWS)
+		line.device_ns = node->device_ns;
+	tp_table_add(table, &line);
 }
 
 /* What lies in a node and is not shown, if some of it is. */
-static void put_rest(struct state *state, struct tp_old_table *table,
+static void put_rest(struct state *state, struct tp_table *table,
 		     const struct tp_excerpt_node *of, uint32_t depth)
 {
 	const struct tp_excerpt_tree *tree = &state->tree;
-	int64_t ns = 0, device_ns = 0;
-	uint64_t n = 0;
-	char a[32];
+	struct line rest = {.node = of, .depth = depth, .is_rest = true};
 
 	if (of->n_shown == of->n_inner)
 		return;
@@ -123,25 +153,14 @@ static void put_rest(struct state *state, struct tp_old_table *table,
 
 		if (node->is_shown)
 			continue;
-		n += node->n;
-		ns = tp_add(ns, node->ns);
+		rest.n += node->n;
+		rest.ns = tp_add(rest.ns, node->ns);
 		if (node->kind == TP_NODE_ROWS)
-			device_ns = tp_add(device_ns, node->device_ns);
+			rest.device_ns = tp_add(rest.device_ns, node->device_ns);
 	}
-	if (of->kind != TP_NODE_LANE && ns < of->ns / REST_SHARE &&
-	    device_ns <= of->device_ns / REST_SHARE)
-		return;
-	tp_table_cell(table, "%s", "");
-	tp_cell_ns(table, ns);
-	if (state->has_device)
-		put_device(table, device_ns);
-	tp_table_cell(table, "%*s... %s more", (int)(2 * (depth < INDENT_MOST ? depth : INDENT_MOST)),
-		      "", tp_show_count(a, n));
-	if (state->has_lines)
-		tp_table_cell(table, "%s", "");
-	if (state->has_shapes)
-		tp_table_cell(table, "%s", "");
-	tp_table_style(table, "dim");
+	if (of->kind == TP_NODE_LANE || rest.ns >= of->ns / REST_SHARE ||
+	    rest.device_ns > of->device_ns / REST_SHARE)
+		tp_table_add(table, &rest);
 }
 
 /* The first node that is shown from `i` on, before `end`; `end`: none. */
@@ -169,13 +188,13 @@ static const struct tp_excerpt_node *next_beside(const struct tp_excerpt_tree *t
 }
 
 /* A lane and what is in it, in order of time. */
-static void put_lane(struct state *state, struct tp_old_table *table, uint32_t lane)
+static void put_lane(struct state *state, struct tp_table *table, uint32_t lane)
 {
 	const struct tp_excerpt_tree *tree = &state->tree;
 	const struct tp_excerpt_node *node = &tree->node[lane], *outer, *next;
 	uint32_t depth = 0;
 
-	put_node(state, table, node, 0);
+	put_node(table, node, 0);
 	for (;;) {
 		node = tp_excerpt_innermost(tree, node);
 		if (node->n_shown) {
@@ -194,7 +213,7 @@ static void put_lane(struct state *state, struct tp_old_table *table, uint32_t l
 			}
 			node = next;
 		}
-		put_node(state, table, node, depth);
+		put_node(table, node, depth);
 	}
 }
 
@@ -217,18 +236,10 @@ static void put_title(const struct state *state, const struct tp_run *run,
 static void print_text(struct state *state, const struct tp_run *run, uint32_t at,
 		       struct tp_out *out)
 {
-	static const struct tp_old_column begin_ns = {.title = "begin", .align = TP_RIGHT},
-				      time_ns = {.title = "time", .align = TP_RIGHT},
-				      device = {.title = "GPU", .align = TP_RIGHT},
-				      what = {.title = "", .may_cut = true},
-				      line = {.title = "line", .align = TP_RIGHT, .is_extra = 2},
-				      shapes = {.title = "shapes", .is_extra = 1, .may_cut = true};
-	struct tp_old_column column[6] = {begin_ns, time_ns};
 	const struct tp_excerpt_step *step = tp_excerpt_step(state->excerpt, at);
-	uint32_t n_columns = 2, n_hidden = 0,
-		 lines = state->options.has_top ? state->options.top : LINES;
+	uint32_t n_hidden = 0, lines = state->options.has_top ? state->options.top : LINES;
 	struct tp_excerpt_tree *tree = &state->tree;
-	struct tp_old_table *table;
+	struct tp_table *table;
 
 	put_title(state, run, step, out);
 	tp_excerpt_tree_make(tree, state->excerpt, at);
@@ -236,21 +247,14 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 	state->has_device = step->n && tree->row[step->first + step->n - 1].lane == TP_LANE_QUEUE;
 	state->has_lines = tp_origins_has_any(tp_excerpt_origins(state->excerpt));
 	state->has_shapes = out->width >= SHAPES_LEAST;
-	if (state->has_device)
-		column[n_columns++] = device;
-	column[n_columns++] = what;
-	if (state->has_lines)
-		column[n_columns++] = line;
-	if (state->has_shapes)
-		column[n_columns++] = shapes;
-	table = tp_table_new(column, n_columns);
+	table = tp_table_begin(&lines_def, &state, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < tree->n_lanes; i++) {
 		if (tree->node[i].is_shown)
 			put_lane(state, table, i);
 		else
 			n_hidden++;
 	}
-	tp_table_print(table, out);
+	tp_table_end(table);
 	if (n_hidden)
 		tp_out_line(out, "dim", "%u more threads or devices did little.", n_hidden);
 	if (tree->is_incomplete)
@@ -260,75 +264,56 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 
 /* ---- rows ---- */
 
-static struct tp_old_table *new_rows_table(void)
-{
-	static const struct tp_old_column column[] = {
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "place", .field = "place"},
-		{.title = "depth", .align = TP_RIGHT, .field = "depth"},
-		{.title = "name", .field = "name"},
-		{.title = "category", .field = "category"},
-		{.title = "begin", .align = TP_RIGHT, .field = "begin_ns"},
-		{.title = "time", .align = TP_RIGHT, .field = "time_ns"},
-		{.title = "GPU", .align = TP_RIGHT, .field = "device_ns"},
-		{.title = "delay", .align = TP_RIGHT, .field = "delay_ns"},
-		{.title = "correlation", .align = TP_RIGHT, .field = "correlation"},
-		{.title = "shapes", .field = "shapes"},
-		{.title = "module", .field = "module"},
-		{.title = "line", .field = "line"},
-	};
-	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+struct shown {
+	struct state *state;
+	const struct tp_excerpt_step *step;
+};
 
-	tp_table_name(table, "trace");
-	return table;
-}
-
-static void put_row(struct state *state, struct tp_old_table *table,
-		    const struct tp_excerpt_step *step, const struct tp_excerpt_row *row)
+static void put_row(struct tp_row *r, const void *ctx, const void *of)
 {
+	const struct shown *shown = ctx;
+	const struct tp_excerpt_row *row = of;
 	char text[TP_EXCERPT_TEXT];
 
-	if (step->is_step)
-		tp_table_cell(table, "%" PRIu64, step->index);
-	else
-		tp_table_cell(table, "%s", "");
-	tp_table_cell(table, "%s", tp_excerpt_place(text, step->proc, row));
-	tp_table_cell(table, "%u", row->depth);
-	tp_table_cell(table, "%s", tp_excerpt_name(&state->show, text, row, true));
-	tp_table_cell(table, "%s", tp_excerpt_category(row));
-	tp_cell_ns(table, tp_sub(row->begin_ns, step->begin_ns));
-	tp_cell_ns(table, tp_sub(row->end_ns, row->begin_ns));
-	tp_cell_ns(table, row->device_ns);
-	if (row->delay_ns >= 0)
-		tp_cell_ns(table, row->delay_ns);
-	else
-		tp_table_cell(table, "%s", "");
-	if (row->correlation)
-		tp_table_cell(table, "%u", row->correlation);
-	else
-		tp_table_cell(table, "%s", "");
-	put_shapes(table, row);
-	tp_table_cell(table, "%s", tp_excerpt_module(&state->show, text, row->path));
-	tp_table_cell(table, "%s", tp_excerpt_line(&state->show, text, row->stack));
+	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "number of the step",
+		shown->step->is_step ? tp_row_count(r, shown->step->index) : (void)0);
+	TP_TEXT(r, "place", "place", 0, "thread, or stream of a device", "%s",
+		tp_excerpt_place(text, shown->step->proc, row));
+	TP_NUMBER(r, "depth", "depth", 0, "events around it", row->depth);
+	TP_TEXT(r, "name", "name", 0, "its name", "%s",
+		tp_excerpt_name(&shown->state->show, text, row, true));
+	TP_TEXT(r, "category", "category", 0, "what it is", "%s", tp_excerpt_category(row));
+	TP_NS(r, "begin_ns", "begin", 0, "from the step's begin to its own",
+	      tp_sub(row->begin_ns, shown->step->begin_ns));
+	TP_NS(r, "time_ns", "time", 0, "its duration", tp_sub(row->end_ns, row->begin_ns));
+	TP_NS(r, "device_ns", "GPU", 0, "time on devices of work launched in it", row->device_ns);
+	TP_CELL(r, "delay_ns", "delay", TP_UNIT_NS, 0, "from its call to its begin on a device",
+		row->delay_ns >= 0 ? tp_row_integer(r, row->delay_ns) : (void)0);
+	TP_CELL(r, "correlation", "correlation", TP_UNIT_NUMBER, 0,
+		"the same for a call and its work", row->correlation ? tp_row_count(r, row->correlation)
+								     : (void)0);
+	TP_CELL(r, "shapes", "shapes", TP_UNIT_TEXT, 0, "types and shapes of its inputs",
+		put_shapes(r, row));
+	TP_TEXT(r, "module", "module", 0, "nn.Module that it is of", "%s",
+		tp_excerpt_module(&shown->state->show, text, row->path));
+	TP_PLACE(r, "line", "line", 0, "line of the program that it comes from", "%s",
+		 tp_excerpt_line(&shown->state->show, text, row->stack));
 }
+
+static const struct tp_table_def rows_def = {
+	.name = "trace", .columns = put_row, .help = "all events of the step, place by place",
+};
 
 static void print_rows(struct state *state, const struct tp_run *run, uint32_t at,
 		       struct tp_out *out)
 {
-	const struct tp_excerpt_step *step = tp_excerpt_step(state->excerpt, at);
-	const struct tp_excerpt_row *row = tp_excerpt_rows(state->excerpt) + step->first;
-	uint32_t top = state->options.has_top ? state->options.top : 0;
-	uint32_t n = top && top < step->n ? top : step->n;
-	struct tp_old_table *table = new_rows_table();
+	const struct shown shown = {state, tp_excerpt_step(state->excerpt, at)};
 	char a[64];
 
-	out->who = tp_label_proc(a, run, step->proc);
-	for (uint32_t i = 0; i < n; i++) {
-		put_row(state, table, step, &row[i]);
-		if (i % ROWS_AT_A_TIME == ROWS_AT_A_TIME - 1)
-			tp_table_flush(table, out);
-	}
-	tp_table_print(table, out);
+	out->who = tp_label_proc(a, run, shown.step->proc);
+	tp_table_show(&rows_def, &shown, tp_excerpt_rows(state->excerpt) + shown.step->first,
+		      shown.step->n, sizeof(struct tp_excerpt_row),
+		      state->options.has_top ? state->options.top : 0, out);
 	out->who = NULL;
 }
 
@@ -361,5 +346,6 @@ const struct tp_view tp_view_trace = {
 	.name = "trace",
 	.help = "one step as text, the slowest or that of --steps: what lay in what, and when",
 	.begin = begin,
+	.tables = (const struct tp_table_def *const[]){&rows_def, NULL},
 	.print = print,
 };
