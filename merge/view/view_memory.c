@@ -2,7 +2,7 @@
 /*
  * view_memory.c - what filled the memory of the devices and of the host
  */
-#include "merge/view/view_memory.h"
+#include "merge/view/view_tensors.h"
 
 #include <stdlib.h>
 
@@ -45,5 +45,14 @@ const struct tp_view tp_view_memory = {
     .name = "memory",
     .help = "memory of tensors, devices and the host: peaks, what for, who holds it, what stays",
     .begin = begin,
+    .tables = (const struct tp_table_def *const[]){
+	&tp_table_tensor_oom, &tp_table_tensor_oom_holders, &tp_table_tensor_categories,
+	&tp_table_tensor_holders, &tp_table_tensor_allocator, &tp_table_tensor_steps,
+	&tp_table_tensor_curve, &tp_table_tensor_blocks, &tp_table_tensor_operators,
+	&tp_table_host_memory, &tp_table_host_counted, &tp_table_host_stacks[TP_HOST_PEAK],
+	&tp_table_host_stacks[TP_HOST_END], &tp_table_host_stacks[TP_HOST_STAYED],
+	&tp_table_host_stacks[TP_HOST_TEMPORARY], &tp_table_host_stacks[TP_HOST_MODULES],
+	&tp_table_host_stacks[TP_HOST_PYTHON], &tp_table_host_steps, &tp_table_host_mappings,
+	&tp_table_host_sizes, NULL},
     .print = print,
 };

@@ -12,6 +12,15 @@
 
 enum { TP_VIEW_MEMORY_LABEL = 17 };	/* columns of the labels on the left */
 
+/* Host memory by who asked for it. */
+enum tp_host_stacks {
+	TP_HOST_PEAK, TP_HOST_END, TP_HOST_STAYED, TP_HOST_TEMPORARY, TP_HOST_MODULES,
+	TP_HOST_PYTHON, TP_HOST_STACKS
+};
+extern const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS];
+extern const struct tp_table_def tp_table_host_memory, tp_table_host_counted,
+	tp_table_host_mappings, tp_table_host_sizes, tp_table_host_steps;
+
 /* No more events: books are closed. */
 void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_gpumem *mem, struct tp_out *out);

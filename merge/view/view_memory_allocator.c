@@ -75,49 +75,41 @@ void tp_view_tensors_allocator(const struct tp_tensors_shown *shown, const struc
 			print_device(&of[i], shown->out);
 }
 
+static void put_columns(struct tp_row *r, const void *ctx, const void *row)
+{
+	static const struct tp_allocator_device none;
+	const struct tp_allocator_device *of = row ? row : &none;
+
+	tp_tensors_put_place(r, ctx, of->proc, of->device);
+	TP_BYTES(r, "allocated_bytes", "in tensors", 0, "in tensors, at most", of->fullest.allocated);
+	TP_BYTES(r, "reserved_then_bytes", "reserved then", 0, "reserved then", of->fullest.reserved);
+	TP_NS(r, "peak_ns", "at", 0, "when that was", of->fullest.ns);
+	TP_BYTES(r, "reserved_bytes", "reserved", 0, "reserved, at most", of->largest.reserved);
+	TP_BYTES(r, "idle_bytes", "not in use", 0, "reserved and in no tensor, at most",
+		 idle_of(&of->widest));
+	TP_NS(r, "idle_ns", "at", 0, "when that was", of->widest.ns);
+	TP_COUNT(r, "growths", "grown", 0, "how often it asked the driver for more", of->n_grown);
+	TP_BYTES(r, "grown_bytes", "by", 0, "for how much", of->grown_bytes);
+	TP_COUNT(r, "returns", "given back", 0, "how often it gave back", of->n_shrunk);
+	TP_BYTES(r, "returned_bytes", "bytes", 0, "how much", of->shrunk_bytes);
+	TP_CELL(r, "others_bytes", "others", TP_UNIT_BYTES, 0, "what others use of the device",
+		of->others_bytes >= 0 ? tp_row_integer(r, of->others_bytes) : (void)0);
+}
+
+const struct tp_table_def tp_table_tensor_allocator = {
+	.name = "tensor_allocator", .columns = put_columns,
+	.help = "what the caching allocator of each device kept",
+};
+
 void tp_view_tensors_allocators(const struct tp_tensors_shown *shown)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "in tensors", .align = TP_RIGHT, .field = "allocated_bytes"},
-		{.title = "reserved then", .align = TP_RIGHT, .field = "reserved_then_bytes"},
-		{.title = "at", .align = TP_RIGHT, .field = "peak_ns"},
-		{.title = "reserved", .align = TP_RIGHT, .field = "reserved_bytes"},
-		{.title = "not in use", .align = TP_RIGHT, .field = "idle_bytes"},
-		{.title = "at", .align = TP_RIGHT, .field = "idle_ns"},
-		{.title = "grown", .align = TP_RIGHT, .field = "growths"},
-		{.title = "by", .align = TP_RIGHT, .field = "grown_bytes"},
-		{.title = "given back", .align = TP_RIGHT, .field = "returns"},
-		{.title = "bytes", .align = TP_RIGHT, .field = "returned_bytes"},
-		{.title = "others", .align = TP_RIGHT, .field = "others_bytes"},
-	};
 	uint32_t n;
 	const struct tp_allocator_device *of =
 		tp_allocator_devices(tp_tensormem_allocator(shown->mem), &n);
-	struct tp_old_table *table;
 
 	if (!n || !tp_out_is_full(shown->out))
 		return;
 	tp_out_title(shown->out, "What allocators kept");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "tensor_allocator");
-	for (uint32_t i = 0; i < n; i++) {
-		tp_tensors_cell_place(table, shown, of[i].proc, of[i].device);
-		tp_cell_bytes(table, of[i].fullest.allocated);
-		tp_cell_bytes(table, of[i].fullest.reserved);
-		tp_cell_ns(table, of[i].fullest.ns);
-		tp_cell_bytes(table, of[i].largest.reserved);
-		tp_cell_bytes(table, idle_of(&of[i].widest));
-		tp_cell_ns(table, of[i].widest.ns);
-		tp_cell_count(table, of[i].n_grown);
-		tp_cell_bytes(table, of[i].grown_bytes);
-		tp_cell_count(table, of[i].n_shrunk);
-		tp_cell_bytes(table, of[i].shrunk_bytes);
-		if (of[i].others_bytes >= 0)
-			tp_cell_bytes(table, of[i].others_bytes);
-		else
-			tp_table_cell(table, "%s", "");
-	}
-	tp_table_print(table, shown->out);
+	tp_table_show(&tp_table_tensor_allocator, shown, of, n, sizeof(*of), TP_TOP_ASKED,
+		      shown->out);
 }

@@ -71,132 +71,111 @@ static struct kind *find_kinds(const struct tp_tensors_shown *shown, const struc
 	return kind;
 }
 
-static void add_kind(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-		     const struct kind *kind, bool is_some)
-{
-	const struct tp_life *life = kind->first;
-	char a[32];
+/* For people: what is alike in one row. */
+struct kinds {
+	const struct tp_tensors_shown *shown;
+	int64_t some_bytes;	/* of blocks of this size not all are known; -1: all are */
+};
 
-	tp_tensors_cell_place(table, shown, life->proc, life->device);
-	tp_cell_bytes(table, life->bytes);
-	tp_table_cell(table, "%s%s", tp_show_count(a, kind->n), is_some ? "+" : "");
-	tp_tensors_cell_category(table, shown, life->category);
+static void put_steps(struct tp_row *r, const struct kind *kind)
+{
 	if (kind->first_step == kind->last_step)
-		tp_tensors_cell_step(table, kind->first_step);
+		tp_tensors_put_step(r, kind->first_step);
 	else
-		tp_table_cell(table, "%lu-%lu", (unsigned long)kind->first_step,
-			      (unsigned long)kind->last_step);
-	if (kind->n_lived)
-		tp_cell_ns(table, kind->lived_ns / (int64_t)kind->n_lived);
-	else
-		tp_table_cell(table, "%s", life->is_older ? "from before" : "to the end");
-	tp_tensors_cell_operator(table, shown, life->name, "");
-	tp_tensors_cell_origin(table, shown, life->origin, true);
-	tp_table_cell(table, "%s", life->label ? life->label->bytes : "");
+		tp_row_text(r, "%lu-%lu", (unsigned long)kind->first_step,
+			    (unsigned long)kind->last_step);
 }
 
-/* For people: what is alike in one row. */
+static void put_lived(struct tp_row *r, const struct kind *kind)
+{
+	if (kind->n_lived)
+		tp_row_integer(r, kind->lived_ns / (int64_t)kind->n_lived);
+	else
+		tp_row_text(r, "%s", kind->first->is_older ? "from before" : "to the end");
+}
+
+static void put_kind(struct tp_row *r, const void *ctx, const void *of)
+{
+	static const struct tp_life none;
+	const struct kinds *kinds = ctx;
+	const struct kind *kind = of;
+	const struct tp_life *life = of ? kind->first : &none;
+	char a[32];
+
+	tp_tensors_put_place(r, kinds->shown, life->proc, life->device);
+	TP_BYTES(r, NULL, "bytes", 0, "", life->bytes);
+	TP_TEXT(r, NULL, "blocks", TP_TO_RIGHT, "", "%s%s", tp_show_count(a, kind->n),
+		life->bytes == kinds->some_bytes ? "+" : "");
+	TP_CELL(r, NULL, "category", TP_UNIT_TEXT, 0, "", tp_tensors_put_category(r, life->category));
+	TP_CELL(r, NULL, "steps", TP_UNIT_NUMBER, 0, "", put_steps(r, kind));
+	TP_CELL(r, NULL, "lived", TP_UNIT_NS, TP_LESS(1), "", put_lived(r, kind));
+	TP_CELL(r, NULL, "allocated by", TP_UNIT_TEXT, TP_CUT, "",
+		tp_tensors_put_operator(r, kinds->shown, life->name, ""));
+	tp_tensors_put_origin(r, kinds->shown, life->origin, true);
+	TP_TEXT(r, NULL, "tensor", TP_CUT, "", "%s", life->label ? life->label->bytes : "");
+}
+
+static const struct tp_table_def kinds_def = {.columns = put_kind};
+
 static void print_kinds(const struct tp_tensors_shown *shown, const struct tp_life *life,
 			uint32_t n_lives, bool is_all)
 {
-	struct tp_old_column column[] = {
-		{.title = "process"},
-		{.title = "device"},
-		{.title = "bytes", .align = TP_RIGHT},
-		{.title = "blocks", .align = TP_RIGHT},
-		{.title = "category"},
-		{.title = "steps", .align = TP_RIGHT},
-		{.title = "lived", .align = TP_RIGHT, .is_extra = 1},
-		{.title = "allocated by", .may_cut = true},
-		{.title = "module", .may_cut = true},
-		{.title = "line", .may_cut = true},
-		{.title = "tensor", .may_cut = true},
-	};
-	const uint32_t skipped = shown->shows_who ? 0 : 2,
-		       n_max = tp_view_memory_rows(shown->options, n_lives);
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n;
-	struct kind *kind = find_kinds(shown, life, n_lives, n_max, &n);
-	struct tp_old_table *table;
+	const struct kinds kinds = {shown, is_all ? -1 : life[n_lives - 1].bytes};
+	uint32_t n;
+	struct kind *kind = find_kinds(shown, life, n_lives,
+				       tp_view_memory_rows(shown->options, n_lives), &n);
 
-	if (!kind)
-		return;
-	if (!shown->has_lines) {
-		column[n_columns - 2] = column[n_columns - 1];
-		n_columns--;
-	}
-	if (!shown->has_modules) {
-		for (uint32_t i = 8; i + 1 < n_columns; i++)
-			column[i] = column[i + 1];
-		n_columns--;
-	}
-	table = tp_table_new(column + skipped, n_columns - skipped);
-	for (uint32_t i = 0; i < n; i++)
-		add_kind(table, shown, &kind[i],
-			 !is_all && kind[i].first->bytes == life[n_lives - 1].bytes);
-	tp_table_print(table, shown->out);
+	if (kind)
+		tp_table_show(&kinds_def, &kinds, kind, n, sizeof(*kind), TP_TOP_NONE, shown->out);
 	free(kind);
 }
 
+/* Its begin or end, where it is in a window; else a word for people. */
+static void put_moment(struct tp_row *r, int64_t ns, bool is_known, const char *word)
+{
+	if (is_known)
+		tp_row_integer(r, ns);
+	else if (!tp_row_is_for_programs(r))
+		tp_row_text(r, "%s", word);
+}
+
+static void put_block(struct tp_row *r, const void *ctx, const void *of)
+{
+	static const struct tp_life none;
+	const struct tp_tensors_shown *shown = ctx;
+	const struct tp_life *life = of ? of : &none;
+
+	tp_tensors_put_place(r, shown, life->proc, life->device);
+	TP_BYTES(r, "bytes", "bytes", 0, "its size", life->bytes);
+	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
+		tp_tensors_put_category(r, life->category));
+	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "step in which it was allocated",
+		tp_tensors_put_step(r, life->step));
+	TP_CELL(r, "allocated_ns", "allocated", TP_UNIT_NS, 0, "when",
+		put_moment(r, life->begin_ns, !life->is_older, "before"));
+	TP_CELL(r, "freed_ns", "freed", TP_UNIT_NS, 0, "when",
+		put_moment(r, life->end_ns, !life->is_alive, "later"));
+	TP_CELL(r, "lifetime_ns", "lived", TP_UNIT_NS, 0, "from the one to the other",
+		life->is_alive || life->is_older
+			? (void)0 : tp_row_integer(r, tp_sub(life->end_ns, life->begin_ns)));
+	TP_CELL(r, "operator", "allocated by", TP_UNIT_TEXT, 0, "operator that allocated it",
+		tp_tensors_put_operator(r, shown, life->name, ""));
+	TP_TEXT(r, "tensor", "tensor", 0, "name of the tensor in it", "%s",
+		life->label ? life->label->bytes : "");
+	tp_tensors_put_origin(r, shown, life->origin, false);
+	TP_COUNT(r, "internal", NULL, 0, "freed before its operator had ended, or a collective's own",
+		 life->is_internal);
+	TP_NS(r, "temporary_ns", NULL, 0, "how long it was temporary before it was a gradient",
+	      life->temporary_ns);
+}
+
+const struct tp_table_def tp_table_tensor_blocks = {
+	.name = "tensor_blocks", .columns = put_block, .help = "the largest blocks of tensors",
+};
+
 static void print_each(const struct tp_tensors_shown *shown, const struct tp_life *life, uint32_t n)
 {
-	struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "bytes", .align = TP_RIGHT, .field = "bytes"},
-		{.title = "category", .field = "category"},
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_ns"},
-		{.title = "freed", .align = TP_RIGHT, .field = "freed_ns"},
-		{.title = "lived", .align = TP_RIGHT, .field = "lifetime_ns"},
-		{.title = "allocated by", .field = "operator"},
-		{.title = "tensor", .field = "tensor"},
-		{.title = "module", .field = "module"},
-		{.title = "line", .field = "line"},
-		{.field = "internal"},	/* both in rows only */
-		{.field = "temporary_ns"},
-	};
-	const bool is_rows = shown->out->rows != TP_ROWS_NONE;
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]) - (is_rows ? 0 : 2);
-	char module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT];
-	struct tp_old_table *table;
-
-	/* Rows always have the same fields. */
-	if (!shown->has_modules)
-		column[n_columns - 2] = column[n_columns - 1];
-	n_columns -= !shown->has_modules + !shown->has_lines;
-	table = tp_table_new(column, n_columns);
-
-	tp_table_name(table, "tensor_blocks");
-	for (uint32_t i = 0; i < n; i++, life++) {
-		tp_tensors_cell_place(table, shown, life->proc, life->device);
-		tp_cell_bytes(table, life->bytes);
-		tp_tensors_cell_category(table, shown, life->category);
-		tp_tensors_cell_step(table, life->step);
-		if (life->is_older)
-			tp_table_cell(table, "%s", is_rows ? "" : "before");
-		else
-			tp_cell_ns(table, life->begin_ns);
-		if (life->is_alive)
-			tp_table_cell(table, "%s", is_rows ? "" : "later");
-		else
-			tp_cell_ns(table, life->end_ns);
-		if (life->is_alive || life->is_older)
-			tp_table_cell(table, "%s", "");
-		else
-			tp_cell_ns(table, tp_sub(life->end_ns, life->begin_ns));
-		tp_tensors_cell_operator(table, shown, life->name, "");
-		tp_table_cell(table, "%s", life->label ? life->label->bytes : "");
-		tp_tensors_show_origin(shown, life->origin, module, line);
-		if (shown->has_modules)
-			tp_table_cell(table, "%s", module);
-		if (shown->has_lines)
-			tp_table_cell(table, "%s", line);
-		if (is_rows) {
-			tp_cell_count(table, life->is_internal);
-			tp_cell_ns(table, life->temporary_ns);
-		}
-	}
-	tp_table_print(table, shown->out);
+	tp_table_show(&tp_table_tensor_blocks, shown, life, n, sizeof(*life), TP_TOP_NONE, shown->out);
 }
 
 void tp_view_tensors_blocks(const struct tp_tensors_shown *shown)
@@ -219,54 +198,62 @@ void tp_view_tensors_blocks(const struct tp_tensors_shown *shown)
 
 /* ---- operators ---- */
 
+struct operator {
+	const struct tp_proc *proc;
+	uint32_t device;
+	const struct tp_memop *op;
+};
+
+static void put_operator(struct tp_row *r, const void *ctx, const void *of)
+{
+	static const struct tp_memop none;
+	const struct operator *row = of;
+	const struct tp_memop *op = of ? row->op : &none;
+
+	tp_tensors_put_place(r, ctx, of ? row->proc : NULL, of ? row->device : 0);
+	TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "its name",
+		tp_tensors_put_operator(r, ctx, op->name, ""));
+	TP_COUNT(r, "calls", "calls", 0, "number of calls", op->calls);
+	TP_BYTES(r, "increase_bytes", "increase", TP_LESS(2), "allocated less freed in them", op->bytes);
+	TP_BYTES(r, "self_increase_bytes", "self incr.", 0, "the same without what is inside",
+		 op->self_bytes);
+	TP_COUNT(r, "allocations", "allocs", TP_LESS(4), "allocations in them", op->allocs);
+	TP_COUNT(r, "self_allocations", "self allocs", TP_LESS(1), "the same without what is inside",
+		 op->self_allocs);
+	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(3), "allocated in them", op->alloc_bytes);
+	TP_BYTES(r, "self_allocated_bytes", "self alloc.", 0, "the same without what is inside",
+		 op->self_alloc_bytes);
+}
+
+const struct tp_table_def tp_table_tensor_operators = {
+	.name = "tensor_operators", .columns = put_operator, .row_bytes = sizeof(struct operator),
+	.help = "tensor memory by operator",
+};
+
 /* Of a device of a process (NULL: of all). */
 static void print_operators(const struct tp_tensors_shown *shown, const struct tp_proc *only,
 			    uint32_t only_device)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "operator", .may_cut = true, .field = "operator"},
-		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
-		{.title = "increase", .align = TP_RIGHT, .is_extra = 2, .field = "increase_bytes"},
-		{.title = "self incr.", .align = TP_RIGHT, .field = "self_increase_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .is_extra = 4, .field = "allocations"},
-		{.title = "self allocs", .align = TP_RIGHT, .is_extra = 1,
-		 .field = "self_allocations"},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 3, .field = "allocated_bytes"},
-		{.title = "self alloc.", .align = TP_RIGHT, .field = "self_allocated_bytes"},
-	};
+	struct tp_table *table =
+		tp_table_begin(&tp_table_tensor_operators, shown, TP_TOP_NONE, shown->out);
 	const struct tp_memcat *cat = tp_tensormem_cat(shown->mem);
-	const uint32_t skipped = shown->shows_who ? 0 : 2;
-	struct tp_old_table *table = tp_table_new(column + skipped,
-					      sizeof(column) / sizeof(column[0]) - skipped);
-	uint32_t device, n_left = 0;
+	struct operator row;
+	uint32_t n_left = 0;
 	const struct tp_memops *ops;
-	const struct tp_proc *proc;
 	char a[32];
 
-	tp_table_name(table, "tensor_operators");
-	for (uint32_t k = 0; (ops = tp_memcat_operators(cat, k, &proc, &device)); k++) {
+	for (uint32_t k = 0; (ops = tp_memcat_operators(cat, k, &row.proc, &row.device)); k++) {
 		const uint32_t n = tp_view_memory_rows(shown->options, ops->n);
 
-		if (only && (proc != only || device != only_device))
+		if (only && (row.proc != only || row.device != only_device))
 			continue;
 		n_left += ops->n - n;
 		for (uint32_t i = 0; i < n; i++) {
-			const struct tp_memop *op = &ops->op[i];
-
-			tp_tensors_cell_place(table, shown, proc, device);
-			tp_tensors_cell_operator(table, shown, op->name, "");
-			tp_cell_count(table, op->calls);
-			tp_cell_bytes(table, op->bytes);
-			tp_cell_bytes(table, op->self_bytes);
-			tp_cell_count(table, op->allocs);
-			tp_cell_count(table, op->self_allocs);
-			tp_cell_bytes(table, op->alloc_bytes);
-			tp_cell_bytes(table, op->self_alloc_bytes);
+			row.op = &ops->op[i];
+			tp_table_add(table, &row);
 		}
 	}
-	tp_table_print(table, shown->out);
+	tp_table_end(table);
 	if (n_left)
 		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
 			    tp_show_count(a, n_left));

@@ -36,39 +36,38 @@ const char *tp_tensors_place(char buf[128], const struct tp_tensors_shown *shown
 	return buf;
 }
 
-void tp_tensors_cell_place(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			   const struct tp_proc *proc, uint32_t device)
+void tp_tensors_put_place(struct tp_row *r, const struct tp_tensors_shown *shown,
+			  const struct tp_proc *proc, uint32_t device)
 {
 	char who[64], where[32];
 
-	if (!shown->shows_who)
-		return;
-	tp_table_cell(table, "%s", tp_label_proc(who, shown->run, proc));
-	tp_table_cell(table, "%s", tp_tensors_device(where, device));
+	TP_WHEN(r, shown->shows_who) {
+		TP_TEXT(r, "process", "process", 0, "rank", "%s",
+			tp_label_proc(who, shown->run, proc));
+		TP_TEXT(r, "device", "device", 0, "CPU, or a GPU and its number", "%s",
+			tp_tensors_device(where, device));
+	}
 }
 
-void tp_tensors_cell_step(struct tp_old_table *table, uint64_t step)
+void tp_tensors_put_step(struct tp_row *r, uint64_t step)
 {
-	if (step == TP_NO_STEP)
-		tp_table_cell(table, "%s", "");
-	else
-		tp_table_cell(table, "%lu", (unsigned long)step);
+	if (step != TP_NO_STEP)
+		tp_row_count(r, step);
 }
 
-void tp_tensors_cell_operator(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			      uint32_t name, const char *none)
+void tp_tensors_put_operator(struct tp_row *r, const struct tp_tensors_shown *shown, uint32_t name,
+			     const char *none)
 {
 	if (name == TP_NO_NAME)
-		tp_table_cell(table, "%s", shown->out->rows ? "" : none);
+		tp_row_text(r, "%s", tp_row_is_for_programs(r) ? "" : none);
 	else
-		tp_table_cell(table, "%s", tp_names_at(shown->names, name)->bytes);
+		tp_row_text(r, "%s", tp_names_at(shown->names, name)->bytes);
 }
 
-void tp_tensors_cell_category(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			      enum tp_tensor_category category)
+void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category)
 {
-	tp_table_cell(table, "%s",
-		      shown->out->rows ? tp_memcat_word(category) : tp_memcat_title(category));
+	tp_row_text(r, "%s", tp_row_is_for_programs(r) ? tp_memcat_word(category)
+						       : tp_memcat_title(category));
 }
 
 static const char *show_module(char buf[TP_TENSORS_TEXT], const struct tp_tensors_shown *shown,
@@ -97,15 +96,31 @@ static const char *show_line(char buf[TP_TENSORS_TEXT], const struct tp_tensors_
 	return buf;
 }
 
-void tp_tensors_cell_origin(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			    struct tp_origin origin, bool like)
+static void put_module(struct tp_row *r, const struct tp_tensors_shown *shown,
+		       struct tp_origin origin, bool like)
 {
 	char text[TP_TENSORS_TEXT];
 
-	if (shown->has_modules)
-		tp_table_cell(table, "%s", show_module(text, shown, origin, like));
-	if (shown->has_lines)
-		tp_table_cell(table, "%s", show_line(text, shown, origin));
+	tp_row_text(r, "%s", show_module(text, shown, origin, like));
+}
+
+static void put_line(struct tp_row *r, const struct tp_tensors_shown *shown,
+		     struct tp_origin origin)
+{
+	char text[TP_TENSORS_TEXT];
+
+	tp_row_text(r, "%s", show_line(text, shown, origin));
+}
+
+void tp_tensors_put_origin(struct tp_row *r, const struct tp_tensors_shown *shown,
+			   struct tp_origin origin, bool like)
+{
+	TP_WHEN(r, shown->has_modules)
+		TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "nn.Module that it is of",
+			put_module(r, shown, origin, like));
+	TP_WHEN(r, shown->has_lines)
+		TP_CELL(r, "line", "line", TP_UNIT_PLACE, TP_CUT, "line of the program",
+			put_line(r, shown, origin));
 }
 
 void tp_tensors_show_origin(const struct tp_tensors_shown *shown, struct tp_origin origin,

@@ -114,12 +114,10 @@ static void print_device(const struct tp_run *run, const struct tp_gpumem_device
 
 /* ---- kinds and libraries ---- */
 
-static const struct tp_gpumem_row *rows_to_sort;
-
 static int compare_rows(const void *a, const void *b)
 {
-	const struct tp_gpumem_row *x = &rows_to_sort[*(const uint32_t *)a];
-	const struct tp_gpumem_row *y = &rows_to_sort[*(const uint32_t *)b];
+	const struct tp_gpumem_row *x = *(const struct tp_gpumem_row *const *)a;
+	const struct tp_gpumem_row *y = *(const struct tp_gpumem_row *const *)b;
 
 	if (x->gpu != y->gpu)
 		return x->gpu < y->gpu ? -1 : 1;
@@ -130,101 +128,93 @@ static int compare_rows(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void print_rows(const struct tp_run *run, const struct tp_view_options *options,
+struct shown {
+	const struct tp_run *run;
+	const struct tp_gpumem_device *gpus;
+};
+
+static void put_row(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct shown *shown = ctx;
+	const struct tp_gpumem_row *row = of;
+	char name[128];
+
+	TP_TEXT(r, NULL, "device", 0, "", "%s", show_gpu(name, shown->run, &shown->gpus[row->gpu]));
+	TP_TEXT(r, NULL, "kind", 0, "", "%s", tp_device_memory_kind(row->kind));
+	TP_TEXT(r, NULL, "asked for by", TP_CUT, "", "%s",
+		row->library[0] ? row->library : "(unknown)");
+	TP_BYTES(r, NULL, "at the peak", 0, "", row->at_peak);
+	TP_BYTES(r, NULL, "at the end", 0, "", row->live_bytes);
+	TP_COUNT(r, NULL, "allocs", TP_LESS(1), "", row->n_allocs);
+	TP_COUNT(r, NULL, "frees", TP_LESS(2), "", row->n_frees);
+	TP_BYTES(r, NULL, "allocated", TP_LESS(3), "", row->alloc_bytes);
+	TP_STYLE(r, tp_gpumem_is_on_device(row->kind) ? NULL : "dim");
+}
+
+static const struct tp_table_def rows_def = {.columns = put_row};
+
+static void print_rows(const struct shown *shown, const struct tp_view_options *options,
 		       const struct tp_gpumem *mem, struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "device"},
-		{.title = "kind"},
-		{.title = "asked for by", .may_cut = true},
-		{.title = "at the peak", .align = TP_RIGHT},
-		{.title = "at the end", .align = TP_RIGHT},
-		{.title = "allocs", .align = TP_RIGHT, .is_extra = 1},
-		{.title = "frees", .align = TP_RIGHT, .is_extra = 2},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 3},
-	};
-	uint32_t n_rows, n_gpus, n;
-	const struct tp_gpumem_row *rows = tp_gpumem_rows(mem, &n_rows);
-	const struct tp_gpumem_device *gpus = tp_gpumem_devices(mem, &n_gpus);
-	uint32_t *order = malloc((n_rows + 1) * sizeof(*order));
-	struct tp_old_table *table;
-	char name[128], count[32];
+	uint32_t n, n_left;
+	const struct tp_gpumem_row *row = tp_gpumem_rows(mem, &n), **sorted;
+	struct tp_table *table;
+	char a[32];
 
-	if (!order) {
+	sorted = malloc((n + 1) * sizeof(*sorted));
+	if (!sorted) {
 		tp_out_line(out, "red", "out of memory");
 		return;
 	}
-	for (uint32_t i = 0; i < n_rows; i++)
-		order[i] = i;
-	rows_to_sort = rows;
-	qsort(order, n_rows, sizeof(*order), compare_rows);
-	n = options->top && options->top < n_rows ? options->top : n_rows;
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = &row[i];
+	qsort(sorted, n, sizeof(*sorted), compare_rows);
 	tp_out_title(out, "Device memory by kind and library");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_gpumem_row *row = &rows[order[i]];
-
-		tp_table_cell(table, "%s", show_gpu(name, run, &gpus[row->gpu]));
-		tp_table_cell(table, "%s", tp_device_memory_kind(row->kind));
-		tp_table_cell(table, "%s", row->library[0] ? row->library : "(unknown)");
-		tp_cell_bytes(table, row->at_peak);
-		tp_cell_bytes(table, row->live_bytes);
-		tp_cell_count(table, row->n_allocs);
-		tp_cell_count(table, row->n_frees);
-		tp_cell_bytes(table, (int64_t)row->alloc_bytes);
-		if (!tp_gpumem_is_on_device(row->kind))
-			tp_table_style(table, "dim");
-	}
-	tp_table_print(table, out);
-	if (n < n_rows)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(count, n_rows - n));
+	table = tp_table_begin(&rows_def, shown, options->top, out);
+	for (uint32_t i = 0; i < n; i++)
+		tp_table_add(table, sorted[i]);
+	n_left = tp_table_end(table);
+	if (n_left)
+		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
 	tp_out_line(out, "dim", "Which library asked is an estimate. Mapped and reserved addresses, "
 				"host memory and memory of other processes take none of the device.");
-	free(order);
+	free(sorted);
 }
 
 /* ---- steps ---- */
 
-static void print_steps(const struct tp_run *run, const struct tp_view_options *options,
-		       const struct tp_gpumem *mem, struct tp_out *out)
+static void put_step(struct tp_row *r, const void *ctx, const void *of)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "device"},
-		{.title = "step", .align = TP_RIGHT},
-		{.title = "most", .align = TP_RIGHT},
-		{.title = "allocs", .align = TP_RIGHT},
-		{.title = "allocated", .align = TP_RIGHT},
-		{.title = "frees", .align = TP_RIGHT},
-		{.title = "freed", .align = TP_RIGHT},
-	};
-	uint32_t n_steps, n_gpus, n;
-	const struct tp_gpumem_step *steps = tp_gpumem_steps(mem, &n_steps);
-	const struct tp_gpumem_device *gpus = tp_gpumem_devices(mem, &n_gpus);
-	struct tp_old_table *table;
+	const struct shown *shown = ctx;
+	const struct tp_gpumem_step *step = of;
 	char name[128], bytes[32];
 
-	if (!n_steps)
-		return;
-	n = options->top && options->top < n_steps ? options->top : n_steps;
-	tp_out_title(out, "Steps that allocated or freed");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_gpumem_step *step = &steps[i];
+	TP_TEXT(r, NULL, "device", 0, "", "%s", show_gpu(name, shown->run, &shown->gpus[step->gpu]));
+	TP_NUMBER(r, NULL, "step", 0, "", step->step);
+	TP_CELL(r, NULL, "most", TP_UNIT_BYTES, 0, "",
+		step->is_relative ? tp_row_text(r, "+%s", tp_show_bytes(bytes, step->peak_bytes))
+				  : tp_row_integer(r, step->peak_bytes));
+	TP_COUNT(r, NULL, "allocs", 0, "", step->n_allocs);
+	TP_BYTES(r, NULL, "allocated", 0, "", step->alloc_bytes);
+	TP_COUNT(r, NULL, "frees", 0, "", step->n_frees);
+	TP_BYTES(r, NULL, "freed", 0, "", step->free_bytes);
+}
 
-		tp_table_cell(table, "%s", show_gpu(name, run, &gpus[step->gpu]));
-		tp_table_cell(table, "%lu", (unsigned long)step->step);
-		tp_table_cell(table, "%s%s", step->is_relative ? "+" : "",
-			      tp_show_bytes(bytes, step->peak_bytes));
-		tp_cell_count(table, step->n_allocs);
-		tp_cell_bytes(table, (int64_t)step->alloc_bytes);
-		tp_cell_count(table, step->n_frees);
-		tp_cell_bytes(table, (int64_t)step->free_bytes);
-	}
-	tp_table_print(table, out);
-	if (n < n_steps)
-		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.",
-			    tp_show_count(bytes, n_steps - n));
+static const struct tp_table_def steps_def = {.columns = put_step};
+
+static void print_steps(const struct shown *shown, const struct tp_view_options *options,
+			const struct tp_gpumem *mem, struct tp_out *out)
+{
+	uint32_t n, n_left;
+	const struct tp_gpumem_step *step = tp_gpumem_steps(mem, &n);
+	char a[32];
+
+	if (!n)
+		return;
+	tp_out_title(out, "Steps that allocated or freed");
+	n_left = tp_table_show(&steps_def, shown, step, n, sizeof(*step), options->top, out);
+	if (n_left)
+		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.", tp_show_count(a, n_left));
 }
 
 /* Losses, which make the figures above wrong. */
@@ -277,17 +267,19 @@ void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *
 {
 	const struct tp_gpumem_device *gpus;
 	uint32_t n_gpus, n_rows;
+	struct shown shown;
 
 	gpus = tp_gpumem_devices(mem, &n_gpus);
+	shown = (struct shown){run, gpus};
 	tp_gpumem_rows(mem, &n_rows);
 	for (uint32_t i = 0; i < n_gpus; i++)
 		print_device(run, &gpus[i], out);
 	if (n_rows) {
-		print_rows(run, options, mem, out);
+		print_rows(&shown, options, mem, out);
 	} else if (!tp_label_is_kineto(run)) {
 		tp_out_title(out, "Device memory by kind and library");
 		print_nothing(run, out);
 	}
-	print_steps(run, options, mem, out);
+	print_steps(&shown, options, mem, out);
 	print_doubts(run, mem, out);
 }

@@ -56,55 +56,56 @@ static struct row *join(const struct tp_tensors_shown *shown, const struct tp_ho
 	return row;
 }
 
-void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
-			     uint32_t device, const char *name, const struct tp_holder *holder,
-			     uint32_t n, int64_t all)
+struct shown {
+	const struct tp_tensors_shown *tensors;
+	const struct tp_proc *proc;
+	uint32_t device;
+	int64_t all;
+};
+
+static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 {
-	struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "bytes", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "%", .align = TP_RIGHT, .field = "percent"},
-		{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
-		{.title = "category", .field = "category"},
-		{.title = "allocated by", .may_cut = true, .field = "operator"},
-		{.title = "module", .may_cut = true, .field = "module"},
-		{.title = "line", .may_cut = true, .field = "line"},
-	};
-	const uint32_t skipped = shown->shows_who ? 0 : 2;
-	uint32_t n_columns = sizeof(column) / sizeof(column[0]), n_rows, n_shown;
+	static const struct tp_holder none;
+	static const struct shown nowhere;
+	const struct shown *shown = ctx ? ctx : &nowhere;
+	const struct tp_holder *of = row ? &((const struct row *)row)->holder : &none;
+
+	tp_tensors_put_place(r, shown->tensors, shown->proc, shown->device);
+	TP_BYTES(r, "peak_bytes", "bytes", 0, "bytes at the peak", of->bytes);
+	TP_PERCENT(r, "percent", "%", 0, "part of all then", of->bytes, shown->all);
+	TP_CELL(r, "peak_blocks", "blocks", TP_UNIT_COUNT, TP_LESS(1), "number of blocks",
+		of->n_blocks || tp_row_is_for_programs(r) ? tp_row_count(r, of->n_blocks) : (void)0);
+	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
+		tp_tensors_put_category(r, of->category));
+	TP_CELL(r, "operator", "allocated by", TP_UNIT_TEXT, TP_CUT, "operator that allocated it",
+		tp_tensors_put_operator(r, shown->tensors, of->name, "(before the window)"));
+	tp_tensors_put_origin(r, shown->tensors, of->origin, !tp_row_is_for_programs(r));
+}
+
+const struct tp_table_def tp_table_tensor_holders = {
+	.name = "tensor_holders", .columns = put_columns, .help = "who held tensor memory at its peak",
+};
+const struct tp_table_def tp_table_tensor_oom_holders = {
+	.name = "tensor_oom_holders", .columns = put_columns,
+	.help = "who held tensor memory when the first allocation failed",
+};
+
+void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
+			     uint32_t device, const struct tp_table_def *table,
+			     const struct tp_holder *holder, uint32_t n, int64_t all)
+{
+	const struct shown of = {shown, proc, device, all};
+	uint32_t n_rows, n_left;
 	struct row *row = join(shown, holder, n, &n_rows);
-	struct tp_old_table *table;
 	char a[32];
 
-	if (!row || !n_rows) {
-		free(row);
-		return;
+	if (row && n_rows) {
+		n_left = tp_table_show(table, &of, row, n_rows, sizeof(*row),
+				       tp_view_memory_rows(shown->options, n_rows), shown->out);
+		if (n_left)
+			tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
+				    tp_show_count(a, n_left));
 	}
-	if (!shown->has_modules)
-		column[n_columns - 2] = column[n_columns - 1];
-	n_columns -= !shown->has_modules + !shown->has_lines;
-	n_shown = tp_view_memory_rows(shown->options, n_rows);
-	table = tp_table_new(column + skipped, n_columns - skipped);
-	tp_table_name(table, name);
-	for (uint32_t i = 0; i < n_shown; i++) {
-		const struct tp_holder *of = &row[i].holder;
-
-		tp_tensors_cell_place(table, shown, proc, device);
-		tp_cell_bytes(table, of->bytes);
-		tp_cell_percent(table, (double)of->bytes, (double)all);
-		if (of->n_blocks || shown->out->rows)
-			tp_cell_count(table, of->n_blocks);
-		else
-			tp_table_cell(table, "%s", "");
-		tp_tensors_cell_category(table, shown, of->category);
-		tp_tensors_cell_operator(table, shown, of->name, "(before the window)");
-		tp_tensors_cell_origin(table, shown, of->origin, !shown->out->rows);
-	}
-	tp_table_print(table, shown->out);
-	if (n_shown < n_rows)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_rows - n_shown));
 	free(row);
 }
 
@@ -164,43 +165,43 @@ static void print_oom(const struct tp_tensors_shown *shown, const struct tp_allo
 	for (uint32_t c = 0; pin && c < TP_TENSOR_N; c++)
 		all = tp_add(all, pin->bytes[c]);
 	if (all)
-		tp_view_tensors_holders(shown, oom->proc, oom->device, "tensor_oom_holders",
-					pin->holder, pin->n_holders, all);
+		tp_view_tensors_holders(shown, oom->proc, oom->device,
+					&tp_table_tensor_oom_holders, pin->holder, pin->n_holders, all);
 }
 
-static void print_oom_rows(const struct tp_tensors_shown *shown, const struct tp_allocator_oom *oom,
-			   uint32_t n)
+static void put_oom_origin(struct tp_row *r, const struct tp_tensors_shown *shown,
+			   const struct tp_allocator_oom *of, bool is_module)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "device", .field = "device"},
-		{.title = "at", .align = TP_RIGHT, .field = "time_ns"},
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "asked for", .align = TP_RIGHT, .field = "asked_bytes"},
-		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_bytes"},
-		{.title = "reserved", .align = TP_RIGHT, .field = "reserved_bytes"},
-		{.title = "by", .field = "operator"},
-		{.title = "module", .field = "module"},
-		{.title = "line", .field = "line"},
-	};
-	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
 	char module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT];
 
-	tp_table_name(table, "tensor_oom");
-	for (uint32_t i = 0; i < n; i++) {
-		tp_tensors_cell_place(table, shown, oom[i].proc, oom[i].device);
-		tp_cell_ns(table, oom[i].ns);
-		tp_tensors_cell_step(table, oom[i].step);
-		tp_cell_bytes(table, oom[i].asked_bytes);
-		tp_cell_bytes(table, oom[i].allocated > 0 ? oom[i].allocated : 0);
-		tp_cell_bytes(table, oom[i].reserved > 0 ? oom[i].reserved : 0);
-		tp_tensors_cell_operator(table, shown, oom[i].name, "");
-		tp_tensors_show_origin(shown, oom[i].origin, module, line);
-		tp_table_cell(table, "%s", module);
-		tp_table_cell(table, "%s", line);
-	}
-	tp_table_print(table, shown->out);
+	tp_tensors_show_origin(shown, of->origin, module, line);
+	tp_row_text(r, "%s", is_module ? module : line);
 }
+
+static void put_oom(struct tp_row *r, const void *ctx, const void *row)
+{
+	static const struct tp_allocator_oom none;
+	const struct tp_allocator_oom *of = row ? row : &none;
+
+	tp_tensors_put_place(r, ctx, of->proc, of->device);
+	TP_NS(r, "time_ns", "at", 0, "when it was", of->ns);
+	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "in which step", tp_tensors_put_step(r, of->step));
+	TP_BYTES(r, "asked_bytes", "asked for", 0, "bytes asked for", of->asked_bytes);
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes in tensors then",
+		 of->allocated > 0 ? of->allocated : 0);
+	TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved then",
+		 of->reserved > 0 ? of->reserved : 0);
+	TP_CELL(r, "operator", "by", TP_UNIT_TEXT, 0, "operator that asked",
+		tp_tensors_put_operator(r, ctx, of->name, ""));
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, 0, "nn.Module that it is of",
+		put_oom_origin(r, ctx, of, true));
+	TP_CELL(r, "line", "line", TP_UNIT_PLACE, 0, "line of the program",
+		put_oom_origin(r, ctx, of, false));
+}
+
+const struct tp_table_def tp_table_tensor_oom = {
+	.name = "tensor_oom", .columns = put_oom, .help = "allocations that failed",
+};
 
 void tp_view_tensors_ooms(const struct tp_tensors_shown *shown)
 {
@@ -214,7 +215,8 @@ void tp_view_tensors_ooms(const struct tp_tensors_shown *shown)
 		return;
 	print_oom(shown, &oom[0]);
 	if (tp_out_is_full(shown->out))
-		print_oom_rows(shown, oom, n);
+		tp_table_show(&tp_table_tensor_oom, shown, oom, n, sizeof(*oom), TP_TOP_ASKED,
+			      shown->out);
 	if (n_all > 1)
 		tp_out_line(shown->out, "dim", "It was out of memory %s times; this was the first.",
 			    tp_show_count(a, n_all));

@@ -189,94 +189,78 @@ static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *h
 }
 
 /* The same for programs. */
-static void print_procs_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
-			     uint32_t n, struct tp_out *out)
+static void put_host(struct tp_row *r, const void *ctx, const void *of)
 {
-	static const struct tp_old_column column[] = {
-		{.field = "process"},
-		{.align = TP_RIGHT, .field = "pid"},
-		{.field = "peak_bytes"},
-		{.field = "peak_blocks"},
-		{.field = "peak_ns"},
-		{.align = TP_RIGHT, .field = "peak_step"},
-		{.field = "end_bytes"},
-		{.field = "end_blocks"},
-		{.field = "allocations"},
-		{.field = "reallocations"},
-		{.field = "frees"},
-		{.field = "unknown_frees"},
-		{.field = "allocated_bytes"},
-		{.field = "error_bytes"},
-		{.field = "temporary"},
-		{.field = "stayed_bytes"},
-		{.field = "stayed_blocks"},
-	};
-	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	const struct tp_hostmem_proc *p = of;
 	char who[64];
 
-	tp_table_name(table, "host_memory");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_proc *p = &host[i];
-
-		tp_table_cell(table, "%s", tp_label_proc(who, run, p->proc));
-		tp_table_cell(table, "%u", p->proc->pid);
-		tp_cell_bytes(table, (int64_t)p->peak_bytes);
-		tp_cell_count(table, p->peak_blocks);
-		tp_cell_ns(table, p->peak_ns);
-		if (p->is_peak_in_step)
-			tp_cell_count(table, p->peak_step);
-		else
-			tp_table_cell(table, "%s", "");
-		tp_cell_bytes(table, (int64_t)p->live_bytes);
-		tp_cell_count(table, p->live_blocks);
-		tp_cell_count(table, p->n_allocs);
-		tp_cell_count(table, p->n_reallocs);
-		tp_cell_count(table, p->n_frees);
-		tp_cell_count(table, p->n_unknown_frees);
-		tp_cell_bytes(table, (int64_t)p->alloc_bytes);
-		tp_cell_bytes(table, (int64_t)p->error_bytes);
-		tp_cell_count(table, p->n_temporary);
-		tp_cell_bytes(table, (int64_t)p->leaked_bytes);
-		tp_cell_count(table, p->leaked_blocks);
-	}
-	tp_table_print(table, out);
+	TP_TEXT(r, "process", NULL, 0, "rank", "%s", tp_label_proc(who, ctx, p->proc));
+	TP_NUMBER(r, "pid", NULL, 0, "its process id", p->proc->pid);
+	TP_BYTES(r, "peak_bytes", NULL, 0, "allocated at most", p->peak_bytes);
+	TP_COUNT(r, "peak_blocks", NULL, 0, "blocks then", p->peak_blocks);
+	TP_NS(r, "peak_ns", NULL, 0, "when that was", p->peak_ns);
+	TP_CELL(r, "peak_step", NULL, TP_UNIT_NUMBER, 0, "in which step",
+		p->is_peak_in_step ? tp_row_count(r, p->peak_step) : (void)0);
+	TP_BYTES(r, "end_bytes", NULL, 0, "alive when the last window ended", p->live_bytes);
+	TP_COUNT(r, "end_blocks", NULL, 0, "blocks then", p->live_blocks);
+	TP_COUNT(r, "allocations", NULL, 0, "number of allocations", p->n_allocs);
+	TP_COUNT(r, "reallocations", NULL, 0, "by realloc", p->n_reallocs);
+	TP_COUNT(r, "frees", NULL, 0, "number of frees", p->n_frees);
+	TP_COUNT(r, "unknown_frees", NULL, 0, "of blocks from before the window", p->n_unknown_frees);
+	TP_BYTES(r, "allocated_bytes", NULL, 0, "bytes of all allocations", p->alloc_bytes);
+	TP_BYTES(r, "error_bytes", NULL, 0, "standard error of an estimate", p->error_bytes);
+	TP_COUNT(r, "temporary", NULL, 0, "freed before the next allocation of their thread",
+		 p->n_temporary);
+	TP_BYTES(r, "stayed_bytes", NULL, 0, "allocated in a step, there two steps later and at the end",
+		 p->leaked_bytes);
+	TP_COUNT(r, "stayed_blocks", NULL, 0, "blocks of them", p->leaked_blocks);
 }
 
-/* What the processes count of themselves; a counter that they have not is empty. */
-static void print_counted_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
-			       uint32_t n, struct tp_out *out)
+const struct tp_table_def tp_table_host_memory = {
+	.name = "host_memory", .columns = put_host, .help = "host memory of each process",
+};
+
+/* What the processes count of themselves; a counter that they have not is left out. */
+struct counted {
+	const struct tp_proc *proc;
+	const struct tp_hostmem_counted *counted;
+	uint32_t counter;
+};
+
+static void put_counted(struct tp_row *r, const void *ctx, const void *of)
 {
 	static const char *const names[TP_HOSTMEM_COUNTERS] = {
 		[TP_HOSTMEM_RSS] = "rss",	  [TP_HOSTMEM_PSS] = "pss",
 		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
 		[TP_HOSTMEM_LIVE] = "heap",
 	};
-	static const struct tp_old_column column[] = {
-		{.field = "process"},
-		{.field = "counter"},
-		{.field = "first_bytes"},
-		{.field = "at_peak_bytes"},
-		{.field = "most_bytes"},
-		{.field = "last_bytes"},
-	};
-	struct tp_old_table *table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
+	const struct counted *row = of;
 	char who[64];
 
-	tp_table_name(table, "host_counted");
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++) {
-			const struct tp_hostmem_counted *counted = &host[i].counted[c];
+	TP_TEXT(r, "process", NULL, 0, "rank", "%s", tp_label_proc(who, ctx, row->proc));
+	TP_TEXT(r, "counter", NULL, 0, "rss, pss, private, shared or heap", "%s", names[row->counter]);
+	TP_BYTES(r, "first_bytes", NULL, 0, "at first", row->counted->first);
+	TP_BYTES(r, "at_peak_bytes", NULL, 0, "at the peak of the blocks", row->counted->at_peak);
+	TP_BYTES(r, "most_bytes", NULL, 0, "at most", row->counted->most);
+	TP_BYTES(r, "last_bytes", NULL, 0, "at last", row->counted->last);
+}
 
-			if (counted->first < 0)
-				continue;
-			tp_table_cell(table, "%s", tp_label_proc(who, run, host[i].proc));
-			tp_table_cell(table, "%s", names[c]);
-			tp_cell_bytes(table, counted->first);
-			tp_cell_bytes(table, counted->at_peak);
-			tp_cell_bytes(table, counted->most);
-			tp_cell_bytes(table, counted->last);
-		}
-	tp_table_print(table, out);
+const struct tp_table_def tp_table_host_counted = {
+	.name = "host_counted", .columns = put_counted, .row_bytes = sizeof(struct counted),
+	.help = "what the processes count of their memory",
+};
+
+static void print_counted_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			       uint32_t n, struct tp_out *out)
+{
+	struct tp_table *table = tp_table_begin(&tp_table_host_counted, run, TP_TOP_ASKED, out);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++)
+			if (host[i].counted[c].first >= 0)
+				tp_table_add(table, &(struct counted){host[i].proc,
+								      &host[i].counted[c], c});
+	tp_table_end(table);
 }
 
 /* ---- all of it ---- */
@@ -370,7 +354,7 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 		return;
 	}
 	if (out->rows) {
-		print_procs_rows(run, host, n, out);
+		tp_table_show(&tp_table_host_memory, run, host, n, sizeof(*host), TP_TOP_ASKED, out);
 		print_counted_rows(run, host, n, out);
 	}
 	for (uint32_t i = 0; i < n; i++)

@@ -21,60 +21,6 @@ enum {
 	SHOWN_MAX = 2048,	/* bytes of a frame */
 };
 
-typedef uint64_t cost_fn(const struct tp_hostmem_row *sum);
-
-static uint64_t peak_of(const struct tp_hostmem_row *sum)
-{
-	return sum->peak_bytes;
-}
-
-static uint64_t end_of(const struct tp_hostmem_row *sum)
-{
-	return sum->end_bytes;
-}
-
-static uint64_t leaked_of(const struct tp_hostmem_row *sum)
-{
-	return sum->leaked_bytes;
-}
-
-static uint64_t temporary_of(const struct tp_hostmem_row *sum)
-{
-	return sum->n_temporary;
-}
-
-struct ordered {
-	uint64_t cost, second;
-	uint32_t group;
-};
-
-static int compare_ordered(const void *a, const void *b)
-{
-	const struct ordered *x = a, *y = b;
-
-	if (x->cost != y->cost)
-		return x->cost < y->cost ? 1 : -1;
-	if (x->second != y->second)
-		return x->second < y->second ? 1 : -1;
-	return (x->group > y->group) - (x->group < y->group);
-}
-
-/* The groups that have any of that cost, the greatest first. NULL: out of memory. */
-static struct ordered *sort_groups(const struct tp_hostmem_group *group, uint32_t n, cost_fn *cost,
-				   uint32_t *n_kept)
-{
-	struct ordered *order = malloc((n + 1) * sizeof(*order));
-
-	*n_kept = 0;
-	for (uint32_t i = 0; order && i < n; i++)
-		if (cost(&group[i].sum))
-			order[(*n_kept)++] = (struct ordered){
-				cost(&group[i].sum), group[i].sum.alloc_bytes, i};
-	if (order)
-		qsort(order, *n_kept, sizeof(*order), compare_ordered);
-	return order;
-}
-
 /* ---- cells ---- */
 
 struct shown {
@@ -87,44 +33,44 @@ struct shown {
 	struct tp_out *out;
 };
 
-static bool shows_who(const struct shown *shown)
-{
-	return shown->run->n_procs > 1 || shown->out->rows;
-}
-
-static void add_who(struct tp_old_table *table, const struct shown *shown, uint32_t proc)
+/* Of several processes a row says of which it is; in rows for programs always. */
+static void put_who(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
 {
 	char who[64];
 
-	if (shows_who(shown))
-		tp_table_cell(table, "%s", tp_label_proc(who, shown->run, shown->run->proc[proc]));
+	TP_WHEN(r, shown->run->n_procs > 1 || tp_row_is_for_programs(r))
+		TP_TEXT(r, "process", "process", 0, "rank", "%s",
+			tp_label_proc(who, shown->run, shown->run->proc[of->sum.proc]));
 }
 
-static void add_frame(struct tp_old_table *table, const struct shown *shown,
-		      const struct tp_frame *frame, bool is_known)
+static void put_frame(struct tp_row *r, const struct tp_frame *frame, bool is_known)
 {
 	char text[SHOWN_MAX];
 
 	if (is_known)
-		tp_table_cell(table, "%s", tp_hostmem_show_frame(text, sizeof(text), frame,
-								 shown->out->rows
-									 ? TP_HOSTMEM_WHOLE
-									 : TP_HOSTMEM_SHORT));
+		tp_row_text(r, "%s", tp_hostmem_show_frame(text, sizeof(text), frame,
+							   tp_row_is_for_programs(r)
+								   ? TP_HOSTMEM_WHOLE
+								   : TP_HOSTMEM_SHORT));
 	else
-		tp_table_cell(table, "(not recorded)");
+		tp_row_text(r, "(not recorded)");
 }
 
-static void add_code(struct tp_old_table *table, const struct shown *shown,
-		     const struct tp_hostmem_group *group)
+static void put_native(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
 {
 	struct tp_frame asking;
 
-	add_frame(table, shown, &group->frame, group->is_known);
-	if (group->frame.is_python && tp_hostmem_choose(shown->choice, group->sum.stack,
-							TP_HOSTMEM_ASKING, &asking))
-		add_frame(table, shown, &asking, true);
-	else
-		tp_table_cell(table, "%s", "");
+	if (of->frame.is_python &&
+	    tp_hostmem_choose(shown->choice, of->sum.stack, TP_HOSTMEM_ASKING, &asking))
+		put_frame(r, &asking, true);
+}
+
+static void put_code(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
+{
+	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
+		put_frame(r, &of->frame, of->is_known));
+	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside of it",
+		put_native(r, shown, of));
 }
 
 static uint64_t peak_of_proc(const struct shown *shown, uint32_t proc)
@@ -135,23 +81,13 @@ static uint64_t peak_of_proc(const struct shown *shown, uint32_t proc)
 	return 0;
 }
 
-static struct tp_old_table *new_table(const struct shown *shown, const struct tp_old_column *column,
-				  uint32_t n, const char *name)
-{
-	uint32_t skipped = !shows_who(shown);
-	struct tp_old_table *table = tp_table_new(column + skipped, n - skipped);
-
-	tp_table_name(table, name);
-	return table;
-}
-
-static void print_rest(const struct shown *shown, uint32_t n, uint32_t n_all)
+static void print_rest(const struct shown *shown, uint32_t n_left)
 {
 	char a[32];
 
-	if (n < n_all)
+	if (n_left)
 		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_all - n));
+			    tp_show_count(a, n_left));
 }
 
 /* ---- whole stacks ---- */
@@ -240,201 +176,168 @@ static void print_stacks(const struct shown *shown)
 
 /* ---- tables of groups: at the peak, what stays, what does not ---- */
 
-struct group_table {
-	const char *title, *name;
-	const char *remark;		/* below it; NULL: none */
-	const struct tp_old_column *column;
-	uint32_t n_columns;
-	bool is_main;			/* it may have all rows of the view */
-	cost_fn *cost;
-	/* The cells between the process and the code. */
-	void (*add)(struct tp_old_table *table, const struct shown *shown,
-		    const struct tp_hostmem_row *sum);
-};
-
-#define COLUMNS(column) (column), sizeof(column) / sizeof((column)[0])
-
-static const struct tp_old_column peak_column[] = {
-	{.title = "process", .field = "process"},
-	{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
-	{.title = "%", .align = TP_RIGHT, .field = "percent"},
-	{.title = "blocks", .align = TP_RIGHT, .is_extra = 1, .field = "peak_blocks"},
-	{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-	{.title = "allocs", .align = TP_RIGHT, .is_extra = 2, .field = "allocations"},
-	{.title = "code", .may_cut = true, .field = "code"},
-	{.title = "asked by", .may_cut = true, .field = "native"},
-}, end_column[] = {
-	{.title = "process", .field = "process"},
-	{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-	{.title = "blocks", .align = TP_RIGHT, .field = "end_blocks"},
-	{.title = "of allocs", .align = TP_RIGHT, .is_extra = 1, .field = "allocations"},
-	{.title = "code", .may_cut = true, .field = "code"},
-	{.title = "asked by", .may_cut = true, .field = "native"},
-}, leaked_column[] = {
-	{.title = "process", .field = "process"},
-	{.title = "stayed", .align = TP_RIGHT, .field = "stayed_bytes"},
-	{.title = "blocks", .align = TP_RIGHT, .field = "stayed_blocks"},
-	{.title = "of steps", .align = TP_RIGHT, .field = "steps"},
-	{.title = "code", .may_cut = true, .field = "code"},
-	{.title = "asked by", .may_cut = true, .field = "native"},
-}, temporary_column[] = {
-	{.title = "process", .field = "process"},
-	{.title = "temporary", .align = TP_RIGHT, .field = "temporary"},
-	{.title = "% of its own", .align = TP_RIGHT, .is_extra = 1, .field = "percent"},
-	{.title = "allocated so", .align = TP_RIGHT, .field = "temporary_bytes"},
-	{.title = "code", .may_cut = true, .field = "code"},
-	{.title = "asked by", .may_cut = true, .field = "native"},
-};
-
-static void add_peak(struct tp_old_table *table, const struct shown *shown,
-		     const struct tp_hostmem_row *sum)
+static void put_peak(struct tp_row *r, const void *ctx, const void *of)
 {
-	tp_cell_bytes(table, (int64_t)sum->peak_bytes);
-	tp_cell_percent(table, (double)sum->peak_bytes, (double)peak_of_proc(shown, sum->proc));
-	tp_cell_count(table, sum->peak_blocks);
-	tp_cell_bytes(table, (int64_t)sum->end_bytes);
-	tp_cell_count(table, sum->n_allocs);
+	const struct shown *shown = ctx;
+	const struct tp_hostmem_group *group = of;
+	const struct tp_hostmem_row *sum = &group->sum;
+
+	put_who(r, shown, group);
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
+	TP_PERCENT(r, "percent", "%", 0, "part of all then", sum->peak_bytes,
+		   peak_of_proc(shown, sum->proc));
+	TP_COUNT(r, "peak_blocks", "blocks", TP_LESS(1), "blocks then", sum->peak_blocks);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
+	TP_COUNT(r, "allocations", "allocs", TP_LESS(2), "number of allocations", sum->n_allocs);
+	put_code(r, shown, group);
 }
 
-static void add_end(struct tp_old_table *table, const struct shown *shown,
-		    const struct tp_hostmem_row *sum)
+static void put_end(struct tp_row *r, const void *ctx, const void *of)
 {
-	tp_cell_bytes(table, (int64_t)sum->end_bytes);
-	tp_cell_count(table, sum->end_blocks);
-	tp_cell_count(table, sum->n_allocs);
+	const struct tp_hostmem_group *group = of;
+	const struct tp_hostmem_row *sum = &group->sum;
+
+	put_who(r, ctx, group);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
+	TP_COUNT(r, "end_blocks", "blocks", 0, "blocks then", sum->end_blocks);
+	TP_COUNT(r, "allocations", "of allocs", TP_LESS(1), "number of allocations", sum->n_allocs);
+	put_code(r, ctx, group);
 }
 
-static void add_leaked(struct tp_old_table *table, const struct shown *shown,
-		       const struct tp_hostmem_row *sum)
+static void put_stayed(struct tp_row *r, const void *ctx, const void *of)
 {
-	tp_cell_bytes(table, (int64_t)sum->leaked_bytes);
-	tp_cell_count(table, sum->leaked_blocks);
-	tp_cell_count(table, sum->n_leaked_steps);
+	const struct tp_hostmem_group *group = of;
+	const struct tp_hostmem_row *sum = &group->sum;
+
+	put_who(r, ctx, group);
+	TP_BYTES(r, "stayed_bytes", "stayed", 0, "bytes that stayed", sum->leaked_bytes);
+	TP_COUNT(r, "stayed_blocks", "blocks", 0, "blocks of them", sum->leaked_blocks);
+	TP_COUNT(r, "steps", "of steps", 0, "steps that allocated them", sum->n_leaked_steps);
+	put_code(r, ctx, group);
 }
 
-static void add_temporary(struct tp_old_table *table, const struct shown *shown,
-			  const struct tp_hostmem_row *sum)
+static void put_temporary(struct tp_row *r, const void *ctx, const void *of)
 {
-	tp_cell_count(table, sum->n_temporary);
-	tp_cell_percent(table, (double)sum->n_temporary, (double)sum->n_allocs);
-	tp_cell_bytes(table, (int64_t)sum->temporary_bytes);
+	const struct tp_hostmem_group *group = of;
+	const struct tp_hostmem_row *sum = &group->sum;
+
+	put_who(r, ctx, group);
+	TP_COUNT(r, "temporary", "temporary", 0, "allocations that were", sum->n_temporary);
+	TP_PERCENT(r, "percent", "% of its own", TP_LESS(1), "part of its allocations",
+		   sum->n_temporary, sum->n_allocs);
+	TP_BYTES(r, "temporary_bytes", "allocated so", 0, "bytes of them", sum->temporary_bytes);
+	put_code(r, ctx, group);
 }
 
-static const struct group_table peak_table = {
-	"Who held host memory at its peak", "host_peak", NULL, COLUMNS(peak_column), true,
-	peak_of, add_peak,
-};
-/* Behind the stacks of those that held most. */
-static const struct group_table later_table[] = {
-	{"Alive at the end", "host_end", NULL, COLUMNS(end_column), false, end_of, add_end},
-	{"Stayed: allocated in a step, there two steps later and at the end", "host_stayed",
-	 "What grows with every step is a leak; what one step left is a cache, rather.",
-	 COLUMNS(leaked_column), false, leaked_of, add_leaked},
-	{"Temporary: freed before the next allocation of its thread", "host_temporary", NULL,
-	 COLUMNS(temporary_column), false, temporary_of, add_temporary},
-};
-
-static void print_groups(const struct shown *shown, const struct group_table *what,
-			 const struct tp_hostmem_group *group, uint32_t n_groups)
+static void put_by(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *group)
 {
-	uint32_t n_kept, n;
-	struct ordered *order = sort_groups(group, n_groups, what->cost, &n_kept);
-	struct tp_old_table *table;
+	const struct tp_hostmem_row *sum = &group->sum;
 
-	if (!order || !n_kept) {
-		free(order);
-		return;
-	}
-	if (what->is_main)
-		n = shown->options->top && shown->options->top < n_kept ? shown->options->top
-									: n_kept;
-	else
-		n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, "%s", what->title);
-	table = new_table(shown, what->column, what->n_columns, what->name);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_group *of = &group[order[i].group];
-
-		add_who(table, shown, of->sum.proc);
-		what->add(table, shown, &of->sum);
-		add_code(table, shown, of);
-	}
-	tp_table_print(table, shown->out);
-	print_rest(shown, n, n_kept);
-	if (what->remark)
-		tp_out_line(shown->out, "dim", "%s", what->remark);
-	free(order);
+	put_who(r, shown, group);
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
+	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", sum->n_allocs);
+	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(1), "bytes of them", sum->alloc_bytes);
+	TP_COUNT(r, "temporary", "temporary", TP_LESS(2), "freed before the next of their thread",
+		 sum->n_temporary);
 }
 
-/* ---- by module, by line of Python ---- */
+static void put_python(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_hostmem_group *group = of;
 
-static void add_what(struct tp_old_table *table, const struct shown *shown,
-		     const struct tp_hostmem_group *group, enum tp_hostmem_frame by)
+	put_by(r, ctx, group);
+	TP_CELL(r, "code", "Python", TP_UNIT_PLACE, TP_CUT, "innermost line of Python",
+		put_frame(r, &group->frame, group->is_known));
+}
+
+static void put_file(struct tp_row *r, const struct tp_hostmem_group *group)
 {
 	const char *path = group->frame.module, *slash = strrchr(path, '/');
 
-	if (by == TP_HOSTMEM_PYTHON)
-		add_frame(table, shown, &group->frame, group->is_known);
-	else if (!group->is_known || !path[0])
-		tp_table_cell(table, "(no file of code)");
+	if (!group->is_known || !path[0])
+		tp_row_text(r, "(no file of code)");
 	else
-		tp_table_cell(table, "%s", slash && !shown->out->rows ? slash + 1 : path);
+		tp_row_text(r, "%s", slash && !tp_row_is_for_programs(r) ? slash + 1 : path);
 }
 
-static void print_by(const struct shown *shown, enum tp_hostmem_frame by)
+static void put_module(struct tp_row *r, const void *ctx, const void *of)
 {
-	static const struct tp_old_column by_python[] = {
-		{.title = "process", .field = "process"},
-		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 1,
-		 .field = "allocated_bytes"},
-		{.title = "temporary", .align = TP_RIGHT, .is_extra = 2, .field = "temporary"},
-		{.title = "Python", .may_cut = true, .field = "code"},
-	}, by_module[] = {
-		{.title = "process", .field = "process"},
-		{.title = "at the peak", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
-		{.title = "allocated", .align = TP_RIGHT, .is_extra = 1,
-		 .field = "allocated_bytes"},
-		{.title = "temporary", .align = TP_RIGHT, .is_extra = 2, .field = "temporary"},
-		{.title = "module", .may_cut = true, .field = "module"},
-	};
-	bool is_python = by == TP_HOSTMEM_PYTHON;
-	uint32_t n_groups = 0, n_kept = 0, n;
-	struct tp_hostmem_group *group =
-		tp_hostmem_groups(shown->mem, shown->choice, by, &n_groups);
-	struct ordered *order = group ? sort_groups(group, n_groups, peak_of, &n_kept) : NULL;
-	struct tp_old_table *table;
+	put_by(r, ctx, of);
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "file of code that asked", put_file(r, of));
+}
 
+const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS] = {
+	[TP_HOST_PEAK] = {.name = "host_peak", .columns = put_peak, .order = "peak_bytes",
+			  .help = "who held host memory at its peak"},
+	[TP_HOST_END] = {.name = "host_end", .columns = put_end, .order = "end_bytes",
+			 .help = "whose host memory was alive at the end"},
+	[TP_HOST_STAYED] = {.name = "host_stayed", .columns = put_stayed, .order = "stayed_bytes",
+			    .help = "allocated in a step, there two steps later and at the end"},
+	[TP_HOST_TEMPORARY] = {.name = "host_temporary", .columns = put_temporary, .order = "temporary",
+			       .help = "freed before the next allocation of its thread"},
+	[TP_HOST_MODULES] = {.name = "host_modules", .columns = put_module, .order = "peak_bytes",
+			     .help = "host memory by the module that asked"},
+	[TP_HOST_PYTHON] = {.name = "host_python", .columns = put_python, .order = "peak_bytes",
+			    .help = "host memory by line of Python"},
+};
+
+static uint64_t cost_of(const struct tp_hostmem_row *sum, enum tp_host_stacks which)
+{
+	return which == TP_HOST_END	    ? sum->end_bytes
+	       : which == TP_HOST_STAYED    ? sum->leaked_bytes
+	       : which == TP_HOST_TEMPORARY ? sum->n_temporary
+					    : sum->peak_bytes;
+}
+
+static int compare_allocated(const void *a, const void *b)
+{
+	const struct tp_hostmem_group *const *x = a, *const *y = b;
+
+	if ((*x)->sum.alloc_bytes != (*y)->sum.alloc_bytes)
+		return (*x)->sum.alloc_bytes < (*y)->sum.alloc_bytes ? 1 : -1;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Those that have any of its cost. Of equal ones that which allocated most is first. */
+static void print_groups(const struct shown *shown, enum tp_host_stacks which, const char *title,
+			 const struct tp_hostmem_group *group, uint32_t n_groups)
+{
+	const struct tp_hostmem_group **some = malloc((n_groups + 1) * sizeof(*some));
+	struct tp_table *table;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; some && i < n_groups; i++)
+		if (cost_of(&group[i].sum, which))
+			some[n++] = &group[i];
 	/* Without a frame of that sort the table has nothing to say. */
-	if (!order || !n_kept || (n_kept == 1 && !group[order[0].group].is_known)) {
-		free(order);
-		free(group);
+	if (!n || (which >= TP_HOST_MODULES && n == 1 && !some[0]->is_known)) {
+		free(some);
 		return;
 	}
-	n = tp_view_memory_rows(shown->options, n_kept);
-	tp_out_title(shown->out, is_python ? "Host memory by line of Python"
-					   : "Host memory by the module that asked");
-	table = new_table(shown, is_python ? by_python : by_module,
-			  sizeof(by_python) / sizeof(by_python[0]),
-			  is_python ? "host_python" : "host_modules");
-	for (uint32_t i = 0; i < n; i++) {
-		const struct tp_hostmem_group *of = &group[order[i].group];
+	qsort(some, n, sizeof(*some), compare_allocated);
+	tp_out_title(shown->out, "%s", title);
+	table = tp_table_begin(&tp_table_host_stacks[which], shown,
+			       which == TP_HOST_PEAK ? shown->options->top
+						     : tp_view_memory_rows(shown->options, n),
+			       shown->out);
+	for (uint32_t i = 0; i < n; i++)
+		tp_table_add(table, some[i]);
+	print_rest(shown, tp_table_end(table));
+	if (which == TP_HOST_STAYED)
+		tp_out_line(shown->out, "dim", "What grows with every step is a leak; what one step "
+					       "left is a cache, rather.");
+	free(some);
+}
 
-		add_who(table, shown, of->sum.proc);
-		tp_cell_bytes(table, (int64_t)of->sum.peak_bytes);
-		tp_cell_bytes(table, (int64_t)of->sum.end_bytes);
-		tp_cell_count(table, of->sum.n_allocs);
-		tp_cell_bytes(table, (int64_t)of->sum.alloc_bytes);
-		tp_cell_count(table, of->sum.n_temporary);
-		add_what(table, shown, of, by);
-	}
-	tp_table_print(table, shown->out);
-	print_rest(shown, n, n_kept);
-	free(order);
+static void print_by(const struct shown *shown, enum tp_host_stacks which, const char *title,
+		     enum tp_hostmem_frame by)
+{
+	uint32_t n = 0;
+	struct tp_hostmem_group *group = tp_hostmem_groups(shown->mem, shown->choice, by, &n);
+
+	if (group)
+		print_groups(shown, which, title, group, n);
 	free(group);
 }
 
@@ -455,12 +358,16 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 		tp_hostmem_choice_free(choice);
 		return;
 	}
-	print_groups(&shown, &peak_table, group, n);
+	print_groups(&shown, TP_HOST_PEAK, "Who held host memory at its peak", group, n);
+	/* Behind it the stacks of those that held most. */
 	print_stacks(&shown);
-	for (uint32_t i = 0; i < sizeof(later_table) / sizeof(later_table[0]); i++)
-		print_groups(&shown, &later_table[i], group, n);
+	print_groups(&shown, TP_HOST_END, "Alive at the end", group, n);
+	print_groups(&shown, TP_HOST_STAYED,
+		     "Stayed: allocated in a step, there two steps later and at the end", group, n);
+	print_groups(&shown, TP_HOST_TEMPORARY,
+		     "Temporary: freed before the next allocation of its thread", group, n);
 	free(group);
-	print_by(&shown, TP_HOSTMEM_NATIVE);
-	print_by(&shown, TP_HOSTMEM_PYTHON);
+	print_by(&shown, TP_HOST_MODULES, "Host memory by the module that asked", TP_HOSTMEM_NATIVE);
+	print_by(&shown, TP_HOST_PYTHON, "Host memory by line of Python", TP_HOSTMEM_PYTHON);
 	tp_hostmem_choice_free(choice);
 }

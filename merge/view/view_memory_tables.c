@@ -23,20 +23,45 @@ static const char *kind_word(uint32_t kind)
 	return word[kind];
 }
 
+/* Of several processes a row says of which it is; in rows for programs always. */
+static bool shows_who(struct tp_row *r, const struct tp_run *run)
+{
+	return run->n_procs > 1 || tp_row_is_for_programs(r);
+}
+
+struct mapping {
+	const struct tp_hostmem_proc *host;
+	uint32_t kind;
+};
+
+static void put_mapping(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct mapping *row = of;
+	char who[64];
+
+	TP_WHEN(r, shows_who(r, ctx))
+		TP_TEXT(r, "process", "process", 0, "rank", "%s",
+			tp_label_proc(who, ctx, row->host->proc));
+	TP_TEXT(r, "kind", "mapped", 0, "what was mapped", "%s", kind_word(row->kind));
+	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->host->n_maps[row->kind]);
+	TP_BYTES(r, "most_bytes", "at most", 0, "bytes at most", row->host->mapped_peak[row->kind]);
+	TP_BYTES(r, "at_peak_bytes", "at the peak", 0, "bytes when host memory was at its peak",
+		 row->host->mapped_at_peak[row->kind]);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "bytes when the last window ended",
+		 row->host->mapped[row->kind]);
+}
+
+const struct tp_table_def tp_table_host_mappings = {
+	.name = "host_mappings", .columns = put_mapping, .row_bytes = sizeof(struct mapping),
+	.help = "host memory that the program mapped itself",
+};
+
 static void print_mappings(const struct tp_run *run, const struct tp_hostmem_proc *host,
 			   uint32_t n, struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "mapped", .field = "kind"},
-		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
-		{.title = "at most", .align = TP_RIGHT, .field = "most_bytes"},
-		{.title = "at the peak", .align = TP_RIGHT, .field = "at_peak_bytes"},
-		{.title = "at the end", .align = TP_RIGHT, .field = "end_bytes"},
-	};
-	bool has_any = false, shows_who = run->n_procs > 1 || out->rows;
-	struct tp_old_table *table;
-	char who[64], a[32];
+	bool has_any = false;
+	struct tp_table *table;
+	char a[32];
 	uint64_t unknown = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -47,22 +72,12 @@ static void print_mappings(const struct tp_run *run, const struct tp_hostmem_pro
 	if (!has_any)
 		return;
 	tp_out_title(out, "Host memory that the program mapped itself");
-	table = tp_table_new(column + !shows_who, sizeof(column) / sizeof(column[0]) - !shows_who);
-	tp_table_name(table, "host_mappings");
+	table = tp_table_begin(&tp_table_host_mappings, run, TP_TOP_ASKED, out);
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t kind = 0; kind < TP_MAPPING_N; kind++) {
-			if (!host[i].n_maps[kind])
-				continue;
-			if (shows_who)
-				tp_table_cell(table, "%s",
-					      tp_label_proc(who, run, host[i].proc));
-			tp_table_cell(table, "%s", kind_word(kind));
-			tp_cell_count(table, host[i].n_maps[kind]);
-			tp_cell_bytes(table, (int64_t)host[i].mapped_peak[kind]);
-			tp_cell_bytes(table, (int64_t)host[i].mapped_at_peak[kind]);
-			tp_cell_bytes(table, (int64_t)host[i].mapped[kind]);
-		}
-	tp_table_print(table, out);
+		for (uint32_t kind = 0; kind < TP_MAPPING_N; kind++)
+			if (host[i].n_maps[kind])
+				tp_table_add(table, &(struct mapping){&host[i], kind});
+	tp_table_end(table);
 	if (unknown)
 		tp_out_line(out, "dim", "%s were unmapped that had been mapped before the windows.",
 			    tp_show_bytes(a, (int64_t)unknown));
@@ -70,100 +85,108 @@ static void print_mappings(const struct tp_run *run, const struct tp_hostmem_pro
 
 /* ---- sizes ---- */
 
-static void print_sizes(const struct tp_run *run, const struct tp_hostmem_proc *host,
-			uint32_t n, struct tp_out *out)
+struct size {
+	uint32_t class;
+	uint64_t count, bytes;
+};
+
+static void put_sizes(struct tp_row *r, uint32_t class)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "bytes", .align = TP_RIGHT, .field = "least_bytes"},
-		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
-		{.title = "%", .align = TP_RIGHT, .field = "percent"},
-		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_bytes"},
-		{.title = "%", .align = TP_RIGHT, .field = "allocated_percent"},
-	};
-	uint64_t count[TP_HOSTMEM_SIZES] = {0}, bytes[TP_HOSTMEM_SIZES] = {0}, all_count = 0,
-		 all_bytes = 0;
-	struct tp_old_table *table;
 	char from[32], to[32];
 
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t c = 0; c < TP_HOSTMEM_SIZES; c++) {
-			count[c] += host[i].size_count[c];
-			bytes[c] += host[i].size_bytes[c];
-			all_count += host[i].size_count[c];
-			all_bytes += host[i].size_bytes[c];
+	if (tp_row_is_for_programs(r))
+		tp_row_integer(r, class ? (int64_t)1 << class : 0);
+	else
+		tp_row_text(r, "%s to %s", tp_show_bytes(from, class ? 1ll << class : 0),
+			    tp_show_bytes(to, (2ll << class) - 1));
+}
+
+static void put_size(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct size *all = ctx, *row = of;
+
+	TP_CELL(r, "least_bytes", "bytes", TP_UNIT_BYTES, 0, "from this size to twice of it",
+		put_sizes(r, row->class));
+	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", row->count);
+	TP_PERCENT(r, "percent", "%", 0, "part of all", row->count, all->count);
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes of them", row->bytes);
+	TP_PERCENT(r, "allocated_percent", "%", 0, "part of all", row->bytes, all->bytes);
+}
+
+const struct tp_table_def tp_table_host_sizes = {
+	.name = "host_sizes", .columns = put_size, .help = "host allocations by size",
+};
+
+static void print_sizes(const struct tp_hostmem_proc *host, uint32_t n, struct tp_out *out)
+{
+	struct size row[TP_HOSTMEM_SIZES], all = {.count = 0};
+	uint32_t n_rows = 0;
+
+	for (uint32_t c = 0; c < TP_HOSTMEM_SIZES; c++) {
+		struct size of = {.class = c};
+
+		for (uint32_t i = 0; i < n; i++) {
+			of.count += host[i].size_count[c];
+			of.bytes += host[i].size_bytes[c];
 		}
-	if (!all_count)
+		all.count += of.count;
+		all.bytes += of.bytes;
+		if (of.count)
+			row[n_rows++] = of;
+	}
+	if (!all.count)
 		return;
 	tp_out_title(out, "Host allocations by size%s", n > 1 ? ", all processes" : "");
-	table = tp_table_new(column, sizeof(column) / sizeof(column[0]));
-	tp_table_name(table, "host_sizes");
-	for (uint32_t c = 0; c < TP_HOSTMEM_SIZES; c++) {
-		if (!count[c])
-			continue;
-		if (out->rows)
-			tp_cell_bytes(table, c ? (int64_t)1 << c : 0);
-		else
-			tp_table_cell(table, "%s to %s", tp_show_bytes(from, c ? 1ll << c : 0),
-				      tp_show_bytes(to, (2ll << c) - 1));
-		tp_cell_count(table, count[c]);
-		tp_cell_percent(table, (double)count[c], (double)all_count);
-		tp_cell_bytes(table, (int64_t)bytes[c]);
-		tp_cell_percent(table, (double)bytes[c], (double)all_bytes);
-	}
-	tp_table_print(table, out);
+	tp_table_show(&tp_table_host_sizes, &all, row, n_rows, sizeof(row[0]), TP_TOP_ASKED, out);
 }
 
 /* ---- steps ---- */
 
+static uint64_t rate_of(const struct tp_hostmem_step *step)
+{
+	int64_t ns = tp_sub(step->end_ns, step->begin_ns);
+
+	return ns > 0 ? (uint64_t)((double)step->n_allocs * 1e9 / (double)ns) : 0;
+}
+
+static void put_step(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_run *run = ctx;
+	const struct tp_hostmem_step *step = of;
+	char who[64];
+
+	TP_WHEN(r, shows_who(r, run))
+		TP_TEXT(r, "process", "process", 0, "rank", "%s",
+			tp_label_proc(who, run, run->proc[step->proc]));
+	TP_NUMBER(r, "step", "step", 0, "number of the step", step->step);
+	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", step->n_allocs);
+	TP_COUNT(r, "allocations_per_second", "per s", TP_LESS(3), "the same a second", rate_of(step));
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes of them", step->alloc_bytes);
+	TP_COUNT(r, "frees", "frees", TP_LESS(2), "number of frees", step->n_frees);
+	TP_BYTES(r, "freed_bytes", "freed", TP_LESS(1), "bytes of them", step->free_bytes);
+	TP_BYTES(r, "begin_bytes", "at begin", 0, "alive when it began", step->begin_live);
+	TP_BYTES(r, "peak_bytes", "most", 0, "alive at most", step->peak_live);
+	TP_BYTES(r, "growth_bytes", "grown by", 0, "alive when it ended, less that when it began",
+		 tp_sub(step->end_live, step->begin_live));
+}
+
+const struct tp_table_def tp_table_host_steps = {
+	.name = "host_steps", .columns = put_step, .help = "host memory by step",
+};
+
 static void print_steps(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_hostmem *mem, struct tp_out *out)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "process", .field = "process"},
-		{.title = "step", .align = TP_RIGHT, .field = "step"},
-		{.title = "allocs", .align = TP_RIGHT, .field = "allocations"},
-		{.title = "per s", .align = TP_RIGHT, .is_extra = 3,
-		 .field = "allocations_per_second"},
-		{.title = "allocated", .align = TP_RIGHT, .field = "allocated_bytes"},
-		{.title = "frees", .align = TP_RIGHT, .is_extra = 2, .field = "frees"},
-		{.title = "freed", .align = TP_RIGHT, .is_extra = 1, .field = "freed_bytes"},
-		{.title = "at begin", .align = TP_RIGHT, .field = "begin_bytes"},
-		{.title = "most", .align = TP_RIGHT, .field = "peak_bytes"},
-		{.title = "grown by", .align = TP_RIGHT, .field = "growth_bytes"},
-	};
-	bool shows_who = run->n_procs > 1 || out->rows;
-	uint32_t n_steps, n;
-	const struct tp_hostmem_step *step = tp_hostmem_steps(mem, &n_steps);
-	struct tp_old_table *table;
-	char who[64], a[32];
+	uint32_t n, n_left;
+	const struct tp_hostmem_step *step = tp_hostmem_steps(mem, &n);
+	char a[32];
 
-	if (!n_steps)
+	if (!n)
 		return;
-	n = options->top && options->top < n_steps ? options->top : n_steps;
 	tp_out_title(out, "Host memory by step");
-	table = tp_table_new(column + !shows_who, sizeof(column) / sizeof(column[0]) - !shows_who);
-	tp_table_name(table, "host_steps");
-	for (uint32_t i = 0; i < n; i++) {
-		int64_t ns = tp_sub(step[i].end_ns, step[i].begin_ns);
-
-		if (shows_who)
-			tp_table_cell(table, "%s",
-				      tp_label_proc(who, run, run->proc[step[i].proc]));
-		tp_table_cell(table, "%lu", (unsigned long)step[i].step);
-		tp_cell_count(table, step[i].n_allocs);
-		tp_cell_count(table, ns > 0 ? (uint64_t)((double)step[i].n_allocs * 1e9 /
-							 (double)ns) : 0);
-		tp_cell_bytes(table, (int64_t)step[i].alloc_bytes);
-		tp_cell_count(table, step[i].n_frees);
-		tp_cell_bytes(table, (int64_t)step[i].free_bytes);
-		tp_cell_bytes(table, step[i].begin_live);
-		tp_cell_bytes(table, step[i].peak_live);
-		tp_cell_bytes(table, tp_sub(step[i].end_live, step[i].begin_live));
-	}
-	tp_table_print(table, out);
-	if (n < n_steps)
-		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.",
-			    tp_show_count(a, n_steps - n));
+	n_left = tp_table_show(&tp_table_host_steps, run, step, n, sizeof(*step), options->top, out);
+	if (n_left)
+		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.", tp_show_count(a, n_left));
 }
 
 void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_options *options,
@@ -174,5 +197,5 @@ void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_option
 
 	print_steps(run, options, mem, out);
 	print_mappings(run, host, n, out);
-	print_sizes(run, host, n, out);
+	print_sizes(host, n, out);
 }

@@ -24,31 +24,41 @@ enum { TP_TENSORS_TEXT = 400 };
 const char *tp_tensors_device(char buf[32], uint32_t device);
 const char *tp_tensors_place(char buf[128], const struct tp_tensors_shown *shown,
 			     const struct tp_proc *proc, uint32_t device);
-/* Cells: process and device, where rows have them; a step; an operator, else what stands for it in
- * text; its module and its line, where there are any. like: module_paths.h. */
-void tp_tensors_cell_place(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			   const struct tp_proc *proc, uint32_t device);
-void tp_tensors_cell_step(struct tp_old_table *table, uint64_t step);
-void tp_tensors_cell_operator(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			      uint32_t name, const char *none);
-void tp_tensors_cell_category(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			      enum tp_tensor_category category);
-void tp_tensors_cell_origin(struct tp_old_table *table, const struct tp_tensors_shown *shown,
-			    struct tp_origin origin, bool like);
+/* Columns: process and device, where rows have them; module and line, where any are known. like:
+ * module_paths.h. */
+void tp_tensors_put_place(struct tp_row *r, const struct tp_tensors_shown *shown,
+			  const struct tp_proc *proc, uint32_t device);
+void tp_tensors_put_origin(struct tp_row *r, const struct tp_tensors_shown *shown,
+			   struct tp_origin origin, bool like);
+/* Cells: a step; an operator, else what stands for it in text. */
+void tp_tensors_put_step(struct tp_row *r, uint64_t step);
+void tp_tensors_put_operator(struct tp_row *r, const struct tp_tensors_shown *shown, uint32_t name,
+			     const char *none);
+void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category);
 /* Both "" where they are not known. */
 void tp_tensors_show_origin(const struct tp_tensors_shown *shown, struct tp_origin origin,
 			    char module[TP_TENSORS_TEXT], char line[TP_TENSORS_TEXT]);
 /* Equal for those that are called the same in text, for the same in rows. */
 uint64_t tp_tensors_kind(const struct tp_tensors_shown *shown, struct tp_origin origin);
 
-/* Who held it. `table` is its name in rows; all: bytes of all. */
+extern const struct tp_table_def tp_table_tensor_categories, tp_table_tensor_holders,
+	tp_table_tensor_oom_holders, tp_table_tensor_oom, tp_table_tensor_allocator,
+	tp_table_tensor_steps, tp_table_tensor_curve, tp_table_tensor_blocks,
+	tp_table_tensor_operators;
+
+/* Who held it. all: bytes of all. */
 void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
-			     uint32_t device, const char *table, const struct tp_holder *holder,
-			     uint32_t n, int64_t all);
+			     uint32_t device, const struct tp_table_def *table,
+			     const struct tp_holder *holder, uint32_t n, int64_t all);
 /* What the caching allocator of a device of a process keeps, in lines; of all in rows. */
 void tp_view_tensors_allocator(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
 			       uint32_t device);
 void tp_view_tensors_allocators(const struct tp_tensors_shown *shown);
+/* Step by step, or stretch by stretch of time, of these tracks; on a terminal the curve of one. */
+void tp_view_tensors_stretches(const struct tp_tensors_shown *shown,
+			       const struct tp_mempeak_track *track, uint32_t n, bool is_steps);
+void tp_view_tensors_curve(const struct tp_tensors_shown *shown,
+			   const struct tp_mempeak_track *track);
 /* Allocations that failed. */
 void tp_view_tensors_ooms(const struct tp_tensors_shown *shown);
 /* The largest blocks of all; operators, in text of a device of a process. */
