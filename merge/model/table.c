@@ -85,7 +85,6 @@ bool tp_row_takes(struct tp_row *r, const struct tp_column *column)
 	if (r->what == KEY)
 		return at == r->wanted;
 	r->cell = &r->cells[at];
-	r->cell->unit = (uint8_t)column->unit;
 	return true;
 }
 

@@ -13,7 +13,7 @@ enum { TP_TABLE_COLUMNS = 32 };
 struct tp_cell {
 	enum tp_cell_kind { TP_CELL_NONE, TP_CELL_TEXT, TP_CELL_INTEGER, TP_CELL_REAL,
 			    TP_CELL_PERCENT } kind;
-	uint8_t unit, decimals;	/* decimals: of a real */
+	uint8_t decimals;	/* of a real */
 	union {
 		char *text;	/* printable, from malloc; NULL: memory ran out */
 		int64_t integer;

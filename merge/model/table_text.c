@@ -27,9 +27,9 @@ struct shown {
 	char buf[3 * BAR_MOST + 1];
 };
 
-static const char *show_figure(char buf[32], const struct tp_cell *cell)
+static const char *show_figure(char buf[32], const struct tp_cell *cell, enum tp_unit unit)
 {
-	switch (cell->unit) {
+	switch (unit) {
 	case TP_UNIT_NS:
 		return tp_show_ns(buf, cell->integer);
 	case TP_UNIT_BYTES:
@@ -42,18 +42,19 @@ static const char *show_figure(char buf[32], const struct tp_cell *cell)
 	}
 }
 
-static const char *show_text(char *buf, const struct tp_table *table, const struct tp_cell *cell)
+static const char *show_text(char *buf, const struct tp_table *table, const struct tp_cell *cell,
+			     enum tp_unit unit)
 {
 	switch (cell->kind) {
 	case TP_CELL_TEXT:
 		return cell->text ? cell->text : "";
 	case TP_CELL_INTEGER:
-		return show_figure(buf, cell);
+		return show_figure(buf, cell, unit);
 	case TP_CELL_REAL:
 		snprintf(buf, 32, "%.*f", cell->decimals, cell->real);
 		return buf;
 	case TP_CELL_PERCENT:
-		if (cell->unit == TP_UNIT_BAR)
+		if (unit == TP_UNIT_BAR)
 			return tp_bar(buf, cell->part, cell->whole,
 				      table->out->width > BAR_WIDTH ? BAR_MOST : BAR_LEAST);
 		return tp_show_percent(buf, cell->part, cell->whole);
@@ -67,7 +68,7 @@ static void show_cell(struct shown *shown, const struct tp_table *table, uint32_
 	const struct tp_column *column = &table->column[c];
 	const uint32_t depth = table->row[row].depth;
 
-	shown->text = show_text(shown->buf, table, &tp_table_cells(table, row)[c]);
+	shown->text = show_text(shown->buf, table, &tp_table_cells(table, row)[c], column->unit);
 	shown->n_bytes = (uint32_t)strlen(shown->text);
 	shown->indent = (column->how & TP_INSET ? INSET : 0) +
 			(column->how & TP_TREE ? INDENT * (depth < DEPTH_MOST ? depth : DEPTH_MOST)

@@ -8,17 +8,23 @@
 
 static char *printed;
 
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const int *row = of;
+
+	TP_TEXT(r, "operator", "operator", 0, "", "%s", *row ? "12" : "a \"b\", c\n");
+	TP_COUNT(r, "calls", "calls", 0, "", 1234567);
+	TP_TEXT(r, NULL, "bar", 0, "", "####");
+	TP_NS(r, "self_ns", NULL, 0, "", -1500);
+	TP_PERCENT(r, "share_percent", "share", 0, "", 1, *row ? 0 : 3);
+	TP_CELL(r, "limit", "limit", TP_UNIT_REAL, 0, "", *row ? (void)0 : tp_row_real(r, 1.5, 1));
+}
+
 static const char *print_as(enum tp_rows rows, const char *who)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "operator", .field = "operator"},
-		{.title = "calls", .align = TP_RIGHT, .field = "calls"},
-		{.title = "bar"},
-		{.title = "self", .align = TP_RIGHT, .field = "self_ns"},
-		{.title = "share", .align = TP_RIGHT, .field = "share_percent"},
-		{.title = "limit", .align = TP_RIGHT, .field = "limit"},
-	};
-	struct tp_old_table *table = tp_table_new(column, 6), *nameless = tp_table_new(column, 6);
+	static const struct tp_table_def named = {.name = "operators", .columns = put_columns},
+					 nameless = {.columns = put_columns};
+	static const int row[] = {0, 1};
 	struct tp_out out = {.rows = rows, .who = who, .width = 20};
 	size_t n;
 
@@ -27,18 +33,8 @@ static const char *print_as(enum tp_rows rows, const char *who)
 	tp_out_title(&out, "a title");
 	tp_out_line(&out, "", "a line");
 	tp_out_item(&out, "", 10, "label", "an item");
-	tp_table_cell(nameless, "x");
-	tp_table_print(nameless, &out);
-	tp_table_name(table, "operators");
-	for (int i = 0; i < 2; i++) {
-		tp_table_cell(table, "%s", i ? "12" : "a \"b\", c\n");
-		tp_cell_count(table, 1234567);
-		tp_table_cell(table, "####");
-		tp_cell_ns(table, -1500);
-		tp_cell_percent(table, 1, i ? 0 : 3);
-		tp_table_cell(table, "%s", i ? "" : "1.5");
-	}
-	tp_table_print(table, &out);
+	tp_table_show(&nameless, NULL, row, 2, sizeof(row[0]), 0, &out);
+	tp_table_show(&named, NULL, row, 2, sizeof(row[0]), 0, &out);
 	fclose(out.file);
 	return printed;
 }

@@ -170,68 +170,74 @@ Test(table, counts_columns_of_wide_and_combining_characters)
 	cr_expect_eq(tp_utf8_width("\xe2\x96\x88", 3), 1);
 }
 
-static const struct tp_old_column three[] = {
-	{.title = "name", .may_cut = true},
-	{.title = "calls", .align = TP_RIGHT},
-	{.title = "note"},
+/* Rows of texts, whatever their columns. */
+struct texts {
+	const char *text[4];
+	const char *style;
 };
+
+static void put_three(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct texts *row = of;
+
+	TP_TEXT(r, "name", "name", TP_CUT, "", "%s", row->text[0]);
+	TP_TEXT(r, "calls", "calls", TP_TO_RIGHT, "", "%s", row->text[1]);
+	TP_TEXT(r, NULL, "note", 0, "", "%s", row->text[2]);
+	TP_STYLE(r, row->style);
+}
+
+static const struct tp_table_def three = {.name = "three", .columns = put_three};
+
+static const char *print_three(const struct texts *row, uint32_t n, uint32_t width, bool has_color)
+{
+	struct text text;
+
+	open_text(&text, width, has_color);
+	tp_table_show(&three, NULL, row, n, sizeof(*row), 0, &text.out);
+	return close_text(&text);
+}
 
 Test(table, aligns_columns_and_leaves_no_space_at_the_end)
 {
-	struct tp_old_table *table = tp_table_new(three, 3);
-	struct text text;
+	static const struct texts row[] = {{{"aten::mm", "7", ""}, NULL},
+					   {{"\xe4\xb8\xad", "12,345", "x"}, NULL}};
 
-	open_text(&text, 80, false);
-	tp_table_cell(table, "aten::mm");
-	tp_table_cell(table, "%d", 7);
-	tp_table_cell(table, "%s", "");
-	tp_table_cell(table, "\xe4\xb8\xad");
-	tp_table_cell(table, "12,345");
-	tp_table_cell(table, "x");
-	tp_table_print(table, &text.out);
-	cr_expect_str_eq(close_text(&text), "name       calls  note\n"
-					    "aten::mm       7\n"
-					    "\xe4\xb8\xad        12,345  x\n",
-			 "%s", text.bytes);
+	cr_expect_str_eq(print_three(row, 2, 80, false), "name       calls  note\n"
+							 "aten::mm       7\n"
+							 "\xe4\xb8\xad        12,345  x\n");
 }
 
 Test(table, cuts_the_long_column_in_its_middle)
 {
-	struct tp_old_table *table = tp_table_new(three, 3);
-	struct text text;
+	static const struct texts row = {
+		{"autograd::engine::evaluate_function: AddmmBackward0", "7", "note"}, NULL};
+	const char *text = print_three(&row, 1, 40, false);
 
-	open_text(&text, 40, false);
-	tp_table_cell(table, "autograd::engine::evaluate_function: AddmmBackward0");
-	tp_table_cell(table, "7");
-	tp_table_cell(table, "note");
-	tp_table_print(table, &text.out);
-	close_text(&text);
-	cr_expect_eq(widest_line(text.bytes), 40, "%s", text.bytes);
-	cr_expect(strstr(text.bytes, "autograd::eng\xe2\x80\xa6""ddmmBackward0"), "%s",
-		  text.bytes);
+	cr_expect_eq(widest_line(text), 40, "%s", text);
+	cr_expect(strstr(text, "autograd::eng\xe2\x80\xa6""ddmmBackward0"), "%s", text);
+}
+
+static void put_extra(struct tp_row *r, const void *ctx, const void *of)
+{
+	TP_TEXT(r, NULL, "name", TP_CUT, "", "a name that is very much longer than thirty columns");
+	TP_TEXT(r, NULL, "one", 0, "", "1");
+	TP_TEXT(r, NULL, "second", TP_LESS(1), "", "2");
+	TP_TEXT(r, NULL, "third", TP_LESS(2), "", "3");
 }
 
 Test(table, leaves_out_extra_columns_greatest_first_before_it_cuts_much)
 {
-	static const struct tp_old_column column[] = {
-		{.title = "name", .may_cut = true}, {.title = "one"},
-		{.title = "second", .is_extra = 1}, {.title = "third", .is_extra = 2},
-	};
+	static const struct tp_table_def def = {.columns = put_extra};
 	static const struct {
 		uint32_t width;
 		const char *there, *gone;
 	} cases[] = {{54, "third", "fourth"}, {48, "second", "third"}, {40, "one", "second"}};
 
 	for (size_t i = 0; i < 3; i++) {
-		struct tp_old_table *table = tp_table_new(column, 4);
 		struct text text;
 
 		open_text(&text, cases[i].width, false);
-		tp_table_cell(table, "a name that is very much longer than thirty columns");
-		tp_table_cell(table, "1");
-		tp_table_cell(table, "2");
-		tp_table_cell(table, "3");
-		tp_table_print(table, &text.out);
+		tp_table_show(&def, NULL, "", 1, 1, 0, &text.out);
 		close_text(&text);
 		cr_expect(strstr(text.bytes, cases[i].there), "%s", text.bytes);
 		cr_expect_not(strstr(text.bytes, cases[i].gone), "%s", text.bytes);
@@ -239,35 +245,52 @@ Test(table, leaves_out_extra_columns_greatest_first_before_it_cuts_much)
 	}
 }
 
+/* How the columns of a random table behave. */
+struct random {
+	uint32_t n_columns, how[5];
+};
+
+static void put_random(struct tp_row *r, const void *ctx, const void *of)
+{
+	static const char *const title[] = {"one", "two", "", "", ""};
+	const struct random *random = ctx;
+	const char (*cell)[400] = of;
+
+	for (uint32_t c = 0; c < random->n_columns; c++)
+		TP_TEXT(r, NULL, title[c], random->how[c], "", "%s", cell[c]);
+	TP_DEPTH(r, (uint32_t)strlen(cell[0]) % 30);
+}
+
 /* Random tables of random characters at every width: no line is wider than the terminal. */
 Test(table, is_never_wider_than_the_terminal)
 {
 	static const char *const pieces[] = {"a", "aten::", "\xe4\xb8\xad", "\xf0\x9f\x94\xa5",
 					     "e\xcc\x81", "\xff", "\n", " ", "Backward0"};
+	static const uint32_t hows[] = {TP_CUT, TP_TO_RIGHT, TP_LESS(1), TP_LESS(2), TP_TREE, TP_INSET};
+	static const struct tp_table_def def = {
+		.columns = put_random, .row_bytes = sizeof(char[5][400])};
 	unsigned seed = 7;
 
 	for (uint32_t round = 0; round < 400; round++) {
-		struct tp_old_column column[5] = {{.title = "one"}, {.title = "two"}};
-		uint32_t n_columns = 1 + rand_r(&seed) % 5, width = 10 + rand_r(&seed) % 120;
-		struct tp_old_table *table;
+		uint32_t width = 10 + rand_r(&seed) % 120;
+		struct random random = {.n_columns = 1 + rand_r(&seed) % 5};
+		struct tp_table *table;
 		struct text text;
 
-		for (uint32_t c = 0; c < n_columns; c++) {
-			column[c].may_cut = rand_r(&seed) % 2;
-			column[c].align = rand_r(&seed) % 2 ? TP_RIGHT : TP_LEFT;
-			column[c].is_extra = (uint8_t)(rand_r(&seed) % 3);
-		}
-		table = tp_table_new(column, n_columns);
-		/* The last row may have missing cells. */
-		for (uint32_t i = rand_r(&seed) % 40; i > 0; i--) {
-			char cell[400] = "";
-
-			for (uint32_t k = rand_r(&seed) % 30; k > 0; k--)
-				strcat(cell, pieces[rand_r(&seed) % 9]);
-			tp_table_cell(table, "%s", cell);
-		}
+		for (uint32_t c = 0; c < random.n_columns; c++)
+			for (uint32_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++)
+				random.how[c] |= rand_r(&seed) % 2 ? hows[i] : 0;
 		open_text(&text, width, false);
-		tp_table_print(table, &text.out);
+		table = tp_table_begin(&def, &random, 0, &text.out);
+		for (uint32_t i = rand_r(&seed) % 10; i > 0; i--) {
+			char cell[5][400] = {""};
+
+			for (uint32_t c = 0; c < random.n_columns; c++)
+				for (uint32_t k = rand_r(&seed) % 30; k > 0; k--)
+					strcat(cell[c], pieces[rand_r(&seed) % 9]);
+			tp_table_add(table, cell);
+		}
+		tp_table_end(table);
 		close_text(&text);
 		cr_assert_leq(widest_line(text.bytes), width, "round %u, width %u:\n%s", round,
 			      width, text.bytes);
@@ -276,28 +299,95 @@ Test(table, is_never_wider_than_the_terminal)
 
 Test(table, styles_rows_only_where_there_is_color)
 {
-	for (int has_color = 0; has_color < 2; has_color++) {
-		struct tp_old_table *table = tp_table_new(three, 3);
-		struct text text;
+	static const struct texts row[] = {{{"plain", "1", "x"}, NULL}, {{"bad", "2", "x"}, "red"}};
 
-		open_text(&text, 80, has_color);
-		tp_table_cell(table, "plain");
-		tp_table_cell(table, "1");
-		tp_table_cell(table, "x");
-		tp_table_cell(table, "bad");
-		tp_table_cell(table, "2");
-		tp_table_cell(table, "x");
-		tp_table_style(table, "red");
-		tp_table_print(table, &text.out);
-		tp_out_line(&text.out, "green", "all good");
-		close_text(&text);
-		cr_expect_eq(strchr(text.bytes, '\033') != NULL, has_color);
+	for (int has_color = 0; has_color < 2; has_color++) {
+		const char *text = print_three(row, 2, 80, has_color);
+
+		cr_expect_eq(strchr(text, '\033') != NULL, has_color);
 		if (has_color) {
-			cr_expect(strstr(text.bytes, "\nplain"));
-			cr_expect(strstr(text.bytes, "\033[1;31mbad"));
-			cr_expect(strstr(text.bytes, "\033[32mall good\033[0m\n"));
+			cr_expect(strstr(text, "\nplain"));
+			cr_expect(strstr(text, "\033[1;31mbad"));
 		}
 	}
+}
+
+struct figures {
+	const char *name;
+	int64_t ns;
+	bool is_known;
+	uint32_t depth;
+};
+
+struct context {
+	bool has_time;
+};
+
+static void put_figures(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct context *context = ctx;
+	const struct figures *row = of;
+
+	TP_TEXT(r, "name", "name", TP_TREE, "what it is called", "%s", row->name);
+	TP_WHEN(r, context->has_time)
+		TP_CELL(r, "time_ns", "time", TP_UNIT_NS, 0, "how long it took",
+			row->is_known ? tp_row_integer(r, row->ns) : (void)0);
+	TP_TEXT(r, "whole_name", "whole", TP_ROWS_ONLY, "its whole name", "%s", row->name);
+	TP_PERCENT(r, "percent", "%", 0, "part of all", row->ns, 4000);
+	TP_DEPTH(r, row->depth);
+}
+
+static const struct tp_table_def figures = {
+	.name = "figures", .columns = put_figures, .order = "time_ns", .help = "some figures"};
+static const struct figures some[] = {
+	{"b", 1000, true, 0}, {"c", 3000, true, 1}, {"none", 0, false, 0}, {"a", 1000, true, 2}};
+
+static const char *print_figures(const char *sort, bool has_time, uint32_t top, uint32_t *n_left)
+{
+	const struct context context = {has_time};
+	struct text text;
+
+	open_text(&text, 80, false);
+	text.out.sort = sort;
+	*n_left = tp_table_show(&figures, &context, some, 4, sizeof(some[0]), top, &text.out);
+	return close_text(&text);
+}
+
+Test(table, is_sorted_by_its_order_or_any_field_and_then_cut)
+{
+	uint32_t n_left;
+
+	/* Equal ones in the order in which they came, what has no figure last. */
+	cr_expect_str_eq(print_figures(NULL, true, 0, &n_left), "name      time       %\n"
+								"  c    3.00 us  75.0 %\n"
+								"b      1.00 us  25.0 %\n"
+								"    a  1.00 us  25.0 %\n"
+								"none             0.0 %\n");
+	cr_expect_eq(n_left, 0);
+	cr_expect_str_eq(print_figures("name", true, 2, &n_left), "name      time       %\n"
+								  "    a  1.00 us  25.0 %\n"
+								  "b      1.00 us  25.0 %\n");
+	cr_expect_eq(n_left, 2);
+	/* A field of which nothing is known does not sort it. */
+	cr_expect_str_eq(print_figures("time_ns", false, 2, &n_left), "name       %\n"
+								      "b     25.0 %\n"
+								      "  c   75.0 %\n");
+}
+
+Test(table, tells_its_columns_without_a_run)
+{
+	struct tp_column column[8];
+	struct tp_out out = {.sort = "percent"};
+
+	cr_assert_eq(tp_table_outline(&figures, column, 8), 4);
+	cr_expect_str_eq(column[0].field, "name");
+	cr_expect_str_eq(column[1].field, "time_ns");
+	cr_expect_eq(column[1].unit, TP_UNIT_NS);
+	cr_expect_str_eq(column[2].field, "whole_name");
+	cr_expect_eq(column[3].unit, TP_UNIT_PERCENT);
+	cr_expect(tp_table_has_field(&figures, "percent"));
+	cr_expect_not(tp_table_has_field(&figures, "time"));
+	cr_expect_str_eq(tp_table_order(&figures, &(const struct context){true}, &out), "part of all");
 }
 
 Test(table, breaks_lines_at_spaces_below_their_indentation)
@@ -322,18 +412,17 @@ Test(table, breaks_lines_at_spaces_below_their_indentation)
 
 Test(table, never_sends_control_characters_of_a_trace_to_a_terminal)
 {
-	struct tp_old_table *table = tp_table_new(three, 3);
+	static const struct texts row = {{"a\033]0;title\007b", "1", "x"}, NULL};
 	struct text text;
 
 	open_text(&text, 80, true);
-	tp_table_cell(table, "a\033]0;title\007b");
-	tp_table_cell(table, "1");
-	tp_table_cell(table, "x");
-	tp_table_print(table, &text.out);
+	tp_table_show(&three, NULL, &row, 1, sizeof(row), 0, &text.out);
 	tp_out_title(&text.out, "%s", "t\033[2Jt");
 	tp_out_item(&text.out, "red", 4, "k\033[2Jk", "%s", "v\033[2Jv");
+	tp_out_line(&text.out, "green", "all good");
 	close_text(&text);
 	cr_expect_not(strstr(text.bytes, "\033]"));
 	cr_expect_not(strstr(text.bytes, "\033[2J"));
 	cr_expect(strstr(text.bytes, "a\\x1B]0;title\\x07b"));
+	cr_expect(strstr(text.bytes, "\033[32mall good\033[0m\n"));
 }
