@@ -24,7 +24,7 @@ struct tp_view_options {
 	bool by_shape;		/* operator: a row per name and input shapes */
 	bool by_stack;		/* operator: a row per name and Python stack */
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
-	const char *sort;	/* a field: tables that have it are sorted by it; NULL: theirs */
+	const char *sort;	/* a field, for struct tp_out's; NULL: each table's own order */
 	const struct tp_fuse_options *chosen;	/* diff: what of this run... */
 	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */
 	const char *fail_if;	/* diff: limits; NULL: none */

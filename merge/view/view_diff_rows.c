@@ -117,7 +117,7 @@ static void print_table(const struct shown *shown, uint32_t n, const char *by)
 static void print_rows(const struct tp_diff_shown *diff, struct tp_diff_row *row, uint32_t n,
 		       bool is_kernels)
 {
-	const char *sort = diff->options->sort;
+	const char *sort = diff->out->sort;
 	bool is_by_device = !is_kernels && sort && (!strcmp(sort, "device_self_ns") ||
 						    !strcmp(sort, "difference_device_ns"));
 	double *added_up = malloc(((size_t)n + 1) * sizeof(*added_up)), sum = 0;

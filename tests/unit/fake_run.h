@@ -180,6 +180,7 @@ static inline void fake_view(struct fake *fake, const struct tp_view *view,
 	for (uint32_t i = 0; i < n; i++)
 		tp_facts_event(facts, &event[i]);
 	tp_facts_end(facts);
+	out->sort = options->sort;
 	view->print(state, &fake->run, out);
 	tp_facts_free(facts);
 }

@@ -106,9 +106,9 @@ Test(view_operator, sorts_by_the_key_and_shows_the_top)
 {
 	static const struct {
 		const char *sort, *first;
-	} cases[] = {{NULL, "aten::self"},     {"self", "aten::self"},
-		     {"total", "aten::total"}, {"calls", "aten::calls"},
-		     {"memory", "aten::memory"}};
+	} cases[] = {{NULL, "aten::self"},     {"self_ns", "aten::self"},
+		     {"total_ns", "aten::total"}, {"calls", "aten::calls"},
+		     {"self_bytes", "aten::memory"}};
 	const struct tp_string *self = fake_op(&fake, "aten::self");
 	const struct tp_string *total = fake_op(&fake, "aten::total");
 	const struct tp_string *calls = fake_op(&fake, "aten::calls");
@@ -280,7 +280,7 @@ Test(view_operator, gives_the_time_of_what_operators_launched)
 
 Test(view_operator, counts_device_time_once_where_an_operator_encloses_itself)
 {
-	const struct tp_view_options by_device = {.sort = "device"};
+	const struct tp_view_options by_device = {.sort = "device_self_ns"};
 	const struct tp_event event[] = {
 		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::to"), 1000, 11000),
 		fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::copy"), 1100, 9000),
