@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/own_words.h"
+
 #define tp_likely(x) __builtin_expect(!!(x), 1)
 #define tp_unlikely(x) __builtin_expect(!!(x), 0)
 #define TP_CACHE_LINE 64
@@ -56,6 +58,9 @@ static inline void tp_spin_lock(struct tp_spin *lock)
 	while (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)) {
 		if (++spins > 100)
 			tp_spin_pause(spins);
+		/* Whoever held it in the parent is not here, and nobody made it free. */
+		if (spins > 100 && tp_own_words_is_stranger())
+			break;
 	}
 	tp_spin_note(lock, true);
 }

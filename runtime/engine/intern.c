@@ -115,7 +115,7 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 	uint32_t id, place;
 	bool was_reserved;
 
-	if (tp_unlikely(!tp_ring.head || !table.entry))
+	if (tp_unlikely(!tp_ring.head || !table.entry || !tp_own_words.ring))
 		return 0;
 	if (n_bytes > TP_INTERN_MAX)
 		n_bytes = TP_INTERN_MAX;

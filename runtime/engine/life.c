@@ -374,6 +374,8 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 
 	if (config->is_off)
 		return -ECANCELED;
+	if (!tp_own_words_begin())
+		return -ECHILD;
 	if (!__atomic_compare_exchange_n(&session->state, &none, TP_SESSION_OPENING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EALREADY;
@@ -410,6 +412,8 @@ void tp_session_close(const char *how)
 	int saved_errno = errno;
 	bool is_locked;
 
+	if (tp_own_words_is_stranger())
+		return;
 	if (!__atomic_compare_exchange_n(&session->state, &open, TP_SESSION_CLOSING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		if (open == TP_SESSION_CLOSING)
@@ -446,6 +450,7 @@ void tp_session_before_fork(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
 
+	tp_own_words_before_fork();
 	if (!__atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED))
 		__atomic_store_n(&first_fork_ns, tp_clock_real_ns(), __ATOMIC_RELAXED);
 	if (!tp_session_is_open())
@@ -475,6 +480,10 @@ void tp_session_after_fork(bool in_child)
 		tp_spin_unlock(&session->lock);
 	if (!in_child)
 		return;
+	tp_own_words_forked();
+	/* Of a stranger: what is in its memory is not of its parent, and it never records. */
+	if (tp_own_words_is_stranger())
+		state = TP_SESSION_CLOSED;
 	atomic_store(&tp_loader_lock.held, 0);
 	if (state < TP_SESSION_CLOSING)
 		tp_worker_forked(state == TP_SESSION_OPEN && !tp_session_is_follower()

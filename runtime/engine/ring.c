@@ -98,7 +98,7 @@ static uint32_t take_slot(uint32_t tid)
 /* Makes this thread's view one of the present ring, with a slot. False: no ring. */
 static bool prepare_self(struct tp_ring_self *self)
 {
-	if (!__atomic_load_n(&tp_ring_pool.is_open, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&tp_ring_pool.is_open, __ATOMIC_ACQUIRE) || !tp_own_words.ring)
 		return false;
 	if (self->generation != tp_ring.generation) {
 		const bool is_reserved = self->is_reserved;
@@ -158,7 +158,8 @@ struct tp_rec *tp_ring_reserve_slow(void)
 	struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
 	uint32_t at;
 
-	if (!head)
+	/* Of a stranger not even a drop is counted: that would be its parent's. */
+	if (!head || !tp_own_words.ring)
 		return NULL;
 	if (prepare_self(self)) {
 		if (self->chunk) {

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "runtime/base/own_fd.h"
+#include "runtime/base/own_words.h"
 #include "runtime/base/sync.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -80,6 +81,13 @@ void tp_ring_forked(void);
 /* Cold side of tp_ring_reserve: takes slot and chunk; NULL: dropped, counted. */
 struct tp_rec *tp_ring_reserve_slow(void);
 
+/* False: this thread has made no record yet, or is the only one of a child that was made
+ * without the handlers of fork (own_words.h): the chunk and the slot are its parent's. */
+static inline bool tp_ring_self_is_of_ring(void)
+{
+	return tp_ring_self.generation == __atomic_load_n(&tp_own_words.ring, __ATOMIC_RELAXED);
+}
+
 /* Room for one record of this thread, or NULL (dropped and counted). Fill it, then commit. */
 static inline struct tp_rec *tp_ring_reserve(void)
 {
@@ -89,7 +97,7 @@ static inline struct tp_rec *tp_ring_reserve(void)
 	/* A signal handler must find it set before we go on. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	rec = tp_ring_self.next;
-	if (tp_unlikely(rec == tp_ring_self.end)) {
+	if (tp_unlikely(rec == tp_ring_self.end || !tp_ring_self_is_of_ring())) {
 		rec = tp_ring_reserve_slow();
 		tp_ring_self.is_reserved = rec != NULL;
 	}
@@ -119,7 +127,9 @@ static inline bool tp_ring_is_reserved(void)
 struct tp_ring_slot *tp_ring_slot_slow(void);
 static inline struct tp_ring_slot *tp_ring_slot(void)
 {
-	return tp_likely(tp_ring_self.slot != NULL) ? tp_ring_self.slot : tp_ring_slot_slow();
+	return tp_likely(tp_ring_self.slot != NULL && tp_ring_self_is_of_ring())
+		       ? tp_ring_self.slot
+		       : tp_ring_slot_slow();
 }
 
 /*
@@ -151,7 +161,7 @@ static inline void tp_ring_span_end(uint32_t depth)
 {
 	struct tp_ring_slot *slot = tp_ring_self.slot;
 
-	if (tp_likely(slot != NULL))
+	if (tp_likely(slot != NULL && tp_ring_self_is_of_ring()))
 		__atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
 }
 

@@ -146,6 +146,8 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 	file.fd = tp_own_fd_high(file.fd);
 	tp_own_fd_note(&tp_ring.file, file.fd);
 	tp_ring.generation++;
+	tp_own_words_begin();
+	tp_own_words.ring = tp_ring.generation;
 	__atomic_store_n(&head->magic, TP_RING_MAGIC, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring.head, head, __ATOMIC_RELEASE);
 	__atomic_store_n(&tp_ring_pool.is_open, true, __ATOMIC_RELEASE);
@@ -194,6 +196,7 @@ void tp_ring_forked(void)
 	/* The parent's file stays mapped, untouched: an unmapping here could meet a signal
 	 * handler that still looks at it, and costs more than the address space is worth. */
 	tp_ring_pool.is_open = false;
+	tp_own_words.ring = 0;
 	if (tp_ring.head)
 		close_file();
 	tp_ring.head = NULL;

@@ -20,7 +20,6 @@
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
 
-uint32_t tp_session_armed;
 struct tp_session_state tp_session_state = {.lock = {.rank = TP_LOCK_SESSION}};
 
 static struct tp_session_state *const session = &tp_session_state;
@@ -33,7 +32,8 @@ static struct {
 
 bool tp_session_is_open(void)
 {
-	return __atomic_load_n(&session->state, __ATOMIC_ACQUIRE) == TP_SESSION_OPEN;
+	return tp_own_words.is_ours &&
+	       __atomic_load_n(&session->state, __ATOMIC_ACQUIRE) == TP_SESSION_OPEN;
 }
 
 void tp_session_live(int64_t delta_bytes)
@@ -237,7 +237,7 @@ static void switch_probes(void)
 
 		session->is_armed = is_armed;
 		session->is_bell_due = true;
-		__atomic_store_n(&tp_session_armed, is_armed, __ATOMIC_RELEASE);
+		__atomic_store_n(&tp_own_words.is_armed, is_armed, __ATOMIC_RELEASE);
 		tp_spin_unlock(&session->lock);
 		tell_probes(is_armed);
 		tp_spin_lock(&session->lock);
@@ -419,13 +419,13 @@ void tp_session_end(uint64_t now, bool is_locked)
 		tp_session_follow_root(now, false);
 	if (session->is_window)
 		tp_session_end_window(now, session->steps);
-	__atomic_store_n(&tp_session_armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_own_words.is_armed, 0, __ATOMIC_RELEASE);
 }
 
 void tp_session_reset(void)
 {
 	const struct tp_session_state none = {.lock = {.rank = TP_LOCK_SESSION}};
 
-	__atomic_store_n(&tp_session_armed, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&tp_own_words.is_armed, 0, __ATOMIC_RELAXED);
 	memcpy(session, &none, sizeof(none));
 }

@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/own_words.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
 /* True while a window (warm-up or active) is open: hooks may make records. One relaxed load. */
-extern uint32_t tp_session_armed __attribute__((visibility("hidden")));
 static inline bool tp_session_is_armed(void)
 {
-	return __atomic_load_n(&tp_session_armed, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&tp_own_words.is_armed, __ATOMIC_RELAXED) != 0;
 }
 
 /* Between tp_session_open and tp_session_close (life.h). */
