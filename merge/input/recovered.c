@@ -240,6 +240,41 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 	return 0;
 }
 
+/* The ring was given without the ledger: its steps get one of their own, beside the ring. */
+static int start_ledger(const struct recovery *r)
+{
+	const struct tp_proc *of = &r->proc->pub;
+	const struct tp_clock_anchor *start = &r->proc->anchor[0];
+	const char *slash = strrchr(r->proc->ring_path, '/');
+	char path[4096], text[2 * TP_LEDGER_LINE_MAX];
+	struct tp_ledger_head head = {
+		.run_id = of->run_id, .boot_id = {of->boot_id[0], of->boot_id[1]},
+		.mono_ns = start->mono_ns, .real_ns = start->real_ns,
+		.rank = of->rank, .local_rank = of->local_rank, .world_size = of->world_size,
+		.node_rank = of->node_rank, .pid = of->pid, .restart = of->restart,
+	};
+	int fd, err, n;
+
+	n = snprintf(path, sizeof(path), "%.*srank%d.pid%u.recovered.steps",
+		     slash ? (int)(slash - r->proc->ring_path + 1) : 0, r->proc->ring_path,
+		     of->rank < 0 ? 0 : of->rank, of->pid);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return say(r, r->proc->ring_path, -ENAMETOOLONG);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return say(r, path, -errno);
+	memcpy(head.host, of->host, sizeof(head.host));
+	err = tp_file_write_all(fd, text, tp_ledger_format_head(text, sizeof(text), &head));
+	close(fd);
+	if (err)
+		return say(r, path, err);
+	r->proc->ledger_path = strdup(path);
+	if (!r->proc->ledger_path)
+		return -ENOMEM;
+	printf("recovered %s: %u steps\n", path, r->proc->n_ring_steps);
+	return 0;
+}
+
 /* Lines after the last whole one of the ledger. */
 static int write_steps(const struct recovery *r)
 {
@@ -249,8 +284,10 @@ static int write_steps(const struct recovery *r)
 	off_t end;
 	int err = 0, fd;
 
-	if (!proc->n_ring_steps || !proc->ledger_path)
+	if (!proc->n_ring_steps)
 		return 0;
+	if (!proc->ledger_path && (err = start_ledger(r)))
+		return err;
 	fd = open(proc->ledger_path, O_RDWR | O_APPEND | O_CLOEXEC);
 	if (fd < 0)
 		return say(r, proc->ledger_path, -errno);
