@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/file.h"
@@ -27,6 +28,7 @@ enum {
 	/* Tensors of data loader workers live in /dev/shm as well, and a training that works in
 	 * a container with 64 MB of it must go on working: we take at most one part in eight. */
 	SHM_PARTS = 8,
+	LOCK_MS = 200,
 };
 static const char shm_dir[] = "/dev/shm";
 
@@ -93,6 +95,18 @@ static int reserve(int fd, uint64_t bytes)
 	return err;
 }
 
+/* Says that we live. A sweep of another process may have it for the moment that it looks. */
+static void lock(int fd)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (uint32_t i = 0; i < LOCK_MS; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* In a place of many runs the name says whose it is. `is_taken`: the plain name is the ring of
  * a dead process that had our pid, and nobody has read it yet. */
 static int create(const struct place *place, const struct tp_ring_spec *spec, bool is_taken,
@@ -112,7 +126,7 @@ static int create(const struct place *place, const struct tp_ring_spec *spec, bo
 	file->fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (file->fd < 0)
 		return -errno;
-	flock(file->fd, LOCK_EX | LOCK_NB);
+	lock(file->fd);
 	return 0;
 }
 
@@ -203,7 +217,8 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	place[n_places++] = (struct place){spec->dir, 1, false,
 						is_remote_fs(spec->dir)};
 
-	tp_ring_sweep(place[0].dir);
+	/* Once a node is enough. */
+	tp_ring_sweep(place[0].dir, !spec->worker && spec->local_rank <= 0);
 	err = try_sizes(place, n_places, false, spec, fixed_bytes, file);
 	if (err && place[n_places - 1].is_remote) {
 		err = try_sizes(place, n_places, true, spec, fixed_bytes, file);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_sweep.c - removes rings of the dead that nobody will ever ask for
+ * ring_sweep.c - removes rings of the dead that have nothing to give, and names the others
  *
  * A ring is in use as long as its process holds a lock on the file, which the kernel takes back
  * at its death, however that came. The process number alone says nothing: it may be one of
- * another container. The folder is read with the system call, because opendir would take
- * memory from the guest's malloc.
+ * another container. Nor does it say anything that no link leads to it: the run folder may have
+ * been renamed, or be another container's. So what is in no file stays, and is named. The folder is
+ * read with the system call, because opendir would take memory from the guest's malloc.
  */
 #include "runtime/engine/ring_sweep.h"
 
@@ -20,9 +21,14 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/ring_left.h"
 #include "runtime/trace/ring_layout.h"
 
-enum { MOST_ENTRIES = 4096 };
+enum {
+	MOST_ENTRIES = 4096,
+	MOST_JUDGED = 64,	/* rings: reading one costs a millisecond or so */
+	PATH_BYTES = 600,
+};
 
 struct dir_entry {		/* of getdents64(2) */
 	uint64_t ino;
@@ -42,7 +48,7 @@ static bool is_ring_name(const char *name)
 /* Whether the link that was made for it still leads to it. */
 static bool is_linked(const char *dir, const char *name, const char *link)
 {
-	char path[600], target[600];
+	char path[PATH_BYTES], target[PATH_BYTES];
 	struct tp_text text;
 	ssize_t n;
 
@@ -55,11 +61,60 @@ static bool is_linked(const char *dir, const char *name, const char *link)
 	return !strcmp(path, target);
 }
 
-static void sweep_one(int dir_fd, const char *dir, const char *name)
+/* Rings that stay though no run folder leads to them. */
+struct stray {
+	const char *dir;
+	int dir_fd;
+	uint32_t n_judged, n_kept;
+	uint64_t bytes;		/* of memory, all that are kept */
+	/* The newest of them: */
+	int64_t time;
+	uint64_t its_bytes;
+	struct tp_ring_left left;
+	char path[PATH_BYTES], run_dir[PATH_BYTES];
+};
+
+static void note_kept(struct stray *stray, const char *name, const struct stat *st,
+		      const struct tp_ring_head *head, const struct tp_ring_left *left)
+{
+	const char *slash = strrchr(head->link_path, '/');
+	int64_t time = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	struct tp_text text;
+
+	stray->n_kept++;
+	stray->bytes += (uint64_t)st->st_blocks * 512;
+	if (stray->n_kept > 1 && time < stray->time)
+		return;
+	stray->time = time;
+	stray->its_bytes = (uint64_t)st->st_blocks * 512;
+	stray->left = *left;
+	tp_text_init(&text, stray->path, sizeof(stray->path));
+	tp_text_fmt(&text, "%s/%s", stray->dir, name);
+	tp_text_init(&text, stray->run_dir, sizeof(stray->run_dir));
+	tp_text_bytes(&text, head->link_path, slash ? (size_t)(slash - head->link_path) : 0);
+}
+
+/* Of a process that is dead, and no link leads to it. */
+static void judge(struct stray *stray, int fd, const char *name, const struct stat *st,
+		  const struct tp_ring_head *head)
+{
+	struct tp_ring_left left = {0};
+
+	if (stray->n_judged++ < MOST_JUDGED && tp_ring_left(fd, &left) &&
+	    tp_ring_left_is_none(&left)) {
+		unlinkat(stray->dir_fd, name, 0);
+		tp_info("removed '%s/%s', left by a dead process: all that was in it is in files",
+			stray->dir, name);
+	} else {
+		note_kept(stray, name, st, head, &left);
+	}
+}
+
+static void sweep_one(struct stray *stray, const char *name)
 {
 	struct tp_ring_head head;
 	struct stat st;
-	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(stray->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return;
@@ -68,24 +123,40 @@ static void sweep_one(int dir_fd, const char *dir, const char *name)
 	    pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
 	    head.magic == TP_RING_MAGIC && head.version == TP_RING_VERSION &&
 	    memchr(head.link_path, '\0', sizeof(head.link_path)) && head.link_path[0] &&
-	    !is_linked(dir, name, head.link_path)) {
-		unlinkat(dir_fd, name, 0);
-		tp_info("removed '%s/%s', left by a dead process whose run folder is gone", dir,
-			name);
-	}
+	    !is_linked(stray->dir, name, head.link_path))
+		judge(stray, fd, name, &st, &head);
 	close(fd);
 }
 
-void tp_ring_sweep(const char *dir)
+/* One line, however many there are. */
+static void say(const struct stray *stray)
+{
+	const struct tp_ring_left *left = &stray->left;
+	char more[128] = "";
+	struct tp_text text;
+
+	tp_text_init(&text, more, sizeof(more));
+	if (stray->n_kept > 1)
+		tp_text_fmt(&text, "; %u such rings hold %lu MB there", stray->n_kept,
+			    stray->bytes >> 20);
+	tp_warn("a dead process left the ring '%s' with %lu steps and %lu records that are in no "
+		"file, and '%s' does not lead to it any more: 'trainprof-merge --recover %s', with "
+		"that folder where it is now, saves them and frees %lu MB%s",
+		stray->path, left->n_steps, left->n_records, stray->run_dir, stray->path,
+		stray->its_bytes >> 20, more);
+}
+
+void tp_ring_sweep(const char *dir, bool may_say)
 {
 	char buf[4096] __attribute__((aligned(8)));
+	struct stray stray = {.dir = dir};
 	uint32_t n_entries = 0;
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0)
+	stray.dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (stray.dir_fd < 0)
 		return;
 	while (n_entries < MOST_ENTRIES) {
-		long n = syscall(SYS_getdents64, fd, buf, sizeof(buf));
+		long n = syscall(SYS_getdents64, stray.dir_fd, buf, sizeof(buf));
 
 		if (n <= 0)
 			break;
@@ -93,9 +164,11 @@ void tp_ring_sweep(const char *dir)
 			const struct dir_entry *entry = (const struct dir_entry *)(buf + at);
 
 			if (is_ring_name(entry->name))
-				sweep_one(fd, dir, entry->name);
+				sweep_one(&stray, entry->name);
 			at += entry->bytes;
 		}
 	}
-	close(fd);
+	close(stray.dir_fd);
+	if (stray.n_kept && may_say)
+		say(&stray);
 }

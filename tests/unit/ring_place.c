@@ -143,21 +143,75 @@ Test(ring_place, does_not_touch_the_ring_of_a_dead_process_with_the_same_pid)
 	cr_expect_eq(st.st_size, 3);
 }
 
-Test(ring_place, sweeps_rings_of_the_dead_whose_run_folder_is_gone)
+/* What the ring of a process that is killed still has. */
+static void leave_nothing(void)
 {
-	char place[300], kept[600], gone[600], living[600], command[700];
-	pid_t last_pid = 0;
+	struct bag *bag = new_bag();
+
+	rig_put(1, 0);
+	take_all(bag);
+}
+
+static void leave_a_record(void)
+{
+	leave_nothing();
+	rig_put(1, 1);
+}
+
+static void leave_a_step(void)
+{
+	leave_nothing();
+	tp_ring.head->steps_done = 3;
+	tp_ring.head->steps_drained = 2;
+}
+
+static void leave_a_window(void)
+{
+	leave_nothing();
+	tp_ring.head->windows_begun = 1;
+}
+
+static void leave_a_span(void)
+{
+	leave_nothing();
+	tp_ring_span_begin(TP_REC_RANGE, 21, 500);
+}
+
+static void leave_what_was_taken_but_not_committed(void)
+{
+	struct bag *bag = new_bag();
+
+	rig_put(1, 0);
+	tp_ring_take(take_into_bag, bag);
+}
+
+Test(ring_place, sweeps_rings_of_the_dead_that_nothing_leads_to_and_that_have_nothing_left)
+{
+	static const struct {
+		void (*leave)(void);
+		bool is_linked, lives, stays;
+	} rows[] = {
+		{leave_nothing, true, false, true},	/* the merge finds it */
+		{leave_nothing, false, true, true},	/* it is in use */
+		{leave_nothing, false, false, false},
+		{leave_a_record, false, false, true},
+		{leave_a_step, false, false, true},
+		{leave_a_window, false, false, true},
+		{leave_a_span, false, false, true},
+		{leave_what_was_taken_but_not_committed, false, false, true},
+	};
+	enum { N = sizeof(rows) / sizeof(rows[0]) };
+	char place[300], path[N][512], command[700];
+	pid_t pid[N];
 
 	snprintf(place, sizeof(place), "%s/place", rig_dir);
 	mkdir(place, 0755);
-	/* Dead with a link, dead without, alive without. */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < N; i++) {
 		int pipe_fd[2];
-		pid_t pid;
 
 		cr_assert_eq(pipe(pipe_fd), 0);
-		pid = fork();
-		if (pid == 0) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
 			char name[32];
 			struct tp_ring_spec spec = {
 				.bytes = MIB, .dir = rig_dir, .buffer_dir = place, .name = name,
@@ -165,27 +219,31 @@ Test(ring_place, sweeps_rings_of_the_dead_whose_run_folder_is_gone)
 			};
 
 			snprintf(name, sizeof(name), "r%d.ring", i);
-			if (tp_ring_open(&spec) || write(pipe_fd[1], tp_ring.path, 512) != 512)
+			if (tp_ring_open(&spec))
 				_exit(1);
-			if (i > 0)
+			rows[i].leave();
+			if (!rows[i].is_linked)
 				unlink(tp_ring.link_path);
-			if (i < 2)
-				kill(getpid(), SIGKILL);
-			pause();
+			if (write(pipe_fd[1], tp_ring.path, 512) != 512)
+				_exit(1);
+			for (;;)
+				pause();
 		}
-		cr_assert_eq(read(pipe_fd[0], i == 0 ? kept : i == 1 ? gone : living, 512), 512);
-		if (i < 2)
-			waitpid(pid, NULL, 0);
-		else
-			usleep(50000);
-		last_pid = pid;
+		cr_assert_eq(read(pipe_fd[0], path[i], 512), 512);
+		if (rows[i].lives)
+			continue;
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
 	}
 	cr_assert_eq(open_ring_in(place, MIB), 0);
-	cr_expect_eq(access(kept, F_OK), 0, "the merge can still find it");
-	cr_expect_neq(access(gone, F_OK), 0);
-	cr_expect_eq(access(living, F_OK), 0, "it is in use");
-	kill(last_pid, SIGKILL);
-	waitpid(last_pid, NULL, 0);
+	for (int i = 0; i < N; i++)
+		cr_expect_eq(access(path[i], F_OK) == 0, rows[i].stays, "row %d", i);
+	for (int i = 0; i < N; i++) {
+		if (!rows[i].lives)
+			continue;
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
 	snprintf(command, sizeof(command), "rm -rf '%s'", place);
 	cr_expect_eq(system(command), 0);
 }
