@@ -4,13 +4,20 @@
  */
 #include "merge/input/alive.h"
 
+#include <errno.h>
+
+#include "runtime/base/hold.h"
 #include "runtime/base/process.h"
 
-bool tp_alive(const uint64_t boot_id[2], uint32_t pid, uint64_t start)
+bool tp_alive(const struct tp_ring_head *ring, int fd)
 {
 	uint64_t here[2];
 
 	tp_process_boot_id(here);
-	return here[0] == boot_id[0] && here[1] == boot_id[1] && start &&
-	       tp_process_start(pid) == start;
+	/* Rings of older builds do not say in which namespace. */
+	if (here[0] == ring->boot_id[0] && here[1] == ring->boot_id[1] &&
+	    (!ring->pid_ns || ring->pid_ns == tp_process_pid_ns()))
+		return ring->process_start &&
+		       tp_process_is_there(ring->pid, ring->process_start);
+	return tp_hold_briefly(fd) == -EWOULDBLOCK;
 }

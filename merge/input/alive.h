@@ -6,10 +6,13 @@
 #define TP_MERGE_ALIVE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-/* boot_id: two halves of the machine's boot UUID. start: field 22 of /proc/PID/stat then;
- * a pid alone may be another process's by now. */
-bool tp_alive(const uint64_t boot_id[2], uint32_t pid, uint64_t start);
+#include "runtime/trace/ring_layout.h"
+
+/*
+ * fd: the ring, open. By its number and start, where numbers of processes mean the same as where it
+ * ran; else by the lock that it holds on the ring, in another container or on another machine.
+ */
+bool tp_alive(const struct tp_ring_head *ring, int fd);
 
 #endif

@@ -210,8 +210,7 @@ static int take_process(struct tp_ring_in *r)
 		return -ENOMEM;
 	if (r->proc->has_ring)
 		return -EEXIST;
-	r->is_live = !r->is_kept && !r->head.is_replaced &&
-		     tp_alive(r->head.boot_id, r->head.pid, r->head.process_start);
+	r->is_live = !r->is_kept && !r->head.is_replaced && tp_alive(&r->head, r->fd);
 	r->proc->is_live = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
 	if (!r->is_kept)

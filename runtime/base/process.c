@@ -4,7 +4,10 @@
  */
 #include "runtime/base/process.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +61,29 @@ uint64_t tp_process_start_real_ns(uint64_t start)
 	since_boot = (uint64_t)ts.tv_sec * ns_per_s + (uint64_t)ts.tv_nsec;
 	started = start * (ns_per_s / (uint64_t)(hz > 0 ? hz : 100));
 	return tp_clock_real_ns() - (since_boot > started ? since_boot - started : 0);
+}
+
+bool tp_process_is_there(uint32_t pid, uint64_t start)
+{
+	uint64_t now = tp_process_start(pid);
+	char path[32], byte;
+	struct tp_text out;
+
+	if (now)
+		return !start || now == start;
+	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		return false;
+	/* Dead, when it can be read and says so; else /proc hides it. */
+	tp_text_init(&out, path, sizeof(path));
+	tp_text_fmt(&out, "/proc/%u/stat", pid);
+	return tp_file_read(path, &byte, 1) < 1;
+}
+
+uint32_t tp_process_pid_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (uint32_t)st.st_ino;
 }
 
 void tp_process_boot_id(uint64_t id[2])

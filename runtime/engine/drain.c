@@ -137,6 +137,7 @@ static void open_ledger(void)
 		.rank = spec->file_head.rank, .local_rank = spec->file_head.local_rank,
 		.world_size = spec->file_head.world_size, .node_rank = spec->file_head.node_rank,
 		.pid = spec->file_head.pid, .restart = spec->file_head.restart,
+		.pid_ns = spec->file_head.pid_ns,
 	};
 	struct tp_clock_anchor start;
 	struct tp_text host;
@@ -220,6 +221,7 @@ static void *run(void *unused)
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
 	tp_ledger_file_drain(&drain.ledger, &anchor);
+	tp_ledger_file_end(&drain.ledger);
 	tp_ledger_file_close(&drain.ledger);
 	__atomic_store_n(&drain.is_done, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &drain.is_done, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/hold.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
@@ -110,8 +111,11 @@ static bool revive(struct tp_ledger_file *ledger)
 		tp_warn("cannot write '%s': %s; steps wait in the ring until it can be written",
 			ledger->path, strerror(-err));
 	ledger->is_failing = err != 0;
-	if (!err)
+	if (!err) {
+		/* A new file is nobody's yet: others see by the lock that we live. */
+		tp_hold(ledger->fd, 0);
 		tp_ring_relink();
+	}
 	return !err;
 }
 
@@ -185,6 +189,12 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 		/* Release: a reader of the dead takes the rest from the ring. */
 		__atomic_store_n(&head->steps_drained, at, __ATOMIC_RELEASE);
 	}
+}
+
+void tp_ledger_file_end(struct tp_ledger_file *ledger)
+{
+	if (ledger->path[0] && !ledger->is_failing && revive(ledger))
+		append(ledger, TP_LEDGER_END, strlen(TP_LEDGER_END));
 }
 
 void tp_ledger_file_close(struct tp_ledger_file *ledger)

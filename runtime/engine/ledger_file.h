@@ -32,6 +32,8 @@ int tp_ledger_file_open(struct tp_ledger_file *ledger, const char *path,
 			const struct tp_ledger_head *head, const struct tp_clock_anchor *start);
 /* Writes the rows of the steps that ended since the last call. */
 void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_anchor *now);
+/* Everything is written, here and in the traces: says so. */
+void tp_ledger_file_end(struct tp_ledger_file *ledger);
 void tp_ledger_file_close(struct tp_ledger_file *ledger);
 
 #endif

@@ -155,7 +155,6 @@ static int take_root_dir(void)
 static void take_root_identity(void)
 {
 	const struct tp_ring_head *root = tp_worker_root();
-	const char *base = strrchr(root->ledger_path, '/');
 
 	life.naming.rank.rank = root->rank;
 	life.naming.rank.local_rank = root->local_rank;
@@ -163,12 +162,13 @@ static void take_root_identity(void)
 	life.naming.rank.node_rank = root->node_rank;
 	life.naming.rank.restart = root->restart;
 	life.naming.worker = tp_worker_number();
-	life.naming.add_pid = base && strstr(base, ".pid");
+	tp_naming_take_pid(&life.naming, root->ledger_path);
 }
 
 static void read_identity(const struct tp_config *config)
 {
 	memset(&life.naming, 0, sizeof(life.naming));
+	life.naming.ledger = TP_OWN_FD_NONE;
 	if (gethostname(life.host, sizeof(life.host) - 1) < 0 || !life.host[0])
 		strcpy(life.host, "localhost");
 	tp_rank_read(&life.naming.rank, look_up, NULL);
@@ -273,7 +273,8 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 			.run_id = life.run_id, .pid = head->pid, .rank = head->rank,
 			.local_rank = head->local_rank, .world_size = head->world_size,
 			.node_rank = head->node_rank, .clock_source = head->clock_source,
-			.restart = head->restart,
+			.restart = head->restart, .pid_ns = head->pid_ns,
+			.parent_run_id = tp_worker_number() ? tp_worker_root()->run_id : 0,
 		},
 	};
 	int err;
@@ -361,8 +362,10 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		}
 	}
 	/* A ledger would tell the next run that this folder holds traces. */
-	if (err && !is_worker)
+	if (err && !is_worker) {
 		unlink(life.ledger_path);
+		tp_own_fd_close(&life.naming.ledger);
+	}
 	return err;
 }
 
@@ -435,6 +438,7 @@ void tp_session_close(const char *how)
 		tp_info("%lu steps, %u windows in '%s'", session->steps,
 			tp_ring.head->windows_begun, life.dir);
 		tp_ring_close();
+		tp_own_fd_close(&life.naming.ledger);
 	} else {
 		tp_warn("not all records could be written before the end of the process; "
 			"trainprof-merge takes the rest from '%s'", tp_ring.path);
@@ -493,6 +497,7 @@ void tp_session_after_fork(bool in_child)
 	tp_rank_forked();
 	tp_trigger_forked();
 	tp_ring_forked();
+	tp_own_fd_close(&life.naming.ledger);
 	tp_intern_reset();
 	tp_facts_forked();
 	/* What could not be opened in the parent is not tried again in each of its children. */

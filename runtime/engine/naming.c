@@ -204,6 +204,38 @@ static bool names_all(uint32_t used, uint32_t fields)
 	return (used & fields) == fields;
 }
 
+void tp_naming_put_pid(const struct tp_naming *naming, struct tp_text *out)
+{
+	if (naming->add_pid)
+		tp_text_fmt(out, ".pid%u", naming->pid);
+	if (naming->add_pid && naming->twin)
+		tp_text_fmt(out, "-%u", naming->twin);
+}
+
+static uint32_t read_number(const char **at)
+{
+	uint32_t n = 0;
+
+	for (; **at >= '0' && **at <= '9'; ++*at)
+		n = n * 10 + (uint32_t)(**at - '0');
+	return n;
+}
+
+void tp_naming_take_pid(struct tp_naming *naming, const char *ledger_path)
+{
+	const char *base = strrchr(ledger_path, '/');
+	const char *at = base ? strstr(base, ".pid") : NULL;
+
+	naming->add_pid = at != NULL;
+	naming->twin = 0;
+	if (!at)
+		return;
+	at += strlen(".pid");
+	read_number(&at);
+	if (*at++ == '-')
+		naming->twin = read_number(&at);
+}
+
 /* What `name` lacks to be this window's of this process alone. */
 static void put_additions(const struct tp_naming *naming, uint32_t used, struct tp_text *out)
 {
@@ -221,8 +253,9 @@ static void put_additions(const struct tp_naming *naming, uint32_t used, struct 
 		put_worker(naming, out);
 	if (rank->restart && !(used & 1u << RESTART))
 		tp_text_fmt(out, ".restart%u", rank->restart);
-	if (naming->add_pid && !(used & 1u << PID))
-		tp_text_fmt(out, ".pid%u", naming->pid);
+	/* Where others have the same number the pattern's {pid} does not tell them apart. */
+	if (naming->twin || !(used & 1u << PID))
+		tp_naming_put_pid(naming, out);
 }
 
 int tp_naming_trace_path(const struct tp_naming *naming, const char *dir, const char *pattern,

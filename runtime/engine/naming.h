@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/rank.h"
 
@@ -29,7 +30,15 @@ struct tp_naming {
 	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
 	uint64_t fork_ns;		/* CLOCK_REALTIME of the program's first fork; 0: none */
 	bool add_pid;			/* another living process has this rank, see claim */
+	uint32_t twin;			/* with add_pid: others of this pid, in other namespaces, were
+					 * here before: ".pid77-1" */
+	struct tp_own_fd ledger;	/* that claim created, open and locked */
 };
+
+/* ".pid77", when another process has the name without. */
+void tp_naming_put_pid(const struct tp_naming *naming, struct tp_text *out);
+/* Of a worker: what its rank's ledger has of that. */
+void tp_naming_take_pid(struct tp_naming *naming, const char *ledger_path);
 
 void tp_naming_expand(const struct tp_naming *naming, const char *pattern, struct tp_text *out);
 
@@ -45,10 +54,12 @@ int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char 
 /*
  * May this process write its traces into `dir` (which exists)? The ledger of the same rank and
  * restart marks a used folder: "rank3.steps", "rank3.restart1.steps". 0: yes, and the ledger
- * was created, empty, and its path stored. -EEXIST: used, and overwrite is off (said in one
+ * was created, empty, is open and locked in naming->ledger, and its path stored. -EEXIST: used, and overwrite is off (said in one
  * line that names both ways out); with overwrite what dead processes of this rank left is
  * removed first: ledgers, traces (known by their heads, whatever their names) and rings.
  * `pattern` says how many folders deep traces may lie.
+ * Dead is who is proved to be (naming_owner.h). Of whom nothing can be told, on another machine
+ * for instance, everything stays when overwrite is on, and this process takes another name (said).
  * When the process that owns the ledger is alive (children of multiprocessing without a
  * rank, an evaluation script that the training starts) nothing is removed or refused:
  * add_pid is set and all names of this process carry ".pidN". The same when the ledger is

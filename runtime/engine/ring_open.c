@@ -68,6 +68,7 @@ static void fill_head(struct tp_ring_head *head, const struct tp_ring_spec *spec
 	tp_process_boot_id(head->boot_id);
 	head->run_id = spec->run_id;
 	head->process_start = tp_process_own_start();
+	head->pid_ns = tp_process_pid_ns();
 	head->pid = (uint32_t)getpid();
 	head->ppid = (uint32_t)getppid();
 	head->rank = spec->rank;

@@ -139,8 +139,11 @@ size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head 
 		    head_word, LEDGER_VERSION, head->run_id, head->boot_id[0],
 		    head->boot_id[1], head->mono_ns, head->real_ns);
 	tp_text_fmt(
-	    &text, " rank=%d local=%d world=%d node=%d pid=%u restart=%u host=", head->rank,
+	    &text, " rank=%d local=%d world=%d node=%d pid=%u restart=%u", head->rank,
 	    head->local_rank, head->world_size, head->node_rank, head->pid, head->restart);
+	if (head->pid_ns)
+		tp_text_fmt(&text, " pidns=%u", head->pid_ns);
+	tp_text_str(&text, " host=");
 	/* A host name with a blank in it would end the field early. */
 	for (size_t i = 0; i < sizeof(head->host) - 1 && head->host[i]; i++)
 		tp_text_char(&text, head->host[i] > ' ' && head->host[i] < 0x7f
@@ -243,6 +246,12 @@ bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *hea
 				   is_wide ? UINT64_MAX : UINT32_MAX, &v))
 			return false;
 		memcpy((char *)head + number[i].offset, &v, number[i].bytes);
+	}
+	/* Ledgers of older builds have none. */
+	if (find_value(line, n, "pidns", &value, &n_value)) {
+		if (!parse_decimal(value, n_value, 0, UINT32_MAX, &v))
+			return false;
+		head->pid_ns = (uint32_t)v;
 	}
 	if (!find_value(line, n, "host", &value, &n_value) || n_value >= sizeof(head->host))
 		return false;

@@ -17,6 +17,7 @@ struct tp_ledger_head {
 	uint64_t mono_ns, real_ns;	/* the same moment, at the start of the run */
 	int32_t rank, local_rank, world_size, node_rank;
 	uint32_t pid, restart;
+	uint32_t pid_ns;		/* in which the pid is one; 0: not known */
 	char host[65];
 };
 
@@ -36,6 +37,9 @@ enum { TP_LEDGER_LINE_MAX = 320 };
  * 2 * TP_LEDGER_LINE_MAX for the head, TP_LEDGER_LINE_MAX for a row). */
 size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head *head);
 size_t tp_ledger_format_row(char *out, size_t cap, const struct tp_ledger_row *row);
+
+/* The last line of a process that ended in order: all that it writes is written. */
+#define TP_LEDGER_END "#end\n"
 
 /* Of one line without its '\n'. False: it is not such a line. */
 bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *head);

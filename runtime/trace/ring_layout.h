@@ -197,6 +197,7 @@ struct tp_ring_head {
 	uint32_t worker;	/* its number; 0: a rank itself */
 	uint32_t root_pid;	/* of a worker: the rank's process */
 	uint32_t n_workers;	/* atomic, of a rank: numbers given out, by the workers themselves */
+	uint32_t pid_ns;	/* in which pid is a number; 0: not known */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

@@ -455,7 +455,10 @@ struct tp_file_head {
 	int32_t rank, local_rank, world_size, node_rank; /* -1: not known */
 	uint32_t clock_source;	/* enum tp_clock_source: 1 TSC, 2 MONOTONIC */
 	uint32_t restart;	/* elastic restarts before this process */
-	uint64_t reserved[6];
+	uint64_t parent_run_id;	/* of a worker process: its rank's; else 0 */
+	uint32_t pid_ns;	/* in which the pid is one; 0: not known */
+	uint32_t reserved0;
+	uint64_t reserved[4];
 	uint64_t checksum;	/* XXH64, seed 0, of all bytes before this field */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_file_head) == 128, "file head");

@@ -301,6 +301,7 @@ Test(session_trouble, a_failure_is_not_repeated_in_every_child)
 
 	snprintf(rig_config.dir, sizeof(rig_config.dir), "/proc/none/run");
 	cr_expect_lt(rig_open("always"), 0);
+	tp_session_before_fork();
 	pid = fork();
 	tp_session_after_fork(pid == 0);
 	if (pid == 0)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_owner.c - whose a file in a run folder is, and whether its process may still write to it
+ */
+#include "runtime/engine/naming_owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/hold.h"
+#include "runtime/base/process.h"
+#include "runtime/trace/ledger.h"
+#include "runtime/trace/ring_layout.h"
+#include "runtime/trace/trainprof_trace.h"
+
+enum { YOUNG_S = 10 };	/* a ledger without a head may be of a process that starts */
+#define NS_PER_S 1000000000ull
+
+struct owner {
+	uint64_t boot_id[2];
+	uint32_t pid, pid_ns;
+	uint64_t start;		/* field 22 of /proc/PID/stat; 0: see real_ns */
+	uint64_t real_ns;	/* a moment at which it lived */
+};
+
+/* Of this boot. By its number, where that means here what it meant there. */
+static enum tp_owner_state judge_by_pid(const struct owner *owner)
+{
+	uint64_t start;
+
+	if (!owner->pid_ns || owner->pid_ns != tp_process_pid_ns())
+		return TP_OWNER_UNKNOWN;
+	if (!tp_process_is_there(owner->pid, owner->start))
+		return TP_OWNER_DEAD;
+	start = tp_process_start(owner->pid);
+	/* Who started after that moment has only inherited the number. A second for rounding. */
+	return !owner->start && start &&
+			       tp_process_start_real_ns(start) > owner->real_ns + NS_PER_S
+		       ? TP_OWNER_DEAD
+		       : TP_OWNER_ALIVE;
+}
+
+static bool is_of_this_boot(const struct owner *owner)
+{
+	uint64_t here[2];
+
+	tp_process_boot_id(here);
+	return !memcmp(here, owner->boot_id, sizeof(here));
+}
+
+/* `lock`: of tp_hold_briefly. A child of the owner may hold a ring, so where the number of the
+ * process says something, it has the last word. */
+static enum tp_owner_state judge(const struct owner *owner, int lock)
+{
+	enum tp_owner_state by_pid;
+
+	if (!is_of_this_boot(owner))
+		return lock == -EWOULDBLOCK ? TP_OWNER_ALIVE : TP_OWNER_UNKNOWN;
+	by_pid = judge_by_pid(owner);
+	if (by_pid != TP_OWNER_UNKNOWN)
+		return by_pid;
+	if (!owner->pid_ns || (lock && lock != -EWOULDBLOCK))
+		return TP_OWNER_UNKNOWN;
+	return lock ? TP_OWNER_ALIVE : TP_OWNER_DEAD;
+}
+
+static void inspect_trace(const struct tp_file_head *trace, const struct stat *st,
+			  struct tp_owned *owned)
+{
+	struct owner owner = {
+		.boot_id = {trace->boot_id[0], trace->boot_id[1]}, .pid = trace->pid,
+		.pid_ns = trace->pid_ns,
+		/* It lived when it wrote. */
+		.real_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
+	};
+
+	owned->kind = TP_OWNED_TRACE;
+	owned->rank = trace->rank;
+	owned->restart = trace->restart;
+	owned->pid = trace->pid;
+	owned->run_id = trace->run_id;
+	owned->parent_run_id = trace->parent_run_id;
+	owned->owner = is_of_this_boot(&owner) ? judge_by_pid(&owner) : TP_OWNER_UNKNOWN;
+}
+
+static void inspect_ring(const char *head, int lock, struct tp_owned *owned)
+{
+	struct tp_ring_head ring;
+	struct owner owner;
+
+	memcpy(&ring, head, sizeof(ring));
+	/* anchor[2]: CLOCK_REALTIME when the ring was made. */
+	owner = (struct owner){{ring.boot_id[0], ring.boot_id[1]}, ring.pid, ring.pid_ns,
+			       ring.process_start, ring.anchor[2]};
+	owned->kind = TP_OWNED_RING;
+	owned->rank = ring.rank;
+	owned->restart = ring.restart;
+	owned->pid = ring.pid;
+	owned->run_id = ring.run_id;
+	owned->owner = judge(&owner, lock);
+}
+
+static bool has_ended(int fd, off_t n_bytes)
+{
+	char end[sizeof(TP_LEDGER_END)] = "\n";
+	const off_t n = (off_t)strlen(TP_LEDGER_END);
+
+	return n_bytes > n &&
+	       !tp_file_read_at(fd, (uint64_t)(n_bytes - n - 1), end, (size_t)n + 1) &&
+	       end[0] == '\n' && !memcmp(end + 1, TP_LEDGER_END, (size_t)n);
+}
+
+static void inspect_ledger(const char *head, size_t n, const struct stat *st, int lock,
+			   struct tp_owned *owned)
+{
+	const char *end = memchr(head, '\n', n);
+	struct tp_ledger_head ledger;
+	struct owner owner;
+
+	if (!end || !tp_ledger_parse_head(head, (size_t)(end - head), &ledger))
+		return;
+	owner = (struct owner){{ledger.boot_id[0], ledger.boot_id[1]}, ledger.pid, ledger.pid_ns,
+			       0, ledger.real_ns};
+	owned->kind = TP_OWNED_LEDGER;
+	owned->rank = ledger.rank;
+	owned->restart = ledger.restart;
+	owned->pid = ledger.pid;
+	owned->run_id = ledger.run_id;
+	owned->real_ns = ledger.real_ns;
+	/* Nobody but its process holds a ledger. */
+	owned->owner = lock == -EWOULDBLOCK		 ? TP_OWNER_ALIVE
+		       : has_ended(owned->fd, st->st_size) ? TP_OWNER_DEAD
+							 : judge(&owner, lock);
+}
+
+/* A ledger without its head: its process is about to write it, or died before. */
+static enum tp_owner_state judge_empty(const struct stat *st, int lock)
+{
+	if (lock == -EWOULDBLOCK ||
+	    tp_clock_real_ns() / NS_PER_S < (uint64_t)st->st_mtime + YOUNG_S)
+		return TP_OWNER_ALIVE;
+	return lock ? TP_OWNER_UNKNOWN : TP_OWNER_DEAD;
+}
+
+static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
+{
+	char head[sizeof(struct tp_ring_head)] = "";
+	struct tp_file_head trace;
+	uint64_t magic = 0;
+	ssize_t n = pread(owned->fd, head, sizeof(head), 0);
+
+	owned->is_empty = n == 0;
+	owned->owner = owned->is_empty ? judge_empty(st, lock) : TP_OWNER_UNKNOWN;
+	if (n < (ssize_t)sizeof(magic))
+		return;
+	memcpy(&magic, head, sizeof(magic));
+	if (magic == TP_FILE_MAGIC && n >= (ssize_t)sizeof(trace)) {
+		memcpy(&trace, head, sizeof(trace));
+		inspect_trace(&trace, st, owned);
+	} else if (magic == TP_RING_MAGIC && n == (ssize_t)sizeof(head)) {
+		inspect_ring(head, lock, owned);
+	} else {
+		inspect_ledger(head, (size_t)n, st, lock, owned);
+	}
+}
+
+int tp_owned_open(const char *path, struct tp_owned *owned)
+{
+	const int flags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	struct stat st;
+	int lock;
+
+	*owned = (struct tp_owned){.fd = open(path, O_RDWR | flags)};
+	/* Of somebody else's: only looked at. (Network file systems lock what may be written.) */
+	if (owned->fd < 0 && (errno == EACCES || errno == EROFS || errno == EPERM))
+		owned->fd = open(path, O_RDONLY | flags);
+	if (owned->fd < 0)
+		return -errno;
+	if (fstat(owned->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		tp_owned_close(owned);
+		return -EINVAL;
+	}
+	lock = tp_hold_briefly(owned->fd);
+	owned->is_locked = !lock;
+	inspect(owned, &st, lock);
+	return 0;
+}
+
+void tp_owned_close(struct tp_owned *owned)
+{
+	close(owned->fd);
+	owned->fd = -1;
+}
+
+bool tp_owned_is_at(const struct tp_owned *owned, const char *path)
+{
+	struct stat now, was;
+
+	return !stat(path, &now) && !fstat(owned->fd, &was) && now.st_dev == was.st_dev &&
+	       now.st_ino == was.st_ino;
+}

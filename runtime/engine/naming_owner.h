@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_owner.h - whose a file in a run folder is, and whether its process may still write to it
+ *
+ * A run folder may be shared by containers and by machines, so a process number alone says little.
+ * Each process holds a lock on its ledger (hold.h) and ends it with a line that says so. What cannot
+ * be told counts as alive.
+ */
+#ifndef TP_ENGINE_NAMING_OWNER_H
+#define TP_ENGINE_NAMING_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tp_owned_kind { TP_OWNED_OTHER, TP_OWNED_TRACE, TP_OWNED_RING, TP_OWNED_LEDGER };
+
+enum tp_owner_state {
+	TP_OWNER_UNKNOWN,	/* on another machine, or it was; or nobody knows of locks here */
+	TP_OWNER_ALIVE,
+	TP_OWNER_DEAD,		/* or it has written all that it ever will */
+};
+
+struct tp_owned {
+	enum tp_owned_kind kind;
+	enum tp_owner_state owner;	/* by what is in the file; of a trace not the last word */
+	int32_t rank;
+	uint32_t restart, pid;
+	uint64_t run_id, parent_run_id;
+	uint64_t real_ns;	/* of a ledger: when it was begun */
+	bool is_empty;
+	int fd;			/* as long as it is open, others find a ledger or ring locked */
+	bool is_locked;		/* by us, just now: nobody else may take it away */
+};
+
+/* 0; -errno: it cannot be opened; -EINVAL: it is no regular file. Close it when it is 0. */
+int tp_owned_open(const char *path, struct tp_owned *owned);
+void tp_owned_close(struct tp_owned *owned);
+/* What was opened still has that name. */
+bool tp_owned_is_at(const struct tp_owned *owned, const char *path);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_sweep.c - removes what dead processes of a rank left in a run folder
+ *
+ * First all ledgers are asked who is dead: a trace alone cannot tell, it is judged by its run's
+ * ledger, a worker's by its rank's. Then traces and rings go, ledgers last, so that what is not
+ * finished here is found again. No allocation: folders are read with getdents64, not opendir.
+ */
+#include "runtime/engine/naming_sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/engine/naming_owner.h"
+
+enum {
+	PATH_MAX_BYTES = 1024,
+	DIR_DEPTH_MAX = 8,
+	MOST_RUNS = 512,	/* ledgers; runs of others cannot be judged */
+};
+
+struct sweep {
+	const struct tp_naming *naming;
+	const char *suffix;	/* of traces, by the present pattern */
+	const char *own;	/* the ledger that stays */
+	void (*visit)(struct sweep *sweep, const char *path, struct tp_owned *owned);
+	uint32_t n_removed, n_kept, n_runs;
+	struct {
+		uint64_t run_id;
+		enum tp_owner_state owner;
+	} run[MOST_RUNS];
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+static bool has_our_name(const struct sweep *sweep, const char *path)
+{
+	return ends_with(path, ".ring") || ends_with(path, ".steps") || ends_with(path, ".part") ||
+	       ends_with(path, ".tpt") || ends_with(path, sweep->suffix);
+}
+
+static void visit_file(struct sweep *sweep, const char *path)
+{
+	struct tp_owned owned;
+
+	if (!has_our_name(sweep, path) || tp_owned_open(path, &owned))
+		return;
+	sweep->visit(sweep, path, &owned);
+	tp_owned_close(&owned);
+}
+
+static void visit_folder(struct sweep *sweep, const char *path, uint32_t depth)
+{
+	char entries[4096] __attribute__((aligned(16)));
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	while ((n = getdents64(fd, entries, sizeof(entries))) > 0) {
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+			char inner[PATH_MAX_BYTES];
+			struct tp_text out;
+
+			at += entry->d_reclen;
+			if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+				continue;
+			tp_text_init(&out, inner, sizeof(inner));
+			tp_text_fmt(&out, "%s/%s", path, entry->d_name);
+			if (out.is_cut)
+				continue;
+			/* Links are not followed into folders; what has no type may be either. */
+			if (entry->d_type != DT_DIR)
+				visit_file(sweep, inner);
+			if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && depth > 0)
+				visit_folder(sweep, inner, depth - 1);
+		}
+	}
+	close(fd);
+}
+
+/* ---- who is dead ---- */
+
+static void note_run(struct sweep *sweep, const char *path, struct tp_owned *owned)
+{
+	enum tp_owner_state owner = owned->owner;
+
+	if (owned->kind != TP_OWNED_LEDGER || sweep->n_runs == MOST_RUNS)
+		return;
+	/* The caller has found it dead, and holds it. */
+	if (!strcmp(path, sweep->own))
+		owner = TP_OWNER_DEAD;
+	sweep->run[sweep->n_runs].run_id = owned->run_id;
+	sweep->run[sweep->n_runs++].owner = owner;
+}
+
+/* False: there is no ledger of that run. */
+static bool find_run(const struct sweep *sweep, uint64_t run_id, enum tp_owner_state *owner)
+{
+	for (uint32_t i = 0; i < sweep->n_runs; i++) {
+		if (sweep->run[i].run_id == run_id) {
+			*owner = sweep->run[i].owner;
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum tp_owner_state judge(const struct sweep *sweep, const struct tp_owned *owned)
+{
+	enum tp_owner_state owner;
+
+	if (owned->kind == TP_OWNED_LEDGER || find_run(sweep, owned->run_id, &owner))
+		return owned->kind == TP_OWNED_LEDGER ? owned->owner : owner;
+	/* A worker, which has no ledger, ends soon after its rank. */
+	if (owned->owner == TP_OWNER_UNKNOWN && owned->parent_run_id &&
+	    find_run(sweep, owned->parent_run_id, &owner))
+		return owner;
+	return owned->owner;
+}
+
+/* ---- removing ---- */
+
+/* Restarts before ours belong to this very run: only from ours on they are older runs'. */
+static bool is_of_our_rank(const struct sweep *sweep, const struct tp_owned *owned)
+{
+	return owned->kind != TP_OWNED_OTHER && owned->rank == sweep->naming->rank.rank &&
+	       owned->restart >= sweep->naming->rank.restart;
+}
+
+static void remove_file(struct sweep *sweep, const char *path, const struct tp_owned *owned)
+{
+	char target[PATH_MAX_BYTES];
+	ssize_t n;
+
+	if (!is_of_our_rank(sweep, owned) || !strcmp(path, sweep->own))
+		return;
+	if (judge(sweep, owned) != TP_OWNER_DEAD ||
+	    (owned->kind == TP_OWNED_LEDGER &&
+	     (!owned->is_locked || !tp_owned_is_at(owned, path)))) {
+		sweep->n_kept++;
+		return;
+	}
+	/* A ring may lie elsewhere, with a link here. */
+	n = owned->kind == TP_OWNED_RING ? readlink(path, target, sizeof(target) - 1) : -1;
+	if (n > 0) {
+		target[n] = '\0';
+		if (target[0] == '/')
+			unlink(target);
+	}
+	if (unlink(path) == 0)
+		sweep->n_removed++;
+	else
+		tp_warn("cannot remove the old '%s': %s; the merge will show it too", path,
+			strerror(errno));
+}
+
+static void remove_data(struct sweep *sweep, const char *path, struct tp_owned *owned)
+{
+	if (owned->kind != TP_OWNED_LEDGER)
+		remove_file(sweep, path, owned);
+}
+
+static void remove_ledger(struct sweep *sweep, const char *path, struct tp_owned *owned)
+{
+	if (owned->kind == TP_OWNED_LEDGER)
+		remove_file(sweep, path, owned);
+}
+
+void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char *pattern,
+		     const char *own)
+{
+	char name[PATH_MAX_BYTES];
+	struct sweep sweep = {.naming = naming, .own = own, .visit = note_run};
+	struct tp_text out;
+	uint32_t depth = 0;
+
+	tp_text_init(&out, name, sizeof(name));
+	tp_naming_expand(naming, pattern, &out);
+	for (const char *at = name; (at = strchr(at, '/')) && depth < DIR_DEPTH_MAX; at++)
+		depth++;
+	sweep.suffix = strrchr(name, '.');
+	if (!sweep.suffix || strchr(sweep.suffix, '/'))
+		sweep.suffix = ".tpt";
+	visit_folder(&sweep, dir, 0);
+	sweep.visit = remove_data;
+	visit_folder(&sweep, dir, depth);
+	sweep.visit = remove_ledger;
+	visit_folder(&sweep, dir, 0);
+	tp_info("%u older files of this rank removed from '%s'", sweep.n_removed, dir);
+	if (sweep.n_kept)
+		tp_warn("%u older files of this rank stay in '%s': processes that wrote them run, or "
+			"may run where they cannot be seen from here", sweep.n_kept, dir);
+}
