@@ -159,7 +159,7 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 {
 	struct tp_ring_head *head = tp_ring.head;
 	uint64_t done = __atomic_load_n(&head->steps_done, __ATOMIC_ACQUIRE);
-	uint64_t at;
+	uint64_t at, n_lost = ledger->n_lost;
 
 	if (!ledger->path[0] || !revive(ledger))
 		return;
@@ -189,6 +189,9 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 		/* Release: a reader of the dead takes the rest from the ring. */
 		__atomic_store_n(&head->steps_drained, at, __ATOMIC_RELEASE);
 	}
+	if (ledger->n_lost > n_lost)
+		tp_warn_once("steps end faster than they can be written: some have no line in '%s'",
+			     ledger->path);
 }
 
 void tp_ledger_file_end(struct tp_ledger_file *ledger)
