@@ -37,6 +37,7 @@ enum {
 	IDLE_PERIOD_MS = 1000,	/* of the ledger */
 	GRACE_MS = 1,		/* until a window that just ended is looked at again */
 	MAX_PROBES = 16,
+	END_TRIES = 200,	/* 50 us each: for the thread's last instructions */
 };
 
 static struct {
@@ -44,6 +45,7 @@ static struct {
 	const char *ledger_path;
 	struct tp_ledger_file ledger;
 	bool is_closing;	/* atomic */
+	uint32_t tid;		/* atomic; 0: it does not run yet */
 	uint32_t is_done;	/* atomic; futex word */
 	bool was_armed, has_ledger;
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
@@ -202,6 +204,7 @@ static void *run(void *unused)
 
 	const struct sched_param usual = {0};
 
+	__atomic_store_n(&drain.tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	prctl(PR_SET_NAME, "trainprof");
 	/* A thread of this class does not take the processor from the one that wakes it: the
 	 * training goes on at the end of a window, and we start when a core is free. */
@@ -266,6 +269,18 @@ int tp_drain_start(const struct tp_window_spec *spec, const char *ledger_path)
 	return start_thread();
 }
 
+/* The thread has nothing left to do. Of a process whose threads end one by one the kernel says the
+ * last one's status: that must not be ours. */
+static void await_thread(void)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+	const uint32_t tid = __atomic_load_n(&drain.tid, __ATOMIC_ACQUIRE);
+
+	/* Not nanosleep(): a thread can be cancelled in that. */
+	for (uint32_t i = 0; i < END_TRIES && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
+		syscall(SYS_nanosleep, &pause, NULL);
+}
+
 bool tp_drain_stop(uint32_t timeout_ms)
 {
 	uint64_t end_ns = tp_clock_mono_ns() + timeout_ms * 1000000ull;
@@ -282,6 +297,7 @@ bool tp_drain_stop(uint32_t timeout_ms)
 		wait.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
 		syscall(SYS_futex, &drain.is_done, FUTEX_WAIT_PRIVATE, 0, &wait, NULL, 0);
 	}
+	await_thread();
 	return true;
 }
 
