@@ -33,7 +33,7 @@ both()
 both "1,000 forks" "0 1000 of 1000" ./forks fork 1000
 both "300 vforks" "0 300 of 300" ./forks vfork 300
 both "300 spawns" "0 300 of 300" ./forks spawn 300
-both "400 forks of two threads among four" "0 400 of 400" ./forks threads 400
+both "2,000 forks of two threads beside two that allocate" "0 2000 of 2000" ./forks threads 2000
 both "workers that live together" "0 16 of 16" ./forks loader 16
 both "every function of malloc, 1,000 threads" "0 0 wrong" ./heap_family 1000
 both "malloc in a signal handler" "0 300 signals" ./odd_habits signals
