@@ -4,7 +4,7 @@
 # Children of raw clone(2) and of _Fork, of which no fork handler hears: they end as they should,
 # and of what their parent does each call is recorded, none of theirs.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -fno-builtin -o strangers "$PROGS/strangers.c" ||
 	skip_all "no C compiler, or no _Fork"

@@ -6,7 +6,7 @@
 # limits, /dev/shm; whoever looks on with gdb or strace; and after 300,000 steps, in memory that does
 # not grow.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin -pthread -I"$TOP" -o held "$PROGS/held.c" -ldl ||
 	skip_all "no C compiler"

@@ -5,7 +5,7 @@
 # is in it, and is named at once; every step is there in the end. The same where the run folder is
 # out of sight, and where only the ring is left.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -pthread -o ways_out "$PROGS/ways_out.c" ||
 	skip_all "no C compiler"

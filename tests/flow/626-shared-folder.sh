@@ -4,7 +4,7 @@
 # A run folder that containers share: what runs in another pid namespace is left alone by OVERWRITE
 # and by --recover, whatever its process number means here; its trace is whole in the end.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 unshare --pid --fork true 2>/dev/null || skip_all 'no permission to make a pid namespace'
 mkdir rings

@@ -72,7 +72,7 @@ static int do_all(void)
 	for (int i = 0; i < 50; i++)
 		rig_step();
 	tp_session_epoch(tp_clock_now());
-	tp_session_fact("stranger", "yes");
+	tp_facts_add("stranger", "yes");
 	return (tp_session_is_open() ? 1 : 0) | (tp_session_is_armed() ? 2 : 0) | (id ? 4 : 0) |
 	       (rig_open("always") != -ECHILD ? 8 : 0);
 }
