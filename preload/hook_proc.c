@@ -23,6 +23,7 @@
 #include "preload/export.h"
 #include "preload/real.h"
 #include "runtime/base/log.h"
+#include "runtime/base/sync.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
@@ -53,32 +54,35 @@ static bool is_owner(void)
 
 static void before_fork(void)
 {
-	int kept_errno = errno;
+	int kept_errno = errno, held = tp_cancel_hold();
 
 	/* Handlers that run in the child before ours may allocate: not into its parent's ring. */
 	tp_heap_self.is_quiet = true;
 	tp_session_before_fork();
+	tp_cancel_release(held);
 	errno = kept_errno;
 }
 
 static void after_fork_in_parent(void)
 {
 	/* fork() may have failed: its errno is on the way to the program. */
-	int kept_errno = errno;
+	int kept_errno = errno, held = tp_cancel_hold();
 
 	tp_session_after_fork(false);
 	tp_heap_self.is_quiet = false;
+	tp_cancel_release(held);
 	errno = kept_errno;
 }
 
 static void after_fork_in_child(void)
 {
-	int kept_errno = errno;
+	int kept_errno = errno, held = tp_cancel_hold();
 
 	proc.owner = getpid();
 	tp_heap_forked();
 	tp_session_after_fork(true);
 	tp_heap_self.is_quiet = false;
+	tp_cancel_release(held);
 	errno = kept_errno;
 }
 

@@ -9,8 +9,11 @@
 #include "runtime/base/sync.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { YIELDS = 1000 };
 
@@ -34,14 +37,33 @@ void tp_spin_note(const struct tp_spin *lock, bool taken)
 
 #endif
 
+void tp_sleep_ns(uint32_t ns)
+{
+	const struct timespec time = {.tv_nsec = ns};
+
+	syscall(SYS_nanosleep, &time, NULL);
+}
+
+int tp_cancel_hold(void)
+{
+	int held;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held);
+	return held;
+}
+
+void tp_cancel_release(int held)
+{
+	pthread_setcancelstate(held, NULL);
+}
+
 void tp_spin_pause(unsigned spins)
 {
-	const struct timespec pause = {.tv_nsec = 50000};
 	int saved = errno;
 
 	if (spins < YIELDS)
 		sched_yield();
 	else
-		nanosleep(&pause, NULL);
+		tp_sleep_ns(50000);
 	errno = saved;
 }

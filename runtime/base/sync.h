@@ -46,6 +46,16 @@ void tp_spin_note(const struct tp_spin *lock, bool taken);
 #define tp_spin_note(lock, taken) ((void)0)
 #endif
 
+/* Sleeps for so long, or until a signal comes. No cancellation point, as nanosleep() is one. */
+void tp_sleep_ns(uint32_t ns);
+
+/*
+ * Between the two, a thread that is to be cancelled is not: for hooks that open, close or wait.
+ * Where the guest's function is no cancellation point, ours may not make it one.
+ */
+int tp_cancel_hold(void);
+void tp_cancel_release(int held);
+
 /* The holder may have been descheduled: gives the core away, after a while also to holders of
  * a lower priority, which sched_yield() would not let run. Keeps errno. */
 void tp_spin_pause(unsigned spins);

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/file.h"
@@ -67,12 +66,10 @@ static const char *look_up(void *ctx, const char *name)
  * interrupted to bring us here. */
 static bool lock_within(struct tp_spin *lock, uint32_t ms)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
-
 	for (uint32_t i = 0; i < ms * 10; i++) {
 		if (tp_spin_trylock(lock))
 			return true;
-		nanosleep(&pause, NULL);
+		tp_sleep_ns(100000);
 	}
 	return false;
 }
@@ -295,13 +292,12 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 /* Ticks in a millisecond, to a few parts in ten thousand: good enough to bound steps by. */
 static uint64_t measure_ticks_per_ms(void)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	struct tp_clock_anchor now;
 	uint64_t ticks_per_ms;
 
 	if (!tp_clock_is_tsc)
 		return 1000000;
-	nanosleep(&pause, NULL);
+	tp_sleep_ns(1000000);
 	tp_clock_take_anchor(&now);
 	ticks_per_ms = (uint64_t)((double)(now.ticks - life.start.ticks) * 1e6 /
 				  (double)(now.mono_ns - life.start.mono_ns));
@@ -373,7 +369,7 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 		    const char *program)
 {
 	uint32_t none = TP_SESSION_NONE;
-	int saved_errno = errno, err;
+	int saved_errno = errno, err, held;
 
 	if (config->is_off)
 		return -ECANCELED;
@@ -382,6 +378,7 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 	if (!__atomic_compare_exchange_n(&session->state, &none, TP_SESSION_OPENING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EALREADY;
+	held = tp_cancel_hold();
 	err = open_session(config, probes, program);
 	__atomic_store_n(&session->state, err ? TP_SESSION_CLOSED : TP_SESSION_OPEN,
 			 __ATOMIC_RELEASE);
@@ -389,6 +386,7 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 		tp_info("recording into '%s', ring '%s'", life.dir, tp_ring.path);
 		tp_session_begin(tp_clock_now());
 	}
+	tp_cancel_release(held);
 	errno = saved_errno;
 	return err;
 }
@@ -398,29 +396,30 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 /* Another thread is closing: the process must not end before it is done, within limits. */
 static void await_close(void)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
-
 	if (session->closer_tid == (uint32_t)syscall(SYS_gettid))
 		return;	/* a signal handler on top of ourselves */
 	for (uint32_t i = 0; i < CLOSE_MS; i++) {
 		if (__atomic_load_n(&session->state, __ATOMIC_ACQUIRE) != TP_SESSION_CLOSING)
 			return;
-		nanosleep(&pause, NULL);
+		tp_sleep_ns(1000000);
 	}
 }
 
 void tp_session_close(const char *how)
 {
 	uint32_t open = TP_SESSION_OPEN;
-	int saved_errno = errno;
+	int saved_errno, held;
 	bool is_locked;
 
 	if (tp_own_words_is_stranger())
 		return;
+	saved_errno = errno;
+	held = tp_cancel_hold();
 	if (!__atomic_compare_exchange_n(&session->state, &open, TP_SESSION_CLOSING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		if (open == TP_SESSION_CLOSING)
 			await_close();
+		tp_cancel_release(held);
 		return;
 	}
 	session->closer_tid = (uint32_t)syscall(SYS_gettid);
@@ -445,6 +444,7 @@ void tp_session_close(const char *how)
 		tp_ring_leave();
 	}
 	__atomic_store_n(&session->state, TP_SESSION_CLOSED, __ATOMIC_RELEASE);
+	tp_cancel_release(held);
 	errno = saved_errno;
 }
 
@@ -452,8 +452,6 @@ void tp_session_close(const char *how)
 
 void tp_session_before_fork(void)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
-
 	tp_own_words_before_fork();
 	if (!__atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED))
 		__atomic_store_n(&first_fork_ns, tp_clock_real_ns(), __ATOMIC_RELAXED);
@@ -464,7 +462,7 @@ void tp_session_before_fork(void)
 	is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
 	for (uint32_t i = 0; is_locked_for_fork && session->is_switching && i < LOCK_MS * 10; i++) {
 		tp_spin_unlock(&session->lock);
-		nanosleep(&pause, NULL);
+		tp_sleep_ns(100000);
 		is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
 	}
 	is_loader_locked = lock_within(&tp_loader_lock, LOCK_MS);

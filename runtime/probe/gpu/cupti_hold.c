@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <link.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
@@ -280,7 +279,6 @@ void tp_cupti_follow(void)
 
 void tp_cupti_leave(uint32_t ms)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
 	enum tp_cupti_state state;
 
 	for (uint32_t i = 0; i < ms * 10 && may_call(); i++) {
@@ -288,7 +286,7 @@ void tp_cupti_leave(uint32_t ms)
 		state = tp_cupti_hold_state();
 		if (state == TP_CUPTI_AWAY || state == TP_CUPTI_OFF)
 			return;
-		nanosleep(&pause, NULL);
+		tp_sleep_ns(100000);
 	}
 }
 
