@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_dl.c - libraries that go, and the list of those that are there
+ * hook_dl.c - libraries that go, the list of those that are there, and what one does on its way in
  *
- * dl_iterate_phdr is how an unwinder finds the tables of a library, and takes the loader's lock.
- * A thread that learns unwind rules inside malloc must not wait for that: its lookups are
- * answered by runtime/probe/stack/stack_unwind.h; everybody else's go to the real function. dlclose
- * is followed because what was learnt of a library's code ends with it.
+ * Who reads the list with dl_iterate_phdr holds the loader's lock: our own thread does so only
+ * where no fork can meet it (runtime/base/loader.h); everybody else's calls go to the real function.
+ * dlclose is followed because what was learnt of a library's code ends with it. libunwind opens a
+ * pipe when it makes itself ready, which it is refused: the descriptors are the guest's.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "preload/export.h"
 #include "preload/real.h"
 #include "runtime/base/loader.h"
 #include "runtime/probe/stack/stack.h"
-#include "runtime/probe/stack/stack_unwind.h"
+#include "runtime/probe/stack/stack_libunwind.h"
 
 typedef int (*each_fn)(struct dl_phdr_info *info, size_t bytes, void *ctx);
 
@@ -28,8 +30,6 @@ TP_EXPORT int dl_iterate_phdr(each_fn each, void *ctx)
 {
 	int (*iterate)(each_fn, void *) = __atomic_load_n(&real.iterate, __ATOMIC_RELAXED);
 
-	if (tp_unlikely(tp_stack_unwind_inside))
-		return tp_stack_unwind_objects(each, ctx);
 	if (tp_unlikely(!iterate)) {
 		*(void **)&iterate = tp_real_next("dl_iterate_phdr");
 		if (!iterate)
@@ -63,4 +63,15 @@ TP_EXPORT int dlclose(void *library)
 	tp_stack_unmapped();
 	errno = kept_errno;
 	return result;
+}
+
+/* Not forwarded: a child of vfork and a signal's handler may call it, in which no real function
+ * can be looked for; it is the system call, and nothing else, everywhere. */
+TP_EXPORT int pipe2(int descriptor[2], int flags)
+{
+	if (tp_unlikely(tp_stack_no_pipe)) {
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_pipe2, descriptor, flags);
 }

@@ -20,6 +20,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/probe/stack/stack.h"
 #include "runtime/probe/stack/stack_thread.h"
+#include "runtime/probe/stack/stack_unwind.h"
 
 #ifdef __clang__
 #define FRAME __attribute__((noinline))
@@ -154,6 +155,23 @@ static double new_stacks(void)
 	return ns / n_new;
 }
 
+/* What the first meeting of an address costs; those of the C library around printf. */
+static double learning(void)
+{
+	enum { ADDRESSES = 4000 };
+	double best = 1e9;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double begin = cpu_ns(), ns;
+
+		for (uint64_t k = 0; k < ADDRESSES; k++)
+			sum += tp_stack_unwind_learn((uint64_t)printf + k * 16, false);
+		ns = (cpu_ns() - begin) / ADDRESSES;
+		best = ns < best ? ns : best;
+	}
+	return best;
+}
+
 int main(void)
 {
 	static const struct {
@@ -189,6 +207,7 @@ int main(void)
 		missed |= own > load[i].goal_ns;
 	}
 	printf("%-28s %10.1f\n", "new ones, a third of it new", new_stacks());
+	printf("%-28s %10.1f\n", "learning an address", learning());
 	tp_text_init(&text, report, sizeof(report));
 	tp_stack_report(&text);
 	printf("%s", report);

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
 [ "$(uname -m)" = x86_64 ] || skip_all "native stacks are read on x86-64 only"
-ldconfig -p | grep -q 'libunwind\.so\.8' || skip_all "no libunwind.so.8"
+ldconfig -p | grep -q 'libunwind-x86_64\.so\.8' || skip_all "no libunwind-x86_64.so.8"
 for bytes in 64 400 8000; do
 	${CC:-cc} -O2 -fPIC -shared "-DBYTES=$bytes" -o "plugin$bytes.so" "$PROGS/stacks_plugin.c" ||
 		no_program

@@ -9,7 +9,7 @@
 need_torch
 cd "$TMP" || exit 1
 [ "$(uname -m)" = x86_64 ] || skip_all "native stacks are read on x86-64 only"
-ldconfig -p | grep -q 'libunwind\.so\.8' || skip_all "no libunwind.so.8"
+ldconfig -p | grep -q 'libunwind-x86_64\.so\.8' || skip_all "no libunwind-x86_64.so.8"
 make -s -C "$TOP" O="$TMP/build" CC="${CC:-cc}" CPPFLAGS=-DTP_STACK_CHECK_EVERY=1 \
 	"$TMP/build/libtrainprof.so" >make.out 2>&1
 ok "a library that checks each walk is built" test -e "$TMP/build/libtrainprof.so"

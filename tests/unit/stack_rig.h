@@ -7,6 +7,7 @@
 #define TP_TESTS_STACK_RIG_H
 
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,15 @@ static inline void rig_open_stacks(uint32_t frames, uint64_t bytes)
 		      frames & TP_STACKS_PYTHON ? &tp_pystack_frames : NULL);
 }
 
+/* libunwind's walk in its own way, not by what we let it read; NULL: it is not there. */
+static int (*rig_backtrace)(void **pc, int most);
+
 static inline void rig_open(void)
 {
+	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+
+	if (library)
+		*(void **)&rig_backtrace = dlsym(library, "unw_backtrace");
 	rig_open_stacks(TP_STACKS_NATIVE, 16 << 20);
 }
 
@@ -124,15 +132,30 @@ static __attribute__((unused)) FRAME uint32_t rig_take(void)
 	return number;
 }
 
-/* The same, and libunwind's slow walk of the very same moment. */
+/* The same, and libunwind's slow walk of the very same moment, which must be as its own. */
 static struct tp_stack_frame rig_truth[RIG_DEEP];
-static uint32_t rig_n_truth;
+static uint32_t rig_n_truth, rig_n_untrue;
+
+static inline bool rig_is_true(void)
+{
+	static void *pc[RIG_DEEP];
+	int n = rig_backtrace ? rig_backtrace(pc, RIG_DEEP) : 0;
+
+	/* It begins further in. */
+	for (uint32_t i = 1; i <= rig_n_truth && n; i++) {
+		if ((int)i > n || (uint64_t)pc[n - (int)i] != rig_truth[rig_n_truth - i].pc)
+			return false;
+	}
+	return true;
+}
 
 static __attribute__((unused)) FRAME uint32_t rig_take_both(void)
 {
 	uint32_t number = tp_stack_take(tp_clock_now(), __builtin_frame_address(0));
 
-	rig_n_truth = tp_stack_unwind_walk(__builtin_frame_address(0), rig_truth, RIG_DEEP);
+	rig_n_truth = tp_stack_unwind_walk(&tp_stack_self->walk, __builtin_frame_address(0),
+					   rig_truth, RIG_DEEP);
+	rig_n_untrue += !rig_is_true();
 	STAY_ON_STACK();
 	return number;
 }
@@ -144,6 +167,7 @@ static inline void rig_expect_truth(uint32_t number, const char *what)
 {
 	uint32_t i = 0;
 
+	cr_expect_eq(rig_n_untrue, 0, "%s: libunwind in our hands walks elsewhere", what);
 	rig_read(number, &rig_stack);
 	while (i < rig_stack.n && i < rig_n_truth && rig_stack.pc[i] == rig_truth[i].pc &&
 	       !(rig_stack.flags[i] & TP_FRAME_EXACT) == !(rig_truth[i].flags & TP_STACK_EXACT))

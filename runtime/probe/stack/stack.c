@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
+#include "runtime/probe/stack/stack_inside.h"
 #include "runtime/probe/stack/stack_memory.h"
 #include "runtime/probe/stack/stack_objects.h"
 #include "runtime/probe/stack/stack_rules.h"
@@ -82,7 +83,7 @@ void tp_stack_unmapped(void)
 
 void tp_stack_tick(void)
 {
-	uint32_t n_uses = tp_stack_unwind_uses();
+	uint32_t n_uses = tp_stack_inside_uses();
 
 	if (stacks.is_native) {
 		tp_stack_objects_look();

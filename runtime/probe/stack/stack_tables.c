@@ -15,18 +15,6 @@
 
 enum { PAGE = 4096 };
 
-struct index {	/* as every linker in use writes it */
-	uint8_t version;	/* 1 */
-	uint8_t frames_form;	/* 0x1b: signed 32 bits from where it stands */
-	uint8_t count_form;	/* 0x03: unsigned 32 bits */
-	uint8_t entry_form;	/* 0x3b: two signed 32 bits each, from where the index begins */
-	int32_t frames;
-	uint32_t n;
-	struct {
-		int32_t code, frame;
-	} entry[];
-};
-
 static const ElfW(Phdr) *find_header(const struct tp_stack_object *object, uint32_t type)
 {
 	for (uint16_t i = 0; i < object->n_headers; i++) {
@@ -73,24 +61,32 @@ static void drop(const struct tp_stack_object *object, uint64_t begin, uint64_t 
 	errno = kept_errno;
 }
 
-void tp_stack_tables_drop(const struct tp_stack_object *object)
+const struct tp_stack_tables_index *tp_stack_tables_index(const struct tp_stack_object *object)
 {
 	const ElfW(Phdr) *header = find_header(object, PT_GNU_EH_FRAME);
-	const struct index *index;
-	uint64_t at, first, last;
+	const struct tp_stack_tables_index *index;
 
-	if (!header || header->p_memsz < sizeof(*index) || has_text_relocations(object))
-		return;
-	at = object->base + header->p_vaddr;
-	index = (const void *)at;
+	if (!header || header->p_memsz < sizeof(*index))
+		return NULL;
+	index = (const void *)(object->base + header->p_vaddr);
 	if (index->version != 1 || index->frames_form != 0x1b || index->count_form != 0x03 ||
 	    index->entry_form != 0x3b || !index->n ||
 	    index->n > (header->p_memsz - sizeof(*index)) / sizeof(index->entry[0]))
+		return NULL;
+	return index;
+}
+
+void tp_stack_tables_drop(const struct tp_stack_object *object)
+{
+	const struct tp_stack_tables_index *index = tp_stack_tables_index(object);
+	uint64_t at = (uint64_t)index, first, last;
+
+	if (!index || has_text_relocations(object))
 		return;
 	first = (uint64_t)&index->frames + (uint64_t)(int64_t)index->frames;
 	last = at + (uint64_t)(int64_t)index->entry[index->n - 1].frame;
 	drop(object, first, last);
-	drop(object, at, at + header->p_memsz);
+	drop(object, at, (uint64_t)&index->entry[index->n]);
 }
 
 static int drop_tables(struct dl_phdr_info *info, size_t bytes, void *ctx)

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/probe/stack/stack_inside.h"
+
 /* Owners asked for before a newcomer gets a new record: bounds its first event. */
 enum { TAKE_TRIES = 16 };
 /* No thread's number: a record from which the drain thread is taking memory. */
@@ -133,6 +135,7 @@ void tp_stack_thread_reap(void)
 			continue;
 		tp_stack_tree_shrink(&thread->tree);
 		tp_stack_walk_shrink(&thread->walk);
+		tp_stack_inside_shrink(thread);
 		__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 	}
 }

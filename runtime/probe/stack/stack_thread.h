@@ -21,6 +21,7 @@ struct tp_stack_thread {
 	uint32_t tid;			/* atomic: the owner; 0: nobody's */
 	uint32_t reserved;
 	struct tp_stack_thread *next;	/* never changes once in the list */
+	char *aside;			/* stack_inside.h; NULL: none yet */
 	struct tp_stack_tree tree;
 	struct tp_stack_walk walk;
 } __attribute__((aligned(TP_CACHE_LINE)));

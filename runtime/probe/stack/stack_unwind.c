@@ -3,83 +3,21 @@
  * stack_unwind.c - rules learnt by letting libunwind step in a stack that is made up
  *
  * A rule is found by what it does. libunwind gets a frame with the address in question, and
- * registers that point into memory of ours: rsp and rbp each into a region of its own, words
- * near them into a third one by which they can be told apart, all other registers elsewhere.
- * After one step the CFA lies in the region of what it was computed from, as far from its
- * beginning as the rule says. A CFA that lies elsewhere is a rule of another kind.
+ * registers that point into memory that is nowhere: rsp and rbp each into a region of its own,
+ * words near them into a third one by which they can be told apart, all other registers
+ * elsewhere. After one step the CFA lies in the region of what it was computed from, as far from
+ * its beginning as the rule says. A CFA that lies elsewhere is a rule of another kind.
  *
- * That memory is the same for all threads and never changes, but that a return address is put
- * where a step has looked for one.
+ * Its walks, for comparing, begin in here with the registers as they are.
  */
 #include "runtime/probe/stack/stack_unwind.h"
 
-#if defined(__x86_64__)
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#endif
-
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "runtime/probe/stack/stack_inside.h"
+#include "runtime/probe/stack/stack_libunwind.h"
+#include "runtime/probe/stack/stack_memory.h"
 #include "runtime/probe/stack/stack_objects.h"
 #include "runtime/probe/stack/stack_rules.h"
-#include "runtime/probe/stack/stack_thread.h"
-
-__thread uint32_t tp_stack_unwind_inside
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-/* Of which addresses the objects are asked for while this thread is inside. */
-static __thread struct {
-	uint64_t pc[3];
-	const struct tp_stack_walk *walk;
-} asked __attribute__((tls_model("initial-exec")));
-
-static uint32_t n_uses;	/* atomic */
-
-uint32_t tp_stack_unwind_uses(void)
-{
-	return __atomic_load_n(&n_uses, __ATOMIC_RELAXED);
-}
-
-/* ---- which libraries there are ---- */
-
-static int tell_object(uint64_t pc, const void **last,
-		       int (*each)(struct dl_phdr_info *, size_t, void *), void *ctx)
-{
-	struct tp_stack_object object;
-	struct dl_phdr_info info;
-
-	if (!pc || !tp_stack_object_find(pc, &object) || object.headers == *last)
-		return 0;
-	*last = object.headers;
-	memset(&info, 0, sizeof(info));
-	info.dlpi_addr = object.base;
-	info.dlpi_name = "";
-	info.dlpi_phdr = object.headers;
-	info.dlpi_phnum = object.n_headers;
-	return each(&info, sizeof(info), ctx);
-}
-
-int tp_stack_unwind_objects(int (*each)(struct dl_phdr_info *, size_t, void *), void *ctx)
-{
-	const struct tp_stack_walk *walk = asked.walk;
-	const void *last = NULL;
-	int result = 0;
-
-	for (int i = 0; i < 3 && !result; i++)
-		result = tell_object(asked.pc[i], &last, each, ctx);
-	for (uint32_t i = 0; walk && i < walk->n_fresh && !result; i++)
-		result = tell_object(walk->fresh[i].pc, &last, each, ctx);
-	for (uint32_t i = walk ? walk->n_reused : 0; i > 0 && !result; i--)
-		result = tell_object(walk->kept[i - 1].pc, &last, each, ctx);
-	return result;
-}
+#include "runtime/probe/stack/stack_walk.h"
 
 bool tp_stack_unwind_has_object(uint64_t pc)
 {
@@ -90,175 +28,39 @@ bool tp_stack_unwind_has_object(uint64_t pc)
 
 #if defined(__x86_64__)
 
-#define TEXT_OF(name) #name
-#define NAME_OF(macro) TEXT_OF(macro)
-
-static struct {
-	__typeof__(&unw_init_local) init_local;
-	__typeof__(&unw_init_local2) init_local2;	/* NULL: an old one */
-	__typeof__(&unw_step) step;
-	__typeof__(&unw_get_reg) get_reg;
-	__typeof__(&unw_get_save_loc) get_save_loc;
-	__typeof__(&unw_get_proc_info_by_ip) get_proc_info_by_ip;
-	__typeof__(&unw_backtrace) backtrace;
-	__typeof__(&unw_flush_cache) flush_cache;
-	int (*getcontext)(unw_context_t *);
-	unw_addr_space_t *local;
-} lib;
-
-static struct {
-	uint32_t n_inside;	/* atomic: threads */
-	uint32_t is_forking;	/* atomic: nobody else may go inside */
-	uint32_t is_torn;	/* atomic: a thread stays inside during the fork */
-	uint32_t is_flush_due;	/* atomic: before the next one does anything */
-} gate;
-enum { ENTER_TRIES = 20, FORK_TRIES = 1000 };	/* of 0.1 ms each */
-
-/*
- * False: another thread forks, and it takes long; this once, do without. It may not be waited for
- * without end: this thread may have a lock of the loader (dlopen allocates) that one of those
- * inside waits for, and so the fork.
- */
-static bool enter(void)
-{
-	const struct timespec pause = { .tv_nsec = 100000 };
-	int kept_errno = errno;
-
-	for (uint32_t i = 0;; i++) {
-		__atomic_fetch_add(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		if (tp_likely(!__atomic_load_n(&gate.is_forking, __ATOMIC_SEQ_CST)))
-			break;
-		__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_SEQ_CST);
-		if (i == ENTER_TRIES || __atomic_load_n(&gate.is_torn, __ATOMIC_RELAXED))
-			return false;
-		nanosleep(&pause, NULL);
-		errno = kept_errno;
-	}
-	__atomic_fetch_add(&n_uses, 1, __ATOMIC_RELAXED);
-	tp_stack_unwind_inside++;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (tp_unlikely(__atomic_load_n(&gate.is_flush_due, __ATOMIC_RELAXED)) &&
-	    __atomic_exchange_n(&gate.is_flush_due, 0, __ATOMIC_ACQ_REL))
-		lib.flush_cache(*lib.local, 0, 0);
-	return true;
-}
-
-static void leave(void)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tp_stack_unwind_inside--;
-	memset(&asked, 0, sizeof(asked));
-	__atomic_fetch_sub(&gate.n_inside, 1, __ATOMIC_RELEASE);
-}
-
-/* Not for ever: who is inside may wait for a lock of the loader that the forking thread itself has
- * (a library's constructor forks). */
-static void before_fork(void)
-{
-	uint32_t mine = tp_stack_unwind_inside;	/* in a signal's handler, that is */
-	const struct timespec pause = { .tv_nsec = 100000 };
-	int kept_errno = errno;
-
-	__atomic_store_n(&gate.is_forking, 1, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; __atomic_load_n(&gate.n_inside, __ATOMIC_SEQ_CST) > mine; i++) {
-		if (i == FORK_TRIES) {
-			__atomic_store_n(&gate.is_torn, 1, __ATOMIC_RELAXED);
-			break;
-		}
-		nanosleep(&pause, NULL);
-	}
-	errno = kept_errno;
-}
-
-static void after_fork(void)
-{
-	__atomic_store_n(&gate.is_torn, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&gate.is_forking, 0, __ATOMIC_SEQ_CST);
-}
-
-/* A lock of libunwind that a thread of the parent held is held here for ever: nobody goes in. */
-static void after_fork_in_child(void)
-{
-	if (!__atomic_load_n(&gate.is_torn, __ATOMIC_RELAXED))
-		after_fork();
-}
-
-static bool find(void *library, void *function, const char *name)
-{
-	*(void **)function = dlsym(library, name);
-	return *(void **)function || (dlerror(), false);
-}
-
 enum {
 	REACH = 16 << 20,	/* of CFAs from rsp, and to both sides of rbp */
 	NEAR_SP = 256,		/* words from rsp on that can be told apart */
 	BELOW_BP = 512,		/* words around rbp that can be */
 	AROUND_BP = 640,
 	WORD_REACH = 4096,	/* what is added to such a word */
+	WORDS = (NEAR_SP + AROUND_BP) * WORD_REACH,
+	OTHERS = 1 << 20,
+	OTHER_REACH = 32768,	/* of another register */
 };
 #define RETURN_ADDRESS 0x10101010ull	/* of nobody; not 0, which would end a stack */
 
-/* Regions in one mapping; those of rbp and rsp are of REACH bytes each. */
-static struct {
-	char *sp, *bp, *words, *others;
-	uint64_t *near_bp;
-	size_t bytes;
-} made_up;
-
-static bool make_up_stack(void)
-{
-	size_t words = (NEAR_SP + AROUND_BP) * WORD_REACH, others = 1 << 20;
-	char *memory;
-
-	made_up.bytes = (size_t)REACH * 3 + words + others;
-	memory = (char *)syscall(SYS_mmap, NULL, made_up.bytes, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		return false;
-	made_up.sp = memory;
-	made_up.bp = memory + 2 * (size_t)REACH;
-	made_up.words = memory + 3 * (size_t)REACH;
-	made_up.others = made_up.words + words;
-	for (int i = 0; i < NEAR_SP; i++)
-		((uint64_t *)made_up.sp)[i] = (uint64_t)made_up.words + (uint64_t)i * WORD_REACH;
-	made_up.near_bp = (uint64_t *)made_up.bp - BELOW_BP;
-	for (int i = 0; i < AROUND_BP; i++)
-		made_up.near_bp[i] = (uint64_t)made_up.words + (uint64_t)(NEAR_SP + i) * WORD_REACH;
-	return true;
-}
+/* No address of any process: regions of what rsp and rbp point to, of the words near there, of what
+ * other registers are. */
+#define MADE_UP 0x0123000000000000ull
+static const uint64_t made_up_sp = MADE_UP, made_up_bp = MADE_UP + 2ull * REACH,
+		      made_up_words = MADE_UP + 3ull * REACH,
+		      made_up_others = MADE_UP + 3ull * REACH + WORDS,
+		      made_up_end = MADE_UP + 3ull * REACH + WORDS + OTHERS;
 
 const char *tp_stack_unwind_open(void)
 {
-	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	const char *why = tp_stack_libunwind_open();
 
-	if (!library) {
-		dlerror();
-		return "libunwind.so.8 is not there";
-	}
-	find(library, &lib.init_local2, NAME_OF(UNW_OBJ(init_local2)));
-	if (!find(library, &lib.init_local, NAME_OF(UNW_OBJ(init_local))) ||
-	    !find(library, &lib.step, NAME_OF(UNW_OBJ(step))) ||
-	    !find(library, &lib.get_reg, NAME_OF(UNW_OBJ(get_reg))) ||
-	    !find(library, &lib.get_save_loc, NAME_OF(UNW_OBJ(get_save_loc))) ||
-	    !find(library, &lib.get_proc_info_by_ip, NAME_OF(UNW_OBJ(get_proc_info_by_ip))) ||
-	    !find(library, &lib.flush_cache, NAME_OF(UNW_ARCH_OBJ(flush_cache))) ||
-	    !find(library, &lib.getcontext, NAME_OF(UNW_ARCH_OBJ(getcontext))) ||
-	    !find(library, &lib.local, NAME_OF(UNW_OBJ(local_addr_space))) ||
-	    !find(library, &lib.backtrace, "unw_backtrace"))
-		return "libunwind.so.8 is another one";
-	if (!make_up_stack() || pthread_atfork(before_fork, after_fork, after_fork_in_child))
-		return "no memory to learn unwind rules in";
-	return NULL;
+	if (!why && !tp_stack_inside_open())
+		why = "fork cannot be waited for";
+	return why;
 }
 
 void tp_stack_unwind_forget(void)
 {
-	__atomic_store_n(&gate.is_flush_due, 1, __ATOMIC_RELEASE);
-	if (enter())
-		leave();
+	tp_stack_libunwind.flush_cache(tp_stack_libunwind.quick, 0, 0);
 }
-
-/* ---- learning ---- */
 
 /* Where a signal's handler returns to: mov $__NR_rt_sigreturn, %rax; syscall. (What libunwind
  * says of such frames differs between its versions.) */
@@ -275,24 +77,32 @@ static bool is_signal_return(uint64_t pc)
 	return i == sizeof(code);
 }
 
-static int start_cursor(unw_cursor_t *cursor, unw_context_t *context, uint64_t pc, bool is_exact)
-{
-	greg_t *reg = context->uc_mcontext.gregs;
+/* ---- learning ---- */
 
-	memset(context, 0, sizeof(*context));
-	/* None of them is looked at by most rules; the ones that do are told by it. */
-	for (int i = 0; i < NGREG; i++)
-		reg[i] = (greg_t)(made_up.others + i * 32768);
-	reg[REG_RIP] = (greg_t)pc;
-	reg[REG_RSP] = (greg_t)made_up.sp;
-	reg[REG_RBP] = (greg_t)made_up.bp;
-	if (!is_exact)
-		return lib.init_local(cursor, context);
-	if (lib.init_local2)
-		return lib.init_local2(cursor, context, UNW_INIT_SIGNAL_FRAME);
-	/* What it looks up is one byte before. */
-	reg[REG_RIP] = (greg_t)(pc + 1);
-	return lib.init_local(cursor, context);
+struct lesson {
+	uint64_t pc;
+	bool is_exact;
+	uint64_t rule;
+};
+
+static bool is_within(uint64_t address, uint64_t begin, uint64_t bytes)
+{
+	return address - begin < bytes;
+}
+
+static bool read_made_up(void *ctx, uint64_t at, uint64_t *word)
+{
+	uint64_t near_bp = made_up_bp - BELOW_BP * 8;
+
+	if (!is_within(at, MADE_UP, made_up_end - MADE_UP))
+		return false;
+	if (at % 8 == 0 && is_within(at, made_up_sp, NEAR_SP * 8))
+		*word = made_up_words + (at - made_up_sp) / 8 * WORD_REACH;
+	else if (at % 8 == 0 && is_within(at, near_bp, AROUND_BP * 8))
+		*word = made_up_words + (NEAR_SP + (at - near_bp) / 8) * WORD_REACH;
+	else
+		*word = RETURN_ADDRESS;
+	return true;
 }
 
 /* A register's place after the step; 0: in none, NULL of the stack. */
@@ -300,14 +110,18 @@ static uint64_t place_of(unw_cursor_t *cursor, int reg)
 {
 	unw_save_loc_t place;
 
-	if (lib.get_save_loc(cursor, reg, &place) < 0 || place.type != UNW_SLT_MEMORY)
+	if (tp_stack_libunwind.get_save_loc(cursor, reg, &place) < 0 ||
+	    place.type != UNW_SLT_MEMORY)
 		return 0;
 	return place.u.addr;
 }
 
-static bool is_within(uint64_t address, const char *begin, size_t bytes)
+static bool is_still_in(unw_cursor_t *cursor, int reg)
 {
-	return address - (uint64_t)begin < bytes;
+	unw_save_loc_t place;
+
+	return tp_stack_libunwind.get_save_loc(cursor, reg, &place) >= 0 &&
+	       place.type == UNW_SLT_REG && place.u.regnum == reg;
 }
 
 /* Words from `from` to `to`; false: no whole number of them, or too far. */
@@ -324,16 +138,15 @@ static uint64_t rule_of_cfa(uint64_t cfa)
 	uint64_t at, add;
 	int64_t n;
 
-	if (is_within(cfa, made_up.sp, REACH) &&
-	    words_between((uint64_t)made_up.sp, cfa, 1 << 23, &n))
+	if (is_within(cfa, made_up_sp, REACH) && words_between(made_up_sp, cfa, 1 << 23, &n))
 		return tp_rule_make(TP_RULE_SP, n);
-	if (is_within(cfa, made_up.bp - REACH, 2 * (size_t)REACH) &&
-	    words_between((uint64_t)made_up.bp, cfa, 1 << 23, &n))
+	if (is_within(cfa, made_up_bp - REACH, 2ull * REACH) &&
+	    words_between(made_up_bp, cfa, 1 << 23, &n))
 		return tp_rule_make(TP_RULE_BP, n);
-	if (!is_within(cfa, made_up.words, (NEAR_SP + AROUND_BP) * WORD_REACH))
+	if (!is_within(cfa, made_up_words, WORDS))
 		return tp_rule_make(TP_RULE_OTHER, 0);
-	at = (cfa - (uint64_t)made_up.words) / WORD_REACH;
-	add = (cfa - (uint64_t)made_up.words) % WORD_REACH;
+	at = (cfa - made_up_words) / WORD_REACH;
+	add = (cfa - made_up_words) % WORD_REACH;
 	if (add % 8)
 		return tp_rule_make(TP_RULE_OTHER, 0);
 	add = add / 8 << 12;
@@ -344,127 +157,152 @@ static uint64_t rule_of_cfa(uint64_t cfa)
 }
 
 /* Adds to the rule where the next rbp is. */
-static uint64_t add_bp(uint64_t rule, uint64_t cfa, uint64_t place, const unw_context_t *context)
+static uint64_t add_bp(uint64_t rule, uint64_t cfa, unw_cursor_t *cursor)
 {
+	uint64_t place = place_of(cursor, UNW_X86_64_RBP);
 	int64_t n;
 
-	if (place == (uint64_t)&context->uc_mcontext.gregs[REG_RBP])
+	if (is_still_in(cursor, UNW_X86_64_RBP))
 		return rule;
 	if (words_between(cfa, place, 1 << 15, &n))
 		return tp_rule_with_bp(rule, TP_BP_AT_CFA, n);
-	if (words_between((uint64_t)made_up.bp, place, 1 << 15, &n))
+	if (words_between(made_up_bp, place, 1 << 15, &n))
 		return tp_rule_with_bp(rule, TP_BP_AT_BP, n);
-	if (words_between((uint64_t)made_up.sp, place, 1 << 15, &n))
+	if (words_between(made_up_sp, place, 1 << 15, &n))
 		return tp_rule_with_bp(rule, TP_BP_AT_SP, n);
 	return tp_rule_make(TP_RULE_OTHER, 0);
 }
 
-/* The step needs a return address where it looks for one: it may refuse a page that nobody has
- * touched. False: it looks elsewhere, or one is there. */
-static bool put_return_address(uint64_t at)
+/* The address's own description is what counts: without one a step would make do by guessing. */
+static uint64_t rule_of_step(unw_cursor_t *cursor, int result, int found, uint64_t pc)
 {
-	if (!is_within(at, made_up.sp, made_up.bytes - 8) || at % 8 ||
-	    __atomic_load_n((uint64_t *)at, __ATOMIC_RELAXED))
-		return false;
-	__atomic_store_n((uint64_t *)at, RETURN_ADDRESS, __ATOMIC_RELAXED);
-	return true;
-}
-
-static uint64_t learn(uint64_t pc, bool is_exact)
-{
-	unw_context_t context;
-	unw_cursor_t cursor;
-	unw_proc_info_t info;
 	unw_word_t cfa = 0;
-	uint64_t rule;
-	int result;
 
-	do {
-		if (start_cursor(&cursor, &context, pc, is_exact) < 0)
-			return 0;
-		/* A step would make do without: by guessing. */
-		result = lib.get_proc_info_by_ip(*lib.local, is_exact ? pc : pc - 1, &info, NULL);
-		if (result == -UNW_ENOMEM)
-			return 0;
-		if (result < 0)
-			return tp_rule_make(TP_RULE_UNKNOWN, tp_stack_unwind_has_object(pc));
-		if (is_signal_return(pc))
-			return tp_rule_make(TP_RULE_SIGNAL, 0);
-		result = lib.step(&cursor);
-		lib.get_reg(&cursor, UNW_REG_SP, &cfa);
-	} while (put_return_address(cfa - 8));
-	if (result == -UNW_ENOMEM)
+	if (found == -UNW_ENOMEM || result == -UNW_ENOMEM)
 		return 0;
+	if (found < 0)
+		return tp_rule_make(TP_RULE_UNKNOWN, tp_stack_unwind_has_object(pc));
+	if (is_signal_return(pc))
+		return tp_rule_make(TP_RULE_SIGNAL, 0);
 	if (result == 0)
 		return tp_rule_make(TP_RULE_END, 0);
 	if (result < 0)
 		return tp_rule_make(TP_RULE_UNKNOWN, tp_stack_unwind_has_object(pc));
-	rule = rule_of_cfa(cfa);
-	if (place_of(&cursor, UNW_REG_IP) != cfa - 8)
+	tp_stack_libunwind.get_reg(cursor, UNW_REG_SP, &cfa);
+	if (place_of(cursor, UNW_REG_IP) != cfa - 8)
 		return tp_rule_make(TP_RULE_OTHER, 0);
-	return add_bp(rule, cfa, place_of(&cursor, UNW_X86_64_RBP), &context);
+	return add_bp(rule_of_cfa(cfa), cfa, cursor);
+}
+
+static void learn(void *ctx)
+{
+	struct tp_stack_source source = { .read = read_made_up };
+	struct lesson *lesson = ctx;
+	unw_cursor_t cursor;
+	int result;
+
+	/* None of them is looked at by most rules; the ones that do are told by it. */
+	for (uint64_t i = 0; i < UNW_X86_64_RIP; i++)
+		source.reg[i] = made_up_others + i * OTHER_REACH;
+	source.reg[UNW_X86_64_RSP] = made_up_sp;
+	source.reg[UNW_X86_64_RBP] = made_up_bp;
+	/* A cursor begins with the next instruction. The call that returns to `pc` ends before it, and
+	 * is what is looked up. (Only descriptions of .plt ask which instruction it is, and no call
+	 * returns into it.) */
+	source.reg[UNW_X86_64_RIP] = lesson->is_exact ? lesson->pc : lesson->pc - 1;
+	if (tp_stack_libunwind.init_remote(&cursor, tp_stack_libunwind.fresh, &source) < 0)
+		return;
+	result = tp_stack_libunwind.step(&cursor);
+	lesson->rule = rule_of_step(&cursor, result, source.found, lesson->pc);
 }
 
 uint64_t tp_stack_unwind_learn(uint64_t pc, bool is_exact)
 {
-	int kept_errno = errno;
-	uint64_t rule;
+	struct lesson lesson = { .pc = pc, .is_exact = is_exact };
 
-	if (!enter())
-		return 0;
-	asked.pc[0] = pc;
-	rule = learn(pc, is_exact);
-	leave();
-	errno = kept_errno;
-	return rule;
+	tp_stack_inside_run(learn, &lesson);
+	return lesson.rule;
 }
 
 /* ---- its own walks ---- */
 
-uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uint32_t most)
+struct tour {
+	struct tp_stack_source source;
+	unw_addr_space_t space;
+	const void *frame;
+	struct tp_stack_frame *out;
+	uint32_t most, n;
+};
+
+static bool read_stack(void *ctx, uint64_t at, uint64_t *word)
 {
-	int kept_errno = errno;
-	unw_context_t context;
-	unw_cursor_t cursor;
-	bool is_exact = false, is_there = false;
-	uint32_t n = 0;
-
-	if (!enter())
-		return 0;
-	lib.getcontext(&context);
-	if (lib.init_local(&cursor, &context) >= 0) {
-		unw_word_t pc = 0, sp = 0;
-
-		do {
-			lib.get_reg(&cursor, UNW_REG_IP, &pc);
-			lib.get_reg(&cursor, UNW_REG_SP, &sp);
-			is_there |= sp == (uint64_t)frame + 16;
-			asked.pc[0] = pc;
-			if (is_there && pc)
-				out[n++] = (struct tp_stack_frame){
-					.cfa = sp, .pc = pc, .flags = is_exact ? TP_STACK_EXACT : 0,
-				};
-			is_exact = is_signal_return(pc);
-		} while (pc && n < most && lib.step(&cursor) > 0);
-	}
-	leave();
-	errno = kept_errno;
-	return n;
+	if (!tp_stack_can_read(ctx, at))
+		return false;
+	*word = tp_stack_word(at);
+	return true;
 }
 
-int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most)
+static void tour(void *ctx)
 {
-	int kept_errno = errno, n;
+	struct tp_stack_libunwind *lib = &tp_stack_libunwind;
+	bool is_exact = false, is_there = false;
+	unw_word_t pc = 0, sp = 0;
+	struct tour *tour = ctx;
+	unw_cursor_t cursor;
 
-	if (!enter())
-		return 0;
-	asked.pc[0] = (uint64_t)__builtin_return_address(0);
-	asked.pc[1] = (uint64_t)lib.backtrace;
-	asked.walk = walk;
-	n = lib.backtrace(pc, most);
-	leave();
-	errno = kept_errno;
-	return n;
+	if (lib->init_remote(&cursor, tour->space, &tour->source) < 0)
+		return;
+	do {
+		lib->get_reg(&cursor, UNW_REG_IP, &pc);
+		lib->get_reg(&cursor, UNW_REG_SP, &sp);
+		is_there |= sp == (uint64_t)tour->frame + 16;
+		if (is_there && pc)
+			tour->out[tour->n++] = (struct tp_stack_frame){
+				.cfa = sp, .pc = pc, .flags = is_exact ? TP_STACK_EXACT : 0,
+			};
+		is_exact = is_signal_return(pc);
+	} while (pc && tour->n < tour->most && lib->step(&cursor) > 0);
+}
+
+/* What a function has to keep for its caller is all that a frame further out can be found by. */
+#define CAPTURE(reg)                                                                       \
+	__asm__ volatile("movq %%rbx, 24(%0)\n\t"                                          \
+			 "movq %%rbp, 48(%0)\n\t"                                          \
+			 "movq %%rsp, 56(%0)\n\t"                                          \
+			 "movq %%r12, 96(%0)\n\t"                                          \
+			 "movq %%r13, 104(%0)\n\t"                                         \
+			 "movq %%r14, 112(%0)\n\t"                                         \
+			 "movq %%r15, 120(%0)\n\t"                                         \
+			 "leaq 0(%%rip), %%rax\n\t"                                        \
+			 "movq %%rax, 128(%0)"                                             \
+			 :                                                                 \
+			 : "r"(reg)                                                        \
+			 : "rax", "memory")
+
+static __attribute__((noinline)) uint32_t walk_in(unw_addr_space_t space,
+						  struct tp_stack_walk *walk, const void *frame,
+						  struct tp_stack_frame *out, uint32_t most)
+{
+	struct tour to_go = {
+		.source = { .read = read_stack, .ctx = walk }, .space = space, .frame = frame,
+		.out = out, .most = most,
+	};
+
+	CAPTURE(to_go.source.reg);
+	tp_stack_inside_run(tour, &to_go);
+	return to_go.n;
+}
+
+uint32_t tp_stack_unwind_walk(struct tp_stack_walk *walk, const void *frame,
+			      struct tp_stack_frame *out, uint32_t most)
+{
+	return walk_in(tp_stack_libunwind.fresh, walk, frame, out, most);
+}
+
+uint32_t tp_stack_unwind_quick(struct tp_stack_walk *walk, const void *frame,
+			       struct tp_stack_frame *out, uint32_t most)
+{
+	return walk_in(tp_stack_libunwind.quick, walk, frame, out, most);
 }
 
 #else	/* not x86-64: the rules are of its registers */
@@ -483,12 +321,14 @@ uint64_t tp_stack_unwind_learn(uint64_t pc, bool is_exact)
 	return 0;
 }
 
-uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uint32_t most)
+uint32_t tp_stack_unwind_walk(struct tp_stack_walk *walk, const void *frame,
+			      struct tp_stack_frame *out, uint32_t most)
 {
 	return 0;
 }
 
-int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most)
+uint32_t tp_stack_unwind_quick(struct tp_stack_walk *walk, const void *frame,
+			       struct tp_stack_frame *out, uint32_t most)
 {
 	return 0;
 }

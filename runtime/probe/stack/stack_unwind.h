@@ -2,19 +2,13 @@
 /*
  * stack_unwind.h - libunwind: the source of rules and the judge of walks
  *
- * Found at run time and never linked: linked, it would catch the program's C++ exceptions. It asks
- * dl_iterate_phdr where the unwind tables are, whose lock may be held by a thread that waits
- * for memory; so as long as this thread is inside, preload/hook_dl.c answers that question from
- * here, without a lock.
- *
- * libunwind has locks of its own. A thread that forks waits until no thread of ours is inside.
+ * Nothing here opens a descriptor or is a cancellation point; what of the guest's stack it takes is
+ * a few words (stack_inside.h).
  */
 #ifndef TP_PROBE_STACK_UNWIND_H
 #define TP_PROBE_STACK_UNWIND_H
 
-#include <link.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/sync.h"
@@ -32,22 +26,16 @@ bool tp_stack_unwind_has_object(uint64_t pc);
 
 /*
  * libunwind's own walk, innermost frame first, beginning with the caller of the function that has
- * this frame address: slow. Returns the frames, `most` at most; 0: it did not get there.
+ * this frame address: slow. `walk` tells which memory may be read. Returns the frames, `most` at
+ * most; 0: it did not get there.
  */
-uint32_t tp_stack_unwind_walk(const void *frame, struct tp_stack_frame *out, uint32_t most);
-/* Its quick one of this thread, all frames from inside of itself outwards, for comparing. The
- * frames of walk->kept and fresh tell which libraries it may meet. Returns their number. */
-int tp_stack_unwind_quick(const struct tp_stack_walk *walk, void **pc, int most);
+uint32_t tp_stack_unwind_walk(struct tp_stack_walk *walk, const void *frame,
+			      struct tp_stack_frame *out, uint32_t most);
+/* The same, a third of the time: by what it remembers, and so wrong now and then. */
+uint32_t tp_stack_unwind_quick(struct tp_stack_walk *walk, const void *frame,
+			       struct tp_stack_frame *out, uint32_t most);
 
 /* What libunwind remembers is of libraries that are gone. */
 void tp_stack_unwind_forget(void);
-/* How often it was used: its use leaves pages of tables in memory (stack_tables.h). */
-uint32_t tp_stack_unwind_uses(void);
-
-/* Not 0: this thread is inside. */
-extern __thread uint32_t tp_stack_unwind_inside
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* dl_iterate_phdr for such a thread. */
-int tp_stack_unwind_objects(int (*each)(struct dl_phdr_info *, size_t, void *), void *ctx);
 
 #endif

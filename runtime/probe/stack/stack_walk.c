@@ -21,16 +21,17 @@
 
 enum {
 	FIRST_ROOM = 128,	/* frames: a page */
-	CHECK_SLACK = 64,	/* frames of ours and libunwind's inside of the first one */
+	CHECK_SLACK = 64,	/* frames that libunwind may have more */
 	GUESS_REACH = 128 << 20,/* between two functions of the same generated code */
+	FIRST_GAP = 64,		/* walks before the first check; twice as many before each next one */
 	GUESS_FRAME = 1 << 20,	/* bytes; what rbp holds further away is of another stack */
 };
 
-/* Costs about a nanosecond a walk. A library for tests may be built to check more. */
+/* Costs one to two nanoseconds a walk; what is wrong by rule shows early, in the first checks. A
+ * library for tests may be built to check more. */
 #ifndef TP_STACK_CHECK_EVERY
-#define TP_STACK_CHECK_EVERY 1024
+#define TP_STACK_CHECK_EVERY 16384
 #endif
-uint32_t tp_stack_check_every = TP_STACK_CHECK_EVERY;
 
 enum step {
 	STEP_ON,
@@ -74,12 +75,20 @@ void tp_stack_walk_shrink(struct tp_stack_walk *walk)
 	walk->n_kept = walk->n_fresh = walk->n_reused = 0;
 }
 
+static void set_gap(struct tp_stack_walk *walk, uint32_t gap)
+{
+	walk->check_gap = gap < TP_STACK_CHECK_EVERY ? gap : TP_STACK_CHECK_EVERY;
+}
+
 void tp_stack_walk_reset(struct tp_stack_walk *walk)
 {
 	walk->n_kept = walk->n_fresh = walk->n_reused = 0;
 	walk->generation = 0;
 	walk->is_slow = false;
-	walk->until_check = tp_stack_check_every;
+	/* Goes on from thread to thread: many have few walks. */
+	if (!walk->check_gap)
+		set_gap(walk, FIRST_GAP);
+	walk->until_check = walk->check_gap;
 	tp_stack_memory_begin(walk);
 }
 
@@ -381,7 +390,7 @@ static bool walk_slowly(struct tp_stack_walk *walk, const void *frame)
 	count(&walk->n_slow, 1);
 	walk->n_reused = 0;
 	for (;;) {
-		walk->n_fresh = tp_stack_unwind_walk(frame, walk->fresh, walk->fresh_room);
+		walk->n_fresh = tp_stack_unwind_walk(walk, frame, walk->fresh, walk->fresh_room);
 		if (walk->n_fresh < walk->fresh_room || walk->fresh_room >= TP_STACK_DEPTH ||
 		    !grow(&walk->fresh, &walk->fresh_room, walk->fresh_room + 1))
 			return walk->n_fresh > 0;
@@ -412,54 +421,37 @@ static uint64_t pc_of(const struct tp_stack_walk *walk, uint32_t i)
 				 : walk->kept[walk->n_reused - 1 - (i - walk->n_fresh)].pc;
 }
 
-/* The last walk against libunwind's quick one, whose first frames are its own and ours. */
-static bool is_equal_quick(struct tp_stack_walk *walk, uint32_t sure, bool is_whole)
+typedef uint32_t (*other_walk)(struct tp_stack_walk *walk, const void *frame,
+			       struct tp_stack_frame *out, uint32_t most);
+
+/* The last walk against one of libunwind's. *n: that one's frames; 0: it did not get there. */
+static bool is_equal(struct tp_stack_walk *walk, const void *frame, uint32_t sure, bool is_whole,
+		     other_walk other, uint32_t *n)
 {
-	uint32_t n = walk->n_fresh + walk->n_reused, most = n + CHECK_SLACK, first;
-	void **pc;
-	int got;
+	uint32_t most = walk->n_fresh + walk->n_reused + CHECK_SLACK, i = 0;
+	struct tp_stack_frame *found = tp_stack_map(most * sizeof(*found));
 
-	/* The list goes behind the fresh frames. */
-	if (!grow(&walk->fresh, &walk->fresh_room,
-		  walk->n_fresh + (uint32_t)(most * sizeof(*pc) / sizeof(*walk->fresh)) + 1))
-		return true;
-	pc = (void **)&walk->fresh[walk->n_fresh];
-	got = tp_stack_unwind_quick(walk, pc, (int)most);
-	for (first = 0; (int)(first + sure) <= got; first++) {
-		uint32_t i = 0;
-
-		while (i < sure && (uint64_t)pc[first + i] == pc_of(walk, i))
-			i++;
-		if (i == sure)
-			return !is_whole || got == (int)(first + sure);
-	}
-	return false;
-}
-
-/* And against its slow one, which remembers nothing of libraries that are gone. */
-static bool is_equal_slowly(struct tp_stack_walk *walk, const void *frame, uint32_t sure,
-			    bool is_whole)
-{
-	uint32_t most = walk->n_fresh + walk->n_reused + CHECK_SLACK, n, i = 0;
-	struct tp_stack_frame *other = tp_stack_map(most * sizeof(*other));
-
-	if (!other)
-		return true;
-	n = tp_stack_unwind_walk(frame, other, most);
-	while (i < n && i < sure && other[i].pc == pc_of(walk, i))
+	*n = 0;
+	if (!found)
+		return false;
+	*n = other(walk, frame, found, most);
+	while (i < *n && i < sure && found[i].pc == pc_of(walk, i))
 		i++;
-	tp_stack_unmap(other, most * sizeof(*other));
-	return !n || (i == sure && (!is_whole || n == sure));
+	tp_stack_unmap(found, most * sizeof(*found));
+	return i == sure && (!is_whole || *n == sure);
 }
 
+/* What differs from what libunwind remembers is compared with what it finds anew. */
 static void check(struct tp_stack_walk *walk, const void *frame, bool is_cut)
 {
-	uint32_t sure = count_sure(walk);
+	uint32_t sure = count_sure(walk), n;
 	bool is_whole = !is_cut && sure == walk->n_fresh + walk->n_reused;
 
-	walk->until_check = tp_stack_check_every;
+	set_gap(walk, walk->check_gap * 2);
+	walk->until_check = walk->check_gap;
 	count(&walk->n_checked, 1);
-	if (is_equal_quick(walk, sure, is_whole) || is_equal_slowly(walk, frame, sure, is_whole))
+	if (is_equal(walk, frame, sure, is_whole, tp_stack_unwind_quick, &n) ||
+	    is_equal(walk, frame, sure, is_whole, tp_stack_unwind_walk, &n) || !n)
 		return;
 	count(&walk->n_mismatched, 1);
 	walk->is_slow = true;

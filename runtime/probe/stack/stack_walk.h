@@ -52,7 +52,7 @@ struct tp_stack_walk {
 	uint64_t page_low, page_end;	/* elsewhere: readable in this walk */
 	uint64_t gap;			/* a page between another stack and our own; 0: not known */
 	bool is_slow;			/* a walk differed from libunwind's: only that is believed */
-	uint32_t until_check;
+	uint32_t until_check, check_gap;	/* walks */
 	/* Only the thread writes, the drain thread reads: atomic. */
 	uint64_t n_walks, n_stepped, n_frames, n_checked, n_mismatched, n_cut, n_unknown, n_slow;
 };
@@ -64,8 +64,5 @@ uint32_t tp_stack_walk(struct tp_stack_thread *thread, uint64_t time, const void
 void tp_stack_walk_reset(struct tp_stack_walk *walk);
 /* Gives the memory back. */
 void tp_stack_walk_shrink(struct tp_stack_walk *walk);
-
-/* Every how many walks one is compared with libunwind's; tests change it. */
-extern uint32_t tp_stack_check_every;
 
 #endif
