@@ -46,6 +46,9 @@ const struct tp_loss tp_heap_losses[] = {
      "call stacks differed from libunwind's when they were checked: their threads went on without "
      "native frames",
      true, false},
+    {"stack.skipped",
+     "call stacks were not taken: too little was left of the stacks that they would be taken on",
+     true, false},
     {"modules.lost", "loaded libraries are not described: frames in them have no names", true,
      false},
     {"heap.sample_no_room",

@@ -6,10 +6,12 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
+#include "runtime/probe/stack/stack_memory.h"
 #include "tests/unit/stack_rig.h"
 
 static FRAME uint32_t leaf(void)
@@ -118,6 +120,21 @@ Test(stack_switch, nothing_above_a_stack_is_read, .init = rig_open, .fini = rig_
 	cr_expect_eq(rig_total("mismatched"), 0);
 }
 
+/* Too little is left for a stack to be taken: none is, and it is counted. The page below is nobody's. */
+Test(stack_switch, at_the_end_of_a_stack_none_is_taken, .init = rig_open, .fini = rig_close)
+{
+	char *memory = mmap(NULL, 64 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	mprotect(memory, 32 << 10, PROT_NONE);
+	rig_take();	/* binds what a product is bound to from the start */
+	cr_expect_eq(call_with_no_end(memory + (32 << 10) + TP_STACK_ROOM), 0);
+	cr_expect_eq(rig_total("skipped"), 1);
+	cr_expect(call_with_no_end(memory + (33 << 10) + TP_STACK_ROOM));
+	rig_expect_truth(recurse(3, leaf), "own");
+	cr_expect_eq(rig_total("skipped"), 1);
+}
+
 /* ---- signals ---- */
 
 static uint32_t in_handler;
@@ -168,6 +185,32 @@ Test(stack_switch, a_handler_on_a_stack_of_its_own, .init = rig_open, .fini = ri
 			   -1, 0);
 	sigaltstack(&stack, NULL);
 	try_signals(SA_ONSTACK);
+}
+
+static uint32_t taken;
+static void take_in_handler(int sig)
+{
+	taken = rig_take();
+}
+
+/* Of a handler's stack the kernel tells the end: what lies below may well be somebody's. */
+Test(stack_switch, a_handler_with_a_small_stack_takes_none, .init = rig_open, .fini = rig_close)
+{
+	struct sigaction action = { .sa_handler = take_in_handler, .sa_flags = SA_ONSTACK };
+	size_t frame = getauxval(AT_MINSIGSTKSZ) ?: MINSIGSTKSZ;
+	char *memory = mmap(NULL, 256 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	stack_t stack = { .ss_sp = memory + (64 << 10), .ss_size = frame + TP_STACK_ROOM / 2 };
+
+	sigaction(SIGUSR1, &action, NULL);
+	rig_take();
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(sigaltstack(&stack, NULL), 0);
+		raise(SIGUSR1);
+		cr_expect_eq(!taken, i == 0, "%zu bytes", stack.ss_size);
+		cr_expect_eq(rig_total("skipped"), 1);
+		stack.ss_size = frame + 3 * TP_STACK_ROOM;
+	}
 }
 
 /* Where a signal came is the next instruction, not a return address: the first of a function is

@@ -195,10 +195,11 @@ Test(view_health, tells_of_stacks_and_host_memory)
 			 "end of 3 is not");
 	expect_has(text, "sampled   one block of host memory in 64.0 KiB on average");
 	expect_has(text, "all good");
-	fake.run.window[0].totals = "stack.walks=9\nstack.mismatched=2\nmodules.lost=4\n"
+	fake.run.window[0].totals = "stack.walks=9\nstack.mismatched=2\nstack.skipped=7\nmodules.lost=4\n"
 				    "heap.sample_no_room=5\npystack.refused=6\n";
 	text = print(false);
 	expect_has(text, "2 call stacks differed from libunwind's");
+	expect_has(text, "7 call stacks were not taken");
 	expect_has(text, "4 loaded libraries are not described");
 	expect_has(text, "5 chosen blocks of host memory were too many");
 	expect_has(text, "6 threads found no memory for their Python frames");

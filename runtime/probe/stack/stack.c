@@ -62,6 +62,10 @@ uint32_t tp_stack_take(uint64_t time, const void *frame)
 		thread = tp_stack_thread();
 		if (tp_unlikely(!thread))
 			return 0;
+		if (tp_unlikely(!tp_stack_memory_has_room(&thread->walk, (uint64_t)frame))) {
+			tp_stack_walk_skip(&thread->walk);
+			return 0;
+		}
 		native = tp_stack_walk(thread, time, frame);
 	}
 	if (stacks.others)
@@ -109,6 +113,7 @@ static void add_walk(void *ctx, struct tp_stack_thread *thread)
 	ADD(n_cut);
 	ADD(n_unknown);
 	ADD(n_slow);
+	ADD(n_skipped);
 #undef ADD
 }
 
@@ -124,13 +129,13 @@ void tp_stack_report(struct tp_text *totals)
 	tp_text_fmt(totals,
 		    "stack.walks=%lu\nstack.frames=%lu\nstack.stepped=%lu\nstack.rules=%lu\n"
 		    "stack.checked=%lu\nstack.mismatched=%lu\nstack.cut=%lu\n"
-		    "stack.unknown_code=%lu\nstack.slow=%lu\n",
+		    "stack.unknown_code=%lu\nstack.slow=%lu\nstack.skipped=%lu\n",
 		    (unsigned long)sum.n_walks, (unsigned long)sum.n_frames,
 		    (unsigned long)sum.n_stepped,
 		    (unsigned long)__atomic_load_n(&tp_stack_rules.n_learnt, __ATOMIC_RELAXED),
 		    (unsigned long)sum.n_checked, (unsigned long)sum.n_mismatched,
 		    (unsigned long)sum.n_cut, (unsigned long)sum.n_unknown,
-		    (unsigned long)sum.n_slow);
+		    (unsigned long)sum.n_slow, (unsigned long)sum.n_skipped);
 }
 
 void tp_stack_forked(void)

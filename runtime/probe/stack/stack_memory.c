@@ -5,6 +5,7 @@
 #include "runtime/probe/stack/stack_memory.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -76,6 +77,38 @@ bool tp_stack_memory_is_own_slow(struct tp_stack_walk *walk, uint64_t sp)
 	}
 	walk->low = page;
 	return true;
+}
+
+/* This is a handler's stack: *room is what is left of it. */
+static bool is_on_signal_stack(uint64_t sp, uint64_t *room)
+{
+	int kept_errno = errno;
+	stack_t stack;
+	bool is;
+
+	*room = 0;
+	is = !syscall(SYS_sigaltstack, NULL, &stack) && stack.ss_flags & SS_ONSTACK &&
+	     sp - (uint64_t)stack.ss_sp < stack.ss_size;
+	if (is)
+		*room = sp - (uint64_t)stack.ss_sp;
+	errno = kept_errno;
+	return is;
+}
+
+bool tp_stack_memory_has_room_slow(struct tp_stack_walk *walk, uint64_t sp)
+{
+	uint64_t page = (sp - TP_STACK_ROOM) & ~(uint64_t)(PAGE - 1), room;
+
+	if (tp_stack_memory_is_own(walk, sp)) {
+		/* The first thread's grows by being asked for. */
+		if (page < walk->low && !is_readable(page))
+			return false;
+		walk->low = page < walk->low ? page : walk->low;
+		return true;
+	}
+	if (is_on_signal_stack(sp, &room))
+		return room >= TP_STACK_ROOM;
+	return page == (sp & ~(uint64_t)(PAGE - 1)) || is_readable(page);
 }
 
 bool tp_stack_can_read_slow(struct tp_stack_walk *walk, uint64_t at)

@@ -34,6 +34,17 @@ static inline bool tp_stack_memory_is_own(struct tp_stack_walk *walk, uint64_t s
 	return tp_stack_memory_is_own_slow(walk, sp);
 }
 
+enum { TP_STACK_ROOM = 2048 };	/* bytes: three times what a stack takes where it is asked for */
+
+bool tp_stack_memory_has_room_slow(struct tp_stack_walk *walk, uint64_t sp);
+/* May as many bytes below be used? Where nobody can tell, it is asked whether they can be read. */
+static inline bool tp_stack_memory_has_room(struct tp_stack_walk *walk, uint64_t sp)
+{
+	if (tp_likely(sp - TP_STACK_ROOM >= walk->low && sp < walk->top))
+		return true;
+	return tp_stack_memory_has_room_slow(walk, sp);
+}
+
 bool tp_stack_can_read_slow(struct tp_stack_walk *walk, uint64_t at);
 /* May the word at `at` be read? */
 static inline bool tp_stack_can_read(struct tp_stack_walk *walk, uint64_t at)

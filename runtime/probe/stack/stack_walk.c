@@ -45,6 +45,11 @@ static inline void count(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
+void tp_stack_walk_skip(struct tp_stack_walk *walk)
+{
+	count(&walk->n_skipped, 1);
+}
+
 static bool grow(struct tp_stack_frame **frames, uint32_t *room, uint32_t need)
 {
 	uint32_t more = *room ? *room : FIRST_ROOM;

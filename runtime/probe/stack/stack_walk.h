@@ -55,10 +55,14 @@ struct tp_stack_walk {
 	uint32_t until_check, check_gap;	/* walks */
 	/* Only the thread writes, the drain thread reads: atomic. */
 	uint64_t n_walks, n_stepped, n_frames, n_checked, n_mismatched, n_cut, n_unknown, n_slow;
+	uint64_t n_skipped;
 };
 
 /* The stack of the caller of the function with this frame address as a number; see stack.h. */
 uint32_t tp_stack_walk(struct tp_stack_thread *thread, uint64_t time, const void *frame);
+
+/* There is no room for it where this thread stands. */
+void tp_stack_walk_skip(struct tp_stack_walk *walk);
 
 /* Another thread has it now: its stack is not known. */
 void tp_stack_walk_reset(struct tp_stack_walk *walk);
