@@ -68,11 +68,12 @@ cuda-headers:
 	make setup, or give their folders in CUDA_INCLUDE" >&2; exit 1; }
 
 # Names are exported because the sources say so (preload/export.h); libtrainprof.map lists which
-# were reviewed, and check-exports compares.
+# were reviewed, and check-exports compares. Bound at once: the loader takes 3 KiB of the stack to bind
+# a name at its first call, and a hook may be on the last ones of a signal handler's.
 $(lib): $(preload_obj) $(runtime_obj) preload/versions.map
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof.so \
-		-Wl,--version-script=preload/versions.map -Wl,--exclude-libs,ALL -Wl,-z,nodelete \
+		-Wl,--version-script=preload/versions.map -Wl,--exclude-libs,ALL -Wl,-z,nodelete,-z,now \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $(preload_obj) $(runtime_obj) $(zstd_a) -ldl -lm
 
 # The malloc hooks alone, and they only forward: what it costs just to stand in between.
