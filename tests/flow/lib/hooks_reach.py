@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hooks_reach.py - which names of others the hooks of malloc, fork and dlclose can come to
+
+usage: hooks_reach.py LIBRARY
+
+By the library's own code: whom each function calls or jumps to, and whose address it takes. (What it calls by
+a pointer it got from elsewhere is not seen: the real malloc, libunwind, which gets the functions below.)
+Prints the ways to cancellation points and to functions that open descriptors; exit status 1: there are some.
+"""
+
+import collections
+import re
+import subprocess
+import sys
+
+MALLOC = """malloc calloc realloc reallocarray free free_sized free_aligned_sized posix_memalign
+aligned_alloc memalign valloc pvalloc malloc_usable_size mmap mmap64 munmap mremap dlclose
+dl_iterate_phdr""".split()
+# What libunwind is given, what is called where it is called, and what a fork does about that.
+UNWIND = """learn tour access_mem access_reg access_fpreg find_proc_info put_unwind_info
+find_registered read_stack read_made_up close_gate open_gate open_gate_in_child""".split()
+# preload/hook_proc.c; and what each part of us does in the child, which is called by tables.
+FORK = "before_fork after_fork_in_parent after_fork_in_child".split()
+# In these a thread cannot be cancelled, so there is no cancellation point: the child closes what it has of
+# its parent's.
+HOLD = "tp_cancel_hold"
+
+CANCELS = """accept accept4 aio_suspend clock_nanosleep close close_range closefrom connect copy_file_range creat
+fcntl fcntl64 fdatasync fsync getmsg getpmsg lockf lockf64 mq_receive mq_send msgrcv msgsnd msync nanosleep open
+open64 openat openat64 pause poll ppoll pread pread64 preadv pselect pthread_cond_clockwait
+pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel pthread_timedjoin_np putmsg pwrite
+pwrite64 pwritev read readv recv recvfrom recvmmsg recvmsg select sem_clockwait sem_timedwait sem_wait send
+sendfile sendmmsg sendmsg sendto sigpause sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice
+sync_file_range system tcdrain tee usleep vmsplice wait wait3 wait4 waitid waitpid write writev
+fclose fflush fgetc fgets fopen fopen64 fprintf fputc fputs fread freopen fwrite getc getline perror printf
+puts vfprintf vprintf syslog""".split()
+OPENS = """pipe pipe2 dup dup2 dup3 socket socketpair eventfd memfd_create epoll_create epoll_create1
+timerfd_create signalfd inotify_init inotify_init1 perf_event_open shm_open mkstemp mkostemp opendir fdopendir
+scandir ftw nftw glob popen tmpfile dlopen pthread_getattr_np getaddrinfo realpath""".split()
+
+
+def read_code(library):
+    """{function: the names it comes to}, and the functions that there are"""
+    own, comes_to, now = set(), collections.defaultdict(set), None
+    for line in subprocess.run(["nm", "--defined-only", library], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout.splitlines():
+        if line.split()[1] in "tTwW":
+            own.add(line.split()[2])
+    code = subprocess.Popen(["objdump", "-d", "--no-show-raw-insn", library], text=True,
+                            stdout=subprocess.PIPE)
+    for line in code.stdout:
+        head = re.match(r"[0-9a-f]+ <(.+)>:$", line)
+        to = re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>\s*$", line)
+        if head:
+            now = head[1]
+        elif to and now and "\t" in line:
+            name, does = to[1], line.split("\t")[1].split()[0]
+            if does.startswith(("call", "j", "bnd")) or (does == "lea" and name in own and not to[2]):
+                comes_to[now].add(name)
+    return comes_to, own
+
+
+def find_ways(comes_to, roots):
+    """{name: who comes to it}, from the roots on"""
+    by, to_do = dict.fromkeys(roots), list(roots)
+    while to_do:
+        now = to_do.pop()
+        for name in sorted(comes_to[now]):
+            if name not in by:
+                by[name] = now
+                to_do.append(name)
+    return by
+
+
+def main():
+    comes_to, own = read_code(sys.argv[1])
+    fork = [name for name in own if name in FORK or name.endswith("_forked") or name == "forked"]
+    missing = [name for name in MALLOC + UNWIND + FORK if name not in own]
+    if missing:
+        print("not there any more:", *missing)
+        return 1
+    status, n = 0, 0
+    for name in FORK:
+        if HOLD not in comes_to[name]:
+            print(f"{name} does not call {HOLD}")
+            status = 1
+    for what, roots, bad in (("malloc", MALLOC + UNWIND, set(CANCELS + OPENS)),
+                             ("fork", fork, set(OPENS))):
+        by = find_ways(comes_to, roots)
+        n += len(by)
+        for name in by:
+            if "@" in name and name.split("@")[0] in bad:
+                way = [name]
+                while by[way[-1]]:
+                    way.append(by[way[-1]])
+                print(f"a hook of {what}:", " < ".join(way))
+                status = 1
+    print(n, "functions")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
