@@ -157,16 +157,22 @@ const char *tp_title_unit(const struct tp_string *name)
 	return name->kind == TP_STRING_COUNTER ? second_part(name) : "";
 }
 
-bool tp_title_is_of_device(const struct tp_string *name)
+const char *tp_title_group(const struct tp_string *name)
 {
 	size_t at = strnlen(name->bytes, name->n_bytes) + 1;
 
-	/* Behind the name and the unit: the group. */
+	/* Behind the name and the unit. */
 	if (name->kind != TP_STRING_COUNTER || at >= name->n_bytes)
-		return false;
+		return "";
 	at += strnlen(name->bytes + at, name->n_bytes - at) + 1;
-	return at < name->n_bytes &&
-	       (!strncmp(name->bytes + at, "device", 6) || !strncmp(name->bytes + at, "GPU", 3));
+	return at < name->n_bytes ? name->bytes + at : "";
+}
+
+bool tp_title_is_of_device(const struct tp_string *name)
+{
+	const char *group = tp_title_group(name);
+
+	return !strncmp(group, "device", 6) || !strncmp(group, "GPU", 3);
 }
 
 const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *name,

@@ -58,5 +58,7 @@ const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *nam
 			     uint32_t instance);
 /* Unit of a COUNTER string: "%", "B", "B/s"; "" if it has none. */
 const char *tp_title_unit(const struct tp_string *name);
+/* "memory" of the process, "system", "device"; "": none. */
+const char *tp_title_group(const struct tp_string *name);
 
 #endif

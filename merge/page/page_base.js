@@ -132,9 +132,10 @@ function showUnit(value, unit)
 
 // Told apart by people who do not see red or green, too (Okabe and Ito), in a dark room as well.
 const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c7ae6', '#808080'];
+// By the field of a category of a step's time.
 const CATEGORY = {
-	Kernel: '#009e73', Memcpy: '#56b4e9', Memset: '#8fd3f4', Communication: '#cc79a7',
-	Runtime: '#e69f00', DataLoader: '#d55e00', 'CPU Exec': '#0072b2', Other: '#9aa0a6',
+	kernel_ns: '#009e73', memcpy_ns: '#56b4e9', memset_ns: '#8fd3f4', communication_ns: '#cc79a7',
+	runtime_ns: '#e69f00', data_ns: '#d55e00', cpu_ns: '#0072b2', other_ns: '#9aa0a6',
 };
 
 function colour(i)

@@ -194,6 +194,7 @@ static void put_series(struct tp_html *html, struct series *series, uint32_t mos
 		tp_html_text(html, "name",
 			     tp_title_counter(title, series->name, series->instance));
 		tp_html_text(html, "unit", tp_title_unit(series->name));
+		tp_html_text(html, "group", tp_title_group(series->name));
 		if (tp_title_is_of_device(series->name))
 			tp_html_integer(html, "device", series->instance);
 	} else if (series->instance != UINT32_MAX) {

@@ -5,22 +5,6 @@
 const ROWS_AT_FIRST = 40;
 const SEARCH_FROM = 12;		// rows
 
-const BARS = /^[\u2580-\u259f ]*$/;
-
-// Columns of bars are for terminals; here a share has its own bar.
-function isDrawn(table, c)
-{
-	return !table.rows.length || table.columns[c].title || !table.rows.every((row) =>
-		typeof row[c] === 'string' && BARS.test(row[c]));
-}
-
-// Texts that are indented for people say with it what is inside of what, beyond the first.
-function commonIndent(table, c)
-{
-	return table.rows.reduce((least, row) => typeof row[c] === 'string' && row[c].trim()
-		? Math.min(least, row[c].search(/\S/)) : least, Infinity);
-}
-
 function compareCells(a, b)
 {
 	const isA = typeof a === 'number', isB = typeof b === 'number';
@@ -36,8 +20,9 @@ class Table {
 	constructor(table, title)
 	{
 		this.table = table;
-		this.shown = table.columns.map((_, c) => c).filter((c) => isDrawn(table, c));
-		this.indent = table.columns.map((_, c) => commonIndent(table, c));
+		// Bars are for terminals: here each share has one behind it.
+		this.shown = table.columns.map((_, c) => c).filter((c) => table.columns[c].unit !== 'bar');
+		this.outermost = table.depths ? Math.min(...table.depths) : 0;
 		this.order = table.rows.map((_, i) => i);
 		this.column = -1;
 		this.isDown = true;
@@ -57,7 +42,7 @@ class Table {
 
 	columnOf(field)
 	{
-		return this.table.columns.findIndex((column) => column.field === field);
+		return columnAt(this.table, field);
 	}
 
 	build(title)
@@ -87,7 +72,7 @@ class Table {
 	buildHead(c)
 	{
 		const column = this.table.columns[c];
-		const head = el('th', {scope: 'col', class: column.right ? 'right' : null});
+		const head = el('th', {scope: 'col', class: column.right ? 'right' : null, title: column.help || null});
 
 		if (column.title)
 			head.append(el('button', {type: 'button', onclick: () => this.sort(c)},
@@ -119,9 +104,9 @@ class Table {
 			typeof cell === 'string' && cell.toLowerCase().includes(word)));
 	}
 
-	buildCell(row, c)
+	buildCell(i, c)
 	{
-		const column = this.table.columns[c], value = row[c];
+		const column = this.table.columns[c], value = this.table.rows[i][c];
 		const cell = el('td', {class: column.right ? 'right' : null});
 
 		if (value === undefined)
@@ -134,13 +119,15 @@ class Table {
 			}
 			return cell;
 		}
-		const text = value.slice(Number.isFinite(this.indent[c]) ? this.indent[c] : 0);
-
-		if (text.length > 60) {
-			cell.title = value.trim();
-			cell.append(el('span', {class: 'long'}, text));
+		if (column.tree) {
+			cell.classList.add('tree');
+			cell.style.setProperty('--depth', this.table.depths[i] - this.outermost);
+		}
+		if (value.length > 60) {
+			cell.title = value;
+			cell.append(el('span', {class: 'long'}, value));
 		} else {
-			cell.textContent = text;
+			cell.textContent = value;
 		}
 		return cell;
 	}
@@ -152,7 +139,7 @@ class Table {
 		const n = this.table.rows.length;
 
 		this.body.replaceChildren(...drawn.map((i) => el('tr', {class: this.table.styles[i]},
-			this.shown.map((c) => this.buildCell(this.table.rows[i], c)))));
+			this.shown.map((c) => this.buildCell(i, c)))));
 		this.count.textContent = (found.length < n ? `${found.length} of ${n} rows` : '') +
 			(this.table.left_out ? ` ${showCount(this.table.left_out)} more are not in the page` : '');
 		this.more.hidden = drawn.length === found.length;
@@ -170,9 +157,23 @@ function findTable(views, name)
 	return null;
 }
 
+// -1: there is none
+function columnAt(table, field)
+{
+	return table.columns.findIndex((its) => its.field === field);
+}
+
 function column(table, field)
 {
-	const c = table.columns.findIndex((its) => its.field === field);
+	const c = columnAt(table, field);
 
 	return c < 0 ? null : table.rows.map((row) => row[c]);
+}
+
+// Of each row the cells of these fields.
+function cellsOf(table, fields)
+{
+	const at = fields.map((field) => columnAt(table, field));
+
+	return table.rows.map((row) => at.map((c) => row[c]));
 }

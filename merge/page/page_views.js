@@ -2,21 +2,7 @@
 //
 // page_views.js - what stands in each view: its charts, then the blocks that the view printed
 
-const SPARKS = /[\u2581-\u2588]{5}/;
-const HEAT = /^[.0-9]{2,}$/;
 const FOLDED = new Set(['step_breakdown', 'comm_steps', 'tensor_curve']);	// long tables that a chart shows
-
-function textOf(block)
-{
-	return block.text.trim();
-}
-
-// What only a terminal needs: pictures made of characters, and hints about options.
-function isForTerminal(block)
-{
-	return block.kind && (SPARKS.test(block.text) || HEAT.test(textOf(block)) ||
-		/^late in step \(tenths/.test(textOf(block)));
-}
 
 // Titles begin sections; sections: [{title, blocks}]
 function sectionsOf(view)
@@ -25,8 +11,8 @@ function sectionsOf(view)
 
 	for (const block of view.blocks) {
 		if (block.kind === 't')
-			sections.push({title: textOf(block), blocks: []});
-		else if (!isForTerminal(block)) {
+			sections.push({title: block.text, blocks: []});
+		else {
 			if (!sections.length)
 				sections.push({title: '', blocks: []});
 			sections[sections.length - 1].blocks.push(block);
@@ -45,11 +31,11 @@ function addItem(parent, block)
 		parent.append(list);
 	}
 	if (!block.label && list.lastElementChild) {
-		list.lastElementChild.append(el('span', {class: `line ${block.style || ''}`}, textOf(block)));
+		list.lastElementChild.append(el('span', {class: `line ${block.style || ''}`}, block.text));
 		return;
 	}
 	list.append(el('dt', {class: block.style}, block.label),
-		    el('dd', {class: block.style}, el('span', {class: 'line'}, textOf(block))));
+		    el('dd', {class: block.style}, el('span', {class: 'line'}, block.text)));
 }
 
 // Into `parent`; tables made go to `tables`.
@@ -67,10 +53,8 @@ function addBlocks(parent, blocks, title, tables)
 		} else if (block.kind === 'i') {
 			addItem(parent, block);
 		} else {
-			const level = block.text.search(/\S/);
-
-			parent.append(el('p', {class: `line ${block.style || ''} ${level > 2 ? 'deeper' : ''}`},
-					 textOf(block)));
+			parent.append(el('p', {class: `line ${block.style || ''} ${block.indent > 2 ? 'deeper' : ''}`},
+					 block.text));
 		}
 	}
 }
@@ -95,53 +79,49 @@ function processNames()
 
 // ---- overview ----
 
+// The parts of a step's time: [column, its title, its colour] of each.
+function categoriesOf(table)
+{
+	return table.columns.map((its, c) => [c, its.title, CATEGORY[its.field] || colourOf(its.title), its])
+		.filter(([, , , its]) => its.unit === 'ns' && its.field !== 'time_ns');
+}
+
 // Sums of the table of all recorded steps, by category.
 function breakdownOf(table, process)
 {
-	const sums = new Map();
-	let n = 0, all = 0;
+	const time = columnAt(table, 'time_ns'), who = columnAt(table, 'process');
+	const rows = table.rows.filter((row) => process === null || row[who] === process), n = rows.length || 1;
+	const sum = (c) => rows.reduce((all, row) => all + row[c], 0);
 
-	table.columns.forEach((its, c) => {
-		if (c > 2)
-			sums.set(its.title, 0);
-	});
-	for (const row of table.rows) {
-		if (process !== null && row[0] !== process)
-			continue;
-		n++;
-		all += row[2];
-		for (let c = 3; c < row.length; c++)
-			sums.set(table.columns[c].title, sums.get(table.columns[c].title) + row[c]);
-	}
-	return {n, all: Math.floor(all / (n || 1)), parts: [...sums].filter(([, value]) => value > 0)
-		.map(([name, value]) => [name, Math.floor(value / (n || 1)), CATEGORY[name] || colourOf(name)])};
+	return {n: rows.length, all: Math.floor(sum(time) / n),
+		parts: categoriesOf(table).map(([c, title, colour]) => [title, Math.floor(sum(c) / n), colour])
+			.filter(([, value]) => value > 0)};
 }
 
 // A column for each step: of a rank, or the average of the ranks that recorded it.
 function stepColumns(table, rows, isAverage)
 {
-	const steps = new Map();
+	const steps = new Map(), number = columnAt(table, 'step'), categories = categoriesOf(table);
 
 	for (const row of rows) {
-		const its = steps.get(row[1]) || {n: 0, ns: row.slice(3).fill(0)};
+		const its = steps.get(row[number]) || {n: 0, ns: categories.map(() => 0)};
 
 		its.n++;
-		row.slice(3).forEach((value, c) => { its.ns[c] += value; });
-		steps.set(row[1], its);
+		categories.forEach(([c], i) => { its.ns[i] += row[c]; });
+		steps.set(row[number], its);
 	}
 	return steps.size < 2 ? '' : stackedColumns([...steps].sort((a, b) => a[0] - b[0]).map(([step, its]) => ({
 		label: `step ${showCount(step)}${isAverage ? `, average of ${its.n} ranks` : ''}`, short: showCount(step),
-		parts: its.ns.map((value, c) => [table.columns[c + 3].title, Math.round(value / its.n),
-			CATEGORY[table.columns[c + 3].title] || colourOf(table.columns[c + 3].title)]),
+		parts: categories.map(([, title, colour], i) => [title, Math.round(its.ns[i] / its.n), colour]),
 	})), 'Recorded steps', 'ns');
 }
 
 function breakdownCard(table)
 {
-	const body = el('div'), names = [...new Set(table.rows.map((row) => row[0]))];
+	const body = el('div'), who = columnAt(table, 'process'), names = [...new Set(table.rows.map((row) => row[who]))];
 	const draw = (process) => {
 		const {n, all, parts} = breakdownOf(table, process);
-		const rows = table.rows.filter((row) => process === null || row[0] === process);
+		const rows = table.rows.filter((row) => process === null || row[who] === process);
 
 		body.replaceChildren(el('p', {class: 'big'}, showNs(Math.round(all)),
 			el('small', {}, ` a step, average of ${showCount(n)} recorded`)),
@@ -183,7 +163,7 @@ function buildOverview(panel)
 		table ? breakdownCard(table) : null,
 		section(who, tables, 'card who')));
 	for (const its of sections)
-		if (its !== who && !(table && /^Where a step goes/.test(its.title)))
+		if (its !== who)
 			panel.append(section(its, tables));
 }
 
@@ -204,7 +184,7 @@ function topCard(table)
 		const rows = [...table.rows].filter((row) => typeof row[c] === 'number' && row[c] > 0)
 			.sort((a, b) => b[c] - a[c]).slice(0, n);
 
-		box.replaceChildren(topBars(rows.map((row) => [String(row[name]).trim(), row[c]]),
+		box.replaceChildren(topBars(rows.map((row) => [row[name], row[c]]),
 			table.columns[c].unit, `Most ${table.columns[c].title}`));
 	};
 	let now = figures.find(([, its]) => its.field === table.order) || figures[0], n = 10;
@@ -317,9 +297,9 @@ function curvesChart(curves, title, zoom)
 // Tensors by category, from the view's table of the greatest in each stretch of time.
 function categoriesChart(table, process, device, zoom)
 {
-	const at = table.columns.findIndex((its) => its.field === 'peak_ns');
-	const first = table.columns.findIndex((its) => its.field === 'bytes') + 1;
-	const rows = table.rows.filter((row) => row[0] === process && row[1] === device &&
+	const at = columnAt(table, 'peak_ns'), first = columnAt(table, 'bytes') + 1;
+	const who = columnAt(table, 'process'), where = columnAt(table, 'device');
+	const rows = table.rows.filter((row) => row[who] === process && row[where] === device &&
 		typeof row[at] === 'number').sort((a, b) => a[at] - b[at]);
 
 	const windows = windowsOf(processNames().indexOf(process));
@@ -384,7 +364,7 @@ function groupOf(curve)
 		return curve.name;
 	if (curve.device !== undefined)
 		return 'Device memory';
-	if (/^(memory|swap) /.test(curve.name))
+	if (curve.group === 'system')
 		return 'Memory of the machine';
 	return curve.name === 'virtual' ? 'Addresses of the process' : 'Memory of the process';
 }
@@ -526,8 +506,8 @@ function buildComm(panel)
 
 	panel.append(section(sections[0], tables));
 	if (steps)
-		panel.append(heatMap([...new Set(steps.rows.map((row) => row[0]))],
-			steps.rows.map((row) => [row[0], row[1], row[3], row[2]]), 'How late each rank was in each step'));
+		panel.append(heatMap([...new Set(column(steps, 'process'))], cellsOf(steps,
+			['process', 'step', 'late_ns', 'time_ns']), 'How late each rank was in each step'));
 	for (const its of sections.slice(1))
 		panel.append(section(its, tables));
 }

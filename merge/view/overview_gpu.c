@@ -152,9 +152,9 @@ static void put_times(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, "copy_ns", "copies", 0, "with a copy", f->copy_ns);
 	TP_NS(r, "compute_copy_ns", "and computing", 0, "with a copy and computing", f->compute_copy_ns);
 	TP_NS(r, "idle_copy_ns", "waits: copy", 0, "without a kernel, waiting for a copy", f->idle_ns[TP_IDLE_COPY]);
-	TP_NS(r, "idle_host_ns", "host", 0, "... for the host", f->idle_ns[TP_IDLE_HOST]);
-	TP_NS(r, "idle_queue_ns", "stream", 0, "... for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
-	TP_NS(r, "idle_other_ns", "else", 0, "... for something else", f->idle_ns[TP_IDLE_OTHER]);
+	TP_NS(r, "idle_host_ns", "host", 0, "without a kernel, waiting for the host", f->idle_ns[TP_IDLE_HOST]);
+	TP_NS(r, "idle_queue_ns", "stream", 0, "without a kernel, waiting for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
+	TP_NS(r, "idle_other_ns", "else", 0, "without a kernel, waiting for something else", f->idle_ns[TP_IDLE_OTHER]);
 	TP_COUNT(r, "launches", "launches", 0, "number of launches", d->delay.n);
 	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median time from a call to its work's begin",
 	      tp_spread_percentile(&d->delay, 50));
