@@ -45,4 +45,21 @@ void tp_overview_print_host(const struct tp_run *run, struct tp_out *out);
 void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out);
 
+/* overview_gpu_tables.c: the same for programs and for the page */
+const char *tp_overview_gpu_who(char buf[96], const struct tp_run *run,
+				const struct tp_gpu_device *d);
+void tp_overview_gpu_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
+			   struct tp_out *out);
+void tp_overview_gpu_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,
+			     struct tp_out *out);
+
+/* overview_memory.c: the peak of tensors */
+void tp_overview_print_memory(const struct tp_run *run, const struct tp_overview *overview,
+			      struct tp_out *out);
+
+/* overview_lost.c: what is missing or off; open spans of the dead */
+void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *overview,
+			    struct tp_out *out);
+void tp_overview_print_open(const struct tp_run *run, struct tp_out *out);
+
 #endif

@@ -16,16 +16,6 @@
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
 
-enum {
-	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
-	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
-};
-
-static double percent(int64_t part, int64_t whole)
-{
-	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
-}
-
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice)
 {
@@ -88,7 +78,7 @@ static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *ad
 		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
 		has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
 	}
-	advice->percent = percent(wait, all);
+	advice->percent = tp_advice_percent(wait, all);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of the run's steps is spent waiting for data%s",
 		 tp_show_percent(a, (double)wait, (double)all),
@@ -98,138 +88,6 @@ static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *ad
 		     ? "give DataLoader num_workers > 0"
 		     : "more num_workers, a greater prefetch_factor, or less work for each sample");
 	find_dataset(facts->run, advice->place, sizeof(advice->place));
-	return true;
-}
-
-/* ---- devices ---- */
-
-static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
-{
-	return facts->sums->n_steps ? n / facts->sums->n_steps : 0;
-}
-
-/* Waiting is a fault only when the device has nothing to do afterwards. */
-static bool judge_waits(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = &facts->overview->habits;
-	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
-	int64_t cost = idle < habits->wait_ns ? idle : habits->wait_ns;
-	char a[32], b[32];
-
-	if (!per_step(facts, habits->n_waits))
-		return false;
-	advice->percent = percent(cost, facts->gpu.all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "the host waits for the device %" PRIu64 " times a step, %s of the time, and the "
-		 "device then for the host, %s",
-		 per_step(facts, habits->n_waits),
-		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->sums->all_ns),
-		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "leave values on the device: .item(), .tolist(), print and conditions wait for "
-		 "them; read them every so many steps");
-	tp_advice_line(facts, NULL, TP_SITE_WAIT, advice);
-	return true;
-}
-
-static bool judge_host(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = &facts->overview->habits;
-	int64_t data, all, kernel_ns;
-	char a[32], b[32], c[32];
-
-	if (facts->is_waiting || !habits->n_kernels)
-		return false;
-	advice->percent = percent(facts->gpu.idle_ns[TP_IDLE_HOST], facts->gpu.all_ns);
-	/* While the host waits for data it asks for nothing: that is another rule's. */
-	if (tp_overview_data_wait(facts->run, facts->sums, &data, &all))
-		advice->percent -= percent(data, all);
-	kernel_ns = habits->kernel_ns / (int64_t)habits->n_kernels;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "the device waits for the host %s of the time: %s kernels a step, %s each",
-		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
-				 (double)facts->gpu.all_ns),
-		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
-	snprintf(advice->todo, sizeof(advice->todo), "%s",
-		 kernel_ns < SMALL_KERNEL_NS
-		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
-		     : "what does the host do before the gaps? The timeline shows it");
-	tp_advice_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
-	return true;
-}
-
-static bool judge_idle(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	int64_t idle = tp_sub(facts->gpu.all_ns, facts->gpu.busy_ns);
-	char a[32];
-
-	if (facts->is_explained)
-		return false;
-	advice->percent = percent(idle, facts->gpu.all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
-		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "what does the host do before the gaps? The timeline shows it");
-	return true;
-}
-
-static bool has_tensor_cores(const struct tp_overview *overview)
-{
-	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
-		const struct tp_device *device = tp_gpu_time_at(overview->gpu, i)->device;
-
-		if (device && device->major >= TENSOR_CAPABILITY)
-			return true;
-	}
-	return false;
-}
-
-static bool judge_tensor_cores(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = &facts->overview->habits;
-	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
-	char a[32];
-
-	if (!has_tensor_cores(facts->overview))
-		return false;
-	/* With them a product takes half the time, or less. */
-	advice->percent = percent(slow / 2, facts->gpu.all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of the time of kernels is products and convolutions without tensor cores",
-		 tp_show_percent(a, (double)slow, (double)habits->kernel_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "torch.autocast, or torch.set_float32_matmul_precision('high')");
-	return true;
-}
-
-static bool judge_allocations(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = &facts->overview->habits;
-
-	if (!per_step(facts, habits->n_allocs))
-		return false;
-	advice->percent = percent(habits->alloc_ns, facts->sums->all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " calls a step ask the driver for memory or give it back",
-		 per_step(facts, habits->n_allocs));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "too little memory, or too many sizes: "
-		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
-	return true;
-}
-
-static bool judge_copies(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = &facts->overview->habits;
-
-	if (!habits->n_pageable)
-		return false;
-	advice->percent = percent(habits->pageable_ns, facts->gpu.all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " copies a step to the device come from memory that is not pinned",
-		 per_step(facts, habits->n_pageable));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "DataLoader(pin_memory=True) and .to(device, non_blocking=True)");
 	return true;
 }
 
@@ -266,7 +124,7 @@ static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *a
 		tp_comm_judge(rank, n, &verdict);
 	if (!verdict.rank)
 		return false;
-	advice->percent = percent(verdict.late_step_ns,
+	advice->percent = tp_advice_percent(verdict.late_step_ns,
 				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
@@ -284,7 +142,7 @@ static bool judge_communication(const struct tp_advice_facts *facts, struct tp_a
 
 	if (facts->is_explained)
 		return false;
-	advice->percent = percent(facts->sums->ns[TP_CAT_COMM], facts->sums->all_ns);
+	advice->percent = tp_advice_percent(facts->sums->ns[TP_CAT_COMM], facts->sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of a step only communication goes on",
 		 tp_show_percent(a, (double)facts->sums->ns[TP_CAT_COMM],
@@ -308,14 +166,14 @@ static const struct rule {
     {"data-parallel", 0, tp_advice_data_parallel, true},
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
     {"uneven-ranks", 5, judge_ranks, false},
-    {"synchronising", 5, judge_waits, true},
-    {"device-allocations", 1, judge_allocations, true},
-    {"pageable-copies", 5, judge_copies, true},
-    {"host-bound", 20, judge_host, true},
+    {"synchronising", 5, tp_advice_waits, true},
+    {"device-allocations", 1, tp_advice_allocations, true},
+    {"pageable-copies", 5, tp_advice_copies, true},
+    {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
     {"communication", 15, judge_communication, false},
-    {"tensor-cores", 10, judge_tensor_cores, true},
-    {"device-idle", 30, judge_idle, true},
+    {"tensor-cores", 10, tp_advice_tensor_cores, true},
+    {"device-idle", 30, tp_advice_idle, true},
 };
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 
@@ -369,7 +227,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		    !rules[i].judge(&facts, next) ||
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))
 			continue;
-		facts.is_waiting |= rules[i].judge == judge_waits;
+		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		facts.is_explained |= next->percent >= 0;
 		n++;
 	}

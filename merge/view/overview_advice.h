@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_advice.h - the inside of the overview's advice: overview_advice.c has the table of rules
- * and those of data and devices, overview_setup.c those of memory and of how the run is set up
+ * and those of data and ranks, overview_devices.c those of devices, overview_setup.c those of memory
+ * and of how the run is set up
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -25,7 +26,14 @@ struct tp_advice_facts {
 
 /* False: nothing to say. */
 typedef bool tp_advice_judge(const struct tp_advice_facts *facts, struct tp_advice *advice);
-tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo;
+tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo,
+	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
+	tp_advice_allocations, tp_advice_copies;
+
+static inline double tp_advice_percent(int64_t part, int64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
 
 /* The line of the program's code that has most of it; of a process, or of all. */
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,

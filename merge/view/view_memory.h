@@ -37,6 +37,24 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_options *options,
 			   const struct tp_hostmem *mem, struct tp_out *out);
 
+/* What its parts share: view_memory_frames.c has the whole stacks of those that held most. */
+struct tp_hostmem_choice;
+struct tp_host_shown {
+	const struct tp_run *run;
+	const struct tp_view_options *options;
+	const struct tp_hostmem *mem;
+	const struct tp_hostmem_choice *choice;
+	const struct tp_hostmem_proc *host;
+	uint32_t n_host;
+	struct tp_out *out;
+};
+
+uint64_t tp_host_peak_of(const struct tp_host_shown *shown, uint32_t proc);
+void tp_view_memory_frames(const struct tp_host_shown *shown);
+/* Figures of each process, for programs. */
+void tp_view_memory_host_rows(const struct tp_run *run, const struct tp_hostmem_proc *host,
+			      uint32_t n, struct tp_out *out);
+
 /* Rows that are shown of a long table beside the main one. */
 static inline uint32_t tp_view_memory_rows(const struct tp_view_options *options, uint32_t n)
 {

@@ -14,27 +14,12 @@
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/model/label.h"
 
-enum {
-	STACKS_SHOWN = 3,
-	INNER_FRAMES = 24, OUTER_FRAMES = 6,	/* of a deep stack that are shown */
-	FRAMES_MAX = 1024,	/* of a stack that is shown */
-	SHOWN_MAX = 2048,	/* bytes of a frame */
-};
+enum { SHOWN_MAX = 2048 };	/* bytes of a frame */
 
 /* ---- cells ---- */
 
-struct shown {
-	const struct tp_run *run;
-	const struct tp_view_options *options;
-	const struct tp_hostmem *mem;
-	const struct tp_hostmem_choice *choice;
-	const struct tp_hostmem_proc *host;
-	uint32_t n_host;
-	struct tp_out *out;
-};
-
 /* Of several processes a row says of which it is; in rows for programs always. */
-static void put_who(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
+static void put_who(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *of)
 {
 	char who[64];
 
@@ -56,7 +41,7 @@ static void put_frame(struct tp_row *r, const struct tp_frame *frame, bool is_kn
 		tp_row_text(r, "(not recorded)");
 }
 
-static void put_native(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
+static void put_native(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *of)
 {
 	struct tp_frame asking;
 
@@ -65,7 +50,7 @@ static void put_native(struct tp_row *r, const struct shown *shown, const struct
 		put_frame(r, &asking, true);
 }
 
-static void put_code(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *of)
+static void put_code(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *of)
 {
 	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
 		put_frame(r, &of->frame, of->is_known));
@@ -73,15 +58,7 @@ static void put_code(struct tp_row *r, const struct shown *shown, const struct t
 		put_native(r, shown, of));
 }
 
-static uint64_t peak_of_proc(const struct shown *shown, uint32_t proc)
-{
-	for (uint32_t i = 0; i < shown->n_host; i++)
-		if (shown->host[i].proc->at == proc)
-			return shown->host[i].peak_bytes;
-	return 0;
-}
-
-static void print_rest(const struct shown *shown, uint32_t n_left)
+static void print_rest(const struct tp_host_shown *shown, uint32_t n_left)
 {
 	char a[32];
 
@@ -90,102 +67,18 @@ static void print_rest(const struct shown *shown, uint32_t n_left)
 			    tp_show_count(a, n_left));
 }
 
-/* ---- whole stacks ---- */
-
-/* Frames that are shown, in place: not those of the interpreter between two of Python. */
-static uint32_t leave_out_glue(struct tp_frame *frame, uint32_t n)
-{
-	uint32_t n_kept = 0;
-	bool is_in_python = false;
-
-	for (uint32_t i = 0; i < n; i++) {
-		is_in_python |= frame[i].is_python;
-		if (!is_in_python || !tp_hostmem_is_glue(&frame[i]) || frame[i].is_cut)
-			frame[n_kept++] = frame[i];
-	}
-	return n_kept;
-}
-
-static void print_frames(const struct shown *shown, struct tp_frame *frame, uint32_t n)
-{
-	bool is_whole = !shown->options->top;
-	uint32_t n_kept = is_whole ? n : leave_out_glue(frame, n);
-	char text[SHOWN_MAX];
-
-	for (uint32_t i = 0; i < n_kept; i++) {
-		if (!is_whole && i == INNER_FRAMES && n_kept > INNER_FRAMES + OUTER_FRAMES + 1) {
-			i = n_kept - OUTER_FRAMES;
-			tp_out_line(shown->out, "dim", "    ... %u more", i - INNER_FRAMES);
-		}
-		tp_out_line(shown->out, frame[i].is_python ? "bold" : "", "    %s",
-			    tp_hostmem_show_frame(text, sizeof(text), &frame[i],
-						  TP_HOSTMEM_LONG));
-		if (frame[i].is_cut)
-			tp_out_line(shown->out, "dim", "    (what is outside of it is not known)");
-	}
-	if (n_kept < n)
-		tp_out_line(shown->out, "dim",
-			    "    (%u frames of the interpreter left out: --top 0 shows all)",
-			    n - n_kept);
-}
-
-static void print_stack(const struct shown *shown, const struct tp_hostmem_row *row)
-{
-	struct tp_frame *frame = malloc(FRAMES_MAX * sizeof(*frame));
-	uint32_t n = frame ? tp_stacks_frames(tp_hostmem_stacks(shown->mem), row->stack, frame,
-					      FRAMES_MAX)
-			   : 0;
-	char a[32], b[32], c[32], who[64] = "";
-
-	if (n && n <= FRAMES_MAX) {
-		if (shown->run->n_procs > 1)
-			tp_label_proc(who, shown->run, shown->run->proc[row->proc]);
-		tp_out_title(shown->out, "%s at the peak of %s%s, from one stack (%s allocations):",
-			     tp_show_bytes(a, (int64_t)row->peak_bytes),
-			     *who ? who : "",
-			     *who ? "" : tp_show_bytes(c, (int64_t)peak_of_proc(shown, row->proc)),
-			     tp_show_count(b, row->n_allocs));
-		print_frames(shown, frame, n);
-	}
-	free(frame);
-}
-
-/* The few stacks that held most. */
-static void print_stacks(const struct shown *shown)
-{
-	uint32_t n, n_most = 0;
-	const struct tp_hostmem_row *row = tp_hostmem_rows(shown->mem, &n);
-	const struct tp_hostmem_row *most[STACKS_SHOWN];
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = n_most;
-
-		if (!row[i].stack || !row[i].peak_bytes)
-			continue;
-		while (at && most[at - 1]->peak_bytes < row[i].peak_bytes)
-			at--;
-		if (at == STACKS_SHOWN)
-			continue;
-		n_most += n_most < STACKS_SHOWN;
-		memmove(&most[at + 1], &most[at], (n_most - at - 1) * sizeof(most[0]));
-		most[at] = &row[i];
-	}
-	for (uint32_t i = 0; i < n_most && !shown->out->rows; i++)
-		print_stack(shown, most[i]);
-}
-
 /* ---- tables of groups: at the peak, what stays, what does not ---- */
 
 static void put_peak(struct tp_row *r, const void *ctx, const void *of)
 {
-	const struct shown *shown = ctx;
+	const struct tp_host_shown *shown = ctx;
 	const struct tp_hostmem_group *group = of;
 	const struct tp_hostmem_row *sum = &group->sum;
 
 	put_who(r, shown, group);
 	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
 	TP_PERCENT(r, "percent", "%", 0, "part of all then", sum->peak_bytes,
-		   peak_of_proc(shown, sum->proc));
+		   tp_host_peak_of(shown, sum->proc));
 	TP_COUNT(r, "peak_blocks", "blocks", TP_LESS(1), "blocks then", sum->peak_blocks);
 	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
 	TP_COUNT(r, "allocations", "allocs", TP_LESS(2), "number of allocations", sum->n_allocs);
@@ -229,7 +122,7 @@ static void put_temporary(struct tp_row *r, const void *ctx, const void *of)
 	put_code(r, ctx, group);
 }
 
-static void put_by(struct tp_row *r, const struct shown *shown, const struct tp_hostmem_group *group)
+static void put_by(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *group)
 {
 	const struct tp_hostmem_row *sum = &group->sum;
 
@@ -300,7 +193,7 @@ static int compare_allocated(const void *a, const void *b)
 }
 
 /* Those that have any of its cost. Of equal ones that which allocated most is first. */
-static void print_groups(const struct shown *shown, enum tp_host_stacks which, const char *title,
+static void print_groups(const struct tp_host_shown *shown, enum tp_host_stacks which, const char *title,
 			 const struct tp_hostmem_group *group, uint32_t n_groups)
 {
 	const struct tp_hostmem_group **some = malloc((n_groups + 1) * sizeof(*some));
@@ -330,7 +223,7 @@ static void print_groups(const struct shown *shown, enum tp_host_stacks which, c
 	free(some);
 }
 
-static void print_by(const struct shown *shown, enum tp_host_stacks which, const char *title,
+static void print_by(const struct tp_host_shown *shown, enum tp_host_stacks which, const char *title,
 		     enum tp_hostmem_frame by)
 {
 	uint32_t n = 0;
@@ -345,7 +238,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 			   const struct tp_hostmem *mem, struct tp_out *out)
 {
 	struct tp_hostmem_choice *choice = tp_hostmem_choice_new(tp_hostmem_stacks(mem));
-	struct shown shown = {
+	struct tp_host_shown shown = {
 		.run = run, .options = options, .mem = mem, .choice = choice, .out = out,
 	};
 	uint32_t n;
@@ -360,7 +253,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 	}
 	print_groups(&shown, TP_HOST_PEAK, "Who held host memory at its peak", group, n);
 	/* Behind it the stacks of those that held most. */
-	print_stacks(&shown);
+	tp_view_memory_frames(&shown);
 	print_groups(&shown, TP_HOST_END, "Alive at the end", group, n);
 	print_groups(&shown, TP_HOST_STAYED,
 		     "Stayed: allocated in a step, there two steps later and at the end", group, n);

@@ -3,17 +3,14 @@
  * view_module.c - the tree of nn.Modules: calls, time of forward and backward on the host and on
  * devices, tensor memory
  *
- * A row is a path of modules: who calls it matters. Order is that of the first calls. Where rows
- * are limited those with most time are shown: a module that is shown has its outer ones shown.
+ * A row is a path of modules: who calls it matters.
  */
 #include "merge/view/view_module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/module_times.h"
 #include "merge/kit/need.h"
-#include "merge/kit/sum.h"
 #include "merge/model/label.h"
 
 struct state {
@@ -22,9 +19,6 @@ struct state {
 	struct tp_module_memories *memories;
 	/* At the end. */
 	struct tp_module_paths *paths;
-	uint32_t n;		/* paths, with 0 */
-	uint8_t *is_shown;
-	uint32_t *first, *next;	/* of a path, in order: its first inner one; the one behind it */
 };
 
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
@@ -35,80 +29,6 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	state->times = tp_facts_want(facts, &tp_fact_module_times_cut, NULL);
 	state->memories = tp_facts_want(facts, &tp_fact_module_memories, NULL);
 	return state;
-}
-
-static int64_t figure_of(const struct state *state, uint32_t path)
-{
-	const struct tp_module_time *time = tp_module_times_at(state->times, path);
-
-	return tp_add(tp_add(time->total_ns, time->backward_ns),
-		      tp_add(time->device_ns, time->device_backward_ns));
-}
-
-/* A stack of the warm-up may name modules that nothing in the window is of. */
-static bool is_empty(const struct state *state, uint32_t path)
-{
-	const struct tp_module_time *time = tp_module_times_at(state->times, path);
-
-	return !time->n_calls && !time->n_ops && !time->n_backward_ops && !figure_of(state, path);
-}
-
-struct ordered {
-	int64_t figure;
-	uint32_t depth, path;
-};
-
-/* Outer ones first where figures are equal, so that they are shown too. */
-static int compare_ordered(const void *a, const void *b)
-{
-	const struct ordered *x = a, *y = b;
-
-	if (x->figure != y->figure)
-		return x->figure < y->figure ? 1 : -1;
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
-	return (x->path > y->path) - (x->path < y->path);
-}
-
-/* How many are shown, of *n_all. */
-static uint32_t choose_rows(struct state *state, uint32_t *n_all)
-{
-	struct ordered *order = malloc(state->n * sizeof(*order));
-	uint32_t n = 0, top = state->options.top;
-
-	*n_all = 0;
-	if (!order)
-		return 0;
-	for (uint32_t path = 1; path < state->n; path++)
-		if (!is_empty(state, path))
-			order[n++] = (struct ordered){
-				.figure = figure_of(state, path), .path = path,
-				.depth = tp_module_paths_at(state->paths, path)->depth,
-			};
-	*n_all = n;
-	qsort(order, n, sizeof(*order), compare_ordered);
-	if (top && top < n)
-		n = top;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t path = order[i].path; path && !state->is_shown[path];
-		     path = tp_module_paths_at(state->paths, path)->outer)
-			state->is_shown[path] = 1;
-	free(order);
-	n = 0;
-	for (uint32_t path = 1; path < state->n; path++)
-		n += state->is_shown[path];
-	return n;
-}
-
-static void link_tree(struct state *state)
-{
-	/* From the last on, so that each becomes the first of its outer one. */
-	for (uint32_t path = state->n - 1; path > 0; path--) {
-		uint32_t outer = tp_module_paths_at(state->paths, path)->outer;
-
-		state->next[path] = state->first[outer];
-		state->first[outer] = path;
-	}
 }
 
 static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path)
@@ -223,26 +143,6 @@ static const struct tp_table_def table_def = {
 	.name = "module", .columns = put_columns, .help = "nn.Modules, by the path of those around them",
 };
 
-/* Those that are shown, in the order of the tree. */
-static uint32_t *list_tree(const struct state *state, uint32_t *n)
-{
-	uint32_t *list = malloc(state->n * sizeof(*list)), path = state->first[0];
-
-	*n = 0;
-	while (list && path) {
-		if (state->is_shown[path])
-			list[(*n)++] = path;
-		if (state->first[path]) {
-			path = state->first[path];
-			continue;
-		}
-		while (path && !state->next[path])
-			path = tp_module_paths_at(state->paths, path)->outer;
-		path = path ? state->next[path] : 0;
-	}
-	return list;
-}
-
 static void print_notes(const struct state *state, const struct tp_run *run, struct tp_out *out,
 			uint32_t n_shown, uint32_t n_all)
 {
@@ -267,19 +167,12 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 
 static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)
 {
-	uint32_t n_all, n_shown = choose_rows(state, &n_all), n, *path;
+	uint32_t n, n_all, *path = tp_view_module_tree(state->times, state->options.top, &n, &n_all);
 
-	link_tree(state);
-	path = list_tree(state, &n);
-	if (path) {
-		tp_table_show(&table_def, state, path, n, sizeof(*path), TP_TOP_NONE, out);
-		print_notes(state, run, out, n_shown, n_all);
-		if (tp_module_memories_has_any(state->memories))
-			tp_view_module_memory(state->memories, state->paths, path, n,
-					      &state->options, out);
-	} else {
-		tp_out_line(out, "red", "out of memory");
-	}
+	tp_table_show(&table_def, state, path, n, sizeof(*path), TP_TOP_NONE, out);
+	print_notes(state, run, out, n, n_all);
+	if (tp_module_memories_has_any(state->memories))
+		tp_view_module_memory(state->memories, state->paths, path, n, &state->options, out);
 	free(path);
 }
 
@@ -288,12 +181,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 
 	state->paths = tp_module_times_paths(state->times);
-	state->n = tp_module_paths_count(state->paths);
 	tp_out_title(out, "Modules");
-	state->is_shown = tp_need(state->n, 1);
-	state->first = tp_need(state->n, sizeof(*state->first));
-	state->next = tp_need(state->n, sizeof(*state->next));
-	if (state->n == 1) {
+	if (tp_module_paths_count(state->paths) == 1) {
 		tp_out_line(out, "",
 			    tp_label_is_kineto(run) ?
 				    "no nn.Module was recorded: torch.profiler tells of them with "
@@ -309,9 +198,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (tp_module_times_is_incomplete(state->times) ||
 	    tp_module_memories_is_incomplete(state->memories))
 		tp_out_line(out, "red", "out of memory: some modules are missing here");
-	free(state->is_shown);
-	free(state->first);
-	free(state->next);
 	free(state);
 }
 

@@ -5,16 +5,14 @@
  *
  * Text is folded to what takes time (excerpt_tree.h); rows for programs are all events of the step.
  */
-#include "merge/model/view.h"
+#include "merge/view/view_trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/program/excerpt_show.h"
 #include "merge/kit/need.h"
 #include "merge/model/label.h"
-#include "merge/model/shapes.h"
 
 enum {
 	LINES = 56,		/* when --top does not say: a screen or two */
@@ -92,15 +90,6 @@ static const struct tp_excerpt_row *row_of(const struct state *state, const stru
 								  : NULL;
 }
 
-static void put_shapes(struct tp_row *r, const struct tp_excerpt_row *row)
-{
-	char shapes[200];
-
-	if (row && row->shapes)
-		tp_row_text(r, "%s", tp_show_shapes(shapes, sizeof(shapes), row->shapes->bytes,
-						    row->shapes->n_bytes));
-}
-
 static void put_line(struct tp_row *r, const void *ctx, const void *of)
 {
 	struct state *state = *(struct state *const *)ctx;
@@ -123,7 +112,7 @@ static void put_line(struct tp_row *r, const void *ctx, const void *of)
 									      line->node)));
 	TP_WHEN(r, state->has_shapes)
 		TP_CELL(r, NULL, "shapes", TP_UNIT_TEXT, TP_CUT | TP_LESS(1), "",
-			put_shapes(r, row_of(state, line)));
+			tp_view_trace_shapes(r, row_of(state, line)));
 	TP_DEPTH(r, line->depth < INDENT_MOST ? line->depth : INDENT_MOST);
 	TP_STYLE(r, line->is_rest ? "dim" : style_of(state, line->node));
 }
@@ -262,61 +251,6 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 	tp_excerpt_tree_free(tree);
 }
 
-/* ---- rows ---- */
-
-struct shown {
-	struct state *state;
-	const struct tp_excerpt_step *step;
-};
-
-static void put_row(struct tp_row *r, const void *ctx, const void *of)
-{
-	const struct shown *shown = ctx;
-	const struct tp_excerpt_row *row = of;
-	char text[TP_EXCERPT_TEXT];
-
-	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "number of the step",
-		shown->step->is_step ? tp_row_count(r, shown->step->index) : (void)0);
-	TP_TEXT(r, "place", "place", 0, "thread, or stream of a device", "%s",
-		tp_excerpt_place(text, shown->step->proc, row));
-	TP_NUMBER(r, "depth", "depth", 0, "events around it", row->depth);
-	TP_TEXT(r, "name", "name", 0, "its name", "%s",
-		tp_excerpt_name(&shown->state->show, text, row, true));
-	TP_TEXT(r, "category", "category", 0, "what it is", "%s", tp_excerpt_category(row));
-	TP_NS(r, "begin_ns", "begin", 0, "from the step's begin to its own",
-	      tp_sub(row->begin_ns, shown->step->begin_ns));
-	TP_NS(r, "time_ns", "time", 0, "its duration", tp_sub(row->end_ns, row->begin_ns));
-	TP_NS(r, "device_ns", "GPU", 0, "time on devices of work launched in it", row->device_ns);
-	TP_CELL(r, "delay_ns", "delay", TP_UNIT_NS, 0, "from its call to its begin on a device",
-		row->delay_ns >= 0 ? tp_row_integer(r, row->delay_ns) : (void)0);
-	TP_CELL(r, "correlation", "correlation", TP_UNIT_NUMBER, 0,
-		"the same for a call and its work", row->correlation ? tp_row_count(r, row->correlation)
-								     : (void)0);
-	TP_CELL(r, "shapes", "shapes", TP_UNIT_TEXT, 0, "types and shapes of its inputs",
-		put_shapes(r, row));
-	TP_TEXT(r, "module", "module", 0, "nn.Module that it is of", "%s",
-		tp_excerpt_module(&shown->state->show, text, row->path));
-	TP_PLACE(r, "line", "line", 0, "line of the program that it comes from", "%s",
-		 tp_excerpt_line(&shown->state->show, text, row->stack));
-}
-
-static const struct tp_table_def rows_def = {
-	.name = "trace", .columns = put_row, .help = "all events of the step, place by place",
-};
-
-static void print_rows(struct state *state, const struct tp_run *run, uint32_t at,
-		       struct tp_out *out)
-{
-	const struct shown shown = {state, tp_excerpt_step(state->excerpt, at)};
-	char a[64];
-
-	out->who = tp_label_proc(a, run, shown.step->proc);
-	tp_table_show(&rows_def, &shown, tp_excerpt_rows(state->excerpt) + shown.step->first,
-		      shown.step->n, sizeof(struct tp_excerpt_row),
-		      state->options.has_top ? state->options.top : 0, out);
-	out->who = NULL;
-}
-
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
@@ -326,7 +260,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	n = tp_excerpt_steps(state->excerpt);
 	for (uint32_t i = 0; i < n; i++) {
 		if (out->rows)
-			print_rows(state, run, i, out);
+			tp_view_trace_rows(&state->show, state->excerpt, run, i,
+					   state->options.has_top ? state->options.top : 0, out);
 		else
 			print_text(state, run, i, out);
 	}
@@ -346,6 +281,6 @@ const struct tp_view tp_view_trace = {
 	.name = "trace",
 	.help = "one step as text, the slowest or that of --steps: what lay in what, and when",
 	.begin = begin,
-	.tables = (const struct tp_table_def *const[]){&rows_def, NULL},
+	.tables = (const struct tp_table_def *const[]){&tp_table_trace, NULL},
 	.print = print,
 };
