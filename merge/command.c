@@ -12,7 +12,7 @@
 
 #include "merge/fields.h"
 #include "merge/kit/list.h"
-#include "merge/view/diff.h"
+#include "merge/view/diff/diff.h"
 
 /* As given; what they mean goes to `command`. */
 static struct words {

@@ -2,7 +2,7 @@
 /*
  * overview.h - the figures of the overview, collected event by event
  *
- * overview.c collects, the view prints (merge/view/overview.h).
+ * overview.c collects, the view prints (merge/view/overview/overview.h).
  * Memory: steps, names, threads, live blocks.
  */
 #ifndef TP_MERGE_OVERVIEW_H

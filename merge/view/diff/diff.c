@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.c - two runs side by side: what each took per step, name by name
+ */
+#include "merge/view/diff/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/kit/need.h"
+#include "merge/kit/stats.h"
+#include "merge/kit/sum.h"
+
+static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_diff_kernels *kernels = state;
+
+	kernels->names = tp_names_new();
+}
+
+static void take_kernel(void *state, const struct tp_event *event)
+{
+	struct tp_diff_kernels *kernels = state;
+	uint32_t row = tp_names_row(kernels->names, event);
+
+	if (row == TP_NO_NAME)
+		tp_need_failed();
+	tp_need_room(&kernels->row, &kernels->cap, (uint64_t)row + 1, sizeof(kernels->row[0]));
+	kernels->row[row].calls++;
+	kernels->row[row].self_ns = tp_add(kernels->row[row].self_ns, (int64_t)event->len);
+	kernels->ns = tp_add(kernels->ns, (int64_t)event->len);
+}
+
+static void free_kernels(void *state)
+{
+	struct tp_diff_kernels *kernels = state;
+
+	tp_names_free(kernels->names);
+	free(kernels->row);
+}
+
+static const struct tp_fact fact_kernels = {
+	.name = "kernels by name",
+	.bytes = sizeof(struct tp_diff_kernels),
+	.kinds = TP_FACT_KIND(TP_REC_KERNEL),
+	.begin = begin_kernels,
+	.event = take_kernel,
+	.free = free_kernels,
+};
+
+void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts)
+{
+	*side = (struct tp_diff_side){
+		.overview = tp_facts_want(facts, &tp_fact_overview, NULL),
+		.parts = tp_facts_want(facts, &tp_fact_step_parts, NULL),
+		.heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL),
+		.kernels = tp_facts_want(facts, &fact_kernels, NULL),
+	};
+}
+
+void tp_diff_free(struct tp_diff_side *side)
+{
+	free(side->step_ns);
+	free(side->step);
+	memset(side, 0, sizeof(*side));
+}
+
+static void take_peak(struct tp_diff_side *side, enum tp_diff_place place, int64_t bytes,
+		      bool is_absolute)
+{
+	if (bytes <= side->peak_bytes[place])
+		return;
+	side->peak_bytes[place] = bytes;
+	side->is_peak_absolute[place] = is_absolute;
+}
+
+static void take_steps(struct tp_diff_side *side, const struct tp_overview_proc *proc)
+{
+	const struct tp_breakdown *breakdown = proc->breakdown;
+
+	tp_overview_sum(&side->sums, breakdown);
+	for (uint32_t i = 0; i < breakdown->n_steps; i++) {
+		int64_t ns = tp_overview_step_ns(&breakdown->step[i]);
+
+		side->step[side->n_steps] = (struct tp_diff_step){breakdown->step[i].index, ns};
+		side->step_ns[side->n_steps++] = ns;
+		if (i >= proc->cap_peaks)
+			continue;
+		take_peak(side, TP_DIFF_HOST, proc->peak[i].live_bytes, proc->peak[i].is_absolute);
+		take_peak(side, TP_DIFF_DEVICE, proc->peak[i].device_bytes,
+			  proc->peak[i].is_device_absolute);
+	}
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct tp_diff_step *x = a, *y = b;
+
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* The longest of each number stays. */
+static void join_ranks(struct tp_diff_side *side)
+{
+	if (side->n_steps)
+		qsort(side->step, side->n_steps, sizeof(*side->step), compare_steps);
+	for (uint32_t i = 0; i < side->n_steps; i++)
+		if (!i || side->step[i].index != side->step[side->n_indices - 1].index)
+			side->step[side->n_indices++] = side->step[i];
+}
+
+static void take_heap(struct tp_diff_side *side)
+{
+	side->is_incomplete |= side->heap->is_incomplete;
+	for (uint32_t i = 0; i < side->heap->n_rows; i++) {
+		for (uint32_t k = 0; k < TP_HEAP_FIGURES; k++)
+			side->heap_total[k] += (double)tp_heap_value(&side->heap->row[i],
+								     (enum tp_heap_cost)k);
+	}
+}
+
+void tp_diff_end(struct tp_diff_side *side)
+{
+	uint64_t n = 0;
+
+	side->is_incomplete |= side->overview->is_incomplete;
+	side->is_incomplete |= tp_step_parts_is_incomplete(side->parts);
+	take_heap(side);
+	for (uint32_t i = 0; i < side->overview->n_procs; i++)
+		n += side->overview->proc[i].breakdown->n_steps;
+	side->step_ns = tp_need(n, sizeof(side->step_ns[0]));
+	side->step = tp_need(n, sizeof(side->step[0]));
+	for (uint32_t i = 0; i < side->overview->n_procs; i++)
+		take_steps(side, &side->overview->proc[i]);
+	tp_sort_i64(side->step_ns, side->n_steps);
+	join_ranks(side);
+}
+
+static double per_step(const struct tp_diff_side *side, int64_t ns)
+{
+	return side->n_steps ? (double)ns / side->n_steps : 0;
+}
+
+double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part)
+{
+	return per_step(side, tp_step_parts_host_ns(side->parts, part));
+}
+
+double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part)
+{
+	return per_step(side, tp_step_parts_device_ns(side->parts, part));
+}
+
+/* ---- steps of both ---- */
+
+static bool has_common(const struct tp_diff_side *base, const struct tp_diff_side *now)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < base->n_indices && k < now->n_indices) {
+		if (base->step[i].index == now->step[k].index)
+			return true;
+		if (base->step[i].index < now->step[k].index)
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+bool tp_diff_next(const struct tp_diff_side *base, const struct tp_diff_side *now,
+		  struct tp_diff_pair *pair)
+{
+	if (!pair->base)
+		pair->is_by_number = has_common(base, now);
+	while (pair->at[0] < base->n_indices && pair->at[1] < now->n_indices) {
+		pair->base = &base->step[pair->at[0]];
+		pair->now = &now->step[pair->at[1]];
+		pair->at[0] += !pair->is_by_number || pair->base->index <= pair->now->index;
+		pair->at[1] += !pair->is_by_number || pair->now->index <= pair->base->index;
+		if (!pair->is_by_number || pair->base->index == pair->now->index)
+			return true;
+	}
+	return false;
+}
+
+/* ---- names of both ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct tp_diff_row *x = a, *y = b;
+	uint32_t n = x->n_name < y->n_name ? x->n_name : y->n_name;
+	int order = memcmp(x->name, y->name, n);
+
+	return order ? order : (x->n_name > y->n_name) - (x->n_name < y->n_name);
+}
+
+/* Rows of one side behind those that are there; returns how many there are then. */
+static uint32_t add_side(struct tp_diff_row *row, uint32_t n, const struct tp_names *names,
+			 const struct tp_overview_row *figures, uint32_t cap, bool is_base)
+{
+	for (uint32_t i = 0; i < tp_names_count(names) && i < cap; i++) {
+		const struct tp_name *name = tp_names_at(names, i);
+
+		if (!figures[i].calls)
+			continue;
+		row[n] = (struct tp_diff_row){.name = name->bytes, .n_name = name->n_bytes};
+		*(is_base ? &row[n].base : &row[n].now) = figures[i];
+		n++;
+	}
+	return n;
+}
+
+static struct tp_diff_row *join(const struct tp_diff_side *base, const struct tp_diff_side *now,
+				bool is_kernels, uint32_t *n_rows)
+{
+	const struct tp_diff_side *side[2] = {base, now};
+	struct tp_diff_row *row;
+	uint32_t n = 0, kept = 0;
+
+	*n_rows = 0;
+	for (int i = 0; i < 2; i++)
+		n += tp_names_count(is_kernels ? side[i]->kernels->names : side[i]->overview->names);
+	row = malloc((n + 1) * sizeof(row[0]));
+	if (!row)
+		return NULL;
+	n = 0;
+	for (int i = 0; i < 2; i++)
+		n = is_kernels ? add_side(row, n, side[i]->kernels->names, side[i]->kernels->row,
+					  side[i]->kernels->cap, !i)
+			       : add_side(row, n, side[i]->overview->names,
+					  side[i]->overview->row, side[i]->overview->cap_rows, !i);
+	if (n)
+		qsort(row, n, sizeof(row[0]), compare_names);
+	for (uint32_t i = 0; i < n; i++) {
+		if (kept && !compare_names(&row[kept - 1], &row[i])) {
+			if (row[i].base.calls)
+				row[kept - 1].base = row[i].base;
+			else
+				row[kept - 1].now = row[i].now;
+			continue;
+		}
+		row[kept++] = row[i];
+	}
+	for (uint32_t i = 0; i < kept; i++) {
+		row[i].change_ns = per_step(now, row[i].now.self_ns) -
+				   per_step(base, row[i].base.self_ns);
+		row[i].device_change_ns = per_step(now, row[i].now.device_ns) -
+					  per_step(base, row[i].base.device_ns);
+	}
+	*n_rows = kept;
+	return row;
+}
+
+struct tp_diff_row *tp_diff_operators(const struct tp_diff_side *base,
+				      const struct tp_diff_side *now, uint32_t *n)
+{
+	return join(base, now, false, n);
+}
+
+struct tp_diff_row *tp_diff_kernels(const struct tp_diff_side *base,
+				    const struct tp_diff_side *now, uint32_t *n)
+{
+	return join(base, now, true, n);
+}
+
+static int by_change(double x, double y)
+{
+	x = x < 0 ? -x : x;
+	y = y < 0 ? -y : y;
+	return (x < y) - (x > y);
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct tp_diff_row *x = a, *y = b;
+	int order = by_change(x->change_ns, y->change_ns);
+
+	if (!order)
+		order = by_change(x->device_change_ns, y->device_change_ns);
+	return order ? order : compare_names(a, b);
+}
+
+static int compare_device_changes(const void *a, const void *b)
+{
+	const struct tp_diff_row *x = a, *y = b;
+	int order = by_change(x->device_change_ns, y->device_change_ns);
+
+	return order ? order : compare_changes(a, b);
+}
+
+void tp_diff_sort(struct tp_diff_row *row, uint32_t n, bool is_by_device)
+{
+	if (n)
+		qsort(row, n, sizeof(row[0]), is_by_device ? compare_device_changes : compare_changes);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_advice.c - part of the overview: what holds the run back, where, and what to do
+ *
+ * A table of rules. A rule applies when what it costs a step is above its limit; the dearest
+ * comes first. Names and limits are in trainprof-merge(1). See overview_advice.h.
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+#include "runtime/base/text.h"
+
+void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		    enum tp_site_figure by, struct tp_advice *advice)
+{
+	struct tp_site site;
+
+	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
+		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+}
+
+/* ---- data ---- */
+
+bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
+			   int64_t *wait_ns, int64_t *all_ns)
+{
+	*wait_ns = sums->ns[TP_CAT_DATA];
+	*all_ns = sums->all_ns;
+	if (run->n_steps) {
+		*wait_ns = *all_ns = 0;
+		for (uint32_t i = 0; i < run->n_steps; i++) {
+			*wait_ns = tp_add(*wait_ns, run->step[i].data_wait_ns);
+			*all_ns = tp_add(*all_ns, run->step[i].dur_ns);
+		}
+	}
+	return *all_ns > 0 && *wait_ns > 0;
+}
+
+/* "train.py:17, samples of Photos"; of a dataset that is not of Python: "samples of Photos" */
+static void find_dataset(const struct tp_run *run, char *place, size_t cap)
+{
+	struct tp_text out;
+
+	tp_text_init(&out, place, cap);
+	for (uint32_t i = 0; i < run->n_procs && !out.len; i++) {
+		char value[400], *at;
+
+		if (run->proc[i]->worker ||
+		    !tp_fact(tp_label_meta(run, run->proc[i]), "dataset", value, sizeof(value)))
+			continue;
+		at = strchr(value, ' ');
+		if (at) {
+			*at++ = '\0';
+			tp_text_fmt(&out, "%s, ", at);
+		}
+		tp_text_fmt(&out, "samples of %s", value);
+	}
+}
+
+static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview *overview = facts->overview;
+	bool has_workers = false, has_none = false;
+	int64_t wait, all;
+	char a[32];
+
+	if (!tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
+		return false;
+	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
+		const struct tp_name *name = tp_names_at(overview->names, i);
+
+		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
+		has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
+	}
+	advice->percent = tp_advice_percent(wait, all);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of the run's steps is spent waiting for data%s",
+		 tp_show_percent(a, (double)wait, (double)all),
+		 has_none && !has_workers ? ", which is loaded in the training process" : "");
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 has_none && !has_workers
+		     ? "give DataLoader num_workers > 0"
+		     : "more num_workers, a greater prefetch_factor, or less work for each sample");
+	find_dataset(facts->run, advice->place, sizeof(advice->place));
+	return true;
+}
+
+/* ---- ranks ---- */
+
+/* Where it spends so much more; nothing, when its lines do not explain half of it. */
+static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_rank *rank,
+			struct tp_advice *advice)
+{
+	struct tp_site site;
+	int64_t more;
+
+	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
+	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
+		return;
+	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
+		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	else
+		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
+			 site.before ? site.before : "the begin of the step", site.place);
+}
+
+static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_comm_verdict verdict = {.rank = NULL};
+	const struct tp_comm_rank *rank;
+	uint32_t n = 0;
+	char who[64], a[32], b[32];
+
+	if (!facts->overview->comm || !facts->sums->n_steps)
+		return false;
+	rank = tp_comm_ranks(facts->overview->comm, &n);
+	if (rank)
+		tp_comm_judge(rank, n, &verdict);
+	if (!verdict.rank)
+		return false;
+	advice->percent = tp_advice_percent(verdict.late_step_ns,
+				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
+		 tp_label_proc(who, facts->run, verdict.rank->proc),
+		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
+		 tp_comm_cause_text(&verdict));
+	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
+	find_excess(facts, verdict.rank, advice);
+	return true;
+}
+
+static bool judge_communication(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	char a[32];
+
+	if (facts->is_explained)
+		return false;
+	advice->percent = tp_advice_percent(facts->sums->ns[TP_CAT_COMM], facts->sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of a step only communication goes on",
+		 tp_show_percent(a, (double)facts->sums->ns[TP_CAT_COMM],
+				 (double)facts->sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "larger batches, gradient accumulation, larger buckets: -v comm");
+	return true;
+}
+
+/* ---- the table ---- */
+
+/* Those that explain others come before them. */
+static const struct rule {
+	const char *name;
+	double limit;		/* percent of a step */
+	tp_advice_judge *judge;
+	bool needs_device;
+} rules[] = {
+    {"memory-growth", 0, tp_advice_growth, false},
+    {"memory-full", 0, tp_advice_memory_full, true},
+    {"data-parallel", 0, tp_advice_data_parallel, true},
+    {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
+    {"uneven-ranks", 5, judge_ranks, false},
+    {"synchronising", 5, tp_advice_waits, true},
+    {"device-allocations", 1, tp_advice_allocations, true},
+    {"pageable-copies", 5, tp_advice_copies, true},
+    {"host-bound", 20, tp_advice_host, true},
+    {"gloo", 5, tp_advice_gloo, true},
+    {"communication", 15, judge_communication, false},
+    {"tensor-cores", 10, tp_advice_tensor_cores, true},
+    {"device-idle", 30, tp_advice_idle, true},
+};
+enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
+
+static int compare_cost(const void *a, const void *b)
+{
+	const struct tp_advice *x = a, *y = b;
+
+	if (x->percent < y->percent || x->percent > y->percent)
+		return x->percent < y->percent ? 1 : -1;
+	return strcmp(x->rule, y->rule);
+}
+
+static void print_item(const struct tp_advice *advice, struct tp_out *out)
+{
+	tp_out_item(out, "yellow", 20, advice->rule, "%s", advice->evidence);
+	if (advice->place[0])
+		tp_out_item(out, "bold", 20, "", "%s", advice->place);
+	tp_out_item(out, "", 20, "", "%s", advice->todo);
+}
+
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_advice *advice = of;
+
+	TP_TEXT(r, "rule", "rule", 0, "its name", "%s", advice->rule);
+	TP_CELL(r, "step_percent", "cost", TP_UNIT_PERCENT, 0, "part of a step that it costs",
+		advice->percent >= 0 ? tp_row_percent(r, advice->percent, 100) : (void)0);
+	TP_TEXT(r, "evidence", "evidence", TP_CUT, "what was seen", "%s", advice->evidence);
+	TP_PLACE(r, "place", "place", TP_CUT, "where", "%s", advice->place);
+	TP_TEXT(r, "advice", "what to do", TP_CUT, "what to do", "%s", advice->todo);
+}
+
+const struct tp_table_def tp_table_advice = {
+	.name = "advice", .columns = put_columns, .help = "what holds the run back, the dearest first",
+};
+
+void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
+			      const struct tp_overview_sums *sums, struct tp_out *out)
+{
+	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums};
+	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
+		tp_gpu_add(&facts.gpu, &tp_gpu_time_at(overview->gpu, i)->total);
+	for (uint32_t i = 0; i < N_RULES; i++) {
+		struct tp_advice *next = &advice[n];
+
+		*next = (struct tp_advice){.rule = rules[i].name};
+		if ((rules[i].needs_device && facts.gpu.all_ns <= 0) ||
+		    !rules[i].judge(&facts, next) ||
+		    (rules[i].limit > 0 && next->percent < rules[i].limit))
+			continue;
+		facts.is_waiting |= rules[i].judge == tp_advice_waits;
+		facts.is_explained |= next->percent >= 0;
+		n++;
+	}
+	if (!n)
+		return;
+	qsort(advice, n, sizeof(advice[0]), compare_cost);
+	if (tp_out_is_full(out)) {
+		tp_table_show(&tp_table_advice, NULL, advice, n, sizeof(advice[0]), TP_TOP_ASKED, out);
+		return;
+	}
+	tp_out_title(out, "What holds it back");
+	for (uint32_t i = 0; i < n; i++)
+		print_item(&advice[i], out);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_advice.h - the inside of the overview's advice: overview_advice.c has the table of rules
+ * and those of data and ranks, overview_devices.c those of devices, overview_setup.c those of memory
+ * and of how the run is set up
+ */
+#ifndef TP_MERGE_OVERVIEW_ADVICE_H
+#define TP_MERGE_OVERVIEW_ADVICE_H
+
+#include "merge/view/overview/overview.h"
+
+struct tp_advice {
+	const char *rule;
+	double percent;		/* of the time of a step; < 0: it costs no time */
+	char evidence[240], place[240], todo[200];
+};
+
+struct tp_advice_facts {
+	const struct tp_run *run;
+	const struct tp_overview *overview;
+	const struct tp_overview_sums *sums;
+	struct tp_gpu_figures gpu;	/* of all devices */
+	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
+	bool is_explained;		/* any rule before does */
+};
+
+/* False: nothing to say. */
+typedef bool tp_advice_judge(const struct tp_advice_facts *facts, struct tp_advice *advice);
+tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo,
+	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
+	tp_advice_allocations, tp_advice_copies;
+
+static inline double tp_advice_percent(int64_t part, int64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* The line of the program's code that has most of it; of a process, or of all. */
+void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		    enum tp_site_figure by, struct tp_advice *advice);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_devices.c - advice of the overview on devices: what they wait for, what they could do
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/kit/sum.h"
+
+enum {
+	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
+	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
+};
+
+static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
+{
+	return facts->sums->n_steps ? n / facts->sums->n_steps : 0;
+}
+
+/* Waiting is a fault only when the device has nothing to do afterwards. */
+bool tp_advice_waits(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
+	int64_t cost = idle < habits->wait_ns ? idle : habits->wait_ns;
+	char a[32], b[32];
+
+	if (!per_step(facts, habits->n_waits))
+		return false;
+	advice->percent = tp_advice_percent(cost, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "the host waits for the device %" PRIu64 " times a step, %s of the time, and the "
+		 "device then for the host, %s",
+		 per_step(facts, habits->n_waits),
+		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->sums->all_ns),
+		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "leave values on the device: .item(), .tolist(), print and conditions wait for "
+		 "them; read them every so many steps");
+	tp_advice_line(facts, NULL, TP_SITE_WAIT, advice);
+	return true;
+}
+
+bool tp_advice_host(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+	int64_t data, all, kernel_ns;
+	char a[32], b[32], c[32];
+
+	if (facts->is_waiting || !habits->n_kernels)
+		return false;
+	advice->percent = tp_advice_percent(facts->gpu.idle_ns[TP_IDLE_HOST], facts->gpu.all_ns);
+	/* While the host waits for data it asks for nothing: that is another rule's. */
+	if (tp_overview_data_wait(facts->run, facts->sums, &data, &all))
+		advice->percent -= tp_advice_percent(data, all);
+	kernel_ns = habits->kernel_ns / (int64_t)habits->n_kernels;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "the device waits for the host %s of the time: %s kernels a step, %s each",
+		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
+				 (double)facts->gpu.all_ns),
+		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 kernel_ns < SMALL_KERNEL_NS
+		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
+		     : "what does the host do before the gaps? The timeline shows it");
+	tp_advice_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
+	return true;
+}
+
+bool tp_advice_idle(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	int64_t idle = tp_sub(facts->gpu.all_ns, facts->gpu.busy_ns);
+	char a[32];
+
+	if (facts->is_explained)
+		return false;
+	advice->percent = tp_advice_percent(idle, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
+		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "what does the host do before the gaps? The timeline shows it");
+	return true;
+}
+
+static bool has_tensor_cores(const struct tp_overview *overview)
+{
+	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
+		const struct tp_device *device = tp_gpu_time_at(overview->gpu, i)->device;
+
+		if (device && device->major >= TENSOR_CAPABILITY)
+			return true;
+	}
+	return false;
+}
+
+bool tp_advice_tensor_cores(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
+	char a[32];
+
+	if (!has_tensor_cores(facts->overview))
+		return false;
+	/* With them a product takes half the time, or less. */
+	advice->percent = tp_advice_percent(slow / 2, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of the time of kernels is products and convolutions without tensor cores",
+		 tp_show_percent(a, (double)slow, (double)habits->kernel_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "torch.autocast, or torch.set_float32_matmul_precision('high')");
+	return true;
+}
+
+bool tp_advice_allocations(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+
+	if (!per_step(facts, habits->n_allocs))
+		return false;
+	advice->percent = tp_advice_percent(habits->alloc_ns, facts->sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%" PRIu64 " calls a step ask the driver for memory or give it back",
+		 per_step(facts, habits->n_allocs));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "too little memory, or too many sizes: "
+		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+	return true;
+}
+
+bool tp_advice_copies(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+
+	if (!habits->n_pageable)
+		return false;
+	advice->percent = tp_advice_percent(habits->pageable_ns, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%" PRIu64 " copies a step to the device come from memory that is not pinned",
+		 per_step(facts, habits->n_pageable));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "DataLoader(pin_memory=True) and .to(device, non_blocking=True)");
+	return true;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_overview.c - the first screen: what ran, where a step goes, what stands out, what is
+ * lost
+ *
+ * Each part is left out when it has nothing to say, so a healthy run fits a screen.
+ */
+#include "merge/view/overview/overview.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+#include "merge/model/ranks.h"
+#include "merge/model/totals.h"
+#include "runtime/trace/ring_layout.h"
+
+/* What META may say about the software, in the order of the line. */
+static const struct {
+	const char *key, *label;
+} software[] = {
+    {"torch", "torch"},
+    {"python", "Python"},
+    {"trainprof", "trainprof"},
+};
+
+static void print_software(const struct tp_run *run, struct tp_out *out)
+{
+	const char *meta = run->n_procs ? tp_label_meta(run, run->proc[0]) : "";
+	char line[256] = "", value[80], cupti[32];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < sizeof(software) / sizeof(software[0]); i++)
+		if (tp_fact(meta, software[i].key, value, sizeof(value)) &&
+		    n < sizeof(line))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %s",
+					      n ? ", " : "", software[i].label, value);
+	if (*tp_totals_cupti(cupti, run) && n < sizeof(line))
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%sCUPTI %s", n ? ", " : "",
+				      cupti);
+	if (n)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "software", "%s", line);
+}
+
+static void print_who(const struct tp_run *run, struct tp_out *out)
+{
+	uint32_t n_ranks = 0, n_hosts = 0, n_other = 0, n_workers = 0;
+	int32_t world = -1;
+	const struct tp_proc *first = run->n_procs ? run->proc[0] : NULL;
+	char ranks[64], program[400];
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *proc = run->proc[i];
+		bool is_new_rank = proc->rank >= 0, is_new_host = true;
+
+		for (uint32_t j = 0; j < i; j++) {
+			is_new_rank &= run->proc[j]->rank != proc->rank;
+			is_new_host &= strcmp(run->proc[j]->host, proc->host) != 0;
+		}
+		n_hosts += is_new_host;
+		n_workers += proc->worker != 0;
+		if (proc->worker)
+			continue;
+		n_ranks += is_new_rank;
+		n_other += !is_new_rank;
+		if (proc->world_size > world)
+			world = proc->world_size;
+	}
+	if (!first)
+		return;
+	/* Without a window there is no META to tell the program. */
+	if (first->program && first->program[0])
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "program", "%s%s%s%s",
+			    tp_label_program(program, first), first->host[0] ? " on " : "",
+			    first->host, n_hosts > 1 ? " and other hosts" : "");
+	else if (first->host[0])
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "host", "%s%s", first->host,
+			    n_hosts > 1 ? " and others" : "");
+	if (world > 1 || n_ranks > 1) {
+		snprintf(ranks, sizeof(ranks), "%u of %d ranks", n_ranks,
+			 world > (int32_t)n_ranks ? world : (int32_t)n_ranks);
+		if (n_other)
+			tp_out_item(out, "", TP_OVERVIEW_LABEL, "ranks",
+				    "%s, %u other process%s", ranks, n_other,
+				    n_other > 1 ? "es" : "");
+		else
+			tp_out_item(out, world > (int32_t)n_ranks ? "yellow" : "",
+				    TP_OVERVIEW_LABEL, "ranks", "%s", ranks);
+	} else if (run->n_procs - n_workers > 1) {
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "processes", "%u",
+			    run->n_procs - n_workers);
+	}
+	if (n_workers)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "workers", "%u process%s", n_workers,
+			    n_workers > 1 ? "es" : "");
+}
+
+/* The commonest disappointment of a first run deserves more than zeros. */
+static void print_nothing(const struct tp_run *run, struct tp_out *out)
+{
+	const struct tp_step_row *last = run->n_steps ? &run->step[run->n_steps - 1] : NULL;
+	uint64_t n_events = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n_events += run->window[i].n_events;
+	if (n_events)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    "of it was asked for: see --steps, --ranks, --windows");
+	else if (last && last->phase < TP_PHASE_ACTIVE)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    "was recorded: the run ended before its first active step, in phase "
+			    "'%s'. A smaller wait= in TRAINPROF_SCHEDULE, or "
+			    "TRAINPROF_SCHEDULE=always, records it.",
+			    tp_label_phase(last->phase));
+	else
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
+			    last ? "was recorded" : "was recorded, and no step was seen");
+}
+
+static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,
+			   const struct tp_overview_sums *sums, struct tp_out *out)
+{
+	char a[32], b[32], c[32], windows[64] = "", epochs[32] = "";
+	int64_t first = INT64_MAX, last = INT64_MIN, traced = 0;
+	uint32_t n_windows = 0, last_epoch = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		const struct tp_window *window = &run->window[i];
+
+		/* A worker's are those of its rank once more. */
+		if (window->proc->worker)
+			continue;
+		n_windows += window->n_events != 0;
+		traced = tp_add(traced, tp_sub(window->end_ns, window->begin_ns));
+		first = window->begin_ns < first ? window->begin_ns : first;
+		last = window->end_ns > last ? window->end_ns : last;
+	}
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		const struct tp_step_row *row = &run->step[i];
+
+		first = row->begin_ns < first ? row->begin_ns : first;
+		if (tp_add(row->begin_ns, row->dur_ns) > last)
+			last = tp_add(row->begin_ns, row->dur_ns);
+	}
+	for (uint32_t i = 0; i < run->n_steps; i++)
+		if (run->step[i].epoch > last_epoch)
+			last_epoch = run->step[i].epoch;
+	snprintf(windows, sizeof(windows), "%s window%s", tp_show_count(a, n_windows),
+		 n_windows == 1 ? "" : "s");
+	if (last_epoch)
+		snprintf(epochs, sizeof(epochs), " (%u epochs)", last_epoch + 1);
+	tp_out_item(
+	    out, "", TP_OVERVIEW_LABEL, "recorded", "%s of %s steps%s in %s, %s events",
+	    tp_show_count(a, sums->n_steps),
+	    tp_show_count(b, run->n_steps > sums->n_steps ? run->n_steps : sums->n_steps),
+	    epochs, windows, tp_show_count(c, overview->n_events));
+	if (last > first)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration",
+			    "%s, of which %s recorded%s",
+			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
+			    tp_label_is_needed(run) ? " (all processes)" : "");
+	if (!overview->n_events)
+		print_nothing(run, out);
+}
+
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+{
+	return tp_facts_want(facts, &tp_fact_overview, NULL);
+}
+
+static void print(void *state, const struct tp_run *run, struct tp_out *out)
+{
+	const struct tp_overview *overview = state;
+	struct tp_overview_sums sums = {.n_steps = 0};
+
+	for (uint32_t i = 0; i < overview->n_procs; i++)
+		tp_overview_sum(&sums, overview->proc[i].breakdown);
+	tp_out_title(out, "%s", run->path ? run->path : "run");
+	print_who(run, out);
+	print_software(run, out);
+	print_recorded(run, overview, &sums, out);
+	tp_overview_print_notes(run, overview, &sums, out);
+	tp_overview_print_lost(run, overview, out);
+	tp_overview_print_advice(run, overview, &sums, out);
+	tp_overview_print_steps(run, overview, &sums, out);
+	tp_overview_print_gpus(run, overview, out);
+	tp_overview_print_operators(overview, out);
+	tp_overview_print_lines(overview, out);
+	tp_overview_print_open(run, out);
+}
+
+const struct tp_view tp_view_overview = {
+    .name = "overview",
+    .help = "what ran, where a step goes, what stands out, what is lost",
+    .begin = begin,
+    .tables = (const struct tp_table_def *const[]){&tp_table_advice, &tp_table_step_breakdown,
+						   &tp_table_gpu, &tp_table_gpu_time,
+						   &tp_table_gpu_streams, &tp_table_lines, NULL},
+    .print = print,
+};
