@@ -73,6 +73,18 @@ check-aarch64:
 
 objects: $(objects)
 
+# Small runs of each kind, over which two builds are compared; made once.
+RUNS ?= $(O)/runs
+compare_programs := $(O)/tests/bench/gen_traces $(O)/tests/bench/gen_heap
+compare-runs: all fakes $(compare_programs)
+	$(Q)$(test_env) scripts/compare-runs '$(RUNS)'
+
+## compare-outputs: all that trainprof-merge writes, compared with another build's: BASE=its path
+compare-outputs: compare-runs
+	$(Q)[ -n '$(BASE)' ] || { echo 'BASE=path of another trainprof-merge'; exit 2; }
+	$(Q)$(test_python) scripts/compare-outputs $(if $(ONLY),--only '$(ONLY)') '$(BASE)' \
+		'$(merge)' '$(RUNS)'
+
 ## lint: shellcheck and cppcheck, where they are installed; findings are for people to judge
 lint:
 	$(Q)scripts/lint
@@ -104,5 +116,5 @@ distclean:
 	rm -rf build build-*
 
 .PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-clang \
-	check-aarch64 check-functions check-format format-check objects lint check-scripts install uninstall \
-	distclean
+	check-aarch64 check-functions check-format format-check compare-runs compare-outputs objects lint \
+	check-scripts install uninstall distclean
