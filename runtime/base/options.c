@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "runtime/base/option_words.h"
 #include "runtime/base/options.h"
 
 const struct tp_option tp_options[TP_OPTION_N] = {
@@ -107,6 +108,24 @@ void tp_option_bytes(uint64_t bytes, struct tp_text *out)
 	tp_text_char(out, unit[at]);
 }
 
+#define NAME_OF(name, VALUE) name,
+static const char *const record_words[] = {TP_WORDS_RECORD(NAME_OF) NULL};
+static const char *const heap_words[] = {TP_WORDS_HEAP(NAME_OF) NULL};
+static const char *const log_words[] = {TP_WORDS_LOG(NAME_OF) NULL};
+static const char *const clock_words[] = {TP_WORDS_CLOCK(NAME_OF) NULL};
+static const char *const graphs_words[] = {TP_WORDS_GRAPHS(NAME_OF) NULL};
+static const char *const signal_words[] = {TP_WORDS_SIGNAL(NAME_OF) NULL};
+static const char *const step_words[] = {TP_WORDS_STEP(NAME_OF) NULL};
+
+/* "node or launch": `last` stands before the last one. */
+static void put_words(struct tp_text *out, const char *const *word, const char *last)
+{
+	for (int i = 0; word[i]; i++) {
+		tp_text_str(out, !i ? "" : word[i + 1] ? ", " : last);
+		tp_text_str(out, word[i]);
+	}
+}
+
 void tp_option_range(const struct tp_option *option, struct tp_text *out)
 {
 	switch (option->kind) {
@@ -136,31 +155,32 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "(those wanted; active at least 1), or always, trigger or off");
 		break;
 	case TP_OPTION_TRIGGER:
-		tp_text_str(out, "none, or signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, "
-				 "USR2, URG, WINCH");
+		tp_text_str(out, "none, or signal:NAME[,steps=N][,ahead=N] with a NAME of ");
+		put_words(out, signal_words, ", ");
 		break;
 	case TP_OPTION_RECORD:
-		tp_text_str(out, "words of ops, shapes, tensors, cuda, devmem, heap, host, "
-				 "marks, comm with commas, or none");
+		tp_text_str(out, "words of ");
+		put_words(out, record_words, ", ");
+		tp_text_str(out, " with commas, or none");
 		break;
 	case TP_OPTION_STEP:
-		tp_text_str(out, "auto, optimizer, zero_grad, loader, mark, range:NAME or clock:MS "
-				 "(MS from 1 to 3600000)");
+		put_words(out, step_words, ", ");
+		tp_text_str(out, ", range:NAME or clock:MS (MS from 1 to 3600000)");
 		break;
 	case TP_OPTION_LOG:
-		tp_text_str(out, "quiet, warn, info or debug");
+		put_words(out, log_words, " or ");
 		break;
 	case TP_OPTION_CLOCK:
-		tp_text_str(out, "auto, tsc or monotonic");
+		put_words(out, clock_words, " or ");
 		break;
 	case TP_OPTION_GRAPHS:
-		tp_text_str(out, "node or launch");
+		put_words(out, graphs_words, " or ");
 		break;
 	case TP_OPTION_STACKS:
 		tp_text_str(out, "none, or heap, to which native or python may be added with commas");
 		break;
 	case TP_OPTION_HEAP:
-		tp_text_str(out, "off, counters, sample or all");
+		put_words(out, heap_words, " or ");
 		break;
 	}
 }

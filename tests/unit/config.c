@@ -189,8 +189,8 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 		{"TRAINPROF_STEP", "clock:3600001", NULL},
 		{"TRAINPROF_STEP", "clock:fast", NULL},
 		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm with "
-		 "commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
+		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm, "
+		 "categories, pystacks, modules, frameworks with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
 		{"TRAINPROF_RECORD", "ops,,host", NULL},
 		{"TRAINPROF_RECORD", "none,ops", NULL},
 		{"TRAINPROF_STACKS", "python", NULL},

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "runtime/base/option_words.h"
 #include "runtime/engine/config/config_value.h"
 
 enum {
@@ -23,77 +24,31 @@ struct word {
 	uint32_t value;
 };
 
-static const struct word record_word[] = {
-	{"ops", TP_RECORD_OPS},
-	{"shapes", TP_RECORD_SHAPES},
-	{"tensors", TP_RECORD_TENSORS},
-	{"cuda", TP_RECORD_CUDA},
-	{"devmem", TP_RECORD_DEVMEM},
-	{"heap", TP_RECORD_HEAP},
-	{"host", TP_RECORD_HOST},
-	{"marks", TP_RECORD_MARKS},
-	{"comm", TP_RECORD_COMM},
-	{"categories", TP_RECORD_CATEGORIES},
-	{"pystacks", TP_RECORD_PYSTACKS},
-	{"modules", TP_RECORD_MODULES},
-	{"frameworks", TP_RECORD_FRAMEWORKS},
-	{NULL, 0},
-};
-enum {	/* what words include others */
-	NEEDS_OPS = TP_RECORD_SHAPES | TP_RECORD_CATEGORIES | TP_RECORD_PYSTACKS | TP_RECORD_MODULES,
-	NEEDS_TENSORS = TP_RECORD_CATEGORIES,
-};
-static const struct word stacks_word[] = {
-	{"heap", TP_STACKS_HEAP},
-	{"native", TP_STACKS_NATIVE},
-	{"python", TP_STACKS_PYTHON},
-	{NULL, 0},
-};
-static const struct word heap_word[] = {
-	{"off", TP_HEAP_OFF},
-	{"counters", TP_HEAP_COUNTERS},
-	{"sample", TP_HEAP_SAMPLE},
-	{"all", TP_HEAP_ALL},
-	{NULL, 0},
-};
-static const struct word log_word[] = {
-	{"quiet", TP_LOG_QUIET},
-	{"warn", TP_LOG_WARN},
-	{"info", TP_LOG_INFO},
-	{"debug", TP_LOG_DEBUG},
-	{NULL, 0},
-};
-static const struct word clock_word[] = {
-	{"auto", TP_CLOCK_AUTO},
-	{"tsc", TP_CLOCK_TSC},
-	{"monotonic", TP_CLOCK_MONOTONIC},
-	{NULL, 0},
-};
-static const struct word graphs_word[] = {
-	{"node", TP_CUDA_GRAPHS_NODE},
-	{"launch", TP_CUDA_GRAPHS_LAUNCH},
-	{NULL, 0},
-};
-static const struct word signal_word[] = {
-	{"HUP", SIGHUP},
-	{"USR1", SIGUSR1},
-	{"USR2", SIGUSR2},
-	{"URG", SIGURG},
-	{"WINCH", SIGWINCH},
-	{NULL, 0},
-};
+/* The lists of option_words.h with what their words mean. */
+#define WORD_RECORD(name, VALUE) {name, TP_RECORD_##VALUE},
+#define WORD_STACKS(name, VALUE) {name, TP_STACKS_##VALUE},
+#define WORD_HEAP(name, VALUE) {name, TP_HEAP_##VALUE},
+#define WORD_LOG(name, VALUE) {name, TP_LOG_##VALUE},
+#define WORD_CLOCK(name, VALUE) {name, TP_CLOCK_##VALUE},
+#define WORD_GRAPHS(name, VALUE) {name, TP_CUDA_GRAPHS_##VALUE},
+#define WORD_SIGNAL(name, VALUE) {name, SIG##VALUE},
+#define WORD_STEP(name, VALUE) {name, TP_STEP_##VALUE},
+static const struct word record_word[] = {TP_WORDS_RECORD(WORD_RECORD){NULL, 0}};
+static const struct word stacks_word[] = {TP_WORDS_STACKS(WORD_STACKS){NULL, 0}};
+static const struct word heap_word[] = {TP_WORDS_HEAP(WORD_HEAP){NULL, 0}};
+static const struct word log_word[] = {TP_WORDS_LOG(WORD_LOG){NULL, 0}};
+static const struct word clock_word[] = {TP_WORDS_CLOCK(WORD_CLOCK){NULL, 0}};
+static const struct word graphs_word[] = {TP_WORDS_GRAPHS(WORD_GRAPHS){NULL, 0}};
+static const struct word signal_word[] = {TP_WORDS_SIGNAL(WORD_SIGNAL){NULL, 0}};
+static const struct word step_word[] = {TP_WORDS_STEP(WORD_STEP){NULL, 0}};
 static const struct word bool_word[] = {
 	{"0", 0}, {"no", 0}, {"off", 0}, {"false", 0},
 	{"1", 1}, {"yes", 1}, {"on", 1}, {"true", 1},
 	{NULL, 0},
 };
-static const struct word step_word[] = {
-	{"auto", TP_STEP_NONE},
-	{"optimizer", TP_STEP_OPTIMIZER},
-	{"zero_grad", TP_STEP_ZERO_GRAD},
-	{"loader", TP_STEP_LOADER},
-	{"mark", TP_STEP_MARK},
-	{NULL, 0},
+enum {	/* what words include others */
+	NEEDS_OPS = TP_RECORD_SHAPES | TP_RECORD_CATEGORIES | TP_RECORD_PYSTACKS | TP_RECORD_MODULES,
+	NEEDS_TENSORS = TP_RECORD_CATEGORIES,
 };
 
 static bool find_word(const struct word *word, const char *text, size_t n, uint32_t *value)
