@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/model/kineto.h"
+#include "merge/model/scalar.h"
 #include "runtime/base/varint.h"
 
 enum {
@@ -75,22 +75,6 @@ static int32_t place_in_group(const struct tp_kineto_event *event, int64_t rank)
 	return (int32_t)(from / event->rank_stride);
 }
 
-static uint8_t dtype_of(const struct tp_json_text *text)
-{
-	/* By number of torch's ScalarType. */
-	static const char *const names[] = {
-		"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "ComplexHalf",
-		"ComplexFloat", "ComplexDouble", "Bool", "QInt8", "QUInt8", "QInt32", "BFloat16",
-		[23] = "Float8_e5m2", [24] = "Float8_e4m3fn", [25] = "Float8_e5m2fnuz",
-		[26] = "Float8_e4m3fnuz", [27] = "UInt16", [28] = "UInt32", [29] = "UInt64",
-	};
-
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i] && tp_json_is(text, names[i], (uint32_t)strlen(names[i])))
-			return (uint8_t)i;
-	return UINT8_MAX;
-}
-
 uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_kineto_event *event,
 			   int32_t own_rank)
 {
@@ -108,7 +92,8 @@ uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_ki
 		return 0;
 	if (elements > 0) {
 		out[n++] = TP_SHAPE_TENSOR;
-		out[n++] = dtype_of(&event->element_type);
+		out[n++] = tp_scalar_of_torch(event->element_type.bytes,
+					      event->element_type.n);
 		out[n++] = 1;
 		n += tp_varint_bytes(out + n, (uint64_t)elements);
 	}

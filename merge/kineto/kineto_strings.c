@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
-#include "merge/model/kineto.h"
+#include "merge/model/scalar.h"
 #include "runtime/trace/trainprof_trace.h"
 
 enum {
@@ -18,7 +18,6 @@ enum {
 	LIST_MOST = 64,		/* tensors of a list that are kept */
 	RAW = 255,		/* kind of the file's own texts: never written */
 	RAW_BYTES = 64 << 10,
-	UNKNOWN_DTYPE = 255,
 };
 
 int tp_kineto_strings_init(struct tp_kineto_strings *s)
@@ -105,28 +104,6 @@ static void put_varint(struct packer *out, uint64_t v)
 	put_byte(out, (uint8_t)v);
 }
 
-static uint8_t dtype_of(const struct tp_json_text *type)
-{
-	/* Clang's own names, in builds of torch by it; by number of torch's ScalarType. */
-	static const struct {
-		const char *name;
-		uint8_t dtype;
-	} of_clang[] = {{"long", 4}, {"short", 2}, {"unsigned long", 29}, {"unsigned short", 27}};
-
-	for (uint32_t i = 0; i < sizeof(of_clang) / sizeof(of_clang[0]); i++)
-		if (tp_json_is(type, of_clang[i].name, (uint32_t)strlen(of_clang[i].name)))
-			return of_clang[i].dtype;
-	for (uint32_t i = 0; i < UNKNOWN_DTYPE; i++) {
-		const char *name = tp_kineto_dtype((uint8_t)i);
-
-		if (!strcmp(name, "unknown"))
-			break;
-		if (tp_json_is(type, name, (uint32_t)strlen(name)))
-			return (uint8_t)i;
-	}
-	return UNKNOWN_DTYPE;
-}
-
 /* [4,4] -> dtype, 2, 4, 4. */
 static void put_tensor(struct packer *out, struct tp_json_in *dims, uint8_t dtype)
 {
@@ -178,7 +155,8 @@ static void put_list(struct packer *out, struct tp_json_in *dims)
 			tp_json_in_skip(dims, NULL);
 			continue;
 		}
-		put_tensor(out, dims, UNKNOWN_DTYPE);
+		put_byte(out, TP_SHAPE_TENSOR);
+		put_tensor(out, dims, TP_SCALAR_UNKNOWN);
 		n++;
 	}
 	if (n_at < out->n)
@@ -190,13 +168,13 @@ static void put_input(struct packer *out, struct tp_json_in *dims, const struct 
 {
 	struct tp_json_in ahead = *dims;
 	bool has_sizes = tp_json_in_take(&ahead, '[') && tp_json_in_peek(&ahead) != ']';
-	uint8_t dtype = dtype_of(type);
+	uint8_t dtype = tp_scalar_of_cpp(type->bytes, type->n);
 
 	if (TP_JSON_IS(type, "TensorList") || is_nested(dims)) {
 		put_list(out, dims);
 		return;
 	}
-	if (has_sizes || dtype != UNKNOWN_DTYPE) {
+	if (has_sizes || dtype != TP_SCALAR_UNKNOWN) {
 		put_byte(out, TP_SHAPE_TENSOR);
 		put_tensor(out, dims, dtype);
 		return;

@@ -8,109 +8,54 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const char *const dtype_name[] = {
-	"unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float",
-	"double", "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>",
-	"bool", "c10::qint8", "c10::quint8", "c10::qint32", "c10::BFloat16", "c10::quint4x2",
-	"c10::quint2x4", "c10::bits1x8", "c10::bits2x4", "c10::bits4x2", "c10::bits8",
-	"c10::bits16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
-	"c10::Float8_e4m3fnuz", "unsigned short int", "unsigned int", "unsigned long int",
-};
+#include "merge/model/scalar.h"
+#include "merge/model/shapes_in.h"
 
-const char *tp_kineto_dtype(uint8_t scalar_type)
+/* [4,4] */
+static void put_sizes(struct tp_shapes_in *in, const struct tp_shapes_item *item, FILE *dims)
 {
-	if (scalar_type < sizeof(dtype_name) / sizeof(dtype_name[0]))
-		return dtype_name[scalar_type];
-	return "unknown";
-}
-
-struct bytes {
-	const uint8_t *at, *end;
-	bool is_bad;
-};
-
-static uint8_t take_byte(struct bytes *in)
-{
-	if (in->at == in->end) {
-		in->is_bad = true;
-		return 0;
-	}
-	return *in->at++;
-}
-
-static uint64_t take_varint(struct bytes *in)
-{
-	uint64_t v = 0;
-
-	for (int shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = take_byte(in);
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	in->is_bad = true;
-	return 0;
-}
-
-/* [4,4]; its dtype is returned. */
-static uint8_t put_tensor(struct bytes *in, FILE *dims)
-{
-	uint8_t dtype = take_byte(in), n_dims = take_byte(in);
-
 	fputc('[', dims);
-	for (uint8_t i = 0; i < n_dims && !in->is_bad; i++)
-		fprintf(dims, "%s%lld", i ? "," : "", (long long)take_varint(in));
+	for (uint8_t i = 0; i < item->n && !in->is_bad; i++)
+		fprintf(dims, "%s%lld", i ? "," : "", (long long)tp_shapes_size(in));
 	fputc(']', dims);
-	return dtype;
 }
 
-static void put_list(struct bytes *in, FILE *dims)
+static void put_list(struct tp_shapes_in *in, uint8_t n, FILE *dims)
 {
-	uint8_t n = take_byte(in);
+	struct tp_shapes_item item;
 
 	fputc('[', dims);
-	for (uint8_t i = 0; i < n && !in->is_bad; i++) {
+	for (uint8_t i = 0; i < n && tp_shapes_next_of_list(in, &item); i++) {
 		if (i)
 			fputc(',', dims);
-		put_tensor(in, dims);
+		/* An undefined one has no sizes. */
+		put_sizes(in, &item, dims);
 	}
 	fputc(']', dims);
 }
 
-/* One input. False: nothing follows. */
-static bool put_item(struct bytes *in, FILE *dims, FILE *types, const char *comma)
+static void put_item(struct tp_shapes_in *in, const struct tp_shapes_item *item, FILE *dims,
+		     FILE *types, const char *comma)
 {
-	uint8_t item = take_byte(in);
+	const char *type = item->what == TP_SHAPE_TENSOR	? tp_scalar_cpp(item->dtype)
+			   : item->what == TP_SHAPE_TENSOR_LIST ? "TensorList"
+			   : item->what == TP_SHAPE_SCALAR	? "Scalar"
+			   : item->what == TP_SHAPE_SCALAR_LIST ? "ScalarList"
+								: "";
 
-	if (in->is_bad || item == TP_SHAPE_CUT || item > TP_SHAPE_CUT)
-		return false;
 	fputs(comma, dims);
-	switch (item) {
-	case TP_SHAPE_TENSOR:
-		fprintf(types, "%s\"%s\"", comma, tp_kineto_dtype(put_tensor(in, dims)));
-		break;
-	case TP_SHAPE_TENSOR_LIST:
-		put_list(in, dims);
-		fprintf(types, "%s\"TensorList\"", comma);
-		break;
-	default:
-		fputs("[]", dims);
-		fprintf(types, "%s\"%s\"", comma,
-			item == TP_SHAPE_SCALAR	       ? "Scalar"
-			: item == TP_SHAPE_SCALAR_LIST ? "ScalarList"
-						       : "");
-		break;
-	}
-	return !in->is_bad;
+	fprintf(types, "%s\"%s\"", comma, type);
+	if (item->what == TP_SHAPE_TENSOR_LIST)
+		put_list(in, item->n, dims);
+	else
+		put_sizes(in, item, dims);
 }
 
 bool tp_kineto_shapes(const struct tp_string *shapes, char **dims, char **types)
 {
-	struct bytes in = {.at = (const uint8_t *)shapes->bytes,
-			   .end = (const uint8_t *)shapes->bytes + shapes->n_bytes};
+	struct tp_shapes_in in = tp_shapes_open(shapes->bytes, shapes->n_bytes);
+	struct tp_shapes_item item;
 	FILE *dims_out, *types_out;
 	size_t n_dims, n_types;
 	bool is_whole;
@@ -128,13 +73,17 @@ bool tp_kineto_shapes(const struct tp_string *shapes, char **dims, char **types)
 	}
 	fputc('[', dims_out);
 	fputc('[', types_out);
-	for (const char *comma = ""; in.at < in.end; comma = ",") {
-		if (!put_item(&in, dims_out, types_out, comma))
-			break;
+	/* What was cut off, and what is no input, is not there. */
+	for (const char *comma = ""; tp_shapes_next(&in, &item);) {
+		if (item.what >= TP_SHAPE_CUT)
+			continue;
+		put_item(&in, &item, dims_out, types_out, comma);
+		comma = ",";
 	}
 	fputc(']', dims_out);
 	fputc(']', types_out);
-	is_whole = !in.is_bad && !ferror(dims_out) && !ferror(types_out);
+	/* Damage of what is no input is none of theirs. */
+	is_whole = (!in.is_bad || item.what >= TP_SHAPE_GROUP) && !ferror(dims_out) && !ferror(types_out);
 	is_whole = fclose(dims_out) == 0 && is_whole;
 	is_whole = fclose(types_out) == 0 && is_whole;
 	if (!is_whole) {

@@ -20,7 +20,4 @@ static inline uint32_t tp_kineto_percent(double share)
 	return (uint32_t)(100.0 * (double)(float)share + 0.5);
 }
 
-/* torch's C++ name of a ScalarType: "float", "c10::BFloat16". Never NULL. */
-const char *tp_kineto_dtype(uint8_t scalar_type);
-
 #endif

@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Into buf (cap bytes with the NUL, at least 8), returned; "" for no shapes. Too long: "..." */
+/*
+ * Types are those of tp_scalar_name; "tensor[16]": of a type that was not told.
+ * Into buf (cap bytes with the NUL, at least 8), returned; "" for no shapes. Too long: "..."
+ */
 const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t n);
-
-/* "f32" of torch's ScalarType; "dtype99" goes to `other` when not known. */
-const char *tp_show_dtype(uint8_t dtype, char other[12]);
 
 /*
  * Bytes of the greatest input: a tensor, or all tensors of one list. *dtype is that of the

@@ -15,7 +15,6 @@
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
-#include "merge/model/shapes.h"
 
 enum {
 	TOLD_MAX = 16,		/* ranks that are missing, each a line */

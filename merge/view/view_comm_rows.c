@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/model/shapes.h"
+#include "merge/model/scalar.h"
 
 /* ---- collectives ---- */
 
@@ -64,7 +64,7 @@ static void put_collective(struct tp_row *r, const void *ctx, const void *of)
 		tp_comm_name(row->kind));
 	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of a rank in a call", put_bytes(r, row));
 	TP_TEXT(r, "dtype", "type", TP_LESS(2), "type of its elements", "%s",
-		row->bytes ? tp_show_dtype(row->dtype, dtype) : "?");
+		row->bytes ? tp_scalar_name(row->dtype, dtype) : "?");
 	TP_TEXT(r, "group", "group", 0, "process group", "%s",
 		tp_comm_group(shown->comm, row->family)->label);
 	TP_TEXT(r, "for", "for", TP_LESS(1), "what it is used for", "%s", tp_comm_use_name(row->use));

@@ -245,6 +245,31 @@ static void add_bytes(void *ctx, const struct tp_event *event)
 	*bytes += tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &dtype);
 }
 
+static void show_shapes(void *ctx, const struct tp_event *event)
+{
+	tp_show_shapes(ctx, 128, event->shapes->bytes, event->shapes->n_bytes);
+}
+
+/* Written as the guest writes them: each tensor of a list is an item. */
+Test(kineto, lists_of_tensors)
+{
+	static const char trace[] =
+		"[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::cat\", \"pid\": 9, "
+		"\"tid\": 9, \"ts\": 5, \"dur\": 1, \"args\": {\"Input Dims\": "
+		"[[[3, 4], [], [70000]], [], [2]], \"Input type\": "
+		"[\"TensorList\", \"Scalar\", \"float\"]}}]";
+	char shown[128] = "";
+	struct tp_run *run;
+
+	rig_begin();
+	run = open_text(trace, sizeof(trace) - 1);
+	cr_assert_not_null(run);
+	cr_assert_eq(tp_fuse_events(run, show_shapes, shown), 0);
+	cr_expect_str_eq(shown, "(tensor[3,4], tensor[], tensor[70000]), scalar, f32[2]");
+	tp_run_free(run);
+	rig_end();
+}
+
 /* typeid's names are the compiler's own. */
 Test(kineto, types_are_named_by_gcc_or_clang)
 {

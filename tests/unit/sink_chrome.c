@@ -112,8 +112,8 @@ Test(sink_chrome, ranges_steps_and_the_loader_have_the_categories_viewers_know)
 Test(sink_chrome, shapes_are_written_as_torch_writes_them)
 {
 	static const char shapes[] = {
-		TP_SHAPE_TENSOR, 6, 2, 4, 8, TP_SHAPE_TENSOR_LIST, 2, 6, 1, 3, 15, 0,
-		TP_SHAPE_SCALAR, TP_SHAPE_NONE, TP_SHAPE_SCALAR_LIST};
+		TP_SHAPE_TENSOR, 6, 2, 4, 8, TP_SHAPE_TENSOR_LIST, 3, TP_SHAPE_TENSOR, 6, 1, 3,
+		TP_SHAPE_NONE, TP_SHAPE_TENSOR, 15, 0, TP_SHAPE_SCALAR, TP_SHAPE_NONE, TP_SHAPE_SCALAR_LIST};
 	uint32_t id = rig_bytes(TP_STRING_SHAPES, shapes, sizeof(shapes));
 
 	rig_file("a.tpt", 0, 0);
@@ -122,7 +122,7 @@ Test(sink_chrome, shapes_are_written_as_torch_writes_them)
 	rig_close(9000);
 	make_json();
 	cr_assert_not_null(strstr(text, "\"Sequence number\":7,\"Fwd thread id\":0,"
-					"\"Input Dims\":[[4,8],[[3],[]],[],[],[]],"
+					"\"Input Dims\":[[4,8],[[3],[],[]],[],[],[]],"
 					"\"Input type\":[\"float\",\"TensorList\",\"Scalar\",\"\","
 					"\"ScalarList\"]"), "%s", text);
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "merge/model/scalar.h"
+
 static enum tp_comm_kind kind_of_function(const char *text, uint32_t n)
 {
 	char name[64] = "nccl:";
@@ -21,15 +23,6 @@ static enum tp_comm_kind kind_of_function(const char *text, uint32_t n)
 	return tp_comm_kind_of(name, (uint32_t)strlen(name));
 }
 
-static const struct {
-	const char *nccl;
-	uint8_t dtype;			/* torch's ScalarType */
-} nccl_types[] = {
-	{"ncclFloat32", 6}, {"ncclFloat16", 5}, {"ncclBfloat16", 15}, {"ncclFloat64", 7},
-	{"ncclInt8", 1}, {"ncclUint8", 0}, {"ncclInt32", 3}, {"ncclInt64", 4}, {"ncclUint32", 28},
-	{"ncclUint64", 29}, {"ncclFloat8e4m3", 24}, {"ncclFloat8e5m2", 23},
-};
-
 void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 		       const struct tp_event *event)
 {
@@ -40,6 +33,7 @@ void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 	const char *text = event->name->bytes + sizeof(coll), *type;
 	const char *end = event->name->bytes + event->name->n_bytes;
 	struct tp_comm_thread *thread;
+	uint8_t dtype = TP_SCALAR_UNKNOWN;
 
 	if (event->name->kind != TP_STRING_COLL || event->name->n_bytes < sizeof(coll))
 		return;
@@ -48,9 +42,10 @@ void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 	if (asked.kind == TP_COMM_KINDS)
 		return;
 	type = text + strnlen(text, (size_t)(end - text));
-	for (uint32_t i = 0; type < end && i < sizeof(nccl_types) / sizeof(nccl_types[0]); i++)
-		if (!strcmp(type + 1, nccl_types[i].nccl))
-			asked.dtype = nccl_types[i].dtype;
+	if (type < end)
+		dtype = tp_scalar_of_nccl(type + 1, (uint32_t)strnlen(type + 1, (size_t)(end - type - 1)));
+	if (dtype != TP_SCALAR_UNKNOWN)
+		asked.dtype = dtype;
 	said.hash = coll.hash;
 	said.size = coll.n_ranks > 0 ? (uint32_t)coll.n_ranks : 0;
 	asked.at = coll.rank;

@@ -5,16 +5,15 @@
 #include "runtime/probe/nccl/nccl_read.h"
 
 #include "runtime/probe/nccl/nccl_abi.h"
+#include "runtime/trace/nccl_types.h"
 
 /* Version 1 gives numbers, later ones these texts. */
 static const char *const v1_func[] = {
 	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send",
 	"Recv",
 };
-static const char *const v1_datatype[] = {
-	"ncclInt8", "ncclUint8", "ncclInt32", "ncclUint32", "ncclInt64", "ncclUint64",
-	"ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16",
-};
+#define TYPE_NAME(number, name, scalar_type) [number] = name,
+static const char *const v1_datatype[] = {TP_NCCL_TYPES(TYPE_NAME)};
 static const char *const v1_algo[] = {
 	"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT",
 };
