@@ -9,6 +9,7 @@
 #include "merge/kineto/kineto_state.h"
 #include "merge/kineto/kineto_words.h"
 #include "merge/kit/grow.h"
+#include "merge/model/device.h"
 
 enum { THREADS_MOST = 60000 };
 
@@ -255,7 +256,7 @@ static void put_transfer(struct tp_kineto_records *r, const struct tp_kineto_eve
 		.from_device = place.device, .to_device = place.device,
 	};
 
-	tp_kineto_transfer(&event->name, &transfer);
+	tp_device_transfer_of(&transfer, event->name.bytes, event->name.n);
 	rec->name = tp_kineto_id(&r->strings, TP_STRING_TRANSFER, &transfer, sizeof(transfer));
 	rec->arg = (uint64_t)event->copied;
 }
@@ -263,7 +264,8 @@ static void put_transfer(struct tp_kineto_records *r, const struct tp_kineto_eve
 static void put_sync(struct tp_kineto_records *r, const struct tp_kineto_event *event,
 		     struct tp_rec *rec, struct tp_device_place place)
 {
-	struct tp_sync_what sync = {.place = place, .kind = tp_kineto_sync(&event->name)};
+	struct tp_sync_what sync = {
+		.place = place, .kind = tp_device_sync_of(event->name.bytes, event->name.n)};
 
 	if (!TP_KINETO_HAS(event, STREAM) || event->stream < 0)
 		sync.place.stream = TP_NO_STREAM;

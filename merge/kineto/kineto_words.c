@@ -66,62 +66,6 @@ bool tp_kineto_step(const struct tp_json_text *name, uint32_t *step)
 	return true;
 }
 
-/* Numbers of CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind. */
-static const char *const copy_words[] = {NULL, "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-					 "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
-static const char *const memory_words[] = {NULL, "Pageable", "Pinned", "Device", "Array",
-					   "Managed", "Device Static", "Managed Static"};
-
-static uint8_t number_of(const char *const *words, size_t n_words, const char *at, size_t n)
-{
-	for (size_t i = 1; i < n_words; i++)
-		if (strlen(words[i]) == n && !memcmp(words[i], at, n))
-			return (uint8_t)i;
-	return 0;
-}
-#define NUMBER_OF(words, at, n) number_of(words, sizeof(words) / sizeof(words[0]), at, n)
-
-void tp_kineto_transfer(const struct tp_json_text *name, struct tp_transfer *transfer)
-{
-	static const char copy[] = "Memcpy ", arrow[] = " -> ";
-	const char *end, *open, *close, *to;
-
-	if (!name->n)
-		return;
-	end = name->bytes + name->n;
-	open = memchr(name->bytes, '(', name->n);
-	if (name->n > sizeof(copy) + 3 && !memcmp(name->bytes, copy, sizeof(copy) - 1))
-		transfer->copy_kind = NUMBER_OF(copy_words, name->bytes + sizeof(copy) - 1, 4);
-	close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
-	if (!close)
-		return;
-	open++;
-	to = memmem(open, (size_t)(close - open), arrow, sizeof(arrow) - 1);
-	if (to) {
-		transfer->from_kind = NUMBER_OF(memory_words, open, (size_t)(to - open));
-		open = to + sizeof(arrow) - 1;
-	}
-	transfer->to_kind = NUMBER_OF(memory_words, open, (size_t)(close - open));
-}
-
-uint32_t tp_kineto_sync(const struct tp_json_text *name)
-{
-	static const struct {
-		const char *word;
-		enum tp_sync_kind kind;
-	} known[] = {
-		{"Stream Wait Event", TP_SYNC_STREAM_WAIT}, {"Event Sync", TP_SYNC_EVENT},
-		{"Event Synchronize", TP_SYNC_EVENT}, {"Stream Sync", TP_SYNC_STREAM},
-		{"Stream Synchronize", TP_SYNC_STREAM}, {"Context Sync", TP_SYNC_CONTEXT},
-		{"Context Synchronize", TP_SYNC_CONTEXT},
-	};
-
-	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (is_word(name, known[i].word))
-			return known[i].kind;
-	return 0;
-}
-
 uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
 {
 	static const struct {

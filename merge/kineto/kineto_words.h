@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto_words.h - the words of torch.profiler's traces: categories, kinds of copies and
- * waits, properties of devices. Pure.
+ * kineto_words.h - the words of torch.profiler's traces: categories, steps, properties
+ * of devices. Pure.
  */
 #ifndef TP_MERGE_KINETO_WORDS_H
 #define TP_MERGE_KINETO_WORDS_H
@@ -28,10 +28,6 @@ enum tp_kineto_category tp_kineto_category(const struct tp_json_text *category);
 bool tp_kineto_begins(const struct tp_json_text *text, const char *with);
 /* "ProfilerStep#12" -> 12. */
 bool tp_kineto_step(const struct tp_json_text *name, uint32_t *step);
-/* "Memcpy HtoD (Pageable -> Device)", "Memset (Device)": fills the kinds. */
-void tp_kineto_transfer(const struct tp_json_text *name, struct tp_transfer *transfer);
-/* "Stream Wait Event" -> enum tp_sync_kind; 0: another. */
-uint32_t tp_kineto_sync(const struct tp_json_text *name);
 
 /* One object of deviceProperties -> the lines of a TP_STRING_DEVICE. Their length; 0: none. */
 uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - strings of device records -> structures and words
- *
- * Numbers are CUPTI's (enums CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind), words are
- * torch.profiler's: its readers tell copies apart by the first letters of their names.
+ * device.c - strings of device records -> structures
  */
 #include "merge/model/device.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -65,67 +61,6 @@ const struct tp_device *tp_device_of(const struct tp_proc *proc, uint32_t id)
 			return &proc->device[i];
 	}
 	return NULL;
-}
-
-/* ---- words ---- */
-
-static const char *copy_word(uint8_t kind)
-{
-	static const char *const word[] = {
-		NULL, "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
-	};
-
-	return kind && kind < sizeof(word) / sizeof(word[0]) ? word[kind] : "<unknown>";
-}
-
-static const char *memory_word(uint8_t kind)
-{
-	static const char *const word[] = {
-		"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static",
-		"Managed Static",
-	};
-
-	return kind < sizeof(word) / sizeof(word[0]) ? word[kind] : "Unrecognized";
-}
-
-const char *tp_device_transfer_name(char buf[64], const struct tp_transfer *transfer)
-{
-	if (transfer->copy_kind)
-		snprintf(buf, 64, "Memcpy %s (%s -> %s)", copy_word(transfer->copy_kind),
-			 memory_word(transfer->from_kind), memory_word(transfer->to_kind));
-	else
-		snprintf(buf, 64, "Memset (%s)", memory_word(transfer->to_kind));
-	return buf;
-}
-
-const char *tp_device_sync_name(uint32_t kind)
-{
-	switch (kind) {
-	case TP_SYNC_EVENT:
-		return "Event Sync";
-	case TP_SYNC_STREAM_WAIT:
-		return "Stream Wait Event";
-	case TP_SYNC_STREAM:
-		return "Stream Sync";
-	case TP_SYNC_CONTEXT:
-		return "Context Sync";
-	default:
-		return "Unknown Sync";
-	}
-}
-
-const char *tp_device_memory_kind(uint32_t kind)
-{
-	static const char *const word[TP_DEVMEM_N] = {
-		[TP_DEVMEM_DEVICE] = "device",	     [TP_DEVMEM_POOL] = "pool",
-		[TP_DEVMEM_MANAGED] = "managed",     [TP_DEVMEM_PINNED] = "pinned",
-		[TP_DEVMEM_REGISTERED] = "registered", [TP_DEVMEM_PHYSICAL] = "physical",
-		[TP_DEVMEM_MAPPED] = "mapped",	     [TP_DEVMEM_RESERVED] = "reserved",
-		[TP_DEVMEM_ARRAY] = "array",	     [TP_DEVMEM_IPC] = "ipc",
-		[TP_DEVMEM_GRAPH] = "graph",
-	};
-
-	return kind && kind < TP_DEVMEM_N ? word[kind] : "unknown";
 }
 
 /* ---- facts about a device ---- */

@@ -9,6 +9,9 @@
 
 #include "merge/model/model.h"
 
+enum tp_copy_kind { TP_COPY_HTOD = 1 };		/* of CUPTI's, those that are asked for */
+enum tp_memory_kind { TP_MEMORY_PAGEABLE = 1 };
+
 /* Of event->detail; all zero when it is of another kind. */
 struct tp_launch tp_device_launch(const struct tp_event *event);
 struct tp_transfer tp_device_transfer(const struct tp_event *event);
@@ -26,7 +29,10 @@ const struct tp_device *tp_device_of(const struct tp_proc *proc, uint32_t id);
  */
 const char *tp_device_transfer_name(char buf[64], const struct tp_transfer *transfer);
 const char *tp_device_sync_name(uint32_t kind);
-const char *tp_device_memory_kind(uint32_t kind);	/* "device", "pinned" ... */
+
+/* And back, also from names of older traces: fills the kinds, 0 where a word is none. */
+void tp_device_transfer_of(struct tp_transfer *transfer, const char *name, uint32_t n);
+uint32_t tp_device_sync_of(const char *name, uint32_t n);	/* enum tp_sync_kind; 0: another */
 
 /* Of a TP_STRING_DEVICE string: its lines; unknown keys are ignored. False: no id in it. */
 bool tp_device_parse(struct tp_device *device, const char *bytes, uint32_t n_bytes);

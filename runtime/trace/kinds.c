@@ -4,8 +4,23 @@
  */
 #include "runtime/trace/kinds.h"
 
+#include "runtime/trace/trainprof_trace.h"
+
 const bool tp_kind_is_span[256] = {
 #define _(id, NAME, text, is_span, since) [id] = is_span,
 #include "runtime/trace/records.def"
 #undef _
 };
+
+const char *tp_devmem_kind_name(uint32_t kind)
+{
+	static const char *const name[TP_DEVMEM_N] = {
+		[TP_DEVMEM_DEVICE] = "device", [TP_DEVMEM_POOL] = "pool",
+		[TP_DEVMEM_MANAGED] = "managed", [TP_DEVMEM_PINNED] = "pinned",
+		[TP_DEVMEM_REGISTERED] = "registered", [TP_DEVMEM_PHYSICAL] = "physical",
+		[TP_DEVMEM_MAPPED] = "mapped", [TP_DEVMEM_RESERVED] = "reserved",
+		[TP_DEVMEM_ARRAY] = "array", [TP_DEVMEM_IPC] = "ipc", [TP_DEVMEM_GRAPH] = "graph",
+	};
+
+	return kind < TP_DEVMEM_N && name[kind] ? name[kind] : "unknown";
+}

@@ -17,6 +17,7 @@
 #include "merge/kineto/kineto_in.h"
 #include "merge/kineto/kineto_strings.h"
 #include "merge/kineto/kineto_words.h"
+#include "merge/model/device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,9 +35,9 @@ static void read_event(const char *bytes, size_t n)
 	if (tp_kineto_event(&in, &event)) {
 		tp_kineto_name(&strings, 2, &event.name);
 		tp_kineto_shapes_id(&strings, &event.dims, &event.types);
-		tp_kineto_transfer(&event.name, &transfer);
+		tp_device_transfer_of(&transfer, event.name.bytes, event.name.n);
 		tp_kineto_step(&event.name, &step);
-		tp_kineto_sync(&event.name);
+		tp_device_sync_of(event.name.bytes, event.name.n);
 		tp_kineto_category(&event.category);
 	}
 	in = (struct tp_json_in){.at = bytes, .end = bytes + n};

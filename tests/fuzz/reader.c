@@ -26,6 +26,7 @@
 #include "merge/model/device.h"
 #include "runtime/trace/columns.h"
 #include "runtime/trace/ledger.h"
+#include "runtime/trace/kinds.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/writer.h"
 #include "tests/unit/synth_cuda.h"
@@ -239,7 +240,7 @@ static void read_device(const uint8_t *data, size_t size)
 	transfer = tp_device_transfer(&event);
 	sink += tp_device_launch(&event).grid[0] + strlen(tp_device_transfer_name(name, &transfer));
 	sink += strlen(tp_device_sync_name(tp_device_sync(&event).kind));
-	sink += strlen(tp_device_memory_kind(tp_device_memory(&event, &owner).kind));
+	sink += strlen(tp_devmem_kind_name(tp_device_memory(&event, &owner).kind));
 	sink += strlen(owner);
 	if (tp_device_parse(&device, text, string.n_bytes))
 		must(memchr(device.name, '\0', sizeof(device.name)), "a name without end");

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "merge/model/device.h"
+#include "runtime/trace/kinds.h"
 #include "tests/unit/fake_run.h"
 
 static struct tp_event with(uint32_t kind, const void *bytes, uint32_t n)
@@ -72,10 +73,10 @@ Test(device, memory_has_an_owner_or_none)
 	event = with(TP_STRING_DEVMEM, bytes, 3);
 	cr_expect_eq(tp_device_memory(&event, &owner).kind, 0);
 	cr_expect_str_empty(owner);
-	cr_expect_str_eq(tp_device_memory_kind(TP_DEVMEM_PINNED), "pinned");
-	cr_expect_str_eq(tp_device_memory_kind(TP_DEVMEM_GRAPH), "graph");
-	cr_expect_str_eq(tp_device_memory_kind(0), "unknown");
-	cr_expect_str_eq(tp_device_memory_kind(TP_DEVMEM_N), "unknown");
+	cr_expect_str_eq(tp_devmem_kind_name(TP_DEVMEM_PINNED), "pinned");
+	cr_expect_str_eq(tp_devmem_kind_name(TP_DEVMEM_GRAPH), "graph");
+	cr_expect_str_eq(tp_devmem_kind_name(0), "unknown");
+	cr_expect_str_eq(tp_devmem_kind_name(TP_DEVMEM_N), "unknown");
 }
 
 Test(device, transfers_and_syncs_are_called_as_torch_calls_them)
@@ -150,4 +151,29 @@ Test(device, is_found_by_its_id)
 
 	cr_expect_eq(tp_device_of(&proc, 5)->n_sms, 50);
 	cr_expect_null(tp_device_of(&proc, 0));
+}
+
+Test(device, words_lead_back_to_their_numbers)
+{
+	char buf[64];
+
+	for (uint8_t copy = 0; copy <= 10; copy++) {
+		for (uint8_t memory = 0; memory <= 7; memory++) {
+			struct tp_transfer is = {.copy_kind = copy, .from_kind = copy ? memory : 0,
+						 .to_kind = memory}, back = {.value = 0};
+
+			tp_device_transfer_name(buf, &is);
+			tp_device_transfer_of(&back, buf, (uint32_t)strlen(buf));
+			cr_expect_eq(back.copy_kind, is.copy_kind, "%s", buf);
+			cr_expect_eq(back.from_kind, is.from_kind, "%s", buf);
+			cr_expect_eq(back.to_kind, is.to_kind, "%s", buf);
+		}
+	}
+	for (uint32_t kind = TP_SYNC_EVENT; kind <= TP_SYNC_CONTEXT; kind++) {
+		const char *name = tp_device_sync_name(kind);
+
+		cr_expect_eq(tp_device_sync_of(name, (uint32_t)strlen(name)), kind, "%s", name);
+	}
+	cr_expect_eq(tp_device_sync_of("Stream Synchronize", 18), TP_SYNC_STREAM);
+	cr_expect_eq(tp_device_sync_of("Stream", 6), 0);
 }

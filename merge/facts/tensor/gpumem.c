@@ -15,6 +15,7 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
+#include "runtime/trace/kinds.h"
 
 struct high {		/* a highest point */
 	int64_t bytes, ns;
@@ -306,7 +307,7 @@ static void take_line(struct tp_gpumem *mem, const struct tp_event *event, const
 	struct tp_gpumem_row *row;
 
 	for (uint8_t kind = 1; blank && kind < TP_DEVMEM_N; kind++) {
-		const char *word = tp_device_memory_kind(kind);
+		const char *word = tp_devmem_kind_name(kind);
 
 		if (strlen(word) != n_kind || memcmp(word, name, n_kind) != 0)
 			continue;

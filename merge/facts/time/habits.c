@@ -10,9 +10,6 @@
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
 
-/* CUPTI's numbers: enum CUpti_ActivityMemcpyKind, ...MemoryKind */
-enum { HOST_TO_DEVICE = 1, PAGEABLE = 1 };
-
 /* Beginnings of names, behind which a version may stand ("cudaMalloc_v3020"), but no other
  * word ("cudaMemcpyAsync"). */
 static const char *const waits[] = {
@@ -70,7 +67,7 @@ void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool
 	} else if (event->kind == TP_REC_MEMCPY) {
 		struct tp_transfer transfer = tp_device_transfer(event);
 
-		if (transfer.copy_kind != HOST_TO_DEVICE || transfer.from_kind != PAGEABLE)
+		if (transfer.copy_kind != TP_COPY_HTOD || transfer.from_kind != TP_MEMORY_PAGEABLE)
 			return;
 		habits->n_pageable++;
 		habits->pageable_ns = tp_add(habits->pageable_ns, ns);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "merge/kit/sum.h"
-#include "merge/model/device.h"
 #include "merge/model/label.h"
+#include "runtime/trace/kinds.h"
 
 enum { LABEL = TP_VIEW_MEMORY_LABEL };
 
@@ -140,7 +140,7 @@ static void put_row(struct tp_row *r, const void *ctx, const void *of)
 	char name[128];
 
 	TP_TEXT(r, NULL, "device", 0, "", "%s", show_gpu(name, shown->run, &shown->gpus[row->gpu]));
-	TP_TEXT(r, NULL, "kind", 0, "", "%s", tp_device_memory_kind(row->kind));
+	TP_TEXT(r, NULL, "kind", 0, "", "%s", tp_devmem_kind_name(row->kind));
 	TP_TEXT(r, NULL, "asked for by", TP_CUT, "", "%s",
 		row->library[0] ? row->library : "(unknown)");
 	TP_BYTES(r, NULL, "at the peak", 0, "", row->at_peak);

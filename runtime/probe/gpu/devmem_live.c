@@ -135,19 +135,6 @@ bool tp_devmem_sum(uint32_t device, uint64_t *now, uint64_t *peak)
 	return true;
 }
 
-const char *tp_devmem_kind_name(uint8_t kind)
-{
-	static const char *const name[TP_DEVMEM_N] = {
-		[TP_DEVMEM_DEVICE] = "device", [TP_DEVMEM_POOL] = "pool",
-		[TP_DEVMEM_MANAGED] = "managed", [TP_DEVMEM_PINNED] = "pinned",
-		[TP_DEVMEM_REGISTERED] = "registered", [TP_DEVMEM_PHYSICAL] = "physical",
-		[TP_DEVMEM_MAPPED] = "mapped", [TP_DEVMEM_RESERVED] = "reserved",
-		[TP_DEVMEM_ARRAY] = "array", [TP_DEVMEM_IPC] = "ipc", [TP_DEVMEM_GRAPH] = "graph",
-	};
-
-	return kind < TP_DEVMEM_N && name[kind] ? name[kind] : "unknown";
-}
-
 void tp_devmem_live_forked(void)
 {
 	memset(tp_devmem_cell, 0, sizeof(tp_devmem_cell));

@@ -43,8 +43,6 @@ uint32_t tp_devmem_cell_name(uint16_t cell);
 bool tp_devmem_is_on_device(uint8_t kind);
 /* Sum over the kinds that do, now and at its highest; false: nothing was ever seen there. */
 bool tp_devmem_sum(uint32_t device, uint64_t *live, uint64_t *peak);
-/* "device", "pool", ... */
-const char *tp_devmem_kind_name(uint8_t kind);
 /* In the child of fork. */
 void tp_devmem_live_forked(void);
 

@@ -16,6 +16,7 @@
 #include "runtime/probe/gpu/nvml.h"
 #include "runtime/probe/gpu/owner.h"
 #include "runtime/probe/host/host_counter.h"
+#include "runtime/trace/kinds.h"
 
 enum {
 	TRIES = 100,
