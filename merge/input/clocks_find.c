@@ -22,6 +22,7 @@
 #include "merge/model/comm_kind.h"
 #include "merge/model/shapes.h"
 #include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	MOST_CALLS = 1 << 21,		/* of a process in a window */
@@ -87,15 +88,7 @@ static void read_coll(struct meaning *meaning, const struct tp_string *s)
 		return;
 	memcpy(&coll, s->bytes, sizeof(coll));
 	n = (uint32_t)strnlen(function, s->n_bytes - sizeof(coll));
-	for (uint32_t kind = 0; kind < TP_COMM_KINDS; kind++) {
-		char name[32] = "nccl";
-
-		if (n >= sizeof(name) - 5)
-			return;
-		memcpy(name + 4, function, n);
-		if (tp_comm_kind_of(name, n + 4) == kind)
-			meaning->kind = (uint8_t)kind;
-	}
+	meaning->kind = (uint8_t)tp_comm_kind_of_function(function, n);
 	meaning->has_group = true;
 	meaning->group = tp_clocks_key(coll.hash, hash_text(function, n));
 }
@@ -152,7 +145,7 @@ static void take_span(struct find *f, const struct tp_proc_in *proc, const struc
 		return;
 	if (rec->kind == TP_REC_RANGE) {
 		/* Of NCCL's ranges only the asking is on the host. */
-		if (!name || !tp_begins(name->bytes, name->n_bytes, "gloo:"))
+		if (!name || tp_comm_library(name->bytes, name->n_bytes) != TP_COMM_BY_GLOO)
 			return;
 		group = meaning_of(f, tp_ids_get(&proc->ids, TP_ARG_SHAPES(rec->arg)));
 	} else if (rec->kind == TP_REC_COLL) {

@@ -18,6 +18,7 @@
 #include "merge/input/node.h"
 #include "merge/kit/grow.h"
 #include "merge/model/device.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	ISSUES_SAID = 200,	/* lines on stderr; all are kept and counted up to ISSUES_KEPT */
@@ -378,7 +379,7 @@ void tp_run_take_meta(struct tp_proc_in *proc, const char *meta)
 	tp_reader_text_value(meta, n, "host", proc->pub.host, sizeof(proc->pub.host));
 	take_parent(&proc->pub, meta, n);
 	tp_reader_text_value(meta, n, "STEP", steps, sizeof(steps));
-	proc->pub.has_own_steps = !strncmp(steps, "range:ProfilerStep#", 19);
+	proc->pub.has_own_steps = tp_begins(steps, strlen(steps), "range:" TP_NAME_PROFILER_STEP);
 	if (!proc->pub.program[0] &&
 	    tp_reader_text_value(meta, n, "program", program, sizeof(program)) && program[0]) {
 		char *copy = strdup(program);

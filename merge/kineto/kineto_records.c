@@ -10,6 +10,7 @@
 #include "merge/kineto/kineto_words.h"
 #include "merge/kit/grow.h"
 #include "merge/model/device.h"
+#include "runtime/trace/torch_names.h"
 
 enum { THREADS_MOST = 60000 };
 
@@ -120,10 +121,10 @@ static uint32_t u32_of(int64_t value)
 static void note_group(struct tp_kineto_records *r, const struct tp_kineto_event *event,
 		       struct tp_rec *rec, const struct tp_kineto_thread *thread)
 {
-	bool is_gloo = tp_kineto_begins(&event->name, "gloo:");
+	enum tp_comm_library by = tp_comm_library(event->name.bytes, event->name.n);
 	uint32_t shapes = TP_ARG_SHAPES(rec->arg);
 
-	if (!is_gloo && !tp_kineto_begins(&event->name, "nccl:"))
+	if (by != TP_COMM_BY_GLOO && by != TP_COMM_BY_NCCL)
 		return;
 	if (thread->comm_shapes && rec->time >= thread->comm_begin && rec->time < thread->comm_end)
 		shapes = thread->comm_shapes;

@@ -12,6 +12,7 @@
 #include "merge/kineto/kineto_words.h"
 #include "merge/kit/grow.h"
 #include "runtime/trace/ring_layout.h"
+#include "runtime/trace/torch_names.h"
 
 void tp_kineto_steps_free(struct tp_kineto_steps *steps)
 {
@@ -31,10 +32,10 @@ void tp_kineto_steps_step(struct tp_kineto_steps *steps, uint64_t index, uint64_
 void tp_kineto_steps_range(struct tp_kineto_steps *steps, const struct tp_json_text *name,
 			   uint64_t begin_ns, uint64_t dur_ns)
 {
-	bool is_optimizer = tp_kineto_begins(name, "Optimizer.step#");
+	bool is_optimizer = tp_kineto_begins(name, TP_NAME_OPTIMIZER);
 
-	if (!is_optimizer && !tp_kineto_begins(name, "enumerate(DataLoader)#") &&
-	    !tp_kineto_begins(name, "enumerate(DataPipe)#"))
+	if (!is_optimizer && !tp_kineto_begins(name, TP_NAME_LOADER) &&
+	    !tp_kineto_begins(name, TP_NAME_PIPE))
 		return;
 	if (tp_grow(&steps->part, &steps->cap_parts, (uint64_t)steps->n_parts + 1,
 		    sizeof(steps->part[0])))

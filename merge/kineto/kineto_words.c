@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/trace/torch_names.h"
+
 static bool is_word(const struct tp_json_text *text, const char *word)
 {
 	return tp_json_is(text, word, (uint32_t)strlen(word));
@@ -52,7 +54,7 @@ enum tp_kineto_category tp_kineto_category(const struct tp_json_text *category)
 
 bool tp_kineto_step(const struct tp_json_text *name, uint32_t *step)
 {
-	static const char begin[] = "ProfilerStep#";
+	static const char begin[] = TP_NAME_PROFILER_STEP;
 	uint64_t n = 0;
 
 	if (name->n < sizeof(begin) || memcmp(name->bytes, begin, sizeof(begin) - 1))

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/trace/torch_names.h"
+
 /* The structure; what follows it are texts. */
 static void read_structure(const struct tp_string *string, void *to, size_t n)
 {
@@ -64,7 +66,7 @@ const char *tp_coll_title(char buf[TP_COLL_TITLE], const struct tp_string *strin
 			 xfer.is.peer);
 	} else {
 		struct tp_coll_said coll = tp_coll_read(string);
-		int n = snprintf(buf, TP_COLL_TITLE, "nccl%.48s", coll.func);
+		int n = snprintf(buf, TP_COLL_TITLE, TP_NAME_NCCL_KERNEL "%.48s", coll.func);
 
 		if (coll.is.what & TP_COLL_P2P)
 			snprintf(buf + n, TP_COLL_TITLE - (size_t)n, "%s %d",

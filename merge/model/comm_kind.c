@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
+
 
 static const struct {
 	const char *name;
@@ -51,11 +52,8 @@ const char *tp_comm_use_name(enum tp_comm_use use)
 	return names[use];
 }
 
-enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes)
+static enum tp_comm_kind find_word(const char *name, uint32_t n_bytes)
 {
-	if (!tp_begins(name, n_bytes, "gloo:") && !tp_begins(name, n_bytes, "nccl") &&
-	    !tp_begins(name, n_bytes, "c10d::"))
-		return TP_COMM_KINDS;
 	for (uint32_t i = 0; i < sizeof(looked_for); i++) {
 		for (uint32_t w = 0; w < 3 && kinds[looked_for[i]].words[w]; w++) {
 			const char *word = kinds[looked_for[i]].words[w];
@@ -65,6 +63,21 @@ enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes)
 		}
 	}
 	return TP_COMM_KINDS;
+}
+
+enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes)
+{
+	return tp_comm_library(name, n_bytes) ? find_word(name, n_bytes) : TP_COMM_KINDS;
+}
+
+enum tp_comm_kind tp_comm_kind_of_function(const char *name, uint32_t n_bytes)
+{
+	/* Its kernels are of both, and have another word. */
+	if (n_bytes == 4 && !memcmp(name, "Send", 4))
+		return TP_COMM_SEND;
+	if (n_bytes == 4 && !memcmp(name, "Recv", 4))
+		return TP_COMM_RECV;
+	return find_word(name, n_bytes);
 }
 
 double tp_comm_bus_factor(enum tp_comm_kind kind, uint32_t n_ranks)

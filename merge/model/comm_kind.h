@@ -26,6 +26,8 @@ enum tp_comm_kind {
 const char *tp_comm_name(enum tp_comm_kind kind);
 /* The kind that a range or kernel of this name is; TP_COMM_KINDS: none. */
 enum tp_comm_kind tp_comm_kind_of(const char *name, uint32_t n_bytes);
+/* Of a function of NCCL as its plugin names it: "AllReduce", "Send". */
+enum tp_comm_kind tp_comm_kind_of_function(const char *name, uint32_t n_bytes);
 
 /* All ranks leave it after the last has come. */
 bool tp_comm_is_synchronising(enum tp_comm_kind kind);

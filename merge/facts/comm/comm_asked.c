@@ -8,6 +8,7 @@
 #include "merge/kit/sum.h"
 #include "merge/model/shapes.h"
 #include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 struct tp_comm_thread *tp_comm_find_thread(struct tp_comm *comm, struct tp_comm_counted *rank,
 					   const struct tp_thread *thread)
@@ -101,14 +102,16 @@ static void take_collective(struct tp_comm *comm, struct tp_comm_counted *rank,
 				      .kind = (uint8_t)kind, .group = TP_COMM_NO_GROUP, .at = -1, .peer = -1,
 				      .is_set = true};
 
-	if (tp_begins(event->name->bytes, event->name->n_bytes, "gloo:")) {
+	enum tp_comm_library by = tp_comm_library(event->name->bytes, event->name->n_bytes);
+
+	if (by == TP_COMM_BY_GLOO) {
 		take_gloo(comm, rank, kind, event);
 		return;
 	}
 	thread = tp_comm_find_thread(comm, rank, event->thread);
 	if (!thread)
 		return;
-	if (tp_begins(event->name->bytes, event->name->n_bytes, "c10d::")) {
+	if (by == TP_COMM_BY_C10D) {
 		asked.bytes = tp_shapes_bytes(event->shapes->bytes, event->shapes->n_bytes, &asked.dtype);
 		/* Of several that are open the last in their order. */
 		for (uint32_t use = 0; use < TP_COMM_USES; use++)
@@ -135,10 +138,10 @@ static void note_use(struct tp_comm *comm, struct tp_comm_counted *rank,
 		const char *begins;
 		enum tp_comm_use use;
 	} uses[] = {
-		{"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", TP_COMM_USE_DDP},
-		{"FSDP::", TP_COMM_USE_FSDP},
+		{TP_NAME_NODE TP_NAME_ACCUMULATE, TP_COMM_USE_DDP},
+		{TP_NAME_FSDP, TP_COMM_USE_FSDP},
 		{"FullyShardedDataParallel._", TP_COMM_USE_FSDP},
-		{"_c10d_functional::", TP_COMM_USE_FUNCTIONAL},
+		{TP_NAME_FUNCTIONAL, TP_COMM_USE_FUNCTIONAL},
 	};
 	struct tp_comm_thread *thread;
 

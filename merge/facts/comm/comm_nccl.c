@@ -8,21 +8,6 @@
 
 #include "merge/model/scalar.h"
 
-static enum tp_comm_kind kind_of_function(const char *text, uint32_t n)
-{
-	char name[64] = "nccl:";
-
-	if (n > sizeof(name) - 6)
-		n = sizeof(name) - 6;
-	memcpy(name + 5, text, n);
-	name[5 + n] = '\0';
-	if (!strcmp(name + 5, "Send"))
-		return TP_COMM_SEND;
-	if (!strcmp(name + 5, "Recv"))
-		return TP_COMM_RECV;
-	return tp_comm_kind_of(name, (uint32_t)strlen(name));
-}
-
 void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 		       const struct tp_event *event)
 {
@@ -38,7 +23,7 @@ void tp_comm_take_coll(struct tp_comm *comm, struct tp_comm_counted *rank,
 	if (event->name->kind != TP_STRING_COLL || event->name->n_bytes < sizeof(coll))
 		return;
 	memcpy(&coll, event->name->bytes, sizeof(coll));
-	asked.kind = (uint8_t)kind_of_function(text, (uint32_t)strnlen(text, (size_t)(end - text)));
+	asked.kind = (uint8_t)tp_comm_kind_of_function(text, (uint32_t)strnlen(text, (size_t)(end - text)));
 	if (asked.kind == TP_COMM_KINDS)
 		return;
 	type = text + strnlen(text, (size_t)(end - text));

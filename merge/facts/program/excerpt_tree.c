@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
+#include "runtime/trace/torch_names.h"
 
 /* ---- what lies in what ---- */
 
@@ -115,8 +116,8 @@ static bool is_autograd(const struct tp_excerpt_row *row)
 {
 	return row->kind == TP_REC_OP &&
 	       (row->flags & TP_F_BACKWARD ||
-		!strncmp(row->name->bytes, "autograd::engine::evaluate_function", 35) ||
-		!strncmp(row->name->bytes, "torch::autograd::", 17));
+		tp_begins(row->name->bytes, row->name->n_bytes, TP_NAME_NODE) ||
+		tp_begins(row->name->bytes, row->name->n_bytes, TP_NAME_AUTOGRAD));
 }
 
 /* Those of a place are one node, unless that is a node of autograd itself; with them sums of

@@ -17,6 +17,7 @@
 #include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
+#include "runtime/trace/torch_names.h"
 
 enum { PLACE_MAX = 300 };
 
@@ -174,7 +175,7 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 		proc->comm_until_ns = event->end_ns;
 
 	if (thread && event->end_ns > thread->until_ns &&
-	    tp_begins(event->name->bytes, event->name->n_bytes, "enumerate(DataLoader)#"))
+	    tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_LOADER))
 		thread->until_ns = event->end_ns;
 }
 

@@ -13,6 +13,7 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
+#include "runtime/trace/torch_names.h"
 
 const char *tp_idle_name(enum tp_idle cause)
 {
@@ -28,8 +29,8 @@ const char *tp_idle_name(enum tp_idle cause)
 
 bool tp_gpu_is_communication(const struct tp_event *event)
 {
-	return event->kind == TP_REC_KERNEL && event->name->n_bytes >= 4 &&
-	       !memcmp(event->name->bytes, "nccl", 4);
+	return event->kind == TP_REC_KERNEL &&
+	       tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_NCCL_KERNEL);
 }
 
 /* ---- events ---- */

@@ -14,6 +14,7 @@
 #include "merge/facts/time/nest.h"
 #include "merge/kit/grow.h"
 #include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	/* Bits of a span's row; the rest is its name's. */
@@ -39,17 +40,17 @@ static const struct {
 	const char *begin;
 	enum meaning meaning;
 } meanings[] = {
-	{"autograd::engine::evaluate_function: ", MEANS_NODE},
-	{"Optimizer.step#", MEANS_OPTIMIZER},
-	{"Optimizer.zero_grad#", MEANS_ZERO_GRAD},
-	{"enumerate(DataLoader)#", MEANS_LOADER},
-	{"torch::autograd::AccumulateGrad", MEANS_ACCUMULATE},
-	{"FSDP::post_backward_accumulate", MEANS_GROUP},
+	{TP_NAME_NODE, MEANS_NODE},
+	{TP_NAME_OPTIMIZER, MEANS_OPTIMIZER},
+	{TP_NAME_ZERO_GRAD, MEANS_ZERO_GRAD},
+	{TP_NAME_LOADER, MEANS_LOADER},
+	{TP_NAME_ACCUMULATE, MEANS_ACCUMULATE},
+	{TP_NAME_FSDP "post_backward_accumulate", MEANS_GROUP},
 	{TP_REDUCE_SCATTER, MEANS_REDUCE_SCATTER},
-	{"c10d::", MEANS_COLLECTIVE},
-	{"FSDP::all_gather_copy_out", MEANS_COPY_OUT},
-	{"FSDP::all_gather", MEANS_ALL_GATHER},
-	{"FSDP::post_backward_reduce", MEANS_REDUCE},
+	{TP_NAME_C10D, MEANS_COLLECTIVE},
+	{TP_NAME_FSDP "all_gather_copy_out", MEANS_COPY_OUT},
+	{TP_NAME_FSDP "all_gather", MEANS_ALL_GATHER},
+	{TP_NAME_FSDP "post_backward_reduce", MEANS_REDUCE},
 };
 
 /* A process. */

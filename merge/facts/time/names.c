@@ -15,6 +15,7 @@
 #include "merge/kit/need.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/hash.h"
+#include "runtime/trace/torch_names.h"
 
 struct tp_names {
 	struct tp_name *name;
@@ -29,15 +30,15 @@ static const struct {
 	const char *begin;
 	uint8_t category;
 } meanings[] = {
-    {"gloo:", TP_CAT_COMM},
-    {"nccl:", TP_CAT_COMM},
+    {TP_NAME_GLOO, TP_CAT_COMM},
+    {TP_NAME_NCCL, TP_CAT_COMM},
     {"mpi:", TP_CAT_COMM},
     {"ucc:", TP_CAT_COMM},
-    {"c10d::", TP_CAT_COMM},
+    {TP_NAME_C10D, TP_CAT_COMM},
     {"c10d_functional::", TP_CAT_COMM},
-    {"_c10d_functional::", TP_CAT_COMM},
-    {"enumerate(DataLoader)#", TP_CAT_DATA},
-    {"enumerate(DataPipe)#", TP_CAT_DATA},
+    {TP_NAME_FUNCTIONAL, TP_CAT_COMM},
+    {TP_NAME_LOADER, TP_CAT_DATA},
+    {TP_NAME_PIPE, TP_CAT_DATA},
 };
 
 /* torch.autograd.profiler leaves these out of its tables. */

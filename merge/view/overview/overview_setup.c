@@ -14,6 +14,7 @@
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	GROWTH_PARTS = 8,	/* of a run, in each of which memory stands higher than before */
@@ -167,7 +168,7 @@ bool tp_advice_gloo(const struct tp_advice_facts *facts, struct tp_advice *advic
 {
 	char a[32];
 
-	if (!has_name(facts->overview, "gloo:") || has_name(facts->overview, "nccl:"))
+	if (!has_name(facts->overview, TP_NAME_GLOO) || has_name(facts->overview, TP_NAME_NCCL))
 		return false;
 	advice->percent = 100.0 * (double)facts->sums->ns[TP_CAT_COMM] /
 			  (double)(facts->sums->all_ns > 0 ? facts->sums->all_ns : 1);

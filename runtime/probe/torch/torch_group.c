@@ -19,6 +19,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/torch/torch_shapes.h"
 #include "runtime/probe/torch/torch_state.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	/* rank and size, two ints side by side: behind the vtable, before the backends. */
@@ -182,7 +183,7 @@ void tp_torch_group_take_over(const void *work)
 
 bool tp_torch_is_collective(const char *text, uint32_t n_bytes)
 {
-	return n_bytes > 5 && (memcmp(text, "gloo:", 5) == 0 || memcmp(text, "nccl:", 5) == 0);
+	return tp_comm_is_range(text, n_bytes);
 }
 
 /* An item GROUP behind the inputs: own rank and size, the peer, its tag, names. */

@@ -21,14 +21,15 @@
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/torch_group.h"
 #include "runtime/probe/torch/torch_state.h"
+#include "runtime/trace/torch_names.h"
 
 static const struct {
 	const char *prefix;
 	enum tp_pyframe_function function;	/* whose first argument tells who */
 } sources[TP_TORCH_SOURCE_OTHER] = {
-	[TP_TORCH_SOURCE_STEP] = { "Optimizer.step#", TP_PYFRAME_STEP },
-	[TP_TORCH_SOURCE_ZERO_GRAD] = { "Optimizer.zero_grad#", TP_PYFRAME_ZERO_GRAD },
-	[TP_TORCH_SOURCE_LOADER] = { "enumerate(DataLoader)#", TP_PYFRAME_NEXT },
+	[TP_TORCH_SOURCE_STEP] = { TP_NAME_OPTIMIZER, TP_PYFRAME_STEP },
+	[TP_TORCH_SOURCE_ZERO_GRAD] = { TP_NAME_ZERO_GRAD, TP_PYFRAME_ZERO_GRAD },
+	[TP_TORCH_SOURCE_LOADER] = { TP_NAME_LOADER, TP_PYFRAME_NEXT },
 };
 
 static enum tp_torch_source find_source(const char *text, uint32_t n_bytes)
