@@ -65,15 +65,8 @@ static inline uint32_t tp_decode_kind_order(uint8_t kind)
 		return 2;
 	case TP_REC_CALL:
 		return 3;
-	case TP_REC_HEAPALLOC:
-	case TP_REC_HEAPFREE:
-	case TP_REC_MAP:
-	case TP_REC_UNMAP:
-	case TP_REC_FRAME:
-	case TP_REC_STACK:
-		return TP_REC_HEAPALLOC + 3u;
 	default:
-		return kind + 3u;
+		return (tp_kind_is_heap(kind) ? TP_REC_HEAPALLOC : kind) + 3u;
 	}
 }
 

@@ -335,11 +335,6 @@ static void place_device(struct fuse *f, struct tp_proc_in *proc, struct tp_even
 	tp_queues_place(proc, event, &f->run->strings.none, event->name, launch);
 }
 
-static inline bool is_of_stacks(uint8_t kind)
-{
-	return kind == TP_REC_FRAME || kind == TP_REC_STACK || kind == TP_REC_NNMODULE;
-}
-
 static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 {
 	const struct tp_rec *rec = &d->rec[d->at];
@@ -349,7 +344,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.begin_ns = (int64_t)rec->time;
 	f->present = event.begin_ns;
 	/* A stack from before the chosen steps may be that of an event in them. */
-	if (f->run->options.steps && !is_of_stacks(rec->kind) && !is_wanted(proc, rec, event.begin_ns))
+	if (f->run->options.steps && !tp_kind_is_stack(rec->kind) && !is_wanted(proc, rec, event.begin_ns))
 		return;
 	event.len = tp_rec_len(rec);
 	event.end_ns = event.begin_ns + (tp_kind_is_span[rec->kind] ? (int64_t)event.len : 0);
@@ -361,12 +356,12 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.link = rec->link;
 	event.arg = rec->arg;
 	event.name = string_of(f, proc, rec->name);
-	event.shapes = rec->kind == TP_REC_OP || rec->kind == TP_REC_RANGE
+	event.shapes = tp_kind_has_shapes(rec->kind)
 			       ? string_of(f, proc, TP_ARG_SHAPES(rec->arg))
 			       : &f->run->strings.none;
 	event.queue = NULL;
 	event.detail = &f->run->strings.none;
-	if (rec->kind >= TP_REC_CALL && rec->kind <= TP_REC_DEVFREE)
+	if (tp_kind_is_cuda(rec->kind))
 		place_device(f, proc, &event);
 	f->run->pub.n_events++;
 	f->each(f->ctx, &event);

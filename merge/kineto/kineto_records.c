@@ -10,6 +10,7 @@
 #include "merge/kineto/kineto_words.h"
 #include "merge/kit/grow.h"
 #include "merge/model/device.h"
+#include "runtime/trace/kinds.h"
 #include "runtime/trace/torch_names.h"
 
 enum { THREADS_MOST = 60000 };
@@ -78,13 +79,10 @@ static void name_thread(struct tp_kineto_records *r, const struct tp_kineto_even
 
 void tp_kineto_put(struct tp_kineto_records *r, const struct tp_rec *rec, uint16_t slot)
 {
-	bool is_memory = rec->kind >= TP_REC_ALLOC && rec->kind <= TP_REC_MARK;
-	bool is_of_stacks = rec->kind == TP_REC_FRAME || rec->kind == TP_REC_STACK ||
-			    rec->kind == TP_REC_NNMODULE;
-	uint64_t end = rec->time + (is_memory || is_of_stacks ? 0 : tp_rec_len(rec));
+	uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
 
 	/* Where operators come from is told before them. */
-	if (rec->time < r->first && !is_of_stacks)
+	if (rec->time < r->first && !tp_kind_is_stack(rec->kind))
 		r->first = rec->time;
 	if (end > r->last)
 		r->last = end;

@@ -79,7 +79,7 @@ static void release(struct tp_clip *clip, int64_t now)
 /* What a window started elsewhere: see tp_rec_is_whole. */
 static bool is_whole(const struct tp_event *event)
 {
-	return event->queue || event->kind == TP_REC_COLL || event->kind == TP_REC_XFER;
+	return event->queue || tp_kind_is_nccl(event->kind);
 }
 
 void tp_clip_event(struct tp_clip *clip, const struct tp_event *event)

@@ -31,6 +31,7 @@
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/told.h"
 #include "runtime/engine/trigger.h"
+#include "runtime/trace/kinds.h"
 #include "runtime/trace/writer.h"
 
 enum {
@@ -39,12 +40,6 @@ enum {
 	META_BYTES = 16384,
 	TOTALS_BYTES = 16384,
 	NO_WINDOW = 0,
-};
-
-static const bool is_span_kind[256] = {
-#define _(id, NAME, text, is_span, since) [id] = is_span,
-#include "runtime/trace/records.def"
-#undef _
 };
 
 static struct {
@@ -95,7 +90,7 @@ static uint64_t end_of_window(uint32_t window)
 
 static uint64_t end_of(const struct tp_rec *rec)
 {
-	return rec->time + (is_span_kind[rec->kind] ? tp_rec_len(rec) : 0);
+	return rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
 }
 
 int tp_window_init(const struct tp_window_spec *spec)
@@ -184,7 +179,7 @@ static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, 
 			   uint64_t end)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_span_kind[rec[i].kind] || rec[i].time >= end || end_of(&rec[i]) <= end ||
+		if (!tp_kind_is_span[rec[i].kind] || rec[i].time >= end || end_of(&rec[i]) <= end ||
 		    rec[i].kind == TP_REC_STEP || tp_rec_is_whole(&rec[i]))
 			continue;
 		tp_open_spans_mark_known(slot, &rec[i]);

@@ -9,6 +9,7 @@
  */
 #include "runtime/base/hash.h"
 #include "runtime/trace/columns_scratch.h"
+#include "runtime/trace/kinds.h"
 
 size_t tp_columns_scratch_bytes(void)
 {
@@ -311,11 +312,6 @@ static void put_event(struct encoder *enc, uint32_t i)
 	put_arg(enc, rec, &before, &plan);
 }
 
-static bool is_of_cuda(const struct tp_rec *rec)
-{
-	return rec->kind >= TP_REC_CALL && rec->kind <= TP_REC_DEVFREE;
-}
-
 /*
  * The drain thread's records of a device come in bunches: of a thread's calls, of a stream's
  * kernels, each from the same stretch of time. Where one begins that lies before the present
@@ -325,8 +321,8 @@ static bool starts_bunch(const struct encoder *enc, uint32_t i, uint32_t end)
 {
 	const struct tp_rec *rec = &enc->rec[i];
 
-	return is_of_cuda(rec) && rec->time < enc->present && i + 1 < end &&
-	       is_of_cuda(&rec[1]) && rec[1].time < enc->present;
+	return tp_kind_is_cuda(rec->kind) && rec->time < enc->present && i + 1 < end &&
+	       tp_kind_is_cuda(rec[1].kind) && rec[1].time < enc->present;
 }
 
 static const uint8_t bytes_max[TP_COLUMN_N] = {

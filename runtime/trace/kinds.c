@@ -4,8 +4,6 @@
  */
 #include "runtime/trace/kinds.h"
 
-#include "runtime/trace/trainprof_trace.h"
-
 const bool tp_kind_is_span[256] = {
 #define _(id, NAME, text, is_span, since) [id] = is_span,
 #include "runtime/trace/records.def"

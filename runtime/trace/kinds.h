@@ -8,8 +8,58 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/trace/trainprof_trace.h"
+
 /* By enum tp_rec_kind: its `len` is a duration; false, too, for kinds that are not known. */
 extern const bool tp_kind_is_span[256];
+
+/*
+ * Classes of kinds. Of CUDA: calls, what devices do, blocks of their memory. Of a device: what it
+ * does. Work: what keeps it busy.
+ */
+static inline bool tp_kind_is_cuda(uint8_t kind)
+{
+	return kind >= TP_REC_CALL && kind <= TP_REC_DEVFREE;
+}
+
+static inline bool tp_kind_is_device(uint8_t kind)
+{
+	return kind >= TP_REC_KERNEL && kind <= TP_REC_GRAPH;
+}
+
+static inline bool tp_kind_is_work(uint8_t kind)
+{
+	return tp_kind_is_device(kind) && kind != TP_REC_SYNC;
+}
+
+static inline bool tp_kind_is_nccl(uint8_t kind)
+{
+	return kind == TP_REC_COLL || kind == TP_REC_XFER;
+}
+
+/* Where what comes next on the thread comes from: they have no time of their own. */
+static inline bool tp_kind_is_stack(uint8_t kind)
+{
+	return kind == TP_REC_FRAME || kind == TP_REC_STACK || kind == TP_REC_NNMODULE;
+}
+
+/* Host memory with the frames of its stacks: their order is that in which they were recorded. */
+static inline bool tp_kind_is_heap(uint8_t kind)
+{
+	return (kind >= TP_REC_HEAPALLOC && kind <= TP_REC_FRAME) || kind == TP_REC_STACK;
+}
+
+/* Their arg holds a SHAPES string. */
+static inline bool tp_kind_has_shapes(uint8_t kind)
+{
+	return kind == TP_REC_OP || kind == TP_REC_RANGE;
+}
+
+/* Of torch's own, whose flags say TP_F_ASYNC. */
+static inline bool tp_kind_can_be_async(uint8_t kind)
+{
+	return tp_kind_has_shapes(kind) || kind == TP_REC_STEP;
+}
 
 /* Of enum tp_devmem_kind: "device", "pinned" ...; "unknown". */
 const char *tp_devmem_kind_name(uint32_t kind);

@@ -52,6 +52,7 @@
 
 #include <stdint.h>
 
+#include "runtime/trace/kinds.h"
 #include "runtime/trace/trainprof_trace.h"
 
 #define TP_RING_MAGIC 0x31474e5250545054ull
@@ -222,8 +223,7 @@ static inline uint64_t tp_ring_file_bytes(const struct tp_ring_head *head, uint3
  * started it. For these kinds only TP_F_AFTER means something. */
 static inline int tp_rec_is_whole(const struct tp_rec *rec)
 {
-	return (rec->kind >= TP_REC_KERNEL && rec->kind <= TP_REC_GRAPH) ||
-	       rec->kind == TP_REC_COLL || rec->kind == TP_REC_XFER;
+	return tp_kind_is_device(rec->kind) || tp_kind_is_nccl(rec->kind);
 }
 
 static inline int tp_rec_is_after(const struct tp_rec *rec)

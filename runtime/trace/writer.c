@@ -323,8 +323,7 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 
 static struct tp_writer_stage *stage_of(struct tp_writer *writer, const struct tp_rec *rec)
 {
-	if ((rec->kind >= TP_REC_HEAPALLOC && rec->kind <= TP_REC_FRAME) ||
-	    rec->kind == TP_REC_STACK)
+	if (tp_kind_is_heap(rec->kind))
 		return &writer->stage[STAGE_HEAP];
 	if (tp_kind_is_span[rec->kind] && tp_rec_len(rec) > writer->long_ticks)
 		return &writer->stage[STAGE_LONG];
@@ -345,7 +344,7 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 		int err;
 
 		err = note_error(writer, stage_string(writer, rec[i].name));
-		if (!err && (rec[i].kind == TP_REC_OP || rec[i].kind == TP_REC_RANGE))
+		if (!err && tp_kind_has_shapes(rec[i].kind))
 			err = note_error(writer,
 					 stage_string(writer, TP_ARG_SHAPES(rec[i].arg)));
 		if (!err && rec[i].kind == TP_REC_KERNEL)

@@ -17,6 +17,7 @@
 #include "merge/kit/list.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "runtime/trace/kinds.h"
 
 /* ---- which step ---- */
 
@@ -94,9 +95,9 @@ static struct tp_excerpt_step *step_of(struct tp_excerpt *excerpt, const struct 
 
 static enum tp_excerpt_lane lane_of(const struct tp_event *event)
 {
-	if (event->kind == TP_REC_COLL || event->kind == TP_REC_XFER)
+	if (tp_kind_is_nccl(event->kind))
 		return TP_LANE_COLL;
-	if (event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP)
+	if (event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind))
 		return TP_LANE_ASYNC;
 	return event->queue && event->kind != TP_REC_CALL && event->kind != TP_REC_OVERHEAD ?
 		TP_LANE_QUEUE : TP_LANE_THREAD;
@@ -209,8 +210,7 @@ static void take_event(void *state, const struct tp_event *event)
 	if (!step && excerpt->n_steps)
 		return;
 	/* What a thread is in was told before the step. */
-	if (event->kind == TP_REC_FRAME || event->kind == TP_REC_STACK ||
-	    event->kind == TP_REC_NNMODULE)
+	if (tp_kind_is_stack(event->kind))
 		tp_facts_event(excerpt->facts, event);
 	if (!step)
 		return;

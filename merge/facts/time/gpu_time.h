@@ -18,6 +18,7 @@
 #include "merge/facts/time/launches.h"
 #include "merge/kit/spread.h"
 #include "merge/model/model.h"
+#include "runtime/trace/kinds.h"
 
 /* Why no kernel ran. */
 enum tp_idle {
@@ -111,8 +112,7 @@ bool tp_gpu_time_is_incomplete(const struct tp_gpu_time *time);	/* memory ran ou
 /* KERNEL, MEMCPY, MEMSET, GRAPH: something that keeps a device busy. */
 static inline bool tp_gpu_is_work(const struct tp_event *event)
 {
-	return event->queue && ((event->kind >= TP_REC_KERNEL && event->kind <= TP_REC_MEMSET) ||
-				event->kind == TP_REC_GRAPH);
+	return event->queue && tp_kind_is_work(event->kind);
 }
 /* Of communication between devices, by its name (nccl's). */
 bool tp_gpu_is_communication(const struct tp_event *event);

@@ -17,6 +17,7 @@
 #include "runtime/probe/gpu/cupti_layout.h"
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/gpu/cupti_names.h"
+#include "runtime/trace/kinds.h"
 
 enum { RING_LOOK = 512 };	/* records between two looks at how full the ring is */
 
@@ -56,11 +57,6 @@ static void note_device(const void *bytes, uint32_t n_bytes)
 }
 
 /* ---- records ---- */
-
-static bool is_of_device(uint8_t kind)
-{
-	return kind >= TP_REC_KERNEL && kind <= TP_REC_GRAPH;
-}
 
 /* Ids wrap: nearer than half the circle is before. */
 static bool is_call_before(uint32_t a, uint32_t b)
@@ -122,7 +118,7 @@ static bool place(const struct tp_cupti_wanted *wanted, uint8_t kind, uint64_t b
 		note_call(wanted, begin, correlation);
 	if (!wanted->end || end <= wanted->end)
 		return true;
-	if (!is_of_device(kind))
+	if (!tp_kind_is_device(kind))
 		return begin <= wanted->end || wanted->has_next;
 	if (begin > wanted->end && is_of_next(wanted, correlation))
 		return wanted->has_next;
