@@ -82,7 +82,11 @@ static const struct {
     {"nccl.late_ops", "operations of NCCL's proxies came after their collective was written: it ends "
 		      "too early"},
     {"nccl.comms_refused", "communicators of NCCL were too many at a time: not recorded"},
+    {"nccl.unknown", "operations of NCCL are of kinds that this version does not know"},
     {"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
+    {"marks.ranges_lost", "ranges of marks (NVTX, trainprof.h) were too many at a time and were not "
+			  "recorded"},
+    {"module.lost", "calls of modules may have no name: there were too many modules to keep in mind"},
 };
 
 static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)

@@ -105,6 +105,29 @@ Test(view_health, shows_every_kind_of_trouble)
 	}
 }
 
+/* What the runtime counts as lost is told, whatever it is called. */
+Test(view_health, tells_of_each_counter_of_losses)
+{
+	static const char *const keys[] = {
+		"names_lost", "windows_lost", "trigger.late", "trigger.missed", "late",
+		"nccl.no_entry", "nccl.unfinished", "nccl.late_ops", "nccl.comms_refused",
+		"nccl.unknown", "torch.ranges_lost", "marks.ranges_lost", "module.lost",
+		"modules.lost", "cupti.dropped", "cupti.kernel.no_room", "devmem.not_kept",
+		"heap.sample_no_room", "pystack.broken", "pystack.refused", "stack.mismatched",
+	};
+
+	for (uint32_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		char totals[64], *text;
+
+		set_up();
+		snprintf(totals, sizeof(totals), "%s=77\n", keys[i]);
+		fake.run.window[0].totals = totals;
+		text = print(false);
+		cr_expect(strstr(text, "  77 "), "%s:\n%s", keys[i], text);
+		cr_expect_not(strstr(text, "all good"), "%s:\n%s", keys[i], text);
+	}
+}
+
 Test(view_health, does_not_state_an_error_that_is_not_bounded)
 {
 	fake_window(&fake, fake.run.proc[0], 1, 0, 1)->clock_error_ns = -1;
