@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/model/device.h"
 #include "runtime/trace/torch_names.h"
 
 static bool is_word(const struct tp_json_text *text, const char *word)
@@ -68,24 +69,29 @@ bool tp_kineto_step(const struct tp_json_text *name, uint32_t *step)
 	return true;
 }
 
-uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
+/* Our key for one of theirs; NULL: it is not kept. */
+static const char *find_key(const struct tp_json_text *theirs)
 {
+	/* Of 1.8 and before, and of AMD's. */
 	static const struct {
 		const char *theirs, *ours;
-	} known[] = {
-		{"totalGlobalMem", "memory_bytes"},
-		{"computeMajor", "major"}, {"computeMinor", "minor"},
-		/* Of 1.8 and before. */
+	} other[] = {
 		{"major", "major"}, {"minor", "minor"}, {"multiProcessorCount", "sms"},
 		{"maxThreadsPerMultiProcessor", "sm_threads"},
-		{"maxThreadsPerBlock", "block_threads"},
-		{"maxThreadsPerMultiprocessor", "sm_threads"},
-		{"regsPerBlock", "block_registers"}, {"regsPerMultiprocessor", "sm_registers"},
-		{"warpSize", "warp_threads"}, {"sharedMemPerBlock", "block_shared"},
-		{"sharedMemPerMultiprocessor", "sm_shared"}, {"numSms", "sms"},
-		{"maxSharedMemoryPerMultiProcessor", "sm_shared"},	/* of AMD's */
-		{"sharedMemPerBlockOptin", "block_shared_optin"},
+		{"maxSharedMemoryPerMultiProcessor", "sm_shared"},
 	};
+
+	for (const struct tp_device_fact *fact = tp_device_facts; fact->key; fact++)
+		if (fact->kineto && is_word(theirs, fact->kineto))
+			return fact->key;
+	for (uint32_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		if (is_word(theirs, other[i].theirs))
+			return other[i].ours;
+	return NULL;
+}
+
+uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
+{
 	struct tp_json_text key, text;
 	bool is_first = true, has_id = false;
 	uint32_t n = 0;
@@ -112,12 +118,9 @@ uint32_t tp_kineto_device(struct tp_json_in *in, char *out, uint32_t cap)
 		} else if (TP_JSON_IS(&key, "id")) {
 			has_id = true;
 			n += (uint32_t)snprintf(out + n, cap - n, "id=%u\n", (uint32_t)number);
-		} else {
-			for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-				if (is_word(&key, known[i].theirs))
-					n += (uint32_t)snprintf(out + n, cap - n, "%s=%lld\n",
-								known[i].ours,
-								(long long)number);
+		} else if (find_key(&key)) {
+			n += (uint32_t)snprintf(out + n, cap - n, "%s=%lld\n", find_key(&key),
+						(long long)number);
 		}
 		if (n >= cap)
 			return 0;

@@ -74,25 +74,45 @@ static bool take_number(const char *bytes, uint32_t n_bytes, const char *key, ui
 	       !tp_text_parse_u64(text, value) && *value <= most;
 }
 
+#define FACT(key, kineto, field)                                                           \
+	{key, kineto, offsetof(struct tp_device, field), sizeof(((struct tp_device *)0)->field)}
+const struct tp_device_fact tp_device_facts[] = {
+	FACT("memory_bytes", "totalGlobalMem", memory_bytes),
+	FACT("major", "computeMajor", major),
+	FACT("minor", "computeMinor", minor),
+	FACT("block_threads", "maxThreadsPerBlock", block_threads),
+	FACT("sm_threads", "maxThreadsPerMultiprocessor", sm_threads),
+	FACT("block_registers", "regsPerBlock", block_registers),
+	FACT("sm_registers", "regsPerMultiprocessor", sm_registers),
+	FACT("warp_threads", "warpSize", warp_threads),
+	FACT("block_shared", "sharedMemPerBlock", block_shared),
+	FACT("sm_shared", "sharedMemPerMultiprocessor", sm_shared),
+	FACT("sms", "numSms", n_sms),
+	FACT("block_shared_optin", "sharedMemPerBlockOptin", block_shared_optin),
+	FACT("clock_khz", NULL, clock_khz),
+	{NULL, NULL, 0, 0},
+};
+
+uint64_t tp_device_fact_value(const struct tp_device *device, const struct tp_device_fact *fact)
+{
+	const char *at = (const char *)device + fact->at;
+
+	return fact->bytes == sizeof(uint64_t) ? *(const uint64_t *)(const void *)at
+					       : *(const uint32_t *)(const void *)at;
+}
+
+static void set_fact(struct tp_device *device, const struct tp_device_fact *fact, uint64_t value)
+{
+	char *at = (char *)device + fact->at;
+
+	if (fact->bytes == sizeof(uint64_t))
+		*(uint64_t *)(void *)at = value;
+	else
+		*(uint32_t *)(void *)at = (uint32_t)value;
+}
+
 bool tp_device_parse(struct tp_device *device, const char *bytes, uint32_t n_bytes)
 {
-	static const struct {
-		const char *key;
-		size_t at;
-	} number[] = {
-		{"major", offsetof(struct tp_device, major)},
-		{"minor", offsetof(struct tp_device, minor)},
-		{"sms", offsetof(struct tp_device, n_sms)},
-		{"warp_threads", offsetof(struct tp_device, warp_threads)},
-		{"sm_threads", offsetof(struct tp_device, sm_threads)},
-		{"sm_registers", offsetof(struct tp_device, sm_registers)},
-		{"sm_shared", offsetof(struct tp_device, sm_shared)},
-		{"block_threads", offsetof(struct tp_device, block_threads)},
-		{"block_registers", offsetof(struct tp_device, block_registers)},
-		{"block_shared", offsetof(struct tp_device, block_shared)},
-		{"block_shared_optin", offsetof(struct tp_device, block_shared_optin)},
-		{"clock_khz", offsetof(struct tp_device, clock_khz)},
-	};
 	uint64_t value;
 
 	memset(device, 0, sizeof(*device));
@@ -100,11 +120,10 @@ bool tp_device_parse(struct tp_device *device, const char *bytes, uint32_t n_byt
 		return false;
 	device->id = (uint32_t)value;
 	tp_reader_text_value(bytes, n_bytes, "name", device->name, sizeof(device->name));
-	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++) {
-		if (take_number(bytes, n_bytes, number[i].key, UINT32_MAX, &value))
-			*(uint32_t *)((char *)device + number[i].at) = (uint32_t)value;
+	for (const struct tp_device_fact *fact = tp_device_facts; fact->key; fact++) {
+		if (take_number(bytes, n_bytes, fact->key,
+				fact->bytes == sizeof(uint64_t) ? UINT64_MAX : UINT32_MAX, &value))
+			set_fact(device, fact, value);
 	}
-	if (take_number(bytes, n_bytes, "memory_bytes", UINT64_MAX, &value))
-		device->memory_bytes = value;
 	return true;
 }

@@ -7,6 +7,8 @@
 #ifndef TP_MERGE_DEVICE_H
 #define TP_MERGE_DEVICE_H
 
+#include <stddef.h>
+
 #include "merge/model/model.h"
 
 enum tp_copy_kind { TP_COPY_HTOD = 1 };		/* of CUPTI's, those that are asked for */
@@ -33,6 +35,16 @@ const char *tp_device_sync_name(uint32_t kind);
 /* And back, also from names of older traces: fills the kinds, 0 where a word is none. */
 void tp_device_transfer_of(struct tp_transfer *transfer, const char *name, uint32_t n);
 uint32_t tp_device_sync_of(const char *name, uint32_t n);	/* enum tp_sync_kind; 0: another */
+
+/* A number that is known of devices. */
+struct tp_device_fact {
+	const char *key;	/* in a TP_STRING_DEVICE string */
+	const char *kineto;	/* in deviceProperties of torch.profiler's traces; NULL: not there */
+	size_t at, bytes;	/* in struct tp_device */
+};
+/* In the order of torch.profiler; ended by key NULL. */
+extern const struct tp_device_fact tp_device_facts[];
+uint64_t tp_device_fact_value(const struct tp_device *device, const struct tp_device_fact *fact);
 
 /* Of a TP_STRING_DEVICE string: its lines; unknown keys are ignored. False: no id in it. */
 bool tp_device_parse(struct tp_device *device, const char *bytes, uint32_t n_bytes);
