@@ -166,7 +166,7 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 		rec.arg = TP_ARG_OP(shapes, event->forward, 0);
 		/* The engine's own operator around a node has the node's number. */
 		if (event->forward > 0 && is_op &&
-		    !tp_kineto_begins(&event->name, "autograd::engine::"))
+		    !tp_kineto_begins(&event->name, TP_NAME_ENGINE))
 			rec.flags |= TP_F_BACKWARD;
 		if (event->collective.n && is_op) {
 			r->thread[slot].comm_begin = rec.time;

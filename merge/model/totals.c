@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/model/label.h"
+#include "runtime/trace/kinds.h"
 
 const struct tp_loss tp_gpu_losses[] = {
     {"cupti.dropped",
@@ -83,17 +84,15 @@ static uint64_t add_key(const struct tp_run *run, const char *key, bool is_runni
 
 uint64_t tp_totals_add(const struct tp_run *run, const char *key, bool is_running)
 {
-	static const char *const kinds[] = {"call",   "kernel", "memcpy",  "memset",
-					    "sync",   "graph",	"overhead"};
 	const char *star = strchr(key, '*');
 	uint64_t sum = 0;
 	char each[64];
 
 	if (!star)
 		return add_key(run, key, is_running);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		snprintf(each, sizeof(each), "%.*s%s%s", (int)(star - key), key, kinds[i],
-			 star + 1);
+	for (uint8_t kind = TP_REC_CALL; kind <= TP_REC_OVERHEAD; kind++) {
+		snprintf(each, sizeof(each), "%.*s%s%s", (int)(star - key), key,
+			 tp_kind_text(kind), star + 1);
 		sum += add_key(run, each, is_running);
 	}
 	return sum;

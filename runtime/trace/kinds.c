@@ -10,6 +10,17 @@ const bool tp_kind_is_span[256] = {
 #undef _
 };
 
+const char *tp_kind_text(uint8_t kind)
+{
+	static const char *const texts[256] = {
+#define _(id, NAME, text, is_span, since) [id] = text,
+#include "runtime/trace/records.def"
+#undef _
+	};
+
+	return texts[kind] ? texts[kind] : "";
+}
+
 const char *tp_devmem_kind_name(uint32_t kind)
 {
 	static const char *const name[TP_DEVMEM_N] = {

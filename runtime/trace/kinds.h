@@ -13,6 +13,9 @@
 /* By enum tp_rec_kind: its `len` is a duration; false, too, for kinds that are not known. */
 extern const bool tp_kind_is_span[256];
 
+/* "operator", "kernel" ...; "" of those that are not known. */
+const char *tp_kind_text(uint8_t kind);
+
 /*
  * Classes of kinds. Of CUDA: calls, what devices do, blocks of their memory. Of a device: what it
  * does. Work: what keeps it busy.

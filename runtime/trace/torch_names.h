@@ -13,7 +13,8 @@
 #define TP_NAME_PIPE "enumerate(DataPipe)#"
 #define TP_NAME_OPTIMIZER "Optimizer.step#"
 #define TP_NAME_ZERO_GRAD "Optimizer.zero_grad#"
-#define TP_NAME_NODE "autograd::engine::evaluate_function: "	/* then the node of autograd */
+#define TP_NAME_ENGINE "autograd::engine::"
+#define TP_NAME_NODE TP_NAME_ENGINE "evaluate_function: "	/* then the node of autograd */
 #define TP_NAME_AUTOGRAD "torch::autograd::"
 #define TP_NAME_ACCUMULATE TP_NAME_AUTOGRAD "AccumulateGrad"
 #define TP_NAME_FSDP "FSDP::"

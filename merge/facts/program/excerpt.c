@@ -330,26 +330,10 @@ const char *tp_excerpt_category(const struct tp_excerpt_row *row)
 		return row->flags & TP_F_BACKWARD ? "backward" : "operator";
 	case TP_REC_RANGE:
 		return tp_name_is_loader(row->name) ? "data wait" : "range";
-	case TP_REC_NNMODULE:
-		return "module";
 	case TP_REC_CALL:
 		return row->flags & TP_F_DRIVER ? "driver" : "runtime";
-	case TP_REC_OVERHEAD:
-		return "overhead";
-	case TP_REC_KERNEL:
-		return "kernel";
-	case TP_REC_MEMCPY:
-		return "memcpy";
-	case TP_REC_MEMSET:
-		return "memset";
-	case TP_REC_GRAPH:
-		return "graph";
-	case TP_REC_SYNC:
-		return "sync";
-	case TP_REC_COLL:
-		return "collective";
 	default:
-		return "transfer";
+		return tp_kind_text(row->kind);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "merge/model/table.h"
 #include "merge/model/title.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	KERNEL_MAX = 64,	/* of a name as C++ has them */
@@ -209,7 +210,7 @@ static const struct tp_excerpt_node *first_telling(const struct tp_excerpt_tree 
 	const struct tp_excerpt_node *inner = tp_excerpt_tree_joined(tree, node);
 	const struct tp_string *name = tree->row[node->row].name;
 
-	return inner && name && name->bytes && !strncmp(name->bytes, "autograd::engine::", 18) ?
+	return inner && name && name->bytes && tp_begins(name->bytes, name->n_bytes, TP_NAME_ENGINE) ?
 		inner : node;
 }
 

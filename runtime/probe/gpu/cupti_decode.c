@@ -299,17 +299,8 @@ bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted 
 
 void tp_cupti_decode_report(struct tp_text *totals)
 {
-	static const struct {
-		uint8_t kind;
-		const char *name;
-	} row[] = {
-		{TP_REC_CALL, "call"}, {TP_REC_KERNEL, "kernel"}, {TP_REC_MEMCPY, "memcpy"},
-		{TP_REC_MEMSET, "memset"}, {TP_REC_SYNC, "sync"}, {TP_REC_GRAPH, "graph"},
-		{TP_REC_OVERHEAD, "overhead"},
-	};
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		const struct tp_cupti_counts *counts = &tp_cupti_counts[row[i].kind];
+	for (uint8_t kind = TP_REC_CALL; kind <= TP_REC_OVERHEAD; kind++) {
+		const struct tp_cupti_counts *counts = &tp_cupti_counts[kind];
 		const struct {
 			const char *name;
 			uint64_t value;
@@ -321,8 +312,8 @@ void tp_cupti_decode_report(struct tp_text *totals)
 
 		for (size_t p = 0; p < sizeof(part) / sizeof(part[0]); p++)
 			if (part[p].value)
-				tp_text_fmt(totals, "cupti.%s%s=%lu\n", row[i].name, part[p].name,
-					    (unsigned long)part[p].value);
+				tp_text_fmt(totals, "cupti.%s%s=%lu\n", tp_kind_text(kind),
+					    part[p].name, (unsigned long)part[p].value);
 	}
 	if (tp_cupti_unknown_kinds)
 		tp_text_fmt(totals, "cupti.unknown=%lu\n", (unsigned long)tp_cupti_unknown_kinds);
