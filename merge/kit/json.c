@@ -18,25 +18,36 @@ static const char two_digits[201] =
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
 
+static uint32_t count_digits(uint64_t v)
+{
+	uint32_t n = 1;
+
+	for (;; v /= 10000, n += 4) {
+		if (v < 10)
+			return n;
+		if (v < 100)
+			return n + 1;
+		if (v < 1000)
+			return n + 2;
+		if (v < 10000)
+			return n + 3;
+	}
+}
+
 char *tp_json_u64(char *p, uint64_t v)
 {
-	char digits[20], *d = digits + sizeof(digits);
-	size_t n;
+	char *end = p + count_digits(v), *d = end;
 
 	while (v >= 100) {
 		d -= 2;
 		memcpy(d, two_digits + v % 100 * 2, 2);
 		v /= 100;
 	}
-	if (v >= 10) {
-		d -= 2;
-		memcpy(d, two_digits + v * 2, 2);
-	} else {
-		*--d = (char)('0' + v);
-	}
-	n = (size_t)(digits + sizeof(digits) - d);
-	memcpy(p, d, n);
-	return p + n;
+	if (v >= 10)
+		memcpy(d - 2, two_digits + v * 2, 2);
+	else
+		d[-1] = (char)('0' + v);
+	return end;
 }
 
 char *tp_json_i64(char *p, int64_t v)
