@@ -45,7 +45,7 @@ static char *put_work_args(struct tp_chrome *c, char *p, const struct tp_event *
 	p += detail->n;
 	if (event->kind == TP_REC_MEMCPY || event->kind == TP_REC_MEMSET)
 		p = put_bandwidth(p, event->arg, event->end_ns - event->begin_ns);
-	if (event->kind == TP_REC_GRAPH && event->arg) {
+	if (event->kind == TP_REC_GRAPH && event->arg && !tp_device_launch(event).graph) {
 		p = tp_json_lit(p, ",\"graph id\":");
 		p = tp_json_u64(p, event->arg);
 	}

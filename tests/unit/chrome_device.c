@@ -99,6 +99,24 @@ Test(chrome_device, a_graphs_launch_has_an_arrow_to_each_of_its_kernels)
 	rig_has(text, "\"pid\":250001,\"tid\":7,");
 }
 
+Test(chrome_device, a_graph_that_is_work_itself_has_its_id_once)
+{
+	struct tp_launch launch = {.place = stream_7, .graph = 5};
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		launch.graph = 5 * i;	/* told by its launch, too, or not */
+		rig_put((struct tp_rec){.time = 3000 + 1000 * i, .kind = TP_REC_GRAPH, .arg = 5,
+					.name = rig_bytes(TP_STRING_LAUNCH, (char *)&launch,
+							  sizeof(launch))},
+			500, 0);
+	}
+	rig_close(90000);
+	text = make_json();
+	cr_expect_eq(rig_count(text, "\"graph id\":5"), 2);
+}
+
 Test(chrome_device, copies_have_bytes_and_bandwidth_and_torchs_names)
 {
 	const char *text;
