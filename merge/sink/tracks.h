@@ -34,33 +34,23 @@ enum {
 	TP_TRACKS_ROUNDING_NS = 10,
 };
 
+/* Of a thread, of a family of a process, or of a stream; made as they are met. */
 struct tp_tracks {
 	struct tp_track **track;
 	uint32_t n_tracks, cap;
-	uint32_t first;		/* 0, or 1 when all spans go to further tracks (apart) */
 };
 
-/* Of a stream: its work, and what waits (which lasts as the host sees it: it crosses work). */
-struct tp_track_queue {
-	struct tp_tracks work, waits;
-};
-
-struct tp_track_queues {
-	struct tp_track_queue *queue;	/* by tp_queue.at */
-	uint32_t cap;
-};
-
-/* Of the threads and streams of a run, made as they are met. */
 struct tp_track_book {
-	struct tp_tracks **of_thread;	/* by proc, then thread */
-	struct tp_tracks (*apart)[TP_TRACK_FAMILIES]; /* by proc; [0] is not used */
-	struct tp_track_queues *of_queue; /* by proc */
+	struct tp_track_proc {
+		struct tp_tracks *tracks;
+		uint32_t cap;
+	} *proc;			/* by tp_proc.at */
 	uint32_t n_procs;
 	uint64_t n_cut;			/* spans cut to their parent, or begun when another ended */
 };
 
-int tp_tracks_init(struct tp_track_book *book, const struct tp_run *run);
-void tp_tracks_free(struct tp_track_book *book, void (*free_user)(void *user));
+void tp_tracks_init(struct tp_track_book *book, const struct tp_run *run);
+void tp_tracks_free(struct tp_track_book *book);
 
 /* Flags mean something else where the kind is not torch's. */
 static inline enum tp_track_family tp_tracks_family(const struct tp_event *event)
@@ -73,12 +63,12 @@ static inline enum tp_track_family tp_tracks_family(const struct tp_event *event
 								       : TP_TRACK_THREAD;
 }
 
-/* The thread's own track, for what has no length. NULL: out of memory. */
+/* The thread's own track, for what has no length. */
 struct tp_track *tp_tracks_main(struct tp_track_book *book, const struct tp_event *event);
 
 /* Where a span goes; spans come by begin time, the longer first. *end_ns may come back
  * smaller. `pop` (may be NULL) is called for each span of that track that has ended by then,
- * innermost first. NULL: no memory, or all tracks are full. */
+ * innermost first. NULL: all tracks are full. */
 typedef void (*tp_tracks_pop_fn)(void *ctx, struct tp_track *track, int64_t end_ns);
 struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_event *event,
 				 int64_t *end_ns, tp_tracks_pop_fn pop, void *ctx);
@@ -89,6 +79,10 @@ struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct t
 				      void *ctx);
 struct tp_track *tp_tracks_place_work(struct tp_track_book *book, const struct tp_event *event,
 				      int64_t *begin_ns, tp_tracks_pop_fn pop, void *ctx);
+
+/* On a track that is in no book: a span that crosses the one it lies in is cut to it. */
+void tp_track_push(struct tp_track *track, int64_t begin_ns, int64_t *end_ns,
+		   tp_tracks_pop_fn pop, void *ctx);
 
 /* The id of the span that was placed last on a track. */
 static inline void tp_track_set_id(struct tp_track *track, uint32_t id)

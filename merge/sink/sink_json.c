@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_torch.c - a file for each rank as torch.profiler writes it, for HolisticTraceAnalysis, or
+ * sink_json.c - the timeline as files of trace-event JSON: all processes in one, for Perfetto and
+ * Chrome; or a file for each rank as torch.profiler writes it, for HolisticTraceAnalysis, or
  * (torch:tb) for TensorBoard's profiler plugin
  *
- * Both match files, names and categories by text and say little when they do not know one;
+ * The latter two match files, names and categories by text and say little when they do not know one;
  * trainprof-merge(1) lists what they want. They want one process a rank: a rank's is the one that
  * recorded most, the others (data loaders, ended restarts) are in the other formats.
  */
@@ -11,34 +12,93 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "merge/kit/need.h"
 #include "merge/model/sink.h"
 #include "merge/sink/chrome.h"
 #include "runtime/base/file.h"
 
 struct sink {
 	struct tp_chrome chrome;
-	struct tp_chrome_file *file;	/* by proc; those without one have no `out` */
-	uint32_t n_left_out;		/* processes */
+	struct tp_timeline *timeline;
+	struct tp_chrome_file *file;	/* by proc (those without one have no `out`), or one */
+	uint32_t n_files, n_left_out;	/* n_left_out: processes */
+	bool *is_left_out;		/* by proc */
 };
 
-static const struct tp_chrome_style for_hta = {
-	.has_real_ids = true,
-	.has_stacks = true,
-	.has_named_ops = true,
-	.runtime = "cuda_runtime",
-	.driver = "cuda_driver",
-	.forward_backward = "fwdbwd",
-};
+static void free_sink(struct sink *s)
+{
+	tp_timeline_free(s->timeline);
+	free(s->chrome.file_of);
+	free(s->file);
+	free(s->is_left_out);
+	free(s);
+}
 
-static const struct tp_chrome_style for_plugin = {
-	.has_real_ids = true,
-	.has_stacks = true,
-	.has_named_ops = true,
-	.is_for_plugin = true,
-	.runtime = "Runtime",
-	.driver = "Runtime",
-	.forward_backward = "forward_backward",
-};
+static struct sink *new_sink(struct tp_facts *facts, const struct tp_dialect *dialect,
+			     uint32_t n_files)
+{
+	const struct tp_run *run = tp_facts_run(facts);
+	struct sink *s = tp_need(1, sizeof(*s));
+
+	tp_chrome_init(&s->chrome, run, dialect);
+	s->n_files = n_files;
+	s->file = tp_need(n_files + 1, sizeof(*s->file));
+	s->chrome.file_of = tp_need(run->n_procs + 1, sizeof(*s->chrome.file_of));
+	s->is_left_out = tp_need(run->n_procs + 1, sizeof(*s->is_left_out));
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		s->chrome.file_of[i] = &s->file[i < n_files ? i : 0];
+	s->timeline = tp_timeline_new(facts, dialect, &tp_chrome_encoder, &s->chrome,
+				      s->is_left_out);
+	return s;
+}
+
+/* Whole JSON, also of a file that gets no more events. */
+static int close_files(struct sink *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->n_files; i++) {
+		int one;
+
+		if (!s->file[i].out)
+			continue;
+		tp_chrome_put_tail(&s->file[i]);
+		one = tp_outfile_close(s->file[i].out);
+		err = err ? err : one;
+	}
+	return err;
+}
+
+/* ---- one file ---- */
+
+/* The process that speaks for the file, if all of them are of one rank. */
+static const struct tp_proc *only_rank(const struct tp_run *run)
+{
+	const struct tp_proc *proc = run->n_procs ? run->proc[0] : NULL;
+
+	for (uint32_t i = 1; i < run->n_procs; i++) {
+		if (run->proc[i]->rank != run->proc[0]->rank)
+			return NULL;
+		if (run->proc[i]->n_devices > proc->n_devices)
+			proc = run->proc[i];
+	}
+	return proc;
+}
+
+static void *begin_chrome(struct tp_facts *facts, const char *path)
+{
+	struct sink *s = new_sink(facts, &tp_dialect_chrome, 1);
+
+	s->file->out = tp_outfile_open(path);
+	if (!s->file->out) {
+		free_sink(s);
+		return NULL;
+	}
+	tp_chrome_put_head(&s->chrome, s->file, only_rank(s->chrome.run));
+	return s;
+}
+
+/* ---- a file for each rank ---- */
 
 static uint64_t events_of(const struct tp_run *run, const struct tp_proc *proc)
 {
@@ -118,106 +178,78 @@ static int open_file(struct sink *s, const struct tp_run *run, uint32_t at, cons
 	s->file[at].out = tp_outfile_open(path);
 	if (!s->file[at].out)
 		return -EIO;
-	s->chrome.file = &s->file[at];
-	tp_chrome_put_head(&s->chrome, run->proc[at]);
+	tp_chrome_put_head(&s->chrome, &s->file[at], run->proc[at]);
 	return 0;
 }
 
-/* Whole JSON, also of a file that gets no more events. */
-static int close_files(struct sink *s, const struct tp_run *run)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < run->n_procs; i++) {
-		int one;
-
-		if (!s->file[i].out)
-			continue;
-		s->chrome.file = &s->file[i];
-		tp_chrome_put_tail(&s->chrome);
-		one = tp_outfile_close(s->file[i].out);
-		if (one && !err)
-			err = one;
-	}
-	return err;
-}
-
-static void free_sink(struct sink *s)
-{
-	tp_chrome_fini(&s->chrome);
-	free(s->file);
-	free(s);
-}
-
-static void *begin(struct tp_facts *facts, const char *path, const struct tp_chrome_style *style)
+static void *begin_torch(struct tp_facts *facts, const char *path,
+			 const struct tp_dialect *dialect)
 {
 	const struct tp_run *run = tp_facts_run(facts);
-	struct sink *s = calloc(1, sizeof(*s));
-	int err;
+	struct sink *s = new_sink(facts, dialect, run->n_procs);
+	int err = tp_file_make_dirs(path, 0777);
 
-	if (!s || tp_chrome_init(&s->chrome, facts, style))
-		goto no_memory;
-	s->file = calloc(run->n_procs + 1, sizeof(s->file[0]));
-	if (!s->file)
-		goto no_memory;
-	s->chrome.file_of = s->file;
-	err = tp_file_make_dirs(path, 0777);
-	if (err) {
+	if (err)
 		fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
 			strerror(-err));
-		free_sink(s);
-		return NULL;
+	for (uint32_t i = 0; !err && i < run->n_procs; i++) {
+		s->is_left_out[i] = !speaks_for_rank(run, run->proc[i]);
+		s->n_left_out += s->is_left_out[i];
+		err = s->is_left_out[i] ? 0 : open_file(s, run, i, path);
 	}
-	for (uint32_t i = 0; i < run->n_procs; i++) {
-		if (!speaks_for_rank(run, run->proc[i])) {
-			s->n_left_out++;
-		} else if (open_file(s, run, i, path)) {
-			close_files(s, run);
-			free_sink(s);
-			return NULL;
-		}
-	}
-	return s;
-no_memory:
-	fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
-	if (s)
-		free_sink(s);
+	if (!err)
+		return s;
+	close_files(s);
+	free_sink(s);
 	return NULL;
 }
 
 static void *begin_hta(struct tp_facts *facts, const char *path)
 {
-	return begin(facts, path, &for_hta);
+	return begin_torch(facts, path, &tp_dialect_hta);
 }
 
 static void *begin_plugin(struct tp_facts *facts, const char *path)
 {
-	return begin(facts, path, &for_plugin);
+	return begin_torch(facts, path, &tp_dialect_tb);
 }
 
-static void event(void *state, const struct tp_event *one)
+/* ---- all of them ---- */
+
+static void take_event(void *state, const struct tp_event *event)
 {
 	struct sink *s = state;
 
-	tp_chrome_event(&s->chrome, one);
+	tp_timeline_event(s->timeline, event);
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_files(void *state, const struct tp_run *run)
 {
 	struct sink *s = state;
 	int err;
 
-	tp_chrome_end(&s->chrome);
-	err = close_files(s, run);
+	(void)run;
+	tp_timeline_end(s->timeline);
+	err = close_files(s);
 	if (s->n_left_out)
 		fprintf(stderr,
 			"trainprof-merge: torch: %u processes beside the one of their rank that "
 			"recorded most are not written; the formats chrome and perfetto have them\n",
 			s->n_left_out);
-	tp_chrome_say_unplaced(&s->chrome);
+	tp_timeline_say_unplaced(s->timeline);
 	free_sink(s);
 	return err;
 }
+
+const struct tp_sink tp_sink_chrome = {
+	.name = "chrome",
+	.help = "JSON for ui.perfetto.dev and chrome://tracing (.json.gz)",
+	.hint = "open it in https://ui.perfetto.dev",
+	.suffix = ".json.gz",
+	.begin = begin_chrome,
+	.event = take_event,
+	.end = end_files,
+};
 
 const struct tp_sink tp_sink_torch = {
 	.name = "torch",
@@ -226,8 +258,8 @@ const struct tp_sink tp_sink_torch = {
 	.suffix = "torch",
 	.is_folder = true,
 	.begin = begin_hta,
-	.event = event,
-	.end = end,
+	.event = take_event,
+	.end = end_files,
 };
 
 const struct tp_sink tp_sink_torch_tb = {
@@ -237,6 +269,6 @@ const struct tp_sink tp_sink_torch_tb = {
 	.suffix = "torch-tb",
 	.is_folder = true,
 	.begin = begin_plugin,
-	.event = event,
-	.end = end,
+	.event = take_event,
+	.end = end_files,
 };
