@@ -201,12 +201,14 @@ void tp_chrome_init(struct tp_chrome *c, const struct tp_run *run,
 {
 	*c = (struct tp_chrome){.run = run, .dialect = dialect};
 	for (uint32_t i = 1; i < TP_SLICE_CATEGORIES; i++) {
+		struct tp_chrome_head *head = &c->head[i];
 		bool is_instant = i >= TP_SLICE_INSTANTS;
+		const char *scope = i == TP_SLICE_PEAK ? "\",\"s\":\"p" : "\",\"s\":\"t";
 
-		c->head[i].n = (uint32_t)snprintf(
-			c->head[i].text, sizeof(c->head[i].text), "{\"ph\":\"%s\",\"cat\":\"%s%s\",\"name\":\"",
-			is_instant ? "i" : "X", tp_slice_category(dialect, i),
-			!is_instant ? "" : i == TP_SLICE_PEAK ? "\",\"s\":\"p" : "\",\"s\":\"t");
+		head->n = (uint32_t)snprintf(head->text, sizeof(head->text),
+					     "{\"ph\":\"%s\",\"cat\":\"%s%s\",\"name\":\"",
+					     is_instant ? "i" : "X", tp_slice_category(dialect, i),
+					     is_instant ? scope : "");
 	}
 }
 

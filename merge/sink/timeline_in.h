@@ -50,8 +50,8 @@ struct tp_timeline {
 	struct tp_slice slice;		/* the one that is made */
 };
 
-/* Noted of a call: the External id of the call, and whether it lies off its thread's own track
- * (an arrow can only begin there). */
+/* Noted of a call: its External id, and whether it lies off its thread's own track (on which alone
+ * an arrow can begin). */
 #define TP_TIMELINE_OFF_TRACK 0x80000000u
 
 /* ---- timeline.c ---- */
@@ -64,6 +64,10 @@ static inline bool tp_timeline_shows(const struct tp_timeline *t, const struct t
 struct tp_slice *tp_timeline_begin(struct tp_timeline *t, struct tp_lane *lane,
 				   enum tp_slice_category category, int64_t begin_ns,
 				   int64_t end_ns);
+/* The same with a name of the run. */
+struct tp_slice *tp_timeline_begin_named(struct tp_timeline *t, struct tp_lane *lane,
+					 enum tp_slice_category category, int64_t begin_ns,
+					 int64_t end_ns, const struct tp_string *name);
 static inline void tp_timeline_put(struct tp_timeline *t)
 {
 	t->encoder->slice(t->ctx, &t->slice);
@@ -72,11 +76,6 @@ static inline void tp_timeline_put(struct tp_timeline *t)
 void tp_timeline_arrow(struct tp_timeline *t, enum tp_slice_category category,
 		       const struct tp_thread *from, int64_t from_ns, struct tp_lane *to,
 		       int64_t to_ns);
-
-/* The same with a name of the run. */
-struct tp_slice *tp_timeline_begin_named(struct tp_timeline *t, struct tp_lane *lane,
-					 enum tp_slice_category category, int64_t begin_ns,
-					 int64_t end_ns, const struct tp_string *name);
 
 /* ---- timeline_lanes.c ---- */
 

@@ -17,7 +17,8 @@
 #include "runtime/base/text.h"
 
 enum {
-	SHAPES_MAX = 8 * 1024 - 27, /* bytes of shapes and types: 8 KiB with their keys; else left out */
+	SHAPES_MAX = 8 * 1024 - 27, /* bytes of shapes and types, 8 KiB with their keys; longer
+				     * ones are left out */
 	FRAMES_MAX = 64,	/* of a stack, the innermost */
 	STACK_MAX = 4848,	/* bytes of a stack, but for the last frame */
 	FRAME_TEXT_MAX = 100,	/* bytes of a path, of a function's name */

@@ -25,41 +25,22 @@ const char *tp_slice_category(const struct tp_dialect *dialect, enum tp_slice_ca
 	return dialect->category[category] ? dialect->category[category] : category_text[category];
 }
 
-const struct tp_dialect tp_dialect_chrome = {
-	.bit = CHROME,
-	.has_external_ids = true,
-	.stack = TP_KEY_LINE,
-	.stream_0 = TP_TITLE_STREAM_0,
-	.no_correlation = -1,
-	.module_prefix = "nn.Module: ",
-};
+#define IN_JSON                                                                            \
+	.has_external_ids = true, .stream_0 = TP_TITLE_STREAM_0, .no_correlation = -1,     \
+	.module_prefix = "nn.Module: "
+#define OF_TORCH .bit = TORCH, .is_torch = true, .stack = TP_KEY_CALL_STACK, IN_JSON
 
-const struct tp_dialect tp_dialect_hta = {
-	.bit = TORCH,
-	.is_torch = true,
-	.has_external_ids = true,
-	.stack = TP_KEY_CALL_STACK,
-	.stream_0 = TP_TITLE_STREAM_0,
-	.no_correlation = -1,
-	.module_prefix = "nn.Module: ",
-};
-
+const struct tp_dialect tp_dialect_chrome = {.bit = CHROME, .stack = TP_KEY_LINE, IN_JSON};
+const struct tp_dialect tp_dialect_hta = {OF_TORCH};
 const struct tp_dialect tp_dialect_tb = {
-	.bit = TORCH,
-	.is_torch = true,
+	OF_TORCH,
 	.is_for_plugin = true,
-	.has_external_ids = true,
-	.stack = TP_KEY_CALL_STACK,
-	.stream_0 = TP_TITLE_STREAM_0,
-	.no_correlation = -1,
-	.module_prefix = "nn.Module: ",
 	.category = {
 		[TP_SLICE_RUNTIME] = "Runtime",
 		[TP_SLICE_DRIVER] = "Runtime",
 		[TP_SLICE_BACKWARD] = "forward_backward",
 	},
 };
-
 const struct tp_dialect tp_dialect_perfetto = {
 	.bit = PERFETTO,
 	.has_module_tracks = true,

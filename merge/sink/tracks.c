@@ -207,5 +207,6 @@ struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct t
 struct tp_track *tp_tracks_place_work(struct tp_track_book *book, const struct tp_event *event,
 				      int64_t *begin_ns, tp_tracks_pop_fn pop, void *ctx)
 {
-	return place_later(book, tracks_of_queue(book, event), begin_ns, event->end_ns, TP_TRACKS_ROUNDING_NS, pop, ctx);
+	return place_later(book, tracks_of_queue(book, event), begin_ns, event->end_ns,
+			   TP_TRACKS_ROUNDING_NS, pop, ctx);
 }

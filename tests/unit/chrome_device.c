@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chrome_device.c of the merge: devices in trace-event JSON, each trap of a viewer a test
+ * timeline_device.c and chrome.c of the merge: devices in trace-event JSON, each trap of a viewer a
+ * test
  */
 #include "tests/unit/gpu_rig.h"
 

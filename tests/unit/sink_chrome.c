@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_chrome.c of the merge: each trap that a viewer falls into without a word is a test here;
- * tests/flow asks the real viewers.
+ * sink_json.c (one file) and chrome.c of the merge: each trap that a viewer falls into without a
+ * word is a test here; tests/flow asks the real viewers.
  */
 #include "tests/unit/merge_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_torch.c of the merge: what HTA and TensorBoard's plugin match by text; tests/flow asks
+ * sink_json.c, a file a rank, of the merge: what HTA and TensorBoard's plugin match by text; tests/flow asks
  * them themselves
  */
 #include <dirent.h>
