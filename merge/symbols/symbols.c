@@ -291,6 +291,8 @@ static int share_out(struct tp_symbols *symbols, const struct tp_symbols_module 
 		struct tp_symbols_job *job = &symbols->job[i];
 		uint32_t n = 0;
 
+		if (!job->n_lookups)
+			continue;
 		qsort(job->lookup, job->n_lookups, sizeof(*job->lookup), by_pc);
 		for (uint32_t k = 0; k < job->n_lookups; k++)
 			if (!n || job->lookup[n - 1].pc != job->lookup[k].pc)

@@ -6,6 +6,10 @@
  * another, a file of debug information with the recorded build id serves as well: its symbols
  * and lines are of the same code.
  *
+ * A trace and a file of code may name any path: only a regular file is ever opened, not a device
+ * that does something when it is, nor a pipe. So libdwfl gets descriptors; by itself it looks
+ * below /usr/lib/debug only.
+ *
  * libdwfl asks a debuginfod server only where DEBUGINFOD_URLS names one. A server that lets us
  * wait is not asked for ever.
  */
@@ -17,7 +21,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include <elfutils/libdwelf.h>
 
@@ -30,32 +38,133 @@ enum {
 
 static uint32_t n_slow; /* atomic */
 
+/* What is at `path`, if it is a file with something in it; -1 and errno. Nothing else is opened:
+ * what O_PATH found is what is opened then. */
+static int open_regular(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -1, err = 0;
+	char again[40];
+	struct stat st;
+	struct statfs fs;
+
+	if (at < 0)
+		return -1;
+	if (fstat(at, &st) || fstatfs(at, &fs))
+		err = errno;
+	else if (!S_ISREG(st.st_mode) || !st.st_size || fs.f_type == PROC_SUPER_MAGIC)
+		err = EINVAL;
+	if (!err) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		err = errno;
+	}
+	close(at);
+	errno = err;
+	return fd;
+}
+
+static bool has_build_id(int fd, const uint8_t *bits, int n_bits)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	const void *id = NULL;
+	bool is_it = n_bits > 0 && dwelf_elf_gnu_build_id(elf, &id) == n_bits &&
+		     !memcmp(id, bits, (size_t)n_bits);
+
+	elf_end(elf);
+	return is_it;
+}
+
+/* The debug file that `link` names, where the file of code is or in .debug there. */
+static int open_beside(Dwfl_Module *mod, const char *file_name, const char *link, char **found)
+{
+	static const char *const folder[] = {"", ".debug/"};
+	const char *slash = strrchr(file_name, '/');
+	const unsigned char *bits;
+	GElf_Addr at;
+	int n_bits = dwfl_module_build_id(mod, &bits, &at);
+
+	for (int i = 0; i < 2; i++) {
+		char *path;
+		int fd;
+
+		if (asprintf(&path, "%.*s%s%s", slash ? (int)(slash + 1 - file_name) : 0, file_name,
+			     folder[i], link) < 0)
+			return -1;
+		fd = open_regular(path);
+		if (fd >= 0 && has_build_id(fd, bits, n_bits)) {
+			*found = path;
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+		free(path);
+	}
+	return -1;
+}
+
 static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *modname, Dwarf_Addr base,
 			  const char *file_name, const char *link, GElf_Word crc, char **found)
 {
+	struct tp_symbols_file *file = *userdata;
+	/* DWARF that several files share has a name, but no checksum. */
+	bool is_shared = link && !crc;
 	uint64_t begin_ns = tp_clock_mono_ns();
-	int fd;
+	char *real;
+	int fd = -1;
 
+	link = link && strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
+	if (link && !is_shared && file_name)
+		fd = open_beside(mod, file_name, link, found);
 	/* By build id on this machine, without servers: they do not answer, or have not got it
 	 * (libdwfl looks once for DWARF and once for symbols). */
-	if (*userdata || __atomic_load_n(&n_slow, __ATOMIC_RELAXED) >= SLOW_MOST)
-		return dwfl_build_id_find_debuginfo(mod, userdata, modname, base, file_name, link,
-						    crc, found);
-	fd = dwfl_standard_find_debuginfo(mod, userdata, modname, base, file_name, link, crc,
-					  found);
-	if (fd < 0)
-		*userdata = &n_slow;
-	if (fd < 0 && (tp_clock_mono_ns() - begin_ns) >> SLOW_NS_BITS)
-		__atomic_fetch_add(&n_slow, 1, __ATOMIC_RELAXED);
+	if (fd < 0 && (file->is_missing || __atomic_load_n(&n_slow, __ATOMIC_RELAXED) >= SLOW_MOST)) {
+		fd = dwfl_build_id_find_debuginfo(mod, userdata, modname, base, file_name, link, crc,
+						  found);
+	} else if (fd < 0) {
+		/* Without "..": it becomes a part of names below /usr/lib/debug. */
+		real = file_name ? realpath(file_name, NULL) : NULL;
+		fd = dwfl_standard_find_debuginfo(mod, userdata, modname, base, real, link, crc,
+						  found);
+		free(real);
+		file->is_missing |= fd < 0;
+		if (fd < 0 && (tp_clock_mono_ns() - begin_ns) >> SLOW_NS_BITS)
+			__atomic_fetch_add(&n_slow, 1, __ATOMIC_RELAXED);
+	}
+	file->has_shared |= is_shared && fd >= 0;
 	return fd;
+}
+
+/* The DWARF that a file shares with others: libdw would look for it wherever the file says. False:
+ * it is not there, and the file's own says little without it. */
+static bool join_shared(struct tp_symbols_file *file)
+{
+	const char *name, *main_file = NULL, *debug_file = NULL, *slash;
+	const void *id;
+	ssize_t n_id = file->dwarf ? dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name, &id) : 0;
+	char *path;
+
+	if (n_id <= 0 || file->has_shared)
+		return true;
+	dwfl_module_info(file->mod, NULL, NULL, NULL, NULL, NULL, &main_file, &debug_file);
+	main_file = debug_file ? debug_file : main_file ? main_file : "";
+	slash = strrchr(main_file, '/');
+	if (asprintf(&path, "%.*s%s", *name != '/' && slash ? (int)(slash + 1 - main_file) : 0,
+		     main_file, name) < 0)
+		return false;
+	file->shared_fd = open_regular(path);
+	free(path);
+	if (file->shared_fd >= 0 && has_build_id(file->shared_fd, id, (int)n_id))
+		file->shared = dwarf_begin(file->shared_fd, DWARF_C_READ);
+	if (file->shared)
+		dwarf_setalt(file->dwarf, file->shared);
+	return file->shared != NULL;
 }
 
 /* What is at `path`, open, if it is code of this build id; else -1 and why. */
 static int open_code(const char *path, const struct tp_symbols_module *module, char *trouble,
 		     size_t trouble_bytes)
 {
-	/* A pipe may be there now: not waited for. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open_regular(path);
 	const char *why = NULL;
 	const void *id = NULL;
 	GElf_Ehdr head;
@@ -67,6 +176,8 @@ static int open_code(const char *path, const struct tp_symbols_module *module, c
 
 		if (err == ENOENT || err == ENOTDIR)
 			snprintf(trouble, trouble_bytes, "it is not there any more");
+		else if (err == EINVAL)
+			snprintf(trouble, trouble_bytes, "what is there now is no file of code");
 		else
 			snprintf(trouble, trouble_bytes, "cannot open it: %s", strerror(err));
 		return -1;
@@ -137,9 +248,11 @@ bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_
 {
 	const char *why = why_no_file(module->path);
 	char path[4352];
+	void **userdata;
 	int fd;
 
 	memset(file, 0, sizeof(*file));
+	file->shared_fd = -1;
 	if (why) {
 		snprintf(trouble, trouble_bytes, "%s", why);
 		return false;
@@ -148,8 +261,12 @@ bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_
 		snprintf(trouble, trouble_bytes, "its name is too long");
 		return false;
 	}
-	if (*root && asprintf(&file->debug_path, ":.debug:%s/usr/lib/debug", root) < 0)
+	/* Never libdwfl's own: that has the folder of the file in it. */
+	if (asprintf(&file->debug_path, "%s/usr/lib/debug", root) < 0) {
 		file->debug_path = NULL;
+		snprintf(trouble, trouble_bytes, "out of memory");
+		return false;
+	}
 	file->callbacks.find_elf = dwfl_build_id_find_elf;
 	file->callbacks.find_debuginfo = find_debuginfo;
 	file->callbacks.debuginfo_path = &file->debug_path;
@@ -171,6 +288,10 @@ bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_
 			goto close;
 	}
 	dwfl_report_end(file->dwfl, NULL, NULL);
+	if (file->mod) {
+		dwfl_module_info(file->mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+		*userdata = file;
+	}
 	if (!file->mod || !dwfl_module_getelf(file->mod, &file->bias)) {
 		if (fd < 0)
 			goto close;
@@ -178,6 +299,8 @@ bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_
 	}
 	file->dwarf = dwfl_module_getdwarf(file->mod, &file->dwarf_bias);
 	file->dwarf_bias = file->bias - file->dwarf_bias;
+	if (!join_shared(file))
+		file->dwarf = NULL;
 	return true;
 cannot_read:
 	snprintf(trouble, trouble_bytes, "cannot read it: %s", dwfl_errmsg(-1));
@@ -190,6 +313,9 @@ void tp_symbols_file_close(struct tp_symbols_file *file)
 {
 	if (file->dwfl)
 		dwfl_end(file->dwfl);
+	dwarf_end(file->shared);
+	if (file->shared_fd >= 0)
+		close(file->shared_fd);
 	free(file->debug_path);
 	memset(file, 0, sizeof(*file));
 }

@@ -40,6 +40,10 @@ struct tp_symbols_file {
 	Dwarf_Addr bias, dwarf_bias;
 	Dwfl_Callbacks callbacks;	/* libdwfl keeps their addresses */
 	char *debug_path;
+	bool is_missing;		/* a debug file: servers were asked */
+	bool has_shared;		/* libdwfl found the DWARF that it shares with others */
+	Dwarf *shared;			/* we did */
+	int shared_fd;
 };
 
 /* Opens the file that `module` was, or a debug file of its build id. False: `trouble` says why. */

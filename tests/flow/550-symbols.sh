@@ -154,6 +154,11 @@ ask linked "$TMP/linked"
 is "a debug file of another build is not believed" "$(lined linked) lines" "0 lines"
 rm -r .debug
 
+mkfifo plain.debug
+timeout 60 "$places" "$TMP/linked" <plain.list >linked.places
+is "a pipe where the debug file should be is not waited for" "$?" 0
+rm plain.debug
+
 id=$(id_of plain)
 debug=root/usr/lib/debug/.build-id/${id:0:2}
 mkdir -p "$debug" root/opt
