@@ -382,6 +382,8 @@ static void check_sort(void)
 
 struct tp_command *tp_command_read(char **argv)
 {
+	memset(&command, 0, sizeof(command));
+	memset(&words, 0, sizeof(words));
 	parse(argv);
 	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
 	    !command.is_version) {

@@ -80,7 +80,7 @@ check-long:
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
 		'address-stress=$(sub_make) O=$(O)/address SAN=address,undefined check-stress' \
 		'thread-stress=$(sub_make) O=$(O)/thread SAN=thread check-stress' \
-		'fuzz=$(sub_make) O=$(O)/fuzz check-fuzz'
+		'fuzz=$(sub_make) O=$(O)/fuzz check-fuzz FUZZ_WHOLE_SECONDS=360'
 
 # Stress tests are plain programs: Criterion does not run under the thread sanitizer.
 stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))

@@ -103,6 +103,8 @@ static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *
 
 			tp_rec_set_len(rec, (uint64_t)(end - begin));
 		}
+		if (!tp_run_is_time(begin))
+			return false;
 		rec->time = (uint64_t)begin;
 		decoder->thread[i] = thread < n_threads ? thread : (uint16_t)n_threads;
 		if (begin < least)

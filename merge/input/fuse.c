@@ -414,6 +414,7 @@ static uint32_t count_around(const struct tp_run_in *run)
 	if (run->n_blocks)
 		qsort(last, run->n_blocks, sizeof(last[0]), compare_ns);
 	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		/* Each ends after it began: `over` comes to a stop at this one. */
 		while (last[over] < run->block[i].first_ns)
 			over++;
 		if (i + 1 - over > most)

@@ -141,10 +141,22 @@ static int compare_steps(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+static bool is_length(int64_t ns)
+{
+	return ns >= 0 && tp_run_is_time(ns);
+}
+
+/* Numbers of a damaged line, or of a ring that was being written. */
+static bool is_possible(const struct tp_step_row *step)
+{
+	return tp_run_is_time(step->begin_ns) && is_length(step->dur_ns) &&
+	       is_length(step->data_wait_ns) && is_length(step->optimizer_ns);
+}
+
 void tp_run_settle_steps(struct tp_run_in *run)
 {
 	struct tp_run *pub = &run->pub;
-	uint32_t kept = 0;
+	uint32_t kept = 0, n_odd = 0;
 
 	if (pub->n_steps)
 		qsort(pub->step, pub->n_steps, sizeof(pub->step[0]), compare_steps);
@@ -156,7 +168,14 @@ void tp_run_settle_steps(struct tp_run_in *run)
 			continue;
 		pub->step[kept] = pub->step[i];
 		pub->step[kept].begin_ns = tp_run_mono_ns(run, proc, pub->step[i].begin_ns);
-		kept++;
+		if (is_possible(&pub->step[kept]))
+			kept++;
+		else
+			n_odd++;
 	}
 	pub->n_steps = kept;
+	if (n_odd)
+		tp_run_issue(pub, NULL, true,
+			     "%u steps of ledgers and rings have impossible times; they are left out",
+			     n_odd);
 }

@@ -14,8 +14,15 @@
 #include "merge/kit/list.h"
 #include "merge/model/label.h"
 
-/* Times beyond are no times of a run: ticks of a damaged or foreign head. */
-#define FAR_NS (1ll << 60)
+static void leave_out(struct tp_run_in *run, const struct tp_block_ref *block)
+{
+	const struct tp_source *source = &run->source[block->source];
+
+	tp_run_issue(&run->pub, &source->proc->pub, true,
+		     "'%s': a block of %u events has impossible times; it is left out", source->path,
+		     block->n_events);
+	run->n_events_due -= block->n_events;
+}
 
 /* Times of blocks become ns of CLOCK_REALTIME; those that cannot be are dropped. */
 static void place_blocks(struct tp_run_in *run)
@@ -24,23 +31,19 @@ static void place_blocks(struct tp_run_in *run)
 
 	for (uint32_t i = 0; i < run->n_blocks; i++) {
 		struct tp_block_ref *block = &run->block[i];
-		struct tp_source *source = &run->source[block->source];
-		const struct tp_align_map *map = &source->proc->map;
-		uint64_t ticks = (uint64_t)block->first_ns;
+		const struct tp_proc_in *proc = run->source[block->source].proc;
+		uint64_t first = (uint64_t)block->first_ns, last = (uint64_t)block->last_ns;
 		uint32_t hint = 0;
 
-		if (!map->n_knots || ticks >> 62 ||
-		    (block->first_ns = tp_run_ns(source->proc, &hint, ticks)) > 2 * FAR_NS ||
-		    block->first_ns < -2 * FAR_NS) {
-			tp_run_issue(&run->pub, &source->proc->pub, true,
-				     "'%s': a block of %u events has impossible times; it is left out",
-				     source->path, block->n_events);
-			run->n_events_due -= block->n_events;
+		if (!proc->map.n_knots || first >> 62) {
+			leave_out(run, block);
 			continue;
 		}
-		block->last_ns = (uint64_t)block->last_ns >> 62
-					 ? block->first_ns
-					 : tp_run_ns(source->proc, &hint, (uint64_t)block->last_ns);
+		/* A head that lies: its events are looked at when they are decoded. */
+		if (last < first || last >> 62)
+			last = first;
+		block->first_ns = tp_run_ns(proc, &hint, first);
+		block->last_ns = tp_run_ns(proc, &hint, last);
 		run->block[kept++] = *block;
 	}
 	run->n_blocks = kept;
@@ -57,15 +60,33 @@ static int compare_blocks(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
+/* In order; without those years away from most: ticks of a damaged or foreign head. */
+static void order_blocks(struct tp_run_in *run)
+{
+	uint32_t kept = 0;
+	int64_t middle;
+
+	if (!run->n_blocks)
+		return;
+	qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
+	middle = run->block[run->n_blocks / 2].first_ns;
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		const struct tp_block_ref *block = &run->block[i];
+		int64_t off = tp_sub(block->first_ns, middle);
+
+		if (off > TP_RUN_FAR_NS / 2 || off < -TP_RUN_FAR_NS / 2)
+			leave_out(run, block);
+		else
+			run->block[kept++] = *block;
+	}
+	run->n_blocks = kept;
+}
+
 /* Time 0 is the earliest event, else the earliest step. */
 static void start_at_zero(struct tp_run_in *run)
 {
-	int64_t zero = INT64_MAX;
+	int64_t zero = run->n_blocks ? run->block[0].first_ns : INT64_MAX;
 
-	for (uint32_t i = 0; i < run->n_blocks; i++) {
-		if (run->block[i].first_ns < zero)
-			zero = run->block[i].first_ns;
-	}
 	for (uint32_t i = 0; i < run->pub.n_steps && !run->n_blocks; i++) {
 		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.step[i].proc;
 		int64_t at = tp_run_mono_ns(run, proc, run->pub.step[i].begin_ns);
@@ -75,11 +96,34 @@ static void start_at_zero(struct tp_run_in *run)
 	}
 	if (zero == INT64_MAX)
 		zero = 0;
-	for (uint32_t i = 0; i < run->n_blocks; i++)
-		run->block[i].first_ns -= zero, run->block[i].last_ns -= zero;
-	for (uint32_t i = 0; i < run->pub.n_procs; i++)
-		((struct tp_proc_in *)run->pub.proc[i])->to_run_ns -= zero;
+	for (uint32_t i = 0; i < run->n_blocks; i++) {
+		run->block[i].first_ns -= zero;
+		run->block[i].last_ns = tp_sub(run->block[i].last_ns, zero);
+	}
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+
+		proc->to_run_ns = tp_sub(proc->to_run_ns, zero);
+	}
 	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;
+}
+
+/* The window's own words on when it was; without a clock they mean nothing. */
+static void take_bounds(struct tp_window *w, const struct tp_proc_in *proc)
+{
+	uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
+	uint64_t end = tp_fact_u64(w->totals, "end", 0);
+	int64_t begin_ns, end_ns;
+	uint32_t hint = 0;
+
+	if (!begin || end <= begin || !proc->map.n_knots)
+		return;
+	begin_ns = tp_run_ns(proc, &hint, begin);
+	end_ns = tp_run_ns(proc, &hint, end);
+	if (!tp_run_is_time(begin_ns) || !tp_run_is_time(end_ns))
+		return;
+	w->begin_ns = begin_ns;
+	w->end_ns = end_ns;
 }
 
 /* Bounds of each window, and how well its clock is known. */
@@ -95,19 +139,12 @@ static void describe_windows(struct tp_run_in *run)
 	}
 	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
 		struct tp_window *w = &run->pub.window[i];
-
 		const struct tp_proc_in *proc = (const struct tp_proc_in *)w->proc;
-		uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
-		uint64_t end = tp_fact_u64(w->totals, "end", 0);
-		uint32_t hint = 0;
 
 		if (w->begin_ns > w->end_ns)
 			w->begin_ns = w->end_ns = 0;
 		/* What the blocks show is less (begins only) or more (spans that began before). */
-		if (begin && end > begin) {
-			w->begin_ns = tp_run_ns(proc, &hint, begin);
-			w->end_ns = tp_run_ns(proc, &hint, end);
-		}
+		take_bounds(w, proc);
 		w->clock_error_ns = tp_run_clock_error(run, proc, w->begin_ns, w->end_ns);
 	}
 }
@@ -259,9 +296,8 @@ int tp_run_place(struct tp_run_in *run)
 	if (err)
 		return err;
 	place_blocks(run);
+	order_blocks(run);
 	start_at_zero(run);
-	if (run->n_blocks)
-		qsort(run->block, run->n_blocks, sizeof(run->block[0]), compare_blocks);
 	err = tp_run_place_modules(run);
 	if (err)
 		return err;

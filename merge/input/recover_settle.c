@@ -7,6 +7,14 @@
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 
+/* How long it was from ticks on. */
+static int64_t length_of(const struct tp_proc_in *proc, uint32_t *hint, uint64_t ticks,
+			 uint64_t length)
+{
+	return tp_sub(tp_align_ns(&proc->map, hint, ticks + length),
+		      tp_align_ns(&proc->map, hint, ticks));
+}
+
 static int settle_steps(struct tp_run_in *run, struct tp_proc_in *proc)
 {
 	uint32_t hint = 0;
@@ -14,24 +22,23 @@ static int settle_steps(struct tp_run_in *run, struct tp_proc_in *proc)
 	for (uint32_t i = 0; i < proc->n_ring_steps; i++) {
 		const struct tp_ring_step *from = &proc->ring_step[i];
 		struct tp_step_row *row;
-		int64_t begin;
 
 		if (!tp_grow(&run->pub.step, &run->cap_steps, run->pub.n_steps + 1, sizeof(*row)))
 			return -ENOMEM;
 		if (from->begin >> 62 || from->duration >> 62)
 			continue;
 		row = &run->pub.step[run->pub.n_steps++];
-		/* CLOCK_MONOTONIC, as in the ledger's other rows. */
-		begin = tp_align_ns(&proc->map, &hint, from->begin);
+		/* begin_ns is of CLOCK_MONOTONIC, as in the ledger's other rows. */
 		*row = (struct tp_step_row){
 			.proc = &proc->pub,
 			.index = from->index - 1,
 			.epoch = from->epoch,
 			.in_epoch = from->in_epoch,
 			.batches = from->batches,
-			.begin_ns = begin,
-			.dur_ns = tp_align_ns(&proc->map, &hint, from->begin + from->duration) -
-				  begin,
+			.begin_ns = tp_align_ns(&proc->map, &hint, from->begin),
+			.dur_ns = length_of(proc, &hint, from->begin, from->duration),
+			.data_wait_ns = length_of(proc, &hint, from->begin, from->data_wait),
+			.optimizer_ns = length_of(proc, &hint, from->begin, from->optimizer),
 			.live_bytes = from->live_bytes,
 			.peak_bytes = from->peak_bytes,
 			.device_live = from->device_live,
@@ -41,10 +48,6 @@ static int settle_steps(struct tp_run_in *run, struct tp_proc_in *proc)
 			.source = from->source,
 			.flags = from->flags,
 		};
-		row->data_wait_ns = tp_align_ns(&proc->map, &hint, from->begin + from->data_wait) -
-				    begin;
-		row->optimizer_ns = tp_align_ns(&proc->map, &hint, from->begin + from->optimizer) -
-				    begin;
 	}
 	return 0;
 }
@@ -57,11 +60,17 @@ static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 	if (!proc->n_ring_open || proc->seen_ticks >> 62)
 		return 0;
 	seen_ns = tp_run_ns(proc, &hint, proc->seen_ticks);
+	if (!tp_run_is_time(seen_ns))
+		return 0;
 	for (uint32_t i = 0; i < proc->n_ring_open; i++) {
 		const struct tp_ring_open *from = &proc->ring_open[i];
 		const struct tp_string *name = tp_ids_get(&proc->ids, from->span.name);
+		int64_t begin_ns;
 
 		if (from->has_ended || from->span.time >> 62)
+			continue;
+		begin_ns = tp_run_ns(proc, &hint, from->span.time);
+		if (!tp_run_is_time(begin_ns))
 			continue;
 		if (!tp_grow(&run->pub.open, &run->cap_open, run->pub.n_open + 1,
 			     sizeof(run->pub.open[0])))
@@ -71,7 +80,7 @@ static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 			.thread = &proc->pub.thread[from->thread],
 			.name = name ? name : &run->strings.none,
 			.kind = (uint8_t)from->span.kind,
-			.begin_ns = tp_run_ns(proc, &hint, from->span.time),
+			.begin_ns = begin_ns,
 			.seen_ns = seen_ns,
 			.depth = from->depth,
 		};

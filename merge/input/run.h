@@ -14,6 +14,7 @@
 #include "merge/input/fuse.h"
 #include "merge/input/infile.h"
 #include "merge/input/queues.h"
+#include "merge/kit/sum.h"
 #include "merge/model/strings.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/ring_layout.h"
@@ -161,10 +162,18 @@ int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor)
 int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry);
 /* Slot `entry->slot` of the source means this thread from now on. 0 or -ENOMEM. */
 int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry);
-/* Ticks of a process in the run's time; only after the clocks were aligned. */
+/* Times of the run further from its begin, 18 years, are none: sums of some of the others fit. */
+#define TP_RUN_FAR_NS (1ll << 59)
+static inline bool tp_run_is_time(int64_t ns)
+{
+	return ns > -TP_RUN_FAR_NS && ns < TP_RUN_FAR_NS;
+}
+
+/* Ticks of a process in the run's time; only after the clocks were aligned, of one that has any
+ * (map.n_knots). */
 static inline int64_t tp_run_ns(const struct tp_proc_in *proc, uint32_t *hint, uint64_t ticks)
 {
-	return tp_align_ns(&proc->map, hint, ticks) + proc->to_run_ns;
+	return tp_add(tp_align_ns(&proc->map, hint, ticks), proc->to_run_ns);
 }
 
 /* A file was read; `node` and `part` as in tp_member. False: out of memory. */

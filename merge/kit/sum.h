@@ -8,6 +8,16 @@
 
 #include <stdint.h>
 
+/* What a computation with fractions came to; nothing (0/0): 0. */
+static inline int64_t tp_whole(double value)
+{
+	if (value >= 0x1p63)
+		return INT64_MAX;
+	if (value < -0x1p63)
+		return INT64_MIN;
+	return value == value ? (int64_t)value : 0;
+}
+
 static inline int64_t tp_add(int64_t a, int64_t b)
 {
 	int64_t sum;

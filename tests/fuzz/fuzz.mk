@@ -1,16 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-# fuzz.mk - damaged input for the readers: the corpus replayed, then libFuzzer for a minute each
+# fuzz.mk - damaged input for the readers and the whole merge: the corpus replayed, then libFuzzer
+# for a while each
 
 FUZZ_SECONDS ?= 60
-fuzz_names    := reader kineto
+FUZZ_WHOLE_SECONDS ?= 120
+fuzz_names    := reader kineto whole
 fuzz_of_shared := $(wildcard runtime/base/*.c runtime/trace/*.c)
 fuzz_of_reader := $(fuzz_of_shared) merge/model/device.c
 fuzz_of_kineto := $(fuzz_of_shared) $(wildcard merge/kineto/*.c) \
 	$(addprefix merge/,kit/json_in.c model/kineto.c model/strings.c model/device.c kit/demangle.c)
-seeds_of       = tests/fuzz/corpus$(if $(filter kineto,$(1)),-kineto)
+seeds_of       = tests/fuzz/corpus$(if $(filter kineto whole,$(1)),-$(1))
 fuzz_cflags    = $(tp_cppflags) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-omit-frame-pointer \
 	-fno-sanitize-recover=undefined
 fuzz_libs     := $(zstd_a) -liberty -lz -lm
+
+# The whole merge has a hundred sources and more: an object each. Clang's pointer-overflow
+# counts NULL + 0, which every compiler defines; what else it finds, address finds where it is read.
+fuzz_objs      = $(patsubst %.c,$(O)/tests/fuzz/$(1)/%.o,$(call sources,merge runtime/base runtime/trace,c) \
+	tests/fuzz/whole.c $(2))
+fuzz_whole    := $(filter-out %/merge/main.o,$(call fuzz_objs,clang,tests/fuzz/whole_mutate.c))
+replay_whole  := $(filter-out %/merge/main.o,$(call fuzz_objs,plain))
+$(O)/tests/fuzz/clang/merge/page/page_files.o $(O)/tests/fuzz/plain/merge/page/page_files.o: \
+	fuzz_cflags += -DTP_PAGE='"$(page)"'
+$(O)/tests/fuzz/clang/merge/page/page_files.o $(O)/tests/fuzz/plain/merge/page/page_files.o: \
+	$(page)/hashes
+$(O)/tests/fuzz/clang/%.o: %.c
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  CC  $< (fuzz)")
+	$(Q)clang $(fuzz_cflags) -MMD -MP -fsanitize=fuzzer-no-link,address,undefined \
+		-fno-sanitize=pointer-overflow -c -o $@ $<
+$(O)/tests/fuzz/plain/%.o: %.c
+	@mkdir -p $(@D)
+	@$(if $(Q),echo "  CC  $< (replay)")
+	$(Q)$(CC) $(fuzz_cflags) -MMD -MP -fsanitize=address,undefined -DTP_FUZZ_MAIN -c -o $@ $<
+$(O)/tests/fuzz/whole-fuzz: $(fuzz_whole)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)clang -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(fuzz_libs) -ldeflate -ldw -lelf
+$(O)/tests/fuzz/whole-replay: $(replay_whole)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) -fsanitize=address,undefined -pthread -o $@ $^ $(fuzz_libs) -ldeflate -ldw -lelf
 
 .SECONDEXPANSION:
 $(O)/tests/fuzz/%-replay: tests/fuzz/%.c $$(fuzz_of_$$*) $(headers)
@@ -29,14 +57,17 @@ fuzz-replay: $(fuzz_names:%=$(O)/tests/fuzz/%-replay)
 	$(Q)$(foreach n,$(fuzz_names),$(O)/tests/fuzz/$n-replay $(call seeds_of,$n)/* &&) true
 
 # New inputs and crashes stay below $(O); a crash that was mended joins the corpus by hand.
-## check-fuzz: the same, then new inputs for FUZZ_SECONDS each (60; needs clang)
+## check-fuzz: the same, then new inputs for a while (FUZZ_SECONDS, FUZZ_WHOLE_SECONDS; needs clang)
 check-fuzz: fuzz-replay
 	$(Q)command -v clang >/dev/null || { echo 'no clang here'; exit 77; }; \
 	for each in $(foreach n,$(fuzz_names),$n:$(call seeds_of,$n)); do \
 		seeds=$${each#*:}; each=$${each%%:*}; \
 		work=$(O)/tests/fuzz/$$each.work; mkdir -p $$work/found; \
 		$(MAKE) -s --no-print-directory $(O)/tests/fuzz/$$each-fuzz || exit 1; \
-		$(O)/tests/fuzz/$$each-fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 \
+		seconds=$(FUZZ_SECONDS) max=8192; \
+		[ $$each != whole ] || { seconds=$(FUZZ_WHOLE_SECONDS); max=60000; }; \
+		ASAN_OPTIONS=$$ASAN_OPTIONS:detect_leaks=0 \
+		$(O)/tests/fuzz/$$each-fuzz -max_total_time=$$seconds -max_len=$$max -timeout=30 \
 			-rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$$work/ \
 			$$work/found $$seeds 2>$$work/log; \
 		status=$$?; tail -n 12 $$work/log; [ $$status -eq 0 ] || exit $$status; \

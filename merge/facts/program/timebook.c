@@ -275,7 +275,7 @@ static uint32_t frames_of(const void *of, uint32_t node, struct tp_frame *frame,
 		}
 		if (row & (SEGMENT_PYTHON | SEGMENT_BACKWARD)) {
 			n += put_python(book, row & SEGMENT_VALUE, book->cost[parent].stack,
-					frame + (n < max ? n : max), n < max ? max - n : 0);
+					n < max ? frame + n : NULL, n < max ? max - n : 0);
 			continue;
 		}
 		if (n < max)
