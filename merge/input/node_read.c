@@ -113,6 +113,7 @@ int64_t tp_node_open(struct tp_run_in *run, const char *path)
 	if (!node)
 		return -ENOMEM;
 	if (!err) {
+		run->n_input_bytes += node->reader.file_bytes;
 		node->file = tp_infiles_add(&run->files, path, node->reader.fd);
 		err = node->file ? list_parts(run, node) : -ENOMEM;
 	}

@@ -55,12 +55,13 @@ static void add_string(void *ctx, uint32_t id, uint32_t kind, const char *bytes,
 		o->n_bad_ids++;
 }
 
-static const char *copy_text(const uint8_t *bytes, uint32_t n)
+static const char *copy_text(struct tp_run_in *run, const uint8_t *bytes, uint32_t n)
 {
-	char *text = n ? malloc(n + 1) : NULL;
+	char *text = n && tp_run_affords(run, n) ? malloc(n + 1) : NULL;
 
 	if (!text)
 		return "";
+	run->n_text_bytes += n;
 	memcpy(text, bytes, n);
 	text[n] = 0;
 	return text;
@@ -92,7 +93,7 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 		/* Longer than what a ring has room for. */
 		if (window->meta[0])
 			free((char *)window->meta);
-		window->meta = copy_text(raw, n);
+		window->meta = copy_text(o->run, raw, n);
 		tp_run_take_meta(o->proc, window->meta);
 		o->has_meta = true;
 		break;
@@ -101,7 +102,7 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			break;
 		o->n_blocks_said = said_blocks(raw, n);
 		if (!window->totals[0])
-			window->totals = copy_text(raw, n);
+			window->totals = copy_text(o->run, raw, n);
 		break;
 	case TP_BLOCK_STRINGS:
 		tp_reader_strings(reader, i, add_string, o);
@@ -265,6 +266,8 @@ static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_me
 			return 0;
 		forget_source(run, (uint32_t)window_at);
 	}
+	if (!at.node)
+		run->n_input_bytes += reader->file_bytes;
 	at.proc = o->proc;
 	at.source = tp_run_source(run, o->proc, (uint32_t)window_at, at.shown);
 	if (at.source < 0 || !tp_run_member(run, at))
@@ -275,7 +278,7 @@ static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_me
 	run->source[at.source].file = file;
 	if (window->path[0])
 		free((char *)window->path);
-	window->path = copy_text((const uint8_t *)at.shown, (uint32_t)strlen(at.shown));
+	window->path = copy_text(run, (const uint8_t *)at.shown, (uint32_t)strlen(at.shown));
 	window->file_bytes = reader->file_bytes;
 	window->is_whole = reader->is_whole;
 	window->is_recovered |= !reader->is_whole && o->proc->has_ring && !o->proc->is_live;
@@ -407,6 +410,11 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 		}
 	}
 	err = err == -ENOMEM ? err : read_nodes(run, &list);
+	if (run->n_left_out)
+		tp_run_issue(&run->pub, NULL, true,
+			     "%llu names and texts are left out: with them all would take more memory "
+			     "than files of this size account for",
+			     (unsigned long long)run->n_left_out);
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {
 		tp_ranks_mark(&run->pub);

@@ -18,6 +18,8 @@
 #include "merge/kit/list.h"
 #include "runtime/base/file.h"
 
+enum { NAMES_WINDOW = TP_BLOCK_RAW_MAX + 4096 };	/* longer than any name */
+
 static bool lies_in(uint64_t at, uint64_t n, uint64_t each, uint64_t bytes)
 {
 	return at <= bytes && n <= (bytes - at) / each;
@@ -62,30 +64,58 @@ static int add_anchors(struct tp_ring_in *r)
 	return 0;
 }
 
+/* A part of the names: their file may be sparse and claim terabytes. */
+struct names {
+	char *bytes;
+	uint64_t from, n, used;		/* bytes[0] lies at `from`; names end at `used` */
+};
+
+static int load_names(const struct tp_ring_in *r, struct names *names, uint64_t at)
+{
+	names->from = at;
+	names->n = names->used - at < NAMES_WINDOW ? names->used - at : NAMES_WINDOW;
+	return tp_file_read_at(r->fd, r->head.names_at + at, names->bytes, names->n);
+}
+
+/* One name at *at, which goes behind it. 0; -EBADMSG: there is none. */
+static int add_name(struct tp_ring_in *r, struct names *names, uint64_t *at, uint32_t *n_bad)
+{
+	struct tp_name_entry entry;
+	int err = 0;
+
+	if (*at + sizeof(entry) > names->from + names->n)
+		err = load_names(r, names, *at);
+	if (err)
+		return err;
+	memcpy(&entry, names->bytes + (*at - names->from), sizeof(entry));
+	/* Kind 0 is a hole in the file: behind it there is nothing. */
+	if (!entry.kind || entry.n_bytes > NAMES_WINDOW - sizeof(entry) ||
+	    entry.n_bytes > names->used - *at - sizeof(entry))
+		return -EBADMSG;
+	if (*at + sizeof(entry) + entry.n_bytes > names->from + names->n)
+		err = load_names(r, names, *at);
+	if (!err)
+		err = tp_run_string(r->run, r->proc, (uint32_t)(*at / 8), entry.kind,
+				    names->bytes + (*at - names->from) + sizeof(entry), entry.n_bytes);
+	if (err == -EEXIST || err == -ERANGE) {
+		++*n_bad;
+		err = 0;
+	}
+	*at += (sizeof(entry) + entry.n_bytes + 7) & ~7ull;
+	return err;
+}
+
 static int add_names(struct tp_ring_in *r)
 {
-	uint64_t used = r->head.names_used, at = 8;
+	struct names names = {.bytes = malloc(NAMES_WINDOW), .used = r->head.names_used};
 	uint32_t n_bad = 0;
-	char *names = malloc(used + 1);
-	int err = names ? tp_file_read_at(r->fd, r->head.names_at, names, used) : -ENOMEM;
+	uint64_t at = 8;
+	int err = names.bytes ? 0 : -ENOMEM;
 
-	while (!err && at + sizeof(struct tp_name_entry) <= used) {
-		struct tp_name_entry entry;
-
-		memcpy(&entry, names + at, sizeof(entry));
-		if (entry.n_bytes > used - at - sizeof(entry)) {
-			n_bad++;
-			break;
-		}
-		err = tp_run_string(r->run, r->proc, (uint32_t)(at / 8), entry.kind,
-				    names + at + sizeof(entry), entry.n_bytes);
-		if (err == -EEXIST || err == -ERANGE) {
-			n_bad++;
-			err = 0;
-		}
-		at += (sizeof(entry) + entry.n_bytes + 7) & ~7ull;
-	}
-	free(names);
+	while (!err && at + sizeof(struct tp_name_entry) <= names.used)
+		err = add_name(r, &names, &at, &n_bad);
+	n_bad += err == -EBADMSG;
+	free(names.bytes);
 	if (n_bad)
 		tp_run_issue(&r->run->pub, &r->proc->pub, true,
 			     "'%s': %u names of the ring are damaged", r->path, n_bad);
@@ -181,6 +211,10 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 		*fault = "too short to be a ring of trainprof";
 		return 0;
 	}
+	/* What takes no place has nothing in it. */
+	r->run->n_input_bytes += (uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size
+					 ? (uint64_t)st.st_blocks * 512
+					 : (uint64_t)st.st_size;
 	err = tp_file_read_at(r->fd, 0, &r->head, sizeof(r->head));
 	if (!err)
 		*fault = find_fault(&r->head, (uint64_t)st.st_size);

@@ -239,18 +239,33 @@ static int compare_order(const void *a, const void *b)
 }
 
 /* The chunks in use, in the order in which they were taken. */
+/* The first from `i` on that is in no hole of the file: there all chunks are free. */
+static uint32_t next_chunk(const struct tp_ring_in *r, uint32_t i)
+{
+	off_t at, data;
+
+	if (i >= r->head.n_chunks)
+		return r->head.n_chunks;
+	at = (off_t)chunk_at(&r->head, i);
+	data = lseek(r->fd, at, SEEK_DATA);
+	if (data < 0)
+		return errno == ENXIO ? r->head.n_chunks : i;
+	return data <= at ? i : i + (uint32_t)((uint64_t)(data - at) / TP_CHUNK_BYTES);
+}
+
 static int list_chunks(struct tp_ring_in *r)
 {
-	r->order = malloc((r->head.n_chunks + 1) * sizeof(r->order[0]));
-	if (!r->order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->head.n_chunks; i++) {
+	uint32_t cap = 0;
+
+	for (uint32_t i = next_chunk(r, 0); i < r->head.n_chunks; i = next_chunk(r, i + 1)) {
 		int err = tp_file_read_at(r->fd, chunk_at(&r->head, i), r->chunk, CHUNK_HEAD_BYTES);
 
 		if (err)
 			return err;
 		if (r->chunk->state == TP_CHUNK_FREE)
 			continue;
+		if (!tp_grow(&r->order, &cap, r->n_order + 1ull, sizeof(r->order[0])))
+			return -ENOMEM;
 		r->order[r->n_order].sequence = r->chunk->sequence;
 		r->order[r->n_order++].at = i;
 	}

@@ -23,6 +23,9 @@
 enum {
 	ISSUES_SAID = 200,	/* lines on stderr; all are kept and counted up to ISSUES_KEPT */
 	ISSUES_KEPT = 10000,
+	/* Names: see tp_run_affords. Those of trainings are a tenth of their files, unpacked. */
+	TEXT_BYTES = 64 << 20,
+	TEXT_BYTES_PER_BYTE = 64,
 };
 
 void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
@@ -339,11 +342,26 @@ static bool take_loose(struct tp_proc_in *proc, uint32_t id)
 	return true;
 }
 
+bool tp_run_affords(struct tp_run_in *run, uint64_t n_bytes)
+{
+	uint64_t used = run->strings.n_bytes + run->n_text_bytes + n_bytes;
+
+	if (used <= TEXT_BYTES + TEXT_BYTES_PER_BYTE * run->n_input_bytes)
+		return true;
+	run->n_left_out++;
+	return false;
+}
+
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes)
 {
-	const struct tp_string *s = tp_strings_add(&run->strings, kind, bytes, n_bytes);
+	uint64_t ids_bytes = proc->ids.n_bytes;
+	const struct tp_string *s;
+	int err;
 
+	if (!tp_run_affords(run, n_bytes))
+		return 0;
+	s = tp_strings_add(&run->strings, kind, bytes, n_bytes);
 	if (!s)
 		return -ENOMEM;
 	proc->has_modules |= kind == TP_STRING_NNMODULE;
@@ -353,7 +371,9 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 	if ((kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE || kind == TP_STRING_COMM) &&
 	    !take_loose(proc, id))
 		return -ENOMEM;
-	return tp_ids_set(&proc->ids, id, s);
+	err = tp_ids_set(&proc->ids, id, s);
+	run->n_text_bytes += proc->ids.n_bytes - ids_bytes;
+	return err;
 }
 
 static uint64_t read_number(const char *meta, size_t n, const char *key, int base)

@@ -127,6 +127,9 @@ struct tp_run_in {
 	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues;
 	uint64_t n_events_due;		/* in all blocks: for the progress line */
 	uint64_t n_unknown_ids;
+	uint64_t n_input_bytes;		/* of all files, as they lie there */
+	uint64_t n_text_bytes;		/* beside the strings: ids, texts of windows */
+	uint64_t n_left_out;		/* names and texts that may take no more memory */
 	struct tp_member *member;	/* in the order in which they were read */
 	uint32_t n_members, cap_members;
 	struct tp_note *note;
@@ -183,6 +186,11 @@ void tp_run_keep(struct tp_run_in *run, uint32_t from);
 
 /* Facts about the process that only META knows: host, program. */
 void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
+/*
+ * Names and texts of the files take memory in proportion to the files: what is more was made to
+ * fill it. False: so many bytes more are too many; counted, and said once all files are open.
+ */
+bool tp_run_affords(struct tp_run_in *run, uint64_t n_bytes);
 /* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);

@@ -14,11 +14,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { COMPRESSED_ROOM = 256 << 10 };
+enum {
+	COMPRESSED_ROOM = 256 << 10,
+	/* Traces of torch.profiler unpack to some 15 times their size. */
+	UNPACKED_PER_BYTE = 128,
+	UNPACKED_LEAST = 64 << 20,
+};
 
 struct tp_stream_inflate {
 	z_stream z;
 	bool is_between;	/* two members */
+	uint64_t n_in, n_out;
 	uint8_t room[COMPRESSED_ROOM];
 };
 
@@ -38,7 +44,7 @@ int tp_stream_open(struct tp_stream_in *in, const char *path)
 	int err = -ENOMEM;
 
 	memset(in, 0, sizeof(*in));
-	in->fd = open(path, O_RDONLY | O_CLOEXEC);
+	in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (in->fd < 0)
 		return -errno;
 	posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -82,6 +88,10 @@ static size_t inflate_some(struct tp_stream_in *in, char *to, size_t n)
 	struct tp_stream_inflate *inf = in->inflate;
 	z_stream *z = &inf->z;
 
+	if (inf->n_out > UNPACKED_LEAST + UNPACKED_PER_BYTE * inf->n_in) {
+		in->trouble = "the compressed data unpack to more than 128 times their size";
+		return 0;
+	}
 	z->next_out = (Bytef *)to;
 	z->avail_out = (uInt)n;
 	while (z->avail_out == n) {
@@ -99,6 +109,7 @@ static size_t inflate_some(struct tp_stream_in *in, char *to, size_t n)
 			}
 			z->next_in = inf->room;
 			z->avail_in = (uInt)got;
+			inf->n_in += (uint64_t)got;
 		}
 		/* Blanks of a tape, zeros of a preallocated file: not another member. */
 		if (inf->is_between && *z->next_in != 0x1f)
@@ -114,6 +125,7 @@ static size_t inflate_some(struct tp_stream_in *in, char *to, size_t n)
 			return n - z->avail_out;
 		}
 	}
+	inf->n_out += n - z->avail_out;
 	return n - z->avail_out;
 }
 

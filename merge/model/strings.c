@@ -170,6 +170,7 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
 	s->n_bytes = n_bytes;
 	s->bytes = copy;
 	s->same = strings->n_strings++;
+	strings->n_bytes += sizeof(*kept) + n_bytes + 2 * sizeof(*slot);
 	*slot = s;
 	kept->title = make_title(strings, s);
 	return s;
@@ -196,6 +197,7 @@ int tp_ids_set(struct tp_ids *ids, uint32_t id, const struct tp_string *string)
 		ids->page[page] = calloc(TP_IDS_PAGE, sizeof(ids->page[page][0]));
 		if (!ids->page[page])
 			return -ENOMEM;
+		ids->n_bytes += TP_IDS_PAGE * sizeof(ids->page[page][0]);
 	}
 	entry = &ids->page[page][id & (TP_IDS_PAGE - 1)];
 	if (*entry && *entry != string)

@@ -18,6 +18,7 @@ struct tp_strings {
 	size_t room_left;
 	void **chunk;
 	uint32_t n_chunks;
+	uint64_t n_bytes;		/* that they take, all in all */
 };
 
 int tp_strings_init(struct tp_strings *strings);
@@ -41,6 +42,7 @@ enum {
 struct tp_ids {
 	const struct tp_string ***page;
 	uint32_t n_pages;
+	uint64_t n_bytes;		/* of pages */
 };
 
 /* 0, -ENOMEM, -ERANGE (an id no writer gives out), -EEXIST (it already means another string). */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostile_files.c - files that claim more than they hold: the merge takes memory and time in
+ * proportion to what lies there, and reads the rest
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "merge/input/run.h"
+#include "runtime/trace/frame.h"
+#include "tests/unit/merge_rig.h"
+
+TestSuite(hostile_files, .init = rig_begin, .fini = rig_end, .timeout = 120);
+
+static uint32_t n_events;
+
+static void count(void *ctx, const struct tp_event *event)
+{
+	n_events++;
+}
+
+static bool has_issue(const struct tp_run *run, const char *part)
+{
+	for (uint32_t i = 0; i < run->n_issues; i++) {
+		if (strstr(run->issue[i].text, part))
+			return true;
+	}
+	return false;
+}
+
+/* A trace that nothing is wrong with: one step. */
+static void write_good(void)
+{
+	rig_file("rank0.0.tpt", 0, 0);
+	rig_span(TP_REC_STEP, rig_text("step"), 1000, 2000);
+	rig_close(10000);
+}
+
+static void expect_good(struct tp_run *run, const char *issue)
+{
+	cr_assert_not_null(run);
+	n_events = 0;
+	cr_expect_eq(tp_fuse_events(run, count, NULL), 0);
+	cr_expect_geq(n_events, 1);
+	cr_expect(has_issue(run, issue), "no '%s'", issue);
+	tp_run_free(run);
+}
+
+static int make(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", rig.folder, name);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+/* ---- rings ---- */
+
+Test(hostile_files, a_ring_that_claims_terabytes_of_names)
+{
+	struct tp_ring_head head = {
+		.magic = TP_RING_MAGIC, .version = TP_RING_VERSION, .n_steps = TP_RING_STEPS,
+		.n_chunks = 1 << 20, .slots_at = 4096, .steps_at = 4096, .names_at = 1 << 20,
+		.names_bytes = 1ull << 42, .names_used = 1ull << 42, .chunks_at = 1 << 20,
+		.file_bytes = (1ull << 42) + (1 << 20), .boot_id = {7, 7}, .run_id = 5, .pid = 3,
+		.rank = 1, .world_size = 4,
+	};
+	struct {
+		struct tp_name_entry entry;
+		char bytes[8];
+	} name = {{.n_bytes = 8, .kind = TP_STRING_TEXT}, "a name.."};
+	int fd = make("rank1.3.ring");
+
+	if (ftruncate(fd, (off_t)head.file_bytes)) {
+		close(fd);
+		cr_skip("no file may be so large here");
+	}
+	cr_assert_eq(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+	cr_assert_eq(pwrite(fd, &name, sizeof(name), (off_t)head.names_at + 8), sizeof(name));
+	close(fd);
+	write_good();
+	expect_good(rig_open(NULL, NULL, NULL), "1 names of the ring are damaged");
+}
+
+/* ---- names ---- */
+
+static uint8_t *put_varint(uint8_t *to, uint32_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*to++ = (uint8_t)(value | 0x80);
+	*to++ = (uint8_t)value;
+	return to;
+}
+
+/* Blocks of names that are all alike but for a number: a thousandth of them is stored. */
+static void append_bombs(int fd, uint32_t n_blocks, uint32_t name_bytes, uint32_t id_step)
+{
+	size_t packer_bytes = tp_frame_packer_bytes();
+	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
+	uint8_t *raw = malloc(TP_BLOCK_RAW_MAX), *out = malloc(tp_frame_bound(TP_BLOCK_RAW_MAX));
+	uint32_t id = 100;
+
+	for (uint32_t i = 0; i < n_blocks; i++) {
+		struct tp_block_head head = {.type = TP_BLOCK_STRINGS, .sequence = 2 + i};
+		uint8_t *to = raw;
+		size_t n;
+
+		while (to - raw < (long)(TP_BLOCK_RAW_MAX - name_bytes - 32) && id < TP_IDS_MAX - id_step) {
+			to = put_varint(to, id);
+			to = put_varint(to, TP_STRING_TEXT);
+			to = put_varint(to, name_bytes);
+			memset(to, 'a', name_bytes);
+			memcpy(to, &id, sizeof(id));
+			to += name_bytes;
+			id += id_step;
+			head.n_items++;
+		}
+		n = tp_frame_pack(packer, &head, raw, (size_t)(to - raw), NULL, 0, out);
+		cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
+		cr_assert_eq(write(fd, out, n), n);
+	}
+	free(raw);
+	free(out);
+	free(packer);
+}
+
+static void expect_bounded(uint32_t n_blocks, uint32_t name_bytes, uint32_t id_step)
+{
+	struct tp_file_head head = {.magic = TP_FILE_MAGIC, .major = TP_TRACE_MAJOR,
+				    .head_bytes = sizeof(head), .run_id = 9, .pid = 4, .rank = 1,
+				    .boot_id = {1, 2}};
+	int fd = make("rank1.0.tpt");
+	const struct tp_run_in *in;
+	struct tp_run *run;
+	uint64_t used;
+	off_t size;
+
+	tp_frame_seal_file_head(&head);
+	cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	append_bombs(fd, n_blocks, name_bytes, id_step);
+	size = lseek(fd, 0, SEEK_END);
+	close(fd);
+	cr_assert_lt(size, 1 << 20);
+	write_good();
+	run = rig_open(NULL, NULL, NULL);
+	cr_assert_not_null(run);
+	in = tp_run_inside(run);
+	used = in->strings.n_bytes + in->n_text_bytes;
+	cr_expect_lt(used, (64 << 20) + 64 * ((uint64_t)size + 10000) + 65536, "%lu bytes of %ld",
+		     used, (long)size);
+	expect_good(run, "names and texts are left out");
+}
+
+Test(hostile_files, names_that_unpack_to_a_thousand_times_their_size)
+{
+	expect_bounded(200, 4000, 1);
+}
+
+/* Each in a page of the table of ids for itself. */
+Test(hostile_files, ids_far_from_each_other)
+{
+	expect_bounded(1, 8, TP_IDS_PAGE);
+}
+
+/* ---- traces of torch.profiler ---- */
+
+static void write_bomb(const char *name, uint64_t n_bytes)
+{
+	static const char event[] = "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", "
+				    "\"pid\": 1, \"tid\": 1, \"ts\": 1000, \"dur\": 1},\n";
+	gzFile gz = gzdopen(make(name), "wb9");
+
+	cr_assert_gt(gzputs(gz, "{\"schemaVersion\": 1, \"traceEvents\": ["), 0);
+	for (uint64_t i = 0; i < n_bytes; i += sizeof(event))
+		cr_assert_gt(gzputs(gz, event), 0);
+	cr_assert_gt(gzputs(gz, "]}"), 0);
+	cr_assert_eq(gzclose(gz), Z_OK);
+}
+
+Test(hostile_files, gzip_that_unpacks_to_hundreds_of_times_its_size)
+{
+	char bomb[256], good[256];
+	const char *path[] = {bomb, good};
+	struct tp_fuse_options options = {.path = path, .n_paths = 2, .is_quiet = true};
+
+	snprintf(bomb, sizeof(bomb), "%s/bomb.pt.trace.json.gz", rig.folder);
+	snprintf(good, sizeof(good), "%s/rank0.0.tpt", rig.folder);
+	write_bomb("bomb.pt.trace.json.gz", 160ull << 20);
+	write_good();
+	expect_good(tp_run_open(&options), "more than 128 times their size");
+}
+
+Test(hostile_files, json_within_json_within_json)
+{
+	static char text[200000];
+	char deep[256], good[256];
+	const char *path[] = {deep, good};
+	struct tp_fuse_options options = {.path = path, .n_paths = 2, .is_quiet = true};
+	int fd = make("deep.pt.trace.json");
+
+	snprintf(deep, sizeof(deep), "%s/deep.pt.trace.json", rig.folder);
+	snprintf(good, sizeof(good), "%s/rank0.0.tpt", rig.folder);
+	memcpy(text, "{\"traceEvents\": [{\"ph\": \"X\", \"args\": ", 38);
+	memset(text + 38, '[', sizeof(text) - 38);
+	cr_assert_eq(write(fd, text, sizeof(text)), sizeof(text));
+	close(fd);
+	write_good();
+	expect_good(tp_run_open(&options), "deep.pt.trace.json");
+}
