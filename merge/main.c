@@ -15,6 +15,7 @@
 #include "merge/command.h"
 #include "merge/fields.h"
 #include "merge/input/recovered.h"
+#include "merge/kit/say.h"
 #include "merge/pass.h"
 #include "runtime/base/options.h"
 
@@ -36,8 +37,7 @@ static bool open_out(struct tp_out *out)
 	if (command->rows && command->output && !command->n_sinks) {
 		out->file = fopen(command->output, "we");
 		if (!out->file)
-			fprintf(stderr, "trainprof-merge: cannot write '%s': %s\n", command->output,
-				strerror(errno));
+			tp_say("cannot write '%s': %s", command->output, strerror(errno));
 		return out->file != NULL;
 	}
 	if (!isatty(STDOUT_FILENO))
@@ -56,7 +56,7 @@ static bool close_out(struct tp_out *out)
 	if (out->file != stdout)
 		is_bad |= fclose(out->file) != 0;
 	if (is_bad)
-		fprintf(stderr, "trainprof-merge: cannot write to %s: %s\n", name, strerror(errno));
+		tp_say("cannot write to %s: %s", name, strerror(errno));
 	return !is_bad;
 }
 
@@ -127,10 +127,13 @@ static enum tp_status merge(void)
 		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < command->n_shown; i++)
 		command->shown[i]->print(pass.view_state[i], run, &out);
-	for (uint32_t i = 0; i < command->n_sinks && !status && !command->is_quiet; i++)
-		fprintf(command->rows ? stderr : stdout, "%swrote %s; %s\n",
-			i || !command->n_shown || command->rows ? "" : "\n", path[i],
-			command->sink[i]->hint);
+	for (uint32_t i = 0; i < command->n_sinks && !status && !command->is_quiet; i++) {
+		FILE *to = command->rows ? stderr : stdout;
+
+		if (!i && command->n_shown && !command->rows)
+			fputc('\n', to);
+		tp_say_to(to, "wrote %s; %s", path[i], command->sink[i]->hint);
+	}
 	tp_pass_free(&pass);
 	/* Last: it takes away what the pass has read. */
 	if (command->is_recover && tp_recovered_write(run))

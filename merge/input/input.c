@@ -106,7 +106,7 @@ static int add_folder(struct tp_input_list *list, const char *path, const struct
 		      uint32_t depth)
 {
 	struct dirent **entry;
-	int n, err = 0;
+	int n, fd, err = 0;
 
 	for (uint32_t i = 0; i < list->n_seen; i++) {
 		if (list->seen[i].dev == st->st_dev && list->seen[i].ino == st->st_ino)
@@ -122,7 +122,11 @@ static int add_folder(struct tp_input_list *list, const char *path, const struct
 	list->seen[list->n_seen].ino = st->st_ino;
 	list->n_seen++;
 
-	n = scandir(path, &entry, NULL, alphasort);
+	/* What it is now: it may have become a link. */
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	n = fd < 0 ? -1 : scandirat(fd, ".", &entry, NULL, alphasort);
+	if (fd >= 0)
+		close(fd);
 	if (n < 0) {
 		list->complain(list->ctx, path, strerror(errno));
 		return 0;
@@ -161,14 +165,22 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 					       strerror(errno));
 		return 0;
 	}
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st.st_mode)) {
+		struct stat link;
+
+		/* It may lead out of the run's folder: whoever wants that names it. */
+		if (!is_given && !lstat(path, &link) && S_ISLNK(link.st_mode)) {
+			list->note(list->ctx, path, "a link to a folder: not followed");
+			return 0;
+		}
 		return add_folder(list, path, &st, depth);
+	}
 	if (!S_ISREG(st.st_mode)) {
 		if (is_given)
 			list->complain(list->ctx, path, "neither a file nor a folder; not read");
 		return 0;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || ends_with(path, ".ring"))
 			list->complain(list->ctx, path, strerror(errno));

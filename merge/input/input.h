@@ -40,6 +40,8 @@ struct tp_input_list {
 	uint32_t n_seen, cap_seen;
 	/* Says what cannot be read and why. */
 	void (*complain)(void *ctx, const char *path, const char *what);
+	/* Says what was not looked at on purpose. */
+	void (*note)(void *ctx, const char *path, const char *what);
 	void *ctx;
 };
 

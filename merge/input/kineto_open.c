@@ -15,6 +15,7 @@
 #include "merge/input/run.h"
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/scratch.h"
 
 /* Descriptors of the converted file and its ledger (-1: none), whose names are gone already.
  * 0 or -errno. */
@@ -27,11 +28,15 @@ static int convert(const char *path, struct tp_kineto_report *report, int fd[2])
 	if (snprintf(dir, sizeof(dir), "%s/trainprof-merge.XXXXXX",
 		     folder && *folder ? folder : "/tmp") >= (int)sizeof(dir))
 		return -ENAMETOOLONG;
-	if (!mkdtemp(dir))
-		return -errno;
+	err = tp_scratch_folder(dir);
+	if (err)
+		return err;
 	snprintf(to, sizeof(to), "%s/trace.tpt", dir);
 	snprintf(part, sizeof(part), "%s.part", to);
 	snprintf(steps, sizeof(steps), "%s.steps", to);
+	tp_scratch_add(to);
+	tp_scratch_add(part);
+	tp_scratch_add(steps);
 	err = tp_kineto_convert(path, to, report);
 	fd[0] = err ? -1 : open(to, O_RDONLY | O_CLOEXEC);
 	fd[1] = err ? -1 : open(steps, O_RDONLY | O_CLOEXEC);
@@ -41,6 +46,10 @@ static int convert(const char *path, struct tp_kineto_report *report, int fd[2])
 	unlink(part);
 	unlink(steps);
 	rmdir(dir);
+	tp_scratch_forget(to);
+	tp_scratch_forget(part);
+	tp_scratch_forget(steps);
+	tp_scratch_forget(dir);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "merge/input/input.h"
 #include "merge/input/node.h"
@@ -18,6 +19,7 @@
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
+#include "merge/kit/say.h"
 #include "merge/model/ranks.h"
 #include "runtime/base/text.h"
 
@@ -35,6 +37,14 @@ static void complain_input(void *ctx, const char *path, const char *what)
 	struct opening *o = ctx;
 
 	tp_run_issue(&o->run->pub, NULL, true, "'%s': %s", path, what);
+	tp_run_keep(o->run, o->run->pub.n_issues - 1);
+}
+
+static void note_input(void *ctx, const char *path, const char *what)
+{
+	struct opening *o = ctx;
+
+	tp_run_issue(&o->run->pub, NULL, false, "'%s': %s", path, what);
 	tp_run_keep(o->run, o->run->pub.n_issues - 1);
 }
 
@@ -291,12 +301,31 @@ static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_me
 	return 0;
 }
 
+/* A kill came just as the file was made: there is nothing that it could have lost. */
+static bool is_just_made(struct tp_run_in *run, const char *path, const char *shown)
+{
+	size_t n = strlen(path);
+	struct stat st;
+
+	if (n < 5 || strcmp(path + n - 5, ".part") || stat(path, &st) || st.st_size)
+		return false;
+	tp_run_issue(&run->pub, NULL, false,
+		     "'%s': empty: its process ended just as it made it; nothing was lost with it",
+		     shown);
+	tp_run_keep(run, run->pub.n_issues - 1);
+	return true;
+}
+
 int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown)
 {
 	struct opening o = {.run = run};
 	uint32_t n_issues = run->pub.n_issues;
 	struct tp_reader reader;
-	int err = tp_reader_open(&reader, path, complain_reader, &o);
+	int err;
+
+	if (is_just_made(run, path, shown))
+		return 0;
+	err = tp_reader_open(&reader, path, complain_reader, &o);
 
 	tp_run_keep(run, n_issues);
 	if (err)
@@ -390,7 +419,8 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 						   TP_INPUT_LEDGER, TP_INPUT_KINETO};
 	struct tp_run_in *run = calloc(1, sizeof(*run));
 	struct opening o = {.run = run};
-	struct tp_input_list list = {.complain = complain_input, .ctx = &o};
+	struct tp_input_list list = {.complain = complain_input, .note = note_input,
+				     .ctx = &o};
 	int err = run ? tp_strings_init(&run->strings) : -ENOMEM;
 
 	if (run)
@@ -426,8 +456,8 @@ out:
 	if (err)
 		fprintf(stderr, "trainprof-merge: out of memory while files were opened\n");
 	else if (!run->pub.n_windows && !run->pub.n_steps)
-		fprintf(stderr, "trainprof-merge: nothing usable in '%s'%s\n", run->pub.path,
-			options->n_paths > 1 ? " and the other paths" : "");
+		tp_say("nothing usable in '%s'%s", run->pub.path,
+		       options->n_paths > 1 ? " and the other paths" : "");
 	else
 		return &run->pub;
 	tp_run_free(run ? &run->pub : NULL);

@@ -17,6 +17,7 @@
 #include "merge/clock/clocks.h"
 #include "merge/input/node.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/say.h"
 #include "merge/model/device.h"
 #include "runtime/trace/torch_names.h"
 
@@ -45,15 +46,13 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 	va_end(args);
 	if (n < 0)
 		return;
+	text = tp_say_plain(text);
+	if (!text)
+		return;
 	issue = &run->issue[run->n_issues++];
 	issue->proc = proc;
 	issue->is_loss = is_loss;
 	issue->text = text;
-	for (char *c = text; *c; c++) {
-		/* Paths and names come from outside: one line stays one line. */
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
 	if (!is_loss && in->options.is_quiet)
 		return;
 	if (run->n_issues == ISSUES_SAID + 1)

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/kit/say.h"
+#include "merge/kit/scratch.h"
 #include "runtime/base/file.h"
 
 enum {
@@ -140,13 +142,11 @@ static int open_target(struct tp_outfile_rest *rest)
 		rest->temp = NULL;
 		return -ENOMEM;
 	}
-	rest->fd = mkostemp(rest->temp, O_CLOEXEC);
+	rest->fd = tp_scratch_file(rest->temp);
 	if (rest->fd < 0) {
-		int err = -errno;
-
 		free(rest->temp);
 		rest->temp = NULL;
-		return err;
+		return rest->fd;
 	}
 	/* mkostemp is for secrets; a result is as readable as the user's other files. */
 	mask = umask(0);
@@ -210,10 +210,12 @@ struct tp_outfile *tp_outfile_open(const char *path)
 	if (!err)
 		return &rest->out;
 	close(rest->fd);
-	if (rest->temp)
+	if (rest->temp) {
 		unlink(rest->temp);
+		tp_scratch_forget(rest->temp);
+	}
 out:
-	fprintf(stderr, "trainprof-merge: cannot write '%s': %s\n", path, strerror(-err));
+	tp_say("cannot write '%s': %s", path, strerror(-err));
 	if (rest)
 		free_rest(rest);
 	return NULL;
@@ -237,11 +239,13 @@ int tp_outfile_close(struct tp_outfile *out)
 	if (!err && rest->temp)
 		err = tp_file_rename(rest->temp, rest->path);
 	if (err) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': %s%s\n", rest->path,
-			strerror(-err), rest->temp ? "; it is not made" : "");
+		tp_say("cannot write '%s': %s%s", rest->path, strerror(-err),
+		       rest->temp ? "; it is not made" : "");
 		if (rest->temp)
 			unlink(rest->temp);
 	}
+	if (rest->temp)
+		tp_scratch_forget(rest->temp);
 	pthread_cond_destroy(&rest->changed);
 	pthread_mutex_destroy(&rest->lock);
 	free_rest(rest);

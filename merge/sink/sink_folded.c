@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/say.h"
 #include "merge/kit/json.h"
 #include "merge/kit/outfile.h"
 #include "merge/kit/utf8.h"
@@ -173,7 +174,7 @@ int tp_folded_write(const struct tp_flame_rows *rows, uint32_t n, const char *pa
 	int err = tp_file_make_dirs(path, 0777);
 
 	if (err)
-		fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
+		tp_say("cannot make the folder '%s': %s", path,
 			strerror(-err));
 	for (uint32_t i = 0; i < n && !err; i++)
 		err = write_rows(&rows[i], path);

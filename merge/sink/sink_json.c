@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "merge/kit/need.h"
+#include "merge/kit/say.h"
 #include "merge/model/sink.h"
 #include "merge/sink/chrome.h"
 #include "runtime/base/file.h"
@@ -190,8 +191,7 @@ static void *begin_torch(struct tp_facts *facts, const char *path,
 	int err = tp_file_make_dirs(path, 0777);
 
 	if (err)
-		fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path,
-			strerror(-err));
+		tp_say("cannot make the folder '%s': %s", path, strerror(-err));
 	for (uint32_t i = 0; !err && i < run->n_procs; i++) {
 		s->is_left_out[i] = !speaks_for_rank(run, run->proc[i]);
 		s->n_left_out += s->is_left_out[i];

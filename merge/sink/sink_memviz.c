@@ -12,6 +12,7 @@
 #include "merge/facts/tensor/allocator.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
+#include "merge/kit/say.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "merge/sink/memviz.h"
@@ -219,7 +220,7 @@ static int end(void *state, const struct tp_run *run)
 	int err = 0;
 
 	if (!s->n_tracks)
-		fprintf(stderr, "trainprof-merge: no tensor memory was recorded, so '%s' is empty: %s\n",
+		tp_say("no tensor memory was recorded, so '%s' is empty: %s",
 			s->path, tp_label_is_kineto(run)
 					 ? "torch.profiler does with profile_memory=True"
 					 : "TRAINPROF_RECORD=categories or tensors does");

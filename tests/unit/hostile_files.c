@@ -211,3 +211,54 @@ Test(hostile_files, json_within_json_within_json)
 	write_good();
 	expect_good(tp_run_open(&options), "deep.pt.trace.json");
 }
+
+/* ---- names and links ---- */
+
+Test(hostile_files, a_file_that_was_just_made_lost_nothing)
+{
+	struct tp_run *run;
+
+	close(make("rank1.0.tpt.part"));
+	write_good();
+	run = rig_open(NULL, NULL, NULL);
+	for (uint32_t i = 0; i < run->n_issues; i++)
+		cr_expect(!run->issue[i].is_loss, "%s", run->issue[i].text);
+	expect_good(run, "just as it made it");
+}
+
+Test(hostile_files, links_to_folders_are_not_followed)
+{
+	char elsewhere[] = "/tmp/trainprof-elsewhere.XXXXXX", path[256], to[256];
+
+	cr_assert_not_null(mkdtemp(elsewhere));
+	rig_file("rank1.0.tpt", 1, 0);
+	rig_span(TP_REC_STEP, rig_text("step"), 1000, 2000);
+	rig_close(10000);
+	snprintf(path, sizeof(path), "%s/rank1.0.tpt", rig.folder);
+	snprintf(to, sizeof(to), "%s/rank1.0.tpt", elsewhere);
+	cr_assert_eq(rename(path, to), 0);
+	snprintf(path, sizeof(path), "%s/link", rig.folder);
+	cr_assert_eq(symlink(elsewhere, path), 0);
+	write_good();
+	expect_good(rig_open(NULL, NULL, NULL), "a link to a folder: not followed");
+	cr_expect_eq(n_events, 1);
+	unlink(to);
+	rmdir(elsewhere);
+}
+
+/* Clears the screen; the same in the two bytes of an 8-bit terminal; writes from right to left. */
+Test(hostile_files, escapes_in_names_are_shown_as_text)
+{
+	struct tp_run *run;
+
+	close(make("\033[2J\302\2332J\342\200\256\n.tpt"));
+	write_good();
+	run = rig_open(NULL, NULL, NULL);
+	for (uint32_t i = 0; i < run->n_issues; i++) {
+		const char *text = run->issue[i].text;
+
+		cr_expect(!strpbrk(text, "\033\n") && !strstr(text, "\302\233") &&
+				  !strstr(text, "\342\200\256"), "%s", text);
+	}
+	expect_good(run, "\\x1B[2J");
+}
