@@ -146,7 +146,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	if (!err)
 		return s;
-	fprintf(stderr, "trainprof-merge: cannot make the folder '%s': %s\n", path, strerror(-err));
+	tp_say("cannot make the folder '%s': %s", path, strerror(-err));
 	return NULL;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/sum.h"
+
 struct shown {
 	const struct tp_diff_shown *diff;
 	bool is_kernels;
@@ -34,9 +36,9 @@ static void put_times(struct tp_row *r, const struct shown *shown, const struct 
 	TP_TEXT(r, "now_calls", "now", TP_LESS(4) | TP_TO_RIGHT, "calls in a step now", "%.4g",
 		(double)row->now.calls / now);
 	TP_NS(r, "base_ns", "base", 0, "own time in a step of base",
-	      (int64_t)((double)row->base.self_ns / base));
+	      tp_whole((double)row->base.self_ns / base));
 	TP_NS(r, "now_ns", "now", 0, "own time in a step now",
-	      (int64_t)((double)row->now.self_ns / now));
+	      tp_whole((double)row->now.self_ns / now));
 	TP_NS(r, "difference_ns", "difference", 0, "now less base", (int64_t)row->change_ns);
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r,
@@ -64,15 +66,15 @@ static void put_operator(struct tp_row *r, const void *ctx, const void *of)
 		row->name);
 	put_times(r, ctx, of);
 	TP_NS(r, "base_total_ns", "total: base", TP_LESS(5), "total time in a step of base",
-	      (int64_t)((double)row->base.total_ns / base));
+	      tp_whole((double)row->base.total_ns / base));
 	TP_NS(r, "now_total_ns", "now", TP_LESS(5), "total time in a step now",
-	      (int64_t)((double)row->now.total_ns / now));
+	      tp_whole((double)row->now.total_ns / now));
 	TP_WHEN(r, shown->diff->has_devices) {
 		TP_NS(r, "base_device_ns", "device: base", TP_LESS(3),
 		      "time on devices of what it launched itself, in a step of base",
-		      (int64_t)((double)row->base.device_ns / base));
+		      tp_whole((double)row->base.device_ns / base));
 		TP_NS(r, "now_device_ns", "now", TP_LESS(3), "the same now",
-		      (int64_t)((double)row->now.device_ns / now));
+		      tp_whole((double)row->now.device_ns / now));
 		TP_NS(r, "difference_device_ns", "difference", TP_LESS(2), "now less base",
 		      (int64_t)row->device_change_ns);
 	}

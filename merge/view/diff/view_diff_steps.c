@@ -211,7 +211,7 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "what", "part of a step", TP_CUT | TP_INSET, "part of a step", "%s", row->name);
 	TP_NS(r, "base_ns", "base", 0, "of the other run", (int64_t)row->base);
 	TP_NS(r, "now_ns", "now", 0, "of this run", (int64_t)row->now);
-	TP_NS(r, "difference_ns", "difference", 0, "now less base", (int64_t)(row->now - row->base));
+	TP_NS(r, "difference_ns", "difference", 0, "now less base", tp_whole(row->now - row->base));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, row->base, row->now));
 	TP_WHEN(r, shown->has_devices) {
@@ -219,7 +219,7 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 		      (int64_t)row->base_device);
 		TP_NS(r, "now_device_ns", "now", 0, "the same now", (int64_t)row->now_device);
 		TP_NS(r, "difference_device_ns", "difference", 0, "now less base",
-		      (int64_t)(row->now_device - row->base_device));
+		      tp_whole(row->now_device - row->base_device));
 	}
 }
 

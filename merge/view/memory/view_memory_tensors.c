@@ -64,7 +64,7 @@ static void put_category(struct tp_row *r, const void *ctx, const void *of)
 	TP_PERCENT(r, "percent", "%", 0, "part of all then", peak->at_peak[category],
 		   tp_stretch_bytes(peak));
 	TP_BYTES(r, "mean_bytes", "on average", 0, "bytes on average in windows",
-		 mean_of(track, category));
+		 tp_whole(mean_of(track, category)));
 	TP_STYLE(r, category ? NULL : "dim");
 }
 
