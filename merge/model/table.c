@@ -223,6 +223,7 @@ struct tp_table *tp_table_begin(const struct tp_table_def *def, const void *ctx,
 	if (!table)
 		return NULL;
 	*table = (struct tp_table){.def = def, .ctx = ctx, .out = out, .top = top};
+	table->tells_left = top == TP_TOP_ASKED;
 	if (top == TP_TOP_ASKED)
 		table->top = out->top;
 	else if (top == TP_TOP_NONE)
@@ -339,6 +340,7 @@ static void show_sorted(struct tp_table *table)
 uint32_t tp_table_end(struct tp_table *table)
 {
 	uint32_t n_left;
+	char a[32];
 
 	if (!table)
 		return 0;
@@ -348,6 +350,9 @@ uint32_t tp_table_end(struct tp_table *table)
 	else if (!has_rows(table))
 		tp_table_text(table);
 	n_left = table->n_added - table->n_shown;
+	if (n_left && table->tells_left)
+		tp_out_line(table->out, "dim", "%s more rows: --top 0 shows all.",
+			    tp_show_count(a, n_left));
 	free_cells(table->cell, (size_t)table->n_rows * table->n_columns);
 	free(table->cell);
 	free(table->row);

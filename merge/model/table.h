@@ -73,7 +73,7 @@ struct tp_table_def {
 };
 
 /* Limits of a table's rows that are no number. */
-enum { TP_TOP_ASKED = UINT32_MAX, /* --top's, where it is given */
+enum { TP_TOP_ASKED = UINT32_MAX, /* --top's, where it is given; what is left is told */
        TP_TOP_NONE = UINT32_MAX - 1 /* the view has chosen them */ };
 
 /* NULL, when memory is out, is a table that takes nothing. top: rows that are shown; 0: all. */

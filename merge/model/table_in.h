@@ -34,6 +34,7 @@ struct tp_table {
 	const void *ctx;
 	struct tp_out *out;
 	uint32_t top;		/* rows that are shown; 0: all */
+	bool tells_left;	/* how many are not; else the view does */
 	struct tp_column column[TP_TABLE_COLUMNS];
 	uint32_t n_columns;
 	/* Kept until all are known; rows for programs are written as they come: one of each. */

@@ -110,7 +110,7 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 		tp_out_title(out, "GPU%s in the recorded %s", n > 1 ? "s" : "",
 			     has_steps ? "steps" : "windows");
 	}
-	tp_table_show(&tp_table_gpu, run, order, n_shown, sizeof(*order), TP_TOP_NONE, out);
+	tp_table_show(&tp_table_gpu, run, order, n_shown, sizeof(*order), TP_TOP_ASKED, out);
 	free(order);
 }
 
