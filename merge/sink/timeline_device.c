@@ -50,10 +50,8 @@ static struct tp_lane *put_work(struct tp_timeline *t, const struct tp_event *ev
 	struct tp_lane *lane;
 	struct tp_slice *s;
 
-	if (!track) {
-		t->n_unplaced++;
+	if (!tp_timeline_is_placed(t, track))
 		return NULL;
-	}
 	lane = tp_timeline_stream(t, event, track);
 	s = tp_timeline_begin_named(t, lane, category_of(event->kind), *begin_ns, event->end_ns,
 				    event->name);
@@ -148,10 +146,8 @@ void tp_timeline_sync(struct tp_timeline *t, const struct tp_event *event)
 	} else {
 		track = tp_tracks_place_work(&t->book, event, &begin_ns, t->pop, t);
 	}
-	if (!track) {
-		t->n_unplaced++;
+	if (!tp_timeline_is_placed(t, track))
 		return;
-	}
 	if (is_on_host)
 		tp_track_set_id(track, tp_track_inside(track));
 	lane = is_on_host ? tp_timeline_thread(t, &on_host, track)

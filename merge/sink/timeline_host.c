@@ -102,10 +102,8 @@ void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 	struct tp_slice *s;
 	char step[32];
 
-	if (!track) {
-		t->n_unplaced++;
+	if (!tp_timeline_is_placed(t, track))
 		return;
-	}
 	lane = tp_timeline_thread(t, event, track);
 	/* torch's readers take each range with such a name for a step. */
 	if (event->kind == TP_REC_STEP && event->proc->has_own_steps && t->dialect->is_torch)
@@ -136,10 +134,8 @@ void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 	uint32_t external;
 	struct tp_slice *s;
 
-	if (!track) {
-		t->n_unplaced++;
+	if (!tp_timeline_is_placed(t, track))
 		return;
-	}
 	lane = tp_timeline_thread(t, event, track);
 	external = tp_track_inside(track);
 	tp_track_set_id(track, external);
@@ -174,20 +170,18 @@ void tp_timeline_coll(struct tp_timeline *t, const struct tp_event *event)
 	uint32_t n = tp_coll_args(event, arg, texts);
 	struct tp_slice *s;
 
-	if (!track) {
-		t->n_unplaced++;
+	if (!tp_timeline_is_placed(t, track))
 		return;
-	}
 	lane = tp_timeline_thread(t, event, track);
 	s = tp_timeline_begin(t, lane, event->kind == TP_REC_COLL ? TP_SLICE_COLL : TP_SLICE_XFER,
 			      event->begin_ns, end_ns);
 	s->text = tp_coll_title(title, event->name);
 	for (uint32_t i = 0; i < n; i++) {
 		if (arg[i].text)
-			tp_arg_text(&s->args, 0, TP_ARG_TEXT, arg[i].text,
+			tp_arg_text(&s->args, TP_KEY_NONE, TP_ARG_TEXT, arg[i].text,
 				    strnlen(arg[i].text, TP_COLL_TEXT_MAX));
 		else
-			tp_arg_int(&s->args, 0, arg[i].value);
+			tp_arg_int(&s->args, TP_KEY_NONE, arg[i].value);
 		s->args.arg[i].name = arg[i].name;
 	}
 	tp_timeline_put(t);

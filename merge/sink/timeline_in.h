@@ -60,6 +60,12 @@ static inline bool tp_timeline_shows(const struct tp_timeline *t, const struct t
 {
 	return !t->is_left_out || !t->is_left_out[proc->at];
 }
+/* False: it overlaps too many others, which is counted. */
+static inline bool tp_timeline_is_placed(struct tp_timeline *t, const struct tp_track *track)
+{
+	t->n_unplaced += !track;
+	return track != NULL;
+}
 /* The slice to be filled with a name and arguments, and given to tp_timeline_put. */
 struct tp_slice *tp_timeline_begin(struct tp_timeline *t, struct tp_lane *lane,
 				   enum tp_slice_category category, int64_t begin_ns,
@@ -174,7 +180,7 @@ static inline struct tp_arg *tp_arg_text(struct tp_args *args, enum tp_key key,
 static inline void tp_arg_encoded(struct tp_args *args, const struct tp_fragment *fragment)
 {
 	if (fragment->n)
-		tp_arg_text(args, 0, TP_ARG_ENCODED, fragment->bytes, fragment->n);
+		tp_arg_text(args, TP_KEY_NONE, TP_ARG_ENCODED, fragment->bytes, fragment->n);
 }
 
 #endif
