@@ -69,10 +69,10 @@ Test(hostile_files, a_ring_that_claims_terabytes_of_names)
 		.file_bytes = (1ull << 42) + (1 << 20), .boot_id = {7, 7}, .run_id = 5, .pid = 3,
 		.rank = 1, .world_size = 4,
 	};
-	struct {
-		struct tp_name_entry entry;
+	static const struct {
+		uint32_t n_bytes, kind;
 		char bytes[8];
-	} name = {{.n_bytes = 8, .kind = TP_STRING_TEXT}, "a name.."};
+	} name = {8, TP_STRING_TEXT, "a name."};
 	int fd = make("rank1.3.ring");
 
 	if (ftruncate(fd, (off_t)head.file_bytes)) {
@@ -121,7 +121,7 @@ static void append_bombs(int fd, uint32_t n_blocks, uint32_t name_bytes, uint32_
 		}
 		n = tp_frame_pack(packer, &head, raw, (size_t)(to - raw), NULL, 0, out);
 		cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
-		cr_assert_eq(write(fd, out, n), n);
+		cr_assert_eq(write(fd, out, n), (ssize_t)n);
 	}
 	free(raw);
 	free(out);
