@@ -143,7 +143,7 @@ static void put_together(struct trace *trace, struct bundle_member *member)
 	for (uint32_t i = 0; i < trace->n; i++)
 		most += sizeof(trace->block[i].head) + trace->block[i].n;
 	free(member->bytes);
-	member->bytes = malloc(most);
+	member->bytes = malloc(most + 1);
 	member->n = 0;
 	tp_frame_seal_file_head(&trace->head);
 	put(member, &trace->head, sizeof(trace->head));
@@ -254,7 +254,7 @@ static bool mutate_events(struct piece *piece)
 
 static void mutate_bytes(uint8_t **bytes, size_t *n)
 {
-	*bytes = realloc(*bytes, *n + MORE);
+	*bytes = realloc(*bytes, *n + MORE + 1);
 	*n = LLVMFuzzerMutate(*bytes, *n, *n + MORE);
 }
 
