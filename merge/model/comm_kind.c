@@ -8,7 +8,6 @@
 
 #include "runtime/trace/torch_names.h"
 
-
 static const struct {
 	const char *name;
 	const char *words[3];		/* in ranges of gloo and NCCL, and in names of kernels */

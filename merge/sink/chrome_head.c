@@ -4,6 +4,7 @@
  */
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/json.h"
+#include "merge/model/device.h"
 #include "merge/sink/chrome.h"
 
 enum {
@@ -14,10 +15,6 @@ enum {
 static char *put_device(char *p, uint32_t id, const struct tp_device *device)
 {
 	static const struct tp_device unknown;
-	struct number {
-		const char *name;
-		uint64_t value;
-	};
 
 	if (!device)
 		device = &unknown;
@@ -26,25 +23,13 @@ static char *put_device(char *p, uint32_t id, const struct tp_device *device)
 	p = tp_json_lit(p, ", \"name\": \"");
 	p = tp_json_text(p, device->name, strlen(device->name));
 	*p++ = '"';
-	for (const struct number *n = (const struct number[]){
-		     {"totalGlobalMem", device->memory_bytes},
-		     {"computeMajor", device->major},
-		     {"computeMinor", device->minor},
-		     {"maxThreadsPerBlock", device->block_threads},
-		     {"maxThreadsPerMultiprocessor", device->sm_threads},
-		     {"regsPerBlock", device->block_registers},
-		     {"regsPerMultiprocessor", device->sm_registers},
-		     {"warpSize", device->warp_threads},
-		     {"sharedMemPerBlock", device->block_shared},
-		     {"sharedMemPerMultiprocessor", device->sm_shared},
-		     {"numSms", device->n_sms},
-		     {"sharedMemPerBlockOptin", device->block_shared_optin},
-		     {NULL, 0}};
-	     n->name; n++) {
+	for (const struct tp_device_fact *fact = tp_device_facts; fact->key; fact++) {
+		if (!fact->kineto)
+			continue;
 		p = tp_json_lit(p, ", \"");
-		p = stpcpy(p, n->name);
+		p = stpcpy(p, fact->kineto);
 		p = tp_json_lit(p, "\": ");
-		p = tp_json_u64(p, n->value);
+		p = tp_json_u64(p, tp_device_fact_value(device, fact));
 	}
 	*p++ = '}';
 	return p;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "merge/kit/need.h"
+#include "runtime/trace/kinds.h"
 
 struct tp_slice *tp_timeline_begin(struct tp_timeline *t, struct tp_lane *lane,
 				   enum tp_slice_category category, int64_t begin_ns,
@@ -144,8 +145,7 @@ static void (*const take[TP_REC_N])(struct tp_timeline *t, const struct tp_event
 static bool is_of_modules(struct tp_timeline *t, uint8_t kind)
 {
 	t->has_stacks |= kind == TP_REC_STACK;
-	return kind == TP_REC_FRAME || kind == TP_REC_STACK || kind == TP_REC_NNMODULE ||
-	       (t->has_stacks && (kind == TP_REC_OP || kind == TP_REC_RANGE));
+	return tp_kind_is_stack(kind) || (t->has_stacks && tp_kind_has_shapes(kind));
 }
 
 static void take_fed(void *timeline, const struct tp_event *event)

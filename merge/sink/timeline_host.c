@@ -9,6 +9,7 @@
 #include "merge/model/coll.h"
 #include "merge/sink/timeline_in.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/torch_names.h"
 
 /* ---- spans ---- */
 
@@ -113,7 +114,7 @@ void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 	s = tp_timeline_begin_named(t, lane, is_op ? TP_SLICE_OP : TP_SLICE_ANNOTATION,
 				    event->begin_ns, end_ns, event->name);
 	if (event->kind == TP_REC_STEP) {
-		snprintf(step, sizeof(step), "ProfilerStep#%u", event->link);
+		snprintf(step, sizeof(step), TP_NAME_PROFILER_STEP "%u", event->link);
 		s->text = step;
 		s->is_plain = true;
 	}

@@ -15,6 +15,7 @@
 #include "merge/model/kineto.h"
 #include "merge/sink/timeline_in.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	SHAPES_MAX = 8 * 1024 - 27, /* bytes of shapes and types, 8 KiB with their keys; longer
@@ -58,9 +59,9 @@ static bool is_collective_name(const struct tp_string *s)
 {
 	static const char *const known[] = {"broadcast", "reduce", "all_reduce", "all_gather",
 					    "reduce_scatter"};
-	uint32_t skip = 5;
+	const uint32_t skip = sizeof(TP_NAME_NCCL) - 1;
 
-	if (!begins_with(s, "nccl:") && !begins_with(s, "gloo:"))
+	if (!tp_comm_is_range(s->bytes, s->n_bytes))
 		return false;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (s->n_bytes - skip == strlen(known[i]) &&

@@ -11,6 +11,7 @@
 #define TP_MERGE_TRACKS_H
 
 #include "merge/model/title.h"
+#include "runtime/trace/kinds.h"
 
 /* A span that is open at the present. */
 struct tp_track_span {
@@ -59,8 +60,8 @@ static inline enum tp_track_family tp_tracks_family(const struct tp_event *event
 		return TP_TRACK_COLL;
 	if (event->kind == TP_REC_XFER)
 		return TP_TRACK_XFER;
-	return event->flags & TP_F_ASYNC && event->kind <= TP_REC_STEP ? TP_TRACK_ASYNC
-								       : TP_TRACK_THREAD;
+	return event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind) ? TP_TRACK_ASYNC
+									      : TP_TRACK_THREAD;
 }
 
 /* The thread's own track, for what has no length. */
