@@ -10,8 +10,6 @@
 
 #include "merge/kit/utf8.h"
 
-
-
 static const struct {
 	const char *name, *code;
 } styles[] = {

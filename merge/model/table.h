@@ -141,5 +141,4 @@ bool tp_row_is_outline(const struct tp_row *r);
 /* Is this column's cell to be given now? Not to be called but by TP_CELL. */
 bool tp_row_takes(struct tp_row *r, const struct tp_column *column);
 
-
 #endif

@@ -218,6 +218,7 @@ const struct tp_view tp_view_steps = {
     .name = "steps",
     .help = "every step of the run: time, data wait, memory; the slow ones marked",
     .begin = begin,
-    .tables = (const struct tp_table_def *const[]){&tp_table_step_processes, &tp_table_step_phases, &tp_table_steps, NULL},
+    .tables = (const struct tp_table_def *const[]){&tp_table_step_processes,
+						   &tp_table_step_phases, &tp_table_steps, NULL},
     .print = print,
 };
