@@ -50,6 +50,7 @@ enum {
 	TP_ROWS_ONLY = 0x800,	/* for programs, would be too wide for people */
 	TP_TREE = 0x1000,	/* indented by the depth of its row */
 	TP_INSET = 0x2000,	/* two columns from the left */
+	TP_SIGNED = 0x4000,	/* "+" before what is not negative */
 };
 
 struct tp_column {

@@ -63,12 +63,23 @@ static const char *show_text(char *buf, const struct tp_table *table, const stru
 	}
 }
 
+/* A figure of TP_SIGNED. */
+static void show_sign(struct shown *shown, const struct tp_cell *cell)
+{
+	if (cell->kind != TP_CELL_INTEGER || cell->integer < 0 || shown->text != shown->buf)
+		return;
+	memmove(shown->buf + 1, shown->buf, strlen(shown->buf) + 1);
+	shown->buf[0] = '+';
+}
+
 static void show_cell(struct shown *shown, const struct tp_table *table, uint32_t row, uint32_t c)
 {
 	const struct tp_column *column = &table->column[c];
 	const uint32_t depth = table->row[row].depth;
 
 	shown->text = show_text(shown->buf, table, &tp_table_cells(table, row)[c], column->unit);
+	if (column->how & TP_SIGNED)
+		show_sign(shown, &tp_table_cells(table, row)[c]);
 	shown->n_bytes = (uint32_t)strlen(shown->text);
 	shown->indent = (column->how & TP_INSET ? INSET : 0) +
 			(column->how & TP_TREE ? INDENT * (depth < DEPTH_MOST ? depth : DEPTH_MOST)

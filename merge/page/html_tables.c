@@ -28,7 +28,24 @@ static void put_text(void *ctx, char kind, const char *style, uint32_t indent, c
 	tp_html_close(html, '}');
 }
 
-static void put_column(struct tp_html *html, const struct tp_column *column)
+/* Of a column's reals, when all have the same; -1: not. */
+static int find_decimals(const struct tp_table *table, uint32_t c)
+{
+	int decimals = -1;
+
+	for (uint32_t row = 0; row < table->n_rows; row++) {
+		const struct tp_cell *cell = &tp_table_cells(table, row)[c];
+
+		if (cell->kind != TP_CELL_REAL)
+			continue;
+		if (decimals >= 0 && cell->decimals != decimals)
+			return -1;
+		decimals = cell->decimals;
+	}
+	return decimals;
+}
+
+static void put_column(struct tp_html *html, const struct tp_column *column, int decimals)
 {
 	tp_html_open(html, NULL, '{');
 	tp_html_text(html, "title", column->title);
@@ -41,25 +58,36 @@ static void put_column(struct tp_html *html, const struct tp_column *column)
 		tp_html_integer(html, "right", 1);
 	if (column->how & TP_TREE)
 		tp_html_integer(html, "tree", 1);
+	if (column->how & TP_SIGNED)
+		tp_html_integer(html, "signed", 1);
+	if (decimals >= 0)
+		tp_html_integer(html, "decimals", decimals);
 	tp_html_close(html, '}');
 }
 
-/* A share whose whole is nothing is none, not 0. */
-static void put_cell(struct tp_html *html, const struct tp_cell *cell)
+/* A share whose whole is nothing is none, not 0; reals of several precisions are shown as they are. */
+static void put_cell(struct tp_html *html, const struct tp_cell *cell, int decimals)
 {
-	if (cell->kind == TP_CELL_INTEGER)
+	char text[32];
+
+	if (cell->kind == TP_CELL_REAL && decimals < 0) {
+		snprintf(text, sizeof(text), "%.*f", cell->decimals, cell->real);
+		tp_html_text(html, NULL, text);
+	} else if (cell->kind == TP_CELL_INTEGER) {
 		tp_html_integer(html, NULL, cell->integer);
-	else if (cell->kind == TP_CELL_REAL)
+	} else if (cell->kind == TP_CELL_REAL) {
 		tp_html_real(html, NULL, cell->real);
-	else if (cell->kind == TP_CELL_PERCENT && cell->whole > 0)
+	} else if (cell->kind == TP_CELL_PERCENT && cell->whole > 0) {
 		tp_html_real(html, NULL, 100 * cell->part / cell->whole);
-	else if (cell->kind == TP_CELL_TEXT && cell->text)
+	} else if (cell->kind == TP_CELL_TEXT && cell->text) {
 		tp_html_text(html, NULL, cell->text);
-	else
+	} else {
 		tp_html_text(html, NULL, cell->kind == TP_CELL_PERCENT ? "-" : "");
+	}
 }
 
-static void put_rows(struct tp_html *html, const struct tp_table *table, uint32_t n_rows)
+static void put_rows(struct tp_html *html, const struct tp_table *table, uint32_t n_rows,
+		     const int *decimals)
 {
 	if (n_rows < table->n_rows)
 		tp_html_integer(html, "left_out", table->n_rows - n_rows);
@@ -67,7 +95,7 @@ static void put_rows(struct tp_html *html, const struct tp_table *table, uint32_
 	for (uint32_t row = 0; row < n_rows; row++) {
 		tp_html_open(html, NULL, '[');
 		for (uint32_t c = 0; c < table->n_columns; c++)
-			put_cell(html, &tp_table_cells(table, row)[c]);
+			put_cell(html, &tp_table_cells(table, row)[c], decimals[c]);
 		tp_html_close(html, ']');
 	}
 	tp_html_close(html, ']');
@@ -107,6 +135,7 @@ static void put_table(void *ctx, const struct tp_table *table)
 {
 	const uint32_t n_rows = table->n_rows < ROWS_MAX ? table->n_rows : ROWS_MAX;
 	struct tp_html *html = ctx;
+	int decimals[TP_TABLE_COLUMNS];
 
 	tp_html_open(html, NULL, '{');
 	if (table->def->name)
@@ -114,10 +143,12 @@ static void put_table(void *ctx, const struct tp_table *table)
 	if (table->def->order)
 		tp_html_text(html, "order", table->def->order);
 	tp_html_open(html, "columns", '[');
-	for (uint32_t c = 0; c < table->n_columns; c++)
-		put_column(html, &table->column[c]);
+	for (uint32_t c = 0; c < table->n_columns; c++) {
+		decimals[c] = find_decimals(table, c);
+		put_column(html, &table->column[c], decimals[c]);
+	}
 	tp_html_close(html, ']');
-	put_rows(html, table, n_rows);
+	put_rows(html, table, n_rows, decimals);
 	put_depths(html, table, n_rows);
 	put_styles(html, table, n_rows);
 	tp_html_close(html, '}');

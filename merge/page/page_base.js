@@ -105,13 +105,8 @@ function showPercent(percent)
 	return Math.abs(percent) < 1e6 ? `${fixed(percent, 1)} %` : `${percent.toPrecision(2)} %`;
 }
 
-function showReal(value)
-{
-	return fixed(value, Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
-}
-
 // By the unit of a column: enum tp_unit of merge/model/table.h.
-const SHOW = {ns: showNs, bytes: showBytes, count: showCount, percent: showPercent, real: showReal};
+const SHOW = {ns: showNs, bytes: showBytes, count: showCount, percent: showPercent};
 
 function show(value, unit)
 {

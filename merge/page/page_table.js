@@ -16,6 +16,13 @@ function compareCells(a, b)
 	return String(a).localeCompare(String(b), undefined, {numeric: true});
 }
 
+function showCell(value, column)
+{
+	if (column.decimals !== undefined)
+		return fixed(value, column.decimals);
+	return (column.signed && value >= 0 ? '+' : '') + show(value, column.unit);
+}
+
 class Table {
 	constructor(table, title)
 	{
@@ -112,7 +119,7 @@ class Table {
 		if (value === undefined)
 			return cell;
 		if (typeof value === 'number') {
-			cell.textContent = show(value, column.unit);
+			cell.textContent = showCell(value, column);
 			if (column.unit === 'percent') {
 				cell.classList.add('share');
 				cell.style.setProperty('--share', `${Math.max(0, Math.min(100, value))}%`);

@@ -63,15 +63,8 @@ struct line {
 
 static void put_begin(struct tp_row *r, const struct state *state, const struct line *line)
 {
-	int64_t ns = tp_sub(line->node->begin_ns, state->tree.step->begin_ns);
-	char a[32];
-
-	if (line->is_rest || line->node->kind == TP_NODE_LANE)
-		return;
-	if (tp_row_is_for_terminal(r))
-		tp_row_text(r, "%s%s", ns < 0 ? "" : "+", tp_show_ns(a, ns));
-	else
-		tp_row_integer(r, ns);
+	if (!line->is_rest && line->node->kind != TP_NODE_LANE)
+		tp_row_integer(r, tp_sub(line->node->begin_ns, state->tree.step->begin_ns));
 }
 
 static void put_what(struct tp_row *r, struct state *state, const struct line *line)
@@ -96,7 +89,7 @@ static void put_line(struct tp_row *r, const void *ctx, const void *of)
 	const struct line *line = of;
 	char where[TP_EXCERPT_TEXT];
 
-	TP_CELL(r, NULL, "begin", TP_UNIT_NS, 0, "", put_begin(r, state, line));
+	TP_CELL(r, NULL, "begin", TP_UNIT_NS, TP_SIGNED, "", put_begin(r, state, line));
 	TP_CELL(r, NULL, "time", TP_UNIT_NS, 0, "",
 		line->is_rest || line->node->kind != TP_NODE_LANE ? tp_row_integer(r, line->ns)
 								  : (void)0);

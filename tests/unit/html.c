@@ -148,7 +148,7 @@ Test(html, tables_keep_their_figures_and_units)
 		"{\"title\":\"name\",\"field\":\"name\",\"help\":\"what it is called\",\"unit\":\"text\","
 		"\"tree\":1},"
 		"{\"title\":\"time\",\"field\":\"time_ns\",\"help\":\"its time\",\"unit\":\"ns\",\"right\":1},"
-		"{\"title\":\"mixed\",\"help\":\"for people only\",\"unit\":\"real\",\"right\":1},"
+		"{\"title\":\"mixed\",\"help\":\"for people only\",\"unit\":\"real\",\"right\":1,\"decimals\":1},"
 		"{\"title\":\"share\",\"field\":\"percent\",\"help\":\"its share\",\"unit\":\"percent\","
 		"\"right\":1}],"
 		"\"rows\":[[\"row 1\",1501,2.5,25],[\"row 0\",1500,2.5,\"-\"]],\"depths\":[1,0],"
