@@ -69,11 +69,17 @@ static void print_rest(const struct tp_host_shown *shown, uint32_t n_left)
 
 /* ---- tables of groups: at the peak, what stays, what does not ---- */
 
+/* Columns are looked for without a row, too. */
+static const struct tp_hostmem_row *sum_of(const struct tp_hostmem_group *group)
+{
+	return group ? &group->sum : NULL;
+}
+
 static void put_peak(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_host_shown *shown = ctx;
 	const struct tp_hostmem_group *group = of;
-	const struct tp_hostmem_row *sum = &group->sum;
+	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, shown, group);
 	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
@@ -88,7 +94,7 @@ static void put_peak(struct tp_row *r, const void *ctx, const void *of)
 static void put_end(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_hostmem_group *group = of;
-	const struct tp_hostmem_row *sum = &group->sum;
+	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, ctx, group);
 	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
@@ -100,7 +106,7 @@ static void put_end(struct tp_row *r, const void *ctx, const void *of)
 static void put_stayed(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_hostmem_group *group = of;
-	const struct tp_hostmem_row *sum = &group->sum;
+	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, ctx, group);
 	TP_BYTES(r, "stayed_bytes", "stayed", 0, "bytes that stayed", sum->leaked_bytes);
@@ -112,7 +118,7 @@ static void put_stayed(struct tp_row *r, const void *ctx, const void *of)
 static void put_temporary(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_hostmem_group *group = of;
-	const struct tp_hostmem_row *sum = &group->sum;
+	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, ctx, group);
 	TP_COUNT(r, "temporary", "temporary", 0, "allocations that were", sum->n_temporary);
@@ -124,7 +130,7 @@ static void put_temporary(struct tp_row *r, const void *ctx, const void *of)
 
 static void put_by(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *group)
 {
-	const struct tp_hostmem_row *sum = &group->sum;
+	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, shown, group);
 	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
