@@ -21,6 +21,23 @@ fuse rows -q -f jsonl -v overview,operator,kernel,memory,steps --top 0 synth.jso
 ok "its policy, its data, its figures" check synth.html rows.out
 ok "well under a few MB" test "$(wc -c <synth.html)" -lt 1000000
 
+# Its code runs, its tables have what the texts have; how it looks is 434-html-page.sh's.
+if command -v node >/dev/null; then
+	for view in operator kernel trace; do
+		fuse "$view" -q -v "$view" --top 300 synth.json.gz
+	done
+	fuse steps -q -v steps --top 0 synth.json.gz
+	ran=$(node "$flow/html_dom.js" synth.html operator=operator.out kernel=kernel.out trace=trace.out \
+		steps=steps.out 2>&1)
+	is "its code: exit status" "$?" 0
+	like "rows as the texts have them" "$ran" '^[1-9][0-9]+ lines compared$'
+	sed '/id="data-views"/s/,\([1-9][0-9]\{5,\}\),/,1\1,/g' synth.html >other.html
+	like "that a figure is off is found" "$(node "$flow/html_dom.js" other.html operator=operator.out)" \
+		'not on the page'
+else
+	skip "the page's code" "no node (make setup)"
+fi
+
 # Names that would be more than names; the file's own is one.
 evil='<img src=x onerror=window.hacked=6>.json'
 "$PYTHON" "$flow/html_hostile.py" synth.json.gz "$evil"
