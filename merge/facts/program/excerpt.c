@@ -151,12 +151,14 @@ static void take_call(struct tp_excerpt *excerpt, const struct tp_excerpt_step *
 {
 	struct tp_excerpt_row *row = tp_excerpt_is_in(step, event->begin_ns, event->end_ns) ?
 					     add_row(excerpt, step, event) : NULL;
+	const uint32_t noted = row ? row->id + 1 : 0;
 
 	if (row)
 		row->correlation = event->link;
+	/* Work that waited for it becomes rows: where they lie may change. */
 	tp_facts_event(excerpt->facts, event);
-	if (row)
-		tp_launch_note(&excerpt->row_of, excerpt->launches, event, row->id + 1);
+	if (noted)
+		tp_launch_note(&excerpt->row_of, excerpt->launches, event, noted);
 }
 
 /* Work belongs to the step that it runs in, and to the one that started it. */
