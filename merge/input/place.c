@@ -298,11 +298,14 @@ int tp_run_place(struct tp_run_in *run)
 		return err;
 	place_blocks(run);
 	order_blocks(run);
+	err = tp_recover_settle_steps(run);
+	if (err)
+		return err;
 	start_at_zero(run);
 	err = tp_run_place_modules(run);
 	if (err)
 		return err;
-	err = tp_recover_settle(run);
+	err = tp_recover_settle_open(run);
 	if (err)
 		return err;
 	tp_run_settle_steps(run);

@@ -88,18 +88,26 @@ static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 	return 0;
 }
 
-int tp_recover_settle(struct tp_run_in *run)
+static int settle_each(struct tp_run_in *run,
+		       int (*settle)(struct tp_run_in *run, struct tp_proc_in *proc))
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < run->pub.n_procs && !err; i++) {
 		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
 
-		if (!proc->map.n_knots)
-			continue;
-		err = settle_steps(run, proc);
-		if (!err)
-			err = settle_open(run, proc);
+		if (proc->map.n_knots)
+			err = settle(run, proc);
 	}
 	return err;
+}
+
+int tp_recover_settle_steps(struct tp_run_in *run)
+{
+	return settle_each(run, settle_steps);
+}
+
+int tp_recover_settle_open(struct tp_run_in *run)
+{
+	return settle_each(run, settle_open);
 }

@@ -251,7 +251,10 @@ uint64_t tp_recover_file_bytes(const struct tp_proc_in *proc, uint32_t window);
 int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec,
 		      uint16_t *thread, uint32_t n);
 void tp_recover_free(struct tp_ring_rest *rest);
-/* Steps and open spans become the run's. After the clocks were aligned. 0 or -ENOMEM. */
-int tp_recover_settle(struct tp_run_in *run);
+/* Steps become the run's, as the ledgers' are: after the clocks were aligned, before the run has a time
+ * 0, which may be the first of them. 0 or -ENOMEM. */
+int tp_recover_settle_steps(struct tp_run_in *run);
+/* Open spans become the run's, in its time. 0 or -ENOMEM. */
+int tp_recover_settle_open(struct tp_run_in *run);
 
 #endif
