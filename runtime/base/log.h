@@ -11,6 +11,8 @@
 #ifndef TP_BASE_LOG_H
 #define TP_BASE_LOG_H
 
+#include "runtime/base/text.h"
+
 enum tp_log_level {
 	TP_LOG_QUIET = 0,
 	TP_LOG_WARN = 1,	/* something is lost, off or wrong (the default) */
@@ -24,6 +26,17 @@ enum tp_log_level tp_log_level(void);
 void tp_log_set_rank(int rank);
 /* Messages also go to this descriptor when it is >= 0 (the run's log file). */
 void tp_log_set_fd(int fd);
+
+/* Remembers what standard error is now. Once the program has put another file, or none, under its
+ * number, messages are not written there: they are kept (tp_log_unsaid). */
+void tp_log_remember_stderr(void);
+/* The messages that could not be written so far, one a line, each behind `key`. */
+void tp_log_unsaid(struct tp_text *out, const char *key);
+
+/* Messages of this thread are not written but appended to `into`, until NULL is given. */
+void tp_log_hold(struct tp_text *into);
+/* Writes lines that were held. */
+void tp_log_write_held(const struct tp_text *lines);
 
 void tp_log(enum tp_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -104,6 +104,50 @@ Test(log, goes_to_the_log_file_too)
 	cr_assert_eq(memcmp(got, "trainprof: x\n", 13), 0);
 }
 
+/* A daemon closes all descriptors; then its data file has the number 2. */
+Test(log, leaves_alone_what_the_program_put_in_the_place_of_standard_error)
+{
+	char text[256];
+	struct tp_text kept;
+	int file[2];
+
+	tp_log_remember_stderr();
+	tp_warn("to standard error");
+	cr_assert_str_eq(read_back(), "trainprof: to standard error\n");
+	cr_assert_eq(pipe2(file, O_NONBLOCK), 0);
+	cr_assert_eq(dup2(file[1], STDERR_FILENO), STDERR_FILENO);
+	tp_warn("not into that file");
+	close(STDERR_FILENO);
+	tp_warn("nor %s", "nowhere");
+	cr_expect_lt(read(file[0], got, sizeof(got)), 0);
+	tp_text_init(&kept, text, sizeof(text));
+	tp_log_unsaid(&kept, "unsaid=");
+	cr_expect_str_eq(text, "unsaid=trainprof: not into that file\n"
+			       "unsaid=trainprof: nor nowhere\n");
+	/* There is an end to what is kept. */
+	for (int i = 0; i < 1000; i++)
+		tp_warn("%d", i);
+	tp_text_init(&kept, text, sizeof(text));
+	tp_log_unsaid(&kept, "");
+	cr_expect(kept.is_cut);
+}
+
+Test(log, holds_lines_back_until_they_can_be_written)
+{
+	char text[64];
+	struct tp_text held;
+
+	tp_text_init(&held, text, sizeof(text));
+	tp_log_hold(&held);
+	tp_warn("first");
+	tp_warn("second");
+	tp_warn("a third one, for which there is no room as a whole");
+	tp_log_hold(NULL);
+	cr_assert_str_eq(read_back(), "");
+	tp_log_write_held(&held);
+	cr_assert_str_eq(read_back(), "trainprof: first\ntrainprof: second\n");
+}
+
 static volatile sig_atomic_t n_signals;
 
 static void count_signal(int signal_number)
