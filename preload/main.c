@@ -23,6 +23,7 @@
 #include "preload/hook_nccl.h"
 #include "preload/hook_proc.h"
 #include "preload/real.h"
+#include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/life.h"
@@ -151,6 +152,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 		tp_heap_stop_live();
 		return;
 	}
+	tp_log_remember_stderr();
 	tp_hook_proc_init();
 	tp_hook_mark_init(&config);
 	tp_hook_cuda_init(&config);

@@ -9,10 +9,61 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h> /* rename */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "runtime/base/own_fd.h"
+
+const char *tp_file_error(int err)
+{
+	return err == -TP_FILE_IRREGULAR ? "not a regular file" : strerror(-err);
+}
+
+static bool is_wanted(const struct stat *st, int flags)
+{
+	return flags & O_DIRECTORY ? S_ISDIR(st->st_mode) : S_ISREG(st->st_mode);
+}
+
+static int open_wanted(int dir, const char *name, int flags, mode_t mode)
+{
+	struct stat st;
+	int fd, err;
+
+	if (!fstatat(dir, name, &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) &&
+	    !is_wanted(&st, flags))
+		return flags & O_EXCL		? -EEXIST
+		       : S_ISLNK(st.st_mode)	? -ELOOP
+		       : flags & O_DIRECTORY	? -ENOTDIR
+		       : S_ISDIR(st.st_mode)	? -EISDIR
+						: -TP_FILE_IRREGULAR;
+	do
+		fd = openat(dir, name, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return -errno;
+	/* It may have become something else since. */
+	err = fstat(fd, &st) < 0 ? -errno : is_wanted(&st, flags) ? 0 : -TP_FILE_IRREGULAR;
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+int tp_file_open_at(int dir, const char *name, int flags, mode_t mode)
+{
+	int saved = errno;
+	int fd = open_wanted(dir, name, flags, mode);
+
+	errno = saved;
+	return fd;
+}
+
+int tp_file_open(const char *path, int flags, mode_t mode)
+{
+	return tp_file_open_at(AT_FDCWD, path, flags, mode);
+}
 
 int tp_file_write_all(int fd, const void *bytes, size_t n)
 {
@@ -40,34 +91,16 @@ int tp_file_write_all(int fd, const void *bytes, size_t n)
 
 ssize_t tp_file_read(const char *path, void *buf, size_t n)
 {
-	int saved = errno;
-	size_t have = 0;
-	ssize_t got = 0;
-	int fd;
+	struct tp_own_fd own;
+	ssize_t got = tp_own_fd_open(&own, path, O_RDONLY, 0);
 
-	do {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	} while (fd < 0 && errno == EINTR);
-	if (fd < 0) {
-		got = -errno;
-		goto out;
-	}
-	while (have < n) {
-		got = read(fd, (char *)buf + have, n - have);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		have += (size_t)got;
-	}
-	if (got < 0)
-		got = -errno;
-	close(fd);
-	if (have < n)
-		((char *)buf)[have] = '\0';
-out:
-	errno = saved;
-	return got < 0 ? got : (ssize_t)have;
+	if (got)
+		return got;
+	got = tp_own_fd_read(&own, buf, n, 0);
+	tp_own_fd_close(&own);
+	if (got >= 0 && (size_t)got < n)
+		((char *)buf)[got] = '\0';
+	return got;
 }
 
 int tp_file_read_at(int fd, uint64_t at, void *buf, size_t n)

@@ -2,26 +2,21 @@
 /*
  * drain.c - the one thread that we start: when it wakes, and what it does then
  *
- * All signals are blocked in it: it must never run a handler of the guest. It takes no lock
- * that a guest thread could wait for, except in tp_intern (a spin lock for one append), so that
- * a fork never finds one held by it for long.
+ * It takes no lock that a guest thread could wait for, except in tp_intern (a spin lock for one
+ * append), so that a fork never finds one held by it for long.
  */
 #include "runtime/engine/drain.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
+#include "runtime/base/own_table.h"
+#include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
@@ -30,15 +25,14 @@
 #include "runtime/engine/window.h"
 
 enum {
-	/* The C library takes the thread's TLS out of this, too: libraries of the guest may
-	 * use tens of KB of it. */
-	STACK_BYTES = 512 << 10,
 	WINDOW_PERIOD_MS = 100,	/* of the check for full blocks: 16 K records take longer */
 	IDLE_PERIOD_MS = 1000,	/* of the ledger */
 	GRACE_MS = 1,		/* until a window that just ended is looked at again */
 	MAX_PROBES = 16,
-	END_TRIES = 200,	/* 50 us each: for the thread's last instructions */
 };
+
+/* Of the thread. */
+enum { RUNNING, DONE, ABANDONED };
 
 static struct {
 	struct tp_window_spec spec;
@@ -46,7 +40,7 @@ static struct {
 	struct tp_ledger_file ledger;
 	bool is_closing;	/* atomic */
 	uint32_t tid;		/* atomic; 0: it does not run yet */
-	uint32_t is_done;	/* atomic; futex word */
+	uint32_t end;		/* atomic; futex word */
 	bool was_armed, has_ledger;
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
 	uint64_t ledger_due;
@@ -150,7 +144,8 @@ static void open_ledger(void)
 	tp_text_init(&host, head.host, sizeof(head.host));
 	tp_text_str(&host, spec->naming->host);
 	/* Its failure is no reason not to record. */
-	tp_ledger_file_open(&drain.ledger, drain.ledger_path, &head, &start);
+	tp_ledger_file_open(&drain.ledger, spec->folder, drain.ledger_path, &spec->naming->ledger,
+			    &head, &start);
 }
 
 /* A worker's session has no steps, and no ledger, before it leads. */
@@ -202,13 +197,8 @@ static void *run(void *unused)
 {
 	struct tp_clock_anchor anchor;
 
-	const struct sched_param usual = {0};
-
+	tp_thread_introduce("trainprof");
 	__atomic_store_n(&drain.tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	prctl(PR_SET_NAME, "trainprof");
-	/* A thread of this class does not take the processor from the one that wakes it: the
-	 * training goes on at the end of a window, and we start when a core is free. */
-	sched_setscheduler(0, SCHED_BATCH, &usual);
 	for (uint32_t i = 0; drain.spec.probes[i]; i++)
 		if (drain.spec.probes[i]->warm)
 			drain.spec.probes[i]->warm();
@@ -226,33 +216,11 @@ static void *run(void *unused)
 	tp_ledger_file_drain(&drain.ledger, &anchor);
 	tp_ledger_file_end(&drain.ledger);
 	tp_ledger_file_close(&drain.ledger);
-	__atomic_store_n(&drain.is_done, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &drain.is_done, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	/* A process ends when its last thread does. */
+	if (__atomic_exchange_n(&drain.end, DONE, __ATOMIC_ACQ_REL) == ABANDONED)
+		tp_own_table_stop();
+	syscall(SYS_futex, &drain.end, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	return NULL;
-}
-
-static int start_thread(void)
-{
-	sigset_t all, kept;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &kept);
-	err = pthread_create(&thread, &attr, run, NULL);
-	if (err == EINVAL) {	/* the guest's TLS does not fit: the usual size then */
-		pthread_attr_destroy(&attr);
-		pthread_attr_init(&attr);
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&thread, &attr, run, NULL);
-	}
-	pthread_sigmask(SIG_SETMASK, &kept, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
 }
 
 int tp_drain_start(const struct tp_window_spec *spec, const char *ledger_path)
@@ -266,19 +234,7 @@ int tp_drain_start(const struct tp_window_spec *spec, const char *ledger_path)
 	if (err)
 		return err;
 	need_ledger();
-	return start_thread();
-}
-
-/* The thread has nothing left to do. Of a process whose threads end one by one the kernel says the
- * last one's status: that must not be ours. */
-static void await_thread(void)
-{
-	const struct timespec pause = {.tv_nsec = 50000};
-	const uint32_t tid = __atomic_load_n(&drain.tid, __ATOMIC_ACQUIRE);
-
-	/* Not nanosleep(): a thread can be cancelled in that. */
-	for (uint32_t i = 0; i < END_TRIES && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
-		syscall(SYS_nanosleep, &pause, NULL);
+	return tp_thread_start(run);
 }
 
 bool tp_drain_stop(uint32_t timeout_ms)
@@ -287,17 +243,19 @@ bool tp_drain_stop(uint32_t timeout_ms)
 
 	__atomic_store_n(&drain.is_closing, true, __ATOMIC_RELEASE);
 	tp_ring_ring_bell();
-	while (!__atomic_load_n(&drain.is_done, __ATOMIC_ACQUIRE)) {
+	while (__atomic_load_n(&drain.end, __ATOMIC_ACQUIRE) == RUNNING) {
 		uint64_t now_ns = tp_clock_mono_ns();
 		struct timespec wait;
 
 		if (now_ns >= end_ns)
-			return false;
+			return __atomic_exchange_n(&drain.end, ABANDONED, __ATOMIC_ACQ_REL) == DONE;
 		wait.tv_sec = (time_t)((end_ns - now_ns) / 1000000000u);
 		wait.tv_nsec = (long)((end_ns - now_ns) % 1000000000u);
-		syscall(SYS_futex, &drain.is_done, FUTEX_WAIT_PRIVATE, 0, &wait, NULL, 0);
+		syscall(SYS_futex, &drain.end, FUTEX_WAIT_PRIVATE, RUNNING, &wait, NULL, 0);
 	}
-	await_thread();
+	/* Of a process whose threads end one by one the kernel says the last one's status: that must
+	 * not be ours. */
+	tp_thread_await_gone(__atomic_load_n(&drain.tid, __ATOMIC_ACQUIRE));
 	return true;
 }
 

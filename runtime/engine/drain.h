@@ -18,7 +18,7 @@
 /* Takes its memory and starts the thread. The ring is open. 0 or -errno. */
 int tp_drain_start(const struct tp_window_spec *spec, const char *ledger_path);
 /* Everything that is in the ring goes to files, then the thread ends. Waits at most
- * `timeout_ms`; false: it was not done by then. */
+ * `timeout_ms`; false: it was not done by then; it goes on, and ends our threads when it is. */
 bool tp_drain_stop(uint32_t timeout_ms);
 /* In the child of fork: there is no thread. */
 void tp_drain_forked(void);

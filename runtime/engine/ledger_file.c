@@ -11,12 +11,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "runtime/base/file.h"
 #include "runtime/base/hold.h"
 #include "runtime/base/log.h"
-#include "runtime/base/own_fd.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ring.h"
 
@@ -25,41 +24,43 @@ enum { BATCH_BYTES = 64 * TP_LEDGER_LINE_MAX };
 /* 0 or -errno. After an error nothing of `bytes` is in the file. */
 static int append(struct tp_ledger_file *ledger, const char *bytes, size_t n)
 {
-	int err = tp_file_write_all(ledger->fd, bytes, n);
+	struct iovec part = {.iov_base = (char *)bytes, .iov_len = n};
+	int err = tp_own_fd_write(&ledger->file, &part, 1, ledger->good_bytes), cut_err;
 
-	if (err)
-		err = ftruncate(ledger->fd, (off_t)ledger->good_bytes) < 0 ? -errno : err;
-	else
+	if (!err) {
 		ledger->good_bytes += n;
-	return err;
+		return 0;
+	}
+	cut_err = tp_own_fd_truncate(&ledger->file, ledger->good_bytes);
+	return cut_err ? cut_err : err;
 }
 
-/* Opens and writes the head. 0 or -errno, nothing said. */
-static int start_file(struct tp_ledger_file *ledger)
+/* The file is open and empty. */
+static int write_head(struct tp_ledger_file *ledger)
 {
 	char text[2 * TP_LEDGER_LINE_MAX];
-	struct stat st;
-	int err = -EIO;
 
-	ledger->fd = open(ledger->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	if (ledger->fd < 0)
-		return -errno;
-	ledger->fd = tp_own_fd_high(ledger->fd);
-	if (fstat(ledger->fd, &st) == 0) {
-		tp_own_fd_note(&ledger->own, ledger->fd);
-		ledger->good_bytes = (uint64_t)st.st_size;
-		/* Not empty: ours, whose descriptor the program had closed. */
-		err = st.st_size ? 0 : append(ledger, text, tp_ledger_format_head(text, sizeof(text),
-										  &ledger->head));
-	}
-	if (err) {
-		close(ledger->fd);
-		ledger->fd = -1;
-	}
-	return err;
+	return append(ledger, text, tp_ledger_format_head(text, sizeof(text), &ledger->head));
 }
 
-int tp_ledger_file_open(struct tp_ledger_file *ledger, const char *path,
+static int create_file(struct tp_ledger_file *ledger)
+{
+	int err = tp_folder_create(ledger->folder, ledger->path, O_WRONLY, 0644, &ledger->file);
+
+	ledger->good_bytes = 0;
+	return err ? err : write_head(ledger);
+}
+
+static void say_failing(struct tp_ledger_file *ledger, int err)
+{
+	if (!ledger->is_failing)
+		tp_warn("cannot write '%s': %s; steps wait in the ring until it can be written",
+			ledger->path, tp_file_error(err));
+	ledger->is_failing = true;
+}
+
+int tp_ledger_file_open(struct tp_ledger_file *ledger, struct tp_folder *folder,
+			const char *path, const struct tp_own_fd *claimed,
 			const struct tp_ledger_head *head, const struct tp_clock_anchor *start)
 {
 	struct tp_text text;
@@ -68,54 +69,77 @@ int tp_ledger_file_open(struct tp_ledger_file *ledger, const char *path,
 	memset(ledger, 0, sizeof(*ledger));
 	tp_text_init(&text, ledger->path, sizeof(ledger->path));
 	tp_text_str(&text, path);
+	ledger->folder = folder;
 	ledger->head = *head;
 	ledger->start = *start;
-	err = start_file(ledger);
-	if (err) {
-		ledger->is_failing = true;
-		tp_warn("cannot write '%s': %s; steps wait in the ring until it can be written",
-			path, strerror(-err));
+	ledger->file = *claimed;
+	err = claimed->fd >= 0 ? write_head(ledger) : create_file(ledger);
+	if (err)
+		say_failing(ledger, err);
+	return err;
+}
+
+/* The file that the program closed, where it could: there is no table of our own. */
+static int open_again(struct tp_ledger_file *ledger)
+{
+	const struct tp_own_fd before = ledger->file;
+	struct stat st;
+	int err = tp_folder_open_file(ledger->folder, ledger->path, O_WRONLY, &ledger->file);
+
+	if (!err && (tp_own_fd_stat(&ledger->file, &st) || !tp_own_fd_is_file(&before, &st))) {
+		tp_own_fd_close(&ledger->file);
+		err = -ESTALE;
+	}
+	if (err)
+		ledger->file = before;
+	return err;
+}
+
+static int hold(void *arg)
+{
+	const struct tp_own_fd *file = arg;
+
+	return tp_own_fd_is_ours(file) ? tp_hold(file->fd, 0) : -EBADF;
+}
+
+/* Made anew, with the folder. What the ring still has goes into it. */
+static int make_again(struct tp_ledger_file *ledger)
+{
+	uint64_t done = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
+	uint64_t first = done > TP_RING_STEPS ? done - TP_RING_STEPS : 0;
+	bool is_gone;
+	int err;
+
+	tp_own_fd_close(&ledger->file);
+	if (first < tp_ring.head->steps_drained)
+		tp_ring.head->steps_drained = first;
+	err = tp_folder_make(ledger->folder, ledger->path, &is_gone);
+	if (!err)
+		err = create_file(ledger);
+	if (!err) {
+		/* A new file is nobody's yet: others see by the lock that we live. */
+		tp_own_table_call(hold, &ledger->file);
+		tp_ring_relink();
 	}
 	return err;
 }
 
-/* The file has no name any more: somebody cleaned up. */
-static bool is_removed(const struct tp_ledger_file *ledger)
-{
-	struct stat st;
-
-	return fstat(ledger->fd, &st) == 0 && st.st_nlink == 0;
-}
-
-/* True: the file is open and has a name. */
+/* True: the file is open and has a name and a head. */
 static bool revive(struct tp_ledger_file *ledger)
 {
-	int err;
+	struct stat st;
+	int err = tp_own_fd_stat(&ledger->file, &st);
 
-	if (ledger->fd >= 0 && !tp_own_fd_is_ours(&ledger->own))
-		ledger->fd = -1;
-	if (ledger->fd >= 0 && !is_removed(ledger))
-		return true;
-	if (ledger->fd >= 0) {
-		uint64_t done = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
-
-		close(ledger->fd);
-		ledger->fd = -1;
-		/* What the ring still has goes into the new file. */
-		tp_ring.head->steps_drained = done > TP_RING_STEPS ? done - TP_RING_STEPS : 0;
-	}
-	err = tp_file_make_parents(ledger->path, 0755);
-	if (!err)
-		err = start_file(ledger);
-	if (err && !ledger->is_failing)
-		tp_warn("cannot write '%s': %s; steps wait in the ring until it can be written",
-			ledger->path, strerror(-err));
-	ledger->is_failing = err != 0;
-	if (!err) {
-		/* A new file is nobody's yet: others see by the lock that we live. */
-		tp_hold(ledger->fd, 0);
-		tp_ring_relink();
-	}
+	if (err && ledger->good_bytes)
+		err = open_again(ledger);
+	else if (!err && !st.st_nlink)
+		err = -ENOENT;
+	else if (!err && !ledger->good_bytes)
+		err = write_head(ledger);
+	if (err == -ENOENT || (err == -EBADF && !ledger->good_bytes))
+		err = make_again(ledger);
+	if (err)
+		say_failing(ledger, err);
 	return !err;
 }
 
@@ -179,10 +203,7 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 		}
 		err = append(ledger, text, n);
 		if (err) {
-			if (!ledger->is_failing)
-				tp_warn("cannot write '%s': %s; steps wait in the ring until it "
-					"can be written", ledger->path, strerror(-err));
-			ledger->is_failing = true;
+			say_failing(ledger, err);
 			return;
 		}
 		ledger->is_failing = false;
@@ -202,7 +223,6 @@ void tp_ledger_file_end(struct tp_ledger_file *ledger)
 
 void tp_ledger_file_close(struct tp_ledger_file *ledger)
 {
-	if (ledger->path[0] && ledger->fd >= 0 && tp_own_fd_is_ours(&ledger->own))
-		close(ledger->fd);
-	ledger->fd = -1;
+	if (ledger->path[0])
+		tp_own_fd_close(&ledger->file);
 }

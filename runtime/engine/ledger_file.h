@@ -4,7 +4,8 @@
  *
  * Drain thread only. A file that cannot be written is said once; rows then wait in the ring
  * (the last TP_RING_STEPS of them) and are written when it works again. A file that was
- * removed is made anew with the rows that the ring still has.
+ * removed is made anew with the rows that the ring still has; what somebody else put in its place
+ * is left alone.
  */
 #ifndef TP_ENGINE_LEDGER_FILE_H
 #define TP_ENGINE_LEDGER_FILE_H
@@ -13,22 +14,24 @@
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/own_fd.h"
+#include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
 
 struct tp_ledger_file {
-	int fd;				/* -1: not open */
 	char path[512];
+	struct tp_folder *folder;	/* of the run */
 	struct tp_ledger_head head;
 	struct tp_clock_anchor start;	/* with a newer one, turns ticks into ns */
-	struct tp_own_fd own;		/* who fd is */
+	struct tp_own_fd file;		/* .fd -1: not open */
 	uint64_t good_bytes;		/* end of the last whole line that we wrote */
 	uint64_t n_lost;		/* rows that were overwritten before they could be written */
 	bool is_failing;		/* said; said again only after it worked in between */
 };
 
-/* The file exists (tp_naming_claim made it) or is created; writes the head. 0 or -errno, said. */
-int tp_ledger_file_open(struct tp_ledger_file *ledger, const char *path,
+/* `claimed`: the file, empty, as tp_naming_claim made it; closed: it is created. Writes the
+ * head. 0 or -errno, said. */
+int tp_ledger_file_open(struct tp_ledger_file *ledger, struct tp_folder *folder,
+			const char *path, const struct tp_own_fd *claimed,
 			const struct tp_ledger_head *head, const struct tp_clock_anchor *start);
 /* Writes the rows of the steps that ended since the last call. */
 void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_anchor *now);

@@ -20,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/loader.h"
 #include "runtime/base/log.h"
+#include "runtime/base/own_table.h"
 #include "runtime/engine/drain.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
@@ -44,6 +45,7 @@ static struct tp_session_state *const session = &tp_session_state;
 static struct {
 	struct tp_arena arena;
 	struct tp_naming naming;
+	struct tp_folder folder;	/* of this run; its path is `dir` */
 	char dir[512], host[65], ledger_path[512];
 	char shared_dir[512];	/* of all ranks */
 	uint64_t run_id;
@@ -130,6 +132,26 @@ static int make_dir(const struct tp_config *config)
 		tp_warn("cannot make folder '%s': %s; nothing is recorded", life.dir,
 			strerror(-err));
 	return err;
+}
+
+static int open_folder(void)
+{
+	int err = tp_folder_open(&life.folder, life.dir);
+
+	if (err)
+		tp_warn("cannot open folder '%s': %s; nothing is recorded", life.dir,
+			strerror(-err));
+	life.naming.folder = &life.folder;
+	return err;
+}
+
+/* Whole, because it reads folders. */
+static int claim_folder(void *arg)
+{
+	const struct tp_config *config = arg;
+
+	return tp_naming_claim(&life.naming, life.dir, config->trace_name, config->overwrite,
+			       life.ledger_path, sizeof(life.ledger_path));
 }
 
 /* A worker writes where its rank does, whatever its own environment says by now. */
@@ -236,7 +258,8 @@ static int open_ring(const struct tp_config *config)
 	char name[256];
 	struct tp_text text;
 	struct tp_ring_spec spec = {
-		.bytes = buffer_bytes(config), .dir = life.dir, .buffer_dir = config->buffer_dir,
+		.bytes = buffer_bytes(config), .dir = life.dir, .folder = &life.folder,
+		.buffer_dir = config->buffer_dir,
 		.name = name, .run_id = life.run_id, .rank = rank->rank,
 		.local_rank = rank->local_rank, .world_size = rank->world_size,
 		.node_rank = rank->node_rank, .restart = rank->restart,
@@ -262,7 +285,7 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 {
 	const struct tp_ring_head *head = tp_ring.head;
 	struct tp_window_spec spec = {
-		.config = config, .probes = probes, .naming = &life.naming, .dir = life.dir,
+		.config = config, .probes = probes, .naming = &life.naming, .folder = &life.folder,
 		.describe = tp_facts_describe,
 		.arena = &life.arena,
 		.file_head = {
@@ -336,10 +359,10 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		err = take_root_dir();
 	else
 		err = make_dir(config);
+	if (!err)
+		err = open_folder();
 	if (!err && !is_worker)
-		err = tp_naming_claim(&life.naming, life.dir, config->trace_name,
-				      config->overwrite, life.ledger_path,
-				      sizeof(life.ledger_path));
+		err = tp_own_table_call(claim_folder, (void *)config);
 	if (err)
 		return err;
 	err = open_ring(config);
@@ -358,11 +381,17 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		}
 	}
 	/* A ledger would tell the next run that this folder holds traces. */
-	if (err && !is_worker) {
-		unlink(life.ledger_path);
-		tp_own_fd_close(&life.naming.ledger);
-	}
+	if (err && !is_worker)
+		tp_folder_unlink(&life.folder, life.ledger_path, NULL);
 	return err;
+}
+
+/* What is open is closed. */
+static void end_files(void)
+{
+	tp_own_fd_close(&life.naming.ledger);
+	tp_folder_close(&life.folder);
+	tp_own_table_stop();
 }
 
 int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
@@ -379,7 +408,11 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EALREADY;
 	held = tp_cancel_hold();
+	/* Before anything is opened. Where it is refused, descriptors are checked before each use. */
+	tp_own_table_start();
 	err = open_session(config, probes, program);
+	if (err)
+		end_files();
 	__atomic_store_n(&session->state, err ? TP_SESSION_CLOSED : TP_SESSION_OPEN,
 			 __ATOMIC_RELEASE);
 	if (!err) {
@@ -437,7 +470,8 @@ void tp_session_close(const char *how)
 		tp_info("%lu steps, %u windows in '%s'", session->steps,
 			tp_ring.head->windows_begun, life.dir);
 		tp_ring_close();
-		tp_own_fd_close(&life.naming.ledger);
+		tp_folder_close(&life.folder);
+		tp_own_table_stop();
 	} else {
 		tp_warn("not all records could be written before the end of the process; "
 			"trainprof-merge takes the rest from '%s'", tp_ring.path);
@@ -491,6 +525,7 @@ void tp_session_after_fork(bool in_child)
 		tp_worker_forked(state == TP_SESSION_OPEN && !tp_session_is_follower()
 					 ? tp_ring.head
 					 : NULL);
+	tp_own_table_forked();
 	tp_session_reset();
 	tp_rank_forked();
 	tp_trigger_forked();
@@ -504,6 +539,7 @@ void tp_session_after_fork(bool in_child)
 	if (state < TP_SESSION_OPEN)
 		return;
 	tp_drain_forked();
+	tp_folder_close(&life.folder);
 	for (uint32_t i = 0; probes && probes[i]; i++)
 		if (probes[i]->forked)
 			probes[i]->forked();

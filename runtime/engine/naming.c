@@ -301,7 +301,7 @@ static struct {
 	uint32_t pid;
 } kept;
 
-void tp_naming_keep(const char *path, uint64_t keep)
+void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep)
 {
 	size_t n = strlen(path);
 
@@ -320,9 +320,10 @@ void tp_naming_keep(const char *path, uint64_t keep)
 	memcpy(kept.path[kept.n_noted++ % KEPT_MAX], path, n + 1);
 	while (kept.n_noted - kept.n_removed > keep) {
 		const char *oldest = kept.path[kept.n_removed++ % KEPT_MAX];
+		int err = tp_folder_unlink(naming->folder, oldest, NULL);
 
-		if (unlink(oldest) < 0 && errno != ENOENT)
+		if (err && err != -ENOENT)
 			tp_warn_once("cannot remove the old trace '%s': %s; it stays", oldest,
-				     strerror(errno));
+				     strerror(-err));
 	}
 }

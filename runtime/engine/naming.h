@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/base/own_fd.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/rank.h"
 
@@ -32,6 +32,7 @@ struct tp_naming {
 	bool add_pid;			/* another living process has this rank, see claim */
 	uint32_t twin;			/* with add_pid: others of this pid, in other namespaces, were
 					 * here before: ".pid77-1" */
+	struct tp_folder *folder;	/* of the run, where files are made; NULL: by their paths */
 	struct tp_own_fd ledger;	/* that claim created, open and locked */
 };
 
@@ -73,6 +74,6 @@ enum { TP_KEEP_MOST = 1000 };
 
 /* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0:
  * all; at most TP_KEEP_MOST). */
-void tp_naming_keep(const char *path, uint64_t keep);
+void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep);
 
 #endif

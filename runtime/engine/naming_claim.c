@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/file.h"
 #include "runtime/base/hold.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/naming.h"
@@ -43,21 +44,18 @@ int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char 
 /* 0, or -errno; -EEXIST also when somebody else took it for a dead process's meanwhile. */
 static int create(struct tp_naming *naming, const char *path)
 {
-	struct stat ours, now;
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), err;
+	struct tp_own_fd *ledger = &naming->ledger;
+	int err = tp_folder_create(naming->folder, path, O_RDWR, 0644, ledger);
 
-	if (fd < 0)
-		return -errno;
-	fd = tp_own_fd_high(fd);
-	err = tp_hold(fd, LOCK_MS);
-	if (err == -EWOULDBLOCK || fstat(fd, &ours) < 0 || stat(path, &now) < 0 ||
-	    ours.st_ino != now.st_ino || ours.st_dev != now.st_dev) {
-		close(fd);
+	if (err)
+		return err;
+	err = tp_hold(ledger->fd, LOCK_MS);
+	if (err == -EWOULDBLOCK || tp_folder_check(naming->folder, path, ledger)) {
+		tp_own_fd_close(ledger);
 		return -EEXIST;
 	}
 	if (err)
 		tp_debug("cannot lock '%s': %s", path, strerror(-err));
-	tp_own_fd_note(&naming->ledger, fd);
 	return 0;
 }
 
@@ -111,7 +109,7 @@ static int make_way(struct tp_naming *naming, const char *dir, const char *patte
 	if (err == -ENOENT)
 		return 0;
 	if (err) {
-		leave(naming, path, err == -EINVAL ? "it is no file" : strerror(-err));
+		leave(naming, path, tp_file_error(err));
 		return 0;
 	}
 	if (is_of_this_run(naming, &owned) || (naming->add_pid && !overwrite)) {

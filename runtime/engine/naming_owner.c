@@ -171,19 +171,18 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 
 int tp_owned_open(const char *path, struct tp_owned *owned)
 {
-	const int flags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	struct stat st;
 	int lock;
 
-	*owned = (struct tp_owned){.fd = open(path, O_RDWR | flags)};
+	*owned = (struct tp_owned){.fd = tp_file_open(path, O_RDWR, 0)};
 	/* Of somebody else's: only looked at. (Network file systems lock what may be written.) */
-	if (owned->fd < 0 && (errno == EACCES || errno == EROFS || errno == EPERM))
-		owned->fd = open(path, O_RDONLY | flags);
+	if (owned->fd == -EACCES || owned->fd == -EROFS || owned->fd == -EPERM)
+		owned->fd = tp_file_open(path, O_RDONLY, 0);
 	if (owned->fd < 0)
-		return -errno;
-	if (fstat(owned->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return owned->fd;
+	if (fstat(owned->fd, &st) < 0) {
 		tp_owned_close(owned);
-		return -EINVAL;
+		return -EBADF;
 	}
 	lock = tp_hold_briefly(owned->fd);
 	owned->is_locked = !lock;

@@ -32,7 +32,7 @@ struct tp_owned {
 	bool is_locked;		/* by us, just now: nobody else may take it away */
 };
 
-/* 0; -errno: it cannot be opened; -EINVAL: it is no regular file. Close it when it is 0. */
+/* 0 or -errno, as tp_file_open. Close it when it is 0. */
 int tp_owned_open(const char *path, struct tp_owned *owned);
 void tp_owned_close(struct tp_owned *owned);
 /* What was opened still has that name. */

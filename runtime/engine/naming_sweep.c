@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/naming_owner.h"
 
@@ -61,7 +62,7 @@ static void visit_file(struct sweep *sweep, const char *path)
 static void visit_folder(struct sweep *sweep, const char *path, uint32_t depth)
 {
 	char entries[4096] __attribute__((aligned(16)));
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = tp_file_open(path, O_RDONLY | O_DIRECTORY, 0);
 	ssize_t n;
 
 	if (fd < 0)

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/base/own_fd.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/own_words.h"
 #include "runtime/base/sync.h"
 #include "runtime/trace/ring_layout.h"
@@ -46,6 +46,7 @@ struct tp_ring {
 	uint32_t generation;		/* counts rings in this process and its ancestors */
 	char path[512];
 	char link_path[512];		/* name in the run folder, when the file lies elsewhere */
+	const struct tp_folder *folder;	/* of the run */
 	struct tp_own_fd file;		/* locked: says to others that we live */
 };
 extern struct tp_ring tp_ring __attribute__((visibility("hidden")));
@@ -57,6 +58,7 @@ void tp_ring_ring_bell(void);
 struct tp_ring_spec {
 	uint64_t bytes;			/* names and chunks together */
 	const char *dir;		/* run folder (exists) */
+	const struct tp_folder *folder;	/* the same, open; NULL: by its path */
 	const char *buffer_dir;		/* "" : /dev/shm when it has room, else dir */
 	const char *name;		/* file name, unique to this process */
 	uint64_t run_id;

@@ -37,6 +37,7 @@ struct place {
 	uint64_t free_parts;	/* this many times the file's size must be free */
 	bool is_shared;		/* with other runs, perhaps of other containers */
 	bool is_remote;
+	const struct tp_folder *folder;	/* that it is, or NULL */
 };
 
 /* File systems where the pages of a shared mapping travel to a server. */
@@ -113,6 +114,7 @@ static int create(const struct place *place, const struct tp_ring_spec *spec, bo
 		  struct tp_ring_file *file)
 {
 	struct tp_text path;
+	int err;
 
 	tp_text_init(&path, file->path, sizeof(file->path));
 	tp_text_fmt(&path, "%s/", place->dir);
@@ -123,14 +125,14 @@ static int create(const struct place *place, const struct tp_ring_spec *spec, bo
 	tp_text_str(&path, spec->name);
 	if (path.is_cut)
 		return -ENAMETOOLONG;
-	file->fd = open(file->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (file->fd < 0)
-		return -errno;
-	lock(file->fd);
+	err = tp_folder_create(place->folder, file->path, O_RDWR, 0600, &file->own);
+	if (err)
+		return err;
+	lock(file->own.fd);
 	return 0;
 }
 
-/* 0: file->fd has `bytes` behind it. */
+/* 0: file->own has `bytes` behind it. */
 static int try_place(const struct place *place, const struct tp_ring_spec *spec, uint64_t bytes,
 		     struct tp_ring_file *file)
 {
@@ -144,11 +146,10 @@ static int try_place(const struct place *place, const struct tp_ring_spec *spec,
 	if (err)
 		return err;
 	file->is_elsewhere = place->is_shared;
-	err = reserve(file->fd, bytes);
+	err = reserve(file->own.fd, bytes);
 	if (err) {
-		unlink(file->path);
-		close(file->fd);
-		file->fd = -1;
+		tp_folder_unlink(place->folder, file->path, &file->own);
+		tp_own_fd_close(&file->own);
 	}
 	return err;
 }
@@ -174,11 +175,13 @@ static int try_sizes(const struct place *place, uint32_t n_places, bool is_remot
 	}
 }
 
-void tp_ring_file_link(const char *path, const char *link_path)
+void tp_ring_file_link(const struct tp_folder *folder, const char *path, const char *link_path)
 {
-	if (link_path[0] && symlink(path, link_path) < 0 && errno != EEXIST)
+	int err = link_path[0] ? tp_folder_symlink(folder, path, link_path) : 0;
+
+	if (err && err != -EEXIST)
 		tp_warn_once("cannot link '%s' to the ring '%s': %s; after a kill, pass that file "
-			     "to trainprof-merge too", link_path, path, strerror(errno));
+			     "to trainprof-merge too", link_path, path, strerror(-err));
 }
 
 /* The run folder leads to the ring, wherever that lies. */
@@ -198,7 +201,7 @@ static void link_to_run(const struct tp_ring_spec *spec, struct tp_ring_file *fi
 		if (lstat(file->link_path, &st) < 0)
 			break;	/* else it is of a dead process that had our pid: it stays */
 	}
-	tp_ring_file_link(file->path, file->link_path);
+	tp_ring_file_link(spec->folder, file->path, file->link_path);
 }
 
 int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
@@ -209,13 +212,13 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	int err;
 
 	memset(file, 0, sizeof(*file));
-	file->fd = -1;
+	file->own = TP_OWN_FD_NONE;
 	if (spec->buffer_dir && spec->buffer_dir[0])
-		place[n_places++] = (struct place){spec->buffer_dir, 1, true, false};
+		place[n_places++] = (struct place){spec->buffer_dir, 1, true, false, NULL};
 	else
-		place[n_places++] = (struct place){shm_dir, SHM_PARTS, true, false};
+		place[n_places++] = (struct place){shm_dir, SHM_PARTS, true, false, NULL};
 	place[n_places++] = (struct place){spec->dir, 1, false,
-						is_remote_fs(spec->dir)};
+						is_remote_fs(spec->dir), spec->folder};
 
 	/* Once a node is enough. */
 	tp_ring_sweep(place[0].dir, !spec->worker && spec->local_rank <= 0);

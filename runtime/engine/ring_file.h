@@ -14,19 +14,19 @@
 #include "runtime/engine/ring.h"
 
 struct tp_ring_file {
-	int fd;
+	struct tp_own_fd own;
 	uint64_t bytes;		/* names and chunks: as asked for, or what did fit */
 	bool is_elsewhere;	/* not in the run folder itself */
 	char path[512];
 	char link_path[512];	/* in the run folder, when the file is elsewhere */
 };
 
-/* `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the last place tried,
+/* In a call of own_table.h. `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the last place tried,
  * all said. */
 int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 		      struct tp_ring_file *file);
 
 /* Puts the link to file `path` into the run folder; silent when it is there or cannot be. */
-void tp_ring_file_link(const char *path, const char *link_path);
+void tp_ring_file_link(const struct tp_folder *folder, const char *path, const char *link_path);
 
 #endif

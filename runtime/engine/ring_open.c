@@ -12,7 +12,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/own_fd.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_pool.h"
@@ -107,8 +107,10 @@ static int make_pool(uint32_t n_chunks)
 	return 0;
 }
 
-int tp_ring_open(const struct tp_ring_spec *spec)
+/* The descriptor is needed in between, so all of it is one call. */
+static int do_open(void *arg)
 {
+	const struct tp_ring_spec *spec = arg;
 	const uint64_t fixed_bytes = PAGE_BYTES + TP_RING_SLOTS * sizeof(struct tp_ring_slot) +
 				     TP_RING_STEPS * sizeof(struct tp_ring_step);
 	struct tp_ring_file file;
@@ -119,7 +121,8 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 	err = tp_ring_file_make(spec, fixed_bytes, &file);
 	if (err)
 		return err;
-	base = mmap(NULL, fixed_bytes + file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+	base = mmap(NULL, fixed_bytes + file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    file.own.fd, 0);
 	if (base == MAP_FAILED) {
 		err = -errno;
 		goto remove_file;
@@ -143,9 +146,8 @@ int tp_ring_open(const struct tp_ring_spec *spec)
 		tp_ring.slots[i].chunk = TP_NO_CHUNK;
 	strcpy(tp_ring.slots[TP_RING_LAST_SLOT].name, "other threads");
 	memcpy(head->link_path, file.link_path, sizeof(head->link_path));
-	/* The lowest numbers are the program's. */
-	file.fd = tp_own_fd_high(file.fd);
-	tp_own_fd_note(&tp_ring.file, file.fd);
+	tp_ring.folder = spec->folder;
+	tp_ring.file = file.own;
 	tp_ring.generation++;
 	tp_own_words_begin();
 	tp_own_words.ring = tp_ring.generation;
@@ -158,11 +160,16 @@ unmap:
 	munmap(base, fixed_bytes + file.bytes);
 remove_file:
 	tp_warn("cannot map the ring '%s': %s; nothing is recorded", file.path, strerror(-err));
-	unlink(file.path);
+	tp_folder_unlink(spec->folder, file.path, &file.own);
 	if (file.link_path[0])
-		unlink(file.link_path);
-	close(file.fd);
+		tp_folder_unlink(spec->folder, file.link_path, NULL);
+	tp_own_fd_close(&file.own);
 	return err;
+}
+
+int tp_ring_open(const struct tp_ring_spec *spec)
+{
+	return tp_own_table_call(do_open, (void *)spec);
 }
 
 static void close_file(void)
@@ -181,15 +188,15 @@ void tp_ring_close(void)
 	if (!tp_ring.head || !__atomic_exchange_n(&tp_ring_pool.is_open, false, __ATOMIC_ACQ_REL))
 		return;
 	__atomic_store_n(&tp_ring.head->is_closed, 1, __ATOMIC_RELEASE);
-	unlink(tp_ring.path);
+	tp_folder_unlink(tp_ring.folder, tp_ring.path, &tp_ring.file);
 	if (tp_ring.link_path[0])
-		unlink(tp_ring.link_path);
+		tp_folder_unlink(tp_ring.folder, tp_ring.link_path, NULL);
 	close_file();
 }
 
 void tp_ring_relink(void)
 {
-	tp_ring_file_link(tp_ring.path, tp_ring.link_path);
+	tp_ring_file_link(tp_ring.folder, tp_ring.path, tp_ring.link_path);
 }
 
 void tp_ring_forked(void)

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ring_left.h"
@@ -114,11 +115,11 @@ static void sweep_one(struct stray *stray, const char *name)
 {
 	struct tp_ring_head head;
 	struct stat st;
-	int fd = openat(stray->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = tp_file_open_at(stray->dir_fd, name, O_RDONLY | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
 	    head.magic == TP_RING_MAGIC && head.version == TP_RING_VERSION &&
@@ -152,7 +153,7 @@ void tp_ring_sweep(const char *dir, bool may_say)
 	struct stray stray = {.dir = dir};
 	uint32_t n_entries = 0;
 
-	stray.dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	stray.dir_fd = tp_file_open(dir, O_RDONLY | O_DIRECTORY, 0);
 	if (stray.dir_fd < 0)
 		return;
 	while (n_entries < MOST_ENTRIES) {

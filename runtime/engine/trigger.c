@@ -15,6 +15,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/session.h"
@@ -27,7 +28,7 @@ enum {
 	AHEAD_NODES_MS = 2000,	/* for what a network filesystem caches */
 	AHEAD_LEAST = 2,	/* steps */
 	PACES = 16,
-	NAME_BYTES = 64, TEXT_BYTES = 160, PATH_BYTES = 700,
+	TEXT_BYTES = 160, PATH_BYTES = 700,
 	N_NUMBERS = 5,
 	SLACK_NS = 1000000000,	/* of the clocks of two hosts */
 };
@@ -41,7 +42,7 @@ struct proposal {
 
 static struct {
 	const struct tp_config *config;	/* NULL: no trigger */
-	const char *dir;
+	struct tp_folder folder;	/* of all ranks */
 	uint32_t restart, pid;
 	uint32_t look_ms, ahead_ms;
 	uint32_t next;			/* number of the next proposal */
@@ -137,12 +138,12 @@ static void restore(void)
 
 /* ---- proposals ---- */
 
-static void name_proposal(char name[NAME_BYTES], uint32_t number)
+static void name_proposal(char path[PATH_BYTES], uint32_t number)
 {
 	struct tp_text text;
 
-	tp_text_init(&text, name, NAME_BYTES);
-	tp_text_str(&text, "trigger.");
+	tp_text_init(&text, path, PATH_BYTES);
+	tp_text_fmt(&text, "%s/trigger.", trigger.folder.path);
 	if (trigger.restart)
 		tp_text_fmt(&text, "restart%u.", trigger.restart);
 	tp_text_u64(&text, number);
@@ -171,21 +172,18 @@ static bool parse_proposal(const char *text, struct proposal *proposal)
 /* 0; -ENOENT: there is none of this number; another -errno, or it makes no sense. */
 static int read_proposal(uint32_t number, struct proposal *proposal)
 {
-	char name[NAME_BYTES], bytes[TEXT_BYTES];
-	/* Opening the folder makes a network filesystem look whether it has changed. */
-	int dir = open(trigger.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd, err = 0;
+	char path[PATH_BYTES], bytes[TEXT_BYTES];
+	struct tp_own_fd file;
 	ssize_t n;
+	int err;
 
-	if (dir < 0)
-		return -errno;
-	name_proposal(name, number);
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	err = fd < 0 ? -errno : 0;
-	close(dir);
+	name_proposal(path, number);
+	/* It opens the folder, too: a network filesystem then looks whether it has changed. */
+	err = tp_folder_open_file(&trigger.folder, path, O_RDONLY, &file);
 	if (err)
-		return err;
-	n = read(fd, bytes, sizeof(bytes) - 1);
-	close(fd);
+		return err == -ELOOP || err == -TP_FILE_IRREGULAR ? -EBADMSG : err;
+	n = tp_own_fd_read(&file, bytes, sizeof(bytes) - 1, 0);
+	tp_own_fd_close(&file);
 	bytes[n > 0 ? n : 0] = '\0';
 	return parse_proposal(bytes, proposal) ? 0 : -EBADMSG;
 }
@@ -193,27 +191,28 @@ static int read_proposal(uint32_t number, struct proposal *proposal)
 /* 0, -EEXIST: another rank was faster, or another -errno. */
 static int write_proposal(uint32_t number, const struct proposal *proposal)
 {
-	char name[NAME_BYTES], path[PATH_BYTES], draft[PATH_BYTES + 24], bytes[TEXT_BYTES];
+	char path[PATH_BYTES], draft[PATH_BYTES + 24], bytes[TEXT_BYTES];
+	struct iovec part = {.iov_base = bytes};
+	struct tp_own_fd file;
 	struct tp_text text;
-	int fd, err;
+	int err, close_err;
 
-	name_proposal(name, number);
-	tp_text_init(&text, path, sizeof(path));
-	tp_text_fmt(&text, "%s/%s", trigger.dir, name);
+	name_proposal(path, number);
 	tp_text_init(&text, draft, sizeof(draft));
 	tp_text_fmt(&text, "%s.%u.%lx", path, trigger.pid, proposal->real_ns);
 	tp_text_init(&text, bytes, sizeof(bytes));
 	tp_text_fmt(&text, "%s %lu %lu %lu %lu %lu\n", proposal_head, proposal->from, proposal->to,
 		    proposal->step, proposal->real_ns, proposal->pid);
-	fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	err = tp_file_write_all(fd, bytes, text.len);
-	if (close(fd) < 0 && !err)
-		err = -errno;
-	if (!err && link(draft, path) < 0)
-		err = -errno;
-	unlink(draft);
+	part.iov_len = text.len;
+	err = tp_folder_create(&trigger.folder, draft, O_WRONLY, 0644, &file);
+	if (err)
+		return err;
+	err = tp_own_fd_write(&file, &part, 1, 0);
+	close_err = tp_own_fd_close(&file);
+	err = err ? err : close_err;
+	if (!err)
+		err = tp_folder_link(&trigger.folder, draft, path);
+	tp_folder_unlink(&trigger.folder, draft, NULL);
 	return err;
 }
 
@@ -307,7 +306,7 @@ static void propose(void)
 	}
 	if (!trigger.is_alone)
 		tp_warn("cannot tell the other ranks of a window in '%s': %s; it opens here alone",
-			trigger.dir, strerror(-err));
+			trigger.folder.path, strerror(-err));
 	trigger.is_alone = true;
 	ask(&proposal);
 }
@@ -350,7 +349,8 @@ void tp_trigger_open(const struct tp_config *config, const struct tp_rank *rank,
 	if (!config->trigger.signal)
 		return;
 	memset(&trigger, 0, sizeof(trigger));
-	trigger.dir = dir;
+	if (tp_folder_open(&trigger.folder, dir))
+		trigger.is_alone = true;
 	trigger.restart = rank->restart;
 	trigger.pid = (uint32_t)getpid();
 	trigger.start_real_ns = tp_process_start_real_ns(tp_process_own_start());
@@ -368,6 +368,8 @@ void tp_trigger_open(const struct tp_config *config, const struct tp_rank *rank,
 
 void tp_trigger_close(void)
 {
+	if (trigger.config)
+		tp_folder_close(&trigger.folder);
 	trigger.config = NULL;
 	restore();
 }

@@ -2,7 +2,7 @@
 /*
  * window.c - one window after the other, out of the ring and into its trace file
  *
- * A record is given back to the ring only after write(2) took the block that holds it (or
+ * A record is given back to the ring only after the kernel took the block that holds it (or
  * refused it for good: then it is counted as lost). So the process may be killed at any point
  * and everything that was published is in one of the two places; see ring_layout.h for which.
  *
@@ -18,11 +18,11 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/own_table.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/open_spans.h"
@@ -50,8 +50,7 @@ static struct {
 	uint32_t window;		/* of the file that is open */
 	bool is_open;			/* the file */
 	uint32_t n_failed, failed_at;	/* windows not written since the last whole one; the newest */
-	struct tp_own_fd file;		/* who writer.fd is */
-	uint64_t cpu_ns;		/* of this thread when the file was opened */
+	uint64_t cpu_ns;		/* of our threads when the file was opened */
 	uint64_t last_end;		/* of the window before; 0: none */
 	uint64_t n_late;
 	uint32_t n_settled;		/* probes that have nothing to add to the window */
@@ -64,12 +63,13 @@ struct pass {
 	bool is_final;
 };
 
+/* Of our threads. */
 static uint64_t read_cpu_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + tp_own_table_cpu_ns();
 }
 
 static struct tp_ring_window *window_at(uint32_t window)
@@ -99,15 +99,17 @@ int tp_window_init(const struct tp_window_spec *spec)
 	state.spec = *spec;
 	state.naming = *spec->naming;
 	memcpy(&state.start, &tp_ring.head->anchor[0], sizeof(state.start));
-	if (tp_open_spans_init(spec->arena))
+	if (tp_open_spans_init(spec->arena) ||
+	    tp_writer_init(&state.writer, spec->arena,
+			   (uint32_t)(tp_ring.head->names_bytes / 8), tp_intern_get, NULL))
 		return -ENOMEM;
-	return tp_writer_init(&state.writer, spec->arena,
-			      (uint32_t)(tp_ring.head->names_bytes / 8), tp_intern_get, NULL);
+	state.writer.folder = spec->folder;
+	return 0;
 }
 
 void tp_window_forked(void)
 {
-	if (state.is_open && tp_own_fd_is_ours(&state.file))
+	if (state.is_open)
 		tp_writer_abandon(&state.writer);
 	state.is_open = false;
 }
@@ -137,7 +139,7 @@ static void note_failed(const char *verb, const char *path, int err, uint32_t wi
 {
 	if (!state.n_failed)
 		tp_warn("cannot %s '%s.part': %s; windows are lost until it can be done again", verb,
-			path, strerror(-err));
+			path, tp_file_error(err));
 	if (!state.n_failed || state.failed_at != window)
 		state.n_failed++;
 	state.failed_at = window;
@@ -261,11 +263,6 @@ static void run_pass(uint32_t window, bool is_final)
 {
 	struct pass pass = {.window = window, .is_final = is_final};
 
-	if (state.is_open && state.writer.fd >= 0 && !tp_own_fd_is_ours(&state.file)) {
-		tp_warn("the program closed the file '%s.part'; the rest of window %u is lost",
-			state.writer.path, window);
-		state.writer.fd = -1;
-	}
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	tp_ring_take(take_records, &pass);
@@ -346,7 +343,7 @@ static int open_file(uint32_t window)
 	state.naming.batch = facts->first_step;
 	state.naming.batch_in_epoch = facts->in_epoch;
 	state.naming.real_ns = tp_clock_real_ns();
-	err = tp_naming_trace_path(&state.naming, state.spec.dir, state.spec.config->trace_name,
+	err = tp_naming_trace_path(&state.naming, state.spec.folder->path, state.spec.config->trace_name,
 				   path, sizeof(path));
 	if (err)
 		goto out;
@@ -361,14 +358,14 @@ static int open_file(uint32_t window)
 	err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
 	if (err == -ENOENT) {
 		/* Else it is a folder that only this window's name asks for. */
-		bool is_gone = access(state.spec.dir, F_OK) != 0;
+		bool is_gone;
 
-		err = tp_file_make_parents(path, 0755);
+		err = tp_folder_make(state.spec.folder, path, &is_gone);
 		if (!err)
 			err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
 		if (!err && is_gone)
 			tp_warn("folder '%s' is gone: it is made again, what was in it is lost",
-				state.spec.dir);
+				state.spec.folder->path);
 		if (!err)
 			tp_ring_relink();
 	}
@@ -378,7 +375,6 @@ out:
 		return err;
 	}
 	tp_told_forget();
-	tp_own_fd_note(&state.file, state.writer.fd);
 	state.is_open = true;
 	state.window = window;
 	state.cpu_ns = read_cpu_ns();
@@ -391,18 +387,6 @@ static bool is_idle_worker(void)
 {
 	return state.is_open && tp_session_is_follower() && !state.writer.n_events &&
 	       !state.writer.n_lost;
-}
-
-static void discard_file(void)
-{
-	char path[512];
-	struct tp_text text;
-
-	tp_writer_abandon(&state.writer);
-	state.is_open = false;
-	tp_text_init(&text, path, sizeof(path));
-	tp_text_fmt(&text, "%s.part", state.writer.path);
-	unlink(path);
 }
 
 static void write_totals(struct tp_text *out, uint32_t window)
@@ -426,6 +410,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 		if ((*probe)->report)
 			(*probe)->report(out);
 	tp_text_fmt(out, "drain_cpu_ns=%lu\n", read_cpu_ns() - state.cpu_ns);
+	tp_log_unsaid(out, "unsaid=");
 }
 
 /* Whether no probe has more for the window, which is over. */
@@ -462,8 +447,10 @@ static void finish_window(uint32_t window)
 	tp_open_spans_take(end_of_window(window));
 	run_pass(window, true);
 	state.last_end = end_of_window(window);
-	if (is_idle_worker())
-		discard_file();
+	if (is_idle_worker()) {
+		tp_writer_discard(&state.writer);
+		state.is_open = false;
+	}
 	if (state.is_open) {
 		tp_text_init(&text, totals, sizeof(totals));
 		write_totals(&text, window);
@@ -473,7 +460,7 @@ static void finish_window(uint32_t window)
 		if (err)
 			note_failed("finish", state.writer.path, err, window);
 		else
-			tp_naming_keep(state.writer.path, state.spec.config->keep);
+			tp_naming_keep(&state.naming, state.writer.path, state.spec.config->keep);
 		if (!err && !state.writer.error)
 			note_written(state.writer.path);
 		tp_info("window %u: %lu events, %lu lost, %lu bytes in '%s'", window,

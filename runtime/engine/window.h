@@ -28,7 +28,7 @@ struct tp_window_spec {
 	const struct tp_config *config;
 	const struct tp_probe *const *probes;	/* NULL-terminated */
 	const struct tp_naming *naming;		/* window, epoch and batch are set per file */
-	const char *dir;			/* run folder, absolute */
+	struct tp_folder *folder;		/* of the run */
 	struct tp_file_head file_head;		/* window is set per file */
 	void (*describe)(struct tp_text *meta);	/* appends the process's META lines */
 	struct tp_arena *arena;

@@ -2,9 +2,9 @@
 /*
  * worker.c - finds the ring of the rank that this process works for, and reads it
  *
- * The ring is found through /proc/PARENT/fd: whatever DIR's template made of the run folder's
- * name, the parent holds its ring open. The file is opened there for a moment, its first page
- * mapped, and closed again. No allocation.
+ * The ring is found through /proc: whatever DIR's template made of the run folder's name, the
+ * parent holds its ring open, in the table of its thread for files. The file is opened there
+ * for a moment, its first page mapped, and closed again. No allocation.
  */
 #include "runtime/engine/worker.h"
 
@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 
 enum {
 	PAGE_BYTES = 4096,
-	MOST_FDS = 4096,	/* of a parent, looked at */
+	MOST_SEEN = 4096,	/* threads, or descriptors, of a parent, looked at */
 	/* Reading a folder of /proc costs some 50 us: the first looks come quickly, because the
 	 * parent opens its session just after it made its workers. */
 	LOOK_FIRST_MS = 10,
@@ -62,11 +63,11 @@ static bool is_ring(const struct tp_ring_head *head, uint32_t pid)
 	       memchr(head->ledger_path, '\0', sizeof(head->ledger_path));
 }
 
-/* The first page of the file at `path`, if that is the ring of process `pid`. */
-static struct tp_ring_head *map_head(const char *path, uint32_t pid)
+/* The first page of the file `name` in `dir`, if that is the ring of process `pid`. */
+static struct tp_ring_head *map_head(int dir, const char *name, uint32_t pid)
 {
 	struct tp_ring_head *head;
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	int fd = tp_file_open_at(dir, name, O_RDWR, 0);
 
 	if (fd < 0)
 		return NULL;
@@ -90,35 +91,71 @@ static bool is_ring_link(int dir, const char *name)
 	return n > 5 && n < (ssize_t)sizeof(target) && !memcmp(target + n - 5, ".ring", 5);
 }
 
-/* The ring that process `pid` holds open; NULL: it has none. */
-static struct tp_ring_head *find_ring(uint32_t pid)
+/* What look_at says of the first entry of folder `path` for which it is something. */
+static struct tp_ring_head *
+search(const char *path, uint32_t pid,
+       struct tp_ring_head *(*look_at)(int dir, const char *name, uint32_t pid))
 {
-	char path[300], entries[4096] __attribute__((aligned(16)));
+	char entries[4096] __attribute__((aligned(16)));
+	int dir = tp_file_open(path, O_RDONLY | O_DIRECTORY, 0);
 	struct tp_ring_head *head = NULL;
 	uint32_t n_seen = 0;
-	struct tp_text text;
 	ssize_t n;
-	int dir;
 
-	tp_text_init(&text, path, sizeof(path));
-	tp_text_fmt(&text, "/proc/%u/fd", pid);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return NULL;
-	while (!head && n_seen < MOST_FDS && (n = getdents64(dir, entries, sizeof(entries))) > 0) {
+	while (!head && n_seen < MOST_SEEN && (n = getdents64(dir, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n && !head; n_seen++) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 
 			at += entry->d_reclen;
-			if (!is_ring_link(dir, entry->d_name))
-				continue;
-			tp_text_init(&text, path, sizeof(path));
-			tp_text_fmt(&text, "/proc/%u/fd/%s", pid, entry->d_name);
-			head = text.is_cut ? NULL : map_head(path, pid);
+			if (entry->d_name[0] != '.')
+				head = look_at(dir, entry->d_name, pid);
 		}
 	}
 	close(dir);
 	return head;
+}
+
+static struct tp_ring_head *look_at_fd(int dir, const char *name, uint32_t pid)
+{
+	return is_ring_link(dir, name) ? map_head(dir, name, pid) : NULL;
+}
+
+/* The thread that has the descriptors (own_table.h). */
+static struct tp_ring_head *look_at_thread(int dir, const char *tid, uint32_t pid)
+{
+	char path[64], name[sizeof(TP_OWN_TABLE_THREAD) + 1];
+	struct tp_text text;
+	ssize_t n;
+
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/task/%s/comm", pid, tid);
+	n = text.is_cut ? 0 : tp_file_read(path, name, sizeof(name));
+	if (n != (ssize_t)sizeof(TP_OWN_TABLE_THREAD) ||
+	    memcmp(name, TP_OWN_TABLE_THREAD "\n", (size_t)n))
+		return NULL;
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/task/%s/fd", pid, tid);
+	return search(path, pid, look_at_fd);
+}
+
+/* The ring that process `pid` holds open; NULL: it has none. */
+static struct tp_ring_head *find_ring(uint32_t pid)
+{
+	struct tp_ring_head *head;
+	struct tp_text text;
+	char path[64];
+
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/task", pid);
+	head = search(path, pid, look_at_thread);
+	if (head)
+		return head;
+	/* Where it could have no table of its own. */
+	tp_text_init(&text, path, sizeof(path));
+	tp_text_fmt(&text, "/proc/%u/fd", pid);
+	return search(path, pid, look_at_fd);
 }
 
 /* The same; of a worker, that of its rank. */

@@ -3,7 +3,7 @@
  * writer.c - one trace file being written, block by block
  *
  * Runs on the drain thread inside the guest: memory comes from the caller's arena, once;
- * files are written with write(2). After a failed write the file is put back to its last
+ * each write is one call of own_fd.h. After a failed one the file is put back to its last
  * whole block, so that what is there can be read, and the rest of the window is counted,
  * not kept.
  */
@@ -12,12 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "runtime/base/file.h"
-#include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 #include "runtime/base/varint.h"
 #include "runtime/trace/kinds.h"
@@ -27,6 +23,7 @@ enum {
 	STRINGS_BYTES = 128 << 10,
 	STRING_HEAD_BYTES = 5 + 5 + 5, /* three varints of 32 bits */
 	TOTALS_BYTES = 64 << 10,
+	PART_PATH = sizeof(((struct tp_writer *)0)->path) + 8,
 };
 
 enum { STAGE_EVENTS, STAGE_LONG, STAGE_HEAP };
@@ -49,7 +46,7 @@ int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_
 
 	_Static_assert(STRINGS_BYTES <= TP_BLOCK_RAW_MAX, "a block of strings is a block");
 	memset(writer, 0, sizeof(*writer));
-	writer->fd = -1;
+	writer->file = TP_OWN_FD_NONE;
 	writer->long_ticks = TP_LONG_NS;
 	writer->string_of = string_of;
 	writer->string_ctx = string_ctx;
@@ -76,39 +73,10 @@ int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_
 	return 0;
 }
 
-/* head and payload, in one call when the kernel takes it whole. */
-static int write_pair(int fd, const void *head, size_t head_bytes, const void *payload,
-		      size_t payload_bytes)
-{
-	struct iovec part[2] = {
-	    {.iov_base = (void *)head, .iov_len = head_bytes},
-	    {.iov_base = (void *)payload, .iov_len = payload_bytes},
-	};
-	ssize_t done;
-	int err;
-
-	do {
-		done = writev(fd, part, 2);
-	} while (done < 0 && errno == EINTR);
-	if (done < 0)
-		return -errno;
-	if ((size_t)done < head_bytes) {
-		err = tp_file_write_all(fd, (const char *)head + done,
-					head_bytes - (size_t)done);
-		if (err)
-			return err;
-		done = (ssize_t)head_bytes;
-	}
-	done -= (ssize_t)head_bytes;
-	return tp_file_write_all(fd, (const char *)payload + done,
-				 payload_bytes - (size_t)done);
-}
-
 /* The file ends with its last whole block again. */
 static void drop_torn_tail(struct tp_writer *writer)
 {
-	if (!ftruncate(writer->fd, (off_t)writer->n_bytes))
-		lseek(writer->fd, (off_t)writer->n_bytes, SEEK_SET);
+	(void)tp_own_fd_truncate(&writer->file, writer->n_bytes);
 }
 
 /*
@@ -119,6 +87,8 @@ static int write_parts(struct tp_writer *writer, struct tp_block_head *head,
 		       const void *raw, size_t raw_bytes, const uint32_t *part_bytes,
 		       uint32_t n_parts)
 {
+	struct iovec part[2] = {{.iov_base = head, .iov_len = sizeof(*head)},
+				{.iov_base = writer->stored}};
 	size_t stored_bytes;
 	int err;
 
@@ -130,7 +100,8 @@ static int write_parts(struct tp_writer *writer, struct tp_block_head *head,
 	head->dropped = writer->dropped;
 	stored_bytes = tp_frame_pack(writer->packer, head, raw, raw_bytes, part_bytes,
 				     n_parts, writer->stored);
-	err = write_pair(writer->fd, head, sizeof(*head), writer->stored, stored_bytes);
+	part[1].iov_len = stored_bytes;
+	err = tp_own_fd_write(&writer->file, part, 2, writer->n_bytes);
 	if (err) {
 		drop_torn_tail(writer);
 		return err;
@@ -273,11 +244,46 @@ static size_t cut_text(const char *text, size_t n)
 	return n;
 }
 
+static void name_part(const struct tp_writer *writer, char *part, size_t cap)
+{
+	struct tp_text text;
+
+	tp_text_init(&text, part, cap);
+	tp_text_fmt(&text, "%s.part", writer->path);
+}
+
+/* The name is taken, by what has no records: a file that a process had just made when it was
+ * killed, a link, a FIFO. */
+static bool is_worthless(const struct tp_writer *writer, const char *part)
+{
+	struct tp_own_fd there;
+	struct stat st;
+	int err = tp_folder_open_file(writer->folder, part, O_RDONLY, &there);
+	bool is_empty;
+
+	if (err)
+		return err == -ELOOP || err == -TP_FILE_IRREGULAR;
+	is_empty = !tp_own_fd_stat(&there, &st) && !st.st_size;
+	tp_own_fd_close(&there);
+	return is_empty;
+}
+
+static int make_part(struct tp_writer *writer, const char *part)
+{
+	int err = tp_folder_create(writer->folder, part, O_WRONLY, 0644, &writer->file);
+
+	if (err != -EEXIST || !is_worthless(writer, part))
+		return err;
+	err = tp_folder_unlink(writer->folder, part, NULL);
+	return err ? err : tp_folder_create(writer->folder, part, O_WRONLY, 0644, &writer->file);
+}
+
 int tp_writer_open(struct tp_writer *writer, const char *path,
 		   const struct tp_file_head *head, const char *meta, uint32_t meta_bytes)
 {
 	struct tp_file_head sealed = *head;
-	char part[sizeof(writer->path) + 8];
+	char part[PART_PATH];
+	struct iovec first = {.iov_base = &sealed, .iov_len = sizeof(sealed)};
 	struct tp_text text;
 	int err;
 
@@ -285,16 +291,10 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	tp_text_str(&text, path);
 	if (text.is_cut)
 		return -ENAMETOOLONG;
-	tp_text_init(&text, part, sizeof(part));
-	tp_text_fmt(&text, "%s.part", path);
-	do {
-		writer->fd =
-		    open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	} while (writer->fd < 0 && errno == EINTR);
-	if (writer->fd < 0)
-		return -errno;
-	/* The lowest numbers are the program's. */
-	writer->fd = tp_own_fd_high(writer->fd);
+	name_part(writer, part, sizeof(part));
+	err = make_part(writer, part);
+	if (err)
+		return err;
 
 	writer->error = 0;
 	writer->sequence = 0;
@@ -308,16 +308,13 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	sealed.minor = TP_TRACE_MINOR;
 	sealed.head_bytes = sizeof(sealed);
 	tp_frame_seal_file_head(&sealed);
-	err = tp_file_write_all(writer->fd, &sealed, sizeof(sealed));
+	err = tp_own_fd_write(&writer->file, &first, 1, 0);
 	if (!err) {
 		writer->n_bytes = sizeof(sealed);
 		err = write_text(writer, TP_BLOCK_META, meta, cut_text(meta, meta_bytes));
 	}
-	if (err) {
-		/* Nothing of use is in it. */
-		unlink(part);
-		tp_writer_abandon(writer);
-	}
+	if (err)
+		tp_writer_discard(writer);	/* nothing of use is in it */
 	return err;
 }
 
@@ -335,7 +332,7 @@ int tp_writer_events(struct tp_writer *writer, const struct tp_rec *rec, uint32_
 {
 	int first_err = 0;
 
-	if (writer->fd < 0 || writer->error) {
+	if (writer->file.fd < 0 || writer->error) {
 		writer->n_lost += n;
 		return 0;
 	}
@@ -368,7 +365,7 @@ int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *en
 {
 	struct tp_block_head head = {.type = TP_BLOCK_THREADS, .n_items = n};
 
-	if (writer->fd < 0 || writer->error || !n)
+	if (writer->file.fd < 0 || writer->error || !n)
 		return 0;
 	if (n > raw_cap() / sizeof(*entry))
 		return note_error(writer, -E2BIG);
@@ -377,7 +374,7 @@ int tp_writer_threads(struct tp_writer *writer, const struct tp_thread_entry *en
 
 int tp_writer_string(struct tp_writer *writer, uint32_t id)
 {
-	if (writer->fd < 0 || writer->error)
+	if (writer->file.fd < 0 || writer->error)
 		return 0;
 	return note_error(writer, stage_string(writer, id));
 }
@@ -386,7 +383,7 @@ int tp_writer_flush(struct tp_writer *writer)
 {
 	int err = 0;
 
-	if (writer->fd < 0)
+	if (writer->file.fd < 0)
 		return 0;
 	/* One error a file is told: after it the others are 0. */
 	for (int i = 0; i < TP_WRITER_STAGES; i++)
@@ -415,32 +412,38 @@ static int write_end(struct tp_writer *writer, const char *totals, uint32_t tota
 
 int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
 {
-	char part[sizeof(writer->path) + 8];
-	struct tp_text text;
-	int err, flush_err;
+	char part[PART_PATH];
+	int err, flush_err, close_err;
 
-	if (writer->fd < 0)
+	if (writer->file.fd < 0)
 		return -EBADF;
 	flush_err = tp_writer_flush(writer);
 	/* Also after an error: a file that says what is missing is better than a torn one,
 	 * and there may be room for a few bytes where there was none for a block. */
 	err = write_end(writer, totals, totals_bytes);
-	if (close(writer->fd) && !err && errno != EINTR)
-		err = -errno;
-	writer->fd = -1;
-	if (!err) {
-		tp_text_init(&text, part, sizeof(part));
-		tp_text_fmt(&text, "%s.part", writer->path);
-		err = tp_file_rename(part, writer->path);
-	}
+	name_part(writer, part, sizeof(part));
+	/* Compared while it is open: until then every file system keeps its number. */
+	err = err ? err : tp_folder_check(writer->folder, part, &writer->file);
+	close_err = tp_own_fd_close(&writer->file);
+	err = err ? err : close_err;
+	if (!err)
+		err = tp_folder_rename(writer->folder, part, writer->path);
 	return err ? err : flush_err;
 }
 
 void tp_writer_abandon(struct tp_writer *writer)
 {
-	if (writer->fd >= 0)
-		close(writer->fd);
-	writer->fd = -1;
+	tp_own_fd_close(&writer->file);
 	writer->n_strings = writer->strings_bytes = 0;
 	drop_stages(writer);
+}
+
+
+void tp_writer_discard(struct tp_writer *writer)
+{
+	char part[PART_PATH];
+
+	name_part(writer, part, sizeof(part));
+	(void)tp_folder_unlink(writer->folder, part, &writer->file);
+	tp_writer_abandon(writer);
 }

@@ -15,6 +15,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/folder.h"
 #include "runtime/trace/columns.h"
 #include "runtime/trace/frame.h"
 #include "runtime/trace/trainprof_trace.h"
@@ -33,7 +34,8 @@ struct tp_writer_stage {
 enum { TP_WRITER_STAGES = 3 };
 
 struct tp_writer {
-	int fd;				/* -1: no file open */
+	struct tp_own_fd file;		/* .fd -1: none open */
+	const struct tp_folder *folder;	/* the run's; NULL: whatever the path says */
 	int error;			/* -errno of the first failed write of this file */
 	char path[512];			/* final name; the file is path + ".part" until closed */
 	uint32_t sequence;		/* of the next block */
@@ -59,7 +61,8 @@ struct tp_writer {
 int tp_writer_init(struct tp_writer *writer, struct tp_arena *arena, uint32_t n_string_ids,
 		   tp_writer_string_fn string_of, void *string_ctx);
 
-/* Creates PATH.part and writes the head and the META block. 0 or -errno. */
+/* Creates PATH.part, in place of one in which nothing is, and writes the head and the META block.
+ * 0 or -errno. */
 int tp_writer_open(struct tp_writer *writer, const char *path, const struct tp_file_head *head,
 		   const char *meta, uint32_t meta_bytes);
 
@@ -86,5 +89,7 @@ int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t total
 
 /* Gives the file up as it is: closes the descriptor, leaves PATH.part (in a forked child: only that). */
 void tp_writer_abandon(struct tp_writer *writer);
+/* The same, and takes PATH.part away. */
+void tp_writer_discard(struct tp_writer *writer);
 
 #endif

@@ -77,6 +77,32 @@ Test(file, tells_why_it_cannot)
 	cr_assert_eq(tp_file_rename(in_dir("none"), "/tmp/x"), -ENOENT);
 }
 
+/* What blocks, or does something, when it is opened. */
+Test(file, opens_nothing_but_regular_files_and_waits_for_nobody, .timeout = 20)
+{
+	char buf[8];
+	int fd;
+
+	cr_assert_eq(mkfifo(in_dir("fifo"), 0600), 0);
+	cr_expect_eq(tp_file_read(path, buf, sizeof(buf)), -TP_FILE_IRREGULAR);
+	cr_expect_eq(tp_file_open(path, O_WRONLY, 0), -TP_FILE_IRREGULAR);
+	cr_expect_eq(tp_file_open(path, O_RDWR | O_CREAT, 0600), -TP_FILE_IRREGULAR);
+	cr_expect_eq(tp_file_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600), -EEXIST);
+	cr_expect_str_eq(tp_file_error(-TP_FILE_IRREGULAR), "not a regular file");
+	cr_expect_str_eq(tp_file_error(-ENOENT), strerror(ENOENT));
+	cr_expect_eq(tp_file_open("/dev/null", O_RDONLY, 0), -TP_FILE_IRREGULAR);
+	cr_expect_eq(tp_file_open(dir, O_RDONLY, 0), -EISDIR);
+	cr_expect_eq(tp_file_open("/proc/self/stat", O_RDONLY | O_DIRECTORY, 0), -ENOTDIR);
+	close(make_file("file"));
+	cr_assert_eq(symlink("file", in_dir("link")), 0);
+	cr_expect_eq(tp_file_open(path, O_RDONLY | O_NOFOLLOW, 0), -ELOOP);
+	fd = tp_file_open(path, O_RDONLY, 0);
+	cr_assert_geq(fd, 0);
+	cr_expect_neq(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+	close(fd);
+	errno = ENOTTY;
+}
+
 Test(file, makes_folders_as_deep_as_needed)
 {
 	struct stat st;

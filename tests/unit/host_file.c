@@ -13,7 +13,7 @@ static char text[1 << 16];
 
 Test(host_file, reads_the_present_text_each_time)
 {
-	struct tp_host_file file = { "/proc/self/comm", { -1, 0, 0 } };
+	struct tp_host_file file = { "/proc/self/comm", { .fd = -1 } };
 	int fd = open("/proc/self/comm", O_WRONLY);
 
 	cr_assert_gt(tp_host_file_read(&file, text, sizeof(text)), 0);
@@ -25,7 +25,7 @@ Test(host_file, reads_the_present_text_each_time)
 
 Test(host_file, opens_again_what_the_program_closed_or_took)
 {
-	struct tp_host_file file = { "/proc/meminfo", { -1, 0, 0 } };
+	struct tp_host_file file = { "/proc/meminfo", { .fd = -1 } };
 	int theirs = open("/dev/zero", O_RDONLY);
 
 	cr_assert_gt(tp_host_file_read(&file, text, sizeof(text)), 20);
@@ -40,7 +40,7 @@ Test(host_file, opens_again_what_the_program_closed_or_took)
 
 Test(host_file, says_why_it_cannot)
 {
-	struct tp_host_file file = { "/proc/no such file", { -1, 0, 0 } };
+	struct tp_host_file file = { "/proc/no such file", { .fd = -1 } };
 
 	cr_expect_eq(tp_host_file_read(&file, text, sizeof(text)), -ENOENT);
 }

@@ -186,6 +186,8 @@ Test(naming, says_when_a_path_is_too_long)
 		     -ENAMETOOLONG);
 }
 
+static const struct tp_naming keeper;
+
 /* ---- claiming ---- */
 
 TestSuite(claim, .init = make_dir, .fini = remove_dir);
@@ -426,7 +428,7 @@ Test(claim, keeps_the_newest_traces)
 
 	for (int i = 0; i < 5; i++) {
 		put(names[i], "x", 1);
-		tp_naming_keep(in_dir(names[i]), 2);
+		tp_naming_keep(&keeper, in_dir(names[i]), 2);
 		cr_expect(exists(names[i]));
 		if (i >= 2)
 			cr_expect_not(exists(names[i - 2]));
@@ -438,7 +440,7 @@ Test(claim, keeps_all_traces_when_keep_is_0)
 {
 	for (char name[] = "a"; name[0] < 'h'; name[0]++) {
 		put(name, "x", 1);
-		tp_naming_keep(in_dir(name), 0);
+		tp_naming_keep(&keeper, in_dir(name), 0);
 		cr_expect(exists(name));
 	}
 	cr_expect(exists("a"));
@@ -447,10 +449,10 @@ Test(claim, keeps_all_traces_when_keep_is_0)
 Test(claim, a_forked_child_does_not_remove_its_parents_traces)
 {
 	put("a", "x", 1);
-	tp_naming_keep(in_dir("a"), 1);
+	tp_naming_keep(&keeper, in_dir("a"), 1);
 	if (!fork()) {
 		put("b", "x", 1);
-		tp_naming_keep(in_dir("b"), 1);
+		tp_naming_keep(&keeper, in_dir("b"), 1);
 		_exit(0);
 	}
 	wait(NULL);
@@ -460,12 +462,12 @@ Test(claim, a_forked_child_does_not_remove_its_parents_traces)
 Test(claim, goes_on_when_a_trace_to_be_removed_is_gone)
 {
 	put("a", "x", 1);
-	tp_naming_keep(in_dir("a"), 1);
+	tp_naming_keep(&keeper, in_dir("a"), 1);
 	unlink(in_dir("a"));
 	put("b", "x", 1);
-	tp_naming_keep(in_dir("b"), 1);
+	tp_naming_keep(&keeper, in_dir("b"), 1);
 	put("c", "x", 1);
-	tp_naming_keep(in_dir("c"), 1);
+	tp_naming_keep(&keeper, in_dir("c"), 1);
 	cr_expect(exists("c"));
 	cr_expect_not(exists("b"));
 }

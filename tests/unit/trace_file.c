@@ -237,7 +237,7 @@ Test(trace_file, survives_a_folder_that_goes_away)
 	unlink(part);
 	rmdir(dir);
 	cr_assert_eq(tp_writer_close(&writer, "", 0), -ENOENT);
-	cr_assert_eq(writer.fd, -1);
+	cr_assert_eq(writer.file.fd, -1);
 	memset(bytes, 'a', 600);
 	bytes[600] = '\0';
 	cr_assert_eq(tp_writer_open(&writer, (char *)bytes, &head, "", 0), -ENAMETOOLONG);

@@ -193,7 +193,7 @@ static void read_file(struct tp_config *config, struct config_file *file, const 
 		struct tp_text text;
 
 		tp_text_init(&text, buf, sizeof(buf));
-		tp_text_fmt(&text, "cannot read it: %s; it is not used", strerror((int)-n));
+		tp_text_fmt(&text, "cannot read it: %s; it is not used", tp_file_error((int)n));
 		complain_line(config, &origin, buf);
 		return;
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/base/hash.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/base/text.h"
 
 #define MAGIC 0x31434b4c43505454ull	/* "TTPCLKC1" */
@@ -159,15 +160,18 @@ bool tp_clock_peer_parse(struct tp_clock_peer *peer, const char *line, bool is_6
 static bool find_in(struct tp_clock_peer *peer, const char *path, bool is_6)
 {
 	char buf[PART_BYTES + 1];
+	struct tp_own_fd file;
+	uint64_t at = 0;
 	size_t kept = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	for (uint32_t i = 0; fd >= 0 && i < MOST_PARTS && !peer->is_named; i++) {
-		ssize_t n = read(fd, buf + kept, PART_BYTES - kept);
+	tp_own_fd_open(&file, path, O_RDONLY, 0);
+	for (uint32_t i = 0; file.fd >= 0 && i < MOST_PARTS && !peer->is_named; i++) {
+		ssize_t n = tp_own_fd_read(&file, buf + kept, PART_BYTES - kept, at);
 		char *line = buf, *end;
 
 		if (n <= 0)
 			break;
+		at += (uint64_t)n;
 		buf[kept + (size_t)n] = '\0';
 		while ((end = strchr(line, '\n')) && !peer->is_named) {
 			*end = '\0';
@@ -179,8 +183,7 @@ static bool find_in(struct tp_clock_peer *peer, const char *path, bool is_6)
 			kept = 0;	/* no line of the kernel's */
 		memmove(buf, line, kept);
 	}
-	if (fd >= 0)
-		close(fd);
+	tp_own_fd_close(&file);
 	return peer->is_named;
 }
 

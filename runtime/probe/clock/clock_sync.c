@@ -23,6 +23,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/own_fd.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/rank.h"
@@ -123,7 +124,8 @@ static void note_fact(const char *key, int64_t value)
 
 /* ---- the socket ---- */
 
-static bool open_socket(void)
+/* A call of own_table.h, as all that uses the socket: 0, or -errno. */
+static int open_socket(void *unused)
 {
 	const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6,
 					  .sin6_port = htons(leader.peer.port)};
@@ -146,14 +148,14 @@ static bool open_socket(void)
 		err = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&any, sizeof(any));
 	}
 	if (fd < 0 || err) {
+		err = -errno;
 		tp_probe_off("clock.sync", strerror(errno));
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return err;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
-	tp_own_fd_note(&leader.socket, tp_own_fd_high(fd));
-	return true;
+	return tp_own_fd_take(&leader.socket, fd);
 }
 
 /* True: there is somebody to talk to. */
@@ -169,7 +171,7 @@ static bool is_ready(void)
 		leader.is_wanted = false;
 		return false;
 	}
-	leader.is_wanted = open_socket();
+	leader.is_wanted = !tp_own_table_call(open_socket, NULL);
 	return leader.is_wanted;
 }
 
@@ -281,7 +283,7 @@ static void record_kept(uint64_t time)
 
 /* ---- datagrams ---- */
 
-static void ask(void)
+static int ask(void *unused)
 {
 	struct tp_clock_message message = {
 		.nonce = leader.nonce,
@@ -295,10 +297,12 @@ static void ask(void)
 	asked->ticks = tp_clock_now();
 	message.asked_ns = host_ns(tp_clock_mono_ns());
 	tp_clock_message_seal(&message, leader.peer.key);
-	if (send(leader.socket.fd, &message, sizeof(message), MSG_NOSIGNAL) < 0)
+	if (!tp_own_fd_is_ours(&leader.socket) ||
+	    send(leader.socket.fd, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		asked->is_out = false;
 	else
 		leader.n_sent++;
+	return 0;
 }
 
 static void take_answer(const struct tp_clock_message *message, uint64_t arrived_ns)
@@ -334,13 +338,14 @@ static void give_answer(struct tp_clock_message *message, uint64_t arrived_ns,
 	message->boot_id[1] = leader.boot_id[1];
 	message->answered_ns = host_ns(tp_clock_mono_ns());
 	tp_clock_message_seal(message, leader.peer.key);
-	if (sendto(leader.socket.fd, message, sizeof(*message), MSG_NOSIGNAL,
+	if (tp_own_fd_is_ours(&leader.socket) &&
+	    sendto(leader.socket.fd, message, sizeof(*message), MSG_NOSIGNAL,
 		   (const struct sockaddr *)to, n_to) > 0)
 		leader.n_answered++;
 }
 
 /* All that has arrived. */
-static void listen_to_all(void)
+static int listen_to_all(void *unused)
 {
 	const uint32_t what = leader.is_server ? TP_CLOCK_ASK : TP_CLOCK_ANSWER;
 
@@ -353,7 +358,9 @@ static void listen_to_all(void)
 		struct msghdr msg = {.msg_name = &from, .msg_namelen = sizeof(from),
 				     .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
 				     .msg_controllen = sizeof(control)};
-		ssize_t n = recvmsg(leader.socket.fd, &msg, MSG_DONTWAIT);
+		ssize_t n = tp_own_fd_is_ours(&leader.socket)
+				    ? recvmsg(leader.socket.fd, &msg, MSG_DONTWAIT)
+				    : -1;
 
 		if (n < 0)
 			break;
@@ -367,6 +374,7 @@ static void listen_to_all(void)
 			take_answer(&message, arrival_ns(&msg));
 	}
 	tp_clock_take_anchor(&leader.now);
+	return 0;
 }
 
 static bool is_recording(void)
@@ -418,12 +426,12 @@ static void exchange(uint64_t now)
 		leader.n_rounds = 0;
 	leader.settle_ns = 0;
 	leader.n_rounds++;
-	listen_to_all();
+	tp_own_table_call(listen_to_all, NULL);
 	if (is_recording())
 		record_kept(tp_clock_now());
 	if (!leader.is_server) {
-		ask();
-		ask();
+		tp_own_table_call(ask, NULL);
+		tp_own_table_call(ask, NULL);
 	}
 }
 
@@ -436,7 +444,7 @@ static bool settle(uint64_t end, bool is_closing)
 		return true;
 	if (!leader.settle_ns)
 		leader.settle_ns = now_ns;
-	listen_to_all();
+	tp_own_table_call(listen_to_all, NULL);
 	if (!is_closing && now_ns - leader.settle_ns < SETTLE_MS * 1000000ull)
 		return false;
 	record_kept(end);

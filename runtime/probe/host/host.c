@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
@@ -327,14 +328,14 @@ static void read_source(enum source which)
 		switch_off(which, "not what this version knows");
 }
 
-/* What this thread has cost; not how long it had to wait for a processor. */
+/* What our threads have cost; not how long they had to wait for a processor. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec t;
 
 	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
 		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + tp_own_table_cpu_ns();
 }
 
 static void read_rollup(void)

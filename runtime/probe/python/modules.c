@@ -89,7 +89,7 @@ static bool read_memory(uint64_t address, void *to, size_t n)
 	if ((errno != EPERM && errno != ENOSYS) ||
 	    tp_own_fd_open(&memory, "/proc/self/mem", O_RDONLY, 0))
 		return false;
-	is_read = pread(memory.fd, to, n, (off_t)address) == (ssize_t)n;
+	is_read = tp_own_fd_read(&memory, to, n, address) == (ssize_t)n;
 	tp_own_fd_close(&memory);
 	return is_read;
 }
@@ -297,7 +297,7 @@ static void take_line(const char *line, uint64_t from)
 static int read_list(uint64_t from)
 {
 	size_t kept = 0;
-	off_t at = 0;
+	uint64_t at = 0;
 	int err;
 
 	if (!tp_own_fd_is_ours(&modules.maps)) {
@@ -308,16 +308,15 @@ static int read_list(uint64_t from)
 	modules.group.key = 0;
 	modules.group.has_code = false;
 	for (;;) {
-		ssize_t got = pread(modules.maps.fd, modules.text + kept, TEXT_BYTES - kept, at);
+		ssize_t got = tp_own_fd_read(&modules.maps, modules.text + kept, TEXT_BYTES - kept,
+					     at);
 		char *line = modules.text, *end;
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
-			return -errno;
+			return (int)got;
 		if (!got)
 			break;
-		at += got;
+		at += (uint64_t)got;
 		kept += (size_t)got;
 		modules.text[kept] = '\0';
 		while ((end = memchr(line, '\n', (size_t)(modules.text + kept - line)))) {

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread.c - threads of ours in a program that does not know of them
+ */
+#include "runtime/base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	/* The C library takes the thread's TLS out of this, too: libraries of the guest may
+	 * use tens of KB of it. */
+	STACK_BYTES = 512 << 10,
+	GONE_TRIES = 2000,	/* of 100 us */
+};
+
+int tp_thread_start(void *(*run)(void *))
+{
+	sigset_t all, kept;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &kept);
+	err = pthread_create(&thread, &attr, run, NULL);
+	if (err == EINVAL) {	/* the guest's TLS does not fit: the usual size then */
+		pthread_attr_destroy(&attr);
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		err = pthread_create(&thread, &attr, run, NULL);
+	}
+	pthread_sigmask(SIG_SETMASK, &kept, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+void tp_thread_introduce(const char *name)
+{
+	const struct sched_param usual = {0};
+
+	prctl(PR_SET_NAME, name);
+	/* A thread of this class does not take the processor from the one that wakes it: the
+	 * training goes on at the end of a window, and we start when a core is free. */
+	sched_setscheduler(0, SCHED_BATCH, &usual);
+}
+
+void tp_thread_await_gone(uint32_t tid)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	/* The kernel counts a thread for a moment after its last instruction. Not nanosleep(): a
+	 * thread can be cancelled in that. */
+	for (uint32_t i = 0; i < GONE_TRIES && !syscall(SYS_tgkill, getpid(), tid, 0); i++)
+		syscall(SYS_nanosleep, &pause, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread.h - threads of ours in a program that does not know of them
+ *
+ * All signals are blocked in them: they must never run a handler of the program.
+ */
+#ifndef TP_BASE_THREAD_H
+#define TP_BASE_THREAD_H
+
+#include <stdint.h>
+
+/* Detached, with a small stack. 0 or -errno. */
+int tp_thread_start(void *(*run)(void *));
+/* In the thread itself: its name, and that it need not start before whoever wakes it sleeps. */
+void tp_thread_introduce(const char *name);
+/* Waits until thread `tid` of this process, which ends, is gone for the kernel, too. */
+void tp_thread_await_gone(uint32_t tid);
+
+#endif
