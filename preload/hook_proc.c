@@ -46,8 +46,7 @@ static void find_real(void)
 #undef _
 }
 
-/* Async-signal-safe. */
-static bool is_owner(void)
+bool tp_hook_proc_is_owner(void)
 {
 	return proc.owner && tp_session_is_open() && getpid() == proc.owner;
 }
@@ -89,7 +88,7 @@ static void after_fork_in_child(void)
 /* The destructor is for processes in which atexit failed: it runs last, when much is gone. */
 static __attribute__((destructor)) void end_at_exit(void)
 {
-	if (is_owner())
+	if (tp_hook_proc_is_owner())
 		tp_session_close("exit");
 }
 
@@ -110,7 +109,7 @@ void tp_hook_proc_at_exit(void)
 
 TP_EXPORT _Noreturn void _exit(int status)
 {
-	if (is_owner())
+	if (tp_hook_proc_is_owner())
 		tp_session_close("_exit");
 	if (!proc._exit)
 		find_real();
@@ -127,7 +126,7 @@ TP_EXPORT _Noreturn void _Exit(int status)
 
 TP_EXPORT _Noreturn void quick_exit(int status)
 {
-	if (is_owner())
+	if (tp_hook_proc_is_owner())
 		tp_session_close("quick_exit");
 	if (!proc.quick_exit)
 		find_real();
@@ -142,7 +141,7 @@ TP_EXPORT _Noreturn void quick_exit(int status)
  */
 TP_EXPORT _Noreturn void pthread_exit(void *value)
 {
-	if (is_owner() && gettid() == proc.owner) {
+	if (tp_hook_proc_is_owner() && gettid() == proc.owner) {
 		tp_warn("the first thread ended by pthread_exit; recording stops");
 		tp_session_close("pthread_exit");
 	}
@@ -164,9 +163,9 @@ static uint32_t *begin_exec(void)
 {
 	uint32_t *mark;
 
-	if (is_owner() && tp_session_is_follower())
+	if (tp_hook_proc_is_owner() && tp_session_is_follower())
 		tp_session_close("exec");
-	mark = is_owner() && tp_ring.head ? &tp_ring.head->is_replaced : NULL;
+	mark = tp_hook_proc_is_owner() && tp_ring.head ? &tp_ring.head->is_replaced : NULL;
 
 	if (mark)
 		__atomic_store_n(mark, 1, __ATOMIC_RELEASE);

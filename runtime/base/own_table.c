@@ -109,7 +109,8 @@ static int leave_copied_table(void)
 {
 	struct rlimit limit;
 
-	if (unshare(CLONE_FILES) < 0)
+	/* Not by its name: that is a hook of ours. */
+	if (syscall(SYS_unshare, CLONE_FILES) < 0)
 		return -errno;
 	if (!close_listed()) {
 		if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > MOST_FDS)

@@ -17,7 +17,7 @@ enum {
 	/* The C library takes the thread's TLS out of this, too: libraries of the guest may
 	 * use tens of KB of it. */
 	STACK_BYTES = 512 << 10,
-	GONE_TRIES = 2000,	/* of 100 us */
+	GONE_TRIES = 500,	/* of 100 us */
 };
 
 int tp_thread_start(void *(*run)(void *))

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
@@ -157,6 +158,39 @@ static void need_ledger(void)
 	open_ledger();
 }
 
+/* Before each round: somebody may have cut the ring's file, and then what is gone must not be
+ * touched any more, by us nor by the program's threads. */
+static bool has_ring(void)
+{
+	if (!tp_ring_is_cut())
+		return true;
+	tp_ring_lose();
+	tp_session_lose();
+	tp_warn("somebody cut the file of ring '%s': recording ends, and what was not yet in a trace "
+		"is lost", tp_ring.path);
+	return false;
+}
+
+/* Ends with the files as they are. */
+static void lose_files(void)
+{
+	tp_window_abandon();
+	tp_ledger_file_close(&drain.ledger);
+}
+
+static void finish_files(void)
+{
+	struct tp_clock_anchor anchor;
+
+	tp_window_finish();
+	need_ledger();
+	tp_clock_take_anchor(&anchor);
+	keep_anchor(&anchor);
+	tp_ledger_file_drain(&drain.ledger, &anchor);
+	tp_ledger_file_end(&drain.ledger);
+	tp_ledger_file_close(&drain.ledger);
+}
+
 /* One round; returns how long there is nothing to do. */
 static uint64_t do_round(void)
 {
@@ -195,29 +229,23 @@ static uint64_t do_round(void)
 
 static void *run(void *unused)
 {
-	struct tp_clock_anchor anchor;
+	bool is_whole;
 
 	tp_thread_introduce("trainprof");
 	__atomic_store_n(&drain.tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	for (uint32_t i = 0; drain.spec.probes[i]; i++)
 		if (drain.spec.probes[i]->warm)
 			drain.spec.probes[i]->warm();
-	while (!is_closing()) {
+	while ((is_whole = has_ring()) && !is_closing()) {
 		uint32_t seen = __atomic_load_n(&tp_ring_bell, __ATOMIC_ACQUIRE);
 		uint64_t wait_ns = do_round();
 
 		if (!is_closing())
 			wait_for_work(seen, wait_ns);
 	}
-	tp_window_finish();
-	need_ledger();
-	tp_clock_take_anchor(&anchor);
-	keep_anchor(&anchor);
-	tp_ledger_file_drain(&drain.ledger, &anchor);
-	tp_ledger_file_end(&drain.ledger);
-	tp_ledger_file_close(&drain.ledger);
+	is_whole ? finish_files() : lose_files();
 	/* A process ends when its last thread does. */
-	if (__atomic_exchange_n(&drain.end, DONE, __ATOMIC_ACQ_REL) == ABANDONED)
+	if (__atomic_exchange_n(&drain.end, DONE, __ATOMIC_ACQ_REL) == ABANDONED || !is_whole)
 		tp_own_table_stop();
 	syscall(SYS_futex, &drain.end, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	return NULL;
@@ -261,6 +289,5 @@ bool tp_drain_stop(uint32_t timeout_ms)
 
 void tp_drain_forked(void)
 {
-	tp_window_forked();
-	tp_ledger_file_close(&drain.ledger);
+	lose_files();
 }

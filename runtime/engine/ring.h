@@ -46,6 +46,7 @@ struct tp_ring {
 	uint32_t generation;		/* counts rings in this process and its ancestors */
 	char path[512];
 	char link_path[512];		/* name in the run folder, when the file lies elsewhere */
+	uint64_t n_bytes;		/* of the file */
 	const struct tp_folder *folder;	/* of the run */
 	struct tp_own_fd file;		/* locked: says to others that we live */
 };
@@ -75,6 +76,10 @@ int tp_ring_open(const struct tp_ring_spec *spec);
 void tp_ring_close(void);
 /* Not everything is written: takes no more records, leaves the file for the merge. */
 void tp_ring_leave(void);
+/* Somebody cut the file: to touch what is gone is SIGBUS. */
+bool tp_ring_is_cut(void);
+/* Memory of this process only takes its place, and no more records. */
+void tp_ring_lose(void);
 /* The run folder was made anew: puts the link to the ring there again. */
 void tp_ring_relink(void);
 /* In the child of fork: forgets the parent's mapping without touching its contents. */

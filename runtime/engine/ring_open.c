@@ -146,6 +146,7 @@ static int do_open(void *arg)
 		tp_ring.slots[i].chunk = TP_NO_CHUNK;
 	strcpy(tp_ring.slots[TP_RING_LAST_SLOT].name, "other threads");
 	memcpy(head->link_path, file.link_path, sizeof(head->link_path));
+	tp_ring.n_bytes = fixed_bytes + file.bytes;
 	tp_ring.folder = spec->folder;
 	tp_ring.file = file.own;
 	tp_ring.generation++;
@@ -176,6 +177,23 @@ static void close_file(void)
 {
 	tp_own_fd_close(&tp_ring.file);
 	tp_ring.file = TP_OWN_FD_NONE;
+}
+
+bool tp_ring_is_cut(void)
+{
+	struct stat st;
+
+	return !tp_own_fd_stat(&tp_ring.file, &st) && (uint64_t)st.st_size < tp_ring.n_bytes;
+}
+
+void tp_ring_lose(void)
+{
+	/* Guest threads may be in the middle of a record: addresses stay valid throughout. */
+	if (mmap(tp_ring.head, tp_ring.n_bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		tp_warn_once("cannot put memory in the place of ring '%s': %s", tp_ring.path,
+			     strerror(errno));
+	tp_ring_leave();
 }
 
 void tp_ring_leave(void)

@@ -365,6 +365,20 @@ void tp_session_lead(uint64_t now)
 	tp_session_leave(entered);
 }
 
+void tp_session_lose(void)
+{
+	uint32_t open = TP_SESSION_OPEN;
+
+	/* Who is closing it goes on: the drain thread ends. */
+	if (!tp_session_enter())
+		return;
+	session->is_window = session->is_arm_wanted = false;
+	switch_probes();
+	__atomic_compare_exchange_n(&session->state, &open, TP_SESSION_CLOSED, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	tp_spin_unlock(&session->lock);
+}
+
 /* ---- windows that were asked for ---- */
 
 enum tp_session_asked tp_session_ask(uint64_t from, uint64_t to)

@@ -87,4 +87,7 @@ uint64_t tp_session_stall(uint32_t window);
 void tp_session_live(int64_t delta_bytes);			/* host */
 void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */
 
+/* The ring is lost: recording ends, nothing more is written. On the drain thread. */
+void tp_session_lose(void);
+
 #endif

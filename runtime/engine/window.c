@@ -107,7 +107,7 @@ int tp_window_init(const struct tp_window_spec *spec)
 	return 0;
 }
 
-void tp_window_forked(void)
+void tp_window_abandon(void)
 {
 	if (state.is_open)
 		tp_writer_abandon(&state.writer);

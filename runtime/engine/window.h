@@ -49,6 +49,6 @@ bool tp_window_serve(void);
 void tp_window_finish(void);
 
 /* In the child of fork: closes the parent's file. */
-void tp_window_forked(void);
+void tp_window_abandon(void);
 
 #endif

@@ -34,6 +34,7 @@ static void *allocate(void *arg)
 			block[i] = malloc((size_t)(i + 1) * 10);
 		for (int i = 0; i < 50; i++)
 			free(block[i]);
+		usleep(200);
 	}
 	return NULL;
 }

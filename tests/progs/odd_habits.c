@@ -2,14 +2,17 @@
 /*
  * odd_habits.c - things that programs do and that a guest library must live with
  *
- * usage: odd_habits signals|descriptors|dlopen|deepbind [LIBRARY]
+ * usage: odd_habits signals|descriptors|dlopen|deepbind|namespace [LIBRARY]
  *
  * signals: a timer's handler allocates while the program does. descriptors: closes all of
  * them, and counts on getting the lowest. dlopen: opens and closes LIBRARY, or libm, a
- * hundred times. deepbind: opens it so that it prefers its own names. Prints what it saw.
+ * hundred times. deepbind: opens it so that it prefers its own names. namespace: wants a user
+ * namespace of its own, as its only thread. Prints what it saw.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +84,13 @@ static int open_library(const char *path, int flags, int times)
 	return 0;
 }
 
+static int take_namespace(void)
+{
+	usleep(200000);
+	puts(unshare(CLONE_NEWUSER) ? strerror(errno) : "a namespace");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *habit = argc > 1 ? argv[1] : "", *library = argc > 2 ? argv[2] : "libm.so.6";
@@ -96,5 +106,7 @@ int main(int argc, char **argv)
 		return open_library(library, RTLD_NOW, 100);
 	if (!strcmp(habit, "deepbind"))
 		return open_library(library, RTLD_NOW | RTLD_DEEPBIND, 1);
+	if (!strcmp(habit, "namespace"))
+		return take_namespace();
 	return 2;
 }

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "runtime/base/own_table.h"
 #include "runtime/engine/facts.h"
 #include "tests/unit/session_rig.h"
 
@@ -44,6 +45,24 @@ Test(session_trouble, records_nothing_where_it_cannot_make_the_folder)
 	cr_expect(!tp_session_is_armed());
 	rig_step();
 	tp_session_close("exit");
+}
+
+/* To touch what is gone would be SIGBUS, in the program's threads and in ours. */
+Test(session_trouble, ends_without_harm_when_somebody_cuts_the_ring)
+{
+	rig_config.buffer_bytes = 1 << 20;
+	cr_assert_eq(rig_open("always"), 0);
+	rig_run_steps(0, 3);
+	cr_assert_eq(truncate(tp_ring.path, 8192), 0);
+	tp_ring_ring_bell();
+	while (tp_session_is_open())
+		usleep(1000);
+	cr_expect(!tp_session_is_armed());
+	rig_op("late", 0, 1);
+	rig_run_steps(3, 2);
+	tp_session_epoch(tp_clock_now());
+	tp_session_close("exit");
+	cr_expect_eq(tp_own_table_id(), 0);
 }
 
 Test(session_trouble, makes_the_folder_anew_for_the_next_window_when_it_was_removed)
