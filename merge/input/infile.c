@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "merge/kit/grow.h"
+#include "runtime/base/file.h"
 
 enum { MOST_OPEN = 256 };	/* a quarter of what a process is usually allowed */
 
@@ -97,4 +99,30 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
 	pthread_mutex_unlock(&files->lock);
 	if (!is_kept)
 		close(fd);
+}
+
+int tp_infile_find(const char *path, struct stat *st)
+{
+	struct stat link;
+	char again[64];
+	int place, fd;
+
+	if (lstat(path, &link) < 0)
+		return -errno;
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -errno;
+	if (fstat(place, st) < 0) {
+		fd = -errno;
+	} else if (!S_ISREG(st->st_mode)) {
+		fd = -TP_FILE_IRREGULAR;
+	} else if (S_ISLNK(link.st_mode) && link.st_uid != st->st_uid && link.st_uid &&
+		   link.st_uid != geteuid()) {
+		fd = -EPERM;
+	} else {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+		fd = tp_file_open(again, O_RDONLY, 0);
+	}
+	close(place);
+	return fd;
 }

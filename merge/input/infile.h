@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct tp_infile {
@@ -37,5 +38,13 @@ struct tp_infile *tp_infiles_add(struct tp_infiles *files, const char *path, int
  * file by now. */
 int tp_infile_open(struct tp_infiles *files, struct tp_infile *file);
 void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int fd);
+
+/*
+ * Opens what is found under a name in a folder: a regular file, or a link to one that its owner may
+ * lead to: its own, or anyone's when it is the caller's (or root's). What it leads to is looked at
+ * before it is opened, and that very file is opened: others may write in the folder, too.
+ * Descriptor and its stat(2), or -errno; -EPERM: a link to a file of another user.
+ */
+int tp_infile_find(const char *path, struct stat *st);
 
 #endif

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/input/infile.h"
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/grow.h"
 #include "runtime/base/file.h"
@@ -32,11 +33,11 @@ static bool ends_with(const char *s, const char *suffix)
 }
 
 /* False: nothing of ours, as far as its first bytes tell. */
-static bool sniff(const char *path, enum tp_input_kind *kind)
+static bool sniff(int fd, enum tp_input_kind *kind)
 {
 	char bytes[2 * TP_LEDGER_LINE_MAX];
 	struct tp_ledger_head ledger;
-	ssize_t n = tp_file_read(path, bytes, sizeof(bytes));
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
 	uint64_t magic;
 	const char *eol;
 
@@ -54,13 +55,13 @@ static bool sniff(const char *path, enum tp_input_kind *kind)
 	return eol && tp_ledger_parse_head(bytes, (size_t)(eol - bytes), &ledger);
 }
 
-static int add_file(struct tp_input_list *list, const char *path, const struct stat *st,
+static int add_file(struct tp_input_list *list, const char *path, int fd, const struct stat *st,
 		    bool is_given)
 {
 	enum tp_input_kind kind;
 	struct tp_input *item;
 
-	if (!sniff(path, &kind)) {
+	if (!sniff(fd, &kind)) {
 		bool is_kineto = ends_with(path, ".pt.trace.json") ||
 				 ends_with(path, ".pt.trace.json.gz");
 
@@ -153,7 +154,7 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 {
 	bool is_given = depth == 0;
 	struct stat st;
-	int fd;
+	int fd, err;
 
 	if (stat(path, &st)) {
 		/* In a folder only a ring's link matters: what it led to is gone, or loops. */
@@ -180,14 +181,17 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 			list->complain(list->ctx, path, "neither a file nor a folder; not read");
 		return 0;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = tp_infile_find(path, &st);
 	if (fd < 0) {
 		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || ends_with(path, ".ring"))
-			list->complain(list->ctx, path, strerror(errno));
+			list->complain(list->ctx, path,
+				       fd == -EPERM ? "a link to a file of another user; not read"
+						    : tp_file_error(fd));
 		return 0;
 	}
+	err = add_file(list, path, fd, &st, is_given);
 	close(fd);
-	return add_file(list, path, &st, is_given);
+	return err;
 }
 
 int tp_input_add(struct tp_input_list *list, const char *path)

@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
+#include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
 
 static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
@@ -112,19 +115,27 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 
 int tp_run_read_ledger(struct tp_run_in *run, const char *path)
 {
-	FILE *file = fopen(path, "re");
+	struct stat st;
+	int fd = tp_infile_find(path, &st);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
 	struct tp_proc_in *proc;
 	int err;
 
 	if (!file) {
-		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path, strerror(errno));
+		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path,
+			     fd < 0 ? tp_file_error(fd) : strerror(errno));
+		if (fd >= 0)
+			close(fd);
 		tp_run_keep(run, run->pub.n_issues - 1);
 		return 0;
 	}
 	err = tp_run_read_ledger_text(run, file, path, &proc);
-	fclose(file);
-	if (proc && !proc->ledger_path)
+	if (proc && !proc->ledger_path) {
 		proc->ledger_path = strdup(path);
+		proc->ledger_file = (struct tp_own_fd){.fd = -1, .device = st.st_dev,
+						       .inode = st.st_ino};
+	}
+	fclose(file);
 	if (!err && proc &&
 	    !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_LEDGER, .proc = proc,
 						   .path = (char *)path, .shown = (char *)path}))

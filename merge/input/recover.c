@@ -200,14 +200,20 @@ static int add_steps(struct tp_ring_in *r)
 static int read_head(struct tp_ring_in *r, const char **fault)
 {
 	struct stat st;
-	int err;
+	int err = 0;
 
 	*fault = NULL;
-	if (!r->is_kept)
-		r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (r->fd < 0 || fstat(r->fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < sizeof(r->head)) {
+	if (!r->is_kept) {
+		r->fd = tp_infile_find(r->path, &st);
+		err = r->fd < 0 ? r->fd : 0;
+	} else if (fstat(r->fd, &st)) {
+		err = -errno;
+	}
+	if (err)
+		return err;
+	r->file = (struct tp_own_fd){.fd = -1, .device = st.st_dev, .inode = st.st_ino};
+	r->uid = st.st_uid;
+	if ((uint64_t)st.st_size < sizeof(r->head)) {
 		*fault = "too short to be a ring of trainprof";
 		return 0;
 	}
@@ -247,8 +253,11 @@ static int take_process(struct tp_ring_in *r)
 	r->is_live = !r->is_kept && !r->head.is_replaced && tp_alive(&r->head, r->fd);
 	r->proc->is_live = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
-	if (!r->is_kept)
+	if (!r->is_kept) {
 		r->proc->ring_path = strdup(r->path);
+		r->proc->ring_file = r->file;
+		r->proc->ring_uid = r->uid;
+	}
 	err = add_names(r);
 	if (!err)
 		err = tp_file_read_at(r->fd, r->head.slots_at, r->slot, slots_bytes);
@@ -302,7 +311,8 @@ out:
 			     err == -ENODATA  ? "the ring is shorter than it says"
 			     : err == -EEXIST ? "another ring of the same process was read; this one "
 						"is left out"
-					      : strerror(-err));
+			     : err == -EPERM  ? "a link to a file of another user; it is not read"
+					      : tp_file_error(err));
 		err = 0;
 	}
 	free(r->order);

@@ -3,6 +3,10 @@
  * recovered.c - writes recovered windows as trace files and takes the rings away
  *
  * A ring is removed only after everything in it is in a file under its final name.
+ *
+ * Others may write in the folder, and change what a name is at any moment. So the folder is opened
+ * once, and is the one that the ring lies in; files are made new, reached without links, and
+ * changed or removed only if they are those that were read.
  */
 #include "merge/input/recovered.h"
 
@@ -17,6 +21,7 @@
 #include "merge/input/decode.h"
 #include "merge/input/run.h"
 #include "runtime/base/file.h"
+#include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/writer.h"
 
@@ -25,6 +30,7 @@ enum { ARENA_BYTES = 256 << 20 };	/* reserved; what is not touched costs nothing
 struct recovery {
 	struct tp_run_in *run;
 	struct tp_proc_in *proc;
+	struct tp_folder folder;	/* that the ring, or the link to it, lies in */
 	struct tp_writer writer;
 	struct tp_reader_room room;
 	struct tp_rec *rec;
@@ -49,7 +55,8 @@ static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes
 static int say(const struct recovery *r, const char *path, int err)
 {
 	fprintf(stderr, "trainprof-merge: rank %d: cannot recover '%s': %s; its ring stays\n",
-		r->proc->pub.rank, path, strerror(-err));
+		r->proc->pub.rank, path,
+		err == -ESTALE ? "it is another file than was read" : tp_file_error(err));
 	return err;
 }
 
@@ -217,7 +224,9 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 	r->n_events = 0;
 	r->writer.anchor = r->proc->anchor[0];
 	/* The writer makes a ".part" of its own, which must not be the one that is read. */
-	snprintf(new_path, sizeof(new_path), "%s.recovered", path);
+	snprintf(new_path, sizeof(new_path), "%s.recovered.part", path);
+	tp_folder_unlink(&r->folder, new_path, NULL);	/* of a recovery that was killed */
+	new_path[strlen(new_path) - strlen(".part")] = '\0';
 	err = tp_writer_open(&r->writer, new_path, &head, window->meta,
 			     (uint32_t)strlen(window->meta));
 	if (err)
@@ -230,18 +239,46 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 	else
 		err = tp_writer_close(&r->writer, totals, (uint32_t)n);
 	if (!err)
-		err = tp_file_rename(new_path, path);
+		err = tp_folder_rename(&r->folder, new_path, path);
 	if (err) {
 		strcat(new_path, ".part");
-		unlink(new_path);
+		tp_folder_unlink(&r->folder, new_path, NULL);
 		return say(r, path, err);
 	}
 	printf("recovered %s: %llu events\n", path, (unsigned long long)r->n_events);
 	return 0;
 }
 
+/* The ledger that was read, and nobody else's: its only name, and of the ring's user. */
+static int open_ledger(const struct recovery *r, struct tp_own_fd *ledger, uint64_t *end)
+{
+	const struct tp_proc_in *proc = r->proc;
+	int err = tp_folder_open_file(&r->folder, proc->ledger_path, O_RDWR, ledger);
+	struct stat st;
+
+	if (!err)
+		err = tp_own_fd_stat(ledger, &st);
+	if (!err && (!tp_own_fd_is_file(&proc->ledger_file, &st) || st.st_nlink != 1 ||
+		     st.st_uid != proc->ring_uid))
+		err = -ESTALE;
+	if (err)
+		tp_own_fd_close(ledger);
+	else
+		*end = (uint64_t)st.st_size;
+	return err;
+}
+
+static int append(const struct tp_own_fd *ledger, const char *line, size_t n, uint64_t *end)
+{
+	struct iovec part = {(char *)line, n};
+	int err = tp_own_fd_write(ledger, &part, 1, *end);
+
+	*end += n;
+	return err;
+}
+
 /* The ring was given without the ledger: its steps get one of their own, beside the ring. */
-static int start_ledger(const struct recovery *r)
+static int start_ledger(const struct recovery *r, struct tp_own_fd *ledger, uint64_t *end)
 {
 	const struct tp_proc *of = &r->proc->pub;
 	const struct tp_clock_anchor *start = &r->proc->anchor[0];
@@ -253,24 +290,26 @@ static int start_ledger(const struct recovery *r)
 		.rank = of->rank, .local_rank = of->local_rank, .world_size = of->world_size,
 		.node_rank = of->node_rank, .pid = of->pid, .restart = of->restart,
 	};
-	int fd, err, n;
+	int err, n;
 
 	n = snprintf(path, sizeof(path), "%.*srank%d.pid%u.recovered.steps",
 		     slash ? (int)(slash - r->proc->ring_path + 1) : 0, r->proc->ring_path,
 		     of->rank < 0 ? 0 : of->rank, of->pid);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return say(r, r->proc->ring_path, -ENAMETOOLONG);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return say(r, path, -errno);
-	memcpy(head.host, of->host, sizeof(head.host));
-	err = tp_file_write_all(fd, text, tp_ledger_format_head(text, sizeof(text), &head));
-	close(fd);
+	err = tp_folder_create(&r->folder, path, O_RDWR, 0644, ledger);
 	if (err)
 		return say(r, path, err);
-	r->proc->ledger_path = strdup(path);
-	if (!r->proc->ledger_path)
-		return -ENOMEM;
+	memcpy(head.host, of->host, sizeof(head.host));
+	*end = 0;
+	err = append(ledger, text, tp_ledger_format_head(text, sizeof(text), &head), end);
+	r->proc->ledger_path = err ? NULL : strdup(path);
+	if (!err && !r->proc->ledger_path)
+		err = -ENOMEM;
+	if (err) {
+		tp_own_fd_close(ledger);
+		return say(r, path, err);
+	}
 	printf("recovered %s: %u steps\n", path, r->proc->n_ring_steps);
 	return 0;
 }
@@ -280,20 +319,23 @@ static int write_steps(const struct recovery *r)
 {
 	struct tp_proc_in *proc = r->proc;
 	char line[TP_LEDGER_LINE_MAX], last = '\n';
+	struct tp_own_fd ledger;
 	uint32_t hint = 0;
-	off_t end;
-	int err = 0, fd;
+	uint64_t end;
+	int err;
 
 	if (!proc->n_ring_steps)
 		return 0;
-	if (!proc->ledger_path && (err = start_ledger(r)))
+	if (proc->ledger_path) {
+		err = open_ledger(r, &ledger, &end);
+		err = err ? say(r, proc->ledger_path, err) : 0;
+	} else {
+		err = start_ledger(r, &ledger, &end);
+	}
+	if (err)
 		return err;
-	fd = open(proc->ledger_path, O_RDWR | O_APPEND | O_CLOEXEC);
-	if (fd < 0)
-		return say(r, proc->ledger_path, -errno);
-	end = lseek(fd, 0, SEEK_END);
-	if (end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n')
-		err = tp_file_write_all(fd, "\n", 1);
+	if (end > 0 && tp_own_fd_read(&ledger, &last, 1, end - 1) == 1 && last != '\n')
+		err = append(&ledger, "\n", 1, &end);
 	for (uint32_t i = 0; i < proc->n_ring_steps && !err; i++) {
 		const struct tp_ring_step *step = &proc->ring_step[i];
 		int64_t begin = tp_align_ns(&proc->map, &hint, step->begin);
@@ -321,23 +363,77 @@ static int write_steps(const struct recovery *r)
 		row.optimizer_ns =
 			(uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->optimizer) -
 				   begin);
-		err = tp_file_write_all(fd, line, tp_ledger_format_row(line, sizeof(line), &row));
+		err = append(&ledger, line, tp_ledger_format_row(line, sizeof(line), &row), &end);
 	}
-	close(fd);
+	tp_own_fd_close(&ledger);
 	return err ? say(r, proc->ledger_path, err) : 0;
+}
+
+/* Opens the folder of the ring, and makes sure that it is. */
+static int open_folder(struct recovery *r)
+{
+	const char *path = r->proc->ring_path, *slash = strrchr(path, '/');
+	char folder[sizeof(r->folder.path)];
+	struct stat st;
+	int n = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+	int err;
+
+	if (n >= (int)sizeof(folder))
+		return -ENAMETOOLONG;
+	snprintf(folder, sizeof(folder), "%.*s", n ? n : 1, n ? path : ".");
+	err = tp_folder_open(&r->folder, folder);
+	if (err)
+		return err;
+	if (fstatat(r->folder.own.fd, slash ? slash + 1 : path, &st, 0) < 0)
+		err = -errno;
+	else if (!tp_own_fd_is_file(&r->proc->ring_file, &st))
+		err = -ESTALE;
+	if (err)
+		tp_folder_close(&r->folder);
+	return err;
 }
 
 static void remove_ring(const struct recovery *r)
 {
-	char *real = realpath(r->proc->ring_path, NULL);
+	const struct tp_proc_in *proc = r->proc;
+	char *real = NULL;
 
-	if (real && strcmp(real, r->proc->ring_path))
-		unlink(real);
-	unlink(r->proc->ring_path);
+	/* Else it is a link, to a ring elsewhere. */
+	if (tp_folder_unlink(&r->folder, proc->ring_path, &proc->ring_file) != -ESTALE)
+		return;
+	real = realpath(proc->ring_path, NULL);
+	if (real && tp_folder_unlink(NULL, real, &proc->ring_file))
+		say(r, real, -ESTALE);
+	else
+		tp_folder_unlink(&r->folder, proc->ring_path, NULL);
 	free(real);
 }
 
-static int recover_process(struct recovery *r)
+/* The file of a window, now that all of it is in another one. */
+static void remove_part(const struct recovery *r, uint32_t window_at)
+{
+	const char *path = r->run->pub.window[window_at].path;
+	size_t n = strlen(path);
+
+	if (n <= 5 || strcmp(path + n - 5, ".part"))
+		return;
+	for (uint32_t i = 0; i < r->run->n_sources; i++) {
+		const struct tp_source *source = &r->run->source[i];
+		struct tp_own_fd file = {.fd = -1};
+		int err;
+
+		if (source->window != window_at || !source->file || strcmp(source->path, path))
+			continue;
+		file.device = source->file->dev;
+		file.inode = source->file->ino;
+		err = tp_folder_unlink(&r->folder, path, &file);
+		if (err)
+			say(r, path, err);
+		return;
+	}
+}
+
+static int recover_in_folder(struct recovery *r)
 {
 	struct tp_run *run = &r->run->pub;
 	int64_t last = -1;
@@ -356,16 +452,23 @@ static int recover_process(struct recovery *r)
 		err = write_steps(r);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < run->n_windows; i++) {
-		const char *path = run->window[i].path;
-		size_t n = strlen(path);
-
-		if (run->window[i].proc == &r->proc->pub && !run->window[i].is_whole && n > 5 &&
-		    !strcmp(path + n - 5, ".part"))
-			unlink(path);
-	}
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == &r->proc->pub && !run->window[i].is_whole)
+			remove_part(r, i);
 	remove_ring(r);
 	return 0;
+}
+
+static int recover_process(struct recovery *r)
+{
+	int err = open_folder(r);
+
+	if (err)
+		return say(r, r->proc->ring_path, err);
+	r->writer.folder = &r->folder;
+	err = recover_in_folder(r);
+	tp_folder_close(&r->folder);
+	return err;
 }
 
 int tp_recovered_write(struct tp_run *run)

@@ -15,6 +15,8 @@ struct tp_ring_in {
 	struct tp_run_in *run;
 	const char *path;
 	int fd;
+	struct tp_own_fd file;		/* which one it is */
+	uid_t uid;			/* whose */
 	struct tp_ring_head head;
 	struct tp_ring_slot *slot;
 	struct tp_chunk *chunk;		/* one, with its records */

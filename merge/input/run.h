@@ -16,6 +16,7 @@
 #include "merge/input/queues.h"
 #include "merge/kit/sum.h"
 #include "merge/model/strings.h"
+#include "runtime/base/own_fd.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -60,6 +61,8 @@ struct tp_proc_in {
 	uint32_t n_ring_open, cap_ring_open;
 	char *ring_path;		/* NULL: none read */
 	char *ledger_path;		/* of its ledger file, if one was read */
+	struct tp_own_fd ring_file, ledger_file;	/* which files those were; not open */
+	uid_t ring_uid;
 };
 
 struct tp_ring_open {

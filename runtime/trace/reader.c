@@ -109,27 +109,23 @@ static int read_file_head(struct tp_reader *reader)
 static int open_file(struct tp_reader *reader)
 {
 	struct stat st;
-	const char *what = NULL;
-	int err = 0;
+	const char *what;
+	int err;
 
-	do {
-		reader->fd =
-		    open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	} while (reader->fd < 0 && errno == EINTR);
-	if (reader->fd < 0 || fstat(reader->fd, &st)) {
-		err = -errno;
-		what = strerror(errno);
-	} else if (S_ISDIR(st.st_mode)) {
-		err = -EINVAL;
-		what = "not a trainprof trace: a directory";
-	} else if (!S_ISREG(st.st_mode)) {
-		err = -EINVAL;
-		what = "not a trainprof trace: not a regular file";
-	} else {
+	reader->fd = tp_file_open(reader->path, O_RDONLY, 0);
+	err = reader->fd < 0 ? reader->fd : fstat(reader->fd, &st) ? -errno : 0;
+	if (!err) {
 		reader->file_bytes = (uint64_t)st.st_size;
+		return 0;
 	}
-	if (err)
-		tp_reader_complain(reader, 0, what);
+	if (err == -EISDIR || err == -TP_FILE_IRREGULAR) {
+		what = err == -EISDIR ? "not a trainprof trace: a directory"
+				      : "not a trainprof trace: not a regular file";
+		err = -EINVAL;
+	} else {
+		what = strerror(-err);
+	}
+	tp_reader_complain(reader, 0, what);
 	return err;
 }
 

@@ -47,10 +47,10 @@ with_fifo()
 }
 
 mkfifo config
-bare config LD_PRELOAD="$LIB" TRAINPROF_CONFIG="$TMP/config" timeout -k 1 10 /bin/true
+bare config timeout -k 1 10 env LD_PRELOAD="$LIB" TRAINPROF_CONFIG="$TMP/config" /bin/true
 is "TRAINPROF_CONFIG is a FIFO: /bin/true ends" "$status" 0
-train config_named TRAINPROF_CONFIG="$TMP/config" TRAINPROF_PROGRAM=sleep TRAINPROF_SCHEDULE=always \
-	timeout -k 1 20 sleep 0.1
+bare config_named timeout -k 1 20 env LD_PRELOAD="$LIB" TRAINPROF_CONFIG="$TMP/config" \
+	TRAINPROF_DIR="$TMP/config_named" TRAINPROF_PROGRAM=sleep TRAINPROF_SCHEDULE=always sleep 0.1
 like "and one that is profiled says so" "$(messages_of config_named)" "config.*not a regular file"
 
 with_fifo "the ledger" rank0.steps

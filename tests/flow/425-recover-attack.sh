@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --recover by root, and a run of root's, in a folder of another user, who changes what its names are
+# just when they are used: nothing outside the folder is created, changed, opened or removed.
+
+. "$(dirname "$0")/lib.sh"
+[ "$(id -u)" = 0 ] || skip_all "only root can be attacked by another user"
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+"${as_nobody[@]}" true 2>/dev/null || skip_all "setpriv does not work here"
+cc=${CC:-cc}
+cd "$TMP" || exit 1
+chmod 711 "$TMP"
+"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -o swapper "$PROGS/swapper.c" || skip_all "no C compiler"
+export TRAINPROF_BUFFER_DIR=$TMP/rings TRAINPROF_BUFFER=2M
+mkdir rings
+
+# A run that was killed: a trace in the making, a ledger, a ring with steps that are not in it.
+TRAINPROF_DIR=$TMP/killed TRAINPROF_PROGRAM=sleep TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:5 \
+	TRAINPROF_RECORD=host LD_PRELOAD=$LIB sleep 100 &
+victim=$!
+for ((i = 0; i < 300; i++)); do
+	[ "$(cat killed/rank0.steps 2>/dev/null | wc -l)" -lt 10 ] || break
+	sleep 0.1
+done
+kill -9 $victim
+wait $victim 2>/dev/null
+ring=$(basename "$(ls killed/*.ring)")
+cp -L "killed/$ring" ring
+cp -a killed whole
+rm "whole/$ring"
+cp ring "whole/$ring"
+
+# The same, without anybody who interferes.
+cp -a whole quiet
+fuse quiet --recover --quiet -o /dev/null quiet
+is "the killed run can be recovered" "$status $(cd quiet && ls -1 | tr '\n' ' ')" "0 rank0.0.tpt rank0.steps "
+
+# What lies outside, with the names that the attacker will lead to.
+state()
+{
+	(cd outside && ls -lA --time-style=full-iso . && cat ./* | md5sum)
+}
+
+# attack FROM WHAT COMMAND...: once, while COMMAND works in attacker/run, at first a copy of FROM.
+# Counts in $harm whether anything happened outside.
+attack()
+{
+	local from=$1 what=$2
+	shift 2
+	rm -rf outside told
+	mkdir outside
+	cp quiet/rank0.steps whole/rank0.0.tpt.part outside
+	cp ring "outside/$ring"
+	state >before
+	touch -a -d 2001-01-01 outside/*
+	mkdir attacker
+	cp -a "$from" attacker/run
+	chown -R 65534:65534 attacker
+	mkfifo told
+	"${as_nobody[@]}" ./swapper "$TMP/attacker/run" "$TMP/outside" "$what" >told &
+	swapper=$!
+	read -r _ <told
+	"$@"
+	kill $swapper
+	wait $swapper 2>/dev/null
+	# What was read has another time.
+	find outside -type f -newerat 2002-01-01 >after
+	state >>after
+	diff before after >>harm.txt || harm=$((harm + 1))
+	rm -rf attacker
+}
+
+for what in ledger part folder; do
+	harm=0
+	for ((i = 0; i < ${ROUNDS:-15}; i++)); do
+		attack whole "$what" fuse attack --recover --quiet -o /dev/null attacker/run
+	done
+	is "the $what changes under it: nothing outside is touched" "$harm" 0
+done
+
+# Also while the library writes there.
+harm=0
+mkdir empty
+for what in part folder; do
+	attack empty "$what" train runs "TRAINPROF_DIR=$TMP/attacker/run" TRAINPROF_PROGRAM=sleep \
+		TRAINPROF_SCHEDULE=wait=0,warmup=0,active=20,repeat=0 TRAINPROF_STEP=clock:20 \
+		TRAINPROF_RECORD=host sleep 4
+	is "the program runs on" "$status" 0
+done
+is "names change under a run: nothing outside is touched" "$harm" 0
+
+# A link of one user to a file of another: not even opened.
+mkdir -p linked
+cp whole/rank0.steps whole/rank0.0.tpt.part linked
+chown -R 65534:65534 linked
+touch -a -d 2001-01-01 ring
+"${as_nobody[@]}" ln -s "$TMP/ring" "linked/$ring"
+fuse linked --recover --quiet -o /dev/null linked
+ok "another's ring is not removed" test -e ring
+is "nor opened" "$(find ring -newerat 2002-01-01)" ""
+like "and it is said" "$(cat linked.out linked.err)" "link to a file of another user"
+done_testing
