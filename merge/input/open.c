@@ -88,6 +88,36 @@ static uint64_t said_blocks(const uint8_t *totals, uint32_t n)
 	return blocks;
 }
 
+static bool has_issue(const struct opening *o, const char *line, size_t n)
+{
+	const struct tp_run *run = &o->run->pub;
+
+	for (uint32_t i = 0; i < run->n_issues; i++) {
+		const char *text = run->issue[i].text;
+		size_t n_text = strlen(text);
+
+		if (run->issue[i].proc == &o->proc->pub && n_text >= n &&
+		    !memcmp(text + n_text - n, line, n))
+			return true;
+	}
+	return false;
+}
+
+/* Messages of a process that had no standard error any more; each file has all up to then. */
+static void take_unsaid(const struct opening *o, const char *totals)
+{
+	static const char key[] = "unsaid=trainprof: ";
+	const char *at = totals;
+
+	while ((at = strstr(at, key))) {
+		size_t n = strcspn(at += sizeof(key) - 1, "\n");
+
+		if (!has_issue(o, at, n))
+			tp_run_issue(&o->run->pub, &o->proc->pub, false,
+				     "its standard error was gone when it said: %.*s", (int)n, at);
+	}
+}
+
 /* Everything but events. */
 static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			struct tp_window *window)
@@ -113,6 +143,7 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 		o->n_blocks_said = said_blocks(raw, n);
 		if (!window->totals[0])
 			window->totals = copy_text(o->run, raw, n);
+		take_unsaid(o, window->totals);
 		break;
 	case TP_BLOCK_STRINGS:
 		tp_reader_strings(reader, i, add_string, o);

@@ -27,6 +27,8 @@ is "nothing of ours was closed, nothing is lost" \
 is "traces are whole" "$(ls thief | grep -c part)" 0
 last=$(ls -t thief/*.tpt | head -n 1)
 like "what could not be said is in the trace" "$("$DUMP" "$last")" "unsaid=trainprof: window [0-9]+: "
+fuse thief_merged --quiet -v health thief
+like "and said by the merge" "$(cat thief_merged.out)" "its standard error was gone when it said: window [0-9]+"
 
 train polite TRAINPROF_PROGRAM=odd_habits TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:20 \
 	bash -c 'exec 7<>"$0"; ls -l /proc/self/fd >/dev/null; ./odd_habits dlopen' "$TMP/theirs"

@@ -48,12 +48,12 @@ static struct {
 	const char *feature;
 	bool is_off;
 } source[N_SOURCES] = {
-	[STAT] = { { "/proc/stat", { -1, 0, 0 } }, "host.cores", false },
-	[STATM] = { { "/proc/self/statm", { -1, 0, 0 } }, "host.memory", false },
-	[MEMINFO] = { { "/proc/meminfo", { -1, 0, 0 } }, "host.system_memory", false },
-	[DISKS] = { { "/proc/diskstats", { -1, 0, 0 } }, "host.disk", false },
-	[NETWORK] = { { "/proc/self/net/dev", { -1, 0, 0 } }, "host.network", false },
-	[ROLLUP] = { { "/proc/self/smaps_rollup", { -1, 0, 0 } }, "host.pss", false },
+	[STAT] = { { "/proc/stat", { .fd = -1 } }, "host.cores", false },
+	[STATM] = { { "/proc/self/statm", { .fd = -1 } }, "host.memory", false },
+	[MEMINFO] = { { "/proc/meminfo", { .fd = -1 } }, "host.system_memory", false },
+	[DISKS] = { { "/proc/diskstats", { .fd = -1 } }, "host.disk", false },
+	[NETWORK] = { { "/proc/self/net/dev", { .fd = -1 } }, "host.network", false },
+	[ROLLUP] = { { "/proc/self/smaps_rollup", { .fd = -1 } }, "host.pss", false },
 };
 
 enum value {
