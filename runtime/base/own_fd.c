@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "runtime/base/file.h"
+#include "runtime/base/open.h"
 #include "runtime/base/own_table.h"
 
 /* Above what programs, and bash with its 255, count on; low enough for the usual limit of
