@@ -56,12 +56,14 @@ bare config_named timeout -k 1 20 env LD_PRELOAD="$LIB" TRAINPROF_CONFIG="$TMP/c
 like "and one that is profiled says so" "$(messages_of config_named)" "config.*not a regular file"
 
 with_fifo "the ledger" rank0.steps
-like "it says that the name is taken" "$(messages_of fifo)" "holds traces of this rank already"
+like "it says what is the matter" "$(messages_of fifo)" "rank0.steps' stays: not a regular file"
+is "and is recorded under another name" "$(ls fifo/*.tpt | wc -l)" 1
+rm -r fifo
+with_fifo "a ring, OVERWRITE=1," x.ring TRAINPROF_OVERWRITE=1
+ok "it is recorded" test -s fifo/rank0.0.tpt
 rm -r fifo
 with_fifo "the ledger, OVERWRITE=1," rank0.steps TRAINPROF_OVERWRITE=1
-ok "it is recorded" test -s fifo/rank0.0.tpt
-with_fifo "a ring, OVERWRITE=1," x.ring TRAINPROF_OVERWRITE=1
-ok "it is recorded again" test -s fifo/rank0.0.tpt
+is "it is recorded, too" "$(ls fifo/*.tpt | wc -l)" 1
 rm -r fifo
 with_fifo "a proposal" trigger.0 TRAINPROF_TRIGGER=signal:USR2,steps=3
 ok "with a proposal it is recorded" test -s fifo/rank0.0.tpt
