@@ -134,7 +134,7 @@ static void *serve(void *unused)
 {
 	int err;
 
-	tp_thread_introduce(TP_OWN_TABLE_THREAD);
+	tp_thread_introduce(TP_OWN_TABLE_THREAD, false);
 	err = leave_program_table();
 	table.result = err;
 	table.tid = (uint32_t)syscall(SYS_gettid);

@@ -44,11 +44,13 @@ int tp_thread_start(void *(*run)(void *))
 	return -err;
 }
 
-void tp_thread_introduce(const char *name)
+void tp_thread_introduce(const char *name, bool is_patient)
 {
 	const struct sched_param usual = {0};
 
 	prctl(PR_SET_NAME, name);
+	if (!is_patient)
+		return;
 	/* A thread of this class does not take the processor from the one that wakes it: the
 	 * training goes on at the end of a window, and we start when a core is free. */
 	sched_setscheduler(0, SCHED_BATCH, &usual);

@@ -7,12 +7,13 @@
 #ifndef TP_BASE_THREAD_H
 #define TP_BASE_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Detached, with a small stack. 0 or -errno. */
 int tp_thread_start(void *(*run)(void *));
-/* In the thread itself: its name, and that it need not start before whoever wakes it sleeps. */
-void tp_thread_introduce(const char *name);
+/* In the thread itself: its name, and whether it may wait until whoever wakes it sleeps. */
+void tp_thread_introduce(const char *name, bool is_patient);
 /* Waits until thread `tid` of this process, which ends, is gone for the kernel, too. */
 void tp_thread_await_gone(uint32_t tid);
 

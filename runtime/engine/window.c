@@ -61,6 +61,7 @@ static struct {
 struct pass {
 	uint32_t window;	/* being written; records of later ones stay */
 	bool is_final;
+	const struct tp_ring_slot *own;	/* the drain thread's */
 };
 
 /* Of our threads. */
@@ -190,9 +191,9 @@ static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, 
 }
 
 /* Our own records are in no order: pick_record looks at each. */
-static bool is_own(uint32_t slot)
+static bool is_own(const struct pass *pass, uint32_t slot)
 {
-	return tp_ring_self.slot == &tp_ring.slots[slot];
+	return pass->own == &tp_ring.slots[slot];
 }
 
 /* Of our own records behind one that stays: those of the window, which is over. */
@@ -202,7 +203,7 @@ static bool pick_record(void *ctx, uint32_t slot, const struct tp_rec *rec)
 	uint64_t begin = begin_of(pass->window), end = end_of_window(pass->window);
 
 	if (!tp_rec_is_after(rec) && (end_of(rec) < begin || end_of(rec) > end)) {
-		if (pass->is_final && state.is_open && is_own(slot))
+		if (pass->is_final && state.is_open && is_own(pass, slot))
 			write_crossing((uint16_t)slot, rec, 1, begin, end);
 		return false;
 	}
@@ -253,23 +254,24 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	}
 	if (run < i)
 		note_write(tp_writer_events(&state.writer, &rec[run], i - run, (uint16_t)slot));
-	if (i < n && pass->is_final && state.is_open && !is_own(slot))
+	if (i < n && pass->is_final && state.is_open && !is_own(pass, slot))
 		write_crossing((uint16_t)slot, &rec[i], n - i, begin, end);
 	return i;
 }
 
 /* One pass over the ring: what belongs to the window goes to its file. */
-static void run_pass(uint32_t window, bool is_final)
+static int do_pass(void *arg)
 {
-	struct pass pass = {.window = window, .is_final = is_final};
+	struct pass *pass = arg;
+	uint32_t window = pass->window;
 
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
-	tp_ring_take(take_records, &pass);
+	tp_ring_take(take_records, pass);
 	if (window < __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_ACQUIRE) &&
 	    end_of_window(window))
-		tp_ring_pick(pick_record, &pass);
-	if (is_final && state.is_open) {
+		tp_ring_pick(pick_record, pass);
+	if (pass->is_final && state.is_open) {
 		uint64_t begin = begin_of(window), end = end_of_window(window);
 		const struct tp_open_span *span;
 		uint16_t slot;
@@ -290,6 +292,19 @@ static void run_pass(uint32_t window, bool is_final)
 	if (state.is_open)
 		note_write(tp_writer_flush(&state.writer));
 	tp_ring_release(state.is_open ? window + 1 : NO_WINDOW, state.writer.n_bytes);
+	return 0;
+}
+
+/* One call of own_table.h, with all that it writes; but records of the drain thread's own are
+ * picked by itself. */
+static void run_pass(uint32_t window, bool is_final)
+{
+	struct pass pass = {.window = window, .is_final = is_final, .own = tp_ring_self.slot};
+
+	if (tp_ring_self.generation == tp_ring.generation)
+		do_pass(&pass);
+	else
+		tp_own_table_call(do_pass, &pass);
 }
 
 /* ---- windows ---- */

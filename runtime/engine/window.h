@@ -9,7 +9,8 @@
  * window, begin, end (ticks), first_step, steps, epoch, in_epoch, step_source, late (records
  * that came after their window's file was closed, so far), names_lost, windows_lost,
  * stall_ns (of the training thread when the window ended), what became of triggers, what the
- * probes report, and drain_cpu_ns (of this window).
+ * probes report, drain_cpu_ns (of this window), and unsaid, once for each message so far that found
+ * no standard error any more.
  */
 #ifndef TP_ENGINE_WINDOW_H
 #define TP_ENGINE_WINDOW_H

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
 #include "runtime/base/varint.h"
 #include "runtime/trace/kinds.h"
@@ -278,8 +279,17 @@ static int make_part(struct tp_writer *writer, const char *part)
 	return err ? err : tp_folder_create(writer->folder, part, O_WRONLY, 0644, &writer->file);
 }
 
-int tp_writer_open(struct tp_writer *writer, const char *path,
-		   const struct tp_file_head *head, const char *meta, uint32_t meta_bytes)
+/* What opens, flushes and closes is one call each, however many blocks it writes: where cores are
+ * scarce each change of threads may take milliseconds. */
+struct writer_call {
+	struct tp_writer *writer;
+	const char *path, *text;
+	const struct tp_file_head *head;
+	uint32_t n_text;
+};
+
+static int open_writer(struct tp_writer *writer, const char *path,
+		       const struct tp_file_head *head, const char *meta, uint32_t meta_bytes)
 {
 	struct tp_file_head sealed = *head;
 	char part[PART_PATH];
@@ -316,6 +326,21 @@ int tp_writer_open(struct tp_writer *writer, const char *path,
 	if (err)
 		tp_writer_discard(writer);	/* nothing of use is in it */
 	return err;
+}
+
+static int do_open(void *arg)
+{
+	const struct writer_call *call = arg;
+
+	return open_writer(call->writer, call->path, call->head, call->text, call->n_text);
+}
+
+int tp_writer_open(struct tp_writer *writer, const char *path,
+		   const struct tp_file_head *head, const char *meta, uint32_t meta_bytes)
+{
+	struct writer_call call = {writer, path, meta, head, meta_bytes};
+
+	return tp_own_table_call(do_open, &call);
 }
 
 static struct tp_writer_stage *stage_of(struct tp_writer *writer, const struct tp_rec *rec)
@@ -379,12 +404,11 @@ int tp_writer_string(struct tp_writer *writer, uint32_t id)
 	return note_error(writer, stage_string(writer, id));
 }
 
-int tp_writer_flush(struct tp_writer *writer)
+static int do_flush(void *arg)
 {
+	struct tp_writer *writer = arg;
 	int err = 0;
 
-	if (writer->file.fd < 0)
-		return 0;
 	/* One error a file is told: after it the others are 0. */
 	for (int i = 0; i < TP_WRITER_STAGES; i++)
 		err += write_events(writer, &writer->stage[i]);
@@ -392,6 +416,11 @@ int tp_writer_flush(struct tp_writer *writer)
 	if (!writer->error)
 		err += note_error(writer, write_strings(writer));
 	return err;
+}
+
+int tp_writer_flush(struct tp_writer *writer)
+{
+	return writer->file.fd < 0 ? 0 : tp_own_table_call(do_flush, writer);
 }
 
 /* The totals that only the writer knows, then the caller's. */
@@ -410,13 +439,11 @@ static int write_end(struct tp_writer *writer, const char *totals, uint32_t tota
 	return write_text(writer, TP_BLOCK_END, text.buf, text.len);
 }
 
-int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
+static int close_writer(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
 {
 	char part[PART_PATH];
 	int err, flush_err, close_err;
 
-	if (writer->file.fd < 0)
-		return -EBADF;
 	flush_err = tp_writer_flush(writer);
 	/* Also after an error: a file that says what is missing is better than a torn one,
 	 * and there may be room for a few bytes where there was none for a block. */
@@ -429,6 +456,20 @@ int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t total
 	if (!err)
 		err = tp_folder_rename(writer->folder, part, writer->path);
 	return err ? err : flush_err;
+}
+
+static int do_close(void *arg)
+{
+	const struct writer_call *call = arg;
+
+	return close_writer(call->writer, call->text, call->n_text);
+}
+
+int tp_writer_close(struct tp_writer *writer, const char *totals, uint32_t totals_bytes)
+{
+	struct writer_call call = {.writer = writer, .text = totals, .n_text = totals_bytes};
+
+	return writer->file.fd < 0 ? -EBADF : tp_own_table_call(do_close, &call);
 }
 
 void tp_writer_abandon(struct tp_writer *writer)

@@ -4,7 +4,7 @@
 # Our files in a program that knows nothing of them: it closes our descriptors and has its own
 # files there, FIFOs lie under our names, the ring is cut, it wants what only one thread may have.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 DUMP=$O/tests/progs/tptdump
 [ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
 cc=${CC:-cc}

@@ -4,7 +4,7 @@
 # --recover by root, and a run of root's, in a folder of another user, who changes what its names are
 # just when they are used: nothing outside the folder is created, changed, opened or removed.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "only root can be attacked by another user"
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 "${as_nobody[@]}" true 2>/dev/null || skip_all "setpriv does not work here"
