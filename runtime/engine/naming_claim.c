@@ -87,16 +87,18 @@ static int replace(struct tp_naming *naming, const char *dir, const char *patter
 		   const char *path, const struct tp_owned *owned)
 {
 	bool is_ledger = owned->kind == TP_OWNED_LEDGER || owned->is_empty;
+	int err;
 
 	if (owned->owner != TP_OWNER_DEAD || !owned->is_locked || !is_ledger) {
 		leave(naming, path, is_ledger ? "its process may still run, on another machine perhaps"
 					      : "it is no ledger");
 		return 0;
 	}
-	if (!tp_owned_is_at(owned, path))
+	if (tp_folder_check(naming->folder, path, &owned->own))
 		return 0;
 	tp_naming_sweep(naming, dir, pattern, path);
-	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	err = tp_owned_remove(naming->folder, path, owned);
+	return err == -ENOENT || err == -ESTALE ? 0 : err;
 }
 
 /* The name is taken: 0 when trying again makes sense, else -EEXIST. */
@@ -104,7 +106,7 @@ static int make_way(struct tp_naming *naming, const char *dir, const char *patte
 		    bool overwrite, const char *path)
 {
 	struct tp_owned owned;
-	int err = tp_owned_open(path, &owned);
+	int err = tp_owned_open(naming->folder, path, &owned);
 
 	if (err == -ENOENT)
 		return 0;

@@ -134,7 +134,7 @@ static void inspect_ledger(const char *head, size_t n, const struct stat *st, in
 	owned->real_ns = ledger.real_ns;
 	/* Nobody but its process holds a ledger. */
 	owned->owner = lock == -EWOULDBLOCK		 ? TP_OWNER_ALIVE
-		       : has_ended(owned->fd, st->st_size) ? TP_OWNER_DEAD
+		       : has_ended(owned->own.fd, st->st_size) ? TP_OWNER_DEAD
 							 : judge(&owner, lock);
 }
 
@@ -152,7 +152,7 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 	char head[sizeof(struct tp_ring_head)] = "";
 	struct tp_file_head trace;
 	uint64_t magic = 0;
-	ssize_t n = pread(owned->fd, head, sizeof(head), 0);
+	ssize_t n = pread(owned->own.fd, head, sizeof(head), 0);
 
 	owned->is_empty = n == 0;
 	owned->owner = owned->is_empty ? judge_empty(st, lock) : TP_OWNER_UNKNOWN;
@@ -169,22 +169,46 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 	}
 }
 
-int tp_owned_open(const char *path, struct tp_owned *owned)
+/* A ring may lie elsewhere, with a link here: followed when the link is ours. 0 or -errno. */
+static int open_linked(const char *path, int flags, struct tp_owned *owned)
 {
 	struct stat st;
-	int lock;
+	ssize_t n;
 
-	*owned = (struct tp_owned){.fd = tp_file_open(path, O_RDWR, 0)};
+	if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode) || st.st_uid != geteuid())
+		return -ELOOP;
+	n = readlink(path, owned->target, sizeof(owned->target) - 1);
+	if (n <= 0 || owned->target[0] != '/')
+		return -ELOOP;
+	owned->target[n] = '\0';
+	return tp_folder_open_file(NULL, owned->target, flags, &owned->own);
+}
+
+static int open_any(const struct tp_folder *folder, const char *path, int flags,
+		    struct tp_owned *owned)
+{
+	int err = tp_folder_open_file(folder, path, flags, &owned->own);
+
+	return err == -ELOOP ? open_linked(path, flags, owned) : err;
+}
+
+int tp_owned_open(const struct tp_folder *folder, const char *path, struct tp_owned *owned)
+{
+	struct stat st;
+	int lock, err;
+
+	*owned = (struct tp_owned){.own = TP_OWN_FD_NONE};
+	err = open_any(folder, path, O_RDWR, owned);
 	/* Of somebody else's: only looked at. (Network file systems lock what may be written.) */
-	if (owned->fd == -EACCES || owned->fd == -EROFS || owned->fd == -EPERM)
-		owned->fd = tp_file_open(path, O_RDONLY, 0);
-	if (owned->fd < 0)
-		return owned->fd;
-	if (fstat(owned->fd, &st) < 0) {
+	if (err == -EACCES || err == -EROFS || err == -EPERM)
+		err = open_any(folder, path, O_RDONLY, owned);
+	if (err)
+		return err;
+	if (fstat(owned->own.fd, &st) < 0) {
 		tp_owned_close(owned);
 		return -EBADF;
 	}
-	lock = tp_hold_briefly(owned->fd);
+	lock = tp_hold_briefly(owned->own.fd);
 	owned->is_locked = !lock;
 	inspect(owned, &st, lock);
 	return 0;
@@ -192,14 +216,14 @@ int tp_owned_open(const char *path, struct tp_owned *owned)
 
 void tp_owned_close(struct tp_owned *owned)
 {
-	close(owned->fd);
-	owned->fd = -1;
+	tp_own_fd_close(&owned->own);
 }
 
-bool tp_owned_is_at(const struct tp_owned *owned, const char *path)
+int tp_owned_remove(const struct tp_folder *folder, const char *path, const struct tp_owned *owned)
 {
-	struct stat now, was;
-
-	return !stat(path, &now) && !fstat(owned->fd, &was) && now.st_dev == was.st_dev &&
-	       now.st_ino == was.st_ino;
+	if (!owned->target[0])
+		return tp_folder_unlink(folder, path, &owned->own);
+	tp_folder_unlink(NULL, owned->target, &owned->own);
+	/* Then the link, which is no file that was opened. */
+	return tp_folder_unlink(folder, path, NULL);
 }

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/folder.h"
+
 enum tp_owned_kind { TP_OWNED_OTHER, TP_OWNED_TRACE, TP_OWNED_RING, TP_OWNED_LEDGER };
 
 enum tp_owner_state {
@@ -28,14 +30,19 @@ struct tp_owned {
 	uint64_t run_id, parent_run_id;
 	uint64_t real_ns;	/* of a ledger: when it was begun */
 	bool is_empty;
-	int fd;			/* as long as it is open, others find a ledger or ring locked */
+	struct tp_own_fd own;	/* as long as it is open, others find a ledger or ring locked */
+	char target[1024];	/* of a ring: where it lies, if not in the folder; "": there */
 	bool is_locked;		/* by us, just now: nobody else may take it away */
 };
 
-/* 0 or -errno, as tp_file_open. Close it when it is 0. */
-int tp_owned_open(const char *path, struct tp_owned *owned);
+/*
+ * Within a call of own_table.h. `path` lies in `folder` (NULL: anywhere), and no link on the way is
+ * followed but one of ours to a ring. 0 or -errno, as tp_folder_open_file. Close it when it is 0.
+ */
+int tp_owned_open(const struct tp_folder *folder, const char *path, struct tp_owned *owned);
 void tp_owned_close(struct tp_owned *owned);
-/* What was opened still has that name. */
-bool tp_owned_is_at(const struct tp_owned *owned, const char *path);
+/* Removes what was opened, if it still has that name; of a ring that lies elsewhere also the link.
+ * 0 or -errno, -ESTALE: it is another file now. */
+int tp_owned_remove(const struct tp_folder *folder, const char *path, const struct tp_owned *owned);
 
 #endif

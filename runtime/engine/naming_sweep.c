@@ -26,6 +26,7 @@ enum {
 
 struct sweep {
 	const struct tp_naming *naming;
+	const char *dir;	/* the run folder */
 	const char *suffix;	/* of traces, by the present pattern */
 	const char *own;	/* the ledger that stays */
 	void (*visit)(struct sweep *sweep, const char *path, struct tp_owned *owned);
@@ -53,16 +54,28 @@ static void visit_file(struct sweep *sweep, const char *path)
 {
 	struct tp_owned owned;
 
-	if (!has_our_name(sweep, path) || tp_owned_open(path, &owned))
+	if (!has_our_name(sweep, path) || tp_owned_open(sweep->naming->folder, path, &owned))
 		return;
 	sweep->visit(sweep, path, &owned);
 	tp_owned_close(&owned);
 }
 
+/* The run folder itself may be the user's link; what lies in it is opened without following any. */
+static int list_folder(const struct sweep *sweep, const char *path)
+{
+	const struct tp_folder *folder = sweep->naming->folder;
+
+	if (strcmp(path, sweep->dir))
+		return tp_file_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (folder && tp_own_fd_is_ours(&folder->own))
+		return tp_file_open_at(folder->own.fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	return tp_file_open(path, O_RDONLY | O_DIRECTORY, 0);
+}
+
 static void visit_folder(struct sweep *sweep, const char *path, uint32_t depth)
 {
 	char entries[4096] __attribute__((aligned(16)));
-	int fd = tp_file_open(path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = list_folder(sweep, path);
 	ssize_t n;
 
 	if (fd < 0)
@@ -141,29 +154,21 @@ static bool is_of_our_rank(const struct sweep *sweep, const struct tp_owned *own
 
 static void remove_file(struct sweep *sweep, const char *path, const struct tp_owned *owned)
 {
-	char target[PATH_MAX_BYTES];
-	ssize_t n;
+	int err;
 
 	if (!is_of_our_rank(sweep, owned) || !strcmp(path, sweep->own))
 		return;
 	if (judge(sweep, owned) != TP_OWNER_DEAD ||
-	    (owned->kind == TP_OWNED_LEDGER &&
-	     (!owned->is_locked || !tp_owned_is_at(owned, path)))) {
+	    (owned->kind == TP_OWNED_LEDGER && !owned->is_locked)) {
 		sweep->n_kept++;
 		return;
 	}
-	/* A ring may lie elsewhere, with a link here. */
-	n = owned->kind == TP_OWNED_RING ? readlink(path, target, sizeof(target) - 1) : -1;
-	if (n > 0) {
-		target[n] = '\0';
-		if (target[0] == '/')
-			unlink(target);
-	}
-	if (unlink(path) == 0)
-		sweep->n_removed++;
-	else
+	err = tp_owned_remove(sweep->naming->folder, path, owned);
+	sweep->n_removed += !err;
+	sweep->n_kept += err == -ESTALE;
+	if (err && err != -ESTALE)
 		tp_warn("cannot remove the old '%s': %s; the merge will show it too", path,
-			strerror(errno));
+			strerror(-err));
 }
 
 static void remove_data(struct sweep *sweep, const char *path, struct tp_owned *owned)
@@ -182,7 +187,7 @@ void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char
 		     const char *own)
 {
 	char name[PATH_MAX_BYTES];
-	struct sweep sweep = {.naming = naming, .own = own, .visit = note_run};
+	struct sweep sweep = {.naming = naming, .dir = dir, .own = own, .visit = note_run};
 	struct tp_text out;
 	uint32_t depth = 0;
 
