@@ -11,10 +11,8 @@
 
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
-#include "merge/facts/time/names.h"
-#include "merge/facts/time/nest.h"
-#include "merge/kit/grow.h"
-#include "merge/kit/keyed.h"
+#include "merge/facts/time/paths.h"
+#include "merge/facts/time/spans.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -23,45 +21,45 @@
 enum {
 	NODES_MAX = 1 << 18,
 	NODES_WRITTEN = 6000,
-	NO_NODE = UINT32_MAX,
+	NOT_WRITTEN = UINT32_MAX,
 };
 
 struct node {
-	uint32_t parent;
-	uint32_t name;		/* of names; of the outermost two: a process, a thread */
-	uint32_t depth;		/* 0: a process, 1: a thread */
+	uint32_t depth;		/* 1: a process, 2: a thread */
 	uint64_t calls;
 	int64_t self_ns, device_ns;
 };
 
+/* A node is a path of names; its outermost two rows are a process and a thread. 0: none. */
 struct flame {
 	const struct tp_run *run;
 	struct tp_names *names;
-	struct tp_nest *nest;
+	struct tp_spans *spans;
+	uint32_t *open;		/* the node of an open span, by tp_nest_span.slot */
+	uint32_t cap_open;
 	struct tp_launches *launches;
-	struct tp_launch_notes node_of;	/* of calls, plus one */
-	struct node *node;
+	struct tp_launch_notes node_of;	/* of calls */
+	struct tp_paths paths;
+	struct node *node;	/* by number of the path */
 	uint32_t n_nodes, cap_nodes;
-	struct tp_keyed keyed;	/* by parent and name */
 	bool is_full;
 };
 
-static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t depth, uint32_t name)
+/* The parent itself when there is no room. */
+static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t row)
 {
-	uint32_t hash = tp_keyed_hash((uint64_t)(parent + 1) << 32 | name), at, i;
+	uint32_t node = tp_paths_child(&f->paths, parent, row);
 
-	for (i = tp_keyed_first(&f->keyed, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(&f->keyed, hash, &at))
-		if (f->node[i].parent == parent && f->node[i].name == name)
-			return i;
-	if (f->n_nodes == NODES_MAX ||
-	    !tp_grow(&f->node, &f->cap_nodes, (uint64_t)f->n_nodes + 1, sizeof(*f->node)) ||
-	    !tp_keyed_add(&f->keyed, hash, f->n_nodes)) {
+	if (node == TP_NO_PATH) {
 		f->is_full = true;
 		return parent;
 	}
-	f->node[f->n_nodes] = (struct node){.parent = parent, .name = name, .depth = depth};
-	return f->n_nodes++;
+	if (node >= f->n_nodes) {
+		tp_need_room(&f->node, &f->cap_nodes, (uint64_t)node + 1, sizeof(*f->node));
+		f->node[node].depth = f->node[parent].depth + 1;
+		f->n_nodes = node + 1;
+	}
+	return node;
 }
 
 /* Threads of one name are one: a backward pass has as many as there are devices. */
@@ -77,55 +75,52 @@ static uint32_t thread_of(const struct tp_event *event)
 	return 0;
 }
 
-/* The node of what is open on the event's thread. */
-static uint32_t around(struct flame *f, const struct tp_event *event)
+/* The node that the span's stands below. */
+static uint32_t around(struct flame *f, const struct tp_event *event,
+		       const struct tp_nest_span *span)
 {
-	uint32_t open;
+	uint32_t node = span->depth ? f->open[span[-1].slot] : 0;
 
-	if (tp_nest_open(f->nest, event, &open, 1))
-		return open;
-	open = child_of(f, NO_NODE, 0, event->proc->at);
-	return open == NO_NODE ? NO_NODE : child_of(f, open, 1, thread_of(event));
+	if (node)
+		return node;
+	node = child_of(f, 0, event->proc->at);
+	return node ? child_of(f, node, thread_of(event)) : 0;
 }
 
 static void close_span(void *ctx, const struct tp_nest_span *span)
 {
 	struct flame *f = ctx;
-	struct node *node = &f->node[span->row];
+	struct node *node = &f->node[f->open[span->slot]];
 
 	node->calls++;
 	node->self_ns = tp_add(node->self_ns, tp_nest_self_ns(span));
 }
 
-static void take_span(struct flame *f, const struct tp_event *event)
+static void take_span(void *state, const struct tp_event *event)
 {
-	uint32_t name = tp_names_row(f->names, event), parent, node;
+	struct flame *f = state;
+	const struct tp_nest_span *span = tp_spans_now(f->spans);
+	uint32_t node;
 
-	if (name == TP_NO_NAME || tp_names_at(f->names, name)->is_private ||
-	    (event->flags & TP_F_ASYNC && event->kind != TP_REC_CALL))
+	if (!span)
 		return;
-	parent = around(f, event);
-	if (parent == NO_NODE)
-		return;
-	node = child_of(f, parent, f->node[parent].depth + 1, name);
-	tp_nest_span(f->nest, event, node, name);
+	node = around(f, event, span);
+	if (node)
+		node = child_of(f, node, span->name);
+	tp_need_room(&f->open, &f->cap_open, (uint64_t)span->slot + 1, sizeof(*f->open));
+	f->open[span->slot] = node;
 	if (event->kind == TP_REC_CALL)
-		tp_launch_note(&f->node_of, f->launches, event, node + 1);
+		tp_launch_note(&f->node_of, f->launches, event, node);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct flame *f = ctx;
-	uint32_t noted = tp_launch_noted(&f->node_of, call);
+	uint32_t node = tp_launch_noted(&f->node_of, call);
 
-	if (noted)
-		f->node[noted - 1].device_ns = tp_add(f->node[noted - 1].device_ns,
-						      event->end_ns - event->begin_ns);
-}
-
-static void take_event(void *state, const struct tp_event *event)
-{
-	take_span(state, event);
+	if (node)
+		f->node[node].device_ns =
+			tp_add(f->node[node].device_ns, event->end_ns - event->begin_ns);
 }
 
 static void begin_tree(void *state, struct tp_facts *facts, const void *params)
@@ -134,29 +129,23 @@ static void begin_tree(void *state, struct tp_facts *facts, const void *params)
 
 	f->run = tp_facts_run(facts);
 	f->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
-	f->names = tp_names_new();
-	f->nest = tp_nest_new(close_span, f);
-	if (!f->nest)
-		tp_need_failed();
+	f->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
+	f->names = tp_spans_names(f->spans);
+	f->paths.most = NODES_MAX + 1;
+	/* The one of what found no room. */
+	tp_need_room(&f->node, &f->cap_nodes, 1, sizeof(*f->node));
+	f->n_nodes = 1;
+	tp_spans_read(f->spans, close_span, f);
 	tp_launches_read(f->launches, take_launched, NULL, f);
-}
-
-static void end_tree(void *state)
-{
-	struct flame *f = state;
-
-	tp_nest_end(f->nest);
-	f->nest = NULL;
 }
 
 static void free_tree(void *state)
 {
 	struct flame *f = state;
 
-	tp_nest_end(f->nest);
-	tp_names_free(f->names);
 	tp_launch_notes_free(&f->node_of);
-	tp_keyed_free(&f->keyed);
+	tp_paths_free(&f->paths);
+	free(f->open);
 	free(f->node);
 }
 
@@ -166,8 +155,7 @@ static const struct tp_fact fact_tree = {
 	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
 	.is_cut = true,
 	.begin = begin_tree,
-	.event = take_event,
-	.end = end_tree,
+	.event = take_span,
 	.free = free_tree,
 };
 
@@ -179,7 +167,7 @@ static void *begin(struct tp_facts *facts)
 /* What a node and all below it cost, on the host or on devices, by which they are chosen. */
 struct total {
 	int64_t ns, device_ns;
-	uint32_t at;		/* when it is written: its number; NO_NODE: it is not */
+	uint32_t at;		/* when it is written: its number; NOT_WRITTEN: it is not */
 };
 
 static int compare_down(const void *a, const void *b)
@@ -194,14 +182,14 @@ static int64_t find_least(const struct flame *f, const struct total *total)
 {
 	int64_t *sorted, least = 0;
 
-	if (f->n_nodes <= NODES_WRITTEN)
+	if (f->n_nodes <= NODES_WRITTEN + 1)
 		return 0;
 	sorted = malloc(f->n_nodes * sizeof(*sorted));
 	if (!sorted)
 		return INT64_MAX;
-	for (uint32_t i = 0; i < f->n_nodes; i++)
-		sorted[i] = total[i].ns > total[i].device_ns ? total[i].ns : total[i].device_ns;
-	qsort(sorted, f->n_nodes, sizeof(*sorted), compare_down);
+	for (uint32_t i = 1; i < f->n_nodes; i++)
+		sorted[i - 1] = total[i].ns > total[i].device_ns ? total[i].ns : total[i].device_ns;
+	qsort(sorted, f->n_nodes - 1, sizeof(*sorted), compare_down);
 	least = sorted[NODES_WRITTEN] + 1;
 	free(sorted);
 	return least;
@@ -213,43 +201,41 @@ static void choose(const struct flame *f, struct total *total)
 	int64_t least;
 
 	/* A node stands behind the one it is in. */
-	for (uint32_t i = f->n_nodes; i--;) {
-		const struct node *node = &f->node[i];
+	for (uint32_t i = f->n_nodes; --i > 0;) {
+		struct total *parent = &total[f->paths.path[i].parent];
 
-		total[i].ns = tp_add(total[i].ns, node->self_ns);
-		total[i].device_ns = tp_add(total[i].device_ns, node->device_ns);
-		if (node->parent == NO_NODE)
-			continue;
-		total[node->parent].ns = tp_add(total[node->parent].ns, total[i].ns);
-		total[node->parent].device_ns =
-			tp_add(total[node->parent].device_ns, total[i].device_ns);
+		total[i].ns = tp_add(total[i].ns, f->node[i].self_ns);
+		total[i].device_ns = tp_add(total[i].device_ns, f->node[i].device_ns);
+		parent->ns = tp_add(parent->ns, total[i].ns);
+		parent->device_ns = tp_add(parent->device_ns, total[i].device_ns);
 	}
 	least = find_least(f, total);
-	for (uint32_t i = 0; i < f->n_nodes; i++)
+	for (uint32_t i = 1; i < f->n_nodes; i++)
 		total[i].at = (total[i].ns || total[i].device_ns) &&
 					      (total[i].ns >= least || total[i].device_ns >= least)
 				      ? n++
-				      : NO_NODE;
+				      : NOT_WRITTEN;
 }
 
-static void put_name(const struct flame *f, const struct node *node, struct tp_html *html)
+static void put_name(const struct flame *f, uint32_t node, struct tp_html *html)
 {
+	const struct tp_path *path = &f->paths.path[node];
 	const struct tp_proc *proc;
 	const struct tp_name *name;
 	char label[64];
 
-	if (node->depth == 0) {
-		tp_html_text(html, NULL, tp_label_proc(label, f->run, f->run->proc[node->name]));
-	} else if (node->depth == 1) {
-		proc = f->run->proc[f->node[node->parent].name];
-		if (proc->thread[node->name].is_main)
+	if (f->node[node].depth == 1) {
+		tp_html_text(html, NULL, tp_label_proc(label, f->run, f->run->proc[path->row]));
+	} else if (f->node[node].depth == 2) {
+		proc = f->run->proc[f->paths.path[path->parent].row];
+		if (proc->thread[path->row].is_main)
 			tp_html_text(html, NULL, "main thread");
 		else
-			tp_html_text(html, NULL, proc->thread[node->name].name[0]
-							 ? proc->thread[node->name].name
+			tp_html_text(html, NULL, proc->thread[path->row].name[0]
+							 ? proc->thread[path->row].name
 							 : "threads without a name");
 	} else {
-		name = tp_names_at(f->names, node->name);
+		name = tp_names_at(f->names, path->row);
 		tp_html_bytes(html, NULL, name->bytes, name->n_bytes);
 	}
 }
@@ -261,15 +247,16 @@ static void put_names(const struct flame *f, const struct total *total, uint32_t
 	uint32_t n = 0;
 
 	tp_html_open(html, "names", '[');
-	for (uint32_t i = 0; i < f->n_nodes; i++) {
-		const struct node *node = &f->node[i];
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		bool is_span = f->node[i].depth > 2;
+		uint32_t name = f->paths.path[i].row;
 
-		if (total[i].at == NO_NODE || (node->depth > 1 && number[node->name]))
+		if (total[i].at == NOT_WRITTEN || (is_span && number[name]))
 			continue;
-		put_name(f, node, html);
+		put_name(f, i, html);
 		n++;
-		if (node->depth > 1)
-			number[node->name] = n;
+		if (is_span)
+			number[name] = n;
 	}
 	tp_html_close(html, ']');
 }
@@ -281,15 +268,15 @@ static void put_nodes(const struct flame *f, const struct total *total, uint32_t
 
 	/* parent, name, calls, own ns, ns with all below it, ns of devices with all below it */
 	tp_html_open(html, "nodes", '[');
-	for (uint32_t i = 0; i < f->n_nodes; i++) {
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
 		const struct node *node = &f->node[i];
-		bool is_new = node->depth < 2 || number[node->name] == n + 1;
+		const struct tp_path *path = &f->paths.path[i];
+		bool is_new = node->depth < 3 || number[path->row] == n + 1;
 
-		if (total[i].at == NO_NODE)
+		if (total[i].at == NOT_WRITTEN)
 			continue;
-		tp_html_integer(html, NULL,
-				node->parent == NO_NODE ? -1 : (int64_t)total[node->parent].at);
-		tp_html_integer(html, NULL, is_new ? n : number[node->name] - 1);
+		tp_html_integer(html, NULL, path->parent ? (int64_t)total[path->parent].at : -1);
+		tp_html_integer(html, NULL, is_new ? n : number[path->row] - 1);
 		n += is_new;
 		tp_html_integer(html, NULL, (int64_t)node->calls);
 		tp_html_integer(html, NULL, node->self_ns);

@@ -123,6 +123,18 @@ Test(timebook, operators_stand_below_the_functions_that_call_them)
 	cr_expect_not(tp_timebook_is_incomplete(book));
 }
 
+Test(timebook, a_span_that_begins_where_another_ends_is_not_inside_of_it)
+{
+	give(span_of(TP_REC_OP, "aten::mm", 100, 200));
+	give(span_of(TP_REC_OP, "aten::relu", 200, 230));
+	give(span_of(TP_REC_OP, "aten::neg", 200, 210));
+	give(span_of(TP_REC_OP, "aten::add", 210, 220));
+	cr_expect_str_eq(told(), "aten::mm 100 0\n"
+				 "aten::relu 10 0\n"
+				 "aten::relu;aten::neg 10 0\n"
+				 "aten::relu;aten::add 10 0\n");
+}
+
 Test(timebook, inside_of_a_range_functions_around_it_are_not_told_again)
 {
 	const struct tp_string *program = code("main");

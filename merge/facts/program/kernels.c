@@ -9,8 +9,8 @@
 
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
-#include "merge/facts/time/nest.h"
 #include "merge/facts/time/occupancy.h"
+#include "merge/facts/time/spans.h"
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
@@ -30,7 +30,7 @@ struct tp_kernels {
 	struct tp_keyed rows; /* by key */
 	uint32_t *last;		/* by name: its row that was met last, plus one; most often it is met again */
 	uint32_t cap_last;
-	struct tp_nest *nest;
+	struct tp_spans *spans;
 	struct tp_launches *launches;
 	struct tp_launch_notes operator_of;	/* of calls, plus one */
 	bool *is_operator; /* by row of names: some span of that name is one, not a range */
@@ -106,32 +106,35 @@ static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event
 	row->known_ns += (double)ns;
 }
 
-static uint32_t find_operator(const struct tp_kernels *kernels, const struct tp_event *call)
+/* The name of the innermost operator, else of the innermost range, around the call given now. */
+static uint32_t find_operator(const struct tp_kernels *kernels)
 {
-	uint32_t open[64], n = tp_nest_open(kernels->nest, call, open, 64);
+	const struct tp_nest_span *call = tp_spans_now(kernels->spans);
+	uint32_t found = TP_KERNEL_NO_OPERATOR;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (kernels->is_operator[open[i]])
-			return open[i];
-	return n ? open[0] : TP_KERNEL_NO_OPERATOR;
+	for (uint32_t i = 1; call && i <= call->depth; i++) {
+		const struct tp_nest_span *span = call - i;
+
+		if (span->kind == TP_REC_CALL)
+			continue;
+		if (kernels->is_operator[span->name])
+			return span->name;
+		if (found == TP_KERNEL_NO_OPERATOR)
+			found = span->name;
+	}
+	return found;
 }
 
 /* Only --by-operator asks what encloses a launch. */
 static void take_span(struct tp_kernels *kernels, const struct tp_event *event)
 {
-	uint32_t row = tp_names_row(kernels->pub.names, event);
+	const struct tp_nest_span *span = tp_spans_now(kernels->spans);
 
-	if (event->flags & TP_F_ASYNC)
+	if (!span)
 		return;
-	if (row == TP_NO_NAME || !tp_grow(&kernels->is_operator, &kernels->cap_is_operator,
-					  (uint64_t)row + 1, sizeof(*kernels->is_operator))) {
-		kernels->pub.is_incomplete = true;
-		return;
-	}
-	kernels->is_operator[row] |= event->kind == TP_REC_OP;
-	if (!tp_names_at(kernels->pub.names, row)->is_private &&
-	    !tp_nest_span(kernels->nest, event, row, row))
-		kernels->pub.is_incomplete = true;
+	tp_need_room(&kernels->is_operator, &kernels->cap_is_operator, (uint64_t)span->name + 1,
+		     sizeof(*kernels->is_operator));
+	kernels->is_operator[span->name] |= event->kind == TP_REC_OP;
 }
 
 /* A graph that is recorded as one stands for its kernels. */
@@ -160,14 +163,10 @@ static void take_event(void *state, const struct tp_event *event)
 	} else if (event->kind == TP_REC_CALL) {
 		/* TP_KERNEL_NO_OPERATOR becomes 0: nothing. */
 		tp_launch_note(&kernels->operator_of, kernels->launches, event,
-			       find_operator(kernels, event) + 1);
+			       find_operator(kernels) + 1);
 	} else if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE) {
 		take_span(kernels, event);
 	}
-}
-
-static void ignore_span(void *ctx, const struct tp_nest_span *span)
-{
 }
 
 static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
@@ -175,12 +174,10 @@ static void begin_kernels(void *state, struct tp_facts *facts, const void *param
 	struct tp_kernels *kernels = state;
 
 	kernels->by = *(const struct by *)params;
-	kernels->pub.names = tp_names_new();
-	kernels->nest = tp_nest_new(ignore_span, kernels);
-	if (!kernels->nest)
-		tp_need_failed();
+	kernels->pub.names = tp_facts_want(facts, &tp_fact_names, NULL);
 	if (!kernels->by.operator)
 		return;
+	kernels->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
 	kernels->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	tp_launches_read(kernels->launches, take_launched, NULL, kernels);
 }
@@ -191,8 +188,6 @@ static void free_kernels(void *state)
 
 	for (uint32_t i = 0; i < kernels->pub.n_rows; i++)
 		tp_spread_free(&kernels->row[i].ns);
-	tp_nest_end(kernels->nest);
-	tp_names_free(kernels->pub.names);
 	tp_launch_notes_free(&kernels->operator_of);
 	tp_keyed_free(&kernels->rows);
 	free(kernels->is_operator);

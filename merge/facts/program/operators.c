@@ -9,10 +9,9 @@
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
-#include "merge/facts/time/nest.h"
 #include "merge/facts/time/paths.h"
+#include "merge/facts/time/spans.h"
 #include "merge/facts/time/tensor_cores.h"
-#include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
@@ -27,15 +26,23 @@ struct tp_operators_by {
 	bool shape, stack;
 };
 
+/* Of an open span. */
+struct open {
+	uint32_t row;
+	uint32_t path;	/* of the operators from the outermost in to it; TP_NO_PATH: not looked up yet */
+};
+
 struct tp_operators {
 	struct tp_operator_rows pub;
-	struct tp_nest *nest;
-	struct tp_memcurve *memory;
+	struct tp_spans *spans;
+	struct tensors *tensors;
 	struct tp_launches *launches;
 	struct tp_launch_notes path_of; /* of calls: where they were made */
 	struct tp_paths paths;
 	struct launched *launched; /* by number of the path */
 	uint32_t cap_launched;
+	struct open *open;	/* by tp_nest_span.slot */
+	uint32_t cap_open;
 	struct tp_operator_row *row;
 	uint32_t n_rows, cap_rows;
 	struct tp_keyed rows; /* by name, shapes and stack */
@@ -44,9 +51,58 @@ struct tp_operators {
 	bool by_shape;
 };
 
-/* NULL: out of memory. */
+/* ---- tensor memory, for all of them ---- */
+
+struct tensors {
+	struct tp_spans *spans;
+	struct tp_memcurve *memory;
+	bool has_any;
+};
+
+static void begin_tensors(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tensors *tensors = state;
+
+	tensors->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
+	tensors->memory = tp_memcurve_new();
+	if (!tensors->memory)
+		tp_need_failed();
+}
+
+static void take_memory(void *state, const struct tp_event *event)
+{
+	struct tensors *tensors = state;
+	int64_t change;
+
+	if (!tp_memcurve_event(tensors->memory, event, &change))
+		return;
+	tensors->has_any = true;
+	if (change)
+		tp_spans_bytes(tensors->spans, event, change);
+}
+
+static void free_tensors(void *state)
+{
+	struct tensors *tensors = state;
+
+	tp_memcurve_free(tensors->memory);
+}
+
+static const struct tp_fact fact_tensors = {
+	.name = "tensor bytes of spans",
+	.bytes = sizeof(struct tensors),
+	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
+		 TP_FACT_KIND(TP_REC_TOTALS),
+	.is_cut = true,
+	.begin = begin_tensors,
+	.event = take_memory,
+	.free = free_tensors,
+};
+
+/* ---- spans ---- */
+
 static struct tp_operator_row *find_row(struct tp_operators *operators, uint32_t name,
-			    const struct tp_event *event)
+					const struct tp_event *event)
 {
 	uint32_t shapes = 0, stack = 0, hash, at, i;
 	struct tp_operator_row *row;
@@ -71,10 +127,10 @@ static struct tp_operator_row *find_row(struct tp_operators *operators, uint32_t
 			return row;
 		}
 	}
-	if (!tp_grow(&operators->row, &operators->cap_rows, (uint64_t)operators->n_rows + 1,
-		     sizeof(*row)) ||
-	    !tp_keyed_add(&operators->rows, hash, operators->n_rows))
-		return NULL;
+	tp_need_room(&operators->row, &operators->cap_rows, (uint64_t)operators->n_rows + 1,
+		     sizeof(*row));
+	if (!tp_keyed_add(&operators->rows, hash, operators->n_rows))
+		tp_need_failed();
 	row = &operators->row[operators->n_rows++];
 	operators->last[name] = operators->n_rows;
 	row->name = name;
@@ -88,54 +144,70 @@ static struct tp_operator_row *find_row(struct tp_operators *operators, uint32_t
 	return row;
 }
 
-static void mark_enclosing(struct tp_operators *operators, const struct tp_event *event)
+/* It, and those around it. */
+static void mark_enclosing(struct tp_operators *operators, const struct tp_nest_span *span)
 {
-	uint32_t open[64], n = tp_nest_open(operators->nest, event, open, 64);
-
-	for (uint32_t i = 0; i < n; i++)
-		operators->row[open[i]].encloses_eligible = true;
+	for (uint32_t i = 0; i <= span->depth; i++)
+		operators->row[operators->open[(span - i)->slot].row].encloses_eligible = true;
 }
 
-static void take_span(struct tp_operators *operators, const struct tp_event *event)
+/* It ends on another thread. */
+static void take_asynchronous(struct tp_operators *operators, const struct tp_event *event)
 {
 	uint32_t name = tp_names_row(operators->pub.names, event);
 	struct tp_operator_row *row;
 
-	if (name == TP_NO_NAME) {
-		operators->pub.is_incomplete = true;
-		return;
-	}
 	/* Not a span of the tables: its time is its parent's own, as in torch. */
 	if (tp_names_at(operators->pub.names, name)->is_private)
 		return;
 	row = find_row(operators, name, event);
-	if (!row) {
-		operators->pub.is_incomplete = true;
-		return;
-	}
 	operators->pub.has_shapes |= event->shapes->kind != 0;
-	/* (The flag is another one of calls.) */
-	if (event->kind != TP_REC_CALL && event->flags & TP_F_ASYNC) {
-		row->calls++;
-		row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
-	} else if (!tp_nest_span(operators->nest, event, (uint32_t)(row - operators->row), name)) {
-		operators->pub.is_incomplete = true;
-	} else if (row->is_eligible) {
-		mark_enclosing(operators, event);
-	}
+	row->calls++;
+	row->total_ns = tp_add(row->total_ns, event->end_ns - event->begin_ns);
 }
 
-/* Which operators enclose the call; calls do not count as such. */
-static void take_call(struct tp_operators *operators, const struct tp_event *event)
+/* Which operators enclose it, and it; calls do not count as such. */
+static uint32_t path_of(struct tp_operators *operators, const struct tp_nest_span *span)
 {
-	uint32_t open[64], n = tp_nest_open(operators->nest, event, open, 64), n_kept = 0;
+	struct open *open;
+	uint32_t n = 0, path = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (!operators->row[open[i]].is_call)
-			open[n_kept++] = open[i];
-	tp_launch_note(&operators->path_of, operators->launches, event,
-		       tp_paths_find(&operators->paths, open, n_kept));
-	take_span(operators, event);
+	while (n <= span->depth && operators->open[(span - n)->slot].path == TP_NO_PATH)
+		n++;
+	if (n <= span->depth)
+		path = operators->open[(span - n)->slot].path;
+	while (n-- > 0) {
+		open = &operators->open[(span - n)->slot];
+		if (!operators->row[open->row].is_call)
+			path = tp_paths_child(&operators->paths, path, open->row);
+		if (path == TP_NO_PATH)
+			tp_need_failed();
+		open->path = path;
+	}
+	return path;
+}
+
+static void take_span(void *state, const struct tp_event *event)
+{
+	struct tp_operators *operators = state;
+	const struct tp_nest_span *span = tp_spans_now(operators->spans);
+	struct tp_operator_row *row;
+
+	if (!span) {
+		take_asynchronous(operators, event);
+		return;
+	}
+	row = find_row(operators, span->name, event);
+	operators->pub.has_shapes |= event->shapes->kind != 0;
+	tp_need_room(&operators->open, &operators->cap_open, (uint64_t)span->slot + 1,
+		     sizeof(*operators->open));
+	operators->open[span->slot] =
+	    (struct open){(uint32_t)(row - operators->row), TP_NO_PATH};
+	if (row->is_eligible)
+		mark_enclosing(operators, span);
+	if (event->kind == TP_REC_CALL)
+		tp_launch_note(&operators->path_of, operators->launches, event,
+			       span->depth ? path_of(operators, span - 1) : 0);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -151,8 +223,6 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		operators->pub.lost_device_ns = tp_add(operators->pub.lost_device_ns, ns);
 		return;
 	}
-	if (path == TP_NO_PATH)
-		tp_need_failed();
 	tp_need_room(&operators->launched, &operators->cap_launched, (uint64_t)path + 1,
 		     sizeof(*launched));
 	launched = &operators->launched[path];
@@ -195,43 +265,10 @@ static void share_out(struct tp_operators *operators)
 	}
 }
 
-static void take_memory(struct tp_operators *operators, const struct tp_event *event)
-{
-	int64_t change;
-
-	if (!tp_memcurve_event(operators->memory, event, &change))
-		return;
-	operators->pub.has_memory = true;
-	if (change)
-		tp_nest_bytes(operators->nest, event, change);
-}
-
-static void take_event(void *ctx, const struct tp_event *event)
-{
-	struct tp_operators *operators = ctx;
-
-	switch (event->kind) {
-	case TP_REC_OP:
-	case TP_REC_RANGE:
-		take_span(operators, event);
-		break;
-	case TP_REC_ALLOC:
-	case TP_REC_FREE:
-	case TP_REC_TOTALS:
-		take_memory(operators, event);
-		break;
-	case TP_REC_CALL:
-		take_call(operators, event);
-		break;
-	default:
-		break;
-	}
-}
-
 static void close_span(void *ctx, const struct tp_nest_span *span)
 {
 	struct tp_operators *operators = ctx;
-	struct tp_operator_row *row = &operators->row[span->row];
+	struct tp_operator_row *row = &operators->row[operators->open[span->slot].row];
 
 	row->calls++;
 	row->total_ns = tp_add(row->total_ns, span->end_ns - span->begin_ns);
@@ -247,14 +284,13 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 	struct tp_operators *operators = state;
 
 	operators->by_shape = by->shape;
-	operators->pub.names = tp_names_new();
-	operators->nest = tp_nest_new(close_span, operators);
-	operators->memory = tp_memcurve_new();
-	if (!operators->nest || !operators->memory)
-		tp_need_failed();
+	operators->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
+	operators->tensors = tp_facts_want(facts, &fact_tensors, NULL);
+	operators->pub.names = tp_spans_names(operators->spans);
 	operators->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	if (by->stack)
 		operators->pub.origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	tp_spans_read(operators->spans, close_span, operators);
 	tp_launches_read(operators->launches, take_launched, NULL, operators);
 }
 
@@ -262,13 +298,12 @@ static void end_operators(void *state)
 {
 	struct tp_operators *operators = state;
 
-	tp_nest_end(operators->nest);
-	operators->nest = NULL;
 	share_out(operators);
 	operators->pub.row = operators->row;
 	operators->pub.n_rows = operators->n_rows;
-	operators->pub.lost_blocks = tp_memcurve_lost(operators->memory);
-	operators->pub.is_incomplete |= operators->pub.origins &&
+	operators->pub.has_memory = operators->tensors->has_any;
+	operators->pub.lost_blocks = tp_memcurve_lost(operators->tensors->memory);
+	operators->pub.is_incomplete = operators->pub.origins &&
 					tp_origins_is_incomplete(operators->pub.origins);
 }
 
@@ -276,13 +311,11 @@ static void free_operators(void *state)
 {
 	struct tp_operators *operators = state;
 
-	tp_nest_end(operators->nest);
-	tp_memcurve_free(operators->memory);
 	tp_launch_notes_free(&operators->path_of);
 	tp_paths_free(&operators->paths);
-	tp_names_free(operators->pub.names);
 	tp_keyed_free(&operators->rows);
 	free(operators->launched);
+	free(operators->open);
 	free(operators->last);
 	free(operators->row);
 }
@@ -291,12 +324,10 @@ const struct tp_fact tp_fact_operators = {
 	.name = "operators",
 	.bytes = sizeof(struct tp_operators),
 	.params_bytes = sizeof(struct tp_operators_by),
-	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) |
-		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
-		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CALL),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
 	.is_cut = true,
 	.begin = begin_operators,
-	.event = take_event,
+	.event = take_span,
 	.end = end_operators,
 	.free = free_operators,
 };

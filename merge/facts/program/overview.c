@@ -22,32 +22,32 @@ enum {	/* noted of a call: it was made */
 };
 enum { OPEN_LOOKED_AT = 8 };
 
-static void close_span(void *ctx, const struct tp_nest_span *span)
+static struct tp_overview_row *row_of(struct tp_overview *overview, uint32_t name)
 {
-	struct tp_overview *overview = ctx;
-
-	overview->row[span->row].calls++;
-	overview->row[span->row].self_ns =
-	    tp_add(overview->row[span->row].self_ns, tp_nest_self_ns(span));
-	overview->row[span->row].total_ns =
-	    tp_add(overview->row[span->row].total_ns, span->end_ns - span->begin_ns);
+	tp_need_room(&overview->row, &overview->cap_rows, (uint64_t)name + 1,
+		     sizeof(*overview->row));
+	return &overview->row[name];
 }
 
+static void close_span(void *ctx, const struct tp_nest_span *span)
+{
+	struct tp_overview_row *row = row_of(ctx, span->name);
+
+	row->calls++;
+	row->self_ns = tp_add(row->self_ns, tp_nest_self_ns(span));
+	row->total_ns = tp_add(row->total_ns, span->end_ns - span->begin_ns);
+}
+
+/* Those that nest are counted when they are closed; these end on another thread. */
 static void take_span(struct tp_overview *overview, const struct tp_event *event)
 {
-	uint32_t row = tp_names_row(overview->names, event);
+	uint32_t name;
 
-	if (row == TP_NO_NAME || !tp_grow(&overview->row, &overview->cap_rows,
-					  (uint64_t)row + 1, sizeof(*overview->row))) {
-		overview->is_incomplete = true;
+	if (tp_spans_now(overview->spans))
 		return;
-	}
-	if (tp_names_at(overview->names, row)->is_private)
-		return;
-	if (event->flags & TP_F_ASYNC)
-		overview->row[row].calls++;
-	else if (!tp_nest_span(overview->nest, event, row, row))
-		overview->is_incomplete = true;
+	name = tp_names_row(overview->names, event);
+	if (!tp_names_at(overview->names, name)->is_private)
+		row_of(overview, name)->calls++;
 }
 
 const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
@@ -93,8 +93,8 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 			const struct tp_event *event)
 {
 	struct tp_memcurve_track *track;
+	const struct tp_nest_span *inside;
 	struct tp_overview_peak *peak;
-	uint32_t open[64], n;
 	int64_t change;
 	bool is_alloc = event->kind == TP_REC_ALLOC;
 	/* A block has the tag of who made it; what is freed gives it back. */
@@ -123,15 +123,16 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 		return;
 	peak->live_bytes = track->live_bytes;
 	peak->is_absolute = track->is_absolute;
-	n = tp_nest_open(overview->nest, event, open, 64);
-	peak->inside = n ? open[0] : TP_NO_ROW;
-	peak->of = n > 1 ? open[n - 1] : TP_NO_ROW;
+	inside = tp_spans_innermost(overview->spans, event);
+	peak->inside = inside ? inside->name : TP_NO_ROW;
+	peak->of = inside && inside->depth ? (inside - inside->depth)->name : TP_NO_ROW;
 }
 
 /* The tensor probe marks an allocation that failed; arg: the bytes asked for. */
 static void take_mark(struct tp_overview *overview, const struct tp_event *event)
 {
 	static const char name[] = "out of memory";
+	const struct tp_nest_span *inside;
 
 	if (event->name->n_bytes != sizeof(name) - 1 ||
 	    memcmp(event->name->bytes, name, sizeof(name) - 1))
@@ -139,63 +140,58 @@ static void take_mark(struct tp_overview *overview, const struct tp_event *event
 	if (overview->n_failed++)
 		return;
 	overview->failed_bytes = event->arg;
-	if (!tp_nest_open(overview->nest, event, &overview->failed_inside, 1))
-		overview->failed_inside = TP_NO_ROW;
+	inside = tp_spans_innermost(overview->spans, event);
+	overview->failed_inside = inside ? inside->name : TP_NO_ROW;
 }
 
 /* The runtime API made this call of the driver API: what it starts is the outer one's. */
-static bool is_nested(const struct tp_overview *overview, const struct tp_event *event)
+static bool is_nested(const struct tp_overview *overview, const struct tp_event *event,
+		      const struct tp_nest_span *call)
 {
-	uint32_t open[2];
-
-	return event->flags & TP_F_DRIVER && tp_nest_open(overview->nest, event, open, 2) == 2 &&
-	       !strncmp(tp_names_at(overview->names, open[1])->bytes, "cuda", 4);
+	return event->flags & TP_F_DRIVER && call->depth &&
+	       !strncmp(tp_names_at(overview->names, call[-1].name)->bytes, "cuda", 4);
 }
 
-static bool is_product(struct tp_overview *overview, const uint32_t *open, uint32_t n)
+static bool is_product(struct tp_overview *overview, uint32_t name)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct tp_overview_row *row = &overview->row[open[i]];
+	struct tp_overview_row *row = row_of(overview, name);
 
-		if (!row->product) {
-			const struct tp_name *name = tp_names_at(overview->names, open[i]);
+	if (!row->product) {
+		const struct tp_name *of = tp_names_at(overview->names, name);
 
-			row->product = 1 + tp_tensor_cores_eligible(name->bytes, name->n_bytes);
-		}
-		if (row->product == 2)
-			return true;
+		row->product = 1 + tp_tensor_cores_eligible(of->bytes, of->n_bytes);
 	}
-	return false;
+	return row->product == 2;
 }
 
-/* The innermost operator, plus one; 0: none. */
-static uint32_t find_operator(const struct tp_overview *overview, const uint32_t *open, uint32_t n)
+/* What is noted of a call; of the spans around it the innermost few are looked at. */
+static uint32_t find_owner(struct tp_overview *overview, const struct tp_nest_span *call)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (!overview->row[open[i]].is_call)
-			return open[i] + 1;
-	return 0;
+	uint32_t owner = 0, operator = 0;
+
+	for (uint32_t i = 0; i < OPEN_LOOKED_AT && i <= call->depth; i++) {
+		uint32_t name = (call - i)->name;
+
+		if (!(owner & OWNER_PRODUCT) && is_product(overview, name))
+			owner |= OWNER_PRODUCT;
+		if (!operator && !row_of(overview, name)->is_call)
+			operator = name + 1;
+	}
+	return owner | operator << OWNER_SHIFT;
 }
 
 /* A CUDA call: its time is not the own time of the operator around it. */
 static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
 {
-	uint32_t row = tp_names_row(overview->names, event), owner = 0;
-	uint32_t open[OPEN_LOOKED_AT], n;
+	const struct tp_nest_span *call = tp_spans_now(overview->spans);
+	uint32_t owner;
 
-	if (row == TP_NO_NAME ||
-	    !tp_grow(&overview->row, &overview->cap_rows, (uint64_t)row + 1,
-		     sizeof(*overview->row)) ||
-	    !tp_nest_span(overview->nest, event, row, row)) {
-		overview->is_incomplete = true;
+	if (!call)
 		return;
-	}
-	overview->row[row].is_call = true;
-	n = tp_nest_open(overview->nest, event, open, OPEN_LOOKED_AT);
-	owner = (is_nested(overview, event) ? OWNER_NESTED : 0) |
-		(is_product(overview, open, n) ? OWNER_PRODUCT : 0) |
-		find_operator(overview, open, n) << OWNER_SHIFT |
+	row_of(overview, call->name)->is_call = true;
+	owner = find_owner(overview, call) |
+		(is_nested(overview, event, call) ? OWNER_NESTED : 0) |
 		(proc->breakdown->is_in_step ? OWNER_STEP : 0);
 	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP)
 		tp_habits_call(&overview->habits, event);
@@ -277,16 +273,17 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 
 	overview->n_procs = run->n_procs;
 	overview->times = tp_facts_want(facts, &tp_fact_step_times, NULL);
-	overview->names = tp_step_times_names(overview->times);
+	overview->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
+	overview->names = tp_spans_names(overview->spans);
 	overview->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
-	overview->nest = tp_nest_new(close_span, overview);
 	overview->memory = tp_memcurve_new();
-	if (!overview->nest || !overview->memory)
+	if (!overview->memory)
 		tp_need_failed();
 	overview->proc = tp_need(run->n_procs, sizeof(*overview->proc));
+	tp_spans_read(overview->spans, close_span, overview);
 	tp_launches_read(overview->launches, take_launched, take_gone, overview);
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		overview->proc[i].breakdown = tp_step_times_of(overview->times, run->proc[i]);
@@ -302,8 +299,6 @@ static void end_overview(void *state)
 {
 	struct tp_overview *overview = state;
 
-	tp_nest_end(overview->nest);
-	overview->nest = NULL;
 	overview->is_incomplete |= tp_step_times_is_incomplete(overview->times) ||
 				   tp_gpu_time_is_incomplete(overview->gpu) ||
 				   tp_sites_is_incomplete(overview->sites);
@@ -313,7 +308,6 @@ static void free_overview(void *state)
 {
 	struct tp_overview *overview = state;
 
-	tp_nest_end(overview->nest);
 	tp_memcurve_free(overview->memory);
 	tp_launch_notes_free(&overview->owner_of);
 	for (uint32_t i = 0; i < overview->n_procs; i++)

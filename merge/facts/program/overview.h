@@ -13,7 +13,7 @@
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/habits.h"
-#include "merge/facts/time/nest.h"
+#include "merge/facts/time/spans.h"
 #include "merge/facts/time/step_times.h"
 #include "merge/model/view.h"
 
@@ -50,8 +50,8 @@ struct tp_overview_row {	/* by name */
 
 struct tp_overview {
 	struct tp_step_times *times;
-	struct tp_names *names;		/* those of the times */
-	struct tp_nest *nest;
+	struct tp_names *names;		/* those of the spans */
+	struct tp_spans *spans;
 	struct tp_memcurve *memory;
 	struct tp_launches *launches;
 	struct tp_launch_notes owner_of;	/* of calls */

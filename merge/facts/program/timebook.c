@@ -14,9 +14,8 @@
 #include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
-#include "merge/facts/time/names.h"
-#include "merge/facts/time/nest.h"
 #include "merge/facts/time/paths.h"
+#include "merge/facts/time/spans.h"
 #include "merge/kit/demangle.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
@@ -44,13 +43,16 @@ struct cost {
 struct tp_timebook {
 	struct tp_origins *origins;
 	struct tp_names *names;
-	struct tp_nest *nest;
+	struct tp_spans *spans;
+	uint32_t *open;		/* the node of an open span, by tp_nest_span.slot; 0: none */
+	uint32_t cap_open;
 	struct tp_launches *launches;
 	struct tp_launch_notes node_of;	/* of calls */
 	struct tp_paths paths;
 	struct cost *cost;	/* by number of the path */
 	uint32_t cap_costs;
 	char **title;		/* by name: what C++ calls it; NULL: the name itself */
+	uint32_t n_titles;
 	struct tp_flame_rows rows;
 	const struct tp_run *run;
 	bool is_incomplete, is_ended;
@@ -95,20 +97,23 @@ static uint32_t name_below(struct tp_timebook *book, uint32_t parent, uint32_t n
 static void close_span(void *ctx, const struct tp_nest_span *span)
 {
 	struct tp_timebook *book = ctx;
-	int64_t *ns = &book->cost[span->row].ns[TP_TIME_HOST];
+	uint32_t node = book->open[span->slot];
+	int64_t *ns;
 
+	if (!node)
+		return;
+	ns = &book->cost[node].ns[TP_TIME_HOST];
 	*ns = tp_add(*ns, tp_nest_self_ns(span));
 }
 
-static void take_span(struct tp_timebook *book, const struct tp_event *event)
+/* The node of a span; 0: there is no room. */
+static uint32_t node_of(struct tp_timebook *book, const struct tp_event *event,
+			const struct tp_nest_span *span)
 {
-	uint32_t name = tp_names_row(book->names, event), node;
+	uint32_t node = span->depth ? book->open[span[-1].slot] : 0;
 	struct tp_origin origin;
 
-	if (name == TP_NO_NAME || tp_names_at(book->names, name)->is_private ||
-	    (event->flags & TP_F_ASYNC && event->kind != TP_REC_CALL))
-		return;
-	if (!tp_nest_open(book->nest, event, &node, 1))
+	if (!node)
 		node = root_of(book, event->proc->at, false);
 	origin = tp_origins_of(book->origins, event);
 	if (node && origin.stack && origin.stack != book->cost[node].stack)
@@ -118,10 +123,20 @@ static void take_span(struct tp_timebook *book, const struct tp_event *event)
 				(origin.is_backward ? SEGMENT_BACKWARD : SEGMENT_PYTHON) |
 					(origin.stack & SEGMENT_VALUE),
 				event->proc->at, origin.stack, false);
-	if (!node)
+	return node ? name_below(book, node, span->name) : 0;
+}
+
+static void take_span(void *state, const struct tp_event *event)
+{
+	struct tp_timebook *book = state;
+	const struct tp_nest_span *span = tp_spans_now(book->spans);
+	uint32_t node;
+
+	if (!span)
 		return;
-	node = name_below(book, node, name);
-	tp_nest_span(book->nest, event, node, name);
+	node = node_of(book, event, span);
+	tp_need_room(&book->open, &book->cap_open, (uint64_t)span->slot + 1, sizeof(*book->open));
+	book->open[span->slot] = node;
 	if (event->kind == TP_REC_CALL)
 		tp_launch_note(&book->node_of, book->launches, event, node);
 }
@@ -142,11 +157,6 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	*ns = tp_add(*ns, event->end_ns - event->begin_ns);
 }
 
-static void take_event(void *state, const struct tp_event *event)
-{
-	take_span(state, event);
-}
-
 static void begin_times(void *state, struct tp_facts *facts, const void *params)
 {
 	struct tp_timebook *book = state;
@@ -155,32 +165,22 @@ static void begin_times(void *state, struct tp_facts *facts, const void *params)
 	book->paths.most = NODES_MAX;
 	book->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	book->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
-	book->names = tp_names_new();
-	book->nest = tp_nest_new(close_span, book);
-	if (!book->nest)
-		tp_need_failed();
+	book->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
+	book->names = tp_spans_names(book->spans);
+	tp_spans_read(book->spans, close_span, book);
 	tp_launches_read(book->launches, take_launched, NULL, book);
-}
-
-static void end_times(void *state)
-{
-	struct tp_timebook *book = state;
-
-	tp_nest_end(book->nest);
-	book->nest = NULL;
 }
 
 static void free_times(void *state)
 {
 	struct tp_timebook *book = state;
 
-	for (uint32_t i = 0; book->title && i < tp_names_count(book->names); i++)
+	for (uint32_t i = 0; book->title && i < book->n_titles; i++)
 		free(book->title[i]);
 	free(book->title);
-	tp_nest_end(book->nest);
-	tp_names_free(book->names);
 	tp_launch_notes_free(&book->node_of);
 	tp_paths_free(&book->paths);
+	free(book->open);
 	free(book->cost);
 }
 
@@ -190,8 +190,7 @@ const struct tp_fact tp_fact_timebook = {
 	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
 	.is_cut = true,
 	.begin = begin_times,
-	.event = take_event,
-	.end = end_times,
+	.event = take_span,
 	.free = free_times,
 };
 
@@ -309,6 +308,7 @@ static void make_titles(struct tp_timebook *book)
 	char *readable = malloc(TP_DEMANGLE_TO);
 
 	book->title = calloc((size_t)n + 1, sizeof(book->title[0]));
+	book->n_titles = n;
 	for (uint32_t i = 0; readable && book->title && i < n; i++) {
 		const struct tp_name *name = tp_names_at(book->names, i);
 		const char *text = tp_demangle(name->bytes, name->n_bytes, readable, &n_text);

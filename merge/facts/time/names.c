@@ -64,15 +64,33 @@ struct tp_names *tp_names_new(void)
 	return tp_need(1, sizeof(struct tp_names));
 }
 
-void tp_names_free(struct tp_names *names)
+static void release_all(void *state)
 {
-	if (!names)
-		return;
+	struct tp_names *names = state;
+
 	free(names->name);
 	free(names->row_of);
 	tp_keyed_free(&names->names);
+}
+
+void tp_names_free(struct tp_names *names)
+{
+	if (names)
+		release_all(names);
 	free(names);
 }
+
+/* There are none yet. */
+static void begin_names(void *state, struct tp_facts *facts, const void *params)
+{
+}
+
+const struct tp_fact tp_fact_names = {
+	.name = "names",
+	.bytes = sizeof(struct tp_names),
+	.begin = begin_names,
+	.free = release_all,
+};
 
 static void explain(struct tp_name *name)
 {

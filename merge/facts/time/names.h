@@ -9,7 +9,7 @@
 #define TP_MERGE_NAMES_H
 
 #include "merge/facts/time/breakdown.h"
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 struct tp_name {
 	const char *bytes;	/* NUL-terminated, without the overload; not to be trusted */
@@ -25,6 +25,8 @@ struct tp_names;
 
 struct tp_names *tp_names_new(void);
 void tp_names_free(struct tp_names *names);
+/* Those of a run, for all who ask nothing of which names are among them. */
+extern const struct tp_fact tp_fact_names;
 
 enum { TP_NO_NAME = 0xffffffff };
 

@@ -27,6 +27,7 @@ struct tp_nest {
 	void *ctx;
 	struct proc_tracks *proc; /* by tp_proc.at */
 	uint32_t cap_procs;
+	uint32_t n_slots;
 };
 
 struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx)
@@ -107,18 +108,25 @@ static void close_ended(struct tp_nest *nest, struct track *track, int64_t now, 
 	}
 }
 
-bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row,
-		  uint32_t name)
+/* Of a place in a thread's stack, and so of one span at a time: a child that its parent holds is
+ * closed before another one stands there. */
+static uint32_t slot_of(struct tp_nest *nest, const struct tp_nest_span *place)
+{
+	return place->has_slot ? place->slot : nest->n_slots++;
+}
+
+const struct tp_nest_span *tp_nest_span(struct tp_nest *nest, const struct tp_event *event,
+					uint32_t row, uint32_t name)
 {
 	struct track *track = find_track(nest, event);
 	struct tp_nest_span *span;
 
 	if (!track)
-		return false;
+		return NULL;
 	close_ended(nest, track, event->begin_ns, true);
 	if (!tp_grow(&track->span, &track->cap, (uint64_t)track->n + 1,
 		     sizeof(*track->span)))
-		return false;
+		return NULL;
 	span = &track->span[track->n];
 	if (track->n && span[-1].holds_child) {
 		span[-1].holds_child = false;
@@ -130,9 +138,12 @@ bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t r
 	    .row = row,
 	    .name = name,
 	    .depth = track->n,
+	    .slot = slot_of(nest, span),
+	    .has_slot = true,
+	    .kind = event->kind,
 	};
 	track->n++;
-	return true;
+	return span;
 }
 
 void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes)

@@ -22,9 +22,15 @@ struct tp_nest_span {
 	int64_t self_bytes;	/* sum of tp_nest_bytes while it was the innermost */
 	int64_t child_bytes;	/* the same of all spans inside it */
 	uint32_t row, name;	/* the caller's; equal names: see above */
-	uint32_t depth;		/* 0: outermost */
+	/* 0: outermost. Of those around it the next one out stands at span[-1], until something
+	 * is given that opens or closes spans. */
+	uint32_t depth;
+	/* A small number that no other span has until this one is closed, or taken in: what a reader
+	 * knows of an open span stands in an array of its own, by it. */
+	uint32_t slot;
 	uint32_t n_children;
-	bool holds_child;	/* nest.c's own */
+	uint8_t kind;		/* of the event */
+	bool holds_child, has_slot;	/* nest.c's own */
 };
 
 struct tp_nest;
@@ -32,9 +38,9 @@ struct tp_nest;
 typedef void (*tp_nest_close_fn)(void *ctx, const struct tp_nest_span *span);
 
 struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx);
-/* False: out of memory, the span is not counted. */
-bool tp_nest_span(struct tp_nest *nest, const struct tp_event *event, uint32_t row,
-		  uint32_t name);
+/* The span, open, until the next call; NULL: out of memory, it is not counted. */
+const struct tp_nest_span *tp_nest_span(struct tp_nest *nest, const struct tp_event *event,
+					uint32_t row, uint32_t name);
 /* Bytes allocated (freed: negative) by the event's thread at its time. */
 void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes);
 /* Rows of the spans open on the event's thread at its time, innermost first, at most cap.

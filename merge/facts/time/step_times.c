@@ -80,7 +80,7 @@ static void begin_times(void *state, struct tp_facts *facts, const void *params)
 	const struct tp_run *run = tp_facts_run(facts);
 
 	times->n_procs = run->n_procs;
-	times->names = tp_names_new();
+	times->names = tp_facts_want(facts, &tp_fact_names, NULL);
 	times->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	times->breakdown = tp_need(run->n_procs, sizeof(*times->breakdown));
 	for (uint32_t i = 0; i < run->n_procs; i++)
@@ -103,7 +103,6 @@ static void free_times(void *state)
 
 	for (uint32_t i = 0; i < times->n_procs; i++)
 		tp_breakdown_free(&times->breakdown[i]);
-	tp_names_free(times->names);
 	free(times->breakdown);
 }
 
