@@ -11,7 +11,6 @@
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/occupancy.h"
 #include "merge/facts/time/spans.h"
-#include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
@@ -35,6 +34,7 @@ struct tp_kernels {
 	struct tp_launch_notes operator_of;	/* of calls, plus one */
 	bool *is_operator; /* by row of names: some span of that name is one, not a range */
 	uint32_t cap_is_operator;
+	struct tp_occupancies occupancies;
 };
 
 static uint32_t hash_key(const struct tp_kernel_key *key)
@@ -78,13 +78,14 @@ static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct t
 
 static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event, uint32_t operator)
 {
-	struct tp_launch launch = tp_device_launch(event);
+	const struct tp_occupancy *o;
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 	struct tp_kernel_key key = {.name = tp_names_row(kernels->pub.names, event), .operator = operator};
-	struct tp_occupancy o;
 	struct tp_kernel_row *row;
 
 	if (kernels->by.grid) {
+		struct tp_launch launch = tp_device_launch(event);
+
 		memcpy(key.grid, launch.grid, sizeof(key.grid));
 		memcpy(key.block, launch.block, sizeof(key.block));
 		key.registers = launch.registers;
@@ -95,14 +96,15 @@ static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event
 	row = find_row(kernels, &key);
 	if (!row->ns.n)
 		row->uses_tensor_cores =
-		    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes);
+			tp_names_at(kernels->pub.names, key.name)->uses_tensor_cores;
 	if (!tp_spread_add(&row->ns, ns))
 		kernels->pub.is_incomplete = true;
-	o = tp_occupancy(tp_device_of(event->proc, event->queue->device), &launch);
-	if (!o.blocks_per_sm || ns <= 0)
+	o = tp_occupancy_of(&kernels->occupancies,
+			    tp_device_of(event->proc, event->queue->device), event);
+	if (!o->blocks_per_sm || ns <= 0)
 		return;
-	row->blocks_ns += o.blocks * (double)ns;
-	row->occupancy_ns += o.estimated * (double)ns;
+	row->blocks_ns += o->blocks * (double)ns;
+	row->occupancy_ns += o->estimated * (double)ns;
 	row->known_ns += (double)ns;
 }
 

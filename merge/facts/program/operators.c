@@ -227,8 +227,7 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		     sizeof(*launched));
 	launched = &operators->launched[path];
 	launched->ns = tp_add(launched->ns, ns);
-	if (event->kind == TP_REC_KERNEL &&
-	    tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
+	if (event->kind == TP_REC_KERNEL && tp_names_of(operators->pub.names, event)->uses_tensor_cores)
 		launched->tensor_ns = tp_add(launched->tensor_ns, ns);
 }
 

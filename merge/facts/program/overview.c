@@ -211,7 +211,9 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
 	}
 	if (owner & OWNER_STEP)
-		tp_habits_work(&overview->habits, event, owner & OWNER_PRODUCT);
+		tp_habits_work(&overview->habits, event, owner & OWNER_PRODUCT,
+			       event->kind == TP_REC_KERNEL &&
+				       tp_names_of(overview->names, event)->uses_tensor_cores);
 }
 
 /* In a stream that is captured into a graph, launches start nothing. */

@@ -40,6 +40,11 @@ struct cost {
 	int64_t ns[TP_TIME_COSTS];
 };
 
+/* The node that a stack of Python had last. */
+struct python {
+	uint32_t parent, row, node;
+};
+
 struct tp_timebook {
 	struct tp_origins *origins;
 	struct tp_names *names;
@@ -51,6 +56,8 @@ struct tp_timebook {
 	struct tp_paths paths;
 	struct cost *cost;	/* by number of the path */
 	uint32_t cap_costs;
+	struct python *python;	/* by stack */
+	uint32_t cap_python;
 	char **title;		/* by name: what C++ calls it; NULL: the name itself */
 	uint32_t n_titles;
 	struct tp_flame_rows rows;
@@ -92,6 +99,25 @@ static uint32_t name_below(struct tp_timebook *book, uint32_t parent, uint32_t n
 			above->is_cut);
 }
 
+/* Frames of Python below a node. Most stand below their process's: those are kept by stack, for
+ * there are many, and each comes again and again. */
+static uint32_t python_below(struct tp_timebook *book, uint32_t parent, uint32_t segment,
+			     const struct tp_event *event, uint32_t stack)
+{
+	uint32_t row = segment | (stack & SEGMENT_VALUE), node;
+	struct python *known;
+
+	tp_need_room(&book->python, &book->cap_python, (uint64_t)stack + 1, sizeof(*known));
+	known = &book->python[stack];
+	if (known->row == row && known->parent == parent)
+		return known->node;
+	node = child_of(book, parent, row, event->proc->at, stack, false);
+	/* Not the parent itself, for want of room. */
+	if (node != parent)
+		*known = (struct python){.parent = parent, .row = row, .node = node};
+	return node;
+}
+
 /* ---- events ---- */
 
 static void close_span(void *ctx, const struct tp_nest_span *span)
@@ -118,11 +144,10 @@ static uint32_t node_of(struct tp_timebook *book, const struct tp_event *event,
 	origin = tp_origins_of(book->origins, event);
 	if (node && origin.stack && origin.stack != book->cost[node].stack)
 		/* The forward pass does not stand below the call of the backward pass. */
-		node = child_of(book,
-				origin.is_backward ? root_of(book, event->proc->at, false) : node,
-				(origin.is_backward ? SEGMENT_BACKWARD : SEGMENT_PYTHON) |
-					(origin.stack & SEGMENT_VALUE),
-				event->proc->at, origin.stack, false);
+		node = python_below(book,
+				    origin.is_backward ? root_of(book, event->proc->at, false) : node,
+				    origin.is_backward ? SEGMENT_BACKWARD : SEGMENT_PYTHON, event,
+				    origin.stack);
 	return node ? name_below(book, node, span->name) : 0;
 }
 
@@ -181,6 +206,7 @@ static void free_times(void *state)
 	tp_launch_notes_free(&book->node_of);
 	tp_paths_free(&book->paths);
 	free(book->open);
+	free(book->python);
 	free(book->cost);
 }
 

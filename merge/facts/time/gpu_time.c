@@ -129,8 +129,7 @@ static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu
 	struct tp_gpu_open open = {.end_ns = event->end_ns > event->begin_ns ? event->end_ns
 								      : event->begin_ns,
 			    .queue = event->queue, .kind = TP_GPU_COPY};
-	struct tp_launch launch;
-	struct tp_occupancy o;
+	const struct tp_occupancy *o;
 	struct tp_name_of *of;
 
 	if (event->kind == TP_REC_MEMCPY || event->kind == TP_REC_MEMSET)
@@ -151,11 +150,10 @@ static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu
 	}
 	open.kind = of->is_communication ? TP_GPU_COMM : TP_GPU_COMPUTE;
 	open.uses_tensor_cores = of->uses_tensor_cores;
-	launch = tp_device_launch(event);
-	o = tp_occupancy(s->pub.device, &launch);
-	open.blocks = (float)(o.blocks < 1e6 ? o.blocks : 1e6);
-	open.occupancy = (float)o.estimated;
-	open.is_known = o.blocks_per_sm != 0;
+	o = tp_occupancy_of(&time->occupancies, s->pub.device, event);
+	open.blocks = (float)(o->blocks < 1e6 ? o->blocks : 1e6);
+	open.occupancy = (float)o->estimated;
+	open.is_known = o->blocks_per_sm != 0;
 	return open;
 }
 

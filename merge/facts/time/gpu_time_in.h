@@ -9,6 +9,7 @@
 #define TP_MERGE_GPU_TIME_IN_H
 
 #include "merge/facts/time/gpu_time.h"
+#include "merge/facts/time/occupancy.h"
 
 /* As clip.h bounds events: further away no time is real. */
 #define TP_GPU_TIME_MAX_NS ((int64_t)1 << 60)
@@ -60,6 +61,7 @@ struct tp_gpu_time {
 		bool is_looked_up, is_communication, uses_tensor_cores;
 	} *of;			/* by tp_string.same */
 	uint32_t cap_of;
+	struct tp_occupancies occupancies;
 	bool is_incomplete;
 };
 

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
 
@@ -52,7 +51,8 @@ void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
 	}
 }
 
-void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product)
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product,
+		    bool is_tensor)
 {
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 
@@ -62,7 +62,7 @@ void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool
 		if (!is_product)
 			return;
 		habits->product_ns = tp_add(habits->product_ns, ns);
-		if (tp_tensor_cores_used(event->name->bytes, event->name->n_bytes))
+		if (is_tensor)
 			habits->tensor_ns = tp_add(habits->tensor_ns, ns);
 	} else if (event->kind == TP_REC_MEMCPY) {
 		struct tp_transfer transfer = tp_device_transfer(event);

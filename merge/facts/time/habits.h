@@ -25,8 +25,10 @@ struct tp_habits {
 
 /* A CALL in a step that is not inside another one. */
 void tp_habits_call(struct tp_habits *habits, const struct tp_event *event);
-/* A KERNEL or MEMCPY launched in a step. is_product: tensor_cores.h, of its operators. */
-void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product);
+/* A KERNEL or MEMCPY launched in a step. is_product, is_tensor: tensor_cores.h, of its operators and of
+ * itself. */
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product,
+		    bool is_tensor);
 /* Of a call's name: see n_waits. */
 bool tp_habits_is_wait(const struct tp_string *name);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
@@ -95,6 +96,7 @@ const struct tp_fact tp_fact_names = {
 static void explain(struct tp_name *name)
 {
 	name->category = TP_CAT_OTHER;
+	name->uses_tensor_cores = tp_tensor_cores_used(name->bytes, name->n_bytes);
 	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		if (tp_begins(name->bytes, name->n_bytes, meanings[i].begin)) {
 			name->category = meanings[i].category;
@@ -146,6 +148,15 @@ uint32_t tp_names_row(struct tp_names *names, const struct tp_event *event)
 
 const struct tp_name *tp_names_at(const struct tp_names *names, uint32_t row)
 {
+	return &names->name[row];
+}
+
+const struct tp_name *tp_names_of(struct tp_names *names, const struct tp_event *event)
+{
+	uint32_t row = tp_names_row(names, event);
+
+	if (row == TP_NO_NAME)
+		tp_need_failed();
 	return &names->name[row];
 }
 

@@ -16,6 +16,7 @@ struct tp_name {
 	uint32_t n_bytes;
 	uint8_t category;	/* enum tp_category of a range of this name; TP_CAT_OTHER: none */
 	bool is_private;	/* the framework's own profiling calls: torch.profiler hides them */
+	bool uses_tensor_cores;	/* a kernel of this name (tensor_cores.h) */
 };
 
 /* The range of a data loader's __next__. */
@@ -33,6 +34,8 @@ enum { TP_NO_NAME = 0xffffffff };
 /* Row of the event's name; TP_NO_NAME when memory is out. */
 uint32_t tp_names_row(struct tp_names *names, const struct tp_event *event);
 const struct tp_name *tp_names_at(const struct tp_names *names, uint32_t row);
+/* Of the event's name; memory that is out ends the program. */
+const struct tp_name *tp_names_of(struct tp_names *names, const struct tp_event *event);
 uint32_t tp_names_count(const struct tp_names *names);
 
 /* The category of a span: of its name, else CPU Exec for operators, else none. */

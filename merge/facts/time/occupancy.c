@@ -122,3 +122,18 @@ struct tp_occupancy tp_occupancy(const struct tp_device *device, const struct tp
 	o.estimated = resident * (double)threads / device->sm_threads;
 	return o;
 }
+
+const struct tp_occupancy *tp_occupancy_of(struct tp_occupancies *all, const struct tp_device *device,
+					   const struct tp_event *kernel)
+{
+	struct tp_occupancy_known *known = &all->known[kernel->detail->same & (TP_OCCUPANCIES - 1)];
+	struct tp_launch launch;
+
+	/* No device: an empty place is right, too, all of it zero. */
+	if (known->device == device && known->same == kernel->detail->same)
+		return &known->occupancy;
+	launch = tp_device_launch(kernel);
+	*known = (struct tp_occupancy_known){device, kernel->detail->same,
+					     tp_occupancy(device, &launch)};
+	return &known->occupancy;
+}

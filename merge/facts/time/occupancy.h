@@ -13,7 +13,7 @@
 #ifndef TP_MERGE_OCCUPANCY_H
 #define TP_MERGE_OCCUPANCY_H
 
-#include "merge/model/model.h"
+#include "merge/model/device.h"
 
 struct tp_occupancy {
 	uint32_t blocks_per_sm;		/* resident at a time, by the limits below; 0: not known,
@@ -30,5 +30,19 @@ struct tp_occupancy {
 
 /* device may be NULL: all zero. */
 struct tp_occupancy tp_occupancy(const struct tp_device *device, const struct tp_launch *launch);
+
+/* The newest launches' occupancies: programs launch the same all the time. Zeroed is empty. */
+enum { TP_OCCUPANCIES = 1024 };	/* a power of two */
+struct tp_occupancies {
+	struct tp_occupancy_known {
+		const struct tp_device *device;
+		uint32_t same;	/* tp_string.same of the event's detail */
+		struct tp_occupancy occupancy;
+	} known[TP_OCCUPANCIES];
+};
+
+/* Of a KERNEL; valid until the next one. */
+const struct tp_occupancy *tp_occupancy_of(struct tp_occupancies *all, const struct tp_device *device,
+					   const struct tp_event *kernel);
 
 #endif
