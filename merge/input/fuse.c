@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "merge/input/ahead.h"
+#include "merge/input/fuse.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/progress.h"
 #include "merge/kit/sum.h"
@@ -332,7 +333,7 @@ static void place_device(struct fuse *f, struct tp_proc_in *proc, struct tp_even
 
 	if (event->kind == TP_REC_KERNEL)
 		launch = string_of(f, proc, (uint32_t)event->arg);
-	tp_queues_place(proc, event, &f->run->strings.none, event->name, launch);
+	tp_queues_place(&proc->queues, event, &f->run->strings.none, event->name, launch);
 }
 
 static inline void hand_out(struct fuse *f, const struct tp_decoded *d)

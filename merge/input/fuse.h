@@ -9,14 +9,8 @@
 #ifndef TP_MERGE_FUSE_H
 #define TP_MERGE_FUSE_H
 
+#include "merge/input/options.h"
 #include "merge/model/model.h"
-
-struct tp_fuse_options {
-	const char *const *path;	/* run folders, *.tpt, *.tpt.part, ring files */
-	uint32_t n_paths;
-	const char *ranks, *windows, *steps;	/* "0,2,5-7"; NULL: all */
-	bool is_quiet;			/* no progress */
-};
 
 /*
  * Finds the files (input.c), reads heads, META, ledgers and the rings of dead processes

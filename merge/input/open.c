@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "merge/input/fuse.h"
 #include "merge/input/input.h"
 #include "merge/input/node.h"
 #include "merge/input/run.h"

@@ -289,7 +289,9 @@ int tp_run_place(struct tp_run_in *run)
 		return err;
 	/* First: open spans point to threads, which may move here. */
 	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
-		err = tp_queues_init((struct tp_proc_in *)run->pub.proc[i]);
+		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
+
+		err = tp_queues_init(&proc->queues, &proc->pub, &proc->cap_threads);
 		if (err)
 			return err;
 	}

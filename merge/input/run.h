@@ -11,16 +11,14 @@
 #include <stdio.h>
 
 #include "merge/clock/align.h"
-#include "merge/input/fuse.h"
 #include "merge/input/infile.h"
+#include "merge/input/options.h"
 #include "merge/input/queues.h"
 #include "merge/kit/sum.h"
 #include "merge/model/strings.h"
 #include "runtime/base/own_fd.h"
 #include "runtime/trace/reader.h"
 #include "runtime/trace/ring_layout.h"
-
-#define TP_NO_THREAD 0xffffu
 
 struct tp_node;
 

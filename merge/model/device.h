@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "merge/model/model.h"
+#include "runtime/trace/kinds.h"
 
 enum tp_copy_kind { TP_COPY_HTOD = 1 };		/* of CUPTI's, those that are asked for */
 enum tp_memory_kind { TP_MEMORY_PAGEABLE = 1 };
@@ -20,6 +21,12 @@ struct tp_transfer tp_device_transfer(const struct tp_event *event);
 struct tp_sync_what tp_device_sync(const struct tp_event *event);
 /* *owner: path of the library that asked for it, NUL-terminated; "" if not known. */
 struct tp_devmem_what tp_device_memory(const struct tp_event *event, const char **owner);
+
+/* KERNEL, MEMCPY, MEMSET, GRAPH: something that keeps a device busy. */
+static inline bool tp_device_is_work(const struct tp_event *event)
+{
+	return event->queue && tp_kind_is_work(event->kind);
+}
 
 /* The properties of the event's device, or of device `id`; NULL: the trace does not tell. */
 const struct tp_device *tp_device_of(const struct tp_proc *proc, uint32_t id);

@@ -20,6 +20,10 @@ struct tp_facts;
 enum { TP_FACT_OTHERS = 63 };
 #define TP_FACT_KIND(kind) (UINT64_C(1) << (kind))
 #define TP_FACT_ALL_KINDS UINT64_MAX
+/* What keeps a device busy: tp_device_is_work (device.h). */
+#define TP_FACT_WORK_KINDS                                                                     \
+	(TP_FACT_KIND(TP_REC_KERNEL) | TP_FACT_KIND(TP_REC_MEMCPY) |                           \
+	 TP_FACT_KIND(TP_REC_MEMSET) | TP_FACT_KIND(TP_REC_GRAPH))
 
 struct tp_fact {
 	const char *name;		/* of messages and of tests */

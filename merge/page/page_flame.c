@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/facts/time/spans.h"

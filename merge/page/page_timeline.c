@@ -250,7 +250,7 @@ static bool is_drawn(const struct tp_event *event)
 {
 	if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE)
 		return !(event->flags & TP_F_ASYNC);
-	return event->kind == TP_REC_CALL || tp_gpu_is_work(event) ||
+	return event->kind == TP_REC_CALL || tp_device_is_work(event) ||
 	       (event->kind == TP_REC_SYNC && event->queue);
 }
 

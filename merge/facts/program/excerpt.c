@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/habits.h"
 #include "merge/facts/time/names.h"
 #include "merge/facts/time/recorded.h"
@@ -17,6 +16,7 @@
 #include "merge/kit/list.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "merge/model/device.h"
 #include "runtime/trace/kinds.h"
 
 /* ---- which step ---- */
@@ -242,7 +242,7 @@ static void take_event(void *state, const struct tp_event *event)
 			take_work(excerpt, event, tp_launches_find(excerpt->launches, event));
 		break;
 	default:
-		if (tp_gpu_is_work(event) && event->end_ns > step->begin_ns &&
+		if (tp_device_is_work(event) && event->end_ns > step->begin_ns &&
 		    tp_sub(event->begin_ns, step->end_ns) < TP_LAUNCHES_KEPT_NS)
 			tp_facts_event(excerpt->facts, event);
 		break;

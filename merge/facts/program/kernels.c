@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/occupancy.h"
 #include "merge/facts/time/spans.h"
@@ -142,7 +141,7 @@ static void take_span(struct tp_kernels *kernels, const struct tp_event *event)
 /* A graph that is recorded as one stands for its kernels. */
 static bool is_kernel(const struct tp_event *event)
 {
-	return tp_gpu_is_work(event) &&
+	return tp_device_is_work(event) &&
 	       (event->kind == TP_REC_KERNEL || event->kind == TP_REC_GRAPH);
 }
 

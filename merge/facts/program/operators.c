@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "merge/facts/tensor/memcurve.h"
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/facts/time/spans.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "merge/facts/origin/module_origin.h"
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/facts/time/spans.h"

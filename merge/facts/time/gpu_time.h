@@ -18,7 +18,6 @@
 #include "merge/facts/time/launches.h"
 #include "merge/kit/spread.h"
 #include "merge/model/model.h"
-#include "runtime/trace/kinds.h"
 
 /* Why no kernel ran. */
 enum tp_idle {
@@ -105,15 +104,6 @@ const struct tp_gpu_step *tp_gpu_time_steps(const struct tp_gpu_time *time,
 					    const struct tp_proc *proc, uint32_t *n);
 bool tp_gpu_time_is_incomplete(const struct tp_gpu_time *time);	/* memory ran out */
 
-#define TP_GPU_WORK_KINDS                                                                      \
-	(TP_FACT_KIND(TP_REC_KERNEL) | TP_FACT_KIND(TP_REC_MEMCPY) |                           \
-	 TP_FACT_KIND(TP_REC_MEMSET) | TP_FACT_KIND(TP_REC_GRAPH))
-
-/* KERNEL, MEMCPY, MEMSET, GRAPH: something that keeps a device busy. */
-static inline bool tp_gpu_is_work(const struct tp_event *event)
-{
-	return event->queue && tp_kind_is_work(event->kind);
-}
 /* Of communication between devices, by its name (nccl's). */
 bool tp_gpu_is_communication(const struct tp_event *event);
 

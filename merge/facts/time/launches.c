@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/gpu_time.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "merge/model/device.h"
 
 enum {
 	KEPT_FIRST = 1024, /* room at first; doubles */
@@ -309,7 +309,7 @@ static void take_event(void *state, const struct tp_event *event)
 {
 	if (event->kind == TP_REC_CALL)
 		tp_launches_call(state, event);
-	else if (tp_gpu_is_work(event))
+	else if (tp_device_is_work(event))
 		tp_launches_work(state, event);
 }
 
@@ -321,7 +321,7 @@ static void end_join(void *state)
 #define JOIN(is_cut_too)                                                                       \
 	{                                                                                      \
 		.name = "launches", .bytes = sizeof(struct tp_launches),                       \
-		.kinds = TP_FACT_KIND(TP_REC_CALL) | TP_GPU_WORK_KINDS, .is_cut = is_cut_too,  \
+		.kinds = TP_FACT_KIND(TP_REC_CALL) | TP_FACT_WORK_KINDS, .is_cut = is_cut_too,  \
 		.begin = begin_join, .event = take_event, .end = end_join, .free = release_all, \
 	}
 

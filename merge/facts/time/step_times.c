@@ -8,6 +8,7 @@
 
 #include "merge/facts/time/gpu_time.h"
 #include "merge/kit/need.h"
+#include "merge/model/device.h"
 
 struct tp_step_times {
 	struct tp_names *names;
@@ -67,7 +68,7 @@ static void take_event(void *state, const struct tp_event *event)
 	if (event->kind == TP_REC_STEP)
 		tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
 	category = category_of(times, event);
-	if (tp_gpu_is_work(event))
+	if (tp_device_is_work(event))
 		tp_breakdown_work(breakdown, category, event->begin_ns, event->end_ns,
 				  time_of_call(times, event));
 	else if (category != TP_CAT_OTHER)
