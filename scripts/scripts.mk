@@ -27,9 +27,9 @@ check-layers:
 	$(Q)scripts/check-layers
 
 # The merge's longest are still being cut.
-## check-functions: no function of the injected half is longer than a screen
+## check-functions: no function is longer than a screen
 check-functions:
-	$(Q)scripts/check-functions runtime preload
+	$(Q)scripts/check-functions runtime preload merge
 
 ## format-check: tabs, width, licence, names in head comments
 format-check check-format:

@@ -243,13 +243,49 @@ static const char *why_no_file(const char *path)
 	return NULL;
 }
 
+static void say_unreadable(char *trouble, size_t trouble_bytes)
+{
+	snprintf(trouble, trouble_bytes, "cannot read it: %s", dwfl_errmsg(-1));
+}
+
+/* Makes file->mod, of the code at `path`, else of its debug file, else of a server's. */
+static bool report_module(struct tp_symbols_file *file, const struct tp_symbols_module *module,
+			  const char *root, char *path, size_t path_bytes, char *trouble,
+			  size_t trouble_bytes)
+{
+	void **userdata;
+	int fd = open_code(path, module, trouble, trouble_bytes);
+
+	if (fd < 0)
+		fd = open_debug(module, root, path, path_bytes);
+	dwfl_report_begin(file->dwfl);
+	if (fd >= 0) {
+		/* Addresses are then those of its headers. libdwfl takes fd if it succeeds. */
+		file->mod = dwfl_report_elf(file->dwfl, path, path, fd, 0, true);
+		if (!file->mod)
+			close(fd);
+	} else {
+		file->mod = ask_servers(file, module);
+		if (!file->mod)
+			return false;
+	}
+	dwfl_report_end(file->dwfl, NULL, NULL);
+	if (file->mod) {
+		dwfl_module_info(file->mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+		*userdata = file;
+	}
+	if (file->mod && dwfl_module_getelf(file->mod, &file->bias))
+		return true;
+	if (fd >= 0)
+		say_unreadable(trouble, trouble_bytes);
+	return false;
+}
+
 bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_module *module,
 			  const char *root, char *trouble, size_t trouble_bytes)
 {
 	const char *why = why_no_file(module->path);
 	char path[4352];
-	void **userdata;
-	int fd;
 
 	memset(file, 0, sizeof(*file));
 	file->shared_fd = -1;
@@ -271,40 +307,15 @@ bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_
 	file->callbacks.find_debuginfo = find_debuginfo;
 	file->callbacks.debuginfo_path = &file->debug_path;
 	file->dwfl = dwfl_begin(&file->callbacks);
-	if (!file->dwfl)
-		goto cannot_read;
-	fd = open_code(path, module, trouble, trouble_bytes);
-	if (fd < 0)
-		fd = open_debug(module, root, path, sizeof(path));
-	dwfl_report_begin(file->dwfl);
-	if (fd >= 0) {
-		/* Addresses are then those of its headers. libdwfl takes fd if it succeeds. */
-		file->mod = dwfl_report_elf(file->dwfl, path, path, fd, 0, true);
-		if (!file->mod)
-			close(fd);
-	} else {
-		file->mod = ask_servers(file, module);
-		if (!file->mod)
-			goto close;
+	if (!file->dwfl) {
+		say_unreadable(trouble, trouble_bytes);
+	} else if (report_module(file, module, root, path, sizeof(path), trouble, trouble_bytes)) {
+		file->dwarf = dwfl_module_getdwarf(file->mod, &file->dwarf_bias);
+		file->dwarf_bias = file->bias - file->dwarf_bias;
+		if (!join_shared(file))
+			file->dwarf = NULL;
+		return true;
 	}
-	dwfl_report_end(file->dwfl, NULL, NULL);
-	if (file->mod) {
-		dwfl_module_info(file->mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
-		*userdata = file;
-	}
-	if (!file->mod || !dwfl_module_getelf(file->mod, &file->bias)) {
-		if (fd < 0)
-			goto close;
-		goto cannot_read;
-	}
-	file->dwarf = dwfl_module_getdwarf(file->mod, &file->dwarf_bias);
-	file->dwarf_bias = file->bias - file->dwarf_bias;
-	if (!join_shared(file))
-		file->dwarf = NULL;
-	return true;
-cannot_read:
-	snprintf(trouble, trouble_bytes, "cannot read it: %s", dwfl_errmsg(-1));
-close:
 	tp_symbols_file_close(file);
 	return false;
 }
