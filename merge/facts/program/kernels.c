@@ -36,11 +36,14 @@ struct tp_kernels {
 	struct tp_occupancies occupancies;
 };
 
-static uint32_t hash_key(const struct tp_kernel_key *key)
+static uint32_t hash_key(const struct tp_kernel_key *key, struct by by)
 {
 	uint32_t word[sizeof(*key) / sizeof(uint32_t)];
-	uint64_t h = 0;
+	uint64_t h = (uint64_t)key->name << 32 | key->operator;
 
+	/* The rest is zero. */
+	if (!by.grid)
+		return tp_keyed_hash(h);
 	memcpy(word, key, sizeof(word));
 	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 		h = (h ^ word[i]) * 0x9e3779b97f4a7c15ull;
@@ -57,7 +60,7 @@ static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct t
 	i = kernels->last[key->name];
 	if (i && !memcmp(&kernels->row[i - 1].key, key, sizeof(*key)))
 		return &kernels->row[i - 1];
-	hash = hash_key(key);
+	hash = hash_key(key, kernels->by);
 	for (i = tp_keyed_first(&kernels->rows, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&kernels->rows, hash, &at))
 		if (!memcmp(&kernels->row[i].key, key, sizeof(*key))) {

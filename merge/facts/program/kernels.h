@@ -24,9 +24,9 @@ struct tp_kernel_key {
 
 struct tp_kernel_row {
 	struct tp_kernel_key key;
-	struct tp_spread ns;
-	double blocks_ns, occupancy_ns, known_ns; /* sums of figure times duration */
 	bool uses_tensor_cores;
+	double blocks_ns, occupancy_ns, known_ns; /* sums of figure times duration */
+	struct tp_spread ns;
 };
 
 struct tp_kernel_rows {

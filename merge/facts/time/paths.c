@@ -9,31 +9,38 @@
 
 #include "merge/kit/grow.h"
 
+static uint32_t meet(struct tp_paths *paths, uint32_t parent, uint32_t child, uint32_t row)
+{
+	struct tp_path *path = &paths->path[parent];
+
+	if (path->last) {
+		paths->path[path->last].next = child;
+		paths->path[path->last].next_row = row;
+	}
+	path->last = child;
+	path->last_row = row;
+	return child;
+}
+
 /* The child that is expected now; TP_NO_PATH: it is another one. */
 static uint32_t expect(struct tp_paths *paths, uint32_t parent, uint32_t row)
 {
-	uint32_t last, next;
+	struct tp_path *path;
+	const struct tp_path *last;
 
-	if (parent >= paths->n || !paths->path[parent].last)
+	if (parent >= paths->n)
 		return TP_NO_PATH;
-	last = paths->path[parent].last;
-	if (paths->path[last].row == row)
-		return last;
-	next = paths->path[last].next;
-	if (!next || paths->path[next].row != row)
+	path = &paths->path[parent];
+	if (!path->last)
 		return TP_NO_PATH;
-	paths->path[parent].last = next;
-	return next;
-}
-
-static uint32_t meet(struct tp_paths *paths, uint32_t parent, uint32_t child)
-{
-	uint32_t last = paths->path[parent].last;
-
-	if (last)
-		paths->path[last].next = child;
-	paths->path[parent].last = child;
-	return child;
+	if (path->last_row == row)
+		return path->last;
+	last = &paths->path[path->last];
+	if (!last->next || last->next_row != row)
+		return TP_NO_PATH;
+	path->last = last->next;
+	path->last_row = row;
+	return path->last;
 }
 
 uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
@@ -46,7 +53,7 @@ uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 	for (i = tp_keyed_first(&paths->keyed, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&paths->keyed, hash, &at))
 		if (paths->path[i].parent == parent && paths->path[i].row == row)
-			return meet(paths, parent, i);
+			return meet(paths, parent, i, row);
 	if (paths->most && paths->n >= paths->most)
 		return TP_NO_PATH;
 	if (!tp_grow(&paths->path, &paths->cap, (uint64_t)paths->n + 2, sizeof(*paths->path)))
@@ -57,7 +64,7 @@ uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 	if (!tp_keyed_add(&paths->keyed, hash, paths->n))
 		return TP_NO_PATH;
 	paths->path[paths->n] = (struct tp_path){.parent = parent, .row = row};
-	return meet(paths, parent, paths->n++);
+	return meet(paths, parent, paths->n++, row);
 }
 
 uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)

@@ -14,9 +14,9 @@
 struct tp_paths {
 	struct tp_path {
 		uint32_t parent, row;
-		uint32_t last;	/* its child that was met last; 0: none */
-		uint32_t next;	/* its sibling that was met after it; 0: none. A loop meets them again
-				 * in the same order: most often no hash is needed */
+		/* Its child that was met last; its sibling that was met after it; with their rows; 0:
+		 * none. A loop meets them again in the same order: most often no hash is needed. */
+		uint32_t last, last_row, next, next_row;
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
