@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clocks_in.h - the inside of clocks.h, shared by clocks.c and clocks_pair.c only
+ * clocks_in.h - the inside of clocks.h, for the files clocks*.c only
  */
 #ifndef TP_MERGE_CLOCKS_IN_H
 #define TP_MERGE_CLOCKS_IN_H
@@ -97,6 +97,14 @@ uint32_t tp_clocks_moments(const struct tp_clocks *clocks, const struct tp_clock
 			   int64_t moment[TP_CLOCKS_IN_STRETCH]);
 /* Those that no line fits become two each. False: out of memory. */
 bool tp_clocks_cut(struct tp_clocks *clocks);
+
+/* ---- clocks_lines.c ---- */
+
+/* A line of each host that is reached, from those that are there; *is_cut_wanted: of some stretch.
+ * is_rough, may_cut: as below. 0 or -ENOMEM. */
+int tp_clocks_draw(struct tp_clocks *clocks, bool is_rough, bool may_cut, bool *is_cut_wanted);
+/* There are none any more. */
+void tp_clocks_forget(struct tp_clocks *clocks);
 
 /* ---- clocks_pair.c ---- */
 
