@@ -158,8 +158,8 @@ static void need_ledger(void)
 	open_ledger();
 }
 
-/* Before rounds, but not more often than their period asks for: somebody may have cut the ring's file, and then what is gone must not be
- * touched any more, by us nor by the program's threads. */
+/* Before rounds, but not more often than their period asks for: somebody may have cut the ring's file,
+ * and then what is gone must not be touched any more, by us nor by the program's threads. */
 static bool has_ring(void)
 {
 	uint64_t now_ns = tp_clock_mono_ns();

@@ -21,8 +21,8 @@ struct tp_ring_file {
 	char link_path[512];	/* in the run folder, when the file is elsewhere */
 };
 
-/* In a call of own_table.h. `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the last place tried,
- * all said. */
+/* In a call of own_table.h. `fixed_bytes`: size of the file beyond spec->bytes. 0, or -errno of the
+ * last place tried, all said. */
 int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 		      struct tp_ring_file *file);
 

@@ -479,7 +479,6 @@ void tp_writer_abandon(struct tp_writer *writer)
 	drop_stages(writer);
 }
 
-
 void tp_writer_discard(struct tp_writer *writer)
 {
 	char part[PART_PATH];
