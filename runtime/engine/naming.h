@@ -56,8 +56,8 @@ int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char 
  * May this process write its traces into `dir` (which exists)? The ledger of the same rank and
  * restart marks a used folder: "rank3.steps", "rank3.restart1.steps". 0: yes, and the ledger
  * was created, empty, is open and locked in naming->ledger, and its path stored. -EEXIST: used, and
- * overwrite is off (said in one line that names both ways out); with overwrite what dead processes of this rank left is
- * removed first: ledgers, traces (known by their heads, whatever their names) and rings.
+ * overwrite is off (said in one line that names both ways out); with overwrite what dead processes
+ * of this rank left is removed first: ledgers, traces (known by their heads, whatever their names) and rings.
  * `pattern` says how many folders deep traces may lie.
  * Dead is who is proved to be (naming_owner.h). Of whom nothing can be told, on another machine
  * for instance, everything stays when overwrite is on, and this process takes another name (said).
