@@ -21,6 +21,7 @@ struct call {
 	int flags;
 	mode_t mode;
 	bool is_made;		/* folders on the way that are missing */
+	bool is_beside;		/* the old name stays */
 	struct tp_own_fd *own;
 	const struct tp_own_fd *file;
 };
@@ -214,15 +215,18 @@ int tp_folder_check(const struct tp_folder *folder, const char *path, const stru
 	return tp_own_table_call(do_check, &call);
 }
 
-static int do_rename(void *arg)
+/* The file gets the name `to` in the same folder: instead of its own, or beside it. */
+static int do_name(void *arg)
 {
 	const struct call *call = arg;
 	const char *name, *slash = strrchr(call->to, '/');
+	const char *to = slash ? slash + 1 : call->to;
 	int dir = enter(call, &name), err;
 
 	if (dir < 0)
 		return dir;
-	err = renameat(dir, name, dir, slash ? slash + 1 : call->to) < 0 ? -errno : 0;
+	err = call->is_beside ? linkat(dir, name, dir, to, 0) : renameat(dir, name, dir, to);
+	err = err < 0 ? -errno : 0;
 	close(dir);
 	return err;
 }
@@ -231,27 +235,14 @@ int tp_folder_rename(const struct tp_folder *folder, const char *from, const cha
 {
 	struct call call = {.folder = folder, .path = from, .to = to};
 
-	return tp_own_table_call(do_rename, &call);
-}
-
-static int do_link(void *arg)
-{
-	const struct call *call = arg;
-	const char *name, *slash = strrchr(call->to, '/');
-	int dir = enter(call, &name), err;
-
-	if (dir < 0)
-		return dir;
-	err = linkat(dir, name, dir, slash ? slash + 1 : call->to, 0) < 0 ? -errno : 0;
-	close(dir);
-	return err;
+	return tp_own_table_call(do_name, &call);
 }
 
 int tp_folder_link(const struct tp_folder *folder, const char *from, const char *to)
 {
-	struct call call = {.folder = folder, .path = from, .to = to};
+	struct call call = {.folder = folder, .path = from, .to = to, .is_beside = true};
 
-	return tp_own_table_call(do_link, &call);
+	return tp_own_table_call(do_name, &call);
 }
 
 static int do_symlink(void *arg)

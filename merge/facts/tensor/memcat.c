@@ -294,12 +294,7 @@ static void end_categories(void *state)
 const struct tp_fact tp_fact_memcat = {
 	.name = "tensor memory by category",
 	.bytes = sizeof(struct tp_memcat),
-	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP) |
-		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
-		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CATEGORY) |
-		 TP_FACT_KIND(TP_REC_SCAN) | TP_FACT_KIND(TP_REC_STACK) |
-		 TP_FACT_KIND(TP_REC_FRAME) | TP_FACT_KIND(TP_REC_NNMODULE) |
-		 TP_FACT_KIND(TP_REC_COUNTER) | TP_FACT_KIND(TP_REC_MARK),
+	.kinds = TP_MEMCAT_KINDS,
 	.is_cut = true,
 	.begin = begin_categories,
 	.event = take_event,

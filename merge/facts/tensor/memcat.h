@@ -28,6 +28,15 @@ struct tp_memcat_calls {
 
 struct tp_memcat;
 
+/* Events that tell what tensor memory is for, or in which window they are. */
+#define TP_MEMCAT_KINDS                                                                        \
+	(TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP) |    \
+	 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) | TP_FACT_KIND(TP_REC_TOTALS) | \
+	 TP_FACT_KIND(TP_REC_CATEGORY) | TP_FACT_KIND(TP_REC_SCAN) |                           \
+	 TP_FACT_KIND(TP_REC_STACK) | TP_FACT_KIND(TP_REC_FRAME) |                             \
+	 TP_FACT_KIND(TP_REC_NNMODULE) | TP_FACT_KIND(TP_REC_COUNTER) |                        \
+	 TP_FACT_KIND(TP_REC_MARK))
+
 extern const struct tp_fact tp_fact_memcat;
 
 /* One more reader; `calls` lives as long. */

@@ -224,12 +224,7 @@ static const struct tp_fact fact_tensormem = {
 	.name = "tensor memory",
 	.bytes = sizeof(struct tp_tensormem),
 	.params_bytes = sizeof(uint32_t),
-	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_STEP) |
-		 TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
-		 TP_FACT_KIND(TP_REC_TOTALS) | TP_FACT_KIND(TP_REC_CATEGORY) |
-		 TP_FACT_KIND(TP_REC_SCAN) | TP_FACT_KIND(TP_REC_STACK) |
-		 TP_FACT_KIND(TP_REC_FRAME) | TP_FACT_KIND(TP_REC_NNMODULE) |
-		 TP_FACT_KIND(TP_REC_COUNTER) | TP_FACT_KIND(TP_REC_MARK),
+	.kinds = TP_MEMCAT_KINDS,
 	.is_cut = true,
 	.begin = begin_memory,
 	.event = take_event,
