@@ -66,7 +66,7 @@ static bool find_paths(struct tp_pass *pass)
 	for (uint32_t i = 0; i < pass->n_sinks; i++) {
 		if (tp_sink_path(pass->run, pass->sink[i], command->output, pass->n_sinks > 1,
 				 pass->path[i], sizeof(pass->path[i]))) {
-			fprintf(stderr, "trainprof-merge: the name of the result is too long\n");
+			tp_say("the name of the result is too long");
 			return false;
 		}
 	}
@@ -101,11 +101,11 @@ static void say_left(const struct tp_run *run)
 	tp_show_text(shown, sizeof(shown), path, (uint32_t)strlen(path));
 	tp_show_bytes(size, (int64_t)bytes);
 	if (n == 1)
-		fprintf(stderr, "trainprof-merge: --recover turns the dead process's ring into trace "
-				"files and frees %s in '%s'\n", size, shown);
+		tp_say("--recover turns the dead process's ring into trace "
+				"files and frees %s in '%s'", size, shown);
 	else
-		fprintf(stderr, "trainprof-merge: --recover turns %u dead processes' rings into trace "
-				"files and frees %s in '%s' and others\n", n, size, shown);
+		tp_say("--recover turns %u dead processes' rings into trace "
+				"files and frees %s in '%s' and others", n, size, shown);
 }
 
 static enum tp_status merge(void)
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	else
 		return merge();
 	if (fflush(stdout)) {
-		fprintf(stderr, "trainprof-merge: cannot write to standard output: %s\n",
+		tp_say("cannot write to standard output: %s",
 			strerror(errno));
 		return TP_STATUS_NOTHING;
 	}

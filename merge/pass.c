@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "merge/input/fuse.h"
+#include "merge/kit/say.h"
 
 void tp_pass_begin(struct tp_pass *pass)
 {
@@ -56,7 +57,7 @@ void tp_pass_run(struct tp_pass *pass)
 	if (!pass->is_bad && needs_events(pass))
 		err = tp_fuse_events(pass->run, give_event, pass);
 	if (err) {
-		fprintf(stderr, "trainprof-merge: the events could not be read to their end: %s\n",
+		tp_say("the events could not be read to their end: %s",
 			strerror(-err));
 		pass->is_bad = true;
 	}

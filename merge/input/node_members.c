@@ -15,6 +15,7 @@
 
 #include "merge/input/node_writer.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/say.h"
 #include "runtime/base/file.h"
 
 /* A member of that process that is read before member `before`. */
@@ -292,7 +293,7 @@ void tp_node_write_members(struct tp_node_writer *w)
 		else
 			write_loose(w, i);
 		if (w->err)
-			fprintf(stderr, "trainprof-merge: '%s' cannot be read again: %s\n",
+			tp_say("'%s' cannot be read again: %s",
 				w->run->member[i].shown, strerror(-w->err));
 	}
 	w->n_members++;

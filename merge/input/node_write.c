@@ -13,6 +13,7 @@
 #include "merge/input/node_writer.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/outfile.h"
+#include "merge/kit/say.h"
 #include "merge/model/sink.h"
 #include "runtime/base/file.h"
 
@@ -183,7 +184,7 @@ static int write_node(struct tp_run *run, const char *path)
 	int err = begin_writer(&w), close_err;
 
 	if (err) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': %s\n", path, strerror(-err));
+		tp_say("cannot write '%s': %s", path, strerror(-err));
 	} else if (!(w.out = tp_outfile_open(path))) {
 		err = -EIO;
 	} else {

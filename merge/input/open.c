@@ -486,7 +486,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 out:
 	tp_input_free(&list);
 	if (err)
-		fprintf(stderr, "trainprof-merge: out of memory while files were opened\n");
+		tp_say("out of memory while files were opened");
 	else if (!run->pub.n_windows && !run->pub.n_steps)
 		tp_say("nothing usable in '%s'%s", run->pub.path,
 		       options->n_paths > 1 ? " and the other paths" : "");

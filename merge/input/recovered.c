@@ -20,6 +20,7 @@
 
 #include "merge/input/decode.h"
 #include "merge/input/run.h"
+#include "merge/kit/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
@@ -54,7 +55,7 @@ static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes
 
 static int say(const struct recovery *r, const char *path, int err)
 {
-	fprintf(stderr, "trainprof-merge: rank %d: cannot recover '%s': %s; its ring stays\n",
+	tp_say("rank %d: cannot recover '%s': %s; its ring stays",
 		r->proc->pub.rank, path,
 		err == -ESTALE ? "it is another file than was read" : tp_file_error(err));
 	return err;

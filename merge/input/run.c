@@ -54,16 +54,16 @@ void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 	if (!is_loss && in->options.is_quiet)
 		return;
 	if (run->n_issues == ISSUES_SAID + 1)
-		fprintf(stderr, "trainprof-merge: more messages follow; the 'health' view has them\n");
+		tp_say("more messages follow; the 'health' view has them");
 	if (run->n_issues > ISSUES_SAID)
 		return;
 	if (proc && proc->worker)
-		fprintf(stderr, "trainprof-merge: rank %d worker %u: %s\n",
+		tp_say("rank %d worker %u: %s",
 			proc->rank < 0 ? 0 : proc->rank, proc->worker, issue->text);
 	else if (proc && proc->rank >= 0)
-		fprintf(stderr, "trainprof-merge: rank %d: %s\n", proc->rank, issue->text);
+		tp_say("rank %d: %s", proc->rank, issue->text);
 	else
-		fprintf(stderr, "trainprof-merge: %s\n", issue->text);
+		tp_say("%s", issue->text);
 }
 
 void tp_run_keep(struct tp_run_in *run, uint32_t from)

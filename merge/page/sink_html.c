@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/say.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "merge/model/title.h"
@@ -92,7 +93,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 	struct page *page = calloc(1, sizeof(*page));
 
 	if (!page) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		tp_say("cannot write '%s': out of memory", path);
 		return NULL;
 	}
 	page->html.out = tp_outfile_open(path);

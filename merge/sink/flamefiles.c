@@ -12,6 +12,7 @@
 #include "merge/facts/heap/heapbook.h"
 #include "merge/facts/program/timebook.h"
 #include "merge/kit/need.h"
+#include "merge/kit/say.h"
 
 struct flamefile {
 	const struct tp_heap_rows *heap;
@@ -34,12 +35,11 @@ void *tp_flamefile_begin(struct tp_facts *facts, const char *path)
 static int say_empty(bool is_incomplete, const char *name, const char *path)
 {
 	if (is_incomplete) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		tp_say("cannot write '%s': out of memory", path);
 		return -ENOMEM;
 	}
-	fprintf(stderr,
-		"trainprof-merge: %s: neither operators nor allocations of host memory were recorded "
-		"(TRAINPROF_RECORD=ops, heap): '%s' is not written\n", name, path);
+	tp_say("%s: neither operators nor allocations of host memory were recorded "
+		"(TRAINPROF_RECORD=ops, heap): '%s' is not written", name, path);
 	return -ENODATA;
 }
 
@@ -59,7 +59,7 @@ int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
 		rows[n++] = tp_heap_flame(heap);
 	err = n ? write(rows, n, file->path) : say_empty(is_incomplete, name, file->path);
 	if (!err && is_incomplete)
-		fprintf(stderr, "trainprof-merge: %s: out of memory: '%s' is not complete\n", name,
+		tp_say("%s: out of memory: '%s' is not complete", name,
 			file->path);
 	free(file);
 	return err;

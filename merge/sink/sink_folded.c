@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "merge/kit/grow.h"
-#include "merge/kit/say.h"
 #include "merge/kit/json.h"
 #include "merge/kit/outfile.h"
+#include "merge/kit/say.h"
 #include "merge/kit/utf8.h"
 #include "merge/model/sink.h"
 #include "merge/sink/flamefiles.h"
@@ -144,7 +144,7 @@ static int write_cost(struct folded *f, const char *folder, const struct tp_flam
 	err = tp_flame_each(f->flame, at, 1, put_stack, f);
 	closed = tp_outfile_close(f->out);
 	if (!closed && (err || f->is_incomplete))
-		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", path);
+		tp_say("'%s' is not complete: out of memory", path);
 	return closed ? closed : f->is_incomplete ? -ENOMEM : err;
 }
 
@@ -155,7 +155,7 @@ static int write_rows(const struct tp_flame_rows *rows, const char *path)
 
 	if (!f.flame || !tp_grow(&f.name, &f.cap_names, tp_flame_places(f.flame),
 				 sizeof(f.name[0]))) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		tp_say("cannot write '%s': out of memory", path);
 		err = -ENOMEM;
 	}
 	for (uint32_t i = 0; i < rows->n_costs && !err; i++) {

@@ -173,7 +173,7 @@ static int open_file(struct sink *s, const struct tp_run *run, uint32_t at, cons
 	char path[4096 + 128];
 
 	if (make_path(s, run, at, folder, path, sizeof(path))) {
-		fprintf(stderr, "trainprof-merge: the name of the result is too long\n");
+		tp_say("the name of the result is too long");
 		return -ENAMETOOLONG;
 	}
 	s->file[at].out = tp_outfile_open(path);
@@ -232,9 +232,8 @@ static int end_files(void *state, const struct tp_run *run)
 	tp_timeline_end(s->timeline);
 	err = close_files(s);
 	if (s->n_left_out)
-		fprintf(stderr,
-			"trainprof-merge: torch: %u processes beside the one of their rank that "
-			"recorded most are not written; the formats chrome and perfetto have them\n",
+		tp_say("torch: %u processes beside the one of their rank that "
+			"recorded most are not written; the formats chrome and perfetto have them",
 			s->n_left_out);
 	tp_timeline_say_unplaced(s->timeline);
 	free_sink(s);

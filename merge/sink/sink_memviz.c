@@ -180,9 +180,9 @@ static int write_proc(struct sink *s, const struct tp_proc *proc)
 			continue;
 		device[n++] = (struct tp_memviz_device){track->device, track->life, track->n};
 		if (track->n_dropped)
-			fprintf(stderr, "trainprof-merge: memviz: %llu older blocks of process %u "
+			tp_say("memviz: %llu older blocks of process %u "
 				"are left out: the page takes no more; --steps or --windows "
-				"chooses others\n", (unsigned long long)track->n_dropped, proc->pid);
+				"chooses others", (unsigned long long)track->n_dropped, proc->pid);
 	}
 	for (uint32_t i = 0; i < s->n_ooms && !err; i++)
 		if (s->oom[i].proc == proc->at)
@@ -191,7 +191,7 @@ static int write_proc(struct sink *s, const struct tp_proc *proc)
 	if (n && !err)
 		err = tp_memviz_write(path, s->cat, device, n, oom, n_ooms);
 	if (err == -ENOMEM)
-		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", path);
+		tp_say("'%s' is not complete: out of memory", path);
 	free(device);
 	free(oom);
 	return err;
@@ -228,7 +228,7 @@ static int end(void *state, const struct tp_run *run)
 	for (uint32_t i = 0; i < run->n_procs && !err; i++)
 		err = write_proc(s, run->proc[i]);
 	if (!err && s->is_incomplete) {
-		fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n", s->path);
+		tp_say("'%s' is not complete: out of memory", s->path);
 		err = -ENOMEM;
 	}
 	return err;

@@ -17,6 +17,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/outfile.h"
 #include "merge/kit/proto.h"
+#include "merge/kit/say.h"
 #include "merge/model/sink.h"
 #include "merge/model/strings.h"
 #include "merge/sink/flamefiles.h"
@@ -460,14 +461,14 @@ int tp_pprof_write(const struct tp_flame_rows *rows, uint32_t n, const char *pat
 	int err = -ENOMEM;
 
 	if (tp_strings_init(&f.strings)) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		tp_say("cannot write '%s': out of memory", path);
 	} else if (!(f.out = tp_outfile_open(path))) {
 		err = -EIO;
 	} else {
 		put_file(&f, rows, n);
 		err = tp_outfile_close(f.out);
 		if (!err && f.is_incomplete) {
-			fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n",
+			tp_say("'%s' is not complete: out of memory",
 				path);
 			err = -ENOMEM;
 		}

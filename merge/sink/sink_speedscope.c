@@ -13,6 +13,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/json.h"
 #include "merge/kit/outfile.h"
+#include "merge/kit/say.h"
 #include "merge/model/sink.h"
 #include "merge/sink/flamefiles.h"
 
@@ -198,14 +199,14 @@ int tp_speedscope_write(const struct tp_flame_rows *rows, uint32_t n, const char
 	int err = -ENOMEM;
 
 	if (!make_trees(&s)) {
-		fprintf(stderr, "trainprof-merge: cannot write '%s': out of memory\n", path);
+		tp_say("cannot write '%s': out of memory", path);
 	} else if (!(s.out = tp_outfile_open(path))) {
 		err = -EIO;
 	} else {
 		put_file(&s);
 		err = tp_outfile_close(s.out);
 		if (!err && s.is_incomplete) {
-			fprintf(stderr, "trainprof-merge: '%s' is not complete: out of memory\n",
+			tp_say("'%s' is not complete: out of memory",
 				path);
 			err = -ENOMEM;
 		}

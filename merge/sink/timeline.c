@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "merge/kit/need.h"
+#include "merge/kit/say.h"
 #include "runtime/trace/kinds.h"
 
 struct tp_slice *tp_timeline_begin(struct tp_timeline *t, struct tp_lane *lane,
@@ -213,9 +214,8 @@ void tp_timeline_end(struct tp_timeline *t)
 void tp_timeline_say_unplaced(const struct tp_timeline *t)
 {
 	if (t->n_unplaced)
-		fprintf(stderr,
-			"trainprof-merge: %llu spans overlap too many others and are not "
-			"in the file\n",
+		tp_say("%llu spans overlap too many others and are not "
+			"in the file",
 			(unsigned long long)t->n_unplaced);
 }
 
