@@ -149,6 +149,8 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		TP_BYTES(r, "total_bytes", "total mem", TP_LESS(3),
 			 "tensor memory allocated less freed, with what is inside", row->total_bytes);
 	}
+	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "self CPU time of a call",
+	      row->self_ns / (int64_t)row->calls);
 }
 
 static const struct tp_table_def table_def = {
