@@ -163,77 +163,77 @@ Test(config, takes_good_values)
 	}
 }
 
+static const struct {
+	const char *name, *value, *complaint;
+} bad_values[] = {
+	{"TRAINPROF_SCHEDULE", "wait=5,active=0",
+	 "TRAINPROF_SCHEDULE: bad value 'wait=5,active=0' at 'active=0'; accepted: "
+	 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
+	 "least 1), or always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
+	{"TRAINPROF_TRIGGER", "signal:KILL,steps=2",
+	 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'KILL'; accepted: none, or "
+	 "signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, USR2, URG, WINCH; using "
+	 "'none'\n"},
+	{"TRAINPROF_TRIGGER", "signal:USR2,steps=0", NULL},
+	{"TRAINPROF_TRIGGER", "signal:USR2,", NULL},
+	{"TRAINPROF_TRIGGER", "signal:USR2,ahead=", NULL},
+	{"TRAINPROF_TRIGGER", "signal:USR2,ahead=1000001", NULL},
+	{"TRAINPROF_TRIGGER", "USR2", NULL},
+	{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
+	 "zero_grad, loader, mark, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
+	{"TRAINPROF_STEP", "range:", NULL},
+	{"TRAINPROF_STEP", "clock:", NULL},
+	{"TRAINPROF_STEP", "clock:0", NULL},
+	{"TRAINPROF_STEP", "clock:3600001", NULL},
+	{"TRAINPROF_STEP", "clock:fast", NULL},
+	{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
+	 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm, "
+	 "categories, pystacks, modules, frameworks with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
+	{"TRAINPROF_RECORD", "ops,,host", NULL},
+	{"TRAINPROF_RECORD", "none,ops", NULL},
+	{"TRAINPROF_STACKS", "python", NULL},
+	{"TRAINPROF_STACKS", "heap,perl", "TRAINPROF_STACKS: bad value 'heap,perl' at 'perl'; "
+	 "accepted: none, or heap, to which native or python may be added with commas; using "
+	 "'none'\n"},
+	{"TRAINPROF_HEAP", "some", NULL},
+	{"TRAINPROF_RECORD", "ops, host", NULL},
+	{"TRAINPROF_CUPTI_BUFFER", "1000K", "TRAINPROF_CUPTI_BUFFER: bad value '1000K'; "
+	 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},
+	{"TRAINPROF_CUDA_GRAPHS", "nodes", "TRAINPROF_CUDA_GRAPHS: bad value 'nodes'; "
+	 "accepted: node or launch; using 'node'\n"},
+	{"TRAINPROF_KEEP", "-1", "TRAINPROF_KEEP: bad value '-1'; accepted: a number from 0 to "
+	 "1000; using '0'\n"},
+	{"TRAINPROF_KEEP", "1001", NULL},
+	{"TRAINPROF_KEEP", "3 ", NULL},
+	{"TRAINPROF_OVERWRITE", "2", "TRAINPROF_OVERWRITE: bad value '2'; accepted: 0 or 1; "
+	 "using '0'\n"},
+	{"TRAINPROF_BUFFER", "32X", "TRAINPROF_BUFFER: bad value '32X'; accepted: a size from "
+	 "1M to 4G, like 64M; using '32M'\n"},
+	{"TRAINPROF_BUFFER", "1023K", NULL},
+	{"TRAINPROF_BUFFER", "5G", NULL},
+	{"TRAINPROF_BUFFER", "99999999999999999999", NULL},
+	{"TRAINPROF_BUFFER", "99999999999G", NULL},
+	{"TRAINPROF_HOST_PERIOD", "9", "TRAINPROF_HOST_PERIOD: bad value '9'; accepted: "
+	 "milliseconds from 10 to 60000; using '100'\n"},
+	{"TRAINPROF_CLOCK", "TSC", "TRAINPROF_CLOCK: bad value 'TSC'; accepted: auto, tsc or "
+	 "monotonic; using 'auto'\n"},
+	{"TRAINPROF_LOG", "loud", "TRAINPROF_LOG: bad value 'loud'; accepted: quiet, warn, info "
+	 "or debug; using 'warn'\n"},
+	{"TRAINPROF_DIR", "a\nb", "TRAINPROF_DIR: bad value 'a?b'; accepted: at most 400 bytes; "
+	 "using 'trainprof-run'\n"},
+};
+
 Test(config, complains_of_bad_values_and_uses_the_default)
 {
-	static const struct {
-		const char *name, *value, *complaint;
-	} rows[] = {
-		{"TRAINPROF_SCHEDULE", "wait=5,active=0",
-		 "TRAINPROF_SCHEDULE: bad value 'wait=5,active=0' at 'active=0'; accepted: "
-		 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
-		 "least 1), or always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
-		{"TRAINPROF_TRIGGER", "signal:KILL,steps=2",
-		 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'KILL'; accepted: none, or "
-		 "signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, USR2, URG, WINCH; using "
-		 "'none'\n"},
-		{"TRAINPROF_TRIGGER", "signal:USR2,steps=0", NULL},
-		{"TRAINPROF_TRIGGER", "signal:USR2,", NULL},
-		{"TRAINPROF_TRIGGER", "signal:USR2,ahead=", NULL},
-		{"TRAINPROF_TRIGGER", "signal:USR2,ahead=1000001", NULL},
-		{"TRAINPROF_TRIGGER", "USR2", NULL},
-		{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
-		 "zero_grad, loader, mark, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
-		{"TRAINPROF_STEP", "range:", NULL},
-		{"TRAINPROF_STEP", "clock:", NULL},
-		{"TRAINPROF_STEP", "clock:0", NULL},
-		{"TRAINPROF_STEP", "clock:3600001", NULL},
-		{"TRAINPROF_STEP", "clock:fast", NULL},
-		{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
-		 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm, "
-		 "categories, pystacks, modules, frameworks with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
-		{"TRAINPROF_RECORD", "ops,,host", NULL},
-		{"TRAINPROF_RECORD", "none,ops", NULL},
-		{"TRAINPROF_STACKS", "python", NULL},
-		{"TRAINPROF_STACKS", "heap,perl", "TRAINPROF_STACKS: bad value 'heap,perl' at 'perl'; "
-		 "accepted: none, or heap, to which native or python may be added with commas; using "
-		 "'none'\n"},
-		{"TRAINPROF_HEAP", "some", NULL},
-		{"TRAINPROF_RECORD", "ops, host", NULL},
-		{"TRAINPROF_CUPTI_BUFFER", "1000K", "TRAINPROF_CUPTI_BUFFER: bad value '1000K'; "
-		 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},
-		{"TRAINPROF_CUDA_GRAPHS", "nodes", "TRAINPROF_CUDA_GRAPHS: bad value 'nodes'; "
-		 "accepted: node or launch; using 'node'\n"},
-		{"TRAINPROF_KEEP", "-1", "TRAINPROF_KEEP: bad value '-1'; accepted: a number from 0 to "
-		 "1000; using '0'\n"},
-		{"TRAINPROF_KEEP", "1001", NULL},
-		{"TRAINPROF_KEEP", "3 ", NULL},
-		{"TRAINPROF_OVERWRITE", "2", "TRAINPROF_OVERWRITE: bad value '2'; accepted: 0 or 1; "
-		 "using '0'\n"},
-		{"TRAINPROF_BUFFER", "32X", "TRAINPROF_BUFFER: bad value '32X'; accepted: a size from "
-		 "1M to 4G, like 64M; using '32M'\n"},
-		{"TRAINPROF_BUFFER", "1023K", NULL},
-		{"TRAINPROF_BUFFER", "5G", NULL},
-		{"TRAINPROF_BUFFER", "99999999999999999999", NULL},
-		{"TRAINPROF_BUFFER", "99999999999G", NULL},
-		{"TRAINPROF_HOST_PERIOD", "9", "TRAINPROF_HOST_PERIOD: bad value '9'; accepted: "
-		 "milliseconds from 10 to 60000; using '100'\n"},
-		{"TRAINPROF_CLOCK", "TSC", "TRAINPROF_CLOCK: bad value 'TSC'; accepted: auto, tsc or "
-		 "monotonic; using 'auto'\n"},
-		{"TRAINPROF_LOG", "loud", "TRAINPROF_LOG: bad value 'loud'; accepted: quiet, warn, info "
-		 "or debug; using 'warn'\n"},
-		{"TRAINPROF_DIR", "a\nb", "TRAINPROF_DIR: bad value 'a?b'; accepted: at most 400 bytes; "
-		 "using 'trainprof-run'\n"},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad_values) / sizeof(bad_values[0]); i++) {
 		static struct tp_config config;
 
-		read_one(&config, rows[i].name, rows[i].value);
-		cr_expect_str_eq(describe(&config), defaults, "%s=%s", rows[i].name, rows[i].value);
-		if (rows[i].complaint)
-			cr_expect_str_eq(config.complaints, rows[i].complaint);
-		cr_expect(!strncmp(config.complaints, rows[i].name, strlen(rows[i].name)), "%s=%s: %s",
-			  rows[i].name, rows[i].value, config.complaints);
+		read_one(&config, bad_values[i].name, bad_values[i].value);
+		cr_expect_str_eq(describe(&config), defaults, "%s=%s", bad_values[i].name, bad_values[i].value);
+		if (bad_values[i].complaint)
+			cr_expect_str_eq(config.complaints, bad_values[i].complaint);
+		cr_expect(!strncmp(config.complaints, bad_values[i].name, strlen(bad_values[i].name)), "%s=%s: %s",
+			  bad_values[i].name, bad_values[i].value, config.complaints);
 		cr_expect_eq(strchr(config.complaints, '\n'),
 			     config.complaints + strlen(config.complaints) - 1, "one line");
 	}

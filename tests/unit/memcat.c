@@ -158,6 +158,27 @@ static const struct tp_life *find_life(uint64_t address)
 	return NULL;
 }
 
+static void expect_operators(void)
+{
+	const struct tp_memops *ops;
+	const struct tp_proc *of;
+	uint32_t device;
+
+	ops = tp_memcat_operators(rig.cat, 0, &of, &device);
+	cr_assert(ops && of == rig.proc && device == TP_DEVICE_CPU);
+	cr_expect(!tp_memcat_operators(rig.cat, 1, &of, &device));
+	for (uint32_t i = 0; i < ops->n; i++) {
+		const struct tp_memop *op = &ops->op[i];
+
+		if (strcmp(tp_names_at(tp_memcat_names(rig.cat), op->name)->bytes, "aten::linear"))
+			continue;
+		cr_expect(op->calls == 1 && op->allocs == 2 && op->self_allocs == 1);
+		cr_expect(op->alloc_bytes == 1064 && op->self_alloc_bytes == 64);
+		cr_expect(op->bytes == 1000 && op->self_bytes == 0);
+	}
+	cr_expect_eq(ops->op[0].self_alloc_bytes, 1000);
+}
+
 Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 {
 	static const struct {
@@ -180,9 +201,6 @@ Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 		{"what it does not", 0xc00, TP_TENSOR_TEMPORARY, false, false, false},
 	};
 	struct tp_memcat_doubts doubts;
-	const struct tp_memops *ops;
-	const struct tp_proc *of;
-	uint32_t device;
 	const struct tp_life *life;
 
 	give_training();
@@ -203,19 +221,7 @@ Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 	life = find_life(0);
 	cr_expect(life->is_sum && life->bytes == 700 && life->category == TP_TENSOR_UNKNOWN,
 		  "%ld", (long)life->bytes);
-	ops = tp_memcat_operators(rig.cat, 0, &of, &device);
-	cr_assert(ops && of == rig.proc && device == TP_DEVICE_CPU);
-	cr_expect(!tp_memcat_operators(rig.cat, 1, &of, &device));
-	for (uint32_t i = 0; i < ops->n; i++) {
-		const struct tp_memop *op = &ops->op[i];
-
-		if (strcmp(tp_names_at(tp_memcat_names(rig.cat), op->name)->bytes, "aten::linear"))
-			continue;
-		cr_expect(op->calls == 1 && op->allocs == 2 && op->self_allocs == 1);
-		cr_expect(op->alloc_bytes == 1064 && op->self_alloc_bytes == 64);
-		cr_expect(op->bytes == 1000 && op->self_bytes == 0);
-	}
-	cr_expect_eq(ops->op[0].self_alloc_bytes, 1000);
+	expect_operators();
 	doubts = tp_memcat_doubts(rig.cat);
 	cr_expect_eq(doubts.n_scans, 1);
 	cr_expect_eq(doubts.n_unread, 2);

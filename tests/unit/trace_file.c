@@ -26,17 +26,94 @@ static void note_string(void *ctx, uint32_t id, uint32_t kind, const char *text,
 	strings->seen[id]++;
 }
 
+/* What of the events was read already. */
+struct progress {
+	struct strings *strings;
+	uint32_t at, at_long;
+};
+
+static void expect_text(uint32_t i, const char *key, const char *want)
+{
+	const uint8_t *raw;
+	uint32_t n_raw;
+	char value[32];
+
+	cr_assert_eq(tp_reader_payload(&reader, i, &raw, &n_raw), 0);
+	cr_assert_eq(tp_reader_text_value((const char *)raw, n_raw, key, value, sizeof(value)),
+		     want != NULL, "%s", key);
+	if (want)
+		cr_assert_str_eq(value, want, "%s", key);
+}
+
+/* Block i, of events. */
+static void expect_events(uint32_t i, struct progress *p)
+{
+	const struct tp_block_head *block = &reader.block[i].head;
+	bool is_long = block->type == TP_BLOCK_LONG;
+	uint32_t *next = is_long ? &p->at_long : &p->at;
+
+	cr_assert_eq(tp_reader_events(&reader, i, back, back_thread), 0);
+	cr_assert_eq(block->dropped, 5);
+	cr_assert_eq(block->anchor_real_ns, 3);
+	for (uint32_t k = 0; k < block->n_items; k++) {
+		while ((tp_rec_len(&rec[*next]) > TP_LONG_NS) != is_long)
+			++*next;
+		cr_assert_eq(memcmp(&back[k], &rec[*next], sizeof(*back)), 0);
+		cr_assert_eq(back_thread[k], *next / 1000 % 3);
+		cr_assert(back[k].time >= block->first_time && back[k].time <= block->last_time &&
+			  back[k].time + tp_rec_len(&back[k]) <= block->end_time);
+		/* Names come before the first event that uses them. */
+		cr_assert(back[k].name >= 999 || p->strings->seen[back[k].name]);
+		++*next;
+	}
+}
+
+static void expect_block(uint32_t i, const struct tp_thread_entry entry[2], struct progress *p)
+{
+	const struct tp_block_head *block = &reader.block[i].head;
+	const uint8_t *raw;
+	uint32_t n_raw;
+	char n_blocks[16];
+
+	cr_assert_eq(block->sequence, i);
+	switch (block->type) {
+	case TP_BLOCK_META:
+		expect_text(i, "x", "a=b");
+		expect_text(i, "hos", NULL);
+		break;
+	case TP_BLOCK_THREADS:
+		cr_assert_eq(block->n_items, 2);
+		cr_assert_eq(tp_reader_payload(&reader, i, &raw, &n_raw), 0);
+		cr_assert_eq(n_raw, 2 * sizeof(*entry));
+		cr_assert_eq(memcmp(raw, entry, n_raw), 0);
+		break;
+	case TP_BLOCK_STRINGS:
+		cr_assert_eq(tp_reader_strings(&reader, i, note_string, p->strings), 0);
+		break;
+	case TP_BLOCK_EVENTS:
+	case TP_BLOCK_LONG:
+	case TP_BLOCK_HEAP:
+		expect_events(i, p);
+		break;
+	case TP_BLOCK_END:
+		expect_text(i, "events", "20000");
+		expect_text(i, "dropped", "5");
+		expect_text(i, "why", "done");
+		snprintf(n_blocks, sizeof(n_blocks), "%u", reader.n_blocks);
+		expect_text(i, "blocks", n_blocks);
+		break;
+	}
+}
+
 Test(trace_file, comes_back_as_it_was_written)
 {
 	static struct strings strings;
 	const struct tp_thread_entry entry[2] = {
 	    {.slot = 0, .tid = 11, .flags = 1, .name = "main"},
 	    {.slot = 1, .tid = 12, .name = "pt_data_worker."}};
-	uint32_t n = make_events(), at = 0, at_long = 0;
+	struct progress progress = {.strings = &strings};
+	uint32_t n = make_events();
 	bool has_name[N_IDS] = {false};
-	const uint8_t *raw;
-	uint32_t n_raw;
-	char value[32];
 
 	open_writer();
 	writer.anchor = (struct tp_clock_anchor){1, 2, 3, 4};
@@ -55,71 +132,8 @@ Test(trace_file, comes_back_as_it_was_written)
 	cr_assert_eq(reader.head.rank, 6);
 	cr_assert_eq(reader.head.restart, 10);
 	cr_assert_eq(reader.n_blocks, writer.sequence);
-	for (uint32_t i = 0; i < reader.n_blocks; i++) {
-		const struct tp_block_head *block = &reader.block[i].head;
-		bool is_long = block->type == TP_BLOCK_LONG;
-
-		cr_assert_eq(block->sequence, i);
-		switch (block->type) {
-		case TP_BLOCK_META:
-			cr_assert_eq(tp_reader_payload(&reader, i, &raw, &n_raw), 0);
-			cr_assert(
-			    tp_reader_text_value((const char *)raw, n_raw, "x", value, 32));
-			cr_assert_str_eq(value, "a=b");
-			cr_assert_not(tp_reader_text_value((const char *)raw, n_raw, "hos",
-							   value, 32));
-			break;
-		case TP_BLOCK_THREADS:
-			cr_assert_eq(block->n_items, 2);
-			cr_assert_eq(tp_reader_payload(&reader, i, &raw, &n_raw), 0);
-			cr_assert_eq(n_raw, sizeof(entry));
-			cr_assert_eq(memcmp(raw, entry, n_raw), 0);
-			break;
-		case TP_BLOCK_STRINGS:
-			cr_assert_eq(tp_reader_strings(&reader, i, note_string, &strings),
-				     0);
-			break;
-		case TP_BLOCK_EVENTS:
-		case TP_BLOCK_LONG:
-		case TP_BLOCK_HEAP:
-			cr_assert_eq(tp_reader_events(&reader, i, back, back_thread), 0);
-			cr_assert_eq(block->dropped, 5);
-			cr_assert_eq(block->anchor_real_ns, 3);
-			for (uint32_t k = 0; k < block->n_items; k++) {
-				uint32_t *next = is_long ? &at_long : &at;
-
-				while ((tp_rec_len(&rec[*next]) > TP_LONG_NS) != is_long)
-					++*next;
-				cr_assert_eq(memcmp(&back[k], &rec[*next], sizeof(*back)),
-					     0);
-				cr_assert_eq(back_thread[k], *next / 1000 % 3);
-				cr_assert(back[k].time >= block->first_time &&
-					  back[k].time <= block->last_time &&
-					  back[k].time + tp_rec_len(&back[k]) <=
-					      block->end_time);
-				/* Names come before the first event that uses them. */
-				cr_assert(back[k].name >= 999 ||
-					  strings.seen[back[k].name]);
-				++*next;
-			}
-			break;
-		case TP_BLOCK_END:
-			cr_assert_eq(tp_reader_payload(&reader, i, &raw, &n_raw), 0);
-			cr_assert(tp_reader_text_value((const char *)raw, n_raw, "events",
-						       value, 32));
-			cr_assert_str_eq(value, "20000");
-			cr_assert(tp_reader_text_value((const char *)raw, n_raw, "dropped",
-						       value, 32));
-			cr_assert_str_eq(value, "5");
-			cr_assert(tp_reader_text_value((const char *)raw, n_raw, "why",
-						       value, 32));
-			cr_assert_str_eq(value, "done");
-			cr_assert(tp_reader_text_value((const char *)raw, n_raw, "blocks",
-						       value, 32));
-			cr_assert_eq((uint32_t)atoi(value), reader.n_blocks);
-			break;
-		}
-	}
+	for (uint32_t i = 0; i < reader.n_blocks; i++)
+		expect_block(i, entry, &progress);
 	for (uint32_t i = 0; i < n; i++) {
 		if (rec[i].name < N_IDS)
 			has_name[rec[i].name] = true;

@@ -57,6 +57,43 @@ static void make_event(struct fake *fake, struct tp_event *event,
 		event->queue = &queues[rand_r(&seed) % 3];
 }
 
+static void make_window(struct fake *fake)
+{
+	struct tp_window *window = fake_window(
+		fake, fake->procs[rand_r(&seed) % fake->run.n_procs],
+		(uint32_t)rand_r(&seed) % 3, (int64_t)pick(), (int64_t)pick());
+
+	window->n_events = pick();
+	window->dropped = pick();
+	window->file_bytes = pick();
+	window->clock_error_ns = (int64_t)pick();
+	window->is_whole = rand_r(&seed) % 2;
+	window->totals = "drain_cpu_ns=18446744073709551615\nstall_ns=9223372036854775807\n"
+			 "names_lost=18446744073709551615\n"
+			 "cupti.version=4294967295\ncupti.kernel.no_time="
+			 "18446744073709551615\ncupti.call.no_time=18446744073709551615\n"
+			 "cupti.trashed_bytes=18446744073709551615\ncupti.yielded=1\n"
+			 "cupti.yielded_ns=18446744073709551615\n";
+	window->meta = "off.\033=\n=\nSCHEDULE\n\n";
+}
+
+static void make_step(struct fake *fake, struct tp_proc *proc)
+{
+	struct tp_step_row *row = fake_step_row(fake, proc, pick(),
+						(int64_t)pick(), (int64_t)pick());
+
+	row->data_wait_ns = (int64_t)pick();
+	row->optimizer_ns = (int64_t)pick();
+	row->live_bytes = pick();
+	row->peak_bytes = pick();
+	row->device_peak = pick();
+	row->dropped = pick();
+	row->epoch = (uint32_t)pick();
+	row->phase = (uint8_t)pick();
+	row->flags = (uint8_t)pick();
+	row->source = (uint8_t)pick();
+}
+
 static void make_run(struct fake *fake, const struct tp_string **strings)
 {
 	struct tp_launch launch = {.grid = {50, 1, 1}, .block = {256, 1, 1}, .registers = 32};
@@ -79,41 +116,11 @@ static void make_run(struct fake *fake, const struct tp_string **strings)
 		fake->procs[i]->device = devices;
 		fake->procs[i]->n_devices = 2;
 	}
-	for (uint32_t i = (uint32_t)rand_r(&seed) % 5; i > 0; i--) {
-		struct tp_window *window = fake_window(
-			fake, fake->procs[rand_r(&seed) % fake->run.n_procs],
-			(uint32_t)rand_r(&seed) % 3, (int64_t)pick(), (int64_t)pick());
-
-		window->n_events = pick();
-		window->dropped = pick();
-		window->file_bytes = pick();
-		window->clock_error_ns = (int64_t)pick();
-		window->is_whole = rand_r(&seed) % 2;
-		window->totals = "drain_cpu_ns=18446744073709551615\nstall_ns=9223372036854775807\n"
-				 "names_lost=18446744073709551615\n"
-				 "cupti.version=4294967295\ncupti.kernel.no_time="
-				 "18446744073709551615\ncupti.call.no_time=18446744073709551615\n"
-				 "cupti.trashed_bytes=18446744073709551615\ncupti.yielded=1\n"
-				 "cupti.yielded_ns=18446744073709551615\n";
-		window->meta = "off.\033=\n=\nSCHEDULE\n\n";
-	}
-	for (uint32_t p = 0; p < fake->run.n_procs; p++) {
-		for (uint32_t i = (uint32_t)rand_r(&seed) % 30; i > 0; i--) {
-			struct tp_step_row *row = fake_step_row(fake, fake->procs[p], pick(),
-								(int64_t)pick(), (int64_t)pick());
-
-			row->data_wait_ns = (int64_t)pick();
-			row->optimizer_ns = (int64_t)pick();
-			row->live_bytes = pick();
-			row->peak_bytes = pick();
-			row->device_peak = pick();
-			row->dropped = pick();
-			row->epoch = (uint32_t)pick();
-			row->phase = (uint8_t)pick();
-			row->flags = (uint8_t)pick();
-			row->source = (uint8_t)pick();
-		}
-	}
+	for (uint32_t i = (uint32_t)rand_r(&seed) % 5; i > 0; i--)
+		make_window(fake);
+	for (uint32_t p = 0; p < fake->run.n_procs; p++)
+		for (uint32_t i = (uint32_t)rand_r(&seed) % 30; i > 0; i--)
+			make_step(fake, fake->procs[p]);
 	for (uint32_t i = (uint32_t)rand_r(&seed) % 5; i > 0; i--) {
 		struct tp_proc *proc = fake->procs[rand_r(&seed) % fake->run.n_procs];
 
