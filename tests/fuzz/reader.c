@@ -360,28 +360,13 @@ static void make_node(const char *dir)
 	save(dir, "node", INPUT_NODE, node, (size_t)(to - node));
 }
 
-/* Small pieces of everything that a trace may hold. */
-static void make_seeds(const char *dir)
+/* What a block of columns holds: of operators, of calls and what they started, of host memory. */
+static void make_columns(const char *dir, const struct tp_rec *step, const struct tp_rec *work)
 {
-	static struct tp_writer writer;
-	static struct synth synth;
-	static struct tp_rec step[SYNTH_STEP_MAX];
 	static struct synth_heap heap;
 	struct tp_columns_scratch *scratch = malloc(tp_columns_scratch_bytes());
-	struct tp_ledger_row row = {
-	    .index = 7, .epoch = 1, .begin_ns = 123456789, .dur_ns = 5};
-	struct tp_ledger_head head = {.rank = -1, .host = "host"};
-	struct tp_file_head file = {.rank = 3};
 	uint8_t columns[1 << 16] = {64, 0};
-	struct tp_rec *work = malloc((100 + 4 * SYNTH_CUDA_BUFFER) * sizeof(*work));
-	static const char device[] = "\11id=1\nname=A\nmajor=9\nsms=132\nmemory_bytes=85031714816\n";
-	static const char transfer[] = "\6\1\0\0\0\2\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\1";
-	char path[512], line[1024];
-	struct tp_arena arena;
-	size_t n;
 
-	synth_init(&synth, 1);
-	synth_step(&synth, step, SYNTH_STEP_MAX);
 	memcpy(rec, step + 1000, 52 * sizeof(*rec));
 	for (uint32_t i = 52; i < 64; i++) {
 		rec[i] = (struct tp_rec){.time = rec[51].time + 10 * i,
@@ -397,7 +382,6 @@ static void make_seeds(const char *dir)
 	     2 + tp_columns_encode(scratch, rec, thread, 64, columns + 2, NULL));
 
 	/* Calls, and from before them what they started: two runs and more. */
-	synth_cuda(work, 100, 1);
 	memcpy(rec, work, 10 * sizeof(*rec));
 	memcpy(rec + 10, work + SYNTH_CUDA_BUFFER + 60, 54 * sizeof(*rec));
 	memset(thread, 0, 64 * sizeof(*thread));
@@ -407,12 +391,17 @@ static void make_seeds(const char *dir)
 	synth_heap_make(&heap, rec, 2000);
 	save(dir, "columns-heap", INPUT_HEAP_COLUMNS, columns,
 	     2 + tp_columns_encode_heap(scratch, rec + 1900, thread, 64, columns + 2, NULL));
-	memcpy(step, rec + 900, 64 * sizeof(*rec));
-	memcpy(rec, work, 64 * sizeof(*rec));
-	save(dir, "device", INPUT_DEVICE, device, sizeof(device) - 1);
-	save(dir, "transfer", INPUT_DEVICE, transfer, sizeof(transfer) - 1);
-	for (uint32_t i = 0; i < 27; i++)
-		rec[i].kind = (uint8_t)(TP_REC_CALL + i % 9);
+	free(scratch);
+}
+
+/* 64 events of each. */
+static void make_file(const char *dir, const struct tp_rec *events, const struct tp_rec *more)
+{
+	static struct tp_writer writer;
+	struct tp_file_head file = {.rank = 3};
+	struct tp_arena arena;
+	char path[512];
+	size_t n;
 
 	must(!tp_arena_init(&arena, 64 << 20) &&
 		 !tp_writer_init(&writer, &arena, 200, find_string, NULL),
@@ -421,19 +410,44 @@ static void make_seeds(const char *dir)
 	must(!tp_writer_open(&writer, path, &file, "a=b\n", 4), path);
 	tp_writer_threads(&writer, &(struct tp_thread_entry){.tid = 5}, 1);
 	tp_writer_string(&writer, 7);
-	tp_writer_events(&writer, rec, 64, 1);
-	tp_writer_events(&writer, step, 64, 1);
+	tp_writer_events(&writer, events, 64, 1);
+	tp_writer_events(&writer, more, 64, 1);
 	must(!tp_writer_close(&writer, "c=d\n", 4), path);
 	n = load(path);
 	save(dir, "file-heap", INPUT_FILE, bytes + 1, n);
 	save(dir, "sealed-heap", INPUT_SEALED_FILE, bytes + 1, n);
+	tp_arena_fini(&arena);
+}
+
+/* Small pieces of everything that a trace may hold. */
+static void make_seeds(const char *dir)
+{
+	static struct synth synth;
+	static struct tp_rec step[SYNTH_STEP_MAX];
+	struct tp_ledger_row row = {
+	    .index = 7, .epoch = 1, .begin_ns = 123456789, .dur_ns = 5};
+	struct tp_ledger_head head = {.rank = -1, .host = "host"};
+	struct tp_rec *work = malloc((100 + 4 * SYNTH_CUDA_BUFFER) * sizeof(*work));
+	static const char device[] = "\11id=1\nname=A\nmajor=9\nsms=132\nmemory_bytes=85031714816\n";
+	static const char transfer[] = "\6\1\0\0\0\2\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\1";
+	char line[1024];
+
+	synth_init(&synth, 1);
+	synth_step(&synth, step, SYNTH_STEP_MAX);
+	synth_cuda(work, 100, 1);
+	make_columns(dir, step, work);
+	save(dir, "device", INPUT_DEVICE, device, sizeof(device) - 1);
+	save(dir, "transfer", INPUT_DEVICE, transfer, sizeof(transfer) - 1);
+	/* Of host memory what make_columns left. */
+	memcpy(step, rec + 900, 64 * sizeof(*rec));
+	for (uint32_t i = 0; i < 27; i++)
+		work[i].kind = (uint8_t)(TP_REC_CALL + i % 9);
+	make_file(dir, work, step);
 	save(dir, "row", INPUT_LEDGER, line,
 	     tp_ledger_format_row(line, sizeof(line), &row) - 1);
 	save(dir, "head", INPUT_LEDGER, line,
 	     tp_ledger_format_head(line, sizeof(line), &head));
-	tp_arena_fini(&arena);
 	free(work);
-	free(scratch);
 }
 
 int main(int argc, char **argv)

@@ -209,6 +209,21 @@ static const struct {
     {UINT64_MAX, TP_LEN_MAX, TP_REC_HEAPALLOC, 0, 0, UINT32_MAX, UINT64_MAX},
 };
 
+enum { N_ROWS = sizeof(row) / sizeof(row[0]) };
+
+static void fill_rows(struct tp_rec *rec)
+{
+	for (uint32_t i = 0; i < N_ROWS; i++) {
+		rec[i] = (struct tp_rec){.time = row[i].time,
+					 .kind = row[i].kind,
+					 .flags = row[i].flags,
+					 .name = row[i].name,
+					 .link = row[i].link,
+					 .arg = row[i].arg};
+		tp_rec_set_len(&rec[i], row[i].len);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct tp_writer writer;
@@ -233,7 +248,6 @@ int main(int argc, char **argv)
 	};
 	const char meta[] = "host=example\nprogram=train.py --epochs=2\n";
 	struct tp_arena arena;
-	uint32_t n_rows = sizeof(row) / sizeof(row[0]);
 	int err;
 
 	if (argc != 2 || tp_arena_init(&arena, 64 << 20) ||
@@ -253,19 +267,11 @@ int main(int argc, char **argv)
 	tp_writer_flush(&writer);
 
 	writer.anchor = (struct tp_clock_anchor){2101000, 1002000, 1790000000001000000, 80};
-	for (uint32_t i = 0; i < n_rows; i++) {
-		rec[i] = (struct tp_rec){.time = row[i].time,
-					 .kind = row[i].kind,
-					 .flags = row[i].flags,
-					 .name = row[i].name,
-					 .link = row[i].link,
-					 .arg = row[i].arg};
-		tp_rec_set_len(&rec[i], row[i].len);
-	}
+	fill_rows(rec);
 	tp_writer_string(&writer, DEVICE);
 	tp_writer_string(&writer, MODULE);
 	tp_writer_string(&writer, COMM);
-	tp_writer_events(&writer, rec, n_rows, 65535);
+	tp_writer_events(&writer, rec, N_ROWS, 65535);
 	synth_heap_init(&heap, 1);
 	heap.synth.now = 40000;
 	synth_heap_make(&heap, rec, 12000);

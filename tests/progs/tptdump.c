@@ -88,6 +88,17 @@ static void print_texts(const struct string *string, uint32_t at)
 	putchar('\'');
 }
 
+static void print_launch(const struct tp_launch *launch)
+{
+	printf(" graph=%u node=%" PRIx64 " grid=%u,%u,%u block=%u,%u,%u cluster=%u,%u,%u "
+	       "registers=%u shared=%u+%u local=%u",
+	       launch->graph, launch->graph_node, launch->grid[0], launch->grid[1],
+	       launch->grid[2], launch->block[0], launch->block[1],
+	       launch->block[2], launch->cluster[0], launch->cluster[1],
+	       launch->cluster[2], launch->registers, launch->shared_static,
+	       launch->shared_dynamic, launch->local_per_thread);
+}
+
 /* A string that is a structure. False: it is another one. */
 static bool print_structure(const struct string *string)
 {
@@ -107,13 +118,7 @@ static bool print_structure(const struct string *string)
 	switch (string->kind) {
 	case TP_STRING_LAUNCH:
 		print_place(&as.launch.place);
-		printf(" graph=%u node=%" PRIx64 " grid=%u,%u,%u block=%u,%u,%u cluster=%u,%u,%u "
-		       "registers=%u shared=%u+%u local=%u",
-		       as.launch.graph, as.launch.graph_node, as.launch.grid[0], as.launch.grid[1],
-		       as.launch.grid[2], as.launch.block[0], as.launch.block[1],
-		       as.launch.block[2], as.launch.cluster[0], as.launch.cluster[1],
-		       as.launch.cluster[2], as.launch.registers, as.launch.shared_static,
-		       as.launch.shared_dynamic, as.launch.local_per_thread);
+		print_launch(&as.launch);
 		return true;
 	case TP_STRING_TRANSFER:
 		print_place(&as.transfer.place);

@@ -64,13 +64,36 @@ static void *spin_on_heap(void *unused)
 	return NULL;
 }
 
+#define IS(name) (!strcmp(way, name))
+
+/* Another program, by the function of that name; returns if there is none. */
+static void become(const char *way)
+{
+	char *echo_argv[] = { (char *)"echo", (char *)"became", (char *)"echo", NULL };
+	char *envp[] = { (char *)"PATH=/bin:/usr/bin", NULL };
+
+	if (IS("execve"))
+		execve("/bin/echo", echo_argv, environ);
+	if (IS("execv"))
+		execv("/bin/echo", echo_argv);
+	if (IS("execvp"))
+		execvp("echo", echo_argv);
+	if (IS("execvpe"))
+		execvpe("echo", echo_argv, envp);
+	if (IS("fexecve"))
+		fexecve(open("/bin/echo", O_RDONLY | O_CLOEXEC), echo_argv, environ);
+	if (IS("execl"))
+		execl("/bin/echo", "echo", "became", "echo", (char *)NULL);
+	if (IS("execlp"))
+		execlp("echo", "echo", "became", "echo", (char *)NULL);
+	if (IS("execle"))
+		execle("/usr/bin/env", "env", (char *)NULL, envp);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "return";
-	char *echo_argv[] = { (char *)"echo", (char *)"became", (char *)"echo", NULL };
-	char *envp[] = { (char *)"PATH=/bin:/usr/bin", NULL };
 	pthread_t thread;
-#define IS(name) (!strcmp(way, name))
 
 	atexit(at_exit);
 	at_quick_exit(at_quick_exit_);
@@ -109,22 +132,7 @@ int main(int argc, char **argv)
 	if (IS("pthread_exit")) {
 		pthread_exit(NULL);
 	}
-	if (IS("execve"))
-		execve("/bin/echo", echo_argv, environ);
-	if (IS("execv"))
-		execv("/bin/echo", echo_argv);
-	if (IS("execvp"))
-		execvp("echo", echo_argv);
-	if (IS("execvpe"))
-		execvpe("echo", echo_argv, envp);
-	if (IS("fexecve"))
-		fexecve(open("/bin/echo", O_RDONLY | O_CLOEXEC), echo_argv, environ);
-	if (IS("execl"))
-		execl("/bin/echo", "echo", "became", "echo", (char *)NULL);
-	if (IS("execlp"))
-		execlp("echo", "echo", "became", "echo", (char *)NULL);
-	if (IS("execle"))
-		execle("/usr/bin/env", "env", (char *)NULL, envp);
+	become(way);
 	if (IS("failed-exec")) {
 		execl("/nowhere/echo", "echo", (char *)NULL);
 		perror("exec");
