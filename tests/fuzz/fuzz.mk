@@ -6,9 +6,9 @@ FUZZ_SECONDS ?= 60
 FUZZ_WHOLE_SECONDS ?= 120
 fuzz_names    := reader kineto whole
 fuzz_of_shared := $(wildcard runtime/base/*.c runtime/trace/*.c)
-fuzz_of_reader := $(fuzz_of_shared) merge/model/device.c
-fuzz_of_kineto := $(fuzz_of_shared) $(wildcard merge/kineto/*.c) \
-	$(addprefix merge/,kit/json_in.c model/kineto.c model/strings.c model/device.c kit/demangle.c)
+fuzz_of_reader := $(fuzz_of_shared) $(wildcard merge/model/device*.c)
+fuzz_of_kineto := $(fuzz_of_shared) $(wildcard merge/kineto/*.c merge/model/device*.c merge/model/shapes*.c) \
+	$(addprefix merge/,kit/json_in.c kit/demangle.c model/kineto.c model/scalar.c model/strings.c)
 seeds_of       = tests/fuzz/corpus$(if $(filter kineto whole,$(1)),-$(1))
 fuzz_cflags    = $(tp_cppflags) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-omit-frame-pointer \
 	-fno-sanitize-recover=undefined
