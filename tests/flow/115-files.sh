@@ -24,7 +24,7 @@ is "30,000 times all closed and files of its own there: none was touched" "$stat
 	"0 30000 rounds, 0 bad"
 is "nothing of ours was closed, nothing is lost" \
 	"$(messages_of thief | grep -cE 'closed| [1-9][0-9]* lost|cannot')" 0
-is "traces are whole" "$(ls thief | grep -c part)" 0
+is "traces are whole" "$(find thief -name '*part*' | wc -l)" 0
 last=$(ls -t thief/*.tpt | head -n 1)
 like "what could not be said is in the trace" "$("$DUMP" "$last")" "unsaid=trainprof: window [0-9]+: "
 fuse thief_merged --quiet -v health thief
