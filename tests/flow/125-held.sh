@@ -86,7 +86,7 @@ fi
 # in_mounts COMMANDS COMMAND...: in a view of the mounts of its own.
 in_mounts()
 {
-	unshare -m sh -c 'eval "$1"; shift; exec "$@"' sh "$@"
+	unshare -m env -u TRAINPROF_BUFFER_DIR sh -c 'eval "$1"; shift; exec "$@"' sh "$@"
 }
 if unshare -m true 2>/dev/null; then
 	same "/dev/shm from which nothing runs" in_mounts \

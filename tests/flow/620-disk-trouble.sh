@@ -81,7 +81,7 @@ same_as_plain full
 said full "cannot (open|write) '.*': No space left on device"
 
 # The ring's file system holds 64 KB, as in many containers: the run folder takes it.
-mounted shm /dev/shm 64k env "$schedule" TRAINPROF_DIR="$TMP/shm-run" \
+mounted shm /dev/shm 64k env -u TRAINPROF_BUFFER_DIR "$schedule" TRAINPROF_DIR="$TMP/shm-run" \
 	LD_PRELOAD="$LIB" "$PYTHON" "$script" normal --steps 60
 same_as_plain shm
 fuse shm-merge -f chrome -o "$TMP/shm.json.gz" -v health "$TMP/shm-run"
@@ -91,7 +91,7 @@ ok "small /dev/shm: $spans optimizer steps recorded all the same" test "${spans:
 unlike 'small /dev/shm: no crash' "$(cat "$TMP/shm.err")" 'SIGBUS|Bus error|Traceback'
 
 # Neither place has room for the ring: no recording, said, and the training goes on.
-mounted none /dev/shm 64k env "$schedule" TRAINPROF_DIR=/dev/shm/run \
+mounted none /dev/shm 64k env -u TRAINPROF_BUFFER_DIR "$schedule" TRAINPROF_DIR=/dev/shm/run \
 	LD_PRELOAD="$LIB" "$PYTHON" "$script" normal --steps 60
 same_as_plain none
 said none 'No space left on device'
