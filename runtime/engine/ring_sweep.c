@@ -100,12 +100,16 @@ static void judge(struct stray *stray, int fd, const char *name, const struct st
 		  const struct tp_ring_head *head)
 {
 	struct tp_ring_left left = {0};
+	bool is_read;
 
-	if (stray->n_judged++ < MOST_JUDGED && tp_ring_left(fd, &left) &&
-	    tp_ring_left_is_none(&left)) {
+	is_read = stray->n_judged++ < MOST_JUDGED && tp_ring_left(fd, &left);
+	if (is_read && tp_ring_left_is_none(&left)) {
 		unlinkat(stray->dir_fd, name, 0);
 		tp_info("removed '%s/%s', left by a dead process: all that was in it is in files",
 			stray->dir, name);
+	} else if (is_read && !left.n_steps && !left.n_records) {
+		tp_info("'%s/%s' stays: a dead process left it, and only where its threads stood is "
+			"in no file", stray->dir, name);
 	} else {
 		note_kept(stray, name, st, head, &left);
 	}
@@ -133,17 +137,22 @@ static void sweep_one(struct stray *stray, const char *name)
 static void say(const struct stray *stray)
 {
 	const struct tp_ring_left *left = &stray->left;
-	char more[128] = "";
+	char more[128] = "", held[96];
 	struct tp_text text;
 
 	tp_text_init(&text, more, sizeof(more));
 	if (stray->n_kept > 1)
 		tp_text_fmt(&text, "; %u such rings hold %lu MB there", stray->n_kept,
 			    stray->bytes >> 20);
-	tp_warn("a dead process left the ring '%s' with %lu steps and %lu records that are in no "
-		"file, and '%s' does not lead to it any more: 'trainprof-merge --recover %s', with "
-		"that folder where it is now, saves them and frees %lu MB%s",
-		stray->path, left->n_steps, left->n_records, stray->run_dir, stray->path,
+	tp_text_init(&text, held, sizeof(held));
+	if (left->n_steps || left->n_records)
+		tp_text_fmt(&text, "with %lu steps and %lu records that are in no file", left->n_steps,
+			    left->n_records);
+	else
+		tp_text_str(&text, "whose records cannot be counted here");
+	tp_warn("a dead process left the ring '%s' %s, and '%s' does not lead to it any more: "
+		"'trainprof-merge --recover %s', with that folder where it is now, saves them and "
+		"frees %lu MB%s", stray->path, held, stray->run_dir, stray->path,
 		stray->its_bytes >> 20, more);
 }
 
