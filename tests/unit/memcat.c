@@ -368,6 +368,33 @@ Test(memcat, what_died_before_the_peak_is_not_in_it)
 	cr_expect_eq(track->holder[1].bytes, 100);
 }
 
+/* As of two files of one process that were put together: time goes on in both. */
+Test(memcat, windows_in_each_other_are_cut_and_counted_once)
+{
+	const struct tp_mempeak_track *track;
+	uint32_t n;
+
+	rig.fake.run.n_windows = 0;
+	fake_window(&rig.fake, rig.proc, 0, 0, 100000);
+	fake_window(&rig.fake, rig.proc, 1, 0, 100000);
+	rig.is_deaf = true;
+	for (uint32_t i = 0; i < 200; i++) {
+		struct tp_event event = fake_block(&rig.fake, rig.proc, 0, TP_REC_ALLOC,
+						   (int64_t)i * 500, 0x1000 + i * 16, 16);
+
+		event.link = TP_DEVICE_CPU;
+		event.window = i % 2;
+		give(event);
+	}
+	tp_facts_end(rig.facts);
+	track = tp_tensormem_by_time(rig.mem, &n);
+	cr_assert_eq(n, 1);
+	cr_expect_lt(track->n_stretches, 2000);
+	cr_expect_eq(track->window_ns, 100000);
+	for (uint32_t i = 1; i < track->n_stretches; i++)
+		cr_assert_geq(track->stretch[i].begin_ns, track->stretch[i - 1].begin_ns);
+}
+
 Test(memcat, made_up_records_do_no_harm)
 {
 	give_step(1, 0, 900);

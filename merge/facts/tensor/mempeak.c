@@ -44,6 +44,8 @@ struct track {
 	uint32_t window;
 	bool is_in_window;
 	int64_t window_end_ns, live;
+	int64_t reached_ns;		/* events were told of up to here */
+	int64_t counted_ns;		/* window_ns holds what lies before this */
 	int64_t part_ns;		/* length of a part; 0: steps */
 	int64_t reserved, others;
 	struct top current, best;
@@ -210,6 +212,27 @@ static void begin_step(struct tp_mempeak *peaks, struct track *track, const stru
 	current_of(track)->end_ns = step->end_ns;
 }
 
+static int64_t later_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Windows of a process that lie in each other, as those of a damaged file may, are entered again
+ * and again: what is over is cut and counted once. */
+static int64_t begin_window(struct track *track, const struct tp_window *window)
+{
+	const struct tp_stretch *last = current_of(track);
+	const int64_t from = later_of(track->counted_ns, window->begin_ns);
+
+	track->window_end_ns = window->end_ns;
+	if (window->end_ns > from) {
+		track->pub.window_ns = tp_add(track->pub.window_ns, tp_sub(window->end_ns, from));
+		track->counted_ns = window->end_ns;
+	}
+	return last ? later_of(window->begin_ns, later_of(track->reached_ns, last->begin_ns))
+		    : window->begin_ns;
+}
+
 static void enter_window(struct tp_mempeak *peaks, struct track *track, uint32_t number,
 			 int64_t now)
 {
@@ -232,12 +255,8 @@ static void enter_window(struct tp_mempeak *peaks, struct track *track, uint32_t
 	track->window_end_ns = INT64_MAX;
 	track->reserved = track->others = 0;
 	track->part_ns = 0;
-	if (window) {
-		begin_ns = window->begin_ns;
-		track->window_end_ns = window->end_ns;
-		track->pub.window_ns = tp_add(track->pub.window_ns,
-					      tp_sub(window->end_ns, window->begin_ns));
-	}
+	if (window)
+		begin_ns = begin_window(track, window);
 	if (peaks->parts) {
 		const int64_t parts = peaks->parts / (n_windows ? n_windows : 1);
 
@@ -268,6 +287,7 @@ static struct track *find_track(struct tp_mempeak *peaks, const struct tp_proc *
 	track = &peaks->track[peaks->n_tracks++];
 	track->pub.proc = proc;
 	track->pub.device = device;
+	track->reached_ns = track->counted_ns = INT64_MIN;
 	return track;
 }
 
@@ -301,6 +321,7 @@ static struct track *reach_event(struct tp_mempeak *peaks, const struct tp_event
 		return NULL;
 	enter_window(peaks, track, event->window, event->begin_ns);
 	reach(peaks, track, event->begin_ns);
+	track->reached_ns = later_of(track->reached_ns, event->begin_ns);
 	return track;
 }
 
