@@ -14,6 +14,7 @@
 enum {
 	INDEX_BITS = 14, /* of an event in its block */
 	DIGIT_BITS = 11,
+	TIES_FEW = 32,
 };
 _Static_assert(TP_BLOCK_EVENTS_MAX == 1 << INDEX_BITS, "an index fits its bits");
 
@@ -33,20 +34,50 @@ static bool comes_first(const struct tp_rec *rec, uint32_t a, uint32_t b, bool i
 	return tp_kind_is_span[rec[a].kind] && !is_kineto ? a > b : a < b;
 }
 
-static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n, bool is_kineto)
-{
-	const uint64_t mask = TP_BLOCK_EVENTS_MAX - 1;
+struct ties {
+	const struct tp_rec *rec;
+	bool is_kineto;
+};
 
+static int compare_ties(const void *a, const void *b, void *ctx)
+{
+	const uint32_t one = *(const uint64_t *)a & (TP_BLOCK_EVENTS_MAX - 1);
+	const uint32_t other = *(const uint64_t *)b & (TP_BLOCK_EVENTS_MAX - 1);
+	const struct ties *ties = ctx;
+
+	if (one == other)
+		return 0;
+	return comes_first(ties->rec, one, other, ties->is_kineto) ? -1 : 1;
+}
+
+/* By insertion where they are few, as nearly everywhere; a whole block of ties would take a
+ * hundred million steps. */
+static void order_tie(const struct ties *ties, uint64_t *key, uint32_t n)
+{
+	if (n > TIES_FEW) {
+		qsort_r(key, n, sizeof(*key), compare_ties, (void *)ties);
+		return;
+	}
 	for (uint32_t i = 1; i < n; i++) {
 		uint64_t one = key[i];
 		uint32_t k = i;
 
-		while (k && key[k - 1] >> INDEX_BITS == one >> INDEX_BITS &&
-		       comes_first(rec, one & mask, key[k - 1] & mask, is_kineto)) {
+		for (; k && compare_ties(&one, &key[k - 1], (void *)ties) < 0; k--)
 			key[k] = key[k - 1];
-			k--;
-		}
 		key[k] = one;
+	}
+}
+
+static void order_ties(const struct tp_rec *rec, uint64_t *key, uint32_t n, bool is_kineto)
+{
+	const struct ties ties = {rec, is_kineto};
+
+	for (uint32_t from = 0, to; from < n; from = to) {
+		to = from + 1;
+		while (to < n && key[to] >> INDEX_BITS == key[from] >> INDEX_BITS)
+			to++;
+		if (to - from > 1)
+			order_tie(&ties, key + from, to - from);
 	}
 }
 
