@@ -197,7 +197,8 @@ static void index_file(struct opening *o, struct tp_reader *reader, uint32_t sou
 			continue;
 		}
 		/* What the ring still holds is taken from there: see ring_layout.h. */
-		if (block->offset >= counts_to || !head->n_items)
+		if (block->offset >= counts_to || !head->n_items ||
+		    !tp_run_affords_events(run, head->n_items))
 			continue;
 		if (tp_run_block(run, (struct tp_block_ref){.source = source_at,
 							    .at = i,
@@ -445,6 +446,19 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void say_left_out(struct tp_run_in *run)
+{
+	static const char why[] = "are left out: with them all would take more memory than files of "
+				  "this size account for";
+
+	if (run->n_left_out)
+		tp_run_issue(&run->pub, NULL, true, "%llu names and texts %s",
+			     (unsigned long long)run->n_left_out, why);
+	if (run->n_events_left_out)
+		tp_run_issue(&run->pub, NULL, true, "%llu events %s",
+			     (unsigned long long)run->n_events_left_out, why);
+}
+
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
@@ -472,11 +486,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 		}
 	}
 	err = err == -ENOMEM ? err : read_nodes(run, &list);
-	if (run->n_left_out)
-		tp_run_issue(&run->pub, NULL, true,
-			     "%llu names and texts are left out: with them all would take more memory "
-			     "than files of this size account for",
-			     (unsigned long long)run->n_left_out);
+	say_left_out(run);
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {
 		tp_ranks_mark(&run->pub);

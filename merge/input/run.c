@@ -25,6 +25,9 @@ enum {
 	/* Names: see tp_run_affords. Those of trainings are a tenth of their files, unpacked. */
 	TEXT_BYTES = 64 << 20,
 	TEXT_BYTES_PER_BYTE = 64,
+	/* The densest block of a real program has an event in 1.8 bytes. */
+	EVENTS_FREE = 1 << 20,
+	EVENTS_PER_BYTE = 4,
 };
 
 void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
@@ -346,6 +349,14 @@ bool tp_run_affords(struct tp_run_in *run, uint64_t n_bytes)
 	if (used <= TEXT_BYTES + TEXT_BYTES_PER_BYTE * run->n_input_bytes)
 		return true;
 	run->n_left_out++;
+	return false;
+}
+
+bool tp_run_affords_events(struct tp_run_in *run, uint32_t n)
+{
+	if (run->n_events_due + n <= EVENTS_FREE + EVENTS_PER_BYTE * run->n_input_bytes)
+		return true;
+	run->n_events_left_out += n;
 	return false;
 }
 

@@ -131,6 +131,7 @@ struct tp_run_in {
 	uint64_t n_input_bytes;		/* of all files, as they lie there */
 	uint64_t n_text_bytes;		/* beside the strings: ids, texts of windows */
 	uint64_t n_left_out;		/* names and texts that may take no more memory */
+	uint64_t n_events_left_out;	/* the same of events */
 	struct tp_member *member;	/* in the order in which they were read */
 	uint32_t n_members, cap_members;
 	struct tp_note *note;
@@ -192,6 +193,8 @@ void tp_run_take_meta(struct tp_proc_in *proc, const char *meta);
  * fill it. False: so many bytes more are too many; counted, and said once all files are open.
  */
 bool tp_run_affords(struct tp_run_in *run, uint64_t n_bytes);
+/* The same of a block of n events: what views keep of them grows with them. */
+bool tp_run_affords_events(struct tp_run_in *run, uint32_t n);
 /* Its string, and that `id` of the process means it. 0 or -errno (see tp_ids_set). */
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);

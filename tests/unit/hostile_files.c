@@ -222,6 +222,19 @@ static off_t write_blocks(uint32_t n_blocks, uint8_t kind, uint64_t apart)
 	return size;
 }
 
+Test(hostile_files, events_that_unpack_to_a_thousand_times_their_size)
+{
+	off_t size = write_blocks(400, TP_REC_ALLOC, 100);
+	struct tp_run *run;
+
+	cr_assert_lt(size, 1 << 18);
+	write_good();
+	run = rig_open(NULL, NULL, NULL);
+	cr_assert_not_null(run);
+	cr_expect_lt(tp_run_inside(run)->n_events_due, (1 << 20) + 4 * ((uint64_t)size + 65536));
+	expect_good(run, "events are left out");
+}
+
 /* As they were recorded, each within the one after it: the order in which they lie is turned. */
 Test(hostile_files, spans_that_all_begin_and_end_at_once, .timeout = 60)
 {
