@@ -259,6 +259,14 @@ static const char *text_of(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
+/* Of a unit, which has it itself: libdw does not look into its other file for it. */
+static const char *text_of_unit(Dwarf_Die *unit, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr(unit, name, &attribute));
+}
+
 static const char *function_of(struct tp_symbols_job *job, struct scope *scope)
 {
 	const char *name;
@@ -279,7 +287,7 @@ static const char *function_of(struct tp_symbols_job *job, struct scope *scope)
 static const char *file_of(struct tp_symbols_job *job, Dwarf_Die *unit, const char *name)
 {
 	struct tp_symbols_texts *texts = tp_symbols_texts_of(job->symbols);
-	const char *folder = name && *name != '/' ? text_of(unit, DW_AT_comp_dir) : NULL;
+	const char *folder = name && *name != '/' ? text_of_unit(unit, DW_AT_comp_dir) : NULL;
 	char path[8192];
 	int n;
 
@@ -369,20 +377,32 @@ static void answer(struct tp_symbols_job *job, struct walk *walk, Dwarf_Die *uni
 	}
 }
 
+static bool may_split(const struct tp_symbols_file *file, Dwarf_Die *unit)
+{
+	const char *name = text_of_unit(unit, DW_AT_dwo_name);
+	const char *within = text_of_unit(unit, DW_AT_comp_dir);
+
+	if (!name)
+		name = text_of_unit(unit, DW_AT_GNU_dwo_name);
+	return tp_symbols_may_split(file, name ? name : "", within ? within : "");
+}
+
 /* The targets of one unit. Lines that libdw has read for it. */
-static size_t walk_unit(struct tp_symbols_job *job, Dwarf *dwarf, struct target *target, uint32_t n)
+static size_t walk_unit(struct tp_symbols_job *job, const struct tp_symbols_file *file,
+			struct target *target, uint32_t n)
 {
 	struct walk walk = {.target = target, .n = n, .n_scopes = 1};
 	Dwarf_Die unit, split, *tree = &unit;
 	Dwarf_Lines *lines;
 	size_t n_lines = 0;
-	bool has_scopes;
+	bool has_scopes, splits;
 	uint8_t type;
 
-	if (!dwarf_offdie(dwarf, target->unit, &unit))
+	if (!dwarf_offdie(file->dwarf, target->unit, &unit))
 		return 0;
 	/* Its functions may be in a file of their own (.dwo); its lines are here. */
-	if (!dwarf_cu_info(unit.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+	splits = may_split(file, &unit);
+	if (splits && !dwarf_cu_info(unit.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
 	    type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid)
 		tree = &split;
 	if (dwarf_getsrclines(&unit, &lines, &n_lines))
@@ -392,7 +412,7 @@ static size_t walk_unit(struct tp_symbols_job *job, Dwarf *dwarf, struct target 
 		walk.is_thorough = !target[i].scope;
 	if (walk.is_thorough)
 		walk_children(&walk, tree, 0, 0);
-	has_scopes = !is_of_c(tree);
+	has_scopes = !splits || !is_of_c(tree);
 	for (uint32_t i = 0; i < n && !job->is_out_of_memory; i++)
 		answer(job, &walk, &unit, has_scopes, &target[i]);
 	free(walk.scope);
@@ -424,7 +444,7 @@ void tp_symbols_dwarf(struct tp_symbols_job *job, struct tp_symbols_file *file, 
 				break;
 			n_lines = 0;
 		}
-		n_lines += walk_unit(job, file->dwarf, target + at, end - at);
+		n_lines += walk_unit(job, file, target + at, end - at);
 		tp_symbols_job_did(job, end - at);
 	}
 	free(target);

@@ -8,7 +8,7 @@
  *
  * A trace and a file of code may name any path: only a regular file is ever opened, not a device
  * that does something when it is, nor a pipe. So libdwfl gets descriptors; by itself it looks
- * below /usr/lib/debug only.
+ * below /usr/lib/debug, and opens .dwo files after we looked what lies there.
  *
  * libdwfl asks a debuginfod server only where DEBUGINFOD_URLS names one. A server that lets us
  * wait is not asked for ever.
@@ -158,6 +158,50 @@ static bool join_shared(struct tp_symbols_file *file)
 	if (file->shared)
 		dwarf_setalt(file->dwarf, file->shared);
 	return file->shared != NULL;
+}
+
+/* Something lies at folder/name, and it is not a file. folder: so many bytes of it. */
+static bool is_irregular(const char *folder, size_t n_folder, const char *within, const char *name)
+{
+	struct stat st;
+	char *path;
+	bool is_it;
+
+	if (!*name)
+		return false;
+	if (asprintf(&path, "%.*s%s%s%s", *within == '/' || *name == '/' ? 0 : (int)n_folder, folder,
+		     *name == '/' ? "" : within, *name == '/' || !*within ? "" : "/", name) < 0)
+		return true;
+	is_it = !stat(path, &st) && !S_ISREG(st.st_mode);
+	free(path);
+	return is_it;
+}
+
+bool tp_symbols_may_split(const struct tp_symbols_file *file, const char *name, const char *within)
+{
+	const char *beside[3] = {""};
+
+	dwfl_module_info(file->mod, NULL, NULL, NULL, NULL, NULL, &beside[1], &beside[2]);
+	for (uint32_t i = 0; i < 3; i++) {
+		const char *slash = beside[i] ? strrchr(beside[i], '/') : NULL;
+		const size_t n = slash ? (size_t)(slash + 1 - beside[i]) : 0;
+
+		if (is_irregular(beside[i], n, "", name) || is_irregular(beside[i], n, within, name))
+			return false;
+		/* Those of all units in one; libdw looks for it since 0.191. */
+		if (slash) {
+			char *all;
+			bool is_bad;
+
+			if (asprintf(&all, "%s.dwp", beside[i]) < 0)
+				return false;
+			is_bad = is_irregular("", 0, "", all);
+			free(all);
+			if (is_bad)
+				return false;
+		}
+	}
+	return true;
 }
 
 /* What is at `path`, open, if it is code of this build id; else -1 and why. */

@@ -50,6 +50,9 @@ struct tp_symbols_file {
 bool tp_symbols_file_open(struct tp_symbols_file *file, const struct tp_symbols_module *module,
 			  const char *root, char *trouble, size_t trouble_bytes);
 void tp_symbols_file_close(struct tp_symbols_file *file);
+/* libdw may be asked for the file (.dwo) that a unit names, compiled in folder `within`: wherever it
+ * would look is a file or nothing. */
+bool tp_symbols_may_split(const struct tp_symbols_file *file, const char *name, const char *within);
 
 /* ---- what is asked of it ---- */
 

@@ -193,6 +193,13 @@ for version in 4 5; do
 		ok ".dwo files that are gone, DWARF $version: functions and lines are there" \
 			test "$(grep -c '^void std::__\|^plain$' program.places)" -gt 20 -a \
 			"$(lined program)" -gt 200
+		for each in $(readelf --debug-dump=info program 2>/dev/null |
+			sed -n 's/.*dwo_name.*: //p'); do
+			mkfifo "$each"
+		done
+		compare --list program 5 | timeout 60 "$places" "$PWD/program" >program.places
+		is "pipes where .dwo files should be, DWARF $version, are not waited for" \
+			"$? $(ls ./*.dwo >/dev/null && echo pipes)" "0 pipes"
 	else
 		skip ".dwo files, DWARF $version" "the compiler does not write them"
 	fi
