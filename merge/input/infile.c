@@ -101,15 +101,15 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
 		close(fd);
 }
 
-int tp_infile_find(const char *path, struct stat *st)
+int tp_infile_find(int folder, const char *path, struct stat *st)
 {
 	struct stat link;
 	char again[64];
 	int place, fd;
 
-	if (lstat(path, &link) < 0)
+	if (fstatat(folder, path, &link, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	place = open(path, O_PATH | O_CLOEXEC);
+	place = openat(folder, path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -errno;
 	if (fstat(place, st) < 0) {

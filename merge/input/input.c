@@ -3,9 +3,10 @@
  * input.c - finding traces, rings, ledgers and torch.profiler's files below the paths of a
  * command line
  *
- * Nothing here trusts the folder: links may form loops, files may vanish or be unreadable,
- * the same file may be reached by several names. Names are taken in sorted order, so that
- * two runs over one folder say the same.
+ * Nothing here trusts the folder: links may form loops, files may vanish or be unreadable, the same
+ * file may be reached by several names, a folder may become a link: each stays open while what lies
+ * in it is looked at. Names are taken in sorted order, so that two runs over one folder say the
+ * same.
  */
 #include "merge/input/input.h"
 
@@ -60,19 +61,22 @@ static int add_file(struct tp_input_list *list, const char *path, int fd, const 
 {
 	enum tp_input_kind kind;
 	struct tp_input *item;
+	char again[40];
 
+	/* That very file, whatever has the name by now. */
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
 	if (!sniff(fd, &kind)) {
 		bool is_kineto = ends_with(path, ".pt.trace.json") ||
 				 ends_with(path, ".pt.trace.json.gz");
 
-		if (is_kineto && !is_given && tp_kineto_is_ours(path))
+		if (is_kineto && !is_given && tp_kineto_is_ours(again))
 			return 0;
 		/* A damaged file is still worth a word: its reader will say what it looks like. */
 		if (ends_with(path, ".ring"))
 			kind = TP_INPUT_RING;
 		else if (ends_with(path, ".tpn"))
 			kind = TP_INPUT_NODE;
-		else if (is_kineto || (is_given && tp_kineto_is_one(path)))
+		else if (is_kineto || (is_given && tp_kineto_is_one(again)))
 			kind = TP_INPUT_KINETO;
 		else if (is_given || ends_with(path, ".tpt") || ends_with(path, ".tpt.part"))
 			kind = TP_INPUT_TRACE;
@@ -101,47 +105,46 @@ static int add_file(struct tp_input_list *list, const char *path, int fd, const 
 	return 0;
 }
 
-static int add_path(struct tp_input_list *list, const char *path, uint32_t depth);
+/* Where `path` lies: in a folder that is kept open while it is walked, under this name there. */
+struct place {
+	int folder;		/* AT_FDCWD: name is a path that was given */
+	const char *name;
+	const char *path;
+	uint32_t depth;
+};
 
-static int add_folder(struct tp_input_list *list, const char *path, const struct stat *st,
-		      uint32_t depth)
+static int add_place(struct tp_input_list *list, const struct place *place);
+
+/* False: it was walked before. */
+static bool is_new_folder(const struct tp_input_list *list, const struct stat *st)
+{
+	for (uint32_t i = 0; i < list->n_seen; i++)
+		if (list->seen[i].dev == st->st_dev && list->seen[i].ino == st->st_ino)
+			return false;
+	return true;
+}
+
+/* What lies in the folder that is open as `fd`; links that are put in its place by now lead nowhere. */
+static int add_entries(struct tp_input_list *list, int fd, const struct place *at)
 {
 	struct dirent **entry;
-	int n, fd, err = 0;
+	int n = scandirat(fd, ".", &entry, NULL, alphasort), err = 0;
 
-	for (uint32_t i = 0; i < list->n_seen; i++) {
-		if (list->seen[i].dev == st->st_dev && list->seen[i].ino == st->st_ino)
-			return 0;
-	}
-	if (depth > TP_INPUT_DEPTH) {
-		list->complain(list->ctx, path, "too many folders deep; not read");
-		return 0;
-	}
-	if (!tp_grow(&list->seen, &list->cap_seen, list->n_seen + 1, sizeof(list->seen[0])))
-		return -ENOMEM;
-	list->seen[list->n_seen].dev = st->st_dev;
-	list->seen[list->n_seen].ino = st->st_ino;
-	list->n_seen++;
-
-	/* What it is now: it may have become a link. */
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
-	n = fd < 0 ? -1 : scandirat(fd, ".", &entry, NULL, alphasort);
-	if (fd >= 0)
-		close(fd);
 	if (n < 0) {
-		list->complain(list->ctx, path, strerror(errno));
+		list->complain(list->ctx, at->path, strerror(errno));
 		return 0;
 	}
 	for (int i = 0; i < n; i++) {
-		char *inner;
+		const char *name = entry[i]->d_name;
+		char *path;
 
-		if (!err && strcmp(entry[i]->d_name, ".") && strcmp(entry[i]->d_name, "..")) {
-			if (asprintf(&inner, "%s%s%s", path, ends_with(path, "/") ? "" : "/",
-				     entry[i]->d_name) < 0) {
+		if (!err && strcmp(name, ".") && strcmp(name, "..")) {
+			if (asprintf(&path, "%s%s%s", at->path, ends_with(at->path, "/") ? "" : "/",
+				     name) < 0) {
 				err = -ENOMEM;
 			} else {
-				err = add_path(list, inner, depth + 1);
-				free(inner);
+				err = add_place(list, &(struct place){fd, name, path, at->depth + 1});
+				free(path);
 			}
 		}
 		free(entry[i]);
@@ -150,13 +153,41 @@ static int add_folder(struct tp_input_list *list, const char *path, const struct
 	return err;
 }
 
-static int add_path(struct tp_input_list *list, const char *path, uint32_t depth)
+static int add_folder(struct tp_input_list *list, const struct place *at)
 {
-	bool is_given = depth == 0;
+	struct stat st;
+	int fd, err = 0;
+
+	if (at->depth > TP_INPUT_DEPTH) {
+		list->complain(list->ctx, at->path, "too many folders deep; not read");
+		return 0;
+	}
+	/* What it is now: it may have become a link. */
+	fd = openat(at->folder, at->name,
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at->depth ? O_NOFOLLOW : 0));
+	if (fd < 0 || fstat(fd, &st)) {
+		list->complain(list->ctx, at->path, strerror(errno));
+	} else if (is_new_folder(list, &st)) {
+		if (tp_grow(&list->seen, &list->cap_seen, list->n_seen + 1, sizeof(list->seen[0]))) {
+			list->seen[list->n_seen++] = (struct tp_input_dir){st.st_dev, st.st_ino};
+			err = add_entries(list, fd, at);
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int add_place(struct tp_input_list *list, const struct place *at)
+{
+	const char *path = at->path;
+	bool is_given = at->depth == 0;
 	struct stat st;
 	int fd, err;
 
-	if (stat(path, &st)) {
+	if (fstatat(at->folder, at->name, &st, 0)) {
 		/* In a folder only a ring's link matters: what it led to is gone, or loops. */
 		if (is_given || ends_with(path, ".ring"))
 			list->complain(list->ctx, path,
@@ -170,18 +201,19 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 		struct stat link;
 
 		/* It may lead out of the run's folder: whoever wants that names it. */
-		if (!is_given && !lstat(path, &link) && S_ISLNK(link.st_mode)) {
+		if (!is_given && !fstatat(at->folder, at->name, &link, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISLNK(link.st_mode)) {
 			list->note(list->ctx, path, "a link to a folder: not followed");
 			return 0;
 		}
-		return add_folder(list, path, &st, depth);
+		return add_folder(list, at);
 	}
 	if (!S_ISREG(st.st_mode)) {
 		if (is_given)
 			list->complain(list->ctx, path, "neither a file nor a folder; not read");
 		return 0;
 	}
-	fd = tp_infile_find(path, &st);
+	fd = tp_infile_find(at->folder, at->name, &st);
 	if (fd < 0) {
 		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || ends_with(path, ".ring"))
 			list->complain(list->ctx, path,
@@ -196,7 +228,7 @@ static int add_path(struct tp_input_list *list, const char *path, uint32_t depth
 
 int tp_input_add(struct tp_input_list *list, const char *path)
 {
-	return add_path(list, path, 0);
+	return add_place(list, &(struct place){AT_FDCWD, path, path, 0});
 }
 
 void tp_input_free(struct tp_input_list *list)

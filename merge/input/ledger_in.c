@@ -116,7 +116,7 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 int tp_run_read_ledger(struct tp_run_in *run, const char *path)
 {
 	struct stat st;
-	int fd = tp_infile_find(path, &st);
+	int fd = tp_infile_find(AT_FDCWD, path, &st);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
 	struct tp_proc_in *proc;
 	int err;

@@ -204,7 +204,7 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 
 	*fault = NULL;
 	if (!r->is_kept) {
-		r->fd = tp_infile_find(r->path, &st);
+		r->fd = tp_infile_find(AT_FDCWD, r->path, &st);
 		err = r->fd < 0 ? r->fd : 0;
 	} else if (fstat(r->fd, &st)) {
 		err = -errno;

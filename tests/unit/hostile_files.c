@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "merge/input/input.h"
 #include "merge/input/run.h"
 #include "runtime/trace/columns.h"
 #include "runtime/trace/frame.h"
@@ -321,6 +322,53 @@ Test(hostile_files, links_to_folders_are_not_followed)
 	expect_good(rig_open(NULL, NULL, NULL), "a link to a folder: not followed");
 	cr_expect_eq(n_events, 1);
 	unlink(to);
+	rmdir(elsewhere);
+}
+
+static char walked[256], elsewhere[] = "/tmp/trainprof-elsewhere.XXXXXX";
+
+/* Called of a link in a folder that is being walked: in the folder's place is a link by now. */
+static void swap_folder(void *ctx, const char *path, const char *what)
+{
+	char away[300];
+
+	snprintf(away, sizeof(away), "%s.away", walked);
+	cr_assert_eq(rename(walked, away), 0);
+	cr_assert_eq(symlink(elsewhere, walked), 0);
+}
+
+static ino_t put_trace(const char *folder)
+{
+	char path[300], to[300];
+	struct stat st;
+
+	write_good();
+	snprintf(path, sizeof(path), "%s/rank0.0.tpt", rig.folder);
+	snprintf(to, sizeof(to), "%s/z.tpt", folder);
+	cr_assert_eq(rename(path, to), 0);
+	cr_assert_eq(stat(to, &st), 0);
+	return st.st_ino;
+}
+
+Test(hostile_files, a_folder_that_becomes_a_link_while_it_is_walked)
+{
+	struct tp_input_list list = {.note = swap_folder, .complain = swap_folder};
+	char path[300];
+	ino_t inside;
+
+	cr_assert_not_null(mkdtemp(elsewhere));
+	snprintf(walked, sizeof(walked), "%s/walked", rig.folder);
+	cr_assert_eq(mkdir(walked, 0700), 0);
+	snprintf(path, sizeof(path), "%s/a", walked);
+	cr_assert_eq(symlink(elsewhere, path), 0);
+	inside = put_trace(walked);
+	put_trace(elsewhere);
+	cr_expect_eq(tp_input_add(&list, rig.folder), 0);
+	cr_assert_eq(list.n_items, 1);
+	cr_expect_eq(list.item[0].ino, inside);
+	tp_input_free(&list);
+	snprintf(path, sizeof(path), "%s/z.tpt", elsewhere);
+	unlink(path);
 	rmdir(elsewhere);
 }
 
