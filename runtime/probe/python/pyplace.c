@@ -21,7 +21,7 @@
 #include "runtime/probe/stack/stack_tree.h"
 
 /* Ticks: a nanosecond earlier, so that a reader who sorts by time meets it before the operator,
- * and after the FRAMEs, since whose making the clock was read. */
+ * and after the FRAMEs, which are dated back further (stack_tree.c). */
 enum { JUST_BEFORE = 6 };
 
 bool tp_pyplace_is_on;

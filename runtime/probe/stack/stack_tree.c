@@ -193,6 +193,11 @@ static uint64_t pack(uint32_t flags, uint32_t name, uint64_t arg)
 	return (arg | (uint64_t)name << 27) << 5 | flags;
 }
 
+/* Ticks, some 20 ns: a reader who sorts by time must meet a frame before what names it, which may read
+ * the clock a few instructions later and go back a little itself; and the processor does not read the
+ * counter exactly where the instruction stands. */
+enum { WELL_BEFORE = 64 };
+
 uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_t flags,
 			     uint32_t name, uint64_t arg, uint64_t time)
 {
@@ -210,7 +215,7 @@ uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_
 	rec = tp_ring_reserve();
 	if (!rec)
 		return 0;
-	rec->time = time ? time : tp_clock_now();
+	rec->time = time ? time : tp_clock_now() - WELL_BEFORE;
 	tp_rec_set_len(rec, outer);
 	rec->kind = TP_REC_FRAME;
 	rec->flags = (uint8_t)flags;
