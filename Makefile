@@ -54,7 +54,14 @@ merge := $(O)/trainprof-merge
 ## all: the library, the merge tool, the nop library (the default)
 all: $(lib) $(nop) $(merge)
 
-$(O)/%.o: %.c
+# Once a build folder: one line says which headers of a level are missing, and what to run. (It gets
+# CC and flags in its environment, as every recipe does.)
+$(O)/.headers-%:
+	@mkdir -p $(@D)
+	@scripts/setup --headers --level $*
+	@touch $@
+
+$(O)/%.o: %.c | $(O)/.headers-demo
 	@mkdir -p $(@D)
 	@$(if $(Q),echo "  CC  $<")
 	$(Q)$(CC) $(tp_cppflags) $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<
@@ -63,7 +70,7 @@ $(O)/%.o: %.c
 $(O)/runtime/probe/python/frameworks.o: runtime/probe/python/frameworks.py
 
 $(preload_obj) $(call obj,runtime/probe): | cuda-headers
-cuda-headers:
+cuda-headers: | $(O)/.headers-demo
 	@[ -n '$(strip $(CUDA_INCLUDE))' ] || { echo "no headers of CUDA 13.0 or newer: run \
 	make setup, or give their folders in CUDA_INCLUDE" >&2; exit 1; }
 
@@ -78,7 +85,7 @@ $(lib): $(preload_obj) $(runtime_obj) preload/versions.map
 
 # The malloc hooks alone, and they only forward: what it costs just to stand in between.
 nop_obj := $(addprefix $(O)/nop/preload/,real.o boot_heap.o hook_heap.o)
-$(O)/nop/%.o: %.c
+$(O)/nop/%.o: %.c | $(O)/.headers-demo
 	@mkdir -p $(@D)
 	@$(if $(Q),echo "  CC  $< (nop)")
 	$(Q)$(CC) $(tp_cppflags) -DTP_NOP $(CPPFLAGS) $(tp_cflags) $(CFLAGS) -c -o $@ $<

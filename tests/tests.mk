@@ -17,6 +17,8 @@ test_env = TOP='$(CURDIR)' O='$(abspath $(O))' LIB='$(abspath $(lib))' \
 	FAKES='$(abspath $(O))/tests/fakes'
 run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 
+$(unit_bin:=.o): | $(O)/.headers-check
+
 # A unit test may use everything below preload, and the merge without its main.
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
@@ -48,9 +50,15 @@ unit_items     = $(call named,$(unit_bin))
 flow_items     = $(if $(SAN),,$(call named,$(flow_test)))
 flow_long_items = $(if $(SAN),,$(call named,$(flow_all)))
 
-## check: every test that needs no GPU, under ten minutes on two cores
-check: export WERROR := 1
+## check: sets up what it needs, then every test that needs no GPU (T=part of a name)
 check:
+	$(Q)scripts/setup --level check $(setup_python)
+	$(Q)$(MAKE) --no-print-directory check-run
+
+# A make of its own: which tests there are, and the interpreter, are read after set-up.
+## check-run: the tests of check with what is here: nothing is installed
+check-run: export WERROR := 1
+check-run:
 	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
 	$(Q)$(run_tests) -t 240 $(source_items) $(unit_items) $(flow_items)
 
@@ -92,7 +100,7 @@ $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
 check-stress: $(stress_bin) fakes
 	$(Q)$(run_tests) $(foreach t,$(stress_bin),'stress-$(notdir $t)=$t')
 
-.PHONY: check check-unit check-flow check-long check-stress unit-programs
+.PHONY: check check-run check-unit check-flow check-long check-stress unit-programs
 
 # Benchmarks: programs of their own, run by scripts/bench in its order.
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
