@@ -108,9 +108,7 @@ static bool is_on(CUpti_ActivityKind kind)
 /* The drain takes it again within a tick. */
 static void await_retaking(void)
 {
-	for (int i = 0; i < 5000 && tp_cupti_hold_state() != TP_CUPTI_ON; i++)
-		usleep(1000);
-	cr_assert_eq(tp_cupti_hold_state(), TP_CUPTI_ON);
+	cr_assert(AWAIT(tp_cupti_hold_state() == TP_CUPTI_ON));
 }
 
 /* ---- ourselves, alone ---- */
@@ -131,9 +129,7 @@ Test(cupti_yield, takes_cupti_when_the_driver_starts_and_records_in_windows_only
 	cr_expect_not(is_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 	rig_step();
 	rig_step();
-	for (int i = 0; i < 2000 && lib.kinds; i++)
-		usleep(1000);
-	cr_expect_eq(lib.kinds, 0);
+	cr_expect(AWAIT(!__atomic_load_n(&lib.kinds, __ATOMIC_RELAXED)));
 	rig_tear_down();
 	cr_expect_null(lib.subscriber);
 }
@@ -145,8 +141,7 @@ Test(cupti_yield, nothing_is_called_between_windows_or_after_the_end)
 	start("wait=1,warmup=0,active=1,repeat=1");
 	rig_step();
 	rig_step();
-	for (int i = 0; i < 2000 && tp_ring.head->windows_written < 1; i++)
-		usleep(1000);
+	cr_assert(rig_await_written(1));
 	n = __atomic_load_n(&lib.n_calls, __ATOMIC_RELAXED);
 	for (int i = 0; i < 10; i++)
 		rig_step();
@@ -265,9 +260,7 @@ Test(cupti_yield, beside_a_subscriber_who_stays_there_are_records_without_callba
 	cr_expect_eq(lib.subscriber, others);
 	/* He goes after all: his place is ours at the next look. */
 	other(TP_CUPTI_UNSUBSCRIBE, 0);
-	for (int i = 0; i < 2000 && !lib.subscriber; i++)
-		usleep(1000);
-	cr_expect(lib.subscriber);
+	cr_expect(AWAIT(__atomic_load_n(&lib.subscriber, __ATOMIC_RELAXED)));
 	tp_session_close("exit");
 	trace = rig_window(0);
 	cr_expect_eq(rig_total(trace, "cupti.yielded"), 2);

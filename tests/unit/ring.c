@@ -12,13 +12,7 @@ TestSuite(ring, .init = set_up, .fini = tear_down);
 /* A joined thread is not quite gone for the kernel yet. */
 static bool reap_down_to(uint32_t n_used, bool and_slots)
 {
-	for (int i = 0; i < 1000; i++) {
-		tp_ring_reap(and_slots);
-		if (tp_ring_chunks_used() == n_used)
-			return true;
-		usleep(1000);
-	}
-	return false;
+	return AWAIT((tp_ring_reap(and_slots), tp_ring_chunks_used() == n_used));
 }
 
 Test(ring, gives_back_what_was_recorded_in_order_over_many_chunks)
@@ -174,11 +168,7 @@ Test(ring, says_when_slots_run_short_and_those_of_ended_threads_help)
 	}
 	cr_expect(tp_ring_is_short_of_slots());
 	/* The last one to end may still be seen for a moment. */
-	for (int i = 0; i < 100 && tp_ring_is_short_of_slots(); i++) {
-		tp_ring_reap(true);
-		usleep(1000);
-	}
-	cr_expect_not(tp_ring_is_short_of_slots());
+	cr_expect(AWAIT((tp_ring_reap(true), !tp_ring_is_short_of_slots())));
 }
 
 Test(ring, keeps_the_chunk_of_an_ended_thread_until_it_is_drained)

@@ -16,6 +16,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/ring.h"
+#include "tests/unit/await.h"
 
 static char rig_dir[256];
 

@@ -86,12 +86,14 @@ Test(session, does_not_disarm_between_windows_that_follow_each_other)
 Test(session, writes_a_step_record_for_every_active_step)
 {
 	const struct rig_trace *trace;
+	uint64_t began = tp_clock_mono_ns(), took_ns;
 	uint32_t n = 0;
 
 	cr_assert_eq(rig_open("wait=1,warmup=1,active=3,repeat=1"), 0);
 	tp_session_epoch(tp_clock_now());
 	rig_run_steps(0, 8);
 	tp_session_close("exit");
+	took_ns = tp_clock_mono_ns() - began;
 	trace = rig_window(0);
 	cr_expect_eq(rig_count(trace, "step", TP_REC_STEP, 0), 3);
 	cr_expect_eq(rig_count(trace, NULL, 0, TP_F_EARLY), 0);
@@ -108,7 +110,7 @@ Test(session, writes_a_step_record_for_every_active_step)
 	cr_expect_eq(rig_total(trace, "lost"), 0);
 	cr_expect_eq(rig_total(trace, "dropped"), 0);
 	cr_expect_eq(rig_total(trace, "late"), 0);
-	cr_expect_lt(rig_total(trace, "stall_ns"), 100000000);
+	cr_expect_leq(rig_total(trace, "stall_ns"), took_ns);
 	cr_expect_neq(rig_total(trace, "drain_cpu_ns"), UINT64_MAX);
 	cr_expect_not_null(strstr(trace->totals, "rig=was here\n"));
 	cr_expect_not_null(strstr(trace->meta, "program=file:/x/train.py\n"));
@@ -204,18 +206,23 @@ Test(session, keeps_the_window_without_a_step_that_opens_just_before_an_epoch)
 Test(session, counts_the_gap_before_an_epoch_to_no_step)
 {
 	struct tp_ledger_row row[8];
+	uint64_t began, ended, begin, most;
 
 	cr_assert_eq(rig_open("wait=9,warmup=0,active=1"), 0);
 	usleep(30000);
+	began = tp_clock_mono_ns();
 	tp_session_epoch(tp_clock_now());
 	rig_run_steps(0, 1);
+	ended = tp_clock_mono_ns();
 	usleep(30000);	/* evaluation */
+	begin = tp_clock_mono_ns();
 	tp_session_epoch(tp_clock_now());
 	rig_run_steps(1, 1);
+	most = tp_clock_mono_ns() - begin;
 	tp_session_close("exit");
 	cr_expect_eq(rig_ledger(row, 8), 2);
-	cr_expect_lt(row[0].dur_ns, 25000000);
-	cr_expect_lt(row[1].dur_ns, 25000000);
+	cr_expect_leq(row[0].dur_ns, ended - began + 5000000);
+	cr_expect_leq(row[1].dur_ns, most + 5000000);
 	cr_expect_geq(row[1].begin_ns, row[0].begin_ns + row[0].dur_ns + 25000000);
 }
 
@@ -283,7 +290,7 @@ Test(session, marks_spans_that_cross_the_edges)
 	rig_step();
 	rig_op("late", 0, 0);
 	rig_op("crossing", inside, 0);
-	usleep(300000);
+	cr_assert(rig_await_written(1));
 	tp_ring_span_end((uint32_t)depth);
 	tp_session_close("exit");
 
@@ -312,7 +319,8 @@ Test(session, splits_windows_that_follow_each_other_exactly)
 	tp_session_epoch(tp_clock_now());
 	for (uint32_t s = 0; s < N; s++) {
 		rig_run_steps(s, 1);
-		usleep(5000);
+		/* With more, the program would go on without a window. */
+		cr_assert(rig_await_written(s > 4 ? s - 4 : 0));
 	}
 	tp_session_close("exit");
 	for (uint32_t s = 0; s < N; s++) {
@@ -398,8 +406,9 @@ Test(session, keeps_a_row_of_every_step)
 	tp_session_step(tp_clock_now(), &facts);
 	for (int i = 2; i < 5000; i++) {
 		tp_session_step(tp_clock_now(), &facts);
+		/* The ring has room for TP_RING_STEPS that are not in the file yet. */
 		if (i % 300 == 0)
-			usleep(20000);
+			cr_assert(AWAIT(rig_ledger(row, 6000) + 600 >= (uint32_t)i));
 	}
 	tp_session_close("exit");
 	cr_assert_eq(rig_ledger(row, 6000), 5000);

@@ -294,6 +294,21 @@ static inline uint32_t rig_read_ledger(const char *path, struct tp_ledger_row *r
 	return n;
 }
 
+/* Has the drain finished the first `n` windows, whether with a file or without? It gets its time. */
+static inline bool rig_await_written(uint32_t n)
+{
+	return AWAIT(__atomic_load_n(&tp_ring.head->windows_written, __ATOMIC_ACQUIRE) >= n);
+}
+
+/* Is the file of window `n`, which goes on, there? */
+static inline bool rig_await_file(uint32_t n)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/rank0.%u.tpt.part", rig_config.dir, n);
+	return AWAIT(!access(path, F_OK));
+}
+
 static inline uint32_t rig_ledger(struct tp_ledger_row *row, uint32_t max)
 {
 	char path[600];

@@ -86,12 +86,6 @@ static const char *links(const struct rig_trace *trace, uint8_t kind, uint8_t fl
 	return p;
 }
 
-static void wait_for_windows(uint32_t n)
-{
-	while (__atomic_load_n(&tp_ring.head->windows_written, __ATOMIC_ACQUIRE) < n)
-		usleep(1000);
-}
-
 TestSuite(session_settle, .init = rig_set_up, .fini = rig_tear_down, .timeout = 60);
 
 Test(session_settle, adds_to_the_window_that_has_ended_and_to_no_other)
@@ -101,11 +95,11 @@ Test(session_settle, adds_to_the_window_that_has_ended_and_to_no_other)
 	state.settles_at = 3;
 	open_session("wait=0,warmup=0,active=2,repeat=2");
 	rig_run_steps(0, 2);
-	wait_for_windows(1);
+	cr_assert(rig_await_written(1));
 	cr_expect_eq(state.n_windows, 1);
 	cr_expect_eq(state.n_closing, 0);
 	rig_run_steps(2, 3);
-	wait_for_windows(2);
+	cr_assert(rig_await_written(2));
 	tp_session_close("exit");
 	cr_expect_eq(state.n_windows, 2);
 
@@ -139,9 +133,9 @@ Test(session_settle, what_a_later_warm_up_left_between_is_thrown_away)
 	state.settles_at = 2;
 	open_session("wait=0,warmup=2,active=1,repeat=2");
 	rig_run_steps(0, 3);
-	wait_for_windows(1);
+	cr_assert(rig_await_written(1));
 	rig_run_steps(3, 4);
-	wait_for_windows(2);
+	cr_assert(rig_await_written(2));
 	tp_session_close("exit");
 	trace = rig_window(0);
 	cr_expect_str_eq(links(trace, TP_REC_KERNEL, TP_F_AFTER), "2 5 8 11");
@@ -165,7 +159,7 @@ Test(session_settle, a_window_that_brings_more_than_the_ring_holds_loses_nothing
 	state.n_pure = 20;
 	open_session("wait=0,warmup=0,active=1,repeat=1");
 	rig_run_steps(0, 2);
-	wait_for_windows(1);
+	cr_assert(rig_await_written(1));
 	n = 80 * 300;
 	tp_session_close("exit");
 	trace = rig_window(0);
@@ -185,7 +179,8 @@ Test(session_settle, a_process_that_ends_does_not_wait_for_what_never_comes)
 	tp_session_close("exit");
 	cr_expect_eq(state.n_closing, 1);
 	cr_expect(rig_window(0)->is_whole);
-	cr_expect_str_eq(links(rig_window(0), TP_REC_KERNEL, TP_F_AFTER), "2 5");
+	/* Six records each time it was asked: once, or before that, too, if the drain was quick. */
+	cr_expect_eq(rig_count(rig_window(0), NULL, TP_REC_KERNEL, TP_F_AFTER), 2 * (state.next / 6));
 }
 
 Test(session_settle, windows_wait_for_a_probe_that_takes_its_time)
@@ -243,7 +238,7 @@ static void run_doomed(void)
 		usleep(4000);
 		/* With more, the program would go on without one, and what comes meanwhile is no
 		 * window's. */
-		wait_for_windows(s > 4 ? s - 4 : 0);
+		rig_await_written(s > 4 ? s - 4 : 0);
 	}
 }
 

@@ -72,11 +72,11 @@ Test(session_trouble, makes_the_folder_anew_for_the_next_window_when_it_was_remo
 
 	cr_assert_eq(rig_open("wait=1,warmup=0,active=2,repeat=2"), 0);
 	rig_run_steps(0, 2);
-	usleep(250000);	/* the first window's file is open */
+	cr_assert(rig_await_file(0));
 	snprintf(command, sizeof(command), "rm -rf '%s'", rig_config.dir);
 	cr_assert_eq(system(command), 0);
 	rig_run_steps(2, 2);
-	usleep(100000);
+	cr_assert(rig_await_written(1));
 	rig_run_steps(4, 3);
 	tp_session_close("exit");
 	cr_expect(!rig_window(0)->is_there);
@@ -113,7 +113,7 @@ Test(session_trouble, survives_a_full_disk_and_counts_what_it_cost)
 			usleep(1000);
 	}
 	rig_step();
-	usleep(100000);
+	cr_assert(rig_await_written(1));
 	/* The next window has room again. */
 	snprintf(filler, sizeof(filler), "rm -f '%s'/rank0.0*", rig_config.dir);
 	cr_expect_eq(system(filler), 0);
@@ -190,7 +190,8 @@ static int close_everything_and_go_on(void)
 	if (rig_open("wait=1,warmup=0,active=2,repeat=0"))
 		return 1;
 	rig_run_steps(0, 2);
-	usleep(250000);	/* the first window's file is open */
+	if (!rig_await_file(0))
+		return 7;
 	close_range(3, ~0u, 0);
 	snprintf(path, sizeof(path), "%s/other", rig_dir);
 	for (int i = 0; i < 20; i++)	/* takes all the numbers that we had */
@@ -200,7 +201,8 @@ static int close_everything_and_go_on(void)
 		if (dup2(3, fd) != fd)
 			return 2;
 	rig_run_steps(2, 6);
-	usleep(50000);
+	if (!rig_await_written(2))
+		return 8;
 	tp_session_close("exit");
 	if (stat(path, &st) || st.st_size != 0)
 		return 3;

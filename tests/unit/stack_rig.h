@@ -23,6 +23,7 @@
 #include "runtime/probe/stack/stack_thread.h"
 #include "runtime/probe/stack/stack_tree.h"
 #include "runtime/probe/stack/stack_unwind.h"
+#include "tests/unit/await.h"
 #include "runtime/probe/stack/stack_walk.h"
 
 /* A compiler may neither put one of these into its caller nor make its last call a jump. */

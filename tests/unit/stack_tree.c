@@ -229,12 +229,7 @@ Test(stack_tree, what_dead_threads_had_is_given_back, .init = rig_open, .fini = 
 	tp_stack_thread_each(count_memory, &n);
 	cr_assert_eq(n, 1);
 	/* The kernel may know the thread a moment longer. */
-	for (int i = 0; i < 1000 && n; i++, usleep(1000)) {
-		tp_stack_tick();
-		n = 0;
-		tp_stack_thread_each(count_memory, &n);
-	}
-	cr_expect_eq(n, 0);
+	cr_expect(AWAIT((tp_stack_tick(), n = 0, tp_stack_thread_each(count_memory, &n), n == 0)));
 	/* One that lives is left alone. */
 	take_a_few(NULL);
 	tp_stack_tick();
