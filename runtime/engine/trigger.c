@@ -50,6 +50,7 @@ static struct {
 	uint64_t due_ns;
 	bool is_alone;			/* proposals cannot be written: said */
 	uint32_t n_windows, n_late, n_missed;
+	struct proposal last;		/* that was taken over */
 
 	/* Steps per ns, of the last looks at which any had ended. */
 	double pace[PACES];
@@ -250,6 +251,7 @@ static void ask(const struct proposal *proposal)
 	unsigned long from = proposal->from, last = proposal->to - 1, here = tp_session_steps();
 
 	trigger.n_windows++;
+	trigger.last = *proposal;
 	switch (tp_session_ask(proposal->from, proposal->to)) {
 	case TP_SESSION_ASKED_OK:
 		tp_info("steps %lu to %lu will be recorded: process %lu asked for them", from,
@@ -366,10 +368,27 @@ void tp_trigger_open(const struct tp_config *config, const struct tp_rank *rank,
 	install(sig.number);
 }
 
+/* The program is at its end: whoever sent a signal hears what became of it, once. */
+static void answer_the_last(void)
+{
+	const struct proposal *last = &trigger.last;
+	unsigned long n_steps = tp_session_steps();
+
+	if (last->from > n_steps && last->pid == trigger.pid)
+		tp_warn("steps %lu to %lu were to be recorded, as a signal asked, and the run ended "
+			"after %lu steps; ahead= in TRAINPROF_TRIGGER says how soon a window opens",
+			(unsigned long)last->from, (unsigned long)last->to - 1, n_steps);
+	else if (__atomic_load_n(&sig.is_hit, __ATOMIC_RELAXED) && last->to <= n_steps &&
+		 !trigger.config->schedule.always)
+		tp_warn("a signal asked for a window at the very end of the run: none was opened");
+}
+
 void tp_trigger_close(void)
 {
-	if (trigger.config)
+	if (trigger.config) {
+		answer_the_last();
 		tp_folder_close(&trigger.folder);
+	}
 	trigger.config = NULL;
 	restore();
 }

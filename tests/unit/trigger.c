@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "runtime/base/log.h"
 #include "runtime/engine/trigger.h"
 #include "tests/unit/session_rig.h"
 
@@ -123,15 +124,18 @@ static const struct rig_trace *window_of(int rank, int window)
 
 static void propose(const char *name, const char *text)
 {
-	char path[600];
+	char path[600], draft[610];
 	FILE *file;
 
 	mkdir(rig_config.dir, 0755);
 	snprintf(path, sizeof(path), "%s/%s", rig_config.dir, name);
-	file = fopen(path, "w");
+	snprintf(draft, sizeof(draft), "%s.draft", path);
+	file = fopen(draft, "w");
 	cr_assert_not_null(file);
 	fputs(text, file);
 	fclose(file);
+	/* Whole, as a rank's: an empty one is passed over for good. */
+	cr_assert_eq(rename(draft, path), 0);
 }
 
 /* ---- windows ---- */
@@ -217,6 +221,79 @@ Test(trigger, stands_beside_the_windows_of_the_schedule)
 	cr_expect_not_null(strstr(window_of(0, 0)->meta, "opened_by=schedule\n"));
 	cr_expect_eq(rig_total(window_of(0, 1), "steps"), 2);
 	cr_expect_not_null(strstr(window_of(0, 1)->meta, "opened_by=trigger\n"));
+}
+
+/* What a run that ends after 3 steps says on its standard error, when `act` is what came before. */
+static const char *last_words(uint32_t ahead, void (*act)(void))
+{
+	static char said[2000];
+	size_t n = 0;
+	ssize_t got;
+	int out[2];
+
+	choose(2, ahead);
+	cr_assert_eq(pipe(out), 0);
+	rig_config.log = TP_LOG_WARN;
+	tp_log_set_fd(out[1]);
+	cr_assert_eq(rig_open("trigger"), 0);
+	rig_run_steps(0, 3);
+	act();
+	tp_session_close("exit");
+	tp_log_set_fd(-1);
+	close(out[1]);
+	while ((got = read(out[0], said + n, sizeof(said) - 1 - n)) > 0)
+		n += (size_t)got;
+	close(out[0]);
+	said[n] = '\0';
+	return said;
+}
+
+static void ask_by_signal(void)
+{
+	kill(getpid(), SIGUSR2);
+	cr_assert(await_file("trigger.0"));
+}
+
+static void ask_by_another_rank(void)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "trainprof trigger 50 52 1 %lu %d\n", tp_clock_real_ns(),
+		 getpid() + 1);
+	propose("trigger.0", text);
+	cr_assert(AWAIT(!tp_session_is_asked_over()));
+}
+
+static void ask_and_end(void)
+{
+	kill(getpid(), SIGUSR2);
+}
+
+static void ask_nobody(void)
+{
+}
+
+Test(trigger, says_at_the_end_which_window_did_not_come)
+{
+	cr_expect_not_null(strstr(last_words(40, ask_by_signal),
+				  "steps 44 to 45 were to be recorded, as a signal asked, and the run "
+				  "ended after 3 steps"));
+}
+
+Test(trigger, answers_a_signal_that_is_the_last_thing_before_the_end)
+{
+	/* Whether it was looked at or not. */
+	cr_expect_not_null(strstr(last_words(40, ask_and_end), "signal asked"));
+}
+
+Test(trigger, leaves_it_to_the_rank_that_asked_to_say_so)
+{
+	cr_expect_null(strstr(last_words(40, ask_by_another_rank), "signal asked"));
+}
+
+Test(trigger, says_nothing_at_the_end_when_nobody_asked)
+{
+	cr_expect_null(strstr(last_words(40, ask_nobody), "signal asked"));
 }
 
 /* The others were asked while this one had been there already, or had not begun. */
