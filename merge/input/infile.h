@@ -42,7 +42,8 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
 /*
  * Opens what is found under a name in a folder (a descriptor, or AT_FDCWD and a path): a regular
  * file, or a link to one that its owner may lead to: its own, or anyone's when it is the caller's (or
- * root's). What it leads to is looked at before it is opened, and that very file is opened: others may write in the folder, too.
+ * root's). What it leads to is looked at before it is opened, and that very file is opened: others
+ * may write in the folder, too.
  * Descriptor and its stat(2), or -errno; -EPERM: a link to a file of another user.
  */
 int tp_infile_find(int folder, const char *path, struct stat *st);
