@@ -44,7 +44,7 @@ static struct {
 	uint32_t end;		/* atomic; futex word */
 	bool was_armed, has_ledger;
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
-	uint64_t ledger_due, look_due;
+	uint64_t ledger_due;
 } drain;
 
 static void wait_for_bell(uint32_t seen, uint64_t ns)
@@ -158,15 +158,11 @@ static void need_ledger(void)
 	open_ledger();
 }
 
-/* Before rounds, but not more often than their period asks for: somebody may have cut the ring's file,
- * and then what is gone must not be touched any more, by us nor by the program's threads. */
+/* Before each round: somebody may have cut the ring's file, and then what is gone must not be touched
+ * any more, by us nor by the program's threads. Who cuts it in the middle of a round is not seen in
+ * time: the kernel offers no mapping of a file that has a path and cannot be cut. */
 static bool has_ring(void)
 {
-	uint64_t now_ns = tp_clock_mono_ns();
-
-	if (now_ns < drain.look_due)
-		return true;
-	drain.look_due = now_ns + WINDOW_PERIOD_MS * 1000000ull / 2;
 	if (!tp_ring_is_cut())
 		return true;
 	tp_ring_lose();
