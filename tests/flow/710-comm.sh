@@ -11,13 +11,13 @@ need_torch
 
 port=$((29100 + RANDOM % 800))
 
-# ranks NAME N [ARGUMENTS]: N ranks of late_rank.py, steps 3 to 10 recorded; then the view.
+# ranks NAME N [ARGUMENTS]: N ranks of late_rank.py, steps 3 to 10 recorded ($active of them); then the view.
 ranks()
 {
 	local name=$1 n=$2
 	shift 2
 	port=$((port + 1))
-	train "$name" TRAINPROF_SCHEDULE=wait=2,warmup=1,active=8 \
+	train "$name" TRAINPROF_SCHEDULE=wait=2,warmup=1,active="${active:-8}" \
 		"$PYTHON" -m torch.distributed.run --nproc_per_node "$n" --master_port "$port" \
 		"$PROGS/late_rank.py" "$@"
 	is "$name: exit status" "$status" 0
@@ -57,6 +57,29 @@ for late in 'data:loading data' 'host:host code outside of operators' \
 	like "late by ${late%%:*}: the cause" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
 		"^  cause: ${late#*:}, "
 done
+
+# Buckets that are under way together are late together: once, and never more than the step takes.
+for n in 2 8 ${LONG:+1 4}; do
+	ranks "buckets$n" 2 --late data --buckets "$n"
+	like "$n buckets: the rank" "$(cat "$TMP/buckets$n-comm.out")" '^rank 1 keeps the others waiting: last in '
+	like "$n buckets: the cause" "$(cat "$TMP/buckets$n-comm.out")" '^  cause: loading data, '
+	ok "$n buckets: a rank's lateness is less than its steps" "$PYTHON" - "$TMP/buckets$n-rows.out" "$n" <<-'EOT'
+	import json, sys
+
+	rows = [json.loads(line) for line in open(sys.argv[1])]
+	# One more may reach into the window from before.
+	calls = sum(r["calls"] for r in rows if r["table"] == "collectives")
+	steps = [r for r in rows if r["table"] == "comm_steps"]
+	rank = [r for r in rows if r["table"] == "comm_ranks"][1]
+	assert calls // (2 * 8) == int(sys.argv[2]), calls
+	assert len(steps) == 16 and all(0 <= r["late_ns"] <= r["time_ns"] for r in steps), steps
+	assert 15e6 < rank["late_ns"], rank
+	EOT
+done
+# In every fourth step, as a checkpoint is.
+active=16 ranks every 2 --late host --every 4 --steps 22
+like "late in every fourth step: the rank" "$(cat "$TMP/every-comm.out")" '^rank 1 keeps the others waiting: last in '
+like "late in every fourth step: the cause" "$(cat "$TMP/every-comm.out")" '^  cause: host code outside of operators, '
 
 # On GPUs: traces of three ranks, the last of which does something 5 ms longer in each step.
 for late in none: 'kernel:its kernels' 'host:host code outside of operators' 'loader:loading data'; do

@@ -429,8 +429,35 @@ Test(comm, whom_a_rank_waited_for_makes_it_late_elsewhere)
 			   r < 2 ? 42 * MS : 12 * MS, r < 2 ? 42 * MS : 12 * MS, 50 * MS);
 	end();
 	rank = tp_comm_ranks(comm, &n);
+	cr_expect_eq(rank[0].late_ns, 1 * MS, "from the end of the one to the other");
+	cr_expect_eq(rank[1].late_ns, 30 * MS + 1 * MS, "it is one time, though two wait");
+	tear_down();
+}
+
+Test(comm, what_overlaps_is_late_once_and_never_more_than_the_step)
+{
+	const struct tp_comm_rank *rank;
+	uint32_t n;
+
+	set_up(2);
+	for (uint32_t s = 0; s < 2; s++)
+		for (uint32_t r = 0; r < 2; r++)
+			give_step(r, 1 + s, s * 40 * MS, (s + 1) * 40 * MS);
+	/* Four buckets of each step are under way together; the last of the first step lies across. */
+	for (uint32_t b = 0; b < 8; b++)
+		for (uint32_t r = 0; r < 2; r++) {
+			int64_t ask = (int64_t)(b / 4 * 40 + 10 + b % 4 + r * (b == 3 ? 35 : 20)) * MS;
+
+			give_group(r, "gloo:all_reduce", "0", "default_pg", (int)r, 2, -1, ask, ask,
+				   ask + 50 * MS);
+		}
+	end();
+	rank = tp_comm_ranks(comm, &n);
 	cr_expect_eq(rank[0].late_ns, 0);
-	cr_expect_eq(rank[1].late_ns, 30 * MS + 30 * MS);
+	cr_expect_eq(rank[1].step_late[0], (40 - 10) * MS);
+	cr_expect_eq(rank[1].step_late[1], (33 - 10 + 8) * MS);
+	cr_expect_eq(rank[1].late_ns, rank[1].step_late[0] + rank[1].step_late[1]);
+	cr_expect_eq(rank[1].n_last, 8);
 	tear_down();
 }
 
@@ -578,12 +605,15 @@ Test(comm, a_rank_that_never_comes_costs_bounded_memory)
 /* ---- verdicts ---- */
 
 static struct tp_step_time steps[3][10];
+static const int64_t each_late[10] = {9 * MS, 9 * MS, 9 * MS, 9 * MS, 9 * MS,
+				      9 * MS, 9 * MS, 9 * MS, 9 * MS, 9 * MS};
 
-/* Ranks with ten steps of 100 ms, all of it `other`; nothing late. */
+/* Ranks with ten steps of 100 ms, all of it `other`; where they are late, they are in every step. */
 static void make_ranks(struct tp_comm_rank *rank, uint32_t n)
 {
 	for (uint32_t r = 0; r < n; r++) {
-		rank[r] = (struct tp_comm_rank){.n_matched = 20, .n_steps = 10, .step = steps[r]};
+		rank[r] = (struct tp_comm_rank){.n_matched = 20, .n_steps = 10, .step = steps[r],
+						.step_late = each_late};
 		for (uint32_t s = 0; s < 10; s++)
 			steps[r][s] = (struct tp_step_time){.begin_ns = 0, .end_ns = 100 * MS};
 	}
@@ -626,7 +656,7 @@ Test(comm, accuses_nobody_of_an_accident)
 	} rows[] = {
 		{18, 90 * MS, 0, 9 * MS, true},
 		{18, 49 * MS, 0, 9 * MS, false},	/* less than 5 % of the steps */
-		{4, 90 * MS, 0, 9 * MS, false},		/* not often */
+		{2, 90 * MS, 0, 9 * MS, false},		/* not often */
 		{18, 90 * MS, 31 * MS, 9 * MS, false},	/* others are late, too */
 		{18, 90 * MS, 0, 4 * MS, false},	/* nothing explains it */
 	};
@@ -642,4 +672,43 @@ Test(comm, accuses_nobody_of_an_accident)
 	}
 	tp_comm_judge(rank, 0, &verdict);
 	cr_expect_null(verdict.rank);
+}
+
+/* Of ten steps of 100 ms: which ones are late, and by how much. */
+Test(comm, accuses_who_is_late_in_every_nth_step)
+{
+	const struct {
+		int64_t late_ms[10];
+		bool is_accused;
+	} rows[] = {
+		{{0, 60, 0, 0, 60, 0, 0, 60, 0, 0}, true},
+		{{60, 0, 0, 70, 0, 0, 50, 0, 0, 60}, true},
+		{{0, 0, 60, 0, 0, 0, 60, 0, 60, 0}, false},	/* at no even distances */
+		{{0, 90, 0, 0, 20, 0, 0, 90, 0, 0}, false},	/* one much less than the others */
+		{{3, 60, 1, 2, 60, 0, 20, 60, 0, 4}, true},	/* little in between says nothing */
+		{{0, 0, 90, 0, 0, 0, 0, 90, 0, 0}, false},	/* twice is chance */
+		{{0, 180, 0, 0, 0, 0, 0, 0, 0, 0}, false},	/* held up once */
+		{{0, 0, 60, 60, 60, 0, 0, 0, 0, 0}, false},	/* once, for three steps */
+		{{60, 0, 60, 0, 60, 0, 0, 0, 0, 0}, false},	/* not until the end */
+		{{20, 20, 20, 0, 20, 20, 0, 20, 20, 0}, true},	/* in most */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t late[10], sum = 0;
+		struct tp_comm_rank rank[3];
+		struct tp_comm_verdict verdict;
+
+		make_ranks(rank, 3);
+		for (uint32_t s = 0; s < 10; s++) {
+			late[s] = rows[i].late_ms[s] * MS;
+			sum += late[s];
+			steps[2][s].index = s;
+			steps[2][s].ns[TP_CAT_OTHER] = late[s];
+		}
+		rank[2].n_last = 18;
+		rank[2].late_ns = sum;
+		rank[2].step_late = late;
+		tp_comm_judge(rank, 3, &verdict);
+		cr_expect_eq(verdict.rank != NULL, rows[i].is_accused, "row %zu", i);
+	}
 }

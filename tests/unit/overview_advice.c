@@ -181,6 +181,29 @@ Test(overview_advice, sees_gloo_beside_a_device_that_waits_for_it)
 	expect_rules(print(), (const char *const[]){"communication", NULL});
 }
 
+/* Each rank comes 50 ms after the other in every second step: nobody is to blame, nor are buckets. */
+Test(overview_advice, tells_waiting_for_a_rank_from_moving_bytes)
+{
+	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
+
+	for (uint32_t r = 0; r < 2; r++)
+		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		for (uint32_t r = 0; r < 2; r++)
+			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
+		for (uint32_t r = 0; r < 2; r++)
+			event[n_events++] = fake_span(&fake, both[r], 0, TP_REC_RANGE,
+						      fake_text(&fake, "gloo:all_reduce"),
+						      at + (r == i % 2 ? 30 : 80) * MS, at + 90 * MS);
+	}
+	expect_rules(print(), (const char *const[]){"communication", NULL});
+	cr_expect(strstr(print(), "only communication goes on, 71.4 % of it until the last rank comes"),
+		  "%s", print());
+	cr_expect(strstr(print(), "give all ranks as much work in each step"), "%s", print());
+}
+
 Test(overview_advice, sees_one_process_that_serves_several_devices)
 {
 	static struct tp_queue other = {.device = 1, .stream = 7};

@@ -166,7 +166,6 @@ static void begin_comm(void *state, struct tp_facts *facts, const void *params)
 			continue;
 		rank->pub.proc = proc;
 		rank->on_host.step_end_ns = rank->on_device.step_end_ns = INT64_MIN;
-		rank->waited_in = TP_COMM_NO_GROUP;
 		rank->breakdown = tp_step_times_of(comm->times, proc);
 		comm->rank_of[proc->at] = ++comm->n_ranks;
 	}
@@ -186,6 +185,7 @@ static void free_comm(void *state)
 	for (uint32_t i = 0; i < comm->n_ranks; i++) {
 		tp_spread_free(&comm->rank[i].pub.late);
 		free(comm->rank[i].step_late);
+		tp_comm_late_free(&comm->rank[i].late);
 		free(comm->rank[i].thread);
 	}
 	for (uint32_t i = 0; i < comm->n_rows; i++)
@@ -220,6 +220,9 @@ static void end_comm(void *state)
 		rank->pub.n_steps = rank->breakdown->n_steps < rank->cap_late ?
 					rank->breakdown->n_steps : rank->cap_late;
 		rank->pub.step_late = rank->step_late;
+		rank->pub.late_ns = tp_comm_late_sum(&rank->late, rank->pub.step, rank->pub.n_steps,
+						     rank->step_late);
+		rank->pub.held_ns = rank->late.wait_ns;
 		comm->pub[i] = rank->pub;
 	}
 }

@@ -54,8 +54,9 @@ struct tp_comm_share {
 struct tp_comm_rank {
 	const struct tp_proc *proc;
 	uint64_t n_calls, n_matched, n_last;
-	int64_t wait_ns;		/* for others */
-	int64_t late_ns;		/* sum, where it was last: behind the last but one */
+	int64_t wait_ns;		/* for others, sum over collectives */
+	int64_t held_ns;		/* the same, where they overlap once */
+	int64_t late_ns;		/* others waited for it alone; in steps, where there are any */
 	struct tp_spread late;
 	int64_t link_ns;		/* so much longer transfers took that it has a part in than the
 					 * same ones without it, all of them: sum; 0: they did not */

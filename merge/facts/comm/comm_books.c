@@ -74,20 +74,15 @@ void tp_comm_book_transfer(struct tp_comm *comm, const struct tp_comm_cell *one)
 		cell->least_ns = one->least_ns;
 }
 
-/* The last one's step gets the time that it came behind the last but one. Not what it waited
- * itself in a collective of another group just before: that was another's lateness. */
-static void note_last(struct tp_comm *comm, const struct tp_comm_call *call, int64_t behind_ns)
+/* The last one is charged with the time that it came behind the last but one. */
+static void note_last(struct tp_comm *comm, const struct tp_comm_call *call, int64_t before_ns)
 {
 	struct tp_comm_counted *rank = &comm->rank[call->rank];
+	int64_t behind_ns = tp_comm_late_add(&rank->late, call->group, before_ns, call->begin_ns);
 
-	if (rank->waited_in != call->group)
-		behind_ns = behind_ns > rank->waited_ns ? tp_sub(behind_ns, rank->waited_ns) : 0;
 	rank->pub.n_last++;
-	rank->pub.late_ns = tp_add(rank->pub.late_ns, behind_ns);
-	if (!tp_spread_add(&rank->pub.late, behind_ns))
+	if (behind_ns < 0 || !tp_spread_add(&rank->pub.late, behind_ns))
 		comm->is_incomplete = true;
-	if (call->step < rank->cap_late)
-		rank->step_late[call->step] = tp_add(rank->step_late[call->step], behind_ns);
 }
 
 struct span {
@@ -131,7 +126,7 @@ static void book_matched(struct tp_comm *comm, struct tp_comm_row *row,
 
 	comm->n_impossible += tp_comm_is_synchronising(row->kind) && span.first_end_ns < span.last_ns;
 	if (!is_message)
-		note_last(comm, &call[span.last], tp_sub(span.last_ns, span.before_ns));
+		note_last(comm, &call[span.last], span.before_ns);
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_comm_counted *of = &comm->rank[call[i].rank];
 		int64_t until = span.last_ns < call[i].end_ns ? span.last_ns : call[i].end_ns;
@@ -139,8 +134,7 @@ static void book_matched(struct tp_comm *comm, struct tp_comm_row *row,
 
 		of->pub.n_matched += !is_message;
 		of->pub.wait_ns = tp_add(of->pub.wait_ns, wait_ns);
-		of->waited_ns = wait_ns;
-		of->waited_in = call[i].group;
+		tp_comm_late_wait(&of->late, call[i].group, call[i].begin_ns, until, call[i].end_ns);
 		row->wait_ns = tp_add(row->wait_ns, wait_ns);
 		group->wait_ns = tp_add(group->wait_ns, wait_ns);
 	}

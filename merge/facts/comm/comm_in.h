@@ -7,6 +7,7 @@
 #define TP_MERGE_COMM_IN_H
 
 #include "merge/facts/comm/comm.h"
+#include "merge/facts/comm/comm_late.h"
 #include "merge/facts/comm/comm_match.h"
 #include "merge/facts/time/launches.h"
 #include "merge/kit/keyed.h"
@@ -56,9 +57,7 @@ struct tp_comm_counted {
 	/* Whether it has devices is only known of a run of ours before their first work. */
 	struct tp_comm_sweep on_host, on_device;
 	bool has_work;			/* of devices */
-	/* Its last matched collective: whom it waited for there made it late in the next. */
-	int64_t waited_ns;
-	uint32_t waited_in;		/* group */
+	struct tp_comm_late late;
 };
 
 /* Transfers of one kind, size and group, or between two ranks of it. */

@@ -2,11 +2,12 @@
 /*
  * comm_judge.c - which rank keeps the others waiting, and what it does meanwhile
  *
- * The culprit, not the victims: a rank that comes last to many collectives, far behind the last
- * but one, and far more so than any other rank. What is left are accidents of a busy machine,
- * of which nobody is accused; nor is who comes late without doing anything longer than the
- * others do. A bad network does not make its rank come late, it makes others wait with it: there,
- * all transfers are slow that the rank has a part in, and the same ones without it are not.
+ * The culprit, not the victims: a rank that comes last in most steps, or in every n-th (it writes a
+ * checkpoint, it evaluates), far behind the last but one, and far more so than any other rank. What is
+ * left are accidents of a busy machine, of which nobody is accused; nor is who comes late without doing
+ * anything longer than the others do. A bad network does not make its rank come late, it makes others
+ * wait with it: there, all transfers are slow that the rank has a part in, and the same ones without it
+ * are not.
  */
 #include "merge/facts/comm/comm.h"
 
@@ -19,12 +20,14 @@ enum {
 	LATE_LEAST_NS = 1000000, /* nor is less than that a step: schedulers are no better */
 	LATE_TIMES = 3,		/* what any other rank is late */
 	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
-	LAST_SHARE = 4,		/* last in one collective of so many, at least */
-	LAST_LEAST = 3,		/* and in so many */
+	LAST_LEAST = 3,		/* last in so many collectives, at least */
 	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
 	STEADY_PERCENT = 70,	/* of a few steps it is late in so many, */
 	OFTEN_PERCENT = 20,	/* and of MANY_STEPS */
 	MANY_STEPS = 20,
+	PERIODS_LEAST = 3,	/* or in so many at even distances, */
+	PERIOD_TIMES = 3,	/* where it is late by one of so many parts of the most, */
+	PERIOD_PART = 4,	/* and distances differ by one of so many parts */
 };
 
 static int64_t per_step(const struct tp_comm_rank *rank, enum tp_category category)
@@ -101,25 +104,59 @@ static int64_t find_wall(const struct tp_comm_rank *rank)
 	return wall;
 }
 
+static uint32_t count_late(const struct tp_comm_rank *rank, int64_t least_ns)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		n += rank->step_late[i] > least_ns;
+	return n;
+}
+
+/* Much later in every n-th step than in the others, from the first recorded ones to the last: it writes a
+ * checkpoint, it evaluates. */
+static bool is_late_by_periods(const struct tp_comm_rank *rank, int64_t least_ns)
+{
+	int64_t most_ns = 0, nearest = INT64_MAX, farthest = 0;
+	uint32_t n = 0, first = 0, last = 0;
+
+	for (uint32_t i = 0; i < rank->n_steps; i++)
+		most_ns = rank->step_late[i] > most_ns ? rank->step_late[i] : most_ns;
+	if (most_ns / PERIOD_TIMES > least_ns)
+		least_ns = most_ns / PERIOD_TIMES;
+	for (uint32_t i = 0; i < rank->n_steps; i++) {
+		int64_t distance = (int64_t)(rank->step[i].index - rank->step[last].index);
+
+		if (rank->step_late[i] <= least_ns)
+			continue;
+		if (n++) {
+			nearest = distance < nearest ? distance : nearest;
+			farthest = distance > farthest ? distance : farthest;
+		} else {
+			first = i;
+		}
+		last = i;
+	}
+	/* Steps beside each other are one hold-up. */
+	return n >= PERIODS_LEAST && nearest > 1 && farthest - nearest <= nearest / PERIOD_PART &&
+	       first <= farthest && rank->n_steps - 1 - last <= farthest;
+}
+
 /* Once held up by other work of its machine, a rank is late once, however much. */
-static bool is_often_late(const struct tp_comm_rank *rank)
+static bool is_often_late(const struct tp_comm_rank *rank, int64_t step_ns)
 {
 	uint32_t percent = rank->n_steps < MANY_STEPS ? STEADY_PERCENT : OFTEN_PERCENT;
-	uint64_t n = 0;
+	int64_t least_ns = step_ns / 100 * LATE_PERCENT;
 
-	if (!rank->step_late)
-		return true;
-	for (uint32_t i = 0; i < rank->n_steps; i++)
-		n += rank->step_late[i] > tp_sub(rank->step[i].end_ns, rank->step[i].begin_ns) /
-						  100 * LATE_PERCENT;
-	return n * 100 >= (uint64_t)rank->n_steps * percent;
+	return (uint64_t)count_late(rank, least_ns) * 100 >= (uint64_t)rank->n_steps * percent ||
+	       is_late_by_periods(rank, least_ns);
 }
 
 static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		       struct tp_comm_verdict *verdict)
 {
 	const struct tp_comm_rank *worst = NULL;
-	int64_t others = 0;
+	int64_t others = 0, wall_ns;
 
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (!worst || rank[i].late_ns > worst->late_ns)
@@ -129,9 +166,10 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (&rank[i] != worst && rank[i].late_ns > others)
 			others = rank[i].late_ns;
-	if (worst->n_last < LAST_LEAST || worst->n_last * LAST_SHARE < worst->n_matched ||
-	    worst->late_ns / LATE_TIMES < others ||
-	    worst->late_ns < find_wall(worst) / 100 * LATE_PERCENT || !is_often_late(worst))
+	wall_ns = find_wall(worst);
+	if (worst->n_last < LAST_LEAST || worst->late_ns / LATE_TIMES < others ||
+	    worst->late_ns < wall_ns / 100 * LATE_PERCENT ||
+	    !is_often_late(worst, wall_ns / worst->n_steps))
 		return;
 	verdict->late_step_ns = worst->late_ns / worst->n_steps;
 	if (verdict->late_step_ns < LATE_LEAST_NS)

@@ -136,19 +136,44 @@ static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *a
 	return true;
 }
 
+/* How long ranks wait for each other in the steps, on average over ranks. */
+static int64_t find_waiting(const struct tp_advice_facts *facts)
+{
+	const struct tp_comm_rank *rank;
+	int64_t sum = 0;
+	uint32_t n = 0;
+
+	if (!facts->overview->comm)
+		return 0;
+	rank = tp_comm_ranks(facts->overview->comm, &n);
+	for (uint32_t i = 0; i < n; i++)
+		sum = tp_add(sum, rank[i].held_ns);
+	return sum;
+}
+
 static bool judge_communication(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	char a[32];
+	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM], waiting_ns = find_waiting(facts);
+	char a[32], b[32];
 
 	if (facts->is_explained)
 		return false;
-	advice->percent = tp_advice_percent(facts->sums->ns[TP_CAT_COMM], facts->sums->all_ns);
+	advice->percent = tp_advice_percent(comm_ns, facts->sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of a step only communication goes on",
-		 tp_show_percent(a, (double)facts->sums->ns[TP_CAT_COMM],
-				 (double)facts->sums->all_ns));
+		 tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
+	if (waiting_ns < comm_ns / 2) {
+		snprintf(advice->todo, sizeof(advice->todo),
+			 "larger batches, gradient accumulation, larger buckets: -v comm");
+		return true;
+	}
+	/* What is waited for is not made shorter by larger buckets. */
+	snprintf(advice->evidence + strlen(advice->evidence),
+		 sizeof(advice->evidence) - strlen(advice->evidence),
+		 ", %s of it until the last rank comes, which is not always the same",
+		 tp_show_percent(b, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns), (double)comm_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "larger batches, gradient accumulation, larger buckets: -v comm");
+		 "give all ranks as much work in each step (inputs of one length, cores for all): -v comm");
 	return true;
 }
 
