@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/text.h"
+
 enum {
+	PROGRAM_MOST = 100,		/* of its name, bytes */
 	PIDS_OF_A_RANK = 100000,	/* processes of one rank: loader workers, restarts */
 	DEVICES_FROM = 50000,		/* of these, numbers of devices */
 	SORT_STEP = 100,		/* tracks of one thread */
@@ -26,21 +29,19 @@ uint64_t tp_title_pid(const struct tp_proc *proc)
 const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 {
 	const char *program = strrchr(proc->program, '/');
-	int n = 0;
+	struct tp_text text;
 
+	tp_text_init(&text, buf, TP_TITLE_MAX);
 	program = program ? program + 1 : proc->program;
 	if (proc->rank >= 0)
-		n = snprintf(buf, TP_TITLE_MAX, "rank %d", proc->rank);
+		tp_text_fmt(&text, "rank %d", proc->rank);
 	if (proc->worker)
-		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, "%sworker %u", n ? " " : "",
-			      proc->worker);
-	if (n)
-		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, ": ");
-	n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, "%.100s (pid %u", *program ? program : "python",
-		      proc->pid);
+		tp_text_fmt(&text, "%sworker %u", text.len ? " " : "", proc->worker);
+	tp_text_fmt(&text, "%s%.*s (pid %u", text.len ? ": " : "", PROGRAM_MOST,
+		    *program ? program : "python", proc->pid);
 	if (proc->restart)
-		n += snprintf(buf + n, TP_TITLE_MAX - (size_t)n, ", restart %u", proc->restart);
-	snprintf(buf + n, TP_TITLE_MAX - (size_t)n, "%s)", proc->is_dead ? ", died" : "");
+		tp_text_fmt(&text, ", restart %u", proc->restart);
+	tp_text_fmt(&text, "%s)", proc->is_dead ? ", died" : "");
 	return buf;
 }
 

@@ -73,6 +73,20 @@ Test(title, processes_are_called_after_their_rank)
 		cr_expect_str_eq(tp_title_process(buf, &rows[i].proc), rows[i].wanted, "%s", buf);
 }
 
+Test(title, the_longest_of_a_process_stays_in_its_room)
+{
+	char program[200], room[TP_TITLE_MAX + 32];
+	struct tp_proc proc = {.rank = INT32_MAX, .worker = UINT32_MAX, .pid = UINT32_MAX,
+			       .restart = UINT32_MAX, .is_dead = true, .program = program};
+
+	memset(program, 'p', sizeof(program));
+	program[sizeof(program) - 1] = '\0';
+	memset(room, '#', sizeof(room));
+	cr_expect_lt(strlen(tp_title_process(room, &proc)), TP_TITLE_MAX);
+	for (size_t i = TP_TITLE_MAX; i < sizeof(room); i++)
+		cr_expect_eq(room[i], '#');
+}
+
 Test(title, the_main_thread_comes_first)
 {
 	const struct tp_thread main_thread = {.slot = 5, .is_main = true}, other = {.slot = 0};
