@@ -4,10 +4,10 @@
  */
 #include "merge/view/view_comm.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "merge/model/scalar.h"
+#include "runtime/base/text.h"
 
 /* ---- collectives ---- */
 
@@ -123,28 +123,33 @@ static bool has_member(const struct tp_comm_group *group, uint32_t rank)
 	return false;
 }
 
+enum {
+	RANKS_TEXT = 78,
+	RANKS_ROOM = 30,	/* of "-2147483648--2147483648,..." */
+};
+
 /* "0-3,8": the job's ranks, of which there may be many. */
-static const char *show_ranks(char buf[64], const struct tp_comm_group *group,
+static const char *show_ranks(char buf[RANKS_TEXT], const struct tp_comm_group *group,
 			      const struct tp_comm_rank *rank, uint32_t n_ranks)
 {
-	uint32_t n = 0;
+	struct tp_text text;
 
-	buf[0] = '\0';
-	for (uint32_t i = 0; i < n_ranks && n < 48; i++) {
+	tp_text_init(&text, buf, RANKS_TEXT);
+	for (uint32_t i = 0; i < n_ranks && text.len < RANKS_TEXT - RANKS_ROOM; i++) {
 		uint32_t end = i;
 
 		while (end < n_ranks && has_member(group, end) &&
-		       (end == i || rank[end].proc->rank == rank[end - 1].proc->rank + 1))
+		       (end == i || (int64_t)rank[end].proc->rank == (int64_t)rank[end - 1].proc->rank + 1))
 			end++;
 		if (end == i)
 			continue;
-		n += (uint32_t)snprintf(buf + n, 64 - n, "%s%d", n ? "," : "", rank[i].proc->rank);
+		tp_text_fmt(&text, "%s%d", text.len ? "," : "", rank[i].proc->rank);
 		if (end > i + 1)
-			n += (uint32_t)snprintf(buf + n, 64 - n, "-%d", rank[end - 1].proc->rank);
+			tp_text_fmt(&text, "-%d", rank[end - 1].proc->rank);
 		i = end - 1;
 	}
-	if (n >= 48)
-		snprintf(buf + n, 64 - n, ",...");
+	if (text.len >= RANKS_TEXT - RANKS_ROOM)
+		tp_text_str(&text, ",...");
 	return buf;
 }
 
@@ -152,7 +157,7 @@ static void put_group(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_comm_shown *shown = ctx;
 	const struct tp_comm_group *group = of;
-	char buf[64];
+	char buf[RANKS_TEXT];
 
 	TP_TEXT(r, "group", "group", 0, "process group", "%s%s", group->is_nccl ? "nccl " : "",
 		group->label);
