@@ -37,6 +37,7 @@ struct thread {
 struct proc {
 	struct thread *thread;	/* by index in tp_proc.thread */
 	uint32_t cap;
+	uint32_t n_calls;	/* that go on, of all threads */
 	struct tp_moments moments;
 	int64_t live_bytes;	/* of all devices */
 	struct {
@@ -95,6 +96,7 @@ static void begin_call(struct tp_module_memories *memories, struct proc *proc, s
 		return;
 	}
 	entry = add_moment(memories, proc, now);
+	proc->n_calls++;
 	pass->call[pass->n++] = (struct call){
 		.path = path, .entry = entry, .peak = tp_moments_use(&proc->moments, entry),
 		.entry_bytes = proc->live_bytes, .peak_bytes = proc->live_bytes,
@@ -106,6 +108,7 @@ static void drop_call(struct proc *proc, struct pass *pass)
 {
 	const struct call *call = &pass->call[--pass->n];
 
+	proc->n_calls--;
 	tp_moments_drop(&proc->moments, call->entry);
 	tp_moments_drop(&proc->moments, call->peak);
 }
@@ -138,6 +141,7 @@ static void end_call(struct tp_module_memories *memories, uint32_t of_proc, stru
 		tp_moments_drop(moments, best->exit);
 	}
 	pass->n--;
+	proc->n_calls--;
 	best->proc = of_proc;
 	best->peak_bytes = call.peak_bytes;
 	best->entry = call.entry;
@@ -207,7 +211,7 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 {
 	struct tp_module_memories *memories = ctx;
 	struct proc *proc = &memories->proc[event->proc->at];
-	uint32_t i = 0, moment = TP_NO_MOMENT;
+	uint32_t i = 0, moment = TP_NO_MOMENT, n_left = proc->n_calls;
 
 	memories->has_any = true;
 	while (i < proc->n_live && proc->live[i].device != device)
@@ -218,9 +222,11 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 		proc->live[proc->n_live++].device = device;
 	proc->live_bytes = tp_add(proc->live_bytes, tp_sub(bytes, proc->live[i].bytes));
 	proc->live[i].bytes = bytes;
-	for (uint32_t t = 0; t < proc->cap; t++)
-		for (uint32_t p = 0; p < TP_PASS_N; p++)
+	for (uint32_t t = 0; n_left && t < proc->cap; t++)
+		for (uint32_t p = 0; p < TP_PASS_N; p++) {
+			n_left -= proc->thread[t].pass[p].n;
 			raise_peaks(proc, &proc->thread[t].pass[p], &moment, event->begin_ns);
+		}
 }
 
 /* ---- events ---- */
