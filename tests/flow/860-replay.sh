@@ -141,4 +141,34 @@ train ranked TRAINPROF_PROGRAM=player TRAINPROF_STEP=mark TRAINPROF_SCHEDULE=alw
 is "recorded as rank 3, and as nothing else" "$status $(ls ranked)" "0 rank3.0.tpt
 rank3.steps"
 
+# ---- more shared memory than a block has without asking ----
+
+# Two blocks of 99 KiB and the driver's one find room on a multiprocessor of an A100. torch.profiler says
+# 0 % of such kernels, so that none of its traces can show this.
+{
+	echo '# trainprof-replay 1'
+	tr ' ' "$tab" <<-'EOF'
+		range start=0 end=3000000 tid=1 name=ProfilerStep#0 cat=user_annotation
+		api start=100000 end=180000 tid=1 corr=1 name=cudaLaunchKernel
+		kernel start=300000 end=800000 corr=1 device=0 context=1 stream=7 name=big grid=216,1,1 block=256,1,1 smem_dynamic=101376
+	EOF
+} >big.replay
+for release in 11.8 13.0; do
+	train "big-$release" TRAINPROF_PROGRAM=replay TRAINPROF_STEP=mark TRAINPROF_SCHEDULE=always \
+		LD_LIBRARY_PATH="$FAKES/$release:$FAKES" timeout 100 "$replay" big.replay
+	like "$release: a block's limit, which only the driver tells, is in the trace" \
+		"$("$O/tests/progs/tptdump" "big-$release"/*.tpt)" '^DEVICE.block_shared_optin=166912$'
+	fuse "kernel-$release" -q -v kernel -f csv "big-$release"
+	is "$release: ... so that 99 KiB are two blocks, 12.5 % of the threads" \
+		"$(awk -F, '$2 == "big" { print $11, $12 }' "kernel-$release.out")" "2.0000 12.5"
+done
+fuse hta -q -f torch -o hta big-13.0
+is "... in the copy for HTA, too" \
+	"$(gzip -dc hta/*.gz | grep -o '"est. achieved occupancy %": *[0-9]*' | tr -dc 0-9)" 13
+sed "1a device${tab}id=0${tab}max_smem_optin=0" big.replay >silent.replay
+train silent TRAINPROF_PROGRAM=replay TRAINPROF_STEP=mark TRAINPROF_SCHEDULE=always \
+	LD_LIBRARY_PATH="$FAKES/13.0:$FAKES" timeout 100 "$replay" silent.replay
+is "a driver that does not tell: nothing is said, not 0" \
+	"$status $("$O/tests/progs/tptdump" silent/*.tpt | grep -c block_shared_optin)" "0 0"
+
 done_testing

@@ -421,6 +421,7 @@ Test(cupti_layout, describes_a_device)
 	};
 	const char *name = "NVIDIA H100 80GB HBM3";
 	char text[1000];
+	uint32_t id = 9;
 
 	for (uint32_t f = 0; f < n_rows; f++) {
 		uint8_t *record;
@@ -438,16 +439,17 @@ Test(cupti_layout, describes_a_device)
 			if (!strcmp(row[i].member, "name"))
 				memcpy(record + row[i].at, &name, sizeof(name));
 		}
-		n = tp_cupti_read_device(row[f].version, record, row[f].bytes, text, sizeof(text));
+		n = tp_cupti_read_device(row[f].version, record, row[f].bytes, &id, text, sizeof(text));
 		cr_assert_eq(n, strlen(text));
+		cr_assert_eq(id, 0);
 		cr_assert_str_eq(text, "id=0\nmajor=9\nsms=132\nwarp_threads=32\nsm_registers=65536\n"
 				       "sm_shared=233472\nblock_threads=1024\nblock_registers=65537\n"
 				       "block_shared=49152\nmemory_bytes=85899345920\n"
 				       "clock_khz=1980000\nsm_threads=2048\n"
 				       "name=NVIDIA H100 80GB HBM3\n");
-		cr_assert_eq(tp_cupti_read_device(row[f].version, record, 175, text, sizeof(text)), 0);
-		cr_assert_eq(tp_cupti_read_device(row[f].version, record, 3, text, sizeof(text)), 0);
+		cr_assert_eq(tp_cupti_read_device(row[f].version, record, 175, &id, text, sizeof(text)), 0);
+		cr_assert_eq(tp_cupti_read_device(row[f].version, record, 3, &id, text, sizeof(text)), 0);
 	}
 	cr_assert_eq(tp_cupti_read_device(NEWEST, zero_record(CUPTI_ACTIVITY_KIND_CONTEXT, 184), 184,
-					  text, sizeof(text)), 0);
+					  &id, text, sizeof(text)), 0);
 }

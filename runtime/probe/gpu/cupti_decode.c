@@ -47,13 +47,21 @@ void tp_cupti_decode_forked(void)
 	tp_cupti_facts_reset();
 }
 
+/* The record, and what only the driver tells. */
 static void note_device(const void *bytes, uint32_t n_bytes)
 {
 	char lines[1024];
-	uint32_t n = tp_cupti_read_device(decode.version, bytes, n_bytes, lines, sizeof(lines));
+	struct tp_text text;
+	uint32_t id, n, optin;
 
-	if (n)
-		tp_intern(TP_STRING_DEVICE, lines, n);
+	n = tp_cupti_read_device(decode.version, bytes, n_bytes, &id, lines, sizeof(lines));
+	if (!n)
+		return;
+	tp_text_init(&text, lines + n, sizeof(lines) - n);
+	optin = tp_cupti_block_shared_optin(id);
+	if (optin)
+		tp_text_fmt(&text, "block_shared_optin=%u\n", optin);
+	tp_intern(TP_STRING_DEVICE, lines, n + (uint32_t)text.len);
 }
 
 /* ---- records ---- */

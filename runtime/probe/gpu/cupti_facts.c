@@ -6,7 +6,10 @@
 
 #include <string.h>
 
+#include <cuda.h>
 #include <cupti.h>
+
+#include "runtime/probe/gpu/cupti_lib.h"
 
 enum {
 	N_CONTEXTS = 256,
@@ -22,6 +25,7 @@ static struct {
 	struct {
 		uint64_t alloc_bytes, free_bytes;
 	} memory[N_DEVICES];
+	uint32_t block_shared_optin[N_DEVICES];	/* 0: not asked, or not told */
 } facts;
 
 void tp_cupti_facts_reset(void)
@@ -81,6 +85,24 @@ void tp_cupti_note_memory(const struct tp_cupti_record *record)
 		facts.memory[device].alloc_bytes += record->bytes;
 	else if (record->memory.operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE)
 		facts.memory[device].free_bytes += record->bytes;
+}
+
+uint32_t tp_cupti_block_shared_optin(uint32_t device)
+{
+	__typeof__(&cuDeviceGet) get;
+	__typeof__(&cuDeviceGetAttribute) get_attribute;
+	CUdevice handle;
+	int value = 0;
+
+	if (device >= N_DEVICES || facts.block_shared_optin[device])
+		return device < N_DEVICES ? facts.block_shared_optin[device] : 0;
+	*(void **)&get = tp_cupti_driver("cuDeviceGet");
+	*(void **)&get_attribute = tp_cupti_driver("cuDeviceGetAttribute");
+	if (get && get_attribute && get(&handle, (int)device) == CUDA_SUCCESS &&
+	    get_attribute(&value, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle) ==
+		    CUDA_SUCCESS && value > 0)
+		facts.block_shared_optin[device] = (uint32_t)value;
+	return facts.block_shared_optin[device];
 }
 
 void tp_cupti_report_memory(struct tp_text *totals)

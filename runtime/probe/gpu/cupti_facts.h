@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_facts.h - what activity records say about contexts, events and memory, for the others
+ * cupti_facts.h - what activity records say about contexts, events and memory, for the others, and what
+ * none says of a device
  *
  * A wait does not say where its event was recorded, nor which device its context is on: other
  * records do. Drain thread only; tables of fixed size, in which the newest wins.
@@ -32,6 +33,10 @@ const struct tp_cupti_event *tp_cupti_find_event(const struct tp_cupti_record *r
 /* A MEMORY2 record. */
 void tp_cupti_note_memory(const struct tp_cupti_record *record);
 void tp_cupti_report_memory(struct tp_text *totals);
+
+/* How much shared memory a block may have at most: no record says it, the driver is asked once. 0: it
+ * does not tell. */
+uint32_t tp_cupti_block_shared_optin(uint32_t device);
 
 void tp_cupti_facts_reset(void);
 

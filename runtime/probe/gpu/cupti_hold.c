@@ -7,15 +7,14 @@
  */
 #include "runtime/probe/gpu/cupti_hold.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/loader.h"
 #include "runtime/base/log.h"
+#include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
 #include "runtime/probe/gpu/cupti_buffers.h"
@@ -48,7 +47,7 @@ static struct {
 	uint64_t n_dropped;		/* atomic */
 
 	unsigned long long n_loaded;	/* objects, at the last look */
-	void *libcuda;
+	bool has_libcuda;
 	const char *taken_by;
 } hold;
 
@@ -339,18 +338,10 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 static bool has_devices(void)
 {
 	__typeof__(&cuDeviceGetCount) get_count;
-	char path[512];
 	int n = 0;
 
-	if (!hold.libcuda && !tp_loader_find("libcuda.so", path))
-		return false;
-	if (!hold.libcuda)
-		hold.libcuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	if (!hold.libcuda) {
-		dlerror();
-		return false;
-	}
-	get_count = (__typeof__(get_count))dlsym(hold.libcuda, "cuDeviceGetCount");
+	*(void **)&get_count = tp_cupti_driver("cuDeviceGetCount");
+	hold.has_libcuda |= get_count != NULL;
 	return get_count && get_count(&n) == CUDA_SUCCESS && n > 0;
 }
 
@@ -368,7 +359,7 @@ void tp_cupti_look_for_cuda(void)
 		    n_loaded != hold.n_loaded)
 			__atomic_compare_exchange_n(&hold.state, &off, TP_CUPTI_AWAY, false,
 						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-	} else if ((hold.libcuda || n_loaded != hold.n_loaded) && has_devices()) {
+	} else if ((hold.has_libcuda || n_loaded != hold.n_loaded) && has_devices()) {
 		hold.pid = getpid();
 	}
 	hold.n_loaded = n_loaded;

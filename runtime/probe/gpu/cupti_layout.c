@@ -362,11 +362,11 @@ static void add_line(struct tp_text *text, const char *key, uint64_t value)
 		tp_text_fmt(text, "%s=%lu\n", key, (unsigned long)value);
 }
 
-uint32_t tp_cupti_read_device(uint32_t version, const void *record, uint32_t n_bytes, char *out,
-			      uint32_t cap)
+uint32_t tp_cupti_read_device(uint32_t version, const void *record, uint32_t n_bytes, uint32_t *id,
+			      char *out, uint32_t cap)
 {
 	const uint8_t *bytes = record;
-	uint32_t kind, id = 0, warps = 0, threads = 0, n;
+	uint32_t kind, warps = 0, threads = 0, n;
 	const char *name = NULL;
 	struct tp_text text;
 
@@ -383,8 +383,9 @@ uint32_t tp_cupti_read_device(uint32_t version, const void *record, uint32_t n_b
 		READ(value, at, type)                                                      \
 		add_line(&text, key, value);                                               \
 	}
-	READ(id, DEVICE_ID, uint32_t)
-	tp_text_fmt(&text, "id=%u\n", id);
+	*id = 0;
+	READ(*id, DEVICE_ID, uint32_t)
+	tp_text_fmt(&text, "id=%u\n", *id);
 	DEVICE_LINES(LINE)
 	READ(warps, DEVICE_WARPS_PER_SM, uint32_t)
 	READ(threads, DEVICE_WARP_THREADS, uint32_t)

@@ -49,9 +49,9 @@ uint32_t tp_cupti_record_bytes(uint32_t version, uint32_t kind);
 bool tp_cupti_read(uint32_t version, const void *bytes, uint32_t n_bytes,
 		   struct tp_cupti_record *record);
 
-/* "key=value\n" lines of TP_STRING_DEVICE, of a CUPTI_ACTIVITY_KIND_DEVICE record. Returns their
- * length; 0: it is none, or is too short. */
-uint32_t tp_cupti_read_device(uint32_t version, const void *bytes, uint32_t n_bytes, char *out,
-			      uint32_t cap);
+/* "key=value\n" lines of TP_STRING_DEVICE, of a CUPTI_ACTIVITY_KIND_DEVICE record, and its number.
+ * Returns their length; 0: it is none, or is too short. */
+uint32_t tp_cupti_read_device(uint32_t version, const void *bytes, uint32_t n_bytes, uint32_t *id,
+			      char *out, uint32_t cap);
 
 #endif

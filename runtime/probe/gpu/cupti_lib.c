@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/loader.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -77,15 +78,30 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* 12 for a driver of CUDA 12.4; UINT32_MAX: nobody knows. Nothing is mapped for that. */
+void *tp_cupti_driver(const char *function)
+{
+	static void *cuda;	/* atomic */
+	void *found = __atomic_load_n(&cuda, __ATOMIC_ACQUIRE);
+	char path[PATH_CAP];
+
+	/* The list is asked first: RTLD_NOLOAD waits for a dlopen in progress. */
+	if (!found && tp_loader_find("libcuda.so", path)) {
+		found = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+		__atomic_store_n(&cuda, found, __ATOMIC_RELEASE);
+	}
+	found = found ? dlsym(found, function) : NULL;
+	if (!found)
+		dlerror();
+	return found;
+}
+
+/* 12 for a driver of CUDA 12.4; UINT32_MAX: nobody knows. */
 static uint32_t driver_major(void)
 {
-	void *cuda = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
 	int (*get)(int *version) = NULL;
 	int version = 0;
 
-	if (cuda)
-		*(void **)&get = dlsym(cuda, "cuDriverGetVersion");
+	*(void **)&get = tp_cupti_driver("cuDriverGetVersion");
 	return get && get(&version) == 0 && version > 0 ? (uint32_t)version / 1000 : UINT32_MAX;
 }
 

@@ -34,6 +34,9 @@ extern struct tp_cupti_lib tp_cupti __attribute__((visibility("hidden")));
  */
 int tp_cupti_lib_open(const char *wanted, char *why, size_t cap);
 
+/* A function of the libcuda that is mapped; NULL: there is none. Nothing is mapped for that. */
+void *tp_cupti_driver(const char *function);
+
 /* On the scale of `release`; 0: older than all that is supported. */
 uint32_t tp_cupti_release(uint32_t version);
 
