@@ -25,7 +25,8 @@ compare()
 }
 
 # In order: all is written at the end.
-for way in return exit _exit _Exit quick_exit handler thread busy-thread pthread_exit failed-exec; do
+for way in return exit _exit _Exit quick_exit handler thread busy-thread pthread_exit failed-exec \
+	term int group; do
 	compare "$way"
 	is "$way: no ring is left" "$(ls rings)" ""
 	[ "$way" != pthread_exit ] ||
@@ -36,11 +37,21 @@ for way in return exit _exit _Exit quick_exit handler thread busy-thread pthread
 done
 
 # Not in order: the ring stays, and the merge reads it.
-for way in abort segv term kill execve execv execvp execvpe fexecve execl execlp execle; do
+for way in abort segv stricken kill execve execv execvp execvpe fexecve execl execlp execle; do
 	compare "$way"
 	fuse merged profiled
 	is "$way: the merge reads what there is" "$status" 0
 	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its ring'
 	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([2-9]) of \1 steps'
+done
+
+# A signal that does not end the program does not end the recording.
+for way in ignored blocked; do
+	compare "$way"
+	is "$way: no ring is left" "$(ls rings)" ""
+	fuse merged --strict profiled
+	is "$way: nothing was lost" "$status $(cat merged.err)" "0 "
+	like "$way: what the program did then is there, too" \
+		"$("$O/tests/progs/tptdump" profiled/*.tpt)" '^END.heap.bytes=2[0-9]{9}$'
 done
 done_testing

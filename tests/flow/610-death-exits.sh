@@ -50,6 +50,13 @@ ends_alike sigsegv kill:SIGSEGV;  shows sigsegv 5
 ends_alike exec exec;             shows exec 5
 ends_alike fork fork;             shows fork 18
 
+# Ctrl-C: Python raises KeyboardInterrupt, finalizes itself, and sends the signal again.
+for name in normal exit quick_exit raise sigterm sigint; do
+	is "$name: the end is in order, no ring is left" "$(find "$TMP/$name" -name '*.ring')" ""
+	fuse "$name-strict" -q --strict -v health "$TMP/$name"
+	is "$name: nothing was lost" "$status $(cat "$TMP/$name-strict.err")" "0 "
+done
+
 # Which of its workers' errors torch meets first is chance, bare or not.
 train worker TRAINPROF_SCHEDULE=wait=2,warmup=1,active=20 \
 	"$PYTHON" "$PROGS/train_and_end.py" worker

@@ -90,6 +90,46 @@ static void become(const char *way)
 		execle("/usr/bin/env", "env", (char *)NULL, envp);
 }
 
+/* Sent by this process or, stricken, by its child. */
+static void end_by_signal(const char *way)
+{
+	sigset_t term;
+	pid_t parent = getpid();
+	void *volatile block;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	if (IS("int"))
+		kill(getpid(), SIGINT);
+	if (IS("group")) {
+		setpgid(0, 0);
+		kill(0, SIGHUP);
+	}
+	if (IS("stricken")) {
+		if (!fork()) {
+			kill(parent, SIGTERM);
+			_exit(0);
+		}
+		for (;;)
+			pause();
+	}
+	if (IS("ignored")) {
+		signal(SIGTERM, SIG_IGN);
+		raise(SIGTERM);
+	}
+	if (IS("blocked")) {
+		sigprocmask(SIG_BLOCK, &term, NULL);
+		kill(getpid(), SIGTERM);
+		raise(SIGTERM);
+		signal(SIGTERM, SIG_IGN);
+	}
+	if (IS("ignored") || IS("blocked")) {
+		block = malloc(2000000000);	/* that recording goes on is seen by this */
+		free(block);
+		exit(15);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "return";
@@ -115,6 +155,7 @@ int main(int argc, char **argv)
 		raise(SIGTERM);
 	if (IS("kill"))
 		raise(SIGKILL);
+	end_by_signal(way);
 	if (IS("handler")) {
 		signal(SIGTERM, leave_in_handler);
 		raise(SIGTERM);
