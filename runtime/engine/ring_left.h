@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_left.h - what a dead process's ring has that is in no file
+ * ring_left.h - what a dead process's ring has that is in no file, and the memory of the rest
  */
 #ifndef TP_ENGINE_RING_LEFT_H
 #define TP_ENGINE_RING_LEFT_H
@@ -19,5 +19,12 @@ struct tp_ring_left {
  * it is not whole, or not of this version. */
 bool tp_ring_left(int fd, struct tp_ring_left *left);
 bool tp_ring_left_is_none(const struct tp_ring_left *left);
+
+/*
+ * Gives back the memory of all records that are in files, of chunks and names that were not used: the pages
+ * stay in the file, empty. No reader of the dead looks at them. The process is dead, and the caller has the
+ * ring's lock; once per ring (TP_RING_TRIMMED).
+ */
+void tp_ring_trim(int fd);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_sweep.c - removes rings of the dead that have nothing to give, and names the others
+ * ring_sweep.c - removes rings of the dead that have nothing to give, takes from the others the memory of
+ * what is in files, and names them once
  *
  * A ring is in use as long as its process holds a lock on the file, which the kernel takes back
  * at its death, however that came. The process number alone says nothing: it may be one of
@@ -66,7 +67,8 @@ static bool is_linked(const char *dir, const char *name, const char *link)
 struct stray {
 	const char *dir;
 	int dir_fd;
-	uint32_t n_judged, n_kept;
+	bool may_say;
+	uint32_t n_judged, n_kept, n_untold;
 	uint64_t bytes;		/* of memory, all that are kept */
 	/* The newest of them: */
 	int64_t time;
@@ -84,7 +86,7 @@ static void note_kept(struct stray *stray, const char *name, const struct stat *
 
 	stray->n_kept++;
 	stray->bytes += (uint64_t)st->st_blocks * 512;
-	if (stray->n_kept > 1 && time < stray->time)
+	if (head->after_death & TP_RING_TOLD || (stray->n_untold++ && time < stray->time))
 		return;
 	stray->time = time;
 	stray->its_bytes = (uint64_t)st->st_blocks * 512;
@@ -93,6 +95,15 @@ static void note_kept(struct stray *stray, const char *name, const struct stat *
 	tp_text_fmt(&text, "%s/%s", stray->dir, name);
 	tp_text_init(&text, stray->run_dir, sizeof(stray->run_dir));
 	tp_text_bytes(&text, head->link_path, slash ? (size_t)(slash - head->link_path) : 0);
+}
+
+/* So that each is named once, not at the start of every run. */
+static void mark_told(int fd, const struct tp_ring_head *head)
+{
+	uint32_t after_death = head->after_death | TP_RING_TOLD;
+
+	(void)!pwrite(fd, &after_death, sizeof(after_death),
+		      offsetof(struct tp_ring_head, after_death));
 }
 
 /* Of a process that is dead, and no link leads to it. */
@@ -112,6 +123,8 @@ static void judge(struct stray *stray, int fd, const char *name, const struct st
 			"in no file", stray->dir, name);
 	} else {
 		note_kept(stray, name, st, head, &left);
+		if (stray->may_say)
+			mark_told(fd, head);
 	}
 }
 
@@ -119,7 +132,7 @@ static void sweep_one(struct stray *stray, const char *name)
 {
 	struct tp_ring_head head;
 	struct stat st;
-	int fd = tp_file_open_at(stray->dir_fd, name, O_RDONLY | O_NOFOLLOW, 0);
+	int fd = tp_file_open_at(stray->dir_fd, name, O_RDWR | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		return;
@@ -127,9 +140,13 @@ static void sweep_one(struct stray *stray, const char *name)
 	    flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
 	    head.magic == TP_RING_MAGIC && head.version == TP_RING_VERSION &&
-	    memchr(head.link_path, '\0', sizeof(head.link_path)) && head.link_path[0] &&
-	    !is_linked(stray->dir, name, head.link_path))
-		judge(stray, fd, name, &st, &head);
+	    memchr(head.link_path, '\0', sizeof(head.link_path)) && head.link_path[0]) {
+		tp_ring_trim(fd);
+		/* With what is so. */
+		if (pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && !fstat(fd, &st) &&
+		    !is_linked(stray->dir, name, head.link_path))
+			judge(stray, fd, name, &st, &head);
+	}
 	close(fd);
 }
 
@@ -159,7 +176,7 @@ static void say(const struct stray *stray)
 void tp_ring_sweep(const char *dir, bool may_say)
 {
 	char buf[4096] __attribute__((aligned(8)));
-	struct stray stray = {.dir = dir};
+	struct stray stray = {.dir = dir, .may_say = may_say && tp_log_level() >= TP_LOG_WARN};
 	uint32_t n_entries = 0;
 
 	stray.dir_fd = tp_file_open(dir, O_RDONLY | O_DIRECTORY, 0);
@@ -179,6 +196,6 @@ void tp_ring_sweep(const char *dir, bool may_say)
 		}
 	}
 	close(stray.dir_fd);
-	if (stray.n_kept && may_say)
+	if (stray.n_untold && stray.may_say)
 		say(&stray);
 }

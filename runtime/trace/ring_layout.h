@@ -184,7 +184,7 @@ struct tp_ring_head {
 	uint32_t phase;		/* atomic: enum tp_phase */
 	uint32_t is_closed;	/* atomic: the process finished in order; nothing to recover */
 	uint32_t is_replaced;	/* atomic: it called exec; its pid is another program's now */
-	uint32_t reserved0;
+	uint32_t after_death;	/* enum tp_ring_after: what later runs did with it */
 	uint64_t step_begin;	/* atomic: ticks, of the step in progress */
 	uint32_t epoch, in_epoch;
 	char trace_path[512];	/* final name of the file of window windows_written, for messages;
@@ -230,6 +230,12 @@ static inline int tp_rec_is_after(const struct tp_rec *rec)
 {
 	return rec->flags & TP_F_AFTER && tp_rec_is_whole(rec);
 }
+
+/* Bits. */
+enum tp_ring_after {
+	TP_RING_TOLD = 1,	/* one line has named it */
+	TP_RING_TRIMMED = 2,	/* the memory of what is in files was given back; its pages are 0 */
+};
 
 enum tp_phase {
 	TP_PHASE_STARTUP = 0,	/* before the first step */

@@ -56,6 +56,8 @@ is "in one line" "$(messages_of fourth | wc -l)" 1
 like "the newest is named" "$(messages_of fourth)" "the ring '$ring'"
 train fifth LOCAL_RANK=1 RANK=1 WORLD_SIZE=2 ./ways_out return 20
 is "the other ranks of a node do not say it again" "$(messages_of fifth)" ""
+train sixth ./ways_out return 20
+is "nor does a later run" "$(messages_of sixth)" ""
 left=$(messages_of fourth | sed -n 's/.* with \([0-9]*\) steps and.*/\1/p')
 fuse alone --recover "$ring"
 is "the ring alone is enough" "$status" 0
@@ -63,4 +65,16 @@ ok "then it is gone" test ! -e "$ring"
 is "and its steps are in a ledger beside it" "$(rows_of rings/*.recovered.steps)" "$left"
 fuse shown -v health rings/*.recovered.steps
 is "which the merge reads" "$status" 0
+
+# A link leads to it: what is in files holds no memory once another run has begun.
+killed linked
+mb=$(($(stat -c %b "$ring") / 2048))
+fuse whole -v steps,trace,health linked
+train seventh ./ways_out return 20
+is "a ring to which a link leads is there" "$(messages_of seventh)$(readlink linked/*.ring)" "$ring"
+ok "... without most of its $mb MB" test "$(($(stat -c %b "$ring") / 2048))" -lt $((mb / 4))
+fuse trimmed -v steps,trace,health linked
+is "... and with all that the merge reads" "$(cat trimmed.out trimmed.err | grep -v ' and frees ')" \
+	"$(cat whole.out whole.err | grep -v ' and frees ')"
+like "... which is something" "$(cat whole.err)" 'from its ring'
 done_testing

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "runtime/engine/ring_sweep.h"
 #include "tests/unit/ring_bag.h"
 
 TestSuite(ring_place, .init = set_up, .fini = tear_down);
@@ -244,6 +245,83 @@ Test(ring_place, sweeps_rings_of_the_dead_that_nothing_leads_to_and_that_have_no
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], NULL, 0);
 	}
+	snprintf(command, sizeof(command), "rm -rf '%s'", place);
+	cr_expect_eq(system(command), 0);
+}
+
+struct seen {
+	uint64_t n, n_bad;
+};
+
+static void look(void *ctx, uint32_t slot, const struct tp_rec *rec)
+{
+	struct seen *seen = ctx;
+
+	seen->n_bad += !rig_is_whole(rec) || rec->arg != 10000 + seen->n;
+	seen->n++;
+}
+
+static struct seen look_at(const char *path)
+{
+	struct seen seen = {0};
+	struct tp_ring_head *head = rig_read_file(path);
+
+	cr_assert_not_null(head);
+	rig_each_left(head, look, &seen);
+	free(head);
+	return seen;
+}
+
+/* 10,000 records are in a file, 3,000 more and a name are not; the next run frees the memory of the rest. */
+Test(ring_place, gives_the_memory_of_a_dead_ring_back_but_for_what_is_in_no_file)
+{
+	struct bag *bag = new_bag();
+	struct tp_ring_head *head;
+	char place[300], path[512], command[700];
+	struct stat before, after;
+	struct seen seen;
+	pid_t pid = fork();
+
+	snprintf(place, sizeof(place), "%s/place", rig_dir);
+	snprintf(path, sizeof(path), "%s/path", rig_dir);
+	mkdir(place, 0755);
+	if (pid == 0) {
+		if (open_ring_in(place, 8 * MIB))
+			_exit(1);
+		for (uint64_t n = 0; n < 10000; n++)
+			rig_put(1, n);
+		take_all(bag);
+		for (uint64_t n = 10000; n < 13000; n++)
+			rig_put(1, n);
+		memcpy((char *)tp_ring.head + tp_ring.head->names_at + 8, "a name", 6);
+		tp_ring.head->names_used += 6;
+		if (symlink(tp_ring.path, path))
+			_exit(1);
+		raise(SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+	cr_assert_eq(stat(path, &before), 0);
+	cr_assert_geq(before.st_blocks * 512, 8 * MIB);
+	seen = look_at(path);
+	cr_assert(seen.n == 3000 && !seen.n_bad);
+
+	tp_ring_sweep(place, false);
+	cr_assert_eq(stat(path, &after), 0);
+	cr_assert_eq(after.st_size, before.st_size);
+	/* The head, the slots, a page of each chunk and two whole ones. */
+	cr_expect_lt(after.st_blocks * 512, 2 * MIB, "%ld", (long)after.st_blocks * 512);
+	seen = look_at(path);
+	cr_expect(seen.n == 3000 && !seen.n_bad, "%lu", (unsigned long)seen.n);
+	head = rig_read_file(path);
+	cr_expect_eq(memcmp((char *)head + head->names_at + 8, "a name", 6), 0);
+	free(head);
+
+	/* In use: it is left as it is. */
+	cr_assert_eq(open_ring_in(place, 8 * MIB), 0);
+	cr_assert_eq(stat(tp_ring.path, &before), 0);
+	tp_ring_sweep(place, false);
+	cr_assert_eq(stat(tp_ring.path, &after), 0);
+	cr_expect_eq(after.st_blocks, before.st_blocks);
 	snprintf(command, sizeof(command), "rm -rf '%s'", place);
 	cr_expect_eq(system(command), 0);
 }
