@@ -107,27 +107,76 @@ def transformers(module):
     return [(handler, "call_event", like(call_event, inner))]
 
 
+class Pairs:
+    """Ranges from one call to another: of each thread the names of those that are open."""
+
+    def __init__(self):
+        self.local = modules["threading"].local()
+
+    def open(self):
+        return self.local.__dict__.setdefault("names", [])
+
+    def back_to(self, n):
+        while len(self.open()) > n:
+            self.open().pop()
+            end()
+
+    def begin(self, name):
+        self.end(name)
+        self.open().append(name)
+        begin(name)
+
+    def end(self, name):
+        """Those inside of it end, too: an error has passed over their ends."""
+        if name in self.open():
+            self.back_to(self.open().index(name))
+
+
 def composer(module):
     engine, base = module.Engine, modules["composer.core.callback"].Callback
     run_event, run_algorithms = engine.run_event, engine._run_algorithms
+    mark_event = engine.run_marker_only_event
+    events, pairs = module.Event, Pairs()
     takes(run_event, "self", "event")
+    takes(mark_event, "self", "event")
     takes(run_algorithms, "self", "event")
     takes(base.run_event, "self", "event", "state", "logger")
+    events.canonical_name, events.is_before_event, events.is_after_event
 
-    def event_of(self, event):
-        name = str(getattr(event, "value", event))
+    def around_handlers(self, event, name):
         watch(self.state.callbacks, base, name, "callback/{}/{}".format)
+        n_open = len(pairs.open())
         begin("event/" + name)
         try:
             return run_event(self, event)
         finally:
+            pairs.back_to(n_open)
             end()
+
+    def paired(event, run):
+        """The event as Composer's own profiler has it: from its handlers' end to its counterpart."""
+        event = events(event)
+        name = "event/" + event.canonical_name
+        if event.is_after_event:
+            pairs.end(name)
+        result = run()
+        if event.is_before_event:
+            pairs.begin(name)
+        return result
+
+    def event_of(self, event):
+        name = str(getattr(event, "value", event))
+        return paired(event, lambda: around_handlers(self, event, name))
+
+    def mark_of(self, event):
+        return paired(event, lambda: mark_event(self, event))
 
     def algorithms_of(self, event):
         watch(self.state.algorithms, object, "apply", "algorithm/{}".format)
         return run_algorithms(self, event)
 
     return [(engine, "run_event", like(event_of, run_event)),
+            (engine, "run_marker_only_event", like(mark_of, mark_event)),
             (engine, "_run_algorithms", like(algorithms_of, run_algorithms))]
 
 
