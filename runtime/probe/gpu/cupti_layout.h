@@ -6,7 +6,7 @@
  * an offset is good from the version on that brought the member; a member beyond the end of
  * this version's structure is not read. A version newer than all we know is read as the
  * newest. Pure; any thread. tests/unit/cupti_layout.c compares sizes and offsets with the headers
- * of CUPTI 11.8, 12.0, 12.4, 12.8 and 13.0.
+ * of every CUPTI from 11.8 to 13.5.
  */
 #ifndef TP_PROBE_CUPTI_LAYOUT_H
 #define TP_PROBE_CUPTI_LAYOUT_H
