@@ -82,6 +82,14 @@ Test(gpucurve, has_no_more_points_than_pieces)
 	cr_expect(n_points > 500 && n_points <= TP_GPUCURVE_PIECES, "%u", n_points);
 }
 
+Test(gpucurve, begins_at_time_0_though_a_window_begins_before_it)
+{
+	fake_window(&fake, fake_proc(&fake, 0), 0, -500, 500);
+	give(0, 0, TP_REC_KERNEL, 0, 1);
+	tp_gpucurve_end(&curve, note, NULL);
+	cr_expect_str_eq(text, "0.0@0=50.00 0.0@2=0.00 ", "%s", text);
+}
+
 Test(gpucurve, of_nothing_is_nothing)
 {
 	fake_window(&fake, fake_proc(&fake, 0), 0, 0, 1000);

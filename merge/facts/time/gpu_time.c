@@ -216,8 +216,9 @@ void tp_gpu_time_pieces(struct tp_gpu_time *time, int64_t piece_ns)
 	for (uint32_t i = 0; i < time->n_windows; i++) {
 		const struct tp_window *window = time->window[i];
 		struct tp_event piece = {.proc = window->proc, .window = window->window};
+		int64_t at = window->begin_ns > 0 ? window->begin_ns : 0;
 
-		for (int64_t at = window->begin_ns; at < window->end_ns; at = piece.end_ns) {
+		for (; at < window->end_ns; at = piece.end_ns) {
 			piece.begin_ns = at;
 			piece.end_ns = tp_sub(window->end_ns, at) > piece_ns ? at + piece_ns
 									     : window->end_ns;

@@ -88,7 +88,8 @@ struct tp_gpu_time *tp_gpu_time_new(const struct tp_run *run);
 void tp_gpu_time_free(struct tp_gpu_time *time);
 /* A step has begun. Before its work. */
 void tp_gpu_time_step(struct tp_gpu_time *time, const struct tp_event *event);
-/* In place of steps, before any work: all windows in pieces of that length, above 0 ns. */
+/* In place of steps, before any work: all windows in pieces of that length, above 0 ns. A window may
+ * begin before the run's first event, time 0; timelines have no time before that, and so no piece has. */
 void tp_gpu_time_pieces(struct tp_gpu_time *time, int64_t piece_ns);
 /* KERNEL, MEMCPY, MEMSET or GRAPH, in begin order, with its call or NULL: for tp_launches_each. */
 void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
