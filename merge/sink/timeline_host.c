@@ -109,6 +109,9 @@ void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 	/* torch's readers take each range with such a name for a step. */
 	if (event->kind == TP_REC_STEP && event->proc->has_own_steps && t->dialect->is_torch)
 		return;
+	/* It adds begin and length as doubles, and drops a step that seems to reach into the next. */
+	if (event->kind == TP_REC_STEP && t->dialect->is_for_plugin && end_ns > event->begin_ns)
+		end_ns--;
 	t->n_ops++;
 	tp_track_set_id(track, id_for_work(t, event, name, track, is_op));
 	s = tp_timeline_begin_named(t, lane, is_op ? TP_SLICE_OP : TP_SLICE_ANNOTATION,

@@ -167,6 +167,21 @@ Test(sink_torch, the_plugins_words_and_whose_work_is_whose)
 		      "\"args\":{\"External id\":2,");
 }
 
+Test(sink_torch, steps_end_1_ns_early_for_the_plugin)
+{
+	rig_file("a.tpt", 0, 0);
+	rig_put((struct tp_rec){.time = 1000, .kind = TP_REC_STEP, .link = 3}, 4000, 0);
+	rig_put((struct tp_rec){.time = 5000, .kind = TP_REC_STEP, .link = 4}, 0, 0);
+	rig_close(90000);
+	rig_write(&tp_sink_torch_tb, "out");
+	read_gz("out/here_100.0.pt.trace.json.gz");
+	rig_has(rig_text_of, "\"ts\":0.000,\"dur\":3.999,");
+	rig_has(rig_text_of, "\"ts\":4.000,\"dur\":0.000,");
+	rig_write(&tp_sink_torch, "hta");
+	read_gz("hta/here_100.0.pt.trace.json.gz");
+	rig_has(rig_text_of, "\"ts\":0.000,\"dur\":4.000,");
+}
+
 Test(sink_torch, a_collective_owns_its_kernels_for_the_plugin)
 {
 	const char *text;
