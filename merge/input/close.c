@@ -23,6 +23,7 @@ static void free_proc(struct tp_proc_in *proc)
 	tp_align_free(&proc->map);
 	free(proc->anchor);
 	free(proc->chosen);
+	free(proc->chosen_call);
 	free(proc->ring_step);
 	free(proc->ring_open);
 	free(proc->ring_path);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "merge/input/ahead.h"
+#include "merge/input/chosen.h"
 #include "merge/input/fuse.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/progress.h"
@@ -188,23 +189,9 @@ static bool find_next(const struct fuse *f, struct due *due)
 	return due->ref != NULL;
 }
 
-/* Whether events of the block may be asked for. */
-static bool is_block_wanted(const struct fuse *f, const struct tp_block_ref *ref)
-{
-	const struct tp_proc_in *proc = f->run->source[ref->source].proc;
-
-	if (!f->run->options.steps || ref->has_stacks || proc->has_modules)
-		return true;
-	for (uint32_t i = 0; i < proc->n_chosen; i++) {
-		if (ref->last_ns >= proc->chosen[i].first && ref->first_ns < proc->chosen[i].last)
-			return true;
-	}
-	return false;
-}
-
 static void skip_blocks(struct fuse *f)
 {
-	while (f->next < f->run->n_blocks && !is_block_wanted(f, &f->run->block[f->next]))
+	while (f->next < f->run->n_blocks && !tp_chosen_block(f->run, &f->run->block[f->next]))
 		f->n_opened += f->run->block[f->next++].n_events;
 }
 
@@ -300,19 +287,6 @@ static void open_next(struct fuse *f)
 
 /* ---- events ---- */
 
-static bool is_wanted(const struct tp_proc_in *proc, const struct tp_rec *rec, int64_t begin)
-{
-	/* The ledger's times are read another way: a step begins a nanosecond before or after its
-	 * line there. */
-	if (rec->kind == TP_REC_STEP)
-		begin = tp_add(begin, (int64_t)(tp_rec_len(rec) / 2));
-	for (uint32_t i = 0; i < proc->n_chosen; i++) {
-		if (begin >= proc->chosen[i].first && begin < proc->chosen[i].last)
-			return true;
-	}
-	return false;
-}
-
 static inline const struct tp_string *string_of(struct fuse *f, const struct tp_proc_in *proc,
 						uint32_t id)
 {
@@ -344,8 +318,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 
 	event.begin_ns = (int64_t)rec->time;
 	f->present = event.begin_ns;
-	/* A stack from before the chosen steps may be that of an event in them. */
-	if (f->run->options.steps && !tp_kind_is_stack(rec->kind) && !is_wanted(proc, rec, event.begin_ns))
+	if (f->run->options.steps && !tp_chosen_event(proc, d->window, rec))
 		return;
 	event.len = tp_rec_len(rec);
 	event.end_ns = event.begin_ns + (tp_kind_is_span[rec->kind] ? (int64_t)event.len : 0);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/input/chosen.h"
 #include "merge/input/place_modules.h"
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
-#include "merge/kit/list.h"
 #include "merge/model/label.h"
 
 static void leave_out(struct tp_run_in *run, const struct tp_block_ref *block)
@@ -150,53 +150,6 @@ static void describe_windows(struct tp_run_in *run)
 	}
 }
 
-/* --steps: the stretches of time of each process that were asked for. */
-static int choose_steps(struct tp_run_in *run)
-{
-	for (uint32_t i = 0; i < run->pub.n_steps && run->options.steps; i++) {
-		const struct tp_step_row *row = &run->pub.step[i];
-		struct tp_proc_in *proc = (struct tp_proc_in *)row->proc;
-		struct tp_span_ns *last;
-
-		if (!tp_list_has(run->options.steps, row->index))
-			continue;
-		last = proc->n_chosen ? &proc->chosen[proc->n_chosen - 1] : NULL;
-		/* Steps that follow on each other are one stretch: what lies between belongs to it. */
-		if (last && i && run->pub.step[i - 1].proc == row->proc &&
-		    tp_list_has(run->options.steps, run->pub.step[i - 1].index)) {
-			last->last = row->begin_ns + row->dur_ns;
-			continue;
-		}
-		if (!tp_grow(&proc->chosen, &proc->cap_chosen, proc->n_chosen + 1, sizeof(*last)))
-			return -ENOMEM;
-		proc->chosen[proc->n_chosen].first = row->begin_ns;
-		proc->chosen[proc->n_chosen++].last = row->begin_ns + row->dur_ns;
-	}
-	for (uint32_t i = 1; i < run->pub.n_procs && run->options.steps; i++) {
-		const struct tp_proc_in *before = (struct tp_proc_in *)run->pub.proc[i - 1];
-		struct tp_proc_in *proc = (struct tp_proc_in *)run->pub.proc[i];
-		size_t n = before->n_chosen * sizeof(proc->chosen[0]);
-
-		/* A worker has no steps: those of its rank, which stands before it. */
-		if (!proc->pub.worker || proc->n_chosen || !n ||
-		    proc->pub.parent_pid != (before->pub.worker ? before->pub.parent_pid
-								: before->pub.pid))
-			continue;
-		if (!tp_grow(&proc->chosen, &proc->cap_chosen, before->n_chosen,
-			     sizeof(proc->chosen[0])))
-			return -ENOMEM;
-		memcpy(proc->chosen, before->chosen, n);
-		proc->n_chosen = before->n_chosen;
-	}
-	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
-		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
-			tp_run_issue(&run->pub, run->pub.proc[i], false,
-				     "no step of its ledger is in '%s': none of its events is shown",
-				     run->options.steps);
-	}
-	return 0;
-}
-
 static void note_windows(struct tp_run_in *run)
 {
 	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
@@ -314,5 +267,5 @@ int tp_run_place(struct tp_run_in *run)
 	describe_windows(run);
 	note_windows(run);
 	run->pub.n_distinct_strings = run->strings.n_strings;
-	return choose_steps(run);
+	return tp_chosen_find(run);
 }

@@ -39,6 +39,7 @@ struct tp_proc_in {
 	int64_t shift_ns;		/* its CLOCK_MONOTONIC - its host's: of a time namespace */
 	struct tp_span_ns *chosen;
 	uint32_t n_chosen, cap_chosen;
+	struct tp_chosen_call *chosen_call; /* of the newest calls; NULL: no steps were asked for */
 	uint32_t host;			/* one boot of one machine; 0: the clock of the run */
 	bool is_tsc, is_live;
 	bool has_modules;		/* of nn.Modules, the same */

@@ -14,14 +14,19 @@ static void note(void *ctx, const struct tp_event *e)
 	event[n_events++] = *e;
 }
 
-static struct tp_run *fuse(void)
+static struct tp_run *fuse_steps(const char *steps)
 {
-	struct tp_run *run = rig_open(NULL, NULL, NULL);
+	struct tp_run *run = rig_open(NULL, NULL, steps);
 
 	n_events = 0;
 	cr_assert_not_null(run);
 	cr_assert_eq(tp_fuse_events(run, note, NULL), 0);
 	return run;
+}
+
+static struct tp_run *fuse(void)
+{
+	return fuse_steps(NULL);
 }
 
 TestSuite(fuse_device, .init = rig_begin, .fini = rig_end);
@@ -282,5 +287,55 @@ Test(fuse_device, a_call_comes_after_its_operator_and_before_its_work)
 	cr_expect_eq(event[0].kind, TP_REC_OP);
 	cr_expect_eq(event[1].kind, TP_REC_CALL);
 	cr_expect_eq(event[2].kind, TP_REC_KERNEL);
+	tp_run_free(run);
+}
+
+/* A call at `call` (0: none) that starts a kernel at `begin`; their number is the correlation id. */
+static void put_launched(uint32_t number, uint64_t call, uint64_t begin)
+{
+	uint32_t launch = launch_on(0, 1, 7);
+
+	if (call)
+		rig_put((struct tp_rec){.time = call, .kind = TP_REC_CALL,
+					.name = rig_text("cudaLaunchKernel"), .link = number,
+					.arg = TP_ARG_CALL(100, 0)}, 10, 0);
+	cr_assert_eq(tp_writer_flush(&rig.writer), 0);
+	rig_put((struct tp_rec){.time = begin, .kind = TP_REC_KERNEL, .name = rig_text("gemm"),
+				.link = number, .arg = launch}, 10, 0);
+}
+
+Test(fuse_device, work_is_of_the_step_in_which_it_was_launched)
+{
+	static const uint32_t want[] = {2, 3, 4, 5};
+	uint32_t n = 0;
+	struct tp_run *run;
+	FILE *ledger;
+	char path[128];
+
+	rig_file("rank0.tpt", 0, 0);
+	put_launched(1, 1500, 2100);	/* of step 0 */
+	put_launched(2, 0, 2200);	/* of nobody knows which: as it began */
+	put_launched(3, 2500, 2600);
+	put_launched(4, 2700, 3500);
+	put_launched(5, 2800, 900000);
+	put_launched(6, 3600, 3700);
+	put_launched(7, 0, 3800);
+	rig_close(900100);
+	snprintf(path, sizeof(path), "%s/rank0.steps", rig.folder);
+	ledger = fopen(path, "w");
+	fputs("#trainprof-ledger 1 run=000000000000004d boot=00000000000000010000000000000002 "
+	      "mono=0 real=0 rank=0 local=0 world=4 node=0 pid=100 restart=0 host=here\n", ledger);
+	for (int i = 0; i < 3; i++)
+		fprintf(ledger, "s%d p4 t%d d1000\n", i, 1000 + 1000 * i);
+	fclose(ledger);
+	run = fuse_steps("1");
+	for (uint32_t i = 0; i < n_events; i++) {
+		if (event[i].kind != TP_REC_KERNEL)
+			continue;
+		cr_assert_lt(n, 4);
+		cr_expect_eq(event[i].link, want[n], "%u", event[i].link);
+		n++;
+	}
+	cr_expect_eq(n, 4, "%u", n);
 	tp_run_free(run);
 }
