@@ -310,6 +310,16 @@ static void place_device(struct fuse *f, struct tp_proc_in *proc, struct tp_even
 	tp_queues_place(&proc->queues, event, &f->run->strings.none, event->name, launch);
 }
 
+/* A collective of gloo begins on a thread of its own, some time after it was asked for: when that
+ * was before the window, other ranks may have done it by then, and have no record of it. */
+static bool is_asked_early(const struct fuse *f, const struct tp_decoded *d, const struct tp_event *event)
+{
+	const struct tp_window *window = &f->run->pub.window[d->source->window];
+
+	return event->kind == TP_REC_RANGE && event->flags & TP_F_ASYNC && event->link != TP_NO_SEQ &&
+	       window->is_whole && tp_sub(event->begin_ns, event->link) < window->begin_ns;
+}
+
 static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 {
 	const struct tp_rec *rec = &d->rec[d->at];
@@ -333,6 +343,7 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.shapes = tp_kind_has_shapes(rec->kind)
 			       ? string_of(f, proc, TP_ARG_SHAPES(rec->arg))
 			       : &f->run->strings.none;
+	event.flags |= is_asked_early(f, d, &event) ? TP_F_EARLY : 0;
 	event.queue = NULL;
 	event.detail = &f->run->strings.none;
 	if (tp_kind_is_cuda(rec->kind))

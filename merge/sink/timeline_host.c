@@ -93,16 +93,27 @@ static void put_backward_arrow(struct tp_timeline *t, const struct tp_event *eve
 	tp_timeline_arrow(t, category, from->thread, from->begin_ns, to, event->begin_ns);
 }
 
+/* The plugin counts collectives of all ranks, and leaves out its view of them where the counts differ: one
+ * from before the window is recorded only by ranks on which it had not ended by then. */
+static bool is_other_windows(const struct tp_timeline *t, const struct tp_event *event,
+			     const struct tp_fragment *name)
+{
+	return t->dialect->is_torch && name->is_collective && event->flags & TP_F_EARLY;
+}
+
 void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 {
 	const struct tp_fragment *name = tp_timeline_string(t, event->name);
 	bool is_op = is_operator(t, event, name);
 	int64_t end_ns = event->end_ns;
-	struct tp_track *track = tp_tracks_place(&t->book, event, &end_ns, t->pop, t);
+	struct tp_track *track;
 	struct tp_lane *lane;
 	struct tp_slice *s;
 	char step[32];
 
+	if (is_other_windows(t, event, name))
+		return;
+	track = tp_tracks_place(&t->book, event, &end_ns, t->pop, t);
 	if (!tp_timeline_is_placed(t, track))
 		return;
 	lane = tp_timeline_thread(t, event, track);

@@ -301,6 +301,8 @@ Test(comm, nccl_kernels_are_matched_within_a_window_and_sized_by_their_range)
 
 /* ---- groups and messages ---- */
 
+static uint8_t given_flags = TP_F_ASYNC;
+
 /* A collective of gloo as it is recorded: 250 floats, its group, and when it was asked for. */
 static void give_group(uint32_t rank, const char *name, const char *group, const char *description,
 		       int32_t at, uint32_t size, int32_t peer, int64_t asked, int64_t begin, int64_t end)
@@ -318,7 +320,7 @@ static void give_group(uint32_t rank, const char *name, const char *group, const
 	memcpy(shapes + 12 + n_name, description, n_text);
 	event.shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, 12 + n_name + n_text);
 	event.link = (uint32_t)(begin - asked);
-	event.flags = TP_F_ASYNC;
+	event.flags = given_flags;
 	tp_facts_event(facts, &event);
 }
 
@@ -332,6 +334,28 @@ static const struct tp_comm_row *find(const char *label, enum tp_comm_kind kind)
 			return &row[i];
 	cr_assert_fail("no %s in %s", tp_comm_name(kind), label);
 	return NULL;
+}
+
+Test(comm, a_collective_of_before_the_window_is_nobodys)
+{
+	const struct tp_comm_row *row;
+
+	set_up(2);
+	for (uint32_t r = 0; r < 2; r++)
+		give_step(r, 1, 0, 100 * MS);
+	/* Rank 1 had it done before its window began. */
+	given_flags |= TP_F_EARLY;
+	give_group(0, "gloo:all_reduce", "0", "default_pg", 0, 2, -1, 0, 2 * MS, 5 * MS);
+	given_flags = TP_F_ASYNC;
+	for (uint32_t r = 0; r < 2; r++)
+		give_group(r, "gloo:all_reduce", "0", "default_pg", (int)r, 2, -1, 10 * MS, (10 + r) * MS,
+			   15 * MS);
+	end();
+	row = find("default", TP_COMM_ALL_REDUCE);
+	cr_expect_eq(row->n_calls, 2);
+	cr_expect_eq(row->n_matched, 1);
+	cr_expect_eq(tp_comm_unmatched(comm), 0);
+	tear_down();
 }
 
 Test(comm, groups_of_a_mesh_are_told_apart)

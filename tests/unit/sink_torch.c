@@ -197,6 +197,33 @@ Test(sink_torch, a_collective_owns_its_kernels_for_the_plugin)
 	rig_has(text, "\"tid\":7,\"ts\":4.000,\"dur\":1.000,\"args\":{\"External id\":2,");
 }
 
+/* A collective of gloo, asked for `waited` ns before it began. */
+static void put_gloo(uint64_t begin, uint64_t end, uint32_t waited)
+{
+	rig_put((struct tp_rec){.time = begin, .kind = TP_REC_RANGE, .flags = TP_F_ASYNC,
+				.name = rig_text("gloo:all_reduce"), .link = waited}, end - begin, 0);
+}
+
+Test(sink_torch, collectives_of_before_the_window_are_of_no_rank)
+{
+	static const char bounds[] = "events=3\nbegin=10000\nend=90000\n";
+
+	/* Asked for before it: recorded where it ended in the window, however late it began. */
+	rig_file("a.tpt", 0, 0);
+	put_gloo(9000, 12000, 500);
+	put_gloo(10500, 12000, 600);
+	put_gloo(20000, 30000, 500);
+	rig_anchor(90000);
+	cr_assert_eq(tp_writer_close(&rig.writer, bounds, sizeof(bounds) - 1), 0);
+	rig_write(&tp_sink_torch_tb, "out");
+	read_gz("out/here_100.0.pt.trace.json.gz");
+	cr_expect_eq(rig_count(rig_text_of, "gloo:all_reduce"), 1);
+	rig_write(&tp_sink_chrome, "all.json.gz");
+	read_gz("all.json.gz");
+	cr_expect_eq(rig_count(rig_text_of, "gloo:all_reduce"), 3);
+	cr_expect_eq(rig_count(rig_text_of, "Began before the window"), 2);
+}
+
 /* The number behind `key` in a line; -1: it has none. */
 static long number_of(const char *line, const char *key)
 {

@@ -76,13 +76,15 @@ static void take_gloo(struct tp_comm *comm, struct tp_comm_counted *rank, enum t
 		      const struct tp_event *event)
 {
 	struct tp_comm_asked asked = {.kind = (uint8_t)kind}, *by;
-	bool knows_time = event->shapes->n_bytes && event->link != TP_NO_SEQ &&
-			  !(event->flags & TP_F_EARLY);
+	bool knows_time = event->shapes->n_bytes && event->link != TP_NO_SEQ;
 	int64_t came_ns = knows_time ? tp_sub(event->begin_ns, event->link) : event->begin_ns;
 
 	/* Whatever a device does meanwhile: its data are exchanged by the host. */
 	tp_comm_reach(&rank->on_host, &rank->on_host.comm_ns, event);
 	tp_comm_reach(&rank->on_device, &rank->on_device.comm_ns, event);
+	/* Of the others only those that were as slow have a record of it. */
+	if (event->flags & TP_F_EARLY)
+		return;
 	by = find_asked(rank, kind, knows_time, came_ns);
 	/* Gloo has no reduce-scatter of its own: what was asked for counts. */
 	if (by)
