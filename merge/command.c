@@ -13,6 +13,7 @@
 #include "merge/fields.h"
 #include "merge/kit/list.h"
 #include "merge/view/diff/diff.h"
+#include "runtime/base/text.h"
 
 /* As given; what they mean goes to `command`. */
 static struct words {
@@ -100,6 +101,34 @@ static _Noreturn void fail_usage(const char *format, ...)
 	va_end(args);
 	fprintf(stderr, "; try 'trainprof-merge --help'\n");
 	exit(TP_STATUS_USAGE);
+}
+
+static const char *name_format(uint32_t i)
+{
+	uint32_t n = 0;
+
+	while (tp_sinks[n])
+		n++;
+	if (i < n)
+		return tp_sinks[i]->name;
+	return i - n < N_ROW_FORMATS ? row_formats[i - n].name : NULL;
+}
+
+static const char *name_view(uint32_t i)
+{
+	return tp_views[i] ? tp_views[i]->name : NULL;
+}
+
+/* Those that there are, named in the message. */
+static _Noreturn void fail_unknown(const char *what, const char *word, const char *(*name)(uint32_t i))
+{
+	char known[512];
+	struct tp_text text;
+
+	tp_text_init(&text, known, sizeof(known));
+	for (uint32_t i = 0; name(i); i++)
+		tp_text_fmt(&text, "%s%s", i ? ", " : "", name(i));
+	fail_usage("unknown %s '%s': %ss are %s", what, word, what, known);
 }
 
 /* ---- help ---- */
@@ -207,7 +236,8 @@ static void parse(char **argv)
 }
 
 /* Calls `take` for each word of "a,b"; it returns false for one it does not know. */
-static void each_word(const char *list, const char *what, bool (*take)(const char *word))
+static void each_word(const char *list, const char *what, bool (*take)(const char *word),
+		      const char *(*name)(uint32_t i))
 {
 	char word[64];
 
@@ -216,7 +246,7 @@ static void each_word(const char *list, const char *what, bool (*take)(const cha
 
 		snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), list);
 		if (!take(word))
-			fail_usage("unknown %s '%s'", what, word);
+			fail_unknown(what, word, name);
 		list += n + (list[n] == ',');
 	}
 }
@@ -310,6 +340,43 @@ static void check_values(void)
 		fail_usage("'%s' is no limit for '--fail-if' (like step>5%%)", words.fail_if);
 }
 
+/* Is one of the formats made of views? It says so by wanting their options. */
+static bool shows_views(void)
+{
+	for (uint32_t i = 0; i < command.n_sinks; i++)
+		if (command.sink[i]->prepare)
+			return true;
+	return false;
+}
+
+static bool is_shown(const char *view)
+{
+	for (uint32_t i = 0; i < command.n_shown; i++)
+		if (!strcmp(command.shown[i]->name, view))
+			return true;
+	return false;
+}
+
+/* An option of a view that is not asked for would change nothing, and look as if it had. */
+static void check_needs(void)
+{
+	static const struct {
+		const bool *flag;
+		const char *name, *view;
+	} needs[] = {
+		{&command.view.by_shape, "by-shape", "operator"},
+		{&command.view.by_stack, "by-stack", "operator"},
+		{&command.view.by_grid, "by-grid", "kernel"},
+		{&command.view.by_operator, "by-operator", "kernel"},
+	};
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (*needs[i].flag && !is_shown(needs[i].view))
+			fail_usage("'--%s' needs '-v %s'", needs[i].name, needs[i].view);
+	if (words.sort && !command.n_shown && !shows_views())
+		fail_usage("'--sort' needs '-v VIEW': no table is written");
+}
+
 /* Formats and views: those named, or the ones that people want first. */
 static void choose_results(void)
 {
@@ -329,12 +396,13 @@ static void choose_results(void)
 		command.view.compare = &command.other;
 		command.view.fail_if = words.fail_if;
 		command.view.is_worse = &command.is_worse;
+		command.view.is_bad = &command.is_bad;
 		take_view("diff");
 	}
 	if (words.formats)
-		each_word(words.formats, "format", take_format);
+		each_word(words.formats, "format", take_format, name_format);
 	if (words.views)
-		each_word(words.views, "view", take_view);
+		each_word(words.views, "view", take_view, name_view);
 	if (words.views && strstr(words.views, "diff") && !is_comparing())
 		fail_usage("the view 'diff' needs '--compare PATH' or '--compare-windows LIST'");
 	/* Neither asked for: the file people open and the first answer. */
@@ -365,7 +433,7 @@ static void check_sort(void)
 
 	if (!words.sort)
 		return;
-	if (!n || command.n_sinks) {
+	if (shows_views()) {
 		view = tp_views;
 		for (n = 0; tp_views[n];)
 			n++;
@@ -373,10 +441,10 @@ static void check_sort(void)
 	command.view.sort = tp_fields_find(view, n, words.sort);
 	if (command.view.sort)
 		return;
-	fprintf(stderr, "trainprof-merge: unknown key '%s' for '--sort' (self, total, memory, device, ",
+	fprintf(stderr, "trainprof-merge: unknown key '%s' for '--sort': keys are ",
 		words.sort);
 	tp_fields_list(view, n, stderr);
-	fprintf(stderr, "); try 'trainprof-merge --help'\n");
+	fprintf(stderr, "; 'trainprof-merge --help-columns' says what they are\n");
 	exit(TP_STATUS_USAGE);
 }
 
@@ -389,6 +457,7 @@ struct tp_command *tp_command_read(char **argv)
 	    !command.is_version) {
 		check_values();
 		choose_results();
+		check_needs();
 		check_sort();
 	}
 	return &command;

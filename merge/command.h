@@ -24,7 +24,7 @@ struct tp_command {
 	struct tp_fuse_options fuse, other;	/* other: of --compare */
 	struct tp_view_options view;
 	bool is_recover, is_strict, is_quiet, is_help, is_help_env, is_help_columns, is_version;
-	bool is_worse;		/* what view.is_worse points to */
+	bool is_worse, is_bad;	/* what view.is_worse and view.is_bad point to */
 
 	const struct tp_sink *sink[TP_LIST_MAX];
 	const struct tp_view *shown[TP_LIST_MAX];

@@ -8,7 +8,7 @@
 
 enum { COLUMNS_MAX = 64 };
 
-/* Words that --sort took before it took fields. */
+/* Short words of --sort for fields. */
 static const struct {
 	const char *word, *field;
 } words[] = {
@@ -18,16 +18,21 @@ static const struct {
 	{"device", "device_self_ns"},
 };
 
+static bool has_field(const struct tp_view *const *view, uint32_t n, const char *field)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++)
+			if (tp_table_has_field(view[i]->tables[k], field))
+				return true;
+	return false;
+}
+
 const char *tp_fields_find(const struct tp_view *const *view, uint32_t n, const char *word)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(word, words[i].word))
-			return words[i].field;
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++)
-			if (tp_table_has_field(view[i]->tables[k], word))
-				return word;
-	return NULL;
+			word = words[i].field;
+	return has_field(view, n, word) ? word : NULL;
 }
 
 /* Has a table before this one, or this one before that column, the same field? */
@@ -48,6 +53,11 @@ void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file)
 	struct tp_column column[COLUMNS_MAX];
 	const char *before = "";
 
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (has_field(view, n, words[i].field)) {
+			fprintf(file, "%s%s", before, words[i].word);
+			before = ", ";
+		}
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++) {
 			uint32_t n_columns =

@@ -7,9 +7,9 @@
 
 #include "merge/model/view.h"
 
-/* The field that a word of --sort stands for, in one of these views; NULL: none has it. */
+/* The field of one of these views that a word of --sort stands for; NULL: none has it. */
 const char *tp_fields_find(const struct tp_view *const *view, uint32_t n, const char *word);
-/* To `file`: each field of these views once, for a message. */
+/* To `file`: what --sort takes for these views, for a message. */
 void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file);
 /* To standard output: all tables of all views, their fields, units and what they say. */
 void tp_fields_help(const struct tp_view *const *view);

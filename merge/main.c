@@ -123,10 +123,10 @@ static enum tp_status merge(void)
 		return TP_STATUS_NOTHING;
 	pass.run = run;
 	run_pass(&pass);
-	if (pass.is_bad)
-		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < command->n_shown; i++)
 		command->shown[i]->print(pass.view_state[i], run, &out);
+	if (pass.is_bad || command->is_bad)
+		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < command->n_sinks && !status && !command->is_quiet; i++) {
 		FILE *to = command->rows ? stderr : stdout;
 

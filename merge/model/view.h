@@ -29,6 +29,7 @@ struct tp_view_options {
 	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */
 	const char *fail_if;	/* diff: limits; NULL: none */
 	bool *is_worse;		/* diff: set when a limit is passed */
+	bool *is_bad;		/* diff: set when the other run could not be read */
 };
 
 struct tp_view {

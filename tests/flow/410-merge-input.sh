@@ -42,14 +42,20 @@ value empty|option '--top' needs a value: N|--top= x
 switch with value|option '--strict=1' takes no value|--strict=1 x
 top|'many' is no number for '--top'|--top many x
 top negative|'-3' is no number for '--top'|--top -3 x
-sort|unknown key 'speed' for '--sort'|--sort speed x
+sort|unknown key 'speed' for '--sort': keys are rule, .*'trainprof-merge --help-columns'|--sort speed x
+sort, a key of another view|unknown key 'self' for '--sort': keys are collective|--sort self -v comm x
+sort, no table|'--sort' needs '-v VIEW'|--sort calls -f perfetto x
+an option of another view|'--by-stack' needs '-v operator'|--by-stack -v comm x
+an option of a view, no view|'--by-grid' needs '-v kernel'|--by-grid x
+limits, nothing to compare|'--fail-if' needs '--compare'|--fail-if step>5% x
+diff, nothing to compare|'diff' needs '--compare PATH'|-v diff x
 ranks|'a-b' is no list for '--ranks'|--ranks a-b x
 ranks reversed|'5-2' is no list for '--ranks'|--ranks 5-2 x
 windows|'1,,2' is no list for '--windows'|--windows 1,,2 x
 steps|'9-' is no list for '--steps'|--steps 9- x
 steps huge|'99999999999999999999' is no list for '--steps'|--steps 99999999999999999999 x
-format|unknown format 'xml'|-f chrome,xml x
-view|unknown view 'pie'|-v overview,pie x
+format|unknown format 'xml': formats are chrome, .*, jsonl; try|-f chrome,xml x
+view|unknown view 'pie': views are overview, .*, diff; try|-v overview,pie x
 END
 expect "two formats, one file" 2 "'-o .*' is one file" -f chrome,perfetto -o "$TMP/one.json" \
 	"$TMP/run"
@@ -163,6 +169,9 @@ fi
 expect "nothing there" 1 "'$TMP/none': No such file or directory" "$TMP/none"
 mkdir "$TMP/empty"
 expect "an empty folder" 1 "nothing usable in '$TMP/empty'" "$TMP/empty"
+expect "nothing to compare with" 1 "nothing usable in '$TMP/empty'" --compare "$TMP/empty" "$TMP/run"
+expect "nothing to compare with: no limit passed either" 1 "'$TMP/none': No such file" \
+	--compare "$TMP/none" --fail-if 'step>5%' "$TMP/run"
 expect "a device" 1 "'/dev/null': neither a file nor a folder" /dev/null
 expect "a JSON given as a path" 1 "offset 0: not a trainprof trace: " "$TOP/README.md"
 

@@ -123,7 +123,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (read_base(state, out, &other))
 		print_all(state, run, other, out);
 	else
-		*state->options.is_worse |= state->options.fail_if != NULL;
+		*state->options.is_bad = true;
 	tp_diff_free(&state->now);
 	tp_diff_free(&state->base);
 	tp_facts_free(state->base_facts);
