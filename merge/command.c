@@ -80,6 +80,8 @@ static const struct option_row rows[] = {
 	 "write what rings of dead processes still hold into trace files, remove the rings"},
 	{0, "strict", NULL, NULL, &command.is_strict, "exit with status 3 when anything was lost"},
 	{'q', "quiet", NULL, NULL, &command.is_quiet, "no progress and no notes, only losses"},
+	{0, "no-pager", NULL, NULL, &command.is_no_pager,
+	 "views longer than the screen: no pager (PAGER, else less)"},
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
 	{0, "help-env", NULL, NULL, &command.is_help_env,
 	 "the TRAINPROF_ variables that the profiled job reads"},

@@ -23,7 +23,8 @@ struct tp_command {
 	const char *output;	/* -o; NULL: the run's folder */
 	struct tp_fuse_options fuse, other;	/* other: of --compare */
 	struct tp_view_options view;
-	bool is_recover, is_strict, is_quiet, is_help, is_help_env, is_help_columns, is_version;
+	bool is_recover, is_strict, is_quiet, is_no_pager;
+	bool is_help, is_help_env, is_help_columns, is_version;
 	bool is_worse, is_bad;	/* what view.is_worse and view.is_bad point to */
 
 	const struct tp_sink *sink[TP_LIST_MAX];

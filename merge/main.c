@@ -4,19 +4,17 @@
  *
  * Results are written whole or not at all, complaints go to stderr, one line each.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "merge/command.h"
 #include "merge/fields.h"
 #include "merge/input/recovered.h"
 #include "merge/kit/say.h"
 #include "merge/pass.h"
+#include "merge/terminal.h"
 #include "runtime/base/options.h"
 
 #ifndef TP_VERSION
@@ -25,40 +23,6 @@
 
 /* What was asked for; is_worse becomes true while views are printed. */
 static const struct tp_command *command;
-
-/* Views go to standard output; rows to the file of -o, when nothing else does. */
-static bool open_out(struct tp_out *out)
-{
-	struct winsize size;
-
-	*out = (struct tp_out){.file = stdout, .width = 100, .rows = command->rows,
-		.sort = command->view.sort,
-		.top = command->view.has_top ? command->view.top : 0};
-	if (command->rows && command->output && !command->n_sinks) {
-		out->file = fopen(command->output, "we");
-		if (!out->file)
-			tp_say("cannot write '%s': %s", command->output, strerror(errno));
-		return out->file != NULL;
-	}
-	if (!isatty(STDOUT_FILENO))
-		return true;
-	out->has_color = !getenv("NO_COLOR");
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		out->width = size.ws_col;
-	return true;
-}
-
-static bool close_out(struct tp_out *out)
-{
-	const char *name = out->file == stdout ? "standard output" : command->output;
-	bool is_bad = fflush(out->file) || ferror(out->file);
-
-	if (out->file != stdout)
-		is_bad |= fclose(out->file) != 0;
-	if (is_bad)
-		tp_say("cannot write to %s: %s", name, strerror(errno));
-	return !is_bad;
-}
 
 /* Where each sink writes. False: a name is too long, and that is said. */
 static bool find_paths(struct tp_pass *pass)
@@ -116,7 +80,7 @@ static enum tp_status merge(void)
 	struct tp_run *run;
 	struct tp_out out;
 
-	if (!open_out(&out))
+	if (!tp_terminal_open(&out, command))
 		return TP_STATUS_NOTHING;
 	run = tp_run_open(&command->fuse);
 	if (!run)
@@ -128,20 +92,20 @@ static enum tp_status merge(void)
 	if (pass.is_bad || command->is_bad)
 		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < command->n_sinks && !status && !command->is_quiet; i++) {
-		FILE *to = command->rows ? stderr : stdout;
+		FILE *to = command->rows ? stderr : out.file;
 
 		if (!i && command->n_shown && !command->rows)
 			fputc('\n', to);
 		tp_say_to(to, "wrote %s; %s", path[i], command->sink[i]->hint);
 	}
 	tp_pass_free(&pass);
+	if (!tp_terminal_close(&out))
+		status = TP_STATUS_NOTHING;
 	/* Last: it takes away what the pass has read. */
 	if (command->is_recover && tp_recovered_write(run))
 		status = TP_STATUS_NOTHING;
 	if (!command->is_recover && !command->is_quiet)
 		say_left(run);
-	if (!close_out(&out))
-		status = TP_STATUS_NOTHING;
 	for (uint32_t i = 0; i < run->n_issues && command->is_strict && !status; i++) {
 		if (run->issue[i].is_loss)
 			status = TP_STATUS_LOST;
@@ -165,7 +129,7 @@ static void print_environment(void)
 int main(int argc, char **argv)
 {
 	(void)argc;
-	/* A reader that goes away (| head) is an error of the write, said in a line. */
+	/* A reader that goes away (| head) is an error of the write, and none of ours. */
 	signal(SIGPIPE, SIG_IGN);
 	command = tp_command_read(argv);
 	if (command->is_help)
@@ -179,10 +143,5 @@ int main(int argc, char **argv)
 		       TP_TRACE_MINOR);
 	else
 		return merge();
-	if (fflush(stdout)) {
-		tp_say("cannot write to standard output: %s",
-			strerror(errno));
-		return TP_STATUS_NOTHING;
-	}
-	return TP_STATUS_OK;
+	return tp_terminal_flush() ? TP_STATUS_OK : TP_STATUS_NOTHING;
 }

@@ -32,7 +32,8 @@ struct tp_out_to {
 struct tp_out {
 	FILE *file;
 	uint32_t width;		/* columns; 100 when not a terminal */
-	bool has_color;		/* a terminal, and NO_COLOR is not set */
+	bool is_whole;		/* names are not cut to the width: grep is to find them */
+	bool has_color;		/* a terminal that has colours, and NO_COLOR is not set */
 	enum tp_rows rows;	/* else titles, lines and items are not printed */
 	uint32_t n_rows_tables;	/* printed so far */
 	const char *who;	/* field "process" of the next rows; NULL: of all of them */

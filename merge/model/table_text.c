@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_text.c - a table on a terminal: one column may be cut in the middle and others may be left
- * out until a row fits
+ * table_text.c - a table as text: on a terminal columns of names are cut in the middle, and columns
+ * are left out until a row fits
  */
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static uint32_t find_extra(const struct tp_table *table, const uint32_t *columns
 }
 
 /* columns[c] is the width wanted, becomes that given: 0 for a column that is left out. */
-static void fit_widths(const struct tp_table *table, uint32_t width, uint32_t *columns)
+static void cut_widths(const struct tp_table *table, uint32_t width, uint32_t *columns)
 {
 	while (add_widths(table, columns) > width) {
 		uint32_t c = find_widest(table, columns, false, CUT_LEAST);
@@ -213,6 +213,17 @@ static void fit_widths(const struct tp_table *table, uint32_t width, uint32_t *c
 	}
 }
 
+/* Where names stay whole, the columns that are shown are those of a terminal of the same width. */
+static void fit_widths(const struct tp_table *table, uint32_t *columns)
+{
+	uint32_t wanted[TP_TABLE_COLUMNS];
+
+	memcpy(wanted, columns, sizeof(wanted));
+	cut_widths(table, table->out->width ? table->out->width : 80, columns);
+	for (uint32_t c = 0; table->out->is_whole && c < table->n_columns; c++)
+		columns[c] = columns[c] ? wanted[c] : 0;
+}
+
 void tp_table_text(const struct tp_table *table)
 {
 	struct shown cell[TP_TABLE_COLUMNS];
@@ -230,7 +241,7 @@ void tp_table_text(const struct tp_table *table)
 			columns[c] = one.columns > columns[c] ? one.columns : columns[c];
 		}
 	}
-	fit_widths(table, table->out->width ? table->out->width : 80, columns);
+	fit_widths(table, columns);
 	if (has_titles)
 		print_row(table, cell, columns, tp_out_style(table->out, "bold"));
 	for (uint32_t row = 0; row < table->n_rows; row++) {

@@ -45,22 +45,9 @@ is "the parts of each step add up to it" "$sums" "10 rows"
 # on_terminal COLUMNS COMMAND...: its output, as a terminal of that width gets it.
 on_terminal()
 {
-	"$PYTHON" -c '
-import fcntl, os, pty, struct, subprocess, sys, termios
-main, side = pty.openpty()
-fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(sys.argv[1]), 0, 0))
-child = subprocess.Popen(sys.argv[2:], stdout=side, stderr=subprocess.DEVNULL)
-os.close(side)
-out = b""
-while True:
-    try:
-        piece = os.read(main, 65536)
-    except OSError:
-        break
-    if not piece:
-        break
-    out += piece
-sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))' "$@"
+	local columns=$1
+	shift
+	TERM=xterm "$PYTHON" "$TOP/tests/flow/lib/on_terminal.py" 1000 "$columns" "$@"
 }
 
 for columns in 80 120; do

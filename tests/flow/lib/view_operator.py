@@ -116,7 +116,7 @@ def main():
     truth = json.load(open(file))
     # What torch adds by itself.
     ours = {row["operator"]: row
-            for row in table(on_terminal([merge, "-v", "operator", "--top", "0", folder]))}
+            for row in table(on_terminal([merge, "--no-pager", "-v", "operator", "--top", "0", folder]))}
     theirs = {row["name"]: row for row in truth["name"] if row["name"] != "[memory]"}
 
     say("operators are the same", sorted(set(ours) ^ set(theirs)))
@@ -144,7 +144,7 @@ def main():
         [] if 0.7 < ratio < 1.3 else ["they are not"])
 
     by_shape = {}
-    for row in table(on_terminal([merge, "-v", "operator", "--by-shape", "--top", "0", folder])):
+    for row in table(on_terminal([merge, "--no-pager", "-v", "operator", "--by-shape", "--top", "0", folder])):
         key = (row["operator"], torch_shapes(row["inputs"]))
         by_shape[key] = by_shape.get(key, 0) + int(number(row["calls"]))
     wanted = {}
