@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "merge/fields.h"
 #include "merge/kit/list.h"
@@ -46,7 +45,7 @@ struct option_row {
 
 static const struct option_row rows[] = {
 	{'o', "output", "FILE", &command.output, NULL,
-	 "where the result goes: a file, or a folder (default: the run's folder)"},
+	 "where the result goes: a file, a folder (new/ is made) or - (default: the run's folder)"},
 	{'f', "format", "FORMAT,..", &words.formats, NULL, "formats to write; see below"},
 	{'v', "view", "VIEW,..", &words.views, NULL,
 	 "views to print; alone, no file is written; see below"},
@@ -307,13 +306,6 @@ static bool is_comparing(void)
 	return words.compare || words.other_steps || words.other_ranks || words.other_windows;
 }
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 static void check_values(void)
 {
 	char *end;
@@ -340,6 +332,25 @@ static void check_values(void)
 		fail_usage("'--fail-if' needs '--compare'");
 	if (words.fail_if && !tp_diff_is_limit(words.fail_if))
 		fail_usage("'%s' is no limit for '--fail-if' (like step>5%%)", words.fail_if);
+}
+
+/* What one stream or one file cannot take. */
+static void check_output(void)
+{
+	const bool is_stdout = tp_sink_is_stdout(command.output);
+
+	if (!command.output)
+		return;
+	if (command.n_sinks > 1 && (is_stdout || !tp_sink_is_folder(command.output)))
+		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
+			   command.output);
+	if (!is_stdout || !command.n_sinks)
+		return;
+	if (command.sink[0]->is_folder)
+		fail_usage("the format '%s' is a folder of files: '-o -' cannot take it",
+			   command.sink[0]->name);
+	if (command.n_shown)
+		fail_usage("'-o -': views and a format cannot both go to standard output");
 }
 
 /* Is one of the formats made of views? It says so by wanting their options. */
@@ -401,14 +412,21 @@ static void choose_results(void)
 		command.view.is_bad = &command.is_bad;
 		take_view("diff");
 	}
+	/* Text goes there anyhow. */
+	if (tp_sink_is_stdout(command.output) && !words.formats && (words.views || is_comparing()))
+		command.output = NULL;
 	if (words.formats)
 		each_word(words.formats, "format", take_format, name_format);
+	/* Programs want all rows. */
+	if (command.rows && !words.top)
+		command.view.top = 0;
 	if (words.views)
 		each_word(words.views, "view", take_view, name_view);
 	if (words.views && strstr(words.views, "diff") && !is_comparing())
 		fail_usage("the view 'diff' needs '--compare PATH' or '--compare-windows LIST'");
 	/* Neither asked for: the file people open and the first answer. */
-	if ((command.rows || !words.formats) && !command.n_shown && !command.is_recover)
+	if ((command.rows || (!words.formats && !tp_sink_is_stdout(command.output))) && !command.n_shown &&
+	    !command.is_recover)
 		take_view("overview");
 	if ((!words.formats && !words.views && !is_comparing() && !command.is_recover) ||
 	    command.output) {
@@ -420,9 +438,6 @@ static void choose_results(void)
 			fail_usage("the format '%s' holds whole files: '--steps' does not apply",
 				   command.sink[i]->name);
 	}
-	if (command.n_sinks > 1 && command.output && !is_folder(command.output))
-		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
-			   command.output);
 	if (!command.fuse.n_paths)
 		fail_usage("no path given");
 }
@@ -459,6 +474,7 @@ struct tp_command *tp_command_read(char **argv)
 	    !command.is_version) {
 		check_values();
 		choose_results();
+		check_output();
 		check_needs();
 		check_sort();
 	}

@@ -48,27 +48,39 @@ static bool is_known(const struct tp_view *const *view, uint32_t i, uint32_t k, 
 	return false;
 }
 
-void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file)
+uint32_t tp_fields_all(const struct tp_view *const *view, uint32_t n, const char **field, uint32_t cap)
 {
 	struct tp_column column[COLUMNS_MAX];
-	const char *before = "";
+	uint32_t n_all = 1;
+
+	field[0] = "process";
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++) {
+			uint32_t n_columns =
+				tp_table_outline(view[i]->tables[k], column, COLUMNS_MAX);
+
+			for (uint32_t c = 0; c < n_columns && n_all < cap; c++)
+				if (!is_known(view, i, k, column[c].field) &&
+				    strcmp(column[c].field, "process") != 0)
+					field[n_all++] = column[c].field;
+		}
+	return n_all;
+}
+
+void tp_fields_list(const struct tp_view *const *view, uint32_t n, FILE *file)
+{
+	const char *field[TP_FIELDS_MAX], *before = "";
+	uint32_t n_fields = tp_fields_all(view, n, field, TP_FIELDS_MAX);
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (has_field(view, n, words[i].field)) {
 			fprintf(file, "%s%s", before, words[i].word);
 			before = ", ";
 		}
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++) {
-			uint32_t n_columns =
-				tp_table_outline(view[i]->tables[k], column, COLUMNS_MAX);
-
-			for (uint32_t c = 0; c < n_columns; c++) {
-				if (is_known(view, i, k, column[c].field))
-					continue;
-				fprintf(file, "%s%s", before, column[c].field);
-				before = ", ";
-			}
+	for (uint32_t i = 0; i < n_fields; i++)
+		if (i || has_field(view, n, field[i])) {
+			fprintf(file, "%s%s", before, field[i]);
+			before = ", ";
 		}
 }
 

@@ -24,12 +24,18 @@
 /* What was asked for; is_worse becomes true while views are printed. */
 static const struct tp_command *command;
 
-/* Where each sink writes. False: a name is too long, and that is said. */
+/* Where each sink writes. False: it cannot, and that is said. */
 static bool find_paths(struct tp_pass *pass)
 {
+	int err = command->output ? tp_sink_make_folder(command->output) : 0;
+
+	if (err) {
+		tp_say("cannot make the folder '%s': %s", command->output, strerror(-err));
+		return false;
+	}
 	for (uint32_t i = 0; i < pass->n_sinks; i++) {
 		if (tp_sink_path(pass->run, pass->sink[i], command->output, pass->n_sinks > 1,
-				 pass->path[i], sizeof(pass->path[i]))) {
+				 &command->fuse, pass->path[i], sizeof(pass->path[i]))) {
 			tp_say("the name of the result is too long");
 			return false;
 		}
@@ -79,6 +85,7 @@ static enum tp_status merge(void)
 	struct tp_pass pass = {.path = path};
 	struct tp_run *run;
 	struct tp_out out;
+	uint32_t n_told;
 
 	if (!tp_terminal_open(&out, command))
 		return TP_STATUS_NOTHING;
@@ -91,7 +98,8 @@ static enum tp_status merge(void)
 		command->shown[i]->print(pass.view_state[i], run, &out);
 	if (pass.is_bad || command->is_bad)
 		status = TP_STATUS_NOTHING;
-	for (uint32_t i = 0; i < command->n_sinks && !status && !command->is_quiet; i++) {
+	n_told = command->is_quiet || tp_sink_is_stdout(command->output) ? 0 : command->n_sinks;
+	for (uint32_t i = 0; i < n_told && !status; i++) {
 		FILE *to = command->rows ? stderr : out.file;
 
 		if (!i && command->n_shown && !command->rows)

@@ -2,13 +2,14 @@
 /*
  * sinks.c - which formats and views there are, and where results go
  */
-#include "merge/model/view.h"
 #include "merge/sinks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "merge/input/options.h"
+#include "runtime/base/text.h"
 
 const struct tp_sink *const tp_sinks[] = {
 	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_html, &tp_sink_torch, &tp_sink_torch_tb,
@@ -34,17 +35,75 @@ static int32_t node_of(const struct tp_proc *proc)
 	return proc->node_rank < 0 ? 0 : proc->node_rank;
 }
 
+/* "-steps12-ranks0,3": a part of a run is not written over the whole. */
+static void put_selection(struct tp_text *name, const struct tp_fuse_options *chosen)
+{
+	const struct {
+		const char *what, *list;
+	} part[] = {{"steps", chosen ? chosen->steps : NULL},
+		    {"ranks", chosen ? chosen->ranks : NULL},
+		    {"windows", chosen ? chosen->windows : NULL}};
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		if (part[i].list)
+			tp_text_fmt(name, "-%s%s", part[i].what, part[i].list);
+}
+
+/* "node0-steps12.json.gz", "nodes0-3.html", "torch-steps12" */
+static void put_name(struct tp_text *name, const struct tp_run *run, const struct tp_sink *sink,
+		     const struct tp_fuse_options *chosen)
+{
+	int32_t first = INT32_MAX, last = 0;
+
+	if (sink->is_folder) {
+		tp_text_str(name, sink->suffix);
+		put_selection(name, chosen);
+		return;
+	}
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		int32_t node = node_of(run->proc[i]);
+
+		first = node < first ? node : first;
+		last = node > last ? node : last;
+	}
+	if (first >= last)
+		tp_text_fmt(name, "node%d", last);
+	else
+		tp_text_fmt(name, "nodes%d-%d", first, last);
+	put_selection(name, chosen);
+	tp_text_str(name, sink->suffix);
+}
+
+bool tp_sink_is_stdout(const char *given)
+{
+	return given && !strcmp(given, "-");
+}
+
+bool tp_sink_is_folder(const char *given)
+{
+	size_t n = strlen(given);
+
+	return (n && given[n - 1] == '/') || is_folder(given);
+}
+
+int tp_sink_make_folder(const char *given)
+{
+	if (!tp_sink_is_folder(given) || is_folder(given))
+		return 0;
+	return mkdir(given, 0777) ? -errno : 0;
+}
+
 int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const char *given,
-		 bool is_shared, char *path, uint32_t cap)
+		 bool is_shared, const struct tp_fuse_options *chosen, char *path, uint32_t cap)
 {
 	const char *folder = given ? given : run->path;
-	int32_t first = INT32_MAX, last = 0;
 	size_t n = strlen(folder);
-	int written;
+	struct tp_text text;
 
-	if (given && (sink->is_folder ? !is_shared : !is_folder(given))) {
-		written = snprintf(path, cap, "%s", given);
-		return written < 0 || (uint32_t)written >= cap ? -ENAMETOOLONG : 0;
+	tp_text_init(&text, path, cap);
+	if (tp_sink_is_stdout(given) || (given && (sink->is_folder ? !is_shared : !is_folder(given)))) {
+		tp_text_str(&text, given);
+		return text.is_cut ? -ENAMETOOLONG : 0;
 	}
 	if (!is_folder(folder)) {
 		/* A file was given: its folder. */
@@ -57,20 +116,7 @@ int tp_sink_path(const struct tp_run *run, const struct tp_sink *sink, const cha
 	}
 	while (n > 1 && folder[n - 1] == '/')
 		n--;
-	if (sink->is_folder) {
-		written = snprintf(path, cap, "%.*s/%s", (int)n, folder, sink->suffix);
-		return written < 0 || (uint32_t)written >= cap ? -ENAMETOOLONG : 0;
-	}
-	for (uint32_t i = 0; i < run->n_procs; i++) {
-		int32_t node = node_of(run->proc[i]);
-
-		first = node < first ? node : first;
-		last = node > last ? node : last;
-	}
-	if (first >= last)
-		written = snprintf(path, cap, "%.*s/node%d%s", (int)n, folder, last, sink->suffix);
-	else
-		written = snprintf(path, cap, "%.*s/nodes%d-%d%s", (int)n, folder, first, last,
-				   sink->suffix);
-	return written < 0 || (uint32_t)written >= cap ? -ENAMETOOLONG : 0;
+	tp_text_fmt(&text, "%.*s/", (int)n, folder);
+	put_name(&text, run, sink, chosen);
+	return text.is_cut ? -ENAMETOOLONG : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terminal.c - where the text of views goes: a terminal, its pager, a pipe, a file
+ * terminal.c - where the text and the rows of views go: a terminal, its pager, a pipe, files
  *
  * Text for a terminal is collected first: how long it is decides whether a pager starts. A pager
  * is chosen as git does it: PAGER, else less; none where that is empty or "cat", on a dumb
@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "merge/fields.h"
 #include "merge/kit/say.h"
 
 enum { WIDTH = 100, WIDTH_LEAST = 40, WIDTH_MOST = 10000 };
@@ -27,6 +28,8 @@ static struct {
 	size_t n_text;
 	unsigned rows;		/* of the screen; 0: not known */
 	bool has_pager;
+	struct tp_rows_to to;
+	const char *field[TP_FIELDS_MAX];	/* of to */
 } terminal;
 
 /* What COLUMNS says; 0: nothing that makes sense. */
@@ -59,6 +62,31 @@ static void measure(struct tp_out *out)
 	}
 }
 
+/* Where rows go: standard output, a file, files of a folder. False: nowhere, and that is said. */
+static bool open_rows(struct tp_out *out, const struct tp_command *command)
+{
+	const char *output = command->n_sinks || tp_sink_is_stdout(command->output) ? NULL : command->output;
+	int err;
+
+	terminal.to = (struct tp_rows_to){.field = terminal.field};
+	terminal.to.n_fields = tp_fields_all(command->shown, command->n_shown, terminal.field, TP_FIELDS_MAX);
+	out->rows_to = &terminal.to;
+	if (!output)
+		return true;
+	if (tp_sink_is_folder(output)) {
+		terminal.to.folder = output;
+		err = tp_sink_make_folder(output);
+		if (err)
+			tp_say("cannot make the folder '%s': %s", output, strerror(-err));
+		return !err;
+	}
+	terminal.output = output;
+	out->file = fopen(output, "we");
+	if (!out->file)
+		tp_say("cannot write '%s': %s", output, strerror(errno));
+	return out->file != NULL;
+}
+
 bool tp_terminal_open(struct tp_out *out, const struct tp_command *command)
 {
 	uint32_t width = asked_width();
@@ -66,13 +94,8 @@ bool tp_terminal_open(struct tp_out *out, const struct tp_command *command)
 	*out = (struct tp_out){.file = stdout, .width = WIDTH, .rows = command->rows,
 		.sort = command->view.sort, .is_whole = true,
 		.top = command->view.has_top ? command->view.top : 0};
-	if (command->rows && command->output && !command->n_sinks) {
-		terminal.output = command->output;
-		out->file = fopen(command->output, "we");
-		if (!out->file)
-			tp_say("cannot write '%s': %s", command->output, strerror(errno));
-		return out->file != NULL;
-	}
+	if (command->rows)
+		return open_rows(out, command);
 	if (isatty(STDOUT_FILENO)) {
 		measure(out);
 		out->is_whole = false;
@@ -202,5 +225,5 @@ bool tp_terminal_close(struct tp_out *out)
 		write_text(out->width);
 	if (is_bad && terminal.output)
 		tp_say("cannot write '%s': %s", terminal.output, strerror(errno));
-	return tp_terminal_flush() && !is_bad;
+	return tp_terminal_flush() && !is_bad && !terminal.to.is_bad;
 }

@@ -131,6 +131,10 @@ static int open_target(struct tp_outfile_rest *rest)
 	struct stat st;
 	mode_t mask;
 
+	if (!strcmp(rest->path, "-")) {
+		rest->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return rest->fd < 0 ? -errno : 0;
+	}
 	/* A pipe or device is written to as it is: a rename would replace it by a file. */
 	if (!stat(rest->path, &st) && !S_ISREG(st.st_mode)) {
 		if (S_ISDIR(st.st_mode))
@@ -233,6 +237,9 @@ int tp_outfile_close(struct tp_outfile *out)
 	pthread_mutex_unlock(&rest->lock);
 	pthread_join(rest->thread, NULL);
 	err = rest->err;
+	/* Standard output whose reader went away (| head): that one has what it wanted. */
+	if (err == -EPIPE && !strcmp(rest->path, "-"))
+		err = 0;
 	/* Some file systems tell of a full disk only here. */
 	if (close(rest->fd) && !err)
 		err = -errno;

@@ -21,7 +21,7 @@ struct tp_outfile {
 	struct tp_outfile_rest *rest;
 };
 
-/* NULL after a message ("trainprof-merge: cannot write 'x': No space left on device"). */
+/* "-" is standard output. NULL after a message ("trainprof-merge: cannot write 'x': No space left on device"). */
 struct tp_outfile *tp_outfile_open(const char *path);
 /* 0, or -errno after a message: the temporary file is gone then. */
 int tp_outfile_close(struct tp_outfile *out);

@@ -19,6 +19,18 @@
 enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL };
 
 struct tp_table;
+struct tp_table_def;
+
+/* Where rows go but one after the other, and which fields a file of CSV has. */
+struct tp_rows_to {
+	const char *folder;	/* a file a table in there: "operator.csv"; NULL: one file of all */
+	const char *const *field; /* of the one file's header: of all tables that may come */
+	uint32_t n_fields;
+	bool has_header;	/* that one file */
+	const struct tp_table_def *begun[128];	/* these tables have a file of their own */
+	uint32_t n_begun;
+	bool is_bad;		/* something could not be written, and that was said */
+};
 
 /* Who takes what views print, in place of a file: the page (html_tables.h). Texts are printable. */
 struct tp_out_to {
@@ -35,7 +47,7 @@ struct tp_out {
 	bool is_whole;		/* names are not cut to the width: grep is to find them */
 	bool has_color;		/* a terminal that has colours, and NO_COLOR is not set */
 	enum tp_rows rows;	/* else titles, lines and items are not printed */
-	uint32_t n_rows_tables;	/* printed so far */
+	struct tp_rows_to *rows_to; /* of rows */
 	const char *who;	/* field "process" of the next rows; NULL: of all of them */
 	const char *sort;	/* --sort: tables that have this field are sorted by it; NULL */
 	uint32_t top;		/* --top, for tables without a limit of their own; 0: all */

@@ -231,7 +231,7 @@ struct tp_table *tp_table_begin(const struct tp_table_def *def, const void *ctx,
 	find_columns(table, false);
 	table->order = find_order(table);
 	if (has_rows(table) && def->name)
-		tp_table_rows_head(table);
+		tp_table_rows_begin(table);
 	return table;
 }
 
@@ -349,6 +349,8 @@ uint32_t tp_table_end(struct tp_table *table)
 		table->out->to->table(table->out->to->ctx, table);
 	else if (!has_rows(table))
 		tp_table_text(table);
+	else
+		tp_table_rows_end(table);
 	n_left = table->n_added - table->n_shown;
 	if (n_left && table->tells_left)
 		tp_out_line(table->out, "dim", "%s more rows: --top 0 shows all.",

@@ -46,7 +46,12 @@ struct tp_table {
 	uint32_t order;		/* TP_TABLE_COLUMNS: none */
 	struct tp_table_key *key;
 	uint32_t n_keys, cap_keys;
+	/* Of rows for programs. */
+	FILE *file;
+	uint8_t *csv_cell;	/* for each field of the header: a column, or one of TP_CSV_ */
+	uint32_t n_csv_cells;
 };
+enum { TP_CSV_PROCESS = 0xfe, TP_CSV_EMPTY = 0xff };
 
 static inline bool tp_column_is_right(const struct tp_column *column)
 {
@@ -63,8 +68,9 @@ static inline const struct tp_cell *tp_table_cells(const struct tp_table *table,
 
 /* With the widths that fit; all rows. */
 void tp_table_text(const struct tp_table *table);
-/* A line of names, once for each table, where the format has one; then row after row. */
-void tp_table_rows_head(const struct tp_table *table);
+/* The file, and a line of names where the format has one and none is there; then row after row. */
+void tp_table_rows_begin(struct tp_table *table);
 void tp_table_rows_put(const struct tp_table *table);
+void tp_table_rows_end(struct tp_table *table);
 
 #endif

@@ -42,8 +42,8 @@ value empty|option '--top' needs a value: N|--top= x
 switch with value|option '--strict=1' takes no value|--strict=1 x
 top|'many' is no number for '--top'|--top many x
 top negative|'-3' is no number for '--top'|--top -3 x
-sort|unknown key 'speed' for '--sort': keys are rule, .*'trainprof-merge --help-columns'|--sort speed x
-sort, a key of another view|unknown key 'self' for '--sort': keys are collective|--sort self -v comm x
+sort|unknown key 'speed' for '--sort': keys are process, rule, .*'trainprof-merge --help-columns'|--sort speed x
+sort, a key of another view|unknown key 'self' for '--sort': keys are process, collective|--sort self -v comm x
 sort, no table|'--sort' needs '-v VIEW'|--sort calls -f perfetto x
 an option of another view|'--by-stack' needs '-v operator'|--by-stack -v comm x
 an option of a view, no view|'--by-grid' needs '-v kernel'|--by-grid x

@@ -48,7 +48,7 @@ EOT
 first()
 {
 	fuse sorted -q -f csv -v operator --top 1 "$@" synth.json.gz
-	sed -n 2p sorted.out | cut -d, -f 2
+	sed -n 2p sorted.out | cut -d, -f 3
 }
 
 # greatest FIELD: of the operator that has most of it
@@ -65,7 +65,7 @@ for field in self_ns total_ns calls average_ns; do
 done
 is "--sort total: as ever" "$(first --sort total)" "$(greatest total_ns)"
 fuse names -q -f csv -v operator --top 0 --sort operator synth.json.gz
-is "texts from A" "$(sed 1d names.out | cut -d, -f 2 | LC_ALL=C sort -c 2>&1)" ''
+is "texts from A" "$(sed 1d names.out | cut -d, -f 3 | LC_ALL=C sort -c 2>&1)" ''
 fuse unknown -v kernel --sort nothing synth.json.gz
 is "an unknown field: refused" "$status" 2
 like "those that there are" "$(cat unknown.err)" 'occupancy_percent.*p99_gb_per_s|occupancy_percent.*gb_per_s'

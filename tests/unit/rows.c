@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "merge/model/table.h"
 
@@ -25,7 +26,10 @@ static const char *print_as(enum tp_rows rows, const char *who)
 	static const struct tp_table_def named = {.name = "operators", .columns = put_columns},
 					 nameless = {.columns = put_columns};
 	static const int row[] = {0, 1};
-	struct tp_out out = {.rows = rows, .who = who, .width = 20};
+	static const char *const field[] = {"process", "calls", "other", "operator", "self_ns", "share_percent",
+					    "limit"};
+	struct tp_rows_to to = {.field = field, .n_fields = sizeof(field) / sizeof(field[0])};
+	struct tp_out out = {.rows = rows, .rows_to = &to, .who = who, .width = 20};
 	size_t n;
 
 	free(printed);
@@ -39,16 +43,54 @@ static const char *print_as(enum tp_rows rows, const char *who)
 	return printed;
 }
 
-Test(rows, csv)
+Test(rows, csv_has_one_header_of_all_tables)
 {
 	cr_assert_str_eq(print_as(TP_ROWS_CSV, NULL),
-			 "table,operator,calls,self_ns,share_percent,limit\n"
-			 "operators,\"a \"\"b\"\", c\\x0A\",1234567,-1500,33.3333,1.5\n"
-			 "operators,12,1234567,-1500,0,\n");
+			 "table,process,calls,other,operator,self_ns,share_percent,limit\n"
+			 "operators,,1234567,,\"a \"\"b\"\", c\\x0A\",-1500,33.3333,1.5\n"
+			 "operators,,1234567,,12,-1500,0,\n");
 	cr_assert_str_eq(print_as(TP_ROWS_CSV, "rank 3"),
-			 "table,process,operator,calls,self_ns,share_percent,limit\n"
-			 "operators,rank 3,\"a \"\"b\"\", c\\x0A\",1234567,-1500,33.3333,1.5\n"
-			 "operators,rank 3,12,1234567,-1500,0,\n");
+			 "table,process,calls,other,operator,self_ns,share_percent,limit\n"
+			 "operators,rank 3,1234567,,\"a \"\"b\"\", c\\x0A\",-1500,33.3333,1.5\n"
+			 "operators,rank 3,1234567,,12,-1500,0,\n");
+}
+
+static char *read_file(const char *folder, const char *name)
+{
+	static char text[1000];
+	char path[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "r");
+	cr_assert_not_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+	fclose(file);
+	unlink(path);
+	return text;
+}
+
+/* A view shows some tables once for each process. */
+Test(rows, a_folder_has_a_file_a_table)
+{
+	static const struct tp_table_def named = {.name = "operators", .columns = put_columns};
+	static const int row[] = {0, 1};
+	char folder[] = "/tmp/trainprof-rows.XXXXXX";
+	struct tp_rows_to to = {.folder = mkdtemp(folder)};
+	struct tp_out out = {.rows = TP_ROWS_CSV, .rows_to = &to};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		out.who = i ? "rank 1" : "rank 0";
+		tp_table_show(&named, NULL, &row[1], 1, sizeof(row[0]), 0, &out);
+	}
+	cr_assert_not(to.is_bad);
+	cr_assert_str_eq(read_file(folder, "operators.csv"),
+			 "process,operator,calls,self_ns,share_percent,limit\n"
+			 "rank 0,12,1234567,-1500,0,\n"
+			 "rank 1,12,1234567,-1500,0,\n");
+	rmdir(folder);
+	tp_table_show(&named, NULL, &row[1], 1, sizeof(row[0]), 0, &out);
+	cr_assert(to.is_bad);
 }
 
 Test(rows, jsonl)

@@ -297,16 +297,16 @@ Test(sink_chrome, the_default_name_is_the_nodes_and_never_a_template)
 	rig_file("a.tpt", 0, 0);
 	rig_close(9000);
 	run = rig_open(NULL, NULL, NULL);
-	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, NULL, false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, NULL, false, NULL, path, sizeof(path)), 0);
 	snprintf(want, sizeof(want), "%s/node0.json.gz", rig.folder);
 	cr_assert_str_eq(path, want);
 	/* Composer left "node{node_rank}.json" when the launcher had not said which node. */
 	run->proc[0]->node_rank = -1;
-	cr_assert_eq(tp_sink_path(run, &tp_sink_perfetto, NULL, false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_perfetto, NULL, false, NULL, path, sizeof(path)), 0);
 	snprintf(want, sizeof(want), "%s/node0.pftrace.gz", rig.folder);
 	cr_assert_str_eq(path, want);
-	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, "x.json", false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, "x.json", false, NULL, path, sizeof(path)), 0);
 	cr_assert_str_eq(path, "x.json");
-	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, rig.folder, false, path, 10), -ENAMETOOLONG);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_chrome, rig.folder, false, NULL, path, 10), -ENAMETOOLONG);
 	tp_run_free(run);
 }

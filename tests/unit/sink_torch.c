@@ -369,18 +369,18 @@ Test(sink_torch, the_folder_is_the_one_asked_for_or_one_in_the_runs)
 
 	put_training(0);
 	run = rig_open(NULL, NULL, NULL);
-	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, NULL, false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, NULL, false, NULL, path, sizeof(path)), 0);
 	snprintf(want, sizeof(want), "%s/torch", rig.folder);
 	cr_expect_str_eq(path, want);
-	cr_assert_eq(tp_sink_path(run, &tp_sink_torch_tb, NULL, false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch_tb, NULL, false, NULL, path, sizeof(path)), 0);
 	snprintf(want, sizeof(want), "%s/torch-tb", rig.folder);
 	cr_expect_str_eq(path, want);
-	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, "new", false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, "new", false, NULL, path, sizeof(path)), 0);
 	cr_expect_str_eq(path, "new");
-	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, false, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, false, NULL, path, sizeof(path)), 0);
 	cr_expect_str_eq(path, rig.folder);
 	/* HTA takes every file of a folder for a rank: nothing else may lie there. */
-	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, true, path, sizeof(path)), 0);
+	cr_assert_eq(tp_sink_path(run, &tp_sink_torch, rig.folder, true, NULL, path, sizeof(path)), 0);
 	snprintf(want, sizeof(want), "%s/torch", rig.folder);
 	cr_expect_str_eq(path, want);
 	tp_run_free(run);

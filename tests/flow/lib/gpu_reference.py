@@ -55,14 +55,12 @@ def is_step(span):
 def rows(merge, view, path, *options, name=None):
     name = name or view
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "rows.csv")
-        subprocess.run([merge, "-q", "-f", "csv", "-o", out, "-v", view, "--top", "0", *options,
-                        path], check=True)
-        with open(out, newline="") as file:
-            # Tables have lines of names of their own, and empty lines between them.
-            tables = [text.splitlines() for text in file.read().split("\n\n")]
-        found = [rows for rows in map(csv.DictReader, tables) if "table" in (rows.fieldnames or ())]
-        return [row for rows in found for row in rows if row["table"] == name]
+        subprocess.run([merge, "-q", "-f", "csv", "-o", folder, "-v", view, *options, path], check=True)
+        table = os.path.join(folder, name + ".csv")
+        if not os.path.exists(table):
+            return []
+        with open(table, newline="") as file:
+            return list(csv.DictReader(file))
 
 
 def near(a, b, part=0.002, absolute=0.0):
