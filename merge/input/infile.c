@@ -56,19 +56,6 @@ struct tp_infile *tp_infiles_add(struct tp_infiles *files, const char *path, int
 	return file;
 }
 
-static int open_again(const struct tp_infile *file)
-{
-	struct stat st;
-	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && st.st_dev == file->dev && st.st_ino == file->ino)
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
 int tp_infile_open(struct tp_infiles *files, struct tp_infile *file)
 {
 	int fd;
@@ -78,7 +65,7 @@ int tp_infile_open(struct tp_infiles *files, struct tp_infile *file)
 	pthread_mutex_unlock(&files->lock);
 	if (fd >= 0)
 		return fd;
-	fd = open_again(file);
+	fd = tp_infile_again(file->path, file->dev, file->ino);
 	if (fd < 0)
 		return fd;
 	pthread_mutex_lock(&files->lock);
@@ -101,10 +88,46 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
 		close(fd);
 }
 
+/* What O_PATH found, opened: whatever has the name by now. */
+static int open_place(int place)
+{
+	char again[64];
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	return tp_file_open(again, O_RDONLY, 0);
+}
+
+static int open_same(const char *path, dev_t dev, ino_t ino)
+{
+	int place = open(path, O_PATH | O_CLOEXEC), fd = -ESTALE;
+	struct stat st;
+
+	if (place < 0)
+		return -errno;
+	if (!fstat(place, &st) && st.st_dev == dev && st.st_ino == ino)
+		fd = open_place(place);
+	close(place);
+	return fd;
+}
+
+int tp_infile_again(const char *path, dev_t dev, ino_t ino)
+{
+	static const char part[] = ".part";
+	size_t n = strlen(path), n_part = strlen(part);
+	int fd = open_same(path, dev, ino), other;
+	char *whole;
+
+	if (fd >= 0 || n <= n_part || strcmp(path + n - n_part, part))
+		return fd;
+	whole = strndup(path, n - n_part);
+	other = whole ? open_same(whole, dev, ino) : -ENOMEM;
+	free(whole);
+	return other >= 0 ? other : fd;
+}
+
 int tp_infile_find(int folder, const char *path, struct stat *st)
 {
 	struct stat link;
-	char again[64];
 	int place, fd;
 
 	if (fstatat(folder, path, &link, AT_SYMLINK_NOFOLLOW) < 0)
@@ -120,8 +143,7 @@ int tp_infile_find(int folder, const char *path, struct stat *st)
 		   link.st_uid != geteuid()) {
 		fd = -EPERM;
 	} else {
-		snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-		fd = tp_file_open(again, O_RDONLY, 0);
+		fd = open_place(place);
 	}
 	close(place);
 	return fd;

@@ -48,4 +48,11 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
  */
 int tp_infile_find(int folder, const char *path, struct stat *st);
 
+/*
+ * Opens that very file, if `path` still leads to it, or to where a process that still runs has
+ * renamed it when it was whole (without .part). Nothing else is opened. Descriptor, or -errno; -ESTALE:
+ * another one is there.
+ */
+int tp_infile_again(const char *path, dev_t dev, ino_t ino);
+
 #endif

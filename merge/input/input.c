@@ -26,6 +26,12 @@
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
 
+static const char gone[] = "gone since its folder was listed; not read";
+static const char ended[] = "gone since its folder was listed: its process has ended; what that wrote last is "
+			    "in files that are read when all is merged again";
+static const char replaced[] = "another file has this name since the folder was listed; that one is read";
+static const char changed[] = "another file has this name since the folder was listed; not read";
+
 static bool ends_with(const char *s, const char *suffix)
 {
 	size_t n = strlen(s), m = strlen(suffix);
@@ -56,9 +62,27 @@ static bool sniff(int fd, enum tp_input_kind *kind)
 	return eol && tp_ledger_parse_head(bytes, (size_t)(eol - bytes), &ledger);
 }
 
-static int add_file(struct tp_input_list *list, const char *path, int fd, const struct stat *st,
-		    bool is_given)
+static const struct tp_input *find_file(const struct tp_input_list *list, const struct stat *st)
 {
+	for (uint32_t i = 0; i < list->n_items; i++)
+		if (list->item[i].dev == st->st_dev && list->item[i].ino == st->st_ino)
+			return &list->item[i];
+	return NULL;
+}
+
+/* Where `path` lies: in a folder that is kept open while it is walked, under this name there. */
+struct place {
+	int folder;		/* AT_FDCWD: name is a path that was given */
+	struct tp_input_dir in;	/* which folder that is */
+	const char *name;
+	const char *path;
+	uint32_t depth;
+};
+
+static int add_file(struct tp_input_list *list, const struct place *at, int fd, const struct stat *st)
+{
+	const char *path = at->path;
+	bool is_given = at->depth == 0;
 	enum tp_input_kind kind;
 	struct tp_input *item;
 	char again[40];
@@ -83,10 +107,8 @@ static int add_file(struct tp_input_list *list, const char *path, int fd, const 
 		else
 			return 0;
 	}
-	for (uint32_t i = 0; i < list->n_items; i++) {
-		if (list->item[i].dev == st->st_dev && list->item[i].ino == st->st_ino)
-			return 0;
-	}
+	if (find_file(list, st))
+		return 0;
 	if (list->n_items >= TP_INPUT_FILES) {
 		list->complain(list->ctx, path, "too many files; the rest is not read");
 		return 0;
@@ -101,17 +123,10 @@ static int add_file(struct tp_input_list *list, const char *path, int fd, const 
 	item->is_given = is_given;
 	item->dev = st->st_dev;
 	item->ino = st->st_ino;
+	item->folder = at->in;
 	list->n_items++;
 	return 0;
 }
-
-/* Where `path` lies: in a folder that is kept open while it is walked, under this name there. */
-struct place {
-	int folder;		/* AT_FDCWD: name is a path that was given */
-	const char *name;
-	const char *path;
-	uint32_t depth;
-};
 
 static int add_place(struct tp_input_list *list, const struct place *place);
 
@@ -125,7 +140,8 @@ static bool is_new_folder(const struct tp_input_list *list, const struct stat *s
 }
 
 /* What lies in the folder that is open as `fd`; links that are put in its place by now lead nowhere. */
-static int add_entries(struct tp_input_list *list, int fd, const struct place *at)
+static int add_entries(struct tp_input_list *list, int fd, const struct stat *st,
+		       const struct place *at)
 {
 	struct dirent **entry;
 	int n = scandirat(fd, ".", &entry, NULL, alphasort), err = 0;
@@ -143,7 +159,8 @@ static int add_entries(struct tp_input_list *list, int fd, const struct place *a
 				     name) < 0) {
 				err = -ENOMEM;
 			} else {
-				err = add_place(list, &(struct place){fd, name, path, at->depth + 1});
+				err = add_place(list, &(struct place){fd, {st->st_dev, st->st_ino},
+								      name, path, at->depth + 1});
 				free(path);
 			}
 		}
@@ -170,7 +187,7 @@ static int add_folder(struct tp_input_list *list, const struct place *at)
 	} else if (is_new_folder(list, &st)) {
 		if (tp_grow(&list->seen, &list->cap_seen, list->n_seen + 1, sizeof(list->seen[0]))) {
 			list->seen[list->n_seen++] = (struct tp_input_dir){st.st_dev, st.st_ino};
-			err = add_entries(list, fd, at);
+			err = add_entries(list, fd, &st, at);
 		} else {
 			err = -ENOMEM;
 		}
@@ -221,14 +238,70 @@ static int add_place(struct tp_input_list *list, const struct place *at)
 						    : tp_file_error(fd));
 		return 0;
 	}
-	err = add_file(list, path, fd, &st, is_given);
+	err = add_file(list, at, fd, &st);
 	close(fd);
 	return err;
 }
 
 int tp_input_add(struct tp_input_list *list, const char *path)
 {
-	return add_place(list, &(struct place){AT_FDCWD, path, path, 0});
+	return add_place(list, &(struct place){.folder = AT_FDCWD, .name = path, .path = path});
+}
+
+/* ---- opened again ---- */
+
+/* What has the name by now, in the folder where it was found. */
+static int open_other(const struct tp_input *item, struct stat *st)
+{
+	const char *slash = strrchr(item->path, '/');
+	struct stat in;
+	char *path;
+	int folder, fd = -ESTALE;
+
+	if (item->is_given)
+		return tp_infile_find(AT_FDCWD, item->path, st);
+	path = strndup(item->path, (size_t)(slash + 1 - item->path));
+	if (!path)
+		return -ENOMEM;
+	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(path);
+	if (folder < 0)
+		return -errno;
+	if (!fstat(folder, &in) && in.st_dev == item->folder.dev && in.st_ino == item->folder.ino)
+		fd = tp_infile_find(folder, slash + 1, st);
+	close(folder);
+	return fd;
+}
+
+int tp_input_open(struct tp_input_list *list, uint32_t at)
+{
+	struct tp_input *item = &list->item[at];
+	enum tp_input_kind kind;
+	struct stat st;
+	int fd = tp_infile_again(item->path, item->dev, item->ino);
+
+	if (fd != -ESTALE) {
+		if (fd < 0)
+			list->complain(list->ctx, item->path,
+				       fd != -ENOENT		      ? tp_file_error(fd)
+				       : item->kind == TP_INPUT_RING ? ended : gone);
+		return fd < 0 ? -1 : fd;
+	}
+	fd = open_other(item, &st);
+	if (fd >= 0 && sniff(fd, &kind) && kind == item->kind) {
+		/* Under its earlier name it is an input, too. */
+		if (!find_file(list, &st)) {
+			list->note(list->ctx, item->path, replaced);
+			item->dev = st.st_dev;
+			item->ino = st.st_ino;
+			return fd;
+		}
+	} else {
+		list->complain(list->ctx, item->path, changed);
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 void tp_input_free(struct tp_input_list *list)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum tp_input_kind {
@@ -20,17 +21,18 @@ enum tp_input_kind {
 	TP_INPUT_NODE,		/* many files in one: node.h */
 };
 
+struct tp_input_dir {
+	dev_t dev;
+	ino_t ino;
+};
+
 struct tp_input {
 	char *path;
 	enum tp_input_kind kind;
 	bool is_given;			/* by name, not found in a folder */
 	dev_t dev;
 	ino_t ino;
-};
-
-struct tp_input_dir {
-	dev_t dev;
-	ino_t ino;
+	struct tp_input_dir folder;	/* that it was found in */
 };
 
 struct tp_input_list {
@@ -52,6 +54,12 @@ enum {
 
 /* Adds what `path` means; trouble is complained about and passed over. 0 or -ENOMEM. */
 int tp_input_add(struct tp_input_list *list, const char *path);
+/*
+ * Opens input `at` again, to be read: the file that was found, or another one of the same kind that has
+ * its name in the same folder by now (a process that still runs renames what is whole), which is noted.
+ * Descriptor, or -1: not read, and complained about.
+ */
+int tp_input_open(struct tp_input_list *list, uint32_t at);
 void tp_input_free(struct tp_input_list *list);
 
 #endif

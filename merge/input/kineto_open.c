@@ -17,12 +17,19 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/scratch.h"
 
+/* "/proc/self/fd/7" */
+static const char *name_of(char name[32], int fd)
+{
+	snprintf(name, 32, "/proc/self/fd/%d", fd);
+	return name;
+}
+
 /* Descriptors of the converted file and its ledger (-1: none), whose names are gone already.
  * 0 or -errno. */
-static int convert(const char *path, struct tp_kineto_report *report, int fd[2])
+static int convert(int from, const char *path, struct tp_kineto_report *report, int fd[2])
 {
 	const char *folder = getenv("TMPDIR");
-	char dir[400], to[420], part[430], steps[430];
+	char there[32], dir[400], to[420], part[430], steps[430];
 	int err;
 
 	if (snprintf(dir, sizeof(dir), "%s/trainprof-merge.XXXXXX",
@@ -37,7 +44,7 @@ static int convert(const char *path, struct tp_kineto_report *report, int fd[2])
 	tp_scratch_add(to);
 	tp_scratch_add(part);
 	tp_scratch_add(steps);
-	err = tp_kineto_convert(path, to, report);
+	err = tp_kineto_convert(name_of(there, from), path, to, report);
 	fd[0] = err ? -1 : open(to, O_RDONLY | O_CLOEXEC);
 	fd[1] = err ? -1 : open(steps, O_RDONLY | O_CLOEXEC);
 	if (!err && fd[0] < 0)
@@ -78,21 +85,15 @@ static void report_issues(struct tp_run_in *run, const char *path,
 			     report->left);
 }
 
-/* "/proc/self/fd/7" */
-static const char *name_of(char name[32], int fd)
-{
-	snprintf(name, 32, "/proc/self/fd/%d", fd);
-	return name;
-}
-
-int tp_run_read_kineto(struct tp_run_in *run, const char *path)
+int tp_run_read_kineto(struct tp_run_in *run, int from, const char *path)
 {
 	struct tp_kineto_report report;
 	uint32_t n_issues = run->pub.n_issues;
 	char there[32];
 	int fd[2] = {-1, -1}, err;
 
-	err = convert(path, &report, fd);
+	err = convert(from, path, &report, fd);
+	close(from);
 	if (err) {
 		tp_run_issue(&run->pub, NULL, true, "'%s': %s%s", path,
 			     err == -ENODATA ? "no event of a training in it" : strerror(-err),
@@ -113,8 +114,9 @@ int tp_run_read_kineto(struct tp_run_in *run, const char *path)
 		if (fd[i] >= 0)
 			run->kept_fd[run->n_kept_fds++] = fd[i];
 	}
-	err = tp_run_read_trace(run, name_of(there, fd[0]), path);
+	err = tp_run_read_trace(run, open(name_of(there, fd[0]), O_RDONLY | O_CLOEXEC), there, path);
 	if (!err && fd[1] >= 0)
-		err = tp_run_read_ledger(run, name_of(there, fd[1]));
+		err = tp_run_read_ledger(run, open(name_of(there, fd[1]), O_RDONLY | O_CLOEXEC), there,
+					 path);
 	return err;
 }

@@ -113,23 +113,23 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 	return err;
 }
 
-int tp_run_read_ledger(struct tp_run_in *run, const char *path)
+int tp_run_read_ledger(struct tp_run_in *run, int fd, const char *path, const char *shown)
 {
-	struct stat st;
-	int fd = tp_infile_find(AT_FDCWD, path, &st);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+	FILE *file = fdopen(fd, "re");
 	struct tp_proc_in *proc;
+	struct stat st;
 	int err;
 
-	if (!file) {
-		tp_run_issue(&run->pub, NULL, true, "'%s': %s", path,
-			     fd < 0 ? tp_file_error(fd) : strerror(errno));
-		if (fd >= 0)
+	if (!file || fstat(fd, &st)) {
+		tp_run_issue(&run->pub, NULL, true, "'%s': %s", shown, strerror(errno));
+		if (file)
+			fclose(file);
+		else
 			close(fd);
 		tp_run_keep(run, run->pub.n_issues - 1);
 		return 0;
 	}
-	err = tp_run_read_ledger_text(run, file, path, &proc);
+	err = tp_run_read_ledger_text(run, file, shown, &proc);
 	if (proc && !proc->ledger_path) {
 		proc->ledger_path = strdup(path);
 		proc->ledger_file = (struct tp_own_fd){.fd = -1, .device = st.st_dev,
@@ -138,7 +138,8 @@ int tp_run_read_ledger(struct tp_run_in *run, const char *path)
 	fclose(file);
 	if (!err && proc &&
 	    !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_LEDGER, .proc = proc,
-						   .path = (char *)path, .shown = (char *)path}))
+						   .path = (char *)path, .shown = (char *)shown,
+						   .dev = st.st_dev, .ino = st.st_ino}))
 		err = -ENOMEM;
 	return err;
 }

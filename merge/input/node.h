@@ -27,8 +27,9 @@ struct tp_node {
 	uint32_t n_told;		/* members that are given by other files too */
 };
 
-/* Index of a new one in run.node; -1: it cannot be read, an issue says why; -ENOMEM. */
-int64_t tp_node_open(struct tp_run_in *run, const char *path);
+/* A new one in run.node: fd (its own from now on), which is opened again at `path`. 0; -1: it cannot be
+ * read, an issue says why; -ENOMEM. */
+int tp_node_open(struct tp_run_in *run, int fd, const char *path);
 /* Its members of that kind become the run's. 0 or -ENOMEM. */
 int tp_node_read(struct tp_run_in *run, uint32_t node_at, enum tp_member_kind kind);
 /* After all members of all were read: says how many were given by other files too. */

@@ -139,15 +139,15 @@ static void write_trace(struct tp_node_writer *w, uint32_t at)
 	struct tp_node_member head = {.kind = TP_MEMBER_TRACE};
 	struct tp_reader reader;
 	uint32_t hint = 0;
-	int err = 0;
+	int fd;
 
-	if (member->node)
+	if (member->node) {
 		tp_node_view(member->node, member->part, &reader);
-	else
-		err = tp_reader_open(&reader, member->path, silence, NULL);
-	if (err) {
-		w->err = err;
-		return;
+	} else {
+		fd = tp_infile_again(member->path, member->dev, member->ino);
+		w->err = fd < 0 ? fd : tp_reader_take(&reader, fd, member->path, silence, NULL);
+		if (w->err)
+			return;
 	}
 	head.flags = reader.is_whole ? TP_MEMBER_WHOLE : 0;
 	head.file_bytes = reader.file_bytes;
@@ -238,9 +238,11 @@ static void write_loose(struct tp_node_writer *w, uint32_t at)
 		part = &member->node->part[member->part];
 		head = part->head;
 	} else {
-		fd = open(member->path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st)) {
-			w->err = -errno;
+		fd = tp_infile_again(member->path, member->dev, member->ino);
+		w->err = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
+		if (w->err) {
+			if (fd >= 0)
+				close(fd);
 			return;
 		}
 		head.file_bytes = (uint64_t)st.st_size;

@@ -104,14 +104,17 @@ static int list_parts(struct tp_run_in *run, struct tp_node *node)
 	return 0;
 }
 
-int64_t tp_node_open(struct tp_run_in *run, const char *path)
+int tp_node_open(struct tp_run_in *run, int fd, const char *path)
 {
 	struct tp_node *node = calloc(1, sizeof(*node));
 	uint32_t n_issues = run->pub.n_issues;
-	int err = node ? tp_reader_open_node(&node->reader, path, complain_node, run) : -ENOMEM;
+	int err;
 
-	if (!node)
+	if (!node) {
+		close(fd);
 		return -ENOMEM;
+	}
+	err = tp_reader_take_node(&node->reader, fd, path, complain_node, run);
 	if (!err) {
 		run->n_input_bytes += node->reader.file_bytes;
 		node->file = tp_infiles_add(&run->files, path, node->reader.fd);
@@ -124,8 +127,8 @@ int64_t tp_node_open(struct tp_run_in *run, const char *path)
 		tp_node_free(node);
 		return err == -ENOMEM ? err : -1;
 	}
-	run->node[run->n_nodes] = node;
-	return run->n_nodes++;
+	run->node[run->n_nodes++] = node;
+	return 0;
 }
 
 void tp_node_free(struct tp_node *node)

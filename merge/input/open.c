@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "merge/input/fuse.h"
 #include "merge/input/input.h"
@@ -335,12 +336,11 @@ static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_me
 }
 
 /* A kill came just as the file was made: there is nothing that it could have lost. */
-static bool is_just_made(struct tp_run_in *run, const char *path, const char *shown)
+static bool is_just_made(struct tp_run_in *run, const struct stat *st, const char *shown)
 {
-	size_t n = strlen(path);
-	struct stat st;
+	size_t n = strlen(shown);
 
-	if (n < 5 || strcmp(path + n - 5, ".part") || stat(path, &st) || st.st_size)
+	if (n < 5 || strcmp(shown + n - 5, ".part") || st->st_size)
 		return false;
 	tp_run_issue(&run->pub, NULL, false,
 		     "'%s': empty: its process ended just as it made it; nothing was lost with it",
@@ -349,24 +349,32 @@ static bool is_just_made(struct tp_run_in *run, const char *path, const char *sh
 	return true;
 }
 
-int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown)
+int tp_run_read_trace(struct tp_run_in *run, int fd, const char *path, const char *shown)
 {
 	struct opening o = {.run = run};
 	uint32_t n_issues = run->pub.n_issues;
 	struct tp_reader reader;
+	struct stat st;
 	int err;
 
-	if (is_just_made(run, path, shown))
+	if (fstat(fd, &st)) {
+		complain_input(&o, shown, strerror(errno));
 		return 0;
-	err = tp_reader_open(&reader, path, complain_reader, &o);
-
+	}
+	if (is_just_made(run, &st, shown)) {
+		close(fd);
+		return 0;
+	}
+	err = tp_reader_take(&reader, fd, shown, complain_reader, &o);
 	tp_run_keep(run, n_issues);
 	if (err)
 		return err;
 	if (is_chosen(run, reader.head.rank, reader.head.window))
 		err = read_opened(&o, &reader, (struct tp_member){.kind = TP_MEMBER_TRACE,
 								  .path = (char *)path,
-								  .shown = (char *)shown});
+								  .shown = (char *)shown,
+								  .dev = st.st_dev,
+								  .ino = st.st_ino});
 	tp_reader_close(&reader);
 	return err;
 }
@@ -393,38 +401,41 @@ int tp_run_read_part(struct tp_run_in *run, struct tp_node *node, uint32_t part)
 	return err;
 }
 
-static int read_input(struct tp_run_in *run, const struct tp_input *input)
+static int read_input(struct tp_run_in *run, struct tp_input_list *list, uint32_t at)
 {
+	const struct tp_input *input = &list->item[at];
+	int fd;
+
+	/* In a folder with traces of ours: the timelines that were made of them. */
+	if (input->kind == TP_INPUT_KINETO && !input->is_given && run->n_sources &&
+	    run->n_sources != run->n_kineto)
+		return 0;
+	fd = tp_input_open(list, at);
+	if (fd < 0)
+		return 0;
 	switch (input->kind) {
 	case TP_INPUT_RING:
-		return tp_recover_ring(run, input->path);
+		return tp_recover_ring(run, fd, input->path);
 	case TP_INPUT_TRACE:
-		return tp_run_read_trace(run, input->path, input->path);
+		return tp_run_read_trace(run, fd, input->path, input->path);
 	case TP_INPUT_LEDGER:
-		return tp_run_read_ledger(run, input->path);
+		return tp_run_read_ledger(run, fd, input->path, input->path);
 	case TP_INPUT_NODE:
-		return 0;
+		return tp_node_open(run, fd, input->path);
 	case TP_INPUT_KINETO:
-		/* In a folder with traces of ours: the timelines that were made of them. */
-		return input->is_given || !run->n_sources ||
-				       run->n_sources == run->n_kineto
-			       ? tp_run_read_kineto(run, input->path)
-			       : 0;
+		return tp_run_read_kineto(run, fd, input->path);
 	}
+	close(fd);
 	return 0;
 }
 
 /* After all others: what these give too is theirs. Kind by kind, as files of their own are read. */
-static int read_nodes(struct tp_run_in *run, const struct tp_input_list *list)
+static int read_nodes(struct tp_run_in *run)
 {
 	static const enum tp_member_kind order[] = {TP_MEMBER_RING, TP_MEMBER_TRACE,
 						    TP_MEMBER_LEDGER, TP_MEMBER_NOTES};
 	int err = 0;
 
-	for (uint32_t i = 0; i < list->n_items && err != -ENOMEM; i++) {
-		if (list->item[i].kind == TP_INPUT_NODE)
-			err = tp_node_open(run, list->item[i].path) == -ENOMEM ? -ENOMEM : 0;
-	}
 	for (uint32_t k = 0; k < 4 && !err; k++) {
 		for (uint32_t i = 0; i < run->n_nodes && !err; i++)
 			err = tp_node_read(run, i, order[k]);
@@ -462,7 +473,8 @@ static void say_left_out(struct tp_run_in *run)
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
-						   TP_INPUT_LEDGER, TP_INPUT_KINETO};
+						   TP_INPUT_LEDGER, TP_INPUT_KINETO,
+						   TP_INPUT_NODE};
 	struct tp_run_in *run = calloc(1, sizeof(*run));
 	struct opening o = {.run = run};
 	struct tp_input_list list = {.complain = complain_input, .note = note_input,
@@ -479,13 +491,13 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	run->pub.path = options->n_paths ? options->path[0] : "";
 	for (uint32_t i = 0; i < options->n_paths && !err; i++)
 		err = tp_input_add(&list, options->path[i]);
-	for (uint32_t k = 0; k < 4 && err != -ENOMEM; k++) {
+	for (uint32_t k = 0; k < sizeof(order) / sizeof(order[0]) && err != -ENOMEM; k++) {
 		for (uint32_t i = 0; i < list.n_items && err != -ENOMEM; i++) {
 			if (list.item[i].kind == order[k])
-				err = read_input(run, &list.item[i]);
+				err = read_input(run, &list, i);
 		}
 	}
-	err = err == -ENOMEM ? err : read_nodes(run, &list);
+	err = err == -ENOMEM ? err : read_nodes(run);
 	say_left_out(run);
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {

@@ -200,17 +200,11 @@ static int add_steps(struct tp_ring_in *r)
 static int read_head(struct tp_ring_in *r, const char **fault)
 {
 	struct stat st;
-	int err = 0;
+	int err;
 
 	*fault = NULL;
-	if (!r->is_kept) {
-		r->fd = tp_infile_find(AT_FDCWD, r->path, &st);
-		err = r->fd < 0 ? r->fd : 0;
-	} else if (fstat(r->fd, &st)) {
-		err = -errno;
-	}
-	if (err)
-		return err;
+	if (fstat(r->fd, &st))
+		return -errno;
 	r->file = (struct tp_own_fd){.fd = -1, .device = st.st_dev, .inode = st.st_ino};
 	r->uid = st.st_uid;
 	if ((uint64_t)st.st_size < sizeof(r->head)) {
@@ -311,8 +305,7 @@ out:
 			     err == -ENODATA  ? "the ring is shorter than it says"
 			     : err == -EEXIST ? "another ring of the same process was read; this one "
 						"is left out"
-			     : err == -EPERM  ? "a link to a file of another user; it is not read"
-					      : tp_file_error(err));
+					      : strerror(-err));
 		err = 0;
 	}
 	free(r->order);
@@ -321,18 +314,18 @@ out:
 	return err;
 }
 
-int tp_recover_ring(struct tp_run_in *run, const char *path)
+int tp_recover_ring(struct tp_run_in *run, int fd, const char *path)
 {
-	struct tp_ring_in r = {.run = run, .path = path, .fd = -1};
+	struct tp_ring_in r = {.run = run, .path = path, .fd = fd};
 	uint32_t n_issues = run->pub.n_issues;
 	int err = read_ring(&r);
 
-	if (r.fd >= 0)
-		close(r.fd);
+	close(r.fd);
 	if (!r.is_read)
 		tp_run_keep(run, n_issues);
 	else if (!err && !tp_run_member(run, (struct tp_member){.kind = TP_MEMBER_RING, .proc = r.proc,
-						   .path = (char *)path, .shown = (char *)path}))
+						   .path = (char *)path, .shown = (char *)path,
+						   .dev = r.file.device, .ino = r.file.inode}))
 		err = -ENOMEM;
 	return err;
 }

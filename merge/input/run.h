@@ -107,6 +107,8 @@ struct tp_member {
 	char *path;			/* where it can be read; of a node file's the node file's */
 	char *shown;			/* what people know it by */
 	int64_t source;			/* of a trace: index in run.source; -1: a better one was found */
+	dev_t dev;			/* of that file */
+	ino_t ino;
 	struct tp_node *node;		/* NULL: a file of its own */
 	uint32_t part;			/* in node.part */
 };
@@ -202,13 +204,13 @@ int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, u
 
 /* ---- open.c, kineto_open.c ---- */
 
-/* Indexes the trace file at `path`; `shown` is what people know it by. 0 or -errno; trouble
- * becomes an issue. */
-int tp_run_read_trace(struct tp_run_in *run, const char *path, const char *shown);
+/* Indexes the trace file fd (its own from now on), which is opened again at `path`; `shown` is what people
+ * know it by. 0 or -errno; trouble becomes an issue. */
+int tp_run_read_trace(struct tp_run_in *run, int fd, const char *path, const char *shown);
 /* The same of one that is a member of a node file; `part` is filled. */
 int tp_run_read_part(struct tp_run_in *run, struct tp_node *node, uint32_t part);
 /* The same of a trace of torch.profiler, which becomes one of ours in $TMPDIR first. */
-int tp_run_read_kineto(struct tp_run_in *run, const char *path);
+int tp_run_read_kineto(struct tp_run_in *run, int from, const char *path);
 
 /* ---- place.c ---- */
 
@@ -230,8 +232,8 @@ int64_t tp_run_clock_error(const struct tp_run_in *run, const struct tp_proc_in 
 
 /* ---- ledger_in.c ---- */
 
-/* Rows of the ledger at `path`; begin_ns stays on CLOCK_MONOTONIC until the clocks are aligned. */
-int tp_run_read_ledger(struct tp_run_in *run, const char *path);
+/* Rows of the ledger fd, the same; begin_ns stays on CLOCK_MONOTONIC until the clocks are aligned. */
+int tp_run_read_ledger(struct tp_run_in *run, int fd, const char *path, const char *shown);
 /* The same of text; the process it is of, NULL: none. 0 or -ENOMEM. */
 int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
 			    struct tp_proc_in **proc);
@@ -241,13 +243,13 @@ void tp_run_settle_steps(struct tp_run_in *run);
 /* ---- recover.c, ring_records.c, recover_settle.c: the ring of a process that died or still runs ---- */
 
 /*
- * Reads the ring at `path`: process, names, threads, anchors; records that no file holds
- * become sources; open spans and undrained steps are kept in the process until the clocks
- * are aligned. 0, or -ENOMEM; other trouble becomes an issue. Every offset and count in the
+ * Reads the ring fd (its own from now on), which is opened again at `path`: process, names, threads,
+ * anchors; records that no file holds become sources; open spans and undrained steps are kept in the
+ * process until the clocks are aligned. 0, or -ENOMEM; other trouble becomes an issue. Every offset and count in the
  * file is checked. Before the process's trace files are read: the ring says how much of
  * them counts.
  */
-int tp_recover_ring(struct tp_run_in *run, const char *path);
+int tp_recover_ring(struct tp_run_in *run, int fd, const char *path);
 /* The same of one that a node file kept, here in the file fd; its process is dead. */
 int tp_recover_kept(struct tp_run_in *run, int fd, const char *shown, struct tp_proc_in **proc);
 /* How many bytes count of the unfinished file of that window; UINT64_MAX: all. */

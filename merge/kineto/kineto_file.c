@@ -108,11 +108,11 @@ static void read_file_name(struct tp_kineto_records *r, const char *name)
 	r->host[n] = 0;
 }
 
-struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to,
+struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *called, const char *to,
 						struct tp_kineto_report *report, int *err)
 {
 	struct tp_kineto_records *r = calloc(1, sizeof(*r));
-	const char *name = strrchr(path, '/');
+	const char *name = strrchr(called, '/');
 	struct stat st;
 	char meta[600], order[520];
 	int n;
@@ -122,7 +122,7 @@ struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to
 		return NULL;
 	r->report = report;
 	r->first = UINT64_MAX;
-	name = name ? name + 1 : path;
+	name = name ? name + 1 : called;
 	if (tp_kineto_strings_init(&r->strings) || tp_arena_init(&r->arena, ARENA_BYTES))
 		goto fail;
 	if (tp_writer_init(&r->writer, &r->arena, TP_KINETO_IDS, tp_kineto_string_of, &r->strings))

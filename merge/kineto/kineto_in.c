@@ -186,7 +186,8 @@ static void read_all(struct reading *r)
 	}
 }
 
-int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report *report)
+int tp_kineto_convert(const char *path, const char *name, const char *to,
+		      struct tp_kineto_report *report)
 {
 	struct reading r = {.report = report};
 	int err;
@@ -195,7 +196,7 @@ int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report 
 	err = tp_stream_open(&r.stream, path);
 	if (err)
 		return err;
-	r.records = tp_kineto_records_new(path, to, report, &err);
+	r.records = tp_kineto_records_new(path, name, to, report, &err);
 	if (r.records) {
 		read_all(&r);
 		err = tp_kineto_records_end(r.records);

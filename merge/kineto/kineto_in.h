@@ -38,9 +38,10 @@ bool tp_kineto_is_one(const char *path);
 bool tp_kineto_is_ours(const char *path);
 
 /*
- * `path` becomes the trace file `to`, and, when it has steps, `to`.steps, a step ledger. 0;
- * -ENODATA: no event in it; -errno: `to` cannot be written, or out of memory.
+ * `path`, a file that is called `name`, becomes the trace file `to`, and, when it has steps, `to`.steps,
+ * a step ledger. 0; -ENODATA: no event in it; -errno: `to` cannot be written, or out of memory.
  */
-int tp_kineto_convert(const char *path, const char *to, struct tp_kineto_report *report);
+int tp_kineto_convert(const char *path, const char *name, const char *to,
+		      struct tp_kineto_report *report);
 
 #endif

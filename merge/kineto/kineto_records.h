@@ -13,8 +13,9 @@
 
 struct tp_kineto_records;
 
-/* NULL: *err says why (-errno). `report` is kept up to date. */
-struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *to,
+/* Of a file at `path` that is known as `called`. NULL: *err says why (-errno). `report` is kept up to
+ * date. */
+struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *called, const char *to,
 						struct tp_kineto_report *report, int *err);
 void tp_kineto_records_event(struct tp_kineto_records *records,
 			     const struct tp_kineto_event *event);

@@ -112,7 +112,8 @@ static int open_file(struct tp_reader *reader)
 	const char *what;
 	int err;
 
-	reader->fd = tp_file_open(reader->path, O_RDONLY, 0);
+	if (reader->fd < 0)
+		reader->fd = tp_file_open(reader->path, O_RDONLY, 0);
 	err = reader->fd < 0 ? reader->fd : fstat(reader->fd, &st) ? -errno : 0;
 	if (!err) {
 		reader->file_bytes = (uint64_t)st.st_size;
@@ -164,14 +165,15 @@ static int index_node(struct tp_reader *reader)
 	return tp_reader_index(reader);
 }
 
-static int open_reader(struct tp_reader *reader, const char *path, bool is_node,
+/* fd: what it reads; -1: what is at `path`. */
+static int open_reader(struct tp_reader *reader, int fd, const char *path, bool is_node,
 		       tp_reader_complain_fn complain_fn, void *complain_ctx)
 {
 	int err;
 
 	memset(reader, 0, sizeof(*reader));
 	reader->is_node = is_node;
-	reader->fd = -1;
+	reader->fd = fd;
 	reader->complain = complain_fn;
 	reader->complain_ctx = complain_ctx;
 	reader->path = strdup(path);
@@ -195,13 +197,25 @@ static int open_reader(struct tp_reader *reader, const char *path, bool is_node,
 int tp_reader_open(struct tp_reader *reader, const char *path,
 		   tp_reader_complain_fn complain_fn, void *complain_ctx)
 {
-	return open_reader(reader, path, false, complain_fn, complain_ctx);
+	return open_reader(reader, -1, path, false, complain_fn, complain_ctx);
 }
 
 int tp_reader_open_node(struct tp_reader *reader, const char *path,
 			tp_reader_complain_fn complain_fn, void *complain_ctx)
 {
-	return open_reader(reader, path, true, complain_fn, complain_ctx);
+	return open_reader(reader, -1, path, true, complain_fn, complain_ctx);
+}
+
+int tp_reader_take(struct tp_reader *reader, int fd, const char *path,
+		   tp_reader_complain_fn complain_fn, void *complain_ctx)
+{
+	return open_reader(reader, fd, path, false, complain_fn, complain_ctx);
+}
+
+int tp_reader_take_node(struct tp_reader *reader, int fd, const char *path,
+			tp_reader_complain_fn complain_fn, void *complain_ctx)
+{
+	return open_reader(reader, fd, path, true, complain_fn, complain_ctx);
 }
 
 void tp_reader_close(struct tp_reader *reader)

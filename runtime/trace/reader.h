@@ -67,6 +67,11 @@ int tp_reader_open(struct tp_reader *reader, const char *path, tp_reader_complai
  */
 int tp_reader_open_node(struct tp_reader *reader, const char *path,
 			tp_reader_complain_fn complain, void *complain_ctx);
+/* The same of a file that is open: `path` is only what it is called, fd the reader's from now on. */
+int tp_reader_take(struct tp_reader *reader, int fd, const char *path, tp_reader_complain_fn complain,
+		   void *complain_ctx);
+int tp_reader_take_node(struct tp_reader *reader, int fd, const char *path,
+			tp_reader_complain_fn complain, void *complain_ctx);
 void tp_reader_close(struct tp_reader *reader);
 
 /* Payload of block i, decompressed; valid until the next call. 0 or -errno (complained). */

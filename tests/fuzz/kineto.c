@@ -58,7 +58,7 @@ static void read_file(const uint8_t *data, size_t size)
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
 	snprintf(to, sizeof(to), "/dev/shm/trainprof-fuzz.%d", (int)getpid());
 	tp_kineto_is_one(from);
-	tp_kineto_convert(from, to, &report);
+	tp_kineto_convert(from, from, to, &report);
 	close(fd);
 	unlink(to);
 	snprintf(steps, sizeof(steps), "%s.steps", to);

@@ -372,6 +372,128 @@ Test(hostile_files, a_folder_that_becomes_a_link_while_it_is_walked)
 	rmdir(elsewhere);
 }
 
+/* ---- between finding and opening ---- */
+
+static const char *said;
+static bool was_note;
+
+static void note_said(void *ctx, const char *path, const char *what)
+{
+	said = what;
+	was_note = true;
+}
+
+static void complaint_said(void *ctx, const char *path, const char *what)
+{
+	said = what;
+	was_note = false;
+}
+
+static const char *in_walked(const char *name)
+{
+	static char path[2][400];
+	static uint32_t next;
+
+	snprintf(path[next ^= 1], sizeof(path[0]), "%s/%s", walked, name);
+	return path[next];
+}
+
+/* Finds walked/z.tpt, lets `change` happen, opens it; whose inode that is, 0: none. */
+static ino_t open_after(void (*change)(void))
+{
+	struct tp_input_list list = {.note = note_said, .complain = complaint_said};
+	struct stat st = {.st_ino = 0};
+	int fd;
+
+	said = NULL;
+	cr_assert_eq(tp_input_add(&list, walked), 0);
+	cr_assert_eq(list.n_items, 1);
+	change();
+	fd = tp_input_open(&list, 0);
+	if (fd >= 0)
+		cr_expect_eq(fstat(fd, &st), 0);
+	if (fd >= 0)
+		close(fd);
+	tp_input_free(&list);
+	return st.st_ino;
+}
+
+static void change_nothing(void) {}
+
+static void rename_whole(void)
+{
+	cr_assert_eq(rename(in_walked("z.tpt.part"), in_walked("z.tpt")), 0);
+}
+
+static ino_t newer;
+
+static void replace(void)
+{
+	newer = put_trace(walked);
+}
+
+static void replace_by_link(void)
+{
+	cr_assert_eq(remove(in_walked("z.tpt")), 0);
+	cr_assert_eq(symlink(elsewhere, in_walked("z.tpt")), 0);
+}
+
+static void replace_by_fifo(void)
+{
+	cr_assert_eq(mkfifo(in_walked("pipe"), 0600), 0);
+	cr_assert_eq(rename(in_walked("pipe"), in_walked("z.tpt")), 0);
+}
+
+static void replace_by_text(void)
+{
+	/* Made while the other one is there: its number is not used again. */
+	int fd = open(in_walked("text"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	cr_assert_eq(write(fd, "This is some text, no trace.", 28), 28);
+	close(fd);
+	cr_assert_eq(rename(in_walked("text"), in_walked("z.tpt")), 0);
+}
+
+static void replace_folder(void)
+{
+	swap_folder(NULL, NULL, NULL);
+}
+
+Test(hostile_files, what_changes_between_finding_and_opening)
+{
+	ino_t found;
+
+	cr_assert_not_null(mkdtemp(elsewhere));
+	snprintf(walked, sizeof(walked), "%s/walked", rig.folder);
+	cr_assert_eq(mkdir(walked, 0700), 0);
+	found = put_trace(walked);
+	put_trace(elsewhere);
+	cr_expect_eq(open_after(change_nothing), found);
+	cr_expect_null(said);
+	cr_assert_eq(rename(in_walked("z.tpt"), in_walked("z.tpt.part")), 0);
+	cr_expect_eq(open_after(rename_whole), found);
+	cr_expect_null(said);
+	cr_expect_eq(open_after(replace), newer);
+	cr_expect(said && was_note);
+	cr_expect_eq(open_after(replace_folder), 0);
+	cr_expect(said && !was_note);
+	cr_assert_eq(unlink(walked), 0);
+	cr_assert_eq(mkdir(walked, 0700), 0);
+	put_trace(walked);
+	cr_expect_eq(open_after(replace_by_text), 0);
+	cr_expect(said && !was_note);
+	put_trace(walked);
+	cr_expect_eq(open_after(replace_by_fifo), 0);
+	cr_expect(said && !was_note);
+	cr_assert_eq(unlink(in_walked("z.tpt")), 0);
+	put_trace(walked);
+	cr_expect_eq(open_after(replace_by_link), 0);
+	cr_expect(said && !was_note);
+	snprintf(walked, sizeof(walked), "%s/z.tpt", elsewhere);
+	unlink(walked);
+	rmdir(elsewhere);
+}
+
 /* Clears the screen; the same in the two bytes of an 8-bit terminal; writes from right to left. */
 Test(hostile_files, escapes_in_names_are_shown_as_text)
 {
