@@ -106,7 +106,8 @@ static void start_at_zero(struct tp_run_in *run)
 
 		proc->to_run_ns = tp_sub(proc->to_run_ns, zero);
 	}
-	run->pub.zero_real_ns = zero < 0 ? 0 : (uint64_t)zero;
+	/* No clock shows that: sums with times of the run must have room, too. */
+	run->pub.zero_real_ns = zero < 0 || zero > INT64_MAX / 2 ? 0 : (uint64_t)zero;
 }
 
 /* The window's own words on when it was; without a clock they mean nothing. */

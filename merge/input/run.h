@@ -245,8 +245,8 @@ void tp_run_settle_steps(struct tp_run_in *run);
 /*
  * Reads the ring fd (its own from now on), which is opened again at `path`: process, names, threads,
  * anchors; records that no file holds become sources; open spans and undrained steps are kept in the
- * process until the clocks are aligned. 0, or -ENOMEM; other trouble becomes an issue. Every offset and count in the
- * file is checked. Before the process's trace files are read: the ring says how much of
+ * process until the clocks are aligned. 0, or -ENOMEM; other trouble becomes an issue. Every offset and
+ * count in the file is checked. Before the process's trace files are read: the ring says how much of
  * them counts.
  */
 int tp_recover_ring(struct tp_run_in *run, int fd, const char *path);
