@@ -260,13 +260,13 @@ static bool may_subscribe(enum tp_cupti_state state)
 
 void tp_cupti_follow(void)
 {
-	enum tp_cupti_state state;
+	enum tp_cupti_state state, wanted;
 
 	while (may_call() && get_wanted() != tp_cupti_hold_state()) {
 		if (!take_turn())
 			return;
-		while ((state = tp_cupti_hold_state()) != get_wanted() && may_call())
-			step(state, get_wanted());
+		while ((state = tp_cupti_hold_state()) != (wanted = get_wanted()) && may_call())
+			step(state, wanted);
 		give_turn();
 	}
 	if (may_call() && may_subscribe(tp_cupti_hold_state()) && take_turn()) {
@@ -282,9 +282,12 @@ void tp_cupti_leave(uint32_t ms)
 
 	for (uint32_t i = 0; i < ms * 10 && may_call(); i++) {
 		tp_cupti_follow();
-		state = tp_cupti_hold_state();
-		if (state == TP_CUPTI_AWAY || state == TP_CUPTI_OFF)
-			return;
+		/* Who has the turn may be taking CUPTI, and is away until that is done. */
+		if (!__atomic_load_n(&hold.has_turn, __ATOMIC_SEQ_CST)) {
+			state = tp_cupti_hold_state();
+			if (state == TP_CUPTI_AWAY || state == TP_CUPTI_OFF)
+				return;
+		}
 		tp_sleep_ns(100000);
 	}
 }
