@@ -10,7 +10,8 @@
 union tp_own_words_page tp_own_words_page;
 
 /* Children do inherit these. */
-static bool has_begun, was_ours;
+static bool has_begun;
+static bool was_ours;		/* atomic: threads fork at once */
 
 bool tp_own_words_begin(void)
 {
@@ -33,10 +34,10 @@ bool tp_own_words_is_stranger(void)
 
 void tp_own_words_before_fork(void)
 {
-	was_ours = tp_own_words.is_ours;
+	__atomic_store_n(&was_ours, tp_own_words.is_ours, __ATOMIC_RELAXED);
 }
 
 void tp_own_words_forked(void)
 {
-	tp_own_words.is_ours = was_ours;
+	tp_own_words.is_ours = __atomic_load_n(&was_ours, __ATOMIC_RELAXED);
 }
