@@ -5,6 +5,7 @@
  * usage: held work			allocates, makes threads and files, forks, execs; prints what came
  *					of it, exit status 5
  *	  held until-closed		the same, after standard input has ended
+ *	  held allocate			allocates on four threads until it is killed
  *	  held steps N			N steps with marks; prints whether memory grew in the last nine
  *					tenths of them
  *	  held refuse NUMBER ERRNO COMMAND...	in which that system call answers ERRNO
@@ -131,6 +132,25 @@ static int refuse(unsigned number, unsigned err, char **argv)
 	return 76;
 }
 
+static void *keep_allocating_here(void *arg)
+{
+	for (;;) {
+		int sum = 0;
+
+		allocate(&sum);
+	}
+	return arg;
+}
+
+static void keep_allocating(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, keep_allocating_here, NULL);
+	keep_allocating_here(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -140,6 +160,8 @@ int main(int argc, char **argv)
 		return refuse((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4);
 	if (!strcmp(what, "steps") && argc > 2)
 		return step(atol(argv[2]));
+	if (!strcmp(what, "allocate"))
+		keep_allocating();
 	while (!strcmp(what, "until-closed") && read(STDIN_FILENO, &byte, 1) > 0)
 		;
 	return work();
