@@ -5,7 +5,7 @@
  * torch.profiler and others are linked against CUPTI and find these first. Each goes on to the real
  * one: the next in the program's own scope, else that of the CUPTI that is mapped (Python opens
  * torch's libraries apart from that scope). Who looks functions up in the library itself, by
- * dlsym, is not seen here.
+ * dlsym, is not seen here; of those that do so tp_cupti_look_for_bindings knows one.
  *
  * What CUPTI calls by name inside of a call of ours passes. cuptiActivityRegisterCallbacks_v2
  * is newer than the headers that this is built with and has no hook.

@@ -43,6 +43,20 @@ use stays stays $always
 is "stays: kernels until he came" "$(count stays 0 $KERNEL)" 120
 is "stays: and the gap until the end" "$(count stays 0 $MARK "$gap")" 1
 
+# Who looks CUPTI's functions up in the library itself is not seen. Of NVIDIA's Python bindings, which do
+# that for torch.profiler's _cuspy, the library is known: CUPTI is theirs from the first window on.
+bindings=cycupti.cpython-311-x86_64-linux-gnu.so
+cp libcupti_user.so $bindings
+bare bound-bare "LD_LIBRARY_PATH=$FAKES" ./cuda_steps user unseen ./$bindings
+cuda bound $always user unseen ./$bindings
+is "Python's bindings: they get what they get without us" "$status $(cat bound.out)" \
+	"0 $(cat bound-bare.out)"
+like "... all of it" "$(cat bound.out)" '^user: error 0, 20 kernels, all calls$'
+is "... none of CUPTI is ours" "$(count bound 0 $KERNEL) $(calls bound cuptiActivityRegisterCallbacks)" "0 1"
+like "... and who has it is said" "$(messages_of bound)" \
+	"'cuda' is not recorded: CUPTI is left to cupti-python \\('.*/$bindings'\\), by which .*_cuspy"
+is "... once" "$(messages_of bound | wc -l)" 1
+
 # In warm-up, and between windows.
 use warmup kineto TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2
 is "in warm-up: both windows are whole" \

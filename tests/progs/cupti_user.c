@@ -9,9 +9,11 @@
  *	subscriber	subscribes, hears launches, unsubscribes
  *	stays		subscribes, and leaves it at that
  *	finalizes	the first, and then finalises CUPTI
+ *	unseen		the first, by functions that it looks up in CUPTI itself, as Python's bindings do
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,6 +24,17 @@ void old_kineto(void);
 void subscriber(void);
 void stays(void);
 void finalizes(void);
+void unseen(void);
+
+/* As linked, or as looked up. */
+static struct {
+	__typeof__(&cuptiActivityRegisterCallbacks) take;
+	__typeof__(&cuptiActivityEnable) enable;
+	__typeof__(&cuptiActivityDisable) disable;
+	__typeof__(&cuptiActivityFlushAll) flush;
+} cupti = {
+	cuptiActivityRegisterCallbacks, cuptiActivityEnable, cuptiActivityDisable, cuptiActivityFlushAll,
+};
 
 static uint32_t n_kernels, n_calls, n_heard;
 static CUpti_SubscriberHandle handle;
@@ -76,13 +89,13 @@ static void must(CUptiResult result)
 static void profile(void)
 {
 	n_kernels = n_calls = 0;
-	must(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
-	must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
-	must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	must(cupti.take(give_buffer, take_buffer));
+	must(cupti.enable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	must(cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 	launch();
-	must(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME));
-	must(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-	must(cuptiActivityFlushAll(1));
+	must(cupti.disable(CUPTI_ACTIVITY_KIND_RUNTIME));
+	must(cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	must(cupti.flush(1));
 	printf("user: error %d, %u kernels, %s calls\n", failed, n_kernels,
 	       n_calls >= N_LAUNCHES ? "all" : "few");
 }
@@ -120,4 +133,15 @@ void finalizes(void)
 	profile();
 	must(cuptiFinalize());
 	printf("user: error %d\n", failed);
+}
+
+void unseen(void)
+{
+	void *library = dlopen("libcupti.so.13", RTLD_LAZY | RTLD_NOLOAD);
+
+	*(void **)&cupti.take = dlsym(library, "cuptiActivityRegisterCallbacks");
+	*(void **)&cupti.enable = dlsym(library, "cuptiActivityEnable");
+	*(void **)&cupti.disable = dlsym(library, "cuptiActivityDisable");
+	*(void **)&cupti.flush = dlsym(library, "cuptiActivityFlushAll");
+	profile();
 }

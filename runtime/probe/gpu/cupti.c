@@ -130,6 +130,7 @@ static void tick(uint64_t now)
 	uint64_t now_ns = tp_clock_mono_ns();
 	struct tp_cupti_wanted window;
 
+	tp_cupti_look_for_bindings();
 	tp_cupti_follow();
 	tp_cupti_say_off();
 	tp_cupti_buffers_warm();
@@ -249,6 +250,7 @@ static int open_cupti(const struct tp_config *config)
 	probe.pid = getpid();
 	tp_cupti_clock_reset();
 	tp_cupti_look_for_cuda();
+	tp_cupti_look_for_bindings();
 	tp_cupti_follow();
 	tp_cupti_say_off();
 	return 0;
@@ -279,6 +281,7 @@ static void arm(void)
 	if (!tp_cupti_hold_config() || probe.pid != getpid())
 		return;
 	tp_cupti_look_for_cuda();
+	tp_cupti_look_for_bindings();
 	tp_cupti_yield_look();
 	__atomic_store_n(&probe.armed_at, tp_clock_now(), __ATOMIC_RELAXED);
 	tp_cupti_want_records(true);

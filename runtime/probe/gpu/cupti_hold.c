@@ -373,6 +373,7 @@ void tp_cupti_cuda_came(void)
 	if (!hold.config || hold.pid)
 		return;
 	hold.pid = getpid();
+	tp_cupti_look_for_bindings();
 	tp_cupti_follow();
 }
 

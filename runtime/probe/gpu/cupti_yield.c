@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/loader.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/probe.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/gpu/cupti_hold.h"
@@ -49,6 +51,7 @@ static struct {
 	struct gap gap[N_GAPS];
 	uint32_t n_gaps;
 	bool is_yielding;
+	bool is_for_good;		/* atomic */
 	uint32_t times;
 	uint64_t ns;
 	char name[N_OTHERS][NAME_BYTES];	/* stay: others may still be reading one */
@@ -116,6 +119,28 @@ void tp_cupti_yield(const char *who)
 	tp_spin_unlock(&yield.lock);
 	tp_cupti_want_none(name);
 	tp_cupti_leave(LEAVE_MS);
+}
+
+void tp_cupti_look_for_bindings(void)
+{
+	char path[512], why[640];
+	struct tp_text text;
+	bool is_known;
+
+	if (__atomic_load_n(&yield.is_for_good, __ATOMIC_RELAXED) || !tp_cupti_cuda_is_here() ||
+	    !tp_loader_find("cycupti.", path))
+		return;
+	tp_spin_lock(&yield.lock);
+	is_known = yield.is_for_good;
+	__atomic_store_n(&yield.is_for_good, true, __ATOMIC_RELAXED);
+	tp_spin_unlock(&yield.lock);
+	if (is_known)
+		return;
+	tp_text_init(&text, why, sizeof(why));
+	tp_text_fmt(&text, "CUPTI is left to cupti-python ('%s'), by which torch.profiler's _cuspy uses it "
+		    "unseen", path);
+	tp_probe_off("cuda", why);
+	tp_cupti_yield("cupti-python");
 }
 
 void tp_cupti_resume(void)
@@ -253,7 +278,7 @@ void tp_cupti_other_begins(const struct tp_cupti_call *call)
 
 static bool is_done(void)
 {
-	if (yield.kinds)
+	if (yield.kinds || yield.is_for_good)
 		return false;
 	return yield.has_recorded ? yield.has_flushed : !yield.n_subscribers;
 }
@@ -324,7 +349,7 @@ void tp_cupti_yield_look(void)
 	bool is_over;
 
 	tp_spin_lock(&yield.lock);
-	is_over = yield.is_yielding && !yield.kinds &&
+	is_over = yield.is_yielding && !yield.is_for_good && !yield.kinds &&
 		  (yield.has_recorded || !yield.n_subscribers) &&
 		  tp_clock_mono_ns() - yield.last_ns > IDLE_NS;
 	tp_spin_unlock(&yield.lock);

@@ -54,6 +54,12 @@ void tp_cupti_yield(const char *who);
 /* The foreign user let go. CUPTI is taken again at the next tick in a window, or arm (in a window
  * at once, when he flushed). */
 void tp_cupti_resume(void);
+/*
+ * NVIDIA's Python bindings of CUPTI (cupti-python) came into the process, by which torch.profiler's
+ * _cuspy takes CUPTI: they look its functions up in the library, past our hooks, so nobody knows when they
+ * let go. CUPTI is left to them for good. Any thread, also the drain's.
+ */
+void tp_cupti_look_for_bindings(void);
 /* A window began, and another thread of ours is still busy with CUPTI: a gap, too. */
 void tp_cupti_gap_late(void);
 /* We have CUPTI (again). */
