@@ -26,6 +26,9 @@
 	_(STREAM, "stream", stream, 1)                                                     \
 	_(REGISTERS, "registers per thread", registers, 1)                                 \
 	_(SHARED, "shared memory", shared, 1)                                              \
+	_(BLOCKS_PER_SM, "blocks per SM", blocks_per_sm, 1000000)                          \
+	_(WARPS_PER_SM, "warps per SM", warps_per_sm, 1000000)                             \
+	_(OCCUPANCY, "est. achieved occupancy %", occupancy, 1)                            \
 	_(GRAPH, "graph id", graph, 1)                                                     \
 	_(NODE, "graph node id", node, 1)                                                  \
 	_(COPIED, "bytes", copied, 1)                                                      \

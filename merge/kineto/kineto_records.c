@@ -230,20 +230,31 @@ static struct tp_device_place place_of(const struct tp_kineto_event *event)
 static void put_launch(struct tp_kineto_records *r, const struct tp_kineto_event *event,
 		       struct tp_rec *rec, struct tp_device_place place)
 {
-	struct tp_launch launch = {
-		.place = place, .graph = u32_of(event->graph),
-		.graph_node = (uint64_t)event->node,
-		.registers = u32_of(event->registers),
-		/* The sum of both kinds is all that they tell. */
-		.shared_dynamic = u32_of(event->shared),
+	struct {
+		struct tp_launch launch;
+		struct tp_launch_estimate estimate;
+	} of = {
+		.launch = {
+			.place = place, .graph = u32_of(event->graph),
+			.graph_node = (uint64_t)event->node,
+			.registers = u32_of(event->registers),
+			/* The sum of both kinds is all that they tell. */
+			.shared_dynamic = u32_of(event->shared),
+		},
+		.estimate = {
+			.blocks = (float)event->blocks_per_sm / 1e6f,
+			.warps = (float)event->warps_per_sm / 1e6f,
+		},
 	};
 
+	if (TP_KINETO_HAS(event, OCCUPANCY) && event->occupancy >= 0 && event->occupancy <= 100)
+		of.estimate.occupancy = u32_of(event->occupancy) + 1;
 	for (int i = 0; i < 3; i++) {
-		launch.grid[i] = u32_of(event->grid[i]);
-		launch.block[i] = u32_of(event->block[i]);
+		of.launch.grid[i] = u32_of(event->grid[i]);
+		of.launch.block[i] = u32_of(event->block[i]);
 	}
 	rec->name = tp_kineto_name(&r->strings, TP_STRING_TEXT, &event->name);
-	rec->arg = tp_kineto_id(&r->strings, TP_STRING_LAUNCH, &launch, sizeof(launch));
+	rec->arg = tp_kineto_id(&r->strings, TP_STRING_LAUNCH, &of, sizeof(of));
 }
 
 static void put_transfer(struct tp_kineto_records *r, const struct tp_kineto_event *event,

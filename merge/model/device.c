@@ -26,6 +26,17 @@ struct tp_launch tp_device_launch(const struct tp_event *event)
 	return launch;
 }
 
+struct tp_launch_estimate tp_device_estimate(const struct tp_event *event)
+{
+	struct {
+		struct tp_launch launch;
+		struct tp_launch_estimate estimate;
+	} all;
+
+	take(event->detail, TP_STRING_LAUNCH, &all, sizeof(all));
+	return all.estimate;
+}
+
 struct tp_transfer tp_device_transfer(const struct tp_event *event)
 {
 	struct tp_transfer transfer;

@@ -17,6 +17,7 @@ enum tp_memory_kind { TP_MEMORY_PAGEABLE = 1 };
 
 /* Of event->detail; all zero when it is of another kind. */
 struct tp_launch tp_device_launch(const struct tp_event *event);
+struct tp_launch_estimate tp_device_estimate(const struct tp_event *event);
 struct tp_transfer tp_device_transfer(const struct tp_event *event);
 struct tp_sync_what tp_device_sync(const struct tp_event *event);
 /* *owner: path of the library that asked for it, NUL-terminated; "" if not known. */

@@ -156,9 +156,9 @@ static void add_graph(struct tp_args *args, uint32_t graph, uint64_t node)
 }
 
 static void add_launch(struct tp_args *args, const struct tp_launch *launch,
-		       const struct tp_device *device)
+		       const struct tp_device *device, const struct tp_event *event)
 {
-	struct tp_occupancy occupancy = tp_occupancy(device, launch);
+	struct tp_occupancy occupancy = tp_occupancy_kernel(device, event);
 
 	if (launch->block[0]) {
 		tp_arg_uint(args, TP_KEY_REGISTERS, launch->registers);
@@ -166,13 +166,14 @@ static void add_launch(struct tp_args *args, const struct tp_launch *launch,
 			    (uint64_t)launch->shared_static + launch->shared_dynamic);
 		if (occupancy.blocks > 0) {
 			tp_arg_double(args, TP_KEY_BLOCKS, TP_ARG_DOUBLE, occupancy.blocks);
-			tp_arg_double(args, TP_KEY_WARPS, TP_ARG_DOUBLE, occupancy.warps);
+			if (occupancy.warps > 0)
+				tp_arg_double(args, TP_KEY_WARPS, TP_ARG_DOUBLE, occupancy.warps);
 		}
 		tp_arg_list(args, TP_KEY_GRID, launch->grid);
 		tp_arg_list(args, TP_KEY_BLOCK, launch->block);
 		if (launch->cluster[0])
 			tp_arg_list(args, TP_KEY_CLUSTER, launch->cluster);
-		if (occupancy.blocks_per_sm)
+		if (occupancy.is_known)
 			tp_arg_uint(args, TP_KEY_OCCUPANCY,
 				    tp_kineto_percent(occupancy.estimated));
 	}
@@ -203,7 +204,7 @@ static void make_detail(const struct tp_timeline *t, struct tp_fragment *fragmen
 	tp_arg_int(&args, TP_KEY_STREAM,
 		   queue->stream ? (int32_t)queue->stream : t->dialect->stream_0);
 	if (event->detail->kind == TP_STRING_LAUNCH)
-		add_launch(&args, &launch, fragment->device);
+		add_launch(&args, &launch, fragment->device, event);
 	else if (event->detail->kind == TP_STRING_TRANSFER)
 		add_transfer(&args, &transfer);
 	encode(t, fragment, &args);

@@ -103,11 +103,11 @@ static bool is_eligible(const struct state *state, const struct tp_kernel_row *r
 
 static void put_blocks(struct tp_row *r, const struct tp_kernel_row *row)
 {
-	if (row->known_ns > 0)
-		tp_row_real(r, row->blocks_ns / row->known_ns,
-			    tp_row_is_for_programs(r)		  ? 4
-			    : row->blocks_ns < 10 * row->known_ns ? 1
-								  : 0);
+	if (row->blocks_known_ns > 0)
+		tp_row_real(r, row->blocks_ns / row->blocks_known_ns,
+			    tp_row_is_for_programs(r)			 ? 4
+			    : row->blocks_ns < 10 * row->blocks_known_ns ? 1
+									 : 0);
 	else
 		tp_row_text(r, "?");
 }
@@ -180,6 +180,10 @@ static void print_sums(const struct state *state, const struct tp_run *run, uint
 		    tp_show_count(a, n_calls), tp_show_ns(b, state->all_ns),
 		    tp_show_percent(c, (double)tensor_ns, (double)state->all_ns),
 		    run->n_procs > 1 ? "; all ranks and devices added" : "");
+	if (state->kernels->n_reported)
+		tp_out_line(out, "dim", "The occupancy of %s kernels is torch.profiler's own estimate: "
+			    "properties of their device are missing in its file.",
+			    tp_show_count(a, state->kernels->n_reported));
 	if (n_left)
 		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
 }

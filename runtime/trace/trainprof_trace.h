@@ -320,6 +320,14 @@ struct tp_launch {
 };
 TP_TRACE_ASSERT(sizeof(struct tp_launch) == 80, "launch");
 
+/* May follow on a tp_launch: what another profiler, whose trace this was made of, has computed. */
+struct tp_launch_estimate {
+	float blocks, warps;		/* per multiprocessor; 0: not known */
+	uint32_t occupancy;		/* estimated achieved, percent plus one; 0: not known */
+	uint32_t reserved;
+};
+TP_TRACE_ASSERT(sizeof(struct tp_launch_estimate) == 16, "launch estimate");
+
 /* Copy and memory kinds are CUPTI's numbers (enum CUpti_ActivityMemcpyKind, ...MemoryKind). */
 struct tp_transfer {
 	struct tp_device_place place;

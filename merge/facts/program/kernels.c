@@ -103,11 +103,17 @@ static void take_kernel(struct tp_kernels *kernels, const struct tp_event *event
 		kernels->pub.is_incomplete = true;
 	o = tp_occupancy_of(&kernels->occupancies,
 			    tp_device_of(event->proc, event->queue->device), event);
-	if (!o->blocks_per_sm || ns <= 0)
+	if (ns <= 0)
 		return;
-	row->blocks_ns += o->blocks * (double)ns;
-	row->occupancy_ns += o->estimated * (double)ns;
-	row->known_ns += (double)ns;
+	if (o->blocks > 0) {
+		row->blocks_ns += o->blocks * (double)ns;
+		row->blocks_known_ns += (double)ns;
+	}
+	if (o->is_known) {
+		row->occupancy_ns += o->estimated * (double)ns;
+		row->known_ns += (double)ns;
+	}
+	kernels->pub.n_reported += o->is_reported;
 }
 
 /* The name of the innermost operator, else of the innermost range, around the call given now. */

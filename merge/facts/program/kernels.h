@@ -25,7 +25,8 @@ struct tp_kernel_key {
 struct tp_kernel_row {
 	struct tp_kernel_key key;
 	bool uses_tensor_cores;
-	double blocks_ns, occupancy_ns, known_ns; /* sums of figure times duration */
+	/* Sums of figure times duration, and of durations of those whose figure is known. */
+	double blocks_ns, blocks_known_ns, occupancy_ns, known_ns;
 	struct tp_spread ns;
 };
 
@@ -33,6 +34,7 @@ struct tp_kernel_rows {
 	const struct tp_kernel_row *row;	/* in order of their first */
 	uint32_t n_rows;
 	struct tp_names *names;
+	uint64_t n_reported;	/* kernels whose occupancy is the estimate of the trace's own profiler */
 	bool is_incomplete;
 };
 

@@ -153,7 +153,8 @@ static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu
 	o = tp_occupancy_of(&time->occupancies, s->pub.device, event);
 	open.blocks = (float)(o->blocks < 1e6 ? o->blocks : 1e6);
 	open.occupancy = (float)o->estimated;
-	open.is_known = o->blocks_per_sm != 0;
+	open.is_known = o->is_known;
+	open.is_reported = o->is_reported;
 	return open;
 }
 
@@ -178,6 +179,7 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 	cause = why(s, event, call);
 	tp_gpu_advance(time, s, event->begin_ns, cause);
 	open = describe(time, s, event);
+	s->pub.n_reported += open.is_reported;
 	tp_gpu_push(time, s, &open);
 	if (call && is_of_range(&time->steps[event->proc->at], s, call)) {
 		s->has_own = true;

@@ -22,7 +22,7 @@ struct tp_gpu_open {
 	const struct tp_queue *queue;
 	float blocks, occupancy;
 	uint8_t kind;
-	bool is_known, uses_tensor_cores;
+	bool is_known, is_reported, uses_tensor_cores;
 };
 
 struct tp_gpu_sweep {			/* of a device */

@@ -98,7 +98,7 @@ static void give_piece(const struct points *to, const struct tp_gpu_device *d, i
 	double all_ns = f->all_ns > 0 ? (double)f->all_ns : 1;
 
 	give(to, d, &busy_name, ns, 100 * (double)f->kernel_ns / all_ns, &shown->busy);
-	if (d->total.known_ns > 0)
+	if (d->total.sm_ns > 0)
 		give(to, d, &sm_name, ns, 100 * f->sm_ns / all_ns, &shown->sm);
 }
 

@@ -15,6 +15,7 @@ enum {
 	REGISTER_UNIT = 256,
 	SUB_PARTITIONS = 4,
 	DRIVER_SHARED = 1024, /* of each block, since compute capability 8.0 */
+	USUAL_SHARED = 48 << 10, /* of a block, without its consent to more */
 	NO_BOUND = INT32_MAX,
 };
 
@@ -95,9 +96,11 @@ struct tp_occupancy tp_occupancy(const struct tp_device *device, const struct tp
 	uint64_t threads, warps, most_warps;
 	double resident;
 
-	if (!device || !device->n_sms || !device->warp_threads)
+	if (!device || !device->n_sms)
 		return o;
 	o.blocks = (double)launch->grid[0] * launch->grid[1] * launch->grid[2] / device->n_sms;
+	if (!device->warp_threads)
+		return o;
 	o.warps = o.blocks * launch->block[0] * launch->block[1] * launch->block[2] /
 		  device->warp_threads;
 	/* More is no launch of CUDA's, and would not fit the sums below. */
@@ -120,6 +123,28 @@ struct tp_occupancy tp_occupancy(const struct tp_device *device, const struct tp
 		o.limit = "grid";
 	}
 	o.estimated = resident * (double)threads / device->sm_threads;
+	o.is_known = o.blocks_per_sm != 0;
+	return o;
+}
+
+struct tp_occupancy tp_occupancy_kernel(const struct tp_device *device, const struct tp_event *kernel)
+{
+	struct tp_launch launch = tp_device_launch(kernel);
+	struct tp_launch_estimate said = tp_device_estimate(kernel);
+	struct tp_occupancy o = tp_occupancy(device, &launch);
+	/* torch.profiler's 0 for such a block means that it did not know the device's consent. */
+	bool is_no_figure = !said.occupancy || said.occupancy > 101 ||
+			    (said.occupancy == 1 && (uint64_t)launch.shared_static +
+							    launch.shared_dynamic > USUAL_SHARED);
+
+	if (o.blocks <= 0 && said.blocks > 0 && said.blocks < 1e12f)
+		o.blocks = (double)said.blocks;
+	if (o.warps <= 0 && said.warps > 0 && said.warps < 1e12f)
+		o.warps = (double)said.warps;
+	if (!o.is_known && !is_no_figure) {
+		o.is_known = o.is_reported = true;
+		o.estimated = (said.occupancy - 1) / 100.0;
+	}
 	return o;
 }
 
@@ -127,13 +152,11 @@ const struct tp_occupancy *tp_occupancy_of(struct tp_occupancies *all, const str
 					   const struct tp_event *kernel)
 {
 	struct tp_occupancy_known *known = &all->known[kernel->detail->same & (TP_OCCUPANCIES - 1)];
-	struct tp_launch launch;
 
 	/* No device: an empty place is right, too, all of it zero. */
 	if (known->device == device && known->same == kernel->detail->same)
 		return &known->occupancy;
-	launch = tp_device_launch(kernel);
 	*known = (struct tp_occupancy_known){device, kernel->detail->same,
-					     tp_occupancy(device, &launch)};
+					     tp_occupancy_kernel(device, kernel)};
 	return &known->occupancy;
 }

@@ -25,11 +25,16 @@ struct tp_occupancy {
 					 * less where the grid is too small to fill the device.
 					 * torch.profiler itself says 0 for blocks of over 48 KiB of
 					 * shared memory: this does not */
+	bool is_known;			/* estimated */
+	bool is_reported;		/* by the profiler of which the trace is, not by these rules */
 	const char *limit;		/* "threads", "registers", "shared memory", "blocks", "grid", "" */
 };
 
 /* device may be NULL: all zero. */
 struct tp_occupancy tp_occupancy(const struct tp_device *device, const struct tp_launch *launch);
+
+/* Of a KERNEL; what the device's properties do not tell, as the trace's own profiler computed it. */
+struct tp_occupancy tp_occupancy_kernel(const struct tp_device *device, const struct tp_event *kernel);
 
 /* The newest launches' occupancies: programs launch the same all the time. Zeroed is empty. */
 enum { TP_OCCUPANCIES = 1024 };	/* a power of two */

@@ -68,7 +68,7 @@ static void put_gpu(struct tp_row *r, const void *ctx, const void *of)
 	TP_PERCENT(r, "utilisation_percent", "utilisation", 0, "part of the time with a kernel",
 		   f->kernel_ns, f->all_ns);
 	TP_CELL(r, "sm_efficiency_percent", "SM eff.", TP_UNIT_PERCENT, 0, "estimated SM efficiency",
-		put_share(r, f->known_ns > 0, f->sm_ns, (double)f->all_ns));
+		put_share(r, f->sm_ns > 0, f->sm_ns, (double)f->all_ns));
 	TP_CELL(r, "occupancy_percent", "occupancy", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",
 		put_share(r, f->known_ns > 0, f->occupancy_ns, f->known_ns));
 	TP_PERCENT(r, "tensor_cores_percent", "tensor cores", 0,
@@ -112,6 +112,19 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 	}
 	tp_table_show(&tp_table_gpu, run, order, n_shown, sizeof(*order), TP_TOP_ASKED, out);
 	free(order);
+}
+
+static void print_reported(const struct tp_gpu_time *gpu, struct tp_out *out)
+{
+	uint64_t n = 0;
+	char a[32];
+
+	for (uint32_t i = 0; i < tp_gpu_time_count(gpu); i++)
+		n += tp_gpu_time_at(gpu, i)->n_reported;
+	if (n)
+		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "occupancy",
+			    "torch.profiler's own estimate for %s kernels: properties of their device are "
+			    "missing in its file", tp_show_count(a, n));
 }
 
 static void print_idle(const struct tp_gpu_figures *f, struct tp_out *out)
@@ -223,6 +236,7 @@ void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *
 		add_device(&sums, tp_gpu_time_at(overview->gpu, i));
 	if (tp_gpu_time_count(overview->gpu)) {
 		print_table(run, overview->gpu, sums.has_steps, out);
+		print_reported(overview->gpu, out);
 		print_idle(&sums.all, out);
 		print_overlap(&sums.all, out);
 		print_launches(&sums, out);

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Traces of torch.profiler that lack something: what the rest of the file tells is shown all the
+# same, and what nothing tells is unknown, not 0.
+
+. "$(dirname "$0")/lib/lib.sh"
+
+# trace NAME DEVICES EVENT...: a trace of torch.profiler with these device properties and events.
+trace()
+{
+	local name=$1 devices=$2 event
+	shift 2
+	{
+		printf '{"schemaVersion": 1, "deviceProperties": [%s], "traceEvents": [\n' "$devices"
+		printf '{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 9, "tid": 9, '
+		printf '"ts": 1000, "dur": 1000, "args": {}}'
+		for event in "$@"; do
+			printf ',\n%s' "$event"
+		done
+		printf '\n]}\n'
+	} >"$TMP/$name.json"
+}
+
+# row NAME TABLE FIELD: of the first row of that table.
+row()
+{
+	"$PYTHON" - "$TMP/$1.out" "$2" "$3" <<-'EOF'
+		import json, sys
+		for line in open(sys.argv[1]):
+		    row = json.loads(line)
+		    if row.get("table") == sys.argv[2]:
+		        print(row.get(sys.argv[3]))
+		        break
+	EOF
+}
+
+# ---- occupancy ----
+
+launch='{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 1010,
+"dur": 5, "args": {"correlation": 3}}'
+kernel='{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1100, "dur": 500, "args": {
+"device": 0, "context": 1, "stream": 7, "correlation": 3, "registers per thread": 32,
+"shared memory": 0, "blocks per SM": 0.5, "warps per SM": 4, "grid": [54, 1, 1], "block": [256, 1, 1],
+"est. achieved occupancy %": 42}}'
+trace lacking '{"id": 0, "name": "GPU", "totalGlobalMem": 17179869184, "computeMajor": 8,
+"computeMinor": 0, "maxThreadsPerBlock": 1024, "regsPerBlock": 65536, "sharedMemPerBlock": 49152,
+"numSms": 108}' "$launch" "$kernel"
+trace nothing '' "$launch" "$kernel"
+for name in lacking nothing; do
+	fuse $name -q -f jsonl -v overview,kernel "$TMP/$name.json"
+	is "$name: taken" "$status" 0
+	is "$name: blocks per multiprocessor" "$(row $name kernel blocks_per_sm)" 0.5
+	is "$name: the occupancy is the kernel's own" "$(row $name kernel occupancy_percent)" 42
+	is "$name: also in the overview" "$(row $name gpu occupancy_percent)" 42
+	is "$name: efficiency of the multiprocessors" "$(row $name gpu sm_efficiency_percent)" 25
+	fuse $name-text -q -v overview,kernel "$TMP/$name.json"
+	is "$name: both views say whose it is" \
+		"$(grep -c "torch.profiler's own estimate" "$TMP/$name-text.out")" 2
+	fuse $name-chrome -q -f torch -o "$TMP/$name-torch" "$TMP/$name.json"
+	like "$name: it goes on into timelines" "$(zcat "$TMP/$name-torch"/*.json.gz)" \
+		'"blocks per SM":0.5,"warps per SM":4,.*"est. achieved occupancy %":42'
+done
+
+done_testing
