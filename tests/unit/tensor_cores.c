@@ -27,6 +27,8 @@ Test(tensor_cores, are_used_by_kernels_of_every_generation)
 		"sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_stage3",
 		"sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize64x64x64",
 		"_ZN13pytorch_flash16flash_fwd_kernelINS_23Flash_fwd_kernel_traitsILi64EEEEEv",
+		"void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaMultistage<"
+		"cutlass::gemm::warp::MmaTensorOp<cutlass::gemm::GemmShape<64, 64, 16>, cutlass::tfloat32_t>>>>",
 		"fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention)",
 		/* Hopper */
 		"nvjet_hsh_256x128_64x4_2x1_v_bz_TNN",
@@ -52,6 +54,7 @@ Test(tensor_cores, are_not_used_by_others)
 	static const char *const names[] = {
 		"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
 		"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfEEEEvT2_",
+		"void at::native::fill_kernel(c10::TensorOptions)",
 		"volta_sgemm_128x64_nn",
 		"ampere_sgemm_64x32_sliced1x4_tn",
 		"gemmSN_TN_kernel",

@@ -32,6 +32,8 @@ static const char *const used[] = {
     "c1688",
     /* and what came after it */
     "tensorop",		 /* CUTLASS */
+    "MmaTensorOp",
+    "OpClassTensorOp",
     "i16832",		 /* Ampere: 8 bit */
     "xmma_fprop_implicit", /* cuDNN */
     "xmma_dgrad_implicit",
