@@ -20,6 +20,8 @@
 enum { CALLS = 1 << 15 };	/* of each process with GPUs: 256 KiB */
 /* Blocks are read so far around the steps: calls of work in them, and work of calls in them. */
 #define QUEUED_NS 10000000000ll
+/* And on a process without: its steps begin so much before or after their lines in the ledger. */
+#define APART_NS 1000
 
 struct tp_chosen_call {
 	uint32_t correlation;
@@ -90,7 +92,7 @@ int tp_chosen_find(struct tp_run_in *run)
 bool tp_chosen_block(const struct tp_run_in *run, const struct tp_block_ref *ref)
 {
 	const struct tp_proc_in *proc = run->source[ref->source].proc;
-	int64_t around_ns = proc->pub.has_gpu ? QUEUED_NS : 0;
+	int64_t around_ns = proc->pub.has_gpu ? QUEUED_NS : APART_NS;
 
 	if (!run->options.steps || ref->has_stacks || proc->has_modules)
 		return true;
