@@ -17,6 +17,8 @@
 #include "merge/model/ranks.h"
 #include "merge/model/totals.h"
 
+enum { LABEL = 10 };
+
 struct state {
 	struct tp_view_options options;
 	const struct steps_of *steps;
@@ -57,6 +59,77 @@ static const struct tp_fact fact_steps = {
 	.free = free_steps,
 };
 
+/* ---- lines, or rows ---- */
+
+struct finding {
+	const char *style, *what;
+	char text[1200];
+};
+
+static const char *severity(const char *style)
+{
+	switch (*style) {
+	case 'r':
+		return "loss";
+	case 'y':
+		return "warning";
+	case 'g':
+		return "good";
+	default:
+		return "fact";
+	}
+}
+
+static void put_finding(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct finding *finding = of;
+
+	TP_TEXT(r, "finding", NULL, 0, "what it is of", "%s", finding->what);
+	TP_TEXT(r, "severity", NULL, 0, "loss, warning, good or fact", "%s", severity(finding->style));
+	TP_TEXT(r, "text", NULL, 0, "the line of the view", "%s", finding->text);
+}
+
+const struct tp_table_def tp_table_health = {
+	.name = "health",
+	.help = "what is lost, cut, off or odd, and facts about the run",
+	.columns = put_finding,
+	.row_bytes = sizeof(struct finding),
+};
+
+static void say(struct tp_health *health, const char *style, const char *label, const char *what,
+		const char *format, va_list args)
+{
+	struct finding finding = {.style = style, .what = what};
+
+	vsnprintf(finding.text, sizeof(finding.text), format, args);
+	if (health->rows)
+		tp_table_add(health->rows, &finding);
+	else if (label)
+		tp_out_item(health->out, style, LABEL, label, "%s", finding.text);
+	else
+		tp_out_line(health->out, style, "  %s", finding.text);
+}
+
+void tp_health_say(struct tp_health *health, const char *style, const char *what, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(health, style, NULL, what, format, args);
+	va_end(args);
+}
+
+void tp_health_item(struct tp_health *health, const char *style, const char *what, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(health, style, what, what, format, args);
+	va_end(args);
+}
+
+/* ---- what is found ---- */
+
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
@@ -89,8 +162,9 @@ static const struct {
     {"module.lost", "calls of modules may have no name: there were too many modules to keep in mind"},
 };
 
-static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
+static uint32_t print_counted(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	uint32_t n = 0;
 	char a[32];
 
@@ -100,16 +174,16 @@ static uint32_t print_counted(const struct tp_run *run, struct tp_out *out)
 		if (!value)
 			continue;
 		n++;
-		tp_out_line(out, "red", "  %s %s", tp_show_count(a, value),
-			    counted[i].text);
+		tp_health_say(health, "red", counted[i].key, "%s %s", tp_show_count(a, value),
+			      counted[i].text);
 	}
 	return n;
 }
 
 /* How many of these counters say that something is missing or odd. */
-static uint32_t print_losses(const struct tp_run *run, const struct tp_loss *losses,
-			     struct tp_out *out)
+static uint32_t print_losses(struct tp_health *health, const struct tp_loss *losses)
 {
+	const struct tp_run *run = health->run;
 	uint32_t n = 0;
 	char a[32], b[32], yielded[64] = "";
 	uint64_t yielded_ns = tp_totals_add(run, "cupti.yielded_ns", true);
@@ -123,7 +197,7 @@ static uint32_t print_losses(const struct tp_run *run, const struct tp_loss *los
 		if (!strcmp(loss->key, "cupti.yielded") && yielded_ns)
 			snprintf(yielded, sizeof(yielded), " of %s in all",
 				 tp_show_ns(b, (int64_t)yielded_ns));
-		tp_out_line(out, loss->is_loss ? "red" : "yellow", "  %s %s%s",
+		tp_health_say(health, loss->is_loss ? "red" : "yellow", loss->key, "%s %s%s",
 			    loss->is_bytes ? tp_show_bytes(a, (int64_t)value)
 					   : tp_show_count(a, value),
 			    loss->text, yielded);
@@ -133,8 +207,9 @@ static uint32_t print_losses(const struct tp_run *run, const struct tp_loss *los
 }
 
 /* Steps that only windows tell of: what lies between these is not known. */
-static uint32_t print_ledgers(const struct state *state, const struct tp_run *run, struct tp_out *out)
+static uint32_t print_ledgers(const struct state *state, struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	const struct tp_proc *first = NULL;
 	bool *has_ledger;
 	uint32_t n = 0;
@@ -153,64 +228,84 @@ static uint32_t print_ledgers(const struct state *state, const struct tp_run *ru
 	}
 	free(has_ledger);
 	if (n)
-		tp_out_line(out, "yellow", "  no step ledger (*.steps) of %s%s: only recorded steps are known",
+		tp_health_say(health, "yellow", "no_ledger", "no step ledger (*.steps) of %s%s: only recorded steps are known",
 			    tp_label_proc(who, run, first), n > 1 ? " and others" : "");
 	return n;
 }
 
 /* The answer, before what it rests on. */
-static void print_verdict(const struct tp_run *run, bool is_good, uint32_t n_lost, struct tp_out *out)
+static void print_verdict(struct tp_health *health, bool is_good, uint32_t n_lost)
 {
+	const struct tp_run *run = health->run;
+
 	for (uint32_t i = 0; i < run->n_issues; i++)
 		n_lost += run->issue[i].is_loss;
 	if (!run->n_windows)
-		tp_out_line(out, "yellow", "  nothing was recorded: there is no window");
+		tp_health_say(health, "yellow", "verdict", "nothing was recorded: there is no window");
 	else if (is_good)
-		tp_out_line(out, "green", "  all good: nothing lost, nothing cut, nothing odd");
+		tp_health_say(health, "green", "verdict", "all good: nothing lost, nothing cut, nothing odd");
 	else
-		tp_out_line(out, n_lost ? "red" : "yellow", "  not well: %s",
+		tp_health_say(health, n_lost ? "red" : "yellow", "verdict", "not well: %s",
 			    n_lost ? "something is missing, figures may be too small"
 				   : "figures stand, but for what is said here");
+}
+
+static uint32_t count_lost(const struct tp_run *run)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n += (!run->window[i].is_whole && !run->window[i].is_recovered) ||
+		     run->window[i].dropped;
+	return n;
+}
+
+/* All that is odd; what is lost is among it. */
+static void print_findings(struct state *state, struct tp_health *health)
+{
+	const struct tp_run *run = health->run;
+	uint32_t n_dead = 0, n_lost = count_lost(run), n_bad = 0;
+	struct tp_ranks_missing missing;
+
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		n_dead += run->proc[i]->is_dead;
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n_bad += run->window[i].is_recovered;
+	n_lost += print_counted(health);
+	n_lost += print_losses(health, tp_gpu_losses);
+	n_lost += print_losses(health, tp_heap_losses);
+	n_bad += n_lost;
+	tp_ranks_missing(run, &missing);
+	if (missing.n_missing)
+		tp_health_say(health, "yellow", "missing_ranks",
+			      "%s of %u %s no trace: died before the first window, or its files are elsewhere",
+			      missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
+	n_bad += missing.n_missing;
+	n_bad += print_ledgers(state, health);
+	print_verdict(health,
+		      !run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after,
+		      n_lost);
+	if (n_dead)
+		tp_health_say(health, "yellow", "dead",
+			      "%u process%s did not end in order; what %s recorded was recovered",
+			      n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
-	struct tp_view_options options = state->options;
-	struct tp_ranks_missing missing;
-	uint32_t n_bad = 0, n_dead = 0, n_lost = 0;
+	struct tp_health health = {.run = run, .options = &state->options, .out = out};
 
 	tp_out_title(out, "Health");
-	for (uint32_t i = 0; i < run->n_procs; i++)
-		n_dead += run->proc[i]->is_dead;
-	for (uint32_t i = 0; i < run->n_windows; i++) {
-		n_bad += run->window[i].is_recovered;
-		n_lost += (!run->window[i].is_whole && !run->window[i].is_recovered) ||
-			  run->window[i].dropped;
-	}
-	n_lost += print_counted(run, out);
-	n_lost += print_losses(run, tp_gpu_losses, out);
-	n_lost += print_losses(run, tp_heap_losses, out);
-	n_bad += n_lost;
-	tp_ranks_missing(run, &missing);
-	if (missing.n_missing)
-		tp_out_line(out, "yellow", "  %s of %u %s no trace: died before the first window, or "
-					   "its files are elsewhere",
-			    missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
-	n_bad += missing.n_missing;
-	n_bad += print_ledgers(state, run, out);
-	print_verdict(run, !run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after,
-		      n_lost, out);
-	if (n_dead)
-		tp_out_line(
-		    out, "yellow",
-		    "  %u process%s did not end in order; what %s recorded was recovered",
-		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
-	tp_view_health_cost(run, out);
-	tp_view_health_issues(run, &options, out);
-	tp_view_health_windows(run, &options, out);
-	tp_view_health_open(run, &options, out);
-	tp_view_health_off(run, out);
+	if (out->rows)
+		health.rows = tp_table_begin(&tp_table_health, NULL, 0, out);
+	print_findings(state, &health);
+	tp_view_health_cost(&health);
+	tp_view_health_issues(&health);
+	tp_view_health_off(&health);
+	tp_table_end(health.rows);
+	tp_view_health_windows(&health);
+	tp_view_health_open(&health);
 	free(state);
 }
 
@@ -218,5 +313,7 @@ const struct tp_view tp_view_health = {
     .name = "health",
     .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
     .begin = begin,
+    .tables = (const struct tp_table_def *const[]){&tp_table_health, &tp_table_windows,
+						   &tp_table_open_spans, NULL},
     .print = print,
 };

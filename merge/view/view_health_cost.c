@@ -12,10 +12,9 @@
 #include "merge/model/label.h"
 #include "merge/model/totals.h"
 
-enum { LABEL = 10 };
-
-static void print_clocks(const struct tp_run *run, struct tp_out *out)
+static void print_clocks(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	int64_t worst = 0;
 	bool is_bounded = true;
 	char a[32], b[32], source[120];
@@ -29,38 +28,40 @@ static void print_clocks(const struct tp_run *run, struct tp_out *out)
 		     sizeof(source)))
 		snprintf(source, sizeof(source), "source not known");
 	if (is_bounded)
-		tp_out_item(out, "", LABEL, "clock",
+		tp_health_item(health, "", "clock",
 			    "%s; error between processes at most +-%s", source,
 			    tp_show_ns(a, worst));
 	else
-		tp_out_item(out, "yellow", LABEL, "clock",
+		tp_health_item(health, "yellow", "clock",
 			    "%s; how far the clocks of the hosts differ is not known", source);
 	if (run->clocks[0])
-		tp_out_item(out, "", LABEL, "clocks", is_bounded ? "%s, +-%s" : "%s", run->clocks,
+		tp_health_item(health, "", "clocks", is_bounded ? "%s, +-%s" : "%s", run->clocks,
 			    tp_show_ns(a, worst));
 	if (run->impossible_before || run->impossible_after)
-		tp_out_item(out, run->impossible_after ? "yellow" : "", LABEL, "order",
+		tp_health_item(health, run->impossible_after ? "yellow" : "", "order",
 			    "%s impossible orders before alignment, %s after",
 			    tp_show_count(a, run->impossible_before),
 			    tp_show_count(b, run->impossible_after));
 }
 
 /* What CUPTI told, in the windows and outside of them. */
-static void print_cupti(const struct tp_run *run, struct tp_out *out)
+static void print_cupti(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	uint64_t n_made = tp_totals_add(run, "cupti.*", true),
 		 n_outside = tp_totals_add(run, "cupti.*.outside", true);
 	char a[32], b[32], version[32];
 
 	if (!*tp_totals_cupti(version, run))
 		return;
-	tp_out_item(out, "", LABEL, "CUPTI", "%s: %s records in the windows, %s outside of them",
+	tp_health_item(health, "", "CUPTI", "%s: %s records in the windows, %s outside of them",
 		    version, tp_show_count(a, n_made), tp_show_count(b, n_outside));
 }
 
 /* How call stacks were taken, and how far they can be trusted. */
-static void print_stacks(const struct tp_run *run, struct tp_out *out)
+static void print_stacks(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	uint64_t n_walks = tp_totals_add(run, "stack.walks", true),
 		 n_checked = tp_totals_add(run, "stack.checked", true),
 		 n_wrong = tp_totals_add(run, "stack.mismatched", true),
@@ -70,7 +71,7 @@ static void print_stacks(const struct tp_run *run, struct tp_out *out)
 
 	if (!n_walks && !n_python_cut)
 		return;
-	tp_out_item(out, n_wrong ? "yellow" : "", LABEL, "stacks",
+	tp_health_item(health, n_wrong ? "yellow" : "", "stacks",
 		    "%s taken; %s compared with libunwind's, %s differed; the outer end of %s is "
 		    "not known",
 		    tp_show_count(a, n_walks), tp_show_count(b, n_checked),
@@ -78,21 +79,23 @@ static void print_stacks(const struct tp_run *run, struct tp_out *out)
 }
 
 /* Chosen blocks stand for all. */
-static void print_sampling(const struct tp_run *run, struct tp_out *out)
+static void print_sampling(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	uint64_t mean = 0;
 	char a[32];
 
 	for (uint32_t i = 0; i < run->n_windows && !mean; i++)
 		mean = tp_fact_u64(run->window[i].totals, "heap.sample_bytes", 0);
 	if (mean)
-		tp_out_item(out, "", LABEL, "sampled",
+		tp_health_item(health, "", "sampled",
 			    "one block of host memory in %s on average: its figures are estimates",
 			    tp_show_bytes(a, (int64_t)mean));
 }
 
-static void print_cost(const struct tp_run *run, struct tp_out *out)
+static void print_cost(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	uint64_t n_events = 0, n_bytes = 0, drain = tp_totals_add(run, "drain_cpu_ns", false),
 		 stall = tp_totals_add(run, "stall_ns", false);
 	int64_t traced = 0;
@@ -106,24 +109,24 @@ static void print_cost(const struct tp_run *run, struct tp_out *out)
 	}
 	if (!n_events)
 		return;
-	tp_out_item(out, "", LABEL, "files", "%s events in %s: %.1f bytes an event",
+	tp_health_item(health, "", "files", "%s events in %s: %.1f bytes an event",
 		    tp_show_count(a, n_events), tp_show_bytes(b, (int64_t)n_bytes),
 		    (double)n_bytes / (double)n_events);
 	if (drain)
-		tp_out_item(
-		    out, "", LABEL, "cost",
+		tp_health_item(health, "", "cost",
 		    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
 		    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
 		    tp_show_percent(c, (double)drain, (double)traced));
 	if (stall)
-		tp_out_item(out, "", LABEL, drain ? "" : "cost",
+		tp_health_item(health, "", "stall",
 			    "training thread, at the edges of windows: %s in all",
 			    tp_show_ns(a, (int64_t)stall));
 }
 
 /* TRAINPROF_ variables that were not at their defaults, of the first process. */
-static void print_options(const struct tp_run *run, struct tp_out *out)
+static void print_options(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	static const struct {
 		const char *name, *preset;
 	} option[] = {
@@ -145,17 +148,17 @@ static void print_options(const struct tp_run *run, struct tp_out *out)
 			break;
 	}
 	if (*meta)
-		tp_out_item(out, "", LABEL, "options", "%s",
+		tp_health_item(health, "", "options", "%s",
 			    n ? line : "all at their defaults");
 }
 
-void tp_view_health_cost(const struct tp_run *run, struct tp_out *out)
+void tp_view_health_cost(struct tp_health *health)
 {
-	if (run->n_windows)
-		print_clocks(run, out);
-	print_cupti(run, out);
-	print_stacks(run, out);
-	print_sampling(run, out);
-	print_cost(run, out);
-	print_options(run, out);
+	if (health->run->n_windows)
+		print_clocks(health);
+	print_cupti(health);
+	print_stacks(health);
+	print_sampling(health);
+	print_cost(health);
+	print_options(health);
 }

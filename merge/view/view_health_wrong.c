@@ -25,23 +25,28 @@ static void print_more(struct tp_out *out, uint32_t n_left)
 		tp_out_line(out, "dim", "  %u more: --top 0 shows all.", n_left);
 }
 
-uint32_t tp_view_health_issues(const struct tp_run *run, const struct tp_view_options *options,
-			       struct tp_out *out)
+uint32_t tp_view_health_issues(struct tp_health *health)
 {
-	uint32_t n_shown = limit(options, run->n_issues);
+	const struct tp_run *run = health->run;
+	uint32_t n_shown = limit(health->options, run->n_issues);
 	char who[64];
 
 	if (run->n_issues)
-		tp_out_title(out, "Problems");
+		tp_out_title(health->out, "Problems");
 	for (uint32_t i = 0; i < n_shown; i++) {
 		const struct tp_issue *issue = &run->issue[i];
 
-		tp_out_line(out, issue->is_loss ? "red" : "yellow", "  %s%s%s",
-			    issue->proc ? tp_label_proc(who, run, issue->proc) : "",
-			    issue->proc ? ": " : "", issue->text);
+		tp_health_say(health, issue->is_loss ? "red" : "yellow", "problem", "%s%s%s",
+			      issue->proc ? tp_label_proc(who, run, issue->proc) : "",
+			      issue->proc ? ": " : "", issue->text);
 	}
-	print_more(out, run->n_issues - n_shown);
+	print_more(health->out, run->n_issues - n_shown);
 	return run->n_issues;
+}
+
+static bool is_whole(const struct tp_window *window)
+{
+	return window->is_whole && !window->is_recovered && !window->dropped;
 }
 
 static void put_window(struct tp_row *r, const void *ctx, const void *of)
@@ -49,48 +54,77 @@ static void put_window(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_window *window = of;
 	char who[64];
 
-	TP_TEXT(r, NULL, "process", TP_INSET, "", "%s", tp_label_proc(who, ctx, window->proc));
-	TP_NUMBER(r, NULL, "window", 0, "", window->window);
-	TP_COUNT(r, NULL, "events", 0, "", window->n_events);
-	TP_COUNT(r, NULL, "lost", 0, "", window->dropped);
-	TP_TEXT(r, NULL, "state", 0, "", "%s%s", window->is_whole ? "whole" : "no end",
-		window->is_recovered ? ", recovered" : "");
-	TP_TEXT(r, NULL, "file", TP_CUT, "", "%s", window->path ? window->path : "");
-	TP_STYLE(r, window->dropped ? "red" : "yellow");
+	TP_TEXT(r, "process", "process", TP_INSET, "whose it is", "%s", tp_label_proc(who, ctx, window->proc));
+	TP_NUMBER(r, "window", "window", 0, "its number, from 0 in each process", window->window);
+	TP_COUNT(r, "events", "events", 0, "in its file", window->n_events);
+	TP_COUNT(r, "lost", "lost", 0, "events that found no room", window->dropped);
+	TP_TEXT(r, "state", "state", 0, "whole, or no end; recovered from a ring", "%s%s",
+		window->is_whole ? "whole" : "no end", window->is_recovered ? ", recovered" : "");
+	TP_TEXT(r, "file", "file", TP_CUT, "its trace", "%s", window->path ? window->path : "");
+	TP_STYLE(r, is_whole(window) ? "" : window->dropped ? "red" : "yellow");
 }
 
-static const struct tp_table_def windows_def = {.columns = put_window};
+const struct tp_table_def tp_table_windows = {
+	.name = "windows",
+	.help = "windows of each process; in the text those that are not whole",
+	.columns = put_window,
+};
 
-uint32_t tp_view_health_windows(const struct tp_run *run, const struct tp_view_options *options,
-				struct tp_out *out)
+uint32_t tp_view_health_windows(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	struct tp_table *table = NULL;
-	uint32_t n_bad = 0;
+	uint32_t n_shown = 0;
 
 	for (uint32_t i = 0; i < run->n_windows; i++) {
-		const struct tp_window *window = &run->window[i];
-
-		if (window->is_whole && !window->is_recovered && !window->dropped)
+		if (is_whole(&run->window[i]) && !health->rows)
 			continue;
-		if (!n_bad++) {
-			tp_out_title(out, "Windows that are not whole");
-			table = tp_table_begin(&windows_def, run, options->top, out);
+		if (!n_shown++) {
+			tp_out_title(health->out, "Windows that are not whole");
+			table = tp_table_begin(&tp_table_windows, run, health->options->top, health->out);
 		}
-		tp_table_add(table, window);
+		tp_table_add(table, &run->window[i]);
 	}
-	print_more(out, tp_table_end(table));
-	return n_bad;
+	print_more(health->out, tp_table_end(table));
+	return n_shown;
 }
 
-uint32_t tp_view_health_open(const struct tp_run *run, const struct tp_view_options *options,
-			     struct tp_out *out)
+static const char *name_open(const struct tp_open_at_end *open)
 {
-	uint32_t n_shown = limit(options, run->n_open);
+	return open->name->bytes ? open->name->bytes : "?";
+}
+
+static void put_open(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_open_at_end *open = of;
+	char who[64], thread[64];
+
+	TP_TEXT(r, "process", NULL, 0, "that died", "%s", tp_label_proc(who, ctx, open->proc));
+	TP_TEXT(r, "thread", NULL, 0, "its thread", "%s", tp_label_thread(thread, open->thread));
+	TP_COUNT(r, "depth", NULL, 0, "how many open spans are around it", open->depth);
+	TP_TEXT(r, "name", NULL, 0, "what it was inside of", "%.*s", (int)open->name->n_bytes, name_open(open));
+	TP_NS(r, "time_ns", NULL, 0, "for how long, when it was last seen",
+	      tp_sub(open->seen_ns, open->begin_ns));
+}
+
+const struct tp_table_def tp_table_open_spans = {
+	.name = "open_spans",
+	.help = "what threads of processes that died were inside of, outermost first",
+	.columns = put_open,
+};
+
+uint32_t tp_view_health_open(struct tp_health *health)
+{
+	const struct tp_run *run = health->run;
+	struct tp_out *out = health->out;
+	uint32_t n_shown = limit(health->options, run->n_open);
 	char who[64], thread[64], a[32];
 
+	if (health->rows && run->n_open)
+		tp_table_show(&tp_table_open_spans, run, run->open, n_shown, sizeof(*run->open), 0, out);
 	if (run->n_open)
 		tp_out_title(out, "Open spans of processes that died, outermost first");
-	for (uint32_t i = 0; i < n_shown; i++) {
+	for (uint32_t i = 0; i < n_shown && !health->rows; i++) {
 		const struct tp_open_at_end *open = &run->open[i];
 
 		if (!i || open[-1].proc != open->proc || open[-1].thread != open->thread)
@@ -99,8 +133,7 @@ uint32_t tp_view_health_open(const struct tp_run *run, const struct tp_view_opti
 				    tp_label_thread(thread, open->thread));
 		tp_out_line(out, "", "    %*s%.*s for %s",
 			    open->depth < 16 ? (int)open->depth : 16, "",
-			    (int)open->name->n_bytes,
-			    open->name->bytes ? open->name->bytes : "?",
+			    (int)open->name->n_bytes, name_open(open),
 			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)));
 	}
 	print_more(out, run->n_open - n_shown);
@@ -142,24 +175,26 @@ static uint32_t collect_facts(const struct tp_run *run, const char *prefix,
 }
 
 /* What was asked for and is not there, and why: not a loss of data that was recorded. */
-uint32_t tp_view_health_off(const struct tp_run *run, struct tp_out *out)
+uint32_t tp_view_health_off(struct tp_health *health)
 {
+	const struct tp_run *run = health->run;
 	struct fact *fact = calloc(FACTS_MAX, sizeof(*fact));
 	uint32_t n = fact ? collect_facts(run, "off.", fact) : 0;
-	char who[64];
+	char who[64], where[96];
 
 	if (n)
-		tp_out_title(out, "Off, and why");
+		tp_out_title(health->out, "Off, and why");
 	for (uint32_t i = 0; i < n; i++) {
 		const char *of = fact[i].n_procs < run->n_procs
 				     ? tp_label_proc(who, run, fact[i].first)
 				     : "";
 
-		tp_out_item(out, "yellow", 18, fact[i].key, "%s%s%s%s", fact[i].value,
-			    *of ? " (" : "", of,
-			    !*of		  ? ""
-			    : fact[i].n_procs > 1 ? " and others)"
-						  : ")");
+		snprintf(where, sizeof(where), "%s%s%s", *of ? " (" : "", of,
+			 !*of ? "" : fact[i].n_procs > 1 ? " and others)" : ")");
+		if (health->rows)
+			tp_health_say(health, "yellow", "off", "%s: %s%s", fact[i].key, fact[i].value, where);
+		else
+			tp_out_item(health->out, "yellow", 18, fact[i].key, "%s%s", fact[i].value, where);
 	}
 	free(fact);
 	return n;

@@ -45,6 +45,11 @@ assert not bad, bad[:5]
 assert {"ns", "bytes", "count", "percent", "text", "place"} <= seen, seen
 EOT
 
+is "health has rows: a verdict, and each window" "$("$PYTHON" -c 'import collections, json, sys
+rows = [json.loads(line) for line in open("rows.out")]
+print([row["severity"] for row in rows if row.get("finding") == "verdict"],
+      collections.Counter(row["table"] for row in rows)["windows"] > 0)')" "['loss'] True"
+
 first()
 {
 	fuse sorted -q -f csv -v operator --top 1 "$@" synth.json.gz
