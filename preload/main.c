@@ -142,6 +142,11 @@ static bool may_train(int argc, char **argv, bool *may_get_torch)
 	return is_named(command + strlen("exec:"), argc ? argv[0] : "", *may_get_torch);
 }
 
+static __attribute__((destructor)) void end(void)
+{
+	tp_entry_end();
+}
+
 static __attribute__((constructor)) void start(int argc, char **argv, char **envp)
 {
 	bool may_get_torch;

@@ -51,4 +51,20 @@ steps one_batch   '12 batches 1 source 1'
 # Eight batches and the one that made it the source came before.
 steps inference   '15 batches 1 source 3'
 
+# ---- a program that is not seen to train: a line when it is asked for, or steps by the clock ----
+quiet=$TMP/empty-rings
+mkdir "$quiet"
+train silent "$PYTHON" "$PROGS/bare_inference.py"
+is "inference without loader: nothing is said" "$status $(cat "$TMP/silent.out" "$TMP/silent.err")" '0 done'
+train asked TRAINPROF_LOG=info TRAINPROF_BUFFER_DIR="$quiet" "$PYTHON" "$PROGS/bare_inference.py"
+is "asked: one line" "$status $(messages_of asked | wc -l)" '0 1'
+like "that says what to do" "$(messages_of asked)" 'nothing is recorded: .*TRAINPROF_STEP=clock:100'
+ok "and nothing is recorded" test ! -e "$TMP/asked"
+train clocked TRAINPROF_STEP=clock:1 TRAINPROF_SCHEDULE=always "$PYTHON" "$PROGS/bare_inference.py"
+fuse clocked -q -v operator --top 0 "$TMP/clocked"
+like "by the clock: its operators are there" "$(cat "$TMP/clocked.out")" '^aten::linear +[0-9]+ '
+echo 'print("done")' >"$TMP/script.py"
+train script TRAINPROF_LOG=info "$PYTHON" "$TMP/script.py"
+like "a script without PyTorch, asked" "$(messages_of script)" "nothing is recorded: '.*/script.py' did not load PyTorch"
+
 done_testing

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/log.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
@@ -47,6 +48,7 @@ static struct {
 	bool has_looked_for_stacks;	/* of Python */
 	unsigned long long n_loaded;	/* libraries mapped so far when last looked */
 	char program[1024];
+	pid_t pid;			/* that it was installed in; its children are others */
 
 	void *(*tuple_item)(void *tuple, ptrdiff_t i);
 	const char *(*as_utf8)(void *text);
@@ -348,6 +350,7 @@ void tp_entry_install(void (*proved)(const char *program))
 	};
 
 	entry.proved = proved;
+	entry.pid = getpid();
 	tp_proof_by(&proof);
 	tp_torch_spans_init();
 	*(void **)&entry.tuple_item = dlsym(RTLD_DEFAULT, "PyTuple_GetItem");
@@ -390,4 +393,23 @@ void tp_entry_allocation(void)
 	if (tp_likely(get_state() != STATE_LOOKING) || entry.has_hook || !entry.proved)
 		return;
 	try_torch(false);
+}
+
+void tp_entry_end(void)
+{
+	const enum state state = get_state();
+	const bool has_torch = state == STATE_WATCHING;
+
+	/* Of programs without torch those that somebody wrote: not every "python -c" of a tool. */
+	if (!entry.config || entry.config->log < TP_LOG_INFO || entry.pid != getpid() ||
+	    (!has_torch && (state != STATE_LOOKING || strncmp(entry.program, "file:", 5) != 0)) ||
+	    is_spawned() || tp_worker_is_candidate())
+		return;
+	tp_log_set_level(entry.config->log);
+	if (has_torch)
+		tp_info("nothing is recorded: PyTorch was loaded, but no step of an optimizer, batch of a data "
+			"loader or backward pass was seen; TRAINPROF_STEP=clock:100 records an inference "
+			"loop in steps of 100 ms");
+	else
+		tp_info("nothing is recorded: '%s' did not load PyTorch", entry.program + 5);
 }

@@ -44,4 +44,7 @@ void tp_entry_allocation(void);
  * does, with Python's lock held. */
 void tp_entry_threads_set(void);
 
+/* The process ends by exit(): one line of LOG=info if it could have trained and was not seen to. */
+void tp_entry_end(void);
+
 #endif
