@@ -268,7 +268,8 @@ Test(view_memory_host, rows_for_programs)
 {
 	char *text = NULL;
 	size_t n_bytes = 0;
-	struct tp_out out = {.width = 80, .rows = TP_ROWS_JSONL};
+	struct tp_rows_to to = {.n_fields = 0};
+	struct tp_out out = {.width = 80, .rows = TP_ROWS_JSONL, .rows_to = &to};
 
 	add_stacks();
 	step(7, 1, 1000);

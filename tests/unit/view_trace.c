@@ -62,7 +62,9 @@ static const char *print_rows(struct tp_view_options options)
 {
 	char *text = NULL, *kept;
 	size_t n_bytes = 0;
-	struct tp_out out = {.file = open_memstream(&text, &n_bytes), .rows = TP_ROWS_JSONL};
+	struct tp_rows_to to = {.n_fields = 0};
+	struct tp_out out = {.file = open_memstream(&text, &n_bytes), .rows = TP_ROWS_JSONL,
+			     .rows_to = &to};
 
 	qsort(event, n, sizeof(event[0]), compare_begins);
 	fake_view(&fake, &tp_view_trace, &options, event, n, &out);
