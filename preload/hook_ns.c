@@ -5,7 +5,8 @@
  * A new user namespace, and entering one or a mount namespace, fails with EINVAL where there
  * is a second thread. A program that has no other thread than ours must not notice: the
  * session ends before the call, and with it our threads. (A program that makes the system
- * call itself is not seen.)
+ * call itself, or by syscall(3), is not seen: to stand in the way of each of its raw calls would be
+ * more harm than that.)
  */
 #include <errno.h>
 #include <sched.h>
