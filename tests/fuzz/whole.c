@@ -175,7 +175,8 @@ static void make_args(char *argv[ARGS], const uint8_t *option, char *in, char *o
 		argv[n++] = out;
 	}
 	for (uint32_t i = 0; i < 5; i++) {
-		if (option[0] >> (i + 3) & 1)
+		/* --by-...: with its view only, else the command line is wrong. */
+		if (option[0] >> (i + 3) & 1 && (option[0] & 4 || i == 4))
 			argv[n++] = flags[i];
 	}
 	for (uint32_t i = 0; i < 8; i++) {
