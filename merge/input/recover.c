@@ -288,6 +288,12 @@ static int read_ring(struct tp_ring_in *r)
 		err = add_open_spans(r);
 	if (!err)
 		err = tp_ring_records(r);
+	/* Of one that goes on, after its records: what is open then has none among them. */
+	if (!err && r->is_live)
+		err = tp_file_read_at(r->fd, r->head.slots_at, r->slot,
+				      r->head.n_slots * sizeof(struct tp_ring_slot));
+	if (!err && r->is_live)
+		err = add_open_spans(r);
 	if (!err) {
 		note_passes(r);
 		err = add_anchors(r);

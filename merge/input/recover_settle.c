@@ -6,6 +6,8 @@
 
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/process.h"
 
 /* How long it was from ticks on. */
 static int64_t length_of(const struct tp_proc_in *proc, uint32_t *hint, uint64_t ticks,
@@ -52,6 +54,18 @@ static int settle_steps(struct tp_run_in *run, struct tp_proc_in *proc)
 	return 0;
 }
 
+/* The last sign of life; of a process that lives on this machine, now. */
+static int64_t find_seen(const struct tp_run_in *run, const struct tp_proc_in *proc)
+{
+	uint32_t hint = 0;
+	uint64_t here[2];
+
+	tp_process_boot_id(here);
+	if (!proc->is_live || here[0] != proc->pub.boot_id[0] || here[1] != proc->pub.boot_id[1])
+		return tp_run_ns(proc, &hint, proc->seen_ticks);
+	return tp_run_mono_ns(run, proc, (int64_t)tp_clock_mono_ns());
+}
+
 static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 {
 	int64_t seen_ns;
@@ -59,7 +73,7 @@ static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 
 	if (!proc->n_ring_open || proc->seen_ticks >> 62)
 		return 0;
-	seen_ns = tp_run_ns(proc, &hint, proc->seen_ticks);
+	seen_ns = find_seen(run, proc);
 	if (!tp_run_is_time(seen_ns))
 		return 0;
 	for (uint32_t i = 0; i < proc->n_ring_open; i++) {

@@ -115,13 +115,13 @@ static inline uint32_t tp_thread_at(const struct tp_event *event)
 	return proc->n_threads;
 }
 
-/* An open span of a process that died or hung: innermost last. */
+/* An open span of a process that died, or of one that still runs (!proc->is_dead): innermost last. */
 struct tp_open_at_end {
 	const struct tp_proc *proc;
 	const struct tp_thread *thread;
 	const struct tp_string *name;
 	uint8_t kind;
-	int64_t begin_ns, seen_ns;	/* seen: last sign of life of the process */
+	int64_t begin_ns, seen_ns;	/* seen: last sign of life; of a process that runs here, now */
 	uint32_t depth;
 };
 

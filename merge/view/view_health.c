@@ -282,9 +282,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 			      missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
 	n_bad += missing.n_missing;
 	n_bad += print_ledgers(state, health);
-	print_verdict(health,
-		      !run->n_issues && !n_bad && !run->n_open && !n_dead && !run->impossible_after,
-		      n_lost);
+	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->impossible_after, n_lost);
 	if (n_dead)
 		tp_health_say(health, "yellow", "dead",
 			      "%u process%s did not end in order; what %s recorded was recovered",

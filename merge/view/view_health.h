@@ -27,7 +27,7 @@ void tp_health_item(struct tp_health *health, const char *style, const char *wha
 /* Each returns how many there are. */
 uint32_t tp_view_health_issues(struct tp_health *health);
 uint32_t tp_view_health_windows(struct tp_health *health);
-uint32_t tp_view_health_open(struct tp_health *health);
+void tp_view_health_open(const struct tp_health *health);
 /* What was asked for and is not there, and why: not a loss of data that was recorded. */
 uint32_t tp_view_health_off(struct tp_health *health);
 /* Clocks, call stacks, samples, what the profiler cost, options that were not at their defaults. */

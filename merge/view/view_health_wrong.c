@@ -99,7 +99,8 @@ static void put_open(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_open_at_end *open = of;
 	char who[64], thread[64];
 
-	TP_TEXT(r, "process", NULL, 0, "that died", "%s", tp_label_proc(who, ctx, open->proc));
+	TP_TEXT(r, "process", NULL, 0, "whose it is", "%s", tp_label_proc(who, ctx, open->proc));
+	TP_TEXT(r, "state", NULL, 0, "died, or runs", "%s", open->proc->is_dead ? "died" : "runs");
 	TP_TEXT(r, "thread", NULL, 0, "its thread", "%s", tp_label_thread(thread, open->thread));
 	TP_COUNT(r, "depth", NULL, 0, "how many open spans are around it", open->depth);
 	TP_TEXT(r, "name", NULL, 0, "what it was inside of", "%.*s", (int)open->name->n_bytes, name_open(open));
@@ -109,35 +110,49 @@ static void put_open(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_open_spans = {
 	.name = "open_spans",
-	.help = "what threads of processes that died were inside of, outermost first",
+	.help = "what threads of processes that died or still run were inside of, outermost first",
 	.columns = put_open,
 };
 
-uint32_t tp_view_health_open(struct tp_health *health)
+static void print_open(const struct tp_health *health, bool is_dead)
 {
 	const struct tp_run *run = health->run;
-	struct tp_out *out = health->out;
-	uint32_t n_shown = limit(health->options, run->n_open);
+	const struct tp_open_at_end *last = NULL;
+	uint32_t n = 0, n_most = limit(health->options, run->n_open);
 	char who[64], thread[64], a[32];
 
-	if (health->rows && run->n_open)
-		tp_table_show(&tp_table_open_spans, run, run->open, n_shown, sizeof(*run->open), 0, out);
-	if (run->n_open)
-		tp_out_title(out, "Open spans of processes that died, outermost first");
-	for (uint32_t i = 0; i < n_shown && !health->rows; i++) {
+	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i];
 
-		if (!i || open[-1].proc != open->proc || open[-1].thread != open->thread)
-			tp_out_line(out, "yellow", "  %s %s",
+		if (open->proc->is_dead != is_dead || n++ >= n_most)
+			continue;
+		if (!last)
+			tp_out_title(health->out, "Open spans of processes that %s, outermost first",
+				     is_dead ? "died" : "still run");
+		if (!last || last->proc != open->proc || last->thread != open->thread)
+			tp_out_line(health->out, "yellow", "  %s %s",
 				    tp_label_proc(who, run, open->proc),
 				    tp_label_thread(thread, open->thread));
-		tp_out_line(out, "", "    %*s%.*s for %s",
+		last = open;
+		tp_out_line(health->out, "", "    %*s%.*s for %s",
 			    open->depth < 16 ? (int)open->depth : 16, "",
 			    (int)open->name->n_bytes, name_open(open),
 			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)));
 	}
-	print_more(out, run->n_open - n_shown);
-	return run->n_open;
+	print_more(health->out, n > n_most ? n - n_most : 0);
+}
+
+void tp_view_health_open(const struct tp_health *health)
+{
+	const struct tp_run *run = health->run;
+
+	if (!health->rows) {
+		print_open(health, true);
+		print_open(health, false);
+	} else if (run->n_open) {
+		tp_table_show(&tp_table_open_spans, run, run->open, limit(health->options, run->n_open),
+			      sizeof(*run->open), 0, health->out);
+	}
 }
 
 /* ---- facts: one line for all processes that say the same ---- */

@@ -88,6 +88,7 @@ Test(view_health, shows_every_kind_of_trouble)
 			proc->is_dead = true;
 			break;
 		case 5:
+			proc->is_dead = true;
 			fake.run.open[fake.run.n_open++] = (struct tp_open_at_end){
 				proc, &proc->thread[1], fake_op(&fake, "aten::mm"), TP_REC_OP,
 				0, 3000, 0};

@@ -118,7 +118,8 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "more: -v health");
 }
 
-void tp_overview_print_open(const struct tp_run *run, struct tp_out *out)
+/* Those that died, or those that still run. */
+static void print_open(const struct tp_run *run, bool is_dead, struct tp_out *out)
 {
 	uint32_t n_shown = 0, n_threads = 0;
 	char who[64], thread[64], a[32], inner[128], outer[128];
@@ -126,13 +127,15 @@ void tp_overview_print_open(const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i], *first = open;
 
-		if (i && run->open[i - 1].proc == open->proc &&
-		    run->open[i - 1].thread == open->thread)
+		if (open->proc->is_dead != is_dead ||
+		    (i && run->open[i - 1].proc == open->proc &&
+		     run->open[i - 1].thread == open->thread))
 			first = NULL;
 		if (!first)
 			continue;
 		if (!n_threads++)
-			tp_out_title(out, "Where they stood when they died");
+			tp_out_title(out, is_dead ? "Where they stood when they died"
+						  : "Where those stand that still run");
 		if (n_shown++ >= OPEN_SHOWN)
 			continue;
 		while (i + 1 < run->n_open && run->open[i + 1].proc == open->proc &&
@@ -151,4 +154,10 @@ void tp_overview_print_open(const struct tp_run *run, struct tp_out *out)
 	if (n_shown > OPEN_SHOWN)
 		tp_out_line(out, "dim", "  and %u more threads: -v health",
 			    n_threads - OPEN_SHOWN);
+}
+
+void tp_overview_print_open(const struct tp_run *run, struct tp_out *out)
+{
+	print_open(run, true, out);
+	print_open(run, false, out);
 }
