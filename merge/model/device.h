@@ -13,7 +13,10 @@
 #include "runtime/trace/kinds.h"
 
 enum tp_copy_kind { TP_COPY_HTOD = 1 };		/* of CUPTI's, those that are asked for */
-enum tp_memory_kind { TP_MEMORY_PAGEABLE = 1 };
+enum tp_memory_kind {
+	TP_MEMORY_PAGEABLE = 1,
+	TP_MEMORY_UNTOLD = 254,		/* none of CUPTI's: a trace of ROCm does not tell it */
+};
 
 /* Of event->detail; all zero when it is of another kind. */
 struct tp_launch tp_device_launch(const struct tp_event *event);

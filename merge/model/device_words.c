@@ -51,7 +51,10 @@ static const char *memory_word(uint8_t kind)
 
 const char *tp_device_transfer_name(char buf[64], const struct tp_transfer *transfer)
 {
-	if (transfer->copy_kind)
+	if (transfer->to_kind == TP_MEMORY_UNTOLD)
+		snprintf(buf, 64, "%s%s", transfer->copy_kind ? copy_begin : "Memset",
+			 transfer->copy_kind ? copy_word(transfer->copy_kind) : "");
+	else if (transfer->copy_kind)
 		snprintf(buf, 64, "%s%s (%s%s%s)", copy_begin, copy_word(transfer->copy_kind),
 			 memory_word(transfer->from_kind), arrow, memory_word(transfer->to_kind));
 	else
@@ -80,8 +83,10 @@ void tp_device_transfer_of(struct tp_transfer *transfer, const char *name, uint3
 	if (!n)
 		return;
 	open = memchr(name, '(', n);
-	if (n > n_begin + 4 && !memcmp(name, copy_begin, n_begin))
+	if (n >= n_begin + 4 && !memcmp(name, copy_begin, n_begin))
 		transfer->copy_kind = number_of(copy_words, N_COPIES, name + n_begin, 4);
+	if (!open)
+		transfer->from_kind = transfer->to_kind = TP_MEMORY_UNTOLD;
 	close = open ? memchr(open, ')', (size_t)(name + n - open)) : NULL;
 	if (!close)
 		return;

@@ -29,7 +29,8 @@ static void add_work_args(struct tp_args *args, const struct tp_event *event,
 	tp_arg_uint(args, TP_KEY_EXTERNAL_ID, external);
 	tp_arg_uint(args, TP_KEY_CORRELATION, event->link);
 	tp_arg_encoded(args, detail);
-	if (event->kind == TP_REC_MEMCPY || event->kind == TP_REC_MEMSET) {
+	/* 0: not known. */
+	if ((event->kind == TP_REC_MEMCPY || event->kind == TP_REC_MEMSET) && event->arg) {
 		tp_arg_uint(args, TP_KEY_COPIED, event->arg);
 		if (ns > 0)	/* bytes a nanosecond */
 			tp_arg_double(args, TP_KEY_BANDWIDTH, TP_ARG_FIXED,

@@ -15,6 +15,14 @@ static void put_rate(struct tp_row *r, const struct tp_copies_row *row, double b
 		tp_row_text(r, "?");
 }
 
+static void put_bytes(struct tp_row *r, const struct tp_copies_row *row)
+{
+	if (row->bytes)
+		tp_row_integer(r, row->bytes);
+	else
+		tp_row_text(r, "?");
+}
+
 static void put_copies(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_copies *copies = ctx;
@@ -23,7 +31,7 @@ static void put_copies(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "copy", "copy", TP_CUT, "its direction and memory", "%s",
 		tp_names_at(copies->names, row->name)->bytes);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->ns.n);
-	TP_BYTES(r, "bytes", "bytes", 0, "bytes of all", row->bytes);
+	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of all", put_bytes(r, row));
 	TP_NS(r, "total_ns", "total", 0, "total time", row->ns.sum);
 	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of one", tp_spread_mean(&row->ns));
 	TP_NS(r, "max_ns", "max", TP_LESS(1), "greatest time of one", row->ns.most);

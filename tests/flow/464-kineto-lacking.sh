@@ -62,4 +62,20 @@ for name in lacking nothing; do
 		'"blocks per SM":0.5,"warps per SM":4,.*"est. achieved occupancy %":42'
 done
 
+# ---- ROCm's copies ----
+
+trace rocm '{"id": 0, "name": "AMD Radeon Graphics", "warpSize": 64, "numSms": 104}' "$launch" '{"ph": "X",
+"cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 1100, "dur": 50, "args": {"device": 0,
+"stream": 7, "correlation": 3, "kind": "HtoD"}}'
+fuse rocm -q -f jsonl -v overview,kernel "$TMP/rocm.json"
+is "ROCm: a copy keeps its name" "$(row rocm copies copy)" "Memcpy HtoD"
+is "ROCm: bytes that are not told are not known" "$(row rocm copies bytes)" "?"
+is "ROCm: nor is their speed" "$(row rocm copies gb_per_s)" "?"
+is "ROCm: nor is the device's memory" "$(row rocm gpu memory_bytes)" "?"
+is "ROCm: nor its capability" "$(row rocm gpu capability)" "?"
+fuse rocm-torch -q -f torch -o "$TMP/rocm-torch" "$TMP/rocm.json"
+like "ROCm: in timelines, too" "$(zcat "$TMP/rocm-torch"/*.json.gz | grep '"Memcpy HtoD"')" \
+	'"cat":"gpu_memcpy","name":"Memcpy HtoD"'
+unlike "ROCm: without bytes" "$(zcat "$TMP/rocm-torch"/*.json.gz | grep '"Memcpy HtoD"')" '"bytes"|bandwidth'
+
 done_testing

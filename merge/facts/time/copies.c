@@ -29,7 +29,8 @@ static void take_copy(void *state, const struct tp_event *event)
 	row->bytes = tp_add(row->bytes, bytes);
 	if (!tp_spread_add(&row->ns, ns))
 		copies->is_incomplete = true;
-	if (ns <= 0 || event->flags & TP_F_PARTIAL)
+	/* No bytes: not known. */
+	if (ns <= 0 || !bytes || event->flags & TP_F_PARTIAL)
 		return;
 	row->timed_bytes = tp_add(row->timed_bytes, bytes);
 	row->timed_ns = tp_add(row->timed_ns, ns);

@@ -47,7 +47,7 @@ static void put_share(struct tp_row *r, bool is_known, double part, double whole
 
 static void put_capability(struct tp_row *r, const struct tp_device *device)
 {
-	if (device)
+	if (device && device->major)
 		tp_row_text(r, "%u.%u", device->major, device->minor);
 	else
 		tp_row_text(r, "?");
@@ -62,7 +62,8 @@ static void put_gpu(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "gpu", "GPU", TP_INSET, "its number", "%s", tp_overview_gpu_who(who, ctx, d));
 	TP_TEXT(r, "name", "", TP_CUT, "what it is called", "%s", d->device ? d->device->name : "?");
 	TP_CELL(r, "memory_bytes", "memory", TP_UNIT_BYTES, TP_LESS(2), "its memory",
-		put_known(r, d->device, d->device ? (int64_t)d->device->memory_bytes : 0));
+		put_known(r, d->device && d->device->memory_bytes,
+			  d->device ? (int64_t)d->device->memory_bytes : 0));
 	TP_CELL(r, "capability", "capability", TP_UNIT_TEXT, TP_TO_RIGHT | TP_LESS(1),
 		"compute capability", put_capability(r, d->device));
 	TP_PERCENT(r, "utilisation_percent", "utilisation", 0, "part of the time with a kernel",
