@@ -510,8 +510,10 @@ out:
 	if (err)
 		tp_say("out of memory while files were opened");
 	else if (!run->pub.n_windows && !run->pub.n_steps)
-		tp_say("nothing usable in '%s'%s", run->pub.path,
-		       options->n_paths > 1 ? " and the other paths" : "");
+		tp_say("nothing usable in '%s'%s: no trace (*.tpt), ring, step ledger or node file of ours and no "
+		       "*.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, and is this its "
+		       "TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or why nothing",
+		       run->pub.path, options->n_paths > 1 ? " and the other paths" : "");
 	else
 		return &run->pub;
 	tp_run_free(run ? &run->pub : NULL);

@@ -168,7 +168,7 @@ fi
 
 expect "nothing there" 1 "'$TMP/none': No such file or directory" "$TMP/none"
 mkdir "$TMP/empty"
-expect "an empty folder" 1 "nothing usable in '$TMP/empty'" "$TMP/empty"
+expect "an empty folder" 1 "nothing usable in '$TMP/empty': no trace .*LD_PRELOAD .*TRAINPROF_LOG=info" "$TMP/empty"
 expect "nothing to compare with" 1 "nothing usable in '$TMP/empty'" --compare "$TMP/empty" "$TMP/run"
 expect "nothing to compare with: no limit passed either" 1 "'$TMP/none': No such file" \
 	--compare "$TMP/none" --fail-if 'step>5%' "$TMP/run"
