@@ -4,9 +4,11 @@
  */
 #include "merge/model/label.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/trace/ring_layout.h"
 
@@ -50,22 +52,58 @@ bool tp_label_is_needed(const struct tp_run *run)
 	return n > 1;
 }
 
+/* "/home/me/./x/../train.py" is "/home/me/train.py": in place, for absolute paths. */
+static void normalise(char *path)
+{
+	char *to = path;
+
+	if (*path != '/')
+		return;
+	for (const char *from = path; *from;) {
+		size_t n = strcspn(++from, "/");
+
+		if (n == 2 && !memcmp(from, "..", 2)) {
+			while (to > path && *--to != '/')
+				;
+		} else if (n && !(n == 1 && *from == '.')) {
+			*to++ = '/';
+			memmove(to, from, n);
+			to += n;
+		}
+		from += n;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = 0;
+}
+
+/* The part of an absolute path below the working directory; all of it when it is elsewhere. */
+static const char *below_here(const char *path)
+{
+	char here[PATH_MAX];
+	size_t n;
+
+	if (!getcwd(here, sizeof(here)))
+		return path;
+	n = strlen(here);
+	return n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
+}
+
 const char *tp_label_program(char buf[400], const struct tp_proc *proc)
 {
-	static const struct {
-		const char *kind, *shown;
-	} kinds[] = {{"file:", ""}, {"module:", "-m "}};
 	const char *program = proc->program ? proc->program : "";
 
-	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t n = strlen(kinds[i].kind);
-
-		if (!strncmp(program, kinds[i].kind, n)) {
-			snprintf(buf, 400, "%s%s", kinds[i].shown, program + n);
-			return buf;
-		}
+	if (!strcmp(program, "command"))
+		return "python -c '...'";
+	if (!strncmp(program, "module:", 7)) {
+		snprintf(buf, 400, "-m %s", program + 7);
+	} else if (!strncmp(program, "file:", 5)) {
+		snprintf(buf, 400, "%s", program + 5);
+		normalise(buf);
+		return below_here(buf);
+	} else {
+		snprintf(buf, 400, "%s", !*program ? "?" : strncmp(program, "exec:", 5) ? program : program + 5);
 	}
-	snprintf(buf, 400, "%s", *program ? program : "?");
 	return buf;
 }
 

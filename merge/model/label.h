@@ -17,7 +17,8 @@ const char *tp_label_proc(char buf[64], const struct tp_run *run, const struct t
 /* More than one process trains: what is said of a step needs to say whose it is. */
 bool tp_label_is_needed(const struct tp_run *run);
 
-/* What ran, as one would type it: "train.py", "-m package.train". Into buf, returned. */
+/* What ran, as one would type it: "train.py", "-m package.train", "python -c '...'"; below the
+ * working directory by its path from there. In buf, if need be. */
 const char *tp_label_program(char buf[400], const struct tp_proc *proc);
 
 /* "main thread", "thread 4712 'pt_autograd_0'" */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/model/label.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -28,17 +29,18 @@ uint64_t tp_title_pid(const struct tp_proc *proc)
 
 const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 {
-	const char *program = strrchr(proc->program, '/');
+	char whole[400];
+	const char *program = tp_label_program(whole, proc), *name = strrchr(program, '/');
 	struct tp_text text;
 
 	tp_text_init(&text, buf, TP_TITLE_MAX);
-	program = program ? program + 1 : proc->program;
+	program = name ? name + 1 : program;
 	if (proc->rank >= 0)
 		tp_text_fmt(&text, "rank %d", proc->rank);
 	if (proc->worker)
 		tp_text_fmt(&text, "%sworker %u", text.len ? " " : "", proc->worker);
 	tp_text_fmt(&text, "%s%.*s (pid %u", text.len ? ": " : "", PROGRAM_MOST,
-		    *program ? program : "python", proc->pid);
+		    strcmp(program, "?") ? program : "python", proc->pid);
 	if (proc->restart)
 		tp_text_fmt(&text, ", restart %u", proc->restart);
 	tp_text_fmt(&text, "%s)", proc->is_dead ? ", died" : "");

@@ -3,6 +3,7 @@
  * label.c - tests of names of processes and of facts in META texts
  */
 #include <criterion/criterion.h>
+#include <unistd.h>
 
 #include "merge/model/label.h"
 #include "tests/unit/fake_run.h"
@@ -91,7 +92,10 @@ Test(label, shows_programs_as_one_types_them)
 	static const struct {
 		const char *program, *shown;
 	} cases[] = {{"file:/x/train.py", "/x/train.py"}, {"module:a.b", "-m a.b"},
-		     {"command", "command"}, {"train.py", "train.py"},
+		     {"command", "python -c '...'"}, {"train.py", "train.py"},
+		     {"file:/x/./y/../train.py", "/x/train.py"}, {"file:/../../x//train.py", "/x/train.py"},
+		     {"file:/x/y/..", "/x"}, {"file:/", "/"}, {"file:train.py", "train.py"},
+		     {"exec:./native 1", "./native 1"},
 		     {"", "?"},				  {NULL, "?"}};
 	struct tp_proc proc = {.at = 0};
 	char buf[400];
@@ -100,6 +104,12 @@ Test(label, shows_programs_as_one_types_them)
 		proc.program = cases[i].program;
 		cr_expect_str_eq(tp_label_program(buf, &proc), cases[i].shown);
 	}
+	/* Below the working directory: from there. */
+	cr_assert_eq(chdir("/usr"), 0);
+	proc.program = "file:/usr/./lib/train.py";
+	cr_expect_str_eq(tp_label_program(buf, &proc), "lib/train.py");
+	proc.program = "file:/usrlib/train.py";
+	cr_expect_str_eq(tp_label_program(buf, &proc), "/usrlib/train.py");
 }
 
 Test(label, knows_every_phase_and_does_not_trust_the_number)
