@@ -86,6 +86,8 @@ static const struct option_row rows[] = {
 	 "the TRAINPROF_ variables that the profiled job reads"},
 	{0, "help-columns", NULL, NULL, &command.is_help_columns,
 	 "the tables of the views, their fields and units"},
+	{0, "help-examples", NULL, NULL, &command.is_help_examples,
+	 "questions, and the line that answers each"},
 	{0, "version", NULL, NULL, &command.is_version, "version"},
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -162,6 +164,20 @@ void tp_command_help(void)
 		printf("  %-26s  %s\n", tp_views[i]->name, tp_views[i]->help);
 	printf("\nexit status: 0, 1 (nothing usable, or a result could not be written), 2 (usage),\n"
 	       "3 (--strict and something was lost), 4 (--fail-if and a limit is passed)\n");
+}
+
+void tp_command_examples(void)
+{
+	static const struct {
+		const char *question, *line;
+	} example[] = {
+#define _(question, line) {question, line},
+#include "merge/examples.def"
+#undef _
+	};
+
+	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++)
+		printf("%s\n    %s\n", example[i].question, example[i].line);
 }
 
 /* ---- parsing ---- */
@@ -471,7 +487,7 @@ struct tp_command *tp_command_read(char **argv)
 	memset(&words, 0, sizeof(words));
 	parse(argv);
 	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
-	    !command.is_version) {
+	    !command.is_help_examples && !command.is_version) {
 		check_values();
 		choose_results();
 		check_output();

@@ -24,7 +24,7 @@ struct tp_command {
 	struct tp_fuse_options fuse, other;	/* other: of --compare */
 	struct tp_view_options view;
 	bool is_recover, is_strict, is_quiet, is_no_pager;
-	bool is_help, is_help_env, is_help_columns, is_version;
+	bool is_help, is_help_env, is_help_columns, is_help_examples, is_version;
 	bool is_worse, is_bad;	/* what view.is_worse and view.is_bad point to */
 
 	const struct tp_sink *sink[TP_LIST_MAX];
@@ -35,7 +35,8 @@ struct tp_command {
 
 /* Reads argv, whose paths it collects at the front. Exits with TP_STATUS_USAGE after a message. */
 struct tp_command *tp_command_read(char **argv);
-/* To standard output: the text of --help. */
+/* To standard output: the texts of --help and --help-examples. */
 void tp_command_help(void);
+void tp_command_examples(void);
 
 #endif

@@ -146,6 +146,8 @@ int main(int argc, char **argv)
 		print_environment();
 	else if (command->is_help_columns)
 		tp_fields_help(tp_views);
+	else if (command->is_help_examples)
+		tp_command_examples();
 	else if (command->is_version)
 		printf("trainprof-merge %s, trace format %d.%d\n", TP_VERSION, TP_TRACE_MAJOR,
 		       TP_TRACE_MINOR);

@@ -60,13 +60,26 @@ END
 expect "two formats, one file" 2 "'-o .*' is one file" -f chrome,perfetto -o "$TMP/one.json" \
 	"$TMP/run"
 
-for option in --help --help-env --version; do
+for option in --help --help-env --help-examples --version; do
 	fuse said "$option"
 	is "$option: exit status" "$status" 0
 	is "$option: nothing on stderr" "$(lines "$TMP/said.err")" 0
 done
 like "--help-env names the variables" "$("$MERGE" --help-env)" 'TRAINPROF_SCHEDULE'
 like "--help-env: ranges of values" "$("$MERGE" --help-env)" 'from [0-9]+[KMG]? to [0-9]+[KMG]?'
+
+# ---- the cheat sheet: each line of the merge does what it says ----
+mkdir -p "$TMP/sheet/yesterday"
+for name in trainprof-run yesterday/trainprof-run base-run; do
+	cp -r "$TMP/run" "$TMP/sheet/$name"
+done
+n_lines=0
+while IFS= read -r line; do
+	n_lines=$((n_lines + 1))
+	(cd "$TMP/sheet" && eval "'$MERGE' ${line#trainprof-merge }") >"$TMP/sheet.out" 2>&1
+	is "$line" "$?" 0
+done < <("$MERGE" --help-examples | sed -n 's/^ *\(trainprof-merge .*\)/\1/p')
+ok "there are lines to try" test $n_lines -gt 10
 
 # ---- defaults ----
 fuse plain "$TMP/run"
