@@ -150,19 +150,36 @@ static void *begin(struct tp_facts *facts, const char *path)
 	return NULL;
 }
 
-/* rank0.pickle, rank0.worker1.pickle, pid4711.pickle */
+/* A process that was started without a launcher is rank 0. */
+static int32_t rank_of(const struct tp_proc *proc)
+{
+	return proc->rank < 0 ? 0 : proc->rank;
+}
+
+static bool has_double(const struct tp_run *run, const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *other = run->proc[i];
+
+		if (other != proc && rank_of(other) == rank_of(proc) && other->worker == proc->worker &&
+		    other->restart == proc->restart)
+			return true;
+	}
+	return false;
+}
+
+/* rank0.pickle, rank0.worker1.pickle; rank0.pid4711.pickle, where a rank has several processes */
 static void name_file(char *path, size_t cap, const struct sink *s, const struct tp_proc *proc)
 {
-	char worker[32] = "", restart[32] = "";
+	char worker[32] = "", restart[32] = "", pid[32] = "";
 
 	if (proc->worker)
 		snprintf(worker, sizeof(worker), ".worker%u", proc->worker);
 	if (proc->restart)
 		snprintf(restart, sizeof(restart), ".restart%u", proc->restart);
-	if (proc->rank >= 0)
-		snprintf(path, cap, "%s/rank%d%s%s.pickle", s->path, proc->rank, worker, restart);
-	else
-		snprintf(path, cap, "%s/pid%u%s%s.pickle", s->path, proc->pid, worker, restart);
+	if (has_double(s->run, proc))
+		snprintf(pid, sizeof(pid), ".pid%u", proc->pid);
+	snprintf(path, cap, "%s/rank%d%s%s%s.pickle", s->path, rank_of(proc), worker, restart, pid);
 }
 
 static int write_proc(struct sink *s, const struct tp_proc *proc)

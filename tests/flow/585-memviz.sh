@@ -9,6 +9,7 @@ train run TRAINPROF_RECORD=categories,modules,pystacks TRAINPROF_SCHEDULE=wait=2
 	"$PYTHON" "$PROGS/train_gpt.py" --size tiny --steps 5 --epochs 1 --workers 0
 ok "a snapshot is written" "$MERGE" -q -f memviz -o "$TMP/viz" "$TMP/run"
 file=$(ls "$TMP"/viz/*.pickle)
+is "a file for the rank" "${file##*/}" rank0.pickle
 "$MERGE" -q --top 0 -f jsonl -v memory "$TMP/run" >"$TMP/rows.jsonl"
 shown "it is whole, and the view's" \
 	"$PYTHON" "$TOP/tests/flow/lib/memviz_check.py" "$file" "$TMP/rows.jsonl"
