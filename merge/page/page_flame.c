@@ -2,23 +2,20 @@
 /*
  * page_flame.c - part of the page: operators by what they were called in, as a flame graph
  *
- * A node is a name below the names around it; processes and threads are the outermost. Its own
- * time is the host's without the spans inside of it; the time of devices is that of the work
- * launched in it. Memory: nodes, up to a limit; beyond it a span counts for the one around it.
+ * The call tree without Python's frames: a node is a name below the names around it; processes and
+ * threads are the outermost. The time of devices is that of the work launched in it.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/time/launches.h"
+#include "merge/facts/program/call_tree.h"
 #include "merge/facts/time/paths.h"
-#include "merge/facts/time/spans.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/page/page_part.h"
 
 enum {
-	NODES_MAX = 1 << 18,
 	NODES_WRITTEN = 6000,
 	NOT_WRITTEN = UINT32_MAX,
 };
@@ -32,27 +29,29 @@ struct node {
 /* A node is a path of names; its outermost two rows are a process and a thread. 0: none. */
 struct flame {
 	const struct tp_run *run;
+	struct tp_call_tree *tree;
 	struct tp_names *names;
-	struct tp_spans *spans;
-	uint32_t *open;		/* the node of an open span, by tp_nest_span.slot */
-	uint32_t cap_open;
-	struct tp_launches *launches;
-	struct tp_launch_notes node_of;	/* of calls */
 	struct tp_paths paths;
 	struct node *node;	/* by number of the path */
 	uint32_t n_nodes, cap_nodes;
-	bool is_full;
 };
 
-/* The parent itself when there is no room. */
+static void *begin(struct tp_facts *facts)
+{
+	struct flame *f = tp_need(1, sizeof(*f));
+
+	f->run = tp_facts_run(facts);
+	f->tree = tp_facts_want(facts, &tp_fact_call_tree, NULL);
+	f->names = tp_call_tree_names(f->tree);
+	return f;
+}
+
 static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t row)
 {
 	uint32_t node = tp_paths_child(&f->paths, parent, row);
 
-	if (node == TP_NO_PATH) {
-		f->is_full = true;
-		return parent;
-	}
+	if (node == TP_NO_PATH)
+		tp_need_failed();
 	if (node >= f->n_nodes) {
 		tp_need_room(&f->node, &f->cap_nodes, (uint64_t)node + 1, sizeof(*f->node));
 		f->node[node].depth = f->node[parent].depth + 1;
@@ -61,106 +60,31 @@ static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t row)
 	return node;
 }
 
-/* Threads of one name are one: a backward pass has as many as there are devices. */
-static uint32_t thread_of(const struct tp_event *event)
+/* Takes the call tree's nodes: of Python's frames and of work their parents' node. */
+static void take_tree(struct flame *f)
 {
-	const struct tp_proc *proc = event->proc;
+	uint32_t n, *at;
+	const struct tp_call_node *tree = tp_call_tree_nodes(f->tree, &n);
 
-	for (uint32_t i = 0; i < proc->n_threads; i++)
-		if (proc->thread[i].is_main == event->thread->is_main &&
-		    (event->thread->is_main ||
-		     !strcmp(proc->thread[i].name, event->thread->name)))
-			return i;
-	return 0;
-}
-
-/* The node that the span's stands below. */
-static uint32_t around(struct flame *f, const struct tp_event *event,
-		       const struct tp_nest_span *span)
-{
-	uint32_t node = span->depth ? f->open[span[-1].slot] : 0;
-
-	if (node)
-		return node;
-	node = child_of(f, 0, event->proc->at);
-	return node ? child_of(f, node, thread_of(event)) : 0;
-}
-
-static void close_span(void *ctx, const struct tp_nest_span *span)
-{
-	struct flame *f = ctx;
-	struct node *node = &f->node[f->open[span->slot]];
-
-	node->calls++;
-	node->self_ns = tp_add(node->self_ns, tp_nest_self_ns(span));
-}
-
-static void take_span(void *state, const struct tp_event *event)
-{
-	struct flame *f = state;
-	const struct tp_nest_span *span = tp_spans_now(f->spans);
-	uint32_t node;
-
-	if (!span)
-		return;
-	node = around(f, event, span);
-	if (node)
-		node = child_of(f, node, span->name);
-	tp_need_room(&f->open, &f->cap_open, (uint64_t)span->slot + 1, sizeof(*f->open));
-	f->open[span->slot] = node;
-	if (event->kind == TP_REC_CALL)
-		tp_launch_note(&f->node_of, f->launches, event, node);
-}
-
-static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
-{
-	struct flame *f = ctx;
-	uint32_t node = tp_launch_noted(&f->node_of, call);
-
-	if (node)
-		f->node[node].device_ns =
-			tp_add(f->node[node].device_ns, event->end_ns - event->begin_ns);
-}
-
-static void begin_tree(void *state, struct tp_facts *facts, const void *params)
-{
-	struct flame *f = state;
-
-	f->run = tp_facts_run(facts);
-	f->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
-	f->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
-	f->names = tp_spans_names(f->spans);
-	f->paths.most = NODES_MAX + 1;
-	/* The one of what found no room. */
 	tp_need_room(&f->node, &f->cap_nodes, 1, sizeof(*f->node));
 	f->n_nodes = 1;
-	tp_spans_read(f->spans, close_span, f);
-	tp_launches_read(f->launches, take_launched, NULL, f);
-}
+	at = tp_need((size_t)n + 1, sizeof(*at));
+	for (uint32_t i = 1; i < n; i++) {
+		struct node *node;
 
-static void free_tree(void *state)
-{
-	struct flame *f = state;
-
-	tp_launch_notes_free(&f->node_of);
-	tp_paths_free(&f->paths);
-	free(f->open);
-	free(f->node);
-}
-
-static const struct tp_fact fact_tree = {
-	.name = "operators by what they are called in",
-	.bytes = sizeof(struct flame),
-	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL),
-	.is_cut = true,
-	.begin = begin_tree,
-	.event = take_span,
-	.free = free_tree,
-};
-
-static void *begin(struct tp_facts *facts)
-{
-	return tp_facts_want(facts, &fact_tree, NULL);
+		at[i] = at[tree[i].parent];
+		if (tree[i].kind == TP_CALL_PROCESS || tree[i].kind == TP_CALL_THREAD ||
+		    tree[i].kind == TP_CALL_SPAN)
+			at[i] = child_of(f, at[i], tree[i].value);
+		/* Work of which no call is known is in no operator. */
+		if (!at[i])
+			continue;
+		node = &f->node[at[i]];
+		node->calls += tree[i].calls;
+		node->self_ns = tp_add(node->self_ns, tree[i].ns[TP_TIME_HOST]);
+		node->device_ns = tp_add(node->device_ns, tree[i].ns[TP_TIME_DEVICE]);
+	}
+	free(at);
 }
 
 /* What a node and all below it cost, on the host or on devices, by which they are chosen. */
@@ -291,6 +215,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	struct total *total;
 	uint32_t *number;
 
+	take_tree(f);
 	total = calloc((size_t)f->n_nodes + 1, sizeof(*total));
 	number = calloc((size_t)tp_names_count(f->names) + 1, sizeof(*number));
 	if (total && number) {
@@ -298,10 +223,13 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 		put_names(f, total, number, html);
 		put_nodes(f, total, number, html);
 	}
-	if (f->is_full || !total || !number)
+	if (tp_call_tree_is_full(f->tree) || !total || !number)
 		tp_html_integer(html, "is_cut", 1);
 	free(total);
 	free(number);
+	free(f->node);
+	tp_paths_free(&f->paths);
+	free(f);
 }
 
 const struct tp_page_part tp_page_flame = {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "merge/facts/heap/heapbook.h"
-#include "merge/facts/program/timebook.h"
+#include "merge/facts/program/call_tree.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/page/page_part.h"
@@ -15,7 +15,7 @@ enum { NODES_MAX = 3000 };	/* of a cost */
 
 struct stacks {
 	const struct tp_heap_rows *heap;
-	struct tp_timebook *time;
+	struct tp_call_tree *time;
 	struct tp_html *html;
 	const struct tp_flame *flame;
 	/* The stack that came last, and its nodes' numbers: the next one shares its beginning. */
@@ -34,7 +34,7 @@ static void *begin(struct tp_facts *facts)
 	struct stacks *stacks = tp_need(1, sizeof(*stacks));
 
 	stacks->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
-	stacks->time = tp_facts_want(facts, &tp_fact_timebook, NULL);
+	stacks->time = tp_facts_want(facts, &tp_fact_call_tree, NULL);
 	return stacks;
 }
 
@@ -117,14 +117,14 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct stacks *stacks = state;
 	const struct tp_heap_rows *heap = stacks->heap;
-	const struct tp_flame_rows *time = tp_timebook_rows(stacks->time);
+	const struct tp_flame_rows *time = tp_call_stacks(stacks->time);
 	struct tp_flame_rows heap_rows = tp_heap_flame(heap);
 
 	stacks->html = html;
 	tp_html_integer(html, "sample_bytes", (int64_t)heap->sample_bytes);
 	tp_html_open(html, "costs", '[');
 	/* Operators alone have a graph of their own. */
-	if (time->n_rows && tp_timebook_has_python(stacks->time))
+	if (time->n_rows && tp_call_tree_has_python(stacks->time))
 		put_costs(stacks, time);
 	if (heap->n_rows)
 		put_costs(stacks, &heap_rows);

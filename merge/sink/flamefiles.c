@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "merge/facts/heap/heapbook.h"
-#include "merge/facts/program/timebook.h"
+#include "merge/facts/program/call_tree.h"
 #include "merge/kit/need.h"
 #include "merge/kit/say.h"
 
 struct flamefile {
 	const struct tp_heap_rows *heap;
-	struct tp_timebook *time;
+	struct tp_call_tree *time;
 	char path[];
 };
 
@@ -26,7 +26,7 @@ void *tp_flamefile_begin(struct tp_facts *facts, const char *path)
 	struct flamefile *file = tp_need(1, sizeof(*file) + n);
 
 	file->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
-	file->time = tp_facts_want(facts, &tp_fact_timebook, NULL);
+	file->time = tp_facts_want(facts, &tp_fact_call_tree, NULL);
 	memcpy(file->path, path, n);
 	return file;
 }
@@ -47,8 +47,8 @@ int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
 {
 	struct flamefile *file = state;
 	const struct tp_heap_rows *heap = file->heap;
-	const struct tp_flame_rows *time = tp_timebook_rows(file->time);
-	bool is_incomplete = heap->is_incomplete || tp_timebook_is_incomplete(file->time);
+	const struct tp_flame_rows *time = tp_call_stacks(file->time);
+	bool is_incomplete = heap->is_incomplete || tp_call_tree_is_incomplete(file->time);
 	struct tp_flame_rows rows[TP_FLAME_SETS];
 	uint32_t n = 0;
 	int err;

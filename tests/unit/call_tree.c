@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timebook.c - tests of what stacks cost in time
+ * call_tree.c - tests of the tree of calls, and of it as stacks
  */
 #include <criterion/criterion.h>
 
-#include "merge/facts/program/timebook.h"
+#include "merge/facts/program/call_tree.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;
 static struct tp_queue queue = {.stream = 7};
 static struct tp_facts *facts;
-static struct tp_timebook *book;
+static struct tp_call_tree *tree;
 static struct tp_proc *proc;
 
 static void set_up(void)
@@ -20,7 +20,7 @@ static void set_up(void)
 	proc->thread[0].torch_id = 1;
 	fake_window(&fake, proc, 0, 0, 100000);
 	facts = tp_facts_new(&fake.run);
-	book = tp_facts_want(facts, &tp_fact_timebook, NULL);
+	tree = tp_facts_want(facts, &tp_fact_call_tree, NULL);
 }
 
 static void tear_down(void)
@@ -28,7 +28,7 @@ static void tear_down(void)
 	tp_facts_free(facts);
 }
 
-TestSuite(timebook, .init = set_up, .fini = tear_down);
+TestSuite(call_tree, .init = set_up, .fini = tear_down);
 
 static void give(struct tp_event event)
 {
@@ -80,7 +80,7 @@ static const char *told(void)
 	size_t n = 0;
 
 	tp_facts_end(facts);
-	rows = tp_timebook_rows(book);
+	rows = tp_call_stacks(tree);
 	text[0] = '\0';
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
 		uint64_t host = rows->value(rows->of, i, TP_TIME_HOST);
@@ -106,7 +106,7 @@ static const char *told(void)
 	return text;
 }
 
-Test(timebook, operators_stand_below_the_functions_that_call_them)
+Test(call_tree, operators_stand_below_the_functions_that_call_them)
 {
 	frame(1, 0, "main", 10);
 	frame(2, 1, "Module._call_impl", 1787);
@@ -119,11 +119,11 @@ Test(timebook, operators_stand_below_the_functions_that_call_them)
 	cr_expect_str_eq(told(), "main;GPT.forward;aten::linear 20 0\n"
 				 "main;GPT.forward;aten::linear;aten::addmm 80 0\n"
 				 "main;aten::relu 30 0\n");
-	cr_expect(tp_timebook_has_python(book));
-	cr_expect_not(tp_timebook_is_incomplete(book));
+	cr_expect(tp_call_tree_has_python(tree));
+	cr_expect_not(tp_call_tree_is_incomplete(tree));
 }
 
-Test(timebook, a_span_that_begins_where_another_ends_is_not_inside_of_it)
+Test(call_tree, a_span_that_begins_where_another_ends_is_not_inside_of_it)
 {
 	give(span_of(TP_REC_OP, "aten::mm", 100, 200));
 	give(span_of(TP_REC_OP, "aten::relu", 200, 230));
@@ -135,7 +135,7 @@ Test(timebook, a_span_that_begins_where_another_ends_is_not_inside_of_it)
 				 "aten::relu;aten::add 10 0\n");
 }
 
-Test(timebook, inside_of_a_range_functions_around_it_are_not_told_again)
+Test(call_tree, inside_of_a_range_functions_around_it_are_not_told_again)
 {
 	const struct tp_string *program = code("main");
 
@@ -151,7 +151,7 @@ Test(timebook, inside_of_a_range_functions_around_it_are_not_told_again)
 				 "main;my range;loss;aten::sub 40 0\n");
 }
 
-Test(timebook, the_backward_pass_stands_below_the_forward_operator)
+Test(call_tree, the_backward_pass_stands_below_the_forward_operator)
 {
 	struct tp_event forward = span_of(TP_REC_OP, "aten::mul", 100, 150);
 	struct tp_event engine = span_of(TP_REC_OP, "evaluate_function", 200, 300);
@@ -176,7 +176,7 @@ Test(timebook, the_backward_pass_stands_below_the_forward_operator)
 				 "main;GPT.forward;(its backward pass);MulBackward0;aten::mul 60 0\n");
 }
 
-Test(timebook, work_of_devices_below_its_call_or_of_callers_that_are_not_known)
+Test(call_tree, work_of_devices_below_its_call_or_of_callers_that_are_not_known)
 {
 	struct tp_event call = span_of(TP_REC_CALL, "cudaLaunchKernel", 110, 120);
 	struct tp_event kernel = span_of(TP_REC_KERNEL, "_Z4gemmv", 130, 1130);
@@ -194,5 +194,30 @@ Test(timebook, work_of_devices_below_its_call_or_of_callers_that_are_not_known)
 				 "aten::mm;cudaLaunchKernel 10 0\n"
 				 "aten::mm;cudaLaunchKernel;gemm() 0 1000\n"
 				 "?;gemm() 0 100\n");
-	cr_expect_not(tp_timebook_has_python(book));
+	cr_expect_not(tp_call_tree_has_python(tree));
+}
+
+Test(call_tree, threads_of_one_name_are_one_and_their_calls_are_counted)
+{
+	const struct tp_call_node *node;
+	uint32_t n;
+
+	for (uint32_t thread = 0; thread < 3; thread++)
+		give(fake_span(&fake, proc, thread, TP_REC_OP, fake_op(&fake, "aten::mm"), 100, 150));
+	tp_facts_end(facts);
+	node = tp_call_tree_nodes(tree, &n);
+	cr_assert_eq(n, 6);
+	cr_expect_eq(node[1].kind, TP_CALL_PROCESS);
+	for (uint32_t i = 0; i < 2; i++) {
+		cr_expect_eq(node[2 + 2 * i].kind, TP_CALL_THREAD);
+		cr_expect_eq(node[2 + 2 * i].parent, 1);
+		cr_expect_eq(node[2 + 2 * i].value, i);
+		cr_expect_eq(node[3 + 2 * i].kind, TP_CALL_SPAN);
+		cr_expect_eq(node[3 + 2 * i].parent, 2 + 2 * i);
+		cr_expect_eq(node[3 + 2 * i].calls, 1 + i);
+		cr_expect_eq(node[3 + 2 * i].ns[TP_TIME_HOST], 50 * (1 + (int64_t)i));
+	}
+	cr_expect_not(tp_call_tree_is_full(tree));
+	/* As stacks they are one. */
+	cr_expect_str_eq(told(), "aten::mm 50 0\naten::mm 100 0\n");
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call_stacks.c - the call tree as stacks, for flame graphs and profiles
+ *
+ * Frames of Python inside a span (a user's range) are given without those that stand around the
+ * span already. What the backward pass does stands below the forward operator's frames, which it
+ * was made by, behind one that says so.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/program/call_tree_in.h"
+#include "merge/kit/demangle.h"
+
+enum {
+	FRAMES_MAX = 512,	/* of Python in one node; more are left out */
+	ID_NAME = 0x40000000,	/* function_id of names: stacks.h counts its own from 0 */
+	ID_BACKWARD = 0x7fffffff,
+};
+
+static bool is_same_function(const struct tp_frame *a, const struct tp_frame *b)
+{
+	return a->function_id == b->function_id && a->module == b->module &&
+	       a->is_python == b->is_python;
+}
+
+/* PyTorch's way into a range, and from a module to its forward(): between two functions of Python
+ * they say nothing, and there would be three frames for one. */
+static bool is_glue(const struct tp_frame *frame)
+{
+	static const char *const glue[] = {
+		"record_function.__enter__", "OpOverloadPacket.__call__",
+		"Module._wrapped_call_impl", "Module._call_impl",
+	};
+
+	for (uint32_t i = 0; i < sizeof(glue) / sizeof(glue[0]); i++) {
+		if (!strcmp(frame->function, glue[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Frames of Python, the innermost first, without the outermost ones of `around`. */
+static uint32_t put_python(const struct tp_call_tree *tree, uint32_t stack, uint32_t around,
+			   struct tp_frame *frame, uint32_t max)
+{
+	const struct tp_stacks *stacks = tp_origins_stacks(tree->origins);
+	struct tp_frame own[FRAMES_MAX], outside[FRAMES_MAX];
+	uint32_t n = tp_stacks_frames(stacks, stack, own, FRAMES_MAX);
+	uint32_t n_outside = around ? tp_stacks_frames(stacks, around, outside, FRAMES_MAX) : 0;
+	uint32_t n_put = 0;
+
+	if (n > FRAMES_MAX)
+		n = FRAMES_MAX;
+	if (n_outside > FRAMES_MAX)
+		n_outside = FRAMES_MAX;
+	while (n && n_outside && is_same_function(&own[n - 1], &outside[n_outside - 1])) {
+		n--;
+		n_outside--;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_glue(&own[i]))
+			continue;
+		if (n_put < max)
+			frame[n_put] = own[i];
+		n_put++;
+	}
+	return n_put;
+}
+
+static struct tp_frame frame_of_name(const struct tp_call_tree *tree, uint32_t name)
+{
+	const char *title = tree->title[name];
+
+	return (struct tp_frame){
+		.function = title ? title : tp_names_at(tree->names, name)->bytes, .file = "",
+		.module = "", .function_id = ID_NAME + name,
+	};
+}
+
+static uint32_t frames_of(const void *of, uint32_t at, struct tp_frame *frame, uint32_t max)
+{
+	static const struct tp_frame backward = {
+		.function = "(its backward pass)", .file = "", .module = "",
+		.function_id = ID_BACKWARD,
+	};
+	const struct tp_call_tree *tree = of;
+	const struct tp_call_node *node = &tree->node[at];
+	uint32_t n = 0, around;
+
+	for (; node->kind >= TP_CALL_SPAN; node = &tree->node[node->parent]) {
+		if (node->kind == TP_CALL_SPAN || node->kind == TP_CALL_WORK) {
+			if (n < max)
+				frame[n] = frame_of_name(tree, node->value);
+			n++;
+			continue;
+		}
+		/* The forward pass does not stand below the call of the backward pass. */
+		around = node->kind == TP_CALL_PYTHON ? tree->node[node->parent].stack : 0;
+		if (node->kind == TP_CALL_BACKWARD) {
+			if (n < max)
+				frame[n] = backward;
+			n++;
+		}
+		n += put_python(tree, node->value, around, n < max ? frame + n : NULL,
+				n < max ? max - n : 0);
+		if (node->kind == TP_CALL_BACKWARD)
+			break;
+	}
+	if (n && n <= max && node->kind == TP_CALL_UNKNOWN)
+		frame[n - 1].is_cut = true;
+	return n;
+}
+
+static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
+{
+	const struct tp_call_tree *tree = of;
+
+	*stack = at + 1;
+	*proc = tree->node[at + 1].proc;
+}
+
+static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)
+{
+	const struct tp_call_tree *tree = of;
+	int64_t ns = tree->node[at + 1].ns[cost];
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void make_titles(struct tp_call_tree *tree)
+{
+	uint32_t n = tp_names_count(tree->names), n_text;
+	char *readable = malloc(TP_DEMANGLE_TO);
+
+	tree->title = calloc((size_t)n + 1, sizeof(tree->title[0]));
+	tree->n_titles = n;
+	for (uint32_t i = 0; readable && tree->title && i < n; i++) {
+		const struct tp_name *name = tp_names_at(tree->names, i);
+		const char *text = tp_demangle(name->bytes, name->n_bytes, readable, &n_text);
+
+		if (text)
+			tree->title[i] = strndup(text, n_text);
+	}
+	free(readable);
+}
+
+const struct tp_flame_rows *tp_call_stacks(struct tp_call_tree *tree)
+{
+	static const struct tp_flame_cost costs[TP_TIME_COSTS] = {
+		[TP_TIME_HOST] = {"host-time", "time of the host in operators", "host", TP_FLAME_NS,
+				  false},
+		[TP_TIME_DEVICE] = {"device-time", "time of devices", "device", TP_FLAME_NS, false},
+	};
+
+	if (tree->has_rows)
+		return &tree->rows;
+	tree->has_rows = true;
+	make_titles(tree);
+	tree->rows = (struct tp_flame_rows){
+		.run = tree->run, .what = "time", .cost = costs, .n_costs = TP_TIME_COSTS,
+		.row = row_of, .value = value_of, .of = tree, .frames = frames_of, .stacks = tree,
+	};
+	if (!tree->title || tp_stacks_resolve(tp_origins_stacks(tree->origins), NULL))
+		tree->is_incomplete = true;
+	else if (tree->paths.n)
+		tree->rows.n_rows = tree->paths.n - 1;
+	return &tree->rows;
+}
