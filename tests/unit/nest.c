@@ -112,8 +112,9 @@ Test(nest, gives_memory_to_the_innermost_span_and_to_all_around_it)
 	struct tp_nest *nest = tp_nest_new(note, &seen);
 	struct tp_proc *proc;
 	struct fake fake;
-	uint32_t open[4];
+	const struct tp_nest_span *open;
 	struct tp_event event;
+	uint32_t n;
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
@@ -127,9 +128,10 @@ Test(nest, gives_memory_to_the_innermost_span_and_to_all_around_it)
 	tp_nest_span(nest, &event, 2, 2);
 	event = fake_block(&fake, proc, 0, TP_REC_ALLOC, 25, 1, 0);
 	tp_nest_bytes(nest, &event, 10);
-	cr_expect_eq(tp_nest_open(nest, &event, open, 4), 3);
-	cr_expect_eq(open[0], 2);
-	cr_expect_eq(open[2], 0);
+	open = tp_nest_stack(nest, &event, &n);
+	cr_assert_eq(n, 3);
+	cr_expect_eq(open[0].row, 0);
+	cr_expect_eq(open[2].row, 2);
 	/* At the very end of a span: still its own. */
 	event.begin_ns = 30;
 	tp_nest_bytes(nest, &event, -4);

@@ -158,20 +158,6 @@ void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t b
 		    tp_add(track->span[track->n - 1].self_bytes, bytes);
 }
 
-uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,
-		      uint32_t cap)
-{
-	struct track *track = find_track(nest, event);
-	uint32_t n = 0;
-
-	if (!track)
-		return 0;
-	close_ended(nest, track, event->begin_ns, false);
-	for (uint32_t i = track->n; i > 0 && n < cap; i--)
-		row[n++] = track->span[i - 1].row;
-	return n;
-}
-
 const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,
 					 uint32_t *n)
 {

@@ -43,11 +43,8 @@ const struct tp_nest_span *tp_nest_span(struct tp_nest *nest, const struct tp_ev
 					uint32_t row, uint32_t name);
 /* Bytes allocated (freed: negative) by the event's thread at its time. */
 void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes);
-/* Rows of the spans open on the event's thread at its time, innermost first, at most cap.
- * Returns how many. */
-uint32_t tp_nest_open(struct tp_nest *nest, const struct tp_event *event, uint32_t *row,
-		      uint32_t cap);
-/* The same as spans, outermost first, valid until the next call; *n gets how many. */
+/* The spans open on the event's thread at its time, outermost first, valid until the next call; *n gets
+ * how many. */
 const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,
 					 uint32_t *n);
 /* Closes all open spans, then frees. */

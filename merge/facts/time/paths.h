@@ -25,7 +25,7 @@ struct tp_paths {
 
 enum { TP_NO_PATH = 0xffffffff };
 
-/* The path of n rows, the innermost first (tp_nest_open); 0: of none. TP_NO_PATH: out of
+/* The path of n rows, the innermost first; 0: of none. TP_NO_PATH: out of
  * memory. */
 uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n);
 /* The path that has one row more inside; greater than its parent. TP_NO_PATH: out of memory, or

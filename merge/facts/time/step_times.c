@@ -124,11 +124,6 @@ const struct tp_breakdown *tp_step_times_of(const struct tp_step_times *times,
 	return &times->breakdown[proc->at];
 }
 
-struct tp_names *tp_step_times_names(struct tp_step_times *times)
-{
-	return times->names;
-}
-
 bool tp_step_times_is_incomplete(const struct tp_step_times *times)
 {
 	return times->is_incomplete;

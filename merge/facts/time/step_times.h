@@ -18,7 +18,6 @@ extern const struct tp_fact tp_fact_step_times;
 /* Of a process of the run; lives as long as the times. */
 const struct tp_breakdown *tp_step_times_of(const struct tp_step_times *times,
 					    const struct tp_proc *proc);
-struct tp_names *tp_step_times_names(struct tp_step_times *times);
 
 /* Memory ran out. */
 bool tp_step_times_is_incomplete(const struct tp_step_times *times);
