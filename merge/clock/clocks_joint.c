@@ -3,7 +3,7 @@
  * clocks_joint.c - a few hosts at once: what all ways through other hosts allow together
  *
  * Lines add up along a way, and so do the ranges of their values at any moment. At a row of
- * moments, also outside of the stretch (they stand for the slopes), each pair's range becomes
+ * moments, also outside the stretch (they stand for the slopes), each pair's range becomes
  * what the shortest ways allow; as points these bound the pair's lines again, which makes its
  * ranges at other moments narrower, and so on: a few times are enough.
  *

@@ -3,7 +3,7 @@
  * demangle.c - names of C++ and Rust functions as people write them, by libiberty
  *
  * Names come from files: a short one can stand for a text without end, so the way out is
- * taken from inside of the printing (which holds no memory but its stack).
+ * taken from inside the printing (which holds no memory but its stack).
  */
 #include "merge/kit/demangle.h"
 

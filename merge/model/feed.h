@@ -2,7 +2,7 @@
 /*
  * feed.h - events of a run with the spans that never ended put among them
  *
- * What a dead process was inside of is known from its ring, not from events; on a timeline
+ * What a dead process was inside is known from its ring, not from events; on a timeline
  * it is a span like the others, to the last sign of life, marked TP_F_OPEN.
  */
 #ifndef TP_MERGE_FEED_H

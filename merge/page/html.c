@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.c - JSON inside of an HTML page
+ * html.c - JSON inside an HTML page
  */
 #include "merge/page/html.h"
 
@@ -125,7 +125,7 @@ void tp_html_bytes(struct tp_html *html, const char *key, const char *bytes, siz
 		size_t some = (size_t)(end - at) < TP_OUTFILE_ROOM / 8 ? (size_t)(end - at)
 								     : TP_OUTFILE_ROOM / 8;
 
-		/* A part must not end inside of a character that is to be escaped. */
+		/* A part must not end inside a character that is to be escaped. */
 		while (at + some < end && ((unsigned char)at[some] & 0xc0) == 0x80)
 			some--;
 		p = put_safe(p, at, some);

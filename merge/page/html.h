@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - JSON inside of an HTML page: whatever a trace says, it stays a string
+ * html.h - JSON inside an HTML page: whatever a trace says, it stays a string
  *
  * Written into <script type="application/json">, whose end a browser looks for in the raw text: so
  * '<', '>', '&' and the two line separators that JavaScript has beyond JSON are written as

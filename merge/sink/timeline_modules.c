@@ -12,7 +12,7 @@
  * to the last one before another module's, and an outer one around those of its inner ones, until
  * a next pass begins.
  *
- * Memory: the calls inside of the outermost ones that go on.
+ * Memory: the calls inside the outermost ones that go on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static int compare_calls(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* In order, each inside of what it lies in. */
+/* In order, each inside what it lies in. */
 static void put_held(struct tp_timeline *t, struct thread *thread)
 {
 	struct tp_track *track = &thread->forward.track;
@@ -169,7 +169,7 @@ static void close_backward(struct tp_timeline *t, struct tp_track *track, uint32
 	}
 }
 
-/* The path and those outside of it that are not open yet. */
+/* The path and those outside it that are not open yet. */
 static void open_backward(struct tp_timeline *t, struct tp_track *track, uint32_t path,
 			  const struct tp_event *event)
 {

@@ -282,7 +282,7 @@ const struct tp_fragment *tp_timeline_stack(struct tp_timeline *t, const struct 
 	struct tp_fragment *fragment;
 	uint32_t stack;
 
-	/* Operators inside of operators have none of their own. */
+	/* Operators inside operators have none of their own. */
 	if (!t->dialect->stack || event->kind != TP_REC_OP || !tp_origins_has_any(origins) ||
 	    !(event->flags & TP_F_BACKWARD || tp_origins_is_outermost(origins, event)))
 		return NULL;

@@ -44,7 +44,7 @@ static void print_clocks(struct tp_health *health)
 			    tp_show_count(b, run->impossible_after));
 }
 
-/* What CUPTI told, in the windows and outside of them. */
+/* What CUPTI told, in the windows and outside them. */
 static void print_cupti(struct tp_health *health)
 {
 	const struct tp_run *run = health->run;

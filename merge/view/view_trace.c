@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * view_trace.c - one step as text, for people on a terminal far away: threads with what they did
- * inside of what, work of devices below the calls that started it, idle times and who made them
+ * inside what, work of devices below the calls that started it, idle times and who made them
  *
  * Text is folded to what takes time (excerpt_tree.h); rows for programs are all events of the step.
  */

@@ -96,7 +96,7 @@ static void print_resident(const struct tp_hostmem_proc *host, struct tp_out *ou
 		    tp_show_bytes(b, rss->last));
 }
 
-/* By the counters, which run outside of windows, too. */
+/* By the counters, which run outside windows, too. */
 static void print_counted(const struct tp_run *run, const struct tp_proc *proc,
 			  struct tp_out *out)
 {

@@ -2,7 +2,7 @@
 /*
  * overview_host.c - part of the overview: the heap of the processes, by the counters
  *
- * The counters run outside of windows, too, and stand in the END blocks: no event is needed.
+ * The counters run outside windows, too, and stand in the END blocks: no event is needed.
  */
 #include "merge/view/overview/overview.h"
 
