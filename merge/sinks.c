@@ -19,7 +19,7 @@ const struct tp_sink *const tp_sinks[] = {
 const struct tp_view *const tp_views[] = {
 	&tp_view_overview, &tp_view_operator, &tp_view_kernel, &tp_view_memory,
 	&tp_view_comm, &tp_view_module, &tp_view_steps, &tp_view_trace, &tp_view_health,
-	&tp_view_diff, NULL,
+	&tp_view_hot, &tp_view_diff, NULL,
 };
 
 static bool is_folder(const char *path)

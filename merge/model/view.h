@@ -44,6 +44,6 @@ struct tp_view {
 
 extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_kernel, tp_view_memory,
 	tp_view_comm, tp_view_module, tp_view_steps, tp_view_trace, tp_view_health,
-	tp_view_diff;
+	tp_view_hot, tp_view_diff;
 
 #endif

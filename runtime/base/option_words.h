@@ -21,7 +21,8 @@
 	_("categories", CATEGORIES)                                                        \
 	_("pystacks", PYSTACKS)                                                            \
 	_("modules", MODULES)                                                              \
-	_("frameworks", FRAMEWORKS)
+	_("frameworks", FRAMEWORKS)                                                        \
+	_("samples", SAMPLES)
 
 #define TP_WORDS_STACKS(_) _("heap", HEAP) _("native", NATIVE) _("python", PYTHON)
 #define TP_WORDS_HEAP(_)                                                                   \

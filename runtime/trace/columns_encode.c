@@ -47,6 +47,7 @@ static const uint8_t kind_model[256] = {
     [TP_REC_XFER] = TIME_SPAN | LEN_CONST | LINK_DELTA | ARG_DELTA,
     [TP_REC_DEVALLOC] = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA,
     [TP_REC_DEVFREE] = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA,
+    [TP_REC_SAMPLE] = TIME_POINT | LEN_DELTA | LINK_DELTA | ARG_DELTA,
 };
 
 /* Rank of the address among the recent ones, 0 the newest; RECENT_N: not there. */

@@ -29,7 +29,7 @@ extern "C" {
 
 enum {
 	TP_TRACE_MAJOR = 1, /* a reader refuses another one */
-	TP_TRACE_MINOR = 3, /* a reader accepts newer ones and skips what it does not know */
+	TP_TRACE_MINOR = 4, /* a reader accepts newer ones and skips what it does not know */
 };
 
 enum tp_rec_kind {
@@ -235,6 +235,17 @@ enum tp_tensor_category {	/* never renumbered */
  * id in 32 hex digits. With TP_F_SENT it was sent here, else there; link tells exchanges apart.
  */
 #define TP_CLOCK_PEER "clock:"
+
+/*
+ * Since minor 4. A SAMPLE tells where in the program a thread was at `time`, seen from outside: its
+ * kernel tid is in arg, not that of the slot that the event carries. len is ns since the samples
+ * before, link the stack of Python frames.
+ */
+#define TP_ARG_SAMPLE(tid, waits_in) ((uint64_t)(uint32_t)(tid) | (uint64_t)(uint32_t)(waits_in) << 32)
+#define TP_SAMPLE_TID(arg) ((uint32_t)(arg))
+/* 0: it ran, or that is not known; else the number of the system call plus one. */
+#define TP_SAMPLE_WAITS_IN(arg) ((uint32_t)((arg) >> 32))
+enum { TP_SAMPLE_STATE = 1 };	/* flags: whether it ran is known */
 
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */

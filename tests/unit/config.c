@@ -63,6 +63,7 @@ static const char defaults[] =
 	"CUPTI_BUFFER=32M\n"
 	"CUDA_GRAPHS=node\n"
 	"HOST_PERIOD=100\n"
+	"SAMPLE_HZ=100\n"
 	"PROGRAM=\n"
 	"CLOCK=auto\n"
 	"CLOCK_SYNC=off\n"
@@ -188,7 +189,7 @@ static const struct {
 	{"TRAINPROF_STEP", "clock:fast", NULL},
 	{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
 	 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm, "
-	 "categories, pystacks, modules, frameworks with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
+	 "categories, pystacks, modules, frameworks, samples with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
 	{"TRAINPROF_RECORD", "ops,,host", NULL},
 	{"TRAINPROF_RECORD", "none,ops", NULL},
 	{"TRAINPROF_STACKS", "python", NULL},

@@ -31,6 +31,7 @@ enum tp_record {
 	TP_RECORD_PYSTACKS = 512, /* Python stacks of operators; implies OPS */
 	TP_RECORD_MODULES = 1024, /* whose operators are of which nn.Module; implies OPS */
 	TP_RECORD_FRAMEWORKS = 2048, /* what training frameworks call for their users */
+	TP_RECORD_SAMPLES = 8192, /* Python stacks of all threads, now and then */
 	TP_RECORD_COMM = 4096,	/* what NCCL tells of collectives */
 	TP_RECORD_CATEGORIES = 256, /* what tensors are for; implies TENSORS and OPS */
 };
@@ -77,7 +78,7 @@ struct tp_config {
 	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401];
 	char cupti_lib[401], clock_sync[201];
 	uint64_t heap_sample;
-	uint64_t keep, buffer_bytes, cupti_bytes, host_period_ms, overwrite;
+	uint64_t keep, buffer_bytes, cupti_bytes, host_period_ms, sample_hz, overwrite;
 	enum tp_cuda_graphs cuda_graphs;
 	enum tp_clock_source clock;
 	enum tp_log_level log;

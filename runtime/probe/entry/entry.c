@@ -26,6 +26,7 @@
 #include "runtime/engine/worker.h"
 #include "runtime/probe/python/audit_hook.h"
 #include "runtime/probe/python/pyframe.h"
+#include "runtime/probe/python/pysample.h"
 #include "runtime/probe/python/pystack.h"
 #include "runtime/probe/torch/torch.h"
 #include "runtime/probe/torch/torch_abi.h"
@@ -46,6 +47,7 @@ static struct {
 	bool has_hook;			/* the interpreter tells us about imports */
 	bool has_seen_torch;		/* a module of torch is being imported */
 	bool has_looked_for_stacks;	/* of Python */
+	bool has_looked_for_samples;
 	unsigned long long n_loaded;	/* libraries mapped so far when last looked */
 	char program[1024];
 	pid_t pid;			/* that it was installed in; its children are others */
@@ -227,6 +229,18 @@ static bool is_early(void)
 	       config->step.source == TP_STEP_RANGE || config->step.source == TP_STEP_MARK;
 }
 
+static void find_python_samples(void)
+{
+	const char *why;
+
+	if (!entry.config || entry.has_looked_for_samples || !(entry.config->record & TP_RECORD_SAMPLES))
+		return;
+	entry.has_looked_for_samples = true;
+	why = tp_pysample_init();
+	if (why)
+		tp_probe_off("samples", why);
+}
+
 static void find_python_stacks(void)
 {
 	const char *why;
@@ -258,6 +272,7 @@ static void try_torch(bool is_python)
 	if (is_python) {
 		tp_pyframe_init();
 		find_python_stacks();
+		find_python_samples();
 	}
 	if (is_spawned())
 		tp_worker_spawned();

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples.c - SAMPLE events: counted by stack and place while they come, by function at the end
+ */
+#include "merge/facts/program/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/time/names.h"
+#include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
+#include "merge/kit/sum.h"
+
+enum { FRAMES_MAX = 1024 };
+
+/* A stack in one place. */
+struct met {
+	uint32_t stack;
+	enum tp_samples_where where;
+	struct tp_samples_sum sum;
+};
+
+/* The thread that trains. */
+struct trainer {
+	uint32_t tid;
+	int64_t operator_end, data_end;
+};
+
+/* A line of a function in one place. */
+struct line {
+	uint32_t row, line;
+	uint64_t n;
+};
+
+struct state {
+	struct tp_samples samples;	/* first: what readers see */
+	const struct tp_run *run;
+	struct tp_stacks *stacks;
+	struct trainer *trainer;	/* by process */
+	struct met *met;
+	uint32_t n_met, cap_met, cap_rows;
+	struct tp_keyed met_by, row_by, line_by;
+	struct line *line;
+	uint32_t n_lines, cap_lines;
+	uint32_t *seen;			/* by row: the stack that was counted last, plus one */
+	uint32_t cap_seen;
+};
+
+const char *tp_samples_where_text(enum tp_samples_where where)
+{
+	static const char *const text[] = {
+		[TP_SAMPLES_OPERATOR] = "in operators", [TP_SAMPLES_DATA] = "waiting for data",
+		[TP_SAMPLES_GAP] = "between operators", [TP_SAMPLES_WORKER] = "worker",
+		[TP_SAMPLES_OTHER] = "other thread",
+	};
+
+	return text[where];
+}
+
+static void begin(void *opaque, struct tp_facts *facts, const void *params)
+{
+	struct state *state = opaque;
+
+	state->run = tp_facts_run(facts);
+	state->stacks = tp_facts_want(facts, &tp_fact_stacks, NULL);
+	state->trainer = tp_need(state->run->n_procs, sizeof(*state->trainer));
+	for (uint32_t i = 0; i < state->run->n_procs; i++)
+		state->trainer[i].tid = state->run->proc[i]->pid;
+}
+
+static void free_state(void *opaque)
+{
+	struct state *state = opaque;
+
+	free(state->trainer);
+	free(state->met);
+	free(state->samples.row);
+	free(state->line);
+	free(state->seen);
+	tp_keyed_free(&state->met_by);
+	tp_keyed_free(&state->row_by);
+	tp_keyed_free(&state->line_by);
+}
+
+static enum tp_samples_where where_of(const struct state *state, const struct tp_event *event)
+{
+	const struct trainer *trainer = &state->trainer[event->proc->at];
+
+	if (event->proc->worker)
+		return TP_SAMPLES_WORKER;
+	if (TP_SAMPLE_TID(event->arg) != trainer->tid)
+		return TP_SAMPLES_OTHER;
+	/* The loader's own span holds operators, too. */
+	if (event->begin_ns < trainer->data_end)
+		return TP_SAMPLES_DATA;
+	return event->begin_ns < trainer->operator_end ? TP_SAMPLES_OPERATOR : TP_SAMPLES_GAP;
+}
+
+static void add(struct tp_samples_sum *to, const struct tp_samples_sum *from)
+{
+	to->n += from->n;
+	to->running += from->running;
+	to->waiting += from->waiting;
+	to->ns = tp_add(to->ns, from->ns);
+}
+
+static void need_keyed(struct tp_keyed *keyed, uint32_t hash, uint32_t row)
+{
+	if (!tp_keyed_add(keyed, hash, row))
+		tp_need_failed();
+}
+
+static void count_sample(struct state *state, const struct tp_event *event)
+{
+	uint32_t stack = tp_stacks_of(state->stacks, event), hash, at, row;
+	enum tp_samples_where where = where_of(state, event);
+	bool is_known = event->flags & TP_SAMPLE_STATE, waits = TP_SAMPLE_WAITS_IN(event->arg) != 0;
+	struct tp_samples_sum one = {1, is_known && !waits, is_known && waits, (int64_t)event->len};
+
+	if (!stack)
+		return;
+	hash = tp_keyed_hash((uint64_t)stack << 8 | where);
+	for (row = tp_keyed_first(&state->met_by, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&state->met_by, hash, &at))
+		if (state->met[row].stack == stack && state->met[row].where == where)
+			break;
+	if (row == TP_NO_KEYED) {
+		row = state->n_met++;
+		tp_need_room(&state->met, &state->cap_met, state->n_met, sizeof(*state->met));
+		state->met[row] = (struct met){.stack = stack, .where = where};
+		need_keyed(&state->met_by, hash, row);
+	}
+	add(&state->met[row].sum, &one);
+	add(&state->samples.all[where], &one);
+}
+
+static void later(int64_t *end, const struct tp_event *event)
+{
+	*end = event->end_ns > *end ? event->end_ns : *end;
+}
+
+static void take_event(void *opaque, const struct tp_event *event)
+{
+	struct state *state = opaque;
+	struct trainer *trainer = &state->trainer[event->proc->at];
+
+	if (event->kind == TP_REC_SAMPLE)
+		count_sample(state, event);
+	else if (event->kind == TP_REC_STEP)
+		trainer->tid = event->thread->tid;
+	else if (event->thread->tid != trainer->tid || event->flags & TP_F_ASYNC)
+		return;
+	else if (event->kind == TP_REC_OP)
+		later(&trainer->operator_end, event);
+	else if (tp_name_is_loader(event->name))
+		later(&trainer->data_end, event);
+}
+
+/* ---- functions ---- */
+
+static uint32_t find_row(struct state *state, const struct tp_frame *frame,
+			 enum tp_samples_where where)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)frame->function_id << 8 | where), at, row;
+	struct tp_samples *samples = &state->samples;
+
+	for (row = tp_keyed_first(&state->row_by, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&state->row_by, hash, &at))
+		if (samples->row[row].frame.function_id == frame->function_id &&
+		    samples->row[row].where == where)
+			return row;
+	row = samples->n_rows++;
+	tp_need_room(&samples->row, &state->cap_rows, samples->n_rows, sizeof(*samples->row));
+	tp_need_room(&state->seen, &state->cap_seen, samples->n_rows, sizeof(*state->seen));
+	samples->row[row] = (struct tp_samples_row){.where = where, .frame = *frame};
+	need_keyed(&state->row_by, hash, row);
+	return row;
+}
+
+static void count_line(struct state *state, uint32_t row, const struct tp_frame *frame, uint64_t n)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)row << 32 | frame->line), at, found;
+	struct tp_samples_row *to = &state->samples.row[row];
+
+	for (found = tp_keyed_first(&state->line_by, hash, &at); found != TP_NO_KEYED;
+	     found = tp_keyed_next(&state->line_by, hash, &at))
+		if (state->line[found].row == row && state->line[found].line == frame->line)
+			break;
+	if (found == TP_NO_KEYED) {
+		found = state->n_lines++;
+		tp_need_room(&state->line, &state->cap_lines, state->n_lines, sizeof(*state->line));
+		state->line[found] = (struct line){row, frame->line, 0};
+		need_keyed(&state->line_by, hash, found);
+	}
+	state->line[found].n += n;
+	if (state->line[found].n > to->line_n) {
+		to->line_n = state->line[found].n;
+		to->frame = *frame;
+	}
+}
+
+static void share_out(struct state *state, uint32_t which)
+{
+	static struct tp_frame frame[FRAMES_MAX];
+	const struct met *met = &state->met[which];
+	uint32_t n = tp_stacks_frames(state->stacks, met->stack, frame, FRAMES_MAX);
+
+	for (uint32_t i = 0; i < n && i < FRAMES_MAX; i++) {
+		uint32_t row = find_row(state, &frame[i], met->where);
+
+		if (!i) {
+			add(&state->samples.row[row].self, &met->sum);
+			count_line(state, row, &frame[i], met->sum.n);
+		}
+		/* A function that calls itself is there once. */
+		if (state->seen[row] != which + 1)
+			add(&state->samples.row[row].total, &met->sum);
+		state->seen[row] = which + 1;
+	}
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct tp_samples_row *x = a, *y = b;
+
+	if (x->self.n != y->self.n)
+		return x->self.n < y->self.n ? 1 : -1;
+	if (x->total.n != y->total.n)
+		return x->total.n < y->total.n ? 1 : -1;
+	if (x->where != y->where)
+		return x->where < y->where ? -1 : 1;
+	return x->frame.function_id < y->frame.function_id ? -1 : 1;
+}
+
+static void end(void *opaque)
+{
+	struct state *state = opaque;
+
+	if (!state->n_met || tp_stacks_resolve(state->stacks, NULL))
+		return;
+	for (uint32_t i = 0; i < state->n_met; i++)
+		share_out(state, i);
+	qsort(state->samples.row, state->samples.n_rows, sizeof(*state->samples.row), compare_rows);
+}
+
+const struct tp_samples_row *tp_samples_top(const struct tp_samples *samples,
+					    enum tp_samples_where where)
+{
+	for (uint32_t i = 0; i < samples->n_rows; i++)
+		if (samples->row[i].where == where && samples->row[i].self.n)
+			return &samples->row[i];
+	return NULL;
+}
+
+static const struct tp_fact fact = {
+	.name = "samples",
+	.bytes = sizeof(struct state),
+	.kinds = TP_FACT_KIND(TP_REC_SAMPLE) | TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_OP) |
+		 TP_FACT_KIND(TP_REC_RANGE),
+	.begin = begin,
+	.event = take_event,
+	.end = end,
+	.free = free_state,
+};
+
+const struct tp_samples *tp_samples_want(struct tp_facts *facts)
+{
+	struct state *state = tp_facts_want(facts, &fact, NULL);
+
+	return &state->samples;
+}

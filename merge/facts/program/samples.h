@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples.h - samples of Python stacks: by what their thread was doing, function and line
+ *
+ * What a sample stands for is the time since the one before it. Where its thread was is told by the
+ * spans around it: inside an operator, waiting for data, or neither.
+ * Memory: distinct stacks of each place, then functions.
+ */
+#ifndef TP_MERGE_SAMPLES_H
+#define TP_MERGE_SAMPLES_H
+
+#include "merge/facts/origin/stacks.h"
+#include "merge/model/fact.h"
+
+enum tp_samples_where {
+	TP_SAMPLES_OPERATOR,	/* the thread that trains, inside an operator */
+	TP_SAMPLES_DATA,	/* the thread that trains, waiting for the data loader */
+	TP_SAMPLES_GAP,		/* the thread that trains, outside of both */
+	TP_SAMPLES_WORKER,	/* a worker process */
+	TP_SAMPLES_OTHER,	/* another thread of the rank */
+	TP_SAMPLES_N
+};
+const char *tp_samples_where_text(enum tp_samples_where where);	/* "training", "worker", ... */
+
+struct tp_samples_sum {
+	uint64_t n, running, waiting;	/* samples; of those whose state is known */
+	int64_t ns;
+};
+
+/* A function, in one place. */
+struct tp_samples_row {
+	enum tp_samples_where where;
+	struct tp_frame frame;	/* its line: the one with most samples of its own, else of all */
+	struct tp_samples_sum self, total;
+	uint64_t line_n;	/* samples of its own on that line */
+};
+
+struct tp_samples {
+	struct tp_samples_row *row;	/* by own samples, most first */
+	uint32_t n_rows;
+	struct tp_samples_sum all[TP_SAMPLES_N];
+};
+
+/* Filled when the pass is over. */
+const struct tp_samples *tp_samples_want(struct tp_facts *facts);
+
+/* The function with most samples of its own there; NULL: there are none. Its share is
+ * row->self.n of all[where].n. */
+const struct tp_samples_row *tp_samples_top(const struct tp_samples *samples,
+					    enum tp_samples_where where);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_hot.c - the functions of Python that samples met, by what their threads were doing
+ */
+#include <stdlib.h>
+
+#include "merge/facts/origin/hostmem_frames.h"
+#include "merge/facts/program/samples.h"
+#include "merge/kit/need.h"
+#include "merge/kit/show.h"
+#include "merge/model/view.h"
+
+enum { TEXT_MAX = 2048 };
+
+struct state {
+	struct tp_view_options options;
+	const struct tp_samples *samples;
+};
+
+static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+{
+	struct state *state = tp_need(1, sizeof(*state));
+
+	state->options = *options;
+	state->samples = tp_samples_want(facts);
+	return state;
+}
+
+static void put_place(struct tp_row *r, const struct tp_frame *frame)
+{
+	char text[TEXT_MAX];
+
+	tp_row_text(r, "%s", tp_hostmem_show_frame(text, sizeof(text), frame,
+						   tp_row_is_for_programs(r) ? TP_HOSTMEM_WHOLE
+									     : TP_HOSTMEM_LONG));
+}
+
+static void put_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct state *state = ctx;
+	const struct tp_samples_row *row = of;
+	uint64_t all = tp_row_is_there(r) ? state->samples->all[row->where].n : 0;
+
+	TP_TEXT(r, "thread", "thread", 0, "what the thread was doing, or whose it is", "%s",
+		tp_samples_where_text(row->where));
+	TP_CELL(r, "function", "function", TP_UNIT_PLACE, TP_CUT,
+		"the function, and its line with most samples", put_place(r, &row->frame));
+	TP_COUNT(r, "self_samples", "self", 0, "samples in the function itself", row->self.n);
+	TP_PERCENT(r, "self_percent", "self %", 0, "part of all samples of such threads", row->self.n, all);
+	TP_COUNT(r, "total_samples", "total", 0, "samples in it and in what it calls", row->total.n);
+	TP_PERCENT(r, "total_percent", "total %", TP_LESS(1), "part of all samples of such threads",
+		   row->total.n, all);
+	TP_PERCENT(r, "waiting_percent", "waits %", TP_LESS(2),
+		   "part of its samples in which the kernel says that the thread waited",
+		   row->total.waiting, row->total.waiting + row->total.running);
+	TP_NS(r, "self_ns", "self time", TP_LESS(3), "time that samples in the function itself stand for",
+	      row->self.ns);
+}
+
+static const struct tp_table_def table_def = {
+	.name = "hot", .columns = put_columns, .order = "self_samples",
+	.help = "functions of Python by samples, over all ranks",
+};
+
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+{
+	struct state *state = opaque;
+	const struct tp_samples *samples = state->samples;
+	struct tp_table *table;
+	uint32_t n_left;
+	char n[32];
+
+	tp_out_title(out, "Functions by %s", tp_table_order(&table_def, state, out));
+	if (!samples->n_rows) {
+		tp_out_line(out, "", "no sample was recorded: run with TRAINPROF_RECORD=ops,samples");
+		free(state);
+		return;
+	}
+	table = tp_table_begin(&table_def, state, state->options.top, out);
+	for (uint32_t i = 0; i < samples->n_rows; i++)
+		tp_table_add(table, &samples->row[i]);
+	n_left = tp_table_end(table);
+	if (n_left)
+		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(n, n_left));
+	free(state);
+}
+
+const struct tp_view tp_view_hot = {
+	.name = "hot",
+	.help = "functions of Python by samples: between operators, in workers, in other threads",
+	.tables = (const struct tp_table_def *const[]){&table_def, NULL},
+	.begin = begin,
+	.print = print,
+};

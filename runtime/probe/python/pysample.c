@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample.c - a round of samples: the threads, their stacks, a record each
+ *
+ * Drain thread, but for open, arm and disarm.
+ */
+#include "runtime/probe/python/pysample.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/text.h"
+#include "runtime/engine/config/config.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
+#include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pysample_read.h"
+#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/python/pystack_check.h"
+#include "runtime/probe/stack/stack_tree.h"
+
+/* Of a frame and the sample that names it: readers sort by time (stack_tree.c). */
+enum { FRAME_BEFORE = 64 };
+/* Others have the same structures by other offsets; until they were tried they are not read. */
+enum { KNOWN_MINOR = 11 };
+
+static struct {
+	bool can_read, is_on;
+	uint64_t period_ms;
+	uint64_t drawn;
+	uint32_t ring_generation;
+	uint32_t window;	/* of the last round */
+	uint64_t last_ns;	/* its time */
+	uint64_t n_samples, n_idle, n_discarded, n_broken, n_dropped, n_rounds, ticks;
+	struct tp_pysample_thread thread[TP_PYSAMPLE_THREADS];
+	struct tp_pysample_state state[TP_PYSAMPLE_THREADS];
+	struct tp_pysample_look look;
+} sampler;
+
+const char *tp_pysample_init(void)
+{
+	const struct tp_pyframe_layout *layout;
+	const char *why = tp_pyapi_find();
+
+	if (why)
+		return why;
+	layout = tp_pyframe_layout(&why);
+	if (layout && layout->minor != KNOWN_MINOR)
+		why = "only Python 3.11 is known well enough to be read from outside";
+	if (layout && !why)
+		why = tp_pystack_check(layout);
+	if (!why)
+		why = tp_pysample_threads_init();
+	if (!why)
+		why = tp_pysample_read_init(layout);
+	sampler.can_read = !why;
+	return why;
+}
+
+static int open_sampler(const struct tp_config *config)
+{
+	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;
+	sampler.period_ms = 1000 / config->sample_hz;
+	if (sampler.is_on)
+		tp_pysample_threads_from_here();
+	return 0;
+}
+
+static void arm(void)
+{
+	if (sampler.is_on)
+		tp_pysample_threads_from_here();
+}
+
+/* Drawn anew each time: half to one and a half. */
+static uint32_t get_period_ms(void)
+{
+	uint64_t ms = sampler.period_ms;
+
+	if (!sampler.is_on)
+		return 0;
+	sampler.drawn = tp_hash_mix(sampler.drawn + 0x9e3779b97f4a7c15u);
+	ms = ms / 2 + (sampler.drawn >> 32) % (ms + 1);
+	return ms ? (uint32_t)ms : 1;
+}
+
+/* The number of the stack; 0: none, or dropped. */
+static uint32_t number_stack(const struct tp_pysample_look *look, uint64_t time)
+{
+	uint32_t generation, stack = 0;
+	struct tp_stack_tree *tree = tp_stack_tree(time, &generation);
+
+	for (uint32_t i = look->n; tree && i-- > 0;) {
+		const struct tp_pysample_frame *frame = &look->frame[i];
+		uint32_t flags = TP_FRAME_PYTHON;
+
+		if (frame->is_hidden)
+			continue;
+		if (look->is_cut && i == look->n - 1)
+			flags |= TP_FRAME_CUT;
+		stack = tp_stack_tree_child(tree, stack, flags, frame->string, frame->line, time);
+		if (!stack)
+			break;
+	}
+	return stack;
+}
+
+static void record(uint32_t tid, int32_t waits_in, uint32_t stack, uint64_t time, uint64_t since_ns)
+{
+	struct tp_rec *rec = tp_ring_reserve();
+
+	if (!rec) {
+		sampler.n_dropped++;
+		return;
+	}
+	memset(rec, 0, sizeof(*rec));
+	rec->time = time;
+	tp_rec_set_len(rec, since_ns);
+	rec->kind = TP_REC_SAMPLE;
+	rec->flags = waits_in >= 0 ? TP_SAMPLE_STATE : 0;
+	rec->link = stack;
+	rec->arg = TP_ARG_SAMPLE(tid, waits_in > 0 ? waits_in : 0);
+	tp_ring_commit();
+	sampler.n_samples++;
+}
+
+static void sample_thread(uint32_t at, uint64_t since_ns)
+{
+	const struct tp_pysample_state *state = &sampler.state[at];
+	uint64_t time = tp_clock_now();
+	uint32_t stack;
+
+	if (!tp_pysample_look(sampler.thread[at].state, &sampler.look)) {
+		sampler.n_discarded++;
+		return;
+	}
+	stack = sampler.look.n ? number_stack(&sampler.look, time) : 0;
+	if (stack)
+		record(state->tid, state->waits_in, stack, time + FRAME_BEFORE, since_ns);
+	else if (sampler.look.n)
+		sampler.n_dropped++;
+	else
+		sampler.n_idle++;
+}
+
+/* What the last round says nothing of: the window before, and before the first. */
+static uint64_t get_since(void)
+{
+	uint64_t now_ns = tp_clock_mono_ns();
+	uint32_t window = __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_ACQUIRE);
+	uint64_t since = sampler.last_ns && sampler.window == window ? now_ns - sampler.last_ns : 0;
+
+	sampler.window = window;
+	sampler.last_ns = now_ns;
+	return since;
+}
+
+static void sample(uint64_t now)
+{
+	uint64_t since_ns;
+	uint32_t n;
+	bool is_whole;
+
+	if (!sampler.is_on || tp_pyapi_is_ending())
+		return;
+	if (sampler.ring_generation != tp_ring.generation) {
+		sampler.ring_generation = tp_ring.generation;
+		tp_pysample_forget();
+	}
+	since_ns = get_since();
+	n = tp_pysample_threads(sampler.thread, &is_whole);
+	sampler.n_broken += !is_whole;
+	for (uint32_t i = 0; i < n; i++)
+		sampler.state[i].tid = sampler.thread[i].tid;
+	tp_pysample_states(sampler.state, n);
+	for (uint32_t i = 0; i < n && tp_session_is_armed(); i++)
+		sample_thread(i, since_ns);
+	sampler.n_rounds++;
+	sampler.ticks += tp_clock_now() - now;
+}
+
+static void report(struct tp_text *totals)
+{
+	if (!sampler.is_on)
+		return;
+	tp_text_fmt(totals, "samples.taken=%lu\nsamples.rounds=%lu\nsamples.discarded=%lu\n"
+		    "samples.broken=%lu\nsamples.dropped=%lu\nsamples.idle=%lu\nsamples.ticks=%lu\n",
+		    (unsigned long)sampler.n_samples, (unsigned long)sampler.n_rounds,
+		    (unsigned long)sampler.n_discarded, (unsigned long)sampler.n_broken,
+		    (unsigned long)sampler.n_dropped, (unsigned long)sampler.n_idle,
+		    (unsigned long)sampler.ticks);
+}
+
+static void forked(void)
+{
+	sampler.is_on = false;
+	sampler.last_ns = sampler.n_samples = sampler.n_rounds = sampler.n_discarded = 0;
+	sampler.n_broken = sampler.n_dropped = sampler.n_idle = sampler.ticks = 0;
+}
+
+const struct tp_probe tp_pysample_probe = {
+	.name = "samples",
+	.open = open_sampler,
+	.arm = arm,
+	.period_ms = get_period_ms,
+	.tick = sample,
+	.report = report,
+	.forked = forked,
+};

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+#
+# RECORD=samples: functions that the thread that trains runs between operators, and those of other
+# threads and of workers, are found by samples, by their names; threads that come and go while the
+# program raises, recurses and makes code do no harm, and what was read is a file and a function.
+
+. "$(dirname "$0")/lib/lib.sh"
+need_torch
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || skip_all "samples are of Python 3.11 only"
+
+bare alone "$PYTHON" "$PROGS/train_samples.py"
+wanted="$status $(cat "$TMP/alone.out")"
+train samples TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops,samples TRAINPROF_SAMPLE_HZ=1000 \
+	"$PYTHON" "$PROGS/train_samples.py"
+is "it ends as the bare run" "$status $(cat "$TMP/samples.out")" "$wanted"
+is "not a word" "$(messages_of samples)" ""
+"$MERGE" -q -v hot --top 0 -f jsonl "$TMP/samples" >"$TMP/rows" 2>"$TMP/err"
+is "nothing is said by the merge" "$(cat "$TMP/err")" ""
+like "a function between operators" "$(grep '"thread":"between operators"' "$TMP/rows")" \
+	'"function":"[^"]*train_samples.py:[0-9]+ between_operators"'
+like "a function of a loader's worker" "$(grep '"thread":"worker"' "$TMP/rows")" \
+	'"function":"[^"]*train_samples.py:[0-9]+ in_worker"'
+like "a function of another thread" "$(grep '"thread":"other thread"' "$TMP/rows")" \
+	'"function":"[^"]*train_samples.py:[0-9]+ in_background"'
+is "every place is a file and a function" \
+	"$(grep -vE '"function":"[^"]*(\.py|>)(:[0-9]+)? [^"]+"' "$TMP/rows")" ""
+done_testing
