@@ -81,7 +81,8 @@ like "text: the peak" "$text" 'most at a time +3[2-4]\.[0-9] MiB in [0-9,]+ bloc
 like "who held it" "$text" '24\.[01] MiB +7[0-9]\.[0-9] % .* holds\.py:[0-9]+ hold '
 like "the whole stack, the program's line in it" "$(tr -s '\n ' ' ' <"$TMP/all.text.out")" \
 	" $TMP/holds.py:$(line 'held here') hold "
-is "it fits 100 columns" "$(sed "s,$TMP,/tmp," "$TMP/all.text.out" | awk 'length > 110')" ''
+TERM=dumb "$PYTHON" "$TOP/tests/flow/lib/on_terminal.py" 1000 100 "$MERGE" -q -v memory "$TMP/all" >"$TMP/narrow"
+is "on a terminal of 100 columns it fits" "$(sed "s,$TMP,/tmp," "$TMP/narrow" | awk 'length > 110')" ''
 
 # Chosen blocks: a block of 1 MiB is as good as always among them.
 train some TRAINPROF_HEAP=sample TRAINPROF_HEAP_SAMPLE=64K "$PYTHON" "$TMP/holds.py"
