@@ -47,7 +47,8 @@ static void expect_rules(const char *text, const char *const *wanted)
 	static const char *const all[] = {"memory-growth", "data-loading", "uneven-ranks",
 					  "synchronising", "device-allocations", "pageable-copies",
 					  "host-bound", "communication", "tensor-cores",
-					  "device-idle", "memory-full", "data-parallel", "gloo", NULL};
+					  "device-idle", "memory-full", "data-parallel", "gloo",
+					  "host-code", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;
@@ -318,4 +319,88 @@ Test(overview_advice, puts_the_dearest_first)
 	expect_rules(text, (const char *[]){"data-loading", "device-allocations", NULL});
 	cr_expect_lt((uintptr_t)strstr(text, "device-allocations"),
 		     (uintptr_t)strstr(text, "data-loading"), "%s", text);
+}
+
+/* ---- the host ---- */
+
+static void add_stack(uint32_t stack, int64_t at)
+{
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
+	event[n_events++].link = stack;
+}
+
+static void add_line(uint32_t stack, uint32_t line)
+{
+	static const char name[] = "main\0/home/me/train.py";
+
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_FRAME,
+				    fake_string(&fake, TP_STRING_PYFRAME, name, sizeof(name) - 1), 0, 0);
+	event[n_events].flags = TP_FRAME_PYTHON;
+	event[n_events].link = stack;
+	event[n_events++].arg = line;
+}
+
+/* In each step line 10 has an operator of 20 ms, and line 20 so many after it, each after a gap. */
+static void add_gaps(uint32_t n, int64_t gap, int64_t last)
+{
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS + 20 * MS;
+		int64_t each = (last - 20 * MS) / n;
+
+		add_stack(1, i * 100 * MS + 1);
+		add(TP_REC_OP, "aten::mm", i * 100 * MS + 2, at);
+		add_stack(2, at + 1);
+		for (uint32_t k = 0; k < n; k++, at += each)
+			add(TP_REC_OP, "aten::add", at + gap, at + each);
+	}
+}
+
+Test(overview_advice, sees_code_of_the_host_between_two_lines)
+{
+	const char *text;
+
+	add_gaps(1, 30 * MS, 100 * MS);
+	text = print();
+	expect_rules(text, (const char *[]){"host-code", NULL});
+	cr_expect(strstr(text, "up to 30.0 % of a step is code of the host"), "%s", text);
+	cr_expect(strstr(text, "what runs between /home/me/train.py:10 main and /home/me/train.py:20 main"),
+		  "%s", text);
+	/* As long in all, in gaps of 1 ms: a loop, whose line comes before itself. */
+	set_up();
+	add_gaps(30, 1 * MS, 100 * MS);
+	expect_rules(print(), (const char *[]){"host-code", NULL});
+}
+
+Test(overview_advice, does_not_take_for_the_hosts_code_what_is_not)
+{
+	/* Too short. */
+	add_gaps(1, 14 * MS, 100 * MS);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Asking for many operators. */
+	set_up();
+	add_gaps(200, MS / 10, 100 * MS);
+	expect_rules(print(), (const char *[]){NULL});
+	/* So, and one long gap in one step on the same line. */
+	set_up();
+	add_gaps(200, MS / 10, 100 * MS);
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_OP && event[i].begin_ns > 40 * MS && event[i].end_ns < 70 * MS)
+			event[i] = event[--n_events];
+	expect_rules(print(), (const char *[]){NULL});
+	/* The loader. */
+	set_up();
+	add_gaps(1, 30 * MS, 100 * MS);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+		    (i * 100 + 20) * MS, (i * 100 + 50) * MS);
+	expect_rules(print(), (const char *[]){"data-loading", NULL});
+	/* A device is there: the host may wait for it. */
+	set_up();
+	add_gaps(1, 30 * MS, 100 * MS);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
 }

@@ -314,20 +314,15 @@ bool tp_sites_is_incomplete(const struct tp_sites *sites)
 static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_proc *proc)
 {
 	struct tp_site *line = calloc(sites->n_lines + 1, sizeof(*line));
-	int64_t *longest = calloc(sites->n_lines + 1, sizeof(*longest));
 
-	if (!longest) {
-		free(line);
-		return NULL;
-	}
 	for (uint32_t i = 0; line && i < sites->n_rows; i++) {
 		const struct row *row = &sites->row[i];
 
 		if (!row->line || (proc && row->proc != proc->at))
 			continue;
-		if (row->longest_ns > longest[row->line - 1] && row->before &&
+		if (row->longest_ns > line[row->line - 1].longest_ns && row->before &&
 		    sites->row[row->before - 1].line) {
-			longest[row->line - 1] = row->longest_ns;
+			line[row->line - 1].longest_ns = row->longest_ns;
 			line[row->line - 1].before =
 				sites->place[sites->row[row->before - 1].line - 1];
 		}
@@ -337,7 +332,6 @@ static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_p
 	}
 	for (uint32_t i = 0; line && i < sites->n_lines; i++)
 		line[i].place = sites->place[i];
-	free(longest);
 	return line;
 }
 

@@ -31,6 +31,7 @@ enum tp_site_figure {
 struct tp_site {
 	const char *place;	/* "train.py:42 forward"; lives as long as the sites */
 	const char *before;	/* what the longest gap before it came after; NULL: not known */
+	int64_t longest_ns;	/* that gap; 0: there is none of which that is known */
 	int64_t figure[TP_SITE_N];
 };
 

@@ -16,6 +16,8 @@
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
 
+enum { DISPATCH_NS = 200000 };	/* from one operator to the next: it takes some microseconds */
+
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice)
 {
@@ -23,6 +25,16 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 
 	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+}
+
+/* What runs outside operators before those of the line. */
+static void name_gap(const struct tp_site *site, struct tp_advice *advice)
+{
+	if (site->before == site->place)
+		snprintf(advice->place, sizeof(advice->place), "%s", site->place);
+	else
+		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
+			 site->before ? site->before : "the begin of the step", site->place);
 }
 
 /* ---- data ---- */
@@ -106,8 +118,7 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
 	else
-		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
-			 site.before ? site.before : "the begin of the step", site.place);
+		name_gap(&site, advice);
 }
 
 static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -177,6 +188,53 @@ static bool judge_communication(const struct tp_advice_facts *facts, struct tp_a
 	return true;
 }
 
+/* ---- the host ---- */
+
+/* Gaps that come with every operator are the cost of asking for operators, and no code to move: one
+ * gap a step after another line has to be half of the time at least, and not be long in one step
+ * only, or all of them are too long for that. */
+static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
+{
+	const int64_t gap = site->figure[TP_SITE_GAP], calls = site->figure[TP_SITE_CALLS];
+	const double longest = (double)site->longest_ns * (double)n_steps;
+
+	return site->before &&
+	       ((site->before != site->place && longest >= (double)gap / 2 &&
+		 longest <= (double)gap * 2) ||
+		(calls > 0 && gap / calls >= DISPATCH_NS));
+}
+
+/* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
+ * time in which nothing at all goes on. */
+static bool judge_host_code(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	struct tp_site site;
+	int64_t gap;
+	char a[32];
+
+	/* Where operators were not recorded, all is outside of them. */
+	if (facts->is_uneven || !sums->n_steps || sums->ns[TP_CAT_CPU] <= 0)
+		return false;
+	for (uint32_t i = 0; i < facts->run->n_procs; i++)
+		if (facts->run->proc[i]->n_devices)
+			return false;
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    !is_own_code(&site, sums->n_steps))
+		return false;
+	gap = site.figure[TP_SITE_GAP];
+	if (gap > sums->ns[TP_CAT_OTHER])
+		gap = sums->ns[TP_CAT_OTHER];
+	advice->percent = tp_advice_percent(gap, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of a step is code of the host between two lines, outside operators",
+		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "what does it do in each step? do it less often, outside of the loop, or by operators");
+	name_gap(&site, advice);
+	return true;
+}
+
 /* ---- the table ---- */
 
 /* Those that explain others come before them. */
@@ -197,6 +255,7 @@ static const struct rule {
     {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
     {"communication", 15, judge_communication, false},
+    {"host-code", 15, judge_host_code, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"device-idle", 30, tp_advice_idle, true},
 };
@@ -252,6 +311,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		    !rules[i].judge(&facts, next) ||
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))
 			continue;
+		facts.is_uneven |= rules[i].judge == judge_ranks;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		facts.is_explained |= next->percent >= 0;
 		n++;

@@ -21,6 +21,7 @@ struct tp_advice_facts {
 	const struct tp_overview_sums *sums;
 	struct tp_gpu_figures gpu;	/* of all devices */
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
+	bool is_uneven;			/* the rule of ranks applies: it names what the late one does */
 	bool is_explained;		/* any rule before does */
 };
 
