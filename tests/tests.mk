@@ -90,6 +90,12 @@ check-long:
 		'thread-stress=$(sub_make) O=$(O)/thread SAN=thread check-stress' \
 		'fuzz=$(sub_make) O=$(O)/fuzz check-fuzz FUZZ_WHOLE_SECONDS=360'
 
+## check-versions: other versions of torch against their own profiler (VERSIONS="2.4.1 ...", SPACE=FOLDER; GBs)
+check-versions: all $(tptdump) fakes
+	$(Q)VERSIONS='$(VERSIONS)' SPACE='$(SPACE)' TESTS='$(TESTS)' PYTHON='$(PYTHON)' CC='$(CC)' \
+		scripts/check-versions
+.PHONY: check-versions
+
 # Stress tests are plain programs: Criterion does not run under the thread sanitizer.
 stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))
 $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)
