@@ -156,6 +156,26 @@ Test(sites, charges_no_line_with_waiting_for_data_or_other_ranks)
 	cr_expect_eq(only(TP_SITE_GAP).figure[TP_SITE_GAP], 10 + 5);
 }
 
+/* Logging at the end of the loop: between the last line of a step and the first of the next one. */
+Test(sites, charges_what_runs_before_the_loader_is_asked_to_the_line_behind_it)
+{
+	struct tp_site site[2];
+
+	begin();
+	step(proc, 0, 0, 1000);
+	add_frames(proc);
+	at_stack(proc, 1);
+	span(proc, TP_REC_OP, "aten::relu", 100, 200);
+	span(proc, TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 500, 900);
+	at_stack(proc, 3);
+	span(proc, TP_REC_OP, "aten::relu", 920, 950);
+	end();
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_GAP, site, 2), 2);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_expect_str_eq(site[0].before, "/home/me/train.py:10 main");
+	cr_expect_eq(site[0].figure[TP_SITE_GAP], 300 + 20);
+}
+
 Test(sites, tells_what_is_kept_from_step_to_step_from_what_is_made_anew)
 {
 	struct tp_site site[2];

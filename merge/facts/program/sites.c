@@ -35,6 +35,7 @@ struct row {
 struct thread {
 	uint32_t last_row;	/* of the last outermost operator, plus one; 0: not known */
 	int64_t until_ns;	/* end of the outermost operator */
+	int64_t gap_ns;		/* before a loader was asked, since the last operator */
 };
 
 struct process {
@@ -138,6 +139,14 @@ static void take_gap(struct row *row, const struct thread *thread, int64_t ns)
 	row->before = thread->last_row;
 }
 
+/* From what last went on until the event. */
+static int64_t since_last(const struct process *proc, const struct thread *thread,
+			  const struct tp_event *event)
+{
+	return tp_sub(event->begin_ns, thread->until_ns > proc->comm_until_ns ? thread->until_ns
+									      : proc->comm_until_ns);
+}
+
 static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 {
 	const struct process *proc = &sites->proc[event->proc->at];
@@ -155,16 +164,15 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 						   tp_sub(event->end_ns, event->begin_ns));
 		/* Between steps, evaluations and the like, time is nobody's. */
 		if (proc->step && event->begin_ns < proc->step_end_ns)
-			take_gap(row, thread, tp_sub(event->begin_ns,
-						     thread->until_ns > proc->comm_until_ns
-							     ? thread->until_ns
-							     : proc->comm_until_ns));
+			take_gap(row, thread, tp_add(thread->gap_ns, since_last(proc, thread, event)));
 	}
+	thread->gap_ns = 0;
 	thread->until_ns = event->end_ns;
 	thread->last_row = at;
 }
 
-/* Loaders and collectives have rules of their own: their times are no gaps of what comes after. */
+/* Loaders and collectives have rules of their own: their times are no gaps of what comes after. What runs
+ * at the end of a loop, before the loader is asked, is in the gap that goes on after it. */
 static void take_range(struct tp_sites *sites, const struct tp_event *event)
 {
 	struct process *proc = &sites->proc[event->proc->at];
@@ -174,9 +182,12 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 	    tp_comm_kind_of(event->name->bytes, event->name->n_bytes) != TP_COMM_KINDS)
 		proc->comm_until_ns = event->end_ns;
 
-	if (thread && event->end_ns > thread->until_ns &&
-	    tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_LOADER))
-		thread->until_ns = event->end_ns;
+	if (!thread || event->end_ns <= thread->until_ns ||
+	    !tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_LOADER))
+		return;
+	if (proc->step && since_last(proc, thread, event) > 0)
+		thread->gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
+	thread->until_ns = event->end_ns;
 }
 
 static void take_step(struct tp_sites *sites, const struct tp_event *event)
@@ -186,8 +197,10 @@ static void take_step(struct tp_sites *sites, const struct tp_event *event)
 	/* A gap that began before the first step of a window began outside of it. */
 	if (event->begin_ns > proc->step_end_ns)
 		for (uint32_t i = 0; i < proc->n_threads; i++)
-			if (proc->thread[i].until_ns < event->begin_ns)
+			if (proc->thread[i].until_ns < event->begin_ns) {
 				proc->thread[i].until_ns = event->begin_ns;
+				proc->thread[i].gap_ns = 0;
+			}
 	proc->step++;
 	proc->step_end_ns = event->end_ns;
 }
