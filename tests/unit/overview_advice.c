@@ -182,6 +182,21 @@ Test(overview_advice, sees_gloo_beside_a_device_that_waits_for_it)
 	expect_rules(print(), (const char *const[]){"communication", NULL});
 }
 
+Test(overview_advice, says_of_a_healthy_run_where_its_time_goes)
+{
+	add_steps();
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_OP, "aten::mm", i * 100 * MS + 5 * MS, i * 100 * MS + 95 * MS);
+	cr_expect(strstr(print(), "\nNothing stands out\n"), "%s", print());
+	cr_expect(strstr(print(), "the largest parts of a step: CPU Exec 90.0 %, Other 10.0 %\n"), "%s",
+		  print());
+	cr_expect(!strstr(print(), "What holds it back"), "%s", print());
+	/* Nobody can say so where no operator was recorded. */
+	n_events = 0;
+	add_steps();
+	cr_expect(!strstr(print(), "Nothing stands out"), "%s", print());
+}
+
 /* Each rank comes 50 ms after the other in every second step: nobody is to blame, nor are buckets. */
 Test(overview_advice, tells_waiting_for_a_rank_from_moving_bytes)
 {

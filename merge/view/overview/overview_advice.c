@@ -16,7 +16,10 @@
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
 
-enum { DISPATCH_NS = 200000 };	/* from one operator to the next: it takes some microseconds */
+enum {
+	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
+	HEALTHY_PARTS = 3,	/* of a step are told where nothing holds it back */
+};
 
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice)
@@ -294,6 +297,33 @@ const struct tp_table_def tp_table_advice = {
 	.name = "advice", .columns = put_columns, .help = "what holds the run back, the dearest first",
 };
 
+/* No rule applies: where the time goes nevertheless. */
+static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *out)
+{
+	bool is_told[TP_CAT_N] = {false};
+	char parts[160], a[32];
+	struct tp_text text;
+
+	/* Where neither operators nor kernels were recorded, nothing could stand out. */
+	if (!sums->n_steps || !tp_out_is_terminal(out) ||
+	    sums->ns[TP_CAT_CPU] + sums->ns[TP_CAT_KERNEL] <= 0)
+		return;
+	tp_text_init(&text, parts, sizeof(parts));
+	for (uint32_t n = 0; n < HEALTHY_PARTS; n++) {
+		uint32_t most = 0;
+
+		for (uint32_t c = 1; c < TP_CAT_N; c++)
+			if (is_told[most] || (!is_told[c] && sums->ns[c] > sums->ns[most]))
+				most = c;
+		is_told[most] = true;
+		if (sums->ns[most] > 0)
+			tp_text_fmt(&text, "%s%s %s", n ? ", " : "", tp_category_name(most),
+				    tp_show_percent(a, (double)sums->ns[most], (double)sums->all_ns));
+	}
+	tp_out_title(out, "Nothing stands out");
+	tp_out_line(out, "", "the largest parts of a step: %s", parts);
+}
+
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
@@ -316,8 +346,10 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		facts.is_explained |= next->percent >= 0;
 		n++;
 	}
-	if (!n)
+	if (!n) {
+		print_healthy(sums, out);
 		return;
+	}
 	qsort(advice, n, sizeof(advice[0]), compare_cost);
 	if (tp_out_is_full(out)) {
 		tp_table_show(&tp_table_advice, NULL, advice, n, sizeof(advice[0]), TP_TOP_ASKED, out);
