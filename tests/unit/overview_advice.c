@@ -283,6 +283,13 @@ Test(overview_advice, a_device_that_waits_for_data_is_the_loaders)
 	add_kernel(61 * MS, 62 * MS, 99 * MS);
 	expect_rules(print(), (const char *[]){"data-loading", NULL});
 	cr_expect(strstr(print(), "prefetch_factor"), "%s", print());
+	/* Its class is the program's, or torch's own: that file is nobody's to change. */
+	fake.run.window[0].meta = "dataset=Photos /home/me/train.py:17\n";
+	cr_expect(strstr(print(), "/home/me/train.py:17, samples of Photos\n"), "%s", print());
+	fake.run.window[0].meta =
+		"dataset=TensorDataset /venv/lib/python3.11/site-packages/torch/utils/data/dataset.py:205\n";
+	cr_expect(strstr(print(), " samples of TensorDataset\n"), "%s", print());
+	cr_expect(!strstr(print(), "dataset.py"), "%s", print());
 }
 
 Test(overview_advice, sees_memory_that_is_asked_for_in_every_step)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/origin/own_python.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
@@ -57,7 +58,7 @@ bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_su
 	return *all_ns > 0 && *wait_ns > 0;
 }
 
-/* "train.py:17, samples of Photos"; of a dataset that is not of Python: "samples of Photos" */
+/* "train.py:17, samples of Photos"; of a dataset of torch's, or not of Python: "samples of Photos" */
 static void find_dataset(const struct tp_run *run, char *place, size_t cap)
 {
 	struct tp_text out;
@@ -70,10 +71,10 @@ static void find_dataset(const struct tp_run *run, char *place, size_t cap)
 		    !tp_fact(tp_label_meta(run, run->proc[i]), "dataset", value, sizeof(value)))
 			continue;
 		at = strchr(value, ' ');
-		if (at) {
+		if (at)
 			*at++ = '\0';
+		if (at && tp_own_python(at))
 			tp_text_fmt(&out, "%s, ", at);
-		}
 		tp_text_fmt(&out, "samples of %s", value);
 	}
 }
