@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/kit/grow.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 
 enum { MOST_OPEN = 256 };	/* a quarter of what a process is usually allowed */
@@ -113,13 +114,12 @@ static int open_same(const char *path, dev_t dev, ino_t ino)
 int tp_infile_again(const char *path, dev_t dev, ino_t ino)
 {
 	static const char part[] = ".part";
-	size_t n = strlen(path), n_part = strlen(part);
 	int fd = open_same(path, dev, ino), other;
 	char *whole;
 
-	if (fd >= 0 || n <= n_part || strcmp(path + n - n_part, part))
+	if (fd >= 0 || !tp_ends(path, part))
 		return fd;
-	whole = strndup(path, n - n_part);
+	whole = strndup(path, strlen(path) - strlen(part));
 	other = whole ? open_same(whole, dev, ino) : -ENOMEM;
 	free(whole);
 	return other >= 0 ? other : fd;

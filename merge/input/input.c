@@ -22,6 +22,7 @@
 #include "merge/input/infile.h"
 #include "merge/kineto/kineto_in.h"
 #include "merge/kit/grow.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
@@ -31,13 +32,6 @@ static const char ended[] = "gone since its folder was listed: its process has e
 			    "in files that are read when all is merged again";
 static const char replaced[] = "another file has this name since the folder was listed; that one is read";
 static const char changed[] = "another file has this name since the folder was listed; not read";
-
-static bool ends_with(const char *s, const char *suffix)
-{
-	size_t n = strlen(s), m = strlen(suffix);
-
-	return n >= m && !strcmp(s + n - m, suffix);
-}
 
 /* False: nothing of ours, as far as its first bytes tell. */
 static bool sniff(int fd, enum tp_input_kind *kind)
@@ -90,19 +84,19 @@ static int add_file(struct tp_input_list *list, const struct place *at, int fd, 
 	/* That very file, whatever has the name by now. */
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
 	if (!sniff(fd, &kind)) {
-		bool is_kineto = ends_with(path, ".pt.trace.json") ||
-				 ends_with(path, ".pt.trace.json.gz");
+		bool is_kineto = tp_ends(path, ".pt.trace.json") ||
+				 tp_ends(path, ".pt.trace.json.gz");
 
 		if (is_kineto && !is_given && tp_kineto_is_ours(again))
 			return 0;
 		/* A damaged file is still worth a word: its reader will say what it looks like. */
-		if (ends_with(path, ".ring"))
+		if (tp_ends(path, ".ring"))
 			kind = TP_INPUT_RING;
-		else if (ends_with(path, ".tpn"))
+		else if (tp_ends(path, ".tpn"))
 			kind = TP_INPUT_NODE;
 		else if (is_kineto || (is_given && tp_kineto_is_one(again)))
 			kind = TP_INPUT_KINETO;
-		else if (is_given || ends_with(path, ".tpt") || ends_with(path, ".tpt.part"))
+		else if (is_given || tp_ends(path, ".tpt") || tp_ends(path, ".tpt.part"))
 			kind = TP_INPUT_TRACE;
 		else
 			return 0;
@@ -155,7 +149,7 @@ static int add_entries(struct tp_input_list *list, int fd, const struct stat *st
 		char *path;
 
 		if (!err && strcmp(name, ".") && strcmp(name, "..")) {
-			if (asprintf(&path, "%s%s%s", at->path, ends_with(at->path, "/") ? "" : "/",
+			if (asprintf(&path, "%s%s%s", at->path, tp_ends(at->path, "/") ? "" : "/",
 				     name) < 0) {
 				err = -ENOMEM;
 			} else {
@@ -206,7 +200,7 @@ static int add_place(struct tp_input_list *list, const struct place *at)
 
 	if (fstatat(at->folder, at->name, &st, 0)) {
 		/* In a folder only a ring's link matters: what it led to is gone, or loops. */
-		if (is_given || ends_with(path, ".ring"))
+		if (is_given || tp_ends(path, ".ring"))
 			list->complain(list->ctx, path,
 				       !is_given && errno == ENOENT ?
 					       "the ring this link led to is gone (a reboot?); "
@@ -232,7 +226,7 @@ static int add_place(struct tp_input_list *list, const struct place *at)
 	}
 	fd = tp_infile_find(at->folder, at->name, &st);
 	if (fd < 0) {
-		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || ends_with(path, ".ring"))
+		if (is_given || strstr(path, ".tpt") || strstr(path, ".tpn") || tp_ends(path, ".ring"))
 			list->complain(list->ctx, path,
 				       fd == -EPERM ? "a link to a file of another user; not read"
 						    : tp_file_error(fd));

@@ -23,6 +23,7 @@
 #include "merge/kit/list.h"
 #include "merge/kit/say.h"
 #include "merge/model/ranks.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/text.h"
 
 struct opening {
@@ -338,9 +339,7 @@ static int read_opened(struct opening *o, struct tp_reader *reader, struct tp_me
 /* A kill came just as the file was made: there is nothing that it could have lost. */
 static bool is_just_made(struct tp_run_in *run, const struct stat *st, const char *shown)
 {
-	size_t n = strlen(shown);
-
-	if (n < 5 || strcmp(shown + n - 5, ".part") || st->st_size)
+	if (!tp_ends(shown, ".part") || st->st_size)
 		return false;
 	tp_run_issue(&run->pub, NULL, false,
 		     "'%s': empty: its process ended just as it made it; nothing was lost with it",

@@ -21,6 +21,7 @@
 #include "merge/input/decode.h"
 #include "merge/input/run.h"
 #include "merge/kit/say.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 #include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
@@ -69,7 +70,7 @@ static int final_path(const struct recovery *r, const struct tp_window *window, 
 	const char *slash = strrchr(r->proc->ring_path, '/');
 	int written;
 
-	if (n > 5 && !strcmp(window->path + n - 5, ".part"))
+	if (tp_ends(window->path, ".part"))
 		written = snprintf(path, cap, "%.*s", (int)(n - 5), window->path);
 	else
 		written = snprintf(path, cap, "%.*srank%d.pid%u.%u.recovered.tpt",
@@ -414,9 +415,8 @@ static void remove_ring(const struct recovery *r)
 static void remove_part(const struct recovery *r, uint32_t window_at)
 {
 	const char *path = r->run->pub.window[window_at].path;
-	size_t n = strlen(path);
 
-	if (n <= 5 || strcmp(path + n - 5, ".part"))
+	if (!tp_ends(path, ".part"))
 		return;
 	for (uint32_t i = 0; i < r->run->n_sources; i++) {
 		const struct tp_source *source = &r->run->source[i];

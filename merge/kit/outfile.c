@@ -19,6 +19,7 @@
 
 #include "merge/kit/say.h"
 #include "merge/kit/scratch.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 
 enum {
@@ -173,14 +174,12 @@ static void free_rest(struct tp_outfile_rest *rest)
 
 static int take_memory(struct tp_outfile_rest *rest)
 {
-	size_t n = strlen(rest->path);
-
 	for (int i = 0; i < N_BUFFERS; i++) {
 		rest->buffer[i].bytes = malloc(BUFFER_BYTES);
 		if (!rest->buffer[i].bytes)
 			return -ENOMEM;
 	}
-	if (n < 3 || strcmp(rest->path + n - 3, ".gz"))
+	if (!tp_ends(rest->path, ".gz"))
 		return 0;
 	rest->gzip = libdeflate_alloc_compressor(GZIP_LEVEL);
 	if (!rest->gzip)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begins.h - does a text begin with a word?
+ * begins.h - does a text begin or end with a word?
  */
 #ifndef TP_BASE_BEGINS_H
 #define TP_BASE_BEGINS_H
@@ -15,6 +15,13 @@ static inline bool tp_begins(const char *bytes, size_t n, const char *with)
 	size_t n_with = strlen(with);
 
 	return n >= n_with && !memcmp(bytes, with, n_with);
+}
+
+static inline bool tp_ends(const char *text, const char *with)
+{
+	size_t n = strlen(text), n_with = strlen(with);
+
+	return n >= n_with && !memcmp(text + n - n_with, with, n_with);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/naming_owner.h"
@@ -37,17 +38,10 @@ struct sweep {
 	} run[MOST_RUNS];
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), n_end = strlen(end);
-
-	return n >= n_end && !strcmp(text + n - n_end, end);
-}
-
 static bool has_our_name(const struct sweep *sweep, const char *path)
 {
-	return ends_with(path, ".ring") || ends_with(path, ".steps") || ends_with(path, ".part") ||
-	       ends_with(path, ".tpt") || ends_with(path, sweep->suffix);
+	return tp_ends(path, ".ring") || tp_ends(path, ".steps") || tp_ends(path, ".part") ||
+	       tp_ends(path, ".tpt") || tp_ends(path, sweep->suffix);
 }
 
 static void visit_file(struct sweep *sweep, const char *path)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/base/begins.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pyloader.h"
@@ -197,13 +198,6 @@ bool tp_pyframe_enter(int *held)
 	return true;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), n_end = strlen(end);
-
-	return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 /* Lock held. */
 static bool is_code_of(void *code, enum tp_pyframe_function function)
 {
@@ -213,7 +207,7 @@ static bool is_code_of(void *code, enum tp_pyframe_function function)
 	const char *file_text = file ? tp_py.as_utf8(file) : NULL;
 	bool is_it = name_text && file_text &&
 		     strcmp(name_text, functions[function].name) == 0 &&
-		     ends_with(file_text, functions[function].file_end);
+		     tp_ends(file_text, functions[function].file_end);
 
 	if (name)
 		tp_py.drop(name);
