@@ -358,6 +358,7 @@ int tp_run_read_trace(struct tp_run_in *run, int fd, const char *path, const cha
 
 	if (fstat(fd, &st)) {
 		complain_input(&o, shown, strerror(errno));
+		close(fd);
 		return 0;
 	}
 	if (is_just_made(run, &st, shown)) {
