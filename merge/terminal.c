@@ -219,8 +219,10 @@ bool tp_terminal_close(struct tp_out *out)
 {
 	bool is_bad = false;
 
-	if (out->file != stdout)
-		is_bad = ferror(out->file) | fclose(out->file);
+	if (out->file != stdout) {
+		is_bad = ferror(out->file);
+		is_bad |= fclose(out->file) != 0;
+	}
 	if (terminal.text)
 		write_text(out->width);
 	if (is_bad && terminal.output)

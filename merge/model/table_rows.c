@@ -208,11 +208,14 @@ void tp_table_rows_begin(struct tp_table *table)
 void tp_table_rows_end(struct tp_table *table)
 {
 	struct tp_rows_to *to = table->out->rows_to;
+	bool is_bad;
 
 	free(table->csv_cell);
 	if (!to->folder || !table->file)
 		return;
-	if (ferror(table->file) | fclose(table->file)) {
+	is_bad = ferror(table->file);
+	is_bad |= fclose(table->file) != 0;
+	if (is_bad) {
 		tp_say("cannot write '%s/%s': %s", to->folder, table->def->name, strerror(errno));
 		to->is_bad = true;
 	}
