@@ -66,7 +66,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	const struct tp_samples *samples = state->samples;
-	struct tp_table *table;
 	uint32_t n_left;
 	char n[32];
 
@@ -76,10 +75,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		free(state);
 		return;
 	}
-	table = tp_table_begin(&table_def, state, state->options.top, out);
-	for (uint32_t i = 0; i < samples->n_rows; i++)
-		tp_table_add(table, &samples->row[i]);
-	n_left = tp_table_end(table);
+	n_left = tp_table_show(&table_def, state, samples->row, samples->n_rows, sizeof(*samples->row),
+			       state->options.top, out);
 	if (n_left)
 		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(n, n_left));
 	free(state);
