@@ -212,7 +212,7 @@ static bool read_line(struct place *place, const char *code)
 static bool read_names(struct place *place, const char *code)
 {
 	const struct tp_pyframe_layout *layout = reader.layout;
-	char text[MOST_NAME + 1 + MOST_FILE];
+	char text[MOST_NAME + 1 + MOST_FILE], again[CODE_BYTES];
 	int32_t n_name, n_file;
 
 	n_name = read_text(tp_pyframe_ptr(code, tp_pystack_name_at(layout)), text, MOST_NAME);
@@ -223,21 +223,20 @@ static bool read_names(struct place *place, const char *code)
 	if (n_file < 0 || !read_line(place, code))
 		return false;
 	/* What was read belongs together only if the code object is still the same. */
-	if (!tp_pysample_read(place->code, reader.code[0], CODE_BYTES) ||
-	    tp_pystack_mark_by(reader.code[0], tp_pystack_name_at(layout), layout->file,
-			       layout->lines) != place->mark)
+	if (!tp_pysample_read(place->code, again, CODE_BYTES) ||
+	    tp_pystack_mark_by(again, tp_pystack_name_at(layout), layout->file, layout->lines) !=
+		    place->mark)
 		return false;
 	place->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 	return true;
 }
 
-/* `code`: a copy of the frame's code object. *is_new: names were read for it. */
+/* `code`: a copy of the frame's code object. *is_new becomes true where names were read for it. */
 static bool name_frame(struct tp_pysample_frame *frame, const char *code, bool *is_new)
 {
 	const struct tp_pyframe_layout *layout = reader.layout;
 	struct place *place = &reader.place[tp_hash_mix((uintptr_t)frame->code ^
 							(uintptr_t)frame->at << 20) % PLACES];
-	char copy[CODE_BYTES];
 	struct place found = {
 		.code = frame->code, .at = frame->at,
 		.mark = tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file,
@@ -250,8 +249,7 @@ static bool name_frame(struct tp_pysample_frame *frame, const char *code, bool *
 		return false;
 	if (place->code != found.code || place->at != found.at || place->mark != found.mark ||
 	    place->first_line != found.first_line) {
-		memcpy(copy, code, sizeof(copy));
-		if (!found.is_hidden && !read_names(&found, copy))
+		if (!found.is_hidden && !read_names(&found, code))
 			return false;
 		*place = found;
 		*is_new = true;
@@ -284,16 +282,10 @@ static bool name_frames(struct tp_pysample_look *look, bool *is_new)
 		if (!read_codes(look, from, to))
 			return false;
 		for (uint32_t i = from; i < to; i++) {
-			bool is_new_here = false;
-
 			if (look->frame[i].is_hidden)
 				continue;
-			if (!name_frame(&look->frame[i], reader.code[at++], &is_new_here))
+			if (!name_frame(&look->frame[i], reader.code[at++], is_new))
 				return false;
-			/* Names are read into the same room. */
-			if (is_new_here && !read_codes(look, from, to))
-				return false;
-			*is_new |= is_new_here;
 		}
 	}
 	return true;
