@@ -151,7 +151,7 @@ static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *a
 	return true;
 }
 
-/* How long ranks wait for each other in the steps, on average over ranks. */
+/* How long ranks wait for each other, of all ranks together, as sums of categories are. */
 static int64_t find_waiting(const struct tp_advice_facts *facts)
 {
 	const struct tp_comm_rank *rank;
@@ -168,27 +168,28 @@ static int64_t find_waiting(const struct tp_advice_facts *facts)
 
 static bool judge_communication(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM], waiting_ns = find_waiting(facts);
-	char a[32], b[32];
+	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM];
+	int64_t waiting_ns;
+	struct tp_text text;
+	bool is_waiting;
+	char a[32];
 
 	if (facts->is_explained)
 		return false;
+	waiting_ns = find_waiting(facts);
+	is_waiting = waiting_ns >= comm_ns / 2;
 	advice->percent = tp_advice_percent(comm_ns, facts->sums->all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of a step only communication goes on",
-		 tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
-	if (waiting_ns < comm_ns / 2) {
-		snprintf(advice->todo, sizeof(advice->todo),
-			 "larger batches, gradient accumulation, larger buckets: -v comm");
-		return true;
-	}
+	tp_text_init(&text, advice->evidence, sizeof(advice->evidence));
+	tp_text_fmt(&text, "%s of a step only communication goes on",
+		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
+	if (is_waiting)
+		tp_text_fmt(&text, ", %s of it until the last rank comes, which is not always the same",
+			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
+					    (double)comm_ns));
 	/* What is waited for is not made shorter by larger buckets. */
-	snprintf(advice->evidence + strlen(advice->evidence),
-		 sizeof(advice->evidence) - strlen(advice->evidence),
-		 ", %s of it until the last rank comes, which is not always the same",
-		 tp_show_percent(b, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns), (double)comm_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "give all ranks as much work in each step (inputs of one length, cores for all): -v comm");
+	snprintf(advice->todo, sizeof(advice->todo), "%s: -v comm",
+		 is_waiting ? "give all ranks as much work in each step (inputs of one length, cores for all)"
+			    : "larger batches, gradient accumulation, larger buckets");
 	return true;
 }
 
