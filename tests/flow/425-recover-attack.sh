@@ -5,12 +5,10 @@
 # just when they are used: nothing outside the folder is created, changed, opened or removed.
 
 . "$(dirname "$0")/lib/lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "only root can be attacked by another user"
-as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-"${as_nobody[@]}" true 2>/dev/null || skip_all "setpriv does not work here"
+. "$(dirname "$0")/lib/attack.sh"
+need_attacker
 cc=${CC:-cc}
 cd "$TMP" || exit 1
-chmod 711 "$TMP"
 "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -o swapper "$PROGS/swapper.c" || skip_all "no C compiler"
 export TRAINPROF_BUFFER_DIR=$TMP/rings TRAINPROF_BUFFER=2M
 mkdir rings
@@ -18,13 +16,7 @@ mkdir rings
 # A run that was killed: a trace in the making, a ledger, a ring with steps that are not in it.
 TRAINPROF_DIR=$TMP/killed TRAINPROF_PROGRAM=sleep TRAINPROF_SCHEDULE=always TRAINPROF_STEP=clock:5 \
 	TRAINPROF_RECORD=host LD_PRELOAD=$LIB sleep 100 &
-victim=$!
-for ((i = 0; i < 300; i++)); do
-	[ "$(cat killed/rank0.steps 2>/dev/null | wc -l)" -lt 10 ] || break
-	sleep 0.1
-done
-kill -9 $victim
-wait $victim 2>/dev/null
+kill_recording $! killed
 ring=$(basename "$(ls killed/*.ring)")
 cp -L "killed/$ring" ring
 cp -a killed whole

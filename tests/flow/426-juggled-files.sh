@@ -8,12 +8,10 @@
 # removed, no device is opened, and the merge comes to its end.
 
 . "$(dirname "$0")/lib/lib.sh"
-[ "$(id -u)" = 0 ] || skip_all "only root can be attacked by another user"
-as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-"${as_nobody[@]}" true 2>/dev/null || skip_all "setpriv does not work here"
+. "$(dirname "$0")/lib/attack.sh"
+need_attacker
 strace -f -o /dev/null true 2>/dev/null || skip_all "strace is not there, or may not trace"
 cd "$TMP" || exit 1
-chmod 711 "$TMP"
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -o juggler "$PROGS/juggler.c" || skip_all "no C compiler"
 mkdir dev
 mknod dev/device c 1 5 2>/dev/null && head -c 1 dev/device >/dev/null 2>&1 || skip_all "no devices here"
@@ -28,13 +26,7 @@ TRAINPROF_DIR=$TMP/killed TRAINPROF_PROGRAM=held TRAINPROF_SCHEDULE=always TRAIN
 	TRAINPROF_RECORD=heap,host TRAINPROF_STACKS=heap,native TRAINPROF_BUFFER=2M \
 	TRAINPROF_BUFFER_DIR=$TMP/rings LD_PRELOAD=$LIB \
 	killed/held allocate >/dev/null 2>&1 &
-victim=$!
-for ((i = 0; i < 300; i++)); do
-	[ "$(cat killed/rank0.steps 2>/dev/null | wc -l)" -lt 10 ] || break
-	sleep 0.1
-done
-kill -9 $victim
-wait $victim 2>/dev/null
+kill_recording $! killed
 ring=$(basename "$(ls killed/*.ring)")
 cp -L "killed/$ring" ring && rm "killed/$ring" && cp ring "killed/$ring"
 
