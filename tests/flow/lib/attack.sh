@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 #
 # attack.sh - for tests in which another user attacks root in a folder that he may write to
 
