@@ -180,7 +180,8 @@ static void make_args(char *argv[ARGS], const uint8_t *option, char *in, char *o
 			argv[n++] = flags[i];
 	}
 	for (uint32_t i = 0; i < 8; i++) {
-		if (option[3] >> i & 1 && choices[i])
+		/* --sort: where the views that have the key are shown. */
+		if (option[3] >> i & 1 && choices[i] && (option[0] & 4 || i != 6))
 			argv[n++] = choices[i];
 	}
 	if (option[3] & 8) {
