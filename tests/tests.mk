@@ -96,6 +96,12 @@ check-versions: all $(tptdump) fakes
 		scripts/check-versions
 .PHONY: check-versions
 
+## check-planted: trainings with one known problem, and healthy ones: what the first advice says (T=part of a name)
+check-planted: all
+	$(Q)LIB='$(abspath $(lib))' MERGE='$(abspath $(merge))' PYTHON='$(PYTHON)' \
+		$(PYTHON) tests/planted/score.py $(T)
+.PHONY: check-planted
+
 # Stress tests are plain programs: Criterion does not run under the thread sanitizer.
 stress_bin := $(patsubst tests/stress/%.c,$(O)/tests/stress/%,$(sort $(wildcard tests/stress/*.c)))
 $(O)/tests/stress/%: $(O)/tests/stress/%.o $(runtime_obj) $(merge_obj)

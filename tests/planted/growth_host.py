@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches are remembered as lists of Python's."""
+# expect: cause=host-memory-growth where=growth_host.py|remember|Python
+from parts import PLANTED, STEPS, batches, learn, parts
+
+seen = []
+
+
+def remember(x):
+    seen.append(x.tolist())
+
+
+model, optimizer = parts(width=256)
+for at, (x, y) in enumerate(batches()):
+    if PLANTED:
+        remember(x)
+    learn(model, optimizer, x, y)
+    if at == STEPS * 2:
+        break

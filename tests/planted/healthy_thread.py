@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing is wrong: a thread that wakes up once in a while."""
+# expect: healthy
+import threading
+
+from parts import STEPS, batches, learn, parts
+
+stopping = threading.Event()
+
+
+def watch():
+    while not stopping.wait(0.2):
+        sum(range(1000))
+
+
+model, optimizer = parts()
+threading.Thread(target=watch, daemon=True).start()
+for at, (x, y) in enumerate(batches()):
+    learn(model, optimizer, x, y)
+    if at == STEPS:
+        break
+stopping.set()

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gc.collect() in each step, "against leaks", beside a large cache of Python objects."""
+# expect: cause=host-code where=host_gc.py|collect
+import gc
+
+from parts import PLANTED, STEPS, batches, learn, parts
+
+cache = [{"id": i, "tags": [str(i)]} for i in range(60000)]
+model, optimizer = parts()
+for at, (x, y) in enumerate(batches()):
+    learn(model, optimizer, x, y)
+    if PLANTED:
+        gc.collect()
+    if at == STEPS:
+        break

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""score.py - does the first advice name the planted problem?
+
+usage: score.py [--from DIR] [--keep DIR] [--repeat N] [--removed] [--calibrate] [NAME...]
+                                               (LIB, MERGE, PYTHON; NAME: part of a script's name)
+
+Each script is run as README says, merged, and the first row of the overview's table `advice` is the
+verdict. A script's head says what is expected:
+
+    # expect: cause=NAME[,NAME] where=PATTERN     or     # expect: healthy
+    # run: torchrun N                             (else python)
+
+right: cause and place; cause: the place is not named; elsewhere: the cause is a later advice;
+missed: no advice at all; wrong: another cause is accused first. --removed runs the planted ones
+with PLANTED=0, where there must be none. --keep leaves the runs in DIR, --from scores those that
+are there. --calibrate: what the problem costs a step, without us. Status 1: something was accused
+that is not there, or less is right than --at-least says.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+SCHEDULE = "wait=5,warmup=1,active=4,repeat=2"
+# The rules that name a cause.
+RULES = {
+    "data-loading": "data-loading", "epoch-start": "epoch-start", "host-code": "host-code",
+    "periodic": "every-n-steps", "small-operators": "small-operators",
+    "optimizer": "small-operators|optimizer", "hot-line": "hot-line",
+    "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",
+    "threads": "too-many-threads", "recompilation": "recompilation",
+    "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
+    "step-growth": "step-growth", "uneven-ranks": "uneven-ranks",
+    "communication": "communication|small-buckets|many-collectives",
+}
+VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "failed")
+
+
+def read_head(path):
+    """(causes, or None where it is healthy; pattern of the place; ranks)"""
+    with open(path) as file:
+        head = file.read(2000)
+    said = re.search(r"^# expect: (?:healthy|cause=(\S+) where=(.*))$", head, re.M)
+    if not said:
+        sys.exit("%s: no '# expect:' line" % path)
+    run = re.search(r"^# run: torchrun (\d+)$", head, re.M)
+    causes = said.group(1).split(",") if said.group(1) else None
+    for cause in causes or ():
+        if cause not in RULES:
+            sys.exit("%s: no such cause: '%s'" % (path, cause))
+    return causes, said.group(2), int(run.group(1)) if run else 0
+
+
+def judge(causes, where, advice):
+    """The verdict on the rows of `advice`, the first one first."""
+    if causes is None:
+        return "false alarm" if advice else "healthy"
+    rules = re.compile("|".join("^(?:%s)$" % RULES[cause] for cause in causes))
+    if not advice:
+        return "missed"
+    first = advice[0]
+    if rules.match(first["rule"]):
+        text = " ".join(str(first.get(key) or "") for key in ("place", "evidence", "advice"))
+        return "right" if re.search(where, text, re.I) else "cause"
+    return "elsewhere" if any(rules.match(row["rule"]) for row in advice) else "wrong"
+
+
+def command(path, ranks):
+    python = os.environ.get("PYTHON", sys.executable)
+    if not ranks:
+        return [python, path]
+    return [python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks),
+            path]
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TRAINPROF_")}
+    env.update(more)
+    return env
+
+
+def train(path, ranks, folder, planted):
+    env = environment(LD_PRELOAD=os.path.abspath(os.environ.get(
+        "LIB", os.path.join(TOP, "build/libtrainprof.so"))), TRAINPROF_DIR=folder,
+        TRAINPROF_SCHEDULE=SCHEDULE, TRAINPROF_OVERWRITE="1", PLANTED=planted)
+    done = subprocess.run(command(path, ranks), env=env, stdout=subprocess.DEVNULL, cwd=HERE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        print("%s ended with status %d: %s" % (path, done.returncode, done.stderr[-400:]),
+              file=sys.stderr)
+    return not done.returncode
+
+
+def read_advice(folder):
+    merge = os.environ.get("MERGE", os.path.join(TOP, "build/trainprof-merge"))
+    done = subprocess.run([merge, "-q", "-v", "overview", "-f", "jsonl", folder], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [row for row in rows if row.get("table") == "advice"]
+
+
+def calibrate(path, ranks):
+    """Seconds of the script with its problem over without; starting Python and torch left out."""
+    times = {}
+    for planted in "1", "0", "1", "0":
+        begin = time.monotonic()
+        subprocess.run(command(path, ranks), env=environment(PLANTED=planted), cwd=HERE, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        times.setdefault(planted, []).append(time.monotonic() - begin)
+    begin = time.monotonic()
+    subprocess.run(command("/dev/null", ranks) if ranks else
+                   [command("", 0)[0], "-c", "import torch"], env=environment(), check=False,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    start = time.monotonic() - begin
+    return min(times["1"]) - start, max(min(times["0"]) - start, 1e-3)
+
+
+def choose(names):
+    paths = sorted(p for p in glob.glob(os.path.join(HERE, "*.py"))
+                   if os.path.basename(p) not in ("score.py", "parts.py"))
+    return [p for p in paths if not names or any(n in os.path.basename(p) for n in names)]
+
+
+def score(paths, settings):
+    found = {verdict: [] for verdict in VERDICTS}
+    for path in paths:
+        name = os.path.basename(path)[:-3]
+        causes, where, ranks = read_head(path)
+        if settings.removed and causes is None:
+            continue
+        for at in range(settings.repeat):
+            run = "%s%s%s" % (name, ".removed" if settings.removed else "", ".%d" % at if at else "")
+            with tempfile.TemporaryDirectory() as tmp:
+                folder = os.path.join(settings.source or settings.keep or tmp, run)
+                if settings.source and not os.path.isdir(folder):
+                    continue
+                if not settings.source and not train(path, ranks, folder,
+                                                     "0" if settings.removed else "1"):
+                    found["failed"].append(run)
+                    continue
+                advice = read_advice(folder)
+            verdict = judge(None if settings.removed else causes, where, advice)
+            found[verdict].append(run)
+            first = advice[0] if advice else {}
+            print("%-12s %-26s %s" % (verdict, run, "%s: %s | %s" % (
+                first["rule"], first["evidence"], first.get("place") or "") if first else ""), flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--from", dest="source")
+    parser.add_argument("--keep")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--removed", action="store_true")
+    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--at-least", type=float, default=0, help="percent that are right")
+    settings = parser.parse_args()
+    paths = choose(settings.names)
+    if settings.calibrate:
+        for path in paths:
+            causes, _, ranks = read_head(path)
+            if causes:
+                with_it, without = calibrate(path, ranks)
+                print("%-26s %5.2f s with it, %5.2f s without: %+.0f %% of a step" % (
+                    os.path.basename(path)[:-3], with_it, without,
+                    100 * (with_it - without) / with_it), flush=True)
+        return 0
+    found = score(paths, settings)
+    n_planted = sum(len(found[v]) for v in VERDICTS[:5])
+    for verdict in VERDICTS[:-1]:
+        of = n_planted if verdict in VERDICTS[:5] else \
+            len(found["healthy"]) + len(found["false alarm"])
+        if of:
+            print("%-12s %3d of %d, %.0f %%" % (verdict, len(found[verdict]), of,
+                                               100 * len(found[verdict]) / of))
+    is_less = n_planted and 100 * len(found["right"]) / n_planted < settings.at_least
+    return 1 if is_less or found["false alarm"] or found["wrong"] or found["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
