@@ -48,7 +48,7 @@ static void expect_rules(const char *text, const char *const *wanted)
 					  "synchronising", "device-allocations", "pageable-copies",
 					  "host-bound", "communication", "tensor-cores",
 					  "device-idle", "memory-full", "data-parallel", "gloo",
-					  "host-code", NULL};
+					  "host-code", "small-operators", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;
@@ -423,6 +423,47 @@ Test(overview_advice, does_not_take_for_the_hosts_code_what_is_not)
 	/* A device is there: the host may wait for it. */
 	set_up();
 	add_gaps(1, 30 * MS, 100 * MS);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* In each step of 10 ms line 20 has so many operators, each so long, and line 10 one for the rest. */
+static void add_small(uint32_t n, int64_t each)
+{
+	proc->n_devices = 0;
+	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 10 * MS + 2;
+
+		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
+		add_stack(2, i * 10 * MS + 1);
+		for (uint32_t k = 0; k < n; k++, at += each)
+			add(TP_REC_OP, "aten::add", at + each / 2, at + each);
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::mm", at + 2, (i + 1) * 10 * MS - 1);
+	}
+}
+
+Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
+{
+	const char *text;
+
+	add_small(400, 8000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line asks for 400 a step, 8.00 us each"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Few, larger ones, with a device. */
+	set_up();
+	add_small(150, 8000);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_small(300, 20000);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_small(400, 8000);
 	proc->n_devices = 1;
 	expect_rules(print(), (const char *[]){NULL});
 }

@@ -18,8 +18,8 @@
 #include "runtime/base/text.h"
 
 enum {
-	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
 	HEALTHY_PARTS = 3,	/* of a step are told where nothing holds it back */
+	SEVERE_PERCENT = 25,
 };
 
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -29,16 +29,6 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 
 	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
-}
-
-/* What runs outside operators before those of the line. */
-static void name_gap(const struct tp_site *site, struct tp_advice *advice)
-{
-	if (site->before == site->place)
-		snprintf(advice->place, sizeof(advice->place), "%s", site->place);
-	else
-		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
-			 site->before ? site->before : "the begin of the step", site->place);
 }
 
 /* ---- data ---- */
@@ -122,7 +112,7 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
 	else
-		name_gap(&site, advice);
+		tp_advice_gap(&site, advice);
 }
 
 static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -193,53 +183,6 @@ static bool judge_communication(const struct tp_advice_facts *facts, struct tp_a
 	return true;
 }
 
-/* ---- the host ---- */
-
-/* Gaps that come with every operator are the cost of asking for operators, and no code to move: one
- * gap a step after another line has to be half of the time at least, and not be long in one step
- * only, or all of them are too long for that. */
-static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
-{
-	const int64_t gap = site->figure[TP_SITE_GAP], calls = site->figure[TP_SITE_CALLS];
-	const double longest = (double)site->longest_ns * (double)n_steps;
-
-	return site->before &&
-	       ((site->before != site->place && longest >= (double)gap / 2 &&
-		 longest <= (double)gap * 2) ||
-		(calls > 0 && gap / calls >= DISPATCH_NS));
-}
-
-/* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
- * time in which nothing at all goes on. */
-static bool judge_host_code(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_overview_sums *sums = facts->sums;
-	struct tp_site site;
-	int64_t gap;
-	char a[32];
-
-	/* Where operators were not recorded, all is outside of them. */
-	if (facts->is_uneven || !sums->n_steps || sums->ns[TP_CAT_CPU] <= 0)
-		return false;
-	for (uint32_t i = 0; i < facts->run->n_procs; i++)
-		if (facts->run->proc[i]->n_devices)
-			return false;
-	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
-	    !is_own_code(&site, sums->n_steps))
-		return false;
-	gap = site.figure[TP_SITE_GAP];
-	if (gap > sums->ns[TP_CAT_OTHER])
-		gap = sums->ns[TP_CAT_OTHER];
-	advice->percent = tp_advice_percent(gap, sums->all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step is code of the host between two lines, outside operators",
-		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "what does it do in each step? do it less often, outside of the loop, or by operators");
-	name_gap(&site, advice);
-	return true;
-}
-
 /* ---- the table ---- */
 
 /* Those that explain others come before them. */
@@ -253,6 +196,9 @@ static const struct rule {
     {"memory-full", 0, tp_advice_memory_full, true},
     {"data-parallel", 0, tp_advice_data_parallel, true},
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
+    {"epoch-start", 5, tp_advice_epochs, false},
+    {"every-n-steps", 5, tp_advice_period, false},
+    {"step-growth", 10, tp_advice_trend, false},
     {"uneven-ranks", 5, judge_ranks, false},
     {"synchronising", 5, tp_advice_waits, true},
     {"device-allocations", 1, tp_advice_allocations, true},
@@ -260,18 +206,26 @@ static const struct rule {
     {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
     {"communication", 15, judge_communication, false},
-    {"host-code", 15, judge_host_code, false},
+    {"host-code", 15, tp_advice_host_code, false},
+    {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"device-idle", 30, tp_advice_idle, true},
 };
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 
+/* What fills memory costs no time until it ends the job: only what costs much comes before it. */
+static double rank_of(const struct tp_advice *advice)
+{
+	return advice->percent < 0 ? SEVERE_PERCENT : advice->percent;
+}
+
 static int compare_cost(const void *a, const void *b)
 {
 	const struct tp_advice *x = a, *y = b;
+	double x_rank = rank_of(x), y_rank = rank_of(y);
 
-	if (x->percent < y->percent || x->percent > y->percent)
-		return x->percent < y->percent ? 1 : -1;
+	if (x_rank < y_rank || x_rank > y_rank)
+		return x_rank < y_rank ? 1 : -1;
 	return strcmp(x->rule, y->rule);
 }
 
@@ -330,7 +284,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
 	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums};
-	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
+	struct tp_advice advice[N_RULES] = {{NULL, 0, 0, "", "", ""}};
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
@@ -344,6 +298,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))
 			continue;
 		facts.is_uneven |= rules[i].judge == judge_ranks;
+		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		facts.is_explained |= next->percent >= 0;
 		n++;

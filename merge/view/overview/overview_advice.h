@@ -2,7 +2,8 @@
 /*
  * overview_advice.h - the inside of the overview's advice: overview_advice.c has the table of rules
  * and those of data and ranks, overview_devices.c those of devices, overview_setup.c those of memory
- * and of how the run is set up
+ * and of how the run is set up, overview_rhythm.c those of the steps of the whole run,
+ * overview_code.c those of the program's own lines
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -12,6 +13,7 @@
 struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
+	int64_t each_ns;	/* of the whole run's rules: what a slow step takes longer */
 	char evidence[240], place[240], todo[200];
 };
 
@@ -22,6 +24,7 @@ struct tp_advice_facts {
 	struct tp_gpu_figures gpu;	/* of all devices */
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does */
+	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_explained;		/* any rule before does */
 };
 
@@ -29,7 +32,8 @@ struct tp_advice_facts {
 typedef bool tp_advice_judge(const struct tp_advice_facts *facts, struct tp_advice *advice);
 tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo,
 	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
-	tp_advice_allocations, tp_advice_copies;
+	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
+	tp_advice_host_code, tp_advice_small_operators;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {
@@ -39,5 +43,7 @@ static inline double tp_advice_percent(int64_t part, int64_t whole)
 /* The line of the program's code that has most of it; of a process, or of all. */
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice);
+/* What runs outside operators before those of the line. */
+void tp_advice_gap(const struct tp_site *site, struct tp_advice *advice);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_code.c - advice of the overview on the program's own lines: what runs between operators,
+ * and lines that ask for many small ones
+ *
+ * In runs without devices only: with one, what counts is whether it waits (overview_devices.c).
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/kit/sum.h"
+
+enum {
+	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
+	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
+	MANY = 200,		/* of them, in a step, by one line */
+	LINES = 64,		/* that are looked at */
+};
+
+/* What runs outside operators before those of the line. */
+void tp_advice_gap(const struct tp_site *site, struct tp_advice *advice)
+{
+	if (site->before == site->place)
+		snprintf(advice->place, sizeof(advice->place), "%s", site->place);
+	else
+		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
+			 site->before ? site->before : "the begin of the step", site->place);
+}
+
+static bool has_devices(const struct tp_run *run)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->n_devices)
+			return true;
+	return false;
+}
+
+/* ---- between operators ---- */
+
+/* Gaps that come with every operator are the cost of asking for operators, and no code to move: one
+ * gap a step after another line has to be half of the time at least, and not be long in one step
+ * only, or all of them are too long for that. */
+static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
+{
+	const int64_t gap = site->figure[TP_SITE_GAP], calls = site->figure[TP_SITE_CALLS];
+	const double longest = (double)site->longest_ns * (double)n_steps;
+
+	return site->before &&
+	       ((site->before != site->place && longest >= (double)gap / 2 &&
+		 longest <= (double)gap * 2) ||
+		(calls > 0 && gap / calls >= DISPATCH_NS));
+}
+
+/* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
+ * time in which nothing at all goes on. */
+bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	struct tp_site site;
+	int64_t gap;
+	char a[32];
+
+	/* Where operators were not recorded, all is outside of them. */
+	if (facts->is_uneven || facts->is_periodic || !sums->n_steps || sums->ns[TP_CAT_CPU] <= 0)
+		return false;
+	if (has_devices(facts->run) ||
+	    !tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    !is_own_code(&site, sums->n_steps))
+		return false;
+	gap = site.figure[TP_SITE_GAP];
+	if (gap > sums->ns[TP_CAT_OTHER])
+		gap = sums->ns[TP_CAT_OTHER];
+	advice->percent = tp_advice_percent(gap, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of a step is code of the host between two lines, outside operators",
+		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "what does it do in each step? do it less often, outside of the loop, or by operators");
+	tp_advice_gap(&site, advice);
+	return true;
+}
+
+/* ---- small operators ---- */
+
+/* Lines of the backward pass have what the forward pass asked for. */
+bool tp_advice_small_operators(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	const struct tp_site *most = NULL;
+	struct tp_site site[LINES];
+	int64_t sum = 0, cost;
+	uint32_t n;
+	char a[32], b[32];
+
+	if (has_devices(facts->run) || !sums->n_steps)
+		return false;
+	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t calls = site[i].figure[TP_SITE_CALLS];
+
+		cost = tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]);
+		if (calls / MANY < (int64_t)sums->n_steps || cost / calls > SMALL_NS)
+			continue;
+		sum = tp_add(sum, cost);
+		if (!most)
+			most = &site[i];
+	}
+	if (!most)
+		return false;
+	advice->percent = tp_advice_percent(sum, sums->all_ns);
+	cost = tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of a step are small operators, which cost as much to ask for as to do: one line "
+		 "asks for %" PRId64 " a step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
+		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
+		 tp_show_ns(b, cost / most->figure[TP_SITE_CALLS]));
+	snprintf(advice->todo, sizeof(advice->todo), "one operator for all of them instead of a loop: on a "
+		 "whole batch, torch._foreach_*, torch.compile");
+	snprintf(advice->place, sizeof(advice->place), "%s", most->place);
+	return true;
+}

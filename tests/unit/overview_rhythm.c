@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_rhythm.c - tests of the rules on the steps of a whole run: each applies where it should,
+ * and nowhere else
+ */
+#include <criterion/criterion.h>
+
+#include "runtime/trace/ring_layout.h"
+#include "tests/unit/fake_run.h"
+
+enum { MS = 1000000, STEPS = 121 };
+
+static const struct tp_view_options options = {.top = 20};
+static struct fake fake;
+
+/* Milliseconds of a step. */
+typedef int64_t length(uint32_t step);
+
+static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phase)
+{
+	struct tp_proc *proc;
+	int64_t now = 0;
+
+	fake_init(&fake);
+	proc = fake_proc(&fake, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, now, of(i) * MS);
+
+		row->phase = phase;
+		row->epoch = i / in_epoch;
+		row->in_epoch = i % in_epoch;
+		now += of(i) * MS;
+	}
+	return fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
+}
+
+/* The rule that applies, and no other one. NULL: none. */
+static void expect_rule(const char *text, const char *wanted)
+{
+	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth"};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		bool is_wanted = wanted && !strcmp(wanted, all[i]);
+		char item[64];
+
+		snprintf(item, sizeof(item), "\n  %s ", all[i]);
+		cr_expect_eq(strstr(text, item) != NULL, is_wanted, "%s in:\n%s", all[i], text);
+	}
+}
+
+static int64_t jitter(uint32_t step)
+{
+	return 20 + step * 2654435761u % 5;
+}
+
+static int64_t tenth(uint32_t step)
+{
+	return jitter(step) + (step % 10 == 9 ? 100 : 0);
+}
+
+static int64_t often(uint32_t step)
+{
+	return jitter(step) + (step % 3 == 2 ? 100 : 0);
+}
+
+static int64_t by_chance(uint32_t step)
+{
+	return jitter(step) + (step * 2654435761u % 11 == 3 ? 100 : 0);
+}
+
+static int64_t twice(uint32_t step)
+{
+	return jitter(step) + (step == 40 || step == 80 ? 500 : 0);
+}
+
+static int64_t slightly(uint32_t step)
+{
+	return jitter(step) + (step % 10 == 9 ? 6 : 0);
+}
+
+static int64_t slower(uint32_t step)
+{
+	return jitter(step) + step / 2;
+}
+
+static int64_t slower_at_once(uint32_t step)
+{
+	return jitter(step) + (step > 60 ? 40 : 0);
+}
+
+Test(overview_rhythm, sees_steps_that_are_slow_at_an_equal_distance)
+{
+	const char *text = print(tenth, 1000, STEPS, TP_PHASE_WAIT);
+
+	expect_rule(text, "every-n-steps");
+	cr_expect(strstr(text, "every 10th step takes 12"), "%s", text);
+	cr_expect(strstr(text, "steps 9, 19, 29, ..."), "%s", text);
+}
+
+Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)
+{
+	expect_rule(print(jitter, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(often, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(by_chance, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(twice, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(slightly, 1000, STEPS, TP_PHASE_WAIT), NULL);
+}
+
+Test(overview_rhythm, leaves_out_steps_of_windows_and_short_runs)
+{
+	expect_rule(print(tenth, 1000, STEPS, TP_PHASE_ACTIVE), NULL);
+	expect_rule(print(tenth, 1000, 20, TP_PHASE_WAIT), NULL);
+}
+
+Test(overview_rhythm, sees_the_first_step_of_epochs)
+{
+	const char *text = print(tenth, 10, STEPS, TP_PHASE_WAIT);
+
+	/* Steps 9, 19, ... are the last ones of these epochs. */
+	expect_rule(text, "every-n-steps");
+	fake_init(&fake);
+	for (uint32_t i = 0, epoch = 0; i < STEPS; i++) {
+		struct tp_step_row *row;
+
+		if (!i)
+			fake_proc(&fake, 0);
+		epoch += i % 10 == 9;
+		row = fake_step_row(&fake, fake.run.proc[0], i, i * 200ll * MS, tenth(i) * MS);
+		row->phase = TP_PHASE_WAIT;
+		row->epoch = epoch;
+		row->in_epoch = (i + 1) % 10;
+	}
+	text = fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
+	expect_rule(text, "epoch-start");
+}
+
+Test(overview_rhythm, sees_steps_that_get_slower_and_slower)
+{
+	expect_rule(print(slower, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
+	expect_rule(print(slower_at_once, 1000, STEPS, TP_PHASE_WAIT), NULL);
+}
