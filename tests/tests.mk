@@ -120,9 +120,17 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(runtime_obj) $(merge_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -ldl -lm
 
+# The library with handles that turn parts of it on and off.
+torch_driver := $(O)/tests/progs/torch_driver.so
+torch_driver_obj := $(addprefix $(O)/tests/progs/,torch_driver.o torch_driver_cold.o)
+$(torch_driver): $(torch_driver_obj) $(preload_obj) $(runtime_obj) preload/versions.map
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -shared -Wl,--version-script=preload/versions.map \
+		-Wl,--exclude-libs,ALL -o $@ $(torch_driver_obj) $(preload_obj) $(runtime_obj) $(zstd_a) -ldl -lm
+
 ## bench: what everything costs, with the floors measured in the same run (T=part of a name)
-bench: all $(bench_bin) fakes $(tptdump) $(places)
-	$(Q)$(test_env) NOP='$(abspath $(nop))' T='$(T)' scripts/bench
+bench: all $(bench_bin) fakes $(tptdump) $(places) $(torch_driver)
+	$(Q)$(test_env) NOP='$(abspath $(nop))' DRIVER='$(abspath $(torch_driver))' T='$(T)' scripts/bench
 
 .PHONY: bench
 

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# cold.sh - runs cold.py with the library that has handles
+#
+# usage: make bench T=cold     (gives DRIVER, PYTHON, TMP)
+
+set -eu
+"$PYTHON" -c 'import torch' 2>/dev/null || { echo "no torch: nothing to measure"; exit 0; }
+OMP_NUM_THREADS=1 TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops,shapes,tensors,pystacks,modules \
+	TRAINPROF_DIR="$TMP/cold" TRAINPROF_BUFFER=128M \
+	LD_PRELOAD="$DRIVER" "$PYTHON" tests/bench/cold.py "$@"
