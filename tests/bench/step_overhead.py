@@ -42,7 +42,7 @@ def environment(lib, schedule, folder):
 
 
 def step_times(kind, work, n_steps, settings):
-    """Step durations in ns of one run: (by the wall's clock, in CPU time)."""
+    """Step durations in ns of one run: (by the wall's clock, in CPU time, in that of its thread)."""
     schedule = {"waiting": "wait=1000000,warmup=0,active=1,per=run",
                 "window": "wait=%d,warmup=%d,active=%d,repeat=0,per=run" %
                           (WAIT, WARMUP, ACTIVE)}.get(kind)
