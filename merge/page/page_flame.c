@@ -60,11 +60,12 @@ static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t row)
 	return node;
 }
 
-/* Takes the call tree's nodes: of Python's frames and of work their parents' node. */
+/* Takes the call tree's nodes: of Python's frames their parents' node, of work its call's. */
 static void take_tree(struct flame *f)
 {
-	uint32_t n, *at;
+	uint32_t n, n_works, *at;
 	const struct tp_call_node *tree = tp_call_tree_nodes(f->tree, &n);
+	const struct tp_call_work *work = tp_call_tree_works(f->tree, &n_works);
 
 	tp_need_room(&f->node, &f->cap_nodes, 1, sizeof(*f->node));
 	f->n_nodes = 1;
@@ -83,6 +84,12 @@ static void take_tree(struct flame *f)
 		node->calls += tree[i].calls;
 		node->self_ns = tp_add(node->self_ns, tree[i].ns[TP_TIME_HOST]);
 		node->device_ns = tp_add(node->device_ns, tree[i].ns[TP_TIME_DEVICE]);
+	}
+	for (uint32_t i = 0; i < n_works; i++) {
+		struct node *node = &f->node[at[work[i].node]];
+
+		if (at[work[i].node])
+			node->device_ns = tp_add(node->device_ns, work[i].ns);
 	}
 	free(at);
 }

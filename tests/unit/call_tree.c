@@ -73,6 +73,23 @@ static struct tp_event span_of(uint8_t kind, const char *name, int64_t first, in
 }
 
 /* "main;GPT.forward;aten::mm 80 0": all rows that cost something, in the order they were met. */
+/* All frames of a row, those of the rows around it behind its own. */
+static uint32_t frames_of(const struct tp_flame_rows *rows, uint32_t at, struct tp_frame *frames,
+			  uint32_t max)
+{
+	uint32_t of, stack, n = 0, own;
+
+	for (; at != TP_FLAME_NO_ROW; at = rows->around(rows->of, at)) {
+		rows->row(rows->of, at, &of, &stack);
+		own = rows->frames(rows->stacks, stack, frames + n, max - n);
+		/* As many are said to be there, whatever room there is. */
+		cr_expect_eq(rows->frames(rows->stacks, stack, NULL, 0), own);
+		cr_assert_leq(own, max - n);
+		n += own;
+	}
+	return n;
+}
+
 static const char *told(void)
 {
 	static char text[4096];
@@ -86,15 +103,11 @@ static const char *told(void)
 		uint64_t host = rows->value(rows->of, i, TP_TIME_HOST);
 		uint64_t device = rows->value(rows->of, i, TP_TIME_DEVICE);
 		struct tp_frame frames[16];
-		uint32_t of, stack, n_frames;
+		uint32_t n_frames;
 
 		if (!host && !device)
 			continue;
-		rows->row(rows->of, i, &of, &stack);
-		n_frames = rows->frames(rows->stacks, stack, frames, 16);
-		/* As many are said to be there, whatever room there is. */
-		cr_expect_eq(rows->frames(rows->stacks, stack, NULL, 0), n_frames);
-		cr_assert_leq(n_frames, 16);
+		n_frames = frames_of(rows, i, frames, 16);
 		if (n_frames && frames[n_frames - 1].is_cut)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "?;");
 		for (uint32_t k = n_frames; k--;)

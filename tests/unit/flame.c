@@ -106,3 +106,59 @@ Test(flame, a_tree_that_is_full_takes_the_rest_as_one)
 	cr_expect_eq(seen.sum, 100);
 	cr_expect_leq(seen.deepest, 42);
 }
+
+/* A row inside of another: one frame each. Rows of an even number cost nothing themselves. */
+static void row_of_one(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
+{
+	*proc = 0;
+	*stack = at;
+}
+
+static uint64_t value_of_one(const void *of, uint32_t at, uint32_t cost)
+{
+	return at % 2;
+}
+
+static uint32_t around_one(const void *of, uint32_t at)
+{
+	return at ? (at - 1) / 2 : TP_FLAME_NO_ROW;
+}
+
+static uint32_t frames_of_one(const void *of, uint32_t stack, struct tp_frame *frame, uint32_t max)
+{
+	if (max)
+		*frame = (struct tp_frame){.function = "f", .file = "", .module = "",
+					   .function_id = stack};
+	return 1;
+}
+
+static struct seen walk_inside(uint32_t n_rows, uint32_t nodes_max)
+{
+	static const struct tp_flame_cost cost = {.word = "cost"};
+	struct tp_run run = {.n_procs = 1};
+	const struct tp_flame_rows rows = {
+		.run = &run, .n_rows = n_rows, .cost = &cost, .n_costs = 1, .row = row_of_one,
+		.value = value_of_one, .around = around_one, .frames = frames_of_one,
+	};
+	struct seen seen = {.flame = tp_flame_new(&rows, TP_FLAME_BY_FUNCTION, nodes_max)};
+
+	cr_assert_not_null(seen.flame);
+	cr_assert_eq(tp_flame_each(seen.flame, 0, 1, note, &seen), 0);
+	tp_flame_free(seen.flame);
+	return seen;
+}
+
+Test(flame, a_row_stands_below_the_row_around_it_that_costs_nothing)
+{
+	struct seen seen = walk_inside(1023, 10000);
+
+	cr_expect_eq(seen.n, 511);
+	cr_expect_eq(seen.sum, 511);
+	cr_expect_eq(seen.deepest, 10);
+	/* 40 nodes: the root, 39 of the first rows; what is below those is one for each. */
+	seen = walk_inside(1023, 1);
+	cr_expect_eq(seen.sum, 511);
+	cr_expect_leq(seen.deepest, 7);
+	seen = walk_inside(41, 1);
+	cr_expect_eq(seen.sum, 20);
+}

@@ -11,6 +11,7 @@
 
 #include "merge/facts/program/call_tree_in.h"
 #include "merge/kit/demangle.h"
+#include "merge/kit/need.h"
 
 enum {
 	FRAMES_MAX = 512,	/* of Python in one node; more are left out */
@@ -78,54 +79,102 @@ static struct tp_frame frame_of_name(const struct tp_call_tree *tree, uint32_t n
 	};
 }
 
-static uint32_t frames_of(const void *of, uint32_t at, struct tp_frame *frame, uint32_t max)
+/* Frames of Python of a node of them. */
+static uint32_t python_of(const struct tp_call_tree *tree, const struct tp_call_node *node,
+			  struct tp_frame *frame, uint32_t max)
 {
 	static const struct tp_frame backward = {
 		.function = "(its backward pass)", .file = "", .module = "",
 		.function_id = ID_BACKWARD,
 	};
-	const struct tp_call_tree *tree = of;
-	const struct tp_call_node *node = &tree->node[at];
-	uint32_t n = 0, around;
 
-	for (; node->kind >= TP_CALL_SPAN; node = &tree->node[node->parent]) {
-		if (node->kind == TP_CALL_SPAN || node->kind == TP_CALL_WORK) {
-			if (n < max)
-				frame[n] = frame_of_name(tree, node->value);
-			n++;
-			continue;
-		}
-		/* The forward pass does not stand below the call of the backward pass. */
-		around = node->kind == TP_CALL_PYTHON ? tree->node[node->parent].stack : 0;
-		if (node->kind == TP_CALL_BACKWARD) {
-			if (n < max)
-				frame[n] = backward;
-			n++;
-		}
-		n += put_python(tree, node->value, around, n < max ? frame + n : NULL,
-				n < max ? max - n : 0);
-		if (node->kind == TP_CALL_BACKWARD)
-			break;
+	if (node->kind == TP_CALL_PYTHON)
+		return put_python(tree, node->value, tree->node[node->parent].stack, frame, max);
+	if (max)
+		frame[0] = backward;
+	return 1 + put_python(tree, node->value, 0, max ? frame + 1 : NULL, max ? max - 1 : 0);
+}
+
+static uint32_t frames_of(const void *of, uint32_t at, struct tp_frame *frame, uint32_t max)
+{
+	const struct tp_call_tree *tree = of;
+	const struct tp_call_row *row = &tree->row[at];
+	const struct tp_call_node *node = &tree->node[row->at];
+
+	if (row->is_work) {
+		const struct tp_call_work *work = &tree->work[row->at];
+
+		if (max)
+			frame[0] = frame_of_name(tree, work->name);
+		if (max)
+			frame[0].is_cut = tree->node[work->node].kind == TP_CALL_UNKNOWN;
+		return 1;
 	}
-	if (n && n <= max && node->kind == TP_CALL_UNKNOWN)
-		frame[n - 1].is_cut = true;
-	return n;
+	if (node->kind < TP_CALL_SPAN)
+		return 0;
+	if (node->kind != TP_CALL_SPAN)
+		return python_of(tree, node, frame, max);
+	if (max)
+		frame[0] = frame_of_name(tree, node->value);
+	return 1;
+}
+
+static uint32_t around(const void *of, uint32_t at)
+{
+	const struct tp_call_tree *tree = of;
+	const struct tp_call_row *row = &tree->row[at];
+	const struct tp_call_node *node;
+
+	/* The forward pass does not stand below the call of the backward pass. */
+	if (!row->is_work && tree->node[row->at].kind == TP_CALL_BACKWARD)
+		return TP_FLAME_NO_ROW;
+	node = &tree->node[row->is_work ? tree->work[row->at].node : tree->node[row->at].parent];
+	/* Frames that are all left out are not around anything. */
+	while (node->kind == TP_CALL_PYTHON && !python_of(tree, node, NULL, 0))
+		node = &tree->node[node->parent];
+	return node->kind < TP_CALL_SPAN ? TP_FLAME_NO_ROW : tree->row_of[node - tree->node];
 }
 
 static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
 {
 	const struct tp_call_tree *tree = of;
+	const struct tp_call_row *row = &tree->row[at];
 
-	*stack = at + 1;
-	*proc = tree->node[at + 1].proc;
+	*stack = at;
+	*proc = tree->node[row->is_work ? tree->work[row->at].node : row->at].proc;
 }
 
 static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)
 {
 	const struct tp_call_tree *tree = of;
-	int64_t ns = tree->node[at + 1].ns[cost];
+	const struct tp_call_row *row = &tree->row[at];
+	int64_t ns;
 
+	if (!row->is_work)
+		ns = tree->node[row->at].ns[cost];
+	else
+		ns = cost == TP_TIME_DEVICE ? tree->work[row->at].ns : 0;
 	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/* Nodes and work in the order in which they were met. */
+static void make_rows(struct tp_call_tree *tree)
+{
+	uint32_t n_nodes = tree->paths.n, n = 0, work = 0;
+
+	tree->row = tp_need((size_t)n_nodes + tree->n_works + 1, sizeof(*tree->row));
+	tree->row_of = tp_need((size_t)n_nodes + 1, sizeof(*tree->row_of));
+	for (uint32_t i = 1; i <= n_nodes; i++) {
+		uint32_t before = i < n_nodes ? tree->node[i].works_before : tree->n_works;
+
+		while (work < before)
+			tree->row[n++] = (struct tp_call_row){work++, true};
+		if (i == n_nodes)
+			break;
+		tree->row_of[i] = n;
+		tree->row[n++] = (struct tp_call_row){i, false};
+	}
+	tree->rows.n_rows = n;
 }
 
 static void make_titles(struct tp_call_tree *tree)
@@ -159,11 +208,12 @@ const struct tp_flame_rows *tp_call_stacks(struct tp_call_tree *tree)
 	make_titles(tree);
 	tree->rows = (struct tp_flame_rows){
 		.run = tree->run, .what = "time", .cost = costs, .n_costs = TP_TIME_COSTS,
-		.row = row_of, .value = value_of, .of = tree, .frames = frames_of, .stacks = tree,
+		.row = row_of, .value = value_of, .around = around, .of = tree,
+		.frames = frames_of, .stacks = tree,
 	};
 	if (!tree->title || tp_stacks_resolve(tp_origins_stacks(tree->origins), NULL))
 		tree->is_incomplete = true;
-	else if (tree->paths.n)
-		tree->rows.n_rows = tree->paths.n - 1;
+	else
+		make_rows(tree);
 	return &tree->rows;
 }

@@ -28,30 +28,31 @@ static uint32_t row_of(enum tp_call_kind kind, uint32_t value)
 static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t row, uint32_t proc,
 			 uint32_t stack)
 {
-	uint32_t n = tree->paths.n, node = tp_paths_child(&tree->paths, parent, row);
+	uint32_t n = tree->paths.n, node;
 
+	tree->paths.most = NODES_MAX - tree->n_works;
+	node = tp_paths_child(&tree->paths, parent, row);
 	if (node == TP_NO_PATH ||
 	    !tp_grow(&tree->node, &tree->cap_nodes, (uint64_t)tree->paths.n + 1,
 		     sizeof(*tree->node))) {
 		/* A full tree loses no time, it tells less of it. */
 		tree->is_full = true;
-		tree->is_incomplete |= !parent || n < NODES_MAX;
+		tree->is_incomplete |= !parent || n < tree->paths.most;
 		return parent;
 	}
 	if (node >= n)
 		tree->node[node] = (struct tp_call_node){
 			.parent = parent, .value = row & VALUE_MASK, .proc = proc, .stack = stack,
-			.kind = row >> VALUE_BITS,
+			.works_before = tree->n_works, .kind = row >> VALUE_BITS,
 		};
 	return node;
 }
 
-static uint32_t name_below(struct tp_call_tree *tree, uint32_t parent, enum tp_call_kind kind,
-			   uint32_t name)
+static uint32_t span_below(struct tp_call_tree *tree, uint32_t parent, uint32_t name)
 {
 	const struct tp_call_node *above = &tree->node[parent];
 
-	return child_of(tree, parent, row_of(kind, name), above->proc, above->stack);
+	return child_of(tree, parent, row_of(TP_CALL_SPAN, name), above->proc, above->stack);
 }
 
 /* The first thread of its name in its process. */
@@ -94,6 +95,28 @@ static uint32_t python_below(struct tp_call_tree *tree, uint32_t parent, enum tp
 	return node;
 }
 
+/* Where the time of work is counted that the calls of a node started. */
+static int64_t *work_of(struct tp_call_tree *tree, uint32_t node, uint32_t name)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)node << 32 | name), at, i;
+
+	for (i = tp_keyed_first(&tree->works, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&tree->works, hash, &at))
+		if (tree->work[i].node == node && tree->work[i].name == name)
+			return &tree->work[i].ns;
+	/* Nodes and works share the room. */
+	if (tree->paths.n + tree->n_works >= NODES_MAX ||
+	    !tp_grow(&tree->work, &tree->cap_works, (uint64_t)tree->n_works + 1,
+		     sizeof(*tree->work)) ||
+	    !tp_keyed_add(&tree->works, hash, tree->n_works)) {
+		tree->is_full = true;
+		tree->is_incomplete |= tree->paths.n + tree->n_works < NODES_MAX;
+		return &tree->node[node].ns[TP_TIME_DEVICE];
+	}
+	tree->work[tree->n_works] = (struct tp_call_work){.node = node, .name = name};
+	return &tree->work[tree->n_works++].ns;
+}
+
 /* ---- events ---- */
 
 static void close_span(void *ctx, const struct tp_nest_span *span)
@@ -122,7 +145,7 @@ static uint32_t node_of(struct tp_call_tree *tree, const struct tp_event *event,
 		node = python_below(tree, node,
 				    origin.is_backward ? TP_CALL_BACKWARD : TP_CALL_PYTHON, event,
 				    origin.stack);
-	return node ? name_below(tree, node, TP_CALL_SPAN, span->name) : 0;
+	return node ? span_below(tree, node, span->name) : 0;
 }
 
 static void take_span(void *state, const struct tp_event *event)
@@ -151,8 +174,7 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		node = child_of(tree, 0, row_of(TP_CALL_UNKNOWN, proc), proc, 0);
 	if (!node || name == TP_NO_NAME)
 		return;
-	node = name_below(tree, node, TP_CALL_WORK, name);
-	ns = &tree->node[node].ns[TP_TIME_DEVICE];
+	ns = work_of(tree, node, name);
 	*ns = tp_add(*ns, event->end_ns - event->begin_ns);
 }
 
@@ -161,7 +183,6 @@ static void begin_tree(void *state, struct tp_facts *facts, const void *params)
 	struct tp_call_tree *tree = state;
 
 	tree->run = tp_facts_run(facts);
-	tree->paths.most = NODES_MAX;
 	tp_need_room(&tree->node, &tree->cap_nodes, 1, sizeof(*tree->node));
 	tree->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	tree->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
@@ -180,6 +201,10 @@ static void free_tree(void *state)
 	free(tree->title);
 	tp_launch_notes_free(&tree->node_of);
 	tp_paths_free(&tree->paths);
+	tp_keyed_free(&tree->works);
+	free(tree->work);
+	free(tree->row);
+	free(tree->row_of);
 	free(tree->open);
 	free(tree->python);
 	free(tree->node);
@@ -199,6 +224,12 @@ const struct tp_call_node *tp_call_tree_nodes(const struct tp_call_tree *tree, u
 {
 	*n = tree->paths.n;
 	return tree->node;
+}
+
+const struct tp_call_work *tp_call_tree_works(const struct tp_call_tree *tree, uint32_t *n)
+{
+	*n = tree->n_works;
+	return tree->work;
 }
 
 struct tp_names *tp_call_tree_names(const struct tp_call_tree *tree)

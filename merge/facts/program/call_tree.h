@@ -23,7 +23,6 @@ enum tp_call_kind {	/* value */
 	TP_CALL_UNKNOWN,	/* the same: its work whose call is not known */
 	TP_CALL_THREAD,		/* its number in the process, of several the first */
 	TP_CALL_SPAN,		/* a row of tp_call_tree_names */
-	TP_CALL_WORK,		/* of a device: the same */
 	TP_CALL_PYTHON,		/* frames: a stack of the origins */
 	TP_CALL_BACKWARD,	/* the same, of the forward operator: stands for those of the process */
 };
@@ -34,8 +33,16 @@ struct tp_call_node {
 	uint32_t value : 29;
 	uint32_t proc;
 	uint32_t stack;			/* of Python, the innermost of the path; 0: none */
+	uint32_t works_before;		/* work that was met before it */
 	uint64_t calls;			/* of spans */
-	int64_t ns[TP_TIME_COSTS];	/* without the nodes below it */
+	/* Without the nodes below it and their work; of a device what had no room as work. */
+	int64_t ns[TP_TIME_COSTS];
+};
+
+/* What a device did for the calls of a node. */
+struct tp_call_work {
+	uint32_t node, name;		/* a row of tp_call_tree_names */
+	int64_t ns;
 };
 
 struct tp_call_tree;
@@ -44,6 +51,7 @@ extern const struct tp_fact tp_fact_call_tree;
 
 /* From [1] on; n counts [0], too. When the pass is over. */
 const struct tp_call_node *tp_call_tree_nodes(const struct tp_call_tree *tree, uint32_t *n);
+const struct tp_call_work *tp_call_tree_works(const struct tp_call_tree *tree, uint32_t *n);
 struct tp_names *tp_call_tree_names(const struct tp_call_tree *tree);
 /* Spans that had no room count for those around them. */
 bool tp_call_tree_is_full(const struct tp_call_tree *tree);

@@ -11,6 +11,7 @@
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/facts/time/spans.h"
+#include "merge/kit/keyed.h"
 
 struct tp_call_tree {
 	struct tp_origins *origins;
@@ -23,6 +24,11 @@ struct tp_call_tree {
 	struct tp_paths paths;
 	struct tp_call_node *node;	/* by number of the path */
 	uint32_t cap_nodes;
+	/* Work has nothing below it and there is much of it: it is found by its call and its name at
+	 * once. */
+	struct tp_call_work *work;
+	uint32_t n_works, cap_works;
+	struct tp_keyed works;
 	struct tp_call_python {		/* by stack: the node that it had last */
 		uint32_t parent, row, node;
 	} *python;
@@ -32,6 +38,11 @@ struct tp_call_tree {
 	/* As stacks. */
 	bool has_rows;
 	struct tp_flame_rows rows;
+	struct tp_call_row {
+		uint32_t at : 31;
+		bool is_work : 1;	/* of the works; else of the nodes */
+	} *row;			/* in the order in which they were met */
+	uint32_t *row_of;	/* by node */
 	char **title;		/* by name: what C++ calls it; NULL: the name itself */
 	uint32_t n_titles;
 };

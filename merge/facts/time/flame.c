@@ -83,6 +83,8 @@ struct walk {
 	uint32_t proc;
 	uint32_t *node;		/* of the last row, by distance from the outermost frame */
 	uint32_t cap_nodes;
+	uint32_t *row;		/* one, the one around it, ... */
+	uint32_t cap_rows;
 };
 
 static bool load_frames(const struct tp_flame_rows *rows, uint32_t stack, struct walk *walk,
@@ -139,7 +141,51 @@ static uint32_t rest_of(struct tp_flame *flame, uint32_t above)
 	return node;
 }
 
-/* The node of a row's stack; TP_NO_PATH: out of memory. */
+static bool is_rest(const struct tp_flame *flame, uint32_t node)
+{
+	return node && node != TP_NO_PATH && flame->paths.path[node].row == PLACE_REST;
+}
+
+/* The node of a frame inside of a node's; TP_NO_PATH: out of memory. */
+static uint32_t node_inside(struct tp_flame *flame, uint32_t node, const struct tp_frame *frame)
+{
+	struct tp_place place = place_of(flame, frame);
+	uint32_t at, inner = TP_NO_PATH;
+
+	if (find_place(flame, &place, &at))
+		inner = tp_paths_child(&flame->paths, node, at);
+	if (inner == TP_NO_PATH && flame->paths.n >= flame->paths.most)
+		inner = rest_of(flame, node);
+	return inner;
+}
+
+/* The node of a row's stack, from that of the row around it on; TP_NO_PATH: out of memory. */
+static uint32_t find_inside(struct tp_flame *flame, const struct tp_flame_rows *rows,
+			    uint32_t at_row, struct walk *walk, uint32_t *node_of)
+{
+	uint32_t n_rows = 0, at = at_row, node, n, proc, stack;
+
+	do {
+		if (!tp_grow(&walk->row, &walk->cap_rows, (uint64_t)n_rows + 1, sizeof(walk->row[0])))
+			return TP_NO_PATH;
+		walk->row[n_rows++] = at;
+		at = rows->around(rows->of, at);
+	} while (at != TP_FLAME_NO_ROW && !node_of[at]);
+	node = at != TP_FLAME_NO_ROW ? node_of[at] : 0;
+	while (n_rows-- && node != TP_NO_PATH) {
+		rows->row(rows->of, walk->row[n_rows], &proc, &stack);
+		if (!load_frames(rows, stack, walk, &n))
+			return TP_NO_PATH;
+		if (!node)
+			node = root_of(flame, proc, !n || walk->frame[n - 1].is_cut);
+		while (n-- && node != TP_NO_PATH && !is_rest(flame, node))
+			node = node_inside(flame, node, &walk->frame[n]);
+		node_of[walk->row[n_rows]] = node;
+	}
+	return node;
+}
+
+/* The same of a row that none is around. */
 static uint32_t find_node(struct tp_flame *flame, const struct tp_flame_rows *rows,
 			  uint32_t at_row, struct walk *walk)
 {
@@ -155,16 +201,10 @@ static uint32_t find_node(struct tp_flame *flame, const struct tp_flame_rows *ro
 	node = k ? walk->node[k - 1]
 		 : root_of(flame, proc, !n || walk->frame[n - 1].is_cut);
 	for (; k < n && node != TP_NO_PATH; k++) {
-		struct tp_place place = place_of(flame, &walk->frame[n - 1 - k]);
-		uint32_t at, inner = TP_NO_PATH;
-
-		if (find_place(flame, &place, &at))
-			inner = tp_paths_child(&flame->paths, node, at);
-		if (inner == TP_NO_PATH && flame->paths.n >= flame->paths.most) {
-			node = rest_of(flame, node);
+		node = node_inside(flame, node, &walk->frame[n - 1 - k]);
+		if (is_rest(flame, node))
 			break;
-		}
-		node = walk->node[k] = inner;
+		walk->node[k] = node;
 	}
 	/* The outer frames that have a node: all, or up to where the tree was full. */
 	if (k)
@@ -220,12 +260,14 @@ static bool add_rows(struct tp_flame *flame, const struct tp_flame_rows *rows)
 	for (uint32_t i = 0; i < rows->n_rows && is_good; i++) {
 		if (!has_cost(rows, i))
 			continue;
-		node_of[i] = find_node(flame, rows, i, &walk);
+		node_of[i] = rows->around ? find_inside(flame, rows, i, &walk, node_of)
+					  : find_node(flame, rows, i, &walk);
 		is_good = node_of[i] != TP_NO_PATH;
 	}
 	free(walk.frame);
 	free(walk.before);
 	free(walk.node);
+	free(walk.row);
 	is_good = is_good && add_up(flame, rows, node_of);
 	free(node_of);
 	return is_good;

@@ -36,7 +36,10 @@ struct tp_flame_rows {
 	uint64_t sample_bytes;	/* mean distance of samples: costs are estimates; 0: exact */
 	void (*row)(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack);
 	uint64_t (*value)(const void *of, uint32_t at, uint32_t cost);
-	const void *of;		/* given to these two */
+	/* The row whose stack is the outer part of this one's, of which `frames` then gives the rest
+	 * only; TP_FLAME_NO_ROW: no part of it is. NULL: of none. */
+	uint32_t (*around)(const void *of, uint32_t at);
+	const void *of;		/* given to these three */
 	/* As tp_stacks_frames. */
 	uint32_t (*frames)(const void *stacks, uint32_t stack, struct tp_frame *frame,
 			   uint32_t max);
@@ -50,6 +53,7 @@ enum tp_flame_by {		/* when two frames are the same place */
 };
 
 enum { TP_FLAME_TITLE_MAX = 4096 };
+#define TP_FLAME_NO_ROW UINT32_MAX
 
 enum tp_place_kind {
 	TP_PLACE_FRAME,
