@@ -25,30 +25,50 @@ static uint32_t place(int64_t value, uint32_t *at)
 }
 
 /* The middle of a class. */
-static int64_t value_of(uint32_t row, uint32_t at)
+static int64_t value_of(uint32_t power, uint32_t at)
 {
-	if (!row)
+	if (!power)
 		return at;
-	return ((int64_t)(CLASSES + at) << (row - 1)) + ((int64_t)1 << (row - 1)) / 2;
+	return ((int64_t)(CLASSES + at) << (power - 1)) + ((int64_t)1 << (power - 1)) / 2;
 }
 
-static bool count(struct tp_spread *spread, uint32_t row, uint32_t at, uint32_t n)
+/* Room for the classes of one power more: of all between it and those that are there, too. */
+static bool make_room(struct tp_spread *spread, uint32_t power)
 {
-	uint32_t **classes = &spread->classes[row];
+	uint32_t from = spread->n_powers && spread->power < power ? spread->power : power;
+	uint32_t to = spread->power + spread->n_powers > power + 1
+			      ? spread->power + spread->n_powers : power + 1;
+	uint32_t *classes;
 
-	if (!*classes)
-		*classes = calloc(CLASSES, sizeof(**classes));
-	if (!*classes)
+	classes = calloc((size_t)(to - from) * CLASSES, sizeof(*classes));
+	if (!classes)
 		return false;
+	if (spread->n_powers)
+		memcpy(classes + (size_t)(spread->power - from) * CLASSES, spread->classes,
+		       (size_t)spread->n_powers * CLASSES * sizeof(*classes));
+	free(spread->classes);
+	spread->classes = classes;
+	spread->power = (uint8_t)from;
+	spread->n_powers = (uint8_t)(to - from);
+	return true;
+}
+
+static bool count(struct tp_spread *spread, uint32_t power, uint32_t at, uint32_t n)
+{
+	uint32_t *class;
+
+	if (power - spread->power >= spread->n_powers && !make_room(spread, power))
+		return false;
+	class = &spread->classes[(power - spread->power) * CLASSES + at];
 	/* A class that is full stays so. */
-	if (__builtin_add_overflow((*classes)[at], n, &(*classes)[at]))
-		(*classes)[at] = UINT32_MAX;
+	if (__builtin_add_overflow(*class, n, class))
+		*class = UINT32_MAX;
 	return true;
 }
 
 bool tp_spread_add(struct tp_spread *spread, int64_t value)
 {
-	uint32_t row, at;
+	uint32_t power, at;
 
 	if (value < 0)
 		value = 0;
@@ -58,8 +78,8 @@ bool tp_spread_add(struct tp_spread *spread, int64_t value)
 		spread->most = value;
 	spread->n++;
 	spread->sum = tp_add(spread->sum, value);
-	row = place(value, &at);
-	return count(spread, row, at, 1);
+	power = place(value, &at);
+	return count(spread, power, at, 1);
 }
 
 bool tp_spread_merge(struct tp_spread *spread, const struct tp_spread *from)
@@ -74,10 +94,10 @@ bool tp_spread_merge(struct tp_spread *spread, const struct tp_spread *from)
 		spread->most = from->most;
 	spread->n += from->n;
 	spread->sum = tp_add(spread->sum, from->sum);
-	for (uint32_t row = 0; row < 58; row++)
-		for (uint32_t at = 0; from->classes[row] && at < CLASSES; at++)
-			if (from->classes[row][at])
-				is_whole &= count(spread, row, at, from->classes[row][at]);
+	for (uint32_t i = 0; i < (uint32_t)from->n_powers * CLASSES; i++)
+		if (from->classes[i])
+			is_whole &= count(spread, from->power + i / CLASSES, i % CLASSES,
+					  from->classes[i]);
 	return is_whole;
 }
 
@@ -88,24 +108,21 @@ int64_t tp_spread_percentile(const struct tp_spread *spread, double percent)
 
 	if (!spread->n)
 		return 0;
-	for (uint32_t row = 0; row < 58; row++) {
-		for (uint32_t at = 0; spread->classes[row] && at < CLASSES; at++) {
-			int64_t value = value_of(row, at);
+	for (uint32_t i = 0; i < (uint32_t)spread->n_powers * CLASSES; i++) {
+		int64_t value = value_of(spread->power + i / CLASSES, i % CLASSES);
 
-			before += spread->classes[row][at];
-			if ((double)before < rank || !before)
-				continue;
-			return value < spread->least  ? spread->least
-			       : value > spread->most ? spread->most
-						      : value;
-		}
+		before += spread->classes[i];
+		if ((double)before < rank || !before)
+			continue;
+		return value < spread->least  ? spread->least
+		       : value > spread->most ? spread->most
+					      : value;
 	}
 	return spread->most;
 }
 
 void tp_spread_free(struct tp_spread *spread)
 {
-	for (uint32_t row = 0; row < 58; row++)
-		free(spread->classes[row]);
+	free(spread->classes);
 	memset(spread, 0, sizeof(*spread));
 }

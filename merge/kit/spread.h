@@ -4,7 +4,7 @@
  *
  * Values are counted in classes, 128 between a power of two and the next: a percentile is
  * wrong by less than 0.4 %, and never beyond the least and the greatest value. 512 bytes for
- * each power of two that occurs.
+ * each power of two from the least to the greatest that occur.
  */
 #ifndef TP_MERGE_SPREAD_H
 #define TP_MERGE_SPREAD_H
@@ -15,7 +15,8 @@
 struct tp_spread {
 	uint64_t n;
 	int64_t sum, least, most;
-	uint32_t *classes[58];	/* by power of two; NULL: none of it */
+	uint32_t *classes;	/* of n_powers powers of two, from `power` on */
+	uint8_t power, n_powers;
 };
 
 /* Values below 0 count as 0. False: out of memory, it is in n, sum, least and most only. */
