@@ -47,6 +47,9 @@ const struct tp_run *tp_facts_run(const struct tp_facts *facts);
  * nobody wanted it before. Before the first event only. */
 void *tp_facts_want(struct tp_facts *facts, const struct tp_fact *fact, const void *params);
 
+/* The same, when somebody wanted it before; else NULL. Of who can make its own of what that has. */
+void *tp_facts_find(const struct tp_facts *facts, const struct tp_fact *fact, const void *params);
+
 /* Some fact gets events: else the pass over them may be left out. */
 bool tp_facts_want_events(const struct tp_facts *facts);
 

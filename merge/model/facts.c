@@ -79,14 +79,22 @@ static bool is_same(const struct wanted *wanted, const struct tp_fact *fact, con
 	       (!fact->params_bytes || !memcmp(wanted->params, params, fact->params_bytes));
 }
 
-void *tp_facts_want(struct tp_facts *facts, const struct tp_fact *fact, const void *params)
+void *tp_facts_find(const struct tp_facts *facts, const struct tp_fact *fact, const void *params)
 {
-	struct wanted wanted = {.fact = fact};
-
-	assert(!facts->is_open);
 	for (uint32_t i = 0; i < facts->n_wanted; i++)
 		if (is_same(&facts->wanted[i], fact, params))
 			return facts->wanted[i].state;
+	return NULL;
+}
+
+void *tp_facts_want(struct tp_facts *facts, const struct tp_fact *fact, const void *params)
+{
+	struct wanted wanted = {.fact = fact};
+	void *state = tp_facts_find(facts, fact, params);
+
+	assert(!facts->is_open);
+	if (state)
+		return state;
 	wanted.state = tp_need(1, fact->bytes);
 	if (fact->params_bytes) {
 		wanted.params = tp_need(1, fact->params_bytes);

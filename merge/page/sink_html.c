@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/program/kernels.h"
 #include "merge/kit/say.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
@@ -101,6 +102,8 @@ static void *begin(struct tp_facts *facts, const char *path)
 		free(page);
 		return NULL;
 	}
+	/* The finest rows first: those of the views are made of them. */
+	tp_kernels_want(facts, true, true);
 	add_views(page, facts);
 	for (uint32_t i = 0; i < N_PARTS; i++)
 		page->part[i] = parts[i]->begin(facts);

@@ -34,6 +34,7 @@ struct tp_kernels {
 	bool *is_operator; /* by row of names: some span of that name is one, not a range */
 	uint32_t cap_is_operator;
 	struct tp_occupancies occupancies;
+	const struct tp_kernels *finest;	/* what these rows are made of; NULL: of events */
 };
 
 static uint32_t hash_key(const struct tp_kernel_key *key, struct by by)
@@ -179,6 +180,8 @@ static void take_event(void *state, const struct tp_event *event)
 	}
 }
 
+/* ---- of events ---- */
+
 static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
 {
 	struct tp_kernels *kernels = state;
@@ -218,10 +221,63 @@ static const struct tp_fact fact_kernels = {
 	.free = free_kernels,
 };
 
+/* ---- of the finest rows ---- */
+
+static const struct by finest = {.grid = true, .operator = true};
+
+static void begin_coarser(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_kernels *kernels = state;
+
+	kernels->by = *(const struct by *)params;
+	kernels->finest = tp_facts_want(facts, &fact_kernels, &finest);
+	kernels->pub.names = kernels->finest->pub.names;
+}
+
+static void take_row(struct tp_kernels *kernels, const struct tp_kernel_row *from)
+{
+	struct tp_kernel_key key = {.name = from->key.name, .operator = TP_KERNEL_NO_OPERATOR};
+	struct tp_kernel_row *row;
+
+	if (kernels->by.grid)
+		key = from->key;
+	key.operator = kernels->by.operator ? from->key.operator : TP_KERNEL_NO_OPERATOR;
+	row = find_row(kernels, &key);
+	row->uses_tensor_cores = from->uses_tensor_cores;
+	row->blocks_ns += from->blocks_ns;
+	row->blocks_known_ns += from->blocks_known_ns;
+	row->occupancy_ns += from->occupancy_ns;
+	row->known_ns += from->known_ns;
+	if (!tp_spread_merge(&row->ns, &from->ns))
+		kernels->pub.is_incomplete = true;
+}
+
+static void end_coarser(void *state)
+{
+	struct tp_kernels *kernels = state;
+	const struct tp_kernel_rows *from = &kernels->finest->pub;
+
+	kernels->pub.n_reported = from->n_reported;
+	kernels->pub.is_incomplete = from->is_incomplete;
+	for (uint32_t i = 0; i < from->n_rows; i++)
+		take_row(kernels, &from->row[i]);
+}
+
+static const struct tp_fact fact_coarser = {
+	.name = "kernels, of the finest rows",
+	.bytes = sizeof(struct tp_kernels),
+	.params_bytes = sizeof(struct by),
+	.begin = begin_coarser,
+	.end = end_coarser,
+	.free = free_kernels,
+};
+
 const struct tp_kernel_rows *tp_kernels_want(struct tp_facts *facts, bool by_grid, bool by_operator)
 {
 	const struct by by = {.grid = by_grid, .operator = by_operator};
-	const struct tp_kernels *kernels = tp_facts_want(facts, &fact_kernels, &by);
+	bool is_coarser = !(by_grid && by_operator) && tp_facts_find(facts, &fact_kernels, &finest);
+	const struct tp_kernels *kernels =
+		tp_facts_want(facts, is_coarser ? &fact_coarser : &fact_kernels, &by);
 
 	return &kernels->pub;
 }

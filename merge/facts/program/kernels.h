@@ -38,7 +38,7 @@ struct tp_kernel_rows {
 	bool is_incomplete;
 };
 
-/* Filled when the pass is over. */
+/* Filled when the pass is over. When both were asked for before, other rows are made of theirs. */
 const struct tp_kernel_rows *tp_kernels_want(struct tp_facts *facts, bool by_grid, bool by_operator);
 
 #endif
