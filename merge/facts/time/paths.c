@@ -8,52 +8,45 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/keyed.h"
 
-static uint32_t meet(struct tp_paths *paths, uint32_t parent, uint32_t child, uint32_t row)
+enum { BITS_FIRST = 6, BITS_MOST = 31 };
+
+/* Where a path's children begin to be looked for. */
+static uint32_t place(uint32_t parent, uint32_t row, uint32_t n_bits)
 {
-	struct tp_path *path = &paths->path[parent];
-
-	if (path->last) {
-		paths->path[path->last].next = child;
-		paths->path[path->last].next_row = row;
-	}
-	path->last = child;
-	path->last_row = row;
-	return child;
+	return tp_keyed_hash((uint64_t)parent << 32 | row) >> (32 - n_bits);
 }
 
-/* The child that is expected now; TP_NO_PATH: it is another one. */
-static uint32_t expect(struct tp_paths *paths, uint32_t parent, uint32_t row)
+static void put(struct tp_path_slot *slot, uint32_t n_bits, struct tp_path_slot entry)
 {
-	struct tp_path *path;
-	const struct tp_path *last;
+	const uint32_t mask = (uint32_t)((1ull << n_bits) - 1);
+	uint32_t at = place(entry.parent, entry.row, n_bits);
 
-	if (parent >= paths->n)
-		return TP_NO_PATH;
-	path = &paths->path[parent];
-	if (!path->last)
-		return TP_NO_PATH;
-	if (path->last_row == row)
-		return path->last;
-	last = &paths->path[path->last];
-	if (!last->next || last->next_row != row)
-		return TP_NO_PATH;
-	path->last = last->next;
-	path->last_row = row;
-	return path->last;
+	while (slot[at & mask].child)
+		at++;
+	slot[at & mask] = entry;
 }
 
-uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
+static bool double_slots(struct tp_paths *paths)
 {
-	uint32_t hash, at, i = expect(paths, parent, row);
+	uint32_t n_bits = paths->n_bits ? paths->n_bits + 1 : BITS_FIRST;
+	struct tp_path_slot *slot =
+		n_bits <= BITS_MOST ? calloc((size_t)1 << n_bits, sizeof(*slot)) : NULL;
 
-	if (i != TP_NO_PATH)
-		return i;
-	hash = tp_keyed_hash((uint64_t)parent << 32 | row);
-	for (i = tp_keyed_first(&paths->keyed, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(&paths->keyed, hash, &at))
-		if (paths->path[i].parent == parent && paths->path[i].row == row)
-			return meet(paths, parent, i, row);
+	if (!slot)
+		return false;
+	for (uint32_t i = 1; i < paths->n; i++)
+		put(slot, n_bits,
+		    (struct tp_path_slot){paths->path[i].parent, paths->path[i].row, i});
+	free(paths->slot);
+	paths->slot = slot;
+	paths->n_bits = n_bits;
+	return true;
+}
+
+static uint32_t add(struct tp_paths *paths, uint32_t parent, uint32_t row)
+{
 	if (paths->most && paths->n >= paths->most)
 		return TP_NO_PATH;
 	if (!tp_grow(&paths->path, &paths->cap, (uint64_t)paths->n + 2, sizeof(*paths->path)))
@@ -61,10 +54,26 @@ uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 	/* Number 0 is the empty one. */
 	if (!paths->n)
 		paths->n = 1;
-	if (!tp_keyed_add(&paths->keyed, hash, paths->n))
+	if ((!paths->n_bits || paths->n >= (1ull << paths->n_bits) / 4 * 3) && !double_slots(paths))
 		return TP_NO_PATH;
 	paths->path[paths->n] = (struct tp_path){.parent = parent, .row = row};
-	return meet(paths, parent, paths->n++, row);
+	put(paths->slot, paths->n_bits, (struct tp_path_slot){parent, row, paths->n});
+	return paths->n++;
+}
+
+uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
+{
+	const uint32_t mask = (uint32_t)((1ull << paths->n_bits) - 1);
+
+	for (uint32_t at = paths->n_bits ? place(parent, row, paths->n_bits) : 0; paths->n_bits; at++) {
+		const struct tp_path_slot *slot = &paths->slot[at & mask];
+
+		if (!slot->child)
+			break;
+		if (slot->parent == parent && slot->row == row)
+			return slot->child;
+	}
+	return add(paths, parent, row);
 }
 
 uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)
@@ -79,6 +88,6 @@ uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)
 void tp_paths_free(struct tp_paths *paths)
 {
 	free(paths->path);
-	tp_keyed_free(&paths->keyed);
+	free(paths->slot);
 	memset(paths, 0, sizeof(*paths));
 }

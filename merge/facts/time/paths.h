@@ -9,18 +9,19 @@
 #ifndef TP_MERGE_PATHS_H
 #define TP_MERGE_PATHS_H
 
-#include "merge/kit/keyed.h"
+#include <stdint.h>
 
 struct tp_paths {
 	struct tp_path {
 		uint32_t parent, row;
-		/* Its child that was met last; its sibling that was met after it; with their rows; 0:
-		 * none. A loop meets them again in the same order: most often no hash is needed. */
-		uint32_t last, last_row, next, next_row;
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
-	struct tp_keyed keyed;	/* by parent and row */
+	/* By parent and row, which stand here, too: most often nothing else is read. child 0: empty. */
+	struct tp_path_slot {
+		uint32_t parent, row, child;
+	} *slot;
+	uint32_t n_bits;	/* 2^n_bits slots, at most three quarters taken */
 };
 
 enum { TP_NO_PATH = 0xffffffff };
