@@ -72,7 +72,6 @@ static struct tp_event span_of(uint8_t kind, const char *name, int64_t first, in
 	return fake_span(&fake, proc, 0, kind, fake_op(&fake, name), first, last);
 }
 
-/* "main;GPT.forward;aten::mm 80 0": all rows that cost something, in the order they were met. */
 /* All frames of a row, those of the rows around it behind its own. */
 static uint32_t frames_of(const struct tp_flame_rows *rows, uint32_t at, struct tp_frame *frames,
 			  uint32_t max)
@@ -90,6 +89,7 @@ static uint32_t frames_of(const struct tp_flame_rows *rows, uint32_t at, struct 
 	return n;
 }
 
+/* "main;GPT.forward;aten::mm 80 0": all rows that cost something, in the order they were met. */
 static const char *told(void)
 {
 	static char text[4096];

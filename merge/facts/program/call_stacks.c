@@ -123,16 +123,11 @@ static uint32_t around(const void *of, uint32_t at)
 {
 	const struct tp_call_tree *tree = of;
 	const struct tp_call_row *row = &tree->row[at];
-	const struct tp_call_node *node;
 
 	/* The forward pass does not stand below the call of the backward pass. */
 	if (!row->is_work && tree->node[row->at].kind == TP_CALL_BACKWARD)
 		return TP_FLAME_NO_ROW;
-	node = &tree->node[row->is_work ? tree->work[row->at].node : tree->node[row->at].parent];
-	/* Frames that are all left out are not around anything. */
-	while (node->kind == TP_CALL_PYTHON && !python_of(tree, node, NULL, 0))
-		node = &tree->node[node->parent];
-	return node->kind < TP_CALL_SPAN ? TP_FLAME_NO_ROW : tree->row_of[node - tree->node];
+	return tree->row_of[row->is_work ? tree->work[row->at].node : tree->node[row->at].parent];
 }
 
 static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
@@ -157,6 +152,11 @@ static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+static bool has_frames(const struct tp_call_tree *tree, const struct tp_call_node *node)
+{
+	return node->kind != TP_CALL_PYTHON || python_of(tree, node, NULL, 0);
+}
+
 /* Nodes and work in the order in which they were met. */
 static void make_rows(struct tp_call_tree *tree)
 {
@@ -171,7 +171,12 @@ static void make_rows(struct tp_call_tree *tree)
 			tree->row[n++] = (struct tp_call_row){work++, true};
 		if (i == n_nodes)
 			break;
-		tree->row_of[i] = n;
+		/* Frames that are all left out are not around anything. */
+		if (tree->node[i].kind < TP_CALL_SPAN)
+			tree->row_of[i] = TP_FLAME_NO_ROW;
+		else
+			tree->row_of[i] = has_frames(tree, &tree->node[i])
+						  ? n : tree->row_of[tree->node[i].parent];
 		tree->row[n++] = (struct tp_call_row){i, false};
 	}
 	tree->rows.n_rows = n;

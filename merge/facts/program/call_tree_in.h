@@ -42,7 +42,7 @@ struct tp_call_tree {
 		uint32_t at : 31;
 		bool is_work : 1;	/* of the works; else of the nodes */
 	} *row;			/* in the order in which they were met */
-	uint32_t *row_of;	/* by node */
+	uint32_t *row_of;	/* by node: the row around those in it; TP_FLAME_NO_ROW: none */
 	char **title;		/* by name: what C++ calls it; NULL: the name itself */
 	uint32_t n_titles;
 };
