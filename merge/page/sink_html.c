@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "merge/facts/program/kernels.h"
+#include "merge/facts/program/operators.h"
 #include "merge/kit/say.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
@@ -104,6 +105,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 	}
 	/* The finest rows first: those of the views are made of them. */
 	tp_kernels_want(facts, true, true);
+	tp_operators_want(facts, true, true);
 	add_views(page, facts);
 	for (uint32_t i = 0; i < N_PARTS; i++)
 		page->part[i] = parts[i]->begin(facts);

@@ -49,7 +49,7 @@ struct tp_operator_rows {
 	bool has_memory, has_shapes, has_device, is_incomplete;
 };
 
-/* Filled when the pass is over. */
+/* Filled when the pass is over. When both were asked for before, other rows are made of theirs. */
 const struct tp_operator_rows *tp_operators_want(struct tp_facts *facts, bool by_shape, bool by_stack);
 
 #endif
