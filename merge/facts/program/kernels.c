@@ -26,7 +26,10 @@ struct tp_kernels {
 	struct tp_kernel_row *row;
 	uint32_t cap_rows;
 	struct tp_keyed rows; /* by key */
-	uint32_t *last;		/* by name: its row that was met last, plus one; most often it is met again */
+	struct last {		/* by name: its row that was met last, which most often is met again */
+		struct tp_kernel_key key;
+		uint32_t row;	/* plus one */
+	} *last;
 	uint32_t cap_last;
 	struct tp_spans *spans;
 	struct tp_launches *launches;
@@ -54,18 +57,19 @@ static uint32_t hash_key(const struct tp_kernel_key *key, struct by by)
 static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct tp_kernel_key *key)
 {
 	struct tp_kernel_row *row;
+	struct last *last;
 	uint32_t hash, at, i;
 
 	tp_need_room(&kernels->last, &kernels->cap_last, (uint64_t)key->name + 1,
 		     sizeof(*kernels->last));
-	i = kernels->last[key->name];
-	if (i && !memcmp(&kernels->row[i - 1].key, key, sizeof(*key)))
-		return &kernels->row[i - 1];
+	last = &kernels->last[key->name];
+	if (last->row && !memcmp(&last->key, key, sizeof(*key)))
+		return &kernels->row[last->row - 1];
 	hash = hash_key(key, kernels->by);
 	for (i = tp_keyed_first(&kernels->rows, hash, &at); i != TP_NO_KEYED;
 	     i = tp_keyed_next(&kernels->rows, hash, &at))
 		if (!memcmp(&kernels->row[i].key, key, sizeof(*key))) {
-			kernels->last[key->name] = i + 1;
+			*last = (struct last){*key, i + 1};
 			return &kernels->row[i];
 		}
 	tp_need_room(&kernels->row, &kernels->cap_rows, (uint64_t)kernels->pub.n_rows + 1,
@@ -74,7 +78,7 @@ static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct t
 		tp_need_failed();
 	kernels->pub.row = kernels->row;
 	row = &kernels->row[kernels->pub.n_rows++];
-	kernels->last[key->name] = kernels->pub.n_rows;
+	*last = (struct last){*key, kernels->pub.n_rows};
 	row->key = *key;
 	return row;
 }
