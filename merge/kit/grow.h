@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TP_GROW_LARGE = 1 << 20 };	/* bytes */
+
 /* Room for `need` items of `item` bytes behind *array (of *cap items). False: out of memory. */
 static inline bool tp_grow(void *array, uint32_t *cap, uint64_t need, size_t item)
 {
@@ -23,8 +25,9 @@ static inline bool tp_grow(void *array, uint32_t *cap, uint64_t need, size_t ite
 		return true;
 	if (need > UINT32_MAX)
 		return false;
+	/* Large ones by less: what is not used yet is memory all the same. */
 	while (want < need)
-		want *= 2;
+		want += want * item < TP_GROW_LARGE ? want : want / 4;
 	if (want > UINT32_MAX)
 		want = UINT32_MAX;
 	/* `array` is the address of a pointer of any type: copied, not cast. */
