@@ -11,23 +11,33 @@
 
 /* Beginnings of names, behind which a version may stand ("cudaMalloc_v3020"), but no other
  * word ("cudaMemcpyAsync"). */
-static const char *const waits[] = {
-    "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-    "cuStreamSynchronize",   "cuCtxSynchronize",      "cuEventSynchronize",   "cuMemcpyDtoH",
-    "cuMemcpyHtoD",	     NULL,
+struct beginning {
+	const char *bytes;
+	uint32_t n;
 };
-static const char *const allocs[] = {
-    "cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost", "cuMemAlloc", "cuMemFree", "cuMemCreate",
-    "cuMemRelease", "cuMemUnmap", NULL,
+#define BEGINNING(text) {text, sizeof(text) - 1}
+
+static const struct beginning waits[] = {
+	BEGINNING("cudaStreamSynchronize"), BEGINNING("cudaDeviceSynchronize"),
+	BEGINNING("cudaEventSynchronize"), BEGINNING("cudaMemcpy"),
+	BEGINNING("cuStreamSynchronize"), BEGINNING("cuCtxSynchronize"),
+	BEGINNING("cuEventSynchronize"), BEGINNING("cuMemcpyDtoH"), BEGINNING("cuMemcpyHtoD"),
+	{NULL, 0},
+};
+static const struct beginning allocs[] = {
+	BEGINNING("cudaMalloc"), BEGINNING("cudaFree"), BEGINNING("cudaHostAlloc"),
+	BEGINNING("cudaFreeHost"), BEGINNING("cuMemAlloc"), BEGINNING("cuMemFree"),
+	BEGINNING("cuMemCreate"), BEGINNING("cuMemRelease"), BEGINNING("cuMemUnmap"), {NULL, 0},
 };
 
-static bool is_one_of(const struct tp_string *name, const char *const *list)
+/* Asked of each call: all begin alike, so what tells most of them apart is looked at first. */
+static bool is_one_of(const struct tp_string *name, const struct beginning *list)
 {
-	for (; *list; list++) {
-		size_t n = strlen(*list);
-
-		if (name->n_bytes >= n && !memcmp(name->bytes, *list, n) &&
-		    (name->n_bytes == n || name->bytes[n] == '_'))
+	for (; list->n; list++) {
+		if (name->n_bytes < list->n || name->bytes[list->n - 1] != list->bytes[list->n - 1])
+			continue;
+		if (!memcmp(name->bytes, list->bytes, list->n) &&
+		    (name->n_bytes == list->n || name->bytes[list->n] == '_'))
 			return true;
 	}
 	return false;
