@@ -231,6 +231,10 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 const struct tp_page_part tp_page_curves = {
 	.id = "data-curves",
 	.begin = begin,
+	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) | TP_FACT_KIND(TP_REC_TOTALS) |
+		 TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_COUNTER) |
+		 TP_FACT_KIND(TP_REC_DEVALLOC) | TP_FACT_KIND(TP_REC_DEVFREE) |
+		 TP_FACT_KIND(TP_REC_HEAPALLOC) | TP_FACT_KIND(TP_REC_HEAPFREE),
 	.event = event,
 	.write = write,
 };

@@ -15,7 +15,8 @@ struct tp_page_part {
 	const char *id;		/* of its script; page_data in page.js knows it */
 	/* NULL: out of memory: the part is left out. */
 	void *(*begin)(struct tp_facts *facts);
-	void (*event)(void *state, const struct tp_event *event);	/* may be NULL */
+	uint64_t kinds;		/* events it gets, as of facts; 0: none */
+	void (*event)(void *state, const struct tp_event *event);
 	/* Its values, in an object that is open. Frees state. */
 	void (*write)(void *state, const struct tp_run *run, struct tp_html *html);
 };

@@ -416,6 +416,8 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 const struct tp_page_part tp_page_timeline = {
 	.id = "data-timeline",
 	.begin = begin,
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL) |
+		 TP_FACT_KIND(TP_REC_SYNC) | TP_FACT_WORK_KINDS,
 	.event = event,
 	.write = write,
 };

@@ -115,9 +115,10 @@ static void *begin(struct tp_facts *facts, const char *path)
 static void event(void *state, const struct tp_event *ev)
 {
 	struct page *page = state;
+	uint64_t kind = TP_FACT_KIND(ev->kind < TP_FACT_OTHERS ? ev->kind : TP_FACT_OTHERS);
 
 	for (uint32_t i = 0; i < N_PARTS; i++)
-		if (parts[i]->event && page->part[i])
+		if (parts[i]->kinds & kind && page->part[i])
 			parts[i]->event(page->part[i], ev);
 }
 
