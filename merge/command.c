@@ -53,6 +53,8 @@ static const struct option_row rows[] = {
 	 "only what began in these steps of the run: 120-125, or 3,7"},
 	{0, "ranks", "LIST", &command.fuse.ranks, NULL, "only these ranks: 0,2,5-7"},
 	{0, "windows", "LIST", &command.fuse.windows, NULL, "only these windows: 0,2-3"},
+	{0, "job", "NAME", &command.fuse.job, NULL,
+	 "of several jobs whose files are here: this one (all: fused; default: the newest)"},
 	{0, "top", "N", &words.top, NULL, "rows of long tables (default 20; 0: all)"},
 	{0, "by-shape", NULL, NULL, &command.view.by_shape,
 	 "operator view: a row per name and input shapes"},
@@ -414,6 +416,7 @@ static void choose_results(void)
 		if (words.compare) {
 			command.other.path = &words.compare;
 			command.other.n_paths = 1;
+			command.other.job = NULL;
 		}
 		if (words.other_steps)
 			command.other.steps = words.other_steps;
@@ -454,6 +457,9 @@ static void choose_results(void)
 			fail_usage("the format '%s' holds whole files: '--steps' does not apply",
 				   command.sink[i]->name);
 	}
+	/* What any of them left is put in safety. */
+	if (command.is_recover && !command.fuse.job)
+		command.fuse.job = "all";
 	if (!command.fuse.n_paths)
 		fail_usage("no path given");
 }

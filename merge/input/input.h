@@ -30,6 +30,7 @@ struct tp_input {
 	char *path;
 	enum tp_input_kind kind;
 	bool is_given;			/* by name, not found in a folder */
+	bool is_of_other_job;		/* see jobs.h: not read */
 	dev_t dev;
 	ino_t ino;
 	struct tp_input_dir folder;	/* that it was found in */

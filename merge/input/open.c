@@ -16,6 +16,7 @@
 
 #include "merge/input/fuse.h"
 #include "merge/input/input.h"
+#include "merge/input/jobs.h"
 #include "merge/input/node.h"
 #include "merge/input/run.h"
 #include "merge/kineto/kineto_in.h"
@@ -406,6 +407,8 @@ static int read_input(struct tp_run_in *run, struct tp_input_list *list, uint32_
 	const struct tp_input *input = &list->item[at];
 	int fd;
 
+	if (input->is_of_other_job)
+		return 0;
 	/* In a folder with traces of ours: the timelines that were made of them. */
 	if (input->kind == TP_INPUT_KINETO && !input->is_given && run->n_sources &&
 	    run->n_sources != run->n_kineto)
@@ -491,6 +494,10 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	run->pub.path = options->n_paths ? options->path[0] : "";
 	for (uint32_t i = 0; i < options->n_paths && !err; i++)
 		err = tp_input_add(&list, options->path[i]);
+	if (!err)
+		err = tp_jobs_choose(run, &list);
+	if (err)
+		goto out;
 	for (uint32_t k = 0; k < sizeof(order) / sizeof(order[0]) && err != -ENOMEM; k++) {
 		for (uint32_t i = 0; i < list.n_items && err != -ENOMEM; i++) {
 			if (list.item[i].kind == order[k])
@@ -507,14 +514,14 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	}
 out:
 	tp_input_free(&list);
-	if (err)
+	if (err && err != -ENOENT)
 		tp_say("out of memory while files were opened");
-	else if (!run->pub.n_windows && !run->pub.n_steps)
+	else if (!err && !run->pub.n_windows && !run->pub.n_steps)
 		tp_say("nothing usable in '%s'%s: no trace (*.tpt), ring, step ledger or node file of ours and no "
 		       "*.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, and is this its "
 		       "TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or why nothing",
 		       run->pub.path, options->n_paths > 1 ? " and the other paths" : "");
-	else
+	else if (!err)
 		return &run->pub;
 	tp_run_free(run ? &run->pub : NULL);
 	return NULL;

@@ -12,6 +12,7 @@ struct tp_fuse_options {
 	const char *const *path;	/* run folders, *.tpt, *.tpt.part, ring files */
 	uint32_t n_paths;
 	const char *ranks, *windows, *steps;	/* "0,2,5-7"; NULL: all */
+	const char *job;		/* by name, or "all"; NULL: the newest */
 	bool is_quiet;			/* no progress */
 };
 

@@ -134,16 +134,19 @@ static void open_ledger(void)
 		.rank = spec->file_head.rank, .local_rank = spec->file_head.local_rank,
 		.world_size = spec->file_head.world_size, .node_rank = spec->file_head.node_rank,
 		.pid = spec->file_head.pid, .restart = spec->file_head.restart,
-		.pid_ns = spec->file_head.pid_ns,
+		.pid_ns = spec->file_head.pid_ns, .parent_pid = tp_ring.head->ppid,
+		.fork_ns = spec->naming->fork_ns,
 	};
 	struct tp_clock_anchor start;
-	struct tp_text host;
+	struct tp_text host, job;
 
 	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
 	head.mono_ns = start.mono_ns;
 	head.real_ns = start.real_ns;
 	tp_text_init(&host, head.host, sizeof(head.host));
 	tp_text_str(&host, spec->naming->host);
+	tp_text_init(&job, head.job, sizeof(head.job));
+	tp_text_str(&job, spec->naming->job ? spec->naming->job : "");
 	/* Its failure is no reason not to record. */
 	tp_ledger_file_open(&drain.ledger, spec->folder, drain.ledger_path, &spec->naming->ledger,
 			    &head, &start);

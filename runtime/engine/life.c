@@ -21,6 +21,7 @@
 #include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/engine/config/job.h"
 #include "runtime/engine/drain.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
@@ -46,7 +47,7 @@ static struct {
 	struct tp_arena arena;
 	struct tp_naming naming;
 	struct tp_folder folder;	/* of this run; its path is `dir` */
-	char dir[512], host[65], ledger_path[512];
+	char dir[512], host[65], job[TP_JOB_WORD], ledger_path[512];
 	char shared_dir[512];	/* of all ranks */
 	uint64_t run_id;
 	struct tp_clock_anchor start;
@@ -199,6 +200,8 @@ static void read_identity(const struct tp_config *config)
 		tp_warn("%s", life.naming.rank.complaint);
 	life.naming.run_name = config->run_name;
 	life.naming.host = life.host;
+	tp_job_read(life.job, &life.naming.rank, look_up, NULL);
+	life.naming.job = life.job;
 	life.naming.pid = (uint32_t)getpid();
 	life.naming.real_ns = tp_clock_real_ns();
 	life.naming.fork_ns = __atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED);
@@ -231,6 +234,8 @@ static void describe_process(const struct tp_config *config, const char *program
 	tp_facts_add_i64("node_rank", rank->node_rank);
 	tp_facts_add_i64("restart", rank->restart);
 	tp_facts_add("launcher", rank->launcher ? rank->launcher : "none");
+	if (life.job[0])
+		tp_facts_add("job", life.job);
 	tp_facts_add("run_name", config->run_name);
 	tp_facts_add("program", program ? program : "");
 	tp_facts_add("clock", tp_clock_reason());

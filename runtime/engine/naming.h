@@ -22,7 +22,7 @@
 #include "runtime/engine/config/rank.h"
 
 struct tp_naming {
-	const char *run_name, *host;
+	const char *run_name, *host, *job;	/* job: see config/job.h */
 	struct tp_rank rank;
 	uint32_t pid, window, epoch;
 	uint32_t worker;		/* of a worker process: its number; 0: a rank itself */

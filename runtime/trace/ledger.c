@@ -130,6 +130,14 @@ bool tp_ledger_parse_row(const char *line, size_t n, struct tp_ledger_row *row)
 enum { LEDGER_VERSION = 1 };
 static const char head_word[] = "#trainprof-ledger";
 
+/* A name with a blank in it would end the field early. */
+static void put_word(struct tp_text *text, const char *key, const char *word, size_t cap)
+{
+	tp_text_str(text, key);
+	for (size_t i = 0; i < cap - 1 && word[i]; i++)
+		tp_text_char(text, word[i] > ' ' && word[i] < 0x7f ? word[i] : '?');
+}
+
 size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head *head)
 {
 	struct tp_text text;
@@ -143,12 +151,13 @@ size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head 
 	    head->local_rank, head->world_size, head->node_rank, head->pid, head->restart);
 	if (head->pid_ns)
 		tp_text_fmt(&text, " pidns=%u", head->pid_ns);
-	tp_text_str(&text, " host=");
-	/* A host name with a blank in it would end the field early. */
-	for (size_t i = 0; i < sizeof(head->host) - 1 && head->host[i]; i++)
-		tp_text_char(&text, head->host[i] > ' ' && head->host[i] < 0x7f
-					? head->host[i]
-					: '?');
+	if (head->parent_pid)
+		tp_text_fmt(&text, " ppid=%u", head->parent_pid);
+	if (head->fork_ns)
+		tp_text_fmt(&text, " forked=%lu", head->fork_ns);
+	if (head->job[0])
+		put_word(&text, " job=", head->job, sizeof(head->job));
+	put_word(&text, " host=", head->host, sizeof(head->host));
 	tp_text_str(&text,
 		    "\n#s step, e epoch, i step in epoch, b batches (1), p phase (2), c "
 		    "source (1), "
@@ -207,6 +216,29 @@ static bool parse_decimal(const char *s, size_t n, int64_t min, uint64_t max,
 	return true;
 }
 
+/* What later builds added, to know jobs by. False: it is there and wrong. */
+static bool parse_job(const char *line, size_t n, struct tp_ledger_head *head)
+{
+	const char *value;
+	size_t n_value;
+	uint64_t v;
+
+	if (find_value(line, n, "ppid", &value, &n_value)) {
+		if (!parse_decimal(value, n_value, 0, UINT32_MAX, &v))
+			return false;
+		head->parent_pid = (uint32_t)v;
+	}
+	if (find_value(line, n, "forked", &value, &n_value) &&
+	    !parse_decimal(value, n_value, 0, UINT64_MAX, &head->fork_ns))
+		return false;
+	if (find_value(line, n, "job", &value, &n_value)) {
+		if (n_value >= sizeof(head->job))
+			return false;
+		memcpy(head->job, value, n_value);
+	}
+	return true;
+}
+
 bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *head)
 {
 	static const struct {
@@ -253,6 +285,8 @@ bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *hea
 			return false;
 		head->pid_ns = (uint32_t)v;
 	}
+	if (!parse_job(line, n, head))
+		return false;
 	if (!find_value(line, n, "host", &value, &n_value) || n_value >= sizeof(head->host))
 		return false;
 	memcpy(head->host, value, n_value);

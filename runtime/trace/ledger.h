@@ -12,12 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TP_JOB_WORD = 72 };	/* bytes of a job's word and its end */
+
 struct tp_ledger_head {
 	uint64_t run_id, boot_id[2];
 	uint64_t mono_ns, real_ns;	/* the same moment, at the start of the run */
 	int32_t rank, local_rank, world_size, node_rank;
 	uint32_t pid, restart;
 	uint32_t pid_ns;		/* in which the pid is one; 0: not known */
+	/* What tells jobs apart; zero, "": not known, as in ledgers of older builds. */
+	uint32_t parent_pid;
+	uint64_t fork_ns;		/* CLOCK_REALTIME of its program's first fork */
+	char job[TP_JOB_WORD];		/* see runtime/engine/config/job.h */
 	char host[65];
 };
 

@@ -125,12 +125,15 @@ Test(ledger, head_comes_back)
 				      .node_rank = 3,
 				      .pid = UINT32_MAX,
 				      .restart = 2,
+				      .parent_pid = UINT32_MAX,
+				      .fork_ns = UINT64_MAX,
 				  },
 			      back;
 	struct tp_ledger_row row;
 	size_t n, first;
 
 	memset(head.host, 'h', 64);
+	memset(head.job, 'j', sizeof(head.job) - 1);
 	n = tp_ledger_format_head(line, sizeof(line), &head);
 	cr_assert_lt(n, sizeof(line) - 1, "not cut");
 	cr_assert_eq(line[n - 1], '\n');

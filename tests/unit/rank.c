@@ -4,25 +4,10 @@
  * two of them speak at once, and values that are no numbers
  */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "runtime/engine/config/rank.h"
-
-/* ctx: "NAME=value NAME=value ..." */
-static const char *look_up(void *ctx, const char *name)
-{
-	static char value[128];
-	size_t n = strlen(name);
-
-	for (const char *at = ctx; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-		if (strncmp(at, name, n) || at[n] != '=')
-			continue;
-		snprintf(value, sizeof(value), "%.*s", (int)strcspn(at + n + 1, " "), at + n + 1);
-		return value;
-	}
-	return NULL;
-}
+#include "tests/unit/variables.h"
 
 struct row {
 	const char *what, *variables;
@@ -35,7 +20,7 @@ static void check_row(const struct row *row, const char *complaint)
 {
 	struct tp_rank rank;
 
-	tp_rank_read(&rank, look_up, (void *)row->variables);
+	tp_rank_read(&rank, variables_look_up, (void *)row->variables);
 	cr_expect_eq(rank.rank, row->rank, "%s: rank %d", row->what, rank.rank);
 	cr_expect_eq(rank.local_rank, row->local_rank, "%s: local %d", row->what, rank.local_rank);
 	cr_expect_eq(rank.world_size, row->world_size, "%s: world %d", row->what, rank.world_size);
@@ -173,7 +158,7 @@ Test(rank, is_offered_by_process_groups_where_no_launcher_says_it)
 {
 	struct tp_rank rank;
 
-	tp_rank_read(&rank, look_up, NULL);
+	tp_rank_read(&rank, variables_look_up, NULL);
 	cr_expect_not(tp_rank_take(&rank));
 	cr_expect_eq(rank.rank, -1);
 
@@ -192,12 +177,12 @@ Test(rank, is_offered_by_process_groups_where_no_launcher_says_it)
 	cr_expect_str_eq(rank.launcher, "process group");
 	cr_expect_not(tp_rank_take(&rank), "it has one now");
 
-	tp_rank_read(&rank, look_up, (void *)"RANK=1 WORLD_SIZE=2");
+	tp_rank_read(&rank, variables_look_up, (void *)"RANK=1 WORLD_SIZE=2");
 	cr_expect_not(tp_rank_take(&rank));
 	cr_expect_eq(rank.rank, 1);
 	cr_expect_str_eq(rank.launcher, "env");
 
 	tp_rank_forked();
-	tp_rank_read(&rank, look_up, NULL);
+	tp_rank_read(&rank, variables_look_up, NULL);
 	cr_expect_not(tp_rank_take(&rank));
 }
