@@ -179,6 +179,19 @@ static void expect_operators(void)
 	cr_expect_eq(ops->op[0].self_alloc_bytes, 1000);
 }
 
+static const char *shown(uint32_t row)
+{
+	return row == TP_NO_NAME ? "" : tp_names_at(tp_memcat_names(rig.cat), row)->bytes;
+}
+
+static void expect_inner(uint64_t address, const char *inner, const char *parent)
+{
+	const struct tp_life *life = find_life(address);
+
+	cr_expect_str_eq(shown(life->inner), inner, "%lx", (unsigned long)address);
+	cr_expect_str_eq(shown(life->parent), parent, "%lx", (unsigned long)address);
+}
+
 Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 {
 	static const struct {
@@ -217,6 +230,11 @@ Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 			 "aten::linear");
 	cr_expect_str_eq(tp_names_at(tp_memcat_names(rig.cat), find_life(0xa00)->name)->bytes,
 			 "AddmmBackward0");
+	expect_inner(0x600, "aten::addmm", "aten::linear");
+	expect_inner(0x500, "aten::linear", "");
+	expect_inner(0xa00, "aten::mul", "AddmmBackward0");
+	expect_inner(0x400, "aten::stack", "");
+	expect_inner(0x100, "", "");
 	/* The ledger said 1700; 1000 of it have names. */
 	life = find_life(0);
 	cr_expect(life->is_sum && life->bytes == 700 && life->category == TP_TENSOR_UNKNOWN,

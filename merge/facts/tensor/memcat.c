@@ -162,7 +162,8 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 	block->life = (struct tp_life){
 		.proc = event->proc, .device = event->link, .window = proc->window,
 		.address = event->arg, .bytes = change, .begin_ns = event->begin_ns,
-		.born = block->place.born, .name = block->place.name, .step = proc->step,
+		.born = block->place.born, .name = block->place.name, .inner = block->place.inner,
+		.parent = block->place.parent, .step = proc->step,
 		.origin = origin_of(cat, event),
 	};
 	tp_memcat_born(cat, event, own);

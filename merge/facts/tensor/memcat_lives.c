@@ -122,6 +122,7 @@ void tp_memcat_end_window(struct tp_memcat *cat, uint32_t proc_at)
 			.proc = of, .device = base->device, .window = proc->window,
 			.begin_ns = window ? window->begin_ns : INT64_MIN, .end_ns = now,
 			.is_older = true, .is_alive = true, .is_sum = true, .name = TP_NO_NAME,
+			.inner = TP_NO_NAME, .parent = TP_NO_NAME,
 			.step = TP_NO_STEP,
 		};
 
@@ -165,7 +166,8 @@ void tp_memcat_scanned(struct tp_memcat *cat, const struct tp_event *event)
 			.address = event->arg,
 			.bytes = (int64_t)(event->len > TP_LEN_MAX ? TP_LEN_MAX : event->len),
 			.begin_ns = window ? window->begin_ns : event->begin_ns,
-			.is_older = true, .name = TP_NO_NAME, .step = TP_NO_STEP,
+			.is_older = true, .name = TP_NO_NAME, .inner = TP_NO_NAME,
+			.parent = TP_NO_NAME, .step = TP_NO_STEP,
 		};
 	}
 	/* A gradient's block may be a parameter's, too (views of one storage): first come. */
@@ -183,7 +185,8 @@ void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_
 		.proc = event->proc, .device = event->link, .window = event->window,
 		.address = event->arg, .bytes = bytes, .end_ns = event->begin_ns,
 		.begin_ns = window ? window->begin_ns : event->begin_ns,
-		.is_older = true, .name = TP_NO_NAME, .step = TP_NO_STEP,
+		.is_older = true, .name = TP_NO_NAME, .inner = TP_NO_NAME,
+		.parent = TP_NO_NAME, .step = TP_NO_STEP,
 	};
 
 	cat->doubts.n_older_frees++;

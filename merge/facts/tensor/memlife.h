@@ -24,6 +24,7 @@ struct tp_life {
 	bool is_internal;
 	bool is_sum;			/* no block: all from before that nobody named */
 	uint32_t name;			/* row of tp_names: the operator; TP_NO_NAME: not known */
+	uint32_t inner, parent;		/* the same: innermost, and the one around it */
 	struct tp_origin origin;	/* of it: line and module; of tp_memcat_origins */
 	const struct tp_string *label;	/* the tensor's name; NULL: none */
 	uint64_t step;			/* in which it was born; TP_NO_STEP */

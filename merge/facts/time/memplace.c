@@ -212,6 +212,22 @@ struct tp_memplace_span tp_memplace_begin(struct tp_memplace *places,
 	return span;
 }
 
+/* What asked for the memory itself: aten::empty, and who called it. */
+static void find_inner(const struct tp_nest_span *span, uint32_t n, struct tp_place *place)
+{
+	place->inner = place->parent = TP_NO_NAME;
+	for (uint32_t i = n; i-- > 0 && place->parent == TP_NO_NAME;) {
+		const uint32_t row = span[i].row;
+
+		if (!(row & IS_OPERATOR))
+			continue;
+		if (place->inner == TP_NO_NAME)
+			place->inner = row & NAME_MASK;
+		else
+			place->parent = row & NAME_MASK;
+	}
+}
+
 /* The phase that the innermost spans tell; the loader's and zero_grad's are whatever is in them. */
 struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_event *event)
 {
@@ -222,6 +238,7 @@ struct tp_place tp_memplace_find(struct tp_memplace *places, const struct tp_eve
 	const struct tp_nest_span *span = nest ? tp_nest_stack(nest, event, &n) : NULL;
 	bool is_found = false, is_in_node = false;
 
+	find_inner(span, n, &place);
 	for (uint32_t i = n; i-- > 0;) {
 		const uint32_t row = span[i].row;
 		const enum meaning meaning = meaning_of(places, row & NAME_MASK);

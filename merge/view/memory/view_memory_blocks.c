@@ -167,6 +167,10 @@ static void put_block(struct tp_row *r, const void *ctx, const void *of)
 		 life->is_internal);
 	TP_NS(r, "temporary_ns", NULL, 0, "how long it was temporary before it was a gradient",
 	      life->temporary_ns);
+	TP_CELL(r, "immediate_operator", NULL, TP_UNIT_TEXT, 0, "innermost operator in which it was allocated",
+		tp_tensors_put_operator(r, shown, life->inner, ""));
+	TP_CELL(r, "immediate_parent", NULL, TP_UNIT_TEXT, 0, "the operator around that one",
+		tp_tensors_put_operator(r, shown, life->parent, ""));
 }
 
 const struct tp_table_def tp_table_tensor_blocks = {
