@@ -13,6 +13,8 @@
 enum {
 	SHAPES_MOST = 4096,
 	GROUP_MOST = 2 * TP_KINETO_GROUP_TEXT + 32,
+	COLL_TEXT = 1024,
+	COLL_MOST = 5 * COLL_TEXT + 64,
 };
 
 /* An item GROUP; its bytes. */
@@ -75,9 +77,31 @@ static int32_t place_in_group(const struct tp_kineto_event *event, int64_t rank)
 	return (int32_t)(from / event->rank_stride);
 }
 
-uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_kineto_event *event,
-			   int32_t own_rank)
+/* An item COLL; its bytes. What is longer than a text may be is left out: half a list is none. */
+static uint32_t put_coll(uint8_t out[COLL_MOST], const struct tp_kineto_event *event)
 {
+	const struct tp_json_text *text[] = {&event->collective, &event->element_type, &event->in_split,
+					     &event->out_split, &event->group_ranks};
+	uint8_t inner[COLL_MOST];
+	uint32_t n = 0, n_head;
+
+	n += tp_varint_bytes(inner + n, event->in_elements > 0 ? (uint64_t)event->in_elements : 0);
+	n += tp_varint_bytes(inner + n, event->out_elements > 0 ? (uint64_t)event->out_elements : 0);
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		if (text[i]->n < COLL_TEXT)
+			n += tp_json_in_plain(text[i], (char *)inner + n, COLL_TEXT);
+		inner[n++] = 0;
+	}
+	out[0] = TP_SHAPE_COLL;
+	n_head = 1 + tp_varint_bytes(out + 1, n);
+	memcpy(out + n_head, inner, n);
+	return n_head + n;
+}
+
+uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_kineto_event *event,
+			   int32_t own_rank, uint32_t shapes)
+{
+	const struct tp_string *is = shapes ? tp_kineto_string(strings, shapes) : NULL;
 	struct tp_kineto_group group = {
 		.size = event->group_size > 0 && event->group_size <= INT32_MAX
 				? (uint32_t)event->group_size : 0,
@@ -85,12 +109,14 @@ uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_ki
 	};
 	int64_t elements = event->in_elements > 0 ? event->in_elements : event->out_elements;
 	int32_t peer = -1;
-	uint8_t out[GROUP_MOST + 32];
-	uint32_t n = 0;
+	uint8_t out[SHAPES_MOST + GROUP_MOST + COLL_MOST + 32];
+	uint32_t n = is && is->n_bytes <= SHAPES_MOST ? is->n_bytes : 0;
 
-	if (!event->collective.n)
-		return 0;
-	if (elements > 0) {
+	if (!event->collective.n || (is && !n))
+		return shapes;
+	if (n) {
+		memcpy(out, is->bytes, n);
+	} else if (elements > 0) {
 		out[n++] = TP_SHAPE_TENSOR;
 		out[n++] = tp_scalar_of_torch(event->element_type.bytes,
 					      event->element_type.n);
@@ -111,6 +137,7 @@ uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_ki
 		peer = find_rank(&event->group_ranks, event->from_rank);
 	if (group.n_name || group.n_description)
 		n += put_group(out + n, &group, peer);
+	n += put_coll(out + n, event);
 	return n ? tp_kineto_id(strings, TP_STRING_SHAPES, out, n) : 0;
 }
 

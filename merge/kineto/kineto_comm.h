@@ -25,9 +25,9 @@ struct tp_kineto_group {
 void tp_kineto_groups(struct tp_json_in *in, int32_t own_rank, struct tp_kineto_group *group);
 
 /* SHAPES of a range that a record_param_comms is around; 0: it says nothing. own_rank: -1 is not
- * known. */
+ * known. With `shapes` (0: none): those inputs, and then the same. */
 uint32_t tp_kineto_comm_id(struct tp_kineto_strings *strings, const struct tp_kineto_event *event,
-			   int32_t own_rank);
+			   int32_t own_rank, uint32_t shapes);
 /* SHAPES `shapes` (0: none) with the only group; as it was where there are several. */
 uint32_t tp_kineto_group_id(struct tp_kineto_strings *strings, uint32_t shapes,
 			    const struct tp_kineto_group *group);

@@ -57,6 +57,8 @@
 	_("labels", inner_name)                                                            \
 	_("Call stack", call_stack)                                                        \
 	_("Collective name", collective)                                                   \
+	_("In split size", in_split)                                                       \
+	_("Out split size", out_split)                                                     \
 	_("dtype", element_type)                                                           \
 	_("Process Group Name", group_name)                                                \
 	_("Process Group Description", group_description)                                  \
@@ -80,6 +82,7 @@ struct tp_kineto_event {
 	struct tp_json_text call_stack;
 	/* Of a collective. */
 	struct tp_json_text collective, element_type, group_name, group_description, group_ranks;
+	struct tp_json_text in_split, out_split;
 #define _(bit, key, field, scale) int64_t field;
 	TP_KINETO_NUMBERS(_) TP_KINETO_ARGS(_)
 #undef _

@@ -172,7 +172,9 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 			r->thread[slot].comm_begin = rec.time;
 			r->thread[slot].comm_end = rec.time + tp_rec_len(&rec);
 			r->thread[slot].comm_shapes =
-				tp_kineto_comm_id(&r->strings, event, r->head.rank);
+				tp_kineto_comm_id(&r->strings, event, r->head.rank, 0);
+			shapes = tp_kineto_comm_id(&r->strings, event, r->head.rank, shapes);
+			rec.arg = TP_ARG_OP(shapes, event->forward, 0);
 		} else if (!is_op) {
 			note_group(r, event, &rec, &r->thread[slot]);
 		}

@@ -78,6 +78,11 @@ const char *tp_scalar_cpp(uint8_t type)
 	return type < N_SCALARS && scalars[type].cpp ? scalars[type].cpp : "unknown";
 }
 
+const char *tp_scalar_torch(uint8_t type)
+{
+	return type < N_SCALARS ? scalars[type].torch : NULL;
+}
+
 uint32_t tp_scalar_bytes(uint8_t type)
 {
 	return type < N_SCALARS ? scalars[type].bytes : 0;

@@ -16,6 +16,9 @@ const char *tp_scalar_name(uint8_t type, char other[12]);
 /* The name of the C++ type, as torch.profiler writes it: "float", "c10::BFloat16", "unknown". */
 const char *tp_scalar_cpp(uint8_t type);
 
+/* "BFloat16", as torch writes it; NULL: not known. */
+const char *tp_scalar_torch(uint8_t type);
+
 /* Bytes of an element; 0: less than one, or not known. */
 uint32_t tp_scalar_bytes(uint8_t type);
 

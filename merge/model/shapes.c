@@ -165,16 +165,79 @@ static bool get_group(struct tp_shapes_in in, struct tp_shapes_group *group)
 	return true;
 }
 
-bool tp_shapes_group(const char *bytes, uint32_t n, struct tp_shapes_group *group)
+/* The first item of that sort; false: there is none. */
+static bool find_framed(const char *bytes, uint32_t n, uint8_t what, struct tp_shapes_in *framed)
 {
 	struct tp_shapes_in in = tp_shapes_open(bytes, n);
 	struct out nowhere = {.is_full = true};
 	struct tp_shapes_item item;
 
 	while (tp_shapes_next(&in, &item)) {
-		if (item.what == TP_SHAPE_GROUP)
-			return get_group(item.framed, group);
+		if (item.what == what) {
+			*framed = item.framed;
+			return true;
+		}
 		put_item(&in, &item, &nowhere);
 	}
 	return false;
+}
+
+bool tp_shapes_group(const char *bytes, uint32_t n, struct tp_shapes_group *group)
+{
+	struct tp_shapes_in framed;
+
+	return find_framed(bytes, n, TP_SHAPE_GROUP, &framed) && get_group(framed, group);
+}
+
+bool tp_shapes_coll(const char *bytes, uint32_t n, struct tp_shapes_coll *coll)
+{
+	const char **text[] = {&coll->name, &coll->type, &coll->in_split, &coll->out_split,
+			       &coll->ranks};
+	struct tp_shapes_in in;
+
+	if (!find_framed(bytes, n, TP_SHAPE_COLL, &in))
+		return false;
+	coll->in_elements = tp_shapes_size(&in);
+	coll->out_elements = tp_shapes_size(&in);
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		const uint8_t *zero = in.is_bad ? NULL : memchr(in.at, 0, (size_t)(in.end - in.at));
+
+		*text[i] = zero ? (const char *)in.at : "";
+		in.at = zero ? zero + 1 : in.end;
+	}
+	return true;
+}
+
+static uint64_t count_elements(struct tp_shapes_in *in, const struct tp_shapes_item *item)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < item->n && !in->is_bad; i++) {
+		if (__builtin_mul_overflow(n, tp_shapes_size(in), &n))
+			in->is_bad = true;
+	}
+	return n;
+}
+
+uint64_t tp_shapes_elements(const char *bytes, uint32_t n, uint8_t *dtype)
+{
+	struct tp_shapes_in in = tp_shapes_open(bytes, n);
+	struct tp_shapes_item item, of_list;
+	uint64_t sum = 0;
+
+	while (tp_shapes_next(&in, &item) && item.what < TP_SHAPE_GROUP) {
+		const bool is_list = item.what == TP_SHAPE_TENSOR_LIST;
+		const uint32_t n_tensors = is_list ? item.n : item.what == TP_SHAPE_TENSOR;
+
+		for (uint32_t i = 0; i < n_tensors; i++) {
+			if (is_list && (!tp_shapes_next_of_list(&in, &of_list) ||
+					of_list.what != TP_SHAPE_TENSOR))
+				return 0;
+			*dtype = is_list ? of_list.dtype : item.dtype;
+			if (__builtin_add_overflow(sum, count_elements(&in, is_list ? &of_list : &item),
+						   &sum))
+				in.is_bad = true;
+		}
+	}
+	return in.is_bad ? 0 : sum;
 }

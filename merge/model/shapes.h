@@ -32,6 +32,15 @@ struct tp_shapes_group {
 	uint32_t size, tag;		/* size 0: not known */
 };
 
+/* What an item COLL says; texts are terminated and point into the string, "" where it says nothing. */
+struct tp_shapes_coll {
+	uint64_t in_elements, out_elements;	/* 0: not known */
+	const char *name, *type, *in_split, *out_split, *ranks;
+};
+bool tp_shapes_coll(const char *bytes, uint32_t n, struct tp_shapes_coll *coll);
+/* Elements of all tensors before what is no input, and the type of the last; 0: not known. */
+uint64_t tp_shapes_elements(const char *bytes, uint32_t n, uint8_t *dtype);
+
 /* False: the string has none. */
 bool tp_shapes_group(const char *bytes, uint32_t n, struct tp_shapes_group *group);
 

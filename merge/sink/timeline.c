@@ -185,6 +185,7 @@ struct tp_timeline *tp_timeline_new(struct tp_facts *facts, const struct tp_dial
 	    tp_feed_init(&t->feed, t->run, take_fed, t))
 		tp_need_failed();
 	tp_timeline_modules_init(t);
+	tp_timeline_comms_init(t);
 	tp_launches_read(t->launches, tp_timeline_launch, NULL, t);
 	tp_heapcurve_init(&t->host_memory, t->run,
 			  dialect->is_torch ? NULL : tp_hostmem_want(facts, true), put_heap_point, t);
@@ -245,6 +246,8 @@ void tp_timeline_free(struct tp_timeline *t)
 	tp_feed_free(&t->feed);
 	tp_launches_free(t->launches);
 	tp_launch_notes_free(&t->owner_of);
+	tp_launch_notes_free(&t->comm_of);
+	tp_timeline_comms_free(t);
 	tp_devmem_curve_fini(&t->device_memory);
 	tp_heapcurve_fini(&t->host_memory);
 	tp_gpucurve_fini(&t->gpu_use);

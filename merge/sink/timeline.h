@@ -93,7 +93,7 @@ struct tp_arg {
 	};
 };
 
-enum { TP_ARGS_MAX = 24 };
+enum { TP_ARGS_MAX = 32 };
 
 struct tp_args {
 	uint8_t in;		/* bit of the dialect */
@@ -110,6 +110,7 @@ struct tp_fragment {
 	bool is_loader;		/* a data loader's range */
 	bool is_op;		/* called like an operator: "aten::mm", "MulBackward0" */
 	bool is_collective;	/* one of those that TensorBoard's plugin knows */
+	bool has_group;		/* SHAPES of a collective: timeline_comm.c */
 	const struct tp_device *device; /* whose properties it was made with */
 };
 

@@ -21,8 +21,8 @@ static enum tp_slice_category category_of(uint8_t kind)
 	}
 }
 
-static void add_work_args(struct tp_args *args, const struct tp_event *event,
-			  const struct tp_fragment *detail, uint32_t external)
+static void add_work_args(struct tp_timeline *t, struct tp_args *args, const struct tp_event *event,
+			  const struct tp_fragment *detail, uint32_t external, uint32_t comm)
 {
 	int64_t ns = event->end_ns - event->begin_ns;
 
@@ -40,11 +40,13 @@ static void add_work_args(struct tp_args *args, const struct tp_event *event,
 		tp_arg_uint(args, TP_KEY_GRAPH, event->arg);
 	if (event->flags & TP_F_PARTIAL)
 		tp_arg_uint(args, TP_KEY_GUESSED, 1);
+	if (event->kind == TP_REC_KERNEL)
+		tp_timeline_add_comm(t, args, comm);
 }
 
 /* *begin_ns: where it begins on its track, perhaps later. NULL: it is not in the file. */
 static struct tp_lane *put_work(struct tp_timeline *t, const struct tp_event *event,
-				uint32_t external, int64_t *begin_ns)
+				uint32_t external, uint32_t comm, int64_t *begin_ns)
 {
 	const struct tp_fragment *detail = tp_timeline_detail(t, event);
 	struct tp_track *track = tp_tracks_place_work(&t->book, event, begin_ns, t->pop, t);
@@ -56,7 +58,7 @@ static struct tp_lane *put_work(struct tp_timeline *t, const struct tp_event *ev
 	lane = tp_timeline_stream(t, event, track);
 	s = tp_timeline_begin_named(t, lane, category_of(event->kind), *begin_ns, event->end_ns,
 				    event->name);
-	add_work_args(&s->args, event, detail, external);
+	add_work_args(t, &s->args, event, detail, external, comm);
 	tp_timeline_put(t);
 	return lane;
 }
@@ -67,7 +69,9 @@ void tp_timeline_work(struct tp_timeline *t, const struct tp_event *event)
 
 	/* What is kept until its call is known is where the arrow ends. */
 	if (!t->dialect->has_external_ids) {
-		struct tp_lane *lane = put_work(t, event, 0, &placed.begin_ns);
+		const struct tp_launch_call *call = tp_launches_find(t->launches, event);
+		struct tp_lane *lane = put_work(t, event, 0, tp_launch_noted(&t->comm_of, call),
+						&placed.begin_ns);
 
 		if (!lane)
 			return;
@@ -84,7 +88,8 @@ void tp_timeline_launch(void *timeline, const struct tp_event *event, struct tp_
 	struct tp_lane *lane;
 
 	if (t->dialect->has_external_ids)
-		lane = put_work(t, event, owner & ~TP_TIMELINE_OFF_TRACK, &begin_ns);
+		lane = put_work(t, event, owner & ~TP_TIMELINE_OFF_TRACK,
+				tp_launch_noted(&t->comm_of, call), &begin_ns);
 	else
 		lane = (struct tp_lane *)(uintptr_t)event->arg;
 	/* An arrow back in time (clocks that are off by more than a launch takes) is an error. */

@@ -65,6 +65,8 @@ static void add_span_args(struct tp_timeline *t, struct tp_args *args, const str
 			    event->flags & TP_F_ASYNC ? 0 : TP_ARG_THREAD(event->arg));
 	}
 	add_shapes(t, args, event->shapes);
+	if (tp_timeline_string(t, event->shapes)->has_group)
+		tp_timeline_add_comm(t, args, tp_timeline_comm_span(t, event));
 	if (stack)
 		tp_arg_encoded(args, stack);
 	if (event->kind == TP_REC_STEP) {
@@ -146,7 +148,7 @@ void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 	struct tp_track *track = tp_tracks_place_call(&t->book, event, &placed.begin_ns,
 						      &placed.end_ns, t->pop, t);
 	struct tp_lane *lane;
-	uint32_t external;
+	uint32_t external, comm;
 	struct tp_slice *s;
 
 	if (!tp_timeline_is_placed(t, track))
@@ -172,6 +174,9 @@ void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 	tp_launches_call(t->launches, &placed);
 	tp_launch_note(&t->owner_of, t->launches, &placed,
 		       external | (track->at ? TP_TIMELINE_OFF_TRACK : 0));
+	comm = tp_timeline_comm_at(t, &placed);
+	if (comm)
+		tp_launch_note(&t->comm_of, t->launches, &placed, comm);
 }
 
 /* A collective of NCCL, or what its proxies do for one. */

@@ -29,6 +29,8 @@ struct tp_timeline {
 	struct tp_tensors *tensors;
 	struct tp_launches *launches;
 	struct tp_launch_notes owner_of; /* of calls: see TP_TIMELINE_OFF_TRACK */
+	struct tp_launch_notes comm_of;	/* the collective that it is of: a number of timeline_comm.c */
+	struct tp_timeline_comms *comms;
 	struct tp_devmem_curve device_memory;
 	struct tp_heapcurve host_memory;
 	struct tp_gpucurve gpu_use;
@@ -114,6 +116,17 @@ static inline const struct tp_fragment *tp_timeline_string(struct tp_timeline *t
 const struct tp_fragment *tp_timeline_detail(struct tp_timeline *t, const struct tp_event *event);
 /* The Python stack of an operator; NULL: it has none, or it is not shown. */
 const struct tp_fragment *tp_timeline_stack(struct tp_timeline *t, const struct tp_event *event);
+
+/* ---- timeline_comm.c: what is known of collectives, for the work that they start ---- */
+
+void tp_timeline_comms_init(struct tp_timeline *t);
+void tp_timeline_comms_free(struct tp_timeline *t);
+/* A span whose SHAPES have a group begins: the number of its collective. */
+uint32_t tp_timeline_comm_span(struct tp_timeline *t, const struct tp_event *event);
+/* The collective in which its thread is; 0: none. */
+uint32_t tp_timeline_comm_at(const struct tp_timeline *t, const struct tp_event *call);
+/* The arguments that torch.profiler gives a kernel of it. Texts are valid until the next call. */
+void tp_timeline_add_comm(struct tp_timeline *t, struct tp_args *args, uint32_t comm);
 
 /* ---- timeline_host.c, timeline_device.c ---- */
 

@@ -13,6 +13,7 @@
 #include "merge/kit/need.h"
 #include "merge/model/device.h"
 #include "merge/model/kineto.h"
+#include "merge/model/shapes.h"
 #include "merge/sink/timeline_in.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/torch_names.h"
@@ -90,9 +91,11 @@ static void make_name(const struct tp_timeline *t, struct tp_fragment *name,
 
 static void make_shapes(struct tp_fragment *shapes, const struct tp_string *s)
 {
+	struct tp_shapes_group group;
 	char *dims, *types;
 	size_t n, n_types;
 
+	shapes->has_group = tp_shapes_group(s->bytes, s->n_bytes, &group);
 	if (!tp_kineto_shapes(s, &dims, &types))
 		return;
 	n = strlen(dims);

@@ -461,6 +461,7 @@ enum tp_shape_item {
 	TP_SHAPE_CUT = 5,	  /* more inputs followed; they were not recorded */
 	/* Since minor 3, items from here on: varint n, n bytes; the unknown can be skipped. */
 	TP_SHAPE_GROUP = 6,	  /* of a collective: trainprof-trace(5), "Shapes" */
+	TP_SHAPE_COLL = 7,	  /* since minor 4: what another profiler says of it, there, too */
 };
 
 struct tp_file_head {

@@ -62,6 +62,11 @@ like "the user's own lines" "$(sed -n '/^Lines of the program/,$p' "$TMP/lines.o
 "$PYTHON" "$check" ranks "$TMP/even" 4 2 0
 "$PYTHON" "$check" ranks "$TMP/uneven" 4 2 4
 fuse comm -q -v comm -f jsonl -o "$TMP/comm.jsonl" "$TMP/uneven"
+for format in chrome torch torch:tb; do
+	fuse "comm-$format" -q -f "$format" -o "$TMP/comm-$format/" "$TMP/uneven"
+	ok "collectives: metadata in $format" "$PYTHON" "$check" metadata "$TMP/uneven" \
+		"$TMP/comm-$format"
+done
 ok "collectives: kinds, bytes, types, groups" "$PYTHON" "$check" comm "$TMP/comm.jsonl" 4
 fuse uneven -q -v overview "$TMP/uneven"
 like "the uneven rank is named" "$(cat "$TMP/uneven.out")" 'uneven-ranks +rank 2 keeps .* 4\.0. ms'

@@ -197,6 +197,28 @@ Test(sink_torch, a_collective_owns_its_kernels_for_the_plugin)
 	rig_has(text, "\"tid\":7,\"ts\":4.000,\"dur\":1.000,\"args\":{\"External id\":2,");
 }
 
+Test(sink_torch, a_collective_that_was_recorded_says_what_torchs_own_would)
+{
+	static const char all[] = {TP_SHAPE_TENSOR, 15, 2, 10, 5, TP_SHAPE_GROUP, 7, 1, 4, 0, 0, '0', 0, 'd'};
+	const uint32_t shapes = rig_bytes(TP_STRING_SHAPES, all, sizeof(all));
+	const char *text;
+
+	rig_file("a.tpt", 0, 0);
+	rig_put((struct tp_rec){.time = 2000, .kind = TP_REC_RANGE, .name = rig_text("nccl:_all_gather_base"),
+				.link = TP_NO_SEQ, .arg = TP_ARG_OP(shapes, 0, 0)}, 6000, 0);
+	rig_call("cudaLaunchKernelExC", 100, 5, 0, 3000, 4000);
+	rig_kernel("ncclDevKernel_AllGather_RING_LL", stream_7, 5, 5000, 6000);
+	rig_call("cudaLaunchKernel", 100, 6, 0, 9000, 9500);
+	rig_kernel("other", stream_7, 6, 9600, 9700);
+	rig_close(90000);
+	rig_write(&tp_sink_torch, "out");
+	text = read_gz("out/here_100.0.pt.trace.json.gz");
+	cr_expect_eq(rig_count(text, "\"Collective name\":\"_allgather_base\",\"In msg nelems\":50,"
+				     "\"Out msg nelems\":200,\"Group size\":4,\"dtype\":\"BFloat16\","
+				     "\"Process Group Name\":\"0\","
+				     "\"Process Group Description\":\"d\""), 2, "%s", text);
+}
+
 /* A collective of gloo, asked for `waited` ns before it began. */
 static void put_gloo(uint64_t begin, uint64_t end, uint32_t waited)
 {

@@ -15,6 +15,7 @@ usage: kineto_input.py [-u] same ORIGINAL OURS.json	operators, annotations, call
        kineto_input.py counts ORIGINAL OURS.json	as many of each kind and name, at least one
 """
 import collections
+import glob
 import gzip
 import json
 import os
@@ -244,6 +245,28 @@ BYTES = {"Byte": 1, "Char": 1, "Bool": 1, "Half": 2, "BFloat16": 2, "Int": 4, "F
          "Double": 8}
 
 
+COMM_KEYS = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype", "In split size",
+             "Process Group Name", "Process Group Description", "Process Group Ranks")
+
+
+def metadata(folder, ours):
+    """What stood with record_param_comms stands with it and with the kernels that it started."""
+    want, got = collections.Counter(), collections.Counter()
+    for path in glob.glob(folder + "/*.json.gz"):
+        for event in events_of(load(path)):
+            if event["name"] == "record_param_comms":
+                said = tuple(event["args"].get(key) for key in COMM_KEYS)
+                want[("record_param_comms",) + said] += 1
+                want[("kernel",) + said] += 1
+    for path in [ours] if os.path.isfile(ours) else glob.glob(ours + "/*.json.gz"):
+        for event in events_of(load(path)):
+            if event["name"] == "record_param_comms" or event.get("cat") == "kernel":
+                what = "kernel" if event["cat"] == "kernel" else event["name"]
+                got[(what,) + tuple(event["args"].get(key) for key in COMM_KEYS)] += 1
+    print(want - got, got - want)
+    return want == got
+
+
 def kernels(original, rows):
     want, got = collections.Counter(), collections.Counter()
     for event in events_of(load(original)):
@@ -273,7 +296,8 @@ def counts(original, ours):
     return want == got and sum(want.values()) > 0
 
 
-MORE = {"table": table, "ranks": ranks, "comm": comm, "counts": counts, "kernels": kernels}
+MORE = {"table": table, "ranks": ranks, "comm": comm, "counts": counts, "kernels": kernels,
+        "metadata": metadata}
 
 
 def main(what, *args):
