@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/demangle.h"
 #include "merge/kit/grow.h"
 #include "merge/model/scalar.h"
 #include "runtime/trace/trainprof_trace.h"
 
 enum {
-	NAME_BYTES = 4096,	/* longer ones are cut, as the guest does */
+	NAME_BYTES = TP_DEMANGLE_TO,	/* longer ones are cut: the same name demangled by us is, too */
 	SHAPES_BYTES = 4096,
 	LIST_MOST = 64,		/* tensors of a list that are kept */
 	RAW = 255,		/* kind of the file's own texts: never written */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TP_OUTFILE_ROOM = 16 << 10 };	/* most that may be asked of tp_outfile_room */
+enum { TP_OUTFILE_ROOM = 256 << 10 };	/* most that may be asked of tp_outfile_room */
 
 struct tp_outfile {
 	char *at, *end;		/* free room of the present buffer */

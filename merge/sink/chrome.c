@@ -12,8 +12,8 @@
 enum {
 	/* An event without its strings is shorter than this: names of arguments and numbers. */
 	ROOM = 2048,
-	/* JSON of a name; longer ones are cut: compilers make kernels of several KiB of name. */
-	NAME_ROOM = 6 * 1024,
+	/* JSON of a name; longer ones are cut: demangled names of kernels have tens of KiB. */
+	NAME_ROOM = 96 << 10,
 };
 
 struct lane {

@@ -143,7 +143,7 @@ static void put_slice(void *ctx, const struct tp_slice *slice)
 {
 	struct tp_perfetto_lane *lane = (struct tp_perfetto_lane *)slice->lane;
 	struct tp_perfetto_lane *top = (struct tp_perfetto_lane *)slice->lane->top;
-	size_t room = 3 * (slice->text ? strlen(slice->text) : TP_PERFETTO_NAME_MAX) +
+	size_t room = 3 * (slice->text ? strlen(slice->text) : name_length(slice->name)) +
 		      slice->args.n_text;
 	bool is_instant = slice->category >= TP_SLICE_INSTANTS;
 	struct tp_perfetto_sequence *q = &lane->own;

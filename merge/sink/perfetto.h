@@ -15,7 +15,7 @@
 #include "merge/sink/timeline.h"
 
 enum {
-	TP_PERFETTO_NAME_MAX = 2048,	/* bytes of a name that are kept */
+	TP_PERFETTO_NAME_MAX = 64 << 10,	/* bytes of a name that are kept */
 	TP_PERFETTO_NO_NAME = 1,	/* name iids are tp_string.same + 1 */
 };
 

@@ -145,6 +145,7 @@ static const struct {
 } counted[] = {
     {"names_lost",
      "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
+    {"names_cut", "names are longer than what is kept of one, and cut: they are not demangled"},
     {"windows_lost", "windows came too fast one after the other and were not recorded"},
     {"trigger.late", "windows of a trigger began later than on other ranks"},
     {"trigger.missed", "windows of a trigger were over before this was heard of: a greater ahead= "

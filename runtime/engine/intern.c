@@ -27,6 +27,7 @@ static struct {
 	struct tp_spin lock;	/* entries and the end of names */
 	uint32_t loose[TP_INTERN_LOOSE];	/* of kinds DEVICE and MODULE */
 	uint32_t n_loose;	/* atomic */
+	uint32_t n_cut;		/* atomic */
 } table = {.lock = {.rank = TP_LOCK_INTERN}};
 
 int tp_intern_init(struct tp_arena *arena)
@@ -41,6 +42,7 @@ int tp_intern_init(struct tp_arena *arena)
 	table.mask = (uint32_t)n - 1;
 	table.n_used = 0;
 	table.n_loose = 0;
+	table.n_cut = 0;
 	table.n_max = (uint32_t)(n / 4 * 3);
 	table.entry = tp_arena_alloc(arena, n * sizeof(struct entry));
 	return table.entry ? 0 : -ENOMEM;
@@ -134,6 +136,8 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 		id = append(kind, bytes, n_bytes);
 		if (id) {
 			table.n_used++;
+			if (n_bytes == TP_INTERN_MAX)
+				__atomic_fetch_add(&table.n_cut, 1, __ATOMIC_RELAXED);
 			if (kind == TP_STRING_DEVICE || kind == TP_STRING_MODULE ||
 			    kind == TP_STRING_COMM)
 				add_loose(id);
@@ -153,6 +157,11 @@ uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes
 uint32_t tp_intern_text(const char *text)
 {
 	return tp_intern(TP_STRING_TEXT, text, (uint32_t)strnlen(text, TP_INTERN_MAX));
+}
+
+uint32_t tp_intern_cut(void)
+{
+	return __atomic_load_n(&table.n_cut, __ATOMIC_RELAXED);
 }
 
 uint32_t tp_intern_loose(const uint32_t **id)

@@ -16,7 +16,8 @@
 #include "runtime/trace/trainprof_trace.h"
 
 enum {
-	TP_INTERN_MAX = 4096,	/* longest string kept; longer ones are cut */
+	TP_INTERN_MAX = 8190,	/* longest string kept; longer ones are cut, and counted */
+	TP_INTERN_TEXT = 4096,	/* of one that is put together on a stack of the guest */
 	TP_INTERN_LOOSE = 8192,	/* that no event names; more are not in files */
 };
 
@@ -24,6 +25,8 @@ int tp_intern_init(struct tp_arena *arena);
 /* 0 when the names area is full (counted in head->names_lost). */
 uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes);
 uint32_t tp_intern_text(const char *text);
+/* How many strings were cut, so far. */
+uint32_t tp_intern_cut(void);
 /* Of an id that tp_intern returned. Signature of tp_writer_string_fn (ctx unused). */
 bool tp_intern_get(void *ctx, uint32_t id, uint32_t *kind, const char **bytes, uint32_t *n_bytes);
 /* Strings that no event names and each file has nevertheless, of kinds DEVICE, MODULE and COMM: how

@@ -418,7 +418,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_text_fmt(out, "epoch=%u\nin_epoch=%lu\nstep_source=%s\nlate=%lu\nnames_lost=%lu\n",
 		    facts->epoch, facts->in_epoch, step_source_text(), state.n_late,
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
-	tp_text_fmt(out, "windows_lost=%u\nstall_ns=%lu\n",
+	tp_text_fmt(out, "names_cut=%u\nwindows_lost=%u\nstall_ns=%lu\n", tp_intern_cut(),
 		    tp_session_windows_lost(), stall);
 	tp_trigger_report(out);
 	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)

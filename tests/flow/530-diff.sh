@@ -44,6 +44,37 @@ like "one that is new" "$(cat "$TMP/slow.out")" '^aten::gelu .* new'
 fuse fast -q --compare "$TMP/slow.json" --fail-if 'step>5%' "$TMP/base.json"
 is "the other way round: faster is not worse" "$status" 0
 
+# Kineto demangles names of kernels up to 1 KiB, and leaves longer ones as they are; live traces have all
+# mangled. Here each is once so and once so; what is in none of the two is cut.
+"$PYTHON" - "$TMP/names" <<'EOT'
+import json, sys
+
+n = (40, 500, 900)
+mangled = ["_Z1fIJ%sEEvv" % ("j" * k) for k in n]
+readable = ["void f<%s>()" % ", ".join(["unsigned int"] * k) for k in n]
+for at, names in enumerate((mangled, readable)):
+    events = [{"ph": "X", "cat": "kernel", "name": name, "ts": 100 + 10 * i, "dur": 5, "pid": 0, "tid": 7,
+               "args": {"device": 0, "context": 1, "stream": 7, "correlation": i + 1,
+                        "grid": [1, 1, 1], "block": [32, 1, 1]}} for i, name in enumerate(names)]
+    events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "ts": 90, "dur": 90,
+                   "pid": 4, "tid": 4})
+    with open("%s%d.json" % (sys.argv[1], at), "w") as file:
+        json.dump({"schemaVersion": 1, "baseTimeNanoseconds": 10**18, "traceEvents": events}, file)
+with open(sys.argv[1], "w") as file:
+    file.write("\n".join(readable))
+EOT
+for base in 0 1; do
+	fuse names$base -q --compare "$TMP/names$base.json" --top 0 "$TMP/names$((1 - base)).json"
+	unlike "a long name, mangled or not: the same kernel" "$(cat "$TMP/names$base.out")" 'gone *$|new *$'
+	fuse rows$base -q -f jsonl -v kernel -o "$TMP/rows$base.jsonl" "$TMP/names$base.json"
+	for format in chrome perfetto; do
+		fuse long -q -f $format -o "$TMP/long$base.$format" "$TMP/names$base.json"
+	done
+	is "rows and timelines have it whole" "$(for file in rows$base.jsonl long$base.chrome long$base.perfetto; do
+		grep -acFf <(tail -n 1 "$TMP/names") "$TMP/$file"
+	done | tr '\n' ' ')" "1 1 1 "
+done
+
 flow=$TOP/tests/flow/lib
 
 # compare NAME BASE NOW: rows of the difference, each figure against diff_reference.py's.

@@ -496,7 +496,7 @@ Test(cupti_decode, counts_no_losses_of_warm_ups)
 /* CUPTI uses the memory of a name again when its module was unloaded. */
 Test(cupti_decode, sees_another_name_at_the_same_place)
 {
-	static char name[6000] = "first_kernel";
+	static char name[TP_INTERN_MAX + 100] = "first_kernel";
 	uint32_t id;
 
 	add_kernel(name, 1, T(10), T(20));
@@ -520,6 +520,7 @@ Test(cupti_decode, sees_another_name_at_the_same_place)
 	add_kernel(name, 7, T(10), T(20));
 	decode(&whole);
 	cr_assert_eq(strlen(text_of(out[0].name, TP_STRING_TEXT)), TP_INTERN_MAX);
+	cr_assert_eq(tp_intern_cut(), 1);
 	cr_assert_eq(out[1].name, out[0].name);
 }
 

@@ -110,7 +110,7 @@ Test(view_health, shows_every_kind_of_trouble)
 Test(view_health, tells_of_each_counter_of_losses)
 {
 	static const char *const keys[] = {
-		"names_lost", "windows_lost", "trigger.late", "trigger.missed", "late",
+		"names_lost", "names_cut", "windows_lost", "trigger.late", "trigger.missed", "late",
 		"nccl.no_entry", "nccl.unfinished", "nccl.late_ops", "nccl.comms_refused",
 		"nccl.unknown", "torch.ranges_lost", "marks.ranges_lost", "module.lost",
 		"modules.lost", "cupti.dropped", "cupti.kernel.no_room", "devmem.not_kept",

@@ -55,7 +55,7 @@ struct group {
 	uint64_t begin, end;
 	uint64_t offset, last_offset;	/* in the file, of its first line and its last one */
 	uint64_t key;
-	char path[TP_INTERN_MAX];
+	char path[TP_INTERN_TEXT];
 	bool has_code;
 };
 
@@ -161,7 +161,7 @@ static void read_headers(const struct group *group, struct tp_module *module,
 static uint32_t intern_module(const struct tp_module *module, const uint8_t *build_id,
 			      const char *path)
 {
-	char bytes[TP_INTERN_MAX];
+	char bytes[TP_INTERN_TEXT];
 	struct tp_text text;
 
 	tp_text_init(&text, bytes, sizeof(bytes));
@@ -174,7 +174,7 @@ static uint32_t intern_module(const struct tp_module *module, const uint8_t *bui
 /* The same again, with its end. */
 static void intern_end(uint32_t id, uint64_t to)
 {
-	char bytes[TP_INTERN_MAX];
+	char bytes[TP_INTERN_TEXT];
 	const char *old;
 	uint32_t kind, n;
 
@@ -247,7 +247,7 @@ static size_t path_bytes(const char *path)
 
 	if (n > n_removed && !strcmp(path + n - n_removed, removed))
 		n -= n_removed;
-	return n < TP_INTERN_MAX ? n : TP_INTERN_MAX - 1;
+	return n < TP_INTERN_TEXT ? n : TP_INTERN_TEXT - 1;
 }
 
 /* "begin-end rwxp offset major:minor inode   path" */

@@ -22,7 +22,7 @@ enum {
 	CODE_BYTES = 144,	/* of a code object, likewise */
 	OBJECT_TYPE = 8, SIZE = 16, BYTES_DATA = 32,
 	UNICODE_STATE = 32, UNICODE_KIND = 2, UNICODE_ASCII = 6,
-	MOST_NAME = 1000, MOST_FILE = 3000,	/* together below TP_INTERN_MAX */
+	MOST_NAME = 1000, MOST_FILE = 3000,	/* together below TP_INTERN_TEXT */
 	MOST_TEXT_BYTES = 128 + MOST_FILE * 4,
 	MOST_TABLE = 1 << 16,	/* bytes of a table of lines */
 	MOST_CODE = 1 << 24,

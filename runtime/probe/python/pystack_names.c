@@ -16,7 +16,7 @@ enum {
 	BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
 	UNICODE_STATE = 32,		/* PyASCIIObject.state: */
 	UNICODE_KIND = 2, UNICODE_COMPACT = 5, UNICODE_ASCII = 6, /* its bits */
-	MOST_NAME = 1000,		/* bytes of each, together below TP_INTERN_MAX */
+	MOST_NAME = 1000,		/* bytes of each, together below TP_INTERN_TEXT */
 	MOST_FILE = 3000,
 	MOST_LINES = 1 << 20,		/* bytes of a table */
 	MOST_CODE = 1 << 24,
@@ -138,7 +138,7 @@ static uint64_t get_end(const struct tp_pyframe_layout *layout, struct tp_pystac
 	if (!tp_pyframe_is_ptr(string) || !tp_pystack_can_read(pages, string, layout->ascii_bytes))
 		return 0;
 	n = (uint64_t)get_size(string);
-	if (n >= TP_INTERN_MAX || !tp_pystack_can_read(pages, string, layout->ascii_bytes + n))
+	if (n >= TP_INTERN_TEXT || !tp_pystack_can_read(pages, string, layout->ascii_bytes + n))
 		return n;
 	if (n >= sizeof(end))
 		memcpy(&end, string + layout->ascii_bytes + n - sizeof(end), sizeof(end));

@@ -75,7 +75,7 @@ void tp_torch_names_warm(void)
 static uint32_t intern_operator(const char *name, size_t n_name, const char *overload,
 				size_t n_overload)
 {
-	char both[TP_INTERN_MAX];
+	char both[TP_INTERN_TEXT];
 
 	if (n_overload > OVERLOAD_MAX)
 		n_overload = OVERLOAD_MAX;
