@@ -76,7 +76,8 @@ static void report_issues(struct tp_run_in *run, const char *path,
 			     "as one", path, (unsigned long long)report->n_other);
 	if (report->n_no_address)
 		tp_run_issue(&run->pub, NULL, false,
-			     "'%s': %llu memory events have no address (torch before 1.12): left out",
+			     "'%s': %llu memory events have no address (torch before 1.12): how long "
+			     "blocks lived is not known",
 			     path, (unsigned long long)report->n_no_address);
 	if (report->n_left)
 		tp_run_issue(&run->pub, NULL, false,

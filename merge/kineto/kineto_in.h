@@ -24,7 +24,7 @@ struct tp_kineto_report {
 	char left[64];		/* the first such kind */
 	uint64_t n_bad;		/* that lack what they need: a time, a name */
 	uint64_t n_other;	/* of another process than the first: read as its own */
-	uint64_t n_no_address;	/* memory events of old versions, which cannot be paired */
+	uint64_t n_no_address;	/* memory events of old versions, which cannot be paired: read all the same */
 	char trouble[160];	/* why it was not read to its end; "": it was */
 	uint64_t offset;	/* where, in the text */
 };

@@ -310,7 +310,7 @@ static bool put_device(struct tp_kineto_records *r, const struct tp_kineto_event
 	return true;
 }
 
-/* Events of versions before 1.12 have no address: which free belongs to what is not known. */
+/* Events of versions before 1.12 have no address, 0 here: which free belongs to what is not known. */
 static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event *event)
 {
 	struct tp_rec rec;
@@ -330,7 +330,7 @@ static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event
 		rec.time = r->memory_time + 1;
 	r->memory_time = rec.time;
 	rec.link = device;
-	rec.arg = (uint64_t)event->address;
+	rec.arg = TP_KINETO_HAS(event, ADDRESS) ? (uint64_t)event->address : 0;
 	tp_rec_set_len(&rec, (uint64_t)(event->bytes >= 0 ? event->bytes : -event->bytes));
 	tp_kineto_put(r, &rec, slot);
 	if (!TP_KINETO_HAS(event, ALLOCATED))
@@ -374,10 +374,7 @@ void tp_kineto_records_event(struct tp_kineto_records *r, const struct tp_kineto
 	bool is_good;
 
 	if (event->phase == 'i' && TP_JSON_IS(&event->name, "[memory]")) {
-		if (!TP_KINETO_HAS(event, ADDRESS)) {
-			r->report->n_no_address++;
-			return;
-		}
+		r->report->n_no_address += !TP_KINETO_HAS(event, ADDRESS);
 		is_good = put_memory(r, event);
 	} else if (event->phase == 'M') {
 		if (TP_JSON_IS(&event->name, "thread_name"))

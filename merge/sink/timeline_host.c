@@ -257,7 +257,8 @@ void tp_timeline_tensor(struct tp_timeline *t, const struct tp_event *event)
 	tp_arg_int(&s->args, TP_KEY_SIZE, change.bytes);
 	tp_arg_int(&s->args, TP_KEY_DEVICE_ID, change.device_index);
 	tp_arg_int(&s->args, TP_KEY_DEVICE_TYPE, change.device_type);
-	tp_arg_uint(&s->args, TP_KEY_ADDRESS, change.address);
+	if (change.address)
+		tp_arg_uint(&s->args, TP_KEY_ADDRESS, change.address);
 	tp_timeline_put(t);
 	if (t->dialect->has_tensor_curves)
 		put_tensor_curve(t, event, &change);

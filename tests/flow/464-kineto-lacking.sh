@@ -62,6 +62,26 @@ for name in lacking nothing; do
 		'"blocks per SM":0.5,"warps per SM":4,.*"est. achieved occupancy %":42'
 done
 
+# ---- memory without addresses: torch before 1.12 ----
+
+op='{"ph": "X", "cat": "Operator", "pid": 9, "tid": 9'
+block='{"ph": "i", "s": "t", "name": "[memory]", "pid": 9, "tid": 9, "args": {"Device Type": 0, "Device Id": -1, "Bytes"'
+trace old '' "$op, \"name\": \"aten::linear\", \"ts\": 1010, \"dur\": 100}" \
+	"$op, \"name\": \"aten::empty\", \"ts\": 1020, \"dur\": 50}" "$block: 4096}, \"ts\": 1030}" \
+	"$block: 100}, \"ts\": 1080}" "$block: -100}, \"ts\": 1090}" "$block: -4096}, \"ts\": 1500}"
+fuse old-text -v memory "$TMP/old.json"
+like "old: what is not known is said" "$(cat "$TMP/old-text.err")" \
+	'4 memory events have no address \(torch before 1.12\): how long blocks lived is not known'
+like "old: an operator: bytes, net, itself, allocations" "$(cat "$TMP/old-text.out")" \
+	'aten::linear +1 +4.00 KiB +0 B +1 +4.10 KiB +100 B'
+fuse old -q -f jsonl -v memory "$TMP/old.json"
+is "old: the operator inside" "$(row old tensor_operators self_allocated_bytes)" 4096
+unlike "old: nothing is said of lives and of what was alive" "$(cat "$TMP/old.out")" \
+	'tensor_(blocks|steps|curve|categories|holders)"'
+fuse old-torch -q -f torch -o "$TMP/old-torch" "$TMP/old.json"
+is "old: in timelines, too, without an address" \
+	"$(zcat "$TMP/old-torch"/*.json.gz | grep '\[memory\]' | grep -vc Addr)" 4
+
 # ---- ROCm's copies ----
 
 trace rocm '{"id": 0, "name": "AMD Radeon Graphics", "warpSize": 64, "numSms": 104}' "$launch" '{"ph": "X",

@@ -141,6 +141,24 @@ uint32_t tp_memcat_where(struct tp_memcat *cat, const struct tp_event *event,
 	return tp_memplace_find(cat->places, event).name;
 }
 
+/* Without an address: who allocated or freed so much is known, what became of a block is not. */
+static void take_loose(struct tp_memcat *cat, const struct tp_event *event)
+{
+	const struct tp_memcurve_track *track;
+	int64_t change;
+
+	track = tp_memcurve_event(cat->curve, event, &change);
+	if (!track) {
+		cat->doubts.n_lost++;
+		return;
+	}
+	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
+	count_change(cat, event, change);
+	/* Of what was there, only totals know. */
+	if (track->is_absolute)
+		tp_memcat_live(cat, event, track->live_bytes);
+}
+
 static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 {
 	const struct tp_memproc *proc = &cat->proc[event->proc->at];
@@ -253,10 +271,10 @@ static void take_event(void *state, const struct tp_event *event)
 		take_step(cat, event);
 		break;
 	case TP_REC_ALLOC:
-		take_alloc(cat, event);
+		(event->arg ? take_alloc : take_loose)(cat, event);
 		break;
 	case TP_REC_FREE:
-		take_free(cat, event);
+		(event->arg ? take_free : take_loose)(cat, event);
 		break;
 	case TP_REC_TOTALS:
 		take_totals(cat, event);

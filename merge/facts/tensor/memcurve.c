@@ -244,7 +244,11 @@ struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
 	case TP_REC_ALLOC:
 		track->n_allocs++;
 		*change = size_of(event);
-		put_block(curve, track, event, tag);
+		/* Of old versions of torch.profiler without an address: its free cannot be found. */
+		if (event->arg)
+			put_block(curve, track, event, tag);
+		else
+			track->live_bytes = tp_add(track->live_bytes, *change);
 		break;
 	case TP_REC_FREE:
 		track->n_frees++;

@@ -268,7 +268,7 @@ void tp_view_tensors_operators(const struct tp_tensors_shown *shown, const struc
 {
 	char place[128];
 
-	if (tp_out_is_full(shown->out)) {
+	if (tp_out_is_full(shown->out) || !proc) {
 		tp_out_title(shown->out, "Tensor memory by operator");
 		print_operators(shown, NULL, 0);
 	} else {

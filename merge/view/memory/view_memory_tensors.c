@@ -252,12 +252,30 @@ static void look_for_origins(struct tp_tensors_shown *shown)
 	shown->has_lines |= shown->out->rows;
 }
 
+/* Without addresses: what operators allocated is known, nothing of what was alive. */
+static bool print_operators_alone(struct tp_tensors_shown *shown)
+{
+	const struct tp_proc *proc;
+	uint32_t device, n = 0;
+
+	while (tp_memcat_operators(tp_tensormem_cat(shown->mem), n, &proc, &device))
+		n++;
+	if (!n)
+		return false;
+	tp_out_title(shown->out, "Tensor memory");
+	tp_out_line(shown->out, "dim", "The trace does not say which block was freed when (torch before 1.12): how "
+		    "much was alive, how long and what for is not known.");
+	shown->shows_who = true;
+	tp_view_tensors_operators(shown, NULL, 0);
+	return true;
+}
+
 static void print_nothing(const struct tp_tensors_shown *shown)
 {
 	tp_out_title(shown->out, "Tensor memory");
 	if (tp_label_is_kineto(shown->run))
 		tp_out_line(shown->out, "", "none was recorded: torch.profiler does with "
-			    "profile_memory=True (since torch 1.12)");
+			    "profile_memory=True");
 	else
 		tp_out_line(shown->out, "", "none was recorded: TRAINPROF_RECORD=tensors does, "
 			    "categories says also what it is for");
@@ -279,7 +297,8 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 
 	greatest = find_greatest(track, n);
 	if (greatest == n) {
-		print_nothing(&shown);
+		if (!print_operators_alone(&shown))
+			print_nothing(&shown);
 		return;
 	}
 	look_for_origins(&shown);
