@@ -320,6 +320,18 @@ static bool is_asked_early(const struct fuse *f, const struct tp_decoded *d, con
 	       window->is_whole && tp_sub(event->begin_ns, event->link) < window->begin_ns;
 }
 
+/* A step of torch.profiler's that the process's own trace has, too. */
+static bool is_told_twice(const struct fuse *f, const struct tp_proc_in *proc, int64_t ns)
+{
+	for (uint32_t i = 0; i < f->run->pub.n_windows; i++) {
+		const struct tp_window *window = &f->run->pub.window[i];
+
+		if (window->proc == &proc->twin->pub && ns >= window->begin_ns && ns <= window->end_ns)
+			return true;
+	}
+	return false;
+}
+
 static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 {
 	const struct tp_rec *rec = &d->rec[d->at];
@@ -329,6 +341,8 @@ static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
 	event.begin_ns = (int64_t)rec->time;
 	f->present = event.begin_ns;
 	if (f->run->options.steps && !tp_chosen_event(proc, d->window, rec))
+		return;
+	if (rec->kind == TP_REC_STEP && proc->twin && is_told_twice(f, proc, event.begin_ns))
 		return;
 	event.len = tp_rec_len(rec);
 	event.end_ns = event.begin_ns + (tp_kind_is_span[rec->kind] ? (int64_t)event.len : 0);

@@ -175,6 +175,9 @@ void tp_run_settle_steps(struct tp_run_in *run)
 	for (uint32_t i = 0; i < pub->n_steps; i++) {
 		const struct tp_proc_in *proc = (const struct tp_proc_in *)pub->step[i].proc;
 
+		/* The same steps stand in its other ledger. */
+		if (proc->twin)
+			continue;
 		if (kept && pub->step[kept - 1].proc == pub->step[i].proc &&
 		    pub->step[kept - 1].index == pub->step[i].index)
 			continue;

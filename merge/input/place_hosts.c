@@ -18,6 +18,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "runtime/base/hash.h"
 
 struct tp_host_at {
 	const struct tp_proc_in *proc;	/* one of it */
@@ -55,13 +56,55 @@ static void undo_shift(const struct tp_run_in *run, struct tp_proc_in *proc)
 		proc->anchor[i].mono_ns -= (uint64_t)proc->shift_ns;
 }
 
+/* A trace of torch.profiler knows no boot: its clock is CLOCK_REALTIME of a host that has a name. */
+static bool is_of_kineto(const struct tp_proc_in *proc)
+{
+	return proc->pub.host[0] && !proc->pub.boot_id[1] &&
+	       proc->pub.boot_id[0] ==
+		       tp_hash_bytes(proc->pub.host, strlen(proc->pub.host), TP_FILE_MAGIC);
+}
+
+/* Where a trace of ours is of the same host, one of torch.profiler is on that one's clock, as if it
+ * were in a time namespace; of the same process, its steps are ours. */
+static void join_kineto(struct tp_run_in *run, struct tp_proc_in *proc)
+{
+	const struct tp_proc_in *own = NULL;
+
+	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
+		const struct tp_proc_in *other = proc_at(run, i);
+
+		if (!other->n_anchors || is_of_kineto(other) ||
+		    strcmp(other->pub.host, proc->pub.host) != 0)
+			continue;
+		if (!own || other->pub.pid == proc->pub.pid)
+			own = other;
+	}
+	if (!own)
+		return;
+	memcpy(proc->pub.boot_id, own->pub.boot_id, sizeof(proc->pub.boot_id));
+	proc->shift_ns = (int64_t)(own->anchor[0].real_ns - own->anchor[0].mono_ns);
+	for (uint32_t i = 0; i < proc->n_anchors; i++)
+		proc->anchor[i].mono_ns -= (uint64_t)proc->shift_ns;
+	if (own->pub.pid != proc->pub.pid)
+		return;
+	proc->twin = own;
+	proc->pub.is_twin = true;
+	tp_run_issue(&run->pub, &proc->pub, false,
+		     "torch.profiler's trace of process %u, of which there is one of ours: steps are "
+		     "counted once, events of both are shown", proc->pub.pid);
+}
+
 static void align_procs(struct tp_run_in *run)
 {
+	for (uint32_t i = 0; i < run->pub.n_procs; i++)
+		undo_shift(run, proc_at(run, i));
+	for (uint32_t i = 0; i < run->pub.n_procs; i++)
+		if (is_of_kineto(proc_at(run, i)))
+			join_kineto(run, proc_at(run, i));
 	for (uint32_t i = 0; i < run->pub.n_procs; i++) {
 		struct tp_proc_in *proc = proc_at(run, i);
 		int err;
 
-		undo_shift(run, proc);
 		err = tp_align_fit(&proc->map, proc->anchor, proc->n_anchors, proc->is_tsc);
 		if (err && has_blocks(run, proc))
 			tp_run_issue(&run->pub, &proc->pub, true,

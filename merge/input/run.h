@@ -43,6 +43,7 @@ struct tp_proc_in {
 	uint32_t host;			/* one boot of one machine; 0: the clock of the run */
 	bool is_tsc, is_live;
 	bool has_modules;		/* of nn.Modules, the same */
+	const struct tp_proc_in *twin;	/* of a trace of torch.profiler: ours of the same process; NULL */
 	struct tp_queues queues;
 	uint32_t cap_devices;
 	uint32_t *loose_id;		/* of strings that no event names: DEVICE, MODULE */

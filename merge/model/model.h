@@ -75,6 +75,7 @@ struct tp_proc {
 				 * a process with CUDA then spare ones (tid 0) for threads that are
 				 * met in CALL events only. Constant while events come */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
+	bool is_twin;		/* torch.profiler's trace of a process that has one of ours, too */
 	bool is_past;		/* of an earlier start: the job's ranks were started again later */
 	struct tp_queue **queue;	/* as they are met: grows while events come */
 	uint32_t n_queues;

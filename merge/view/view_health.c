@@ -222,7 +222,7 @@ static uint32_t print_ledgers(const struct state *state, struct tp_health *healt
 	for (uint32_t i = 0; i < run->n_steps; i++)
 		has_ledger[run->step[i].proc->at] = true;
 	for (uint32_t i = 0; i < run->n_procs; i++) {
-		if (!state->steps->has[i] || has_ledger[i] || run->proc[i]->worker)
+		if (!state->steps->has[i] || has_ledger[i] || run->proc[i]->worker || run->proc[i]->is_twin)
 			continue;
 		n++;
 		first = first ? first : run->proc[i];
