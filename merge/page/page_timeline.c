@@ -20,6 +20,8 @@
 #include "merge/model/label.h"
 #include "merge/model/title.h"
 #include "merge/page/page_part.h"
+#include "runtime/trace/kinds.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	SLOTS = 4096,		/* of a step */
@@ -38,10 +40,11 @@ struct span {
 	uint8_t depth, category;
 };
 
-/* A thread or a stream. */
+/* A thread or a stream; of a thread another one for what is asynchronous, and may cross. */
 struct lane {
 	const void *of;
-	bool is_queue;
+	const struct tp_proc *proc;	/* perhaps a worker of the step's */
+	bool is_queue, is_async;
 	const struct tp_thread *thread;
 	const struct tp_queue *queue;
 	int64_t open_end[DEPTH_MAX];
@@ -121,17 +124,24 @@ static uint32_t choose_of_proc(struct timeline *t, uint32_t first)
 
 /* ---- spans ---- */
 
+static bool is_async(const struct tp_event *event)
+{
+	return event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind);
+}
+
 static struct lane *lane_of(struct step *step, const struct tp_event *event)
 {
 	const void *of = event->queue ? (const void *)event->queue : (const void *)event->thread;
 
 	for (uint32_t i = 0; i < step->n_lanes; i++)
-		if (step->lane[i].of == of)
+		if (step->lane[i].of == of && step->lane[i].is_async == is_async(event))
 			return &step->lane[i];
 	if (!tp_grow(&step->lane, &step->cap_lanes, (uint64_t)step->n_lanes + 1,
 		     sizeof(*step->lane)))
 		return NULL;
-	step->lane[step->n_lanes] = (struct lane){.of = of, .is_queue = event->queue != NULL,
+	step->lane[step->n_lanes] = (struct lane){.of = of, .proc = event->proc,
+						  .is_queue = event->queue != NULL,
+						  .is_async = is_async(event),
 						  .thread = event->thread, .queue = event->queue};
 	return &step->lane[step->n_lanes++];
 }
@@ -156,6 +166,15 @@ static uint32_t name_of(struct timeline *t, const struct tp_string *name)
 /* The row below all that are open on the lane. */
 static uint32_t depth_of(struct lane *lane, int64_t begin_ns, int64_t end_ns)
 {
+	uint32_t depth = 0;
+
+	/* The first row that is free, where nothing is in anything. */
+	while (lane->is_async && depth + 1 < DEPTH_MAX && lane->open_end[depth] > begin_ns)
+		depth++;
+	if (lane->is_async) {
+		lane->open_end[depth] = end_ns;
+		return depth;
+	}
 	while (lane->depth && lane->open_end[lane->depth - 1] <= begin_ns)
 		lane->depth--;
 	if (lane->depth < DEPTH_MAX)
@@ -185,6 +204,8 @@ static uint8_t category_of(const struct tp_event *event)
 		return 'm';
 	case TP_REC_SYNC:
 		return 's';
+	case TP_REC_RANGE:
+		return tp_comm_is_range(event->name->bytes, event->name->n_bytes) ? 'n' : 'r';
 	default:
 		return 'r';
 	}
@@ -248,20 +269,30 @@ static void take_span(struct timeline *t, struct step *step, const struct tp_eve
 
 static bool is_drawn(const struct tp_event *event)
 {
-	if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE)
-		return !(event->flags & TP_F_ASYNC);
-	return event->kind == TP_REC_CALL || tp_device_is_work(event) ||
+	return event->kind == TP_REC_OP || event->kind == TP_REC_RANGE ||
+	       event->kind == TP_REC_CALL || tp_device_is_work(event) ||
 	       (event->kind == TP_REC_SYNC && event->queue);
+}
+
+/* The process whose steps it is shown in: a worker stands behind its rank. */
+static const struct tp_proc *root_of(const struct tp_run *run, const struct tp_proc *proc)
+{
+	const struct tp_proc *root = proc;
+
+	while (root->worker && root->at && root->at < run->n_procs)
+		root = run->proc[root->at - 1];
+	return proc->worker && root->run_id == proc->parent_run_id ? root : proc;
 }
 
 static void event(void *state, const struct tp_event *ev)
 {
 	struct timeline *t = state;
 
-	if (!is_drawn(ev) || ev->proc->at >= t->run->n_procs || !t->of_proc[ev->proc->at])
+	const struct tp_proc *root = root_of(t->run, ev->proc);
+
+	if (!is_drawn(ev) || root->at >= t->run->n_procs || !t->of_proc[root->at])
 		return;
-	for (uint32_t i = t->of_proc[ev->proc->at] - 1;
-	     i < t->n_steps && t->step[i].proc == ev->proc; i++)
+	for (uint32_t i = t->of_proc[root->at] - 1; i < t->n_steps && t->step[i].proc == root; i++)
 		if (ev->begin_ns < t->step[i].end_ns && ev->end_ns > t->step[i].begin_ns)
 			take_span(t, &t->step[i], ev);
 }
@@ -336,7 +367,14 @@ static void put_lanes(struct tp_html *html, const struct step *step)
 			snprintf(title + n, sizeof(title) - n, "%.100s", stream);
 			tp_html_text(html, NULL, title);
 		} else {
-			tp_html_text(html, NULL, tp_label_thread(label, lane->thread));
+			size_t n = lane->proc->worker
+					   ? (size_t)snprintf(title, sizeof(title), "worker %u: ",
+							      lane->proc->worker) : 0;
+
+			snprintf(title + n, sizeof(title) - n, "%.64s%s",
+				 tp_label_thread(label, lane->thread),
+				 lane->is_async ? ", asynchronous" : "");
+			tp_html_text(html, NULL, title);
 		}
 	}
 	tp_html_close(html, ']');

@@ -22,4 +22,9 @@ ok "ddp: groups" "$PYTHON" - "$TMP/ddp-rows.out" <<-'EOT'
 	assert (groups["group 1"]["calls"], groups["group 1"]["matched"]) == (16, 8), groups
 	assert all(g["members"] == "0-1" and g["missing"] == 0 for g in groups.values()), groups
 EOT
+
+# The page's timeline: each rank's collectives on a lane of their own.
+fuse page -q -f html -o "$TMP/page.html" "$TMP/ddp"
+ok "ddp: asynchronous collectives are on the page" "$PYTHON" \
+	"$TOP/tests/flow/lib/html_lanes.py" "$TMP/page.html" '.*, asynchronous' gloo:all_reduce n 2
 done_testing

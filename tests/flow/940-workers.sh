@@ -49,6 +49,9 @@ if [ -n "${LONG:-}" ]; then
 	recorded forkserver forkserver once
 fi
 for how in $ways; do
+	fuse "$how-page" -q -f html -o "$how.html" "$how"
+	ok "$how: workers have lanes on the page's timeline" "$PYTHON" \
+		"$TOP/tests/flow/lib/html_lanes.py" "$how.html" 'worker [12]: .*' '.*' '.' 1
 	# shellcheck disable=SC2012
 	is "$how: each worker has a trace of its own" "$(cd "$how" && ls ./*.tpt | tr '\n' ' ')" \
 		"./rank0.0.tpt ./rank0.worker1.0.tpt ./rank0.worker2.0.tpt "
