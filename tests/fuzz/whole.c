@@ -184,6 +184,9 @@ static void make_args(char *argv[ARGS], const uint8_t *option, char *in, char *o
 		if (option[3] >> i & 1 && choices[i] && (option[0] & 4 || i != 6))
 			argv[n++] = choices[i];
 	}
+	/* Else only the files of the newest of the jobs that mutations make are read. */
+	if (option[2] & 128)
+		argv[n++] = "--job=all";
 	if (option[3] & 8) {
 		argv[n++] = "--compare";
 		argv[n++] = in;
