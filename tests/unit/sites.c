@@ -12,9 +12,12 @@ static struct tp_facts *facts;
 static struct tp_sites *sites;
 static struct tp_proc *proc;
 static int64_t now;
+static const struct tp_string *name_of[16];
+static uint32_t n_names;
 
 static void set_up(void)
 {
+	n_names = 0;
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
 	fake_proc(&fake, 1);
@@ -46,14 +49,24 @@ static void end(void)
 	cr_assert_not(tp_sites_is_incomplete(sites));
 }
 
+/* Equal names are one string, as in a run. */
+static const struct tp_string *function_name(const char *function, const char *file)
+{
+	char name[200];
+	uint32_t n = (uint32_t)snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
+
+	for (uint32_t i = 0; i < n_names; i++)
+		if (name_of[i]->n_bytes == n && !memcmp(name_of[i]->bytes, name, n))
+			return name_of[i];
+	name_of[n_names] = fake_string(&fake, TP_STRING_PYFRAME, name, n);
+	return name_of[n_names++];
+}
+
 static void frame(struct tp_proc *of, uint32_t stack, uint32_t outer, const char *function,
 		  const char *file, uint32_t line)
 {
-	char name[200];
-	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
-	struct tp_event event = fake_span(
-		&fake, of, 0, TP_REC_FRAME,
-		fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n), now, now);
+	struct tp_event event =
+		fake_span(&fake, of, 0, TP_REC_FRAME, function_name(function, file), now, now);
 
 	event.flags = TP_FRAME_PYTHON;
 	event.link = stack;
@@ -141,6 +154,45 @@ Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_str_eq(site[0].before, "/home/me/train.py:10 main");
 	cr_expect_eq(site[0].figure[TP_SITE_GAP], 300);
+}
+
+/* One operator in inner() each: called from main at the first line, then at the second. */
+static const char *between(uint32_t first, uint32_t second, const char *file)
+{
+	static char text[200];
+	struct tp_site site;
+
+	begin();
+	step(proc, 0, 0, 1000);
+	frame(proc, 1, 0, "main", file, first);
+	frame(proc, 2, 1, "inner", file, 5);
+	frame(proc, 3, 0, "main", file, second);
+	frame(proc, 4, 3, "inner", file, 4);
+	at_stack(proc, 2);
+	span(proc, TP_REC_OP, "aten::relu", 0, 100);
+	at_stack(proc, 4);
+	span(proc, TP_REC_OP, "aten::relu", 400, 500);
+	end();
+	if (!tp_sites_top(sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    !tp_sites_between(sites, &site, text, sizeof(text)))
+		return NULL;
+	return text;
+}
+
+Test(sites, names_the_function_that_a_gap_between_two_others_is_in)
+{
+	cr_expect_str_eq(between(10, 20, "/home/me/train.py"), "train.py main, from line 10 to line 20");
+}
+
+Test(sites, names_the_caller_of_two_calls_from_one_line)
+{
+	cr_expect_str_eq(between(10, 10, "/home/me/train.py"),
+			 "train.py inner, from line 5 round to line 4, called from train.py:10 main");
+}
+
+Test(sites, names_no_function_of_others)
+{
+	cr_expect_null(between(10, 20, "/x/site-packages/torch/optim/adam.py"));
 }
 
 Test(sites, charges_no_line_with_waiting_for_data_or_other_ranks)

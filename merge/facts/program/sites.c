@@ -2,7 +2,7 @@
 /*
  * sites.c - rows by process and stack while events come; lines of code at the end
  */
-#include "merge/facts/program/sites.h"
+#include "merge/facts/program/sites_in.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -336,6 +336,8 @@ static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_p
 		if (row->longest_ns > line[row->line - 1].longest_ns && row->before &&
 		    sites->row[row->before - 1].line) {
 			line[row->line - 1].longest_ns = row->longest_ns;
+			line[row->line - 1].stack = row->stack;
+			line[row->line - 1].before_stack = sites->row[row->before - 1].stack;
 			line[row->line - 1].before =
 				sites->place[sites->row[row->before - 1].line - 1];
 		}
@@ -370,6 +372,11 @@ uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 	}
 	free(line);
 	return n;
+}
+
+struct tp_stacks *tp_sites_stacks(const struct tp_sites *sites)
+{
+	return tp_origins_stacks(sites->origins);
 }
 
 static int64_t spent(const struct tp_site *line)

@@ -32,6 +32,7 @@ struct tp_site {
 	const char *place;	/* "train.py:42 forward"; lives as long as the sites */
 	const char *before;	/* what the longest gap before it came after; NULL: not known */
 	int64_t longest_ns;	/* that gap; 0: there is none of which that is known */
+	uint32_t stack, before_stack;	/* at its end and before it */
 	int64_t figure[TP_SITE_N];
 };
 
@@ -50,6 +51,11 @@ bool tp_sites_is_incomplete(const struct tp_sites *sites);	/* out of memory: the
 /* Lines of a process, or of all (NULL), the greatest of `by` first, at most `max`. How many. */
 uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 		      enum tp_site_figure by, struct tp_site *site, uint32_t max);
+/* The innermost function of the program's that was in both stacks of the longest gap, where that is
+ * further out than the lines: "train.py main, from line 17 to line 20". From a line back to one above it,
+ * who called it is named, too: it may be two calls. False: there is none. */
+bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap);
+
 /* The line on which the process spends more than the others do on average, operators and gaps
  * together. False: none. *more_ns: so much. */
 bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,

@@ -112,7 +112,7 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
 	else
-		tp_advice_gap(&site, advice);
+		tp_advice_gap(facts, &site, advice);
 }
 
 static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)

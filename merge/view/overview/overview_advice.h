@@ -43,7 +43,8 @@ static inline double tp_advice_percent(int64_t part, int64_t whole)
 /* The line of the program's code that has most of it; of a process, or of all. */
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice);
-/* What runs outside operators before those of the line. */
-void tp_advice_gap(const struct tp_site *site, struct tp_advice *advice);
+/* What runs outside operators before those of the line, and the function that it is in. */
+void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
+		   struct tp_advice *advice);
 
 #endif

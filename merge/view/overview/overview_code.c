@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "merge/kit/sum.h"
 
@@ -19,14 +20,20 @@ enum {
 	LINES = 64,		/* that are looked at */
 };
 
-/* What runs outside operators before those of the line. */
-void tp_advice_gap(const struct tp_site *site, struct tp_advice *advice)
+/* What runs outside operators before those of the line, and the function that it is in. */
+void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
+		   struct tp_advice *advice)
 {
-	if (site->before == site->place)
+	char between[120] = "";
+
+	if (site->before == site->place) {
 		snprintf(advice->place, sizeof(advice->place), "%s", site->place);
-	else
-		snprintf(advice->place, sizeof(advice->place), "what runs between %s and %s",
-			 site->before ? site->before : "the begin of the step", site->place);
+		return;
+	}
+	if (tp_sites_between(facts->overview->sites, site, between, sizeof(between) - 2))
+		strcat(between, ": ");
+	snprintf(advice->place, sizeof(advice->place), "%swhat runs between %s and %s", between,
+		 site->before ? site->before : "the begin of the step", site->place);
 }
 
 static bool has_devices(const struct tp_run *run)
@@ -78,7 +85,7 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "what does it do in each step? do it less often, outside of the loop, or by operators");
-	tp_advice_gap(&site, advice);
+	tp_advice_gap(facts, &site, advice);
 	return true;
 }
 

@@ -283,7 +283,7 @@ static void add_gap(const struct tp_advice_facts *facts, struct tp_advice *advic
 	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
 	    site.longest_ns < advice->each_ns / 2)
 		return;
-	tp_advice_gap(&site, &gap);
+	tp_advice_gap(facts, &site, &gap);
 	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", gap.place);
 }
 
