@@ -6,8 +6,17 @@
 
 #include <stdio.h>
 
+static _Thread_local jmp_buf *leave;
+
+void tp_need_leave(jmp_buf *to)
+{
+	leave = to;
+}
+
 void tp_need_failed(void)
 {
+	if (leave)
+		longjmp(*leave, 1);
 	fputs("trainprof-merge: out of memory: no result; choose steps, ranks or windows "
 	      "(--steps, --ranks, --windows), or fewer views\n", stderr);
 	exit(EXIT_FAILURE);

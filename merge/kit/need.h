@@ -9,12 +9,16 @@
 #ifndef TP_MERGE_NEED_H
 #define TP_MERGE_NEED_H
 
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "merge/kit/grow.h"
 
 _Noreturn void tp_need_failed(void);
+/* For a library, which must not end its program: this thread goes there instead (longjmp), silently.
+ * What was being made is left as it is, and not freed. NULL: the program ends again. */
+void tp_need_leave(jmp_buf *to);
 
 /* n objects of `size` bytes, zeroed; the caller frees them. */
 void *tp_need(size_t n, size_t size);

@@ -11,6 +11,11 @@
 
 #include "merge/kit/show.h"
 
+static _Thread_local struct {
+	void (*line)(void *ctx, const char *line);
+	void *ctx;
+} taker;
+
 char *tp_say_plain(char *text)
 {
 	size_t n = strlen(text);
@@ -35,12 +40,33 @@ static void put(FILE *out, const char *before, const char *format, va_list args,
 	free(text);
 }
 
+void tp_say_take(void (*take)(void *ctx, const char *line), void *ctx)
+{
+	taker.line = take;
+	taker.ctx = ctx;
+}
+
+static void give(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	text = tp_say_plain(text);
+	if (text)
+		taker.line(taker.ctx, text);
+	free(text);
+}
+
 void tp_say(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	put(stderr, "trainprof-merge: ", format, args, "\n");
+	if (taker.line)
+		give(format, args);
+	else
+		put(stderr, "trainprof-merge: ", format, args, "\n");
 	va_end(args);
 }
 

@@ -13,5 +13,8 @@ char *tp_say_plain(char *text);
 void tp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The message and a line's end, to `out`. */
 void tp_say_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What this thread says by tp_say() goes to `take` instead, plain and without a line's end: a library
+ * prints nothing. NULL: to stderr again. */
+void tp_say_take(void (*take)(void *ctx, const char *line), void *ctx);
 
 #endif
