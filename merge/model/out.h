@@ -16,7 +16,7 @@
 #include "merge/kit/show.h"
 
 /* Rows for programs in place of text for people: table_rows.c. */
-enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL };
+enum tp_rows { TP_ROWS_NONE, TP_ROWS_CSV, TP_ROWS_JSONL, TP_ROWS_GIVEN /* to struct tp_rows_to */ };
 
 struct tp_table;
 struct tp_table_def;
@@ -30,6 +30,10 @@ struct tp_rows_to {
 	const struct tp_table_def *begun[128];	/* these tables have a file of their own */
 	uint32_t n_begun;
 	bool is_bad;		/* something could not be written, and that was said */
+	/* TP_ROWS_GIVEN: a table begins, and its rows, whose cells are the table's (table_in.h). */
+	void (*begin)(void *ctx, const struct tp_table *table);
+	void (*row)(void *ctx, const struct tp_table *table);
+	void *ctx;
 };
 
 /* Who takes what views print, in place of a file: the page (html_tables.h). Texts are printable. */

@@ -66,6 +66,12 @@ static inline const struct tp_cell *tp_table_cells(const struct tp_table *table,
 	return table->cell + (size_t)row * table->n_columns;
 }
 
+/* Of cells, for programs: a text without blanks before it, "" for none; a share in percent; is the text
+ * in a column of figures a number as JSON has them? */
+const char *tp_cell_text(const struct tp_cell *cell);
+double tp_cell_percent(const struct tp_cell *cell);
+bool tp_cell_is_number(const struct tp_cell *cell);
+
 /* With the widths that fit; all rows. */
 void tp_table_text(const struct tp_table *table);
 /* The file, and a line of names where the format has one and none is there; then row after row. */

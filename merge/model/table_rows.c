@@ -17,7 +17,7 @@
 
 /* Is the text a number as JSON has them? Names of things may be digits, too: only columns of
  * figures are asked. */
-static bool is_number(const struct tp_cell *cell)
+bool tp_cell_is_number(const struct tp_cell *cell)
 {
 	const char *p = cell->text;
 	size_t n;
@@ -38,7 +38,7 @@ static bool is_number(const struct tp_cell *cell)
 }
 
 /* Without blanks before it. */
-static const char *text_of(const struct tp_cell *cell)
+const char *tp_cell_text(const struct tp_cell *cell)
 {
 	const char *text = cell->kind == TP_CELL_TEXT && cell->text ? cell->text : "";
 
@@ -51,7 +51,7 @@ static void put_real(FILE *file, double value)
 		fprintf(file, "%.6g", value);
 }
 
-static double percent_of(const struct tp_cell *cell)
+double tp_cell_percent(const struct tp_cell *cell)
 {
 	return cell->whole != 0 ? 100 * cell->part / cell->whole : 0;
 }
@@ -72,16 +72,16 @@ static void put_json(FILE *file, const struct tp_cell *cell, bool is_figure)
 {
 	if (cell->kind == TP_CELL_INTEGER)
 		fprintf(file, "%lld", (long long)cell->integer);
-	else if (cell->kind == TP_CELL_PERCENT && isfinite(percent_of(cell)))
-		put_real(file, percent_of(cell));
+	else if (cell->kind == TP_CELL_PERCENT && isfinite(tp_cell_percent(cell)))
+		put_real(file, tp_cell_percent(cell));
 	else if (cell->kind == TP_CELL_REAL && isfinite(cell->real))
 		fprintf(file, "%.*f", cell->decimals, cell->real);
-	else if (cell->kind > TP_CELL_TEXT || (is_figure && !*text_of(cell)))
+	else if (cell->kind > TP_CELL_TEXT || (is_figure && !*tp_cell_text(cell)))
 		fputs("null", file);
-	else if (is_figure && is_number(cell))
+	else if (is_figure && tp_cell_is_number(cell))
 		fputs(cell->text, file);
 	else
-		put_json_text(file, text_of(cell));
+		put_json_text(file, tp_cell_text(cell));
 }
 
 static void put_csv_text(FILE *file, const char *text)
@@ -104,11 +104,11 @@ static void put_csv(FILE *file, const struct tp_cell *cell)
 	if (cell->kind == TP_CELL_INTEGER)
 		fprintf(file, "%lld", (long long)cell->integer);
 	else if (cell->kind == TP_CELL_PERCENT)
-		put_real(file, percent_of(cell));
+		put_real(file, tp_cell_percent(cell));
 	else if (cell->kind == TP_CELL_REAL)
 		fprintf(file, "%.*f", cell->decimals, cell->real);
 	else
-		put_csv_text(file, text_of(cell));
+		put_csv_text(file, tp_cell_text(cell));
 }
 
 /* ---- the header of CSV ---- */
@@ -190,8 +190,14 @@ static FILE *open_file(struct tp_table *table, bool is_begun)
 void tp_table_rows_begin(struct tp_table *table)
 {
 	struct tp_rows_to *to = table->out->rows_to;
-	const bool is_begun = note_begun(to, table->def), has_header = to->has_header;
+	const bool has_header = to->has_header;
+	bool is_begun;
 
+	if (table->out->rows == TP_ROWS_GIVEN) {
+		to->begin(to->ctx, table);
+		return;
+	}
+	is_begun = note_begun(to, table->def);
 	table->file = to->folder ? open_file(table, is_begun) : table->out->file;
 	if (!table->file || table->out->rows != TP_ROWS_CSV)
 		return;
@@ -259,6 +265,10 @@ static void print_json(const struct tp_table *table)
 
 void tp_table_rows_put(const struct tp_table *table)
 {
+	struct tp_rows_to *to = table->out->rows_to;
+
+	if (table->out->rows == TP_ROWS_GIVEN)
+		to->row(to->ctx, table);
 	if (!table->file)
 		return;
 	if (table->out->rows == TP_ROWS_CSV)
