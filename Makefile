@@ -42,7 +42,9 @@ shared_obj  := $(call obj,runtime/base runtime/trace)
 engine_obj  := $(call obj,runtime/engine)
 runtime_obj := $(shared_obj) $(engine_obj) $(call obj,runtime/probe)
 preload_obj := $(call obj,preload)
-merge_obj   := $(filter-out $(O)/merge/main.o,$(call obj,merge))
+merge_all   := $(filter-out $(O)/merge/main.o,$(call obj,merge))
+read_obj    := $(call obj,merge/arrow)
+merge_obj   := $(filter-out $(read_obj),$(merge_all))
 headers     := $(call sources,preload runtime merge,h)
 
 zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)))
@@ -50,9 +52,10 @@ zstd_a := $(firstword $(wildcard $(shell $(CC) -print-file-name=libzstd.a 2>/dev
 lib   := $(O)/libtrainprof.so
 nop   := $(O)/libtrainprof-nop.so
 merge := $(O)/trainprof-merge
+read  := $(O)/libtrainprof-read.so
 
-## all: the library, the merge tool, the nop library (the default)
-all: $(lib) $(nop) $(merge)
+## all: the library, the merge tool, the reader library, the nop library (the default)
+all: $(lib) $(nop) $(merge) $(read)
 
 # Once a build folder: one line says which headers of a level are missing, and what to run. (It gets
 # CC and flags in its environment, as every recipe does.)
@@ -114,6 +117,12 @@ $(O)/merge/page/page_files.o: $(page)/hashes
 $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm
+
+# The merge without its command line. What it exports stands in merge/arrow/trainprof_read.h.
+$(read): $(read_obj) $(filter-out $(addprefix $(O)/merge/,command.o terminal.o fields.o),$(merge_obj)) $(shared_obj)
+	@$(if $(Q),echo "  LD  $@")
+	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof-read.so -Wl,--exclude-libs,ALL \
+		-Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm
 
 include tests/tests.mk
 -include scripts/scripts.mk

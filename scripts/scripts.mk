@@ -38,7 +38,7 @@ format-check check-format:
 ## check-headers: every header compiles alone, the public ones as C++ too
 check-headers: $(headers:%.h=$(O)/alone/%.ok)
 
-public_headers := runtime/trace/trainprof_trace.h $(wildcard preload/trainprof.h)
+public_headers := runtime/trace/trainprof_trace.h merge/arrow/trainprof_read.h $(wildcard preload/trainprof.h)
 alone_cflags   := -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only
 alone_cxxflags := -std=c++11 -Wall -Wextra -Werror -fsyntax-only -iquote .
 
@@ -58,7 +58,7 @@ check-man: $(merge)
 	$(Q)scripts/check-man $(merge)
 
 # Both compile every object, without linking: no warning with clang, and on aarch64.
-objects := $(preload_obj) $(runtime_obj) $(merge_obj) $(O)/merge/main.o
+objects := $(preload_obj) $(runtime_obj) $(merge_obj) $(read_obj) $(O)/merge/main.o
 
 ## check-clang: everything compiles without a warning with clang
 check-clang:
@@ -96,10 +96,10 @@ check-scripts:
 man_pages  := $(wildcard man/*.[1-8])
 includedir ?= $(prefix)/include/trainprof
 
-## install: library, merge, manual pages, format header (prefix=, DESTDIR=)
+## install: libraries, merge, manual pages, format header (prefix=, DESTDIR=)
 install: all
 	install -d '$(DESTDIR)$(libdir)' '$(DESTDIR)$(bindir)' '$(DESTDIR)$(includedir)'
-	install -m 644 $(lib) '$(DESTDIR)$(libdir)'
+	install -m 644 $(lib) $(read) '$(DESTDIR)$(libdir)'
 	install -m 755 $(merge) '$(DESTDIR)$(bindir)'
 	install -m 644 $(public_headers) runtime/trace/records.def '$(DESTDIR)$(includedir)'
 	$(foreach m,$(man_pages),install -D -m 644 $m \
@@ -107,7 +107,7 @@ install: all
 
 ## uninstall: remove what install put there
 uninstall:
-	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
+	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(libdir)/$(notdir $(read))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
 		$(foreach h,$(public_headers) records.def,'$(DESTDIR)$(includedir)/$(notdir $h)') \
 		$(foreach m,$(man_pages),'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)')
 

@@ -20,7 +20,7 @@ run_tests = $(test_env) $(PYTHON) scripts/run-tests -j 2 --log $(test_log)
 $(unit_bin:=.o): | $(O)/.headers-check
 
 # A unit test may use everything below preload, and the merge without its main.
-$(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj)
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(runtime_obj) $(merge_obj) $(read_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -lcriterion -ldeflate -liberty -ldw -lelf -lz -ldl -lm
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""read_engine.py ENGINE RUN: a sum by the engine, as by hand."""
+
+import sys
+
+import trainprof
+from read_rows import fields
+
+
+def main(engine, path):
+    spans = trainprof.open(path)["spans"]
+    _, rows = fields(spans)
+    wanted = (len(rows), sum(row["dur_ns"] for row in rows))
+    if engine == "duckdb":
+        import duckdb
+        got = duckdb.sql("select count(*), sum(dur_ns) from spans").fetchall()[0]
+    elif engine == "polars":
+        import polars
+        frame = polars.DataFrame(spans)
+        got = (frame.height, frame["dur_ns"].sum())
+    else:
+        import pyarrow
+        table = pyarrow.table(spans)
+        assert table.schema.field("dur_ns").metadata[b"unit"] == b"ns"
+        got = (table.num_rows, sum(table["dur_ns"].to_pylist()))
+    assert tuple(got) == wanted, (got, wanted)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

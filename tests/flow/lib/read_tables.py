@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""read_tables.py RUN PAGE: tables of the library alone, against each other, the text and the manual."""
+
+import re
+import sys
+
+import trainprof
+from read_rows import fields
+
+
+def main(path, page):
+    run, other = trainprof.open(path), trainprof.open(path, ranks="1")
+    told, table = {}, None
+    for line in open(page).read().partition(".Sh TABLES")[2].splitlines():
+        table = line[4:] if line.startswith(".Ss ") else table
+        found = re.match(r"\.It Li (\w+) Pq (\w+)", line)
+        if found:
+            told.setdefault(table, []).append(found.groups())
+    rows = {}
+    for name in ("processes", "issues", "events", "spans", "kernels"):
+        columns, rows[name] = fields(run[name])
+        assert told.pop(name) == [(field, unit) for field, _, unit in columns], (name, columns)
+    assert not told, told
+    # Spans: the parent is a span of the same thread that began before and holds this one's begin.
+    spans = {row["id"]: row for row in rows["spans"]}
+    children = [row for row in rows["spans"] if row["parent"] is not None]
+    assert len(spans) == len(rows["spans"]) > 100 and children
+    for row in children:
+        parent = spans[row["parent"]]
+        assert (parent["pid"], parent["tid"], parent["depth"] + 1) == (row["pid"], row["tid"], row["depth"])
+        assert parent["begin_ns"] <= row["begin_ns"] <= parent["begin_ns"] + parent["dur_ns"]
+    # Device work: as often and as long as the view says, each with its call.
+    kernels = [row for row in rows["kernels"] if row["kind"] == "kernel"]
+    _, view = fields(run["kernel"])
+    assert len(kernels) == sum(row["calls"] for row in view) > 10
+    assert sum(row["dur_ns"] for row in kernels) == sum(row["total_ns"] for row in view)
+    assert all(row["launch"] and row["operator"] for row in kernels)
+    # Events: by their begin, all that the ranks have.
+    begins = [row["begin_ns"] for row in rows["events"]]
+    assert begins == sorted(begins) and {row["rank"] for row in rows["events"]} == {0, 1}
+    _, ours = fields(other["events"])
+    theirs = [dict(row, process_at=0) for row in rows["events"] if row["rank"] == 1]
+    # What is chosen has a time 0 of its own.
+    later = theirs[0]["begin_ns"] - ours[0]["begin_ns"]
+    assert ours == [dict(row, begin_ns=row["begin_ns"] - later) for row in theirs]
+    zero = [fields(it["processes"])[1][0]["zero_real_ns"] for it in (run, other)]
+    assert later == zero[1] - zero[0], (later, zero)
+    assert run.text("operator").strip() and "<pre>" in run._repr_html_()
+    run.close()
+    for wrong in (lambda: run["events"].__arrow_c_stream__(), lambda: trainprof.open("/nothing/there"),
+                  lambda: trainprof.open(path, ranks="x")):
+        try:
+            wrong()
+        except trainprof.Error as error:
+            assert path in str(error) or "/nothing/there" in str(error), error
+        else:
+            raise AssertionError("no error")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
