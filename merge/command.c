@@ -65,7 +65,7 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "sort", "KEY", &words.sort, NULL,
-	 "sort tables by this field of theirs (--help-columns), the greatest first; also self,\n"
+	 "sort tables by this field of theirs (--help-columns), the largest first; also self,\n"
 	 "                              total, calls, memory or device of operators (default self)"},
 	{0, "compare", "PATH", &words.compare, NULL,
 	 "diff view: the run to compare with; alone, shows it"},

@@ -57,6 +57,15 @@ check-exports: $(lib)
 check-man: $(merge)
 	$(Q)scripts/check-man $(merge)
 
+man_pages := $(wildcard man/*.[1-8])
+
+# What people read.
+## check-words: texts for people say the field's terms
+check-words:
+	$(Q)scripts/check-words README.md $(man_pages) \
+		$(shell find merge runtime preload -name '*.[ch]' -o -name '*.def' -o -name '*.html' \
+			-o -name 'page*.js' -o -name '*.txt')
+
 # Both compile every object, without linking: no warning with clang, and on aarch64.
 objects := $(preload_obj) $(runtime_obj) $(merge_obj) $(read_obj) $(O)/merge/main.o
 
@@ -93,7 +102,6 @@ lint:
 check-scripts:
 	$(Q)scripts/lint --scripts
 
-man_pages  := $(wildcard man/*.[1-8])
 includedir ?= $(prefix)/include/trainprof
 
 ## install: libraries, merge, manual pages, format header (prefix=, DESTDIR=)
@@ -115,6 +123,6 @@ uninstall:
 distclean:
 	rm -rf build build-*
 
-.PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-clang \
+.PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-words check-clang \
 	check-aarch64 check-functions check-format format-check compare-runs compare-outputs objects lint \
 	check-scripts install uninstall distclean

@@ -42,7 +42,7 @@ $(places): $(O)/tests/progs/places.o $(merge_obj) $(shared_obj)
 sub_make = $(MAKE) -s --no-print-directory CC=$(CC) PYTHON=$(PYTHON) WERROR=1
 
 # Tests that look at the sources, not at a run: an exit status each.
-source_checks := layers functions format headers exports man scripts clang aarch64
+source_checks := layers functions format headers exports man words scripts clang aarch64
 source_items   = $(foreach c,$(source_checks),'source-$(c)=$(sub_make) O=$(O) check-$(c)')
 named          = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(notdir $t)),$t)),$(1))
 unit_items     = $(call named,$(unit_bin))

@@ -458,7 +458,7 @@ static bool has_twice(const struct tp_run_in *run)
 			    a->pub.world_size != b->pub.world_size)
 				continue;
 			tp_run_issue((struct tp_run *)&run->pub, &a->pub, false,
-				     "this rank is on two hosts: these are several trainings, and "
+				     "this rank is on two hosts: these are several training jobs, and "
 				     "their collectives say nothing about each other's clocks");
 			return true;
 		}

@@ -302,7 +302,7 @@ static int read_ring(struct tp_ring_in *r)
 		err = add_steps(r);
 	if (!err && !r->is_live)
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not end in order; %llu records that were in no file are "
+			     "process %u did not exit cleanly; %llu records that were in no file are "
 			     "read from its ring '%s'", r->head.pid, (unsigned long long)r->n_records,
 			     r->path);
 out:

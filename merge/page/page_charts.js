@@ -59,7 +59,7 @@ class Curves {
 		}
 		const {x, y} = this.options;
 
-		// The library fixes the width of its element: one inside of ours, which can shrink.
+		// The library fixes the width of its element: one inside ours, which can shrink.
 		this.box.replaceChildren(el('div'));
 		this.graph = new Dygraph(this.box.firstChild, this.rows(), {
 			labels: ['x', ...this.series.map((_, i) => `s${i}`)],
@@ -223,7 +223,7 @@ function stackedColumns(steps, title, unit)
 	return box;
 }
 
-// The greatest of a column of figures, as bars with their names.
+// The largest of a column of figures, as bars with their names.
 function topBars(rows, unit, title)
 {
 	const most = Math.max(...rows.map((row) => row[1]), 1);

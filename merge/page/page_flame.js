@@ -124,7 +124,7 @@ class Flame {
 	}
 }
 
-// Branches of one name are one; the greatest first.
+// Branches of one name are one; the largest first.
 function joinNodes(nodes)
 {
 	const named = new Map();

@@ -89,7 +89,7 @@ class Table {
 
 	sort(c)
 	{
-		// Figures from the greatest on, names from A.
+		// Figures from the largest on, names from A.
 		this.isDown = this.column === c ? !this.isDown : Boolean(this.table.columns[c].right);
 		this.column = c;
 		this.order.sort((a, b) => compareCells(this.table.rows[a][c], this.table.rows[b][c]) *

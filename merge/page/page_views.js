@@ -135,7 +135,7 @@ function breakdownCard(table)
 			(value) => draw(value || null)) : null, body);
 }
 
-// The rules that are broken, the dearest first: what, how much, where, what to do.
+// The rules that are broken, the most expensive first: what, how much, where, what to do.
 function adviceCard(table)
 {
 	const [rule, cost, evidence, place, todo] =
@@ -169,7 +169,7 @@ function buildOverview(panel)
 
 // ---- operators, kernels ----
 
-const RANKED = new Set(['ns', 'bytes', 'count']);	// units of which a greatest is of interest
+const RANKED = new Set(['ns', 'bytes', 'count']);	// units of which a largest is of interest
 
 function topCard(table)
 {
@@ -294,7 +294,7 @@ function curvesChart(curves, title, zoom)
 	      isBytes: unit === 'B'});
 }
 
-// Tensors by category, from the view's table of the greatest in each stretch of time.
+// Tensors by category, from the view's table of the largest in each stretch of time.
 function categoriesChart(table, process, device, zoom)
 {
 	const at = columnAt(table, 'peak_ns'), first = columnAt(table, 'bytes') + 1;
@@ -328,7 +328,7 @@ function stepsIn(proc, [from, to])
 	return [first, last];
 }
 
-// Rows outside of the zoom are hidden: blocks that did not live in it, steps that were not in it.
+// Rows outside the zoom are hidden: blocks that did not live in it, steps that were not in it.
 // range: of time, or (isSteps) of numbers of steps; null: everything is shown.
 function filterTables(tables, range, proc, isSteps)
 {

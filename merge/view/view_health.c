@@ -144,7 +144,7 @@ static const struct {
 	const char *key, *text;
 } counted[] = {
     {"names_lost",
-     "names found no room and show as \"(no name)\": a greater TRAINPROF_BUFFER"},
+     "names found no room and show as \"(no name)\": a larger TRAINPROF_BUFFER"},
     {"names_cut", "names are longer than what is kept of one, and cut: they are not demangled"},
     {"windows_lost", "windows came too fast one after the other and were not recorded"},
     {"trigger.late", "windows of a trigger began later than on other ranks"},
@@ -244,9 +244,9 @@ static void print_verdict(struct tp_health *health, bool is_good, uint32_t n_los
 	if (!run->n_windows)
 		tp_health_say(health, "yellow", "verdict", "nothing was recorded: there is no window");
 	else if (is_good)
-		tp_health_say(health, "green", "verdict", "all good: nothing lost, nothing cut, nothing odd");
+		tp_health_say(health, "green", "verdict", "all good: no events lost, truncated or inconsistent");
 	else
-		tp_health_say(health, n_lost ? "red" : "yellow", "verdict", "not well: %s",
+		tp_health_say(health, n_lost ? "red" : "yellow", "verdict", "warnings: %s",
 			    n_lost ? "something is missing, figures may be too small"
 				   : "figures stand, but for what is said here");
 }
@@ -286,7 +286,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->impossible_after, n_lost);
 	if (n_dead)
 		tp_health_say(health, "yellow", "dead",
-			      "%u process%s did not end in order; what %s recorded was recovered",
+			      "%u process%s did not exit cleanly; what %s recorded was recovered",
 			      n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 }
 

@@ -39,7 +39,7 @@ static void print_clocks(struct tp_health *health)
 			    tp_show_ns(a, worst));
 	if (run->impossible_before || run->impossible_after)
 		tp_health_item(health, run->impossible_after ? "yellow" : "", "order",
-			    "%s impossible orders before alignment, %s after",
+			    "%s causality violations before alignment, %s after",
 			    tp_show_count(a, run->impossible_before),
 			    tp_show_count(b, run->impossible_after));
 }
@@ -54,7 +54,7 @@ static void print_cupti(struct tp_health *health)
 
 	if (!*tp_totals_cupti(version, run))
 		return;
-	tp_health_item(health, "", "CUPTI", "%s: %s records in the windows, %s outside of them",
+	tp_health_item(health, "", "CUPTI", "%s: %s records in the windows, %s outside them",
 		    version, tp_show_count(a, n_made), tp_show_count(b, n_outside));
 }
 

@@ -103,14 +103,14 @@ static void put_open(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "state", NULL, 0, "died, or runs", "%s", open->proc->is_dead ? "died" : "runs");
 	TP_TEXT(r, "thread", NULL, 0, "its thread", "%s", tp_label_thread(thread, open->thread));
 	TP_COUNT(r, "depth", NULL, 0, "how many open spans are around it", open->depth);
-	TP_TEXT(r, "name", NULL, 0, "what it was inside of", "%.*s", (int)open->name->n_bytes, name_open(open));
+	TP_TEXT(r, "name", NULL, 0, "what it was inside", "%.*s", (int)open->name->n_bytes, name_open(open));
 	TP_NS(r, "time_ns", NULL, 0, "for how long, when it was last seen",
 	      tp_sub(open->seen_ns, open->begin_ns));
 }
 
 const struct tp_table_def tp_table_open_spans = {
 	.name = "open_spans",
-	.help = "what threads of processes that died or still run were inside of, outermost first",
+	.help = "what threads of processes that died or still run were inside, outermost first",
 	.columns = put_open,
 };
 

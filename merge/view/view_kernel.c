@@ -146,11 +146,11 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_PERCENT(r, "percent", "%", TP_LESS(3), "part of the total time of all kernels", row->ns.sum,
 		   state->all_ns);
 	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of a call", tp_spread_mean(&row->ns));
-	TP_NS(r, "min_ns", "min", TP_LESS(4), "least time of a call", row->ns.least);
+	TP_NS(r, "min_ns", "min", TP_LESS(4), "shortest time of a call", row->ns.least);
 	TP_NS(r, "p50_ns", "p50", TP_LESS(1), "median time of a call", tp_spread_percentile(&row->ns, 50));
 	TP_NS(r, "p99_ns", "p99", 0, "99th percentile of a call's time",
 	      tp_spread_percentile(&row->ns, 99));
-	TP_NS(r, "max_ns", "max", 0, "greatest time of a call", row->ns.most);
+	TP_NS(r, "max_ns", "max", 0, "longest time of a call", row->ns.most);
 	TP_CELL(r, "blocks_per_sm", "blocks", TP_UNIT_REAL, 0, "blocks by multiprocessors of the device",
 		put_blocks(r, row));
 	TP_CELL(r, "occupancy_percent", "occup.", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",

@@ -34,14 +34,14 @@ static void put_copies(struct tp_row *r, const void *ctx, const void *of)
 	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of all", put_bytes(r, row));
 	TP_NS(r, "total_ns", "total", 0, "total time", row->ns.sum);
 	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of one", tp_spread_mean(&row->ns));
-	TP_NS(r, "max_ns", "max", TP_LESS(1), "greatest time of one", row->ns.most);
+	TP_NS(r, "max_ns", "max", TP_LESS(1), "longest time of one", row->ns.most);
 	TP_CELL(r, "gb_per_s", "GB/s", TP_UNIT_REAL, 0, "all bytes by all time, 10^9 bytes a second",
 		put_rate(r, row, (double)row->timed_bytes * 1e9 / (double)row->timed_ns));
-	TP_CELL(r, "min_gb_per_s", "min", TP_UNIT_REAL, 0, "least speed of one",
+	TP_CELL(r, "min_gb_per_s", "min", TP_UNIT_REAL, 0, "lowest speed of one",
 		put_rate(r, row, (double)row->rate.least));
 	TP_CELL(r, "p50_gb_per_s", "p50", TP_UNIT_REAL, 0, "median speed of one",
 		put_rate(r, row, (double)tp_spread_percentile(&row->rate, 50)));
-	TP_CELL(r, "max_gb_per_s", "max", TP_UNIT_REAL, 0, "greatest speed of one",
+	TP_CELL(r, "max_gb_per_s", "max", TP_UNIT_REAL, 0, "highest speed of one",
 		put_rate(r, row, (double)row->rate.most));
 }
 
@@ -86,7 +86,7 @@ static void put_launches(struct tp_row *r, const void *ctx, const void *of)
 	      tp_spread_percentile(&row->wait_ns, 50));
 	TP_NS(r, "wait_p99_ns", "p99", TP_LESS(3), "99th percentile of that time",
 	      tp_spread_percentile(&row->wait_ns, 99));
-	TP_NS(r, "wait_max_ns", "max", TP_LESS(4), "greatest such time", row->wait_ns.most);
+	TP_NS(r, "wait_max_ns", "max", TP_LESS(4), "longest such time", row->wait_ns.most);
 	TP_COUNT(r, "work", "work", TP_LESS(5), "pieces of work started", row->n_work);
 	TP_NS(r, "work_ns", "on devices", 0, "time of that work", row->work_ns);
 	TP_COUNT(r, "shorter", "shorter", 0, "pieces of work that ran for less than their call",

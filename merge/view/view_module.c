@@ -155,9 +155,9 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 		    run->n_procs > 1 ? "; all ranks added" : "");
 	if (tp_module_memories_has_any(state->memories))
 		tp_out_line(out, "dim",
-			    "Memory is all tensors': of the call with the greatest peak; kept: how "
+			    "Memory is all tensors': of the call with the highest peak; kept: how "
 			    "much more there was after a call, on average.");
-	tp_out_line(out, "dim", "Outside of all modules: %s operators, %s of backward.",
+	tp_out_line(out, "dim", "Outside all modules: %s operators, %s of backward.",
 		    tp_show_count(a, outside->n_ops),
 		    tp_show_ns(b, outside->backward_self_ns));
 	if (n_shown < n_all)

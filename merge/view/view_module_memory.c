@@ -108,7 +108,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		tp_module_paths_at(shown->paths, row->path)->depth);
 	TP_COUNT(r, "calls", NULL, 0, "number of calls", row->memory.n_calls);
 	TP_TEXT(r, "pass", "pass", 0, "forward or backward", "%s", pass_word[row->pass]);
-	TP_TEXT(r, "moment", NULL, 0, "entry, peak or exit of the call with the greatest peak", "%s",
+	TP_TEXT(r, "moment", NULL, 0, "entry, peak or exit of the call with the highest peak", "%s",
 		moment_word[row->moment]);
 	TP_NS(r, "when_ns", NULL, 0, "when that was", when_of(row));
 	TP_BYTES(r, NULL, "entry", TP_LESS(TP_TENSOR_N + 1), "", tp_moment_bytes(row->memory.entry));
@@ -178,7 +178,7 @@ void tp_view_module_memory(const struct tp_module_memories *memories,
 			(struct row){.path = path[i / TP_PASS_N], .pass = i % TP_PASS_N}, out);
 	tp_table_end(table);
 	tp_out_line(out, "dim",
-		    "All that is alive in the process then, of the call with the greatest peak%s.",
+		    "All that is alive in the process then, of the call with the highest peak%s.",
 		    tp_module_memories_has_categories(memories)
 			    ? "" : "; TRAINPROF_RECORD=categories says what it is for");
 }

@@ -134,7 +134,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_WHEN(r, state->all->has_device) {
 		TP_NS(r, "device_self_ns", "GPU self", 0, "device time of work launched in them",
 		      row->device_self_ns);
-		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of work launched inside of them",
+		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of work launched inside them",
 		      row->device_total_ns);
 		TP_CELL(r, "tensor_cores_percent", "TC", TP_UNIT_PERCENT, TP_LESS(1),
 			"part of GPU self in kernels with tensor cores", put_tensor_cores(r, row));

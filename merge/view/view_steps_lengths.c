@@ -25,7 +25,7 @@ static void put_lengths(struct tp_row *r, const struct lengths *of)
 	TP_NS(r, "p50_ns", "p50", 0, "median of their durations", tp_percentile(of->sorted, of->n, 50));
 	TP_NS(r, "p90_ns", "p90", 0, "90th percentile", tp_percentile(of->sorted, of->n, 90));
 	TP_NS(r, "p99_ns", "p99", 0, "99th percentile", tp_percentile(of->sorted, of->n, 99));
-	TP_NS(r, "max_ns", "max", 0, "greatest duration", of->sorted[of->n - 1]);
+	TP_NS(r, "max_ns", "max", 0, "longest duration", of->sorted[of->n - 1]);
 	TP_NS(r, "sum_ns", "sum", 0, "sum of their durations", of->sum_ns);
 	TP_PERCENT(r, "data_wait_percent", "data wait", 0, "part of it waiting for data", of->wait_ns,
 		   of->sum_ns);

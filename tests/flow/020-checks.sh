@@ -105,4 +105,12 @@ written "another file's name" "head comment" "${head[0]}" '/*' ' * b.c - what it
 written "no licence" "licence" "${head[@]:1}"
 written "an empty line at the end" "one newline" "${head[@]}" ''
 
+# A phrase is found over the end of a line and of a quoted piece, and only in what people read.
+printf 'It ran inside\nof it.\n' >page.1
+refused "a word of the dialect over two lines" check-words page.1 'page.1:2: "inside of": say inside'
+printf 'f("ran outside "\n"of it");\n' >said.c
+refused "... over two strings" check-words said.c 'said.c:2: "outside of": say outside'
+printf '/* the greatest */\ngreatest("the largest");\n' >said.c
+ok "comments and names are no text" "$TOP/scripts/check-words" said.c
+
 done_testing

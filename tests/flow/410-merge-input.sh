@@ -157,7 +157,7 @@ is "links in a loop: each file once" "$(events said)" "$n_all"
 damage; printf '\377\377\377' | dd of="$bad/rank0.0.tpt" bs=1 conv=notrunc status=none \
 	seek=$(($(wc -c <"$bad/rank0.0.tpt") / 2))
 fuse said -q -v health "$bad"
-like "a byte amidst a block: health says so" "$(cat "$TMP/said.out")" 'not well: something is missing'
+like "a byte amidst a block: health says so" "$(cat "$TMP/said.out")" 'warnings: something is missing'
 fuse said -q --strict -v steps "$bad"
 is "a byte amidst a block: --strict, and a view that reads no events" "$status" 3
 damage; rm -f "$bad"/*.steps

@@ -40,7 +40,7 @@ hang()
 		'^  pid [0-9]+ main thread: waits for the store for .* in reads the next shard$'
 	like "$1: health shows the spans" "$(cat "$TMP/$1.out")" \
 		'^Open spans of processes that still run, outermost first$'
-	unlike "$1: nobody died" "$(cat "$TMP/$1.out")" 'died|did not end in order'
+	unlike "$1: nobody died" "$(cat "$TMP/$1.out")" 'died|did not exit cleanly'
 	like "$1: the timeline has them, unfinished" "$(cat "$TMP/$1.json")" \
 		'"name":"waits for the store".*"Unfinished":1'
 }

@@ -49,7 +49,7 @@ for n in 2 3; do
 	unlike "$n ranks: nothing without a partner" "$(cat "$TMP/even$n-comm.out")" 'partner|before another'
 done
 
-for late in 'data:loading data' 'host:host code outside of operators' \
+for late in 'data:loading data' 'host:host code outside operators' \
 	'ops:operators on the host'; do
 	ranks "late-${late%%:*}" 2 --late "${late%%:*}"
 	like "late by ${late%%:*}: the rank" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
@@ -79,10 +79,10 @@ done
 # In every fourth step, as a checkpoint is.
 active=16 ranks every 2 --late host --every 4 --steps 22
 like "late in every fourth step: the rank" "$(cat "$TMP/every-comm.out")" '^rank 1 keeps the others waiting: last in '
-like "late in every fourth step: the cause" "$(cat "$TMP/every-comm.out")" '^  cause: host code outside of operators, '
+like "late in every fourth step: the cause" "$(cat "$TMP/every-comm.out")" '^  cause: host code outside operators, '
 
 # On GPUs: traces of three ranks, the last of which does something 5 ms longer in each step.
-for late in none: 'kernel:its kernels' 'host:host code outside of operators' 'loader:loading data'; do
+for late in none: 'kernel:its kernels' 'host:host code outside operators' 'loader:loading data'; do
 	gpu=$TMP/gpu-${late%%:*}
 	mkdir -p "$gpu"
 	"$PYTHON" "$TOP/tests/flow/lib/straggler_synth.py" "$gpu" 3 "${late%%:*}"

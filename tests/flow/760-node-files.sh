@@ -147,7 +147,7 @@ if "$PYTHON" -c 'import torch' 2>/dev/null; then
 	(cd dead/files && "$MERGE" -q -f tpn -o ../node/node0.tpn .)
 	all_the_same dead
 	like "the dead one's open spans are there" \
-		"$(cd dead/node && "$MERGE" -v health . 2>&1)" 'did not end in order'
+		"$(cd dead/node && "$MERGE" -v health . 2>&1)" 'did not exit cleanly'
 	"$MERGE" -q --recover dead/files >/dev/null
 	cp dead/node/node0.tpn dead/files
 	(cd dead/files && "$MERGE" -q -v operator --top 0 .) >both.out 2>/dev/null

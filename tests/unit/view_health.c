@@ -40,7 +40,7 @@ Test(view_health, is_one_green_line_when_all_is_well)
 {
 	char *text = print(true);
 
-	expect_has(text, "\033[32m  all good: nothing lost, nothing cut, nothing odd\033[0m\n");
+	expect_has(text, "\033[32m  all good: no events lost, truncated or inconsistent\033[0m\n");
 	expect_has(text, "clock     tsc: invariant; error between processes at most +-240 ns");
 	expect_has(text, "1,000 events in 5.37 KiB: 5.5 bytes an event");
 	expect_has(text, "drain thread: 40.0 us of CPU, 40 ns an event, <0.1 %");
@@ -58,9 +58,9 @@ Test(view_health, shows_every_kind_of_trouble)
 		"no end",
 		"recovered",
 		"rank 0: it broke",
-		"1 process did not end in order",
+		"1 process did not exit cleanly",
 		"aten::mm for 3.00 us",
-		"7 impossible orders before alignment, 3 after",
+		"7 causality violations before alignment, 3 after",
 		"5 names found no room",
 	};
 
@@ -202,7 +202,7 @@ Test(view_health, says_what_cupti_told)
 	fake.run.window[0].totals =
 		"cupti.version=130001\ncupti.call=1000\ncupti.kernel=500\ncupti.kernel.outside=20\n";
 	text = print(120);
-	cr_expect(strstr(text, "CUPTI     13.0: 1,500 records in the windows, 20 outside of them"),
+	cr_expect(strstr(text, "CUPTI     13.0: 1,500 records in the windows, 20 outside them"),
 		  "%s", text);
 	cr_expect(strstr(text, "all good"), "%s", text);
 }

@@ -253,7 +253,7 @@ Test(view_memory_host, losses_are_told)
 	add(2, TP_REC_HEAPALLOC, 0x10, 2048, 0);
 	text = print();
 	expect_has(text, "LOST 1,234 records, for want of space: blocks and frees are missing");
-	expect_has(text, "not heard 1 blocks were freed unheard: their addresses were used again");
+	expect_has(text, "not heard 1 blocks were freed without a record: their addresses were used again");
 	set_up();
 	add_stacks();
 	python(5, 66, "f", "/a.py", 1);

@@ -202,7 +202,7 @@ Test(view_overview, accuses_nobody_when_all_come_together)
 
 Test(view_overview, tells_of_processes_that_died_without_calling_it_a_loss)
 {
-	static const char *const wanted[] = {"died      1 process did not end in order", NULL};
+	static const char *const wanted[] = {"died      1 process did not exit cleanly", NULL};
 	char *text;
 
 	make_rank(0)->is_dead = true;
@@ -405,7 +405,7 @@ Test(view_overview, shows_a_row_for_the_gpu_of_each_rank)
 Test(view_overview, tells_what_the_gpus_records_lack)
 {
 	static const char *const wanted[] = {
-		"\033[1;31m  LOST      77 records of the GPU were dropped by CUPTI: a greater "
+		"\033[1;31m  LOST      77 records of the GPU were dropped by CUPTI: a larger "
 		"TRAINPROF_CUPTI_BUFFER; and 1 more",
 		"odd       1 of 12 pieces of work have no call that was recorded; 1 began before "
 		"their call, by up to 500 us; 1 launch started nothing that was recorded",

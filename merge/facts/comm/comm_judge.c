@@ -56,7 +56,7 @@ const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict)
 	case TP_CAT_CPU:
 		return "operators on the host";
 	default:
-		return "host code outside of operators";
+		return "host code outside operators";
 	}
 }
 

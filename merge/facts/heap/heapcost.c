@@ -20,7 +20,7 @@ static const struct tp_flame_cost figures[] = {
 				 true},
 	[TP_HEAP_PEAK_BLOCKS] = {"peak_blocks", "blocks at the peak", "peak_objects",
 				 TP_FLAME_COUNT, true},
-	[TP_HEAP_END_BLOCKS] = {"end_blocks", "blocks alive at the end", "inuse_objects",
+	[TP_HEAP_END_BLOCKS] = {"end_blocks", "live blocks at the end", "inuse_objects",
 				TP_FLAME_COUNT, true},
 };
 

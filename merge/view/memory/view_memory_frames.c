@@ -55,7 +55,7 @@ static void print_frames(const struct tp_host_shown *shown, struct tp_frame *fra
 			    tp_hostmem_show_frame(text, sizeof(text), &frame[i],
 						  TP_HOSTMEM_LONG));
 		if (frame[i].is_cut)
-			tp_out_line(shown->out, "dim", "    (what is outside of it is not known)");
+			tp_out_line(shown->out, "dim", "    (what is outside it is not known)");
 	}
 	if (n_kept < n)
 		tp_out_line(shown->out, "dim",

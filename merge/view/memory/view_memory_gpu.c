@@ -44,7 +44,7 @@ static void print_peak(const struct tp_gpumem_device *gpu, struct tp_out *out)
 	if (gpu->is_peak_in_step)
 		snprintf(step, sizeof(step), " in step %lu", (unsigned long)gpu->peak_step);
 	if (gpu->has_peak)
-		tp_out_item(out, "", LABEL, "most at a time", "%s%s%s, %s after the run's begin",
+		tp_out_item(out, "", LABEL, "most at a time", "%s%s%s, %s after the run started",
 			    tp_show_bytes(peak, gpu->peak_bytes), total, step,
 			    tp_show_ns(at, gpu->peak_ns));
 	else
@@ -88,7 +88,7 @@ static void print_driver(const struct tp_gpumem_device *gpu, struct tp_out *out)
 		tp_out_item(out, "", LABEL, "not attributed",
 			    "%s: %s%s",
 			    tp_show_bytes(c, gpu->unattributed_bytes),
-			    "CUDA's context and code, CUPTI's buffers, what was allocated unheard",
+			    "CUDA's context and code, CUPTI's buffers, what was not recorded",
 			    gpu->own_bytes >= 0 ? "" : ", other processes");
 }
 
@@ -234,7 +234,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_gpumem *mem, 
 	}
 	if (n_unknown)
 		tp_out_line(out, "yellow",
-			    "%s frees were of blocks that had been allocated unheard, before the "
+			    "%s frees were of blocks that had been allocated before the "
 			    "profiler or while others had CUPTI: their size is not known.",
 			    tp_show_count(a, n_unknown));
 	if (n_not_kept)

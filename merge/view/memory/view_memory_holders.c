@@ -155,7 +155,7 @@ static void print_oom(const struct tp_tensors_shown *shown, const struct tp_allo
 	if (oom->step != TP_NO_STEP)
 		snprintf(step, sizeof(step), " in step %lu", (unsigned long)oom->step);
 	tp_out_item(shown->out, "red", LABEL, "asked for", "%s,%s",
-		    tp_show_bytes(a, oom->asked_bytes), *step ? step : " outside of steps");
+		    tp_show_bytes(a, oom->asked_bytes), *step ? step : " outside steps");
 	tp_tensors_show_origin(shown, oom->origin, module, line);
 	tp_out_item(shown->out, "", LABEL, "by", "%s%s%s%s%s",
 		    oom->name == TP_NO_NAME ? "no operator"

@@ -33,7 +33,7 @@ static void print_peak(const struct tp_hostmem_proc *host, struct tp_out *out)
 
 	if (host->is_peak_in_step)
 		snprintf(step, sizeof(step), " in step %lu,", (unsigned long)host->peak_step);
-	tp_out_item(out, "", LABEL, "most at a time", "%s in %s blocks,%s %s after the run's begin",
+	tp_out_item(out, "", LABEL, "most at a time", "%s in %s blocks,%s %s after the run started",
 		    tp_show_bytes(a, (int64_t)host->peak_bytes),
 		    tp_show_count(b, host->peak_blocks), step, tp_show_ns(c, host->peak_ns));
 	tp_out_item(out, "", LABEL, "at the end", "%s in %s blocks",
@@ -160,7 +160,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_hostmem_proc 
 	if (dropped)
 		tp_out_item(out, "red", LABEL, "LOST",
 			    "%s records, for want of space: blocks and frees are missing; give a "
-			    "greater TRAINPROF_BUFFER",
+			    "larger TRAINPROF_BUFFER",
 			    tp_show_count(a, dropped));
 	if (host->n_unknown_frees)
 		tp_out_item(out, "dim", LABEL, "from before",
@@ -169,7 +169,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_hostmem_proc 
 			    tp_show_count(a, host->n_unknown_frees));
 	if (host->n_missed_frees)
 		tp_out_item(out, "yellow", LABEL, "not heard",
-			    "%s blocks were freed unheard: their addresses were used again",
+			    "%s blocks were freed without a record: their addresses were used again",
 			    tp_show_count(a, host->n_missed_frees));
 }
 
@@ -206,7 +206,7 @@ static void print_stack_doubts(const struct tp_hostmem *mem, struct tp_out *out)
 	if (tp_stacks_orphans(stacks))
 		tp_out_line(out, "yellow",
 			    "%s frames name an outer one that is not in the trace: what is outside "
-			    "of them is not known.",
+			    "them is not known.",
 			    tp_show_count(a, tp_stacks_orphans(stacks)));
 	while (tp_stacks_trouble(stacks, n)[0])
 		n++;

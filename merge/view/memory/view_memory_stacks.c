@@ -54,7 +54,7 @@ static void put_code(struct tp_row *r, const struct tp_host_shown *shown, const 
 {
 	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
 		put_frame(r, &of->frame, of->is_known));
-	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside of it",
+	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
 		put_native(r, shown, of));
 }
 

@@ -197,7 +197,7 @@ void tp_view_tensors_curve(const struct tp_tensors_shown *shown,
 		free(bars);
 		return;
 	}
-	tp_out_title(shown->out, "Over the time in windows (each full at its greatest)");
+	tp_out_title(shown->out, "Over the time in windows (each full at its largest)");
 	for (uint32_t which = 0; which < CURVES; which++) {
 		int64_t most = 0, least = INT64_MAX;
 

@@ -31,7 +31,7 @@ static void print_peak(const struct tp_tensors_shown *shown, const struct tp_mem
 	if (peak->step != TP_NO_STEP)
 		snprintf(step, sizeof(step), " in step %lu,", (unsigned long)peak->step);
 	tp_out_item(shown->out, "", LABEL, "most at a time",
-		    "%s,%s %s after the run's begin",
+		    "%s,%s %s after the run started",
 		    tp_show_bytes(a, tp_stretch_bytes(peak)), step,
 		    tp_show_ns(b, peak->peak_ns));
 }
@@ -59,7 +59,7 @@ static void put_category(struct tp_row *r, const void *ctx, const void *of)
 			     track ? track->device : 0);
 	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
 		tp_tensors_put_category(r, category));
-	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the greatest peak",
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the highest peak",
 		 peak->at_peak[category]);
 	TP_PERCENT(r, "percent", "%", 0, "part of all then", peak->at_peak[category],
 		   tp_stretch_bytes(peak));

@@ -250,7 +250,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 }
 
 const struct tp_table_def tp_table_advice = {
-	.name = "advice", .columns = put_columns, .help = "what holds the run back, the dearest first",
+	.name = "advice", .columns = put_columns, .help = "what holds the run back, the most expensive first",
 };
 
 /* No rule applies: where the time goes nevertheless. */

@@ -84,7 +84,7 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 		 "up to %s of a step is code of the host between two lines, outside operators",
 		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "what does it do in each step? do it less often, outside of the loop, or by operators");
+		 "what does it do in each step? do it less often, outside the loop, or by operators");
 	tp_advice_gap(facts, &site, advice);
 	return true;
 }
