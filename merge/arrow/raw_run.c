@@ -28,7 +28,7 @@ static void process_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "program", NULL, 0, "what ran", "%s", proc->program);
 	TP_NS(r, "zero_real_ns", NULL, 0, "what the host's clock (CLOCK_REALTIME) said at time 0 of the run",
 	      (int64_t)run->zero_real_ns);
-	TP_CELL(r, "died", NULL, TP_UNIT_COUNT, 0, "1: it did not end in order", tp_row_integer(r, proc->is_dead));
+	TP_CELL(r, "died", NULL, TP_UNIT_COUNT, 0, "1: it did not exit cleanly", tp_row_integer(r, proc->is_dead));
 }
 
 static const struct tp_table_def processes = {
