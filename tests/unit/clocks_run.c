@@ -213,7 +213,7 @@ Test(clocks_run, traces_of_two_trainings_are_not_compared)
 	write_rank(0, 0, "world", CALLS, "host=a\n", "");
 	write_rank(1, 0, "world", CALLS, "host=b\n", "");
 	run = fuse();
-	cr_assert(has_issue(run, "several training"));
+	cr_assert(has_issue(run, "several training jobs"));
 	cr_assert_str_empty(run->clocks);
 	tp_run_free(run);
 }
