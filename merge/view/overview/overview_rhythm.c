@@ -234,8 +234,8 @@ static bool judge_trend_of(const struct steps *steps, struct tp_advice *advice)
 	}
 	if (median[PARTS - 1] / SLOWER_PERCENT < median[0] / 100)
 		return false;
-	advice->percent = tp_advice_percent(tp_sub(steps->all_ns, median[0] * (int64_t)steps->n),
-					    steps->all_ns);
+	/* Numbers that a file made up may be too large for a product of integers. */
+	advice->percent = 100.0 - 100.0 * (double)median[0] * steps->n / (double)steps->all_ns;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "steps get slower and slower: %s in the first eighth of the run, %s in the last",
 		 tp_show_ns(a, median[0]), tp_show_ns(b, median[PARTS - 1]));
