@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/stats.h"
+
 #define PIECE_NS 1000000000ull
 #define ONE_TO_ONE (1ull << 32)
 /* Slower than 100 MHz or faster than 10 GHz is no clock of a machine we know. */
@@ -225,13 +227,6 @@ void tp_align_free(struct tp_align_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-static int compare_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int64_t tp_align_real_offset(const struct tp_clock_anchor *anchor, uint32_t n)
 {
 	int64_t *d = n ? malloc(n * sizeof(d[0])) : NULL, median;
@@ -240,7 +235,7 @@ int64_t tp_align_real_offset(const struct tp_clock_anchor *anchor, uint32_t n)
 		return n ? (int64_t)(anchor[0].real_ns - anchor[0].mono_ns) : 0;
 	for (uint32_t i = 0; i < n; i++)
 		d[i] = (int64_t)(anchor[i].real_ns - anchor[i].mono_ns);
-	qsort(d, n, sizeof(d[0]), compare_i64);
+	tp_sort_i64(d, n);
 	median = d[n / 2];
 	free(d);
 	return median;

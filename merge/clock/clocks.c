@@ -14,6 +14,7 @@
 
 #include "merge/clock/clocks_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/stats.h"
 
 enum { MOST_CUTS = 6 };	/* rounds of halving: a minute is then below a second */
 
@@ -132,19 +133,12 @@ static int compare_moments(const void *a, const void *b)
 	return (x->sent_ns > y->sent_ns) - (x->sent_ns < y->sent_ns);
 }
 
-static int compare_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median of got - sent; scratch has room for all. */
 static int64_t median_of(const struct tp_clocks_way *way, int64_t *scratch)
 {
 	for (uint32_t i = 0; i < way->n; i++)
 		scratch[i] = way->moment[i].got_ns - way->moment[i].sent_ns;
-	qsort(scratch, way->n, sizeof(*scratch), compare_i64);
+	tp_sort_i64(scratch, way->n);
 	return scratch[way->n / 2];
 }
 

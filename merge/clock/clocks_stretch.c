@@ -7,18 +7,12 @@
 
 #include "merge/clock/clocks_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/stats.h"
 
 enum {
 	MOST_STRETCHES = 4096,
 	MOST_BOUNDS = 1 << 20,	/* of pairs in stretches: then these are longer */
 };
-
-static int compare_i64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 static int compare_spans(const void *a, const void *b)
 {
@@ -124,7 +118,7 @@ uint32_t tp_clocks_moments(const struct tp_clocks *clocks, const struct tp_clock
 	for (uint32_t i = 1; i < TP_CLOCKS_INNER; i++)
 		inner[n++] = stretch->first_ns + i * step;
 ends:
-	qsort(inner, n, sizeof(inner[0]), compare_i64);
+	tp_sort_i64(inner, n);
 	moment[n_moments++] = stretch->first_ns;
 	for (uint32_t i = 0; i < n; i++) {
 		if (inner[i] > moment[n_moments - 1])

@@ -19,6 +19,7 @@
 #include "merge/input/fuse.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/progress.h"
+#include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "runtime/trace/kinds.h"
 
@@ -393,13 +394,6 @@ static void drain_top(struct fuse *f)
 		sift_down(f, 0);
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The most blocks that lie around one moment. 0: out of memory. */
 static uint32_t count_around(const struct tp_run_in *run)
 {
@@ -410,8 +404,7 @@ static uint32_t count_around(const struct tp_run_in *run)
 		return 0;
 	for (uint32_t i = 0; i < run->n_blocks; i++)
 		last[i] = run->block[i].last_ns;
-	if (run->n_blocks)
-		qsort(last, run->n_blocks, sizeof(last[0]), compare_ns);
+	tp_sort_i64(last, run->n_blocks);
 	for (uint32_t i = 0; i < run->n_blocks; i++) {
 		/* Each ends after it began: `over` comes to a stop at this one. */
 		while (last[over] < run->block[i].first_ns)

@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 
 enum {
@@ -60,13 +61,6 @@ const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict)
 	}
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What the rank does longer than the others' median does. Communication is no cause: it is
  * where the others wait. */
 static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
@@ -85,7 +79,7 @@ static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
 				other[n++] = per_step(&rank[i], category);
 		if (!n)
 			break;
-		qsort(other, n, sizeof(*other), compare_ns);
+		tp_sort_i64(other, n);
 		excess = tp_sub(per_step(verdict->rank, category), other[n / 2]);
 		if (excess > verdict->excess_ns) {
 			verdict->excess_ns = excess;
