@@ -283,10 +283,12 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
-	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums};
-	struct tp_advice advice[N_RULES] = {{NULL, 0, 0, "", "", ""}};
+	struct tp_rhythm rhythm;
+	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums, .rhythm = &rhythm};
+	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
 	uint32_t n = 0;
 
+	tp_rhythm_find(overview, &rhythm);
 	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
 		tp_gpu_add(&facts.gpu, &tp_gpu_time_at(overview->gpu, i)->total);
 	for (uint32_t i = 0; i < N_RULES; i++) {

@@ -13,14 +13,25 @@
 struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
-	int64_t each_ns;	/* of the whole run's rules: what a slow step takes longer */
 	char evidence[240], place[240], todo[200];
 };
+
+/* Steps of the whole run: looked at once, for three rules. */
+enum { TP_RHYTHM_EPOCHS, TP_RHYTHM_PERIOD, TP_RHYTHM_TREND, TP_RHYTHM_N };
+struct tp_rhythm {
+	struct tp_rhythm_found {
+		bool is_any;
+		struct tp_advice advice;	/* without its rule */
+		int64_t each_ns;		/* what a slow step takes longer */
+	} found[TP_RHYTHM_N];
+};
+void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm);
 
 struct tp_advice_facts {
 	const struct tp_run *run;
 	const struct tp_overview *overview;
 	const struct tp_overview_sums *sums;
+	const struct tp_rhythm *rhythm;
 	struct tp_gpu_figures gpu;	/* of all devices */
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does */

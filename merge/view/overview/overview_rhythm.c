@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
-#include "merge/model/label.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -33,6 +33,7 @@ enum {
 /* What is asked about one process: its steps outside of windows. */
 struct steps {
 	const struct tp_step_row **row;
+	int64_t *scratch;	/* room for all of them */
 	uint32_t n;
 	int64_t median_ns, all_ns;
 };
@@ -43,36 +44,31 @@ struct kind {
 	int64_t all_ns, excess_ns;
 };
 
-static int compare_ns(const void *a, const void *b)
+static int64_t median_of(const struct steps *steps, uint32_t first, uint32_t n)
 {
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Negative: out of memory. */
-static int64_t median_of(const struct tp_step_row *const *row, uint32_t n)
-{
-	int64_t *ns = malloc(n * sizeof(*ns)), median;
-
-	if (!ns)
-		return -1;
 	for (uint32_t i = 0; i < n; i++)
-		ns[i] = row[i]->dur_ns;
-	qsort(ns, n, sizeof(*ns), compare_ns);
-	median = ns[n / 2];
-	free(ns);
-	return median;
+		steps->scratch[i] = steps->row[first + i]->dur_ns;
+	tp_sort_i64(steps->scratch, n);
+	return steps->scratch[n / 2];
 }
 
-/* To be freed. False: too few of them to say anything. */
+static void free_steps(struct steps *steps)
+{
+	free(steps->row);
+	free(steps->scratch);
+}
+
+/* To be freed, in any case. False: too few of them to say anything. */
 static bool find_steps(const struct tp_overview_proc *proc, struct steps *steps)
 {
-	*steps = (struct steps){NULL, 0, 0, 0};
+	*steps = (struct steps){.n = 0};
 	if (proc->n_ledger < STEPS_LEAST)
 		return false;
 	steps->row = malloc(proc->n_ledger * sizeof(*steps->row));
-	for (uint32_t i = 0; steps->row && i < proc->n_ledger; i++) {
+	steps->scratch = malloc(proc->n_ledger * sizeof(*steps->scratch));
+	if (!steps->row || !steps->scratch)
+		return false;
+	for (uint32_t i = 0; i < proc->n_ledger; i++) {
 		const struct tp_step_row *row = &proc->ledger[i];
 
 		if (row->index < FIRST_STEP || row->phase == TP_PHASE_WARMUP ||
@@ -82,11 +78,8 @@ static bool find_steps(const struct tp_overview_proc *proc, struct steps *steps)
 		steps->all_ns = tp_add(steps->all_ns, row->dur_ns);
 	}
 	if (steps->n >= STEPS_LEAST)
-		steps->median_ns = median_of(steps->row, steps->n);
-	if (steps->median_ns > 0)
-		return true;
-	free(steps->row);
-	return false;
+		steps->median_ns = median_of(steps, 0, steps->n);
+	return steps->median_ns > 0;
 }
 
 static bool is_slow(const struct steps *steps, const struct tp_step_row *row)
@@ -110,12 +103,13 @@ static bool is_told_apart(const struct kind *kind, const struct kind *other)
 }
 
 static void tell(const struct steps *steps, const struct kind *kind, const char *which,
-		 struct tp_advice *advice)
+		 struct tp_rhythm_found *found)
 {
+	struct tp_advice *advice = &found->advice;
 	char a[32], b[32], c[32];
 
 	advice->percent = tp_advice_percent(kind->excess_ns, steps->all_ns);
-	advice->each_ns = kind->excess_ns / kind->n;
+	found->each_ns = kind->excess_ns / kind->n;
 	snprintf(advice->evidence, sizeof(advice->evidence), "%s takes %s, the median step %s: up to %s "
 		 "of the run", which, tp_show_ns(a, kind->all_ns / kind->n), tp_show_ns(b, steps->median_ns),
 		 tp_show_percent(c, (double)kind->excess_ns, (double)steps->all_ns));
@@ -128,7 +122,7 @@ static bool is_epochs_first(const struct tp_step_row *row)
 	return row->epoch && !row->in_epoch;
 }
 
-static bool judge_epochs_of(const struct steps *steps, struct tp_advice *advice)
+static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *found)
 {
 	struct kind first = {0, 0, 0, 0}, other = {0, 0, 0, 0};
 
@@ -136,8 +130,8 @@ static bool judge_epochs_of(const struct steps *steps, struct tp_advice *advice)
 		count_step(steps, steps->row[i], is_epochs_first(steps->row[i]) ? &first : &other);
 	if (!is_told_apart(&first, &other))
 		return false;
-	tell(steps, &first, "the first step of an epoch", advice);
-	snprintf(advice->todo, sizeof(advice->todo), "does a loader start its workers anew? "
+	tell(steps, &first, "the first step of an epoch", found);
+	snprintf(found->advice.todo, sizeof(found->advice.todo), "does a loader start its workers anew? "
 		 "persistent_workers=True, longer epochs");
 	return true;
 }
@@ -183,8 +177,10 @@ static uint64_t find_begin(const struct steps *steps, uint32_t period)
 	return 0;
 }
 
-static bool judge_period_of(const struct steps *steps, struct tp_advice *advice)
+static bool judge_period(const struct steps *steps, struct tp_rhythm_found *found)
 {
+	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
+	struct tp_advice *advice = &found->advice;
 	struct kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
 	uint32_t period = find_period(steps), n_first = 0, n_told = 0;
 	struct tp_text place;
@@ -204,9 +200,8 @@ static bool judge_period_of(const struct steps *steps, struct tp_advice *advice)
 	if (!is_told_apart(&at, &other) || n_first > at.n / 2)
 		return false;
 	snprintf(which, sizeof(which), "every %" PRIu32 "%s step", period,
-		 period % 100 / 10 == 1 ? "th" : period % 10 == 1 ? "st" : period % 10 == 2 ? "nd"
-		 : period % 10 == 3 ? "rd" : "th");
-	tell(steps, &at, which, advice);
+		 period % 10 > 3 || period % 100 / 10 == 1 ? "th" : ordinal[period % 10]);
+	tell(steps, &at, which, found);
 	tp_text_init(&place, advice->place, sizeof(advice->place));
 	for (uint32_t i = 0; i < steps->n && n_told < TIMES_LEAST; i++)
 		if (steps->row[i]->index % period == begin)
@@ -219,8 +214,9 @@ static bool judge_period_of(const struct steps *steps, struct tp_advice *advice)
 
 /* ---- slower and slower ---- */
 
-static bool judge_trend_of(const struct steps *steps, struct tp_advice *advice)
+static bool judge_trend(const struct steps *steps, struct tp_rhythm_found *found)
 {
+	struct tp_advice *advice = &found->advice;
 	const uint32_t n = steps->n / PARTS;
 	int64_t median[PARTS];
 	char a[32], b[32];
@@ -228,8 +224,8 @@ static bool judge_trend_of(const struct steps *steps, struct tp_advice *advice)
 	if (n < PART_LEAST)
 		return false;
 	for (uint32_t part = 0; part < PARTS; part++) {
-		median[part] = median_of(&steps->row[steps->n - (PARTS - part) * n], n);
-		if (median[part] < 0 || (part && median[part] <= median[part - 1]))
+		median[part] = median_of(steps, steps->n - (PARTS - part) * n, n);
+		if (part && median[part] <= median[part - 1])
 			return false;
 	}
 	if (median[PARTS - 1] / SLOWER_PERCENT < median[0] / 100)
@@ -246,56 +242,66 @@ static bool judge_trend_of(const struct steps *steps, struct tp_advice *advice)
 
 /* ---- of all processes ---- */
 
-static bool judge_each(const struct tp_advice_facts *facts, struct tp_advice *advice,
-		       bool (*judge)(const struct steps *, struct tp_advice *))
+void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm)
 {
-	const struct tp_overview *overview = facts->overview;
-	const struct tp_advice blank = *advice;
-	bool is_any = false;
+	static bool (*const judge[TP_RHYTHM_N])(const struct steps *, struct tp_rhythm_found *) = {
+		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PERIOD] = judge_period,
+		[TP_RHYTHM_TREND] = judge_trend,
+	};
 
+	memset(rhythm, 0, sizeof(*rhythm));
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
-		struct tp_advice one = blank;
 		struct steps steps;
+		bool has_steps = find_steps(&overview->proc[i], &steps);
 
-		if (!find_steps(&overview->proc[i], &steps))
-			continue;
-		if (judge(&steps, &one) && (!is_any || one.percent > advice->percent)) {
-			*advice = one;
-			is_any = true;
+		for (uint32_t k = 0; has_steps && k < TP_RHYTHM_N; k++) {
+			struct tp_rhythm_found one = {.is_any = true};
+
+			if (judge[k](&steps, &one) && (!rhythm->found[k].is_any ||
+			    one.advice.percent > rhythm->found[k].advice.percent))
+				rhythm->found[k] = one;
 		}
-		free(steps.row);
+		free_steps(&steps);
 	}
-	return is_any;
+}
+
+/* Of the process that it costs most. */
+static bool take(const struct tp_rhythm_found *found, struct tp_advice *advice)
+{
+	const char *rule = advice->rule;
+
+	if (!found->is_any)
+		return false;
+	*advice = found->advice;
+	advice->rule = rule;
+	return true;
 }
 
 bool tp_advice_epochs(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	return judge_each(facts, advice, judge_epochs_of);
-}
-
-/* The longest gap of a window that met such a step, where it is most of what the step takes longer. */
-static void add_gap(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	size_t n = strlen(advice->place);
-	struct tp_site site;
-	struct tp_advice gap;
-
-	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
-	    site.longest_ns < advice->each_ns / 2)
-		return;
-	tp_advice_gap(facts, &site, &gap);
-	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", gap.place);
-}
-
-bool tp_advice_period(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	if (!judge_each(facts, advice, judge_period_of))
-		return false;
-	add_gap(facts, advice);
-	return true;
+	return take(&facts->rhythm->found[TP_RHYTHM_EPOCHS], advice);
 }
 
 bool tp_advice_trend(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	return judge_each(facts, advice, judge_trend_of);
+	return take(&facts->rhythm->found[TP_RHYTHM_TREND], advice);
+}
+
+/* With the longest gap of a window that met such a step, where it is most of what the step takes longer. */
+bool tp_advice_period(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_rhythm_found *found = &facts->rhythm->found[TP_RHYTHM_PERIOD];
+	struct tp_site site;
+	struct tp_advice gap;
+	size_t n;
+
+	if (!take(found, advice))
+		return false;
+	n = strlen(advice->place);
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    site.longest_ns < found->each_ns / 2)
+		return true;
+	tp_advice_gap(facts, &site, &gap);
+	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", gap.place);
+	return true;
 }
