@@ -14,6 +14,7 @@
 
 #include "merge/kineto/kineto_state.h"
 #include "merge/kineto/kineto_words.h"
+#include "merge/kit/show.h"
 #include "runtime/base/hash.h"
 #include "runtime/trace/frame.h"
 
@@ -112,7 +113,7 @@ struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *ca
 						struct tp_kineto_report *report, int *err)
 {
 	struct tp_kineto_records *r = calloc(1, sizeof(*r));
-	const char *name = strrchr(called, '/');
+	const char *name = tp_show_base(called);
 	struct stat st;
 	char meta[600], order[520];
 	int n;
@@ -122,7 +123,6 @@ struct tp_kineto_records *tp_kineto_records_new(const char *path, const char *ca
 		return NULL;
 	r->report = report;
 	r->first = UINT64_MAX;
-	name = name ? name + 1 : called;
 	if (tp_kineto_strings_init(&r->strings) || tp_arena_init(&r->arena, ARENA_BYTES))
 		goto fail;
 	if (tp_writer_init(&r->writer, &r->arena, TP_KINETO_IDS, tp_kineto_string_of, &r->strings))

@@ -139,3 +139,10 @@ const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n)
 	buf[out] = 0;
 	return buf;
 }
+
+const char *tp_show_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

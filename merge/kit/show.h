@@ -12,6 +12,8 @@ const char *tp_show_ns(char buf[32], int64_t ns);
 const char *tp_show_bytes(char buf[32], int64_t bytes);
 const char *tp_show_count(char buf[32], uint64_t n);
 const char *tp_show_percent(char buf[32], double part, double whole);
+/* The name in a path, without its folders. */
+const char *tp_show_base(const char *path);
 /* Untrusted text made printable; cut to at most cap - 1 bytes. */
 const char *tp_show_text(char *buf, uint32_t cap, const char *bytes, uint32_t n);
 

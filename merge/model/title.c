@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/kit/show.h"
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
 
@@ -30,11 +31,10 @@ uint64_t tp_title_pid(const struct tp_proc *proc)
 const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 {
 	char whole[400];
-	const char *program = tp_label_program(whole, proc), *name = strrchr(program, '/');
+	const char *program = tp_show_base(tp_label_program(whole, proc));
 	struct tp_text text;
 
 	tp_text_init(&text, buf, TP_TITLE_MAX);
-	program = name ? name + 1 : program;
 	if (proc->rank >= 0)
 		tp_text_fmt(&text, "rank %d", proc->rank);
 	if (proc->worker)

@@ -9,6 +9,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/show.h"
 #include "runtime/base/hash.h"
 
 struct diff {
@@ -19,18 +20,11 @@ struct diff {
 	uint32_t cap_frames;
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Python has a forward() and a <module> in every file; what has no name is known by its module. */
 static uint64_t hash_frame(const struct tp_frame *frame, uint64_t inner)
 {
-	const char *where = frame->is_python ? base_name(frame->file)
-			    : !frame->function[0] ? base_name(frame->module) : "";
+	const char *where = frame->is_python ? tp_show_base(frame->file)
+			    : !frame->function[0] ? tp_show_base(frame->module) : "";
 	uint64_t h = tp_hash_bytes(frame->function, strlen(frame->function), inner);
 
 	return tp_hash_bytes(where, strlen(where), h);

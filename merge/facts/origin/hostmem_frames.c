@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/facts/origin/own_python.h"
+#include "merge/kit/show.h"
 #include "runtime/base/text.h"
 
 enum { FUNCTION_MAX = 4096 };
@@ -20,13 +21,6 @@ static bool has(const char *text, const char *part)
 static bool begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static bool is_own_python(const struct tp_frame *frame)
@@ -55,7 +49,7 @@ static bool is_allocator(const struct tp_frame *frame)
 		if (begins(frame->function, functions[i]))
 			return true;
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
-		if (begins(base_name(frame->module), modules[i]))
+		if (begins(tp_show_base(frame->module), modules[i]))
 			return true;
 	return false;
 }
@@ -262,7 +256,7 @@ uint32_t tp_hostmem_telling_frame(const struct tp_frame *frame, uint32_t n)
 
 bool tp_hostmem_is_glue(const struct tp_frame *frame)
 {
-	const char *name = base_name(frame->module);
+	const char *name = tp_show_base(frame->module);
 
 	return !frame->is_python && (begins(name, "libpython") || begins(name, "python"));
 }
@@ -329,7 +323,7 @@ static void put_function(struct tp_text *out, const char *name)
 /* "libtorch_cpu": without folder, ending and version. */
 static void put_module(struct tp_text *out, const char *path)
 {
-	const char *name = base_name(path), *end = strstr(name, ".so");
+	const char *name = tp_show_base(path), *end = strstr(name, ".so");
 
 	tp_text_bytes(out, name, end && end != name ? (size_t)(end - name) : strlen(name));
 }
@@ -348,7 +342,7 @@ static void put_native(struct tp_text *out, const struct tp_frame *frame, enum t
 		put_function(out, frame->function);
 	if (how != TP_HOSTMEM_SHORT && frame->file[0] && frame->line)
 		tp_text_fmt(out, " %s:%u",
-			    how == TP_HOSTMEM_WHOLE ? frame->file : base_name(frame->file),
+			    how == TP_HOSTMEM_WHOLE ? frame->file : tp_show_base(frame->file),
 			    frame->line);
 	if (how == TP_HOSTMEM_LONG && frame->is_inlined) {
 		tp_text_str(out, " (inlined)");
@@ -358,7 +352,7 @@ static void put_native(struct tp_text *out, const struct tp_frame *frame, enum t
 		tp_text_char(out, ')');
 	} else {
 		tp_text_fmt(out, " (%s)",
-			    how == TP_HOSTMEM_WHOLE ? frame->module : base_name(frame->module));
+			    how == TP_HOSTMEM_WHOLE ? frame->module : tp_show_base(frame->module));
 	}
 }
 
@@ -387,7 +381,7 @@ const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame
 		return buf;
 	}
 	tp_text_str(&out, !frame->file[0]		? "?"
-			  : how == TP_HOSTMEM_SHORT	? base_name(frame->file)
+			  : how == TP_HOSTMEM_SHORT	? tp_show_base(frame->file)
 			  : how == TP_HOSTMEM_LONG	? in_package(frame->file)
 							: frame->file);
 	if (frame->line)

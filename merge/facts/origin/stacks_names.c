@@ -14,6 +14,7 @@
 
 #include "merge/facts/origin/stacks_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/show.h"
 
 void tp_stacks_names_free(struct tp_stacks *stacks)
 {
@@ -329,13 +330,11 @@ static uint32_t count_evals(const struct tp_stacks *stacks, uint32_t stack, bool
 static bool is_interpreter(const struct tp_stacks *stacks, const struct node *node)
 {
 	const struct place *place = &stacks->place[node->inner & INNER_MASK];
-	const char *path, *name;
+	const char *name;
 
 	if ((place->flags & TP_FRAME_PYTHON) || place->of == MODULE_NONE)
 		return false;
-	path = stacks->module[place->of].path;
-	name = strrchr(path, '/');
-	name = name ? name + 1 : path;
+	name = tp_show_base(stacks->module[place->of].path);
 	return !strncmp(name, "python", 6) || !strncmp(name, "libpython", 9);
 }
 

@@ -6,11 +6,10 @@
  * in the caller. From the outermost frame inwards the two stacks have the same functions; the last
  * one of these is it, with the line that it was in before and the one that it came to.
  */
-#include <string.h>
-
 #include "merge/facts/origin/own_python.h"
 #include "merge/facts/origin/stacks.h"
 #include "merge/facts/program/sites_in.h"
+#include "merge/kit/show.h"
 #include "runtime/base/text.h"
 
 enum { FRAMES = 192 };
@@ -28,13 +27,6 @@ static uint32_t read_frames(const struct tp_stacks *stacks, uint32_t stack,
 		if (all[n_all].is_python)
 			frame[n++] = all[n_all];
 	return n;
-}
-
-static const char *base_of(const char *file)
-{
-	const char *slash = strrchr(file, '/');
-
-	return slash ? slash + 1 : file;
 }
 
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap)
@@ -63,13 +55,13 @@ bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, 
 	tp_text_init(&out, text, cap);
 	at = &before[--n];
 	to = after[n].line;
-	tp_text_fmt(&out, "%s %s, from line %u %sto line %u", base_of(at->file), at->function, at->line,
+	tp_text_fmt(&out, "%s %s, from line %u %sto line %u", tp_show_base(at->file), at->function, at->line,
 		    at->line < to ? "" : "round ", to);
 	/* Round: in a loop, or in the next call from the line that called it. */
 	while (at->line >= to && n--) {
 		if (!tp_own_python(before[n].file))
 			continue;
-		tp_text_fmt(&out, ", called from %s:%u %s", base_of(before[n].file), before[n].line,
+		tp_text_fmt(&out, ", called from %s:%u %s", tp_show_base(before[n].file), before[n].line,
 			    before[n].function);
 		break;
 	}
