@@ -11,6 +11,7 @@
 #include "merge/facts/time/spans.h"
 #include "merge/kit/need.h"
 #include "merge/model/device.h"
+#include "runtime/trace/kinds.h"
 
 /* What a row is made of. */
 struct piece {
@@ -24,14 +25,9 @@ struct piece {
 /* Every kind of table has these. */
 static void event_columns(struct tp_row *r, const void *ctx, const void *of)
 {
-	static const char *const kind[] = {
-#define _(id, name, text, is_span, since) [id] = text,
-#include "runtime/trace/records.def"
-#undef _
-	};
 	const struct piece *piece = of;
 	const struct tp_event *event = piece ? piece->event : NULL;
-	const uint32_t n_kinds = sizeof(kind) / sizeof(kind[0]);
+	const char *kind = piece ? tp_kind_text(event->kind) : NULL;
 
 	TP_NUMBER(r, "process_at", NULL, 0, "of the table processes", event->proc->at);
 	TP_CELL(r, "rank", NULL, TP_UNIT_NUMBER, 0, "rank in the job",
@@ -40,8 +36,7 @@ static void event_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_CELL(r, "tid", NULL, TP_UNIT_NUMBER, 0, "thread id; none: on a device, or not known",
 		if (!event->queue && event->thread->tid) tp_row_integer(r, event->thread->tid));
 	TP_NUMBER(r, "window", NULL, 0, "window that recorded it", event->window);
-	TP_TEXT(r, "kind", NULL, 0, "what it is: operator, range, kernel...", "%s",
-		event->kind < n_kinds && kind[event->kind] ? kind[event->kind] : "?");
+	TP_TEXT(r, "kind", NULL, 0, "what it is: operator, range, kernel...", "%s", *kind ? kind : "?");
 	TP_TEXT(r, "name", NULL, 0, "its name", "%s", event->name->kind ? event->name->bytes : "");
 	TP_NS(r, "begin_ns", NULL, 0, "when it began, on the run's one clock", event->begin_ns);
 	TP_NS(r, "dur_ns", NULL, 0, "how long it took; 0: a moment", event->end_ns - event->begin_ns);

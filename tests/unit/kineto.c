@@ -10,6 +10,7 @@
 #include "merge/kineto/kineto_in.h"
 #include "merge/kineto/kineto_order.h"
 #include "merge/model/shapes.h"
+#include "runtime/trace/kinds.h"
 
 enum { LINES_MOST = 4096 };
 
@@ -18,12 +19,6 @@ struct reading {
 	size_t n;
 	int64_t zero;		/* of what is no frame */
 	bool has_zero;
-};
-
-static const char *const kind_text[] = {
-#define _(id, NAME, text, is_span, since) [id] = text,
-#include "runtime/trace/records.def"
-#undef _
 };
 
 /* "operator aten::add 10+5 on 7"; what is told of stacks has no times. */
@@ -49,12 +44,12 @@ static void take_event(void *ctx, const struct tp_event *event)
 		r->n += (size_t)snprintf(at, room, "module %s\n", event->name->bytes);
 	else if (event->queue)
 		r->n += (size_t)snprintf(at, room, "%s %s %lld+%lld of %u\n",
-					 kind_text[event->kind], event->name->bytes,
+					 tp_kind_text(event->kind), event->name->bytes,
 					 (long long)(event->begin_ns - r->zero),
 					 (long long)(event->end_ns - event->begin_ns), event->link);
 	else
 		r->n += (size_t)snprintf(at, room, "%s %s %lld+%llu on %u\n",
-					 kind_text[event->kind], event->name->bytes,
+					 tp_kind_text(event->kind), event->name->bytes,
 					 (long long)(event->begin_ns - r->zero),
 					 (unsigned long long)event->len, event->thread->tid);
 	cr_assert_lt(r->n, sizeof(r->lines));
