@@ -124,24 +124,20 @@ static uint32_t choose_of_proc(struct timeline *t, uint32_t first)
 
 /* ---- spans ---- */
 
-static bool is_async(const struct tp_event *event)
-{
-	return event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind);
-}
-
 static struct lane *lane_of(struct step *step, const struct tp_event *event)
 {
 	const void *of = event->queue ? (const void *)event->queue : (const void *)event->thread;
+	const bool is_async = tp_kind_is_async(event->kind, event->flags);
 
 	for (uint32_t i = 0; i < step->n_lanes; i++)
-		if (step->lane[i].of == of && step->lane[i].is_async == is_async(event))
+		if (step->lane[i].of == of && step->lane[i].is_async == is_async)
 			return &step->lane[i];
 	if (!tp_grow(&step->lane, &step->cap_lanes, (uint64_t)step->n_lanes + 1,
 		     sizeof(*step->lane)))
 		return NULL;
 	step->lane[step->n_lanes] = (struct lane){.of = of, .proc = event->proc,
 						  .is_queue = event->queue != NULL,
-						  .is_async = is_async(event),
+						  .is_async = is_async,
 						  .thread = event->thread, .queue = event->queue};
 	return &step->lane[step->n_lanes++];
 }
@@ -287,10 +283,12 @@ static const struct tp_proc *root_of(const struct tp_run *run, const struct tp_p
 static void event(void *state, const struct tp_event *ev)
 {
 	struct timeline *t = state;
+	const struct tp_proc *root;
 
-	const struct tp_proc *root = root_of(t->run, ev->proc);
-
-	if (!is_drawn(ev) || root->at >= t->run->n_procs || !t->of_proc[root->at])
+	if (!is_drawn(ev))
+		return;
+	root = root_of(t->run, ev->proc);
+	if (root->at >= t->run->n_procs || !t->of_proc[root->at])
 		return;
 	for (uint32_t i = t->of_proc[root->at] - 1; i < t->n_steps && t->step[i].proc == root; i++)
 		if (ev->begin_ns < t->step[i].end_ns && ev->end_ns > t->step[i].begin_ns)

@@ -60,8 +60,7 @@ static inline enum tp_track_family tp_tracks_family(const struct tp_event *event
 		return TP_TRACK_COLL;
 	if (event->kind == TP_REC_XFER)
 		return TP_TRACK_XFER;
-	return event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind) ? TP_TRACK_ASYNC
-									      : TP_TRACK_THREAD;
+	return tp_kind_is_async(event->kind, event->flags) ? TP_TRACK_ASYNC : TP_TRACK_THREAD;
 }
 
 /* The thread's own track, for what has no length. */

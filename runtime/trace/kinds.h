@@ -58,10 +58,11 @@ static inline bool tp_kind_has_shapes(uint8_t kind)
 	return kind == TP_REC_OP || kind == TP_REC_RANGE;
 }
 
-/* Of torch's own, whose flags say TP_F_ASYNC. */
-static inline bool tp_kind_can_be_async(uint8_t kind)
+/* By the flags of a record of this kind. Only those of torch's own say TP_F_ASYNC: of other kinds the
+ * bit means something else. */
+static inline bool tp_kind_is_async(uint8_t kind, uint8_t flags)
 {
-	return tp_kind_has_shapes(kind) || kind == TP_REC_STEP;
+	return flags & TP_F_ASYNC && (tp_kind_has_shapes(kind) || kind == TP_REC_STEP);
 }
 
 /* Of enum tp_devmem_kind: "device", "pinned" ...; "unknown". */

@@ -97,7 +97,7 @@ static enum tp_excerpt_lane lane_of(const struct tp_event *event)
 {
 	if (tp_kind_is_nccl(event->kind))
 		return TP_LANE_COLL;
-	if (event->flags & TP_F_ASYNC && tp_kind_can_be_async(event->kind))
+	if (tp_kind_is_async(event->kind, event->flags))
 		return TP_LANE_ASYNC;
 	return event->queue && event->kind != TP_REC_CALL && event->kind != TP_REC_OVERHEAD ?
 		TP_LANE_QUEUE : TP_LANE_THREAD;
