@@ -18,6 +18,11 @@ struct tp_facts;
 
 /* Kinds that no version knows yet, from TP_FACT_OTHERS on, are one. */
 enum { TP_FACT_OTHERS = 63 };
+static inline uint32_t tp_fact_kind_at(uint8_t kind)
+{
+	return kind < TP_FACT_OTHERS ? kind : TP_FACT_OTHERS;
+}
+
 #define TP_FACT_KIND(kind) (UINT64_C(1) << (kind))
 #define TP_FACT_ALL_KINDS UINT64_MAX
 /* What keeps a device busy: tp_device_is_work (device.h). */

@@ -47,16 +47,11 @@ static void give(struct takers *takers, const struct tp_event *event)
 		takers->taker[i].event(takers->taker[i].state, event);
 }
 
-static uint32_t kind_of(const struct tp_event *event)
-{
-	return event->kind < TP_FACT_OTHERS ? event->kind : TP_FACT_OTHERS;
-}
-
 static void give_cut(void *ctx, const struct tp_event *event)
 {
 	struct tp_facts *facts = ctx;
 
-	give(&facts->cut[kind_of(event)], event);
+	give(&facts->cut[tp_fact_kind_at(event->kind)], event);
 }
 
 struct tp_facts *tp_facts_new(const struct tp_run *run)
@@ -144,7 +139,7 @@ void tp_facts_event(void *opaque, const struct tp_event *event)
 
 	if (!facts->is_open)
 		open_pass(facts);
-	give(&facts->whole[kind_of(event)], event);
+	give(&facts->whole[tp_fact_kind_at(event->kind)], event);
 	if (facts->has_cut)
 		tp_clip_event(&facts->clip, event);
 }

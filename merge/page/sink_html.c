@@ -115,7 +115,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 static void event(void *state, const struct tp_event *ev)
 {
 	struct page *page = state;
-	uint64_t kind = TP_FACT_KIND(ev->kind < TP_FACT_OTHERS ? ev->kind : TP_FACT_OTHERS);
+	uint64_t kind = TP_FACT_KIND(tp_fact_kind_at(ev->kind));
 
 	for (uint32_t i = 0; i < N_PARTS; i++)
 		if (parts[i]->kinds & kind && page->part[i])
