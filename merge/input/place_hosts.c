@@ -17,8 +17,8 @@
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
+#include "merge/kineto/kineto_in.h"
 #include "merge/model/label.h"
-#include "runtime/base/hash.h"
 
 struct tp_host_at {
 	const struct tp_proc_in *proc;	/* one of it */
@@ -60,8 +60,7 @@ static void undo_shift(const struct tp_run_in *run, struct tp_proc_in *proc)
 static bool is_of_kineto(const struct tp_proc_in *proc)
 {
 	return proc->pub.host[0] && !proc->pub.boot_id[1] &&
-	       proc->pub.boot_id[0] ==
-		       tp_hash_bytes(proc->pub.host, strlen(proc->pub.host), TP_FILE_MAGIC);
+	       proc->pub.boot_id[0] == tp_kineto_boot_id(proc->pub.host);
 }
 
 /* Where a trace of ours is of the same host, one of torch.profiler is on that one's clock, as if it

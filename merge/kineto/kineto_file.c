@@ -225,6 +225,11 @@ static int write_steps(struct tp_kineto_records *r)
 	return tp_kineto_steps_write(&r->steps, &head, r->late_ns, path);
 }
 
+uint64_t tp_kineto_boot_id(const char *host)
+{
+	return tp_hash_bytes(host, strlen(host), TP_FILE_MAGIC);
+}
+
 int tp_kineto_records_end(struct tp_kineto_records *r)
 {
 	char totals[256];
@@ -241,8 +246,7 @@ int tp_kineto_records_end(struct tp_kineto_records *r)
 		     (unsigned long long)(r->first <= r->last ? r->first : 0),
 		     (unsigned long long)r->last, (unsigned long long)r->first_step,
 		     (unsigned long long)r->steps.n_steps, (unsigned long long)r->strings.n_nameless);
-	/* Equal hosts have one clock. */
-	r->head.boot_id[0] = tp_hash_bytes(r->host, strlen(r->host), TP_FILE_MAGIC);
+	r->head.boot_id[0] = tp_kineto_boot_id(r->host);
 	err = tp_writer_close(&r->writer, totals, (uint32_t)n);
 	if (!err && r->late_ns)
 		err = shift_clocks(r);

@@ -44,4 +44,8 @@ bool tp_kineto_is_ours(const char *path);
 int tp_kineto_convert(const char *path, const char *name, const char *to,
 		      struct tp_kineto_report *report);
 
+/* What a converted trace has for the first half of a boot id (the second is 0), which torch.profiler does
+ * not tell: equal hosts have one clock. */
+uint64_t tp_kineto_boot_id(const char *host);
+
 #endif
