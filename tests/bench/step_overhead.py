@@ -30,6 +30,9 @@ CALLS_A_STEP = 20000
 SKIP_STEPS = 5      # of each run: caches, allocator, first calls
 TORCH = {"torch.profiler": [], "torch.profiler, memory": ["--memory"],
          "torch.profiler, memory and a file": ["--memory", "--export"]}
+WINDOWS = "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)
+SCHEDULES = {"waiting": "wait=1000000,warmup=0,active=1,per=run",
+             "window": "wait=%d,warmup=%d,active=%d,repeat=0,per=run" % (WAIT, WARMUP, ACTIVE)}
 AFTER = 3           # steps after a window in which work for it may still be going on
 
 
@@ -41,25 +44,30 @@ def environment(lib, schedule, folder):
     return env
 
 
-def step_times(kind, work, n_steps, settings):
-    """Step durations in ns of one run: (by the wall's clock, in CPU time, in that of its thread)."""
-    schedule = {"waiting": "wait=1000000,warmup=0,active=1,per=run",
-                "window": "wait=%d,warmup=%d,active=%d,repeat=0,per=run" %
-                          (WAIT, WARMUP, ACTIVE)}.get(kind)
+def run_steps(work, n_steps, settings, more=(), schedule=None, lib=None, record=None):
+    """Step durations in ns of one run: (by the wall's clock, in CPU time, in that of its thread).
+
+    more: arguments of step_times.py; schedule: a name of SCHEDULES, None: not preloaded."""
     with tempfile.TemporaryDirectory(dir=settings.tmp) as tmp:
         out = os.path.join(tmp, "ends.json")
         argv = [settings.python, os.path.join(HERE, "step_times.py"), out,
-                "--work", work, "--steps", str(n_steps), "--device", settings.device]
-        if kind in TORCH:
-            argv += ["--torch-profiler", "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)] + TORCH[kind]
+                "--work", work, "--steps", str(n_steps), "--device", settings.device, *more]
+        env = environment(lib or settings.lib, SCHEDULES.get(schedule), os.path.join(tmp, "run"))
+        if record:
+            env["TRAINPROF_RECORD"] = record
         done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
-                              env=environment(settings.lib, schedule, os.path.join(tmp, "run")))
+                              env=env)
         if done.returncode:
             sys.exit("'%s' ended with status %d: %s" %
                      (" ".join(argv), done.returncode, done.stderr.decode()[-500:]))
         with open(out) as file:
             clocks = json.load(file)
     return tuple([b - a for a, b in zip(ends, ends[1:])] for ends in clocks)
+
+
+def step_times(kind, work, n_steps, settings):
+    more = ["--torch-profiler", WINDOWS, *TORCH[kind]] if kind in TORCH else []
+    return run_steps(work, n_steps, settings, more, kind)
 
 
 def spread(values):

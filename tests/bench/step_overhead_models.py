@@ -8,26 +8,23 @@ usage: step_overhead_models.py [--work gpt,tiny,conv] [--most CYCLES] [--until P
 Kinds of run take turns, in an order that reverses each round. Each has windows of ten steps out
 of every twenty-one (step_overhead.py), and a window is compared with the waiting steps around it
 in the same run: what it added, its end included, as a share of as many steps; first in CPU time of
-the training's thread, then of all threads, our drain thread and the file with it. Rounds go on until the 95 % interval of the mean of every kind but torch's
-profiler is narrower than --until to both sides, or --most cycles are measured. "empty callback" is
-torch's own part: a callback that does nothing in the same steps. Means, with a tenth of the cycles
-left out at both ends: what somebody else's program did to one of them is no cost of ours.
+the training's thread, then of all threads, our drain thread and the file with it. Rounds go on
+until the 95 % interval of the mean of every kind but torch's profiler is narrower than --until to
+both sides, or --most cycles are measured. "empty callback" is torch's own part: a callback that does
+nothing in the same steps. Means, with a tenth of the cycles left out at both ends: what somebody
+else's program did to one of them is no cost of ours.
 """
 
 import argparse
-import json
 import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 
 import step_overhead as base
 
 CYCLES_A_RUN = 8
 STEPS = CYCLES_A_RUN * base.CYCLE + base.AFTER + 2
-WINDOWS = "%d,%d,%d" % (base.WAIT, base.WARMUP, base.ACTIVE)
 # What TRAINPROF_RECORD is set to; None: as it comes.
 OURS = {"steps and host": "host", "operators": "ops", "operators, shapes": "ops,shapes",
         "operators, tensors": "ops,tensors", "operators, Python stacks": "ops,pystacks",
@@ -40,31 +37,17 @@ EMPTY, NOISE = "empty callback", "nothing (noise)"
 
 def run(kind, work, settings):
     """ns of CPU of each step of one run: of the thread, of all."""
-    with tempfile.TemporaryDirectory(dir=settings.tmp) as tmp:
-        out, argv = os.path.join(tmp, "ends.json"), []
-        env = base.environment(settings.lib, None, None)
-        if kind in TORCH:
-            argv = ["--torch-profiler", WINDOWS, *TORCH[kind]]
-        elif kind == EMPTY:
-            # The library waits for a step that never comes: its hooks are there, as in ours.
-            env = base.environment(settings.driver, "wait=1000000,warmup=0,active=1,per=run",
-                                   os.path.join(tmp, "run"))
-            argv = ["--empty-callback", WINDOWS]
-        elif kind != NOISE:
-            env = base.environment(settings.lib, "wait=%d,warmup=%d,active=%d,repeat=0,per=run" % (
-                base.WAIT, base.WARMUP, base.ACTIVE), os.path.join(tmp, "run"))
-            if OURS[kind]:
-                env["TRAINPROF_RECORD"] = OURS[kind]
-        argv = [settings.python, os.path.join(base.HERE, "step_times.py"), out, "--work", work,
-                "--steps", str(STEPS), *argv]
-        done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
-                              env=env)
-        if done.returncode:
-            sys.exit("'%s' ended with status %d: %s" %
-                     (" ".join(argv), done.returncode, done.stderr.decode()[-500:]))
-        with open(out) as file:
-            _, everywhere, own = json.load(file)
-    return tuple([b - a for a, b in zip(ends, ends[1:])] for ends in (own, everywhere))
+    how = {}
+    if kind in TORCH:
+        how = {"more": ["--torch-profiler", base.WINDOWS, *TORCH[kind]]}
+    elif kind == EMPTY:
+        # The library waits for a step that never comes: its hooks are there, as in ours.
+        how = {"more": ["--empty-callback", base.WINDOWS], "schedule": "waiting",
+               "lib": settings.driver}
+    elif kind != NOISE:
+        how = {"schedule": "window", "record": OURS[kind]}
+    _, everywhere, own = base.run_steps(work, STEPS, settings, **how)
+    return own, everywhere
 
 
 def added(times):
@@ -130,6 +113,7 @@ def main():
     parser.add_argument("--most", type=int, default=96, help="windows of each kind")
     parser.add_argument("--until", type=float, default=0.25, help="half of the interval, percent")
     settings = parser.parse_args()
+    settings.device = "cpu"
     settings.lib = os.path.abspath(os.environ.get("LIB", "build/libtrainprof.so"))
     settings.driver = os.path.abspath(os.environ.get("DRIVER",
                                                      "build/tests/progs/torch_driver.so"))
