@@ -47,6 +47,12 @@ void tp_text_char(struct tp_text *text, char c)
 	tp_text_bytes(text, &c, 1);
 }
 
+void tp_text_word(struct tp_text *text, const char *s, size_t n, char instead)
+{
+	for (size_t i = 0; i < n && s[i]; i++)
+		tp_text_char(text, s[i] > ' ' && s[i] < 0x7f ? s[i] : instead);
+}
+
 /* Digits of v at the end of `digits`; the return value points to the first. */
 static char *write_digits(char digits[DIGITS_MAX], uint64_t v, unsigned base)
 {

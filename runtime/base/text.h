@@ -24,6 +24,8 @@ void tp_text_init(struct tp_text *text, char *buf, size_t cap);
 void tp_text_bytes(struct tp_text *text, const char *bytes, size_t n);
 void tp_text_str(struct tp_text *text, const char *s);
 void tp_text_char(struct tp_text *text, char c);
+/* At most n bytes of s as one word of ASCII: `instead` for each that is a blank, control or no ASCII. */
+void tp_text_word(struct tp_text *text, const char *s, size_t n, char instead);
 void tp_text_u64(struct tp_text *text, uint64_t v);
 void tp_text_i64(struct tp_text *text, int64_t v);
 /* %s %.*s %d %u %ld %lu %zu %x %lx %c %% with width and zero padding; others are copied as they are. */

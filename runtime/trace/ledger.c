@@ -130,14 +130,6 @@ bool tp_ledger_parse_row(const char *line, size_t n, struct tp_ledger_row *row)
 enum { LEDGER_VERSION = 1 };
 static const char head_word[] = "#trainprof-ledger";
 
-/* A name with a blank in it would end the field early. */
-static void put_word(struct tp_text *text, const char *key, const char *word, size_t cap)
-{
-	tp_text_str(text, key);
-	for (size_t i = 0; i < cap - 1 && word[i]; i++)
-		tp_text_char(text, word[i] > ' ' && word[i] < 0x7f ? word[i] : '?');
-}
-
 size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head *head)
 {
 	struct tp_text text;
@@ -155,9 +147,13 @@ size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head 
 		tp_text_fmt(&text, " ppid=%u", head->parent_pid);
 	if (head->fork_ns)
 		tp_text_fmt(&text, " forked=%lu", head->fork_ns);
-	if (head->job[0])
-		put_word(&text, " job=", head->job, sizeof(head->job));
-	put_word(&text, " host=", head->host, sizeof(head->host));
+	/* A name with a blank in it would end the field early. */
+	if (head->job[0]) {
+		tp_text_str(&text, " job=");
+		tp_text_word(&text, head->job, sizeof(head->job) - 1, '?');
+	}
+	tp_text_str(&text, " host=");
+	tp_text_word(&text, head->host, sizeof(head->host) - 1, '?');
 	tp_text_str(&text,
 		    "\n#s step, e epoch, i step in epoch, b batches (1), p phase (2), c "
 		    "source (1), "

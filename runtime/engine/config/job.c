@@ -5,6 +5,7 @@
 #include "runtime/engine/config/job.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
@@ -27,13 +28,6 @@ static const struct {
 	{NULL, "port", "MASTER_PORT", NULL, NULL},
 };
 
-/* It becomes a word of a line. */
-static void put_word(struct tp_text *out, const char *value)
-{
-	for (; *value; value++)
-		tp_text_char(out, *value > ' ' && *value < 0x7f ? *value : '_');
-}
-
 void tp_job_read(char job[TP_JOB_WORD], const struct tp_rank *rank, tp_config_getenv_fn lookup,
 		 void *ctx)
 {
@@ -52,11 +46,12 @@ void tp_job_read(char job[TP_JOB_WORD], const struct tp_rank *rank, tp_config_ge
 		if (!value || !*value || !strcmp(value, "none"))
 			continue;
 		tp_text_fmt(&out, "%s:", row[i].sort);
-		put_word(&out, value);
+		/* It becomes a word of a line. */
+		tp_text_word(&out, value, SIZE_MAX, '_');
 		part = row[i].part ? lookup(ctx, row[i].part) : NULL;
 		if (part && *part) {
 			tp_text_char(&out, '.');
-			put_word(&out, part);
+			tp_text_word(&out, part, SIZE_MAX, '_');
 		}
 		return;
 	}
