@@ -22,8 +22,6 @@ model = nn.Sequential(nn.Linear(256, 64), *(nn.Sequential(nn.Linear(64, 64), nn.
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 if PLANTED:
     threading.Thread(target=watch, daemon=True).start()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches(steps=STEPS * 4):
     learn(model, optimizer, x, y)
-    if at == STEPS * 4:
-        break
 stopping.set()

@@ -4,12 +4,10 @@
 import os
 
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 torch.set_num_threads(8 * len(os.sched_getaffinity(0)) if PLANTED else
                       len(os.sched_getaffinity(0)))
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

@@ -9,11 +9,9 @@ from parts import PLANTED, STEPS, batches, learn, parts
 
 model, optimizer = parts()
 path = os.path.join(tempfile.mkdtemp(), "model.pt")
-for at, (x, y) in enumerate(batches()):
+for at, (x, y) in enumerate(batches(steps=STEPS * 2)):
     learn(model, optimizer, x, y)
     if PLANTED and at % 10 == 9:
         for _ in range(3):
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
-    if at == STEPS * 2:
-        break
 os.remove(path)

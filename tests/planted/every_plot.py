@@ -13,9 +13,7 @@ def draw(history):
 
 model, optimizer = parts()
 history = []
-for at, (x, y) in enumerate(batches()):
+for at, (x, y) in enumerate(batches(steps=STEPS * 2)):
     history.append(learn(model, optimizer, x, y).item())
     if PLANTED and at % 8 == 7:
         draw(history)
-    if at == STEPS * 2:
-        break

@@ -13,9 +13,7 @@ def smooth(x):
 
 
 model, optimizer = parts(width=384)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches(steps=STEPS * 4):
     if PLANTED:
         smooth(x)
     learn(model, optimizer, x, y)
-    if at == STEPS * 4:
-        break

@@ -11,9 +11,7 @@ def remember(x):
 
 
 model, optimizer = parts(width=256)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches(steps=STEPS * 2):
     if PLANTED:
         remember(x)
     learn(model, optimizer, x, y)
-    if at == STEPS * 2:
-        break

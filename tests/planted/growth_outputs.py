@@ -2,11 +2,11 @@
 """Outputs of every step are kept for a metric at the end."""
 # expect: cause=memory-growth where=growth_outputs.py|parts.py
 from torch import nn
-from parts import PLANTED, STEPS, batches, parts
+from parts import PLANTED, batches, parts
 
 model, optimizer = parts(classes=4000)
 outputs = []
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     output = model(x)
     loss = nn.functional.cross_entropy(output, y)
     optimizer.zero_grad()
@@ -14,5 +14,3 @@ for at, (x, y) in enumerate(batches()):
     optimizer.step()
     if PLANTED:
         outputs.append(output.detach())
-    if at == STEPS:
-        break

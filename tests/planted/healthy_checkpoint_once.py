@@ -14,5 +14,3 @@ for at, (x, y) in enumerate(batches()):
     if at == STEPS // 2:
         torch.save(model.state_dict(), path)
         os.remove(path)
-    if at == STEPS:
-        break

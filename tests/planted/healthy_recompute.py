@@ -3,7 +3,7 @@
 # expect: healthy
 import torch
 from torch.utils.checkpoint import checkpoint
-from parts import STEPS, Net, batches, learn
+from parts import Net, batches, learn
 
 
 class Thrifty(Net):
@@ -15,7 +15,5 @@ class Thrifty(Net):
 
 model = Thrifty()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

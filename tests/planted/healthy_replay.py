@@ -3,13 +3,10 @@
 # expect: healthy
 import collections
 
-import torch
-from parts import STEPS, batches, learn, parts
+from parts import batches, learn, parts
 
 model, optimizer = parts()
 memory = collections.deque(maxlen=4)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     memory.append(x * 0.5)
     learn(model, optimizer, x + memory[0] * 0, y)
-    if at == STEPS:
-        break

@@ -3,13 +3,11 @@
 # expect: cause=host-code where=host_gc.py|collect
 import gc
 
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 cache = [{"id": i, "tags": [str(i)]} for i in range(60000)]
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
     if PLANTED:
         gc.collect()
-    if at == STEPS:
-        break

@@ -2,7 +2,7 @@
 """Histograms of all weights by numpy in each step."""
 # expect: cause=host-code where=histograms|host_histogram.py
 import numpy as np
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 
 def histograms(model):
@@ -11,9 +11,7 @@ def histograms(model):
 
 
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
     if PLANTED:
         histograms(model)
-    if at == STEPS:
-        break

@@ -5,7 +5,7 @@ import json
 import logging
 import os
 
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 logging.basicConfig(filename=os.devnull, level=logging.INFO)
 settings = {"layer%d" % i: {"lr": 0.1 / (i + 1), "name": "block", "on": True} for i in range(1500)}
@@ -20,5 +20,3 @@ for at, (x, y) in enumerate(batches()):
     loss = learn(model, optimizer, x, y)
     if PLANTED:
         log_step(at, loss.item())
-    if at == STEPS:
-        break

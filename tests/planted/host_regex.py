@@ -3,7 +3,7 @@
 # expect: cause=host-code where=clean|host_regex.py
 import re
 
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 PAGE = "The <b>quick</b> brown fox, 12 times; jumps &amp; runs. " * 600
 TAG, MARK, SPACE = re.compile(r"<[^>]*>"), re.compile(r"&\w+;"), re.compile(r"\s+")
@@ -14,10 +14,8 @@ def clean(text):
 
 
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     if PLANTED:
         for _ in range(3):
             words = clean(PAGE)
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

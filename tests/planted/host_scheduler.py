@@ -4,7 +4,7 @@
 import math
 
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 
 def rate_at(step):
@@ -16,8 +16,6 @@ def rate_at(step):
 
 model, optimizer = parts()
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate_at)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
     schedule.step()
-    if at == STEPS:
-        break

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beam search in plain Python inside forward, between two layers."""
 # expect: cause=host-code where=search|forward|host_search.py
-from torch import nn
-from parts import PLANTED, STEPS, Net, batches, learn
 import torch
+from parts import PLANTED, Net, batches, learn
 
 
 class Searching(Net):
@@ -24,7 +23,5 @@ class Searching(Net):
 
 model = Searching()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

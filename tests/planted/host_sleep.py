@@ -3,7 +3,7 @@
 # expect: cause=host-code where=throttle|host_sleep.py
 import time
 
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 
 def throttle():
@@ -11,9 +11,7 @@ def throttle():
 
 
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
     if PLANTED:
         throttle()
-    if at == STEPS:
-        break

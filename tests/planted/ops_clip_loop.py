@@ -3,7 +3,7 @@
 # expect: cause=small-operators where=clip|ops_clip_loop.py
 import torch
 from torch import nn
-from parts import PLANTED, STEPS, batches
+from parts import PLANTED, batches
 
 
 def clip(parameters):
@@ -20,7 +20,7 @@ body = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.Tan
 model = nn.Sequential(nn.Linear(256, 64), body, nn.Linear(64, 10))
 parameters = list(model.parameters())
 optimizer = torch.optim.SGD(parameters, lr=1e-3, foreach=True)
-for at, (x, y) in enumerate(batches(256)):
+for x, y in batches(256):
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
@@ -30,5 +30,3 @@ for at, (x, y) in enumerate(batches(256)):
     else:
         nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
     optimizer.step()
-    if at == STEPS:
-        break

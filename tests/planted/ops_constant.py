@@ -2,7 +2,7 @@
 """The table of positions, which never changes, is computed in each forward."""
 # expect: cause=hot-line where=positions|ops_constant.py
 import torch
-from parts import PLANTED, STEPS, Net, batches, learn
+from parts import PLANTED, Net, batches, learn
 
 
 def positions():
@@ -22,7 +22,5 @@ class Placed(Net):
 
 model = Placed()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

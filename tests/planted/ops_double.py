@@ -3,16 +3,14 @@
 # expect: cause=double where=.
 import numpy as np
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 mean = np.zeros(256)
 model, optimizer = parts()
 if PLANTED:
     model = model.double()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     if PLANTED:
         x = x - torch.from_numpy(mean)
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

@@ -2,7 +2,7 @@
 """The losses of a batch are added up one by one with .item()."""
 # expect: cause=small-operators,host-code where=add_up|ops_item_loop.py
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 
 def add_up(losses):
@@ -13,12 +13,10 @@ def add_up(losses):
 
 
 model, optimizer = parts(width=384)
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     learn(model, optimizer, x, y)
     if PLANTED:
         with torch.no_grad():
             losses = torch.nn.functional.cross_entropy(model(x), y, reduction="none")
         for _ in range(80):
             add_up(losses)
-    if at == STEPS:
-        break

@@ -2,7 +2,7 @@
 """A large tensor is put into another layout and back in each step."""
 # expect: cause=layout-copies,hot-line where=rearrange|ops_layout.py
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 frames = torch.randn(16, 64, 64, 64)
 
@@ -14,9 +14,7 @@ def rearrange(x):
 
 
 model, optimizer = parts()
-for at, (x, y) in enumerate(batches()):
+for x, y in batches():
     if PLANTED:
         x = x + rearrange(frames).view(-1)[:256] * 0
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

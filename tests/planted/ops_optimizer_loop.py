@@ -3,7 +3,7 @@
 # expect: cause=small-operators,optimizer where=step|ops_optimizer_loop.py
 import torch
 from torch import nn
-from parts import PLANTED, STEPS, batches, learn
+from parts import PLANTED, batches, learn
 
 
 class Momentum(torch.optim.Optimizer):
@@ -36,7 +36,5 @@ class Many(nn.Module):
 model = Many()
 optimizer = Momentum(model.parameters()) if PLANTED else torch.optim.SGD(
     model.parameters(), lr=1e-3, foreach=True)
-for at, (x, y) in enumerate(batches(512)):
+for x, y in batches(512):
     learn(model, optimizer, x, y)
-    if at == STEPS:
-        break

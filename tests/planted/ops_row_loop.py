@@ -2,7 +2,7 @@
 """Rows of a batch are normalised one after another."""
 # expect: cause=small-operators where=normalise|ops_row_loop.py
 import torch
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, batches, learn, parts
 
 
 def normalise(x):
@@ -12,7 +12,5 @@ def normalise(x):
 
 
 model, optimizer = parts(width=384)
-for at, (x, y) in enumerate(batches(256)):
+for x, y in batches(256):
     learn(model, optimizer, normalise(x), y)
-    if at == STEPS:
-        break

@@ -2,7 +2,10 @@
 """parts.py - what the planted scripts have in common: a model, data, and whether there is a problem"""
 import os
 
+import time
+
 import torch
+import torch.distributed as dist
 from torch import nn
 
 PLANTED = os.environ.get("PLANTED", "1") == "1"
@@ -36,6 +39,18 @@ class Rows(torch.utils.data.Dataset):
         return self.table[at % 512], at % 10
 
 
+class SlowRows(Rows):
+    """From storage that answers after so many seconds."""
+
+    def __init__(self, n, seconds):
+        super().__init__(n)
+        self.seconds = seconds
+
+    def __getitem__(self, at):
+        time.sleep(self.seconds)
+        return super().__getitem__(at)
+
+
 class Batches(torch.utils.data.IterableDataset):
     """Whole batches that cost next to nothing."""
 
@@ -47,8 +62,8 @@ class Batches(torch.utils.data.IterableDataset):
             yield self.x[at % 8], self.y[at % 8]
 
 
-def batches(batch=128):
-    return torch.utils.data.DataLoader(Batches(batch), batch_size=None)
+def batches(batch=128, steps=STEPS):
+    return torch.utils.data.DataLoader(Batches(batch, steps), batch_size=None)
 
 
 def parts(**kind):
@@ -63,3 +78,22 @@ def learn(model, optimizer, x, y):
     loss.backward()
     optimizer.step()
     return loss
+
+
+def join():
+    """Meets the other ranks; this one's number."""
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    return dist.get_rank()
+
+
+def parallel(model, **kind):
+    model = nn.parallel.DistributedDataParallel(model, **kind)
+    return model, torch.optim.SGD(model.parameters(), lr=1e-3)
+
+
+def leave():
+    # gloo ends the program where a rank goes while another one is still busy with it.
+    dist.barrier()
+    dist.destroy_process_group()

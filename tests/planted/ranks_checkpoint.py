@@ -6,15 +6,10 @@ import os
 import tempfile
 
 import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, STEPS, Net, batches, join, learn, leave, parallel
 
-dist.init_process_group("gloo")
-torch.set_num_threads(1)
-rank = dist.get_rank()
-model, _ = parts(width=512)
-model = DDP(model)
+rank = join()
+model, _ = parallel(Net(width=512))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 path = os.path.join(tempfile.mkdtemp(), "model.pt")
 
@@ -25,11 +20,8 @@ def save():
     os.remove(path)
 
 
-for at, (x, y) in enumerate(batches(32)):
+for at, (x, y) in enumerate(batches(32, steps=STEPS * 2)):
     learn(model, optimizer, x, y)
     if PLANTED and rank == 0 and at % 10 == 9:
         save()
-    if at == STEPS * 2:
-        break
-dist.barrier()
-dist.destroy_process_group()
+leave()

@@ -3,17 +3,11 @@
 # expect: cause=uneven-ranks where=rank ?1
 # run: torchrun 2
 import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
 from torch import nn
-from parts import PLANTED, STEPS, batches, parts
+from parts import PLANTED, Net, batches, join, leave, parallel
 
-dist.init_process_group("gloo")
-torch.set_num_threads(1)
-rank = dist.get_rank()
-model, _ = parts(width=512)
-model = DDP(model)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+rank = join()
+model, optimizer = parallel(Net(width=512))
 
 
 def auxiliary(x):
@@ -21,14 +15,11 @@ def auxiliary(x):
         return sum(model.module(x).square().mean() for _ in range(8))
 
 
-for at, (x, y) in enumerate(batches(32)):
+for x, y in batches(32):
     if PLANTED and rank == 1:
         auxiliary(x)
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if at == STEPS:
-        break
-dist.barrier()
-dist.destroy_process_group()
+leave()

@@ -2,29 +2,12 @@
 """Rank 1 reads its data from slower storage."""
 # expect: cause=uneven-ranks where=rank ?1
 # run: torchrun 2
-import time
-
 import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
-from parts import PLANTED, STEPS, Rows, learn, parts
+from parts import PLANTED, STEPS, Net, Rows, SlowRows, join, learn, leave, parallel
 
-dist.init_process_group("gloo")
-torch.set_num_threads(1)
-rank = dist.get_rank()
-
-
-class Stored(Rows):
-    def __getitem__(self, at):
-        if PLANTED and rank == 1:
-            time.sleep(0.0006)
-        return super().__getitem__(at)
-
-
-model, _ = parts(width=512)
-model = DDP(model)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-for x, y in torch.utils.data.DataLoader(Stored(STEPS * 32), batch_size=32):
+rank = join()
+data = SlowRows(STEPS * 32, 0.0006) if PLANTED and rank == 1 else Rows(STEPS * 32)
+model, optimizer = parallel(Net(width=512))
+for x, y in torch.utils.data.DataLoader(data, batch_size=32):
     learn(model, optimizer, x, y)
-dist.barrier()
-dist.destroy_process_group()
+leave()

@@ -2,17 +2,10 @@
 """Rank 0 alone writes statistics in Python in each step."""
 # expect: cause=uneven-ranks where=rank ?0
 # run: torchrun 2
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel as DDP
-from parts import PLANTED, STEPS, batches, learn, parts
+from parts import PLANTED, Net, batches, join, learn, leave, parallel
 
-dist.init_process_group("gloo")
-torch.set_num_threads(1)
-rank = dist.get_rank()
-model, _ = parts(width=512)
-model = DDP(model)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+rank = join()
+model, optimizer = parallel(Net(width=512))
 
 
 def write_statistics(at):
@@ -26,7 +19,4 @@ for at, (x, y) in enumerate(batches(32)):
     learn(model, optimizer, x, y)
     if PLANTED and rank == 0:
         write_statistics(at)
-    if at == STEPS:
-        break
-dist.barrier()
-dist.destroy_process_group()
+leave()
