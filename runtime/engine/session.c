@@ -153,6 +153,32 @@ uint64_t tp_session_stall(uint32_t window)
 	return __atomic_load_n(&session->stall[window % TP_RING_WINDOWS], __ATOMIC_RELAXED);
 }
 
+/*
+ * A boundary that may begin a window says so before it takes its time: a thread that did not see
+ * it has an event from before, one that sees it makes the stacks of its event anew
+ * (stack_tree.c), and the drain throws nothing away until it is settled. Returns the
+ * boundary's time.
+ */
+static uint64_t announce_window(uint64_t now)
+{
+	uint32_t *turn = &tp_ring.head->window_turn;
+	uint64_t taken;
+
+	__atomic_store_n(turn, *turn | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	taken = tp_clock_now();
+	return taken > now ? taken : now;
+}
+
+/* `is_begun`: there was one; else the stacks that threads have are good for what comes. */
+static void settle_window(bool is_begun)
+{
+	uint32_t *turn = &tp_ring.head->window_turn;
+
+	if (*turn & 1)
+		__atomic_store_n(turn, is_begun ? *turn + 1 : *turn - 1, __ATOMIC_RELEASE);
+}
+
 static void begin_window(uint64_t now)
 {
 	struct tp_ring_head *head = tp_ring.head;
@@ -189,10 +215,21 @@ void tp_session_end_window(uint64_t now, uint64_t end_step)
 	session->is_bell_due = true;
 }
 
+/* Does the step after this one begin a window, as far as the schedule knows now? */
+static bool is_window_next(void)
+{
+	struct tp_sched_action next = tp_sched_with(&session->config->schedule, &session->extra,
+						    session->at + 1, session->steps + 1);
+
+	return next.phase == TP_PHASE_ACTIVE &&
+	       (session->action.phase != TP_PHASE_ACTIVE || session->action.is_last_active);
+}
+
 /* The step that begins now gets its phase; `is_new`: whatever came before, a cycle begins. */
 static void enter_step(uint64_t now, bool is_new)
 {
 	struct tp_ring_head *head = tp_ring.head;
+	uint32_t n_begun = head->windows_begun;
 	struct tp_sched_action last = session->action;
 	struct tp_sched_action action = tp_sched_with(&session->config->schedule, &session->extra,
 						      session->at, session->steps);
@@ -206,6 +243,7 @@ static void enter_step(uint64_t now, bool is_new)
 		tp_session_end_window(now, session->steps);
 	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
 		begin_window(now);
+	settle_window(head->windows_begun != n_begun);
 	session->step_begin = now;
 	__atomic_store_n(&session->is_arm_wanted,
 			 is_active || action.phase == TP_PHASE_WARMUP, __ATOMIC_RELAXED);
@@ -290,6 +328,8 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
 
 	if (!enter_boundary())
 		return;
+	if (is_window_next())
+		now = announce_window(now);
 	finish_step(now, facts);
 	enter_step(now, false);
 	tp_session_leave(entered);
@@ -326,7 +366,7 @@ void tp_session_epoch(uint64_t now)
 			move_begin(now);
 		} else {
 			session->at = 0;
-			enter_step(now, true);
+			enter_step(announce_window(now), true);
 		}
 	}
 	tp_session_leave(entered);
@@ -342,7 +382,7 @@ void tp_session_restart(uint64_t now)
 	if (session->config->schedule.always)
 		move_begin(now);
 	else
-		enter_step(now, true);
+		enter_step(announce_window(now), true);
 	tp_session_leave(entered);
 }
 
@@ -359,7 +399,7 @@ void tp_session_lead(uint64_t now)
 		if (session->config->schedule.always && session->is_window)
 			session->action.phase = TP_PHASE_ACTIVE;
 		else
-			enter_step(now, true);
+			enter_step(announce_window(now), true);
 		session->step_begin = now;
 	}
 	tp_session_leave(entered);
@@ -419,7 +459,7 @@ void tp_session_begin(uint64_t now)
 	if (session->is_follower) {
 		tp_session_follow_root(now, false);
 	} else {
-		enter_step(now, true);
+		enter_step(announce_window(now), true);
 		if (!session->is_window && !session->is_arm_wanted)
 			__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
 	}

@@ -106,6 +106,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);
 	/* Release: who sees that it has begun sees its entry. */
 	__atomic_store_n(&head->windows_begun, next + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&head->window_turn, head->window_turn + 2, __ATOMIC_RELEASE);
 	session->is_window = true;
 	session->is_bell_due = true;
 	return true;

@@ -218,13 +218,17 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 {
 	const struct pass *pass = ctx;
 	/* Read for each chunk, after its count of records: a thread stores a boundary before it
-	 * publishes what comes after. */
+	 * publishes what comes after. The turn first: while it is odd, a window may have begun, and
+	 * these be its first records. */
+	bool is_unsettled = __atomic_load_n(&tp_ring.head->window_turn, __ATOMIC_ACQUIRE) & 1;
 	bool is_begun = pass->window < __atomic_load_n(&tp_ring.head->windows_begun,
 						       __ATOMIC_ACQUIRE);
 	uint64_t begin = is_begun ? begin_of(pass->window) : UINT64_MAX;
 	uint64_t end = is_begun ? end_of_window(pass->window) : 0;
 	uint32_t i, run = 0;	/* records [run, i) are to be written as they are */
 
+	if (is_unsettled && !is_begun)
+		return 0;
 	if (state.is_open && !tp_told_has(slot))
 		tp_told_tell(&state.writer, slot);
 	for (i = 0; i < n; i++) {

@@ -199,6 +199,9 @@ struct tp_ring_head {
 	uint32_t root_pid;	/* of a worker: the rank's process */
 	uint32_t n_workers;	/* atomic, of a rank: numbers given out, by the workers themselves */
 	uint32_t pid_ns;	/* in which pid is a number; 0: not known */
+	uint32_t window_turn;	/* atomic: another even number in each window; odd while a boundary
+				 * that may begin one has not said so yet */
+	uint32_t reserved;
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

@@ -506,6 +506,7 @@ Test(pystack, another_window_gets_its_own_records)
 	collect();
 	cr_expect_eq(got.n, 1);
 	tp_ring.head->windows_begun = 2;
+	tp_ring.head->window_turn += 2;
 	cr_expect_str_eq(describe(take_stack()), "f a.py 2 C; ");
 	cr_expect_eq(got.n, 1);
 }

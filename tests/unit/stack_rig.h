@@ -57,6 +57,16 @@ static inline void rig_open_stacks(uint32_t frames, uint64_t bytes)
 		      frames & TP_STACKS_PYTHON ? &tp_pystack_frames : NULL);
 }
 
+/* As a boundary does it, settled at once. */
+static inline void rig_begin_window(uint64_t begin)
+{
+	uint32_t window = tp_ring.head->windows_begun;
+
+	tp_ring.head->windows[window % TP_RING_WINDOWS].begin = begin;
+	tp_ring.head->windows_begun = window + 1;
+	tp_ring.head->window_turn += 2;
+}
+
 /* libunwind's walk in its own way, not by what we let it read; NULL: it is not there. */
 static int (*rig_backtrace)(void **pc, int most);
 

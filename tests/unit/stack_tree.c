@@ -63,8 +63,7 @@ Test(stack_tree, a_window_begins_with_no_stacks, .init = rig_open, .fini = rig_c
 
 	tree_now(&before);
 	cr_expect(before != 0);
-	tp_ring.head->windows[1].begin = tp_clock_now();
-	tp_ring.head->windows_begun = 2;
+	rig_begin_window(tp_clock_now());
 	second = child(0, 0, 0, 0x1000);
 	tree_now(&after);
 	cr_expect(first != second);
@@ -81,8 +80,7 @@ Test(stack_tree, an_event_of_before_the_window_does_not_belong_to_it, .init = ri
 	uint64_t before = tp_clock_now();
 
 	tree_now(&generation[0]);
-	tp_ring.head->windows[1].begin = before + 1;
-	tp_ring.head->windows_begun = 2;
+	rig_begin_window(before + 1);
 	cr_assert_not_null(tp_stack_tree(before, &generation[1]));
 	cr_expect_eq(generation[0], generation[1]);
 	late = tp_stack_tree_child(tp_stack_tree(before, &generation[1]), 0, 0, 0, 0x1000, before);
@@ -99,8 +97,7 @@ static void *begin_late(void *unused)
 	uint64_t before = tp_clock_now();
 	uint32_t generation[2], number;
 
-	tp_ring.head->windows[1].begin = before + 1;
-	tp_ring.head->windows_begun = 2;
+	rig_begin_window(before + 1);
 	number = tp_stack_tree_child(tp_stack_tree(before, &generation[0]), 0, 0, 0, 0x1000, before);
 	tree_now(&generation[1]);
 	cr_expect(generation[0] != generation[1]);
@@ -114,6 +111,31 @@ Test(stack_tree, nor_does_a_threads_first_one, .init = rig_open, .fini = rig_clo
 
 	pthread_create(&thread, NULL, begin_late, NULL);
 	pthread_join(thread, NULL);
+}
+
+/* A boundary has said that a window may begin, and not yet when: the event may be on either side,
+ * and the next one, too. */
+Test(stack_tree, stacks_are_made_anew_until_a_boundary_is_settled, .init = rig_open,
+     .fini = rig_close)
+{
+	uint32_t first = child(0, 0, 0, 0x1000), second, third;
+
+	tp_ring.head->window_turn |= 1;
+	second = child(0, 0, 0, 0x1000);
+	third = child(0, 0, 0, 0x1000);
+	cr_expect(first != second);
+	cr_expect(second != third);
+	rig_begin_window(tp_clock_now());
+	tp_ring.head->window_turn &= ~1u;
+	cr_expect(child(0, 0, 0, 0x1000) != third);
+
+	/* No window came of it: what was made is good. */
+	third = child(0, 0, 0, 0x1000);
+	tp_ring.head->window_turn++;
+	second = child(0, 0, 0, 0x1000);
+	tp_ring.head->window_turn--;
+	cr_expect(second != third);
+	cr_expect_eq(child(0, 0, 0, 0x1000), second);
 }
 
 Test(stack_tree, begins_anew_when_addresses_mean_something_else, .init = rig_open,

@@ -67,43 +67,51 @@ static void empty(struct tp_stack_tree *tree)
 }
 
 /* What the tree holds is of another window, or its addresses have got another meaning. */
-static void renew(struct tp_stack_tree *tree, uint32_t window, uint32_t epoch)
+static void renew(struct tp_stack_tree *tree, uint32_t turn, uint32_t epoch)
 {
 	/* A table that was used well will be again. */
 	if (tree->node && tree->n_nodes >= tree->mask / 8)
 		empty(tree);
 	else
 		tp_stack_tree_shrink(tree);
-	tree->window = window;
+	tree->turn = turn;
 	tree->epoch = epoch;
 	if (!++tree->generation)
 		tree->generation = 1;
 }
 
-/* Is it for a window that began after this event? Then the event is of an older one, or of
+/* Did the window that began last begin after this event? Then the event is of an older one, or of
  * none, and so are the records that it makes. */
-static bool is_too_new(const struct tp_ring_head *head, uint32_t window, uint64_t time)
+static bool is_before_window(const struct tp_ring_head *head, uint64_t time)
 {
-	return time && window &&
-	       time < __atomic_load_n(&head->windows[(window - 1) % TP_RING_WINDOWS].begin,
+	uint32_t n_begun = __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE);
+
+	return time && n_begun &&
+	       time < __atomic_load_n(&head->windows[(n_begun - 1) % TP_RING_WINDOWS].begin,
 						__ATOMIC_RELAXED);
 }
 
+/*
+ * While a boundary has not settled whether a window begins (turn is odd), the event may lie on
+ * either side of it: its stacks are made for it alone.
+ */
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 {
 	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
 	struct tp_stack_thread *thread = tp_stack_thread();
-	uint32_t window, epoch = tp_stack_tree_epoch();
+	uint32_t turn, epoch = tp_stack_tree_epoch();
 	struct tp_stack_tree *tree;
 
 	if (tp_unlikely(!head || !thread))
 		return NULL;
 	tree = &thread->tree;
-	window = __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE);
+	turn = __atomic_load_n(&head->window_turn, __ATOMIC_ACQUIRE);
 	if (tp_unlikely(epoch != tree->epoch || !tree->generation))
-		renew(tree, window - is_too_new(head, window, time), epoch);
-	else if (tp_unlikely(window != tree->window) && !is_too_new(head, window, time))
-		renew(tree, window, epoch);
+		renew(tree, is_before_window(head, time) ? turn - 2 : turn & ~1u, epoch);
+	else if (tp_unlikely(turn & 1))
+		renew(tree, tree->turn, epoch);
+	else if (tp_unlikely(turn != tree->turn) && !is_before_window(head, time))
+		renew(tree, turn, epoch);
 	*generation = tree->generation;
 	return tree;
 }

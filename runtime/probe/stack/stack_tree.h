@@ -17,7 +17,7 @@ struct tp_stack_tree {
 	struct tp_stack_node *node;	/* open addressing; NULL: none yet */
 	uint32_t mask;			/* slots - 1 */
 	uint32_t n_nodes;
-	uint32_t window;		/* windows_begun, and ... */
+	uint32_t turn;			/* window_turn of the ring, and ... */
 	uint32_t epoch;			/* ... the epoch of the process when it was emptied last */
 	uint32_t generation;		/* counts how often it was, for those two; never 0 */
 	uint32_t next_number, end_number;	/* of the block that this thread gives out */
