@@ -18,6 +18,7 @@
 #include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ring.h"
+#include "runtime/engine/started.h"
 
 enum { BATCH_BYTES = 64 * TP_LEDGER_LINE_MAX };
 
@@ -38,9 +39,13 @@ static int append(struct tp_ledger_file *ledger, const char *bytes, size_t n)
 /* The file is open and empty. */
 static int write_head(struct tp_ledger_file *ledger)
 {
-	char text[2 * TP_LEDGER_LINE_MAX];
+	static char text[2 * TP_LEDGER_LINE_MAX + TP_STARTED_BYTES];
+	struct tp_text out;
 
-	return append(ledger, text, tp_ledger_format_head(text, sizeof(text), &ledger->head));
+	tp_text_init(&out, text, sizeof(text));
+	out.len = tp_ledger_format_head(text, sizeof(text), &ledger->head);
+	tp_started_put(&out);
+	return append(ledger, text, out.len);
 }
 
 static int create_file(struct tp_ledger_file *ledger)
@@ -217,8 +222,15 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 
 void tp_ledger_file_end(struct tp_ledger_file *ledger)
 {
-	if (ledger->path[0] && !ledger->is_failing && revive(ledger))
-		append(ledger, TP_LEDGER_END, strlen(TP_LEDGER_END));
+	char text[TP_LEDGER_LINE_MAX];
+	struct tp_text out;
+
+	if (!ledger->path[0] || ledger->is_failing || !revive(ledger))
+		return;
+	tp_text_init(&out, text, sizeof(text));
+	tp_started_put_end(&out);
+	tp_text_str(&out, TP_LEDGER_END);
+	append(ledger, text, out.len);
 }
 
 void tp_ledger_file_close(struct tp_ledger_file *ledger)

@@ -28,6 +28,7 @@
 #include "runtime/engine/naming.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
+#include "runtime/engine/started.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger.h"
 #include "runtime/engine/worker.h"
@@ -350,7 +351,9 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		tp_facts_reset();
 		tp_log_set_level(TP_LOG_QUIET);
 		tp_session_follow_begin(life.start.ticks);
+		tp_started_forget();
 	} else {
+		tp_started_take();
 		tp_config_report(config);
 	}
 	tp_step_init(&config->step, &steps, measure_ticks_per_ms());
@@ -466,6 +469,7 @@ void tp_session_close(const char *how)
 	if (is_locked)
 		tp_spin_unlock(&session->lock);
 	tp_facts_add("end", how);
+	tp_started_end(how);
 
 	if (tp_drain_stop(CLOSE_MS)) {
 		tp_trigger_close();

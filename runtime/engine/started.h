@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * started.h - how the process was started and how it ended, for its ledger
+ *
+ * Lines "#fact KEY=VALUE": the command line, the folder, and of the environment what stands in a
+ * list of variables that hold no secret. The ledger has them, because each rank has one, also one
+ * that is killed before its first window; what META says is not said here.
+ */
+#ifndef TP_ENGINE_STARTED_H
+#define TP_ENGINE_STARTED_H
+
+#include <stddef.h>
+
+#include "runtime/base/text.h"
+
+/* A session opens, on a thread of the guest: the environment is the guest's. */
+void tp_started_take(void);
+/* Forgets it: a worker's ledger does not repeat what its rank's says. */
+void tp_started_forget(void);
+/* The session is closed: "exit", "exec", the name of a call or a signal. */
+void tp_started_end(const char *how);
+
+/* Appends the lines of the start, or those of the end. */
+void tp_started_put(struct tp_text *out);
+void tp_started_put_end(struct tp_text *out);
+
+enum { TP_STARTED_BYTES = 12288 };	/* of all lines, at most */
+
+#endif
