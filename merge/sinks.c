@@ -14,6 +14,7 @@
 const struct tp_sink *const tp_sinks[] = {
 	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_html, &tp_sink_torch, &tp_sink_torch_tb,
 	&tp_sink_folded, &tp_sink_speedscope, &tp_sink_pprof, &tp_sink_memviz, &tp_sink_node,
+	&tp_sink_run,
 	NULL,
 };
 const struct tp_view *const tp_views[] = {
@@ -55,7 +56,7 @@ static void put_name(struct tp_text *name, const struct tp_run *run, const struc
 {
 	int32_t first = INT32_MAX, last = 0;
 
-	if (sink->is_folder) {
+	if (sink->is_folder || sink->is_whole_name) {
 		tp_text_str(name, sink->suffix);
 		put_selection(name, chosen);
 		return;

@@ -19,6 +19,8 @@ static void free_proc(struct tp_proc_in *proc)
 	free(proc->loose_id);
 	if (proc->pub.program[0])
 		free((char *)proc->pub.program);
+	if (proc->pub.started[0])
+		free((char *)proc->pub.started);
 	tp_ids_free(&proc->ids);
 	tp_align_free(&proc->map);
 	free(proc->anchor);

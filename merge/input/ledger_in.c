@@ -19,6 +19,12 @@
 #include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
 
+static const char fact_word[] = "#fact ";
+enum {
+	FACT_MOST = 4 * TP_LEDGER_LINE_MAX,
+	FACTS_MOST = 64 << 10,	/* of one process */
+};
+
 static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
 		   const struct tp_ledger_row *row)
 {
@@ -45,6 +51,30 @@ static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
 	step->source = row->source;
 	step->flags = row->flags;
 	return 0;
+}
+
+/* What of a line "#fact ..." was read so far. Out of memory, or too much: the line is left out. */
+static void add_fact(struct tp_run_in *run, struct tp_proc *proc, const char *fact)
+{
+	const char *more = strstr(fact, "+=");
+	size_t n = strlen(proc->started), n_fact;
+	char *text;
+
+	/* The value goes on: "key+=value" right behind "key=...". */
+	if (more && more < strchr(fact, '=') && n) {
+		fact = more + 2;
+		n--;
+	}
+	n_fact = strlen(fact);
+	text = n_fact < FACT_MOST && n < FACTS_MOST && tp_run_affords(run, n_fact + 2)
+		       ? realloc(proc->started[0] ? (char *)proc->started : NULL, n + n_fact + 2)
+		       : NULL;
+	if (!text)
+		return;
+	run->n_text_bytes += n_fact + 2;
+	memcpy(text + n, fact, n_fact);
+	memcpy(text + n + n_fact, "\n", 2);
+	proc->started = text;
 }
 
 static struct tp_proc_in *proc_of_head(struct tp_run_in *run,
@@ -100,8 +130,14 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 				break;
 			proc = proc_of_head(run, &head);
 			err = proc ? 0 : -ENOMEM;
+			if (proc && head.job[0]) {
+				snprintf(line, sizeof(line), "job=%s", head.job);
+				add_fact(run, &proc->pub, line);
+			}
 		} else if (proc && tp_ledger_parse_row(line, n, &row)) {
 			err = add_row(run, proc, &row);
+		} else if (proc && !strncmp(line, fact_word, strlen(fact_word))) {
+			add_fact(run, &proc->pub, line + strlen(fact_word));
 		} else if (n && line[0] != '#') {
 			n_odd++;
 		}

@@ -245,7 +245,7 @@ static int take_process(struct tp_ring_in *r)
 	if (r->proc->has_ring)
 		return -EEXIST;
 	r->is_live = !r->is_kept && !r->head.is_replaced && tp_alive(&r->head, r->fd);
-	r->proc->is_live = r->is_live;
+	r->proc->is_live = r->proc->pub.is_running = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
 	if (!r->is_kept) {
 		r->proc->ring_path = strdup(r->path);

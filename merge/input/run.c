@@ -126,7 +126,7 @@ struct tp_proc_in *tp_run_proc(struct tp_run_in *run, const struct tp_file_head 
 	proc->pub.restart = head->restart;
 	proc->pub.run_id = head->run_id;
 	memcpy(proc->pub.boot_id, head->boot_id, sizeof(head->boot_id));
-	proc->pub.program = "";
+	proc->pub.program = proc->pub.started = "";
 	proc->is_tsc = head->clock_source == TP_CLOCK_TSC;
 	run->pub.proc[run->pub.n_procs++] = &proc->pub;
 	return proc;

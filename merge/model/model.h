@@ -74,6 +74,8 @@ struct tp_proc {
 				 * over the slot of an earlier one: thread[i].slot says which; of
 				 * a process with CUDA then spare ones (tid 0) for threads that are
 				 * met in CALL events only. Constant while events come */
+	const char *started;	/* "key=value" lines of its ledger: how it was started and ended; "" */
+	bool is_running;	/* its ring is here, and held by a living process */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
 	bool is_twin;		/* torch.profiler's trace of a process that has one of ours, too */
 	bool is_past;		/* of an earlier start: the job's ranks were started again later */

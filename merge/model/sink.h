@@ -18,6 +18,7 @@ struct tp_sink {
 	const char *hint;	/* said when it was written: what to do with it */
 	const char *suffix;	/* of the default file name: "node{node_rank}" + suffix; or the
 				 * default name of the folder */
+	bool is_whole_name;	/* `suffix` is the default name */
 	bool is_folder;		/* it writes files of names of its own into a folder */
 
 	/* How views are to be shown, for formats that show them; before begin. May be NULL. */
@@ -36,6 +37,6 @@ struct tp_sink {
 
 extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
 	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof, tp_sink_memviz,
-	tp_sink_node;
+	tp_sink_node, tp_sink_run;
 
 #endif

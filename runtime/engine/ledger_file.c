@@ -17,8 +17,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/config/started.h"
 #include "runtime/engine/ring.h"
-#include "runtime/engine/started.h"
 
 enum { BATCH_BYTES = 64 * TP_LEDGER_LINE_MAX };
 

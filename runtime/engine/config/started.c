@@ -5,7 +5,7 @@
  * A value longer than a line goes on in the next one ("#fact KEY+=VALUE"). An argument whose name
  * says that it is a secret is written as "***".
  */
-#include "runtime/engine/started.h"
+#include "runtime/engine/config/started.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
