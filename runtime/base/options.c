@@ -152,7 +152,8 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		break;
 	case TP_OPTION_SCHEDULE:
 		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run "
-				 "(those wanted; active at least 1), or always, trigger or off");
+				 "(those wanted; active at least 1), "
+				 "or at=N,N...,warmup=N,active=N, always, trigger or off");
 		break;
 	case TP_OPTION_TRIGGER:
 		tp_text_str(out, "none, or signal:NAME[,steps=N][,ahead=N] with a NAME of ");

@@ -446,6 +446,17 @@ static void await_close(void)
 	}
 }
 
+/* Who asked for windows at steps hears of those that never came, once a run. */
+static void answer_at(void)
+{
+	const struct tp_sched_spec *spec = &session->config->schedule;
+	unsigned long missed = tp_sched_missed(spec, session->steps);
+
+	if (missed <= TP_SCHED_MOST && life.naming.rank.rank <= 0 && !tp_worker_number())
+		tp_warn("no window opened at step %lu (at= of TRAINPROF_SCHEDULE): the run ended after "
+			"%lu steps", missed, session->steps);
+}
+
 void tp_session_close(const char *how)
 {
 	uint32_t open = TP_SESSION_OPEN;
@@ -470,6 +481,7 @@ void tp_session_close(const char *how)
 		tp_spin_unlock(&session->lock);
 	tp_facts_add("end", how);
 	tp_started_end(how);
+	answer_at();
 
 	if (tp_drain_stop(CLOSE_MS)) {
 		tp_trigger_close();

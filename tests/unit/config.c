@@ -109,6 +109,7 @@ Test(config, takes_good_values)
 		 "SCHEDULE=skip_first=0,wait=0,warmup=2,active=8,repeat=1,per=epoch\n"},
 		{"TRAINPROF_SCHEDULE", "repeat=0,per=run",
 		 "SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=0,per=run\n"},
+		{"TRAINPROF_SCHEDULE", "at=7,9", "SCHEDULE=at=7,9,warmup=1,active=4\n"},
 		{"TRAINPROF_SCHEDULE", "always", "SCHEDULE=always\n"},
 		{"TRAINPROF_SCHEDULE", "off", "SCHEDULE=off\n"},
 		{"TRAINPROF_STEP", "optimizer", "STEP=optimizer\n"},
@@ -126,8 +127,7 @@ Test(config, takes_good_values)
 		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
 		{"TRAINPROF_TRIGGER", "none", "TRIGGER=none\n"},
 		{"TRAINPROF_TRIGGER", "signal:USR2", "TRIGGER=signal:USR2,steps=4,ahead=0\n"},
-		{"TRAINPROF_TRIGGER", "signal:SIGHUP,ahead=9,steps=20",
-		 "TRIGGER=signal:HUP,steps=20,ahead=9\n"},
+		{"TRAINPROF_TRIGGER", "signal:SIGHUP,ahead=9,steps=20", "TRIGGER=signal:HUP,steps=20,ahead=9\n"},
 		{"TRAINPROF_RECORD", "host,heap", "RECORD=heap,host\n"},
 		{"TRAINPROF_STACKS", "heap", "STACKS=heap,native,python\n"},
 		{"TRAINPROF_STACKS", "python,heap", "STACKS=heap,python\n"},
@@ -170,7 +170,7 @@ static const struct {
 	{"TRAINPROF_SCHEDULE", "wait=5,active=0",
 	 "TRAINPROF_SCHEDULE: bad value 'wait=5,active=0' at 'active=0'; accepted: "
 	 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
-	 "least 1), or always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
+	 "least 1), or at=N,N...,warmup=N,active=N, always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
 	{"TRAINPROF_TRIGGER", "signal:KILL,steps=2",
 	 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'KILL'; accepted: none, or "
 	 "signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, USR2, URG, WINCH; using "

@@ -35,6 +35,10 @@ Test(schedule, gives_each_step_its_phase)
 		{"skip_first=3,wait=0,warmup=0,active=2,repeat=1", "sssaS---"},
 		{"skip_first=0,wait=2,warmup=0,active=1,repeat=0", "wwSwwSwwS"},
 		{"always", "aaaaaa"},
+		{"at=3,warmup=1,active=2", "wwuaS--"},
+		{"at=0,7,warmup=2,active=2", "aSwwwuuaS--"},
+		{"warmup=0,active=3,at=1,3,5", "waSaSaaS--"},
+		{"at=2,4,active=2,warmup=3", "uuaSaS--"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -127,10 +131,22 @@ Test(schedule, matches_the_table_of_the_profiling_guide)
 	}
 }
 
+Test(schedule, knows_which_listed_step_never_came)
+{
+	struct tp_sched_spec spec = {.active = 1};
+	char bad[32];
+
+	cr_expect_gt(tp_sched_missed(&spec, 0), TP_SCHED_MOST);
+	cr_assert_eq(tp_sched_parse(&spec, "at=3,9", bad, sizeof(bad)), 0);
+	cr_expect_eq(tp_sched_missed(&spec, 3), 3);
+	cr_expect_eq(tp_sched_missed(&spec, 4), 9);
+	cr_expect_gt(tp_sched_missed(&spec, 10), TP_SCHED_MOST);
+}
+
 Test(schedule, counts_with_the_greatest_numbers)
 {
 	const uint64_t most = TP_SCHED_MOST;
-	const struct tp_sched_spec spec = {most, most, most, most, most, false, false, false};
+	const struct tp_sched_spec spec = {most, most, most, most, most, false, false, false, {0}, 0};
 
 	cr_expect_eq(letter_of(tp_sched_at(&spec, 0)), 's');
 	cr_expect_eq(letter_of(tp_sched_at(&spec, most)), 'w');
@@ -155,18 +171,18 @@ Test(schedule, reads_what_users_write)
 		const char *text;
 		struct tp_sched_spec wanted;
 	} rows[] = {
-		{"wait=1", {9, 1, 9, 9, 9, false, false, false}},
-		{"active=3,wait=2", {9, 2, 9, 3, 9, false, false, false}},
-		{" wait=1 , warmup=0\t,active=2 ", {9, 1, 0, 2, 9, false, false, false}},
-		{"per=run", {9, 9, 9, 9, 9, true, false, false}},
-		{"repeat=0,per=epoch", {9, 9, 9, 9, 0, false, false, false}},
-		{"skip_first=0010", {10, 9, 9, 9, 9, false, false, false}},
-		{"active=1000000000000", {9, 9, 9, TP_SCHED_MOST, 9, false, false, false}},
-		{"always", {9, 9, 9, 9, 9, false, true, false}},
+		{"wait=1", {9, 1, 9, 9, 9, false, false, false, {0}, 0}},
+		{"active=3,wait=2", {9, 2, 9, 3, 9, false, false, false, {0}, 0}},
+		{" wait=1 , warmup=0\t,active=2 ", {9, 1, 0, 2, 9, false, false, false, {0}, 0}},
+		{"per=run", {9, 9, 9, 9, 9, true, false, false, {0}, 0}},
+		{"repeat=0,per=epoch", {9, 9, 9, 9, 0, false, false, false, {0}, 0}},
+		{"skip_first=0010", {10, 9, 9, 9, 9, false, false, false, {0}, 0}},
+		{"active=1000000000000", {9, 9, 9, TP_SCHED_MOST, 9, false, false, false, {0}, 0}},
+		{"always", {9, 9, 9, 9, 9, false, true, false, {0}, 0}},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false};
+		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false, {0}, 0};
 		const struct tp_sched_spec *wanted = &rows[i].wanted;
 		char bad[32] = "";
 
@@ -203,10 +219,20 @@ Test(schedule, refuses_what_it_does_not_understand_and_names_the_word)
 		{"Wait=1", "Wait=1"},
 		{"always,wait=1", "always"},
 		{"wait=1,active=2,repeat=two", "repeat=two"},
+		{"at=", "at="},
+		{"at=5,5", "5"},
+		{"at=5,3", "3"},
+		{"at=5,x", "x"},
+		{"at=5,active=2,7", "7"},
+		{"at=5,at=7", "at=7"},
+		{"at=5,wait=2", "wait=2"},
+		{"per=run,at=5", "at=5"},
+		{"at=5,../x", "../x"},
+		{"at=1000000000001", "at=1000000000001"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false};
+		struct tp_sched_spec spec = {9, 9, 9, 9, 9, false, false, false, {0}, 0};
 		char bad[64] = "untouched";
 
 		cr_expect_eq(tp_sched_parse(&spec, rows[i].text, bad, sizeof(bad)), -EINVAL, "'%s'",

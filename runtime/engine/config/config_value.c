@@ -303,6 +303,12 @@ static void describe_schedule(const struct tp_config *config, struct tp_text *ou
 		tp_text_str(out, config->is_off ? "off" : spec->always ? "always" : "trigger");
 		return;
 	}
+	for (uint32_t i = 0; i < spec->n_at; i++)
+		tp_text_fmt(out, "%s%lu", i ? "," : "at=", spec->at[i]);
+	if (spec->n_at) {
+		tp_text_fmt(out, ",warmup=%lu,active=%lu", spec->warmup, spec->active);
+		return;
+	}
 	tp_text_str(out, "skip_first=");
 	tp_text_u64(out, spec->skip_first);
 	tp_text_str(out, ",wait=");

@@ -12,6 +12,38 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/schedule.h"
 
+static struct tp_sched_action at_listed(const struct tp_sched_spec *spec, uint64_t step)
+{
+	struct tp_sched_action action = {.phase = TP_PHASE_DONE};
+
+	for (uint32_t i = 0; i < spec->n_at; i++) {
+		uint64_t from = spec->at[i], to = from + spec->active;
+
+		/* The next one may come before this one is over. */
+		if (i + 1 < spec->n_at && spec->at[i + 1] < to)
+			to = spec->at[i + 1];
+		if (step >= to)
+			continue;
+		if (step >= from) {
+			action.phase = TP_PHASE_ACTIVE;
+			action.is_last_active = step + 1 == to;
+		} else {
+			action.phase = from - step <= spec->warmup ? TP_PHASE_WARMUP
+								   : TP_PHASE_WAIT;
+		}
+		return action;
+	}
+	return action;
+}
+
+uint64_t tp_sched_missed(const struct tp_sched_spec *spec, uint64_t n_steps)
+{
+	for (uint32_t i = 0; i < spec->n_at; i++)
+		if (spec->at[i] >= n_steps)
+			return spec->at[i];
+	return TP_SCHED_MOST + 1;
+}
+
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch)
 {
 	struct tp_sched_action action = {.phase = TP_PHASE_DONE};
@@ -26,6 +58,8 @@ struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in
 		action.phase = TP_PHASE_WAIT;
 		return action;
 	}
+	if (spec->n_at)
+		return at_listed(spec, in_epoch);
 	if (in_epoch < spec->skip_first) {
 		action.phase = TP_PHASE_SKIP;
 		return action;
@@ -50,8 +84,11 @@ struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
 				     const struct tp_sched_extra *extra, uint64_t in_epoch,
 				     uint64_t step)
 {
-	struct tp_sched_action action = tp_sched_at(spec, in_epoch);
+	struct tp_sched_action action;
 
+	if (spec->n_at)
+		in_epoch = step;	/* listed ones are of the run */
+	action = tp_sched_at(spec, in_epoch);
 	if (action.phase == TP_PHASE_ACTIVE || step >= extra->to)
 		return action;
 	if (step >= extra->from) {
@@ -76,7 +113,10 @@ static const struct {
 	{"active", offsetof(struct tp_sched_spec, active)},
 	{"repeat", offsetof(struct tp_sched_spec, repeat)},
 };
-enum { N_NUMBERS = sizeof(number_field) / sizeof(number_field[0]), PER = N_NUMBERS };
+enum {
+	N_NUMBERS = sizeof(number_field) / sizeof(number_field[0]), PER = N_NUMBERS, AT,
+	OF_AT = 1u << AT | 1u << 2 | 1u << 3,	/* at, warmup, active: what goes together */
+};
 
 static bool is_blank(char c)
 {
@@ -106,15 +146,30 @@ static int parse_number(const char *text, size_t n, uint64_t *value)
 	return 0;
 }
 
+/* A step of `at`, beyond those before it. */
+static int parse_at(struct tp_sched_spec *spec, const char *text, size_t n)
+{
+	uint64_t step;
+
+	if (spec->n_at == TP_SCHED_AT_MOST || parse_number(text, n, &step) ||
+	    (spec->n_at && step <= spec->at[spec->n_at - 1]))
+		return -EINVAL;
+	spec->at[spec->n_at++] = step;
+	spec->per_run = true;
+	return 0;
+}
+
 /* One "name=value" of n bytes. `seen` has a bit for each name that came already. */
-static int parse_pair(struct tp_sched_spec *spec, const char *pair, size_t n, uint32_t *seen)
+static int parse_pair(struct tp_sched_spec *spec, const char *pair, size_t n, uint32_t *seen,
+		      bool *is_at)
 {
 	const char *equals = memchr(pair, '=', n);
 	const char *value;
 	size_t n_name, n_value, i;
 
+	/* "5000" of "at=100,5000". */
 	if (!equals)
-		return -EINVAL;
+		return *is_at ? parse_at(spec, pair, n) : -EINVAL;
 	value = equals + 1;
 	n_name = (size_t)(equals - pair);
 	n_value = n - n_name - 1;
@@ -122,11 +177,18 @@ static int parse_pair(struct tp_sched_spec *spec, const char *pair, size_t n, ui
 		if (is_word(pair, n_name, number_field[i].name))
 			break;
 	}
-	if (i == PER && !is_word(pair, n_name, "per"))
+	*is_at = is_word(pair, n_name, "at");
+	if (*is_at)
+		i = AT;
+	else if (i == PER && !is_word(pair, n_name, "per"))
 		return -EINVAL;
 	if (*seen & 1u << i)
 		return -EINVAL;
 	*seen |= 1u << i;
+	if (*seen & 1u << AT && *seen & ~OF_AT)
+		return -EINVAL;
+	if (*is_at)
+		return parse_at(spec, value, n_value);
 	if (i < N_NUMBERS)
 		return parse_number(value, n_value,
 				    (uint64_t *)(void *)((char *)spec + number_field[i].at));
@@ -149,7 +211,7 @@ int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint
 {
 	struct tp_sched_spec read = *spec;
 	uint32_t seen = 0;
-	bool is_last = false;
+	bool is_last = false, is_at = false;
 
 	if (!strcmp(text, "always") || !strcmp(text, "trigger")) {
 		spec->always = text[0] == 'a';
@@ -157,6 +219,7 @@ int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint
 		return 0;
 	}
 	read.always = read.only_extra = false;
+	read.n_at = 0;
 	while (!is_last) {
 		size_t n = strcspn(text, ",");
 		const char *word = text, *after = text + n;
@@ -169,7 +232,7 @@ int tp_sched_parse(struct tp_sched_spec *spec, const char *text, char *bad, uint
 		}
 		while (n && is_blank(word[n - 1]))
 			n--;
-		if (parse_pair(&read, word, n, &seen))
+		if (parse_pair(&read, word, n, &seen, &is_at))
 			return refuse(word, n, bad, cap);
 	}
 	/* A cycle without an active step would never end a window. */

@@ -23,6 +23,8 @@ class Spec(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in
                 ("skip_first", "wait", "warmup", "active", "repeat")]
     _fields_ += [("per_run", ctypes.c_bool), ("always", ctypes.c_bool)]
+    _fields_ += [("only_extra", ctypes.c_bool), ("at", ctypes.c_uint64 * 32),
+                 ("n_at", ctypes.c_uint32)]
 
 
 class Action(ctypes.Structure):
