@@ -104,11 +104,16 @@ check-scripts:
 
 includedir ?= $(prefix)/include/trainprof
 
-## install: libraries, merge, manual pages, format header (prefix=, DESTDIR=)
+python_parts := $(wildcard scripts/python/trainprof/*.py)
+python_dir = $(libdir)/trainprof/python/trainprof
+
+## install: libraries, commands, manual pages, format header (prefix=, DESTDIR=)
 install: all
 	install -d '$(DESTDIR)$(libdir)' '$(DESTDIR)$(bindir)' '$(DESTDIR)$(includedir)'
 	install -m 644 $(lib) $(read) '$(DESTDIR)$(libdir)'
-	install -m 755 $(merge) '$(DESTDIR)$(bindir)'
+	install -m 755 $(merge) scripts/trainprof '$(DESTDIR)$(bindir)'
+	install -d '$(DESTDIR)$(python_dir)'
+	install -m 644 $(python_parts) '$(DESTDIR)$(python_dir)'
 	install -m 644 $(public_headers) runtime/trace/records.def '$(DESTDIR)$(includedir)'
 	$(foreach m,$(man_pages),install -D -m 644 $m \
 		'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)' &&) true
@@ -116,8 +121,10 @@ install: all
 ## uninstall: remove what install put there
 uninstall:
 	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(libdir)/$(notdir $(read))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
+		'$(DESTDIR)$(bindir)/trainprof' \
 		$(foreach h,$(public_headers) records.def,'$(DESTDIR)$(includedir)/$(notdir $h)') \
 		$(foreach m,$(man_pages),'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)')
+	rm -rf '$(DESTDIR)$(libdir)/trainprof'
 
 ## distclean: remove every product, the Python environment too
 distclean:

@@ -157,7 +157,8 @@ need_module()
 }
 
 # train NAME [VARIABLE=VALUE...] COMMAND...: runs it under the preload, traces in $TMP/NAME.
-# Leaves $TMP/NAME.out, NAME.err, and its exit status in $status.
+# Leaves $TMP/NAME.out, NAME.err, and its exit status in $status. With LAUNCHER through trainprof run,
+# whose own messages go to NAME.said.
 train()
 {
 	local name=$1
@@ -167,7 +168,12 @@ train()
 		settings+=("$1")
 		shift
 	done
-	env "${settings[@]}" "$@" >"$TMP/$name.out" 2>"$TMP/$name.err"
+	if [ -n "${LAUNCHER:-}" ]; then
+		env "${settings[@]}" "$LAUNCHER" run -- sh -c 'exec "$@" 2>"$0"' "$TMP/$name.err" "$@" \
+			>"$TMP/$name.out" 2>"$TMP/$name.said"
+	else
+		env "${settings[@]}" "$@" >"$TMP/$name.out" 2>"$TMP/$name.err"
+	fi
 	status=$?
 }
 
