@@ -5,7 +5,7 @@ import collections
 import os
 import sys
 
-from . import options, run
+from . import doctor, options, run
 from .say import Refused, say
 
 Command = collections.namedtuple("Command", "name usage help options main")
@@ -29,6 +29,7 @@ COMMANDS = [
     Command("run", run.USAGE, run.HELP, run.OPTIONS, run.main),
     Command("merge", "trainprof merge [OPTION].. PATH..", "trainprof-merge: fuses traces, says where the time went",
             [], merge),
+    Command("doctor", doctor.USAGE, doctor.HELP, doctor.OPTIONS, doctor.main),
     Command("lib", "trainprof lib", "prints the library's path: LD_PRELOAD=$(trainprof lib) python train.py", [],
             lib),
 ]

@@ -143,7 +143,7 @@ def _show(keeper, before, variables, is_shown):
     new = [path for path in now if before.get(path) != now[path]]
     tops = sorted({now[path][0] for path in new})
     if not tops:
-        say("nothing was recorded: TRAINPROF_LOG=info says why")
+        say("nothing was recorded: TRAINPROF_LOG=info says why; 'trainprof doctor' says what can be")
         return
     merge = ["trainprof", "merge"] + tops
     if any(_is_held(path) for path in now if path.endswith(".steps") and now[path][0] in tops):

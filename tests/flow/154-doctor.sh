@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# trainprof doctor: what is there is found, and what would keep a training from being recorded.
+
+. "$(dirname "$0")/lib/lib.sh"
+cd "$TMP" || exit 1
+export PYTHONDONTWRITEBYTECODE=1
+trainprof=$TOP/scripts/trainprof
+cmp -s "$LIB" "$("$trainprof" lib 2>/dev/null)" || skip_all "the checkout's build is not the one that is tested"
+
+doctor()
+{
+	said=$("$trainprof" doctor "$@" 2>&1)
+	status=$?
+}
+
+python3 -m venv --without-pip bare 2>/dev/null || skip_all "python3 has no venv"
+doctor --python bare/bin/python
+is "without torch: status" "$status" 1
+like "without torch: it says so" "$said" '^no +torch  '
+like "the library is loaded in that Python" "$said" '^ok +library  '
+unlike "a line is ok, no or unknown" "$(printf '%s\n' "$said" | sed '1d;$d')" '^(ok|no|unknown)?$|^[^onu]'
+doctor --python ./none
+is "no such Python: one line" "$status $said" "1 trainprof: doctor: './none' cannot be run: No such file or directory"
+doctor --python /bin/sh
+is "no Python at all: one line" "$status $said" "1 trainprof: doctor: '/bin/sh' does not answer as a Python"
+doctor --pyton x
+is "an unknown option: status" "$status" 2
+# A shadow of torch: as much of it as doctor reads.
+site=$(bare/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+mkdir -p "$site/torch"
+echo 'raise SystemExit("imported")' >"$site/torch/__init__.py"
+echo '__version__ = "2.99.0+test"' >"$site/torch/version.py"
+doctor --python bare/bin/python
+is "with torch: status" "$status" 0
+like "torch: its version, without importing it" "$said" '^ok +torch +2\.99\.0\+test$'
+mkdir used && touch used/rank0.0.tpt
+TRAINPROF_DIR=used doctor --python bare/bin/python
+like "a folder with traces is a finding" "$said" "^unknown +folder +'used' has traces"
+done_testing
