@@ -5,7 +5,7 @@ import collections
 import os
 import sys
 
-from . import doctor, options, run
+from . import completion, doctor, options, run
 from .say import Refused, say
 
 Command = collections.namedtuple("Command", "name usage help options main")
@@ -25,6 +25,10 @@ def lib(arguments):
     print(run.library())
 
 
+def complete(arguments):
+    print(completion.script(arguments, COMMANDS))
+
+
 COMMANDS = [
     Command("run", run.USAGE, run.HELP, run.OPTIONS, run.main),
     Command("merge", "trainprof merge [OPTION].. PATH..", "trainprof-merge: fuses traces, says where the time went",
@@ -32,6 +36,7 @@ COMMANDS = [
     Command("doctor", doctor.USAGE, doctor.HELP, doctor.OPTIONS, doctor.main),
     Command("lib", "trainprof lib", "prints the library's path: LD_PRELOAD=$(trainprof lib) python train.py", [],
             lib),
+    Command("completion", completion.USAGE, completion.HELP, [], complete),
 ]
 
 
