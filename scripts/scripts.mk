@@ -118,6 +118,20 @@ install: all
 	$(foreach m,$(man_pages),install -D -m 644 $m \
 		'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)' &&) true
 
+# Built by python -m build with what that Python has: nothing is fetched.
+wheel_from := $(O)/wheel-from
+## wheel: a wheel of all parts in $(O)/wheel (PYTHON= one with build, setuptools, wheel)
+wheel: all
+	$(Q)$(PYTHON) -c 'import build, setuptools, wheel' 2>/dev/null || { echo "no build, setuptools and wheel in \
+	'$(PYTHON)': pip install build setuptools wheel, or name another in PYTHON" >&2; exit 1; }
+	$(Q)rm -rf $(wheel_from) $(O)/wheel && mkdir -p $(wheel_from)/trainprof $(wheel_from)/man
+	$(Q)cp scripts/python/pyproject.toml scripts/python/setup.py $(wheel_from)
+	$(Q)cp $(python_parts) $(lib) $(read) $(merge) $(wheel_from)/trainprof
+	$(Q)cp $(man_pages) $(wheel_from)/man
+	$(Q)$(PYTHON) -m build --wheel --no-isolation --outdir $(O)/wheel $(wheel_from) >$(wheel_from)/log 2>&1 || \
+		{ cat $(wheel_from)/log >&2; exit 1; }
+	@ls $(O)/wheel/*.whl
+
 ## uninstall: remove what install put there
 uninstall:
 	rm -f '$(DESTDIR)$(libdir)/$(notdir $(lib))' '$(DESTDIR)$(libdir)/$(notdir $(read))' '$(DESTDIR)$(bindir)/$(notdir $(merge))' \
@@ -132,4 +146,4 @@ distclean:
 
 .PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-words check-clang \
 	check-aarch64 check-functions check-format format-check compare-runs compare-outputs objects lint \
-	check-scripts install uninstall distclean
+	check-scripts install wheel uninstall distclean
