@@ -64,6 +64,17 @@ is "an unknown option: one line" "$(wc -l <err)" 1
 "$trainprof" run -- true >out 2>err
 like "nothing recorded: that is said" "$(cat err)" '^trainprof: nothing was recorded'
 
+# Another rank's ledger is held by its process: the merge is left to that one's launcher.
+mkdir shared && touch shared/rank1.steps
+exec 9<shared/rank1.steps
+flock 9
+"$trainprof" run --dir shared -- sh -c 'echo >shared/rank0.steps; exit 3' >out 2>err 9<&-
+is "other ranks record: not merged, and the status is the command's" "$? $(cut -d, -f 1 err)" "3 trainprof: not merged"
+exec 9<&-
+"$trainprof" run --dir shared -- sh -c 'echo >>shared/rank0.steps; exit 3' >out 2>err
+is "a merge that fails: the status is the command's" "$?" 3
+like "a merge that fails: that is said" "$(tail -n 1 err)" '^trainprof: the merge failed'
+
 # A child that counts what it gets. Signals to the launcher alone, and to the group, come once.
 cat >counts.py <<'EOF'
 import os, signal, sys, time
