@@ -42,10 +42,11 @@ void tp_columns_let_go(struct tp_columns *columns)
 		for (uint32_t c = 0; c < columns->n_columns; c++) {
 			free(columns->batch[i]->value[c].valid);
 			free(columns->batch[i]->value[c].values);
-			free(columns->batch[i]->value[c].text);
 		}
 		free(columns->batch[i]);
 	}
+	for (uint32_t c = 0; c < columns->n_columns; c++)
+		tp_words_free(&columns->words[c]);
 	free(columns->batch);
 	free(columns);
 }
@@ -55,7 +56,7 @@ enum tp_columns_type tp_columns_type(const struct tp_column *column)
 	switch (column->unit) {
 	case TP_UNIT_TEXT:
 	case TP_UNIT_PLACE:
-		return TP_COLUMNS_TEXTS;
+		return TP_COLUMNS_WORDS;
 	case TP_UNIT_REAL:
 	case TP_UNIT_PERCENT:
 	case TP_UNIT_BAR:
@@ -83,11 +84,8 @@ void tp_columns_begin(struct tp_columns *columns, const struct tp_table *table)
 static struct tp_columns_batch *open_batch(struct tp_columns *columns)
 {
 	struct tp_columns_batch *last = columns->n_batches ? columns->batch[columns->n_batches - 1] : NULL;
-	bool is_full = !last || last->n_rows == TP_COLUMNS_ROWS;
 
-	for (uint32_t c = 0; c < columns->n_columns && !is_full; c++)
-		is_full = last->value[c].n_text > TP_COLUMNS_TEXT;
-	if (!is_full)
+	if (last && last->n_rows < TP_COLUMNS_ROWS)
 		return last;
 	tp_need_room(&columns->batch, &columns->cap_batches, (uint64_t)columns->n_batches + 1,
 		     sizeof(*columns->batch));
@@ -105,20 +103,11 @@ static void put_valid(struct tp_columns_values *value, uint32_t row, bool is_val
 		value->n_null++;
 }
 
-static void put_text(struct tp_columns_values *value, uint32_t row, const char *text)
+static void put_text(struct tp_columns_values *value, struct tp_words *words, uint32_t row, const char *text)
 {
-	size_t n = text ? strlen(text) : 0;
-
-	tp_need_room(&value->values, &value->cap_values, (uint64_t)row + 2, sizeof(*value->text_end));
-	/* A longer one than a whole batch may have: nobody has such a name. */
-	if (n > TP_COLUMNS_TEXT)
-		n = TP_COLUMNS_TEXT;
-	if (n) {
-		tp_need_room(&value->text, &value->cap_text, (uint64_t)value->n_text + n, 1);
-		memcpy(value->text + value->n_text, text, n);
-	}
-	value->n_text += (uint32_t)n;
-	value->text_end[row + 1] = (int32_t)value->n_text;
+	tp_need_room(&value->values, &value->cap_values, (uint64_t)row + 1, sizeof(*value->word));
+	if (text)
+		value->word[row] = tp_words_number(words, text);
 	put_valid(value, row, text != NULL);
 }
 
@@ -165,9 +154,10 @@ void tp_columns_row(struct tp_columns *columns, const struct tp_table *table)
 		struct tp_columns_values *value = &batch->value[c];
 
 		if (from == FROM_PROCESS)
-			put_text(value, row, table->out->who);
-		else if (tp_columns_type(&columns->column[c]) == TP_COLUMNS_TEXTS)
-			put_text(value, row, cell->kind == TP_CELL_TEXT ? tp_cell_text(cell) : NULL);
+			put_text(value, &columns->words[c], row, table->out->who);
+		else if (tp_columns_type(&columns->column[c]) == TP_COLUMNS_WORDS)
+			put_text(value, &columns->words[c], row,
+				 cell->kind == TP_CELL_TEXT ? tp_cell_text(cell) : NULL);
 		else if (tp_columns_type(&columns->column[c]) == TP_COLUMNS_FLOAT64)
 			put_real(value, row, cell);
 		else

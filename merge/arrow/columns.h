@@ -11,12 +11,13 @@
 
 #include <stdatomic.h>
 
+#include "merge/arrow/words.h"
 #include "merge/model/table_in.h"
 
-enum { TP_COLUMNS_ROWS = 1 << 16, TP_COLUMNS_TEXT = 1 << 26 }; /* of a batch, at most */
+enum { TP_COLUMNS_ROWS = 1 << 16 }; /* of a batch, at most */
 
-/* What Arrow calls them. */
-enum tp_columns_type { TP_COLUMNS_INT64 = 'l', TP_COLUMNS_FLOAT64 = 'g', TP_COLUMNS_TEXTS = 'u' };
+/* What Arrow calls them; texts are numbers of words. */
+enum tp_columns_type { TP_COLUMNS_INT64 = 'l', TP_COLUMNS_FLOAT64 = 'g', TP_COLUMNS_WORDS = 'i' };
 
 struct tp_columns_values {
 	uint8_t *valid;		/* a bit a row */
@@ -24,10 +25,9 @@ struct tp_columns_values {
 		void *values;
 		int64_t *integer;
 		double *real;
-		int32_t *text_end;	/* one more than rows, the first 0 */
+		int32_t *word;
 	};
-	char *text;
-	uint32_t cap_valid, cap_values, cap_text, n_text, n_null;
+	uint32_t cap_valid, cap_values, n_null;
 };
 
 struct tp_columns_batch {
@@ -38,6 +38,7 @@ struct tp_columns_batch {
 struct tp_columns {
 	const struct tp_table_def *def;
 	struct tp_column column[TP_TABLE_COLUMNS + 1];
+	struct tp_words words[TP_TABLE_COLUMNS + 1];	/* of all batches */
 	uint32_t n_columns;
 	uint8_t from[TP_TABLE_COLUMNS + 1];	/* column of the table that gives rows now */
 	struct tp_columns_batch **batch;

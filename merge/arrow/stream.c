@@ -26,6 +26,9 @@ static void release_schema(struct ArrowSchema *schema)
 		free(schema->children[i]);
 	}
 	free(schema->children);
+	if (schema->dictionary && schema->dictionary->release)
+		schema->dictionary->release(schema->dictionary);
+	free(schema->dictionary);
 	free(schema->private_data);
 	schema->release = NULL;
 }
@@ -63,6 +66,20 @@ static int begin_schema(struct ArrowSchema *schema, const char *name, char forma
 	return 0;
 }
 
+/* Of texts: what the numbers stand for. */
+static int add_dictionary(struct ArrowSchema *schema)
+{
+	struct ArrowSchema *words = calloc(1, sizeof(*words));
+
+	if (words && !begin_schema(words, "", 'u')) {
+		words->metadata = NULL;
+		schema->dictionary = words;
+		return 0;
+	}
+	free(words);
+	return ENOMEM;
+}
+
 static int add_field(struct ArrowSchema *schema, const struct tp_column *column)
 {
 	struct ArrowSchema *child = calloc(1, sizeof(*child));
@@ -76,7 +93,7 @@ static int add_field(struct ArrowSchema *schema, const struct tp_column *column)
 	put_metadata(((struct schema_rest *)child->private_data)->metadata, "unit",
 		     tp_unit_name(column->unit), column->help ? column->help : "");
 	schema->children[schema->n_children++] = child;
-	return 0;
+	return tp_columns_type(column) == TP_COLUMNS_WORDS ? add_dictionary(child) : 0;
 }
 
 static int fill_schema(struct ArrowSchema *schema, const struct tp_columns *columns)
@@ -112,6 +129,9 @@ static void release_array(struct ArrowArray *array)
 		free(array->children[i]);
 	}
 	free(array->children);
+	if (array->dictionary && array->dictionary->release)
+		array->dictionary->release(array->dictionary);
+	free(array->dictionary);
 	tp_columns_let_go(rest->columns);
 	free(rest);
 	array->release = NULL;
@@ -127,6 +147,26 @@ static int begin_array(struct ArrowArray *array, struct tp_columns *columns, uin
 	rest->columns = columns;
 	*array = (struct ArrowArray){.length = n_rows, .n_buffers = 1, .buffers = rest->buffer,
 				     .release = release_array, .private_data = rest};
+	return 0;
+}
+
+static int add_words(struct ArrowArray *array, struct tp_columns *columns, const struct tp_words *words)
+{
+	static const int32_t none;
+	struct ArrowArray *dictionary = calloc(1, sizeof(*dictionary));
+	struct array_rest *rest;
+
+	if (!dictionary)
+		return ENOMEM;
+	if (begin_array(dictionary, columns, words->n)) {
+		free(dictionary);
+		return ENOMEM;
+	}
+	rest = dictionary->private_data;
+	rest->buffer[1] = words->end ? words->end : &none;
+	rest->buffer[2] = words->text ? words->text : "";
+	dictionary->n_buffers = 3;
+	array->dictionary = dictionary;
 	return 0;
 }
 
@@ -147,13 +187,10 @@ static int add_values(struct ArrowArray *array, struct tp_columns *columns,
 	rest->buffer[0] = value->n_null ? value->valid : NULL;
 	rest->buffer[1] = value->values;
 	child->n_buffers = 2;
-	if (tp_columns_type(&columns->column[at]) == TP_COLUMNS_TEXTS) {
-		rest->buffer[2] = value->text ? value->text : "";
-		child->n_buffers = 3;
-	}
 	child->null_count = value->n_null;
 	array->children[array->n_children++] = child;
-	return 0;
+	return tp_columns_type(&columns->column[at]) == TP_COLUMNS_WORDS ?
+		       add_words(child, columns, &columns->words[at]) : 0;
 }
 
 static int fill_array(struct ArrowArray *array, struct tp_columns *columns,

@@ -71,7 +71,7 @@ static bool has_pair(const char *metadata, const char *key, const char *value)
 Test(arrow, schema_has_every_column_with_its_unit)
 {
 	static const char *const name[] = {"process", "name", "self_ns", "figure", "share", "bytes"};
-	static const char *const format[] = {"u", "u", "l", "l", "g", "l"};
+	static const char *const format[] = {"i", "i", "l", "l", "g", "l"};
 	static const char *const unit[] = {"text", "text", "ns", "count", "percent", "bytes"};
 	struct ArrowArrayStream stream = make_stream(0);
 	struct ArrowSchema schema;
@@ -85,7 +85,9 @@ Test(arrow, schema_has_every_column_with_its_unit)
 		cr_expect_str_eq(schema.children[i]->name, name[i]);
 		cr_expect_str_eq(schema.children[i]->format, format[i]);
 		cr_expect(has_pair(schema.children[i]->metadata, "unit", unit[i]), "%s", name[i]);
+		cr_expect_eq(schema.children[i]->dictionary != NULL, *format[i] == 'i', "%s", name[i]);
 	}
+	cr_expect_str_eq(schema.children[1]->dictionary->format, "u");
 	cr_assert_eq(stream.get_next(&stream, &array), 0);
 	cr_assert_null(array.release);
 	stream.release(&stream);
@@ -95,23 +97,28 @@ Test(arrow, schema_has_every_column_with_its_unit)
 
 static void check_batch(const struct ArrowArray *array, int64_t first)
 {
-	const int32_t *end = array->children[1]->buffers[1];
-	const char *text = array->children[1]->buffers[2];
+	const struct ArrowArray *words = array->children[1]->dictionary;
+	const struct ArrowArray *who = array->children[0]->dictionary;
+	const int32_t *word = array->children[1]->buffers[1], *end = words->buffers[1];
+	const char *text = words->buffers[2];
 	const int64_t *ns = array->children[2]->buffers[1];
 	const uint8_t *valid = array->children[3]->buffers[0];
 	const double *share = array->children[4]->buffers[1];
 
 	for (int64_t i = 0; i < array->length; i++) {
 		cr_assert_eq(ns[i], first + i);
-		cr_assert_eq(end[i + 1] - end[i], 2);
-		cr_assert_eq(text[end[i] + 1], (char)('0' + (first + i) % 10));
+		cr_assert_eq(end[word[i] + 1] - end[word[i]], 2);
+		cr_assert_eq(text[end[word[i]] + 1], (char)('0' + (first + i) % 10));
 		cr_assert_eq(valid[i / 8] >> i % 8 & 1, (first + i) % 2 == 0);
 		cr_assert_float_eq(share[i], 100.0 * (double)(first + i) / (2 * ROWS), 1e-9);
 	}
 	cr_assert_eq(array->children[3]->null_count, array->length / 2);
 	cr_assert_null(array->children[2]->buffers[0]);
 	cr_assert_eq(array->children[5]->null_count, array->length);
-	cr_assert_eq(memcmp(array->children[0]->buffers[2], "rank 3rank 3", 12), 0);
+	/* Each text once, in all batches. */
+	cr_assert_eq(words->length, 10);
+	cr_assert_eq(who->length, 1);
+	cr_assert_eq(memcmp(who->buffers[2], "rank 3", 6), 0);
 }
 
 Test(arrow, batches_have_all_rows_and_outlive_their_stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_engine.py ENGINE RUN: a sum by the engine, as by hand."""
+"""read_engine.py ENGINE RUN: sums and names by the engine, as by hand."""
 
 import sys
 
@@ -10,20 +10,21 @@ from read_rows import fields
 def main(engine, path):
     spans = trainprof.open(path)["spans"]
     _, rows = fields(spans)
-    wanted = (len(rows), sum(row["dur_ns"] for row in rows))
+    wanted = (len(rows), sum(row["dur_ns"] for row in rows), [row["name"] for row in rows])
     if engine == "duckdb":
         import duckdb
         got = duckdb.sql("select count(*), sum(dur_ns) from spans").fetchall()[0]
+        got += ([row[0] for row in duckdb.sql("select name::varchar from spans").fetchall()],)
     elif engine == "polars":
         import polars
         frame = polars.DataFrame(spans)
-        got = (frame.height, frame["dur_ns"].sum())
+        got = (frame.height, frame["dur_ns"].sum(), frame["name"].to_list())
     else:
         import pyarrow
         table = pyarrow.table(spans)
         assert table.schema.field("dur_ns").metadata[b"unit"] == b"ns"
-        got = (table.num_rows, sum(table["dur_ns"].to_pylist()))
-    assert tuple(got) == wanted, (got, wanted)
+        got = (table.num_rows, sum(table["dur_ns"].to_pylist()), table["name"].to_pylist())
+    assert tuple(got) == wanted, (got[:2], wanted[:2])
 
 
 if __name__ == "__main__":

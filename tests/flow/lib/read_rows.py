@@ -23,12 +23,12 @@ class Array(ctypes.Structure):
 
 Schema._fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p),
                    ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64),
-                   ("children", ctypes.POINTER(ctypes.POINTER(Schema))), ("dictionary", ctypes.c_void_p),
+                   ("children", ctypes.POINTER(ctypes.POINTER(Schema))), ("dictionary", ctypes.POINTER(Schema)),
                    ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)), ("private", ctypes.c_void_p)]
 Array._fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
                   ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64),
                   ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-                  ("children", ctypes.POINTER(ctypes.POINTER(Array))), ("dictionary", ctypes.c_void_p),
+                  ("children", ctypes.POINTER(ctypes.POINTER(Array))), ("dictionary", ctypes.POINTER(Array)),
                   ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)), ("private", ctypes.c_void_p)]
 POINTER_OF = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -41,6 +41,12 @@ def values(kind, array):
         ends = ctypes.cast(buffers[1], ctypes.POINTER(ctypes.c_int32))
         text = ctypes.string_at(buffers[2], ends[n])
         out = [text[ends[i]:ends[i + 1]].decode() for i in range(n)]
+    elif kind == "i":
+        words = values("u", array.dictionary.contents)
+        assert len(words) == len(set(words))
+        is_there = ctypes.string_at(buffers[0], (n + 7) // 8) if buffers[0] else b"\xff" * ((n + 7) // 8)
+        numbers = ctypes.cast(buffers[1], ctypes.POINTER(ctypes.c_int32))[:n]
+        out = [words[it] if is_there[i // 8] >> i % 8 & 1 else None for i, it in enumerate(numbers)]
     else:
         item = ctypes.c_int64 if kind == "l" else ctypes.c_double
         out = ctypes.cast(buffers[1], ctypes.POINTER(item))[:n]

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * words.c - the distinct texts of one column, as the dictionary of Arrow's arrays
+ */
+#include "merge/arrow/words.h"
+
+#include <string.h>
+
+#include "merge/kit/need.h"
+#include "runtime/base/hash.h"
+
+static bool is_it(const struct tp_words *words, uint32_t at, const char *text, size_t n)
+{
+	int32_t begin = words->end[at];
+
+	return (size_t)(words->end[at + 1] - begin) == n && (!n || !memcmp(words->text + begin, text, n));
+}
+
+static void add_word(struct tp_words *words, const char *text, size_t n)
+{
+	/* Ends are of 32 bits with a sign. */
+	if (n > INT32_MAX - words->n_text)
+		tp_need_failed();
+	tp_need_room(&words->end, &words->cap_end, (uint64_t)words->n + 2, sizeof(*words->end));
+	if (n) {
+		tp_need_room(&words->text, &words->cap_text, (uint64_t)words->n_text + n, 1);
+		memcpy(words->text + words->n_text, text, n);
+	}
+	words->n_text += (uint32_t)n;
+	words->end[++words->n] = (int32_t)words->n_text;
+}
+
+int32_t tp_words_number(struct tp_words *words, const char *text)
+{
+	size_t n = strlen(text);
+	uint32_t hash = (uint32_t)(tp_hash_mix(tp_hash_bytes(text, n, 0)) >> 32), place, at;
+
+	for (at = tp_keyed_first(&words->by_text, hash, &place); at != TP_NO_KEYED;
+	     at = tp_keyed_next(&words->by_text, hash, &place))
+		if (is_it(words, at, text, n))
+			return (int32_t)at;
+	add_word(words, text, n);
+	if (!tp_keyed_add(&words->by_text, hash, words->n - 1))
+		tp_need_failed();
+	return (int32_t)words->n - 1;
+}
+
+void tp_words_free(struct tp_words *words)
+{
+	tp_keyed_free(&words->by_text);
+	free(words->end);
+	free(words->text);
+}
