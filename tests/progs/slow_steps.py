@@ -35,7 +35,7 @@ def main():
         dist.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    large = torch.randn(1200, 1200)
+    large = torch.randn(700, 700)
     for i, batch in enumerate(DataLoader(Slow(), batch_size=1)):
         out = model(batch)
         if i == 30 and world == 1:
