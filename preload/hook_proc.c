@@ -27,6 +27,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/worker.h"
 #include "runtime/probe/heap/heap_count.h"
 
 #define REAL_CALLS(_)                                                                      \
@@ -36,7 +37,7 @@ static struct {
 #define _(fn) __typeof__(fn) *fn;
 	REAL_CALLS(_)
 #undef _
-	pid_t owner;	/* whose session it is; 0: this process never has one */
+	pid_t owner;	/* whose session it is; 0: there is none, and never will be */
 } proc;
 
 static void find_real(void)
@@ -51,10 +52,38 @@ bool tp_hook_proc_is_owner(void)
 	return proc.owner && tp_session_is_open() && getpid() == proc.owner;
 }
 
+/* Not one more system call of ours, in children neither. */
+static void end_for_ever(void)
+{
+	proc.owner = 0;
+	tp_heap_forget_owners();
+}
+
+void tp_hook_proc_restrict(const char *call)
+{
+	int kept_errno = errno;
+
+	if (tp_hook_proc_is_owner()) {
+		/* One of many workers is like one that becomes another program. */
+		if (!tp_session_is_follower())
+			tp_warn("the program calls %s to forbid itself system calls; recording stops",
+				call);
+		tp_session_close(call);
+		end_for_ever();
+	} else if (proc.owner && tp_worker_is_candidate() && getpid() == proc.owner) {
+		tp_worker_never();
+		end_for_ever();
+	}
+	errno = kept_errno;
+}
+
 static void before_fork(void)
 {
-	int kept_errno = errno, held = tp_cancel_hold();
+	int kept_errno = errno, held;
 
+	if (!proc.owner)
+		return;
+	held = tp_cancel_hold();
 	/* Handlers that run in the child before ours may allocate: not into its parent's ring. */
 	tp_heap_self.is_quiet = true;
 	tp_session_before_fork();
@@ -65,8 +94,11 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
 	/* fork() may have failed: its errno is on the way to the program. */
-	int kept_errno = errno, held = tp_cancel_hold();
+	int kept_errno = errno, held;
 
+	if (!proc.owner)
+		return;
+	held = tp_cancel_hold();
 	tp_session_after_fork(false);
 	tp_heap_self.is_quiet = false;
 	tp_cancel_release(held);
@@ -75,10 +107,13 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-	int kept_errno = errno, held = tp_cancel_hold();
+	int kept_errno = errno, held;
 
+	if (!proc.owner)
+		return;
+	held = tp_cancel_hold();
 	proc.owner = getpid();
-	tp_heap_forked();
+	tp_heap_forked((uint32_t)proc.owner);
 	tp_session_after_fork(true);
 	tp_heap_self.is_quiet = false;
 	tp_cancel_release(held);

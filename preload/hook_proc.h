@@ -20,4 +20,8 @@ void tp_hook_proc_at_exit(void);
 /* There is a session, and it is this process's: not a child of vfork. Async-signal-safe. */
 bool tp_hook_proc_is_owner(void);
 
+/* The process is about to forbid itself system calls, by this call: its session ends, and one that has
+ * none yet joins no rank. Nothing in a child of vfork. */
+void tp_hook_proc_restrict(const char *call);
+
 #endif

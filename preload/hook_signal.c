@@ -42,7 +42,7 @@ static void before(int number, const char *how)
 TP_EXPORT int kill(pid_t pid, int number)
 {
 	/* 0 and a negative number are process groups. */
-	if (pid == getpid() || pid == 0 || pid == -getpgrp())
+	if (tp_hook_proc_is_owner() && (pid == getpid() || pid == 0 || pid == -getpgrp()))
 		before(number, "kill");
 	return (int)syscall(SYS_kill, pid, number);
 }

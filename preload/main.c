@@ -33,6 +33,7 @@
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/nvml.h"
 #include "runtime/probe/heap/heap.h"
+#include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/host/host.h"
 #include "runtime/probe/mark/mark.h"
 #include "runtime/probe/nccl/nccl.h"
@@ -156,6 +157,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 	tp_hook_map_init();
 	if (!may_train(argc, argv, &may_get_torch)) {
 		tp_heap_stop_live();
+		tp_heap_forget_owners();
 		return;
 	}
 	tp_log_remember_stderr();

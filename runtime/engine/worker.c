@@ -288,6 +288,11 @@ void tp_worker_join(void)
 	mprotect(worker.root, PAGE_BYTES, PROT_READ);
 }
 
+void tp_worker_never(void)
+{
+	__atomic_store_n(&tp_worker_candidate, 0, __ATOMIC_RELAXED);
+}
+
 uint32_t tp_worker_number(void)
 {
 	return worker.number;

@@ -44,6 +44,8 @@ void tp_worker_is_loader(void);
 bool tp_worker_look(bool is_of_server);
 /* It is one: takes its number. After tp_worker_look() said so, before tp_session_open(). */
 void tp_worker_join(void);
+/* It has no session, and does not become a worker. */
+void tp_worker_never(void);
 /* Its number, 0: this process is no worker. */
 uint32_t tp_worker_number(void);
 /* The root's page. Only after tp_worker_join(). */

@@ -3,7 +3,11 @@
 #include <criterion/criterion.h>
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,13 +82,49 @@ Test(heap, a_forked_child_counts_from_0)
 	if (!fork()) {
 		struct tp_heap_totals totals;
 
-		tp_heap_forked();
+		tp_heap_forked((uint32_t)getpid());
 		count_some();
 		tp_heap_totals(&totals);
 		_exit(totals.allocs == 2 && totals.frees == 1 ? 0 : 1);
 	}
 	wait(&status);
 	cr_expect_eq(status, 0);
+}
+
+/* A system call may be the end of a child in a sandbox: strict mode allows none of ours. */
+Test(heap, a_forked_child_counts_without_a_system_call)
+{
+	int status;
+
+	count_some();
+	if (!fork()) {
+		tp_heap_forked((uint32_t)getpid());
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+		count_some();
+		syscall(SYS_exit, 3);
+	}
+	wait(&status);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+}
+
+static void *count_and_leave(void *has_counted)
+{
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	count_some();
+	*(volatile bool *)has_counted = true;
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+Test(heap, nor_does_a_new_thread_need_one_where_nobody_reads_the_counts)
+{
+	bool has_counted = false;
+	pthread_t thread;
+
+	tp_heap_forget_owners();
+	pthread_create(&thread, NULL, count_and_leave, &has_counted);
+	pthread_join(thread, NULL);
+	cr_expect(has_counted);
 }
 
 static void live(int64_t change)
@@ -187,7 +227,7 @@ Test(heap, a_forked_child_inherits_what_is_alive)
 		struct tp_heap_totals totals;
 		bool is_right;
 
-		tp_heap_forked();
+		tp_heap_forked((uint32_t)getpid());
 		tp_heap_totals(&totals);
 		is_right = totals.live == 123456 && tp_heap_peak() == 123456;
 		live(-123456);

@@ -28,6 +28,7 @@ static struct {
 	struct tp_heap_slot slot[TP_HEAP_SLOTS];
 	uint32_t next;		/* atomic: where the next newcomer looks first */
 	uint32_t n_sharing;	/* atomic */
+	bool has_no_owners;	/* atomic: nobody reads the counts */
 	int64_t inherited;	/* bytes alive when this process was forked */
 } heap;
 static struct tp_heap_slot shared_slot = { .is_shared = 1 };
@@ -57,10 +58,15 @@ static void begin_owner(struct tp_heap_slot *slot)
 	__atomic_store_n(&slot->peak, live, __ATOMIC_RELAXED);
 }
 
-struct tp_heap_slot *tp_heap_take_slot(void)
+void tp_heap_forget_owners(void)
+{
+	__atomic_store_n(&heap.has_no_owners, true, __ATOMIC_RELAXED);
+}
+
+/* Asks the kernel who this thread is, and whether an earlier owner is still there. */
+static struct tp_heap_slot *own_slot(uint32_t first)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	uint32_t first = __atomic_fetch_add(&heap.next, 1, __ATOMIC_RELAXED);
 	struct tp_heap_slot *mine = NULL;
 	int kept_errno = errno;
 
@@ -83,8 +89,18 @@ struct tp_heap_slot *tp_heap_take_slot(void)
 		mine = &shared_slot;
 	}
 	errno = kept_errno;
-	tp_heap_self.slot = mine;
 	return mine;
+}
+
+struct tp_heap_slot *tp_heap_take_slot(void)
+{
+	uint32_t first = __atomic_fetch_add(&heap.next, 1, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&heap.has_no_owners, __ATOMIC_RELAXED))
+		tp_heap_self.slot = &heap.slot[first % TP_HEAP_SLOTS];
+	else
+		tp_heap_self.slot = own_slot(first);
+	return tp_heap_self.slot;
 }
 
 static void raise_to(int64_t *peak, int64_t live)
@@ -180,20 +196,22 @@ uint32_t tp_heap_threads(struct tp_heap_thread *thread, uint32_t most)
 	return n;
 }
 
-void tp_heap_forked(void)
+void tp_heap_forked(uint32_t tid)
 {
 	struct tp_heap_totals totals;
 
 	/* Memory that the parent's threads were given is this process's now. */
 	tp_heap_totals(&totals);
-	/* The other threads do not exist here; this one takes a slot again when it counts. */
+	/* The other threads do not exist here; this one has a slot at once: when it counts it may be
+	 * where asking for its number ends the process. */
 	memset(heap.slot, 0, sizeof(heap.slot));
 	memset(&shared_slot, 0, sizeof(shared_slot));
 	shared_slot.is_shared = 1;
-	heap.next = 0;
+	heap.slot[0].tid = tid;
+	heap.next = 1;
 	heap.n_sharing = 0;
 	heap.inherited = totals.live;
 	sum.live = sum.recent_peak = sum.peak = totals.live;
-	tp_heap_self.slot = NULL;
+	tp_heap_self.slot = &heap.slot[0];
 	tp_heap_self.last_block = NULL;
 }

@@ -79,8 +79,12 @@ uint32_t tp_heap_threads(struct tp_heap_thread *thread, uint32_t most);
 int64_t tp_heap_peak(void);
 int64_t tp_heap_take_recent_peak(void);
 
-/* In the child of fork: calls begin at 0, bytes alive are inherited. Async-signal-safe. */
-void tp_heap_forked(void);
+/* In the child of fork, which has one thread, of this number: calls begin at 0, bytes alive are
+ * inherited. Async-signal-safe. */
+void tp_heap_forked(uint32_t tid);
+/* Nobody will read the counts of this process: from now on taking a slot needs no system call, and two
+ * threads may have the same. Any thread. */
+void tp_heap_forget_owners(void);
 
 /* Cold sides: takes a slot for this thread, never NULL; tells the process's sum. */
 struct tp_heap_slot *tp_heap_take_slot(void);
