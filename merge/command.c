@@ -83,6 +83,8 @@ static const struct option_row rows[] = {
 	{'q', "quiet", NULL, NULL, &command.is_quiet, "no progress and no notes, only losses"},
 	{0, "no-pager", NULL, NULL, &command.is_no_pager,
 	 "views longer than the screen: no pager (PAGER, else less)"},
+	{0, "ctl", NULL, NULL, &command.is_ctl,
+	 "a request to the running job of a run folder: --ctl RUN window=N, stop or status"},
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
 	{0, "help-env", NULL, NULL, &command.is_help_env,
 	 "the TRAINPROF_ variables that the profiled job reads"},
@@ -492,8 +494,10 @@ struct tp_command *tp_command_read(char **argv)
 	memset(&command, 0, sizeof(command));
 	memset(&words, 0, sizeof(words));
 	parse(argv);
+	if (command.is_ctl && command.fuse.n_paths != 2)
+		fail_usage("'--ctl' takes a run folder and a command: window=N, stop or status");
 	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
-	    !command.is_help_examples && !command.is_version) {
+	    !command.is_help_examples && !command.is_version && !command.is_ctl) {
 		check_values();
 		choose_results();
 		check_output();

@@ -13,6 +13,7 @@
 #include "merge/fields.h"
 #include "merge/input/recovered.h"
 #include "merge/kit/say.h"
+#include "merge/live/ctl.h"
 #include "merge/pass.h"
 #include "merge/terminal.h"
 #include "runtime/base/options.h"
@@ -124,6 +125,18 @@ static enum tp_status merge(void)
 	return status;
 }
 
+enum { CTL_WAIT_S = 15 };	/* in great jobs ranks look every 5 s */
+
+static enum tp_status ask_job(void)
+{
+	static const enum tp_status status[] = {
+		[TP_CTL_DONE] = TP_STATUS_OK, [TP_CTL_REFUSED] = TP_STATUS_NOTHING,
+		[TP_CTL_USAGE] = TP_STATUS_USAGE,
+	};
+
+	return status[tp_ctl(command->fuse.path[0], command->fuse.path[1], CTL_WAIT_S)];
+}
+
 static void print_environment(void)
 {
 	char text[8192];
@@ -148,6 +161,8 @@ int main(int argc, char **argv)
 		tp_fields_help(tp_views);
 	else if (command->is_help_examples)
 		tp_command_examples();
+	else if (command->is_ctl)
+		return ask_job();
 	else if (command->is_version)
 		printf("trainprof-merge %s, trace format %d.%d\n", TP_VERSION, TP_TRACE_MAJOR,
 		       TP_TRACE_MINOR);

@@ -156,7 +156,9 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "or at=N,N...,warmup=N,active=N, always, trigger or off");
 		break;
 	case TP_OPTION_TRIGGER:
-		tp_text_str(out, "none, or signal:NAME[,steps=N][,ahead=N] with a NAME of ");
+		tp_text_str(out, "none, or words of control, slow=RATIOx, drift=RATIOx, mem=SIZE, "
+				 "devmem=SIZE, steps=N, ahead=N, limit=N and signal:NAME with commas; "
+				 "RATIO above 1; NAME of ");
 		put_words(out, signal_words, ", ");
 		break;
 	case TP_OPTION_RECORD:

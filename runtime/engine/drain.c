@@ -22,7 +22,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
-#include "runtime/engine/trigger.h"
+#include "runtime/engine/trigger/trigger.h"
 #include "runtime/engine/window.h"
 
 enum {

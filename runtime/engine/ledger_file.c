@@ -148,20 +148,6 @@ static bool revive(struct tp_ledger_file *ledger)
 	return !err;
 }
 
-/* Step `index` out of the ring. False: it has been overwritten. */
-static bool read_step(uint64_t index, struct tp_ring_step *step)
-{
-	const uint64_t *from = (const uint64_t *)&tp_ring.steps[index % TP_RING_STEPS];
-	uint64_t *to = (uint64_t *)step;
-
-	if (__atomic_load_n(&from[0], __ATOMIC_ACQUIRE) != index + 1)
-		return false;
-	/* Acquire: the second look at the index comes after all of them. */
-	for (uint32_t i = 1; i < sizeof(*step) / 8; i++)
-		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&from[0], __ATOMIC_RELAXED) == index + 1;
-}
-
 static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_clock_anchor *now,
 			  uint64_t index, const struct tp_ring_step *step, char *out)
 {
@@ -201,7 +187,7 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 		for (; at < done && n + TP_LEDGER_LINE_MAX <= sizeof(text); at++) {
 			struct tp_ring_step step;
 
-			if (read_step(at, &step))
+			if (tp_ring_step(at, &step))
 				n += format_step(ledger, now, at, &step, text + n);
 			else
 				ledger->n_lost++;

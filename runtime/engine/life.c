@@ -30,7 +30,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
-#include "runtime/engine/trigger.h"
+#include "runtime/engine/trigger/trigger.h"
 #include "runtime/engine/worker.h"
 
 enum {
@@ -42,6 +42,10 @@ enum {
 };
 
 static struct tp_session_state *const session = &tp_session_state;
+
+static const struct tp_trigger_ops trigger_ops = {
+	tp_session_steps, tp_ring_step, tp_session_ask, tp_session_is_asked_over, tp_session_stop,
+};
 
 /* What lives from open to close. */
 static struct {
@@ -381,7 +385,7 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		if (is_worker)
 			tp_session_follow_init();
 		if (!is_worker)
-			tp_trigger_open(config, &life.naming.rank, life.shared_dir);
+			tp_trigger_open(config, &life.naming.rank, life.shared_dir, &trigger_ops);
 		err = start_drain(config, probes);
 		if (err) {
 			tp_trigger_close();

@@ -179,3 +179,16 @@ struct tp_rec *tp_ring_reserve_slow(void)
 	__atomic_fetch_add(&head->dropped, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
+
+bool tp_ring_step(uint64_t index, struct tp_ring_step *step)
+{
+	const uint64_t *from = (const uint64_t *)&tp_ring.steps[index % TP_RING_STEPS];
+	uint64_t *to = (uint64_t *)step;
+
+	if (__atomic_load_n(&from[0], __ATOMIC_ACQUIRE) != index + 1)
+		return false;
+	/* Acquire: the second look at the index comes after all of them. */
+	for (uint32_t i = 1; i < sizeof(*step) / 8; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&from[0], __ATOMIC_RELAXED) == index + 1;
+}

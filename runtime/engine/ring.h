@@ -213,6 +213,9 @@ void tp_ring_pick(tp_ring_pick_fn pick, void *ctx);
  * window `window_plus_one` - 1 (0: thrown away on purpose). Frees full chunks. */
 void tp_ring_release(uint32_t window_plus_one, uint64_t file_bytes);
 
+/* A step that has ended. False: it has been overwritten since. */
+bool tp_ring_step(uint64_t index, struct tp_ring_step *step);
+
 uint64_t tp_ring_waiting(void);		/* records published and not yet drained */
 uint32_t tp_ring_chunks_used(void);	/* of tp_ring.head->n_chunks */
 uint64_t tp_ring_dropped(void);		/* all threads, since the start */

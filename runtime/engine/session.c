@@ -421,22 +421,37 @@ void tp_session_lose(void)
 
 /* ---- windows that were asked for ---- */
 
-enum tp_session_asked tp_session_ask(uint64_t from, uint64_t to)
+enum tp_sched_asked tp_session_ask(uint64_t from, uint64_t to)
 {
-	enum tp_session_asked asked = TP_SESSION_ASKED_OK;
+	enum tp_sched_asked asked = TP_SCHED_ASKED_OK;
 	uint64_t entered = tp_clock_now();
 
 	if (!enter_boundary())
-		return TP_SESSION_ASKED_MISSED;
+		return TP_SCHED_ASKED_MISSED;
 	/* The step in progress keeps its phase: the next one is the first that can be in it. */
 	if (to <= session->steps + 1)
-		asked = TP_SESSION_ASKED_MISSED;
+		asked = TP_SCHED_ASKED_MISSED;
 	else if (from <= session->steps)
-		asked = TP_SESSION_ASKED_LATE;
-	if (asked != TP_SESSION_ASKED_MISSED)
-		session->extra = (struct tp_sched_extra){from, to};
+		asked = TP_SCHED_ASKED_LATE;
+	if (asked != TP_SCHED_ASKED_MISSED)
+		session->extra = (struct tp_sched_extra){from, to, session->extra.stop};
 	tp_session_leave(entered);
 	return asked;
+}
+
+void tp_session_stop(uint64_t from)
+{
+	struct tp_sched_extra *extra = &session->extra;
+	uint64_t entered = tp_clock_now();
+
+	if (!enter_boundary())
+		return;
+	extra->stop = from;
+	if (extra->to > from)
+		extra->to = from;
+	if (extra->from > from)
+		extra->from = from;
+	tp_session_leave(entered);
 }
 
 uint64_t tp_session_steps(void)

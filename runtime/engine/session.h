@@ -67,12 +67,9 @@ bool tp_session_follow(void);
 void tp_session_lead(uint64_t now);
 
 /* A window that was asked for from outside: steps [from, to) of the run, beside the schedule's. */
-enum tp_session_asked {
-	TP_SESSION_ASKED_OK,
-	TP_SESSION_ASKED_LATE,		/* step `from` has begun: the rest of them is recorded */
-	TP_SESSION_ASKED_MISSED,	/* all of them have */
-};
-enum tp_session_asked tp_session_ask(uint64_t from, uint64_t to);
+enum tp_sched_asked tp_session_ask(uint64_t from, uint64_t to);
+/* From this step on only windows that are asked for later; one that is open ends before it. */
+void tp_session_stop(uint64_t from);
 /* The window that was asked for last is over, or there was none. */
 bool tp_session_is_asked_over(void);
 /* Steps that have ended; the next number is that of the step in progress. */

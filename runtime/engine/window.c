@@ -30,7 +30,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/told.h"
-#include "runtime/engine/trigger.h"
+#include "runtime/engine/trigger/trigger.h"
 #include "runtime/trace/kinds.h"
 #include "runtime/trace/writer.h"
 
@@ -371,6 +371,8 @@ static int open_file(uint32_t window)
 	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\nopened_by=%s\n",
 		    window, facts->epoch, facts->first_step, step_source_text(),
 		    facts->is_extra ? "trigger" : "schedule");
+	if (facts->is_extra)
+		tp_text_fmt(&text, "opened_why=%s\n", tp_trigger_why(facts->first_step));
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	state.writer.long_ticks = to_ticks(TP_LONG_NS);

@@ -46,7 +46,7 @@ static const char *describe(const struct tp_config *config)
 
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
-	"TRIGGER=none\n"
+	"TRIGGER=control,steps=4,ahead=0\n"
 	"STEP=auto\n"
 	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks\n"
 	"STACKS=none\n"
@@ -100,11 +100,25 @@ Test(config, accepts_the_default_of_every_row_as_a_value)
 	}
 }
 
+struct good {
+	const char *name, *value, *described;
+};
+
+static void check_good(const struct good *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		static struct tp_config config;
+
+		read_one(&config, row[i].name, row[i].value);
+		cr_expect_str_eq(config.complaints, "", "%s", row[i].value);
+		cr_expect(strstr(describe(&config), row[i].described), "%s=%s:\n%s", row[i].name,
+			  row[i].value, describe(&config));
+	}
+}
+
 Test(config, takes_good_values)
 {
-	static const struct {
-		const char *name, *value, *described;
-	} rows[] = {
+	static const struct good rows[] = {
 		{"TRAINPROF_SCHEDULE", "wait=0,warmup=2,active=8",
 		 "SCHEDULE=skip_first=0,wait=0,warmup=2,active=8,repeat=1,per=epoch\n"},
 		{"TRAINPROF_SCHEDULE", "repeat=0,per=run",
@@ -125,9 +139,6 @@ Test(config, takes_good_values)
 		{"TRAINPROF_RECORD", "host,tensors,host", "RECORD=tensors,host\n"},
 		{"TRAINPROF_RECORD", "devmem,cuda", "RECORD=cuda,devmem\n"},
 		{"TRAINPROF_RECORD", "none", "RECORD=none\n"},
-		{"TRAINPROF_TRIGGER", "none", "TRIGGER=none\n"},
-		{"TRAINPROF_TRIGGER", "signal:USR2", "TRIGGER=signal:USR2,steps=4,ahead=0\n"},
-		{"TRAINPROF_TRIGGER", "signal:SIGHUP,ahead=9,steps=20", "TRIGGER=signal:HUP,steps=20,ahead=9\n"},
 		{"TRAINPROF_RECORD", "host,heap", "RECORD=heap,host\n"},
 		{"TRAINPROF_STACKS", "heap", "STACKS=heap,native,python\n"},
 		{"TRAINPROF_STACKS", "python,heap", "STACKS=heap,python\n"},
@@ -154,14 +165,23 @@ Test(config, takes_good_values)
 		{"TRAINPROF_PROGRAM", "train.py", "PROGRAM=train.py\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		static struct tp_config config;
+	check_good(rows, sizeof(rows) / sizeof(rows[0]));
+}
 
-		read_one(&config, rows[i].name, rows[i].value);
-		cr_expect_str_eq(config.complaints, "", "%s", rows[i].value);
-		cr_expect(strstr(describe(&config), rows[i].described), "%s=%s:\n%s", rows[i].name,
-			  rows[i].value, describe(&config));
-	}
+Test(config, takes_triggers)
+{
+	static const struct good rows[] = {
+		{"TRAINPROF_TRIGGER", "none", "TRIGGER=none\n"},
+		{"TRAINPROF_TRIGGER", "signal:USR2", "TRIGGER=signal:USR2,steps=4,ahead=0\n"},
+		{"TRAINPROF_TRIGGER", "control", "TRIGGER=control,steps=4,ahead=0\n"},
+		{"TRAINPROF_TRIGGER", "slow=2x,drift=1.25x,mem=12G,devmem=1000,limit=9",
+		 "TRIGGER=control,steps=4,ahead=0,limit=9,slow=2.000x,drift=1.250x,mem=12G,devmem=1000\n"},
+		{"TRAINPROF_TRIGGER", "limit=0,slow=1000,signal:WINCH,steps=2",
+		 "TRIGGER=signal:WINCH,steps=2,ahead=0,limit=0,slow=1000.000x\n"},
+		{"TRAINPROF_TRIGGER", "signal:SIGHUP,ahead=9,steps=20", "TRIGGER=signal:HUP,steps=20,ahead=9\n"},
+	};
+
+	check_good(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static const struct {
@@ -172,14 +192,25 @@ static const struct {
 	 "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those wanted; active at "
 	 "least 1), or at=N,N...,warmup=N,active=N, always, trigger or off; using 'wait=5,warmup=1,active=4,repeat=1'\n"},
 	{"TRAINPROF_TRIGGER", "signal:KILL,steps=2",
-	 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'KILL'; accepted: none, or "
-	 "signal:NAME[,steps=N][,ahead=N] with a NAME of HUP, USR1, USR2, URG, WINCH; using "
-	 "'none'\n"},
+	 "TRAINPROF_TRIGGER: bad value 'signal:KILL,steps=2' at 'signal:KILL'; accepted: none, "
+	 "or words of control, slow=RATIOx, drift=RATIOx, mem=SIZE, devmem=SIZE, steps=N, ahead=N, "
+	 "limit=N and signal:NAME with commas; RATIO above 1; NAME of HUP, USR1, USR2, URG, WINCH; "
+	 "using 'control'\n"},
 	{"TRAINPROF_TRIGGER", "signal:USR2,steps=0", NULL},
 	{"TRAINPROF_TRIGGER", "signal:USR2,", NULL},
 	{"TRAINPROF_TRIGGER", "signal:USR2,ahead=", NULL},
 	{"TRAINPROF_TRIGGER", "signal:USR2,ahead=1000001", NULL},
 	{"TRAINPROF_TRIGGER", "USR2", NULL},
+	{"TRAINPROF_TRIGGER", "slow=1x", NULL},
+	{"TRAINPROF_TRIGGER", "slow=0.5x", NULL},
+	{"TRAINPROF_TRIGGER", "slow=1000.1x", NULL},
+	{"TRAINPROF_TRIGGER", "slow=.x", NULL},
+	{"TRAINPROF_TRIGGER", "slow=2y", NULL},
+	{"TRAINPROF_TRIGGER", "drift=99999999999999999999", NULL},
+	{"TRAINPROF_TRIGGER", "mem=0", NULL},
+	{"TRAINPROF_TRIGGER", "mem=12X", NULL},
+	{"TRAINPROF_TRIGGER", "control,,slow=2x", NULL},
+	{"TRAINPROF_TRIGGER", "none,control", NULL},
 	{"TRAINPROF_STEP", "step", "TRAINPROF_STEP: bad value 'step'; accepted: auto, optimizer, "
 	 "zero_grad, loader, mark, range:NAME or clock:MS (MS from 1 to 3600000); using 'auto'\n"},
 	{"TRAINPROF_STEP", "range:", NULL},
@@ -242,13 +273,15 @@ Test(config, complains_of_bad_values_and_uses_the_default)
 
 Test(config, says_that_a_schedule_of_triggers_needs_one)
 {
+	struct pair none[] = {{"TRAINPROF_SCHEDULE", "trigger"}, {"TRAINPROF_TRIGGER", "none"},
+			      {NULL, NULL}};
 	struct pair pairs[] = {{"TRAINPROF_SCHEDULE", "trigger"}, {"TRAINPROF_TRIGGER", "signal:USR2"},
 			       {NULL, NULL}};
 	static struct tp_config config;
 
-	read_one(&config, "TRAINPROF_SCHEDULE", "trigger");
-	cr_expect_str_eq(config.complaints, "TRAINPROF_SCHEDULE=trigger: TRAINPROF_TRIGGER names no "
-					    "signal; no step will be recorded\n");
+	tp_config_read(&config, look_up, none);
+	cr_expect_str_eq(config.complaints, "TRAINPROF_SCHEDULE=trigger: TRAINPROF_TRIGGER is none; "
+					    "no step will be recorded\n");
 	tp_config_read(&config, look_up, pairs);
 	cr_expect_str_eq(config.complaints, "");
 	cr_expect(strstr(describe(&config), "SCHEDULE=trigger\nTRIGGER=signal:USR2,steps=4,"));

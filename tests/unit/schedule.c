@@ -61,24 +61,30 @@ Test(schedule, opens_the_extra_window_beside_its_own)
 		const char *what, *text;
 		uint64_t from, to;
 		const char *wanted;	/* upper case: of the extra window */
+		uint64_t stop;		/* the schedule's; 0: none */
 	} rows[] = {
-		{"alone", "trigger", 4, 7, "wwwuAAZwww"},
-		{"none was asked for", "trigger", 0, 0, "wwwwwwwwww"},
-		{"at once: no warm-up", "trigger", 0, 2, "AZww"},
-		{"behind the schedule", "wait=1,warmup=1,active=2", 6, 8, "wuaS-uAZ--"},
-		{"before it", "wait=6,warmup=1,active=2", 2, 4, "wuAZwwuaS-"},
-		{"in its warm-up", "wait=3,warmup=2,active=2", 3, 4, "wuuZuaS-"},
-		{"inside of it", "wait=1,warmup=1,active=4", 3, 5, "wuaaaS-"},
+		{"alone", "trigger", 4, 7, "wwwuAAZwww", 0},
+		{"none was asked for", "trigger", 0, 0, "wwwwwwwwww", 0},
+		{"at once: no warm-up", "trigger", 0, 2, "AZww", 0},
+		{"behind the schedule", "wait=1,warmup=1,active=2", 6, 8, "wuaS-uAZ--", 0},
+		{"before it", "wait=6,warmup=1,active=2", 2, 4, "wuAZwwuaS-", 0},
+		{"in its warm-up", "wait=3,warmup=2,active=2", 3, 4, "wuuZuaS-", 0},
+		{"inside of it", "wait=1,warmup=1,active=4", 3, 5, "wuaaaS-", 0},
 		{"its begin: the rest follows in a window of its own", "wait=1,warmup=1,active=2",
-		 2, 6, "wuaSAZ--"},
-		{"cut by it", "wait=3,warmup=1,active=2", 2, 8, "wuAZaSAZ--"},
-		{"skipped steps, too", "skip_first=5,wait=0,warmup=2,active=1", 3, 5, "suuAZuuS-"},
-		{"everything is recorded", "always", 2, 4, "aaaaaa"},
+		 2, 6, "wuaSAZ--", 0},
+		{"cut by it", "wait=3,warmup=1,active=2", 2, 8, "wuAZaSAZ--", 0},
+		{"skipped steps, too", "skip_first=5,wait=0,warmup=2,active=1", 3, 5, "suuAZuuS-", 0},
+		{"everything is recorded", "always", 2, 4, "aaaaaa", 0},
+		{"stopped in a window", "wait=1,warmup=1,active=4,repeat=0", 0, 0, "wuaS-----", 4},
+		{"stopped before one", "wait=3,warmup=1,active=2,repeat=0", 0, 0, "wwwu----", 4},
+		{"stopped, and one asked for", "wait=1,warmup=1,active=4,repeat=0", 6, 8, "wuaS-uAZ--", 4},
+		{"that follows at once", "wait=1,warmup=1,active=4,repeat=0", 4, 6, "wuaSAZ--", 4},
+		{"and is not cut any more", "wait=1,warmup=1,active=1,repeat=0", 3, 8, "wuSAAAAZ-", 3},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tp_sched_spec spec = {.warmup = 1, .active = 1, .repeat = 1};
-		const struct tp_sched_extra extra = {rows[i].from, rows[i].to};
+		const struct tp_sched_extra extra = {rows[i].from, rows[i].to, rows[i].stop};
 		char got[32] = "", bad[32];
 		size_t n = strlen(rows[i].wanted);
 

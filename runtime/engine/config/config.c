@@ -242,10 +242,10 @@ static void take_value(struct tp_config *config, enum tp_option_id id, const str
 static void check_together(struct tp_config *config)
 {
 	static const char said[] = TP_OPTION_PREFIX "SCHEDULE=trigger: " TP_OPTION_PREFIX
-		"TRIGGER names no signal; no step will be recorded";
+		"TRIGGER is none; no step will be recorded";
 	const struct tp_text line = {.buf = (char *)said, .len = sizeof(said) - 1};
 
-	if (config->schedule.only_extra && !config->trigger.signal)
+	if (config->schedule.only_extra && !config->trigger.has_control)
 		add_complaint(config, &line);
 }
 

@@ -65,6 +65,10 @@ struct tp_step_spec {
 struct tp_trigger_spec {
 	uint32_t signal;	/* 0: none */
 	uint32_t steps, ahead;	/* ahead 0: as many steps as it takes for all ranks to hear of it */
+	uint32_t limit;		/* windows that the four below open in a run */
+	uint32_t slow, drift;	/* times the median, in thousandths; 0: not watched */
+	uint64_t mem, devmem;	/* bytes of the process, of tensors on devices; 0: not watched */
+	bool has_control;	/* requests are heard: the file "control" in the run folder */
 };
 
 struct tp_config {

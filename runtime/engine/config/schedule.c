@@ -80,6 +80,20 @@ struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in
 	return action;
 }
 
+/* As long as nobody stopped it. */
+static struct tp_sched_action at_stopped(const struct tp_sched_spec *spec, uint64_t stop,
+					 uint64_t in_epoch, uint64_t step)
+{
+	struct tp_sched_action action = {.phase = TP_PHASE_DONE};
+
+	if (stop && step >= stop)
+		return action;
+	action = tp_sched_at(spec, in_epoch);
+	if (action.phase == TP_PHASE_ACTIVE && step + 1 == stop)
+		action.is_last_active = true;
+	return action;
+}
+
 struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
 				     const struct tp_sched_extra *extra, uint64_t in_epoch,
 				     uint64_t step)
@@ -88,7 +102,7 @@ struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
 
 	if (spec->n_at)
 		in_epoch = step;	/* listed ones are of the run */
-	action = tp_sched_at(spec, in_epoch);
+	action = at_stopped(spec, extra->stop, in_epoch, step);
 	if (action.phase == TP_PHASE_ACTIVE || step >= extra->to)
 		return action;
 	if (step >= extra->from) {
@@ -96,7 +110,7 @@ struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
 		action.is_extra = true;
 		action.is_last_active =
 			step + 1 == extra->to ||
-			tp_sched_at(spec, in_epoch + 1).phase == TP_PHASE_ACTIVE;
+			at_stopped(spec, extra->stop, in_epoch + 1, step + 1).phase == TP_PHASE_ACTIVE;
 	} else if (extra->from - step <= spec->warmup) {
 		action.phase = TP_PHASE_WARMUP;
 	}

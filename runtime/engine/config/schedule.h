@@ -35,6 +35,14 @@ struct tp_sched_spec {
 /* A window that was asked for: active in steps [from, to) of the run, warm-up before. */
 struct tp_sched_extra {
 	uint64_t from, to;	/* equal: there is none */
+	uint64_t stop;		/* from this step on the schedule has no windows; 0: it goes on */
+};
+
+/* What becomes of a window that is asked for. */
+enum tp_sched_asked {
+	TP_SCHED_ASKED_OK,
+	TP_SCHED_ASKED_LATE,	/* step `from` has begun: the rest of them is recorded */
+	TP_SCHED_ASKED_MISSED,	/* all of them have */
 };
 
 struct tp_sched_action {
@@ -45,7 +53,7 @@ struct tp_sched_action {
 
 /* What to do in step `in_epoch` of an epoch (per_run: of the run). Pure function. */
 struct tp_sched_action tp_sched_at(const struct tp_sched_spec *spec, uint64_t in_epoch);
-/* The same where an extra window was asked for; `step`: its number in the run. */
+/* The same with what was asked for beside it; `step`: its number in the run. */
 struct tp_sched_action tp_sched_with(const struct tp_sched_spec *spec,
 				     const struct tp_sched_extra *extra, uint64_t in_epoch,
 				     uint64_t step);

@@ -22,7 +22,7 @@
 #include "runtime/engine/probe.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/trigger.h"
+#include "runtime/engine/trigger/trigger.h"
 #include "runtime/engine/worker.h"
 #include "runtime/probe/python/audit_hook.h"
 #include "runtime/probe/python/pyframe.h"

@@ -19,6 +19,10 @@ def merge(arguments):
         raise Refused("cannot run '%s': %s" % (path, error.strerror), 1)
 
 
+def ctl(arguments):
+    merge(["--ctl"] + arguments)
+
+
 def lib(arguments):
     if arguments:
         raise Refused("lib: takes no arguments")
@@ -33,6 +37,8 @@ COMMANDS = [
     Command("run", run.USAGE, run.HELP, run.OPTIONS, run.main),
     Command("merge", "trainprof merge [OPTION].. PATH..", "trainprof-merge: fuses traces, says where the time went",
             [], merge),
+    Command("ctl", "trainprof ctl RUN window=N|stop|status", "asks the running job of a run folder for a window",
+            [], ctl),
     Command("doctor", doctor.USAGE, doctor.HELP, doctor.OPTIONS, doctor.main),
     Command("lib", "trainprof lib", "prints the library's path: LD_PRELOAD=$(trainprof lib) python train.py", [],
             lib),
