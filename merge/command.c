@@ -20,6 +20,7 @@ static struct words {
 	const char *top, *sort;
 	const char *compare, *fail_if;
 	const char *other_steps, *other_ranks, *other_windows;
+	const char *every;
 } words;
 
 static struct tp_command command;
@@ -85,6 +86,14 @@ static const struct option_row rows[] = {
 	 "views longer than the screen: no pager (PAGER, else less)"},
 	{0, "ctl", NULL, NULL, &command.is_ctl,
 	 "a request to the running job of a run folder: --ctl RUN window=N, stop or status"},
+	{0, "live", NULL, NULL, &command.live.has_page,
+	 "what a running job does now, rank by rank, until it ends: --live RUN"},
+	{0, "metrics", "TO", &command.live.metrics, NULL,
+	 "the same for Prometheus: into a file, or at :PORT, ADDRESS:PORT by HTTP"},
+	{0, "step-lines", "FILE", &command.live.step_lines, NULL,
+	 "the same: a JSON object for each step as it ends, added to a file, or -"},
+	{0, "every", "SECONDS", &words.every, NULL,
+	 "how often these three look (default 1; lines of --live 10)"},
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
 	{0, "help-env", NULL, NULL, &command.is_help_env,
 	 "the TRAINPROF_ variables that the profiled job reads"},
@@ -489,15 +498,41 @@ static void check_sort(void)
 	exit(TP_STATUS_USAGE);
 }
 
+/* What goes on beside a running job. */
+static void check_beside(void)
+{
+	struct tp_live_options *live = &command.live;
+	const bool is_live = live->has_page || live->metrics || live->step_lines;
+	char *end;
+
+	if (command.is_ctl && command.fuse.n_paths != 2)
+		fail_usage("'--ctl' takes a run folder and a command: window=N, stop or status");
+	if (words.every && !is_live)
+		fail_usage("'--every' needs '--live', '--metrics' or '--step-lines'");
+	if (words.every) {
+		double seconds = strtod(words.every, &end);
+
+		if (*end || !(seconds >= 0.1 && seconds <= 86400))
+			fail_usage("'%s' is no time for '--every': seconds from 0.1 to 86400", words.every);
+		live->period_ms = (uint32_t)(seconds * 1000);
+	}
+	if (!is_live)
+		return;
+	if (command.fuse.n_paths != 1)
+		fail_usage("'--live', '--metrics' and '--step-lines' take one run folder");
+	live->folder = command.fuse.path[0];
+	if (live->has_page && live->step_lines && !strcmp(live->step_lines, "-"))
+		fail_usage("'--live' and '--step-lines -' cannot both go to standard output");
+}
+
 struct tp_command *tp_command_read(char **argv)
 {
 	memset(&command, 0, sizeof(command));
 	memset(&words, 0, sizeof(words));
 	parse(argv);
-	if (command.is_ctl && command.fuse.n_paths != 2)
-		fail_usage("'--ctl' takes a run folder and a command: window=N, stop or status");
+	check_beside();
 	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
-	    !command.is_help_examples && !command.is_version && !command.is_ctl) {
+	    !command.is_help_examples && !command.is_version && !command.is_ctl && !command.live.folder) {
 		check_values();
 		choose_results();
 		check_output();

@@ -8,6 +8,7 @@
 #define TP_MERGE_COMMAND_H
 
 #include "merge/input/fuse.h"
+#include "merge/live/live.h"
 #include "merge/model/view.h"
 #include "merge/sinks.h"
 
@@ -25,6 +26,7 @@ struct tp_command {
 	struct tp_view_options view;
 	bool is_recover, is_strict, is_quiet, is_no_pager;
 	bool is_ctl;		/* of fuse.path the first is a run folder, the second what is wanted */
+	struct tp_live_options live;	/* folder NULL: nothing of it is wanted */
 	bool is_help, is_help_env, is_help_columns, is_help_examples, is_version;
 	bool is_worse, is_bad;	/* what view.is_worse and view.is_bad point to */
 

@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 #include "merge/kit/say.h"
+#include "merge/live/follow.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/control.h"
 
-enum { LOOK_NS = 50000000 };
+enum { LOOK_NS = 50000000, ALIVE_NS = 1000000000 };
 
 struct asking {
 	const char *folder;
@@ -29,6 +30,8 @@ struct asking {
 	struct tp_control control;
 	char name[TP_CONTROL_ID + 16];	/* of the answers */
 	uint64_t n_read;		/* bytes of them */
+	struct tp_follow follow;	/* does somebody live? */
+	uint64_t next_ns;		/* when to ask that again */
 };
 
 /* Puts the whole request there as `control`. 0 or -errno; -EEXIST: another one waits. */
@@ -99,6 +102,13 @@ static void pause_briefly(void)
 	nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 }
 
+/* The job was killed, and answers no more. */
+static bool is_job_gone(struct asking *asking)
+{
+	asking->next_ns = tp_clock_mono_ns() + ALIVE_NS;
+	return !tp_follow_look(&asking->follow) && tp_follow_is_over(&asking->follow);
+}
+
 static enum tp_ctl_end await_answers(struct asking *asking, uint32_t wait_s)
 {
 	uint64_t end_ns = tp_clock_mono_ns() + wait_s * 1000000000ull;
@@ -114,6 +124,11 @@ static enum tp_ctl_end await_answers(struct asking *asking, uint32_t wait_s)
 			tp_say("no process of a job took the request in '%s' within %u s: does it run, with "
 			       "TRAINPROF_TRIGGER other than none, and into this folder?",
 			       asking->folder, wait_s);
+			return TP_CTL_REFUSED;
+		}
+		if (asking->n_read && tp_clock_mono_ns() > asking->next_ns && is_job_gone(asking) &&
+		    print_answers(asking) == TP_ANSWER_NONE) {
+			tp_say("the job in '%s' has ended without a last answer", asking->folder);
 			return TP_CTL_REFUSED;
 		}
 		pause_briefly();
@@ -133,7 +148,7 @@ static int put_soon(const struct asking *asking, uint32_t wait_s)
 
 enum tp_ctl_end tp_ctl(const char *folder, const char *command, uint32_t wait_s)
 {
-	struct asking asking = {.folder = folder};
+	struct asking asking = {.folder = folder, .follow = {.dir = -1}};
 	enum tp_ctl_end end;
 	int err;
 
@@ -156,7 +171,10 @@ enum tp_ctl_end tp_ctl(const char *folder, const char *command, uint32_t wait_s)
 		       "ended", folder);
 	else if (err)
 		tp_say("cannot write a request into '%s': %s", folder, tp_file_error(err));
+	if (!err)
+		err = tp_follow_open(&asking.follow, folder);
 	end = err ? TP_CTL_REFUSED : await_answers(&asking, wait_s);
+	tp_follow_close(&asking.follow);
 	close(asking.dir);
 	return end;
 }

@@ -23,6 +23,10 @@ def ctl(arguments):
     merge(["--ctl"] + arguments)
 
 
+def live(arguments):
+    merge(["--live"] + arguments)
+
+
 def lib(arguments):
     if arguments:
         raise Refused("lib: takes no arguments")
@@ -39,6 +43,7 @@ COMMANDS = [
             [], merge),
     Command("ctl", "trainprof ctl RUN window=N|stop|status", "asks the running job of a run folder for a window",
             [], ctl),
+    Command("live", "trainprof live [OPTION].. RUN", "what a running job does now, rank by rank", [], live),
     Command("doctor", doctor.USAGE, doctor.HELP, doctor.OPTIONS, doctor.main),
     Command("lib", "trainprof lib", "prints the library's path: LD_PRELOAD=$(trainprof lib) python train.py", [],
             lib),
@@ -70,7 +75,7 @@ def dispatch(arguments):
         raise Refused("unknown command '%s': commands are %s"
                       % (arguments[0], ", ".join(command.name for command in COMMANDS)))
     # The merge has a help of its own.
-    if arguments[1:2] in (["-h"], ["--help"]) and command.main is not merge:
+    if arguments[1:2] in (["-h"], ["--help"]) and command.main not in (merge, ctl, live):
         show_command(command)
         return 0
     return command.main(arguments[1:])
