@@ -5,67 +5,84 @@
 #include "merge/arrow/raw.h"
 #include "merge/model/label.h"
 
-static void process_columns(struct tp_row *r, const void *ctx, const void *of)
-{
-	const struct tp_run *run = ctx;
-	const struct tp_proc *proc = of;
-	char label[64];
+struct process {
+	int64_t process_at, rank, local_rank, node_rank, world_size, worker, restart, pid, zero_real_ns, died;
+	const char *process, *host, *program;
+};
 
-	TP_TEXT(r, "process", "process", 0, "what tables call it", "%s", tp_label_proc(label, run, proc));
-	TP_NUMBER(r, "process_at", NULL, 0, "its number in this run, from 0 on", proc->at);
-	TP_CELL(r, "rank", NULL, TP_UNIT_NUMBER, 0, "rank in the job; of a worker that of its rank",
-		if (proc->rank >= 0) tp_row_integer(r, proc->rank));
-	TP_CELL(r, "local_rank", NULL, TP_UNIT_NUMBER, 0, "rank on its node",
-		if (proc->local_rank >= 0) tp_row_integer(r, proc->local_rank));
-	TP_CELL(r, "node_rank", NULL, TP_UNIT_NUMBER, 0, "number of its node",
-		if (proc->node_rank >= 0) tp_row_integer(r, proc->node_rank));
-	TP_CELL(r, "world_size", NULL, TP_UNIT_COUNT, 0, "ranks of the job",
-		if (proc->world_size > 0) tp_row_integer(r, proc->world_size));
-	TP_NUMBER(r, "worker", NULL, 0, "number of a rank's worker process; 0: the rank itself", proc->worker);
-	TP_NUMBER(r, "restart", NULL, 0, "how often the job's ranks had been started before", proc->restart);
-	TP_NUMBER(r, "pid", NULL, 0, "process id", proc->pid);
-	TP_TEXT(r, "host", NULL, 0, "its host", "%s", proc->host);
-	TP_TEXT(r, "program", NULL, 0, "what ran", "%s", proc->program);
-	TP_NS(r, "zero_real_ns", NULL, 0, "what the host's clock (CLOCK_REALTIME) said at time 0 of the run",
-	      (int64_t)run->zero_real_ns);
-	TP_CELL(r, "died", NULL, TP_UNIT_COUNT, 0, "1: it did not exit cleanly", tp_row_integer(r, proc->is_dead));
+static const struct tp_raw_column process_columns[] = {
+	TP_RAW(struct process, process, TP_UNIT_TEXT, "what tables call it"),
+	TP_RAW(struct process, process_at, TP_UNIT_NUMBER, "its number in this run, from 0 on"),
+	TP_RAW(struct process, rank, TP_UNIT_NUMBER, "rank in the job; of a worker that of its rank"),
+	TP_RAW(struct process, local_rank, TP_UNIT_NUMBER, "rank on its node"),
+	TP_RAW(struct process, node_rank, TP_UNIT_NUMBER, "number of its node"),
+	TP_RAW(struct process, world_size, TP_UNIT_COUNT, "ranks of the job"),
+	TP_RAW(struct process, worker, TP_UNIT_NUMBER,
+	       "number of a rank's worker process; 0: the rank itself"),
+	TP_RAW(struct process, restart, TP_UNIT_NUMBER,
+	       "how often the job's ranks had been started before"),
+	TP_RAW(struct process, pid, TP_UNIT_NUMBER, "process id"),
+	TP_RAW_NAME(struct process, host, "its host"),
+	TP_RAW_NAME(struct process, program, "what ran"),
+	TP_RAW(struct process, zero_real_ns, TP_UNIT_NS,
+	       "what the host's clock (CLOCK_REALTIME) said at time 0 of the run"),
+	TP_RAW(struct process, died, TP_UNIT_COUNT, "1: it did not exit cleanly"),
+	{NULL},
+};
+
+static int64_t or_none(int32_t number)
+{
+	return number >= 0 ? number : TP_RAW_NONE;
 }
 
-static const struct tp_table_def processes = {
+static void show_processes(struct tp_run *run, struct tp_raw_rows *rows)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *proc = run->proc[i];
+		char label[64];
+
+		tp_raw_rows_put(rows, &(struct process){
+			.process = tp_label_proc(label, run, proc), .process_at = proc->at,
+			.rank = tp_raw_rank(proc), .local_rank = or_none(proc->local_rank),
+			.node_rank = or_none(proc->node_rank),
+			.world_size = proc->world_size > 0 ? proc->world_size : TP_RAW_NONE,
+			.worker = proc->worker, .restart = proc->restart, .pid = proc->pid,
+			.host = proc->host, .program = proc->program,
+			.zero_real_ns = (int64_t)run->zero_real_ns, .died = proc->is_dead,
+		});
+	}
+}
+
+const struct tp_raw tp_raw_processes = {
 	.name = "processes", .help = "processes of the run: ranks, each before its workers",
-	.columns = process_columns,
+	.column = process_columns, .show = show_processes,
 };
 
-static void show_processes(const struct tp_run *run, struct tp_out *out)
-{
-	struct tp_table *table = tp_table_begin(&processes, run, 0, out);
+struct issue {
+	int64_t process_at, is_loss;
+	const char *text;
+};
 
-	for (uint32_t i = 0; i < run->n_procs; i++)
-		tp_table_add(table, run->proc[i]);
-	tp_table_end(table);
+static const struct tp_raw_column issue_columns[] = {
+	TP_RAW(struct issue, process_at, TP_UNIT_NUMBER, "of the table processes; none: the whole run"),
+	TP_RAW(struct issue, is_loss, TP_UNIT_COUNT, "1: data is missing because of it"),
+	TP_RAW_NAME(struct issue, text, "what it is, with the file"),
+	{NULL},
+};
+
+static void show_issues(struct tp_run *run, struct tp_raw_rows *rows)
+{
+	for (uint32_t i = 0; i < run->n_issues; i++) {
+		const struct tp_issue *issue = &run->issue[i];
+
+		tp_raw_rows_put(rows, &(struct issue){
+			.process_at = issue->proc ? (int64_t)issue->proc->at : TP_RAW_NONE,
+			.is_loss = issue->is_loss, .text = issue->text,
+		});
+	}
 }
 
-const struct tp_raw tp_raw_processes = {.def = &processes, .show = show_processes};
-
-static void issue_columns(struct tp_row *r, const void *ctx, const void *of)
-{
-	const struct tp_issue *issue = of;
-
-	TP_CELL(r, "process_at", NULL, TP_UNIT_NUMBER, 0, "of the table processes; none: the whole run",
-		if (issue->proc) tp_row_integer(r, issue->proc->at));
-	TP_CELL(r, "is_loss", NULL, TP_UNIT_COUNT, 0, "1: data is missing because of it",
-		tp_row_integer(r, issue->is_loss));
-	TP_TEXT(r, "text", NULL, 0, "what it is, with the file", "%s", issue->text);
-}
-
-static const struct tp_table_def issues = {
+const struct tp_raw tp_raw_issues = {
 	.name = "issues", .help = "what is lost, broken, off or odd, once all events are read",
-	.columns = issue_columns,
+	.column = issue_columns, .show = show_issues, .needs_events = true,
 };
-
-static void show_issues(const struct tp_run *run, struct tp_out *out)
-{
-	tp_table_show(&issues, run, run->issue, run->n_issues, sizeof(*run->issue), 0, out);
-}
-
-const struct tp_raw tp_raw_issues = {.def = &issues, .show = show_issues};

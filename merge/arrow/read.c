@@ -2,51 +2,42 @@
 /*
  * read.c - the public functions of libtrainprof-read.so
  *
- * A table is made when it is first asked for, by one pass over the events with its view alone, and
- * kept. The rooms below are for one thread, and end the program when memory is out: here they are one
- * at a time, behind a lock, and memory that is out is an error (what the pass held then is lost).
+ * Tables of a view are made when one of them is first asked for, by one pass over the events with that
+ * view alone, and kept. Tables of the library's own are streams (feed.h), each with a run of its own.
  */
 #include "merge/arrow/trainprof_read.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/arrow/raw.h"
-#include "merge/arrow/stream.h"
+#include "merge/arrow/columns.h"
+#include "merge/arrow/feed.h"
+#include "merge/arrow/guard.h"
 #include "merge/input/fuse.h"
 #include "merge/kit/list.h"
-#include "merge/kit/need.h"
-#include "merge/kit/say.h"
 #include "merge/pass.h"
-#include "runtime/base/text.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 enum { TABLES_MAX = 128, WIDTH = 100 };
 
 struct trainprof_run {
+	atomic_uint n_holders;		/* its user, and streams that read it */
 	struct tp_fuse_options options;
 	char **path;
 	char *list[3];
 	struct tp_run *ready;		/* opened, and not read yet; NULL: opened when it is needed */
-	struct tp_columns *columns[TABLES_MAX];	/* by place; NULL: not asked for yet */
+	struct tp_columns *columns[TABLES_MAX];	/* by place, of views; NULL: not asked for yet */
 };
 
 /* Where a table comes from. */
 struct place {
 	const struct tp_raw *raw;
 	const struct tp_view *view;
-	const struct tp_table_def *def;
+	const struct tp_table_def *def;	/* of a view */
 };
-
-static const struct tp_raw *const raws[] = {&tp_raw_processes, &tp_raw_issues, &tp_raw_events,
-					    &tp_raw_spans, &tp_raw_kernels};
-enum { N_RAWS = sizeof(raws) / sizeof(raws[0]) };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- which tables there are ---- */
 
@@ -58,11 +49,11 @@ static bool is_shown(const struct tp_view *view)
 
 static bool find_at(uint32_t at, struct place *place)
 {
-	if (at < N_RAWS) {
-		*place = (struct place){.raw = raws[at], .def = raws[at]->def};
-		return true;
-	}
-	at -= N_RAWS;
+	for (uint32_t i = 0; tp_raws[i]; i++)
+		if (!at--) {
+			*place = (struct place){.raw = tp_raws[i]};
+			return true;
+		}
 	for (uint32_t i = 0; tp_views[i]; i++)
 		for (uint32_t t = 0; is_shown(tp_views[i]) && tp_views[i]->tables[t]; t++)
 			if (tp_views[i]->tables[t]->name && !at--) {
@@ -72,13 +63,19 @@ static bool find_at(uint32_t at, struct place *place)
 	return false;
 }
 
+static const char *name_of(const struct place *place)
+{
+	return place->raw ? place->raw->name : place->def->name;
+}
+
 PUBLIC struct trainprof_about trainprof_about(uint32_t at)
 {
 	struct place place;
 
 	if (at >= TABLES_MAX || !find_at(at, &place))
 		return (struct trainprof_about){.name = NULL};
-	return (struct trainprof_about){place.def->name, place.view ? place.view->name : "", place.def->help};
+	return (struct trainprof_about){name_of(&place), place.view ? place.view->name : "",
+					place.raw ? place.raw->help : place.def->help};
 }
 
 /* ---- what a call does, and how it fails ---- */
@@ -88,17 +85,12 @@ struct ask {
 	struct place place;		/* of a table; or a view's text */
 	uint32_t at;
 	struct tp_text error;
-	struct ArrowArrayStream *stream;	/* of a table; NULL: no table is asked for */
+	struct ArrowArrayStream *stream;
+	const char *columns;
+	uint8_t picked[TP_BATCH_COLUMNS];
+	uint32_t n_picked;
 	char *text;
-	int err;
 };
-
-static void take_line(void *ctx, const char *line)
-{
-	struct tp_text *error = ctx;
-
-	tp_text_fmt(error, "%s%s", error->len ? "; " : "", line);
-}
 
 static void begin_error(struct ask *ask, char *error, size_t error_bytes)
 {
@@ -108,37 +100,15 @@ static void begin_error(struct ask *ask, char *error, size_t error_bytes)
 }
 
 /* Half read is none: the next one who asks begins anew. */
-static void forget(struct trainprof_run *run, const struct tp_view *view, uint32_t at)
+static void forget(struct ask *ask)
 {
 	struct place place;
 
 	for (uint32_t i = 0; i < TABLES_MAX && find_at(i, &place); i++)
-		if (i == at || (view && place.view == view)) {
-			tp_columns_let_go(run->columns[i]);
-			run->columns[i] = NULL;
+		if (place.view && place.view == ask->place.view) {
+			tp_columns_let_go(ask->run->columns[i]);
+			ask->run->columns[i] = NULL;
 		}
-}
-
-/* Does it, with what is said and memory that is out both in `error`. */
-static int guard(void (*what)(struct ask *ask), struct ask *ask)
-{
-	jmp_buf out;
-
-	pthread_mutex_lock(&lock);
-	tp_say_take(take_line, &ask->error);
-	if (setjmp(out)) {
-		ask->err = ENOMEM;
-		take_line(&ask->error, "out of memory: choose steps, ranks or windows");
-	} else {
-		tp_need_leave(&out);
-		what(ask);
-	}
-	tp_need_leave(NULL);
-	tp_say_take(NULL, NULL);
-	if (ask->err && ask->stream)
-		forget(ask->run, ask->place.view, ask->at);
-	pthread_mutex_unlock(&lock);
-	return ask->err;
 }
 
 /* ---- a pass ---- */
@@ -177,51 +147,51 @@ static void take_row(void *ctx, const struct tp_table *table)
 		tp_columns_row(columns, table);
 }
 
-static void read_pass(struct ask *ask, struct tp_out *out)
+/* 0 or EIO. */
+static int read_pass(struct ask *ask, struct tp_out *out)
 {
 	const struct tp_view_options options = {.all = tp_views};
-	struct tp_pass pass = {.options = &options, .view = {ask->place.view}};
-	const struct tp_raw *raw = ask->place.raw;
+	struct tp_pass pass = {.options = &options, .view = {ask->place.view}, .n_views = 1};
+	int err = 0;
 
 	pass.run = take_run(ask->run);
-	if (!pass.run) {
-		ask->err = EIO;
-		return;
-	}
-	pass.n_views = ask->place.view != NULL;
-	pass.needs_all = raw && raw->show;
+	if (!pass.run)
+		return EIO;
 	tp_pass_begin(&pass);
-	if (raw && raw->fact)
-		tp_facts_want(pass.facts, raw->fact, &(struct tp_raw_to){.out = out});
 	tp_pass_run(&pass);
-	if (pass.n_views)
-		pass.view[0]->print(pass.view_state[0], pass.run, out);
-	else if (raw->show)
-		raw->show(pass.run, out);
+	pass.view[0]->print(pass.view_state[0], pass.run, out);
 	if (pass.is_bad)
-		ask->err = EIO;
+		err = EIO;
 	tp_pass_free(&pass);
 	tp_run_free(pass.run);
+	return err;
 }
 
-/* ---- tables ---- */
+/* ---- tables of views ---- */
 
-static void read_table(struct ask *ask)
+static int read_view(struct ask *ask)
 {
 	struct tp_rows_to to = {.begin = begin_table, .row = take_row, .ctx = ask->run};
 	struct tp_out out = {.rows = TP_ROWS_GIVEN, .rows_to = &to, .width = WIDTH, .is_whole = true};
 	struct place place;
+	int err;
 
 	for (uint32_t i = 0; i < TABLES_MAX && find_at(i, &place); i++)
-		if (i == ask->at || (ask->place.view && place.view == ask->place.view))
+		if (place.view == ask->place.view)
 			ask->run->columns[i] = tp_columns_new(place.def);
-	read_pass(ask, &out);
+	err = read_pass(ask, &out);
+	for (uint32_t i = 0; i < TABLES_MAX && find_at(i, &place); i++)
+		if (place.view == ask->place.view)
+			tp_columns_end(ask->run->columns[i]);
+	return err;
 }
+
+/* ---- tables ---- */
 
 static bool find_table(struct ask *ask, const char *name)
 {
 	while (ask->at < TABLES_MAX && find_at(ask->at, &ask->place)) {
-		if (!strcmp(ask->place.def->name, name))
+		if (!strcmp(name_of(&ask->place), name))
 			return true;
 		ask->at++;
 	}
@@ -229,36 +199,97 @@ static bool find_table(struct ask *ask, const char *name)
 	return false;
 }
 
-static void give_table(struct ask *ask)
+static bool pick_column(struct ask *ask, const struct tp_shape *shape, const char *field, size_t n)
 {
-	if (!ask->run->columns[ask->at])
-		read_table(ask);
-	if (!ask->err)
-		ask->err = tp_arrow_stream(ask->stream, ask->run->columns[ask->at]);
+	for (uint32_t c = 0; c < shape->n_columns; c++)
+		if (strlen(shape->column[c].field) == n && !memcmp(shape->column[c].field, field, n) &&
+		    ask->n_picked < TP_BATCH_COLUMNS) {
+			ask->picked[ask->n_picked++] = (uint8_t)c;
+			return true;
+		}
+	tp_text_fmt(&ask->error, "the table '%s' has no column '%.*s'", shape->name, (int)n, field);
+	return false;
 }
 
-PUBLIC int trainprof_table(struct trainprof_run *run, const char *name, struct ArrowArrayStream *stream,
-			   char *error, size_t error_bytes)
+static bool pick_columns(struct ask *ask)
 {
-	struct ask ask = {.run = run, .stream = stream};
+	const struct tp_raw *raw = ask->place.raw;
+	struct tp_shape shape;
+
+	if (raw)
+		tp_raw_rows_shape(&shape, raw->name, raw->help, raw->column);
+	else
+		tp_columns_shape(&shape, ask->place.def);
+	for (const char *at = ask->columns; at;) {
+		size_t n = strcspn(at, ",");
+
+		if (!pick_column(ask, &shape, at, n))
+			return false;
+		at = at[n] ? at + n + 1 : NULL;
+	}
+	return true;
+}
+
+static void let_go_run(void *ctx);
+
+static int give_table(void *ctx)
+{
+	struct ask *ask = ctx;
+	struct trainprof_run *run = ask->run;
+	struct tp_feed_of of = {.raw = ask->place.raw, .picked = ask->columns ? ask->picked : NULL,
+				.n_picked = ask->n_picked, .has_steps = run->options.steps != NULL,
+				.done = let_go_run, .ctx = run};
+	struct tp_source *source;
+	int err;
+
+	if (of.raw) {
+		of.run = take_run(run);
+		if (!of.run)
+			return EIO;
+		run->n_holders++;
+		source = tp_feed_new(&of);
+	} else {
+		err = run->columns[ask->at] ? 0 : read_view(ask);
+		if (err)
+			return err;
+		source = tp_columns_source(run->columns[ask->at]);
+		if (ask->columns) {
+			memcpy(source->shape.picked, ask->picked, ask->n_picked);
+			source->shape.n_picked = ask->n_picked;
+		}
+	}
+	return tp_arrow_stream(ask->stream, source);
+}
+
+PUBLIC int trainprof_table(struct trainprof_run *run, const char *name, const char *columns,
+			   struct ArrowArrayStream *stream, char *error, size_t error_bytes)
+{
+	struct ask ask = {.run = run, .stream = stream, .columns = columns};
+	int err;
 
 	stream->release = NULL;
 	begin_error(&ask, error, error_bytes);
-	if (!find_table(&ask, name))
+	if (!find_table(&ask, name) || !pick_columns(&ask))
 		return ENOENT;
-	return guard(give_table, &ask);
+	err = tp_guard(give_table, &ask, &ask.error);
+	if (err)
+		forget(&ask);
+	return err;
 }
 
-static void give_text(struct ask *ask)
+static int give_text(void *ctx)
 {
+	struct ask *ask = ctx;
 	size_t n;
 	struct tp_out out = {.width = WIDTH, .is_whole = true, .top = 20};
+	int err;
 
 	out.file = open_memstream(&ask->text, &n);
 	if (!out.file)
 		tp_need_failed();
-	read_pass(ask, &out);
+	err = read_pass(ask, &out);
 	fclose(out.file);
+	return err;
 }
 
 PUBLIC char *trainprof_text(struct trainprof_run *run, const char *view, char *error, size_t error_bytes)
@@ -273,7 +304,7 @@ PUBLIC char *trainprof_text(struct trainprof_run *run, const char *view, char *e
 		tp_text_fmt(&ask.error, "no view is called '%s'", view);
 		return NULL;
 	}
-	if (!guard(give_text, &ask))
+	if (!tp_guard(give_text, &ask, &ask.error))
 		return ask.text;
 	free(ask.text);
 	return NULL;
@@ -281,11 +312,12 @@ PUBLIC char *trainprof_text(struct trainprof_run *run, const char *view, char *e
 
 /* ---- runs ---- */
 
-static void open_run(struct ask *ask)
+static int open_run(void *ctx)
 {
-	ask->run->ready = tp_run_open(&ask->run->options);
-	if (!ask->run->ready)
-		ask->err = EIO;
+	struct trainprof_run *run = ctx;
+
+	run->ready = tp_run_open(&run->options);
+	return run->ready ? 0 : EIO;
 }
 
 /* Copies of what was given. False: out of memory. */
@@ -328,32 +360,52 @@ PUBLIC struct trainprof_run *trainprof_open(const char *const *path, uint32_t n_
 	struct ask ask = {.run = calloc(1, sizeof(*ask.run))};
 
 	begin_error(&ask, error, error_bytes);
+	if (ask.run)
+		ask.run->n_holders = 1;
 	if (!ask.run || !keep(ask.run, path, n_paths, chosen)) {
 		tp_text_str(&ask.error, "out of memory");
 		trainprof_close(ask.run);
 		return NULL;
 	}
-	if (!are_lists(&ask) || guard(open_run, &ask)) {
+	if (!are_lists(&ask) || tp_guard(open_run, ask.run, &ask.error)) {
 		trainprof_close(ask.run);
 		return NULL;
 	}
 	return ask.run;
 }
 
-PUBLIC void trainprof_close(struct trainprof_run *run)
+static void free_ready(void *ctx)
 {
-	if (!run)
-		return;
-	pthread_mutex_lock(&lock);
-	if (run->ready)
-		tp_run_free(run->ready);
-	pthread_mutex_unlock(&lock);
-	for (uint32_t i = 0; i < TABLES_MAX; i++)
-		tp_columns_let_go(run->columns[i]);
+	tp_run_free(((struct trainprof_run *)ctx)->ready);
+}
+
+static void free_run(struct trainprof_run *run)
+{
 	for (uint32_t i = 0; run->path && i < run->options.n_paths; i++)
 		free(run->path[i]);
 	for (uint32_t i = 0; i < 3; i++)
 		free(run->list[i]);
 	free(run->path);
 	free(run);
+}
+
+/* What a run of a stream was opened with may go. */
+static void let_go_run(void *ctx)
+{
+	struct trainprof_run *run = ctx;
+
+	if (!--run->n_holders)
+		free_run(run);
+}
+
+PUBLIC void trainprof_close(struct trainprof_run *run)
+{
+	if (!run)
+		return;
+	if (run->ready)
+		tp_guard_quiet(free_ready, run);
+	run->ready = NULL;
+	for (uint32_t i = 0; i < TABLES_MAX; i++)
+		tp_columns_let_go(run->columns[i]);
+	let_go_run(run);
 }

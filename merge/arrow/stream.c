@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - columns as a stream of Arrow's C interface, nothing copied
+ * stream.c - batches as a stream of Arrow's C interface, nothing copied
  *
  * A consumer may take a child out of its parent and release it later, so each has what it needs in
  * memory of its own. Where memory is out here, ENOMEM is handed back as the interface has it.
@@ -86,25 +86,25 @@ static int add_field(struct ArrowSchema *schema, const struct tp_column *column)
 
 	if (!child)
 		return ENOMEM;
-	if (begin_schema(child, column->field, (char)tp_columns_type(column))) {
+	if (begin_schema(child, column->field, (char)tp_batch_type(column->unit))) {
 		free(child);
 		return ENOMEM;
 	}
 	put_metadata(((struct schema_rest *)child->private_data)->metadata, "unit",
 		     tp_unit_name(column->unit), column->help ? column->help : "");
 	schema->children[schema->n_children++] = child;
-	return tp_columns_type(column) == TP_COLUMNS_WORDS ? add_dictionary(child) : 0;
+	return tp_batch_type(column->unit) == TP_BATCH_WORDS ? add_dictionary(child) : 0;
 }
 
-static int fill_schema(struct ArrowSchema *schema, const struct tp_columns *columns)
+static int fill_schema(struct ArrowSchema *schema, const struct tp_shape *shape)
 {
 	if (begin_schema(schema, "", 0))
 		return ENOMEM;
-	put_metadata(((struct schema_rest *)schema->private_data)->metadata, "table", columns->def->name,
-		     columns->def->help);
-	schema->children = calloc(columns->n_columns, sizeof(struct ArrowSchema *));
-	for (uint32_t c = 0; c < columns->n_columns; c++) {
-		if (!schema->children || add_field(schema, &columns->column[c])) {
+	put_metadata(((struct schema_rest *)schema->private_data)->metadata, "table", shape->name,
+		     shape->help);
+	schema->children = calloc(shape->n_picked, sizeof(struct ArrowSchema *));
+	for (uint32_t i = 0; i < shape->n_picked; i++) {
+		if (!schema->children || add_field(schema, &shape->column[shape->picked[i]])) {
 			release_schema(schema);
 			return ENOMEM;
 		}
@@ -115,7 +115,7 @@ static int fill_schema(struct ArrowSchema *schema, const struct tp_columns *colu
 /* ---- arrays ---- */
 
 struct array_rest {
-	struct tp_columns *columns;
+	struct tp_batch *batch;
 	const void *buffer[3];
 };
 
@@ -132,75 +132,70 @@ static void release_array(struct ArrowArray *array)
 	if (array->dictionary && array->dictionary->release)
 		array->dictionary->release(array->dictionary);
 	free(array->dictionary);
-	tp_columns_let_go(rest->columns);
+	tp_batch_let_go(rest->batch);
 	free(rest);
 	array->release = NULL;
 }
 
-static int begin_array(struct ArrowArray *array, struct tp_columns *columns, uint32_t n_rows)
+static int begin_array(struct ArrowArray *array, struct tp_batch *batch, uint32_t n_rows)
 {
 	struct array_rest *rest = calloc(1, sizeof(*rest));
 
 	if (!rest)
 		return ENOMEM;
-	tp_columns_hold(columns);
-	rest->columns = columns;
+	tp_batch_hold(batch);
+	rest->batch = batch;
 	*array = (struct ArrowArray){.length = n_rows, .n_buffers = 1, .buffers = rest->buffer,
 				     .release = release_array, .private_data = rest};
 	return 0;
 }
 
-static int add_words(struct ArrowArray *array, struct tp_columns *columns, const struct tp_words *words)
+static int add_words(struct ArrowArray *array, struct tp_batch *batch, const struct tp_words_kept *words)
 {
-	static const int32_t none;
 	struct ArrowArray *dictionary = calloc(1, sizeof(*dictionary));
 	struct array_rest *rest;
 
 	if (!dictionary)
 		return ENOMEM;
-	if (begin_array(dictionary, columns, words->n)) {
+	if (begin_array(dictionary, batch, words->n)) {
 		free(dictionary);
 		return ENOMEM;
 	}
 	rest = dictionary->private_data;
-	rest->buffer[1] = words->end ? words->end : &none;
-	rest->buffer[2] = words->text ? words->text : "";
+	rest->buffer[1] = words->end;
+	rest->buffer[2] = words->text;
 	dictionary->n_buffers = 3;
 	array->dictionary = dictionary;
 	return 0;
 }
 
-static int add_values(struct ArrowArray *array, struct tp_columns *columns,
-		      const struct tp_columns_batch *batch, uint32_t at)
+static int add_values(struct ArrowArray *array, struct tp_batch *batch, const struct tp_cells *cells)
 {
-	const struct tp_columns_values *value = &batch->value[at];
 	struct ArrowArray *child = calloc(1, sizeof(*child));
 	struct array_rest *rest;
 
 	if (!child)
 		return ENOMEM;
-	if (begin_array(child, columns, batch->n_rows)) {
+	if (begin_array(child, batch, batch->n_rows)) {
 		free(child);
 		return ENOMEM;
 	}
 	rest = child->private_data;
-	rest->buffer[0] = value->n_null ? value->valid : NULL;
-	rest->buffer[1] = value->values;
+	rest->buffer[0] = cells->n_null ? cells->valid : NULL;
+	rest->buffer[1] = cells->values;
 	child->n_buffers = 2;
-	child->null_count = value->n_null;
+	child->null_count = cells->n_null;
 	array->children[array->n_children++] = child;
-	return tp_columns_type(&columns->column[at]) == TP_COLUMNS_WORDS ?
-		       add_words(child, columns, &columns->words[at]) : 0;
+	return cells->words ? add_words(child, batch, cells->words) : 0;
 }
 
-static int fill_array(struct ArrowArray *array, struct tp_columns *columns,
-		      const struct tp_columns_batch *batch)
+static int fill_array(struct ArrowArray *array, const struct tp_shape *shape, struct tp_batch *batch)
 {
-	if (begin_array(array, columns, batch->n_rows))
+	if (begin_array(array, batch, batch->n_rows))
 		return ENOMEM;
-	array->children = calloc(columns->n_columns, sizeof(struct ArrowArray *));
-	for (uint32_t c = 0; c < columns->n_columns; c++) {
-		if (!array->children || add_values(array, columns, batch, c)) {
+	array->children = calloc(shape->n_picked, sizeof(struct ArrowArray *));
+	for (uint32_t i = 0; i < shape->n_picked; i++) {
+		if (!array->children || add_values(array, batch, &batch->cells[shape->picked[i]])) {
 			release_array(array);
 			return ENOMEM;
 		}
@@ -211,15 +206,14 @@ static int fill_array(struct ArrowArray *array, struct tp_columns *columns,
 /* ---- the stream ---- */
 
 struct stream_rest {
-	struct tp_columns *columns;
-	uint32_t at;		/* the batch that comes next */
+	struct tp_source *source;
 	const char *error;
 };
 
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schema)
 {
 	struct stream_rest *rest = stream->private_data;
-	int err = fill_schema(schema, rest->columns);
+	int err = fill_schema(schema, &rest->source->shape);
 
 	rest->error = err ? "out of memory" : NULL;
 	return err;
@@ -228,13 +222,16 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schem
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *array)
 {
 	struct stream_rest *rest = stream->private_data;
-	int err;
+	struct tp_batch *batch;
+	int err = 0;
 
 	*array = (struct ArrowArray){.release = NULL};
-	if (rest->at == rest->columns->n_batches)
-		return 0;
-	err = fill_array(array, rest->columns, rest->columns->batch[rest->at]);
-	rest->at += !err;
+	rest->error = NULL;
+	batch = rest->source->next(rest->source, &err, &rest->error);
+	if (!batch)
+		return err;
+	err = fill_array(array, &rest->source->shape, batch);
+	tp_batch_let_go(batch);
 	rest->error = err ? "out of memory" : NULL;
 	return err;
 }
@@ -248,19 +245,20 @@ static void release_stream(struct ArrowArrayStream *stream)
 {
 	struct stream_rest *rest = stream->private_data;
 
-	tp_columns_let_go(rest->columns);
+	rest->source->free(rest->source);
 	free(rest);
 	stream->release = NULL;
 }
 
-int tp_arrow_stream(struct ArrowArrayStream *stream, struct tp_columns *columns)
+int tp_arrow_stream(struct ArrowArrayStream *stream, struct tp_source *source)
 {
 	struct stream_rest *rest = calloc(1, sizeof(*rest));
 
-	if (!rest)
+	if (!rest) {
+		source->free(source);
 		return ENOMEM;
-	tp_columns_hold(columns);
-	rest->columns = columns;
+	}
+	rest->source = source;
 	*stream = (struct ArrowArrayStream){.get_schema = get_schema, .get_next = get_next,
 					    .get_last_error = get_last_error,
 					    .release = release_stream, .private_data = rest};

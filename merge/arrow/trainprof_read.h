@@ -7,7 +7,7 @@
  *	struct trainprof_run *run = trainprof_open(&path, 1, NULL, error, sizeof(error));
  *	struct ArrowArrayStream stream;
  *
- *	if (!run || trainprof_table(run, "kernels", &stream, error, sizeof(error)))
+ *	if (!run || trainprof_table(run, "kernels", "name,dur_ns", &stream, error, sizeof(error)))
  *		...say error...
  *
  * Streams are those of Arrow's C stream interface: DuckDB, Polars, pyarrow and others take one as it
@@ -78,13 +78,18 @@ struct trainprof_about trainprof_about(uint32_t at);
  * why and names the file. */
 struct trainprof_run *trainprof_open(const char *const *path, uint32_t n_paths,
 				     const struct trainprof_choice *chosen, char *error, size_t error_bytes);
-/* Streams that were got before stay as they are. NULL: nothing. */
+/* Streams that were got before may still be read. NULL: nothing. */
 void trainprof_close(struct trainprof_run *run);
 
-/* Fills *stream, which the caller releases. 0, or an errno with its reason in `error`: ENOENT, no such
- * table; ENOMEM; EIO. The run is read at the first call for a table of a view, once for all of them. */
-int trainprof_table(struct trainprof_run *run, const char *name, struct ArrowArrayStream *stream,
-		    char *error, size_t error_bytes);
+/*
+ * Fills *stream, which the caller releases. columns: "name,dur_ns", in that order; NULL: all. 0, or an
+ * errno with its reason in `error`: ENOENT, no such table or column; ENOMEM; EIO.
+ * Tables of views are read now, all of a view together, and kept. Those of this library are read while
+ * the stream is: memory is that of a batch and of what the table needs to know, and each stream reads
+ * the files again; a column that is not asked for is not made.
+ */
+int trainprof_table(struct trainprof_run *run, const char *name, const char *columns,
+		    struct ArrowArrayStream *stream, char *error, size_t error_bytes);
 
 /* What trainprof-merge -v VIEW prints, for the caller to free(). NULL: as above, reason in `error`. */
 char *trainprof_text(struct trainprof_run *run, const char *view, char *error, size_t error_bytes);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode.c - blocks of files and rings -> slices of events in order (radix on the bits that
- * differ)
+ * decode.c - blocks of files and rings -> slices of records in order (radix on the bits that
+ * differ), and these -> events
  *
- * Nothing here changes the run: any number of threads decode at a time.
+ * Decoding changes nothing of the run: any number of threads do it at a time.
  */
 #include "merge/input/decode.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "merge/kit/sum.h"
 
 enum {
 	INDEX_BITS = 14, /* of an event in its block */
@@ -110,16 +112,17 @@ static uint64_t *sort_keys(uint64_t *key, uint64_t *scratch, uint32_t n, uint64_
 	return from;
 }
 
-/* Ticks -> ns, slots -> threads, and the keys. False: times that cannot be. */
-static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *ref,
-			 uint64_t *greatest)
+/* Ticks -> ns, slots -> threads. False: times that cannot be. */
+static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *ref, int64_t *least,
+			 int64_t *most)
 {
 	const struct tp_source *source = &decoder->run->source[ref->source];
 	const struct tp_slots *slots = &source->slots[ref->slots];
 	const struct tp_proc_in *proc = source->proc;
 	uint32_t hint = 0, n_threads = proc->pub.n_threads;
-	int64_t least = INT64_MAX, most = INT64_MIN;
 
+	*least = INT64_MAX;
+	*most = INT64_MIN;
 	for (uint32_t i = 0; i < ref->n_events; i++) {
 		struct tp_rec *rec = &decoder->rec[i];
 		uint16_t slot = decoder->thread[i];
@@ -138,15 +141,20 @@ static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *
 			return false;
 		rec->time = (uint64_t)begin;
 		decoder->thread[i] = thread < n_threads ? thread : (uint16_t)n_threads;
-		if (begin < least)
-			least = begin;
-		if (begin > most)
-			most = begin;
+		if (begin < *least)
+			*least = begin;
+		if (begin > *most)
+			*most = begin;
 	}
+	return true;
+}
+
+/* By begin, then as recorded. False: times too far apart for a key. */
+static bool make_keys(struct tp_decoder *decoder, uint32_t n, int64_t least, int64_t most)
+{
 	if (most - least >= 1ll << (64 - INDEX_BITS - 1))
 		return false;
-	*greatest = (uint64_t)(most - least) << INDEX_BITS;
-	for (uint32_t i = 0; i < ref->n_events; i++)
+	for (uint32_t i = 0; i < n; i++)
 		decoder->key[i] = (uint64_t)((int64_t)decoder->rec[i].time - least) << INDEX_BITS |
 				  i;
 	return true;
@@ -174,27 +182,41 @@ int tp_decode_read(struct tp_run_in *run, struct tp_reader_room *room,
 	return err;
 }
 
+/* A block that is opened: whose it is; its records, placed in time. False: its trouble is told. */
+static bool open_block(struct tp_decoder *decoder, const struct tp_block_ref *ref, struct tp_decoded *d,
+		       int64_t *least, int64_t *most)
+{
+	d->source = &decoder->run->source[ref->source];
+	d->window = decoder->run->pub.window[d->source->window].window;
+	d->ref = ref;
+	d->n = d->at = 0;
+	d->err = tp_decode_read(decoder->run, &decoder->room, ref, decoder->rec, decoder->thread,
+				&d->trouble);
+	if (!d->err && !place_events(decoder, ref, least, most)) {
+		d->trouble = TP_DECODE_TIMES;
+		d->err = -EBADMSG;
+	}
+	return !d->err;
+}
+
 void tp_decode_slice(struct tp_decoder *decoder, const struct tp_block_ref *ref, uint32_t from,
 		     struct tp_decoded *d)
 {
 	const uint64_t mask = TP_BLOCK_EVENTS_MAX - 1;
-	uint64_t *key, greatest;
+	int64_t least, most;
+	uint64_t *key;
 
-	d->source = &decoder->run->source[ref->source];
-	d->window = decoder->run->pub.window[d->source->window].window;
-	d->ref = ref;
 	d->from = from;
-	d->n = d->at = 0;
-	d->err = tp_decode_read(decoder->run, &decoder->room, ref, decoder->rec, decoder->thread,
-				&d->trouble);
-	if (!d->err && !place_events(decoder, ref, &greatest)) {
+	if (!open_block(decoder, ref, d, &least, &most))
+		return;
+	if (!make_keys(decoder, ref->n_events, least, most)) {
 		d->trouble = TP_DECODE_TIMES;
 		d->err = -EBADMSG;
-	}
-	if (d->err)
 		return;
+	}
 	d->trouble = TP_DECODE_FINE;
-	key = sort_keys(decoder->key, decoder->scratch, ref->n_events, greatest);
+	key = sort_keys(decoder->key, decoder->scratch, ref->n_events,
+			(uint64_t)(most - least) << INDEX_BITS);
 	order_ties(decoder->rec, key, ref->n_events, decoder->run->n_kineto != 0);
 	d->n = ref->n_events - from < d->room ? ref->n_events - from : d->room;
 	for (uint32_t i = 0; i < d->n; i++) {
@@ -203,6 +225,19 @@ void tp_decode_slice(struct tp_decoder *decoder, const struct tp_block_ref *ref,
 	}
 	if (from + d->n < ref->n_events)
 		d->next_ns = (int64_t)decoder->rec[key[from + d->n] & mask].time;
+}
+
+void tp_decode_block(struct tp_decoder *decoder, const struct tp_block_ref *ref, struct tp_decoded *d)
+{
+	int64_t least, most;
+
+	d->from = 0;
+	d->rec = decoder->rec;
+	d->thread = decoder->thread;
+	if (!open_block(decoder, ref, d, &least, &most))
+		return;
+	d->trouble = TP_DECODE_FINE;
+	d->n = ref->n_events;
 }
 
 void tp_decode_complain(struct tp_run_in *run, const struct tp_decoded *d)
@@ -263,4 +298,112 @@ void tp_decoder_free(struct tp_decoder *decoder)
 	free(decoder->thread);
 	free(decoder->key);
 	free(decoder->scratch);
+}
+
+/* ---- events ---- */
+
+/* What all events of a block have in common, where the compiler sees that nothing changes it. */
+struct making {
+	struct tp_run_in *run;
+	struct tp_proc_in *proc;
+	const struct tp_window *window;
+	const struct tp_string *none;
+	const struct tp_thread *thread;
+	struct tp_ids ids;
+	uint32_t window_number;
+};
+
+static inline const struct tp_string *string_of(const struct making *m, uint32_t id)
+{
+	const struct tp_string *s;
+
+	if (!id)
+		return m->none;
+	s = tp_ids_get(&m->ids, id);
+	if (__builtin_expect(s != NULL, 1))
+		return s;
+	m->run->n_unknown_ids++;
+	return m->none;
+}
+
+static void place_device(const struct making *m, struct tp_event *event)
+{
+	const struct tp_string *launch = m->none;
+
+	if (event->kind == TP_REC_KERNEL)
+		launch = string_of(m, (uint32_t)event->arg);
+	tp_queues_place(&m->proc->queues, event, m->none, event->name, launch);
+}
+
+/* A collective of gloo begins on a thread of its own, some time after it was asked for: when that
+ * was before the window, other ranks may have done it by then, and have no record of it. */
+static inline bool is_asked_early(const struct making *m, const struct tp_event *event)
+{
+	return event->kind == TP_REC_RANGE && event->flags & TP_F_ASYNC && event->link != TP_NO_SEQ &&
+	       m->window->is_whole && tp_sub(event->begin_ns, event->link) < m->window->begin_ns;
+}
+
+/* A step of torch.profiler's that the process's own trace has, too. */
+static bool is_told_twice(const struct tp_run_in *run, const struct tp_proc_in *proc, int64_t ns)
+{
+	for (uint32_t i = 0; i < run->pub.n_windows; i++) {
+		const struct tp_window *window = &run->pub.window[i];
+
+		if (window->proc == &proc->twin->pub && ns >= window->begin_ns && ns <= window->end_ns)
+			return true;
+	}
+	return false;
+}
+
+static inline void make_event(const struct making *m, const struct tp_rec *rec, uint16_t thread,
+			      struct tp_event *event)
+{
+	uint8_t kind = rec->kind;
+	uint64_t len = tp_rec_len(rec);
+
+	event->begin_ns = (int64_t)rec->time;
+	event->len = len;
+	event->end_ns = (int64_t)rec->time + (tp_kind_is_span[kind] ? (int64_t)len : 0);
+	event->proc = &m->proc->pub;
+	event->thread = &m->thread[thread];
+	event->window = m->window_number;
+	event->kind = kind;
+	event->flags = rec->flags;
+	event->link = rec->link;
+	event->arg = rec->arg;
+	event->name = string_of(m, rec->name);
+	event->shapes = tp_kind_has_shapes(kind) ? string_of(m, TP_ARG_SHAPES(rec->arg)) : m->none;
+	event->queue = NULL;
+	event->detail = m->none;
+	if (is_asked_early(m, event))
+		event->flags |= TP_F_EARLY;
+	if (tp_kind_is_cuda(kind))
+		place_device(m, event);
+}
+
+uint32_t tp_events_make(struct tp_run_in *run, const struct tp_decoded *d, uint32_t at, uint32_t n,
+			struct tp_event *event)
+{
+	struct tp_proc_in *proc = d->source->proc;
+	const struct making m = {.run = run, .proc = proc, .window = &run->pub.window[d->source->window],
+				 .none = &run->strings.none, .thread = proc->pub.thread, .ids = proc->ids,
+				 .window_number = d->window};
+	uint32_t n_made = 0;
+
+	for (uint32_t i = at; i < at + n; i++) {
+		const struct tp_rec *rec = &d->rec[i];
+
+		if (__builtin_expect(rec->kind == TP_REC_STEP && proc->twin != NULL, 0) &&
+		    is_told_twice(run, proc, (int64_t)rec->time))
+			continue;
+		make_event(&m, rec, d->thread[i], &event[n_made++]);
+	}
+	return n_made;
+}
+
+void tp_events_end(struct tp_run_in *run)
+{
+	if (run->n_unknown_ids)
+		tp_run_issue(&run->pub, NULL, true, "%llu events name strings that no file holds",
+			     (unsigned long long)run->n_unknown_ids);
 }

@@ -89,7 +89,18 @@ int tp_decode_read(struct tp_run_in *run, struct tp_reader_room *room,
 /* Fills `d` (room for d->room events) with those of a block from the `from`th on. */
 void tp_decode_slice(struct tp_decoder *decoder, const struct tp_block_ref *ref, uint32_t from,
 		     struct tp_decoded *d);
+/* All of a block as it was recorded, in no order of time; they are the decoder's, until its next block. */
+void tp_decode_block(struct tp_decoder *decoder, const struct tp_block_ref *ref, struct tp_decoded *d);
 /* Nothing of the block was kept: makes the issue that says why. */
 void tp_decode_complain(struct tp_run_in *run, const struct tp_decoded *d);
+
+/* ---- events: what facts, sinks and views see; one thread ---- */
+
+/* Of the n records from `at` on. Returns how many events they are: of two profilers' steps of one
+ * process, those of torch.profiler are left out. */
+uint32_t tp_events_make(struct tp_run_in *run, const struct tp_decoded *d, uint32_t at, uint32_t n,
+			struct tp_event *event);
+/* After the last one: an issue of names that no file holds. */
+void tp_events_end(struct tp_run_in *run);
 
 #endif

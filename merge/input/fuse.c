@@ -47,7 +47,7 @@ struct due {
 	uint32_t task;		/* of those asked for */
 };
 
-struct fuse {
+struct tp_fuse {
 	struct tp_run_in *run;
 	tp_fuse_event_fn each;
 	void *ctx;
@@ -59,7 +59,7 @@ struct fuse {
 	uint32_t n_asked;
 	struct tp_ahead *ahead;
 	uint32_t next;		/* first block of which no slice was asked for */
-	uint64_t n_opened;	/* events */
+	uint64_t n_opened, say_at;	/* events */
 	int64_t present;	/* begin of the last event handed out */
 	struct tp_progress progress;
 	int err;
@@ -112,7 +112,7 @@ static inline uint32_t first_child(const struct head *heap, uint32_t n_heap, uin
 	return first;
 }
 
-static void sift_down(struct fuse *f, uint32_t at)
+static void sift_down(struct tp_fuse *f, uint32_t at)
 {
 	struct head *heap = f->heap, moving = heap[at];
 	uint32_t child;
@@ -125,7 +125,7 @@ static void sift_down(struct fuse *f, uint32_t at)
 	heap[at] = moving;
 }
 
-static void sift_up(struct fuse *f, uint32_t at)
+static void sift_up(struct tp_fuse *f, uint32_t at)
 {
 	struct head *heap = f->heap, moving = heap[at];
 
@@ -145,7 +145,7 @@ static inline bool is_due_before(const struct due *a, const struct due *b)
 	return a->ref < b->ref;
 }
 
-static bool put_later(struct fuse *f, struct due due)
+static bool put_later(struct tp_fuse *f, struct due due)
 {
 	uint32_t at = f->n_later;
 
@@ -160,7 +160,7 @@ static bool put_later(struct fuse *f, struct due due)
 	return true;
 }
 
-static void drop_first_later(struct fuse *f)
+static void drop_first_later(struct tp_fuse *f)
 {
 	struct due last = f->later[--f->n_later];
 	uint32_t at = 0, child;
@@ -177,7 +177,7 @@ static void drop_first_later(struct fuse *f)
 }
 
 /* Of those not asked for; false: there is none. */
-static bool find_next(const struct fuse *f, struct due *due)
+static bool find_next(const struct tp_fuse *f, struct due *due)
 {
 	struct due block = {0};
 
@@ -190,14 +190,14 @@ static bool find_next(const struct fuse *f, struct due *due)
 	return due->ref != NULL;
 }
 
-static void skip_blocks(struct fuse *f)
+static void skip_blocks(struct tp_fuse *f)
 {
 	while (f->next < f->run->n_blocks && !tp_chosen_block(f->run, &f->run->block[f->next]))
 		f->n_opened += f->run->block[f->next++].n_events;
 }
 
 /* What find_next found is seen to. */
-static void drop_next(struct fuse *f, const struct due *due)
+static void drop_next(struct tp_fuse *f, const struct due *due)
 {
 	if (due->from) {
 		drop_first_later(f);
@@ -207,7 +207,7 @@ static void drop_next(struct fuse *f, const struct due *due)
 	}
 }
 
-static void ask_next(struct fuse *f, struct due due)
+static void ask_next(struct tp_fuse *f, struct due due)
 {
 	uint32_t at = f->n_asked++;
 
@@ -221,7 +221,7 @@ static void ask_next(struct fuse *f, struct due due)
 }
 
 /* The earliest AHEAD are asked for, and what became known later and is due before one of them. */
-static void ask_ahead(struct fuse *f)
+static void ask_ahead(struct tp_fuse *f)
 {
 	struct due due;
 
@@ -231,7 +231,7 @@ static void ask_ahead(struct fuse *f)
 }
 
 /* When the next slice has to be opened; INT64_MAX: there is none. */
-static int64_t next_ns(const struct fuse *f)
+static int64_t next_ns(const struct tp_fuse *f)
 {
 	struct due due;
 	int64_t at = find_next(f, &due) ? due.at_ns : INT64_MAX;
@@ -241,7 +241,7 @@ static int64_t next_ns(const struct fuse *f)
 	return at;
 }
 
-static struct tp_decoded *take_next(struct fuse *f)
+static struct tp_decoded *take_next(struct tp_fuse *f)
 {
 	struct due due;
 
@@ -254,7 +254,7 @@ static struct tp_decoded *take_next(struct fuse *f)
 	return tp_ahead_take(f->ahead, f->asked[--f->n_asked].task);
 }
 
-static void open_next(struct fuse *f)
+static void open_next(struct tp_fuse *f)
 {
 	struct tp_decoded *d = take_next(f);
 
@@ -288,87 +288,22 @@ static void open_next(struct fuse *f)
 
 /* ---- events ---- */
 
-static inline const struct tp_string *string_of(struct fuse *f, const struct tp_proc_in *proc,
-						uint32_t id)
-{
-	const struct tp_string *s;
-
-	if (!id)
-		return &f->run->strings.none;
-	s = tp_ids_get(&proc->ids, id);
-	if (__builtin_expect(s != NULL, 1))
-		return s;
-	f->run->n_unknown_ids++;
-	return &f->run->strings.none;
-}
-
-static void place_device(struct fuse *f, struct tp_proc_in *proc, struct tp_event *event)
-{
-	const struct tp_string *launch = &f->run->strings.none;
-
-	if (event->kind == TP_REC_KERNEL)
-		launch = string_of(f, proc, (uint32_t)event->arg);
-	tp_queues_place(&proc->queues, event, &f->run->strings.none, event->name, launch);
-}
-
-/* A collective of gloo begins on a thread of its own, some time after it was asked for: when that
- * was before the window, other ranks may have done it by then, and have no record of it. */
-static bool is_asked_early(const struct fuse *f, const struct tp_decoded *d, const struct tp_event *event)
-{
-	const struct tp_window *window = &f->run->pub.window[d->source->window];
-
-	return event->kind == TP_REC_RANGE && event->flags & TP_F_ASYNC && event->link != TP_NO_SEQ &&
-	       window->is_whole && tp_sub(event->begin_ns, event->link) < window->begin_ns;
-}
-
-/* A step of torch.profiler's that the process's own trace has, too. */
-static bool is_told_twice(const struct fuse *f, const struct tp_proc_in *proc, int64_t ns)
-{
-	for (uint32_t i = 0; i < f->run->pub.n_windows; i++) {
-		const struct tp_window *window = &f->run->pub.window[i];
-
-		if (window->proc == &proc->twin->pub && ns >= window->begin_ns && ns <= window->end_ns)
-			return true;
-	}
-	return false;
-}
-
-static inline void hand_out(struct fuse *f, const struct tp_decoded *d)
+static inline void hand_out(struct tp_fuse *f, const struct tp_decoded *d)
 {
 	const struct tp_rec *rec = &d->rec[d->at];
-	struct tp_proc_in *proc = d->source->proc;
 	struct tp_event event;
 
-	event.begin_ns = (int64_t)rec->time;
-	f->present = event.begin_ns;
-	if (f->run->options.steps && !tp_chosen_event(proc, d->window, rec))
+	f->present = (int64_t)rec->time;
+	if (f->run->options.steps && !tp_chosen_event(d->source->proc, d->window, rec))
 		return;
-	if (rec->kind == TP_REC_STEP && proc->twin && is_told_twice(f, proc, event.begin_ns))
+	if (!tp_events_make(f->run, d, d->at, 1, &event))
 		return;
-	event.len = tp_rec_len(rec);
-	event.end_ns = event.begin_ns + (tp_kind_is_span[rec->kind] ? (int64_t)event.len : 0);
-	event.proc = &proc->pub;
-	event.thread = &proc->pub.thread[d->thread[d->at]];
-	event.window = d->window;
-	event.kind = rec->kind;
-	event.flags = rec->flags;
-	event.link = rec->link;
-	event.arg = rec->arg;
-	event.name = string_of(f, proc, rec->name);
-	event.shapes = tp_kind_has_shapes(rec->kind)
-			       ? string_of(f, proc, TP_ARG_SHAPES(rec->arg))
-			       : &f->run->strings.none;
-	event.flags |= is_asked_early(f, d, &event) ? TP_F_EARLY : 0;
-	event.queue = NULL;
-	event.detail = &f->run->strings.none;
-	if (tp_kind_is_cuda(rec->kind))
-		place_device(f, proc, &event);
 	f->run->pub.n_events++;
 	f->each(f->ctx, &event);
 }
 
 /* Hands out from the first slice of the heap for as long as it stays the first. */
-static void drain_top(struct fuse *f)
+static void drain_top(struct tp_fuse *f)
 {
 	struct head *heap = f->heap;
 	struct tp_decoded *d = heap[0].slice;
@@ -416,7 +351,7 @@ static uint32_t count_around(const struct tp_run_in *run)
 	return most;
 }
 
-static int begin_fuse(struct fuse *f)
+static int begin_fuse(struct tp_fuse *f)
 {
 	uint32_t most = count_around(f->run), n = TP_BLOCK_EVENTS_MAX;
 
@@ -428,42 +363,67 @@ static int begin_fuse(struct fuse *f)
 	return f->ahead ? 0 : -ENOMEM;
 }
 
-int tp_fuse_events(struct tp_run *run, tp_fuse_event_fn each, void *ctx)
+struct tp_fuse *tp_fuse_begin(struct tp_run *run, tp_fuse_event_fn each, void *ctx)
 {
 	struct tp_run_in *in = tp_run_inside(run);
-	struct fuse f = {.run = in, .each = each, .ctx = ctx, .present = INT64_MIN};
-	uint64_t say_at = PROGRESS_EVENTS;
+	struct tp_fuse *f = calloc(1, sizeof(*f));
 
-	f.err = begin_fuse(&f);
-	if (f.err)
-		return f.err;
-	tp_progress_begin(&f.progress, in->options.is_quiet, in->n_events_due);
-	skip_blocks(&f);
-	ask_ahead(&f);
-	while (!f.err) {
-		int64_t next = next_ns(&f);
-
-		if (next != INT64_MAX && (!f.n_heap || next <= f.heap[0].begin))
-			open_next(&f);
-		else if (f.n_heap)
-			drain_top(&f);
-		else
-			break;
-		if (f.n_opened >= say_at) {
-			tp_progress_at(&f.progress, f.n_opened);
-			say_at = f.n_opened + PROGRESS_EVENTS;
-		}
+	if (!f)
+		return NULL;
+	*f = (struct tp_fuse){.run = in, .each = each, .ctx = ctx, .present = INT64_MIN,
+			      .say_at = PROGRESS_EVENTS};
+	f->err = begin_fuse(f);
+	if (f->err) {
+		free(f);
+		return NULL;
 	}
-	tp_progress_end(&f.progress);
-	if (in->n_unknown_ids)
-		tp_run_issue(run, NULL, true, "%llu events name strings that no file holds",
-			     (unsigned long long)in->n_unknown_ids);
-	run->n_distinct_strings = in->strings.n_strings;
+	tp_progress_begin(&f->progress, in->options.is_quiet, in->n_events_due);
+	skip_blocks(f);
+	ask_ahead(f);
+	return f;
+}
 
-	for (uint32_t i = 0; i < f.n_heap; i++)
-		tp_ahead_release(f.ahead, f.heap[i].slice);
-	tp_ahead_stop(f.ahead);
-	free(f.later);
-	free(f.heap);
-	return f.err;
+bool tp_fuse_some(struct tp_fuse *f)
+{
+	int64_t next = next_ns(f);
+
+	if (f->err)
+		return false;
+	if (next != INT64_MAX && (!f->n_heap || next <= f->heap[0].begin))
+		open_next(f);
+	else if (f->n_heap)
+		drain_top(f);
+	else
+		return false;
+	if (f->n_opened >= f->say_at) {
+		tp_progress_at(&f->progress, f->n_opened);
+		f->say_at = f->n_opened + PROGRESS_EVENTS;
+	}
+	return true;
+}
+
+int tp_fuse_end(struct tp_fuse *f)
+{
+	struct tp_run *run = &f->run->pub;
+	int err = f->err;
+
+	tp_progress_end(&f->progress);
+	tp_events_end(f->run);
+	for (uint32_t i = 0; i < f->n_heap; i++)
+		tp_ahead_release(f->ahead, f->heap[i].slice);
+	tp_ahead_stop(f->ahead);
+	free(f->later);
+	free(f->heap);
+	free(f);
+	run->n_distinct_strings = tp_run_inside(run)->strings.n_strings;
+	return err;
+}
+
+int tp_fuse_events(struct tp_run *run, tp_fuse_event_fn each, void *ctx)
+{
+	struct tp_fuse *f = tp_fuse_begin(run, each, ctx);
+
+	while (f && tp_fuse_some(f))
+		;
+	return f ? tp_fuse_end(f) : -ENOMEM;
 }

@@ -24,4 +24,21 @@ typedef void (*tp_fuse_event_fn)(void *ctx, const struct tp_event *event);
 /* Hands out every event that the options select. 0 or -errno (out of memory). */
 int tp_fuse_events(struct tp_run *run, tp_fuse_event_fn each, void *ctx);
 
+/* The same by pieces, of at most a few thousand events each. NULL: out of memory. */
+struct tp_fuse;
+struct tp_fuse *tp_fuse_begin(struct tp_run *run, tp_fuse_event_fn each, void *ctx);
+bool tp_fuse_some(struct tp_fuse *fuse);	/* false: that was all, or an error */
+int tp_fuse_end(struct tp_fuse *fuse);		/* at any point; frees it. 0 or -errno */
+
+/* Blocks one by one, as they were recorded: by the first event of each, which costs no ordering.
+ * Without --steps. NULL: out of memory. */
+struct tp_blocks;
+struct tp_blocks *tp_blocks_begin(struct tp_run *run);
+/* The next events of a block, at most `max`; 0: that was all. They live until the next call. */
+uint32_t tp_blocks_some(struct tp_blocks *blocks, struct tp_event *event, uint32_t max);
+void tp_blocks_end(struct tp_blocks *blocks);	/* at any point; frees it */
+
+/* All strings of the run by tp_string.same, from 0 on; the caller frees the list. NULL: out of memory. */
+const struct tp_string **tp_run_strings(struct tp_run *run, uint32_t *n);
+
 #endif

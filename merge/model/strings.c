@@ -176,6 +176,19 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
 	return s;
 }
 
+const struct tp_string **tp_strings_list(const struct tp_strings *strings)
+{
+	const struct tp_string **list = malloc(strings->n_strings * sizeof(*list));
+
+	if (!list)
+		return NULL;
+	list[0] = &strings->none;
+	for (uint32_t i = 0; i < strings->n_slots; i++)
+		if (strings->slot[i])
+			list[strings->slot[i]->same] = strings->slot[i];
+	return list;
+}
+
 int tp_ids_set(struct tp_ids *ids, uint32_t id, const struct tp_string *string)
 {
 	uint32_t page = id >> TP_IDS_PAGE_BITS;

@@ -32,6 +32,9 @@ const struct tp_string *tp_strings_add(struct tp_strings *strings, uint32_t kind
  * tp_strings_add returned. */
 const struct tp_string *tp_strings_title(const struct tp_string *string);
 
+/* All of them (n_strings), by `same`; the caller frees the list. NULL: out of memory. */
+const struct tp_string **tp_strings_list(const struct tp_strings *strings);
+
 /* Ids as one process (all its files and its ring) uses them: a table in two levels. */
 enum {
 	TP_IDS_PAGE_BITS = 10,

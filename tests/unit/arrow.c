@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/arrow/stream.h"
+#include "merge/arrow/columns.h"
 
-enum { ROWS = TP_COLUMNS_ROWS + 7 };
+enum { ROWS = TP_BATCH_ROWS + 7 };
 
 struct row {
 	int64_t ns;
@@ -50,7 +50,8 @@ static struct ArrowArrayStream make_stream(uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		tp_table_add(table, &(struct row){i});
 	tp_table_end(table);
-	cr_assert_eq(tp_arrow_stream(&stream, made), 0);
+	tp_columns_end(made);
+	cr_assert_eq(tp_arrow_stream(&stream, tp_columns_source(made)), 0);
 	tp_columns_let_go(made);
 	return stream;
 }
@@ -129,16 +130,16 @@ Test(arrow, batches_have_all_rows_and_outlive_their_stream)
 	for (int i = 0; i < 3; i++)
 		cr_assert_eq(stream.get_next(&stream, &array[i]), 0);
 	stream.release(&stream);
-	cr_assert_eq(array[0].length, TP_COLUMNS_ROWS);
+	cr_assert_eq(array[0].length, TP_BATCH_ROWS);
 	cr_assert_eq(array[1].length, 7);
 	cr_assert_null(array[2].release);
 	check_batch(&array[0], 0);
-	check_batch(&array[1], TP_COLUMNS_ROWS);
+	check_batch(&array[1], TP_BATCH_ROWS);
 	/* A child taken out lives on without its parent. */
 	moved = *array[1].children[2];
 	array[1].children[2]->release = NULL;
 	array[1].release(&array[1]);
 	array[0].release(&array[0]);
-	cr_assert_eq(((const int64_t *)moved.buffers[1])[6], TP_COLUMNS_ROWS + 6);
+	cr_assert_eq(((const int64_t *)moved.buffers[1])[6], TP_BATCH_ROWS + 6);
 	moved.release(&moved);
 }

@@ -48,7 +48,7 @@ static void free_tensors(void *state)
 	tp_memcurve_free(tensors->memory);
 }
 
-static const struct tp_fact fact_tensors = {
+const struct tp_fact tp_fact_span_bytes = {
 	.name = "tensor bytes of spans",
 	.bytes = sizeof(struct tp_operator_tensors),
 	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
@@ -222,7 +222,7 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 
 	operators->by = *by;
 	operators->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
-	operators->tensors = tp_facts_want(facts, &fact_tensors, NULL);
+	operators->tensors = tp_facts_want(facts, &tp_fact_span_bytes, NULL);
 	operators->pub.names = tp_spans_names(operators->spans);
 	operators->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	if (by->stack)

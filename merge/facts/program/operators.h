@@ -23,7 +23,7 @@
 
 #include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/names.h"
-#include "merge/model/model.h"
+#include "merge/model/fact.h"
 
 /* Times in ns, memory in bytes, allocated less freed. */
 struct tp_operator_row {
@@ -48,6 +48,9 @@ struct tp_operator_rows {
 	uint64_t lost_blocks;		/* too many to keep: what frees them counts as 0 bytes */
 	bool has_memory, has_shapes, has_device, is_incomplete;
 };
+
+/* Who wants it finds tensor memory in tp_nest_span.self_bytes and child_bytes. */
+extern const struct tp_fact tp_fact_span_bytes;
 
 /* Filled when the pass is over. When both were asked for before, other rows are made of theirs. */
 const struct tp_operator_rows *tp_operators_want(struct tp_facts *facts, bool by_shape, bool by_stack);

@@ -29,25 +29,46 @@ def main(path, page):
         parent = spans[row["parent"]]
         assert (parent["pid"], parent["tid"], parent["depth"] + 1) == (row["pid"], row["tid"], row["depth"])
         assert parent["begin_ns"] <= row["begin_ns"] <= parent["begin_ns"] + parent["dur_ns"]
+    # Each has its step, its line, and less time of its own than in all.
+    assert {row["step"] for row in children} - {None} and {row["line"] for row in children} - {None}
+    assert all(0 <= row["self_ns"] <= row["dur_ns"] for row in children if not row["merged"])
+    # Operators: as the view counts them.
+    told_of = {row["operator"]: (row["calls"], row["self_ns"], row["total_ns"], row["self_bytes"])
+               for row in fields(run["operator"])[1]}
+    found = {}
+    for row in rows["spans"]:
+        if not row["merged"]:
+            figures = (1, row["self_ns"] or 0, row["dur_ns"], row["self_bytes"] or 0)
+            found[row["name"]] = tuple(map(sum, zip(found.get(row["name"], (0, 0, 0, 0)), figures)))
+    assert found == told_of, {name for name in found.keys() | told_of if found.get(name) != told_of.get(name)}
     # Device work: as often and as long as the view says, each with its call.
     kernels = [row for row in rows["kernels"] if row["kind"] == "kernel"]
     _, view = fields(run["kernel"])
     assert len(kernels) == sum(row["calls"] for row in view) > 10
     assert sum(row["dur_ns"] for row in kernels) == sum(row["total_ns"] for row in view)
-    assert all(row["launch"] and row["operator"] for row in kernels)
-    # Events: by their begin, all that the ranks have.
-    begins = [row["begin_ns"] for row in rows["events"]]
-    assert begins == sorted(begins) and {row["rank"] for row in rows["events"]} == {0, 1}
+    assert all(row["launch"] and row["operator"] == spans[row["span"]]["name"] for row in kernels)
+    assert all(row["step"] == spans[row["span"]]["step"] for row in kernels)
+    # Events: all that the ranks have; of a column alone the same.
+    assert {row["rank"] for row in rows["events"]} == {0, 1}
+    _, alone = fields(run["events"].select("dur_ns", "name"))
+    assert alone == [{"dur_ns": row["dur_ns"], "name": row["name"]} for row in rows["events"]]
+    _, few = fields(run["steps"].select("step"))
+    assert few == [{"step": row["step"]} for row in fields(run["steps"])[1]] and few
     _, ours = fields(other["events"])
     theirs = [dict(row, process_at=0) for row in rows["events"] if row["rank"] == 1]
     # What is chosen has a time 0 of its own.
     later = theirs[0]["begin_ns"] - ours[0]["begin_ns"]
     assert ours == [dict(row, begin_ns=row["begin_ns"] - later) for row in theirs]
+    # Of steps that are chosen, in order of time: the same events as all that lie in them.
+    step = fields(run["steps"])[1][1]["step"]
+    chosen = trainprof.open(path, steps=str(step))
+    assert 0 < len(fields(chosen["events"])[1]) < len(rows["events"])
+    assert {row["step"] for row in fields(chosen["spans"])[1]} <= {step, None}
     zero = [fields(it["processes"])[1][0]["zero_real_ns"] for it in (run, other)]
     assert later == zero[1] - zero[0], (later, zero)
     assert run.text("operator").strip() and "<pre>" in run._repr_html_()
     run.close()
-    for wrong in (lambda: run["events"].__arrow_c_stream__(), lambda: trainprof.open("/nothing/there"),
+    for wrong in (lambda: run["events"].__arrow_c_stream__(), lambda: other["spans"].select("x").__arrow_c_stream__(), lambda: trainprof.open("/nothing/there"),
                   lambda: trainprof.open(path, ranks="x")):
         try:
             wrong()
