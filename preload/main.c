@@ -26,6 +26,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
+#include "runtime/engine/config/started.h"
 #include "runtime/engine/life.h"
 #include "runtime/probe/clock/clock_sync.h"
 #include "runtime/probe/entry/entry.h"
@@ -54,7 +55,7 @@ static const struct tp_probe *const torch_probes[] = {PROBES_OF_TORCH, PROBES_OF
 static const struct tp_probe *const native_probes[] = {PROBES_OF_ALL, NULL};
 
 static struct tp_config config;
-static char command[4096];	/* what runs; lives as long as the session that is given it */
+static char command[4096];	/* to be looked into; then what runs, as long as the session */
 
 static const char *look_up(void *ctx, const char *name)
 {
@@ -80,14 +81,31 @@ static void open_torch_session(const char *program)
 	open_session(torch_probes, program);
 }
 
-/* "exec:" and the command line, blanks between the words; cut where it is long. */
-static void describe_command(struct tp_text *out, int argc, char **argv)
+/* Of the command line what fits, blanks between the words. */
+static void join_words(int argc, char **argv)
 {
-	tp_text_str(out, "exec:");
+	struct tp_text text;
+
+	tp_text_init(&text, command, sizeof(command));
 	for (int i = 0; i < argc && argv[i]; i++) {
 		if (i)
-			tp_text_char(out, ' ');
-		tp_text_str(out, argv[i]);
+			tp_text_char(&text, ' ');
+		tp_text_str(&text, argv[i]);
+	}
+}
+
+/* "exec:" and the command line as a shell takes it, without its secrets: for the trace. */
+static void describe_command(int argc, char **argv)
+{
+	struct tp_text text;
+	bool hides_next = false;
+
+	tp_text_init(&text, command, sizeof(command));
+	tp_text_str(&text, "exec:");
+	for (int i = 0; i < argc && argv[i]; i++) {
+		if (i)
+			tp_text_char(&text, ' ');
+		tp_started_word(&text, argv[i], &hides_next);
 	}
 }
 
@@ -121,8 +139,6 @@ static void check_heap(void)
 /* False: this process never trains. Reads the configuration where it may. */
 static bool may_train(int argc, char **argv, bool *may_get_torch)
 {
-	struct tp_text text;
-
 	/* With more rights than its user: nothing of the user's environment is heard. */
 	if (getauxval(AT_SECURE))
 		return false;
@@ -139,9 +155,8 @@ static bool may_train(int argc, char **argv, bool *may_get_torch)
 	tp_config_read(&config, look_up, NULL);
 	if (config.is_off)
 		return false;
-	tp_text_init(&text, command, sizeof(command));
-	describe_command(&text, argc, argv);
-	return is_named(command + strlen("exec:"), argc ? argv[0] : "", *may_get_torch);
+	join_words(argc, argv);
+	return is_named(command, argc ? argv[0] : "", *may_get_torch);
 }
 
 static __attribute__((destructor)) void end(void)
@@ -171,6 +186,7 @@ static __attribute__((constructor)) void start(int argc, char **argv, char **env
 		tp_entry_config(&config);
 		tp_entry_install(open_torch_session);
 	} else {
+		describe_command(argc, argv);
 		open_session(native_probes, command);
 	}
 }

@@ -62,17 +62,19 @@ wait 2>/dev/null
 fuse recovered -q --recover run
 is "no ring is left" "$(find run -name "*.ring")" ""
 
-# An argument longer than a line; one that is a secret by its name.
+# An argument longer than a line; ones that are secrets by their names, or log in.
 long=$(printf 'x%.0s' {1..1500})
 TRAINPROF_PROGRAM=bash TRAINPROF_DIR=$TMP/run2 LD_PRELOAD=$LIB bash -c 'read -rt 0.3 <> <(:); :' bash \
-	"it's" "$long" --api-key=hidden2 --hub-token hidden3 2>>run2.err
+	"it's" --api-key=hidden2 --hub-token hidden3 sql://me:hidden4@host/base "$long" 2>>run2.err
 mkdir -p run
 rm -f run/*
 fuse two -f run -o run/run.json run2
 is "a long command line is whole, as a shell takes it" \
 	"$("$PYTHON" -c 'import json, shlex
-print(shlex.split(json.load(open("run/run.json"))["processes"][0]["command"])[-5:])')" \
-	"[\"it's\", '$long', '--api-key=***', '--hub-token', '***']"
+print(shlex.split(json.load(open("run/run.json"))["processes"][0]["command"])[-6:])')" \
+	"[\"it's\", '--api-key=***', '--hub-token', '***', 'sql://**********@host/base', '$long']"
 is "no row of the ledger is odd" "$(cat two.err)" ""
-is "secrets of the command line are not kept" "$(grep -rl 'hidden[23]' run run2)" ""
+is "secrets of the command line are not kept" "$(grep -rl 'hidden[234]' run run2)" ""
+like "a trace says what ran" "$("$O/tests/progs/tptdump" run2/*.tpt)" '^META	program=exec:bash -c '
+unlike "... without its secrets" "$("$O/tests/progs/tptdump" run2/*.tpt)" 'hidden'
 done_testing

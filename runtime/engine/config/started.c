@@ -2,8 +2,7 @@
 /*
  * started.c - how the process was started and how it ended, for its ledger
  *
- * A value longer than a line goes on in the next one ("#fact KEY+=VALUE"). An argument whose name
- * says that it is a secret is written as "***".
+ * A value longer than a line goes on in the next one ("#fact KEY+=VALUE").
  */
 #include "runtime/engine/config/started.h"
 
@@ -37,8 +36,8 @@ static const char *const variable[] = {
 	"NCCL_IB_HCA", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "GLOO_SOCKET_IFNAME",
 	"PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONMALLOC",
 };
-static const char *const secret[] = {"token", "secret", "passw", "credential", "api_key",
-				     "api-key", "apikey", "access_key", "access-key"};
+static const char *const secret[] = {"token", "secret", "passw", "pwd", "credential", "apikey", "accesskey",
+				     "_key", "-key"};
 
 static struct {
 	char bytes[TP_STARTED_BYTES];
@@ -99,25 +98,43 @@ static bool is_secret(const char *arg, size_t n)
 	return false;
 }
 
+/* Of "scheme://user:password@host" what is before the @, which may have been cut off. */
+static void hide_logins(char *text, bool is_cut)
+{
+	for (char *at = text; (at = strstr(at, "://"));) {
+		size_t n = strcspn(at += 3, "@/ '");
+
+		if ((at[n] == '@' || (is_cut && !at[n])) && memchr(at, ':', n))
+			memset(at, '*', n);
+	}
+}
+
+void tp_started_word(struct tp_text *out, const char *arg, bool *hides_next)
+{
+	const char *equals = strchr(arg, '=');
+	bool is_hidden = is_secret(arg, equals ? (size_t)(equals - arg) : strlen(arg));
+	size_t from = out->len;
+
+	if (*hides_next) {
+		tp_text_str(out, "***");
+	} else if (is_hidden && equals) {
+		tp_text_bytes(out, arg, (size_t)(equals + 1 - arg));
+		tp_text_str(out, "***");
+	} else {
+		put_argument(out, arg);
+	}
+	hide_logins(out->buf + from, out->is_cut);
+	*hides_next = !*hides_next && is_hidden && !equals && arg[0] == '-';
+}
+
 static void put_command(struct tp_text *out, const char *args, size_t n)
 {
 	bool hides_next = false;
 
 	for (size_t at = 0; at < n; at += strlen(args + at) + 1) {
-		const char *arg = args + at, *equals = strchr(arg, '=');
-		bool is_hidden = is_secret(arg, equals ? (size_t)(equals - arg) : strlen(arg));
-
 		if (at)
 			tp_text_char(out, ' ');
-		if (hides_next) {
-			tp_text_str(out, "***");
-		} else if (is_hidden && equals) {
-			tp_text_bytes(out, arg, (size_t)(equals + 1 - arg));
-			tp_text_str(out, "***");
-		} else {
-			put_argument(out, arg);
-		}
-		hides_next = !hides_next && is_hidden && !equals && arg[0] == '-';
+		tp_started_word(out, args + at, &hides_next);
 	}
 }
 

@@ -9,6 +9,7 @@
 #ifndef TP_ENGINE_STARTED_H
 #define TP_ENGINE_STARTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runtime/base/text.h"
@@ -19,6 +20,13 @@ void tp_started_take(void);
 void tp_started_forget(void);
 /* The session is closed: "exit", "exec", the name of a call or a signal. */
 void tp_started_end(const char *how);
+
+/*
+ * Appends an argument as a shell takes it. The value of one whose name says that it is a secret is
+ * "***", also where that is the next argument (`hides_next`: false at the first); who logs in to an
+ * address is asterisks.
+ */
+void tp_started_word(struct tp_text *out, const char *arg, bool *hides_next);
 
 /* Appends the lines of the start, or those of the end. */
 void tp_started_put(struct tp_text *out);
