@@ -24,7 +24,7 @@
 int tp_session_open(const struct tp_config *config, const struct tp_probe *const *probes,
 		    const char *program);
 /* Process end, from exit handlers, _exit, quick_exit, exec*: closes the window in progress and
- * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ... */
+ * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ...; a text that stays. */
 void tp_session_close(const char *how);
 
 /* fork: before (parent), after in parent, after in child. See preload/hook_proc.c. */

@@ -42,7 +42,7 @@ static const char *const secret[] = {"token", "secret", "passw", "pwd", "credent
 static struct {
 	char bytes[TP_STARTED_BYTES];
 	struct tp_text text;	/* buf NULL: nothing was taken */
-	char end[32];
+	const char *end;	/* atomic; NULL: not over */
 } started;
 
 static void put_value(struct tp_text *out, const char *prefix, const char *key, const char *value)
@@ -159,7 +159,7 @@ void tp_started_take(void)
 	char value[VALUE_BYTES];
 
 	tp_text_init(&started.text, started.bytes, sizeof(started.bytes));
-	started.end[0] = '\0';
+	__atomic_store_n(&started.end, NULL, __ATOMIC_RELAXED);
 	take_command();
 	if (getcwd(value, sizeof(value)))
 		put_value(&started.text, "", "cwd", value);
@@ -178,15 +178,12 @@ void tp_started_take(void)
 void tp_started_forget(void)
 {
 	started.text = (struct tp_text){0};
-	started.end[0] = '\0';
+	__atomic_store_n(&started.end, NULL, __ATOMIC_RELAXED);
 }
 
 void tp_started_end(const char *how)
 {
-	struct tp_text out;
-
-	tp_text_init(&out, started.end, sizeof(started.end));
-	tp_text_str(&out, how);
+	__atomic_store_n(&started.end, how, __ATOMIC_RELEASE);
 }
 
 void tp_started_put(struct tp_text *out)
@@ -196,6 +193,8 @@ void tp_started_put(struct tp_text *out)
 
 void tp_started_put_end(struct tp_text *out)
 {
-	if (started.end[0])
-		put_value(out, "", "end", started.end);
+	const char *end = __atomic_load_n(&started.end, __ATOMIC_ACQUIRE);
+
+	if (end)
+		put_value(out, "", "end", end);
 }

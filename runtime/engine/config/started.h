@@ -18,7 +18,8 @@
 void tp_started_take(void);
 /* Forgets it: a worker's ledger does not repeat what its rank's says. */
 void tp_started_forget(void);
-/* The session is closed: "exit", "exec", the name of a call or a signal. */
+/* The session is closed: "exit", "exec", the name of a call or a signal; the text is kept as it is, and
+ * read by the drain thread: nothing is copied that a sanitizer of the program's could call a race. */
 void tp_started_end(const char *how);
 
 /*
