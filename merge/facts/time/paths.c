@@ -8,44 +8,8 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
-#include "merge/kit/keyed.h"
 
-enum { BITS_FIRST = 6, BITS_MOST = 31 };
-
-/* Where a path's children begin to be looked for. */
-static uint32_t place(uint32_t parent, uint32_t row, uint32_t n_bits)
-{
-	return tp_keyed_hash((uint64_t)parent << 32 | row) >> (32 - n_bits);
-}
-
-static void put(struct tp_path_slot *slot, uint32_t n_bits, struct tp_path_slot entry)
-{
-	const uint32_t mask = (uint32_t)((1ull << n_bits) - 1);
-	uint32_t at = place(entry.parent, entry.row, n_bits);
-
-	while (slot[at & mask].child)
-		at++;
-	slot[at & mask] = entry;
-}
-
-static bool double_slots(struct tp_paths *paths)
-{
-	uint32_t n_bits = paths->n_bits ? paths->n_bits + 1 : BITS_FIRST;
-	struct tp_path_slot *slot =
-		n_bits <= BITS_MOST ? calloc((size_t)1 << n_bits, sizeof(*slot)) : NULL;
-
-	if (!slot)
-		return false;
-	for (uint32_t i = 1; i < paths->n; i++)
-		put(slot, n_bits,
-		    (struct tp_path_slot){paths->path[i].parent, paths->path[i].row, i});
-	free(paths->slot);
-	paths->slot = slot;
-	paths->n_bits = n_bits;
-	return true;
-}
-
-static uint32_t add(struct tp_paths *paths, uint32_t parent, uint32_t row)
+static uint32_t add(struct tp_paths *paths, uint32_t parent, uint32_t row, uint32_t hash)
 {
 	if (paths->most && paths->n >= paths->most)
 		return TP_NO_PATH;
@@ -54,26 +18,38 @@ static uint32_t add(struct tp_paths *paths, uint32_t parent, uint32_t row)
 	/* Number 0 is the empty one. */
 	if (!paths->n)
 		paths->n = 1;
-	if ((!paths->n_bits || paths->n >= (1ull << paths->n_bits) / 4 * 3) && !double_slots(paths))
+	if (!tp_keyed_add(&paths->keyed, hash, paths->n))
 		return TP_NO_PATH;
 	paths->path[paths->n] = (struct tp_path){.parent = parent, .row = row};
-	put(paths->slot, paths->n_bits, (struct tp_path_slot){parent, row, paths->n});
 	return paths->n++;
+}
+
+static uint32_t find_or_add(struct tp_paths *paths, uint32_t parent, uint32_t row)
+{
+	uint32_t hash = tp_keyed_hash((uint64_t)parent << 32 | row), at;
+
+	for (uint32_t i = tp_keyed_first(&paths->keyed, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(&paths->keyed, hash, &at))
+		if (paths->path[i].parent == parent && paths->path[i].row == row)
+			return i;
+	return add(paths, parent, row, hash);
 }
 
 uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 {
-	const uint32_t mask = (uint32_t)((1ull << paths->n_bits) - 1);
+	struct tp_path_child *last = parent < paths->n ? paths->path[parent].last : NULL;
+	uint32_t child;
 
-	for (uint32_t at = paths->n_bits ? place(parent, row, paths->n_bits) : 0; paths->n_bits; at++) {
-		const struct tp_path_slot *slot = &paths->slot[at & mask];
-
-		if (!slot->child)
-			break;
-		if (slot->parent == parent && slot->row == row)
-			return slot->child;
-	}
-	return add(paths, parent, row);
+	for (uint32_t i = 0; last && i < 2; i++)
+		if (last[i].path && last[i].row == row)
+			return last[i].path;
+	child = find_or_add(paths, parent, row);
+	if (child == TP_NO_PATH)
+		return child;
+	last = paths->path[parent].last;
+	last[1] = last[0];
+	last[0] = (struct tp_path_child){row, child};
+	return child;
 }
 
 uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)
@@ -88,6 +64,6 @@ uint32_t tp_paths_find(struct tp_paths *paths, const uint32_t *row, uint32_t n)
 void tp_paths_free(struct tp_paths *paths)
 {
 	free(paths->path);
-	free(paths->slot);
+	tp_keyed_free(&paths->keyed);
 	memset(paths, 0, sizeof(*paths));
 }

@@ -11,17 +11,19 @@
 
 #include <stdint.h>
 
+#include "merge/kit/keyed.h"
+
 struct tp_paths {
 	struct tp_path {
 		uint32_t parent, row;
+		/* Those with one row more that were met last, for most often one of them is next. */
+		struct tp_path_child {
+			uint32_t row, path;	/* path 0: none */
+		} last[2];
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
-	/* By parent and row, which stand here, too: most often nothing else is read. child 0: empty. */
-	struct tp_path_slot {
-		uint32_t parent, row, child;
-	} *slot;
-	uint32_t n_bits;	/* 2^n_bits slots, at most three quarters taken */
+	struct tp_keyed keyed;	/* by parent and row */
 };
 
 enum { TP_NO_PATH = 0xffffffff };
