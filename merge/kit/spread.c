@@ -12,64 +12,68 @@
 
 #include "merge/kit/sum.h"
 
-enum { CLASSES = 128, CLASS_BITS = 7 };
+enum {
+	CLASS_BITS = 7,
+	CLASSES = 1 << CLASS_BITS,	/* of a power of two */
+	PIECE = 16,			/* classes that get room at a time: a line of the cache */
+};
 
-/* The power of two, and the class in it. */
-static uint32_t place(int64_t value, uint32_t *at)
+/* Numbered from the smallest values on: 0..127 for these, then 128 for each power of two. */
+static uint32_t class_of(int64_t value)
 {
-	uint32_t high = value < CLASSES ? CLASS_BITS : 63 - (uint32_t)__builtin_clzll(value);
+	uint32_t high;
 
-	*at = (uint32_t)(value >> (high - CLASS_BITS)) & (CLASSES - 1);
-	/* 0..127 in the first row, 128..255 in the second. */
-	return value < CLASSES ? 0 : high - CLASS_BITS + 1;
+	if (value < CLASSES)
+		return (uint32_t)value;
+	high = 63 - (uint32_t)__builtin_clzll((uint64_t)value);
+	return (high - CLASS_BITS) * CLASSES + (uint32_t)(value >> (high - CLASS_BITS));
 }
 
 /* The middle of a class. */
-static int64_t value_of(uint32_t power, uint32_t at)
+static int64_t value_of(uint32_t class)
 {
-	if (!power)
-		return at;
-	return ((int64_t)(CLASSES + at) << (power - 1)) + ((int64_t)1 << (power - 1)) / 2;
+	uint32_t shift = class / CLASSES ? class / CLASSES - 1 : 0;
+
+	if (!shift)
+		return class;
+	return ((int64_t)(CLASSES + class % CLASSES) << shift) + ((int64_t)1 << shift) / 2;
 }
 
-/* Room for the classes of one power more: of all between it and those that are there, too. */
-static bool make_room(struct tp_spread *spread, uint32_t power)
+/* Room for one piece more: for all between it and those that are there, too. */
+static bool make_room(struct tp_spread *spread, uint32_t piece)
 {
-	uint32_t from = spread->n_powers && spread->power < power ? spread->power : power;
-	uint32_t to = spread->power + spread->n_powers > power + 1
-			      ? spread->power + spread->n_powers : power + 1;
-	uint32_t *classes;
+	uint32_t from = spread->n_pieces && spread->piece < piece ? spread->piece : piece;
+	uint32_t to = spread->piece + spread->n_pieces > piece + 1
+			      ? spread->piece + spread->n_pieces : piece + 1;
+	uint32_t *classes = calloc((size_t)(to - from) * PIECE, sizeof(*classes));
 
-	classes = calloc((size_t)(to - from) * CLASSES, sizeof(*classes));
 	if (!classes)
 		return false;
-	if (spread->n_powers)
-		memcpy(classes + (size_t)(spread->power - from) * CLASSES, spread->classes,
-		       (size_t)spread->n_powers * CLASSES * sizeof(*classes));
+	if (spread->n_pieces)
+		memcpy(classes + (size_t)(spread->piece - from) * PIECE, spread->classes,
+		       (size_t)spread->n_pieces * PIECE * sizeof(*classes));
 	free(spread->classes);
 	spread->classes = classes;
-	spread->power = (uint8_t)from;
-	spread->n_powers = (uint8_t)(to - from);
+	spread->piece = (uint16_t)from;
+	spread->n_pieces = (uint16_t)(to - from);
 	return true;
 }
 
-static bool count(struct tp_spread *spread, uint32_t power, uint32_t at, uint32_t n)
+static bool count(struct tp_spread *spread, uint32_t class, uint32_t n)
 {
-	uint32_t *class;
+	uint32_t piece = class / PIECE, *of;
 
-	if (power - spread->power >= spread->n_powers && !make_room(spread, power))
+	if (piece - spread->piece >= spread->n_pieces && !make_room(spread, piece))
 		return false;
-	class = &spread->classes[(power - spread->power) * CLASSES + at];
+	of = &spread->classes[class - spread->piece * PIECE];
 	/* A class that is full stays so. */
-	if (__builtin_add_overflow(*class, n, class))
-		*class = UINT32_MAX;
+	if (__builtin_add_overflow(*of, n, of))
+		*of = UINT32_MAX;
 	return true;
 }
 
 bool tp_spread_add(struct tp_spread *spread, int64_t value)
 {
-	uint32_t power, at;
-
 	if (value < 0)
 		value = 0;
 	if (!spread->n || value < spread->least)
@@ -78,8 +82,7 @@ bool tp_spread_add(struct tp_spread *spread, int64_t value)
 		spread->most = value;
 	spread->n++;
 	spread->sum = tp_add(spread->sum, value);
-	power = place(value, &at);
-	return count(spread, power, at, 1);
+	return count(spread, class_of(value), 1);
 }
 
 bool tp_spread_merge(struct tp_spread *spread, const struct tp_spread *from)
@@ -94,10 +97,9 @@ bool tp_spread_merge(struct tp_spread *spread, const struct tp_spread *from)
 		spread->most = from->most;
 	spread->n += from->n;
 	spread->sum = tp_add(spread->sum, from->sum);
-	for (uint32_t i = 0; i < (uint32_t)from->n_powers * CLASSES; i++)
+	for (uint32_t i = 0; i < (uint32_t)from->n_pieces * PIECE; i++)
 		if (from->classes[i])
-			is_whole &= count(spread, from->power + i / CLASSES, i % CLASSES,
-					  from->classes[i]);
+			is_whole &= count(spread, from->piece * PIECE + i, from->classes[i]);
 	return is_whole;
 }
 
@@ -108,8 +110,8 @@ int64_t tp_spread_percentile(const struct tp_spread *spread, double percent)
 
 	if (!spread->n)
 		return 0;
-	for (uint32_t i = 0; i < (uint32_t)spread->n_powers * CLASSES; i++) {
-		int64_t value = value_of(spread->power + i / CLASSES, i % CLASSES);
+	for (uint32_t i = 0; i < (uint32_t)spread->n_pieces * PIECE; i++) {
+		int64_t value = value_of(spread->piece * PIECE + i);
 
 		before += spread->classes[i];
 		if ((double)before < rank || !before)

@@ -3,8 +3,8 @@
  * spread.h - percentiles of many values in little memory
  *
  * Values are counted in classes, 128 between a power of two and the next: a percentile is
- * wrong by less than 0.4 %, and never beyond the least and the greatest value. 512 bytes for
- * each power of two from the least to the greatest that occur.
+ * wrong by less than 0.4 %, and never beyond the smallest and the largest value. 4 bytes for each
+ * class from the smallest to the largest value that occur, in pieces of 16: 512 for a power of two.
  */
 #ifndef TP_MERGE_SPREAD_H
 #define TP_MERGE_SPREAD_H
@@ -15,8 +15,8 @@
 struct tp_spread {
 	uint64_t n;
 	int64_t sum, least, most;
-	uint32_t *classes;	/* of n_powers powers of two, from `power` on */
-	uint8_t power, n_powers;
+	uint32_t *classes;	/* of n_pieces pieces, from `piece` on */
+	uint16_t piece, n_pieces;
 };
 
 /* Values below 0 count as 0. False: out of memory, it is in n, sum, least and most only. */

@@ -5,7 +5,7 @@
  * A row is a name; or a name with its grid, block, registers and shared memory; or a name and the
  * innermost operator around its launch (where there is none, the innermost range). Figures are those
  * of torch-tb-profiler's kernel view: blocks per SM and occupancy are means weighted by time.
- * Memory: rows (about 2 KB each).
+ * Memory: rows (about 500 bytes each).
  */
 #ifndef TP_MERGE_KERNELS_H
 #define TP_MERGE_KERNELS_H
