@@ -70,6 +70,9 @@ static void begin_work(void *opaque, struct tp_facts *facts, const void *params)
 	state->numbers = tp_facts_want(facts, &tp_fact_span_numbers, NULL);
 	state->steps = tp_facts_want(facts, &tp_fact_step_now_cut, NULL);
 	state->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	state->operator_of = tp_launches_notes(state->launches);
+	state->span_of = tp_launches_notes(state->launches);
+	state->step_of = tp_launches_notes(state->launches);
 	tp_launches_read(state->launches, take_work, NULL, state);
 }
 
@@ -81,32 +84,23 @@ static void take_call(void *opaque, const struct tp_event *event)
 	int64_t step = tp_step_now(state->steps, event);
 
 	if (step >= 0)
-		tp_launch_note(&state->step_of, state->launches, event, (uint32_t)step + 1);
+		tp_launch_note(&state->step_of, event, (uint32_t)step + 1);
 	for (uint32_t i = 1; span && i <= span->depth; i++) {
 		const struct tp_nest_span *around = span - i;
 
 		if (around->kind == TP_REC_CALL)
 			continue;
-		tp_launch_note(&state->operator_of, state->launches, event, around->name + 1);
-		tp_launch_note(&state->span_of, state->launches, event,
+		tp_launch_note(&state->operator_of, event, around->name + 1);
+		tp_launch_note(&state->span_of, event,
 			       (uint32_t)tp_span_number(state->numbers, around));
 		return;
 	}
 }
 
-static void free_state(void *opaque)
-{
-	struct state *state = opaque;
-
-	tp_launch_notes_free(&state->operator_of);
-	tp_launch_notes_free(&state->span_of);
-	tp_launch_notes_free(&state->step_of);
-}
-
 static const struct tp_fact fact = {
 	.name = "rows of device work", .bytes = sizeof(struct state),
 	.params_bytes = sizeof(struct tp_raw_to), .kinds = TP_FACT_KIND(TP_REC_CALL), .is_cut = true,
-	.begin = begin_work, .event = take_call, .free = free_state,
+	.begin = begin_work, .event = take_call,
 };
 
 const struct tp_raw tp_raw_kernels = {

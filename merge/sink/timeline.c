@@ -180,6 +180,8 @@ struct tp_timeline *tp_timeline_new(struct tp_facts *facts, const struct tp_dial
 	t->process = tp_need(t->run->n_procs + 1, sizeof(*t->process));
 	t->tensors = tp_tensors_new(t->run);
 	t->launches = tp_launches_new(t->run);
+	t->owner_of = tp_launches_notes(t->launches);
+	t->comm_of = tp_launches_notes(t->launches);
 	tp_tracks_init(&t->book, t->run);
 	if (!t->tensors || tp_links_init(&t->links, t->run) ||
 	    tp_feed_init(&t->feed, t->run, take_fed, t))
@@ -245,8 +247,6 @@ void tp_timeline_free(struct tp_timeline *t)
 	tp_tensors_free(t->tensors);
 	tp_feed_free(&t->feed);
 	tp_launches_free(t->launches);
-	tp_launch_notes_free(&t->owner_of);
-	tp_launch_notes_free(&t->comm_of);
 	tp_timeline_comms_free(t);
 	tp_devmem_curve_fini(&t->device_memory);
 	tp_heapcurve_fini(&t->host_memory);

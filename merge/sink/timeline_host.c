@@ -172,11 +172,11 @@ void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 	if (event->kind != TP_REC_CALL)
 		return;
 	tp_launches_call(t->launches, &placed);
-	tp_launch_note(&t->owner_of, t->launches, &placed,
+	tp_launch_note(&t->owner_of, &placed,
 		       external | (track->at ? TP_TIMELINE_OFF_TRACK : 0));
 	comm = tp_timeline_comm_at(t, &placed);
 	if (comm)
-		tp_launch_note(&t->comm_of, t->launches, &placed, comm);
+		tp_launch_note(&t->comm_of, &placed, comm);
 }
 
 /* A collective of NCCL, or what its proxies do for one. */

@@ -20,12 +20,12 @@ static void set_up(void)
 	proc = fake_proc(&fake, 0);
 	fake_proc(&fake, 1);
 	launches = tp_launches_new(&fake.run);
+	notes = tp_launches_notes(launches);
 }
 
 static void tear_down(void)
 {
 	tp_launches_free(launches);
-	tp_launch_notes_free(&notes);
 }
 
 TestSuite(launches, .init = set_up, .fini = tear_down);
@@ -52,7 +52,7 @@ static void give_call(int64_t begin, uint32_t correlation, uint32_t owner)
 	struct tp_event event = call_at(begin, correlation);
 
 	tp_launches_call(launches, &event);
-	tp_launch_note(&notes, launches, &event, owner);
+	tp_launch_note(&notes, &event, owner);
 }
 
 /* The owner of the call behind work; -1: none. */
@@ -155,9 +155,9 @@ Test(launches, are_forgotten_when_too_many_came)
 	uint32_t n = TP_LAUNCHES_KEPT + 1000;
 
 	tp_launches_free(launches);
-	tp_launch_notes_free(&notes);
 	fake.run.n_procs = 1;
 	launches = tp_launches_new(&fake.run);
+	notes = tp_launches_notes(launches);
 	n_gone = 0;
 	tp_launches_read(launches, note, count_gone, NULL);
 	/* All within KEPT_NS, so only the number counts. */
@@ -187,10 +187,10 @@ Test(launches, of_many_processes_fewer_are_kept_of_each)
 	uint32_t n_kept = 0;
 
 	tp_launches_free(launches);
-	tp_launch_notes_free(&notes);
 	while (fake.run.n_procs < FAKE_PROCS)
 		fake_proc(&fake, 1);
 	launches = tp_launches_new(&fake.run);
+	notes = tp_launches_notes(launches);
 	for (uint32_t i = 1; i <= TP_LAUNCHES_KEPT; i++)
 		give_call(i, i, i);
 	for (uint32_t i = 1; i <= TP_LAUNCHES_KEPT; i++)

@@ -154,6 +154,7 @@ static void begin_comm(void *state, struct tp_facts *facts, const void *params)
 
 	comm->times = tp_facts_want(facts, &tp_fact_step_times, NULL);
 	comm->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	comm->asked_of = tp_launches_notes(comm->launches);
 	comm->n_procs = run->n_procs;
 	comm->rank_of = tp_need(run->n_procs, sizeof(*comm->rank_of));
 	comm->rank = tp_need(run->n_procs, sizeof(*comm->rank));
@@ -192,7 +193,6 @@ static void free_comm(void *state)
 		tp_spread_free(&comm->row[i].move);
 	tp_comm_match_free(comm->match);
 	tp_comm_groups_free(comm->groups);
-	tp_launch_notes_free(&comm->asked_of);
 	tp_keyed_free(&comm->by_row);
 	tp_keyed_free(&comm->by_cell);
 	free(comm->asked);

@@ -101,7 +101,7 @@ void tp_comm_take_launch(struct tp_comm *comm, struct tp_comm_counted *rank,
 	if (!thread || event->begin_ns >= thread->size.end_ns)
 		return;
 	comm->asked[comm->n_asked++ % TP_COMM_OWNERS] = thread->size;
-	tp_launch_note(&comm->asked_of, comm->launches, event, comm->n_asked);
+	tp_launch_note(&comm->asked_of, event, comm->n_asked);
 }
 
 void tp_comm_take_work(void *ctx, const struct tp_event *event, struct tp_launch_call *call)

@@ -160,7 +160,7 @@ static void take_span(void *state, const struct tp_event *event)
 	tp_need_room(&tree->open, &tree->cap_open, (uint64_t)span->slot + 1, sizeof(*tree->open));
 	tree->open[span->slot] = node;
 	if (event->kind == TP_REC_CALL)
-		tp_launch_note(&tree->node_of, tree->launches, event, node);
+		tp_launch_note(&tree->node_of, event, node);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -186,6 +186,7 @@ static void begin_tree(void *state, struct tp_facts *facts, const void *params)
 	tp_need_room(&tree->node, &tree->cap_nodes, 1, sizeof(*tree->node));
 	tree->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	tree->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	tree->node_of = tp_launches_notes(tree->launches);
 	tree->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
 	tree->names = tp_spans_names(tree->spans);
 	tp_spans_read(tree->spans, close_span, tree);
@@ -199,7 +200,6 @@ static void free_tree(void *state)
 	for (uint32_t i = 0; tree->title && i < tree->n_titles; i++)
 		free(tree->title[i]);
 	free(tree->title);
-	tp_launch_notes_free(&tree->node_of);
 	tp_paths_free(&tree->paths);
 	tp_keyed_free(&tree->works);
 	free(tree->work);

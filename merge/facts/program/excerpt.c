@@ -158,7 +158,7 @@ static void take_call(struct tp_excerpt *excerpt, const struct tp_excerpt_step *
 	/* Work that waited for it becomes rows: where they lie may change. */
 	tp_facts_event(excerpt->facts, event);
 	if (noted)
-		tp_launch_note(&excerpt->row_of, excerpt->launches, event, noted);
+		tp_launch_note(&excerpt->row_of, event, noted);
 }
 
 /* Work belongs to the step that it runs in, and to the one that started it. */
@@ -267,6 +267,7 @@ static void begin_excerpt(void *state, struct tp_facts *facts, const void *param
 	/* Of its own: they see little of the run. */
 	excerpt->facts = tp_facts_new(excerpt->run);
 	excerpt->launches = tp_facts_want(excerpt->facts, &tp_fact_launches, NULL);
+	excerpt->row_of = tp_launches_notes(excerpt->launches);
 	excerpt->modules = tp_facts_want(excerpt->facts, &tp_fact_module_times, NULL);
 	tp_launches_read(excerpt->launches, take_work, NULL, excerpt);
 	tp_module_times_read(excerpt->modules, take_module, excerpt);
@@ -278,7 +279,6 @@ static void free_excerpt(void *state)
 	struct tp_excerpt *excerpt = state;
 
 	tp_facts_free(excerpt->facts);
-	tp_launch_notes_free(&excerpt->row_of);
 	free(excerpt->row);
 }
 

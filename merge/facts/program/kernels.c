@@ -177,7 +177,7 @@ static void take_event(void *state, const struct tp_event *event)
 			take_kernel(kernels, event, TP_KERNEL_NO_OPERATOR);
 	} else if (event->kind == TP_REC_CALL) {
 		/* TP_KERNEL_NO_OPERATOR becomes 0: nothing. */
-		tp_launch_note(&kernels->operator_of, kernels->launches, event,
+		tp_launch_note(&kernels->operator_of, event,
 			       find_operator(kernels) + 1);
 	} else if (event->kind == TP_REC_OP || event->kind == TP_REC_RANGE) {
 		take_span(kernels, event);
@@ -196,6 +196,7 @@ static void begin_kernels(void *state, struct tp_facts *facts, const void *param
 		return;
 	kernels->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
 	kernels->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	kernels->operator_of = tp_launches_notes(kernels->launches);
 	tp_launches_read(kernels->launches, take_launched, NULL, kernels);
 }
 
@@ -205,7 +206,6 @@ static void free_kernels(void *state)
 
 	for (uint32_t i = 0; i < kernels->pub.n_rows; i++)
 		tp_spread_free(&kernels->row[i].ns);
-	tp_launch_notes_free(&kernels->operator_of);
 	tp_keyed_free(&kernels->rows);
 	free(kernels->is_operator);
 	free(kernels->last);

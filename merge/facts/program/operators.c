@@ -177,7 +177,7 @@ static void take_span(void *state, const struct tp_event *event)
 	if (row->is_eligible)
 		mark_enclosing(operators, span);
 	if (event->kind == TP_REC_CALL)
-		tp_launch_note(&operators->path_of, operators->launches, event,
+		tp_launch_note(&operators->path_of, event,
 			       span->depth ? path_of(operators, span - 1) : 0);
 }
 
@@ -225,6 +225,7 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 	operators->tensors = tp_facts_want(facts, &tp_fact_span_bytes, NULL);
 	operators->pub.names = tp_spans_names(operators->spans);
 	operators->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	operators->path_of = tp_launches_notes(operators->launches);
 	if (by->stack)
 		operators->pub.origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	tp_spans_read(operators->spans, close_span, operators);
@@ -252,7 +253,6 @@ void tp_operators_free(void *state)
 {
 	struct tp_operators *operators = state;
 
-	tp_launch_notes_free(&operators->path_of);
 	tp_paths_free(&operators->paths);
 	tp_keyed_free(&operators->rows);
 	free(operators->launched);

@@ -197,7 +197,7 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 		tp_habits_call(&overview->habits, event);
 	if (!(owner & OWNER_NESTED))
 		tp_sites_call(overview->sites, event);
-	tp_launch_note(&overview->owner_of, overview->launches, event, owner);
+	tp_launch_note(&overview->owner_of, event, owner);
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -278,6 +278,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
 	overview->names = tp_spans_names(overview->spans);
 	overview->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	overview->owner_of = tp_launches_notes(overview->launches);
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
@@ -311,7 +312,6 @@ static void free_overview(void *state)
 	struct tp_overview *overview = state;
 
 	tp_memcurve_free(overview->memory);
-	tp_launch_notes_free(&overview->owner_of);
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		free(overview->proc[i].peak);
 	free(overview->proc);

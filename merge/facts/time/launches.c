@@ -22,11 +22,12 @@ enum {
 };
 
 struct calls {			/* of a process */
-	struct tp_launch_call *call;
+	struct tp_launch_call *call;	/* by serial & (cap - 1) */
+	uint32_t *note;		/* n_notes of each, likewise */
 	uint32_t *next;		/* in the chain, by index in `call` */
 	uint32_t *first;	/* of the chain, by correlation id & (cap - 1) */
 	uint32_t cap;		/* a power of two */
-	uint32_t n, oldest;	/* `oldest`: index of it in the ring */
+	uint32_t n;
 	uint32_t serial;	/* of the newest */
 };
 
@@ -42,6 +43,7 @@ struct tp_launches {
 	uint32_t kept;		/* of each, at most; a power of two */
 	struct reader *reader;
 	uint32_t n_readers, cap_readers;
+	uint32_t n_notes;	/* of a call */
 	struct tp_event *held;	/* a ring, in the order they came */
 	uint32_t n_held, oldest_held, cap_held;
 };
@@ -71,6 +73,7 @@ static void release_all(void *state)
 
 	for (uint32_t i = 0; i < launches->n_procs; i++) {
 		free(launches->calls[i].call);
+		free(launches->calls[i].note);
 		free(launches->calls[i].next);
 		free(launches->calls[i].first);
 	}
@@ -94,6 +97,12 @@ void tp_launches_read(struct tp_launches *launches, tp_launches_fn each, tp_laun
 	launches->reader[launches->n_readers++] = (struct reader){each, gone, ctx};
 }
 
+/* Its serial. */
+static uint32_t oldest_of(const struct calls *calls)
+{
+	return calls->serial - calls->n + 1;
+}
+
 static void chain(struct calls *calls, uint32_t at)
 {
 	uint32_t *first = &calls->first[calls->call[at].correlation & (calls->cap - 1)];
@@ -102,11 +111,19 @@ static void chain(struct calls *calls, uint32_t at)
 	*first = at;
 }
 
-static void double_room(struct calls *calls)
+/* The notes of the call with that serial. */
+static uint32_t *notes_of(const struct tp_launches *launches, const struct calls *calls,
+			  uint32_t serial)
+{
+	return &calls->note[(size_t)(serial & (calls->cap - 1)) * launches->n_notes];
+}
+
+static void double_room(const struct tp_launches *launches, struct calls *calls)
 {
 	uint32_t cap = calls->cap ? calls->cap * 2 : KEPT_FIRST;
 	struct calls bigger = {
 		.call = tp_need(cap, sizeof(*bigger.call)),
+		.note = tp_need((size_t)cap * launches->n_notes + 1, sizeof(*bigger.note)),
 		.next = tp_need(cap, sizeof(*bigger.next)),
 		.first = tp_need(cap, sizeof(*bigger.first)),
 		.cap = cap,
@@ -116,10 +133,15 @@ static void double_room(struct calls *calls)
 
 	memset(bigger.first, 0xff, cap * sizeof(*bigger.first));
 	for (uint32_t i = 0; i < calls->n; i++) {
-		bigger.call[i] = calls->call[(calls->oldest + i) & (calls->cap - 1)];
-		chain(&bigger, i);
+		uint32_t serial = oldest_of(calls) + i;
+
+		bigger.call[serial & (cap - 1)] = calls->call[serial & (calls->cap - 1)];
+		memcpy(notes_of(launches, &bigger, serial), notes_of(launches, calls, serial),
+		       launches->n_notes * sizeof(*calls->note));
+		chain(&bigger, serial & (cap - 1));
 	}
 	free(calls->call);
+	free(calls->note);
 	free(calls->next);
 	free(calls->first);
 	*calls = bigger;
@@ -127,16 +149,16 @@ static void double_room(struct calls *calls)
 
 static void forget_oldest(struct tp_launches *launches, struct calls *calls)
 {
-	struct tp_launch_call *call = &calls->call[calls->oldest];
+	const uint32_t oldest = oldest_of(calls) & (calls->cap - 1);
+	struct tp_launch_call *call = &calls->call[oldest];
 	uint32_t *at = &calls->first[call->correlation & (calls->cap - 1)];
 
-	while (*at != calls->oldest)
+	while (*at != oldest)
 		at = &calls->next[*at];
 	*at = calls->next[*at];
 	for (uint32_t i = 0; i < launches->n_readers; i++)
 		if (launches->reader[i].gone)
 			launches->reader[i].gone(launches->reader[i].ctx, call);
-	calls->oldest = (calls->oldest + 1) & (calls->cap - 1);
 	calls->n--;
 }
 
@@ -147,8 +169,9 @@ static void make_room(struct tp_launches *launches, struct calls *calls, int64_t
 		return;
 	if (calls->cap < launches->kept &&
 	    (calls->cap < KEPT_ALWAYS ||
-	     tp_sub(now, calls->call[calls->oldest].begin_ns) < TP_LAUNCHES_KEPT_NS))
-		double_room(calls);
+	     tp_sub(now, calls->call[oldest_of(calls) & (calls->cap - 1)].begin_ns) <
+		     TP_LAUNCHES_KEPT_NS))
+		double_room(launches, calls);
 	else
 		forget_oldest(launches, calls);
 }
@@ -224,7 +247,8 @@ void tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 	release(launches, event->begin_ns);
 	calls = &launches->calls[event->proc->at];
 	make_room(launches, calls, event->begin_ns);
-	at = (calls->oldest + calls->n++) & (calls->cap - 1);
+	calls->n++;
+	at = ++calls->serial & (calls->cap - 1);
 	calls->call[at] = (struct tp_launch_call){
 		.begin_ns = event->begin_ns,
 		.end_ns = event->end_ns,
@@ -233,8 +257,10 @@ void tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 		.name = event->name,
 		.correlation = event->link,
 		.window = event->window,
-		.serial = ++calls->serial,
+		.serial = calls->serial,
 	};
+	memset(notes_of(launches, calls, calls->serial), 0,
+	       launches->n_notes * sizeof(*calls->note));
 	chain(calls, at);
 }
 
@@ -260,42 +286,29 @@ void tp_launches_end(struct tp_launches *launches)
 
 /* ---- notes ---- */
 
-/* As many as the join has calls: those that it still has keep theirs. */
-static void make_note_room(struct tp_launch_noted *noted, const struct calls *calls)
+struct tp_launch_notes tp_launches_notes(struct tp_launches *launches)
 {
-	struct tp_launch_note *note = tp_need(calls->cap, sizeof(*note));
-
-	for (uint32_t i = 0; i < noted->cap; i++)
-		note[noted->note[i].serial & (calls->cap - 1)] = noted->note[i];
-	free(noted->note);
-	noted->note = note;
-	noted->cap = calls->cap;
+	return (struct tp_launch_notes){launches, launches->n_notes++};
 }
 
-void tp_launch_note(struct tp_launch_notes *notes, const struct tp_launches *launches,
-		    const struct tp_event *event, uint32_t note)
+void tp_launch_note(const struct tp_launch_notes *notes, const struct tp_event *event, uint32_t note)
 {
+	const struct tp_launches *launches = notes->launches;
 	const struct calls *calls;
-	struct tp_launch_noted *noted;
 
 	if (event->proc->at >= launches->n_procs)
 		return;
 	calls = &launches->calls[event->proc->at];
-	tp_need_room(&notes->proc, &notes->cap_procs, (uint64_t)event->proc->at + 1,
-		     sizeof(*notes->proc));
-	noted = &notes->proc[event->proc->at];
-	if (noted->cap < calls->cap)
-		make_note_room(noted, calls);
-	noted->note[calls->serial & (noted->cap - 1)] =
-		(struct tp_launch_note){calls->serial, note};
+	if (calls->n)
+		notes_of(launches, calls, calls->serial)[notes->at] = note;
 }
 
-void tp_launch_notes_free(struct tp_launch_notes *notes)
+uint32_t tp_launch_noted(const struct tp_launch_notes *notes, const struct tp_launch_call *call)
 {
-	for (uint32_t i = 0; i < notes->cap_procs; i++)
-		free(notes->proc[i].note);
-	free(notes->proc);
-	*notes = (struct tp_launch_notes){NULL, 0};
+	const struct tp_launches *launches = notes->launches;
+
+	return call ? notes_of(launches, &launches->calls[call->proc->at], call->serial)[notes->at]
+		    : 0;
 }
 
 /* ---- the facts ---- */

@@ -67,38 +67,18 @@ void tp_launches_work(struct tp_launches *launches, const struct tp_event *event
 void tp_launches_end(struct tp_launches *launches);
 
 /*
- * What a reader knows of calls: a number each, 0: nothing. Only of those that the join still has;
- * memory as of its calls.
+ * What a reader knows of calls: a number each, 0 at first, kept as long as the call is. Asked for
+ * before the first call comes; lives in the join.
  */
 struct tp_launch_notes {
-	struct tp_launch_noted {
-		struct tp_launch_note {
-			uint32_t serial, note;
-		} *note;	/* by serial & (cap - 1) */
-		uint32_t cap;	/* a power of two */
-	} *proc;		/* by tp_proc.at */
-	uint32_t cap_procs;
+	struct tp_launches *launches;
+	uint32_t at;		/* among those of all readers */
 };
 
+struct tp_launch_notes tp_launches_notes(struct tp_launches *launches);
 /* Of the call that came last of the process of `event`, which is that call. */
-void tp_launch_note(struct tp_launch_notes *notes, const struct tp_launches *launches,
-		    const struct tp_event *event, uint32_t note);
-void tp_launch_notes_free(struct tp_launch_notes *notes);
-
-/* NULL: nothing. */
-static inline uint32_t tp_launch_noted(const struct tp_launch_notes *notes,
-				       const struct tp_launch_call *call)
-{
-	const struct tp_launch_noted *proc;
-	const struct tp_launch_note *note;
-
-	if (!call || call->proc->at >= notes->cap_procs)
-		return 0;
-	proc = &notes->proc[call->proc->at];
-	if (!proc->cap)
-		return 0;
-	note = &proc->note[call->serial & (proc->cap - 1)];
-	return note->serial == call->serial ? note->note : 0;
-}
+void tp_launch_note(const struct tp_launch_notes *notes, const struct tp_event *event, uint32_t note);
+/* Of a call of that join; NULL: 0. */
+uint32_t tp_launch_noted(const struct tp_launch_notes *notes, const struct tp_launch_call *call);
 
 #endif

@@ -200,7 +200,7 @@ static void take_call(struct tp_module_times *times, const struct tp_event *even
 {
 	struct tp_origin origin = tp_origins_of(times->origins, event);
 
-	tp_launch_note(&times->origin_of, times->launches, event,
+	tp_launch_note(&times->origin_of, event,
 		       (origin.path << 1 | origin.is_backward) + 1);
 }
 
@@ -256,6 +256,7 @@ static void begin_times(void *state, struct tp_facts *facts, const struct tp_fac
 	times->proc = tp_need(times->n_procs, sizeof(times->proc[0]));
 	times->origins = tp_facts_want(facts, origins, NULL);
 	times->launches = tp_facts_want(facts, launches, NULL);
+	times->origin_of = tp_launches_notes(times->launches);
 	times->paths = tp_origins_paths(times->origins);
 	tp_launches_read(times->launches, take_launched, NULL, times);
 }
@@ -280,7 +281,6 @@ static void free_times(void *state)
 		free(times->proc[p].thread);
 	}
 	free(times->proc);
-	tp_launch_notes_free(&times->origin_of);
 	free(times->time);
 	free(times->reader);
 }

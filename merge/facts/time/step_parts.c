@@ -89,7 +89,7 @@ static void take_call(struct tp_step_parts *parts, const struct tp_event *event)
 		&breakdown->step[breakdown->n_steps - 1] : NULL;
 
 	if (step && event->begin_ns < step->end_ns)
-		tp_launch_note(&parts->part_of, parts->launches, event, find_part(parts, event) + 1);
+		tp_launch_note(&parts->part_of, event, find_part(parts, event) + 1);
 }
 
 static void take_event(void *state, const struct tp_event *event)
@@ -112,6 +112,7 @@ static void begin_parts(void *state, struct tp_facts *facts, const void *params)
 	parts->n_procs = tp_facts_run(facts)->n_procs;
 	parts->places = tp_memplace_new();
 	parts->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
+	parts->part_of = tp_launches_notes(parts->launches);
 	parts->breakdown = tp_need(parts->n_procs, sizeof(*parts->breakdown));
 	for (uint32_t i = 0; i < parts->n_procs; i++)
 		tp_breakdown_init(&parts->breakdown[i]);
@@ -140,7 +141,6 @@ static void free_parts(void *state)
 	for (uint32_t i = 0; i < parts->n_procs; i++)
 		tp_breakdown_free(&parts->breakdown[i]);
 	tp_memplace_free(parts->places);
-	tp_launch_notes_free(&parts->part_of);
 	free(parts->breakdown);
 }
 
