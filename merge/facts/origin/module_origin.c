@@ -38,6 +38,13 @@ struct tp_origins {
 	uint32_t n_procs;
 	bool has_any, is_incomplete;
 	bool is_outermost;	/* the last operator */
+	struct answer {		/* the last one: many ask about the same event */
+		const struct tp_proc *proc;	/* NULL: something has happened since */
+		const struct tp_thread *thread;
+		uint32_t window;
+		int64_t begin_ns;
+		struct tp_origin origin;
+	} last;
 };
 
 static void begin_origins(void *state, struct tp_facts *facts, const void *params)
@@ -155,6 +162,7 @@ static void take_event(void *state, const struct tp_event *event)
 	struct tp_origins *origins = state;
 	struct tp_origin origin;
 
+	origins->last.proc = NULL;
 	switch (event->kind) {
 	case TP_REC_FRAME:
 		tp_module_paths_event(origins->paths, event);
@@ -184,9 +192,18 @@ static void take_event(void *state, const struct tp_event *event)
 
 struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event *event)
 {
-	const struct thread *thread = thread_of(origins, event);
+	struct answer *last = &origins->last;
+	const struct thread *thread;
 
-	return thread ? origin_of(thread) : (struct tp_origin){0};
+	if (last->proc == event->proc && last->thread == event->thread &&
+	    last->begin_ns == event->begin_ns && last->window == event->window)
+		return last->origin;
+	thread = thread_of(origins, event);
+	if (!thread)
+		return (struct tp_origin){0};
+	*last = (struct answer){event->proc, event->thread, event->window, event->begin_ns,
+				origin_of(thread)};
+	return last->origin;
 }
 
 bool tp_origins_is_outermost(const struct tp_origins *origins, const struct tp_event *event)

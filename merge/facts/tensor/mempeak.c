@@ -67,6 +67,7 @@ struct tp_mempeak {
 	uint32_t parts;
 	struct track *track;
 	uint32_t n_tracks, cap_tracks;
+	uint32_t *last;			/* by process: its track that was found last */
 	struct tp_mempeak_track *result;
 	bool is_incomplete;
 };
@@ -89,9 +90,10 @@ struct tp_mempeak *tp_mempeak_new(const struct tp_run *run, uint32_t parts)
 	peaks->run = run;
 	peaks->parts = parts;
 	peaks->step = calloc(run->n_procs + 1, sizeof(*peaks->step));
-	if (peaks->step)
+	peaks->last = calloc(run->n_procs + 1, sizeof(*peaks->last));
+	if (peaks->step && peaks->last)
 		return peaks;
-	free(peaks);
+	tp_mempeak_free(peaks);
 	return NULL;
 }
 
@@ -112,6 +114,7 @@ void tp_mempeak_free(struct tp_mempeak *peaks)
 	}
 	free(peaks->track);
 	free(peaks->step);
+	free(peaks->last);
 	free(peaks->result);
 	free(peaks);
 }
@@ -273,11 +276,16 @@ static void enter_window(struct tp_mempeak *peaks, struct track *track, uint32_t
 static struct track *find_track(struct tp_mempeak *peaks, const struct tp_proc *proc,
 				uint32_t device)
 {
+	uint32_t *last = &peaks->last[proc->at];
 	struct track *track;
 
-	for (uint32_t i = 0; i < peaks->n_tracks; i++)
-		if (peaks->track[i].pub.proc == proc && peaks->track[i].pub.device == device)
-			return &peaks->track[i];
+	for (uint32_t i = 0, at = *last; i < peaks->n_tracks; i++, at++) {
+		at = at < peaks->n_tracks ? at : 0;
+		if (peaks->track[at].pub.proc != proc || peaks->track[at].pub.device != device)
+			continue;
+		*last = at;
+		return &peaks->track[at];
+	}
 	if (peaks->n_tracks == DEVICES_MAX ||
 	    !tp_grow(&peaks->track, &peaks->cap_tracks, (uint64_t)peaks->n_tracks + 1,
 		     sizeof(*track))) {
