@@ -14,6 +14,7 @@
 #include "merge/facts/tensor/tensors.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "merge/model/title.h"
 #include "merge/page/page_curve.h"
 #include "merge/page/page_part.h"
@@ -35,7 +36,6 @@ struct series {
 };
 
 struct curves {
-	const struct tp_run *run;
 	struct series *series;
 	uint32_t n_series, cap_series;
 	struct tp_keyed keyed;
@@ -109,24 +109,18 @@ static void take_tensors(struct curves *c, const struct tp_event *event)
 		    (double)change.reserved);
 }
 
-static void *begin(struct tp_facts *facts)
+static void begin_curves(void *state, struct tp_facts *facts, const void *params)
 {
 	const struct tp_run *run = tp_facts_run(facts);
-	struct curves *c = calloc(1, sizeof(*c));
+	struct curves *c = state;
 
-	if (!c)
-		return NULL;
-	c->run = run;
 	c->tensors = tp_tensors_new(run);
-	if (!c->tensors) {
-		free(c);
-		return NULL;
-	}
+	if (!c->tensors)
+		tp_need_failed();
 	tp_heapcurve_init(&c->heap, run, tp_hostmem_want(facts, false), take_counter, c);
-	return c;
 }
 
-static void event(void *state, const struct tp_event *ev)
+static void take_event(void *state, const struct tp_event *ev)
 {
 	struct curves *c = state;
 	struct tp_event counter;
@@ -155,6 +149,31 @@ static void event(void *state, const struct tp_event *ev)
 		break;
 	}
 }
+
+static void free_curves(void *state)
+{
+	struct curves *c = state;
+
+	for (uint32_t i = 0; i < c->n_series; i++)
+		tp_page_curve_free(&c->series[i].curve);
+	tp_heapcurve_fini(&c->heap);
+	tp_devmem_curve_fini(&c->device);
+	tp_tensors_free(c->tensors);
+	tp_keyed_free(&c->keyed);
+	free(c->series);
+}
+
+static const struct tp_fact fact_curves = {
+	.name = "curves",
+	.bytes = sizeof(struct curves),
+	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) | TP_FACT_KIND(TP_REC_TOTALS) |
+		 TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_COUNTER) |
+		 TP_FACT_KIND(TP_REC_DEVALLOC) | TP_FACT_KIND(TP_REC_DEVFREE) |
+		 TP_FACT_KIND(TP_REC_HEAPALLOC) | TP_FACT_KIND(TP_REC_HEAPFREE),
+	.begin = begin_curves,
+	.event = take_event,
+	.free = free_curves,
+};
 
 static void put_curve(struct tp_html *html, const struct tp_page_curve *curve)
 {
@@ -213,28 +232,15 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	most = c->n_series ? SLOTS_WRITTEN / c->n_series : 0;
 	most = most < SLOTS_LEAST ? SLOTS_LEAST : most;
 	tp_html_open(html, "curves", '[');
-	for (uint32_t i = 0; i < c->n_series; i++) {
+	for (uint32_t i = 0; i < c->n_series; i++)
 		put_series(html, &c->series[i], most);
-		tp_page_curve_free(&c->series[i].curve);
-	}
 	tp_html_close(html, ']');
 	if (c->n_left_out)
 		tp_html_integer(html, "left_out", (int64_t)c->n_left_out);
-	tp_heapcurve_fini(&c->heap);
-	tp_devmem_curve_fini(&c->device);
-	tp_tensors_free(c->tensors);
-	tp_keyed_free(&c->keyed);
-	free(c->series);
-	free(c);
 }
 
 const struct tp_page_part tp_page_curves = {
 	.id = "data-curves",
-	.begin = begin,
-	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) | TP_FACT_KIND(TP_REC_TOTALS) |
-		 TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_COUNTER) |
-		 TP_FACT_KIND(TP_REC_DEVALLOC) | TP_FACT_KIND(TP_REC_DEVFREE) |
-		 TP_FACT_KIND(TP_REC_HEAPALLOC) | TP_FACT_KIND(TP_REC_HEAPFREE),
-	.event = event,
+	.fact = &fact_curves,
 	.write = write,
 };

@@ -36,15 +36,29 @@ struct flame {
 	uint32_t n_nodes, cap_nodes;
 };
 
-static void *begin(struct tp_facts *facts)
+static void begin_flame(void *state, struct tp_facts *facts, const void *params)
 {
-	struct flame *f = tp_need(1, sizeof(*f));
+	struct flame *f = state;
 
 	f->run = tp_facts_run(facts);
 	f->tree = tp_facts_want(facts, &tp_fact_call_tree, NULL);
 	f->names = tp_call_tree_names(f->tree);
-	return f;
 }
+
+static void free_flame(void *state)
+{
+	struct flame *f = state;
+
+	free(f->node);
+	tp_paths_free(&f->paths);
+}
+
+static const struct tp_fact fact_flame = {
+	.name = "flame graph of operators",
+	.bytes = sizeof(struct flame),
+	.begin = begin_flame,
+	.free = free_flame,
+};
 
 static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t row)
 {
@@ -234,13 +248,10 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 		tp_html_integer(html, "is_cut", 1);
 	free(total);
 	free(number);
-	free(f->node);
-	tp_paths_free(&f->paths);
-	free(f);
 }
 
 const struct tp_page_part tp_page_flame = {
 	.id = "data-flame",
-	.begin = begin,
+	.fact = &fact_flame,
 	.write = write,
 };

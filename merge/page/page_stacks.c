@@ -8,7 +8,6 @@
 #include "merge/facts/heap/heapbook.h"
 #include "merge/facts/program/call_tree.h"
 #include "merge/kit/grow.h"
-#include "merge/kit/need.h"
 #include "merge/page/page_part.h"
 
 enum { NODES_MAX = 3000 };	/* of a cost */
@@ -29,14 +28,28 @@ struct stacks {
 	uint32_t cap_names, n_names;
 };
 
-static void *begin(struct tp_facts *facts)
+static void begin_stacks(void *state, struct tp_facts *facts, const void *params)
 {
-	struct stacks *stacks = tp_need(1, sizeof(*stacks));
+	struct stacks *stacks = state;
 
 	stacks->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
 	stacks->time = tp_facts_want(facts, &tp_fact_call_tree, NULL);
-	return stacks;
 }
+
+static void free_stacks(void *state)
+{
+	struct stacks *stacks = state;
+
+	free(stacks->at);
+	free(stacks->name);
+}
+
+static const struct tp_fact fact_stacks = {
+	.name = "flame graphs of stacks",
+	.bytes = sizeof(struct stacks),
+	.begin = begin_stacks,
+	.free = free_stacks,
+};
 
 /* A name when it first comes; then its number among those. */
 static void put_name(struct stacks *stacks, uint32_t place)
@@ -129,13 +142,10 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	if (heap->n_rows)
 		put_costs(stacks, &heap_rows);
 	tp_html_close(html, ']');
-	free(stacks->at);
-	free(stacks->name);
-	free(stacks);
 }
 
 const struct tp_page_part tp_page_stacks = {
 	.id = "data-stacks",
-	.begin = begin,
+	.fact = &fact_stacks,
 	.write = write,
 };

@@ -4,8 +4,6 @@
  *
  * Of a run too long for that, the slowest of so many steps each: `per` says of how many.
  */
-#include <stdlib.h>
-
 #include "merge/page/page_part.h"
 
 enum {
@@ -15,12 +13,15 @@ enum {
 	WINDOWS_MAX = 4000,
 };
 
-static void *begin(struct tp_facts *facts)
+/* The ledgers are read: it needs no events. */
+static void begin_steps(void *state, struct tp_facts *facts, const void *params)
 {
-	static char none;
-
-	return &none;
 }
+
+static const struct tp_fact fact_steps = {
+	.name = "steps of the page",
+	.begin = begin_steps,
+};
 
 static uint32_t count_proc(const struct tp_run *run, uint32_t i)
 {
@@ -139,6 +140,6 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 
 const struct tp_page_part tp_page_steps = {
 	.id = "data-steps",
-	.begin = begin,
+	.fact = &fact_steps,
 	.write = write,
 };

@@ -16,6 +16,7 @@
 #include "merge/kit/demangle.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
 #include "merge/model/device.h"
 #include "merge/model/label.h"
 #include "merge/model/title.h"
@@ -68,6 +69,8 @@ struct timeline {
 	const struct tp_run *run;
 	struct step step[STEPS_MAX];
 	uint32_t n_steps;
+	/* Until when the steps that have begun go on, and when the next one begins. */
+	int64_t until_ns, next_ns;
 	uint32_t *of_proc;		/* by proc: its first step, plus one */
 	const struct tp_string **name;
 	uint32_t n_names, cap_names;
@@ -280,11 +283,30 @@ static const struct tp_proc *root_of(const struct tp_run *run, const struct tp_p
 	return proc->worker && root->run_id == proc->parent_run_id ? root : proc;
 }
 
-static void event(void *state, const struct tp_event *ev)
+/* The present has come to a step's begin, or is before all of them. */
+static void find_next(struct timeline *t, int64_t now)
+{
+	t->until_ns = INT64_MIN;
+	t->next_ns = INT64_MAX;
+	for (uint32_t i = 0; i < t->n_steps; i++) {
+		const struct step *step = &t->step[i];
+
+		if (step->begin_ns <= now && step->end_ns > t->until_ns)
+			t->until_ns = step->end_ns;
+		if (step->begin_ns > now && step->begin_ns < t->next_ns)
+			t->next_ns = step->begin_ns;
+	}
+}
+
+static void take_event(void *state, const struct tp_event *ev)
 {
 	struct timeline *t = state;
 	const struct tp_proc *root;
 
+	if (ev->begin_ns >= t->next_ns)
+		find_next(t, ev->begin_ns);
+	if (ev->begin_ns >= t->until_ns && ev->end_ns <= t->next_ns)
+		return;
 	if (!is_drawn(ev))
 		return;
 	root = root_of(t->run, ev->proc);
@@ -295,23 +317,40 @@ static void event(void *state, const struct tp_event *ev)
 			take_span(t, &t->step[i], ev);
 }
 
-static void *begin(struct tp_facts *facts)
+static void begin_timeline(void *state, struct tp_facts *facts, const void *params)
 {
 	const struct tp_run *run = tp_facts_run(facts);
-	struct timeline *t = calloc(1, sizeof(*t));
+	struct timeline *t = state;
 
-	if (!t)
-		return NULL;
 	t->run = run;
-	t->of_proc = calloc((size_t)run->n_procs + 1, sizeof(*t->of_proc));
-	if (!t->of_proc) {
-		free(t);
-		return NULL;
-	}
+	t->of_proc = tp_need((size_t)run->n_procs + 1, sizeof(*t->of_proc));
 	for (uint32_t i = 0; i < run->n_steps;)
 		i += choose_of_proc(t, i);
-	return t;
+	find_next(t, INT64_MIN);
 }
+
+static void free_timeline(void *state)
+{
+	struct timeline *t = state;
+
+	for (uint32_t i = 0; i < t->n_steps; i++) {
+		free(t->step[i].lane);
+		free(t->step[i].span);
+	}
+	tp_keyed_free(&t->keyed);
+	free(t->name);
+	free(t->of_proc);
+}
+
+static const struct tp_fact fact_timeline = {
+	.name = "steps as timelines",
+	.bytes = sizeof(struct timeline),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL) |
+		 TP_FACT_KIND(TP_REC_SYNC) | TP_FACT_WORK_KINDS,
+	.begin = begin_timeline,
+	.event = take_event,
+	.free = free_timeline,
+};
 
 /* ---- writing ---- */
 
@@ -436,24 +475,15 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 		put_lanes(html, step);
 		put_spans(html, step);
 		tp_html_close(html, '}');
-		free(step->lane);
-		free(step->span);
 	}
 	tp_html_close(html, ']');
 	put_names(t, html);
 	if (t->is_incomplete)
 		tp_html_integer(html, "is_cut", 1);
-	tp_keyed_free(&t->keyed);
-	free(t->name);
-	free(t->of_proc);
-	free(t);
 }
 
 const struct tp_page_part tp_page_timeline = {
 	.id = "data-timeline",
-	.begin = begin,
-	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL) |
-		 TP_FACT_KIND(TP_REC_SYNC) | TP_FACT_WORK_KINDS,
-	.event = event,
+	.fact = &fact_timeline,
 	.write = write,
 };

@@ -108,18 +108,8 @@ static void *begin(struct tp_facts *facts, const char *path)
 	tp_operators_want(facts, true, true);
 	add_views(page, facts);
 	for (uint32_t i = 0; i < N_PARTS; i++)
-		page->part[i] = parts[i]->begin(facts);
+		page->part[i] = tp_facts_want(facts, parts[i]->fact, NULL);
 	return page;
-}
-
-static void event(void *state, const struct tp_event *ev)
-{
-	struct page *page = state;
-	uint64_t kind = TP_FACT_KIND(tp_fact_kind_at(ev->kind));
-
-	for (uint32_t i = 0; i < N_PARTS; i++)
-		if (parts[i]->kinds & kind && page->part[i])
-			parts[i]->event(page->part[i], ev);
 }
 
 /* Who is there, as all the rest of the page calls them by number. */
@@ -172,8 +162,6 @@ static void put_views(struct page *page, const struct tp_run *run)
 static void put_parts(struct page *page, const struct tp_run *run)
 {
 	for (uint32_t i = 0; i < N_PARTS; i++) {
-		if (!page->part[i])
-			continue;
 		tp_html_begin(&page->html, parts[i]->id);
 		tp_html_open(&page->html, NULL, '{');
 		parts[i]->write(page->part[i], run, &page->html);
@@ -266,6 +254,5 @@ const struct tp_sink tp_sink_html = {
 	.suffix = ".html",
 	.prepare = prepare,
 	.begin = begin,
-	.event = event,
 	.end = end,
 };
