@@ -28,6 +28,8 @@ struct tp_memcurve {
 	struct tp_memcurve_track *track;
 	uint32_t n_tracks, cap_tracks;
 	uint32_t last; /* track found last */
+	uint32_t *last_of; /* the same of each process, by number */
+	uint32_t cap_last_of;
 };
 
 struct tp_memcurve *tp_memcurve_new(void)
@@ -41,6 +43,7 @@ void tp_memcurve_free(struct tp_memcurve *curve)
 		return;
 	free(curve->block);
 	free(curve->track);
+	free(curve->last_of);
 	free(curve);
 }
 
@@ -122,20 +125,23 @@ static struct tp_memcurve_track *find_track(struct tp_memcurve *curve,
 	struct tp_memcurve_track *track;
 	uint32_t proc = event->proc->at;
 
+	if (!tp_grow(&curve->last_of, &curve->cap_last_of, (uint64_t)proc + 1,
+		     sizeof(*curve->last_of)))
+		return NULL;
 	for (uint32_t i = 0; i < curve->n_tracks; i++) {
-		uint32_t at = curve->last + i;
+		uint32_t at = curve->last_of[proc] + i;
 
 		if (at >= curve->n_tracks)
 			at -= curve->n_tracks;
 		if (curve->track[at].proc == proc && curve->track[at].device == device) {
-			curve->last = at;
+			curve->last = curve->last_of[proc] = at;
 			goto found;
 		}
 	}
 	if (!tp_grow(&curve->track, &curve->cap_tracks, (uint64_t)curve->n_tracks + 1,
 		     sizeof(*curve->track)))
 		return NULL;
-	curve->last = curve->n_tracks++;
+	curve->last = curve->last_of[proc] = curve->n_tracks++;
 	curve->track[curve->last].proc = proc;
 	curve->track[curve->last].device = device;
 	curve->track[curve->last].window = event->window;

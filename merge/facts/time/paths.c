@@ -9,6 +9,8 @@
 
 #include "merge/kit/grow.h"
 
+enum { FIRST_MOST = 1 << 20 };	/* rows found without a hash when nothing encloses them */
+
 static uint32_t add(struct tp_paths *paths, uint32_t parent, uint32_t row, uint32_t hash)
 {
 	if (paths->most && paths->n >= paths->most)
@@ -35,11 +37,28 @@ static uint32_t find_or_add(struct tp_paths *paths, uint32_t parent, uint32_t ro
 	return add(paths, parent, row, hash);
 }
 
+/* Of one row only: there may be many, and each is asked for again and again. */
+static uint32_t first_of(struct tp_paths *paths, uint32_t row)
+{
+	if (!tp_grow(&paths->first, &paths->cap_first, (uint64_t)row + 1, sizeof(*paths->first)))
+		return TP_NO_PATH;
+	if (!paths->first[row]) {
+		uint32_t path = find_or_add(paths, 0, row);
+
+		if (path == TP_NO_PATH)
+			return path;
+		paths->first[row] = path;
+	}
+	return paths->first[row];
+}
+
 uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 {
 	struct tp_path_child *last = parent < paths->n ? paths->path[parent].last : NULL;
 	uint32_t child;
 
+	if (!parent && row < FIRST_MOST)
+		return first_of(paths, row);
 	for (uint32_t i = 0; last && i < 2; i++)
 		if (last[i].path && last[i].row == row)
 			return last[i].path;
@@ -65,5 +84,6 @@ void tp_paths_free(struct tp_paths *paths)
 {
 	free(paths->path);
 	tp_keyed_free(&paths->keyed);
+	free(paths->first);
 	memset(paths, 0, sizeof(*paths));
 }

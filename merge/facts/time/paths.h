@@ -24,6 +24,8 @@ struct tp_paths {
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
 	struct tp_keyed keyed;	/* by parent and row */
+	uint32_t *first;	/* by row, of small ones: the path of it alone; 0: none */
+	uint32_t cap_first;
 };
 
 enum { TP_NO_PATH = 0xffffffff };
