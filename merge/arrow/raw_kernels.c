@@ -3,16 +3,16 @@
  * raw_kernels.c - work of devices, with the call and the operator that launched it
  */
 #include "merge/arrow/raw.h"
-#include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/program/span_numbers.h"
 #include "merge/facts/program/step_now.h"
+#include "merge/facts/time/step_times.h"
 #include "merge/model/device.h"
 
 struct row {
 	struct tp_raw_head head;
-	int64_t device, stream, launch_ns, launch_tid, span, step, bytes, is_communication;
-	const char *launch, *operator;
+	int64_t device, stream, launch_ns, launch_tid, span, step, bytes;
+	const char *category, *launch, *operator;
 };
 
 static const struct tp_raw_column columns[] = {
@@ -26,7 +26,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW_NAME(struct row, operator, "the operator or range directly around that"),
 	TP_RAW(struct row, span, TP_UNIT_NUMBER, "that one, of the table spans"),
 	TP_RAW(struct row, step, TP_UNIT_NUMBER, "step of the run in which the call began"),
-	TP_RAW(struct row, is_communication, TP_UNIT_COUNT, "1: a kernel of a collective"),
+	TP_RAW_NAME(struct row, category, "what its time counts as in the overview: Kernel, Communication..."),
 	{NULL},
 };
 
@@ -57,7 +57,7 @@ static void take_work(void *opaque, const struct tp_event *event, struct tp_laun
 		.launch_tid = call ? call->thread->tid : TP_RAW_NONE,
 		.operator = operator ? tp_names_at(tp_spans_names(state->spans), operator - 1)->bytes : NULL,
 		.span = span ? span : TP_RAW_NONE, .step = step ? (int64_t)step - 1 : TP_RAW_NONE,
-		.is_communication = event->kind == TP_REC_KERNEL && tp_gpu_is_communication(event),
+		.category = tp_category_name(tp_step_times_category(tp_spans_names(state->spans), event)),
 	});
 }
 

@@ -13,6 +13,7 @@
 #include "merge/facts/program/operators.h"
 #include "merge/facts/program/span_numbers.h"
 #include "merge/facts/program/step_now.h"
+#include "merge/facts/time/step_times.h"
 
 struct row {
 	struct tp_raw_head head;
@@ -33,7 +34,7 @@ static const struct tp_raw_column columns[] = {
 	       "tensor memory allocated less freed while it was the innermost; none: as self_ns"),
 	TP_RAW(struct row, merged, TP_UNIT_COUNT,
 	       "1: counted as one with its parent, another overload of the same operator"),
-	TP_RAW_NAME(struct row, category, "what its time counts as in the overview; none: as what is inside"),
+	TP_RAW_NAME(struct row, category, "what its time counts as in the overview; none: as nothing"),
 	TP_RAW(struct row, module, TP_UNIT_TEXT, "path of the nn.Module that called it"),
 	TP_RAW_NAME(struct row, file, "source file of the innermost Python frame that called it"),
 	TP_RAW(struct row, line, TP_UNIT_NUMBER, "line in that file"),
@@ -112,7 +113,7 @@ static void take_span(void *opaque, const struct tp_event *event)
 	const struct tp_nest_span *span = tp_spans_now(state->spans);
 	struct tp_names *names = tp_spans_names(state->spans);
 	struct tp_origin origin = tp_origins_of(state->origins, event);
-	enum tp_category category = tp_names_category(names, tp_names_row(names, event), event);
+	enum tp_category category = tp_step_times_category(names, event);
 	struct open alone, *open = &alone;
 
 	if (span) {

@@ -201,6 +201,7 @@ static void free_comm(void *state)
 	free(comm->rank);
 	free(comm->pub);
 	free(comm->row);
+	free(comm->reader);
 }
 
 static void end_comm(void *state)
@@ -240,6 +241,25 @@ const struct tp_fact tp_fact_comm = {
 	.end = end_comm,
 	.free = free_comm,
 };
+
+void tp_comm_read(struct tp_comm *comm, tp_comm_met_fn met, void *ctx)
+{
+	tp_need_room(&comm->reader, &comm->cap_readers, (uint64_t)comm->n_readers + 1,
+		     sizeof(*comm->reader));
+	comm->reader[comm->n_readers++] = (struct tp_comm_reader){met, ctx};
+}
+
+const struct tp_proc *tp_comm_call_proc(const struct tp_comm *comm, const struct tp_comm_call *call)
+{
+	return comm->rank[call->rank].pub.proc;
+}
+
+int64_t tp_comm_call_step(const struct tp_comm *comm, const struct tp_comm_call *call)
+{
+	const struct tp_breakdown *breakdown = comm->rank[call->rank].breakdown;
+
+	return call->step < breakdown->n_steps ? (int64_t)breakdown->step[call->step].index : -1;
+}
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n)
 {

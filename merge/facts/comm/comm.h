@@ -20,6 +20,7 @@
 #define TP_MERGE_COMM_H
 
 #include "merge/facts/comm/comm_group.h"
+#include "merge/facts/comm/comm_match.h"
 #include "merge/facts/time/step_times.h"
 #include "merge/kit/spread.h"
 #include "merge/model/comm_kind.h"
@@ -78,6 +79,29 @@ struct tp_comm_verdict {
 struct tp_comm;
 
 extern const struct tp_fact tp_fact_comm;
+
+/* A collective or a message, when it is known who took part in it. */
+struct tp_comm_met {
+	const struct tp_comm_row *row;	/* of its kind and size */
+	const struct tp_comm_call *call; /* a rank each; one alone was matched on no other */
+	uint32_t n;
+	uint32_t last;			/* the call that came last */
+	int64_t last_ns, end_ns;	/* when that was, and the last end */
+	int64_t behind_ns;		/* so long others waited for it and nobody else; messages: 0 */
+};
+typedef void (*tp_comm_met_fn)(void *ctx, const struct tp_comm *comm, const struct tp_comm_met *met);
+/* One more reader, any number. */
+void tp_comm_read(struct tp_comm *comm, tp_comm_met_fn met, void *ctx);
+/* From its begin to the last one's, its end at most. */
+static inline int64_t tp_comm_wait_ns(const struct tp_comm_met *met, uint32_t i)
+{
+	int64_t end_ns = met->call[i].end_ns;
+
+	return (met->last_ns < end_ns ? met->last_ns : end_ns) - met->call[i].begin_ns;
+}
+const struct tp_proc *tp_comm_call_proc(const struct tp_comm *comm, const struct tp_comm_call *call);
+/* Number of its step in the run; -1: none. */
+int64_t tp_comm_call_step(const struct tp_comm *comm, const struct tp_comm_call *call);
 
 const struct tp_comm_row *tp_comm_rows(const struct tp_comm *comm, uint32_t *n);
 const struct tp_comm_rank *tp_comm_ranks(const struct tp_comm *comm, uint32_t *n);

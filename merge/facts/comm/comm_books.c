@@ -74,8 +74,8 @@ void tp_comm_book_transfer(struct tp_comm *comm, const struct tp_comm_cell *one)
 		cell->least_ns = one->least_ns;
 }
 
-/* The last one is charged with the time that it came behind the last but one. */
-static void note_last(struct tp_comm *comm, const struct tp_comm_call *call, int64_t before_ns)
+/* The last one is charged with the time that it came behind the last but one. Returns how long. */
+static int64_t note_last(struct tp_comm *comm, const struct tp_comm_call *call, int64_t before_ns)
 {
 	struct tp_comm_counted *rank = &comm->rank[call->rank];
 	int64_t behind_ns = tp_comm_late_add(&rank->late, call->group, before_ns, call->begin_ns);
@@ -83,6 +83,7 @@ static void note_last(struct tp_comm *comm, const struct tp_comm_call *call, int
 	rank->pub.n_last++;
 	if (behind_ns < 0 || !tp_spread_add(&rank->pub.late, behind_ns))
 		comm->is_incomplete = true;
+	return behind_ns;
 }
 
 struct span {
@@ -110,37 +111,49 @@ static struct span find_span(const struct tp_comm_call *call, uint32_t n)
 	return span;
 }
 
-static void book_matched(struct tp_comm *comm, struct tp_comm_row *row,
-			 const struct tp_comm_call *call, uint32_t n)
+static void book_waits(struct tp_comm *comm, struct tp_comm_row *row, const struct tp_comm_met *met,
+		       bool is_message)
 {
+	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, met->call[0].group);
+
+	for (uint32_t i = 0; i < met->n; i++) {
+		const struct tp_comm_call *call = &met->call[i];
+		struct tp_comm_counted *of = &comm->rank[call->rank];
+		int64_t wait_ns = tp_comm_wait_ns(met, i);
+
+		of->pub.n_matched += !is_message;
+		of->pub.wait_ns = tp_add(of->pub.wait_ns, wait_ns);
+		tp_comm_late_wait(&of->late, call->group, call->begin_ns, call->begin_ns + wait_ns,
+				  call->end_ns);
+		row->wait_ns = tp_add(row->wait_ns, wait_ns);
+		group->wait_ns = tp_add(group->wait_ns, wait_ns);
+	}
+}
+
+static void book_matched(struct tp_comm *comm, struct tp_comm_row *row, struct tp_comm_met *met)
+{
+	const struct tp_comm_call *call = met->call;
 	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, call[0].group);
 	bool is_message = row->kind == TP_COMM_SEND_RECV && call[0].from != UINT32_MAX;
-	struct span span = find_span(call, n);
+	struct span span = find_span(call, met->n);
 	int64_t move_ns = tp_sub(span.end_ns, span.last_ns);
-	double factor = tp_comm_bus_factor(row->kind, n);
+	double factor = tp_comm_bus_factor(row->kind, met->n);
 	struct tp_comm_cell cell = {
-	    .bytes = row->bytes, .group = call[0].group, .n_ranks = n, .kind = row->kind,
+	    .bytes = row->bytes, .group = call[0].group, .n_ranks = met->n, .kind = row->kind,
 	    .dtype = row->dtype, .is_device = row->is_device, .n = 1, .sum_ns = move_ns,
 	    .least_ns = move_ns,
 	};
 
+	met->last = span.last;
+	met->last_ns = span.last_ns;
+	met->end_ns = span.end_ns;
 	comm->n_impossible += tp_comm_is_synchronising(row->kind) && span.first_end_ns < span.last_ns;
 	if (!is_message)
-		note_last(comm, &call[span.last], span.before_ns);
-	for (uint32_t i = 0; i < n; i++) {
-		struct tp_comm_counted *of = &comm->rank[call[i].rank];
-		int64_t until = span.last_ns < call[i].end_ns ? span.last_ns : call[i].end_ns;
-		int64_t wait_ns = tp_sub(until, call[i].begin_ns);
-
-		of->pub.n_matched += !is_message;
-		of->pub.wait_ns = tp_add(of->pub.wait_ns, wait_ns);
-		tp_comm_late_wait(&of->late, call[i].group, call[i].begin_ns, until, call[i].end_ns);
-		row->wait_ns = tp_add(row->wait_ns, wait_ns);
-		group->wait_ns = tp_add(group->wait_ns, wait_ns);
-	}
+		met->behind_ns = note_last(comm, &call[span.last], span.before_ns);
+	book_waits(comm, row, met, is_message);
 	row->n_matched++;
-	if (n > row->n_ranks)
-		row->n_ranks = n;
+	if (met->n > row->n_ranks)
+		row->n_ranks = met->n;
 	if (!tp_spread_add(&row->move, move_ns))
 		comm->is_incomplete = true;
 	group->n_matched++;
@@ -164,6 +177,8 @@ void tp_comm_book(void *ctx, const struct tp_comm_call *call, uint32_t n)
 	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, call[0].group);
 	struct tp_comm_row key = {.kind = call[0].kind, .is_device = call[0].is_device,
 				  .use = call[0].use, .family = group->family};
+	struct tp_comm_met met = {.call = call, .n = n, .last_ns = call[0].begin_ns,
+				  .end_ns = call[0].end_ns};
 	struct tp_comm_row *row;
 
 	/* Who scatters has all of it, the others only a part. */
@@ -185,9 +200,12 @@ void tp_comm_book(void *ctx, const struct tp_comm_call *call, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		row->time_ns = tp_add(row->time_ns, tp_sub(call[i].end_ns, call[i].begin_ns));
 	if (n > 1)
-		book_matched(comm, row, call, n);
+		book_matched(comm, row, &met);
 	else
 		comm->n_alone += group->size > 1;
+	met.row = row;
+	for (uint32_t i = 0; i < comm->n_readers; i++)
+		comm->reader[i].met(comm->reader[i].ctx, comm, &met);
 }
 
 /* ---- transfers that are slow wherever a rank has a part in them ---- */

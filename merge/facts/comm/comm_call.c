@@ -4,8 +4,6 @@
  */
 #include "merge/facts/comm/comm_in.h"
 
-enum { NO_STEP = 0xffffffff };
-
 /* The channel of a call, and which member of it this rank is. */
 static uint32_t find_channel(struct tp_comm *comm, struct tp_comm_counted *rank,
 			     struct tp_comm_call *call, const struct tp_comm_asked *asked,
@@ -43,7 +41,7 @@ static uint32_t find_step(const struct tp_comm_counted *rank, int64_t begin_ns)
 
 	while (at && rank->breakdown->step[at - 1].begin_ns > begin_ns)
 		at--;
-	return at ? at - 1 : NO_STEP;
+	return at ? at - 1 : TP_COMM_NO_STEP;
 }
 
 void tp_comm_take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum tp_comm_kind kind,

@@ -28,6 +28,7 @@ enum {
 	TP_COMM_ASKED = 64,
 	TP_COMM_OWNERS = 1 << 16,	/* launches whose kernels have not begun; older ones are forgotten */
 	TP_COMM_NO_GROUP = 0xffffffff,
+	TP_COMM_NO_STEP = 0xffffffff,
 };
 
 struct tp_comm_thread {
@@ -93,6 +94,11 @@ struct tp_comm {
 	bool has_other_steps;		/* ranks do not step together: steps say nothing */
 	uint64_t n_impossible, n_alone;
 	bool is_incomplete;
+	struct tp_comm_reader {
+		tp_comm_met_fn met;
+		void *ctx;
+	} *reader;
+	uint32_t n_readers, cap_readers;
 };
 
 /* ---- comm.c ---- */

@@ -15,21 +15,20 @@ struct tp_step_times {
 	struct tp_breakdown *breakdown;	/* by tp_proc.at */
 	uint32_t n_procs;
 	struct tp_launches *launches;
-	bool is_incomplete;
+	bool is_incomplete;		/* a breakdown is */
 };
 
-static enum tp_category category_of(struct tp_step_times *times, const struct tp_event *event)
+enum tp_category tp_step_times_category(struct tp_names *names, const struct tp_event *event)
 {
 	uint32_t row;
 
 	switch (event->kind) {
 	case TP_REC_OP:
 	case TP_REC_RANGE:
-		row = tp_names_row(times->names, event);
-		if (row != TP_NO_NAME)
-			return tp_names_category(times->names, row, event);
-		times->is_incomplete = true;
-		return TP_CAT_OTHER;
+		row = tp_names_row(names, event);
+		if (row == TP_NO_NAME)
+			tp_need_failed();
+		return tp_names_category(names, row, event);
 	case TP_REC_CALL:
 		return TP_CAT_RUNTIME;
 	case TP_REC_COLL:
@@ -67,7 +66,7 @@ static void take_event(void *state, const struct tp_event *event)
 	breakdown = &times->breakdown[event->proc->at];
 	if (event->kind == TP_REC_STEP)
 		tp_breakdown_step(breakdown, event->link, event->begin_ns, event->end_ns);
-	category = category_of(times, event);
+	category = tp_step_times_category(times->names, event);
 	if (tp_device_is_work(event))
 		tp_breakdown_work(breakdown, category, event->begin_ns, event->end_ns,
 				  time_of_call(times, event));

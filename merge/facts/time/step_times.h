@@ -15,6 +15,9 @@ struct tp_step_times;
 
 extern const struct tp_fact tp_fact_step_times;
 
+/* What the time of an event counts as; TP_CAT_OTHER: as nothing, only what is inside it does. */
+enum tp_category tp_step_times_category(struct tp_names *names, const struct tp_event *event);
+
 /* Of a process of the run; lives as long as the times. */
 const struct tp_breakdown *tp_step_times_of(const struct tp_step_times *times,
 					    const struct tp_proc *proc);

@@ -17,7 +17,7 @@ def main(path, page):
         if found:
             told.setdefault(table, []).append(found.groups())
     rows = {}
-    for name in ("processes", "issues", "events", "spans", "kernels"):
+    for name in [name for name in run.tables if not run[name].view]:
         columns, rows[name] = fields(run[name])
         assert told.pop(name) == [(field, unit) for field, _, unit in columns], (name, columns)
     assert not told, told
@@ -48,6 +48,17 @@ def main(path, page):
     assert sum(row["dur_ns"] for row in kernels) == sum(row["total_ns"] for row in view)
     assert all(row["launch"] and row["operator"] == spans[row["span"]]["name"] for row in kernels)
     assert all(row["step"] == spans[row["span"]]["step"] for row in kernels)
+    # Blocks of tensors: lives that do not begin before their window, in bytes that were allocated.
+    assert rows["tensors"] and all(row["bytes"] > 0 and row["dur_ns"] >= 0 for row in rows["tensors"])
+    # What others name by number is there: stacks with their innermost frame.
+    frames = {(row["stack"], row["depth"]): row for row in rows["stacks"]}
+    named = [row for name in ("spans", "tensors") for row in rows[name] if row["stack"] is not None]
+    assert named
+    for row in named:
+        frame = frames[row["stack"], 0]
+        assert (frame["function"], frame["file"], frame["line"]) == (row["function"], row["file"], row["line"])
+    assert {row["name"] for row in rows["spans"]} <= {row["text"] for row in rows["strings"]}
+    assert {row["name"] for row in rows["counters"]} >= {"core"}
     # Events: all that the ranks have; of a column alone the same.
     assert {row["rank"] for row in rows["events"]} == {0, 1}
     _, alone = fields(run["events"].select("dur_ns", "name"))
