@@ -54,6 +54,7 @@ def main(folder, path, *with_rows):
         theirs = view(run, table, *fields)
         for row in theirs:
             row.update((field, 0) for field in zero if row[field] is None)
+            row.update((field, None) for field in fields if row[field] == "?")
         check(name, [{field: row[field] for field in fields} for row in asked.pop(name)],
               [row for row in theirs if keep(row)])
 
