@@ -105,6 +105,7 @@ check-scripts:
 includedir ?= $(prefix)/include/trainprof
 
 python_parts := $(wildcard scripts/python/trainprof/*.py)
+queries := $(wildcard scripts/sql/*.sql)
 python_dir = $(libdir)/trainprof/python/trainprof
 
 ## install: libraries, commands, manual pages, format header (prefix=, DESTDIR=)
@@ -113,7 +114,9 @@ install: all
 	install -m 644 $(lib) $(read) '$(DESTDIR)$(libdir)'
 	install -m 755 $(merge) scripts/trainprof '$(DESTDIR)$(bindir)'
 	install -d '$(DESTDIR)$(python_dir)'
+	install -d '$(DESTDIR)$(python_dir)/sql'
 	install -m 644 $(python_parts) '$(DESTDIR)$(python_dir)'
+	install -m 644 $(queries) '$(DESTDIR)$(python_dir)/sql'
 	install -m 644 $(public_headers) runtime/trace/records.def '$(DESTDIR)$(includedir)'
 	$(foreach m,$(man_pages),install -D -m 644 $m \
 		'$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $m))/$(notdir $m)' &&) true
@@ -124,13 +127,40 @@ wheel_from := $(O)/wheel-from
 wheel: all
 	$(Q)$(PYTHON) -c 'import build, setuptools, wheel' 2>/dev/null || { echo "no build, setuptools and wheel in \
 	'$(PYTHON)': pip install build setuptools wheel, or name another in PYTHON" >&2; exit 1; }
-	$(Q)rm -rf $(wheel_from) $(O)/wheel && mkdir -p $(wheel_from)/trainprof $(wheel_from)/man
+	$(Q)rm -rf $(wheel_from) $(O)/wheel && mkdir -p $(wheel_from)/trainprof/sql $(wheel_from)/man
 	$(Q)cp scripts/python/pyproject.toml scripts/python/setup.py $(wheel_from)
 	$(Q)cp $(python_parts) $(lib) $(read) $(merge) $(wheel_from)/trainprof
+	$(Q)cp $(queries) $(wheel_from)/trainprof/sql
 	$(Q)cp $(man_pages) $(wheel_from)/man
 	$(Q)$(PYTHON) -m build --wheel --no-isolation --outdir $(O)/wheel $(wheel_from) >$(wheel_from)/log 2>&1 || \
 		{ cat $(wheel_from)/log >&2; exit 1; }
 	@ls $(O)/wheel/*.whl
+
+version := $(shell sed -n 's/^\#define TP_VERSION "\(.*\)"/\1/p' merge/main.c)
+dist_name := trainprof-$(version)
+# What is committed, and nothing else; times are the commit's, so that two are equal.
+## dist: a source archive of what is committed, in $(O)/dist; two of one commit are byte-equal
+dist:
+	$(Q)git rev-parse -q --verify HEAD >/dev/null || { echo 'dist: no commit of git here' >&2; exit 1; }
+	$(Q)mkdir -p $(O)/dist
+	$(Q)git archive --format=tar --prefix=$(dist_name)/ HEAD | gzip -9n >$(O)/dist/$(dist_name).tar.gz
+	@ls $(O)/dist/$(dist_name).tar.gz
+
+# Built from the archive, by debhelper; the headers of CUDA that are not packaged are those found here.
+deb_from := $(O)/deb/$(dist_name)
+## deb: a Debian package and one of its debug symbols, in $(O)/deb (needs dpkg-dev, debhelper)
+deb: dist
+	$(Q)command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo 'deb: no dpkg-buildpackage \
+	or no dh: apt-get install dpkg-dev debhelper' >&2; exit 1; }
+	$(Q)rm -rf $(O)/deb && mkdir -p $(O)/deb
+	$(Q)tar xzf $(O)/dist/$(dist_name).tar.gz -C $(O)/deb
+	$(Q)cp -r scripts/debian $(deb_from)/debian
+	$(Q)printf 'trainprof (%s) unstable; urgency=medium\n\n  * As of commit %s.\n\n -- %s  %s\n' '$(version)' \
+		"$$(git rev-parse --short HEAD)" "$$(sed -n 's/^Maintainer: //p' scripts/debian/control)" \
+		"$$(git log -1 --format=%cD)" >$(deb_from)/debian/changelog
+	$(Q)cd $(deb_from) && CUDA_INCLUDE='$(foreach d,$(CUDA_INCLUDE),$(abspath $d))' DYGRAPHS='$(DYGRAPHS)' \
+		dpkg-buildpackage -us -uc -b >../log 2>&1 || { tail -30 ../log >&2; exit 1; }
+	@ls $(O)/deb/*.deb
 
 ## uninstall: remove what install put there
 uninstall:
@@ -146,4 +176,4 @@ distclean:
 
 .PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-words check-clang \
 	check-aarch64 check-functions check-format format-check compare-runs compare-outputs objects lint \
-	check-scripts install wheel uninstall distclean
+	check-scripts install wheel dist deb uninstall distclean

@@ -12,7 +12,7 @@ gen=$O/tests/bench/gen_traces
 "$PYTHON" -c 'import duckdb' 2>/dev/null || skip_all "no duckdb in $PYTHON (make setup)"
 mkdir -p "$TMP/site"
 cp -r "$TOP/scripts/python/trainprof" "$TMP/site/"
-cp "$O/libtrainprof-read.so" "$TMP/site/trainprof/"
+cp -r "$TOP/scripts/sql" "$O/libtrainprof-read.so" "$TMP/site/trainprof/"
 
 # equal NAME RUN [TABLE...]: of these tables there are rows.
 equal()
@@ -20,7 +20,7 @@ equal()
 	local name=$1 run=$2
 	shift 2
 	PYTHONPATH=$TMP/site:${PYTHONPATH:-} ok "$name: all rows of all queries are the views'" \
-		"$PYTHON" "$TOP/tests/flow/lib/sql_rows.py" "$TOP/scripts/sql" "$run" "$@"
+		"$PYTHON" "$TOP/tests/flow/lib/sql_rows.py" "$run" "$@"
 }
 
 "$gen" "$TMP/gpus" 2 20000 1 gpu >"$TMP/gen.out"

@@ -5,7 +5,7 @@ import ctypes
 import html
 import os
 
-from . import paths
+from . import paths, query
 
 
 class Error(Exception):
@@ -143,6 +143,15 @@ class Run:
             return ctypes.string_at(text).decode(errors="replace")
         finally:
             _libc.free(text)
+
+    @property
+    def queries(self):
+        """Names of the ready queries."""
+        return query.names()
+
+    def query(self, name, connection=None):
+        """The rows of a ready query by DuckDB (which must be installed): .fetchall(), .df(), .arrow()."""
+        return query.ask(self, name, connection)
 
     def _repr_html_(self):
         return "<pre>%s</pre>" % html.escape(self.text())

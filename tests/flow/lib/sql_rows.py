@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sql_rows.py FOLDER RUN [QUERY...]: every ready query of FOLDER by DuckDB, all rows as the views have them;
-the queries that are named have some."""
+"""sql_rows.py RUN [QUERY...]: every ready query by DuckDB, all its rows as the views have them; the queries
+that are named have some."""
 
-import os
-import re
 import sys
 
 import duckdb
@@ -11,13 +9,8 @@ import duckdb
 import trainprof
 
 
-def ask(run, text):
-    """Rows as dicts; only the tables that the query's head names."""
-    names = re.search(r"^-- tables: (.*)$", text, re.M).group(1).split(", ")
-    connection = duckdb.connect()
-    for name in names:
-        connection.register(name, run[name])
-    cursor = connection.execute(text)
+def ask(run, name):
+    cursor = run.query(name)
     fields = [it[0] for it in cursor.description]
     return [dict(zip(fields, row)) for row in cursor.fetchall()]
 
@@ -42,11 +35,9 @@ def check(name, ours, theirs):
     print("%s: %d rows" % (name, len(ours)))
 
 
-def main(folder, path, *with_rows):
+def main(path, *with_rows):
     run = trainprof.open(path)
-    query = {name[:-4]: open(os.path.join(folder, name)).read()
-             for name in sorted(os.listdir(folder)) if name.endswith(".sql")}
-    asked = {name: ask(run, text) for name, text in query.items()}
+    asked = {name: ask(run, name) for name in run.queries}
     for name in with_rows:
         assert asked[name], name + ": no rows"
 
