@@ -267,6 +267,8 @@ static void print_findings(struct state *state, struct tp_health *health)
 	const struct tp_run *run = health->run;
 	uint32_t n_dead = 0, n_lost = count_lost(run), n_bad = 0;
 	struct tp_ranks_missing missing;
+	uint64_t n_removed;
+	char removed[32];
 
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		n_dead += run->proc[i]->is_dead;
@@ -284,6 +286,10 @@ static void print_findings(struct state *state, struct tp_health *health)
 	n_bad += missing.n_missing;
 	n_bad += print_ledgers(state, health);
 	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->impossible_after, n_lost);
+	n_removed = tp_totals_add(run, "keep.removed", true);
+	if (n_removed)
+		tp_health_say(health, "", "keep", "%s traces of windows had been removed by TRAINPROF_KEEP when "
+			      "the newest was written", tp_show_count(removed, n_removed));
 	if (n_dead)
 		tp_health_say(health, "yellow", "dead",
 			      "%u process%s did not exit cleanly; what %s recorded was recovered",

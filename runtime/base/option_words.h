@@ -28,6 +28,7 @@
 #define TP_WORDS_HEAP(_)                                                                   \
 	_("off", OFF) _("counters", COUNTERS) _("sample", SAMPLE) _("all", ALL)
 #define TP_WORDS_LOG(_) _("quiet", QUIET) _("warn", WARN) _("info", INFO) _("debug", DEBUG)
+#define TP_WORDS_OVERWRITE(_) _("new", NEW) _("0", REFUSE) _("1", REPLACE)
 #define TP_WORDS_CLOCK(_) _("auto", AUTO) _("tsc", TSC) _("monotonic", MONOTONIC)
 #define TP_WORDS_GRAPHS(_) _("node", NODE) _("launch", LAUNCH)
 /* Names of signals without SIG. */

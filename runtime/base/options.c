@@ -111,6 +111,7 @@ void tp_option_bytes(uint64_t bytes, struct tp_text *out)
 #define NAME_OF(name, VALUE) name,
 static const char *const record_words[] = {TP_WORDS_RECORD(NAME_OF) NULL};
 static const char *const heap_words[] = {TP_WORDS_HEAP(NAME_OF) NULL};
+static const char *const overwrite_words[] = {TP_WORDS_OVERWRITE(NAME_OF) NULL};
 static const char *const log_words[] = {TP_WORDS_LOG(NAME_OF) NULL};
 static const char *const clock_words[] = {TP_WORDS_CLOCK(NAME_OF) NULL};
 static const char *const graphs_words[] = {TP_WORDS_GRAPHS(NAME_OF) NULL};
@@ -133,12 +134,10 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		tp_text_fmt(out, "at most %lu bytes", (unsigned long)option->most);
 		break;
 	case TP_OPTION_U64:
-		tp_text_fmt(out, "a number from %lu to %lu", (unsigned long)option->least,
-			    (unsigned long)option->most);
+		tp_text_fmt(out, "a number from %lu to %lu", option->least, option->most);
 		break;
 	case TP_OPTION_MS:
-		tp_text_fmt(out, "milliseconds from %lu to %lu", (unsigned long)option->least,
-			    (unsigned long)option->most);
+		tp_text_fmt(out, "milliseconds from %lu to %lu", option->least, option->most);
 		break;
 	case TP_OPTION_BYTES:
 		tp_text_str(out, "a size from ");
@@ -147,13 +146,16 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		tp_option_bytes(option->most, out);
 		tp_text_str(out, ", like 64M");
 		break;
-	case TP_OPTION_BOOL:
-		tp_text_str(out, "0 or 1");
+	case TP_OPTION_KEEP:
+		tp_text_fmt(out, "a number from -1 to %lu", option->most);
+		break;
+	case TP_OPTION_OVERWRITE:
+		put_words(out, overwrite_words, " or ");
 		break;
 	case TP_OPTION_SCHEDULE:
-		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run "
-				 "(those wanted; active at least 1), "
-				 "or at=N,N...,warmup=N,active=N, always, trigger or off");
+		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those "
+				 "wanted; active at least 1), or at=N,N...,warmup=N,active=N, always, "
+				 "trigger or off");
 		break;
 	case TP_OPTION_TRIGGER:
 		tp_text_str(out, "none, or words of control, slow=RATIOx, drift=RATIOx, mem=SIZE, "

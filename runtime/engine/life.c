@@ -21,6 +21,7 @@
 #include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/process.h"
 #include "runtime/engine/config/job.h"
 #include "runtime/engine/config/started.h"
 #include "runtime/engine/drain.h"
@@ -125,14 +126,41 @@ static int find_shared_dir(const char *pattern)
 	return expand_dir(common, life.shared_dir, sizeof(life.shared_dir));
 }
 
+/* Beside `dir`: the first of DIR-2, DIR-3 .. that holds nothing of another run, or is not there. */
+static int find_unused(void *arg)
+{
+	static char base[sizeof(life.dir)];
+	struct tp_text text;
+	size_t n = strlen(life.dir);
+
+	while (n > 1 && life.dir[n - 1] == '/')
+		life.dir[--n] = '\0';
+	memcpy(base, life.dir, n + 1);
+	for (unsigned i = 2; tp_naming_is_used(&life.naming, life.dir); i++) {
+		tp_text_init(&text, life.dir, sizeof(life.dir));
+		tp_text_fmt(&text, "%s-%u", base, i);
+		if (text.is_cut)
+			return -ENAMETOOLONG;
+	}
+	if (strcmp(base, life.dir) != 0 && life.naming.rank.rank <= 0)
+		tp_warn("'%s' holds what another run left: this one is recorded into '%s'", base, life.dir);
+	return 0;
+}
+
 static int make_dir(const struct tp_config *config)
 {
 	int err = expand_dir(config->dir, life.dir, sizeof(life.dir));
+	bool is_shared;
 
 	if (!err)
 		err = find_shared_dir(config->dir);
+	is_shared = !err && !strcmp(life.dir, life.shared_dir);
+	if (!err && config->overwrite == TP_OVERWRITE_NEW)
+		err = tp_own_table_call(find_unused, NULL);
 	if (err)
 		return err;
+	if (is_shared)
+		memcpy(life.shared_dir, life.dir, sizeof(life.shared_dir));
 	err = tp_file_make_dirs(life.dir, 0755);
 	if (err)
 		tp_warn("cannot make folder '%s': %s; nothing is recorded", life.dir,
@@ -156,8 +184,9 @@ static int claim_folder(void *arg)
 {
 	const struct tp_config *config = arg;
 
-	return tp_naming_claim(&life.naming, life.dir, config->trace_name, config->overwrite,
-			       life.ledger_path, sizeof(life.ledger_path));
+	return tp_naming_claim(&life.naming, life.dir, config->trace_name,
+			       config->overwrite == TP_OVERWRITE_REPLACE, life.ledger_path,
+			       sizeof(life.ledger_path));
 }
 
 /* A worker writes where its rank does, whatever its own environment says by now. */
@@ -209,6 +238,8 @@ static void read_identity(const struct tp_config *config)
 	life.naming.job = life.job;
 	life.naming.pid = (uint32_t)getpid();
 	life.naming.real_ns = tp_clock_real_ns();
+	life.naming.start_ns = tp_process_start_real_ns(tp_process_own_start());
+	life.naming.parent_pid = (uint32_t)getppid();
 	life.naming.fork_ns = __atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED);
 	if (getrandom(&life.run_id, sizeof(life.run_id), GRND_NONBLOCK) != sizeof(life.run_id))
 		life.run_id = tp_clock_real_ns() ^ (uint64_t)getpid() << 40;

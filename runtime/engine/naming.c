@@ -11,6 +11,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/naming.h"
 
 enum { NAME_MAX_BYTES = 1024, KEPT_MAX = 1024, KEPT_PATH_MAX = 512 };
@@ -297,33 +298,51 @@ _Static_assert((int)KEPT_MAX > (int)TP_KEEP_MOST, "the oldest trace kept is reme
 /* The newest traces of this process, a ring. Drain thread only. */
 static struct {
 	char path[KEPT_MAX][KEPT_PATH_MAX];
-	uint64_t n_noted, n_removed;
+	bool has_steps[KEPT_MAX];
+	uint64_t n_noted, n_forgotten;	/* of those between, n_with_steps have steps */
+	uint64_t n_with_steps, n_removed;
 	uint32_t pid;
 } kept;
 
-void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep)
+static void remove_oldest(const struct tp_naming *naming)
+{
+	uint64_t at = kept.n_forgotten++ % KEPT_MAX;
+	int err = tp_folder_unlink(naming->folder, kept.path[at], NULL);
+
+	kept.n_with_steps -= kept.has_steps[at];
+	kept.n_removed += !err;
+	if (err && err != -ENOENT)
+		tp_warn_once("cannot remove the old trace '%s': %s; it stays", kept.path[at],
+			     strerror(-err));
+}
+
+void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep, bool has_steps)
 {
 	size_t n = strlen(path);
 
-	if (!keep)
+	if (!keep || keep > TP_KEEP_MOST)
 		return;
 	if (kept.pid != (uint32_t)getpid()) {
 		/* Forked: what is remembered are the parent's traces. */
 		kept.pid = (uint32_t)getpid();
-		kept.n_noted = kept.n_removed = 0;
+		kept.n_noted = kept.n_forgotten = kept.n_with_steps = kept.n_removed = 0;
 	}
 	if (n >= KEPT_PATH_MAX) {
 		tp_warn_once("the name of trace '%s' is too long to be remembered; "
 			     "TRAINPROF_KEEP does not count it", path);
 		return;
 	}
-	memcpy(kept.path[kept.n_noted++ % KEPT_MAX], path, n + 1);
-	while (kept.n_noted - kept.n_removed > keep) {
-		const char *oldest = kept.path[kept.n_removed++ % KEPT_MAX];
-		int err = tp_folder_unlink(naming->folder, oldest, NULL);
+	/* So many without steps in a row: their places are needed. */
+	if (kept.n_noted - kept.n_forgotten == KEPT_MAX)
+		remove_oldest(naming);
+	memcpy(kept.path[kept.n_noted % KEPT_MAX], path, n + 1);
+	kept.has_steps[kept.n_noted++ % KEPT_MAX] = has_steps;
+	kept.n_with_steps += has_steps;
+	while (kept.n_with_steps > keep)
+		remove_oldest(naming);
+}
 
-		if (err && err != -ENOENT)
-			tp_warn_once("cannot remove the old trace '%s': %s; it stays", oldest,
-				     strerror(-err));
-	}
+uint64_t tp_naming_removed(void)
+{
+	return kept.pid == (uint32_t)getpid() ? kept.n_removed : 0;
 }

@@ -29,6 +29,8 @@ struct tp_naming {
 	uint64_t batch, batch_in_epoch;	/* number of the window's first active step */
 	uint64_t real_ns;		/* for {timestamp}: UTC, YYYYMMDD-hhmmss */
 	uint64_t fork_ns;		/* CLOCK_REALTIME of the program's first fork; 0: none */
+	uint64_t start_ns;		/* the same of the start of this process */
+	uint32_t parent_pid;
 	bool add_pid;			/* another living process has this rank, see claim */
 	uint32_t twin;			/* with add_pid: others of this pid, in other namespaces, were
 					 * here before: ".pid77-1" */
@@ -70,10 +72,19 @@ int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char 
 int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *pattern,
 		    bool overwrite, char *ledger_path, uint32_t cap);
 
-enum { TP_KEEP_MOST = 1000 };
+/* A window's trace is complete: remembers it, removes the oldest when more than `keep` have steps (0,
+ * TP_KEEP_ALL: all stay). One without steps takes no place, and goes with the one before it. */
+void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep, bool has_steps);
+/* How many it has removed in this process. */
+uint64_t tp_naming_removed(void);
 
-/* A window's trace is complete: remembers it, removes the oldest when more than `keep` (0:
- * all; at most TP_KEEP_MOST). */
-void tp_naming_keep(const struct tp_naming *naming, const char *path, uint64_t keep);
+/*
+ * Within a call of own_table.h: does `dir` hold what another run left? A ledger of a process that is dead,
+ * or that cannot be seen from here, and has not written since this process started; it is of this
+ * very run when its restart is an earlier one of the same job, or when this program forked before it
+ * began. As long as a process lives that writes there it is the folder of this run, too: ranks and
+ * what they start do not part.
+ */
+bool tp_naming_is_used(const struct tp_naming *naming, const char *dir);
 
 #endif

@@ -69,14 +69,13 @@ static enum tp_owner_state judge(const struct owner *owner, int lock)
 	return lock ? TP_OWNER_ALIVE : TP_OWNER_DEAD;
 }
 
-static void inspect_trace(const struct tp_file_head *trace, const struct stat *st,
-			  struct tp_owned *owned)
+static void inspect_trace(const struct tp_file_head *trace, struct tp_owned *owned)
 {
 	struct owner owner = {
 		.boot_id = {trace->boot_id[0], trace->boot_id[1]}, .pid = trace->pid,
 		.pid_ns = trace->pid_ns,
 		/* It lived when it wrote. */
-		.real_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
+		.real_ns = owned->written_ns,
 	};
 
 	owned->kind = TP_OWNED_TRACE;
@@ -132,6 +131,8 @@ static void inspect_ledger(const char *head, size_t n, const struct stat *st, in
 	owned->pid = ledger.pid;
 	owned->run_id = ledger.run_id;
 	owned->real_ns = ledger.real_ns;
+	owned->parent_pid = is_of_this_boot(&owner) ? ledger.parent_pid : 0;
+	memcpy(owned->job, ledger.job, sizeof(owned->job));
 	/* Nobody but its process holds a ledger. */
 	owned->owner = lock == -EWOULDBLOCK		 ? TP_OWNER_ALIVE
 		       : has_ended(owned->own.fd, st->st_size) ? TP_OWNER_DEAD
@@ -154,6 +155,7 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 	uint64_t magic = 0;
 	ssize_t n = pread(owned->own.fd, head, sizeof(head), 0);
 
+	owned->written_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
 	owned->is_empty = n == 0;
 	owned->owner = owned->is_empty ? judge_empty(st, lock) : TP_OWNER_UNKNOWN;
 	if (n < (ssize_t)sizeof(magic))
@@ -161,7 +163,7 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 	memcpy(&magic, head, sizeof(magic));
 	if (magic == TP_FILE_MAGIC && n >= (ssize_t)sizeof(trace)) {
 		memcpy(&trace, head, sizeof(trace));
-		inspect_trace(&trace, st, owned);
+		inspect_trace(&trace, owned);
 	} else if (magic == TP_RING_MAGIC && n == (ssize_t)sizeof(head)) {
 		inspect_ring(head, lock, owned);
 	} else {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/base/folder.h"
+#include "runtime/trace/ledger.h"
 
 enum tp_owned_kind { TP_OWNED_OTHER, TP_OWNED_TRACE, TP_OWNED_RING, TP_OWNED_LEDGER };
 
@@ -29,6 +30,9 @@ struct tp_owned {
 	uint32_t restart, pid;
 	uint64_t run_id, parent_run_id;
 	uint64_t real_ns;	/* of a ledger: when it was begun */
+	uint64_t written_ns;	/* CLOCK_REALTIME of the last write */
+	uint32_t parent_pid;	/* of a ledger of this boot; 0: not known */
+	char job[TP_JOB_WORD];	/* of a ledger */
 	bool is_empty;
 	struct tp_own_fd own;	/* as long as it is open, others find a ledger or ring locked */
 	char target[1024];	/* of a ring: where it lies, if not in the folder; "": there */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_sweep.c - removes what dead processes of a rank left in a run folder
+ * naming_sweep.c - what dead processes left in a run folder: is there any, and removing a rank's
  *
  * First all ledgers are asked who is dead: a trace alone cannot tell, it is judged by its run's
  * ledger, a worker's by its rank's. Then traces and rings go, ledgers last, so that what is not
@@ -177,6 +177,23 @@ static void remove_ledger(struct sweep *sweep, const char *path, struct tp_owned
 		remove_file(sweep, path, owned);
 }
 
+/* What the merge made of traces that are gone, under the name that it gives of itself. */
+static void remove_node_file(const struct sweep *sweep)
+{
+	static const char *const suffix[] = {".json.gz", ".json"};
+	const struct tp_rank *rank = &sweep->naming->rank;
+
+	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+		char path[PATH_MAX_BYTES];
+		struct tp_text out;
+
+		tp_text_init(&out, path, sizeof(path));
+		tp_text_fmt(&out, "%s/node%d%s", sweep->dir, rank->node_rank > 0 ? rank->node_rank : 0,
+			    suffix[i]);
+		tp_folder_unlink(sweep->naming->folder, path, NULL);
+	}
+}
+
 void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char *pattern,
 		     const char *own)
 {
@@ -197,8 +214,43 @@ void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char
 	visit_folder(&sweep, dir, depth);
 	sweep.visit = remove_ledger;
 	visit_folder(&sweep, dir, 0);
+	if (sweep.n_removed)
+		remove_node_file(&sweep);
 	tp_info("%u older files of this rank removed from '%s'", sweep.n_removed, dir);
 	if (sweep.n_kept)
 		tp_warn("%u older files of this rank stay in '%s': processes that wrote them run, or "
 			"may run where they cannot be seen from here", sweep.n_kept, dir);
+}
+
+/* ---- is there any ---- */
+
+/* An earlier start of a rank of this very job. */
+static bool is_restarted(const struct tp_naming *naming, const struct tp_owned *owned)
+{
+	return owned->restart < naming->rank.restart &&
+	       ((owned->job[0] && !strcmp(owned->job, naming->job)) ||
+		(owned->parent_pid && owned->parent_pid == naming->parent_pid));
+}
+
+static void look_for_others(struct sweep *sweep, const char *path, struct tp_owned *owned)
+{
+	const struct tp_naming *naming = sweep->naming;
+
+	(void)path;
+	if (owned->kind != TP_OWNED_LEDGER)
+		return;
+	if (owned->owner == TP_OWNER_ALIVE)
+		sweep->n_kept++;
+	else if (owned->written_ns < naming->start_ns && !is_restarted(naming, owned) &&
+		 !(naming->fork_ns && owned->real_ns >= naming->fork_ns))
+		sweep->n_runs++;
+}
+
+bool tp_naming_is_used(const struct tp_naming *naming, const char *dir)
+{
+	struct sweep sweep = {.naming = naming, .dir = dir, .suffix = ".steps", .own = "",
+			      .visit = look_for_others};
+
+	visit_folder(&sweep, dir, 0);
+	return sweep.n_runs && !sweep.n_kept;
 }

@@ -426,6 +426,7 @@ static void write_totals(struct tp_text *out, uint32_t window)
 		    __atomic_load_n(&tp_ring.head->names_lost, __ATOMIC_RELAXED));
 	tp_text_fmt(out, "names_cut=%u\nwindows_lost=%u\nstall_ns=%lu\n", tp_intern_cut(),
 		    tp_session_windows_lost(), stall);
+	tp_text_fmt(out, "keep.removed=%lu\n", tp_naming_removed());
 	tp_trigger_report(out);
 	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
 		if ((*probe)->report)
@@ -455,6 +456,11 @@ static void write_loose(void)
 		note_write(tp_writer_string(&state.writer, id[i]));
 }
 
+static bool has_steps(uint32_t window)
+{
+	return window_at(window)->end_step > window_at(window)->first_step;
+}
+
 /* The window is over, and nothing more comes for it. */
 static void finish_window(uint32_t window)
 {
@@ -481,7 +487,8 @@ static void finish_window(uint32_t window)
 		if (err)
 			note_failed("finish", state.writer.path, err, window);
 		else
-			tp_naming_keep(&state.naming, state.writer.path, state.spec.config->keep);
+			tp_naming_keep(&state.naming, state.writer.path, state.spec.config->keep,
+				       has_steps(window));
 		if (!err && !state.writer.error)
 			note_written(state.writer.path);
 		tp_info("window %u: %lu events, %lu lost, %lu bytes in '%s'", window,

@@ -55,8 +55,8 @@ static const char defaults[] =
 	"DIR=trainprof-run\n"
 	"RUN_NAME=run\n"
 	"TRACE_NAME=rank{rank}.{window}.tpt\n"
-	"KEEP=0\n"
-	"OVERWRITE=0\n"
+	"KEEP=-1\n"
+	"OVERWRITE=new\n"
 	"BUFFER=32M\n"
 	"BUFFER_DIR=\n"
 	"CUPTI_LIB=\n"
@@ -148,7 +148,9 @@ Test(config, takes_good_values)
 		{"TRAINPROF_HEAP_SAMPLE", "1M", "HEAP_SAMPLE=1M\n"},
 		{"TRAINPROF_DIR", "/scratch/{run_name}", "DIR=/scratch/{run_name}\n"},
 		{"TRAINPROF_KEEP", "3", "KEEP=3\n"},
+		{"TRAINPROF_KEEP", "-1", "KEEP=-1\n"},
 		{"TRAINPROF_OVERWRITE", "1", "OVERWRITE=1\n"},
+		{"TRAINPROF_OVERWRITE", "new", "OVERWRITE=new\n"},
 		{"TRAINPROF_OVERWRITE", "yes", "OVERWRITE=1\n"},
 		{"TRAINPROF_OVERWRITE", "false", "OVERWRITE=0\n"},
 		{"TRAINPROF_BUFFER", "1048576", "BUFFER=1M\n"},
@@ -233,12 +235,12 @@ static const struct {
 	 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},
 	{"TRAINPROF_CUDA_GRAPHS", "nodes", "TRAINPROF_CUDA_GRAPHS: bad value 'nodes'; "
 	 "accepted: node or launch; using 'node'\n"},
-	{"TRAINPROF_KEEP", "-1", "TRAINPROF_KEEP: bad value '-1'; accepted: a number from 0 to "
-	 "1000; using '0'\n"},
+	{"TRAINPROF_KEEP", "-2", "TRAINPROF_KEEP: bad value '-2'; accepted: a number from -1 to "
+	 "1000; using '-1'\n"},
 	{"TRAINPROF_KEEP", "1001", NULL},
 	{"TRAINPROF_KEEP", "3 ", NULL},
-	{"TRAINPROF_OVERWRITE", "2", "TRAINPROF_OVERWRITE: bad value '2'; accepted: 0 or 1; "
-	 "using '0'\n"},
+	{"TRAINPROF_OVERWRITE", "2", "TRAINPROF_OVERWRITE: bad value '2'; accepted: new, 0 or 1; "
+	 "using 'new'\n"},
 	{"TRAINPROF_BUFFER", "32X", "TRAINPROF_BUFFER: bad value '32X'; accepted: a size from "
 	 "1M to 4G, like 64M; using '32M'\n"},
 	{"TRAINPROF_BUFFER", "1023K", NULL},
@@ -396,8 +398,8 @@ Test(config, complains_of_what_is_wrong_in_a_file_with_its_line)
 		{"KEEEP=3\n", "TRAINPROF_KEEEP ('%s' line 1): no such variable; ignored (TRAINPROF_KEEP "
 			      "is meant?)\n"},
 		{"COLOUR=red\n", "TRAINPROF_COLOUR ('%s' line 1): no such variable; ignored\n"},
-		{"\n\nKEEP=x\n", "TRAINPROF_KEEP ('%s' line 3): bad value 'x'; accepted: a number from 0 "
-				 "to 1000; using '0'\n"},
+		{"\n\nKEEP=x\n", "TRAINPROF_KEEP ('%s' line 3): bad value 'x'; accepted: a number from -1 "
+				 "to 1000; using '-1'\n"},
 		{"CONFIG=/other\n", "TRAINPROF_CONFIG '%s' line 1: CONFIG names no further file; line "
 				    "ignored\n"},
 	};
@@ -427,7 +429,7 @@ Test(config, does_not_use_a_file_that_is_none)
 	write_file("KEEP=3\n\0LOG=info\n", 17);
 	read_with_file(&config, NULL, NULL);
 	cr_expect(strstr(config.complaints, ": not a text file; it is not used\n"));
-	cr_expect_eq(config.keep, 0);
+	cr_expect_eq(config.keep, TP_KEEP_ALL);
 
 	snprintf(wanted, sizeof(wanted), "TRAINPROF_CONFIG '%s': cannot read it: No such file or "
 		 "directory; it is not used\n", file_path);

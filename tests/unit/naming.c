@@ -229,10 +229,10 @@ Test(claim, removes_with_overwrite_what_this_rank_left_and_nothing_else)
 {
 	static const char *const gone[] = {
 		"rank3.0.tpt", "rank3.1.tpt.part", "odd.name.tpt", "rank3.restart1.steps",
-		"rank3.5.ring", "link.ring", "elsewhere.dat",
+		"rank3.5.ring", "link.ring", "elsewhere.dat", "node1.json.gz",
 	};
 	static const char *const kept[] = {
-		"rank2.0.tpt", "rank2.steps", "notes.txt", "notes.tpt", "rank3.json.gz", "rank2.7.ring",
+		"rank2.0.tpt", "rank2.steps", "notes.txt", "notes.tpt", "rank3.json.gz", "rank2.7.ring", "node0.json.gz",
 		"sub",
 	};
 	struct tp_naming naming = make(3);
@@ -248,6 +248,8 @@ Test(claim, removes_with_overwrite_what_this_rank_left_and_nothing_else)
 	put("notes.txt", "x", 1);
 	put("notes.tpt", "no trace", 8);
 	put("rank3.json.gz", "x", 1);
+	put("node1.json.gz", "x", 1);
+	put("node0.json.gz", "x", 1);
 	put_ring("rank3.5.ring", 3, pid);
 	put_ring("rank2.7.ring", 2, pid);
 	put_ring("elsewhere.dat", 3, pid);
@@ -428,7 +430,7 @@ Test(claim, keeps_the_newest_traces)
 
 	for (int i = 0; i < 5; i++) {
 		put(names[i], "x", 1);
-		tp_naming_keep(&keeper, in_dir(names[i]), 2);
+		tp_naming_keep(&keeper, in_dir(names[i]), 2, true);
 		cr_expect(exists(names[i]));
 		if (i >= 2)
 			cr_expect_not(exists(names[i - 2]));
@@ -436,23 +438,77 @@ Test(claim, keeps_the_newest_traces)
 	cr_expect(exists("d"));
 }
 
-Test(claim, keeps_all_traces_when_keep_is_0)
+Test(claim, keeps_all_traces_when_keep_is_minus_one_or_they_are_to_be_delivered)
 {
 	for (char name[] = "a"; name[0] < 'h'; name[0]++) {
 		put(name, "x", 1);
-		tp_naming_keep(&keeper, in_dir(name), 0);
+		tp_naming_keep(&keeper, in_dir(name), name[0] % 2 ? 0 : TP_KEEP_ALL, true);
 		cr_expect(exists(name));
 	}
 	cr_expect(exists("a"));
 }
 
+Test(claim, gives_windows_without_steps_no_place)
+{
+	static const char has_steps[] = "ynnyynyn";
+	uint64_t n_before = tp_naming_removed();
+
+	for (int i = 0; has_steps[i]; i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		put(name, "x", 1);
+		tp_naming_keep(&keeper, in_dir(name), 2, has_steps[i] == 'y');
+	}
+	/* Two with steps stay, e and g, and what follows the older of them. */
+	for (char name[] = "a"; name[0] < 'i'; name[0]++)
+		cr_expect_eq(exists(name), name[0] >= 'd' + 1, "%s", name);
+	cr_expect_eq(tp_naming_removed() - n_before, 4);
+}
+
+Test(claim, tells_what_another_run_left_from_its_own)
+{
+	static const struct {
+		const char *what, *name;
+		uint64_t fork_ns;
+		uint32_t restart, theirs;	/* restarts: of this process, of the ledger's */
+		const char *job;
+		bool is_alive, is_younger, is_used;
+	} rows[] = {
+		{"this rank's", "rank3.steps", 0, 0, 0, "", false, false, true},
+		{"another rank's", "rank0.steps", 0, 0, 0, "", false, false, true},
+		{"one that lives", "rank0.steps", 0, 0, 0, "", true, false, false},
+		{"one that has ended since this process began", "rank0.steps", 0, 0, 0, "", false, true, false},
+		{"one that this program forked", "rank3.steps", REAL_NS, 0, 0, "", false, false, false},
+		{"an earlier start of the job", "rank3.steps", 0, 1, 0, "torchrun:x", false, false, false},
+		{"an earlier job's that was started again", "rank3.steps", 0, 1, 0, "torchrun:y", false, false, true},
+		{"the same start again", "rank3.steps", 0, 1, 1, "torchrun:x", false, false, true},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const uint64_t now = tp_clock_real_ns();
+		struct tp_naming naming = make(3);
+		bool is_used;
+
+		naming.fork_ns = rows[i].fork_ns;
+		naming.job = rows[i].restart ? "torchrun:x" : "";
+		naming.rank.restart = rows[i].restart;
+		naming.start_ns = rows[i].is_younger ? now - 1000000000 : now + 1000000000;
+		put_job_ledger(rows[i].name, 3, rows[i].theirs,
+			       rows[i].is_alive ? (uint32_t)getpid() : dead_pid(),
+			       rows[i].is_alive ? now : REAL_NS, rows[i].job);
+		is_used = tp_naming_is_used(&naming, dir);
+		cr_expect_eq(is_used, rows[i].is_used, "%s", rows[i].what);
+		unlink(in_dir(rows[i].name));
+	}
+}
+
 Test(claim, a_forked_child_does_not_remove_its_parents_traces)
 {
 	put("a", "x", 1);
-	tp_naming_keep(&keeper, in_dir("a"), 1);
+	tp_naming_keep(&keeper, in_dir("a"), 1, true);
 	if (!fork()) {
 		put("b", "x", 1);
-		tp_naming_keep(&keeper, in_dir("b"), 1);
+		tp_naming_keep(&keeper, in_dir("b"), 1, true);
 		_exit(0);
 	}
 	wait(NULL);
@@ -462,12 +518,12 @@ Test(claim, a_forked_child_does_not_remove_its_parents_traces)
 Test(claim, goes_on_when_a_trace_to_be_removed_is_gone)
 {
 	put("a", "x", 1);
-	tp_naming_keep(&keeper, in_dir("a"), 1);
+	tp_naming_keep(&keeper, in_dir("a"), 1, true);
 	unlink(in_dir("a"));
 	put("b", "x", 1);
-	tp_naming_keep(&keeper, in_dir("b"), 1);
+	tp_naming_keep(&keeper, in_dir("b"), 1, true);
 	put("c", "x", 1);
-	tp_naming_keep(&keeper, in_dir("c"), 1);
+	tp_naming_keep(&keeper, in_dir("c"), 1, true);
 	cr_expect(exists("c"));
 	cr_expect_not(exists("b"));
 }

@@ -122,8 +122,8 @@ static inline void put_trace(const char *name, int32_t rank, uint32_t restart)
 	put(name, &head, sizeof(head));
 }
 
-static inline void put_ledger(const char *name, int32_t rank, uint32_t restart, uint32_t pid,
-			      uint64_t real_ns)
+static inline void put_job_ledger(const char *name, int32_t rank, uint32_t restart, uint32_t pid,
+				  uint64_t real_ns, const char *job)
 {
 	char line[2 * TP_LEDGER_LINE_MAX];
 	struct tp_ledger_head head = {.rank = rank, .restart = restart, .pid = pid,
@@ -131,7 +131,14 @@ static inline void put_ledger(const char *name, int32_t rank, uint32_t restart, 
 				      .real_ns = real_ns, .host = "h"};
 
 	read_boot_id(head.boot_id);
+	snprintf(head.job, sizeof(head.job), "%s", job);
 	put(name, line, tp_ledger_format_head(line, sizeof(line), &head));
+}
+
+static inline void put_ledger(const char *name, int32_t rank, uint32_t restart, uint32_t pid,
+			      uint64_t real_ns)
+{
+	put_job_ledger(name, rank, restart, pid, real_ns, "");
 }
 
 static inline void put_ring(const char *name, int32_t rank, uint32_t pid)

@@ -51,6 +51,17 @@ enum tp_heap_depth {
 	TP_HEAP_ALL = 3,	/* RECORD has heap: every block */
 };
 
+/* Where DIR holds what another run left. */
+enum tp_overwrite {
+	TP_OVERWRITE_NEW,	/* a folder beside it */
+	TP_OVERWRITE_REFUSE,	/* nothing is recorded */
+	TP_OVERWRITE_REPLACE,	/* what dead processes of this rank left goes */
+};
+
+/* Traces of windows to keep. */
+enum { TP_KEEP_MOST = 1000 };
+#define TP_KEEP_ALL UINT64_MAX
+
 enum tp_cuda_graphs {
 	TP_CUDA_GRAPHS_NODE = 0,	/* each kernel and copy in them */
 	TP_CUDA_GRAPHS_LAUNCH = 1,	/* one record a launch */
@@ -82,7 +93,9 @@ struct tp_config {
 	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401];
 	char cupti_lib[401], clock_sync[201];
 	uint64_t heap_sample;
-	uint64_t keep, buffer_bytes, cupti_bytes, host_period_ms, sample_hz, overwrite;
+	uint64_t keep;			/* TP_KEEP_ALL; 0: all until they are delivered */
+	uint64_t buffer_bytes, cupti_bytes, host_period_ms, sample_hz;
+	uint32_t overwrite;		/* enum tp_overwrite */
 	enum tp_cuda_graphs cuda_graphs;
 	enum tp_clock_source clock;
 	enum tp_log_level log;

@@ -31,6 +31,7 @@ struct word {
 #define WORD_RECORD(name, VALUE) {name, TP_RECORD_##VALUE},
 #define WORD_STACKS(name, VALUE) {name, TP_STACKS_##VALUE},
 #define WORD_HEAP(name, VALUE) {name, TP_HEAP_##VALUE},
+#define WORD_OVERWRITE(name, VALUE) {name, TP_OVERWRITE_##VALUE},
 #define WORD_LOG(name, VALUE) {name, TP_LOG_##VALUE},
 #define WORD_CLOCK(name, VALUE) {name, TP_CLOCK_##VALUE},
 #define WORD_GRAPHS(name, VALUE) {name, TP_CUDA_GRAPHS_##VALUE},
@@ -44,9 +45,11 @@ static const struct word clock_word[] = {TP_WORDS_CLOCK(WORD_CLOCK){NULL, 0}};
 static const struct word graphs_word[] = {TP_WORDS_GRAPHS(WORD_GRAPHS){NULL, 0}};
 static const struct word signal_word[] = {TP_WORDS_SIGNAL(WORD_SIGNAL){NULL, 0}};
 static const struct word step_word[] = {TP_WORDS_STEP(WORD_STEP){NULL, 0}};
-static const struct word bool_word[] = {
-	{"0", 0}, {"no", 0}, {"off", 0}, {"false", 0},
-	{"1", 1}, {"yes", 1}, {"on", 1}, {"true", 1},
+/* "new", "0" and "1", and what else says yes or no. */
+static const struct word overwrite_word[] = {
+	TP_WORDS_OVERWRITE(WORD_OVERWRITE)
+	{"no", TP_OVERWRITE_REFUSE}, {"off", TP_OVERWRITE_REFUSE}, {"false", TP_OVERWRITE_REFUSE},
+	{"yes", TP_OVERWRITE_REPLACE}, {"on", TP_OVERWRITE_REPLACE}, {"true", TP_OVERWRITE_REPLACE},
 	{NULL, 0},
 };
 enum {	/* what words include others */
@@ -265,22 +268,24 @@ static int parse_step(struct tp_config *config, const char *text)
 static int parse_number(const struct tp_option *option, const char *text, uint64_t *field)
 {
 	uint64_t value = 0;
-	uint32_t word = 0;
-	int err;
+	int err = option->kind == TP_OPTION_BYTES ? tp_text_parse_bytes(text, &value)
+						  : tp_text_parse_u64(text, &value);
 
-	if (option->kind == TP_OPTION_BYTES)
-		err = tp_text_parse_bytes(text, &value);
-	else if (option->kind == TP_OPTION_BOOL)
-		err = find_word(bool_word, text, strlen(text), &word) ? 0 : -EINVAL;
-	else
-		err = tp_text_parse_u64(text, &value);
 	if (err)
 		return err;
-	if (option->kind == TP_OPTION_BOOL)
-		value = word;
 	if (value < option->least || value > option->most)
 		return -ERANGE;
 	*field = value;
+	return 0;
+}
+
+static int parse_keep(const char *text, uint64_t *keep)
+{
+	uint64_t value = TP_KEEP_ALL;
+
+	if (strcmp(text, "-1") != 0 && (tp_text_parse_u64(text, &value) || value > TP_KEEP_MOST))
+		return -EINVAL;
+	*keep = value;
 	return 0;
 }
 
@@ -305,7 +310,8 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_U64(field) parse_number(option, text, &config->field)
 #define PARSE_BYTES(field) parse_number(option, text, &config->field)
 #define PARSE_MS(field) parse_number(option, text, &config->field)
-#define PARSE_BOOL(field) parse_number(option, text, &config->field)
+#define PARSE_KEEP(field) parse_keep(text, &config->field)
+#define PARSE_OVERWRITE(field) parse_word(overwrite_word, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
 #define PARSE_TRIGGER(field) parse_trigger(config, text, bad, cap)
 #define PARSE_RECORD(field) parse_record(text, &config->field, bad, cap)
@@ -425,7 +431,9 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_TEXT(field) tp_text_str(out, config->field)
 #define DESCRIBE_U64(field) tp_text_u64(out, config->field)
 #define DESCRIBE_MS(field) tp_text_u64(out, config->field)
-#define DESCRIBE_BOOL(field) tp_text_u64(out, config->field)
+#define DESCRIBE_KEEP(field)                                                                       \
+	tp_text_i64(out, config->field == TP_KEEP_ALL ? -1 : (int64_t)config->field)
+#define DESCRIBE_OVERWRITE(field) tp_text_str(out, name_word(overwrite_word, config->field))
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
 #define DESCRIBE_TRIGGER(field) describe_trigger(&config->field, out)

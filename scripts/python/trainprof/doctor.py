@@ -145,8 +145,8 @@ def folder():
     if not os.access(top, os.W_OK | os.X_OK):
         yield NO, "folder", "'%s' cannot be written: set TRAINPROF_DIR" % top
     elif os.path.isdir(name) and any(file.endswith(".tpt") for file in os.listdir(name)):
-        yield UNKNOWN, "folder", "'%s' has traces: the same rank is refused there; another TRAINPROF_DIR, or " \
-            "TRAINPROF_OVERWRITE=1" % name
+        yield UNKNOWN, "folder", "'%s' has traces: another run goes to '%s-2', or replaces them with " \
+            "TRAINPROF_OVERWRITE=1" % (name, name.rstrip("/"))
     else:
         yield OK, "folder", "'%s' can be written" % name
 

@@ -106,8 +106,9 @@ def folders(variables):
     """Folders that the job's traces may go to; what the template has in braces may be anything."""
     name = variables.get("TRAINPROF_DIR") or _of_config(variables.get("TRAINPROF_CONFIG") or os.devnull) \
         or options.of_job()["DIR"].preset
-    pattern = "*".join(glob.escape(part) for part in re.split(r"\{\w+\}", name))
-    return [path for path in sorted(glob.glob(pattern)) if os.path.isdir(path)]
+    pattern = "*".join(glob.escape(part) for part in re.split(r"\{\w+\}", name.rstrip("/") or name))
+    # Beside a folder that another run has used: NAME-2.
+    return [path for path in sorted(set(glob.glob(pattern) + glob.glob(pattern + "-[0-9]*"))) if os.path.isdir(path)]
 
 
 def contents(paths_):
