@@ -2,7 +2,7 @@
 /*
  * command.c - the options of trainprof-merge: their rows, their values, what they ask for
  */
-#include "merge/command.h"
+#include "merge/command_beside.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,8 +20,9 @@ static struct words {
 	const char *top, *sort;
 	const char *compare, *fail_if;
 	const char *other_steps, *other_ranks, *other_windows;
-	const char *every;
 } words;
+
+static struct tp_beside_words beside;
 
 static struct tp_command command;
 
@@ -92,8 +93,18 @@ static const struct option_row rows[] = {
 	 "the same for Prometheus: into a file, or at :PORT, ADDRESS:PORT by HTTP"},
 	{0, "step-lines", "FILE", &command.live.step_lines, NULL,
 	 "the same: a JSON object for each step as it ends, added to a file, or -"},
-	{0, "every", "SECONDS", &words.every, NULL,
-	 "how often these three look (default 1; lines of --live 10)"},
+	{0, "every", "SECONDS", &beside.every, NULL,
+	 "how often these four look (default 1; lines of --live 10)"},
+	{0, "watch", NULL, NULL, &command.is_watch,
+	 "beside a job: merges each window when all ranks have written it: --watch RUN"},
+	{0, "deliver", "COMMAND", &command.watch.deliver, NULL,
+	 "--watch: hands each finished file to this shell line ({file}, {name}, {run}), or to\n"
+	 "                              rclone:REMOTE:PATH; tried again until it succeeds"},
+	{0, "keep", "N", &beside.keep, NULL,
+	 "--watch: windows whose files stay, -1: all, 0: none once delivered\n"
+	 "                              (default TRAINPROF_KEEP, else -1)"},
+	{0, "wait", "SECONDS", &beside.wait, NULL,
+	 "--watch: how long the last ranks of a window are waited for (default 60)"},
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
 	{0, "help-env", NULL, NULL, &command.is_help_env,
 	 "the TRAINPROF_ variables that the profiled job reads"},
@@ -105,9 +116,7 @@ static const struct option_row rows[] = {
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static _Noreturn void fail_usage(const char *format, ...)
+_Noreturn void tp_command_fail(const char *format, ...)
 {
 	va_list args;
 
@@ -144,7 +153,7 @@ static _Noreturn void fail_unknown(const char *what, const char *word, const cha
 	tp_text_init(&text, known, sizeof(known));
 	for (uint32_t i = 0; name(i); i++)
 		tp_text_fmt(&text, "%s%s", i ? ", " : "", name(i));
-	fail_usage("unknown %s '%s': %ss are %s", what, word, what, known);
+	tp_command_fail("unknown %s '%s': %ss are %s", what, word, what, known);
 }
 
 /* ---- help ---- */
@@ -230,18 +239,18 @@ static int take_option(char **argv, int i)
 			joined = arg + 2;
 	}
 	if (!row)
-		fail_usage("unknown option '%s'", arg);
+		tp_command_fail("unknown option '%s'", arg);
 	if (!row->value) {
 		if (joined)
-			fail_usage("option '%s' takes no value", arg);
+			tp_command_fail("option '%s' takes no value", arg);
 		*row->flag = true;
 		return i + 1;
 	}
 	if (!joined && !argv[i + 1])
-		fail_usage("option '%s' needs a value: %s", arg, row->value);
+		tp_command_fail("option '%s' needs a value: %s", arg, row->value);
 	*row->text = joined ? joined : argv[i + 1];
 	if (!**row->text)
-		fail_usage("option '--%s' needs a value: %s", row->name, row->value);
+		tp_command_fail("option '--%s' needs a value: %s", row->name, row->value);
 	return i + (joined ? 1 : 2);
 }
 
@@ -302,7 +311,7 @@ static bool take_format(const char *word)
 		if (strcmp(row_formats[i].name, word))
 			continue;
 		if (command.rows && command.rows != row_formats[i].rows)
-			fail_usage("csv and jsonl are two formats of one output");
+			tp_command_fail("csv and jsonl are two formats of one output");
 		command.rows = row_formats[i].rows;
 		return true;
 	}
@@ -327,7 +336,7 @@ static bool take_view(const char *word)
 static void check_list(const char *name, const char *list)
 {
 	if (list && !tp_list_is_valid(list))
-		fail_usage("'%s' is no list for '--%s' (like 0,2,5-7)", list, name);
+		tp_command_fail("'%s' is no list for '--%s' (like 0,2,5-7)", list, name);
 }
 
 static bool is_comparing(void)
@@ -351,16 +360,16 @@ static void check_values(void)
 		unsigned long top = strtoul(words.top, &end, 10);
 
 		if (*words.top < '0' || *words.top > '9' || *end || top > UINT32_MAX)
-			fail_usage("'%s' is no number for '--top'", words.top);
+			tp_command_fail("'%s' is no number for '--top'", words.top);
 		command.view.top = (uint32_t)top;
 		command.view.has_top = true;
 	}
 	command.view.steps = command.fuse.steps;
 	command.fuse.is_quiet = command.is_quiet;
 	if (words.fail_if && !is_comparing())
-		fail_usage("'--fail-if' needs '--compare'");
+		tp_command_fail("'--fail-if' needs '--compare'");
 	if (words.fail_if && !tp_diff_is_limit(words.fail_if))
-		fail_usage("'%s' is no limit for '--fail-if' (like step>5%%)", words.fail_if);
+		tp_command_fail("'%s' is no limit for '--fail-if' (like step>5%%)", words.fail_if);
 }
 
 /* What one stream or one file cannot take. */
@@ -371,15 +380,15 @@ static void check_output(void)
 	if (!command.output)
 		return;
 	if (command.n_sinks > 1 && (is_stdout || !tp_sink_is_folder(command.output)))
-		fail_usage("'-o %s' is one file, but several formats are asked for: give a folder",
+		tp_command_fail("'-o %s' is one file, but several formats are asked for: give a folder",
 			   command.output);
 	if (!is_stdout || !command.n_sinks)
 		return;
 	if (command.sink[0]->is_folder)
-		fail_usage("the format '%s' is a folder of files: '-o -' cannot take it",
+		tp_command_fail("the format '%s' is a folder of files: '-o -' cannot take it",
 			   command.sink[0]->name);
 	if (command.n_shown)
-		fail_usage("'-o -': views and a format cannot both go to standard output");
+		tp_command_fail("'-o -': views and a format cannot both go to standard output");
 }
 
 /* Is one of the formats made of views? It says so by wanting their options. */
@@ -414,9 +423,9 @@ static void check_needs(void)
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (*needs[i].flag && !is_shown(needs[i].view))
-			fail_usage("'--%s' needs '-v %s'", needs[i].name, needs[i].view);
+			tp_command_fail("'--%s' needs '-v %s'", needs[i].name, needs[i].view);
 	if (words.sort && !command.n_shown && !shows_views())
-		fail_usage("'--sort' needs '-v VIEW': no table is written");
+		tp_command_fail("'--sort' needs '-v VIEW': no table is written");
 }
 
 /* Formats and views: those named, or the ones that people want first. */
@@ -453,7 +462,7 @@ static void choose_results(void)
 	if (words.views)
 		each_word(words.views, "view", take_view, name_view);
 	if (words.views && strstr(words.views, "diff") && !is_comparing())
-		fail_usage("the view 'diff' needs '--compare PATH' or '--compare-windows LIST'");
+		tp_command_fail("the view 'diff' needs '--compare PATH' or '--compare-windows LIST'");
 	/* Neither asked for: the file people open and the first answer. */
 	if ((command.rows || (!words.formats && !tp_sink_is_stdout(command.output))) && !command.n_shown &&
 	    !command.is_recover)
@@ -465,14 +474,14 @@ static void choose_results(void)
 	}
 	for (uint32_t i = 0; i < command.n_sinks; i++) {
 		if (command.sink[i]->write && command.fuse.steps)
-			fail_usage("the format '%s' holds whole files: '--steps' does not apply",
+			tp_command_fail("the format '%s' holds whole files: '--steps' does not apply",
 				   command.sink[i]->name);
 	}
 	/* What any of them left is put in safety. */
 	if (command.is_recover && !command.fuse.job)
 		command.fuse.job = "all";
 	if (!command.fuse.n_paths)
-		fail_usage("no path given");
+		tp_command_fail("no path given");
 }
 
 /* Of the views that are shown; of all, where a format shows them. */
@@ -498,41 +507,19 @@ static void check_sort(void)
 	exit(TP_STATUS_USAGE);
 }
 
-/* What goes on beside a running job. */
-static void check_beside(void)
-{
-	struct tp_live_options *live = &command.live;
-	const bool is_live = live->has_page || live->metrics || live->step_lines;
-	char *end;
-
-	if (command.is_ctl && command.fuse.n_paths != 2)
-		fail_usage("'--ctl' takes a run folder and a command: window=N, stop or status");
-	if (words.every && !is_live)
-		fail_usage("'--every' needs '--live', '--metrics' or '--step-lines'");
-	if (words.every) {
-		double seconds = strtod(words.every, &end);
-
-		if (*end || !(seconds >= 0.1 && seconds <= 86400))
-			fail_usage("'%s' is no time for '--every': seconds from 0.1 to 86400", words.every);
-		live->period_ms = (uint32_t)(seconds * 1000);
-	}
-	if (!is_live)
-		return;
-	if (command.fuse.n_paths != 1)
-		fail_usage("'--live', '--metrics' and '--step-lines' take one run folder");
-	live->folder = command.fuse.path[0];
-	if (live->has_page && live->step_lines && !strcmp(live->step_lines, "-"))
-		fail_usage("'--live' and '--step-lines -' cannot both go to standard output");
-}
-
 struct tp_command *tp_command_read(char **argv)
 {
 	memset(&command, 0, sizeof(command));
 	memset(&words, 0, sizeof(words));
+	memset(&beside, 0, sizeof(beside));
 	parse(argv);
-	check_beside();
+	if (command.is_watch)
+		each_word(words.formats ? words.formats : "chrome", "format", take_format, name_format);
+	if (command.is_watch && (words.views || command.output || command.rows))
+		tp_command_fail("'--watch' takes formats of events, which go into the run folder");
+	tp_command_beside(&command, &beside);
 	if (!command.is_help && !command.is_help_env && !command.is_help_columns &&
-	    !command.is_help_examples && !command.is_version && !command.is_ctl && !command.live.folder) {
+	    !command.is_help_examples && !command.is_version && !tp_command_is_beside(&command)) {
 		check_values();
 		choose_results();
 		check_output();

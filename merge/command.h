@@ -9,6 +9,7 @@
 
 #include "merge/input/fuse.h"
 #include "merge/live/live.h"
+#include "merge/live/watch.h"
 #include "merge/model/view.h"
 #include "merge/sinks.h"
 
@@ -25,8 +26,10 @@ struct tp_command {
 	struct tp_fuse_options fuse, other;	/* other: of --compare */
 	struct tp_view_options view;
 	bool is_recover, is_strict, is_quiet, is_no_pager;
+	bool is_watch;
 	bool is_ctl;		/* of fuse.path the first is a run folder, the second what is wanted */
 	struct tp_live_options live;	/* folder NULL: nothing of it is wanted */
+	struct tp_watch_options watch;	/* likewise */
 	bool is_help, is_help_env, is_help_columns, is_help_examples, is_version;
 	bool is_worse, is_bad;	/* what view.is_worse and view.is_bad point to */
 

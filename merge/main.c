@@ -163,6 +163,8 @@ int main(int argc, char **argv)
 		tp_command_examples();
 	else if (command->is_ctl)
 		return ask_job();
+	else if (command->watch.folder)
+		return tp_watch_run(&command->watch) ? TP_STATUS_OK : TP_STATUS_NOTHING;
 	else if (command->live.folder)
 		return tp_live_run(&command->live) ? TP_STATUS_OK : TP_STATUS_NOTHING;
 	else if (command->is_version)

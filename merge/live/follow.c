@@ -136,7 +136,7 @@ static void add_trace(struct tp_follow *follow, struct tp_follow_entry *entry)
 		follow->is_cut = true;
 		return;
 	}
-	trace.run_id = head.run_id;
+	trace.run_id = head.parent_run_id ? head.parent_run_id : head.run_id;
 	trace.window = head.window;
 	trace.of = UINT32_MAX;
 	trace.is_of_worker = head.parent_run_id != 0;
@@ -147,12 +147,20 @@ static void add_trace(struct tp_follow *follow, struct tp_follow_entry *entry)
 	follow->trace[follow->n_traces++] = trace;
 }
 
+static void add_report(struct tp_follow *follow, struct tp_follow_entry *entry)
+{
+	entry->kind = OTHER;
+	follow->n_reports++;
+	follow->report = entry->name;
+}
+
 static void take_name(struct tp_follow *follow, const char *name)
 {
 	static const struct {
 		const char *suffix;
 		void (*add)(struct tp_follow *follow, struct tp_follow_entry *entry);
-	} sorts[] = {{".steps", add_rank}, {".ring", add_ring}, {".tpt", add_trace}};
+	} sorts[] = {{".steps", add_rank}, {".ring", add_ring}, {".tpt", add_trace},
+		     {".hang", add_report}, {".oom", add_report}};
 	struct tp_follow_entry *entry;
 
 	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
@@ -270,8 +278,9 @@ static void choose_job(struct tp_follow *follow)
 	}
 	follow->n_jobs = tp_jobs_group(proc, follow->n_ranks);
 	for (uint32_t i = 0; i < follow->n_ranks; i++)
-		follow->rank[i].is_shown = is_of_job(proc, follow->n_ranks, follow->rank[i].head.run_id,
-						     follow->n_jobs - 1);
+		follow->rank[i].is_of_job = follow->rank[i].is_shown =
+			is_of_job(proc, follow->n_ranks, follow->rank[i].head.run_id,
+				  follow->n_jobs - 1);
 	free(proc);
 	show_newest(follow);
 }
@@ -287,11 +296,11 @@ static void count_traces(struct tp_follow *follow)
 		struct tp_follow_trace *trace = &follow->trace[i];
 
 		/* Names come in any order. */
-		if (trace->of == UINT32_MAX && !trace->is_of_worker)
+		if (trace->of == UINT32_MAX)
 			trace->of = find_rank(follow, trace->run_id);
 		if (trace->seen != follow->look)
 			follow->n_removed++;
-		else if (trace->of != UINT32_MAX)
+		else if (trace->of != UINT32_MAX && !trace->is_of_worker)
 			follow->rank[trace->of].n_traces++;
 	}
 }

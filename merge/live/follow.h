@@ -5,7 +5,8 @@
  * Each look reads what is new: lines that were appended to ledgers, the first page of rings, heads
  * of traces that were not there before. Of a ledger that is there already only its last
  * TP_FOLLOW_TAIL bytes are read, unless all of it is wanted. Files are those in the folder itself, by
- * their names (*.steps, *.ring, *.tpt, *.tpt.part); links are followed to rings only. Input is not trusted.
+ * their names (*.steps, *.ring, *.tpt, *.hang, *.oom); links are followed to rings only. Input is not
+ * trusted.
  *
  * Costs, of a look at 512 ranks: see `make bench T=live`. Memory: some 3 KiB a rank, 40 bytes a file.
  * One thread.
@@ -37,7 +38,8 @@ struct tp_follow_rank {
 	struct tp_ledger_row last;	/* the newest */
 	bool has_step, has_ended;	/* ended: in order */
 	bool is_alive;
-	bool is_shown;			/* of the newest job, and the newest restart of its rank */
+	bool is_of_job;			/* the newest */
+	bool is_shown;			/* and the newest restart of its rank */
 	struct tp_follow_part all;	/* of all that was read */
 	uint64_t dropped;
 	struct tp_follow_part part[TP_FOLLOW_LOOKS];	/* of look n at [n % TP_FOLLOW_LOOKS] */
@@ -52,9 +54,9 @@ struct tp_follow_rank {
 /* A trace in the folder. */
 struct tp_follow_trace {
 	char *name;
-	uint64_t run_id;
-	uint32_t of;			/* number of its rank; UINT32_MAX: its ledger was not seen */
-	bool is_of_worker;
+	uint64_t run_id;		/* of its rank */
+	uint32_t of;			/* number of that; UINT32_MAX: its ledger was not seen */
+	bool is_of_worker;		/* `of` is its rank all the same */
 	uint32_t window;
 	uint32_t seen;			/* the look that saw it last */
 	uint64_t bytes;
@@ -72,6 +74,8 @@ struct tp_follow {
 	struct tp_follow_trace *trace;	/* those of older looks stay, see `seen` */
 	uint32_t n_traces, cap_traces;
 	uint32_t n_removed;		/* traces that are no longer there */
+	uint32_t n_reports;		/* of hangs and of memory that ran out: *.hang, *.oom */
+	const char *report;		/* the name of one that came last; NULL: none */
 	struct tp_keyed known;		/* names of the folder, to `entry` */
 	struct tp_follow_entry *entry;
 	uint32_t n_entries, cap_entries;

@@ -102,6 +102,9 @@ static void put_times(const struct tp_live *live, struct tp_out *out)
 	if (all->n > 1 && all->step_high > all->step_low + 1)
 		tp_out_item(out, "yellow", 10, "apart", "ranks are up to %llu steps apart",
 			    (unsigned long long)(all->step_high - all->step_low));
+	if (live->follow->n_reports)
+		tp_out_item(out, "red", 10, "reports", "%u, the last is %s", live->follow->n_reports,
+			    live->follow->report);
 	if (all->dropped)
 		tp_out_item(out, "red", 10, "lost", "%s records",
 			    tp_show_count(time, all->dropped));
@@ -135,7 +138,8 @@ static const struct tp_table_def windows_table = {.columns = put_window};
 
 static bool is_there(const struct tp_follow *follow, const struct tp_follow_trace *trace)
 {
-	return trace->seen == follow->look && trace->of != UINT32_MAX && follow->rank[trace->of].is_shown;
+	return trace->seen == follow->look && trace->of != UINT32_MAX && !trace->is_of_worker &&
+	       follow->rank[trace->of].is_shown;
 }
 
 /* The newest ones, the highest number first. */
@@ -207,7 +211,8 @@ void tp_live_page(const struct tp_live *live, struct tp_out *out)
 void tp_live_line(const struct tp_live *live, struct tp_out *out)
 {
 	const struct tp_live_row *all = &live->all;
-	char state[96], clock[32], step[32], time_shown[32], share[32], peak[32], device[48] = "", lost[48] = "";
+	char state[96], clock[32], step[32], time_shown[32], share[32], peak[32], device[48] = "", lost[48] = "",
+	     reports[48] = "";
 
 	if (!live->n) {
 		tp_out_line(out, NULL, "%s no rank has begun yet", show_clock(clock, time(NULL)));
@@ -219,9 +224,11 @@ void tp_live_line(const struct tp_live *live, struct tp_out *out)
 			 tp_show_bytes(time_shown, (int64_t)all->device_peak));
 	if (all->dropped)
 		snprintf(lost, sizeof(lost), ", %llu records lost", (unsigned long long)all->dropped);
+	if (live->follow->n_reports)
+		snprintf(reports, sizeof(reports), ", %u reports", live->follow->n_reports);
 	tp_out_line(out, NULL, "%s step %s, epoch %u, %.2f steps/s, %s a step, waiting for data %s, tensors %s%s, "
-		    "%s, %u traces%s", show_clock(clock, time(NULL)), tp_show_count(step, all->step_low),
+		    "%s, %u traces%s%s", show_clock(clock, time(NULL)), tp_show_count(step, all->step_low),
 		    all->epoch, all->steps_a_second, tp_show_ns(time_shown, (int64_t)all->step_ns),
 		    tp_show_percent(share, all->data_wait_ns, all->step_ns),
-		    tp_show_bytes(peak, (int64_t)all->peak), device, state, all->n_windows, lost);
+		    tp_show_bytes(peak, (int64_t)all->peak), device, state, all->n_windows, lost, reports);
 }

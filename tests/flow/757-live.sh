@@ -156,7 +156,9 @@ if command -v script >/dev/null; then
 	is "that fill the screen" "$(printf '%s\n' "$page" | grep -c '^ *[0-9]*-[0-9]* *node.* ended ')" 25
 	like "the slow one is named" "$page" '^ +slow +rank 77: 1.50 ms a step, waiting for data 40.0 %'
 fi
+echo "trainprof hang" >many/rank3.77.hang
 fuse many.line --live many
+like "a report is told" "$(cat many.line.out)" '200 ended, 0 traces, 1 reports$'
 like "as a line" "$(cat many.line.out)" 'step 3, epoch 0, .* 0 of 200 ranks run, 200 ended'
 
 mkdir odd
