@@ -17,6 +17,7 @@
 #include "runtime/probe/python/frameworks.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pyplace.h"
+#include "runtime/probe/torch/torch_flight.h"
 #include "runtime/probe/torch/torch_state.h"
 
 /* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
@@ -202,6 +203,7 @@ static void forget_torch(void)
 		set_phase(TP_TORCH_FORKED);
 	tp_pyplace_forked();
 	tp_proof_forked();
+	tp_torch_flight_forked();
 }
 
 static void close_torch(void)

@@ -17,6 +17,7 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/torch/torch_flight.h"
 #include "runtime/probe/torch/torch_shapes.h"
 #include "runtime/probe/torch/torch_state.h"
 #include "runtime/trace/torch_names.h"
@@ -41,12 +42,15 @@ struct asked {
 	uint32_t group;		/* string; 0: nothing */
 	int32_t peer, tag;
 	uint64_t at_ns;		/* CLOCK_MONOTONIC */
+	uint32_t flight;	/* torch_flight.h */
 };
 
 static uint32_t rank_at;	/* atomic; 0: not known */
 static uint32_t n_unseen;	/* atomic; collectives without a group, or SEEN: there were some with */
 
 static __thread struct asked now __attribute__((tls_model("initial-exec")));
+/* It was asked for on another thread. */
+static __thread bool is_taken __attribute__((tls_model("initial-exec")));
 
 #define BUSY ((const void *)1)
 static struct {
@@ -113,10 +117,30 @@ static uint32_t describe(const void *group, uint8_t out[GROUP_MAX])
 	return n;
 }
 
+void tp_torch_group_name(const void *group, struct tp_text *out)
+{
+	const struct tp_torch_abi *abi = &tp_torch.abi;
+	bool is_old = !abi->group_name;
+	const char *text;
+	uint32_t n;
+
+	if (is_old && !abi->group_name_old)
+		return;
+	text = read_string(is_old ? abi->group_name_old(group) : abi->group_name(group), is_old, &n);
+	tp_text_bytes(out, text, n);
+	if (!abi->group_desc || is_old)
+		return;
+	text = read_string(abi->group_desc(group), false, &n);
+	if (n)
+		tp_text_fmt(out, " (%.*s)", (int)n, text);
+}
+
 void tp_torch_group_enter(const void *group)
 {
 	uint8_t bytes[GROUP_MAX];
 
+	now.flight = tp_torch_flight_of(group);
+	now.group = 0;
 	if (tp_likely(!tp_session_is_armed()) ||
 	    __atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) != TP_TORCH_OPEN)
 		return;
@@ -142,8 +166,14 @@ void tp_torch_group_hand_over(const void *work)
 {
 	uint32_t at = place_of(work);
 
-	if (!now.group || !tp_session_is_armed())
+	if (!now.flight)
 		return;
+	tp_torch_flight_ask(now.flight);
+	if (!tp_session_is_open()) {
+		/* Nobody will hear of its end. */
+		tp_torch_flight_end(now.flight);
+		return;
+	}
 	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % N_HANDED) {
 		const void *found = NULL;
 
@@ -166,6 +196,7 @@ void tp_torch_group_take_over(const void *work)
 	uint32_t at = place_of(work);
 
 	now.group = 0;
+	now.flight = TP_TORCH_NO_FLIGHT;
 	if (!__atomic_load_n(&n_handed, __ATOMIC_RELAXED))
 		return;
 	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % N_HANDED) {
@@ -175,10 +206,32 @@ void tp_torch_group_take_over(const void *work)
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		now = handed[at].asked;
+		is_taken = true;
 		__atomic_fetch_sub(&n_handed, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&handed[at].work, NULL, __ATOMIC_RELEASE);
 		return;
 	}
+}
+
+/* Sends and receives are of two ranks: others have another number of them. */
+static bool is_of_all(const char *text, uint32_t n_bytes)
+{
+	return !memmem(text, n_bytes, "send", 4) && !memmem(text, n_bytes, "recv", 4);
+}
+
+uint32_t tp_torch_group_begin(const char *text, uint32_t n_bytes, bool is_open)
+{
+	uint32_t flight = is_of_all(text, n_bytes) ? now.flight : TP_TORCH_NO_FLIGHT;
+
+	if (!is_taken)
+		tp_torch_flight_ask(flight);
+	is_taken = false;
+	now.flight = TP_TORCH_NO_FLIGHT;
+	tp_torch_flight_begin(flight, text, n_bytes);
+	if (is_open)
+		return flight;
+	tp_torch_flight_end(flight);
+	return TP_TORCH_NO_FLIGHT;
 }
 
 bool tp_torch_is_collective(const char *text, uint32_t n_bytes)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/text.h"
+
 /* A c10d::ProcessGroup is there, and this is its rank and size. */
 void tp_torch_group_made(const void *group, int32_t rank, int32_t size);
 /* This thread's next collective belongs to it. */
@@ -22,6 +24,12 @@ void tp_torch_group_peer(int32_t peer, int32_t tag);
 /* What this thread asks for is given to another one, as this object; and that one begins it. */
 void tp_torch_group_hand_over(const void *work);
 void tp_torch_group_take_over(const void *work);
+
+/* Its name and, in brackets, what it is for. Nothing where torch does not tell. */
+void tp_torch_group_name(const void *group, struct tp_text *out);
+/* The range of a collective begins on this thread: it is counted (torch_flight.h). Returns whose it is,
+ * for tp_torch_flight_end; `is_open` false: its end will not be seen. */
+uint32_t tp_torch_group_begin(const char *text, uint32_t n_bytes, bool is_open);
 
 /* Whether a range of this name is a collective of a backend. */
 bool tp_torch_is_collective(const char *text, uint32_t n_bytes);

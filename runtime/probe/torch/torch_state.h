@@ -37,12 +37,13 @@ struct tp_torch_span {
 	uint16_t thread_at;		/* slot number on which it began */
 	uint8_t source : 4;		/* enum tp_torch_source */
 	uint8_t is_recorded : 1;	/* of a user range: a window was open when it began */
+	uint8_t is_collective : 1;	/* likewise, one whose end is counted */
 	uint8_t is_async;
 	union {
 		int32_t n_yielded;	/* by the loader when it began; -1: not known */
 		uint32_t waited_ns;	/* of a collective: since it was asked for */
 	};
-	uint64_t who;			/* optimizer or loader of a user range */
+	uint64_t who;			/* optimizer, loader or flight (torch_flight.h) of a user range */
 };
 _Static_assert(sizeof(struct tp_torch_span) == 64, "a span is a cache line");
 

@@ -19,6 +19,7 @@
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pyplace.h"
 #include "runtime/probe/torch/category.h"
+#include "runtime/probe/torch/torch_flight.h"
 #include "runtime/probe/torch/torch_group.h"
 #include "runtime/probe/torch/torch_state.h"
 #include "runtime/trace/torch_names.h"
@@ -159,6 +160,19 @@ static bool prove_training(const void *rf, bool is_child)
 	return tp_proof_training_seen();
 }
 
+/* Counted from the start, so that all ranks agree on the numbers, whenever their sessions open. */
+static void count_early(const void *rf)
+{
+	const char *text;
+	uint32_t n_bytes;
+
+	if (tp_torch_u8(rf, tp_torch.layout.record.scope) != TP_SCOPE_USER)
+		return;
+	text = tp_torch_text(rf, &n_bytes);
+	if (tp_torch_is_collective(text, n_bytes))
+		tp_torch_group_begin(text, n_bytes, false);
+}
+
 static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 {
 	const uint32_t phase = __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE);
@@ -170,8 +184,10 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 
 	*ret = NULL;
 	if (tp_unlikely(phase == TP_TORCH_WATCH || phase == TP_TORCH_FORKED)) {
-		if (!prove_training(rf, phase == TP_TORCH_FORKED))
+		if (!prove_training(rf, phase == TP_TORCH_FORKED)) {
+			count_early(rf);
 			return ret;
+		}
 	} else if (phase != TP_TORCH_OPEN || !tp_session_is_open()) {
 		return ret;
 	}
@@ -188,8 +204,12 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	span->name = span->source != TP_TORCH_SOURCE_OTHER || span->is_recorded ?
 			     tp_torch_name(rf, true) : 0;
 	span->shapes = 0;
-	if (span->is_recorded && tp_torch_is_collective(text, n_bytes))
-		span->shapes = tp_torch_group_shapes(rf, &span->waited_ns);
+	span->is_collective = tp_torch_is_collective(text, n_bytes);
+	if (span->is_collective) {
+		span->who = tp_torch_group_begin(text, n_bytes, true);
+		if (span->is_recorded)
+			span->shapes = tp_torch_group_shapes(rf, &span->waited_ns);
+	}
 	span->windows = __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED);
 	span->is_async = record->is_async && tp_torch_u8(rf, record->is_async);
 	span->thread = NULL;
@@ -246,6 +266,8 @@ static void end_range(const void *rf, void *observer)
 
 	if (!span || __atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) != TP_TORCH_OPEN)
 		return;
+	if (span->is_collective)
+		tp_torch_flight_end((uint32_t)span->who);
 	/* Also when the window ended inside of it: what lay in the window is written. */
 	if (tp_session_is_armed() || span->is_recorded)
 		record_range(rf, span, now);
