@@ -139,6 +139,10 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 	case TP_OPTION_MS:
 		tp_text_fmt(out, "milliseconds from %lu to %lu", option->least, option->most);
 		break;
+	case TP_OPTION_SECONDS:
+		tp_text_fmt(out, "a time from %lus to %luh, like 90s or 5m, or off",
+			    (unsigned long)option->least, (unsigned long)option->most / 3600);
+		break;
 	case TP_OPTION_BYTES:
 		tp_text_str(out, "a size from ");
 		tp_option_bytes(option->least, out);

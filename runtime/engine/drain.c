@@ -28,6 +28,7 @@
 enum {
 	WINDOW_PERIOD_MS = 100,	/* of the check for full blocks: 16 K records take longer */
 	IDLE_PERIOD_MS = 1000,	/* of the ledger */
+	WATCH_PERIOD_MS = 950,	/* a round that is a little early is not to be the next but one */
 	GRACE_MS = 1,		/* until a window that just ended is looked at again */
 	MAX_PROBES = 16,
 };
@@ -44,7 +45,7 @@ static struct {
 	uint32_t end;		/* atomic; futex word */
 	bool was_armed, has_ledger;
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
-	uint64_t ledger_due;
+	uint64_t ledger_due, watch_due;
 } drain;
 
 static void wait_for_bell(uint32_t seen, uint64_t ns)
@@ -107,6 +108,16 @@ static uint64_t tick_probes(uint64_t now_ns)
 			next = drain.tick_due[i];
 	}
 	return next;
+}
+
+static void let_probes_watch(uint64_t now_ns)
+{
+	if (now_ns < drain.watch_due)
+		return;
+	drain.watch_due = now_ns + WATCH_PERIOD_MS * 1000000ull;
+	for (uint32_t i = 0; drain.spec.probes[i]; i++)
+		if (drain.spec.probes[i]->watch)
+			drain.spec.probes[i]->watch(now_ns);
 }
 
 /* Longest sleep that lets a step that is bounded by the clock end in time. */
@@ -210,6 +221,7 @@ static uint64_t do_round(void)
 		tp_step_clock(anchor.ticks);
 	look_ns = tp_trigger_look(anchor.mono_ns);
 	next = tick_probes(anchor.mono_ns);
+	let_probes_watch(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
 	if (!drain.was_armed && is_settled && tp_ring_is_short_of_slots())

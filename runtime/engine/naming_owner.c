@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/begins.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/hold.h"
 #include "runtime/base/process.h"
+#include "runtime/trace/hang.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
 #include "runtime/trace/trainprof_trace.h"
@@ -139,6 +141,22 @@ static void inspect_ledger(const char *head, size_t n, const struct stat *st, in
 							 : judge(&owner, lock);
 }
 
+/* Its run's ledger says who is dead. */
+static void inspect_hang(struct tp_owned *owned)
+{
+	char text[TP_HANG_HEAD_MAX];
+	ssize_t n = pread(owned->own.fd, text, sizeof(text), 0);
+	struct tp_hang hang;
+
+	if (n <= 0 || !tp_hang_parse(text, (size_t)n, &hang))
+		return;
+	owned->kind = TP_OWNED_HANG;
+	owned->rank = hang.rank;
+	owned->restart = hang.restart;
+	owned->pid = hang.pid;
+	owned->run_id = hang.run_id;
+}
+
 /* A ledger without its head: its process is about to write it, or died before. */
 static enum tp_owner_state judge_empty(const struct stat *st, int lock)
 {
@@ -166,6 +184,8 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 		inspect_trace(&trace, owned);
 	} else if (magic == TP_RING_MAGIC && n == (ssize_t)sizeof(head)) {
 		inspect_ring(head, lock, owned);
+	} else if (tp_begins(head, (size_t)n, TP_HANG_FIRST_LINE)) {
+		inspect_hang(owned);
 	} else {
 		inspect_ledger(head, (size_t)n, st, lock, owned);
 	}

@@ -38,6 +38,9 @@ struct tp_probe {
 	uint32_t (*period_ms)(void);
 	void (*tick)(uint64_t now);
 
+	/* Drain thread, about once a second, armed or not, from the start of the session on. */
+	void (*watch)(uint64_t mono_ns);
+
 	/*
 	 * Drain thread, after a window has ended and before its file is finished, again and again
 	 * until it returns true: what the window still lacks (a device's records come late) is

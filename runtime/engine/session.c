@@ -58,6 +58,18 @@ void tp_session_device_live(uint64_t total_bytes)
 		;
 }
 
+uint64_t tp_session_tensor_turn(void)
+{
+	return (uint64_t)__atomic_load_n(&tensors.live, __ATOMIC_RELAXED) +
+	       ((uint64_t)__atomic_load_n(&tensors.peak, __ATOMIC_RELAXED) << 20) +
+	       (__atomic_load_n(&tensors.device_live, __ATOMIC_RELAXED) << 40);
+}
+
+uint32_t tp_session_step_tid(void)
+{
+	return __atomic_load_n(&session->step_tid, __ATOMIC_RELAXED);
+}
+
 /* ---- steps ---- */
 
 static void count_tensors(struct tp_ring_step *step)
@@ -123,6 +135,8 @@ static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 	};
 
 	session->dropped = dropped;
+	if (tp_ring_self.slot && tp_ring_self_is_of_ring())
+		__atomic_store_n(&session->step_tid, tp_ring_self.slot->tid, __ATOMIC_RELAXED);
 	count_tensors(&step);
 	if (session->is_window)
 		record_step(&step, session->steps);

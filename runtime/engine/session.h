@@ -75,6 +75,11 @@ bool tp_session_is_asked_over(void);
 /* Steps that have ended; the next number is that of the step in progress. */
 uint64_t tp_session_steps(void);
 
+/* The kernel's number of the thread that ended the last step; 0: none did. */
+uint32_t tp_session_step_tid(void);
+/* Another value, very probably, when tensors came or went. */
+uint64_t tp_session_tensor_turn(void);
+
 /* Windows that were due, but TP_RING_WINDOWS earlier ones were not written yet. */
 uint32_t tp_session_windows_lost(void);
 /* Ticks that the boundary which ended the window cost the training thread. */

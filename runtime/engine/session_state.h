@@ -31,6 +31,7 @@ struct tp_session_state {
 	uint64_t in_epoch;		/* number of the step in progress */
 	uint32_t epoch;
 	uint64_t step_begin;
+	uint32_t step_tid;		/* atomic: the thread that crossed the last boundary */
 	uint64_t dropped;		/* records, at the last boundary */
 	struct tp_sched_action action;	/* of the step in progress */
 	struct tp_sched_extra extra;	/* the window that was asked for last */

@@ -201,7 +201,8 @@ struct tp_ring_head {
 	uint32_t pid_ns;	/* in which pid is a number; 0: not known */
 	uint32_t window_turn;	/* atomic: another even number in each window; odd while a boundary
 				 * that may begin one has not said so yet */
-	uint32_t reserved;
+	uint32_t hang_turn;	/* atomic, of a rank: another number when its workers are to say where
+				 * they stand, because it hangs */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

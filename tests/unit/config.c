@@ -47,6 +47,7 @@ static const char *describe(const struct tp_config *config)
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"TRIGGER=control,steps=4,ahead=0\n"
+	"HANG=5m\n"
 	"STEP=auto\n"
 	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks\n"
 	"STACKS=none\n"
@@ -186,6 +187,22 @@ Test(config, takes_triggers)
 	check_good(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+Test(config, takes_times_in_seconds_minutes_and_hours)
+{
+	static const char *const rows[][2] = {
+		{"off", "HANG=off\n"}, {"90", "HANG=90s\n"}, {"61s", "HANG=61s\n"},
+		{"5m", "HANG=5m\n"}, {"2h", "HANG=120m\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct tp_config config;
+
+		read_one(&config, "TRAINPROF_HANG", rows[i][0]);
+		cr_expect_str_eq(config.complaints, "", "%s", rows[i][0]);
+		cr_expect(strstr(describe(&config), rows[i][1]), "%s", rows[i][0]);
+	}
+}
+
 static const struct {
 	const char *name, *value, *complaint;
 } bad_values[] = {
@@ -230,6 +247,11 @@ static const struct {
 	 "accepted: none, or heap, to which native or python may be added with commas; using "
 	 "'none'\n"},
 	{"TRAINPROF_HEAP", "some", NULL},
+	{"TRAINPROF_HANG", "1s", "TRAINPROF_HANG: bad value '1s'; accepted: a time from 2s to 24h, like "
+	 "90s or 5m, or off; using '5m'\n"},
+	{"TRAINPROF_HANG", "25h", NULL},
+	{"TRAINPROF_HANG", "m", NULL},
+	{"TRAINPROF_HANG", "99999999999999999999h", NULL},
 	{"TRAINPROF_RECORD", "ops, host", NULL},
 	{"TRAINPROF_CUPTI_BUFFER", "1000K", "TRAINPROF_CUPTI_BUFFER: bad value '1000K'; "
 	 "accepted: a size from 1M to 4G, like 64M; using '32M'\n"},

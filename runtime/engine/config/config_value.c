@@ -289,6 +289,40 @@ static int parse_keep(const char *text, uint64_t *keep)
 	return 0;
 }
 
+/* "90", "90s", "5m", "2h"; "off". */
+static int parse_seconds(const struct tp_option *option, const char *text, uint64_t *field)
+{
+	static const struct {
+		char letter;
+		uint32_t seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+	size_t n = strlen(text);
+	uint64_t value, unit = 1;
+	char digits[16];
+
+	if (!strcmp(text, "off")) {
+		*field = 0;
+		return 0;
+	}
+	for (size_t i = 0; n && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (text[n - 1] == units[i].letter) {
+			unit = units[i].seconds;
+			n--;
+			break;
+		}
+	}
+	if (n >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	if (tp_text_parse_u64(digits, &value))
+		return -EINVAL;
+	if (value > option->most || value * unit < option->least || value * unit > option->most)
+		return -ERANGE;
+	*field = value * unit;
+	return 0;
+}
+
 static int parse_text(const struct tp_option *option, const char *text, char *field)
 {
 	size_t n = strlen(text);
@@ -312,6 +346,7 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_MS(field) parse_number(option, text, &config->field)
 #define PARSE_KEEP(field) parse_keep(text, &config->field)
 #define PARSE_OVERWRITE(field) parse_word(overwrite_word, text, &config->field)
+#define PARSE_SECONDS(field) parse_seconds(option, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
 #define PARSE_TRIGGER(field) parse_trigger(config, text, bad, cap)
 #define PARSE_RECORD(field) parse_record(text, &config->field, bad, cap)
@@ -418,6 +453,16 @@ static void describe_words(const struct word *word, uint32_t bits, struct tp_tex
 		tp_text_str(out, "none");
 }
 
+static void describe_seconds(uint64_t seconds, struct tp_text *out)
+{
+	if (!seconds)
+		tp_text_str(out, "off");
+	else if (seconds % 60)
+		tp_text_fmt(out, "%lus", (unsigned long)seconds);
+	else
+		tp_text_fmt(out, "%lum", (unsigned long)(seconds / 60));
+}
+
 static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 {
 	if (step->source == TP_STEP_RANGE)
@@ -434,6 +479,7 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_KEEP(field)                                                                       \
 	tp_text_i64(out, config->field == TP_KEEP_ALL ? -1 : (int64_t)config->field)
 #define DESCRIBE_OVERWRITE(field) tp_text_str(out, name_word(overwrite_word, config->field))
+#define DESCRIBE_SECONDS(field) describe_seconds(config->field, out)
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
 #define DESCRIBE_TRIGGER(field) describe_trigger(&config->field, out)

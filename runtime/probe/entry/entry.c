@@ -233,11 +233,13 @@ static void find_python_samples(void)
 {
 	const char *why;
 
-	if (!entry.config || entry.has_looked_for_samples || !(entry.config->record & TP_RECORD_SAMPLES))
+	if (!entry.config || entry.has_looked_for_samples ||
+	    (!(entry.config->record & TP_RECORD_SAMPLES) && !entry.config->hang_s))
 		return;
 	entry.has_looked_for_samples = true;
 	why = tp_pysample_init();
-	if (why)
+	/* A report without them says so itself. */
+	if (why && entry.config->record & TP_RECORD_SAMPLES)
 		tp_probe_off("samples", why);
 }
 

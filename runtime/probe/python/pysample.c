@@ -60,6 +60,11 @@ const char *tp_pysample_init(void)
 	return why;
 }
 
+bool tp_pysample_can_read(void)
+{
+	return sampler.can_read;
+}
+
 static int open_sampler(const struct tp_config *config)
 {
 	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;

@@ -16,5 +16,7 @@ extern const struct tp_probe tp_pysample_probe __attribute__((visibility("hidden
 /* With the interpreter's lock held and a Python frame on the stack, once. NULL, or why there are no
  * samples. */
 const char *tp_pysample_init(void);
+/* It said NULL. */
+bool tp_pysample_can_read(void);
 
 #endif
