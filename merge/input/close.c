@@ -83,6 +83,9 @@ void tp_run_free(struct tp_run *run)
 	free(run->window);
 	free(run->step);
 	free(run->open);
+	for (uint32_t i = 0; i < run->n_hangs; i++)
+		free((char *)run->hang[i].path);
+	free(run->hang);
 	for (uint32_t i = 0; i < run->n_issues; i++)
 		free((char *)run->issue[i].text);
 	free(run->issue);

@@ -24,6 +24,7 @@
 #include "merge/kit/grow.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/file.h"
+#include "runtime/trace/hang.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -49,6 +50,10 @@ static bool sniff(int fd, enum tp_input_kind *kind)
 		*kind = magic == TP_FILE_MAGIC	 ? TP_INPUT_TRACE
 			: magic == TP_RING_MAGIC ? TP_INPUT_RING
 						 : TP_INPUT_NODE;
+		return true;
+	}
+	if (tp_begins(bytes, (size_t)n, TP_HANG_FIRST_LINE "\n")) {
+		*kind = TP_INPUT_HANG;
 		return true;
 	}
 	eol = memchr(bytes, '\n', (size_t)n);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/trace/hang.h"
 #include "runtime/trace/trainprof_trace.h"
 
 struct tp_string {
@@ -145,6 +146,12 @@ struct tp_issue {
 	const char *text;		/* whole, however long a path in it; of the run */
 };
 
+/* A process's hang report. */
+struct tp_hang_at {
+	struct tp_hang hang;
+	const char *path;
+};
+
 struct tp_window {
 	const struct tp_proc *proc;
 	uint32_t window;
@@ -170,6 +177,8 @@ struct tp_run {
 	uint32_t n_steps;
 	struct tp_open_at_end *open;
 	uint32_t n_open;
+	struct tp_hang_at *hang;	/* what processes said of themselves while the run hung */
+	uint32_t n_hangs;
 	struct tp_issue *issue;
 	uint32_t n_issues;
 	uint32_t n_distinct_strings;	/* tp_string.same is below it; grows while events come */

@@ -285,6 +285,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 			      missing.here, missing.world, missing.n_missing > 1 ? "have" : "has");
 	n_bad += missing.n_missing;
 	n_bad += print_ledgers(state, health);
+	n_bad += tp_view_health_hangs(health);
 	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->impossible_after, n_lost);
 	n_removed = tp_totals_add(run, "keep.removed", true);
 	if (n_removed)
@@ -309,6 +310,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	tp_view_health_issues(&health);
 	tp_view_health_off(&health);
 	tp_table_end(health.rows);
+	tp_view_health_hang_rows(&health);
 	tp_view_health_windows(&health);
 	tp_view_health_open(&health);
 	free(state);
@@ -319,6 +321,6 @@ const struct tp_view tp_view_health = {
     .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
     .begin = begin,
     .tables = (const struct tp_table_def *const[]){&tp_table_health, &tp_table_windows,
-						   &tp_table_open_spans, NULL},
+						   &tp_table_open_spans, &tp_table_hangs, NULL},
     .print = print,
 };

@@ -27,12 +27,16 @@ void tp_health_item(struct tp_health *health, const char *style, const char *wha
 /* Each returns how many there are. */
 uint32_t tp_view_health_issues(struct tp_health *health);
 uint32_t tp_view_health_windows(struct tp_health *health);
+/* That the run hung, and why: how often. */
+uint32_t tp_view_health_hangs(struct tp_health *health);
+void tp_view_health_hang_rows(const struct tp_health *health);
 void tp_view_health_open(const struct tp_health *health);
 /* What was asked for and is not there, and why: not a loss of data that was recorded. */
 uint32_t tp_view_health_off(struct tp_health *health);
 /* Clocks, call stacks, samples, what the profiler cost, options that were not at their defaults. */
 void tp_view_health_cost(struct tp_health *health);
 
-extern const struct tp_table_def tp_table_health, tp_table_windows, tp_table_open_spans;
+extern const struct tp_table_def tp_table_health, tp_table_windows, tp_table_open_spans,
+	tp_table_hangs;
 
 #endif

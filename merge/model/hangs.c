@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hangs.c - reports of processes that hung at the same time are one hang
+ */
+#include "merge/model/hangs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t begin_ns(const struct tp_hang *hang)
+{
+	return hang->real_ns > hang->late_ns ? hang->real_ns - hang->late_ns : 0;
+}
+
+static bool is_same(const struct tp_hang *a, const struct tp_hang *b)
+{
+	return begin_ns(a) <= b->real_ns && begin_ns(b) <= a->real_ns;
+}
+
+/* The lowest rank of those that hung speaks for all; of several files of it the first. */
+static bool is_speaker(const struct tp_run *run, uint32_t at)
+{
+	const struct tp_hang *hang = &run->hang[at].hang;
+
+	if (hang->worker || !tp_hang_is_report(hang))
+		return false;
+	for (uint32_t i = 0; i < run->n_hangs; i++) {
+		const struct tp_hang *other = &run->hang[i].hang;
+
+		if (i == at || other->worker || !tp_hang_is_report(other) || !is_same(hang, other))
+			continue;
+		if (other->rank < hang->rank || (other->rank == hang->rank && i < at))
+			return false;
+	}
+	return true;
+}
+
+/* Lines of one hang, from what all said at that time. */
+static void say_one(const struct tp_run *run, const struct tp_hang *of, struct tp_hang *peer,
+		    tp_hangs_say_fn say, void *ctx)
+{
+	char said[TP_HANG_SAID_MAX], *line = said;
+	struct tp_text text;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_hangs; i++)
+		if (is_same(&run->hang[i].hang, of))
+			peer[n++] = run->hang[i].hang;
+	tp_text_init(&text, said, sizeof(said));
+	tp_hang_say(of, peer, n, &text);
+	for (char *eol; *line; line = eol) {
+		eol = line + strcspn(line, "\n");
+		if (*eol)
+			*eol++ = '\0';
+		say(ctx, line);
+	}
+}
+
+uint32_t tp_hangs_say(const struct tp_run *run, tp_hangs_say_fn say, void *ctx)
+{
+	struct tp_hang *peer = calloc(run->n_hangs + 1, sizeof(*peer));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; peer && i < run->n_hangs; i++) {
+		if (!is_speaker(run, i))
+			continue;
+		say_one(run, &run->hang[i].hang, peer, say, ctx);
+		n++;
+	}
+	free(peer);
+	return n;
+}
