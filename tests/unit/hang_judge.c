@@ -14,7 +14,7 @@ static struct tp_hang_seen seen;
 struct life {
 	uint64_t step_ns;	/* a step ends, and took so long */
 	uint64_t activity, cpu_ns, io_bytes, switches, stack, functions;
-	bool is_excused;
+	bool is_excused, is_running;
 };
 
 static enum tp_hang_verdict live(const struct life *life, uint32_t seconds)
@@ -34,6 +34,7 @@ static enum tp_hang_verdict live(const struct life *life, uint32_t seconds)
 		seen.stack += life->stack;
 		seen.function = life->functions ? 1 + i % life->functions : 0;
 		seen.is_excused = life->is_excused;
+		seen.is_running = life->is_running;
 		verdict = tp_hang_judge_look(&judge, &seen);
 	}
 	return verdict;
@@ -135,6 +136,13 @@ Test(hang_judge, what_computes_where_no_stack_is_known_is_left_alone)
 	train(SECOND / 10);
 	seen.stack = 0;
 	cr_expect_eq(live(&(struct life){.cpu_ns = SECOND}, 100 * LIMIT), TP_HANG_LATE);
+}
+
+Test(hang_judge, who_gets_no_core_is_not_quiet)
+{
+	train(SECOND / 10);
+	cr_expect_eq(live(&(struct life){.is_running = true, .stack = 1, .functions = 100}, 100 * LIMIT),
+		     TP_HANG_LATE);
 }
 
 Test(hang_judge, a_process_that_was_stopped_was_not_late_meanwhile)

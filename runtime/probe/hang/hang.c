@@ -85,7 +85,8 @@ static void look_closer(struct tp_hang_seen *seen)
 
 	tp_hang_proc_usage(tid, &usage);
 	seen->is_closer = true;
-	seen->cpu_ns = usage.cpu_ns;
+	seen->cpu_ns = usage.cpu_ns + usage.delay_ns;
+	seen->is_running = usage.call.is_running;
 	seen->io_bytes = usage.io_bytes;
 	seen->switches = usage.switches;
 	/* In a job of several ranks nobody sits before it. */

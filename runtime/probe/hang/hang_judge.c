@@ -95,7 +95,8 @@ static bool goes_on(const struct tp_hang_seen *last, const struct tp_hang_seen *
 static void count(struct tp_hang_judge *judge, const struct tp_hang_seen *seen, uint64_t ns)
 {
 	const struct tp_hang_seen *last = &judge->last;
-	bool is_busy = grown(seen->cpu_ns, last->cpu_ns) >= ns / 100 * CPU_PERCENT;
+	bool is_busy = seen->is_running ||
+		       grown(seen->cpu_ns, last->cpu_ns) >= ns / 100 * CPU_PERCENT;
 	uint64_t counted = ns < most_gap_ns ? ns : most_gap_ns;
 
 	judge->late_ns += counted;

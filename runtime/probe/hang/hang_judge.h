@@ -28,7 +28,9 @@ struct tp_hang_seen {
 	uint64_t activity;	/* another value when a range, an operator, a collective or a block of
 				 * tensor memory came or went */
 	bool is_closer;		/* what follows was looked at, too: tp_hang_wants_closer */
-	uint64_t cpu_ns;	/* of the process and of those that it started */
+	uint64_t cpu_ns;	/* that the process and those that it started used, or were ready to
+				 * use while others had the cores */
+	bool is_running;	/* the thread of the steps was on a core, or ready to be */
 	uint64_t io_bytes;	/* read and written by calls */
 	uint64_t switches;	/* how often the thread of the steps has waited for something */
 	uint64_t stack;		/* its Python stack as a number; 0: not known */

@@ -174,11 +174,20 @@ static uint32_t add_children(uint32_t pid, uint32_t *child, uint32_t n)
 	return n;
 }
 
-static uint64_t children_cpu_ns(void)
+/* The second number of a schedstat: ready, and no core was free. */
+static uint64_t read_delay(const char *of, uint32_t number)
+{
+	char text[128];
+	ssize_t n = read_of(of, number, "schedstat", text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return find_number(text, " ");
+}
+
+static void add_usage_of_children(struct tp_hang_usage *usage)
 {
 	static uint32_t child[MOST_CHILDREN];
 	uint32_t n = add_children(0, child, 0);
-	uint64_t sum = 0;
 	char text[1024];
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -187,10 +196,10 @@ static uint64_t children_cpu_ns(void)
 		if (n_text <= 0)
 			continue;
 		text[n_text] = '\0';
-		sum += parse_cpu(text);
+		usage->cpu_ns += parse_cpu(text);
+		usage->delay_ns += read_delay("", child[i]);
 		n = add_children(child[i], child, n);
 	}
-	return sum;
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -208,7 +217,8 @@ static int ask_usage(void *arg)
 	char text[TEXT];
 	ssize_t n;
 
-	usage->cpu_ns = children_cpu_ns();
+	add_usage_of_children(usage);
+	usage->delay_ns += read_delay("self/task/", asked->tid);
 	n = tp_file_read("/proc/self/io", text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	usage->io_bytes = find_number(text, "rchar:") + find_number(text, "wchar:");

@@ -26,6 +26,7 @@ uint32_t tp_hang_proc_threads(struct tp_hang_thread thread[TP_HANG_THREADS]);
 /* What has grown. */
 struct tp_hang_usage {
 	uint64_t cpu_ns;	/* of the process without our threads, and of those that it started */
+	uint64_t delay_ns;	/* that thread `tid`, and the first threads of those, waited for a core */
 	uint64_t io_bytes;	/* that calls of it have read and written */
 	uint64_t switches;	/* times that thread `tid` has waited */
 	struct tp_hang_call call;	/* of thread `tid` */
