@@ -116,6 +116,15 @@ EXPORT uint32_t outer(uint32_t stack, uint32_t *flags, uint64_t *line, const cha
 	return books.node[stack].outer;
 }
 
+/* A string by its number: "function\0file"; 0: there is none. */
+EXPORT uint32_t text(uint32_t string, const char **out, uint32_t *n);
+EXPORT uint32_t text(uint32_t string, const char **out, uint32_t *n)
+{
+	*out = books.string[string].text;
+	*n = books.string[string].n;
+	return string <= books.n_strings;
+}
+
 /* Stacks made so far: a walk that met what it knew makes none. */
 EXPORT uint32_t n_made(void);
 EXPORT uint32_t n_made(void)

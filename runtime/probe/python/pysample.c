@@ -17,6 +17,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pysample_names.h"
 #include "runtime/probe/python/pysample_read.h"
 #include "runtime/probe/python/pysample_threads.h"
 #include "runtime/probe/python/pystack_check.h"
@@ -24,8 +25,6 @@
 
 /* Of a frame and the sample that names it: readers sort by time (stack_tree.c). */
 enum { FRAME_BEFORE = 64 };
-/* Others have the same structures by other offsets; until they were tried they are not read. */
-enum { KNOWN_MINOR = 11 };
 
 static struct {
 	bool can_read, is_on;
@@ -34,11 +33,15 @@ static struct {
 	uint32_t ring_generation;
 	uint32_t window;	/* of the last round */
 	uint64_t last_ns;	/* its time */
-	uint64_t n_samples, n_idle, n_discarded, n_broken, n_dropped, n_rounds, ticks;
-	struct tp_pysample_thread thread[TP_PYSAMPLE_THREADS];
-	struct tp_pysample_state state[TP_PYSAMPLE_THREADS];
+	uint64_t n_samples, n_idle, n_discarded, n_broken, n_dropped, n_rounds, n_kept, ticks;
+	struct tp_pysample_state *asked[TP_PYSAMPLE_THREADS];
 	struct tp_pysample_look look;
 } sampler;
+
+struct round {
+	uint64_t since_ns;	/* after the one before; 0: the first of a window */
+	const char *lock_holder;
+};
 
 const char *tp_pysample_init(void)
 {
@@ -48,14 +51,14 @@ const char *tp_pysample_init(void)
 	if (why)
 		return why;
 	layout = tp_pyframe_layout(&why);
-	if (layout && layout->minor != KNOWN_MINOR)
-		why = "only Python 3.11 is known well enough to be read from outside";
-	if (layout && !why)
+	if (!why)
 		why = tp_pystack_check(layout);
 	if (!why)
 		why = tp_pysample_threads_init();
 	if (!why)
 		why = tp_pysample_read_init(layout);
+	if (!why)
+		tp_pysample_state_init();
 	sampler.can_read = !why;
 	return why;
 }
@@ -93,10 +96,10 @@ static uint32_t get_period_ms(void)
 }
 
 /* The number of the stack; 0: none, or dropped. */
-static uint32_t number_stack(const struct tp_pysample_look *look, uint64_t time)
+static uint32_t number_stack(const struct tp_pysample_look *look, uint64_t time, uint32_t *generation)
 {
-	uint32_t generation, stack = 0;
-	struct tp_stack_tree *tree = tp_stack_tree(time, &generation);
+	struct tp_stack_tree *tree = tp_stack_tree(time, generation);
+	uint32_t stack = 0;
 
 	for (uint32_t i = look->n; tree && i-- > 0;) {
 		const struct tp_pysample_frame *frame = &look->frame[i];
@@ -113,8 +116,9 @@ static uint32_t number_stack(const struct tp_pysample_look *look, uint64_t time)
 	return stack;
 }
 
-static void record(uint32_t tid, int32_t waits_in, uint32_t stack, uint64_t time, uint64_t since_ns)
+static void record(const struct tp_pysample_thread *thread, uint64_t time, const struct round *round)
 {
+	const int32_t waits_in = thread->kernel.waits_in;
 	struct tp_rec *rec = tp_ring_reserve();
 
 	if (!rec) {
@@ -123,32 +127,58 @@ static void record(uint32_t tid, int32_t waits_in, uint32_t stack, uint64_t time
 	}
 	memset(rec, 0, sizeof(*rec));
 	rec->time = time;
-	tp_rec_set_len(rec, since_ns);
+	tp_rec_set_len(rec, round->since_ns);
 	rec->kind = TP_REC_SAMPLE;
-	rec->flags = waits_in >= 0 ? TP_SAMPLE_STATE : 0;
-	rec->link = stack;
-	rec->arg = TP_ARG_SAMPLE(tid, waits_in > 0 ? waits_in : 0);
+	rec->flags = waits_in != TP_PYSAMPLE_NOT_KNOWN ? TP_SAMPLE_STATE : 0;
+	rec->flags |= thread->state == round->lock_holder ? TP_SAMPLE_HAS_LOCK : 0;
+	rec->flags |= waits_in > 0 && thread->kernel.wants_lock ? TP_SAMPLE_WANTS_LOCK : 0;
+	rec->link = thread->stack;
+	rec->arg = TP_ARG_SAMPLE(thread->kernel.tid, waits_in > 0 ? waits_in : 0);
 	tp_ring_commit();
 	sampler.n_samples++;
 }
 
-static void sample_thread(uint32_t at, uint64_t since_ns)
+/* It has not run since its stack was taken, so it stands where it stood. */
+static bool is_as_it_was(const struct tp_pysample_thread *thread, uint64_t time)
 {
-	const struct tp_pysample_state *state = &sampler.state[at];
-	uint64_t time = tp_clock_now();
-	uint32_t stack;
+	uint32_t generation;
 
-	if (!tp_pysample_look(sampler.thread[at].state, &sampler.look)) {
+	if (!thread->kernel.cpu_ns || thread->kernel.cpu_ns != thread->looked_ns)
+		return false;
+	return thread->is_idle ||
+	       (thread->stack && tp_stack_tree(time, &generation) && generation == thread->generation);
+}
+
+static bool look_at(struct tp_pysample_thread *thread, uint64_t time)
+{
+	thread->looked_ns = 0;
+	thread->stack = 0;
+	thread->is_idle = false;
+	if (!tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &sampler.look)) {
 		sampler.n_discarded++;
-		return;
+		return false;
 	}
-	stack = sampler.look.n ? number_stack(&sampler.look, time) : 0;
-	if (stack)
-		record(state->tid, state->waits_in, stack, time + FRAME_BEFORE, since_ns);
-	else if (sampler.look.n)
-		sampler.n_dropped++;
-	else
+	thread->is_idle = !sampler.look.n;
+	if (sampler.look.n)
+		thread->stack = number_stack(&sampler.look, time, &thread->generation);
+	thread->looked_ns = thread->kernel.cpu_ns;
+	return true;
+}
+
+static void sample_thread(struct tp_pysample_thread *thread, const struct round *round)
+{
+	uint64_t time = tp_clock_now();
+
+	if (is_as_it_was(thread, time))
+		sampler.n_kept++;
+	else if (!look_at(thread, time))
+		return;
+	if (thread->stack)
+		record(thread, time + FRAME_BEFORE, round);
+	else if (thread->is_idle)
 		sampler.n_idle++;
+	else
+		sampler.n_dropped++;
 }
 
 /* What the last round says nothing of: the window before, and before the first. */
@@ -165,7 +195,8 @@ static uint64_t get_since(void)
 
 static void sample(uint64_t now)
 {
-	uint64_t since_ns;
+	struct tp_pysample_thread *thread;
+	struct round round;
 	uint32_t n;
 	bool is_whole;
 
@@ -175,14 +206,16 @@ static void sample(uint64_t now)
 		sampler.ring_generation = tp_ring.generation;
 		tp_pysample_forget();
 	}
-	since_ns = get_since();
-	n = tp_pysample_threads(sampler.thread, &is_whole);
+	round.since_ns = get_since();
+	thread = tp_pysample_threads(&n, &is_whole);
 	sampler.n_broken += !is_whole;
 	for (uint32_t i = 0; i < n; i++)
-		sampler.state[i].tid = sampler.thread[i].tid;
-	tp_pysample_states(sampler.state, n);
+		sampler.asked[i] = &thread[i].kernel;
+	tp_pysample_states(sampler.asked, n, round.since_ns);
+	round.lock_holder = tp_pysample_lock_holder();
 	for (uint32_t i = 0; i < n && tp_session_is_armed(); i++)
-		sample_thread(i, since_ns);
+		if (thread[i].kernel.tid)
+			sample_thread(&thread[i], &round);
 	sampler.n_rounds++;
 	sampler.ticks += tp_clock_now() - now;
 }
@@ -192,18 +225,19 @@ static void report(struct tp_text *totals)
 	if (!sampler.is_on)
 		return;
 	tp_text_fmt(totals, "samples.taken=%lu\nsamples.rounds=%lu\nsamples.discarded=%lu\n"
-		    "samples.broken=%lu\nsamples.dropped=%lu\nsamples.idle=%lu\nsamples.ticks=%lu\n",
+		    "samples.broken=%lu\nsamples.dropped=%lu\nsamples.idle=%lu\nsamples.kept=%lu\n"
+		    "samples.ticks=%lu\n",
 		    (unsigned long)sampler.n_samples, (unsigned long)sampler.n_rounds,
 		    (unsigned long)sampler.n_discarded, (unsigned long)sampler.n_broken,
 		    (unsigned long)sampler.n_dropped, (unsigned long)sampler.n_idle,
-		    (unsigned long)sampler.ticks);
+		    (unsigned long)sampler.n_kept, (unsigned long)sampler.ticks);
 }
 
 static void forked(void)
 {
 	sampler.is_on = false;
 	sampler.last_ns = sampler.n_samples = sampler.n_rounds = sampler.n_discarded = 0;
-	sampler.n_broken = sampler.n_dropped = sampler.n_idle = sampler.ticks = 0;
+	sampler.n_broken = sampler.n_dropped = sampler.n_idle = sampler.n_kept = sampler.ticks = 0;
 }
 
 const struct tp_probe tp_pysample_probe = {

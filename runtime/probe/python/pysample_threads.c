@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pysample_threads.c - follows the list of thread states; asks the kernel what each thread does
+ * pysample_threads.c - follows the list of thread states
  */
 #include "runtime/probe/python/pysample_threads.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/base/file.h"
-#include "runtime/base/own_table.h"
 #include "runtime/base/readable.h"
-#include "runtime/base/text.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
-#include "runtime/probe/python/pysample_read.h"
 
 enum {
 	PREVIOUS = 0, NEXT = 8, INTERPRETER = 16,	/* of a thread state, in all versions */
 	MOST_STATE = 512,	/* bytes of it that are looked at */
 	MOST_PTHREAD = 1024,	/* likewise, of struct pthread */
-	TEXT = 256,
+	HEAD = MOST_STATE + 8,	/* a state and its thread's tid */
 };
 
 static struct {
@@ -31,6 +27,11 @@ static struct {
 	const char *interpreter;
 	uint32_t thread_id;	/* in a state: pthread_t */
 	uint32_t tid;		/* in that */
+	/* Those of the last round, in the order of the list, and those of the one that is made. */
+	struct tp_pysample_thread known[2][TP_PYSAMPLE_THREADS];
+	uint32_t which, n;
+	char head[TP_PYSAMPLE_THREADS][HEAD] __attribute__((aligned(8)));
+	struct iovec own[2 * TP_PYSAMPLE_THREADS], other[2 * TP_PYSAMPLE_THREADS];
 } threads;
 
 static const char *take_word(const char *at)
@@ -96,100 +97,141 @@ void tp_pysample_threads_from_here(void)
 		__atomic_store_n(&threads.anchor, state, __ATOMIC_RELEASE);
 }
 
-/* A state that is gone has another interpreter, or none, or a thread that is no more. */
-static bool add(struct tp_pysample_thread *out, uint32_t *n, const char *state, const char *copy)
-{
-	const char *self = tp_pyframe_ptr(copy, threads.thread_id);
-	uint32_t tid;
+/* ---- the list as it is ---- */
 
+struct list {
+	struct tp_pysample_thread *thread;
+	uint32_t n;
+};
+
+/* A state that is gone has another interpreter, or none, or a thread that is no more. */
+static bool read_thread(const char *state, const char *copy, struct tp_pysample_thread *out)
+{
+	*out = (struct tp_pysample_thread){
+		.state = state,
+		.self = tp_pyframe_ptr(copy, threads.thread_id),
+	};
 	if (tp_pyframe_ptr(copy, INTERPRETER) != threads.interpreter)
 		return false;
 	/* A state that is being made has none yet. */
-	if (tp_pyframe_is_ptr(self) && tp_pysample_read(self + threads.tid, &tid, sizeof(tid)) && tid)
-		out[(*n)++] = (struct tp_pysample_thread){ state, tid };
+	if (!tp_pyframe_is_ptr(out->self) ||
+	    !tp_pysample_read(out->self + threads.tid, &out->kernel.tid, sizeof(out->kernel.tid)))
+		out->kernel.tid = 0;
 	return true;
 }
 
-/* From `state` on, outwards in one direction; what is there must point back. */
-static bool follow(struct tp_pysample_thread *out, uint32_t *n, const char *state, uint32_t link,
-		   uint32_t back)
+/* From `state` on in one direction; what is there must point back. */
+static bool follow(struct list *list, const char *state, uint32_t link, uint32_t back)
 {
 	char copy[MOST_STATE];
 	const char *before = NULL;
 
-	for (uint32_t i = 0; state && i < TP_PYSAMPLE_THREADS && *n < TP_PYSAMPLE_THREADS; i++) {
-		if (!tp_pyframe_is_ptr(state) ||
-		    !tp_pysample_read(state, copy, threads.thread_id + 8) ||
-		    (before && tp_pyframe_ptr(copy, back) != before))
+	while (state && list->n < TP_PYSAMPLE_THREADS) {
+		if (!tp_pyframe_is_ptr(state) || !tp_pysample_read(state, copy, threads.thread_id + 8) ||
+		    (before && tp_pyframe_ptr(copy, back) != before) ||
+		    !read_thread(state, copy, &list->thread[list->n]))
 			return false;
-		/* The first one is added by who follows the other way. */
-		if ((before || link == NEXT) && !add(out, n, state, copy))
-			return false;
+		list->n++;
 		before = state;
 		state = tp_pyframe_ptr(copy, link);
 	}
 	return true;
 }
 
-uint32_t tp_pysample_threads(struct tp_pysample_thread thread[TP_PYSAMPLE_THREADS], bool *is_whole)
+/* The first of the list: inwards from `state`, which may be no state any more. */
+static const char *find_first(const char *state)
 {
-	const char *anchor = __atomic_load_n(&threads.anchor, __ATOMIC_ACQUIRE);
+	char copy[INTERPRETER + 8];
+
+	for (uint32_t i = 0; i < TP_PYSAMPLE_THREADS; i++) {
+		if (!tp_pyframe_is_ptr(state) || !tp_pysample_read(state, copy, sizeof(copy)) ||
+		    tp_pyframe_ptr(copy, INTERPRETER) != threads.interpreter)
+			return NULL;
+		if (!tp_pyframe_ptr(copy, PREVIOUS))
+			return state;
+		state = tp_pyframe_ptr(copy, PREVIOUS);
+	}
+	return NULL;
+}
+
+/* What is remembered of a thread stays with it. */
+static void take_over(struct tp_pysample_thread *to, const struct tp_pysample_thread *from, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (from[i].state == to->state && from[i].self == to->self &&
+		    from[i].kernel.tid == to->kernel.tid)
+			*to = from[i];
+}
+
+static bool follow_all(void)
+{
+	const struct tp_pysample_thread *known = threads.known[threads.which];
+	struct list list = { threads.known[!threads.which], 0 };
+	const char *first = find_first(__atomic_load_n(&threads.anchor, __ATOMIC_ACQUIRE));
+	bool is_whole;
+
+	for (uint32_t i = 0; i < threads.n && !first; i++)
+		first = find_first(known[i].state);
+	is_whole = first && follow(&list, first, NEXT, PREVIOUS);
+	for (uint32_t i = 0; i < list.n; i++)
+		take_over(&list.thread[i], known, threads.n);
+	for (uint32_t i = 0; i < list.n; i++)
+		tp_pysample_clock(&list.thread[i].kernel);
+	threads.which = !threads.which;
+	threads.n = list.n;
+	return is_whole;
+}
+
+/* ---- is it still that? ---- */
+
+static bool is_as_known(uint32_t at, const char *head)
+{
+	const struct tp_pysample_thread *thread = &threads.known[threads.which][at];
+	uint32_t tid;
+
+	memcpy(&tid, head + MOST_STATE, sizeof(tid));
+	return tp_pyframe_ptr(head, INTERPRETER) == threads.interpreter &&
+	       tp_pyframe_ptr(head, PREVIOUS) == (at ? thread[-1].state : NULL) &&
+	       tp_pyframe_ptr(head, NEXT) == (at + 1 < threads.n ? thread[1].state : NULL) &&
+	       tp_pyframe_ptr(head, threads.thread_id) == thread->self && tid == thread->kernel.tid;
+}
+
+/*
+ * A state that is new is the list's first, so that the one that was it points to it; one that is gone
+ * was its own thread's doing, which has run. So of those that did not run only the first is read.
+ */
+static bool is_unchanged(void)
+{
+	struct tp_pysample_thread *known = threads.known[threads.which];
+	const size_t n_state = threads.thread_id + 8, n_tid = sizeof(known->kernel.tid);
+	static uint32_t asked[TP_PYSAMPLE_THREADS];
 	uint32_t n = 0;
 
-	*is_whole = follow(thread, &n, anchor, NEXT, PREVIOUS);
-	*is_whole &= follow(thread, &n, anchor, PREVIOUS, NEXT);
-	return n;
+	for (uint32_t i = 0; i < threads.n; i++) {
+		const char *tid = known[i].self + threads.tid;
+
+		if (!known[i].kernel.tid || !tp_pysample_clock(&known[i].kernel))
+			return false;
+		if (i && !known[i].kernel.ran_ns)
+			continue;
+		threads.own[2 * n] = (struct iovec){ threads.head[n], n_state };
+		threads.other[2 * n] = (struct iovec){ (void *)(uintptr_t)known[i].state, n_state };
+		threads.own[2 * n + 1] = (struct iovec){ threads.head[n] + MOST_STATE, n_tid };
+		threads.other[2 * n + 1] = (struct iovec){ (void *)(uintptr_t)tid, n_tid };
+		asked[n++] = i;
+	}
+	if (!n || process_vm_readv(getpid(), threads.own, 2 * n, threads.other, 2 * n, 0) !=
+			  (ssize_t)(n * (n_state + n_tid)))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_as_known(asked[i], threads.head[i]))
+			return false;
+	return true;
 }
 
-/* ---- what threads do ---- */
-
-struct asked {
-	struct tp_pysample_state *state;
-	uint32_t n;
-};
-
-/* "running", or the call's number and what it was given. */
-static int32_t ask_kernel(uint32_t tid)
+struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole)
 {
-	char path[64], text[TEXT];
-	struct tp_text name;
-	int32_t number = 0;
-	ssize_t n;
-	int fd;
-
-	tp_text_init(&name, path, sizeof(path));
-	tp_text_fmt(&name, "/proc/self/task/%u/syscall", tid);
-	fd = tp_file_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	if (!strncmp(text, "running", 7))
-		return 0;
-	/* -1: it waits, but in no system call: for a page. */
-	if (text[0] < '0' || text[0] > '9')
-		return -1;
-	for (const char *at = text; *at >= '0' && *at <= '9' && number < 100000; at++)
-		number = number * 10 + (*at - '0');
-	return number + 1;
-}
-
-static int ask_all(void *arg)
-{
-	const struct asked *asked = arg;
-
-	for (uint32_t i = 0; i < asked->n; i++)
-		asked->state[i].waits_in = ask_kernel(asked->state[i].tid);
-	return 0;
-}
-
-void tp_pysample_states(struct tp_pysample_state *state, uint32_t n)
-{
-	struct asked asked = { state, n };
-
-	if (n)
-		tp_own_table_call(ask_all, &asked);
+	*is_whole = is_unchanged() || follow_all();
+	*n = threads.n;
+	return threads.known[threads.which];
 }

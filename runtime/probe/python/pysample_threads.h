@@ -3,7 +3,8 @@
  * pysample_threads.h - the interpreter's threads, found and told apart from outside
  *
  * States of threads are a list in both directions; from one that is known to be there it is followed
- * both ways. Offsets are measured on the thread that asks, and compared with the public API.
+ * both ways. As long as all links are what they were, one call of the kernel says so. Offsets are
+ * measured on the thread that asks, and compared with the public API.
  */
 #ifndef TP_PROBE_PYSAMPLE_THREADS_H
 #define TP_PROBE_PYSAMPLE_THREADS_H
@@ -11,11 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/probe/python/pysample_frames.h"
+#include "runtime/probe/python/pysample_state.h"
+
 enum { TP_PYSAMPLE_THREADS = 256 };
 
 struct tp_pysample_thread {
 	const char *state;
-	uint32_t tid;
+	const char *self;	/* its pthread_t */
+	/* What was found at the last rounds; all zero of one that is new. */
+	struct tp_pysample_state kernel;
+	struct tp_pysample_hint hint;
+	uint64_t looked_ns;	/* processor time when its stack was taken */
+	uint32_t stack, generation;	/* that stack; 0: none */
+	bool is_idle;		/* it ran no Python then */
 };
 
 /* With the interpreter's lock held, once. NULL, or why threads cannot be found. */
@@ -24,15 +34,8 @@ const char *tp_pysample_threads_init(void);
 /* On a thread of the program: the list is followed from its state on. */
 void tp_pysample_threads_from_here(void);
 
-/* Returns how many there are, at most TP_PYSAMPLE_THREADS; *is_whole: no link of the list was broken. */
-uint32_t tp_pysample_threads(struct tp_pysample_thread thread[TP_PYSAMPLE_THREADS], bool *is_whole);
-
-/* What thread `tid` waits for: number of the system call plus one; 0: it runs; -1: not known. Within
- * one call of own_table.h for all. */
-struct tp_pysample_state {
-	uint32_t tid;
-	int32_t waits_in;
-};
-void tp_pysample_states(struct tp_pysample_state *state, uint32_t n);
+/* The threads that there are now, *n of them, at most TP_PYSAMPLE_THREADS; *is_whole: no link of the
+ * list was broken. Valid until the next call. Drain thread. */
+struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole);
 
 #endif

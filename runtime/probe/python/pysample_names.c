@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_names.c - functions, files and lines of frames that were copied
+ *
+ * What a code object says is remembered by its address and compared with the object in every 32nd look
+ * at most: reading costs more than all else. One that was made anew in between at the same address may
+ * for so long have the name of the one before.
+ */
+#include "runtime/probe/python/pysample_names.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/base/hash.h"
+#include "runtime/engine/intern.h"
+#include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pystack_lines.h"
+#include "runtime/probe/python/pystack_names.h"
+
+enum {
+	CODE_BYTES = 144,	/* of a code object, as far as we read it */
+	OBJECT_TYPE = 8, SIZE = 16, BYTES_DATA = 32,
+	UNICODE_STATE = 32, UNICODE_KIND = 2, UNICODE_ASCII = 6,
+	MOST_NAME = 1000, MOST_FILE = 3000,	/* together below TP_INTERN_TEXT */
+	MOST_TEXT_BYTES = 128 + MOST_FILE * 4,
+	MOST_TABLE = 1 << 16,	/* bytes of a table of lines */
+	MOST_CODE = 1 << 24,
+	CODES = 2048, LINES = 4096,
+	TRUSTED = 32,		/* looks */
+	BATCH = 64,		/* code objects in one call of the kernel */
+};
+
+struct code {
+	const char *code;	/* NULL: empty */
+	const char *lines;	/* its table */
+	uint64_t mark;
+	uint32_t first_line, string, checked;
+	bool is_hidden;
+};
+
+struct line {
+	const char *code, *at;	/* code NULL: empty */
+	uint64_t mark;
+	uint32_t line;
+};
+
+static struct {
+	const struct tp_pyframe_layout *layout;
+	const char *string_type;
+	struct code code[CODES];
+	struct line line[LINES];
+	uint32_t n_looks;
+	/* Of this look. */
+	char copy[BATCH][CODE_BYTES];
+	struct tp_pysample_frame *asked[BATCH];
+	/* Of the name that is read. */
+	char object[MOST_TEXT_BYTES] __attribute__((aligned(16)));
+	char table[MOST_TABLE];
+	struct tp_pystack_pages own_pages;
+} names;
+
+const char *tp_pysample_names_init(const struct tp_pyframe_layout *layout)
+{
+	void *string = tp_py.from_utf8("", 0);
+
+	if (!string) {
+		tp_py.clear();
+		return "no memory for a string";
+	}
+	names.string_type = tp_pyframe_ptr(string, OBJECT_TYPE);
+	tp_py.drop(string);
+	names.layout = layout;
+	return NULL;
+}
+
+void tp_pysample_forget(void)
+{
+	memset(names.code, 0, sizeof(names.code));
+	memset(names.line, 0, sizeof(names.line));
+}
+
+/* The string's bytes as UTF-8; -1: that is no string. */
+static int32_t read_text(const char *string, char *out, uint32_t cap)
+{
+	const struct tp_pyframe_layout *layout = names.layout;
+	uint32_t state, width, head;
+	int64_t n;
+
+	if (!tp_pyframe_is_ptr(string) || !tp_pysample_read(string, names.object, layout->ascii_bytes) ||
+	    tp_pyframe_ptr(names.object, OBJECT_TYPE) != names.string_type)
+		return -1;
+	memcpy(&n, names.object + SIZE, sizeof(n));
+	memcpy(&state, names.object + UNICODE_STATE, sizeof(state));
+	width = state >> UNICODE_KIND & 7;
+	if (n < 0 || width > 4)
+		return -1;
+	n = n < (int64_t)cap ? n : (int64_t)cap;
+	head = layout->ascii_bytes + (state >> UNICODE_ASCII & 1 ? 0 : layout->minor < 12 ? 24 : 16);
+	if (!tp_pysample_read(string, names.object, head + (size_t)n * width))
+		return -1;
+	return tp_pystack_utf8(layout, &names.own_pages, names.object, out, cap);
+}
+
+static struct code *find_code(const char *code)
+{
+	return &names.code[tp_hash_mix((uintptr_t)code) % CODES];
+}
+
+/* NULL: it is not known. */
+static struct line *find_line(const struct tp_pysample_frame *frame, uint64_t mark)
+{
+	struct line *line = &names.line[tp_hash_mix((uintptr_t)frame->code ^ (uintptr_t)frame->at << 20) %
+					LINES];
+
+	return line->code == frame->code && line->at == frame->at && line->mark == mark ? line : NULL;
+}
+
+static bool read_line(const struct code *code, const struct tp_pysample_frame *frame)
+{
+	const struct tp_pyframe_layout *layout = names.layout;
+	int64_t byte = tp_pystack_byte_of(layout, frame->code, frame->at), n;
+	struct line line = { frame->code, frame->at, code->mark, 0 };
+
+	if (byte > MOST_CODE || byte < -MOST_CODE || !tp_pyframe_is_ptr(code->lines) ||
+	    !tp_pysample_read(code->lines + SIZE, &n, sizeof(n)) || n < 0)
+		return false;
+	/* Of a longer table without a line. */
+	if (n <= MOST_TABLE && !tp_pysample_read(code->lines + BYTES_DATA, names.table, (size_t)n))
+		return false;
+	if (n <= MOST_TABLE)
+		line.line = tp_pystack_line((enum tp_pylines)layout->line_kind,
+					    (const uint8_t *)names.table, (size_t)n,
+					    (int32_t)code->first_line, byte);
+	names.line[tp_hash_mix((uintptr_t)line.code ^ (uintptr_t)line.at << 20) % LINES] = line;
+	return true;
+}
+
+static bool read_names(struct code *code, const char *copy)
+{
+	const struct tp_pyframe_layout *layout = names.layout;
+	char text[MOST_NAME + 1 + MOST_FILE];
+	int32_t n_name, n_file;
+
+	n_name = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
+	if (n_name < 0)
+		return false;
+	text[n_name] = '\0';
+	n_file = read_text(tp_pyframe_ptr(copy, layout->file), text + n_name + 1, MOST_FILE);
+	if (n_file < 0)
+		return false;
+	code->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
+	return true;
+}
+
+static uint64_t get_mark(const char *copy)
+{
+	return tp_pystack_mark_by(copy, tp_pystack_name_at(names.layout), names.layout->file,
+				  names.layout->lines);
+}
+
+/* What was read belongs together only if the code object is still the same. */
+static bool is_still(const struct code *code)
+{
+	char again[CODE_BYTES];
+
+	return tp_pysample_read(code->code, again, CODE_BYTES) && get_mark(again) == code->mark;
+}
+
+/* By a copy of the frame's code object; *is_new becomes true where names were read for it. */
+static bool check_code(const struct tp_pysample_frame *frame, const char *copy, bool *is_new)
+{
+	struct code *known = find_code(frame->code);
+	struct code code = {
+		.code = frame->code, .lines = tp_pyframe_ptr(copy, names.layout->lines),
+		.mark = get_mark(copy),
+		.first_line = tp_pystack_first_line(names.layout, copy),
+		.checked = names.n_looks,
+		.is_hidden = tp_pyframe_is_helper(names.layout, copy),
+	};
+
+	if (tp_pyframe_ptr(copy, OBJECT_TYPE) != tp_py.code_type)
+		return false;
+	if (known->code == code.code && known->mark == code.mark && known->first_line == code.first_line) {
+		known->checked = names.n_looks;
+		if (known->is_hidden || find_line(frame, known->mark))
+			return true;
+		*is_new = true;
+		return read_line(known, frame) && is_still(known);
+	}
+	*is_new = true;
+	if (!code.is_hidden &&
+	    (!read_names(&code, copy) || !read_line(&code, frame) || !is_still(&code)))
+		return false;
+	*known = code;
+	return true;
+}
+
+/* All of those that are asked for, in one call. */
+static bool check_asked(uint32_t n, bool *is_new)
+{
+	struct iovec own = { names.copy, (size_t)n * CODE_BYTES }, other[BATCH];
+
+	for (uint32_t i = 0; i < n; i++)
+		other[i] = (struct iovec){ (void *)(uintptr_t)names.asked[i]->code, CODE_BYTES };
+	if (n && process_vm_readv(getpid(), &own, 1, other, n, 0) != (ssize_t)own.iov_len)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!check_code(names.asked[i], names.copy[i], is_new))
+			return false;
+	return true;
+}
+
+static bool is_trusted(const struct tp_pysample_frame *frame)
+{
+	const struct code *code = find_code(frame->code);
+
+	return code->code == frame->code && names.n_looks - code->checked < TRUSTED &&
+	       (code->is_hidden || find_line(frame, code->mark));
+}
+
+/* False: what has its place was taken by another one of this look. */
+static bool take_name(struct tp_pysample_frame *frame)
+{
+	const struct code *code = find_code(frame->code);
+	const struct line *line;
+
+	if (code->code != frame->code)
+		return false;
+	frame->string = code->string;
+	frame->is_hidden = code->is_hidden;
+	if (code->is_hidden)
+		return true;
+	line = find_line(frame, code->mark);
+	frame->line = line ? line->line : 0;
+	return true;
+}
+
+bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
+{
+	uint32_t n_asked = 0;
+
+	names.n_looks++;
+	for (uint32_t i = 0; i < look->n; i++) {
+		if (look->frame[i].is_hidden || is_trusted(&look->frame[i]))
+			continue;
+		names.asked[n_asked++] = &look->frame[i];
+		if (n_asked < BATCH)
+			continue;
+		if (!check_asked(n_asked, is_new))
+			return false;
+		n_asked = 0;
+	}
+	if (!check_asked(n_asked, is_new))
+		return false;
+	for (uint32_t i = 0; i < look->n; i++)
+		if (!look->frame[i].is_hidden && !take_name(&look->frame[i]))
+			return false;
+	return true;
+}

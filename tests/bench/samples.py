@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""samples.py - what samples of eight threads cost, in processor time of our own threads
+
+usage: samples.py [--seconds S] [--rounds N]                                (LIB, PYTHON, TMP: make bench)
+
+A process with eight threads is recorded all the time, in turns without samples, at 10 and at 100 a
+second, and tells what its threads named trainprof* used, as a part of one core. waiting: one thread
+runs Python, seven wait; lock: all eight run Python and take turns; torch: all eight multiply matrices,
+outside of the lock most of the time. Middle of the rounds, without what no samples cost.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+KINDS = "waiting", "lock", "torch"
+RATES = 0, 10, 100
+THREADS = 8
+
+
+def fall(depth, then):
+    return then() if depth == 0 else fall(depth - 1, then)
+
+
+def run(kind, seconds):
+    import threading
+    import torch
+
+    stopping = threading.Event()
+    torch.set_num_threads(1)
+    a = torch.randn(300, 300)
+
+    def spin():
+        while not stopping.is_set():
+            sum(range(100))
+
+    def multiply():
+        while not stopping.is_set():
+            a @ a
+
+    work = {"waiting": stopping.wait, "lock": spin, "torch": multiply}[kind]
+    threads = [threading.Thread(target=fall, args=(15, work)) for _ in range(THREADS - 1)]
+    for thread in threads:
+        thread.start()
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    end = time.monotonic() + seconds
+    used = 0
+
+    def step():
+        optimizer.zero_grad()
+        model(torch.ones(1, 4)).sum().backward()
+        optimizer.step()
+        until = time.monotonic() + 0.02
+        while time.monotonic() < until:
+            sum(range(100))
+
+    step()
+    begin, used = time.monotonic(), read_used()
+    while time.monotonic() < end:
+        fall(15, step)
+    print((read_used() - used) / (time.monotonic() - begin) / 1e9)
+    stopping.set()
+    for thread in threads:
+        thread.join()
+
+
+def read_used():
+    """ns that our threads have run."""
+    used = 0
+    for tid in os.listdir("/proc/self/task"):
+        with open("/proc/self/task/%s/comm" % tid) as comm:
+            if not comm.read().startswith("trainprof"):
+                continue
+        with open("/proc/self/task/%s/schedstat" % tid) as stat:
+            used += int(stat.read().split()[0])
+    return used
+
+
+def measure(kind, rate, settings, folder):
+    env = dict(os.environ, LD_PRELOAD=os.path.abspath(os.environ["LIB"]), TRAINPROF_DIR=folder,
+               TRAINPROF_OVERWRITE="1", TRAINPROF_SCHEDULE="always",
+               TRAINPROF_RECORD="samples" if rate else "marks", TRAINPROF_SAMPLE_HZ=str(rate or 1))
+    done = subprocess.run([os.environ.get("PYTHON", sys.executable), __file__, "--run", kind, "--seconds",
+                           str(settings.seconds)], env=env, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--run", choices=KINDS)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    settings = parser.parse_args()
+    if settings.run:
+        return run(settings.run, settings.seconds)
+    folder = os.path.join(os.environ.get("TMP", "/tmp"), "samples")
+    for kind in KINDS:
+        used = {rate: [] for rate in RATES}
+        for _ in range(settings.rounds):
+            for rate in RATES:
+                used[rate].append(measure(kind, rate, settings, folder))
+        print("%-8s %s" % (kind, ", ".join("%d a second: %.3f %% of a core" % (
+            rate, 100 * (statistics.median(used[rate]) - statistics.median(used[0]))) for rate in RATES[1:])),
+            "(none: %.3f %%)" % (100 * statistics.median(used[0])), flush=True)
+
+
+main()

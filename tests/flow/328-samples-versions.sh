@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 400
+#
+# Samples of CPython 3.9 to 3.14: functions, files and lines of threads that stand still are those that
+# the interpreter shows, what they wait in and who has its lock is right; while threads come and go,
+# import, raise, recurse and make code, no look crashes and each name is a function of its file. Of a
+# Python without the global lock nothing is read.
+
+. "$(dirname "$0")/lib/lib.sh"
+cd "$TMP" || exit 1
+
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
+	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
+	"$TOP"/runtime/probe/python/{pystack*,pysample_*,pyapi,pyframe_layout}.c \
+	"$TOP"/runtime/base/{readable,text,open}.c -ldl || no_program
+
+found=0
+for version in 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do
+	if ! python=$(find_python "$version"); then
+		skip "Python $version" "not installed"
+		continue
+	fi
+	found=$((found + 1))
+	said=$("$python" -W ignore "$PROGS/pysample_check.py" ./pysample.so 2>"$version.err")
+	case $version in
+	*t)
+		is "Python $version: known not to be known" "$said" \
+			"${version%t}: frames of free-threaded python are not known"
+		continue
+		;;
+	esac
+	like "Python $version: every stack is right, every name a function" "$said" "^$version: [0-9]{2,} right, 0 wrong;"
+	diag "$said"
+done
+[ "$found" -gt 0 ] || skip_all "no Python with ctypes"
+done_testing

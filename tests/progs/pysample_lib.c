@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_lib.c - the reader of other threads' Python stacks as a library, for pysample_check.py
+ *
+ * Built by tests/flow/328-samples-versions.sh together with runtime/probe/python/pysample_*.c and
+ * pystack_lib.c, which keeps the strings. Never shipped.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/own_table.h"
+#include "runtime/engine/intern.h"
+#include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pysample_read.h"
+#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/python/pystack_check.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static struct {
+	struct tp_pysample_thread *thread;
+	uint32_t n;
+	const char *lock_holder;
+	struct tp_pysample_look look;
+	uint64_t n_looks, n_discarded, n_rounds, n_broken, n_kept;
+} round;
+
+int tp_own_table_call(int (*fn)(void *arg), void *arg)
+{
+	return fn(arg);
+}
+
+EXPORT const char *sample_init(void);
+EXPORT const char *sample_init(void)
+{
+	const struct tp_pyframe_layout *layout = NULL;
+	const char *why = tp_pyapi_find();
+
+	if (!why)
+		layout = tp_pyframe_layout(&why);
+	if (!why)
+		why = tp_pystack_check(layout);
+	if (!why)
+		why = tp_pysample_threads_init();
+	if (!why)
+		why = tp_pysample_read_init(layout);
+	if (!why)
+		tp_pysample_state_init();
+	return why ? why : "";
+}
+
+/* Threads, what they do, who has the lock. How many there are. */
+EXPORT uint32_t sample_threads(void);
+EXPORT uint32_t sample_threads(void)
+{
+	static struct tp_pysample_state *asked[TP_PYSAMPLE_THREADS];
+	static uint64_t last_ns;
+	struct timespec now;
+	uint64_t now_ns, since_ns;
+	bool is_whole;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	since_ns = last_ns ? now_ns - last_ns : 0;
+	last_ns = now_ns;
+	round.thread = tp_pysample_threads(&round.n, &is_whole);
+	for (uint32_t i = 0; i < round.n; i++)
+		asked[i] = &round.thread[i].kernel;
+	tp_pysample_states(asked, round.n, since_ns);
+	round.lock_holder = tp_pysample_lock_holder();
+	round.n_rounds++;
+	round.n_broken += !is_whole;
+	return round.n;
+}
+
+/* Threads of the last round. */
+EXPORT uint32_t sample_n(void);
+EXPORT uint32_t sample_n(void)
+{
+	return round.n;
+}
+
+/* Of thread `at`: its tid, and what else was found. */
+EXPORT uint32_t sample_tid(uint32_t at, int32_t *waits_in, uint32_t *has_lock, uint32_t *wants_lock);
+EXPORT uint32_t sample_tid(uint32_t at, int32_t *waits_in, uint32_t *has_lock, uint32_t *wants_lock)
+{
+	const struct tp_pysample_thread *thread = &round.thread[at];
+
+	*waits_in = thread->kernel.waits_in;
+	*has_lock = thread->state == round.lock_holder;
+	*wants_lock = thread->kernel.wants_lock;
+	return thread->kernel.tid;
+}
+
+/* Its frames; -1: the look was discarded. */
+EXPORT int32_t sample_look(uint32_t at);
+EXPORT int32_t sample_look(uint32_t at)
+{
+	round.n_looks++;
+	if (tp_pysample_look(round.thread[at].state, &round.thread[at].kernel, &round.thread[at].hint,
+			     &round.look))
+		return (int32_t)round.look.n;
+	round.n_discarded++;
+	return -1;
+}
+
+/* The frame's string in pystack_lib.c's book, 0: it is the interpreter's own. */
+EXPORT uint32_t sample_frame(uint32_t at, uint32_t *line);
+EXPORT uint32_t sample_frame(uint32_t at, uint32_t *line)
+{
+	*line = round.look.frame[at].line;
+	return round.look.frame[at].is_hidden ? 0 : round.look.frame[at].string;
+}
+
+/* Rounds until so many looks were made, or so many seconds have gone by; processor time in ns. */
+EXPORT uint64_t sample_many(uint64_t n_looks, double seconds, uint32_t us_between);
+EXPORT uint64_t sample_many(uint64_t n_looks, double seconds, uint32_t us_between)
+{
+	const struct timespec pause = {0, us_between * 1000};
+	struct timespec begin, end, cpu_begin, cpu_end;
+	uint64_t wanted = round.n_looks + round.n_kept + n_looks;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu_begin);
+	do {
+		uint32_t n = sample_threads();
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct tp_pysample_thread *thread = &round.thread[i];
+
+			if (thread->kernel.cpu_ns && thread->kernel.cpu_ns == thread->looked_ns) {
+				round.n_kept++;
+				continue;
+			}
+			thread->looked_ns = sample_look(i) >= 0 ? thread->kernel.cpu_ns : 0;
+		}
+		if (us_between)
+			nanosleep(&pause, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+	} while (round.n_looks + round.n_kept < wanted &&
+		 (double)(end.tv_sec - begin.tv_sec) < seconds);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu_end);
+	return (uint64_t)((cpu_end.tv_sec - cpu_begin.tv_sec) * 1000000000ll + cpu_end.tv_nsec -
+			  cpu_begin.tv_nsec);
+}
+
+EXPORT uint64_t sample_count(uint32_t which);
+EXPORT uint64_t sample_count(uint32_t which)
+{
+	const uint64_t count[] = {round.n_looks, round.n_discarded, round.n_rounds, round.n_broken,
+				  round.n_kept};
+
+	return count[which];
+}
