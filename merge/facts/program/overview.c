@@ -282,6 +282,8 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
+	overview->owners = tp_sample_owners_want(facts);
+	overview->cores = tp_cores_want(facts);
 	overview->memory = tp_memcurve_new();
 	if (!overview->memory)
 		tp_need_failed();

@@ -9,6 +9,8 @@
 #define TP_MERGE_OVERVIEW_H
 
 #include "merge/facts/comm/comm.h"
+#include "merge/facts/program/cores.h"
+#include "merge/facts/program/sample_owners.h"
 #include "merge/facts/program/sites.h"
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
@@ -60,6 +62,8 @@ struct tp_overview {
 	struct tp_habits habits;
 	const struct tp_comm *comm;	/* NULL: a single rank */
 	struct tp_sites *sites;
+	const struct tp_sample_owners *owners;
+	const struct tp_cores *cores;
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
 	struct tp_overview_row *row;	/* by names' row */

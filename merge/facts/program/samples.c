@@ -11,26 +11,14 @@
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "merge/kit/tally.h"
 
 enum { FRAMES_MAX = 1024 };
-
-/* A stack in one place. */
-struct met {
-	uint32_t stack;
-	enum tp_samples_where where;
-	struct tp_samples_sum sum;
-};
 
 /* The thread that trains. */
 struct trainer {
 	uint32_t tid;
-	int64_t operator_end, data_end;
-};
-
-/* A line of a function in one place. */
-struct line {
-	uint32_t row, line;
-	uint64_t n;
+	int64_t operator_end, data_end, step_end;
 };
 
 struct state {
@@ -38,11 +26,9 @@ struct state {
 	const struct tp_run *run;
 	struct tp_stacks *stacks;
 	struct trainer *trainer;	/* by process */
-	struct met *met;
-	uint32_t n_met, cap_met, cap_rows;
-	struct tp_keyed met_by, row_by, line_by;
-	struct line *line;
-	uint32_t n_lines, cap_lines;
+	uint32_t cap_met, cap_rows;
+	struct tp_keyed met_by, row_by;
+	struct tp_tally lines;
 	uint32_t *seen;			/* by row: the stack that was counted last, plus one */
 	uint32_t cap_seen;
 };
@@ -51,8 +37,8 @@ const char *tp_samples_where_text(enum tp_samples_where where)
 {
 	static const char *const text[] = {
 		[TP_SAMPLES_OPERATOR] = "in operators", [TP_SAMPLES_DATA] = "waiting for data",
-		[TP_SAMPLES_GAP] = "between operators", [TP_SAMPLES_WORKER] = "worker",
-		[TP_SAMPLES_OTHER] = "other thread",
+		[TP_SAMPLES_GAP] = "between operators", [TP_SAMPLES_OUTSIDE] = "outside steps",
+		[TP_SAMPLES_WORKER] = "worker", [TP_SAMPLES_OTHER] = "other thread",
 	};
 
 	return text[where];
@@ -64,9 +50,11 @@ static void begin(void *opaque, struct tp_facts *facts, const void *params)
 
 	state->run = tp_facts_run(facts);
 	state->stacks = tp_facts_want(facts, &tp_fact_stacks, NULL);
+	state->samples.stacks = state->stacks;
 	state->trainer = tp_need(state->run->n_procs, sizeof(*state->trainer));
 	for (uint32_t i = 0; i < state->run->n_procs; i++)
-		state->trainer[i].tid = state->run->proc[i]->pid;
+		state->trainer[i] = (struct trainer){state->run->proc[i]->pid, INT64_MIN, INT64_MIN,
+						     INT64_MIN};
 }
 
 static void free_state(void *opaque)
@@ -74,13 +62,12 @@ static void free_state(void *opaque)
 	struct state *state = opaque;
 
 	free(state->trainer);
-	free(state->met);
+	free(state->samples.met);
 	free(state->samples.row);
-	free(state->line);
 	free(state->seen);
 	tp_keyed_free(&state->met_by);
 	tp_keyed_free(&state->row_by);
-	tp_keyed_free(&state->line_by);
+	tp_tally_free(&state->lines);
 }
 
 static enum tp_samples_where where_of(const struct state *state, const struct tp_event *event)
@@ -91,17 +78,20 @@ static enum tp_samples_where where_of(const struct state *state, const struct tp
 		return TP_SAMPLES_WORKER;
 	if (TP_SAMPLE_TID(event->arg) != trainer->tid)
 		return TP_SAMPLES_OTHER;
+	if (event->begin_ns >= trainer->step_end)
+		return TP_SAMPLES_OUTSIDE;
 	/* The loader's own span holds operators, too. */
 	if (event->begin_ns < trainer->data_end)
 		return TP_SAMPLES_DATA;
 	return event->begin_ns < trainer->operator_end ? TP_SAMPLES_OPERATOR : TP_SAMPLES_GAP;
 }
 
-static void add(struct tp_samples_sum *to, const struct tp_samples_sum *from)
+void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from)
 {
 	to->n += from->n;
 	to->running += from->running;
 	to->waiting += from->waiting;
+	to->wants_lock += from->wants_lock;
 	to->ns = tp_add(to->ns, from->ns);
 }
 
@@ -116,28 +106,36 @@ static void count_sample(struct state *state, const struct tp_event *event)
 	uint32_t stack = tp_stacks_of(state->stacks, event), hash, at, row;
 	enum tp_samples_where where = where_of(state, event);
 	bool is_known = event->flags & TP_SAMPLE_STATE, waits = TP_SAMPLE_WAITS_IN(event->arg) != 0;
-	struct tp_samples_sum one = {1, is_known && !waits, is_known && waits, (int64_t)event->len};
+	struct tp_samples_sum one = {1, is_known && !waits, is_known && waits,
+				     (event->flags & TP_SAMPLE_WANTS_LOCK) != 0, (int64_t)event->len};
 
 	if (!stack)
 		return;
 	hash = tp_keyed_hash((uint64_t)stack << 8 | where);
 	for (row = tp_keyed_first(&state->met_by, hash, &at); row != TP_NO_KEYED;
 	     row = tp_keyed_next(&state->met_by, hash, &at))
-		if (state->met[row].stack == stack && state->met[row].where == where)
+		if (state->samples.met[row].stack == stack && state->samples.met[row].where == where)
 			break;
 	if (row == TP_NO_KEYED) {
-		row = state->n_met++;
-		tp_need_room(&state->met, &state->cap_met, state->n_met, sizeof(*state->met));
-		state->met[row] = (struct met){.stack = stack, .where = where};
+		row = state->samples.n_met++;
+		tp_need_room(&state->samples.met, &state->cap_met, state->samples.n_met,
+			     sizeof(*state->samples.met));
+		state->samples.met[row] = (struct tp_samples_met){.stack = stack, .where = where};
 		need_keyed(&state->met_by, hash, row);
 	}
-	add(&state->met[row].sum, &one);
-	add(&state->samples.all[where], &one);
+	tp_samples_add(&state->samples.met[row].sum, &one);
+	tp_samples_add(&state->samples.all[where], &one);
 }
 
 static void later(int64_t *end, const struct tp_event *event)
 {
 	*end = event->end_ns > *end ? event->end_ns : *end;
+}
+
+static void begin_step(struct trainer *trainer, const struct tp_event *event)
+{
+	trainer->tid = event->thread->tid;
+	later(&trainer->step_end, event);
 }
 
 static void take_event(void *opaque, const struct tp_event *event)
@@ -148,7 +146,7 @@ static void take_event(void *opaque, const struct tp_event *event)
 	if (event->kind == TP_REC_SAMPLE)
 		count_sample(state, event);
 	else if (event->kind == TP_REC_STEP)
-		trainer->tid = event->thread->tid;
+		begin_step(trainer, event);
 	else if (event->thread->tid != trainer->tid || event->flags & TP_F_ASYNC)
 		return;
 	else if (event->kind == TP_REC_OP)
@@ -180,42 +178,31 @@ static uint32_t find_row(struct state *state, const struct tp_frame *frame,
 
 static void count_line(struct state *state, uint32_t row, const struct tp_frame *frame, uint64_t n)
 {
-	uint32_t hash = tp_keyed_hash((uint64_t)row << 32 | frame->line), at, found;
 	struct tp_samples_row *to = &state->samples.row[row];
+	uint64_t n_line = tp_tally_add(&state->lines, row, frame->line, n);
 
-	for (found = tp_keyed_first(&state->line_by, hash, &at); found != TP_NO_KEYED;
-	     found = tp_keyed_next(&state->line_by, hash, &at))
-		if (state->line[found].row == row && state->line[found].line == frame->line)
-			break;
-	if (found == TP_NO_KEYED) {
-		found = state->n_lines++;
-		tp_need_room(&state->line, &state->cap_lines, state->n_lines, sizeof(*state->line));
-		state->line[found] = (struct line){row, frame->line, 0};
-		need_keyed(&state->line_by, hash, found);
-	}
-	state->line[found].n += n;
-	if (state->line[found].n > to->line_n) {
-		to->line_n = state->line[found].n;
-		to->frame = *frame;
-	}
+	if (n_line <= to->line_n)
+		return;
+	to->line_n = n_line;
+	to->frame = *frame;
 }
 
 static void share_out(struct state *state, uint32_t which)
 {
 	static struct tp_frame frame[FRAMES_MAX];
-	const struct met *met = &state->met[which];
+	const struct tp_samples_met *met = &state->samples.met[which];
 	uint32_t n = tp_stacks_frames(state->stacks, met->stack, frame, FRAMES_MAX);
 
 	for (uint32_t i = 0; i < n && i < FRAMES_MAX; i++) {
 		uint32_t row = find_row(state, &frame[i], met->where);
 
 		if (!i) {
-			add(&state->samples.row[row].self, &met->sum);
+			tp_samples_add(&state->samples.row[row].self, &met->sum);
 			count_line(state, row, &frame[i], met->sum.n);
 		}
 		/* A function that calls itself is there once. */
 		if (state->seen[row] != which + 1)
-			add(&state->samples.row[row].total, &met->sum);
+			tp_samples_add(&state->samples.row[row].total, &met->sum);
 		state->seen[row] = which + 1;
 	}
 }
@@ -236,12 +223,18 @@ static int compare_rows(const void *a, const void *b)
 static void end(void *opaque)
 {
 	struct state *state = opaque;
+	const struct tp_samples *samples = &state->samples;
+	uint8_t *wanted = tp_need(tp_stacks_count(state->stacks) + 1, 1);
+	int err;
 
-	if (!state->n_met || tp_stacks_resolve(state->stacks, NULL))
-		return;
-	for (uint32_t i = 0; i < state->n_met; i++)
+	for (uint32_t i = 0; i < samples->n_met; i++)
+		wanted[samples->met[i].stack] = 1;
+	err = samples->n_met ? tp_stacks_resolve(state->stacks, wanted) : 0;
+	free(wanted);
+	for (uint32_t i = 0; i < samples->n_met && !err; i++)
 		share_out(state, i);
-	qsort(state->samples.row, state->samples.n_rows, sizeof(*state->samples.row), compare_rows);
+	if (samples->n_rows)
+		qsort(samples->row, samples->n_rows, sizeof(*samples->row), compare_rows);
 }
 
 const struct tp_samples_row *tp_samples_top(const struct tp_samples *samples,

@@ -16,6 +16,7 @@ enum tp_samples_where {
 	TP_SAMPLES_OPERATOR,	/* the thread that trains, inside an operator */
 	TP_SAMPLES_DATA,	/* the thread that trains, waiting for the data loader */
 	TP_SAMPLES_GAP,		/* the thread that trains, outside of both */
+	TP_SAMPLES_OUTSIDE,	/* the thread that trains, in no step */
 	TP_SAMPLES_WORKER,	/* a worker process */
 	TP_SAMPLES_OTHER,	/* another thread of the rank */
 	TP_SAMPLES_N
@@ -24,7 +25,16 @@ const char *tp_samples_where_text(enum tp_samples_where where);	/* "training", "
 
 struct tp_samples_sum {
 	uint64_t n, running, waiting;	/* samples; of those whose state is known */
+	uint64_t wants_lock;		/* of those that waited: for the interpreter's lock */
 	int64_t ns;
+};
+void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from);
+
+/* A stack in one place. */
+struct tp_samples_met {
+	uint32_t stack;		/* stacks.h */
+	enum tp_samples_where where;
+	struct tp_samples_sum sum;
 };
 
 /* A function, in one place. */
@@ -39,6 +49,9 @@ struct tp_samples {
 	struct tp_samples_row *row;	/* by own samples, most first */
 	uint32_t n_rows;
 	struct tp_samples_sum all[TP_SAMPLES_N];
+	const struct tp_stacks *stacks;
+	struct tp_samples_met *met;
+	uint32_t n_met;
 };
 
 /* Filled when the pass is over. */

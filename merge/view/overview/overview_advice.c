@@ -15,6 +15,7 @@
 #include "merge/facts/origin/own_python.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -94,7 +95,7 @@ static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *ad
 		     ? "give DataLoader num_workers > 0"
 		     : "more num_workers, a greater prefetch_factor, or less work for each sample");
 	find_dataset(facts->run, advice->place, sizeof(advice->place));
-	return true;
+	return tp_advice_load(facts, has_workers, advice);
 }
 
 /* ---- ranks ---- */

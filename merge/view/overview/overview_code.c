@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "merge/kit/sum.h"
+#include "merge/view/overview/overview_samples.h"
 
 enum {
 	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
@@ -72,10 +73,11 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 	/* Where operators were not recorded, all is outside of them. */
 	if (facts->is_uneven || facts->is_periodic || !sums->n_steps || sums->ns[TP_CAT_CPU] <= 0)
 		return false;
-	if (has_devices(facts->run) ||
-	    !tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
-	    !is_own_code(&site, sums->n_steps))
+	if (has_devices(facts->run))
 		return false;
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    !is_own_code(&site, sums->n_steps))
+		return tp_advice_host_function(facts, advice);
 	gap = site.figure[TP_SITE_GAP];
 	if (gap > sums->ns[TP_CAT_OTHER])
 		gap = sums->ns[TP_CAT_OTHER];
@@ -86,6 +88,7 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "what does it do in each step? do it less often, outside the loop, or by operators");
 	tp_advice_gap(facts, &site, advice);
+	tp_advice_gap_function(facts, advice);
 	return true;
 }
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load_stage.c - what a data loader of torch's does on a stack
+ *
+ * In torch/utils/data: a sampler is asked in _next_index; _utils/fetch.py asks the dataset, then calls
+ * the function that makes batches; _utils/worker.py is the loop of a worker, which waits for indices
+ * and gives batches away by queues; an iterator's __init__ and _shutdown_workers start and end workers.
+ */
+#include "merge/facts/program/load_stage.h"
+
+#include <string.h>
+
+#include "runtime/base/begins.h"
+
+static bool is_in(const struct tp_frame *frame, const char *file)
+{
+	return frame->is_python && strstr(frame->file, "torch/utils/data/") && tp_ends(frame->file, file);
+}
+
+/* The last part of a qualified name: "__next__" of "Iter.__next__". */
+static bool is_called(const struct tp_frame *frame, const char *name)
+{
+	const char *dot = strrchr(frame->function, '.');
+
+	return !strcmp(dot ? dot + 1 : frame->function, name);
+}
+
+bool tp_load_is_inside(const struct tp_frame *frame, uint32_t n, uint32_t at)
+{
+	for (uint32_t i = at + 1; i < n; i++)
+		if (frame[i].is_python && strstr(frame[i].file, "torch/utils/data/"))
+			return true;
+	return false;
+}
+
+/* What fetch calls in frame[at]'s place: samples are asked for in a comprehension or by name. */
+static enum tp_load_stage stage_of_fetch(const struct tp_frame *frame, uint32_t at)
+{
+	static const char *const asks[] = {"__getitem__", "__getitems__", "__iter__", "__next__"};
+	const struct tp_frame *called;
+
+	if (!at || !is_called(&frame[at], "fetch"))
+		return TP_LOAD_FETCH;
+	called = &frame[at - 1];
+	if (is_in(called, "/_utils/collate.py"))
+		return TP_LOAD_COLLATE;
+	if (is_in(called, "/_utils/fetch.py") || strstr(frame[at].function, "Iterable"))
+		return TP_LOAD_FETCH;
+	for (uint32_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+		if (is_called(called, asks[i]))
+			return TP_LOAD_FETCH;
+	return TP_LOAD_COLLATE;
+}
+
+static enum tp_load_stage stage_of_loader(const struct tp_frame *frame)
+{
+	if (is_called(frame, "_next_index"))
+		return TP_LOAD_SAMPLER;
+	if (is_called(frame, "_try_get_data"))
+		return TP_LOAD_AWAIT;
+	if (is_called(frame, "__init__") || is_called(frame, "_shutdown_workers") ||
+	    is_called(frame, "_get_iterator") || is_called(frame, "_reset"))
+		return TP_LOAD_START;
+	return TP_LOAD_OTHER;
+}
+
+bool tp_load_is_worker_loop(const struct tp_frame *frame)
+{
+	return is_in(frame, "/_utils/worker.py") && is_called(frame, "_worker_loop");
+}
+
+/* A queue below the worker's loop: batches go out by put, indices come in by get. */
+static enum tp_load_stage stage_of_worker(const struct tp_frame *frame, uint32_t at)
+{
+	for (uint32_t i = 0; i < at; i++)
+		if (is_called(&frame[i], "put"))
+			return TP_LOAD_SEND;
+	return TP_LOAD_AWAIT;
+}
+
+/* From the outermost frame inwards, the last word counts. */
+enum tp_load_stage tp_load_stage_of(const struct tp_frame *frame, uint32_t n)
+{
+	enum tp_load_stage stage = TP_LOAD_NONE;
+
+	for (uint32_t i = n; i-- > 0 && stage != TP_LOAD_SAMPLER;) {
+		if (is_in(&frame[i], "/_utils/fetch.py"))
+			return stage_of_fetch(frame, i);
+		if (tp_load_is_worker_loop(&frame[i])) {
+			stage = stage_of_worker(frame, i);
+		} else if (is_in(&frame[i], "/dataloader.py")) {
+			enum tp_load_stage found = stage_of_loader(&frame[i]);
+
+			stage = stage == TP_LOAD_NONE || found != TP_LOAD_OTHER ? found : stage;
+		}
+	}
+	return stage;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_owners.c - a stack of a sample: which function of the user's, which stage of loading
+ */
+#include "merge/facts/program/sample_owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/origin/own_python.h"
+#include "merge/kit/keyed.h"
+#include "merge/kit/need.h"
+#include "merge/kit/show.h"
+#include "merge/kit/tally.h"
+#include "runtime/base/text.h"
+
+enum { FRAMES_MAX = 512 };
+
+struct state {
+	struct tp_sample_owners owners;	/* first: what readers see */
+	struct tp_keyed row_by;
+	struct tp_tally lines;
+	uint32_t cap_rows;
+};
+
+static void begin(void *opaque, struct tp_facts *facts, const void *params)
+{
+	struct state *state = opaque;
+
+	state->owners.samples = tp_samples_want(facts);
+}
+
+static void free_state(void *opaque)
+{
+	struct state *state = opaque;
+
+	free(state->owners.row);
+	tp_keyed_free(&state->row_by);
+	tp_tally_free(&state->lines);
+}
+
+/* "decode.<locals>.<listcomp>", "<genexpr>": what stands inside a function. */
+static bool is_inside_function(const char *function)
+{
+	const size_t n = strlen(function);
+
+	return n && function[n - 1] == '>' && strcmp(function, "<module>") != 0;
+}
+
+/* The user's innermost function; n: there is none. */
+static uint32_t find_owner(const struct tp_frame *frame, uint32_t n)
+{
+	uint32_t first = n;
+
+	for (uint32_t i = 0; i < n && !tp_load_is_worker_loop(&frame[i]); i++) {
+		if (!frame[i].is_python || !tp_own_python(frame[i].file))
+			continue;
+		if (!is_inside_function(frame[i].function))
+			return i;
+		first = i < first ? i : first;
+	}
+	return first;
+}
+
+static bool is_torch(const struct tp_frame *frame)
+{
+	return frame->is_python &&
+	       (strstr(frame->file, "/torch/") || !strncmp(frame->file, "torch/", 6));
+}
+
+static uint32_t find_row(struct state *state, const struct tp_sample_owner *key)
+{
+	struct tp_sample_owners *owners = &state->owners;
+	uint64_t bits = (uint64_t)key->frame.function_id << 16 | (uint64_t)key->where << 8 |
+			(uint64_t)key->stage << 1 | key->is_in_torch;
+	uint32_t hash = tp_keyed_hash(bits), at, row;
+
+	for (row = tp_keyed_first(&state->row_by, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&state->row_by, hash, &at)) {
+		const struct tp_sample_owner *it = &owners->row[row];
+
+		if (it->frame.function_id == key->frame.function_id && it->where == key->where &&
+		    it->stage == key->stage && it->is_in_torch == key->is_in_torch &&
+		    !it->frame.function[0] == !key->frame.function[0])
+			return row;
+	}
+	row = owners->n_rows++;
+	tp_need_room(&owners->row, &state->cap_rows, owners->n_rows, sizeof(*owners->row));
+	owners->row[row] = *key;
+	if (!tp_keyed_add(&state->row_by, hash, row))
+		tp_need_failed();
+	return row;
+}
+
+static void count_line(struct state *state, uint32_t row, const struct tp_frame *frame, uint64_t n)
+{
+	struct tp_sample_owner *to = &state->owners.row[row];
+	uint64_t n_line = tp_tally_add(&state->lines, row, frame->line, n);
+
+	if (n_line <= to->line_n)
+		return;
+	to->line_n = n_line;
+	to->frame = *frame;
+}
+
+static void count_stack(struct state *state, const struct tp_samples_met *met)
+{
+	static struct tp_frame frame[FRAMES_MAX];
+	static const struct tp_frame nobody = {.function = "", .file = "", .module = ""};
+	uint32_t n = tp_stacks_frames(state->owners.samples->stacks, met->stack, frame, FRAMES_MAX);
+	struct tp_sample_owner key = {.where = met->where, .frame = nobody};
+	uint32_t at, row;
+
+	n = n < FRAMES_MAX ? n : FRAMES_MAX;
+	at = find_owner(frame, n);
+	key.stage = tp_load_stage_of(frame, n);
+	for (uint32_t i = 0; i < at && key.stage == TP_LOAD_NONE; i++)
+		key.is_in_torch |= is_torch(&frame[i]);
+	if (at < n && (key.stage == TP_LOAD_NONE || tp_load_is_inside(frame, n, at)))
+		key.frame = frame[at];
+	row = find_row(state, &key);
+	tp_samples_add(&state->owners.row[row].sum, &met->sum);
+	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
+	count_line(state, row, &key.frame, met->sum.n);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct tp_sample_owner *x = a, *y = b;
+
+	if (x->sum.n != y->sum.n)
+		return x->sum.n < y->sum.n ? 1 : -1;
+	if (x->where != y->where)
+		return x->where < y->where ? -1 : 1;
+	if (x->stage != y->stage)
+		return x->stage < y->stage ? -1 : 1;
+	if (x->is_in_torch != y->is_in_torch)
+		return x->is_in_torch ? 1 : -1;
+	return x->frame.function_id < y->frame.function_id ? -1 : 1;
+}
+
+static void end(void *opaque)
+{
+	struct state *state = opaque;
+	const struct tp_samples *samples = state->owners.samples;
+
+	/* Without names there are no rows either: memory was out. */
+	for (uint32_t i = 0; samples->n_rows && i < samples->n_met; i++)
+		count_stack(state, &samples->met[i]);
+	if (state->owners.n_rows)
+		qsort(state->owners.row, state->owners.n_rows, sizeof(*state->owners.row), compare_rows);
+}
+
+static const struct tp_fact fact = {
+	.name = "sample owners",
+	.bytes = sizeof(struct state),
+	.begin = begin,
+	.end = end,
+	.free = free_state,
+};
+
+const struct tp_sample_owners *tp_sample_owners_want(struct tp_facts *facts)
+{
+	struct state *state = tp_facts_want(facts, &fact, NULL);
+
+	return &state->owners;
+}
+
+const struct tp_sample_owner *tp_sample_owners_top(const struct tp_sample_owners *owners,
+						   enum tp_samples_where where, enum tp_load_stage stage)
+{
+	for (uint32_t i = 0; i < owners->n_rows; i++) {
+		const struct tp_sample_owner *row = &owners->row[i];
+
+		if (row->where == where && row->stage == stage && !row->is_in_torch && row->frame.function[0])
+			return row;
+	}
+	return NULL;
+}
+
+const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_owner *owner)
+{
+	const char *function = owner->frame.function, *inside = strstr(function, ".<locals>.<");
+	struct tp_text out;
+
+	tp_text_init(&out, buf, cap);
+	tp_text_str(&out, tp_show_base(owner->frame.file));
+	if (owner->frame.line)
+		tp_text_fmt(&out, ":%u", owner->frame.line);
+	tp_text_char(&out, ' ');
+	while (*function && function != inside)
+		tp_text_char(&out, *function++);
+	return buf;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_samples.h - what samples add to the overview's advice: the function that it is about
+ *
+ * Of runs without samples nothing is changed. Rules say what costs how much by exact times; samples
+ * name whose code that is, where there are enough of them.
+ */
+#ifndef TP_MERGE_OVERVIEW_SAMPLES_H
+#define TP_MERGE_OVERVIEW_SAMPLES_H
+
+#include "merge/view/overview/overview_advice.h"
+
+/* Waiting for data: at which stage of loading, in whose function, what would help. False: workers are
+ * idle, and what is waited for is little: nobody's fault. */
+bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struct tp_advice *advice);
+
+/* Code between operators: the place begins with the function that most of it is in. */
+void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice);
+/* A function that hardly asks for operators and takes much of a step; by samples alone. */
+tp_advice_judge tp_advice_host_function;
+
+#endif
