@@ -26,6 +26,7 @@
 #include "runtime/probe/host/host_file.h"
 #include "runtime/probe/host/host_flows.h"
 #include "runtime/probe/host/host_parse.h"
+#include "runtime/probe/host/host_threads.h"
 
 enum {
 	MOST_CORES = CPU_SETSIZE,
@@ -397,6 +398,14 @@ static uint32_t get_period_ms(void)
 static void warm_host(void)
 {
 	sample(tp_clock_now());
+	if (host.has_rest)
+		tp_host_threads_begin();
+}
+
+static void report_host(struct tp_text *totals)
+{
+	if (host.has_rest)
+		tp_host_threads_report(totals);
 }
 
 /* Another process's /proc/self stands behind the descriptors: they are of no use here. */
@@ -405,6 +414,7 @@ static void forget_parent(void)
 	for (int i = 0; i < N_SOURCES; i++)
 		tp_own_fd_close(&source[i].file.own);
 	forget_bases();
+	tp_host_threads_forked();
 	host.is_usable_known = false;
 }
 
@@ -414,5 +424,6 @@ const struct tp_probe tp_host_probe = {
 	.warm = warm_host,
 	.period_ms = get_period_ms,
 	.tick = sample,
+	.report = report_host,
 	.forked = forget_parent,
 };
