@@ -104,6 +104,23 @@ Test(view_overview, tells_what_ran_and_where_a_step_goes)
 	cr_expect_not(strstr(text, "LOST"));
 }
 
+Test(view_overview, does_not_call_other_what_was_not_recorded)
+{
+	char *text;
+	uint32_t n = 0;
+
+	make_rank(0);
+	text = print(100, false);
+	cr_expect_not(strstr(text, "operators were not recorded"), "%s", text);
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STEP)
+			event[n++] = event[i];
+	n_events = n;
+	text = print(100, false);
+	cr_expect(strstr(text, "operators were not recorded"), "%s", text);
+	cr_expect_not(strstr(text, "Other"), "%s", text);
+}
+
 Test(view_overview, says_when_and_where_memory_was_at_its_peak)
 {
 	static const char *const wanted[] = {
@@ -142,6 +159,10 @@ Test(view_overview, tells_what_was_different_in_the_slowest_step)
 	fake.run.step[7].dur_ns = 300 * MS;
 	fake.run.step[7].data_wait_ns = 210 * MS;
 	expect_has(print(200, false), data);
+	/* What the profiler does once is no news of the training. */
+	fake.run.step[7].phase = TP_PHASE_WARMUP;
+	cr_expect_not(strstr(print(200, false), "slowest"), "%s", print(200, false));
+	fake.run.step[7].phase = TP_PHASE_WAIT;
 	/* Recorded: the breakdown knows. */
 	fake.run.step[7].dur_ns = 100 * MS;
 	fake.run.step[5].dur_ns = 200 * MS;

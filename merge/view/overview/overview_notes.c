@@ -12,6 +12,7 @@
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "runtime/trace/ring_layout.h"
 
 enum {
 	BARS = 48,	  /* of the row of step durations */
@@ -83,9 +84,10 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	int64_t *value, median;
 	char a[32], b[32], c[32], who[64], growth[160] = "", bars[3 * BARS + 1];
 
-	/* The first step of a process pays for everything that happens once. */
+	/* The first step of a process pays for everything that happens once, a warm-up step for what the
+	 * profiler does once. */
 	for (uint32_t i = 0; i < run->n_steps; i++)
-		if (run->step[i].index &&
+		if (run->step[i].index && run->step[i].phase != TP_PHASE_WARMUP &&
 		    (!slowest || run->step[i].dur_ns > slowest->dur_ns))
 			slowest = &run->step[i];
 	if (!slowest)

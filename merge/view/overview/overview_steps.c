@@ -54,6 +54,15 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 
 static const struct tp_table_def parts_def = {.columns = put_part};
 
+/* Neither operators nor work of devices, nor collectives: RECORD had none of them. */
+static bool is_unknown(const struct tp_overview_sums *sums)
+{
+	for (uint32_t c = 0; c < TP_CAT_N; c++)
+		if (sums->ns[c] && c != TP_CAT_DATA && c != TP_CAT_OTHER)
+			return false;
+	return true;
+}
+
 /* The page draws it, of each rank, too. */
 static void print_breakdown(const struct tp_overview_sums *sums, struct tp_out *out)
 {
@@ -215,6 +224,11 @@ void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview 
 {
 	if (!sums->n_steps)
 		return;
+	if (is_unknown(sums) && tp_out_is_terminal(out)) {
+		tp_out_title(out, "Where a step goes is not known");
+		tp_out_line(out, "", "operators were not recorded (TRAINPROF_RECORD without ops, cuda and comm)");
+		return;
+	}
 	print_breakdown(sums, out);
 	if (sums->n_procs > 1)
 		print_ranks(run, overview, sums, out);
