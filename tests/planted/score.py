@@ -34,7 +34,7 @@ SCHEDULE = "wait=5,warmup=1,active=4,repeat=2"
 RULES = {
     "data-loading": "data-loading", "epoch-start": "epoch-start", "host-code": "host-code",
     "periodic": "every-n-steps", "small-operators": "small-operators",
-    "optimizer": "small-operators|optimizer", "hot-line": "hot-line",
+    "optimizer": "small-operators|optimizer", "hot-line": "hot-line|recomputed-constants",
     "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",
     "threads": "too-many-threads", "recompilation": "recompilation",
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",

@@ -4,76 +4,21 @@
  */
 #include <criterion/criterion.h>
 
-#include "tests/unit/fake_run.h"
+#include "tests/unit/advice_rig.h"
 
-enum { MS = 1000000, EVENTS = 4096, STEPS = 4 };
-
-static const struct tp_view_options options = {.top = 20};
-static struct fake fake;
-static struct tp_proc *proc;
-static struct tp_event event[EVENTS];
-static uint32_t n_events, n_calls;
+static uint32_t n_calls;
 static struct tp_queue queue = {.stream = 7};
 static struct tp_device device = {.name = "a GPU", .major = 8, .n_sms = 108, .warp_threads = 32};
 
 static void set_up(void)
 {
-	fake_init(&fake);
-	n_events = n_calls = 0;
-	proc = fake_proc(&fake, 0);
+	advice_init();
+	n_calls = 0;
 	proc->device = &device;
 	proc->n_devices = 1;
 }
 
 TestSuite(overview_advice, .init = set_up);
-
-static int compare(const void *a, const void *b)
-{
-	const struct tp_event *x = a, *y = b;
-
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
-}
-
-static const char *print(void)
-{
-	qsort(event, n_events, sizeof(event[0]), compare);
-	return fake_print(&fake, &tp_view_overview, &options, event, n_events, 200, false);
-}
-
-static void expect_rules(const char *text, const char *const *wanted)
-{
-	static const char *const all[] = {"memory-growth", "data-loading", "uneven-ranks",
-					  "synchronising", "device-allocations", "pageable-copies",
-					  "host-bound", "communication", "tensor-cores",
-					  "device-idle", "memory-full", "data-parallel", "gloo",
-					  "host-code", "small-operators", NULL};
-
-	for (uint32_t i = 0; all[i]; i++) {
-		bool is_wanted = false;
-		char item[64];
-
-		snprintf(item, sizeof(item), "\n  %s ", all[i]);
-		for (uint32_t k = 0; wanted[k]; k++)
-			is_wanted |= !strcmp(wanted[k], all[i]);
-		cr_expect_eq(strstr(text, item) != NULL, is_wanted, "%s in:\n%s", all[i], text);
-	}
-}
-
-static struct tp_event *add(uint8_t kind, const char *name, int64_t begin, int64_t end)
-{
-	event[n_events] = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
-	return &event[n_events++];
-}
-
-/* Step i from i * 100 ms on, recorded. */
-static void add_steps(void)
-{
-	fake_window(&fake, proc, 0, 0, STEPS * 100 * MS)->n_events = 1;
-	for (uint32_t i = 0; i < STEPS; i++)
-		event[n_events++] = fake_step(&fake, proc, i, i * 100 * MS, (i + 1) * 100 * MS);
-}
 
 /* A call, and what it makes the device do; ns in each step. */
 static void add_work(const char *call, uint8_t kind, const char *name, int64_t asked, int64_t begin,
@@ -215,7 +160,7 @@ Test(overview_advice, tells_waiting_for_a_rank_from_moving_bytes)
 						      at + (r == i % 2 ? 30 : 80) * MS, at + 90 * MS);
 	}
 	expect_rules(print(), (const char *const[]){"communication", NULL});
-	cr_expect(strstr(print(), "only communication goes on, 71.4 % of it until the last rank comes"),
+	cr_expect(strstr(print(), "nothing but communication runs, 71.4 % of it until the last rank comes"),
 		  "%s", print());
 	cr_expect(strstr(print(), "give all ranks as much work in each step"), "%s", print());
 }
@@ -345,23 +290,6 @@ Test(overview_advice, puts_the_dearest_first)
 
 /* ---- the host ---- */
 
-static void add_stack(uint32_t stack, int64_t at)
-{
-	event[n_events] = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
-	event[n_events++].link = stack;
-}
-
-static void add_line(uint32_t stack, uint32_t line)
-{
-	static const char name[] = "main\0/home/me/train.py";
-
-	event[n_events] = fake_span(&fake, proc, 0, TP_REC_FRAME,
-				    fake_string(&fake, TP_STRING_PYFRAME, name, sizeof(name) - 1), 0, 0);
-	event[n_events].flags = TP_FRAME_PYTHON;
-	event[n_events].link = stack;
-	event[n_events++].arg = line;
-}
-
 /* In each step line 10 has an operator of 20 ms, and line 20 so many after it, each after a gap. */
 static void add_gaps(uint32_t n, int64_t gap, int64_t last)
 {
@@ -465,5 +393,73 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 	set_up();
 	add_small(400, 8000);
 	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* In each step line 20 has an operator of this name, so long, and line 10 one of its own for the rest; both
+ * with these numbers of autograd. */
+static void add_named(const char *name, int64_t ns, uint32_t sequence, uint32_t next)
+{
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_OP, "aten::arange", at + 2, at + MS)->link = sequence;
+		add(TP_REC_OP, name, at + MS, at + MS + ns)->link = sequence;
+		add(TP_REC_OP, "aten::cos", at + MS + ns, at + 2 * MS + ns)->link = next;
+		add_stack(1, at + 2 * MS + ns + 1);
+		add(TP_REC_OP, "aten::linear", at + 2 * MS + ns + 2, at + 100 * MS - 1)->link = next;
+	}
+}
+
+Test(overview_advice, sees_copies_into_another_layout)
+{
+	static const char *const copies[] = {"aten::contiguous", "aten::reshape", "aten::to", NULL};
+	const char *text;
+
+	for (uint32_t i = 0; copies[i]; i++) {
+		set_up();
+		add_named(copies[i], 20 * MS, 5, 5);
+		text = print();
+		expect_rules(text, (const char *[]){"layout-copies", NULL});
+		cr_expect(strstr(text, "up to 20.0 % of step time copies tensors"), "%s", text);
+		cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	}
+	/* Too little of it; another operator, that takes as long; a device. */
+	set_up();
+	add_named("aten::contiguous", 14 * MS, 5, 5);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::cat", 14 * MS, 5, 6);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::contiguous", 20 * MS, 5, 5);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_advice, sees_tensors_that_are_computed_from_constants)
+{
+	const char *text;
+
+	add_named("aten::sin", 20 * MS, 5, 5);
+	text = print();
+	expect_rules(text, (const char *[]){"recomputed-constants", NULL});
+	cr_expect(strstr(text, "up to 21.0 % of step time computes tensors"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Without gradients there are no numbers. */
+	set_up();
+	add_named("aten::sin", 20 * MS, TP_NO_SEQ, TP_NO_SEQ);
+	expect_rules(print(), (const char *[]){"recomputed-constants", NULL});
+	/* A gradient was recorded, a parameter used: no constants. */
+	set_up();
+	add_named("aten::sin", 20 * MS, 5, 6);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::linear", 20 * MS, 5, 5);
 	expect_rules(print(), (const char *[]){NULL});
 }

@@ -22,7 +22,8 @@ enum {
 	LATE_TIMES = 3,		/* what any other rank is late */
 	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
 	LAST_LEAST = 3,		/* last in so many collectives, at least */
-	EXPLAINED = 2,		/* of so many parts of its lateness one is explained by the cause */
+	EXPLAINED = 2,		/* what it does longer explains one of so many parts of its lateness, */
+	EXPLAINED_BY_ONE = 4,	/* and the cause alone one of so many */
 	STEADY_PERCENT = 70,	/* of a few steps it is late in so many, */
 	OFTEN_PERCENT = 20,	/* and of MANY_STEPS */
 	MANY_STEPS = 20,
@@ -62,11 +63,11 @@ const char *tp_comm_cause_text(const struct tp_comm_verdict *verdict)
 }
 
 /* What the rank does longer than the others' median does. Communication is no cause: it is
- * where the others wait. */
-static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
-		       struct tp_comm_verdict *verdict)
+ * where the others wait. Returns how much longer all of it is. */
+static int64_t find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
+			  struct tp_comm_verdict *verdict)
 {
-	int64_t *other = malloc((n_ranks + 1) * sizeof(*other));
+	int64_t *other = malloc((n_ranks + 1) * sizeof(*other)), sum = 0;
 
 	for (uint32_t category = 0; other && category < TP_CAT_N; category++) {
 		int64_t excess;
@@ -81,12 +82,14 @@ static void find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
 			break;
 		tp_sort_i64(other, n);
 		excess = tp_sub(per_step(verdict->rank, category), other[n / 2]);
+		sum = tp_add(sum, excess > 0 ? excess : 0);
 		if (excess > verdict->excess_ns) {
 			verdict->excess_ns = excess;
 			verdict->cause = category;
 		}
 	}
 	free(other);
+	return sum;
 }
 
 static int64_t find_wall(const struct tp_comm_rank *rank)
@@ -150,7 +153,7 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		       struct tp_comm_verdict *verdict)
 {
 	const struct tp_comm_rank *worst = NULL;
-	int64_t others = 0, wall_ns;
+	int64_t others = 0, wall_ns, explained_ns;
 
 	for (uint32_t i = 0; i < n_ranks; i++)
 		if (!worst || rank[i].late_ns > worst->late_ns)
@@ -169,8 +172,9 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 	if (verdict->late_step_ns < LATE_LEAST_NS)
 		return;
 	verdict->rank = worst;
-	find_cause(rank, n_ranks, verdict);
-	if (verdict->excess_ns < verdict->late_step_ns / EXPLAINED)
+	explained_ns = find_cause(rank, n_ranks, verdict);
+	if (explained_ns < verdict->late_step_ns / EXPLAINED ||
+	    verdict->excess_ns < verdict->late_step_ns / EXPLAINED_BY_ONE)
 		verdict->rank = NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/program/waste.h"
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
@@ -281,9 +282,11 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->owner_of = tp_launches_notes(overview->launches);
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
+	overview->rounds = has_ranks(run) ? tp_comm_rounds_want(facts) : NULL;
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
 	overview->owners = tp_sample_owners_want(facts);
 	overview->cores = tp_cores_want(facts);
+	tp_facts_want(facts, &tp_fact_waste, NULL);
 	overview->memory = tp_memcurve_new();
 	if (!overview->memory)
 		tp_need_failed();

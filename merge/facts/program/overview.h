@@ -9,6 +9,7 @@
 #define TP_MERGE_OVERVIEW_H
 
 #include "merge/facts/comm/comm.h"
+#include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/program/cores.h"
 #include "merge/facts/program/sample_owners.h"
 #include "merge/facts/program/sites.h"
@@ -61,6 +62,7 @@ struct tp_overview {
 	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_habits habits;
 	const struct tp_comm *comm;	/* NULL: a single rank */
+	const struct tp_comm_rounds *rounds;	/* NULL: likewise */
 	struct tp_sites *sites;
 	const struct tp_sample_owners *owners;
 	const struct tp_cores *cores;

@@ -19,17 +19,10 @@
 #include "runtime/base/hash.h"
 #include "runtime/trace/torch_names.h"
 
-enum { PLACE_MAX = 300 };
-
-/* What a process's operators with one stack cost. */
-struct row {
-	uint32_t proc, stack;
-	uint32_t line;		/* at the end: plus one, 0 none */
-	uint32_t step;		/* of its process, counted, when bytes were charged last */
-	int64_t figure[TP_SITE_N]; /* KEPT: of the last step only */
-	int64_t kept, kept_before; /* bytes alive; the same at the end of the step before */
-	uint32_t before;	/* row plus one of what came before the longest gap, 0: none */
-	int64_t longest_ns;
+enum {
+	PLACE_MAX = 300,
+	HELD_NS = 5000000,		/* sys.getswitchinterval(), */
+	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
 };
 
 struct thread {
@@ -38,26 +31,13 @@ struct thread {
 	int64_t gap_ns;		/* before a loader was asked, since the last operator */
 };
 
-struct process {
+struct tp_sites_process {
 	struct thread *thread;
 	uint32_t n_threads;
 	uint32_t step;		/* counted from 1; 0: before the first */
 	int64_t step_end_ns;
 	int64_t comm_until_ns;	/* end of the collectives that have begun */
 	bool has_rows;
-};
-
-struct tp_sites {
-	struct tp_origins *origins;
-	struct process *proc;
-	uint32_t n_procs;
-	struct row *row;
-	uint32_t n_rows, cap_rows;
-	struct tp_keyed keyed;
-	char **place;		/* of lines */
-	uint32_t n_lines, cap_lines;
-	uint32_t n_with_rows;	/* processes that have any */
-	bool is_incomplete;
 };
 
 static void begin_sites(void *state, struct tp_facts *facts, const void *params)
@@ -69,7 +49,7 @@ static void begin_sites(void *state, struct tp_facts *facts, const void *params)
 	sites->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	sites->proc = tp_need(run->n_procs, sizeof(*sites->proc));
 	for (uint32_t i = 0; i < run->n_procs; i++) {
-		struct process *proc = &sites->proc[i];
+		struct tp_sites_process *proc = &sites->proc[i];
 
 		/* Behind the threads stands the nobody of events without a known one. */
 		proc->n_threads = run->proc[i]->n_threads + 1;
@@ -95,7 +75,7 @@ static void free_sites(void *state)
 
 static struct thread *thread_of(struct tp_sites *sites, const struct tp_event *event)
 {
-	struct process *proc = &sites->proc[event->proc->at];
+	struct tp_sites_process *proc = &sites->proc[event->proc->at];
 	uint32_t at = tp_thread_at(event);
 
 	return at < proc->n_threads ? &proc->thread[at] : NULL;
@@ -115,7 +95,7 @@ static uint32_t find_row(struct tp_sites *sites, uint32_t proc, uint32_t stack)
 		     sizeof(*sites->row)) ||
 	    !tp_keyed_add(&sites->keyed, hash, sites->n_rows))
 		return 0;
-	sites->row[sites->n_rows] = (struct row){.proc = proc, .stack = stack};
+	sites->row[sites->n_rows] = (struct tp_sites_row){.proc = proc, .stack = stack};
 	sites->n_with_rows += !sites->proc[proc].has_rows;
 	sites->proc[proc].has_rows = true;
 	return ++sites->n_rows;
@@ -129,10 +109,11 @@ static uint32_t row_of(struct tp_sites *sites, const struct tp_event *event)
 	return stack ? find_row(sites, event->proc->at, stack) : 0;
 }
 
-static void take_gap(struct row *row, const struct thread *thread, int64_t ns)
+static void take_gap(struct tp_sites_row *row, const struct thread *thread, int64_t ns)
 {
 	if (ns > 0)
 		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
+	row->n_held += ns >= HELD_NS && ns < HELD_NS + HELD_OVER_NS;
 	if (ns <= row->longest_ns)
 		return;
 	row->longest_ns = ns;
@@ -140,7 +121,7 @@ static void take_gap(struct row *row, const struct thread *thread, int64_t ns)
 }
 
 /* From what last went on until the event. */
-static int64_t since_last(const struct process *proc, const struct thread *thread,
+static int64_t since_last(const struct tp_sites_process *proc, const struct thread *thread,
 			  const struct tp_event *event)
 {
 	return tp_sub(event->begin_ns, thread->until_ns > proc->comm_until_ns ? thread->until_ns
@@ -149,10 +130,10 @@ static int64_t since_last(const struct process *proc, const struct thread *threa
 
 static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 {
-	const struct process *proc = &sites->proc[event->proc->at];
+	const struct tp_sites_process *proc = &sites->proc[event->proc->at];
 	struct thread *thread = thread_of(sites, event);
 	uint32_t at;
-	struct row *row;
+	struct tp_sites_row *row;
 
 	if (!thread || event->flags & TP_F_ASYNC || event->begin_ns < thread->until_ns)
 		return;
@@ -175,7 +156,7 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
  * at the end of a loop, before the loader is asked, is in the gap that goes on after it. */
 static void take_range(struct tp_sites *sites, const struct tp_event *event)
 {
-	struct process *proc = &sites->proc[event->proc->at];
+	struct tp_sites_process *proc = &sites->proc[event->proc->at];
 	struct thread *thread = thread_of(sites, event);
 
 	if (event->end_ns > proc->comm_until_ns &&
@@ -192,7 +173,7 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 
 static void take_step(struct tp_sites *sites, const struct tp_event *event)
 {
-	struct process *proc = &sites->proc[event->proc->at];
+	struct tp_sites_process *proc = &sites->proc[event->proc->at];
 
 	/* A gap that began before the first step of a window began outside of it. */
 	if (event->begin_ns > proc->step_end_ns)
@@ -227,7 +208,7 @@ static void take_event(void *state, const struct tp_event *event)
 void tp_sites_call(struct tp_sites *sites, const struct tp_event *event)
 {
 	uint32_t at = row_of(sites, event);
-	struct row *row;
+	struct tp_sites_row *row;
 
 	if (!at)
 		return;
@@ -244,9 +225,19 @@ uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event)
 	return row_of(sites, event);
 }
 
+void tp_sites_charge(struct tp_sites *sites, uint32_t tag, enum tp_site_figure figure, int64_t more)
+{
+	struct tp_sites_row *row;
+
+	if (!tag || tag > sites->n_rows)
+		return;
+	row = &sites->row[tag - 1];
+	row->figure[figure] = tp_add(row->figure[figure], more);
+}
+
 void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes)
 {
-	struct row *row;
+	struct tp_sites_row *row;
 
 	if (!tag || tag > sites->n_rows)
 		return;
@@ -323,84 +314,7 @@ bool tp_sites_is_incomplete(const struct tp_sites *sites)
 	return sites->is_incomplete;
 }
 
-/* Sums by line, of a process or of all; NULL: no memory, no lines. */
-static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_proc *proc)
-{
-	struct tp_site *line = calloc(sites->n_lines + 1, sizeof(*line));
-
-	for (uint32_t i = 0; line && i < sites->n_rows; i++) {
-		const struct row *row = &sites->row[i];
-
-		if (!row->line || (proc && row->proc != proc->at))
-			continue;
-		if (row->longest_ns > line[row->line - 1].longest_ns && row->before &&
-		    sites->row[row->before - 1].line) {
-			line[row->line - 1].longest_ns = row->longest_ns;
-			line[row->line - 1].stack = row->stack;
-			line[row->line - 1].before_stack = sites->row[row->before - 1].stack;
-			line[row->line - 1].before =
-				sites->place[sites->row[row->before - 1].line - 1];
-		}
-		for (uint32_t k = 0; k < TP_SITE_N; k++)
-			line[row->line - 1].figure[k] =
-				tp_add(line[row->line - 1].figure[k], row->figure[k]);
-	}
-	for (uint32_t i = 0; line && i < sites->n_lines; i++)
-		line[i].place = sites->place[i];
-	return line;
-}
-
-uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
-		      enum tp_site_figure by, struct tp_site *site, uint32_t max)
-{
-	struct tp_site *line = sum_lines(sites, proc);
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; line && i < sites->n_lines; i++) {
-		uint32_t at = n;
-
-		if (line[i].figure[by] <= 0)
-			continue;
-		while (at > 0 && site[at - 1].figure[by] < line[i].figure[by])
-			at--;
-		if (at == max)
-			continue;
-		if (n < max)
-			n++;
-		memmove(site + at + 1, site + at, (n - at - 1) * sizeof(*site));
-		site[at] = line[i];
-	}
-	free(line);
-	return n;
-}
-
 struct tp_stacks *tp_sites_stacks(const struct tp_sites *sites)
 {
 	return tp_origins_stacks(sites->origins);
-}
-
-static int64_t spent(const struct tp_site *line)
-{
-	return tp_add(line->figure[TP_SITE_TIME], line->figure[TP_SITE_GAP]);
-}
-
-bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
-		     struct tp_site *site, int64_t *more_ns)
-{
-	struct tp_site *all = sum_lines(sites, NULL), *own = sum_lines(sites, proc);
-	int64_t others = sites->n_with_rows > 1 ? sites->n_with_rows - 1 : 1;
-
-	*more_ns = 0;
-	for (uint32_t i = 0; all && own && i < sites->n_lines; i++) {
-		int64_t rest = tp_sub(spent(&all[i]), spent(&own[i])) / others;
-		int64_t more = tp_sub(spent(&own[i]), rest);
-
-		if (more <= *more_ns)
-			continue;
-		*more_ns = more;
-		*site = own[i];
-	}
-	free(all);
-	free(own);
-	return *more_ns > 0;
 }

@@ -25,6 +25,8 @@ enum tp_site_figure {
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
+	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */
+	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
 	TP_SITE_N
 };
 
@@ -42,8 +44,10 @@ extern const struct tp_fact tp_fact_sites;
 
 /* A CALL that is not inside another one. */
 void tp_sites_call(struct tp_sites *sites, const struct tp_event *event);
-/* Who is charged for what the event's thread does now, for tp_sites_kept; 0: nobody. */
+/* Who is charged for what the event's thread does now; 0: nobody. */
 uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event);
+/* So much more of a figure, charged to `tag`. */
+void tp_sites_charge(struct tp_sites *sites, uint32_t tag, enum tp_site_figure figure, int64_t more);
 /* So many bytes more (freed: negative) are alive of what was charged to `tag`. */
 void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes);
 bool tp_sites_is_incomplete(const struct tp_sites *sites);	/* out of memory: there are no lines */
@@ -55,6 +59,13 @@ uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
  * further out than the lines: "train.py main, from line 17 to line 20". From a line back to one above it,
  * who called it is named, too: it may be two calls. False: there is none. */
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap);
+
+/* The figure of all lines of all processes. */
+int64_t tp_sites_sum(const struct tp_sites *sites, enum tp_site_figure figure);
+
+/* Gaps in steps as long as Python's lock is kept from who asks for it (5 ms, its switch interval), and
+ * the number of stacks that they came before. */
+uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks);
 
 /* The line on which the process spends more than the others do on average, operators and gaps
  * together. False: none. *more_ns: so much. */

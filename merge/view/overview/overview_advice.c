@@ -70,14 +70,14 @@ static void find_dataset(const struct tp_run *run, char *place, size_t cap)
 	}
 }
 
-static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *advice)
+static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview *overview = facts->overview;
 	bool has_workers = false, has_none = false;
 	int64_t wait, all;
 	char a[32];
 
-	if (!tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
+	if (facts->is_late_by_data || !tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
 		return false;
 	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
 		const struct tp_name *name = tp_names_at(overview->names, i);
@@ -98,92 +98,6 @@ static bool judge_data(const struct tp_advice_facts *facts, struct tp_advice *ad
 	return tp_advice_load(facts, has_workers, advice);
 }
 
-/* ---- ranks ---- */
-
-/* Where it spends so much more; nothing, when its lines do not explain half of it. */
-static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_rank *rank,
-			struct tp_advice *advice)
-{
-	struct tp_site site;
-	int64_t more;
-
-	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
-	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
-		return;
-	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
-		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
-	else
-		tp_advice_gap(facts, &site, advice);
-}
-
-static bool judge_ranks(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	struct tp_comm_verdict verdict = {.rank = NULL};
-	const struct tp_comm_rank *rank;
-	uint32_t n = 0;
-	char who[64], a[32], b[32];
-
-	if (!facts->overview->comm || !facts->sums->n_steps)
-		return false;
-	rank = tp_comm_ranks(facts->overview->comm, &n);
-	if (rank)
-		tp_comm_judge(rank, n, &verdict);
-	if (!verdict.rank)
-		return false;
-	advice->percent = tp_advice_percent(verdict.late_step_ns,
-				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
-		 tp_label_proc(who, facts->run, verdict.rank->proc),
-		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
-		 tp_comm_cause_text(&verdict));
-	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
-	find_excess(facts, verdict.rank, advice);
-	return true;
-}
-
-/* How long ranks wait for each other, of all ranks together, as sums of categories are. */
-static int64_t find_waiting(const struct tp_advice_facts *facts)
-{
-	const struct tp_comm_rank *rank;
-	int64_t sum = 0;
-	uint32_t n = 0;
-
-	if (!facts->overview->comm)
-		return 0;
-	rank = tp_comm_ranks(facts->overview->comm, &n);
-	for (uint32_t i = 0; i < n; i++)
-		sum = tp_add(sum, rank[i].held_ns);
-	return sum;
-}
-
-static bool judge_communication(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM];
-	int64_t waiting_ns;
-	struct tp_text text;
-	bool is_waiting;
-	char a[32];
-
-	if (facts->is_explained)
-		return false;
-	waiting_ns = find_waiting(facts);
-	is_waiting = waiting_ns >= comm_ns / 2;
-	advice->percent = tp_advice_percent(comm_ns, facts->sums->all_ns);
-	tp_text_init(&text, advice->evidence, sizeof(advice->evidence));
-	tp_text_fmt(&text, "%s of a step only communication goes on",
-		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
-	if (is_waiting)
-		tp_text_fmt(&text, ", %s of it until the last rank comes, which is not always the same",
-			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
-					    (double)comm_ns));
-	/* What is waited for is not made shorter by larger buckets. */
-	snprintf(advice->todo, sizeof(advice->todo), "%s: -v comm",
-		 is_waiting ? "give all ranks as much work in each step (inputs of one length, cores for all)"
-			    : "larger batches, gradient accumulation, larger buckets");
-	return true;
-}
-
 /* ---- the table ---- */
 
 /* Those that explain others come before them. */
@@ -196,17 +110,22 @@ static const struct rule {
     {"memory-growth", 0, tp_advice_growth, false},
     {"memory-full", 0, tp_advice_memory_full, true},
     {"data-parallel", 0, tp_advice_data_parallel, true},
+    {"uneven-ranks", 5, tp_advice_ranks, false},
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
     {"epoch-start", 5, tp_advice_epochs, false},
     {"every-n-steps", 5, tp_advice_period, false},
     {"step-growth", 10, tp_advice_trend, false},
-    {"uneven-ranks", 5, judge_ranks, false},
     {"synchronising", 5, tp_advice_waits, true},
     {"device-allocations", 1, tp_advice_allocations, true},
     {"pageable-copies", 5, tp_advice_copies, true},
     {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
-    {"communication", 15, judge_communication, false},
+    {"communication", 15, tp_advice_communication, false},
+    {"recompilation", 10, tp_advice_recompilation, false},
+    {"too-many-threads", 15, tp_advice_threads, false},
+    {"interpreter-lock", 10, tp_advice_lock, false},
+    {"layout-copies", 15, tp_advice_layout_copies, false},
+    {"recomputed-constants", 15, tp_advice_constants, false},
     {"host-code", 15, tp_advice_host_code, false},
     {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
@@ -300,7 +219,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		    !rules[i].judge(&facts, next) ||
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))
 			continue;
-		facts.is_uneven |= rules[i].judge == judge_ranks;
+		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		facts.is_explained |= next->percent >= 0;

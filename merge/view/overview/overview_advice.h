@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_advice.h - the inside of the overview's advice: overview_advice.c has the table of rules
- * and those of data and ranks, overview_devices.c those of devices, overview_setup.c those of memory
- * and of how the run is set up, overview_rhythm.c those of the steps of the whole run,
- * overview_code.c those of the program's own lines
+ * overview_advice.h - the inside of the overview's advice: the table of rules is in overview_advice.c
+ *
+ * Rules: overview_advice.c of data; overview_ranks.c of ranks and collectives; overview_devices.c of
+ * devices; overview_setup.c of memory and of how the run is set up; overview_rhythm.c of the steps of the
+ * whole run; overview_code.c of the program's own lines; overview_operators.c of operators whose work
+ * could be saved; overview_cores.c of what threads wait for; overview_compile.c of torch.compile.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -34,17 +36,23 @@ struct tp_advice_facts {
 	const struct tp_rhythm *rhythm;
 	struct tp_gpu_figures gpu;	/* of all devices */
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
-	bool is_uneven;			/* the rule of ranks applies: it names what the late one does */
+	bool is_uneven;			/* the rule of ranks applies: it names what the late one does, */
+	bool is_late_by_data;		/* which is loading data */
+	bool is_short_of_cores;		/* more threads are ready than there are cores */
+	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_explained;		/* any rule before does */
 };
 
 /* False: nothing to say. */
-typedef bool tp_advice_judge(const struct tp_advice_facts *facts, struct tp_advice *advice);
+/* It may note in `facts` what later rules are to know. */
+typedef bool tp_advice_judge(struct tp_advice_facts *facts, struct tp_advice *advice);
 tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo,
 	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
-	tp_advice_host_code, tp_advice_small_operators;
+	tp_advice_host_code, tp_advice_small_operators, tp_advice_layout_copies, tp_advice_constants,
+	tp_advice_ranks, tp_advice_communication, tp_advice_threads, tp_advice_lock,
+	tp_advice_recompilation;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {
@@ -57,5 +65,7 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 /* What runs outside operators before those of the line, and the function that it is in. */
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
 		   struct tp_advice *advice);
+
+bool tp_advice_has_devices(const struct tp_run *run);
 
 #endif

@@ -37,7 +37,7 @@ void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *si
 		 site->before ? site->before : "the begin of the step", site->place);
 }
 
-static bool has_devices(const struct tp_run *run)
+bool tp_advice_has_devices(const struct tp_run *run)
 {
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		if (run->proc[i]->n_devices)
@@ -63,7 +63,7 @@ static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 
 /* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
  * time in which nothing at all goes on. */
-bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	struct tp_site site;
@@ -71,9 +71,10 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 	char a[32];
 
 	/* Where operators were not recorded, all is outside of them. */
-	if (facts->is_uneven || facts->is_periodic || !sums->n_steps || sums->ns[TP_CAT_CPU] <= 0)
+	if (facts->is_uneven || facts->is_periodic || facts->is_compiling || !sums->n_steps ||
+	    sums->ns[TP_CAT_CPU] <= 0)
 		return false;
-	if (has_devices(facts->run))
+	if (tp_advice_has_devices(facts->run))
 		return false;
 	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
 	    !is_own_code(&site, sums->n_steps))
@@ -95,7 +96,7 @@ bool tp_advice_host_code(const struct tp_advice_facts *facts, struct tp_advice *
 /* ---- small operators ---- */
 
 /* Lines of the backward pass have what the forward pass asked for. */
-bool tp_advice_small_operators(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	const struct tp_site *most = NULL;
@@ -104,7 +105,7 @@ bool tp_advice_small_operators(const struct tp_advice_facts *facts, struct tp_ad
 	uint32_t n;
 	char a[32], b[32];
 
-	if (has_devices(facts->run) || !sums->n_steps)
+	if (tp_advice_has_devices(facts->run) || !sums->n_steps)
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {

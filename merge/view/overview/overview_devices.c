@@ -20,7 +20,7 @@ static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
 }
 
 /* Waiting is a fault only when the device has nothing to do afterwards. */
-bool tp_advice_waits(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
@@ -43,7 +43,7 @@ bool tp_advice_waits(const struct tp_advice_facts *facts, struct tp_advice *advi
 	return true;
 }
 
-bool tp_advice_host(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t data, all, kernel_ns;
@@ -69,7 +69,7 @@ bool tp_advice_host(const struct tp_advice_facts *facts, struct tp_advice *advic
 	return true;
 }
 
-bool tp_advice_idle(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	int64_t idle = tp_sub(facts->gpu.all_ns, facts->gpu.busy_ns);
 	char a[32];
@@ -95,7 +95,7 @@ static bool has_tensor_cores(const struct tp_overview *overview)
 	return false;
 }
 
-bool tp_advice_tensor_cores(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
@@ -113,7 +113,7 @@ bool tp_advice_tensor_cores(const struct tp_advice_facts *facts, struct tp_advic
 	return true;
 }
 
-bool tp_advice_allocations(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 
@@ -129,7 +129,7 @@ bool tp_advice_allocations(const struct tp_advice_facts *facts, struct tp_advice
 	return true;
 }
 
-bool tp_advice_copies(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 

@@ -277,18 +277,18 @@ static bool take(const struct tp_rhythm_found *found, struct tp_advice *advice)
 	return true;
 }
 
-bool tp_advice_epochs(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_epochs(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	return take(&facts->rhythm->found[TP_RHYTHM_EPOCHS], advice);
 }
 
-bool tp_advice_trend(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	return take(&facts->rhythm->found[TP_RHYTHM_TREND], advice);
 }
 
 /* With the longest gap of a window that met such a step, where it is most of what the step takes longer. */
-bool tp_advice_period(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_rhythm_found *found = &facts->rhythm->found[TP_RHYTHM_PERIOD];
 	struct tp_site site;

@@ -73,7 +73,7 @@ static bool find_growth(const struct tp_overview_proc *proc, bool is_device, str
 	return step >= GROWTH_LEAST;
 }
 
-bool tp_advice_growth(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview *overview = facts->overview;
 	struct growth worst = {.bytes = 0}, growth;
@@ -104,7 +104,7 @@ bool tp_advice_growth(const struct tp_advice_facts *facts, struct tp_advice *adv
 }
 
 /* By the ledger, tensors only: what the allocator keeps and others hold comes on top. */
-bool tp_advice_memory_full(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_memory_full(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_run *run = facts->run;
 	const struct tp_step_row *most = NULL;
@@ -150,7 +150,7 @@ static bool has_name(const struct tp_overview *overview, const char *begin)
 	return false;
 }
 
-bool tp_advice_data_parallel(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_data_parallel(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	uint32_t n = tp_gpu_time_count(facts->overview->gpu);
 
@@ -164,7 +164,7 @@ bool tp_advice_data_parallel(const struct tp_advice_facts *facts, struct tp_advi
 	return true;
 }
 
-bool tp_advice_gloo(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_gloo(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	char a[32];
 

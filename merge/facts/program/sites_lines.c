@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites_lines.c - part of sites.h: rows by process and stack summed up by source line
+ */
+#include "merge/facts/program/sites_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/kit/sum.h"
+
+/* Sums by line, of a process or of all; NULL: no memory, no lines. */
+static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_proc *proc)
+{
+	struct tp_site *line = calloc(sites->n_lines + 1, sizeof(*line));
+
+	for (uint32_t i = 0; line && i < sites->n_rows; i++) {
+		const struct tp_sites_row *row = &sites->row[i];
+
+		if (!row->line || (proc && row->proc != proc->at))
+			continue;
+		if (row->longest_ns > line[row->line - 1].longest_ns && row->before &&
+		    sites->row[row->before - 1].line) {
+			line[row->line - 1].longest_ns = row->longest_ns;
+			line[row->line - 1].stack = row->stack;
+			line[row->line - 1].before_stack = sites->row[row->before - 1].stack;
+			line[row->line - 1].before =
+				sites->place[sites->row[row->before - 1].line - 1];
+		}
+		for (uint32_t k = 0; k < TP_SITE_N; k++)
+			line[row->line - 1].figure[k] =
+				tp_add(line[row->line - 1].figure[k], row->figure[k]);
+	}
+	for (uint32_t i = 0; line && i < sites->n_lines; i++)
+		line[i].place = sites->place[i];
+	return line;
+}
+
+uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
+		      enum tp_site_figure by, struct tp_site *site, uint32_t max)
+{
+	struct tp_site *line = sum_lines(sites, proc);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; line && i < sites->n_lines; i++) {
+		uint32_t at = n;
+
+		if (line[i].figure[by] <= 0)
+			continue;
+		while (at > 0 && site[at - 1].figure[by] < line[i].figure[by])
+			at--;
+		if (at == max)
+			continue;
+		if (n < max)
+			n++;
+		memmove(site + at + 1, site + at, (n - at - 1) * sizeof(*site));
+		site[at] = line[i];
+	}
+	free(line);
+	return n;
+}
+
+int64_t tp_sites_sum(const struct tp_sites *sites, enum tp_site_figure figure)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < sites->n_rows; i++)
+		if (sites->row[i].line)
+			sum = tp_add(sum, sites->row[i].figure[figure]);
+	return sum;
+}
+
+uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks)
+{
+	uint32_t n = 0;
+
+	*n_stacks = 0;
+	for (uint32_t i = 0; i < sites->n_rows; i++) {
+		n += sites->row[i].n_held;
+		*n_stacks += sites->row[i].n_held != 0;
+	}
+	return n;
+}
+
+static int64_t spent(const struct tp_site *line)
+{
+	return tp_add(line->figure[TP_SITE_TIME], line->figure[TP_SITE_GAP]);
+}
+
+bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
+		     struct tp_site *site, int64_t *more_ns)
+{
+	struct tp_site *all = sum_lines(sites, NULL), *own = sum_lines(sites, proc);
+	int64_t others = sites->n_with_rows > 1 ? sites->n_with_rows - 1 : 1;
+
+	*more_ns = 0;
+	for (uint32_t i = 0; all && own && i < sites->n_lines; i++) {
+		int64_t rest = tp_sub(spent(&all[i]), spent(&own[i])) / others;
+		int64_t more = tp_sub(spent(&own[i]), rest);
+
+		if (more <= *more_ns)
+			continue;
+		*more_ns = more;
+		*site = own[i];
+	}
+	free(all);
+	free(own);
+	return *more_ns > 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread_times.c - processor time of threads, out of the END blocks: see thread_times.h
+ */
+#include "merge/facts/program/thread_times.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/model/label.h"
+
+/* A file may say anything. */
+static int64_t ns_of(uint64_t value)
+{
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+static void add_thread(struct tp_thread_times *times, const char *tid, const char *value)
+{
+	struct tp_thread_time *thread = &times->thread[times->n_threads];
+	char *end;
+
+	thread->tid = (uint32_t)strtoul(tid, NULL, 10);
+	thread->cpu_ns = ns_of(strtoull(value, &end, 10));
+	thread->wait_ns = ns_of(strtoull(end, &end, 10));
+	snprintf(thread->name, sizeof(thread->name), "%s", *end ? end + 1 : "");
+	times->n_threads++;
+}
+
+bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
+			struct tp_thread_times *times)
+{
+	const char *totals = NULL, *at;
+	char tid[64], value[64];
+
+	memset(times, 0, sizeof(*times));
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == proc && tp_fact_u64(run->window[i].totals, "threads.wall", 0))
+			totals = run->window[i].totals;
+	if (!totals)
+		return false;
+	times->wall_ns = ns_of(tp_fact_u64(totals, "threads.wall", 0));
+	times->cores = (uint32_t)tp_fact_u64(totals, "threads.cores", 0);
+	times->cpu_ns = ns_of(tp_fact_u64(totals, "threads.cpu", 0));
+	times->wait_ns = ns_of(tp_fact_u64(totals, "threads.wait", 0));
+	at = totals;
+	while (times->n_threads < TP_THREAD_TIMES_MAX &&
+	       tp_fact_next(&at, "thread.", tid, value, sizeof(value)))
+		add_thread(times, tid, value);
+	return times->cores > 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread_times.h - processor time of a process's threads, and how long they were ready to run and had
+ * no core
+ *
+ * As the process reported it when its last window ended, since its session opened: the whole run, not
+ * only windows. Needs no event. The profiler's own threads are left out.
+ */
+#ifndef TP_MERGE_THREAD_TIMES_H
+#define TP_MERGE_THREAD_TIMES_H
+
+#include "merge/model/model.h"
+
+enum { TP_THREAD_TIMES_MAX = 16 };
+
+struct tp_thread_time {
+	uint32_t tid;
+	int64_t cpu_ns, wait_ns;
+	char name[32];
+};
+
+struct tp_thread_times {
+	uint32_t cores;			/* that the process may use */
+	int64_t wall_ns;
+	int64_t cpu_ns, wait_ns;	/* of all threads */
+	/* Those that ran or waited for a core longest. */
+	struct tp_thread_time thread[TP_THREAD_TIMES_MAX];
+	uint32_t n_threads;
+};
+
+/* False: it did not report any (RECORD without host, another kernel, an older trace). */
+bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
+			struct tp_thread_times *times);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waste.c - operators in steps whose work could be saved: see waste.h
+ */
+#include "merge/facts/program/waste.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/facts/origin/module_origin.h"
+#include "merge/facts/program/sites.h"
+#include "merge/kit/need.h"
+#include "merge/kit/sum.h"
+
+enum class {
+	UNKNOWN,	/* not looked at */
+	PLAIN,
+	COPY,		/* called by itself: into another layout, or type */
+	FACTORY,	/* of a tensor from nothing but numbers */
+	LEARNED,	/* uses parameters: no constant comes of it */
+};
+
+static const struct {
+	const char *name;
+	enum class class;
+} classes[] = {
+	{"aten::contiguous", COPY}, {"aten::reshape", COPY}, {"aten::flatten", COPY},
+	{"aten::to", COPY}, {"aten::clone", COPY},
+	{"aten::arange", FACTORY}, {"aten::linspace", FACTORY}, {"aten::logspace", FACTORY},
+	{"aten::eye", FACTORY}, {"aten::full", FACTORY}, {"aten::ones", FACTORY},
+	{"aten::zeros", FACTORY}, {"aten::hann_window", FACTORY}, {"aten::tril_indices", FACTORY},
+	{"aten::triu_indices", FACTORY}, {"aten::range", FACTORY},
+	{"aten::linear", LEARNED}, {"aten::embedding", LEARNED}, {"aten::conv1d", LEARNED},
+	{"aten::conv2d", LEARNED}, {"aten::conv3d", LEARNED}, {"aten::layer_norm", LEARNED},
+	{"aten::batch_norm", LEARNED}, {"aten::lstm", LEARNED}, {"aten::gru", LEARNED},
+};
+
+/* What a thread computes from constants. Whether an operator recorded a gradient is known when the next
+ * one comes: the number of the next node of autograd is then another one. */
+struct chain {
+	uint32_t outer;		/* where the function was called that does it */
+	uint32_t sequence;	/* of its operators; TP_NO_SEQ: none has told */
+	uint32_t tag;		/* of the last operator, which is charged with the next one; 0: none */
+	int64_t ns;
+	bool is_open;
+};
+
+struct process {
+	struct chain *chain;	/* by thread */
+	uint32_t n_threads;
+	int64_t step_end_ns;
+};
+
+struct waste {
+	struct tp_origins *origins;
+	struct tp_sites *sites;
+	struct process *proc;	/* by tp_proc.at */
+	uint32_t n_procs;
+	uint8_t *class;		/* by tp_string.same */
+	uint32_t n_names;
+};
+
+static void begin_waste(void *state, struct tp_facts *facts, const void *params)
+{
+	const struct tp_run *run = tp_facts_run(facts);
+	struct waste *waste = state;
+
+	waste->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
+	waste->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
+	waste->n_procs = run->n_procs;
+	waste->proc = tp_need(run->n_procs, sizeof(*waste->proc));
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		/* Behind the threads stands the nobody of events without a known one. */
+		waste->proc[i].n_threads = run->proc[i]->n_threads + 1;
+		waste->proc[i].chain = tp_need(waste->proc[i].n_threads, sizeof(struct chain));
+	}
+}
+
+static void free_waste(void *state)
+{
+	struct waste *waste = state;
+
+	for (uint32_t i = 0; i < waste->n_procs; i++)
+		free(waste->proc[i].chain);
+	free(waste->proc);
+	free(waste->class);
+}
+
+static enum class class_of(struct waste *waste, const struct tp_string *name)
+{
+	tp_need_room(&waste->class, &waste->n_names, (uint64_t)name->same + 1, sizeof(*waste->class));
+	if (waste->class[name->same] == UNKNOWN) {
+		enum class found = PLAIN;
+
+		for (uint32_t i = 0; name->bytes && i < sizeof(classes) / sizeof(classes[0]); i++)
+			if (!strcmp(name->bytes, classes[i].name))
+				found = classes[i].class;
+		waste->class[name->same] = (uint8_t)found;
+	}
+	return waste->class[name->same];
+}
+
+static void close_chain(struct chain *chain)
+{
+	chain->is_open = false;
+	chain->tag = 0;
+}
+
+/* An operator of the function; `tag`: who is charged for it. */
+static void follow_chain(struct waste *waste, struct chain *chain, const struct tp_event *event,
+			 enum class class, uint32_t tag)
+{
+	bool has_told = event->link != TP_NO_SEQ;
+
+	if (has_told && chain->sequence == TP_NO_SEQ)
+		chain->sequence = event->link;
+	if (class == LEARNED || (has_told && event->link != chain->sequence)) {
+		close_chain(chain);
+		return;
+	}
+	tp_sites_charge(waste->sites, chain->tag, TP_SITE_CONSTANTS, chain->ns);
+	chain->tag = tag;
+	chain->ns = tp_sub(event->end_ns, event->begin_ns);
+}
+
+static void take_operator(struct waste *waste, const struct tp_event *event)
+{
+	struct process *proc = &waste->proc[event->proc->at];
+	uint32_t at = tp_thread_at(event);
+	struct tp_origin origin;
+	struct chain *chain;
+	enum class class;
+	uint32_t outer;
+
+	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns ||
+	    !tp_origins_is_outermost(waste->origins, event))
+		return;
+	origin = tp_origins_of(waste->origins, event);
+	if (!origin.stack || origin.is_backward)
+		return;
+	class = class_of(waste, event->name);
+	chain = &proc->chain[at];
+	outer = tp_stacks_outer(tp_origins_stacks(waste->origins), origin.stack);
+	if (class == COPY) {
+		tp_sites_charge(waste->sites, tp_sites_now(waste->sites, event), TP_SITE_COPIES,
+				tp_sub(event->end_ns, event->begin_ns));
+		return;
+	}
+	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
+		*chain = (struct chain){.outer = outer, .sequence = TP_NO_SEQ, .is_open = true};
+	if (chain->is_open && outer == chain->outer)
+		follow_chain(waste, chain, event, class, tp_sites_now(waste->sites, event));
+}
+
+/* A chain does not go on into the next step. */
+static void take_step(struct waste *waste, const struct tp_event *event)
+{
+	struct process *proc = &waste->proc[event->proc->at];
+
+	proc->step_end_ns = event->end_ns;
+	for (uint32_t i = 0; i < proc->n_threads; i++)
+		close_chain(&proc->chain[i]);
+}
+
+static void take_event(void *state, const struct tp_event *event)
+{
+	if (event->kind == TP_REC_OP)
+		take_operator(state, event);
+	else
+		take_step(state, event);
+}
+
+const struct tp_fact tp_fact_waste = {
+	.name = "waste",
+	.bytes = sizeof(struct waste),
+	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_STEP),
+	.is_cut = true,
+	.begin = begin_waste,
+	.event = take_event,
+	.free = free_waste,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waste.h - operators in steps whose work could be saved: copies into another layout or type, and
+ * tensors that are computed anew from constants
+ *
+ * Found by the names of outermost operators and their order; what they cost is charged to source
+ * lines: figures COPIES and CONSTANTS of sites.h. What the backward pass does is not among them.
+ *
+ * Computed from constants: what follows torch.arange and its like in the same function, called from
+ * the same place, as long as no gradient is recorded and no parameter is used. That inputs have no
+ * part in it is not known.
+ * Memory: threads, names.
+ */
+#ifndef TP_MERGE_WASTE_H
+#define TP_MERGE_WASTE_H
+
+#include "merge/model/fact.h"
+
+/* Has no state to ask: it adds to tp_fact_sites. */
+extern const struct tp_fact tp_fact_waste;
+
+#endif

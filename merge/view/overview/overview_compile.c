@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_compile.c - advice of the overview on torch.compile: functions that are compiled again and again
+ *
+ * torch names what it compiled "Torch-Compiled Region: FRAME/NUMBER", and traces it with operators
+ * called PythonDispatchMode: many numbers of one frame beside such operators are compilations.
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/kit/sum.h"
+#include "runtime/base/begins.h"
+
+enum {
+	AGAIN_LEAST = 3,	/* compilations after the first, in recorded steps */
+	STEPS_OF = 4,		/* one in so many steps */
+	TRACED_LEAST = 5,	/* operators of a compilation */
+};
+
+static const char region[] = "Torch-Compiled Region: ", tracing[] = "PythonDispatchMode";
+
+struct compiled {
+	uint32_t n_regions, n_frames;
+	uint64_t n_traced;
+	int64_t traced_ns;
+};
+
+/* Of a frame that no earlier name has. */
+static bool is_first(const struct tp_overview *overview, uint32_t at)
+{
+	const struct tp_name *name = tp_names_at(overview->names, at), *other;
+	size_t n = sizeof(region) - 1 + strspn(name->bytes + sizeof(region) - 1, "0123456789") + 1;
+
+	for (uint32_t i = 0; i < at; i++) {
+		other = tp_names_at(overview->names, i);
+		if (overview->row[i].calls && tp_begins(other->bytes, other->n_bytes, region) &&
+		    !strncmp(other->bytes, name->bytes, n))
+			return false;
+	}
+	return true;
+}
+
+static void count_compiled(const struct tp_overview *overview, struct compiled *compiled)
+{
+	uint32_t n = tp_names_count(overview->names);
+
+	for (uint32_t i = 0; i < n && i < overview->cap_rows; i++) {
+		const struct tp_name *name = tp_names_at(overview->names, i);
+
+		if (!overview->row[i].calls)
+			continue;
+		if (tp_begins(name->bytes, name->n_bytes, region)) {
+			compiled->n_regions++;
+			compiled->n_frames += is_first(overview, i);
+		} else if (!strcmp(name->bytes, tracing)) {
+			compiled->n_traced += overview->row[i].calls;
+			compiled->traced_ns = tp_add(compiled->traced_ns, overview->row[i].self_ns);
+		}
+	}
+}
+
+bool tp_advice_recompilation(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	struct compiled compiled = {.n_regions = 0};
+	struct tp_site site = {.place = ""};
+	uint32_t n_again;
+	int64_t ns;
+	char a[32];
+
+	count_compiled(facts->overview, &compiled);
+	n_again = compiled.n_regions - compiled.n_frames;
+	if (n_again < AGAIN_LEAST || (uint64_t)n_again * STEPS_OF < sums->n_steps ||
+	    compiled.n_traced < (uint64_t)n_again * TRACED_LEAST)
+		return false;
+	/* Most of a compilation is Python, before the first operator of what was compiled. */
+	tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1);
+	ns = tp_add(compiled.traced_ns, site.figure[TP_SITE_GAP]);
+	if (ns > sums->ns[TP_CAT_OTHER] + sums->ns[TP_CAT_CPU])
+		ns = sums->ns[TP_CAT_OTHER] + sums->ns[TP_CAT_CPU];
+	advice->percent = tp_advice_percent(ns, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "torch.compile compiled %" PRIu32 " times again in %" PRIu64 " recorded steps: up to %s of step "
+		 "time", n_again, sums->n_steps, tp_show_percent(a, (double)ns, (double)sums->all_ns));
+	snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	snprintf(advice->todo, sizeof(advice->todo), "dynamic=True or torch._dynamo.mark_dynamic(), no numbers of "
+		 "Python that change: TORCH_LOGS=recompiles says which guard fails");
+	facts->is_compiling = true;
+	return true;
+}

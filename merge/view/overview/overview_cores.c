@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_cores.c - advice of the overview on what threads wait for: a core, or the interpreter's lock
+ *
+ * By the processor time of threads (thread_times.h), which other programs of the machine do not
+ * change: they make threads wait, and no thread more.
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/facts/program/thread_times.h"
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+
+enum {
+	WANTED_PERCENT = 150,	/* of the cores: threads that are ready want so many, and one more */
+	BUSY_PERCENT = 50,	/* of the time: another thread that is ready so long */
+	HELD_LEAST = 3,		/* gaps as long as the lock is kept, */
+	HELD_STACKS = 2,	/* in so many places */
+};
+
+static int64_t ready_ns(int64_t cpu_ns, int64_t wait_ns)
+{
+	return tp_add(cpu_ns, wait_ns);
+}
+
+/* That trains: its steps ended on it. */
+static const struct tp_thread_time *find_trainer(const struct tp_proc *proc,
+						 const struct tp_thread_times *times)
+{
+	for (uint32_t i = 0; i < times->n_threads; i++)
+		if (times->thread[i].tid == proc->pid)
+			return &times->thread[i];
+	return NULL;
+}
+
+/* ---- too many threads ---- */
+
+static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+			  struct tp_advice *advice)
+{
+	struct tp_thread_times times;
+	const struct tp_thread_time *trainer;
+	char a[32], who[64];
+	double wanted;
+
+	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
+		return false;
+	trainer = find_trainer(proc, &times);
+	wanted = (double)ready_ns(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
+	if (!trainer || wanted * 100 < (double)times.cores * WANTED_PERCENT || wanted < times.cores + 1.0)
+		return false;
+	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "threads%s%s that are ready to run want %.1f cores, and there are %" PRIu32 ": the one that "
+		 "trains waits for a core in up to %s of the time",
+		 tp_label_is_needed(facts->run) ? " of " : "",
+		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, proc) : "", wanted,
+		 times.cores, tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "torch.set_num_threads() or OMP_NUM_THREADS: the cores "
+		 "(of a container: of its limit), divided by the ranks of the machine");
+	return true;
+}
+
+/* Of the process that it costs most. */
+bool tp_advice_threads(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_advice most = {.percent = -1}, one;
+
+	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
+		one = (struct tp_advice){.rule = advice->rule};
+		if (!facts->run->proc[i]->worker && judge_threads(facts, facts->run->proc[i], &one) &&
+		    one.percent > most.percent)
+			most = one;
+	}
+	if (most.percent < 0)
+		return false;
+	*advice = most;
+	facts->is_short_of_cores = true;
+	return true;
+}
+
+/* ---- the interpreter's lock ---- */
+
+/* Another thread that is ready most of the time; NULL: none. */
+static const struct tp_thread_time *find_busy(const struct tp_thread_times *times,
+					      const struct tp_thread_time *trainer)
+{
+	for (uint32_t i = 0; i < times->n_threads; i++) {
+		const struct tp_thread_time *thread = &times->thread[i];
+
+		if (thread != trainer &&
+		    ready_ns(thread->cpu_ns, thread->wait_ns) / BUSY_PERCENT >= times->wall_ns / 100)
+			return thread;
+	}
+	return NULL;
+}
+
+/* Time of a step in which the thread that trains has a reason to sleep: data, collectives, devices. */
+static double find_other_sleep(const struct tp_overview_sums *sums)
+{
+	int64_t ns = 0;
+
+	for (uint32_t c = 0; c < TP_CAT_CPU; c++)
+		ns = tp_add(ns, sums->ns[c]);
+	return tp_advice_percent(ns, sums->all_ns);
+}
+
+/* A thread of Python gives the lock away when another one has asked for it for 5 ms: gaps of that length
+ * between operators, in several places, beside a busy thread. It costs what the thread that trains neither
+ * ran nor waited for a core. */
+bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_thread_time *trainer, *busy;
+	const struct tp_proc *proc = NULL;
+	struct tp_thread_times times;
+	uint32_t n_held, n_stacks;
+	int64_t asleep_ns;
+	char a[32];
+
+	for (uint32_t i = 0; i < facts->run->n_procs && !proc; i++)
+		if (!facts->run->proc[i]->worker)
+			proc = facts->run->proc[i];
+	n_held = tp_sites_held(facts->overview->sites, &n_stacks);
+	if (!proc || n_held < HELD_LEAST || n_stacks < HELD_STACKS || facts->is_short_of_cores ||
+	    !tp_thread_times_of(facts->run, proc, &times))
+		return false;
+	trainer = find_trainer(proc, &times);
+	busy = trainer ? find_busy(&times, trainer) : NULL;
+	if (!busy)
+		return false;
+	asleep_ns = tp_sub(times.wall_ns, ready_ns(trainer->cpu_ns, trainer->wait_ns));
+	advice->percent = tp_advice_percent(asleep_ns, times.wall_ns) - find_other_sleep(facts->sums);
+	if (advice->percent <= 0)
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %.1f %% of the time the training waits for Python's lock: %" PRIu32 " gaps of 5 ms between "
+		 "operators in %" PRIu32 " places, beside another thread that is busy %s of the time", advice->percent,
+		 n_held, n_stacks, tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns),
+						  (double)times.wall_ns));
+	snprintf(advice->place, sizeof(advice->place), "thread %" PRIu32 " %s", busy->tid, busy->name);
+	snprintf(advice->todo, sizeof(advice->todo), "do its work in another process, less often, or in calls "
+		 "that release the lock");
+	return true;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_ranks.c - advice of the overview on ranks and collectives: who keeps the others waiting,
+ * and whether collectives are too many or too small
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/facts/program/thread_times.h"
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+#include "runtime/base/text.h"
+
+enum {
+	ROUNDS_PERCENT = 80,	/* of forward passes behind which gradients are reduced: no no_sync() */
+	MANY = 8,		/* collectives of a kind and size in a step of a rank, */
+	SMALL = 256 << 10,	/* of fewer bytes each: asking for them costs more than moving them */
+	FULL_PERCENT = 85,	/* of the cores run what we know of */
+};
+
+/* Where it spends so much more; nothing, when its lines do not explain half of it. */
+static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_rank *rank,
+			struct tp_advice *advice)
+{
+	struct tp_site site;
+	int64_t more;
+
+	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
+	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
+		return;
+	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
+		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	else
+		tp_advice_gap(facts, &site, advice);
+}
+
+bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_comm_verdict verdict = {.rank = NULL};
+	const struct tp_comm_rank *rank;
+	uint32_t n = 0;
+	char who[64], a[32], b[32];
+
+	if (!facts->overview->comm || !facts->sums->n_steps)
+		return false;
+	rank = tp_comm_ranks(facts->overview->comm, &n);
+	if (rank)
+		tp_comm_judge(rank, n, &verdict);
+	if (!verdict.rank)
+		return false;
+	facts->is_late_by_data = !verdict.is_network && verdict.cause == TP_CAT_DATA;
+	advice->percent = tp_advice_percent(verdict.late_step_ns,
+				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
+		 tp_label_proc(who, facts->run, verdict.rank->proc),
+		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
+		 tp_comm_cause_text(&verdict));
+	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
+	find_excess(facts, verdict.rank, advice);
+	return true;
+}
+
+/* ---- collectives ---- */
+
+/* How long ranks wait for each other, of all ranks together, as sums of categories are. */
+static int64_t find_waiting(const struct tp_comm_rank *rank, uint32_t n)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum = tp_add(sum, rank[i].held_ns);
+	return sum;
+}
+
+/* Of a single rank collectives are not looked at. */
+static const struct tp_comm_row *read_rows(const struct tp_advice_facts *facts, uint32_t *n)
+{
+	*n = 0;
+	return facts->overview->comm ? tp_comm_rows(facts->overview->comm, n) : NULL;
+}
+
+/* Gradients are reduced behind each of several backward passes of a step. */
+static bool judge_rounds(const struct tp_comm_rounds *rounds, struct tp_text *evidence,
+			 struct tp_advice *advice)
+{
+	if (!rounds || !rounds->n_steps || rounds->n_forwards < 2 * rounds->n_steps ||
+	    rounds->n_reduced / ROUNDS_PERCENT < rounds->n_forwards / 100 ||
+	    rounds->n_reduced < 2 * rounds->n_steps)
+		return false;
+	tp_text_fmt(evidence, ", and gradients are reduced %lu times for each step of the optimizer",
+		    rounds->n_reduced / rounds->n_steps);
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "model.no_sync() around all but the last backward of an accumulation");
+	return true;
+}
+
+/* The small collectives that are most in number. */
+static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
+			struct tp_advice *advice)
+{
+	const struct tp_comm_row *row, *most = NULL;
+	uint64_t n_small = 0;
+	uint32_t n = 0;
+	char a[32];
+
+	row = read_rows(facts, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (row[i].bytes >= SMALL || row[i].kind == TP_COMM_BARRIER)
+			continue;
+		n_small += row[i].n_calls;
+		if (!most || row[i].n_calls > most->n_calls)
+			most = &row[i];
+	}
+	if (!most || n_small < MANY * n_steps)
+		return false;
+	tp_text_fmt(evidence, "; a rank calls %lu small collectives a step, most of them %s of %s",
+		    n_small / n_steps, tp_comm_name(most->kind), tp_show_bytes(a, (int64_t)most->bytes));
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 most->use == TP_COMM_USE_DDP
+		     ? "larger buckets of gradients: bucket_cap_mb of DistributedDataParallel (25 if not given)"
+		     : "one collective for all of them (torch.stack the values), or only every n-th step");
+	return true;
+}
+
+/* The cores of a host are busy: there, collectives on the host wait for cores as all else does. */
+static bool are_cores_full(const struct tp_run *run)
+{
+	int64_t used_ns = 0, wall_ns = 0;
+	struct tp_thread_times times;
+	uint32_t cores = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		if (!tp_thread_times_of(run, run->proc[i], &times))
+			continue;
+		used_ns = tp_add(used_ns, tp_add(times.cpu_ns, times.wait_ns));
+		wall_ns = times.wall_ns > wall_ns ? times.wall_ns : wall_ns;
+		cores = times.cores > cores ? times.cores : cores;
+	}
+	return wall_ns > 0 && used_ns / FULL_PERCENT >= wall_ns / 100 * cores;
+}
+
+/* What most of the collectives' time goes to. */
+static void tell_most(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence)
+{
+	const struct tp_comm_row *row, *most = NULL;
+	uint32_t n = 0;
+	char a[32];
+
+	row = read_rows(facts, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!most || row[i].time_ns > most->time_ns)
+			most = &row[i];
+	if (most)
+		tp_text_fmt(evidence, "; most of it %s of %s, %lu a step", tp_comm_name(most->kind),
+			    tp_show_bytes(a, (int64_t)most->bytes),
+			    (most->n_calls + n_steps / 2) / n_steps);
+}
+
+bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM];
+	const struct tp_comm_rank *rank;
+	int64_t waiting_ns;
+	struct tp_text text;
+	uint32_t n = 0;
+	char a[32];
+
+	if (facts->is_explained || !facts->sums->n_steps)
+		return false;
+	rank = facts->overview->comm ? tp_comm_ranks(facts->overview->comm, &n) : NULL;
+	waiting_ns = find_waiting(rank, n);
+	advice->percent = tp_advice_percent(comm_ns, facts->sums->all_ns);
+	tp_text_init(&text, advice->evidence, sizeof(advice->evidence));
+	tp_text_fmt(&text, "for %s of step time nothing but communication runs",
+		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
+	if (judge_rounds(facts->overview->rounds, &text, advice) ||
+	    judge_small(facts, facts->sums->n_steps, &text, advice))
+		return true;
+	if (!facts->gpu.all_ns && are_cores_full(facts->run))
+		return false;
+	if (waiting_ns >= comm_ns / 2) {
+		tp_text_fmt(&text, ", %s of it until the last rank comes, which is not always the same",
+			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
+					    (double)comm_ns));
+		/* What is waited for is not made shorter by larger buckets. */
+		snprintf(advice->todo, sizeof(advice->todo), "give all ranks as much work in each step "
+			 "(inputs of one length, cores for all): -v comm");
+		return true;
+	}
+	tell_most(facts, facts->sums->n_steps, &text);
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "larger batches, gradient accumulation with no_sync(), larger buckets: -v comm");
+	return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * advice_rig.h - a run of one process, four steps of 100 ms, and the rules that the overview applies to it
+ */
+#ifndef TP_TESTS_ADVICE_RIG_H
+#define TP_TESTS_ADVICE_RIG_H
+
+#include <criterion/criterion.h>
+
+#include "tests/unit/fake_run.h"
+
+enum { MS = 1000000, EVENTS = 4096, STEPS = 4 };
+
+static const struct tp_view_options options = {.top = 20};
+static struct fake fake;
+static struct tp_proc *proc;
+static struct tp_event event[EVENTS];
+static uint32_t n_events;
+
+static inline void advice_init(void)
+{
+	fake_init(&fake);
+	n_events = 0;
+	proc = fake_proc(&fake, 0);
+}
+
+static inline int compare(const void *a, const void *b)
+{
+	const struct tp_event *x = a, *y = b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+static inline const char *print(void)
+{
+	qsort(event, n_events, sizeof(event[0]), compare);
+	return fake_print(&fake, &tp_view_overview, &options, event, n_events, 200, false);
+}
+
+static inline void expect_rules(const char *text, const char *const *wanted)
+{
+	static const char *const all[] = {"memory-growth", "data-loading", "uneven-ranks",
+					  "synchronising", "device-allocations", "pageable-copies",
+					  "host-bound", "communication", "tensor-cores",
+					  "device-idle", "memory-full", "data-parallel", "gloo",
+					  "host-code", "small-operators", "layout-copies",
+					  "recomputed-constants", "too-many-threads",
+					  "interpreter-lock", "recompilation", "double-precision",
+					  "host-memory-growth", NULL};
+
+	for (uint32_t i = 0; all[i]; i++) {
+		bool is_wanted = false;
+		char item[64];
+
+		snprintf(item, sizeof(item), "\n  %s ", all[i]);
+		for (uint32_t k = 0; wanted[k]; k++)
+			is_wanted |= !strcmp(wanted[k], all[i]);
+		cr_expect_eq(strstr(text, item) != NULL, is_wanted, "%s in:\n%s", all[i], text);
+	}
+}
+
+static inline struct tp_event *add(uint8_t kind, const char *name, int64_t begin, int64_t end)
+{
+	event[n_events] = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
+	return &event[n_events++];
+}
+
+/* Step i from i * 100 ms on, recorded. */
+static inline void add_steps(void)
+{
+	fake_window(&fake, proc, 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t i = 0; i < STEPS; i++)
+		event[n_events++] = fake_step(&fake, proc, i, i * 100 * MS, (i + 1) * 100 * MS);
+}
+
+static inline void add_stack(uint32_t stack, int64_t at)
+{
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
+	event[n_events++].link = stack;
+}
+
+static inline void add_line(uint32_t stack, uint32_t line)
+{
+	static const char name[] = "main\0/home/me/train.py";
+
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_FRAME,
+				    fake_string(&fake, TP_STRING_PYFRAME, name, sizeof(name) - 1), 0, 0);
+	event[n_events].flags = TP_FRAME_PYTHON;
+	event[n_events].link = stack;
+	event[n_events++].arg = line;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_compile.c - tests of the rule on functions that are compiled again and again
+ */
+#include "tests/unit/advice_rig.h"
+
+static void set_up(void)
+{
+	advice_init();
+}
+
+TestSuite(overview_compile, .init = set_up);
+
+/* In each step so many operators of a compilation, 1 ms each, after a gap of 20 ms, and then the region
+ * that it made: FIRST, and further on where it is another one each time. */
+static void add_regions(uint32_t n_traced, uint32_t first, bool is_same)
+{
+	const struct tp_string *trace = fake_text(&fake, "PythonDispatchMode");
+	char name[64];
+
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::mm", at + 2, at + 5 * MS);
+		add_stack(2, at + 5 * MS + 1);
+		for (uint32_t k = 0; k < n_traced; k++)
+			add(TP_REC_OP, "", at + (25 + k) * MS, at + (26 + k) * MS)->name = trace;
+		snprintf(name, sizeof(name), "Torch-Compiled Region: 3/%u", first + (is_same ? 0 : i));
+		add(TP_REC_OP, name, at + 45 * MS, at + 99 * MS);
+	}
+}
+
+Test(overview_compile, sees_a_function_that_is_compiled_in_each_step)
+{
+	const char *text;
+
+	add_regions(10, 7, false);
+	text = print();
+	expect_rules(text, (const char *[]){"recompilation", NULL});
+	cr_expect(strstr(text, "compiled 3 times again in 4 recorded steps"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main\n"), "%s", text);
+}
+
+Test(overview_compile, says_nothing_of_regions_that_were_there)
+{
+	/* One region; several, that were compiled before. */
+	add_regions(10, 7, true);
+	cr_expect_not(strstr(print(), "\n  recompilation "), "%s", print());
+	set_up();
+	add_regions(0, 7, false);
+	cr_expect_not(strstr(print(), "\n  recompilation "), "%s", print());
+}

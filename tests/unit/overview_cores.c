@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_cores.c - tests of the rules on what threads wait for
+ */
+#include "tests/unit/advice_rig.h"
+
+static void set_up(void)
+{
+	advice_init();
+}
+
+TestSuite(overview_cores, .init = set_up);
+
+/* Of one second on two cores, in percent: the thread that trains, and so many others, each. */
+static void add_threads(uint32_t cpu, uint32_t wait, uint32_t n, uint32_t other_cpu, uint32_t other_wait)
+{
+	static char totals[2048];
+	int at = snprintf(totals, sizeof(totals),
+			  "steps=4\nthreads.wall=1000000000\nthreads.cores=2\nthreads.cpu=%u0000000\n"
+			  "threads.wait=%u0000000\nthread.1000=%u0000000 %u0000000 python\n",
+			  cpu + n * other_cpu, wait + n * other_wait, cpu, wait);
+
+	for (uint32_t i = 0; i < n; i++)
+		at += snprintf(totals + at, sizeof(totals) - (size_t)at,
+			       "thread.%u=%u0000000 %u0000000 watch\n", 2000 + i, other_cpu, other_wait);
+	fake.run.window[0].totals = totals;
+}
+
+/* In each step one operator from either of two lines, the second one after so long a gap. */
+static void add_operators(int64_t gap)
+{
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS, half = at + 50 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::mm", at + (i % 2 ? gap : 2), half);
+		add_stack(2, half + 1);
+		add(TP_REC_OP, "aten::mm", half + (i % 2 ? 2 : gap), at + 100 * MS - 1);
+	}
+}
+
+Test(overview_cores, sees_more_threads_than_cores)
+{
+	const char *text;
+
+	add_operators(2);
+	add_threads(15, 55, 14, 4, 36);
+	text = print();
+	expect_rules(text, (const char *[]){"too-many-threads", NULL});
+	cr_expect(strstr(text, "want 6.3 cores, and there are 2: the one that trains waits for a core in up to "
+			       "55.0 % of the time"), "%s", text);
+}
+
+Test(overview_cores, does_not_blame_threads_that_others_keep_waiting)
+{
+	/* As many as cores: other programs hold them. */
+	add_operators(2);
+	add_threads(30, 70, 1, 30, 70);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Many, that hardly do anything. */
+	add_threads(60, 35, 15, 1, 1);
+	expect_rules(print(), (const char *[]){NULL});
+	/* The thread that trains does not wait. */
+	add_threads(95, 5, 15, 10, 30);
+	expect_rules(print(), (const char *[]){NULL});
+	/* A damaged or an older trace. */
+	fake.run.window[0].totals = "threads.wall=1000000000\nthreads.cores=x\nthread.=\nthread.7=a b\n";
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_cores, sees_a_thread_that_holds_pythons_lock)
+{
+	const char *text;
+
+	add_operators(5200000);
+	add_threads(40, 20, 1, 90, 9);
+	text = print();
+	expect_rules(text, (const char *[]){"interpreter-lock", NULL});
+	cr_expect(strstr(text, "up to 40.0 % of the time the training waits for Python's lock: 4 gaps of 5 ms "
+			       "between operators in 2 places"), "%s", text);
+	cr_expect(strstr(text, "thread 2000 watch\n"), "%s", text);
+}
+
+Test(overview_cores, does_not_take_other_waits_for_the_lock)
+{
+	/* Gaps of another length. */
+	add_operators(3 * MS);
+	add_threads(40, 20, 1, 90, 9);
+	expect_rules(print(), (const char *[]){NULL});
+	/* No other thread is busy. */
+	set_up();
+	add_operators(5200000);
+	add_threads(40, 20, 1, 30, 9);
+	expect_rules(print(), (const char *[]){NULL});
+	/* The thread that trains is, too. */
+	add_threads(80, 19, 1, 90, 9);
+	expect_rules(print(), (const char *[]){NULL});
+	/* It sleeps on one line: its own pause. */
+	set_up();
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		add_stack(1, i * 100 * MS + 1);
+		add(TP_REC_OP, "aten::mm", i * 100 * MS + 5200000, (i + 1) * 100 * MS - 1);
+	}
+	add_threads(40, 20, 1, 90, 9);
+	expect_rules(print(), (const char *[]){NULL});
+}

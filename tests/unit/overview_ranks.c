@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_ranks.c - tests of the rules on collectives: small ones, too many, full cores
+ */
+#include "tests/unit/advice_rig.h"
+
+static struct tp_proc *both[2];
+
+static void set_up(void)
+{
+	advice_init();
+	both[0] = proc;
+	both[1] = fake_proc(&fake, 1);
+}
+
+TestSuite(overview_ranks, .init = set_up);
+
+static const struct tp_string *floats(uint64_t n)
+{
+	char shape[16] = {TP_SHAPE_TENSOR, 6, 1};
+	uint32_t at = 3;
+
+	for (; n >= 128; n >>= 7)
+		shape[at++] = (char)(n | 128);
+	shape[at++] = (char)n;
+	return fake_string(&fake, TP_STRING_SHAPES, shape, at);
+}
+
+static void add_range(struct tp_proc *of, const char *name, int64_t begin, int64_t end)
+{
+	event[n_events++] = fake_span(&fake, of, 0, TP_REC_RANGE, fake_text(&fake, name), begin, end);
+}
+
+/* In each step of either rank so many times: forward, and a collective of `n` floats of 40 ms in all; of the
+ * first `n_reduced` only. */
+static void add_rounds(uint32_t n_forwards, uint32_t n_reduced, const char *forward, uint64_t n)
+{
+	const struct tp_string *shape = floats(n);
+
+	for (uint32_t r = 0; r < 2; r++)
+		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t r = 0; r < 2; r++)
+		for (uint32_t i = 0; i < STEPS; i++) {
+			int64_t at = i * 100 * MS, each = 80 * MS / n_forwards;
+
+			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
+			for (uint32_t k = 0; k < n_forwards; k++, at += each) {
+				add_range(both[r], forward, at + 1, at + each / 4);
+				if (k >= n_reduced)
+					continue;
+				add_range(both[r], "gloo:all_reduce", at + each / 2, at + each);
+				event[n_events - 1].shapes = shape;
+			}
+		}
+}
+
+static const char ddp[] = "DistributedDataParallel.forward";
+
+Test(overview_ranks, sees_gradients_that_are_reduced_behind_each_backward_pass)
+{
+	const char *text;
+
+	add_rounds(4, 4, ddp, 1 << 20);
+	text = print();
+	expect_rules(text, (const char *[]){"communication", NULL});
+	cr_expect(strstr(text, "gradients are reduced 4 times for each step of the optimizer"), "%s", text);
+	cr_expect(strstr(text, "model.no_sync()"), "%s", text);
+	/* Behind the last one only; a single one. */
+	set_up();
+	add_rounds(4, 1, ddp, 1 << 20);
+	cr_expect_not(strstr(print(), "gradients are reduced"), "%s", print());
+	set_up();
+	add_rounds(1, 1, ddp, 1 << 20);
+	text = print();
+	cr_expect_not(strstr(text, "gradients are reduced"), "%s", text);
+	cr_expect(strstr(text, "most of it all_reduce of 4.00 MiB, 1 a step"), "%s", text);
+}
+
+Test(overview_ranks, sees_many_small_collectives)
+{
+	const char *text;
+
+	add_rounds(10, 10, "metrics", 1);
+	text = print();
+	expect_rules(text, (const char *[]){"communication", NULL});
+	cr_expect(strstr(text, "a rank calls 10 small collectives a step, most of them all_reduce of 4 B"), "%s", text);
+	cr_expect(strstr(text, "one collective for all of them"), "%s", text);
+	set_up();
+	add_rounds(10, 10, "metrics", 1 << 20);
+	cr_expect_not(strstr(print(), "small collectives"), "%s", print());
+	set_up();
+	add_rounds(4, 4, "metrics", 1);
+	cr_expect_not(strstr(print(), "small collectives"), "%s", print());
+}
+
+Test(overview_ranks, accuses_nobody_of_communication_where_the_cores_are_full)
+{
+	static const char full[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=900\nthreads.wait=10\n",
+			  idle[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=500\nthreads.wait=10\n";
+
+	add_rounds(1, 1, ddp, 1 << 20);
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = full;
+	expect_rules(print(), (const char *[]){NULL});
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = idle;
+	expect_rules(print(), (const char *[]){"communication", NULL});
+}
