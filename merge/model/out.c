@@ -164,3 +164,12 @@ void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
 	print_styled(out, 'i', style, label_columns, label, tp_out_format(format, args));
 	va_end(args);
 }
+
+void tp_out_left(struct tp_out *out, uint64_t n, const char *what)
+{
+	char count[32];
+
+	if (n)
+		tp_out_line(out, "dim", "%s more %s%s", tp_show_count(count, n), what,
+			    out->to ? "." : ": --top 0 shows all.");
+}

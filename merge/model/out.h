@@ -82,6 +82,9 @@ void tp_out_item(struct tp_out *out, const char *style, uint32_t label_columns,
 		 const char *label, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* "N more rows: --top 0 shows all.", if any were left out; the page has no command line. */
+void tp_out_left(struct tp_out *out, uint64_t n, const char *what);
+
 /* ---- for table_text.c ---- */
 
 /* What switches a terminal to a style; "": none. */

@@ -106,8 +106,7 @@ void tp_view_comm_collectives(const struct tp_comm_shown *shown)
 		tp_table_add(table, sorted[i]);
 	n_left = tp_table_end(table);
 	free(sorted);
-	if (n_left)
-		tp_out_line(shown->out, "dim", "%u more kinds and sizes; --top 0 shows all", n_left);
+	tp_out_left(shown->out, n_left, "kinds and sizes");
 	if (has_unknown)
 		tp_out_line(shown->out, "dim", "bytes of NCCL's kernels are known where TRAINPROF_RECORD "
 			    "had 'comm' or 'shapes'");
@@ -189,6 +188,5 @@ void tp_view_comm_groups(const struct tp_comm_shown *shown)
 		if (tp_comm_group(shown->comm, i)->n_calls)
 			tp_table_add(table, tp_comm_group(shown->comm, i));
 	n_left = tp_table_end(table);
-	if (n_left)
-		tp_out_line(shown->out, "dim", "%u more groups; --top 0 shows all", n_left);
+	tp_out_left(shown->out, n_left, "groups");
 }

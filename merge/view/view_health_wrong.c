@@ -19,12 +19,6 @@ static uint32_t limit(const struct tp_view_options *options, uint32_t n)
 	return n < most ? n : most;
 }
 
-static void print_more(struct tp_out *out, uint32_t n_left)
-{
-	if (n_left)
-		tp_out_line(out, "dim", "  %u more: --top 0 shows all.", n_left);
-}
-
 uint32_t tp_view_health_issues(struct tp_health *health)
 {
 	const struct tp_run *run = health->run;
@@ -40,7 +34,7 @@ uint32_t tp_view_health_issues(struct tp_health *health)
 			      issue->proc ? tp_label_proc(who, run, issue->proc) : "",
 			      issue->proc ? ": " : "", issue->text);
 	}
-	print_more(health->out, run->n_issues - n_shown);
+	tp_out_left(health->out, run->n_issues - n_shown, "problems");
 	return run->n_issues;
 }
 
@@ -85,7 +79,7 @@ uint32_t tp_view_health_windows(struct tp_health *health)
 		}
 		tp_table_add(table, &run->window[i]);
 	}
-	print_more(health->out, tp_table_end(table));
+	tp_out_left(health->out, tp_table_end(table), "rows");
 	return n_shown;
 }
 
@@ -139,7 +133,7 @@ static void print_open(const struct tp_health *health, bool is_dead)
 			    (int)open->name->n_bytes, name_open(open),
 			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)));
 	}
-	print_more(health->out, n > n_most ? n - n_most : 0);
+	tp_out_left(health->out, n > n_most ? n - n_most : 0, "spans");
 }
 
 void tp_view_health_open(const struct tp_health *health)

@@ -67,7 +67,6 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 	const struct tp_samples *samples = state->samples;
 	uint32_t n_left;
-	char n[32];
 
 	tp_out_title(out, "Functions by %s", tp_table_order(&table_def, state, out));
 	if (!samples->n_rows) {
@@ -77,8 +76,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	}
 	n_left = tp_table_show(&table_def, state, samples->row, samples->n_rows, sizeof(*samples->row),
 			       state->options.top, out);
-	if (n_left)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(n, n_left));
+	tp_out_left(out, n_left, "rows");
 	free(state);
 }
 

@@ -184,8 +184,7 @@ static void print_sums(const struct state *state, const struct tp_run *run, uint
 		tp_out_line(out, "dim", "The occupancy of %s kernels is torch.profiler's own estimate: "
 			    "properties of their device are missing in its file.",
 			    tp_show_count(a, state->kernels->n_reported));
-	if (n_left)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "rows");
 }
 
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)

@@ -160,9 +160,7 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 	tp_out_line(out, "dim", "Outside all modules: %s operators, %s of backward.",
 		    tp_show_count(a, outside->n_ops),
 		    tp_show_ns(b, outside->backward_self_ns));
-	if (n_shown < n_all)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_all - n_shown));
+	tp_out_left(out, n_all - n_shown, "rows");
 }
 
 static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)

@@ -196,8 +196,7 @@ static void print_notes(const struct state *state, const struct tp_run *run, uin
 			    tp_show_ns(a, state->all->device_ns),
 			    state->all->lost_device_ns ? ", launched by calls not recorded: " : "",
 			    state->all->lost_device_ns ? tp_show_ns(b, state->all->lost_device_ns) : "");
-	if (n_left)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "rows");
 	if (state->options.by_shape && !state->all->has_shapes)
 		tp_out_line(out, "yellow", "input shapes were not recorded: run with %s",
 			    tp_label_is_kineto(run) ? "torch.profiler's record_shapes=True"

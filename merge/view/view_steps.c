@@ -141,8 +141,9 @@ static void print_table(struct tp_steps_shown *steps, uint32_t top, struct tp_ou
 			    TP_STEPS_SLOW_PERCENT / 100, TP_STEPS_SLOW_PERCENT % 100 / 10);
 	if (n_shown < steps->n)
 		tp_out_line(out, "dim",
-			    "%s of %s steps shown (first, last, slow): --top 0 shows all.",
-			    tp_show_count(a, n_shown), tp_show_count(b, steps->n));
+			    "%s of %s steps shown (first, last, slow)%s.",
+			    tp_show_count(a, n_shown), tp_show_count(b, steps->n),
+			    tp_out_is_terminal(out) ? ": --top 0 shows all" : "");
 	free(shown);
 }
 
@@ -210,8 +211,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (only != UINT32_MAX)
 		tp_out_line(
 		    out, "dim",
-		    "the process with the longest median step is shown: --ranks 3 shows "
-		    "rank 3, --top 0 all.");
+		    "the process with the longest median step is shown%s.",
+		    tp_out_is_terminal(out) ? ": --ranks 3 shows rank 3, --top 0 all" : "");
 }
 
 const struct tp_view tp_view_steps = {

@@ -161,7 +161,7 @@ Test(view_health, cuts_long_lists_and_says_how_long)
 {
 	for (uint32_t i = 0; i < 50; i++)
 		fake.run.issue[fake.run.n_issues++] = (struct tp_issue){NULL, false, "odd"};
-	expect_has(print(false), "30 more: --top 0 shows all");
+	expect_has(print(false), "30 more problems: --top 0 shows all");
 }
 
 Test(view_health, counts_what_is_missing_of_the_gpus_records)

@@ -162,7 +162,8 @@ static void print_stack(const struct shown *shown, const struct tp_heapdiff_row 
 		tp_out_line(shown->out, "", "  the first one's stack:");
 	for (uint32_t i = 0; i < n; i++) {
 		if (shown->top && i == FRAMES_SHOWN) {
-			tp_out_line(shown->out, "dim", "    ... %u more: --top 0 shows all", n - i);
+			tp_out_line(shown->out, "dim", "    ... %u more%s", n - i,
+				    tp_out_is_terminal(shown->out) ? ": --top 0 shows all" : "");
 			break;
 		}
 		tp_out_line(shown->out, shown->frame[i].is_python ? "bold" : "", "    %s",
@@ -178,7 +179,6 @@ static void print_section(const struct shown *shown, const struct section *secti
 	double base = divisor(shown, shown->base, section->is_per_step);
 	double now = divisor(shown, shown->now, section->is_per_step);
 	uint32_t n = 0, n_left;
-	char a[32];
 
 	for (uint32_t i = 0; i < n_rows; i++) {
 		struct ordered of = {.row = &row[i],
@@ -196,9 +196,7 @@ static void print_section(const struct shown *shown, const struct section *secti
 		     section->is_per_step ? per_step(shown) : "");
 	n_left = tp_table_show(section->table, shown, order, n, sizeof(order[0]), shown->top,
 			       shown->out);
-	if (n_left)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_left));
+	tp_out_left(shown->out, n_left, "rows");
 	print_stack(shown, order[0].row);
 }
 

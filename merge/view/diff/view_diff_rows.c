@@ -111,8 +111,7 @@ static void print_table(const struct shown *shown, uint32_t n, const char *by)
 	n_left = tp_table_show(shown->is_kernels ? &tp_table_diff_kernels : &tp_table_diff_operators,
 			       shown, shown->row, n_shown, sizeof(*shown->row),
 			       shown->diff->options->top, out);
-	if (n_left)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "rows");
 }
 
 /* Takes the rows. */

@@ -244,7 +244,6 @@ static void print_operators(const struct tp_tensors_shown *shown, const struct t
 	struct operator row;
 	uint32_t n_left = 0;
 	const struct tp_memops *ops;
-	char a[32];
 
 	for (uint32_t k = 0; (ops = tp_memcat_operators(cat, k, &row.proc, &row.device)); k++) {
 		const uint32_t n = tp_view_memory_rows(shown->options, ops->n);
@@ -258,9 +257,7 @@ static void print_operators(const struct tp_tensors_shown *shown, const struct t
 		}
 	}
 	tp_table_end(table);
-	if (n_left)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_left));
+	tp_out_left(shown->out, n_left, "rows");
 }
 
 void tp_view_tensors_operators(const struct tp_tensors_shown *shown, const struct tp_proc *proc,

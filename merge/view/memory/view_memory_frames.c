@@ -59,8 +59,9 @@ static void print_frames(const struct tp_host_shown *shown, struct tp_frame *fra
 	}
 	if (n_kept < n)
 		tp_out_line(shown->out, "dim",
-			    "    (%u frames of the interpreter left out: --top 0 shows all)",
-			    n - n_kept);
+			    "    (%u frames of the interpreter left out%s)",
+			    n - n_kept,
+			    tp_out_is_terminal(shown->out) ? ": --top 0 shows all" : "");
 }
 
 static void print_stack(const struct tp_host_shown *shown, const struct tp_hostmem_row *row)

@@ -159,7 +159,6 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 	uint32_t n, n_left;
 	const struct tp_gpumem_row *row = tp_gpumem_rows(mem, &n), **sorted;
 	struct tp_table *table;
-	char a[32];
 
 	sorted = malloc((n + 1) * sizeof(*sorted));
 	if (!sorted) {
@@ -174,8 +173,7 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 	for (uint32_t i = 0; i < n; i++)
 		tp_table_add(table, sorted[i]);
 	n_left = tp_table_end(table);
-	if (n_left)
-		tp_out_line(out, "dim", "%s more rows: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "rows");
 	tp_out_line(out, "dim", "Which library asked is an estimate. Mapped and reserved addresses, "
 				"host memory and memory of other processes take none of the device.");
 	free(sorted);
@@ -207,14 +205,12 @@ static void print_steps(const struct shown *shown, const struct tp_view_options 
 {
 	uint32_t n, n_left;
 	const struct tp_gpumem_step *step = tp_gpumem_steps(mem, &n);
-	char a[32];
 
 	if (!n)
 		return;
 	tp_out_title(out, "Steps that allocated or freed");
 	n_left = tp_table_show(&steps_def, shown, step, n, sizeof(*step), options->top, out);
-	if (n_left)
-		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "steps");
 }
 
 /* Losses, which make the figures above wrong. */

@@ -97,14 +97,11 @@ void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct 
 	const struct shown of = {shown, proc, device, all};
 	uint32_t n_rows, n_left;
 	struct row *row = join(shown, holder, n, &n_rows);
-	char a[32];
 
 	if (row && n_rows) {
 		n_left = tp_table_show(table, &of, row, n_rows, sizeof(*row),
 				       tp_view_memory_rows(shown->options, n_rows), shown->out);
-		if (n_left)
-			tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-				    tp_show_count(a, n_left));
+		tp_out_left(shown->out, n_left, "rows");
 	}
 	free(row);
 }

@@ -60,11 +60,7 @@ static void put_code(struct tp_row *r, const struct tp_host_shown *shown, const 
 
 static void print_rest(const struct tp_host_shown *shown, uint32_t n_left)
 {
-	char a[32];
-
-	if (n_left)
-		tp_out_line(shown->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_left));
+	tp_out_left(shown->out, n_left, "rows");
 }
 
 /* ---- tables of groups: at the peak, what stays, what does not ---- */

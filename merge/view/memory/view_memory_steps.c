@@ -157,7 +157,6 @@ void tp_view_tensors_stretches(const struct tp_tensors_shown *tensors,
 	struct shown shown = {.tensors = tensors};
 	struct tp_table *table;
 	uint32_t n_left;
-	char a[32];
 
 	look_at(&shown, track, n);
 	tp_out_title(tensors->out,
@@ -167,9 +166,7 @@ void tp_view_tensors_stretches(const struct tp_tensors_shown *tensors,
 	for (uint32_t i = 0; i < n; i++)
 		add_rows(table, &track[i], is_steps, folds);
 	n_left = tp_table_end(table);
-	if (n_left)
-		tp_out_line(tensors->out, "dim", "%s more rows: --top 0 shows all.",
-			    tp_show_count(a, n_left));
+	tp_out_left(tensors->out, n_left, "rows");
 }
 
 enum { RESERVED = TP_TENSOR_N, OTHERS, CURVES };

@@ -179,14 +179,12 @@ static void print_steps(const struct tp_run *run, const struct tp_view_options *
 {
 	uint32_t n, n_left;
 	const struct tp_hostmem_step *step = tp_hostmem_steps(mem, &n);
-	char a[32];
 
 	if (!n)
 		return;
 	tp_out_title(out, "Host memory by step");
 	n_left = tp_table_show(&tp_table_host_steps, run, step, n, sizeof(*step), options->top, out);
-	if (n_left)
-		tp_out_line(out, "dim", "%s more steps: --top 0 shows all.", tp_show_count(a, n_left));
+	tp_out_left(out, n_left, "steps");
 }
 
 void tp_view_memory_tables(const struct tp_run *run, const struct tp_view_options *options,

@@ -185,9 +185,10 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 	}
 	if (n_little)
 		tp_out_line(shown->out, "dim",
-			    "%s other%s (workers, other devices): at most %s each; --top 0 shows them.",
+			    "%s other%s (workers, other devices): at most %s each%s.",
 			    tp_show_count(a, n_little), n_little == 1 ? "" : "s",
-			    tp_show_bytes(b, little));
+			    tp_show_bytes(b, little),
+			    tp_out_is_terminal(shown->out) ? "; --top 0 shows them" : "");
 	if (n_rows < 2)
 		return;
 	each.shows_who = true;
@@ -197,8 +198,9 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 		if (track[i].n_stretches && !is_little(&track[i], greatest))
 			tp_table_add(table, &track[i]);
 	tp_table_end(table);
-	tp_out_line(shown->out, "dim", "Below, the one with most; --ranks chooses others, --top 0 "
-		    "shows all.");
+	tp_out_line(shown->out, "dim", "Below, the one with the highest peak%s.",
+		    tp_out_is_terminal(shown->out) ? "; --ranks chooses others, --top 0 shows all"
+						   : "");
 }
 
 /* ---- what is not known ---- */
