@@ -8,7 +8,11 @@
 
 #include "merge/model/table.h"
 
-enum { TP_TABLE_COLUMNS = 32 };
+enum {
+	TP_TABLE_COLUMNS = 32,
+	TP_BAR_MOST = 40,			/* columns of a bar */
+	TP_CELL_SHOWN = 3 * TP_BAR_MOST + 1,	/* bytes of a figure or a bar, as UTF-8 */
+};
 
 struct tp_cell {
 	enum tp_cell_kind { TP_CELL_NONE, TP_CELL_TEXT, TP_CELL_INTEGER, TP_CELL_REAL,
@@ -72,6 +76,9 @@ const char *tp_cell_text(const struct tp_cell *cell);
 double tp_cell_percent(const struct tp_cell *cell);
 bool tp_cell_is_number(const struct tp_cell *cell);
 
+/* For people, whole: in buf, or the cell's own text. */
+const char *tp_cell_show(char buf[TP_CELL_SHOWN], const struct tp_table *table, uint32_t row,
+			 uint32_t c);
 /* With the widths that fit; all rows. */
 void tp_table_text(const struct tp_table *table);
 /* The file, and a line of names where the format has one and none is there; then row after row. */

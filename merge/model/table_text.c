@@ -16,7 +16,7 @@ enum {
 	INSET = 2,	/* of TP_INSET */
 	INDENT = 2,	/* of a depth */
 	DEPTH_MOST = 40, /* that is indented */
-	BAR_MOST = 40, BAR_LEAST = 12, BAR_WIDTH = 70,
+	BAR_MOST = TP_BAR_MOST, BAR_LEAST = 12, BAR_WIDTH = 70,
 };
 
 /* A cell as it is printed. */
@@ -24,7 +24,7 @@ struct shown {
 	const char *text;
 	uint32_t n_bytes, columns;
 	uint32_t indent;	/* before the text, in `columns` */
-	char buf[3 * BAR_MOST + 1];
+	char buf[TP_CELL_SHOWN];
 };
 
 static const char *show_figure(char buf[32], const struct tp_cell *cell, enum tp_unit unit)
@@ -42,8 +42,8 @@ static const char *show_figure(char buf[32], const struct tp_cell *cell, enum tp
 	}
 }
 
-static const char *show_text(char *buf, const struct tp_table *table, const struct tp_cell *cell,
-			     enum tp_unit unit)
+static const char *show_text(char buf[TP_CELL_SHOWN], const struct tp_table *table,
+			     const struct tp_cell *cell, enum tp_unit unit)
 {
 	switch (cell->kind) {
 	case TP_CELL_TEXT:
@@ -63,13 +63,18 @@ static const char *show_text(char *buf, const struct tp_table *table, const stru
 	}
 }
 
-/* A figure of TP_SIGNED. */
-static void show_sign(struct shown *shown, const struct tp_cell *cell)
+const char *tp_cell_show(char buf[TP_CELL_SHOWN], const struct tp_table *table, uint32_t row,
+			 uint32_t c)
 {
-	if (cell->kind != TP_CELL_INTEGER || cell->integer < 0 || shown->text != shown->buf)
-		return;
-	memmove(shown->buf + 1, shown->buf, strlen(shown->buf) + 1);
-	shown->buf[0] = '+';
+	const struct tp_cell *cell = &tp_table_cells(table, row)[c];
+	const char *text = show_text(buf, table, cell, table->column[c].unit);
+
+	if (!(table->column[c].how & TP_SIGNED) || cell->kind != TP_CELL_INTEGER ||
+	    cell->integer < 0 || text != buf)
+		return text;
+	memmove(buf + 1, buf, strlen(buf) + 1);
+	buf[0] = '+';
+	return buf;
 }
 
 static void show_cell(struct shown *shown, const struct tp_table *table, uint32_t row, uint32_t c)
@@ -77,9 +82,7 @@ static void show_cell(struct shown *shown, const struct tp_table *table, uint32_
 	const struct tp_column *column = &table->column[c];
 	const uint32_t depth = table->row[row].depth;
 
-	shown->text = show_text(shown->buf, table, &tp_table_cells(table, row)[c], column->unit);
-	if (column->how & TP_SIGNED)
-		show_sign(shown, &tp_table_cells(table, row)[c]);
+	shown->text = tp_cell_show(shown->buf, table, row, c);
 	shown->n_bytes = (uint32_t)strlen(shown->text);
 	shown->indent = (column->how & TP_INSET ? INSET : 0) +
 			(column->how & TP_TREE ? INDENT * (depth < DEPTH_MOST ? depth : DEPTH_MOST)

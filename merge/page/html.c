@@ -141,3 +141,24 @@ void tp_html_text(struct tp_html *html, const char *key, const char *text)
 {
 	tp_html_bytes(html, key, text ? text : "", text ? strlen(text) : 0);
 }
+
+void tp_html_base64(struct tp_html *html, const char *key, const uint8_t *bytes, size_t n)
+{
+	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	begin_value(html, key);
+	tp_html_raw(html, "\"");
+	for (size_t i = 0; i < n; i += 3) {
+		char *p = tp_outfile_room(html->out, 4);
+		uint32_t bits = (uint32_t)bytes[i] << 16 |
+				(i + 1 < n ? (uint32_t)bytes[i + 1] << 8 : 0) |
+				(i + 2 < n ? bytes[i + 2] : 0);
+
+		p[0] = digit[bits >> 18];
+		p[1] = digit[bits >> 12 & 63];
+		p[2] = i + 1 < n ? digit[bits >> 6 & 63] : '=';
+		p[3] = i + 2 < n ? digit[bits & 63] : '=';
+		html->out->at = p + 4;
+	}
+	tp_html_raw(html, "\"");
+}

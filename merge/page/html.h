@@ -36,5 +36,7 @@ void tp_html_real(struct tp_html *html, const char *key, double value);	/* nine 
 void tp_html_null(struct tp_html *html, const char *key);
 void tp_html_text(struct tp_html *html, const char *key, const char *text);
 void tp_html_bytes(struct tp_html *html, const char *key, const char *bytes, size_t n);
+/* Binary data, whole, as a string. */
+void tp_html_base64(struct tp_html *html, const char *key, const uint8_t *bytes, size_t n);
 
 #endif

@@ -13,9 +13,11 @@ enum { ROWS_MAX = 8000 };	/* of a table: what no page needs, and no browser like
 static void put_text(void *ctx, char kind, const char *style, uint32_t indent, const char *label,
 		     const char *text)
 {
-	struct tp_html *html = ctx;
+	struct tp_html_tables *tables = ctx;
+	struct tp_html *html = tables->html;
 	char word[2] = {kind, 0};
 
+	tp_html_plain_text(tables->plain, kind, label, text);
 	tp_html_open(html, NULL, '{');
 	tp_html_text(html, "kind", word);
 	if (style && *style)
@@ -134,9 +136,11 @@ static void put_styles(struct tp_html *html, const struct tp_table *table, uint3
 static void put_table(void *ctx, const struct tp_table *table)
 {
 	const uint32_t n_rows = table->n_rows < ROWS_MAX ? table->n_rows : ROWS_MAX;
-	struct tp_html *html = ctx;
+	struct tp_html_tables *tables = ctx;
+	struct tp_html *html = tables->html;
 	int decimals[TP_TABLE_COLUMNS];
 
+	tp_html_plain_table(tables->plain, table);
 	tp_html_open(html, NULL, '{');
 	if (table->def->name)
 		tp_html_text(html, "name", table->def->name);
@@ -154,9 +158,13 @@ static void put_table(void *ctx, const struct tp_table *table)
 	tp_html_close(html, '}');
 }
 
-void tp_html_tables(struct tp_html *html, const char *sort, struct tp_out *out,
-		    struct tp_out_to *to)
+struct tp_out *tp_html_tables(struct tp_html_tables *tables, struct tp_html *html,
+			      struct tp_html_plain *plain, const char *sort)
 {
-	*to = (struct tp_out_to){.text = put_text, .table = put_table, .ctx = html};
-	*out = (struct tp_out){.width = 120, .sort = sort, .to = to};
+	*tables = (struct tp_html_tables){
+		.html = html, .plain = plain,
+		.to = {.text = put_text, .table = put_table, .ctx = tables},
+		.out = {.width = 120, .sort = sort, .to = &tables->to},
+	};
+	return &tables->out;
 }

@@ -11,10 +11,18 @@
 
 #include "merge/model/table.h"
 #include "merge/page/html.h"
+#include "merge/page/html_plain.h"
 
-/* Makes *out print into `html`, where a list is open; *to is kept as long as *out. sort:
- * --sort, or NULL. */
-void tp_html_tables(struct tp_html *html, const char *sort, struct tp_out *out,
-		    struct tp_out_to *to);
+/* Where a view prints; plain: the page without its script gets the same (NULL: not). */
+struct tp_html_tables {
+	struct tp_html *html;
+	struct tp_html_plain *plain;
+	struct tp_out out;
+	struct tp_out_to to;
+};
+
+/* Returns tables->out, which prints into `html`, where a list is open. sort: --sort, or NULL. */
+struct tp_out *tp_html_tables(struct tp_html_tables *tables, struct tp_html *html,
+			      struct tp_html_plain *plain, const char *sort);
 
 #endif

@@ -10,7 +10,7 @@ const TABS = [
 	{name: 'steps', title: 'Steps', build: buildSteps, has: () => load('steps').procs.length > 0},
 	{name: 'operator', title: 'Operators', build: (panel) => buildRanked(panel, 'operator')},
 	{name: 'kernel', title: 'Kernels', build: (panel) => buildRanked(panel, 'kernel')},
-	{name: 'module', title: 'Modules', build: (panel) => buildBlocks(panel, 'module')},
+	{name: 'module', title: 'Modules', build: buildModules},
 	{name: 'memory', title: 'Memory', build: buildMemory,
 	 has: () => hasRows('memory') || load('curves').curves.some(isMemory)},
 	{name: 'comm', title: 'Communication', build: buildComm},
@@ -19,6 +19,7 @@ const TABS = [
 	{name: 'trace', title: 'Trace', build: (panel) => buildBlocks(panel, 'trace')},
 	{name: 'flame', title: 'Flame graph', build: buildFlame, isOwn: true,
 	 has: () => Boolean(load('flame')) && load('flame').nodes.length > 0},
+	{name: 'hot', title: 'Functions', build: (panel) => buildBlocks(panel, 'hot')},
 	{name: 'machine', title: 'Machine', isOwn: true,
 	 build: (panel) => buildCurves(panel, (curve) => !isMemory(curve), []),
 	 has: () => Boolean(load('curves')) && load('curves').curves.some((curve) => !isMemory(curve))},
@@ -47,10 +48,20 @@ class Page {
 		for (const tab of this.tabs)
 			this.add(tab);
 		this.list.addEventListener('keydown', (event) => this.key(event));
-		window.addEventListener('hashchange', () => this.show(location.hash.slice(1)));
+		window.addEventListener('hashchange', () => this.go(location.hash.slice(1)));
 		window.addEventListener('beforeprint', () => this.tabs.forEach((tab) => this.build(tab)));
 		this.showHead();
-		this.show(location.hash.slice(1));
+		this.go(location.hash.slice(1));
+	}
+
+	// "timeline/0/12": the tab, and what it is told
+	go(hash)
+	{
+		const [name, ...rest] = hash.split('/');
+		const tab = this.show(name);
+
+		if (rest.length && tab.go)
+			tab.go(rest);
 	}
 
 	add(tab)
@@ -70,7 +81,8 @@ class Page {
 		if (tab.isBuilt)
 			return;
 		tab.isBuilt = true;
-		tab.build(tab.panel);
+		tab.go = tab.build(tab.panel);
+		addIndex(tab.panel);
 	}
 
 	show(name)
@@ -85,6 +97,7 @@ class Page {
 		this.build(now);
 		now.button.scrollIntoView({block: 'nearest', inline: 'nearest'});
 		hideTip();
+		return now;
 	}
 
 	key(event)

@@ -145,7 +145,7 @@ function colourOf(name)
 
 	for (let i = 0; i < name.length && i < 80; i++)
 		hash = Math.imul(hash ^ name.charCodeAt(i), 16777619) >>> 0;
-	return `hsl(${hash % 360} 55% ${58 + (hash >>> 9) % 12}%)`;
+	return `hsl(${hash % 360} 55% ${70 + (hash >>> 9) % 12}%)`;
 }
 
 function cssColour(name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page_charts.js - curves (by the chart library, where the page has it), bars, rings, the heat map
+// page_charts.js - curves (by the chart library, where the page has it), bars of shares, columns
 
 // ---- curves ----
 
@@ -8,8 +8,9 @@
 if (typeof Dygraph !== 'undefined')
 	Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-// series: [{label, colour, points: [[x, y], ...]}], by x. options: {x, y: how figures are shown,
-// title, marks: [[from, to], ...], zoom(range), steps, stacked: how it is drawn, isBytes}.
+// series: [{label, colour, points: [[x, y], ...]}], by x. options: {x, y: units ('ns', 'step', 'B', ...),
+// title, marks: [[from, to], ...], zoom(range), steps, stacked: how it is drawn, range: of all charts
+// beside it}.
 class Curves {
 	constructor(series, options)
 	{
@@ -27,8 +28,8 @@ class Curves {
 			series.length > 1 ? this.legend : null);
 		const xs = series.flatMap((its) => its.points.map((point) => point[0]));
 
-		this.from = xs.reduce((a, b) => Math.min(a, b), Infinity);
-		this.to = xs.reduce((a, b) => Math.max(a, b), -Infinity);
+		this.from = options.range ? options.range[0] : xs.reduce((a, b) => Math.min(a, b), Infinity);
+		this.to = options.range ? options.range[1] : xs.reduce((a, b) => Math.max(a, b), -Infinity);
 		onWidth(this.box, (width) => this.draw(width));
 	}
 
@@ -58,6 +59,8 @@ class Curves {
 			return;
 		}
 		const {x, y} = this.options;
+		const ticker = (unit, pixels) => (from, to, room) => ticksOf(from, to, room / pixels, unit).ticks
+			.map(({at, text}) => ({v: at, label: text}));
 
 		// The library fixes the width of its element: one inside ours, which can shrink.
 		this.box.replaceChildren(el('div'));
@@ -67,13 +70,12 @@ class Curves {
 			width, height: 240, legend: 'never', strokeWidth: 1.4, connectSeparatedPoints: true,
 			stepPlot: Boolean(this.options.steps), includeZero: true,
 			stackedGraph: Boolean(this.options.stacked), stackedGraphNaNFill: 'none', fillAlpha: 0.55,
-			animatedZooms: false,
+			animatedZooms: false, dateWindow: this.to > this.from ? [this.from, this.to] : null,
 			gridLineColor: 'rgba(128,128,128,0.22)', axisLineColor: 'rgba(128,128,128,0.5)',
 			highlightCircleSize: 3, xRangePad: 4,
 			axes: {
-				x: {axisLabelFormatter: (value) => x(value), pixelsPerLabel: 80},
-				y: {axisLabelFormatter: (value) => y(value), axisLabelWidth: 74,
-				    labelsKMG2: Boolean(this.options.isBytes)},
+				x: {ticker: ticker(x, 90), axisLabelWidth: 80},
+				y: {ticker: ticker(y, 36), axisLabelWidth: 74},
 			},
 			underlayCallback: (canvas, area, graph) => this.drawMarks(canvas, area, graph),
 			highlightCallback: (_, at, points) => this.say(at, points),
@@ -95,14 +97,14 @@ class Curves {
 
 	say(at, points)
 	{
-		this.value.textContent = `${this.options.x(at)}: ` + points.slice(0, 12).map((point) =>
-			`${this.series[+point.name.slice(1)].label} ${this.options.y(point.yval)}`).join(', ');
+		this.value.textContent = `${showOn(at, this.options.x)}: ` + points.slice(0, 12).map((point) =>
+			`${this.series[+point.name.slice(1)].label} ${showOn(point.yval, this.options.y)}`).join(', ');
 	}
 
 	zoomed()
 	{
 		const [from, to] = this.graph.xAxisRange();
-		const isWhole = !this.graph.isZoomed('x');
+		const isWhole = !(to - from < (this.to - this.from) * 0.999);
 
 		this.reset.hidden = isWhole;
 		if (this.options.zoom)
@@ -114,8 +116,7 @@ class Curves {
 	{
 		if (!this.graph)
 			return;
-		if (range || this.graph.isZoomed('x'))
-			this.graph.updateOptions({dateWindow: range});
+		this.graph.updateOptions({dateWindow: range || (this.to > this.from ? [this.from, this.to] : null)});
 		this.reset.hidden = !range;
 		if (this.options.zoom && !isQuiet)
 			this.options.zoom(range);
@@ -145,16 +146,16 @@ class Curves {
 	// Without the library: lines, no zoom.
 	drawPlain(width)
 	{
-		const height = 240, left = 76, bottom = 22;
+		const height = 240, left = 80, bottom = 22;
 		const top = Math.max(...this.series.flatMap((its) => its.points.map((p) => p[1] || 0)), 1e-9);
 		const x = (value) => left + (value - this.from) / (this.to - this.from || 1) * (width - left - 6);
 		const y = (value) => (height - bottom) * (1 - value / top) + 2;
 
 		this.box.replaceChildren(svg('svg', {width, height},
-			[0, 0.5, 1].map((part) => svg('text', {x: left - 6, y: y(top * part) + 10, class: 'end'},
-				this.options.y(top * part))),
-			svg('text', {x: left, y: height - 4}, this.options.x(this.from)),
-			svg('text', {x: width - 4, y: height - 4, class: 'end'}, this.options.x(this.to)),
+			ticksOf(0, top, 5, this.options.y).ticks.map(({at, text}) =>
+				svg('text', {x: left - 6, y: y(at) + 10, class: 'end'}, text)),
+			ticksOf(this.from, this.to, (width - left) / 90, this.options.x).ticks.map(({at, text}) =>
+				svg('text', {x: x(at), y: height - 4, class: 'middle'}, text)),
 			this.series.map((its) => svg('polyline', {fill: 'none', stroke: its.colour,
 				points: its.points.filter((p) => p[1] !== null)
 					.map((p) => `${x(p[0])},${y(p[1])}`).join(' ')}))));
@@ -193,34 +194,35 @@ function stackedColumns(steps, title, unit)
 	const most = Math.max(...steps.map((step) => step.parts.reduce((sum, part) => sum + part[1], 0)), 1);
 
 	onWidth(box, (width) => {
-		const height = 200, left = 70, bottom = 20, room = width - left;
+		const height = 200, left = 64, bottom = 20, room = width - left;
 		const per = Math.max(1, Math.ceil(steps.length * 3 / room));
 		const shown = steps.filter((_, i) => i % per === 0), each = room / shown.length;
-		const scale = (height - bottom - 6) / most;
-		const labels = Math.ceil(shown.length / Math.max(1, Math.floor(room / 60)));
+		const scale = (height - bottom - 16) / most;
+		const every = Math.max(1, roundStep(shown.length / Math.max(1, Math.floor(room / 60))));
+		const drawStep = (step, i) => {
+			let y = height - bottom;
+
+			return svg('g', {onmousemove: (event) => showTip(event, `${step.label}: ` +
+				step.parts.filter((part) => part[1] > 0).map((part) =>
+					`${part[0]} ${show(part[1], unit)}`).join(', ')), onmouseleave: hideTip},
+			step.parts.filter((part) => part[1] > 0).map((part) => {
+				y -= part[1] * scale;
+				return svg('rect', {x: left + i * each, width: Math.max(1, each - (each > 4 ? 1 : 0)),
+						    y, height: Math.max(0.5, part[1] * scale), fill: part[2]});
+			}),
+			i % every ? null : svg('text', {x: left + (i + 0.5) * each, y: height - 5,
+							class: 'middle'}, step.short));
+		};
 
 		box.replaceChildren(svg('svg', {width, height},
-			[0, 0.5, 1].map((part) => [
-				svg('line', {x1: left, x2: width, y1: height - bottom - most * part * scale,
-					     y2: height - bottom - most * part * scale, class: 'grid'}),
-				svg('text', {x: left - 6, y: height - bottom - most * part * scale + 4, class: 'end'},
-					show(most * part, unit))]).flat(),
-			shown.map((step, i) => {
-				let y = height - bottom;
-
-				return svg('g', {onmousemove: (event) => showTip(event, `${step.label}: ` +
-					step.parts.filter((part) => part[1] > 0).map((part) =>
-						`${part[0]} ${show(part[1], unit)}`).join(', ')), onmouseleave: hideTip},
-					step.parts.filter((part) => part[1] > 0).map((part) => {
-						y -= part[1] * scale;
-						return svg('rect', {x: left + i * each, width: Math.max(1, each - (each > 4 ? 1 : 0)),
-								    y, height: Math.max(0.5, part[1] * scale), fill: part[2]});
-					}),
-					i % labels ? null : svg('text', {x: left + (i + 0.5) * each, y: height - 5,
-									 class: 'middle'}, step.short));
-			})));
+			ticksOf(0, most, 4, unit).ticks.map(({at, text}) => [
+				svg('line', {x1: left, x2: width, y1: height - bottom - at * scale,
+					     y2: height - bottom - at * scale, class: 'grid'}),
+				svg('text', {x: left - 6, y: height - bottom - at * scale + 4, class: 'end'},
+					text)]).flat(),
+			shown.map(drawStep)));
 	});
-	return box;
+	return el('figure', {}, el('figcaption', {}, title), box);
 }
 
 // The largest of a column of figures, as bars with their names.
@@ -232,59 +234,4 @@ function topBars(rows, unit, title)
 		el('div', {class: 'bar'}, el('span', {class: 'name', title: label}, label),
 			el('span', {class: 'track'}, el('span', {style: {width: `${100 * value / most}%`}})),
 			el('span', {class: 'right'}, show(value, unit)))));
-}
-
-// ---- ranks by steps ----
-
-function heatColour(share)
-{
-	// Light to dark blue, then red: also told apart in grey.
-	const stops = [[237, 242, 247], [158, 202, 225], [66, 146, 198], [8, 69, 148], [165, 15, 21]];
-	const at = Math.max(0, Math.min(1, share)) * (stops.length - 1), i = Math.min(Math.floor(at), 3);
-
-	return `rgb(${stops[0].map((_, c) =>
-		Math.round(stops[i][c] + (stops[i + 1][c] - stops[i][c]) * (at - i))).join(' ')})`;
-}
-
-// cells: [[row, step, value, whole], ...]; a cell that stands for several shows the worst of them.
-function heatMap(rows, cells, title)
-{
-	const box = el('div', {class: 'heat', role: 'img', 'aria-label': title});
-	const steps = [...new Set(cells.map((cell) => cell[1]))].sort((a, b) => a - b);
-	const number = new Map(steps.map((step, i) => [step, i]));
-	const most = Math.max(...cells.map((cell) => cell[3] > 0 ? cell[2] / cell[3] : 0), 0.1);
-
-	onWidth(box, (width) => {
-		const left = Math.min(120, width / 4), bottom = 20, room = width - left;
-		const per = Math.max(1, Math.ceil(steps.length * 4 / room));
-		const each = room / Math.ceil(steps.length / per), tall = Math.max(6, Math.min(22, 640 / rows.length));
-		const worst = new Map();
-
-		for (const cell of cells) {
-			const key = rows.indexOf(cell[0]) * 1e6 + Math.floor(number.get(cell[1]) / per);
-			const before = worst.get(key);
-
-			if (!before || cell[2] / cell[3] > before[2] / before[3])
-				worst.set(key, cell);
-		}
-		box.replaceChildren(svg('svg', {width, height: rows.length * tall + bottom},
-			rows.map((row, i) => tall < 11 && i % 4 ? null
-				: svg('text', {x: left - 6, y: (i + 0.5) * tall + 4, class: 'end'}, row)),
-			[...worst].map(([key, [row, step, late, whole]]) => svg('rect', {
-				x: left + key % 1e6 * each, y: Math.floor(key / 1e6) * tall,
-				width: Math.max(1, each - (each > 5 ? 1 : 0)), height: tall - 1,
-				fill: heatColour(whole > 0 ? late / whole / most : 0),
-				'data-late': late,
-				onmousemove: (event) => showTip(event,
-					`${row}, step ${step}: ${showNs(late)} late in ${showNs(whole)}`),
-				onmouseleave: hideTip,
-			})),
-			svg('text', {x: left, y: rows.length * tall + 15}, `step ${steps[0]}`),
-			svg('text', {x: width, y: rows.length * tall + 15, class: 'end'},
-				`step ${steps[steps.length - 1]}`)));
-	});
-	return el('figure', {class: 'chart'}, el('figcaption', {}, title), box,
-		el('p', {class: 'scale'}, el('span', {}, 'on time'),
-			[0, 0.25, 0.5, 0.75, 1].map((part) => el('i', {style: {background: heatColour(part)}})),
-			el('span', {}, `${showPercent(100 * most)} of the step late`)));
 }

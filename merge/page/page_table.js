@@ -4,6 +4,8 @@
 
 const ROWS_AT_FIRST = 40;
 const SEARCH_FROM = 12;		// rows
+const CUT_FROM = 48;		// letters: a longer text is cut to one line, or, if it is made of words, broken
+const DEVICE_FIELD = /(^|_)(device|gpu|kernel|cuda|stream|launch)/;
 
 function compareCells(a, b)
 {
@@ -23,12 +25,23 @@ function showCell(value, column)
 	return (column.signed && value >= 0 ? '+' : '') + show(value, column.unit);
 }
 
+// "12.5 ms": units stand below each other, and so do the figures.
+function addFigure(cell, text)
+{
+	const at = text.lastIndexOf(' ');
+
+	if (at < 0 || /\d$/.test(text))
+		cell.textContent = text;
+	else
+		cell.append(text.slice(0, at + 1), el('span', {class: 'unit'}, text.slice(at + 1)));
+}
+
 class Table {
 	constructor(table, title)
 	{
 		this.table = table;
 		// Bars are for terminals: here each share has one behind it.
-		this.shown = table.columns.map((_, c) => c).filter((c) => table.columns[c].unit !== 'bar');
+		this.shown = table.columns.map((_, c) => c).filter((c) => table.columns[c].unit !== 'bar' && this.isOfUse(c));
 		this.outermost = table.depths ? Math.min(...table.depths) : 0;
 		this.order = table.rows.map((_, i) => i);
 		this.column = -1;
@@ -45,6 +58,13 @@ class Table {
 	{
 		this.filter = filter;
 		this.update();
+	}
+
+	// Of runs without a GPU those columns of devices that say nothing are not shown.
+	isOfUse(c)
+	{
+		return load('run').has_gpu || !DEVICE_FIELD.test(this.table.columns[c].field || '') ||
+			this.table.rows.some((row) => row[c] !== undefined && row[c] !== 0 && row[c] !== '' && row[c] !== '-');
 	}
 
 	columnOf(field)
@@ -114,12 +134,13 @@ class Table {
 	buildCell(i, c)
 	{
 		const column = this.table.columns[c], value = this.table.rows[i][c];
-		const cell = el('td', {class: column.right ? 'right' : null});
+		const cell = c === this.shown[0] && typeof value !== 'number' ? el('th', {scope: 'row'})
+			: el('td', {class: column.right ? 'right' : null});
 
 		if (value === undefined)
 			return cell;
 		if (typeof value === 'number') {
-			cell.textContent = showCell(value, column);
+			addFigure(cell, showCell(value, column));
 			if (column.unit === 'percent') {
 				cell.classList.add('share');
 				cell.style.setProperty('--share', `${Math.max(0, Math.min(100, value))}%`);
@@ -130,9 +151,9 @@ class Table {
 			cell.classList.add('tree');
 			cell.style.setProperty('--depth', this.table.depths[i] - this.outermost);
 		}
-		if (value.length > 60) {
+		if (value.length > CUT_FROM) {
 			cell.title = value;
-			cell.append(el('span', {class: 'long'}, value));
+			cell.append(el('span', {class: /->/.test(value) || value.split(' ').some((word) => word.length > CUT_FROM / 2) ? 'cut' : 'words'}, value));
 		} else {
 			cell.textContent = value;
 		}

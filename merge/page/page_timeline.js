@@ -1,116 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page_timeline.js - a step of a rank: its threads and streams, a row a depth, zoomed by the wheel,
-// by dragging or by keys
+// page_timeline.js - a step of a rank: its threads and streams, a row a depth; zoomed and moved by wheel,
+// pointer and keys, searched, and what a span is in words
 
-const LANE_ROW = 16, LANE_GAP = 22;
-const KIND_COLOUR = {o: null, r: '#9aa0a6', c: '#e69f00', k: '#009e73', m: '#56b4e9', n: '#cc79a7', s: '#d55e00'};
-const KIND_NAME = {o: 'operator', r: 'range', c: 'CUDA call', k: 'kernel', m: 'copy', n: 'communication', s: 'wait'};
+const SPAN_ROW = 16, LANE_HEAD = 20, LANE_GAP = 6, SCALE_ROOM = 22, CLICK_MOST = 4, ARROWS_MOST = 300;
 
 class Timeline {
-	constructor(data, step)
+	// pick(span): one was clicked; null: none
+	constructor(data, step, pick)
 	{
-		const FIELDS = 8;
-
 		this.data = data;
 		this.step = step;
-		this.spans = [];
-		for (let i = 0; i < step.spans.length; i += FIELDS) {
-			const [lane, depth, begin, slots, name, n, longest, kind] = step.spans.slice(i, i + FIELDS);
-
-			this.spans.push({lane, depth, begin: begin / data.slots, end: (begin + slots) / data.slots,
-					 name: data.names[name] || '?', n, longest, kind: String.fromCharCode(kind)});
-		}
+		this.pick = pick;
+		this.spans = decodeSpans(data, step);
+		this.lanes = lanesOf(data, this.spans);
+		this.laneAt = new Map(this.lanes.map((its) => [its.lane, its]));
 		this.from = 0;
 		this.to = 1;
+		this.words = '';
 		this.canvas = el('canvas', {tabindex: '0', role: 'img', 'aria-label':
-			`Timeline of step ${step.step}: + and - zoom, arrows move, 0 shows all`,
+			`Timeline of step ${step.step}: w and s or + and - zoom, a and d or the arrows move, 0 shows all`,
 			onwheel: (event) => this.wheel(event), onkeydown: (event) => this.key(event),
 			onpointerdown: (event) => this.hold(event), onpointermove: (event) => this.move(event),
-			onpointerup: () => { this.held = null; }, onmouseleave: hideTip});
+			onpointerup: (event) => this.release(event), ondblclick: (event) => this.zoomTo(this.atEvent(event)),
+			onmouseleave: () => this.hover(null)});
 		this.value = el('p', {class: 'value', role: 'status'}, '\u00a0');
 		this.box = el('div', {class: 'timeline'}, this.canvas);
 		this.element = el('div', {}, this.value, this.box);
 		this.layOut();
-		onWidth(this.box, (width) => this.draw(width));
+		onWidth(this.box, (width) => {
+			this.width = width;
+			this.draw();
+		});
 	}
 
 	layOut()
 	{
-		let y = 0;
+		let y = SCALE_ROOM;
 
-		this.lanes = this.step.lanes.map((name, i) => {
-			const deepest = this.spans.reduce((most, its) => its.lane === i ? Math.max(most, its.depth) : most, 0);
-			const lane = {name, y: y + LANE_GAP};
-
-			y += LANE_GAP + (deepest + 1) * LANE_ROW + 6;
-			return lane;
-		});
-		this.height = Math.max(y, 40) + 22;
-	}
-
-	draw(width)
-	{
-		if (!width)
-			return;
-		const scale = window.devicePixelRatio || 1, canvas = this.canvas;
-
-		this.width = width;
-		canvas.width = width * scale;
-		canvas.height = this.height * scale;
-		canvas.style.width = `${width}px`;
-		canvas.style.height = `${this.height}px`;
-		const pen = canvas.getContext('2d'), text = cssColour('--text'), dim = cssColour('--dim');
-
-		pen.scale(scale, scale);
-		pen.clearRect(0, 0, width, this.height);
-		pen.font = '12px system-ui, sans-serif';
-		this.lanes.forEach((lane) => {
-			pen.fillStyle = dim;
-			pen.fillText(lane.name, 2, lane.y - 6);
-		});
-		for (const its of this.spans) {
-			const [x, w] = this.extent(its);
-
-			if (x + w < 0 || x > width)
-				continue;
-			pen.fillStyle = KIND_COLOUR[its.kind] || colourOf(its.name);
-			pen.globalAlpha = its.n > 1 ? 0.55 : 1;
-			pen.fillRect(x, this.rowOf(its), Math.max(1, w - 0.5), LANE_ROW - 1);
-			pen.globalAlpha = 1;
-			if (w > 40) {
-				pen.save();
-				pen.beginPath();
-				pen.rect(x, this.rowOf(its), w - 2, LANE_ROW);
-				pen.clip();
-				pen.fillStyle = '#111';
-				pen.fillText(its.n > 1 ? `${showCount(its.n)} x, ${its.name}` : its.name,
-					     Math.max(x, 0) + 3, this.rowOf(its) + 12);
-				pen.restore();
-			}
+		for (const lane of this.lanes) {
+			lane.y = y + LANE_HEAD;
+			y += LANE_HEAD + lane.rows * SPAN_ROW + LANE_GAP;
 		}
-		this.drawScale(pen, width, text, dim);
+		this.height = Math.max(y, 60);
 	}
 
-	drawScale(pen, width, text, dim)
+	// At the next frame, however often it is asked for.
+	drawSoon()
 	{
-		const n = Math.max(2, Math.floor(width / 110));
+		if (this.isDue)
+			return;
+		this.isDue = true;
+		requestAnimationFrame(() => {
+			this.isDue = false;
+			this.draw();
+		});
+	}
 
-		pen.strokeStyle = dim;
-		pen.fillStyle = text;
-		for (let i = 0; i < n; i++) {
-			const at = this.from + (this.to - this.from) * i / n;
+	draw()
+	{
+		if (!this.width)
+			return;
+		const scale = window.devicePixelRatio || 1, {canvas, width, height} = this;
+
+		if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+			canvas.width = Math.round(width * scale);
+			canvas.height = Math.round(height * scale);
+			canvas.style.width = `${width}px`;
+			canvas.style.height = `${height}px`;
+		}
+		const pen = canvas.getContext('2d');
+
+		pen.setTransform(scale, 0, 0, scale, 0, 0);
+		pen.clearRect(0, 0, width, height);
+		pen.font = '12px system-ui, sans-serif';
+		this.ink = cssColour('--text');
+		this.drawScale(pen);
+		for (const lane of this.lanes) {
+			pen.fillStyle = this.ink;
+			pen.fillText(lane.title, 2, lane.y - 5);
+			for (const its of lane.spans)
+				this.drawSpan(pen, its, lane);
+		}
+		this.drawArrows(pen);
+	}
+
+	drawSpan(pen, its, lane)
+	{
+		const [x, w] = this.extent(its), y = lane.y + its.row * SPAN_ROW;
+
+		if (x + w < 0 || x > this.width)
+			return;
+		const left = Math.max(x, 0), right = Math.min(x + w, this.width), isFound = this.isFound(its);
+
+		pen.globalAlpha = this.words && !isFound ? 0.25 : 1;
+		pen.fillStyle = its.colour;
+		pen.fillRect(left, y, Math.max(1, right - left - (w > 3 ? 0.5 : 0)), SPAN_ROW - 1);
+		if (right - left > 24) {
+			pen.fillStyle = '#101418';
+			pen.fillText(this.label(pen, its, right - left - 6), left + 3, y + 12);
+		}
+		if (its === this.picked || (this.words && isFound)) {
+			pen.strokeStyle = its === this.picked ? this.ink : '#d0006f';
+			pen.lineWidth = its === this.picked ? 2 : 1;
+			pen.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), SPAN_ROW - 2);
+		}
+		pen.globalAlpha = 1;
+	}
+
+	// As much of its name as there is room for, with an ellipsis where it is cut.
+	label(pen, its, room)
+	{
+		const text = its.n > 1 ? `${showCount(its.n)} x, ${its.name}` : its.name, whole = pen.measureText(text).width;
+		let n = text.length, cut = text;
+
+		if (whole > room)
+			for (n = Math.floor(n * room / whole); n > 0; n--) {
+				cut = `${text.slice(0, n)}\u2026`;
+				if (pen.measureText(cut).width <= room)
+					break;
+			}
+		return n < 2 ? '' : cut;
+	}
+
+	drawScale(pen)
+	{
+		const ns = this.step.time_ns, {ticks} = ticksOf(this.from * ns, this.to * ns, this.width / 90, 'ns');
+
+		pen.fillStyle = cssColour('--dim');
+		for (const {at, text} of ticks) {
+			const x = (at / ns - this.from) / (this.to - this.from) * this.width;
 
 			pen.globalAlpha = 0.25;
-			pen.fillRect(width * i / n, 0, 1, this.height - 16);
+			pen.fillRect(x, SCALE_ROOM - 6, 1, this.height);
 			pen.globalAlpha = 1;
-			pen.fillText(showNs(Math.round(at * this.step.time_ns)), width * i / n + 2, this.height - 5);
+			pen.fillText(text, Math.min(x + 3, this.width - pen.measureText(text).width - 2), 12);
+		}
+	}
+
+	// From the call that launched it to a device's work, and from a call, or what it lies in, to its work.
+	drawArrows(pen)
+	{
+		const its = this.hovered || this.picked;
+
+		if (!its)
+			return;
+		const works = its.from !== undefined ? [its] : this.spans.filter((work) => work.fromLane === its.lane &&
+			work.from >= its.begin && work.from < its.end).slice(0, ARROWS_MOST);
+
+		pen.strokeStyle = pen.fillStyle = this.ink;
+		pen.lineWidth = 1;
+		for (const work of works) {
+			const lane = this.laneAt.get(work.fromLane), scale = this.width / (this.to - this.from);
+			const call = lane && lane.spans.filter((one) => one.begin <= work.from && one.end > work.from)
+				.sort((a, b) => b.row - a.row)[0];
+			const x = (work.from - this.from) * scale, toX = (work.begin - this.from) * scale;
+			const y = lane ? lane.y + ((call ? call.row : 0) + 1) * SPAN_ROW - 1 : 0, toY = this.rowOf(work);
+
+			if (!lane)
+				continue;
+			pen.beginPath();
+			pen.moveTo(x, y);
+			pen.bezierCurveTo(x, (y + toY) / 2, toX, (y + toY) / 2, toX, toY);
+			pen.stroke();
+			pen.beginPath();
+			pen.moveTo(toX, toY);
+			pen.lineTo(toX - 3, toY - 6);
+			pen.lineTo(toX + 3, toY - 6);
+			pen.fill();
 		}
 	}
 
 	rowOf(span)
 	{
-		return this.lanes[span.lane].y + span.depth * LANE_ROW;
+		return this.laneAt.get(span.lane).y + span.row * SPAN_ROW;
 	}
 
 	extent(span)
@@ -120,34 +183,36 @@ class Timeline {
 		return [x, (span.end - span.begin) * scale];
 	}
 
-	at(x, y)
+	atEvent({offsetX: x, offsetY: y})
 	{
-		return this.spans.find((its) => {
+		const lane = this.lanes.find((its) => y >= its.y && y < its.y + its.rows * SPAN_ROW);
+
+		return lane ? lane.spans.find((its) => {
 			const [left, width] = this.extent(its), top = this.rowOf(its);
 
-			return y >= top && y < top + LANE_ROW && x >= left && x < left + Math.max(2, width);
-		});
+			return y >= top && y < top + SPAN_ROW && x >= left && x < left + Math.max(2, width);
+		}) || null : null;
 	}
 
 	textOf(span)
 	{
-		const part = (span.end - span.begin) * this.step.time_ns;
+		const ns = (span.end - span.begin) * this.step.time_ns;
 
 		return span.n > 1
-			? `${showCount(span.n)} spans in ${showNs(Math.round(part))}, the longest: ${span.name}, ` +
+			? `${showCount(span.n)} spans in ${showNs(Math.round(ns))}, the longest: ${span.name}, ` +
 			  showNs(span.longest)
-			: `${span.name} (${KIND_NAME[span.kind]}), ${showNs(span.longest)}, ` +
+			: `${span.name} (${(KINDS[span.kind] || KINDS.r).title}), ${showNs(span.longest)}, ` +
 			  `at ${showNs(Math.round(span.begin * this.step.time_ns))}`;
 	}
 
 	show(from, to)
 	{
-		const width = Math.max(1e-5, Math.min(1, to - from));
+		const width = Math.max(2e-5, Math.min(1, to - from));
 
 		this.from = Math.max(0, Math.min(1 - width, from));
 		this.to = this.from + width;
 		this.value.textContent = width < 1 ? `${showNs(Math.round(width * this.step.time_ns))} shown` : '\u00a0';
-		this.draw(this.width);
+		this.drawSoon();
 	}
 
 	zoom(factor, at)
@@ -157,19 +222,55 @@ class Timeline {
 		this.show(centre - width * at, centre + width * (1 - at));
 	}
 
+	// null: everything
+	zoomTo(span)
+	{
+		const room = span ? (span.end - span.begin) / 8 : 0;
+
+		this.show(span ? span.begin - room : 0, span ? span.end + room : 1);
+	}
+
+	pan(share)
+	{
+		const by = share * (this.to - this.from);
+
+		this.show(this.from + by, this.to + by);
+	}
+
+	// The page scrolls by the wheel; with Ctrl (or a pinch) it zooms, sideways or with Shift it moves.
 	wheel(event)
 	{
-		// The page scrolls by the wheel; with Ctrl (or a pinch) it zooms.
-		if (!event.ctrlKey && !event.metaKey)
+		const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
+
+		if (event.ctrlKey || event.metaKey)
+			this.zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX / this.width);
+		else if (sideways)
+			this.pan(sideways / this.width);
+		else
 			return;
 		event.preventDefault();
-		this.zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX / this.width);
 	}
 
 	hold(event)
 	{
 		this.held = {x: event.clientX, from: this.from, to: this.to};
 		this.canvas.setPointerCapture(event.pointerId);
+	}
+
+	release(event)
+	{
+		const isClick = this.held && Math.abs(event.clientX - this.held.x) < CLICK_MOST;
+
+		this.held = null;
+		if (isClick)
+			this.choose(this.atEvent(event));
+	}
+
+	choose(span)
+	{
+		this.picked = span;
+		this.pick(span);
+		this.drawSoon();
 	}
 
 	move(event)
@@ -180,30 +281,63 @@ class Timeline {
 			this.show(this.held.from + by, this.held.to + by);
 			return;
 		}
-		const span = this.at(event.offsetX, event.offsetY);
+		const span = this.atEvent(event);
 
+		this.hover(span);
 		if (span)
 			showTip(event, this.textOf(span));
-		else
+	}
+
+	hover(span)
+	{
+		if (!span)
 			hideTip();
+		if (span === (this.hovered || null))
+			return;
+		this.hovered = span;
+		this.drawSoon();
+	}
+
+	isFound(span)
+	{
+		return this.words !== '' && span.name.toLowerCase().includes(this.words);
+	}
+
+	// Marks what has the words in its name; returns how many spans have.
+	search(words)
+	{
+		this.words = words.trim().toLowerCase();
+		this.found = -1;
+		this.drawSoon();
+		return this.spans.filter((its) => this.isFound(its)).length;
+	}
+
+	// The next one of those found is chosen, and shown if it is outside.
+	next()
+	{
+		const all = this.spans.filter((its) => this.isFound(its)).sort((a, b) => a.begin - b.begin);
+
+		if (!all.length)
+			return;
+		this.found = (this.found + 1) % all.length;
+		const span = all[this.found], half = (this.to - this.from) / 2;
+
+		if (span.begin < this.from || span.end > this.to)
+			this.show(span.begin - half, span.begin + half);
+		this.choose(span);
 	}
 
 	key(event)
 	{
-		const width = this.to - this.from;
+		const act = {'+': () => this.zoom(0.5, 0.5), '=': () => this.zoom(0.5, 0.5), w: () => this.zoom(0.5, 0.5),
+			     '-': () => this.zoom(2, 0.5), s: () => this.zoom(2, 0.5),
+			     '0': () => this.show(0, 1), Escape: () => this.show(0, 1),
+			     ArrowLeft: () => this.pan(-0.25), a: () => this.pan(-0.25),
+			     ArrowRight: () => this.pan(0.25), d: () => this.pan(0.25), n: () => this.next()}[event.key];
 
-		if (event.key === '+' || event.key === '=')
-			this.zoom(0.5, 0.5);
-		else if (event.key === '-')
-			this.zoom(2, 0.5);
-		else if (event.key === '0' || event.key === 'Escape')
-			this.show(0, 1);
-		else if (event.key === 'ArrowLeft')
-			this.show(this.from - width / 4, this.to - width / 4);
-		else if (event.key === 'ArrowRight')
-			this.show(this.from + width / 4, this.to + width / 4);
-		else
+		if (!act || event.ctrlKey || event.metaKey || event.altKey)
 			return;
+		act();
 		event.preventDefault();
 	}
 }

@@ -45,6 +45,7 @@ struct page {
 	struct shown shown[SHOWN_MAX];
 	uint32_t n_shown;
 	void *part[N_PARTS];
+	struct tp_html_plain *plain;
 };
 
 static struct tp_view_options view_options = {.top = ROWS_LEAST};
@@ -103,6 +104,7 @@ static void *begin(struct tp_facts *facts, const char *path)
 		free(page);
 		return NULL;
 	}
+	page->plain = tp_html_plain_new();
 	/* The finest rows first: those of the views are made of them. */
 	tp_kernels_want(facts, true, true);
 	tp_operators_want(facts, true, true);
@@ -110,6 +112,14 @@ static void *begin(struct tp_facts *facts, const char *path)
 	for (uint32_t i = 0; i < N_PARTS; i++)
 		page->part[i] = tp_facts_want(facts, parts[i]->fact, NULL);
 	return page;
+}
+
+static bool has_gpu(const struct tp_run *run)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->has_gpu || run->proc[i]->n_queues || run->proc[i]->n_devices)
+			return true;
+	return false;
 }
 
 /* Who is there, as all the rest of the page calls them by number. */
@@ -126,6 +136,7 @@ static void put_run(struct tp_html *html, const struct tp_run *run)
 	}
 	tp_html_integer(html, "events", (int64_t)run->n_events);
 	tp_html_integer(html, "real_ms", (int64_t)(run->zero_real_ns / 1000000));
+	tp_html_integer(html, "has_gpu", has_gpu(run));
 	tp_html_open(html, "procs", '[');
 	for (uint32_t i = 0; i < run->n_procs; i++)
 		tp_html_text(html, NULL, tp_label_proc(label, run, run->proc[i]));
@@ -142,16 +153,17 @@ static void put_views(struct page *page, const struct tp_run *run)
 	tp_html_open(html, NULL, '[');
 	for (uint32_t i = 0; i < page->n_shown; i++) {
 		struct shown *shown = &page->shown[i];
-		struct tp_out_to to;
-		struct tp_out out;
+		struct tp_html_plain *plain = *shown->way ? NULL : page->plain;
+		struct tp_html_tables tables;
 
+		tp_html_plain_view(plain, shown->view->name);
 		tp_html_open(html, NULL, '{');
 		tp_html_text(html, "name", shown->view->name);
 		tp_html_text(html, "help", shown->view->help);
 		tp_html_text(html, "way", shown->way);
 		tp_html_open(html, "blocks", '[');
-		tp_html_tables(html, view_options.sort, &out, &to);
-		shown->view->print(shown->state, run, &out);
+		shown->view->print(shown->state, run,
+				   tp_html_tables(&tables, html, plain, view_options.sort));
 		tp_html_close(html, ']');
 		tp_html_close(html, '}');
 	}
@@ -217,6 +229,7 @@ static void put_mark(struct page *page, const struct tp_run *run, const char *ma
 		put_run(html, run);
 		put_views(page, run);
 		put_parts(page, run);
+		tp_html_plain_put(page->plain, html);
 	} else if (n == 7 && !memcmp(mark, "scripts", n)) {
 		put_file(html, "script", TP_PAGE_CHARTS_JS);
 		put_file(html, "script", TP_PAGE_JS);

@@ -47,7 +47,16 @@ always()
 	is "$1: flame graph by keys" "$(sayings 'flame graph') $(sayings 'flame graph zoomed')" 'true true'
 	is "$1: ... and back" "$(sayings 'flame graph after Escape')" true
 	is "$1: timeline" "$(sayings 'timeline drawn') $(sayings 'timeline zoomed')" 'true true'
-	is "$1: at 400 pixels" "$(sayings 'wider than 400 pixels')" none
+	is "$1: at 390, 800 and 1400 pixels" "$(sayings 'wider than the window')" none
+	is "$1: no word is broken in a cell" "$(sayings 'words broken')" none
+	is "$1: contrast in both themes" "$(sayings 'contrast under 4.5')" none
+	is "$1: every control has a name" "$(sayings 'controls without a name')" none
+	is "$1: the focus goes down the page" "$(sayings 'stops of the focus')" 'in order'
+	is "$1: spans have the legend's colours" "$(sayings "colours that are not the legend's")" none
+	is "$1: a span that is clicked" "$(sayings 'what was clicked')" true
+	is "$1: ... searched, and zoomed by the wheel" \
+		"$(sayings 'found in the step') $(sayings 'zoomed by the wheel')" 'true true'
+	is "$1: tables without the script" "$(sayings 'rows without the script')" true
 	is "$1: dark" "$(sayings dark)" 'rgb(15, 19, 24)'
 	is "$1: every view on paper" "$(sayings 'on paper')" true
 	is "$1: nothing of a trace ran" "$(sayings hacked) $(sayings 'elements that are not ours')" \
@@ -90,6 +99,7 @@ fi
 is "late: a curve ends with its window, and begins with the next one" \
 	"$(sayings 'gaps between windows')" '[[2,11]]'
 is "late: the map of ranks and steps" "$(sayings 'heat map cells')" 16
+is "late: a cell leads to its step" "$(sayings 'a cell leads to its step')" 'view-timeline rank 1, step 10'
 is "late: a flame graph of each rank" "$(sayings 'flame graph of one rank')" true
 
 # GPU, and names that would be more than names.

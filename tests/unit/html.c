@@ -127,20 +127,33 @@ Test(html, tables_keep_their_figures_and_units)
 	static const struct tp_table_def def = {
 		.name = "some", .columns = put_columns, .order = "time_ns"};
 	static const int row[] = {0, 1};
-	struct tp_out_to to;
-	struct tp_out out;
-	char *text;
+	struct tp_html_plain *plain = tp_html_plain_new();
+	struct tp_html_tables tables;
+	struct tp_out *out;
+	char *text, *rest;
 
 	begin_page();
 	tp_html_open(&page.html, NULL, '[');
-	tp_html_tables(&page.html, NULL, &out, &to);
-	cr_expect(tp_out_is_full(&out));
-	tp_out_title(&out, "A <title>");
-	tp_out_item(&out, "red", 10, "label", "%d of it", 3);
-	cr_expect_eq(tp_table_show(&def, NULL, row, 2, sizeof(row[0]), 0, &out), 0);
-	tp_out_line(&out, "", "  last");
+	out = tp_html_tables(&tables, &page.html, plain, NULL);
+	cr_expect(tp_out_is_full(out));
+	tp_out_title(out, "A <title>");
+	tp_out_item(out, "red", 10, "label", "%d of it", 3);
+	cr_expect_eq(tp_table_show(&def, NULL, row, 2, sizeof(row[0]), 0, out), 0);
+	tp_out_line(out, "", "  last");
 	tp_html_close(&page.html, ']');
+	tp_html_plain_put(plain, &page.html);
 	text = end_page();
+	rest = strstr(text, "<noscript>");
+	cr_assert_not_null(rest);
+	cr_expect_str_eq(rest, "<noscript>\n<h3>A &lt;title&gt;</h3>\n<p><b>label</b> 3 of it</p>\n"
+		"<div class=\"scroll\"><table><thead><tr><th>name</th><th class=\"right\">time</th>"
+		"<th class=\"right\">mixed</th><th class=\"right\">share</th></tr></thead><tbody>\n"
+		"<tr><td>&nbsp;&nbsp;row 1</td><td class=\"right\">1.50 us</td><td class=\"right\">2.5</td>"
+		"<td class=\"right\">25.0 %</td></tr>\n"
+		"<tr><td>row 0</td><td class=\"right\">1.50 us</td><td class=\"right\">2.5</td>"
+		"<td class=\"right\">-</td></tr>\n"
+		"</tbody></table></div>\n<p>last</p>\n</noscript>\n");
+	*rest = 0;
 	cr_expect_str_eq(text,
 		"[{\"kind\":\"t\",\"style\":\"bold\",\"text\":\"A \\u003ctitle\\u003e\"},"
 		"{\"kind\":\"i\",\"style\":\"red\",\"label\":\"label\",\"text\":\"3 of it\"},"
@@ -154,6 +167,21 @@ Test(html, tables_keep_their_figures_and_units)
 		"\"rows\":[[\"row 1\",1501,2.5,25],[\"row 0\",1500,2.5,\"-\"]],\"depths\":[1,0],"
 		"\"styles\":{\"0\":\"yellow\"}},"
 		"{\"kind\":\"l\",\"indent\":2,\"text\":\"last\"}]");
+	free(text);
+}
+
+Test(html, binary_data_is_base64)
+{
+	static const uint8_t bytes[] = {0, 0xff, 0x10, 0x83, 'a'};
+	char *text;
+
+	begin_page();
+	tp_html_open(&page.html, NULL, '[');
+	for (size_t n = 0; n <= sizeof(bytes); n++)
+		tp_html_base64(&page.html, NULL, bytes, n);
+	tp_html_close(&page.html, ']');
+	text = end_page();
+	cr_expect_str_eq(text, "[\"\",\"AA==\",\"AP8=\",\"AP8Q\",\"AP8Qgw==\",\"AP8Qg2E=\"]");
 	free(text);
 }
 

@@ -88,7 +88,7 @@ function openPage()
 			observe() { this.draw([]); }
 			disconnect() {}
 		},
-		requestAnimationFrame: (draw) => draw(0), matchMedia: () => ({matches: false, addEventListener() {}}),
+		atob, requestAnimationFrame: (draw) => draw(0), matchMedia: () => ({matches: false, addEventListener() {}}),
 	});
 
 	vm.runInContext(code.replace('new Page();', 'globalThis.page = new Page();'), context, {filename: 'page.js'});

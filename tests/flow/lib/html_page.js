@@ -7,13 +7,14 @@
 //
 // Opens the page from its file, goes through all views by the keyboard, zooms, sorts, searches,
 // switches ranks, compares every table line of the texts (trainprof-merge -v VIEW) with the rows on
-// the page, and looks at it narrow, dark and on paper. Pictures go to SHOTS-*.png. Prints a line
-// "name: what was found" for each thing that was looked at; the caller says what it should be.
-// SHOTS `-`: only how soon it can be read.
+// the page, and looks at it at three widths, in both themes, on paper and without its script
+// (html_looks.js). Pictures go to SHOTS-*.png. Prints a line "name: what was found" for each thing that
+// was looked at; the caller says what it should be. SHOTS `-`: only how soon it can be read.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const {wait, withPage} = require('./browser.js');
+const looks = require('./html_looks.js');
 
 const [file, shots, browserName, ...texts] = process.argv.slice(2);
 const tell = (name, value) => process.stdout.write(`${name}: ${value}\n`);
@@ -177,34 +178,80 @@ async function charts(page)
 		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; const seen = new Set();
 		for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
 		return seen.size; })()`) > 4);
-	await page.key('+');
-	tell('timeline zoomed', / shown$/.test(await page.evaluate(`${PANEL}.querySelector('.value').textContent`)));
-	tell('heat map cells', await page.evaluate(
-		`(() => { location.hash = 'comm'; return new Promise((r) => setTimeout(() =>
-		r(document.querySelectorAll('#view-comm .heat rect').length), 400)); })()`));
+	await page.key('w');
+	tell('timeline zoomed', / shown$/.test(await page.evaluate(
+		`${PANEL}.querySelector('.timeline').parentElement.querySelector('.value').textContent`)));
+	await page.key('0');
+	await goTo(page, 'comm');
+	await wait(250);
+	tell('heat map cells', await page.evaluate(`${PANEL}.querySelectorAll('.map:first-of-type .heat .cell').length`));
+	tell('a cell leads to its step', await page.evaluate(`(() => {
+		const cells = ${PANEL}.querySelectorAll('.map:first-of-type .heat .cell');
+		if (!cells.length)
+			return null;
+		cells[cells.length - 1].dispatchEvent(new Event('click'));
+		return new Promise((done) => setTimeout(() => done(${PANEL}.id + ' ' +
+			${PANEL}.querySelector('.which').textContent.split(' (')[0].split(':')[0]), 300)); })()`));
 }
 
+// A span is clicked, searched for, zoomed by the wheel; its colour is the legend's.
+async function timeline(page)
+{
+	await page.evaluate("location.hash = ''");
+	await goTo(page, 'timeline');
+	tell('colours that are not the legend\'s', (await page.evaluate(looks.colours)).join('; ') || 'none');
+	const at = await page.evaluate(`(() => { const view = ${looks.timelineView};
+		const its = [...view.spans].sort((a, b) => b.end - b.begin - a.end + a.begin)[0];
+		view.canvas.scrollIntoView({block: 'center'});
+		const r = view.canvas.getBoundingClientRect(), [x, w] = view.extent(its);
+		return [r.left + x + w / 2, r.top + view.rowOf(its) + 8, its.name]; })()`);
+
+	await page.drag(at[0], at[1], at[0], at[1]);
+	await wait(150);
+	tell('what was clicked', await page.evaluate(`(${PANEL}.querySelector('.span h2') || {}).textContent`) === at[2]);
+	await page.evaluate(`(() => { const input = ${PANEL}.querySelector('input[type=search]');
+		input.value = ${JSON.stringify(at[2])}; input.dispatchEvent(new Event('input')); })()`);
+	tell('found in the step', /^[\d,]+ found/.test(await page.evaluate(`${PANEL}.querySelector('.count').textContent`)));
+	await page.call('Input.dispatchMouseEvent', {type: 'mouseWheel', x: at[0], y: at[1], deltaX: 0, deltaY: -200, modifiers: 2});
+	await wait(150);
+	tell('zoomed by the wheel', await page.evaluate(`${looks.timelineView}.to - ${looks.timelineView}.from < 1`));
+	await page.screenshot(`${shots}-1280-clicked.png`);
+}
+
+const theme = (page, name) => page.call('Emulation.setEmulatedMedia',
+	{features: [{name: 'prefers-color-scheme', value: name}]});
+
+// Every view at three widths in both themes.
 async function otherSizes(page)
 {
 	const tabs = await page.evaluate('[...document.querySelectorAll("[role=tab]")].map((tab) => tab.id.slice(4))');
-	const wide = [];
+	const wide = [], broken = [], pale = [], nameless = [];
 
-	await page.size(400, 800, true);
-	for (const tab of tabs) {
-		await goTo(page, tab);
-		await wait(150);
-		if (await page.evaluate('document.documentElement.scrollWidth > 400'))
-			wide.push(tab);
-		await page.screenshot(`${shots}-400-${tab}.png`);
+	for (const [width, name] of [[390, 'light'], [800, 'light'], [1400, 'light'], [390, 'dark'], [800, 'dark'],
+				     [1400, 'dark']]) {
+		await theme(page, name);
+		await page.size(width, 900, width < 500);
+		for (const tab of tabs) {
+			await goTo(page, tab);
+			await wait(150);
+			const where = (text) => `${tab} at ${width}, ${name}: ${text}`;
+
+			if (await page.evaluate('document.documentElement.scrollWidth > window.innerWidth'))
+				wide.push(where('too wide'));
+			broken.push(...(await page.evaluate(looks.brokenWords)).map(where));
+			if (width === 1400)
+				pale.push(...(await page.evaluate(looks.pale)).map(where));
+			if (width === 1400 && name === 'light')
+				nameless.push(...(await page.evaluate(looks.nameless)).map(where));
+			await page.screenshot(`${shots}-${width}-${name}-${tab}.png`);
+		}
 	}
-	tell('wider than 400 pixels', wide.join(' ') || 'none');
-	await page.size(1280, 900);
-	await page.call('Emulation.setEmulatedMedia', {features: [{name: 'prefers-color-scheme', value: 'dark'}]});
-	await goTo(page, 'overview');
-	await page.screenshot(`${shots}-dark-overview.png`);
+	tell('wider than the window', wide.join('; ') || 'none');
+	tell('words broken', broken.slice(0, 5).join('; ') || 'none');
+	tell('contrast under 4.5', pale.slice(0, 5).join('; ') || 'none');
+	tell('controls without a name', nameless.slice(0, 5).join('; ') || 'none');
 	tell('dark', await page.evaluate('getComputedStyle(document.body).backgroundColor'));
-	await goTo(page, 'steps');
-	await page.screenshot(`${shots}-dark-steps.png`);
+	await page.size(1280, 900);
 	await page.call('Emulation.setEmulatedMedia', {features: []});
 	await page.paper(`${shots}-paper.pdf`);
 	await page.call('Emulation.setEmulatedMedia', {media: 'print'});
@@ -235,11 +282,18 @@ async function look(page)
 				'Boolean(document.querySelector("#view-memory .plot"))'))
 		await zoomMemory(page);
 	await charts(page);
+	tell('stops of the focus', await looks.tabOrder(page));
+	await timeline(page);
 	await otherSizes(page);
 	tell('hacked', await page.evaluate('String(window.hacked)'));
 	tell('elements that are not ours', await page.evaluate(
 		'document.querySelectorAll("img, iframe, object, embed, body svg[onload]").length'));
 	tell('requests', page.requests.filter((url) => !url.startsWith('file:')).length);
+	await page.call('Emulation.setScriptExecutionDisabled', {value: true});
+	await page.open(`file://${path.resolve(file)}`);
+	await wait(800);
+	await page.screenshot(`${shots}-plain.png`);
+	tell('rows without the script', await page.evaluate('document.querySelectorAll("noscript tbody tr").length') > 5);
 	tell('errors on the console', page.said.length);
 	for (const said of page.said.slice(0, 5))
 		process.stderr.write(`console: ${String(said).slice(0, 400)}\n`);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// page_flame_view.js - what stands in the views of flame graphs and modules
+
+function buildFlame(panel)
+{
+	const flame = load('flame'), stacks = load('stacks'), body = el('div'), choices = [];
+	const procs = [];
+
+	for (let i = 0; flame && i < flame.nodes.length; i += 6)
+		if (flame.nodes[i] < 0)
+			procs.push([flame.names[flame.nodes[i + 1]], flame.nodes[i + 5]]);
+	const costs = stacks ? stacks.costs : [], title = {'time': 'Python and operators', 'host memory': 'host memory by stack'};
+
+	costs.forEach((cost, i) => choices.push([i, `${title[cost.what]}: ${cost.title}`]));
+	if (procs.length)
+		choices.push(['host', 'operators alone: time of the host']);
+	if (procs.some((its) => its[1] > 0))
+		choices.push(['device', 'operators alone: time of devices']);
+	if (!choices.length)
+		return;
+	let what = String(choices[0][0]), proc = null;
+	const rank = el('span');
+	const draw = () => {
+		const cost = costs[what];
+
+		body.replaceChildren(new Flame(cost ? stackTree(cost, proc) : operatorTree(flame, proc, what === 'device'),
+			{title: choices.find((its) => String(its[0]) === what)[1], unit: cost ? cost.unit : 'ns'}).element);
+	};
+	const choose = (value) => {
+		what = value;
+		const names = costs[what] ? processesOf(costs[what]) : procs.map(([name]) => name);
+
+		proc = names.length === 1 && !costs[what] ? names[0] : null;
+		rank.replaceChildren(...(names.length < 2 ? [] : [select('Rank', [['', 'all'], ...names.map((name) => [name, name])],
+			'', (name) => {
+				proc = name || null;
+				draw();
+			})]));
+		draw();
+	};
+
+	panel.append(el('div', {class: 'tools'}, select('Show', choices, what, choose), rank), body,
+		el('p', {class: 'help'}, 'As wide as its share, in what it was called by; a click or Enter zooms, ' +
+			'arrows move, Escape shows all.'));
+	choose(what);
+}
+
+// ---- modules ----
+
+// A table's rows as a tree, by the depths of its rows. valueOf(row): with what is below it.
+function moduleTree(table, valueOf)
+{
+	const name = table.columns.findIndex((its) => its.tree), calls = columnAt(table, 'calls');
+	const root = {name: 'all modules', value: 0, calls: 0, below: []}, open = [];
+
+	table.rows.forEach((row, i) => {
+		const node = {name: String(row[name]), calls: Number(row[calls]) || 0, value: Math.max(0, valueOf(row)), below: []};
+
+		while (open.length && open[open.length - 1].depth >= table.depths[i])
+			open.pop();
+		(open.length ? open[open.length - 1].node : root).below.push(node);
+		open.push({depth: table.depths[i], node});
+	});
+	// What is inside may be more than what is around it: averages, memory that others freed.
+	const settle = (node) => {
+		const inside = node.below.reduce((sum, its) => sum + settle(its), 0);
+
+		node.value = Math.max(node.value, inside);
+		node.own = node === root ? undefined : node.value - inside;
+		return node.value;
+	};
+
+	settle(root);
+	return linkNodes(root, null);
+}
+
+// The ways to see modules as an icicle: [title, unit, columns that are added]
+const MODULE_FIGURES = [
+	['time on the host, forward and backward', 'ns', ['forward_ns', 'backward_ns']],
+	['time on devices, forward and backward', 'ns', ['device_forward_ns', 'device_backward_ns']],
+	['memory kept after a call', 'bytes', ['kept_bytes']],
+];
+
+function buildModules(panel)
+{
+	const table = findTable(viewsOf('module'), 'module'), body = el('div');
+	const ways = !table || !table.depths ? [] : MODULE_FIGURES.map(([title, unit, fields]) => {
+		const at = fields.map((field) => columnAt(table, field)).filter((c) => c >= 0);
+
+		return {title, unit, sum: (row) => at.reduce((all, c) => all + (Number(row[c]) || 0), 0)};
+	}).filter((way) => table.rows.some((row) => way.sum(row) > 0));
+	const draw = (way) => body.replaceChildren(new Flame(moduleTree(table, way.sum),
+		{title: `Modules: ${way.title}`, unit: way.unit}).element);
+
+	if (ways.length) {
+		panel.append(el('div', {class: 'tools'}, select('Show', ways.map((way, i) => [i, way.title]), 0,
+			(value) => draw(ways[value]))), body);
+		draw(ways[0]);
+	}
+	buildBlocks(panel, 'module');
+}
