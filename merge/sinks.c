@@ -18,9 +18,10 @@ const struct tp_sink *const tp_sinks[] = {
 	NULL,
 };
 const struct tp_view *const tp_views[] = {
-	&tp_view_overview, &tp_view_operator, &tp_view_kernel, &tp_view_memory,
-	&tp_view_comm, &tp_view_module, &tp_view_steps, &tp_view_trace, &tp_view_health,
-	&tp_view_hot, &tp_view_diff, NULL,
+	/* In the order in which one looks. */
+	&tp_view_overview, &tp_view_steps, &tp_view_operator, &tp_view_module,
+	&tp_view_kernel, &tp_view_memory, &tp_view_comm, &tp_view_trace, &tp_view_hot,
+	&tp_view_diff, &tp_view_health, NULL,
 };
 
 static bool is_folder(const char *path)

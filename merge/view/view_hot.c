@@ -62,6 +62,20 @@ static const struct tp_table_def table_def = {
 	.help = "functions of Python by samples, over all ranks",
 };
 
+/* The first line: rows are by samples of their own. */
+static void print_answer(const struct tp_samples *samples, struct tp_out *out)
+{
+	const struct tp_samples_row *most = &samples->row[0];
+	const uint64_t all = samples->all[most->where].n;
+	char text[TEXT_MAX], a[32];
+
+	tp_out_line(out, "bold", "Most samples of its own: %s, %llu of %llu (%s) of: %s.",
+		    tp_hostmem_show_frame(text, sizeof(text), &most->frame, TP_HOSTMEM_SHORT),
+		    (unsigned long long)most->self.n, (unsigned long long)all,
+		    tp_show_percent(a, (double)most->self.n, (double)all),
+		    tp_samples_where_text(most->where));
+}
+
 static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
@@ -74,6 +88,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		free(state);
 		return;
 	}
+	if (!state->options.sort)
+		print_answer(samples, out);
 	n_left = tp_table_show(&table_def, state, samples->row, samples->n_rows, sizeof(*samples->row),
 			       state->options.top, out);
 	tp_out_left(out, n_left, "rows");

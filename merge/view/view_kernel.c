@@ -21,6 +21,8 @@ struct state {
 	int64_t all_ns;				/* of all rows */
 };
 
+enum { NAME_MOST = 50 };	/* of a name in the first line */
+
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
@@ -51,21 +53,29 @@ static uint32_t find_parameters(const char *name, uint32_t n)
 }
 
 /* For people, what tells kernels apart: not what they return, nor their parameters. */
-static void put_name(struct tp_row *r, const struct tp_name *name)
+/* Its name without result and parameters, *n bytes. */
+static const char *short_name(const struct tp_name *name, uint32_t *n)
 {
 	const char *bytes = name->bytes;
-	uint32_t n = name->n_bytes, end;
+	uint32_t end;
 
-	if (tp_row_is_for_programs(r)) {
-		tp_row_text(r, "%.*s", (int)n, bytes);
-		return;
-	}
-	if (n > 5 && !memcmp(bytes, "void ", 5)) {
+	*n = name->n_bytes;
+	if (*n > 5 && !memcmp(bytes, "void ", 5)) {
 		bytes += 5;
-		n -= 5;
+		*n -= 5;
 	}
-	end = find_parameters(bytes, n);
-	tp_row_text(r, "%.*s", (int)(end ? end : n), bytes);
+	end = find_parameters(bytes, *n);
+	if (end)
+		*n = end;
+	return bytes;
+}
+
+static void put_name(struct tp_row *r, const struct tp_name *name)
+{
+	uint32_t n = name->n_bytes;
+	const char *bytes = tp_row_is_for_programs(r) ? name->bytes : short_name(name, &n);
+
+	tp_row_text(r, "%.*s", (int)n, bytes);
 }
 
 static void put_operator(struct tp_row *r, const struct state *state, const struct tp_kernel_row *row)
@@ -164,6 +174,24 @@ static const struct tp_table_def table_def = {
 	.help = "kernels, over all devices and ranks",
 };
 
+/* The first line, unless something else is asked for: which kernel takes most. */
+static void print_answer(const struct state *state, struct tp_out *out)
+{
+	const struct tp_kernel_row *most = &state->kernels->row[0];
+	const char *name;
+	char a[32], b[32];
+	uint32_t n;
+
+	for (uint32_t i = 1; i < state->kernels->n_rows; i++)
+		if (state->kernels->row[i].ns.sum > most->ns.sum)
+			most = &state->kernels->row[i];
+	name = short_name(tp_names_at(state->kernels->names, most->key.name), &n);
+	tp_out_line(out, "bold", "Most kernel time: %.*s%s, %s, %s.",
+		    (int)(n < NAME_MOST ? n : NAME_MOST), name, n < NAME_MOST ? "" : "...",
+		    tp_show_ns(a, most->ns.sum),
+		    tp_show_percent(b, (double)most->ns.sum, (double)state->all_ns));
+}
+
 static void print_sums(const struct state *state, const struct tp_run *run, uint32_t n_left,
 		       struct tp_out *out)
 {
@@ -200,11 +228,14 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (!state->kernels->n_rows)
 		tp_out_line(out, "", "no kernel was recorded: no GPU was used in a window, or "
 				     "-v health says what is off");
-	else
+	else {
+		if (!state->options.sort)
+			print_answer(state, out);
 		print_sums(state, run,
 			   tp_table_show(&table_def, state, state->kernels->row, state->kernels->n_rows,
 					 sizeof(*state->kernels->row), state->options.top, out),
 			   out);
+	}
 	if (state->copies)
 		tp_view_copies(state->copies, out);
 	if (state->launch_times)

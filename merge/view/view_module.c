@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/kit/need.h"
+#include "merge/kit/sum.h"
 #include "merge/model/label.h"
 
 struct state {
@@ -31,13 +32,18 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	return state;
 }
 
-static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path)
+/* The last part of its name; of "blocks.0" both, for a number alone tells nobody what it is. */
+static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path,
+			     bool is_for_programs)
 {
 	uint32_t n, n_class, begin;
 	const char *name = tp_module_name(path, &n), *class = tp_module_class(path, &n_class);
 
 	for (begin = n; begin && name[begin - 1] != '.';)
 		begin--;
+	if (!is_for_programs && begin && begin < n && strspn(name + begin, "0123456789") == n - begin)
+		for (begin--; begin && name[begin - 1] != '.';)
+			begin--;
 	if (n == begin)
 		return tp_show_text(text, TP_VIEW_MODULE_TEXT, n_class ? class : "(not known)",
 				    n_class ? n_class : 11);
@@ -48,7 +54,7 @@ void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path)
 {
 	char text[TP_VIEW_MODULE_TEXT];
 
-	tp_row_text(r, "%s", show_name(text, path));
+	tp_row_text(r, "%s", show_name(text, path, tp_row_is_for_programs(r)));
 }
 
 static const struct tp_module_path *path_of(const struct state *state, const void *of)
@@ -163,10 +169,38 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 	tp_out_left(out, n_all - n_shown, "rows");
 }
 
+/* The first line: which module's own operators take most. */
+static void print_answer(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	const uint32_t n = tp_module_paths_count(state->paths);
+	int64_t most_ns = 0, all_ns = 0;
+	uint32_t most = 0;
+	char title[TP_VIEW_MODULE_TEXT], a[32], b[32];
+
+	for (uint32_t path = 1; path < n; path++) {
+		const struct tp_module_time *time = tp_module_times_at(state->times, path);
+		int64_t self_ns = tp_add(tp_add(time->self_ns, time->backward_self_ns),
+					 tp_add(time->device_self_ns, time->device_backward_self_ns));
+
+		all_ns = tp_add(all_ns, self_ns);
+		if (self_ns > most_ns) {
+			most_ns = self_ns;
+			most = path;
+		}
+	}
+	if (most)
+		tp_out_line(out, "bold", "Most self time: %s, %s forward and backward, %s of all "
+			    "modules%s.",
+			    tp_module_title(state->paths, most, false, title, sizeof(title)),
+			    tp_show_ns(a, most_ns), tp_show_percent(b, (double)most_ns, (double)all_ns),
+			    run->n_procs > 1 ? ", all ranks added" : "");
+}
+
 static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)
 {
 	uint32_t n, n_all, *path = tp_view_module_tree(state->times, state->options.top, &n, &n_all);
 
+	print_answer(state, run, out);
 	tp_table_show(&table_def, state, path, n, sizeof(*path), TP_TOP_NONE, out);
 	print_notes(state, run, out, n, n_all);
 	if (tp_module_memories_has_any(state->memories))

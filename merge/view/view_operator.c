@@ -169,6 +169,26 @@ static uint32_t print_rows(struct state *state, struct tp_out *out)
 	return tp_table_end(table);
 }
 
+/* The first line, unless something else is asked for: what takes most. */
+static void print_answer(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	const struct tp_operator_row *most = NULL;
+	char a[32], b[32], c[32];
+
+	for (uint32_t i = 0; i < state->all->n_rows; i++) {
+		const struct tp_operator_row *row = &state->all->row[i];
+
+		if (!state->options.sort && row->calls && (!most || row->self_ns > most->self_ns))
+			most = row;
+	}
+	if (most)
+		tp_out_line(out, "bold", "Most self CPU time: %s, %s of %s, %s%s.",
+			    tp_names_at(state->all->names, most->name)->bytes,
+			    tp_show_ns(a, most->self_ns), tp_show_ns(b, state->all_self_ns),
+			    tp_show_percent(c, (double)most->self_ns, (double)state->all_self_ns),
+			    run->n_procs > 1 ? ", all ranks and threads added" : "");
+}
+
 /* Returns how many calls there were. */
 static uint64_t add_up(struct state *state)
 {
@@ -223,8 +243,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (!n_calls)
 		tp_out_line(out, "", "no operator was recorded: no step lay inside a window, or "
 				     "TRAINPROF_RECORD has no 'ops'");
-	else
+	else {
+		print_answer(state, run, out);
 		print_notes(state, run, n_calls, print_rows(state, out), out);
+	}
 	if (state->all->lost_blocks)
 		tp_out_line(out, "yellow",
 			    "%s blocks were too many to keep: what frees them counts as 0 bytes",

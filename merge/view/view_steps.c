@@ -114,13 +114,12 @@ static uint32_t choose(const struct tp_steps_shown *steps, uint32_t top, bool *s
 
 static void print_table(struct tp_steps_shown *steps, uint32_t top, struct tp_out *out)
 {
-	uint32_t n_shown, n_slow = 0;
+	uint32_t n_shown;
 	bool *shown = calloc(steps->n + 1, sizeof(*shown));
 	struct tp_table *table;
 	char a[32], b[32];
 
 	for (uint32_t i = 0; i < steps->n; i++) {
-		n_slow += tp_view_steps_is_slow(steps, &steps->row[i]);
 		steps->has_memory |= steps->row[i].live_bytes || steps->row[i].peak_bytes;
 		steps->has_device_memory |= steps->row[i].device_peak != 0;
 	}
@@ -134,17 +133,28 @@ static void print_table(struct tp_steps_shown *steps, uint32_t top, struct tp_ou
 		if (shown[i])
 			tp_table_add(table, &steps->row[i]);
 	tp_table_end(table);
-	if (n_slow)
-		tp_out_line(out, "yellow",
-			    "%s of %s steps took over %u.%u times the running median.",
-			    tp_show_count(a, n_slow), tp_show_count(b, steps->n),
-			    TP_STEPS_SLOW_PERCENT / 100, TP_STEPS_SLOW_PERCENT % 100 / 10);
 	if (n_shown < steps->n)
 		tp_out_line(out, "dim",
 			    "%s of %s steps shown (first, last, slow)%s.",
 			    tp_show_count(a, n_shown), tp_show_count(b, steps->n),
 			    tp_out_is_terminal(out) ? ": --top 0 shows all" : "");
 	free(shown);
+}
+
+/* The first line: how long steps are, and how many are not like the others. */
+static void print_answer(const struct tp_steps_shown *steps, struct tp_out *out)
+{
+	char a[32], b[32], c[32], d[32];
+	uint32_t n_slow = 0;
+
+	for (uint32_t i = 0; i < steps->n; i++)
+		n_slow += tp_view_steps_is_slow(steps, &steps->row[i]);
+	tp_out_line(out, n_slow ? "yellow" : "bold",
+		    "Median %s, longest %s; %s of %s steps took over %u.%u times the running median.",
+		    tp_show_ns(a, tp_percentile(steps->sorted, steps->n, 50)),
+		    tp_show_ns(b, steps->sorted[steps->n - 1]),
+		    tp_show_count(c, n_slow), tp_show_count(d, steps->n),
+		    TP_STEPS_SLOW_PERCENT / 100, TP_STEPS_SLOW_PERCENT % 100 / 10);
 }
 
 static void print_proc(const struct tp_run *run, struct tp_steps_shown *steps, uint32_t top,
@@ -166,6 +176,7 @@ static void print_proc(const struct tp_run *run, struct tp_steps_shown *steps, u
 	tp_out_title(out, "Steps%s%s: %s, ended by %s", run->n_procs > 1 ? " of " : "",
 		     run->n_procs > 1 ? tp_label_proc(a, run, row->proc) : "",
 		     tp_show_count(b, steps->n), tp_label_source(row[steps->n - 1].source));
+	print_answer(steps, out);
 	if (row[steps->n - 1].flags & TP_F_CLOCK)
 		tp_out_line(out, "yellow",
 			    "no optimizer, data loader or range was seen: these are slices "

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 400
+# timeout: 900
 #
 # The page of trainprof-merge -f html in a headless browser, opened from its file: every view, by
 # the keyboard; zoom, ranks, sorting; its figures against the texts; hostile names; narrow, dark,
@@ -21,7 +21,7 @@ look()
 {
 	local name=$1
 	shift
-	found=$(timeout 180 node "$flow/html_page.js" "$TMP/$name.html" "$shots/$name" "$browser" "$@" \
+	found=$(timeout 290 node "$flow/html_page.js" "$TMP/$name.html" "$shots/$name" "$browser" "$@" \
 		2>"$TMP/$name.look")
 	is "$name: looked at to the end" "$?" 0
 	diag "$(cut -c 1-300 "$TMP/$name.look" | head -n 12)"

@@ -84,7 +84,7 @@ Test(view_steps, follows_a_run_that_becomes_slower)
 	make_steps(fake_proc(&fake, 0), 300);
 	for (uint32_t i = 100; i < 300; i++)
 		fake.run.step[i].dur_ns = 200 * MS;
-	cr_expect(strstr(print(20, 100, false), "\n32 of 300 steps took"), "%s",
+	cr_expect(strstr(print(20, 100, false), "; 32 of 300 steps took"), "%s",
 		  print(20, 100, false));
 }
 
