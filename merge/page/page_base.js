@@ -127,6 +127,15 @@ function showUnit(value, unit)
 
 // Told apart by people who do not see red or green, too (Okabe and Ito), in a dark room as well.
 const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c7ae6', '#808080'];
+// By the title of a category of tensors.
+const MEMORY_HUE = {parameters: 205, gradients: 265, 'optimizer state': 160, activations: 325, inputs: 40, temporary: 16,
+	buffers: 230, unknown: 90, 'kept across steps': 0};
+
+function memoryColour(title, lightness)
+{
+	return title in MEMORY_HUE ? `hsl(${MEMORY_HUE[title]} 50% ${lightness}%)` : colourOf(title);
+}
+
 // By the field of a category of a step's time.
 const CATEGORY = {
 	kernel_ns: '#009e73', memcpy_ns: '#56b4e9', memset_ns: '#8fd3f4', communication_ns: '#cc79a7',

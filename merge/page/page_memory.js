@@ -75,7 +75,7 @@ function categoriesChart(table, process, device, zoom, range)
 	const windows = windowsOf(processNames().indexOf(process));
 
 	return rows.length < 2 ? null : new Curves(table.columns.slice(first).map((its, i) => ({
-		label: its.title, colour: colour(i),
+		label: its.title, colour: memoryColour(its.title, 58),
 		points: withGaps(rows.map((row) => [row[at], row[first + i] || 0]), windows, 0),
 	})).filter((its) => its.points.some((point) => point[1])),
 	{title: `Tensors by category, ${device}`, x: 'ns', y: 'B', zoom, stacked: true, range});

@@ -98,7 +98,7 @@ function treemaps()
 		groups.get(name).push({value: bytes, name: [operator, line].filter(Boolean).join(' \u00b7 ') || '(not recorded)',
 			text: [name, operator, module, line].filter(Boolean).join(', ')});
 	}
-	return [...places].map(([place, groups]) => treemap([...groups].map(([name, parts], i) =>
-		({name, parts, colour: `hsl(${[205, 40, 160, 325, 265, 16, 90, 230][i % 8]} 50% 72%)`})),
+	return [...places].map(([place, groups]) => treemap([...groups].map(([name, parts]) =>
+		({name, parts, colour: memoryColour(name, 72)})),
 	`Tensors at the peak${place ? `, ${place}` : ''}`));
 }

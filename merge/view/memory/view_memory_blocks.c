@@ -106,7 +106,7 @@ static void put_kind(struct tp_row *r, const void *ctx, const void *of)
 	TP_BYTES(r, NULL, "bytes", 0, "", life->bytes);
 	TP_TEXT(r, NULL, "blocks", TP_TO_RIGHT, "", "%s%s", tp_show_count(a, kind->n),
 		life->bytes == kinds->some_bytes ? "+" : "");
-	TP_CELL(r, NULL, "category", TP_UNIT_TEXT, 0, "", tp_tensors_put_category(r, life->category));
+	TP_CELL(r, NULL, "category", TP_UNIT_TEXT, 0, "", tp_tensors_put_category(r, life->category, life->name));
 	TP_CELL(r, NULL, "steps", TP_UNIT_NUMBER, 0, "", put_steps(r, kind));
 	TP_CELL(r, NULL, "lived", TP_UNIT_NS, TP_LESS(1), "", put_lived(r, kind));
 	TP_CELL(r, NULL, "allocated by", TP_UNIT_TEXT, TP_CUT, "",
@@ -148,7 +148,7 @@ static void put_block(struct tp_row *r, const void *ctx, const void *of)
 	tp_tensors_put_place(r, shown, life->proc, life->device);
 	TP_BYTES(r, "bytes", "bytes", 0, "its size", life->bytes);
 	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
-		tp_tensors_put_category(r, life->category));
+		tp_tensors_put_category(r, life->category, life->name));
 	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "step in which it was allocated",
 		tp_tensors_put_step(r, life->step));
 	TP_CELL(r, "allocated_ns", "allocated", TP_UNIT_NS, 0, "when",

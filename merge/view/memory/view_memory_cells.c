@@ -64,9 +64,12 @@ void tp_tensors_put_operator(struct tp_row *r, const struct tp_tensors_shown *sh
 		tp_row_text(r, "%s", tp_names_at(shown->names, name)->bytes);
 }
 
-void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category)
+void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category, uint32_t name)
 {
+	bool is_kept = category == TP_TENSOR_UNKNOWN && name != TP_NO_NAME;
+
 	tp_row_text(r, "%s", tp_row_is_for_programs(r) ? tp_memcat_word(category)
+			     : is_kept		       ? "kept across steps"
 						       : tp_memcat_title(category));
 }
 

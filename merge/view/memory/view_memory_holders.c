@@ -76,7 +76,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 	TP_CELL(r, "peak_blocks", "blocks", TP_UNIT_COUNT, TP_LESS(1), "number of blocks",
 		of->n_blocks || tp_row_is_for_programs(r) ? tp_row_count(r, of->n_blocks) : (void)0);
 	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
-		tp_tensors_put_category(r, of->category));
+		tp_tensors_put_category(r, of->category, of->name));
 	TP_CELL(r, "operator", "allocated by", TP_UNIT_TEXT, TP_CUT, "operator that allocated it",
 		tp_tensors_put_operator(r, shown->tensors, of->name, "(before the window)"));
 	tp_tensors_put_origin(r, shown->tensors, of->origin, !tp_row_is_for_programs(r));

@@ -58,7 +58,7 @@ static void put_category(struct tp_row *r, const void *ctx, const void *of)
 	tp_tensors_put_place(r, shown->tensors, track ? track->proc : NULL,
 			     track ? track->device : 0);
 	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
-		tp_tensors_put_category(r, category));
+		tp_tensors_put_category(r, category, TP_NO_NAME));
 	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the highest peak",
 		 peak->at_peak[category]);
 	TP_PERCENT(r, "percent", "%", 0, "part of all then", peak->at_peak[category],

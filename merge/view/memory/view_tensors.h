@@ -34,7 +34,9 @@ void tp_tensors_put_origin(struct tp_row *r, const struct tp_tensors_shown *show
 void tp_tensors_put_step(struct tp_row *r, uint64_t step);
 void tp_tensors_put_operator(struct tp_row *r, const struct tp_tensors_shown *shown, uint32_t name,
 			     const char *none);
-void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category);
+/* name: the operator that allocated it; TP_NO_NAME: not known. What is kept for no known reason, but
+ * was seen to be made, is "kept across steps" for people. */
+void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category, uint32_t name);
 /* Both "" where they are not known. */
 void tp_tensors_show_origin(const struct tp_tensors_shown *shown, struct tp_origin origin,
 			    char module[TP_TENSORS_TEXT], char line[TP_TENSORS_TEXT]);
