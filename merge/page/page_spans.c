@@ -5,6 +5,7 @@
 #include "merge/page/page_spans.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/kit/grow.h"
 #include "runtime/base/varint.h"
@@ -138,9 +139,26 @@ struct tp_page_span *tp_page_spans_take(struct tp_page_spans *spans, uint32_t at
 	return &spans->span[spans->n_spans - 1];
 }
 
+/* Gives back the room behind the last item. */
+static void shrink(void *array, uint32_t *cap, uint32_t n, size_t item)
+{
+	void *old, *smaller;
+
+	if (!n || n == *cap)
+		return;
+	memcpy(&old, array, sizeof(old));
+	smaller = realloc(old, n * item);
+	if (!smaller)
+		return;
+	memcpy(array, &smaller, sizeof(smaller));
+	*cap = n;
+}
+
 void tp_page_spans_end(struct tp_page_spans *spans)
 {
 	coarsen(spans);
+	shrink(&spans->span, &spans->cap_spans, spans->n_spans, sizeof(*spans->span));
+	shrink(&spans->lane, &spans->cap_lanes, spans->n_lanes, sizeof(*spans->lane));
 }
 
 static uint8_t *put_span(const struct tp_page_spans *spans, uint8_t *p, uint32_t end,
