@@ -47,7 +47,7 @@ always()
 	is "$1: flame graph by keys" "$(sayings 'flame graph') $(sayings 'flame graph zoomed')" 'true true'
 	is "$1: ... and back" "$(sayings 'flame graph after Escape')" true
 	is "$1: timeline" "$(sayings 'timeline drawn') $(sayings 'timeline zoomed')" 'true true'
-	is "$1: at 390, 800 and 1400 pixels" "$(sayings 'wider than the window')" none
+	is "$1: at 390, 800 and 1400 pixels" "$(sayings 'does not fit')" none
 	is "$1: no word is broken in a cell" "$(sayings 'words broken')" none
 	is "$1: contrast in both themes" "$(sayings 'contrast under 4.5')" none
 	is "$1: every control has a name" "$(sayings 'controls without a name')" none

@@ -246,7 +246,7 @@ async function otherSizes(page)
 			await page.screenshot(`${shots}-${width}-${name}-${tab}.png`);
 		}
 	}
-	tell('wider than the window', wide.join('; ') || 'none');
+	tell('does not fit', wide.join('; ') || 'none');
 	tell('words broken', broken.slice(0, 5).join('; ') || 'none');
 	tell('contrast under 4.5', pale.slice(0, 5).join('; ') || 'none');
 	tell('controls without a name', nameless.slice(0, 5).join('; ') || 'none');
