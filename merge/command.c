@@ -360,7 +360,7 @@ static void check_values(void)
 		unsigned long top = strtoul(words.top, &end, 10);
 
 		if (*words.top < '0' || *words.top > '9' || *end || top > UINT32_MAX)
-			tp_command_fail("'%s' is no number for '--top'", words.top);
+			tp_command_fail("'%s' is not a number for '--top'", words.top);
 		command.view.top = (uint32_t)top;
 		command.view.has_top = true;
 	}
@@ -380,7 +380,7 @@ static void check_output(void)
 	if (!command.output)
 		return;
 	if (command.n_sinks > 1 && (is_stdout || !tp_sink_is_folder(command.output)))
-		tp_command_fail("'-o %s' is one file, but several formats are asked for: give a folder",
+		tp_command_fail("'-o %s' is one file, but several formats are requested: give a folder",
 			   command.output);
 	if (!is_stdout || !command.n_sinks)
 		return;

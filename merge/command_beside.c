@@ -28,7 +28,7 @@ static int32_t read_keep(const char *given)
 	long keep = text && *text ? strtol(text, &end, 10) : TP_WATCH_KEEP_ALL;
 
 	if (*end || keep < -1 || keep > 1000)
-		tp_command_fail("'%s' is no number for '--keep': -1 to 1000", text);
+		tp_command_fail("'%s' is not a number for '--keep': -1 to 1000", text);
 	return (int32_t)keep;
 }
 

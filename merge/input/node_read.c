@@ -99,7 +99,7 @@ static int list_parts(struct tp_run_in *run, struct tp_node *node)
 	}
 	if (n_lost)
 		tp_run_issue(&run->pub, NULL, true,
-			     "'%s': %u of its files cannot be told: what they held is lost",
+			     "'%s': %u of its files cannot be identified: what they held is lost",
 			     reader->path, n_lost);
 	return 0;
 }

@@ -14,7 +14,7 @@ const struct tp_loss tp_gpu_losses[] = {
     {"cupti.dropped",
      "records of the GPU were dropped by CUPTI: a larger TRAINPROF_CUPTI_BUFFER", true, false},
     {"cupti.refused",
-     "times CUPTI asked for a buffer and got none: a larger TRAINPROF_CUPTI_BUFFER", true, false},
+     "times CUPTI requested a buffer and got none: a larger TRAINPROF_CUPTI_BUFFER", true, false},
     {"cupti.trashed_bytes",
      "of records were given up when another profiler took CUPTI", true, true},
     {"cupti.*.no_time",

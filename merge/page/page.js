@@ -33,7 +33,7 @@ function tabsOfPage()
 	const others = names.filter((name) => !TABS.some((tab) => tab.name === name)).map((name) =>
 		({name, title: name, build: (panel) => buildBlocks(panel, name)}));
 
-	// What was not recorded still says why, when it is asked for: it stands at the end.
+	// What was not recorded still says why, when it is requested: it stands at the end.
 	return [...TABS, ...others].filter((tab) => tab.isOwn ? tab.has() : names.includes(tab.name))
 		.map((tab) => ({...tab, isEmpty: !(tab.has || (() => hasRows(tab.name)))()}))
 		.sort((a, b) => a.isEmpty - b.isEmpty);

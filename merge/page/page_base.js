@@ -39,7 +39,7 @@ function svg(tag, attributes, ...children)
 
 const loaded = {};
 
-// A part of the page's data, read when it is first asked for; null: the page has none.
+// A part of the page's data, read when it is first requested; null: the page has none.
 function load(id)
 {
 	if (!(id in loaded)) {

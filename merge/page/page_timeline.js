@@ -45,7 +45,7 @@ class Timeline {
 		this.height = Math.max(y, 60);
 	}
 
-	// At the next frame, however often it is asked for.
+	// At the next frame, however often it is requested.
 	drawSoon()
 	{
 		if (this.isDue)

@@ -76,19 +76,19 @@ static void print_verdict(const struct tp_run *run, const struct tp_comm_verdict
 	char who[64], a[32], b[32], c[32], d[32];
 
 	if (!rank) {
-		tp_out_line(out, "", "no rank keeps the others waiting more than the rest do");
+		tp_out_line(out, "", "no rank is a straggler");
 		return;
 	}
 	if (verdict->is_network)
-		tp_out_line(out, "bold", "%s keeps the others waiting: transfers with it take longer, "
-			    "%s a step", tp_label_proc(who, run, rank->proc),
+		tp_out_line(out, "bold", "%s is the straggler: transfers with it take longer, "
+			    "%s per step", tp_label_proc(who, run, rank->proc),
 			    tp_show_ns(c, verdict->late_step_ns));
 	else
-		tp_out_line(out, "bold", "%s keeps the others waiting: last in %s of %s collectives, "
-			    "%s a step", tp_label_proc(who, run, rank->proc),
+		tp_out_line(out, "bold", "%s is the straggler: last in %s of %s collectives, "
+			    "%s late per step", tp_label_proc(who, run, rank->proc),
 			    tp_show_count(a, rank->n_last), tp_show_count(b, rank->n_matched),
 			    tp_show_ns(c, verdict->late_step_ns));
-	tp_out_line(out, "bold", "  cause: %s, %s a step more than %s", cause,
+	tp_out_line(out, "bold", "  cause: %s, %s per step more than %s", cause,
 		    tp_show_ns(d, verdict->excess_ns),
 		    verdict->is_network ? "where it has no part" : "on the other ranks");
 }

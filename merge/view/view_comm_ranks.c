@@ -25,14 +25,14 @@ static void put_rank(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_TEXT(r, "rank", "rank", 0, "its rank", "%s", tp_label_proc(buf, shown->run, rank->proc));
 	TP_COUNT(r, "steps", "steps", 0, "recorded steps", rank->n_steps);
-	TP_NS(r, "compute_ns", "a step: compute", 0, "of a step on average: only computing",
+	TP_NS(r, "compute_ns", "compute per step", 0, "of a step on average: only computing",
 	      rank->share.compute_ns / steps_of(rank));
 	TP_NS(r, "overlapped_ns", "overlapped", 0, "computing and communication",
 	      rank->share.both_ns / steps_of(rank));
 	TP_NS(r, "communication_ns", "communication", 0, "only communication",
 	      rank->share.comm_ns / steps_of(rank));
 	TP_NS(r, "other_ns", "other", 0, "neither", rank->share.other_ns / steps_of(rank));
-	TP_NS(r, "waited_ns", "waited", 0, "waiting for other ranks in collectives",
+	TP_NS(r, "waited_ns", "wait", 0, "waiting for other ranks in collectives",
 	      rank->wait_ns / steps_of(rank));
 	TP_PERCENT(r, "last_percent", "came last", 0, "collectives to which it came last", rank->n_last,
 		   rank->n_matched);
@@ -40,7 +40,7 @@ static void put_rank(struct tp_row *r, const void *ctx, const void *of)
 	      tp_spread_percentile(&rank->late, 50));
 	TP_NS(r, "late_max_ns", "max", TP_LESS(1), "how late it came at most",
 	      rank->late.n ? rank->late.most : 0);
-	TP_NS(r, "late_ns", "late a step", 0, "how long others waited for it in a step",
+	TP_NS(r, "late_ns", "late per step", 0, "how long others waited for it in a step",
 	      rank->late_ns / steps_of(rank));
 	TP_STYLE(r, shown->verdict->rank == rank ? "red" : NULL);
 }

@@ -72,9 +72,9 @@ static void put_collective(struct tp_row *r, const void *ctx, const void *of)
 	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", row->n_calls);
 	TP_COUNT(r, "matched", "matched", TP_LESS(3), "collectives found on all ranks", row->n_matched);
 	TP_NS(r, "mean_ns", "mean", 0, "mean time of a call", row->time_ns / (int64_t)row->n_calls);
-	TP_CELL(r, "wait_ns", "waiting", TP_UNIT_NS, 0, "part of it until the last rank came",
+	TP_CELL(r, "wait_ns", "wait", TP_UNIT_NS, 0, "part of it until the last rank came",
 		put_time(r, row, wait_of(row)));
-	TP_CELL(r, "move_ns", "moving", TP_UNIT_NS, 0, "part of it after that",
+	TP_CELL(r, "move_ns", "transfer", TP_UNIT_NS, 0, "part of it after that",
 		put_time(r, row, tp_spread_mean(&row->move)));
 	TP_CELL(r, "move_p99_ns", "p99", TP_UNIT_NS, TP_LESS(4), "99th percentile of that part",
 		put_time(r, row, tp_spread_percentile(&row->move, 99)));
@@ -167,8 +167,8 @@ static void put_group(struct tp_row *r, const void *ctx, const void *of)
 	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", group->n_calls);
 	TP_COUNT(r, "matched", "matched", 0, "collectives found on all ranks", group->n_matched);
 	TP_BYTES(r, "bytes", "bytes", 0, "bytes of all calls", group->bytes);
-	TP_NS(r, "wait_ns", "waiting", 0, "time until the last rank came, of all", group->wait_ns);
-	TP_NS(r, "move_ns", "moving", 0, "time after that, of all", group->move_ns);
+	TP_NS(r, "wait_ns", "wait", 0, "time until the last rank came, of all", group->wait_ns);
+	TP_NS(r, "move_ns", "transfer", 0, "time after that, of all", group->move_ns);
 	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "speed of the bus",
 		group->bus_ns > 0 ? tp_row_real(r, group->bus_bytes / (double)group->bus_ns, 3)
 				  : tp_row_text(r, "-"));

@@ -212,7 +212,7 @@ static void put_title(const struct state *state, const struct tp_run *run,
 		     tp_show_ns(b, tp_sub(step->end_ns, step->begin_ns)),
 		     step->n_of > 1 ? ", the slowest of " : "",
 		     step->n_of > 1 ? tp_show_count(c, step->n_of) : "",
-		     step->n_of > 1 ? (state->options.steps ? " asked for" : " recorded") : "");
+		     step->n_of > 1 ? (state->options.steps ? " requested" : " recorded") : "");
 }
 
 static void print_text(struct state *state, const struct tp_run *run, uint32_t at,
@@ -261,7 +261,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (!n) {
 		tp_out_title(out, "Trace");
 		tp_out_line(out, "", "no event of a step was recorded%s",
-			    state->options.steps ? " of those asked for" : "");
+			    state->options.steps ? " of those requested" : "");
 	}
 	if (tp_excerpt_left_out(state->excerpt))
 		tp_out_line(out, "yellow", "%s events of the step are too many and not in it.",

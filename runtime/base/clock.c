@@ -85,7 +85,7 @@ enum tp_clock_source tp_clock_init(enum tp_clock_source wanted)
 	if (tp_clock_is_tsc)
 		tp_text_fmt(&text, "tsc: %s", found);
 	else if (wanted == TP_CLOCK_MONOTONIC)
-		tp_text_str(&text, "monotonic: asked for");
+		tp_text_str(&text, "monotonic: requested");
 	else
 		tp_text_fmt(&text, "monotonic: tsc %s", found);
 	return tp_clock_is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC;

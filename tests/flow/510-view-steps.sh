@@ -71,6 +71,6 @@ is "two ranks end well" "$status" 0
 fuse ranks -v overview "$TMP/ranks"
 like "the overview sees both ranks" "$(cat "$TMP/ranks.out")" 'ranks +2 of 2 ranks'
 like "the late rank is named" "$(tr -s ' \n' ' ' <"$TMP/ranks.out")" \
-	'uneven-ranks rank 1 keeps the others waiting, [0-9.]+ ms a step'
+	'uneven-ranks rank 1 is the straggler, [0-9.]+ ms late per step'
 
 done_testing

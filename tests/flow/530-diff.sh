@@ -115,7 +115,7 @@ is "of several limits each is looked at" "$status $(grep -c '^FAILED' "$TMP/kern
 like "kernels: more than before" "$(cat "$TMP/kernels.out")" 'FAILED: the kernels .* over the limit of 1 %'
 like "memory of the device: more than before" "$(cat "$TMP/kernels.out")" 'FAILED: .* on a device takes 6\.'
 like "a limit on what was not recorded is not kept" "$(cat "$TMP/kernels.out")" \
-	"FAILED: 'heap-peak' cannot be told: the base has no"
+	"FAILED: cannot compare 'heap-peak': the base has no"
 like "kernels that appear and vanish" "$(cat "$TMP/kernels.out")" \
 	'^Kernels .*: 1 new, 1 gone'
 fuse page -q --compare "$TMP/gpu.json" -f html -o "$TMP/diff.html" "$TMP/gpu_now.json"

@@ -53,7 +53,7 @@ for late in 'data:loading data' 'host:host code outside operators' \
 	'ops:operators on the host'; do
 	ranks "late-${late%%:*}" 2 --late "${late%%:*}"
 	like "late by ${late%%:*}: the rank" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
-		'^rank 1 keeps the others waiting: last in '
+		'^rank 1 is the straggler: last in '
 	like "late by ${late%%:*}: the cause" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
 		"^  cause: ${late#*:}, "
 done
@@ -61,7 +61,7 @@ done
 # Buckets that are under way together are late together: once, and never more than the step takes.
 for n in 2 8 ${LONG:+1 4}; do
 	ranks "buckets$n" 2 --late data --buckets "$n"
-	like "$n buckets: the rank" "$(cat "$TMP/buckets$n-comm.out")" '^rank 1 keeps the others waiting: last in '
+	like "$n buckets: the rank" "$(cat "$TMP/buckets$n-comm.out")" '^rank 1 is the straggler: last in '
 	like "$n buckets: the cause" "$(cat "$TMP/buckets$n-comm.out")" '^  cause: loading data, '
 	ok "$n buckets: a rank's lateness is less than its steps" "$PYTHON" - "$TMP/buckets$n-rows.out" "$n" <<-'EOT'
 	import json, sys
@@ -78,7 +78,7 @@ for n in 2 8 ${LONG:+1 4}; do
 done
 # In every fourth step, as a checkpoint is.
 active=16 ranks every 2 --late host --every 4 --steps 22
-like "late in every fourth step: the rank" "$(cat "$TMP/every-comm.out")" '^rank 1 keeps the others waiting: last in '
+like "late in every fourth step: the rank" "$(cat "$TMP/every-comm.out")" '^rank 1 is the straggler: last in '
 like "late in every fourth step: the cause" "$(cat "$TMP/every-comm.out")" '^  cause: host code outside operators, '
 
 # On GPUs: traces of three ranks, the last of which does something 5 ms longer in each step.
@@ -88,11 +88,11 @@ for late in none: 'kernel:its kernels' 'host:host code outside operators' 'loade
 	"$PYTHON" "$TOP/tests/flow/lib/straggler_synth.py" "$gpu" 3 "${late%%:*}"
 	fuse "gpu-${late%%:*}" -q -v comm "$gpu"/rank*.json
 	if [ "$late" = none: ]; then
-		like "GPUs, nobody is late" "$(cat "$gpu.out")" '^no rank keeps the others waiting '
+		like "GPUs, nobody is late" "$(cat "$gpu.out")" '^no rank is a straggler'
 		continue
 	fi
 	like "GPUs, late by 5 ms of ${late%%:*}: the rank" "$(cat "$gpu.out")" \
-		'^rank 2 keeps the others waiting: last in .*, (4.9|5.0)[0-9] ms a step'
+		'^rank 2 is the straggler: last in .*, (4.9|5.0)[0-9] ms late per step'
 	like "GPUs, late by 5 ms of ${late%%:*}: the cause" "$(cat "$gpu.out")" "^  cause: ${late#*:}, "
 	like "GPUs, late by 5 ms of ${late%%:*}: in every step" "$(cat "$gpu.out")" '^  rank 2 +1{10}$'
 done
@@ -109,7 +109,7 @@ if [ "${LONG:-}" = 1 ]; then
 	accused=0
 	for i in $(seq 20); do
 		ranks "healthy$i" 2
-		! grep -q 'keeps the others waiting:' "$TMP/healthy$i-comm.out" || accused=$((accused + 1))
+		! grep -q 'is the straggler:' "$TMP/healthy$i-comm.out" || accused=$((accused + 1))
 		rm -rf "$TMP/healthy$i"
 	done
 	is "20 trainings in which nobody is late: accusations" "$accused" 0

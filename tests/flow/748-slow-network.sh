@@ -49,7 +49,7 @@ ranks()
 for mode in ring mesh; do
 	ranks "even-$mode" "$mode"
 	unlike "$mode, all alike: nobody is named" "$(cat "$TMP/even-$mode-comm.out")" \
-		'keeps the others waiting:'
+		'is the straggler:'
 done
 ip netns exec r2 tc qdisc add dev eth0 root netem delay 5ms 2>/dev/null ||
 	{
@@ -59,6 +59,6 @@ ip netns exec r2 tc qdisc add dev eth0 root netem delay 5ms 2>/dev/null ||
 # A token bucket holds back what is sent: both ways then.
 ranks slow-mesh mesh
 like "mesh: the rank with the slow network" "$(cat "$TMP/slow-mesh-comm.out")" \
-	'^rank 2 keeps the others waiting: transfers with it take longer, '
+	'^rank 2 is the straggler: transfers with it take longer, '
 like "mesh: its network" "$(cat "$TMP/slow-mesh-comm.out")" '^  cause: its network, '
 done_testing

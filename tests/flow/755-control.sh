@@ -67,7 +67,7 @@ for rank in 0 1; do
 done
 fuse status --ctl run status
 is "the state can be asked for" "$status" 0
-like "it is said" "$(cat status.out)" 'windows asked for so far: 1$'
+like "it is said" "$(cat status.out)" 'windows requested so far: 1$'
 fuse bad --ctl run window=0
 is "a command that makes no sense is refused" "$status" 2
 like "with those that there are" "$(cat bad.err)" "window=N \(1 to 1000000 steps\), stop or status"
@@ -114,7 +114,7 @@ start cyclic wait=10,warmup=0,active=5,repeat=0,per=run TRAINPROF_TRIGGER=contro
 await cyclic/rank0.0.tpt
 fuse stopped --ctl cyclic stop
 is "a schedule is stopped" "$status" 0
-from=$(sed -n 's/^from step \([0-9]*\) on no window opens that is not asked for$/\1/p' stopped.out)
+from=$(sed -n 's/^from step \([0-9]*\) on only requested windows open$/\1/p' stopped.out)
 fuse more --ctl cyclic window=2
 is "a window can be asked for afterwards" "$status" 0
 asked=$(sed -n 's/^window opened at step //p' more.out)

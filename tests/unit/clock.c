@@ -44,7 +44,7 @@ Test(clock, of_nanoseconds_always_works)
 
 	cr_assert_eq(tp_clock_init(TP_CLOCK_MONOTONIC), TP_CLOCK_MONOTONIC);
 	cr_assert_not(tp_clock_is_tsc);
-	cr_assert_str_eq(tp_clock_reason(), "monotonic: asked for");
+	cr_assert_str_eq(tp_clock_reason(), "monotonic: requested");
 	tp_clock_take_anchor(&anchor);
 	cr_assert_eq(anchor.ticks, anchor.mono_ns);
 	check_source("monotonic");

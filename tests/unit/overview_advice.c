@@ -90,7 +90,7 @@ Test(overview_advice, tells_what_grows_from_what_comes_and_goes)
 	}
 	set_up();
 	add_ledger(80, leak);
-	cr_expect(strstr(print(), "tensors grow by 97.7 KiB a step"), "%s", print());
+	cr_expect(strstr(print(), "tensors grow by 97.7 KiB per step"), "%s", print());
 }
 
 Test(overview_advice, waits_for_enough_steps_to_call_it_growth)

@@ -124,17 +124,17 @@ Test(rank, is_not_taken_from_what_is_no_number)
 		const char *complaint;
 	} rows[] = {
 		{{"a word", "RANK=zero WORLD_SIZE=2", -1, -1, -1, -1, 0, 0, "none"},
-		 "RANK='zero' is no number of this kind; it is not used"},
+		 "RANK='zero' is not a number of this kind; it is not used"},
 		{{"negative", "RANK=-1 WORLD_SIZE=2", -1, -1, -1, -1, 0, 0, "none"},
-		 "RANK='-1' is no number of this kind; it is not used"},
+		 "RANK='-1' is not a number of this kind; it is not used"},
 		{{"a fraction", "RANK=1.5", -1, -1, -1, -1, 0, 0, "none"},
-		 "RANK='1.5' is no number of this kind; it is not used"},
+		 "RANK='1.5' is not a number of this kind; it is not used"},
 		{{"too large", "RANK=99999999999999", -1, -1, -1, -1, 0, 0, "none"},
-		 "RANK='99999999999999' is no number of this kind; it is not used"},
+		 "RANK='99999999999999' is not a number of this kind; it is not used"},
 		{{"a bad rank, then Slurm's", "RANK=x SLURM_PROCID=1 SLURM_NTASKS=2",
-		  1, -1, 2, -1, -1, 0, "slurm"}, "RANK='x' is no number of this kind; it is not used"},
+		  1, -1, 2, -1, -1, 0, "slurm"}, "RANK='x' is not a number of this kind; it is not used"},
 		{{"a bad rank in a shell of one task", "RANK=x SLURM_PROCID=0 SLURM_NTASKS=1",
-		  -1, -1, -1, -1, 0, 0, "none"}, "RANK='x' is no number of this kind; it is not used"},
+		  -1, -1, -1, -1, 0, 0, "none"}, "RANK='x' is not a number of this kind; it is not used"},
 		{{"beyond the world", "RANK=4 WORLD_SIZE=4 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2",
 		  4, 0, -1, 2, 2, 0, "env"}, "WORLD_SIZE='4' is too small for the rank; it is not used"},
 		{{"no world", "RANK=0 WORLD_SIZE=0", 0, -1, -1, -1, -1, 0, "env"},
@@ -143,11 +143,11 @@ Test(rank, is_not_taken_from_what_is_no_number)
 		  3, 3, 8, -1, -1, 0, "env"},
 		 "LOCAL_WORLD_SIZE='2' is too small for the rank; it is not used"},
 		{{"a bad world", "RANK=3 WORLD_SIZE=many", 3, -1, -1, -1, -1, 0, "env"},
-		 "WORLD_SIZE='many' is no number of this kind; it is not used"},
+		 "WORLD_SIZE='many' is not a number of this kind; it is not used"},
 		{{"empty", "RANK= WORLD_SIZE=", -1, -1, -1, -1, 0, 0, "none"}, ""},
 		{{"a restart that is none", "RANK=0 WORLD_SIZE=1 TORCHELASTIC_RESTART_COUNT=x",
 		  0, -1, 1, -1, 0, 0, "env"},
-		 "TORCHELASTIC_RESTART_COUNT='x' is no number of this kind; it is not used"},
+		 "TORCHELASTIC_RESTART_COUNT='x' is not a number of this kind; it is not used"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -400,7 +400,7 @@ Test(trigger, opens_the_window_of_a_request_on_all_ranks_and_one_of_them_answers
 		cr_assert(await_file(name), "%s", name);
 	}
 	ask("a-2", "status", 0600);
-	cr_expect(strstr(answers("a-2", 2), "windows asked for so far: 1\n"), "%s", answers("a-2", 2));
+	cr_expect(strstr(answers("a-2", 2), "windows requested so far: 1\n"), "%s", answers("a-2", 2));
 	stop(pid, RANKS);
 	first = rig_total(window_of(0, 0), "first_step");
 	for (int i = 0; i < RANKS; i++) {

@@ -170,7 +170,7 @@ Test(view_health, counts_what_is_missing_of_the_gpus_records)
 		const char *totals, *wanted;
 	} cases[] = {
 		{"cupti.dropped=12\n", "12 records of the GPU were dropped by CUPTI"},
-		{"cupti.refused=3\n", "3 times CUPTI asked for a buffer and got none"},
+		{"cupti.refused=3\n", "3 times CUPTI requested a buffer and got none"},
 		{"cupti.trashed_bytes=4096\n", "4.00 KiB of records were given up"},
 		{"cupti.kernel.no_time=5\ncupti.memcpy.no_time=6\n",
 		 "11 pieces of GPU work have no times"},

@@ -278,7 +278,7 @@ Test(view_memory, out_of_memory_says_who_asked_and_who_held_it)
 	add(event);
 	tensor(50, true, 0x3000, 5 * MIB, 155 * MIB, 400 * MIB);
 	text = print();
-	expect_has(text, "Out of memory: GPU 0\n asked for 200 MiB, in step 3\n");
+	expect_has(text, "Out of memory: GPU 0\n requested 200 MiB, in step 3\n");
 	expect_has(text, "by aten::mm\n");
 	expect_has(text, "then 150 MiB in tensors, 400 MiB of 500 MiB reserved: 250 MiB not in use");
 	expect_has(text, "fragmented what was reserved and not in use would have been enough");

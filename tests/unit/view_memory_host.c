@@ -191,7 +191,7 @@ Test(view_memory_host, the_resident_memory_beside_it)
 	expect_has(text, "100 MiB at that peak = 30.0 MiB of files and shared + 40.0 MiB of "
 			 "blocks + 30.0 MiB: the allocator's own");
 	expect_has(text, "102 MiB at most, 102 MiB at the end");
-	expect_has(text, "Who asked for it was not recorded: TRAINPROF_STACKS=heap.");
+	expect_has(text, "Who requested it was not recorded: TRAINPROF_STACKS=heap.");
 	counter(7, "PSS", 80ll * MIB);
 	counter(7, "private", 70ll * MIB);
 	expect_has(print(), "80.0 MiB PSS (its share of pages that others have, too), 70.0 MiB "

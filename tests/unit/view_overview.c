@@ -132,7 +132,7 @@ Test(view_overview, says_when_and_where_memory_was_at_its_peak)
 
 Test(view_overview, advises_on_data_loading_only_where_it_matters)
 {
-	static const char *const wanted[] = {"10.0 % of the run's steps", "num_workers > 0", NULL};
+	static const char *const wanted[] = {"10.0 % of step time", "num_workers > 0", NULL};
 	char *text;
 
 	make_rank(0);
@@ -140,7 +140,7 @@ Test(view_overview, advises_on_data_loading_only_where_it_matters)
 	for (uint32_t i = 0; i < fake.run.n_steps; i++)
 		fake.run.step[i].data_wait_ns = 4 * MS;
 	text = print(200, false);
-	cr_expect(strstr(text, "4.0 % of the run's steps"), "%s", text);
+	cr_expect(strstr(text, "4.0 % of step time"), "%s", text);
 	cr_expect_not(strstr(text, "num_workers"), "%s", text);
 }
 
@@ -208,7 +208,7 @@ Test(view_overview, names_the_rank_for_which_the_others_wait)
 {
 	static const char *const wanted[] = {
 		"What holds it back",
-		"rank 1 keeps the others waiting, 18.0 ms a step: it spends 18.0 ms more than they do in",
+		"rank 1 is the straggler, 18.0 ms late per step: it spends 18.0 ms more than the others in",
 		NULL};
 
 	make_ranks(18);
@@ -271,7 +271,7 @@ static void expect_fits(const char *text, uint32_t width)
 Test(view_overview, tells_of_allocations_that_failed)
 {
 	static const char *const wanted[] = {
-		"NO MEMORY 2 allocations failed; the first asked for 3.00 GiB, inside aten::mm",
+		"NO MEMORY 2 allocations failed; the first requested 3.00 GiB, inside aten::mm",
 		NULL};
 	struct tp_proc *proc = make_rank(0);
 
@@ -289,7 +289,7 @@ Test(view_overview, says_why_nothing_was_recorded)
 	static const char *const early[] = {"NOTHING   was recorded: the run ended before its first "
 					    "active step, in phase 'wait'",
 					    NULL};
-	static const char *const filtered[] = {"NOTHING   of it was asked for", NULL};
+	static const char *const filtered[] = {"NOTHING   of it was requested", NULL};
 	struct tp_proc *proc = fake_proc(&fake, 0);
 
 	fake_step_row(&fake, proc, 0, 0, MS);

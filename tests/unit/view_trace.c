@@ -277,5 +277,5 @@ Test(view_trace, says_in_a_line_that_there_is_nothing)
 	cr_expect_str_eq(print((struct tp_view_options){0}),
 			 "\nTrace\nno event of a step was recorded\n");
 	cr_expect_str_eq(print((struct tp_view_options){.steps = "7"}),
-			 "\nTrace\nno event of a step was recorded of those asked for\n");
+			 "\nTrace\nno event of a step was recorded of those requested\n");
 }

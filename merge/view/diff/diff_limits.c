@@ -156,7 +156,7 @@ static bool is_kept(const struct limit *limit, const struct tp_diff_side *base,
 	double before, after;
 
 	if (!limit->is_known(base) || !limit->is_known(now)) {
-		tp_out_line(out, "red", "FAILED: '%s' cannot be told: %s has no %s", limit->word,
+		tp_out_line(out, "red", "FAILED: cannot compare '%s': %s has no %s", limit->word,
 			    limit->is_known(base) ? "this run" : "the base", limit->missing);
 		return false;
 	}

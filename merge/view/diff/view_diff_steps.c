@@ -215,7 +215,7 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, row->base, row->now));
 	TP_WHEN(r, shown->has_devices) {
-		TP_NS(r, "base_device_ns", "device: base", 0, "of work on devices asked for in it",
+		TP_NS(r, "base_device_ns", "device: base", 0, "of work on devices requested in it",
 		      (int64_t)row->base_device);
 		TP_NS(r, "now_device_ns", "now", 0, "the same now", (int64_t)row->now_device);
 		TP_NS(r, "difference_device_ns", "difference", 0, "now less base",

@@ -141,7 +141,7 @@ static void put_row(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_TEXT(r, NULL, "device", 0, "", "%s", show_gpu(name, shown->run, &shown->gpus[row->gpu]));
 	TP_TEXT(r, NULL, "kind", 0, "", "%s", tp_devmem_kind_name(row->kind));
-	TP_TEXT(r, NULL, "asked for by", TP_CUT, "", "%s",
+	TP_TEXT(r, NULL, "requested by", TP_CUT, "", "%s",
 		row->library[0] ? row->library : "(unknown)");
 	TP_BYTES(r, NULL, "at the peak", 0, "", row->at_peak);
 	TP_BYTES(r, NULL, "at the end", 0, "", row->live_bytes);

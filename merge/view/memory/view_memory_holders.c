@@ -151,7 +151,7 @@ static void print_oom(const struct tp_tensors_shown *shown, const struct tp_allo
 		     tp_tensors_place(place, shown, oom->proc, oom->device));
 	if (oom->step != TP_NO_STEP)
 		snprintf(step, sizeof(step), " in step %lu", (unsigned long)oom->step);
-	tp_out_item(shown->out, "red", LABEL, "asked for", "%s,%s",
+	tp_out_item(shown->out, "red", LABEL, "requested", "%s,%s",
 		    tp_show_bytes(a, oom->asked_bytes), *step ? step : " outside steps");
 	tp_tensors_show_origin(shown, oom->origin, module, line);
 	tp_out_item(shown->out, "", LABEL, "by", "%s%s%s%s%s",
@@ -183,7 +183,7 @@ static void put_oom(struct tp_row *r, const void *ctx, const void *row)
 	tp_tensors_put_place(r, ctx, of->proc, of->device);
 	TP_NS(r, "time_ns", "at", 0, "when it was", of->ns);
 	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "in which step", tp_tensors_put_step(r, of->step));
-	TP_BYTES(r, "asked_bytes", "asked for", 0, "bytes asked for", of->asked_bytes);
+	TP_BYTES(r, "asked_bytes", "requested", 0, "bytes requested", of->asked_bytes);
 	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes in tensors then",
 		 of->allocated > 0 ? of->allocated : 0);
 	TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved then",

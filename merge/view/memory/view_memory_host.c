@@ -91,7 +91,7 @@ static void print_resident(const struct tp_hostmem_proc *host, struct tp_out *ou
 		    tp_show_bytes(c, blocks), with, rest < 0 ? '-' : '+',
 		    tp_show_bytes(e, rest < 0 ? -rest : rest),
 		    rest >= 0 ? "the allocator's own, fragmentation, stacks, libraries' data"
-			      : "asked for and not touched yet");
+			      : "requested and not touched yet");
 	tp_out_item(out, "", LABEL, "", "%s at most, %s at the end", tp_show_bytes(a, rss->most),
 		    tp_show_bytes(b, rss->last));
 }
@@ -238,7 +238,7 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 	else
 		tp_out_line(out, "",
 			    "no blocks of host memory were recorded: TRAINPROF_RECORD=heap does, "
-			    "with TRAINPROF_STACKS=heap also who asked for them");
+			    "with TRAINPROF_STACKS=heap also who requested them");
 }
 
 static bool has_stacks(const struct tp_hostmem *mem)
@@ -285,7 +285,7 @@ void tp_view_memory_host(const struct tp_run *run, const struct tp_view_options 
 		print_proc(run, &host[i], out);
 	if (!has_stacks(mem))
 		tp_out_line(out, "dim",
-			    "Who asked for it was not recorded: TRAINPROF_STACKS=heap.");
+			    "Who requested it was not recorded: TRAINPROF_STACKS=heap.");
 	else if (resolve(mem))
 		tp_view_memory_stacks(run, options, mem, out);
 	else

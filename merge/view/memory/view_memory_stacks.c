@@ -249,7 +249,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 
 	shown.host = tp_hostmem_procs(mem, &shown.n_host);
 	if (!group) {
-		tp_out_line(out, "red", "out of memory: who asked for it is missing here");
+		tp_out_line(out, "red", "out of memory: who requested it is missing here");
 		tp_hostmem_choice_free(choice);
 		return;
 	}

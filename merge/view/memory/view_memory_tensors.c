@@ -116,7 +116,7 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 	print_categories(shown, track);
 	if (curve)
 		tp_view_tensors_curve(shown, curve);
-	tp_out_title(shown->out, "Who held it");
+	tp_out_title(shown->out, "Held at the peak by");
 	tp_view_tensors_holders(shown, track->proc, track->device, &tp_table_tensor_holders, track->holder,
 				track->n_holders, peak_of(track));
 	print_unknown(shown, track);
@@ -213,7 +213,7 @@ static void print_doubts(const struct tp_tensors_shown *shown)
 	char a[32], b[32], c[32];
 
 	if (!doubts.n_scans)
-		tp_out_line(out, "dim", "What is older than a window is unknown, and the rest told "
+		tp_out_line(out, "dim", "What is older than a window is unknown, and the rest classified "
 			    "by when it was made and freed%s.",
 			    tp_label_is_kineto(shown->run)
 				    ? "" : ": TRAINPROF_RECORD=categories asks the optimizer, too");

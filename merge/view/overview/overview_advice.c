@@ -87,7 +87,7 @@ static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 	}
 	advice->percent = tp_advice_percent(wait, all);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of the run's steps is spent waiting for data%s",
+		 "%s of step time is spent waiting for data%s",
 		 tp_show_percent(a, (double)wait, (double)all),
 		 has_none && !has_workers ? ", which is loaded in the training process" : "");
 	snprintf(advice->todo, sizeof(advice->todo), "%s",

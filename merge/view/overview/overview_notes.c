@@ -73,7 +73,7 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 	else
 		snprintf(
 		    buf, cap,
-		    "; not recorded; it waited no longer for data or in the optimizer");
+		    "; not recorded; neither data loading nor the optimizer explains it");
 }
 
 static void print_slowest(const struct tp_run *run, const struct tp_overview *overview,
@@ -140,7 +140,7 @@ static void print_data(const struct tp_run *run, const struct tp_overview_sums *
 	if (tp_overview_data_wait(run, sums, &wait, &all) &&
 	    wait < all / 100 * TP_OVERVIEW_DATA_PERCENT)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "data",
-			    "%s of the run's steps is spent waiting for data",
+			    "%s of step time is spent waiting for data",
 			    tp_show_percent(a, (double)wait, (double)all));
 }
 
@@ -154,7 +154,7 @@ static void print_failed(const struct tp_overview *overview, struct tp_out *out)
 	if (overview->failed_inside != TP_NO_ROW)
 		name = tp_names_at(overview->names, overview->failed_inside);
 	tp_out_item(out, "red", TP_OVERVIEW_LABEL, "NO MEMORY",
-		    "%s allocation%s failed; the first asked for %s%s%.*s",
+		    "%s allocation%s failed; the first requested %s%s%.*s",
 		    tp_show_count(a, overview->n_failed), overview->n_failed == 1 ? "" : "s",
 		    tp_show_bytes(b, (int64_t)overview->failed_bytes), name ? ", inside " : "",
 		    name ? (int)name->n_bytes : 0, name ? name->bytes : "");

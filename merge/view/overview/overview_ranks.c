@@ -54,7 +54,7 @@ bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 	advice->percent = tp_advice_percent(verdict.late_step_ns,
 				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s keeps the others waiting, %s a step: it spends %s more than they do in %s",
+		 "%s is the straggler, %s late per step: it spends %s more than the others in %s",
 		 tp_label_proc(who, facts->run, verdict.rank->proc),
 		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
 		 tp_comm_cause_text(&verdict));

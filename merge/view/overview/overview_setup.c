@@ -89,7 +89,7 @@ bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	advice->percent = -1;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "tensors%s%s%s grow by %s a step: %s after step %" PRIu64 ", %s after step %" PRIu64,
+		 "tensors%s%s%s grow by %s per step: %s after step %" PRIu64 ", %s after step %" PRIu64,
 		 worst.is_device ? " on the device" : "",
 		 tp_label_is_needed(facts->run) ? " of " : "",
 		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, worst.first->proc)

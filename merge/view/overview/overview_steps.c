@@ -254,7 +254,7 @@ static void put_operator(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, NULL, "self", 0, "", row->self_ns);
 	TP_PERCENT(r, NULL, "self %", 0, "", row->self_ns, all->all_ns);
 	TP_COUNT(r, NULL, "calls", 0, "", row->calls);
-	TP_NS(r, NULL, "self a call", 0, "", row->self_ns / (int64_t)row->calls);
+	TP_NS(r, NULL, "self per call", 0, "", row->self_ns / (int64_t)row->calls);
 }
 
 static const struct tp_table_def operators_def = {.columns = put_operator};
@@ -284,6 +284,6 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 	}
 	if (!n)
 		return;
-	tp_out_title(out, "Operators with most time of their own");
+	tp_out_title(out, "Operators with most self time");
 	tp_table_show(&operators_def, &all, best, n, sizeof(best[0]), TP_TOP_NONE, out);
 }

@@ -106,7 +106,7 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 		n_events += run->window[i].n_events;
 	if (n_events)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
-			    "of it was asked for: see --steps, --ranks, --windows");
+			    "of it was requested: see --steps, --ranks, --windows");
 	else if (last && last->phase < TP_PHASE_ACTIVE)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "NOTHING",
 			    "was recorded: the run ended before its first active step, in phase "

@@ -111,7 +111,7 @@ static int32_t read_number(const struct source *from, const char *name)
 	if (is_task_list(name, at) && at != value)
 		return strchr(at, ',') ? -1 : sum;
 	if (at == value || sum > RANKS_MOST || *at) {
-		complain(from, name, value, "is no number of this kind");
+		complain(from, name, value, "is not a number of this kind");
 		return -1;
 	}
 	return sum;

@@ -52,7 +52,7 @@ static enum tp_agreed take(struct tp_agree *agree, const struct tp_proposal *pro
 	}
 	agree->stop = *proposal;
 	agree->ops->stop(proposal->from);
-	tp_info("from step %lu on no window opens that is not asked for: %s", proposal->from,
+	tp_info("from step %lu on only requested windows open: %s", proposal->from,
 		proposal->why);
 	return TP_AGREED_STOP;
 }

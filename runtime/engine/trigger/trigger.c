@@ -87,14 +87,14 @@ static void answer_status(struct tp_request *request)
 	const struct tp_proposal *last = &trigger.agree.last, *stop = &trigger.agree.stop;
 	unsigned long n_steps = trigger.ops->steps();
 
-	answer(request, TP_ANSWER_TAKEN, "process %u is in step %lu; windows asked for so far: %u",
+	answer(request, TP_ANSWER_TAKEN, "process %u is in step %lu; windows requested so far: %u",
 	       trigger.agree.proposals.pid, n_steps, trigger.agree.n_windows);
 	if (last->to > n_steps)
 		answer(request, TP_ANSWER_TAKEN, "steps %lu to %lu are to be recorded: %s", last->from,
 		       last->to - 1, last->why);
 	if (stop->from)
-		answer(request, TP_ANSWER_TAKEN, "from step %lu on no window opens that is not asked "
-		       "for", stop->from);
+		answer(request, TP_ANSWER_TAKEN, "from step %lu on only requested windows open",
+		       stop->from);
 	answer(request, TP_ANSWER_DONE, "%s", trigger.config->schedule.always
 	       ? "every step is recorded: SCHEDULE=always" : "the job hears requests");
 }
@@ -131,7 +131,7 @@ static void obey(struct tp_request *request)
 	if (is_stop || trigger.ops->is_asked_over())
 		agreed = propose(control->steps, by_request, "a request came");
 	if (agreed == TP_AGREED_STOP && is_stop)
-		answer(request, TP_ANSWER_DONE, "from step %lu on no window opens that is not asked for",
+		answer(request, TP_ANSWER_DONE, "from step %lu on only requested windows open",
 		       trigger.agree.stop.from);
 	else if (agreed == TP_AGREED_WINDOW && !is_stop)
 		answer_window(request);
@@ -337,7 +337,7 @@ static void answer_the_last(void)
 			(unsigned long)last->from, (unsigned long)last->to - 1, trigger.last_by,
 			n_steps);
 	else if (tp_signal_take() && last->to <= n_steps && !trigger.config->schedule.always)
-		tp_warn("a signal asked for a window at the very end of the run: none was opened");
+		tp_warn("a signal requested a window at the very end of the run: none was opened");
 	if (last->from > n_steps)
 		answer(&trigger.waiting, TP_ANSWER_REFUSED, "the run ended after %lu steps: no window "
 		       "was opened", n_steps);

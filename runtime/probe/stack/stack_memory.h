@@ -5,7 +5,7 @@
  * A thread's own stack lies below an address that is known: of a thread that pthread_create made,
  * the thread's own descriptor; of the first one, where the C library noted the program to begin.
  * What lies between there and the stack pointer stays mapped as long as the thread lives, once
- * it is seen to be one piece. On any other stack the kernel is asked for each page.
+ * it is seen to be one piece. On any other stack the kernel is asked about each page.
  */
 #ifndef TP_PROBE_STACK_MEMORY_H
 #define TP_PROBE_STACK_MEMORY_H

@@ -148,9 +148,9 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 	if (inside || !tp_session_is_open())
 		return;
 	if (type == 0)
-		tp_info("out of memory on the host: %ld bytes asked for", (long)n_bytes);
+		tp_info("out of memory on the host: %ld bytes requested", (long)n_bytes);
 	else
-		tp_info("out of memory on device %d of kind %d: %ld bytes asked for, %lu "
+		tp_info("out of memory on device %d of kind %d: %ld bytes requested, %lu "
 			"allocated, %lu reserved", index, type, (long)n_bytes,
 			(unsigned long)allocated, (unsigned long)reserved);
 	if (!is_armed())
