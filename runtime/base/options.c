@@ -127,6 +127,17 @@ static void put_words(struct tp_text *out, const char *const *word, const char *
 	}
 }
 
+/* Of which the value is one; NULL: it is more than a word. */
+static const char *const *words_of(enum tp_option_kind kind)
+{
+	return kind == TP_OPTION_OVERWRITE ? overwrite_words
+	       : kind == TP_OPTION_LOG	   ? log_words
+	       : kind == TP_OPTION_CLOCK   ? clock_words
+	       : kind == TP_OPTION_GRAPHS  ? graphs_words
+	       : kind == TP_OPTION_HEAP	   ? heap_words
+					   : NULL;
+}
+
 void tp_option_range(const struct tp_option *option, struct tp_text *out)
 {
 	switch (option->kind) {
@@ -153,9 +164,6 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 	case TP_OPTION_KEEP:
 		tp_text_fmt(out, "a number from -1 to %lu", option->most);
 		break;
-	case TP_OPTION_OVERWRITE:
-		put_words(out, overwrite_words, " or ");
-		break;
 	case TP_OPTION_SCHEDULE:
 		tp_text_str(out, "skip_first=N,wait=N,warmup=N,active=N,repeat=N,per=epoch|run (those "
 				 "wanted; active at least 1), or at=N,N...,warmup=N,active=N, always, "
@@ -176,20 +184,15 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 		put_words(out, step_words, ", ");
 		tp_text_str(out, ", range:NAME or clock:MS (MS from 1 to 3600000)");
 		break;
-	case TP_OPTION_LOG:
-		put_words(out, log_words, " or ");
-		break;
-	case TP_OPTION_CLOCK:
-		put_words(out, clock_words, " or ");
-		break;
-	case TP_OPTION_GRAPHS:
-		put_words(out, graphs_words, " or ");
-		break;
 	case TP_OPTION_STACKS:
 		tp_text_str(out, "none, or heap, to which native or python may be added with commas");
 		break;
+	case TP_OPTION_OVERWRITE:
+	case TP_OPTION_LOG:
+	case TP_OPTION_CLOCK:
+	case TP_OPTION_GRAPHS:
 	case TP_OPTION_HEAP:
-		put_words(out, heap_words, " or ");
+		put_words(out, words_of(option->kind), " or ");
 		break;
 	}
 }

@@ -11,7 +11,7 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/hang/hang_proc.h"
-#include "runtime/probe/python/pysample_now.h"
+#include "runtime/probe/hang/pynow.h"
 
 enum {
 	MOST_FRAMES = 40,	/* that are shown of a stack */
@@ -28,50 +28,28 @@ static bool has(const char *text, uint32_t n, const char *part)
 	return memmem(text, n, part, strlen(part)) != NULL;
 }
 
-static bool is_library(const struct tp_pysample_place *place)
-{
-	return has(place->file, place->n_file, "/site-packages/") ||
-	       has(place->file, place->n_file, "/dist-packages/") ||
-	       has(place->file, place->n_file, "/lib/python3") || !place->n_file || place->file[0] == '<';
-}
-
 /* Outside of it a worker's stack is its parent's. */
-static bool is_begin_of_process(const struct tp_pysample_place *place)
+static bool is_begin_of_process(const struct tp_pynow_place *place)
 {
 	static const char name[] = "_bootstrap", file[] = "process.py";
 
 	return has(place->function, place->n_function, name) && has(place->file, place->n_file, file);
 }
 
-static void put_place(struct tp_text *out, const struct tp_pysample_place *place, bool is_short)
-{
-	const char *file = place->file;
-	uint32_t n = place->n_file;
-
-	for (uint32_t i = 0; is_short && i < place->n_file; i++) {
-		if (place->file[i] == '/') {
-			file = place->file + i + 1;
-			n = place->n_file - i - 1;
-		}
-	}
-	tp_text_fmt(out, "%.*s (%.*s:%u)", (int)place->n_function, place->function, (int)n, file,
-		    place->line);
-}
-
 /* The innermost frame of the program, and of the libraries that it has called. */
 static void find_place(bool is_worker, struct tp_text *where, struct tp_text *within)
 {
-	struct tp_pysample_place place;
+	struct tp_pynow_place place;
 
 	for (uint32_t i = 0; i < look.n && !where->len; i++) {
-		if (!tp_pysample_place(&look.frame[i], &place))
+		if (!tp_pynow_frame(&look.frame[i], &place))
 			continue;
 		if (is_worker && is_begin_of_process(&place))
 			return;
-		if (!is_library(&place))
-			put_place(where, &place, true);
+		if (!tp_pynow_is_library(&place))
+			tp_pynow_put(where, &place, true);
 		else if (!within->len)
-			put_place(within, &place, true);
+			tp_pynow_put(within, &place, true);
 	}
 }
 
@@ -101,15 +79,15 @@ static void fill_other(struct tp_hang *hang)
 
 static void put_frames(struct tp_text *out)
 {
-	struct tp_pysample_place place;
+	struct tp_pynow_place place;
 	uint32_t n = 0, n_all = 0;
 
 	for (uint32_t i = 0; i < look.n; i++) {
-		if (!tp_pysample_place(&look.frame[i], &place) || n_all++ >= MOST_FRAMES)
+		if (!tp_pynow_frame(&look.frame[i], &place) || n_all++ >= MOST_FRAMES)
 			continue;
 		n++;
 		tp_text_str(out, "    ");
-		put_place(out, &place, false);
+		tp_pynow_put(out, &place, false);
 		tp_text_char(out, '\n');
 	}
 	if (n_all > n || look.is_cut)
@@ -192,7 +170,7 @@ static void put_main(uint32_t tid, const struct tp_hang_thread *of, struct tp_ha
 		     struct tp_text *threads)
 {
 	struct tp_text waits;
-	bool has_stack = tp_pysample_of(tid, &look);
+	bool has_stack = tp_pynow_stack(tid, &look);
 
 	if (has_stack)
 		fill_place(hang);
@@ -215,7 +193,7 @@ void tp_hang_stand(uint32_t tid, struct tp_hang *hang, struct tp_text *threads)
 
 		if (thread[i].tid == tid)
 			continue;
-		has_stack = tp_pysample_of(thread[i].tid, &look);
+		has_stack = tp_pynow_stack(thread[i].tid, &look);
 		if (has_stack)
 			fill_other(hang);
 		if (has_stack || has_spans(thread[i].tid))
@@ -234,7 +212,7 @@ void tp_hang_stand(uint32_t tid, struct tp_hang *hang, struct tp_text *threads)
 void tp_hang_stack_number(uint32_t tid, uint64_t *stack, uint64_t *function)
 {
 	*stack = *function = 0;
-	if (!tp_pysample_of(tid, &look))
+	if (!tp_pynow_stack(tid, &look))
 		return;
 	for (uint32_t i = 0; i < look.n; i++) {
 		const struct tp_pysample_frame *frame = &look.frame[i];
