@@ -37,6 +37,7 @@
 #define note_last_block(block) ((void)(block))
 #define WATCHED(call) ((void)0)
 #else
+#include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_event.h"
 #define note_last_block(block) (tp_heap_self.last_block = (block))
@@ -70,11 +71,22 @@ static inline size_t size_of(void *block)
 	return tp_likely(!tp_boot_owns(block)) ? tp_real_heap.size_of(block) : 0;
 }
 
+static NOT_INLINE void note_failed(size_t bytes)
+{
+	bool may_walk = tp_guard_enter();
+
+	tp_oom_note(bytes, 0, 0, 0, -1, may_walk);
+	if (may_walk)
+		tp_guard_leave();
+}
+
 /* The real function returned the block; NULL: it failed. */
 static inline void count_given(void *block, size_t bytes)
 {
 	if (tp_likely(block != NULL))
 		tp_heap_add_live(tp_heap_count_alloc(bytes), (int64_t)size_of(block));
+	else
+		note_failed(bytes);
 }
 
 /* The block is not given back yet. */
@@ -120,6 +132,8 @@ static NOT_INLINE int watch_posix_memalign(void **block, size_t align, size_t by
 	if (!err) {
 		count_given(*block, bytes);
 		note_last_block(*block);
+	} else if (err == ENOMEM) {
+		note_failed(bytes);
 	}
 	return err;
 }
@@ -166,6 +180,8 @@ static NOT_INLINE void *watch_realloc(void *block, size_t bytes)
 				 (int64_t)size_of(moved) - (int64_t)had);
 	else if (!bytes)
 		count_taken(block, had);
+	else
+		note_failed(bytes);
 	return moved;
 }
 

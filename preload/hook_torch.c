@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #include "preload/export.h"
+#include "preload/guard.h"
 #include "runtime/base/sync.h"
 #include "runtime/probe/entry/entry.h"
+#include "runtime/probe/hang/oom.h"
 #include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/torch/tensor.h"
 #include "runtime/probe/torch/torch_abi.h"
@@ -118,12 +120,24 @@ TP_EXPORT void tp_hook_delete(void *self, void *block)
 	tp_tensor_leave();
 }
 
+/* Told to both: the trace marks it, and a report says what was held. */
+static void note_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, int8_t type,
+			       int8_t index)
+{
+	bool may_walk = tp_guard_enter();
+
+	tp_tensor_out_of_memory(n_bytes, allocated, reserved, type, index);
+	tp_oom_note((uint64_t)n_bytes, allocated, reserved, type, index, may_walk);
+	if (may_walk)
+		tp_guard_leave();
+}
+
 TP_EXPORT void tp_hook_out_of_memory(void *self, uint64_t n_bytes)
 {
 	static void *cached;
 	out_of_memory_fn real = (out_of_memory_fn)get_real(&cached, OUT_OF_MEMORY);
 
-	tp_tensor_out_of_memory((int64_t)n_bytes, 0, 0, 0, -1);
+	note_out_of_memory((int64_t)n_bytes, 0, 0, 0, -1);
 	tp_tensor_enter();
 	if (real)
 		real(self, n_bytes);
@@ -178,7 +192,7 @@ TP_EXPORT void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t 
 	static void *cached;
 	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM);
 
-	tp_tensor_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
+	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
 		real(n_bytes, allocated, reserved, device);
 }
@@ -189,7 +203,7 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 	static void *cached;
 	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM_SIGNED);
 
-	tp_tensor_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
+	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
 		real(n_bytes, allocated, reserved, device);
 }

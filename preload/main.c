@@ -34,6 +34,7 @@
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/nvml.h"
 #include "runtime/probe/hang/hang.h"
+#include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/host/host.h"
@@ -50,6 +51,7 @@
 #define PROBES_OF_ALL                                                                      \
 	&tp_heap_probe, &tp_host_probe, &tp_clock_sync_probe, &tp_mark_probe,              \
 	&tp_devmem_probe, &tp_nvml_probe, &tp_cupti_probe, &tp_nccl_probe, &tp_hang_probe, \
+	&tp_oom_probe,                                                                     \
 	&tp_modules_probe	/* the last: what the others' records need */
 
 static const struct tp_probe *const torch_probes[] = {PROBES_OF_TORCH, PROBES_OF_ALL, NULL};

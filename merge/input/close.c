@@ -86,6 +86,9 @@ void tp_run_free(struct tp_run *run)
 	for (uint32_t i = 0; i < run->n_hangs; i++)
 		free((char *)run->hang[i].path);
 	free(run->hang);
+	for (uint32_t i = 0; i < run->n_ooms; i++)
+		free((char *)run->oom[i].path);
+	free(run->oom);
 	for (uint32_t i = 0; i < run->n_issues; i++)
 		free((char *)run->issue[i].text);
 	free(run->issue);

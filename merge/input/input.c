@@ -26,6 +26,7 @@
 #include "runtime/base/file.h"
 #include "runtime/trace/hang.h"
 #include "runtime/trace/ledger.h"
+#include "runtime/trace/oom.h"
 #include "runtime/trace/ring_layout.h"
 
 static const char gone[] = "gone since its folder was listed; not read";
@@ -52,8 +53,9 @@ static bool sniff(int fd, enum tp_input_kind *kind)
 						 : TP_INPUT_NODE;
 		return true;
 	}
-	if (tp_begins(bytes, (size_t)n, TP_HANG_FIRST_LINE "\n")) {
-		*kind = TP_INPUT_HANG;
+	if (tp_begins(bytes, (size_t)n, TP_HANG_FIRST_LINE "\n") ||
+	    tp_begins(bytes, (size_t)n, TP_OOM_FIRST_LINE "\n")) {
+		*kind = TP_INPUT_REPORT;
 		return true;
 	}
 	eol = memchr(bytes, '\n', (size_t)n);

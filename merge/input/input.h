@@ -17,7 +17,7 @@ enum tp_input_kind {
 	TP_INPUT_TRACE,
 	TP_INPUT_RING,
 	TP_INPUT_LEDGER,
-	TP_INPUT_HANG,		/* runtime/trace/hang.h */
+	TP_INPUT_REPORT,	/* runtime/trace/report.h */
 	TP_INPUT_KINETO,	/* a trace of torch.profiler */
 	TP_INPUT_NODE,		/* many files in one: node.h */
 };

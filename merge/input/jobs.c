@@ -121,7 +121,7 @@ static bool read_head(const struct tp_input *input, struct tp_job_proc *proc)
 	bool is_read = false;
 	int fd;
 
-	if (input->kind == TP_INPUT_KINETO || input->kind == TP_INPUT_NODE || input->kind == TP_INPUT_HANG)
+	if (input->kind == TP_INPUT_KINETO || input->kind == TP_INPUT_NODE || input->kind == TP_INPUT_REPORT)
 		return false;
 	fd = tp_infile_again(input->path, input->dev, input->ino);
 	if (fd < 0)

@@ -423,8 +423,8 @@ static int read_input(struct tp_run_in *run, struct tp_input_list *list, uint32_
 		return tp_run_read_trace(run, fd, input->path, input->path);
 	case TP_INPUT_LEDGER:
 		return tp_run_read_ledger(run, fd, input->path, input->path);
-	case TP_INPUT_HANG:
-		return tp_run_read_hang(run, fd, input->path);
+	case TP_INPUT_REPORT:
+		return tp_run_read_report(run, fd, input->path);
 	case TP_INPUT_NODE:
 		return tp_node_open(run, fd, input->path);
 	case TP_INPUT_KINETO:
@@ -478,7 +478,7 @@ static void say_left_out(struct tp_run_in *run)
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
-						   TP_INPUT_LEDGER, TP_INPUT_HANG,
+						   TP_INPUT_LEDGER, TP_INPUT_REPORT,
 						   TP_INPUT_KINETO, TP_INPUT_NODE};
 	struct tp_run_in *run = calloc(1, sizeof(*run));
 	struct opening o = {.run = run};
@@ -508,7 +508,7 @@ struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 	}
 	err = err == -ENOMEM ? err : read_nodes(run);
 	say_left_out(run);
-	tp_run_settle_hangs(run);
+	tp_run_settle_reports(run);
 	err = err == -ENOMEM ? err : tp_run_place(run);
 	if (!err) {
 		tp_ranks_mark(&run->pub);

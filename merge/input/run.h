@@ -129,7 +129,8 @@ struct tp_run_in {
 	uint32_t n_sources, cap_sources;
 	struct tp_block_ref *block;	/* of EVENTS and LONG, by first_ns once opened */
 	uint32_t n_blocks, cap_blocks;
-	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues, cap_hangs;
+	uint32_t cap_procs, cap_windows, cap_steps, cap_open, cap_issues, cap_hangs,
+		cap_ooms;
 	uint64_t n_events_due;		/* in all blocks: for the progress line */
 	uint64_t n_unknown_ids;
 	uint64_t n_input_bytes;		/* of all files, as they lie there */
@@ -241,12 +242,13 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 /* By process and index, each once; times of the run. After the clocks were aligned. */
 void tp_run_settle_steps(struct tp_run_in *run);
 
-/* ---- hang_in.c ---- */
+/* ---- report_in.c ---- */
 
-/* A hang report, the same; one that cannot be read becomes an issue. 0 or -ENOMEM. */
-int tp_run_read_hang(struct tp_run_in *run, int fd, const char *path);
+/* A report of a hang or of an allocation that failed, the same; one that cannot be read becomes an
+ * issue. 0 or -ENOMEM. */
+int tp_run_read_report(struct tp_run_in *run, int fd, const char *path);
 /* Those of processes that are not of the run go. After all files were read. */
-void tp_run_settle_hangs(struct tp_run_in *run);
+void tp_run_settle_reports(struct tp_run_in *run);
 
 /* ---- recover.c, ring_records.c, recover_settle.c: the ring of a process that died or still runs ---- */
 

@@ -35,11 +35,21 @@ static bool is_speaker(const struct tp_run *run, uint32_t at)
 	return true;
 }
 
+static void say_lines(char *said, tp_hangs_say_fn say, void *ctx)
+{
+	for (char *line = said, *eol; *line; line = eol) {
+		eol = line + strcspn(line, "\n");
+		if (*eol)
+			*eol++ = '\0';
+		say(ctx, line);
+	}
+}
+
 /* Lines of one hang, from what all said at that time. */
 static void say_one(const struct tp_run *run, const struct tp_hang *of, struct tp_hang *peer,
 		    tp_hangs_say_fn say, void *ctx)
 {
-	char said[TP_HANG_SAID_MAX], *line = said;
+	char said[TP_HANG_SAID_MAX];
 	struct tp_text text;
 	uint32_t n = 0;
 
@@ -48,12 +58,7 @@ static void say_one(const struct tp_run *run, const struct tp_hang *of, struct t
 			peer[n++] = run->hang[i].hang;
 	tp_text_init(&text, said, sizeof(said));
 	tp_hang_say(of, peer, n, &text);
-	for (char *eol; *line; line = eol) {
-		eol = line + strcspn(line, "\n");
-		if (*eol)
-			*eol++ = '\0';
-		say(ctx, line);
-	}
+	say_lines(said, say, ctx);
 }
 
 uint32_t tp_hangs_say(const struct tp_run *run, tp_hangs_say_fn say, void *ctx)
@@ -69,4 +74,19 @@ uint32_t tp_hangs_say(const struct tp_run *run, tp_hangs_say_fn say, void *ctx)
 	}
 	free(peer);
 	return n;
+}
+
+uint32_t tp_ooms_say(const struct tp_run *run, uint32_t most, tp_hangs_say_fn say, void *ctx)
+{
+	char said[TP_HANG_SAID_MAX];
+	struct tp_text text;
+
+	for (uint32_t i = 0; i < run->n_ooms && i < most; i++) {
+		tp_text_init(&text, said, sizeof(said));
+		if (run->oom[i].oom.rank >= 0)
+			tp_text_fmt(&text, "rank %d: ", run->oom[i].oom.rank);
+		tp_oom_say(&run->oom[i].oom, &text);
+		say_lines(said, say, ctx);
+	}
+	return run->n_ooms;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/trace/hang.h"
+#include "runtime/trace/oom.h"
 #include "runtime/trace/trainprof_trace.h"
 
 struct tp_string {
@@ -152,6 +153,12 @@ struct tp_hang_at {
 	const char *path;
 };
 
+/* A process's out-of-memory report. */
+struct tp_oom_at {
+	struct tp_oom oom;
+	const char *path;
+};
+
 struct tp_window {
 	const struct tp_proc *proc;
 	uint32_t window;
@@ -179,6 +186,8 @@ struct tp_run {
 	uint32_t n_open;
 	struct tp_hang_at *hang;	/* what processes said of themselves while the run hung */
 	uint32_t n_hangs;
+	struct tp_oom_at *oom;		/* allocations that failed */
+	uint32_t n_ooms;
 	struct tp_issue *issue;
 	uint32_t n_issues;
 	uint32_t n_distinct_strings;	/* tp_string.same is below it; grows while events come */

@@ -27,7 +27,7 @@ void tp_health_item(struct tp_health *health, const char *style, const char *wha
 /* Each returns how many there are. */
 uint32_t tp_view_health_issues(struct tp_health *health);
 uint32_t tp_view_health_windows(struct tp_health *health);
-/* That the run hung, and why: how often. */
+/* That the run hung, or had no memory left, and why: how often. */
 uint32_t tp_view_health_hangs(struct tp_health *health);
 void tp_view_health_hang_rows(const struct tp_health *health);
 void tp_view_health_open(const struct tp_health *health);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_health_hangs.c - part of the view of health: where the run hung, and each process in it
+ * view_health_hangs.c - part of the view of health: where the run hung, and each process in it;
+ * where it had no memory left
  */
 #include "merge/view/view_health.h"
 
@@ -67,9 +68,17 @@ static void say_line(void *ctx, const char *line)
 	tp_health_say(health, "red", "hang", "%s", line);
 }
 
+static void say_oom(void *ctx, const char *line)
+{
+	struct tp_health *health = ctx;
+
+	tp_health_say(health, "red", "out_of_memory", "%s", line);
+}
+
 uint32_t tp_view_health_hangs(struct tp_health *health)
 {
-	return tp_hangs_say(health->run, say_line, health);
+	return tp_hangs_say(health->run, say_line, health) +
+	       tp_ooms_say(health->run, health->run->n_ooms, say_oom, health);
 }
 
 void tp_view_health_hang_rows(const struct tp_health *health)

@@ -17,6 +17,7 @@
 #include "runtime/base/process.h"
 #include "runtime/trace/hang.h"
 #include "runtime/trace/ledger.h"
+#include "runtime/trace/oom.h"
 #include "runtime/trace/ring_layout.h"
 #include "runtime/trace/trainprof_trace.h"
 
@@ -142,19 +143,21 @@ static void inspect_ledger(const char *head, size_t n, const struct stat *st, in
 }
 
 /* Its run's ledger says who is dead. */
-static void inspect_hang(struct tp_owned *owned)
+static void inspect_report(struct tp_owned *owned)
 {
-	char text[TP_HANG_HEAD_MAX];
+	char text[TP_REPORT_HEAD_MAX];
 	ssize_t n = pread(owned->own.fd, text, sizeof(text), 0);
 	struct tp_hang hang;
+	struct tp_oom oom;
 
-	if (n <= 0 || !tp_hang_parse(text, (size_t)n, &hang))
-		return;
-	owned->kind = TP_OWNED_HANG;
-	owned->rank = hang.rank;
-	owned->restart = hang.restart;
-	owned->pid = hang.pid;
-	owned->run_id = hang.run_id;
+	if (n > 0 && tp_hang_parse(text, (size_t)n, &hang))
+		*owned = (struct tp_owned){.kind = TP_OWNED_REPORT, .owner = owned->owner, .rank = hang.rank,
+					   .restart = hang.restart, .pid = hang.pid, .run_id = hang.run_id,
+					   .own = owned->own, .is_locked = owned->is_locked};
+	else if (n > 0 && tp_oom_parse(text, (size_t)n, &oom))
+		*owned = (struct tp_owned){.kind = TP_OWNED_REPORT, .owner = owned->owner, .rank = oom.rank,
+					   .restart = oom.restart, .pid = oom.pid, .run_id = oom.run_id,
+					   .own = owned->own, .is_locked = owned->is_locked};
 }
 
 /* A ledger without its head: its process is about to write it, or died before. */
@@ -184,8 +187,9 @@ static void inspect(struct tp_owned *owned, const struct stat *st, int lock)
 		inspect_trace(&trace, owned);
 	} else if (magic == TP_RING_MAGIC && n == (ssize_t)sizeof(head)) {
 		inspect_ring(head, lock, owned);
-	} else if (tp_begins(head, (size_t)n, TP_HANG_FIRST_LINE)) {
-		inspect_hang(owned);
+	} else if (tp_begins(head, (size_t)n, TP_HANG_FIRST_LINE) ||
+		   tp_begins(head, (size_t)n, TP_OOM_FIRST_LINE)) {
+		inspect_report(owned);
 	} else {
 		inspect_ledger(head, (size_t)n, st, lock, owned);
 	}

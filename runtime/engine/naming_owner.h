@@ -15,7 +15,7 @@
 #include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
 
-enum tp_owned_kind { TP_OWNED_OTHER, TP_OWNED_TRACE, TP_OWNED_RING, TP_OWNED_LEDGER, TP_OWNED_HANG };
+enum tp_owned_kind { TP_OWNED_OTHER, TP_OWNED_TRACE, TP_OWNED_RING, TP_OWNED_LEDGER, TP_OWNED_REPORT };
 
 enum tp_owner_state {
 	TP_OWNER_UNKNOWN,	/* on another machine, or it was; or nobody knows of locks here */

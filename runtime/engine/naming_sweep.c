@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/engine/naming_owner.h"
 #include "runtime/trace/hang.h"
+#include "runtime/trace/oom.h"
 
 enum {
 	PATH_MAX_BYTES = 1024,
@@ -42,7 +43,8 @@ struct sweep {
 static bool has_our_name(const struct sweep *sweep, const char *path)
 {
 	return tp_ends(path, ".ring") || tp_ends(path, ".steps") || tp_ends(path, ".part") ||
-	       tp_ends(path, ".tpt") || tp_ends(path, TP_HANG_SUFFIX) || tp_ends(path, sweep->suffix);
+	       tp_ends(path, ".tpt") || tp_ends(path, TP_HANG_SUFFIX) || tp_ends(path, TP_OOM_SUFFIX) ||
+	       tp_ends(path, sweep->suffix);
 }
 
 static void visit_file(struct sweep *sweep, const char *path)

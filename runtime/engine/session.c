@@ -65,6 +65,15 @@ uint64_t tp_session_tensor_turn(void)
 	       (__atomic_load_n(&tensors.device_live, __ATOMIC_RELAXED) << 40);
 }
 
+void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak)
+{
+	int64_t now = __atomic_load_n(&tensors.live, __ATOMIC_RELAXED);
+	int64_t most = __atomic_load_n(&tensors.peak, __ATOMIC_RELAXED);
+
+	*live = now > 0 ? (uint64_t)now : 0;
+	*peak = most > now && most > 0 ? (uint64_t)most : *live;
+}
+
 uint32_t tp_session_step_tid(void)
 {
 	return __atomic_load_n(&session->step_tid, __ATOMIC_RELAXED);

@@ -77,6 +77,8 @@ uint64_t tp_session_steps(void);
 
 /* The kernel's number of the thread that ended the last step; 0: none did. */
 uint32_t tp_session_step_tid(void);
+/* Bytes of tensors on the host alive, and the most in this step. */
+void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak);
 /* Another value, very probably, when tensors came or went. */
 uint64_t tp_session_tensor_turn(void);
 

@@ -2,8 +2,7 @@
 /*
  * hang.h - the file in which a process says that it hangs, and where
  *
- * Specified in trainprof-trace(5), "Hang report". Text: lines "key: value", an empty line, then what
- * is for people only. Ranks read each other's while they hang, and the merge reads all of them.
+ * Specified in trainprof-trace(5), "Hang report"; text as report.h has it. Ranks read each other's while they hang, and the merge reads all of them.
  * Pure functions, no allocation; threads: any. What is read is not trusted.
  */
 #ifndef TP_TRACE_HANG_H
@@ -13,13 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/base/text.h"
+#include "runtime/trace/report.h"
 
 #define TP_HANG_FIRST_LINE "trainprof hang report 1"
 #define TP_HANG_SUFFIX ".hang"
 enum {
 	TP_HANG_GROUPS = 16,
-	TP_HANG_HEAD_MAX = 8192,	/* bytes of the lines above the empty one */
 	TP_HANG_SAID_MAX = 1024,	/* of what tp_hang_say says */
 };
 
@@ -52,7 +50,7 @@ struct tp_hang {
 	char within[256];		/* likewise, of a library that it has called; "": none */
 	char waits[192];		/* "waits in read of pipe:[5]", "runs" */
 	char other[320];		/* where another thread of Python stands in the program; "": none */
-	bool is_idle;			/* a worker that waits for work */
+	uint32_t is_idle;		/* a worker that waits for work */
 	uint32_t n_groups;
 	struct tp_hang_group group[TP_HANG_GROUPS];
 };

@@ -6,7 +6,7 @@
 
 #include "runtime/trace/hang.h"
 
-static char text[TP_HANG_HEAD_MAX];
+static char text[TP_REPORT_HEAD_MAX];
 
 static struct tp_hang make(int32_t rank, uint64_t asked, uint64_t ended, const char *last, const char *where)
 {
@@ -42,7 +42,7 @@ Test(hang, comes_back_as_it_was_written)
 	strcpy(hang.within, "g (lib.py:4)");
 	strcpy(hang.other, "h (train.py:9)");
 	hang.worker = 3;
-	hang.is_idle = true;
+	hang.is_idle = 1;
 	tp_text_init(&out, text, sizeof(text));
 	tp_hang_put(&hang, &out);
 	tp_text_str(&out, "for people\n");
@@ -61,7 +61,7 @@ Test(hang, takes_nothing_that_makes_no_sense)
 		"trainprof hang report 1\npid 1\n\n",
 	};
 	struct tp_hang back;
-	char many[TP_HANG_HEAD_MAX];
+	char many[TP_REPORT_HEAD_MAX];
 	struct tp_text out;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

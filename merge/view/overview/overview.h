@@ -57,8 +57,8 @@ void tp_overview_gpu_streams(const struct tp_run *run, const struct tp_gpu_time 
 void tp_overview_print_memory(const struct tp_run *run, const struct tp_overview *overview,
 			      struct tp_out *out);
 
-/* overview_hang.c: that the run hung, and why */
-void tp_overview_print_hangs(const struct tp_run *run, struct tp_out *out);
+/* overview_reports.c: that the run hung, or had no memory left, and why */
+void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out);
 
 /* overview_lost.c: what is missing or off; open spans of the dead */
 void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *overview,

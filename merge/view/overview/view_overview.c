@@ -177,7 +177,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
 	tp_out_title(out, "%s", run->path ? run->path : "run");
-	tp_overview_print_hangs(run, out);
+	tp_overview_print_reports(run, out);
 	print_who(run, out);
 	print_software(run, out);
 	print_recorded(run, overview, &sums, out);

@@ -14,7 +14,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/worker.h"
-#include "runtime/probe/hang/hang_file.h"
+#include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/hang/hang_judge.h"
 #include "runtime/probe/hang/hang_proc.h"
 #include "runtime/probe/hang/hang_stand.h"
@@ -34,7 +34,7 @@ static struct {
 	bool has_file, has_asked, has_told, is_refused;
 	uint64_t since_real_ns;		/* files of before are of earlier runs */
 	uint64_t write_due, tell_due;	/* mono ns */
-	char path[TP_HANG_PATH];
+	char path[TP_REPORT_PATH];
 	struct tp_hang_judge judge;
 	struct tp_hang own;
 	char text[TEXT], threads[TEXT];
@@ -165,8 +165,8 @@ static void write_file(const struct tp_text *said, const struct tp_text *threads
 		tp_text_fmt(&text, "%s\n", said->buf);
 	tp_text_bytes(&text, threads->buf, threads->len);
 	if (!hang.has_file)
-		tp_hang_file_name(hang.n_reports + 1, hang.path);
-	err = tp_hang_file_write(hang.path, &text);
+		tp_report_file_name(hang.n_reports + 1, TP_HANG_SUFFIX, hang.path);
+	err = tp_report_file_write(hang.path, &text);
 	hang.has_file |= !err;
 	if (err && !hang.is_refused)
 		tp_warn("cannot write '%s': %s; a hang is told here only", hang.path, strerror(-err));
@@ -209,7 +209,7 @@ static void tell(enum tp_hang_state state)
 	char said_bytes[TP_HANG_SAID_MAX];
 	const struct tp_hang *peer;
 	struct tp_text said, threads;
-	uint32_t n = tp_hang_file_peers(hang.since_real_ns, &peer);
+	uint32_t n = tp_report_file_peers(hang.since_real_ns, &peer);
 	char *eol;
 
 	tp_text_init(&threads, hang.threads, sizeof(hang.threads));
@@ -278,7 +278,7 @@ static void goes_on(void)
 					1000000000u));
 		hang.n_reports++;
 	} else if (hang.has_file) {
-		tp_hang_file_remove(hang.path);
+		tp_report_file_remove(hang.path);
 	}
 	hang.has_file = hang.has_asked = hang.has_told = false;
 }
@@ -356,7 +356,7 @@ static void forget(void)
 static void close_hang(void)
 {
 	if (hang.has_file && !hang.has_told)
-		tp_hang_file_remove(hang.path);
+		tp_report_file_remove(hang.path);
 	forget();
 }
 

@@ -110,3 +110,14 @@ void tp_pystack_thread_forked(void)
 	tp_pystack_self = NULL;
 	is_refused = false;
 }
+
+uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most)
+{
+	const struct tp_pystack_thread *thread = tp_pystack_self;
+	uint32_t n = 0;
+
+	for (uint32_t i = thread ? thread->n : 0; i-- > 0 && n < most;)
+		if (thread->frame[i].is_named && !thread->frame[i].is_hidden)
+			name[n++] = thread->frame[i].name;
+	return n;
+}

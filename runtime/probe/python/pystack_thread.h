@@ -61,6 +61,8 @@ static inline struct tp_pystack_thread *tp_pystack_thread(void)
 {
 	return tp_likely(tp_pystack_self != NULL) ? tp_pystack_self : tp_pystack_thread_find();
 }
+/* Frames of this thread's last stack, innermost first: how many, at most `most`. Guard held. */
+uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most);
 /* Strings begin anew: nothing is known any more. */
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread);
 /* In the child of fork: only this thread is left. Async-signal-safe. */

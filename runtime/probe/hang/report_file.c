@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hang_file.c - writes and reads small files of text in the run folder
+ * report_file.c - writes and reads small files of text in the run folder
  */
-#include "runtime/probe/hang/hang_file.h"
+#include "runtime/probe/hang/report_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,24 +15,24 @@
 #include "runtime/base/own_table.h"
 #include "runtime/engine/ring.h"
 
-void tp_hang_file_name(uint32_t n, char path[TP_HANG_PATH])
+void tp_report_file_name(uint32_t n, const char *suffix, char path[TP_REPORT_PATH])
 {
 	const char *ledger = tp_ring.head->ledger_path;
 	const char *slash = strrchr(ledger, '/'), *dot = strrchr(ledger, '.');
 	struct tp_text text;
 
-	tp_text_init(&text, path, TP_HANG_PATH);
+	tp_text_init(&text, path, TP_REPORT_PATH);
 	tp_text_bytes(&text, ledger,
 		      dot && (!slash || dot > slash) ? (size_t)(dot - ledger) : strlen(ledger));
 	tp_text_fmt(&text, ".%u", tp_ring.head->pid);
 	if (n > 1)
 		tp_text_fmt(&text, ".%u", n);
-	tp_text_str(&text, TP_HANG_SUFFIX);
+	tp_text_str(&text, suffix);
 }
 
-int tp_hang_file_write(const char *path, const struct tp_text *text)
+int tp_report_file_write(const char *path, const struct tp_text *text)
 {
-	char draft[TP_HANG_PATH + 8];
+	char draft[TP_REPORT_PATH + 8];
 	struct iovec part = {text->buf, text->len};
 	struct tp_own_fd file;
 	struct tp_text name;
@@ -54,7 +54,7 @@ int tp_hang_file_write(const char *path, const struct tp_text *text)
 	return err;
 }
 
-void tp_hang_file_remove(const char *path)
+void tp_report_file_remove(const char *path)
 {
 	tp_folder_unlink(tp_ring.folder, path, NULL);
 }
@@ -62,10 +62,10 @@ void tp_hang_file_remove(const char *path)
 /* ---- the others ---- */
 
 static struct {
-	struct tp_hang hang[TP_HANG_PEERS];
+	struct tp_hang hang[TP_REPORT_PEERS];
 	uint32_t n;
 	uint64_t since_real_ns;
-	char text[TP_HANG_HEAD_MAX];
+	char text[TP_REPORT_HEAD_MAX];
 } peers;
 
 static void read_peer(int folder, const char *name)
@@ -74,7 +74,7 @@ static void read_peer(int folder, const char *name)
 	ssize_t n;
 	int fd;
 
-	if (peers.n == TP_HANG_PEERS || !tp_ends(name, TP_HANG_SUFFIX))
+	if (peers.n == TP_REPORT_PEERS || !tp_ends(name, TP_HANG_SUFFIX))
 		return;
 	fd = tp_file_open_at(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	if (fd < 0)
@@ -105,7 +105,7 @@ static int read_folder(void *arg)
 	return 0;
 }
 
-uint32_t tp_hang_file_peers(uint64_t since_real_ns, const struct tp_hang **peer)
+uint32_t tp_report_file_peers(uint64_t since_real_ns, const struct tp_hang **peer)
 {
 	peers.n = 0;
 	peers.since_real_ns = since_real_ns;

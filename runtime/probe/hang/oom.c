@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oom.c - notes an allocation that failed, then reports it
+ *
+ * One note at a time: FREE, FILLING by the thread that asked, READY for the drain thread.
+ */
+#include "runtime/probe/hang/oom.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/own_table.h"
+#include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
+#include "runtime/probe/hang/report_file.h"
+#include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/hang/pynow.h"
+#include "runtime/probe/python/pystack.h"
+#include "runtime/probe/python/pystack_thread.h"
+#include "runtime/trace/oom.h"
+
+enum { FREE, FILLING, READY };
+enum {
+	FRAMES = 48,			/* innermost ones that are kept */
+	BETWEEN_MS = 1000,
+	TEXT = 32 << 10,
+	GROWTH_STEPS = 16,		/* over which growth is told */
+};
+
+static struct {
+	bool is_on;
+	uint32_t state;			/* atomic */
+	uint32_t n_reports;		/* atomic */
+	uint64_t last_ns;		/* atomic; CLOCK_MONOTONIC of the last note */
+	struct tp_oom oom;
+	struct tp_pystack_name frame[FRAMES];
+	uint32_t n_frames;
+	char text[TEXT];
+} note;
+
+/* ---- the thread that asked ---- */
+
+static void walk(void)
+{
+	note.n_frames = 0;
+	if (!tp_pystack_is_on() || !tp_pystack_take(0))
+		return;
+	note.n_frames = tp_pystack_names_now(note.frame, FRAMES);
+}
+
+static void find_place(struct tp_oom *oom)
+{
+	struct tp_pynow_place place;
+	struct tp_text where, within;
+
+	tp_text_init(&where, oom->where, sizeof(oom->where));
+	tp_text_init(&within, oom->within, sizeof(oom->within));
+	for (uint32_t i = 0; i < note.n_frames && !where.len; i++) {
+		if (!tp_pynow_string(note.frame[i].string, note.frame[i].line, &place))
+			continue;
+		if (!tp_pynow_is_library(&place))
+			tp_pynow_put(&where, &place, true);
+		else if (!within.len)
+			tp_pynow_put(&within, &place, true);
+	}
+}
+
+/* False: there were enough, or another thread's is not told yet. */
+static bool take_turn(void)
+{
+	uint64_t now_ns = tp_clock_mono_ns();
+	uint64_t last_ns = __atomic_load_n(&note.last_ns, __ATOMIC_RELAXED);
+	uint32_t state = FREE;
+
+	if ((last_ns && now_ns - last_ns < BETWEEN_MS * 1000000ull) ||
+	    __atomic_load_n(&note.n_reports, __ATOMIC_RELAXED) >= TP_OOM_MOST ||
+	    !__atomic_compare_exchange_n(&note.state, &state, FILLING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&note.last_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&note.n_reports, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void name_device(int8_t type, int8_t index, struct tp_oom *oom)
+{
+	struct tp_text text;
+
+	tp_text_init(&text, oom->device, sizeof(oom->device));
+	if (type == 0)
+		tp_text_str(&text, "host");
+	else if (type == 1)
+		tp_text_fmt(&text, "cuda:%d", index);
+	else
+		tp_text_fmt(&text, "device %d:%d", type, index);
+}
+
+/* One of the two lines. */
+static void say(const struct tp_oom *oom, bool is_first)
+{
+	char said[1024], *second;
+	struct tp_text text;
+
+	tp_text_init(&text, said, sizeof(said));
+	tp_oom_say(oom, &text);
+	second = said + strcspn(said, "\n");
+	if (*second)
+		*second++ = '\0';
+	second[strcspn(second, "\n")] = '\0';
+	tp_warn("%s", is_first ? said : second);
+}
+
+void tp_oom_note(uint64_t asked, uint64_t allocated, uint64_t reserved, int8_t type, int8_t index,
+		 bool may_walk)
+{
+	const struct tp_ring_head *head = tp_ring.head;
+	struct tp_oom *oom = &note.oom;
+	int saved_errno = errno;
+
+	if (!note.is_on || !tp_session_is_open() || !head || !take_turn())
+		return;
+	*oom = (struct tp_oom){
+		.run_id = head->run_id, .rank = head->rank, .restart = head->restart, .pid = head->pid,
+		.real_ns = tp_clock_real_ns(), .asked = asked, .allocated = allocated,
+		.reserved = reserved, .steps = __atomic_load_n(&head->steps_done, __ATOMIC_RELAXED),
+	};
+	name_device(type, index, oom);
+	tp_session_tensor_bytes(&oom->tensors, &oom->tensors_peak);
+	note.n_frames = 0;
+	if (may_walk)
+		walk();
+	find_place(oom);
+	say(oom, true);
+	__atomic_store_n(&note.state, READY, __ATOMIC_RELEASE);
+	tp_ring_ring_bell();
+	errno = saved_errno;
+}
+
+/* ---- the drain thread ---- */
+
+static uint64_t read_number(const char *path)
+{
+	char text[64];
+	ssize_t n = tp_file_read(path, text, sizeof(text) - 1);
+	const char *at = text;
+
+	/* "max" is none. */
+	return n > 0 ? tp_report_number(&at, text + n, 10) : 0;
+}
+
+static int read_process(void *arg)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct tp_oom *oom = arg;
+	char text[128];
+	ssize_t n = tp_file_read("/proc/self/statm", text, sizeof(text));
+	const char *at = text;
+
+	if (n > 0) {
+		oom->virtual = tp_report_number(&at, text + n, 10) * page;
+		at += at < text + n;
+		oom->resident = tp_report_number(&at, text + n, 10) * page;
+	}
+	oom->group_limit = read_number("/sys/fs/cgroup/memory.max");
+	if (oom->group_limit)
+		oom->group = read_number("/sys/fs/cgroup/memory.current");
+	return 0;
+}
+
+/* The ledger's last steps, by what was alive at their ends. */
+static void find_growth(struct tp_oom *oom)
+{
+	uint64_t n = oom->steps < GROWTH_STEPS ? oom->steps : GROWTH_STEPS;
+	const struct tp_ring_step *first, *last;
+	uint64_t before, after;
+
+	if (n < 2)
+		return;
+	first = &tp_ring.steps[(oom->steps - n) % TP_RING_STEPS];
+	last = &tp_ring.steps[(oom->steps - 1) % TP_RING_STEPS];
+	before = first->live_bytes + first->device_live;
+	after = last->live_bytes + last->device_live;
+	oom->grown = after > before ? after - before : 0;
+	oom->grown_steps = n - 1;
+}
+
+static void put_stack(struct tp_text *out)
+{
+	struct tp_pynow_place place;
+
+	for (uint32_t i = 0; i < note.n_frames; i++) {
+		if (!tp_pynow_string(note.frame[i].string, note.frame[i].line, &place))
+			continue;
+		tp_text_str(out, "    ");
+		tp_pynow_put(out, &place, false);
+		tp_text_char(out, '\n');
+	}
+	if (!note.n_frames)
+		tp_text_str(out, "    no Python stack is known\n");
+}
+
+static void put_steps(const struct tp_oom *oom, struct tp_text *out)
+{
+	uint64_t n = oom->steps < GROWTH_STEPS ? oom->steps : GROWTH_STEPS;
+
+	for (uint64_t i = oom->steps - n; i < oom->steps; i++) {
+		const struct tp_ring_step *step = &tp_ring.steps[i % TP_RING_STEPS];
+
+		tp_text_fmt(out, "step %lu: tensors on the host %lu bytes, at most %lu; on devices %lu, at "
+			    "most %lu\n", (unsigned long)i, (unsigned long)step->live_bytes,
+			    (unsigned long)step->peak_bytes, (unsigned long)step->device_live,
+			    (unsigned long)step->device_peak);
+	}
+}
+
+static void tell(void)
+{
+	struct tp_oom *oom = &note.oom;
+	struct tp_heap_totals heap;
+	struct rlimit limit;
+	struct tp_text text;
+	char path[TP_REPORT_PATH];
+	int err;
+
+	tp_heap_totals(&heap);
+	oom->heap = heap.live > 0 ? (uint64_t)heap.live : 0;
+	tp_own_table_call(read_process, oom);
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		oom->virtual_limit = limit.rlim_cur;
+	find_growth(oom);
+	tp_text_init(&text, note.text, sizeof(note.text));
+	say(oom, false);
+	tp_oom_put(oom, &text);
+	tp_oom_say(oom, &text);
+	tp_text_str(&text, "\nasked for at\n");
+	put_stack(&text);
+	tp_text_char(&text, '\n');
+	put_steps(oom, &text);
+	tp_report_file_name(__atomic_load_n(&note.n_reports, __ATOMIC_RELAXED), TP_OOM_SUFFIX, path);
+	err = tp_report_file_write(path, &text);
+	if (err)
+		tp_warn("cannot write '%s': %s; it was out of memory", path, strerror(-err));
+	else
+		tp_warn("the stack and the last steps are in '%s'", path);
+	__atomic_store_n(&note.state, FREE, __ATOMIC_RELEASE);
+}
+
+static void watch(uint64_t mono_ns)
+{
+	if (note.is_on && __atomic_load_n(&note.state, __ATOMIC_ACQUIRE) == READY)
+		tell();
+}
+
+/* ---- the probe ---- */
+
+static int open_oom(const struct tp_config *config)
+{
+	note.is_on = true;
+	return 0;
+}
+
+static void forget(void)
+{
+	note.is_on = false;
+	note.state = FREE;
+	note.n_reports = 0;
+	note.last_ns = 0;
+}
+
+/* Who dies of it does so at once. */
+static void close_oom(void)
+{
+	watch(0);
+	forget();
+}
+
+const struct tp_probe tp_oom_probe = {
+	.name = "oom",
+	.open = open_oom,
+	.watch = watch,
+	.forked = forget,
+	.close = close_oom,
+};

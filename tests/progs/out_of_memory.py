@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""out_of_memory.py HOW: some steps, each of which keeps more, then more than there is: of torch (tensor), of
+Python (bytes), or reported as the allocator of a device does (device).
+
+Prints what the program sees of it, and goes on.
+"""
+
+import ctypes
+import resource
+import sys
+
+import torch
+
+how = sys.argv[1]
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+
+
+def train():
+    for _ in range(20):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        kept.append(torch.zeros(1 << 18))
+
+
+def grow_tensor():
+    return torch.empty(1 << 34)
+
+
+def grow_bytes():
+    return bytearray(1 << 36)
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int8), ("index", ctypes.c_int8)]
+
+
+def report_device():
+    report = ctypes.CDLL(None)["_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"]
+    report.argtypes = [ctypes.c_int64, ctypes.c_size_t, ctypes.c_size_t, Device]
+    report(3 << 30, 70 << 30, 75 << 30, Device(1, 2))
+
+
+train()
+soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+with open("/proc/self/statm", encoding="ascii") as statm:
+    used = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), hard))
+try:
+    {"tensor": grow_tensor, "bytes": grow_bytes, "device": report_device}[how]()
+except (RuntimeError, MemoryError) as error:
+    print(type(error).__name__, str(error)[:60])
+train()
+print("done", sum(map(torch.Tensor.numel, kept)))
