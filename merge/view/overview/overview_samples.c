@@ -183,7 +183,7 @@ void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 	}
 }
 
-bool tp_advice_host_function(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
 	const struct tp_sample_owner *owner = tp_sample_owners_top(owners, TP_SAMPLES_GAP, TP_LOAD_NONE);
