@@ -6,6 +6,7 @@ Prints what the program sees of it, and goes on.
 """
 
 import ctypes
+import os
 import resource
 import sys
 
@@ -38,7 +39,12 @@ class Device(ctypes.Structure):
 
 
 def report_device():
-    report = ctypes.CDLL(None)["_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"]
+    name = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+    library = ctypes.CDLL(None)
+    if not hasattr(library, name):
+        # What libc10 calls by this name is found first in a library that was preloaded.
+        library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so"))
+    report = library[name]
     report.argtypes = [ctypes.c_int64, ctypes.c_size_t, ctypes.c_size_t, Device]
     report(3 << 30, 70 << 30, 75 << 30, Device(1, 2))
 
