@@ -7,6 +7,7 @@
  */
 #include "merge/facts/time/launches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ enum {
 
 struct calls {			/* of a process */
 	struct tp_launch_call *call;	/* by serial & (cap - 1) */
-	uint32_t *note;		/* n_notes of each, likewise */
+	uint32_t *note;		/* n_notes of each, likewise: which there are, then those */
 	uint32_t *next;		/* in the chain, by index in `call` */
 	uint32_t *first;	/* of the chain, by correlation id & (cap - 1) */
 	uint32_t cap;		/* a power of two */
@@ -43,7 +44,7 @@ struct tp_launches {
 	uint32_t kept;		/* of each, at most; a power of two */
 	struct reader *reader;
 	uint32_t n_readers, cap_readers;
-	uint32_t n_notes;	/* of a call */
+	uint32_t n_notes;	/* of a call, and one for which there are */
 	struct tp_event *held;	/* a ring, in the order they came */
 	uint32_t n_held, oldest_held, cap_held;
 };
@@ -51,6 +52,7 @@ struct tp_launches {
 static void init(struct tp_launches *launches, const struct tp_run *run)
 {
 	launches->n_procs = run->n_procs;
+	launches->n_notes = 1;
 	launches->kept = TP_LAUNCHES_KEPT;
 	while (launches->kept > TP_LAUNCHES_LEAST &&
 	       (uint64_t)launches->kept * run->n_procs * sizeof(struct tp_launch_call) >
@@ -123,7 +125,7 @@ static void double_room(const struct tp_launches *launches, struct calls *calls)
 	uint32_t cap = calls->cap ? calls->cap * 2 : KEPT_FIRST;
 	struct calls bigger = {
 		.call = tp_need(cap, sizeof(*bigger.call)),
-		.note = tp_need((size_t)cap * launches->n_notes + 1, sizeof(*bigger.note)),
+		.note = tp_need((size_t)cap * launches->n_notes, sizeof(*bigger.note)),
 		.next = tp_need(cap, sizeof(*bigger.next)),
 		.first = tp_need(cap, sizeof(*bigger.first)),
 		.cap = cap,
@@ -132,14 +134,18 @@ static void double_room(const struct tp_launches *launches, struct calls *calls)
 	};
 
 	memset(bigger.first, 0xff, cap * sizeof(*bigger.first));
-	for (uint32_t i = 0; i < calls->n; i++) {
-		uint32_t serial = oldest_of(calls) + i;
+	/* Those that lie together still do, up to the end of the old ring. */
+	for (uint32_t i = 0, n; i < calls->n; i += n) {
+		const uint32_t serial = oldest_of(calls) + i, from = serial & (calls->cap - 1);
 
-		bigger.call[serial & (cap - 1)] = calls->call[serial & (calls->cap - 1)];
+		n = calls->cap - from < calls->n - i ? calls->cap - from : calls->n - i;
+		memcpy(&bigger.call[serial & (cap - 1)], &calls->call[from],
+		       n * sizeof(*calls->call));
 		memcpy(notes_of(launches, &bigger, serial), notes_of(launches, calls, serial),
-		       launches->n_notes * sizeof(*calls->note));
-		chain(&bigger, serial & (cap - 1));
+		       (size_t)n * launches->n_notes * sizeof(*calls->note));
 	}
+	for (uint32_t i = 0; i < calls->n; i++)
+		chain(&bigger, (oldest_of(calls) + i) & (cap - 1));
 	free(calls->call);
 	free(calls->note);
 	free(calls->next);
@@ -259,8 +265,7 @@ void tp_launches_call(struct tp_launches *launches, const struct tp_event *event
 		.window = event->window,
 		.serial = calls->serial,
 	};
-	memset(notes_of(launches, calls, calls->serial), 0,
-	       launches->n_notes * sizeof(*calls->note));
+	*notes_of(launches, calls, calls->serial) = 0;
 	chain(calls, at);
 }
 
@@ -288,6 +293,7 @@ void tp_launches_end(struct tp_launches *launches)
 
 struct tp_launch_notes tp_launches_notes(struct tp_launches *launches)
 {
+	assert(launches->n_notes < 32);
 	return (struct tp_launch_notes){launches, launches->n_notes++};
 }
 
@@ -295,20 +301,25 @@ void tp_launch_note(const struct tp_launch_notes *notes, const struct tp_event *
 {
 	const struct tp_launches *launches = notes->launches;
 	const struct calls *calls;
+	uint32_t *of;
 
 	if (event->proc->at >= launches->n_procs)
 		return;
 	calls = &launches->calls[event->proc->at];
-	if (calls->n)
-		notes_of(launches, calls, calls->serial)[notes->at] = note;
+	of = notes_of(launches, calls, calls->serial);
+	of[0] |= 1u << notes->at;
+	of[notes->at] = note;
 }
 
 uint32_t tp_launch_noted(const struct tp_launch_notes *notes, const struct tp_launch_call *call)
 {
 	const struct tp_launches *launches = notes->launches;
+	const uint32_t *of;
 
-	return call ? notes_of(launches, &launches->calls[call->proc->at], call->serial)[notes->at]
-		    : 0;
+	if (!call)
+		return 0;
+	of = notes_of(launches, &launches->calls[call->proc->at], call->serial);
+	return of[0] >> notes->at & 1 ? of[notes->at] : 0;
 }
 
 /* ---- the facts ---- */
