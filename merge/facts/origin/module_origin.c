@@ -101,7 +101,7 @@ static struct thread *thread_of(struct tp_origins *origins, const struct tp_even
 	return thread;
 }
 
-static struct tp_origin origin_of(const struct thread *thread)
+static inline struct tp_origin origin_of(const struct thread *thread)
 {
 	const struct node *node = thread->n_nodes ? &thread->node[thread->n_nodes - 1] : NULL;
 	struct tp_origin origin = thread->now;
@@ -160,6 +160,7 @@ static void note_outermost(struct tp_origins *origins, const struct tp_event *ev
 static void take_event(void *state, const struct tp_event *event)
 {
 	struct tp_origins *origins = state;
+	const struct thread *thread;
 	struct tp_origin origin;
 
 	origins->last.proc = NULL;
@@ -185,7 +186,8 @@ static void take_event(void *state, const struct tp_event *event)
 	if (event->flags & TP_F_BACKWARD) {
 		take_node(origins, event);
 	} else {
-		origin = tp_origins_of(origins, event);
+		thread = thread_of(origins, event);
+		origin = thread ? origin_of(thread) : (struct tp_origin){0};
 		tp_links_forward_of(&origins->links, event, origin.stack, origin.path);
 	}
 }
@@ -199,10 +201,11 @@ struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event
 	    last->begin_ns == event->begin_ns && last->window == event->window)
 		return last->origin;
 	thread = thread_of(origins, event);
-	if (!thread)
-		return (struct tp_origin){0};
-	*last = (struct answer){event->proc, event->thread, event->window, event->begin_ns,
-				origin_of(thread)};
+	last->proc = event->proc;
+	last->thread = event->thread;
+	last->window = event->window;
+	last->begin_ns = event->begin_ns;
+	last->origin = thread ? origin_of(thread) : (struct tp_origin){0};
 	return last->origin;
 }
 
