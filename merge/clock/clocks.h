@@ -59,7 +59,7 @@ const struct tp_clocks_host *tp_clocks_of(const struct tp_clocks *clocks, uint32
 int64_t tp_clocks_run_ns(const struct tp_clocks_host *host, int64_t own_ns);
 /* The other way round. */
 int64_t tp_clocks_own_ns(const struct tp_clocks_host *host, int64_t run_ns);
-/* The greatest error between two of its own times; -1: not bounded. */
+/* The largest error between two of its own times; -1: not bounded. */
 int64_t tp_clocks_error(const struct tp_clocks_host *host, int64_t first_ns, int64_t last_ns);
 
 /* Orders that were given, and of those the ones that fit no line. */

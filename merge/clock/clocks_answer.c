@@ -90,7 +90,7 @@ static double error_at(const struct tp_clocks_point *a, const struct tp_clocks_p
 		    (double)b->error_ns + 2 * before * TP_CLOCKS_DRIFT);
 }
 
-/* Where in a gap the error is greatest. */
+/* Where in a gap the error is largest. */
 static int64_t worst_between(const struct tp_clocks_point *a, const struct tp_clocks_point *b)
 {
 	double more = (double)(b->error_ns - a->error_ns) / (4 * TP_CLOCKS_DRIFT) * 1e9;

@@ -127,7 +127,7 @@ uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype)
 {
 	struct tp_shapes_in in = tp_shapes_open(bytes, n);
 	struct tp_shapes_item item, of_list;
-	uint64_t greatest = 0;
+	uint64_t largest = 0;
 
 	while (tp_shapes_next(&in, &item)) {
 		uint8_t last = item.dtype, n_tensors = item.what == TP_SHAPE_TENSOR_LIST ? item.n : 0;
@@ -135,17 +135,17 @@ uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype)
 
 		for (uint32_t i = 0; i < n_tensors && tp_shapes_next_of_list(&in, &of_list); i++) {
 			if (of_list.what != TP_SHAPE_TENSOR)
-				return greatest;	/* one without sizes: the sum is not known */
+				return largest;	/* one without sizes: the sum is not known */
 			last = of_list.dtype;
 			if (__builtin_add_overflow(sum, get_tensor_bytes(&in, &of_list), &sum))
 				in.is_bad = true;
 		}
-		if (!in.is_bad && sum > greatest) {
-			greatest = sum;
+		if (!in.is_bad && sum > largest) {
+			largest = sum;
 			*dtype = last;
 		}
 	}
-	return greatest;
+	return largest;
 }
 
 static bool get_group(struct tp_shapes_in in, struct tp_shapes_group *group)

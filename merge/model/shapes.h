@@ -19,8 +19,8 @@
 const char *tp_show_shapes(char *buf, uint32_t cap, const char *bytes, uint32_t n);
 
 /*
- * Bytes of the greatest input: a tensor, or all tensors of one list. *dtype is that of the
- * greatest's last tensor. 0: none is known.
+ * Bytes of the largest input: a tensor, or all tensors of one list. *dtype is that of the
+ * largest's last tensor. 0: none is known.
  */
 uint64_t tp_shapes_bytes(const char *bytes, uint32_t n, uint8_t *dtype);
 

@@ -2,7 +2,7 @@
 /*
  * page_curve.h - a curve that keeps its extremes in bounded memory, however long it gets
  *
- * Time is cut into slots of one width; a slot keeps the least and the greatest value in it. When
+ * Time is cut into slots of one width; a slot keeps the smallest and the largest value in it. When
  * there are too many, the width doubles and pairs become one. Slots without a value take nothing,
  * so a window is as sharp as if the time between windows did not exist.
  */

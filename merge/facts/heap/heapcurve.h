@@ -3,7 +3,7 @@
  * heapcurve.h - host memory of a process over time, as counters that a viewer can draw
  *
  * Programs allocate a million times a second: a millisecond becomes its end, and its least and
- * greatest value where they differ by more than a two-hundredth. Points come up to a millisecond
+ * largest value where they differ by more than a two-hundredth. Points come up to a millisecond
  * late, or at the end. Memory: blocks alive.
  */
 #ifndef TP_MERGE_HEAPCURVE_H

@@ -36,7 +36,7 @@ void tp_holders_free(struct tp_holders *holders);
 /* False: out of memory. */
 bool tp_holders_add(struct tp_holders *holders, const struct tp_life *life);
 void tp_holders_forget(struct tp_holders *holders);
-/* The greatest first; to be freed. NULL: out of memory. */
+/* The largest first; to be freed. NULL: out of memory. */
 struct tp_holder *tp_holders_sorted(const struct tp_holders *holders, uint32_t *n);
 
 #endif

@@ -36,7 +36,7 @@ void tp_memops_free(struct tp_memops_each *each);
 struct tp_memops *tp_memops_of(struct tp_memops_each *each, uint32_t proc, uint32_t device);
 /* A block was allocated (freed: negative) inside of spans of these names, the innermost last. */
 void tp_memops_change(struct tp_memops *ops, const uint32_t *name, uint32_t n, int64_t bytes);
-/* Orders by what they allocated themselves, the greatest first; names that allocated and freed
+/* Orders by what they allocated themselves, the largest first; names that allocated and freed
  * nothing go. calls: of the first n_calls names. */
 void tp_memops_end(struct tp_memops *ops, const uint64_t *calls, uint32_t n_calls);
 

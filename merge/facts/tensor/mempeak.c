@@ -131,7 +131,7 @@ static void hold(struct tp_mempeak *peaks, struct tp_holders *holders, const str
 	peaks->is_incomplete |= !tp_holders_add(holders, life);
 }
 
-/* The current stretch is over: is its peak the greatest so far? */
+/* The current stretch is over: is its peak the highest so far? */
 static void settle_holders(struct track *track)
 {
 	struct top kept = track->best;

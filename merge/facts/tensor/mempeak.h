@@ -27,7 +27,7 @@ struct tp_stretch {
 struct tp_pinned {
 	int64_t ns;
 	int64_t bytes[TP_TENSOR_N];	/* by category */
-	struct tp_holder *holder;	/* the greatest first */
+	struct tp_holder *holder;	/* the largest first */
 	uint32_t n_holders;
 };
 enum { TP_MEMPEAK_PINS = 4 };		/* of a device of a process */
@@ -38,8 +38,8 @@ struct tp_mempeak_track {
 	uint32_t device;
 	struct tp_stretch *stretch;	/* in order of time */
 	uint32_t n_stretches;
-	uint32_t best;			/* of them the one with the greatest peak */
-	struct tp_holder *holder;	/* of that, the greatest first */
+	uint32_t best;			/* of them the one with the highest peak */
+	struct tp_holder *holder;	/* of that, the largest first */
 	uint32_t n_holders;
 	struct tp_pinned pin[TP_MEMPEAK_PINS];
 	uint32_t n_pins;

@@ -5,7 +5,7 @@
  * Each thread has a stack of calls that go on, one for the forward and one for the backward pass.
  * Whatever tells where the thread is ends those that it is not in any more. A call has moments
  * (moments.h): where it began, and where most was alive since; who calls it has the same peak as
- * long as that is the greatest.
+ * long as that is the largest.
  */
 #include "merge/facts/tensor/module_memory.h"
 
@@ -48,7 +48,7 @@ struct proc {
 	int64_t last_ns;
 };
 
-/* The call with the greatest peak, in moments of the process. */
+/* The call with the highest peak, in moments of the process. */
 struct best {
 	uint64_t n_calls;
 	int64_t kept_bytes, peak_bytes;

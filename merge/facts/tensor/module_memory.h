@@ -17,7 +17,7 @@
 
 enum tp_module_pass { TP_PASS_FORWARD, TP_PASS_BACKWARD, TP_PASS_N };
 
-/* Of a path of modules, in a pass: of the call with the greatest peak. */
+/* Of a path of modules, in a pass: of the call with the highest peak. */
 struct tp_module_memory {
 	uint64_t n_calls;
 	int64_t kept_bytes;	/* sum over calls of what there was more after than before */

@@ -52,8 +52,8 @@ struct tp_step_edges {
 
 struct tp_breakdown {
 	int64_t now_ns;			/* the sweep has come this far */
-	int64_t reach_ns[TP_CAT_OTHER];	/* greatest end of each category so far */
-	int64_t lead_ns[TP_CAT_OTHER];	/* greatest end of work that no step asked for */
+	int64_t reach_ns[TP_CAT_OTHER];	/* latest end of each category so far */
+	int64_t lead_ns[TP_CAT_OTHER];	/* latest end of work that no step asked for */
 	int64_t sum_ns[TP_CAT_N];	/* up to now */
 	bool is_in_step;
 	struct tp_step_time *step;

@@ -93,7 +93,7 @@ const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
 typedef void tp_flame_fn(void *ctx, const uint32_t *place, uint32_t n_places,
 			 const uint64_t *value);
 /*
- * Calls `each` for each stack with costs [first .. first + n), branch by branch, the greatest
+ * Calls `each` for each stack with costs [first .. first + n), branch by branch, the largest
  * first. 0 or -ENOMEM.
  */
 int tp_flame_each(struct tp_flame *flame, uint32_t first, uint32_t n, tp_flame_fn *each,

@@ -61,7 +61,7 @@ static void keep_nodes(struct tree *tree, uint32_t cost)
 		tree->flame->percent = percent;
 }
 
-/* Below each other, the greatest first. */
+/* Below each other, the largest first. */
 static int compare_kept(const void *a, const void *b)
 {
 	const struct kept *x = a, *y = b;
