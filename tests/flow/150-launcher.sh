@@ -75,6 +75,12 @@ exec 9<&-
 is "a merge that fails: the status is the command's" "$?" 3
 like "a merge that fails: that is said" "$(tail -n 1 err)" '^trainprof: the merge failed'
 
+# What lies there under our names, or is given as settings, is no file: nobody waits for who opens the other end.
+mkfifo shared/rank2.steps config
+TRAINPROF_CONFIG=config timeout 60 "$trainprof" run --dir shared -- sh -c 'echo >>shared/rank0.steps; exit 3' >out 2>err
+is "FIFOs under our names: the command runs, and the status is its own" "$?" 3
+rm shared/rank2.steps config
+
 # A child that counts what it gets. Signals to the launcher alone, and to the group, come once.
 cat >counts.py <<'EOF'
 import os, signal, sys, time

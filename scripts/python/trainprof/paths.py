@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import stat
 
 LIBRARY = "libtrainprof.so"
 MERGE = "trainprof-merge"
@@ -22,3 +23,12 @@ def find(name):
         if os.path.isfile(path):
             return path
     return shutil.which(name)
+
+
+def open_file(path):
+    """A regular file, to be read as bytes. OSError for all else: who opens a FIFO may wait for ever."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError("not a regular file")
+    return os.fdopen(number, "rb")

@@ -92,8 +92,8 @@ def _of_config(path):
     """DIR of a file of settings, or None."""
     found = None
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            for line in file:
+        with paths.open_file(path) as file:
+            for line in file.read().decode("utf-8", "surrogateescape").splitlines():
                 setting = re.match(r"\s*(?:TRAINPROF_)?DIR\s*=\s*(.*?)\s*$", line)
                 if setting:
                     found = re.sub(r"^(['\"])(.*)\1$", r"\2", setting.group(1))
@@ -129,7 +129,7 @@ def contents(paths_):
 def _is_held(path):
     """Does a living process write this ledger?"""
     try:
-        with open(path, "rb") as file:
+        with paths.open_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
