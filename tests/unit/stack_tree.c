@@ -92,6 +92,22 @@ Test(stack_tree, an_event_of_before_the_window_does_not_belong_to_it, .init = ri
 }
 
 /* The same on a thread that has no tree yet. */
+/* It took its time in a window, was held up, and goes on when the next one has begun. */
+Test(stack_tree, an_event_that_is_a_window_late_has_stacks_of_its_own, .init = rig_open, .fini = rig_close)
+{
+	uint32_t before = child(0, 0, 0, 0x1000), generation, late, next;
+	uint64_t time;
+
+	rig_begin_window(tp_clock_now());
+	time = tp_clock_now();
+	rig_begin_window(tp_clock_now() + 1);
+	late = tp_stack_tree_child(tp_stack_tree(time, &generation), 0, 0, 0, 0x1000, time);
+	cr_expect(late != before);
+	next = child(0, 0, 0, 0x1000);
+	cr_expect(next != late);
+	cr_expect_eq(child(0, 0, 0, 0x1000), next);
+}
+
 static void *begin_late(void *unused)
 {
 	uint64_t before = tp_clock_now();

@@ -93,7 +93,8 @@ static bool is_before_window(const struct tp_ring_head *head, uint64_t time)
 
 /*
  * While a boundary has not settled whether a window begins (turn is odd), the event may lie on
- * either side of it: its stacks are made for it alone.
+ * either side of it: its stacks are made for it alone. So they are when the thread was held up since it
+ * took the event's time, and windows went by.
  */
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 {
@@ -112,6 +113,8 @@ struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 		renew(tree, tree->turn, epoch);
 	else if (tp_unlikely(turn != tree->turn) && !is_before_window(head, time))
 		renew(tree, turn, epoch);
+	else if (tp_unlikely(turn - tree->turn > 2))
+		renew(tree, tree->turn, epoch);
 	*generation = tree->generation;
 	return tree;
 }
