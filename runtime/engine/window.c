@@ -61,6 +61,7 @@ static struct {
 struct pass {
 	uint32_t window;	/* being written; records of later ones stay */
 	bool is_final;
+	bool is_before;	/* the window had not begun when the pass did */
 	const struct tp_ring_slot *own;	/* the drain thread's */
 };
 
@@ -227,7 +228,8 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	uint64_t end = is_begun ? end_of_window(pass->window) : 0;
 	uint32_t i, run = 0;	/* records [run, i) are to be written as they are */
 
-	if (is_unsettled && !is_begun)
+	/* Or it began in the middle of this pass: the next one has a file for it. */
+	if (is_begun ? pass->is_before : is_unsettled)
 		return 0;
 	if (state.is_open && !tp_told_has(slot))
 		tp_told_tell(&state.writer, slot);
@@ -301,10 +303,9 @@ static int do_pass(void *arg)
 
 /* One call of own_table.h, with all that it writes; but records of the drain thread's own are
  * picked by itself. */
-static void run_pass(uint32_t window, bool is_final)
+static void run_pass(struct pass pass)
 {
-	struct pass pass = {.window = window, .is_final = is_final, .own = tp_ring_self.slot};
-
+	pass.own = tp_ring_self.slot;
 	if (tp_ring_self.generation == tp_ring.generation)
 		do_pass(&pass);
 	else
@@ -472,7 +473,7 @@ static void finish_window(uint32_t window)
 		write_loose();
 	/* Before the last pass: see write_crossing. */
 	tp_open_spans_take(end_of_window(window));
-	run_pass(window, true);
+	run_pass((struct pass){.window = window, .is_final = true});
 	state.last_end = end_of_window(window);
 	if (is_idle_worker()) {
 		tp_writer_discard(&state.writer);
@@ -524,7 +525,7 @@ bool tp_window_serve(void)
 		if (window == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
 			/* Warm-up, or leftovers: nobody wants them. */
 			if (is_half_used())
-				run_pass(window, false);
+				run_pass((struct pass){.window = window, .is_before = true});
 			return true;
 		}
 		if (!state.is_open && is_file_due(window))
@@ -533,7 +534,7 @@ bool tp_window_serve(void)
 			if (is_half_used() ||
 			    (state.is_open && tp_ring_waiting() >= TP_BLOCK_EVENTS_MAX)) {
 				tp_ring_reap(false);
-				run_pass(window, false);
+				run_pass((struct pass){.window = window});
 			}
 			return true;
 		}
@@ -542,7 +543,7 @@ bool tp_window_serve(void)
 		if (!is_settled(window)) {
 			if (is_half_used()) {
 				tp_ring_reap(false);
-				run_pass(window, false);
+				run_pass((struct pass){.window = window});
 			}
 			return false;
 		}
