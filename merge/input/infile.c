@@ -127,14 +127,18 @@ int tp_infile_again(const char *path, dev_t dev, ino_t ino)
 
 int tp_infile_find(int folder, const char *path, struct stat *st)
 {
-	struct stat link;
-	int place, fd;
+	/* What has the name, asked once: what was no link is opened itself, whatever becomes of its name. */
+	int place = openat(folder, path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
+	struct stat link = {0};
 
-	if (fstatat(folder, path, &link, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	place = openat(folder, path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -errno;
+	if (!fstat(place, &link) && S_ISLNK(link.st_mode)) {
+		close(place);
+		place = openat(folder, path, O_PATH | O_CLOEXEC);
+		if (place < 0)
+			return -errno;
+	}
 	if (fstat(place, st) < 0) {
 		fd = -errno;
 	} else if (!S_ISREG(st->st_mode)) {
