@@ -136,6 +136,7 @@ static void inspect_ledger(const char *head, size_t n, const struct stat *st, in
 	owned->real_ns = ledger.real_ns;
 	owned->parent_pid = is_of_this_boot(&owner) ? ledger.parent_pid : 0;
 	memcpy(owned->job, ledger.job, sizeof(owned->job));
+	owned->world_size = ledger.world_size;
 	/* Nobody but its process holds a ledger. */
 	owned->owner = lock == -EWOULDBLOCK		 ? TP_OWNER_ALIVE
 		       : has_ended(owned->own.fd, st->st_size) ? TP_OWNER_DEAD

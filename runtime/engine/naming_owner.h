@@ -32,7 +32,8 @@ struct tp_owned {
 	uint64_t real_ns;	/* of a ledger: when it was begun */
 	uint64_t written_ns;	/* CLOCK_REALTIME of the last write */
 	uint32_t parent_pid;	/* of a ledger of this boot; 0: not known */
-	char job[TP_JOB_WORD];	/* of a ledger */
+	char job[TP_JOB_WORD];	/* of a ledger; with world_size */
+	int32_t world_size;
 	bool is_empty;
 	struct tp_own_fd own;	/* as long as it is open, others find a ledger or ring locked */
 	char target[1024];	/* of a ring: where it lies, if not in the folder; "": there */

@@ -26,6 +26,7 @@ enum {
 	DIR_DEPTH_MAX = 8,
 	MOST_RUNS = 512,	/* ledgers; runs of others cannot be judged */
 };
+#define LATE_NS 60000000000ull
 
 struct sweep {
 	const struct tp_naming *naming;
@@ -235,6 +236,16 @@ static bool is_restarted(const struct tp_naming *naming, const struct tp_owned *
 		(owned->parent_pid && owned->parent_pid == naming->parent_pid));
 }
 
+/* Another rank of it that has ended before this one began, as the merge sees it (jobs_group.c). Of a
+ * job that is run again this rank has a ledger, too. */
+static bool is_late(const struct tp_naming *naming, const struct tp_owned *owned)
+{
+	return owned->job[0] && !strcmp(owned->job, naming->job) &&
+	       owned->world_size == naming->rank.world_size && owned->world_size > 1 &&
+	       owned->rank != naming->rank.rank && owned->restart == naming->rank.restart &&
+	       naming->start_ns < owned->written_ns + LATE_NS;
+}
+
 static void look_for_others(struct sweep *sweep, const char *path, struct tp_owned *owned)
 {
 	const struct tp_naming *naming = sweep->naming;
@@ -245,6 +256,7 @@ static void look_for_others(struct sweep *sweep, const char *path, struct tp_own
 	if (owned->owner == TP_OWNER_ALIVE)
 		sweep->n_kept++;
 	else if (owned->written_ns < naming->start_ns && !is_restarted(naming, owned) &&
+		 !is_late(naming, owned) &&
 		 !(naming->fork_ns && owned->real_ns >= naming->fork_ns))
 		sweep->n_runs++;
 }

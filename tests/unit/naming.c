@@ -481,6 +481,9 @@ Test(claim, tells_what_another_run_left_from_its_own)
 		{"one that this program forked", "rank3.steps", REAL_NS, 0, 0, "", false, false, false},
 		{"an earlier start of the job", "rank3.steps", 0, 1, 0, "torchrun:x", false, false, false},
 		{"an earlier job's that was started again", "rank3.steps", 0, 1, 0, "torchrun:y", false, false, true},
+		{"another rank's of this job, just ended", "rank0.steps", 0, 0, 0, "torchrun:x", false, false, false},
+		{"this rank's of a job of that name", "rank3.steps", 0, 0, 0, "torchrun:x", false, false, true},
+		{"another rank's of another job", "rank0.steps", 0, 0, 0, "torchrun:y", false, false, true},
 		{"the same start again", "rank3.steps", 0, 1, 1, "torchrun:x", false, false, true},
 	};
 
@@ -490,10 +493,10 @@ Test(claim, tells_what_another_run_left_from_its_own)
 		bool is_used;
 
 		naming.fork_ns = rows[i].fork_ns;
-		naming.job = rows[i].restart ? "torchrun:x" : "";
+		naming.job = "torchrun:x";
 		naming.rank.restart = rows[i].restart;
 		naming.start_ns = rows[i].is_younger ? now - 1000000000 : now + 1000000000;
-		put_job_ledger(rows[i].name, 3, rows[i].theirs,
+		put_job_ledger(rows[i].name, rows[i].name[4] - '0', rows[i].theirs,
 			       rows[i].is_alive ? (uint32_t)getpid() : dead_pid(),
 			       rows[i].is_alive ? now : REAL_NS, rows[i].job);
 		is_used = tp_naming_is_used(&naming, dir);

@@ -128,7 +128,7 @@ static inline void put_job_ledger(const char *name, int32_t rank, uint32_t resta
 	char line[2 * TP_LEDGER_LINE_MAX];
 	struct tp_ledger_head head = {.rank = rank, .restart = restart, .pid = pid,
 				      .pid_ns = tp_process_pid_ns(), .run_id = pid,
-				      .real_ns = real_ns, .host = "h"};
+				      .world_size = 16, .real_ns = real_ns, .host = "h"};
 
 	read_boot_id(head.boot_id);
 	snprintf(head.job, sizeof(head.job), "%s", job);
