@@ -161,6 +161,15 @@ fuse many.line --live many
 like "a report is told" "$(cat many.line.out)" '200 ended, 0 traces, 1 reports$'
 like "as a line" "$(cat many.line.out)" 'step 3, epoch 0, .* 0 of 200 ranks run, 200 ended'
 
+trainprof=$TOP/scripts/trainprof
+if cmp -s "$LIB" "$("$trainprof" lib 2>/dev/null)"; then
+	like "trainprof live is the same" "$(PYTHONDONTWRITEBYTECODE=1 "$trainprof" live many)" '200 ended'
+	PYTHONDONTWRITEBYTECODE=1 "$trainprof" ctl many halt 2>door.err
+	is "trainprof ctl, too" "$? $(grep -c "'halt' is no command" door.err)" "2 1"
+else
+	skip "the doors of trainprof" "the checkout's build is not the one that is tested"
+fi
+
 mkdir odd
 printf '#trainprof-ledger 1 run=%016x boot=%032x mono=1 real=1 rank=0 local=0 world=1 node=0 pid=1 restart=0 host=%s\ns0 d5\n#end\n' \
 	7 7 $'a\x1b[31m"\\b' >odd/rank0.steps

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* Times the distance from the median to the 95th percentile, beyond that: 4.9 standard deviations where
+/* Times the distance from the median to the 95th percentile, beyond that: 6.6 standard deviations where
  * noise is normal, more than both speeds of a machine that changes between two. What comes more
  * often than every 20 steps (a checkpoint every 10) is usual. */
-enum { FENCE = 2, USUAL_PERCENT = 95 };
+enum { FENCE = 3, USUAL_PERCENT = 95 };
 
 void tp_watch_init(struct tp_watch *watch, const struct tp_watch_spec *spec)
 {
