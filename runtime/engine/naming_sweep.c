@@ -25,6 +25,7 @@ enum {
 	PATH_MAX_BYTES = 1024,
 	DIR_DEPTH_MAX = 8,
 	MOST_RUNS = 512,	/* ledgers; runs of others cannot be judged */
+	ENOUGH_RUNS = 8,	/* of others, all dead: ranks of a large job need not read them all */
 };
 #define LATE_NS 60000000000ull
 
@@ -34,6 +35,7 @@ struct sweep {
 	const char *suffix;	/* of traces, by the present pattern */
 	const char *own;	/* the ledger that stays */
 	void (*visit)(struct sweep *sweep, const char *path, struct tp_owned *owned);
+	bool only_ledgers, is_settled;	/* settled: no more files are looked at */
 	uint32_t n_removed, n_kept, n_runs;
 	struct {
 		uint64_t run_id;
@@ -43,6 +45,8 @@ struct sweep {
 
 static bool has_our_name(const struct sweep *sweep, const char *path)
 {
+	if (sweep->only_ledgers)
+		return tp_ends(path, ".steps");
 	return tp_ends(path, ".ring") || tp_ends(path, ".steps") || tp_ends(path, ".part") ||
 	       tp_ends(path, ".tpt") || tp_ends(path, TP_HANG_SUFFIX) || tp_ends(path, TP_OOM_SUFFIX) ||
 	       tp_ends(path, sweep->suffix);
@@ -52,7 +56,8 @@ static void visit_file(struct sweep *sweep, const char *path)
 {
 	struct tp_owned owned;
 
-	if (!has_our_name(sweep, path) || tp_owned_open(sweep->naming->folder, path, &owned))
+	if (sweep->is_settled || !has_our_name(sweep, path) ||
+	    tp_owned_open(sweep->naming->folder, path, &owned))
 		return;
 	sweep->visit(sweep, path, &owned);
 	tp_owned_close(&owned);
@@ -259,12 +264,13 @@ static void look_for_others(struct sweep *sweep, const char *path, struct tp_own
 		 !is_late(naming, owned) &&
 		 !(naming->fork_ns && owned->real_ns >= naming->fork_ns))
 		sweep->n_runs++;
+	sweep->is_settled = sweep->n_kept || sweep->n_runs == ENOUGH_RUNS;
 }
 
 bool tp_naming_is_used(const struct tp_naming *naming, const char *dir)
 {
-	struct sweep sweep = {.naming = naming, .dir = dir, .suffix = ".steps", .own = "",
-			      .visit = look_for_others};
+	struct sweep sweep = {.naming = naming, .dir = dir, .suffix = "", .own = "",
+			      .only_ledgers = true, .visit = look_for_others};
 
 	visit_folder(&sweep, dir, 0);
 	return sweep.n_runs && !sweep.n_kept;
