@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
+# timeout: 900
 #
 # The ready queries of scripts/sql, by DuckDB over the reader library's tables: all their rows are those of
 # the merge's views, to the nanosecond and byte. Of a training, of two ranks, of devices. With LONG=1: of
@@ -51,7 +51,7 @@ else
 fi
 
 if [ -n "${LONG:-}" ]; then
-	"$gen" "$TMP/many" 512 4000 3 gpu >"$TMP/gen.out"
+	"$gen" "$TMP/many" 512 8000 3 gpu >"$TMP/gen.out"
 	equal "512 ranks, generated" "$TMP/many" breakdown operators kernels memory
 fi
 done_testing

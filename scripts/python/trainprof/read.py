@@ -95,6 +95,16 @@ class Table:
         _live[address] = stream
         return _new_capsule(address, _CAPSULE, ctypes.cast(_drop, ctypes.c_void_p))
 
+    def write(self, path):
+        """Writes it as an Arrow IPC file, a batch at a time (by pyarrow, which must be installed)."""
+        import pyarrow
+        reader = pyarrow.RecordBatchReader.from_stream(self)
+        # A later batch's dictionaries begin with those of the one before: only new words are written.
+        options = pyarrow.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pyarrow.ipc.new_file(path, reader.schema, options=options) as file:
+            for batch in reader:
+                file.write_batch(batch)
+
     def __repr__(self):
         return "<trainprof table %s: %s>" % (self.name, self.help)
 
@@ -125,6 +135,12 @@ class Run:
             if known == name:
                 return Table(self, name, view, help)
         raise KeyError("no table is called %r: they are %s" % (name, ", ".join(self.tables)))
+
+    def write(self, folder, *names):
+        """Tables (all, or those named) as Arrow IPC files in a folder: spans.arrow. Needs pyarrow."""
+        os.makedirs(folder, exist_ok=True)
+        for name in names or self.tables:
+            self[name].write(os.path.join(folder, name + ".arrow"))
 
     def view(self, name):
         """The tables of a view of trainprof-merge, by their names."""

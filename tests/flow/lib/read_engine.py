@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """read_engine.py ENGINE RUN: sums and names by the engine, as by hand."""
 
+import os
 import sys
+import tempfile
 
 import trainprof
 from read_rows import fields
@@ -24,6 +26,11 @@ def main(engine, path):
         table = pyarrow.table(spans)
         assert table.schema.field("dur_ns").metadata[b"unit"] == b"ns"
         got = (table.num_rows, sum(table["dur_ns"].to_pylist()), table["name"].to_pylist())
+        with tempfile.TemporaryDirectory() as folder:
+            spans.run.write(folder, "spans", "operator")
+            assert sorted(os.listdir(folder)) == ["operator.arrow", "spans.arrow"]
+            with pyarrow.ipc.open_file(os.path.join(folder, "spans.arrow")) as file:
+                assert file.read_all().to_pylist() == table.to_pylist()
     assert tuple(got) == wanted, (got[:2], wanted[:2])
 
 
