@@ -4,11 +4,21 @@
 -- trainprof-merge -v memory
 --
 -- tables: tensors
+-- What has no row of its own lived as long as any block of its window.
 WITH
+life AS (
+	SELECT
+		process_at, device_type, device, category, bytes, begin_ns,
+		CASE is_rest
+			WHEN 1 THEN max(begin_ns + dur_ns) OVER (PARTITION BY process_at, device_type, device, "window")
+			ELSE begin_ns + dur_ns
+		END AS end_ns
+	FROM tensors
+),
 edge AS (
-	SELECT process_at, device_type, device, begin_ns AS at_ns, bytes FROM tensors
+	SELECT process_at, device_type, device, begin_ns AS at_ns, bytes FROM life
 	UNION ALL
-	SELECT process_at, device_type, device, begin_ns + dur_ns, -bytes FROM tensors
+	SELECT process_at, device_type, device, end_ns, -bytes FROM life
 ),
 moment AS (
 	SELECT process_at, device_type, device, at_ns, sum(bytes) AS bytes FROM edge GROUP BY ALL
@@ -25,11 +35,11 @@ peak AS (
 	GROUP BY ALL
 )
 SELECT
-	peak.process_at, peak.device_type, peak.device, peak.at_ns, tensors.category,
-	sum(tensors.bytes) AS peak_bytes
-FROM peak JOIN tensors
-	ON tensors.process_at = peak.process_at AND tensors.device_type = peak.device_type
-	AND tensors.device IS NOT DISTINCT FROM peak.device
-	AND tensors.begin_ns <= peak.at_ns AND tensors.begin_ns + tensors.dur_ns > peak.at_ns
+	peak.process_at, peak.device_type, peak.device, peak.at_ns, life.category,
+	sum(life.bytes) AS peak_bytes
+FROM peak JOIN life
+	ON life.process_at = peak.process_at AND life.device_type = peak.device_type
+	AND life.device IS NOT DISTINCT FROM peak.device
+	AND life.begin_ns <= peak.at_ns AND life.end_ns > peak.at_ns
 GROUP BY ALL
 ORDER BY peak.process_at, peak.device_type, peak.device, peak_bytes DESC

@@ -3,7 +3,7 @@
 #
 # read.sh - rows a second of the reader library into Arrow, and its memory, which must not grow with the run
 #
-# usage: read.sh   (with O, TMP; EVENTS=1000000)
+# usage: read.sh   (with O, TMP, MERGE, PYTHON; EVENTS=1000000)
 #
 # Beside each figure of events stands the order pass of the merge over the same run (merge_pass), which
 # makes nothing of them. Goals: events >= 20 M rows/s a core, and in at most 64 MiB, as a quarter of them.
@@ -29,4 +29,9 @@ echo 'with devices:'
 for name in events spans kernels; do
 	$table "$folder/gpu" $name
 done
+echo 'a trace of torch.profiler:'
+"$O/tests/bench/gen_traces" "$folder/kineto" 1 "$((events / 4))" 7 gpu
+"$MERGE" -q -f torch -o "$folder/json" "$folder/kineto"
+gunzip "$folder"/json/*.gz
+"$PYTHON" tests/bench/read_kineto.py "$folder"/json/*.json
 rm -rf "$folder"

@@ -32,8 +32,12 @@ done
 
 ok "what encloses, what launches, which fields: as the manual has them" \
 	"$PYTHON" "$TOP/tests/flow/lib/read_tables.py" "$TMP/run" "$TOP/man/trainprof-read.3"
-ok "cut and damaged files: an error that names the file, or the rest" \
-	"$PYTHON" "$TOP/tests/flow/lib/read_damage.py" "$TMP/run" "$TMP/damaged"
+mkdir "$TMP/json"
+"$gen" "$TMP/small" 1 2000 1 gpu >"$TMP/gen.out"
+fuse json -q -f torch -o "$TMP/json" "$TMP/small"
+gunzip "$TMP"/json/*.gz
+ok "cut and damaged files, torch.profiler's too: an error that names the file, or the rest" \
+	"$PYTHON" "$TOP/tests/flow/lib/read_damage.py" "$TMP/damaged" "$TMP/run" "$TMP/json"
 
 for engine in duckdb polars pyarrow; do
 	if ! "$PYTHON" -c "import $engine" 2>/dev/null; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_damage.py RUN FOLDER: the run with files cut and bytes changed, read in one process."""
+"""read_damage.py FOLDER RUN...: runs with files cut and bytes changed, all their tables read in one process."""
 
 import os
 import random
@@ -21,12 +21,13 @@ def damage(path, how, chance):
         file.write(data)
 
 
-def main(run, folder):
-    chance, n_read, n_issues = random.Random(18), 0, 0
-    for turn in range(30):
+def read_damaged(run, folder, chance):
+    """How often it was read, how often it was an error, and how many issues there were."""
+    n_read, n_errors, n_issues = 0, 0, 0
+    for turn in range(20):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(run, folder)
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".tpt"))
+        names = sorted(name for name in os.listdir(folder) if name.endswith((".tpt", ".json")))
         for name in names[:1 + turn % 2]:
             damage(os.path.join(folder, name), "cut" if turn % 3 else "bytes", chance)
         lost = []
@@ -39,8 +40,17 @@ def main(run, folder):
                 n_read += 1
         except trainprof.Error as error:
             assert folder in str(error), error
-    assert n_read and n_issues
-    print(n_read, n_issues)
+            n_errors += 1
+    return n_read, n_errors, n_issues
+
+
+def main(folder, *runs):
+    chance = random.Random(18)
+    for run in runs:
+        n_read, n_errors, n_issues = read_damaged(run, folder, chance)
+        # A file of JSON is whole or none.
+        assert n_errors or n_read and n_issues, run
+        print(run, n_read, n_errors, n_issues)
 
 
 if __name__ == "__main__":
