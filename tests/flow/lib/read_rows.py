@@ -70,7 +70,10 @@ def unit_of(schema):
 
 def fields(table):
     """(name, format, unit) of each, and the rows."""
-    capsule = table.__arrow_c_stream__()
+    return stream_rows(table.__arrow_c_stream__())
+
+
+def stream_rows(capsule):
     at = POINTER_OF(capsule, b"arrow_array_stream")
     word = ctypes.cast(at, ctypes.POINTER(ctypes.c_void_p))
     schema, array, rows = Schema(), Array(), []

@@ -5,7 +5,7 @@ import re
 import sys
 
 import trainprof
-from read_rows import fields
+from read_rows import fields, stream_rows
 
 
 def main(path, page):
@@ -78,7 +78,11 @@ def main(path, page):
     zero = [fields(it["processes"])[1][0]["zero_real_ns"] for it in (run, other)]
     assert later == zero[1] - zero[0], (later, zero)
     assert run.text("operator").strip() and "<pre>" in run._repr_html_()
+    # A stream that was got before the run is closed may be read, or dropped unread or half read.
+    capsule, unread = run["spans"].__arrow_c_stream__(), run["spans"].__arrow_c_stream__()
     run.close()
+    assert stream_rows(capsule)[1] == rows["spans"]
+    del capsule, unread
     for wrong in (lambda: run["events"].__arrow_c_stream__(), lambda: other["spans"].select("x").__arrow_c_stream__(), lambda: trainprof.open("/nothing/there"),
                   lambda: trainprof.open(path, ranks="x")):
         try:
