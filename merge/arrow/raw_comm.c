@@ -32,7 +32,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW(struct row, move_ns, TP_UNIT_NS, "from the last rank's begin to the last end; none: not matched"),
 	TP_RAW(struct row, is_last, TP_UNIT_COUNT, "1: this rank came last of those matched"),
 	TP_RAW(struct row, behind_ns, TP_UNIT_NS, "of the last rank: how long others waited for it alone"),
-	{NULL},
+	{.field = NULL},
 };
 
 struct state {

@@ -30,7 +30,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW(struct row, stream, TP_UNIT_NUMBER, "stream of the device"),
 	TP_RAW(struct row, arg, TP_UNIT_NUMBER, "as in the record: trainprof-trace(5)"),
 	TP_RAW(struct row, bytes, TP_UNIT_BYTES, "of memory records: as in the record"),
-	{NULL},
+	{.field = NULL},
 };
 
 /* ---- columns ---- */

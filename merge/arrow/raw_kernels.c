@@ -27,7 +27,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW(struct row, span, TP_UNIT_NUMBER, "that one, of the table spans"),
 	TP_RAW(struct row, step, TP_UNIT_NUMBER, "step of the run in which the call began"),
 	TP_RAW_NAME(struct row, category, "what its time counts as in the overview: Kernel, Communication..."),
-	{NULL},
+	{.field = NULL},
 };
 
 struct state {

@@ -40,7 +40,7 @@ static const struct tp_raw_column tensor_columns[] = {
 	       "1: freed before the operator that needed it ended, or a collective's own"),
 	TP_RAW(struct tensor, is_rest, TP_UNIT_COUNT,
 	       "1: no block: all that was there when its window began and has no row of its own"),
-	{NULL},
+	{.field = NULL},
 };
 
 struct tensors {
@@ -148,7 +148,7 @@ static const struct tp_raw_column heap_columns[] = {
 	TP_RAW(struct heap, stayed_steps, TP_UNIT_COUNT, "steps in which they were allocated"),
 	TP_RAW(struct heap, temporary, TP_UNIT_COUNT, "freed before the next allocation of their thread"),
 	TP_RAW(struct heap, temporary_bytes, TP_UNIT_BYTES, "bytes of these"),
-	{NULL},
+	{.field = NULL},
 };
 
 struct heaps {

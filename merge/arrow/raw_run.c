@@ -27,7 +27,7 @@ static const struct tp_raw_column process_columns[] = {
 	TP_RAW(struct process, zero_real_ns, TP_UNIT_NS,
 	       "what the host's clock (CLOCK_REALTIME) said at time 0 of the run"),
 	TP_RAW(struct process, died, TP_UNIT_COUNT, "1: it did not exit cleanly"),
-	{NULL},
+	{.field = NULL},
 };
 
 static int64_t or_none(int32_t number)
@@ -67,7 +67,7 @@ static const struct tp_raw_column issue_columns[] = {
 	TP_RAW(struct issue, process_at, TP_UNIT_NUMBER, "of the table processes; none: the whole run"),
 	TP_RAW(struct issue, is_loss, TP_UNIT_COUNT, "1: data is missing because of it"),
 	TP_RAW_NAME(struct issue, text, "what it is, with the file"),
-	{NULL},
+	{.field = NULL},
 };
 
 static void show_issues(struct tp_run *run, struct tp_raw_rows *rows)

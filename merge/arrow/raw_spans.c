@@ -40,7 +40,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW(struct row, line, TP_UNIT_NUMBER, "line in that file"),
 	TP_RAW_NAME(struct row, function, "function of that line"),
 	TP_RAW(struct row, stack, TP_UNIT_NUMBER, "its Python stack, of the table stacks"),
-	{NULL},
+	{.field = NULL},
 };
 
 /* What is known of an open span, by slot. */

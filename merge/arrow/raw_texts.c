@@ -21,7 +21,7 @@ static const struct tp_raw_column string_columns[] = {
 	TP_RAW_NAME(struct string, kind, "text, operator, shapes, counter, function, module; other"),
 	TP_RAW(struct string, bytes, TP_UNIT_BYTES, "as it stands in the trace"),
 	TP_RAW(struct string, text, TP_UNIT_TEXT, "what it says; of several texts the first; none: of kind other"),
-	{NULL},
+	{.field = NULL},
 };
 
 static const char *kind_of(const struct tp_string *string)
@@ -79,7 +79,7 @@ static const struct tp_raw_column frame_columns[] = {
 	TP_RAW(struct frame, is_python, TP_UNIT_COUNT, "1: a frame of Python"),
 	TP_RAW(struct frame, is_inlined, TP_UNIT_COUNT, "1: inlined into the next one"),
 	TP_RAW(struct frame, is_cut, TP_UNIT_COUNT, "1: its callers are not known"),
-	{NULL},
+	{.field = NULL},
 };
 
 enum { FRAMES_MAX = 4096 };

@@ -45,7 +45,7 @@ static const struct tp_raw_column sample_columns[] = {
 	TP_RAW(struct sample, step, TP_UNIT_NUMBER, "step of the run; none: between steps"),
 	TP_RAW_NAME(struct sample, state, "running or waiting; none: not known"),
 	TP_RAW(struct sample, stack, TP_UNIT_NUMBER, "of the table stacks; none: not known"),
-	{NULL},
+	{.field = NULL},
 };
 
 static void begin_samples(void *opaque, struct tp_facts *facts, const void *params)
@@ -102,7 +102,7 @@ static const struct tp_raw_column counter_columns[] = {
 	TP_RAW(struct counter, instance, TP_UNIT_NUMBER, "of what there are several: the number of the device or core"),
 	TP_RAW_NAME(struct counter, unit, "unit of its value"),
 	TP_RAW(struct counter, value, TP_UNIT_REAL, "its value then"),
-	{NULL},
+	{.field = NULL},
 };
 
 static void begin_counters(void *opaque, struct tp_facts *facts, const void *params)
