@@ -31,6 +31,8 @@ enum {
 	BATCH = 64,		/* code objects in one call of the kernel */
 };
 
+static const char shim[] = "<shim>";	/* the file of such code, 3.12 */
+
 struct code {
 	const char *code;	/* NULL: empty */
 	const char *lines;	/* its table */
@@ -149,6 +151,8 @@ static bool read_names(struct code *code, const char *copy)
 	n_file = read_text(tp_pyframe_ptr(copy, layout->file), text + n_name + 1, MOST_FILE);
 	if (n_file < 0)
 		return false;
+	/* Of the interpreter's own: met while its frame is being made. */
+	code->is_hidden = n_file == sizeof(shim) - 1 && !memcmp(text + n_name + 1, shim, sizeof(shim) - 1);
 	code->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 	return true;
 }
@@ -196,6 +200,17 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 	return true;
 }
 
+/* What is known of it now: another frame of the same look may take its place. */
+static void take_name(struct tp_pysample_frame *frame)
+{
+	const struct code *code = find_code(frame->code);
+	const struct line *line = find_line(frame, code->mark);
+
+	frame->string = code->string;
+	frame->is_hidden = code->is_hidden;
+	frame->line = line ? line->line : 0;
+}
+
 /* All of those that are asked for, in one call. */
 static bool check_asked(uint32_t n, bool *is_new)
 {
@@ -205,34 +220,23 @@ static bool check_asked(uint32_t n, bool *is_new)
 		other[i] = (struct iovec){ (void *)(uintptr_t)names.asked[i]->code, CODE_BYTES };
 	if (n && process_vm_readv(getpid(), &own, 1, other, n, 0) != (ssize_t)own.iov_len)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (!check_code(names.asked[i], names.copy[i], is_new))
 			return false;
+		take_name(names.asked[i]);
+	}
 	return true;
 }
 
-static bool is_trusted(const struct tp_pysample_frame *frame)
+/* True: named, without another look at its code. */
+static bool take_trusted(struct tp_pysample_frame *frame)
 {
 	const struct code *code = find_code(frame->code);
 
-	return code->code == frame->code && names.n_looks - code->checked < TRUSTED &&
-	       (code->is_hidden || find_line(frame, code->mark));
-}
-
-/* False: what has its place was taken by another one of this look. */
-static bool take_name(struct tp_pysample_frame *frame)
-{
-	const struct code *code = find_code(frame->code);
-	const struct line *line;
-
-	if (code->code != frame->code)
+	if (code->code != frame->code || names.n_looks - code->checked >= TRUSTED ||
+	    (!code->is_hidden && !find_line(frame, code->mark)))
 		return false;
-	frame->string = code->string;
-	frame->is_hidden = code->is_hidden;
-	if (code->is_hidden)
-		return true;
-	line = find_line(frame, code->mark);
-	frame->line = line ? line->line : 0;
+	take_name(frame);
 	return true;
 }
 
@@ -242,7 +246,7 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 
 	names.n_looks++;
 	for (uint32_t i = 0; i < look->n; i++) {
-		if (look->frame[i].is_hidden || is_trusted(&look->frame[i]))
+		if (look->frame[i].is_hidden || take_trusted(&look->frame[i]))
 			continue;
 		names.asked[n_asked++] = &look->frame[i];
 		if (n_asked < BATCH)
@@ -251,10 +255,5 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 			return false;
 		n_asked = 0;
 	}
-	if (!check_asked(n_asked, is_new))
-		return false;
-	for (uint32_t i = 0; i < look->n; i++)
-		if (!look->frame[i].is_hidden && !take_name(&look->frame[i]))
-			return false;
-	return true;
+	return check_asked(n_asked, is_new);
 }
