@@ -11,12 +11,14 @@
 
 #include "merge/facts/heap/heapbook.h"
 #include "merge/facts/program/call_tree.h"
+#include "merge/facts/program/samples.h"
 #include "merge/kit/need.h"
 #include "merge/kit/say.h"
 
 struct flamefile {
 	const struct tp_heap_rows *heap;
 	struct tp_call_tree *time;
+	const struct tp_samples *samples;
 	char path[];
 };
 
@@ -27,6 +29,7 @@ void *tp_flamefile_begin(struct tp_facts *facts, const char *path)
 
 	file->heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL);
 	file->time = tp_facts_want(facts, &tp_fact_call_tree, NULL);
+	file->samples = tp_samples_want(facts);
 	memcpy(file->path, path, n);
 	return file;
 }
@@ -43,7 +46,7 @@ static int say_empty(bool is_incomplete, const char *name, const char *path)
 	return -ENODATA;
 }
 
-int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
+int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write, bool has_samples)
 {
 	struct flamefile *file = state;
 	const struct tp_heap_rows *heap = file->heap;
@@ -57,6 +60,8 @@ int tp_flamefile_end(void *state, const char *name, tp_flamefile_fn *write)
 		rows[n++] = *time;
 	if (heap->n_rows)
 		rows[n++] = tp_heap_flame(heap);
+	if (has_samples && file->samples->n_rows)
+		rows[n++] = tp_samples_flame(file->samples);
 	err = n ? write(rows, n, file->path) : say_empty(is_incomplete, name, file->path);
 	if (!err && is_incomplete)
 		tp_say("%s: out of memory: '%s' is not complete", name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_folded.c - time and host memory as text for flame graphs: "outermost;...;innermost value"
+ * sink_folded.c - time, host memory and samples as text for flame graphs: "outermost;...;innermost value"
  *
  * A file for each cost. flamegraph.pl and its like split at ';', take a number at the end of a
  * stack for a second value, and a line that begins with '#' for a comment; names come from
@@ -183,12 +183,12 @@ int tp_folded_write(const struct tp_flame_rows *rows, uint32_t n, const char *pa
 
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_flamefile_end(state, "folded", tp_folded_write);
+	return tp_flamefile_end(state, "folded", tp_folded_write, true);
 }
 
 const struct tp_sink tp_sink_folded = {
 	.name = "folded",
-	.help = "time and host memory by stack: text for flamegraph.pl, a file per cost (a folder)",
+	.help = "time, host memory and samples by stack: text for flamegraph.pl, a file per cost (a folder)",
 	.hint = "flamegraph.pl host-time.folded >host-time.svg draws one of them",
 	.suffix = "folded",
 	.is_folder = true,

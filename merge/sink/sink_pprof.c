@@ -484,7 +484,7 @@ int tp_pprof_write(const struct tp_flame_rows *rows, uint32_t n, const char *pat
 
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_flamefile_end(state, "pprof", tp_pprof_write);
+	return tp_flamefile_end(state, "pprof", tp_pprof_write, false);
 }
 
 const struct tp_sink tp_sink_pprof = {

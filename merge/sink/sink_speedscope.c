@@ -222,7 +222,7 @@ int tp_speedscope_write(const struct tp_flame_rows *rows, uint32_t n, const char
 
 static int end(void *state, const struct tp_run *run)
 {
-	return tp_flamefile_end(state, "speedscope", tp_speedscope_write);
+	return tp_flamefile_end(state, "speedscope", tp_speedscope_write, false);
 }
 
 const struct tp_sink tp_sink_speedscope = {

@@ -26,4 +26,7 @@ like "a function of another thread" "$(grep '"thread":"other thread"' "$TMP/rows
 	'"function":"[^"]*train_samples.py:[0-9]+ in_background"'
 is "every place is a file and a function" \
 	"$(grep -vE '"function":"[^"]*(\.py|>)(:[0-9]+)? [^"]+"' "$TMP/rows")" ""
+ok "stacks for flame graphs" "$MERGE" -q -f folded -o "$TMP/flames" "$TMP/samples"
+like "a stack of samples" "$(grep in_background "$TMP/flames/samples.folded")" \
+	'Thread\._bootstrap \(python3\.[0-9]+/threading\.py\);.*in_background \(progs/train_samples\.py\).* [0-9]+'
 done_testing

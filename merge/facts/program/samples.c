@@ -23,7 +23,6 @@ struct trainer {
 
 struct state {
 	struct tp_samples samples;	/* first: what readers see */
-	const struct tp_run *run;
 	struct tp_stacks *stacks;
 	struct trainer *trainer;	/* by process */
 	uint32_t cap_met, cap_rows;
@@ -48,12 +47,12 @@ static void begin(void *opaque, struct tp_facts *facts, const void *params)
 {
 	struct state *state = opaque;
 
-	state->run = tp_facts_run(facts);
+	state->samples.run = tp_facts_run(facts);
 	state->stacks = tp_facts_want(facts, &tp_fact_stacks, NULL);
 	state->samples.stacks = state->stacks;
-	state->trainer = tp_need(state->run->n_procs, sizeof(*state->trainer));
-	for (uint32_t i = 0; i < state->run->n_procs; i++)
-		state->trainer[i] = (struct trainer){state->run->proc[i]->pid, INT64_MIN, INT64_MIN,
+	state->trainer = tp_need(state->samples.run->n_procs, sizeof(*state->trainer));
+	for (uint32_t i = 0; i < state->samples.run->n_procs; i++)
+		state->trainer[i] = (struct trainer){state->samples.run->proc[i]->pid, INT64_MIN, INT64_MIN,
 						     INT64_MIN};
 }
 
@@ -111,16 +110,17 @@ static void count_sample(struct state *state, const struct tp_event *event)
 
 	if (!stack)
 		return;
-	hash = tp_keyed_hash((uint64_t)stack << 8 | where);
+	hash = tp_keyed_hash((uint64_t)stack << 32 | event->proc->at << 3 | where);
 	for (row = tp_keyed_first(&state->met_by, hash, &at); row != TP_NO_KEYED;
 	     row = tp_keyed_next(&state->met_by, hash, &at))
-		if (state->samples.met[row].stack == stack && state->samples.met[row].where == where)
+		if (state->samples.met[row].stack == stack && state->samples.met[row].where == where &&
+		    state->samples.met[row].proc == event->proc->at)
 			break;
 	if (row == TP_NO_KEYED) {
 		row = state->samples.n_met++;
 		tp_need_room(&state->samples.met, &state->cap_met, state->samples.n_met,
 			     sizeof(*state->samples.met));
-		state->samples.met[row] = (struct tp_samples_met){.stack = stack, .where = where};
+		state->samples.met[row] = (struct tp_samples_met){stack, event->proc->at, where, {0}};
 		need_keyed(&state->met_by, hash, row);
 	}
 	tp_samples_add(&state->samples.met[row].sum, &one);
@@ -244,6 +244,41 @@ const struct tp_samples_row *tp_samples_top(const struct tp_samples *samples,
 		if (samples->row[i].where == where && samples->row[i].self.n)
 			return &samples->row[i];
 	return NULL;
+}
+
+/* ---- stacks ---- */
+
+static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
+{
+	const struct tp_samples *samples = of;
+
+	*proc = samples->met[at].proc;
+	*stack = samples->met[at].stack;
+}
+
+static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)
+{
+	const struct tp_samples *samples = of;
+
+	return samples->met[at].sum.n;
+}
+
+static uint32_t frames_of(const void *stacks, uint32_t stack, struct tp_frame *frame, uint32_t max)
+{
+	return tp_stacks_frames(stacks, stack, frame, max);
+}
+
+struct tp_flame_rows tp_samples_flame(const struct tp_samples *samples)
+{
+	static const struct tp_flame_cost cost = {
+		.word = "samples", .title = "samples of Python", .type = "samples", .unit = TP_FLAME_COUNT,
+	};
+
+	return (struct tp_flame_rows){
+		.run = samples->run, .n_rows = samples->n_rows ? samples->n_met : 0, .what = "Python by samples",
+		.cost = &cost, .n_costs = 1, .row = row_of, .value = value_of, .of = samples,
+		.frames = frames_of, .stacks = samples->stacks,
+	};
 }
 
 static const struct tp_fact fact = {

@@ -10,6 +10,7 @@
 #define TP_MERGE_SAMPLES_H
 
 #include "merge/facts/origin/stacks.h"
+#include "merge/facts/time/flame.h"
 #include "merge/model/fact.h"
 
 enum tp_samples_where {
@@ -30,9 +31,10 @@ struct tp_samples_sum {
 };
 void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from);
 
-/* A stack in one place. */
+/* A stack in one place of a process. */
 struct tp_samples_met {
 	uint32_t stack;		/* stacks.h */
+	uint32_t proc;		/* tp_proc.at */
 	enum tp_samples_where where;
 	struct tp_samples_sum sum;
 };
@@ -49,6 +51,7 @@ struct tp_samples {
 	struct tp_samples_row *row;	/* by own samples, most first */
 	uint32_t n_rows;
 	struct tp_samples_sum all[TP_SAMPLES_N];
+	const struct tp_run *run;
 	const struct tp_stacks *stacks;
 	struct tp_samples_met *met;
 	uint32_t n_met;
@@ -56,6 +59,9 @@ struct tp_samples {
 
 /* Filled when the pass is over. */
 const struct tp_samples *tp_samples_want(struct tp_facts *facts);
+
+/* All of them as stacks, whole, for flame graphs; when the pass is over. */
+struct tp_flame_rows tp_samples_flame(const struct tp_samples *samples);
 
 /* The function with most samples of its own there; NULL: there are none. Its share is
  * row->self.n of all[where].n. */
