@@ -97,9 +97,12 @@ EXPORT uint32_t sample_tid(uint32_t at, int32_t *waits_in, uint32_t *has_lock, u
 EXPORT int32_t sample_look(uint32_t at);
 EXPORT int32_t sample_look(uint32_t at)
 {
+	struct tp_pysample_thread *thread = &round.thread[at];
+
 	round.n_looks++;
-	if (tp_pysample_look(round.thread[at].state, &round.thread[at].kernel, &round.thread[at].hint,
-			     &round.look))
+	round.look.digest = 0;	/* with names each time */
+	if (tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &round.look) !=
+	    TP_PYSAMPLE_DISCARDED)
 		return (int32_t)round.look.n;
 	round.n_discarded++;
 	return -1;

@@ -25,6 +25,7 @@
 
 /* Of a frame and the sample that names it: readers sort by time (stack_tree.c). */
 enum { FRAME_BEFORE = 64 };
+enum { RENAMED = 32 };	/* rounds, after which names are read again though the frames are the same */
 
 static struct {
 	bool can_read, is_on;
@@ -138,29 +139,35 @@ static void record(const struct tp_pysample_thread *thread, uint64_t time, const
 	sampler.n_samples++;
 }
 
-/* It has not run since its stack was taken, so it stands where it stood. */
-static bool is_as_it_was(const struct tp_pysample_thread *thread, uint64_t time)
+/* Is the number of its last stack still one? */
+static bool has_stack(const struct tp_pysample_thread *thread, uint64_t time)
 {
 	uint32_t generation;
 
-	if (!thread->kernel.cpu_ns || thread->kernel.cpu_ns != thread->looked_ns)
-		return false;
 	return thread->is_idle ||
 	       (thread->stack && tp_stack_tree(time, &generation) && generation == thread->generation);
 }
 
-static bool look_at(struct tp_pysample_thread *thread, uint64_t time)
+/* Its stack, by another look; false: that was discarded. */
+static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t time)
 {
-	thread->looked_ns = 0;
-	thread->stack = 0;
-	thread->is_idle = false;
-	if (!tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &sampler.look)) {
+	struct tp_pysample_look *look = &sampler.look;
+	enum tp_pysample_found found;
+
+	look->digest = is_kept ? thread->digest : 0;
+	found = tp_pysample_look(thread->state, &thread->kernel, &thread->hint, look);
+	if (found == TP_PYSAMPLE_DISCARDED) {
+		thread->looked_ns = thread->digest = 0;
+		thread->stack = 0;
+		thread->is_idle = false;
 		sampler.n_discarded++;
 		return false;
 	}
-	thread->is_idle = !sampler.look.n;
-	if (sampler.look.n)
-		thread->stack = number_stack(&sampler.look, time, &thread->generation);
+	if (found == TP_PYSAMPLE_NAMED) {
+		thread->is_idle = !look->n;
+		thread->stack = look->n ? number_stack(look, time, &thread->generation) : 0;
+		thread->digest = thread->stack ? look->digest : 0;
+	}
 	thread->looked_ns = thread->kernel.cpu_ns;
 	return true;
 }
@@ -168,10 +175,12 @@ static bool look_at(struct tp_pysample_thread *thread, uint64_t time)
 static void sample_thread(struct tp_pysample_thread *thread, const struct round *round)
 {
 	uint64_t time = tp_clock_now();
+	const bool is_kept = has_stack(thread, time);
 
-	if (is_as_it_was(thread, time))
+	/* One that has not run since its stack was taken stands where it stood. */
+	if (is_kept && thread->kernel.cpu_ns && thread->kernel.cpu_ns == thread->looked_ns)
 		sampler.n_kept++;
-	else if (!look_at(thread, time))
+	else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, time))
 		return;
 	if (thread->stack)
 		record(thread, time + FRAME_BEFORE, round);

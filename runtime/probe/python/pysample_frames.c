@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "runtime/base/hash.h"
 #include "runtime/probe/python/pyframe_layout.h"
 
 enum {
@@ -123,6 +124,7 @@ bool tp_pysample_frames(const char *state, struct tp_pysample_hint *hint,
 
 	look->n = 0;
 	look->is_cut = false;
+	look->digest = 1;
 	if (!begin(state, hint, &frame)) {
 		hint->n = 0;
 		return false;
@@ -145,6 +147,8 @@ bool tp_pysample_frames(const char *state, struct tp_pysample_hint *hint,
 			return false;
 		if (layout->instruction_bytes)
 			out->at = (const char *)((uintptr_t)out->at & UINT32_MAX);
+		look->digest = tp_hash_mix(look->digest ^ (uintptr_t)frame) + (uintptr_t)out->code;
+		look->digest = tp_hash_mix(look->digest ^ (uintptr_t)out->at);
 		look->n++;
 	}
 	keep_hint(hint);

@@ -30,6 +30,7 @@ struct tp_pysample_look {
 	struct tp_pysample_frame frame[TP_PYSAMPLE_FRAMES];
 	uint32_t n;
 	bool is_cut;		/* there are more outside */
+	uint64_t digest;	/* of frames, code and instructions */
 };
 
 /* Where a thread's frames were: they are asked for in one call of the kernel. It saves calls, and

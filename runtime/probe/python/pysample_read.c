@@ -34,25 +34,29 @@ static bool has_same_end(const struct tp_pysample_look *a, const struct tp_pysam
 	       a->frame[a->n - 1].code == b->frame[b->n - 1].code;
 }
 
-bool tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
-		      struct tp_pysample_hint *hint, struct tp_pysample_look *look)
+enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
+					struct tp_pysample_hint *hint, struct tp_pysample_look *look)
 {
 	static struct tp_pysample_look second;
+	const uint64_t before = look->digest;
 
 	for (uint32_t i = 0; i < TRIES; i++) {
 		bool is_new = false, is_named;
 
 		if (!tp_pysample_frames(state, hint, look))
 			continue;
+		/* It may have run, and came back or stayed: two looks that say the same. */
+		if (look->digest == before)
+			return TP_PYSAMPLE_UNNAMED;
 		is_named = tp_pysample_names(look, &is_new);
 		if (is_named && (!look->n || !tp_pysample_has_run(kernel)))
-			return true;
+			return TP_PYSAMPLE_NAMED;
 		if (!is_named || !tp_pysample_frames(state, hint, &second))
 			continue;
 		/* A thread that calls all the time is never the same twice; what names say of it was then
 		 * read in an earlier look, and is compared with what its code objects say. */
 		if (is_same(look, &second) || (!is_new && has_same_end(look, &second)))
-			return true;
+			return TP_PYSAMPLE_NAMED;
 	}
-	return false;
+	return TP_PYSAMPLE_DISCARDED;
 }

@@ -17,9 +17,15 @@ const char *tp_pysample_read_init(const struct tp_pyframe_layout *layout);
 
 /*
  * The frames of the thread whose state stands at `state` and whose processor time was taken before,
- * with names. False: what was read was not the same twice, or impossible. n 0: it runs no Python.
+ * with names. UNNAMED: without, because all is as in the look whose digest is in look->digest.
+ * n 0: it runs no Python.
  */
-bool tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
-		      struct tp_pysample_hint *hint, struct tp_pysample_look *look);
+enum tp_pysample_found {
+	TP_PYSAMPLE_DISCARDED,	/* what was read was not the same twice, or impossible */
+	TP_PYSAMPLE_NAMED,
+	TP_PYSAMPLE_UNNAMED,
+};
+enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
+					struct tp_pysample_hint *hint, struct tp_pysample_look *look);
 
 #endif

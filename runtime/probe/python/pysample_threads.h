@@ -25,6 +25,7 @@ struct tp_pysample_thread {
 	struct tp_pysample_hint hint;
 	uint64_t looked_ns;	/* processor time when its stack was taken */
 	uint32_t stack, generation;	/* that stack; 0: none */
+	uint64_t digest;		/* of its frames */
 	bool is_idle;		/* it ran no Python then */
 };
 
