@@ -47,6 +47,7 @@ static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
 	step->device_live = row->device_live;
 	step->device_peak = row->device_peak;
 	step->dropped = row->dropped;
+	step->heap_bytes = row->heap_bytes;
 	step->phase = row->phase;
 	step->source = row->source;
 	step->flags = row->flags;

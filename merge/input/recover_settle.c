@@ -46,6 +46,7 @@ static int settle_steps(struct tp_run_in *run, struct tp_proc_in *proc)
 			.device_live = from->device_live,
 			.device_peak = from->device_peak,
 			.dropped = from->dropped,
+			.heap_bytes = from->heap_bytes,
 			.phase = from->phase,
 			.source = from->source,
 			.flags = from->flags,

@@ -355,6 +355,7 @@ static int write_steps(const struct recovery *r)
 			.device_live = step->device_live,
 			.device_peak = step->device_peak,
 			.dropped = step->dropped,
+			.heap_bytes = step->heap_bytes,
 		};
 
 		row.dur_ns = (uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->duration) -

@@ -158,7 +158,7 @@ static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_c
 		.begin_ns = tp_clock_to_mono(&ledger->start, now, step->begin),
 		.live_bytes = step->live_bytes, .peak_bytes = step->peak_bytes,
 		.device_live = step->device_live, .device_peak = step->device_peak,
-		.dropped = step->dropped,
+		.dropped = step->dropped, .heap_bytes = step->heap_bytes,
 	};
 
 	row.dur_ns = tp_clock_to_mono(&ledger->start, now, step->begin + step->duration) -

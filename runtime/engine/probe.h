@@ -34,6 +34,10 @@ struct tp_probe {
 	void (*arm)(void);
 	void (*disarm)(void);
 
+	/* Bytes of host memory that the program has from its allocator now; 0: not known. At each step
+	 * boundary, windows or not: well below a us, no blocking. */
+	uint64_t (*live)(void);
+
 	/* Drain thread, about every `period_ms` while armed (period 0: not called). */
 	uint32_t (*period_ms)(void);
 	void (*tick)(uint64_t now);

@@ -126,6 +126,16 @@ static void record_step(const struct tp_ring_step *step, uint64_t index)
 	tp_ring_commit();
 }
 
+static uint64_t count_heap(void)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; session->probes[i]; i++)
+		if (session->probes[i]->live)
+			bytes += session->probes[i]->live();
+	return bytes;
+}
+
 static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 {
 	uint64_t dropped = tp_ring_dropped();
@@ -147,6 +157,7 @@ static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 	if (tp_ring_self.slot && tp_ring_self_is_of_ring())
 		__atomic_store_n(&session->step_tid, tp_ring_self.slot->tid, __ATOMIC_RELAXED);
 	count_tensors(&step);
+	step.heap_bytes = count_heap();
 	if (session->is_window)
 		record_step(&step, session->steps);
 	keep_step(&step, session->steps);

@@ -44,6 +44,7 @@ static const struct field row_field[] = {
     FIELD('v', device_live, 0),
     FIELD('g', device_peak, 0),
     FIELD('x', dropped, 0),
+    FIELD('h', heap_bytes, 0),
 };
 enum { N_ROW_FIELDS = sizeof(row_field) / sizeof(row_field[0]) };
 

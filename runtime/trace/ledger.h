@@ -35,6 +35,7 @@ struct tp_ledger_row {
 	uint64_t begin_ns, dur_ns, data_wait_ns, optimizer_ns;
 	uint64_t live_bytes, peak_bytes, device_live, device_peak;
 	uint64_t dropped;
+	uint64_t heap_bytes;		/* alive at the end of the step; 0: not known */
 };
 
 enum { TP_LEDGER_LINE_MAX = 320 };

@@ -106,7 +106,8 @@ struct tp_ring_step {		/* 128 bytes */
 	uint8_t flags;		/* TP_F_* of the STEP record */
 	uint8_t reserved0;
 	uint64_t device_live, device_peak; /* as reported by the framework, all devices */
-	uint64_t reserved[4];
+	uint64_t heap_bytes;	/* alive in the allocator at the end of the step; 0: not known */
+	uint64_t reserved[3];
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_step) == 128, "step");
 

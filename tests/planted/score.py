@@ -10,6 +10,7 @@ verdict. A script's head says what is expected:
 
     # expect: cause=NAME[,NAME] where=PATTERN     or     # expect: healthy
     # run: torchrun N                             (else python)
+    # needs: MODULE, MODULE                       (else it is skipped, and said)
 
 right: cause and place; cause: the place is not named; elsewhere: the cause is a later advice;
 missed: no advice at all; wrong: another cause is accused first. --removed runs the planted ones
@@ -123,6 +124,17 @@ def calibrate(path, ranks):
     return min(times["1"]) - start, max(min(times["0"]) - start, 1e-3)
 
 
+def lacks(path):
+    """The first module that the script needs and PYTHON lacks; None: none."""
+    with open(path) as file:
+        needs = re.search(r"^# needs: (.*)$", file.read(2000), re.M)
+    for module in needs.group(1).split(", ") if needs else ():
+        if subprocess.run([command("", 0)[0], "-c", "import " + module], env=environment(), check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            return module
+    return None
+
+
 def choose(names):
     paths = sorted(p for p in glob.glob(os.path.join(HERE, "*.py"))
                    if os.path.basename(p) not in ("score.py", "parts.py"))
@@ -135,6 +147,10 @@ def score(paths, settings):
         name = os.path.basename(path)[:-3]
         causes, where, ranks = read_head(path)
         if settings.removed and causes is None:
+            continue
+        missing = None if settings.source else lacks(path)
+        if missing:
+            print("%-12s %-26s %s" % ("skipped", name, "no module " + missing), flush=True)
             continue
         for at in range(settings.repeat):
             run = "%s%s%s" % (name, ".removed" if settings.removed else "", ".%d" % at if at else "")

@@ -2,14 +2,16 @@
 """late_rank.py - a DDP training on gloo in which one rank may be late, and why is known
 
 usage: torchrun --nproc_per_node N late_rank.py [--late data|host|ops] [--every N] [--buckets N] [--steps N]
+                                                [--ms N]
 
-The last rank is late by some 20 ms a step, or by as much for all in every N-th: in its data set (there
+The last rank is late by some 20 ms (--ms) a step, or by as much for all in every N-th: in its data set (there
 in each), in Python, or in operators. Each rank prints one line at the end with what it did: all-reduces of buckets,
-of the loss, barriers. With --buckets there are so many in a step, under way together, and nothing else.
+of the loss, barriers; the last one how long it slept in its data set in the median step. With --buckets there are so many in a step, under way together, and nothing else.
 """
 
 import argparse
 import os
+import statistics
 import time
 
 import torch
@@ -19,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 BATCH = 16
-LATE_S = 0.02
+slept_s = [0.0]
 
 
 class Numbers(Dataset):
@@ -31,7 +33,9 @@ class Numbers(Dataset):
 
     def __getitem__(self, at):
         if at % BATCH == 0:
+            begin = time.monotonic()
             time.sleep(self.late_s)
+            slept_s.append(time.monotonic() - begin)
         return torch.full((64,), at % 7 / 7), at % 10
 
 
@@ -51,6 +55,7 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--buckets", type=int, default=0)
     parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("--ms", type=float, default=20)
     args = parser.parse_args()
     dist.init_process_group("gloo")
     torch.manual_seed(0)
@@ -59,7 +64,7 @@ def main():
     model = make_model(args.buckets)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     square = torch.ones(128, 128)
-    late_s = LATE_S * args.every
+    late_s = args.ms / 1000 * args.every
     data = DataLoader(Numbers(late_s if late == "data" else 0), batch_size=BATCH)
     for step, (x, y) in enumerate(data):
         if step == args.steps:
@@ -79,6 +84,8 @@ def main():
             dist.barrier()
         optimizer.step()
     print("rank %d loss %.6f" % (dist.get_rank(), loss.item()), flush=True)
+    if late == "data":
+        print("slept %.0f ns" % (statistics.median(slept_s[1:]) * 1e9), flush=True)
     dist.barrier()
     # gloo's teardown aborts now and then, with nobody looking on: the ranks leave without it.
     os._exit(0)

@@ -90,7 +90,56 @@ Test(overview_advice, tells_what_grows_from_what_comes_and_goes)
 	}
 	set_up();
 	add_ledger(80, leak);
-	cr_expect(strstr(print(), "tensors grow by 97.7 KiB per step"), "%s", print());
+	cr_expect(strstr(print(), "memory of tensors grows by 97.7 KiB per step"), "%s", print());
+}
+
+/* Only each second row knows of the heap. */
+static void add_heap(int64_t (*heap)(uint32_t step), uint64_t times)
+{
+	for (uint32_t i = 0; i < 80; i++) {
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 100 * MS, 100 * MS);
+
+		row->live_bytes = 10 << 20;
+		row->heap_bytes = i % 2 ? (uint64_t)heap(i) * times : 0;
+	}
+}
+
+static int64_t slow_leak(uint32_t step)
+{
+	return (200 << 20) + step * 25000ll;
+}
+
+static int64_t both_grow(uint32_t step)
+{
+	return (200 << 20) + step * 1000000ll;
+}
+
+Test(overview_advice, tells_growth_of_the_heap_from_that_of_its_tensors)
+{
+	static const struct {
+		int64_t (*heap)(uint32_t step);
+		uint64_t times;
+		const char *wanted[2];
+	} row[] = {
+		{leak, 10, {"host-memory-growth", NULL}},
+		{slow_leak, 1, {NULL}},	/* 2 MiB in all */
+		{plateau, 10, {NULL}}, {saw, 10, {NULL}}, {noise, 10, {NULL}},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_heap(row[i].heap, row[i].times);
+		expect_rules(print(), row[i].wanted);
+	}
+	set_up();
+	add_heap(leak, 10);
+	cr_expect(strstr(print(), "host memory beside tensors grows by 977 KiB per step"), "%s", print());
+	/* The tensors' own growth is no other one. */
+	set_up();
+	add_heap(both_grow, 1);
+	for (uint32_t i = 0; i < 80; i++)
+		fake.run.step[i].live_bytes = (uint64_t)both_grow(i) - (50 << 20);
+	expect_rules(print(), (const char *[]){"memory-growth", NULL});
 }
 
 Test(overview_advice, waits_for_enough_steps_to_call_it_growth)
@@ -451,6 +500,21 @@ Test(overview_advice, sees_tensors_that_are_computed_from_constants)
 	expect_rules(text, (const char *[]){"recomputed-constants", NULL});
 	cr_expect(strstr(text, "up to 21.0 % of step time computes tensors"), "%s", text);
 	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Numbers go on from one call to the next, a step between them or none. */
+	cr_expect(strstr(text, "without parameters or gradients"), "%s", text);
+	set_up();
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS * 2; i++) {
+		int64_t at = i * 50 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::arange", at + 2, at + MS);
+		add(TP_REC_OP, "aten::sin", at + MS, at + 11 * MS)->link = i;
+		add(TP_REC_OP, "aten::cos", at + 11 * MS, at + 12 * MS)->link = i;
+	}
+	cr_expect(strstr(print(), "up to 23.0 % of step time computes tensors"), "%s", print());
 	/* Without gradients there are no numbers. */
 	set_up();
 	add_named("aten::sin", 20 * MS, TP_NO_SEQ, TP_NO_SEQ);

@@ -15,9 +15,9 @@ static void set_up(void)
 
 TestSuite(overview_ranks, .init = set_up);
 
-static const struct tp_string *floats(uint64_t n)
+static const struct tp_string *shape_of(uint8_t dtype, uint64_t n)
 {
-	char shape[16] = {TP_SHAPE_TENSOR, 6, 1};
+	char shape[16] = {TP_SHAPE_TENSOR, (char)dtype, 1};
 	uint32_t at = 3;
 
 	for (; n >= 128; n >>= 7)
@@ -31,12 +31,11 @@ static void add_range(struct tp_proc *of, const char *name, int64_t begin, int64
 	event[n_events++] = fake_span(&fake, of, 0, TP_REC_RANGE, fake_text(&fake, name), begin, end);
 }
 
-/* In each step of either rank so many times: forward, and a collective of `n` floats of 40 ms in all; of the
- * first `n_reduced` only. */
-static void add_rounds(uint32_t n_forwards, uint32_t n_reduced, const char *forward, uint64_t n)
+/* In each step of either rank so many times: forward, and a collective of 40 ms in all; behind the first
+ * `n_reduced` only. */
+static void add_collectives(uint32_t n_forwards, uint32_t n_reduced, const char *forward,
+			    const char *collective, const struct tp_string *shape)
 {
-	const struct tp_string *shape = floats(n);
-
 	for (uint32_t r = 0; r < 2; r++)
 		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
 	for (uint32_t r = 0; r < 2; r++)
@@ -48,10 +47,16 @@ static void add_rounds(uint32_t n_forwards, uint32_t n_reduced, const char *forw
 				add_range(both[r], forward, at + 1, at + each / 4);
 				if (k >= n_reduced)
 					continue;
-				add_range(both[r], "gloo:all_reduce", at + each / 2, at + each);
+				add_range(both[r], collective, at + each / 2, at + each);
 				event[n_events - 1].shapes = shape;
 			}
 		}
+}
+
+/* Of so many floats. */
+static void add_rounds(uint32_t n_forwards, uint32_t n_reduced, const char *forward, uint64_t n)
+{
+	add_collectives(n_forwards, n_reduced, forward, "gloo:all_reduce", shape_of(6, n));
 }
 
 static const char ddp[] = "DistributedDataParallel.forward";
@@ -105,4 +110,21 @@ Test(overview_ranks, accuses_nobody_of_communication_where_the_cores_are_full)
 	for (uint32_t r = 0; r < 2; r++)
 		fake.run.window[r].totals = idle;
 	expect_rules(print(), (const char *[]){"communication", NULL});
+}
+
+Test(overview_ranks, sees_objects_that_are_exchanged_in_each_step)
+{
+	const char *text;
+
+	add_collectives(1, 1, "metrics", "gloo:all_gather", shape_of(0, 100000));
+	text = print();
+	expect_rules(text, (const char *[]){"communication", NULL});
+	cr_expect(strstr(text, "pickled Python objects are exchanged in each step: all_gather of 97.7 KiB"), "%s", text);
+	/* Bytes that are summed up, floats that are gathered. */
+	set_up();
+	add_collectives(1, 1, "metrics", "gloo:all_reduce", shape_of(0, 100000));
+	cr_expect_not(strstr(print(), "objects"), "%s", print());
+	set_up();
+	add_collectives(1, 1, "metrics", "gloo:all_gather", shape_of(6, 100000));
+	cr_expect_not(strstr(print(), "objects"), "%s", print());
 }

@@ -147,7 +147,10 @@ static void take_operator(struct waste *waste, const struct tp_event *event)
 		return;
 	}
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
-		*chain = (struct chain){.outer = outer, .sequence = TP_NO_SEQ, .is_open = true};
+		*chain = (struct chain){.outer = outer, .is_open = true};
+	/* The same function may be called again from the same place: numbers have gone on. */
+	if (class == FACTORY)
+		chain->sequence = TP_NO_SEQ;
 	if (chain->is_open && outer == chain->outer)
 		follow_chain(waste, chain, event, class, tp_sites_now(waste->sites, event));
 }

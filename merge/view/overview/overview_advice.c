@@ -20,7 +20,7 @@
 
 enum {
 	HEALTHY_PARTS = 3,	/* of a step are told where nothing holds it back */
-	SEVERE_PERCENT = 25,
+	SEVERE_PERCENT = 35,
 };
 
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -108,6 +108,7 @@ static const struct rule {
 	bool needs_device;
 } rules[] = {
     {"memory-growth", 0, tp_advice_growth, false},
+    {"host-memory-growth", 0, tp_advice_host_growth, false},
     {"memory-full", 0, tp_advice_memory_full, true},
     {"data-parallel", 0, tp_advice_data_parallel, true},
     {"uneven-ranks", 5, tp_advice_ranks, false},

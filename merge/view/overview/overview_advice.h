@@ -3,9 +3,10 @@
  * overview_advice.h - the inside of the overview's advice: the table of rules is in overview_advice.c
  *
  * Rules: overview_advice.c of data; overview_ranks.c of ranks and collectives; overview_devices.c of
- * devices; overview_setup.c of memory and of how the run is set up; overview_rhythm.c of the steps of the
- * whole run; overview_code.c of the program's own lines; overview_operators.c of operators whose work
- * could be saved; overview_cores.c of what threads wait for; overview_compile.c of torch.compile.
+ * devices; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
+ * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
+ * overview_operators.c of operators whose work could be saved; overview_cores.c of what threads wait
+ * for; overview_compile.c of torch.compile.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -52,7 +53,7 @@ tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
 	tp_advice_host_code, tp_advice_small_operators, tp_advice_layout_copies, tp_advice_constants,
 	tp_advice_ranks, tp_advice_communication, tp_advice_threads, tp_advice_lock,
-	tp_advice_recompilation;
+	tp_advice_recompilation, tp_advice_host_growth;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {

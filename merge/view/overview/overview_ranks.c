@@ -17,6 +17,7 @@ enum {
 	ROUNDS_PERCENT = 80,	/* of forward passes behind which gradients are reduced: no no_sync() */
 	MANY = 8,		/* collectives of a kind and size in a step of a rank, */
 	SMALL = 256 << 10,	/* of fewer bytes each: asking for them costs more than moving them */
+	SCALAR_BYTE = 0,	/* of torch's ScalarType */
 	FULL_PERCENT = 85,	/* of the cores run what we know of */
 };
 
@@ -125,6 +126,28 @@ static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, s
 	return true;
 }
 
+/* torch pickles objects into tensors of bytes, of whose size the ranks tell each other first. */
+static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
+			  struct tp_advice *advice)
+{
+	const struct tp_comm_row *row, *most = NULL;
+	uint32_t n = 0;
+	char a[32];
+
+	row = read_rows(facts, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (row[i].dtype == SCALAR_BYTE && row[i].bytes && row[i].kind != TP_COMM_ALL_REDUCE &&
+		    row[i].kind != TP_COMM_REDUCE_SCATTER && (!most || row[i].time_ns > most->time_ns))
+			most = &row[i];
+	if (!most || most->n_calls < n_steps)
+		return false;
+	tp_text_fmt(evidence, "; pickled Python objects are exchanged in each step: %s of %s",
+		    tp_comm_name(most->kind), tp_show_bytes(a, (int64_t)most->bytes));
+	snprintf(advice->todo, sizeof(advice->todo), "exchange tensors instead of all_gather_object(), or only at the "
+		 "end of an epoch");
+	return true;
+}
+
 /* The cores of a host are busy: there, collectives on the host wait for cores as all else does. */
 static bool are_cores_full(const struct tp_run *run)
 {
@@ -177,7 +200,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	tp_text_fmt(&text, "for %s of step time nothing but communication runs",
 		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
 	if (judge_rounds(facts->overview->rounds, &text, advice) ||
-	    judge_small(facts, facts->sums->n_steps, &text, advice))
+	    judge_small(facts, facts->sums->n_steps, &text, advice) ||
+	    judge_objects(facts, facts->sums->n_steps, &text, advice))
 		return true;
 	if (!facts->gpu.all_ns && are_cores_full(facts->run))
 		return false;

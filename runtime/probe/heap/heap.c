@@ -116,6 +116,13 @@ static void disarm_heap(void)
 	set_mode(0, ARMED_MODES);
 }
 
+static uint64_t get_live(void)
+{
+	int64_t live = tp_heap_get_mode() & TP_HEAP_LIVE ? tp_heap_live() : 0;
+
+	return live > 0 ? (uint64_t)live : 0;
+}
+
 static uint32_t get_period_ms(void)
 {
 	return heap.period_ms;
@@ -182,6 +189,7 @@ const struct tp_probe tp_heap_probe = {
 	.warm = warm_heap,
 	.arm = arm_heap,
 	.disarm = disarm_heap,
+	.live = get_live,
 	.period_ms = get_period_ms,
 	.tick = tick_heap,
 	.report = report_heap,

@@ -130,6 +130,11 @@ int64_t tp_heap_peak(void)
 	return recent > peak ? recent : peak;
 }
 
+int64_t tp_heap_live(void)
+{
+	return __atomic_load_n(&sum.live, __ATOMIC_RELAXED);
+}
+
 int64_t tp_heap_take_recent_peak(void)
 {
 	int64_t recent = __atomic_exchange_n(&sum.recent_peak,

@@ -75,6 +75,8 @@ struct tp_heap_thread {
 /* Those with the highest peaks, highest first; how many there are of them. */
 uint32_t tp_heap_threads(struct tp_heap_thread *thread, uint32_t most);
 
+/* Bytes alive in the process, to TP_HEAP_TELL_BYTES for each thread: one load. */
+int64_t tp_heap_live(void);
 /* The process's peak, and the same since the last call of the second. */
 int64_t tp_heap_peak(void);
 int64_t tp_heap_take_recent_peak(void);

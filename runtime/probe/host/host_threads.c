@@ -77,17 +77,9 @@ uint32_t tp_host_parse_cpu_max(const char *text, size_t n)
 /* Bytes, 0: it cannot be read. */
 static size_t read_text(const char *path, char text[TEXT_BYTES])
 {
-	int fd = tp_file_open(path, O_RDONLY, 0);
-	ssize_t n;
+	ssize_t n = tp_file_read(path, text, TEXT_BYTES - 1);
 
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, TEXT_BYTES - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	return (size_t)n;
+	return n > 0 ? (size_t)n : 0;
 }
 
 static const char *task_path(char path[64], uint32_t tid, const char *file)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_growth.c - advice of the overview on memory that grows from step to step: tensors, and what
+ * else is alive in the allocator. By the ledger, which has every step.
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "merge/kit/sum.h"
+#include "merge/model/label.h"
+
+enum {
+	PARTS = 8,		/* of a run, in each of which memory stands higher than before */
+	PART_LEAST = 2,		/* rows of a part, at least */
+	STEP_LEAST = 16384,	/* bytes a step: less is nothing to worry about, */
+	REST_LEAST = 4 << 20,	/* nor is so little of a heap in all: its counters are not exact */
+};
+
+enum memory { TENSORS, DEVICE_TENSORS, REST, N_MEMORIES };
+
+struct growth {
+	const struct tp_step_row *first, *last;
+	int64_t bytes;		/* a step */
+	enum memory memory;
+};
+
+/* Rows of a process that know of the memory. */
+struct rows {
+	const struct tp_step_row **row;
+	uint32_t n;
+};
+
+static int64_t bytes_of(const struct tp_step_row *row, enum memory memory)
+{
+	if (memory == REST)
+		return tp_sub((int64_t)row->heap_bytes, (int64_t)row->live_bytes);
+	return (int64_t)(memory == DEVICE_TENSORS ? row->device_live : row->live_bytes);
+}
+
+/* The least in each part of the run: what stays is in it, what comes and goes is not. A leak makes
+ * each stand higher than the one before, by as much. */
+static bool find_growth(const struct rows *rows, enum memory memory, struct growth *growth)
+{
+	const struct tp_step_row *least[PARTS];
+	uint32_t n = rows->n / PARTS;
+	int64_t all;
+
+	if (n < PART_LEAST)
+		return false;
+	for (uint32_t part = 0; part < PARTS; part++) {
+		const struct tp_step_row **row = rows->row + rows->n - (PARTS - part) * n;
+
+		least[part] = row[0];
+		for (uint32_t i = 1; i < n; i++)
+			if (bytes_of(row[i], memory) < bytes_of(least[part], memory))
+				least[part] = row[i];
+	}
+	/* The first part is that in which optimizers make their state. */
+	*growth = (struct growth){.first = least[1], .last = least[PARTS - 1], .memory = memory};
+	/* Numbers that a file made up. */
+	if (growth->last->index <= growth->first->index ||
+	    growth->last->index - growth->first->index > INT64_MAX)
+		return false;
+	all = tp_sub(bytes_of(growth->last, memory), bytes_of(growth->first, memory));
+	for (uint32_t part = 2; part < PARTS; part++)
+		if (tp_sub(bytes_of(least[part], memory), bytes_of(least[part - 1], memory)) <
+		    all / PARTS / 2)
+			return false;
+	growth->bytes = all / (int64_t)(growth->last->index - growth->first->index);
+	return growth->bytes >= STEP_LEAST && (memory != REST || all >= REST_LEAST);
+}
+
+/* To be freed in any case. False: out of memory. */
+static bool find_rows(const struct tp_overview_proc *proc, enum memory memory, struct rows *rows)
+{
+	*rows = (struct rows){.row = malloc((proc->n_ledger + 1) * sizeof(*rows->row))};
+	for (uint32_t i = 0; rows->row && i < proc->n_ledger; i++)
+		if (memory != REST || proc->ledger[i].heap_bytes)
+			rows->row[rows->n++] = &proc->ledger[i];
+	return rows->row != NULL;
+}
+
+/* Of all processes; bytes 0: none grows. */
+static struct growth find_worst(const struct tp_overview *overview, enum memory memory)
+{
+	struct growth worst = {.bytes = 0}, growth;
+	struct rows rows;
+
+	for (uint32_t i = 0; i < overview->n_procs; i++) {
+		if (find_rows(&overview->proc[i], memory, &rows) && find_growth(&rows, memory, &growth) &&
+		    growth.bytes > worst.bytes)
+			worst = growth;
+		free(rows.row);
+	}
+	return worst;
+}
+
+static void tell(const struct tp_advice_facts *facts, const struct growth *growth, const char *what,
+		 struct tp_advice *advice)
+{
+	char who[64], a[32], b[32], c[32];
+	bool is_one_of_many = tp_label_is_needed(facts->run);
+
+	advice->percent = -1;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s%s%s grows by %s per step: %s after step %" PRIu64 ", %s after step %" PRIu64, what,
+		 is_one_of_many ? " of " : "",
+		 is_one_of_many ? tp_label_proc(who, facts->run, growth->first->proc) : "",
+		 tp_show_bytes(a, growth->bytes),
+		 tp_show_bytes(b, bytes_of(growth->first, growth->memory)), growth->first->index,
+		 tp_show_bytes(c, bytes_of(growth->last, growth->memory)), growth->last->index);
+}
+
+bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct growth host = find_worst(facts->overview, TENSORS);
+	struct growth device = find_worst(facts->overview, DEVICE_TENSORS);
+	const struct growth *worst = device.bytes > host.bytes ? &device : &host;
+
+	if (!worst->bytes)
+		return false;
+	tell(facts, worst, worst == &device ? "memory of tensors on the device" : "memory of tensors", advice);
+	snprintf(advice->todo, sizeof(advice->todo), "what is kept across steps? it is allocated here, and kept "
+		 "where it goes into a list or a history: .detach() or .item() it there");
+	tp_advice_line(facts, worst->first->proc, TP_SITE_KEPT, advice);
+	return true;
+}
+
+bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct growth worst = find_worst(facts->overview, REST);
+
+	if (!worst.bytes)
+		return false;
+	tell(facts, &worst, "host memory beside tensors", advice);
+	snprintf(advice->todo, sizeof(advice->todo), "a list, dict or cache of Python's that each step adds to? "
+		 "TRAINPROF_RECORD=heap,host TRAINPROF_STACKS=heap, then -v memory: lines that allocate what stays");
+	return true;
+}
