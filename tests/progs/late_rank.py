@@ -6,12 +6,11 @@ usage: torchrun --nproc_per_node N late_rank.py [--late data|host|ops] [--every 
 
 The last rank is late by some 20 ms (--ms) a step, or by as much for all in every N-th: in its data set (there
 in each), in Python, or in operators. Each rank prints one line at the end with what it did: all-reduces of buckets,
-of the loss, barriers; the last one how long it slept in its data set in the median step. With --buckets there are so many in a step, under way together, and nothing else.
+of the loss, barriers; with --buckets another one, when it began the backward pass of each step (ns). With --buckets there are so many in a step, under way together, and nothing else.
 """
 
 import argparse
 import os
-import statistics
 import time
 
 import torch
@@ -21,7 +20,6 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 BATCH = 16
-slept_s = [0.0]
 
 
 class Numbers(Dataset):
@@ -33,9 +31,7 @@ class Numbers(Dataset):
 
     def __getitem__(self, at):
         if at % BATCH == 0:
-            begin = time.monotonic()
             time.sleep(self.late_s)
-            slept_s.append(time.monotonic() - begin)
         return torch.full((64,), at % 7 / 7), at % 10
 
 
@@ -64,6 +60,7 @@ def main():
     model = make_model(args.buckets)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     square = torch.ones(128, 128)
+    came_ns = []
     late_s = args.ms / 1000 * args.every
     data = DataLoader(Numbers(late_s if late == "data" else 0), batch_size=BATCH)
     for step, (x, y) in enumerate(data):
@@ -78,14 +75,15 @@ def main():
         if late == "host" and is_due:
             time.sleep(late_s)
         loss = nn.functional.cross_entropy(model(x), y)
+        came_ns.append(time.monotonic_ns())
         loss.backward()
         if not args.buckets:
             dist.all_reduce(loss.detach())
             dist.barrier()
         optimizer.step()
     print("rank %d loss %.6f" % (dist.get_rank(), loss.item()), flush=True)
-    if late == "data":
-        print("slept %.0f ns" % (statistics.median(slept_s[1:]) * 1e9), flush=True)
+    if args.buckets:
+        print("rank %d came %s" % (dist.get_rank(), " ".join(map(str, came_ns))), flush=True)
     dist.barrier()
     # gloo's teardown aborts now and then, with nobody looking on: the ranks leave without it.
     os._exit(0)
