@@ -55,7 +55,7 @@ windows|'1,,2' is no list for '--windows'|--windows 1,,2 x
 steps|'9-' is no list for '--steps'|--steps 9- x
 steps huge|'99999999999999999999' is no list for '--steps'|--steps 99999999999999999999 x
 format|unknown format 'xml': formats are chrome, .*, jsonl; try|-f chrome,xml x
-view|unknown view 'pie': views are overview, .*, diff; try|-v overview,pie x
+view|unknown view 'pie': views are overview, .*, health; try|-v overview,pie x
 END
 expect "two formats, one file" 2 "'-o .*' is one file" -f chrome,perfetto -o "$TMP/one.json" \
 	"$TMP/run"

@@ -93,7 +93,7 @@ static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 	snprintf(advice->todo, sizeof(advice->todo), "%s",
 		 has_none && !has_workers
 		     ? "give DataLoader num_workers > 0"
-		     : "more num_workers, a greater prefetch_factor, or less work for each sample");
+		     : "raise num_workers or prefetch_factor, or do less work for each sample");
 	find_dataset(facts->run, advice->place, sizeof(advice->place));
 	return tp_advice_load(facts, has_workers, advice);
 }
