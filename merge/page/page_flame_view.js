@@ -41,8 +41,8 @@ function buildFlame(panel)
 	};
 
 	panel.append(el('div', {class: 'tools'}, select('Show', choices, what, choose), rank), body,
-		el('p', {class: 'help'}, 'As wide as its share, in what it was called by; a click or Enter zooms, ' +
-			'arrows move, Escape shows all.'));
+		el('p', {class: 'help'}, 'Width is the share of the whole; callees sit below their callers. A click or Enter ' +
+			'zooms, arrows move, Escape shows all.'));
 	choose(what);
 }
 

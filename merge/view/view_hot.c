@@ -62,14 +62,20 @@ static const struct tp_table_def table_def = {
 	.help = "functions of Python by samples, over all ranks",
 };
 
-/* The first line: rows are by samples of their own. */
+/* The first line: rows are by samples of their own; the first that does more than wait. */
 static void print_answer(const struct tp_samples *samples, struct tp_out *out)
 {
-	const struct tp_samples_row *most = &samples->row[0];
-	const uint64_t all = samples->all[most->where].n;
+	const struct tp_samples_row *most = samples->row;
+	const struct tp_samples_row *end = most + samples->n_rows;
 	char text[TEXT_MAX], a[32];
+	uint64_t all;
 
-	tp_out_line(out, "bold", "Most samples of its own: %s, %llu of %llu (%s) of: %s.",
+	while (most < end && most->self.waiting > most->self.n / 2)
+		most++;
+	if (most == end)
+		return;
+	all = samples->all[most->where].n;
+	tp_out_line(out, "bold", "Most samples: %s, %llu of %llu (%s), %s.",
 		    tp_hostmem_show_frame(text, sizeof(text), &most->frame, TP_HOSTMEM_SHORT),
 		    (unsigned long long)most->self.n, (unsigned long long)all,
 		    tp_show_percent(a, (double)most->self.n, (double)all),
