@@ -12,7 +12,9 @@ begin()
 	local name=$1 case=$2
 	shift 2
 	mkdir -p "$name"
-	env TRAINPROF_DIR="$TMP/${name%-*}" TRAINPROF_HANG=3s LD_PRELOAD="$LIB" TRAINPROF_SCHEDULE=wait=1000 "$@" \
+	# Rings of those that are killed lie where they go with the rest.
+	env TRAINPROF_DIR="$TMP/${name%-*}" TRAINPROF_BUFFER_DIR="$TMP" TRAINPROF_HANG=3s LD_PRELOAD="$LIB" \
+		TRAINPROF_SCHEDULE=wait=1000 "$@" \
 		"$PYTHON" "$PROGS/hangs.py" "$case" "$TMP/${name%-*}.there" >"$name.out" 2>"$name.err" &
 	pid[$name]=$!
 }
