@@ -66,7 +66,7 @@ static void put_held(struct tp_text *out, const char *name, uint64_t bytes, uint
 
 void tp_oom_say(const struct tp_oom *oom, struct tp_text *out)
 {
-	tp_text_fmt(out, "out of memory on %s%s: %lu bytes asked for (",
+	tp_text_fmt(out, "out of memory on %s%s: %lu bytes requested (",
 		    strcmp(oom->device, "host") ? "" : "the ", oom->device, (unsigned long)oom->asked);
 	put_bytes(out, oom->asked);
 	tp_text_char(out, ')');

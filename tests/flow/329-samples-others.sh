@@ -16,7 +16,7 @@ attempt()
 {
 	local kind=$1
 
-	rm -rf "$TMP/$kind"*
+	rm -rf "${TMP:?}/$kind"*
 	train "$kind" TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=samples TRAINPROF_SAMPLE_HZ=250 \
 		"$PYTHON" "$PROGS/sampled.py" "$kind" "$pyspy" record -p '{}' -r 250 -d "${EACH:-20}" \
 		-i -F -f raw -o "$TMP/$kind.pyspy"

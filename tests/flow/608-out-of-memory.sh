@@ -16,14 +16,14 @@ fails()
 	is "$1: the program sees what it sees without us" "$status $(cat "$1.out")" "0 $(cat "bare-$1.out")"
 	is "$1: three lines" "$(messages_of "$1" | wc -l)" 3
 	like "$1: who asked, for how much" "$(messages_of "$1")" \
-		"out of memory on $2: [0-9]{10,} bytes asked for \\([0-9.]+ GiB\\) in $3 \\(out_of_memory.py:[0-9]+\\), step 20\$"
+		"out of memory on $2: [0-9]{10,} bytes requested \\([0-9.]+ GiB\\) in $3 \\(out_of_memory.py:[0-9]+\\), step 20\$"
 	like "$1: what was held, and its limit" "$(messages_of "$1")" \
 		'tensors on the host [0-9.]+ MiB, .* its addresses [0-9.]+ [MG]iB of [0-9.]+ [MG]iB'
 	like "$1: what grew" "$(messages_of "$1")" 'tensors grew by 15\.[0-9] MiB in the last 15 steps$'
 	like "$1: the stack" "$(cat "$1"/*.oom)" "^    $3 \\(.*/out_of_memory.py:[0-9]+\\)\$"
 	is "$1: the last steps" "$(grep -c '^step [0-9]*: tensors' "$1"/*.oom)" 16
 	fuse "$1.merged" -q -v overview,health -o merged.json "$1"
-	like "$1: the overview begins with it" "$(head -4 "$1.merged.out")" "MEMORY +out of memory on $2: [0-9]+ bytes asked for"
+	like "$1: the overview begins with it" "$(head -4 "$1.merged.out")" "MEMORY +out of memory on $2: [0-9]+ bytes requested"
 }
 fails tensor "the host" grow_tensor
 fails bytes "the host" grow_bytes

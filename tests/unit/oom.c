@@ -35,7 +35,7 @@ Test(oom, says_what_failed_where_and_what_was_held)
 	tp_text_init(&out, text, sizeof(text));
 	tp_oom_say(&oom, &out);
 	cr_expect_str_eq(text,
-		"out of memory on cuda:2: 3221225472 bytes asked for (3.0 GiB) in grow (train.py:33), step 20\n"
+		"out of memory on cuda:2: 3221225472 bytes requested (3.0 GiB) in grow (train.py:33), step 20\n"
 		"of the device, allocated 70.0 GiB, reserved 75.0 GiB, reserved and not in use 5.0 GiB, "
 		"tensors on the host 1.0 MiB, the most in this step 1.5 MiB, blocks of malloc 900 B, memory of "
 		"the process 1.9 KiB, its addresses 9 B of 15.9 EiB, tensors grew by 16.0 MiB in the last 15 "
@@ -49,5 +49,5 @@ Test(oom, says_little_where_little_is_known)
 
 	tp_text_init(&out, text, sizeof(text));
 	tp_oom_say(&little, &out);
-	cr_expect_str_eq(text, "out of memory on the host: 1023 bytes asked for (1023 B), step 0\n\n");
+	cr_expect_str_eq(text, "out of memory on the host: 1023 bytes requested (1023 B), step 0\n\n");
 }

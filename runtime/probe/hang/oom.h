@@ -17,7 +17,7 @@
 
 #include "runtime/engine/probe.h"
 
-enum { TP_OOM_MOST = 16 };
+enum { TP_OOM_MOST = 4 };
 
 extern const struct tp_probe tp_oom_probe __attribute__((visibility("hidden")));
 
