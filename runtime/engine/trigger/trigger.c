@@ -20,7 +20,9 @@ enum {
 	LOOK_MS = 100,
 	LOOK_REQUESTS_MS = 1000, /* when nothing but a request can come */
 	LOOK_MOST_MS = 5000,
+	LOOK_REQUESTS_MOST_MS = 30000,
 	POLLS_A_SECOND = 640,	/* of all ranks together: a shared filesystem has other work */
+	POLLS_REQUESTS_A_SECOND = 64,	/* when nobody asked for a trigger */
 	AHEAD_MS = 1000,	/* for a drain thread that gets no core */
 	AHEAD_NODES_MS = 2000,	/* for what a network filesystem caches */
 	AHEAD_LEAST = 2,	/* steps */
@@ -297,12 +299,13 @@ static void choose_times(const struct tp_rank *rank, const struct tp_trigger_spe
 	bool has_nodes = n_ranks > 1 && rank->local_world_size != rank->world_size;
 	bool is_waiting = !spec->signal && !is_watching(&trigger.watch.spec);
 	uint32_t least = is_waiting ? LOOK_REQUESTS_MS : LOOK_MS;
+	uint32_t most = is_waiting ? LOOK_REQUESTS_MOST_MS : LOOK_MOST_MS;
 
-	trigger.look_ms = n_ranks * 1000 / POLLS_A_SECOND;
+	trigger.look_ms = n_ranks * 1000 / (is_waiting ? POLLS_REQUESTS_A_SECOND : POLLS_A_SECOND);
 	if (trigger.look_ms < least)
 		trigger.look_ms = least;
-	if (trigger.look_ms > LOOK_MOST_MS)
-		trigger.look_ms = LOOK_MOST_MS;
+	if (trigger.look_ms > most)
+		trigger.look_ms = most;
 	trigger.ahead_ms = AHEAD_MS + 2 * trigger.look_ms + (has_nodes ? AHEAD_NODES_MS : 0);
 }
 
