@@ -71,11 +71,11 @@ static inline size_t size_of(void *block)
 	return tp_likely(!tp_boot_owns(block)) ? tp_real_heap.size_of(block) : 0;
 }
 
-static NOT_INLINE void note_failed(size_t bytes)
+static NOT_INLINE void note_refused(size_t bytes)
 {
 	bool may_walk = tp_guard_enter();
 
-	tp_oom_note(bytes, 0, 0, 0, -1, may_walk);
+	tp_oom_note_host(bytes, may_walk);
 	if (may_walk)
 		tp_guard_leave();
 }
@@ -86,7 +86,7 @@ static inline void count_given(void *block, size_t bytes)
 	if (tp_likely(block != NULL))
 		tp_heap_add_live(tp_heap_count_alloc(bytes), (int64_t)size_of(block));
 	else
-		note_failed(bytes);
+		note_refused(bytes);
 }
 
 /* The block is not given back yet. */
@@ -133,7 +133,7 @@ static NOT_INLINE int watch_posix_memalign(void **block, size_t align, size_t by
 		count_given(*block, bytes);
 		note_last_block(*block);
 	} else if (err == ENOMEM) {
-		note_failed(bytes);
+		note_refused(bytes);
 	}
 	return err;
 }
@@ -181,7 +181,7 @@ static NOT_INLINE void *watch_realloc(void *block, size_t bytes)
 	else if (!bytes)
 		count_taken(block, had);
 	else
-		note_failed(bytes);
+		note_refused(bytes);
 	return moved;
 }
 

@@ -127,7 +127,7 @@ static void note_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 	bool may_walk = tp_guard_enter();
 
 	tp_tensor_out_of_memory(n_bytes, allocated, reserved, type, index);
-	tp_oom_note((uint64_t)n_bytes, allocated, reserved, type, index, may_walk);
+	tp_oom_note_device((uint64_t)n_bytes, allocated, reserved, type, index, may_walk);
 	if (may_walk)
 		tp_guard_leave();
 }

@@ -25,6 +25,7 @@
 #include "runtime/trace/oom.h"
 
 enum { FREE, FILLING, READY };
+#define ADDRESS_SPACE (1ull << 47)
 enum {
 	FRAMES = 48,			/* innermost ones that are kept */
 	BETWEEN_MS = 1000,
@@ -40,6 +41,7 @@ static struct {
 	struct tp_oom oom;
 	struct tp_pystack_name frame[FRAMES];
 	uint32_t n_frames;
+	bool is_begun;			/* the first line was said */
 	char text[TEXT];
 } note;
 
@@ -115,29 +117,56 @@ static void say(const struct tp_oom *oom, bool is_first)
 	tp_warn("%s", is_first ? said : second);
 }
 
-void tp_oom_note(uint64_t asked, uint64_t allocated, uint64_t reserved, int8_t type, int8_t index,
-		 bool may_walk)
+/* True: it is this thread's to publish. */
+static bool fill(uint64_t asked, int8_t type, int8_t index, bool may_walk)
 {
 	const struct tp_ring_head *head = tp_ring.head;
 	struct tp_oom *oom = &note.oom;
-	int saved_errno = errno;
 
 	if (!note.is_on || !tp_session_is_open() || !head || !take_turn())
-		return;
+		return false;
 	*oom = (struct tp_oom){
 		.run_id = head->run_id, .rank = head->rank, .restart = head->restart, .pid = head->pid,
-		.real_ns = tp_clock_real_ns(), .asked = asked, .allocated = allocated,
-		.reserved = reserved, .steps = __atomic_load_n(&head->steps_done, __ATOMIC_RELAXED),
+		.real_ns = tp_clock_real_ns(), .asked = asked,
+		.steps = __atomic_load_n(&head->steps_done, __ATOMIC_RELAXED),
 	};
 	name_device(type, index, oom);
 	tp_session_tensor_bytes(&oom->tensors, &oom->tensors_peak);
+	note.is_begun = false;
 	note.n_frames = 0;
 	if (may_walk)
 		walk();
 	find_place(oom);
-	say(oom, true);
+	return true;
+}
+
+static void publish(void)
+{
 	__atomic_store_n(&note.state, READY, __ATOMIC_RELEASE);
 	tp_ring_ring_bell();
+}
+
+void tp_oom_note_device(uint64_t asked, uint64_t allocated, uint64_t reserved, int8_t type, int8_t index,
+			bool may_walk)
+{
+	int saved_errno = errno;
+
+	if (fill(asked, type, index, may_walk)) {
+		note.oom.allocated = allocated;
+		note.oom.reserved = reserved;
+		say(&note.oom, true);
+		note.is_begun = true;
+		publish();
+	}
+	errno = saved_errno;
+}
+
+void tp_oom_note_host(uint64_t asked, bool may_walk)
+{
+	int saved_errno = errno;
+
+	if (asked < ADDRESS_SPACE && fill(asked, 0, -1, may_walk))
+		publish();
 	errno = saved_errno;
 }
 
@@ -234,6 +263,8 @@ static void tell(void)
 		oom->virtual_limit = limit.rlim_cur;
 	find_growth(oom);
 	tp_text_init(&text, note.text, sizeof(note.text));
+	if (!note.is_begun)
+		say(oom, true);
 	say(oom, false);
 	tp_oom_put(oom, &text);
 	tp_oom_say(oom, &text);

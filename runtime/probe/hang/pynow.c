@@ -28,10 +28,12 @@ bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look)
 	if (generation != tp_ring.generation)
 		tp_pysample_forget();
 	generation = tp_ring.generation;
+	look->digest = 0;
 	thread = tp_pysample_threads(&n, &is_whole);
 	for (uint32_t i = 0; i < n; i++)
 		if (thread[i].kernel.tid == tid)
-			return tp_pysample_look(thread[i].state, &state, &hint, look) && look->n;
+			return tp_pysample_look(thread[i].state, &state, &hint, look) ==
+				       TP_PYSAMPLE_NAMED && look->n;
 	return false;
 }
 
