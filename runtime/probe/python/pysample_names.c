@@ -153,6 +153,8 @@ static bool read_names(struct code *code, const char *copy)
 		return false;
 	/* Of the interpreter's own: met while its frame is being made. */
 	code->is_hidden = n_file == sizeof(shim) - 1 && !memcmp(text + n_name + 1, shim, sizeof(shim) - 1);
+	if (code->is_hidden)
+		return true;
 	code->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 	return true;
 }
