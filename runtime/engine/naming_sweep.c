@@ -233,20 +233,24 @@ void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char
 
 /* ---- is there any ---- */
 
-/* An earlier start of a rank of this very job. */
-static bool is_restarted(const struct tp_naming *naming, const struct tp_owned *owned)
+/* Of this very job, by its name, or by who started both. */
+static bool is_of_job(const struct tp_naming *naming, const struct tp_owned *owned)
 {
-	return owned->restart < naming->rank.restart &&
-	       ((owned->job[0] && !strcmp(owned->job, naming->job)) ||
-		(owned->parent_pid && owned->parent_pid == naming->parent_pid));
+	return (owned->job[0] && !strcmp(owned->job, naming->job)) ||
+	       (owned->parent_pid && owned->parent_pid == naming->parent_pid);
 }
 
-/* Another rank of it that has ended before this one began, as the merge sees it (jobs_group.c). Of a
+/* An earlier start of a rank. */
+static bool is_restarted(const struct tp_naming *naming, const struct tp_owned *owned)
+{
+	return owned->restart < naming->rank.restart && is_of_job(naming, owned);
+}
+
+/* Another rank that has ended before this one began, as the merge sees it (jobs_group.c). Of a
  * job that is run again this rank has a ledger, too. */
 static bool is_late(const struct tp_naming *naming, const struct tp_owned *owned)
 {
-	return owned->job[0] && !strcmp(owned->job, naming->job) &&
-	       owned->world_size == naming->rank.world_size && owned->world_size > 1 &&
+	return is_of_job(naming, owned) && owned->world_size == naming->rank.world_size && owned->world_size > 1 &&
 	       owned->rank != naming->rank.rank && owned->restart == naming->rank.restart &&
 	       naming->start_ns < owned->written_ns + LATE_NS;
 }
