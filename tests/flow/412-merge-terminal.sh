@@ -24,10 +24,10 @@ on()
 	status=$?
 }
 
-# widest TEXT: columns of its longest line
+# widest TEXT: columns of its longest line; a word alone in its line stays whole, so that it can be copied
 widest()
 {
-	printf '%s\n' "$1" | sed $'s/\033\\[[0-9;]*m//g' | LC_ALL=C.UTF-8 wc -L
+	printf '%s\n' "$1" | grep -v '^ *[^ ]*$' | sed $'s/\033\\[[0-9;]*m//g' | LC_ALL=C.UTF-8 wc -L
 }
 
 # ---- a terminal ----

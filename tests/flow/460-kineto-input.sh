@@ -69,7 +69,7 @@ for format in chrome torch torch:tb; do
 done
 ok "collectives: kinds, bytes, types, groups" "$PYTHON" "$check" comm "$TMP/comm.jsonl" 4
 fuse uneven -q -v overview "$TMP/uneven"
-like "the uneven rank is named" "$(cat "$TMP/uneven.out")" 'uneven-ranks +rank 2 keeps .* 4\.0. ms'
+like "the uneven rank is named" "$(cat "$TMP/uneven.out")" 'uneven-ranks +rank 2 is the straggler, 4\.0. ms'
 fuse diff -q -v diff --compare "$TMP/even" --fail-if 'step>5%' "$TMP/uneven"
 is "against another folder: slower" "$status" 4
 like "by so much" "$(cat "$TMP/diff.out")" 'median +12\.0 ms +16\.0 ms +4\.00 ms'

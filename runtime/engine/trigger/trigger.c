@@ -340,7 +340,7 @@ static void answer_the_last(void)
 			(unsigned long)last->from, (unsigned long)last->to - 1, trigger.last_by,
 			n_steps);
 	else if (tp_signal_take() && last->to <= n_steps && !trigger.config->schedule.always)
-		tp_warn("a signal requested a window at the very end of the run: none was opened");
+		tp_warn("a signal asked to open a window at the very end of the run: none was opened");
 	if (last->from > n_steps)
 		answer(&trigger.waiting, TP_ANSWER_REFUSED, "the run ended after %lu steps: no window "
 		       "was opened", n_steps);

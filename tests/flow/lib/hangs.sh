@@ -4,7 +4,14 @@
 # hangs.sh - trainings of tests/progs/hangs.py in the background, for who looks at them meanwhile
 
 declare -A pid
-trap 'kill -KILL "${pid[@]}" 2>/dev/null; rm -rf "$TMP"' EXIT
+# lib.sh removes the folder where it made it.
+after=$(trap -p EXIT)
+end_all()
+{
+	kill -KILL "${pid[@]}" 2>/dev/null
+	[ -z "$after" ] || rm -rf "$TMP"
+}
+trap end_all EXIT
 
 # begin NAME CASE [VARIABLE=VALUE...]: in the background.
 begin()
