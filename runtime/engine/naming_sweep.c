@@ -250,9 +250,9 @@ static bool is_restarted(const struct tp_naming *naming, const struct tp_owned *
  * job that is run again this rank has a ledger, too. */
 static bool is_late(const struct tp_naming *naming, const struct tp_owned *owned)
 {
-	return is_of_job(naming, owned) && owned->world_size == naming->rank.world_size && owned->world_size > 1 &&
-	       owned->rank != naming->rank.rank && owned->restart == naming->rank.restart &&
-	       naming->start_ns < owned->written_ns + LATE_NS;
+	return is_of_job(naming, owned) && owned->world_size == naming->rank.world_size &&
+	       owned->world_size > 1 && owned->rank != naming->rank.rank &&
+	       owned->restart == naming->rank.restart && naming->start_ns < owned->written_ns + LATE_NS;
 }
 
 static void look_for_others(struct sweep *sweep, const char *path, struct tp_owned *owned)

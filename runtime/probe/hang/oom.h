@@ -29,7 +29,7 @@ extern const struct tp_probe tp_oom_probe __attribute__((visibility("hidden")));
  */
 void tp_oom_note_device(uint64_t asked, uint64_t allocated, uint64_t reserved, int8_t type, int8_t index,
 			bool may_walk);
-/* Of the host's memory, in a hook of malloc; more than an address space is a program's trial, and not noted. */
+/* Of the host's memory, in a hook of malloc. More than an address space is a program's trial, not noted. */
 void tp_oom_note_host(uint64_t asked, bool may_walk);
 
 #endif
