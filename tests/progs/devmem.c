@@ -38,7 +38,7 @@ static void check(int result, const char *what)
 
 static void map_some(void)
 {
-	CUmemGenericAllocationHandle handle[2];
+	CUmemGenericAllocationHandle handle[2] = {0};	/* what a failing call leaves is the same each time */
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED};
 	CUdeviceptr base = 0;
 

@@ -359,7 +359,7 @@ static void *move_memory(void *unused)
 		memory = mremap(memory, 8 * page, 64 * page, MREMAP_MAYMOVE);
 		other = map(64 * page);
 		other = mremap(memory, 64 * page, 64 * page, MREMAP_MAYMOVE | MREMAP_FIXED, other);
-		munmap(other + 16 * page, 8 * page);
+		munmap(other + 16 * page, 8 * page);	/* from here on anybody's */
 		mmap(other + 4 * page, 2 * page, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		shared = mmap(other + 32 * page, 16 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
@@ -367,7 +367,8 @@ static void *move_memory(void *unused)
 		shared[0] = (char)i;
 		use_heap(2);
 		n_right += other[page] == (char)i && other[4 * page] == 0 && other[32 * page] == (char)i;
-		munmap(other, 64 * page);
+		munmap(other, 16 * page);
+		munmap(other + 24 * page, 40 * page);
 	}
 	close(file);
 	return (void *)n_right;
