@@ -500,7 +500,7 @@ Test(trigger, opens_a_window_for_a_slow_step_and_no_more_than_the_limit)
 {
 	uint64_t n = 0;
 
-	choose(2, 1);
+	choose(2, 0);
 	rig_config.trigger.signal = 0;
 	rig_config.trigger.slow = 5000;
 	rig_config.trigger.limit = 1;
@@ -525,7 +525,7 @@ Test(trigger, opens_a_window_when_memory_reaches_its_limit)
 {
 	uint64_t n = 0;
 
-	choose(2, 1);
+	choose(2, 0);
 	rig_config.trigger.signal = 0;
 	rig_config.trigger.mem = 1 << 20;	/* any process has that */
 	rig_config.trigger.limit = 1;
@@ -583,7 +583,7 @@ Test(trigger, comes_before_a_handler_that_was_installed_later)
 	struct sigaction now;
 	uint64_t n;
 
-	choose(2, 1);
+	choose(2, 0);
 	cr_assert_eq(rig_open("trigger"), 0);
 	signal(SIGUSR2, on_guest_signal);
 	do {

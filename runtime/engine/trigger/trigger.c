@@ -161,9 +161,6 @@ static void look_for_request(void)
 	struct tp_request request;
 
 	follow_request();
-	/* How far ahead is not known before. */
-	if (!trigger.pace.n && trigger.n_looks < PACE_LOOKS)
-		return;
 	if (trigger.agree.is_alone || !tp_request_take(&trigger.agree.proposals.folder, &request))
 		return;
 	obey(&request);
@@ -271,9 +268,12 @@ uint64_t tp_trigger_look(uint64_t mono_ns)
 	tp_signal_install((int)trigger.config->trigger.signal);
 	tp_pace_note(&trigger.pace, trigger.ops->steps(), mono_ns);
 	tp_agree_next(&trigger.agree);
-	look_for_request();
-	look_for_signal();
-	look_at_run();
+	/* How far ahead a window must be is not known before. */
+	if (trigger.pace.n || trigger.n_looks >= PACE_LOOKS) {
+		look_for_request();
+		look_for_signal();
+		look_at_run();
+	}
 	return trigger.look_ms * 1000000ull;
 }
 
