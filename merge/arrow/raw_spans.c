@@ -13,6 +13,7 @@
 #include "merge/facts/program/operators.h"
 #include "merge/facts/program/span_numbers.h"
 #include "merge/facts/program/step_now.h"
+#include "merge/facts/tensor/span_bytes.h"
 #include "merge/facts/time/step_times.h"
 
 struct row {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/program/flop_sums.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -18,6 +19,7 @@ struct state {
 	struct tp_view_options options;
 	struct tp_module_times *times;
 	struct tp_module_memories *memories;
+	const struct tp_flop_sums *flops;
 	/* At the end. */
 	struct tp_module_paths *paths;
 };
@@ -29,6 +31,7 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	state->options = *options;
 	state->times = tp_facts_want(facts, &tp_fact_module_times_cut, NULL);
 	state->memories = tp_facts_want(facts, &tp_fact_module_memories, NULL);
+	state->flops = tp_facts_want(facts, &tp_fact_flop_sums, NULL);
 	return state;
 }
 
@@ -110,6 +113,25 @@ static void put_memory(struct tp_row *r, const struct state *state, const void *
 		 memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
 }
 
+static void put_flops(struct tp_row *r, const struct state *state, const void *of)
+{
+	const struct tp_flop_module flops = of ? tp_flop_sums_module(state->flops, *(const uint32_t *)of)
+					       : (struct tp_flop_module){0};
+
+	TP_REAL(r, "forward_gflop", "GFLOP fwd", TP_LESS(2),
+		"floating-point operations, in 10^9, forward", (double)flops.forward / 1e9, 3);
+	TP_REAL(r, "backward_gflop", "GFLOP bwd", TP_LESS(2),
+		"floating-point operations, in 10^9, of its backward pass", (double)flops.backward / 1e9, 3);
+	TP_COUNT(r, "forward_flops", NULL, TP_ROWS_ONLY, "floating-point operations, forward",
+		 flops.forward);
+	TP_COUNT(r, "backward_flops", NULL, TP_ROWS_ONLY, "floating-point operations of its backward pass",
+		 flops.backward);
+	TP_COUNT(r, "forward_self_flops", NULL, TP_ROWS_ONLY, "forward, without the modules inside",
+		 flops.self_forward);
+	TP_COUNT(r, "backward_self_flops", NULL, TP_ROWS_ONLY, "backward, without the modules inside",
+		 flops.self_backward);
+}
+
 static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct state *s = ctx;
@@ -142,6 +164,8 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	}
 	TP_WHEN(r, tp_module_memories_has_any(s->memories))
 		put_memory(r, s, of);
+	TP_WHEN(r, s->flops->has_any)
+		put_flops(r, s, of);
 	TP_DEPTH(r, path_of(s, of)->depth - 1);
 }
 

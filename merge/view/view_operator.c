@@ -111,6 +111,27 @@ static void put_tensor_cores_total(struct tp_row *r, const struct tp_operator_ro
 		tp_row_percent(r, (double)row->tensor_total_ns, (double)row->device_total_ns);
 }
 
+/* Operations a nanosecond are 10^9 a second. Of kernels where there are some. */
+static void put_flop_rate(struct tp_row *r, const struct tp_operator_row *row)
+{
+	int64_t ns = row->device_total_ns > 0 ? row->device_total_ns : row->total_ns;
+
+	if (row->flops && !row->n_unknown_flops && ns > 0)
+		tp_row_real(r, (double)row->flops / (double)ns, 2);
+}
+
+static void put_flops(struct tp_row *r, const struct tp_operator_row *row)
+{
+	if (row->flops && !row->n_unknown_flops)
+		tp_row_count(r, row->flops);
+}
+
+static void put_gflops(struct tp_row *r, const struct tp_operator_row *row)
+{
+	if (row->flops && !row->n_unknown_flops)
+		tp_row_real(r, (double)row->flops / 1e9, 3);
+}
+
 static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct state *state = ctx;
@@ -148,6 +169,14 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 			 row->self_bytes);
 		TP_BYTES(r, "total_bytes", "total mem", TP_LESS(3),
 			 "tensor memory allocated less freed, with what is inside", row->total_bytes);
+	}
+	TP_WHEN(r, state->all->has_flops) {
+		TP_CELL(r, "flops", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY,
+			"floating-point operations of its own, by its name and inputs", put_flops(r, row));
+		TP_CELL(r, "gflop", "GFLOP", TP_UNIT_REAL, TP_LESS(2),
+			"floating-point operations of its own, in 10^9", put_gflops(r, row));
+		TP_CELL(r, "gflops_per_second", "GFLOP/s", TP_UNIT_REAL, TP_LESS(2),
+			"the same a second of its GPU time, else of its CPU time", put_flop_rate(r, row));
 	}
 	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "self CPU time of a call",
 	      row->self_ns / (int64_t)row->calls);

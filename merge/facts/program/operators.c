@@ -5,59 +5,10 @@
 #include <stdlib.h>
 
 #include "merge/facts/program/operators_in.h"
-#include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/spans.h"
 #include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
-
-/* ---- tensor memory, for all of them ---- */
-
-struct tp_operator_tensors {
-	struct tp_spans *spans;
-	struct tp_memcurve *memory;
-	bool has_any;
-};
-
-static void begin_tensors(void *state, struct tp_facts *facts, const void *params)
-{
-	struct tp_operator_tensors *tensors = state;
-
-	tensors->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
-	tensors->memory = tp_memcurve_new();
-	if (!tensors->memory)
-		tp_need_failed();
-}
-
-static void take_memory(void *state, const struct tp_event *event)
-{
-	struct tp_operator_tensors *tensors = state;
-	int64_t change;
-
-	if (!tp_memcurve_event(tensors->memory, event, &change))
-		return;
-	tensors->has_any = true;
-	if (change)
-		tp_spans_bytes(tensors->spans, event, change);
-}
-
-static void free_tensors(void *state)
-{
-	struct tp_operator_tensors *tensors = state;
-
-	tp_memcurve_free(tensors->memory);
-}
-
-const struct tp_fact tp_fact_span_bytes = {
-	.name = "tensor bytes of spans",
-	.bytes = sizeof(struct tp_operator_tensors),
-	.kinds = TP_FACT_KIND(TP_REC_ALLOC) | TP_FACT_KIND(TP_REC_FREE) |
-		 TP_FACT_KIND(TP_REC_TOTALS),
-	.is_cut = true,
-	.begin = begin_tensors,
-	.event = take_memory,
-	.free = free_tensors,
-};
 
 /* ---- spans ---- */
 
@@ -215,6 +166,13 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
 }
 
+static void take_flops(void *ctx, const struct tp_nest_span *span, uint32_t kind)
+{
+	struct tp_operators *operators = ctx;
+
+	tp_flop_tally(&operators->tally, operators->open[span->slot].row, kind);
+}
+
 static void begin_operators(void *state, struct tp_facts *facts, const void *params)
 {
 	const struct tp_operators_by *by = params;
@@ -223,6 +181,7 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 	operators->by = *by;
 	operators->spans = tp_facts_want(facts, &tp_fact_spans, NULL);
 	operators->tensors = tp_facts_want(facts, &tp_fact_span_bytes, NULL);
+	operators->flops = tp_facts_want(facts, &tp_fact_flops, NULL);
 	operators->pub.names = tp_spans_names(operators->spans);
 	operators->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	operators->path_of = tp_launches_notes(operators->launches);
@@ -230,6 +189,20 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 		operators->pub.origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	tp_spans_read(operators->spans, close_span, operators);
 	tp_launches_read(operators->launches, take_launched, NULL, operators);
+	tp_flops_read(operators->flops, NULL, take_flops, operators);
+}
+
+static void share_out_flops(struct tp_operators *operators)
+{
+	for (uint32_t i = 0; i < operators->tally.n; i++) {
+		const struct tp_flop_tallied *tallied = &operators->tally.of[i];
+		struct tp_operator_row *row = &operators->row[tallied->who];
+		uint64_t flops = tp_flops_tallied(operators->flops, tallied);
+
+		row->flops = tp_flops_add(row->flops, flops);
+		row->n_unknown_flops += flops ? 0 : tallied->n;
+	}
+	operators->pub.has_flops = operators->tally.n != 0;
 }
 
 static void end_operators(void *state)
@@ -241,10 +214,11 @@ static void end_operators(void *state)
 		row_of[i] = i;
 	tp_operators_share_out(operators, operators, row_of);
 	free(row_of);
+	share_out_flops(operators);
 	operators->pub.row = operators->row;
 	operators->pub.n_rows = operators->n_rows;
-	operators->pub.has_memory = operators->tensors->has_any;
-	operators->pub.lost_blocks = tp_memcurve_lost(operators->tensors->memory);
+	operators->pub.has_memory = tp_span_bytes_has_any(operators->tensors);
+	operators->pub.lost_blocks = tp_span_bytes_lost(operators->tensors);
 	operators->pub.is_incomplete = operators->pub.origins &&
 					tp_origins_is_incomplete(operators->pub.origins);
 }
@@ -254,6 +228,7 @@ void tp_operators_free(void *state)
 	struct tp_operators *operators = state;
 
 	tp_paths_free(&operators->paths);
+	tp_flop_tally_free(&operators->tally);
 	tp_keyed_free(&operators->rows);
 	free(operators->launched);
 	free(operators->open);

@@ -35,6 +35,8 @@ struct tp_operator_row {
 	int64_t self_ns, total_ns;
 	int64_t self_bytes, total_bytes;
 	int64_t device_self_ns, device_total_ns, tensor_self_ns, tensor_total_ns;
+	/* Floating-point operations of its own (flop_counts.h); calls of which they are not known. */
+	uint64_t flops, n_unknown_flops;
 	/* A CUDA call; an operator that could use tensor cores, that has such a one inside. */
 	bool is_call, is_eligible, encloses_eligible;
 };
@@ -46,11 +48,8 @@ struct tp_operator_rows {
 	struct tp_origins *origins;	/* NULL: rows are not by stack */
 	int64_t device_ns, lost_device_ns; /* all; without a call that is known */
 	uint64_t lost_blocks;		/* too many to keep: what frees them counts as 0 bytes */
-	bool has_memory, has_shapes, has_device, is_incomplete;
+	bool has_memory, has_shapes, has_device, has_flops, is_incomplete;
 };
-
-/* Who wants it finds tensor memory in tp_nest_span.self_bytes and child_bytes. */
-extern const struct tp_fact tp_fact_span_bytes;
 
 /* Filled when the pass is over. When both were asked for before, other rows are made of theirs. */
 const struct tp_operator_rows *tp_operators_want(struct tp_facts *facts, bool by_shape, bool by_stack);

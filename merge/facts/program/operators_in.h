@@ -6,7 +6,9 @@
 #ifndef TP_MERGE_OPERATORS_IN_H
 #define TP_MERGE_OPERATORS_IN_H
 
+#include "merge/facts/compute/flops.h"
 #include "merge/facts/program/operators.h"
+#include "merge/facts/tensor/span_bytes.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/kit/keyed.h"
@@ -35,7 +37,9 @@ struct tp_operator_last {
 struct tp_operators {
 	struct tp_operator_rows pub;
 	struct tp_spans *spans;
-	struct tp_operator_tensors *tensors;
+	const struct tp_span_bytes *tensors;
+	struct tp_flops *flops;
+	struct tp_flop_tally tally;	/* by row */
 	struct tp_launches *launches;
 	struct tp_launch_notes path_of; /* of calls: where they were made */
 	struct tp_paths paths;

@@ -5,6 +5,7 @@
 #ifndef TP_MERGE_VIEW_OVERVIEW_H
 #define TP_MERGE_VIEW_OVERVIEW_H
 
+#include "merge/facts/program/flop_sums.h"
 #include "merge/facts/program/overview.h"
 #include "merge/model/view.h"
 
@@ -56,6 +57,10 @@ void tp_overview_gpu_streams(const struct tp_run *run, const struct tp_gpu_time 
 /* overview_memory.c: the peak of tensors */
 void tp_overview_print_memory(const struct tp_run *run, const struct tp_overview *overview,
 			      struct tp_out *out);
+
+/* overview_flops.c: of the recorded steps; of how much the device could do, by TRAINPROF_PEAK */
+void tp_overview_print_flops(const struct tp_run *run, const struct tp_overview *overview,
+			     const struct tp_flop_sums *sums, struct tp_out *out);
 
 /* overview_reports.c: that the run hung, or had no memory left, and why */
 void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out);

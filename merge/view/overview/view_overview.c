@@ -8,8 +8,10 @@
 #include "merge/view/overview/overview.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
@@ -164,14 +166,24 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		print_nothing(run, out);
 }
 
+struct state {
+	const struct tp_overview *overview;
+	const struct tp_flop_sums *flops;
+};
+
 static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
 {
-	return tp_facts_want(facts, &tp_fact_overview, NULL);
+	struct state *state = tp_need(1, sizeof(*state));
+
+	state->overview = tp_facts_want(facts, &tp_fact_overview, NULL);
+	state->flops = tp_facts_want(facts, &tp_fact_flop_sums, NULL);
+	return state;
 }
 
-static void print(void *state, const struct tp_run *run, struct tp_out *out)
+static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
-	const struct tp_overview *overview = state;
+	struct state *state = opaque;
+	const struct tp_overview *overview = state->overview;
 	struct tp_overview_sums sums = {.n_steps = 0};
 
 	for (uint32_t i = 0; i < overview->n_procs; i++)
@@ -182,6 +194,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	print_software(run, out);
 	print_recorded(run, overview, &sums, out);
 	tp_overview_print_notes(run, overview, &sums, out);
+	tp_overview_print_flops(run, overview, state->flops, out);
 	tp_overview_print_lost(run, overview, out);
 	tp_overview_print_advice(run, overview, &sums, out);
 	tp_overview_print_steps(run, overview, &sums, out);
@@ -189,6 +202,7 @@ static void print(void *state, const struct tp_run *run, struct tp_out *out)
 	tp_overview_print_operators(overview, out);
 	tp_overview_print_lines(overview, out);
 	tp_overview_print_open(run, out);
+	free(state);
 }
 
 const struct tp_view tp_view_overview = {
