@@ -35,16 +35,11 @@ const char *tp_fields_find(const struct tp_view *const *view, uint32_t n, const 
 	return has_field(view, n, word) ? word : NULL;
 }
 
-/* Has a table before this one, or this one before that column, the same field? */
-static bool is_known(const struct tp_view *const *view, uint32_t i, uint32_t k, const char *field)
+static bool is_among(const char *const *field, uint32_t n, const char *name)
 {
-	for (uint32_t at = 0; at <= i; at++)
-		for (uint32_t t = 0; view[at]->tables && view[at]->tables[t]; t++) {
-			if (at == i && t == k)
-				return false;
-			if (tp_table_has_field(view[at]->tables[t], field))
-				return true;
-		}
+	for (uint32_t i = 0; i < n; i++)
+		if (field[i] == name || !strcmp(field[i], name))
+			return true;
 	return false;
 }
 
@@ -60,8 +55,7 @@ uint32_t tp_fields_all(const struct tp_view *const *view, uint32_t n, const char
 				tp_table_outline(view[i]->tables[k], column, COLUMNS_MAX);
 
 			for (uint32_t c = 0; c < n_columns && n_all < cap; c++)
-				if (!is_known(view, i, k, column[c].field) &&
-				    strcmp(column[c].field, "process") != 0)
+				if (!is_among(field, n_all, column[c].field))
 					field[n_all++] = column[c].field;
 		}
 	return n_all;
