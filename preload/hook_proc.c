@@ -176,7 +176,7 @@ TP_EXPORT _Noreturn void quick_exit(int status)
  */
 TP_EXPORT _Noreturn void pthread_exit(void *value)
 {
-	if (tp_hook_proc_is_owner() && gettid() == proc.owner) {
+	if (tp_hook_proc_is_owner() && syscall(SYS_gettid) == proc.owner) {
 		tp_warn("the first thread ended by pthread_exit; recording stops");
 		tp_session_close("pthread_exit");
 	}

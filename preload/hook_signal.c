@@ -50,5 +50,5 @@ TP_EXPORT int kill(pid_t pid, int number)
 TP_EXPORT int raise(int number)
 {
 	before(number, "raise");
-	return (int)syscall(SYS_tgkill, getpid(), gettid(), number);
+	return (int)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }

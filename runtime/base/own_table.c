@@ -98,7 +98,7 @@ static bool close_listed(void)
 	while (is_known && has_closed) {
 		has_closed = false;
 		lseek(dir, 0, SEEK_SET);
-		while ((n = getdents64(dir, entries, sizeof(entries))) > 0) {
+		while ((n = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0) {
 			for (ssize_t at = 0; at < n;) {
 				const struct dirent64 *entry = (const void *)(entries + at);
 				int fd = 0;

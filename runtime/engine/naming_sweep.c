@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/begins.h"
@@ -83,7 +84,7 @@ static void visit_folder(struct sweep *sweep, const char *path, uint32_t depth)
 
 	if (fd < 0)
 		return;
-	while ((n = getdents64(fd, entries, sizeof(entries))) > 0) {
+	while ((n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 			char inner[PATH_MAX_BYTES];

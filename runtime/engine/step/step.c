@@ -7,6 +7,7 @@
  * the lock and told after it: the session may arm probes, and takes locks of its own.
  */
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/sync.h"
@@ -330,7 +331,7 @@ void tp_step_zero_grad_end(uint64_t who, uint64_t now)
 static bool is_thread_counted(void)
 {
 	if (!self.is_counted)
-		self.is_counted = getpid() == gettid() ? 2 : 1;
+		self.is_counted = getpid() == syscall(SYS_gettid) ? 2 : 1;
 	return self.is_counted == 2;
 }
 

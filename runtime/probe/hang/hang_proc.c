@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static uint32_t list_threads(uint32_t pid, uint32_t *tid, uint32_t most)
 		tp_text_fmt(&out, "/proc/%u/task", pid);
 	}
 	fd = tp_file_open(path, O_RDONLY | O_DIRECTORY, 0);
-	while (fd >= 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 			uint64_t number;

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/begins.h"
@@ -92,7 +93,7 @@ static int read_folder(void *arg)
 	ssize_t n;
 	int fd = tp_file_open_at(folder->own.fd, ".", O_RDONLY | O_DIRECTORY, 0);
 
-	while (fd >= 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 

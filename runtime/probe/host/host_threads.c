@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -125,7 +126,7 @@ static int read_list(void *arg)
 	list->n = 0;
 	if (dir < 0)
 		return 0;
-	while ((n = getdents64(dir, entries, sizeof(entries))) > 0) {
+	while ((n = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n;) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 
