@@ -105,7 +105,8 @@ search(const char *path, uint32_t pid,
 
 	if (dir < 0)
 		return NULL;
-	while (!head && n_seen < MOST_SEEN && (n = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0) {
+	while (!head && n_seen < MOST_SEEN &&
+	       (n = syscall(SYS_getdents64, dir, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < n && !head; n_seen++) {
 			const struct dirent64 *entry = (const void *)(entries + at);
 
