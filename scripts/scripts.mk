@@ -136,6 +136,14 @@ wheel: all
 		{ cat $(wheel_from)/log >&2; exit 1; }
 	@ls $(O)/wheel/*.whl
 
+# Debian 11 is the oldest that mirrors have: the C library is 2.31, of which nothing newer than 2.25 is used.
+ROOT ?= $(abspath $(O))/root-bullseye
+## wheel-old: the wheel of what is committed for older systems, built in a root of Debian 11 (as root; ROOT=its folder)
+wheel-old:
+	$(Q)scripts/root make '$(ROOT)' bullseye
+	$(Q)CUDA_INCLUDE='$(CUDA_INCLUDE)' DYGRAPHS='$(DYGRAPHS)' scripts/root wheel '$(ROOT)' '$(O)/wheel-old'
+	@ls $(O)/wheel-old/*.whl
+
 version := $(shell sed -n 's/^\#define TP_VERSION "\(.*\)"/\1/p' merge/main.c)
 dist_name := trainprof-$(version)
 # What is committed, and nothing else; times are the commit's, so that two are equal.
@@ -176,4 +184,4 @@ distclean:
 
 .PHONY: setup setup-long demo demo-run check-layers check-headers check-exports check-man check-words check-clang \
 	check-aarch64 check-functions check-format format-check compare-runs compare-outputs objects lint \
-	check-scripts install wheel dist deb uninstall distclean
+	check-scripts install wheel wheel-old dist deb uninstall distclean

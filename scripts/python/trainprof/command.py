@@ -81,9 +81,14 @@ def dispatch(arguments):
     return command.main(arguments[1:])
 
 
-def main():
+def merge_main():
+    """trainprof-merge of a wheel, which has no other command of this name."""
+    return main(["merge"])
+
+
+def main(before=()):
     try:
-        status = dispatch(sys.argv[1:]) or 0
+        status = dispatch([*before, *sys.argv[1:]]) or 0
         if sys.stdout:
             sys.stdout.flush()
         return status
