@@ -260,7 +260,7 @@ static void begin_timeline(void *state, struct tp_facts *facts, const void *para
 	t->words = tp_page_words_new(facts);
 	if (!t->words)
 		tp_need_failed();
-	t->launches = tp_facts_want(facts, &tp_fact_launches, NULL);
+	t->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	choose_all(t);
 }
 
@@ -280,6 +280,7 @@ static const struct tp_fact fact_timeline = {
 	.bytes = sizeof(struct timeline),
 	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL) |
 		 TP_FACT_KIND(TP_REC_SYNC) | TP_FACT_WORK_KINDS,
+	.is_cut = true,
 	.begin = begin_timeline,
 	.event = take_event,
 	.free = free_timeline,

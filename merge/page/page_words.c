@@ -103,7 +103,7 @@ struct tp_page_words *tp_page_words_new(struct tp_facts *facts)
 
 	if (!words)
 		return NULL;
-	words->origins = tp_facts_want(facts, &tp_fact_origins, NULL);
+	words->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	set_use(words, &words->details, set_add(words, &words->details, UINT64_MAX, NULL));
 	return words;
 }

@@ -2,14 +2,14 @@
 /*
  * gen_traces.c - trace files with the shape of a training's, without one
  *
- * usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu]]
+ * usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu|host [LAYERS]]]
  *
  * One file a rank, all of one host and one stretch of time. A step: data loader, forward
  * pass (operators three deep with sequence numbers), backward pass on a second thread,
  * optimizer; tensor memory all along, counters of the host now and then. With `gpu` operators
- * launch kernels on a device that follows close behind, and have stacks of Python. Written through
- * the product's own writer in batches of one thread each, as its drain does. The same arguments
- * give the same bytes.
+ * launch kernels on a device that follows close behind, and have stacks of Python. LAYERS, 12: the length of
+ * a step, some 400 events each, with a device 690. Written through the product's own writer in batches of
+ * one thread each, as its drain does. The same arguments give the same bytes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum {
 	N_SHAPES = 64,
 	TICKS_PER_US = 2100,
 	BATCH = 3000,		/* records a thread gathers between two rounds of the drain */
-	LAYERS = 12,
+	LAYERS = 12,		/* unless said */
 	OPS_A_LAYER = 24,
 	N_THREADS = 3,		/* forward, backward, and the drain, which tells of the device */
 	N_KERNELS = 90,
@@ -51,7 +51,7 @@ static struct {
 	int64_t live_bytes;
 	struct tp_rec rec[N_THREADS][BATCH + 64];
 	uint32_t n[N_THREADS];
-	uint32_t correlation, pid;
+	uint32_t correlation, pid, n_layers;
 	uint64_t device_free;
 	struct tp_writer writer;
 	FILE *ledger;
@@ -267,7 +267,7 @@ static void train_step(void)
 	range(id_loader, at);
 	row.data_wait_ns = (gen.now - at) * 1000 / TICKS_PER_US;
 	gen.first_sequence = gen.sequence;
-	for (int i = 0; i < LAYERS * OPS_A_LAYER; i++, gen.sequence++)
+	for (uint32_t i = 0; i < gen.n_layers * OPS_A_LAYER; i++, gen.sequence++)
 		operate(0, false);
 	for (uint32_t last = gen.sequence; gen.sequence-- > gen.first_sequence;) {
 		operate(1, true);
@@ -369,11 +369,12 @@ int main(int argc, char **argv)
 	int err;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu]]\n");
+		fprintf(stderr, "usage: gen_traces FOLDER N_FILES N_EVENTS [SEED [gpu|host [LAYERS]]]\n");
 		return 2;
 	}
 	gen.seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	gen.n_wanted = strtoull(argv[3], NULL, 10);
+	gen.n_layers = argc > 6 ? (uint32_t)strtoul(argv[6], NULL, 10) : LAYERS;
 	make_strings();
 	if (argc > 5 && !strcmp(argv[5], "gpu"))
 		make_device_strings();
