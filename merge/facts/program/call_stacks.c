@@ -130,13 +130,20 @@ static uint32_t around(const void *of, uint32_t at)
 	return tree->row_of[row->is_work ? tree->work[row->at].node : tree->node[row->at].parent];
 }
 
+static uint32_t proc_of(const struct tp_call_tree *tree, uint32_t node)
+{
+	while (tree->node[node].parent)
+		node = tree->node[node].parent;
+	return tree->node[node].value;
+}
+
 static void row_of(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
 {
 	const struct tp_call_tree *tree = of;
 	const struct tp_call_row *row = &tree->row[at];
 
 	*stack = at;
-	*proc = tree->node[row->is_work ? tree->work[row->at].node : row->at].proc;
+	*proc = proc_of(tree, row->is_work ? tree->work[row->at].node : row->at);
 }
 
 static uint64_t value_of(const void *of, uint32_t at, uint32_t cost)

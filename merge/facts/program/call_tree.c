@@ -25,8 +25,7 @@ static uint32_t row_of(enum tp_call_kind kind, uint32_t value)
 }
 
 /* The node below `parent`, with Python's `stack`; the parent itself when there is no room. */
-static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t row, uint32_t proc,
-			 uint32_t stack)
+static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t row, uint32_t stack)
 {
 	uint32_t n = tree->paths.n, node;
 
@@ -42,7 +41,7 @@ static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t ro
 	}
 	if (node >= n)
 		tree->node[node] = (struct tp_call_node){
-			.parent = parent, .value = row & VALUE_MASK, .proc = proc, .stack = stack,
+			.parent = parent, .value = row & VALUE_MASK, .stack = stack,
 			.works_before = tree->n_works, .kind = row >> VALUE_BITS,
 		};
 	return node;
@@ -50,9 +49,7 @@ static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t ro
 
 static uint32_t span_below(struct tp_call_tree *tree, uint32_t parent, uint32_t name)
 {
-	const struct tp_call_node *above = &tree->node[parent];
-
-	return child_of(tree, parent, row_of(TP_CALL_SPAN, name), above->proc, above->stack);
+	return child_of(tree, parent, row_of(TP_CALL_SPAN, name), tree->node[parent].stack);
 }
 
 /* The first thread of its name in its process. */
@@ -70,16 +67,15 @@ static uint32_t number_of_thread(const struct tp_event *event)
 /* The node of the event's thread; 0: there is no room. */
 static uint32_t thread_of(struct tp_call_tree *tree, const struct tp_event *event)
 {
-	uint32_t proc = event->proc->at;
-	uint32_t node = child_of(tree, 0, row_of(TP_CALL_PROCESS, proc), proc, 0);
+	uint32_t node = child_of(tree, 0, row_of(TP_CALL_PROCESS, event->proc->at), 0);
 
-	return node ? child_of(tree, node, row_of(TP_CALL_THREAD, number_of_thread(event)), proc, 0) : 0;
+	return node ? child_of(tree, node, row_of(TP_CALL_THREAD, number_of_thread(event)), 0) : 0;
 }
 
 /* Frames of Python below a node. Most stand below their thread's: those are kept by stack, for
  * there are many, and each comes again and again. */
 static uint32_t python_below(struct tp_call_tree *tree, uint32_t parent, enum tp_call_kind kind,
-			     const struct tp_event *event, uint32_t stack)
+			     uint32_t stack)
 {
 	uint32_t row = row_of(kind, stack), node;
 	struct tp_call_python *known;
@@ -88,7 +84,7 @@ static uint32_t python_below(struct tp_call_tree *tree, uint32_t parent, enum tp
 	known = &tree->python[stack];
 	if (known->row == row && known->parent == parent)
 		return known->node;
-	node = child_of(tree, parent, row, event->proc->at, stack);
+	node = child_of(tree, parent, row, stack);
 	/* Not the parent itself, for want of room. */
 	if (node != parent)
 		*known = (struct tp_call_python){.parent = parent, .row = row, .node = node};
@@ -143,8 +139,7 @@ static uint32_t node_of(struct tp_call_tree *tree, const struct tp_event *event,
 	origin = tp_origins_of(tree->origins, event);
 	if (node && origin.stack && origin.stack != tree->node[node].stack)
 		node = python_below(tree, node,
-				    origin.is_backward ? TP_CALL_BACKWARD : TP_CALL_PYTHON, event,
-				    origin.stack);
+				    origin.is_backward ? TP_CALL_BACKWARD : TP_CALL_PYTHON, origin.stack);
 	return node ? span_below(tree, node, span->name) : 0;
 }
 
@@ -166,12 +161,12 @@ static void take_span(void *state, const struct tp_event *event)
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_call_tree *tree = ctx;
-	uint32_t name = tp_names_row(tree->names, event), proc = event->proc->at, node;
+	uint32_t name = tp_names_row(tree->names, event), node;
 	int64_t *ns;
 
 	node = tp_launch_noted(&tree->node_of, call);
 	if (!node)
-		node = child_of(tree, 0, row_of(TP_CALL_UNKNOWN, proc), proc, 0);
+		node = child_of(tree, 0, row_of(TP_CALL_UNKNOWN, event->proc->at), 0);
 	if (!node || name == TP_NO_NAME)
 		return;
 	ns = work_of(tree, node, name);

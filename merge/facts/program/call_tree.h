@@ -28,10 +28,9 @@ enum tp_call_kind {	/* value */
 };
 
 struct tp_call_node {
-	uint32_t parent;		/* less than its own number; 0: none */
+	uint32_t parent;		/* less than its own number; 0: none, it is of a process */
 	uint32_t kind : 3;		/* enum tp_call_kind */
 	uint32_t value : 29;
-	uint32_t proc;
 	uint32_t stack;			/* of Python, the innermost of the path; 0: none */
 	uint32_t works_before;		/* work that was met before it */
 	uint64_t calls;			/* of spans */

@@ -54,20 +54,20 @@ static uint32_t first_of(struct tp_paths *paths, uint32_t row)
 
 uint32_t tp_paths_child(struct tp_paths *paths, uint32_t parent, uint32_t row)
 {
-	struct tp_path_child *last = parent < paths->n ? paths->path[parent].last : NULL;
+	uint32_t *last = parent < paths->n ? paths->path[parent].last : NULL;
 	uint32_t child;
 
 	if (!parent && row < FIRST_MOST)
 		return first_of(paths, row);
 	for (uint32_t i = 0; last && i < 2; i++)
-		if (last[i].path && last[i].row == row)
-			return last[i].path;
+		if (last[i] && paths->path[last[i]].row == row)
+			return last[i];
 	child = find_or_add(paths, parent, row);
 	if (child == TP_NO_PATH)
 		return child;
 	last = paths->path[parent].last;
 	last[1] = last[0];
-	last[0] = (struct tp_path_child){row, child};
+	last[0] = child;
 	return child;
 }
 

@@ -16,10 +16,8 @@
 struct tp_paths {
 	struct tp_path {
 		uint32_t parent, row;
-		/* Those with one row more that were met last, for most often one of them is next. */
-		struct tp_path_child {
-			uint32_t row, path;	/* path 0: none */
-		} last[2];
+		/* Those with one row more that were met last, for most often one of them is next; 0: none. */
+		uint32_t last[2];
 	} *path;		/* [0]: nothing encloses it */
 	uint32_t n, cap;
 	uint32_t most;		/* no new ones from this many on; 0: no limit */
