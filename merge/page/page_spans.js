@@ -54,26 +54,25 @@ class Varints {
 	}
 }
 
-// Of data (the page's part "timeline") a step's spans: begin and end are shares of the step.
+// Of data (the page's part "timeline") a step's spans, as page_spans.h says: begin and end are shares of the step.
 function decodeSpans(data, step)
 {
 	const from = new Varints(step.spans), spans = [];
 
 	while (!from.isEnd) {
 		const lane = from.next(), row = from.next(), n = from.next();
-		let end = 0;
+		let begin = 0;
 
 		for (let i = 0; i < n; i++) {
-			const begin = end + from.next();
-
-			end = begin + from.next();
-			const word = from.next(), its = {lane, row, begin: begin / data.slots, end: end / data.slots,
-				name: data.names[word] || '(no name)', kind: data.kinds[word], n: from.next(),
+			begin += from.next();
+			const head = from.next(), word = Math.floor(head / 4), isOne = head % 2 === 0;
+			const slots = isOne ? 0 : from.next(), its = {lane, row, begin: begin / data.slots,
+				name: data.names[word] || '(no name)', kind: data.kinds[word], n: isOne ? 1 : from.next(),
 				longest: from.next(), detail: from.next()};
-			const call = from.next();
 
-			if (call)
-				Object.assign(its, {fromLane: call - 1, from: from.next() / data.slots});
+			its.end = its.begin + (isOne ? Math.max(its.longest / step.time_ns, 1 / data.slots) : slots / data.slots);
+			if (head & 2)
+				Object.assign(its, {fromLane: from.next(), from: its.begin - from.next() / data.slots});
 			its.colour = kindColour(its.kind, shadeOf(its.name));
 			spans.push(its);
 		}
@@ -92,16 +91,18 @@ function detailOf(data, span)
 
 const LANE_ORDER = ['thread', 'async', 'collectives', 'stream'];
 
-// The rank's main thread first, its GPUs' streams, then its workers: [{lane, title, rows, spans}]
+// The rank's main thread first, its GPUs' streams, then its workers: [{lane, title, rows, spans, inRow: by row}]
 function lanesOf(data, spans)
 {
 	const used = new Map();
 
 	for (const its of spans) {
-		const lane = used.get(its.lane) || {lane: its.lane, rows: 0, spans: []};
+		const lane = used.get(its.lane) || {lane: its.lane, rows: 0, spans: [], inRow: []};
 
-		lane.rows = Math.max(lane.rows, its.row + 1);
+		for (; lane.rows <= its.row; lane.rows++)
+			lane.inRow.push([]);
 		lane.spans.push(its);
+		lane.inRow[its.row].push(its);
 		used.set(its.lane, lane);
 	}
 	const rank = (its) => {

@@ -4,17 +4,17 @@
  *
  * Steps are chosen from the ledgers before the events come: all that were recorded, or, of more than
  * STEPS_MAX, every n-th. A rank's slowest and median step are shown with more spans than the others.
- * Memory: the spans that are shown (page_spans.h), and distinct names, stacks, modules and shapes.
+ * Memory: the spans that are shown, packed (page_spans.h), and distinct names, stacks, modules and shapes.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/program/step_timeline.h"
 #include "merge/facts/time/gpu_time.h"
-#include "merge/facts/time/recorded.h"
+#include "merge/facts/time/launches.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
-#include "merge/model/device.h"
 #include "merge/page/page_part.h"
 #include "merge/page/page_spans.h"
 #include "merge/page/page_words.h"
@@ -33,6 +33,7 @@ struct step {
 	uint64_t index;
 	const char *why;	/* "median", "slowest", "only"; "": one of the others */
 	struct tp_page_spans spans;
+	bool is_ended;
 };
 
 /* Steps of a process, by begin: those before `live` are over. */
@@ -52,15 +53,6 @@ struct timeline {
 };
 
 /* ---- which steps ---- */
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct tp_step_row *const *x = a, *const *y = b;
-
-	if ((*x)->dur_ns != (*y)->dur_ns)
-		return (*x)->dur_ns < (*y)->dur_ns ? 1 : -1;
-	return (*x > *y) - (*x < *y);
-}
 
 static void add_step(struct timeline *t, const struct tp_step_row *row, const char *why)
 {
@@ -87,12 +79,12 @@ static void choose(struct timeline *t, const struct tp_step_row **recorded, uint
 
 	for (uint32_t k = 1; k < n; k++)
 		first = recorded[k] < first ? recorded[k] : first;
-	qsort(recorded, n, sizeof(const struct tp_step_row *), compare_rows);
+	qsort(recorded, n, sizeof(const struct tp_step_row *), tp_step_compare_slow);
 	slowest = recorded[0];
 	median = recorded[n / 2];
 	t->of_proc[first->proc->at].n_recorded = n;
 	for (const struct tp_step_row *row = first; i < n; row++) {
-		if (row->dur_ns <= 0 || !tp_is_recorded(t->run, row))
+		if (!tp_step_has_timeline(t->run, row, NULL))
 			continue;
 		if (row == median)
 			add_step(t, row, n > 1 ? "median" : "only");
@@ -115,7 +107,7 @@ static uint32_t choose_of_proc(struct timeline *t, uint32_t first, uint32_t most
 		n++;
 	recorded = malloc((size_t)n * sizeof(const struct tp_step_row *));
 	for (uint32_t i = first; recorded && i < first + n; i++)
-		if (run->step[i].dur_ns > 0 && tp_is_recorded(run, &run->step[i]))
+		if (tp_step_has_timeline(run, &run->step[i], NULL))
 			recorded[n_recorded++] = &run->step[i];
 	if (n_recorded)
 		choose(t, recorded, n_recorded, most);
@@ -165,6 +157,9 @@ static char kind_of(const struct tp_event *event)
 		return 'm';
 	case TP_REC_SYNC:
 		return 's';
+	case TP_REC_COLL:
+	case TP_REC_XFER:
+		return 'n';
 	case TP_REC_RANGE:
 		return tp_comm_is_range(event->name->bytes, event->name->n_bytes) ? 'n' : 'r';
 	default:
@@ -172,19 +167,37 @@ static char kind_of(const struct tp_event *event)
 	}
 }
 
+/* The lane of its thread, stream or process; of communication on the host one of its own. */
+static uint32_t lane_of(struct timeline *t, struct tp_page_spans *spans, const struct tp_event *event,
+			char kind)
+{
+	enum tp_step_lane sort = tp_step_lane_of(event);
+	const void *of = event->thread;
+	uint32_t n = spans->n_lanes, at;
+
+	if (sort != TP_LANE_QUEUE && kind == 'n')
+		sort = TP_LANE_COLL;
+	if (sort == TP_LANE_QUEUE)
+		of = event->queue;
+	else if (sort == TP_LANE_COLL)
+		of = event->proc;
+	at = tp_page_spans_lane(spans, of, sort == TP_LANE_ASYNC || sort == TP_LANE_COLL);
+	if (spans->n_lanes > n)
+		spans->lane[at].number = tp_page_words_lane(t->words, event->proc, sort, of);
+	return at;
+}
+
 /* Which call started a piece of a device's work, if that was in the step. */
 static void note_call(struct timeline *t, struct tp_page_spans *spans, struct tp_page_span *span,
 		      const struct tp_event *event)
 {
 	const struct tp_launch_call *call = tp_launches_find(t->launches, event);
-	uint32_t lane;
 
 	if (!call || !call->thread || call->begin_ns < spans->begin_ns ||
 	    call->begin_ns >= spans->end_ns)
 		return;
-	lane = tp_page_words_thread(t->words, call->proc, call->thread);
 	for (uint32_t i = 0; i < spans->n_lanes; i++)
-		if (spans->lane[i].number == lane) {
+		if (spans->lane[i].of == call->thread && !spans->lane[i].may_cross) {
 			span->from_lane = (uint16_t)i;
 			span->from = tp_page_spans_slot(spans, call->begin_ns);
 		}
@@ -193,28 +206,19 @@ static void note_call(struct timeline *t, struct tp_page_spans *spans, struct tp
 static void take_span(struct timeline *t, struct step *step, const struct tp_event *event)
 {
 	const char kind = kind_of(event);
-	bool may_cross;
-	uint32_t number = tp_page_words_lane(t->words, event, kind == 'n', &may_cross);
-	uint32_t lane = tp_page_spans_lane(&step->spans, number, may_cross);
+	uint32_t lane = lane_of(t, &step->spans, event, kind);
 	struct tp_page_span *span;
 
 	if (lane == TP_PAGE_NO_LANE)
 		return;
-	span = tp_page_spans_take(&step->spans, lane, event->begin_ns, event->end_ns,
-				  tp_page_words_name(t->words, event->name, kind));
+	span = tp_page_spans_take(&step->spans, lane, event->begin_ns, event->end_ns);
 	if (!span)
 		return;
-	if (event->queue)
-		note_call(t, &step->spans, span, event);
-	else
+	span->word = tp_page_words_name(t->words, event->name, kind);
+	if (tp_step_lane_of(event) != TP_LANE_QUEUE)
 		span->detail = tp_page_words_detail(t->words, event);
-}
-
-static bool is_drawn(const struct tp_event *event)
-{
-	return event->kind == TP_REC_OP || event->kind == TP_REC_RANGE ||
-	       event->kind == TP_REC_CALL || tp_device_is_work(event) ||
-	       (event->kind == TP_REC_SYNC && event->queue);
+	else if (span->n == 1)
+		note_call(t, &step->spans, span, event);
 }
 
 /* The process whose steps it is shown in: a worker stands behind its rank. */
@@ -227,13 +231,22 @@ static const struct tp_proc *root_of(const struct tp_run *run, const struct tp_p
 	return proc->worker && root->run_id == proc->parent_run_id ? root : proc;
 }
 
+/* No more of it will come: it takes no more room than in the page. */
+static void end_step(struct timeline *t, struct step *step)
+{
+	tp_page_spans_end(&step->spans);
+	tp_page_words_use(t->words, &step->spans);
+	tp_page_spans_pack(&step->spans);
+	step->is_ended = true;
+}
+
 static void take_event(void *state, const struct tp_event *ev)
 {
 	struct timeline *t = state;
 	const struct tp_proc *root;
 	struct steps_of *of;
 
-	if (!is_drawn(ev))
+	if (!tp_step_draws(ev))
 		return;
 	root = root_of(t->run, ev->proc);
 	if (root->at >= t->run->n_procs)
@@ -241,7 +254,7 @@ static void take_event(void *state, const struct tp_event *ev)
 	of = &t->of_proc[root->at];
 	/* Events come in order of begin: none of an ended step will come. */
 	for (; of->live < of->first + of->n && t->step[of->live].spans.end_ns <= ev->begin_ns; of->live++)
-		tp_page_spans_end(&t->step[of->live].spans);
+		end_step(t, &t->step[of->live]);
 	for (uint32_t i = of->live; i < of->first + of->n; i++) {
 		if (t->step[i].spans.begin_ns >= ev->end_ns)
 			break;
@@ -264,6 +277,17 @@ static void begin_timeline(void *state, struct tp_facts *facts, const void *para
 	choose_all(t);
 }
 
+static void end_timeline(void *state)
+{
+	struct timeline *t = state;
+
+	for (uint32_t i = 0; i < t->n_steps; i++) {
+		if (!t->step[i].is_ended)
+			end_step(t, &t->step[i]);
+		t->is_incomplete |= t->step[i].spans.is_incomplete;
+	}
+}
+
 static void free_timeline(void *state)
 {
 	struct timeline *t = state;
@@ -279,10 +303,12 @@ static const struct tp_fact fact_timeline = {
 	.name = "steps as timelines",
 	.bytes = sizeof(struct timeline),
 	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_RANGE) | TP_FACT_KIND(TP_REC_CALL) |
+		 TP_FACT_KIND(TP_REC_COLL) | TP_FACT_KIND(TP_REC_XFER) | TP_FACT_KIND(TP_REC_OVERHEAD) |
 		 TP_FACT_KIND(TP_REC_SYNC) | TP_FACT_WORK_KINDS,
 	.is_cut = true,
 	.begin = begin_timeline,
 	.event = take_event,
+	.end = end_timeline,
 	.free = free_timeline,
 };
 
@@ -297,6 +323,7 @@ static void put_step(const struct step *step, struct tp_html *html)
 	tp_html_integer(html, "begin_ns", step->spans.begin_ns);
 	tp_html_integer(html, "time_ns", step->spans.end_ns - step->spans.begin_ns);
 	tp_html_integer(html, "events", (int64_t)step->spans.n_events);
+	tp_html_integer(html, "fine", step->spans.fine);
 	tp_page_spans_put(&step->spans, html, "spans");
 	tp_html_close(html, '}');
 }
@@ -314,13 +341,6 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct timeline *t = state;
 
-	for (uint32_t i = 0; i < t->n_steps; i++) {
-		struct step *step = &t->step[i];
-
-		tp_page_spans_end(&step->spans);
-		t->is_incomplete |= step->spans.is_incomplete;
-		tp_page_words_use(t->words, &step->spans);
-	}
 	tp_html_integer(html, "slots", TP_PAGE_SLOTS);
 	put_recorded(t, html);
 	tp_page_words_put(t->words, html);

@@ -3,7 +3,23 @@
 // page_timeline.js - a step of a rank: its threads and streams, a row a depth; zoomed and moved by wheel,
 // pointer and keys, searched, and what a span is in words
 
-const SPAN_ROW = 16, LANE_HEAD = 20, LANE_GAP = 6, SCALE_ROOM = 22, CLICK_MOST = 4, ARROWS_MOST = 300;
+const SPAN_ROW = 16, LANE_HEAD = 20, LANE_GAP = 6, SCALE_ROOM = 22, CLICK_MOST = 4, ARROWS_MOST = 300, LABEL_LEAST = 24;
+
+// The first span of a row that ends behind that share of the step.
+function firstAfter(row, share)
+{
+	let low = 0, high = row.length;
+
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (row[middle].end <= share)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 class Timeline {
 	// pick(span): one was clicked; null: none
@@ -79,28 +95,39 @@ class Timeline {
 		for (const lane of this.lanes) {
 			pen.fillStyle = this.ink;
 			pen.fillText(lane.title, 2, lane.y - 5);
-			for (const its of lane.spans)
-				this.drawSpan(pen, its, lane);
+			for (const row of lane.inRow)
+				this.drawRow(pen, row, lane);
 		}
 		this.drawArrows(pen);
 	}
 
-	drawSpan(pen, its, lane)
+	// Those that are in sight; of several in one pixel the first.
+	drawRow(pen, row, lane)
 	{
-		const [x, w] = this.extent(its), y = lane.y + its.row * SPAN_ROW;
+		let painted = -1;
 
-		if (x + w < 0 || x > this.width)
-			return;
-		const left = Math.max(x, 0), right = Math.min(x + w, this.width), isFound = this.isFound(its);
+		for (let i = firstAfter(row, this.from); i < row.length && row[i].begin < this.to; i++) {
+			const its = row[i], [x, w] = this.extent(its), right = x + Math.max(w, 1);
 
-		pen.globalAlpha = this.words && !isFound ? 0.25 : 1;
+			if (right <= painted + 0.5 && its !== this.picked && !its.isFound)
+				continue;
+			painted = right;
+			this.drawSpan(pen, its, lane, x, w);
+		}
+	}
+
+	drawSpan(pen, its, lane, x, w)
+	{
+		const left = Math.max(x, 0), right = Math.min(x + w, this.width), y = lane.y + its.row * SPAN_ROW;
+
+		pen.globalAlpha = this.words && !its.isFound ? 0.25 : 1;
 		pen.fillStyle = its.colour;
 		pen.fillRect(left, y, Math.max(1, right - left - (w > 3 ? 0.5 : 0)), SPAN_ROW - 1);
-		if (right - left > 24) {
+		if (right - left > LABEL_LEAST) {
 			pen.fillStyle = '#101418';
 			pen.fillText(this.label(pen, its, right - left - 6), left + 3, y + 12);
 		}
-		if (its === this.picked || (this.words && isFound)) {
+		if (its === this.picked || its.isFound) {
 			pen.strokeStyle = its === this.picked ? this.ink : '#d0006f';
 			pen.lineWidth = its === this.picked ? 2 : 1;
 			pen.strokeRect(left + 0.5, y + 0.5, Math.max(1, right - left - 1), SPAN_ROW - 2);
@@ -111,16 +138,19 @@ class Timeline {
 	// As much of its name as there is room for, with an ellipsis where it is cut.
 	label(pen, its, room)
 	{
-		const text = its.n > 1 ? `${showCount(its.n)} x, ${its.name}` : its.name, whole = pen.measureText(text).width;
-		let n = text.length, cut = text;
+		if (its.text === undefined) {
+			its.text = its.n > 1 ? `${showCount(its.n)} x, ${its.name}` : its.name;
+			its.textWidth = pen.measureText(its.text).width;
+		}
+		if (its.textWidth <= room)
+			return its.text;
+		for (let n = Math.floor(its.text.length * room / its.textWidth); n > 1; n--) {
+			const cut = `${its.text.slice(0, n)}\u2026`;
 
-		if (whole > room)
-			for (n = Math.floor(n * room / whole); n > 0; n--) {
-				cut = `${text.slice(0, n)}\u2026`;
-				if (pen.measureText(cut).width <= room)
-					break;
-			}
-		return n < 2 ? '' : cut;
+			if (pen.measureText(cut).width <= room)
+				return cut;
+		}
+		return '';
 	}
 
 	drawScale(pen)
@@ -298,24 +328,21 @@ class Timeline {
 		this.drawSoon();
 	}
 
-	isFound(span)
-	{
-		return this.words !== '' && span.name.toLowerCase().includes(this.words);
-	}
-
 	// Marks what has the words in its name; returns how many spans have.
 	search(words)
 	{
 		this.words = words.trim().toLowerCase();
 		this.found = -1;
+		for (const its of this.spans)
+			its.isFound = this.words !== '' && its.name.toLowerCase().includes(this.words);
 		this.drawSoon();
-		return this.spans.filter((its) => this.isFound(its)).length;
+		return this.spans.filter((its) => its.isFound).length;
 	}
 
 	// The next one of those found is chosen, and shown if it is outside.
 	next()
 	{
-		const all = this.spans.filter((its) => this.isFound(its)).sort((a, b) => a.begin - b.begin);
+		const all = this.spans.filter((its) => its.isFound).sort((a, b) => a.begin - b.begin);
 
 		if (!all.length)
 			return;

@@ -66,7 +66,7 @@ class TimelineView {
 		panel.append(this.strip.element, el('div', {class: 'tools'}, this.search, this.count), kindLegend(this.data),
 			this.body, this.detail, el('p', {class: 'help'}, 'Drag moves; w and s, + and - or Ctrl and the wheel zoom; ' +
 				'a and d, the arrows or the wheel sideways move; 0 shows all; a double click shows one span, a click ' +
-				'what is known of it. Spans too short for the picture are drawn as one. The slowest and the median step ' +
+				'what is known of it. The slowest and the median step ' +
 				`have the most detail.${each ? ' Of the others every few steps one is in the page.' : ''}`));
 		this.show(this.data.steps.find((step) => step.why === 'slowest') || this.data.steps[0]);
 	}
@@ -80,10 +80,18 @@ class TimelineView {
 			this.detail.replaceChildren(...(span ? [spanCard(this.data, step, span)] : [])));
 		this.body.replaceChildren(el('p', {class: 'which'}, `${names[step.proc]}, step ${showCount(step.step)}` +
 			(step.why ? ` (${step.why} of its recorded steps)` : '') +
-			`: ${showNs(step.time_ns)}, ${showCount(step.events)} spans`), this.timeline.element);
+			`: ${showNs(step.time_ns)}, ${showCount(step.events)} spans` + this.merged(step)), this.timeline.element);
 		this.detail.replaceChildren();
 		this.strip.select(this.strip.its.cells.find((cell) => cell.its === step));
 		this.find();
+	}
+
+	// From which length on spans are what they were.
+	merged(step)
+	{
+		return this.timeline.spans.some((its) => its.n > 1)
+			? `; those shorter than ${showNs(Math.round(step.fine * step.time_ns / this.data.slots))} that follow ` +
+			  'each other are drawn as one' : '';
 	}
 
 	find()

@@ -33,14 +33,15 @@ struct set {
 	uint32_t n_used, cap_used;
 };
 
-enum lane_kind { LANE_THREAD, LANE_ASYNC, LANE_COLLECTIVES, LANE_STREAM };
-static const char *const lane_names[] = {"thread", "async", "collectives", "stream"};
+static const char *const lane_names[] = {
+	[TP_LANE_THREAD] = "thread", [TP_LANE_ASYNC] = "async", [TP_LANE_COLL] = "collectives",
+	[TP_LANE_QUEUE] = "stream",
+};
 
 struct lane {
-	enum lane_kind kind;
+	enum tp_step_lane sort;
 	const struct tp_proc *proc;
-	const struct tp_thread *thread;	/* of none for collectives and streams */
-	const struct tp_queue *queue;	/* of streams */
+	const void *of;		/* the thread, stream or process that it is of */
 };
 
 struct tp_page_words {
@@ -130,43 +131,19 @@ bool tp_page_words_is_incomplete(const struct tp_page_words *words)
 
 /* ---- while events come ---- */
 
-static uint32_t find_lane(struct tp_page_words *words, const struct lane *lane)
+uint32_t tp_page_words_lane(struct tp_page_words *words, const struct tp_proc *proc, enum tp_step_lane sort,
+			    const void *of)
 {
 	for (uint32_t i = 0; i < words->n_lanes; i++)
-		if (words->lane[i].proc == lane->proc && words->lane[i].kind == lane->kind &&
-		    words->lane[i].thread == lane->thread && words->lane[i].queue == lane->queue)
+		if (words->lane[i].of == of && words->lane[i].sort == sort)
 			return i;
 	if (!tp_grow(&words->lane, &words->cap_lanes, (uint64_t)words->n_lanes + 1,
 		     sizeof(*words->lane))) {
 		words->is_incomplete = true;
 		return 0;
 	}
-	words->lane[words->n_lanes] = *lane;
+	words->lane[words->n_lanes] = (struct lane){sort, proc, of};
 	return words->n_lanes++;
-}
-
-uint32_t tp_page_words_thread(struct tp_page_words *words, const struct tp_proc *proc,
-			      const struct tp_thread *thread)
-{
-	return find_lane(words, &(struct lane){.kind = LANE_THREAD, .proc = proc, .thread = thread});
-}
-
-uint32_t tp_page_words_lane(struct tp_page_words *words, const struct tp_event *event,
-			    bool is_communication, bool *may_cross)
-{
-	struct lane lane = {.kind = LANE_THREAD, .proc = event->proc};
-
-	if (event->queue) {
-		lane.kind = LANE_STREAM;
-		lane.queue = event->queue;
-	} else if (is_communication) {
-		lane.kind = LANE_COLLECTIVES;
-	} else {
-		lane.kind = tp_kind_is_async(event->kind, event->flags) ? LANE_ASYNC : LANE_THREAD;
-		lane.thread = event->thread;
-	}
-	*may_cross = lane.kind == LANE_ASYNC || lane.kind == LANE_COLLECTIVES;
-	return find_lane(words, &lane);
 }
 
 uint32_t tp_page_words_name(struct tp_page_words *words, const struct tp_string *name, char kind)
@@ -206,31 +183,35 @@ void tp_page_words_use(struct tp_page_words *words, struct tp_page_spans *spans)
 	}
 }
 
-static void put_lanes(const struct tp_page_words *words, struct tp_html *html)
+static void put_lane(const struct lane *lane, struct tp_html *html)
 {
+	const struct tp_queue *queue = lane->sort == TP_LANE_QUEUE ? lane->of : NULL;
+	const struct tp_thread *thread =
+		lane->sort == TP_LANE_THREAD || lane->sort == TP_LANE_ASYNC ? lane->of : NULL;
 	char title[TP_TITLE_MAX], label[64];
 
-	tp_html_open(html, "lanes", '[');
-	for (uint32_t i = 0; i < words->n_lanes; i++) {
-		const struct lane *lane = &words->lane[i];
+	if (queue)
+		tp_title_stream(title, lane->proc, queue, 0, false);
+	else
+		snprintf(title, sizeof(title), "%.64s%s", thread ? tp_label_thread(label, thread) : "collectives",
+			 lane->sort == TP_LANE_ASYNC ? ", asynchronous" : "");
+	tp_html_open(html, NULL, '{');
+	tp_html_text(html, "title", title);
+	tp_html_text(html, "kind", lane_names[lane->sort]);
+	if (queue)
+		tp_html_integer(html, "device", queue->device);
+	if (lane->proc->worker)
+		tp_html_integer(html, "worker", lane->proc->worker);
+	if (thread && thread->is_main)
+		tp_html_integer(html, "is_main", 1);
+	tp_html_close(html, '}');
+}
 
-		if (lane->kind == LANE_STREAM)
-			tp_title_stream(title, lane->proc, lane->queue, 0, false);
-		else
-			snprintf(title, sizeof(title), "%.64s%s", lane->thread
-				 ? tp_label_thread(label, lane->thread) : "collectives",
-				 lane->kind == LANE_ASYNC ? ", asynchronous" : "");
-		tp_html_open(html, NULL, '{');
-		tp_html_text(html, "title", title);
-		tp_html_text(html, "kind", lane_names[lane->kind]);
-		if (lane->queue)
-			tp_html_integer(html, "device", lane->queue->device);
-		if (lane->proc->worker)
-			tp_html_integer(html, "worker", lane->proc->worker);
-		if (lane->thread && lane->thread->is_main)
-			tp_html_integer(html, "is_main", 1);
-		tp_html_close(html, '}');
-	}
+static void put_lanes(const struct tp_page_words *words, struct tp_html *html)
+{
+	tp_html_open(html, "lanes", '[');
+	for (uint32_t i = 0; i < words->n_lanes; i++)
+		put_lane(&words->lane[i], html);
 	tp_html_close(html, ']');
 }
 

@@ -8,7 +8,8 @@
 #ifndef TP_MERGE_PAGE_WORDS_H
 #define TP_MERGE_PAGE_WORDS_H
 
-#include "merge/facts/time/launches.h"
+#include "merge/facts/program/step_timeline.h"
+#include "merge/model/fact.h"
 #include "merge/page/page_spans.h"
 
 struct tp_page_words;
@@ -17,18 +18,15 @@ struct tp_page_words;
 struct tp_page_words *tp_page_words_new(struct tp_facts *facts);
 void tp_page_words_free(struct tp_page_words *words);	/* NULL: nothing */
 
-/* The lane of a thread; that of an event, which may be one where spans cross: of collectives, of what
- * else is asynchronous, or a stream's, whose spans do not. */
-uint32_t tp_page_words_thread(struct tp_page_words *words, const struct tp_proc *proc,
-			      const struct tp_thread *thread);
-uint32_t tp_page_words_lane(struct tp_page_words *words, const struct tp_event *event,
-			    bool is_communication, bool *may_cross);
+/* The number of a lane; `of` of its sort: a process's collectives, a thread's, a stream's. */
+uint32_t tp_page_words_lane(struct tp_page_words *words, const struct tp_proc *proc, enum tp_step_lane sort,
+			    const void *of);
 /* kind: a letter, page_timeline.c's. */
 uint32_t tp_page_words_name(struct tp_page_words *words, const struct tp_string *name, char kind);
 /* Stack, module and shapes of what happened on the host; 0: nothing is known. While the event is given. */
 uint32_t tp_page_words_detail(struct tp_page_words *words, const struct tp_event *event);
 
-/* The words and details of ended spans will be written, and get the numbers that they have there. */
+/* The words and details of ended spans get the numbers by which they will be written; others never are. */
 void tp_page_words_use(struct tp_page_words *words, struct tp_page_spans *spans);
 /* Those used, into an open object: lanes, names, kinds, details and what these name. */
 void tp_page_words_put(struct tp_page_words *words, struct tp_html *html);

@@ -11,20 +11,13 @@
 
 #include "merge/facts/time/habits.h"
 #include "merge/facts/time/names.h"
-#include "merge/facts/time/recorded.h"
 #include "merge/kit/grow.h"
-#include "merge/kit/list.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
 #include "runtime/trace/kinds.h"
 
 /* ---- which step ---- */
-
-static bool is_asked(const char *steps, uint64_t index)
-{
-	return !steps || tp_list_has(steps, index);
-}
 
 static void add_step(struct tp_excerpt *excerpt, const struct tp_step_row *row, uint32_t n_of)
 {
@@ -43,10 +36,10 @@ static void choose(struct tp_excerpt *excerpt, const char *steps)
 	for (uint32_t i = 0; i < run->n_steps; i++) {
 		const struct tp_step_row *row = &run->step[i];
 
-		if (row->dur_ns <= 0 || !is_asked(steps, row->index) || !tp_is_recorded(run, row))
+		if (!tp_step_has_timeline(run, row, steps))
 			continue;
 		n++;
-		if (!slowest || row->dur_ns > slowest->dur_ns)
+		if (!slowest || tp_step_compare_slow(&row, &slowest) < 0)
 			slowest = row;
 	}
 	excerpt->is_first = !slowest;
@@ -56,8 +49,8 @@ static void choose(struct tp_excerpt *excerpt, const char *steps)
 	for (uint32_t i = 0; run->is_selection && i < run->n_steps; i++) {
 		const struct tp_step_row *row = &run->step[i];
 
-		if (row->index == slowest->index && row->proc != slowest->proc && row->dur_ns > 0 &&
-		    excerpt->n_steps < TP_EXCERPT_STEPS && tp_is_recorded(run, row))
+		if (row->index == slowest->index && row->proc != slowest->proc &&
+		    excerpt->n_steps < TP_EXCERPT_STEPS && tp_step_has_timeline(run, row, NULL))
 			add_step(excerpt, row, 0);
 	}
 }
@@ -93,16 +86,6 @@ static struct tp_excerpt_step *step_of(struct tp_excerpt *excerpt, const struct 
 
 /* ---- rows ---- */
 
-static enum tp_excerpt_lane lane_of(const struct tp_event *event)
-{
-	if (tp_kind_is_nccl(event->kind))
-		return TP_LANE_COLL;
-	if (tp_kind_is_async(event->kind, event->flags))
-		return TP_LANE_ASYNC;
-	return event->queue && event->kind != TP_REC_CALL && event->kind != TP_REC_OVERHEAD ?
-		TP_LANE_QUEUE : TP_LANE_THREAD;
-}
-
 /* NULL: too many, or out of memory. */
 static struct tp_excerpt_row *add_row(struct tp_excerpt *excerpt,
 				      const struct tp_excerpt_step *step,
@@ -123,7 +106,7 @@ static struct tp_excerpt_row *add_row(struct tp_excerpt *excerpt,
 		.end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
 		.outer = TP_EXCERPT_NONE, .id = excerpt->n_rows, .kind = event->kind,
 		.flags = event->flags, .step = (uint8_t)(step - excerpt->step),
-		.lane = (uint8_t)lane_of(event),
+		.lane = (uint8_t)tp_step_lane_of(event),
 	};
 	if (row->lane == TP_LANE_QUEUE)
 		row->queue = event->queue;
@@ -214,7 +197,7 @@ static void take_event(void *state, const struct tp_event *event)
 	/* What a thread is in was told before the step. */
 	if (tp_kind_is_stack(event->kind))
 		tp_facts_event(excerpt->facts, event);
-	if (!step)
+	if (!step || !tp_step_draws(event))
 		return;
 	is_here = tp_excerpt_is_in(step, event->begin_ns, event->end_ns);
 	switch (event->kind) {
@@ -238,11 +221,11 @@ static void take_event(void *state, const struct tp_event *event)
 			take_call(excerpt, step, event);
 		break;
 	case TP_REC_SYNC:
-		if (event->queue && is_here)
+		if (is_here)
 			take_work(excerpt, event, tp_launches_find(excerpt->launches, event));
 		break;
 	default:
-		if (tp_device_is_work(event) && event->end_ns > step->begin_ns &&
+		if (event->end_ns > step->begin_ns &&
 		    tp_sub(event->begin_ns, step->end_ns) < TP_LAUNCHES_KEPT_NS)
 			tp_facts_event(excerpt->facts, event);
 		break;

@@ -13,18 +13,12 @@
 #define TP_MERGE_EXCERPT_H
 
 #include "merge/facts/origin/module_origin.h"
+#include "merge/facts/program/step_timeline.h"
 
 enum {
 	TP_EXCERPT_STEPS = 8,		/* of as many processes */
 	TP_EXCERPT_MOST = 1 << 19,	/* events kept, of all of them */
 	TP_EXCERPT_NONE = UINT32_MAX,	/* no row */
-};
-
-enum tp_excerpt_lane {		/* in the order in which they are shown */
-	TP_LANE_THREAD,
-	TP_LANE_ASYNC,		/* of a process: what may cross */
-	TP_LANE_COLL,		/* the same: collectives and their transfers, as NCCL sees them */
-	TP_LANE_QUEUE,		/* a stream of a device */
 };
 
 struct tp_excerpt_step {
@@ -48,7 +42,7 @@ struct tp_excerpt_row {
 	uint32_t correlation;		/* 0: none */
 	uint32_t stack, path;		/* of tp_origins */
 	uint32_t id;			/* the order in which they came: excerpt.c's */
-	uint8_t step, lane;
+	uint8_t step, lane;		/* lane: enum tp_step_lane */
 	uint8_t kind, flags;		/* of the event; a call of a module has kind NNMODULE */
 	bool is_backward;
 };

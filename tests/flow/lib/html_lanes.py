@@ -21,19 +21,23 @@ def numbers(text):
             value = shift = 0
 
 
-def rows(text):
-    """Lane, row, and the spans of each row: begin, end, word."""
+def rows(text, slots_a_ns):
+    """Lane, row, and the spans of each row: begin, end, word (merge/page/page_spans.h)."""
     it = numbers(text)
     for lane in it:
-        row, n, end, spans = next(it), next(it), 0, []
+        row, n, begin, spans = next(it), next(it), 0, []
         for _ in range(n):
-            begin = end + next(it)
-            end = begin + next(it)
-            spans.append((begin, end, next(it)))
-            for _ in range(3):  # how many, the longest, where it comes from
-                next(it)
-            if next(it):  # the lane of what launched it, and when
-                next(it)
+            begin += next(it)
+            head = next(it)
+            slots = next(it) if head & 1 else None
+            if head & 1:
+                next(it)  # how many
+            longest = next(it)
+            next(it)  # where it comes from
+            if head & 2:  # the lane of what launched it, and when
+                next(it), next(it)
+            end = begin + (max(1, longest * slots_a_ns) if slots is None else slots)
+            spans.append((begin, end, head >> 2))
         yield lane, row, spans
 
 
@@ -46,7 +50,7 @@ def main(page, lane, name, kind, steps):
     found = 0
     for step in data["steps"]:
         hits = 0
-        for at, _, spans in rows(step["spans"]):
+        for at, _, spans in rows(step["spans"], data["slots"] / step["time_ns"]):
             # In one row nothing crosses, but for what the slots round.
             for one, other in zip(spans, spans[1:]):
                 assert one[1] <= other[0] + 1, (one, other)
