@@ -114,11 +114,12 @@ class Page {
 
 	showHead()
 	{
-		const run = load('run'), name = run.program || run.path;
+		// A program's path is long: its last part says as much.
+		const run = load('run'), name = (run.program || run.path).replace(/^\/\S*\/(?=[^/\s]+$)/, '');
 		const facts = [run.host, `${run.procs.length} process${run.procs.length === 1 ? '' : 'es'}`,
 			       `${showCount(run.events)} events`,
 			       run.real_ms > 0 ? new Date(run.real_ms).toISOString().slice(0, 16).replace('T', ' ') + ' UTC' : null,
-			       run.path];
+			       run.program && run.program !== name ? run.program : null, run.path];
 
 		document.title = `${name} - trainprof`;
 		document.getElementById('program').textContent = name;

@@ -26,19 +26,30 @@ function pointsOf(curve)
 	return points;
 }
 
-// Between two windows of a process nothing is known: what came before ends with its window. A point
-// stands where its slot begins: up to `width_ns` before what is in it.
+// A value holds until the next one, for it is recorded when it changes; between two windows of a process
+// nothing is known: what came before ends with its window. A point stands where its slot begins: up to
+// `width_ns` before what is in it.
 function withGaps(points, windows, width_ns)
 {
 	const result = [];
+	const holdTo = (ns) => {
+		const last = result[result.length - 1];
+
+		if (last && last[0] < ns)
+			result.push([ns, last[1]]);
+	};
 	let next = 1;
 
 	for (const point of points) {
 		for (; next < windows.length && windows[next][1] <= point[0] + width_ns; next++)
-			if (result.length && windows[next - 1][2] < windows[next][1])
-				result.push([Math.max(windows[next - 1][2], result[result.length - 1][0]) + 1, null]);
+			if (result.length && windows[next - 1][2] < windows[next][1]) {
+				holdTo(windows[next - 1][2]);
+				result.push([result[result.length - 1][0] + 1, null]);
+			}
 		result.push(point);
 	}
+	if (windows.length)
+		holdTo(windows[next - 1][2]);
 	return result;
 }
 
@@ -60,7 +71,7 @@ function curvesChart(curves, title, zoom, range)
 
 	return new Curves(curves.map((its, i) => ({
 		label: (several ? `${names[its.proc]}: ` : '') + curveName(its), colour: colour(i),
-		points: withGaps(pointsOf(its), windowsOf(its.proc), its.width_ns),
+		points: curvePoints(its),
 	})), {title, x: 'ns', y: curves[0].kind === 'counter' ? curves[0].unit : 'B', zoom, steps: true, range});
 }
 
@@ -138,13 +149,18 @@ function groupOf(curve)
 	return curve.name === 'virtual' ? 'Addresses of the process' : 'Memory of the process';
 }
 
+function curvePoints(curve)
+{
+	return withGaps(pointsOf(curve), windowsOf(curve.proc), curve.width_ns);
+}
+
 // From the first to the last time that any of the curves has.
 function rangeOf(curves)
 {
 	const range = [Infinity, -Infinity];
 
 	for (const its of curves) {
-		const points = pointsOf(its);
+		const points = curvePoints(its);
 
 		if (!points.length)
 			continue;

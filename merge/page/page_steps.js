@@ -36,6 +36,7 @@ function buildSteps(panel)
 	const draw = (proc) => {
 		const procs = all.filter((its) => proc === '' || its.proc === Number(proc)), charts = [];
 		const per = Math.max(...procs.map((its) => its.per)), numbers = procs.flatMap((its) => its.step);
+		const marks = recordedOf(procs), isWhole = procs[0].phase.every((phase) => phase === PHASE_ACTIVE);
 		const range = [numbers.reduce((a, b) => Math.min(a, b), Infinity),
 			numbers.reduce((a, b) => Math.max(a, b), -Infinity)];
 		const zoom = (to) => {
@@ -47,9 +48,9 @@ function buildSteps(panel)
 			charts.push(new Curves(procs.slice(0, 64).map((its, i) => ({
 				label: names[its.proc], colour: colour(i), points: its.step.map((step, k) => [step, its[field][k]]),
 			})), {title: `Every step of the run: ${title}` + (per > 1 ? `, the slowest of ${per} each` : ''),
-			      x: 'step', y: unit, marks: recordedOf(procs), zoom, range}));
-		body.replaceChildren(...charts.map((chart) => chart.element),
-			el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
+			      x: 'step', y: unit, marks: isWhole ? [] : marks, zoom, range}));
+		body.replaceChildren(...charts.map((chart) => chart.element), isWhole ? ''
+			: el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
 	};
 
 	if (figures.length) {

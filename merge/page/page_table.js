@@ -37,9 +37,11 @@ function addFigure(cell, text)
 }
 
 class Table {
-	constructor(table, title)
+	// link(name): where a row's name leads, null: nowhere; may be missing
+	constructor(table, title, link)
 	{
 		this.table = table;
+		this.link = link;
 		// Bars are for terminals: here each share has one behind it.
 		this.shown = table.columns.map((_, c) => c).filter((c) => table.columns[c].unit !== 'bar' && this.isOfUse(c));
 		this.outermost = table.depths ? Math.min(...table.depths) : 0;
@@ -99,7 +101,7 @@ class Table {
 	buildHead(c)
 	{
 		const column = this.table.columns[c];
-		const head = el('th', {scope: 'col', class: column.right ? 'right' : null, title: column.help || null});
+		const head = el('th', {scope: 'col', class: column.right ? 'right' : column.tree ? 'rest' : null, title: column.help || null});
 
 		if (column.title)
 			head.append(el('button', {type: 'button', onclick: () => this.sort(c)},
@@ -151,13 +153,39 @@ class Table {
 			cell.classList.add('tree');
 			cell.style.setProperty('--depth', this.table.depths[i] - this.outermost);
 		}
-		if (value.length > CUT_FROM) {
-			cell.title = value;
-			cell.append(el('span', {class: /->/.test(value) || value.split(' ').some((word) => word.length > CUT_FROM / 2) ? 'cut' : 'words'}, value));
-		} else {
-			cell.textContent = value;
-		}
+		this.addText(cell, value, c === this.shown[0] && this.link ? this.link(value) : null);
 		return cell;
+	}
+
+	addText(cell, text, href)
+	{
+		const inside = href ? el('a', {href, title: 'In the timeline'}, text) : text;
+
+		if (text.length > CUT_FROM) {
+			cell.title = text;
+			cell.append(el('span', {class: /->/.test(text) || text.split(' ').some((word) => word.length > CUT_FROM / 2)
+				? 'cut' : 'words'}, inside));
+		} else {
+			cell.append(inside);
+		}
+	}
+
+	// The row of that name: found, marked, and in sight.
+	showName(name)
+	{
+		if (this.search)
+			this.search.value = name;
+		this.words = this.search ? name.toLowerCase() : '';
+		this.isWhole = true;
+		this.update();
+		const row = [...this.body.children].find((its) => its.firstElementChild.textContent === name);
+
+		if (!row)
+			return;
+		row.classList.add('found');
+		row.tabIndex = -1;
+		row.scrollIntoView({block: 'center'});
+		row.focus({preventScroll: true});
 	}
 
 	update()

@@ -34,8 +34,9 @@ class Timeline {
 		this.from = 0;
 		this.to = 1;
 		this.words = '';
-		this.canvas = el('canvas', {tabindex: '0', role: 'img', 'aria-label':
-			`Timeline of step ${step.step}: w and s or + and - zoom, a and d or the arrows move, 0 shows all`,
+		this.canvas = el('canvas', {tabindex: '0', role: 'application', 'aria-label':
+			`Timeline of step ${step.step}: w and s or + and - zoom, a and d or the arrows move, 0 shows all; up, down, ` +
+			'comma and full stop go from span to span',
 			onwheel: (event) => this.wheel(event), onkeydown: (event) => this.key(event),
 			onpointerdown: (event) => this.hold(event), onpointermove: (event) => this.move(event),
 			onpointerup: (event) => this.release(event), ondblclick: (event) => this.zoomTo(this.atEvent(event)),
@@ -354,13 +355,35 @@ class Timeline {
 		this.choose(span);
 	}
 
+	// To the span around the chosen one, inside or below it (up, down), or beside it (left, right); the first of all.
+	walk(rows, columns)
+	{
+		const its = this.picked, lane = its && this.laneAt.get(its.lane);
+
+		if (!its) {
+			this.choose(this.lanes[0].spans[0]);
+			return;
+		}
+		const all = this.lanes.flatMap((one) => one.inRow), row = lane.inRow[its.row];
+		const to = rows ? all[all.indexOf(row) + rows] : row, at = to ? firstAfter(to, its.begin) : 0;
+		const span = to && (rows ? to[Math.min(at, to.length - 1)] : to[row.indexOf(its) + columns]);
+
+		if (!span)
+			return;
+		if (span.begin < this.from || span.end > this.to)
+			this.show(span.begin - (this.to - this.from) / 2, span.begin + (this.to - this.from) / 2);
+		this.choose(span);
+	}
+
 	key(event)
 	{
 		const act = {'+': () => this.zoom(0.5, 0.5), '=': () => this.zoom(0.5, 0.5), w: () => this.zoom(0.5, 0.5),
 			     '-': () => this.zoom(2, 0.5), s: () => this.zoom(2, 0.5),
 			     '0': () => this.show(0, 1), Escape: () => this.show(0, 1),
 			     ArrowLeft: () => this.pan(-0.25), a: () => this.pan(-0.25),
-			     ArrowRight: () => this.pan(0.25), d: () => this.pan(0.25), n: () => this.next()}[event.key];
+			     ArrowRight: () => this.pan(0.25), d: () => this.pan(0.25), n: () => this.next(),
+			     ArrowUp: () => this.walk(-1, 0), ArrowDown: () => this.walk(1, 0),
+			     ',': () => this.walk(0, -1), '.': () => this.walk(0, 1)}[event.key];
 
 		if (!act || event.ctrlKey || event.metaKey || event.altKey)
 			return;

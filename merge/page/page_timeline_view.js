@@ -3,6 +3,8 @@
 // page_timeline_view.js - what stands in the view of the timeline: all recorded steps to choose from, the one
 // that is shown, and what was clicked in it
 
+const STEPS_SEARCHED = 64;	// for a name
+
 // All steps of the page, coloured by duration; a click shows one.
 function stepStrip(data, go)
 {
@@ -34,8 +36,7 @@ function spanCard(data, step, span)
 				step.time_ns))} before it ran`),
 			item('module', module), item('shapes', shapes),
 			item('called from', stack.length ? el('span', {}, stack.map((line) => el('span', {class: 'line'}, line))) : null)),
-		hasRow(tab, span.name) ? el('button', {type: 'button', class: 'small', onclick: () => showRow(tab, span.name)},
-			'Its row in the table') : null);
+		hasRow(tab, span.name) ? el('a', {href: `#${tab}/${encodeURIComponent(span.name)}`}, 'Its row in the table') : null);
 }
 
 // A legend entry for each kind that the run has: from its lightest to its darkest shade.
@@ -63,12 +64,13 @@ class TimelineView {
 		this.strip = stepStrip(this.data, ({its}) => this.show(its));
 		const each = this.data.recorded.reduce((all, n) => all + n, 0) > this.data.steps.length;
 
-		panel.append(this.strip.element, el('div', {class: 'tools'}, this.search, this.count), kindLegend(this.data),
+		panel.append(this.strip.element, el('div', {class: 'tools'}, this.search, this.count, kindLegend(this.data)),
 			this.body, this.detail, el('p', {class: 'help'}, 'Drag moves; w and s, + and - or Ctrl and the wheel zoom; ' +
 				'a and d, the arrows or the wheel sideways move; 0 shows all; a double click shows one span, a click ' +
-				'what is known of it. The slowest and the median step ' +
+				'what is known of it, as do up, down, comma and full stop for the span beside it. ' +
+				'The slowest and the median step ' +
 				`have the most detail.${each ? ' Of the others every few steps one is in the page.' : ''}`));
-		this.show(this.data.steps.find((step) => step.why === 'slowest') || this.data.steps[0]);
+		this.show([...this.data.steps].sort((a, b) => b.time_ns - a.time_ns)[0]);
 	}
 
 	show(step)
@@ -80,7 +82,7 @@ class TimelineView {
 			this.detail.replaceChildren(...(span ? [spanCard(this.data, step, span)] : [])));
 		this.body.replaceChildren(el('p', {class: 'which'}, `${names[step.proc]}, step ${showCount(step.step)}` +
 			(step.why ? ` (${step.why} of its recorded steps)` : '') +
-			`: ${showNs(step.time_ns)}, ${showCount(step.events)} spans` + this.merged(step)), this.timeline.element);
+			`: ${showNs(step.time_ns)}, ${showCount(step.events)} spans`), this.merged(step), this.timeline.element);
 		this.detail.replaceChildren();
 		this.strip.select(this.strip.its.cells.find((cell) => cell.its === step));
 		this.find();
@@ -89,9 +91,10 @@ class TimelineView {
 	// From which length on spans are what they were.
 	merged(step)
 	{
+		const ns = Math.round(step.fine * step.time_ns / this.data.slots);
+
 		return this.timeline.spans.some((its) => its.n > 1)
-			? `; those shorter than ${showNs(Math.round(step.fine * step.time_ns / this.data.slots))} that follow ` +
-			  'each other are drawn as one' : '';
+			? el('p', {class: 'help'}, `Spans shorter than ${showNs(ns)} that follow each other are drawn as one.`) : '';
 	}
 
 	find()
@@ -99,6 +102,21 @@ class TimelineView {
 		const n = this.timeline.search(this.search.value);
 
 		this.count.textContent = this.search.value.trim() ? `${showCount(n)} found; Enter goes to the next` : '';
+	}
+
+	// A span of that name: in the step that is shown or the first that has one, the best known ones first.
+	goTo(name)
+	{
+		const {data} = this, others = [...data.steps].sort((a, b) => (b.why !== '') - (a.why !== '')).slice(0, STEPS_SEARCHED);
+		const step = [this.step, ...others].find((its) => decodeSpans(data, its).some((span) => span.name === name));
+
+		if (step && step !== this.step)
+			this.show(step);
+		this.search.value = name;
+		this.find();
+		this.timeline.next();
+		this.timeline.canvas.scrollIntoView({block: 'center'});
+		this.timeline.canvas.focus({preventScroll: true});
 	}
 
 	// The step of a process, or the nearest that the page has.
@@ -112,10 +130,10 @@ class TimelineView {
 	}
 }
 
-// The builder of the tab; what it returns is told of "#timeline/PROCESS/STEP".
+// The builder of the tab; what it returns is told of "#timeline/PROCESS/STEP" and "#timeline/find/NAME".
 function buildTimeline(panel)
 {
 	const view = panel.timeline = new TimelineView(panel);
 
-	return ([proc, step]) => view.go(Number(proc), Number(step));
+	return ([proc, what]) => proc === 'find' ? view.goTo(decodeURIComponent(what)) : view.go(Number(proc), Number(what));
 }

@@ -38,12 +38,12 @@ function addItem(parent, block)
 		    el('dd', {class: block.style}, el('span', {class: 'line'}, withTabs(block.text))));
 }
 
-// Into `parent`; tables made go to `tables`.
-function addBlocks(parent, blocks, title, tables)
+// Into `parent`; tables made go to `tables`; link: as of Table.
+function addBlocks(parent, blocks, title, tables, link)
 {
 	for (const block of blocks) {
 		if (block.rows) {
-			const table = new Table(block, title);
+			const table = new Table(block, title, link);
 
 			tables.push(table);
 			parent.append(FOLDED.has(block.name)
@@ -59,11 +59,11 @@ function addBlocks(parent, blocks, title, tables)
 	}
 }
 
-function section(its, tables, className)
+function section(its, tables, className, link)
 {
 	const element = el('section', {class: className}, its.title ? el('h2', {}, its.title) : null);
 
-	addBlocks(element, its.blocks, its.title, tables);
+	addBlocks(element, its.blocks, its.title, tables, link);
 	return element;
 }
 
@@ -227,7 +227,15 @@ function topCard(table)
 		})), box);
 }
 
-// Views that are shown in two ways: a button for each.
+// Where a name of operators and kernels leads.
+function timelineLink()
+{
+	const timeline = load('timeline'), names = new Set(timeline ? timeline.names : []);
+
+	return (name) => names.has(name) ? `#timeline/find/${encodeURIComponent(name)}` : null;
+}
+
+// Views that are shown in two ways: a button for each. What it returns is told of "#operator/NAME".
 function buildRanked(panel, name)
 {
 	const views = viewsOf(name), first = views[0].blocks.find((block) => block.rows);
@@ -235,12 +243,14 @@ function buildRanked(panel, name)
 	// One that tells nothing more (no shapes were recorded, no stacks) is left out.
 	const ways = views.filter((view, i) => !i || view.blocks.some((block) => block.rows &&
 		block.columns.some((its, c) => !fields.has(its.field) && block.rows.some((row) => row[c] !== ''))));
-	const body = el('div');
+	const body = el('div'), link = timelineLink();
+	let tables;
 	const draw = (view) => {
-		const tables = [], table = view.blocks.find((block) => block.rows);
+		const table = view.blocks.find((block) => block.rows);
 
+		tables = [];
 		body.replaceChildren(...[table ? topCard(table) : null].filter(Boolean),
-			...sectionsOf(view).map((its) => section(its, tables)));
+			...sectionsOf(view).map((its) => section(its, tables, null, link)));
 	};
 
 	if (ways.length > 1) {
@@ -254,6 +264,7 @@ function buildRanked(panel, name)
 	}
 	draw(ways[0]);
 	panel.append(body);
+	return ([name]) => tables.length && tables[0].showName(decodeURIComponent(name));
 }
 
 // ---- the others ----
@@ -271,20 +282,6 @@ function hasRow(tab, name)
 	const table = tableOf(tab);
 
 	return Boolean(table) && table.rows.some((row) => row.includes(name));
-}
-
-// Goes to the tab, with its table searched for the name.
-function showRow(tab, name)
-{
-	location.hash = tab;
-	const search = document.querySelector(`#view-${tab} .table input[type=search]`);
-
-	if (search) {
-		search.value = name;
-		search.dispatchEvent(new Event('input'));
-		search.scrollIntoView({block: 'center'});
-		search.focus({preventScroll: true});
-	}
 }
 
 function buildBlocks(panel, name)

@@ -56,6 +56,9 @@ always()
 	is "$1: a span that is clicked" "$(sayings 'what was clicked')" true
 	is "$1: ... searched, and zoomed by the wheel" \
 		"$(sayings 'found in the step') $(sayings 'zoomed by the wheel')" 'true true'
+	is "$1: from a row to its span, and back" \
+		"$(sayings 'a row leads to its span') $(sayings 'a span leads to its row')" 'true true'
+	is "$1: from span to span by the keys" "$(sayings 'from span to span by keys')" true
 	is "$1: tables without the script" "$(sayings 'rows without the script')" true
 	is "$1: dark" "$(sayings dark)" 'rgb(15, 19, 24)'
 	is "$1: every view on paper" "$(sayings 'on paper')" true
@@ -97,7 +100,7 @@ else
 	skip "late: the memory curve zooms" "built without the chart library (make setup)"
 fi
 is "late: a curve ends with its window, and begins with the next one" \
-	"$(sayings 'gaps between windows')" '[[2,11]]'
+	"$(sayings 'gaps between windows')" '[[3,11]]'
 is "late: the map of ranks and steps" "$(sayings 'heat map cells')" 16
 is "late: a cell leads to its step" "$(sayings 'a cell leads to its step')" 'view-timeline rank 1, step 10'
 is "late: a flame graph of each rank" "$(sayings 'flame graph of one rank')" true

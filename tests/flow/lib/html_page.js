@@ -9,7 +9,8 @@
 // switches ranks, compares every table line of the texts (trainprof-merge -v VIEW) with the rows on
 // the page, and looks at it at three widths, in both themes, on paper and without its script
 // (html_looks.js). Pictures go to SHOTS-*.png. Prints a line "name: what was found" for each thing that
-// was looked at; the caller says what it should be. SHOTS `-`: only how soon it can be read.
+// was looked at; the caller says what it should be. SHOTS `-`: only how soon it can be read, and how long a frame
+// of the timeline takes while it is zoomed.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -218,6 +219,52 @@ async function timeline(page)
 	await page.screenshot(`${shots}-1280-clicked.png`);
 }
 
+// From an operator's row to the timeline, and back to its row; from span to span by the keys.
+async function links(page)
+{
+	await goTo(page, 'operator');
+	const name = await page.evaluate(`(() => { const a = ${PANEL}.querySelector('.table tbody a');
+		a.click(); return a.textContent; })()`);
+
+	await wait(300);
+	tell('a row leads to its span', await page.evaluate(`[${PANEL}.id,
+		${PANEL}.querySelector('.span h2').textContent].join(' ')`) === `view-timeline ${name}`);
+	await page.evaluate(`${PANEL}.querySelector('.span a').click()`);
+	await wait(300);
+	tell('a span leads to its row', await page.evaluate(`[${PANEL}.id, document.activeElement.className,
+		document.activeElement.firstElementChild.textContent].join(' ')`) === `view-operator found ${name}`);
+	await goTo(page, 'timeline');
+	await page.evaluate(`${PANEL}.querySelector('canvas').focus()`);
+	const seen = [];
+
+	for (const key of ['.', ',']) {
+		await page.key(key);
+		seen.push(await page.evaluate(`(() => { const its = ${looks.timelineView}.picked;
+			return [its.lane, its.row, its.begin].join(); })()`));
+	}
+	tell('from span to span by keys', seen[0] !== seen[1]);
+}
+
+// Milliseconds between frames while the timeline is zoomed in and out, the median and the 90th of 100.
+async function frames(page)
+{
+	await goTo(page, 'timeline');
+	tell('milliseconds a frame, p50 and p90, of spans', await page.evaluate(`new Promise((done) => {
+		const view = ${looks.timelineView}, times = [];
+		let last = performance.now();
+		const next = (now) => {
+			times.push(now - last);
+			last = now;
+			view.zoom(times.length % 40 < 20 ? 0.85 : 1 / 0.85, 0.3);
+			if (times.length < 104)
+				requestAnimationFrame(next);
+			else
+				done([...times.slice(4).sort((a, b) => a - b).filter((_, i) => i === 50 || i === 90)
+					.map((ms) => ms.toFixed(1)), view.spans.length].join(' '));
+		};
+		requestAnimationFrame(next); })`));
+}
+
 const theme = (page, name) => page.call('Emulation.setEmulatedMedia',
 	{features: [{name: 'prefers-color-scheme', value: name}]});
 
@@ -268,8 +315,10 @@ async function look(page)
 	await page.open(`file://${path.resolve(file)}`);
 	tell('ready', await page.until('document.documentElement.dataset.readyMs', 60));
 	tell('milliseconds to ready', await page.evaluate('document.documentElement.dataset.readyMs'));
-	if (shots === '-')
+	if (shots === '-') {
+		await frames(page);
 		return;
+	}
 	await byKeyboard(page);
 	for (const text of texts) {
 		const [view, name] = text.split('=');
@@ -284,6 +333,7 @@ async function look(page)
 	await charts(page);
 	tell('stops of the focus', await looks.tabOrder(page));
 	await timeline(page);
+	await links(page);
 	await otherSizes(page);
 	tell('hacked', await page.evaluate('String(window.hacked)'));
 	tell('elements that are not ours', await page.evaluate(
