@@ -4,12 +4,11 @@
  */
 #include "merge/model/label.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "merge/kit/show.h"
 #include "runtime/trace/ring_layout.h"
 
 const char *tp_label_proc(char buf[64], const struct tp_run *run,
@@ -52,43 +51,6 @@ bool tp_label_is_needed(const struct tp_run *run)
 	return n > 1;
 }
 
-/* "/home/me/./x/../train.py" is "/home/me/train.py": in place, for absolute paths. */
-static void normalise(char *path)
-{
-	char *to = path;
-
-	if (*path != '/')
-		return;
-	for (const char *from = path; *from;) {
-		size_t n = strcspn(++from, "/");
-
-		if (n == 2 && !memcmp(from, "..", 2)) {
-			while (to > path && *--to != '/')
-				;
-		} else if (n && !(n == 1 && *from == '.')) {
-			*to++ = '/';
-			memmove(to, from, n);
-			to += n;
-		}
-		from += n;
-	}
-	if (to == path)
-		*to++ = '/';
-	*to = 0;
-}
-
-/* The part of an absolute path below the working directory; all of it when it is elsewhere. */
-static const char *below_here(const char *path)
-{
-	char here[PATH_MAX];
-	size_t n;
-
-	if (!getcwd(here, sizeof(here)))
-		return path;
-	n = strlen(here);
-	return n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
-}
-
 const char *tp_label_program(char buf[400], const struct tp_proc *proc)
 {
 	const char *program = proc->program ? proc->program : "";
@@ -99,8 +61,7 @@ const char *tp_label_program(char buf[400], const struct tp_proc *proc)
 		snprintf(buf, 400, "-m %s", program + 7);
 	} else if (!strncmp(program, "file:", 5)) {
 		snprintf(buf, 400, "%s", program + 5);
-		normalise(buf);
-		return below_here(buf);
+		tp_show_paths(buf);
 	} else {
 		snprintf(buf, 400, "%s", !*program ? "?" : strncmp(program, "exec:", 5) ? program : program + 5);
 	}

@@ -109,6 +109,7 @@ static void print_styled(struct tp_out *out, char kind, const char *style,
 		free(text);
 		return;
 	}
+	tp_show_paths(text);
 	if (label)
 		tp_show_text(clean, sizeof(clean), label, (uint32_t)strlen(label));
 	while (!label && text[indent] == ' ')

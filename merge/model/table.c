@@ -194,6 +194,8 @@ void tp_row_text(struct tp_row *r, const char *format, ...)
 	r->cell->kind = TP_CELL_TEXT;
 	r->cell->text = tp_out_format(format, args);
 	va_end(args);
+	if (r->cell->text && !tp_row_is_for_programs(r))
+		tp_show_paths(r->cell->text);
 }
 
 void tp_row_style(struct tp_row *r, const char *style)

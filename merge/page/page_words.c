@@ -13,6 +13,7 @@
 #include "merge/kit/demangle.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/show.h"
 #include "merge/model/label.h"
 #include "merge/model/shapes.h"
 #include "merge/model/title.h"
@@ -325,9 +326,12 @@ static void put_stacks(struct tp_page_words *words, struct tp_html *html)
 	}
 	tp_html_close(html, ']');
 	tp_html_open(html, "frames", '[');
-	for (uint32_t i = 0; i < words->frames.n_used; i++)
-		tp_html_text(html, NULL, i < cap ? tp_hostmem_show_frame(text, sizeof(text), &frames[i],
-									 TP_HOSTMEM_LONG) : "");
+	for (uint32_t i = 0; i < words->frames.n_used; i++) {
+		text[0] = '\0';
+		if (i < cap)
+			tp_hostmem_show_frame(text, sizeof(text), &frames[i], TP_HOSTMEM_LONG);
+		tp_html_text(html, NULL, tp_show_paths(text));
+	}
 	tp_html_close(html, ']');
 	free(frames);
 }

@@ -108,6 +108,8 @@ Test(label, shows_programs_as_one_types_them)
 	cr_assert_eq(chdir("/usr"), 0);
 	proc.program = "file:/usr/./lib/train.py";
 	cr_expect_str_eq(tp_label_program(buf, &proc), "lib/train.py");
+	proc.program = "file:/usr/../usr/lib/train.py";
+	cr_expect_str_eq(tp_label_program(buf, &proc), "lib/train.py");
 	proc.program = "file:/usrlib/train.py";
 	cr_expect_str_eq(tp_label_program(buf, &proc), "/usrlib/train.py");
 }
