@@ -182,7 +182,7 @@ function buildOverview(panel)
 	const views = viewsOf('overview'), tables = [];
 	const table = findTable(views, 'step_breakdown'), advice = findTable(views, 'advice');
 	const sections = sectionsOf({blocks: views[0].blocks.filter((block) => block !== advice)});
-	const who = sections[0];
+	const who = sections.find((its) => its.title.startsWith('Run: '));
 
 	who.title = 'The run';
 	panel.append(el('div', {class: 'first'},

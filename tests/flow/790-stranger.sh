@@ -23,7 +23,8 @@ problem()
 	train "$name" "$@"
 	is "$name: the training ends well" "$status" 0
 	fuse "$name-merge" -v overview "$TMP/$name"
-	screen=$(head -n 40 "$TMP/$name-merge.out" | sed -n '/^What holds it back/,/^$/p' | tr -s ' \n' ' ')
+	screen=$(head -n 20 "$TMP/$name-merge.out" | sed -n '/^What holds it back/,/^$/p' | tr -s ' \n' ' ')
+	is "$name: the answer comes first" "$(sed -n 2p "$TMP/$name-merge.out")" 'What holds it back'
 	like "$name: the rule" "$screen" " $rule "
 	like "$name: the place" "$screen" " $rule [^/]*/[^ ]*$place"
 }
@@ -46,5 +47,6 @@ fi
 train healthy "$PYTHON" "$PROGS/train_gpt.py" --steps 12
 fuse healthy-merge -v overview "$TMP/healthy"
 unlike "a healthy training is not accused" "$(cat "$TMP/healthy-merge.out")" 'What holds it back'
+like "its first line says so" "$(sed -n 2p "$TMP/healthy-merge.out")" '^Nothing stands out; the largest parts of a step: '
 
 done_testing

@@ -197,8 +197,7 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 			tp_text_fmt(&text, "%s%s %s", n ? ", " : "", tp_category_name(most),
 				    tp_show_percent(a, (double)sums->ns[most], (double)sums->all_ns));
 	}
-	tp_out_title(out, "Nothing stands out");
-	tp_out_line(out, "", "the largest parts of a step: %s", parts);
+	tp_out_title(out, "Nothing stands out; the largest parts of a step: %s.", parts);
 }
 
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,

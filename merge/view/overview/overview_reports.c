@@ -11,6 +11,7 @@ enum { OOMS = 3 };	/* that are shown */
 struct lines {
 	struct tp_out *out;
 	const char *label;
+	uint32_t *n_all;	/* of both kinds */
 	uint32_t n;
 };
 
@@ -18,12 +19,16 @@ static void say_line(void *ctx, const char *line)
 {
 	struct lines *lines = ctx;
 
+	if (!*lines->n_all)
+		tp_out_title(lines->out, "What went wrong");
+	++*lines->n_all;
 	tp_out_item(lines->out, "red", TP_OVERVIEW_LABEL, lines->n++ ? "" : lines->label, "%s", line);
 }
 
 void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out)
 {
-	struct lines hangs = {out, "HANG", 0}, ooms = {out, "MEMORY", 0};
+	uint32_t n = 0;
+	struct lines hangs = {out, "HANG", &n, 0}, ooms = {out, "MEMORY", &n, 0};
 
 	if (tp_hangs_say(run, say_line, &hangs))
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "where each process stood: -v health");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_overview.c - the first screen: what ran, where a step goes, what stands out, what is
- * lost
+ * view_overview.c - the first screen: what stands out, what ran, what is lost, where a step goes
  *
  * Each part is left out when it has nothing to say, so a healthy run fits a screen.
  */
@@ -188,26 +187,26 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
-	tp_out_title(out, "%s", run->path ? run->path : "run");
 	tp_overview_print_reports(run, out);
+	tp_overview_print_advice(run, overview, &sums, out);
+	tp_overview_print_open(run, out);
+	tp_out_title(out, "Run: %s", run->path ? run->path : "");
 	print_who(run, out);
 	print_software(run, out);
 	print_recorded(run, overview, &sums, out);
 	tp_overview_print_notes(run, overview, &sums, out);
 	tp_overview_print_flops(run, overview, state->flops, out);
 	tp_overview_print_lost(run, overview, out);
-	tp_overview_print_advice(run, overview, &sums, out);
 	tp_overview_print_steps(run, overview, &sums, out);
 	tp_overview_print_gpus(run, overview, out);
 	tp_overview_print_operators(overview, out);
 	tp_overview_print_lines(overview, out);
-	tp_overview_print_open(run, out);
 	free(state);
 }
 
 const struct tp_view tp_view_overview = {
     .name = "overview",
-    .help = "what ran, where a step goes, what stands out, what is lost",
+    .help = "what slows the run down, what ran, what is lost, where a step goes",
     .begin = begin,
     .tables = (const struct tp_table_def *const[]){&tp_table_advice, &tp_table_step_breakdown,
 						   &tp_table_gpu, &tp_table_gpu_time,
