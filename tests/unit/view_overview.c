@@ -234,6 +234,25 @@ Test(view_overview, tells_of_processes_that_died_without_calling_it_a_loss)
 	cr_expect_not(strstr(text, "LOST"), "%s", text);
 }
 
+Test(view_overview, says_first_what_a_process_did_last_that_died_between_operators)
+{
+	char *text;
+
+	make_rank(0)->is_dead = true;
+	fake.run.window[0].is_whole = false;
+	fake.run.window[0].is_recovered = true;
+	text = print(200, false);
+	cr_expect_eq(strstr(text, "\nWhere they stood when they died\n"
+				  "  rank 0: between operators for "), text, "%s", text);
+	cr_expect(strstr(text, ", after step 9; the last one was "), "%s", text);
+	/* Its windows have ended: it died later. */
+	fake.run.window[0].is_whole = true;
+	fake.run.window[0].is_recovered = false;
+	text = print(200, false);
+	cr_expect(strstr(text, ": outside windows, after step 9; what it did there was not recorded\n"), "%s",
+		  text);
+}
+
 Test(view_overview, shows_losses_in_red_and_open_spans)
 {
 	static const char *const wanted[] = {

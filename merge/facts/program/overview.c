@@ -228,6 +228,14 @@ static void take_gone(void *ctx, const struct tp_launch_call *call)
 }
 
 /* More than one rank: the workers of one do not make it many. */
+static bool has_dead(const struct tp_run *run)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->is_dead)
+			return true;
+	return false;
+}
+
 static bool has_ranks(const struct tp_run *run)
 {
 	uint32_t n = 0;
@@ -286,6 +294,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
 	overview->owners = tp_sample_owners_want(facts);
 	overview->cores = tp_cores_want(facts);
+	overview->last = has_dead(run) ? tp_last_want(facts) : NULL;
 	tp_facts_want(facts, &tp_fact_waste, NULL);
 	overview->memory = tp_memcurve_new();
 	if (!overview->memory)

@@ -11,6 +11,7 @@
 #include "merge/facts/comm/comm.h"
 #include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/program/cores.h"
+#include "merge/facts/program/last.h"
 #include "merge/facts/program/sample_owners.h"
 #include "merge/facts/program/sites.h"
 #include "merge/facts/tensor/memcurve.h"
@@ -66,6 +67,7 @@ struct tp_overview {
 	struct tp_sites *sites;
 	const struct tp_sample_owners *owners;
 	const struct tp_cores *cores;
+	const struct tp_last *last;	/* by tp_proc.at; NULL: nobody died */
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
 	struct tp_overview_row *row;	/* by names' row */

@@ -65,9 +65,12 @@ void tp_overview_print_flops(const struct tp_run *run, const struct tp_overview 
 /* overview_reports.c: that the run hung, or had no memory left, and why */
 void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out);
 
-/* overview_lost.c: what is missing or off; open spans of the dead */
+/* overview_lost.c: what is missing or off; where the dead stood, and where those
+ * stand that still run */
 void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out);
-void tp_overview_print_open(const struct tp_run *run, struct tp_out *out);
+void tp_overview_print_died(const struct tp_run *run, const struct tp_overview *overview,
+			    struct tp_out *out);
+void tp_overview_print_running(const struct tp_run *run, struct tp_out *out);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "merge/view/overview/overview.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,8 +119,63 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "more: -v health");
 }
 
+static bool has_open(const struct tp_run *run, const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < run->n_open; i++)
+		if (run->open[i].proc == proc)
+			return true;
+	return false;
+}
+
+static bool died_in_window(const struct tp_run *run, const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == proc && (run->window[i].is_recovered || !run->window[i].is_whole))
+			return true;
+	return false;
+}
+
+static void print_last_of(const struct tp_run *run, const struct tp_overview_proc *proc,
+			  const struct tp_last *last, uint32_t at, struct tp_out *out)
+{
+	char who[64], a[32], step[48] = "";
+
+	tp_label_proc(who, run, run->proc[at]);
+	if (proc->n_ledger)
+		snprintf(step, sizeof(step), ", after step %" PRIu64,
+			 proc->ledger[proc->n_ledger - 1].index);
+	if (died_in_window(run, run->proc[at]))
+		tp_out_line(out, "yellow", "  %s: between operators for %s%s; the last one was %.*s%s%s", who,
+			    tp_show_ns(a, tp_sub(last->seen_ns, last->end_ns)), step,
+			    (int)last->name->n_bytes, last->name->bytes, last->line ? " at " : "",
+			    last->line ? last->line : "");
+	else
+		tp_out_line(out, "yellow", "  %s: outside windows%s; what it did there was not recorded", who,
+			    step);
+}
+
+/* Of the dead without an open span. Returns how many there are. */
+static uint32_t print_last(const struct tp_run *run, const struct tp_overview *overview, struct tp_out *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; overview->last && i < run->n_procs; i++) {
+		const struct tp_last *last = &overview->last[i];
+
+		if (!last->name || run->proc[i]->worker || has_open(run, run->proc[i]))
+			continue;
+		if (!n++)
+			tp_out_title(out, "Where they stood when they died");
+		if (n <= OPEN_SHOWN)
+			print_last_of(run, &overview->proc[i], last, i, out);
+	}
+	if (n > OPEN_SHOWN)
+		tp_out_line(out, "dim", "  and %u more processes", n - OPEN_SHOWN);
+	return n;
+}
+
 /* Those that died, or those that still run. */
-static void print_open(const struct tp_run *run, bool is_dead, struct tp_out *out)
+static void print_open(const struct tp_run *run, bool is_dead, bool has_title, struct tp_out *out)
 {
 	uint32_t n_shown = 0, n_threads = 0;
 	char who[64], thread[64], a[32], inner[128], outer[128];
@@ -133,7 +189,7 @@ static void print_open(const struct tp_run *run, bool is_dead, struct tp_out *ou
 			first = NULL;
 		if (!first)
 			continue;
-		if (!n_threads++)
+		if (!n_threads++ && !has_title)
 			tp_out_title(out, is_dead ? "Where they stood when they died"
 						  : "Where those stand that still run");
 		if (n_shown++ >= OPEN_SHOWN)
@@ -156,8 +212,13 @@ static void print_open(const struct tp_run *run, bool is_dead, struct tp_out *ou
 			    n_threads - OPEN_SHOWN);
 }
 
-void tp_overview_print_open(const struct tp_run *run, struct tp_out *out)
+void tp_overview_print_died(const struct tp_run *run, const struct tp_overview *overview,
+			    struct tp_out *out)
 {
-	print_open(run, true, out);
-	print_open(run, false, out);
+	print_open(run, true, print_last(run, overview, out) != 0, out);
+}
+
+void tp_overview_print_running(const struct tp_run *run, struct tp_out *out)
+{
+	print_open(run, false, false, out);
 }

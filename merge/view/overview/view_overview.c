@@ -188,8 +188,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
 	tp_overview_print_reports(run, out);
+	tp_overview_print_died(run, overview, out);
 	tp_overview_print_advice(run, overview, &sums, out);
-	tp_overview_print_open(run, out);
+	tp_overview_print_running(run, out);
 	tp_out_title(out, "Run: %s", run->path ? run->path : "");
 	print_who(run, out);
 	print_software(run, out);
