@@ -32,9 +32,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	uint32_t n_gpu_rows;
 
 	tp_gpumem_rows(state->gpu, &n_gpu_rows);
+	tp_view_memory_tensors(run, &state->options, state->tensors, out);
 	if (n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
-	tp_view_memory_tensors(run, &state->options, state->tensors, out);
 	tp_view_memory_host(run, &state->options, state->host, out);
 	if (!n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);

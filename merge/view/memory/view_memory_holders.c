@@ -5,6 +5,7 @@
  *
  * In text the layers of a model stand in one row; rows for programs have each module.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,48 @@ void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct 
 				       tp_view_memory_rows(shown->options, n_rows), shown->out);
 		tp_out_left(shown->out, n_left, "rows");
 	}
+	free(row);
+}
+
+/* What stays from step to step, if any is seen to; else the largest that was seen to be allocated. */
+static const struct tp_holder *find_answer(const struct row *row, uint32_t n)
+{
+	const struct tp_holder *largest = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (row[i].holder.name == TP_NO_NAME)
+			continue;
+		if (row[i].holder.category == TP_TENSOR_UNKNOWN)
+			return &row[i].holder;
+		if (!largest)
+			largest = &row[i].holder;
+	}
+	return largest;
+}
+
+void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track)
+{
+	const struct tp_stretch *peak = &track->stretch[track->best];
+	char a[32], b[32], step[48] = "", module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT] = "";
+	uint32_t n_rows;
+	struct row *row = join(shown, track->holder, track->n_holders, &n_rows);
+	const struct tp_holder *holder = row ? find_answer(row, n_rows) : NULL;
+
+	if (peak->step != TP_NO_STEP)
+		snprintf(step, sizeof(step), " in step %" PRIu64, peak->step);
+	if (holder)
+		tp_tensors_show_origin(shown, holder->origin, module, line);
+	if (!holder)
+		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; who allocated it is not known.",
+			    tp_show_bytes(a, tp_stretch_bytes(peak)), step);
+	else
+		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; %s%s: %s, allocated by %s%s%s.",
+			    tp_show_bytes(a, tp_stretch_bytes(peak)), step,
+			    holder->category == TP_TENSOR_UNKNOWN ? "" : "the largest holder is ",
+			    holder->category == TP_TENSOR_UNKNOWN ? "kept across steps"
+								  : tp_memcat_title(holder->category),
+			    tp_show_bytes(b, holder->bytes), tp_names_at(shown->names, holder->name)->bytes,
+			    *line ? " at " : "", line);
 	free(row);
 }
 

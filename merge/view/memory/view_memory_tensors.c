@@ -4,7 +4,7 @@
  *
  * A device of a process: its peak by category and who held it, what the allocator kept beside,
  * the curve, each step's peak; then the largest blocks and operators. Of several devices text shows
- * the one with most, and the others in a table.
+ * the one with most, then the others in a table.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +111,7 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 
 	tp_out_title(shown->out, "Tensor memory: %s",
 		     tp_tensors_place(name, shown, track->proc, track->device));
+	tp_view_tensors_answer(shown, track);
 	print_peak(shown, track);
 	tp_view_tensors_allocator(shown, track->proc, track->device);
 	print_categories(shown, track);
@@ -168,27 +169,11 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 			  uint32_t n, const struct tp_mempeak_track *greatest)
 {
 	struct tp_tensors_shown each = *shown;
-	uint32_t n_little = 0, n_rows = 0;
 	struct tp_table *table;
-	int64_t little = 0;
-	char a[32], b[32];
+	uint32_t n_rows = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (!track[i].n_stretches)
-			continue;
-		if (!is_little(&track[i], greatest)) {
-			n_rows++;
-			continue;
-		}
-		n_little++;
-		little = peak_of(&track[i]) > little ? peak_of(&track[i]) : little;
-	}
-	if (n_little)
-		tp_out_line(shown->out, "dim",
-			    "%s other%s (workers, other devices): at most %s each%s.",
-			    tp_show_count(a, n_little), n_little == 1 ? "" : "s",
-			    tp_show_bytes(b, little),
-			    tp_out_is_terminal(shown->out) ? "; --top 0 shows them" : "");
+	for (uint32_t i = 0; i < n; i++)
+		n_rows += track[i].n_stretches && !is_little(&track[i], greatest);
 	if (n_rows < 2)
 		return;
 	each.shows_who = true;
@@ -198,9 +183,30 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 		if (track[i].n_stretches && !is_little(&track[i], greatest))
 			tp_table_add(table, &track[i]);
 	tp_table_end(table);
-	tp_out_line(shown->out, "dim", "Below, the one with the highest peak%s.",
+	tp_out_line(shown->out, "dim", "Above is the one with the highest peak%s.",
 		    tp_out_is_terminal(shown->out) ? "; --ranks chooses others, --top 0 shows all"
 						   : "");
+}
+
+static void print_little(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
+			 uint32_t n, const struct tp_mempeak_track *greatest)
+{
+	uint32_t n_little = 0;
+	int64_t little = 0;
+	char a[32], b[32];
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!track[i].n_stretches || !is_little(&track[i], greatest))
+			continue;
+		n_little++;
+		little = peak_of(&track[i]) > little ? peak_of(&track[i]) : little;
+	}
+	if (n_little)
+		tp_out_line(shown->out, "dim",
+			    "%s other process%s or device%s (workers of loaders) had at most %s each%s.",
+			    tp_show_count(a, n_little), n_little == 1 ? "" : "es",
+			    n_little == 1 ? "" : "s", tp_show_bytes(b, little),
+			    tp_out_is_terminal(shown->out) ? ": --top 0 shows them" : "");
 }
 
 /* ---- what is not known ---- */
@@ -305,11 +311,13 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	}
 	look_for_origins(&shown);
 	tp_view_tensors_ooms(&shown);
-	if (n > 1 && !shows_all)
-		print_devices(&shown, track, n, &track[greatest]);
 	for (uint32_t i = 0; i < n; i++)
 		if (track[i].n_stretches && (shows_all || i == greatest))
 			print_track(&shown, &track[i], i < n_times ? &curve[i] : NULL);
+	if (n > 1 && !shows_all) {
+		print_devices(&shown, track, n, &track[greatest]);
+		print_little(&shown, track, n, &track[greatest]);
+	}
 	tp_view_tensors_allocators(&shown);
 	shown.shows_who |= shows_all && n > 1;
 	tp_view_tensors_stretches(&shown, shows_all ? track : &track[greatest], shows_all ? n : 1, true);

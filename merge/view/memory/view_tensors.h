@@ -48,6 +48,8 @@ extern const struct tp_table_def tp_table_tensor_categories, tp_table_tensor_hol
 	tp_table_tensor_steps, tp_table_tensor_curve, tp_table_tensor_blocks,
 	tp_table_tensor_operators;
 
+/* A sentence: how much at most, and what of it is kept across steps, else who allocated most of it. */
+void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track);
 /* Who held it. all: bytes of all. */
 void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
 			     uint32_t device, const struct tp_table_def *table,
