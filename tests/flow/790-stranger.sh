@@ -49,4 +49,14 @@ fuse healthy-merge -v overview "$TMP/healthy"
 unlike "a healthy training is not accused" "$(cat "$TMP/healthy-merge.out")" 'What holds it back'
 like "its first line says so" "$(sed -n 2p "$TMP/healthy-merge.out")" '^Nothing stands out; the largest parts of a step: '
 
+# The other views begin with theirs.
+like "memory: what stays, and the line" "$(COLUMNS=200 "$MERGE" -q -v memory "$TMP/leak" | sed -n 3p)" \
+	"^Tensor memory peaks at .*; kept across steps: .*, allocated by aten::mul at problem_leak.py:$(line_of leak)"
+like "trace: what took longest" "$(COLUMNS=200 "$MERGE" -q -v trace "$TMP/leak" | sed -n 3p)" \
+	'^Longest: [^,]* \([0-9.]+ %\), .* \([0-9.]+ %\)\.$'
+like "diff: how much longer, and where" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/loader" "$TMP/leak" | sed -n 3p)" \
+	'^The median step is [0-9.]+ % (longer|shorter) than in base: .*; most of that is in [a-z ]+: [-+]'
+like "diff of a run with itself: the same" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/leak" "$TMP/leak" | sed -n 3p)" \
+	'^The median step takes as long as in base: (.*), base \1 \(\+0\.0 %\)\.$'
+
 done_testing

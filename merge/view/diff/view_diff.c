@@ -66,6 +66,7 @@ static void print_all_steps(const struct state *state, struct tp_out *out)
 		.has_devices = state->base.kernels->ns || state->now.kernels->ns,
 	};
 
+	tp_view_diff_answer(&shown);
 	tp_view_diff_steps(&shown);
 	tp_view_diff_memory(&shown);
 	tp_view_diff_each_step(&shown);

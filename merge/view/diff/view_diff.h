@@ -32,7 +32,8 @@ void tp_view_diff_bytes(struct tp_row *r, const void *ctx, const void *of);
 /* A cell: "+5.2 %"; "new", "gone" */
 void tp_view_diff_change(struct tp_row *r, double before, double after);
 
-/* view_diff_steps.c */
+/* view_diff_steps.c; the answer is a sentence: how much longer or shorter the median step is, and where */
+void tp_view_diff_answer(const struct tp_diff_shown *shown);
 void tp_view_diff_steps(const struct tp_diff_shown *shown);
 void tp_view_diff_memory(const struct tp_diff_shown *shown);
 void tp_view_diff_each_step(const struct tp_diff_shown *shown);
