@@ -94,7 +94,7 @@ static void print_table(const struct tp_table_def *def)
 void tp_fields_help(const struct tp_view *const *view)
 {
 	printf("Tables of the views with the fields that -f csv and jsonl write and --sort takes; those\n"
-	       "of which nothing is known are left out. 'process' may stand before them.\n");
+	       "that are unknown are left out. 'process' may stand before them.\n");
 	for (uint32_t i = 0; view[i]; i++) {
 		printf("\n%s\n", view[i]->name);
 		for (uint32_t k = 0; view[i]->tables && view[i]->tables[k]; k++)

@@ -42,7 +42,7 @@ struct tp_raw_head {
 	{"kind", TP_UNIT_TEXT, offsetof(row, head.kind), true, "what it is: operator, range, kernel..."}, \
 	{"name", TP_UNIT_TEXT, offsetof(row, head.name), true, "its name"},                        \
 	{"begin_ns", TP_UNIT_NS, offsetof(row, head.begin_ns), false, "when it began, on the run's one clock"}, \
-	{"dur_ns", TP_UNIT_NS, offsetof(row, head.dur_ns), false, "how long it took; 0: a moment"}
+	{"dur_ns", TP_UNIT_NS, offsetof(row, head.dur_ns), false, "how long it took; 0: instantaneous"}
 struct tp_raw_head tp_raw_head_of(const struct tp_event *event);
 const char *tp_raw_kind(uint8_t kind);	/* "?" of those that are not known */
 /* What a string says as a name; "" where it is none. */

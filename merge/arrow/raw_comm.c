@@ -29,7 +29,7 @@ static const struct tp_raw_column columns[] = {
 	TP_RAW(struct row, begin_ns, TP_UNIT_NS, "when this rank came, on the run's one clock"),
 	TP_RAW(struct row, dur_ns, TP_UNIT_NS, "how long it took this rank"),
 	TP_RAW(struct row, wait_ns, TP_UNIT_NS, "part of that until the last rank came; none: not matched"),
-	TP_RAW(struct row, move_ns, TP_UNIT_NS, "from the last rank's begin to the last end; none: not matched"),
+	TP_RAW(struct row, move_ns, TP_UNIT_NS, "from the last rank's start to the last end; none: not matched"),
 	TP_RAW(struct row, is_last, TP_UNIT_COUNT, "1: this rank came last of those matched"),
 	TP_RAW(struct row, behind_ns, TP_UNIT_NS, "of the last rank: how long others waited for it alone"),
 	{.field = NULL},

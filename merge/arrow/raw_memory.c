@@ -26,7 +26,7 @@ static const struct tp_raw_column tensor_columns[] = {
 	TP_RAW(struct tensor, begin_ns, TP_UNIT_NS, "when it was allocated, or its window or category began"),
 	TP_RAW(struct tensor, dur_ns, TP_UNIT_NS, "until it was freed, its category changed, or its window ended"),
 	TP_RAW_NAME(struct tensor, category, "parameter, gradient, activation..."),
-	TP_RAW_NAME(struct tensor, name, "name of the tensor, where an optimizer told it"),
+	TP_RAW_NAME(struct tensor, name, "name of the tensor, where an optimizer names it"),
 	TP_RAW_NAME(struct tensor, operator, "operator that allocated it; none: not known"),
 	TP_RAW(struct tensor, module, TP_UNIT_TEXT, "path of the nn.Module that called that"),
 	TP_RAW_NAME(struct tensor, file, "source file of the innermost Python frame that called it"),

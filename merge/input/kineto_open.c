@@ -97,7 +97,7 @@ int tp_run_read_kineto(struct tp_run_in *run, int from, const char *path)
 	close(from);
 	if (err) {
 		tp_run_issue(&run->pub, NULL, true, "'%s': %s%s", path,
-			     err == -ENODATA ? "no event of a training in it" : strerror(-err),
+			     err == -ENODATA ? "no event of a training run in it" : strerror(-err),
 			     report.trouble[0] ? " (damaged)" : "");
 		tp_run_keep(run, n_issues);
 		return err == -ENOMEM ? err : 0;

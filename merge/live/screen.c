@@ -90,7 +90,7 @@ static void put_times(const struct tp_live *live, struct tp_out *out)
 
 	if (!slowest)
 		return;
-	tp_out_item(out, NULL, 10, "a step", "%s, waiting for data %s, optimizer %s",
+	tp_out_item(out, NULL, 10, "per step", "%s, waiting for data %s, optimizer %s",
 		    tp_show_ns(time, (int64_t)all->step_ns),
 		    tp_show_percent(share, all->data_wait_ns, all->step_ns),
 		    tp_show_percent(optimizer, all->optimizer_ns, all->step_ns));
@@ -226,7 +226,7 @@ void tp_live_line(const struct tp_live *live, struct tp_out *out)
 		snprintf(lost, sizeof(lost), ", %llu records lost", (unsigned long long)all->dropped);
 	if (live->follow->n_reports)
 		snprintf(reports, sizeof(reports), ", %u reports", live->follow->n_reports);
-	tp_out_line(out, NULL, "%s step %s, epoch %u, %.2f steps/s, %s a step, waiting for data %s, tensors %s%s, "
+	tp_out_line(out, NULL, "%s step %s, epoch %u, %.2f steps/s, %s per step, waiting for data %s, tensors %s%s, "
 		    "%s, %u traces%s%s", show_clock(clock, time(NULL)), tp_show_count(step, all->step_low),
 		    all->epoch, all->steps_a_second, tp_show_ns(time_shown, (int64_t)all->step_ns),
 		    tp_show_percent(share, all->data_wait_ns, all->step_ns),

@@ -12,7 +12,7 @@
 struct tp_memviz_oom {
 	uint32_t device;
 	int64_t bytes, ns;
-	uint32_t name;			/* of tp_memcat_names: the operator that asked; TP_NO_NAME */
+	uint32_t name;			/* of tp_memcat_names: the operator that requested it; TP_NO_NAME */
 	struct tp_origin origin;
 };
 

@@ -162,7 +162,7 @@ static void put_group(struct tp_row *r, const void *ctx, const void *of)
 		group->label);
 	TP_TEXT(r, "members", "ranks", 0, "its ranks", "%s",
 		show_ranks(buf, group, shown->rank, shown->n_ranks));
-	TP_COUNT(r, "missing", "missing", 0, "members of which there is no trace",
+	TP_COUNT(r, "missing", "missing", 0, "members without a trace",
 		 group->size - group->n_members);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", group->n_calls);
 	TP_COUNT(r, "matched", "matched", 0, "collectives found on all ranks", group->n_matched);

@@ -80,7 +80,7 @@ static void put_launches(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, "call_mean_ns", "mean", 0, "mean time of a call", tp_spread_mean(&row->call_ns));
 	TP_NS(r, "call_p99_ns", "p99", TP_LESS(2), "99th percentile of a call's time",
 	      tp_spread_percentile(&row->call_ns, 99));
-	TP_NS(r, "wait_mean_ns", "then waiting", 0, "mean time from a call's end to its work's begin",
+	TP_NS(r, "wait_mean_ns", "then waiting", 0, "mean time from a call's end to its work's start",
 	      tp_spread_mean(&row->wait_ns));
 	TP_NS(r, "wait_p50_ns", "p50", TP_LESS(1), "median of that time",
 	      tp_spread_percentile(&row->wait_ns, 50));

@@ -128,7 +128,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_module_memory = {
 	.name = "module_memory", .columns = put_columns, .row_bytes = sizeof(struct row),
-	.help = "tensor memory of modules by category, at moments of the forward and backward pass",
+	.help = "tensor memory of modules by category, at points of the forward and backward pass",
 };
 
 static void note_most(const struct tp_module_memory *memory, int64_t most[TP_MOMENT_N])

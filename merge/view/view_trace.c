@@ -91,7 +91,7 @@ static void put_line(struct tp_row *r, const void *ctx, const void *of)
 	const struct line *line = of;
 	char where[TP_EXCERPT_TEXT];
 
-	TP_CELL(r, NULL, "begin", TP_UNIT_NS, TP_SIGNED, "", put_begin(r, state, line));
+	TP_CELL(r, NULL, "start", TP_UNIT_NS, TP_SIGNED, "", put_begin(r, state, line));
 	TP_CELL(r, NULL, "time", TP_UNIT_NS, 0, "",
 		line->is_rest || line->node->kind != TP_NODE_LANE ? tp_row_integer(r, line->ns)
 								  : (void)0);

@@ -36,11 +36,11 @@ static void put_row(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "name", "name", 0, "its name", "%s",
 		tp_excerpt_name(shown->show, text, row, true));
 	TP_TEXT(r, "category", "category", 0, "what it is", "%s", tp_excerpt_category(row));
-	TP_NS(r, "begin_ns", "begin", 0, "from the step's begin to its own",
+	TP_NS(r, "begin_ns", "start", 0, "from the step's start to its own",
 	      tp_sub(row->begin_ns, shown->step->begin_ns));
 	TP_NS(r, "time_ns", "time", 0, "its duration", tp_sub(row->end_ns, row->begin_ns));
 	TP_NS(r, "device_ns", "GPU", 0, "time on devices of work launched in it", row->device_ns);
-	TP_CELL(r, "delay_ns", "delay", TP_UNIT_NS, 0, "from its call to its begin on a device",
+	TP_CELL(r, "delay_ns", "delay", TP_UNIT_NS, 0, "from its call to its start on a device",
 		row->delay_ns >= 0 ? tp_row_integer(r, row->delay_ns) : (void)0);
 	TP_CELL(r, "correlation", "correlation", TP_UNIT_NUMBER, 0,
 		"the same for a call and its work", row->correlation ? tp_row_count(r, row->correlation)

@@ -42,7 +42,7 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts);
  * boundary, belongs to no step: evaluation, checkpoints), its number in the epoch is 0 and
  * the schedule starts over. The first call starts the run's first step.
  * A call with no finished step since the last one does not raise the epoch's number: only
- * the begin of the step in progress moves (what was taken for an epoch was none, for
+ * the start of the step in progress moves (what was taken for an epoch was none, for
  * instance the check of the evaluation loop that some trainers run first).
  * `now` may lie in the past, but not before the last boundary.
  */

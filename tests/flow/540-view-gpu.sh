@@ -28,7 +28,7 @@ done
 
 fuse gpu -q -v overview "$TMP/new.json.gz"
 like "the overview names the device" "$(cat "$TMP/gpu.out")" 'Invented A100 +39.4 GiB +8.0 '
-like "and says why it was idle" "$(cat "$TMP/gpu.out")" 'no kernel .* waiting for .*the host'
+like "and says why it was idle" "$(cat "$TMP/gpu.out")" 'GPU idle .* waiting for .*the host'
 fuse times -q -f csv -v overview "$TMP/new.json.gz"
 is "the time of a device is that of kernels and of what they waited for" \
 	"$(awk -F, '/^table,/ { for (i = 1; i <= NF; i++) at[$i] = i }

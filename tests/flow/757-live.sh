@@ -90,7 +90,7 @@ is "it ends when the job has ended" "$?" 0
 wait $http
 is "so does the other" "$?" 0
 like "lines, where there is no terminal" "$(cat lines)" \
-	'^[0-9:]+ step [0-9,]+, epoch 0, [0-9.]+ steps/s, .* a step, waiting for data .*, 2 of 2 ranks run'
+	'^[0-9:]+ step [0-9,]+, epoch 0, [0-9.]+ steps/s, .* per step, waiting for data .*, 2 of 2 ranks run'
 like "the last one says how it ended" "$(tail -n 1 lines)" '0 of 2 ranks run, 2 ended'
 is "nothing is complained about" "$(cat lines.err http.err)" ""
 is "a line of JSON for each step of the ledgers" "$(wc -l <steps.jsonl)" "$(cat run/*.steps | grep -c '^s')"
@@ -154,7 +154,7 @@ if command -v script >/dev/null; then
 	page=$(sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' screen | tr -d '\r')
 	like "many ranks are shown in groups" "$page" '^ *64-71 +node8 +ended +3 '
 	is "that fill the screen" "$(printf '%s\n' "$page" | grep -c '^ *[0-9]*-[0-9]* *node.* ended ')" 25
-	like "the slow one is named" "$page" '^ +slow +rank 77: 1.50 ms a step, waiting for data 40.0 %'
+	like "the slow one is named" "$page" '^ +slow +rank 77: 1.50 ms per step, waiting for data 40.0 %'
 fi
 echo "trainprof hang" >many/rank3.77.hang
 fuse many.line --live many

@@ -247,7 +247,7 @@ Test(overview_advice, tells_waits_from_a_host_that_is_late)
 	add_kernel(80 * MS, 81 * MS, 100 * MS);
 	text = print();
 	expect_rules(text, (const char *[]){"synchronising", NULL});
-	cr_expect(strstr(text, "waits for the device 1 times a step, 36.0 % of the time"), "%s", text);
+	cr_expect(strstr(text, "waits for the GPU 1 times per step, 36.0 % of the time"), "%s", text);
 
 	/* The same without the wait; kernels of 29 ms are not small. */
 	set_up();
@@ -256,7 +256,7 @@ Test(overview_advice, tells_waits_from_a_host_that_is_late)
 	add_kernel(80 * MS, 81 * MS, 100 * MS);
 	text = print();
 	expect_rules(text, (const char *[]){"host-bound", NULL});
-	cr_expect(strstr(text, "what does the host do before the gaps?"), "%s", text);
+	cr_expect(strstr(text, "what the host does before the gaps"), "%s", text);
 }
 
 Test(overview_advice, advises_on_launches_where_kernels_are_small)
@@ -429,7 +429,7 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 	add_small(400, 8000);
 	text = print();
 	expect_rules(text, (const char *[]){"small-operators", NULL});
-	cr_expect(strstr(text, "one line asks for 400 a step, 8.00 us each"), "%s", text);
+	cr_expect(strstr(text, "one line calls 400 per step, 8.00 us each"), "%s", text);
 	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
 	/* Few, larger ones, with a device. */
 	set_up();

@@ -78,7 +78,7 @@ Test(overview_ranks, sees_gradients_that_are_reduced_behind_each_backward_pass)
 	add_rounds(1, 1, ddp, 1 << 20);
 	text = print();
 	cr_expect_not(strstr(text, "gradients are reduced"), "%s", text);
-	cr_expect(strstr(text, "most of it all_reduce of 4.00 MiB, 1 a step"), "%s", text);
+	cr_expect(strstr(text, "most of it all_reduce of 4.00 MiB, 1 per step"), "%s", text);
 }
 
 Test(overview_ranks, sees_many_small_collectives)
@@ -88,7 +88,7 @@ Test(overview_ranks, sees_many_small_collectives)
 	add_rounds(10, 10, "metrics", 1);
 	text = print();
 	expect_rules(text, (const char *[]){"communication", NULL});
-	cr_expect(strstr(text, "a rank calls 10 small collectives a step, most of them all_reduce of 4 B"), "%s", text);
+	cr_expect(strstr(text, "a rank calls 10 small collectives per step, most of them all_reduce of 4 B"), "%s", text);
 	cr_expect(strstr(text, "one collective for all of them"), "%s", text);
 	set_up();
 	add_rounds(10, 10, "metrics", 1 << 20);

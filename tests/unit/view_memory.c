@@ -164,7 +164,7 @@ Test(view_memory, what_pytorch_does_not_know)
 	text = print();
 	expect_has(text, "in use 700 MiB by this process, 300 MiB by others");
 	expect_has(text, "PyTorch 400 MiB reserved, 300 MiB of it in tensors");
-	expect_has(text, "not PyTorch's 300 MiB of this process; 250 MiB nobody was heard to ask for");
+	expect_has(text, "not PyTorch's 300 MiB of this process; 250 MiB whose request was not recorded");
 	expect_has(text, "not attributed 250 MiB");
 	expect_has(text, "450 MiB of 3.91 GiB");
 }
@@ -252,7 +252,7 @@ Test(view_memory, what_the_allocator_keeps_and_others_have)
 	expect_has(text, "reserved 400 MiB at most, in step 1");
 	expect_has(text, "not in use 50.0 MiB of 400 MiB reserved, 12.5 %, when tensors were most");
 	expect_has(text, "300 MiB of 400 MiB at most, in step 1");
-	expect_has(text, "asked the driver 1 times, for 200 MiB, and gave back 1 times, 100 MiB");
+	expect_has(text, "requested from the driver 1 times, 200 MiB, and returned 1 times, 100 MiB");
 	expect_has(text, "used by others 500 MiB at most: other processes, and CUDA");
 	/* By the process's own part the others' is exact. */
 	counter(45, "GPU memory used by this process", "device", 0, 50 * MIB);

@@ -401,7 +401,7 @@ Test(view_overview, shows_what_the_gpu_did)
 		"GPU in the recorded steps",
 		"  0    NVIDIA A100-SXM4-80GB  85.0 GiB         8.0       45.0 %   25.0 %     25.0 %"
 		"        40.0 %",
-		"no kernel 55.0 % of the time, waiting for a copy 5.0 %, the host 50.0 %",
+		"GPU idle  55.0 % of the time, waiting for a copy 5.0 %, the host 50.0 %",
 		"overlap   computing goes on in 50.0 % of the time of communication, 0.0 % of that of "
 		"copies",
 		"launches  12; work begins 9.01 ms after its call (median; p99 40.0 ms); most waiting "

@@ -40,7 +40,7 @@ struct tp_comm_row {
 	uint32_t n_ranks;		/* that took part, at most */
 	int64_t time_ns;		/* sum over calls */
 	int64_t wait_ns;		/* of that, for the last rank; matched ones */
-	struct tp_spread move;		/* from the last rank's begin to the last end */
+	struct tp_spread move;		/* from the last rank's start to the last end */
 };
 
 /* What a rank's time in steps was: of its devices where it has any, else of its threads; gloo's

@@ -136,7 +136,7 @@ static void put_stack(struct tp_row *r, const void *ctx, const void *of)
 		 row->row->now[TP_HEAP_ALLOCS]);
 	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
 		put_frame(r, ctx, row->row, TP_HOSTMEM_TELLING));
-	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
+	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
 		put_frame(r, ctx, row->row, TP_HOSTMEM_NATIVE));
 }
 

@@ -35,9 +35,9 @@ static void put_times(struct tp_row *r, const struct shown *shown, const struct 
 		(double)row->base.calls / base);
 	TP_TEXT(r, "now_calls", "now", TP_LESS(4) | TP_TO_RIGHT, "calls in a step now", "%.4g",
 		(double)row->now.calls / now);
-	TP_NS(r, "base_ns", "base", 0, "own time in a step of base",
+	TP_NS(r, "base_ns", "base", 0, "self time in a step of base",
 	      tp_whole((double)row->base.self_ns / base));
-	TP_NS(r, "now_ns", "now", 0, "own time in a step now",
+	TP_NS(r, "now_ns", "now", 0, "self time in a step now",
 	      tp_whole((double)row->now.self_ns / now));
 	TP_NS(r, "difference_ns", "difference", 0, "now less base", (int64_t)row->change_ns);
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
@@ -82,7 +82,7 @@ static void put_operator(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_diff_operators = {
 	.name = "diff_operators", .columns = put_operator,
-	.help = "operators by the change of their own time",
+	.help = "operators by the change of their self time",
 };
 const struct tp_table_def tp_table_diff_kernels = {
 	.name = "diff_kernels", .columns = put_kernel, .help = "kernels by the change of their time",

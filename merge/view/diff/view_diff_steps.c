@@ -165,7 +165,7 @@ void tp_view_diff_memory(const struct tp_diff_shown *shown)
 	tp_table_show(&tp_table_diff_memory, "tensor memory", row, n, sizeof(row[0]), TP_TOP_ASKED,
 		      shown->out);
 	if (is_odd)
-		tp_out_line(shown->out, "yellow", "  one counts from its window's begin, the other "
+		tp_out_line(shown->out, "yellow", "  one counts from its window's start, the other "
 						  "knows all: the peaks do not compare");
 }
 
@@ -275,7 +275,7 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_diff_parts = {
 	.name = "diff_parts", .columns = put_part,
-	.help = "parts of a step as a training sees it",
+	.help = "parts of a step as a training job sees it",
 };
 
 void tp_view_diff_parts(const struct tp_diff_shown *shown)
@@ -284,7 +284,7 @@ void tp_view_diff_parts(const struct tp_diff_shown *shown)
 	uint32_t n = 0;
 
 	tp_out_title(shown->out, "Parts of a step, on the host%s: average of all recorded steps",
-		     shown->has_devices ? ", and the work that they asked devices for" : "");
+		     shown->has_devices ? ", and the work that they requested from devices" : "");
 	for (uint32_t i = 0; i < TP_PARTS; i++) {
 		enum tp_part part = (enum tp_part)i;
 		struct part of = {

@@ -32,7 +32,7 @@ static void print_growth(const struct tp_allocator_device *of, struct tp_out *ou
 
 	if (of->n_grown || of->n_shrunk)
 		tp_out_item(out, of->n_shrunk ? "yellow" : "", LABEL, "in windows",
-			    "asked the driver %s times, for %s, and gave back %s times, %s%s",
+			    "requested from the driver %s times, %s, and returned %s times, %s%s",
 			    tp_show_count(a, of->n_grown), tp_show_bytes(b, of->grown_bytes),
 			    tp_show_count(c, of->n_shrunk), tp_show_bytes(d, of->shrunk_bytes),
 			    of->n_shrunk ? ": each time the device was waited for" : "");
@@ -88,7 +88,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 	TP_BYTES(r, "idle_bytes", "not in use", 0, "reserved and in no tensor, at most",
 		 idle_of(&of->widest));
 	TP_NS(r, "idle_ns", "at", 0, "when that was", of->widest.ns);
-	TP_COUNT(r, "growths", "grown", 0, "how often it asked the driver for more", of->n_grown);
+	TP_COUNT(r, "growths", "grown", 0, "how often it requested more from the driver", of->n_grown);
 	TP_BYTES(r, "grown_bytes", "by", 0, "for how much", of->grown_bytes);
 	TP_COUNT(r, "returns", "given back", 0, "how often it gave back", of->n_shrunk);
 	TP_BYTES(r, "returned_bytes", "bytes", 0, "how much", of->shrunk_bytes);

@@ -65,7 +65,7 @@ static void print_torch(const struct tp_gpumem_device *gpu, struct tp_out *out)
 	if (used < 0)
 		return;
 	if (gpu->unattributed_bytes > 0)
-		snprintf(c, sizeof(c), "; %s nobody was heard to ask for",
+		snprintf(c, sizeof(c), "; %s whose request was not recorded",
 			 tp_show_bytes(b, gpu->unattributed_bytes));
 	tp_out_item(out, "", LABEL, "not PyTorch's", "%s %s%s",
 		    tp_show_bytes(a, tp_sub(used, gpu->torch_reserved)),
@@ -174,7 +174,7 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 		tp_table_add(table, sorted[i]);
 	n_left = tp_table_end(table);
 	tp_out_left(out, n_left, "rows");
-	tp_out_line(out, "dim", "Which library asked is an estimate. Mapped and reserved addresses, "
+	tp_out_line(out, "dim", "Which library requested it is an estimate. Mapped and reserved addresses, "
 				"host memory and memory of other processes take none of the device.");
 	free(sorted);
 }

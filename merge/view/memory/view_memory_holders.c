@@ -233,7 +233,7 @@ static void put_oom(struct tp_row *r, const void *ctx, const void *row)
 		 of->allocated > 0 ? of->allocated : 0);
 	TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved then",
 		 of->reserved > 0 ? of->reserved : 0);
-	TP_CELL(r, "operator", "by", TP_UNIT_TEXT, 0, "operator that asked",
+	TP_CELL(r, "operator", "by", TP_UNIT_TEXT, 0, "operator that requested it",
 		tp_tensors_put_operator(r, ctx, of->name, ""));
 	TP_CELL(r, "module", "module", TP_UNIT_TEXT, 0, "nn.Module that it is of",
 		put_oom_origin(r, ctx, of, true));

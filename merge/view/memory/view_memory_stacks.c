@@ -54,7 +54,7 @@ static void put_code(struct tp_row *r, const struct tp_host_shown *shown, const 
 {
 	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
 		put_frame(r, &of->frame, of->is_known));
-	TP_CELL(r, "native", "asked by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
+	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
 		put_native(r, shown, of));
 }
 
@@ -159,7 +159,7 @@ static void put_file(struct tp_row *r, const struct tp_hostmem_group *group)
 static void put_module(struct tp_row *r, const void *ctx, const void *of)
 {
 	put_by(r, ctx, of);
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "file of code that asked", put_file(r, of));
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "file of code that requested it", put_file(r, of));
 }
 
 const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS] = {
@@ -172,7 +172,7 @@ const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS] = {
 	[TP_HOST_TEMPORARY] = {.name = "host_temporary", .columns = put_temporary, .order = "temporary",
 			       .help = "freed before the next allocation of its thread"},
 	[TP_HOST_MODULES] = {.name = "host_modules", .columns = put_module, .order = "peak_bytes",
-			     .help = "host memory by the module that asked"},
+			     .help = "host memory by the module that requested it"},
 	[TP_HOST_PYTHON] = {.name = "host_python", .columns = put_python, .order = "peak_bytes",
 			    .help = "host memory by line of Python"},
 };
@@ -262,7 +262,7 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 	print_groups(&shown, TP_HOST_TEMPORARY,
 		     "Temporary: freed before the next allocation of its thread", group, n);
 	free(group);
-	print_by(&shown, TP_HOST_MODULES, "Host memory by the module that asked", TP_HOSTMEM_NATIVE);
+	print_by(&shown, TP_HOST_MODULES, "Host memory by the module that requested it", TP_HOSTMEM_NATIVE);
 	print_by(&shown, TP_HOST_PYTHON, "Host memory by line of Python", TP_HOSTMEM_PYTHON);
 	tp_hostmem_choice_free(choice);
 }

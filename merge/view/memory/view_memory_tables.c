@@ -164,7 +164,7 @@ static void put_step(struct tp_row *r, const void *ctx, const void *of)
 	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes of them", step->alloc_bytes);
 	TP_COUNT(r, "frees", "frees", TP_LESS(2), "number of frees", step->n_frees);
 	TP_BYTES(r, "freed_bytes", "freed", TP_LESS(1), "bytes of them", step->free_bytes);
-	TP_BYTES(r, "begin_bytes", "at begin", 0, "alive when it began", step->begin_live);
+	TP_BYTES(r, "begin_bytes", "at start", 0, "alive when it began", step->begin_live);
 	TP_BYTES(r, "peak_bytes", "most", 0, "alive at most", step->peak_live);
 	TP_BYTES(r, "growth_bytes", "grown by", 0, "alive when it ended, less that when it began",
 		 tp_sub(step->end_live, step->begin_live));

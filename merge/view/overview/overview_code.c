@@ -34,7 +34,7 @@ void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *si
 	if (tp_sites_between(facts->overview->sites, site, between, sizeof(between) - 2))
 		strcat(between, ": ");
 	snprintf(advice->place, sizeof(advice->place), "%swhat runs between %s and %s", between,
-		 site->before ? site->before : "the begin of the step", site->place);
+		 site->before ? site->before : "the start of the step", site->place);
 }
 
 bool tp_advice_has_devices(const struct tp_run *run)
@@ -87,7 +87,7 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 		 "up to %s of a step is code of the host between two lines, outside operators",
 		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "what does it do in each step? do it less often, outside the loop, or by operators");
+		 "do it less often, outside the loop, or by operators");
 	tp_advice_gap(facts, &site, advice);
 	tp_advice_gap_function(facts, advice);
 	return true;
@@ -123,8 +123,8 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
 	cost = tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step are small operators, which cost as much to ask for as to do: one line "
-		 "asks for %" PRId64 " a step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
+		 "up to %s of a step are small operators, which cost as much to launch as to run: one line "
+		 "calls %" PRId64 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
 		 tp_show_ns(b, cost / most->figure[TP_SITE_CALLS]));
 	snprintf(advice->todo, sizeof(advice->todo), "one operator for all of them instead of a loop: on a "

@@ -31,8 +31,8 @@ bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	advice->percent = tp_advice_percent(cost, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "the host waits for the device %" PRIu64 " times a step, %s of the time, and the "
-		 "device then for the host, %s",
+		 "the host waits for the GPU %" PRIu64 " times per step, %s of the time, and the "
+		 "GPU then idles %s of it, waiting for the host",
 		 per_step(facts, habits->n_waits),
 		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->sums->all_ns),
 		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns));
@@ -57,14 +57,14 @@ bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 		advice->percent -= tp_advice_percent(data, all);
 	kernel_ns = habits->kernel_ns / (int64_t)habits->n_kernels;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "the device waits for the host %s of the time: %s kernels a step, %s each",
+		 "the GPU is idle %s of the time, waiting for the host: %s kernels per step, %s each",
 		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
 				 (double)facts->gpu.all_ns),
 		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "%s",
 		 kernel_ns < SMALL_KERNEL_NS
 		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
-		     : "what does the host do before the gaps? The timeline shows it");
+		     : "see in the timeline (-v trace) what the host does before the gaps");
 	tp_advice_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
 	return true;
 }
@@ -80,7 +80,7 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
 		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "what does the host do before the gaps? The timeline shows it");
+		 "see in the timeline (-v trace) what the host does before the gaps");
 	return true;
 }
 
@@ -121,7 +121,7 @@ bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advi
 		return false;
 	advice->percent = tp_advice_percent(habits->alloc_ns, facts->sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " calls a step ask the driver for memory or give it back",
+		 "%" PRIu64 " calls per step request memory from the driver or return it",
 		 per_step(facts, habits->n_allocs));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "too little memory, or too many sizes: "
@@ -137,7 +137,7 @@ bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	advice->percent = tp_advice_percent(habits->pageable_ns, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " copies a step to the device come from memory that is not pinned",
+		 "%" PRIu64 " copies per step to the GPU come from memory that is not pinned",
 		 per_step(facts, habits->n_pageable));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "DataLoader(pin_memory=True) and .to(device, non_blocking=True)");

@@ -144,7 +144,7 @@ static void print_idle(const struct tp_gpu_figures *f, struct tp_out *out)
 							      (double)f->all_ns));
 	tp_out_item(out,
 		    f->idle_ns[TP_IDLE_HOST] / HOST_PERCENT > f->all_ns / 100 ? "yellow" : "",
-		    TP_OVERVIEW_LABEL, "no kernel", "%s of the time, waiting for %s",
+		    TP_OVERVIEW_LABEL, "GPU idle", "%s of the time, waiting for %s",
 		    tp_show_percent(a, (double)idle, (double)f->all_ns), text);
 }
 

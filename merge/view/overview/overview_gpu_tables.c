@@ -52,7 +52,7 @@ static void put_times(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, "idle_queue_ns", "stream", 0, "without a kernel, waiting for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
 	TP_NS(r, "idle_other_ns", "else", 0, "without a kernel, waiting for something else", f->idle_ns[TP_IDLE_OTHER]);
 	TP_COUNT(r, "launches", "launches", 0, "number of launches", d->delay.n);
-	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median time from a call to its work's begin",
+	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median time from a call to its work's start",
 	      tp_spread_percentile(&d->delay, 50));
 	TP_NS(r, "delay_p99_ns", "p99", 0, "99th percentile of that time",
 	      tp_spread_percentile(&d->delay, 99));
@@ -97,7 +97,7 @@ static void put_stream(struct tp_row *r, const void *ctx, const void *of)
 		 row->device->queue[row->at].queue->stream);
 	TP_COUNT(r, "launches", "launches", 0, "number of launches",
 		 row->device->queue[row->at].n_launches);
-	TP_NS(r, "wait_ns", "waited", 0, "sum of the times from calls to the begin of their work",
+	TP_NS(r, "wait_ns", "waited", 0, "sum of the times from calls to the start of their work",
 	      row->device->queue[row->at].wait_ns);
 	TP_COUNT(r, "depth_most", "most waiting", 0, "pieces of work that waited at most",
 		 row->device->queue[row->at].depth_most);

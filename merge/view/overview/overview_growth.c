@@ -123,8 +123,8 @@ bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (!worst->bytes)
 		return false;
 	tell(facts, worst, worst == &device ? "memory of tensors on the device" : "memory of tensors", advice);
-	snprintf(advice->todo, sizeof(advice->todo), "what is kept across steps? it is allocated here, and kept "
-		 "where it goes into a list or a history: .detach() or .item() it there");
+	snprintf(advice->todo, sizeof(advice->todo), "tensors allocated here stay alive across steps: "
+		 "store .item() or .detach() of them where they go into a list or a history");
 	tp_advice_line(facts, worst->first->proc, TP_SITE_KEPT, advice);
 	return true;
 }
@@ -136,7 +136,7 @@ bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advi
 	if (!worst.bytes)
 		return false;
 	tell(facts, &worst, "host memory beside tensors", advice);
-	snprintf(advice->todo, sizeof(advice->todo), "a list, dict or cache of Python's that each step adds to? "
-		 "TRAINPROF_RECORD=heap,host TRAINPROF_STACKS=heap, then -v memory: lines that allocate what stays");
+	snprintf(advice->todo, sizeof(advice->todo), "look for a list, dict or cache of Python's that each step adds to: "
+		 "TRAINPROF_RECORD=heap,host TRAINPROF_STACKS=heap, then -v memory, names the lines that allocate it");
 	return true;
 }

@@ -88,7 +88,7 @@ static void print_traced_memory(const struct tp_overview *overview, struct tp_ou
 		    "peak of tensors in recorded steps: %s%s in step "
 		    "%" PRIu64 "%s",
 		    tp_show_bytes(a, most->live_bytes),
-		    most->is_absolute ? "" : " above the window's begin", most->step,
+		    most->is_absolute ? "" : " above the window's start", most->step,
 		    where);
 }
 

@@ -117,7 +117,7 @@ static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, s
 	}
 	if (!most || n_small < MANY * n_steps)
 		return false;
-	tp_text_fmt(evidence, "; a rank calls %lu small collectives a step, most of them %s of %s",
+	tp_text_fmt(evidence, "; a rank calls %lu small collectives per step, most of them %s of %s",
 		    n_small / n_steps, tp_comm_name(most->kind), tp_show_bytes(a, (int64_t)most->bytes));
 	snprintf(advice->todo, sizeof(advice->todo), "%s",
 		 most->use == TP_COMM_USE_DDP
@@ -177,7 +177,7 @@ static void tell_most(const struct tp_advice_facts *facts, uint64_t n_steps, str
 		if (!most || row[i].time_ns > most->time_ns)
 			most = &row[i];
 	if (most)
-		tp_text_fmt(evidence, "; most of it %s of %s, %lu a step", tp_comm_name(most->kind),
+		tp_text_fmt(evidence, "; most of it %s of %s, %lu per step", tp_comm_name(most->kind),
 			    tp_show_bytes(a, (int64_t)most->bytes),
 			    (most->n_calls + n_steps / 2) / n_steps);
 }

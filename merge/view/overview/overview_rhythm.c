@@ -131,8 +131,8 @@ static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *foun
 	if (!is_told_apart(&first, &other))
 		return false;
 	tell(steps, &first, "the first step of an epoch", found);
-	snprintf(found->advice.todo, sizeof(found->advice.todo), "does a loader start its workers anew? "
-		 "persistent_workers=True, longer epochs");
+	snprintf(found->advice.todo, sizeof(found->advice.todo), "if a loader starts its workers anew: "
+		 "persistent_workers=True, or longer epochs");
 	return true;
 }
 
@@ -207,7 +207,7 @@ static bool judge_period(const struct steps *steps, struct tp_rhythm_found *foun
 		if (steps->row[i]->index % period == begin)
 			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
 	tp_text_fmt(&place, ", ...");
-	snprintf(advice->todo, sizeof(advice->todo), "a checkpoint, an evaluation, a log? less often, or "
+	snprintf(advice->todo, sizeof(advice->todo), "if it is a checkpoint, an evaluation, a log: less often, or "
 		 "beside the training; a window on such a step names its lines");
 	return true;
 }

@@ -169,7 +169,7 @@ static void write_file(const struct tp_text *said, const struct tp_text *threads
 	err = tp_report_file_write(hang.path, &text);
 	hang.has_file |= !err;
 	if (err && !hang.is_refused)
-		tp_warn("cannot write '%s': %s; a hang is told here only", hang.path, strerror(-err));
+		tp_warn("cannot write '%s': %s; a hang is reported here only", hang.path, strerror(-err));
 	hang.is_refused |= err != 0;
 }
 

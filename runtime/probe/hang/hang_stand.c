@@ -123,7 +123,7 @@ static void put_call(struct tp_text *out, const struct tp_hang_call *call)
 {
 	tp_hang_call_say(call, out);
 	if (!call->is_known)
-		tp_text_str(out, "what it waits for is not told here");
+		tp_text_str(out, "what it waits for is not known here");
 }
 
 static void put_thread(struct tp_text *out, const struct tp_hang_thread *of, bool has_stack)
