@@ -35,8 +35,9 @@ static bool find_paths(struct tp_pass *pass)
 		return false;
 	}
 	for (uint32_t i = 0; i < pass->n_sinks; i++) {
-		if (tp_sink_path(pass->run, pass->sink[i], command->output, pass->n_sinks > 1,
-				 &command->fuse, pass->path[i], sizeof(pass->path[i]))) {
+		if (tp_sink_path(pass->run, pass->sink[i], command->output,
+				 pass->n_sinks > 1 || command->rows, &command->fuse, pass->path[i],
+				 sizeof(pass->path[i]))) {
 			tp_say("the name of the result is too long");
 			return false;
 		}

@@ -65,13 +65,14 @@ static void measure(struct tp_out *out)
 /* Where rows go: standard output, a file, files of a folder. False: nowhere, and that is said. */
 static bool open_rows(struct tp_out *out, const struct tp_command *command)
 {
-	const char *output = command->n_sinks || tp_sink_is_stdout(command->output) ? NULL : command->output;
+	const char *output = command->output;
 	int err;
 
 	terminal.to = (struct tp_rows_to){.field = terminal.field};
 	terminal.to.n_fields = tp_fields_all(command->shown, command->n_shown, terminal.field, TP_FIELDS_MAX);
 	out->rows_to = &terminal.to;
-	if (!output)
+	/* A file is that of the format beside the rows. */
+	if (!output || tp_sink_is_stdout(output) || (command->n_sinks && !tp_sink_is_folder(output)))
 		return true;
 	if (tp_sink_is_folder(output)) {
 		terminal.to.folder = output;

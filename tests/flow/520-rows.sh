@@ -90,6 +90,13 @@ for format in perfetto folded chrome,html; do
 	is "$format: -o new/ is a folder" "$status $(test -d "$TMP/made-$format" && echo folder)" "0 folder"
 done
 
+fuse beside -q -f chrome,torch,csv -v operator -o "$TMP/beside/" "$TMP/real.json"
+is "rows and formats: -o new/ is the folder of all" "$status $(cat "$TMP/beside.out") $(cd "$TMP/beside" && echo *)" \
+	"0  node0.json.gz operator.csv torch"
+ok "the rows are those of csv alone" cmp "$TMP/beside/operator.csv" "$TMP/new/operator.csv"
+fuse file -q -f chrome,csv -v operator -o "$TMP/one.json" "$TMP/real.json"
+like "a file is the format's, and rows go to standard output" "$status $(head -n 1 "$TMP/file.out")" '^0 table,'
+
 fuse both -f csv,jsonl "$TMP/real.json"
 is "two formats of one output: refused" "$status" 2
 fuse nowhere -q -f csv -o /nowhere/rows.csv "$TMP/real.json"
