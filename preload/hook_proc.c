@@ -120,11 +120,17 @@ static void after_fork_in_child(void)
 	errno = kept_errno;
 }
 
-/* The destructor is for processes in which atexit failed: it runs last, when much is gone. */
+/* The destructor is for processes in which on_exit failed: it runs last, when much is gone. */
 static __attribute__((destructor)) void end_at_exit(void)
 {
 	if (tp_hook_proc_is_owner())
 		tp_session_close("exit");
+}
+
+static void end_with_status(int status, void *unused)
+{
+	if (tp_hook_proc_is_owner())
+		tp_session_fail("exit", status);
 }
 
 void tp_hook_proc_init(void)
@@ -137,7 +143,7 @@ void tp_hook_proc_init(void)
 
 void tp_hook_proc_at_exit(void)
 {
-	(void)atexit(end_at_exit);
+	(void)on_exit(end_with_status, NULL);
 }
 
 /* ---- the ways out ---- */
@@ -145,7 +151,7 @@ void tp_hook_proc_at_exit(void)
 TP_EXPORT _Noreturn void _exit(int status)
 {
 	if (tp_hook_proc_is_owner())
-		tp_session_close("_exit");
+		tp_session_fail("_exit", status);
 	if (!proc._exit)
 		find_real();
 	if (proc._exit)
@@ -162,7 +168,7 @@ TP_EXPORT _Noreturn void _Exit(int status)
 TP_EXPORT _Noreturn void quick_exit(int status)
 {
 	if (tp_hook_proc_is_owner())
-		tp_session_close("quick_exit");
+		tp_session_fail("quick_exit", status);
 	if (!proc.quick_exit)
 		find_real();
 	if (proc.quick_exit)

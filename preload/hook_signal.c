@@ -35,7 +35,7 @@ static void before(int number, const char *how)
 	int kept_errno = errno;
 
 	if (is_end(number))
-		tp_session_close(how);
+		tp_session_fail(how, -number);
 	errno = kept_errno;
 }
 

@@ -218,6 +218,8 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 	err = tp_file_read_at(r->fd, 0, &r->head, sizeof(r->head));
 	if (!err)
 		*fault = find_fault(&r->head, (uint64_t)st.st_size);
+	if (!err && !*fault)
+		tp_ring_head_take_recorder(&r->head);
 	return err;
 }
 

@@ -49,7 +49,7 @@ static uint64_t chunk_at(const struct tp_ring_head *head, uint32_t i)
  * before a window's begin may be one of its events'. */
 static int window_of(const struct tp_ring_window *window, uint32_t n, const struct tp_rec *rec)
 {
-	uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+	uint64_t end = tp_rec_end(rec);
 
 	if (!rec->kind)
 		return -1;
@@ -209,7 +209,7 @@ static int add_chunk(struct tp_ring_in *r, uint32_t chunk_index)
 	settle_picked(r->chunk->rec + from, to - from, is_committed(r));
 	for (uint32_t k = from; k < to; k++) {
 		const struct tp_rec *rec = &r->chunk->rec[k];
-		uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+		uint64_t end = tp_rec_end(rec);
 		int i = window_of(window, n_windows, rec);
 
 		if (tp_kind_is_span[rec->kind])
@@ -279,8 +279,10 @@ static bool has_moved(const struct tp_ring_in *r)
 {
 	struct tp_ring_head now;
 
-	return tp_file_read_at(r->fd, 0, &now, sizeof(now)) || now.pass_done != r->head.pass_done ||
-	       now.windows_begun != r->head.windows_begun ||
+	if (tp_file_read_at(r->fd, 0, &now, sizeof(now)))
+		return true;
+	tp_ring_head_take_recorder(&now);
+	return now.pass_done != r->head.pass_done || now.windows_begun != r->head.windows_begun ||
 	       now.windows_written != r->head.windows_written || now.is_closed;
 }
 
@@ -327,6 +329,7 @@ int tp_ring_records(struct tp_ring_in *r)
 		err = tp_file_read_at(r->fd, 0, &r->head, sizeof(r->head));
 		if (err)
 			return err;
+		tp_ring_head_take_recorder(&r->head);
 	}
 	tp_run_issue(&r->run->pub, &r->proc->pub, false,
 		     "'%s': its process writes faster than it can be read; only its files are read",

@@ -79,7 +79,7 @@ static void name_thread(struct tp_kineto_records *r, const struct tp_kineto_even
 
 void tp_kineto_put(struct tp_kineto_records *r, const struct tp_rec *rec, uint16_t slot)
 {
-	uint64_t end = rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+	uint64_t end = tp_rec_end(rec);
 
 	/* Where operators come from is told before them. */
 	if (rec->time < r->first && !tp_kind_is_stack(rec->kind))

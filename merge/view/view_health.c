@@ -150,6 +150,8 @@ static const struct {
     {"trigger.late", "windows of a trigger began later than on other ranks"},
     {"trigger.missed", "windows of a trigger were over before this was heard of: a greater ahead= "
 		       "in TRAINPROF_TRIGGER"},
+    {"recorder.overwritten", "records of the flight recorder's steps had to make room: a larger "
+			     "TRAINPROF_BUFFER"},
     {"late", "records came after their window was written"},
     {"nccl.no_entry", "operations of NCCL were too many at a time and were not recorded"},
     {"nccl.unfinished", "operations of NCCL had not ended 0.7 s after their window: shown up to its end"},

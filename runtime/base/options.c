@@ -175,6 +175,9 @@ void tp_option_range(const struct tp_option *option, struct tp_text *out)
 				 "RATIO above 1; NAME of ");
 		put_words(out, signal_words, ", ");
 		break;
+	case TP_OPTION_RECORDER:
+		tp_text_fmt(out, "steps=N (N from %lu to %lu) or off", option->least, option->most);
+		break;
 	case TP_OPTION_RECORD:
 		tp_text_str(out, "words of ");
 		put_words(out, record_words, ", ");

@@ -24,6 +24,7 @@ enum tp_option_kind {
 	TP_OPTION_SECONDS,	/* "60s", "5m"; off is 0 */
 	TP_OPTION_SCHEDULE,
 	TP_OPTION_TRIGGER,
+	TP_OPTION_RECORDER,	/* "steps=8"; off is 0 */
 	TP_OPTION_RECORD,
 	TP_OPTION_STEP,
 	TP_OPTION_OVERWRITE,

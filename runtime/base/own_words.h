@@ -16,7 +16,7 @@
 
 struct tp_own_words {
 	uint32_t is_ours;	/* set by begin and by the handlers of fork */
-	uint32_t is_armed;	/* atomic: a window is open, see session.h */
+	uint32_t level;		/* atomic: what hooks may record, enum tp_session_level of session.h */
 	uint32_t ring;		/* generation of the ring that may be written to; 0: none */
 };
 

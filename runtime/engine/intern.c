@@ -159,6 +159,13 @@ uint32_t tp_intern_text(const char *text)
 	return tp_intern(TP_STRING_TEXT, text, (uint32_t)strnlen(text, TP_INTERN_MAX));
 }
 
+bool tp_intern_is_half_full(void)
+{
+	const struct tp_ring_head *head = tp_ring.head;
+
+	return head && __atomic_load_n(&head->names_used, __ATOMIC_RELAXED) * 2 >= head->names_bytes;
+}
+
 uint32_t tp_intern_cut(void)
 {
 	return __atomic_load_n(&table.n_cut, __ATOMIC_RELAXED);

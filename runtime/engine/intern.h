@@ -25,6 +25,8 @@ int tp_intern_init(struct tp_arena *arena);
 /* 0 when the names area is full (counted in head->names_lost). */
 uint32_t tp_intern(enum tp_string_kind kind, const void *bytes, uint32_t n_bytes);
 uint32_t tp_intern_text(const char *text);
+/* Half of the names area is used: names that may be new each time should not take the rest. */
+bool tp_intern_is_half_full(void);
 /* How many strings were cut, so far. */
 uint32_t tp_intern_cut(void);
 /* Of an id that tp_intern returned. Signature of tp_writer_string_fn (ctx unused). */

@@ -46,6 +46,7 @@ static struct tp_session_state *const session = &tp_session_state;
 
 static const struct tp_trigger_ops trigger_ops = {
 	tp_session_steps, tp_ring_step, tp_session_ask, tp_session_is_asked_over, tp_session_stop,
+	tp_session_fire,
 };
 
 /* What lives from open to close. */
@@ -492,7 +493,8 @@ static void answer_at(void)
 			"%lu steps", missed, session->steps);
 }
 
-void tp_session_close(const char *how)
+/* `why`: what the flight recorder holds is of interest; NULL: it is not. */
+static void close_session(const char *how, const char *why)
 {
 	uint32_t open = TP_SESSION_OPEN;
 	int saved_errno, held;
@@ -511,6 +513,8 @@ void tp_session_close(const char *how)
 	}
 	session->closer_tid = (uint32_t)syscall(SYS_gettid);
 	is_locked = lock_within(&session->lock, LOCK_MS);
+	if (is_locked && why)
+		tp_session_recorder_fire(tp_clock_now(), why);
 	tp_session_end(tp_clock_now(), is_locked);
 	if (is_locked)
 		tp_spin_unlock(&session->lock);
@@ -536,6 +540,24 @@ void tp_session_close(const char *how)
 	__atomic_store_n(&session->state, TP_SESSION_CLOSED, __ATOMIC_RELEASE);
 	tp_cancel_release(held);
 	errno = saved_errno;
+}
+
+void tp_session_close(const char *how)
+{
+	close_session(how, NULL);
+}
+
+void tp_session_fail(const char *how, int status)
+{
+	char why[TP_SESSION_WHY];
+	struct tp_text text;
+
+	tp_text_init(&text, why, sizeof(why));
+	if (status < 0)
+		tp_text_fmt(&text, "the program ended by signal %d", -status);
+	else
+		tp_text_fmt(&text, "the program ended with status %d", status);
+	close_session(how, status ? why : NULL);
 }
 
 /* ---- fork ---- */

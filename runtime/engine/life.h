@@ -26,6 +26,9 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 /* Process end, from exit handlers, _exit, quick_exit, exec*: closes the window in progress and
  * its file, waiting at most ~2 s for the drain. `how`: "exit", "_exit", "exec", ...; a text that stays. */
 void tp_session_close(const char *how);
+/* The same, of a program that ends with this status, or by this signal (negative). Not 0: what the flight
+ * recorder holds is written, too. */
+void tp_session_fail(const char *how, int status);
 
 /* fork: before (parent), after in parent, after in child. See preload/hook_proc.c. */
 void tp_session_before_fork(void);

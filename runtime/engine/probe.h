@@ -20,6 +20,9 @@ struct tp_text;
 
 struct tp_probe {
 	const char *name;	/* "torch", "tensor", "host": in messages and in META */
+	/* Armed for the flight recorder, too (tp_session_level): cheap, names no stack there, and needs
+	 * neither tick nor settle. */
+	bool is_for_recorder;
 
 	/* Once, when the process has proved to be a training process, on the thread that
 	 * proved it, before any file or thread exists. 0, or -errno: the probe is off, and
@@ -29,8 +32,8 @@ struct tp_probe {
 	/* Drain thread, well before arm where there is warm-up: prefault, allocate. */
 	void (*warm)(void);
 
-	/* A window begins (at warm-up when there is one) or ends. On the thread that crossed
-	 * the step boundary, inside its callback: a few us at most, no blocking. */
+	/* A window begins (at warm-up when there is one) or ends, or the flight recorder's time does. On the
+	 * thread that crossed the step boundary, inside its callback: a few us at most, no blocking. */
 	void (*arm)(void);
 	void (*disarm)(void);
 

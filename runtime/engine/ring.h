@@ -218,6 +218,7 @@ bool tp_ring_step(uint64_t index, struct tp_ring_step *step);
 
 uint64_t tp_ring_waiting(void);		/* records published and not yet drained */
 uint32_t tp_ring_chunks_used(void);	/* of tp_ring.head->n_chunks */
+uint32_t tp_ring_chunks_full(void);	/* of those, the ones that no thread writes to any more */
 uint64_t tp_ring_dropped(void);		/* all threads, since the start */
 
 /*

@@ -25,6 +25,15 @@ uint32_t tp_ring_chunks_used(void)
 	return tp_ring.head->n_chunks - __atomic_load_n(&tp_ring_pool.n_free, __ATOMIC_RELAXED);
 }
 
+uint32_t tp_ring_chunks_full(void)
+{
+	uint32_t top = __atomic_load_n(&tp_ring_pool.chunk_top, __ATOMIC_ACQUIRE), n = 0;
+
+	for (uint32_t i = 0; tp_ring.head && i < top; i++)
+		n += __atomic_load_n(&tp_ring.chunks[i].state, __ATOMIC_RELAXED) == TP_CHUNK_FULL;
+	return n;
+}
+
 static void give_back(uint32_t at)
 {
 	__atomic_store_n(&tp_ring.chunks[at].state, TP_CHUNK_FREE, __ATOMIC_RELEASE);

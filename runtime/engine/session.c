@@ -117,7 +117,8 @@ static void record_step(const struct tp_ring_step *step, uint64_t index)
 	if (!rec)
 		return;
 	rec->time = step->begin;
-	tp_rec_set_len(rec, step->duration);
+	/* A window of the flight recorder begins with a step: the one before is to lie outside of it. */
+	tp_rec_set_len(rec, step->duration - (!session->is_window && step->duration));
 	rec->kind = TP_REC_STEP;
 	rec->flags = step->flags & (TP_F_CLOCK | TP_F_SKIPPED);
 	rec->name = session->step_name;
@@ -158,7 +159,7 @@ static void finish_step(uint64_t now, const struct tp_step_facts *facts)
 		__atomic_store_n(&session->step_tid, tp_ring_self.slot->tid, __ATOMIC_RELAXED);
 	count_tensors(&step);
 	step.heap_bytes = count_heap();
-	if (session->is_window)
+	if (session->is_window || tp_session_recorder_is_on())
 		record_step(&step, session->steps);
 	keep_step(&step, session->steps);
 	session->steps++;
@@ -228,7 +229,7 @@ static void begin_window(uint64_t now)
 	facts->first_step = session->steps;
 	facts->in_epoch = session->in_epoch;
 	facts->epoch = session->epoch;
-	facts->is_extra = session->action.is_extra;
+	facts->opened_by = session->action.is_extra ? TP_OPENED_TRIGGER : TP_OPENED_SCHEDULE;
 	facts->end_step = 0;
 	__atomic_store_n(&facts->end, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&facts->begin, now, __ATOMIC_RELAXED);
@@ -279,21 +280,22 @@ static void enter_step(uint64_t now, bool is_new)
 		begin_window(now);
 	settle_window(head->windows_begun != n_begun);
 	session->step_begin = now;
-	__atomic_store_n(&session->is_arm_wanted,
-			 is_active || action.phase == TP_PHASE_WARMUP, __ATOMIC_RELAXED);
+	session->level_wanted = is_active || action.phase == TP_PHASE_WARMUP ? TP_LEVEL_WINDOW
+									    : TP_LEVEL_NONE;
+	tp_session_recorder_follow(now);
 	__atomic_store_n(&head->phase, action.phase, __ATOMIC_RELEASE);
 	__atomic_store_n(&head->step_begin, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->epoch, session->epoch, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->in_epoch, (uint32_t)session->in_epoch, __ATOMIC_RELAXED);
 }
 
-static void tell_probes(bool is_armed)
+static void tell_probes(enum tp_session_level level, bool is_armed)
 {
 	for (uint32_t i = 0; session->probes[i]; i++) {
-		void (*tell)(void) = is_armed ? session->probes[i]->arm
-					      : session->probes[i]->disarm;
+		const struct tp_probe *probe = session->probes[i];
+		void (*tell)(void) = is_armed ? probe->arm : probe->disarm;
 
-		if (tell)
+		if (tell && (level == TP_LEVEL_WINDOW || probe->is_for_recorder))
 			tell();
 	}
 }
@@ -304,14 +306,17 @@ static void switch_probes(void)
 	if (session->is_switching)
 		return;
 	session->is_switching = true;
-	while (session->is_armed != session->is_arm_wanted) {
-		bool is_armed = session->is_arm_wanted;
+	while (session->level != session->level_wanted) {
+		enum tp_session_level last = session->level, level = session->level_wanted;
 
-		session->is_armed = is_armed;
-		session->is_bell_due = true;
-		__atomic_store_n(&tp_own_words.is_armed, is_armed, __ATOMIC_RELEASE);
+		session->level = level;
+		session->is_bell_due |= last == TP_LEVEL_WINDOW || level == TP_LEVEL_WINDOW;
+		__atomic_store_n(&tp_own_words.level, level, __ATOMIC_RELEASE);
 		tp_spin_unlock(&session->lock);
-		tell_probes(is_armed);
+		if (last != TP_LEVEL_NONE)
+			tell_probes(last, false);
+		if (level != TP_LEVEL_NONE)
+			tell_probes(level, true);
 		tp_spin_lock(&session->lock);
 	}
 	session->is_switching = false;
@@ -446,7 +451,8 @@ void tp_session_lose(void)
 	/* Who is closing it goes on: the drain thread ends. */
 	if (!tp_session_enter())
 		return;
-	session->is_window = session->is_arm_wanted = false;
+	session->is_window = false;
+	session->level_wanted = TP_LEVEL_NONE;
 	switch_probes();
 	__atomic_compare_exchange_n(&session->state, &open, TP_SESSION_CLOSED, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -509,7 +515,7 @@ void tp_session_begin(uint64_t now)
 		tp_session_follow_root(now, false);
 	} else {
 		enter_step(announce_window(now), true);
-		if (!session->is_window && !session->is_arm_wanted)
+		if (session->level_wanted != TP_LEVEL_WINDOW)
 			__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
 	}
 	tp_session_leave(now);
@@ -522,13 +528,13 @@ void tp_session_end(uint64_t now, bool is_locked)
 		tp_session_follow_root(now, false);
 	if (session->is_window)
 		tp_session_end_window(now, session->steps);
-	__atomic_store_n(&tp_own_words.is_armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_own_words.level, TP_LEVEL_NONE, __ATOMIC_RELEASE);
 }
 
 void tp_session_reset(void)
 {
 	const struct tp_session_state none = {.lock = {.rank = TP_LOCK_SESSION}};
 
-	__atomic_store_n(&tp_own_words.is_armed, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&tp_own_words.level, TP_LEVEL_NONE, __ATOMIC_RELAXED);
 	memcpy(session, &none, sizeof(none));
 }

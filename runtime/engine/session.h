@@ -19,10 +19,30 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
+enum { TP_SESSION_WHY = 160 };	/* bytes of a reason */
+
+enum tp_session_level {
+	TP_LEVEL_NONE,
+	TP_LEVEL_RECORDER,	/* the flight recorder: sources with tp_probe.is_for_recorder, without
+				 * stacks and shapes */
+	TP_LEVEL_WINDOW,	/* warm-up or active */
+};
+
+static inline enum tp_session_level tp_session_level(void)
+{
+	return (enum tp_session_level)__atomic_load_n(&tp_own_words.level, __ATOMIC_RELAXED);
+}
+
 /* True while a window (warm-up or active) is open: hooks may make records. One relaxed load. */
 static inline bool tp_session_is_armed(void)
 {
-	return __atomic_load_n(&tp_own_words.is_armed, __ATOMIC_RELAXED) != 0;
+	return tp_session_level() == TP_LEVEL_WINDOW;
+}
+
+/* The same, or the flight recorder keeps what hooks of its sources record. */
+static inline bool tp_session_is_recording(void)
+{
+	return tp_session_level() != TP_LEVEL_NONE;
 }
 
 /* Between tp_session_open and tp_session_close (life.h). */
@@ -81,6 +101,19 @@ uint32_t tp_session_step_tid(void);
 void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak);
 /* Another value, very probably, when tensors came or went. */
 uint64_t tp_session_tensor_turn(void);
+
+/*
+ * Something happened, in a few words: the flight recorder's steps become a window of their own, and
+ * it starts anew. False: it is off, a window is open, or it was fired before and no step has ended since.
+ */
+bool tp_session_fire(const char *why);
+/* Drain thread: why a window of the flight recorder was opened. */
+const char *tp_session_fired_why(uint32_t window);
+/*
+ * Drain thread, when all windows that have begun are written: gives back what the flight recorder
+ * need not hold. False: it does not stand.
+ */
+bool tp_session_recorder_trim(void);
 
 /* Windows that were due, but TP_RING_WINDOWS earlier ones were not written yet. */
 uint32_t tp_session_windows_lost(void);

@@ -100,7 +100,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 	own->first_step = root.first_step;
 	own->in_epoch = root.in_epoch;
 	own->epoch = root.epoch;
-	own->is_extra = root.is_extra;
+	own->opened_by = root.opened_by;
 	own->end_step = 0;
 	__atomic_store_n(&own->end, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);
@@ -121,11 +121,12 @@ bool tp_session_follow_root(uint64_t now, bool is_drain)
 	uint32_t phase = __atomic_load_n(&root->phase, __ATOMIC_ACQUIRE);
 	uint32_t begun = __atomic_load_n(&root->windows_begun, __ATOMIC_ACQUIRE);
 	bool is_armed = !is_gone && (phase == TP_PHASE_WARMUP || phase == TP_PHASE_ACTIVE);
-	bool has_changed = is_armed != session->is_arm_wanted;
+	enum tp_session_level level = is_armed ? TP_LEVEL_WINDOW : TP_LEVEL_NONE;
+	bool has_changed = level != session->level_wanted;
 
 	while (session->is_window ? end_window(now, is_gone) : begin_window(begun, is_drain))
 		has_changed = true;
-	session->is_arm_wanted = is_armed;
+	session->level_wanted = level;
 	__atomic_store_n(&head->phase, phase, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->step_begin, __atomic_load_n(&root->step_begin, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);

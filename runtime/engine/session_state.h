@@ -36,10 +36,11 @@ struct tp_session_state {
 	struct tp_sched_action action;	/* of the step in progress */
 	struct tp_sched_extra extra;	/* the window that was asked for last */
 	bool is_window;			/* one is open: the last of head->windows_begun */
-	bool is_arm_wanted, is_armed;	/* what the probes should be told, and were told */
+	enum tp_session_level level_wanted, level; /* what the probes should be told, and were told */
 	bool is_switching;		/* a thread is telling them */
 	bool is_bell_due;		/* the drain should look */
 	bool has_ended;			/* a window, at the boundary being crossed */
+	bool has_fired;			/* the flight recorder, before */
 	uint32_t n_windows_lost;	/* atomic */
 	uint64_t stall[TP_RING_WINDOWS];/* atomic; ticks */
 
@@ -66,6 +67,14 @@ void tp_session_follow_init(void);
 /* What the root did since the last time. True: anything. Under the lock. `is_drain`: on the
  * drain thread. */
 bool tp_session_follow_root(uint64_t now, bool is_drain);
+
+/* ---- session_recorder.c, all under the lock ---- */
+
+/* A step begins: the flight recorder stands beside the windows, and says what level it wants. */
+void tp_session_recorder_follow(uint64_t now);
+bool tp_session_recorder_is_on(void);
+/* What the flight recorder holds becomes a window, which is over. */
+void tp_session_recorder_fire(uint64_t now, const char *why);
 
 /* The run's first step begins, until something better is known. The session is open. */
 void tp_session_begin(uint64_t now);

@@ -90,11 +90,6 @@ static uint64_t end_of_window(uint32_t window)
 	return __atomic_load_n(&window_at(window)->end, __ATOMIC_ACQUIRE);
 }
 
-static uint64_t end_of(const struct tp_rec *rec)
-{
-	return rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
-}
-
 int tp_window_init(const struct tp_window_spec *spec)
 {
 	memset(&state, 0, sizeof(state));
@@ -170,7 +165,7 @@ static void write_changed(uint16_t slot, const struct tp_rec *rec, uint64_t begi
 		copy.time = begin;
 	else if (copy.time < begin)
 		copy.flags |= TP_F_EARLY;
-	if (end && end_of(rec) > end) {
+	if (end && tp_rec_end(rec) > end) {
 		copy.flags |= TP_F_OPEN;
 		tp_rec_set_len(&copy, end - copy.time);
 	}
@@ -183,7 +178,7 @@ static void write_crossing(uint16_t slot, const struct tp_rec *rec, uint32_t n, 
 			   uint64_t end)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tp_kind_is_span[rec[i].kind] || rec[i].time >= end || end_of(&rec[i]) <= end ||
+		if (!tp_kind_is_span[rec[i].kind] || rec[i].time >= end || tp_rec_end(&rec[i]) <= end ||
 		    rec[i].kind == TP_REC_STEP || tp_rec_is_whole(&rec[i]))
 			continue;
 		tp_open_spans_mark_known(slot, &rec[i]);
@@ -203,7 +198,7 @@ static bool pick_record(void *ctx, uint32_t slot, const struct tp_rec *rec)
 	const struct pass *pass = ctx;
 	uint64_t begin = begin_of(pass->window), end = end_of_window(pass->window);
 
-	if (!tp_rec_is_after(rec) && (end_of(rec) < begin || end_of(rec) > end)) {
+	if (!tp_rec_is_after(rec) && (tp_rec_end(rec) < begin || tp_rec_end(rec) > end)) {
 		if (pass->is_final && state.is_open && is_own(pass, slot))
 			write_crossing((uint16_t)slot, rec, 1, begin, end);
 		return false;
@@ -234,7 +229,7 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	if (state.is_open && !tp_told_has(slot))
 		tp_told_tell(&state.writer, slot);
 	for (i = 0; i < n; i++) {
-		uint64_t rec_end = end_of(&rec[i]);
+		uint64_t rec_end = tp_rec_end(&rec[i]);
 		/* The thread may not know of the begin yet, or it was moved: what comes in the
 		 * window needs the stacks from before. */
 		bool is_kept = is_begun && rec[i].kind == TP_REC_FRAME;
@@ -347,6 +342,10 @@ static void take_rank(struct tp_file_head *head)
 	tp_facts_add_i64("group_size", rank->world_size);
 }
 
+static const char *const opened_by[] = {
+	[TP_OPENED_SCHEDULE] = "schedule", [TP_OPENED_TRIGGER] = "trigger", [TP_OPENED_RECORDER] = "recorder",
+};
+
 /* Opens the file of the window; the folder is made anew when it is gone. 0 or -errno, said. */
 static int open_file(uint32_t window)
 {
@@ -371,9 +370,11 @@ static int open_file(uint32_t window)
 	state.spec.describe(&text);
 	tp_text_fmt(&text, "window=%u\nepoch=%u\nfirst_step=%lu\nstep_source=%s\nopened_by=%s\n",
 		    window, facts->epoch, facts->first_step, step_source_text(),
-		    facts->is_extra ? "trigger" : "schedule");
-	if (facts->is_extra)
-		tp_text_fmt(&text, "opened_why=%s\n", tp_trigger_why(facts->first_step));
+		    opened_by[facts->opened_by]);
+	if (facts->opened_by != TP_OPENED_SCHEDULE)
+		tp_text_fmt(&text, "opened_why=%s\n", facts->opened_by == TP_OPENED_TRIGGER
+							      ? tp_trigger_why(facts->first_step)
+							      : tp_session_fired_why(window));
 	tp_clock_take_anchor(&state.writer.anchor);
 	state.writer.dropped = tp_ring_dropped();
 	state.writer.long_ticks = to_ticks(TP_LONG_NS);
@@ -428,6 +429,8 @@ static void write_totals(struct tp_text *out, uint32_t window)
 	tp_text_fmt(out, "names_cut=%u\nwindows_lost=%u\nstall_ns=%lu\n", tp_intern_cut(),
 		    tp_session_windows_lost(), stall);
 	tp_text_fmt(out, "keep.removed=%lu\n", tp_naming_removed());
+	if (tp_ring.head->recorder_overwritten)
+		tp_text_fmt(out, "recorder.overwritten=%lu\n", tp_ring.head->recorder_overwritten);
 	tp_trigger_report(out);
 	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
 		if ((*probe)->report)
@@ -439,6 +442,9 @@ static void write_totals(struct tp_text *out, uint32_t window)
 /* Whether no probe has more for the window, which is over. */
 static bool is_settled(uint32_t window)
 {
+	/* None of those that are asked records for the flight recorder. */
+	if (window_at(window)->opened_by == TP_OPENED_RECORDER)
+		return true;
 	for (const struct tp_probe *const *probe; *(probe = &state.spec.probes[state.n_settled]);
 	     state.n_settled++)
 		if ((*probe)->settle &&
@@ -515,6 +521,14 @@ static bool is_file_due(uint32_t window)
 	       tp_ring_waiting() >= TP_BLOCK_EVENTS_MAX;
 }
 
+/* No window has begun. */
+static void make_room(uint32_t window)
+{
+	/* Else warm-up, or leftovers: nobody wants them. */
+	if (!tp_session_recorder_trim() && is_half_used())
+		run_pass((struct pass){.window = window, .is_before = true});
+}
+
 bool tp_window_serve(void)
 {
 	struct tp_ring_head *head = tp_ring.head;
@@ -523,9 +537,8 @@ bool tp_window_serve(void)
 		uint32_t window = head->windows_written;
 
 		if (window == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
-			/* Warm-up, or leftovers: nobody wants them. */
-			if (is_half_used())
-				run_pass((struct pass){.window = window, .is_before = true});
+			if (is_half_used() || tp_ring_is_short_of_slots())
+				make_room(window);
 			return true;
 		}
 		if (!state.is_open && is_file_due(window))
@@ -549,7 +562,8 @@ bool tp_window_serve(void)
 		}
 		finish_window(window);
 		if (window + 1 == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
-			tp_ring_forget_spans();
+			if (window_at(window)->opened_by != TP_OPENED_RECORDER)
+				tp_ring_forget_spans();
 			tp_ring_reap(!tp_session_is_armed());
 		}
 	}

@@ -345,7 +345,7 @@ bool tp_worker_window(uint32_t window, struct tp_ring_window *out)
 	out->in_epoch = __atomic_load_n(&from->in_epoch, __ATOMIC_ACQUIRE);
 	out->epoch = __atomic_load_n(&from->epoch, __ATOMIC_ACQUIRE);
 	out->end_step = __atomic_load_n(&from->end_step, __ATOMIC_ACQUIRE);
-	out->is_extra = __atomic_load_n(&from->is_extra, __ATOMIC_ACQUIRE);
+	out->opened_by = __atomic_load_n(&from->opened_by, __ATOMIC_ACQUIRE);
 	/* The root reuses an entry before it counts the window that it is for. */
 	return __atomic_load_n(&root->windows_begun, __ATOMIC_RELAXED) < window + TP_RING_WINDOWS;
 }

@@ -58,6 +58,12 @@ static inline bool tp_kind_has_shapes(uint8_t kind)
 	return kind == TP_REC_OP || kind == TP_REC_RANGE;
 }
 
+/* Ticks; of a kind without a duration its time. */
+static inline uint64_t tp_rec_end(const struct tp_rec *rec)
+{
+	return rec->time + (tp_kind_is_span[rec->kind] ? tp_rec_len(rec) : 0);
+}
+
 /* By the flags of a record of this kind. Only those of torch's own say TP_F_ASYNC: of other kinds the
  * bit means something else. */
 static inline bool tp_kind_is_async(uint8_t kind, uint8_t flags)

@@ -44,6 +44,9 @@
  * windows_written if that is over, else to none. Spans still on the stacks of open spans at the kill are in
  * no record.
  *
+ * The flight recorder: when head.recorder.begin is not 0 its records are those of one window more,
+ * number windows_begun, which is not over (tp_ring_head_take_recorder).
+ *
  * Steps [steps_drained, steps_done) are not in the ledger file; a kill between the write of a
  * ledger line and the store of steps_drained shows the same index in both.
  */
@@ -139,6 +142,13 @@ enum tp_chunk_state {
 	TP_CHUNK_FULL = 2,	/* given up by its thread; the drain frees it when written out */
 };
 
+enum tp_ring_opened {
+	TP_OPENED_SCHEDULE = 0,
+	TP_OPENED_TRIGGER = 1,
+	TP_OPENED_RECORDER = 2,	/* it was over when it was opened: the last steps before something
+				 * happened */
+};
+
 /* One window of recording, from the boundary where it began to the one where it ended. */
 struct tp_ring_window {		/* 48 bytes */
 	uint64_t begin;		/* atomic: ticks; what ended before is warm-up */
@@ -146,7 +156,7 @@ struct tp_ring_window {		/* 48 bytes */
 	uint64_t first_step;	/* number in the run of its first step */
 	uint64_t in_epoch;	/* of that step */
 	uint32_t epoch;		/* of that step */
-	uint32_t is_extra;	/* not of the schedule: a trigger asked for it */
+	uint32_t opened_by;	/* enum tp_ring_opened */
 	uint64_t end_step;	/* first step after the window; set before `end` */
 };
 
@@ -204,8 +214,19 @@ struct tp_ring_head {
 				 * that may begin one has not said so yet */
 	uint32_t hang_turn;	/* atomic, of a rank: another number when its workers are to say where
 				 * they stand, because it hangs */
+
+	/* The flight recorder: what the ring holds of the last steps, and no window has. */
+	struct tp_ring_window recorder;	/* begin 0: it is off, or a window is open */
+	uint64_t recorder_overwritten;	/* atomic: records of those steps that had to make room */
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
+
+/* Of a copy of a head: what the flight recorder holds is the last of its windows. */
+static inline void tp_ring_head_take_recorder(struct tp_ring_head *copy)
+{
+	if (copy->recorder.begin && copy->windows_begun - copy->windows_written < TP_RING_WINDOWS)
+		copy->windows[copy->windows_begun++ % TP_RING_WINDOWS] = copy->recorder;
+}
 
 /* How many records of a chunk are in a trace file (or were thrown away on purpose). */
 static inline uint32_t tp_chunk_in_file(const struct tp_chunk *chunk, uint64_t pass_done)

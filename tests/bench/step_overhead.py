@@ -6,8 +6,8 @@ usage: step_overhead.py [--rounds N] [--steps N] [--quick] [--device cpu|cuda]
                                                         (LIB, PYTHON, TMP: make bench)
 
 Kinds of run of the same training take turns, in an order that reverses each round, so that a
-machine that changes its speed changes it for all: bare; preloaded and waiting; preloaded with a
-window of ten steps out of every twenty-one; torch.profiler with the same windows: plain, then
+machine that changes its speed changes it for all: bare; preloaded and waiting; the same with the
+flight recorder on; preloaded with a window of ten steps out of every twenty-one; torch.profiler with the same windows: plain, then
 with tensor memory (what we record), then with a file written as well (what we do). Ratios are taken between neighbours (outside) or inside one run (windows), and their
 median and spread are printed beside what two bare runs differ by. Where the machine's noise
 is larger than the effect, the computed figure tells: cost of one event, measured where nothing
@@ -31,7 +31,8 @@ SKIP_STEPS = 5      # of each run: caches, allocator, first calls
 TORCH = {"torch.profiler": [], "torch.profiler, memory": ["--memory"],
          "torch.profiler, memory and a file": ["--memory", "--export"]}
 WINDOWS = "%d,%d,%d" % (WAIT, WARMUP, ACTIVE)
-SCHEDULES = {"waiting": "wait=1000000,warmup=0,active=1,per=run",
+NEVER = "wait=1000000,warmup=0,active=1,per=run"
+SCHEDULES = {"waiting": NEVER, "recorder": NEVER + " recorder",
              "window": "wait=%d,warmup=%d,active=%d,repeat=0,per=run" % (WAIT, WARMUP, ACTIVE)}
 AFTER = 3           # steps after a window in which work for it may still be going on
 
@@ -40,7 +41,9 @@ def environment(lib, schedule, folder):
     env = {k: v for k, v in os.environ.items() if not k.startswith("TRAINPROF_")}
     env.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     if schedule:
-        env.update(LD_PRELOAD=lib, TRAINPROF_SCHEDULE=schedule, TRAINPROF_DIR=folder)
+        schedule, _, recorder = schedule.partition(" ")
+        env.update(LD_PRELOAD=lib, TRAINPROF_SCHEDULE=schedule, TRAINPROF_DIR=folder,
+                   TRAINPROF_RECORDER="steps=8" if recorder else "off")
     return env
 
 
@@ -96,7 +99,7 @@ def cycles_of(times):
 
 
 def measure(settings):
-    runs = {kind: [] for kind in ("bare", "waiting", "window", *TORCH)}
+    runs = {kind: [] for kind in ("bare", "waiting", "recorder", "window", *TORCH)}
     order = list(runs)
     for at in range(settings.rounds):
         for kind in order if at % 2 == 0 else reversed(order):
@@ -105,16 +108,18 @@ def measure(settings):
 
 
 def outside(runs):
-    """Preloaded and waiting against bare; returns the median bare step in ns."""
+    """Preloaded, waiting or with the flight recorder, against bare; returns the median bare step in ns."""
     for at, clock in enumerate(("wall", "cpu")):
-        bare, waiting = ([statistics.median(times[at][SKIP_STEPS:]) for times in runs[kind]]
-                         for kind in ("bare", "waiting"))
+        bare, waiting, recorder = ([statistics.median(times[at][SKIP_STEPS:]) for times in runs[kind]]
+                                   for kind in ("bare", "waiting", "recorder"))
         print("a step of the bare run, %s: %.2f ms" % (clock, statistics.median(bare) / 1e6))
         if len(bare) > 1:
             show("noise: one bare run over the one before, " + clock,
                  [b / a for a, b in zip(bare, bare[1:])])
         show("outside windows: preloaded and waiting / bare, " + clock,
              [w / b for w, b in zip(waiting, bare)], goal="<= 1.003")
+        show("flight recorder of 8 steps: preloaded / bare, " + clock,
+             [r / b for r, b in zip(recorder, bare)])
     return statistics.median(bare)
 
 
@@ -143,34 +148,40 @@ def windows(runs):
 
 
 def cost_of_call(work, settings):
-    """ns of CPU that a window, and waiting, add to one call: two lists."""
+    """ns of CPU that a window, waiting and the flight recorder add to one call: three lists."""
     n_steps = 3 * CYCLE + AFTER + 2
-    window, waiting = [], []
+    window, waiting, recorder = [], [], []
     for _ in range(settings.rounds):
         bare = min(step_times("bare", work, n_steps, settings)[1][SKIP_STEPS:])
         quiet = min(step_times("waiting", work, n_steps, settings)[1][SKIP_STEPS:])
         waiting.append((quiet - bare) / CALLS_A_STEP)
+        kept = min(step_times("recorder", work, n_steps, settings)[1][SKIP_STEPS:])
+        recorder.append((kept - bare) / CALLS_A_STEP)
         times = step_times("window", work, n_steps, settings)[1]
         for quiet, active, _ in cycles_of(times):
             window.append((statistics.median(active) - statistics.median(quiet)) / CALLS_A_STEP)
-    return window, waiting
+    return window, waiting, recorder
 
 
 def computed(bare_ns, settings):
     """Cost of one event from steps of nothing but events; what that makes of a real step."""
-    relu, waiting = cost_of_call("relu", settings)
-    empty, _ = cost_of_call("empty", settings)
+    relu, waiting, recorder = cost_of_call("relu", settings)
+    empty, _, _ = cost_of_call("empty", settings)
     # relu_ is two operator events; empty is one, and a tensor allocated and freed.
     operator = [ns / 2 for ns in relu]
     tensor = [(ns - spread(operator)[0]) / 2 for ns in empty]
     show("one operator event in a window, all threads, torch's part too, ns", operator, "%.0f")
     show("one tensor allocated or freed in a window, all threads, ns", tensor, "%.0f")
     show("one operator outside of windows, ns", [ns / 2 for ns in waiting], "%.2f")
+    show("one operator with the flight recorder, all threads, torch's part too, ns",
+         [ns / 2 for ns in recorder], "%.0f")
     n_operators, n_tensors = settings.events_a_step
     inside = n_operators * spread(operator)[0] + n_tensors * spread(tensor)[0]
+    kept = (n_operators * spread(recorder)[0] / 2 + n_tensors * spread(tensor)[0]) / bare_ns
     beside = n_operators * max(spread(waiting)[0] / 2, 0)
-    print("computed, %d operators and %d tensor events a step: in a window %.4f, outside %.4f "
-          "(goal <= 1.003)" % (n_operators, n_tensors, 1 + inside / bare_ns, 1 + beside / bare_ns))
+    print("computed, %d operators and %d tensor events a step: in a window %.4f, with the flight "
+          "recorder %.4f, outside %.4f (goal <= 1.003)" %
+          (n_operators, n_tensors, 1 + inside / bare_ns, 1 + kept, 1 + beside / bare_ns))
 
 
 def count_events(settings):

@@ -47,7 +47,7 @@ static const char *describe(const struct tp_config *config)
 static const char defaults[] =
 	"SCHEDULE=skip_first=0,wait=5,warmup=1,active=4,repeat=1,per=epoch\n"
 	"TRIGGER=control,steps=4,ahead=0\n"
-	"HANG=5m\n"
+	"HANG=5m\nRECORDER=off\n"
 	"STEP=auto\n"
 	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks\n"
 	"STACKS=none\n"
@@ -187,6 +187,16 @@ Test(config, takes_triggers)
 	check_good(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+Test(config, takes_the_steps_of_the_flight_recorder)
+{
+	static struct tp_config config;
+
+	read_one(&config, "TRAINPROF_RECORDER", "steps=512");
+	cr_expect_str_eq(config.complaints, "");
+	cr_expect_eq(config.recorder_steps, 512);
+	cr_expect(strstr(describe(&config), "RECORDER=steps=512\n"));
+}
+
 Test(config, takes_times_in_seconds_minutes_and_hours)
 {
 	static const char *const rows[][2] = {
@@ -250,6 +260,11 @@ static const struct {
 	{"TRAINPROF_HANG", "1s", "TRAINPROF_HANG: bad value '1s'; accepted: a time from 2s to 24h, like "
 	 "90s or 5m, or off; using '5m'\n"},
 	{"TRAINPROF_HANG", "25h", NULL},
+	{"TRAINPROF_RECORDER", "8", "TRAINPROF_RECORDER: bad value '8'; accepted: steps=N (N from 1 to 512) or "
+	 "off; using 'off'\n"},
+	{"TRAINPROF_RECORDER", "steps=0", NULL},
+	{"TRAINPROF_RECORDER", "steps=513", NULL},
+	{"TRAINPROF_RECORDER", "steps=", NULL},
 	{"TRAINPROF_HANG", "m", NULL},
 	{"TRAINPROF_HANG", "99999999999999999999h", NULL},
 	{"TRAINPROF_RECORD", "ops, host", NULL},

@@ -328,7 +328,7 @@ static inline void rig_run_steps(uint32_t first, uint32_t n)
 
 	for (uint32_t s = first; s < first + n; s++) {
 		snprintf(name, sizeof(name), "s%u", s);
-		for (int i = 0; i < RIG_OPS && tp_session_is_armed(); i++)
+		for (int i = 0; i < RIG_OPS && tp_session_is_recording(); i++)
 			rig_op(name, 0, s);
 		rig_step();
 	}

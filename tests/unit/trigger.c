@@ -665,7 +665,8 @@ Test(trigger, does_not_end_a_launcher)
 Test(trigger, is_looked_for_less_often_in_great_jobs)
 {
 	static const struct tp_trigger_ops ops = {tp_session_steps, tp_ring_step, tp_session_ask,
-						  tp_session_is_asked_over, tp_session_stop};
+						  tp_session_is_asked_over, tp_session_stop,
+						  tp_session_fire};
 	static const struct {
 		int world;
 		uint64_t ms;

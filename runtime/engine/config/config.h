@@ -85,6 +85,7 @@ struct tp_trigger_spec {
 struct tp_config {
 	struct tp_sched_spec schedule;
 	struct tp_trigger_spec trigger;
+	uint64_t recorder_steps;	/* 0: there is no flight recorder */
 	bool is_off;			/* SCHEDULE=off: nothing is recorded, no file is made */
 	struct tp_step_spec step;
 	uint32_t record;		/* enum tp_record */

@@ -339,6 +339,19 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 	return find_word(word, text, strlen(text), value) ? 0 : -EINVAL;
 }
 
+static int parse_recorder(const struct tp_option *option, const char *text, uint64_t *field)
+{
+	uint64_t value = 0;
+
+	if (strcmp(text, "off")) {
+		if (strncmp(text, "steps=", 6) || tp_text_parse_u64(text + 6, &value) ||
+		    value < option->least || value > option->most)
+			return -EINVAL;
+	}
+	*field = value;
+	return 0;
+}
+
 /* Parsers by kind, called with the row's field. */
 #define PARSE_TEXT(field) parse_text(option, text, config->field)
 #define PARSE_U64(field) parse_number(option, text, &config->field)
@@ -348,6 +361,7 @@ static int parse_word(const struct word *word, const char *text, uint32_t *value
 #define PARSE_OVERWRITE(field) parse_word(overwrite_word, text, &config->field)
 #define PARSE_SECONDS(field) parse_seconds(option, text, &config->field)
 #define PARSE_SCHEDULE(field) parse_schedule(config, text, bad, cap)
+#define PARSE_RECORDER(field) parse_recorder(option, text, &config->field)
 #define PARSE_TRIGGER(field) parse_trigger(config, text, bad, cap)
 #define PARSE_RECORD(field) parse_record(text, &config->field, bad, cap)
 #define PARSE_STACKS(field) parse_stacks(text, &config->field, bad, cap)
@@ -463,6 +477,14 @@ static void describe_seconds(uint64_t seconds, struct tp_text *out)
 		tp_text_fmt(out, "%lum", (unsigned long)(seconds / 60));
 }
 
+static void describe_recorder(uint64_t steps, struct tp_text *out)
+{
+	if (steps)
+		tp_text_fmt(out, "steps=%lu", (unsigned long)steps);
+	else
+		tp_text_str(out, "off");
+}
+
 static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 {
 	if (step->source == TP_STEP_RANGE)
@@ -482,6 +504,7 @@ static void describe_step(const struct tp_step_spec *step, struct tp_text *out)
 #define DESCRIBE_SECONDS(field) describe_seconds(config->field, out)
 #define DESCRIBE_BYTES(field) tp_option_bytes(config->field, out)
 #define DESCRIBE_SCHEDULE(field) describe_schedule(config, out)
+#define DESCRIBE_RECORDER(field) describe_recorder(config->field, out)
 #define DESCRIBE_TRIGGER(field) describe_trigger(&config->field, out)
 #define DESCRIBE_RECORD(field) describe_words(record_word, config->field, out)
 #define DESCRIBE_STACKS(field) describe_words(stacks_word, config->field, out)

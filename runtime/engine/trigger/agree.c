@@ -25,6 +25,7 @@ static void take_window(struct tp_agree *agree, const struct tp_proposal *propos
 
 	agree->n_windows++;
 	agree->last = *proposal;
+	agree->ops->fire(proposal->why);
 	agree->asked = agree->ops->ask(proposal->from, proposal->to);
 	switch (agree->asked) {
 	case TP_SCHED_ASKED_OK:

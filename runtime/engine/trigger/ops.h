@@ -21,6 +21,8 @@ struct tp_trigger_ops {
 	bool (*is_asked_over)(void);
 	/* From this step on no windows but those asked for later. */
 	void (*stop)(uint64_t from);
+	/* Something happened: the flight recorder's steps are written, where there is one. */
+	bool (*fire)(const char *why);
 };
 
 #endif

@@ -223,6 +223,7 @@ static void tell(enum tp_hang_state state)
 	tp_hang_say(&hang.own, n ? peer : &hang.own, n ? n : 1, &said);
 	write_file(&said, &threads);
 	hang.has_told = true;
+	tp_session_fire("no step has ended for the time of TRAINPROF_HANG");
 	if (!is_speaker(peer, n))
 		return;
 	eol = strchr(said_bytes, '\n');

@@ -256,6 +256,7 @@ static void tell(void)
 	char path[TP_REPORT_PATH];
 	int err;
 
+	tp_session_fire("an allocation failed");
 	tp_heap_totals(&heap);
 	oom->heap = heap.live > 0 ? (uint64_t)heap.live : 0;
 	tp_own_table_call(read_process, oom);

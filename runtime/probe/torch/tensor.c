@@ -215,6 +215,7 @@ static void report_tensor(struct tp_text *totals)
 
 const struct tp_probe tp_tensor_probe = {
 	.name = "tensor",
+	.is_for_recorder = true,
 	.open = open_tensor,
 	.arm = arm_tensor,
 	.disarm = disarm_tensor,

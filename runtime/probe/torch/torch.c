@@ -167,15 +167,16 @@ static void arm_torch(void)
 {
 	tp_torch.armed_at = tp_clock_now();
 	if (probe.wants_operators && is_there())
-		tp_torch_operators_add(probe.wants_shapes);
-	tp_pyplace_arm(true);
+		tp_torch_operators_add(probe.wants_shapes && tp_session_is_armed());
+	if (tp_session_is_armed())
+		tp_pyplace_arm(true);
 }
 
 void tp_torch_found(void)
 {
 	if (!probe.config || begin_torch(probe.config))
 		return;
-	if (tp_session_is_armed())
+	if (tp_session_is_recording())
 		arm_torch();
 }
 
@@ -213,6 +214,7 @@ static void close_torch(void)
 
 const struct tp_probe tp_torch_probe = {
 	.name = "torch",
+	.is_for_recorder = true,
 	.open = open_torch,
 	.warm = warm_torch,
 	.arm = arm_torch,

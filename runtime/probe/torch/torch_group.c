@@ -141,7 +141,7 @@ void tp_torch_group_enter(const void *group)
 
 	now.flight = tp_torch_flight_of(group);
 	now.group = 0;
-	if (tp_likely(!tp_session_is_armed()) ||
+	if (tp_likely(!tp_session_is_recording()) ||
 	    __atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) != TP_TORCH_OPEN)
 		return;
 	if (!tp_torch.abi.group_name && !tp_torch.abi.group_name_old)

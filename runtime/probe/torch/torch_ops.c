@@ -92,7 +92,7 @@ static void end_operator(const void *rf, void *observer)
 			span->windows != __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED)))
 		return;
 	is_here = span->thread == tp_ring_self.slot;
-	if (tp_likely(tp_session_is_armed())) {
+	if (tp_likely(tp_session_is_recording())) {
 		struct tp_rec *rec = tp_ring_reserve();
 
 		if (tp_likely(rec != NULL)) {

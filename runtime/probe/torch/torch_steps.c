@@ -13,6 +13,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/proof.h"
+#include "runtime/engine/intern.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/probe/python/frameworks.h"
@@ -173,6 +174,16 @@ static void count_early(const void *rf)
 		tp_torch_group_begin(text, n_bytes, false);
 }
 
+/* The flight recorder is on for the whole run: a range that has another name each time ("step 17") would fill
+ * the table of names, which is for operators, too. */
+static uint32_t range_name(const void *rf, enum tp_torch_source source)
+{
+	if (tp_unlikely(tp_session_level() == TP_LEVEL_RECORDER && source == TP_TORCH_SOURCE_OTHER &&
+			tp_intern_is_half_full()))
+		return tp_intern_text("a range (the table of names is half full)");
+	return tp_torch_name(rf, true);
+}
+
 static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 {
 	const uint32_t phase = __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE);
@@ -200,9 +211,9 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 	text = tp_torch_text(rf, &n_bytes);
 	span->source = (uint8_t)find_source(text, n_bytes);
 	/* Names that may be different each time ("step 17") are kept inside windows only. */
-	span->is_recorded = tp_session_is_armed();
+	span->is_recorded = tp_session_is_recording();
 	span->name = span->source != TP_TORCH_SOURCE_OTHER || span->is_recorded ?
-			     tp_torch_name(rf, true) : 0;
+			     range_name(rf, (enum tp_torch_source)span->source) : 0;
 	span->shapes = 0;
 	span->is_collective = tp_torch_is_collective(text, n_bytes);
 	if (span->is_collective) {
@@ -239,7 +250,7 @@ static void record_range(const void *rf, const struct tp_torch_span *span, uint6
 {
 	struct tp_rec *rec;
 	/* Interning may itself make the thread's slot; the record's room comes after. */
-	uint32_t name = span->name ? span->name : tp_torch_name(rf, true);
+	uint32_t name = span->name ? span->name : range_name(rf, (enum tp_torch_source)span->source);
 	uint32_t began_on = 0;
 
 	rec = tp_ring_reserve();
@@ -269,7 +280,7 @@ static void end_range(const void *rf, void *observer)
 	if (span->is_collective)
 		tp_torch_flight_end((uint32_t)span->who);
 	/* Also when the window ended inside of it: what lay in the window is written. */
-	if (tp_session_is_armed() || span->is_recorded)
+	if (tp_session_is_recording() || span->is_recorded)
 		record_range(rf, span, now);
 	if (span->thread && span->thread == tp_ring_self.slot &&
 	    span->thread->depth > span->depth)
