@@ -403,20 +403,23 @@ Test(overview_advice, does_not_take_for_the_hosts_code_what_is_not)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
-/* In each step of 10 ms line 20 has so many operators, each so long, and line 10 one for the rest. */
-static void add_small(uint32_t n, int64_t each)
+/* In each step of 10 ms lines 20 and, where there are two, 21 by turns have so many operators, each so
+ * long with the gap before it, and line 10 one for the rest. */
+static void add_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
 {
 	proc->n_devices = 0;
 	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
 	add_line(1, 10);
 	add_line(2, 20);
+	add_line(3, 21);
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 10 * MS + 2;
 
 		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
-		add_stack(2, i * 10 * MS + 1);
-		for (uint32_t k = 0; k < n; k++, at += each)
-			add(TP_REC_OP, "aten::add", at + each / 2, at + each);
+		for (uint32_t k = 0; k < n; k++, at += each) {
+			add_stack(2 + k % n_lines, at - 1);
+			add(TP_REC_OP, "aten::add", at + gap, at + each);
+		}
 		add_stack(1, at + 1);
 		add(TP_REC_OP, "aten::mm", at + 2, (i + 1) * 10 * MS - 1);
 	}
@@ -426,20 +429,29 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 {
 	const char *text;
 
-	add_small(400, 8000);
+	add_small(400, 1, 8000, 4000);
 	text = print();
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "one line calls 400 per step, 8.00 us each"), "%s", text);
 	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
-	/* Few, larger ones, with a device. */
+	/* Of two lines of one function, on a slower machine. */
 	set_up();
-	add_small(150, 8000);
+	add_small(300, 2, 24000, 3000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line asks for 150 a step, 24.0 us each"), "%s", text);
+	/* Few, those that take longer than to ask for them, larger ones, with a device. */
+	set_up();
+	add_small(150, 1, 8000, 4000);
 	expect_rules(print(), (const char *[]){NULL});
 	set_up();
-	add_small(300, 20000);
+	add_small(300, 1, 24000, 1000);
 	expect_rules(print(), (const char *[]){NULL});
 	set_up();
-	add_small(400, 8000);
+	add_small(210, 1, 45000, 20000);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_small(400, 1, 8000, 4000);
 	proc->n_devices = 1;
 	expect_rules(print(), (const char *[]){NULL});
 }

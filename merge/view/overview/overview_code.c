@@ -17,7 +17,10 @@
 enum {
 	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
 	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
-	MANY = 200,		/* of them, in a step, by one line */
+	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
+	ASKED_PART = 8,
+	MANY = 200,		/* of them, in a step, by one function, */
+	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
 };
 
@@ -95,6 +98,42 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 
 /* ---- small operators ---- */
 
+static bool is_small(const struct tp_site *site, uint64_t n_steps)
+{
+	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
+		      gap = site->figure[TP_SITE_GAP], each = calls ? tp_add(time, gap) / calls : 0;
+
+	return calls / SOME >= (int64_t)n_steps &&
+	       (each <= SMALL_NS || (each <= MEDIUM_NS && gap >= time / ASKED_PART));
+}
+
+/* "train.py:22 Momentum.step": of two places up to the line, and behind it. */
+static bool is_same_function(const char *a, const char *b)
+{
+	const char *a_function = strrchr(a, ' '), *b_function = strrchr(b, ' ');
+	size_t n = 0;
+
+	if (!a_function || !b_function || strcmp(a_function, b_function) != 0)
+		return false;
+	while (a[n] && a[n] == b[n])
+		n++;
+	while (n && a[n - 1] >= '0' && a[n - 1] <= '9')
+		n--;
+	return a + n >= a_function || (n && a[n - 1] == ':');
+}
+
+/* All of them that the function of `site` asks for. */
+static int64_t count_of_function(const struct tp_site *site, const struct tp_site *all, uint32_t n,
+				 uint64_t n_steps)
+{
+	int64_t calls = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_small(&all[i], n_steps) && is_same_function(all[i].place, site->place))
+			calls = tp_add(calls, all[i].figure[TP_SITE_CALLS]);
+	return calls;
+}
+
 /* Lines of the backward pass have what the forward pass asked for. */
 bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
@@ -109,12 +148,10 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {
-		const int64_t calls = site[i].figure[TP_SITE_CALLS];
-
-		cost = tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]);
-		if (calls / MANY < (int64_t)sums->n_steps || cost / calls > SMALL_NS)
+		if (!is_small(&site[i], sums->n_steps) ||
+		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
-		sum = tp_add(sum, cost);
+		sum = tp_add(sum, tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]));
 		if (!most)
 			most = &site[i];
 	}
