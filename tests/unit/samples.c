@@ -359,3 +359,51 @@ Test(samples, a_function_between_operators_is_named_unless_it_asks_for_them)
 	work_between(true);
 	expect_not(print(&tp_view_overview), "host-code");
 }
+
+/* ---- the interpreter's lock ---- */
+
+/* The thread that trains wants the lock so often, of 20 samples; another thread has its own function. */
+static void contend(uint32_t n_wanted)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), watch = frame(proc, 0, "watch", TRAIN, 9);
+
+	for (uint32_t i = 0; i < STEPS; i++)
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP - MS);
+	for (uint32_t i = 0; i < 20; i++) {
+		sample(proc, 0, main, i * 20 * MS + MS, i < n_wanted ? WAITS : 0);
+		event[n_events - 1].flags |= i < n_wanted ? TP_SAMPLE_WANTS_LOCK : 0;
+		sample(proc, 1, watch, i * 20 * MS + MS, 0);
+	}
+}
+
+Test(samples, who_holds_pythons_lock_is_named)
+{
+	const char *text;
+
+	contend(12);
+	text = print(&tp_view_overview);
+	expect(text, "in 60.0 % of the samples in steps the training waits for Python's lock");
+	expect(text, "train.py:9 watch");
+	set_up();
+	contend(9);
+	expect_not(print(&tp_view_overview), "interpreter-lock");
+}
+
+Test(samples, what_saves_is_no_calling_of_operators)
+{
+	static const char *const file[] = {"/x/site-packages/torch/serialization.py",
+					   "/x/site-packages/torch/nn/modules/module.py"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t save;
+		bool is_named;
+
+		set_up();
+		span(TP_REC_OP, "aten::mm", 0, STEP / 2);
+		save = frame(proc, frame(proc, 0, "remember", TRAIN, 30), "f", file[i], 3);
+		for (uint32_t k = 0; k < 40; k++)
+			sample(proc, 0, save, STEP / 2 + k * MS, 0);
+		is_named = strstr(print(&tp_view_overview), "train.py:30 remember") != NULL;
+		cr_expect_eq(is_named, i == 0, "%s", file[i]);
+	}
+}

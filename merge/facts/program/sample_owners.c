@@ -68,6 +68,25 @@ static bool is_torch(const struct tp_frame *frame)
 	       (strstr(frame->file, "/torch/") || !strncmp(frame->file, "torch/", 6));
 }
 
+/* Work of its own that needs no operators: torch.save(), summaries for TensorBoard. */
+static bool is_torchs_work(const struct tp_frame *frame)
+{
+	return strstr(frame->file, "torch/serialization.py") || strstr(frame->file, "torch/utils/tensorboard/");
+}
+
+/* frame[0] to frame[n - 1]: what the user's function called. */
+static bool is_calling_torch(const struct tp_frame *frame, uint32_t n)
+{
+	bool is_in_torch = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_torchs_work(&frame[i]))
+			return false;
+		is_in_torch |= is_torch(&frame[i]);
+	}
+	return is_in_torch;
+}
+
 static uint32_t find_row(struct state *state, const struct tp_sample_owner *key)
 {
 	struct tp_sample_owners *owners = &state->owners;
@@ -114,8 +133,7 @@ static void count_stack(struct state *state, const struct tp_samples_met *met)
 	n = n < FRAMES_MAX ? n : FRAMES_MAX;
 	at = find_owner(frame, n);
 	key.stage = tp_load_stage_of(frame, n);
-	for (uint32_t i = 0; i < at && key.stage == TP_LOAD_NONE; i++)
-		key.is_in_torch |= is_torch(&frame[i]);
+	key.is_in_torch = key.stage == TP_LOAD_NONE && is_calling_torch(frame, at);
 	if (at < n && (key.stage == TP_LOAD_NONE || tp_load_is_inside(frame, n, at)))
 		key.frame = frame[at];
 	row = find_row(state, &key);

@@ -18,7 +18,7 @@
 struct tp_sample_owner {
 	enum tp_samples_where where;
 	enum tp_load_stage stage;
-	bool is_in_torch;	/* in torch's code that it called; never in a loader */
+	bool is_in_torch;	/* in torch's code that it called; never in a loader, nor what saves */
 	struct tp_frame frame;	/* function "": none of the stack is the user's; its line: most samples */
 	struct tp_samples_sum sum;
 	uint64_t line_n;

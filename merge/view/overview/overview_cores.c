@@ -13,6 +13,7 @@
 #include "merge/facts/program/thread_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "merge/view/overview/overview_samples.h"
 
 enum {
 	WANTED_PERCENT = 150,	/* of the cores: threads that are ready want so many, and one more */
@@ -111,36 +112,45 @@ static double find_other_sleep(const struct tp_overview_sums *sums)
 /* A thread of Python gives the lock away when another one has asked for it for 5 ms: gaps of that length
  * between operators, in several places, beside a busy thread. It costs what the thread that trains neither
  * ran nor waited for a core. */
-bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
+static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thread_times *times,
+		       const struct tp_thread_time *trainer, const struct tp_thread_time *busy,
+		       struct tp_advice *advice)
 {
-	const struct tp_thread_time *trainer, *busy;
-	const struct tp_proc *proc = NULL;
-	struct tp_thread_times times;
+	int64_t asleep_ns = tp_sub(times->wall_ns, ready_ns(trainer->cpu_ns, trainer->wait_ns));
 	uint32_t n_held, n_stacks;
-	int64_t asleep_ns;
 	char a[32];
 
-	for (uint32_t i = 0; i < facts->run->n_procs && !proc; i++)
-		if (!facts->run->proc[i]->worker)
-			proc = facts->run->proc[i];
 	n_held = tp_sites_held(facts->overview->sites, &n_stacks);
-	if (!proc || n_held < HELD_LEAST || n_stacks < HELD_STACKS || facts->is_short_of_cores ||
-	    !tp_thread_times_of(facts->run, proc, &times))
+	if (!busy || n_held < HELD_LEAST || n_stacks < HELD_STACKS || facts->is_short_of_cores)
 		return false;
-	trainer = find_trainer(proc, &times);
-	busy = trainer ? find_busy(&times, trainer) : NULL;
-	if (!busy)
-		return false;
-	asleep_ns = tp_sub(times.wall_ns, ready_ns(trainer->cpu_ns, trainer->wait_ns));
-	advice->percent = tp_advice_percent(asleep_ns, times.wall_ns) - find_other_sleep(facts->sums);
-	if (advice->percent <= 0)
-		return false;
+	advice->percent = tp_advice_percent(asleep_ns, times->wall_ns) - find_other_sleep(facts->sums);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %.1f %% of the time the training waits for Python's lock: %" PRIu32 " gaps of 5 ms between "
 		 "operators in %" PRIu32 " places, beside another thread that is busy %s of the time", advice->percent,
 		 n_held, n_stacks, tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns),
-						  (double)times.wall_ns));
-	snprintf(advice->place, sizeof(advice->place), "thread %" PRIu32 " %s", busy->tid, busy->name);
+						  (double)times->wall_ns));
+	return advice->percent > 0;
+}
+
+/* Samples see the lock itself; without them, or with too few, gaps tell of it. */
+bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_thread_time *trainer = NULL, *busy = NULL;
+	const struct tp_proc *proc = NULL;
+	struct tp_thread_times times;
+
+	for (uint32_t i = 0; i < facts->run->n_procs && !proc; i++)
+		if (!facts->run->proc[i]->worker)
+			proc = facts->run->proc[i];
+	if (proc && tp_thread_times_of(facts->run, proc, &times))
+		trainer = find_trainer(proc, &times);
+	busy = trainer ? find_busy(&times, trainer) : NULL;
+	if (!tp_advice_lock_wanted(facts, advice) &&
+	    (!trainer || !judge_gaps(facts, &times, trainer, busy, advice)))
+		return false;
+	if (busy)
+		snprintf(advice->place, sizeof(advice->place), "thread %" PRIu32 " %s", busy->tid, busy->name);
+	tp_advice_lock_holder(facts, advice);
 	snprintf(advice->todo, sizeof(advice->todo), "do its work in another process, less often, or in calls "
 		 "that release the lock");
 	return true;

@@ -202,3 +202,45 @@ bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *ad
 	tp_sample_owner_show(advice->place, sizeof(advice->place), owner);
 	return true;
 }
+
+/* ---- the interpreter's lock ---- */
+
+void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_sample_owners *owners = facts->overview->owners;
+	const struct tp_sample_owner *most = NULL;
+	char shown[SHOWN], thread[sizeof(advice->place)];
+	struct tp_text out;
+
+	for (uint32_t i = 0; i < owners->n_rows; i++) {
+		const struct tp_sample_owner *row = &owners->row[i];
+
+		if (row->where == TP_SAMPLES_OTHER && row->frame.function[0] &&
+		    row->sum.running >= (most ? most->sum.running + 1 : LEAST))
+			most = row;
+	}
+	if (!most)
+		return;
+	memcpy(thread, advice->place, sizeof(thread));
+	tp_text_init(&out, advice->place, sizeof(advice->place));
+	tp_text_fmt(&out, "%s%s%s", tp_sample_owner_show(shown, sizeof(shown), most), thread[0] ? ", in " : "",
+		    thread);
+}
+
+bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_sample_owners *owners = facts->overview->owners;
+	const struct tp_samples_sum *all = owners->samples->all;
+	const uint64_t n = count_training(owners),
+		       n_wants = all[TP_SAMPLES_OPERATOR].wants_lock + all[TP_SAMPLES_DATA].wants_lock +
+				 all[TP_SAMPLES_GAP].wants_lock;
+	char a[32];
+
+	if (n_wants < LEAST_ALONE)
+		return false;
+	advice->percent = 100.0 * (double)n_wants / (double)n;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "in %s of the samples in steps the training waits for Python's lock",
+		 tp_show_percent(a, (double)n_wants, (double)n));
+	return true;
+}

@@ -19,4 +19,9 @@ void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 /* A function that hardly asks for operators and takes much of a step; by samples alone. */
 tp_advice_judge tp_advice_host_function;
 
+/* Python's lock: how often the training waits for it. False: hardly ever, or it is not known. */
+bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice);
+/* The place begins with the function that other threads run most. */
+void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice);
+
 #endif
