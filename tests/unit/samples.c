@@ -321,13 +321,17 @@ Test(samples, more_workers_are_advised_only_where_they_can_run)
 
 Test(samples, idle_workers_are_not_accused_of_a_little)
 {
-	wait_for_data("_MultiProcessingDataLoaderIter", 8);
+	wait_for_data("_MultiProcessingDataLoaderIter", 12);
 	sample_often(worker, in_worker(true, ""), 40, WAITS);
 	expect_not(print(&tp_view_overview), "data-loading");
 	set_up();
-	wait_for_data("_MultiProcessingDataLoaderIter", 8);
+	wait_for_data("_MultiProcessingDataLoaderIter", 12);
 	sample_often(worker, in_worker(false, "jitter"), 40, 0);
 	expect(print(&tp_view_overview), "data-loading");
+	/* Loading takes some time in a healthy run, too. */
+	set_up();
+	wait_for_data("_SingleProcessDataLoaderIter", 9);
+	expect_not(print(&tp_view_overview), "data-loading");
 }
 
 /* ---- between operators ---- */
