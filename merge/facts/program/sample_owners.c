@@ -18,9 +18,10 @@ enum { FRAMES_MAX = 512 };
 
 struct state {
 	struct tp_sample_owners owners;	/* first: what readers see */
-	struct tp_keyed row_by;
-	struct tp_tally lines;
-	uint32_t cap_rows;
+	struct tp_keyed row_by, caller_by;
+	struct tp_tally lines, caller_lines;
+	uint32_t cap_rows, cap_callers, cap_counted;
+	uint32_t *counted;			/* by caller: the stack that was counted last, plus one */
 };
 
 static void begin(void *opaque, struct tp_facts *facts, const void *params)
@@ -35,8 +36,12 @@ static void free_state(void *opaque)
 	struct state *state = opaque;
 
 	free(state->owners.row);
+	free(state->owners.caller);
+	free(state->counted);
 	tp_keyed_free(&state->row_by);
+	tp_keyed_free(&state->caller_by);
 	tp_tally_free(&state->lines);
+	tp_tally_free(&state->caller_lines);
 }
 
 /* "decode.<locals>.<listcomp>", "<genexpr>": what stands inside a function. */
@@ -122,8 +127,59 @@ static void count_line(struct state *state, uint32_t row, const struct tp_frame 
 	to->frame = *frame;
 }
 
-static void count_stack(struct state *state, const struct tp_samples_met *met)
+/* ---- callers ---- */
+
+static uint32_t find_caller(struct state *state, const struct tp_frame *frame)
 {
+	struct tp_sample_owners *owners = &state->owners;
+	uint32_t hash = tp_keyed_hash(frame->function_id), at, row;
+
+	for (row = tp_keyed_first(&state->caller_by, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&state->caller_by, hash, &at))
+		if (owners->caller[row].frame.function_id == frame->function_id)
+			return row;
+	row = owners->n_callers++;
+	tp_need_room(&owners->caller, &state->cap_callers, owners->n_callers, sizeof(*owners->caller));
+	tp_need_room(&state->counted, &state->cap_counted, owners->n_callers, sizeof(*state->counted));
+	owners->caller[row] = (struct tp_sample_caller){.frame = *frame};
+	if (!tp_keyed_add(&state->caller_by, hash, row))
+		tp_need_failed();
+	return row;
+}
+
+/* Of the user's functions from frame[0] outwards; one that calls itself is there once. */
+static void count_callers(struct state *state, uint32_t stack, const struct tp_frame *frame, uint32_t n,
+			  enum tp_samples_where where, uint64_t n_samples)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_sample_caller *caller;
+		uint64_t n_line;
+		uint32_t row;
+
+		if (!frame[i].is_python || !tp_own_python(frame[i].file) ||
+		    is_inside_function(frame[i].function))
+			continue;
+		row = find_caller(state, &frame[i]);
+		caller = &state->owners.caller[row];
+		if (state->counted[row] == stack + 1)
+			continue;
+		state->counted[row] = stack + 1;
+		*(where == TP_SAMPLES_GAP ? &caller->n_gap : &caller->n_operators) += n_samples;
+		if (where != TP_SAMPLES_GAP)
+			continue;
+		n_line = tp_tally_add(&state->caller_lines, row, frame[i].line, n_samples);
+		if (n_line > caller->line_n) {
+			caller->line_n = n_line;
+			caller->frame = frame[i];
+		}
+	}
+}
+
+/* ---- a stack ---- */
+
+static void count_stack(struct state *state, uint32_t which)
+{
+	const struct tp_samples_met *met = &state->owners.samples->met[which];
 	static struct tp_frame frame[FRAMES_MAX];
 	static const struct tp_frame nobody = {.function = "", .file = "", .module = ""};
 	uint32_t n = tp_stacks_frames(state->owners.samples->stacks, met->stack, frame, FRAMES_MAX);
@@ -140,6 +196,8 @@ static void count_stack(struct state *state, const struct tp_samples_met *met)
 	tp_samples_add(&state->owners.row[row].sum, &met->sum);
 	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
 	count_line(state, row, &key.frame, met->sum.n);
+	if (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch))
+		count_callers(state, which, frame + at, n - at, met->where, met->sum.n);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -164,7 +222,7 @@ static void end(void *opaque)
 
 	/* Without names there are no rows either: memory was out. */
 	for (uint32_t i = 0; samples->n_rows && i < samples->n_met; i++)
-		count_stack(state, &samples->met[i]);
+		count_stack(state, i);
 	if (state->owners.n_rows)
 		qsort(state->owners.row, state->owners.n_rows, sizeof(*state->owners.row), compare_rows);
 }

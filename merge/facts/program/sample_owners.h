@@ -24,9 +24,18 @@ struct tp_sample_owner {
 	uint64_t line_n;
 };
 
+/* A function of the user's with all that it calls: samples of the thread that trains, in steps. */
+struct tp_sample_caller {
+	struct tp_frame frame;		/* its line: most samples of the first kind */
+	uint64_t n_gap, n_operators;	/* between operators, without torch's own code; inside operators */
+	uint64_t line_n;
+};
+
 struct tp_sample_owners {
 	struct tp_sample_owner *row;	/* most samples first */
 	uint32_t n_rows;
+	struct tp_sample_caller *caller;	/* in no order */
+	uint32_t n_callers;
 	struct tp_samples_sum stage[TP_SAMPLES_N][TP_LOAD_N];
 	const struct tp_samples *samples;
 };

@@ -6,7 +6,7 @@
  * By the ledger, which has every step. Steps of windows are left out: recording makes them longer, and
  * windows come at equal distances, too.
  */
-#include "merge/view/overview/overview_advice.h"
+#include "merge/view/overview/overview_samples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -302,6 +302,7 @@ bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 	    site.longest_ns < found->each_ns / 2)
 		return true;
 	tp_advice_gap(facts, &site, &gap);
+	tp_advice_gap_function(facts, &gap);
 	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", gap.place);
 	return true;
 }

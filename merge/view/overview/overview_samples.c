@@ -17,6 +17,7 @@ enum {
 	FULL_PERCENT = 85,	/* of the cores */
 	MOST_PERCENT = 50,	/* of the samples in one function: it is that */
 	OPERATORS_PERCENT = 25,	/* of a function's samples: it asks for few */
+	NARROW_PART = 5,	/* less than the function that calls it: then that one is named */
 	SHOWN = 200,
 };
 
@@ -152,16 +153,22 @@ static uint64_t count_training(const struct tp_sample_owners *owners)
 	return all[TP_SAMPLES_OPERATOR].n + all[TP_SAMPLES_DATA].n + all[TP_SAMPLES_GAP].n;
 }
 
-/* Samples of the function inside operators. */
-static uint64_t count_in_operators(const struct tp_sample_owners *owners, const struct tp_frame *frame)
+/* Of the user's functions that hardly ask for operators the one with most samples between operators, in it
+ * and in what it calls, but at least `least`; or (is_narrow) the one with the fewest, which says more. */
+static const struct tp_sample_caller *find_caller(const struct tp_sample_owners *owners, uint64_t least,
+						  bool is_narrow)
 {
-	uint64_t n = 0;
+	const struct tp_sample_caller *found = NULL;
 
-	for (uint32_t i = 0; i < owners->n_rows; i++)
-		if (owners->row[i].where == TP_SAMPLES_OPERATOR &&
-		    owners->row[i].frame.function_id == frame->function_id)
-			n += owners->row[i].sum.n;
-	return n;
+	for (uint32_t i = 0; i < owners->n_callers; i++) {
+		const struct tp_sample_caller *it = &owners->caller[i];
+
+		if (it->n_gap < least || is_most(it->n_operators, it->n_gap, OPERATORS_PERCENT))
+			continue;
+		if (!found || (is_narrow ? it->n_gap < found->n_gap : it->n_gap > found->n_gap))
+			found = it;
+	}
+	return found;
 }
 
 void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -186,20 +193,22 @@ void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
-	const struct tp_sample_owner *owner = tp_sample_owners_top(owners, TP_SAMPLES_GAP, TP_LOAD_NONE);
+	const struct tp_sample_caller *most = find_caller(owners, LEAST_ALONE, false);
 	const uint64_t all = count_training(owners);
+	struct tp_sample_owner shown;
 	char a[32];
 
-	if (!owner || owner->sum.n < LEAST_ALONE ||
-	    is_most(count_in_operators(owners, &owner->frame), owner->sum.n, OPERATORS_PERCENT))
+	if (!most)
 		return false;
-	advice->percent = 100.0 * (double)owner->sum.n / (double)all;
+	most = find_caller(owners, most->n_gap - most->n_gap / NARROW_PART, true);
+	advice->percent = 100.0 * (double)most->n_gap / (double)all;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of the samples in steps are in one function, outside operators",
-		 tp_show_percent(a, (double)owner->sum.n, (double)all));
+		 "%s of the samples in steps are in one function and what it calls, outside operators",
+		 tp_show_percent(a, (double)most->n_gap, (double)all));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "what does it do in each step? do it less often, outside the loop, or by operators");
-	tp_sample_owner_show(advice->place, sizeof(advice->place), owner);
+	shown = (struct tp_sample_owner){.frame = most->frame};
+	tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
 	return true;
 }
 

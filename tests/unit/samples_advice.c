@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples_advice.c - tests of what the overview says because of samples: whose functions, which advice
+ */
+#include "tests/unit/samples_rig.h"
+
+static void set_up(void)
+{
+	samples_init();
+}
+
+TestSuite(samples_advice, .init = set_up);
+
+/* ---- data loading ---- */
+
+/* So many of 100 ms waits for data in each step, by the ledger, too. */
+static void wait_for_data(const char *iterator, int64_t ms)
+{
+	char name[100];
+
+	snprintf(name, sizeof(name), "enumerate(DataLoader)#%s.__next__", iterator);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		fake_step_row(&fake, proc, i, i * STEP, STEP)->data_wait_ns = ms * MS;
+		span(TP_REC_RANGE, name, i * STEP, i * STEP + ms * MS);
+		span(TP_REC_OP, "aten::mm", i * STEP + ms * MS, (i + 1) * STEP);
+	}
+}
+
+static uint32_t in_loader(const char *called, const char *file)
+{
+	uint32_t stack = frame(proc, 0, "<module>", TRAIN, 50);
+
+	stack = frame(proc, stack, "_BaseDataLoaderIter.__next__", DATA "dataloader.py", 700);
+	if (strcmp(called, "Weighted.__iter__") == 0)
+		stack = frame(proc, stack, "_BaseDataLoaderIter._next_index", DATA "dataloader.py", 600);
+	else
+		stack = frame(proc, stack, "_MapDatasetFetcher.fetch", DATA "_utils/fetch.py", 54);
+	return frame(proc, stack, called, file, 12);
+}
+
+static uint32_t in_worker(bool is_idle, const char *called)
+{
+	uint32_t stack = frame(worker, 0, "<module>", TRAIN, 50);
+
+	stack = frame(worker, stack, "_worker_loop", DATA "_utils/worker.py", 300);
+	if (is_idle)
+		return frame(worker, stack, "Queue.get", "/usr/lib/python3.11/multiprocessing/queues.py", 100);
+	stack = frame(worker, stack, "_MapDatasetFetcher.fetch", DATA "_utils/fetch.py", 54);
+	stack = frame(worker, stack, "Photos.__getitem__", TRAIN, 30);
+	stack = frame(worker, stack, called, TRAIN, 33);
+	return frame(worker, stack, "jitter.<locals>.<listcomp>", TRAIN, 34);
+}
+
+static void sample_often(struct tp_proc *of, uint32_t stack, uint32_t n, uint32_t waits_in)
+{
+	for (uint32_t i = 0; i < n; i++)
+		sample(of, 0, stack, (i % STEPS) * STEP + (i + 1) * 100000ll, waits_in);
+}
+
+Test(samples_advice, who_waits_for_data_in_its_own_process_hears_in_which_function)
+{
+	static const struct {
+		const char *called, *file, *stage, *place, *todo;
+		uint32_t waits_in;
+	} row[] = {
+		{"Photos.__getitem__", TRAIN, "the dataset", "train.py:12 Photos.__getitem__",
+		 "less work for each sample there, or DataLoader with num_workers > 0", 0},
+		{"Photos.__getitem__", TRAIN, "the dataset", "train.py:12 Photos.__getitem__",
+		 "it waits, for storage or a network", WAITS},
+		{"pad", TRAIN, "making batches", "train.py:12 pad", "by one operator", 0},
+		{"Weighted.__iter__", TRAIN, "the sampler", "train.py:12 Weighted.__iter__",
+		 "however many workers", 0},
+		{"TensorDataset.__getitem__", DATA "dataset.py", "the dataset", "", "index whole batches", 0},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		wait_for_data("_SingleProcessDataLoaderIter", 40);
+		sample_often(proc, in_loader(row[i].called, row[i].file), 40, row[i].waits_in);
+		text = print(&tp_view_overview);
+		expect(text, "data-loading");
+		expect(text, row[i].stage);
+		expect(text, row[i].place);
+		expect(text, row[i].todo);
+	}
+}
+
+Test(samples_advice, few_samples_name_nobody)
+{
+	const char *text;
+
+	wait_for_data("_SingleProcessDataLoaderIter", 40);
+	sample_often(proc, in_loader("pad", TRAIN), 4, 0);
+	text = print(&tp_view_overview);
+	expect(text, "give DataLoader num_workers > 0");
+	expect_not(text, "train.py:12 pad");
+}
+
+static void add_cores(uint64_t percent)
+{
+	static const char name[] = "core\0%\0cpu";
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		struct tp_event one = fake_span(&fake, proc, 0, TP_REC_COUNTER,
+						fake_string(&fake, TP_STRING_COUNTER, name, sizeof(name) - 1),
+						i * STEP, i * STEP);
+
+		one.arg = percent;
+		event[n_events++] = one;
+	}
+}
+
+Test(samples_advice, more_workers_are_advised_only_where_they_can_run)
+{
+	static const struct {
+		uint64_t busy_percent;
+		uint32_t waits_in;
+		const char *todo;
+	} row[] = {
+		{97, 0, "the cores are full, and more workers would not help"},
+		{50, 0, "or more num_workers: cores are idle"},
+		{97, WAITS, "more num_workers: they wait there"},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		wait_for_data("_MultiProcessingDataLoaderIter", 40);
+		add_cores(row[i].busy_percent);
+		sample_often(worker, in_worker(false, "jitter"), 40, row[i].waits_in);
+		text = print(&tp_view_overview);
+		expect(text, "train.py:33 jitter");
+		expect(text, "100.0 % of the workers' samples are in the dataset");
+		expect(text, row[i].todo);
+	}
+}
+
+Test(samples_advice, idle_workers_are_not_accused_of_a_little)
+{
+	wait_for_data("_MultiProcessingDataLoaderIter", 12);
+	sample_often(worker, in_worker(true, ""), 40, WAITS);
+	expect_not(print(&tp_view_overview), "data-loading");
+	set_up();
+	wait_for_data("_MultiProcessingDataLoaderIter", 12);
+	sample_often(worker, in_worker(false, "jitter"), 40, 0);
+	expect(print(&tp_view_overview), "data-loading");
+	/* Loading takes some time in a healthy run, too. */
+	set_up();
+	wait_for_data("_SingleProcessDataLoaderIter", 9);
+	expect_not(print(&tp_view_overview), "data-loading");
+}
+
+/* ---- between operators ---- */
+
+/* Half of each step is between operators. */
+static void work_between(bool is_asking)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50),
+		 count = frame(proc, main, "count_confusion", TRAIN, 14);
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < 5; k++) {
+			sample(proc, 0, is_asking ? count : main, i * STEP + k * MS + MS, 0);
+			sample(proc, 0, count, i * STEP + STEP / 2 + k * MS + MS, 0);
+		}
+	}
+}
+
+Test(samples_advice, a_function_between_operators_is_named_unless_it_asks_for_them)
+{
+	const char *text;
+
+	work_between(false);
+	text = print(&tp_view_overview);
+	expect(text, "50.0 % of the samples in steps are in one function and what it calls, outside operators");
+	expect(text, "train.py:14 count_confusion");
+	set_up();
+	work_between(true);
+	expect_not(print(&tp_view_overview), "host-code");
+}
+
+/* In half of a step report() runs, and what it calls: one in so many samples format(), else draw(). */
+static const char *report_by(uint32_t one_in)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), report = frame(proc, main, "report", TRAIN, 20);
+
+	span(TP_REC_OP, "aten::mm", 0, STEP / 2);
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t called = frame(proc, report, i % one_in ? "draw" : "format", TRAIN, i % one_in ? 30 : 40);
+
+		sample(proc, 0, main, i * MS + MS, 0);
+		sample(proc, 0, called, STEP / 2 + i * MS, 0);
+	}
+	return print(&tp_view_overview);
+}
+
+Test(samples_advice, a_function_is_named_with_what_it_calls_unless_one_of_these_is_nearly_all)
+{
+	const char *text = report_by(2);
+
+	expect(text, "50.0 % of the samples");
+	expect(text, "train.py:20 report");
+	set_up();
+	text = report_by(16);
+	expect(text, "46.9 % of the samples");
+	expect(text, "train.py:30 draw");
+}
+
+/* ---- the interpreter's lock ---- */
+
+/* The thread that trains wants the lock so often, of 20 samples; another thread has its own function. */
+static void contend(uint32_t n_wanted)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), watch = frame(proc, 0, "watch", TRAIN, 9);
+
+	for (uint32_t i = 0; i < STEPS; i++)
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP - MS);
+	for (uint32_t i = 0; i < 20; i++) {
+		sample(proc, 0, main, i * 20 * MS + MS, i < n_wanted ? WAITS : 0);
+		event[n_events - 1].flags |= i < n_wanted ? TP_SAMPLE_WANTS_LOCK : 0;
+		sample(proc, 1, watch, i * 20 * MS + MS, 0);
+	}
+}
+
+Test(samples_advice, who_holds_pythons_lock_is_named)
+{
+	const char *text;
+
+	contend(12);
+	text = print(&tp_view_overview);
+	expect(text, "in 60.0 % of the samples in steps the training waits for Python's lock");
+	expect(text, "train.py:9 watch");
+	set_up();
+	contend(9);
+	expect_not(print(&tp_view_overview), "interpreter-lock");
+}
+
+Test(samples_advice, what_saves_is_no_calling_of_operators)
+{
+	static const char *const file[] = {"/x/site-packages/torch/serialization.py",
+					   "/x/site-packages/torch/nn/modules/module.py"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t save;
+		bool is_named;
+
+		set_up();
+		span(TP_REC_OP, "aten::mm", 0, STEP / 2);
+		save = frame(proc, frame(proc, 0, "remember", TRAIN, 30), "f", file[i], 3);
+		for (uint32_t k = 0; k < 40; k++)
+			sample(proc, 0, save, STEP / 2 + k * MS, 0);
+		is_named = strstr(print(&tp_view_overview), "train.py:30 remember") != NULL;
+		cr_expect_eq(is_named, i == 0, "%s", file[i]);
+	}
+}
