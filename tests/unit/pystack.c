@@ -19,7 +19,7 @@
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
 
 static const struct tp_pyframe_layout *layout;
-static int is_there = 1, is_going;
+static int is_there = 1;
 static char state[512], c_frame[64], type[16];
 static char *area, *area_end;	/* where the interpreter's objects lie */
 static uint64_t said[100];	/* what a 3.14 says of itself */
@@ -27,11 +27,6 @@ static uint64_t said[100];	/* what a 3.14 says of itself */
 static int is_initialized(void)
 {
 	return is_there;
-}
-
-static int is_finalizing(void)
-{
-	return is_going;
 }
 
 static __thread bool has_no_state;
@@ -85,8 +80,7 @@ static void set_up(void)
 {
 	rig_open_window("pystack-test");
 	tp_py = (struct tp_pyapi){
-		.is_initialized = is_initialized, .is_finalizing = is_finalizing,
-		.thread_state = get_state, .code_type = type,
+		.is_initialized = is_initialized, .thread_state = get_state, .code_type = type,
 	};
 	area = area_end = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	use_version(12);
@@ -519,9 +513,6 @@ Test(pystack, where_no_python_runs_there_is_no_stack)
 	cr_expect_eq(take_stack(), 0);
 	set_newest(frame);
 	cr_expect_neq(take_stack(), 0);
-	is_going = 1;
-	cr_expect_eq(take_stack(), 0);
-	is_going = 0;
 	is_there = 0;
 	cr_expect_eq(take_stack(), 0);
 	is_there = 1;

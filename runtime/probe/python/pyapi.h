@@ -8,15 +8,17 @@
 #ifndef TP_PROBE_PYAPI_H
 #define TP_PROBE_PYAPI_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "runtime/base/sync.h"
 
 struct tp_pyapi {
 	void *(*thread_state)(void);	/* PyGILState_GetThisThreadState: any thread, lock held or not */
 	int (*ensure)(void);
 	void (*release)(int);
 	int (*is_initialized)(void);
-	int (*is_finalizing)(void);	/* may be missing */
 	void *(*frame)(void);		/* borrowed */
 	int (*line_at)(void *code, int byte);	/* PyCode_Addr2Line */
 	void *(*get_attr)(void *, const char *);
@@ -53,17 +55,37 @@ struct tp_pyapi {
 	void *(*new_function)(void *method, void *self, void *module);
 	void *none;
 	unsigned minor;			/* of Python 3 */
+	/* Under which the interpreter keeps a thread's state; in its own memory, where it says another
+	 * one when it begins anew. NULL: not found. */
+	const pthread_key_t *state_key;
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));
 
 /* Fills tp_py; again: nothing more. NULL, or why this interpreter cannot be used. */
 const char *tp_pyapi_find(void);
 
-/* Python is not there yet or on its way out: states of threads may be gone. */
+/* Python is not there yet or on its way out (the same word says both, 3.9 to 3.14, before the states
+ * of other threads are freed): states of threads may be gone. */
 static inline bool tp_pyapi_is_ending(void)
 {
-	return !tp_py.is_initialized() || (tp_py.is_finalizing && tp_py.is_finalizing());
+	return !tp_py.is_initialized();
 }
+
+/*
+ * This thread's state, with the interpreter's lock or without; NULL: it has none, or Python is
+ * ending. Where the key is known, by two calls less into code that has left the caches.
+ */
+static inline const char *tp_pyapi_state(void)
+{
+	if (tp_unlikely(tp_pyapi_is_ending()))
+		return NULL;
+	return tp_likely(tp_py.state_key != NULL) ? pthread_getspecific(*tp_py.state_key) :
+						    tp_py.thread_state();
+}
+
+/* The interpreter's own state of everything, and how many bytes of it can be read. NULL, 0: it is
+ * not exported, or its size is not known. */
+const char *tp_pyapi_runtime(size_t *n_bytes);
 
 /* The attribute, the caller's to drop; NULL, and no exception, where there is none. Lock held. */
 void *tp_pyapi_get(void *object, const char *name);

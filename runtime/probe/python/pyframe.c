@@ -55,12 +55,9 @@ static const char *skip_own_frames(const struct tp_pyframe_layout *layout, const
 /* This thread's newest frame that runs Python code. */
 static const char *get_newest_frame(const struct tp_pyframe_layout *layout)
 {
-	const char *thread_state;
-
 	/* A daemon thread goes on while Python ends, and its state may be gone then. */
-	if (tp_pyapi_is_ending())
-		return NULL;
-	thread_state = tp_py.thread_state();
+	const char *thread_state = tp_pyapi_state();
+
 	if (!thread_state)
 		return NULL;
 	return skip_own_frames(layout, tp_pyframe_newest(layout, thread_state));

@@ -287,9 +287,9 @@ void tp_pymodule_tracing_asked(void)
 	const char *thread_state, *frame, *code;
 	int kept_errno = errno;
 
-	if (!tp_session_is_armed() || tp_pyapi_is_ending())
+	if (!tp_session_is_armed())
 		return;
-	thread_state = tp_py.thread_state();
+	thread_state = tp_pyapi_state();
 	frame = thread_state ? tp_pyframe_newest(state.layout, thread_state) : NULL;
 	if (!frame || tp_pyframe_is_own(state.layout, frame))
 		return;

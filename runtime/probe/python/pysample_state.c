@@ -4,9 +4,7 @@
  */
 #include "runtime/probe/python/pysample_state.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,7 +13,6 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/own_table.h"
-#include "runtime/base/readable.h"
 #include "runtime/base/text.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
@@ -23,8 +20,6 @@
 
 enum {
 	TEXT = 256,
-	PAGE = 4096,
-	MOST_RUNTIME = 1 << 20,		/* bytes of _PyRuntime */
 	/* CPython's lock, 3.9 to 3.14: the switch interval, the last holder, whether it is held; then
 	 * the futexes that threads wait on. */
 	HOLDER = 8, IS_HELD = 16, LOCK_BYTES = 208,
@@ -51,18 +46,12 @@ static bool is_lock(const char *at, const char *holder)
 /* It is in _PyRuntime in all versions: by itself, or in the main interpreter. */
 void tp_pysample_state_init(void)
 {
-	const char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime"), *found = NULL;
-	const char *self = tp_py.thread_state();
-	const ElfW(Sym) *symbol = NULL;
+	const char *self = tp_py.thread_state(), *found = NULL;
 	uint32_t n_found = 0;
-	size_t n = 0;
-	Dl_info info;
+	size_t n;
+	const char *runtime = tp_pyapi_runtime(&n);
 
-	if (runtime && dladdr1(runtime, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol)
-		n = symbol->st_size < MOST_RUNTIME ? symbol->st_size : MOST_RUNTIME;
 	for (size_t at = 0; at + LOCK_BYTES <= n; at += 8) {
-		if ((!at || (uintptr_t)(runtime + at) % PAGE < 8) && !tp_is_readable(runtime + at))
-			break;
 		if (!is_lock(runtime + at, self))
 			continue;
 		found = runtime + at;

@@ -399,11 +399,8 @@ void tp_pystack_hold(bool frames, bool modules)
 /* NULL also where Python is on its way out: a daemon thread goes on, its state may be gone. */
 static const char *get_newest(void)
 {
-	const char *thread_state;
+	const char *thread_state = pystack.layout ? tp_pyapi_state() : NULL;
 
-	if (!pystack.layout || tp_pyapi_is_ending())
-		return NULL;
-	thread_state = tp_py.thread_state();
 	return thread_state ? tp_pyframe_newest(pystack.layout, thread_state) : NULL;
 }
 
