@@ -126,9 +126,9 @@ void tp_html_plain_put(struct tp_html_plain *plain, struct tp_html *html)
 	if (!plain)
 		return;
 	fclose(plain->file);
-	tp_html_raw(html, "<noscript>\n");
+	tp_html_raw(html, "<div id=\"plain\">\n");
 	tp_outfile_bytes(html->out, plain->bytes, plain->n_bytes);
-	tp_html_raw(html, "</noscript>\n");
+	tp_html_raw(html, "</div>\n");
 	free(plain->bytes);
 	free(plain);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html_plain.h - the views as plain tables, for browsers in which the page's script does not run
+ * html_plain.h - the views as plain tables, for where the page's script does not run
  *
- * The first rows of each table, in a <noscript> element. Everything is text: whatever a trace says is
+ * The first rows of each table, behind the script, which takes them away: a <noscript> element would not
+ * be shown where a site's policy forbids the script. Everything is text: whatever a trace says is
  * escaped. Kept in memory until the page is written, some 100 bytes a cell.
  */
 #ifndef TP_MERGE_HTML_PLAIN_H

@@ -128,4 +128,7 @@ class Page {
 }
 
 new Page();
+// The plain tables, which come behind, are for where no script runs.
+document.documentElement.classList.add('scripted');
+document.addEventListener('DOMContentLoaded', () => document.getElementById('plain').remove());
 document.documentElement.dataset.readyMs = String(Math.round(performance.now()));

@@ -229,10 +229,11 @@ static void put_mark(struct page *page, const struct tp_run *run, const char *ma
 		put_run(html, run);
 		put_views(page, run);
 		put_parts(page, run);
-		tp_html_plain_put(page->plain, html);
 	} else if (n == 7 && !memcmp(mark, "scripts", n)) {
 		put_file(html, "script", TP_PAGE_CHARTS_JS);
 		put_file(html, "script", TP_PAGE_JS);
+	} else if (n == 5 && !memcmp(mark, "plain", n)) {
+		tp_html_plain_put(page->plain, html);
 	}
 }
 

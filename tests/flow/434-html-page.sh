@@ -16,12 +16,13 @@ shots=$O/html
 mkdir -p "$shots"
 port=$((29100 + RANDOM % 800))
 
-# look NAME [VIEW=TEXT..]: opens $TMP/NAME.html; what it found is in $found
+# look NAME [VIEW=TEXT..]: opens $TMP/NAME.html, by another name; what it found is in $found
 look()
 {
 	local name=$1
 	shift
-	found=$(timeout 290 node "$flow/html_page.js" "$TMP/$name.html" "$shots/$name" "$browser" "$@" \
+	mv "$TMP/$name.html" "$TMP/the page of $name #1.html"
+	found=$(timeout 290 node "$flow/html_page.js" "$TMP/the page of $name #1.html" "$shots/$name" "$browser" "$@" \
 		2>"$TMP/$name.look")
 	is "$name: looked at to the end" "$?" 0
 	diag "$(cut -c 1-300 "$TMP/$name.look" | head -n 12)"
@@ -60,6 +61,7 @@ always()
 		"$(sayings 'a row leads to its span') $(sayings 'a span leads to its row')" 'true true'
 	is "$1: from span to span by the keys" "$(sayings 'from span to span by keys')" true
 	is "$1: tables without the script" "$(sayings 'rows without the script')" true
+	is "$1: ... and where a site's policy forbids it" "$(sayings 'rows where a policy forbids the script')" true
 	is "$1: dark" "$(sayings dark)" 'rgb(15, 19, 24)'
 	is "$1: every view on paper" "$(sayings 'on paper')" true
 	is "$1: nothing of a trace ran" "$(sayings hacked) $(sayings 'elements that are not ours')" \
@@ -91,7 +93,7 @@ for view in overview operator memory comm steps; do
 done
 like "late: the rank that was switched to" \
 	"$(grep -E '^ *rank 1 ' "$TMP/late-overview.out")" "$(sayings 'average step of rank 1')"
-if grep -q 'NAME="Dygraph"' "$TMP/late.html"; then
+if grep -q 'NAME="Dygraph"' "$TMP/the page of late #1.html"; then
 	is "late: the memory curve zooms, by mouse and keys" \
 		"$(sayings 'memory zoomed') $(sayings 'memory by keys')" 'true true'
 	is "late: ... with it the tables" \

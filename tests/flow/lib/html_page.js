@@ -13,7 +13,9 @@
 // of the timeline takes while it is zoomed.
 'use strict';
 const fs = require('fs');
+const http = require('http');
 const path = require('path');
+const {pathToFileURL} = require('url');
 const {wait, withPage} = require('./browser.js');
 const looks = require('./html_looks.js');
 
@@ -309,10 +311,29 @@ async function otherSizes(page)
 	await page.call('Emulation.setEmulatedMedia', {media: ''});
 }
 
+// From a site whose policy forbids the page's script and styles, as wikis and build servers do.
+async function strictSite(page)
+{
+	const server = http.createServer((_, answer) => {
+		answer.writeHead(200, {'Content-Type': 'text/html', 'Content-Security-Policy': "default-src 'self'"});
+		fs.createReadStream(file).pipe(answer);
+	});
+
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	await page.open(`http://127.0.0.1:${server.address().port}/`);
+	tell('rows where a policy forbids the script', await page.until(
+		'[...document.querySelectorAll("#plain tbody tr")].filter((tr) => tr.getClientRects().length).length > 5', 20));
+	await page.screenshot(`${shots}-strict.png`);
+	server.closeAllConnections();
+	server.close();
+}
+
 async function look(page)
 {
+	const address = pathToFileURL(path.resolve(file)).href;
+
 	await page.size(1280, 900);
-	await page.open(`file://${path.resolve(file)}`);
+	await page.open(address);
 	tell('ready', await page.until('document.documentElement.dataset.readyMs', 60));
 	tell('milliseconds to ready', await page.evaluate('document.documentElement.dataset.readyMs'));
 	if (shots === '-') {
@@ -340,13 +361,15 @@ async function look(page)
 		'document.querySelectorAll("img, iframe, object, embed, body svg[onload]").length'));
 	tell('requests', page.requests.filter((url) => !url.startsWith('file:')).length);
 	await page.call('Emulation.setScriptExecutionDisabled', {value: true});
-	await page.open(`file://${path.resolve(file)}`);
+	await page.open(address);
 	await wait(800);
 	await page.screenshot(`${shots}-plain.png`);
-	tell('rows without the script', await page.evaluate('document.querySelectorAll("noscript tbody tr").length') > 5);
+	tell('rows without the script', await page.evaluate('document.querySelectorAll("#plain tbody tr").length') > 5);
 	tell('errors on the console', page.said.length);
 	for (const said of page.said.slice(0, 5))
 		process.stderr.write(`console: ${String(said).slice(0, 400)}\n`);
+	await page.call('Emulation.setScriptExecutionDisabled', {value: false});
+	await strictSite(page);
 }
 
 withPage(browserName, look).catch((e) => {
