@@ -18,7 +18,7 @@ const TABS = [
 	 has: () => Boolean(load('timeline')) && load('timeline').steps.length > 0},
 	{name: 'trace', title: 'Trace', build: (panel) => buildBlocks(panel, 'trace')},
 	{name: 'flame', title: 'Flame graph', build: buildFlame, isOwn: true,
-	 has: () => Boolean(load('flame')) && load('flame').nodes.length > 0},
+	 has: () => load('flame').nodes.length > 0 || load('stacks').costs.length > 0},
 	{name: 'hot', title: 'Functions', build: (panel) => buildBlocks(panel, 'hot')},
 	{name: 'machine', title: 'Machine', isOwn: true,
 	 build: (panel) => buildCurves(panel, (curve) => !isMemory(curve), []),

@@ -35,10 +35,13 @@ function ticksOf(from, to, count, unit)
 
 		ticks.push({at: i * step * per, text: text.replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ',')});
 	}
+	// At the edge there is no room for a text.
+	const isAtEdge = ticks.length > 1 && ticks[ticks.length - 1].at > to - (to - from) / 40 ? 1 : 0;
+
 	if (ticks.length && unit === 'step')
 		ticks[0].text = `step ${ticks[0].text}`;
 	else if (ticks.length && name)
-		ticks[ticks.length - 1].text += ` ${name}`;
+		ticks[ticks.length - 1 - isAtEdge].text += ` ${name}`;
 	return {ticks, step: step * per};
 }
 

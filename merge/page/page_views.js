@@ -47,7 +47,7 @@ function addBlocks(parent, blocks, title, tables, link)
 
 			tables.push(table);
 			parent.append(FOLDED.has(block.name)
-				? el('details', {}, el('summary', {}, `As a table (${showCount(block.rows.length)} rows)`),
+				? el('details', {}, el('summary', {}, `As a table (${showCount(block.rows.length)} row${block.rows.length === 1 ? '' : 's'})`),
 				     table.element)
 				: table.element);
 		} else if (block.kind === 'i') {
@@ -71,8 +71,9 @@ function section(its, tables, className, link)
 function addIndex(panel)
 {
 	const seen = new Set();
+	// One that ends with a colon belongs to the section before.
 	const heads = [...panel.querySelectorAll('h2')].filter((its) => its.className !== 'paper' &&
-		!seen.has(its.textContent) && seen.add(its.textContent));
+		!its.textContent.endsWith(':') && !seen.has(its.textContent) && seen.add(its.textContent));
 
 	if (heads.length < 4)
 		return;

@@ -46,6 +46,14 @@ line=$(grep -n 'block = malloc' "$PROGS/heap_stacks.cc" | cut -d: -f1)
 like "lines of inlined functions" "$(grep '"name":"[^"]*take' "$TMP/base/node0.speedscope.json")" \
 	'"name":"(work::)?take[^"]*","file":"[^"]*heap_stacks.cc","line":'"$line"
 
+# The page: of a program without operators, too, graphs of its stacks.
+fuse page -q -f html -o "$TMP/base.html" "$TMP/base"
+if command -v node >/dev/null; then
+	like "flame graphs of the page" "$(node "$TOP/tests/flow/lib/html_dom.js" "$TMP/base.html")" '^0 lines compared'
+else
+	skip "flame graphs of the page" "no node (make setup)"
+fi
+
 # Timelines.
 fuse lines -q -f chrome,perfetto -o "$TMP/base" "$TMP/base"
 is "timelines" "$status" 0

@@ -137,6 +137,8 @@ let n = 0;
 
 for (const tab of page.tabs)
 	look(page, tab);
+if (/"nodes":\[-/.test(html) !== page.tabs.some((tab) => tab.name === 'flame'))
+	wrong.push('graphs without a tab, or a tab without graphs');
 for (const its of texts) {
 	const at = its.indexOf('=');
 
