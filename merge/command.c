@@ -67,8 +67,8 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "sort", "KEY", &words.sort, NULL,
-	 "sort tables by this field of theirs (--help-columns), the largest first; also self,\n"
-	 "                              total, calls, memory or device of operators (default self)"},
+	 "sort tables by this field of theirs (--help-columns), the largest first; also self, "
+	 "total, calls, memory or device of operators (default self)"},
 	{0, "compare", "PATH", &words.compare, NULL,
 	 "diff view: the run to compare with; alone, shows it"},
 	{0, "compare-steps", "LIST", &words.other_steps, NULL,
@@ -76,9 +76,9 @@ static const struct option_row rows[] = {
 	{0, "compare-ranks", "LIST", &words.other_ranks, NULL, "the same by ranks"},
 	{0, "compare-windows", "LIST", &words.other_windows, NULL, "the same by windows"},
 	{0, "fail-if", "LIMIT,..", &words.fail_if, NULL,
-	 "diff view: exit status 4 when passed: step>5%, data>5%, forward>5%, backward>5%,\n"
-	 "                              optimizer>5%, memory>10%, kernel>5%, heap-peak>5%,\n"
-	 "                              heap-allocs>5%, heap-leaked>5%"},
+	 "diff view: exit status 4 when passed: step>5%, data>5%, forward>5%, backward>5%, "
+	 "optimizer>5%, memory>10%, kernel>5%, heap-peak>5%, "
+	 "heap-allocs>5%, heap-leaked>5%"},
 	{0, "recover", NULL, NULL, &command.is_recover,
 	 "write what rings of dead processes still hold into trace files, remove the rings"},
 	{0, "strict", NULL, NULL, &command.is_strict, "exit with status 3 when anything was lost"},
@@ -98,11 +98,11 @@ static const struct option_row rows[] = {
 	{0, "watch", NULL, NULL, &command.is_watch,
 	 "beside a job: merges each window when all ranks have written it: --watch RUN"},
 	{0, "deliver", "COMMAND", &command.watch.deliver, NULL,
-	 "--watch: hands each finished file to this shell line ({file}, {name}, {run}), or to\n"
-	 "                              rclone:REMOTE:PATH; tried again until it succeeds"},
+	 "--watch: hands each finished file to this shell line ({file}, {name}, {run}), or to "
+	 "rclone:REMOTE:PATH; tried again until it succeeds"},
 	{0, "keep", "N", &beside.keep, NULL,
-	 "--watch: windows whose files stay, -1: all, 0: none once delivered\n"
-	 "                              (default TRAINPROF_KEEP, else -1)"},
+	 "--watch: windows whose files stay, -1: all, 0: none once delivered "
+	 "(default TRAINPROF_KEEP, else -1)"},
 	{0, "wait", "SECONDS", &beside.wait, NULL,
 	 "--watch: how long the last ranks of a window are waited for (default 60)"},
 	{'h', "help", NULL, NULL, &command.is_help, "this text"},
@@ -158,14 +158,32 @@ static _Noreturn void fail_unknown(const char *what, const char *word, const cha
 
 /* ---- help ---- */
 
+/* Two columns; what does not fit a line goes on below its begin. */
+static void print_help(const char *left, const char *help)
+{
+	enum { LEFT = 30, WIDTH = 80 };
+	size_t room = WIDTH - LEFT;
+
+	printf("  %-*s", LEFT - 2, left);
+	while (strlen(help) > room) {
+		size_t n = room;
+
+		while (n && help[n] != ' ')
+			n--;
+		n = n ? n : strcspn(help, " ");
+		printf("%.*s\n%*s", (int)n, help, LEFT, "");
+		help += n + strspn(help + n, " ");
+	}
+	printf("%s\n", help);
+}
+
 void tp_command_help(void)
 {
 	printf("usage: trainprof-merge [OPTION].. PATH..\n\n"
-	       "Fuses the traces of a training job into one timeline and says where the time went.\n"
-	       "PATH is a run folder, trace files (*.tpt), node files (*.tpn), or rings that dead\n"
-	       "processes left.\n"
-	       "Without options it writes node{node_rank}.json.gz into the run folder and prints the\n"
-	       "overview.\n\n");
+	       "Fuses the traces of a training job into one timeline and says where the time\n"
+	       "went. PATH is a run folder, trace files (*.tpt), node files (*.tpn), or rings\n"
+	       "that dead processes left. Without options it writes node{node_rank}.json.gz into\n"
+	       "the run folder and prints the overview.\n\n");
 	for (int i = 0; i < N_ROWS; i++) {
 		const struct option_row *row = &rows[i];
 		char left[64], letter[6] = "    ";
@@ -174,16 +192,16 @@ void tp_command_help(void)
 			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->value ? " " : "",
 			 row->value ? row->value : "");
-		printf("  %-26s  %s\n", left, row->help);
+		print_help(left, row->help);
 	}
 	printf("\nformats (default chrome):\n");
 	for (int i = 0; tp_sinks[i]; i++)
-		printf("  %-26s  %s\n", tp_sinks[i]->name, tp_sinks[i]->help);
+		print_help(tp_sinks[i]->name, tp_sinks[i]->help);
 	for (int i = 0; i < N_ROW_FORMATS; i++)
-		printf("  %-26s  %s\n", row_formats[i].name, row_formats[i].help);
+		print_help(row_formats[i].name, row_formats[i].help);
 	printf("\nviews (default overview):\n");
 	for (int i = 0; tp_views[i]; i++)
-		printf("  %-26s  %s\n", tp_views[i]->name, tp_views[i]->help);
+		print_help(tp_views[i]->name, tp_views[i]->help);
 	printf("\nexit status: 0, 1 (nothing usable, or a result could not be written), 2 (usage),\n"
 	       "3 (--strict and something was lost), 4 (--fail-if and a limit is passed)\n");
 }

@@ -91,7 +91,7 @@ static void put_finding(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_health = {
 	.name = "health",
-	.help = "what is lost, cut, off or odd, and facts about the run",
+	.help = "what is lost, truncated, disabled or inconsistent, and facts about the run",
 	.columns = put_finding,
 	.row_bytes = sizeof(struct finding),
 };
@@ -320,7 +320,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 const struct tp_view tp_view_health = {
     .name = "health",
-    .help = "what is lost, cut, off or odd; clock error; what the profiler cost",
+    .help = "what is lost, truncated, disabled or inconsistent; clock error; what the profiler cost",
     .begin = begin,
     .tables = (const struct tp_table_def *const[]){&tp_table_health, &tp_table_windows,
 						   &tp_table_open_spans, &tp_table_hangs, NULL},

@@ -109,12 +109,12 @@ static void print_cost(struct tp_health *health)
 	}
 	if (!n_events)
 		return;
-	tp_health_item(health, "", "files", "%s events in %s: %.1f bytes an event",
+	tp_health_item(health, "", "files", "%s events in %s: %.1f bytes per event",
 		    tp_show_count(a, n_events), tp_show_bytes(b, (int64_t)n_bytes),
 		    (double)n_bytes / (double)n_events);
 	if (drain)
 		tp_health_item(health, "", "cost",
-		    "drain thread: %s of CPU, %.0f ns an event, %s of the recorded time",
+		    "drain thread: %s of CPU, %.0f ns per event, %s of the recorded time",
 		    tp_show_ns(a, (int64_t)drain), (double)drain / (double)n_events,
 		    tp_show_percent(c, (double)drain, (double)traced));
 	if (stall)

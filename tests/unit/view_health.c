@@ -42,8 +42,8 @@ Test(view_health, is_one_green_line_when_all_is_well)
 
 	expect_has(text, "\033[32m  all good: no events lost, truncated or inconsistent\033[0m\n");
 	expect_has(text, "clock     tsc: invariant; error between processes at most +-240 ns");
-	expect_has(text, "1,000 events in 5.37 KiB: 5.5 bytes an event");
-	expect_has(text, "drain thread: 40.0 us of CPU, 40 ns an event, <0.1 %");
+	expect_has(text, "1,000 events in 5.37 KiB: 5.5 bytes per event");
+	expect_has(text, "drain thread: 40.0 us of CPU, 40 ns per event, <0.1 %");
 	expect_has(text, "at the edges of windows: 9.00 us");
 	/* Options at their defaults are not repeated. */
 	expect_has(text, "options   SCHEDULE=always  LOG=debug");
