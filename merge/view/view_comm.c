@@ -145,8 +145,11 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 		.run = run, .options = &state->options, .comm = state->comm, .out = out,
 		.rank = rank, .n_ranks = n_ranks, .verdict = &verdict,
 	};
+	tp_out_title(out, "Which collectives take the time");
 	tp_view_comm_collectives(&shown);
+	tp_out_title(out, "Which groups communicate, and how much");
 	tp_view_comm_groups(&shown);
+	tp_out_title(out, "Which rank computes, which waits");
 	tp_view_comm_ranks(&shown);
 	tp_view_comm_heat(&shown);
 	tp_view_comm_steps(&shown);
@@ -158,7 +161,7 @@ out:
 
 const struct tp_view tp_view_comm = {
 	.name = "comm",
-	.help = "collectives, who waits for whom and why",
+	.help = "collectives, which rank is the straggler and why",
 	.begin = begin,
 	.tables = (const struct tp_table_def *const[]){&tp_table_collectives, &tp_table_comm_groups,
 						       &tp_table_comm_ranks, &tp_table_comm_steps,

@@ -192,7 +192,7 @@ uint32_t tp_view_health_off(struct tp_health *health)
 	char who[64], where[96];
 
 	if (n)
-		tp_out_title(health->out, "Off, and why");
+		tp_out_title(health->out, "Disabled, and why");
 	for (uint32_t i = 0; i < n; i++) {
 		const char *of = fact[i].n_procs < run->n_procs
 				     ? tp_label_proc(who, run, fact[i].first)

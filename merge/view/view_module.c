@@ -237,7 +237,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 
 	state->paths = tp_module_times_paths(state->times);
-	tp_out_title(out, "Modules");
+	tp_out_title(out, "Modules: where time and memory go");
 	if (tp_module_paths_count(state->paths) == 1) {
 		tp_out_line(out, "",
 			    tp_label_is_kineto(run) ?

@@ -106,7 +106,7 @@ static void print_table(const struct shown *shown, uint32_t n, const char *by)
 		return;
 	}
 	tp_out_title(out, "%s by change of their%s time%s, per step: %s new, %s gone",
-		     shown->is_kernels ? "Kernels" : "Operators", shown->is_kernels ? "" : " own", by,
+		     shown->is_kernels ? "Kernels" : "Operators", shown->is_kernels ? "" : " self", by,
 		     tp_show_count(a, n_new), tp_show_count(b, n_gone));
 	n_left = tp_table_show(shown->is_kernels ? &tp_table_diff_kernels : &tp_table_diff_operators,
 			       shown, shown->row, n_shown, sizeof(*shown->row),
