@@ -16,7 +16,12 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
 
-enum { ANCHOR_TRIES = 5 }; /* of about 120 ns each; the best of 5 is rarely disturbed */
+enum {
+	ANCHOR_TRIES = 5,	/* of about 120 ns each; the best of 5 is rarely disturbed */
+	/* A thread that reads the counter and then a word may have read the word first, by up to 24 ticks
+	 * as seen. */
+	AHEAD_TICKS = 200,
+};
 
 bool tp_clock_is_tsc;
 static char reason[128];
@@ -37,6 +42,21 @@ uint64_t tp_clock_mono_ns(void)
 uint64_t tp_clock_real_ns(void)
 {
 	return read_clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t tp_clock_after_stores(void)
+{
+	uint64_t first, now;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#if defined(__x86_64__)
+	_mm_lfence();
+#endif
+	first = tp_clock_now();
+	do
+		now = tp_clock_now();
+	while (now - first < AHEAD_TICKS);
+	return now;
 }
 
 #if defined(__x86_64__)

@@ -59,6 +59,13 @@ void tp_clock_take_anchor(struct tp_clock_anchor *anchor);
 uint64_t tp_clock_to_mono(const struct tp_clock_anchor *a, const struct tp_clock_anchor *b,
 			  uint64_t ticks);
 
+/*
+ * The time, not before all that this thread has stored can be seen by all others: a thread that reads
+ * a later time, and then looks, sees it. A fence alone does not do that: the processor reads
+ * the counter while the store still waits for its cache line, some 300 ns too early. About 150 ns.
+ */
+uint64_t tp_clock_after_stores(void);
+
 static inline uint64_t tp_clock_now(void)
 {
 #if defined(__x86_64__)

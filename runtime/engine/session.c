@@ -200,8 +200,7 @@ static uint64_t announce_window(uint64_t now)
 	uint64_t taken;
 
 	__atomic_store_n(turn, *turn | 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	taken = tp_clock_now();
+	taken = tp_clock_after_stores();
 	return taken > now ? taken : now;
 }
 

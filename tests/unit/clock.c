@@ -3,6 +3,8 @@
  * clock.c - both sources of time, and ticks to nanoseconds
  */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -96,4 +98,46 @@ Test(clock, draws_a_line_through_two_anchors)
 			     "row %zu: %lu", i,
 			     (unsigned long)tp_clock_to_mono(&a, &b, row[i].ticks));
 	}
+}
+
+/* ---- stores, and the time after them ---- */
+
+enum { STORES = 3000000 };
+
+static uint64_t stored, *stored_at, *seen_at;
+
+/* The last time at which each number was still to be seen. */
+static void *look(void *is_over)
+{
+	while (!__atomic_load_n((bool *)is_over, __ATOMIC_ACQUIRE)) {
+		uint64_t now = tp_clock_now();
+
+		seen_at[__atomic_load_n(&stored, __ATOMIC_ACQUIRE)] = now;
+	}
+	return NULL;
+}
+
+/* On one processor it shows nothing. */
+Test(clock, after_stores_is_not_before_others_see_them)
+{
+	bool is_over = false;
+	uint64_t n_early = 0;
+	pthread_t thread;
+
+	tp_clock_init(TP_CLOCK_AUTO);
+	stored_at = calloc(STORES + 1, sizeof(*stored_at));
+	seen_at = calloc(STORES + 1, sizeof(*seen_at));
+	cr_assert(stored_at && seen_at);
+	cr_assert_eq(pthread_create(&thread, NULL, look, &is_over), 0);
+	for (uint64_t i = 1; i <= STORES; i++) {
+		__atomic_store_n(&stored, i, __ATOMIC_RELAXED);
+		stored_at[i] = tp_clock_after_stores();
+	}
+	__atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	for (uint64_t i = 0; i < STORES; i++)
+		n_early += seen_at[i] > stored_at[i + 1];
+	cr_assert_eq(n_early, 0, "%lu stores were not seen yet", (unsigned long)n_early);
+	free(stored_at);
+	free(seen_at);
 }
