@@ -89,7 +89,7 @@ void tp_overview_print_flops(const struct tp_run *run, const struct tp_overview 
 		    tp_label_is_needed(run) ? " and rank" : "", show_flops(b, rate), of_peak);
 	if (peak < 0)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "",
-			    "TRAINPROF_PEAK: '%.40s' is no number of operations a second, like 312T",
+			    "TRAINPROF_PEAK: '%.40s' is not a number of operations a second, like 312T",
 			    asked);
 	if (sums->n_unknown)
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "",
