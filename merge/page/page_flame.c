@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/program/call_tree.h"
+#include "merge/facts/code/call_tree.h"
 #include "merge/facts/time/paths.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"

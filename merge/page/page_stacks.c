@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "merge/facts/heap/heapbook.h"
-#include "merge/facts/program/call_tree.h"
+#include "merge/facts/code/call_tree.h"
 #include "merge/kit/grow.h"
 #include "merge/page/page_part.h"
 

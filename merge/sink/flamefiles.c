@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "merge/facts/heap/heapbook.h"
-#include "merge/facts/program/call_tree.h"
-#include "merge/facts/program/samples.h"
+#include "merge/facts/code/call_tree.h"
+#include "merge/facts/code/samples.h"
 #include "merge/kit/need.h"
 #include "merge/kit/say.h"
 

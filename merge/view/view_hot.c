@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "merge/facts/origin/hostmem_frames.h"
-#include "merge/facts/program/samples.h"
+#include "merge/facts/code/samples.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
 #include "merge/model/view.h"

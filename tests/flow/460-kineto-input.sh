@@ -55,7 +55,7 @@ for trace in stacks shuffled; do
 done
 fuse lines -q -v overview "$TMP/stacks.json"
 like "the user's own lines" "$(sed -n '/^Source lines/,$p' "$TMP/lines.out" | sed -n 3p)" \
-	'kineto_trace.py:[0-9]+ stacks'
+	'kineto_trace.py:[0-9]+ (stacks|forward)'
 
 # ---- many ranks ----
 

@@ -18,7 +18,7 @@ trace = json.loads(text)
 events = [e for e in trace["traceEvents"] if e.get("ph") in ("X", "i") and "ts" in e]
 slow = sorted((e for e in events if e.get("name") == "aten::addmm"), key=lambda e: e["ts"])
 for event in slow:
-    end, extra = event["ts"] + event["dur"], max(200, event["dur"])
+    end, extra = event["ts"] + event["dur"], max(20000, event["dur"])
     for other in events:
         if other["ts"] >= end:
             other["ts"] += extra

@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "merge/facts/program/call_tree.h"
+#include "merge/facts/code/call_tree.h"
 #include "tests/unit/fake_run.h"
 
 static struct fake fake;

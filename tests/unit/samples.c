@@ -2,7 +2,7 @@
 /*
  * samples.c - tests of samples in the merge: where their threads were, which stage of loading
  */
-#include "merge/facts/program/load_stage.h"
+#include "merge/facts/code/load_stage.h"
 #include "tests/unit/samples_rig.h"
 
 static void set_up(void)

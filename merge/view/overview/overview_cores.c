@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "merge/facts/program/thread_times.h"
+#include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/view/overview/overview_samples.h"

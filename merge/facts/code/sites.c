@@ -2,7 +2,7 @@
 /*
  * sites.c - rows by process and stack while events come; lines of code at the end
  */
-#include "merge/facts/program/sites_in.h"
+#include "merge/facts/code/sites_in.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/program/call_tree_in.h"
+#include "merge/facts/code/call_tree_in.h"
 #include "merge/kit/demangle.h"
 #include "merge/kit/need.h"
 

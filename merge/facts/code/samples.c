@@ -2,7 +2,7 @@
 /*
  * samples.c - SAMPLE events: counted by stack and place while they come, by function at the end
  */
-#include "merge/facts/program/samples.h"
+#include "merge/facts/code/samples.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * thread_times.c - processor time of threads, out of the END blocks: see thread_times.h
  */
-#include "merge/facts/program/thread_times.h"
+#include "merge/facts/code/thread_times.h"
 
 #include <stdio.h>
 #include <stdlib.h>

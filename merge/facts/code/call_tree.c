@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/program/call_tree_in.h"
+#include "merge/facts/code/call_tree_in.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"

@@ -6,7 +6,7 @@
 #ifndef TP_MERGE_SITES_IN_H
 #define TP_MERGE_SITES_IN_H
 
-#include "merge/facts/program/sites.h"
+#include "merge/facts/code/sites.h"
 #include "merge/kit/keyed.h"
 
 struct tp_stacks;

@@ -6,7 +6,7 @@
  * the function that makes batches; _utils/worker.py is the loop of a worker, which waits for indices
  * and gives batches away by queues; an iterator's __init__ and _shutdown_workers start and end workers.
  */
-#include "merge/facts/program/load_stage.h"
+#include "merge/facts/code/load_stage.h"
 
 #include <string.h>
 

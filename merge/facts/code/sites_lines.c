@@ -2,7 +2,7 @@
 /*
  * sites_lines.c - part of sites.h: rows by process and stack summed up by source line
  */
-#include "merge/facts/program/sites_in.h"
+#include "merge/facts/code/sites_in.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * cores.c - the counters "core", one for each core that may be used; where there are many, only
  * "machine CPU"
  */
-#include "merge/facts/program/cores.h"
+#include "merge/facts/code/cores.h"
 
 #include <string.h>
 

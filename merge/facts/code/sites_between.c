@@ -8,7 +8,7 @@
  */
 #include "merge/facts/origin/own_python.h"
 #include "merge/facts/origin/stacks.h"
-#include "merge/facts/program/sites_in.h"
+#include "merge/facts/code/sites_in.h"
 #include "merge/kit/show.h"
 #include "runtime/base/text.h"
 

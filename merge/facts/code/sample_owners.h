@@ -12,8 +12,8 @@
 #ifndef TP_MERGE_SAMPLE_OWNERS_H
 #define TP_MERGE_SAMPLE_OWNERS_H
 
-#include "merge/facts/program/load_stage.h"
-#include "merge/facts/program/samples.h"
+#include "merge/facts/code/load_stage.h"
+#include "merge/facts/code/samples.h"
 
 struct tp_sample_owner {
 	enum tp_samples_where where;

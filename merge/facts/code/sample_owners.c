@@ -2,7 +2,7 @@
 /*
  * sample_owners.c - a stack of a sample: which function of the user's, which stage of loading
  */
-#include "merge/facts/program/sample_owners.h"
+#include "merge/facts/code/sample_owners.h"
 
 #include <stdlib.h>
 #include <string.h>
