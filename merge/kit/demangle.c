@@ -58,3 +58,33 @@ const char *tp_demangle(const char *bytes, uint32_t n, char text[TP_DEMANGLE_TO]
 	*n_readable = printed.n;
 	return text;
 }
+
+/* Where the list of parameters at the end begins; n: none. */
+static uint32_t find_parameters(const char *name, uint32_t n)
+{
+	uint32_t depth = 0;
+
+	if (!n || name[n - 1] != ')')
+		return n;
+	for (uint32_t i = n; i-- > 0;) {
+		depth += name[i] == ')';
+		depth -= name[i] == '(';
+		if (!depth)
+			return i;
+	}
+	return n;
+}
+
+const char *tp_short_function(const char *bytes, uint32_t *n)
+{
+	uint32_t end;
+
+	if (*n > 5 && !memcmp(bytes, "void ", 5)) {
+		bytes += 5;
+		*n -= 5;
+	}
+	end = find_parameters(bytes, *n);
+	if (end)
+		*n = end;
+	return bytes;
+}

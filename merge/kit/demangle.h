@@ -18,5 +18,8 @@ enum {
  * not rightly, or too long. */
 const char *tp_demangle(const char *bytes, uint32_t n, char text[TP_DEMANGLE_TO],
 			uint32_t *n_readable);
+/* Of a readable one of *n bytes what tells functions apart, without "void " and its parameters, and in *n
+ * how many bytes that is. */
+const char *tp_short_function(const char *bytes, uint32_t *n);
 
 #endif

@@ -223,13 +223,17 @@ static void put_names(const struct tp_page_words *words, struct tp_html *html)
 
 	tp_html_open(html, "names", '[');
 	for (uint32_t i = 0; i < set->n_used; i++) {
-		const struct tp_string *name = set->item[set->order[i]].of;
+		const struct set_item *item = &set->item[set->order[i]];
+		const struct tp_string *name = item->of;
 		const char *bytes = name->bytes ? name->bytes : "";
 		uint32_t n = (uint32_t)strnlen(bytes, name->n_bytes);
 		const char *better = readable ? tp_demangle(bytes, n, readable, &n) : NULL;
 
-		tp_html_bytes(html, NULL, better ? better : bytes,
-			      better ? n : strnlen(bytes, name->n_bytes));
+		bytes = better ? better : bytes;
+		/* As the table of kernels calls them. */
+		if ((item->key & 0xff) == 'k' || (item->key & 0xff) == 'n')
+			bytes = tp_short_function(bytes, &n);
+		tp_html_bytes(html, NULL, bytes, n);
 	}
 	tp_html_close(html, ']');
 	free(readable);

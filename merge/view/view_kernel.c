@@ -6,10 +6,10 @@
 #include "merge/view/view_kernel.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "merge/facts/program/kernels.h"
 #include "merge/facts/time/tensor_cores.h"
+#include "merge/kit/demangle.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
@@ -36,44 +36,11 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	return state;
 }
 
-/* Where the list of parameters at the end begins; n: none. */
-static uint32_t find_parameters(const char *name, uint32_t n)
-{
-	uint32_t depth = 0;
-
-	if (!n || name[n - 1] != ')')
-		return n;
-	for (uint32_t i = n; i-- > 0;) {
-		depth += name[i] == ')';
-		depth -= name[i] == '(';
-		if (!depth)
-			return i;
-	}
-	return n;
-}
-
-/* For people, what tells kernels apart: not what they return, nor their parameters. */
-/* Its name without result and parameters, *n bytes. */
-static const char *short_name(const struct tp_name *name, uint32_t *n)
-{
-	const char *bytes = name->bytes;
-	uint32_t end;
-
-	*n = name->n_bytes;
-	if (*n > 5 && !memcmp(bytes, "void ", 5)) {
-		bytes += 5;
-		*n -= 5;
-	}
-	end = find_parameters(bytes, *n);
-	if (end)
-		*n = end;
-	return bytes;
-}
-
+/* For people, what tells kernels apart. */
 static void put_name(struct tp_row *r, const struct tp_name *name)
 {
 	uint32_t n = name->n_bytes;
-	const char *bytes = tp_row_is_for_programs(r) ? name->bytes : short_name(name, &n);
+	const char *bytes = tp_row_is_for_programs(r) ? name->bytes : tp_short_function(name->bytes, &n);
 
 	tp_row_text(r, "%.*s", (int)n, bytes);
 }
@@ -178,6 +145,7 @@ static const struct tp_table_def table_def = {
 static void print_answer(const struct state *state, struct tp_out *out)
 {
 	const struct tp_kernel_row *most = &state->kernels->row[0];
+	const struct tp_name *of;
 	const char *name;
 	char a[32], b[32];
 	uint32_t n;
@@ -185,7 +153,9 @@ static void print_answer(const struct state *state, struct tp_out *out)
 	for (uint32_t i = 1; i < state->kernels->n_rows; i++)
 		if (state->kernels->row[i].ns.sum > most->ns.sum)
 			most = &state->kernels->row[i];
-	name = short_name(tp_names_at(state->kernels->names, most->key.name), &n);
+	of = tp_names_at(state->kernels->names, most->key.name);
+	n = of->n_bytes;
+	name = tp_short_function(of->bytes, &n);
 	tp_out_line(out, "bold", "Most kernel time: %.*s%s, %s, %s.",
 		    (int)(n < NAME_MOST ? n : NAME_MOST), name, n < NAME_MOST ? "" : "...",
 		    tp_show_ns(a, most->ns.sum),

@@ -129,3 +129,22 @@ Test(demangle, is_what_a_kernel_is_called)
 	cr_expect_str_eq(mangled->bytes, "_Z3foov");
 	tp_strings_free(&strings);
 }
+
+Test(demangle, a_short_name_has_neither_result_nor_parameters)
+{
+	static const struct {
+		const char *full, *expected;
+	} cases[] = {
+		{"void at::native::fill<4, (bool)1>(int, float (*)(int))", "at::native::fill<4, (bool)1>"},
+		{"ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"},
+		{"(anonymous)", "(anonymous)"}, {"void ", "void "}, {")", ")"}, {"", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t n = (uint32_t)strlen(cases[i].full);
+		const char *bytes = tp_short_function(cases[i].full, &n);
+
+		cr_expect_eq(n, strlen(cases[i].expected), "%s: %u", cases[i].full, n);
+		cr_expect(!strncmp(bytes, cases[i].expected, n), "%s", cases[i].full);
+	}
+}
