@@ -271,6 +271,19 @@ static void note_passes(struct tp_ring_in *r)
 	memcpy(r->proc->pass_bytes, r->head.pass_bytes, sizeof(r->proc->pass_bytes));
 }
 
+static void note_death(const struct tp_ring_in *r)
+{
+	if (r->n_records)
+		tp_run_issue(&r->run->pub, &r->proc->pub, false,
+			     "process %u did not exit cleanly; %llu records that were in no file are "
+			     "read from its ring '%s'", r->head.pid, (unsigned long long)r->n_records,
+			     r->path);
+	else
+		tp_run_issue(&r->run->pub, &r->proc->pub, false,
+			     "process %u did not exit cleanly; all that it recorded is in its files",
+			     r->head.pid);
+}
+
 static int read_ring(struct tp_ring_in *r)
 {
 	const char *fault;
@@ -303,10 +316,7 @@ static int read_ring(struct tp_ring_in *r)
 	if (!err)
 		err = add_steps(r);
 	if (!err && !r->is_live)
-		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not exit cleanly; %llu records that were in no file are "
-			     "read from its ring '%s'", r->head.pid, (unsigned long long)r->n_records,
-			     r->path);
+		note_death(r);
 out:
 	if (err && err != -ENOMEM) {
 		tp_run_issue(&r->run->pub, r->proc ? &r->proc->pub : NULL, true, "'%s': %s", r->path,

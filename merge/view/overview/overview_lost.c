@@ -150,8 +150,8 @@ static void print_last_of(const struct tp_run *run, const struct tp_overview_pro
 			    (int)last->name->n_bytes, last->name->bytes, last->line ? " at " : "",
 			    last->line ? last->line : "");
 	else
-		tp_out_line(out, "yellow", "  %s: outside windows%s; what it did there was not recorded", who,
-			    step);
+		tp_out_line(out, "yellow", "  %s: outside windows%s; what it did there was not recorded "
+			    "(TRAINPROF_SCHEDULE=always records all of it)", who, step);
 }
 
 /* Of the dead without an open span. Returns how many there are. */
