@@ -29,6 +29,14 @@ static uint32_t read_frames(const struct tp_stacks *stacks, uint32_t stack,
 	return n;
 }
 
+static bool has_own(const struct tp_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (tp_own_python(frame[i].file))
+			return true;
+	return false;
+}
+
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap)
 {
 	const struct tp_stacks *stacks = tp_sites_stacks(sites);
@@ -50,7 +58,8 @@ bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, 
 	while (n && !tp_own_python(before[n - 1].file))
 		n--;
 	/* The lines themselves say it. */
-	if (!n || (n == n_before && n == n_after && before[n - 1].line < after[n - 1].line))
+	if (!n || (!has_own(before + n, n_before - n) && !has_own(after + n, n_after - n) &&
+		   before[n - 1].line < after[n - 1].line))
 		return false;
 	tp_text_init(&out, text, cap);
 	at = &before[--n];
