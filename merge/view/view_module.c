@@ -185,7 +185,7 @@ static void print_notes(const struct state *state, const struct tp_run *run, str
 		    run->n_procs > 1 ? "; all ranks added" : "");
 	if (tp_module_memories_has_any(state->memories))
 		tp_out_line(out, "dim",
-			    "Memory is all tensors': of the call with the highest peak; kept: how "
+			    "Memory: all live tensors, at the call with the highest peak; kept: how "
 			    "much more there was after a call, on average.");
 	tp_out_line(out, "dim", "Outside all modules: %s operators, %s of backward.",
 		    tp_show_count(a, outside->n_ops),
