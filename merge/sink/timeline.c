@@ -46,7 +46,7 @@ void tp_timeline_arrow(struct tp_timeline *t, enum tp_slice_category category,
 		       int64_t to_ns)
 {
 	struct tp_event at_start = {.proc = to->proc, .thread = thread};
-	struct tp_track *track = tp_tracks_main(&t->book, &at_start);
+	struct tp_track *track = tp_tracks_main(&t->layout, &at_start);
 	struct tp_flow flow = {
 		.category = category, .from = track->user, .to = to,
 		.from_ns = from_ns, .to_ns = to_ns,
@@ -182,7 +182,7 @@ struct tp_timeline *tp_timeline_new(struct tp_facts *facts, const struct tp_dial
 	t->launches = tp_launches_new(t->run);
 	t->owner_of = tp_launches_notes(t->launches);
 	t->comm_of = tp_launches_notes(t->launches);
-	tp_tracks_init(&t->book, t->run);
+	tp_tracks_init(&t->layout, t->run);
 	if (!t->tensors || tp_links_init(&t->links, t->run) ||
 	    tp_feed_init(&t->feed, t->run, take_fed, t))
 		tp_need_failed();
@@ -211,7 +211,7 @@ void tp_timeline_end(struct tp_timeline *t)
 	proc = tp_heapcurve_end(&t->host_memory, &n);
 	for (uint32_t i = 0; i < n; i++)
 		tp_timeline_heap_peak(t, &proc[i]);
-	tp_tracks_pop_all(&t->book, t->pop, t);
+	tp_tracks_pop_all(&t->layout, t->pop, t);
 }
 
 void tp_timeline_say_unplaced(const struct tp_timeline *t)
@@ -242,7 +242,7 @@ void tp_timeline_free(struct tp_timeline *t)
 	free_fragments(t->of_string, t->n_strings);
 	free_fragments(t->of_stack, t->n_stacks);
 	free(t->no_detail.bytes);
-	tp_tracks_free(&t->book);
+	tp_tracks_free(&t->layout);
 	tp_links_free(&t->links);
 	tp_tensors_free(t->tensors);
 	tp_feed_free(&t->feed);

@@ -49,7 +49,7 @@ static struct tp_lane *put_work(struct tp_timeline *t, const struct tp_event *ev
 				uint32_t external, uint32_t comm, int64_t *begin_ns)
 {
 	const struct tp_fragment *detail = tp_timeline_detail(t, event);
-	struct tp_track *track = tp_tracks_place_work(&t->book, event, begin_ns, t->pop, t);
+	struct tp_track *track = tp_tracks_place_work(&t->layout, event, begin_ns, t->pop, t);
 	struct tp_lane *lane;
 	struct tp_slice *s;
 
@@ -148,9 +148,9 @@ void tp_timeline_sync(struct tp_timeline *t, const struct tp_event *event)
 		return;
 	if (is_on_host) {
 		on_host.thread = call->thread;
-		track = tp_tracks_place_call(&t->book, &on_host, &begin_ns, &end_ns, t->pop, t);
+		track = tp_tracks_place_call(&t->layout, &on_host, &begin_ns, &end_ns, t->pop, t);
 	} else {
-		track = tp_tracks_place_work(&t->book, event, &begin_ns, t->pop, t);
+		track = tp_tracks_place_work(&t->layout, event, &begin_ns, t->pop, t);
 	}
 	if (!tp_timeline_is_placed(t, track))
 		return;

@@ -115,7 +115,7 @@ void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 
 	if (is_other_windows(t, event, name))
 		return;
-	track = tp_tracks_place(&t->book, event, &end_ns, t->pop, t);
+	track = tp_tracks_place(&t->layout, event, &end_ns, t->pop, t);
 	if (!tp_timeline_is_placed(t, track))
 		return;
 	lane = tp_timeline_thread(t, event, track);
@@ -145,7 +145,7 @@ void tp_timeline_span(struct tp_timeline *t, const struct tp_event *event)
 void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 {
 	struct tp_event placed = *event;
-	struct tp_track *track = tp_tracks_place_call(&t->book, event, &placed.begin_ns,
+	struct tp_track *track = tp_tracks_place_call(&t->layout, event, &placed.begin_ns,
 						      &placed.end_ns, t->pop, t);
 	struct tp_lane *lane;
 	uint32_t external, comm;
@@ -183,7 +183,7 @@ void tp_timeline_call(struct tp_timeline *t, const struct tp_event *event)
 void tp_timeline_coll(struct tp_timeline *t, const struct tp_event *event)
 {
 	int64_t end_ns = event->end_ns;
-	struct tp_track *track = tp_tracks_place(&t->book, event, &end_ns, t->pop, t);
+	struct tp_track *track = tp_tracks_place(&t->layout, event, &end_ns, t->pop, t);
 	struct tp_lane *lane;
 	struct tp_coll_arg arg[TP_COLL_ARGS];
 	char texts[64], title[TP_COLL_TITLE];

@@ -24,7 +24,7 @@ struct tp_timeline {
 	const bool *is_left_out;
 	tp_tracks_pop_fn pop;		/* NULL: slices say their ends */
 	struct tp_feed feed;
-	struct tp_track_book book;
+	struct tp_track_layout layout;
 	struct tp_links links;
 	struct tp_tensors *tensors;
 	struct tp_launches *launches;

@@ -93,7 +93,7 @@ static struct tp_lane *add_thread(struct tp_timeline *t, const struct tp_event *
 	lane->sort = tp_title_sort(event->thread, track->at, family);
 	track->user = lane;
 	if (track->at && family == TP_TRACK_THREAD) {
-		struct tp_track *own = tp_tracks_main(&t->book, event);
+		struct tp_track *own = tp_tracks_main(&t->layout, event);
 
 		lane->parent = own->user ? own->user : add_thread(t, event, own, family);
 	}
@@ -114,7 +114,7 @@ struct tp_lane *tp_timeline_thread(struct tp_timeline *t, const struct tp_event 
 
 struct tp_lane *tp_timeline_own(struct tp_timeline *t, const struct tp_event *event)
 {
-	return tp_timeline_thread(t, event, tp_tracks_main(&t->book, event));
+	return tp_timeline_thread(t, event, tp_tracks_main(&t->layout, event));
 }
 
 struct tp_lane *tp_timeline_stream(struct tp_timeline *t, const struct tp_event *event,

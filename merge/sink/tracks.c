@@ -10,17 +10,17 @@
 
 #include "merge/kit/need.h"
 
-void tp_tracks_init(struct tp_track_book *book, const struct tp_run *run)
+void tp_tracks_init(struct tp_track_layout *layout, const struct tp_run *run)
 {
-	*book = (struct tp_track_book){.n_procs = run->n_procs};
-	book->proc = tp_need(run->n_procs + 1, sizeof(*book->proc));
+	*layout = (struct tp_track_layout){.n_procs = run->n_procs};
+	layout->proc = tp_need(run->n_procs + 1, sizeof(*layout->proc));
 }
 
-void tp_tracks_free(struct tp_track_book *book)
+void tp_tracks_free(struct tp_track_layout *layout)
 {
-	for (uint32_t i = 0; i < book->n_procs; i++) {
-		for (uint32_t k = 0; k < book->proc[i].cap; k++) {
-			struct tp_tracks *tracks = &book->proc[i].tracks[k];
+	for (uint32_t i = 0; i < layout->n_procs; i++) {
+		for (uint32_t k = 0; k < layout->proc[i].cap; k++) {
+			struct tp_tracks *tracks = &layout->proc[i].tracks[k];
 
 			for (uint32_t at = 0; at < tracks->n_tracks; at++) {
 				if (tracks->track[at])
@@ -29,31 +29,31 @@ void tp_tracks_free(struct tp_track_book *book)
 			}
 			free(tracks->track);
 		}
-		free(book->proc[i].tracks);
+		free(layout->proc[i].tracks);
 	}
-	free(book->proc);
-	*book = (struct tp_track_book){0};
+	free(layout->proc);
+	*layout = (struct tp_track_layout){0};
 }
 
 /* What lies apart, then threads (one more: events whose thread nobody named have one of their own),
  * then of each stream its work, and what waits: that lasts as the host sees it and crosses work. */
-static struct tp_tracks *tracks_at(struct tp_track_book *book, const struct tp_proc *proc,
+static struct tp_tracks *tracks_at(struct tp_track_layout *layout, const struct tp_proc *proc,
 				   uint64_t at)
 {
-	struct tp_track_proc *of = &book->proc[proc->at];
+	struct tp_track_proc *of = &layout->proc[proc->at];
 
 	tp_need_room(&of->tracks, &of->cap, at + 1, sizeof(*of->tracks));
 	return &of->tracks[at];
 }
 
-static struct tp_tracks *tracks_of_thread(struct tp_track_book *book, const struct tp_event *event)
+static struct tp_tracks *tracks_of_thread(struct tp_track_layout *layout, const struct tp_event *event)
 {
-	return tracks_at(book, event->proc, TP_TRACK_FAMILIES + tp_thread_at(event));
+	return tracks_at(layout, event->proc, TP_TRACK_FAMILIES + tp_thread_at(event));
 }
 
-static struct tp_tracks *tracks_of_queue(struct tp_track_book *book, const struct tp_event *event)
+static struct tp_tracks *tracks_of_queue(struct tp_track_layout *layout, const struct tp_event *event)
 {
-	return tracks_at(book, event->proc,
+	return tracks_at(layout, event->proc,
 			 TP_TRACK_FAMILIES + event->proc->n_threads + 1ull +
 				 2ull * event->queue->at + (event->kind == TP_REC_SYNC));
 }
@@ -74,9 +74,9 @@ static struct tp_track *get_track(struct tp_tracks *tracks, uint32_t at)
 	return tracks->track[at];
 }
 
-struct tp_track *tp_tracks_main(struct tp_track_book *book, const struct tp_event *event)
+struct tp_track *tp_tracks_main(struct tp_track_layout *layout, const struct tp_event *event)
 {
-	return get_track(tracks_of_thread(book, event), 0);
+	return get_track(tracks_of_thread(layout, event), 0);
 }
 
 void tp_tracks_pop(struct tp_track *track, int64_t now, tp_tracks_pop_fn pop, void *ctx)
@@ -88,11 +88,11 @@ void tp_tracks_pop(struct tp_track *track, int64_t now, tp_tracks_pop_fn pop, vo
 	}
 }
 
-void tp_tracks_pop_all(struct tp_track_book *book, tp_tracks_pop_fn pop, void *ctx)
+void tp_tracks_pop_all(struct tp_track_layout *layout, tp_tracks_pop_fn pop, void *ctx)
 {
-	for (uint32_t i = 0; i < book->n_procs; i++)
-		for (uint32_t k = 0; k < book->proc[i].cap; k++) {
-			struct tp_tracks *tracks = &book->proc[i].tracks[k];
+	for (uint32_t i = 0; i < layout->n_procs; i++)
+		for (uint32_t k = 0; k < layout->proc[i].cap; k++) {
+			struct tp_tracks *tracks = &layout->proc[i].tracks[k];
 
 			for (uint32_t at = 0; at < tracks->n_tracks; at++)
 				if (tracks->track[at])
@@ -116,12 +116,12 @@ void tp_track_push(struct tp_track *track, int64_t begin_ns, int64_t *end_ns,
 	push(track, *end_ns);
 }
 
-struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place(struct tp_track_layout *layout, const struct tp_event *event,
 				 int64_t *end_ns, tp_tracks_pop_fn pop, void *ctx)
 {
 	enum tp_track_family family = tp_tracks_family(event);
-	struct tp_tracks *tracks = family == TP_TRACK_THREAD ? tracks_of_thread(book, event)
-							     : tracks_at(book, event->proc, family);
+	struct tp_tracks *tracks = family == TP_TRACK_THREAD ? tracks_of_thread(layout, event)
+							     : tracks_at(layout, event->proc, family);
 	/* Steps that a clock cut have nothing to do with what the program is inside of. */
 	bool is_apart = event->kind == TP_REC_STEP && event->flags & TP_F_CLOCK;
 	struct tp_track *track;
@@ -139,7 +139,7 @@ struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_eve
 			break;
 		if (*end_ns - top <= TP_TRACKS_JITTER_NS && family == TP_TRACK_THREAD) {
 			*end_ns = top;
-			book->n_cut++;
+			layout->n_cut++;
 			break;
 		}
 	}
@@ -164,7 +164,7 @@ static bool fits(struct tp_track *track, int64_t *begin_ns, int64_t end_ns, int6
 	return true;
 }
 
-static struct tp_track *place_later(struct tp_track_book *book, struct tp_tracks *tracks,
+static struct tp_track *place_later(struct tp_track_layout *layout, struct tp_tracks *tracks,
 				    int64_t *begin_ns, int64_t end_ns, int64_t jitter,
 				    tp_tracks_pop_fn pop, void *ctx)
 {
@@ -177,17 +177,17 @@ static struct tp_track *place_later(struct tp_track_book *book, struct tp_tracks
 			return NULL;
 		if (!fits(track, &begin, end_ns, jitter, pop, ctx))
 			continue;
-		book->n_cut += begin != *begin_ns;
+		layout->n_cut += begin != *begin_ns;
 		*begin_ns = begin;
 		return push(track, end_ns);
 	}
 }
 
-struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place_call(struct tp_track_layout *layout, const struct tp_event *event,
 				      int64_t *begin_ns, int64_t *end_ns, tp_tracks_pop_fn pop,
 				      void *ctx)
 {
-	struct tp_tracks *tracks = tracks_of_thread(book, event);
+	struct tp_tracks *tracks = tracks_of_thread(layout, event);
 	struct tp_track *own = get_track(tracks, 0);
 
 	tp_tracks_pop(own, *begin_ns, pop, ctx);
@@ -197,16 +197,16 @@ struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct t
 		/* The last thing that its operator did, by the operator's clock inside it. */
 		if (beyond > 0 && beyond <= TP_TRACKS_JITTER_NS && beyond <= top - *begin_ns) {
 			*end_ns = top;
-			book->n_cut++;
+			layout->n_cut++;
 			return push(own, top);
 		}
 	}
-	return place_later(book, tracks, begin_ns, *end_ns, TP_TRACKS_JITTER_NS, pop, ctx);
+	return place_later(layout, tracks, begin_ns, *end_ns, TP_TRACKS_JITTER_NS, pop, ctx);
 }
 
-struct tp_track *tp_tracks_place_work(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place_work(struct tp_track_layout *layout, const struct tp_event *event,
 				      int64_t *begin_ns, tp_tracks_pop_fn pop, void *ctx)
 {
-	return place_later(book, tracks_of_queue(book, event), begin_ns, event->end_ns,
+	return place_later(layout, tracks_of_queue(layout, event), begin_ns, event->end_ns,
 			   TP_TRACKS_ROUNDING_NS, pop, ctx);
 }

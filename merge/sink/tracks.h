@@ -41,7 +41,7 @@ struct tp_tracks {
 	uint32_t n_tracks, cap;
 };
 
-struct tp_track_book {
+struct tp_track_layout {
 	struct tp_track_proc {
 		struct tp_tracks *tracks;
 		uint32_t cap;
@@ -50,8 +50,8 @@ struct tp_track_book {
 	uint64_t n_cut;			/* spans cut to their parent, or begun when another ended */
 };
 
-void tp_tracks_init(struct tp_track_book *book, const struct tp_run *run);
-void tp_tracks_free(struct tp_track_book *book);
+void tp_tracks_init(struct tp_track_layout *layout, const struct tp_run *run);
+void tp_tracks_free(struct tp_track_layout *layout);
 
 /* Flags mean something else where the kind is not torch's. */
 static inline enum tp_track_family tp_tracks_family(const struct tp_event *event)
@@ -64,23 +64,23 @@ static inline enum tp_track_family tp_tracks_family(const struct tp_event *event
 }
 
 /* The thread's own track, for what has no length. */
-struct tp_track *tp_tracks_main(struct tp_track_book *book, const struct tp_event *event);
+struct tp_track *tp_tracks_main(struct tp_track_layout *layout, const struct tp_event *event);
 
 /* Where a span goes; spans come by begin time, the longer first. *end_ns may come back
  * smaller. `pop` (may be NULL) is called for each span of that track that has ended by then,
  * innermost first. NULL: all tracks are full. */
 typedef void (*tp_tracks_pop_fn)(void *ctx, struct tp_track *track, int64_t end_ns);
-struct tp_track *tp_tracks_place(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place(struct tp_track_layout *layout, const struct tp_event *event,
 				 int64_t *end_ns, tp_tracks_pop_fn pop, void *ctx);
 /* The same for calls (thread) and for what has a queue: these times come from another clock, so
  * *begin_ns may come back later: when a span ended that seemed to overlap this one. */
-struct tp_track *tp_tracks_place_call(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place_call(struct tp_track_layout *layout, const struct tp_event *event,
 				      int64_t *begin_ns, int64_t *end_ns, tp_tracks_pop_fn pop,
 				      void *ctx);
-struct tp_track *tp_tracks_place_work(struct tp_track_book *book, const struct tp_event *event,
+struct tp_track *tp_tracks_place_work(struct tp_track_layout *layout, const struct tp_event *event,
 				      int64_t *begin_ns, tp_tracks_pop_fn pop, void *ctx);
 
-/* On a track that is in no book: a span that crosses the one it lies in is cut to it. */
+/* On a track that is in no layout: a span that crosses the one it lies in is cut to it. */
 void tp_track_push(struct tp_track *track, int64_t begin_ns, int64_t *end_ns,
 		   tp_tracks_pop_fn pop, void *ctx);
 
@@ -97,6 +97,6 @@ static inline uint32_t tp_track_inside(const struct tp_track *track)
 
 /* What has ended by `now`; INT64_MAX: everything. */
 void tp_tracks_pop(struct tp_track *track, int64_t now, tp_tracks_pop_fn pop, void *ctx);
-void tp_tracks_pop_all(struct tp_track_book *book, tp_tracks_pop_fn pop, void *ctx);
+void tp_tracks_pop_all(struct tp_track_layout *layout, tp_tracks_pop_fn pop, void *ctx);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem.c - tests of the books of host memory, against a plain reference that goes over all
+ * hostmem.c - tests of the accounts of host memory, against a plain reference that goes over all
  * events again and again
  */
 #include <criterion/criterion.h>

@@ -44,13 +44,13 @@ Test(tracks, spans_nest_or_go_to_a_further_track)
 		{"after everything", 200000, 200001, TP_REC_OP, 0, 0, 200001},
 	};
 	struct popped popped = {0};
-	struct tp_track_book book;
+	struct tp_track_layout layout;
 	struct tp_proc *proc;
 	struct fake fake;
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
-	tp_tracks_init(&book, &fake.run);
+	tp_tracks_init(&layout, &fake.run);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tp_event event = fake_span(&fake, proc, 0, cases[i].kind, NULL,
 						  cases[i].begin, cases[i].end);
@@ -58,48 +58,48 @@ Test(tracks, spans_nest_or_go_to_a_further_track)
 		struct tp_track *track;
 
 		event.flags = cases[i].flags;
-		track = tp_tracks_place(&book, &event, &end, NULL, NULL);
+		track = tp_tracks_place(&layout, &event, &end, NULL, NULL);
 		cr_assert(track, "%s", cases[i].what);
 		cr_expect_eq(track->at, cases[i].want_at, "%s: track %u", cases[i].what, track->at);
 		cr_expect_eq(end, cases[i].want_end, "%s: end %ld", cases[i].what, (long)end);
 	}
-	cr_expect_eq(book.n_cut, 1);
-	tp_tracks_pop_all(&book, NULL, NULL);
+	cr_expect_eq(layout.n_cut, 1);
+	tp_tracks_pop_all(&layout, NULL, NULL);
 	for (int64_t i = 0; i < 5; i++) {
 		struct tp_event event =
 			fake_span(&fake, proc, 1, TP_REC_OP, NULL, i, 1000 - i);
 		int64_t end = event.end_ns;
 
-		tp_tracks_place(&book, &event, &end, note_pop, &popped);
+		tp_tracks_place(&layout, &event, &end, note_pop, &popped);
 	}
 	cr_expect_eq(popped.n, 0, "threads are apart, and nothing has ended");
-	tp_tracks_pop_all(&book, note_pop, &popped);
+	tp_tracks_pop_all(&layout, note_pop, &popped);
 	cr_expect_eq(popped.n, 5);
 	cr_expect_eq(popped.last_ns, 1000);
-	tp_tracks_free(&book);
+	tp_tracks_free(&layout);
 }
 
 Test(tracks, spans_that_all_cross_fill_the_tracks_and_are_refused_then)
 {
-	struct tp_track_book book;
+	struct tp_track_layout layout;
 	struct tp_proc *proc;
 	struct fake fake;
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
-	tp_tracks_init(&book, &fake.run);
+	tp_tracks_init(&layout, &fake.run);
 	for (int64_t i = 0; i <= TP_TRACKS_MAX + 1; i++) {
 		struct tp_event event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, i,
 						  1000000 + i * 2000);
 		int64_t end = event.end_ns;
-		struct tp_track *track = tp_tracks_place(&book, &event, &end, NULL, NULL);
+		struct tp_track *track = tp_tracks_place(&layout, &event, &end, NULL, NULL);
 
 		if (i <= TP_TRACKS_MAX)
 			cr_expect(track && track->at == i, "span %ld", (long)i);
 		else
 			cr_expect_null(track);
 	}
-	tp_tracks_free(&book);
+	tp_tracks_free(&layout);
 }
 
 /* What a call or a piece of work becomes, on a track with a span [0, 100000]. */
@@ -120,7 +120,7 @@ Test(tracks, calls_give_way_by_a_clocks_jitter)
 		{"begins as its operator ends", 99900, 120000, 0, 100000, 120000},
 		{"inside the last", 101000, 120000, 0, 101000, 120000},
 	};
-	struct tp_track_book book;
+	struct tp_track_layout layout;
 	struct tp_proc *proc;
 	struct fake fake;
 	struct tp_event outer;
@@ -128,9 +128,9 @@ Test(tracks, calls_give_way_by_a_clocks_jitter)
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
-	tp_tracks_init(&book, &fake.run);
+	tp_tracks_init(&layout, &fake.run);
 	outer = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 0, end);
-	tp_track_set_id(tp_tracks_place(&book, &outer, &end, NULL, NULL), 77);
+	tp_track_set_id(tp_tracks_place(&layout, &outer, &end, NULL, NULL), 77);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tp_event event = fake_span(&fake, proc, 0, TP_REC_CALL, NULL,
 						  cases[i].begin, cases[i].end);
@@ -140,7 +140,7 @@ Test(tracks, calls_give_way_by_a_clocks_jitter)
 		/* The flag of a driver's call, which is another one's "asynchronous". */
 		event.flags = TP_F_DRIVER;
 		end = cases[i].end;
-		track = tp_tracks_place_call(&book, &event, &begin, &end, NULL, NULL);
+		track = tp_tracks_place_call(&layout, &event, &begin, &end, NULL, NULL);
 		cr_assert(track, "%s", cases[i].what);
 		cr_expect_eq(track->at, cases[i].want_at, "%s: track %u", cases[i].what, track->at);
 		cr_expect_eq(begin, cases[i].want_begin, "%s: begin %ld", cases[i].what, (long)begin);
@@ -148,7 +148,7 @@ Test(tracks, calls_give_way_by_a_clocks_jitter)
 		if (i == 0)
 			cr_expect_eq(tp_track_inside(track), 77);
 	}
-	tp_tracks_free(&book);
+	tp_tracks_free(&layout);
 }
 
 Test(tracks, work_of_a_stream_gives_way_by_a_rounding_and_waits_lie_apart)
@@ -162,7 +162,7 @@ Test(tracks, work_of_a_stream_gives_way_by_a_rounding_and_waits_lie_apart)
 		{"after", 5000, 6000, 0, 5000, 6000},
 	};
 	struct tp_queue queue = {.at = 40, .stream = 7}, *queues[1] = {&queue};
-	struct tp_track_book book;
+	struct tp_track_layout layout;
 	struct tp_track *work = NULL;
 	struct tp_proc *proc;
 	struct tp_event event;
@@ -173,13 +173,13 @@ Test(tracks, work_of_a_stream_gives_way_by_a_rounding_and_waits_lie_apart)
 	proc = fake_proc(&fake, 0);
 	proc->queue = queues;
 	proc->n_queues = 1;
-	tp_tracks_init(&book, &fake.run);
+	tp_tracks_init(&layout, &fake.run);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		event = fake_span(&fake, proc, 0, TP_REC_KERNEL, NULL, cases[i].begin,
 				  cases[i].end);
 		event.queue = &queue;
 		begin = cases[i].begin;
-		work = tp_tracks_place_work(&book, &event, &begin, NULL, NULL);
+		work = tp_tracks_place_work(&layout, &event, &begin, NULL, NULL);
 		cr_assert(work, "%s", cases[i].what);
 		cr_expect_eq(work->at, cases[i].want_at, "%s: track %u", cases[i].what, work->at);
 		cr_expect_eq(begin, cases[i].want_begin, "%s: begin %ld", cases[i].what, (long)begin);
@@ -187,7 +187,7 @@ Test(tracks, work_of_a_stream_gives_way_by_a_rounding_and_waits_lie_apart)
 	event = fake_span(&fake, proc, 0, TP_REC_SYNC, NULL, 5500, 7000);
 	event.queue = &queue;
 	begin = 5500;
-	cr_expect_neq(tp_tracks_place_work(&book, &event, &begin, NULL, NULL), work);
+	cr_expect_neq(tp_tracks_place_work(&layout, &event, &begin, NULL, NULL), work);
 	cr_expect_eq(begin, 5500);
-	tp_tracks_free(&book);
+	tp_tracks_free(&layout);
 }

@@ -172,7 +172,7 @@ static void begin_comm(void *state, struct tp_facts *facts, const void *params)
 	}
 	comm->has_other_steps = has_other_steps(comm, run);
 	comm->groups = tp_comm_groups_new();
-	comm->match = tp_comm_match_new(tp_comm_book, comm);
+	comm->match = tp_comm_match_new(tp_comm_account, comm);
 	if (!comm->groups || !comm->match)
 		tp_need_failed();
 	comm->asked = tp_need(TP_COMM_OWNERS, sizeof(*comm->asked));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * comm_in.h - what the files of the collectives share: comm.c, comm_asked.c, comm_nccl.c,
- * comm_call.c (events into calls) and comm_books.c (calls into figures)
+ * comm_call.c (events into calls) and comm_figures.c (calls into figures)
  */
 #ifndef TP_MERGE_COMM_IN_H
 #define TP_MERGE_COMM_IN_H
@@ -138,12 +138,12 @@ void tp_comm_take_call(struct tp_comm *comm, struct tp_comm_counted *rank, enum 
 		       const struct tp_event *event, bool is_device,
 		       const struct tp_comm_asked *asked);
 
-/* ---- comm_books.c ---- */
+/* ---- comm_figures.c ---- */
 
 /* A tp_comm_matched_fn; ctx is the tp_comm. */
-void tp_comm_book(void *comm, const struct tp_comm_call *call, uint32_t n);
+void tp_comm_account(void *comm, const struct tp_comm_call *call, uint32_t n);
 /* What NCCL's proxy moved between two ranks of a group. */
-void tp_comm_book_transfer(struct tp_comm *comm, const struct tp_comm_cell *one);
+void tp_comm_account_transfer(struct tp_comm *comm, const struct tp_comm_cell *one);
 /* After the last one: whose transfers are slow. */
 void tp_comm_find_slow(struct tp_comm *comm);
 

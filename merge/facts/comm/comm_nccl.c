@@ -89,7 +89,7 @@ void tp_comm_take_transfer(struct tp_comm *comm, struct tp_comm_counted *rank,
 		cell.to = group->member[i].rank;
 		cell.bytes = TP_ARG_XFER_BYTES(event->arg);
 		cell.sum_ns = cell.least_ns = network_ns;
-		tp_comm_book_transfer(comm, &cell);
+		tp_comm_account_transfer(comm, &cell);
 	}
 }
 

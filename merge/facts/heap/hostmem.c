@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem.c - host memory over time: events into the books of their process
+ * hostmem.c - host memory over time: events into the accounts of their process
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +36,14 @@ static void begin_ledgers(void *state, struct tp_facts *facts, const void *param
 	mem->run = run;
 	mem->is_plain = *(const bool *)params;
 	mem->stacks = mem->is_plain ? NULL : tp_facts_want(facts, &tp_fact_stacks, NULL);
-	mem->book = tp_need(run->n_procs, sizeof(*mem->book));
+	mem->account = tp_need(run->n_procs, sizeof(*mem->account));
 	for (uint32_t i = 0; i < run->n_procs; i++) {
-		struct book *book = &mem->book[i];
+		struct account *account = &mem->account[i];
 
-		book->pub.proc = run->proc[i];
-		book->pub.sample_bytes = sample_bytes_of(run, run->proc[i]);
+		account->pub.proc = run->proc[i];
+		account->pub.sample_bytes = sample_bytes_of(run, run->proc[i]);
 		for (uint32_t c = 0; c < TP_HOSTMEM_COUNTERS; c++)
-			book->pub.counted[c] = (struct tp_hostmem_counted){-1, -1, -1, -1};
+			account->pub.counted[c] = (struct tp_hostmem_counted){-1, -1, -1, -1};
 	}
 }
 
@@ -52,14 +52,14 @@ static void free_ledgers(void *state)
 	struct tp_hostmem *mem = state;
 
 	for (uint32_t i = 0; i < mem->run->n_procs; i++) {
-		tp_hostmem_blocks_free(&mem->book[i].blocks);
-		tp_hostmem_maps_free(&mem->book[i].maps);
-		tp_keyed_free(&mem->book[i].rows);
-		free(mem->book[i].row);
-		free(mem->book[i].n_of_thread);
-		free(mem->book[i].moved_of_thread);
+		tp_hostmem_blocks_free(&mem->account[i].blocks);
+		tp_hostmem_maps_free(&mem->account[i].maps);
+		tp_keyed_free(&mem->account[i].rows);
+		free(mem->account[i].row);
+		free(mem->account[i].n_of_thread);
+		free(mem->account[i].moved_of_thread);
 	}
-	free(mem->book);
+	free(mem->account);
 	free(mem->proc);
 	free(mem->row);
 	free(mem->step);
@@ -67,18 +67,18 @@ static void free_ledgers(void *state)
 
 /* ---- windows ---- */
 
-static void drop_books(struct book *book)
+static void drop_accounts(struct account *account)
 {
-	for (uint32_t i = 0; i < book->n_rows; i++) {
-		tp_hostmem_keep_peak(book, &book->row[i]);
-		book->row[i].live_bytes = book->row[i].live_shares = 0;
+	for (uint32_t i = 0; i < account->n_rows; i++) {
+		tp_hostmem_keep_peak(account, &account->row[i]);
+		account->row[i].live_bytes = account->row[i].live_shares = 0;
 	}
-	book->live_bytes = book->live_shares = 0;
-	book->pub.n_missed_frees += book->n_due;
-	book->n_due = 0;
-	tp_hostmem_blocks_free(&book->blocks);
-	tp_hostmem_maps_free(&book->maps);
-	memset(book->pub.mapped, 0, sizeof(book->pub.mapped));
+	account->live_bytes = account->live_shares = 0;
+	account->pub.n_missed_frees += account->n_due;
+	account->n_due = 0;
+	tp_hostmem_blocks_free(&account->blocks);
+	tp_hostmem_maps_free(&account->maps);
+	memset(account->pub.mapped, 0, sizeof(account->pub.mapped));
 }
 
 static const struct tp_window *find_window(const struct tp_hostmem *mem,
@@ -91,27 +91,27 @@ static const struct tp_window *find_window(const struct tp_hostmem *mem,
 }
 
 /* False: the event is of a window that is over. */
-static bool enter_window(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+static bool enter_window(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
 	const struct tp_window *before, *now;
 
-	if (book->has_window && book->window == event->window)
+	if (account->has_window && account->window == event->window)
 		return true;
-	if (book->has_window && event->window < book->window)
+	if (account->has_window && event->window < account->window)
 		return false;
 	now = find_window(mem, event->proc, event->window);
-	before = book->has_window ? find_window(mem, event->proc, book->window) : NULL;
-	if (!before || !now || book->window + 1 != event->window ||
+	before = account->has_window ? find_window(mem, event->proc, account->window) : NULL;
+	if (!before || !now || account->window + 1 != event->window ||
 	    now->begin_ns > before->end_ns) {
-		tp_hostmem_end_step(mem, book);
-		drop_books(book);
-		book->pub.n_windows++;
+		tp_hostmem_end_step(mem, account);
+		drop_accounts(account);
+		account->pub.n_windows++;
 	}
-	book->window = event->window;
-	if (!book->has_window)
-		book->pub.begin_ns = now ? now->begin_ns : event->begin_ns;
-	book->pub.end_ns = now ? now->end_ns : event->begin_ns;
-	book->has_window = true;
+	account->window = event->window;
+	if (!account->has_window)
+		account->pub.begin_ns = now ? now->begin_ns : event->begin_ns;
+	account->pub.end_ns = now ? now->end_ns : event->begin_ns;
+	account->has_window = true;
 	return true;
 }
 
@@ -127,44 +127,44 @@ static uint8_t mapping_kind(const struct tp_string *name)
 	return mapping.kind < TP_MAPPING_N ? mapping.kind : 0;
 }
 
-static void take_mapping(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+static void take_mapping(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
 	uint64_t removed[TP_MAPPING_N] = {0}, known = 0, begin = event->arg,
 		 end = begin + event->len;
 	bool is_map = event->kind == TP_REC_MAP, is_good;
 	uint8_t kind = is_map ? mapping_kind(event->name) : 0, *moved;
 
-	if (end < begin || !event->len || !tp_hostmem_has_threads(mem, book))
+	if (end < begin || !event->len || !tp_hostmem_has_threads(mem, account))
 		return;
-	moved = &book->moved_of_thread[tp_thread_at(event)];
+	moved = &account->moved_of_thread[tp_thread_at(event)];
 	/* It is still what it was. */
 	if (is_map && !kind && (event->flags & TP_F_MOVED))
 		kind = *moved;
-	is_good = is_map ? tp_hostmem_map(&book->maps, begin, end, kind, removed)
-			 : tp_hostmem_unmap(&book->maps, begin, end, removed);
+	is_good = is_map ? tp_hostmem_map(&account->maps, begin, end, kind, removed)
+			 : tp_hostmem_unmap(&account->maps, begin, end, removed);
 	if (!is_good) {
 		mem->is_incomplete = true;
 		return;
 	}
 	for (uint32_t i = 0; i < TP_MAPPING_N; i++) {
-		book->pub.mapped[i] -= removed[i];
+		account->pub.mapped[i] -= removed[i];
 		known += removed[i];
 		if (!is_map && removed[i])
 			*moved = (uint8_t)i;
 	}
 	if (!is_map) {
-		book->pub.unknown_unmap_bytes += event->len - known;
+		account->pub.unknown_unmap_bytes += event->len - known;
 		return;
 	}
-	book->pub.n_maps[kind]++;
-	book->pub.mapped[kind] += event->len;
-	if (book->pub.mapped[kind] > book->pub.mapped_peak[kind])
-		book->pub.mapped_peak[kind] = book->pub.mapped[kind];
+	account->pub.n_maps[kind]++;
+	account->pub.mapped[kind] += event->len;
+	if (account->pub.mapped[kind] > account->pub.mapped_peak[kind])
+		account->pub.mapped_peak[kind] = account->pub.mapped[kind];
 }
 
 /* ---- counters ---- */
 
-static void take_counter(struct book *book, const struct tp_event *event)
+static void take_counter(struct account *account, const struct tp_event *event)
 {
 	static const char *const names[TP_HOSTMEM_COUNTERS] = {
 		[TP_HOSTMEM_RSS] = "RSS", [TP_HOSTMEM_PSS] = "PSS",
@@ -176,7 +176,7 @@ static void take_counter(struct book *book, const struct tp_event *event)
 	if (event->name->kind != TP_STRING_COUNTER || (event->flags & TP_F_DOUBLE) || value < 0)
 		return;
 	for (uint32_t i = 0; i < TP_HOSTMEM_COUNTERS; i++) {
-		struct tp_hostmem_counted *counted = &book->pub.counted[i];
+		struct tp_hostmem_counted *counted = &account->pub.counted[i];
 
 		/* Name, NUL, unit, NUL, group. */
 		if (strcmp(event->name->bytes, names[i]) != 0)
@@ -193,17 +193,17 @@ static void take_counter(struct book *book, const struct tp_event *event)
 static void take_event(void *state, const struct tp_event *event)
 {
 	struct tp_hostmem *mem = state;
-	struct book *book = &mem->book[event->proc->at];
+	struct account *account = &mem->account[event->proc->at];
 
 	if (mem->is_plain && event->kind != TP_REC_HEAPALLOC && event->kind != TP_REC_HEAPFREE)
 		return;
 	switch (event->kind) {
 	case TP_REC_COUNTER:
-		take_counter(book, event);
+		take_counter(account, event);
 		return;
 	case TP_REC_STEP:
-		if (enter_window(mem, book, event))
-			tp_hostmem_take_step(mem, book, event);
+		if (enter_window(mem, account, event))
+			tp_hostmem_take_step(mem, account, event);
 		return;
 	case TP_REC_HEAPALLOC:
 	case TP_REC_HEAPFREE:
@@ -213,25 +213,25 @@ static void take_event(void *state, const struct tp_event *event)
 	default:
 		return;
 	}
-	book->has_any = true;
-	if (!enter_window(mem, book, event))
+	account->has_any = true;
+	if (!enter_window(mem, account, event))
 		return;
 	if (event->kind == TP_REC_HEAPALLOC)
-		tp_hostmem_take_alloc(mem, book, event);
+		tp_hostmem_take_alloc(mem, account, event);
 	else if (event->kind == TP_REC_HEAPFREE)
-		tp_hostmem_take_free(mem, book, event);
+		tp_hostmem_take_free(mem, account, event);
 	else
-		take_mapping(mem, book, event);
+		take_mapping(mem, account, event);
 }
 
 int64_t tp_hostmem_live_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
 {
-	return mem->book[proc->at].live_bytes;
+	return mem->account[proc->at].live_bytes;
 }
 
 uint64_t tp_hostmem_allocs_now(const struct tp_hostmem *mem, const struct tp_proc *proc)
 {
-	return tp_hostmem_blocks_of(mem->book[proc->at].pub.n_allocs);
+	return tp_hostmem_blocks_of(mem->account[proc->at].pub.n_allocs);
 }
 
 static void end_ledgers(void *state)

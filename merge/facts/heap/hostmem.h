@@ -5,11 +5,11 @@
  * HEAPALLOC and HEAPFREE are paired by address, in time order; where two threads' clocks put a
  * free behind the allocation that reused its address, the two are told apart. Sampled events
  * count for what they stand for, with the standard error of each estimate. MAP and UNMAP are
- * books of their own, by kind. Memory: blocks alive and stacks, never events.
+ * accounted for apart, by kind. Memory: live blocks and stacks, never events.
  *
- * A window's books begin with nothing, because what was allocated before was not heard, unless
+ * A window starts from zero, because what was allocated before was not recorded, unless
  * the window begins where the one before it ended. So the figures are those of the blocks that
- * were allocated in windows: live bytes count from the window's begin.
+ * were allocated in windows: live bytes count from the window's start.
  */
 #ifndef TP_MERGE_HOSTMEM_H
 #define TP_MERGE_HOSTMEM_H
@@ -78,7 +78,7 @@ struct tp_hostmem_proc {
 	uint64_t unknown_unmap_bytes;	/* of what was mapped before the window */
 	struct tp_hostmem_counted counted[TP_HOSTMEM_COUNTERS];
 	int64_t begin_ns, end_ns;	/* of all its windows */
-	uint32_t n_windows;		/* whose books began anew */
+	uint32_t n_windows;		/* that started from zero */
 };
 
 struct tp_hostmem;

@@ -22,7 +22,7 @@ enum { DUE_NS = 100000 };	/* a free may be that late */
 /* ---- what a block counts for ---- */
 
 /* A block of s bytes is sampled with probability p = 1 - exp(-s / mean); it stands for 1 / p. */
-struct weight tp_hostmem_weigh(const struct book *book, uint64_t bytes, bool is_sampled)
+struct weight tp_hostmem_weigh(const struct account *account, uint64_t bytes, bool is_sampled)
 {
 	double p, s = (double)bytes;
 
@@ -31,7 +31,7 @@ struct weight tp_hostmem_weigh(const struct book *book, uint64_t bytes, bool is_
 	if (!is_sampled)
 		return (struct weight){(int64_t)bytes, SHARE, 0};
 	/* Nothing is sampled by its 0 bytes: as if it had one. */
-	p = -expm1(-(s > 0 ? s : 1) / (double)book->pub.sample_bytes);
+	p = -expm1(-(s > 0 ? s : 1) / (double)account->pub.sample_bytes);
 	return (struct weight){
 		.bytes = (int64_t)llround(fmin(s / p, 0x1p60)),
 		.shares = (int64_t)llround(fmin(SHARE / p, 0x1p60)),
@@ -42,61 +42,61 @@ struct weight tp_hostmem_weigh(const struct book *book, uint64_t bytes, bool is_
 /* ---- rows and the peak ---- */
 
 /* Index, or UINT32_MAX: out of memory. */
-static uint32_t find_row(struct tp_hostmem *mem, struct book *book, uint32_t stack)
+static uint32_t find_row(struct tp_hostmem *mem, struct account *account, uint32_t stack)
 {
-	uint32_t hash = stack * 0x9e3779b1u, at, row = tp_keyed_first(&book->rows, hash, &at);
+	uint32_t hash = stack * 0x9e3779b1u, at, row = tp_keyed_first(&account->rows, hash, &at);
 
 	if (row != TP_NO_KEYED)
 		return row;
-	if (!tp_grow(&book->row, &book->cap_rows, (uint64_t)book->n_rows + 1,
-		     sizeof(*book->row)) ||
-	    !tp_keyed_add(&book->rows, hash, book->n_rows)) {
+	if (!tp_grow(&account->row, &account->cap_rows, (uint64_t)account->n_rows + 1,
+		     sizeof(*account->row)) ||
+	    !tp_keyed_add(&account->rows, hash, account->n_rows)) {
 		mem->is_incomplete = true;
 		return UINT32_MAX;
 	}
-	book->row[book->n_rows] = (struct row){
-		.pub = {.stack = stack, .proc = book->pub.proc->at}, .epoch = book->epoch};
-	return book->n_rows++;
+	account->row[account->n_rows] = (struct row){
+		.pub = {.stack = stack, .proc = account->pub.proc->at}, .epoch = account->epoch};
+	return account->n_rows++;
 }
 
-static void note_beside_peak(struct book *book)
+static void note_beside_peak(struct account *account)
 {
-	memcpy(book->pub.mapped_at_peak, book->pub.mapped, sizeof(book->pub.mapped));
+	memcpy(account->pub.mapped_at_peak, account->pub.mapped, sizeof(account->pub.mapped));
 	for (uint32_t i = 0; i < TP_HOSTMEM_COUNTERS; i++)
-		book->pub.counted[i].at_peak = book->pub.counted[i].last;
+		account->pub.counted[i].at_peak = account->pub.counted[i].last;
 }
 
-static void note_live(struct tp_hostmem *mem, struct book *book, int64_t now)
+static void note_live(struct tp_hostmem *mem, struct account *account, int64_t now)
 {
-	struct tp_hostmem_step *step = book->step_at ? &mem->step[book->step_at - 1] : NULL;
+	struct tp_hostmem_step *step = account->step_at ? &mem->step[account->step_at - 1] : NULL;
 
-	if (step && book->live_bytes > step->peak_live)
-		step->peak_live = book->live_bytes;
-	if (book->live_bytes <= (int64_t)book->pub.peak_bytes)
+	if (step && account->live_bytes > step->peak_live)
+		step->peak_live = account->live_bytes;
+	if (account->live_bytes <= (int64_t)account->pub.peak_bytes)
 		return;
-	book->pub.peak_bytes = (uint64_t)book->live_bytes;
-	book->peak_shares = book->live_shares;
-	book->pub.peak_ns = now;
-	book->pub.is_peak_in_step = step != NULL;
-	book->pub.peak_step = step ? step->step : 0;
-	book->epoch++;
-	note_beside_peak(book);
+	account->pub.peak_bytes = (uint64_t)account->live_bytes;
+	account->peak_shares = account->live_shares;
+	account->pub.peak_ns = now;
+	account->pub.is_peak_in_step = step != NULL;
+	account->pub.peak_step = step ? step->step : 0;
+	account->epoch++;
+	note_beside_peak(account);
 }
 
 /* ---- steps ---- */
 
-void tp_hostmem_end_step(struct tp_hostmem *mem, struct book *book)
+void tp_hostmem_end_step(struct tp_hostmem *mem, struct account *account)
 {
-	if (!book->step_at)
+	if (!account->step_at)
 		return;
-	mem->step[book->step_at - 1].end_live = book->live_bytes;
-	book->step_at = 0;
-	book->n_ended = book->step;
+	mem->step[account->step_at - 1].end_live = account->live_bytes;
+	account->step_at = 0;
+	account->n_ended = account->step;
 }
 
-void tp_hostmem_take_step(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+void tp_hostmem_take_step(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
-	tp_hostmem_end_step(mem, book);
+	tp_hostmem_end_step(mem, account);
 	if (!tp_grow(&mem->step, &mem->cap_steps, (uint64_t)mem->n_steps + 1,
 		     sizeof(*mem->step))) {
 		mem->is_incomplete = true;
@@ -104,88 +104,88 @@ void tp_hostmem_take_step(struct tp_hostmem *mem, struct book *book, const struc
 	}
 	mem->step[mem->n_steps++] = (struct tp_hostmem_step){
 		.proc = event->proc->at, .window = event->window, .step = event->link,
-		.begin_live = book->live_bytes, .end_live = book->live_bytes,
-		.peak_live = book->live_bytes,
+		.begin_live = account->live_bytes, .end_live = account->live_bytes,
+		.peak_live = account->live_bytes,
 		.begin_ns = event->begin_ns, .end_ns = event->end_ns,
 	};
-	book->step_at = mem->n_steps;
-	book->step++;
-	book->step_end_ns = event->end_ns;
+	account->step_at = mem->n_steps;
+	account->step++;
+	account->step_end_ns = event->end_ns;
 }
 
 /* The step that lasts now; NULL: none. */
-static struct tp_hostmem_step *step_at(struct tp_hostmem *mem, struct book *book, int64_t now)
+static struct tp_hostmem_step *step_at(struct tp_hostmem *mem, struct account *account, int64_t now)
 {
-	if (book->step_at && now >= book->step_end_ns)
-		tp_hostmem_end_step(mem, book);
-	return book->step_at ? &mem->step[book->step_at - 1] : NULL;
+	if (account->step_at && now >= account->step_end_ns)
+		tp_hostmem_end_step(mem, account);
+	return account->step_at ? &mem->step[account->step_at - 1] : NULL;
 }
 
 /* ---- blocks ---- */
 
-static void remove_block(struct tp_hostmem *mem, struct book *book,
+static void remove_block(struct tp_hostmem *mem, struct account *account,
 			 struct tp_hostmem_block *block, int64_t now)
 {
-	struct weight weight = tp_hostmem_weigh(book, block->bytes, block->is_sampled);
-	struct row *row = &book->row[block->row - 1];
-	struct tp_hostmem_step *step = step_at(mem, book, now);
+	struct weight weight = tp_hostmem_weigh(account, block->bytes, block->is_sampled);
+	struct row *row = &account->row[block->row - 1];
+	struct tp_hostmem_step *step = step_at(mem, account, now);
 
-	tp_hostmem_keep_peak(book, row);
+	tp_hostmem_keep_peak(account, row);
 	row->live_bytes = tp_sub(row->live_bytes, weight.bytes);
 	row->live_shares = tp_sub(row->live_shares, weight.shares);
-	book->live_bytes = tp_sub(book->live_bytes, weight.bytes);
-	book->live_shares = tp_sub(book->live_shares, weight.shares);
-	book->pub.n_frees += (uint64_t)weight.shares;
+	account->live_bytes = tp_sub(account->live_bytes, weight.bytes);
+	account->live_shares = tp_sub(account->live_shares, weight.shares);
+	account->pub.n_frees += (uint64_t)weight.shares;
 	if (!block->is_sampled &&
-	    book->n_of_thread[block->thread] - block->nth < TP_HOSTMEM_TEMPORARY) {
+	    account->n_of_thread[block->thread] - block->nth < TP_HOSTMEM_TEMPORARY) {
 		row->pub.n_temporary++;
 		row->pub.temporary_bytes += block->bytes;
-		book->pub.n_temporary++;
+		account->pub.n_temporary++;
 	}
 	if (step) {
 		step->n_frees += (uint64_t)weight.shares;
 		step->free_bytes += (uint64_t)weight.bytes;
 	}
-	tp_hostmem_block_take(&book->blocks, block);
+	tp_hostmem_block_take(&account->blocks, block);
 }
 
-static void expire_due(struct book *book, int64_t now)
+static void expire_due(struct account *account, int64_t now)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < book->n_due; i++) {
-		if (book->due[i].until_ns < now)
-			book->pub.n_missed_frees++;
+	for (uint32_t i = 0; i < account->n_due; i++) {
+		if (account->due[i].until_ns < now)
+			account->pub.n_missed_frees++;
 		else
-			book->due[kept++] = book->due[i];
+			account->due[kept++] = account->due[i];
 	}
-	book->n_due = kept;
+	account->n_due = kept;
 }
 
-static void add_due(struct book *book, const struct tp_event *event)
+static void add_due(struct account *account, const struct tp_event *event)
 {
-	expire_due(book, event->begin_ns);
-	if (book->n_due == DUE_MAX) {
-		book->pub.n_missed_frees++;
+	expire_due(account, event->begin_ns);
+	if (account->n_due == DUE_MAX) {
+		account->pub.n_missed_frees++;
 		return;
 	}
-	book->due[book->n_due++] = (struct due){
+	account->due[account->n_due++] = (struct due){
 		.address = event->arg, .until_ns = tp_add(event->begin_ns, DUE_NS),
 		.other = event->thread,
 	};
 }
 
 /* The free was due of a block that is gone already. */
-static bool take_due(struct book *book, const struct tp_event *event)
+static bool take_due(struct account *account, const struct tp_event *event)
 {
-	expire_due(book, event->begin_ns);
-	for (uint32_t i = 0; i < book->n_due; i++) {
-		if (book->due[i].address != event->arg || book->due[i].other == event->thread)
+	expire_due(account, event->begin_ns);
+	for (uint32_t i = 0; i < account->n_due; i++) {
+		if (account->due[i].address != event->arg || account->due[i].other == event->thread)
 			continue;
-		book->n_due--;
-		memmove(&book->due[i], &book->due[i + 1],
-			(book->n_due - i) * sizeof(book->due[0]));
-		book->pub.n_late_frees++;
+		account->n_due--;
+		memmove(&account->due[i], &account->due[i + 1],
+			(account->n_due - i) * sizeof(account->due[0]));
+		account->pub.n_late_frees++;
 		return true;
 	}
 	return false;
@@ -198,79 +198,79 @@ static uint32_t size_class(uint64_t bytes)
 	return class < TP_HOSTMEM_SIZES ? class : TP_HOSTMEM_SIZES - 1;
 }
 
-bool tp_hostmem_has_threads(struct tp_hostmem *mem, struct book *book)
+bool tp_hostmem_has_threads(struct tp_hostmem *mem, struct account *account)
 {
 	/* One more than are counted: nobody's. */
-	if (!book->n_of_thread)
-		book->n_of_thread = calloc(book->pub.proc->n_threads + 1,
-					   sizeof(*book->n_of_thread));
-	if (!book->moved_of_thread)
-		book->moved_of_thread = calloc(book->pub.proc->n_threads + 1, 1);
-	if (book->n_of_thread && book->moved_of_thread)
+	if (!account->n_of_thread)
+		account->n_of_thread = calloc(account->pub.proc->n_threads + 1,
+					   sizeof(*account->n_of_thread));
+	if (!account->moved_of_thread)
+		account->moved_of_thread = calloc(account->pub.proc->n_threads + 1, 1);
+	if (account->n_of_thread && account->moved_of_thread)
 		return true;
 	mem->is_incomplete = true;
 	return false;
 }
 
-void tp_hostmem_take_alloc(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+void tp_hostmem_take_alloc(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
 	bool is_sampled = event->flags & TP_F_SAMPLED;
-	struct weight weight = tp_hostmem_weigh(book, event->len, is_sampled);
+	struct weight weight = tp_hostmem_weigh(account, event->len, is_sampled);
 	uint32_t thread = tp_thread_at(event),
-		 at = find_row(mem, book, mem->is_plain ? 0 : tp_stacks_of(mem->stacks, event)),
+		 at = find_row(mem, account, mem->is_plain ? 0 : tp_stacks_of(mem->stacks, event)),
 		 class = size_class(event->len);
-	struct tp_hostmem_step *step = step_at(mem, book, event->begin_ns);
+	struct tp_hostmem_step *step = step_at(mem, account, event->begin_ns);
 	struct tp_hostmem_block block, *old;
 	struct row *row;
 
-	if (at == UINT32_MAX || !tp_hostmem_has_threads(mem, book))
+	if (at == UINT32_MAX || !tp_hostmem_has_threads(mem, account))
 		return;
-	old = tp_hostmem_block_at(&book->blocks, event->arg);
+	old = tp_hostmem_block_at(&account->blocks, event->arg);
 	if (old) {
-		remove_block(mem, book, old, event->begin_ns);
-		add_due(book, event);
+		remove_block(mem, account, old, event->begin_ns);
+		add_due(account, event);
 	}
 	block = (struct tp_hostmem_block){
 		.address = event->arg, .bytes = event->len, .row = at + 1,
-		.nth = ++book->n_of_thread[thread], .step = step ? book->step : 0,
+		.nth = ++account->n_of_thread[thread], .step = step ? account->step : 0,
 		.thread = (uint16_t)thread, .is_sampled = is_sampled,
 	};
-	if (!tp_hostmem_block_put(&book->blocks, &block)) {
+	if (!tp_hostmem_block_put(&account->blocks, &block)) {
 		mem->is_incomplete = true;
 		return;
 	}
-	row = &book->row[at];
-	tp_hostmem_keep_peak(book, row);
+	row = &account->row[at];
+	tp_hostmem_keep_peak(account, row);
 	row->pub.n_allocs += (uint64_t)weight.shares;
 	row->pub.alloc_bytes += (uint64_t)weight.bytes;
 	row->variance += weight.variance;
 	row->live_bytes = tp_add(row->live_bytes, weight.bytes);
 	row->live_shares = tp_add(row->live_shares, weight.shares);
-	book->pub.n_allocs += (uint64_t)weight.shares;
-	book->pub.n_reallocs += event->flags & TP_F_MOVED ? (uint64_t)weight.shares : 0;
-	book->pub.alloc_bytes += (uint64_t)weight.bytes;
-	book->pub.is_sampled |= is_sampled;
-	book->pub.size_count[class] += (uint64_t)weight.shares;
-	book->pub.size_bytes[class] += (uint64_t)weight.bytes;
-	book->variance += weight.variance;
-	book->live_bytes = tp_add(book->live_bytes, weight.bytes);
-	book->live_shares = tp_add(book->live_shares, weight.shares);
+	account->pub.n_allocs += (uint64_t)weight.shares;
+	account->pub.n_reallocs += event->flags & TP_F_MOVED ? (uint64_t)weight.shares : 0;
+	account->pub.alloc_bytes += (uint64_t)weight.bytes;
+	account->pub.is_sampled |= is_sampled;
+	account->pub.size_count[class] += (uint64_t)weight.shares;
+	account->pub.size_bytes[class] += (uint64_t)weight.bytes;
+	account->variance += weight.variance;
+	account->live_bytes = tp_add(account->live_bytes, weight.bytes);
+	account->live_shares = tp_add(account->live_shares, weight.shares);
 	if (step) {
 		step->n_allocs += (uint64_t)weight.shares;
 		step->alloc_bytes += (uint64_t)weight.bytes;
 	}
-	note_live(mem, book, event->begin_ns);
+	note_live(mem, account, event->begin_ns);
 }
 
-void tp_hostmem_take_free(struct tp_hostmem *mem, struct book *book, const struct tp_event *event)
+void tp_hostmem_take_free(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
 	struct tp_hostmem_block *block;
 
-	if (book->n_due && take_due(book, event))
+	if (account->n_due && take_due(account, event))
 		return;
-	block = tp_hostmem_block_at(&book->blocks, event->arg);
+	block = tp_hostmem_block_at(&account->blocks, event->arg);
 	if (block)
-		remove_block(mem, book, block, event->begin_ns);
+		remove_block(mem, account, block, event->begin_ns);
 	else
-		book->pub.n_unknown_frees++;
+		account->pub.n_unknown_frees++;
 }

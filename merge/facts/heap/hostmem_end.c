@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem_end.c - the books of host memory are closed: what stayed, results
+ * hostmem_end.c - the accounts of host memory are closed: what stayed, results
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,97 +25,97 @@ static int compare_leaked(const void *a, const void *b)
 }
 
 /* What is alive now, by stack; and what of it is older than it should be. */
-static void close_rows(struct tp_hostmem *mem, struct book *book)
+static void close_rows(struct tp_hostmem *mem, struct account *account)
 {
-	struct leaked *leaked = malloc((book->blocks.n + 1) * sizeof(*leaked));
+	struct leaked *leaked = malloc((account->blocks.n + 1) * sizeof(*leaked));
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < book->n_rows; i++) {
-		struct row *row = &book->row[i];
+	for (uint32_t i = 0; i < account->n_rows; i++) {
+		struct row *row = &account->row[i];
 
-		tp_hostmem_keep_peak(book, row);
+		tp_hostmem_keep_peak(account, row);
 		row->pub.end_bytes = (uint64_t)row->live_bytes;
 		row->pub.end_blocks = (uint64_t)row->live_shares;
 		row->pub.leaked_blocks = row->pub.leaked_bytes = 0;
 		row->pub.n_leaked_steps = 0;
 	}
-	book->pub.leaked_blocks = book->pub.leaked_bytes = 0;
+	account->pub.leaked_blocks = account->pub.leaked_bytes = 0;
 	if (!leaked) {
 		mem->is_incomplete = true;
 		return;
 	}
-	for (uint32_t i = 0; i < book->blocks.n_slots; i++) {
-		const struct tp_hostmem_block *block = &book->blocks.slot[i];
+	for (uint32_t i = 0; i < account->blocks.n_slots; i++) {
+		const struct tp_hostmem_block *block = &account->blocks.slot[i];
 		struct weight weight;
 		struct row *row;
 
-		if (!block->row || !block->step || book->n_ended < block->step + LEAKED_STEPS)
+		if (!block->row || !block->step || account->n_ended < block->step + LEAKED_STEPS)
 			continue;
-		weight = tp_hostmem_weigh(book, block->bytes, block->is_sampled);
-		row = &book->row[block->row - 1];
+		weight = tp_hostmem_weigh(account, block->bytes, block->is_sampled);
+		row = &account->row[block->row - 1];
 		row->pub.leaked_bytes += (uint64_t)weight.bytes;
 		row->pub.leaked_blocks += (uint64_t)weight.shares;
-		book->pub.leaked_bytes += (uint64_t)weight.bytes;
-		book->pub.leaked_blocks += (uint64_t)weight.shares;
+		account->pub.leaked_bytes += (uint64_t)weight.bytes;
+		account->pub.leaked_blocks += (uint64_t)weight.shares;
 		leaked[n++] = (struct leaked){block->row - 1, block->step};
 	}
 	qsort(leaked, n, sizeof(*leaked), compare_leaked);
 	for (uint32_t i = 0; i < n; i++)
-		book->row[leaked[i].row].pub.n_leaked_steps +=
+		account->row[leaked[i].row].pub.n_leaked_steps +=
 			!i || compare_leaked(&leaked[i - 1], &leaked[i]) != 0;
 	free(leaked);
 }
 
 /* ---- results ---- */
 
-static bool add_rows(struct tp_hostmem *mem, const struct book *book)
+static bool add_rows(struct tp_hostmem *mem, const struct account *account)
 {
-	if (!tp_grow(&mem->row, &mem->cap_rows, (uint64_t)mem->n_rows + book->n_rows,
+	if (!tp_grow(&mem->row, &mem->cap_rows, (uint64_t)mem->n_rows + account->n_rows,
 		     sizeof(*mem->row)))
 		return false;
-	for (uint32_t i = 0; i < book->n_rows; i++) {
-		struct tp_hostmem_row row = book->row[i].pub;
+	for (uint32_t i = 0; i < account->n_rows; i++) {
+		struct tp_hostmem_row row = account->row[i].pub;
 
 		row.n_allocs = tp_hostmem_blocks_of(row.n_allocs);
 		row.peak_blocks = tp_hostmem_blocks_of(row.peak_blocks);
 		row.end_blocks = tp_hostmem_blocks_of(row.end_blocks);
 		row.leaked_blocks = tp_hostmem_blocks_of(row.leaked_blocks);
-		row.error_bytes = sqrt(book->row[i].variance);
+		row.error_bytes = sqrt(account->row[i].variance);
 		mem->row[mem->n_rows++] = row;
 	}
 	return true;
 }
 
-static void close_book(struct tp_hostmem *mem, struct book *book)
+static void close_account(struct tp_hostmem *mem, struct account *account)
 {
-	struct tp_hostmem_proc *pub = &book->pub;
+	struct tp_hostmem_proc *pub = &account->pub;
 
-	tp_hostmem_end_step(mem, book);
-	close_rows(mem, book);
-	pub->live_bytes = (uint64_t)book->live_bytes;
-	pub->live_blocks = tp_hostmem_blocks_of((uint64_t)book->live_shares);
-	pub->peak_blocks = tp_hostmem_blocks_of((uint64_t)book->peak_shares);
+	tp_hostmem_end_step(mem, account);
+	close_rows(mem, account);
+	pub->live_bytes = (uint64_t)account->live_bytes;
+	pub->live_blocks = tp_hostmem_blocks_of((uint64_t)account->live_shares);
+	pub->peak_blocks = tp_hostmem_blocks_of((uint64_t)account->peak_shares);
 	pub->leaked_blocks = tp_hostmem_blocks_of(pub->leaked_blocks);
 	pub->n_allocs = tp_hostmem_blocks_of(pub->n_allocs);
 	pub->n_frees = tp_hostmem_blocks_of(pub->n_frees);
 	pub->n_reallocs = tp_hostmem_blocks_of(pub->n_reallocs);
-	pub->n_missed_frees += book->n_due;
-	pub->error_bytes = sqrt(book->variance);
+	pub->n_missed_frees += account->n_due;
+	pub->error_bytes = sqrt(account->variance);
 	for (uint32_t i = 0; i < TP_HOSTMEM_SIZES; i++)
 		pub->size_count[i] = tp_hostmem_blocks_of(pub->size_count[i]);
 	if (!tp_grow(&mem->proc, &mem->cap_procs, (uint64_t)mem->n_procs + 1,
 		     sizeof(*mem->proc)) ||
-	    !add_rows(mem, book)) {
+	    !add_rows(mem, account)) {
 		mem->is_incomplete = true;
 		return;
 	}
 	mem->proc[mem->n_procs++] = *pub;
-	tp_hostmem_blocks_free(&book->blocks);
-	tp_hostmem_maps_free(&book->maps);
-	tp_keyed_free(&book->rows);
-	free(book->row);
-	book->row = NULL;
-	book->n_rows = book->cap_rows = 0;
+	tp_hostmem_blocks_free(&account->blocks);
+	tp_hostmem_maps_free(&account->maps);
+	tp_keyed_free(&account->rows);
+	free(account->row);
+	account->row = NULL;
+	account->n_rows = account->cap_rows = 0;
 }
 
 void tp_hostmem_end(struct tp_hostmem *mem)
@@ -126,12 +126,12 @@ void tp_hostmem_end(struct tp_hostmem *mem)
 		return;
 	mem->is_ended = true;
 	for (uint32_t i = 0; i < mem->run->n_procs; i++)
-		if (mem->book[i].has_any)
-			close_book(mem, &mem->book[i]);
+		if (mem->account[i].has_any)
+			close_account(mem, &mem->account[i]);
 	for (uint32_t i = 0; i < mem->n_steps; i++) {
 		struct tp_hostmem_step step = mem->step[i];
 
-		if (!mem->book[step.proc].has_any)
+		if (!mem->account[step.proc].has_any)
 			continue;
 		step.n_allocs = tp_hostmem_blocks_of(step.n_allocs);
 		step.n_frees = tp_hostmem_blocks_of(step.n_frees);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmem_in.h - the inside of the books of host memory
+ * hostmem_in.h - the inside of the accounts of host memory
  *
  * hostmem.c takes events, hostmem_alive.c keeps what is alive, its peak and the steps,
- * hostmem_end.c closes the books.
+ * hostmem_end.c closes the accounts.
  */
 #ifndef TP_MERGE_HOSTMEM_IN_H
 #define TP_MERGE_HOSTMEM_IN_H
@@ -22,7 +22,7 @@ enum {
 struct row {
 	struct tp_hostmem_row pub;	/* blocks in shares until the end */
 	int64_t live_bytes, live_shares;
-	uint64_t epoch;		/* of the book's peaks, when it last changed */
+	uint64_t epoch;		/* of the account's peaks, when it last changed */
 	double variance;
 };
 
@@ -34,7 +34,7 @@ struct due {
 };
 
 /* Of a process. */
-struct book {
+struct account {
 	struct tp_hostmem_proc pub;
 	int64_t live_bytes, live_shares, peak_shares;
 	uint64_t epoch;		/* how often the peak moved */
@@ -60,7 +60,7 @@ struct tp_hostmem {
 	const struct tp_run *run;
 	struct tp_stacks *stacks;	/* NULL: plain */
 	bool is_plain;
-	struct book *book;	/* by tp_proc.at */
+	struct account *account;	/* by tp_proc.at */
 	struct tp_hostmem_proc *proc;	/* at the end: of those that have any */
 	uint32_t n_procs, cap_procs;
 	struct tp_hostmem_row *row;
@@ -78,25 +78,25 @@ struct weight {
 
 /* ---- hostmem_alive.c ---- */
 
-struct weight tp_hostmem_weigh(const struct book *book, uint64_t bytes, bool is_sampled);
+struct weight tp_hostmem_weigh(const struct account *account, uint64_t bytes, bool is_sampled);
 /* Before the row changes: what it had at the peak. */
-static inline void tp_hostmem_keep_peak(const struct book *book, struct row *row)
+static inline void tp_hostmem_keep_peak(const struct account *account, struct row *row)
 {
-	if (row->epoch == book->epoch)
+	if (row->epoch == account->epoch)
 		return;
 	row->pub.peak_bytes = (uint64_t)row->live_bytes;
 	row->pub.peak_blocks = (uint64_t)row->live_shares;
-	row->epoch = book->epoch;
+	row->epoch = account->epoch;
 }
-void tp_hostmem_take_step(struct tp_hostmem *mem, struct book *book,
+void tp_hostmem_take_step(struct tp_hostmem *mem, struct account *account,
 			  const struct tp_event *event);
-void tp_hostmem_end_step(struct tp_hostmem *mem, struct book *book);
-void tp_hostmem_take_alloc(struct tp_hostmem *mem, struct book *book,
+void tp_hostmem_end_step(struct tp_hostmem *mem, struct account *account);
+void tp_hostmem_take_alloc(struct tp_hostmem *mem, struct account *account,
 			   const struct tp_event *event);
-void tp_hostmem_take_free(struct tp_hostmem *mem, struct book *book,
+void tp_hostmem_take_free(struct tp_hostmem *mem, struct account *account,
 			  const struct tp_event *event);
 /* Counts of its threads can be kept. False: out of memory. */
-bool tp_hostmem_has_threads(struct tp_hostmem *mem, struct book *book);
+bool tp_hostmem_has_threads(struct tp_hostmem *mem, struct account *account);
 
 static inline uint64_t tp_hostmem_blocks_of(uint64_t shares)
 {

@@ -8,7 +8,7 @@
 #ifndef TP_MERGE_DIFF_H
 #define TP_MERGE_DIFF_H
 
-#include "merge/facts/heap/heapbook.h"
+#include "merge/facts/heap/heapstacks.h"
 #include "merge/facts/program/overview.h"
 #include "merge/facts/time/step_parts.h"
 

@@ -21,7 +21,7 @@ extern const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS];
 extern const struct tp_table_def tp_table_host_memory, tp_table_host_counted,
 	tp_table_host_mappings, tp_table_host_sizes, tp_table_host_steps;
 
-/* No more events: books are closed. */
+/* No more events: accounts are closed. */
 void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_gpumem *mem, struct tp_out *out);
 /* Of the devices and of the host. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_books.c - matched collectives into figures of kinds, groups and ranks
+ * comm_figures.c - matched collectives into figures of kinds, groups and ranks
  */
 #include "merge/facts/comm/comm_in.h"
 
@@ -46,7 +46,7 @@ static bool is_same_cell(const struct tp_comm_cell *a, const struct tp_comm_cell
 	       a->dtype == b->dtype && a->is_device == b->is_device;
 }
 
-void tp_comm_book_transfer(struct tp_comm *comm, const struct tp_comm_cell *one)
+void tp_comm_account_transfer(struct tp_comm *comm, const struct tp_comm_cell *one)
 {
 	uint32_t hash = tp_keyed_hash(one->bytes * 31 + ((uint64_t)one->group << 32 | one->kind) * 17 +
 				      ((uint64_t)one->from << 32 | one->to));
@@ -111,7 +111,7 @@ static struct span find_span(const struct tp_comm_call *call, uint32_t n)
 	return span;
 }
 
-static void book_waits(struct tp_comm *comm, struct tp_comm_row *row, const struct tp_comm_met *met,
+static void account_waits(struct tp_comm *comm, struct tp_comm_row *row, const struct tp_comm_met *met,
 		       bool is_message)
 {
 	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, met->call[0].group);
@@ -130,7 +130,7 @@ static void book_waits(struct tp_comm *comm, struct tp_comm_row *row, const stru
 	}
 }
 
-static void book_matched(struct tp_comm *comm, struct tp_comm_row *row, struct tp_comm_met *met)
+static void account_matched(struct tp_comm *comm, struct tp_comm_row *row, struct tp_comm_met *met)
 {
 	const struct tp_comm_call *call = met->call;
 	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, call[0].group);
@@ -150,7 +150,7 @@ static void book_matched(struct tp_comm *comm, struct tp_comm_row *row, struct t
 	comm->n_impossible += tp_comm_is_synchronising(row->kind) && span.first_end_ns < span.last_ns;
 	if (!is_message)
 		met->behind_ns = note_last(comm, &call[span.last], span.before_ns);
-	book_waits(comm, row, met, is_message);
+	account_waits(comm, row, met, is_message);
 	row->n_matched++;
 	if (met->n > row->n_ranks)
 		row->n_ranks = met->n;
@@ -168,10 +168,10 @@ static void book_matched(struct tp_comm *comm, struct tp_comm_row *row, struct t
 		cell.to = call[1].rank;
 	}
 	if (group->is_known)
-		tp_comm_book_transfer(comm, &cell);
+		tp_comm_account_transfer(comm, &cell);
 }
 
-void tp_comm_book(void *ctx, const struct tp_comm_call *call, uint32_t n)
+void tp_comm_account(void *ctx, const struct tp_comm_call *call, uint32_t n)
 {
 	struct tp_comm *comm = ctx;
 	struct tp_comm_group *group = tp_comm_groups_at(comm->groups, call[0].group);
@@ -200,7 +200,7 @@ void tp_comm_book(void *ctx, const struct tp_comm_call *call, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		row->time_ns = tp_add(row->time_ns, tp_sub(call[i].end_ns, call[i].begin_ns));
 	if (n > 1)
-		book_matched(comm, row, &met);
+		account_matched(comm, row, &met);
 	else
 		comm->n_alone += group->size > 1;
 	met.row = row;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapbook.h - host memory by stack, with names of functions: what several formats write from
+ * heapstacks.h - host memory by stack, with names of functions: what several formats write from
  */
-#ifndef TP_MERGE_HEAPBOOK_H
-#define TP_MERGE_HEAPBOOK_H
+#ifndef TP_MERGE_HEAPSTACKS_H
+#define TP_MERGE_HEAPSTACKS_H
 
 #include "merge/facts/heap/heapcost.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapbook.c - host memory by stack, with names of functions
+ * heapstacks.c - host memory by stack, with names of functions
  */
-#include "merge/facts/heap/heapbook.h"
+#include "merge/facts/heap/heapstacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
