@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/symlinks.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 
@@ -127,28 +128,12 @@ int tp_infile_again(const char *path, dev_t dev, ino_t ino)
 
 int tp_infile_find(int folder, const char *path, struct stat *st)
 {
-	/* What has the name, asked once: what was no link is opened itself, whatever becomes of its name. */
-	int place = openat(folder, path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
-	struct stat link = {0};
+	int place = tp_symlinks_follow(folder, path, st), fd = -TP_FILE_IRREGULAR;
 
 	if (place < 0)
-		return -errno;
-	if (!fstat(place, &link) && S_ISLNK(link.st_mode)) {
-		close(place);
-		place = openat(folder, path, O_PATH | O_CLOEXEC);
-		if (place < 0)
-			return -errno;
-	}
-	if (fstat(place, st) < 0) {
-		fd = -errno;
-	} else if (!S_ISREG(st->st_mode)) {
-		fd = -TP_FILE_IRREGULAR;
-	} else if (S_ISLNK(link.st_mode) && link.st_uid != st->st_uid && link.st_uid &&
-		   link.st_uid != geteuid()) {
-		fd = -EPERM;
-	} else {
+		return place;
+	if (S_ISREG(st->st_mode))
 		fd = open_place(place);
-	}
 	close(place);
 	return fd;
 }

@@ -40,10 +40,8 @@ int tp_infile_open(struct tp_infiles *files, struct tp_infile *file);
 void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int fd);
 
 /*
- * Opens what is found under a name in a folder (a descriptor, or AT_FDCWD and a path): a regular
- * file, or a link to one that its owner may lead to: its own, or anyone's when it is the caller's (or
- * root's). What it leads to is looked at before it is opened, and that very file is opened: others
- * may write in the folder, too.
+ * Opens what a name in a folder (a descriptor, or AT_FDCWD and a path) leads to by symlinks.h: that very
+ * file, and only a regular one; others may write in the folder, too.
  * Descriptor and its stat(2), or -errno; -EPERM: a link to a file of another user.
  */
 int tp_infile_find(int folder, const char *path, struct stat *st);

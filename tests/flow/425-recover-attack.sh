@@ -44,11 +44,14 @@ attack()
 	mkdir outside
 	cp quiet/rank0.steps whole/rank0.0.tpt.part outside
 	cp ring "outside/$ring"
+	cp quiet/rank0.0.tpt outside/rank7.tpt
 	state >before
 	touch -a -d 2001-01-01 outside/*
 	mkdir attacker
 	cp -a "$from" attacker/run
 	chown -R 65534:65534 attacker
+	# Root's links, which may lead to anything, stay root's.
+	[ ! -L attacker/run/rank7.tpt ] || chown -h 0:0 attacker/run/rank7.tpt
 	mkfifo told
 	"${as_nobody[@]}" ./swapper "$TMP/attacker/run" "$TMP/outside" "$what" >told &
 	swapper=$!
@@ -70,6 +73,28 @@ for what in ledger part folder; do
 	done
 	is "the $what changes under it: nothing outside is touched" "$harm" 0
 done
+
+merge_often()
+{
+	local i
+	for ((i = 0; i < 20; i++)); do
+		"$MERGE" --quiet -v overview attacker/run >/dev/null 2>merge.err
+		merge_status=$?
+		grep -q "rank7.tpt.*another user" merge.err && n_refused=$((n_refused + 1))
+	done
+}
+
+# A link of root's is asked whose it is, and what is followed is another one by then.
+harm=0
+n_refused=0
+cp -a quiet leading
+ln -s "$TMP/quiet/rank0.0.tpt" leading/rank7.tpt
+for ((i = 0; i < ${ROUNDS:-15}; i++)); do
+	attack leading link merge_often
+done
+is "root's link changes places with another user's: that one's is not followed" "$harm" 0
+is "... and merges came to their end" "$merge_status" 0
+ok "... and met the other one, too" test "$n_refused" -gt 0
 
 # Also while the library writes there.
 harm=0

@@ -2,13 +2,15 @@
 /*
  * swapper.c - changes what names are, just when somebody else uses them
  *
- * usage: swapper FOLDER OUTSIDE ledger|part|folder
+ * usage: swapper FOLDER OUTSIDE ledger|part|folder|link
  *
  * Waits for what happens in FOLDER (inotify), and then, ledger: once a ledger (.steps) was read, puts
  * a link to OUTSIDE/same name in its place. part: puts a link in the place of every file as soon as
  * it is made. folder: once a window's last file has its name, FOLDER moves away, and a link
- * to OUTSIDE stands there. Prints a line when it waits; runs until it is killed.
+ * to OUTSIDE stands there. link: waits for nothing; FOLDER/rank7.tpt and a link to OUTSIDE/rank7.tpt take
+ * each other's place all the time. Prints a line when it begins; runs until it is killed.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +49,20 @@ static void put_folder(void)
 		rename(moved, folder);
 }
 
+/* Whoever owns what has the name: the folder is ours. */
+static void exchange_links(void)
+{
+	char target[PATH_MAX], link[PATH_MAX], path[PATH_MAX];
+
+	snprintf(target, sizeof(target), "%s/rank7.tpt", outside);
+	snprintf(link, sizeof(link), "%s.link", folder);
+	snprintf(path, sizeof(path), "%s/rank7.tpt", folder);
+	if (symlink(target, link))
+		return;
+	while (!renameat2(AT_FDCWD, link, AT_FDCWD, path, RENAME_EXCHANGE))
+		;
+}
+
 static void answer(const struct inotify_event *event, const char *what)
 {
 	if (!event->len)
@@ -75,6 +91,8 @@ int main(int argc, char **argv)
 		return 1;
 	puts("waits");
 	fflush(stdout);
+	if (!strcmp(argv[3], "link"))
+		exchange_links();
 	while ((n = read(watch, events, sizeof(events))) > 0)
 		for (ssize_t at = 0; at < n;) {
 			const struct inotify_event *event = (const void *)(events + at);
