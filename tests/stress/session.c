@@ -6,7 +6,7 @@
  *
  * usage: session [SECONDS]
  *
- * Each child of fork finds no session, opens its own, records, and closes it. Every trace
+ * Each child of fork finds no session, and some open their own, record, and close it. Every trace
  * must be whole. Meant for the thread and the address sanitizer. Exit status 0: all was right.
  */
 #include <pthread.h>
@@ -18,6 +18,14 @@
 #include "tests/unit/session_rig.h"
 
 enum { N_RECORDERS = 3, N_FORKERS = 2 };
+
+/* The address sanitizer's allocator (GCC 12) is not made for forks beside threads: a lock that one of them
+ * had then is never free in the child, whose new threads wait for it. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool has_heap_in_child = false;
+#else
+static const bool has_heap_in_child = true;
+#endif
 
 static _Atomic bool is_over;
 static _Atomic uint64_t n_wrong, n_forks;
@@ -78,7 +86,7 @@ static void be_child(uint32_t n)
 	rig_step();
 	rig_op("nowhere", 0, 0);
 	tp_session_close("exit");
-	if (n % 4 == 0) {
+	if (n % 4 == 0 && has_heap_in_child) {
 		snprintf(rig_config.dir, sizeof(rig_config.dir), "%s/child%d", rig_dir, getpid());
 		rig_config.buffer_bytes = 1 << 20;
 		is_good &= rig_open("always") == 0;
