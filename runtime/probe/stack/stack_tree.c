@@ -94,7 +94,7 @@ static bool is_before_window(const struct tp_ring_head *head, uint64_t time)
 /*
  * While a boundary has not settled whether a window begins (turn is odd), the event may lie on
  * either side of it: its stacks are made for it alone. So they are when the thread was held up since it
- * took the event's time, and windows went by.
+ * took the event's time, and a window began, or several: those it has may be of one before the event's.
  */
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 {
@@ -113,7 +113,7 @@ struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 		renew(tree, tree->turn, epoch);
 	else if (tp_unlikely(turn != tree->turn) && !is_before_window(head, time))
 		renew(tree, turn, epoch);
-	else if (tp_unlikely(turn - tree->turn > 2))
+	else if (tp_unlikely(turn != tree->turn))
 		renew(tree, tree->turn, epoch);
 	*generation = tree->generation;
 	return tree;
