@@ -44,12 +44,55 @@ for shell in zsh fish; do
 		grep -q -e "$word" script.$shell || missing="$missing $word"
 	done
 	is "$shell: options, formats, views, words" "$missing" ""
-	if command -v $shell >/dev/null; then
-		ok "$shell takes it" $shell -n script.$shell
-	else
-		skip "$shell takes it" "no $shell here"
-	fi
 done
+
+# The shells themselves: a tab in each line.
+cat >typed <<'END'
+trainprof d	
+trainprof merge -f spee	
+trainprof merge --format torch:t	
+trainprof merge -v overview,mo	
+trainprof merge --format=torch:t	
+trainprof run --record ops,pysta	
+trainprof run readel	
+trainprof run -- readel	
+trainprof run -- cat aFi	
+trainprof-merge -v heal	
+trainprof completion fi	
+trainprof merge aFi	
+END
+cat >wanted <<'END'
+doctor
+merge -f speedscope
+merge --format torch:tb
+merge -v overview,module
+merge --format=torch:tb
+run --record ops,pystacks
+run readelf
+run -- readelf
+run -- cat aFileHere
+-v health
+completion fish
+merge aFileHere
+END
+said='trainprof() { echo GOT $*; }; trainprof-merge() { echo GOT $*; }'
+is "bash completes what is typed" "$("$PYTHON" "$TOP/tests/flow/lib/typed.py" \
+	"eval \"\$('$trainprof' completion bash)\"; $said" bash --norc -i <typed 2>&1)" "$(cat wanted)"
+if command -v zsh >/dev/null; then
+	is "zsh completes what is typed" "$("$PYTHON" "$TOP/tests/flow/lib/typed.py" \
+		"autoload -Uz compinit; compinit -D -u; . ./script.zsh; $said" zsh -f -i <typed 2>&1)" "$(cat wanted)"
+else
+	skip "zsh completes what is typed" "no zsh (make setup-long)"
+fi
+if command -v fish >/dev/null; then
+	# What it offers, of which the line's last word is made.
+	sed 's/\t$//' typed | while IFS= read -r line; do
+		HOME=$TMP fish --no-config -c "source script.fish; complete -C '$line'" | sed "s/\t.*//; q"
+	done >offered
+	is "fish completes what is typed" "$(cat offered)" "$(sed 's/.* //' wanted)"
+else
+	skip "fish completes what is typed" "no fish (make setup-long)"
+fi
 "$trainprof" completion tcsh >out 2>err
 is "another shell: usage" "$? $(wc -l <err)" "2 1"
 done_testing

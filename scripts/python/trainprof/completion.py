@@ -50,19 +50,32 @@ def _bash(commands, table):
 
 _BASH = r"""_trainprof()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=merge at=1 words= value=
+	local at=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev colon=
+	# torch:tb is three words of readline, which replaces the last one.
+	if [ "$cur" = : ] && [ "$at" -gt 1 ]; then
+		at=$((at - 1)) colon=${COMP_WORDS[COMP_CWORD - 1]}: cur=$colon
+	elif [ "$at" -gt 2 ] && [ "${COMP_WORDS[at - 1]}" = : ]; then
+		at=$((at - 2)) colon=${COMP_WORDS[COMP_CWORD - 2]}: cur=$colon$cur
+	fi
+	prev=${COMP_WORDS[at - 1]}
+	_trainprof_offer
+	COMPREPLY=("${COMPREPLY[@]#"$colon"}")
+}
+_trainprof_offer()
+{
+	local command=merge words= value=
 	if [ "${COMP_WORDS[0]##*/}" = trainprof ]; then
 		if [ "$COMP_CWORD" = 1 ]; then
 			COMPREPLY=($(compgen -W '%(commands)s' -- "$cur"))
 			return
 		fi
-		command=${COMP_WORDS[1]} at=2
+		command=${COMP_WORDS[1]}
 	fi
 	# --name=value is three words of readline.
 	if [ "$cur" = = ]; then
 		cur=
-	elif [ "$prev" = = ] && [ "$COMP_CWORD" -gt 2 ]; then
-		prev=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [ "$prev" = = ] && [ "$at" -gt 2 ]; then
+		prev=${COMP_WORDS[at - 2]}
 	fi
 	case "$command $prev" in
 %(values)s
@@ -97,7 +110,7 @@ def _zsh_spec(choice):
     action = ""
     if choice.value:
         said = " ".join(shlex.quote(word.replace(":", "\\:")) for word, _ in choice.words)
-        action = ":%s:%s" % (choice.value, "_values -s , word %s" % said if choice.words else "_files")
+        action = ":%s:%s" % (choice.value, "_sequence compadd - %s" % said if choice.words else "_files")
     for name in choice.names:
         joined = "=" if choice.value and name.startswith("--") else ""
         yield shlex.quote("%s%s[%s]%s" % (name, joined, text, action))
@@ -106,8 +119,10 @@ def _zsh_spec(choice):
 def _zsh(commands, table):
     cases = []
     for command, its in table.items():
-        rest = {"run": "'*::command:_normal'", "completion": "'1:shell:(bash zsh fish)'"}.get(command, "'*:file:_files'")
-        cases.append("\t%s) _arguments %s ;;" % (command, " ".join([s for c in its for s in _zsh_spec(c)] + [rest])))
+        # Behind the command's name, and behind --, there are no options of ours.
+        ends = "-S -A '-*' " if command == "run" else ""
+        rest = {"run": "'(-)1:command:_command_names -e' '*::argument:_normal'", "completion": "'1:shell:(bash zsh fish)'"}.get(command, "'*:file:_files'")
+        cases.append("\t%s) _arguments %s%s ;;" % (command, ends, " ".join([s for c in its for s in _zsh_spec(c)] + [rest])))
     named = " ".join(shlex.quote("%s:%s" % (name, text.replace(":", "\\:"))) for name, text in commands.items())
     return _ZSH % {"commands": named, "cases": "\n".join(cases)}
 
@@ -116,10 +131,10 @@ _ZSH = r"""#compdef trainprof trainprof-merge
 _trainprof()
 {
 	local command=merge
-	local -a commands=(%(commands)s)
+	local -a known=(%(commands)s)
 	if [[ $service == trainprof ]]; then
 		if (( CURRENT == 2 )); then
-			_describe command commands
+			_describe command known
 			return
 		fi
 		command=$words[2]
@@ -156,7 +171,8 @@ def _fish(commands, table):
     lines = ["complete -c trainprof -f -n __fish_use_subcommand -a %s -d %s" % (name, _quote_fish(text))
              for name, text in commands.items()]
     lines += [line for command, its in table.items() for choice in its for line in _fish_line(command, choice)]
-    lines += ["complete -c trainprof -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'"]
+    lines += ["complete -c trainprof -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'",
+              "complete -c trainprof -x -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'"]
     return "\n".join(lines)
 
 

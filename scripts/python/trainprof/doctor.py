@@ -118,15 +118,27 @@ def gpu(found, program):
             yield OK, title, "%s, version %d" % (path, version)
 
 
+def _bytes(text):
+    """Of a size as 32M."""
+    return int(text.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(text[-1], 0)
+
+
 def memory():
     """Where the ring goes, and what the job may use."""
+    try:
+        ring = _bytes(os.environ.get("TRAINPROF_BUFFER") or options.of_job()["BUFFER"].preset)
+    except ValueError:
+        ring = 0  # the library says so
     try:
         about = os.statvfs("/dev/shm")
         free = about.f_bavail * about.f_frsize
         is_writable = os.access("/dev/shm", os.W_OK)
         noexec = ", noexec (not needed)" if about.f_flag & os.ST_NOEXEC else ""
-        yield (OK if is_writable else NO), "/dev/shm", "%s free%s%s" % (
-            _size(free), noexec, "" if is_writable else ": not writable, the ring goes to TRAINPROF_DIR")
+        trouble = ": not writable, the ring goes to TRAINPROF_DIR" if not is_writable else \
+            ": too little for a rank's ring of %s, which is smaller then or goes to TRAINPROF_DIR; in a " \
+            "container see --shm-size" % _size(ring) if free < ring else ""
+        yield (NO if not is_writable else UNKNOWN if trouble else OK), "/dev/shm", "%s free%s%s" % (
+            _size(free), noexec, trouble)
     except OSError as error:
         yield NO, "/dev/shm", "%s: the ring goes to TRAINPROF_DIR" % error.strerror
     limit = _read("/sys/fs/cgroup/memory.max") or _read("/sys/fs/cgroup/memory/memory.limit_in_bytes")
