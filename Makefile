@@ -138,4 +138,4 @@ help:
 
 .PHONY: all clean help cuda-headers
 .SECONDARY:
--include $(shell find $(O) -name venv -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(O) \( -name venv -o -name log -o -name 'root-*' \) -prune -o -type f -name '*.d' -print 2>/dev/null)
