@@ -38,4 +38,11 @@ like "torch: its version, without importing it" "$said" '^ok +torch +2\.99\.0\+t
 mkdir used && touch used/rank0.0.tpt
 TRAINPROF_DIR=used doctor --python bare/bin/python
 like "a folder with traces is a finding" "$said" "^unknown +folder +'used' has traces"
+if unshare -m true 2>/dev/null; then
+	# shellcheck disable=SC2016
+	like "a /dev/shm that holds no ring is a finding" "$(unshare -m sh -c 'mount -t tmpfs -o size=4m tmpfs /dev/shm
+		exec "$0" doctor --python bare/bin/python' "$trainprof" 2>&1)" '^unknown +/dev/shm +4 MiB free: too little for .* 32 MiB'
+else
+	skip "a /dev/shm that holds no ring is a finding" "this machine allows no mounts"
+fi
 done_testing

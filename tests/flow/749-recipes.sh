@@ -130,17 +130,16 @@ else
 	skip "kubernetes" "no Python module kubernetes_validate (make setup-long)"
 fi
 
-# contained NAME SIZE: two ranks, nobody's rights, that much of /dev/shm.
+# contained NAME SIZE: two ranks, no capability, that much of /dev/shm.
 contained()
 {
 	recipe torchrun
 	mkdir -p "$TMP/$1/run"
-	chmod 777 "$TMP/$1/run"
 	cd "$TMP/$1" || exit 1
 	# shellcheck disable=SC2016
-	TRAINPROF_DIR=$TMP/$1/run TRAINPROF_SCHEDULE=wait=5,warmup=1,active=4 HOME=/tmp \
+	TRAINPROF_DIR=$TMP/$1/run TRAINPROF_SCHEDULE=wait=5,warmup=1,active=4 \
 		unshare -m sh -c 'mount -t tmpfs -o mode=1777,size="$1" tmpfs /dev/shm; shift
-		exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs "$@"' \
+		exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"' \
 		sh "$2" "$TOP/scripts/trainprof" run --no-merge -- \
 		"$PYTHON" -m torch.distributed.run --master-port "$port" --nproc-per-node 2 "$TMP/torchrun/train.py" >out 2>err
 	recorded "$1" $? out

@@ -48,6 +48,7 @@ slurm_start()
 		[ "$(sinfo -h -o %t 2>/dev/null)" != idle ] || return 0
 		sleep 0.1
 	done
+	# shellcheck disable=SC2034
 	slurm_why=$(tail -n 5 "$slurm_dir/log")
 	return 1
 }
