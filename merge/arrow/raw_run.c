@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * raw_run.c - tables of the run itself: its processes, and what went wrong
+ * raw_run.c - tables of the run itself: its processes, their windows, and what went wrong
  */
 #include "merge/arrow/raw.h"
 #include "merge/model/label.h"
@@ -56,6 +56,51 @@ static void show_processes(struct tp_run *run, struct tp_raw_rows *rows)
 const struct tp_raw tp_raw_processes = {
 	.name = "processes", .help = "processes of the run: ranks, each before its workers",
 	.column = process_columns, .show = show_processes,
+};
+
+struct window {
+	int64_t process_at, rank, window, begin_ns, end_ns, clock_error_ns, events, dropped, file_bytes;
+	int64_t is_whole, is_recovered;
+	const char *path;
+};
+
+static const struct tp_raw_column window_columns[] = {
+	TP_RAW(struct window, process_at, TP_UNIT_NUMBER, "of the table processes"),
+	TP_RAW(struct window, rank, TP_UNIT_NUMBER, "rank in the job"),
+	TP_RAW(struct window, window, TP_UNIT_NUMBER, "its number in the process"),
+	TP_RAW(struct window, begin_ns, TP_UNIT_NS, "when it began, on the run's one clock"),
+	TP_RAW(struct window, end_ns, TP_UNIT_NS, "when it ended"),
+	TP_RAW(struct window, clock_error_ns, TP_UNIT_NS,
+	       "its times are right to so much; none: there is no bound"),
+	TP_RAW(struct window, events, TP_UNIT_COUNT, "events in its file"),
+	TP_RAW(struct window, dropped, TP_UNIT_COUNT, "records that were lost because the ring was full"),
+	TP_RAW(struct window, file_bytes, TP_UNIT_BYTES, "size of its file"),
+	TP_RAW(struct window, is_whole, TP_UNIT_COUNT, "1: its file has its end"),
+	TP_RAW(struct window, is_recovered, TP_UNIT_COUNT, "1: of a dead process, from its ring"),
+	TP_RAW(struct window, path, TP_UNIT_TEXT, "its file"),
+	{.field = NULL},
+};
+
+static void show_windows(struct tp_run *run, struct tp_raw_rows *rows)
+{
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		const struct tp_window *window = &run->window[i];
+
+		tp_raw_rows_put(rows, &(struct window){
+			.process_at = window->proc->at, .rank = tp_raw_rank(window->proc),
+			.window = window->window, .begin_ns = window->begin_ns, .end_ns = window->end_ns,
+			.clock_error_ns = window->clock_error_ns >= 0 ? window->clock_error_ns
+								      : TP_RAW_NONE,
+			.events = (int64_t)window->n_events, .dropped = (int64_t)window->dropped,
+			.file_bytes = (int64_t)window->file_bytes, .is_whole = window->is_whole,
+			.is_recovered = window->is_recovered, .path = window->path,
+		});
+	}
+}
+
+const struct tp_raw tp_raw_windows = {
+	.name = "windows", .help = "windows that were recorded, each with its file",
+	.column = window_columns, .show = show_windows,
 };
 
 struct issue {
