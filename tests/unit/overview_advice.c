@@ -538,3 +538,33 @@ Test(overview_advice, sees_tensors_that_are_computed_from_constants)
 	add_named("aten::linear", 20 * MS, 5, 5);
 	expect_rules(print(), (const char *[]){NULL});
 }
+
+/* ---- types ---- */
+
+Test(overview_advice, sees_numbers_of_double_precision)
+{
+	static const struct {
+		const char *totals;
+		bool is_double;
+	} row[] = {
+		{"torch.types=40\ntorch.elements.float=100\ntorch.elements.double=900\n", true},
+		/* A loss or a statistic, too few to say so, none. */
+		{"torch.types=40\ntorch.elements.float=550\ntorch.elements.double=450\n", false},
+		{"torch.types=9\ntorch.elements.float=100\ntorch.elements.double=900\n", false},
+		{"torch.types=40\ntorch.elements.bfloat16=900\ntorch.elements.double=x\n", false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		add_small(1, 1, 8000, 4000);
+		fake.run.window[0].totals = row[i].totals;
+		text = print();
+		expect_rules(text, (const char *[]){row[i].is_double ? "double-precision" : NULL, NULL});
+		if (row[i].is_double)
+			cr_expect(strstr(text, "90.0 % of the numbers that operators compute with are float64 (40 "
+					       "operators were looked at): float32 takes half the time, up to 4"), "%s",
+				  text);
+	}
+}

@@ -125,6 +125,7 @@ static const struct rule {
     {"recompilation", 10, tp_advice_recompilation, false},
     {"too-many-threads", 15, tp_advice_threads, false},
     {"interpreter-lock", 10, tp_advice_lock, false},
+    {"double-precision", 15, tp_advice_double, false},
     {"layout-copies", 15, tp_advice_layout_copies, false},
     {"recomputed-constants", 15, tp_advice_constants, false},
     {"host-code", 15, tp_advice_host_code, false},

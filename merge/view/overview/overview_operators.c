@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_operators.c - advice of the overview on operators whose work could be saved: copies into
- * another layout or type, tensors that each step computes anew (waste.h)
+ * another layout or type, tensors that each step computes anew (waste.h), numbers of double precision
  *
- * In runs without devices only: the time of an operator is not that of the work it launches.
+ * But for the last, in runs without devices only: the time of an operator is not that of the work it
+ * launches.
  */
 #include "merge/view/overview/overview_advice.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "merge/kit/sum.h"
+#include "merge/model/totals.h"
+
+enum {
+	TYPES_LEAST = 10,	/* operators whose types were looked at */
+	DOUBLE_PERCENT = 50,	/* of their elements: it is no single loss or statistic */
+};
 
 /* What the figure costs, and the line with most of it. False: nothing. */
 static bool judge_figure(const struct tp_advice_facts *facts, enum tp_site_figure figure,
@@ -54,5 +62,32 @@ bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice
 		 "parameters or gradients", share);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "if they are the same in every step: compute them once, keep them by register_buffer()");
+	return true;
+}
+
+/* float32 takes half the time and half the memory, on many devices far less. */
+bool tp_advice_double(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	static const char *const other[] = {"torch.elements.half", "torch.elements.float",
+					    "torch.elements.bfloat16"};
+	const struct tp_overview_sums *sums = facts->sums;
+	const uint64_t n = tp_totals_add(facts->run, "torch.types", true);
+	double doubles = (double)tp_totals_add(facts->run, "torch.elements.double", true), all = doubles;
+	int64_t ns = tp_add(sums->ns[TP_CAT_CPU], sums->ns[TP_CAT_KERNEL]);
+	char a[32], b[32];
+
+	for (uint32_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		all += (double)tp_totals_add(facts->run, other[i], true);
+	if (n < TYPES_LEAST || doubles * 100 < all * DOUBLE_PERCENT || !sums->n_steps)
+		return false;
+	ns = (int64_t)((double)ns / 2 * doubles / all);
+	advice->percent = tp_advice_percent(ns, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of the numbers that operators compute with are float64 (%" PRIu64 " operators were looked at): "
+		 "float32 takes half the time, up to %s of a step less", tp_show_percent(a, doubles, all), n,
+		 tp_show_percent(b, (double)ns, (double)sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "what made it so? arrays of numpy are float64: "
+		 "torch.from_numpy(x).float(); .double(), torch.set_default_dtype(torch.float64)");
+	tp_advice_line(facts, NULL, TP_SITE_TIME, advice);
 	return true;
 }

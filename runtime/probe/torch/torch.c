@@ -134,6 +134,7 @@ static int begin_torch(const struct tp_config *config)
 	 * of fork may have the callback of its parent's window. */
 	tp_torch_ranges_remove();
 	tp_torch_operators_remove();
+	tp_torch_types_remove();
 	tp_torch_ranges_add(false);
 	if (phase == TP_TORCH_FORKED)
 		tp_torch_names_reset();
@@ -166,8 +167,11 @@ static void warm_torch(void)
 static void arm_torch(void)
 {
 	tp_torch.armed_at = tp_clock_now();
-	if (probe.wants_operators && is_there())
+	if (probe.wants_operators && is_there()) {
 		tp_torch_operators_add(probe.wants_shapes && tp_session_is_armed());
+		if (tp_session_is_armed())
+			tp_torch_types_add();
+	}
 	if (tp_session_is_armed())
 		tp_pyplace_arm(true);
 }
@@ -183,8 +187,10 @@ void tp_torch_found(void)
 static void disarm_torch(void)
 {
 	tp_pyplace_arm(false);
-	if (is_there())
+	if (is_there()) {
 		tp_torch_operators_remove();
+		tp_torch_types_remove();
+	}
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
 }
 
@@ -194,6 +200,7 @@ static void report_torch(struct tp_text *totals)
 
 	if (n_lost)
 		tp_text_fmt(totals, "torch.ranges_lost=%lu\n", (unsigned long)n_lost);
+	tp_torch_types_report(totals);
 	tp_pyplace_report(totals);
 }
 
@@ -202,6 +209,7 @@ static void forget_torch(void)
 {
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
 		set_phase(TP_TORCH_FORKED);
+	tp_torch_types_forked();
 	tp_pyplace_forked();
 	tp_proof_forked();
 	tp_torch_flight_forked();

@@ -98,6 +98,15 @@ void tp_torch_populate(void *start, size_t n_bytes);
 /* Shapes and types of the inputs of a range that begins, interned; 0: none. */
 uint32_t tp_torch_shapes(const void *rf);
 
+struct tp_text;
+
+/* In which types operators compute (torch_types.c): one of so many is looked at, where inputs can be read. */
+enum { TP_TORCH_TYPES_PART = 128 };
+void tp_torch_types_add(void);
+void tp_torch_types_remove(void);
+void tp_torch_types_report(struct tp_text *totals);
+void tp_torch_types_forked(void);
+
 /* Registered with torch. */
 void tp_torch_operators_add(bool with_shapes);
 void tp_torch_operators_remove(void);
