@@ -5,7 +5,8 @@
 usage: samples.py [--seconds S] [--rounds N]                                (LIB, PYTHON, TMP: make bench)
 
 A process with eight threads is recorded all the time, in turns without samples, at 10 and at 100 a
-second, and tells what its threads named trainprof* used, as a part of one core. waiting: one thread
+second and as often as the default allows, and tells what its threads named trainprof* used, as a part of
+one core. waiting: one thread
 runs Python, seven wait; lock: all eight run Python and take turns; torch: all eight multiply matrices,
 outside of the lock most of the time. Middle of the rounds, without what no samples cost.
 """
@@ -17,7 +18,7 @@ import sys
 import time
 
 KINDS = "waiting", "lock", "torch"
-RATES = 0, 10, 100
+RATES = None, 10, 100, 0
 THREADS = 8
 
 
@@ -83,7 +84,8 @@ def read_used():
 def measure(kind, rate, settings, folder):
     env = dict(os.environ, LD_PRELOAD=os.path.abspath(os.environ["LIB"]), TRAINPROF_DIR=folder,
                TRAINPROF_OVERWRITE="1", TRAINPROF_SCHEDULE="always",
-               TRAINPROF_RECORD="samples" if rate else "marks", TRAINPROF_SAMPLE_HZ=str(rate or 1))
+               TRAINPROF_RECORD="marks" if rate is None else "samples",
+               TRAINPROF_SAMPLE_HZ=str(rate or 0))
     done = subprocess.run([os.environ.get("PYTHON", sys.executable), __file__, "--run", kind, "--seconds",
                            str(settings.seconds)], env=env, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
@@ -103,9 +105,11 @@ def main():
         for _ in range(settings.rounds):
             for rate in RATES:
                 used[rate].append(measure(kind, rate, settings, folder))
-        print("%-8s %s" % (kind, ", ".join("%d a second: %.3f %% of a core" % (
-            rate, 100 * (statistics.median(used[rate]) - statistics.median(used[0]))) for rate in RATES[1:])),
-            "(none: %.3f %%)" % (100 * statistics.median(used[0])), flush=True)
+        none = statistics.median(used[None])
+        print("%-8s %s" % (kind, ", ".join("%s: %.3f %% of a core" % (
+            "%d a second" % rate if rate else "the default",
+            100 * (statistics.median(used[rate]) - none)) for rate in RATES[1:])),
+            "(none: %.3f %%)" % (100 * none), flush=True)
 
 
 main()

@@ -18,6 +18,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pysample_names.h"
+#include "runtime/probe/python/pysample_rate.h"
 #include "runtime/probe/python/pysample_read.h"
 #include "runtime/probe/python/pysample_threads.h"
 #include "runtime/probe/python/pystack_check.h"
@@ -29,7 +30,7 @@ enum { RENAMED = 32 };	/* rounds, after which names are read again though the fr
 
 static struct {
 	bool can_read, is_on;
-	uint64_t period_ms;
+	struct tp_pysample_rate rate;
 	uint64_t drawn;
 	uint32_t ring_generation;
 	uint32_t window;	/* of the last round */
@@ -72,7 +73,7 @@ bool tp_pysample_can_read(void)
 static int open_sampler(const struct tp_config *config)
 {
 	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;
-	sampler.period_ms = 1000 / config->sample_hz;
+	tp_pysample_rate_init(&sampler.rate, config->sample_hz);
 	if (sampler.is_on)
 		tp_pysample_threads_from_here();
 	return 0;
@@ -87,7 +88,7 @@ static void arm(void)
 /* Drawn anew each time: half to one and a half. */
 static uint32_t get_period_ms(void)
 {
-	uint64_t ms = sampler.period_ms;
+	uint64_t ms = tp_pysample_rate_ms(&sampler.rate);
 
 	if (!sampler.is_on)
 		return 0;
@@ -197,6 +198,8 @@ static uint64_t get_since(void)
 	uint32_t window = __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_ACQUIRE);
 	uint64_t since = sampler.last_ns && sampler.window == window ? now_ns - sampler.last_ns : 0;
 
+	if (!since)
+		tp_pysample_rate_window(&sampler.rate);
 	sampler.window = window;
 	sampler.last_ns = now_ns;
 	return since;
@@ -227,6 +230,7 @@ static void sample(uint64_t now)
 			sample_thread(&thread[i], &round);
 	sampler.n_rounds++;
 	sampler.ticks += tp_clock_now() - now;
+	tp_pysample_rate_note(&sampler.rate, tp_clock_mono_ns() - sampler.last_ns);
 }
 
 static void report(struct tp_text *totals)

@@ -2,9 +2,10 @@
 /*
  * pysample.h - samples: the Python stacks of all threads, taken by the drain thread now and then
  *
- * RECORD=samples, in windows, TRAINPROF_SAMPLE_HZ times a second; the time between two rounds is
- * drawn from half to one and a half of the period, so that they do not beat with the steps. Each
- * sample carries the time since the last round, so a round that comes late weighs more.
+ * RECORD=samples, in windows, TRAINPROF_SAMPLE_HZ times a second, or else as often as takes half a percent
+ * of a core, and 2 ms of each window; the time between two rounds is drawn from half to one and a half of
+ * the period, so that they do not beat with the steps. Each sample carries the time since the last round, so
+ * a round that comes late weighs more.
  */
 #ifndef TP_PROBE_PYSAMPLE_H
 #define TP_PROBE_PYSAMPLE_H

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_rate.c - tests of how often samples are taken
+ */
+#include <criterion/criterion.h>
+
+#include "runtime/probe/python/pysample_rate.h"
+
+static struct tp_pysample_rate rate;
+
+static void note(uint32_t n, uint64_t round_ns)
+{
+	for (uint32_t i = 0; i < n; i++)
+		tp_pysample_rate_note(&rate, round_ns);
+}
+
+Test(pysample_rate, is_what_the_user_says)
+{
+	tp_pysample_rate_init(&rate, 100);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 10);
+	note(1000, 1000000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 10);
+	tp_pysample_rate_init(&rate, 1000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 1);
+}
+
+Test(pysample_rate, is_what_half_a_percent_of_a_core_allows)
+{
+	static const struct {
+		uint64_t round_ns, ms;
+	} row[] = {{1, 2}, {10000, 4}, {40000, 10}, {80000, 18}, {10000000, 20}};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		tp_pysample_rate_init(&rate, 0);
+		note(1000, row[i].round_ns);
+		cr_expect_eq(tp_pysample_rate_ms(&rate), row[i].ms, "%lu ns: %lu ms", row[i].round_ns,
+			     tp_pysample_rate_ms(&rate));
+	}
+}
+
+Test(pysample_rate, is_high_when_a_window_begins)
+{
+	tp_pysample_rate_init(&rate, 0);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 2);
+	note(39, 40000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 2);
+	note(1, 40000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 10);
+	tp_pysample_rate_window(&rate);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 2);
+}
+
+Test(pysample_rate, forgets_a_round_that_had_to_wait_at_once_and_a_cheap_one_slowly)
+{
+	tp_pysample_rate_init(&rate, 0);
+	note(50, 40000);
+	note(1, 900000);
+	note(1, 40000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 10);
+	note(3, 80000);
+	cr_expect_lt(tp_pysample_rate_ms(&rate), 13);
+	note(20, 80000);
+	cr_expect_eq(tp_pysample_rate_ms(&rate), 18);
+}
