@@ -257,3 +257,29 @@ Test(samples_advice, what_saves_is_no_calling_of_operators)
 		cr_expect_eq(is_named, i == 0, "%s", file[i]);
 	}
 }
+
+/* A function that runs behind each of three lines, of a fifth of a step each time. */
+Test(samples_advice, a_function_that_is_called_from_several_lines_is_counted_whole)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), count = frame(proc, main, "count", TRAIN, 14),
+		 line[3];
+	const char *text;
+
+	for (uint32_t k = 0; k < 3; k++)
+		line[k] = frame(proc, 0, "main", TRAIN, 60 + k);
+	for (uint32_t i = 0; i < 3 * STEPS; i++) {
+		int64_t at = i / 3 * STEP + i % 3 * 33 * MS;
+		struct tp_event stack = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
+
+		stack.link = line[i % 3];
+		event[n_events++] = stack;
+		span(TP_REC_OP, "aten::mm", at + 20 * MS, at + 33 * MS);
+		for (uint32_t k = 0; k < 4; k++) {
+			sample(proc, 0, count, at + (4 * k + 1) * MS, 0);
+			sample(proc, 0, main, at + (21 + 2 * k) * MS, 0);
+		}
+	}
+	text = print(&tp_view_overview);
+	expect(text, "host-code           50.0 % of the samples in steps");
+	expect(text, "train.py:14 count");
+}

@@ -23,6 +23,7 @@ enum {
 	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
 };
+static const double MORE = 1.2;	/* than one gap: samples of a function count */
 
 /* What runs outside operators before those of the line, and the function that it is in. */
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
@@ -66,22 +67,16 @@ static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 
 /* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
  * time in which nothing at all goes on. */
-bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice)
+static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	struct tp_site site;
 	int64_t gap;
 	char a[32];
 
-	/* Where operators were not recorded, all is outside of them. */
-	if (facts->is_uneven || facts->is_periodic || facts->is_compiling || !sums->n_steps ||
-	    sums->ns[TP_CAT_CPU] <= 0)
-		return false;
-	if (tp_advice_has_devices(facts->run))
-		return false;
 	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
 	    !is_own_code(&site, sums->n_steps))
-		return tp_advice_host_function(facts, advice);
+		return false;
 	gap = site.figure[TP_SITE_GAP];
 	if (gap > sums->ns[TP_CAT_OTHER])
 		gap = sums->ns[TP_CAT_OTHER];
@@ -93,6 +88,25 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 		 "do it less often, outside the loop, or by operators");
 	tp_advice_gap(facts, &site, advice);
 	tp_advice_gap_function(facts, advice);
+	return true;
+}
+
+/* Times are exact, samples are not; but a function may be called from several lines. */
+bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	struct tp_advice by_samples = {.rule = advice->rule};
+	bool is_gap;
+
+	/* Where operators were not recorded, all is outside of them. */
+	if (facts->is_uneven || facts->is_periodic || facts->is_compiling || !sums->n_steps ||
+	    sums->ns[TP_CAT_CPU] <= 0 || tp_advice_has_devices(facts->run))
+		return false;
+	is_gap = judge_longest(facts, advice);
+	if (!tp_advice_host_function(facts, &by_samples))
+		return is_gap;
+	if (!is_gap || by_samples.percent > advice->percent * MORE)
+		*advice = by_samples;
 	return true;
 }
 
