@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
@@ -205,8 +206,18 @@ static uint64_t get_since(void)
 	return since;
 }
 
+/* Of this thread, on a core. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t = {0, 0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static void sample(uint64_t now)
 {
+	const uint64_t begin_ns = cpu_ns();
 	struct tp_pysample_thread *thread;
 	struct round round;
 	uint32_t n;
@@ -230,7 +241,7 @@ static void sample(uint64_t now)
 			sample_thread(&thread[i], &round);
 	sampler.n_rounds++;
 	sampler.ticks += tp_clock_now() - now;
-	tp_pysample_rate_note(&sampler.rate, tp_clock_mono_ns() - sampler.last_ns);
+	tp_pysample_rate_note(&sampler.rate, cpu_ns() - begin_ns);
 }
 
 static void report(struct tp_text *totals)

@@ -2,7 +2,7 @@
 /*
  * pysample_rate.h - how often samples are taken: as the user says, or by what they cost
  *
- * By the cost: as often as takes one of 200 parts of a core, 50 to 500 times a second; but 500 times until
+ * By the cost: as often as takes one of 200 parts of a core, 10 to 500 times a second; but 500 times until
  * 2 ms have been spent in a window, for many windows are short. Pure; one thread at a time.
  */
 #ifndef TP_PROBE_PYSAMPLE_RATE_H
@@ -15,13 +15,13 @@ enum {
 	TP_PYSAMPLE_FIRST_NS = 2000000,	/* that may be spent in a window before this counts */
 	TP_PYSAMPLE_WAKE_NS = 10000,	/* what it takes the thread to wake for a round, in any case */
 	TP_PYSAMPLE_SHORTEST_MS = 2,
-	TP_PYSAMPLE_LONGEST_MS = 20,
-	TP_PYSAMPLE_LOOSE = 16,	/* the cheapest round counts for less by one of these parts each time */
+	TP_PYSAMPLE_LONGEST_MS = 100,
+	TP_PYSAMPLE_ROUNDS = 16,	/* the last ones, whose mean counts */
 };
 
 struct tp_pysample_rate {
 	uint64_t fixed_ms;	/* between two rounds; 0: by the cost */
-	uint64_t cost_ns;	/* of a round, of late, without what kept it waiting for a core */
+	uint64_t cost_ns;	/* of a round, of late: time on a core */
 	uint64_t spent_ns;	/* in this window */
 };
 
@@ -37,12 +37,12 @@ static inline void tp_pysample_rate_window(struct tp_pysample_rate *rate)
 	rate->spent_ns = 0;
 }
 
-/* A round that was put off while it ran looks dear: the cheapest of the last ones tells. */
+/* A round has taken so long on a core. */
 static inline void tp_pysample_rate_note(struct tp_pysample_rate *rate, uint64_t round_ns)
 {
-	uint64_t loose_ns = rate->cost_ns + rate->cost_ns / TP_PYSAMPLE_LOOSE;
-
-	rate->cost_ns = !rate->cost_ns || round_ns < loose_ns ? round_ns : loose_ns;
+	if (!rate->cost_ns)
+		rate->cost_ns = round_ns;
+	rate->cost_ns = (rate->cost_ns * (TP_PYSAMPLE_ROUNDS - 1) + round_ns) / TP_PYSAMPLE_ROUNDS;
 	rate->spent_ns += round_ns + TP_PYSAMPLE_WAKE_NS;
 }
 
