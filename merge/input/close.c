@@ -84,10 +84,10 @@ void tp_run_free(struct tp_run *run)
 	free(run->step);
 	free(run->open);
 	for (uint32_t i = 0; i < run->n_hangs; i++)
-		free((char *)run->hang[i].path);
+		tp_run_free_report(&run->hang[i].at);
 	free(run->hang);
 	for (uint32_t i = 0; i < run->n_ooms; i++)
-		free((char *)run->oom[i].path);
+		tp_run_free_report(&run->oom[i].at);
 	free(run->oom);
 	for (uint32_t i = 0; i < run->n_issues; i++)
 		free((char *)run->issue[i].text);

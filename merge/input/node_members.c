@@ -280,6 +280,29 @@ static bool is_left_out(struct tp_run_in *run, const struct tp_member *member)
 	return true;
 }
 
+static void write_report(struct tp_node_writer *w, uint64_t run_id, const struct tp_report_at *at)
+{
+	struct tp_node_member head = {.kind = TP_MEMBER_REPORT, .first_step = 1, .file_bytes = at->n};
+	const struct tp_member member = {.shown = at->path};
+
+	for (uint32_t i = 0; i < w->run->pub.n_procs; i++)
+		if (w->run->pub.proc[i]->run_id == run_id)
+			describe_proc((const struct tp_proc_in *)w->run->pub.proc[i], &head.head);
+	w->n_members++;
+	write_member(w, &member, &head);
+	tp_node_write_own(w, w->n_members - 1, TP_BLOCK_REPORT, 0, at->text, at->n);
+}
+
+static void write_reports(struct tp_node_writer *w)
+{
+	const struct tp_run *run = &w->run->pub;
+
+	for (uint32_t i = 0; i < run->n_hangs && !w->err; i++)
+		write_report(w, run->hang[i].hang.run_id, &run->hang[i].at);
+	for (uint32_t i = 0; i < run->n_ooms && !w->err; i++)
+		write_report(w, run->oom[i].oom.run_id, &run->oom[i].at);
+}
+
 void tp_node_write_members(struct tp_node_writer *w)
 {
 	struct tp_node_member last = {.kind = TP_MEMBER_NOTES, .first_step = 1};
@@ -298,6 +321,7 @@ void tp_node_write_members(struct tp_node_writer *w)
 			tp_say("'%s' cannot be read again: %s",
 				w->run->member[i].shown, strerror(-w->err));
 	}
+	write_reports(w);
 	w->n_members++;
 	write_member(w, &none, &last);
 	write_notes(w, w->run->n_members, w->n_members - 1);

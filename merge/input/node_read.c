@@ -31,7 +31,8 @@ static void complain_node(void *ctx, const char *path, uint64_t offset, const ch
 
 static bool is_own(const struct tp_block_head *head)
 {
-	return head->type >= TP_BLOCK_MEMBER && head->type <= TP_BLOCK_RING;
+	return (head->type >= TP_BLOCK_MEMBER && head->type <= TP_BLOCK_RING) ||
+	       head->type == TP_BLOCK_REPORT;
 }
 
 /* By member; its own blocks first, then those of the trace, as they lay there. */
@@ -206,7 +207,22 @@ static void read_notes(struct tp_run_in *run, struct tp_node *node,
 	}
 }
 
-/* ---- ledgers and rings ---- */
+/* ---- reports, ledgers and rings ---- */
+
+static int read_report(struct tp_run_in *run, struct tp_node *node, const struct tp_node_part *part)
+{
+	int err = 0;
+
+	for (uint32_t i = part->first; i < part->first + part->n_own && !err; i++) {
+		const uint8_t *raw;
+		uint32_t n;
+
+		if (node->reader.block[i].head.type == TP_BLOCK_REPORT &&
+		    !tp_reader_payload(&node->reader, i, &raw, &n))
+			err = tp_run_take_report(run, (const char *)raw, n, part->path);
+	}
+	return err;
+}
 
 /* A file without a name. */
 static int make_file(void)
@@ -334,6 +350,8 @@ int tp_node_read(struct tp_run_in *run, uint32_t node_at, enum tp_member_kind ki
 			err = tp_run_read_part(run, node, i);
 		else if (kind == TP_MEMBER_RING && has_files(run, &part->head.head))
 			node->n_told++;
+		else if (kind == TP_MEMBER_REPORT)
+			err = read_report(run, node, part);
 		else
 			err = read_loose(run, node, i);
 	}

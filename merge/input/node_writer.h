@@ -34,7 +34,7 @@ struct tp_node_writer {
 
 /* ---- node_write.c ---- */
 
-/* One of ours: MEMBER, NOTES, LEDGER, RING. */
+/* One of ours: MEMBER, NOTES, LEDGER, RING, REPORT. */
 void tp_node_write_own(struct tp_node_writer *w, uint32_t number, enum tp_block_type type,
 		       uint64_t offset, const void *raw, size_t n);
 /* The block whose head lies at `lies_at` of fd; it was at `offset` of its own file. */

@@ -438,10 +438,10 @@ static int read_input(struct tp_run_in *run, struct tp_input_list *list, uint32_
 static int read_nodes(struct tp_run_in *run)
 {
 	static const enum tp_member_kind order[] = {TP_MEMBER_RING, TP_MEMBER_TRACE,
-						    TP_MEMBER_LEDGER, TP_MEMBER_NOTES};
+						    TP_MEMBER_LEDGER, TP_MEMBER_REPORT, TP_MEMBER_NOTES};
 	int err = 0;
 
-	for (uint32_t k = 0; k < 4 && !err; k++) {
+	for (uint32_t k = 0; k < sizeof(order) / sizeof(order[0]) && !err; k++) {
 		for (uint32_t i = 0; i < run->n_nodes && !err; i++)
 			err = tp_node_read(run, i, order[k]);
 	}

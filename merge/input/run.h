@@ -247,6 +247,9 @@ void tp_run_settle_steps(struct tp_run_in *run);
 /* A report of a hang or of an allocation that failed, the same; one that cannot be read becomes an
  * issue. 0 or -ENOMEM. */
 int tp_run_read_report(struct tp_run_in *run, int fd, const char *path);
+/* The same of its n bytes; one that is there already counts once. */
+int tp_run_take_report(struct tp_run_in *run, const char *text, size_t n, const char *path);
+void tp_run_free_report(struct tp_report_at *at);
 /* Those of processes that are not of the run go. After all files were read. */
 void tp_run_settle_reports(struct tp_run_in *run);
 

@@ -148,16 +148,22 @@ struct tp_issue {
 	const char *text;		/* whole, however long a path in it; of the run */
 };
 
+/* The file that a report was, and all of its text: n bytes, not terminated. */
+struct tp_report_at {
+	char *path, *text;
+	uint32_t n;
+};
+
 /* A process's hang report. */
 struct tp_hang_at {
 	struct tp_hang hang;
-	const char *path;
+	struct tp_report_at at;
 };
 
 /* A process's out-of-memory report. */
 struct tp_oom_at {
 	struct tp_oom oom;
-	const char *path;
+	struct tp_report_at at;
 };
 
 struct tp_window {

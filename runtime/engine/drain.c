@@ -112,12 +112,16 @@ static uint64_t tick_probes(uint64_t now_ns)
 
 static void let_probes_watch(uint64_t now_ns)
 {
-	if (now_ns < drain.watch_due)
-		return;
-	drain.watch_due = now_ns + WATCH_PERIOD_MS * 1000000ull;
-	for (uint32_t i = 0; drain.spec.probes[i]; i++)
-		if (drain.spec.probes[i]->watch)
-			drain.spec.probes[i]->watch(now_ns);
+	bool is_due = now_ns >= drain.watch_due;
+
+	if (is_due)
+		drain.watch_due = now_ns + WATCH_PERIOD_MS * 1000000ull;
+	for (uint32_t i = 0; drain.spec.probes[i]; i++) {
+		const struct tp_probe *probe = drain.spec.probes[i];
+
+		if (probe->watch && (is_due || (probe->is_urgent && probe->is_urgent())))
+			probe->watch(now_ns);
+	}
 }
 
 /* Longest sleep that lets a step that is bounded by the clock end in time. */

@@ -20,8 +20,8 @@ struct tp_text;
 
 struct tp_probe {
 	const char *name;	/* "torch", "tensor", "host": in messages and in META */
-	/* Armed for the flight recorder, too (tp_session_level): cheap, names no stack there, and needs
-	 * neither tick nor settle. */
+	/* Armed for the flight recorder, too (tp_session_level): cheap, and needs neither tick nor
+	 * settle there. */
 	bool is_for_recorder;
 
 	/* Once, when the process has proved to be a training process, on the thread that
@@ -47,6 +47,8 @@ struct tp_probe {
 
 	/* Drain thread, about once a second, armed or not, from the start of the session on. */
 	void (*watch)(uint64_t mono_ns);
+	/* Drain thread, in each of its rounds: not to wait for that second. */
+	bool (*is_urgent)(void);
 
 	/*
 	 * Drain thread, after a window has ended and before its file is finished, again and again

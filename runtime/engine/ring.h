@@ -176,13 +176,15 @@ static inline void tp_ring_span_end(uint32_t depth)
  * ends may never be seen). User ranges outside of operators stay: they are watched always. */
 void tp_ring_forget_spans(void);
 
-/* The window that is open, or was last, by its begin, which moves when its warm-up ends. 0: none
- * was. */
+/* The window that is open, or was last, by its begin, which moves when its warm-up ends. While the flight
+ * recorder stands each step is one: whatever it forgets, a step names its own stacks. 0: none was. */
 static inline uint64_t tp_ring_window_begin(void)
 {
 	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
 	uint32_t begun = head ? __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE) : 0;
 
+	if (tp_unlikely(head && __atomic_load_n(&head->recorder.begin, __ATOMIC_RELAXED)))
+		return __atomic_load_n(&head->step_begin, __ATOMIC_RELAXED);
 	return begun ? __atomic_load_n(&head->windows[(begun - 1) % TP_RING_WINDOWS].begin,
 				       __ATOMIC_RELAXED) : 0;
 }

@@ -24,7 +24,7 @@ enum { TP_SESSION_WHY = 160 };	/* bytes of a reason */
 enum tp_session_level {
 	TP_LEVEL_NONE,
 	TP_LEVEL_RECORDER,	/* the flight recorder: sources with tp_probe.is_for_recorder, without
-				 * stacks and shapes */
+				 * shapes and modules */
 	TP_LEVEL_WINDOW,	/* warm-up or active */
 };
 

@@ -47,14 +47,24 @@ static void stand(uint64_t now)
 	__atomic_store_n(&facts->begin, now, __ATOMIC_RELEASE);
 }
 
+/* Whatever it forgets later, a step of it names its own stacks: all tables begin anew (stack_tree.c). */
+static void go_on(uint64_t now)
+{
+	uint32_t *turn = &tp_ring.head->window_turn;
+
+	if (!recorder()->begin)
+		stand(now);
+	__atomic_store_n(turn, (*turn & ~1u) + 2, __ATOMIC_RELEASE);
+}
+
 void tp_session_recorder_follow(uint64_t now)
 {
 	if (!tp_session_recorder_is_on())
 		return;
 	if (session->is_window)
 		__atomic_store_n(&recorder()->begin, 0, __ATOMIC_RELEASE);
-	else if (!recorder()->begin)
-		stand(now);
+	else
+		go_on(now);
 	if (session->level_wanted == TP_LEVEL_NONE)
 		session->level_wanted = TP_LEVEL_RECORDER;
 }

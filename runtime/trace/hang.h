@@ -50,6 +50,7 @@ struct tp_hang {
 	char within[256];		/* likewise, of a library that it has called; "": none */
 	char waits[192];		/* "waits in read of pipe:[5]", "runs" */
 	char other[320];		/* where another thread of Python stands in the program; "": none */
+	char gpus[256];			/* "GPU 0 is 100 % busy, GPU 1 idle"; "": there is none, or not known */
 	uint32_t is_idle;		/* a worker that waits for work */
 	uint32_t n_groups;
 	struct tp_hang_group group[TP_HANG_GROUPS];

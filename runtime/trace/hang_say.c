@@ -277,5 +277,7 @@ void tp_hang_say(const struct tp_hang *of, const struct tp_hang *hang, uint32_t 
 	put_place(out, of);
 	if (of->other[0])
 		tp_text_fmt(out, "; another thread stands in %s", of->other);
+	if (of->gpus[0])
+		tp_text_fmt(out, "; %s", of->gpus);
 	tp_text_char(out, '\n');
 }

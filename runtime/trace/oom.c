@@ -64,6 +64,15 @@ static void put_held(struct tp_text *out, const char *name, uint64_t bytes, uint
 	put_bytes(out, limit);
 }
 
+void tp_oom_say_near(const struct tp_oom *oom, struct tp_text *out)
+{
+	tp_text_fmt(out, "nearly out of memory, step %lu", (unsigned long)oom->steps);
+	put_held(out, "memory of the container", oom->group, oom->group_limit);
+	put_held(out, "memory of the process", oom->resident, 0);
+	put_held(out, "tensors on the host", oom->tensors, 0);
+	tp_text_str(out, "; when the container's is full the kernel kills a process");
+}
+
 void tp_oom_say(const struct tp_oom *oom, struct tp_text *out)
 {
 	tp_text_fmt(out, "out of memory on %s%s: %lu bytes requested (",

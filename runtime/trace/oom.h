@@ -37,5 +37,7 @@ bool tp_oom_parse(const char *text, size_t n, struct tp_oom *oom);
 
 /* Two sentences with '\n': what failed and where; what was held. */
 void tp_oom_say(const struct tp_oom *oom, struct tp_text *out);
+/* One, of a container whose memory is nearly used up: by steps, group, resident and tensors. */
+void tp_oom_say_near(const struct tp_oom *oom, struct tp_text *out);
 
 #endif

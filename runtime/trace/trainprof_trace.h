@@ -497,6 +497,7 @@ enum tp_block_type {
 	TP_BLOCK_LEDGER = 18, /* bytes of a step ledger */
 	TP_BLOCK_RING = 19,   /* bytes of a ring that a dead process left */
 	TP_BLOCK_INDEX = 20,  /* struct tp_node_entry[n_items]: where all blocks are */
+	TP_BLOCK_REPORT = 21, /* text of a hang or out-of-memory report */
 };
 
 enum tp_codec {
@@ -558,6 +559,7 @@ enum tp_member_kind {
 	TP_MEMBER_LEDGER = 2,
 	TP_MEMBER_RING = 3,
 	TP_MEMBER_NOTES = 4,	/* no file: what was noted after the last of them */
+	TP_MEMBER_REPORT = 5,	/* of a hang, or of an allocation that failed */
 };
 
 enum {	/* tp_node_member.flags */

@@ -41,6 +41,11 @@ like "the report has stacks" "$(cat skip/rank1.*.hang)" '^    rest \(.*/hangs.py
 fuse rows -q -v health -f csv -o rows skip
 like "rows for programs" "$(cat rows* 2>/dev/null; cat rows.out)" 'rest \(hangs.py'
 
+fuse node -q -f tpn -o skip.tpn skip
+fuse from.node -q -v overview,health -o merged.json skip.tpn
+like "a node file of it has both reports" "$(cat from.node.out)" '^ *rank 1 +stuck '
+like "and says the same" "$(tr -s " \n" " " <from.node.out)" 'to which rank 1 has not come: it stands in rest'
+
 # Workers outlive their rank while they read.
 printf x 1<>worker.there
 kill -KILL "${pid[@]}" 2>/dev/null

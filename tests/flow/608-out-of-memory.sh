@@ -31,7 +31,45 @@ fails device cuda:2 report_device
 like "a device's allocator tells what it holds, and what lies idle" "$(messages_of device)" \
 	'allocated 70\.0 GiB, reserved 75\.0 GiB, reserved and not in use 5\.0 GiB'
 
+# The report is in a node file, stack and all, also in one that is made of one.
+fuse node -q -f tpn -o one.tpn tensor
+fuse node.again -q -f tpn -o two.tpn one.tpn
+for file in one two; do
+	fuse node.$file -q -v overview -o merged.json $file.tpn
+	like "$file.tpn: the merge says what it says of the folder" "$(head -4 node.$file.out)" \
+		'MEMORY +out of memory on the host: [0-9]+ bytes requested'
+done
+fuse node.both -q -v health -o merged.json two.tpn tensor
+is "each report once, given by both" "$(grep -c 'out of memory on' node.both.out)" 1
+
 train tensor TRAINPROF_OVERWRITE=1 TRAINPROF_SCHEDULE=wait=1000 "$PYTHON" "$PROGS/out_of_memory.py" bytes
 is "a report goes with the run that it is of" "$(find tensor -name '*.oom' | wc -l)" 1
+
+# group FOLDER: a control group of 1 GiB there.
+group()
+{
+	mkdir "$1" 2>/dev/null || return 1
+	echo 1G 2>/dev/null >"$1/memory.max" || echo 1G 2>/dev/null >"$1/memory.limit_in_bytes" && return
+	rmdir "$1"
+	return 1
+}
+
+of_group=
+for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+	[ -n "$of_group" ] || ! group "$root/trainprof-test-$$" || of_group=$root/trainprof-test-$$
+done
+if [ -n "$of_group" ]; then
+	# shellcheck disable=SC2016
+	train near TRAINPROF_SCHEDULE=wait=100000 TRAINPROF_RECORDER=steps=4 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' \
+		"$of_group" "$PYTHON" "$PROGS/out_of_memory.py" "$of_group"
+	is "a container that is nearly full: the program goes on" "$status" 0
+	is "said once" "$(messages_of near | wc -l)" 1
+	like "who has how much of it" "$(messages_of near)" \
+		'nearly out of memory, step [0-9]+, memory of the container [0-9.]+ MiB of 1.0 GiB, memory of the process [0-9.]+ MiB, tensors on the host [0-9.]+ MiB; when'
+	is "the steps before it are recorded" "$(find near -name '*.tpt' | wc -l)" 1
+	rmdir "$of_group"
+else
+	skip "a container that is nearly full" "no control group can be made here"
+fi
 
 done_testing

@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """hangs.py CASE THERE: some steps of a training, then what CASE says; most never end.
 
-THERE is a path: of a pipe that nobody writes to, a file that ends a pause, or a checkpoint.
+THERE is a path: of a pipe that nobody writes to, a file that ends a pause, or a checkpoint. Those of which CASE
+is a name in PAUSES, or "healthy" for some of them, pause for five or eight seconds, in which
+something goes on.
 """
 
 import ast
+import ctypes
+import fcntl
+import gc
 import os
+import pickle
+import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import torch
 import torch.distributed as dist
 
 case, there = sys.argv[1:3]
+SHORT = 5   # seconds at one place: less than twice the limit
 model = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -70,6 +80,47 @@ def wait_for_child():
     subprocess.run(["sleep", "3600"])
 
 
+def hold_lock_of_file():
+    first, second = open(there, "w"), open(there, "w")
+    fcntl.flock(first, fcntl.LOCK_EX)
+    fcntl.flock(second, fcntl.LOCK_EX)
+
+
+def fork_with_lock_held():
+    lock = threading.Lock()
+    threading.Thread(target=take, args=(lock, threading.Lock()), daemon=True).start()
+    time.sleep(0.2)
+    child = os.fork()
+    if not child:
+        # Its thread that holds the lock is none of the child's.
+        signal.alarm(300)
+        lock.acquire()
+    os.waitpid(child, 0)
+
+
+def join_missing_rank():
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:" + os.environ["PORT_OF_TWO"], rank=0,
+                            world_size=2)
+
+
+def evaluate_alone():
+    with torch.no_grad():
+        model(torch.ones(16, 4))
+    dist.barrier()
+
+
+class Gpu:
+    """The stand-in for CUDA, where LD_LIBRARY_PATH leads to it."""
+
+    def __init__(self):
+        import fake_gpu
+        self.gpu = fake_gpu.Gpu()
+
+    def wait_for_kernel(self):
+        self.gpu.launch("for_ever")
+        self.gpu.runtime.cudaStreamSynchronize(ctypes.c_void_p())
+
+
 def add_up():
     total = 0
     while True:
@@ -107,18 +158,122 @@ def compile_much():
             compile(ast.unparse(ast.parse(source.read())), "much", "exec")
 
 
+def pull():
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    connection, _ = server.accept()
+    for _ in until(8):
+        connection.send(bytes(1000))
+        client.recv(1000)
+        time.sleep(0.01)
+
+
+def run_child():
+    subprocess.run([sys.executable, "-c", "import time\nend = time.monotonic() + %d\n" % SHORT +
+                    "while time.monotonic() < end: sum(range(1000))"], check=True)
+
+
+def multiply():
+    great = torch.ones(300, 300)
+    with torch.no_grad():
+        for _ in until(8):
+            torch.mm(great, great)
+
+
+def join_thread():
+    thread = threading.Thread(target=multiply)
+    thread.start()
+    thread.join()
+
+
+def build_index():
+    index = {}
+    for at in until(SHORT):
+        index[str(len(index))] = [at] * 10
+        if len(index) > 1 << 18:
+            index.clear()
+
+
+def compress():
+    for _ in until(SHORT):
+        zlib.compress(bytes(1 << 22))
+
+
+def pickle_much():
+    for _ in until(SHORT):
+        pickle.loads(pickle.dumps(list(range(1 << 16))))
+
+
+def copy_file():
+    with open(there, "wb") as checkpoint:
+        checkpoint.write(bytes(1 << 22))
+    for _ in until(8):
+        shutil.copyfile(there, there + ".copy")
+        time.sleep(0.05)
+    os.remove(there + ".copy")
+    os.remove(there)
+
+
+def collect():
+    for _ in until(SHORT):
+        ring = [[None] for _ in range(1 << 14)]
+        for item in ring:
+            item[0] = item
+        gc.collect()
+
+
+def back_off():
+    with torch.no_grad():
+        for _ in until(8):
+            time.sleep(1)
+            model(torch.ones(2, 4))
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, at):
+        time.sleep(2)
+        return torch.ones(4)
+
+
+def load_slowly(num_workers=0):
+    train(torch.utils.data.DataLoader(Slow(), num_workers=num_workers))
+
+
+def load_with_worker():
+    load_slowly(1)
+
+
+PAUSES = {pause.__name__: pause for pause in (
+    evaluate, save, compile_much, pull, run_child, multiply, join_thread, build_index, compress, pickle_much,
+    copy_file, collect, back_off, load_slowly, load_with_worker)}
+
+
 def run():
     steps = [torch.ones(2, 4)] * 10
-    if case in ("skip", "differ", "wait"):
+    gpu = Gpu() if case == "gpu" else None
+    if case in ("skip", "differ", "wait", "evaluation"):
         dist.init_process_group("gloo")
     train(steps)
     if case == "skip":
         average(torch.ones(3)) if dist.get_rank() == 0 else rest()
     elif case == "differ":
         average(torch.ones(3)) if dist.get_rank() == 0 else dist.broadcast(torch.ones(3), 0)
+    elif case == "evaluation":
+        average(torch.ones(3)) if dist.get_rank() == 0 else evaluate_alone()
+    elif case == "gpu":
+        gpu.wait_for_kernel()
+    elif case == "file":
+        hold_lock_of_file()
+    elif case == "fork":
+        fork_with_lock_held()
+    elif case == "init":
+        join_missing_rank()
     elif case == "wait":
         if dist.get_rank() == 0:
-            evaluate()
+            PAUSES[os.environ.get("PAUSE", "evaluate")]()
         dist.barrier()
     elif case == "worker":
         train(torch.utils.data.DataLoader(Shards(), batch_size=4, num_workers=2))
@@ -134,6 +289,8 @@ def run():
         add_up()
     elif case == "pause":
         wait_for(there)
+    elif case in PAUSES:
+        PAUSES[case]()
     elif case == "healthy":
         for pause in evaluate, save, compile_much:
             pause()

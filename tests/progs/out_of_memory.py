@@ -2,13 +2,15 @@
 """out_of_memory.py HOW: some steps, each of which keeps more, then more than there is: of torch (tensor), of
 Python (bytes), or reported as the allocator of a device does (device).
 
-Prints what the program sees of it, and goes on.
+Prints what the program sees of it, and goes on. With HOW a folder of a control group: some steps in it, as
+many as fill 97 % of what it may have.
 """
 
 import ctypes
 import os
 import resource
 import sys
+import time
 
 import torch
 
@@ -49,6 +51,27 @@ def report_device():
     report(3 << 30, 70 << 30, 75 << 30, Device(1, 2))
 
 
+def read_number(folder, *names):
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                return int(file.read())
+    return 0
+
+
+def fill(folder):
+    limit = read_number(folder, "memory.max", "memory.limit_in_bytes")
+    while read_number(folder, "memory.current", "memory.usage_in_bytes") < 0.97 * limit:
+        kept.append(torch.ones(1 << 20))
+        train()
+    time.sleep(3)
+
+
+if os.path.isdir(how):
+    train()
+    fill(how)
+    sys.exit()
 train()
 soft, hard = resource.getrlimit(resource.RLIMIT_AS)
 with open("/proc/self/statm", encoding="ascii") as statm:

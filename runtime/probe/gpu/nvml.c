@@ -105,6 +105,23 @@ bool tp_nvml_own_memory(uint32_t device, uint64_t *used)
 	return false;
 }
 
+uint32_t tp_nvml_ready(void)
+{
+	return tp_nvml_lib_open() ? tp_nvml.n_devices : 0;
+}
+
+bool tp_nvml_busy(uint32_t device, uint32_t *percent)
+{
+	nvmlUtilization_t busy;
+
+	if (device >= tp_nvml.n_devices || !tp_nvml.device[device].is_known ||
+	    !tp_nvml.nvmlDeviceGetUtilizationRates ||
+	    tp_nvml.nvmlDeviceGetUtilizationRates(tp_nvml.device[device].handle, &busy) != NVML_SUCCESS)
+		return false;
+	*percent = busy.gpu;
+	return true;
+}
+
 static void sample_memory(uint32_t device)
 {
 	uint64_t used, total;

@@ -27,6 +27,11 @@ extern const struct tp_probe tp_nvml_probe __attribute__((visibility("hidden")))
 
 /* Used and total bytes of a device now, all processes; false: not known. */
 bool tp_nvml_memory(uint32_t device, uint64_t *used, uint64_t *total);
+/* Part of the time, in percent, in which a kernel ran lately; false: not known. */
+bool tp_nvml_busy(uint32_t device, uint32_t *percent);
+/* Devices that can be asked: opens what it needs where CUDA is initialised. Takes the loader's lock, so
+ * it is for a moment at which the program goes on. */
+uint32_t tp_nvml_ready(void);
 /* Of it, what this process uses, as the driver says. */
 bool tp_nvml_own_memory(uint32_t device, uint64_t *used);
 

@@ -14,6 +14,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/worker.h"
+#include "runtime/probe/gpu/nvml.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/hang/hang_judge.h"
 #include "runtime/probe/hang/hang_proc.h"
@@ -25,13 +26,15 @@ enum {
 	SPANS_LOOKED_AT = 4,		/* outermost ones of a thread */
 	ANSWER_LEAST_MS = 2500,		/* workers, and ranks a little behind, are waited for */
 	ANSWER_MOST_MS = 10000,
+	MOST_GPUS = 16,			/* that are told of */
+	STEPS_OF_A_TRAINING = 2,	/* from then on its devices are known */
 };
 
 static struct {
 	bool is_on;
 	uint32_t turn;			/* of a worker: the last of its rank's that it answered */
 	uint32_t n_reports;		/* hangs that this process has told of */
-	bool has_file, has_asked, has_told, is_refused;
+	bool has_file, has_asked, has_told, is_refused, has_gpus;
 	uint64_t since_real_ns;		/* files of before are of earlier runs */
 	uint64_t write_due, tell_due;	/* mono ns */
 	char path[TP_REPORT_PATH];
@@ -95,6 +98,14 @@ static void look_closer(struct tp_hang_seen *seen)
 	tp_hang_stack_number(tid, &seen->stack, &seen->function);
 }
 
+/* Where steps come, nobody holds the loader's lock for long. */
+static void find_gpus(const struct tp_hang_seen *seen)
+{
+	if (hang.has_gpus || seen->steps < STEPS_OF_A_TRAINING || seen->steps == hang.judge.last.steps)
+		return;
+	hang.has_gpus = tp_nvml_ready() != 0;
+}
+
 static enum tp_hang_verdict look(uint64_t mono_ns)
 {
 	struct tp_hang_seen seen = {
@@ -104,6 +115,7 @@ static enum tp_hang_verdict look(uint64_t mono_ns)
 
 	if (seen.steps)
 		seen.step_ns = duration_ns(tp_ring.steps[(seen.steps - 1) % TP_RING_STEPS].duration);
+	find_gpus(&seen);
 	seen.activity = spans_turn() + tp_torch_flight_turn() + tp_session_tensor_turn();
 	if (tp_hang_wants_closer(&hang.judge))
 		look_closer(&seen);
@@ -132,6 +144,21 @@ static void fill_groups(struct tp_hang *own)
 	}
 }
 
+static void fill_gpus(struct tp_hang *own)
+{
+	struct tp_text text;
+	uint32_t percent;
+
+	tp_text_init(&text, own->gpus, sizeof(own->gpus));
+	for (uint32_t i = 0; hang.has_gpus && i < MOST_GPUS && tp_nvml_busy(i, &percent); i++) {
+		tp_text_fmt(&text, "%sGPU %u is ", i ? ", " : "", i);
+		if (percent)
+			tp_text_fmt(&text, "%u %% busy", percent);
+		else
+			tp_text_str(&text, "idle");
+	}
+}
+
 /* Where it stands now. */
 static void describe(enum tp_hang_state state, struct tp_text *threads)
 {
@@ -151,6 +178,8 @@ static void describe(enum tp_hang_state state, struct tp_text *threads)
 	if (!gethostname(own->host, sizeof(own->host) - 1))
 		host.len = strlen(own->host);
 	fill_groups(own);
+	if (!head->worker)
+		fill_gpus(own);
 	tp_hang_stand(head->worker ? head->pid : step_tid(), own, threads);
 }
 
@@ -349,7 +378,7 @@ static int open_hang(const struct tp_config *config)
 static void forget(void)
 {
 	hang.is_on = false;
-	hang.has_file = hang.has_asked = hang.has_told = hang.is_refused = false;
+	hang.has_file = hang.has_asked = hang.has_told = hang.is_refused = hang.has_gpus = false;
 	hang.n_reports = 0;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/base/own_table.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
+#include "runtime/probe/hang/group.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/hang/pynow.h"
@@ -42,6 +43,7 @@ static struct {
 	struct tp_pystack_name frame[FRAMES];
 	uint32_t n_frames;
 	bool is_begun;			/* the first line was said */
+	bool is_near_told;
 	char text[TEXT];
 } note;
 
@@ -172,16 +174,6 @@ void tp_oom_note_host(uint64_t asked, bool may_walk)
 
 /* ---- the drain thread ---- */
 
-static uint64_t read_number(const char *path)
-{
-	char text[64];
-	ssize_t n = tp_file_read(path, text, sizeof(text) - 1);
-	const char *at = text;
-
-	/* "max" is none. */
-	return n > 0 ? tp_report_number(&at, text + n, 10) : 0;
-}
-
 static int read_process(void *arg)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -195,9 +187,6 @@ static int read_process(void *arg)
 		at += at < text + n;
 		oom->resident = tp_report_number(&at, text + n, 10) * page;
 	}
-	oom->group_limit = read_number("/sys/fs/cgroup/memory.max");
-	if (oom->group_limit)
-		oom->group = read_number("/sys/fs/cgroup/memory.current");
 	return 0;
 }
 
@@ -251,6 +240,7 @@ static void tell(void)
 {
 	struct tp_oom *oom = &note.oom;
 	struct tp_heap_totals heap;
+	struct tp_group group;
 	struct rlimit limit;
 	struct tp_text text;
 	char path[TP_REPORT_PATH];
@@ -260,6 +250,9 @@ static void tell(void)
 	tp_heap_totals(&heap);
 	oom->heap = heap.live > 0 ? (uint64_t)heap.live : 0;
 	tp_own_table_call(read_process, oom);
+	tp_group_read(&group);
+	oom->group = group.used;
+	oom->group_limit = group.limit;
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		oom->virtual_limit = limit.rlim_cur;
 	find_growth(oom);
@@ -282,10 +275,39 @@ static void tell(void)
 	__atomic_store_n(&note.state, FREE, __ATOMIC_RELEASE);
 }
 
+static bool is_ready(void)
+{
+	return note.is_on && __atomic_load_n(&note.state, __ATOMIC_ACQUIRE) == READY;
+}
+
+/* Where the container's memory is full nothing fails: the kernel kills. So it is said before, once. */
+static void look_at_group(void)
+{
+	struct tp_oom oom = {.steps = tp_session_steps()};
+	struct tp_group group;
+	struct tp_text said;
+	char text[512];
+
+	tp_group_read(&group);
+	if (!tp_group_is_near(&group))
+		return;
+	note.is_near_told = true;
+	oom.group = group.used;
+	oom.group_limit = group.limit;
+	tp_session_fire("memory of the container is nearly used up");
+	tp_own_table_call(read_process, &oom);
+	tp_session_tensor_bytes(&oom.tensors, &oom.tensors_peak);
+	tp_text_init(&said, text, sizeof(text));
+	tp_oom_say_near(&oom, &said);
+	tp_warn("%s", text);
+}
+
 static void watch(uint64_t mono_ns)
 {
-	if (note.is_on && __atomic_load_n(&note.state, __ATOMIC_ACQUIRE) == READY)
+	if (is_ready())
 		tell();
+	if (note.is_on && !note.is_near_told && !tp_session_is_follower())
+		look_at_group();
 }
 
 /* ---- the probe ---- */
@@ -307,7 +329,8 @@ static void forget(void)
 /* Who dies of it does so at once. */
 static void close_oom(void)
 {
-	watch(0);
+	if (is_ready())
+		tell();
 	forget();
 }
 
@@ -315,6 +338,7 @@ const struct tp_probe tp_oom_probe = {
 	.name = "oom",
 	.open = open_oom,
 	.watch = watch,
+	.is_urgent = is_ready,
 	.forked = forget,
 	.close = close_oom,
 };

@@ -172,6 +172,7 @@ static void arm_torch(void)
 		if (tp_session_is_armed())
 			tp_torch_types_add();
 	}
+	/* Modules only: stacks are taken wherever operators are. */
 	if (tp_session_is_armed())
 		tp_pyplace_arm(true);
 }
