@@ -32,6 +32,10 @@ void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out)
 
 	if (tp_hangs_say(run, say_line, &hangs))
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "where each process stood: -v health");
-	if (tp_ooms_say(run, OOMS, say_line, &ooms) > OOMS)
+	if (tp_ooms_say(run, OOMS, say_line, &ooms))
+		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "%s", run->n_windows
+			    ? "memory of recorded steps by category and line: -v memory, -f memviz"
+			    : "the steps before it are recorded with TRAINPROF_RECORDER=steps=8");
+	if (run->n_ooms > OOMS)
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "%u more: -v health", run->n_ooms - OOMS);
 }
