@@ -14,6 +14,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/show.h"
+#include "merge/model/coll.h"
 #include "merge/model/label.h"
 #include "merge/model/shapes.h"
 #include "merge/model/title.h"
@@ -216,6 +217,25 @@ static void put_lanes(const struct tp_page_words *words, struct tp_html *html)
 	tp_html_close(html, ']');
 }
 
+/* As tables call it: kernels without their parameters. */
+static void put_name(struct tp_html *html, const struct tp_string *name, char kind, char *readable)
+{
+	const char *bytes = name->bytes ? name->bytes : "", *better = NULL;
+	uint32_t n = (uint32_t)strnlen(bytes, name->n_bytes);
+	char title[TP_COLL_TITLE];
+
+	if (name->kind == TP_STRING_COLL || name->kind == TP_STRING_XFER) {
+		tp_html_text(html, NULL, tp_coll_title(title, name));
+		return;
+	}
+	if (readable)
+		better = tp_demangle(bytes, n, readable, &n);
+	bytes = better ? better : bytes;
+	if (kind == 'k' || kind == 'n')
+		bytes = tp_short_function(bytes, &n);
+	tp_html_bytes(html, NULL, bytes, n);
+}
+
 static void put_names(const struct tp_page_words *words, struct tp_html *html)
 {
 	char *readable = malloc(TP_DEMANGLE_TO);
@@ -224,16 +244,8 @@ static void put_names(const struct tp_page_words *words, struct tp_html *html)
 	tp_html_open(html, "names", '[');
 	for (uint32_t i = 0; i < set->n_used; i++) {
 		const struct set_item *item = &set->item[set->order[i]];
-		const struct tp_string *name = item->of;
-		const char *bytes = name->bytes ? name->bytes : "";
-		uint32_t n = (uint32_t)strnlen(bytes, name->n_bytes);
-		const char *better = readable ? tp_demangle(bytes, n, readable, &n) : NULL;
 
-		bytes = better ? better : bytes;
-		/* As the table of kernels calls them. */
-		if ((item->key & 0xff) == 'k' || (item->key & 0xff) == 'n')
-			bytes = tp_short_function(bytes, &n);
-		tp_html_bytes(html, NULL, bytes, n);
+		put_name(html, item->of, (char)(item->key & 0xff), readable);
 	}
 	tp_html_close(html, ']');
 	free(readable);

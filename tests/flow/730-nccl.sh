@@ -82,6 +82,10 @@ if "$PYTHON" -c 'import perfetto' 2>/dev/null; then
 else
 	skip "... also in Perfetto's form" "no Python module perfetto (make setup)"
 fi
+fuse page -q -f html -o "$TMP/v6.html" "$TMP/v6"
+ok "... and in the page's" "$PYTHON" "$TOP/tests/flow/lib/html_lanes.py" v6.html collectives 'ncclAllReduce' n 1
+fuse trace -q -v trace "$TMP/v6"
+like "... and in the step's tree" "$(cat trace.out)" ' ncclAllReduce'
 
 # ---- windows ----
 

@@ -32,7 +32,7 @@ static void arm(enum tp_heap_depth depth)
 	config.heap = depth;
 	cr_assert_eq(tp_heap_probe.open(&config), 0);
 	tp_heap_probe.arm();
-	tp_own_words.is_armed = 1;
+	tp_own_words.level = TP_LEVEL_WINDOW;
 }
 
 static void expect(uint32_t i, uint32_t kind, uint32_t flags, uint64_t address, uint64_t len)
@@ -76,9 +76,9 @@ Test(heap_event, an_allocation_a_free_a_move)
 Test(heap_event, only_in_a_window_and_only_of_the_program)
 {
 	arm(TP_HEAP_ALL);
-	tp_own_words.is_armed = 0;	/* the session has ended */
+	tp_own_words.level = TP_LEVEL_NONE;	/* the session has ended */
 	tp_heap_record_alloc(BLOCK(1), 1, FRAME);
-	tp_own_words.is_armed = 1;
+	tp_own_words.level = TP_LEVEL_WINDOW;
 	tp_heap_self.is_quiet = true;
 	tp_heap_record_alloc(BLOCK(1), 1, FRAME);
 	tp_heap_record_free(BLOCK(1));

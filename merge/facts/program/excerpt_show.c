@@ -10,6 +10,7 @@
 
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/demangle.h"
+#include "merge/model/coll.h"
 #include "merge/model/label.h"
 #include "merge/model/table.h"
 #include "merge/model/title.h"
@@ -86,6 +87,8 @@ const char *tp_excerpt_name(const struct tp_excerpt_show *show, char text[TP_EXC
 
 	if (row->kind == TP_REC_NNMODULE)
 		return tp_excerpt_module(show, text, row->path);
+	if (row->lane == TP_LANE_COLL)
+		return tp_coll_title(text, row->name);
 	bytes = row->name->bytes ? row->name->bytes : "";
 	n = (uint32_t)strnlen(bytes, row->name->n_bytes);
 	if (!n)
