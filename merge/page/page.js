@@ -39,6 +39,16 @@ function tabsOfPage()
 		.sort((a, b) => a.isEmpty - b.isEmpty);
 }
 
+// As encodeURIComponent made it; what nobody made so stays what it is.
+function decodePart(text)
+{
+	try {
+		return decodeURIComponent(text);
+	} catch (error) {
+		return text;
+	}
+}
+
 class Page {
 	constructor()
 	{
@@ -57,7 +67,7 @@ class Page {
 	// "timeline/0/12": the tab, and what it is told
 	go(hash)
 	{
-		const [name, ...rest] = hash.split('/');
+		const [name, ...rest] = hash.split('/').map(decodePart);
 		const tab = this.show(name);
 
 		if (rest.length && tab.go)
@@ -130,5 +140,5 @@ class Page {
 new Page();
 // The plain tables, which come behind, are for where no script runs.
 document.documentElement.classList.add('scripted');
-document.addEventListener('DOMContentLoaded', () => document.getElementById('plain').remove());
+document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('#plain').forEach((its) => its.remove()));
 document.documentElement.dataset.readyMs = String(Math.round(performance.now()));

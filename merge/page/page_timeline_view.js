@@ -135,5 +135,5 @@ function buildTimeline(panel)
 {
 	const view = panel.timeline = new TimelineView(panel);
 
-	return ([proc, what]) => proc === 'find' ? view.goTo(decodeURIComponent(what)) : view.go(Number(proc), Number(what));
+	return ([proc, what]) => proc === 'find' ? view.goTo(what) : view.go(Number(proc), Number(what));
 }

@@ -265,7 +265,7 @@ function buildRanked(panel, name)
 	}
 	draw(ways[0]);
 	panel.append(body);
-	return ([name]) => tables.length && tables[0].showName(decodeURIComponent(name));
+	return ([name]) => tables.length && tables[0].showName(name);
 }
 
 // ---- the others ----
