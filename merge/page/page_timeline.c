@@ -23,7 +23,8 @@
 
 enum {
 	STEPS_MAX = 2048,	/* of all ranks */
-	SPANS_MAX = 110000,	/* of the slowest and median steps; as many of all others */
+	SPANS_CHOSEN = 110000,	/* of the slowest and median steps */
+	SPANS_OTHERS = 180000,	/* of all others: the whole page stays under 5 MB */
 	SPANS_MOST = 8000,	/* of one step */
 	SPANS_LEAST = 50,
 };
@@ -115,9 +116,9 @@ static uint32_t choose_of_proc(struct timeline *t, uint32_t first, uint32_t most
 	return n;
 }
 
-static uint32_t share_of(uint32_t n)
+static uint32_t share_of(uint32_t spans, uint32_t n)
 {
-	uint32_t most = n ? SPANS_MAX / n : 0;
+	uint32_t most = n ? spans / n : 0;
 
 	return most < SPANS_LEAST ? SPANS_LEAST : most > SPANS_MOST ? SPANS_MOST : most;
 }
@@ -136,7 +137,8 @@ static void choose_all(struct timeline *t)
 		n_chosen += *t->step[i].why != 0;
 	for (uint32_t i = 0; i < t->n_steps; i++)
 		t->step[i].spans.most =
-			share_of(*t->step[i].why ? n_chosen : t->n_steps - n_chosen);
+			*t->step[i].why ? share_of(SPANS_CHOSEN, n_chosen)
+					: share_of(SPANS_OTHERS, t->n_steps - n_chosen);
 }
 
 /* ---- spans ---- */
