@@ -29,7 +29,7 @@ cat >"$roots/one/root/query.py" <<'END'
 import csv, io, duckdb, subprocess, trainprof
 run = trainprof.open("trainprof-run")
 spans = run["spans"]
-print("steps", *duckdb.sql("SELECT count(DISTINCT step) FROM spans WHERE step > 0").fetchone())
+print("steps", *duckdb.sql("SELECT count(DISTINCT step) FROM spans WHERE step > 0").fetchall()[0])
 rows = csv.DictReader(io.StringIO(subprocess.run(["trainprof-merge", "-f", "csv", "-v", "operator", "--top", "0",
     "trainprof-run"], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout))
 views = sorted((row["operator"], int(row["calls"])) for row in rows)
@@ -44,7 +44,7 @@ example()
 	local name=$1 dir=$2 python=$3
 	in_root() { "$root" run "$dir" sh -c "cd /root; export PYTHONPATH=/site OMP_NUM_THREADS=1 PATH=/venv/bin:\$PATH; $1"; }
 	unlike "$name: there is no compiler" "$(in_root 'command -v cc gcc clang c99 make')" .
-	in_root "$python train.py" >"$TMP/$name.bare" 2>&1
+	in_root "$python train.py" >"$TMP/$name.bare" 2>/dev/null
 	is "$name: doctor finds what it needs" "$(in_root "trainprof doctor --python $python" >"$TMP/$name.doctor" 2>&1
 		echo $?; tail -n 1 "$TMP/$name.doctor")" "0
 recording works here"
