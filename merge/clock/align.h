@@ -84,4 +84,28 @@ static inline int64_t tp_align_ns(const struct tp_align_map *map, uint32_t *hint
 	return k->ns - (int64_t)(ns < TP_ALIGN_FAR ? ns : TP_ALIGN_FAR);
 }
 
+/* A piece of a map by itself: of ticks less than n behind `from`, ns + ((ticks - from) * rate >> 32) is what
+ * tp_align_ns() gives and `added` ns more. n 0: of none. */
+struct tp_align_piece {
+	uint64_t from, n, rate;
+	int64_t ns;
+};
+
+static inline struct tp_align_piece tp_align_piece(const struct tp_align_map *map, uint32_t knot,
+						   int64_t added)
+{
+	const struct tp_align_knot *k = &map->knot[knot];
+	struct tp_align_piece piece = {.from = k->ticks, .rate = k->rate};
+	unsigned __int128 most = UINT64_MAX;
+
+	if (knot + 1 < map->n_knots)
+		most = k[1].ticks - k->ticks;
+	if (k->rate && most > ((unsigned __int128)TP_ALIGN_FAR << 32) / k->rate)
+		most = ((unsigned __int128)TP_ALIGN_FAR << 32) / k->rate;
+	if (!__builtin_add_overflow(k->ns, added, &piece.ns) && piece.ns < (int64_t)TP_ALIGN_FAR &&
+	    piece.ns > -(int64_t)TP_ALIGN_FAR)
+		piece.n = (uint64_t)most;
+	return piece;
+}
+
 #endif

@@ -112,6 +112,20 @@ static uint64_t *sort_keys(uint64_t *key, uint64_t *scratch, uint32_t n, uint64_
 	return from;
 }
 
+/* As tp_run_ns(), most times by the piece of the map that the last one lay in. */
+static inline int64_t place_time(const struct tp_proc_in *proc, struct tp_align_piece *piece, uint32_t *hint,
+				 uint64_t ticks)
+{
+	uint64_t behind = ticks - piece->from;
+	int64_t ns;
+
+	if (__builtin_expect(behind < piece->n, 1))
+		return piece->ns + (int64_t)((unsigned __int128)behind * piece->rate >> 32);
+	ns = tp_run_ns(proc, hint, ticks);
+	*piece = tp_align_piece(&proc->map, *hint, proc->to_run_ns);
+	return ns;
+}
+
 /* Ticks -> ns, slots -> threads. False: times that cannot be. */
 static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *ref, int64_t *least,
 			 int64_t *most)
@@ -120,6 +134,7 @@ static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *
 	const struct tp_slots *slots = &source->slots[ref->slots];
 	const struct tp_proc_in *proc = source->proc;
 	uint32_t hint = 0, n_threads = proc->pub.n_threads;
+	struct tp_align_piece piece = {.n = 0};
 
 	*least = INT64_MAX;
 	*most = INT64_MIN;
@@ -131,9 +146,10 @@ static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *
 
 		if (rec->time >> 62)
 			return false;
-		begin = tp_run_ns(proc, &hint, rec->time);
+		begin = place_time(proc, &piece, &hint, rec->time);
 		if (tp_kind_is_span[rec->kind]) {
-			int64_t end = tp_run_ns(proc, &hint, rec->time + tp_rec_len(rec));
+			int64_t end = place_time(proc, &piece, &hint,
+						 rec->time + tp_rec_len(rec));
 
 			tp_rec_set_len(rec, (uint64_t)(end - begin));
 		}

@@ -178,3 +178,42 @@ Test(align, a_bent_map_gives_the_times_of_the_clock_behind)
 	}
 	tp_align_free(&map);
 }
+
+/* Random maps of few pieces, and ticks around their ends; rates of 0 and as large as they get. */
+Test(align, a_piece_gives_what_the_map_gives_or_says_that_it_does_not)
+{
+	uint64_t random = 18, n_within = 0, n_without = 0;
+
+	for (uint32_t turn = 0; turn < 20000; turn++) {
+		struct tp_align_knot knot[3] = {{.ticks = 1000}};
+		struct tp_align_map map = {.knot = knot, .n_knots = 3};
+
+		for (uint32_t i = 0; i < 3; i++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			knot[i].rate = random >> (random >> 58);
+			knot[i].ns = (int64_t)(random >> 3) * (random & 1 ? 1 : -1);
+			if (i)
+				knot[i].ticks = knot[i - 1].ticks + 1 + (random >> 33);
+		}
+		for (uint32_t i = 0; i < 3; i++) {
+			int64_t added = (int64_t)(random >> 4) * (random & 2 ? 1 : -1);
+			struct tp_align_piece piece = tp_align_piece(&map, i, added);
+			const uint64_t behind[] = {0, 1, piece.n / 2, piece.n - 1};
+
+			n_without += !piece.n;
+			for (uint32_t k = 0; piece.n && k < 4 && behind[k] < piece.n; k++) {
+				uint32_t hint = 0;
+				uint64_t ticks = piece.from + behind[k];
+
+				if (ticks < piece.from)
+					break;
+				n_within++;
+				cr_assert_eq(piece.ns + (int64_t)((unsigned __int128)behind[k] *
+								  piece.rate >> 32),
+					     tp_align_ns(&map, &hint, ticks) + added);
+			}
+		}
+	}
+	cr_assert_gt(n_within, 10000);
+	cr_assert_gt(n_without, 1000);
+}
