@@ -31,7 +31,7 @@ struct feed {
 
 static void put_some(struct feed *feed)
 {
-	feed->of.raw->some(feed->state, &feed->rows, feed->some, feed->n_some);
+	feed->of.raw->some(feed->state, &feed->rows, feed->some, feed->n_some, false);
 	feed->n_some = 0;
 }
 
@@ -91,7 +91,7 @@ static bool read_some(struct feed *feed)
 		uint32_t n = tp_blocks_some(feed->blocks, feed->some, SOME_EVENTS);
 
 		if (n)
-			feed->of.raw->some(feed->state, &feed->rows, feed->some, n);
+			feed->of.raw->some(feed->state, &feed->rows, feed->some, n, true);
 		return n != 0;
 	}
 	return feed->fuse && tp_fuse_some(feed->fuse);

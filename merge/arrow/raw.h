@@ -17,9 +17,11 @@ struct tp_raw {
 	/* Of the run. */
 	void (*show)(struct tp_run *run, struct tp_raw_rows *rows);
 	bool needs_events;	/* `show` comes when all of them were read */
-	/* Of events in any order, some at a time, by column. begin: what `some` needs, to be freed. */
+	/* Of events in any order, some at a time, by column. begin: what `some` needs, to be freed.
+	 * is_of_one: they are of one process and window. */
 	void *(*begin_some)(struct tp_run *run, struct tp_raw_rows *rows);
-	void (*some)(void *state, struct tp_raw_rows *rows, const struct tp_event *event, uint32_t n);
+	void (*some)(void *state, struct tp_raw_rows *rows, const struct tp_event *event, uint32_t n,
+		     bool is_of_one);
 };
 
 struct tp_raw_to {

@@ -42,6 +42,7 @@ struct some {
 	const struct state *state;
 	const struct tp_event *event;
 	uint32_t n, n_on_device;
+	bool is_of_one;		/* they are of one process and window */
 	uint64_t on_device[SOME_MOST / 64], mask[SOME_MOST / 64];
 };
 
@@ -59,18 +60,6 @@ static int64_t *more_masked(struct some *some, struct tp_cells *cells, const uin
 	return to;
 }
 
-static void make_mask(struct some *some, bool (*is_there)(const struct tp_event *event))
-{
-	for (uint32_t i = 0; i < some->n; i += 64) {
-		uint32_t n = some->n - i < 64 ? some->n - i : 64;
-		uint64_t word = 0;
-
-		for (uint32_t k = 0; k < n; k++)
-			word |= (uint64_t)is_there(&some->event[i + k]) << k;
-		some->mask[i / 64] = word;
-	}
-}
-
 #define PUT_INTEGERS(name, value)                                                                  \
 	static void name(struct some *some, struct tp_cells *cells)                                \
 	{                                                                                          \
@@ -82,13 +71,33 @@ static void make_mask(struct some *some, bool (*is_there)(const struct tp_event 
 			to[i] = (int64_t)(value);                                                  \
 	}
 
-PUT_INTEGERS(put_process, event[i].proc->at)
-PUT_INTEGERS(put_all_ranks, event[i].proc->rank)
-PUT_INTEGERS(put_pid, event[i].proc->pid)
-PUT_INTEGERS(put_window, event[i].window)
+PUT_INTEGERS(put_processes, event[i].proc->at)
+PUT_INTEGERS(put_pids, event[i].proc->pid)
+PUT_INTEGERS(put_windows, event[i].window)
 PUT_INTEGERS(put_begin, event[i].begin_ns)
 PUT_INTEGERS(put_dur, event[i].end_ns - event[i].begin_ns)
 PUT_INTEGERS(put_arg, event[i].arg)
+
+/* What is the same of events of one process and window. */
+#define PUT_COMMON(name, value, put_each)                                                          \
+	static void name(struct some *some, struct tp_cells *cells)                                \
+	{                                                                                          \
+		const int64_t common = (int64_t)(some->event[0].value);                            \
+		const uint32_t n = some->n;                                                        \
+		int64_t *to;                                                                       \
+                                                                                                   \
+		if (!some->is_of_one) {                                                            \
+			put_each(some, cells);                                                     \
+			return;                                                                    \
+		}                                                                                  \
+		to = tp_cells_more(cells, n);                                                      \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			to[i] = common;                                                            \
+	}
+
+PUT_COMMON(put_process, proc->at, put_processes)
+PUT_COMMON(put_pid, proc->pid, put_pids)
+PUT_COMMON(put_window, window, put_windows)
 
 static inline bool has_rank(const struct tp_event *event)
 {
@@ -105,30 +114,56 @@ static inline bool has_bytes(const struct tp_event *event)
 	return event->begin_ns == event->end_ns;
 }
 
+/* Values and their mask together. */
 #define PUT_MASKED(name, is_there, value)                                                          \
 	static void name(struct some *some, struct tp_cells *cells)                                \
 	{                                                                                          \
 		const struct tp_event *event = some->event;                                        \
 		const uint32_t n = some->n;                                                        \
-		int64_t *to;                                                                       \
+		int64_t *to = cells->integer + cells->n;                                           \
                                                                                                    \
-		make_mask(some, is_there);                                                         \
-		to = more_masked(some, cells, some->mask);                                         \
-		for (uint32_t i = 0; i < n; i++)                                                   \
-			to[i] = is_there(&event[i]) ? (int64_t)(value) : 0;                        \
+		for (uint32_t from = 0; from < n; from += 64) {                                    \
+			uint32_t end = n - from < 64 ? n : from + 64;                              \
+			uint64_t word = 0;                                                         \
+                                                                                                   \
+			for (uint32_t i = from; i < end; i++) {                                    \
+				bool is = is_there(&event[i]);                                     \
+                                                                                                   \
+				word |= (uint64_t)is << (i - from);                                \
+				to[i] = is ? (int64_t)(value) : 0;                                 \
+			}                                                                          \
+			some->mask[from / 64] = word;                                              \
+		}                                                                                  \
+		more_masked(some, cells, some->mask);                                              \
 	}
 
 PUT_MASKED(put_some_ranks, has_rank, event[i].proc->rank)
-PUT_MASKED(put_tid, has_thread, event[i].thread->tid)
+PUT_MASKED(put_some_tids, has_thread, event[i].thread->tid)
 PUT_MASKED(put_bytes, has_bytes, event[i].len)
 
-/* Events of one block, mostly: of one process. */
+PUT_COMMON(put_common_rank, proc->rank, put_some_ranks)
+
 static void put_rank(struct some *some, struct tp_cells *cells)
 {
-	if (some->event[0].proc == some->event[some->n - 1].proc && has_rank(some->event))
-		put_all_ranks(some, cells);
+	(has_rank(some->event) ? put_common_rank : put_some_ranks)(some, cells);
+}
+
+/* Those of the host have a thread, nearly always. */
+static void put_tid(struct some *some, struct tp_cells *cells)
+{
+	const struct tp_event *event = some->event;
+	const uint32_t n = some->n;
+	int64_t *to = cells->integer + cells->n;
+	uint32_t n_without = some->n_on_device;
+
+	for (uint32_t i = 0; i < n; i++) {
+		to[i] = event[i].thread->tid;
+		n_without += !to[i];
+	}
+	if (n_without)
+		put_some_tids(some, cells);
 	else
-		put_some_ranks(some, cells);
+		tp_cells_more(cells, n);
 }
 
 #define PUT_QUEUE(name, value)                                                                     \
@@ -196,15 +231,25 @@ static void *begin_events(struct tp_run *run, struct tp_raw_rows *rows)
 	return state;
 }
 
-static void put_events(void *state, struct tp_raw_rows *rows, const struct tp_event *event, uint32_t n)
+static void find_on_device(struct some *some)
+{
+	const struct tp_event *event = some->event;
+
+	if (some->is_of_one && !event[0].proc->n_queues)
+		return;
+	for (uint32_t i = 0; i < some->n; i++) {
+		some->on_device[i / 64] |= (uint64_t)(event[i].queue != NULL) << i % 64;
+		some->n_on_device += event[i].queue != NULL;
+	}
+}
+
+static void put_events(void *state, struct tp_raw_rows *rows, const struct tp_event *event, uint32_t n,
+		       bool is_of_one)
 {
 	struct tp_batch *batch = tp_raw_rows_batch(rows, n);
-	struct some some = {.state = state, .event = event, .n = n};
+	struct some some = {.state = state, .event = event, .n = n, .is_of_one = is_of_one};
 
-	for (uint32_t i = 0; i < n; i++) {
-		some.on_device[i / 64] |= (uint64_t)(event[i].queue != NULL) << i % 64;
-		some.n_on_device += event[i].queue != NULL;
-	}
+	find_on_device(&some);
 	for (uint32_t i = 0; i < rows->shape.n_picked; i++) {
 		uint32_t c = rows->shape.picked[i];
 
