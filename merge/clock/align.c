@@ -54,7 +54,7 @@ static uint32_t drop_impossible(struct tp_align_map *map, struct tp_clock_anchor
 		if (anchor[i].mono_ns > TP_ALIGN_FAR ||
 		    (last && (anchor[i].ticks <= last->ticks ||
 			      anchor[i].mono_ns < last->mono_ns))) {
-			map->n_impossible++;
+			map->n_violations++;
 			continue;
 		}
 		anchor[kept++] = anchor[i];

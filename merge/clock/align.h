@@ -28,7 +28,7 @@ struct tp_align_map {
 	struct tp_align_knot *knot;	/* ascending in both ticks and ns */
 	uint32_t n_knots;
 	int64_t error_ns;		/* half the widest bracket, plus how far anchors lie off the line */
-	uint32_t n_impossible;		/* anchors whose clocks went backwards: not used */
+	uint32_t n_violations;		/* anchors whose clocks went backwards: not used */
 };
 
 /*

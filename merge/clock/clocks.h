@@ -65,8 +65,8 @@ int64_t tp_clocks_error(const struct tp_clocks_host *host, int64_t first_ns, int
 /* Orders that were given, and of those the ones that fit no line. */
 uint64_t tp_clocks_n_orders(const struct tp_clocks *clocks);
 uint64_t tp_clocks_n_dropped(const struct tp_clocks *clocks);
-/* Orders that are impossible when `time` says when they were, of those that are kept. */
+/* Causality violations when `time` says when events were, of the orders that are kept. */
 typedef int64_t (*tp_clocks_time_fn)(void *ctx, uint32_t host, int64_t own_ns);
-uint64_t tp_clocks_impossible(const struct tp_clocks *clocks, tp_clocks_time_fn time, void *ctx);
+uint64_t tp_clocks_violations(const struct tp_clocks *clocks, tp_clocks_time_fn time, void *ctx);
 
 #endif

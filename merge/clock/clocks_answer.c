@@ -145,7 +145,7 @@ uint64_t tp_clocks_n_dropped(const struct tp_clocks *clocks)
 	return clocks->n_dropped + clocks->n_absurd;
 }
 
-uint64_t tp_clocks_impossible(const struct tp_clocks *clocks, tp_clocks_time_fn time, void *ctx)
+uint64_t tp_clocks_violations(const struct tp_clocks *clocks, tp_clocks_time_fn time, void *ctx)
 {
 	uint64_t n = 0;
 

@@ -109,7 +109,7 @@ static void align_procs(struct tp_run_in *run)
 			tp_run_issue(&run->pub, &proc->pub, true,
 				     "no two clock readings in its files: lengths of its events are "
 				     "a guess");
-		run->pub.impossible_before += proc->map.n_impossible;
+		run->pub.violations_before += proc->map.n_violations;
 	}
 }
 
@@ -321,8 +321,8 @@ static int compare_hosts(struct tp_run_in *run)
 	}
 	if (err)
 		return err;
-	run->pub.impossible_before += tp_clocks_impossible(run->clocks, by_real, run);
-	run->pub.impossible_after += tp_clocks_impossible(run->clocks, by_events, run);
+	run->pub.violations_before += tp_clocks_violations(run->clocks, by_real, run);
+	run->pub.violations_after += tp_clocks_violations(run->clocks, by_events, run);
 	describe(run, &found, n_bounded, n_loose);
 	return 0;
 }

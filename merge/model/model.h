@@ -201,7 +201,7 @@ struct tp_run {
 	uint64_t zero_real_ns;		/* CLOCK_REALTIME of time 0 */
 	uint32_t n_hosts;		/* boots: each has a clock of its own */
 	char clocks[96];		/* of several hosts: how their clocks were compared; "" if not */
-	uint64_t impossible_before, impossible_after; /* orders, see place_hosts.c */
+	uint64_t violations_before, violations_after; /* of causality, see place_hosts.c */
 	uint64_t n_events;		/* handed out so far */
 };
 

@@ -135,10 +135,10 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (n_ranks > 1 && tp_comm_unmatched(state->comm))
 		tp_out_line(out, "yellow", "calls without a partner on another rank: %s",
 			    tp_show_count(a, tp_comm_unmatched(state->comm)));
-	if (tp_comm_impossible(state->comm))
+	if (tp_comm_violations(state->comm))
 		tp_out_line(out, "yellow", "%s collectives ended on one rank before another began: "
 			    "clocks, or groups that are not known",
-			    tp_show_count(a, tp_comm_impossible(state->comm)));
+			    tp_show_count(a, tp_comm_violations(state->comm)));
 	if (n_ranks > 1)
 		print_missing(state, run, out);
 	shown = (struct tp_comm_shown){

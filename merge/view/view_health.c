@@ -288,7 +288,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 	n_bad += missing.n_missing;
 	n_bad += print_ledgers(state, health);
 	n_bad += tp_view_health_hangs(health);
-	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->impossible_after, n_lost);
+	print_verdict(health, !run->n_issues && !n_bad && !n_dead && !run->violations_after, n_lost);
 	n_removed = tp_totals_add(run, "keep.removed", true);
 	if (n_removed)
 		tp_health_say(health, "", "keep", "%s traces of windows had been removed by TRAINPROF_KEEP when "

@@ -37,11 +37,11 @@ static void print_clocks(struct tp_health *health)
 	if (run->clocks[0])
 		tp_health_item(health, "", "clocks", is_bounded ? "%s, +-%s" : "%s", run->clocks,
 			    tp_show_ns(a, worst));
-	if (run->impossible_before || run->impossible_after)
-		tp_health_item(health, run->impossible_after ? "yellow" : "", "order",
+	if (run->violations_before || run->violations_after)
+		tp_health_item(health, run->violations_after ? "yellow" : "", "order",
 			    "%s causality violations before alignment, %s after",
-			    tp_show_count(a, run->impossible_before),
-			    tp_show_count(b, run->impossible_after));
+			    tp_show_count(a, run->violations_before),
+			    tp_show_count(b, run->violations_after));
 }
 
 /* What CUPTI told, in the windows and outside them. */

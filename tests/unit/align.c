@@ -106,7 +106,7 @@ Test(align, anchors_that_go_backwards_are_counted_and_not_used)
 	uint32_t hint = 0;
 
 	cr_assert_eq(tp_align_fit(&map, anchor, 4, true), 0);
-	cr_assert_eq(map.n_impossible, 1);
+	cr_assert_eq(map.n_violations, 1);
 	cr_assert_eq(tp_align_ns(&map, &hint, 2000000000), 1000001000);
 	tp_align_free(&map);
 }

@@ -183,7 +183,7 @@ Test(comm, a_rank_waits_from_its_call_to_the_last_rank_s_then_bytes_move)
 	cr_expect_eq(rank[2].late_ns, 5 * MS);	/* behind rank 1 */
 	cr_expect_eq(rank[2].step_late[0], 5 * MS);
 	cr_expect_eq(rank[0].n_last + rank[1].n_last, 0);
-	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
+	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_violations(comm), 0);
 	tear_down();
 }
 
@@ -387,7 +387,7 @@ Test(comm, groups_of_a_mesh_are_told_apart)
 	cr_expect_eq(row->n_matched, 1);
 	cr_expect_eq(row->n_ranks, 4);
 	cr_expect_eq(tp_comm_n_groups(comm), 5);
-	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_impossible(comm), 0);
+	cr_expect_eq(tp_comm_unmatched(comm) + tp_comm_violations(comm), 0);
 	tear_down();
 }
 

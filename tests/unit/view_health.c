@@ -94,8 +94,8 @@ Test(view_health, shows_every_kind_of_trouble)
 				0, 3000, 0};
 			break;
 		case 6:
-			fake.run.impossible_before = 7;
-			fake.run.impossible_after = 3;
+			fake.run.violations_before = 7;
+			fake.run.violations_after = 3;
 			break;
 		default:
 			fake.run.window[0].totals = "names_lost=5\n";

@@ -288,9 +288,9 @@ uint64_t tp_comm_unmatched(const struct tp_comm *comm)
 	return comm->n_alone;
 }
 
-uint64_t tp_comm_impossible(const struct tp_comm *comm)
+uint64_t tp_comm_violations(const struct tp_comm *comm)
 {
-	return comm->n_impossible;
+	return comm->n_violations;
 }
 
 bool tp_comm_is_incomplete(const struct tp_comm *comm)

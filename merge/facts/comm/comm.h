@@ -110,7 +110,7 @@ uint32_t tp_comm_n_groups(const struct tp_comm *comm);
 /* Calls that were matched on no other rank. */
 uint64_t tp_comm_unmatched(const struct tp_comm *comm);
 /* Matched ones that ended on one rank before another began: not one collective, or clocks. */
-uint64_t tp_comm_impossible(const struct tp_comm *comm);
+uint64_t tp_comm_violations(const struct tp_comm *comm);
 bool tp_comm_is_incomplete(const struct tp_comm *comm);	/* out of memory */
 
 /* ---- comm_judge.c ---- */

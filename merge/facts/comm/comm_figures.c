@@ -147,7 +147,7 @@ static void account_matched(struct tp_comm *comm, struct tp_comm_row *row, struc
 	met->last = span.last;
 	met->last_ns = span.last_ns;
 	met->end_ns = span.end_ns;
-	comm->n_impossible += tp_comm_is_synchronising(row->kind) && span.first_end_ns < span.last_ns;
+	comm->n_violations += tp_comm_is_synchronising(row->kind) && span.first_end_ns < span.last_ns;
 	if (!is_message)
 		met->behind_ns = note_last(comm, &call[span.last], span.before_ns);
 	account_waits(comm, row, met, is_message);

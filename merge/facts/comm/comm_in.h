@@ -92,7 +92,7 @@ struct tp_comm {
 	struct tp_comm_asked *asked;	/* a ring, by number */
 	uint32_t n_asked;
 	bool has_other_steps;		/* ranks do not step together: steps say nothing */
-	uint64_t n_impossible, n_alone;
+	uint64_t n_violations, n_alone;
 	bool is_incomplete;
 	struct tp_comm_reader {
 		tp_comm_met_fn met;

@@ -46,7 +46,7 @@ job()
 	fuse "$name-comm" -q -v comm --top 0 "$TMP/$name"
 	fuse "$name-rows" -q -f jsonl -v comm --top 0 "$TMP/$name"
 	is "$name: merge" "$status" 0
-	unlike "$name: no impossible order, nobody missing" "$(cat "$TMP/$name-comm.out")" \
+	unlike "$name: no causality violation, nobody missing" "$(cat "$TMP/$name-comm.out")" \
 		'before another|no trace|died'
 	[ "${BOOKS:-}" = none ] || ok "$name: what was booked, matched one to one" "$PYTHON" \
 		"$TOP/tests/flow/lib/comm_books.py" "$TMP/$name-rows.out" "$TMP/$name-books" 3 6
