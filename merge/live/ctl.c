@@ -22,7 +22,11 @@
 #include "runtime/base/file.h"
 #include "runtime/trace/control.h"
 
-enum { LOOK_NS = 50000000, ALIVE_NS = 1000000000 };
+enum {
+	LOOK_NS = 50000000,
+	ALIVE_NS = 1000000000,
+	ANSWER_NS = 2000000000,	/* who took a request answers at once */
+};
 
 struct asking {
 	const char *folder;
@@ -109,6 +113,24 @@ static bool is_job_gone(struct asking *asking)
 	return !tp_follow_look(&asking->follow) && tp_follow_is_over(&asking->follow);
 }
 
+/* Nothing was answered until that time: is that said, and the end? Not while somebody took it just now. */
+static bool is_given_up(const struct asking *asking, uint64_t end_ns, uint32_t wait_s)
+{
+	uint64_t now_ns = tp_clock_mono_ns();
+
+	if (now_ns <= end_ns || asking->n_read)
+		return false;
+	if (take_back(asking))
+		tp_say("no process of a job took the request in '%s' within %u s: does it run, with "
+		       "TRAINPROF_TRIGGER other than none, and into this folder?", asking->folder, wait_s);
+	else if (now_ns > end_ns + ANSWER_NS)
+		tp_say("the process that took the request in '%s' answers nothing: it has died, or was none "
+		       "of a job", asking->folder);
+	else
+		return false;
+	return true;
+}
+
 static enum tp_ctl_end await_answers(struct asking *asking, uint32_t wait_s)
 {
 	uint64_t end_ns = tp_clock_mono_ns() + wait_s * 1000000000ull;
@@ -120,12 +142,8 @@ static enum tp_ctl_end await_answers(struct asking *asking, uint32_t wait_s)
 			unlinkat(asking->dir, asking->name, 0);
 			return answer == TP_ANSWER_DONE ? TP_CTL_DONE : TP_CTL_REFUSED;
 		}
-		if (tp_clock_mono_ns() > end_ns && !asking->n_read && take_back(asking)) {
-			tp_say("no process of a job took the request in '%s' within %u s: does it run, with "
-			       "TRAINPROF_TRIGGER other than none, and into this folder?",
-			       asking->folder, wait_s);
+		if (is_given_up(asking, end_ns, wait_s))
 			return TP_CTL_REFUSED;
-		}
 		if (asking->n_read && tp_clock_mono_ns() > asking->next_ns && is_job_gone(asking) &&
 		    print_answers(asking) == TP_ANSWER_NONE) {
 			tp_say("the job in '%s' has ended without a last answer", asking->folder);

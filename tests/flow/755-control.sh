@@ -145,6 +145,14 @@ is "where no job runs nobody answers" "$status" 1
 like "and that is said" "$(cat nobody.err)" "no process of a job took the request in 'empty' within 15 s"
 is "the request is taken back" "$(ls empty)" ""
 
+# Who takes it dies before it answers.
+mkdir mute
+until rm mute/control 2>/dev/null; do sleep 0.1; done &
+fuse mute --ctl mute status
+is "a request that is taken and not answered comes to an end, too" "$status" 1
+like "and that is said" "$(cat mute.err)" "took the request in 'mute' answers nothing"
+wait $!
+
 start always always
 fuse never --ctl always window=2
 like "SCHEDULE=always needs no window" "$(cat never.err)" 'refused: every step is recorded anyway'
