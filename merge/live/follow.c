@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/input/infile.h"
 #include "merge/input/jobs.h"
 #include "merge/kit/grow.h"
 #include "runtime/base/begins.h"
@@ -100,8 +101,10 @@ static uint32_t find_rank(const struct tp_follow *follow, uint64_t run_id)
 static void add_ring(struct tp_follow *follow, struct tp_follow_entry *entry)
 {
 	struct tp_ring_head head;
+	struct stat st;
 	uint32_t at;
-	int fd = tp_file_open_at(follow->dir, entry->name, O_RDONLY, 0);
+	/* A link to where there was room, but no other user's. */
+	int fd = tp_infile_find(follow->dir, entry->name, &st);
 	bool is_ring = fd >= 0 && !tp_file_read_at(fd, 0, &head, sizeof(head)) &&
 		       head.magic == TP_RING_MAGIC;
 

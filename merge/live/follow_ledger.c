@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/input/infile.h"
 #include "merge/live/follow.h"
 #include "runtime/base/file.h"
 #include "runtime/base/hold.h"
@@ -132,7 +133,8 @@ void tp_follow_read_ledger(struct tp_follow *follow, struct tp_follow_rank *rank
 void tp_follow_read_ring(const struct tp_follow *follow, struct tp_follow_rank *rank)
 {
 	struct tp_ring_head head;
-	int fd = tp_file_open_at(follow->dir, rank->ring, O_RDONLY, 0);
+	struct stat st;
+	int fd = tp_infile_find(follow->dir, rank->ring, &st);
 
 	rank->has_ring = fd >= 0 && !tp_file_read_at(fd, 0, &head, sizeof(head)) &&
 			 head.magic == TP_RING_MAGIC && head.version == TP_RING_VERSION &&

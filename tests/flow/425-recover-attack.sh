@@ -117,4 +117,6 @@ fuse linked --recover --quiet -o /dev/null linked
 ok "another's ring is not removed" test -e ring
 is "nor opened" "$(find ring -newerat 2002-01-01)" ""
 like "and it is said" "$(cat linked.out linked.err)" "link to a file of another user"
+fuse live --live linked
+is "--live opens it neither" "$status $(find ring -newerat 2002-01-01)" "0 "
 done_testing
