@@ -49,7 +49,7 @@ static const char defaults[] =
 	"TRIGGER=control,steps=4,ahead=0\n"
 	"HANG=5m\nRECORDER=off\n"
 	"STEP=auto\n"
-	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks\n"
+	"RECORD=ops,tensors,cuda,devmem,host,marks,comm,pystacks,samples\n"
 	"STACKS=none\n"
 	"HEAP=all\n"
 	"HEAP_SAMPLE=512K\n"
@@ -82,7 +82,8 @@ Test(config, has_the_documented_defaults)
 	cr_expect_eq(config.step.source, TP_STEP_NONE);
 	cr_expect_eq(config.record, TP_RECORD_OPS | TP_RECORD_TENSORS | TP_RECORD_CUDA |
 					    TP_RECORD_DEVMEM | TP_RECORD_HOST |
-					    TP_RECORD_MARKS | TP_RECORD_COMM | TP_RECORD_PYSTACKS);
+					    TP_RECORD_MARKS | TP_RECORD_COMM |
+					    TP_RECORD_PYSTACKS | TP_RECORD_SAMPLES);
 	cr_expect_eq(config.log, TP_LOG_WARN);
 }
 
@@ -249,7 +250,7 @@ static const struct {
 	{"TRAINPROF_STEP", "clock:fast", NULL},
 	{"TRAINPROF_RECORD", "ops,gpu", "TRAINPROF_RECORD: bad value 'ops,gpu' at 'gpu'; "
 	 "accepted: words of ops, shapes, tensors, cuda, devmem, heap, host, marks, comm, "
-	 "categories, pystacks, modules, frameworks, samples with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks'\n"},
+	 "categories, pystacks, modules, frameworks, samples with commas, or none; using 'ops,tensors,cuda,devmem,host,marks,comm,pystacks,samples'\n"},
 	{"TRAINPROF_RECORD", "ops,,host", NULL},
 	{"TRAINPROF_RECORD", "none,ops", NULL},
 	{"TRAINPROF_STACKS", "python", NULL},
