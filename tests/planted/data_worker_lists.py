@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers hand over nested lists of numbers of Python's, which the training process unpickles."""
+# expect: cause=data-loading,host-code where=handing|data_worker_lists.py|collate|tensor
+import torch
+from torch.utils.data import DataLoader, Dataset
+from parts import PLANTED, STEPS, learn, parts
+
+
+class Measured(Dataset):
+    def __init__(self):
+        self.values = [[(i * j) % 13 / 13 for j in range(256)] for i in range(64)]
+        self.more = {"raw": [float(i) for i in range(6000)]}
+
+    def __len__(self):
+        return STEPS * 32
+
+    def __getitem__(self, at):
+        return self.values[at % 64], at % 10, dict(self.more) if PLANTED else {}
+
+
+def as_they_are(samples):
+    return samples
+
+
+if __name__ == "__main__":
+    model, optimizer = parts(width=384)
+    for samples in DataLoader(Measured(), batch_size=32, num_workers=1, collate_fn=as_they_are):
+        x = torch.tensor([values for values, _, _ in samples])
+        y = torch.tensor([label for _, label, _ in samples])
+        learn(model, optimizer, x, y)
