@@ -7,7 +7,7 @@
  * torch's libraries apart from that scope). Who looks functions up in the library itself, by
  * dlsym, is not seen here; of those that do so tp_cupti_look_for_bindings knows one.
  *
- * What CUPTI calls by name inside of a call of ours passes. cuptiActivityRegisterCallbacks_v2
+ * What CUPTI calls by name inside a call of ours passes. cuptiActivityRegisterCallbacks_v2
  * is newer than the headers that this is built with and has no hook.
  */
 #include <dlfcn.h>

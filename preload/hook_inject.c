@@ -2,7 +2,7 @@
 /*
  * hook_inject.c - the function that the CUDA driver looks for in CUDA_INJECTION64_PATH
  *
- * The driver opens that library inside of cuInit and calls InitializeInjection in it: before
+ * The driver opens that library inside cuInit and calls InitializeInjection in it: before
  * there is a context, when everything about CUPTI may still be set. So the variable is set to
  * our own path, in processes in which a training may come to be, and only where it is not set: its
  * owner has reasons (Nsight sets it).

@@ -4,7 +4,7 @@
  * traces of libtrainprof.so
  *
  * Nothing has to be linked. In a process without the library each call does nothing, and costs
- * a load and a branch; with it, outside of recording windows, a nanosecond or two; in a window
+ * a load and a branch; with it, outside recording windows, a nanosecond or two; in a window
  * some tens of nanoseconds. Include it in as many files as you like, C (gnu99 or newer) or C++;
  * GCC or clang, Linux. From Python, without this header:
  *
@@ -53,7 +53,7 @@ extern void trainprof_v1_step(void) __attribute__((weak));
 #endif
 
 /*
- * A range of this thread begins, inside of those it is already in. category: NULL, or a word
+ * A range of this thread begins, inside those it is already in. category: NULL, or a word
  * that is shown before the name, "category: name". End it on the same thread. More than 64
  * ranges in each other are not recorded.
  */

@@ -117,7 +117,7 @@ int tp_clocks_bound_pair(struct tp_clocks *clocks, const struct tp_clocks_pair *
 			 struct tp_clocks_stretch *stretch, bool is_rough, bool may_cut,
 			 struct tp_clocks_bounds *bounds);
 void tp_clocks_bounds_free(struct tp_clocks_bounds *bounds);
-/* The range of the lines that fit at each moment (seconds from the begin of the stretch). */
+/* The range of the lines that fit at each moment (seconds from the start of the stretch). */
 int tp_clocks_bounds_at(const struct tp_clocks_bounds *bounds, const double *t, uint32_t n,
 			struct tp_clocks_range *range);
 

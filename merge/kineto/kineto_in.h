@@ -33,7 +33,7 @@ struct tp_kineto_report {
 bool tp_kineto_is_one(const char *path);
 
 /* Did trainprof-merge write it itself? Its own results lie in the run's folder (format torch):
- * they are no second truth about it. The line stands at the begin of its files. */
+ * they are no second truth about it. The line stands at the start of its files. */
 #define TP_KINETO_OURS "\n\"trainprof\": 1,\n"
 bool tp_kineto_is_ours(const char *path);
 

@@ -2,7 +2,7 @@
 /*
  * json.h - numbers and strings as JSON, fast: a trace has hundreds of millions of them
  *
- * Each function writes at p and returns what follows; the caller has made room (the greatest
+ * Each function writes at p and returns what follows; the caller has made room (the largest
  * length is said). Nothing depends on the locale.
  */
 #ifndef TP_MERGE_JSON_H

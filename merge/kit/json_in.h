@@ -3,7 +3,7 @@
  * json_in.h - reading JSON where it lies, value by value
  *
  * The text may end anywhere: `is_short` says that more of it is needed and the value is to be
- * read again from its begin; `is_bad`, that no more of it would help. Lenient where programs
+ * read again from its start; `is_bad`, that no more of it would help. Lenient where programs
  * are sloppy and nothing is lost: control characters and bytes that are not UTF-8 stand in
  * strings, quotes without a backslash too as long as nothing after them looks like the string's
  * end; a comma may stand before an end; what is no number, as NaN, is passed over. Nothing is

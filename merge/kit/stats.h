@@ -21,7 +21,7 @@ int64_t tp_running_median(const struct tp_running *running);	/* 0: no value yet 
 void tp_running_add(struct tp_running *running, int64_t value);
 
 /*
- * n values as `columns` bars of eight heights, a bar showing the greatest of its values; `top`
+ * n values as `columns` bars of eight heights, a bar showing the largest of its values; `top`
  * and more is a full bar. Into buf, which has room for 3 * columns + 1 bytes.
  */
 const char *tp_sparkline(char *buf, const int64_t *value, uint32_t n, uint32_t columns,

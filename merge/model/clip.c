@@ -21,7 +21,7 @@ void tp_clip_init(struct tp_clip *clip, const struct tp_run *run, tp_clip_fn eac
 	clip->ctx = ctx;
 }
 
-/* Further from the run's begin (36 years) no time is real: it cannot be computed with. */
+/* Further from the run's start (36 years) no time is real: it cannot be computed with. */
 #define TIME_MAX_NS ((int64_t)1 << 60)
 
 static int64_t bound(int64_t ns)

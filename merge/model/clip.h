@@ -4,7 +4,7 @@
  *
  * A span that was already open when its window opened has its true begin, which may lie long
  * before the window, inside another window even. Figures about a window count only the part
- * inside it. Such a span is held back until its window's begin has come, so that what
+ * inside it. Such a span is held back until its window's start has come, so that what
  * follows still sees events in begin order, the enclosing ones first. Work of a device that
  * ends after its window (TP_F_AFTER) keeps its end.
  */

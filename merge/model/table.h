@@ -42,7 +42,7 @@ enum tp_unit {
 const char *tp_unit_name(enum tp_unit unit);	/* "ns" */
 
 /* How a column behaves; added up. */
-#define TP_LESS(n) (n)	/* left out where there is no room, the greatest first; 1..255 */
+#define TP_LESS(n) (n)	/* left out where there is no room, the largest first; 1..255 */
 enum {
 	TP_CUT = 0x100,		/* text: cut in the middle when the table is too wide */
 	TP_TO_LEFT = 0x200,	/* against its unit: figures are aligned right, text left */

@@ -100,7 +100,7 @@ static void show_title(struct shown *shown, const struct tp_table *table, uint32
 	shown->columns = shown->indent + tp_utf8_width(shown->text, shown->n_bytes);
 }
 
-/* The end of an operator's name tells as much as its begin: cut in the middle. */
+/* The end of an operator's name tells as much as its start: cut in the middle. */
 static void print_cut(FILE *file, const struct shown *cell, uint32_t columns, bool is_last)
 {
 	const uint32_t n_head = columns ? (columns - 1) / 2 : 0, n_tail = columns - n_head - 1;

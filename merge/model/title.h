@@ -12,7 +12,7 @@
 
 enum {
 	TP_TITLE_MAX = 160,
-	/* Numbers of tracks that are no threads lie beyond Linux's greatest tid (2^22). */
+	/* Numbers of tracks that are no threads lie beyond Linux's largest tid (2^22). */
 	TP_TITLE_TRACK_TID = 10000000,	/* times the track's number, plus the tid */
 	TP_TITLE_NOBODY_TID = 900000000,
 	TP_TITLE_ASYNC_TID = 1000000000,

@@ -9,7 +9,7 @@
 
 /*
  * The sum over processes of a figure: of each window, or (is_running) counted on through the
- * whole process, where the greatest is the last. A `*` in the key stands for each kind of
+ * whole process, where the largest is the last. A `*` in the key stands for each kind of
  * record of CUPTI's (trainprof-trace(5)).
  */
 uint64_t tp_totals_add(const struct tp_run *run, const char *key, bool is_running);

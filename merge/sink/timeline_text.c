@@ -234,7 +234,7 @@ const struct tp_fragment *tp_timeline_detail(struct tp_timeline *t, const struct
 
 /* ---- stacks ---- */
 
-/* The end of a path tells more than its begin. */
+/* The end of a path tells more than its start. */
 static void add_end(struct tp_text *text, const char *s)
 {
 	size_t n = strlen(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loader.c - the loader's list, and whether our thread may be inside of it
+ * loader.c - the loader's list, and whether our thread may be inside it
  */
 #include "runtime/base/loader.h"
 

@@ -16,7 +16,7 @@
 /* 0 or -ENOMEM. */
 int tp_open_spans_init(struct tp_arena *arena);
 
-/* What every thread is inside of that began before `end`. */
+/* What every thread is inside that began before `end`. */
 void tp_open_spans_take(uint64_t end);
 
 /* The record of a span came after all. */

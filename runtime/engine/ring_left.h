@@ -12,7 +12,7 @@ struct tp_ring_left {
 	uint64_t n_records;	/* published, not in a trace file */
 	uint64_t n_steps;	/* finished, not in the ledger */
 	uint32_t n_windows;	/* begun, their files not finished */
-	uint32_t n_spans;	/* that threads were inside of */
+	uint32_t n_spans;	/* that threads were inside */
 };
 
 /* By read(2) alone: the file may be cut short at any moment. False: it cannot be told, because

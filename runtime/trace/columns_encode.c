@@ -180,7 +180,7 @@ static unsigned count_inner(const struct stack *stack, uint64_t begin)
 /* How an event is told. */
 struct plan {
 	unsigned model;
-	unsigned inner;		/* spans on the stack that lie inside of it */
+	unsigned inner;		/* spans on the stack that lie inside it */
 	unsigned rank;		/* its address's in `from`; RECENT_N: not there */
 	struct recent *from;	/* NULL: no address of a heap */
 };

@@ -32,7 +32,7 @@ enum { HEAP_ALLOC = 0, HEAP_FREE = 1, HEAP_FRAME = 2, HEAP_OTHER = 3 };
 enum {
 	FLAGS_SHIFT = 3,
 	FLAGS_MOST = 31,
-	GAP_MOST = 251,		/* the greatest class of a gap */
+	GAP_MOST = 251,		/* the largest class of a gap */
 	GAP_ANY = 255,		/* instead of a class: any difference follows */
 	FREED_WALK = 8,		/* freed addresses of one size that are looked at */
 	WAYS = 4,		/* places that a place is known to lead to */
@@ -57,10 +57,10 @@ enum {
 
 /* Numbers of records are one more than they are in the block: 0 is none. */
 struct heap_model {
-	/* Empty at the begin of a block: see heap_begin. */
+	/* Empty at the start of a block: see heap_begin. */
 	uint64_t len_of[LINK_TABLE];	     /* last len with a stack */
 	uint32_t stack_after[LINK_TABLE];    /* which came after a stack */
-	uint16_t way[WAY_TABLE][WAYS];	     /* places + 1 that came inside of a place, newest first */
+	uint16_t way[WAY_TABLE][WAYS];	     /* places + 1 that came inside a place, newest first */
 	uint16_t frame_at[STACK_TABLE];	     /* record of a stack's FRAME */
 	uint16_t freed[SIZE_TABLE];	     /* newest record of a freed block of a size */
 	uint64_t present;
@@ -151,7 +151,7 @@ static inline void heap_note_free(struct heap_model *m, uint32_t i, const struct
 	}
 }
 
-/* The ways inside of stack `outer`, by the place of its innermost frame. */
+/* The ways inside stack `outer`, by the place of its innermost frame. */
 static inline uint16_t *heap_ways(struct heap_model *m, const struct tp_rec *rec, uint32_t outer)
 {
 	uint16_t at = m->frame_at[outer % STACK_TABLE];

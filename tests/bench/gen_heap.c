@@ -20,7 +20,7 @@ enum {
 	BATCH = 4096,
 	ALIVE = 100000,
 	PLACES = 200,		/* of a library */
-	NEW_FRAMES = 4,		/* of a new stack, inside of an old one */
+	NEW_FRAMES = 4,		/* of a new stack, inside an old one */
 	TICKS_A_STEP = 200000000,	/* of 1 ns */
 };
 
@@ -84,7 +84,7 @@ static void record(uint32_t thread, uint8_t kind, uint64_t address, uint64_t len
 		drain(thread);
 }
 
-/* New frames inside of a stack that is there already; the number of the innermost. */
+/* New frames inside a stack that is there already; the number of the innermost. */
 static uint32_t new_stack(uint32_t thread, uint32_t *n_stacks)
 {
 	uint32_t outer = *n_stacks ? 1 + random_below(*n_stacks) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mark.c - what a program's own range, mark and counter cost it: outside of windows beside an
+ * mark.c - what a program's own range, mark and counter cost it: outside windows beside an
  * empty call, inside beside the floor, which is reading the clock as often and storing the record
  *
  * usage: mark

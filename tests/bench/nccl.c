@@ -2,7 +2,7 @@
 /*
  * nccl.c - what NCCL's events cost its threads: a collective within a host (its call, begin and
  * end, recorded), one between hosts (begin and end; the drain records it), an operation of a proxy
- * with one step of four states; outside of windows NCCL does not call, here the call is made
+ * with one step of four states; outside windows NCCL does not call, here the call is made
  *
  * usage: nccl
  *

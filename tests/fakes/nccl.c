@@ -19,7 +19,7 @@ static bool has_failed;
 
 /* A thread's group. */
 static __thread struct {
-	int depth, mask;	/* mask: since 5 of the API, at the group's begin */
+	int depth, mask;	/* mask: since 5 of the API, at the group's start */
 	struct task *first, **last;
 	struct fake_comm *comm;	/* the first one's */
 	void *group_api, *coll_api, *p2p_api;

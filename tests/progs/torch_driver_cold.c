@@ -49,7 +49,7 @@ static struct {
 	struct tensor small, a, b, out;
 } cold;
 
-/* Code that does nothing but return, at the begin of every line. */
+/* Code that does nothing but return, at the start of every line. */
 static char *map_code(void)
 {
 	char *code = mmap(NULL, CODE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

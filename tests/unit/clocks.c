@@ -102,7 +102,7 @@ static int64_t time_on_run(void *ctx, uint32_t host, int64_t own_ns)
 
 enum { VARIABLES = 4 * (HOSTS - 1), ROWS = ORDERS + HOSTS * HOSTS };
 
-/* Greatest value of c * y with a * y <= b (b >= 0), y >= 0. */
+/* Largest value of c * y with a * y <= b (b >= 0), y >= 0. */
 static double maximize(double (*a)[VARIABLES + 1], uint32_t n_rows, uint32_t n_columns, double *c)
 {
 	double value = 0;

@@ -107,7 +107,7 @@ Test(flame, a_tree_that_is_full_takes_the_rest_as_one)
 	cr_expect_leq(seen.deepest, 42);
 }
 
-/* A row inside of another: one frame each. Rows of an even number cost nothing themselves. */
+/* A row inside another: one frame each. Rows of an even number cost nothing themselves. */
 static void row_of_one(const void *of, uint32_t at, uint32_t *proc, uint32_t *stack)
 {
 	*proc = 0;

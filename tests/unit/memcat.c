@@ -122,7 +122,7 @@ static void give_training(void)
 	give_op("aten::stack", 16, 18, 7, 0);
 	give_block(TP_REC_ALLOC, 17, 0x400, 30);	/* an input */
 	give_op("aten::linear", 30, 50, 1, 0);
-	give_block(TP_REC_ALLOC, 31, 0x500, 64);	/* inside of the operator */
+	give_block(TP_REC_ALLOC, 31, 0x500, 64);	/* inside the operator */
 	give_op("aten::addmm", 32, 40, 1, 0);
 	give_block(TP_REC_ALLOC, 33, 0x600, 1000);	/* an activation */
 	give_block(TP_REC_FREE, 45, 0x500, 0);

@@ -112,7 +112,7 @@ Test(owner, a_call_through_a_pointer_is_a_guess_and_other_words_are_none)
 			call = code + i;
 	if (!call)
 		cr_skip_test("no such call in this libc");
-	words[3] = (uintptr_t)code;		/* a function's begin: behind no call, mostly */
+	words[3] = (uintptr_t)code;		/* a function's start: behind no call, mostly */
 	words[10] = 0x1234;
 	words[20] = (uintptr_t)words;
 	words[40] = (uintptr_t)call;

@@ -34,7 +34,7 @@ Test(paths, may_be_many)
 
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < 5000; i++) {
-			/* One row inside of many others. */
+			/* One row inside many others. */
 			uint32_t row[] = {5, i, i / 50};
 			uint32_t found = tp_paths_find(&paths, row, 3);
 

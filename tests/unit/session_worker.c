@@ -287,7 +287,7 @@ Test(session_worker, is_none_while_no_rank_records)
 	}
 	cr_expect_eq(end_of(pid), 0);
 
-	/* Another child than a loader's worker joins inside of windows only. */
+	/* Another child than a loader's worker joins inside windows only. */
 	cr_assert_eq(rig_open("wait=1,warmup=0,active=1,repeat=1"), 0);
 	pid = fork_worker();
 	if (pid == 0) {

@@ -433,7 +433,7 @@ Test(stacks, names_that_cannot_be_had_are_explained)
 	cr_expect_str_eq(tp_stacks_trouble(stacks, 1), "");
 }
 
-/* An interpreter without symbols: Python stands inside of it. */
+/* An interpreter without symbols: Python stands inside it. */
 Test(stacks, python_without_names_of_the_interpreter)
 {
 	struct tp_frame got[4];

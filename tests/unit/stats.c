@@ -48,7 +48,7 @@ Test(stats, draws_a_row_of_bars)
 	char buf[64];
 
 	cr_expect_str_eq(tp_sparkline(buf, value, 5, 5, 100), "▁▅██▃");
-	/* Fewer columns than values: the greatest of each group. */
+	/* Fewer columns than values: the largest of each group. */
 	cr_expect_str_eq(tp_sparkline(buf, value, 5, 2, 100), "▅█");
 	cr_expect_str_eq(tp_sparkline(buf, value, 5, 20, 0), "▁▁▁▁▁");
 	cr_expect_str_eq(tp_sparkline(buf, value, 0, 5, 100), "");

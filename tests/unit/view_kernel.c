@@ -153,7 +153,7 @@ Test(view_kernel, names_the_operator_around_the_launch)
 	cr_expect(strstr(line_of(text, "k ", 1), "k aten::linear 1 100 ns"), "%s", text);
 	/* Nothing around the call; no call at all. */
 	cr_expect(strstr(line_of(text, "k ", 2), "k - 2 11 ns"), "%s", text);
-	/* Only a range, also one inside of an operator that is not the innermost. */
+	/* Only a range, also one inside an operator that is not the innermost. */
 	n_events = 1;
 	event[n_events++] = fake_span(&fake, proc, 1, TP_REC_OP, fake_op(&fake, "aten::linear"), 1000,
 				      9000);

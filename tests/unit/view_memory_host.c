@@ -139,7 +139,7 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	expect_has(text, "3.00 MiB 2 2 data.py:5 load");
 	/* By line, whoever's it is. */
 	expect_has(text, "6.00 MiB 0 B 1 6.00 MiB 0 functional.py:99 relu");
-	/* Steps: allocations, a second, allocated, frees, freed, at its begin, most, growth. */
+	/* Steps: allocations, a second, allocated, frees, freed, at its start, most, growth. */
 	expect_has(text, "7 3 3,333,333 9.00 MiB 1 6.00 MiB 0 B 8.00 MiB 3.00 MiB");
 	expect_has(text, "1.00 MiB to 2.00 MiB 1 33.3 % 1.00 MiB 11.1 %");
 	expect_lacks(text, "stayed");

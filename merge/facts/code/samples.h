@@ -16,7 +16,7 @@
 enum tp_samples_where {
 	TP_SAMPLES_OPERATOR,	/* the thread that trains, inside an operator */
 	TP_SAMPLES_DATA,	/* the thread that trains, waiting for the data loader */
-	TP_SAMPLES_GAP,		/* the thread that trains, outside of both */
+	TP_SAMPLES_GAP,		/* the thread that trains, outside both */
 	TP_SAMPLES_OUTSIDE,	/* the thread that trains, in no step */
 	TP_SAMPLES_WORKER,	/* a worker process */
 	TP_SAMPLES_OTHER,	/* another thread of the rank */

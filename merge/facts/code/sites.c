@@ -175,7 +175,7 @@ static void take_step(struct tp_sites *sites, const struct tp_event *event)
 {
 	struct tp_sites_process *proc = &sites->proc[event->proc->at];
 
-	/* A gap that began before the first step of a window began outside of it. */
+	/* A gap that began before the first step of a window began outside it. */
 	if (event->begin_ns > proc->step_end_ns)
 		for (uint32_t i = 0; i < proc->n_threads; i++)
 			if (proc->thread[i].until_ns < event->begin_ns) {

@@ -52,7 +52,7 @@ void tp_sites_charge(struct tp_sites *sites, uint32_t tag, enum tp_site_figure f
 void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes);
 bool tp_sites_is_incomplete(const struct tp_sites *sites);	/* out of memory: there are no lines */
 
-/* Lines of a process, or of all (NULL), the greatest of `by` first, at most `max`. How many. */
+/* Lines of a process, or of all (NULL), the largest of `by` first, at most `max`. How many. */
 uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 		      enum tp_site_figure by, struct tp_site *site, uint32_t max);
 /* The innermost function of the program's that was in both stacks of the longest gap, where that is

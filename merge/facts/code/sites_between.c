@@ -51,7 +51,7 @@ bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, 
 	n_after = read_frames(stacks, site->stack, after);
 	while (n < n_before && n < n_after && before[n].function_id == after[n].function_id) {
 		n++;
-		/* Two calls from two lines of one function: what is inside of them is not the same. */
+		/* Two calls from two lines of one function: what is inside them is not the same. */
 		if (before[n - 1].line != after[n - 1].line)
 			break;
 	}

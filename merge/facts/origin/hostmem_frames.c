@@ -149,7 +149,7 @@ static struct chosen choose(struct tp_hostmem_choice *choice, uint32_t stack)
 		chosen.python = stack;
 	if (sorts->native)
 		chosen.native = stack;
-	/* What stands outside of Python did not ask. */
+	/* What stands outside Python did not ask. */
 	if (outer && tp_stacks_is_eval(choice->stacks, outer))
 		chosen.asking = 0;
 	if (sorts->asking)

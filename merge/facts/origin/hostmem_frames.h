@@ -21,7 +21,7 @@ enum tp_hostmem_frame {
 	TP_HOSTMEM_TELLING,
 	TP_HOSTMEM_PYTHON,	/* the innermost of Python */
 	TP_HOSTMEM_NATIVE,	/* the innermost native one that is not part of an allocator */
-	TP_HOSTMEM_ASKING,	/* the same, inside of all Python, and none of the layers through which
+	TP_HOSTMEM_ASKING,	/* the same, inside all Python, and none of the layers through which
 				 * PyTorch's functions get their memory */
 	TP_HOSTMEM_N_FRAMES
 };

@@ -4,7 +4,7 @@
  * modules; of what the backward pass does, those of the forward pass
  *
  * What a thread's last STACK told holds for all that it does. A node of the backward pass, and
- * what is inside of it, has the origin of the forward operator that made it (links.h), as long as
+ * what is inside it, has the origin of the forward operator that made it (links.h), as long as
  * the thread has not gone on to run Python in there (hooks, recomputed activations).
  *
  * Memory: stacks, paths, threads, and what links.h keeps.
@@ -27,7 +27,7 @@ struct tp_origins;
  * asks of the same kind. */
 extern const struct tp_fact tp_fact_origins, tp_fact_origins_cut;
 
-/* Where the event's thread is at the event's begin. */
+/* Where the event's thread is at the event's start. */
 struct tp_origin tp_origins_of(struct tp_origins *origins, const struct tp_event *event);
 /* The OP that was given last lies in no other one of its thread. */
 bool tp_origins_is_outermost(const struct tp_origins *origins, const struct tp_event *event);

@@ -32,7 +32,7 @@ uint32_t tp_module_paths_count(const struct tp_module_paths *paths);	/* numbers 
 const struct tp_module_path *tp_module_paths_at(const struct tp_module_paths *paths, uint32_t path);
 bool tp_module_paths_is_incomplete(const struct tp_module_paths *paths);	/* out of memory */
 
-/* `outer` is `inner` or one outside of it. */
+/* `outer` is `inner` or one outside it. */
 bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t outer,
 				uint32_t inner);
 

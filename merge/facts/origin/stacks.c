@@ -2,7 +2,7 @@
 /*
  * stacks.c - FRAME events -> places and stacks, each once for the whole run
  *
- * A place is a frame without what is outside of it; a stack is (outer stack, place). Both are
+ * A place is a frame without what is outside it; a stack is (outer stack, place). Both are
  * rows found by hash, 8 and 16 bytes each beside it. Numbers of the files are kept for the newest
  * two windows of each process: threads pass from one to the next at slightly different times.
  */

@@ -33,7 +33,7 @@ struct tp_frame {
 	uint32_t line;		/* 0: not known */
 	uint32_t function_id;	/* equal: the same function of the same module or file */
 	bool is_python, is_inlined;
-	bool is_cut;		/* what is outside of it is not known */
+	bool is_cut;		/* what is outside it is not known */
 };
 
 /*
@@ -51,7 +51,7 @@ uint32_t tp_stacks_frames(const struct tp_stacks *stacks, uint32_t stack, struct
 			  uint32_t max);
 
 /*
- * The tree of stacks, for those who ask the same of many: the stack outside of the innermost place
+ * The tree of stacks, for those who ask the same of many: the stack outside the innermost place
  * has a lower number, 0 is none. A joined one has no place, but two stacks: of native frames and
  * of Python's; both have lower numbers.
  */

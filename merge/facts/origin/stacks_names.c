@@ -270,7 +270,7 @@ static void add_node(struct listing *list, const struct node *node)
 		add_native(list, node, place);
 }
 
-/* The frames of `stack` up to one that was called from native code; the stack outside of it. */
+/* The frames of `stack` up to one that was called from native code; the stack outside it. */
 static uint32_t add_run(struct listing *list, uint32_t stack)
 {
 	while (stack) {
@@ -346,7 +346,7 @@ static void add_joined(struct listing *list, uint32_t native, uint32_t python)
 		 n_runs = count_runs(stacks, python, &is_python_whole);
 	uint32_t n_skipped = 0, n_more = 0;
 
-	/* From the outer end when both reach the thread's begin, else from the inner one. */
+	/* From the outer end when both reach the thread's start, else from the inner one. */
 	if (is_native_whole && is_python_whole) {
 		n_skipped = n_evals > n_runs ? n_evals - n_runs : 0;
 		n_more = n_runs > n_evals ? n_runs - n_evals : 0;

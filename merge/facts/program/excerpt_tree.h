@@ -34,7 +34,7 @@ struct tp_excerpt_node {
 	int64_t begin_ns;
 	int64_t ns, longest_ns;	/* sum; BUSY: how long it lasted */
 	int64_t device_ns;	/* LANE of a device: how long anything ran */
-	int64_t weight_ns;	/* inside of the step */
+	int64_t weight_ns;	/* inside the step */
 	uint32_t outer;		/* TP_EXCERPT_NONE: a lane */
 	uint32_t first, n_inner, n_shown;
 };

@@ -29,7 +29,7 @@ struct tp_gpumem_step {
 	uint64_t step;		/* number in the run */
 	uint64_t n_allocs, n_frees, alloc_bytes, free_bytes;
 	int64_t peak_bytes;
-	bool is_relative;	/* to the window's begin: what was alive then is not known */
+	bool is_relative;	/* to the window's start: what was alive then is not known */
 };
 
 /* A device of a process. Bytes; -1: nobody said. */
@@ -47,7 +47,7 @@ struct tp_gpumem_device {
 	int64_t torch_allocated, torch_reserved;	/* the last ones */
 	uint32_t window;
 	uint32_t step_row;	/* of the step in progress, plus one; 0: none yet */
-	bool has_base;		/* live_bytes is absolute; else since the window's begin */
+	bool has_base;		/* live_bytes is absolute; else since the window's start */
 };
 
 struct tp_gpumem;

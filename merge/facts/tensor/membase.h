@@ -3,7 +3,7 @@
  * membase.h - what was alive on a device when a window began, by what is said of it later
  *
  * The totals (or the ledger of steps) say it somewhere inside the window: less what has changed since
- * its begin. What of it has a name is known as blocks are named or freed.
+ * its start. What of it has a name is known as blocks are named or freed.
  *
  * Memory: devices of processes.
  */
@@ -18,7 +18,7 @@ struct tp_membase {
 	bool is_known;
 	int64_t bytes;			/* by totals */
 	int64_t named_bytes;		/* of it */
-	int64_t change_bytes;		/* since the window's begin, until it is known */
+	int64_t change_bytes;		/* since the window's start, until it is known */
 };
 
 /* All zero: none. */

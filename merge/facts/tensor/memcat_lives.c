@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memcat_lives.c - blocks of tensor memory from their birth, or their window's begin, to their end
+ * memcat_lives.c - blocks of tensor memory from their birth, or their window's start, to their end
  */
 #include "merge/facts/tensor/memcat_in.h"
 

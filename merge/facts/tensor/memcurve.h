@@ -17,7 +17,7 @@ enum { TP_MEMCURVE_BLOCKS_MAX = 1 << 19 };	/* 32 bytes each in a half-full table
 struct tp_memcurve_track {	/* one device of one process */
 	uint32_t proc, device;
 	uint32_t window;
-	int64_t live_bytes;	/* since the window's begin, or absolute once set */
+	int64_t live_bytes;	/* since the window's start, or absolute once set */
 	bool is_absolute;
 	uint64_t n_allocs, n_frees;
 	uint64_t n_unpaired;	/* frees of blocks that are not known */

@@ -14,7 +14,7 @@ struct tp_life {
 	uint32_t device, window;
 	uint64_t address;
 	int64_t bytes;
-	int64_t begin_ns, end_ns;	/* of a block from before: its window's begin; alive: its end */
+	int64_t begin_ns, end_ns;	/* of a block from before: its window's start; alive: its end */
 	enum tp_tensor_category category;
 	int64_t temporary_ns;		/* so long it was temporary, before it was that; to its end
 					 * at most, 0 or less: never */

@@ -13,7 +13,7 @@
 
 #include "merge/facts/tensor/memcat.h"
 
-/* Bytes by category; the last one: of those, inside of operators, which no tensor ever had. */
+/* Bytes by category; the last one: of those, inside operators, which no tensor ever had. */
 enum { TP_MOMENT_INTERNAL = TP_TENSOR_N, TP_MOMENT_N };
 struct tp_moment {
 	int64_t bytes[TP_MOMENT_N];

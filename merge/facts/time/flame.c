@@ -116,7 +116,7 @@ static uint32_t count_common(const struct walk *walk, uint32_t n)
 	return k;
 }
 
-/* What is outside of the outermost frame: the process, callers that are not known. */
+/* What is outside the outermost frame: the process, callers that are not known. */
 static uint32_t root_of(struct tp_flame *flame, uint32_t proc, bool is_cut)
 {
 	uint32_t most = flame->paths.most, node = 0;
@@ -146,7 +146,7 @@ static bool is_rest(const struct tp_flame *flame, uint32_t node)
 	return node && node != TP_NO_PATH && flame->paths.path[node].row == PLACE_REST;
 }
 
-/* The node of a frame inside of a node's; TP_NO_PATH: out of memory. */
+/* The node of a frame inside a node's; TP_NO_PATH: out of memory. */
 static uint32_t node_inside(struct tp_flame *flame, uint32_t node, const struct tp_frame *frame)
 {
 	struct tp_place place = place_of(flame, frame);

@@ -84,7 +84,7 @@ static void begin_sweep(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_
 		s->now_ns = -TP_GPU_TIME_MAX_NS;
 }
 
-/* Why nothing runs between the end of what runs now and the begin of this. */
+/* Why nothing runs between the end of what runs now and the start of this. */
 static enum tp_idle why(const struct tp_gpu_sweep *s, const struct tp_event *event,
 			const struct tp_launch_call *call)
 {

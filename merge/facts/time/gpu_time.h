@@ -73,7 +73,7 @@ struct tp_gpu_device {
 	struct tp_gpu_figures *step;	/* tp_gpu_time_steps(): cut at the program's own edges */
 	struct tp_gpu_queue *queue;
 	uint32_t n_queues, cap_queues;
-	struct tp_spread delay;		/* from the begin of a call to that of its first work */
+	struct tp_spread delay;		/* from the start of a call to that of its first work */
 	uint64_t n_work, n_no_call;	/* without a call that is known */
 	uint64_t n_reported;		/* kernels: tp_occupancy.is_reported */
 	uint64_t n_before_call;		/* began before its call: cannot be */

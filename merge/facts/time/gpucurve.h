@@ -4,7 +4,7 @@
  *
  * The time in windows is cut into pieces: of 1, 2 or 5 times a power of ten ns, the shortest of
  * which a process has at most TP_GPUCURVE_PIECES (and one more a window). A point is the mean of a
- * piece, at its begin; the figures are gpu_time.h's. Points come at the end, those of a process in
+ * piece, at its start; the figures are gpu_time.h's. Points come at the end, those of a process in
  * order of time. Memory: 150 bytes for each piece and device, and the work that runs at a time.
  */
 #ifndef TP_MERGE_GPUCURVE_H

@@ -29,7 +29,7 @@ static void take_launched(void *state, const struct tp_event *work, struct tp_la
 	row->work_ns = tp_add(row->work_ns, ns);
 	if (call->n_work > 1)
 		return;
-	/* Work that begins inside of its call waits for nothing. */
+	/* Work that begins inside its call waits for nothing. */
 	if (!tp_spread_add(&row->call_ns, call_ns) ||
 	    !tp_spread_add(&row->wait_ns, tp_sub(work->begin_ns, call->end_ns)))
 		times->is_incomplete = true;

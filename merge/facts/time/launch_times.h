@@ -16,7 +16,7 @@
 struct tp_launch_times_row {
 	uint32_t name;		/* of names */
 	struct tp_spread call_ns;
-	struct tp_spread wait_ns; /* from the end of a call to the begin of its first work */
+	struct tp_spread wait_ns; /* from the end of a call to the start of its first work */
 	uint64_t n_work, n_shorter; /* pieces; those that ran for less than their call */
 	int64_t work_ns;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launches.h - which call of which thread, inside of which operator, started a device's work
+ * launches.h - which call of which thread, inside which operator, started a device's work
  *
  * By correlation id within a window of a process, the newest call with that id before the work
  * began (ids wrap), or, without one, the first to begin after it. One call may start many (a

@@ -3,7 +3,7 @@
  * memplace.c - where a block of tensor memory was allocated or freed
  *
  * Spans open there tell the phase: data loader, zero_grad, optimizer, backward; operators that
- * record a graph (they have a sequence number) are forward work, also inside of a node of the
+ * record a graph (they have a sequence number) are forward work, also inside a node of the
  * backward pass: that is activation checkpointing.
  */
 #include "merge/facts/time/memplace.h"

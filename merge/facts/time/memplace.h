@@ -31,7 +31,7 @@ struct tp_place {
 	bool is_accumulated;	/* in a node AccumulateGrad */
 	bool is_collective;	/* in an operator of c10d: it is the collective's own */
 	int64_t work_end_ns;	/* of the outermost operator of that phase */
-	int64_t operator_end_ns; /* the same, inside of a node of the backward pass */
+	int64_t operator_end_ns; /* the same, inside a node of the backward pass */
 	uint32_t name;		/* row of tp_names: the operator; TP_NO_NAME: none */
 	uint32_t inner, parent;	/* the innermost one, whatever the phase, and the one around that */
 };

@@ -4,7 +4,7 @@
  *
  * Each thread has a stack of calls that go on. Whatever tells where the thread is ends those that
  * it is not in any more. A module in which a thread is without a call that was told (it began
- * before the window, or inside of a compiled region) has its time, but no call more.
+ * before the window, or inside a compiled region) has its time, but no call more.
  */
 #include "merge/facts/time/module_times.h"
 
@@ -20,7 +20,7 @@
 struct call {
 	uint32_t path;
 	int64_t begin_ns, last_ns;	/* end of its last operator, or begin */
-	int64_t inner_ns;		/* of the calls inside of it */
+	int64_t inner_ns;		/* of the calls inside it */
 	uint64_t id;			/* 0: it was not told */
 };
 
@@ -131,7 +131,7 @@ static void begin_call(struct tp_module_times *times, struct thread *thread, uin
 	time_of(times, path)->n_calls += is_told;
 }
 
-/* The path and those outside of it that are not open yet. */
+/* The path and those outside it that are not open yet. */
 static void open_path(struct tp_module_times *times, struct thread *thread, uint32_t path,
 		      int64_t now_ns, bool is_told)
 {

@@ -5,7 +5,7 @@
  *
  * A call begins where it was told (a STACK with TP_STACK_CALL). Its time is up to the end of its
  * last operator; that it is over is seen when its thread next begins an operator or another call
- * outside of it. Backward is the time of the autograd nodes whose forward operators were the
+ * outside it. Backward is the time of the autograd nodes whose forward operators were the
  * module's own.
  *
  * Memory: paths of modules, and what is open.
@@ -32,7 +32,7 @@ struct tp_module_call {
 	const struct tp_proc *proc;
 	const struct tp_thread *thread;
 	uint32_t path;
-	uint64_t id, outer_id;	/* from 1 on; 0: none outside of it */
+	uint64_t id, outer_id;	/* from 1 on; 0: none outside it */
 	int64_t begin_ns, end_ns;	/* end of its last operator or range */
 };
 typedef void (*tp_module_call_fn)(void *ctx, const struct tp_module_call *call);
@@ -46,7 +46,7 @@ void tp_module_times_read(struct tp_module_times *times, tp_module_call_fn each,
 /* Of all events given so far. */
 struct tp_origins *tp_module_times_origins(const struct tp_module_times *times);
 struct tp_module_paths *tp_module_times_paths(const struct tp_module_times *times);
-/* By path, below tp_module_paths_count; 0: outside of all modules. */
+/* By path, below tp_module_paths_count; 0: outside all modules. */
 const struct tp_module_time *tp_module_times_at(const struct tp_module_times *times, uint32_t path);
 bool tp_module_times_has_any(const struct tp_module_times *times);	/* a STACK was seen */
 bool tp_module_times_has_device(const struct tp_module_times *times);

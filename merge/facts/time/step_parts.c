@@ -15,7 +15,7 @@
 struct tp_step_parts {
 	struct tp_memplace *places;
 	struct tp_launches *launches;
-	struct tp_launch_notes part_of;	/* of calls, plus one; 0: outside of steps */
+	struct tp_launch_notes part_of;	/* of calls, plus one; 0: outside steps */
 	struct tp_breakdown *breakdown;	/* by tp_proc.at; its categories are parts */
 	uint32_t n_procs;
 	int64_t host_ns[TP_PARTS], device_ns[TP_PARTS];

@@ -5,7 +5,7 @@
  *
  * On the host one part counts at every moment of a step: the first of the list that goes on on any
  * thread of the process. So the parts add up to the time of the program's own steps. What is
- * computed again inside of the backward pass is part of it. Memory: steps, names, open spans, calls.
+ * computed again inside the backward pass is part of it. Memory: steps, names, open spans, calls.
  */
 #ifndef TP_MERGE_STEP_PARTS_H
 #define TP_MERGE_STEP_PARTS_H

@@ -179,7 +179,7 @@ static int64_t curve_value(const struct tp_stretch *stretch, uint32_t which)
 				 : tp_stretch_bytes(stretch);
 }
 
-/* Windows follow each other in it. Each line is full at its own greatest: how it comes and goes is
+/* Windows follow each other in it. Each line is full at its own largest: how it comes and goes is
  * seen of small ones, too. */
 void tp_view_tensors_curve(const struct tp_tensors_shown *shown,
 			   const struct tp_mempeak_track *track)

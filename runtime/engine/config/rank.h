@@ -25,7 +25,7 @@ struct tp_rank {
 void tp_rank_read(struct tp_rank *rank, tp_config_getenv_fn lookup, void *ctx);
 
 /* A process group or communicator of `size` processes has been made, in which this process is
- * `rank`. The greatest counts, of equal ones the first: the world. Any thread, at any time. */
+ * `rank`. The largest counts, of equal ones the first: the world. Any thread, at any time. */
 void tp_rank_offer(int32_t rank, int32_t size);
 /* Takes what was offered, where no launcher said anything. False: nothing was, or not needed. */
 bool tp_rank_take(struct tp_rank *rank);

@@ -18,7 +18,7 @@
 
 #include "runtime/trace/ring_layout.h"
 
-/* Greatest number in a schedule: far beyond any training, and sums of them cannot wrap. */
+/* Largest number in a schedule: far beyond any training, and sums of them cannot wrap. */
 #define TP_SCHED_MOST 1000000000000ull
 
 enum { TP_SCHED_AT_MOST = 32 };

@@ -2,7 +2,7 @@
 /*
  * cupti_calls.c - CUPTI's callbacks: the subscriber, and the few calls that are heard
  *
- * A callback runs on a guest thread, inside of the driver, perhaps under its locks: it waits for
+ * A callback runs on a guest thread, inside the driver, perhaps under its locks: it waits for
  * nothing and calls nothing but cuptiGetDeviceId, which CUPTI allows there. What takes memory
  * back acts when the call begins (once it is done another thread may have the address), and is
  * undone when the call fails. A call within a heard one is part of it and counts for nothing.

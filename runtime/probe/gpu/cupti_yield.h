@@ -10,7 +10,7 @@
  * Another tool is done when its kinds are off and what they recorded was flushed to it, or, if
  * it never asked for records, when its last subscription ended; or when it finalised CUPTI.
  * Kineto before August 2026 never unsubscribes: we go on beside its subscription, without one.
- * Who lets go of his kinds and never flushes is taken for done at a window's begin a second
+ * Who lets go of his kinds and never flushes is taken for done at a window's start a second
  * later: what he left would else come to us.
  */
 #ifndef TP_PROBE_CUPTI_YIELD_H

@@ -12,7 +12,7 @@
  *	         may use while these are at most 64, else core min, core max (%)
  *	memory   RSS, shared, virtual (B) of the process; where host memory is recorded also PSS,
  *	         private, PSS anonymous, PSS file, PSS shmem (B), which the kernel has to count
- *	         page by page: at the begin of a window and then so seldom that it costs
+ *	         page by page: at the start of a window and then so seldom that it costs
  *	         little. This group is recorded with host memory alone, too
  *	system   memory available, memory used, swap used (B)
  *	disk     NAME read, NAME write (B/s), whole disks that were used at all

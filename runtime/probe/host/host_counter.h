@@ -20,7 +20,7 @@ struct tp_host_counter {
 uint32_t tp_host_counter_name(const char *device, const char *name, const char *unit,
 			      const char *group);
 
-/* `now`: ticks of this sample. Outside of active steps nothing is recorded. */
+/* `now`: ticks of this sample. Outside active steps nothing is recorded. */
 void tp_host_counter_record(struct tp_host_counter *counter, uint64_t now, uint32_t link,
 			    int64_t value);
 

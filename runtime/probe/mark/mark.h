@@ -3,9 +3,9 @@
  * mark.h - ranges, marks, counters and steps that the program itself tells us of, through
  * NVTX (mark_nvtx.c) or preload/trainprof.h
  *
- * They become RANGE, MARK and COUNTER records while a window is open. Outside of windows a
+ * They become RANGE, MARK and COUNTER records while a window is open. Outside windows a
  * call is two loads and a branch, unless TRAINPROF_STEP names a range: then names are compared
- * all the time. A range that begins outside of a window is not recorded. One that a window
+ * all the time. A range that begins outside a window is not recorded. One that a window
  * leaves open is, as the program's other ranges are: in the window it began in and in the one
  * it ended in.
  *

@@ -7,7 +7,7 @@
  * kept once, so a program that registers the same in each step needs no more room. In its own
  * memory, up to a cap; beyond it handles are good, and have no name.
  *
- * Threads: any. Finding takes no lock, adding a short one. Before a session and outside of
+ * Threads: any. Finding takes no lock, adding a short one. Before a session and outside
  * windows too: libraries register when they are loaded.
  */
 #ifndef TP_PROBE_MARK_NAMES_H

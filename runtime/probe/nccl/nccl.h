@@ -3,7 +3,7 @@
  * nccl.h - collectives as NCCL sees them: this library as its profiler plugin
  *
  * preload/hook_nccl.c has the symbols that NCCL looks for; what it calls comes here. A mask of
- * wanted events is set at the edges of windows, and 0 outside of them: then NCCL does not even
+ * wanted events is set at the edges of windows, and 0 outside them: then NCCL does not even
  * call. That a communicator is made proves no training: servers for inference make them, too.
  */
 #ifndef TP_PROBE_NCCL_H

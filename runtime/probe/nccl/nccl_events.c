@@ -3,7 +3,7 @@
  * nccl_events.c - what NCCL tells of its events becomes records COLL and XFER
  *
  * Groups and calls of the API are not recorded (the program's own calls are, and operators), but
- * some versions of NCCL start nothing inside of what gave no handle. So those get handles that
+ * some versions of NCCL start nothing inside what gave no handle. So those get handles that
  * need no memory: a group's says nothing, a call's has the stream in it, for the collective that
  * names the call as its parent, in a CUDA graph long after the call.
  */

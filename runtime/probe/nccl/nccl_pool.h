@@ -37,7 +37,7 @@ struct tp_nccl_entry {
 	uint64_t life;		/* atomic: number of use << 32 | state << 24 | threads inside */
 	uint32_t next;		/* atomic: when free, 1 + the place of the next free one */
 	uint8_t kind;		/* enum tp_nccl_kind */
-	uint8_t flags;		/* COLL: TP_F_* known at its begin; OP: 1 if foreign */
+	uint8_t flags;		/* COLL: TP_F_* known at its start; OP: 1 if foreign */
 	uint16_t slot;		/* COLL: of the thread that enqueued it */
 	uint32_t comm;		/* 1 + its place, see nccl_comm.h; 0: not known */
 	uint32_t name, link;	/* of the record */
@@ -47,7 +47,7 @@ struct tp_nccl_entry {
 	uint64_t bytes;		/* COLL; OP: atomic */
 	/* All atomic from here on. */
 	uint64_t stopped;	/* ticks; 0: not yet */
-	uint64_t last;		/* COLL: last operation's end; STEP: its state's begin */
+	uint64_t last;		/* COLL: last operation's end; STEP: its state's start */
 	uint32_t n_open, n_ops;	/* COLL: its operations, those under way */
 	uint32_t state;		/* STEP: enum tp_nccl_wait */
 	uint64_t wait[TP_NCCL_WAITS]; /* OP: of its steps, ticks */

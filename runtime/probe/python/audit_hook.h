@@ -13,7 +13,7 @@
 
 /* `hook`'s last argument is of no use to it. False: no interpreter, or it refused. */
 bool tp_audit_hook_add(int (*hook)(const char *event, void *args, void *own));
-/* With the interpreter's lock held, also inside of the hook. False: it stays, and costs. */
+/* With the interpreter's lock held, also inside the hook. False: it stays, and costs. */
 bool tp_audit_hook_remove(void);
 
 #endif

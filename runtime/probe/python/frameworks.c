@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frameworks.c - runs frameworks.py in the guest's interpreter, once, and is its begin and end
+ * frameworks.c - runs frameworks.py in the guest's interpreter, once, and is its start and end
  */
 #include "runtime/probe/python/frameworks.h"
 

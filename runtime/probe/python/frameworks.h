@@ -3,8 +3,8 @@
  * frameworks.h - RECORD=frameworks: the hooks, callbacks, events and algorithms of Lightning, of the
  * Hugging Face Trainer and of Composer as ranges
  *
- * These are calls within Python that nothing outside of Python can see. So, where it was asked
- * for, and only there, functions of these frameworks are replaced by ones that call them inside of
+ * These are calls within Python that nothing outside Python can see. So, where it was asked
+ * for, and only there, functions of these frameworks are replaced by ones that call them inside
  * a range (frameworks.py). What is not as expected is left alone, and said.
  */
 #ifndef TP_PROBE_FRAMEWORKS_H

@@ -147,7 +147,7 @@ static void read_headers(const struct group *group, struct tp_module *module,
 	}
 	if (least > most)
 		return;
-	/* The header lies at the file's begin, and so does the first segment. */
+	/* The header lies at the file's start, and so does the first segment. */
 	module->bias = group->begin - least;
 	module->end = module->bias + most;
 	for (int i = 0; i < head.e_phnum && !module->build_id_bytes; i++)
@@ -275,7 +275,7 @@ static void take_line(const char *line, uint64_t from)
 	/* Zeroed memory behind a segment. */
 	if (!key)
 		return;
-	/* Segments lie as they do in the file; its begin is the next copy's when this one has its
+	/* Segments lie as they do in the file; its start is the next copy's when this one has its
 	 * code already. */
 	if (key == group->key && offset >= group->last_offset && (offset || !group->has_code)) {
 		group->end = end;

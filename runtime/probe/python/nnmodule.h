@@ -14,7 +14,7 @@
 
 struct tp_nnmodule {
 	const char *module;		/* atomic; NULL: free */
-	uint64_t window;		/* its begin, in which the name was told */
+	uint64_t window;		/* its start, in which the name was told */
 	const char *type;
 	uint32_t turn;			/* atomic */
 };

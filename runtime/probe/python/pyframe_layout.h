@@ -58,7 +58,7 @@ enum {
 const struct tp_pyframe_layout *tp_pyframe_layout(const char **why);
 
 /*
- * Of a version that says it itself, from the begin of its _PyRuntime (NULL: there is none) on.
+ * Of a version that says it itself, from the start of its _PyRuntime (NULL: there is none) on.
  * NULL, or why not.
  */
 const char *tp_pyframe_said(const uint64_t *runtime, uint16_t minor, struct tp_pyframe_layout *out);

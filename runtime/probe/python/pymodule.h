@@ -13,7 +13,7 @@
  * lock is held, the first time a module is called in a window: those of all modules inside the
  * outermost one. Nothing is kept.
  *
- * Where the program is compiled (Dynamo), _call_impl does not run for what is inside of the
+ * Where the program is compiled (Dynamo), _call_impl does not run for what is inside the
  * compiled region: its outermost module only is seen.
  */
 #ifndef TP_PROBE_PYMODULE_H
@@ -28,7 +28,7 @@ struct tp_text;
 extern uint32_t tp_pymodule_is_armed __attribute__((visibility("hidden")));	/* atomic */
 
 /* Once: frames are read by `layout`, whose `locals` was compared with the public API. `called` hears
- * of each call on its thread; `window`: the one that is open, by its begin. */
+ * of each call on its thread; `window`: the one that is open, by its start. */
 void tp_pymodule_open(const struct tp_pyframe_layout *layout,
 		      void (*called)(const char *frame, uint64_t window));
 void tp_pymodule_arm(bool is_armed);

@@ -3,7 +3,7 @@
  * pyplace.h - where in the program operators come from: the thread's Python stack and the
  * modules in it, told when they have changed
  *
- * A STACK record says where its thread is from then on. So the operators inside of an operator
+ * A STACK record says where its thread is from then on. So the operators inside an operator
  * cost a comparison: their thread has not moved on. Threads that run no Python (autograd's for
  * devices) make none.
  */

@@ -4,7 +4,7 @@
  *
  * Three formats, each as the interpreter of its time reads it (Objects/lnotab_notes.txt,
  * InternalDocs/code_objects.md). A table says how far to go in code and in lines, so it is read
- * from its begin; one of a long function has a few thousand bytes.
+ * from its start; one of a long function has a few thousand bytes.
  */
 #include "runtime/probe/python/pystack_lines.h"
 

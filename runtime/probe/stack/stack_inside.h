@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_inside.h - how this thread goes inside of libunwind: aside, and alone
+ * stack_inside.h - how this thread goes inside libunwind: aside, and alone
  *
  * Nobody knows how much of a guest's stack is left (that of a signal's handler may be 8 KiB all
  * together, that of a coroutine has bounds that only its program knows), so what needs some KiB

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_rules.h - for each address of code, how the frame outside of it is found
+ * stack_rules.h - for each address of code, how the frame outside it is found
  *
  * One table for the process, read and filled by all threads without a lock. A rule is one word,
  * learnt from libunwind (stack_unwind.h) when its address is met first, and good until a

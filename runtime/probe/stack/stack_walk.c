@@ -99,7 +99,7 @@ void tp_stack_walk_reset(struct tp_stack_walk *walk)
 
 /* ---- one step ---- */
 
-/* The frame outside of `in`, with this CFA. */
+/* The frame outside `in`, with this CFA. */
 static inline enum step step_to(struct tp_stack_walk *walk, const struct tp_stack_frame *in,
 				struct tp_stack_frame *out, uint64_t cfa, uint64_t rule)
 {
@@ -231,7 +231,7 @@ static inline enum step step(struct tp_stack_walk *walk, struct tp_stack_frame *
 
 /* ---- what was kept ---- */
 
-/* Does one step still lead from the kept frame inside of it to this one? */
+/* Does one step still lead from the kept frame inside it to this one? */
 static bool is_led_to(struct tp_stack_walk *walk, uint32_t at)
 {
 	struct tp_stack_frame in = walk->kept[at + 1], out;
@@ -240,7 +240,7 @@ static bool is_led_to(struct tp_stack_walk *walk, uint32_t at)
 	       out.pc == walk->kept[at].pc && out.bp == walk->kept[at].bp;
 }
 
-/* Of the frames outside of kept[at], the innermost that does not hold any more; -1: all do. */
+/* Of the frames outside kept[at], the innermost that does not hold any more; -1: all do. */
 static int32_t find_changed(struct tp_stack_walk *walk, int32_t at)
 {
 	for (int32_t i = at - 1; i >= 0; i--) {
@@ -292,7 +292,7 @@ static enum step find_frames(struct tp_stack_walk *walk, const void *frame, bool
 
 		while (k >= 0 && walk->kept[k].cfa < last->cfa)
 			k--;
-		/* Not inside of what has changed: that was looked at already. */
+		/* Not inside what has changed: that was looked at already. */
 		if (k >= 0 && k < changed && is_same(&walk->kept[k], last) &&
 		    !(last->flags & TP_STACK_EXACT)) {
 			changed = find_changed(walk, k);
