@@ -107,7 +107,8 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 	if (n_dead)
 		tp_out_item(
 		    out, "yellow", TP_OVERVIEW_LABEL, "died",
-		    "%u process%s did not exit cleanly; what %s had recorded is here",
+		    "%u process%s did not exit cleanly (killed? out of memory?); what %s had recorded is "
+		    "here",
 		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	if (n_off)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "off", "%s%s%s", off,
