@@ -8,7 +8,7 @@
  * pass (operators three deep with sequence numbers), backward pass on a second thread,
  * optimizer; tensor memory all along, counters of the host now and then. With `gpu` operators
  * launch kernels on a device that follows close behind, and have stacks of Python. LAYERS, 12: the length of
- * a step, some 400 events each, with a device 690. Written through the product's own writer in batches of
+ * a step, some 240 events each, with a device 457. Written through the product's own writer in batches of
  * one thread each, as its drain does. The same arguments give the same bytes.
  */
 #include <errno.h>

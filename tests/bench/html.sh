@@ -3,7 +3,7 @@
 #
 # html.sh - the page of a run: how long it takes to make, its size, how soon it can be read
 #
-# usage: html.sh   (with O, MERGE, PYTHON, TMP; FILES=8 EVENTS=800000 LAYERS=292: 200,000 events a step)
+# usage: html.sh   (with O, MERGE, PYTHON, TMP; FILES=8 EVENTS=800000 LAYERS=438: 200,000 events a step)
 #
 # Beside it the merge to compressed JSON, over the same events. Goals: at most 128 MiB, 5 MB, 1 s from
 # opening the file until the first view stands, 60 frames a second while the timeline is zoomed (headless
@@ -11,7 +11,7 @@
 
 set -eu
 folder=$TMP/html
-"$O/tests/bench/gen_traces" "$folder" "${FILES:-8}" "${EVENTS:-800000}" 3 gpu "${LAYERS:-292}"
+"$O/tests/bench/gen_traces" "$folder" "${FILES:-8}" "${EVENTS:-800000}" 3 gpu "${LAYERS:-438}"
 for format in chrome html; do
 	for round in 1 2 3; do
 		"$PYTHON" - $format $round "$MERGE" -q -f $format -o "$TMP/result.$format" "$folder" <<-'EOT'
