@@ -2,10 +2,10 @@
 """Runs and their tables, by libtrainprof-read.so."""
 
 import ctypes
-import html
 import os
 
-from . import paths, query
+from . import notebook, paths, query
+from .rows import stream_rows
 
 
 class Error(Exception):
@@ -170,7 +170,10 @@ class Run:
         return query.ask(self, name, connection)
 
     def _repr_html_(self):
-        return "<pre>%s</pre>" % html.escape(self.text())
+        """What a notebook shows: the overview's tables."""
+        tables = [(table.help, *stream_rows(table.__arrow_c_stream__()))
+                  for table in self.view("overview").values()]
+        return notebook.run(tables, self.text())
 
     def _handle(self):
         if not self._run:

@@ -77,7 +77,10 @@ def main(path, page):
     assert {row["step"] for row in fields(chosen["spans"])[1]} <= {step, None}
     zero = [fields(it["processes"])[1][0]["zero_real_ns"] for it in (run, other)]
     assert later == zero[1] - zero[0], (later, zero)
-    assert run.text("operator").strip() and "<pre>" in run._repr_html_()
+    shown = run._repr_html_()
+    assert run.text("operator").strip() and shown.count("<table>") == shown.count("</table>") > 2
+    for row in fields(run["step_breakdown"])[1][:5]:
+        assert "title='%d'" % row["time_ns"] in shown, row
     # A stream that was got before the run is closed may be read, or dropped unread or half read.
     capsule, unread = run["spans"].__arrow_c_stream__(), run["spans"].__arrow_c_stream__()
     run.close()
