@@ -108,7 +108,7 @@ static void write_ring(int fd, const struct bundle_member *member)
 static void write_member(const char *in, uint32_t i, const struct bundle_member *member)
 {
 	static const char *const suffix[BUNDLE_KINDS] = {
-		"tpt", "tpt.part", "steps", "ring", "tpn", "pt.trace.json", "pt.trace.json.gz"};
+		"tpt", "tpt.part", "steps", "ring", "tpn", "pt.trace.json", "pt.trace.json.gz", "hang", "oom"};
 	char path[PATH];
 	int fd;
 
@@ -280,7 +280,8 @@ static void pack_ring(struct bundle_member *member, uint8_t *bytes, size_t n)
 
 static enum bundle_kind kind_of(const char *path)
 {
-	static const char *const suffix[] = {".tpt", ".part", ".steps", ".ring", ".tpn", ".json", ".gz"};
+	static const char *const suffix[] = {".tpt", ".part", ".steps", ".ring", ".tpn", ".json",
+					     ".gz", ".hang", ".oom"};
 	const char *dot = strrchr(path, '.');
 
 	for (uint32_t i = 0; i < BUNDLE_KINDS; i++) {
