@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# timeout: 300
 #
 # --recover by root, and a run of root's, in a folder of another user, who changes what its names are
 # just when they are used: nothing outside the folder is created, changed, opened or removed.
@@ -77,7 +78,7 @@ done
 merge_often()
 {
 	local i
-	for ((i = 0; i < 20; i++)); do
+	for ((i = 0; i < 10; i++)); do
 		"$MERGE" --quiet -v overview attacker/run >/dev/null 2>merge.err
 		merge_status=$?
 		grep -q "rank7.tpt.*another user" merge.err && n_refused=$((n_refused + 1))
