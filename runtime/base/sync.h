@@ -18,6 +18,9 @@
 #define tp_likely(x) __builtin_expect(!!(x), 1)
 #define tp_unlikely(x) __builtin_expect(!!(x), 0)
 #define TP_CACHE_LINE 64
+/* Of a function that is rarely called: it, and what leads to it, lie apart from the code that every
+ * event runs, of which fewer cache lines are then read. */
+#define TP_COLD __attribute__((cold, noinline))
 
 /* Lowest first. */
 enum tp_lock_rank {

@@ -86,7 +86,7 @@ void tp_ring_relink(void);
 void tp_ring_forked(void);
 
 /* Cold side of tp_ring_reserve: takes slot and chunk; NULL: dropped, counted. */
-struct tp_rec *tp_ring_reserve_slow(void);
+TP_COLD struct tp_rec *tp_ring_reserve_slow(void);
 
 /* False: this thread has made no record yet, or is the only one of a child that was made
  * without the handlers of fork (own_words.h): the chunk and the slot are its parent's. */
@@ -131,7 +131,7 @@ static inline bool tp_ring_is_reserved(void)
 }
 
 /* This thread's slot, taken if need be. NULL: no ring, or no slot left. */
-struct tp_ring_slot *tp_ring_slot_slow(void);
+TP_COLD struct tp_ring_slot *tp_ring_slot_slow(void);
 static inline struct tp_ring_slot *tp_ring_slot(void)
 {
 	return tp_likely(tp_ring_self.slot != NULL && tp_ring_self_is_of_ring())

@@ -15,6 +15,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack.h"
+#include "runtime/probe/python/pystack_walk.h"
 
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
 
@@ -72,7 +73,7 @@ static const struct tp_pyframe_layout *use_version(uint16_t minor)
 		layout = tp_pyframe_layout(&why);
 		cr_assert(layout, "%s", why);
 	}
-	tp_pystack_read_by(layout);
+	tp_pystack_walk_by(layout);
 	return layout;
 }
 
@@ -93,6 +94,7 @@ static char *make_string(const char *text)
 	uint32_t bits = 1 << 2 | 1 << 5 | 1 << 6;
 
 	memcpy(string + 16, &n, sizeof(n));
+	memset(string + 24, 0xff, 8);	/* its hash was not asked for */
 	memcpy(string + 32, &bits, sizeof(bits));
 	memcpy(string + layout->ascii_bytes, text, strlen(text));
 	return string;
@@ -462,6 +464,24 @@ Test(pystack, strings_made_one_after_another_at_one_address_differ)
 	file[layout->ascii_bytes + strlen("<made ")] = '2';
 	set_newest(frame);
 	cr_expect_str_eq(describe(take_stack()), "f <made 2> 2 C; ");
+}
+
+Test(pystack, what_a_string_says_is_known_by_the_hash_that_python_made_of_it)
+{
+	char *code = make_code("f", "<made 1 by a program>", 1);
+	char *frame = make_frame(code, 0, called_by_c(NULL));
+	char *file = (char *)tp_pyframe_ptr(code, layout->file);
+
+	memset(file + 24, 0x11, 8);
+	set_newest(frame);
+	cr_expect_str_eq(describe(take_stack()), "f <made 1 by a program> 2 C; ");
+	set_newest(make_frame(make_code("g", "g.py", 1), 0, called_by_c(NULL)));
+	take_stack();
+	/* Of the same length, and it ends alike. */
+	file[layout->ascii_bytes + strlen("<made ")] = '2';
+	memset(file + 24, 0x22, 8);
+	set_newest(frame);
+	cr_expect_str_eq(describe(take_stack()), "f <made 2 by a program> 2 C; ");
 }
 
 Test(pystack, each_line_of_a_long_function_is_itself)

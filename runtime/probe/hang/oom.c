@@ -22,7 +22,7 @@
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/hang/pynow.h"
 #include "runtime/probe/python/pystack.h"
-#include "runtime/probe/python/pystack_thread.h"
+#include "runtime/probe/python/pystack_names.h"
 #include "runtime/trace/oom.h"
 
 enum { FREE, FILLING, READY };

@@ -120,12 +120,12 @@ void tp_pyplace_arm(bool is_armed)
 uint64_t tp_pyplace_operator(bool is_inside)
 {
 	uint64_t window = tp_ring_window_begin();
-	const char *at, *frame = tp_pystack_newest(&at);
+	struct tp_pystack_newest newest = tp_pystack_newest();
 
-	if ((is_inside && frame == told.frame && at == told.at && window == told.window) ||
-	    (!frame && !told.stack))
+	if ((is_inside && newest.frame == told.frame && newest.at == told.at &&
+	     window == told.window) || (!newest.frame && !told.stack))
 		return tp_clock_now();
-	return tell(0, window, frame, at);
+	return tell(0, window, newest.frame, newest.at);
 }
 
 void tp_pyplace_report(struct tp_text *totals)

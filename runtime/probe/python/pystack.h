@@ -15,14 +15,12 @@
 
 #include "runtime/probe/stack/stack.h"
 
-struct tp_pyframe_layout;
+struct tp_pystack_name;
 struct tp_text;
 
 /* With the interpreter's lock held and a Python frame on the stack, once (entry.c). NULL: frames
  * can be read; else why not. */
 const char *tp_pystack_init(void);
-/* What it does when all agrees: from now on frames are read by these offsets. */
-void tp_pystack_read_by(const struct tp_pyframe_layout *layout);
 /* tp_pystack_init has been called and succeeded. */
 bool tp_pystack_is_on(void);
 
@@ -30,7 +28,10 @@ bool tp_pystack_is_on(void);
 void tp_pystack_hold(bool frames, bool modules);
 /* This thread's newest frame and its instruction; NULL: it runs no Python, or frames cannot be
  * read. */
-const char *tp_pystack_newest(const char **at);
+struct tp_pystack_newest {
+	const char *frame, *at;
+};
+struct tp_pystack_newest tp_pystack_newest(void);
 
 /*
  * The stack of Python frames of this thread, in this thread's tree (stack_tree.h). 0: it runs no
@@ -40,6 +41,10 @@ const char *tp_pystack_newest(const char **at);
 uint32_t tp_pystack_take(uint64_t time);
 /* The same from tp_pystack_newest's frame on. */
 uint32_t tp_pystack_take_from(const char *frame, uint64_t time);
+
+/* Of the stack that this thread took last: frames of programs, innermost first: how many, at most
+ * `most`. While it still stands there; guard held. */
+uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most);
 
 /* How stacks of events get these frames. */
 extern const struct tp_stack_frames tp_pystack_frames __attribute__((visibility("hidden")));

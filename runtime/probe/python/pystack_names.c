@@ -4,7 +4,6 @@
  */
 #include "runtime/probe/python/pystack_names.h"
 
-#include "runtime/base/hash.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pystack_lines.h"
@@ -14,6 +13,7 @@ enum {
 	CODE_BYTES = 144,		/* of a code object, as far as we read it */
 	SIZE = 16,			/* PyVarObject.ob_size, PyASCIIObject.length */
 	BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
+	HASH = 24,			/* PyASCIIObject.hash, ~0: not made yet */
 	UNICODE_STATE = 32,		/* PyASCIIObject.state: */
 	UNICODE_KIND = 2, UNICODE_COMPACT = 5, UNICODE_ASCII = 6, /* its bits */
 	MOST_NAME = 1000,		/* bytes of each, together below TP_INTERN_TEXT */
@@ -129,31 +129,42 @@ uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_py
 			       (int32_t)tp_pystack_first_line(layout, code), byte);
 }
 
-/* Length and last bytes of a string: names that are made one after another differ there. */
-static uint64_t get_end(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
-			const char *string)
+/*
+ * What a string says, in a word: the interpreter's own hash, which it has of names; else its length and
+ * last bytes, for strings that are made one after another differ there. Before the characters stands
+ * the object, so that eight bytes up to the last one are there.
+ */
+static inline uint64_t get_gist(const struct tp_pyframe_layout *layout, const char *string)
 {
-	uint64_t n, end = 0;
+	uint64_t n = (uint64_t)get_size(string), hash, end = 0;
 
-	if (!tp_pyframe_is_ptr(string) || !tp_pystack_can_read(pages, string, layout->ascii_bytes))
-		return 0;
-	n = (uint64_t)get_size(string);
-	if (n >= TP_INTERN_TEXT || !tp_pystack_can_read(pages, string, layout->ascii_bytes + n))
-		return n;
-	if (n >= sizeof(end))
-		memcpy(&end, string + layout->ascii_bytes + n - sizeof(end), sizeof(end));
-	else
-		memcpy(&end, string + layout->ascii_bytes, n);
-	return end ^ n << 56;
+	memcpy(&hash, string + HASH, sizeof(hash));
+	if (tp_likely(hash != UINT64_MAX) || n - 1 >= TP_INTERN_TEXT)
+		return hash ^ n;
+	memcpy(&end, string + layout->ascii_bytes + n - sizeof(end), sizeof(end));
+	return (n < sizeof(end) ? end >> 8 * (sizeof(end) - n) : end) ^ n << 56;
 }
 
-static uint32_t get_digest(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
-			   const char *code)
+static bool can_read_string(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
+			    const char *string)
 {
-	uint64_t name = get_end(layout, pages, tp_pyframe_ptr(code, tp_pystack_name_at(layout)));
-	uint64_t file = get_end(layout, pages, tp_pyframe_ptr(code, layout->file));
+	uint64_t n;
 
-	return (uint32_t)tp_hash_mix(name * 31 + file);
+	if (!tp_pyframe_is_ptr(string) || !tp_pystack_can_read(pages, string, layout->ascii_bytes))
+		return false;
+	n = (uint64_t)get_size(string);
+	return n - 1 >= TP_INTERN_TEXT ||
+	       tp_pystack_can_read(pages, string, layout->ascii_bytes + n);
+}
+
+/* Of names that can be read. */
+static inline uint32_t get_digest(const struct tp_pyframe_layout *layout, const char *code)
+{
+	const char *name = tp_pyframe_ptr(code, tp_pystack_name_at(layout));
+	uint64_t both = get_gist(layout, name) * 31 +
+			get_gist(layout, tp_pyframe_ptr(code, layout->file));
+
+	return (uint32_t)(both ^ both >> 32);
 }
 
 static uint32_t intern_names(const struct tp_pyframe_layout *layout,
@@ -173,60 +184,62 @@ static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 	return tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 }
 
-static inline struct tp_pystack_place *find_place(struct tp_pystack_names *names, const char *code,
-						  const char *at)
+/* Is it this code that was met there? Its memory, and that of its names, can be read. */
+static inline bool is_it(const struct tp_pyframe_layout *layout, const struct tp_pystack_place *place,
+			 const char *code)
 {
-	return &names->place[tp_hash_mix((uintptr_t)code ^ (uintptr_t)at << 20) % TP_PYSTACK_PLACES];
+	return tp_pystack_first_line(layout, code) == place->name.first_line &&
+	       tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file, layout->lines) ==
+		       place->name.mark &&
+	       get_digest(layout, code) == place->name.digest;
 }
 
-static inline bool is_it(const struct tp_pystack_place *place, const char *code, const char *at,
-			 const struct tp_pystack_name *name)
+/* First met there, or another code than before, or not yet in this turn. */
+static TP_COLD struct tp_pystack_place *
+meet(const struct tp_pyframe_layout *layout, struct tp_pystack_names *names, const char *code,
+     const char *at, enum tp_pystack_named *named)
 {
-	return place->code == code && place->at == at && place->mark == name->mark &&
-	       place->first_line == name->first_line && place->digest == name->digest;
-}
-
-enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
-				      struct tp_pystack_names *names, const char *code,
-				      const char *at, struct tp_pystack_name *name)
-{
-	struct tp_pystack_place *place = find_place(names, code, at);
+	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 	struct tp_pystack_pages *pages = &names->pages;
+	bool has_names;
 
+	*named = TP_PYSTACK_BROKEN;
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
 	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
-		return TP_PYSTACK_BROKEN;
-	name->mark = tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file,
-					layout->lines);
+		return NULL;
+	*named = TP_PYSTACK_HIDDEN;
 	if (tp_pyframe_is_helper(layout, code))
-		return TP_PYSTACK_HIDDEN;
-	name->first_line = tp_pystack_first_line(layout, code);
-	name->digest = get_digest(layout, pages, code);
-	if (!is_it(place, code, at, name)) {
-		place->code = code;
-		place->at = at;
-		place->mark = name->mark;
-		place->first_line = name->first_line;
-		place->digest = name->digest;
-		place->string = intern_names(layout, pages, code);
-		place->line = tp_pystack_line_of(layout, pages, code,
-						 tp_pystack_byte_of(layout, code, at));
-	}
-	name->string = place->string;
-	name->line = place->line;
-	return TP_PYSTACK_NAMED;
+		return NULL;
+	*named = TP_PYSTACK_NAMED;
+	has_names = can_read_string(layout, pages, tp_pyframe_ptr(code, tp_pystack_name_at(layout))) &&
+		    can_read_string(layout, pages, tp_pyframe_ptr(code, layout->file));
+	if (place->code != code || place->at != at || !has_names || !is_it(layout, place, code))
+		*place = (struct tp_pystack_place){
+			.code = code, .at = at,
+			.name = {
+				.mark = tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file,
+							   layout->lines),
+				.first_line = tp_pystack_first_line(layout, code),
+				.digest = has_names ? get_digest(layout, code) : 0,
+				.string = intern_names(layout, pages, code),
+				.line = tp_pystack_line_of(layout, pages, code,
+							   tp_pystack_byte_of(layout, code, at)),
+			},
+		};
+	place->turn = has_names ? pages->turn : 0;
+	place->number = 0;
+	return place;
 }
 
-bool tp_pystack_name_again(const struct tp_pyframe_layout *layout,
-			   struct tp_pystack_names *names, const char *code,
-			   const char *at, struct tp_pystack_name *name)
+struct tp_pystack_place *tp_pystack_name(const struct tp_pyframe_layout *layout,
+					 struct tp_pystack_names *names, const char *code,
+					 const char *at, enum tp_pystack_named *named)
 {
-	const struct tp_pystack_place *place = find_place(names, code, at);
+	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 
-	name->first_line = tp_pystack_first_line(layout, code);
-	if (!is_it(place, code, at, name))
-		return false;
-	name->string = place->string;
-	name->line = place->line;
-	return true;
+	if (tp_unlikely(place->code != code || place->at != at || place->turn != names->pages.turn ||
+			!is_it(layout, place, code)))
+		return meet(layout, names, code, at, named);
+	*named = TP_PYSTACK_NAMED;
+	return place;
 }

@@ -11,26 +11,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/sync.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack_pages.h"
 
 enum { TP_PYSTACK_PLACES = 2048 };
 
-/* An instruction that was met. */
+/* What is told of a frame. */
+struct tp_pystack_name {
+	uint64_t mark;		/* of its code */
+	uint32_t first_line;	/* of its code */
+	uint32_t digest;	/* of what name and file say */
+	uint32_t string;	/* interned, PYFRAME; 0: the table of names is full */
+	uint32_t line;		/* 0: not known */
+};
+
+/* An instruction that was met: a cache line. */
 struct tp_pystack_place {
 	const char *code, *at;		/* code NULL: empty */
-	uint64_t mark;			/* tp_pystack_mark() */
-	uint32_t first_line;
-	uint32_t digest;		/* of the ends of name and file */
-	uint32_t string;		/* interned, PYFRAME */
-	uint32_t line;
-};
+	struct tp_pystack_name name;
+	/* Of the pages, in which code and strings were found to be readable; and in which the stack with
+	 * it had this number, 0: none yet, in that outer stack and with these flags. */
+	uint32_t turn;
+	uint32_t number, outer;
+	uint8_t flags;
+} __attribute__((aligned(TP_CACHE_LINE)));
 
 /* All zero at first, and when strings begin anew. */
 struct tp_pystack_names {
 	struct tp_pystack_place place[TP_PYSTACK_PLACES];
 	struct tp_pystack_pages pages;
 };
+
+/* Where an instruction is remembered, or another of the same hash. */
+static inline struct tp_pystack_place *tp_pystack_place(struct tp_pystack_names *names,
+							const char *code, const char *at)
+{
+	uint64_t hash = ((uintptr_t)code ^ (uintptr_t)at << 20) * 0xff51afd7ed558ccdull;
+
+	return &names->place[hash >> 40 & (TP_PYSTACK_PLACES - 1)];
+}
 
 enum tp_pystack_named {
 	TP_PYSTACK_NAMED,
@@ -68,26 +88,22 @@ static inline uint32_t tp_pystack_first_line(const struct tp_pyframe_layout *lay
 	return line;
 }
 
-/* What is told of a frame. */
-struct tp_pystack_name {
-	uint64_t mark;		/* of its code */
-	uint32_t digest;	/* of the ends of name and file */
-	uint32_t string;	/* 0: the table of names is full */
-	uint32_t line;		/* 0: not known */
-	uint32_t first_line;	/* of its code */
-};
+/* Where the name of a frame that runs this is, until the next call; NULL: BROKEN, or HIDDEN.
+ * *named: which. */
+struct tp_pystack_place *tp_pystack_name(const struct tp_pyframe_layout *layout,
+					 struct tp_pystack_names *names, const char *code,
+					 const char *at, enum tp_pystack_named *named);
 
-/* *name is filled unless BROKEN, its mark also where it is HIDDEN. */
-enum tp_pystack_named tp_pystack_name(const struct tp_pyframe_layout *layout,
-				      struct tp_pystack_names *names, const char *code,
-				      const char *at, struct tp_pystack_name *name);
-/*
- * The same for a frame that is named, where its code's mark is what it was and only the instruction
- * is another. False: it was not met there before.
- */
-bool tp_pystack_name_again(const struct tp_pyframe_layout *layout,
-			   struct tp_pystack_names *names, const char *code,
-			   const char *at, struct tp_pystack_name *name);
+/* Is this place, and what was named there, still of a code that begins on the same line? */
+static inline bool tp_pystack_is_at_home(const struct tp_pyframe_layout *layout,
+					 struct tp_pystack_names *names, const char *code,
+					 const char *at)
+{
+	const struct tp_pystack_place *place = tp_pystack_place(names, code, at);
+
+	return place->code == code && place->at == at &&
+	       place->name.first_line == tp_pystack_first_line(layout, code);
+}
 
 /* The line of any byte of the code, for checks, too. */
 uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,

@@ -12,17 +12,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "runtime/base/readable.h"
 #include "runtime/base/sync.h"
 
 enum { TP_PYSTACK_PAGES = 256, TP_PYSTACK_PAGE_BITS = 12 };
 
 struct tp_pystack_pages {
 	uintptr_t page[TP_PYSTACK_PAGES];	/* number, 0: empty */
+	uint32_t turn;				/* counts how often they were forgotten; not 0 then */
 };
 
+static inline void tp_pystack_forget_pages(struct tp_pystack_pages *pages)
+{
+	memset(pages->page, 0, sizeof(pages->page));
+	if (!++pages->turn)
+		pages->turn = 1;
+}
+
 /* Asks the kernel and remembers. errno kept. */
-bool tp_pystack_ask(struct tp_pystack_pages *pages, uintptr_t page);
+static inline bool tp_pystack_ask(struct tp_pystack_pages *pages, uintptr_t page)
+{
+	if (!tp_is_readable((const void *)(page << TP_PYSTACK_PAGE_BITS)))
+		return false;
+	pages->page[page % TP_PYSTACK_PAGES] = page;
+	return true;
+}
 
 static inline bool tp_pystack_can_read(struct tp_pystack_pages *pages, const char *p, size_t n)
 {

@@ -50,7 +50,7 @@ static struct tp_pystack_thread *take_over(uint32_t tid)
 		/* Acquire: what the dead owner wrote is there, and is thrown away. */
 		if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
-			thread->n = thread->n_left = 0;
+			thread->n = thread->n_left = thread->tree_generation = 0;
 			return thread;
 		}
 	}
@@ -109,15 +109,4 @@ void tp_pystack_thread_forked(void)
 	}
 	tp_pystack_self = NULL;
 	is_refused = false;
-}
-
-uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most)
-{
-	const struct tp_pystack_thread *thread = tp_pystack_self;
-	uint32_t n = 0;
-
-	for (uint32_t i = thread ? thread->n : 0; i-- > 0 && n < most;)
-		if (thread->frame[i].is_named && !thread->frame[i].is_hidden)
-			name[n++] = thread->frame[i].name;
-	return n;
 }

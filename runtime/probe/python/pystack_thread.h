@@ -20,24 +20,26 @@ enum {
 	TP_PYSTACK_MARKS = 1024,
 };
 
-/* A frame that was read. */
+/*
+ * A frame that was read: what is compared with memory, and the number. Short, since it is read for each
+ * stack, and the training has filled the caches in between; its name is in its place
+ * (pystack_names.h).
+ */
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
-	const char *module;		/* whose call it is (nnmodule.h), or NULL */
-	struct tp_pystack_name name;	/* once named; of the interpreter's own: all 0 */
-	/* Numbers in the thread's tree: of the stack outside of it, with it, and with its module,
-	 * too. They belong together whatever runs meanwhile. The last two: 0, not numbered. */
-	uint32_t outer, bare, stack;
+	uint64_t mark;			/* of its code, once named */
+	uint32_t stack;			/* number of the stack with it and its module; 0: to be read */
+	uint32_t outer;			/* of the stack outside of it, to which `stack` belongs */
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */
 	uint8_t flags;			/* with which it was numbered */
-	bool is_named, is_hidden;
-	bool has_moved;			/* not named, but was: at another instruction of this code */
+	bool is_call;			/* of a module (nnmodule.h): the thread has it */
 };
+_Static_assert(sizeof(struct tp_pystack_frame) == 48, "four in three cache lines");
 
 struct tp_pystack_thread {
 	uint32_t tid;			/* atomic; 0: nobody's */
-	uint32_t tree_generation;	/* that the numbers belong to */
+	uint32_t tree_generation;	/* that the numbers belong to; 0: none do */
 	uint32_t ring_generation;	/* that the strings belong to */
 	uint32_t n;			/* frames known, outermost first */
 	uint32_t n_left;		/* those behind them, up to here, were, and have returned:
@@ -45,9 +47,10 @@ struct tp_pystack_thread {
 	uint32_t n_unmapped;		/* when the pages were asked about */
 	uint32_t n_walks;
 	const char *beyond;		/* what the outermost one names as its outer one */
+	struct tp_pystack_frame frame[TP_PYSTACK_FRAMES] __attribute__((aligned(TP_CACHE_LINE)));
 	uint16_t mark[TP_PYSTACK_MARKS]; /* where a frame may be found, by address */
-	struct tp_pystack_frame frame[TP_PYSTACK_FRAMES];
-	struct tp_pystack_frame fresh[TP_PYSTACK_FRAMES]; /* innermost first, while walking */
+	const char *module[TP_PYSTACK_FRAMES];	/* of those that are calls of one */
+	const char *fresh[TP_PYSTACK_FRAMES];	/* addresses, innermost first, while walking */
 	struct tp_pystack_names names;
 };
 
@@ -55,14 +58,12 @@ extern __thread struct tp_pystack_thread *tp_pystack_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Cold side of the next. */
-struct tp_pystack_thread *tp_pystack_thread_find(void);
+TP_COLD struct tp_pystack_thread *tp_pystack_thread_find(void);
 /* This thread's own. NULL: no memory, or too many threads. Guard held. */
 static inline struct tp_pystack_thread *tp_pystack_thread(void)
 {
 	return tp_likely(tp_pystack_self != NULL) ? tp_pystack_self : tp_pystack_thread_find();
 }
-/* Frames of this thread's last stack, innermost first: how many, at most `most`. Guard held. */
-uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most);
 /* Strings begin anew: nothing is known any more. */
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread);
 /* In the child of fork: only this thread is left. Async-signal-safe. */

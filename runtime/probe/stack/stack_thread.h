@@ -35,7 +35,7 @@ extern __thread bool tp_stack_is_busy
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Cold side of the next. NULL: no memory. */
-struct tp_stack_thread *tp_stack_thread_take(void);
+TP_COLD struct tp_stack_thread *tp_stack_thread_take(void);
 static inline struct tp_stack_thread *tp_stack_thread(void)
 {
 	return tp_likely(tp_stack_self != NULL) ? tp_stack_self : tp_stack_thread_take();

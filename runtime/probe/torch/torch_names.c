@@ -106,7 +106,7 @@ static const char *read_overload(const char *schema)
 }
 
 /* First sight of a schema. That it is one shows in its name, which torch must report too. */
-static uint32_t name_schema(const void *rf, const char *schema)
+static TP_COLD uint32_t name_schema(const void *rf, const char *schema)
 {
 	const char *name = tp_torch.abi.name(rf);
 	const char *overload;

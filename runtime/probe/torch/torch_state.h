@@ -71,7 +71,7 @@ extern struct tp_torch tp_torch __attribute__((visibility("hidden")));
 extern __thread struct tp_torch_span *tp_torch_free
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-struct tp_torch_span *tp_torch_span_refill(void);
+TP_COLD struct tp_torch_span *tp_torch_span_refill(void);
 
 /* A span for a range that begins, or NULL (counted). torch gives it back when the range dies. */
 static inline struct tp_torch_span *tp_torch_span_take(void)

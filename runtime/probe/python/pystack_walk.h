@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack_walk.h - which frames stand on this thread now: those that it knew, and new ones
+ *
+ * The thread keeps the frames that it read last, outermost first, with the number of the stack
+ * up to each; those that have returned since stay behind them. A walk begins at the newest frame;
+ * frames that are not known go to a list, until one is met that is. From there on outwards each
+ * known frame is compared with memory: its code, its instruction, and that it names the next known
+ * one as its outer one. Where all agrees nothing is looked up.
+ *
+ * All of them are compared, always: an outer frame that has gone on and called the same function
+ * again has left no trace in the inner one.
+ *
+ * A handler of a signal may have interrupted the interpreter at any point, and then allocate: so
+ * what looks impossible ends the walk.
+ */
+#ifndef TP_PROBE_PYSTACK_WALK_H
+#define TP_PROBE_PYSTACK_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/base/sync.h"
+#include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pystack_thread.h"
+
+/* What a known frame is compared by. */
+struct tp_pystack_shape {
+	uint16_t code, previous, at, locals, kind, kind_mask;	/* in a frame */
+	uint16_t name, file, lines;				/* in its code */
+	uint16_t is_at_short;				/* 1, or 0 */
+	uint16_t tags;					/* bits of a reference that are no address */
+};
+
+/* How frames of this interpreter are read: a cache line. */
+struct tp_pystack_how {
+	struct tp_pyframe_layout layout;
+	struct tp_pystack_shape shape;
+	bool is_on;
+	bool has_no_frames;	/* only calls of modules */
+	uint8_t owner_shift;
+	uint8_t which_shape;	/* of those that are compiled in, or none of them */
+} __attribute__((aligned(TP_CACHE_LINE)));
+_Static_assert(sizeof(struct tp_pystack_how) == TP_CACHE_LINE, "read before anything else");
+extern struct tp_pystack_how tp_pystack_how __attribute__((visibility("hidden")));
+
+/* What one walk has found: of the known frames [0, n_kept) stay, inside of them come `fresh`. */
+struct tp_pystack_walk {
+	uint32_t n_known;	/* frames that it may find, some of which have returned */
+	uint32_t n_kept, n_fresh;
+	uint32_t n_same;	/* of those kept: as they were, from the outermost on */
+	bool is_cut, is_broken;
+};
+
+/* An address; up to 3.10 a number of 32 bits. */
+static inline const char *tp_pystack_at(const char *frame, uint32_t at, uint32_t is_short)
+{
+	uintptr_t mask = is_short ? UINT32_MAX : UINTPTR_MAX;
+
+	return (const char *)((uintptr_t)tp_pyframe_ptr(frame, at) & mask);
+}
+
+/* Of a frame's `kind`: one of the interpreter itself. */
+static inline bool tp_pystack_is_own(uint16_t kind)
+{
+	return (kind >> tp_pystack_how.owner_shift & 0xff) >= TP_PYFRAME_OWN;
+}
+
+/* Of a frame's `kind`: what there is of owner and, where a frame says it, whether C called. */
+static inline uint16_t tp_pystack_kind(const char *frame, uint32_t at, uint16_t mask)
+{
+	uint16_t kind;
+
+	memcpy(&kind, frame + at, sizeof(kind));
+	return kind & mask;
+}
+
+/* From now on frames are read by these offsets. */
+void tp_pystack_walk_by(const struct tp_pyframe_layout *layout);
+/* From this frame on outwards. Known frames that are others than they were get the stack 0. */
+void tp_pystack_walk(struct tp_pystack_thread *thread, struct tp_pystack_walk *walk,
+		     const char *frame);
+/* The frames that were found become the known ones, at most TP_PYSTACK_FRAMES; those that are new have
+ * the stack 0 and nothing else but their address. */
+void tp_pystack_walk_keep(struct tp_pystack_thread *thread, const struct tp_pystack_walk *walk);
+
+#endif
