@@ -285,7 +285,10 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 		count(&pystack.n_broken);
 	if (tp_unlikely(walk.is_cut))
 		count(&pystack.n_cut);
-	tp_pystack_walk_keep(thread, &walk);
+	if (walk.n_fresh)
+		tp_pystack_walk_keep(thread, &walk);
+	else
+		thread->n = walk.n_kept;
 	/* Those that had returned may have their numbers from within another stack. */
 	return number_frames(thread, tree, walk.n_same < n_before ? walk.n_same : n_before, time);
 }

@@ -30,9 +30,9 @@ struct tp_pystack_name {
 struct tp_pystack_place {
 	const char *code, *at;		/* code NULL: empty */
 	struct tp_pystack_name name;
-	/* Of the pages, in which code and strings were found to be readable; and in which the stack with
-	 * it had this number, 0: none yet, in that outer stack and with these flags. */
-	uint32_t turn;
+	uint32_t turn;			/* of the pages, in which code and strings were readable; 0: none */
+	/* In that turn the stack with it had this number (0: not yet) in that outer stack, with these
+	 * flags. */
 	uint32_t number, outer;
 	uint8_t flags;
 } __attribute__((aligned(TP_CACHE_LINE)));

@@ -82,7 +82,7 @@ void tp_pystack_walk_by(const struct tp_pyframe_layout *layout);
 void tp_pystack_walk(struct tp_pystack_thread *thread, struct tp_pystack_walk *walk,
 		     const char *frame);
 /* The frames that were found become the known ones, at most TP_PYSTACK_FRAMES; those that are new have
- * the stack 0 and nothing else but their address. */
+ * the stack 0 and nothing else but their address. Where there are none, n_kept are known. */
 void tp_pystack_walk_keep(struct tp_pystack_thread *thread, const struct tp_pystack_walk *walk);
 
 #endif
