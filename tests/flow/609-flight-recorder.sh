@@ -55,6 +55,13 @@ for how in kill fault; do
 	like "$how: with the same steps" "$(parts_in "$(find $how -name "*.tpt")")" "$last\$"
 done
 
+# More steps than the ring has room for: what is left names its own stacks.
+train small $recorder $quiet TRAINPROF_BUFFER=1M "$PYTHON" "$PROGS/flight.py" raise 420
+is "small: the last eight steps of 420" "$(parts_in small/rank0.0.tpt)" "412 413 414 415 416 417 418 419 "
+fuse small.merged -q -v overview -o merged.json small
+like "small: the operators of all eight have their line" "$(cat small.merged.out)" \
+	'flight.py:[0-9]+ train +[0-9.]+ [mu]s +[0-9.]+ [mu]s +72$'
+
 train slow $recorder $quiet TRAINPROF_TRIGGER=slow=4x,steps=2 "$PYTHON" "$PROGS/flight.py" end 200
 like "slow: the slow step is in the window before the trigger's" "$(parts_in slow/rank0.0.tpt)" '(^| )40 '
 is "slow: two windows" "$(find slow -name '*.tpt' | wc -l)" 2
