@@ -46,20 +46,20 @@ for shell in zsh fish; do
 	is "$shell: options, formats, views, words" "$missing" ""
 done
 
-# The shells themselves: a tab in each line.
-cat >typed <<'END'
-trainprof d	
-trainprof merge -f spee	
-trainprof merge --format torch:t	
-trainprof merge -v overview,mo	
-trainprof merge --format=torch:t	
-trainprof run --record ops,pysta	
-trainprof run readel	
-trainprof run -- readel	
-trainprof run -- cat aFi	
-trainprof-merge -v heal	
-trainprof completion fi	
-trainprof merge aFi	
+# The shells themselves: a tab, here ~, at the end of each line.
+tr '~' '\t' >typed <<'END'
+trainprof d~
+trainprof merge -f spee~
+trainprof merge --format torch:t~
+trainprof merge -v overview,mo~
+trainprof merge --format=torch:t~
+trainprof run --record ops,pysta~
+trainprof run readel~
+trainprof run -- readel~
+trainprof run -- cat aFi~
+trainprof-merge -v heal~
+trainprof completion fi~
+trainprof merge aFi~
 END
 cat >wanted <<'END'
 doctor

@@ -20,6 +20,8 @@ command_of() # NAME WORDS...
 	chmod +x "$TMP/bin/$1"
 }
 command_of python "$PYTHON"
+# (One that is a shim of pyenv would change PATH for what trainprof runs.)
+command_of python3 "$PYTHON"
 command_of torchrun "$PYTHON" -m torch.distributed.run --master-port "\${MASTER_PORT:-29500}"
 command_of accelerate "$PYTHON" -m accelerate.commands.accelerate_cli
 command_of trainprof "$TOP/scripts/trainprof"
@@ -48,11 +50,12 @@ recipe()
 recorded()
 {
 	is "$1: exit status" "$2" 0
+	[ "$2" = 0 ] || diag "$(tail -n 5 "$TMP/$1/err")"
 	[ -z "${LINES_OF_RANKS:-}" ] ||
 		is "$1: the ranks' output" "$(grep -o '^rank.*' "$3" | sort)" "$LINES_OF_RANKS"
 	is "$1: traces of both ranks, and no others" "$(cd "$TMP/$1/run" && echo *.tpt)" "rank0.0.tpt rank1.0.tpt"
 	fuse "$1-merged" -q "$TMP/$1/run"
-	like "$1: four steps, merged" "$(cat "$TMP/$1-merged.out")" '^ *recorded  4 of 1[0-9] steps'
+	like "$1: four steps of each, merged" "$(cat "$TMP/$1-merged.out")" '^ *recorded  8 of 2[0-9] steps'
 	unlike "$1: no message of ours" "$(cat "$TMP/$1/err")" '^trainprof: .*(cannot|not recorded|fail|no room)'
 }
 
@@ -157,7 +160,7 @@ if [ "$(id -u)" = 0 ] && command -v slurmctld >/dev/null && command -v slurmd >/
 	if slurm_start; then
 		sbatch --wait --output=out --error=err recipe >said 2>&1
 		recorded slurm $? out
-		like "slurm: the script prints the overview" "$(cat out)" '^ *recorded  4 of 12 steps'
+		like "slurm: the script prints the overview" "$(cat out)" '^ *recorded  8 of 24 steps'
 		rm -rf run
 		srun -n 2 sh -c "RANK=\$SLURM_PROCID WORLD_SIZE=2 MASTER_ADDR=localhost exec trainprof run --no-merge --dir run \
 			--schedule wait=5,warmup=1,active=4 python train.py" >out 2>err
