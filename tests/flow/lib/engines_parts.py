@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""engines_parts.py dask RUN [WORKERS [kill]]: tables of a run, a part each rank, by an engine of several
+processes: all rows of all tables, and a query; with one of two workers killed by SIGKILL while it computes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pyarrow
+
+import trainprof
+from trainprof import parts
+
+BASE = 1 << 40  # of numbers that are a rank's own
+
+
+def rows_of(table):
+    return pyarrow.table(table).to_pylist()
+
+
+def comparable(table, rows):
+    """Rows in any order; numbers of spans and stacks are those of a rank or of the run."""
+    kept = [{name: value for name, value in row.items() if name not in ("id", "parent", "span", "stack")}
+            for row in rows]
+    if table == "stacks":
+        # Each rank has those that it names.
+        return sorted({repr(row) for row in kept if row["depth"] == 0})
+    return sorted(map(repr, kept))
+
+
+def check_tables(run, engine, tables):
+    for name in tables:
+        theirs = comparable(name, rows_of(run[name]))
+        ours = comparable(name, engine.rows(name))
+        assert ours == theirs, (name, len(ours), len(theirs), [it for it in zip(ours, theirs) if it[0] != it[1]][:1])
+        print("%s: %d rows" % (name, len(ours)))
+
+
+def check_numbers(engine):
+    """Spans are found by number, also those of other ranks; those of a rank are told apart."""
+    spans = {row["id"]: row for row in engine.rows("spans")}
+    parents = [row for row in spans.values() if row["parent"] is not None]
+    assert parents and all(spans[row["parent"]]["process_at"] == row["process_at"] for row in parents)
+    ranks = {row["rank"] for row in spans.values()}
+    assert len({number // BASE for number in spans}) == len(ranks), ranks
+    kernels = engine.rows("kernels")
+    assert all(spans[row["span"]]["name"] == row["operator"] for row in kernels if row["span"])
+
+
+def operators(run):
+    """What the query gives, by the view."""
+    return {row["operator"]: (row["calls"], row["total_ns"]) for row in rows_of(run["operator"])}
+
+
+def kill_when(is_running, find, told):
+    """Kills a worker as soon as it computes."""
+    def wait():
+        end = time.monotonic() + 120
+        while time.monotonic() < end and not is_running():
+            time.sleep(0.02)
+        pid = find()
+        os.kill(pid, signal.SIGKILL)
+        told.append((pid, time.monotonic()))
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+class Dask:
+    def __init__(self, run, workers):
+        from distributed import Client, LocalCluster
+        from trainprof.dask import table
+        self.table, self.run = table, run
+        self.cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        self.client = Client(self.cluster)
+
+    def rows(self, name):
+        return pyarrow.Table.from_pandas(self.table(self.run, name).compute(), preserve_index=False).to_pylist()
+
+    def operators(self):
+        spans = self.table(self.run, "spans")
+        found = spans[spans["merged"] == 0].groupby("name")["dur_ns"].agg(["count", "sum"]).compute()
+        return {name: (int(row["count"]), int(row["sum"])) for name, row in found.iterrows()}
+
+    def chosen(self):
+        spans = self.table(self.run, "spans", columns=["rank", "name"])
+        return len(spans[spans["rank"] == 1].compute())
+
+    def is_running(self):
+        return any(self.client.processing().values())
+
+    def worker(self):
+        return self.cluster.workers[0].process.process.pid
+
+    def close(self):
+        self.client.close()
+        self.cluster.close()
+
+
+def main(which, path, workers="2", kill=""):
+    run = trainprof.open(path)
+    engine = {"dask": Dask}[which](path, int(workers))
+    try:
+        told = []
+        if kill:
+            thread = kill_when(engine.is_running, engine.worker, told)
+        found = engine.operators()
+        end = time.monotonic()
+        assert found == operators(run), "operators"
+        print("%d operators by %s workers" % (len(found), workers))
+        if kill:
+            thread.join()
+            assert told and told[0][1] < end, "the worker was killed before the query was done"
+            print("worker %d was killed %.1f s before the end" % (told[0][0], end - told[0][1]))
+            return
+        check_tables(run, engine, parts.BY_RANK + ("operator", "processes"))
+        check_numbers(engine)
+        assert engine.chosen() == sum(row["rank"] == 1 for row in rows_of(run["spans"])) > 0
+    finally:
+        engine.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
