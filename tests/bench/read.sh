@@ -19,6 +19,7 @@ for round in 1 2 3; do
 	echo "round $round"
 	$table "$folder/all" events
 	"$O/tests/bench/merge_pass" order "$folder/all"
+	$table "$folder/all" events process_at,tid,kind,name,begin_ns,dur_ns
 	$table "$folder/all" events name,dur_ns
 done
 echo 'a quarter of the events:'
