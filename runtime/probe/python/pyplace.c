@@ -119,9 +119,13 @@ void tp_pyplace_arm(bool is_armed)
 
 uint64_t tp_pyplace_operator(bool is_inside)
 {
-	uint64_t window = tp_ring_window_begin();
-	struct tp_pystack_newest newest = tp_pystack_newest();
+	struct tp_pystack_newest newest;
+	uint64_t window;
 
+	if (!is_inside)
+		tp_pystack_expect();
+	window = tp_ring_window_begin();
+	newest = tp_pystack_newest();
 	if ((is_inside && newest.frame == told.frame && newest.at == told.at &&
 	     window == told.window) || (!newest.frame && !told.stack))
 		return tp_clock_now();

@@ -20,7 +20,10 @@
 #include "runtime/probe/python/pystack_walk.h"
 #include "runtime/probe/stack/stack_tree.h"
 
-enum { WALKS_BETWEEN = 4096 };		/* after so many, pages are asked about again */
+enum {
+	WALKS_BETWEEN = 4096,		/* after so many, pages are asked about again */
+	MOST_EXPECTED = 16,		/* known frames, the innermost ones, that are fetched ahead */
+};
 
 /* Atomic. */
 static struct {
@@ -240,6 +243,20 @@ struct tp_pystack_newest tp_pystack_newest(void)
 		frame, frame ? tp_pystack_at(frame, tp_pystack_how.layout.at,
 					     tp_pystack_how.shape.is_at_short) : NULL
 	};
+}
+
+void tp_pystack_expect(void)
+{
+	const struct tp_pystack_thread *thread = tp_pystack_self;
+	const char *first, *line;
+
+	if (!thread)
+		return;
+	line = (const char *)&thread->frame[thread->n];
+	first = thread->n > MOST_EXPECTED ? line - MOST_EXPECTED * sizeof(*thread->frame) :
+					    (const char *)thread->frame;
+	for (; line >= first; line -= TP_CACHE_LINE)
+		__builtin_prefetch(line);
 }
 
 uint32_t tp_pystack_take(uint64_t time)

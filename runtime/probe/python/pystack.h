@@ -32,6 +32,8 @@ struct tp_pystack_newest {
 	const char *frame, *at;
 };
 struct tp_pystack_newest tp_pystack_newest(void);
+/* A stack is taken soon: what it will be compared with comes into the caches meanwhile. */
+void tp_pystack_expect(void);
 
 /*
  * The stack of Python frames of this thread, in this thread's tree (stack_tree.h). 0: it runs no
