@@ -41,7 +41,7 @@
 #include "runtime/probe/mark/mark.h"
 #include "runtime/probe/nccl/nccl.h"
 #include "runtime/probe/python/modules.h"
-#include "runtime/probe/python/pysample.h"
+#include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/tensor.h"
 #include "runtime/probe/torch/torch.h"

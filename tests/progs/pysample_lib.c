@@ -2,7 +2,7 @@
 /*
  * pysample_lib.c - the reader of other threads' Python stacks as a library, for pysample_check.py
  *
- * Built by tests/flow/328-samples-versions.sh together with runtime/probe/python/pysample_*.c and
+ * Built by tests/flow/328-samples-versions.sh together with runtime/probe/sample/pysample_*.c and
  * pystack_lib.c, which keeps the strings. Never shipped.
  */
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "runtime/engine/intern.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
-#include "runtime/probe/python/pysample_read.h"
-#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/sample/pysample_read.h"
+#include "runtime/probe/sample/pysample_threads.h"
 #include "runtime/probe/python/pystack_check.h"
 
 #define EXPORT __attribute__((visibility("default")))

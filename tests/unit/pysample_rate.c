@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "runtime/probe/python/pysample_rate.h"
+#include "runtime/probe/sample/pysample_rate.h"
 
 static struct tp_pysample_rate rate;
 

@@ -26,7 +26,7 @@
 #include "runtime/engine/worker.h"
 #include "runtime/probe/python/audit_hook.h"
 #include "runtime/probe/python/pyframe.h"
-#include "runtime/probe/python/pysample.h"
+#include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/python/pystack.h"
 #include "runtime/probe/torch/torch.h"
 #include "runtime/probe/torch/torch_abi.h"

@@ -9,9 +9,9 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/python/pyapi.h"
-#include "runtime/probe/python/pysample.h"
-#include "runtime/probe/python/pysample_names.h"
-#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/sample/pysample.h"
+#include "runtime/probe/sample/pysample_names.h"
+#include "runtime/probe/sample/pysample_threads.h"
 
 bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "runtime/base/text.h"
-#include "runtime/probe/python/pysample_read.h"
+#include "runtime/probe/sample/pysample_read.h"
 
 /* A frame's names; valid as long as the ring. */
 struct tp_pynow_place {

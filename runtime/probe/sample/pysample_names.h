@@ -7,7 +7,7 @@
 #ifndef TP_PROBE_PYSAMPLE_NAMES_H
 #define TP_PROBE_PYSAMPLE_NAMES_H
 
-#include "runtime/probe/python/pysample_frames.h"
+#include "runtime/probe/sample/pysample_frames.h"
 
 /* With the interpreter's lock held, once. NULL, or why names cannot be read. */
 const char *tp_pysample_names_init(const struct tp_pyframe_layout *layout);

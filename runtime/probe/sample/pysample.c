@@ -4,7 +4,7 @@
  *
  * Drain thread, but for open, arm and disarm.
  */
-#include "runtime/probe/python/pysample.h"
+#include "runtime/probe/sample/pysample.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
-#include "runtime/probe/python/pysample_names.h"
-#include "runtime/probe/python/pysample_rate.h"
-#include "runtime/probe/python/pysample_read.h"
-#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/sample/pysample_names.h"
+#include "runtime/probe/sample/pysample_rate.h"
+#include "runtime/probe/sample/pysample_read.h"
+#include "runtime/probe/sample/pysample_threads.h"
 #include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/stack/stack_tree.h"
 

@@ -2,7 +2,7 @@
 /*
  * pysample_frames.c - copies a thread's frames by whole pages: they lie together
  */
-#include "runtime/probe/python/pysample_frames.h"
+#include "runtime/probe/sample/pysample_frames.h"
 
 #include <string.h>
 #include <sys/uio.h>

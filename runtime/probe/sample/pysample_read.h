@@ -8,8 +8,8 @@
 #ifndef TP_PROBE_PYSAMPLE_READ_H
 #define TP_PROBE_PYSAMPLE_READ_H
 
-#include "runtime/probe/python/pysample_frames.h"
-#include "runtime/probe/python/pysample_state.h"
+#include "runtime/probe/sample/pysample_frames.h"
+#include "runtime/probe/sample/pysample_state.h"
 
 /* With the interpreter's lock held, once, after tp_pystack_init's check of `layout`. NULL, or why
  * nothing can be read. */

@@ -4,9 +4,9 @@
  *
  * One thread at a time uses it: the drain thread.
  */
-#include "runtime/probe/python/pysample_read.h"
+#include "runtime/probe/sample/pysample_read.h"
 
-#include "runtime/probe/python/pysample_names.h"
+#include "runtime/probe/sample/pysample_names.h"
 
 enum { TRIES = 4 };
 

@@ -6,7 +6,7 @@
  * at most: reading costs more than all else. One that was made anew in between at the same address may
  * for so long have the name of the one before.
  */
-#include "runtime/probe/python/pysample_names.h"
+#include "runtime/probe/sample/pysample_names.h"
 
 #include <string.h>
 #include <sys/uio.h>

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/probe/python/pysample_frames.h"
-#include "runtime/probe/python/pysample_state.h"
+#include "runtime/probe/sample/pysample_frames.h"
+#include "runtime/probe/sample/pysample_state.h"
 
 enum { TP_PYSAMPLE_THREADS = 256 };
 

@@ -2,7 +2,7 @@
 /*
  * pysample_state.c - processor times of threads, what /proc says of them, the interpreter's lock
  */
-#include "runtime/probe/python/pysample_state.h"
+#include "runtime/probe/sample/pysample_state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "runtime/base/text.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
-#include "runtime/probe/python/pysample_frames.h"
+#include "runtime/probe/sample/pysample_frames.h"
 
 enum {
 	TEXT = 256,

@@ -2,7 +2,7 @@
 /*
  * pysample_threads.c - follows the list of thread states
  */
-#include "runtime/probe/python/pysample_threads.h"
+#include "runtime/probe/sample/pysample_threads.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
