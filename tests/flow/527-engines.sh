@@ -3,8 +3,8 @@
 # long
 # timeout: 1200
 #
-# Tables by engines of several processes, a part each rank: Dask's local cluster gives all rows that the
-# reader library gives, and the same answers by one worker, by two, and with one of two killed.
+# Tables by engines of several processes, a part each rank: Dask's and Spark's local clusters give all rows
+# that the reader library gives, and the same answers by one worker, by two, and with one of two killed.
 
 . "$(dirname "$0")/lib/lib.sh"
 gen=$O/tests/bench/gen_traces
@@ -28,5 +28,12 @@ if "$PYTHON" -c 'import dask.dataframe, distributed, pyarrow' 2>/dev/null; then
 	shows dask
 else
 	skip "dask" "no dask with distributed in $PYTHON (make setup-long)"
+fi
+if ! "$PYTHON" -c 'from pyspark.sql.datasource import EqualTo; import pandas, pyarrow' 2>/dev/null; then
+	skip "spark" "no pyspark 4.1 in $PYTHON (make setup-long)"
+elif ! command -v java >/dev/null; then
+	skip "spark" "no java (make setup-long)"
+else
+	shows spark
 fi
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""engines_parts.py dask RUN [WORKERS [kill]]: tables of a run, a part each rank, by an engine of several
+"""engines_parts.py dask|spark RUN [WORKERS [kill]]: tables of a run, a part each rank, by an engine of several
 processes: all rows of all tables, and a query; with one of two workers killed by SIGKILL while it computes."""
 
 import os
@@ -99,9 +99,63 @@ class Dask:
         self.cluster.close()
 
 
+class Spark:
+    def __init__(self, run, workers):
+        os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable,
+                          SPARK_WORKER_DIR=os.path.join(os.path.dirname(run), "spark"))
+        from pyspark.sql import SparkSession
+        from trainprof.spark import Source
+        self.run = run
+        builder = SparkSession.builder.master("local-cluster[%d,1,1024]" % workers)
+        for name, value in {
+                "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "1g",
+                "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"], "spark.sql.shuffle.partitions": "2",
+                "spark.log.level": "OFF", "spark.sql.python.filterPushdown.enabled": "true"}.items():
+            builder = builder.config(name, value)
+        self.spark = builder.getOrCreate()
+        self.spark.dataSource.register(Source)
+
+    def table(self, name, **options):
+        return self.spark.read.format("trainprof").options(table=name, **options).load(self.run)
+
+    def rows(self, name):
+        return [row.asDict() for row in self.table(name).collect()]
+
+    def operators(self):
+        found = self.table("spans").where("merged = 0").groupBy("name").agg({"dur_ns": "sum", "*": "count"})
+        return {row["name"]: (row["count(1)"], row["sum(dur_ns)"]) for row in found.collect()}
+
+    def chosen(self):
+        found = self.table("spans", columns="rank,name").where("rank = 1 and name is not null")
+        assert found.rdd.getNumPartitions() == 1, "the filter chooses the partition"
+        return found.count()
+
+    def is_running(self):
+        return any(self.spark.sparkContext.statusTracker().getStageInfo(stage).numActiveTasks
+                   for stage in self.spark.sparkContext.statusTracker().getActiveStageIds())
+
+    def worker(self):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as file:
+                    words = file.read()
+                with open("/proc/%s/environ" % pid, "rb") as file:
+                    mine = os.environ["TRAINPROF_TEST"].encode() in file.read()
+            except OSError:
+                continue
+            if mine and b"CoarseGrainedExecutorBackend" in words:
+                return int(pid)
+        raise AssertionError("no executor")
+
+    def close(self):
+        self.spark.stop()
+
+
 def main(which, path, workers="2", kill=""):
+    os.environ["TRAINPROF_TEST"] = "engines-%d" % os.getpid()
     run = trainprof.open(path)
-    engine = {"dask": Dask}[which](path, int(workers))
+    engine = {"dask": Dask, "spark": Spark}[which](path, int(workers))
     try:
         told = []
         if kill:
