@@ -66,6 +66,7 @@ static const char defaults[] =
 	"HOST_PERIOD=100\n"
 	"SAMPLE_HZ=0\n"
 	"PROGRAM=\n"
+	"PEAK=\n"
 	"CLOCK=auto\n"
 	"CLOCK_SYNC=off\n"
 	"LOG=warn\n"

@@ -439,7 +439,7 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 	add_small(300, 2, 24000, 3000);
 	text = print();
 	expect_rules(text, (const char *[]){"small-operators", NULL});
-	cr_expect(strstr(text, "one line asks for 150 a step, 24.0 us each"), "%s", text);
+	cr_expect(strstr(text, "one line calls 150 per step, 24.0 us each"), "%s", text);
 	/* Few, those that take longer than to ask for them, larger ones, with a device. */
 	set_up();
 	add_small(150, 1, 8000, 4000);

@@ -70,7 +70,7 @@ void tp_overview_print_flops(const struct tp_run *run, const struct tp_overview 
 	double flops, rate, peak;
 	uint64_t n_steps;
 	int64_t ns;
-	char a[32], b[32], c[32], d[32], of_peak[80] = "", recorded[64];
+	char a[32], b[32], c[32], d[32], of_peak[80] = "", recorded[104];
 
 	if (!sums->has_any)
 		return;
