@@ -8,7 +8,7 @@
 cd "$TMP" || exit 1
 
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
-	-o pyframe.so "$PROGS/pyframe_lib.c" "$TOP/runtime/base/text.c" \
+	-o pyframe.so "$PROGS/pyframe_lib.c" "$TOP"/runtime/base/{readable,text}.c \
 	"$TOP"/runtime/probe/python/{pyframe,pyframe_layout,pyapi,pyloader}.c -ldl || no_program
 
 found=0
