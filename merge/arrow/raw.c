@@ -7,7 +7,7 @@
 #include "runtime/trace/kinds.h"
 
 const struct tp_raw *const tp_raws[] = {
-	&tp_raw_processes, &tp_raw_windows, &tp_raw_issues, &tp_raw_events, &tp_raw_spans,
+	&tp_raw_processes, &tp_raw_files, &tp_raw_issues, &tp_raw_events, &tp_raw_spans,
 	&tp_raw_kernels, &tp_raw_collectives, &tp_raw_tensors, &tp_raw_heap, &tp_raw_samples,
 	&tp_raw_counters, &tp_raw_strings, &tp_raw_stacks,
 	NULL,

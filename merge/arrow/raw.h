@@ -55,7 +55,7 @@ static inline int64_t tp_raw_rank(const struct tp_proc *proc)
 	return proc->rank >= 0 ? proc->rank : TP_RAW_NONE;
 }
 
-extern const struct tp_raw tp_raw_processes, tp_raw_windows, tp_raw_issues, tp_raw_events, tp_raw_spans,
+extern const struct tp_raw tp_raw_processes, tp_raw_files, tp_raw_issues, tp_raw_events, tp_raw_spans,
 	tp_raw_kernels, tp_raw_collectives, tp_raw_tensors, tp_raw_heap, tp_raw_samples, tp_raw_counters,
 	tp_raw_strings, tp_raw_stacks;
 /* All of them, NULL at the end. */

@@ -58,35 +58,35 @@ const struct tp_raw tp_raw_processes = {
 	.column = process_columns, .show = show_processes,
 };
 
-struct window {
+struct file {
 	int64_t process_at, rank, window, begin_ns, end_ns, clock_error_ns, events, dropped, file_bytes;
 	int64_t is_whole, is_recovered;
 	const char *path;
 };
 
-static const struct tp_raw_column window_columns[] = {
-	TP_RAW(struct window, process_at, TP_UNIT_NUMBER, "of the table processes"),
-	TP_RAW(struct window, rank, TP_UNIT_NUMBER, "rank in the job"),
-	TP_RAW(struct window, window, TP_UNIT_NUMBER, "its number in the process"),
-	TP_RAW(struct window, begin_ns, TP_UNIT_NS, "when it began, on the run's one clock"),
-	TP_RAW(struct window, end_ns, TP_UNIT_NS, "when it ended"),
-	TP_RAW(struct window, clock_error_ns, TP_UNIT_NS,
+static const struct tp_raw_column file_columns[] = {
+	TP_RAW(struct file, process_at, TP_UNIT_NUMBER, "of the table processes"),
+	TP_RAW(struct file, rank, TP_UNIT_NUMBER, "rank in the job"),
+	TP_RAW(struct file, window, TP_UNIT_NUMBER, "its number in the process"),
+	TP_RAW(struct file, begin_ns, TP_UNIT_NS, "when it began, on the run's one clock"),
+	TP_RAW(struct file, end_ns, TP_UNIT_NS, "when it ended"),
+	TP_RAW(struct file, clock_error_ns, TP_UNIT_NS,
 	       "its times are right to so much; none: there is no bound"),
-	TP_RAW(struct window, events, TP_UNIT_COUNT, "events in its file"),
-	TP_RAW(struct window, dropped, TP_UNIT_COUNT, "records that were lost because the ring was full"),
-	TP_RAW(struct window, file_bytes, TP_UNIT_BYTES, "size of its file"),
-	TP_RAW(struct window, is_whole, TP_UNIT_COUNT, "1: its file has its end"),
-	TP_RAW(struct window, is_recovered, TP_UNIT_COUNT, "1: of a dead process, from its ring"),
-	TP_RAW(struct window, path, TP_UNIT_TEXT, "its file"),
+	TP_RAW(struct file, events, TP_UNIT_COUNT, "events in its file"),
+	TP_RAW(struct file, dropped, TP_UNIT_COUNT, "records that were lost because the ring was full"),
+	TP_RAW(struct file, file_bytes, TP_UNIT_BYTES, "size of its file"),
+	TP_RAW(struct file, is_whole, TP_UNIT_COUNT, "1: its file has its end"),
+	TP_RAW(struct file, is_recovered, TP_UNIT_COUNT, "1: of a dead process, from its ring"),
+	TP_RAW(struct file, path, TP_UNIT_TEXT, "its file"),
 	{.field = NULL},
 };
 
-static void show_windows(struct tp_run *run, struct tp_raw_rows *rows)
+static void show_files(struct tp_run *run, struct tp_raw_rows *rows)
 {
 	for (uint32_t i = 0; i < run->n_windows; i++) {
 		const struct tp_window *window = &run->window[i];
 
-		tp_raw_rows_put(rows, &(struct window){
+		tp_raw_rows_put(rows, &(struct file){
 			.process_at = window->proc->at, .rank = tp_raw_rank(window->proc),
 			.window = window->window, .begin_ns = window->begin_ns, .end_ns = window->end_ns,
 			.clock_error_ns = window->clock_error_ns >= 0 ? window->clock_error_ns
@@ -98,9 +98,9 @@ static void show_windows(struct tp_run *run, struct tp_raw_rows *rows)
 	}
 }
 
-const struct tp_raw tp_raw_windows = {
-	.name = "windows", .help = "windows that were recorded, each with its file",
-	.column = window_columns, .show = show_windows,
+const struct tp_raw tp_raw_files = {
+	.name = "files", .help = "windows that were recorded, each with its file",
+	.column = file_columns, .show = show_files,
 };
 
 struct issue {

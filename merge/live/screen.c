@@ -96,7 +96,7 @@ static void put_times(const struct tp_live *live, struct tp_out *out)
 		    tp_show_percent(optimizer, all->optimizer_ns, all->step_ns));
 	if (all->n > 1 && (slowest->step_ns + slowest->data_wait_ns) * 100 >
 				  (all->step_ns + all->data_wait_ns) * SLOW_PERCENT)
-		tp_out_item(out, "yellow", 10, "slow", "rank %d: %s a step, waiting for data %s",
+		tp_out_item(out, "yellow", 10, "slow", "rank %d: %s per step, waiting for data %s",
 			    slowest->rank->head.rank, tp_show_ns(its, (int64_t)slowest->step_ns),
 			    tp_show_percent(wait, slowest->data_wait_ns, slowest->step_ns));
 	if (all->n > 1 && all->step_high > all->step_low + 1)

@@ -28,7 +28,7 @@ like "the overview says how many a step are" "$(cat whole.out)" "compute +$step 
 TRAINPROF_PEAK=1T fuse peak -v overview convolutions
 like "... and what part of a peak" "$(cat peak.out)" 'compute .*, <?[0-9.]+ % of 1 TFLOP/s$'
 TRAINPROF_PEAK=fast fuse bad -v overview convolutions
-like "a peak that is none is said" "$(cat bad.out)" "TRAINPROF_PEAK: 'fast' is no number of operations a second"
+like "a peak that is none is said" "$(cat bad.out)" "TRAINPROF_PEAK: 'fast' is not a number of operations a second"
 
 # A peak that the job said is known to the merge; without a backward pass a convolution is not.
 cat >infer.py <<'END'

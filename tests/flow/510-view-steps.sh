@@ -19,7 +19,7 @@ like "the overview counts steps" "$all" '10 of 40 steps in 1 window'
 like "it finds the slowest step and why" "$(tr -s ' \n' ' ' <<<"$all")" \
 	'step 20 \(after the first\): .* more waiting for data'
 like "it advises on data loading" "$(tr -s ' \n' ' ' <<<"$all")" \
-	'waiting for data, which is loaded in the training process [^ ]*slow_steps.py:[0-9]+, samples of [A-Z].* give DataLoader num_workers > 0'
+	'waiting for data, which is loaded in the training process.* [^ ]*slow_steps.py:[0-9]+.*, samples of [A-Z].* DataLoader (with )?num_workers > 0'
 like "it names the version of torch" "$all" "torch $("$PYTHON" -c 'import torch; print(torch.__version__.replace("+", "."))')"
 like "the slow steps are marked" "$all" '^ +20 +0/20 .* slow [0-9.]+x$'
 like "also the one that computed" "$all" '^ +30 +0/30 +active .* slow [0-9.]+x$'

@@ -65,7 +65,7 @@ if [ -n "$of_group" ]; then
 	is "a container that is nearly full: the program goes on" "$status" 0
 	is "said once" "$(messages_of near | wc -l)" 1
 	like "who has how much of it" "$(messages_of near)" \
-		'nearly out of memory, step [0-9]+, memory of the container [0-9.]+ MiB of 1.0 GiB, memory of the process [0-9.]+ MiB, tensors on the host [0-9.]+ MiB; when'
+		'nearly out of memory, step [0-9]+, memory of the container [0-9.]+ MiB of 1.0 GiB, memory of the process [0-9.]+ [MG]iB, tensors on the host [0-9.]+ [MG]iB; when'
 	is "the steps before it are recorded" "$(find near -name '*.tpt' | wc -l)" 1
 	rmdir "$of_group"
 else

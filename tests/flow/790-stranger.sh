@@ -26,10 +26,10 @@ problem()
 	screen=$(head -n 20 "$TMP/$name-merge.out" | sed -n '/^What holds it back/,/^$/p' | tr -s ' \n' ' ')
 	is "$name: the answer comes first" "$(sed -n 2p "$TMP/$name-merge.out")" 'What holds it back'
 	like "$name: the rule" "$screen" " $rule "
-	like "$name: the place" "$screen" " $rule [^/]*/[^ ]*$place"
+	like "$name: the place" "$screen" " $rule [^/]*[/ ][^ ]*$place"
 }
 
-problem loader data-loading "$(line_of loader)" "$PYTHON" "$PROGS/problem_loader.py"
+problem loader data-loading "problem_loader.py:[0-9]+ Photos.__getitem__" "$PYTHON" "$PROGS/problem_loader.py"
 problem leak memory-growth "$(line_of leak)" "$PYTHON" "$PROGS/problem_leak.py"
 problem rank uneven-ranks "problem_rank.py:[0-9]+ main and [^ ]*$(sed -n '/log_statistics(rank)$/{n;=}' "$PROGS/problem_rank.py" | sed 's/^/problem_rank.py:/')" \
 	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port 29523 \

@@ -2,7 +2,7 @@
 """out_of_memory.py HOW: some steps, each of which keeps more, then more than there is: of torch (tensor), of
 Python (bytes), or reported as the allocator of a device does (device).
 
-Prints what the program sees of it, and goes on. With HOW a folder of a control group: some steps in it, as
+Prints what the program sees of it, and goes on. With HOW the absolute path of a control group: some steps in it, as
 many as fill 97 % of what it may have.
 """
 
@@ -68,7 +68,7 @@ def fill(folder):
     time.sleep(3)
 
 
-if os.path.isdir(how):
+if os.path.isabs(how):
     train()
     fill(how)
     sys.exit()
