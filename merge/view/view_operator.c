@@ -111,25 +111,28 @@ static void put_tensor_cores_total(struct tp_row *r, const struct tp_operator_ro
 		tp_row_percent(r, (double)row->tensor_total_ns, (double)row->device_total_ns);
 }
 
-/* Operations a nanosecond are 10^9 a second. Of kernels where there are some. */
-static void put_flop_rate(struct tp_row *r, const struct tp_operator_row *row)
+/* 0: it has none, or some of them are not known. */
+static uint64_t known_flops(const struct tp_operator_row *row)
 {
-	int64_t ns = row->device_total_ns > 0 ? row->device_total_ns : row->total_ns;
-
-	if (row->flops && !row->n_unknown_flops && ns > 0)
-		tp_row_real(r, (double)row->flops / (double)ns, 2);
+	return row->n_unknown_flops ? 0 : row->flops;
 }
 
 static void put_flops(struct tp_row *r, const struct tp_operator_row *row)
 {
-	if (row->flops && !row->n_unknown_flops)
+	if (known_flops(row))
 		tp_row_count(r, row->flops);
 }
 
-static void put_gflops(struct tp_row *r, const struct tp_operator_row *row)
+/* Those in ns: operations a nanosecond are 10^9 a second. */
+static void put_giga(struct tp_row *r, const struct tp_operator_row *row, int64_t ns, uint8_t decimals)
 {
-	if (row->flops && !row->n_unknown_flops)
-		tp_row_real(r, (double)row->flops / 1e9, 3);
+	if (known_flops(row) && ns > 0)
+		tp_row_real(r, (double)row->flops / (double)ns, decimals);
+}
+
+static int64_t flop_ns(const struct tp_operator_row *row)
+{
+	return row->device_total_ns > 0 ? row->device_total_ns : row->total_ns;
 }
 
 static void put_columns(struct tp_row *r, const void *ctx, const void *of)
@@ -174,9 +177,9 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		TP_CELL(r, "flops", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY,
 			"floating-point operations of its own, by its name and inputs", put_flops(r, row));
 		TP_CELL(r, "gflop", "GFLOP", TP_UNIT_REAL, TP_LESS(2),
-			"floating-point operations of its own, in 10^9", put_gflops(r, row));
+			"floating-point operations of its own, in 10^9", put_giga(r, row, 1000000000, 3));
 		TP_CELL(r, "gflops_per_second", "GFLOP/s", TP_UNIT_REAL, TP_LESS(2),
-			"the same a second of its GPU time, else of its CPU time", put_flop_rate(r, row));
+			"the same a second of its GPU time, else of its CPU time", put_giga(r, row, flop_ns(row), 2));
 	}
 	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "self CPU time of a call",
 	      row->self_ns / (int64_t)row->calls);

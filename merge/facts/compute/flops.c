@@ -249,42 +249,9 @@ uint64_t tp_flops_of(const struct tp_flops *flops, uint32_t kind)
 	return flops->kind[kind].flops;
 }
 
-/* ---- tallies ---- */
-
-void tp_flop_tally(struct tp_flop_tally *tally, uint32_t who, uint32_t kind)
+uint64_t tp_flops_tallied(const struct tp_flops *flops, const struct tp_tally_row *calls)
 {
-	uint32_t hash, at, i;
+	uint64_t all;
 
-	if (tally->last < tally->n && tally->of[tally->last].who == who &&
-	    tally->of[tally->last].kind == kind) {
-		tally->of[tally->last].n++;
-		return;
-	}
-	hash = tp_keyed_hash((uint64_t)who << 32 | kind);
-	for (i = tp_keyed_first(&tally->keyed, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(&tally->keyed, hash, &at))
-		if (tally->of[i].who == who && tally->of[i].kind == kind)
-			break;
-	if (i == TP_NO_KEYED) {
-		tp_need_room(&tally->of, &tally->cap, (uint64_t)tally->n + 1, sizeof(*tally->of));
-		if (!tp_keyed_add(&tally->keyed, hash, tally->n))
-			tp_need_failed();
-		i = tally->n++;
-		tally->of[i] = (struct tp_flop_tallied){.who = who, .kind = kind};
-	}
-	tally->of[i].n++;
-	tally->last = i;
-}
-
-void tp_flop_tally_free(struct tp_flop_tally *tally)
-{
-	tp_keyed_free(&tally->keyed);
-	free(tally->of);
-}
-
-uint64_t tp_flops_tallied(const struct tp_flops *flops, const struct tp_flop_tallied *tallied)
-{
-	uint64_t flops_each = tp_flops_of(flops, tallied->kind), all;
-
-	return __builtin_mul_overflow(flops_each, tallied->n, &all) ? UINT64_MAX : all;
+	return __builtin_mul_overflow(tp_flops_of(flops, calls->b), calls->n, &all) ? UINT64_MAX : all;
 }

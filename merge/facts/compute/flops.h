@@ -14,7 +14,7 @@
 #define TP_MERGE_FLOPS_H
 
 #include "merge/facts/time/nest.h"
-#include "merge/kit/keyed.h"
+#include "merge/kit/tally.h"
 #include "merge/model/fact.h"
 
 struct tp_flops;
@@ -35,25 +35,12 @@ bool tp_flops_has_shapes(const struct tp_flops *flops);
 /* When the pass is over: of one call. 0: not known (a convolution without a backward pass). */
 uint64_t tp_flops_of(const struct tp_flops *flops, uint32_t kind);
 
-/* ---- calls counted by whom they belong to ---- */
-
-struct tp_flop_tally {
-	struct tp_flop_tallied {
-		uint32_t who, kind;
-		uint64_t n;
-	} *of;
-	uint32_t n, cap;
-	uint32_t last;		/* that was counted */
-	struct tp_keyed keyed;
-};
-
-void tp_flop_tally(struct tp_flop_tally *tally, uint32_t who, uint32_t kind);
-void tp_flop_tally_free(struct tp_flop_tally *tally);
-/* All calls of an entry together, and sums; they stop at the end of the type. */
+/* Readers count calls by whom they belong to (a) and kind (b): all of one pair together, and sums; they
+ * stop at the end of the type. */
 static inline uint64_t tp_flops_add(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
-uint64_t tp_flops_tallied(const struct tp_flops *flops, const struct tp_flop_tallied *tallied);
+uint64_t tp_flops_tallied(const struct tp_flops *flops, const struct tp_tally_row *calls);
 
 #endif

@@ -15,7 +15,7 @@ struct tp_flop_sums_in {
 	struct tp_flops *flops;
 	struct tp_origins *origins;
 	const struct tp_step_now *steps;
-	struct tp_flop_tally by_proc, by_path;	/* path: its number << 1 | backward */
+	struct tp_tally by_proc, by_path;	/* path: its number << 1 | backward */
 	struct open {
 		const struct tp_proc *proc;	/* NULL: in no step */
 		uint32_t path;
@@ -42,8 +42,8 @@ static void end_call(void *ctx, const struct tp_nest_span *span, uint32_t kind)
 	const struct open *open = &in->open[span->slot];
 
 	if (open->proc)
-		tp_flop_tally(&in->by_proc, open->proc->at, kind);
-	tp_flop_tally(&in->by_path, open->path, kind);
+		tp_tally_add(&in->by_proc, open->proc->at, kind, 1);
+	tp_tally_add(&in->by_path, open->path, kind, 1);
 }
 
 static void begin_sums(void *state, struct tp_facts *facts, const void *params)
@@ -61,12 +61,13 @@ static void begin_sums(void *state, struct tp_facts *facts, const void *params)
 	tp_flops_read(in->flops, begin_call, end_call, in);
 }
 
-static void add_to_module(struct tp_flop_sums *sums, const struct tp_flop_tallied *tallied, uint64_t flops)
+/* who: as in by_path. */
+static void add_to_module(struct tp_flop_sums *sums, uint32_t who, uint64_t flops)
 {
 	const struct tp_module_paths *paths = tp_origins_paths(sums->in->origins);
-	uint32_t path = tallied->who >> 1;
+	uint32_t path = who >> 1;
 	struct tp_flop_module *module = &sums->module[path];
-	bool is_backward = tallied->who & 1;
+	bool is_backward = who & 1;
 	uint64_t *self = is_backward ? &module->self_backward : &module->self_forward;
 
 	*self = tp_flops_add(*self, flops);
@@ -84,24 +85,24 @@ static void end_sums(void *state)
 	struct tp_flop_sums *sums = state;
 	struct tp_flop_sums_in *in = sums->in;
 
-	sums->has_any = in->by_path.n != 0;
+	sums->has_any = in->by_path.n_rows != 0;
 	if (!sums->has_any)
 		return;
 	sums->n_modules = tp_module_paths_count(tp_origins_paths(in->origins));
 	sums->module = tp_need((size_t)sums->n_modules + 1, sizeof(*sums->module));
-	for (uint32_t i = 0; i < in->by_proc.n; i++) {
-		const struct tp_flop_tallied *tallied = &in->by_proc.of[i];
-		uint64_t *of = &sums->in_steps[tallied->who];
+	for (uint32_t i = 0; i < in->by_proc.n_rows; i++) {
+		const struct tp_tally_row *calls = &in->by_proc.row[i];
+		uint64_t *of = &sums->in_steps[calls->a];
 
-		*of = tp_flops_add(*of, tp_flops_tallied(in->flops, tallied));
+		*of = tp_flops_add(*of, tp_flops_tallied(in->flops, calls));
 	}
-	for (uint32_t i = 0; i < in->by_path.n; i++) {
-		const struct tp_flop_tallied *tallied = &in->by_path.of[i];
-		uint64_t flops = tp_flops_tallied(in->flops, tallied);
+	for (uint32_t i = 0; i < in->by_path.n_rows; i++) {
+		const struct tp_tally_row *calls = &in->by_path.row[i];
+		uint64_t flops = tp_flops_tallied(in->flops, calls);
 
-		sums->n_unknown += flops ? 0 : tallied->n;
-		if (tallied->who >> 1 < sums->n_modules)
-			add_to_module(sums, tallied, flops);
+		sums->n_unknown += flops ? 0 : calls->n;
+		if (calls->a >> 1 < sums->n_modules)
+			add_to_module(sums, calls->a, flops);
 	}
 }
 
@@ -109,8 +110,8 @@ static void free_sums(void *state)
 {
 	struct tp_flop_sums *sums = state;
 
-	tp_flop_tally_free(&sums->in->by_proc);
-	tp_flop_tally_free(&sums->in->by_path);
+	tp_tally_free(&sums->in->by_proc);
+	tp_tally_free(&sums->in->by_path);
 	free(sums->in->open);
 	free(sums->in);
 	free(sums->in_steps);

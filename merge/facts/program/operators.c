@@ -170,7 +170,7 @@ static void take_flops(void *ctx, const struct tp_nest_span *span, uint32_t kind
 {
 	struct tp_operators *operators = ctx;
 
-	tp_flop_tally(&operators->tally, operators->open[span->slot].row, kind);
+	tp_tally_add(&operators->flop_calls, operators->open[span->slot].row, kind, 1);
 }
 
 static void begin_operators(void *state, struct tp_facts *facts, const void *params)
@@ -194,15 +194,15 @@ static void begin_operators(void *state, struct tp_facts *facts, const void *par
 
 static void share_out_flops(struct tp_operators *operators)
 {
-	for (uint32_t i = 0; i < operators->tally.n; i++) {
-		const struct tp_flop_tallied *tallied = &operators->tally.of[i];
-		struct tp_operator_row *row = &operators->row[tallied->who];
-		uint64_t flops = tp_flops_tallied(operators->flops, tallied);
+	for (uint32_t i = 0; i < operators->flop_calls.n_rows; i++) {
+		const struct tp_tally_row *calls = &operators->flop_calls.row[i];
+		struct tp_operator_row *row = &operators->row[calls->a];
+		uint64_t flops = tp_flops_tallied(operators->flops, calls);
 
 		row->flops = tp_flops_add(row->flops, flops);
-		row->n_unknown_flops += flops ? 0 : tallied->n;
+		row->n_unknown_flops += flops ? 0 : calls->n;
 	}
-	operators->pub.has_flops = operators->tally.n != 0;
+	operators->pub.has_flops = operators->flop_calls.n_rows != 0;
 }
 
 static void end_operators(void *state)
@@ -228,7 +228,7 @@ void tp_operators_free(void *state)
 	struct tp_operators *operators = state;
 
 	tp_paths_free(&operators->paths);
-	tp_flop_tally_free(&operators->tally);
+	tp_tally_free(&operators->flop_calls);
 	tp_keyed_free(&operators->rows);
 	free(operators->launched);
 	free(operators->open);

@@ -39,7 +39,7 @@ struct tp_operators {
 	struct tp_spans *spans;
 	const struct tp_span_bytes *tensors;
 	struct tp_flops *flops;
-	struct tp_flop_tally tally;	/* by row */
+	struct tp_tally flop_calls;	/* by row */
 	struct tp_launches *launches;
 	struct tp_launch_notes path_of; /* of calls: where they were made */
 	struct tp_paths paths;
