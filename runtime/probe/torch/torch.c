@@ -166,14 +166,16 @@ static void warm_torch(void)
 
 static void arm_torch(void)
 {
+	const bool is_window = tp_session_is_armed();	/* else for the flight recorder */
+
 	tp_torch.armed_at = tp_clock_now();
 	if (probe.wants_operators && is_there()) {
-		tp_torch_operators_add(probe.wants_shapes && tp_session_is_armed());
-		if (tp_session_is_armed())
+		tp_torch_operators_add(probe.wants_shapes && is_window);
+		if (is_window)
 			tp_torch_types_add();
 	}
 	/* Modules only: stacks are taken wherever operators are. */
-	if (tp_session_is_armed())
+	if (is_window)
 		tp_pyplace_arm(true);
 }
 
