@@ -6,8 +6,8 @@
 #ifndef TP_MERGE_CALL_TREE_IN_H
 #define TP_MERGE_CALL_TREE_IN_H
 
-#include "merge/facts/origin/module_origin.h"
 #include "merge/facts/code/call_tree.h"
+#include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/paths.h"
 #include "merge/facts/time/spans.h"

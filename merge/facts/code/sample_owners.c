@@ -11,7 +11,6 @@
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
-#include "merge/kit/tally.h"
 #include "runtime/base/text.h"
 
 enum { FRAMES_MAX = 512 };
@@ -116,17 +115,6 @@ static uint32_t find_row(struct state *state, const struct tp_sample_owner *key)
 	return row;
 }
 
-static void count_line(struct state *state, uint32_t row, const struct tp_frame *frame, uint64_t n)
-{
-	struct tp_sample_owner *to = &state->owners.row[row];
-	uint64_t n_line = tp_tally_add(&state->lines, row, frame->line, n);
-
-	if (n_line <= to->line_n)
-		return;
-	to->line_n = n_line;
-	to->frame = *frame;
-}
-
 /* ---- callers ---- */
 
 static uint32_t find_caller(struct state *state, const struct tp_frame *frame)
@@ -153,7 +141,6 @@ static void count_callers(struct state *state, uint32_t stack, const struct tp_f
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_sample_caller *caller;
-		uint64_t n_line;
 		uint32_t row;
 
 		if (!frame[i].is_python || !tp_own_python(frame[i].file) ||
@@ -167,11 +154,8 @@ static void count_callers(struct state *state, uint32_t stack, const struct tp_f
 		*(where == TP_SAMPLES_GAP ? &caller->n_gap : &caller->n_operators) += n_samples;
 		if (where != TP_SAMPLES_GAP)
 			continue;
-		n_line = tp_tally_add(&state->caller_lines, row, frame[i].line, n_samples);
-		if (n_line > caller->line_n) {
-			caller->line_n = n_line;
-			caller->frame = frame[i];
-		}
+		tp_samples_count_line(&state->caller_lines, row, &frame[i], n_samples, &caller->line_n,
+				      &caller->frame);
 	}
 }
 
@@ -183,7 +167,7 @@ static void count_stack(struct state *state, uint32_t which)
 	static struct tp_frame frame[FRAMES_MAX];
 	static const struct tp_frame nobody = {.function = "", .file = "", .module = ""};
 	uint32_t n = tp_stacks_frames(state->owners.samples->stacks, met->stack, frame, FRAMES_MAX);
-	struct tp_sample_owner key = {.where = met->where, .frame = nobody};
+	struct tp_sample_owner key = {.where = met->where, .frame = nobody}, *owner;
 	uint32_t at, row;
 
 	n = n < FRAMES_MAX ? n : FRAMES_MAX;
@@ -195,7 +179,8 @@ static void count_stack(struct state *state, uint32_t which)
 	row = find_row(state, &key);
 	tp_samples_add(&state->owners.row[row].sum, &met->sum);
 	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
-	count_line(state, row, &key.frame, met->sum.n);
+	owner = &state->owners.row[row];
+	tp_samples_count_line(&state->lines, row, &key.frame, met->sum.n, &owner->line_n, &owner->frame);
 	if (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch))
 		count_callers(state, which, frame + at, n - at, met->where, met->sum.n);
 }

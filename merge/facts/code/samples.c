@@ -176,15 +176,22 @@ static uint32_t find_row(struct state *state, const struct tp_frame *frame,
 	return row;
 }
 
+void tp_samples_count_line(struct tp_tally *lines, uint32_t row, const struct tp_frame *frame, uint64_t n,
+			   uint64_t *line_n, struct tp_frame *most)
+{
+	uint64_t n_line = tp_tally_add(lines, row, frame->line, n);
+
+	if (n_line <= *line_n)
+		return;
+	*line_n = n_line;
+	*most = *frame;
+}
+
 static void count_line(struct state *state, uint32_t row, const struct tp_frame *frame, uint64_t n)
 {
 	struct tp_samples_row *to = &state->samples.row[row];
-	uint64_t n_line = tp_tally_add(&state->lines, row, frame->line, n);
 
-	if (n_line <= to->line_n)
-		return;
-	to->line_n = n_line;
-	to->frame = *frame;
+	tp_samples_count_line(&state->lines, row, frame, n, &to->line_n, &to->frame);
 }
 
 static void share_out(struct state *state, uint32_t which)

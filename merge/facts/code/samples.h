@@ -11,6 +11,7 @@
 
 #include "merge/facts/origin/stacks.h"
 #include "merge/facts/time/flame.h"
+#include "merge/kit/tally.h"
 #include "merge/model/fact.h"
 
 enum tp_samples_where {
@@ -30,6 +31,11 @@ struct tp_samples_sum {
 	int64_t ns;
 };
 void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from);
+
+/* n samples more on the frame's line, of a row of the caller's: *most gets the frame when its line has more
+ * now than *line_n, which then is how many. */
+void tp_samples_count_line(struct tp_tally *lines, uint32_t row, const struct tp_frame *frame, uint64_t n,
+			   uint64_t *line_n, struct tp_frame *most);
 
 /* A stack in one place of a process. */
 struct tp_samples_met {

@@ -6,9 +6,9 @@
  * in the caller. From the outermost frame inwards the two stacks have the same functions; the last
  * one of these is it, with the line that it was in before and the one that it came to.
  */
+#include "merge/facts/code/sites_in.h"
 #include "merge/facts/origin/own_python.h"
 #include "merge/facts/origin/stacks.h"
-#include "merge/facts/code/sites_in.h"
 #include "merge/kit/show.h"
 #include "runtime/base/text.h"
 
