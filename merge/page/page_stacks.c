@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/heap/heapstacks.h"
 #include "merge/facts/code/call_tree.h"
+#include "merge/facts/heap/heapstacks.h"
 #include "merge/kit/grow.h"
 #include "merge/page/page_part.h"
 

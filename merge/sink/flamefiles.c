@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/heap/heapstacks.h"
 #include "merge/facts/code/call_tree.h"
 #include "merge/facts/code/samples.h"
+#include "merge/facts/heap/heapstacks.h"
 #include "merge/kit/need.h"
 #include "merge/kit/say.h"
 

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "merge/facts/origin/hostmem_frames.h"
 #include "merge/facts/code/samples.h"
+#include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
 #include "merge/model/view.h"

@@ -12,9 +12,9 @@
 #include "runtime/engine/intern.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_threads.h"
-#include "runtime/probe/python/pystack_check.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

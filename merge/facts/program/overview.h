@@ -8,12 +8,12 @@
 #ifndef TP_MERGE_OVERVIEW_H
 #define TP_MERGE_OVERVIEW_H
 
-#include "merge/facts/comm/comm.h"
-#include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/code/cores.h"
-#include "merge/facts/program/last.h"
 #include "merge/facts/code/sample_owners.h"
 #include "merge/facts/code/sites.h"
+#include "merge/facts/comm/comm.h"
+#include "merge/facts/comm/comm_rounds.h"
+#include "merge/facts/program/last.h"
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/habits.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/origin/module_origin.h"
 #include "merge/facts/code/sites.h"
+#include "merge/facts/origin/module_origin.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 

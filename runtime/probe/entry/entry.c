@@ -26,8 +26,8 @@
 #include "runtime/engine/worker.h"
 #include "runtime/probe/python/audit_hook.h"
 #include "runtime/probe/python/pyframe.h"
-#include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/python/pystack.h"
+#include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/torch/torch.h"
 #include "runtime/probe/torch/torch_abi.h"
 

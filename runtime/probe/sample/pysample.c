@@ -18,11 +18,11 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
+#include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_threads.h"
-#include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/stack/stack_tree.h"
 
 /* Of a frame and the sample that names it: readers sort by time (stack_tree.c). */
