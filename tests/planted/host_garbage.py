@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree of nodes that know their parents is made in each step, beside many objects that live on: the
 garbage collector runs all the time."""
-# expect: cause=host-code where=grow_tree|host_garbage.py|garbage
+# expect: cause=host-code,periodic where=grow_tree|host_garbage.py|garbage|every
 from parts import PLANTED, batches, learn, parts
 
 
@@ -19,5 +19,5 @@ vocabulary = {"word%d" % i: [i, [i]] for i in range(60000)}
 model, optimizer = parts()
 for x, y in batches():
     if PLANTED:
-        grow_tree(5)
+        grow_tree(6)
     learn(model, optimizer, x, y)

@@ -8,7 +8,7 @@ table = [[0] * 10 for _ in range(10)]
 
 
 def count_confusion(wanted, got):
-    for _ in range(60):
+    for _ in range(600):
         for a, b in zip(wanted, got):
             table[a][b] += 1
 

@@ -33,7 +33,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 SCHEDULE = "wait=5,warmup=1,active=4,repeat=2"
 # The rules that name a cause.
 RULES = {
-    "data-loading": "data-loading", "epoch-start": "epoch-start", "host-code": "host-code",
+    "data-loading": "data-loading|busy-workers", "epoch-start": "epoch-start", "host-code": "host-code",
     "periodic": "every-n-steps", "small-operators": "small-operators",
     "optimizer": "small-operators|optimizer", "hot-line": "hot-line|recomputed-constants",
     "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",

@@ -109,3 +109,66 @@ Test(overview_cores, does_not_take_other_waits_for_the_lock)
 	add_threads(40, 20, 1, 90, 9);
 	expect_rules(print(), (const char *[]){NULL});
 }
+
+/* ---- workers ---- */
+
+/* The thread that trains and a worker, as in add_threads(), and how busy the two cores were. */
+static void add_worker(uint32_t trainer_wait, uint32_t worker_cpu, uint64_t busy_percent)
+{
+	static const char name[] = "core\0%\0cpu";
+	struct tp_proc *worker = fake_proc(&fake, 0);
+	static char totals[200];
+
+	worker->worker = 1;
+	worker->parent_pid = proc->pid;
+	add_threads(60, trainer_wait, 0, 0, 0);
+	snprintf(totals, sizeof(totals), "threads.wall=900000000\nthreads.cores=2\nthreads.cpu=%u0000000\n",
+		 worker_cpu);
+	fake_window(&fake, worker, 0, 0, STEPS * 100 * MS)->totals = totals;
+	for (uint32_t i = 0; i < STEPS; i++) {
+		event[n_events] = fake_span(&fake, proc, 0, TP_REC_COUNTER,
+					    fake_string(&fake, TP_STRING_COUNTER, name, sizeof(name) - 1),
+					    i * 100 * MS, i * 100 * MS);
+		event[n_events++].arg = busy_percent;
+	}
+}
+
+Test(overview_cores, sees_workers_that_take_the_cores)
+{
+	const char *text;
+
+	add_operators(2);
+	add_worker(30, 50, 97);
+	text = print();
+	expect_rules(text, (const char *[]){"busy-workers", NULL});
+	cr_expect(strstr(text, "run on 0.5 of 2 cores, which are full: the training waits for a core in up to 30.0 %"),
+		  "%s", text);
+}
+
+Test(overview_cores, does_not_blame_workers_for_other_load)
+{
+	static const struct {
+		uint32_t trainer_wait, worker_cpu;
+		uint64_t busy_percent;
+	} row[] = {
+		{30, 50, 60},	/* cores are idle */
+		{40, 10, 97},	/* other programs hold them */
+		{10, 90, 97},	/* the training hardly waits */
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_operators(2);
+		add_worker(row[i].trainer_wait, row[i].worker_cpu, row[i].busy_percent);
+		expect_rules(print(), (const char *[]){NULL});
+	}
+}
+
+Test(overview_cores, says_once_that_loading_is_slow)
+{
+	add_operators(2);
+	add_worker(30, 50, 97);
+	for (uint32_t i = 0; i < STEPS; i++)
+		fake_step_row(&fake, proc, i, i * 100 * MS, 100 * MS)->data_wait_ns = 20 * MS;
+	expect_rules(print(), (const char *[]){"data-loading", NULL});
+}

@@ -49,12 +49,12 @@ bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_su
 	return *all_ns > 0 && *wait_ns > 0;
 }
 
-/* "train.py:17, samples of Photos"; of a dataset of torch's, or not of Python: "samples of Photos" */
-static void find_dataset(const struct tp_run *run, char *place, size_t cap)
+/* Of a dataset of torch's, or not of Python: "samples of Photos". */
+void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice)
 {
 	struct tp_text out;
 
-	tp_text_init(&out, place, cap);
+	tp_text_init(&out, advice->place, sizeof(advice->place));
 	for (uint32_t i = 0; i < run->n_procs && !out.len; i++) {
 		char value[400], *at;
 
@@ -94,7 +94,7 @@ static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 has_none && !has_workers
 		     ? "give DataLoader num_workers > 0"
 		     : "raise num_workers or prefetch_factor, or do less work for each sample");
-	find_dataset(facts->run, advice->place, sizeof(advice->place));
+	tp_advice_dataset(facts->run, advice);
 	return tp_advice_load(facts, has_workers, advice);
 }
 
@@ -124,6 +124,7 @@ static const struct rule {
     {"communication", 15, tp_advice_communication, false},
     {"recompilation", 10, tp_advice_recompilation, false},
     {"too-many-threads", 15, tp_advice_threads, false},
+    {"busy-workers", 15, tp_advice_workers, false},
     {"interpreter-lock", 10, tp_advice_lock, false},
     {"double-precision", 15, tp_advice_double, false},
     {"layout-copies", 15, tp_advice_layout_copies, false},
@@ -222,6 +223,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 			continue;
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
+		facts.is_loading |= rules[i].judge == judge_data;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		facts.is_explained |= next->percent >= 0;
 		n++;

@@ -39,6 +39,7 @@ struct tp_advice_facts {
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does, */
 	bool is_late_by_data;		/* which is loading data */
+	bool is_loading;		/* the training waits for data */
 	bool is_short_of_cores;		/* more threads are ready than there are cores */
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
@@ -53,7 +54,7 @@ tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
 	tp_advice_host_code, tp_advice_small_operators, tp_advice_layout_copies, tp_advice_constants,
 	tp_advice_ranks, tp_advice_communication, tp_advice_threads, tp_advice_lock,
-	tp_advice_recompilation, tp_advice_host_growth, tp_advice_double;
+	tp_advice_recompilation, tp_advice_host_growth, tp_advice_double, tp_advice_workers;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {
@@ -66,6 +67,9 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 /* What runs outside operators before those of the line, and the function that it is in. */
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
 		   struct tp_advice *advice);
+
+/* Whose samples are loaded: "train.py:17, samples of Photos". */
+void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice);
 
 bool tp_advice_has_devices(const struct tp_run *run);
 

@@ -20,6 +20,7 @@ enum {
 	BUSY_PERCENT = 50,	/* of the time: another thread that is ready so long */
 	HELD_LEAST = 3,		/* gaps as long as the lock is kept, */
 	HELD_STACKS = 2,	/* in so many places */
+	FULL_PERCENT = 85,	/* of the cores */
 };
 
 static int64_t ready_ns(int64_t cpu_ns, int64_t wait_ns)
@@ -81,6 +82,66 @@ bool tp_advice_threads(struct tp_advice_facts *facts, struct tp_advice *advice)
 	*advice = most;
 	facts->is_short_of_cores = true;
 	return true;
+}
+
+/* ---- workers that take the cores ---- */
+
+static int64_t cpu_of_workers(const struct tp_run *run, const struct tp_proc *proc)
+{
+	struct tp_thread_times times;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->worker && run->proc[i]->parent_pid == proc->pid &&
+		    tp_thread_times_of(run, run->proc[i], &times))
+			sum = tp_add(sum, times.cpu_ns);
+	return sum;
+}
+
+/* Without its workers the training would have waited for a core no longer than it did, and by no more than
+ * they ran. */
+static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+			  struct tp_advice *advice)
+{
+	const int64_t cpu_ns = cpu_of_workers(facts->run, proc);
+	const struct tp_thread_time *trainer;
+	struct tp_thread_times times;
+	char a[32];
+
+	if (!cpu_ns || !tp_thread_times_of(facts->run, proc, &times))
+		return false;
+	trainer = find_trainer(proc, &times);
+	if (!trainer)
+		return false;
+	advice->percent = tp_advice_percent(trainer->wait_ns < cpu_ns ? trainer->wait_ns : cpu_ns, times.wall_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "the workers of DataLoader run on %.1f of %" PRIu32 " cores, which are full: the training waits "
+		 "for a core in up to %s of the time", tp_advice_percent(cpu_ns, times.wall_ns) / 100, times.cores,
+		 tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
+	return true;
+}
+
+/* Of the process that it costs most. Where the training waits for its workers, that says it. */
+bool tp_advice_workers(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_advice most = {.percent = -1}, one;
+
+	if (facts->is_loading || facts->is_short_of_cores ||
+	    tp_cores_busy(facts->overview->cores) < FULL_PERCENT)
+		return false;
+	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
+		one = (struct tp_advice){.rule = advice->rule};
+		if (!facts->run->proc[i]->worker && judge_workers(facts, facts->run->proc[i], &one) &&
+		    one.percent > most.percent)
+			most = one;
+	}
+	if (most.percent < 0)
+		return false;
+	*advice = most;
+	snprintf(advice->todo, sizeof(advice->todo), "less work for each sample there: the cores are full, and more "
+		 "workers would not help");
+	tp_advice_dataset(facts->run, advice);
+	return tp_advice_load(facts, true, advice);
 }
 
 /* ---- the interpreter's lock ---- */
