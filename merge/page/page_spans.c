@@ -100,7 +100,8 @@ static bool order(struct tp_page_spans *spans)
 		for (uint32_t row = 0; row < TP_PAGE_ROWS; row++)
 			for (uint32_t at = spans->lane[i].first[row]; at; at = spans->span[at - 1].next)
 				ordered[n++] = spans->span[at - 1];
-	memcpy(spans->span, ordered, (size_t)n * sizeof(*ordered));
+	if (n)
+		memcpy(spans->span, ordered, (size_t)n * sizeof(*ordered));
 	free(ordered);
 	return true;
 }

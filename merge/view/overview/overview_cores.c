@@ -106,6 +106,7 @@ static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_p
 	const int64_t cpu_ns = cpu_of_workers(facts->run, proc);
 	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
+	int64_t cost_ns;
 	char a[32];
 
 	if (!cpu_ns || !tp_thread_times_of(facts->run, proc, &times))
@@ -113,7 +114,8 @@ static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_p
 	trainer = find_trainer(proc, &times);
 	if (!trainer)
 		return false;
-	advice->percent = tp_advice_percent(trainer->wait_ns < cpu_ns ? trainer->wait_ns : cpu_ns, times.wall_ns);
+	cost_ns = trainer->wait_ns < cpu_ns ? trainer->wait_ns : cpu_ns;
+	advice->percent = tp_advice_percent(cost_ns, times.wall_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "the workers of DataLoader run on %.1f of %" PRIu32 " cores, which are full: the training waits "
 		 "for a core in up to %s of the time", tp_advice_percent(cpu_ns, times.wall_ns) / 100, times.cores,
