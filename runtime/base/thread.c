@@ -81,6 +81,15 @@ void tp_thread_introduce(const char *name, bool is_patient)
 	sched_setscheduler(0, SCHED_BATCH, &usual);
 }
 
+uint64_t tp_thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 void tp_thread_await_gone(uint32_t tid)
 {
 	const struct timespec pause = {.tv_nsec = 100000};

@@ -14,6 +14,8 @@
 int tp_thread_start(void *(*run)(void *));
 /* In the thread itself: its name, and whether it may wait until whoever wakes it sleeps. */
 void tp_thread_introduce(const char *name, bool is_patient);
+/* Processor time of the calling thread; 0: not known. */
+uint64_t tp_thread_cpu_ns(void);
 /* Waits until thread `tid` of this process, which ends, is gone for the kernel, too. */
 void tp_thread_await_gone(uint32_t tid);
 

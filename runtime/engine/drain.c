@@ -17,6 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
 #include "runtime/engine/ring.h"
@@ -124,6 +125,20 @@ static void let_probes_watch(uint64_t now_ns)
 	}
 }
 
+/* Outside windows; returns in how long the next look is due. */
+static uint64_t let_probes_look(uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; !drain.was_armed && drain.spec.probes[i]; i++) {
+		const struct tp_probe *probe = drain.spec.probes[i];
+		uint64_t ns = probe->look ? probe->look(now) : UINT64_MAX;
+
+		next = ns < next ? ns : next;
+	}
+	return next;
+}
+
 /* Longest sleep that lets a step that is bounded by the clock end in time. */
 static uint64_t step_period_ns(void)
 {
@@ -190,6 +205,20 @@ static bool has_ring(void)
 	return false;
 }
 
+static void drain_ledger(const struct tp_clock_anchor *now)
+{
+	char lines[TP_LEDGER_NOTES];
+	struct tp_text notes;
+
+	tp_ledger_file_drain(&drain.ledger, now);
+	tp_text_init(&notes, lines, sizeof(lines));
+	for (uint32_t i = 0; drain.spec.probes[i]; i++)
+		if (drain.spec.probes[i]->note)
+			drain.spec.probes[i]->note(&notes);
+	if (notes.len)
+		tp_ledger_file_note(&drain.ledger, lines);
+}
+
 /* Ends with the files as they are. */
 static void lose_files(void)
 {
@@ -205,7 +234,7 @@ static void finish_files(void)
 	need_ledger();
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
-	tp_ledger_file_drain(&drain.ledger, &anchor);
+	drain_ledger(&anchor);
 	tp_ledger_file_end(&drain.ledger);
 	tp_ledger_file_close(&drain.ledger);
 }
@@ -214,7 +243,7 @@ static void finish_files(void)
 static uint64_t do_round(void)
 {
 	struct tp_clock_anchor anchor;
-	uint64_t next, wait_ns, n_rows, look_ns;
+	uint64_t next, wait_ns, n_rows, look_ns, probe_ns;
 	bool is_settled;
 
 	tp_clock_take_anchor(&anchor);
@@ -225,6 +254,7 @@ static uint64_t do_round(void)
 		tp_step_clock(anchor.ticks);
 	look_ns = tp_trigger_look(anchor.mono_ns);
 	next = tick_probes(anchor.mono_ns);
+	probe_ns = let_probes_look(anchor.ticks);
 	let_probes_watch(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
@@ -233,7 +263,7 @@ static uint64_t do_round(void)
 	n_rows = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED) -
 		 tp_ring.head->steps_drained;
 	if (anchor.mono_ns >= drain.ledger_due || n_rows >= TP_RING_STEPS / 2) {
-		tp_ledger_file_drain(&drain.ledger, &anchor);
+		drain_ledger(&anchor);
 		drain.ledger_due = anchor.mono_ns + IDLE_PERIOD_MS * 1000000ull;
 	}
 
@@ -244,6 +274,8 @@ static uint64_t do_round(void)
 		wait_ns = next - anchor.mono_ns;
 	if (step_period_ns() < wait_ns)
 		wait_ns = step_period_ns();
+	if (probe_ns < wait_ns)
+		wait_ns = probe_ns;
 	return look_ns < wait_ns ? look_ns : wait_ns;
 }
 

@@ -206,6 +206,22 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 			     ledger->path);
 }
 
+void tp_ledger_file_note(struct tp_ledger_file *ledger, const char *facts)
+{
+	char text[2 * TP_LEDGER_NOTES];
+	struct tp_text out;
+
+	if (!ledger->path[0] || ledger->is_failing || !revive(ledger))
+		return;
+	tp_text_init(&out, text, sizeof(text));
+	for (const char *end; (end = strchr(facts, '\n')) != NULL; facts = end + 1) {
+		tp_text_str(&out, "#fact ");
+		tp_text_bytes(&out, facts, (size_t)(end + 1 - facts));
+	}
+	if (!out.is_cut)
+		append(ledger, text, out.len);
+}
+
 void tp_ledger_file_end(struct tp_ledger_file *ledger)
 {
 	char text[TP_LEDGER_LINE_MAX];

@@ -17,6 +17,8 @@
 #include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
 
+enum { TP_LEDGER_NOTES = 4096 };
+
 struct tp_ledger_file {
 	char path[512];
 	struct tp_folder *folder;	/* of the run */
@@ -35,6 +37,9 @@ int tp_ledger_file_open(struct tp_ledger_file *ledger, struct tp_folder *folder,
 			const struct tp_ledger_head *head, const struct tp_clock_anchor *start);
 /* Writes the rows of the steps that ended since the last call. */
 void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_anchor *now);
+/* Appends a line "#fact key=value" for each line of `facts`, which end by '\n'; at most TP_LEDGER_NOTES bytes
+ * with their end. Lost where the file cannot be written. */
+void tp_ledger_file_note(struct tp_ledger_file *ledger, const char *facts);
 /* Everything is written, here and in the traces: says so. */
 void tp_ledger_file_end(struct tp_ledger_file *ledger);
 void tp_ledger_file_close(struct tp_ledger_file *ledger);

@@ -45,6 +45,13 @@ struct tp_probe {
 	uint32_t (*period_ms)(void);
 	void (*tick)(uint64_t now);
 
+	/* Drain thread, in its rounds outside windows; returns in how many ns it wants the next one.
+	 * `now` in ticks. */
+	uint64_t (*look)(uint64_t now);
+	/* Drain thread, when the ledger is written: appends "key=value\n" lines that it is to have, whole
+	 * ones. */
+	void (*note)(struct tp_text *facts);
+
 	/* Drain thread, about once a second, armed or not, from the start of the session on. */
 	void (*watch)(uint64_t mono_ns);
 	/* Drain thread, in each of its rounds: not to wait for that second. */

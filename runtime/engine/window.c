@@ -23,6 +23,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/thread.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/open_spans.h"
@@ -68,10 +69,7 @@ struct pass {
 /* Of our threads. */
 static uint64_t read_cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + tp_own_table_cpu_ns();
+	return tp_thread_cpu_ns() + tp_own_table_cpu_ns();
 }
 
 static struct tp_ring_window *window_at(uint32_t window)

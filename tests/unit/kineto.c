@@ -6,7 +6,7 @@
  */
 #include "merge_rig.h"
 
-#include "merge/facts/origin/own_python.h"
+#include "runtime/base/own_python.h"
 #include "merge/kineto/kineto_in.h"
 #include "merge/kineto/kineto_order.h"
 #include "merge/model/shapes.h"

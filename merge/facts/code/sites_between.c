@@ -7,7 +7,7 @@
  * one of these is it, with the line that it was in before and the one that it came to.
  */
 #include "merge/facts/code/sites_in.h"
-#include "merge/facts/origin/own_python.h"
+#include "runtime/base/own_python.h"
 #include "merge/facts/origin/stacks.h"
 #include "merge/kit/show.h"
 #include "runtime/base/text.h"

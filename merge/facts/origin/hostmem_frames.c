@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/origin/own_python.h"
+#include "runtime/base/own_python.h"
 #include "merge/kit/show.h"
 #include "runtime/base/text.h"
 

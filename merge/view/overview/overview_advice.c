@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/origin/own_python.h"
+#include "runtime/base/own_python.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/view/overview/overview_samples.h"

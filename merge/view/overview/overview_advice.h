@@ -26,6 +26,7 @@ struct tp_rhythm {
 		bool is_any;
 		struct tp_advice advice;	/* without its rule */
 		int64_t each_ns;		/* what a slow step takes longer */
+		bool has_where;			/* `place` has a function */
 	} found[TP_RHYTHM_N];
 };
 void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/code/slow_steps.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -50,13 +51,19 @@ static void show_growth(char *buf, size_t cap, const struct tp_breakdown *breakd
 	free(value);
 }
 
-/* The same from the ledger, for a step outside windows: it knows two parts. */
+static bool choose_one(const void *ctx, uint64_t step)
+{
+	return step == *(const uint64_t *)ctx;
+}
+
+/* The same from the ledger, for a step outside windows: it knows two parts, and
+ * samples of a slow one. */
 static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_proc *proc,
 			       const struct tp_step_row *row, int64_t *value,
 			       int64_t over_ns)
 {
+	char a[32], where[TP_SLOW_WHERE];
 	int64_t data, optimizer;
-	char a[32];
 
 	for (uint32_t i = 0; i < proc->n_ledger; i++)
 		value[i] = proc->ledger[i].data_wait_ns;
@@ -70,6 +77,8 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 		snprintf(buf, cap, "; %s more waiting for data", tp_show_ns(a, data));
 	else if (optimizer > over_ns / 2)
 		snprintf(buf, cap, "; %s more in the optimizer", tp_show_ns(a, optimizer));
+	else if (tp_slow_steps_where(row->proc, choose_one, &row->index, where))
+		snprintf(buf, cap, "; not recorded; it stood in %s", where);
 	else
 		snprintf(
 		    buf, cap,
@@ -82,7 +91,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	const struct tp_step_row *slowest = NULL;
 	const struct tp_overview_proc *proc;
 	int64_t *value, median;
-	char a[32], b[32], c[32], who[64], growth[160] = "", bars[3 * BARS + 1];
+	char a[32], b[32], c[32], who[64], growth[TP_SLOW_WHERE + 60] = "", bars[3 * BARS + 1];
 
 	/* The first step of a process pays for everything that happens once, a warm-up step for what the
 	 * profiler does once. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/code/slow_steps.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/text.h"
@@ -32,6 +33,7 @@ enum {
 
 /* What is asked about one process: its steps outside of windows. */
 struct steps {
+	const struct tp_proc *proc;
 	const struct tp_step_row **row;
 	int64_t *scratch;	/* room for all of them */
 	uint32_t n;
@@ -64,6 +66,7 @@ static bool find_steps(const struct tp_overview_proc *proc, struct steps *steps)
 	*steps = (struct steps){.n = 0};
 	if (proc->n_ledger < STEPS_LEAST)
 		return false;
+	steps->proc = proc->ledger[0].proc;
 	steps->row = malloc(proc->n_ledger * sizeof(*steps->row));
 	steps->scratch = malloc(proc->n_ledger * sizeof(*steps->scratch));
 	if (!steps->row || !steps->scratch)
@@ -115,11 +118,35 @@ static void tell(const struct steps *steps, const struct kind *kind, const char 
 		 tp_show_percent(c, (double)kind->excess_ns, (double)steps->all_ns));
 }
 
+/* Where most of the chosen steps stood, by the samples that were taken of them. */
+static void tell_where(const struct steps *steps, tp_slow_choose *choose, const void *ctx,
+		       struct tp_rhythm_found *found)
+{
+	struct tp_advice *advice = &found->advice;
+	const size_t n = strlen(advice->place);
+	char where[TP_SLOW_WHERE];
+
+	if (!tp_slow_steps_where(steps->proc, choose, ctx, where))
+		return;
+	snprintf(advice->place + n, sizeof(advice->place) - n, "%s%s", n ? ": " : "", where);
+	found->has_where = true;
+}
+
 /* ---- the first step of an epoch ---- */
 
 static bool is_epochs_first(const struct tp_step_row *row)
 {
 	return row->epoch && !row->in_epoch;
+}
+
+static bool choose_first(const void *ctx, uint64_t step)
+{
+	const struct steps *steps = ctx;
+
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (steps->row[i]->index == step)
+			return is_epochs_first(steps->row[i]);
+	return false;
 }
 
 static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *found)
@@ -131,6 +158,7 @@ static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *foun
 	if (!is_told_apart(&first, &other))
 		return false;
 	tell(steps, &first, "the first step of an epoch", found);
+	tell_where(steps, choose_first, steps, found);
 	snprintf(found->advice.todo, sizeof(found->advice.todo), "if a loader starts its workers anew: "
 		 "persistent_workers=True, or longer epochs");
 	return true;
@@ -177,6 +205,18 @@ static uint64_t find_begin(const struct steps *steps, uint32_t period)
 	return 0;
 }
 
+struct period {
+	uint64_t begin;
+	uint32_t steps;
+};
+
+static bool choose_period(const void *ctx, uint64_t step)
+{
+	const struct period *period = ctx;
+
+	return step % period->steps == period->begin;
+}
+
 static bool judge_period(const struct steps *steps, struct tp_rhythm_found *found)
 {
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
@@ -207,8 +247,9 @@ static bool judge_period(const struct steps *steps, struct tp_rhythm_found *foun
 		if (steps->row[i]->index % period == begin)
 			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
 	tp_text_fmt(&place, ", ...");
+	tell_where(steps, choose_period, &(struct period){begin, period}, found);
 	snprintf(advice->todo, sizeof(advice->todo), "if it is a checkpoint, an evaluation, a log: less often, or "
-		 "beside the training; a window on such a step names its lines");
+		 "beside the training%s", found->has_where ? "" : "; a window on such a step names its lines");
 	return true;
 }
 
@@ -298,7 +339,7 @@ bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (!take(found, advice))
 		return false;
 	n = strlen(advice->place);
-	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	if (found->has_where || !tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
 	    site.longest_ns < found->each_ns / 2)
 		return true;
 	tp_advice_gap(facts, &site, &gap);

@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/host/host_counter.h"
@@ -332,11 +332,7 @@ static void read_source(enum source which)
 /* What our threads have cost; not how long they had to wait for a processor. */
 static uint64_t cpu_ns(void)
 {
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + tp_own_table_cpu_ns();
+	return tp_thread_cpu_ns() + tp_own_table_cpu_ns();
 }
 
 static void read_rollup(void)

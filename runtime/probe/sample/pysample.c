@@ -8,11 +8,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
@@ -20,6 +20,7 @@
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack_check.h"
 #include "runtime/probe/sample/pysample_names.h"
+#include "runtime/probe/sample/pysample_outside.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_threads.h"
@@ -75,6 +76,7 @@ static int open_sampler(const struct tp_config *config)
 {
 	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;
 	tp_pysample_rate_init(&sampler.rate, config->sample_hz);
+	tp_pysample_outside_open(config->sample_hz);
 	if (sampler.is_on)
 		tp_pysample_threads_from_here();
 	return 0;
@@ -206,29 +208,27 @@ static uint64_t get_since(void)
 	return since;
 }
 
-/* Of this thread, on a core. */
-static uint64_t cpu_ns(void)
+bool tp_pysample_is_ready(void)
 {
-	struct timespec t = {0, 0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	if (!sampler.is_on || tp_pyapi_is_ending())
+		return false;
+	if (sampler.ring_generation != tp_ring.generation) {
+		sampler.ring_generation = tp_ring.generation;
+		tp_pysample_forget();
+	}
+	return true;
 }
 
 static void sample(uint64_t now)
 {
-	const uint64_t begin_ns = cpu_ns();
+	const uint64_t begin_ns = tp_thread_cpu_ns();
 	struct tp_pysample_thread *thread;
 	struct round round;
 	uint32_t n;
 	bool is_whole;
 
-	if (!sampler.is_on || tp_pyapi_is_ending())
+	if (!tp_pysample_is_ready())
 		return;
-	if (sampler.ring_generation != tp_ring.generation) {
-		sampler.ring_generation = tp_ring.generation;
-		tp_pysample_forget();
-	}
 	round.since_ns = get_since();
 	thread = tp_pysample_threads(&n, &is_whole);
 	sampler.n_broken += !is_whole;
@@ -241,7 +241,7 @@ static void sample(uint64_t now)
 			sample_thread(&thread[i], &round);
 	sampler.n_rounds++;
 	sampler.ticks += tp_clock_now() - now;
-	tp_pysample_rate_note(&sampler.rate, cpu_ns() - begin_ns);
+	tp_pysample_rate_note(&sampler.rate, tp_thread_cpu_ns() - begin_ns);
 }
 
 static void report(struct tp_text *totals)
@@ -260,6 +260,7 @@ static void report(struct tp_text *totals)
 static void forked(void)
 {
 	sampler.is_on = false;
+	tp_pysample_outside_forked();
 	sampler.last_ns = sampler.n_samples = sampler.n_rounds = sampler.n_discarded = 0;
 	sampler.n_broken = sampler.n_dropped = sampler.n_idle = sampler.n_kept = sampler.ticks = 0;
 }
@@ -270,6 +271,8 @@ const struct tp_probe tp_pysample_probe = {
 	.arm = arm,
 	.period_ms = get_period_ms,
 	.tick = sample,
+	.look = tp_pysample_outside_look,
+	.note = tp_pysample_outside_note,
 	.report = report,
 	.forked = forked,
 };

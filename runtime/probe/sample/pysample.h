@@ -19,5 +19,7 @@ extern const struct tp_probe tp_pysample_probe __attribute__((visibility("hidden
 const char *tp_pysample_init(void);
 /* It said NULL. */
 bool tp_pysample_can_read(void);
+/* Drain thread: samples are wanted, and can be taken now. */
+bool tp_pysample_is_ready(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * own_python.c - whether a file of Python is what its user wrote, by its name
  */
-#include "merge/facts/origin/own_python.h"
+#include "runtime/base/own_python.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * Python finds modules in ("torch/nn/functional.py", "contextlib.py"): of such names those that are
  * known to be others' are not its user's.
  */
-#ifndef TP_MERGE_OWN_PYTHON_H
-#define TP_MERGE_OWN_PYTHON_H
+#ifndef TP_BASE_OWN_PYTHON_H
+#define TP_BASE_OWN_PYTHON_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slow_steps.c - the lines of a ledger on slow steps: see slow_steps.h
+ */
+#include "merge/facts/code/slow_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/model/label.h"
+#include "runtime/base/text.h"
+
+enum { NOTES = 256, NOTE_BYTES = 512 };
+
+static const char between[] = " > ";
+
+struct note {
+	uint64_t step;
+	char text[NOTE_BYTES];
+};
+
+/* But for numbers of lines. */
+static bool is_same(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, "0123456789");
+		b += strspn(b, "0123456789");
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
+/* One of each step; a ledger may have been made by anybody. */
+static uint32_t read_notes(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+			   struct note *note)
+{
+	const char *at = proc->started;
+	char key[64], value[NOTE_BYTES];
+	uint32_t n = 0;
+
+	while (n < NOTES && at && tp_fact_next(&at, "slow.", key, value, sizeof(value))) {
+		const char *text = strchr(value, ' ');
+		bool is_there = false;
+		uint64_t step;
+
+		if (!text || tp_text_parse_u64(key, &step) || !choose(ctx, step))
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			is_there |= note[i].step == step;
+		if (is_there)
+			continue;
+		note[n].step = step;
+		strcpy(note[n++].text, text + 1);
+	}
+	return n;
+}
+
+/* Each file without its folders. */
+static void shorten(const char *text, char where[TP_SLOW_WHERE])
+{
+	struct tp_text out;
+
+	tp_text_init(&out, where, TP_SLOW_WHERE);
+	while (*text) {
+		const char *end = strstr(text, between), *file = text;
+		size_t n = end ? (size_t)(end - text) : strlen(text), n_file = strcspn(text, ":");
+
+		for (size_t i = 0; i < n && i < n_file; i++)
+			if (text[i] == '/')
+				file = text + i + 1;
+		tp_text_bytes(&out, file, n - (size_t)(file - text));
+		if (end)
+			tp_text_str(&out, between);
+		text += n + (end ? strlen(between) : 0);
+	}
+}
+
+uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+			     char where[TP_SLOW_WHERE])
+{
+	struct note *note = malloc(NOTES * sizeof(*note));
+	uint32_t n = note ? read_notes(proc, choose, ctx, note) : 0, most = 0;
+
+	where[0] = '\0';
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t same = 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			same += is_same(note[i].text, note[k].text);
+		if (same > most) {
+			most = same;
+			shorten(note[i].text, where);
+		}
+	}
+	free(note);
+	return most;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slow_steps.h - where slow steps stood that were not recorded, by the samples that the ledger has of them
+ *
+ * A line of the ledger for such a step: "slow.STEP=SAMPLES FILE:LINE FUNCTION > ...", the functions of the
+ * user's that four of five samples of the step share, outermost first. Needs no event.
+ */
+#ifndef TP_MERGE_SLOW_STEPS_H
+#define TP_MERGE_SLOW_STEPS_H
+
+#include "merge/model/model.h"
+
+enum { TP_SLOW_WHERE = 200 };
+
+typedef bool tp_slow_choose(const void *ctx, uint64_t step);
+
+/* "train.py:31 main > train.py:12 save" of most of the chosen steps, lines apart; their number. 0: of none of
+ * them anything is known, and `where` is "". */
+uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+			     char where[TP_SLOW_WHERE]);
+
+#endif

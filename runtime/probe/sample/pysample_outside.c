@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_outside.c - samples of slow steps outside windows: see pysample_outside.h
+ */
+#include "runtime/probe/sample/pysample_outside.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/thread.h"
+#include "runtime/engine/intern.h"
+#include "runtime/engine/ring.h"
+#include "runtime/probe/sample/pysample.h"
+#include "runtime/probe/sample/pysample_rate.h"
+#include "runtime/probe/sample/pysample_read.h"
+#include "runtime/probe/sample/pysample_slow.h"
+#include "runtime/probe/sample/pysample_threads.h"
+
+enum {
+	LOOK_MS = 100,
+	LOOK_EARLY_MS = 1000,	/* before enough steps have ended: a worker has none */
+	SAMPLES_MOST = 1000,	/* of one step: that may hang for days */
+	NOTES_FREELY = 64,	/* then a line of the ledger each time steps are an eighth more */
+	NOTE_BYTES = 480,
+};
+
+static struct {
+	struct tp_slow slow;
+	struct tp_pysample_rate rate;
+	uint64_t steps;		/* that have ended */
+	uint64_t step_begin;	/* of the one that runs, in ticks */
+	uint32_t n_notes;
+	uint64_t next_note;	/* the first step that may be told of */
+	char text[4 * NOTE_BYTES];	/* that are not in the ledger yet */
+	struct tp_text notes;
+	struct tp_pysample_look look;
+} outside;
+
+void tp_pysample_outside_open(uint64_t hz)
+{
+	memset(&outside, 0, sizeof(outside));
+	tp_text_init(&outside.notes, outside.text, sizeof(outside.text));
+	tp_pysample_rate_init(&outside.rate, hz);
+	/* Nothing for free: on a busy machine every other step is slow. */
+	outside.rate.spent_ns = TP_PYSAMPLE_FIRST_NS;
+}
+
+void tp_pysample_outside_forked(void)
+{
+	outside.notes.len = 0;
+	outside.steps = outside.slow.n_steps = 0;
+	tp_slow_reset(&outside.slow);
+}
+
+static bool name_of(uint32_t string, const char **bytes, uint32_t *n_bytes)
+{
+	uint32_t kind;
+
+	return tp_intern_get(NULL, string, &kind, bytes, n_bytes);
+}
+
+/* The slow step has ended. */
+static void tell(uint64_t step)
+{
+	char where[NOTE_BYTES - 64];
+	struct tp_text out;
+
+	if (step < outside.next_note)
+		return;
+	for (uint32_t n = TP_SLOW_TOLD; n; n--) {
+		tp_text_init(&out, where, sizeof(where));
+		if (!tp_slow_tell(&outside.slow, n, name_of, &out))
+			return;
+		if (!out.is_cut)
+			break;
+	}
+	if (out.is_cut || outside.notes.len + NOTE_BYTES > sizeof(outside.text))
+		return;
+	tp_text_fmt(&outside.notes, "slow.%lu=%u %s\n", (unsigned long)step, outside.slow.n_samples, where);
+	if (++outside.n_notes >= NOTES_FREELY)
+		outside.next_note = step + step / 8;
+}
+
+static bool is_recorded(const struct tp_ring_step *step)
+{
+	return step->phase == TP_PHASE_WARMUP || step->phase == TP_PHASE_ACTIVE;
+}
+
+/* Steps that have ended since. Recording makes steps longer. */
+static void follow_steps(void)
+{
+	const uint64_t steps = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
+	uint64_t at = outside.steps;
+
+	if (steps == at)
+		return;
+	if (outside.slow.n_samples && steps > at)
+		tell(at);
+	if (steps - at > TP_SLOW_STEPS)
+		at = steps > TP_SLOW_STEPS ? steps - TP_SLOW_STEPS : 0;
+	for (; at < steps; at++) {
+		struct tp_ring_step step;
+
+		if (!tp_ring_step(at, &step))
+			continue;
+		if (!is_recorded(&step))
+			tp_slow_step(&outside.slow, step.duration);
+		outside.step_begin = step.begin + step.duration;
+	}
+	outside.steps = steps;
+	tp_slow_reset(&outside.slow);
+}
+
+/* Its steps end on the process's first thread. */
+static struct tp_pysample_thread *find_trainer(void)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	struct tp_pysample_thread *thread;
+	bool is_whole;
+	uint32_t n;
+
+	thread = tp_pysample_threads(&n, &is_whole);
+	for (uint32_t i = 0; i < n; i++)
+		if (thread[i].kernel.tid == pid)
+			return &thread[i];
+	return NULL;
+}
+
+static void take_sample(void)
+{
+	const uint64_t begin_ns = tp_thread_cpu_ns();
+	struct tp_pysample_thread *trainer = find_trainer();
+
+	outside.look.digest = 0;
+	if (trainer && tp_pysample_look(trainer->state, &trainer->kernel, &trainer->hint, &outside.look) ==
+			       TP_PYSAMPLE_NAMED)
+		tp_slow_take(&outside.slow, &outside.look, name_of);
+	tp_pysample_rate_note(&outside.rate, tp_thread_cpu_ns() - begin_ns);
+}
+
+uint64_t tp_pysample_outside_look(uint64_t now)
+{
+	uint64_t limit;
+
+	if (!tp_pysample_is_ready())
+		return UINT64_MAX;
+	follow_steps();
+	limit = tp_slow_limit(&outside.slow);
+	if (limit == UINT64_MAX)
+		return LOOK_EARLY_MS * 1000000ull;
+	if (now < outside.step_begin || now - outside.step_begin <= limit ||
+	    outside.slow.n_samples >= SAMPLES_MOST)
+		return LOOK_MS * 1000000ull;
+	take_sample();
+	return tp_pysample_rate_ms(&outside.rate) * 1000000;
+}
+
+void tp_pysample_outside_note(struct tp_text *facts)
+{
+	tp_text_bytes(facts, outside.notes.buf, outside.notes.len);
+	outside.notes.len = 0;
+}

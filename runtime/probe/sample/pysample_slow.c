@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_slow.c - slow steps, and the functions that their samples share: see pysample_slow.h
+ */
+#include "runtime/probe/sample/pysample_slow.h"
+
+#include <string.h>
+
+#include "runtime/base/own_python.h"
+
+enum {
+	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many */
+	NAME_MOST = 512,
+};
+
+/* ---- which step is slow ---- */
+
+void tp_slow_step(struct tp_slow *slow, uint64_t duration)
+{
+	slow->step[slow->n_steps++ % TP_SLOW_STEPS] = duration;
+}
+
+uint64_t tp_slow_limit(const struct tp_slow *slow)
+{
+	uint32_t n = slow->n_steps < TP_SLOW_STEPS ? (uint32_t)slow->n_steps : TP_SLOW_STEPS, n_less, n_equal;
+
+	if (n < TP_SLOW_LEAST)
+		return UINT64_MAX;
+	/* That of which half are less. */
+	for (uint32_t i = 0; i < n; i++) {
+		n_less = n_equal = 0;
+		for (uint32_t k = 0; k < n; k++) {
+			n_less += slow->step[k] < slow->step[i];
+			n_equal += slow->step[k] == slow->step[i];
+		}
+		if (n_less <= n / 2 && n_less + n_equal > n / 2)
+			return slow->step[i] + slow->step[i] / 2;
+	}
+	return UINT64_MAX;
+}
+
+/* ---- its functions ---- */
+
+void tp_slow_reset(struct tp_slow *slow)
+{
+	slow->n_samples = slow->n_functions = 0;
+}
+
+static const char *file_of(const char *bytes, uint32_t n_bytes, uint32_t *n_file)
+{
+	const char *end = memchr(bytes, 0, n_bytes);
+
+	*n_file = end ? n_bytes - (uint32_t)(end + 1 - bytes) : 0;
+	return end ? end + 1 : NULL;
+}
+
+static bool is_own(uint32_t string, tp_slow_name *name)
+{
+	const char *bytes, *file;
+	uint32_t n_bytes, n;
+	char path[NAME_MOST];
+
+	if (!name(string, &bytes, &n_bytes))
+		return false;
+	file = file_of(bytes, n_bytes, &n);
+	if (!file || n >= sizeof(path))
+		return false;
+	memcpy(path, file, n);
+	path[n] = '\0';
+	/* Comprehensions and lambdas are part of the function that they stand in. */
+	return tp_own_python(path) && (file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>"));
+}
+
+/* NULL: there is no room for another one. */
+static struct tp_slow_function *find(struct tp_slow *slow, uint32_t string, tp_slow_name *name)
+{
+	struct tp_slow_function *function = slow->function;
+
+	for (uint32_t i = 0; i < slow->n_functions; i++, function++)
+		if (function->string == string)
+			return function;
+	if (slow->n_functions == TP_SLOW_FUNCTIONS)
+		return NULL;
+	*function = (struct tp_slow_function){.string = string, .is_own = is_own(string, name)};
+	slow->n_functions++;
+	return function;
+}
+
+/* Boyer and Moore: a line that more than half say is what is left. */
+static void vote(struct tp_slow_function *function, uint32_t line)
+{
+	if (!function->votes)
+		function->line = line;
+	function->votes += function->line == line ? 1 : -1u;
+}
+
+void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, tp_slow_name *name)
+{
+	slow->n_samples++;
+	for (uint32_t i = look->n; i-- > 0;) {
+		const struct tp_pysample_frame *frame = &look->frame[i];
+		struct tp_slow_function *function;
+
+		if (frame->is_hidden || !frame->string)
+			continue;
+		function = find(slow, frame->string, name);
+		/* One that calls itself is in the sample once. */
+		if (!function || function->last == slow->n_samples)
+			continue;
+		function->last = slow->n_samples;
+		function->n++;
+		function->depth = look->n - i;
+		vote(function, frame->line);
+	}
+}
+
+static void put(struct tp_text *out, const char *bytes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		tp_text_char(out, (unsigned char)bytes[i] < ' ' ? '?' : bytes[i]);
+}
+
+/* The innermost of those that are not as deep as `below`; NULL: none. */
+static const struct tp_slow_function *find_outside(const struct tp_slow *slow, uint32_t below)
+{
+	const uint32_t least = slow->n_samples - slow->n_samples / SHARED_PART;
+	const struct tp_slow_function *found = NULL;
+
+	for (uint32_t i = 0; i < slow->n_functions; i++) {
+		const struct tp_slow_function *it = &slow->function[i];
+
+		if (it->is_own && it->depth < below && it->n >= least &&
+		    (!found || it->depth > found->depth))
+			found = it;
+	}
+	return found;
+}
+
+bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out)
+{
+	const struct tp_slow_function *told[TP_SLOW_TOLD];
+	uint32_t n = 0, below = UINT32_MAX;
+
+	if (slow->n_samples < TP_SLOW_SAMPLES)
+		return false;
+	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_outside(slow, below)) != NULL)
+		below = told[n++]->depth;
+	for (uint32_t i = n; i-- > 0;) {
+		const char *bytes, *file;
+		uint32_t n_bytes, n_file;
+
+		if (!name(told[i]->string, &bytes, &n_bytes))
+			continue;
+		file = file_of(bytes, n_bytes, &n_file);
+		put(out, file, n_file);
+		tp_text_fmt(out, ":%u ", told[i]->line);
+		put(out, bytes, n_bytes - n_file - 1);
+		if (i)
+			tp_text_str(out, " > ");
+	}
+	return n != 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pysample_slow.h - which step is slow while it runs, and which of the program's functions it stands in
+ *
+ * Slow is a step of 1.5 times the median of the last ones. Of its samples those functions of the user's
+ * are told, outermost first, that are in four of five of them: what they call is their work, and what
+ * calls them is where to look. Pure; one thread.
+ */
+#ifndef TP_PROBE_PYSAMPLE_SLOW_H
+#define TP_PROBE_PYSAMPLE_SLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/text.h"
+#include "runtime/probe/sample/pysample_frames.h"
+
+enum {
+	TP_SLOW_STEPS = 32,	/* whose median counts */
+	TP_SLOW_LEAST = 8,	/* of them, before any step is slow */
+	TP_SLOW_FUNCTIONS = 64,	/* of one step; more are not counted */
+	TP_SLOW_TOLD = 3,	/* of them, at most */
+	TP_SLOW_SAMPLES = 3,	/* fewer say nothing */
+};
+
+struct tp_slow_function {
+	uint32_t string;	/* PYFRAME */
+	bool is_own;		/* of the user's */
+	uint32_t n, last;	/* samples that it is in; the last of them */
+	uint32_t depth;		/* in that one, from outside */
+	uint32_t line, votes;	/* the line that most say, by majority */
+};
+
+struct tp_slow {
+	uint64_t step[TP_SLOW_STEPS];	/* durations; a ring */
+	uint64_t n_steps;
+	uint32_t n_samples;		/* of the step that runs */
+	struct tp_slow_function function[TP_SLOW_FUNCTIONS];
+	uint32_t n_functions;
+};
+
+/* "function\0file" of a PYFRAME string; false: there is none. */
+typedef bool tp_slow_name(uint32_t string, const char **bytes, uint32_t *n_bytes);
+
+/* A step has ended that was not recorded. */
+void tp_slow_step(struct tp_slow *slow, uint64_t duration);
+/* The longest that a step may take and is not slow, in the unit of durations; UINT64_MAX: not known yet. */
+uint64_t tp_slow_limit(const struct tp_slow *slow);
+/* A slow step begins, or is over. */
+void tp_slow_reset(struct tp_slow *slow);
+void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, tp_slow_name *name);
+/* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost; false: its samples say nothing.
+ * Bytes that end a line are '?'. */
+bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out);
+
+#endif

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+#
+# A step outside windows that is slow is looked at while it runs: the ledger says in which functions it
+# stood, and the overview whose fault every tenth step is. Without samples nothing is looked at.
+
+. "$(dirname "$0")/lib/lib.sh"
+need_torch
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || skip_all "samples are of Python 3.11 only"
+
+line=$(grep -n 'wait(0.6)' "$PROGS/slow_steps.py" | cut -d: -f1)
+schedule=TRAINPROF_SCHEDULE=wait=2,warmup=1,active=2,repeat=1
+bare alone "$PYTHON" "$PROGS/slow_steps.py"
+wanted="$status $(cat "$TMP/alone.out")"
+train slow $schedule "$PYTHON" "$PROGS/slow_steps.py"
+is "it ends as the bare run" "$status $(cat "$TMP/slow.out")" "$wanted"
+is "not a word" "$(messages_of slow)" ""
+like "the ledger says where a slow step stood" "$(cat "$TMP/slow/rank0.steps")" \
+	'#fact slow\.[2-4]0=[0-9]+ /.*/slow_steps\.py:[0-9]+ main > /.*/slow_steps\.py:'$line' save > /.*/slow_steps\.py:[0-9]+ wait'
+"$MERGE" -q -o "$TMP/slow.json" "$TMP/slow" >"$TMP/text" 2>"$TMP/err"
+is "nothing is said by the merge" "$(cat "$TMP/err")" ""
+like "the overview says it of every tenth step" "$(tr -s ' \n' ' ' <"$TMP/text")" \
+	'every-n-steps every 10th step takes .* steps [1-4]0, .*: .*slow_steps\.py:'$line' save > slow_steps\.py:[0-9]+ wait'
+like "and of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" 'not recorded; it stood in .*slow_steps\.py:'$line' save'
+
+train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_steps.py"
+is "without samples nothing is said of it" "$(grep -c '#fact slow' "$TMP/without/rank0.steps")" "0"
+
+# A line is in the file soon, not at the end.
+train killed $schedule "$PYTHON" "$PROGS/slow_steps.py" die
+is "it was killed" "$status" "137"
+like "of a job that was killed, too" "$(cat "$TMP/killed/rank0.steps")" '#fact slow\.[1-4]0=.*save'
+done_testing

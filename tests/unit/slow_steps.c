@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slow_steps.c - tests of what a ledger says of slow steps
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "merge/facts/code/slow_steps.h"
+
+static struct tp_proc proc;
+static char where[TP_SLOW_WHERE];
+
+static bool is_even(const void *ctx, uint64_t step)
+{
+	return step % 2 == *(const uint64_t *)ctx;
+}
+
+static uint32_t ask(const char *started)
+{
+	const uint64_t rest = 0;
+
+	proc.started = started;
+	return tp_slow_steps_where(&proc, is_even, &rest, where);
+}
+
+Test(slow_steps, most_of_the_chosen_steps_say_it)
+{
+	cr_expect_eq(ask("argv.0=x\nslow.2=9 /a/b/train.py:31 main > /a/b/my net.py:12 save\n"
+			 "slow.3=9 /a/train.py:1 other\nslow.5=9 /a/train.py:1 other\nslow.7=9 /a/train.py:1 other\n"
+			 "slow.4=7 /a/b/train.py:31 main > /a/b/my net.py:14 save\n"
+			 "slow.6=8 /a/b/train.py:31 main\n"), 2);
+	cr_expect_str_eq(where, "train.py:31 main > my net.py:12 save");
+}
+
+Test(slow_steps, a_step_counts_once_and_damage_is_nothing)
+{
+	cr_expect_eq(ask("slow.2=9 /a/x.py:1 f\nslow.2=9 /a/x.py:1 f\nslow.4=9 /a/y.py:1 g\nslow.6=9 /a/y.py:1 g\n"), 2);
+	cr_expect_str_eq(where, "y.py:1 g");
+	cr_expect_eq(ask("slow.2=9\nslow.x=9 /a/x.py:1 f\nslow.=\nslow.3=9 /a/x.py:1 f\n"), 0);
+	cr_expect_str_eq(where, "");
+	cr_expect_eq(ask(""), 0);
+}
+
+Test(slow_steps, long_names_are_cut)
+{
+	char text[400] = "slow.2=9 /a/";
+
+	memset(text + strlen(text), 'x', 300);
+	strcpy(text + 312, "\n");
+	cr_expect_eq(ask(text), 1);
+	cr_expect_lt(strlen(where), TP_SLOW_WHERE);
+}
