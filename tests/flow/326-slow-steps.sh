@@ -17,11 +17,11 @@ train slow $schedule "$PYTHON" "$PROGS/slow_steps.py"
 is "it ends as the bare run" "$status $(cat "$TMP/slow.out")" "$wanted"
 is "not a word" "$(messages_of slow)" ""
 like "the ledger says where a slow step stood" "$(cat "$TMP/slow/rank0.steps")" \
-	'#fact slow\.[2-4]0=[0-9]+ /.*/slow_steps\.py:[0-9]+ main > /.*/slow_steps\.py:'$line' save > /.*/slow_steps\.py:[0-9]+ wait'
+	'#fact slow\.[2-5]0=[0-9]+ /.*/slow_steps\.py:[0-9]+ main > /.*/slow_steps\.py:'$line' save > /.*/slow_steps\.py:[0-9]+ wait'
 "$MERGE" -q -o "$TMP/slow.json" "$TMP/slow" >"$TMP/text" 2>"$TMP/err"
 is "nothing is said by the merge" "$(cat "$TMP/err")" ""
 like "the overview says it of every tenth step" "$(tr -s ' \n' ' ' <"$TMP/text")" \
-	'every-n-steps every 10th step takes .* steps [1-4]0, .*: .*slow_steps\.py:'$line' save > slow_steps\.py:[0-9]+ wait'
+	'every-n-steps every 10th step takes .* steps [1-5]0, .*: .*slow_steps\.py:'$line' save > slow_steps\.py:[0-9]+ wait'
 like "and of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" 'not recorded; it stood in .*slow_steps\.py:'$line' save'
 
 train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_steps.py"
@@ -30,5 +30,5 @@ is "without samples nothing is said of it" "$(grep -c '#fact slow' "$TMP/without
 # A line is in the file soon, not at the end.
 train killed $schedule "$PYTHON" "$PROGS/slow_steps.py" die
 is "it was killed" "$status" "137"
-like "of a job that was killed, too" "$(cat "$TMP/killed/rank0.steps")" '#fact slow\.[1-4]0=.*save'
+like "of a job that was killed, too" "$(cat "$TMP/killed/rank0.steps")" '#fact slow\.[2-5]0=.*save'
 done_testing
