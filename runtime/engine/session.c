@@ -188,13 +188,7 @@ uint64_t tp_session_stall(uint32_t window)
 	return __atomic_load_n(&session->stall[window % TP_RING_WINDOWS], __ATOMIC_RELAXED);
 }
 
-/*
- * A boundary that may begin a window says so before it takes its time: a thread that did not see
- * it has an event from before, one that sees it makes the stacks of its event anew
- * (stack_tree.c), and the drain throws nothing away until it is settled. Returns the
- * boundary's time.
- */
-static uint64_t announce_window(uint64_t now)
+uint64_t tp_session_announce(uint64_t now)
 {
 	uint32_t *turn = &tp_ring.head->window_turn;
 	uint64_t taken;
@@ -204,8 +198,7 @@ static uint64_t announce_window(uint64_t now)
 	return taken > now ? taken : now;
 }
 
-/* `is_begun`: there was one; else the stacks that threads have are good for what comes. */
-static void settle_window(bool is_begun)
+void tp_session_settle(bool is_begun)
 {
 	uint32_t *turn = &tp_ring.head->window_turn;
 
@@ -277,7 +270,7 @@ static void enter_step(uint64_t now, bool is_new)
 		tp_session_end_window(now, session->steps);
 	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
 		begin_window(now);
-	settle_window(head->windows_begun != n_begun);
+	tp_session_settle(head->windows_begun != n_begun);
 	session->step_begin = now;
 	session->level_wanted = is_active || action.phase == TP_PHASE_WARMUP ? TP_LEVEL_WINDOW
 									    : TP_LEVEL_NONE;
@@ -367,7 +360,7 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
 	if (!enter_boundary())
 		return;
 	if (is_window_next())
-		now = announce_window(now);
+		now = tp_session_announce(now);
 	finish_step(now, facts);
 	enter_step(now, false);
 	tp_session_leave(entered);
@@ -404,7 +397,7 @@ void tp_session_epoch(uint64_t now)
 			move_begin(now);
 		} else {
 			session->at = 0;
-			enter_step(announce_window(now), true);
+			enter_step(tp_session_announce(now), true);
 		}
 	}
 	tp_session_leave(entered);
@@ -420,7 +413,7 @@ void tp_session_restart(uint64_t now)
 	if (session->config->schedule.always)
 		move_begin(now);
 	else
-		enter_step(announce_window(now), true);
+		enter_step(tp_session_announce(now), true);
 	tp_session_leave(entered);
 }
 
@@ -437,7 +430,7 @@ void tp_session_lead(uint64_t now)
 		if (session->config->schedule.always && session->is_window)
 			session->action.phase = TP_PHASE_ACTIVE;
 		else
-			enter_step(announce_window(now), true);
+			enter_step(tp_session_announce(now), true);
 		session->step_begin = now;
 	}
 	tp_session_leave(entered);
@@ -513,7 +506,7 @@ void tp_session_begin(uint64_t now)
 	if (session->is_follower) {
 		tp_session_follow_root(now, false);
 	} else {
-		enter_step(announce_window(now), true);
+		enter_step(tp_session_announce(now), true);
 		if (session->level_wanted != TP_LEVEL_WINDOW)
 			__atomic_store_n(&tp_ring.head->phase, TP_PHASE_STARTUP, __ATOMIC_RELEASE);
 	}

@@ -8,7 +8,9 @@
  * lock of their own and may be changed by any thread, and a fork waits until nobody is at it. A
  * step that the clock ends arms on the drain thread, too.
  *
- * A window that begins without warm-up lacks what the worker did until the next look.
+ * A window that begins without warm-up lacks what the worker did until the next look. One that begins where
+ * the last one ended begins here with the look: what the threads recorded in between has stacks that the
+ * last one's file has.
  */
 #include "runtime/base/clock.h"
 #include "runtime/engine/ring.h"
@@ -47,23 +49,39 @@ void tp_session_follow_init(void)
 	skip_to(begun);
 }
 
-/* Times before there was a session are no part of its windows. */
-static uint64_t begin_here(uint64_t begin)
+static struct tp_ring_window *own_window(uint32_t window)
 {
+	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
+}
+
+/* Times before there was a session, and those of the window before, are no part of a window. */
+static uint64_t begin_here(uint32_t window, uint64_t begin)
+{
+	const uint64_t last_end = window ? own_window(window - 1)->end : 0;
+
+	if (begin < last_end)
+		begin = last_end;
 	return begin > session->born ? begin : session->born;
 }
 
-/* Our window ends where the root's did. */
+/* The root's window after this one begins at its end. */
+static bool is_followed(uint32_t window, uint64_t end)
+{
+	struct tp_ring_window next;
+
+	return tp_worker_window(window + 1, &next) && next.begin <= end;
+}
+
+/* Our window ends where the root's did, or now, where the next one begins. */
 static bool end_window(uint64_t now, bool is_root_gone)
 {
-	struct tp_ring_head *head = tp_ring.head;
-	uint32_t window = head->windows_begun - 1;
-	struct tp_ring_window *own = &head->windows[window % TP_RING_WINDOWS];
+	const uint32_t window = tp_ring.head->windows_begun - 1;
+	const struct tp_ring_window *own = own_window(window);
 	uint64_t end = 0, end_step = own->first_step;
 	struct tp_ring_window root;
 
 	if (tp_worker_window(window, &root)) {
-		end = root.end;
+		end = root.end && is_followed(window, root.end) ? now : root.end;
 		end_step = end ? root.end_step : end_step;
 	} else {
 		end = now;	/* the root is many windows further: its entry is another's */
@@ -96,20 +114,30 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 		}
 		return is_drain && !n_unwritten;
 	}
-	own = &head->windows[next % TP_RING_WINDOWS];
+	own = own_window(next);
 	own->first_step = root.first_step;
 	own->in_epoch = root.in_epoch;
 	own->epoch = root.epoch;
 	own->opened_by = root.opened_by;
 	own->end_step = 0;
 	__atomic_store_n(&own->end, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);
+	__atomic_store_n(&own->begin, begin_here(next, root.begin), __ATOMIC_RELAXED);
 	/* Release: who sees that it has begun sees its entry. */
 	__atomic_store_n(&head->windows_begun, next + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&head->window_turn, head->window_turn + 2, __ATOMIC_RELEASE);
 	session->is_window = true;
 	session->is_bell_due = true;
 	return true;
+}
+
+/* The open window has ended, or the next one has begun. */
+static bool is_turn_due(uint32_t root_begun, bool is_root_gone)
+{
+	const uint32_t n_begun = tp_ring.head->windows_begun;
+	struct tp_ring_window root;
+
+	if (!session->is_window)
+		return n_begun < root_begun;
+	return is_root_gone || !tp_worker_window(n_begun - 1, &root) || root.end;
 }
 
 bool tp_session_follow_root(uint64_t now, bool is_drain)
@@ -122,10 +150,17 @@ bool tp_session_follow_root(uint64_t now, bool is_drain)
 	uint32_t begun = __atomic_load_n(&root->windows_begun, __ATOMIC_ACQUIRE);
 	bool is_armed = !is_gone && (phase == TP_PHASE_WARMUP || phase == TP_PHASE_ACTIVE);
 	enum tp_session_level level = is_armed ? TP_LEVEL_WINDOW : TP_LEVEL_NONE;
-	bool has_changed = level != session->level_wanted;
+	const bool is_due = is_turn_due(begun, is_gone);
+	bool has_changed = level != session->level_wanted, has_turned = false;
 
+	if (is_due)
+		now = tp_session_announce(now);
 	while (session->is_window ? end_window(now, is_gone) : begin_window(begun, is_drain))
-		has_changed = true;
+		has_turned = true;
+	/* Also at an end: the stacks of a warm-up that follows are to be in the ring when it is over. */
+	if (is_due)
+		tp_session_settle(has_turned);
+	has_changed |= has_turned;
 	session->level_wanted = level;
 	__atomic_store_n(&head->phase, phase, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->step_begin, __atomic_load_n(&root->step_begin, __ATOMIC_RELAXED),

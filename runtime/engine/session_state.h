@@ -58,6 +58,16 @@ void tp_session_lose_window(void);
 /* The window that is open ends; `end_step`: the first step after it. Under the lock. */
 void tp_session_end_window(uint64_t now, uint64_t end_step);
 
+/*
+ * A boundary that may begin a window says so before it takes its time: a thread that did not see
+ * it has an event from before, one that sees it makes the stacks of its event anew
+ * (stack_tree.c), and the drain throws nothing away until it is settled. Returns the
+ * boundary's time. Under the lock.
+ */
+uint64_t tp_session_announce(uint64_t now);
+/* `is_begun`: there was one; else the stacks that threads have are good for what comes. */
+void tp_session_settle(bool is_begun);
+
 /* ---- session_follow.c ---- */
 
 /* The session that is being opened is a worker's, whose time begins `now`. */

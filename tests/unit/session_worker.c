@@ -7,10 +7,13 @@
  */
 #include <criterion/criterion.h>
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "runtime/engine/worker.h"
+#include "runtime/probe/stack/stack_tree.h"
 #include "tests/unit/session_rig.h"
 
 TestSuite(session_worker, .init = rig_set_up, .fini = rig_tear_down, .timeout = 120);
@@ -325,4 +328,109 @@ Test(session_worker, finds_its_rank_by_the_ring_that_it_holds_open)
 	say(to_worker[1]);
 	cr_expect_eq(end_of(pid), 0);
 	cr_expect_eq(rig_count(worker_window(1, 0), "work", TP_REC_OP, 0), 1);
+}
+
+/* ---- stacks ---- */
+
+enum { STEPS = 40, STEP_MS = 12, PAUSE_US = 100 };
+
+/* An allocation that names its stack, which is the same each time. */
+static void put_with_stack(void)
+{
+	const uint64_t now = tp_clock_now();
+	uint32_t generation;
+	struct tp_stack_tree *tree = tp_stack_tree(now, &generation);
+	const uint32_t stack = tp_stack_tree_child(tree, 0, TP_FRAME_EXACT, 0, 0x7fff1000, now);
+	struct tp_rec *rec = tp_ring_reserve();
+
+	if (!rec)
+		return;
+	*rec = (struct tp_rec){.time = now, .kind = TP_REC_HEAPALLOC, .link = stack, .arg = 1};
+	tp_ring_commit();
+}
+
+/* Puts such records until it is told to end, whenever it may; returns how many. */
+static uint32_t put_until_told(void)
+{
+	struct pollfd told = {.fd = to_worker[0], .events = POLLIN};
+	uint32_t n = 0;
+
+	while (!poll(&told, 1, 0)) {
+		if (tp_session_is_armed()) {
+			put_with_stack();
+			n++;
+		}
+		usleep(PAUSE_US);
+	}
+	return n;
+}
+
+static bool has_stack(const struct rig_trace *trace, uint32_t stack)
+{
+	for (uint32_t i = 0; i < trace->n; i++)
+		if (trace->rec[i].kind == TP_REC_FRAME && trace->rec[i].link == stack)
+			return true;
+	return false;
+}
+
+/* Of all windows of the worker: records that name a stack, and those whose stack is not in their file. */
+static uint32_t count_stacks(uint32_t *n_unknown)
+{
+	uint32_t n = 0;
+
+	*n_unknown = 0;
+	for (uint32_t window = 0; window <= STEPS; window++) {
+		const struct rig_trace *trace = worker_window(1, window);
+
+		for (uint32_t i = 0; i < trace->n; i++) {
+			if (trace->rec[i].kind != TP_REC_HEAPALLOC)
+				continue;
+			n++;
+			*n_unknown += !has_stack(trace, trace->rec[i].link);
+		}
+	}
+	return n;
+}
+
+/* A worker looks at its rank now and then: windows begin in between, while it records. */
+static void check_stacks(const char *schedule, bool has_gaps)
+{
+	uint32_t *n_put = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t n, n_unknown;
+	pid_t pid;
+
+	cr_assert_eq(rig_open(schedule), 0);
+	pid = fork_worker();
+	if (pid == 0) {
+		int err = join();
+
+		say(from_worker[1]);
+		await_armed(true);
+		*n_put = put_until_told();
+		tp_session_close("_exit");
+		_exit(err);
+	}
+	hear(from_worker[0]);
+	for (int i = 0; i < STEPS; i++) {
+		usleep(STEP_MS * 1000);
+		rig_step();
+	}
+	say(to_worker[1]);
+	cr_expect_eq(end_of(pid), 0);
+	n = count_stacks(&n_unknown);
+	cr_expect_gt(n, STEPS);
+	cr_expect_eq(n_unknown, 0, "%s: the stacks of %u of %u records are not in their files", schedule,
+		     n_unknown, n);
+	if (!has_gaps)
+		cr_expect_eq(n, *n_put, "%s: each record is in one file", schedule);
+}
+
+Test(session_worker, has_its_stacks_in_each_file_when_windows_follow_on_each_other)
+{
+	check_stacks("wait=0,warmup=0,active=1,repeat=0", false);
+}
+
+Test(session_worker, has_its_stacks_in_each_file_when_windows_have_a_warm_up)
+{
+	check_stacks("wait=0,warmup=1,active=1,repeat=0", true);
 }
