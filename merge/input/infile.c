@@ -137,3 +137,16 @@ int tp_infile_find(int folder, const char *path, struct stat *st)
 	close(place);
 	return fd;
 }
+
+uint64_t tp_infile_data(int fd, uint64_t at)
+{
+	const off_t was = lseek(fd, 0, SEEK_CUR), data = lseek(fd, (off_t)at, SEEK_DATA);
+	const bool is_hole = data < 0 && errno == ENXIO;
+	struct stat st;
+
+	if (was >= 0)
+		lseek(fd, was, SEEK_SET);
+	if (is_hole && !fstat(fd, &st) && (uint64_t)st.st_size > at)
+		return (uint64_t)st.st_size;
+	return data >= 0 ? (uint64_t)data : at;
+}

@@ -46,6 +46,10 @@ void tp_infile_done(struct tp_infiles *files, const struct tp_infile *file, int 
  */
 int tp_infile_find(int folder, const char *path, struct stat *st);
 
+/* Where what was ever written of a file goes on, at `at` or behind it; the file's end: nowhere. Of a terabyte
+ * of holes nothing need be read. The descriptor's own position stays. */
+uint64_t tp_infile_data(int fd, uint64_t at);
+
 /*
  * Opens that very file, if `path` still leads to it, or to where a process that still runs has
  * renamed it when it was whole (without .part). Nothing else is opened. Descriptor, or -errno; -ESTALE:

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "merge/input/infile.h"
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
@@ -106,6 +107,16 @@ static struct tp_proc_in *proc_of_head(struct tp_run_in *run,
 	return proc;
 }
 
+/* Behind what was never written. Of a text in memory: where it was. */
+static void pass_hole(FILE *text)
+{
+	const off_t at = ftello(text);
+	const uint64_t data = at >= 0 && fileno(text) >= 0 ? tp_infile_data(fileno(text), (uint64_t)at) : 0;
+
+	if (data > (uint64_t)at)
+		fseeko(text, (off_t)data, SEEK_SET);
+}
+
 int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
 			    struct tp_proc_in **of)
 {
@@ -122,6 +133,8 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 		if (!n || line[n - 1] != '\n') {
 			/* Cut by the death of its process; longer than a line can be: no row. */
 			n_odd += !feof(text);
+			if (!n)
+				pass_hole(text);
 			continue;
 		}
 		line[--n] = 0;

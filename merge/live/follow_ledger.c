@@ -72,7 +72,7 @@ static void take_line(struct tp_follow *follow, struct tp_follow_rank *rank, con
 		follow->step(follow->ctx, rank, &row);
 }
 
-/* Whole lines of `text`; returns their bytes. A line of more than all of it is passed over. */
+/* Whole lines of `text`; returns their bytes. */
 static size_t take_lines(struct tp_follow *follow, struct tp_follow_rank *rank, const char *text,
 			 size_t n)
 {
@@ -82,16 +82,33 @@ static size_t take_lines(struct tp_follow *follow, struct tp_follow_rank *rank, 
 		take_line(follow, rank, at, (size_t)(end - at));
 		at = end + 1;
 	}
-	return at == text && n == READ_BYTES ? n : (size_t)(at - text);
+	return (size_t)(at - text);
+}
+
+/* What is there now: who appends faster than we read does not hold up the look. A line that fills the room
+ * for many is passed over, and so is where nothing was ever written. */
+static void take_appended(struct tp_follow *follow, struct tp_follow_rank *rank, int fd, uint64_t bytes)
+{
+	static char text[READ_BYTES];
+
+	while (rank->at < bytes) {
+		ssize_t n = pread(fd, text, sizeof(text), (off_t)rank->at);
+		size_t n_taken = n > 0 ? take_lines(follow, rank, text, (size_t)n) : 0;
+
+		if (!n_taken && n == READ_BYTES)
+			rank->at = tp_infile_data(fd, rank->at + READ_BYTES);
+		else if (!n_taken)
+			return;
+		rank->at += n_taken;
+	}
 }
 
 /* Of a run that was started again in the same folder. */
-static bool is_replaced(struct tp_follow *follow, struct tp_follow_rank *rank, int fd)
+static bool is_replaced(struct tp_follow *follow, struct tp_follow_rank *rank, const struct stat *st)
 {
 	struct tp_follow_rank again = {.name = rank->name};
-	struct stat st;
 
-	if (fstat(fd, &st) || st.st_ino == rank->inode)
+	if (st->st_ino == rank->inode)
 		return false;
 	if (tp_follow_begin_ledger(follow, &again)) {
 		*rank = again;
@@ -102,28 +119,19 @@ static bool is_replaced(struct tp_follow *follow, struct tp_follow_rank *rank, i
 
 void tp_follow_read_ledger(struct tp_follow *follow, struct tp_follow_rank *rank)
 {
-	static char text[READ_BYTES];
 	int fd = tp_file_open_at(follow->dir, rank->name, O_RDONLY | O_NOFOLLOW, 0);
-	size_t n_taken = 1;
-	bool is_new = false;
+	const uint64_t before = rank->at;
+	struct stat st;
 
-	if (fd < 0 || is_replaced(follow, rank, fd)) {
+	if (fd < 0 || fstat(fd, &st) || is_replaced(follow, rank, &st)) {
 		rank->is_alive = false;
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	while (n_taken) {
-		ssize_t n = pread(fd, text, sizeof(text), (off_t)rank->at);
-
-		n_taken = n > 0 ? take_lines(follow, rank, text, (size_t)n) : 0;
-		rank->at += n_taken;
-		is_new |= n_taken != 0;
-		if (n < READ_BYTES)
-			break;
-	}
+	take_appended(follow, rank, fd, (uint64_t)st.st_size);
 	/* What was written just now was written by somebody. */
-	if (!rank->has_ended && (!is_new || follow->look == 1))
+	if (!rank->has_ended && (rank->at == before || follow->look == 1))
 		rank->is_alive = tp_hold_briefly(fd) == -EWOULDBLOCK;
 	else
 		rank->is_alive = !rank->has_ended;

@@ -180,6 +180,17 @@ ln -s /dev/zero odd/x.ring
 fuse odd --metrics odd.prom odd
 is "what is no ledger is passed over" "$status" 0
 like "and names of hosts are made printable" "$(cat odd.prom)" '^trainprof_up\{rank="0",host="a\\\\x1B\[31m\\"\\\\b",job=""\} 0$'
+# A ledger with a terabyte of nothing in it, whose job has ended.
+mkdir sparse
+head -n 2 many/rank3.steps >sparse/rank3.steps
+truncate -s 1T sparse/rank3.steps
+printf '\ns1 i1 p2 t2000000 d1000000 w1000\n#end\n' >>sparse/rank3.steps
+timeout 60 "$MERGE" --step-lines sparse.jsonl sparse 2>sparse.err
+is "where nothing was ever written nothing is read" "$? $(cat sparse.err) $(wc -l <sparse.jsonl)" "0  2"
+timeout 60 "$MERGE" -q -v steps --top 0 sparse >sparse.out 2>sparse.err
+is "... by the merge neither" "$?" 0
+like "... which says what it is" "$(cat sparse.err)" "lines are no rows of a ledger"
+
 fuse none --live nothing
 is "no folder: status 1" "$status" 1
 fuse usage --live --metrics :x:y odd odd
