@@ -19,4 +19,11 @@
  */
 int tp_symlinks_follow(int folder, const char *name, struct stat *st);
 
+/*
+ * Opens a file to append to, makes it where there is none: by the same rules, so that no link of another
+ * user leads to what is the caller's. A link of the caller's or of root's is simply followed. A descriptor
+ * that the caller closes, or -errno; -EPERM as above.
+ */
+int tp_symlinks_append(const char *name);
+
 #endif

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "merge/kit/say.h"
+#include "merge/kit/symlinks.h"
 #include "merge/model/label.h"
 
 struct step {
@@ -51,15 +53,27 @@ static const struct tp_table_def step_table = {
 	.name = "live_step", .help = "steps as they end", .columns = put_step,
 };
 
+static FILE *open_lines(const char *path)
+{
+	const int fd = tp_symlinks_append(path);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "a");
+
+	if (!file)
+		tp_say("cannot write '%s': %s", path,
+		       fd == -EPERM ? "a link to a file of another user"
+				    : strerror(fd < 0 ? -fd : errno));
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 bool tp_step_lines_open(struct tp_step_lines *lines, const char *path)
 {
 	*lines = (struct tp_step_lines){.path = path};
 	lines->out = (struct tp_out){.rows = TP_ROWS_JSONL, .rows_to = &lines->to};
-	lines->out.file = strcmp(path, "-") != 0 ? fopen(path, "ae") : stdout;
-	if (!lines->out.file) {
-		tp_say("cannot write '%s': %s", path, strerror(errno));
+	lines->out.file = strcmp(path, "-") != 0 ? open_lines(path) : stdout;
+	if (!lines->out.file)
 		return false;
-	}
 	lines->table = tp_table_begin(&step_table, NULL, 0, &lines->out);
 	return true;
 }

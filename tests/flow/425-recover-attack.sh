@@ -120,4 +120,11 @@ is "nor opened" "$(find ring -newerat 2002-01-01)" ""
 like "and it is said" "$(cat linked.out linked.err)" "link to a file of another user"
 fuse live --live linked
 is "--live opens it neither" "$status $(find ring -newerat 2002-01-01)" "0 "
+
+# Nor is it written to.
+"${as_nobody[@]}" ln -s "$TMP/ring" linked/lines.jsonl
+md5sum ring >before
+fuse lines --step-lines linked/lines.jsonl linked
+is "--step-lines does not append to what another's link leads to" "$status $(md5sum ring)" "1 $(cat before)"
+like "... and says so" "$(cat lines.err)" "lines.jsonl': a link to a file of another user"
 done_testing

@@ -141,3 +141,45 @@ Test(symlinks, of_a_user_lead_to_what_that_one_has)
 	/* The folder in the name itself is the caller's word. */
 	cr_assert_eq(follow_to(AT_FDCWD, "hers_folder/file", "in/file"), 0);
 }
+
+/* What is appended by a name is in the file `wanted` then, which has `n` bytes; or the error. */
+static int append_to(const char *name, const char *wanted, off_t n)
+{
+	int fd = tp_symlinks_append(name);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	cr_assert_eq(write(fd, "line\n", 5), 5);
+	close(fd);
+	cr_assert_eq(stat(wanted, &st), 0);
+	cr_expect_eq(st.st_size, n, "%s: %ld bytes", name, (long)st.st_size);
+	return 0;
+}
+
+Test(symlinks, are_appended_through_where_they_may_lead)
+{
+	char path[64];
+	int ends[2];
+
+	make_link("in/file", "own", geteuid());
+	make_link("made", "to-nothing", geteuid());
+	cr_expect_eq(append_to("new", "new", 5), 0);
+	cr_expect_eq(append_to("new", "new", 10), 0);
+	cr_expect_eq(append_to("own", "in/file", 5), 0);
+	cr_expect_eq(append_to("to-nothing", "made", 5), 0);
+	cr_expect_eq(append_to("nowhere/new", "new", 0), -ENOENT);
+	/* A link of /proc, to what has no name. */
+	cr_assert_eq(pipe(ends), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[1]);
+	cr_expect_eq(append_to(path, "new", 10), 0);
+	if (geteuid())
+		cr_skip_test("only root can have links of others");
+	make_file("alices", ALICE);
+	make_link("in/file", "alice-to-root", ALICE);
+	make_link("alices", "alice-to-alice", ALICE);
+	make_link("nothing", "alice-to-nothing", ALICE);
+	cr_expect_eq(append_to("alice-to-root", "in/file", 5), -EPERM);
+	cr_expect_eq(append_to("alice-to-alice", "alices", 5), 0);
+	cr_expect_eq(append_to("alice-to-nothing", "alices", 5), -ENOENT);
+}
