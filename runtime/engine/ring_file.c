@@ -31,6 +31,7 @@ enum {
 	LOCK_MS = 200,
 };
 static const char shm_dir[] = "/dev/shm";
+static const mode_t mode = 0400, mode_to_write = 0600;
 
 struct place {
 	const char *dir;
@@ -125,9 +126,12 @@ static int create(const struct place *place, const struct tp_ring_spec *spec, bo
 	tp_text_str(&path, spec->name);
 	if (path.is_cut)
 		return -ENAMETOOLONG;
-	err = tp_folder_create(place->folder, file->path, O_RDWR, 0600, &file->own);
+	err = tp_folder_create(place->folder, file->path, O_RDWR, mode_to_write, &file->own);
 	if (err)
 		return err;
+	/* Servers ask the mode at each write. */
+	if (!place->is_remote)
+		(void)!fchmod(file->own.fd, mode);
 	lock(file->own.fd);
 	return 0;
 }
@@ -152,6 +156,23 @@ static int try_place(const struct place *place, const struct tp_ring_spec *spec,
 		tp_own_fd_close(&file->own);
 	}
 	return err;
+}
+
+int tp_ring_file_open(int dir, const char *name, int flags)
+{
+	int fd = tp_file_open_at(dir, name, O_RDWR | flags, 0), reader;
+
+	if (fd != -EACCES)
+		return fd;
+	reader = tp_file_open_at(dir, name, O_RDONLY | flags, 0);
+	if (reader < 0)
+		return reader;
+	if (!fchmod(reader, mode_to_write)) {
+		fd = tp_file_open_at(dir, name, O_RDWR | flags, 0);
+		(void)!fchmod(reader, mode);
+	}
+	close(reader);
+	return fd;
 }
 
 static int try_sizes(const struct place *place, uint32_t n_places, bool is_remote,

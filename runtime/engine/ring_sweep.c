@@ -23,6 +23,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_left.h"
 #include "runtime/trace/ring_layout.h"
 
@@ -132,7 +133,7 @@ static void sweep_one(struct stray *stray, const char *name)
 {
 	struct tp_ring_head head;
 	struct stat st;
-	int fd = tp_file_open_at(stray->dir_fd, name, O_RDWR | O_NOFOLLOW, 0);
+	int fd = tp_ring_file_open(stray->dir_fd, name, O_NOFOLLOW);
 
 	if (fd < 0)
 		return;

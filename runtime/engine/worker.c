@@ -22,6 +22,7 @@
 #include "runtime/base/process.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/ring_file.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -68,7 +69,7 @@ static bool is_ring(const struct tp_ring_head *head, uint32_t pid)
 static struct tp_ring_head *map_head(int dir, const char *name, uint32_t pid)
 {
 	struct tp_ring_head *head;
-	int fd = tp_file_open_at(dir, name, O_RDWR, 0);
+	int fd = tp_ring_file_open(dir, name, 0);
 
 	if (fd < 0)
 		return NULL;

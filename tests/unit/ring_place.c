@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_sweep.h"
 #include "tests/unit/ring_bag.h"
 
@@ -43,7 +44,33 @@ Test(ring_place, has_every_page_behind_it_before_it_is_used)
 	cr_assert_eq(stat(tp_ring.path, &st), 0);
 	cr_expect_geq((uint64_t)st.st_blocks * 512, tp_ring.head->file_bytes);
 	cr_expect_eq((uint64_t)st.st_size, tp_ring.head->file_bytes);
-	cr_expect_eq(st.st_mode & 0777, 0600);
+}
+
+/* `: >`, truncate(1), cp over it: whoever is not root may do none of it, and the ring goes on. */
+Test(ring_place, cannot_be_cut_by_its_own_user_by_mistake)
+{
+	int fd;
+
+	if (!geteuid()) {
+		cr_assert_eq(chown(rig_dir, 65534, 65534), 0);
+		cr_assert_eq(setuid(65534), 0);
+	}
+	cr_assert_eq(open_ring_in(rig_dir, MIB), 0);
+	cr_expect_lt(open(tp_ring.path, O_WRONLY | O_TRUNC), 0);
+	cr_expect_lt(truncate(tp_ring.path, 0), 0);
+	rig_put(1, 1);
+	cr_expect_not(tp_ring_is_cut());
+	/* Who means to write into it may. */
+	for (int i = 0; i < 2; i++) {
+		struct stat st;
+
+		fd = tp_ring_file_open(AT_FDCWD, tp_ring.path, O_NOFOLLOW);
+		cr_assert_geq(fd, 0);
+		cr_expect_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDWR);
+		cr_expect_eq(fstat(fd, &st), 0);
+		cr_expect_eq(st.st_mode & 0777, 0400);
+		close(fd);
+	}
 }
 
 /* In a child of its own with a private view of the mounts; false: this machine does not let us. */
