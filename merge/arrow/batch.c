@@ -6,21 +6,65 @@
 
 #include <string.h>
 
-struct tp_batch *tp_batch_new(const struct tp_shape *shape, uint32_t room)
+struct tp_batch_spare {
+	atomic_uint n_holders;
+	_Atomic(struct tp_batch *) batch;	/* nobody's; NULL: none */
+};
+
+struct tp_batch_spare *tp_batch_spare_new(void)
 {
-	struct tp_batch *batch = tp_need(1, sizeof(*batch) + shape->n_columns * sizeof(*batch->cells));
+	struct tp_batch_spare *spare = tp_need(1, sizeof(*spare));
 
-	batch->n_holders = 1;
-	batch->n_columns = shape->n_columns;
-	for (uint32_t i = 0; i < shape->n_picked; i++) {
-		struct tp_cells *cells = &batch->cells[shape->picked[i]];
+	spare->n_holders = 1;
+	return spare;
+}
 
-		/* Not zeroed: every cell is written before it is read. */
-		cells->values = malloc((size_t)room * sizeof(*cells->integer));
-		if (!cells->values)
-			tp_need_failed();
-		cells->cap_values = room;
+static void free_batch(struct tp_batch *batch)
+{
+	if (!batch)
+		return;
+	for (uint32_t c = 0; c < batch->n_columns; c++) {
+		free(batch->cells[c].valid);
+		free(batch->cells[c].values);
 	}
+	free(batch);
+}
+
+void tp_batch_spare_let_go(struct tp_batch_spare *spare)
+{
+	if (!spare || --spare->n_holders)
+		return;
+	free_batch(spare->batch);
+	free(spare);
+}
+
+/* Not zeroed: every cell is written before it is read. */
+static void make_room(struct tp_cells *cells, uint32_t room)
+{
+	if (cells->cap_values >= room)
+		return;
+	free(cells->values);
+	cells->cap_values = 0;
+	cells->values = malloc((size_t)room * sizeof(*cells->integer));
+	if (!cells->values)
+		tp_need_failed();
+	cells->cap_values = room;
+}
+
+struct tp_batch *tp_batch_new(const struct tp_shape *shape, uint32_t room, struct tp_batch_spare *spare)
+{
+	struct tp_batch *batch = spare ? atomic_exchange(&spare->batch, NULL) : NULL;
+
+	if (!batch) {
+		batch = tp_need(1, sizeof(*batch) + shape->n_columns * sizeof(*batch->cells));
+		batch->n_columns = shape->n_columns;
+	}
+	for (uint32_t i = 0; i < shape->n_picked; i++)
+		make_room(&batch->cells[shape->picked[i]], room);
+	batch->n_holders = 1;
+	batch->spare = spare;
+	if (spare)
+		spare->n_holders++;
 	return batch;
 }
 
@@ -39,16 +83,25 @@ void tp_batch_hold(struct tp_batch *batch)
 	batch->n_holders++;
 }
 
+static void empty(struct tp_cells *cells)
+{
+	tp_words_let_go(cells->words);
+	free(cells->valid);
+	*cells = (struct tp_cells){.values = cells->values, .cap_values = cells->cap_values};
+}
+
 void tp_batch_let_go(struct tp_batch *batch)
 {
+	struct tp_batch_spare *spare;
+
 	if (!batch || --batch->n_holders)
 		return;
-	for (uint32_t c = 0; c < batch->n_columns; c++) {
-		free(batch->cells[c].valid);
-		free(batch->cells[c].values);
-		tp_words_let_go(batch->cells[c].words);
-	}
-	free(batch);
+	spare = batch->spare;
+	for (uint32_t c = 0; c < batch->n_columns; c++)
+		empty(&batch->cells[c]);
+	batch->n_rows = 0;
+	free_batch(spare ? atomic_exchange(&spare->batch, batch) : batch);
+	tp_batch_spare_let_go(spare);
 }
 
 void tp_cells_first_null(struct tp_cells *cells)

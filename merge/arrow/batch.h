@@ -59,11 +59,19 @@ struct tp_cells {
 struct tp_batch {
 	atomic_uint n_holders;
 	uint32_t n_rows, n_columns;
+	struct tp_batch_spare *spare;	/* where it goes when the last holder lets go; NULL */
 	struct tp_cells cells[];
 };
 
-/* With room for `room` rows in the columns that are picked; they have no cells yet. */
-struct tp_batch *tp_batch_new(const struct tp_shape *shape, uint32_t room);
+/* A batch that nobody holds any more, for the next one of the same table: its memory is mapped already.
+ * Held by who makes batches and by each batch; any thread. */
+struct tp_batch_spare;
+struct tp_batch_spare *tp_batch_spare_new(void);
+void tp_batch_spare_let_go(struct tp_batch_spare *spare);	/* NULL: nothing */
+
+/* With room for `room` rows in the columns that are picked; they have no cells yet. spare: of batches of
+ * this shape alone, NULL: none. */
+struct tp_batch *tp_batch_new(const struct tp_shape *shape, uint32_t room, struct tp_batch_spare *spare);
 /* All columns that are picked have n_rows cells; words by column. */
 void tp_batch_seal(struct tp_batch *batch, const struct tp_shape *shape, struct tp_words *words);
 void tp_batch_hold(struct tp_batch *batch);

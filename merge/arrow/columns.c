@@ -75,7 +75,7 @@ static struct tp_batch *open_batch(struct tp_columns *columns)
 		return last;
 	tp_need_room(&columns->batch, &columns->cap_batches, (uint64_t)columns->n_batches + 1,
 		     sizeof(*columns->batch));
-	last = tp_batch_new(&columns->shape, ROOM_AT_FIRST);
+	last = tp_batch_new(&columns->shape, ROOM_AT_FIRST, NULL);
 	columns->batch[columns->n_batches++] = last;
 	return last;
 }

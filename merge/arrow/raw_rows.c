@@ -26,6 +26,7 @@ void tp_raw_rows_init(struct tp_raw_rows *rows, const char *name, const char *he
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->column = column;
+	rows->spare = tp_batch_spare_new();
 	tp_raw_rows_shape(&rows->shape, name, help, column);
 }
 
@@ -36,6 +37,7 @@ void tp_raw_rows_free(struct tp_raw_rows *rows)
 	for (uint32_t i = rows->n_taken; i < rows->n_ready; i++)
 		tp_batch_let_go(rows->ready[i]);
 	tp_batch_let_go(rows->open);
+	tp_batch_spare_let_go(rows->spare);
 	free(rows->ready);
 }
 
@@ -82,18 +84,23 @@ static void seal_open(struct tp_raw_rows *rows)
 	rows->open = NULL;
 }
 
-struct tp_batch *tp_raw_rows_batch(struct tp_raw_rows *rows, uint32_t n)
+static struct tp_batch *open_batch(struct tp_raw_rows *rows, uint32_t n, uint32_t room)
 {
 	if (rows->open && rows->open->n_rows + n > TP_BATCH_ROWS)
 		seal_open(rows);
 	if (!rows->open)
-		rows->open = tp_batch_new(&rows->shape, n > 1 ? TP_BATCH_ROWS : ROOM_AT_FIRST);
+		rows->open = tp_batch_new(&rows->shape, room, rows->spare);
 	return rows->open;
+}
+
+struct tp_batch *tp_raw_rows_batch(struct tp_raw_rows *rows, uint32_t n)
+{
+	return open_batch(rows, n, TP_BATCH_ROWS);
 }
 
 void tp_raw_rows_put(struct tp_raw_rows *rows, const void *row)
 {
-	struct tp_batch *batch = tp_raw_rows_batch(rows, 1);
+	struct tp_batch *batch = open_batch(rows, 1, ROOM_AT_FIRST);
 
 	for (uint32_t i = 0; i < rows->shape.n_picked; i++) {
 		uint32_t c = rows->shape.picked[i];

@@ -33,6 +33,7 @@ struct tp_raw_rows {
 	struct tp_shape shape;
 	const struct tp_raw_column *column;
 	struct tp_words words[TP_BATCH_COLUMNS];
+	struct tp_batch_spare *spare;
 	struct tp_batch *open;		/* NULL: none yet */
 	struct tp_batch **ready;	/* from n_taken on */
 	uint32_t n_ready, n_taken, cap_ready;
@@ -45,7 +46,8 @@ void tp_raw_rows_init(struct tp_raw_rows *rows, const char *name, const char *he
 		  const struct tp_raw_column *column);
 void tp_raw_rows_free(struct tp_raw_rows *rows);
 void tp_raw_rows_put(struct tp_raw_rows *rows, const void *row);
-/* A batch with room for `n` rows more, of whom puts them by column and counts them in n_rows. */
+/* A batch with room for `n` rows more, for who puts them by column and counts them in n_rows. Rows of a table
+ * are put one by one, or all of them by column. */
 struct tp_batch *tp_raw_rows_batch(struct tp_raw_rows *rows, uint32_t n);
 /* There are no more: what is open is ready. */
 void tp_raw_rows_end(struct tp_raw_rows *rows);
