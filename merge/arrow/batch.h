@@ -13,7 +13,8 @@
 #include "merge/model/table_in.h"
 
 enum {
-	TP_BATCH_ROWS = 1 << 16,	/* of a batch, at most */
+	/* Of a batch, at most: one of events, of 1.5 MiB, lies in the caches that its consumer shares. */
+	TP_BATCH_ROWS = 1 << 14,
 	TP_BATCH_COLUMNS = TP_TABLE_COLUMNS + 1,
 };
 

@@ -9,10 +9,6 @@
 #include <string.h>
 
 #include "merge/arrow/guard.h"
-#include "merge/input/fuse.h"
-
-/* Of events that are put by column: these lie in the first cache. */
-enum { SOME_EVENTS = 128 };
 
 struct feed {
 	struct tp_source source;	/* first */
@@ -21,8 +17,8 @@ struct feed {
 	struct tp_facts *facts;		/* these two, or blocks, or neither */
 	struct tp_fuse *fuse;
 	struct tp_blocks *blocks;
-	void *state;			/* of raw->some */
-	struct tp_event some[SOME_EVENTS];
+	void *state;			/* of raw->part */
+	struct tp_event some[TP_PART_MOST];	/* in order */
 	uint32_t n_some;
 	bool is_over, is_broken;	/* broken: memory was out in the middle of something */
 	struct tp_batch *next;		/* taken, to be handed out */
@@ -31,7 +27,9 @@ struct feed {
 
 static void put_some(struct feed *feed)
 {
-	feed->of.raw->some(feed->state, &feed->rows, feed->some, feed->n_some, false);
+	const struct tp_block_part part = {.n = feed->n_some, .event = feed->some};
+
+	feed->of.raw->part(feed->state, &feed->rows, &part);
 	feed->n_some = 0;
 }
 
@@ -41,7 +39,7 @@ static void take_event(void *ctx, const struct tp_event *event)
 	struct feed *feed = ctx;
 
 	feed->some[feed->n_some++] = *event;
-	if (feed->n_some == SOME_EVENTS)
+	if (feed->n_some == TP_PART_MOST)
 		put_some(feed);
 }
 
@@ -49,8 +47,8 @@ static void begin_feed(struct feed *feed)
 {
 	const struct tp_raw *raw = feed->of.raw;
 
-	if (raw->some) {
-		feed->state = raw->begin_some(feed->of.run, &feed->rows);
+	if (raw->part) {
+		feed->state = raw->begin_parts(feed->of.run, &feed->rows);
 		if (feed->of.has_steps)
 			feed->fuse = tp_fuse_begin(feed->of.run, take_event, feed);
 		else
@@ -87,12 +85,14 @@ static int end_feed(struct feed *feed)
 
 static bool read_some(struct feed *feed)
 {
-	if (feed->blocks) {
-		uint32_t n = tp_blocks_some(feed->blocks, feed->some, SOME_EVENTS);
+	struct tp_block_part part;
 
-		if (n)
-			feed->of.raw->some(feed->state, &feed->rows, feed->some, n, true);
-		return n != 0;
+	if (feed->blocks) {
+		bool is_there = tp_blocks_part(feed->blocks, &part);
+
+		if (is_there)
+			feed->of.raw->part(feed->state, &feed->rows, &part);
+		return is_there;
 	}
 	return feed->fuse && tp_fuse_some(feed->fuse);
 }

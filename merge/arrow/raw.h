@@ -6,6 +6,7 @@
 #define TP_MERGE_ARROW_RAW_H
 
 #include "merge/arrow/raw_rows.h"
+#include "merge/input/fuse.h"
 #include "merge/model/fact.h"
 
 /* Where the rows of a table come from: one of the three. */
@@ -17,11 +18,9 @@ struct tp_raw {
 	/* Of the run. */
 	void (*show)(struct tp_run *run, struct tp_raw_rows *rows);
 	bool needs_events;	/* `show` comes when all of them were read */
-	/* Of events in any order, some at a time, by column. begin: what `some` needs, to be freed.
-	 * is_of_one: they are of one process and window. */
-	void *(*begin_some)(struct tp_run *run, struct tp_raw_rows *rows);
-	void (*some)(void *state, struct tp_raw_rows *rows, const struct tp_event *event, uint32_t n,
-		     bool is_of_one);
+	/* Of events in any order, a part at a time, by column. begin: what `part` needs, to be freed. */
+	void *(*begin_parts)(struct tp_run *run, struct tp_raw_rows *rows);
+	void (*part)(void *state, struct tp_raw_rows *rows, const struct tp_block_part *part);
 };
 
 struct tp_raw_to {

@@ -16,6 +16,7 @@ struct tp_blocks {
 	struct tp_decoder decoder;
 	struct tp_decoded now;	/* its events are the decoder's */
 	uint32_t next;		/* block */
+	struct tp_event event[TP_PART_MOST];
 };
 
 struct tp_blocks *tp_blocks_begin(struct tp_run *run)
@@ -48,19 +49,49 @@ static bool open_block(struct tp_blocks *blocks)
 	return true;
 }
 
-uint32_t tp_blocks_some(struct tp_blocks *blocks, struct tp_event *event, uint32_t max)
+#define KIND(kind) (UINT64_C(1) << (TP_REC_##kind & 63))
+
+/* A bit for each kind; those that are not known are taken for others. */
+static uint64_t kinds_of(const struct tp_rec *rec, uint32_t n)
+{
+	uint64_t kinds = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		kinds |= UINT64_C(1) << (rec[i].kind & 63);
+	return kinds;
+}
+
+/* Of a device; calls and overhead are of a thread. */
+static const uint64_t device_kinds = KIND(KERNEL) | KIND(MEMCPY) | KIND(MEMSET) | KIND(SYNC) | KIND(GRAPH) |
+				     KIND(DEVALLOC) | KIND(DEVFREE);
+
+bool tp_blocks_part(struct tp_blocks *blocks, struct tp_block_part *part)
 {
 	struct tp_decoded *now = &blocks->now;
-	uint32_t n_made = 0;
 
-	while (!n_made && open_block(blocks)) {
-		uint32_t n = now->n - now->at < max ? now->n - now->at : max;
+	part->n = 0;
+	while (!part->n && open_block(blocks)) {
+		uint32_t n = now->n - now->at < TP_PART_MOST ? now->n - now->at : TP_PART_MOST;
+		const struct tp_rec *rec = now->rec + now->at;
+		struct tp_proc_in *proc = now->source->proc;
 
-		n_made = tp_events_make(blocks->run, now, now->at, n, event);
+		uint64_t kinds = kinds_of(rec, n);
+
+		*part = (struct tp_block_part){.proc = &proc->pub, .window = now->window, .n = n};
+		/* Two profilers of one process tell some steps twice. */
+		if (!(kinds & device_kinds) && !proc->twin) {
+			part->rec = rec;
+			part->has_calls = kinds & (KIND(CALL) | KIND(OVERHEAD));
+			part->thread = now->thread + now->at;
+			part->ids = &proc->ids;
+		} else {
+			part->n = tp_events_make(blocks->run, now, now->at, n, blocks->event);
+			part->event = blocks->event;
+		}
 		now->at += n;
 	}
-	blocks->run->pub.n_events += n_made;
-	return n_made;
+	blocks->run->pub.n_events += part->n;
+	return part->n;
 }
 
 void tp_blocks_end(struct tp_blocks *blocks)

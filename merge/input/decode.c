@@ -18,6 +18,7 @@ enum {
 	DIGIT_BITS = 11,
 	TIES_FEW = 32,
 };
+#define TICKS_END (UINT64_C(1) << 62)	/* of records: later ones are none */
 _Static_assert(TP_BLOCK_EVENTS_MAX == 1 << INDEX_BITS, "an index fits its bits");
 
 /* At equal begin times, within a block: is event a handed out before event b? */
@@ -112,57 +113,85 @@ static uint64_t *sort_keys(uint64_t *key, uint64_t *scratch, uint32_t n, uint64_
 	return from;
 }
 
-/* As tp_run_ns(), most times by the piece of the map that the last one lay in. */
-static inline int64_t place_time(const struct tp_proc_in *proc, struct tp_align_piece *piece, uint32_t *hint,
-				 uint64_t ticks)
+/* A piece of the process's map in which all is well: ticks of a record, a time of the run. n 0: of none. */
+static struct tp_align_piece sound_piece(const struct tp_proc_in *proc, uint32_t knot)
 {
-	uint64_t behind = ticks - piece->from;
-	int64_t ns;
+	struct tp_align_piece piece = tp_align_piece(&proc->map, knot, proc->to_run_ns);
+	uint64_t most = piece.from < TICKS_END ? TICKS_END - piece.from : 0;
 
-	if (__builtin_expect(behind < piece->n, 1))
-		return piece->ns + (int64_t)((unsigned __int128)behind * piece->rate >> 32);
-	ns = tp_run_ns(proc, hint, ticks);
-	*piece = tp_align_piece(&proc->map, *hint, proc->to_run_ns);
-	return ns;
+	if (piece.n > most)
+		piece.n = most;
+	if (!tp_run_is_time(piece.ns) ||
+	    !tp_run_is_time(piece.ns + (int64_t)((unsigned __int128)piece.n * piece.rate >> 32)))
+		piece.n = 0;
+	return piece;
 }
 
-/* Ticks -> ns, slots -> threads. False: times that cannot be. */
+/* As tp_run_ns(), most times by the piece that the last one lay in. False: none of the run. */
+static inline bool place_time(const struct tp_proc_in *proc, struct tp_align_piece *piece, uint32_t *hint,
+			      uint64_t ticks, int64_t *ns)
+{
+	uint64_t behind = ticks - piece->from;
+
+	if (__builtin_expect(behind < piece->n, 1)) {
+		*ns = piece->ns + (int64_t)((unsigned __int128)behind * piece->rate >> 32);
+		return true;
+	}
+	*ns = tp_run_ns(proc, hint, ticks);
+	*piece = sound_piece(proc, *hint);
+	return ticks < TICKS_END && tp_run_is_time(*ns);
+}
+
+/* Ticks -> ns. False: times that cannot be. */
+static bool place_times(struct tp_rec *rec, uint32_t n, const struct tp_proc_in *proc, int64_t *least,
+			int64_t *most)
+{
+	struct tp_align_piece piece = {.n = 0};
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	uint32_t hint = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t ticks = rec[i].time;
+		int64_t begin, end;
+
+		if (!place_time(proc, &piece, &hint, ticks, &begin))
+			return false;
+		if (tp_kind_is_span[rec[i].kind]) {
+			place_time(proc, &piece, &hint, ticks + tp_rec_len(&rec[i]), &end);
+			tp_rec_set_len(&rec[i], (uint64_t)(end - begin));
+		}
+		rec[i].time = (uint64_t)begin;
+		first = begin < first ? begin : first;
+		last = begin > last ? begin : last;
+	}
+	*least = first;
+	*most = last;
+	return true;
+}
+
+/* Slots -> threads. They come in long runs. */
+static void place_threads(uint16_t *thread, uint32_t n, const struct tp_slots *slots, uint32_t n_threads)
+{
+	uint16_t slot = 0, found = (uint16_t)n_threads;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!i || thread[i] != slot) {
+			slot = thread[i];
+			found = slot < slots->n ? slots->thread[slot] : TP_NO_THREAD;
+			found = found < n_threads ? found : (uint16_t)n_threads;
+		}
+		thread[i] = found;
+	}
+}
+
 static bool place_events(struct tp_decoder *decoder, const struct tp_block_ref *ref, int64_t *least,
 			 int64_t *most)
 {
 	const struct tp_source *source = &decoder->run->source[ref->source];
-	const struct tp_slots *slots = &source->slots[ref->slots];
-	const struct tp_proc_in *proc = source->proc;
-	uint32_t hint = 0, n_threads = proc->pub.n_threads;
-	struct tp_align_piece piece = {.n = 0};
 
-	*least = INT64_MAX;
-	*most = INT64_MIN;
-	for (uint32_t i = 0; i < ref->n_events; i++) {
-		struct tp_rec *rec = &decoder->rec[i];
-		uint16_t slot = decoder->thread[i];
-		uint16_t thread = slot < slots->n ? slots->thread[slot] : TP_NO_THREAD;
-		int64_t begin;
-
-		if (rec->time >> 62)
-			return false;
-		begin = place_time(proc, &piece, &hint, rec->time);
-		if (tp_kind_is_span[rec->kind]) {
-			int64_t end = place_time(proc, &piece, &hint,
-						 rec->time + tp_rec_len(rec));
-
-			tp_rec_set_len(rec, (uint64_t)(end - begin));
-		}
-		if (!tp_run_is_time(begin))
-			return false;
-		rec->time = (uint64_t)begin;
-		decoder->thread[i] = thread < n_threads ? thread : (uint16_t)n_threads;
-		if (begin < *least)
-			*least = begin;
-		if (begin > *most)
-			*most = begin;
-	}
-	return true;
+	place_threads(decoder->thread, ref->n_events, &source->slots[ref->slots],
+		      source->proc->pub.n_threads);
+	return place_times(decoder->rec, ref->n_events, source->proc, least, most);
 }
 
 /* By begin, then as recorded. False: times too far apart for a key. */

@@ -10,7 +10,7 @@
 #define TP_MERGE_FUSE_H
 
 #include "merge/input/options.h"
-#include "merge/model/model.h"
+#include "merge/model/strings.h"
 
 /*
  * Finds the files (input.c), reads heads, META, ledgers and the rings of dead processes
@@ -30,12 +30,28 @@ struct tp_fuse *tp_fuse_begin(struct tp_run *run, tp_fuse_event_fn each, void *c
 bool tp_fuse_some(struct tp_fuse *fuse);	/* false: that was all, or an error */
 int tp_fuse_end(struct tp_fuse *fuse);		/* at any point; frees it. 0 or -errno */
 
+/*
+ * Some events of one process and window. As records, of which `time` is the begin in ns of the run and len
+ * the duration in ns of a span: then no device is among them, and calls have their thread in arg. Or as
+ * events; with `proc` NULL of any processes and windows.
+ */
+struct tp_block_part {
+	const struct tp_proc *proc;
+	uint32_t window, n;
+	const struct tp_rec *rec;	/* NULL: as events */
+	const uint16_t *thread;		/* of records: index in proc->thread */
+	bool has_calls;			/* some are */
+	const struct tp_ids *ids;	/* of their names */
+	const struct tp_event *event;
+};
+enum { TP_PART_MOST = 256 };
+
 /* Blocks one by one, as they were recorded: by the first event of each, which costs no ordering.
  * Without --steps. NULL: out of memory. */
 struct tp_blocks;
 struct tp_blocks *tp_blocks_begin(struct tp_run *run);
-/* The next events of a block, at most `max`; 0: that was all. They live until the next call. */
-uint32_t tp_blocks_some(struct tp_blocks *blocks, struct tp_event *event, uint32_t max);
+/* The next part, of at most TP_PART_MOST; it lives until the next call. False: that was all. */
+bool tp_blocks_part(struct tp_blocks *blocks, struct tp_block_part *part);
 void tp_blocks_end(struct tp_blocks *blocks);	/* at any point; frees it */
 
 /* All strings of the run by tp_string.same, from 0 on; the caller frees the list. NULL: out of memory. */

@@ -82,7 +82,7 @@ class Table:
         return Table(self.run, self.name, self.view, self.help, columns)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """A capsule of an ArrowArrayStream: batches of at most 65,536 rows. Raises Error."""
+        """A capsule of an ArrowArrayStream: batches of at most 16,384 rows. Raises Error."""
         stream = _Stream()
         address = ctypes.addressof(stream)
         error = ctypes.create_string_buffer(1024)
