@@ -5,10 +5,12 @@ processes: all rows of all tables, and a query; with one of two workers killed b
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 
 import pyarrow
+import pyarrow.parquet
 
 import trainprof
 from trainprof import parts
@@ -36,6 +38,15 @@ def check_tables(run, engine, tables):
         ours = comparable(name, engine.rows(name))
         assert ours == theirs, (name, len(ours), len(theirs), [it for it in zip(ours, theirs) if it[0] != it[1]][:1])
         print("%s: %d rows" % (name, len(ours)))
+
+
+def check_parquet(run, engine):
+    """As the manual has it: an engine's own writer, and all rows back."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "spans")
+        engine.write_parquet("spans", path)
+        ours = comparable("spans", pyarrow.parquet.read_table(path).to_pylist())
+    assert ours == comparable("spans", rows_of(run["spans"])), "parquet"
 
 
 def check_numbers(engine):
@@ -79,6 +90,9 @@ class Dask:
     def rows(self, name):
         return pyarrow.Table.from_pandas(self.table(self.run, name).compute(), preserve_index=False).to_pylist()
 
+    def write_parquet(self, name, path):
+        self.table(self.run, name).to_parquet(path)
+
     def operators(self):
         spans = self.table(self.run, "spans")
         found = spans[spans["merged"] == 0].groupby("name")["dur_ns"].agg(["count", "sum"]).compute()
@@ -121,6 +135,9 @@ class Spark:
 
     def rows(self, name):
         return [row.asDict() for row in self.table(name).collect()]
+
+    def write_parquet(self, name, path):
+        self.table(name).write.parquet(path)
 
     def operators(self):
         found = self.table("spans").where("merged = 0").groupBy("name").agg({"dur_ns": "sum", "*": "count"})
@@ -171,6 +188,7 @@ def main(which, path, workers="2", kill=""):
             return
         check_tables(run, engine, parts.BY_RANK + ("operator", "processes"))
         check_numbers(engine)
+        check_parquet(run, engine)
         assert engine.chosen() == sum(row["rank"] == 1 for row in rows_of(run["spans"])) > 0
     finally:
         engine.close()

@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import shutil
 import sys
 
@@ -21,36 +22,43 @@ def damage(path, how, chance):
         file.write(data)
 
 
-def read_damaged(run, folder, chance):
-    """How often it was read, how often it was an error, and how many issues there were."""
-    n_read, n_errors, n_issues = 0, 0, 0
-    for turn in range(20):
+def paths_of(folder):
+    """The folder; where it has no traces of ours its files, since JSON of trainprof-merge is read by name only."""
+    names = sorted(os.listdir(folder))
+    if any(name.endswith(".tpt") for name in names):
+        return [folder]
+    return [os.path.join(folder, name) for name in names]
+
+
+def read_damaged(run, folder, chance, turns=20):
+    """How often it was read, how often it was an error, and the texts of both: errors and issues."""
+    n_read, n_errors, texts = 0, 0, []
+    for turn in range(turns):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(run, folder)
         names = sorted(name for name in os.listdir(folder) if name.endswith((".tpt", ".json")))
         for name in names[:1 + turn % 2]:
             damage(os.path.join(folder, name), "cut" if turn % 3 else "bytes", chance)
-        lost = []
         try:
-            with trainprof.open(folder) as opened:
+            with trainprof.open(*paths_of(folder)) as opened:
                 for name in [name for name in opened.tables if not opened[name].view or name == "operator"]:
                     _, rows = fields(opened[name])
-                    lost = rows if name == "issues" else lost
-                n_issues += len(lost)
+                    texts += [row["text"] for row in rows] if name == "issues" else []
                 n_read += 1
         except trainprof.Error as error:
             assert folder in str(error), error
+            texts.append(str(error))
             n_errors += 1
-    return n_read, n_errors, n_issues
+    return n_read, n_errors, texts
 
 
 def main(folder, *runs):
     chance = random.Random(18)
     for run in runs:
-        n_read, n_errors, n_issues = read_damaged(run, folder, chance)
-        # A file of JSON is whole or none.
-        assert n_errors or n_read and n_issues, run
-        print(run, n_read, n_errors, n_issues)
+        n_read, n_errors, texts = read_damaged(run, folder, chance)
+        says_where = [text for text in texts if folder in text and re.search(r"offset \d+|at \d+ of its text", text)]
+        assert n_read and says_where, (run, n_read, n_errors, texts[:3])
+        print(run, "read", n_read, "errors", n_errors, "texts", len(texts), "with a place", len(says_where))
 
 
 if __name__ == "__main__":
