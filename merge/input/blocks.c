@@ -85,7 +85,7 @@ bool tp_blocks_part(struct tp_blocks *blocks, struct tp_block_part *part)
 			part->thread = now->thread + now->at;
 			part->ids = &proc->ids;
 		} else {
-			part->n = tp_events_make(blocks->run, now, now->at, n, blocks->event);
+			part->n = tp_events_make(now, now->at, n, blocks->event);
 			part->event = blocks->event;
 		}
 		now->at += n;

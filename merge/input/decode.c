@@ -231,11 +231,20 @@ int tp_decode_read(struct tp_run_in *run, struct tp_reader_room *room,
 static bool open_block(struct tp_decoder *decoder, const struct tp_block_ref *ref, struct tp_decoded *d,
 		       int64_t *least, int64_t *most)
 {
-	d->source = &decoder->run->source[ref->source];
-	d->window = decoder->run->pub.window[d->source->window].window;
+	struct tp_run_in *run = decoder->run;
+	struct tp_proc_in *proc;
+
+	d->source = &run->source[ref->source];
+	proc = d->source->proc;
+	d->window = run->pub.window[d->source->window].window;
+	d->making = (struct tp_making){
+		.run = run, .proc = proc, .window = &run->pub.window[d->source->window],
+		.none = &run->strings.none, .thread = proc->pub.thread, .ids = proc->ids,
+		.window_number = d->window,
+	};
 	d->ref = ref;
 	d->n = d->at = 0;
-	d->err = tp_decode_read(decoder->run, &decoder->room, ref, decoder->rec, decoder->thread,
+	d->err = tp_decode_read(run, &decoder->room, ref, decoder->rec, decoder->thread,
 				&d->trouble);
 	if (!d->err && !place_events(decoder, ref, least, most)) {
 		d->trouble = TP_DECODE_TIMES;
@@ -347,18 +356,7 @@ void tp_decoder_free(struct tp_decoder *decoder)
 
 /* ---- events ---- */
 
-/* What all events of a block have in common, where the compiler sees that nothing changes it. */
-struct making {
-	struct tp_run_in *run;
-	struct tp_proc_in *proc;
-	const struct tp_window *window;
-	const struct tp_string *none;
-	const struct tp_thread *thread;
-	struct tp_ids ids;
-	uint32_t window_number;
-};
-
-static inline const struct tp_string *string_of(const struct making *m, uint32_t id)
+static inline const struct tp_string *string_of(const struct tp_making *m, uint32_t id)
 {
 	const struct tp_string *s;
 
@@ -371,7 +369,7 @@ static inline const struct tp_string *string_of(const struct making *m, uint32_t
 	return m->none;
 }
 
-static void place_device(const struct making *m, struct tp_event *event)
+static void place_device(const struct tp_making *m, struct tp_event *event)
 {
 	const struct tp_string *launch = m->none;
 
@@ -382,7 +380,7 @@ static void place_device(const struct making *m, struct tp_event *event)
 
 /* A collective of gloo begins on a thread of its own, some time after it was asked for: when that
  * was before the window, other ranks may have done it by then, and have no record of it. */
-static inline bool is_asked_early(const struct making *m, const struct tp_event *event)
+static inline bool is_asked_early(const struct tp_making *m, const struct tp_event *event)
 {
 	return event->kind == TP_REC_RANGE && event->flags & TP_F_ASYNC && event->link != TP_NO_SEQ &&
 	       m->window->is_whole && tp_sub(event->begin_ns, event->link) < m->window->begin_ns;
@@ -400,7 +398,7 @@ static bool is_told_twice(const struct tp_run_in *run, const struct tp_proc_in *
 	return false;
 }
 
-static inline void make_event(const struct making *m, const struct tp_rec *rec, uint16_t thread,
+static inline void make_event(const struct tp_making *m, const struct tp_rec *rec, uint16_t thread,
 			      struct tp_event *event)
 {
 	uint8_t kind = rec->kind;
@@ -426,24 +424,30 @@ static inline void make_event(const struct making *m, const struct tp_rec *rec, 
 		place_device(m, event);
 }
 
-uint32_t tp_events_make(struct tp_run_in *run, const struct tp_decoded *d, uint32_t at, uint32_t n,
-			struct tp_event *event)
+static inline bool is_left_out(const struct tp_making *m, const struct tp_rec *rec)
 {
-	struct tp_proc_in *proc = d->source->proc;
-	const struct making m = {.run = run, .proc = proc, .window = &run->pub.window[d->source->window],
-				 .none = &run->strings.none, .thread = proc->pub.thread, .ids = proc->ids,
-				 .window_number = d->window};
+	return __builtin_expect(rec->kind == TP_REC_STEP && m->proc->twin != NULL, 0) &&
+	       is_told_twice(m->run, m->proc, (int64_t)rec->time);
+}
+
+uint32_t tp_events_make(const struct tp_decoded *d, uint32_t at, uint32_t n, struct tp_event *event)
+{
+	/* A copy, of which the compiler sees that nothing changes it. */
+	const struct tp_making m = d->making;
 	uint32_t n_made = 0;
 
-	for (uint32_t i = at; i < at + n; i++) {
-		const struct tp_rec *rec = &d->rec[i];
-
-		if (__builtin_expect(rec->kind == TP_REC_STEP && proc->twin != NULL, 0) &&
-		    is_told_twice(run, proc, (int64_t)rec->time))
-			continue;
-		make_event(&m, rec, d->thread[i], &event[n_made++]);
-	}
+	for (uint32_t i = at; i < at + n; i++)
+		if (!is_left_out(&m, &d->rec[i]))
+			make_event(&m, &d->rec[i], d->thread[i], &event[n_made++]);
 	return n_made;
+}
+
+bool tp_events_make_one(const struct tp_decoded *d, uint32_t at, struct tp_event *event)
+{
+	if (is_left_out(&d->making, &d->rec[at]))
+		return false;
+	make_event(&d->making, &d->rec[at], d->thread[at], event);
+	return true;
 }
 
 void tp_events_end(struct tp_run_in *run)

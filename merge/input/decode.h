@@ -21,6 +21,17 @@ enum tp_decode_trouble {
 	TP_DECODE_EARLY,	/* they lie before what was handed out already */
 };
 
+/* What all events of a block have in common. */
+struct tp_making {
+	struct tp_run_in *run;
+	struct tp_proc_in *proc;
+	const struct tp_window *window;
+	const struct tp_string *none;
+	const struct tp_thread *thread;
+	struct tp_ids ids;
+	uint32_t window_number;
+};
+
 /* Ticks are gone: time is the begin in ns of the run, len the duration in ns of a span. */
 struct tp_decoded {
 	struct tp_rec *rec;	/* in order */
@@ -33,6 +44,7 @@ struct tp_decoded {
 	uint32_t window;	/* its number in the process */
 	enum tp_decode_trouble trouble;
 	int err;		/* with it; -ENOMEM alone: memory ran out */
+	struct tp_making making;	/* of events from its records */
 	struct tp_decoded *next;	/* in a pool */
 };
 
@@ -98,8 +110,9 @@ void tp_decode_complain(struct tp_run_in *run, const struct tp_decoded *d);
 
 /* Of the n records from `at` on. Returns how many events they are: of two profilers' steps of one
  * process, those of torch.profiler are left out. */
-uint32_t tp_events_make(struct tp_run_in *run, const struct tp_decoded *d, uint32_t at, uint32_t n,
-			struct tp_event *event);
+uint32_t tp_events_make(const struct tp_decoded *d, uint32_t at, uint32_t n, struct tp_event *event);
+/* The same of one. False: it is left out. */
+bool tp_events_make_one(const struct tp_decoded *d, uint32_t at, struct tp_event *event);
 /* After the last one: an issue of names that no file holds. */
 void tp_events_end(struct tp_run_in *run);
 

@@ -296,7 +296,7 @@ static inline void hand_out(struct tp_fuse *f, const struct tp_decoded *d)
 	f->present = (int64_t)rec->time;
 	if (f->run->options.steps && !tp_chosen_event(d->source->proc, d->window, rec))
 		return;
-	if (!tp_events_make(f->run, d, d->at, 1, &event))
+	if (!tp_events_make_one(d, d->at, &event))
 		return;
 	f->run->pub.n_events++;
 	f->each(f->ctx, &event);
