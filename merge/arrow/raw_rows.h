@@ -33,6 +33,8 @@ struct tp_raw_rows {
 	struct tp_shape shape;
 	const struct tp_raw_column *column;
 	struct tp_words words[TP_BATCH_COLUMNS];
+	char *some;			/* rows that are no cells yet; texts are numbers of words */
+	uint32_t n_some, row_bytes;
 	struct tp_batch_spare *spare;
 	struct tp_batch *open;		/* NULL: none yet */
 	struct tp_batch **ready;	/* from n_taken on */
