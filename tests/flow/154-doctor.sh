@@ -35,6 +35,17 @@ echo '__version__ = "2.99.0+test"' >"$site/torch/version.py"
 doctor --python bare/bin/python
 is "with torch: status" "$status" 0
 like "torch: its version, without importing it" "$said" '^ok +torch +2\.99\.0\+test$'
+if [ "$(uname -m)" = x86_64 ] && command -v "${CC:-cc}" >/dev/null; then
+	# What is no library stands before the one that may be there.
+	mkdir unwind && echo 'not a library' >unwind/libunwind-x86_64.so.8
+	LD_LIBRARY_PATH=unwind doctor --python bare/bin/python
+	like "no libunwind: no native stacks" "$said" '^no +native stacks +libunwind.* is not found'
+	echo | "${CC:-cc}" -shared -xc -o unwind/libunwind-x86_64.so.8 - || no_program
+	LD_LIBRARY_PATH=unwind doctor --python bare/bin/python
+	like "with it: native stacks" "$said" '^ok +native stacks +libunwind'
+else
+	skip "native stacks" "not x86-64, or no C compiler"
+fi
 mkdir used && touch used/rank0.0.tpt
 TRAINPROF_DIR=used doctor --python bare/bin/python
 like "a folder with traces is a finding" "$said" "^unknown +folder +'used' has traces"

@@ -36,6 +36,12 @@ if spec and spec.origin:
                   "/usr/local/cuda/lib64/"] + [f + "/" for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f]
         found[name] = next((p for place in places for p in sorted(glob.glob(place + library + "*"))), None)
 found["loaded"] = "libtrainprof.so" in open("/proc/self/maps").read()
+try:
+    import ctypes
+    ctypes.CDLL("libunwind-x86_64.so.8")
+    found["unwinds"] = True
+except (ImportError, OSError):
+    found["unwinds"] = False
 print(json.dumps({k: v for k, v in found.items() if isinstance(v, (str, bool))}))
 """
 _VERSION = "import ctypes, sys; v = ctypes.c_int(); f = getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2]); " \
@@ -84,6 +90,16 @@ def python(found):
     torch = found.get("__version__")
     yield (OK, "torch", torch) if torch else \
         (NO, "torch", "this Python has none: give the training's with --python, or no step is found")
+
+
+def native_stacks(found):
+    """libunwind, which the library looks for by the same name; Python stacks need none."""
+    if platform.machine() != "x86_64":
+        yield NO, "native stacks", "on x86-64 only"
+    elif found["unwinds"]:
+        yield OK, "native stacks", "libunwind-x86_64.so.8 is found"
+    else:
+        yield NO, "native stacks", "libunwind-x86_64.so.8 is not found (Debian has it in libunwind8)"
 
 
 def _library_version(program, path, function):
@@ -189,10 +205,10 @@ def _program(arguments):
 def main(arguments):
     program = _program(arguments)
     found, said = look(program, run.library())
-    findings = [*parts(found, said), *python(found), *gpu(found, program), *memory(), *folder(), *kernel()]
+    findings = [*parts(found, said), *python(found), *native_stacks(found), *gpu(found, program), *memory(), *folder(), *kernel()]
     print("%s, %s %s" % (program, platform.system(), platform.release()))
     for state, name, text in findings:
-        print("%-8s%-14s%s" % (state, name, text))
+        print("%-8s%-15s%s" % (state, name, text))
     needed = [name for state, name, _ in findings if state == NO and name in ("library", "merge", "torch", "folder")]
     print("recording works here" if not needed else "recording does not work here: see %s" % ", ".join(needed))
     return 1 if needed else 0
