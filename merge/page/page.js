@@ -2,12 +2,13 @@
 //
 // page.js - the page: who it is about, a tab for each view, the one that is shown
 
+const hasPart = (id) => load('parts')[`data-${id}`] === 1;
 const hasRows = (name) => viewsOf(name).some((view) => view.blocks.some((block) => block.rows));
 
 // In this order; a view that is not among them comes behind. has: is there anything to see?
 const TABS = [
 	{name: 'overview', title: 'Overview', build: buildOverview, has: () => true},
-	{name: 'steps', title: 'Steps', build: buildSteps, has: () => load('steps').procs.length > 0},
+	{name: 'steps', title: 'Steps', build: buildSteps, has: () => hasPart('steps')},
 	{name: 'operator', title: 'Operators', build: (panel) => buildRanked(panel, 'operator')},
 	{name: 'module', title: 'Modules', build: buildModules},
 	{name: 'kernel', title: 'Kernels', build: (panel) => buildRanked(panel, 'kernel')},
@@ -15,14 +16,14 @@ const TABS = [
 	 has: () => hasRows('memory') || load('curves').curves.some(isMemory)},
 	{name: 'comm', title: 'Communication', build: buildComm},
 	{name: 'timeline', title: 'Timeline', build: buildTimeline, isOwn: true,
-	 has: () => Boolean(load('timeline')) && load('timeline').steps.length > 0},
+	 has: () => hasPart('timeline')},
 	{name: 'trace', title: 'Trace', build: (panel) => buildBlocks(panel, 'trace')},
 	{name: 'flame', title: 'Flame graph', build: buildFlame, isOwn: true,
-	 has: () => load('flame').nodes.length > 0 || load('stacks').costs.length > 0},
+	 has: () => hasPart('flame') || hasPart('stacks')},
 	{name: 'hot', title: 'Functions', build: (panel) => buildBlocks(panel, 'hot')},
 	{name: 'machine', title: 'Machine', isOwn: true,
 	 build: (panel) => buildCurves(panel, (curve) => !isMemory(curve), []),
-	 has: () => Boolean(load('curves')) && load('curves').curves.some((curve) => !isMemory(curve))},
+	 has: () => load('curves').curves.some((curve) => !isMemory(curve))},
 	{name: 'diff', title: 'Difference', build: (panel) => buildBlocks(panel, 'diff')},
 	{name: 'health', title: 'Health', build: (panel) => buildBlocks(panel, 'health'), has: () => true},
 ];

@@ -223,7 +223,7 @@ static void put_series(struct tp_html *html, struct series *series, uint32_t mos
 	tp_html_close(html, '}');
 }
 
-static void write(void *state, const struct tp_run *run, struct tp_html *html)
+static bool write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct curves *c = state;
 	uint32_t most, n;
@@ -237,6 +237,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	tp_html_close(html, ']');
 	if (c->n_left_out)
 		tp_html_integer(html, "left_out", (int64_t)c->n_left_out);
+	return c->n_series > 0;
 }
 
 const struct tp_page_part tp_page_curves = {

@@ -205,10 +205,11 @@ static void put_names(const struct flame *f, const struct total *total, uint32_t
 	tp_html_close(html, ']');
 }
 
-static void put_nodes(const struct flame *f, const struct total *total, uint32_t *number,
+/* Returns how many there are. */
+static uint32_t put_nodes(const struct flame *f, const struct total *total, uint32_t *number,
 		      struct tp_html *html)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, n_written = 0;
 
 	/* parent, name, calls, own ns, ns with all below it, ns of devices with all below it */
 	tp_html_open(html, "nodes", '[');
@@ -226,15 +227,17 @@ static void put_nodes(const struct flame *f, const struct total *total, uint32_t
 		tp_html_integer(html, NULL, node->self_ns);
 		tp_html_integer(html, NULL, total[i].ns);
 		tp_html_integer(html, NULL, total[i].device_ns);
+		n_written++;
 	}
 	tp_html_close(html, ']');
+	return n_written;
 }
 
-static void write(void *state, const struct tp_run *run, struct tp_html *html)
+static bool write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct flame *f = state;
 	struct total *total;
-	uint32_t *number;
+	uint32_t *number, n_nodes = 0;
 
 	take_tree(f);
 	total = calloc((size_t)f->n_nodes + 1, sizeof(*total));
@@ -242,12 +245,13 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	if (total && number) {
 		choose(f, total);
 		put_names(f, total, number, html);
-		put_nodes(f, total, number, html);
+		n_nodes = put_nodes(f, total, number, html);
 	}
 	if (tp_call_tree_is_full(f->tree) || !total || !number)
 		tp_html_integer(html, "is_cut", 1);
 	free(total);
 	free(number);
+	return n_nodes > 0;
 }
 
 const struct tp_page_part tp_page_flame = {

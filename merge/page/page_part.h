@@ -14,8 +14,11 @@
 struct tp_page_part {
 	const char *id;		/* of its script; page_data in page.js knows it */
 	const struct tp_fact *fact;	/* without parameters */
-	/* Its values, in an object that is open, from the state of that fact, which is final. */
-	void (*write)(void *state, const struct tp_run *run, struct tp_html *html);
+	/*
+	 * Its values, in an object that is open, from the state of that fact, which is final.
+	 * Returns whether there is anything to see: the page then has a tab for it, without reading it.
+	 */
+	bool (*write)(void *state, const struct tp_run *run, struct tp_html *html);
 };
 
 extern const struct tp_page_part tp_page_steps, tp_page_curves, tp_page_flame, tp_page_stacks,

@@ -22,7 +22,7 @@ struct stacks {
 		uint32_t place, node;
 	} *at;
 	uint32_t n_at, cap_at;
-	uint32_t n_nodes;
+	uint32_t n_nodes, n_costs;
 	bool is_by_process;	/* the outermost places are processes */
 	uint32_t *name;		/* by place: the number of its name in this cost, plus one */
 	uint32_t cap_names, n_names;
@@ -122,11 +122,12 @@ static void put_costs(struct stacks *stacks, const struct tp_flame_rows *rows)
 		if (stacks->is_by_process)
 			tp_html_integer(stacks->html, "is_by_process", 1);
 		tp_html_close(stacks->html, '}');
+		stacks->n_costs++;
 	}
 	tp_flame_free(flame);
 }
 
-static void write(void *state, const struct tp_run *run, struct tp_html *html)
+static bool write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct stacks *stacks = state;
 	const struct tp_heap_rows *heap = stacks->heap;
@@ -142,6 +143,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	if (heap->n_rows)
 		put_costs(stacks, &heap_rows);
 	tp_html_close(html, ']');
+	return stacks->n_costs > 0;
 }
 
 const struct tp_page_part tp_page_stacks = {

@@ -112,7 +112,7 @@ static void put_windows(const struct tp_run *run, struct tp_html *html)
 	tp_html_close(html, ']');
 }
 
-static void write(void *state, const struct tp_run *run, struct tp_html *html)
+static bool write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	uint32_t n_procs = 0, most, n;
 
@@ -136,6 +136,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	}
 	tp_html_close(html, ']');
 	put_windows(run, html);
+	return n_procs > 0;
 }
 
 const struct tp_page_part tp_page_steps = {

@@ -339,7 +339,7 @@ static void put_recorded(const struct timeline *t, struct tp_html *html)
 	tp_html_close(html, ']');
 }
 
-static void write(void *state, const struct tp_run *run, struct tp_html *html)
+static bool write(void *state, const struct tp_run *run, struct tp_html *html)
 {
 	struct timeline *t = state;
 
@@ -352,6 +352,7 @@ static void write(void *state, const struct tp_run *run, struct tp_html *html)
 	tp_html_close(html, ']');
 	if (t->is_incomplete || tp_page_words_is_incomplete(t->words))
 		tp_html_integer(html, "is_cut", 1);
+	return t->n_steps > 0;
 }
 
 const struct tp_page_part tp_page_timeline = {

@@ -171,15 +171,25 @@ static void put_views(struct page *page, const struct tp_run *run)
 	tp_html_end(html);
 }
 
+/* Then which of them have anything: most of the page's bytes are read only when they are looked at. */
 static void put_parts(struct page *page, const struct tp_run *run)
 {
+	struct tp_html *html = &page->html;
+	bool has[N_PARTS];
+
 	for (uint32_t i = 0; i < N_PARTS; i++) {
-		tp_html_begin(&page->html, parts[i]->id);
-		tp_html_open(&page->html, NULL, '{');
-		parts[i]->write(page->part[i], run, &page->html);
-		tp_html_close(&page->html, '}');
-		tp_html_end(&page->html);
+		tp_html_begin(html, parts[i]->id);
+		tp_html_open(html, NULL, '{');
+		has[i] = parts[i]->write(page->part[i], run, html);
+		tp_html_close(html, '}');
+		tp_html_end(html);
 	}
+	tp_html_begin(html, "data-parts");
+	tp_html_open(html, NULL, '{');
+	for (uint32_t i = 0; i < N_PARTS; i++)
+		tp_html_integer(html, parts[i]->id, has[i]);
+	tp_html_close(html, '}');
+	tp_html_end(html);
 }
 
 static void put_file(struct tp_html *html, const char *tag, enum tp_page_file file)

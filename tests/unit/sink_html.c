@@ -38,7 +38,7 @@ Test(sink_html, a_page_of_a_hostile_run_has_no_script_but_its_own)
 {
 	struct tp_run *run;
 	char path[256], *text;
-	uint32_t n_parts = 7;
+	uint32_t n_parts = 8;
 
 	write_hostile_run();
 	run = rig_open(NULL, NULL, NULL);

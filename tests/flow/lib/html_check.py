@@ -53,8 +53,11 @@ for tag, attributes, text in elements:
     expect(not attributes, f"a {tag} with attributes: {attributes}")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     expect(f"'sha256-{digest}'" in rules.get(f"{tag}-src", []), f"a {tag} that the policy does not know")
-expect({"run", "views", "steps", "curves", "flame", "stacks", "timeline"} <= set(data),
+expect({"run", "views", "steps", "curves", "flame", "stacks", "timeline", "parts"} <= set(data),
        f"data: {sorted(data)}")
+# What the page believes of its parts without reading them.
+for name, rows in {"steps": "procs", "curves": "curves", "flame": "nodes", "stacks": "costs", "timeline": "steps"}.items():
+    expect(data["parts"].get(f"data-{name}") == bool(data[name][rows]), f"data-parts is wrong of {name}")
 rest = re.sub(r"<(script|style)\b[^>]*>.*?</\1>", "", page, flags=re.S)
 expect(not re.search(r"<(script|style|img|iframe|object|embed|link|base|form|svg)\b", rest),
        "another element outside of scripts")
