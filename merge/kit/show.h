@@ -14,6 +14,9 @@ const char *tp_show_count(char buf[32], uint64_t n);
 const char *tp_show_percent(char buf[32], double part, double whole);
 /* The name in a path, without its folders. */
 const char *tp_show_base(const char *path);
+/* A source file where whole paths are too long: its name and the folder it lies in, "models/gpt.py"; the
+ * name alone of one in the working directory. Points into `path`. Asks the kernel for that directory. */
+const char *tp_show_file(const char *path);
 /* In place: absolute paths in a text normalised, and those below the working directory or the folder
  * above it told from there: "train.py:42 step", "../data.py". Texts for people only. Returns it. */
 char *tp_show_paths(char *text);

@@ -75,6 +75,21 @@ static size_t shorten(char *text, const char *here)
 	return left > below ? left - below + 3 : 3;
 }
 
+const char *tp_show_file(const char *path)
+{
+	char here[PATH_MAX];
+	const char *name = tp_show_base(path), *file = name;
+	size_t below = getcwd(here, sizeof(here)) ? lies_below(path, here, strlen(here)) : 0;
+
+	if (path + below == name)
+		return name;
+	if (file > path)
+		file--;
+	while (file > path && file[-1] != '/')
+		file--;
+	return file;
+}
+
 char *tp_show_paths(char *text)
 {
 	char here[PATH_MAX] = "";

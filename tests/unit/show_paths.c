@@ -69,3 +69,18 @@ Test(show_paths, are_normalised_wherever_one_stands)
 	cr_assert_eq(chdir("/"), 0);
 	expect(cases, sizeof(cases) / sizeof(cases[0]));
 }
+
+Test(show_paths, a_file_is_its_name_and_its_folder)
+{
+	cr_assert_eq(chdir("/usr"), 0);
+	cr_expect_str_eq(tp_show_file("/home/me/job/models/gpt.py"), "models/gpt.py");
+	cr_expect_str_eq(tp_show_file("/train.py"), "/train.py");
+	cr_expect_str_eq(tp_show_file("models/gpt.py"), "models/gpt.py");
+	cr_expect_str_eq(tp_show_file("train.py"), "train.py");
+	cr_expect_str_eq(tp_show_file("<stdin>"), "<stdin>");
+	cr_expect_str_eq(tp_show_file(""), "");
+	/* Where one stands the folder says nothing. */
+	cr_expect_str_eq(tp_show_file("/usr/train.py"), "train.py");
+	cr_expect_str_eq(tp_show_file("/usr/lib/data.py"), "lib/data.py");
+	cr_expect_str_eq(tp_show_file("/usrlib/train.py"), "usrlib/train.py");
+}

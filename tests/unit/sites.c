@@ -181,13 +181,13 @@ static const char *between(uint32_t first, uint32_t second, const char *file)
 
 Test(sites, names_the_function_that_a_gap_between_two_others_is_in)
 {
-	cr_expect_str_eq(between(10, 20, "/home/me/train.py"), "train.py main, from line 10 to line 20");
+	cr_expect_str_eq(between(10, 20, "/home/me/train.py"), "me/train.py main, from line 10 to line 20");
 }
 
 Test(sites, names_the_caller_of_two_calls_from_one_line)
 {
 	cr_expect_str_eq(between(10, 10, "/home/me/train.py"),
-			 "train.py inner, from line 5 round to line 4, called from train.py:10 main");
+			 "me/train.py inner, from line 5 round to line 4, called from me/train.py:10 main");
 }
 
 Test(sites, names_no_function_of_others)

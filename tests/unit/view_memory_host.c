@@ -130,15 +130,15 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	expect_has(text, "in windows 3 allocations (1 by realloc) of 9.00 MiB, 1 frees");
 	expect_has(text, "1 frees were of blocks from before the window");
 	/* The user's own code, not the library's that it called. */
-	expect_has(text, "6.00 MiB 75.0 % 1 0 B 1 train.py:10 main");
-	expect_has(text, "2.00 MiB 25.0 % 1 3.00 MiB 2 data.py:5 load");
+	expect_has(text, "6.00 MiB 75.0 % 1 0 B 1 me/train.py:10 main");
+	expect_has(text, "2.00 MiB 25.0 % 1 3.00 MiB 2 me/data.py:5 load");
 	/* The whole stack of what held most. */
 	expect_has(text, "6.00 MiB at the peak of 8.00 MiB, from one stack (1 allocations): "
 			 "torch/nn/functional.py:99 relu /home/me/train.py:10 main");
 	/* Alive at the end: bytes, blocks, of so many allocations. */
-	expect_has(text, "3.00 MiB 2 2 data.py:5 load");
+	expect_has(text, "3.00 MiB 2 2 me/data.py:5 load");
 	/* By line, whoever's it is. */
-	expect_has(text, "6.00 MiB 0 B 1 6.00 MiB 0 functional.py:99 relu");
+	expect_has(text, "6.00 MiB 0 B 1 6.00 MiB 0 nn/functional.py:99 relu");
 	/* Steps: allocations, a second, allocated, frees, freed, at its start, most, growth. */
 	expect_has(text, "7 3 3,333,333 9.00 MiB 1 6.00 MiB 0 B 8.00 MiB 3.00 MiB");
 	expect_has(text, "1.00 MiB to 2.00 MiB 1 33.3 % 1.00 MiB 11.1 %");
@@ -156,8 +156,8 @@ Test(view_memory_host, lines_of_one_function_are_two_rows)
 	add(1, TP_REC_HEAPALLOC, 0x10, 3 * MIB, 1);
 	add(2, TP_REC_HEAPALLOC, 0x20, 5 * MIB, 2);
 	text = print();
-	expect_has(text, "3.00 MiB 37.5 % 1 3.00 MiB 1 train.py:10 main");
-	expect_has(text, "5.00 MiB 62.5 % 1 5.00 MiB 1 train.py:11 main");
+	expect_has(text, "3.00 MiB 37.5 % 1 3.00 MiB 1 me/train.py:10 main");
+	expect_has(text, "5.00 MiB 62.5 % 1 5.00 MiB 1 me/train.py:11 main");
 }
 
 Test(view_memory_host, what_stays_and_what_does_not)
@@ -173,9 +173,9 @@ Test(view_memory_host, what_stays_and_what_does_not)
 	}
 	text = print();
 	expect_has(text, "stayed 2.93 KiB in 3 blocks that a step allocated");
-	expect_has(text, "2.93 KiB 3 3 train.py:10 main");
+	expect_has(text, "2.93 KiB 3 3 me/train.py:10 main");
 	expect_has(text, "50.0 % were temporary");
-	expect_has(text, "5 100.0 % 250 B data.py:5 load");
+	expect_has(text, "5 100.0 % 250 B me/data.py:5 load");
 }
 
 Test(view_memory_host, the_resident_memory_beside_it)
@@ -229,7 +229,7 @@ Test(view_memory_host, processes_stand_apart)
 	text = print();
 	expect_has(text, "Host memory: rank 0 most at a time 2.00 MiB");
 	expect_has(text, "Host memory: rank 1 most at a time 4.00 MiB");
-	expect_has(text, "rank 1 4.00 MiB 100.0 % 1 4.00 MiB 1 train.py:10 main");
+	expect_has(text, "rank 1 4.00 MiB 100.0 % 1 4.00 MiB 1 me/train.py:10 main");
 	expect_has(text, "4.00 MiB at the peak of rank 1, from one stack");
 }
 

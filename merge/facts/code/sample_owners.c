@@ -245,7 +245,7 @@ const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_o
 	struct tp_text out;
 
 	tp_text_init(&out, buf, cap);
-	tp_text_str(&out, tp_show_base(owner->frame.file));
+	tp_text_str(&out, tp_show_file(owner->frame.file));
 	if (owner->frame.line)
 		tp_text_fmt(&out, ":%u", owner->frame.line);
 	tp_text_char(&out, ' ');

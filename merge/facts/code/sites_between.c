@@ -64,13 +64,13 @@ bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, 
 	tp_text_init(&out, text, cap);
 	at = &before[--n];
 	to = after[n].line;
-	tp_text_fmt(&out, "%s %s, from line %u %sto line %u", tp_show_base(at->file), at->function, at->line,
+	tp_text_fmt(&out, "%s %s, from line %u %sto line %u", tp_show_file(at->file), at->function, at->line,
 		    at->line < to ? "" : "round ", to);
 	/* Round: in a loop, or in the next call from the line that called it. */
 	while (at->line >= to && n--) {
 		if (!tp_own_python(before[n].file))
 			continue;
-		tp_text_fmt(&out, ", called from %s:%u %s", tp_show_base(before[n].file), before[n].line,
+		tp_text_fmt(&out, ", called from %s:%u %s", tp_show_file(before[n].file), before[n].line,
 			    before[n].function);
 		break;
 	}

@@ -381,7 +381,7 @@ const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame
 		return buf;
 	}
 	tp_text_str(&out, !frame->file[0]		? "?"
-			  : how == TP_HOSTMEM_SHORT	? tp_show_base(frame->file)
+			  : how == TP_HOSTMEM_SHORT	? tp_show_file(frame->file)
 			  : how == TP_HOSTMEM_LONG	? in_package(frame->file)
 							: frame->file);
 	if (frame->line)

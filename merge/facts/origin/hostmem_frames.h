@@ -37,7 +37,7 @@ uint32_t tp_hostmem_native_frame(const struct tp_frame *frame, uint32_t n);
 bool tp_hostmem_is_glue(const struct tp_frame *frame);
 
 enum tp_hostmem_show {
-	TP_HOSTMEM_SHORT,	/* "train.py:42 step", "at::native::add (libtorch_cpu)" */
+	TP_HOSTMEM_SHORT,	/* "models/gpt.py:42 step" (tp_show_file()), "at::native::add (libtorch_cpu)" */
 	TP_HOSTMEM_LONG,	/* "torch/nn/functional.py:7 relu", "f code.c:12 (libx.so.1)" */
 	TP_HOSTMEM_WHOLE,	/* for programs: nothing left out of paths and names */
 };

@@ -8,6 +8,7 @@
 
 #include "merge/facts/time/flame_in.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/show.h"
 
 /* Nodes of the tree for each one that is given out; what is left of a stack when it is full stays
  * one node. Two million (of 50,000) are 100 MB; PyTorch with its imports has fewer. */
@@ -355,16 +356,6 @@ uint64_t tp_flame_total(const struct tp_flame *flame, uint32_t cost_at)
 	return flame->n_nodes ? flame->total[cost_at] : 0;
 }
 
-/* The last two parts of a path: "torch/__init__.py" tells more than "__init__.py". */
-static const char *short_path(const char *path, uint32_t n_parts)
-{
-	const char *p = path + strlen(path);
-
-	while (p > path && !(p[-1] == '/' && !--n_parts))
-		p--;
-	return p;
-}
-
 const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
 			   char buf[TP_FLAME_TITLE_MAX], uint32_t *n)
 {
@@ -381,13 +372,13 @@ const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
 	else if (!*text && !*place->module)
 		text = "(unknown)";
 	else if (!*text && flame->by == TP_FLAME_BY_FUNCTION)
-		n_written = snprintf(buf, TP_FLAME_TITLE_MAX, "[%s]", short_path(place->module, 1));
+		n_written = snprintf(buf, TP_FLAME_TITLE_MAX, "[%s]", tp_show_base(place->module));
 	else if (!*text)
-		n_written = snprintf(buf, TP_FLAME_TITLE_MAX, "%s+0x%llx", short_path(place->module, 1),
+		n_written = snprintf(buf, TP_FLAME_TITLE_MAX, "%s+0x%llx", tp_show_base(place->module),
 				     (unsigned long long)place->offset);
 	else if (place->is_python && *place->file && flame->by == TP_FLAME_BY_FUNCTION)
 		n_written = snprintf(buf, TP_FLAME_TITLE_MAX, "%s (%s)", text,
-				     short_path(place->file, 2));
+				     tp_show_file(place->file));
 	if (n_written >= 0) {
 		*n = n_written < TP_FLAME_TITLE_MAX ? (uint32_t)n_written : TP_FLAME_TITLE_MAX - 1;
 		return buf;
