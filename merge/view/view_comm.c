@@ -119,7 +119,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	const struct tp_comm_rank *rank;
 	char a[32];
 
-	tp_out_title(out, "Communication");
+	tp_out_title(out, "Which rank is the straggler");
 	tp_comm_rows(state->comm, &n_rows);
 	rank = tp_comm_ranks(state->comm, &n_ranks);
 	if (!n_rows) {

@@ -135,7 +135,7 @@ void tp_view_comm_steps(const struct tp_comm_shown *shown)
 
 	if (!tp_out_is_full(shown->out) || shown->n_ranks < 2)
 		return;
-	tp_out_title(shown->out, "Late in each step");
+	tp_out_title(shown->out, "How late each rank is in each step");
 	table = tp_table_begin(&tp_table_comm_steps, shown, TP_TOP_ASKED, shown->out);
 	for (uint32_t i = 0; i < shown->n_ranks; i++)
 		for (uint32_t s = 0; s < shown->rank[i].n_steps; s++)

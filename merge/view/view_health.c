@@ -304,7 +304,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 	struct tp_health health = {.run = run, .options = &state->options, .out = out};
 
-	tp_out_title(out, "Health");
+	tp_out_title(out, "Whether these figures can be trusted");
 	if (out->rows)
 		health.rows = tp_table_begin(&tp_table_health, NULL, 0, out);
 	print_findings(state, &health);

@@ -26,7 +26,7 @@ uint32_t tp_view_health_issues(struct tp_health *health)
 	char who[64];
 
 	if (run->n_issues)
-		tp_out_title(health->out, "Problems");
+		tp_out_title(health->out, "What is missing or wrong");
 	for (uint32_t i = 0; i < n_shown; i++) {
 		const struct tp_issue *issue = &run->issue[i];
 
@@ -74,7 +74,7 @@ uint32_t tp_view_health_windows(struct tp_health *health)
 		if (is_whole(&run->window[i]) && !health->rows)
 			continue;
 		if (!n_shown++) {
-			tp_out_title(health->out, "Windows that are not whole");
+			tp_out_title(health->out, "Which windows are not whole");
 			table = tp_table_begin(&tp_table_windows, run, health->options->top, health->out);
 		}
 		tp_table_add(table, &run->window[i]);
@@ -121,7 +121,7 @@ static void print_open(const struct tp_health *health, bool is_dead)
 		if (open->proc->is_dead != is_dead || n++ >= n_most)
 			continue;
 		if (!last)
-			tp_out_title(health->out, "Open spans of processes that %s, outermost first",
+			tp_out_title(health->out, "Where processes that %s stood: their open spans, outermost first",
 				     is_dead ? "died" : "still run");
 		if (!last || last->proc != open->proc || last->thread != open->thread)
 			tp_out_line(health->out, "yellow", "  %s %s",
@@ -192,7 +192,7 @@ uint32_t tp_view_health_off(struct tp_health *health)
 	char who[64], where[96];
 
 	if (n)
-		tp_out_title(health->out, "Disabled, and why");
+		tp_out_title(health->out, "What is disabled, and why");
 	for (uint32_t i = 0; i < n; i++) {
 		const char *of = fact[i].n_procs < run->n_procs
 				     ? tp_label_proc(who, run, fact[i].first)

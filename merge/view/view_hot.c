@@ -75,7 +75,7 @@ static void print_answer(const struct tp_samples *samples, struct tp_out *out)
 	if (most == end)
 		return;
 	all = samples->all[most->where].n;
-	tp_out_line(out, "bold", "Most samples: %s, %llu of %llu (%s), %s.",
+	tp_out_line(out, "bold", "Most samples are in %s: %llu of %llu (%s), %s.",
 		    tp_hostmem_show_frame(text, sizeof(text), &most->frame, TP_HOSTMEM_SHORT),
 		    (unsigned long long)most->self.n, (unsigned long long)all,
 		    tp_show_percent(a, (double)most->self.n, (double)all),
@@ -88,7 +88,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	const struct tp_samples *samples = state->samples;
 	uint32_t n_left;
 
-	tp_out_title(out, "Functions by %s", tp_table_order(&table_def, state, out));
+	tp_out_title(out, "Which functions run most, by %s", tp_table_order(&table_def, state, out));
 	if (!samples->n_rows) {
 		tp_out_line(out, "", "no sample was recorded: run with TRAINPROF_RECORD=ops,samples");
 		free(state);

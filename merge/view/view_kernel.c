@@ -147,7 +147,7 @@ static void print_answer(const struct state *state, struct tp_out *out)
 	const struct tp_kernel_row *most = &state->kernels->row[0];
 	const struct tp_name *of;
 	const char *name;
-	char a[32], b[32];
+	char a[32], b[32], c[32];
 	uint32_t n;
 
 	for (uint32_t i = 1; i < state->kernels->n_rows; i++)
@@ -156,10 +156,10 @@ static void print_answer(const struct state *state, struct tp_out *out)
 	of = tp_names_at(state->kernels->names, most->key.name);
 	n = of->n_bytes;
 	name = tp_short_function(of->bytes, &n);
-	tp_out_line(out, "bold", "Most kernel time: %.*s%s, %s, %s.",
+	tp_out_line(out, "bold", "Most kernel time goes to %.*s%s: %s of %s (%s).",
 		    (int)(n < NAME_MOST ? n : NAME_MOST), name, n < NAME_MOST ? "" : "...",
-		    tp_show_ns(a, most->ns.sum),
-		    tp_show_percent(b, (double)most->ns.sum, (double)state->all_ns));
+		    tp_show_ns(a, most->ns.sum), tp_show_ns(b, state->all_ns),
+		    tp_show_percent(c, (double)most->ns.sum, (double)state->all_ns));
 }
 
 static void print_sums(const struct state *state, const struct tp_run *run, uint32_t n_left,
@@ -191,7 +191,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 	for (uint32_t i = 0; i < state->kernels->n_rows; i++)
 		state->all_ns = tp_add(state->all_ns, state->kernels->row[i].ns.sum);
-	tp_out_title(out, "Kernels%s%s by %s",
+	tp_out_title(out, "Which kernels%s%s take most, by %s",
 		     state->options.by_operator ? " and operators" : "",
 		     state->options.by_grid ? " and grids" : "",
 		     tp_table_order(&table_def, state, out));

@@ -58,7 +58,7 @@ void tp_view_copies(const struct tp_copies *copies, struct tp_out *out)
 	n = n < copies->cap_rows ? n : copies->cap_rows;
 	if (!n)
 		return;
-	tp_out_title(out, "Copies and sets by %s", tp_table_order(&tp_table_copies, copies, out));
+	tp_out_title(out, "Which copies and sets take most, by %s", tp_table_order(&tp_table_copies, copies, out));
 	table = tp_table_begin(&tp_table_copies, copies, TP_TOP_ASKED, out);
 	for (uint32_t i = 0; i < n; i++)
 		if (copies->row[i].ns.n)
@@ -108,7 +108,7 @@ void tp_view_launches(const struct tp_launch_times *times, struct tp_out *out)
 		n_known += times->row[i].n_work != 0;
 	if (!n_known)
 		return;
-	tp_out_title(out, "Launches by %s", tp_table_order(&tp_table_launches, times, out));
+	tp_out_title(out, "Which launches take most, by %s", tp_table_order(&tp_table_launches, times, out));
 	table = tp_table_begin(&tp_table_launches, times, TP_TOP_ASKED, out);
 	for (uint32_t i = 0; i < n; i++)
 		if (times->row[i].n_work)

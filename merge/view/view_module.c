@@ -213,8 +213,7 @@ static void print_answer(const struct state *state, const struct tp_run *run, st
 		}
 	}
 	if (most)
-		tp_out_line(out, "bold", "Most self time: %s, %s forward and backward, %s of all "
-			    "modules%s.",
+		tp_out_line(out, "bold", "Most self time goes to %s: %s forward and backward (%s of all modules)%s.",
 			    tp_module_title(state->paths, most, false, title, sizeof(title)),
 			    tp_show_ns(a, most_ns), tp_show_percent(b, (double)most_ns, (double)all_ns),
 			    run->n_procs > 1 ? ", all ranks added" : "");
@@ -237,7 +236,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	struct state *state = opaque;
 
 	state->paths = tp_module_times_paths(state->times);
-	tp_out_title(out, "Modules: where time and memory go");
+	tp_out_title(out, "Which modules take time and memory");
 	if (tp_module_paths_count(state->paths) == 1) {
 		tp_out_line(out, "",
 			    tp_label_is_kineto(run) ?

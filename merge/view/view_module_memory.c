@@ -171,7 +171,7 @@ void tp_view_module_memory(const struct tp_module_memories *memories,
 		memory = tp_module_memories_at(memories, path[i / TP_PASS_N], i % TP_PASS_N);
 		note_most(&memory, shown.most);
 	}
-	tp_out_title(out, "Memory of modules, by category at the peak of each");
+	tp_out_title(out, "What fills memory at the peak of each module");
 	table = tp_table_begin(&tp_table_module_memory, &shown, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < n * TP_PASS_N; i++)
 		add_row(table, &shown,

@@ -214,7 +214,7 @@ static void print_answer(const struct state *state, const struct tp_run *run, st
 			most = row;
 	}
 	if (most)
-		tp_out_line(out, "bold", "Most self CPU time: %s, %s of %s, %s%s.",
+		tp_out_line(out, "bold", "Most self CPU time goes to %s: %s of %s (%s)%s.",
 			    tp_names_at(state->all->names, most->name)->bytes,
 			    tp_show_ns(a, most->self_ns), tp_show_ns(b, state->all_self_ns),
 			    tp_show_percent(c, (double)most->self_ns, (double)state->all_self_ns),
@@ -269,7 +269,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 	if (state->all->origins && !tp_stacks_resolve(tp_origins_stacks(state->all->origins), NULL))
 		state->choice = tp_hostmem_choice_new(tp_origins_stacks(state->all->origins));
 	n_calls = add_up(state);
-	tp_out_title(out, "Operators%s%s by %s", state->options.by_shape ? " and inputs" : "",
+	tp_out_title(out, "Which operators%s%s take most, by %s", state->options.by_shape ? " and inputs" : "",
 		     state->options.by_stack ? " and lines of Python" : "",
 		     tp_table_order(&table_def, state, out));
 	if (!n_calls)

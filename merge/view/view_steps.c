@@ -173,9 +173,10 @@ static void print_proc(const struct tp_run *run, struct tp_steps_shown *steps, u
 		steps->sorted[i] = row[i].dur_ns;
 	tp_sort_i64(steps->sorted, steps->n);
 	find_medians(steps);
-	tp_out_title(out, "Steps%s%s: %s, ended by %s", run->n_procs > 1 ? " of " : "",
+	tp_out_title(out, "How long steps take%s%s: %s step%s, ended by %s", run->n_procs > 1 ? ", " : "",
 		     run->n_procs > 1 ? tp_label_proc(a, run, row->proc) : "",
-		     tp_show_count(b, steps->n), tp_label_source(row[steps->n - 1].source));
+		     tp_show_count(b, steps->n), steps->n == 1 ? "" : "s",
+		     tp_label_source(row[steps->n - 1].source));
 	print_answer(steps, out);
 	if (row[steps->n - 1].flags & TP_F_CLOCK)
 		tp_out_line(out, "yellow",
@@ -200,7 +201,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 	free(state);
 	if (!run->n_steps) {
-		tp_out_title(out, "Steps");
+		tp_out_title(out, "How long steps take");
 		tp_out_line(
 		    out, "",
 		    "no step was seen: the program ended before its first one, or the "

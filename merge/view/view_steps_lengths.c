@@ -99,7 +99,7 @@ uint32_t tp_view_steps_ranks(const struct tp_run *run, uint32_t n_procs, struct 
 	struct lengths *row = calloc(n_procs, sizeof(*row));
 	uint32_t slowest = 0, n_rows = 0, n;
 
-	tp_out_title(out, "Steps of all processes");
+	tp_out_title(out, "How long steps take, by process");
 	for (uint32_t i = 0; i < run->n_steps && sorted && name && row; i += n, n_rows++) {
 		struct lengths *of = &row[n_rows];
 

@@ -204,12 +204,12 @@ static void put_lane(struct state *state, struct tp_table *table, uint32_t lane)
 static void put_title(const struct state *state, const struct tp_run *run,
 		      const struct tp_excerpt_step *step, struct tp_out *out)
 {
-	char a[64], b[32], c[32], whose[96] = "", what[64] = "Trace of all there is";
+	char a[64], b[32], c[32], whose[96] = "", what[64] = "What happened in all there is";
 
 	if (tp_label_is_needed(run))
 		snprintf(whose, sizeof(whose), ", %s", tp_label_proc(a, run, step->proc));
 	if (step->is_step)
-		snprintf(what, sizeof(what), "Trace of step %" PRIu64, step->index);
+		snprintf(what, sizeof(what), "What happened in step %" PRIu64, step->index);
 	tp_out_title(out, "%s%s: %s%s%s%s", what, whose,
 		     tp_show_ns(b, tp_sub(step->end_ns, step->begin_ns)),
 		     step->n_of > 1 ? ", the slowest of " : "",
@@ -250,7 +250,7 @@ static void print_answer(struct state *state, struct tp_out *out)
 		node = find_longest(tree, &tree->node[0], node);
 		if (!node || node->weight_ns < all / LEAST_SHARE)
 			break;
-		tp_text_fmt(&say, "%s%s %s (%s)", n ? ", " : "Longest: ",
+		tp_text_fmt(&say, "%s%s %s (%s)", n ? ", " : "Most of it is ",
 			    node->kind == TP_NODE_BACKWARD
 				    ? "backward" : tp_excerpt_what(&state->show, what, tree, node),
 			    tp_show_ns(a, node->weight_ns),
@@ -310,7 +310,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 			print_text(state, run, i, out);
 	}
 	if (!n) {
-		tp_out_title(out, "Trace");
+		tp_out_title(out, "What happened in a step");
 		tp_out_line(out, "", "no event of a step was recorded%s",
 			    state->options.steps ? " of those requested" : "");
 	}

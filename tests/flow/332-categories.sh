@@ -26,7 +26,7 @@ like "... who held it" "$("$MERGE" -q -v memory "$TMP/plain")" "activations +ate
 shown "memory of each module at entry, peak and exit: MemTracker's" \
 	"$PYTHON" "$TOP/tests/flow/lib/compare_modules.py" "$TMP/said.json" "$TMP/modules.jsonl"
 like "... and in text" "$("$MERGE" -q -v module "$TMP/plain")" \
-	$'Memory of modules, by category at the peak of each\n.*GPT +forward +[0-9.]+ MiB'
+	$'What fills memory at the peak of each module\n.*GPT +forward +[0-9.]+ MiB'
 like "who held it: module and line" "$("$MERGE" -q -v memory "$TMP/plain")" \
 	'activations +aten::linear +GPT.blocks.\*.mlp.0 +categories.py:[0-9]+'
 

@@ -84,7 +84,7 @@ for view in overview operator memory comm steps; do
 	views+=("$view=$TMP/late-$view.out")
 done
 # The page has each block, for its zoom; the text has like ones in one row.
-sed -i '/^The largest blocks of tensors/,/^$/d' "$TMP/late-memory.out"
+sed -i '/^Which blocks of tensors are the largest/,/^$/d' "$TMP/late-memory.out"
 look late "${views[@]}"
 always late
 for view in overview operator memory comm steps; do

@@ -30,7 +30,7 @@ unlike "no colour in a file" "$all" $'\033'
 # The parts of a step add up: read them back from the table of recorded steps.
 sums=$(awk '
 	function ms(value, unit) { return value * (unit == "ns" ? 1e-6 : unit == "us" ? 1e-3 : unit == "s" ? 1e3 : 1) }
-	/^Recorded steps/ { on = 1; next }
+	/^How long each recorded step took/ { on = 1; next }
 	on && /^ *$/ { on = 0 }
 	on && $1 ~ /^[0-9]+$/ {
 		at = ($2 ~ /^(median|fastest)$/) ? 3 : 2

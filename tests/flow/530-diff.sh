@@ -38,7 +38,7 @@ fuse slow -q --compare "$TMP/base.json" --fail-if 'step>5%' --top 0 "$TMP/slow.j
 is "a slower run: exit status 4" "$status" 4
 like "the limit that is passed is named" "$(cat "$TMP/slow.out")" 'FAILED: the median step'
 like "the operator that changed most comes first" \
-	"$(grep -A2 '^Operators by change' "$TMP/slow.out")" '^aten::addmm '
+	"$(grep -A2 '^Which operators changed most' "$TMP/slow.out")" '^aten::addmm '
 like "one that is gone" "$(cat "$TMP/slow.out")" '^aten::relu .* gone'
 like "one that is new" "$(cat "$TMP/slow.out")" '^aten::gelu .* new'
 fuse fast -q --compare "$TMP/slow.json" --fail-if 'step>5%' "$TMP/base.json"
@@ -125,7 +125,7 @@ is "the page has it, too" "$(grep -o 'diff_each_step\|diff_parts\|diff_kernels' 
 # Steps of one run, and windows of one run.
 fuse steps -q --compare-steps 2-3 --steps 4-5 "$TMP/base.json"
 like "steps of the same run" "$(tr -s '\n ' ' ' <"$TMP/steps.out")" \
-	'Difference: steps 4-5 of .*base.json against steps 2-3 of'
+	'What changed: steps 4-5 of .*base.json against steps 2-3 of'
 like "two beside two" "$(cat "$TMP/steps.out")" '^Steps: 2 recorded in base, 2 now'
 if (cd "$TOP" && "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -iquote . -pthread -o "$TMP/a.marks" \
 	tests/progs/marks.c); then
@@ -133,7 +133,7 @@ if (cd "$TOP" && "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -iquote . -pthread -o 
 		TRAINPROF_PROGRAM=a.marks "$TMP/a.marks" own 8
 	fuse windows -q --compare-windows 0 --windows 1 "$TMP/marks"
 	like "windows of the same run, in their order" "$(cat "$TMP/windows.out")" \
-		'^Step by step, in their order'
+		'^How each step changed, in their order'
 	like "the first beside the first" "$(cat "$TMP/windows.out")" '^ +1 +4 '
 fi
 

@@ -99,7 +99,7 @@ fuse diff -q --compare "$TMP/base" --fail-if 'heap-peak>5%,heap-leaked>100%' "$T
 is "three times as much is left: status 4" "$status" 4
 like "the limit that is passed" "$(cat "$TMP/diff.out")" 'FAILED: host memory alive at the end'
 unlike "not the one that is not" "$(cat "$TMP/diff.out")" 'FAILED: host memory at its peak'
-sed -n '/^Stacks by change of their bytes alive/,$p' "$TMP/diff.out" >"$TMP/grew.out"
+sed -n '/^Which stacks hold more or less at the end/,$p' "$TMP/diff.out" >"$TMP/grew.out"
 like "the stack that grew comes first" "$(sed -n 3p "$TMP/grew.out")" \
 	'9.77 KiB +29.3 KiB +19.5 KiB +\+200.0 %'
 like "the whole of it" "$(sed -n "/first one's stack/,\$p" "$TMP/grew.out")" 'work::keep heap_stacks.cc:'

@@ -39,7 +39,7 @@ hang()
 	like "$1: the overview says where it stands" "$(cat "$TMP/$1.out")" \
 		'^  pid [0-9]+ main thread: waits for the store for .* in reads the next shard$'
 	like "$1: health shows the spans" "$(cat "$TMP/$1.out")" \
-		'^Open spans of processes that still run, outermost first$'
+		'^Where processes that still run stood: their open spans, outermost first$'
 	unlike "$1: nobody died" "$(cat "$TMP/$1.out")" 'died|did not exit cleanly'
 	like "$1: the timeline has them, unfinished" "$(cat "$TMP/$1.json")" \
 		'"name":"waits for the store".*"Unfinished":1'

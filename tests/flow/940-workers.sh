@@ -66,7 +66,7 @@ for how in $ways; do
 	done
 	fuse "$how-memory" -v memory "$how"
 	is "$how: the host memory of each is shown" \
-		"$(grep -oE '^Host memory: pid [0-9]+ worker [0-9]+' "$how-memory.out" | cut -d' ' -f5-)" "worker 1
+		"$(grep -oE '^How much host memory is used: pid [0-9]+ worker [0-9]+' "$how-memory.out" | cut -d' ' -f9-)" "worker 1
 worker 2"
 	fuse "$how-merged" --strict -v overview,health "$how"
 	like "$how: the merge: nothing is lost" "$status $(cat "$how-merged.out")" 'all good'

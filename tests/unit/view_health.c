@@ -47,7 +47,7 @@ Test(view_health, is_one_green_line_when_all_is_well)
 	expect_has(text, "at the edges of windows: 9.00 us");
 	/* Options at their defaults are not repeated. */
 	expect_has(text, "options   SCHEDULE=always  LOG=debug");
-	cr_expect_not(strstr(text, "Problems"));
+	cr_expect_not(strstr(text, "What is missing or wrong"));
 }
 
 /* Each trouble alone takes the green line away and shows itself. */

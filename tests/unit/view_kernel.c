@@ -89,7 +89,7 @@ Test(view_kernel, gives_times_and_means_weighted_by_time)
 	for (int i = 0; i < 100; i++)
 		add_kernel(add, 0, 4000, 64, 10000 + i * 100, 10010 + i * 100 + (i == 99), 3);
 	text = print(&plain, 200);
-	cr_expect(strstr(text, "Kernels by total time"), "%s", text);
+	cr_expect(strstr(text, "Which kernels take most, by total time"), "%s", text);
 	cr_expect_str_eq(line_of(text, "volta", 0),
 			 "volta_h884gemm 2 4.00 us 80.0 % 2.00 us 1.00 us 1.00 us 3.00 us 3.00 us 1.6 "
 			 "81.2 % yes",

@@ -186,8 +186,8 @@ Test(view_memory, windows_begin_anew_and_ranks_stand_apart)
 	proc = fake_proc(&fake, 1);
 	change(60, true, 0, TP_DEVMEM_DEVICE, "b.so", 2 * MIB);
 	text = print();
-	expect_has(text, "Device memory: rank 0, GPU 0");
-	expect_has(text, "Device memory: rank 1, GPU 0");
+	expect_has(text, "How much device memory is used: rank 0, GPU 0");
+	expect_has(text, "How much device memory is used: rank 1, GPU 0");
 	expect_has(text, "most at a time 40.0 MiB");
 	expect_has(text, "at the end 11.0 MiB known");
 }
@@ -219,7 +219,7 @@ Test(view_memory, broken_strings_harm_nobody)
 	event.detail = fake_string(&fake, TP_STRING_DEVMEM, "abc", 3);
 	add(event);
 	change(2, true, 0, 200, "/", 5);
-	expect_has(print(), "Device memory");
+	expect_has(print(), "Which libraries hold device memory");
 }
 
 /* A block of tensor memory on GPU 0; then what the allocator says. */
@@ -248,7 +248,7 @@ Test(view_memory, what_the_allocator_keeps_and_others_have)
 	counter(35, "GPU memory used", "device", 0, 600 * MIB);
 	tensor(40, false, 0x1000, 100 * MIB, 0, 300 * MIB);
 	text = print();
-	expect_has(text, "Tensor memory: GPU 0");
+	expect_has(text, "What fills tensor memory: GPU 0");
 	expect_has(text, "reserved 400 MiB at most, in step 1");
 	expect_has(text, "not in use 50.0 MiB of 400 MiB reserved, 12.5 %, when tensors were most");
 	expect_has(text, "300 MiB of 400 MiB at most, in step 1");

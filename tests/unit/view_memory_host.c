@@ -143,7 +143,7 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	expect_has(text, "7 3 3,333,333 9.00 MiB 1 6.00 MiB 0 B 8.00 MiB 3.00 MiB");
 	expect_has(text, "1.00 MiB to 2.00 MiB 1 33.3 % 1.00 MiB 11.1 %");
 	expect_lacks(text, "stayed");
-	expect_lacks(text, "Temporary");
+	expect_lacks(text, "temporary: ");
 }
 
 Test(view_memory_host, lines_of_one_function_are_two_rows)
@@ -227,8 +227,8 @@ Test(view_memory_host, processes_stand_apart)
 	add_stacks();
 	add(1, TP_REC_HEAPALLOC, 0x10, 4 * MIB, 2);
 	text = print();
-	expect_has(text, "Host memory: rank 0 most at a time 2.00 MiB");
-	expect_has(text, "Host memory: rank 1 most at a time 4.00 MiB");
+	expect_has(text, "How much host memory is used: rank 0 most at a time 2.00 MiB");
+	expect_has(text, "How much host memory is used: rank 1 most at a time 4.00 MiB");
 	expect_has(text, "rank 1 4.00 MiB 100.0 % 1 4.00 MiB 1 me/train.py:10 main");
 	expect_has(text, "4.00 MiB at the peak of rank 1, from one stack");
 }
@@ -253,7 +253,7 @@ Test(view_memory_host, losses_are_told)
 	add(2, TP_REC_HEAPALLOC, 0x10, 2048, 0);
 	text = print();
 	expect_has(text, "LOST 1,234 records, for want of space: blocks and frees are missing");
-	expect_has(text, "not heard 1 blocks were freed without a record: their addresses were used again");
+	expect_has(text, "not observed 1 blocks were freed without a record: their addresses were used again");
 	set_up();
 	add_stacks();
 	python(5, 66, "f", "/a.py", 1);

@@ -398,7 +398,7 @@ Test(view_overview, shows_what_the_gpu_did)
 		"  Communication  5.00 ms    5.0 %",
 		/* beside the kernel and the copy it does not count */
 		"  Runtime        3.00 ms    3.0 %",
-		"GPU in the recorded steps",
+		"How busy the GPU is in the recorded steps",
 		"  0    NVIDIA A100-SXM4-80GB  85.0 GiB         8.0       45.0 %   25.0 %     25.0 %"
 		"        40.0 %",
 		"GPU idle  55.0 % of the time, waiting for a copy 5.0 %, the host 50.0 %",
@@ -434,7 +434,7 @@ Test(view_overview, fits_a_screen_with_a_gpu_too)
 
 Test(view_overview, shows_a_row_for_the_gpu_of_each_rank)
 {
-	static const char *const wanted[] = {"GPUs in the recorded steps", "  rank 0: 0 ",
+	static const char *const wanted[] = {"How busy the GPUs are in the recorded steps", "  rank 0: 0 ",
 					     "  rank 1: 0 ", NULL};
 
 	add_gpu(make_rank(0));

@@ -53,7 +53,7 @@ Test(view_steps, shows_all_steps_of_a_short_run)
 	text = print(20, 100, false);
 	cr_expect_eq(count_rows(text), 12, "%s", text);
 	cr_expect_not(strstr(text, "--top 0"), "%s", text);
-	cr_expect(strstr(text, "Steps: 12, ended by the optimizer"), "%s", text);
+	cr_expect(strstr(text, "How long steps take: 12 steps, ended by the optimizer"), "%s", text);
 }
 
 Test(view_steps, shows_first_last_and_slow_steps_of_a_long_run)
@@ -122,8 +122,8 @@ Test(view_steps, has_a_part_for_each_process_and_fits)
 	make_steps(fake_proc(&fake, 1), 50);
 	fake.run.step[3].device_peak = 1 << 30;
 	text = print(20, 80, false);
-	cr_expect(strstr(text, "Steps of rank 0"));
-	cr_expect(strstr(text, "Steps of rank 1"));
+	cr_expect(strstr(text, "How long steps take, rank 0"));
+	cr_expect(strstr(text, "How long steps take, rank 1"));
 	for (const char *at = text; *at;) {
 		const char *end = strchrnul(at, '\n');
 
@@ -144,11 +144,11 @@ Test(view_steps, shows_many_ranks_in_a_table_and_the_slowest_in_detail)
 	text = print(20, 100, false);
 	cr_expect(strstr(text, "rank 11     20  100 ms"), "%s", text);
 	cr_expect(strstr(text, "rank 7      20  130 ms"), "%s", text);
-	cr_expect(strstr(text, "Steps of rank 7"), "%s", text);
+	cr_expect(strstr(text, "How long steps take, rank 7"), "%s", text);
 	/* One phase only: no line that repeats it. */
 	cr_expect_not(strstr(text, "\nall "), "%s", text);
-	cr_expect_not(strstr(text, "Steps of rank 8"), "%s", text);
-	cr_expect(strstr(print(0, 100, false), "Steps of rank 8"));
+	cr_expect_not(strstr(text, "How long steps take, rank 8"), "%s", text);
+	cr_expect(strstr(print(0, 100, false), "How long steps take, rank 8"));
 }
 
 /* A call in the step, and its work. */

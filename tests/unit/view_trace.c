@@ -90,12 +90,12 @@ Test(view_trace, shows_the_slowest_step_that_was_recorded)
 	add(TP_REC_OP, fake_op(&fake, "aten::mine"), 2100000, 2300000);
 	add(TP_REC_OP, fake_op(&fake, "aten::late"), 3100000, 3300000);
 	text = print((struct tp_view_options){0});
-	HAS(text, "Trace of step 5: 500 us, the slowest of 3 recorded");
+	HAS(text, "What happened in step 5: 500 us, the slowest of 3 recorded");
 	HAS(text, "+100 us  200 us    aten::mine");
 	HAS_NOT(text, "early");
 	HAS_NOT(text, "late");
 	text = print((struct tp_view_options){.steps = "6"});
-	HAS(text, "Trace of step 6: 400 us\n");
+	HAS(text, "What happened in step 6: 400 us\n");
 	HAS(text, "aten::late");
 }
 
@@ -242,13 +242,13 @@ Test(view_trace, takes_the_first_step_without_a_ledger_and_all_without_steps)
 	add(TP_REC_OP, fake_op(&fake, "aten::mine"), 2100000, 2300000);
 	add(TP_REC_OP, fake_op(&fake, "aten::after"), 3100000, 3300000);
 	text = print((struct tp_view_options){0});
-	HAS(text, "Trace of all there is: 2.30 ms\n");
+	HAS(text, "What happened in all there is: 2.30 ms\n");
 	HAS(text, "aten::before");
 	HAS(text, "aten::after");
 	event[n++] = fake_step(&fake, proc, 8, 2000000, 3000000);
 	event[n++] = fake_step(&fake, proc, 9, 3000000, 4000000);
 	text = print((struct tp_view_options){0});
-	HAS(text, "Trace of step 8: 1.00 ms\n");
+	HAS(text, "What happened in step 8: 1.00 ms\n");
 	HAS(text, "aten::mine");
 	HAS_NOT(text, "aten::before");
 	HAS_NOT(text, "aten::after");
@@ -265,17 +265,17 @@ Test(view_trace, has_the_same_step_of_the_ranks_asked_for)
 	fake_step_row(&fake, other, 4, 2000000, 800000);
 	fake_step_row(&fake, other, 5, 3000000, 900000);
 	text = print((struct tp_view_options){0});
-	HAS(text, "Trace of step 4, rank 0: 1.00 ms, the slowest of 4 recorded");
+	HAS(text, "What happened in step 4, rank 0: 1.00 ms, the slowest of 4 recorded");
 	HAS_NOT(text, "rank 1");
 	fake.run.is_selection = true;
 	text = print((struct tp_view_options){0});
-	HAS(text, "Trace of step 4, rank 1: 800 us\n");
+	HAS(text, "What happened in step 4, rank 1: 800 us\n");
 }
 
 Test(view_trace, says_in_a_line_that_there_is_nothing)
 {
 	cr_expect_str_eq(print((struct tp_view_options){0}),
-			 "\nTrace\nno event of a step was recorded\n");
+			 "\nWhat happened in a step\nno event of a step was recorded\n");
 	cr_expect_str_eq(print((struct tp_view_options){.steps = "7"}),
-			 "\nTrace\nno event of a step was recorded of those requested\n");
+			 "\nWhat happened in a step\nno event of a step was recorded of those requested\n");
 }

@@ -99,7 +99,7 @@ static void print_all(const struct state *state, const struct tp_run *run,
 	const struct tp_diff_side *base = &state->base, *now = &state->now;
 	char a[CHOICE_MAX], b[CHOICE_MAX];
 
-	tp_out_title(out, "Difference: %s%s against %s%s", show_choice(a, state->options.chosen),
+	tp_out_title(out, "What changed: %s%s against %s%s", show_choice(a, state->options.chosen),
 		     run->path, show_choice(b, state->options.compare), other->path);
 	if (!base->n_steps || !now->n_steps)
 		tp_out_line(out, "yellow", "no recorded step in %s: %s",

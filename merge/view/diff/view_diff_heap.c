@@ -29,11 +29,11 @@ static const struct section {
 	const struct tp_table_def *table;
 	bool is_per_step;
 } sections[] = {
-	{TP_HEAP_PEAK, "bytes at the peak", "Stacks by change of their bytes at the peak",
+	{TP_HEAP_PEAK, "bytes at the peak", "Which stacks hold more or less at the peak",
 	 &tp_table_diff_heap_peak, false},
-	{TP_HEAP_ALLOC_BYTES, "bytes allocated", "Stacks by change of the bytes they allocate",
+	{TP_HEAP_ALLOC_BYTES, "bytes allocated", "Which stacks allocate more or less",
 	 &tp_table_diff_heap_allocated, true},
-	{TP_HEAP_LEAKED, "bytes alive at the end", "Stacks by change of their bytes alive at the end",
+	{TP_HEAP_LEAKED, "bytes alive at the end", "Which stacks hold more or less at the end",
 	 &tp_table_diff_heap_leaked, false},
 };
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -69,7 +69,7 @@ static void print_totals(const struct shown *shown)
 	struct tp_diff_figure row[N_SECTIONS + 1];
 	char text[N_SECTIONS + 1][64];
 
-	tp_out_title(shown->out, "Host memory (heap), all processes");
+	tp_out_title(shown->out, "How host memory (heap) changed, all processes");
 	for (uint32_t i = 0; i < N_SECTIONS; i++)
 		row[i] = figure_of(shown, text[i], sections[i].what, sections[i].cost,
 				   sections[i].is_per_step);

@@ -102,11 +102,11 @@ static void print_table(const struct shown *shown, uint32_t n, const char *by)
 	while (!tp_out_is_full(out) && n_shown && !is_changed(&shown->row[n_shown - 1]))
 		n_shown--;
 	if (!n_shown) {
-		tp_out_title(out, "%s: no difference", shown->is_kernels ? "Kernels" : "Operators");
+		tp_out_title(out, "Which %s changed: none", shown->is_kernels ? "kernels" : "operators");
 		return;
 	}
-	tp_out_title(out, "%s by change of their%s time%s, per step: %s new, %s gone",
-		     shown->is_kernels ? "Kernels" : "Operators", shown->is_kernels ? "" : " self", by,
+	tp_out_title(out, "Which %s changed most, by their%s time%s, per step: %s new, %s gone",
+		     shown->is_kernels ? "kernels" : "operators", shown->is_kernels ? "" : " self", by,
 		     tp_show_count(a, n_new), tp_show_count(b, n_gone));
 	n_left = tp_table_show(shown->is_kernels ? &tp_table_diff_kernels : &tp_table_diff_operators,
 			       shown, shown->row, n_shown, sizeof(*shown->row),

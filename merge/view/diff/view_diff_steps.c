@@ -120,7 +120,7 @@ void tp_view_diff_steps(const struct tp_diff_shown *shown)
 	struct tp_diff_figure row[N] = {{.what = NULL}};
 	char a[32], b[32];
 
-	tp_out_title(shown->out, "Steps: %s recorded in base, %s now", tp_show_count(a, base->n_steps),
+	tp_out_title(shown->out, "How long steps take: %s recorded in base, %s now", tp_show_count(a, base->n_steps),
 		     tp_show_count(b, now->n_steps));
 	for (size_t i = 0; i < N; i++)
 		row[i] = (struct tp_diff_figure){
@@ -207,7 +207,7 @@ void tp_view_diff_each_step(const struct tp_diff_shown *shown)
 		return;
 	}
 	tp_diff_next(base, shown->now, &first);
-	tp_out_title(shown->out, "Step by step%s%s", first.is_by_number ? "" : ", in their order",
+	tp_out_title(shown->out, "How each step changed%s%s", first.is_by_number ? "" : ", in their order",
 		     base->n_indices < base->n_steps ? ": of several ranks the one that took longest"
 						     : "");
 	table = tp_table_begin(&tp_table_diff_each_step, NULL, TP_TOP_ASKED, shown->out);
@@ -283,7 +283,7 @@ void tp_view_diff_parts(const struct tp_diff_shown *shown)
 	struct part row[TP_PARTS];
 	uint32_t n = 0;
 
-	tp_out_title(shown->out, "Parts of a step, on the host%s: average of all recorded steps",
+	tp_out_title(shown->out, "Which part of a step changed, on the host%s: average of all recorded steps",
 		     shown->has_devices ? ", and the work that they requested from devices" : "");
 	for (uint32_t i = 0; i < TP_PARTS; i++) {
 		enum tp_part part = (enum tp_part)i;

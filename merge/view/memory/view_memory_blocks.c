@@ -193,7 +193,7 @@ void tp_view_tensors_blocks(const struct tp_tensors_shown *shown)
 	if (!n)
 		return;
 	narrow.has_lines &= !shown->has_modules;
-	tp_out_title(shown->out, "The largest blocks of tensors");
+	tp_out_title(shown->out, "Which blocks of tensors are the largest");
 	if (tp_out_is_full(shown->out))
 		print_each(shown, life, tp_view_memory_rows(shown->options, n));
 	else
@@ -266,10 +266,10 @@ void tp_view_tensors_operators(const struct tp_tensors_shown *shown, const struc
 	char place[128];
 
 	if (tp_out_is_full(shown->out) || !proc) {
-		tp_out_title(shown->out, "Tensor memory by operator");
+		tp_out_title(shown->out, "Which operators allocate tensor memory");
 		print_operators(shown, NULL, 0);
 	} else {
-		tp_out_title(shown->out, "Tensor memory by operator: %s",
+		tp_out_title(shown->out, "Which operators allocate tensor memory: %s",
 			     tp_tensors_place(place, shown, proc, device));
 		print_operators(shown, proc, device);
 	}

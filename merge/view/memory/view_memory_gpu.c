@@ -100,7 +100,7 @@ static void print_device(const struct tp_run *run, const struct tp_gpumem_device
 	/* What was freed without having been known belongs to no device. */
 	if (gpu->device == UINT32_MAX)
 		return;
-	tp_out_title(out, "Device memory: %s", show_gpu(name, run, gpu));
+	tp_out_title(out, "How much device memory is used: %s", show_gpu(name, run, gpu));
 	if (gpu->has_peak || gpu->peak_bytes > 0)
 		print_peak(gpu, out);
 	if (gpu->has_base)
@@ -168,7 +168,7 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 	for (uint32_t i = 0; i < n; i++)
 		sorted[i] = &row[i];
 	qsort(sorted, n, sizeof(*sorted), compare_rows);
-	tp_out_title(out, "Device memory by kind and library");
+	tp_out_title(out, "Which libraries hold device memory, by kind");
 	table = tp_table_begin(&rows_def, shown, options->top, out);
 	for (uint32_t i = 0; i < n; i++)
 		tp_table_add(table, sorted[i]);
@@ -208,7 +208,7 @@ static void print_steps(const struct shown *shown, const struct tp_view_options 
 
 	if (!n)
 		return;
-	tp_out_title(out, "Steps that allocated or freed");
+	tp_out_title(out, "Which steps allocated or freed device memory");
 	n_left = tp_table_show(&steps_def, shown, step, n, sizeof(*step), options->top, out);
 	tp_out_left(out, n_left, "steps");
 }
@@ -273,7 +273,7 @@ void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *
 	if (n_rows) {
 		print_rows(&shown, options, mem, out);
 	} else if (!tp_label_is_kineto(run)) {
-		tp_out_title(out, "Device memory by kind and library");
+		tp_out_title(out, "Which libraries hold device memory, by kind");
 		print_nothing(run, out);
 	}
 	print_steps(&shown, options, mem, out);

@@ -123,13 +123,25 @@ static const struct tp_holder *find_answer(const struct row *row, uint32_t n)
 	return largest;
 }
 
+/* Bytes that were there before the window: nobody was seen to allocate them. */
+static int64_t older_of(const struct row *row, uint32_t n)
+{
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (row[i].holder.name == TP_NO_NAME)
+			bytes = tp_add(bytes, row[i].holder.bytes);
+	return bytes;
+}
+
 void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track)
 {
 	const struct tp_stretch *peak = &track->stretch[track->best];
-	char a[32], b[32], step[48] = "", module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT] = "";
+	char a[32], b[32], c[32], step[48] = "", module[TP_TENSORS_TEXT], line[TP_TENSORS_TEXT] = "";
 	uint32_t n_rows;
 	struct row *row = join(shown, track->holder, track->n_holders, &n_rows);
 	const struct tp_holder *holder = row ? find_answer(row, n_rows) : NULL;
+	int64_t older = row && holder ? older_of(row, n_rows) : 0;
 
 	if (peak->step != TP_NO_STEP)
 		snprintf(step, sizeof(step), " in step %" PRIu64, peak->step);
@@ -141,9 +153,13 @@ void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct t
 		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; who allocated it is not known.",
 			    tp_show_bytes(a, tp_stretch_bytes(peak)), step);
 	else
-		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; %s%s: %s, allocated by %s%s%s.",
+		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; %s%s%s%s: %s, allocated by %s%s%s.",
 			    tp_show_bytes(a, tp_stretch_bytes(peak)), step,
-			    holder->category == TP_TENSOR_UNKNOWN ? "" : "the largest holder is ",
+			    older > holder->bytes ? tp_show_bytes(c, older) : "",
+			    older > holder->bytes ? " is older than the window; " : "",
+			    holder->category == TP_TENSOR_UNKNOWN ? ""
+			    : older > holder->bytes		  ? "the largest allocated in it is "
+								  : "the largest holder is ",
 			    holder->category == TP_TENSOR_UNKNOWN ? "kept across steps"
 								  : tp_memcat_title(holder->category),
 			    tp_show_bytes(b, holder->bytes), tp_names_at(shown->names, holder->name)->bytes,

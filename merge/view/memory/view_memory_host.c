@@ -168,7 +168,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_hostmem_proc 
 			    "figures",
 			    tp_show_count(a, host->n_unknown_frees));
 	if (host->n_missed_frees)
-		tp_out_item(out, "yellow", LABEL, "not heard",
+		tp_out_item(out, "yellow", LABEL, "not observed",
 			    "%s blocks were freed without a record: their addresses were used again",
 			    tp_show_count(a, host->n_missed_frees));
 }
@@ -179,7 +179,7 @@ static void print_proc(const struct tp_run *run, const struct tp_hostmem_proc *h
 	char who[64];
 
 	show_proc(who, run, host->proc);
-	tp_out_title(out, "Host memory%s%s", *who ? ": " : "", who);
+	tp_out_title(out, "How much host memory is used%s%s", *who ? ": " : "", who);
 	print_peak(host, out);
 	print_calls(host, out);
 	print_counted(run, host->proc, out);
@@ -211,7 +211,7 @@ static void print_stack_doubts(const struct tp_hostmem *mem, struct tp_out *out)
 	while (tp_stacks_trouble(stacks, n)[0])
 		n++;
 	if (n)
-		tp_out_title(out, "Code without names");
+		tp_out_title(out, "Which code has no names");
 	for (uint32_t i = 0; i < n && i < TROUBLES_SHOWN; i++)
 		tp_out_line(out, "dim", "  %s", tp_stacks_trouble(stacks, i));
 	if (n > TROUBLES_SHOWN)
@@ -227,7 +227,7 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 	/* torch.profiler tells nothing of it. */
 	if (tp_label_is_kineto(run))
 		return;
-	tp_out_title(out, "Host memory");
+	tp_out_title(out, "How much host memory is used");
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		if (run->n_procs > 1 && tp_label_meta(run, run->proc[i])[0])
 			tp_out_line(out, "", "  %s", tp_label_proc(who, run, run->proc[i]));

@@ -256,13 +256,13 @@ void tp_view_memory_stacks(const struct tp_run *run, const struct tp_view_option
 	print_groups(&shown, TP_HOST_PEAK, "Who held host memory at its peak", group, n);
 	/* Behind it the stacks of those that held most. */
 	tp_view_memory_frames(&shown);
-	print_groups(&shown, TP_HOST_END, "Alive at the end", group, n);
+	print_groups(&shown, TP_HOST_END, "Who held host memory at the end", group, n);
 	print_groups(&shown, TP_HOST_STAYED,
-		     "Stayed: allocated in a step, there two steps later and at the end", group, n);
+		     "What stayed: allocated in a step, there two steps later and at the end", group, n);
 	print_groups(&shown, TP_HOST_TEMPORARY,
-		     "Temporary: freed before the next allocation of its thread", group, n);
+		     "What was temporary: freed before the next allocation of its thread", group, n);
 	free(group);
-	print_by(&shown, TP_HOST_MODULES, "Host memory by the module that requested it", TP_HOSTMEM_NATIVE);
-	print_by(&shown, TP_HOST_PYTHON, "Host memory by line of Python", TP_HOSTMEM_PYTHON);
+	print_by(&shown, TP_HOST_MODULES, "Which library requested host memory", TP_HOSTMEM_NATIVE);
+	print_by(&shown, TP_HOST_PYTHON, "Which line of Python requested host memory", TP_HOSTMEM_PYTHON);
 	tp_hostmem_choice_free(choice);
 }

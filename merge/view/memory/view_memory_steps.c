@@ -160,7 +160,7 @@ void tp_view_tensors_stretches(const struct tp_tensors_shown *tensors,
 
 	look_at(&shown, track, n);
 	tp_out_title(tensors->out,
-		     is_steps ? "Each step's peak" : "The most in each stretch of time");
+		     is_steps ? "How the peak changes from step to step" : "How much there was at most in each stretch of time");
 	table = tp_table_begin(is_steps ? &tp_table_tensor_steps : &tp_table_tensor_curve, &shown,
 			       is_steps ? tensors->options->top : TP_TOP_ASKED, tensors->out);
 	for (uint32_t i = 0; i < n; i++)
@@ -194,7 +194,7 @@ void tp_view_tensors_curve(const struct tp_tensors_shown *shown,
 		free(bars);
 		return;
 	}
-	tp_out_title(shown->out, "Over the time in windows (each full at its largest)");
+	tp_out_title(shown->out, "How it changes over the time in windows (each full at its largest)");
 	for (uint32_t which = 0; which < CURVES; which++) {
 		int64_t most = 0, least = INT64_MAX;
 

@@ -71,7 +71,7 @@ static void print_mappings(const struct tp_run *run, const struct tp_hostmem_pro
 	}
 	if (!has_any)
 		return;
-	tp_out_title(out, "Host memory that the program mapped itself");
+	tp_out_title(out, "Which host memory the program mapped itself");
 	table = tp_table_begin(&tp_table_host_mappings, run, TP_TOP_ASKED, out);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t kind = 0; kind < TP_MAPPING_N; kind++)
@@ -136,7 +136,7 @@ static void print_sizes(const struct tp_hostmem_proc *host, uint32_t n, struct t
 	}
 	if (!all.count)
 		return;
-	tp_out_title(out, "Host allocations by size%s", n > 1 ? ", all processes" : "");
+	tp_out_title(out, "How large host allocations are%s", n > 1 ? ", all processes" : "");
 	tp_table_show(&tp_table_host_sizes, &all, row, n_rows, sizeof(row[0]), TP_TOP_ASKED, out);
 }
 
@@ -182,7 +182,7 @@ static void print_steps(const struct tp_run *run, const struct tp_view_options *
 
 	if (!n)
 		return;
-	tp_out_title(out, "Host memory by step");
+	tp_out_title(out, "How host memory changes from step to step");
 	n_left = tp_table_show(&tp_table_host_steps, run, step, n, sizeof(*step), options->top, out);
 	tp_out_left(out, n_left, "steps");
 }

@@ -109,7 +109,7 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 {
 	char name[128];
 
-	tp_out_title(shown->out, "Tensor memory: %s",
+	tp_out_title(shown->out, "What fills tensor memory: %s",
 		     tp_tensors_place(name, shown, track->proc, track->device));
 	tp_view_tensors_answer(shown, track);
 	print_peak(shown, track);
@@ -117,7 +117,7 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 	print_categories(shown, track);
 	if (curve)
 		tp_view_tensors_curve(shown, curve);
-	tp_out_title(shown->out, "Held at the peak by");
+	tp_out_title(shown->out, "What holds it at the peak");
 	tp_view_tensors_holders(shown, track->proc, track->device, &tp_table_tensor_holders, track->holder,
 				track->n_holders, peak_of(track));
 	print_unknown(shown, track);
@@ -177,7 +177,7 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 	if (n_rows < 2)
 		return;
 	each.shows_who = true;
-	tp_out_title(shown->out, "Tensor memory by device, at the peak of each");
+	tp_out_title(shown->out, "Which devices hold tensor memory, at the peak of each");
 	table = tp_table_begin(&devices_def, &each, TP_TOP_NONE, shown->out);
 	for (uint32_t i = 0; i < n; i++)
 		if (track[i].n_stretches && !is_little(&track[i], greatest))
@@ -270,7 +270,7 @@ static bool print_operators_alone(struct tp_tensors_shown *shown)
 		n++;
 	if (!n)
 		return false;
-	tp_out_title(shown->out, "Tensor memory");
+	tp_out_title(shown->out, "What fills tensor memory");
 	tp_out_line(shown->out, "dim", "The trace does not say which block was freed when (torch before 1.12): how "
 		    "much was alive, how long and what for is not known.");
 	shown->shows_who = true;
@@ -280,7 +280,7 @@ static bool print_operators_alone(struct tp_tensors_shown *shown)
 
 static void print_nothing(const struct tp_tensors_shown *shown)
 {
-	tp_out_title(shown->out, "Tensor memory");
+	tp_out_title(shown->out, "What fills tensor memory");
 	if (tp_label_is_kineto(shown->run))
 		tp_out_line(shown->out, "", "none was recorded: torch.profiler does with "
 			    "profile_memory=True");
@@ -311,9 +311,13 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	}
 	look_for_origins(&shown);
 	tp_view_tensors_ooms(&shown);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t k = 0; k < n; k++) {
+		/* People read the one with most first. */
+		uint32_t i = out->rows ? k : !k ? greatest : k - (k <= greatest);
+
 		if (track[i].n_stretches && (shows_all || i == greatest))
 			print_track(&shown, &track[i], i < n_times ? &curve[i] : NULL);
+	}
 	if (n > 1 && !shows_all) {
 		print_devices(&shown, track, n, &track[greatest]);
 		print_little(&shown, track, n, &track[greatest]);

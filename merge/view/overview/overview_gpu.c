@@ -106,9 +106,9 @@ static void print_table(const struct tp_run *run, const struct tp_gpu_time *gpu,
 		order[i] = tp_gpu_time_at(gpu, i);
 	if (n > n_shown) {
 		qsort(order, n, sizeof(*order), compare_use);
-		tp_out_title(out, "GPUs: the %u least used of %u", n_shown, n);
+		tp_out_title(out, "How busy the GPUs are: the %u least used of %u", n_shown, n);
 	} else {
-		tp_out_title(out, "GPU%s in the recorded %s", n > 1 ? "s" : "",
+		tp_out_title(out, "How busy the GPU%s in the recorded %s", n > 1 ? "s are" : " is",
 			     has_steps ? "steps" : "windows");
 	}
 	tp_table_show(&tp_table_gpu, run, order, n_shown, sizeof(*order), TP_TOP_ASKED, out);

@@ -46,6 +46,6 @@ void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		shown.has_cuda |= site[i].figure[TP_SITE_WAIT] || site[i].figure[TP_SITE_LAUNCHES];
-	tp_out_title(out, "Source lines whose operators take most");
+	tp_out_title(out, "Which source lines take most, by the time of their operators");
 	tp_table_show(&tp_table_lines, &shown, site, n, sizeof(site[0]), TP_TOP_ASKED, out);
 }

@@ -158,10 +158,10 @@ static void print_steps_of(const struct tp_overview_proc *proc,
 		qsort(order, n, sizeof(*order), compare_ranked);
 		order[STEPS_SHOWN - 2] = order[n / 2];
 		order[STEPS_SHOWN - 1] = order[n - 1];
-		tp_out_title(out, "Steps: the %u slowest of %s, the median and the fastest",
+		tp_out_title(out, "How long recorded steps took: the %u slowest of %s, the median and the fastest",
 			     STEPS_SHOWN - 2, tp_show_count(a, n));
 	} else {
-		tp_out_title(out, "Recorded steps");
+		tp_out_title(out, "How long each recorded step took");
 	}
 	table = tp_table_begin(&steps_def, sums, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < n_shown; i++) {
@@ -198,10 +198,10 @@ static void print_ranks(const struct tp_run *run, const struct tp_overview *over
 	n_shown = n < RANKS_SHOWN ? n : RANKS_SHOWN;
 	qsort(order, n, sizeof(*order), compare_ranked);
 	if (n > RANKS_SHOWN)
-		tp_out_title(out, "Ranks: average step of the %u slowest of %u", n_shown,
+		tp_out_title(out, "How the ranks differ: average step of the %u slowest of %u", n_shown,
 			     n);
 	else
-		tp_out_title(out, "Ranks: average step");
+		tp_out_title(out, "How the ranks differ: average step of each");
 	qsort(order, n_shown, sizeof(*order), compare_at);
 	table = tp_table_begin(&ranks_def, sums, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < n_shown; i++) {
@@ -284,6 +284,6 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 	}
 	if (!n)
 		return;
-	tp_out_title(out, "Operators with most self time");
+	tp_out_title(out, "Which operators take most self time");
 	tp_table_show(&operators_def, &all, best, n, sizeof(best[0]), TP_TOP_NONE, out);
 }

@@ -43,7 +43,7 @@ void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *o
 
 	if (!tp_out_is_full(out) || !sums->n_steps)
 		return;
-	tp_out_title(out, "Every recorded step");
+	tp_out_title(out, "Where the time of each recorded step goes");
 	table = tp_table_begin(&tp_table_step_breakdown, run, TP_TOP_ASKED, out);
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		for (uint32_t k = 0; k < overview->proc[i].breakdown->n_steps; k++)
