@@ -93,10 +93,13 @@ function buildModules(panel)
 	const draw = (way) => body.replaceChildren(new Flame(moduleTree(table, way.sum),
 		{title: `Modules: ${way.title}`, unit: way.unit}).element);
 
+	const sections = sectionsOf(viewsOf('module')[0]), tables = [];
+
+	panel.append(...answersOf(sections));
 	if (ways.length) {
 		panel.append(el('div', {class: 'tools'}, select('Show', ways.map((way, i) => [i, way.title]), 0,
 			(value) => draw(ways[value]))), body);
 		draw(ways[0]);
 	}
-	buildBlocks(panel, 'module');
+	panel.append(...sections.map((its) => section(its, tables)));
 }

@@ -228,12 +228,9 @@ function isMemory(curve)
 
 function buildMemory(panel)
 {
-	const tables = [], below = el('div');
+	const tables = [], sections = viewsOf('memory').flatMap(sectionsOf);
 
-	panel.append(el('div', {}, ...treemaps()));
+	panel.append(...answersOf(sections), el('div', {}, ...treemaps()));
 	buildCurves(panel, isMemory, tables);
-	for (const view of viewsOf('memory'))
-		for (const its of sectionsOf(view))
-			below.append(section(its, tables));
-	panel.append(below);
+	panel.append(el('div', {}, sections.map((its) => section(its, tables))));
 }

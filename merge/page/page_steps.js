@@ -53,6 +53,9 @@ function buildSteps(panel)
 			: el('p', {class: 'scale'}, el('i', {class: 'recorded'}), el('span', {}, 'recorded')));
 	};
 
+	const sections = sectionsOf(viewsOf('steps')[0]);
+
+	panel.append(...answersOf(sections));
 	if (figures.length) {
 		if (all.length > 1)
 			panel.append(el('div', {class: 'tools'}, select('Rank', [['', 'all'],
@@ -60,7 +63,7 @@ function buildSteps(panel)
 		panel.append(body);
 		draw('');
 	}
-	for (const its of sectionsOf(viewsOf('steps')[0]))
+	for (const its of sections)
 		panel.append(section(its, tables));
 }
 

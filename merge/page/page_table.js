@@ -5,6 +5,7 @@
 const ROWS_AT_FIRST = 40;
 const SEARCH_FROM = 12;		// rows
 const CUT_FROM = 48;		// letters: a longer text is cut to one line, or, if it is made of words, broken
+const PLACE_FIELDS = new Set(['process', 'device']);	// the same in all rows of most tables
 const DEVICE_FIELD = /(^|_)(device|gpu|kernel|cuda|stream|launch)/;
 
 function compareCells(a, b)
@@ -44,6 +45,7 @@ class Table {
 		this.link = link;
 		// Bars are for terminals: here each share has one behind it.
 		this.shown = table.columns.map((_, c) => c).filter((c) => table.columns[c].unit !== 'bar' && this.isOfUse(c));
+		this.takePlaces(title || '');
 		this.outermost = table.depths ? Math.min(...table.depths) : 0;
 		this.order = table.rows.map((_, i) => i);
 		this.column = -1;
@@ -53,6 +55,17 @@ class Table {
 		this.isWhole = false;
 		this.element = this.build(title);
 		this.update();
+	}
+
+	// Where all rows are of one process, one device, that is told once: in the title or beside the search.
+	takePlaces(title)
+	{
+		const rows = this.table.rows, isSame = (c) => PLACE_FIELDS.has(this.table.columns[c].field) &&
+			rows.length > 1 && rows.every((row) => row[c] === rows[0][c]);
+		const places = this.shown.filter(isSame).map((c) => rows[0][c]).filter((place) => place && !title.includes(place));
+
+		this.shown = this.shown.filter((c) => !isSame(c));
+		this.places = places.length ? `All of ${places.join(', ')}. ` : '';
 	}
 
 	// Rows of the step and process that a zoom shows; null: all.
@@ -196,7 +209,7 @@ class Table {
 
 		this.body.replaceChildren(...drawn.map((i) => el('tr', {class: this.table.styles[i]},
 			this.shown.map((c) => this.buildCell(i, c)))));
-		this.count.textContent = (found.length < n ? `${found.length} of ${n} rows` : '') +
+		this.count.textContent = this.places + (found.length < n ? `${found.length} of ${n} rows` : '') +
 			(this.table.left_out ? ` ${showCount(this.table.left_out)} more are not in the page` : '');
 		this.more.hidden = drawn.length === found.length;
 		this.more.textContent = `Show all ${showCount(found.length)} rows`;

@@ -2,6 +2,7 @@
 //
 // page_views.js - what stands in each view: its charts, then the blocks that the view printed
 
+const ANSWERS_MOST = 4;
 const FOLDED = new Set(['step_breakdown', 'comm_steps', 'tensor_curve']);	// long tables that a chart shows
 
 // Titles begin sections; sections: [{title, blocks}]
@@ -65,6 +66,15 @@ function section(its, tables, className, link)
 
 	addBlocks(element, its.blocks, its.title, tables, link);
 	return element;
+}
+
+// The sentences that answer what these sections' titles ask, taken from them: they stand above a tab's charts.
+function answersOf(sections)
+{
+	const of = sections.filter((its) => its.blocks[0].kind === 'l' && /bold|yellow/.test(its.blocks[0].style));
+
+	return of.slice(0, ANSWERS_MOST).map((its) => el('p', {class: `answer ${its.blocks[0].style}`},
+		of.length > 1 ? el('span', {class: 'dim'}, `${its.title} `) : null, its.blocks.shift().text));
 }
 
 // Links to the sections of a long panel.
@@ -197,7 +207,7 @@ function buildOverview(panel)
 
 // ---- operators, kernels ----
 
-const RANKED = new Set(['ns', 'bytes', 'count']);	// units of which a largest is of interest
+const RANKED = new Set(['ns', 'bytes', 'count']);	// units whose largest is of interest
 
 function topCard(table)
 {
@@ -289,7 +299,6 @@ function buildBlocks(panel, name)
 {
 	const tables = [];
 
-	for (const view of viewsOf(name))
-		for (const its of sectionsOf(view))
-			panel.append(section(its, tables));
+	for (const its of viewsOf(name).flatMap(sectionsOf))
+		panel.append(section(its, tables));
 }
