@@ -89,7 +89,7 @@ static void join_kineto(struct tp_run_in *run, struct tp_proc_in *proc)
 	proc->twin = own;
 	proc->pub.is_twin = true;
 	tp_run_issue(&run->pub, &proc->pub, false,
-		     "torch.profiler's trace of process %u, of which there is one of ours: steps are "
+		     "torch.profiler's trace of process %u, which trainprof recorded, too: steps are "
 		     "counted once, events of both are shown", proc->pub.pid);
 }
 
@@ -284,8 +284,8 @@ static void describe(struct tp_run_in *run, const struct tp_clocks_found *found,
 		snprintf(at, (size_t)(end - at), "%u hosts by NTP", run->n_hosts);
 	if (n_bounded && found->has_no_groups)
 		tp_run_issue(&run->pub, NULL, false,
-			     "hosts are compared by collectives of which some do not say whose they "
-			     "are: taken for those of all ranks");
+			     "hosts are compared by collectives, and some do not say to which ranks they "
+			     "belong: taken for those of all ranks");
 	if (n_dropped)
 		tp_run_issue(&run->pub, NULL, false,
 			     "of %llu orders of events on two hosts %llu contradict the others: they "

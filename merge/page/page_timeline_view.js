@@ -29,8 +29,7 @@ function spanCard(data, step, span)
 	return el('section', {class: 'card span'}, el('h2', {}, span.name),
 		el('dl', {}, item('kind', (KINDS[span.kind] || KINDS.r).title),
 			item('time', `${showNs(span.longest)}, ${showPercent(100 * span.longest / step.time_ns)} of the step`),
-			span.n > 1 ? item('stands for', `${showCount(span.n)} spans in ${showNs(Math.round(ns))}, of which it is ` +
-				'the longest') : [],
+			span.n > 1 ? item('stands for', `${showCount(span.n)} spans in ${showNs(Math.round(ns))}; it is the longest`) : [],
 			item('starts', `${showNs(Math.round(span.begin * step.time_ns))} into the step`),
 			span.from === undefined ? [] : item('launched', `${showNs(Math.round((span.begin - span.from) *
 				step.time_ns))} before it ran`),

@@ -32,7 +32,7 @@ is "as many steps as in ours alone" "$(grep -o '[0-9]* of [0-9]* steps' "$TMP/bo
 like "one clock, with a bound" "$(cat "$TMP/both.out")" 'clock .*error between processes at most'
 unlike "not two hosts, not without a bound" "$(cat "$TMP/both.out" "$TMP/both.err")" 'hosts|not bounded'
 like "that it is one process is said" "$(cat "$TMP/both.err")" \
-	"torch.profiler's trace of process [0-9]*, of which there is one of ours"
+	"torch.profiler's trace of process [0-9]*, which trainprof recorded, too"
 fuse trace -q -f chrome -o "$TMP/both.json" "$TMP/run" "$TMP"/theirs/*.json
 ok "their operators lie among ours" "$PYTHON" - "$TMP/both.json" <<-'EOT'
 	import json, sys

@@ -85,7 +85,7 @@ Test(view_overview, tells_what_ran_and_where_a_step_goes)
 		"program   train.py on node7\n",
 		"software  torch 2.13.0, Python 3.11.7\n",
 		"3 of 10 steps in 1 window, 18 events",
-		"1.00 s, of which 300 ms recorded",
+		"1.00 s, 300 ms of it recorded",
 		"average of 3 recorded steps",
 		"DataLoader  10.0 ms   10.0 %",
 		"CPU Exec    60.0 ms   60.0 %",

@@ -158,7 +158,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 	    epochs, windows, tp_show_count(c, overview->n_events));
 	if (last > first)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration",
-			    "%s, of which %s recorded%s",
+			    "%s, %s of it recorded%s",
 			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
 			    tp_label_is_needed(run) ? " (all processes)" : "");
 	if (!overview->n_events)
