@@ -92,8 +92,8 @@ void tp_kineto_put(struct tp_kineto_records *r, const struct tp_rec *rec, uint16
 }
 
 /* Time and length; false: it lacks them. */
-static bool begin(struct tp_kineto_records *r, const struct tp_kineto_event *event,
-		  struct tp_rec *rec, uint8_t kind)
+static bool begin_record(struct tp_kineto_records *r, const struct tp_kineto_event *event,
+			 struct tp_rec *rec, uint8_t kind)
 {
 	int64_t time;
 
@@ -140,7 +140,7 @@ static bool put_host(struct tp_kineto_records *r, const struct tp_kineto_event *
 	uint16_t slot;
 	uint32_t step;
 
-	if (!TP_KINETO_HAS(event, TID) || !begin(r, event, &rec, TP_REC_OP))
+	if (!TP_KINETO_HAS(event, TID) || !begin_record(r, event, &rec, TP_REC_OP))
 		return false;
 	slot = slot_of(r, event->tid);
 	if (slot == TP_KINETO_NO_SLOT)
@@ -198,7 +198,7 @@ static bool put_python(struct tp_kineto_records *r, const struct tp_kineto_event
 	struct tp_rec rec;
 	uint16_t slot;
 
-	if (!TP_KINETO_HAS(event, TID) || !begin(r, event, &rec, TP_REC_FRAME))
+	if (!TP_KINETO_HAS(event, TID) || !begin_record(r, event, &rec, TP_REC_FRAME))
 		return false;
 	slot = slot_of(r, event->tid);
 	return slot != TP_KINETO_NO_SLOT &&
@@ -293,7 +293,7 @@ static bool put_device(struct tp_kineto_records *r, const struct tp_kineto_event
 	struct tp_device_place place = place_of(event);
 	struct tp_rec rec;
 
-	if (!begin(r, event, &rec, TP_REC_KERNEL))
+	if (!begin_record(r, event, &rec, TP_REC_KERNEL))
 		return false;
 	rec.link = u32_of(event->correlation);
 	if (category == TP_KINETO_KERNEL) {
@@ -320,7 +320,7 @@ static bool put_memory(struct tp_kineto_records *r, const struct tp_kineto_event
 	uint16_t slot;
 
 	if (!TP_KINETO_HAS(event, BYTES) || !TP_KINETO_HAS(event, TID) ||
-	    !begin(r, event, &rec, event->bytes >= 0 ? TP_REC_ALLOC : TP_REC_FREE))
+	    !begin_record(r, event, &rec, event->bytes >= 0 ? TP_REC_ALLOC : TP_REC_FREE))
 		return false;
 	slot = slot_of(r, event->tid);
 	if (slot == TP_KINETO_NO_SLOT)

@@ -163,7 +163,7 @@ static void look(struct showing *showing)
 
 /* ---- begin and end ---- */
 
-static bool begin(struct showing *showing)
+static bool begin_showing(struct showing *showing)
 {
 	const struct tp_live_options *options = showing->options;
 	int err = tp_follow_open(&showing->follow, options->folder);
@@ -187,7 +187,7 @@ static bool begin(struct showing *showing)
 	return true;
 }
 
-static void end(struct showing *showing)
+static void end_showing(struct showing *showing)
 {
 	tp_http_close(showing->http);
 	if (showing->lines.out.file)
@@ -202,7 +202,7 @@ bool tp_live_run(const struct tp_live_options *options)
 	uint32_t preset = options->has_page && !showing.is_terminal ? LINE_PERIOD_MS : PERIOD_MS;
 	uint64_t period_ns = (options->period_ms ? options->period_ms : preset) * 1000000ull;
 	uint64_t next_ns = tp_clock_mono_ns();
-	bool is_good = begin(&showing);
+	bool is_good = begin_showing(&showing);
 	const bool hides_cursor = is_good && options->has_page && showing.is_terminal;
 
 	catch_signals();
@@ -223,6 +223,6 @@ bool tp_live_run(const struct tp_live_options *options)
 	if (hides_cursor)
 		fputs("\033[?25h", stdout);
 	fflush(stdout);
-	end(&showing);
+	end_showing(&showing);
 	return is_good && !showing.is_bad;
 }

@@ -50,7 +50,7 @@ struct page {
 
 static struct tp_view_options view_options = {.top = ROWS_LEAST};
 
-static void prepare(const struct tp_view_options *options)
+static void prepare_html(const struct tp_view_options *options)
 {
 	view_options = *options;
 	if (view_options.top && view_options.top < ROWS_LEAST)
@@ -91,7 +91,7 @@ static void add_views(struct page *page, struct tp_facts *facts)
 	}
 }
 
-static void *begin(struct tp_facts *facts, const char *path)
+static void *begin_html(struct tp_facts *facts, const char *path)
 {
 	struct page *page = calloc(1, sizeof(*page));
 
@@ -247,7 +247,7 @@ static void put_mark(struct page *page, const struct tp_run *run, const char *ma
 	}
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_html(void *state, const struct tp_run *run)
 {
 	struct page *page = state;
 	size_t n;
@@ -276,7 +276,7 @@ const struct tp_sink tp_sink_html = {
 	.help = "every view and its charts in one page, for any browser, without a network",
 	.hint = "open it in a browser",
 	.suffix = ".html",
-	.prepare = prepare,
-	.begin = begin,
-	.end = end,
+	.prepare = prepare_html,
+	.begin = begin_html,
+	.end = end_html,
 };

@@ -181,7 +181,7 @@ int tp_folded_write(const struct tp_flame_rows *rows, uint32_t n, const char *pa
 	return err;
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_folded(void *state, const struct tp_run *run)
 {
 	return tp_flamefile_end(state, "folded", tp_folded_write, true);
 }
@@ -193,5 +193,5 @@ const struct tp_sink tp_sink_folded = {
 	.suffix = "folded",
 	.is_folder = true,
 	.begin = tp_flamefile_begin,
-	.end = end,
+	.end = end_folded,
 };

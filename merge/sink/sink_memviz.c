@@ -138,7 +138,7 @@ static const struct tp_fact fact_lives = {
 	.free = free_lives,
 };
 
-static void *begin(struct tp_facts *facts, const char *path)
+static void *begin_memviz(struct tp_facts *facts, const char *path)
 {
 	struct sink *s = tp_facts_want(facts, &fact_lives, NULL);
 	int err = tp_file_make_dirs(path, 0777);
@@ -231,7 +231,7 @@ static bool read_names(struct sink *s)
 	return is_good;
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_memviz(void *state, const struct tp_run *run)
 {
 	struct sink *s = state;
 	int err = 0;
@@ -257,6 +257,6 @@ const struct tp_sink tp_sink_memviz = {
 	.hint = "drop a file of it on pytorch.org/memory_viz, or python -m torch.cuda._memory_viz",
 	.suffix = "memviz",
 	.is_folder = true,
-	.begin = begin,
-	.end = end,
+	.begin = begin_memviz,
+	.end = end_memviz,
 };

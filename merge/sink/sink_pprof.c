@@ -482,7 +482,7 @@ int tp_pprof_write(const struct tp_flame_rows *rows, uint32_t n, const char *pat
 	return err;
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_pprof(void *state, const struct tp_run *run)
 {
 	return tp_flamefile_end(state, "pprof", tp_pprof_write, false);
 }
@@ -493,5 +493,5 @@ const struct tp_sink tp_sink_pprof = {
 	.hint = "go tool pprof -http=: takes it",
 	.suffix = ".pb.gz",
 	.begin = tp_flamefile_begin,
-	.end = end,
+	.end = end_pprof,
 };

@@ -220,7 +220,7 @@ int tp_speedscope_write(const struct tp_flame_rows *rows, uint32_t n, const char
 	return err;
 }
 
-static int end(void *state, const struct tp_run *run)
+static int end_speedscope(void *state, const struct tp_run *run)
 {
 	return tp_flamefile_end(state, "speedscope", tp_speedscope_write, false);
 }
@@ -231,5 +231,5 @@ const struct tp_sink tp_sink_speedscope = {
 	.hint = "open it in https://www.speedscope.app, or with speedscope",
 	.suffix = ".speedscope.json",
 	.begin = tp_flamefile_begin,
-	.end = end,
+	.end = end_speedscope,
 };

@@ -25,7 +25,7 @@ struct state {
 	const struct tp_comm *comm;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_comm(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -110,7 +110,7 @@ static void print_clock(const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "dim", "times of different ranks: +- %s", tp_show_ns(a, worst));
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_comm(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	struct tp_comm_verdict verdict;
@@ -162,9 +162,9 @@ out:
 const struct tp_view tp_view_comm = {
 	.name = "comm",
 	.help = "collectives, which rank is the straggler and why",
-	.begin = begin,
+	.begin = begin_comm,
 	.tables = (const struct tp_table_def *const[]){&tp_table_collectives, &tp_table_comm_groups,
 						       &tp_table_comm_ranks, &tp_table_comm_steps,
 						       NULL},
-	.print = print,
+	.print = print_comm,
 };

@@ -130,7 +130,7 @@ void tp_health_item(struct tp_health *health, const char *style, const char *wha
 
 /* ---- what is found ---- */
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_health(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -299,7 +299,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 			      n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_health(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	struct tp_health health = {.run = run, .options = &state->options, .out = out};
@@ -321,8 +321,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_health = {
     .name = "health",
     .help = "what is lost, truncated, disabled or inconsistent; clock error; what the profiler cost",
-    .begin = begin,
+    .begin = begin_health,
     .tables = (const struct tp_table_def *const[]){&tp_table_health, &tp_table_windows,
 						   &tp_table_open_spans, &tp_table_hangs, NULL},
-    .print = print,
+    .print = print_health,
 };

@@ -17,7 +17,7 @@ struct state {
 	const struct tp_samples *samples;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_hot(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -82,7 +82,7 @@ static void print_answer(const struct tp_samples *samples, struct tp_out *out)
 		    tp_samples_where_text(most->where));
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	const struct tp_samples *samples = state->samples;
@@ -106,6 +106,6 @@ const struct tp_view tp_view_hot = {
 	.name = "hot",
 	.help = "functions of Python by samples: between operators, in workers, in other threads",
 	.tables = (const struct tp_table_def *const[]){&table_def, NULL},
-	.begin = begin,
-	.print = print,
+	.begin = begin_hot,
+	.print = print_hot,
 };

@@ -23,7 +23,7 @@ struct state {
 
 enum { NAME_MOST = 50 };	/* of a name in the first line */
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_kernel(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -185,7 +185,7 @@ static void print_sums(const struct state *state, const struct tp_run *run, uint
 	tp_out_left(out, n_left, "rows");
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_kernel(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 
@@ -221,6 +221,6 @@ const struct tp_view tp_view_kernel = {
 	.help = "calls, times, occupancy and tensor cores of every GPU kernel; copies, launches",
 	.tables = (const struct tp_table_def *const[]){&table_def, &tp_table_copies,
 						       &tp_table_launches, NULL},
-	.begin = begin,
-	.print = print,
+	.begin = begin_kernel,
+	.print = print_kernel,
 };

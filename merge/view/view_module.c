@@ -24,7 +24,7 @@ struct state {
 	struct tp_module_paths *paths;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_module(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -231,7 +231,7 @@ static void print_modules(struct state *state, const struct tp_run *run, struct 
 	free(path);
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_module(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 
@@ -259,7 +259,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_module = {
     .name = "module",
     .help = "the tree of nn.Modules: calls, forward and backward on host and GPU, tensor memory",
-    .begin = begin,
+    .begin = begin_module,
     .tables = (const struct tp_table_def *const[]){&table_def, &tp_table_module_memory, NULL},
-    .print = print,
+    .print = print_module,
 };

@@ -26,7 +26,7 @@ struct state {
 	int64_t all_self_ns;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_operator(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -259,7 +259,7 @@ static void print_notes(const struct state *state, const struct tp_run *run, uin
 						    : "TRAINPROF_RECORD=pystacks,tensors,host");
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_operator(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	uint64_t n_calls;
@@ -293,6 +293,6 @@ const struct tp_view tp_view_operator = {
 	.name = "operator",
 	.help = "self and total time, calls and tensor memory of every operator",
 	.tables = (const struct tp_table_def *const[]){&table_def, NULL},
-	.begin = begin,
-	.print = print,
+	.begin = begin_operator,
+	.print = print_operator,
 };

@@ -29,7 +29,7 @@ struct state {
 	const struct tp_step_gpus *gpus; /* NULL: no device */
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_steps(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -193,7 +193,7 @@ out:
 	free(steps->median);
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_steps(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	const struct tp_step_gpus *gpus = state->gpus;
@@ -230,8 +230,8 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_steps = {
     .name = "steps",
     .help = "every step of the run: time, data wait, memory; the slow ones marked",
-    .begin = begin,
+    .begin = begin_steps,
     .tables = (const struct tp_table_def *const[]){&tp_table_step_processes,
 						   &tp_table_step_phases, &tp_table_steps, NULL},
-    .print = print,
+    .print = print_steps,
 };

@@ -32,7 +32,7 @@ struct state {
 	bool has_device, has_lines, has_shapes;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_trace(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -295,7 +295,7 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 	tp_excerpt_tree_free(tree);
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_trace(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	char a[32];
@@ -324,7 +324,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_trace = {
 	.name = "trace",
 	.help = "one step as text, the slowest or that of --steps: what lay in what, and when",
-	.begin = begin,
+	.begin = begin_trace,
 	.tables = (const struct tp_table_def *const[]){&tp_table_trace, NULL},
-	.print = print,
+	.print = print_trace,
 };

@@ -12,7 +12,7 @@ struct state {
 	struct tp_cores machine;
 };
 
-static void begin(void *opaque, struct tp_facts *facts, const void *params)
+static void begin_cores(void *opaque, struct tp_facts *facts, const void *params)
 {
 }
 
@@ -39,7 +39,7 @@ static void take_event(void *opaque, const struct tp_event *event)
 		add(&state->machine, event);
 }
 
-static void end(void *opaque)
+static void end_cores(void *opaque)
 {
 	struct state *state = opaque;
 
@@ -51,9 +51,9 @@ static const struct tp_fact fact = {
 	.name = "cores",
 	.bytes = sizeof(struct state),
 	.kinds = TP_FACT_KIND(TP_REC_COUNTER),
-	.begin = begin,
+	.begin = begin_cores,
 	.event = take_event,
-	.end = end,
+	.end = end_cores,
 };
 
 const struct tp_cores *tp_cores_want(struct tp_facts *facts)

@@ -23,7 +23,7 @@ struct state {
 	uint32_t *counted;			/* by caller: the stack that was counted last, plus one */
 };
 
-static void begin(void *opaque, struct tp_facts *facts, const void *params)
+static void begin_owners(void *opaque, struct tp_facts *facts, const void *params)
 {
 	struct state *state = opaque;
 
@@ -200,7 +200,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->frame.function_id < y->frame.function_id ? -1 : 1;
 }
 
-static void end(void *opaque)
+static void end_owners(void *opaque)
 {
 	struct state *state = opaque;
 	const struct tp_samples *samples = state->owners.samples;
@@ -215,8 +215,8 @@ static void end(void *opaque)
 static const struct tp_fact fact = {
 	.name = "sample owners",
 	.bytes = sizeof(struct state),
-	.begin = begin,
-	.end = end,
+	.begin = begin_owners,
+	.end = end_owners,
 	.free = free_state,
 };
 

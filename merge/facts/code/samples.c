@@ -43,7 +43,7 @@ const char *tp_samples_where_text(enum tp_samples_where where)
 	return text[where];
 }
 
-static void begin(void *opaque, struct tp_facts *facts, const void *params)
+static void begin_samples(void *opaque, struct tp_facts *facts, const void *params)
 {
 	struct state *state = opaque;
 
@@ -227,7 +227,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->frame.function_id < y->frame.function_id ? -1 : 1;
 }
 
-static void end(void *opaque)
+static void end_samples(void *opaque)
 {
 	struct state *state = opaque;
 	const struct tp_samples *samples = &state->samples;
@@ -293,9 +293,9 @@ static const struct tp_fact fact = {
 	.bytes = sizeof(struct state),
 	.kinds = TP_FACT_KIND(TP_REC_SAMPLE) | TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_OP) |
 		 TP_FACT_KIND(TP_REC_RANGE),
-	.begin = begin,
+	.begin = begin_samples,
 	.event = take_event,
-	.end = end,
+	.end = end_samples,
 	.free = free_state,
 };
 

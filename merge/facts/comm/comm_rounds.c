@@ -23,7 +23,7 @@ struct state {
 	} *proc;			/* by tp_proc.at */
 };
 
-static void begin(void *opaque, struct tp_facts *facts, const void *params)
+static void begin_rounds(void *opaque, struct tp_facts *facts, const void *params)
 {
 	struct state *state = opaque;
 
@@ -72,7 +72,7 @@ static const struct tp_fact fact = {
 	.name = "rounds of gradients",
 	.bytes = sizeof(struct state),
 	.kinds = TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_RANGE),
-	.begin = begin,
+	.begin = begin_rounds,
 	.event = take_event,
 	.free = free_state,
 };

@@ -20,7 +20,7 @@ struct state {
 	uint32_t n;
 };
 
-static void begin(void *opaque, struct tp_facts *facts, const void *params)
+static void begin_last(void *opaque, struct tp_facts *facts, const void *params)
 {
 	struct state *state = opaque;
 
@@ -49,7 +49,7 @@ static void take_event(void *opaque, const struct tp_event *event)
 	state->stack[event->proc->at] = tp_origins_of(state->origins, event).stack;
 }
 
-static void end(void *opaque)
+static void end_last(void *opaque)
 {
 	struct state *state = opaque;
 	struct tp_stacks *stacks = tp_origins_stacks(state->origins);
@@ -80,9 +80,9 @@ static const struct tp_fact fact = {
 	.name = "last operators",
 	.bytes = sizeof(struct state),
 	.kinds = TP_FACT_ALL_KINDS,
-	.begin = begin,
+	.begin = begin_last,
 	.event = take_event,
-	.end = end,
+	.end = end_last,
 	.free = free_state,
 };
 

@@ -50,7 +50,7 @@ static bool read_base(struct state *state, struct tp_out *out, struct tp_run **r
 	return true;
 }
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_diff(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -115,7 +115,7 @@ static void print_all(const struct state *state, const struct tp_run *run,
 		*state->options.is_worse = true;
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_diff(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	struct tp_run *other = NULL;
@@ -135,11 +135,11 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_diff = {
 	.name = "diff",
 	.help = "against another run (--compare): steps, operators, kernels, memory, host stacks",
-	.begin = begin,
+	.begin = begin_diff,
 	.tables = (const struct tp_table_def *const[]){
 		&tp_table_diff_steps, &tp_table_diff_memory, &tp_table_diff_each_step,
 		&tp_table_diff_categories, &tp_table_diff_parts, &tp_table_diff_operators,
 		&tp_table_diff_kernels, &tp_table_diff_heap, &tp_table_diff_heap_peak,
 		&tp_table_diff_heap_allocated, &tp_table_diff_heap_leaked, NULL},
-	.print = print,
+	.print = print_diff,
 };

@@ -15,7 +15,7 @@ struct state {
 	struct tp_tensormem *tensors;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_memory(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -26,7 +26,7 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	return state;
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_memory(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	uint32_t n_gpu_rows;
@@ -44,7 +44,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_memory = {
     .name = "memory",
     .help = "memory of tensors, devices and the host: peaks, what for, who holds it, what stays",
-    .begin = begin,
+    .begin = begin_memory,
     .tables = (const struct tp_table_def *const[]){
 	&tp_table_tensor_oom, &tp_table_tensor_oom_holders, &tp_table_tensor_categories,
 	&tp_table_tensor_holders, &tp_table_tensor_allocator, &tp_table_tensor_steps,
@@ -54,5 +54,5 @@ const struct tp_view tp_view_memory = {
 	&tp_table_host_stacks[TP_HOST_TEMPORARY], &tp_table_host_stacks[TP_HOST_MODULES],
 	&tp_table_host_stacks[TP_HOST_PYTHON], &tp_table_host_steps, &tp_table_host_mappings,
 	&tp_table_host_sizes, NULL},
-    .print = print,
+    .print = print_memory,
 };

@@ -170,7 +170,7 @@ struct state {
 	const struct tp_flop_sums *flops;
 };
 
-static void *begin(struct tp_facts *facts, const struct tp_view_options *options)
+static void *begin_overview(struct tp_facts *facts, const struct tp_view_options *options)
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
@@ -179,7 +179,7 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 	return state;
 }
 
-static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
+static void print_overview(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
 	const struct tp_overview *overview = state->overview;
@@ -208,9 +208,9 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 const struct tp_view tp_view_overview = {
     .name = "overview",
     .help = "what slows the run down, what ran, what is lost, where a step goes",
-    .begin = begin,
+    .begin = begin_overview,
     .tables = (const struct tp_table_def *const[]){&tp_table_advice, &tp_table_step_breakdown,
 						   &tp_table_gpu, &tp_table_gpu_time,
 						   &tp_table_gpu_streams, &tp_table_lines, NULL},
-    .print = print,
+    .print = print_overview,
 };
