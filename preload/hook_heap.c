@@ -9,7 +9,7 @@
  *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
  *	LIVE	watch_*: counted when it has succeeded, with the bytes that the allocator set apart.
  *	EVENTS	the same, and recorded. The guard is held around the real call, so that what an
- *		allocator does to serve it (mappings, blocks for its own books) is not taken for
+ *		allocator does to serve it (mappings, blocks for its own ledger) is not taken for
  *		the program's. The function that was called has ended in a jump to record_*,
  *		whose frame therefore lies upon the caller's: stacks begin there.
  *

@@ -54,7 +54,7 @@ struct tp_proc_in {
 	uint32_t pass_window[2];
 	uint64_t pass_bytes[2], pass_done;
 	uint64_t ring_dropped;
-	uint64_t seen_ticks;		/* last sign of life: greatest time in its files and ring */
+	uint64_t seen_ticks;		/* last sign of life: latest time in its files and ring */
 	struct tp_ring_step *ring_step;	/* finished, not in the ledger file */
 	uint32_t n_ring_steps, cap_ring_steps;
 	struct tp_ring_open *ring_open;	/* open spans, as its ring holds them */

@@ -302,7 +302,7 @@ static double figure_of(const struct tp_cell *cell)
 	return cell->real;
 }
 
-/* Figures from the greatest on, text from A; what has none is last. */
+/* Figures from the largest on, text from A; what has none is last. */
 static int compare_cells(const struct tp_cell *a, const struct tp_cell *b)
 {
 	bool has_a = a->kind > TP_CELL_TEXT, has_b = b->kind > TP_CELL_TEXT;

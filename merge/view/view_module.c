@@ -96,7 +96,7 @@ static int64_t bytes_of(const struct tp_module_memory *memory, const struct tp_m
 	return memory->n_calls ? tp_moment_bytes(moment) : 0;
 }
 
-/* Of the call with the greatest peak. */
+/* Of the call with the highest peak. */
 static void put_memory(struct tp_row *r, const struct state *state, const void *of)
 {
 	const struct tp_module_memory memory =

@@ -33,7 +33,7 @@ enum tp_lock_rank {
 	TP_LOCK_MARK = 5,	/* registering a name: mark_names.c */
 	TP_LOCK_DEVMEM = 6,	/* blocks of device memory: devmem.c */
 	TP_LOCK_OWNER = 7,	/* paths of libraries: owner.c */
-	TP_LOCK_CUPTI = 7,	/* books of the other user of CUPTI: cupti_yield.c */
+	TP_LOCK_CUPTI = 7,	/* ledger of the other user of CUPTI: cupti_yield.c */
 };
 
 struct tp_spin {

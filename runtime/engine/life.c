@@ -569,7 +569,7 @@ void tp_session_before_fork(void)
 		__atomic_store_n(&first_fork_ns, tp_clock_real_ns(), __ATOMIC_RELAXED);
 	if (!tp_session_is_open())
 		return;
-	/* So that no boundary is half crossed in the child's copy of our books, and none of
+	/* So that no boundary is half crossed in the child's copy of our ledgers, and none of
 	 * torch's locks is held in it for ever by a thread that was arming a probe here. */
 	is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
 	for (uint32_t i = 0; is_locked_for_fork && session->is_switching && i < LOCK_MS * 10; i++) {

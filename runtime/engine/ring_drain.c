@@ -56,7 +56,7 @@ uint64_t tp_ring_waiting(void)
 	return n;
 }
 
-/* Moves entry i of a heap (greatest sequence on top) of n down to its place. */
+/* Moves entry i of a heap (highest sequence number on top) of n down to its place. */
 static void sift_down(struct tp_ring_taken *heap, uint32_t i, uint32_t n)
 {
 	struct tp_ring_taken moved = heap[i];

@@ -84,7 +84,7 @@ static void fill_head(struct tp_ring_head *head, const struct tp_ring_spec *spec
 	memcpy(&head->anchor[4], &anchor, sizeof(anchor));
 }
 
-/* The drain's and the threads' common books, in memory of this process only. */
+/* The drain's and the threads' common ledger, in memory of this process only. */
 static int make_pool(uint32_t n_chunks)
 {
 	size_t bytes;

@@ -287,7 +287,7 @@ void tp_worker_join(void)
 		return;
 	}
 	worker.number = __atomic_add_fetch(&worker.root->n_workers, 1, __ATOMIC_RELAXED);
-	/* Whatever goes wrong here, the rank's own books stay as they are. */
+	/* Whatever goes wrong here, the rank's own ledger stays as it is. */
 	mprotect(worker.root, PAGE_BYTES, PROT_READ);
 }
 

@@ -526,13 +526,13 @@ struct tp_block_head {
 	uint32_t stored_bytes;	/* payload in the file */
 	uint32_t sequence;	/* 0, 1, 2 ... in the file */
 	uint64_t first_time;	/* least begin time, ticks (event blocks) */
-	uint64_t last_time;	/* greatest begin time */
+	uint64_t last_time;	/* latest start time */
 	uint64_t anchor_ticks;	/* clock anchor taken when the block was written */
 	uint64_t anchor_mono_ns;
 	uint64_t anchor_real_ns;
 	uint64_t anchor_bracket_ticks;
 	uint64_t dropped;	/* records lost so far in this process for want of space */
-	uint64_t end_time;	/* greatest end time (event blocks) */
+	uint64_t end_time;	/* latest end time (event blocks) */
 	uint64_t reserved[4];
 	uint64_t checksum;	/* XXH64, seed 0, of the head before this field, then the payload */
 };

@@ -87,7 +87,7 @@ static void print_categories(const struct tp_tensors_shown *tensors,
 		      tensors->out);
 }
 
-/* What the greatest holder is of whom nothing is known. */
+/* What the largest holder is when nothing is known of it. */
 static void print_unknown(const struct tp_tensors_shown *shown,
 			  const struct tp_mempeak_track *track)
 {
@@ -126,7 +126,7 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 /* ---- several devices ---- */
 
 /* The one with most; n: of none anything was seen. */
-static uint32_t find_greatest(const struct tp_mempeak_track *track, uint32_t n)
+static uint32_t find_largest(const struct tp_mempeak_track *track, uint32_t n)
 {
 	uint32_t best = n;
 
@@ -137,10 +137,10 @@ static uint32_t find_greatest(const struct tp_mempeak_track *track, uint32_t n)
 	return best;
 }
 
-/* Beside the greatest it is nothing: what a worker of a data loader holds. */
-static bool is_little(const struct tp_mempeak_track *track, const struct tp_mempeak_track *greatest)
+/* Beside the largest it is nothing: what a worker of a data loader holds. */
+static bool is_little(const struct tp_mempeak_track *track, const struct tp_mempeak_track *largest)
 {
-	return peak_of(track) < peak_of(greatest) / 100;
+	return peak_of(track) < peak_of(largest) / 100;
 }
 
 /* At the peak of each. */
@@ -166,21 +166,21 @@ static void put_device(struct tp_row *r, const void *ctx, const void *of)
 static const struct tp_table_def devices_def = {.columns = put_device};
 
 static void print_devices(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
-			  uint32_t n, const struct tp_mempeak_track *greatest)
+			  uint32_t n, const struct tp_mempeak_track *largest)
 {
 	struct tp_tensors_shown each = *shown;
 	struct tp_table *table;
 	uint32_t n_rows = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		n_rows += track[i].n_stretches && !is_little(&track[i], greatest);
+		n_rows += track[i].n_stretches && !is_little(&track[i], largest);
 	if (n_rows < 2)
 		return;
 	each.shows_who = true;
 	tp_out_title(shown->out, "Which devices hold tensor memory, at the peak of each");
 	table = tp_table_begin(&devices_def, &each, TP_TOP_NONE, shown->out);
 	for (uint32_t i = 0; i < n; i++)
-		if (track[i].n_stretches && !is_little(&track[i], greatest))
+		if (track[i].n_stretches && !is_little(&track[i], largest))
 			tp_table_add(table, &track[i]);
 	tp_table_end(table);
 	tp_out_line(shown->out, "dim", "Above is the one with the highest peak%s.",
@@ -189,14 +189,14 @@ static void print_devices(const struct tp_tensors_shown *shown, const struct tp_
 }
 
 static void print_little(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
-			 uint32_t n, const struct tp_mempeak_track *greatest)
+			 uint32_t n, const struct tp_mempeak_track *largest)
 {
 	uint32_t n_little = 0;
 	int64_t little = 0;
 	char a[32], b[32];
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!track[i].n_stretches || !is_little(&track[i], greatest))
+		if (!track[i].n_stretches || !is_little(&track[i], largest))
 			continue;
 		n_little++;
 		little = peak_of(&track[i]) > little ? peak_of(&track[i]) : little;
@@ -298,13 +298,13 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 		.origins = tp_memcat_origins(tp_tensormem_cat(mem)),
 		.shows_who = tp_out_is_full(out),
 	};
-	uint32_t n, n_times, greatest;
+	uint32_t n, n_times, largest;
 	const struct tp_mempeak_track *track = tp_tensormem_by_step(mem, &n);
 	const struct tp_mempeak_track *curve = tp_tensormem_by_time(mem, &n_times);
 	const bool shows_all = tp_out_is_full(out) || !options->top;
 
-	greatest = find_greatest(track, n);
-	if (greatest == n) {
+	largest = find_largest(track, n);
+	if (largest == n) {
 		if (!print_operators_alone(&shown))
 			print_nothing(&shown);
 		return;
@@ -313,21 +313,21 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	tp_view_tensors_ooms(&shown);
 	for (uint32_t k = 0; k < n; k++) {
 		/* People read the one with most first. */
-		uint32_t i = out->rows ? k : !k ? greatest : k - (k <= greatest);
+		uint32_t i = out->rows ? k : !k ? largest : k - (k <= largest);
 
-		if (track[i].n_stretches && (shows_all || i == greatest))
+		if (track[i].n_stretches && (shows_all || i == largest))
 			print_track(&shown, &track[i], i < n_times ? &curve[i] : NULL);
 	}
 	if (n > 1 && !shows_all) {
-		print_devices(&shown, track, n, &track[greatest]);
-		print_little(&shown, track, n, &track[greatest]);
+		print_devices(&shown, track, n, &track[largest]);
+		print_little(&shown, track, n, &track[largest]);
 	}
 	tp_view_tensors_allocators(&shown);
 	shown.shows_who |= shows_all && n > 1;
-	tp_view_tensors_stretches(&shown, shows_all ? track : &track[greatest], shows_all ? n : 1, true);
+	tp_view_tensors_stretches(&shown, shows_all ? track : &track[largest], shows_all ? n : 1, true);
 	if (tp_out_is_full(out))
 		tp_view_tensors_stretches(&shown, curve, n_times, false);
 	tp_view_tensors_blocks(&shown);
-	tp_view_tensors_operators(&shown, track[greatest].proc, track[greatest].device);
+	tp_view_tensors_operators(&shown, track[largest].proc, track[largest].device);
 	print_doubts(&shown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_yield.c - books of the other user of CUPTI, and of the gaps that he made
+ * cupti_yield.c - ledger of the other user of CUPTI, and of the gaps that he made
  *
  * His calls are few (some dozens a profile), so a lock is good enough; it is not held while
  * CUPTI is called.
