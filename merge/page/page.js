@@ -125,8 +125,8 @@ class Page {
 
 	showHead()
 	{
-		// A program's path is long: its last part says as much.
-		const run = load('run'), name = (run.program || run.path).replace(/^\/\S*\/(?=[^/\s]+$)/, '');
+		// Paths in a command are long: their last parts say as much.
+		const run = load('run'), name = (run.program || run.path).replace(/(^|\s)\/\S*\/(?=[^/\s])/g, '$1');
 		const facts = [run.host, `${run.procs.length} process${run.procs.length === 1 ? '' : 'es'}`,
 			       `${showCount(run.events)} events`,
 			       run.real_ms > 0 ? new Date(run.real_ms).toISOString().slice(0, 16).replace('T', ' ') + ' UTC' : null,

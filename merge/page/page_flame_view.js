@@ -95,7 +95,7 @@ function buildModules(panel)
 
 	const sections = sectionsOf(viewsOf('module')[0]), tables = [];
 
-	panel.append(...answersOf(sections));
+	panel.append(...answersOf(sections, 1));
 	if (ways.length) {
 		panel.append(el('div', {class: 'tools'}, select('Show', ways.map((way, i) => [i, way.title]), 0,
 			(value) => draw(ways[value]))), body);

@@ -230,7 +230,7 @@ function buildMemory(panel)
 {
 	const tables = [], sections = viewsOf('memory').flatMap(sectionsOf);
 
-	panel.append(...answersOf(sections), el('div', {}, ...treemaps()));
+	panel.append(...answersOf(sections, 1), el('div', {}, ...treemaps()));
 	buildCurves(panel, isMemory, tables);
 	panel.append(el('div', {}, sections.map((its) => section(its, tables))));
 }

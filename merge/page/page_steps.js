@@ -55,7 +55,7 @@ function buildSteps(panel)
 
 	const sections = sectionsOf(viewsOf('steps')[0]);
 
-	panel.append(...answersOf(sections));
+	panel.append(...answersOf(sections, 4));
 	if (figures.length) {
 		if (all.length > 1)
 			panel.append(el('div', {class: 'tools'}, select('Rank', [['', 'all'],

@@ -57,14 +57,17 @@ class Table {
 		this.update();
 	}
 
-	// Where all rows are of one process, one device, that is told once: in the title or beside the search.
+	// Columns that are not seen: where all rows are of one process, one device, that is told once, in the title or
+	// beside the search.
 	takePlaces(title)
 	{
 		const rows = this.table.rows, isSame = (c) => PLACE_FIELDS.has(this.table.columns[c].field) &&
 			rows.length > 1 && rows.every((row) => row[c] === rows[0][c]);
-		const places = this.shown.filter(isSame).map((c) => rows[0][c]).filter((place) => place && !title.includes(place));
+		const same = this.shown.filter(isSame);
+		const places = same.map((c) => rows[0][c]).filter((place) => place && !title.includes(place));
 
-		this.shown = this.shown.filter((c) => !isSame(c));
+		this.same = new Set(same);
+		this.first = this.shown.find((c) => !this.same.has(c));
 		this.places = places.length ? `All of ${places.join(', ')}. ` : '';
 	}
 
@@ -114,7 +117,7 @@ class Table {
 	buildHead(c)
 	{
 		const column = this.table.columns[c];
-		const head = el('th', {scope: 'col', class: column.right ? 'right' : column.tree ? 'rest' : null, title: column.help || null});
+		const head = el('th', {scope: 'col', hidden: this.same.has(c), class: column.right ? 'right' : column.tree ? 'rest' : null, title: column.help || null});
 
 		if (column.title)
 			head.append(el('button', {type: 'button', onclick: () => this.sort(c)},
@@ -149,8 +152,8 @@ class Table {
 	buildCell(i, c)
 	{
 		const column = this.table.columns[c], value = this.table.rows[i][c];
-		const cell = c === this.shown[0] && typeof value !== 'number' ? el('th', {scope: 'row'})
-			: el('td', {class: column.right ? 'right' : null});
+		const cell = c === this.first && typeof value !== 'number' ? el('th', {scope: 'row'})
+			: el('td', {hidden: this.same.has(c), class: column.right ? 'right' : null});
 
 		if (value === undefined)
 			return cell;
@@ -166,7 +169,7 @@ class Table {
 			cell.classList.add('tree');
 			cell.style.setProperty('--depth', this.table.depths[i] - this.outermost);
 		}
-		this.addText(cell, value, c === this.shown[0] && this.link ? this.link(value) : null);
+		this.addText(cell, value, c === this.first && this.link ? this.link(value) : null);
 		return cell;
 	}
 
@@ -191,7 +194,7 @@ class Table {
 		this.words = this.search ? name.toLowerCase() : '';
 		this.isWhole = true;
 		this.update();
-		const row = [...this.body.children].find((its) => its.firstElementChild.textContent === name);
+		const row = [...this.body.children].find((its) => [...its.children].some((cell) => cell.textContent === name));
 
 		if (!row)
 			return;

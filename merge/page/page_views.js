@@ -2,7 +2,6 @@
 //
 // page_views.js - what stands in each view: its charts, then the blocks that the view printed
 
-const ANSWERS_MOST = 4;
 const FOLDED = new Set(['step_breakdown', 'comm_steps', 'tensor_curve']);	// long tables that a chart shows
 
 // Titles begin sections; sections: [{title, blocks}]
@@ -19,7 +18,7 @@ function sectionsOf(view)
 			sections[sections.length - 1].blocks.push(block);
 		}
 	}
-	return sections.filter((its) => its.blocks.length);
+	return sections;
 }
 
 // Items that follow each other are one list; one without a label goes on with the one before.
@@ -68,12 +67,13 @@ function section(its, tables, className, link)
 	return element;
 }
 
-// The sentences that answer what these sections' titles ask, taken from them: they stand above a tab's charts.
-function answersOf(sections)
+// The sentences that answer what these sections' titles ask, at most so many, taken from them: they stand above a
+// tab's charts.
+function answersOf(sections, most)
 {
-	const of = sections.filter((its) => its.blocks[0].kind === 'l' && /bold|yellow/.test(its.blocks[0].style));
+	const of = sections.filter(({blocks: [first]}) => first && first.kind === 'l' && /bold|yellow/.test(first.style));
 
-	return of.slice(0, ANSWERS_MOST).map((its) => el('p', {class: `answer ${its.blocks[0].style}`},
+	return of.slice(0, most).map((its) => el('p', {class: `answer ${its.blocks[0].style}`},
 		of.length > 1 ? el('span', {class: 'dim'}, `${its.title} `) : null, its.blocks.shift().text));
 }
 
@@ -196,12 +196,15 @@ function buildOverview(panel)
 	const who = sections.find((its) => its.title.startsWith('Run: '));
 
 	who.title = 'The run';
+	// A title with nothing below it is the answer itself: nothing stands out.
+	for (const its of sections.filter(({blocks}) => !blocks.length && !advice))
+		panel.append(el('p', {class: 'answer bold'}, its.title));
 	panel.append(el('div', {class: 'first'},
 		advice ? adviceCard(advice) : null,
 		table ? breakdownCard(table) : null,
 		section(who, tables, 'card who')));
 	for (const its of sections)
-		if (its !== who)
+		if (its !== who && its.blocks.length)
 			panel.append(section(its, tables));
 }
 

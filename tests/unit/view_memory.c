@@ -294,3 +294,15 @@ Test(view_memory, without_records_each_part_says_how_to_get_them)
 	fake.run.window[0].meta = "program=torch.profiler trace.json\n";
 	expect_has(print(), "torch.profiler does with profile_memory=True");
 }
+
+/* What is larger is said first: 100 MiB are not the largest holder beside 700 MiB from before. */
+Test(view_memory, what_is_older_than_the_window_is_said_before_its_largest_holder)
+{
+	struct tp_event op = fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::mm"), 5, 50);
+
+	step(1, 0, 500);
+	add(op);
+	tensor(10, true, 0x1000, 100 * MIB, 800 * MIB, 900 * MIB);
+	expect_has(print(), "Tensor memory peaks at 800 MiB in step 1; 700 MiB is older than the window; "
+			    "the largest allocated in it is temporary:");
+}

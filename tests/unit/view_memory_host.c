@@ -132,6 +132,7 @@ Test(view_memory_host, the_peak_and_who_held_it)
 	/* The user's own code, not the library's that it called. */
 	expect_has(text, "6.00 MiB 75.0 % 1 0 B 1 me/train.py:10 main");
 	expect_has(text, "2.00 MiB 25.0 % 1 3.00 MiB 2 me/data.py:5 load");
+	expect_has(text, "Most host memory at the peak is held by me/train.py:10 main: 6.00 MiB of 8.00 MiB (75.0 %).");
 	/* The whole stack of what held most. */
 	expect_has(text, "6.00 MiB at the peak of 8.00 MiB, from one stack (1 allocations): "
 			 "torch/nn/functional.py:99 relu /home/me/train.py:10 main");

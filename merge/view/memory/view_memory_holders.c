@@ -148,7 +148,7 @@ void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct t
 	if (holder)
 		tp_tensors_show_origin(shown, holder->origin, module, line);
 	if (!tp_stretch_bytes(peak))
-		tp_out_line(shown->out, "bold", "No block of tensor memory is known at its peak.");
+		tp_out_line(shown->out, "", "No block of tensor memory is known at its peak.");
 	else if (!holder)
 		tp_out_line(shown->out, "bold", "Tensor memory peaks at %s%s; who allocated it is not known.",
 			    tp_show_bytes(a, tp_stretch_bytes(peak)), step);

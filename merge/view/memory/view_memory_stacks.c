@@ -194,6 +194,29 @@ static int compare_allocated(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* Which line held most, of the process that had most. */
+static void print_most(const struct tp_host_shown *shown, const struct tp_hostmem_group *const *group,
+		       uint32_t n)
+{
+	const struct tp_hostmem_group *most = NULL;
+	char text[SHOWN_MAX], who[64] = "", a[32], b[32], c[32];
+	uint64_t all;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (group[i]->is_known && (!most || group[i]->sum.peak_bytes > most->sum.peak_bytes))
+			most = group[i];
+	if (!most)
+		return;
+	all = tp_host_peak_of(shown, most->sum.proc);
+	if (shown->run->n_procs > 1)
+		tp_label_proc(who, shown->run, shown->run->proc[most->sum.proc]);
+	tp_out_line(shown->out, "bold", "Most host memory at the peak%s%s is held by %s: %s of %s (%s).",
+		    *who ? " of " : "", who,
+		    tp_hostmem_show_frame(text, sizeof(text), &most->frame, TP_HOSTMEM_SHORT),
+		    tp_show_bytes(a, (int64_t)most->sum.peak_bytes), tp_show_bytes(b, (int64_t)all),
+		    tp_show_percent(c, (double)most->sum.peak_bytes, (double)all));
+}
+
 /* Those that have any of its cost. Of equal ones that which allocated most is first. */
 static void print_groups(const struct tp_host_shown *shown, enum tp_host_stacks which, const char *title,
 			 const struct tp_hostmem_group *group, uint32_t n_groups)
@@ -212,6 +235,8 @@ static void print_groups(const struct tp_host_shown *shown, enum tp_host_stacks 
 	}
 	qsort(some, n, sizeof(*some), compare_allocated);
 	tp_out_title(shown->out, "%s", title);
+	if (which == TP_HOST_PEAK)
+		print_most(shown, some, n);
 	table = tp_table_begin(&tp_table_host_stacks[which], shown,
 			       which == TP_HOST_PEAK ? shown->options->top
 						     : tp_view_memory_rows(shown->options, n),
