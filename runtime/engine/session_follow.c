@@ -34,7 +34,7 @@ static void skip_to(uint32_t window)
 
 void tp_session_follow_begin(uint64_t now)
 {
-	session->born = now;
+	session->since = now;
 	__atomic_store_n(&session->is_follower, true, __ATOMIC_RELEASE);
 }
 
@@ -54,14 +54,11 @@ static struct tp_ring_window *own_window(uint32_t window)
 	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
 }
 
-/* Times before there was a session, and those of the window before, are no part of a window. */
-static uint64_t begin_here(uint32_t window, uint64_t begin)
+/* Times before there was a session are no part of a window, nor those before the end of the last one was
+ * seen, in a look that may have come late: what was recorded until then has stacks that that one's file has. */
+static uint64_t begin_here(uint64_t begin)
 {
-	const uint64_t last_end = window ? own_window(window - 1)->end : 0;
-
-	if (begin < last_end)
-		begin = last_end;
-	return begin > session->born ? begin : session->born;
+	return begin > session->since ? begin : session->since;
 }
 
 /* The root's window after this one begins at its end. */
@@ -92,6 +89,7 @@ static bool end_window(uint64_t now, bool is_root_gone)
 		return false;
 	/* Where the rank moved its begin since (an epoch that was found late) ours stays. */
 	tp_session_end_window(end > own->begin ? end : own->begin, end_step);
+	session->since = now > own->end ? now : own->end;
 	return true;
 }
 
@@ -121,7 +119,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 	own->opened_by = root.opened_by;
 	own->end_step = 0;
 	__atomic_store_n(&own->end, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&own->begin, begin_here(next, root.begin), __ATOMIC_RELAXED);
+	__atomic_store_n(&own->begin, begin_here(root.begin), __ATOMIC_RELAXED);
 	/* Release: who sees that it has begun sees its entry. */
 	__atomic_store_n(&head->windows_begun, next + 1, __ATOMIC_RELEASE);
 	session->is_window = true;

@@ -45,7 +45,7 @@ struct tp_session_state {
 	uint64_t stall[TP_RING_WINDOWS];/* atomic; ticks */
 
 	bool is_follower;		/* atomic; a worker's session */
-	uint64_t born;			/* of a follower: when it was opened */
+	uint64_t since;			/* of a follower: when it was opened, or saw its last window end */
 };
 extern struct tp_session_state tp_session_state __attribute__((visibility("hidden")));
 

@@ -202,7 +202,7 @@ Test(clocks_run, without_groups_it_is_said_what_is_taken_for_granted)
 	write_rank(1, 1, NULL, CALLS, "host=b\n", "");
 	run = fuse();
 	cr_assert_geq(run->window[1].clock_error_ns, 0);
-	cr_assert(has_issue(run, "do not say whose they are"));
+	cr_assert(has_issue(run, "do not say to which ranks they belong"));
 	tp_run_free(run);
 }
 
