@@ -200,11 +200,12 @@ static int list_names(struct tp_follow *follow)
 
 /* ---- which of them is the job ---- */
 
+/* Ledgers that say to be the same process's need not be of one job. */
 static bool is_of_job(const struct tp_job_proc *proc, uint32_t n, uint64_t run_id, uint32_t job)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (proc[i].run_id == run_id)
-			return proc[i].job == job;
+		if (proc[i].run_id == run_id && proc[i].job == job)
+			return true;
 	return false;
 }
 

@@ -191,6 +191,15 @@ timeout 60 "$MERGE" -q -v steps --top 0 sparse >sparse.out 2>sparse.err
 is "... by the merge neither" "$?" 0
 like "... which says what it is" "$(cat sparse.err)" "lines are no rows of a ledger"
 
+# Two ledgers that say to be the same process's, of two jobs.
+mkdir same
+for rank in 0 1; do
+	sed "1s/ boot=0*1 / boot=0000000000000000000000000000000$((rank + 1)) /; 1s/ rank=[0-9]* / rank=0 /
+		1s/ run=[0-9a-f]* / run=0000000000000007 /; 1s/ real=1/ real=1$rank/" many/rank$rank.steps >same/rank$rank.steps
+done
+fuse same --live same
+like "a process that is there twice is shown" "$(cat same.out)" '0 of 1 ranks run, 1 ended'
+
 fuse none --live nothing
 is "no folder: status 1" "$status" 1
 fuse usage --live --metrics :x:y odd odd
