@@ -159,10 +159,8 @@ struct tp_source *tp_feed_new(const struct tp_feed_of *of)
 	feed->source = (struct tp_source){.next = next_batch, .free = free_feed};
 	feed->of = *of;
 	tp_raw_rows_init(&feed->rows, of->raw->name, of->raw->help, of->raw->column);
-	if (of->picked) {
-		memcpy(feed->rows.shape.picked, of->picked, of->n_picked);
-		feed->rows.shape.n_picked = of->n_picked;
-	}
+	if (of->picked)
+		tp_raw_rows_pick(&feed->rows, of->picked, of->n_picked);
 	feed->source.shape = feed->rows.shape;
 	begin_feed(feed);
 	return &feed->source;

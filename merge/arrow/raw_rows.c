@@ -36,6 +36,17 @@ void tp_raw_rows_init(struct tp_raw_rows *rows, const char *name, const char *he
 			rows->row_bytes = column[c].at + (uint32_t)sizeof(int64_t);
 	rows->some = tp_need(SOME_ROWS, rows->row_bytes);
 	tp_raw_rows_shape(&rows->shape, name, help, column);
+	tp_raw_rows_pick(rows, rows->shape.picked, rows->shape.n_picked);
+}
+
+void tp_raw_rows_pick(struct tp_raw_rows *rows, const uint8_t *picked, uint32_t n_picked)
+{
+	memmove(rows->shape.picked, picked, n_picked);
+	rows->shape.n_picked = n_picked;
+	rows->n_texts = 0;
+	for (uint32_t i = 0; i < n_picked; i++)
+		if (tp_batch_type(rows->column[picked[i]].unit) == TP_BATCH_WORDS)
+			rows->text[rows->n_texts++] = picked[i];
 }
 
 void tp_raw_rows_free(struct tp_raw_rows *rows)
@@ -150,11 +161,10 @@ void tp_raw_rows_put(struct tp_raw_rows *rows, const void *row)
 	char *to = rows->some + (size_t)rows->n_some * rows->row_bytes;
 
 	memcpy(to, row, rows->row_bytes);
-	for (uint32_t i = 0; i < rows->shape.n_picked; i++) {
-		uint32_t c = rows->shape.picked[i];
+	for (uint32_t i = 0; i < rows->n_texts; i++) {
+		uint32_t c = rows->text[i];
 
-		if (tp_batch_type(rows->column[c].unit) == TP_BATCH_WORDS)
-			put_word(&rows->words[c], &rows->column[c], to);
+		put_word(&rows->words[c], &rows->column[c], to);
 	}
 	if (++rows->n_some == SOME_ROWS)
 		put_some(rows);

@@ -33,6 +33,8 @@ struct tp_raw_rows {
 	struct tp_shape shape;
 	const struct tp_raw_column *column;
 	struct tp_words words[TP_BATCH_COLUMNS];
+	uint8_t text[TP_BATCH_COLUMNS];	/* those of the columns that are picked */
+	uint32_t n_texts;
 	char *some;			/* rows that are no cells yet; texts are numbers of words */
 	uint32_t n_some, row_bytes;
 	struct tp_batch_spare *spare;
@@ -46,6 +48,8 @@ void tp_raw_rows_shape(struct tp_shape *shape, const char *name, const char *hel
 		   const struct tp_raw_column *column);
 void tp_raw_rows_init(struct tp_raw_rows *rows, const char *name, const char *help,
 		  const struct tp_raw_column *column);
+/* Before the first row: these columns alone, in this order. */
+void tp_raw_rows_pick(struct tp_raw_rows *rows, const uint8_t *picked, uint32_t n_picked);
 void tp_raw_rows_free(struct tp_raw_rows *rows);
 void tp_raw_rows_put(struct tp_raw_rows *rows, const void *row);
 /* A batch with room for `n` rows more, for who puts them by column and counts them in n_rows. Rows of a table
