@@ -50,13 +50,13 @@ example()
 recording works here"
 	in_root "LD_PRELOAD=\$(trainprof lib) TRAINPROF_SCHEDULE=wait=5,warmup=1,active=4,repeat=2 $python train.py" \
 		>"$TMP/$name.out" 2>"$TMP/$name.err"
-	is "$name: the training ends as without us" "$? $(cmp "$TMP/$name.bare" "$TMP/$name.out")" "0 "
+	is "$name: the training ends as without us" "$? $(cmp "$TMP/$name.bare" "$TMP/$name.out" 2>&1)" "0 "
 	is "$name: and says nothing of us" "$(grep trainprof "$TMP/$name.err")" ""
 	like "$name: the merge prints the overview" "$(in_root "trainprof-merge trainprof-run/" 2>&1)" '^ *recorded  8 of 60 '
 	is "$name: DuckDB's answers" "$(in_root "$python query.py" 2>&1)" "steps 8
 operators equal"
 	in_root "trainprof run --dir run2 --schedule wait=5,warmup=1,active=4 -- $python train.py" >"$TMP/$name.out" 2>"$TMP/$name.said"
-	is "$name: trainprof run: status and output" "$? $(cmp "$TMP/$name.bare" "$TMP/$name.out")" "0 "
+	is "$name: trainprof run: status and output" "$? $(cmp "$TMP/$name.bare" "$TMP/$name.out" 2>&1)" "0 "
 	like "$name: trainprof run: the overview" "$(cat "$TMP/$name.said")" '^ *recorded  4 of 60 '
 }
 
