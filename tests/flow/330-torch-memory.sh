@@ -56,5 +56,5 @@ is "every block that was made is given back once, in order" "$(awk -F'\t' '
 	END { for (a in live) print "kept", a }' <(sort -t'	' -k3,3n run.tsv) | grep -c twice)" 0
 said=$("$MERGE" -q -v memory run)
 like "the view says who asked for too much" "$said" \
-	$'Out of memory: CPU\n  requested +4.00 EiB.*\n  by +aten::[a-z]+ at blocks.py:[0-9]+'
+	$'Out of memory: CPU\n  requested +4.00 EiB.*\n  by +aten::[a-z]+ at progs/blocks.py:[0-9]+'
 done_testing

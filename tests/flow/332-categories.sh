@@ -28,7 +28,7 @@ shown "memory of each module at entry, peak and exit: MemTracker's" \
 like "... and in text" "$("$MERGE" -q -v module "$TMP/plain")" \
 	$'What fills memory at the peak of each module\n.*GPT +forward +[0-9.]+ MiB'
 like "who held it: module and line" "$("$MERGE" -q -v memory "$TMP/plain")" \
-	'activations +aten::linear +GPT.blocks.\*.mlp.0 +categories.py:[0-9]+'
+	'activations +aten::linear +GPT.blocks.\*.mlp.0 +progs/categories.py:[0-9]+'
 
 # Without the word nothing is asked, and what is older has no name.
 train without TRAINPROF_RECORD=ops,tensors TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1 \

@@ -31,5 +31,5 @@ is "a call that is not there is missed" "$?" 1
 text=$("$MERGE" -q -v trace "$TMP/gpt")
 like "-v trace has the modules" "$text" '^ *\+.*s    GPT'
 like "... the backward pass in one line" "$text" '^ *\+.*s    backward: [0-9]+$'
-like "... and the line that asked for it" "$text" 'Optimizer\.step.*  train_gpt.py:[0-9]+$'
+like "... and the line that asked for it" "$text" 'Optimizer\.step.*  progs/train_gpt.py:[0-9]+$'
 done_testing

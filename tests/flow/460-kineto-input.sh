@@ -54,7 +54,7 @@ for trace in stacks shuffled; do
 	is "$trace: nothing to say" "$(cat "$TMP/torch.err")" ''
 done
 fuse lines -q -v overview "$TMP/stacks.json"
-like "the user's own lines" "$(sed -n '/^Source lines/,$p' "$TMP/lines.out" | sed -n 3p)" \
+like "the user's own lines" "$(sed -n '/^Which source lines/,$p' "$TMP/lines.out" | sed -n 3p)" \
 	'kineto_trace.py:[0-9]+ (stacks|forward)'
 
 # ---- many ranks ----

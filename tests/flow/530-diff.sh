@@ -117,7 +117,7 @@ like "memory of the device: more than before" "$(cat "$TMP/kernels.out")" 'FAILE
 like "a limit on what was not recorded is not kept" "$(cat "$TMP/kernels.out")" \
 	"FAILED: cannot compare 'heap-peak': the base has no"
 like "kernels that appear and vanish" "$(cat "$TMP/kernels.out")" \
-	'^Kernels .*: 1 new, 1 gone'
+	'^Which kernels changed .*: 1 new, 1 gone'
 fuse page -q --compare "$TMP/gpu.json" -f html -o "$TMP/diff.html" "$TMP/gpu_now.json"
 is "the page has it, too" "$(grep -o 'diff_each_step\|diff_parts\|diff_kernels' "$TMP/diff.html" |
 	sort -u | wc -l)" 3
@@ -126,7 +126,7 @@ is "the page has it, too" "$(grep -o 'diff_each_step\|diff_parts\|diff_kernels' 
 fuse steps -q --compare-steps 2-3 --steps 4-5 "$TMP/base.json"
 like "steps of the same run" "$(tr -s '\n ' ' ' <"$TMP/steps.out")" \
 	'What changed: steps 4-5 of .*base.json against steps 2-3 of'
-like "two beside two" "$(cat "$TMP/steps.out")" '^Steps: 2 recorded in base, 2 now'
+like "two beside two" "$(cat "$TMP/steps.out")" '^How long steps take: 2 recorded in base, 2 now'
 if (cd "$TOP" && "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -iquote . -pthread -o "$TMP/a.marks" \
 	tests/progs/marks.c); then
 	train marks TRAINPROF_SCHEDULE=wait=0,warmup=1,active=2,repeat=2,per=run \
