@@ -106,7 +106,8 @@ class Page {
 			tab.panel.hidden = tab !== now;
 		}
 		this.build(now);
-		now.button.scrollIntoView({block: 'nearest', inline: 'nearest'});
+		// Where things are is known with the next frame; asked now, everything would be laid out once more.
+		requestAnimationFrame(() => now.button.scrollIntoView({block: 'nearest', inline: 'nearest'}));
 		hideTip();
 		return now;
 	}
