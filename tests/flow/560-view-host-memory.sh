@@ -78,7 +78,7 @@ ok "resident memory beside it" of between host_counted counter rss most_bytes 33
 fuse all.text -q -v memory "$TMP/all"
 text=$(cat "$TMP/all.text.out")
 like "text: the peak" "$text" 'most at a time +3[2-4]\.[0-9] MiB in [0-9,]+ blocks'
-like "who held it" "$text" '24\.[01] MiB +7[0-9]\.[0-9] % .* holds\.py:[0-9]+ hold '
+like "who held it" "$text" '24\.[01] MiB +7[0-9]\.[0-9] % .*[ /]holds\.py:[0-9]+ hold '
 like "the whole stack, the program's line in it" "$(tr -s '\n ' ' ' <"$TMP/all.text.out")" \
 	"[ /]holds.py:$(line 'held here') hold "
 TERM=dumb "$PYTHON" "$TOP/tests/flow/lib/on_terminal.py" 1000 100 "$MERGE" -q -v memory "$TMP/all" >"$TMP/narrow"
