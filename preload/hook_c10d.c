@@ -16,6 +16,7 @@
 
 #include "preload/export.h"
 #include "runtime/base/sync.h"
+#include "runtime/probe/entry/entry.h"
 #include "runtime/probe/torch/torch_abi.h"
 #include "runtime/probe/torch/torch_group.h"
 
@@ -30,6 +31,10 @@
 	"N3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_null_typeIS3_"   \
 	"EEEE"
 #define MADE "_ZN4c10d12ProcessGroupC1E" STORE "ii"
+#define STORE_MADE                                                                         \
+	"_ZN4c10d8TCPStoreC1ENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKNS_"        \
+	"15TCPStoreOptionsE"
+#define STORE_MADE_OLD "_ZN4c10d8TCPStoreC1ESsRKNS_15TCPStoreOptionsE"	/* the string of GCC before 5 */
 #define GET_BACKEND "_ZN4c10d12ProcessGroup10getBackendEN3c1010DeviceTypeE"
 #define SEND "_ZN4c10d16ProcessGroupGloo4sendERSt6vectorIN2at6TensorESaIS3_EEii"
 #define RECV "_ZN4c10d16ProcessGroupGloo4recvERSt6vectorIN2at6TensorESaIS3_EEii"
@@ -39,10 +44,13 @@
 typedef void (*enqueue_fn)(void *backend, void **work);
 typedef void (*execute_fn)(void **work);
 typedef void (*made_fn)(void *group, void *store, int rank, int size);
+typedef void (*store_made_fn)(void *store, void *host, const void *options);
 
 void tp_hook_enqueue(void *backend, void **work) __asm__(ENQUEUE);
 void tp_hook_execute(void **work) __asm__(EXECUTE);
 void tp_hook_group_made(void *group, void *store, int rank, int size) __asm__(MADE);
+void tp_hook_store_made(void *store, void *host, const void *options) __asm__(STORE_MADE);
+void tp_hook_store_made_old(void *store, void *host, const void *options) __asm__(STORE_MADE_OLD);
 
 /* Whoever calls has libtorch_cpu mapped, and it has the function: it called it. */
 static inline void *get_real(void **cached, const char *symbol)
@@ -68,6 +76,24 @@ TP_EXPORT void tp_hook_group_made(void *group, void *store, int rank, int size)
 
 	((made_fn)get_real(&cached, MADE))(group, store, rank, size);
 	tp_torch_group_made(group, rank, size);
+	tp_entry_joins();
+}
+
+/* Waits inside until all ranks have come to it, or for the one that serves it. */
+TP_EXPORT void tp_hook_store_made(void *store, void *host, const void *options)
+{
+	static void *cached;
+
+	tp_entry_joins();
+	((store_made_fn)get_real(&cached, STORE_MADE))(store, host, options);
+}
+
+TP_EXPORT void tp_hook_store_made_old(void *store, void *host, const void *options)
+{
+	static void *cached;
+
+	tp_entry_joins();
+	((store_made_fn)get_real(&cached, STORE_MADE_OLD))(store, host, options);
 }
 
 TP_EXPORT void tp_hook_enqueue(void *backend, void **work)

@@ -519,7 +519,7 @@ out:
 	tp_input_free(&list);
 	if (err && err != -ENOENT)
 		tp_say("out of memory while files were opened");
-	else if (!err && !run->pub.n_windows && !run->pub.n_steps)
+	else if (!err && !run->pub.n_windows && !run->pub.n_steps && !run->pub.n_hangs && !run->pub.n_ooms)
 		tp_say("nothing usable in '%s'%s: no trace (*.tpt), ring, step ledger or node file of ours and no "
 		       "*.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, and is this its "
 		       "TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or why nothing",

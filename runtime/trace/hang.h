@@ -52,6 +52,7 @@ struct tp_hang {
 	char other[320];		/* where another thread of Python stands in the program; "": none */
 	char gpus[256];			/* "GPU 0 is 100 % busy, GPU 1 idle"; "": there is none, or not known */
 	uint32_t is_idle;		/* a worker that waits for work */
+	uint32_t is_joining;		/* not trained yet: it waits for others in init_process_group */
 	uint32_t n_groups;
 	struct tp_hang_group group[TP_HANG_GROUPS];
 };

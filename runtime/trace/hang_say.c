@@ -181,10 +181,10 @@ static const struct tp_hang *find_other_name(const struct reports *all, const st
 	return NULL;
 }
 
-/* The first rank of a world that has said nothing; -1: all have. */
-static int32_t find_silent(const struct reports *all, int32_t world_size)
+/* The first rank of a world that has said nothing, from `rank` on; -1: all have. */
+static int32_t find_silent(const struct reports *all, int32_t rank, int32_t world_size)
 {
-	for (int32_t rank = 0; rank < world_size; rank++) {
+	for (; rank < world_size; rank++) {
 		bool is_there = false;
 
 		for (uint32_t i = 0; i < all->n && !is_there; i++)
@@ -218,7 +218,7 @@ static bool say_collective(const struct tp_hang *of, const struct reports *all, 
 		return true;
 	}
 	other = find_other_name(all, &point, waits);
-	silent = other ? -1 : find_silent(all, of->world_size);
+	silent = other ? -1 : find_silent(all, 0, of->world_size);
 	if (!other && silent < 0)
 		return false;
 	put_rank(out, waits);
@@ -232,6 +232,29 @@ static bool say_collective(const struct tp_hang *of, const struct reports *all, 
 	} else {
 		tp_text_fmt(out, "; rank %d says nothing: it has ended, or goes on elsewhere\n", silent);
 	}
+	return true;
+}
+
+/* Ranks that were never heard of, before the first step. */
+static bool say_joining(const struct tp_hang *of, const struct reports *all, struct tp_text *out)
+{
+	int32_t silent = find_silent(all, 0, of->world_size);
+	uint32_t n = 0;
+
+	if (!of->is_joining || silent < 0)
+		return false;
+	put_rank(out, of);
+	tp_text_str(out, " waits for the others in init_process_group");
+	if (of->where[0])
+		tp_text_fmt(out, " (%s)", of->where);
+	tp_text_str(out, "; rank ");
+	for (; silent >= 0; silent = find_silent(all, silent + 1, of->world_size), n++)
+		if (n < MOST_NAMED)
+			tp_text_fmt(out, "%s%d", n ? ", " : "", silent);
+	if (n > MOST_NAMED)
+		tp_text_fmt(out, " and %u more", n - MOST_NAMED);
+	tp_text_fmt(out, " of %d %s nothing: not started, ended, or elsewhere\n", of->world_size,
+		    n > 1 ? "say" : "says");
 	return true;
 }
 
@@ -270,7 +293,7 @@ void tp_hang_say(const struct tp_hang *of, const struct tp_hang *hang, uint32_t 
 				    (unsigned long)(of->median_ns / 100000u % 10));
 	}
 	tp_text_char(out, '\n');
-	if (say_collective(of, &all, out) || say_worker(&all, out))
+	if (say_collective(of, &all, out) || say_joining(of, &all, out) || say_worker(&all, out))
 		return;
 	put_rank(out, of);
 	tp_text_char(out, ' ');

@@ -3,13 +3,16 @@
 # timeout: 400
 #
 # More trainings that hang, after those of 606: in a GPU's kernel, a file's lock, a child of fork, an
-# evaluation that one rank makes alone.
+# evaluation that one rank makes alone; and two that wait for a rank which was never started, at torch's
+# store and in gloo itself.
 
 . "$(dirname "$0")/lib/lib.sh"
 . "$(dirname "$0")/lib/hangs.sh"
 need_torch
 cd "$TMP" || exit 1
 
+begin store missing RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$(free_port)"
+begin gloo missing RANK=1 WORLD_SIZE=2 INIT="file://$TMP/gloo.store"
 begin file file
 begin fork fork
 begin_two evaluation "$(free_port)"
@@ -29,6 +32,15 @@ if [ -n "${pid[gpu]:-}" ]; then
 else
 	skip "a GPU that never ends" "no stand-ins for CUDA (make fakes)"
 fi
+for name in store gloo; do
+	await $name.err "$told"
+	is "$name: three lines" "$(grep -c '^trainprof' $name.err)" 3
+	like "$name: before any step" "$(sed -n 1p $name.err)" 'no step of rank [01] has ended for [0-9.]+ s$'
+	like "$name: whom it waits for" "$(sed -n 2p $name.err)" \
+		'waits for the others in init_process_group \(join \(hangs.py:[0-9]+\)\); rank [01] of 2 says nothing'
+	fuse $name.merged -q -v health -o $name.json $name
+	like "$name: the merge says it, too" "$(tr -s " \n" " " <$name.merged.out)" 'rank [01] of 2 says nothing'
+done
 kill -KILL "${pid[@]}" 2>/dev/null
 
 done_testing

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """hangs.py CASE THERE: some steps of a training, then what CASE says; most never end.
 
+"missing" makes no step: its other rank is never started.
+
 THERE is a path: of a pipe that nobody writes to, a file that ends a pause, or a checkpoint. Those of which CASE
 is a name in PAUSES, or "healthy" for some of them, pause for five or eight seconds, in which
 something goes on.
@@ -32,6 +34,14 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 def average(tensor):
     dist.all_reduce(tensor)
+
+
+def join():
+    if "INIT" in os.environ:
+        dist.init_process_group("gloo", init_method=os.environ["INIT"], rank=int(os.environ["RANK"]),
+                                world_size=int(os.environ["WORLD_SIZE"]))
+    else:
+        dist.init_process_group("gloo")
 
 
 def train(batches):
@@ -249,8 +259,8 @@ PAUSES = {pause.__name__: pause for pause in (
 def run():
     steps = [torch.ones(2, 4)] * 10
     gpu = Gpu() if case == "gpu" else None
-    if case in ("skip", "differ", "wait", "evaluation"):
-        dist.init_process_group("gloo")
+    if case in ("skip", "differ", "wait", "evaluation", "missing"):
+        join()
     train(steps)
     if case == "skip":
         average(torch.ones(3)) if dist.get_rank() == 0 else rest()

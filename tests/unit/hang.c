@@ -115,6 +115,21 @@ Test(hang, finds_who_is_behind_where_ends_are_not_seen)
 				       "in b (t.py:8)"));
 }
 
+Test(hang, names_ranks_that_were_never_heard_of_before_the_first_step)
+{
+	struct tp_hang hang = make(0, 0, 0, "", "run (t.py:2)");
+
+	hang.steps = hang.median_ns = hang.n_groups = 0;
+	hang.is_joining = true;
+	cr_expect_str_eq(say(&hang, 1), "rank 0 waits for the others in init_process_group (run (t.py:2)); rank 1 of 2 says "
+					"nothing: not started, ended, or elsewhere\n");
+	hang.world_size = 12;
+	cr_expect(strstr(say(&hang, 1), "; rank 1, 2, 3, 4, 5, 6, 7, 8 and 3 more of 12 say nothing: "));
+	/* All are there: where it stands is all that is known. */
+	hang.world_size = 1;
+	cr_expect_str_eq(say(&hang, 1), "rank 0 stands in run (t.py:2), and waits in futex\n");
+}
+
 Test(hang, names_the_worker_that_does_not_answer)
 {
 	struct tp_hang hang[] = {make(0, 5, 5, "", "main (t.py:1)"), make(0, 0, 0, "", ""),

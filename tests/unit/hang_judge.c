@@ -42,7 +42,7 @@ static enum tp_hang_verdict live(const struct life *life, uint32_t seconds)
 
 static void train(uint64_t step_ns)
 {
-	tp_hang_judge_init(&judge, LIMIT * SECOND);
+	tp_hang_judge_init(&judge, LIMIT * SECOND, 0);
 	seen = (struct tp_hang_seen){.stack = 1000};
 	cr_assert_eq(live(&(struct life){.step_ns = step_ns, .activity = 1}, 40), TP_HANG_RUNS);
 }
@@ -74,9 +74,13 @@ Test(hang_judge, steps_that_take_long_make_the_limit_longer)
 
 Test(hang_judge, before_the_first_step_it_waits_four_times_as_long)
 {
-	tp_hang_judge_init(&judge, LIMIT * SECOND);
+	tp_hang_judge_init(&judge, LIMIT * SECOND, 0);
 	seen = (struct tp_hang_seen){0};
 	cr_expect_neq(live(&(struct life){0}, 4 * LIMIT), TP_HANG_STUCK);
+	cr_expect_eq(live(&(struct life){0}, 1), TP_HANG_STUCK);
+	/* Of that it had waited a part before it was looked at. */
+	tp_hang_judge_init(&judge, LIMIT * SECOND, 2 * LIMIT * SECOND);
+	cr_expect_neq(live(&(struct life){0}, 2 * LIMIT), TP_HANG_STUCK);
 	cr_expect_eq(live(&(struct life){0}, 1), TP_HANG_STUCK);
 }
 

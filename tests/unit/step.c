@@ -476,6 +476,16 @@ Test(step, is_not_ended_by_a_clock_that_lags_behind)
 	cr_expect_eq(n_steps, 1);
 }
 
+Test(step, is_not_guessed_by_the_clock_where_that_is_forbidden)
+{
+	start(NULL);
+	tp_step_forbid_clock();
+	each_word("c c c c c c c c c c c c c c", play_word);
+	cr_expect_eq(n_steps, 0);
+	each_word("Z1 O1 Z1 O1", play_word);
+	cr_expect_eq(n_steps, 2);
+}
+
 Test(step, says_what_its_source_is)
 {
 	static const struct tp_step_spec range = {.source = TP_STEP_RANGE, .range = "step *"};

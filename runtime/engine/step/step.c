@@ -53,7 +53,7 @@ static struct {
 	enum tp_step_source source;	/* NONE: not found yet */
 	bool is_auto, has_begun;
 	bool has_optimizer;		/* one was seen, ever */
-	bool has_events;		/* anything but the clock was */
+	bool has_events;		/* anything but the clock was, or it is not to be guessed */
 	uint64_t n_steps;
 	struct tp_step_usage step;	/* the one in progress */
 	uint64_t n_at_pass;		/* steps when the last pass that may begin an epoch did */
@@ -510,6 +510,13 @@ void tp_step_clock(uint64_t now)
 		begin_epoch(&tells, now);
 	}
 	unlock_and_tell(&tells);
+}
+
+void tp_step_forbid_clock(void)
+{
+	tp_spin_lock(&st.lock);
+	st.has_events = true;
+	tp_spin_unlock(&st.lock);
 }
 
 const char *tp_step_source_text(void)

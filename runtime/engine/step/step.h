@@ -89,6 +89,8 @@ void tp_step_mark(uint64_t now);
 
 /* Drain thread, every tick, outside windows too: lets the clock end a step. */
 void tp_step_clock(uint64_t now);
+/* After tp_step_init: this is no training yet. The clock becomes no source for want of others. */
+void tp_step_forbid_clock(void);
 
 /* For META and messages: "optimizer", "zero_grad (no optimizer step was seen)", "clock 1000 ms". */
 const char *tp_step_source_text(void);

@@ -24,6 +24,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/engine/trigger/trigger.h"
 #include "runtime/engine/worker.h"
+#include "runtime/probe/hang/joining.h"
 #include "runtime/probe/python/audit_hook.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pystack.h"
@@ -410,6 +411,31 @@ void tp_entry_allocation(void)
 	if (tp_likely(get_state() != STATE_LOOKING) || entry.has_hook || !entry.proved)
 		return;
 	try_torch(false);
+}
+
+/* ---- before anything proves it ---- */
+
+static bool is_decided(void)
+{
+	return get_state() > STATE_PROVING;
+}
+
+static void open_if(bool (*is_due)(void))
+{
+	if (!change_state(STATE_WATCHING, STATE_PROVING))
+		return;
+	if (is_due())
+		open_proved();
+	else
+		__atomic_store_n(&entry.state, STATE_WATCHING, __ATOMIC_RELEASE);
+}
+
+void tp_entry_joins(void)
+{
+	static const struct tp_joining_ops ops = {is_decided, open_if};
+
+	if (entry.config && get_state() >= STATE_WATCHING && get_state() != STATE_HELPER)
+		tp_joining_begin(entry.config, get_state() == STATE_WATCHING ? &ops : NULL);
 }
 
 void tp_entry_end(void)

@@ -44,6 +44,9 @@ void tp_entry_allocation(void);
  * does, with Python's lock held. */
 void tp_entry_threads_set(void);
 
+/* torch makes a store or a process group, on this thread: where ranks wait for each other. */
+void tp_entry_joins(void);
+
 /* The process ends by exit(): one line of LOG=info if it could have trained and was not seen to. */
 void tp_entry_end(void);
 

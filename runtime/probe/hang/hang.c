@@ -13,12 +13,14 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/step/step.h"
 #include "runtime/engine/worker.h"
 #include "runtime/probe/gpu/nvml.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/hang/hang_judge.h"
 #include "runtime/probe/hang/hang_proc.h"
 #include "runtime/probe/hang/hang_stand.h"
+#include "runtime/probe/hang/joining.h"
 #include "runtime/probe/torch/torch_flight.h"
 
 enum {
@@ -49,6 +51,8 @@ static uint32_t step_tid(void)
 {
 	uint32_t tid = tp_session_step_tid();
 
+	if (!tid)
+		tid = tp_joining_tid();
 	return tid ? tid : tp_ring.head->pid;
 }
 
@@ -81,6 +85,15 @@ static uint64_t duration_ns(uint64_t ticks)
 	return tp_clock_to_mono(&start, &newest, start.ticks + ticks) - start.mono_ns;
 }
 
+/* What has not trained may be no training: it waits for its others, or for nothing of ours. */
+static void look_at_joining(struct tp_hang_seen *seen)
+{
+	if (tp_joining_stands())
+		seen->switches = 0;	/* torch looks a hundred times a second whether they have come */
+	else if (tp_joining_waited_ns())
+		seen->is_excused = true;
+}
+
 static void look_closer(struct tp_hang_seen *seen)
 {
 	struct tp_hang_usage usage;
@@ -95,6 +108,8 @@ static void look_closer(struct tp_hang_seen *seen)
 	/* In a job of several ranks nobody sits before it. */
 	seen->is_excused = usage.is_traced ||
 			   (tp_ring.head->world_size <= 1 && tp_hang_call_is_for_user(&usage.call));
+	if (!seen->steps && tp_joining_tid())
+		look_at_joining(seen);
 	tp_hang_stack_number(tid, &seen->stack, &seen->function);
 }
 
@@ -106,12 +121,20 @@ static void find_gpus(const struct tp_hang_seen *seen)
 	hang.has_gpus = tp_nvml_ready() != 0;
 }
 
+/* Steps that ended, without those that the clock ended while the program waits for others of its job. */
+static uint64_t count_steps(void)
+{
+	uint64_t n = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE);
+
+	if (n && tp_joining_tid() && tp_ring.steps[(n - 1) % TP_RING_STEPS].source == TP_STEP_CLOCK &&
+	    tp_joining_stands())
+		return 0;
+	return n;
+}
+
 static enum tp_hang_verdict look(uint64_t mono_ns)
 {
-	struct tp_hang_seen seen = {
-		.mono_ns = mono_ns,
-		.steps = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_ACQUIRE),
-	};
+	struct tp_hang_seen seen = {.mono_ns = mono_ns, .steps = count_steps()};
 
 	if (seen.steps)
 		seen.step_ns = duration_ns(tp_ring.steps[(seen.steps - 1) % TP_RING_STEPS].duration);
@@ -171,7 +194,7 @@ static void describe(enum tp_hang_state state, struct tp_text *threads)
 		.rank = head->rank, .world_size = head->world_size,
 		.restart = head->restart, .worker = head->worker, .pid = head->pid, .state = state,
 		.real_ns = tp_clock_real_ns(), .late_ns = hang.judge.late_ns,
-		.steps = __atomic_load_n(&head->steps_done, __ATOMIC_ACQUIRE),
+		.steps = hang.judge.last.steps,
 		.median_ns = tp_hang_median_ns(&hang.judge),
 	};
 	tp_text_init(&host, own->host, sizeof(own->host));
@@ -180,6 +203,7 @@ static void describe(enum tp_hang_state state, struct tp_text *threads)
 	fill_groups(own);
 	if (!head->worker)
 		fill_gpus(own);
+	own->is_joining = !own->steps && tp_joining_tid() && tp_joining_stands();
 	tp_hang_stand(head->worker ? head->pid : step_tid(), own, threads);
 }
 
@@ -371,7 +395,9 @@ static int open_hang(const struct tp_config *config)
 	if (tp_worker_number())
 		hang.turn = __atomic_load_n(&tp_worker_root()->hang_turn, __ATOMIC_ACQUIRE);
 	hang.since_real_ns = tp_process_start_real_ns(tp_process_own_start());
-	tp_hang_judge_init(&hang.judge, config->hang_s * 1000000000u);
+	if (tp_joining_waited_ns())
+		tp_step_forbid_clock();
+	tp_hang_judge_init(&hang.judge, config->hang_s * 1000000000u, tp_joining_waited_ns());
 	return 0;
 }
 

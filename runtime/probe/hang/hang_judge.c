@@ -19,10 +19,11 @@ enum {
 };
 static const uint64_t most_gap_ns = 3000000000u;
 
-void tp_hang_judge_init(struct tp_hang_judge *judge, uint64_t least_ns)
+void tp_hang_judge_init(struct tp_hang_judge *judge, uint64_t least_ns, uint64_t late_ns)
 {
 	memset(judge, 0, sizeof(*judge));
 	judge->least_ns = least_ns;
+	judge->late_ns = late_ns;
 }
 
 uint64_t tp_hang_median_ns(const struct tp_hang_judge *judge)
@@ -130,11 +131,11 @@ static enum tp_hang_verdict decide(const struct tp_hang_judge *judge)
 
 enum tp_hang_verdict tp_hang_judge_look(struct tp_hang_judge *judge, const struct tp_hang_seen *seen)
 {
-	if (!judge->has_last || seen->steps != judge->last.steps) {
+	if (seen->steps != judge->last.steps) {
 		if (seen->steps && seen->step_ns)
 			judge->step_ns[judge->n_steps++ % TP_HANG_STEPS] = seen->step_ns;
 		begin_anew(judge);
-	} else {
+	} else if (judge->has_last) {
 		count(judge, seen, seen->mono_ns - judge->last.mono_ns);
 	}
 	judge->last = *seen;

@@ -60,7 +60,8 @@ struct tp_hang_judge {
 	uint32_t n_functions;	/* more than TP_HANG_FUNCTIONS: many */
 };
 
-void tp_hang_judge_init(struct tp_hang_judge *judge, uint64_t least_ns);
+/* late_ns: so long there has been no step already. */
+void tp_hang_judge_init(struct tp_hang_judge *judge, uint64_t least_ns, uint64_t late_ns);
 
 /* The next look should see all: a step is late by a quarter of the limit. */
 bool tp_hang_wants_closer(const struct tp_hang_judge *judge);

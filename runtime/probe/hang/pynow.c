@@ -13,27 +13,51 @@
 #include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_threads.h"
 
-bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look)
+/* The interpreter's state of thread `tid`; NULL: it has none, or states cannot be read. */
+static const char *find_state(uint32_t tid)
 {
-	/* Nothing is remembered of it: it is looked at until it is the same twice. */
-	const struct tp_pysample_state state = { .tid = tid };
-	struct tp_pysample_hint hint = { .n = 0 };
-	static uint32_t generation;
 	const struct tp_pysample_thread *thread;
 	uint32_t n;
 	bool is_whole;
 
 	if (!tp_pysample_can_read() || tp_pyapi_is_ending())
+		return NULL;
+	thread = tp_pysample_threads(&n, &is_whole);
+	for (uint32_t i = 0; i < n; i++)
+		if (thread[i].kernel.tid == tid)
+			return thread[i].state;
+	return NULL;
+}
+
+bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look)
+{
+	/* Nothing is remembered of it: it is looked at until it is the same twice. */
+	const struct tp_pysample_state kernel = { .tid = tid };
+	struct tp_pysample_hint hint = { .n = 0 };
+	static uint32_t generation;
+	const char *state = find_state(tid);
+
+	if (!state)
 		return false;
 	if (generation != tp_ring.generation)
 		tp_pysample_forget();
 	generation = tp_ring.generation;
 	look->digest = 0;
-	thread = tp_pysample_threads(&n, &is_whole);
-	for (uint32_t i = 0; i < n; i++)
-		if (thread[i].kernel.tid == tid)
-			return tp_pysample_look(thread[i].state, &state, &hint, look) ==
-				       TP_PYSAMPLE_NAMED && look->n;
+	return tp_pysample_look(state, &kernel, &hint, look) == TP_PYSAMPLE_NAMED && look->n;
+}
+
+bool tp_pynow_is_inside(uint32_t tid, const char *const *functions, const char *file_end)
+{
+	struct tp_pysample_hint hint = { .n = 0 };
+	static struct tp_pysample_look look;
+	const char *state = find_state(tid);
+
+	if (!state || !tp_pysample_frames(state, &hint, &look))
+		return false;
+	for (uint32_t i = 0; i < look.n; i++)
+		for (uint32_t k = 0; functions[k]; k++)
+			if (tp_pysample_names_is(&look.frame[i], functions[k], file_end))
+				return true;
 	return false;
 }
 

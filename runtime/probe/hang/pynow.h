@@ -20,6 +20,9 @@ struct tp_pynow_place {
 
 /* The stack of thread `tid` of this process. False: it runs no Python, or cannot be read. Drain thread. */
 bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look);
+/* Its stack has a frame of one of these functions (NULL ends them), in a file whose path ends so. One look,
+ * which counts for a thread that waits; needs no ring. Drain thread, or nobody is it yet. */
+bool tp_pynow_is_inside(uint32_t tid, const char *const *functions, const char *file_end);
 /* Any thread, from here on. False: the frame is the interpreter's own, or has no names. */
 bool tp_pynow_frame(const struct tp_pysample_frame *frame, struct tp_pynow_place *place);
 /* The same of a PYFRAME string. */

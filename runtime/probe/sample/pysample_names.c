@@ -242,6 +242,23 @@ static bool take_trusted(struct tp_pysample_frame *frame)
 	return true;
 }
 
+bool tp_pysample_names_is(const struct tp_pysample_frame *frame, const char *name, const char *file_end)
+{
+	const struct tp_pyframe_layout *layout = names.layout;
+	char copy[CODE_BYTES], text[MOST_FILE];
+	size_t n_name = strlen(name), n_end = strlen(file_end);
+	int32_t n;
+
+	if (frame->is_hidden || !tp_pysample_read(frame->code, copy, CODE_BYTES) ||
+	    tp_pyframe_ptr(copy, OBJECT_TYPE) != tp_py.code_type)
+		return false;
+	n = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
+	if (n < 0 || (size_t)n != n_name || memcmp(text, name, n_name))
+		return false;
+	n = read_text(tp_pyframe_ptr(copy, layout->file), text, MOST_FILE);
+	return n >= (int32_t)n_end && !memcmp(text + n - n_end, file_end, n_end);
+}
+
 bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 {
 	uint32_t n_asked = 0;

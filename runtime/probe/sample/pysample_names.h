@@ -16,6 +16,9 @@ const char *tp_pysample_names_init(const struct tp_pyframe_layout *layout);
  * no code, no name, or not the same twice. */
 bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new);
 
+/* Is the frame's function called `name`, in a file whose path ends so? Also before there is a ring. */
+bool tp_pysample_names_is(const struct tp_pysample_frame *frame, const char *name, const char *file_end);
+
 /* Strings begin anew: another ring. */
 void tp_pysample_forget(void);
 

@@ -69,14 +69,17 @@ void tp_torch_unwatch(void)
 	tp_torch_ranges_remove();
 }
 
-static void note_version(void)
+void tp_torch_note_version(bool is_last_time)
 {
 	const char *(*get_python)(void);
 	char version[64];
 	size_t n;
 
-	if (tp_pyframe_module_text("torch.version", "__version__", version, sizeof(version)))
+	if (tp_pyframe_module_text("torch.version", "__version__", version, sizeof(version))) {
 		tp_facts_add("torch", version);
+		is_last_time = true;
+	}
+	__atomic_store_n(&tp_torch.is_version_due, !is_last_time, __ATOMIC_RELAXED);
 	*(void **)&get_python = dlsym(RTLD_DEFAULT, "Py_GetVersion");
 	if (!get_python)
 		return;
@@ -141,7 +144,7 @@ static int begin_torch(const struct tp_config *config)
 	set_phase(TP_TORCH_OPEN);
 	/* The rank has told; and where workers open Python's lock is not to be asked for. */
 	if (!tp_session_is_follower())
-		note_version();
+		tp_torch_note_version(false);
 	return 0;
 }
 

@@ -64,6 +64,7 @@ struct tp_torch {
 	uint64_t n_lost;		/* atomic; ranges for which no span was left */
 	uint64_t operators, ranges;	/* handles of the callbacks, 0: not registered */
 	bool is_python;
+	bool is_version_due;		/* atomic: it was not to be had where the session was opened */
 };
 extern struct tp_torch tp_torch __attribute__((visibility("hidden")));
 
@@ -97,6 +98,10 @@ void tp_torch_populate(void *start, size_t n_bytes);
 
 /* Shapes and types of the inputs of a range that begins, interned; 0: none. */
 uint32_t tp_torch_shapes(const void *rf);
+
+/* Facts about torch and Python. Not on every thread it can be asked for: again on one that trains, the
+ * last time. */
+void tp_torch_note_version(bool is_last_time);
 
 struct tp_text;
 

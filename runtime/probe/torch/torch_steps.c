@@ -76,8 +76,11 @@ static void note_dataset(void)
 
 static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_bytes)
 {
-	if (span->source != TP_TORCH_SOURCE_OTHER)
+	if (span->source != TP_TORCH_SOURCE_OTHER) {
 		tp_frameworks_seen();
+		if (tp_unlikely(__atomic_load_n(&tp_torch.is_version_due, __ATOMIC_RELAXED)))
+			tp_torch_note_version(true);
+	}
 	switch ((enum tp_torch_source)span->source) {
 	case TP_TORCH_SOURCE_STEP:
 		span->who = find_optimizer(TP_TORCH_SOURCE_STEP, text, n_bytes);
