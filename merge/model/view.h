@@ -43,7 +43,7 @@ struct tp_view {
 };
 
 extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_kernel, tp_view_memory,
-	tp_view_comm, tp_view_module, tp_view_steps, tp_view_trace, tp_view_health,
+	tp_view_averages, tp_view_comm, tp_view_module, tp_view_steps, tp_view_trace, tp_view_health,
 	tp_view_hot, tp_view_diff;
 
 #endif

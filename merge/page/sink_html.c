@@ -73,6 +73,9 @@ static void add_views(struct page *page, struct tp_facts *facts)
 	for (uint32_t i = 0; view_options.all[i]; i++) {
 		if (view_options.all[i] == &tp_view_diff && !view_options.compare)
 			continue;
+		/* The page sorts the table of operators by any column. */
+		if (view_options.all[i] == &tp_view_averages)
+			continue;
 		other = plain;
 		/* Beside the timeline that can be zoomed: a screen or two would be little. */
 		other.has_top |= view_options.all[i] == &tp_view_trace;

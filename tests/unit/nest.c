@@ -12,6 +12,7 @@ enum { SPANS_MAX = 300 };
 
 struct seen {
 	int64_t self_ns[SPANS_MAX], self_bytes[SPANS_MAX], total_bytes[SPANS_MAX];
+	int64_t device_bytes[SPANS_MAX];
 	uint32_t depth[SPANS_MAX], n_closed[SPANS_MAX];
 };
 
@@ -22,6 +23,7 @@ static void note(void *ctx, const struct tp_nest_span *span)
 	seen->self_ns[span->row] = tp_nest_self_ns(span);
 	seen->self_bytes[span->row] = span->self_bytes;
 	seen->total_bytes[span->row] = span->self_bytes + span->child_bytes;
+	seen->device_bytes[span->row] = span->self_device_bytes + span->child_device_bytes;
 	seen->depth[span->row] = span->depth;
 	seen->n_closed[span->row]++;
 }
@@ -121,28 +123,28 @@ Test(nest, gives_memory_to_the_innermost_span_and_to_all_around_it)
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 0, 100);
 	tp_nest_span(nest, &event, 0, 0);
 	event = fake_block(&fake, proc, 0, TP_REC_ALLOC, 5, 1, 0);
-	tp_nest_bytes(nest, &event, 1000);
+	tp_nest_bytes(nest, &event, 1000, false);
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 10, 50);
 	tp_nest_span(nest, &event, 1, 1);
 	event = fake_span(&fake, proc, 0, TP_REC_OP, NULL, 20, 30);
 	tp_nest_span(nest, &event, 2, 2);
 	event = fake_block(&fake, proc, 0, TP_REC_ALLOC, 25, 1, 0);
-	tp_nest_bytes(nest, &event, 10);
+	tp_nest_bytes(nest, &event, 10, false);
 	open = tp_nest_stack(nest, &event, &n);
 	cr_assert_eq(n, 3);
 	cr_expect_eq(open[0].row, 0);
 	cr_expect_eq(open[2].row, 2);
 	/* At the very end of a span: still its own. */
 	event.begin_ns = 30;
-	tp_nest_bytes(nest, &event, -4);
+	tp_nest_bytes(nest, &event, -4, false);
 	event.begin_ns = 31;
-	tp_nest_bytes(nest, &event, 100);
+	tp_nest_bytes(nest, &event, 100, true);
 	/* Another thread, and after the end: nobody's. */
 	event.thread = &proc->thread[1];
-	tp_nest_bytes(nest, &event, 12345);
+	tp_nest_bytes(nest, &event, 12345, false);
 	event.thread = &proc->thread[0];
 	event.begin_ns = 101;
-	tp_nest_bytes(nest, &event, 54321);
+	tp_nest_bytes(nest, &event, 54321, false);
 	tp_nest_end(nest);
 	cr_expect_eq(seen.self_bytes[2], 6);
 	cr_expect_eq(seen.self_bytes[1], 100);
@@ -150,6 +152,10 @@ Test(nest, gives_memory_to_the_innermost_span_and_to_all_around_it)
 	cr_expect_eq(seen.total_bytes[2], 6);
 	cr_expect_eq(seen.total_bytes[1], 106);
 	cr_expect_eq(seen.total_bytes[0], 1106);
+	/* Of that on devices. */
+	cr_expect_eq(seen.device_bytes[2], 0);
+	cr_expect_eq(seen.device_bytes[1], 100);
+	cr_expect_eq(seen.device_bytes[0], 100);
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -304,7 +310,7 @@ Test(nest, adds_up_memory_when_a_child_is_taken_in)
 		/* The first two have one name. */
 		tp_nest_span(nest, &event, i, i / 2);
 		event = fake_block(&fake, proc, 0, TP_REC_ALLOC, i * 10 + 5, 0, 0);
-		tp_nest_bytes(nest, &event, 1 << i);
+		tp_nest_bytes(nest, &event, 1 << i, false);
 	}
 	tp_nest_end(nest);
 	cr_expect_eq(seen.n_closed[0], 1);

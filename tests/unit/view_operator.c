@@ -6,7 +6,7 @@
 
 #include "tests/unit/fake_run.h"
 
-static const struct tp_view_options plain = {.top = 20};
+static const struct tp_view_options plain = {.top = 20}, all_rows = {.has_top = true};
 
 /* The line of `text` that begins with `name`, its runs of spaces made one. "" if none. */
 static const char *line_of(const char *text, const char *name)
@@ -66,6 +66,31 @@ Test(view_operator, gives_self_and_total_time_calls_and_memory)
 			 "aten::linear 1 3.00 us 27.0 % 10.0 us 10.0 us 1.00 KiB 5.00 KiB"), "%s",
 			 text);
 	cr_expect(strstr(text, "aten::addmm") < strstr(text, "aten::linear"));
+}
+
+Test(view_operator, has_the_four_tables_of_key_averages_with_memory_of_host_and_devices_apart)
+{
+	const struct tp_string *outer = fake_op(&fake, "aten::linear");
+	const struct tp_string *inner = fake_op(&fake, "aten::addmm");
+	struct tp_event event[] = {
+		fake_span(&fake, proc, 0, TP_REC_OP, outer, 1000, 11000),
+		fake_span(&fake, proc, 0, TP_REC_OP, inner, 2000, 9000),
+		fake_block(&fake, proc, 0, TP_REC_ALLOC, 3000, 0x40, 4096),
+		fake_block(&fake, proc, 0, TP_REC_ALLOC, 9500, 0x80, 1024),
+	};
+	char *text;
+
+	event[2].link = TP_DEVICE(1, 0);
+	text = fake_print(&fake, &tp_view_averages, &all_rows, event, 4, 160, false);
+	cr_expect(begins(line_of(text, "aten::linear"), "aten::linear 3.00 us 30.0 % 10.0 us 100.0 % 10.0 us "
+			 "1.00 KiB 1.00 KiB 0 B 4.00 KiB 1"), "%s", text);
+	cr_expect(begins(line_of(text, "aten::addmm"), "aten::addmm 7.00 us 70.0 % 7.00 us 70.0 % 7.00 us 0 B 0 B "
+			 "4.00 KiB 4.00 KiB 1"), "%s", text);
+	cr_expect(strstr(text, "Operators by total CPU time\n") <
+		  strstr(text, "Operators by tensor memory of the host"));
+	cr_expect(strstr(text, "Operators by tensor memory of devices"), "%s", text);
+	/* Nothing was launched. */
+	cr_expect_not(strstr(text, "Operators by device time"), "%s", text);
 }
 
 Test(view_operator, adds_the_overloads_of_an_operator_and_ranges_of_its_name)

@@ -164,6 +164,10 @@ static void close_span(void *ctx, const struct tp_nest_span *span)
 	row->self_bytes = tp_add(row->self_bytes, span->self_bytes);
 	row->total_bytes =
 	    tp_add(row->total_bytes, tp_add(span->self_bytes, span->child_bytes));
+	row->self_device_bytes = tp_add(row->self_device_bytes, span->self_device_bytes);
+	row->total_device_bytes =
+	    tp_add(row->total_device_bytes,
+		   tp_add(span->self_device_bytes, span->child_device_bytes));
 }
 
 static void take_flops(void *ctx, const struct tp_nest_span *span, uint32_t kind)
@@ -218,6 +222,7 @@ static void end_operators(void *state)
 	operators->pub.row = operators->row;
 	operators->pub.n_rows = operators->n_rows;
 	operators->pub.has_memory = tp_span_bytes_has_any(operators->tensors);
+	operators->pub.has_device_memory = tp_span_bytes_has_device(operators->tensors);
 	operators->pub.lost_blocks = tp_span_bytes_lost(operators->tensors);
 	operators->pub.is_incomplete = operators->pub.origins &&
 					tp_origins_is_incomplete(operators->pub.origins);

@@ -34,6 +34,7 @@ struct tp_operator_row {
 	uint64_t calls;	 /* 0: all its spans were taken in by their parents */
 	int64_t self_ns, total_ns;
 	int64_t self_bytes, total_bytes;
+	int64_t self_device_bytes, total_device_bytes;	/* of these those on devices */
 	int64_t device_self_ns, device_total_ns, tensor_self_ns, tensor_total_ns;
 	/* Floating-point operations of its own (flop_counts.h); calls of which they are not known. */
 	uint64_t flops, n_unknown_flops;
@@ -48,7 +49,7 @@ struct tp_operator_rows {
 	struct tp_origins *origins;	/* NULL: rows are not by stack */
 	int64_t device_ns, lost_device_ns; /* all; without a call that is known */
 	uint64_t lost_blocks;		/* too many to keep: what frees them counts as 0 bytes */
-	bool has_memory, has_shapes, has_device, has_flops, is_incomplete;
+	bool has_memory, has_device_memory, has_shapes, has_device, has_flops, is_incomplete;
 };
 
 /* Filled when the pass is over. When both were asked for before, other rows are made of theirs. */

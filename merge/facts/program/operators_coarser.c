@@ -71,6 +71,8 @@ static uint32_t take_row(struct tp_operators *operators, const struct tp_operato
 	row->total_ns = tp_add(row->total_ns, from->total_ns);
 	row->self_bytes = tp_add(row->self_bytes, from->self_bytes);
 	row->total_bytes = tp_add(row->total_bytes, from->total_bytes);
+	row->self_device_bytes = tp_add(row->self_device_bytes, from->self_device_bytes);
+	row->total_device_bytes = tp_add(row->total_device_bytes, from->total_device_bytes);
 	row->flops = tp_flops_add(row->flops, from->flops);
 	row->n_unknown_flops += from->n_unknown_flops;
 	return (uint32_t)(row - operators->row);

@@ -11,7 +11,7 @@
 struct tp_span_bytes {
 	struct tp_spans *spans;
 	struct tp_memcurve *memory;
-	bool has_any;
+	bool has_any, has_device;
 };
 
 static void begin_bytes(void *state, struct tp_facts *facts, const void *params)
@@ -27,13 +27,15 @@ static void begin_bytes(void *state, struct tp_facts *facts, const void *params)
 static void take_memory(void *state, const struct tp_event *event)
 {
 	struct tp_span_bytes *bytes = state;
+	bool is_device = event->link != TP_DEVICE_CPU;
 	int64_t change;
 
 	if (!tp_memcurve_event(bytes->memory, event, &change))
 		return;
 	bytes->has_any = true;
+	bytes->has_device |= is_device;
 	if (change)
-		tp_spans_bytes(bytes->spans, event, change);
+		tp_spans_bytes(bytes->spans, event, change, is_device);
 }
 
 static void free_bytes(void *state)
@@ -46,6 +48,11 @@ static void free_bytes(void *state)
 bool tp_span_bytes_has_any(const struct tp_span_bytes *bytes)
 {
 	return bytes->has_any;
+}
+
+bool tp_span_bytes_has_device(const struct tp_span_bytes *bytes)
+{
+	return bytes->has_device;
 }
 
 uint64_t tp_span_bytes_lost(const struct tp_span_bytes *bytes)

@@ -65,6 +65,8 @@ static void take_in_child(struct tp_nest_span *span)
 	span->children_ns = child->children_ns;
 	span->self_bytes = tp_add(span->self_bytes, child->self_bytes);
 	span->child_bytes = child->child_bytes;
+	span->self_device_bytes = tp_add(span->self_device_bytes, child->self_device_bytes);
+	span->child_device_bytes = child->child_device_bytes;
 	span->n_children = child->n_children;
 	span->holds_child = false;
 }
@@ -86,6 +88,8 @@ static void close_top(struct tp_nest *nest, struct track *track)
 		parent->children_ns += end - span->begin_ns;
 	parent->child_bytes =
 	    tp_add(parent->child_bytes, tp_add(span->self_bytes, span->child_bytes));
+	parent->child_device_bytes = tp_add(parent->child_device_bytes,
+					    tp_add(span->self_device_bytes, span->child_device_bytes));
 	parent->n_children++;
 	/* Whether it stays the only one is known when the next child comes or the parent
 	 * ends. */
@@ -146,16 +150,20 @@ const struct tp_nest_span *tp_nest_span(struct tp_nest *nest, const struct tp_ev
 	return span;
 }
 
-void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes)
+void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes, bool is_device)
 {
 	struct track *track = find_track(nest, event);
+	struct tp_nest_span *span;
 
 	if (!track)
 		return;
 	close_ended(nest, track, event->begin_ns, false);
-	if (track->n)
-		track->span[track->n - 1].self_bytes =
-		    tp_add(track->span[track->n - 1].self_bytes, bytes);
+	if (!track->n)
+		return;
+	span = &track->span[track->n - 1];
+	span->self_bytes = tp_add(span->self_bytes, bytes);
+	if (is_device)
+		span->self_device_bytes = tp_add(span->self_device_bytes, bytes);
 }
 
 const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,

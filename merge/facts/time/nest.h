@@ -21,6 +21,7 @@ struct tp_nest_span {
 	int64_t children_ns;	/* of direct children, inside this span */
 	int64_t self_bytes;	/* sum of tp_nest_bytes while it was the innermost */
 	int64_t child_bytes;	/* the same of all spans inside it */
+	int64_t self_device_bytes, child_device_bytes;	/* of these those on devices, not on the host */
 	uint32_t row, name;	/* the caller's; equal names: see above */
 	/* 0: outermost. Of those around it the next one out stands at span[-1], until something
 	 * is given that opens or closes spans. */
@@ -41,8 +42,8 @@ struct tp_nest *tp_nest_new(tp_nest_close_fn close, void *ctx);
 /* The span, open, until the next call; NULL: out of memory, it is not counted. */
 const struct tp_nest_span *tp_nest_span(struct tp_nest *nest, const struct tp_event *event,
 					uint32_t row, uint32_t name);
-/* Bytes allocated (freed: negative) by the event's thread at its time. */
-void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes);
+/* Bytes allocated (freed: negative) by the event's thread at its time, on a device or on the host. */
+void tp_nest_bytes(struct tp_nest *nest, const struct tp_event *event, int64_t bytes, bool is_device);
 /* The spans open on the event's thread at its time, outermost first, valid until the next call; *n gets
  * how many. */
 const struct tp_nest_span *tp_nest_stack(struct tp_nest *nest, const struct tp_event *event,

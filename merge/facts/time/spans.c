@@ -76,9 +76,9 @@ const struct tp_nest_span *tp_spans_innermost(struct tp_spans *spans, const stru
 	return n ? span + n - 1 : NULL;
 }
 
-void tp_spans_bytes(struct tp_spans *spans, const struct tp_event *event, int64_t bytes)
+void tp_spans_bytes(struct tp_spans *spans, const struct tp_event *event, int64_t bytes, bool is_device)
 {
-	tp_nest_bytes(spans->nest, event, bytes);
+	tp_nest_bytes(spans->nest, event, bytes, is_device);
 }
 
 static void begin_spans(void *state, struct tp_facts *facts, const void *params)

@@ -30,8 +30,8 @@ struct tp_names *tp_spans_names(const struct tp_spans *spans);
 const struct tp_nest_span *tp_spans_now(const struct tp_spans *spans);
 /* The innermost one open on the event's thread at its time, NULL: none. As above. */
 const struct tp_nest_span *tp_spans_innermost(struct tp_spans *spans, const struct tp_event *event);
-/* Bytes allocated (freed: negative) by the event's thread at its time: tp_nest_span.self_bytes. Of
- * one fact for all readers. */
-void tp_spans_bytes(struct tp_spans *spans, const struct tp_event *event, int64_t bytes);
+/* Bytes allocated (freed: negative) by the event's thread at its time: tp_nest_span.self_bytes, and
+ * self_device_bytes. Of one fact for all readers. */
+void tp_spans_bytes(struct tp_spans *spans, const struct tp_event *event, int64_t bytes, bool is_device);
 
 #endif

@@ -95,6 +95,28 @@ def near(a, b, part, absolute):
     return abs(a - b) <= absolute + part * max(abs(a), abs(b))
 
 
+def check_averages(merge, folder, theirs):
+    """The tables of key_averages(): each by its own order, exact."""
+    lines = subprocess.run([merge, "-q", "-v", "averages", "--top", "0", "-f", "jsonl", folder], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    tables = {}
+    for row in map(json.loads, lines):
+        tables.setdefault(row["table"], []).append(row)
+    orders = {"averages_host_time": "total_ns", "averages_host_memory": "self_host_bytes"}
+    say("averages: two tables without a GPU", [] if set(tables) == set(orders) else list(tables))
+    for name, order in orders.items():
+        rows = tables.get(name, [])
+        say(f"{name}: the same operators, calls and bytes", sorted(
+            {(r["operator"], r["calls"], r["self_host_bytes"], r["total_host_bytes"]) for r in rows} ^
+            {(n, t["calls"], t["self_bytes"], t["total_bytes"]) for n, t in theirs.items()}, key=str))
+        values = [r[order] for r in rows]
+        say(f"{name}: by {order}", [] if values == sorted(values, reverse=True) else [str(values[:10])])
+    text = subprocess.run([merge, "-q", "--no-pager", "-v", "averages", folder], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    say("averages: 20 rows of each unless more are asked for",
+        [] if text.count(f"{len(theirs) - 20} more rows") == 2 else text.splitlines())
+
+
 def main():
     merge, folder, file = sys.argv[1:4]
     truth = json.load(open(file))
@@ -127,6 +149,7 @@ def main():
     say(f"self times are equal but for the profilers' own (median {ratio:.2f} of torch's)",
         [] if 0.7 < ratio < 1.3 else ["they are not"])
 
+    check_averages(merge, folder, theirs)
     by_shape = {}
     for row in table(on_terminal([merge, "--no-pager", "-v", "operator", "--by-shape", "--top", "0", folder])):
         key = (row["operator"], torch_shapes(row["inputs"]))
