@@ -158,7 +158,7 @@ static uint64_t text_of(struct pprof *f, const char *text)
 
 static uint64_t function_of(struct pprof *f, uint32_t place_at)
 {
-	const struct tp_place *place = tp_flame_place(f->flame, place_at);
+	const struct tp_flame_place *place = tp_flame_place(f->flame, place_at);
 	char buf[TP_FLAME_TITLE_MAX], *p;
 	uint32_t n, key[2], function, n_before = f->functions.n;
 	const char *title = tp_flame_title(f->flame, place_at, buf, &n);
@@ -183,7 +183,7 @@ static uint64_t function_of(struct pprof *f, uint32_t place_at)
 }
 
 /* Its number from 1 on; 0: none. */
-static uint32_t mapping_of(struct pprof *f, const struct tp_place *place)
+static uint32_t mapping_of(struct pprof *f, const struct tp_flame_place *place)
 {
 	uint32_t at = 0;
 
@@ -212,7 +212,7 @@ static uint32_t mapping_of(struct pprof *f, const struct tp_place *place)
 }
 
 /* Is this frame inlined into that one: both are one address? */
-static bool is_inside(const struct tp_place *inner, const struct tp_place *outer)
+static bool is_inside(const struct tp_flame_place *inner, const struct tp_flame_place *outer)
 {
 	return inner->kind == TP_PLACE_FRAME && outer->kind == TP_PLACE_FRAME &&
 	       inner->is_inlined && !outer->is_python && inner->offset == outer->offset &&
@@ -222,13 +222,13 @@ static bool is_inside(const struct tp_place *inner, const struct tp_place *outer
 /* The frames place[0 .. n), the innermost last, are one address. */
 static void put_location(struct pprof *f, uint64_t id, const uint32_t *place, uint32_t n)
 {
-	const struct tp_place *outer = tp_flame_place(f->flame, place[0]);
+	const struct tp_flame_place *outer = tp_flame_place(f->flame, place[0]);
 	uint64_t *function = calloc(n, sizeof(*function));
 	uint32_t mapping = 0;
 	char *p;
 
 	for (uint32_t i = 0; i < n && function; i++) {
-		const struct tp_place *at = tp_flame_place(f->flame, place[i]);
+		const struct tp_flame_place *at = tp_flame_place(f->flame, place[i]);
 
 		mapping = mapping_of(f, at);
 		/* What has no name but an address: readers show that. */

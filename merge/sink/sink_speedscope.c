@@ -138,7 +138,7 @@ static void put_profile(struct speedscope *s, const struct tp_flame_cost *cost, 
 static void put_frame(struct speedscope *s, uint32_t at)
 {
 	const struct tp_flame *flame = s->set[s->place[at].set].flame;
-	const struct tp_place *place = tp_flame_place(flame, s->place[at].at);
+	const struct tp_flame_place *place = tp_flame_place(flame, s->place[at].at);
 	const char *file = *place->file ? place->file : place->module;
 	char buf[TP_FLAME_TITLE_MAX];
 	const char *title;

@@ -16,20 +16,20 @@ enum { TREE_FACTOR = 40 };
 
 /* ---- places ---- */
 
-static uint64_t hash_place(const struct tp_place *place)
+static uint64_t hash_place(const struct tp_flame_place *place)
 {
 	return place->offset ^ (uint64_t)place->line << 32 ^ (uint64_t)place->is_inlined << 63 ^
 	       (uint64_t)place->function_id * 0xff51afd7ed558ccdull;
 }
 
-static bool is_same_place(const struct tp_place *a, const struct tp_place *b)
+static bool is_same_place(const struct tp_flame_place *a, const struct tp_flame_place *b)
 {
 	return a->function_id == b->function_id && a->line == b->line &&
 	       a->offset == b->offset && a->is_inlined == b->is_inlined && a->kind == b->kind &&
 	       (a->module == b->module || !strcmp(a->module, b->module));
 }
 
-static bool add_place(struct tp_flame *flame, const struct tp_place *place, uint32_t *at)
+static bool add_place(struct tp_flame *flame, const struct tp_flame_place *place, uint32_t *at)
 {
 	if (!tp_grow(&flame->place, &flame->cap_places, (uint64_t)flame->n_places + 1,
 		     sizeof(*place)))
@@ -39,7 +39,7 @@ static bool add_place(struct tp_flame *flame, const struct tp_place *place, uint
 	return true;
 }
 
-static bool find_place(struct tp_flame *flame, const struct tp_place *place, uint32_t *number)
+static bool find_place(struct tp_flame *flame, const struct tp_flame_place *place, uint32_t *number)
 {
 	uint32_t hash = tp_keyed_hash(hash_place(place)), at, i;
 
@@ -54,9 +54,9 @@ static bool find_place(struct tp_flame *flame, const struct tp_place *place, uin
 }
 
 /* Without what these nodes do not tell apart. */
-static struct tp_place place_of(const struct tp_flame *flame, const struct tp_frame *frame)
+static struct tp_flame_place place_of(const struct tp_flame *flame, const struct tp_frame *frame)
 {
-	struct tp_place place = {
+	struct tp_flame_place place = {
 		.kind = TP_PLACE_FRAME, .function = frame->function, .file = frame->file,
 		.module = frame->module, .offset = frame->offset, .line = frame->line,
 		.function_id = frame->function_id, .is_python = frame->is_python,
@@ -150,7 +150,7 @@ static bool is_rest(const struct tp_flame *flame, uint32_t node)
 /* The node of a frame inside a node's; TP_NO_PATH: out of memory. */
 static uint32_t node_inside(struct tp_flame *flame, uint32_t node, const struct tp_frame *frame)
 {
-	struct tp_place place = place_of(flame, frame);
+	struct tp_flame_place place = place_of(flame, frame);
 	uint32_t at, inner = TP_NO_PATH;
 
 	if (find_place(flame, &place, &at))
@@ -292,7 +292,7 @@ static bool add_processes(struct tp_flame *flame, const struct tp_flame_rows *ro
 	if (!flame->process || !flame->process_title)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		struct tp_place place = {.kind = TP_PLACE_PROCESS, .file = "", .module = ""};
+		struct tp_flame_place place = {.kind = TP_PLACE_PROCESS, .file = "", .module = ""};
 
 		place.function = tp_title_process(flame->process_title[i], rows->run->proc[i]);
 		place.function_id = i;
@@ -305,7 +305,7 @@ static bool add_processes(struct tp_flame *flame, const struct tp_flame_rows *ro
 struct tp_flame *tp_flame_new(const struct tp_flame_rows *rows, enum tp_flame_by by,
 			      uint32_t nodes_max)
 {
-	static const struct tp_place fixed[N_FIXED_PLACES] = {
+	static const struct tp_flame_place fixed[N_FIXED_PLACES] = {
 		[PLACE_OTHER] = {.kind = TP_PLACE_OTHER, .function = "", .file = "", .module = ""},
 		[PLACE_REST] = {.kind = TP_PLACE_REST, .function = "", .file = "", .module = ""},
 		[PLACE_CUT] = {.kind = TP_PLACE_CUT, .function = "", .file = "", .module = ""},
@@ -346,7 +346,7 @@ uint32_t tp_flame_places(const struct tp_flame *flame)
 	return flame->n_places;
 }
 
-const struct tp_place *tp_flame_place(const struct tp_flame *flame, uint32_t at)
+const struct tp_flame_place *tp_flame_place(const struct tp_flame *flame, uint32_t at)
 {
 	return &flame->place[at];
 }
@@ -359,7 +359,7 @@ uint64_t tp_flame_total(const struct tp_flame *flame, uint32_t cost_at)
 const char *tp_flame_title(const struct tp_flame *flame, uint32_t at,
 			   char buf[TP_FLAME_TITLE_MAX], uint32_t *n)
 {
-	const struct tp_place *place = &flame->place[at];
+	const struct tp_flame_place *place = &flame->place[at];
 	const char *text = place->function;
 	int n_written = -1;
 

@@ -63,7 +63,7 @@ enum tp_place_kind {
 	TP_PLACE_REST,		/* stacks that came when the tree was full */
 };
 
-struct tp_place {
+struct tp_flame_place {
 	enum tp_place_kind kind;
 	/* Of frames as in struct tp_frame, with what `by` does not tell apart left out. */
 	const char *function, *file, *module;
@@ -80,7 +80,7 @@ struct tp_flame *tp_flame_new(const struct tp_flame_rows *rows, enum tp_flame_by
 void tp_flame_free(struct tp_flame *flame);
 
 uint32_t tp_flame_places(const struct tp_flame *flame);
-const struct tp_place *tp_flame_place(const struct tp_flame *flame, uint32_t at);
+const struct tp_flame_place *tp_flame_place(const struct tp_flame *flame, uint32_t at);
 
 /*
  * What people call a place; not to be trusted. n bytes at the result, which is in `buf` or lives as

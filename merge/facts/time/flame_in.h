@@ -15,7 +15,7 @@ enum { PLACE_OTHER, PLACE_REST, PLACE_CUT, N_FIXED_PLACES };
 struct tp_flame {
 	enum tp_flame_by by;
 	uint32_t n_costs, nodes_max;
-	struct tp_place *place;
+	struct tp_flame_place *place;
 	uint32_t n_places, cap_places;
 	struct tp_keyed by_place;
 	uint32_t *process;	/* by proc: its place; NULL: there is only one */

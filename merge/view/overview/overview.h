@@ -62,8 +62,12 @@ void tp_overview_print_memory(const struct tp_run *run, const struct tp_overview
 void tp_overview_print_flops(const struct tp_run *run, const struct tp_overview *overview,
 			     const struct tp_flop_sums *sums, struct tp_out *out);
 
-/* overview_reports.c: that the run hung, or had no memory left, and why */
-void tp_overview_print_reports(const struct tp_run *run, struct tp_out *out);
+/* overview_reports.c: that the run hung, or had no memory left, why, and who held it then */
+struct tp_tensormem;
+/* NULL: nothing is to be known of that. */
+const struct tp_tensormem *tp_overview_want_reports(struct tp_facts *facts);
+void tp_overview_print_reports(const struct tp_run *run, const struct tp_tensormem *memory,
+			       struct tp_out *out);
 
 /* overview_lost.c: what is missing or off; where the dead stood, and where those
  * stand that still run */

@@ -168,6 +168,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 struct state {
 	const struct tp_overview *overview;
 	const struct tp_flop_sums *flops;
+	const struct tp_tensormem *memory;	/* where an allocation failed */
 };
 
 static void *begin_overview(struct tp_facts *facts, const struct tp_view_options *options)
@@ -176,6 +177,7 @@ static void *begin_overview(struct tp_facts *facts, const struct tp_view_options
 
 	state->overview = tp_facts_want(facts, &tp_fact_overview, NULL);
 	state->flops = tp_facts_want(facts, &tp_fact_flop_sums, NULL);
+	state->memory = tp_overview_want_reports(facts);
 	return state;
 }
 
@@ -187,7 +189,7 @@ static void print_overview(void *opaque, const struct tp_run *run, struct tp_out
 
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
-	tp_overview_print_reports(run, out);
+	tp_overview_print_reports(run, state->memory, out);
 	tp_overview_print_died(run, overview, out);
 	tp_overview_print_advice(run, overview, &sums, out);
 	tp_overview_print_running(run, out);
