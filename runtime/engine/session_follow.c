@@ -54,8 +54,8 @@ static struct tp_ring_window *own_window(uint32_t window)
 	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
 }
 
-/* Times before there was a session are no part of a window, nor those before the end of the last one was
- * seen, in a look that may have come late: what was recorded until then has stacks that that one's file has. */
+/* Times before there was a session are no part of a window, nor those before the last one's end was
+ * seen, in a look that may have come late: what was recorded until then has stacks of that one's file. */
 static uint64_t begin_here(uint64_t begin)
 {
 	return begin > session->since ? begin : session->since;
