@@ -14,4 +14,5 @@ for at, (x, y) in enumerate(batches(steps=STEPS * 2)):
     if PLANTED and at % 10 == 9:
         for _ in range(3):
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
-os.remove(path)
+if os.path.exists(path):
+    os.remove(path)

@@ -215,6 +215,26 @@ Test(view_overview, names_the_rank_for_which_the_others_wait)
 	expect_has(print(200, false), wanted);
 }
 
+/* Of 18 ms half and more may be what else the machine does. */
+Test(view_overview, does_not_accuse_a_rank_that_had_no_core)
+{
+	for (uint32_t percent = 5; percent <= 12; percent += 7) {
+		static char totals[200];
+
+		set_up();
+		make_ranks(18);
+		for (uint32_t i = 0; i < fake.run.n_windows; i++) {
+			if (fake.run.window[i].proc->rank != 1)
+				continue;
+			snprintf(totals, sizeof(totals), "threads.wall=1000000000\nthreads.cores=8\n"
+				 "thread.%u=700000000 %u0000000 python\n", fake.run.window[i].proc->pid, percent);
+			fake.run.window[i].totals = totals;
+		}
+		cr_expect_eq(strstr(print(200, false), "is the straggler") != NULL, percent == 5, "%s",
+			     print(200, false));
+	}
+}
+
 Test(view_overview, accuses_nobody_when_all_come_together)
 {
 	make_ranks(1);

@@ -37,23 +37,41 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 		tp_advice_gap(facts, &site, advice);
 }
 
+/* Half of what it is late or more it may have waited for a core: what else its machine runs is to blame. */
+static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
+			int64_t step_ns)
+{
+	const struct tp_proc *proc = verdict->rank->proc;
+	struct tp_thread_times times;
+
+	if (verdict->is_network || (verdict->cause != TP_CAT_CPU && verdict->cause != TP_CAT_OTHER) ||
+	    !tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
+		return false;
+	for (uint32_t i = 0; i < times.n_threads; i++)
+		if (times.thread[i].tid == proc->pid)
+			return (double)times.thread[i].wait_ns / (double)times.wall_ns * (double)step_ns >=
+			       (double)verdict->late_step_ns / 2;
+	return false;
+}
+
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct tp_comm_verdict verdict = {.rank = NULL};
 	const struct tp_comm_rank *rank;
 	uint32_t n = 0;
+	int64_t step_ns;
 	char who[64], a[32], b[32];
 
 	if (!facts->overview->comm || !facts->sums->n_steps)
 		return false;
+	step_ns = facts->sums->all_ns / (int64_t)facts->sums->n_steps;
 	rank = tp_comm_ranks(facts->overview->comm, &n);
 	if (rank)
 		tp_comm_judge(rank, n, &verdict);
-	if (!verdict.rank)
+	if (!verdict.rank || has_no_core(facts, &verdict, step_ns))
 		return false;
 	facts->is_late_by_data = !verdict.is_network && verdict.cause == TP_CAT_DATA;
-	advice->percent = tp_advice_percent(verdict.late_step_ns,
-				  facts->sums->all_ns / (int64_t)facts->sums->n_steps);
+	advice->percent = tp_advice_percent(verdict.late_step_ns, step_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s is the straggler, %s late per step: it spends %s more than the others in %s",
 		 tp_label_proc(who, facts->run, verdict.rank->proc),
