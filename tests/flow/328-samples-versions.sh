@@ -13,7 +13,7 @@ cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
 	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
 	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_*.c \
-	"$TOP"/runtime/base/{readable,text,open}.c -ldl || no_program
+	"$TOP"/runtime/base/{readable,text,open,sandbox}.c -ldl || no_program
 
 found=0
 for version in 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do

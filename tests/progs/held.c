@@ -9,6 +9,7 @@
  *	  held steps N			N steps with marks; prints whether memory grew in the last nine
  *					tenths of them
  *	  held refuse NUMBER ERRNO COMMAND...	in which that system call answers ERRNO
+ *	  held kill NUMBER COMMAND...		in which it ends the process that makes it
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,12 +117,13 @@ static int step(long n)
 	return 0;
 }
 
-static int refuse(unsigned number, unsigned err, char **argv)
+/* `answer`: SECCOMP_RET_... */
+static int run_with(unsigned number, unsigned answer, char **argv)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, answer),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = {sizeof(filter) / sizeof(filter[0]), filter};
@@ -157,7 +159,10 @@ int main(int argc, char **argv)
 	char byte;
 
 	if (!strcmp(what, "refuse") && argc > 4)
-		return refuse((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), argv + 4);
+		return run_with((unsigned)atoi(argv[2]), SECCOMP_RET_ERRNO | (unsigned)atoi(argv[3]),
+				argv + 4);
+	if (!strcmp(what, "kill") && argc > 3)
+		return run_with((unsigned)atoi(argv[2]), SECCOMP_RET_KILL_PROCESS, argv + 3);
 	if (!strcmp(what, "steps") && argc > 2)
 		return step(atol(argv[2]));
 	if (!strcmp(what, "allocate"))

@@ -25,6 +25,7 @@
 #include "runtime/base/own_fd.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/rank.h"
 #include "runtime/engine/facts.h"
@@ -85,11 +86,11 @@ static const char *look_up(void *ctx, const char *name)
 
 /* ---- what is always known ---- */
 
-/* NTP's own bound, -1 when it does not keep the clock. */
+/* NTP's own bound, -1 when it does not keep the clock, or may not be asked. */
 static int64_t read_ntp(void)
 {
 	struct timex now = {.modes = 0};
-	int state = adjtimex(&now);
+	int state = tp_sandbox_allows(TP_SANDBOX_ADJTIME) ? adjtimex(&now) : -1;
 
 	if (state < 0 || state == TIME_ERROR || now.status & STA_UNSYNC)
 		return -1;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
@@ -276,6 +277,8 @@ static void try_torch(bool is_python)
 		tp_pyframe_init();
 		find_python_stacks();
 		find_python_samples();
+		/* What is asked when the session opens: the process may be large by then. */
+		(void)tp_sandbox_allows(TP_SANDBOX_ADJTIME);
 	}
 	if (is_spawned())
 		tp_worker_spawned();

@@ -11,6 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/config/config.h"
@@ -37,12 +38,13 @@ static struct {
 	uint32_t ring_generation;
 	uint32_t window;	/* of the last round */
 	uint64_t last_ns;	/* its time */
-	uint64_t n_samples, n_idle, n_discarded, n_broken, n_dropped, n_rounds, n_kept, ticks;
+	uint64_t n_samples, n_idle, n_discarded, n_broken, n_cut, n_dropped, n_rounds, n_kept, ticks;
 	struct tp_pysample_state *asked[TP_PYSAMPLE_THREADS];
 	struct tp_pysample_look look;
 } sampler;
 
 struct round {
+	uint64_t begin;		/* before it was asked who has run */
 	uint64_t since_ns;	/* after the one before; 0: the first of a window */
 	const char *lock_holder;
 };
@@ -170,7 +172,7 @@ static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t ti
 	if (found == TP_PYSAMPLE_NAMED) {
 		thread->is_idle = !look->n;
 		thread->stack = look->n ? number_stack(look, time, &thread->generation) : 0;
-		thread->digest = thread->stack ? look->digest : 0;
+		thread->digest = thread->stack && !look->is_fleeting ? look->digest : 0;
 	}
 	thread->looked_ns = thread->kernel.cpu_ns;
 	return true;
@@ -181,11 +183,13 @@ static void sample_thread(struct tp_pysample_thread *thread, const struct round 
 	uint64_t time = tp_clock_now();
 	const bool is_kept = has_stack(thread, time);
 
-	/* One that has not run since its stack was taken stands where it stood. */
-	if (is_kept && thread->kernel.cpu_ns && thread->kernel.cpu_ns == thread->looked_ns)
+	/* One that had not run since its stack was taken stood where it stood: by now it may be elsewhere. */
+	if (is_kept && thread->kernel.cpu_ns && thread->kernel.cpu_ns == thread->looked_ns) {
 		sampler.n_kept++;
-	else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, time))
+		time = round->begin;
+	} else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, time)) {
 		return;
+	}
 	if (thread->stack)
 		record(thread, time + FRAME_BEFORE, round);
 	else if (thread->is_idle)
@@ -229,9 +233,14 @@ static void sample(uint64_t now)
 
 	if (!tp_pysample_is_ready())
 		return;
+	round.begin = now;
 	round.since_ns = get_since();
 	thread = tp_pysample_threads(&n, &is_whole);
 	sampler.n_broken += !is_whole;
+	sampler.n_cut += tp_pysample_threads_is_cut();
+	if (tp_pysample_threads_is_cut())
+		tp_warn_once("more than %d threads run Python: samples are taken of the one that trains and "
+			     "of those that began last", TP_PYSAMPLE_THREADS);
 	for (uint32_t i = 0; i < n; i++)
 		sampler.asked[i] = &thread[i].kernel;
 	tp_pysample_states(sampler.asked, n, round.since_ns);
@@ -249,12 +258,13 @@ static void report(struct tp_text *totals)
 	if (!sampler.is_on)
 		return;
 	tp_text_fmt(totals, "samples.taken=%lu\nsamples.rounds=%lu\nsamples.discarded=%lu\n"
-		    "samples.broken=%lu\nsamples.dropped=%lu\nsamples.idle=%lu\nsamples.kept=%lu\n"
-		    "samples.ticks=%lu\n",
+		    "samples.broken=%lu\nsamples.cut=%lu\nsamples.dropped=%lu\nsamples.idle=%lu\n"
+		    "samples.kept=%lu\nsamples.ticks=%lu\n",
 		    (unsigned long)sampler.n_samples, (unsigned long)sampler.n_rounds,
 		    (unsigned long)sampler.n_discarded, (unsigned long)sampler.n_broken,
-		    (unsigned long)sampler.n_dropped, (unsigned long)sampler.n_idle,
-		    (unsigned long)sampler.n_kept, (unsigned long)sampler.ticks);
+		    (unsigned long)sampler.n_cut, (unsigned long)sampler.n_dropped,
+		    (unsigned long)sampler.n_idle, (unsigned long)sampler.n_kept,
+		    (unsigned long)sampler.ticks);
 }
 
 static void forked(void)
@@ -262,7 +272,8 @@ static void forked(void)
 	sampler.is_on = false;
 	tp_pysample_outside_forked();
 	sampler.last_ns = sampler.n_samples = sampler.n_rounds = sampler.n_discarded = 0;
-	sampler.n_broken = sampler.n_dropped = sampler.n_idle = sampler.n_kept = sampler.ticks = 0;
+	sampler.n_broken = sampler.n_cut = sampler.n_dropped = sampler.n_idle = sampler.n_kept = 0;
+	sampler.ticks = 0;
 }
 
 const struct tp_probe tp_pysample_probe = {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/hash.h"
+#include "runtime/base/sandbox.h"
 #include "runtime/probe/python/pyframe_layout.h"
 
 enum {
@@ -37,6 +38,8 @@ const char *tp_pysample_frames_init(const struct tp_pyframe_layout *layout)
 {
 	uint64_t here = 0x5a5a1234, there = 0;
 
+	if (!tp_sandbox_allows(TP_SANDBOX_READV))
+		return "a filter of system calls may end the process for process_vm_readv";
 	if (!tp_pysample_read(&here, &there, sizeof(there)) || there != here)
 		return "process_vm_readv is not allowed here";
 	if (tp_pysample_read((const void *)8, &there, sizeof(there)))

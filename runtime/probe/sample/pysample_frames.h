@@ -23,6 +23,7 @@ struct tp_pysample_frame {
 	const char *frame, *code, *at;
 	uint32_t string, line;	/* PYFRAME; 0: not known */
 	bool is_hidden;		/* of the interpreter itself */
+	bool is_fleeting;	/* other code may stand at the same address a moment later */
 };
 
 /* A stack, innermost first. */
@@ -30,6 +31,7 @@ struct tp_pysample_look {
 	struct tp_pysample_frame frame[TP_PYSAMPLE_FRAMES];
 	uint32_t n;
 	bool is_cut;		/* there are more outside */
+	bool is_fleeting;	/* named: a frame is, so that the next digest says nothing of names */
 	uint64_t digest;	/* of frames, code and instructions */
 };
 

@@ -4,7 +4,8 @@
  *
  * What a code object says is remembered by its address and compared with the object in every 32nd look
  * at most: reading costs more than all else. One that was made anew in between at the same address may
- * for so long have the name of the one before.
+ * for so long have the name of the one before. Code of modules and of no file (exec) is often made and
+ * thrown away, and its strings lie where those of the one before lay: its names are read in each look.
  */
 #include "runtime/probe/sample/pysample_names.h"
 
@@ -32,13 +33,15 @@ enum {
 };
 
 static const char shim[] = "<shim>";	/* the file of such code, 3.12 */
+static const char frozen[] = "<frozen ";	/* files of the interpreter's own modules begin so */
+static const char module[] = "<module>";	/* the name of a module's code, which runs once */
 
 struct code {
 	const char *code;	/* NULL: empty */
 	const char *lines;	/* its table */
 	uint64_t mark;
 	uint32_t first_line, string, checked;
-	bool is_hidden;
+	bool is_hidden, is_fleeting;
 };
 
 struct line {
@@ -138,10 +141,15 @@ static bool read_line(const struct code *code, const struct tp_pysample_frame *f
 	return true;
 }
 
+static bool is_fleeting(const char *name, const char *file)
+{
+	return (file[0] == '<' && strncmp(file, frozen, sizeof(frozen) - 1) != 0) || !strcmp(name, module);
+}
+
 static bool read_names(struct code *code, const char *copy)
 {
 	const struct tp_pyframe_layout *layout = names.layout;
-	char text[MOST_NAME + 1 + MOST_FILE];
+	char text[MOST_NAME + 1 + MOST_FILE + 1];
 	int32_t n_name, n_file;
 
 	n_name = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
@@ -151,10 +159,12 @@ static bool read_names(struct code *code, const char *copy)
 	n_file = read_text(tp_pyframe_ptr(copy, layout->file), text + n_name + 1, MOST_FILE);
 	if (n_file < 0)
 		return false;
+	text[n_name + 1 + n_file] = '\0';
 	/* Of the interpreter's own: met while its frame is being made. */
 	code->is_hidden = n_file == sizeof(shim) - 1 && !memcmp(text + n_name + 1, shim, sizeof(shim) - 1);
 	if (code->is_hidden)
 		return true;
+	code->is_fleeting = is_fleeting(text, text + n_name + 1);
 	code->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 	return true;
 }
@@ -173,7 +183,20 @@ static bool is_still(const struct code *code)
 	return tp_pysample_read(code->code, again, CODE_BYTES) && get_mark(again) == code->mark;
 }
 
-/* By a copy of the frame's code object; *is_new becomes true where names were read for it. */
+/* Reads it all; *is_new becomes true unless it says what is known of the place. */
+static bool read_code(const struct tp_pysample_frame *frame, const char *copy, struct code *code,
+		      const struct code *known, bool *is_new)
+{
+	bool is_same;
+
+	if (!read_names(code, copy))
+		return false;
+	is_same = known && known->string == code->string && known->is_hidden == code->is_hidden;
+	*is_new |= !is_same;
+	return ((is_same && find_line(frame, code->mark)) || read_line(code, frame)) && is_still(code);
+}
+
+/* By a copy of the frame's code object; *is_new becomes true where something new was read for it. */
 static bool check_code(const struct tp_pysample_frame *frame, const char *copy, bool *is_new)
 {
 	struct code *known = find_code(frame->code);
@@ -184,19 +207,21 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 		.checked = names.n_looks,
 		.is_hidden = tp_pyframe_is_helper(names.layout, copy),
 	};
+	bool is_known;
 
 	if (tp_pyframe_ptr(copy, OBJECT_TYPE) != tp_py.code_type)
 		return false;
-	if (known->code == code.code && known->mark == code.mark && known->first_line == code.first_line) {
+	is_known = known->code == code.code && known->mark == code.mark &&
+		   known->first_line == code.first_line;
+	if (is_known && !known->is_fleeting) {
 		known->checked = names.n_looks;
 		if (known->is_hidden || find_line(frame, known->mark))
 			return true;
 		*is_new = true;
 		return read_line(known, frame) && is_still(known);
 	}
-	*is_new = true;
-	if (!code.is_hidden &&
-	    (!read_names(&code, copy) || !read_line(&code, frame) || !is_still(&code)))
+	*is_new |= code.is_hidden;
+	if (!code.is_hidden && !read_code(frame, copy, &code, is_known ? known : NULL, is_new))
 		return false;
 	*known = code;
 	return true;
@@ -210,6 +235,7 @@ static void take_name(struct tp_pysample_frame *frame)
 
 	frame->string = code->string;
 	frame->is_hidden = code->is_hidden;
+	frame->is_fleeting = code->is_fleeting;
 	frame->line = line ? line->line : 0;
 }
 
@@ -235,7 +261,7 @@ static bool take_trusted(struct tp_pysample_frame *frame)
 {
 	const struct code *code = find_code(frame->code);
 
-	if (code->code != frame->code || names.n_looks - code->checked >= TRUSTED ||
+	if (code->code != frame->code || code->is_fleeting || names.n_looks - code->checked >= TRUSTED ||
 	    (!code->is_hidden && !find_line(frame, code->mark)))
 		return false;
 	take_name(frame);
@@ -264,6 +290,7 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 	uint32_t n_asked = 0;
 
 	names.n_looks++;
+	look->is_fleeting = false;
 	for (uint32_t i = 0; i < look->n; i++) {
 		if (look->frame[i].is_hidden || take_trusted(&look->frame[i]))
 			continue;
@@ -274,5 +301,9 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 			return false;
 		n_asked = 0;
 	}
-	return check_asked(n_asked, is_new);
+	if (!check_asked(n_asked, is_new))
+		return false;
+	for (uint32_t i = 0; i < look->n; i++)
+		look->is_fleeting |= look->frame[i].is_fleeting;
+	return true;
 }

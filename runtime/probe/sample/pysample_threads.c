@@ -20,6 +20,7 @@ enum {
 	MOST_STATE = 512,	/* bytes of it that are looked at */
 	MOST_PTHREAD = 1024,	/* likewise, of struct pthread */
 	HEAD = MOST_STATE + 8,	/* a state and its thread's tid */
+	MOST_STEPS = 4096,	/* to the first of the list */
 };
 
 static struct {
@@ -30,6 +31,7 @@ static struct {
 	/* Those of the last round, in the order of the list, and those of the one that is made. */
 	struct tp_pysample_thread known[2][TP_PYSAMPLE_THREADS];
 	uint32_t which, n;
+	bool is_cut;
 	char head[TP_PYSAMPLE_THREADS][HEAD] __attribute__((aligned(8)));
 	struct iovec own[2 * TP_PYSAMPLE_THREADS], other[2 * TP_PYSAMPLE_THREADS];
 } threads;
@@ -102,6 +104,7 @@ void tp_pysample_threads_from_here(void)
 struct list {
 	struct tp_pysample_thread *thread;
 	uint32_t n;
+	bool is_cut;	/* there are more */
 };
 
 /* A state that is gone has another interpreter, or none, or a thread that is no more. */
@@ -135,7 +138,22 @@ static bool follow(struct list *list, const char *state, uint32_t link, uint32_t
 		before = state;
 		state = tp_pyframe_ptr(copy, link);
 	}
+	list->is_cut = state != NULL;
 	return true;
+}
+
+/* New states come first in the list. The one that trains is old, and wanted most. */
+static void put_last(struct list *list, const char *state)
+{
+	struct tp_pysample_thread *last = &list->thread[list->n - 1], thread;
+	char copy[MOST_STATE];
+
+	for (uint32_t i = 0; i < list->n; i++)
+		if (list->thread[i].state == state)
+			return;
+	if (tp_pyframe_is_ptr(state) && tp_pysample_read(state, copy, threads.thread_id + 8) &&
+	    read_thread(state, copy, &thread))
+		*last = thread;
 }
 
 /* The first of the list: inwards from `state`, which may be no state any more. */
@@ -143,7 +161,7 @@ static const char *find_first(const char *state)
 {
 	char copy[INTERPRETER + 8];
 
-	for (uint32_t i = 0; i < TP_PYSAMPLE_THREADS; i++) {
+	for (uint32_t i = 0; i < MOST_STEPS; i++) {
 		if (!tp_pyframe_is_ptr(state) || !tp_pysample_read(state, copy, sizeof(copy)) ||
 		    tp_pyframe_ptr(copy, INTERPRETER) != threads.interpreter)
 			return NULL;
@@ -166,13 +184,17 @@ static void take_over(struct tp_pysample_thread *to, const struct tp_pysample_th
 static bool follow_all(void)
 {
 	const struct tp_pysample_thread *known = threads.known[threads.which];
-	struct list list = { threads.known[!threads.which], 0 };
-	const char *first = find_first(__atomic_load_n(&threads.anchor, __ATOMIC_ACQUIRE));
+	struct list list = { .thread = threads.known[!threads.which] };
+	const char *anchor = __atomic_load_n(&threads.anchor, __ATOMIC_ACQUIRE);
+	const char *first = find_first(anchor);
 	bool is_whole;
 
 	for (uint32_t i = 0; i < threads.n && !first; i++)
 		first = find_first(known[i].state);
 	is_whole = first && follow(&list, first, NEXT, PREVIOUS);
+	threads.is_cut = list.is_cut;
+	if (list.is_cut)
+		put_last(&list, anchor);
 	for (uint32_t i = 0; i < list.n; i++)
 		take_over(&list.thread[i], known, threads.n);
 	for (uint32_t i = 0; i < list.n; i++)
@@ -227,6 +249,11 @@ static bool is_unchanged(void)
 		if (!is_as_known(asked[i], threads.head[i]))
 			return false;
 	return true;
+}
+
+bool tp_pysample_threads_is_cut(void)
+{
+	return threads.is_cut;
 }
 
 struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole)

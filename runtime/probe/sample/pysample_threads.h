@@ -38,5 +38,7 @@ void tp_pysample_threads_from_here(void);
 /* The threads that there are now, *n of them, at most TP_PYSAMPLE_THREADS; *is_whole: no link of the
  * list was broken. Valid until the next call. Drain thread. */
 struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole);
+/* There were more: those that began last and the one of tp_pysample_threads_from_here are told. */
+bool tp_pysample_threads_is_cut(void);
 
 #endif
