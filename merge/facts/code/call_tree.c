@@ -11,6 +11,9 @@
 #include "merge/kit/sum.h"
 
 enum {
+	/* Nodes and works: so many a process, and all together no more and no fewer than these. */
+	NODES_OF_PROC = 1 << 15,
+	NODES_LEAST = 1 << 17,
 	NODES_MAX = 1 << 19,
 	/* A row of the paths: the kind of a node above its value. */
 	VALUE_BITS = 29,
@@ -29,7 +32,7 @@ static uint32_t child_of(struct tp_call_tree *tree, uint32_t parent, uint32_t ro
 {
 	uint32_t n = tree->paths.n, node;
 
-	tree->paths.most = NODES_MAX - tree->n_works;
+	tree->paths.most = tree->most - tree->n_works;
 	node = tp_paths_child(&tree->paths, parent, row);
 	if (node == TP_NO_PATH ||
 	    !tp_grow(&tree->node, &tree->cap_nodes, (uint64_t)tree->paths.n + 1,
@@ -101,12 +104,12 @@ static int64_t *work_of(struct tp_call_tree *tree, uint32_t node, uint32_t name)
 		if (tree->work[i].node == node && tree->work[i].name == name)
 			return &tree->work[i].ns;
 	/* Nodes and works share the room. */
-	if (tree->paths.n + tree->n_works >= NODES_MAX ||
+	if (tree->paths.n + tree->n_works >= tree->most ||
 	    !tp_grow(&tree->work, &tree->cap_works, (uint64_t)tree->n_works + 1,
 		     sizeof(*tree->work)) ||
 	    !tp_keyed_add(&tree->works, hash, tree->n_works)) {
 		tree->is_full = true;
-		tree->is_incomplete |= tree->paths.n + tree->n_works < NODES_MAX;
+		tree->is_incomplete |= tree->paths.n + tree->n_works < tree->most;
 		return &tree->node[node].ns[TP_TIME_DEVICE];
 	}
 	tree->work[tree->n_works] = (struct tp_call_work){.node = node, .name = name};
@@ -173,11 +176,19 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	*ns = tp_add(*ns, event->end_ns - event->begin_ns);
 }
 
+static uint32_t most_of(uint32_t n_procs)
+{
+	return n_procs >= NODES_MAX / NODES_OF_PROC	 ? NODES_MAX
+	       : n_procs <= NODES_LEAST / NODES_OF_PROC ? NODES_LEAST
+							: n_procs * NODES_OF_PROC;
+}
+
 static void begin_tree(void *state, struct tp_facts *facts, const void *params)
 {
 	struct tp_call_tree *tree = state;
 
 	tree->run = tp_facts_run(facts);
+	tree->most = most_of(tree->run->n_procs);
 	tp_need_room(&tree->node, &tree->cap_nodes, 1, sizeof(*tree->node));
 	tree->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	tree->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);

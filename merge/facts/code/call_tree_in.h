@@ -28,6 +28,7 @@ struct tp_call_tree {
 	 * once. */
 	struct tp_call_work *work;
 	uint32_t n_works, cap_works;
+	uint32_t most;		/* nodes and works */
 	struct tp_keyed works;
 	struct tp_call_python {		/* by stack: the node that it had last */
 		uint32_t parent, row, node;
