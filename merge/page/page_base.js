@@ -126,7 +126,9 @@ function showUnit(value, unit)
 // ---- colours ----
 
 // Told apart by people who do not see red or green, too (Okabe and Ito), in a dark room as well.
-const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c7ae6', '#808080'];
+// The first one is too dark on black.
+const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+const PALETTE = [isDark ? '#3d9bdc' : '#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c7ae6', '#808080'];
 // By the title of a category of tensors.
 const MEMORY_HUE = {parameters: 205, gradients: 265, 'optimizer state': 160, activations: 325, inputs: 40, temporary: 16,
 	buffers: 230, unknown: 90, 'kept across steps': 0};
