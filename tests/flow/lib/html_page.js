@@ -110,7 +110,7 @@ async function zoomMemory(page)
 	await page.evaluate(`${PANEL}.querySelector('.plot').focus()`);
 	await page.key('Escape');
 	await wait(100);
-	tell('memory after Escape', await page.evaluate(`${reset}.hidden`) && !/ of /.test(await rows()));
+	tell('memory after Escape', await page.evaluate(`${reset}.hidden`) && !/\d of \d/.test(await rows()));
 	await page.key('+');
 	tell('memory by keys', await page.evaluate(`!${reset}.hidden`));
 	await page.key('0');
