@@ -35,29 +35,11 @@ static void *begin_module(struct tp_facts *facts, const struct tp_view_options *
 	return state;
 }
 
-/* The last part of its name; of "blocks.0" both, for a number alone tells nobody what it is. */
-static const char *show_name(char text[TP_VIEW_MODULE_TEXT], const struct tp_module_path *path,
-			     bool is_for_programs)
-{
-	uint32_t n, n_class, begin;
-	const char *name = tp_module_name(path, &n), *class = tp_module_class(path, &n_class);
-
-	for (begin = n; begin && name[begin - 1] != '.';)
-		begin--;
-	if (!is_for_programs && begin && begin < n && strspn(name + begin, "0123456789") == n - begin)
-		for (begin--; begin && name[begin - 1] != '.';)
-			begin--;
-	if (n == begin)
-		return tp_show_text(text, TP_VIEW_MODULE_TEXT, n_class ? class : "(not known)",
-				    n_class ? n_class : 11);
-	return tp_show_text(text, TP_VIEW_MODULE_TEXT, name + begin, n - begin);
-}
-
 void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path)
 {
-	char text[TP_VIEW_MODULE_TEXT];
+	char text[TP_MODULE_TEXT];
 
-	tp_row_text(r, "%s", show_name(text, path, tp_row_is_for_programs(r)));
+	tp_row_text(r, "%s", tp_module_show(text, path, tp_row_is_for_programs(r)));
 }
 
 static const struct tp_module_path *path_of(const struct state *state, const void *of)
@@ -199,7 +181,7 @@ static void print_answer(const struct state *state, const struct tp_run *run, st
 	const uint32_t n = tp_module_paths_count(state->paths);
 	int64_t most_ns = 0, all_ns = 0;
 	uint32_t most = 0;
-	char title[TP_VIEW_MODULE_TEXT], a[32], b[32];
+	char title[TP_MODULE_TEXT], a[32], b[32];
 
 	for (uint32_t path = 1; path < n; path++) {
 		const struct tp_module_time *time = tp_module_times_at(state->times, path);

@@ -9,8 +9,6 @@
 #include "merge/facts/time/module_times.h"
 #include "merge/model/view.h"
 
-enum { TP_VIEW_MODULE_TEXT = 400 };
-
 /* A cell: the last part of the qualified name, or what it is called without one. */
 void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path);
 extern const struct tp_table_def tp_table_module_memory;

@@ -82,7 +82,7 @@ static uint32_t less_of(const struct shown *shown, uint32_t category)
 
 static void put_full_name(struct tp_row *r, const struct shown *shown, uint32_t path)
 {
-	char title[TP_VIEW_MODULE_TEXT];
+	char title[TP_MODULE_TEXT];
 
 	tp_row_text(r, "%s", tp_module_title(shown->paths, path, false, title, sizeof(title)));
 }

@@ -44,6 +44,27 @@ like "one that is new" "$(cat "$TMP/slow.out")" '^aten::gelu .* new'
 fuse fast -q --compare "$TMP/slow.json" --fail-if 'step>5%' "$TMP/base.json"
 is "the other way round: faster is not worse" "$status" 0
 
+# One layer is of another kind, one is called twice.
+for tree in base now; do
+	train "tree-$tree" TRAINPROF_RECORD=modules,pystacks,tensors TRAINPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=1 \
+		"$PYTHON" "$PROGS/two_trees.py" $tree
+done
+"$MERGE" -q -v diff --compare "$TMP/tree-base" --top 0 -f jsonl "$TMP/tree-now" >"$TMP/tree.rows"
+is "modules of both runs: one tree, calls in a step" "$("$PYTHON" - "$TMP/tree.rows" <<'EOT'
+import json, sys
+
+rows = [row for row in map(json.loads, open(sys.argv[1])) if row["table"] == "diff_modules"]
+assert all(row["difference_ns"] == row["now_ns"] - row["base_ns"] or abs(row["difference_ns"] - (
+    row["now_ns"] - row["base_ns"])) == 1 for row in rows)
+print(" ".join(f"{row['module']}:{row['class']}:{row['base_calls']:.0f}:{row['now_calls']:.0f}" for row in rows))
+EOT
+)" "Net:Net:1:1 0:Block:1:1 up:Linear:1:1 down:Linear:1:1 1:Block:1:2 up:Linear:1:2 down:Linear:1:2 last:Linear:0:1 last:LayerNorm:1:0"
+fuse tree -q --compare "$TMP/tree-base" --top 1 "$TMP/tree-now"
+like "text has what is new and gone" "$(cat "$TMP/tree.out")" '^Modules, per step: 1 new, 1 gone$'
+like "the limit leaves rows out, and says how many" "$(sed -n '/^Modules/,$p' "$TMP/tree.out")" '^[5-8] more modules'
+fuse tree.same -q --compare "$TMP/tree-now" "$TMP/tree-now"
+like "a tree against itself" "$(cat "$TMP/tree.same.out")" '^Modules: no difference$'
+
 # Kineto demangles names of kernels up to 1 KiB, and leaves longer ones as they are; live traces have all
 # mangled. Here each is once so and once so; what is in none of the two is cut.
 "$PYTHON" - "$TMP/names" <<'EOT'

@@ -12,6 +12,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
+#include "merge/kit/show.h"
 #include "merge/model/numbers.h"
 #include "runtime/base/text.h"
 
@@ -246,4 +247,20 @@ const char *tp_module_title(const struct tp_module_paths *paths, uint32_t path, 
 		n_part += dot != NULL;
 	}
 	return buf;
+}
+
+const char *tp_module_show(char text[TP_MODULE_TEXT], const struct tp_module_path *path, bool is_short)
+{
+	uint32_t n, n_class, begin;
+	const char *name = tp_module_name(path, &n), *class = tp_module_class(path, &n_class);
+
+	for (begin = n; begin && name[begin - 1] != '.';)
+		begin--;
+	if (!is_short && begin && begin < n && strspn(name + begin, "0123456789") == n - begin)
+		for (begin--; begin && name[begin - 1] != '.';)
+			begin--;
+	if (n == begin)
+		return tp_show_text(text, TP_MODULE_TEXT, n_class ? class : "(not known)",
+				    n_class ? n_class : 11);
+	return tp_show_text(text, TP_MODULE_TEXT, name + begin, n - begin);
 }

@@ -41,6 +41,11 @@ bool tp_module_paths_is_outside(const struct tp_module_paths *paths, uint32_t ou
 const char *tp_module_title(const struct tp_module_paths *paths, uint32_t path, bool like, char *buf,
 			    uint32_t cap);
 
+/* The last part of its name, of "blocks.0" both, for a number alone tells nobody what it is (is_short: the
+ * number alone); without a name its class. Printable. */
+enum { TP_MODULE_TEXT = 400 };
+const char *tp_module_show(char text[TP_MODULE_TEXT], const struct tp_module_path *path, bool is_short);
+
 /* Name (qualified, "" of an outermost one) and class of a path's module; not to be trusted. */
 const char *tp_module_name(const struct tp_module_path *path, uint32_t *n_bytes);
 const char *tp_module_class(const struct tp_module_path *path, uint32_t *n_bytes);

@@ -55,6 +55,7 @@ void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts)
 		.parts = tp_facts_want(facts, &tp_fact_step_parts, NULL),
 		.heap = tp_facts_want(facts, &tp_fact_heap_rows, NULL),
 		.kernels = tp_facts_want(facts, &fact_kernels, NULL),
+		.modules = tp_facts_want(facts, &tp_fact_module_times_cut, NULL),
 	};
 }
 
@@ -127,6 +128,7 @@ void tp_diff_end(struct tp_diff_side *side)
 
 	side->is_incomplete |= side->overview->is_incomplete;
 	side->is_incomplete |= tp_step_parts_is_incomplete(side->parts);
+	side->is_incomplete |= tp_module_times_is_incomplete(side->modules);
 	take_heap(side);
 	for (uint32_t i = 0; i < side->overview->n_procs; i++)
 		n += side->overview->proc[i].breakdown->n_steps;

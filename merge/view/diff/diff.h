@@ -10,6 +10,7 @@
 
 #include "merge/facts/heap/heapstacks.h"
 #include "merge/facts/program/overview.h"
+#include "merge/facts/time/module_times.h"
 #include "merge/facts/time/step_parts.h"
 
 /* A recorded step; of several ranks the one that took longest. */
@@ -34,6 +35,7 @@ struct tp_diff_side {
 	const struct tp_diff_kernels *kernels;
 	const struct tp_step_parts *parts;
 	const struct tp_heap_rows *heap;	/* host memory by stack */
+	const struct tp_module_times *modules;
 	/* After tp_diff_end. */
 	struct tp_overview_sums sums;
 	int64_t *step_ns;		/* of all recorded steps, sorted */
@@ -84,6 +86,24 @@ bool tp_diff_next(const struct tp_diff_side *base, const struct tp_diff_side *no
 /* A step's, on average. */
 double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part);
 double tp_diff_part_device_ns(const struct tp_diff_side *side, enum tp_part part);
+
+/* ---- diff_modules.c ---- */
+
+enum tp_diff_which { TP_DIFF_BASE, TP_DIFF_NOW };
+
+/* A module of one tree or of both; times of a step, of forward and backward with inner ones. */
+struct tp_diff_module {
+	uint32_t path[2];	/* by tp_diff_which, of the side's paths; 0: it has none */
+	uint32_t outer, depth;	/* 1: outermost */
+	struct tp_diff_module_time {
+		double calls, forward_ns, backward_ns, device_ns;
+		double self_ns;	/* without the modules that it calls */
+	} time[2];
+};
+
+/* In the order of the tree, outer ones first; to be freed. */
+struct tp_diff_module *tp_diff_modules(const struct tp_diff_side *base, const struct tp_diff_side *now,
+				       uint32_t *n);
 
 /* ---- diff_limits.c ---- */
 

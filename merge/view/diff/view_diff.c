@@ -74,6 +74,7 @@ static void print_all_steps(const struct state *state, struct tp_out *out)
 	tp_view_diff_parts(&shown);
 	tp_view_diff_operators(&shown);
 	tp_view_diff_kernels(&shown);
+	tp_view_diff_modules(&shown);
 }
 
 /* "windows 0-3, ranks 0 of "; "": all of it. */
@@ -134,12 +135,12 @@ static void print_diff(void *opaque, const struct tp_run *run, struct tp_out *ou
 
 const struct tp_view tp_view_diff = {
 	.name = "diff",
-	.help = "against another run (--compare): steps, operators, kernels, memory, host stacks",
+	.help = "against another run (--compare): steps, operators, kernels, modules, memory, host stacks",
 	.begin = begin_diff,
 	.tables = (const struct tp_table_def *const[]){
 		&tp_table_diff_steps, &tp_table_diff_memory, &tp_table_diff_each_step,
 		&tp_table_diff_categories, &tp_table_diff_parts, &tp_table_diff_operators,
-		&tp_table_diff_kernels, &tp_table_diff_heap, &tp_table_diff_heap_peak,
+		&tp_table_diff_kernels, &tp_table_diff_modules, &tp_table_diff_heap, &tp_table_diff_heap_peak,
 		&tp_table_diff_heap_allocated, &tp_table_diff_heap_leaked, NULL},
 	.print = print_diff,
 };

@@ -17,8 +17,8 @@ struct tp_diff_shown {
 
 extern const struct tp_table_def tp_table_diff_steps, tp_table_diff_memory,
 	tp_table_diff_each_step, tp_table_diff_categories, tp_table_diff_parts,
-	tp_table_diff_operators, tp_table_diff_kernels, tp_table_diff_heap, tp_table_diff_heap_peak,
-	tp_table_diff_heap_allocated, tp_table_diff_heap_leaked;
+	tp_table_diff_operators, tp_table_diff_kernels, tp_table_diff_modules, tp_table_diff_heap,
+	tp_table_diff_heap_peak, tp_table_diff_heap_allocated, tp_table_diff_heap_leaked;
 
 /* A figure of both; the context of its table is the title of what is compared. */
 struct tp_diff_figure {
@@ -42,6 +42,8 @@ void tp_view_diff_parts(const struct tp_diff_shown *shown);
 /* view_diff_rows.c */
 void tp_view_diff_operators(const struct tp_diff_shown *shown);
 void tp_view_diff_kernels(const struct tp_diff_shown *shown);
+/* view_diff_modules.c; nothing where none was recorded. */
+void tp_view_diff_modules(const struct tp_diff_shown *shown);
 /* view_diff_heap.c: tables of host memory; nothing when neither run recorded any. */
 void tp_view_diff_heap(const struct tp_diff_side *base, const struct tp_diff_side *now,
 		       uint32_t top, struct tp_out *out);
