@@ -38,6 +38,7 @@ begin_two()
 # await FILE PATTERN: until a line is there, within what a busy machine takes.
 await()
 {
+	local i
 	for ((i = 0; i < 1200; i++)); do
 		! grep -Eq -- "$2" "$1" 2>/dev/null || return 0
 		sleep 0.2
