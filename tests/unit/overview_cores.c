@@ -110,6 +110,23 @@ Test(overview_cores, does_not_take_other_waits_for_the_lock)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+/* What a machine that has other work does to a line is not the line's fault. */
+Test(overview_cores, a_gap_is_nobodys_where_the_training_had_no_core)
+{
+	static const char cores[] = "the thread that trains was ready and waited for a core in ";
+
+	for (uint32_t wait = 10; wait <= 30; wait += 20) {
+		const char *text;
+
+		set_up();
+		add_operators(40 * MS);
+		add_threads(60, wait, 0, 0, 0);
+		text = print();
+		expect_rules(text, (const char *[]){wait == 10 ? "host-code" : NULL, NULL});
+		cr_expect_eq(strstr(text, cores) != NULL, wait == 30, "%s", text);
+	}
+}
+
 /* ---- workers ---- */
 
 /* The thread that trains and a worker, as in add_threads(), and how busy the two cores were. */

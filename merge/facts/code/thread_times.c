@@ -50,3 +50,31 @@ bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
 		add_thread(times, tid, value);
 	return times->cores > 0;
 }
+
+const struct tp_thread_time *tp_thread_times_trainer(const struct tp_thread_times *times,
+						     const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < times->n_threads; i++)
+		if (times->thread[i].tid == proc->pid)
+			return &times->thread[i];
+	return NULL;
+}
+
+double tp_thread_times_waiting(const struct tp_run *run)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_thread_time *trainer;
+		struct tp_thread_times times;
+		double percent;
+
+		if (run->proc[i]->worker || !tp_thread_times_of(run, run->proc[i], &times) ||
+		    times.wall_ns <= 0)
+			continue;
+		trainer = tp_thread_times_trainer(&times, run->proc[i]);
+		percent = trainer ? 100.0 * (double)trainer->wait_ns / (double)times.wall_ns : 0;
+		most = percent > most ? percent : most;
+	}
+	return most;
+}

@@ -32,4 +32,12 @@ struct tp_thread_times {
 bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
 			struct tp_thread_times *times);
 
+/* The thread that trains: steps end on the first one of a process. NULL: it is not among them. */
+const struct tp_thread_time *tp_thread_times_trainer(const struct tp_thread_times *times,
+						     const struct tp_proc *proc);
+
+/* How long the threads that train waited for a core, in percent of the time: of the process where it is most,
+ * workers left out. 0: not known. */
+double tp_thread_times_waiting(const struct tp_run *run);
+
 #endif

@@ -21,7 +21,10 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
  * all. False: not known. */
 bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
 			   int64_t *wait_ns, int64_t *all_ns);
-enum { TP_OVERVIEW_DATA_PERCENT = 10 };	/* waiting for data: worth a word */
+enum {
+	TP_OVERVIEW_DATA_PERCENT = 10,		/* waiting for data: worth a word */
+	TP_OVERVIEW_CROWDED_PERCENT = 20,	/* waiting for a core: times are the machine's, too */
+};
 
 /* overview_steps.c: the breakdown, steps or ranks beside each other, operators */
 void tp_overview_print_steps(const struct tp_run *run, const struct tp_overview *overview,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "runtime/base/own_python.h"
+#include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/view/overview/overview_samples.h"
@@ -210,6 +211,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
 	uint32_t n = 0;
 
+	facts.is_crowded = tp_thread_times_waiting(run) >= TP_OVERVIEW_CROWDED_PERCENT;
 	tp_rhythm_find(overview, &rhythm);
 	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
 		tp_gpu_add(&facts.gpu, &tp_gpu_time_at(overview->gpu, i)->total);

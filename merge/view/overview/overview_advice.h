@@ -41,6 +41,7 @@ struct tp_advice_facts {
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does, */
 	bool is_late_by_data;		/* which is loading data */
 	bool is_loading;		/* the training waits for data */
+	bool is_crowded;		/* the training waits for cores: no time tells for certain */
 	bool is_short_of_cores;		/* more threads are ready than there are cores */
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */

@@ -87,8 +87,8 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "do it less often, outside the loop, or by operators");
 	tp_advice_gap(facts, &site, advice);
-	tp_advice_gap_function(facts, advice);
-	return true;
+	/* In a gap that no function is known of the thread may have waited for a core. */
+	return tp_advice_gap_function(facts, advice) || !facts->is_crowded;
 }
 
 /* Times are exact, samples are not; but a function may be called from several lines. */

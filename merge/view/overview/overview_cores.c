@@ -28,16 +28,6 @@ static int64_t ready_ns(int64_t cpu_ns, int64_t wait_ns)
 	return tp_add(cpu_ns, wait_ns);
 }
 
-/* That trains: its steps ended on it. */
-static const struct tp_thread_time *find_trainer(const struct tp_proc *proc,
-						 const struct tp_thread_times *times)
-{
-	for (uint32_t i = 0; i < times->n_threads; i++)
-		if (times->thread[i].tid == proc->pid)
-			return &times->thread[i];
-	return NULL;
-}
-
 /* ---- too many threads ---- */
 
 static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -50,7 +40,7 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 
 	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
 		return false;
-	trainer = find_trainer(proc, &times);
+	trainer = tp_thread_times_trainer(&times, proc);
 	wanted = (double)ready_ns(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
 	if (!trainer || wanted * 100 < (double)times.cores * WANTED_PERCENT || wanted < times.cores + 1.0)
 		return false;
@@ -111,7 +101,7 @@ static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_p
 
 	if (!cpu_ns || !tp_thread_times_of(facts->run, proc, &times))
 		return false;
-	trainer = find_trainer(proc, &times);
+	trainer = tp_thread_times_trainer(&times, proc);
 	if (!trainer)
 		return false;
 	cost_ns = trainer->wait_ns < cpu_ns ? trainer->wait_ns : cpu_ns;
@@ -206,7 +196,7 @@ bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
 		if (!facts->run->proc[i]->worker)
 			proc = facts->run->proc[i];
 	if (proc && tp_thread_times_of(facts->run, proc, &times))
-		trainer = find_trainer(proc, &times);
+		trainer = tp_thread_times_trainer(&times, proc);
 	busy = trainer ? find_busy(&times, trainer) : NULL;
 	if (!tp_advice_lock_wanted(facts, advice) &&
 	    (!trainer || !judge_gaps(facts, &times, trainer, busy, advice)))

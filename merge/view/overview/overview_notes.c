@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
+#include "merge/facts/code/thread_times.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -153,6 +154,16 @@ static void print_data(const struct tp_run *run, const struct tp_overview_sums *
 			    tp_show_percent(a, (double)wait, (double)all));
 }
 
+static void print_cores(const struct tp_run *run, struct tp_out *out)
+{
+	const double percent = tp_thread_times_waiting(run);
+
+	if (percent >= TP_OVERVIEW_CROWDED_PERCENT)
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "cores",
+			    "the thread that trains was ready and waited for a core in %.1f %% of the time: more "
+			    "was ready than there are cores, and steps are longer for it", percent);
+}
+
 static void print_failed(const struct tp_overview *overview, struct tp_out *out)
 {
 	const struct tp_name *name = NULL;
@@ -177,4 +188,5 @@ void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview 
 	print_failed(overview, out);
 	print_slowest(run, overview, out);
 	print_data(run, sums, out);
+	print_cores(run, out);
 }

@@ -42,16 +42,15 @@ static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_com
 			int64_t step_ns)
 {
 	const struct tp_proc *proc = verdict->rank->proc;
+	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
 
 	if (verdict->is_network || (verdict->cause != TP_CAT_CPU && verdict->cause != TP_CAT_OTHER) ||
 	    !tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
 		return false;
-	for (uint32_t i = 0; i < times.n_threads; i++)
-		if (times.thread[i].tid == proc->pid)
-			return (double)times.thread[i].wait_ns / (double)times.wall_ns * (double)step_ns >=
-			       (double)verdict->late_step_ns / 2;
-	return false;
+	trainer = tp_thread_times_trainer(&times, proc);
+	return trainer && (double)trainer->wait_ns / (double)times.wall_ns * (double)step_ns >=
+				  (double)verdict->late_step_ns / 2;
 }
 
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -221,7 +220,7 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	    judge_small(facts, facts->sums->n_steps, &text, advice) ||
 	    judge_objects(facts, facts->sums->n_steps, &text, advice))
 		return true;
-	if (!facts->gpu.all_ns && are_cores_full(facts->run))
+	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run)))
 		return false;
 	if (waiting_ns >= comm_ns / 2) {
 		tp_text_fmt(&text, ", %s of it until the last rank comes, which is not always the same",

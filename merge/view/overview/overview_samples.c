@@ -171,7 +171,7 @@ static const struct tp_sample_caller *find_caller(const struct tp_sample_owners 
 	return found;
 }
 
-void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice)
+bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
 	const struct tp_sample_owner *owner = tp_sample_owners_top(owners, TP_SAMPLES_GAP, TP_LOAD_NONE);
@@ -180,7 +180,7 @@ void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 
 	if (!owner || owner->sum.n < LEAST ||
 	    !is_most(owner->sum.n, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, MOST_PERCENT))
-		return;
+		return false;
 	memcpy(before, advice->place, sizeof(before));
 	tp_text_init(&out, advice->place, sizeof(advice->place));
 	tp_text_fmt(&out, "%s (%s)", tp_sample_owner_show(shown, sizeof(shown), owner), before);
@@ -188,6 +188,7 @@ void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 		tp_text_init(&out, advice->place, sizeof(advice->place));
 		tp_text_str(&out, shown);
 	}
+	return true;
 }
 
 bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)

@@ -14,8 +14,9 @@
  * idle, and what is waited for is little: nobody's fault. */
 bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struct tp_advice *advice);
 
-/* Code between operators: the place begins with the function that most of it is in. */
-void tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice);
+/* Code between operators: the place begins with the function that most of it is in. False: it is not
+ * known. */
+bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice);
 /* A function that hardly asks for operators and takes much of a step; by samples alone. */
 tp_advice_judge tp_advice_host_function;
 
