@@ -71,10 +71,6 @@ like "slow: which says why" "$(why slow/rank0.0.tpt)" '^recorder step 40 took [0
 train oom $recorder $quiet "$PYTHON" "$PROGS/out_of_memory.py" tensor
 is "out of memory: the steps before it" "$(why oom/rank0.0.tpt)" "recorder an allocation failed "
 
-fuse oom.merged -q -v overview -o merged.json oom
-like "and the overview names the largest holder, by category, operator and line" "$(tr -s ' \n' ' ' <oom.merged.out)" \
-	'held then .*MiB \([0-9.]+ %\) kept across steps, allocated by aten::zeros, out_of_memory.py:[0-9]+ train'
-
 await hang.err "$told"
 is "hang: the steps before it" "$(why hang/rank0.0.tpt)" \
 	"recorder no step has ended for the time of TRAINPROF_HANG "
