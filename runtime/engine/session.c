@@ -28,6 +28,7 @@ static struct tp_session_state *const session = &tp_session_state;
 static struct {
 	int64_t live, peak;		/* atomic; peak of the step */
 	uint64_t device_live, device_peak;
+	uint64_t turn;			/* atomic: of what came or went, but for some at the same time */
 } tensors __attribute__((aligned(TP_CACHE_LINE)));
 
 bool tp_session_is_open(void)
@@ -36,11 +37,19 @@ bool tp_session_is_open(void)
 	       __atomic_load_n(&session->state, __ATOMIC_ACQUIRE) == TP_SESSION_OPEN;
 }
 
+static void turn(void)
+{
+	uint64_t before = __atomic_load_n(&tensors.turn, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&tensors.turn, before + 1, __ATOMIC_RELAXED);
+}
+
 void tp_session_live(int64_t delta_bytes)
 {
 	int64_t live = __atomic_add_fetch(&tensors.live, delta_bytes, __ATOMIC_RELAXED);
 	int64_t peak = __atomic_load_n(&tensors.peak, __ATOMIC_RELAXED);
 
+	turn();
 	while (tp_unlikely(live > peak) &&
 	       !__atomic_compare_exchange_n(&tensors.peak, &peak, live, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
@@ -51,6 +60,7 @@ void tp_session_device_live(uint64_t total_bytes)
 {
 	uint64_t peak = __atomic_load_n(&tensors.device_peak, __ATOMIC_RELAXED);
 
+	turn();
 	__atomic_store_n(&tensors.device_live, total_bytes, __ATOMIC_RELAXED);
 	while (tp_unlikely(total_bytes > peak) &&
 	       !__atomic_compare_exchange_n(&tensors.device_peak, &peak, total_bytes, true,
@@ -60,9 +70,7 @@ void tp_session_device_live(uint64_t total_bytes)
 
 uint64_t tp_session_tensor_turn(void)
 {
-	return (uint64_t)__atomic_load_n(&tensors.live, __ATOMIC_RELAXED) +
-	       ((uint64_t)__atomic_load_n(&tensors.peak, __ATOMIC_RELAXED) << 20) +
-	       (__atomic_load_n(&tensors.device_live, __ATOMIC_RELAXED) << 40);
+	return __atomic_load_n(&tensors.turn, __ATOMIC_RELAXED);
 }
 
 void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak)

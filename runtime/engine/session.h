@@ -99,7 +99,7 @@ uint64_t tp_session_steps(void);
 uint32_t tp_session_step_tid(void);
 /* Bytes of tensors on the host alive, and the most in this step. */
 void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak);
-/* Another value, very probably, when tensors came or went. */
+/* Another value when tensors came or went, also as many bytes as before. */
 uint64_t tp_session_tensor_turn(void);
 
 /*

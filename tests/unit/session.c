@@ -386,6 +386,23 @@ Test(session, writes_while_the_window_goes_on_and_loses_nothing)
 	cr_expect_eq(trace->n_bad_blocks, 0);
 }
 
+/* Who asks whether anything goes on hears of a block that was there in between, too. */
+Test(session, tensors_that_come_and_go_are_seen_where_as_many_bytes_are_left)
+{
+	uint64_t turn;
+
+	tp_session_live(1000);
+	turn = tp_session_tensor_turn();
+	cr_expect_eq(tp_session_tensor_turn(), turn);
+	tp_session_live(64);
+	tp_session_live(-64);
+	cr_expect_neq(tp_session_tensor_turn(), turn);
+	turn = tp_session_tensor_turn();
+	tp_session_device_live(512);
+	tp_session_device_live(0);
+	cr_expect_neq(tp_session_tensor_turn(), turn);
+}
+
 /* ---- the ledger ---- */
 
 Test(session, keeps_a_row_of_every_step)
