@@ -37,7 +37,7 @@ hang()
 	wait $pid 2>/dev/null
 	is "$1: merged" "$status" 0
 	like "$1: the overview says where it stands" "$(cat "$TMP/$1.out")" \
-		'^  pid [0-9]+ main thread: waits for the store for .* in reads the next shard$'
+		'^  pid [0-9]+ main thread: waits for the store for .* in reads the next shard(, in step [0-9]+)?$'
 	like "$1: health shows the spans" "$(cat "$TMP/$1.out")" \
 		'^Where processes that still run stood: their open spans, outermost first$'
 	unlike "$1: nobody died" "$(cat "$TMP/$1.out")" 'died|did not exit cleanly'

@@ -279,7 +279,7 @@ Test(view_overview, shows_losses_in_red_and_open_spans)
 		"\033[1;31m  LOST      1,234 events in 1 window",
 		"1 window without an end",
 		"off       shapes: not found",
-		"rank 0 main thread: aten::mm for 12.0 ms in Optimizer.step#AdamW.step",
+		"rank 0 main thread: aten::mm for at least 12.0 ms in Optimizer.step#AdamW.step",
 		NULL,
 	};
 	struct tp_proc *proc = make_rank(0);

@@ -78,6 +78,7 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 			    struct tp_out *out);
 void tp_overview_print_died(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out);
-void tp_overview_print_running(const struct tp_run *run, struct tp_out *out);
+void tp_overview_print_running(const struct tp_run *run, const struct tp_overview *overview,
+			       struct tp_out *out);
 
 #endif

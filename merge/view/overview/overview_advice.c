@@ -203,6 +203,14 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 	tp_out_title(out, "Nothing stands out; the largest parts of a step: %s.", parts);
 }
 
+static bool has_died(const struct tp_run *run)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->is_dead)
+			return true;
+	return false;
+}
+
 void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
@@ -231,7 +239,8 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		n++;
 	}
 	if (!n) {
-		print_healthy(sums, out);
+		if (!has_died(run))
+			print_healthy(sums, out);
 		return;
 	}
 	qsort(advice, n, sizeof(advice[0]), compare_cost);

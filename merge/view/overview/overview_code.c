@@ -32,7 +32,7 @@ void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *si
 	char between[120] = "";
 
 	if (site->before == site->place) {
-		snprintf(advice->place, sizeof(advice->place), "%s", site->place);
+		snprintf(advice->place, sizeof(advice->place), "what runs before each operator of %s", site->place);
 		return;
 	}
 	if (tp_sites_between(facts->overview->sites, site, between, sizeof(between) - 2))

@@ -175,11 +175,24 @@ static uint32_t print_last(const struct tp_run *run, const struct tp_overview *o
 	return n;
 }
 
+/* The step after the last one of its ledger, which begins with ", "; "": it has none. */
+static const char *show_step(char *buf, size_t cap, const struct tp_overview *overview,
+			     const struct tp_proc *proc)
+{
+	const struct tp_overview_proc *of = &overview->proc[proc->at];
+
+	buf[0] = '\0';
+	if (of->n_ledger)
+		snprintf(buf, cap, ", in step %" PRIu64, of->ledger[of->n_ledger - 1].index + 1);
+	return buf;
+}
+
 /* Those that died, or those that still run. */
-static void print_open(const struct tp_run *run, bool is_dead, bool has_title, struct tp_out *out)
+static void print_open(const struct tp_run *run, const struct tp_overview *overview, bool is_dead,
+		       bool has_title, struct tp_out *out)
 {
 	uint32_t n_shown = 0, n_threads = 0;
-	char who[64], thread[64], a[32], inner[128], outer[128];
+	char who[64], thread[64], a[32], inner[128], outer[128], step[48];
 
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i], *first = open;
@@ -202,11 +215,12 @@ static void print_open(const struct tp_run *run, bool is_dead, bool has_title, s
 			 open->name->bytes ? open->name->bytes : "?");
 		snprintf(outer, sizeof(outer), "%.*s", (int)first->name->n_bytes,
 			 first->name->bytes ? first->name->bytes : "?");
-		tp_out_line(out, "yellow", "  %s %s: %s for %s%s%s",
+		tp_out_line(out, "yellow", "  %s %s: %s for at least %s%s%s%s",
 			    tp_label_proc(who, run, open->proc),
 			    tp_label_thread(thread, open->thread), inner,
 			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)),
-			    first == open ? "" : " in ", first == open ? "" : outer);
+			    first == open ? "" : " in ", first == open ? "" : outer,
+			    show_step(step, sizeof(step), overview, open->proc));
 	}
 	if (n_shown > OPEN_SHOWN)
 		tp_out_line(out, "dim", "  and %u more threads: -v health",
@@ -216,10 +230,11 @@ static void print_open(const struct tp_run *run, bool is_dead, bool has_title, s
 void tp_overview_print_died(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out)
 {
-	print_open(run, true, print_last(run, overview, out) != 0, out);
+	print_open(run, overview, true, print_last(run, overview, out) != 0, out);
 }
 
-void tp_overview_print_running(const struct tp_run *run, struct tp_out *out)
+void tp_overview_print_running(const struct tp_run *run, const struct tp_overview *overview,
+			       struct tp_out *out)
 {
-	print_open(run, false, false, out);
+	print_open(run, overview, false, false, out);
 }

@@ -11,6 +11,7 @@
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -22,19 +23,22 @@ enum {
 };
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
-static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_rank *rank,
+static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
 			struct tp_advice *advice)
 {
+	const struct tp_comm_rank *rank = verdict->rank;
 	struct tp_site site;
 	int64_t more;
 
 	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
 	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
 		return;
-	if (site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP])
+	if (verdict->cause != TP_CAT_OTHER && site.figure[TP_SITE_TIME] >= site.figure[TP_SITE_GAP]) {
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
-	else
-		tp_advice_gap(facts, &site, advice);
+		return;
+	}
+	tp_advice_gap(facts, &site, advice);
+	tp_advice_gap_function(facts, advice);
 }
 
 /* Half of what it is late or more it may have waited for a core: what else its machine runs is to blame. */
@@ -77,7 +81,10 @@ bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
 		 tp_comm_cause_text(&verdict));
 	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
-	find_excess(facts, verdict.rank, advice);
+	if (verdict.cause == TP_CAT_OTHER && facts->overview->owners->n_rows)
+		snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps; -v hot "
+			 "--ranks %d what it runs", verdict.rank->proc->rank);
+	find_excess(facts, &verdict, advice);
 	return true;
 }
 

@@ -16,6 +16,7 @@ enum {
 	MILD_PERCENT = 15,	/* of a step */
 	FULL_PERCENT = 85,	/* of the cores */
 	MOST_PERCENT = 50,	/* of the samples in one function: it is that */
+	GAP_PERCENT = 25,	/* of those between operators: most of the rest is torch's own */
 	OPERATORS_PERCENT = 25,	/* of a function's samples: it asks for few */
 	NARROW_PART = 5,	/* less than the function that calls it: then that one is named */
 	SHOWN = 200,
@@ -179,7 +180,7 @@ bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 	struct tp_text out;
 
 	if (!owner || owner->sum.n < LEAST ||
-	    !is_most(owner->sum.n, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, MOST_PERCENT))
+	    !is_most(owner->sum.n, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, GAP_PERCENT))
 		return false;
 	memcpy(before, advice->place, sizeof(before));
 	tp_text_init(&out, advice->place, sizeof(advice->place));

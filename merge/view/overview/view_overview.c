@@ -192,7 +192,7 @@ static void print_overview(void *opaque, const struct tp_run *run, struct tp_out
 	tp_overview_print_reports(run, state->memory, out);
 	tp_overview_print_died(run, overview, out);
 	tp_overview_print_advice(run, overview, &sums, out);
-	tp_overview_print_running(run, out);
+	tp_overview_print_running(run, overview, out);
 	tp_out_title(out, "Run: %s", run->path ? run->path : "");
 	print_who(run, out);
 	print_software(run, out);
