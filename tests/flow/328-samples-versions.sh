@@ -12,7 +12,7 @@ cd "$TMP" || exit 1
 
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
 	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
-	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_*.c \
+	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_{frames,names,read,state,threads}.c \
 	"$TOP"/runtime/base/{readable,text,open,sandbox}.c -ldl || no_program
 
 found=0

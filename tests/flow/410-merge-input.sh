@@ -73,6 +73,12 @@ mkdir -p "$TMP/sheet/yesterday"
 for name in trainprof-run yesterday/trainprof-run base-run; do
 	cp -r "$TMP/run" "$TMP/sheet/$name"
 done
+cat >"$TMP/sheet/trace.json" <<'END'
+{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 7, "tid": 7, "ts": 10, "dur": 100},
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 20, "dur": 50}]}
+END
+gzip -c "$TMP/sheet/trace.json" >"$TMP/sheet/trace.pt.trace.json.gz"
 n_lines=0
 while IFS= read -r line; do
 	# A running job answers, another machine takes files: 755, 758.
