@@ -13,8 +13,6 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-enum { ROWS = 20 };	/* of a table, as those who print torch's do */
-
 struct state {
 	const struct tp_operator_rows *all;
 	uint32_t top;
@@ -25,7 +23,7 @@ static void *begin(struct tp_facts *facts, const struct tp_view_options *options
 {
 	struct state *state = tp_need(1, sizeof(*state));
 
-	state->top = options->has_top ? options->top : ROWS;
+	state->top = options->top;
 	state->all = tp_operators_want(facts, false, false);
 	return state;
 }

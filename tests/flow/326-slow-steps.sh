@@ -9,26 +9,26 @@
 need_torch
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || skip_all "samples are of Python 3.11 only"
 
-line=$(grep -n 'wait(0.6)' "$PROGS/slow_steps.py" | cut -d: -f1)
+line=$(grep -n 'wait(0.6)' "$PROGS/slow_saves.py" | cut -d: -f1)
 schedule=TRAINPROF_SCHEDULE=wait=2,warmup=1,active=2,repeat=1
-bare alone "$PYTHON" "$PROGS/slow_steps.py"
+bare alone "$PYTHON" "$PROGS/slow_saves.py"
 wanted="$status $(cat "$TMP/alone.out")"
-train slow $schedule "$PYTHON" "$PROGS/slow_steps.py"
+train slow $schedule "$PYTHON" "$PROGS/slow_saves.py"
 is "it ends as the bare run" "$status $(cat "$TMP/slow.out")" "$wanted"
 is "not a word" "$(messages_of slow)" ""
 like "the ledger says where a slow step stood" "$(cat "$TMP/slow/rank0.steps")" \
-	'#fact slow\.[2-5]0=[0-9]+ /.*/slow_steps\.py:[0-9]+ main > /.*/slow_steps\.py:'$line' save > /.*/slow_steps\.py:[0-9]+ wait'
+	'#fact slow\.[2-5]0=[0-9]+ /.*/slow_saves\.py:[0-9]+ main > /.*/slow_saves\.py:'$line' save > /.*/slow_saves\.py:[0-9]+ wait'
 "$MERGE" -q -o "$TMP/slow.json" "$TMP/slow" >"$TMP/text" 2>"$TMP/err"
 is "nothing is said by the merge" "$(cat "$TMP/err")" ""
 like "the overview says it of every tenth step" "$(tr -s ' \n' ' ' <"$TMP/text")" \
-	'every-n-steps every 10th step takes .* steps [1-5]0, .*: .*slow_steps\.py:'$line' save > slow_steps\.py:[0-9]+ wait'
-like "and of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" 'not recorded; it stood in .*slow_steps\.py:'$line' save'
+	'every-n-steps every 10th step takes .* steps [1-5]0, .*: .*slow_saves\.py:'$line' save > slow_saves\.py:[0-9]+ wait'
+like "and of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" 'not recorded; it stood in .*slow_saves\.py:'$line' save'
 
-train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_steps.py"
+train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_saves.py"
 is "without samples nothing is said of it" "$(grep -c '#fact slow' "$TMP/without/rank0.steps")" "0"
 
 # A line is in the file soon, not at the end.
-train killed $schedule "$PYTHON" "$PROGS/slow_steps.py" die
+train killed $schedule "$PYTHON" "$PROGS/slow_saves.py" die
 is "it was killed" "$status" "137"
 like "of a job that was killed, too" "$(cat "$TMP/killed/rank0.steps")" '#fact slow\.[2-5]0=.*save'
 done_testing

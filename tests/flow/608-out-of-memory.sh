@@ -35,7 +35,7 @@ like "a device's allocator tells what it holds, and what lies idle" "$(messages_
 train window TRAINPROF_SCHEDULE=always "$PYTHON" "$PROGS/out_of_memory.py" tensor
 fuse window.merged -q -v overview -o merged.json window
 like "in a window the overview names holders by category, operator and line" "$(tr -s ' \n' ' ' <window.merged.out)" \
-	'held then .*MiB \([0-9.]+ %\) [a-z ]+, allocated by aten::[a-z_]+, out_of_memory.py:[0-9]+ train'
+	'held then .*MiB \([0-9.]+ %\) [a-z ]+, allocated by aten::[a-z_]+, [^ ]*out_of_memory.py:[0-9]+ train'
 
 # The report is in a node file, stack and all, also in one that is made of one.
 fuse node -q -f tpn -o one.tpn tensor
