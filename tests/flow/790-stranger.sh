@@ -31,7 +31,9 @@ problem()
 
 problem loader data-loading "problem_loader.py:[0-9]+ Photos.__getitem__" "$PYTHON" "$PROGS/problem_loader.py"
 problem leak memory-growth "$(line_of leak)" "$PYTHON" "$PROGS/problem_leak.py"
-problem rank uneven-ranks "problem_rank.py:[0-9]+ main and [^ ]*$(sed -n '/log_statistics(rank)$/{n;=}' "$PROGS/problem_rank.py" | sed 's/^/problem_rank.py:/')" \
+# Where samples cannot be had it is the lines around it that are named.
+line=$(sed -n '/log_statistics(rank)$/{n;=}' "$PROGS/problem_rank.py")
+problem rank uneven-ranks "problem_rank.py:[0-9]+ (log_statistics|main and [^ ]*problem_rank.py:$line)" \
 	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port 29523 \
 	"$PROGS/problem_rank.py"
 

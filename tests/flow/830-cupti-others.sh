@@ -65,7 +65,7 @@ is "... and no gap is in them" "$(count warmup 0 $MARK) $(count warmup 1 $MARK)"
 # On a busy machine the thread that takes CUPTI back may do so after the next window has begun.
 for ((attempt = 0; attempt < 12; attempt++)); do
 	rm -rf between
-	use between kineto TRAINPROF_SCHEDULE=wait=2,warmup=0,active=2,repeat=2
+	use between kineto TRAINPROF_SCHEDULE=at=2,10,active=2
 	[ "$(count between 1 $MARK)" != 0 ] || break
 done
 is "between windows: both are whole" "$(count between 0 $KERNEL) $(count between 1 $KERNEL)" "40 40"
