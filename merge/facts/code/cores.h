@@ -7,6 +7,8 @@
 
 #include "merge/model/fact.h"
 
+enum { TP_CORES_FULL_PERCENT = 85 };
+
 struct tp_cores {
 	uint64_t n;		/* values; 0: not known */
 	double percent_sum;	/* of them, of one core each, or of the machine where cores are too many */
@@ -19,6 +21,12 @@ const struct tp_cores *tp_cores_want(struct tp_facts *facts);
 static inline double tp_cores_busy(const struct tp_cores *cores)
 {
 	return cores->n ? cores->percent_sum / (double)cores->n : 0;
+}
+
+/* What is more takes from something else. */
+static inline bool tp_cores_are_full(const struct tp_cores *cores)
+{
+	return tp_cores_busy(cores) >= TP_CORES_FULL_PERCENT;
 }
 
 #endif

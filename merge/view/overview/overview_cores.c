@@ -20,12 +20,31 @@ enum {
 	BUSY_PERCENT = 50,	/* of the time: another thread that is ready so long */
 	HELD_LEAST = 3,		/* gaps as long as the lock is kept, */
 	HELD_STACKS = 2,	/* in so many places */
-	FULL_PERCENT = 85,	/* of the cores */
 };
 
 static int64_t ready_ns(int64_t cpu_ns, int64_t wait_ns)
 {
 	return tp_add(cpu_ns, wait_ns);
+}
+
+typedef bool judge_proc(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+			struct tp_advice *advice);
+
+/* Of the rank that it costs most; false: of none. */
+static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, struct tp_advice *advice)
+{
+	struct tp_advice most = {.percent = -1}, one;
+
+	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
+		one = (struct tp_advice){.rule = advice->rule};
+		if (!facts->run->proc[i]->worker && judge(facts, facts->run->proc[i], &one) &&
+		    one.percent > most.percent)
+			most = one;
+	}
+	if (most.percent < 0)
+		return false;
+	*advice = most;
+	return true;
 }
 
 /* ---- too many threads ---- */
@@ -56,20 +75,10 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 	return true;
 }
 
-/* Of the process that it costs most. */
 bool tp_advice_threads(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	struct tp_advice most = {.percent = -1}, one;
-
-	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
-		one = (struct tp_advice){.rule = advice->rule};
-		if (!facts->run->proc[i]->worker && judge_threads(facts, facts->run->proc[i], &one) &&
-		    one.percent > most.percent)
-			most = one;
-	}
-	if (most.percent < 0)
+	if (!find_worst(facts, judge_threads, advice))
 		return false;
-	*advice = most;
 	facts->is_short_of_cores = true;
 	return true;
 }
@@ -113,23 +122,12 @@ static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_p
 	return true;
 }
 
-/* Of the process that it costs most. Where the training waits for its workers, that says it. */
+/* Where the training waits for its workers, that says it. */
 bool tp_advice_workers(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	struct tp_advice most = {.percent = -1}, one;
-
 	if (facts->is_loading || facts->is_short_of_cores ||
-	    tp_cores_busy(facts->overview->cores) < FULL_PERCENT)
+	    !tp_cores_are_full(facts->overview->cores) || !find_worst(facts, judge_workers, advice))
 		return false;
-	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
-		one = (struct tp_advice){.rule = advice->rule};
-		if (!facts->run->proc[i]->worker && judge_workers(facts, facts->run->proc[i], &one) &&
-		    one.percent > most.percent)
-			most = one;
-	}
-	if (most.percent < 0)
-		return false;
-	*advice = most;
 	snprintf(advice->todo, sizeof(advice->todo), "less work for each sample there: the cores are full, and more "
 		 "workers would not help");
 	tp_advice_dataset(facts->run, advice);

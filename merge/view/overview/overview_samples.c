@@ -14,7 +14,6 @@ enum {
 	LEAST_ALONE = 10,	/* where nothing else says so */
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do */
 	MILD_PERCENT = 15,	/* of a step */
-	FULL_PERCENT = 85,	/* of the cores */
 	MOST_PERCENT = 50,	/* of the samples in one function: it is that */
 	GAP_PERCENT = 25,	/* of those between operators: most of the rest is torch's own */
 	OPERATORS_PERCENT = 25,	/* of a function's samples: it asks for few */
@@ -56,7 +55,7 @@ static uint64_t count_all(const struct tp_samples_sum sum[TP_LOAD_N])
 static const char *advise_fetch(const struct tp_advice_facts *facts, bool is_in_worker, bool is_waiting,
 				bool has_owner)
 {
-	const bool is_full = tp_cores_busy(facts->overview->cores) >= FULL_PERCENT;
+	const bool is_full = tp_cores_are_full(facts->overview->cores);
 
 	if (!has_owner)
 		return "index whole batches instead of single samples: tensors, __getitems__, or batch_size=None";

@@ -17,16 +17,11 @@
 static const char *find_state(uint32_t tid)
 {
 	const struct tp_pysample_thread *thread;
-	uint32_t n;
-	bool is_whole;
 
 	if (!tp_pysample_can_read() || tp_pyapi_is_ending())
 		return NULL;
-	thread = tp_pysample_threads(&n, &is_whole);
-	for (uint32_t i = 0; i < n; i++)
-		if (thread[i].kernel.tid == tid)
-			return thread[i].state;
-	return NULL;
+	thread = tp_pysample_thread_of(tid);
+	return thread ? thread->state : NULL;
 }
 
 bool tp_pynow_stack(uint32_t tid, struct tp_pysample_look *look)

@@ -111,25 +111,11 @@ static void follow_steps(void)
 	tp_slow_reset(&outside.slow);
 }
 
-/* Its steps end on the process's first thread. */
-static struct tp_pysample_thread *find_trainer(void)
-{
-	const uint32_t pid = (uint32_t)getpid();
-	struct tp_pysample_thread *thread;
-	bool is_whole;
-	uint32_t n;
-
-	thread = tp_pysample_threads(&n, &is_whole);
-	for (uint32_t i = 0; i < n; i++)
-		if (thread[i].kernel.tid == pid)
-			return &thread[i];
-	return NULL;
-}
-
+/* Steps end on the process's first thread. */
 static void take_sample(void)
 {
 	const uint64_t begin_ns = tp_thread_cpu_ns();
-	struct tp_pysample_thread *trainer = find_trainer();
+	struct tp_pysample_thread *trainer = tp_pysample_thread_of((uint32_t)getpid());
 
 	outside.look.digest = 0;
 	if (trainer && tp_pysample_look(trainer->state, &trainer->kernel, &trainer->hint, &outside.look) ==

@@ -262,3 +262,16 @@ struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole)
 	*n = threads.n;
 	return threads.known[threads.which];
 }
+
+struct tp_pysample_thread *tp_pysample_thread_of(uint32_t tid)
+{
+	struct tp_pysample_thread *thread;
+	bool is_whole;
+	uint32_t n;
+
+	thread = tp_pysample_threads(&n, &is_whole);
+	for (uint32_t i = 0; i < n; i++)
+		if (thread[i].kernel.tid == tid)
+			return &thread[i];
+	return NULL;
+}

@@ -41,4 +41,7 @@ struct tp_pysample_thread *tp_pysample_threads(uint32_t *n, bool *is_whole);
 /* There were more: those that began last and the one of tp_pysample_threads_from_here are told. */
 bool tp_pysample_threads_is_cut(void);
 
+/* The one whose number for the kernel is `tid`, likewise; NULL: there is none. */
+struct tp_pysample_thread *tp_pysample_thread_of(uint32_t tid);
+
 #endif
