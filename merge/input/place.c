@@ -178,9 +178,7 @@ static uint32_t find_root(const struct tp_run *run, const struct tp_proc *proc)
 {
 	uint32_t i = 0;
 
-	while (i < run->n_procs && (run->proc[i]->worker ||
-				    run->proc[i]->run_id != proc->parent_run_id ||
-				    run->proc[i]->pid != proc->parent_pid))
+	while (i < run->n_procs && !tp_proc_works_for(proc, run->proc[i]))
 		i++;
 	return i;
 }

@@ -90,6 +90,13 @@ struct tp_proc {
 	uint32_t n_modules;
 };
 
+/* Does it work for that rank? Another host may have a process of the same number. */
+static inline bool tp_proc_works_for(const struct tp_proc *worker, const struct tp_proc *rank)
+{
+	return worker->worker && !rank->worker && worker->parent_run_id == rank->run_id &&
+	       worker->parent_pid == rank->pid;
+}
+
 struct tp_event {
 	const struct tp_proc *proc;
 	const struct tp_thread *thread;	/* never NULL */

@@ -91,7 +91,7 @@ static int64_t cpu_of_workers(const struct tp_run *run, const struct tp_proc *pr
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < run->n_procs; i++)
-		if (run->proc[i]->worker && run->proc[i]->parent_pid == proc->pid &&
+		if (tp_proc_works_for(run->proc[i], proc) &&
 		    tp_thread_times_of(run, run->proc[i], &times))
 			sum = tp_add(sum, times.cpu_ns);
 	return sum;
