@@ -2,10 +2,14 @@
 /*
  * ways_out.c - ends in the way that it is told
  *
- * usage: ways_out WAY [MILLISECONDS]       waits first, so that there is something to lose
+ * usage: ways_out WAY [MILLISECONDS [FOLDER]]   waits first, so that there is something to lose:
+ *                                              until FOLDER has a file (ten seconds at most), then
+ *                                              by parts, so that a machine that stood still does
+ *                                              not take all of the time
  *
  * The handlers print, so that the order and the number of their calls can be compared.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -130,6 +134,28 @@ static void end_by_signal(const char *way)
 	}
 }
 
+static int has_a_file(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	int found = 0;
+
+	if (!folder)
+		return 0;
+	while (!found && (entry = readdir(folder)))
+		found = entry->d_name[0] != '.';
+	closedir(folder);
+	return found;
+}
+
+static void wait_for(int ms, const char *folder)
+{
+	for (int tries = 1000; folder && tries && !has_a_file(folder); tries--)
+		usleep(10000);
+	for (; ms > 0; ms -= 10)
+		usleep(10000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "return";
@@ -138,7 +164,7 @@ int main(int argc, char **argv)
 	atexit(at_exit);
 	at_quick_exit(at_quick_exit_);
 	if (argc > 2)
-		usleep((unsigned)atoi(argv[2]) * 1000);
+		wait_for(atoi(argv[2]), argc > 3 ? argv[3] : NULL);
 	if (IS("exit"))
 		exit(3);
 	if (IS("_exit"))
