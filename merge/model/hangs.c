@@ -76,7 +76,8 @@ uint32_t tp_hangs_say(const struct tp_run *run, tp_hangs_say_fn say, void *ctx)
 	return n;
 }
 
-uint32_t tp_ooms_say(const struct tp_run *run, uint32_t most, tp_hangs_say_fn say, void *ctx)
+uint32_t tp_ooms_say(const struct tp_run *run, uint32_t most, bool with_holders, tp_hangs_say_fn say,
+		     void *ctx)
 {
 	char said[TP_HANG_SAID_MAX];
 	struct tp_text text;
@@ -86,6 +87,8 @@ uint32_t tp_ooms_say(const struct tp_run *run, uint32_t most, tp_hangs_say_fn sa
 		if (run->oom[i].oom.rank >= 0)
 			tp_text_fmt(&text, "rank %d: ", run->oom[i].oom.rank);
 		tp_oom_say(&run->oom[i].oom, &text);
+		if (with_holders)
+			tp_oom_say_held(&run->oom[i].oom, &text);
 		say_lines(said, say, ctx);
 	}
 	return run->n_ooms;

@@ -92,7 +92,7 @@ static void put_frames(struct tp_pickle *p, const struct tp_memcat *cat, uint32_
 	tp_pickle_list(p);
 	if (name != TP_NO_NAME || label)
 		put_frame(p, label ? label->bytes : tp_names_at(tp_memcat_names(cat), name)->bytes,
-			  tp_memcat_title(category), 0);
+			  tp_tensor_category_title(category), 0);
 	put_module(p, cat, origin.path);
 	if (tp_hostmem_find_line(tp_origins_stacks(tp_memcat_origins(cat)), origin.stack, &line))
 		put_frame(p, line.function, line.file, line.line);

@@ -79,7 +79,7 @@ static void say_oom(void *ctx, const char *line)
 uint32_t tp_view_health_hangs(struct tp_health *health)
 {
 	return tp_hangs_say(health->run, say_line, health) +
-	       tp_ooms_say(health->run, health->run->n_ooms, say_oom, health);
+	       tp_ooms_say(health->run, health->run->n_ooms, true, say_oom, health);
 }
 
 void tp_view_health_hang_rows(const struct tp_health *health)

@@ -57,7 +57,7 @@ static const char *short_title(uint32_t category)
 	case TP_TENSOR_ACTIVATION:
 		return "activ.";
 	default:
-		return category == TP_MOMENT_INTERNAL ? "internal" : tp_memcat_title(category);
+		return category == TP_MOMENT_INTERNAL ? "internal" : tp_tensor_category_title(category);
 	}
 }
 
@@ -120,7 +120,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		TP_WHEN(r, tp_row_is_for_programs(r) || (shown->most[c] && c != TP_MOMENT_INTERNAL))
 			TP_BYTES(r, field_of(c), short_title(c), less_of(shown, c),
 				 c == TP_MOMENT_INTERNAL ? "what operators freed themselves"
-							 : tp_memcat_title(c),
+							 : tp_tensor_category_title(c),
 				 moment_of(row)->bytes[c]);
 	}
 	TP_DEPTH(r, tp_module_paths_at(shown->paths, row->path)->depth - 1);

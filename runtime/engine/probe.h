@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct tp_config;
+struct tp_rec;
 struct tp_text;
 
 struct tp_probe {
@@ -66,6 +67,13 @@ struct tp_probe {
 	 * is missing, returns true) within a second, when `is_closing` at once.
 	 */
 	bool (*settle)(uint64_t end, bool is_closing);
+
+	/*
+	 * Drain thread, or who has its work (own_table.h): records of a window on their way to its file,
+	 * of one thread and in their order, none twice; before, on tp_window_show, those that are in no
+	 * file yet. A few ns a record.
+	 */
+	void (*see)(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32_t n);
 
 	/* Drain thread, when a window's file is closed: append "key=value\n" lines. */
 	void (*report)(struct tp_text *totals);

@@ -204,6 +204,9 @@ typedef uint32_t (*tp_ring_take_fn)(void *ctx, uint32_t slot, const struct tp_re
  * Nothing is given back yet: tp_ring_release does that, after the records are in a file.
  */
 void tp_ring_take(tp_ring_take_fn take, void *ctx);
+/* Shows what the next pass would hand out, and hands out nothing. */
+typedef void (*tp_ring_show_fn)(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n);
+void tp_ring_show(tp_ring_show_fn show, void *ctx);
 /*
  * Part of the same pass, for the caller's own records: the drain's come in any order, also
  * behind some that have to stay. Gives out those that are left, one by one; `pick` returns

@@ -148,6 +148,21 @@ void tp_ring_take(tp_ring_take_fn take, void *ctx)
 	tp_ring_pool.n_taken = n_kept;
 }
 
+void tp_ring_show(tp_ring_show_fn show, void *ctx)
+{
+	if (!tp_ring.head)
+		return;
+	collect();
+	for (uint32_t i = 0; i < tp_ring_pool.n_taken; i++) {
+		const struct tp_chunk *chunk = &tp_ring.chunks[tp_ring_pool.taken[i].chunk];
+		uint32_t n = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE) - chunk->drained;
+
+		if (n)
+			show(ctx, chunk->slot % TP_RING_SLOTS, &chunk->rec[chunk->drained], n);
+	}
+	tp_ring_pool.n_taken = 0;
+}
+
 void tp_ring_pick(tp_ring_pick_fn pick, void *ctx)
 {
 	uint32_t top = __atomic_load_n(&tp_ring_pool.chunk_top, __ATOMIC_ACQUIRE);

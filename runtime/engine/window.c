@@ -208,6 +208,25 @@ static bool pick_record(void *ctx, uint32_t slot, const struct tp_rec *rec)
 	return true;
 }
 
+static void show_records(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32_t n)
+{
+	for (const struct tp_probe *const *probe = state.spec.probes; *probe; probe++)
+		if ((*probe)->see)
+			(*probe)->see(window, slot, rec, n);
+}
+
+static void show_waiting(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
+{
+	show_records(*(const uint32_t *)ctx, slot, rec, n);
+}
+
+void tp_window_show(void)
+{
+	uint32_t window = tp_ring.head ? tp_ring.head->windows_written : 0;
+
+	tp_ring_show(show_waiting, &window);
+}
+
 static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
 {
 	const struct pass *pass = ctx;
@@ -253,6 +272,8 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 	}
 	if (run < i)
 		note_write(tp_writer_events(&state.writer, &rec[run], i - run, (uint16_t)slot));
+	if (i && state.is_open && !is_own(pass, slot))
+		show_records(pass->window, slot, rec, i);
 	if (i < n && pass->is_final && state.is_open && !is_own(pass, slot))
 		write_crossing((uint16_t)slot, &rec[i], n - i, begin, end);
 	return i;

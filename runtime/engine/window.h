@@ -46,6 +46,9 @@ int tp_window_init(const struct tp_window_spec *spec);
  */
 bool tp_window_serve(void);
 
+/* Shows probes that look at records (tp_probe.see) those that are in no file yet. */
+void tp_window_show(void);
+
 /* The process ends: windows are all over, nothing more comes. */
 void tp_window_finish(void);
 

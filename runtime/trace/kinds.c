@@ -33,3 +33,25 @@ const char *tp_devmem_kind_name(uint32_t kind)
 
 	return kind < TP_DEVMEM_N && name[kind] ? name[kind] : "unknown";
 }
+
+const char *tp_tensor_category_title(enum tp_tensor_category category)
+{
+	static const char *const title[TP_TENSOR_N] = {
+		[TP_TENSOR_UNKNOWN] = "unknown",
+		[TP_TENSOR_PARAMETER] = "parameters",
+		[TP_TENSOR_GRADIENT] = "gradients",
+		[TP_TENSOR_OPTIMIZER] = "optimizer state",
+		[TP_TENSOR_BUFFER] = "buffers",
+		[TP_TENSOR_ACTIVATION] = "activations",
+		[TP_TENSOR_INPUT] = "inputs",
+		[TP_TENSOR_TEMPORARY] = "temporary",
+		[TP_TENSOR_SHARDED_PARAMETER] = "sharded parameters",
+		[TP_TENSOR_SHARDED_GRADIENT] = "sharded gradients",
+		[TP_TENSOR_UNSHARDED_PARAMETER] = "unsharded parameters",
+		[TP_TENSOR_UNSHARDED_GRADIENT] = "unsharded gradients",
+		[TP_TENSOR_ALL_GATHER] = "all-gather buffers",
+		[TP_TENSOR_REDUCE_SCATTER] = "reduce-scatter buffers",
+	};
+
+	return (uint32_t)category < TP_TENSOR_N ? title[category] : title[0];
+}

@@ -71,6 +71,9 @@ static inline bool tp_kind_is_async(uint8_t kind, uint8_t flags)
 	return flags & TP_F_ASYNC && (tp_kind_has_shapes(kind) || kind == TP_REC_STEP);
 }
 
+/* "parameters", "optimizer state"; "unknown". */
+const char *tp_tensor_category_title(enum tp_tensor_category category);
+
 /* Of enum tp_devmem_kind: "device", "pinned" ...; "unknown". */
 const char *tp_devmem_kind_name(uint32_t kind);
 

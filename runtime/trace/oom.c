@@ -16,6 +16,7 @@ static const struct tp_report_key keys[] = {
 	KEY("virtual", U64, virtual), KEY("virtual_limit", U64, virtual_limit), KEY("group", U64, group),
 	KEY("group_limit", U64, group_limit), KEY("steps", U64, steps), KEY("grown", U64, grown),
 	KEY("grown_steps", U64, grown_steps), KEY("where", TEXT, where), KEY("within", TEXT, within),
+	KEY("held", TEXT, held),
 };
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };
 
@@ -33,23 +34,6 @@ bool tp_oom_parse(const char *text, size_t n, struct tp_oom *oom)
 	return tp_report_parse(text, n, TP_OOM_FIRST_LINE, keys, N_KEYS, NULL, oom) && oom->pid != 0;
 }
 
-/* "17.3 GiB" */
-static void put_bytes(struct tp_text *out, uint64_t bytes)
-{
-	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	uint32_t i = 0;
-	uint64_t tenths = bytes;
-
-	if (bytes < 1024) {
-		tp_text_fmt(out, "%lu B", (unsigned long)bytes);
-		return;
-	}
-	for (i = 1; bytes >> 10 >= 1024; i++)
-		bytes >>= 10;
-	tenths = bytes * 10 / 1024;
-	tp_text_fmt(out, "%lu.%lu %s", (unsigned long)(tenths / 10), (unsigned long)(tenths % 10), unit[i]);
-}
-
 /* ", NAME BYTES", and of how much where there is a limit. */
 static void put_held(struct tp_text *out, const char *name, uint64_t bytes, uint64_t limit)
 {
@@ -57,11 +41,17 @@ static void put_held(struct tp_text *out, const char *name, uint64_t bytes, uint
 		return;
 	tp_text_str(out, out->len && out->buf[out->len - 1] == '\n' ? "" : ", ");
 	tp_text_fmt(out, "%s ", name);
-	put_bytes(out, bytes);
+	tp_report_put_bytes(out, bytes);
 	if (!limit)
 		return;
 	tp_text_str(out, " of ");
-	put_bytes(out, limit);
+	tp_report_put_bytes(out, limit);
+}
+
+void tp_oom_say_held(const struct tp_oom *oom, struct tp_text *out)
+{
+	if (oom->held[0])
+		tp_text_fmt(out, "held by %s\n", oom->held);
 }
 
 void tp_oom_say_near(const struct tp_oom *oom, struct tp_text *out)
@@ -77,7 +67,7 @@ void tp_oom_say(const struct tp_oom *oom, struct tp_text *out)
 {
 	tp_text_fmt(out, "out of memory on %s%s: %lu bytes requested (",
 		    strcmp(oom->device, "host") ? "" : "the ", oom->device, (unsigned long)oom->asked);
-	put_bytes(out, oom->asked);
+	tp_report_put_bytes(out, oom->asked);
 	tp_text_char(out, ')');
 	if (oom->where[0] || oom->within[0])
 		tp_text_fmt(out, " in %s", oom->where[0] ? oom->where : oom->within);

@@ -29,6 +29,7 @@ struct tp_oom {
 	uint64_t grown, grown_steps;	/* bytes by which tensors grew over so many steps */
 	char where[320];		/* as tp_hang.where, of the thread that asked */
 	char within[256];
+	char held[640];			/* the largest holders of its tensors, or why none is known */
 };
 
 /* Appends the lines and the empty one. */
@@ -37,6 +38,8 @@ bool tp_oom_parse(const char *text, size_t n, struct tp_oom *oom);
 
 /* Two sentences with '\n': what failed and where; what was held. */
 void tp_oom_say(const struct tp_oom *oom, struct tp_text *out);
+/* One: who held the memory; nothing where that is not known. */
+void tp_oom_say_held(const struct tp_oom *oom, struct tp_text *out);
 /* One, of a container whose memory is nearly used up: by steps, group, resident and tensors. */
 void tp_oom_say_near(const struct tp_oom *oom, struct tp_text *out);
 

@@ -127,3 +127,19 @@ bool tp_report_parse(const char *text, size_t n, const char *first_line, const s
 	}
 	return at < end;
 }
+
+void tp_report_put_bytes(struct tp_text *out, uint64_t bytes)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	uint32_t i = 0;
+	uint64_t tenths = bytes;
+
+	if (bytes < 1024) {
+		tp_text_fmt(out, "%lu B", (unsigned long)bytes);
+		return;
+	}
+	for (i = 1; bytes >> 10 >= 1024; i++)
+		bytes >>= 10;
+	tenths = bytes * 10 / 1024;
+	tp_text_fmt(out, "%lu.%lu %s", (unsigned long)(tenths / 10), (unsigned long)(tenths % 10), unit[i]);
+}

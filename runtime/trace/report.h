@@ -31,6 +31,9 @@ void tp_report_put(struct tp_text *out, const char *key, const char *value);
 void tp_report_put_all(struct tp_text *out, const struct tp_report_key *keys, uint32_t n_keys,
 		       const void *from);
 
+/* "17.3 GiB" */
+void tp_report_put_bytes(struct tp_text *out, uint64_t bytes);
+
 /* Digits at *at, which moves behind them. */
 uint64_t tp_report_number(const char **at, const char *end, uint32_t base);
 void tp_report_text(const char *at, const char *end, char *out, size_t cap);

@@ -31,11 +31,32 @@ fails device cuda:2 report_device
 like "a device's allocator tells what it holds, and what lies idle" "$(messages_of device)" \
 	'allocated 70\.0 GiB, reserved 75\.0 GiB, reserved and not in use 5\.0 GiB'
 
-# In a window: who held it.
+like "outside windows no holder is known, and the file says why" "$(messages_of tensor; cat tensor/*.oom)" \
+	'no holders are known: no step is recorded, TRAINPROF_RECORDER=steps=8 does$'
+
+# In a window: who held it, at the time from the records that the drain thread has seen.
 train window TRAINPROF_SCHEDULE=always "$PYTHON" "$PROGS/out_of_memory.py" tensor
 fuse window.merged -q -v overview -o merged.json window
 like "in a window the overview names holders by category, operator and line" "$(tr -s ' \n' ' ' <window.merged.out)" \
 	'held then .*MiB \([0-9.]+ %\) [a-z ]+, allocated by aten::[a-z_]+, [^ ]*out_of_memory.py:[0-9]+ train'
+
+like "the process says so itself, on stderr" "$(messages_of window)" \
+	'held by 19\.0 MiB \([0-9.]+ %\) kept across steps, allocated by aten::zeros, train \(out_of_memory.py:28\); 1\.0 MiB'
+like "and in the report, with the number of blocks" "$(cat window/*.oom)" \
+	'^    19\.0 MiB .* kept across steps, allocated by aten::zeros, train \(/.*/out_of_memory.py:28\), 19 blocks$'
+
+# The trace is gone, or was never written: the report's holders are what the merge has.
+train recorder TRAINPROF_SCHEDULE=wait=1000 TRAINPROF_RECORDER=steps=8 "$PYTHON" "$PROGS/out_of_memory.py" tensor
+rm recorder/*.tpt
+fuse recorder.merged -q -v overview,health -o merged.json recorder
+is "without records the merge shows the report's holders in both views" "$(tr -s ' \n' ' ' <recorder.merged.out |
+	grep -o 'held by [0-9.]* MiB ([0-9.]* %) kept across steps, allocated by aten::zeros, train (out_of_memory.py:28)' |
+	wc -l)" 2
+
+# Without tensors there is nothing to say, which is said.
+train none TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops "$PYTHON" "$PROGS/out_of_memory.py" tensor
+like "recorded without tensors: no holders, and why" "$(messages_of none)" \
+	'no holders are known \(recorded without tensors\); the stack and the last steps are in'
 
 # The report is in a node file, stack and all, also in one that is made of one.
 fuse node -q -f tpn -o one.tpn tensor

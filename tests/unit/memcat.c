@@ -220,7 +220,7 @@ Test(memcat, a_block_is_what_a_scan_saw_or_what_its_life_says)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		life = find_life(cases[i].address);
 		cr_expect_eq(life->category, cases[i].category, "%s: %s", cases[i].what,
-			     tp_memcat_title(life->category));
+			     tp_tensor_category_title(life->category));
 		cr_expect_eq(life->is_older, cases[i].is_older, "%s", cases[i].what);
 		cr_expect_eq(life->is_alive, cases[i].is_alive, "%s", cases[i].what);
 		cr_expect_eq(life->is_internal, cases[i].is_internal, "%s", cases[i].what);

@@ -11,7 +11,7 @@ static const struct tp_oom oom = {
 	.asked = 3ull << 30, .allocated = 70ull << 30, .reserved = 75ull << 30, .tensors = 1 << 20,
 	.tensors_peak = 3 << 19, .heap = 900, .resident = 2047, .virtual = 9, .virtual_limit = UINT64_MAX,
 	.steps = 20, .grown = 16 << 20, .grown_steps = 15, .where = "grow (train.py:33)",
-	.within = "cat (functional.py:3)",
+	.within = "cat (functional.py:3)", .held = "5.0 GiB (7.1 %) kept across steps",
 };
 static char text[TP_REPORT_HEAD_MAX];
 
@@ -40,6 +40,18 @@ Test(oom, says_what_failed_where_and_what_was_held)
 		"tensors on the host 1.0 MiB, the most in this step 1.5 MiB, blocks of malloc 900 B, memory of "
 		"the process 1.9 KiB, its addresses 9 B of 15.9 EiB, tensors grew by 16.0 MiB in the last 15 "
 		"steps\n");
+}
+
+Test(oom, says_who_held_it_where_that_is_known)
+{
+	const struct tp_oom unknown = {.pid = 1};
+	struct tp_text out;
+
+	tp_text_init(&out, text, sizeof(text));
+	tp_oom_say_held(&unknown, &out);
+	cr_expect_eq(out.len, 0);
+	tp_oom_say_held(&oom, &out);
+	cr_expect_str_eq(text, "held by 5.0 GiB (7.1 %) kept across steps\n");
 }
 
 Test(oom, says_little_where_little_is_known)

@@ -7,6 +7,7 @@
 
 #include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/memplace.h"
+#include "runtime/trace/kinds.h"
 
 /* A block whose life is known. */
 struct tp_life {
@@ -35,8 +36,7 @@ struct tp_life {
 enum { TP_LIFE_PARTS = 2 };
 uint32_t tp_life_parts(const struct tp_life *life, struct tp_life part[TP_LIFE_PARTS]);
 
-/* "parameters", "optimizer state"; for fields of rows "parameter", "optimizer_state". */
-const char *tp_memcat_title(enum tp_tensor_category category);
+/* For fields of rows: "parameter", "optimizer_state"; for people tp_tensor_category_title. */
 const char *tp_memcat_word(enum tp_tensor_category category);
 
 #endif

@@ -70,7 +70,7 @@ void tp_tensors_put_category(struct tp_row *r, enum tp_tensor_category category,
 
 	tp_row_text(r, "%s", tp_row_is_for_programs(r) ? tp_memcat_word(category)
 			     : is_kept		       ? "kept across steps"
-						       : tp_memcat_title(category));
+						       : tp_tensor_category_title(category));
 }
 
 static const char *show_module(char buf[TP_TENSORS_TEXT], const struct tp_tensors_shown *shown,

@@ -160,8 +160,8 @@ void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct t
 			    holder->category == TP_TENSOR_UNKNOWN ? ""
 			    : older > holder->bytes		  ? "the largest allocated in it is "
 								  : "the largest holder is ",
-			    holder->category == TP_TENSOR_UNKNOWN ? "kept across steps"
-								  : tp_memcat_title(holder->category),
+			    holder->category == TP_TENSOR_UNKNOWN
+				    ? "kept across steps" : tp_tensor_category_title(holder->category),
 			    tp_show_bytes(b, holder->bytes), tp_names_at(shown->names, holder->name)->bytes,
 			    *line ? " at " : "", line);
 	free(row);

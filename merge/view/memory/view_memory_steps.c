@@ -97,8 +97,8 @@ static void put_stretch(struct tp_row *r, const void *ctx, const void *of)
 		const enum tp_tensor_category category = c % TP_TENSOR_N;
 
 		TP_WHEN(r, shown->most[category] || tp_row_is_for_programs(r))
-			TP_BYTES(r, field_of(category), tp_memcat_title(category),
-				 less_of(shown, category), tp_memcat_title(category),
+			TP_BYTES(r, field_of(category), tp_tensor_category_title(category),
+				 less_of(shown, category), tp_tensor_category_title(category),
 				 stretch->at_peak[category]);
 	}
 }
@@ -208,7 +208,7 @@ void tp_view_tensors_curve(const struct tp_tensors_shown *shown,
 			tp_out_line(shown->out, "", "  %-*s%s %s", CURVE_LABEL,
 				    which == RESERVED ? "reserved"
 				    : which == OTHERS ? "used by others"
-				    : which	      ? tp_memcat_title(which)
+				    : which	      ? tp_tensor_category_title(which)
 						      : "tensors",
 				    tp_sparkline(bars, value, track->n_stretches, columns, most),
 				    tp_show_bytes(a, most));

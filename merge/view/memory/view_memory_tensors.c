@@ -159,7 +159,7 @@ static void put_device(struct tp_row *r, const void *ctx, const void *of)
 	TP_BYTES(r, NULL, "tensors", 0, "", peak_of(track));
 	TP_BYTES(r, NULL, "reserved", TP_LESS(2), "", peak->reserved);
 	TP_CELL(r, NULL, "step", TP_UNIT_NUMBER, 0, "", tp_tensors_put_step(r, peak->step));
-	TP_TEXT(r, NULL, "most of it", TP_CUT, "", "%s: %s", tp_memcat_title(most),
+	TP_TEXT(r, NULL, "most of it", TP_CUT, "", "%s: %s", tp_tensor_category_title(most),
 		tp_show_bytes(a, peak->at_peak[most]));
 }
 

@@ -68,15 +68,14 @@ static void print_holder(const struct tp_memcat *cat, const struct tp_holder *ho
 		    tp_show_bytes(bytes, holder->bytes),
 		    tp_show_percent(share, (double)holder->bytes, (double)all),
 		    holder->category == TP_TENSOR_UNKNOWN && !is_older
-			    ? "kept across steps" : tp_memcat_title(holder->category),
+			    ? "kept across steps" : tp_tensor_category_title(holder->category),
 		    is_older ? ", allocated before the window" : ", allocated by ",
 		    is_older ? "" : tp_names_at(tp_memcat_names(cat), holder->name)->bytes,
 		    module[0] ? " in " : "", module, line[0] ? ", " : "", line);
 }
 
-static void print_holders(const struct tp_tensormem *memory, struct tp_out *out)
+static void print_holders(const struct tp_tensormem *memory, const struct tp_pinned *pin, struct tp_out *out)
 {
-	const struct tp_pinned *pin = memory ? find_pin(memory) : NULL;
 	int64_t all = 0;
 
 	for (uint32_t i = 0; pin && i < TP_TENSOR_N; i++)
@@ -88,13 +87,15 @@ static void print_holders(const struct tp_tensormem *memory, struct tp_out *out)
 void tp_overview_print_reports(const struct tp_run *run, const struct tp_tensormem *memory,
 			       struct tp_out *out)
 {
+	const struct tp_pinned *pin = memory ? find_pin(memory) : NULL;
 	uint32_t n = 0;
 	struct lines hangs = {out, "HANG", &n, 0}, ooms = {out, "MEMORY", &n, 0};
 
 	if (tp_hangs_say(run, say_line, &hangs))
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "where each process stood: -v health");
-	if (tp_ooms_say(run, OOMS, say_line, &ooms)) {
-		print_holders(memory, out);
+	/* The records know more than the process did. */
+	if (tp_ooms_say(run, OOMS, !pin, say_line, &ooms)) {
+		print_holders(memory, pin, out);
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "%s", run->n_windows
 			    ? "memory of recorded steps by category and line: -v memory, -f memviz"
 			    : "the steps before it are recorded with TRAINPROF_RECORDER=steps=8");

@@ -17,7 +17,9 @@
 #include "runtime/base/own_table.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/window.h"
 #include "runtime/probe/hang/group.h"
+#include "runtime/probe/hang/held.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/hang/pynow.h"
@@ -44,7 +46,10 @@ static struct {
 	uint32_t n_frames;
 	bool is_begun;			/* the first line was said */
 	bool is_near_told;
-	char text[TEXT];
+	bool has_tensors;		/* are recorded in windows */
+	uint32_t device;		/* as records have it */
+	uint64_t time;			/* ticks, of the failure */
+	char text[TEXT], holders[TEXT / 2];
 } note;
 
 /* ---- the thread that asked ---- */
@@ -133,6 +138,8 @@ static bool fill(uint64_t asked, int8_t type, int8_t index, bool may_walk)
 		.steps = __atomic_load_n(&head->steps_done, __ATOMIC_RELAXED),
 	};
 	name_device(type, index, oom);
+	note.device = type ? TP_DEVICE(type, index) : TP_DEVICE_CPU;
+	note.time = tp_clock_now();
 	tp_session_tensor_bytes(&oom->tensors, &oom->tensors_peak);
 	note.is_begun = false;
 	note.n_frames = 0;
@@ -236,13 +243,71 @@ static void put_steps(const struct tp_oom *oom, struct tp_text *out)
 	}
 }
 
-static void tell(void)
+static void see(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32_t n)
+{
+	if (note.is_on && note.has_tensors)
+		tp_held_see(window, slot, rec, n);
+}
+
+static int show(void *unused)
+{
+	tp_window_show();
+	return 0;
+}
+
+/* Up to the failure: what is freed on the way out was held. */
+static void show_records(void)
+{
+	tp_held_stop_at(note.time);
+	tp_own_table_call(show, NULL);
+	tp_held_go_on();
+}
+
+/* Why no holder is known. */
+static const char *why_unknown(void)
+{
+	if (!note.has_tensors)
+		return "recorded without tensors";
+	return tp_session_is_recording() ? "none is in the recorded steps"
+					 : "no step is recorded, TRAINPROF_RECORDER=steps=8 does";
+}
+
+/* By category, operator, module and line, from the records. */
+static void put_holders(struct tp_oom *oom, struct tp_text *out)
+{
+	const struct tp_held_asked asked = {
+		.device = note.device, .time = note.time,
+		.step_begin = __atomic_load_n(&tp_ring.head->step_begin, __ATOMIC_RELAXED),
+		.total = note.device == TP_DEVICE_CPU ? oom->tensors : oom->allocated,
+	};
+	struct tp_text said;
+
+	tp_text_fmt(out, "\ntensors on %s%s are held by\n", note.device == TP_DEVICE_CPU ? "the " : "",
+		    oom->device);
+	tp_text_init(&said, oom->held, sizeof(oom->held));
+	if (!tp_held_put(&asked, out, &said))
+		tp_text_fmt(out, "    no holders are known: %s\n", why_unknown());
+}
+
+/* The third line. */
+static void say_file(const struct tp_oom *oom, const char *path, int err)
+{
+	if (err)
+		tp_warn("cannot write '%s': %s; it was out of memory", path, strerror(-err));
+	else if (oom->held[0])
+		tp_warn("held by %s; more, the stack and the last steps are in '%s'", oom->held, path);
+	else
+		tp_warn("no holders are known (%s); the stack and the last steps are in '%s'", why_unknown(),
+			path);
+}
+
+static void tell(bool is_draining)
 {
 	struct tp_oom *oom = &note.oom;
 	struct tp_heap_totals heap;
 	struct tp_group group;
 	struct rlimit limit;
-	struct tp_text text;
+	struct tp_text text, holders;
 	char path[TP_REPORT_PATH];
 	int err;
 
@@ -256,6 +321,10 @@ static void tell(void)
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		oom->virtual_limit = limit.rlim_cur;
 	find_growth(oom);
+	if (is_draining && note.has_tensors)
+		show_records();
+	tp_text_init(&holders, note.holders, sizeof(note.holders));
+	put_holders(oom, &holders);
 	tp_text_init(&text, note.text, sizeof(note.text));
 	if (!note.is_begun)
 		say(oom, true);
@@ -266,12 +335,10 @@ static void tell(void)
 	put_stack(&text);
 	tp_text_char(&text, '\n');
 	put_steps(oom, &text);
+	tp_text_bytes(&text, holders.buf, holders.len);
 	tp_report_file_name(__atomic_load_n(&note.n_reports, __ATOMIC_RELAXED), TP_OOM_SUFFIX, path);
 	err = tp_report_file_write(path, &text);
-	if (err)
-		tp_warn("cannot write '%s': %s; it was out of memory", path, strerror(-err));
-	else
-		tp_warn("the stack and the last steps are in '%s'", path);
+	say_file(oom, path, err);
 	__atomic_store_n(&note.state, FREE, __ATOMIC_RELEASE);
 }
 
@@ -305,7 +372,7 @@ static void look_at_group(void)
 static void watch(uint64_t mono_ns)
 {
 	if (is_ready())
-		tell();
+		tell(true);
 	if (note.is_on && !note.is_near_told && !tp_session_is_follower())
 		look_at_group();
 }
@@ -314,6 +381,7 @@ static void watch(uint64_t mono_ns)
 
 static int open_oom(const struct tp_config *config)
 {
+	note.has_tensors = config->record & TP_RECORD_TENSORS;
 	note.is_on = true;
 	return 0;
 }
@@ -326,19 +394,26 @@ static void forget(void)
 	note.last_ns = 0;
 }
 
+static void forked(void)
+{
+	forget();
+	tp_held_forked();
+}
+
 /* Who dies of it does so at once. */
 static void close_oom(void)
 {
 	if (is_ready())
-		tell();
+		tell(false);
 	forget();
 }
 
 const struct tp_probe tp_oom_probe = {
 	.name = "oom",
 	.open = open_oom,
+	.see = see,
 	.watch = watch,
 	.is_urgent = is_ready,
-	.forked = forget,
+	.forked = forked,
 	.close = close_oom,
 };
