@@ -23,6 +23,7 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SCHEDULE = "wait=5,warmup=1,active=4,repeat=2"
+LONGEST_S = 300  # of a run, also on a busy machine
 # The rules that name a cause.
 RULES = {
     "data-loading": "data-loading|busy-workers", "epoch-start": "epoch-start", "host-code": "host-code",
@@ -88,33 +90,52 @@ def environment(**more):
     return env
 
 
+def run_well(args, what, seconds=LONGEST_S, **more):
+    """What a command did; None, and a line that says so, where it failed or took too long. All of a
+    launcher's processes end with it."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        process = subprocess.Popen(args, stderr=said, text=True, start_new_session=True, **more)
+        try:
+            out = process.communicate(timeout=seconds)[0]
+            why = "ended with status %d" % process.returncode if process.returncode else None
+        except subprocess.TimeoutExpired:
+            why = "did not end within %d s" % seconds
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said.seek(0)
+        if why:
+            print("%s %s: %s" % (what, why, said.read()[-400:].strip()), file=sys.stderr, flush=True)
+        return None if why else out or ""
+
+
 def train(path, ranks, folder, planted):
     env = environment(LD_PRELOAD=os.path.abspath(os.environ.get(
         "LIB", os.path.join(TOP, "build/libtrainprof.so"))), TRAINPROF_DIR=folder,
         TRAINPROF_SCHEDULE=SCHEDULE, TRAINPROF_OVERWRITE="1", PLANTED=planted)
-    done = subprocess.run(command(path, ranks), env=env, stdout=subprocess.DEVNULL, cwd=HERE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        print("%s ended with status %d: %s" % (path, done.returncode, done.stderr[-400:]),
-              file=sys.stderr)
-    return not done.returncode
+    return run_well(command(path, ranks), path, env=env, stdout=subprocess.DEVNULL, cwd=HERE) is not None
 
 
 def read_advice(folder):
+    """None: there is none to read, which was said."""
     merge = os.environ.get("MERGE", os.path.join(TOP, "build/trainprof-merge"))
-    done = subprocess.run([merge, "-q", "-v", "overview", "-f", "jsonl", folder], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    out = run_well([merge, "-q", "-v", "overview", "-f", "jsonl", folder], "the merge of " + folder,
+                   stdout=subprocess.PIPE)
+    if out is None:
+        return None
+    rows = [json.loads(line) for line in out.splitlines()]
     return [row for row in rows if row.get("table") == "advice"]
 
 
 def calibrate(path, ranks):
-    """Seconds of the script with its problem over without; starting Python and torch left out."""
+    """Seconds of the script with its problem and without; starting Python and torch left out. None: it failed."""
     times = {}
     for planted in "1", "0", "1", "0":
         begin = time.monotonic()
-        subprocess.run(command(path, ranks), env=environment(PLANTED=planted), cwd=HERE, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if run_well(command(path, ranks), path, env=environment(PLANTED=planted), cwd=HERE,
+                    stdout=subprocess.DEVNULL) is None:
+            return None
         times.setdefault(planted, []).append(time.monotonic() - begin)
     begin = time.monotonic()
     subprocess.run(command("/dev/null", ranks) if ranks else
@@ -141,6 +162,11 @@ def choose(names):
     return [p for p in paths if not names or any(n in os.path.basename(p) for n in names)]
 
 
+def fail(found, run):
+    found["failed"].append(run)
+    print("%-12s %s" % ("failed", run), flush=True)
+
+
 def score(paths, settings):
     found = {verdict: [] for verdict in VERDICTS}
     for path in paths:
@@ -160,9 +186,12 @@ def score(paths, settings):
                     continue
                 if not settings.source and not train(path, ranks, folder,
                                                      "0" if settings.removed else "1"):
-                    found["failed"].append(run)
+                    fail(found, run)
                     continue
                 advice = read_advice(folder)
+                if advice is None:
+                    fail(found, run)
+                    continue
             verdict = judge(None if settings.removed else causes, where, advice)
             found[verdict].append(run)
             first = advice[0] if advice else {}
@@ -182,17 +211,24 @@ def main():
     parser.add_argument("--at-least", type=float, default=0, help="percent that are right")
     settings = parser.parse_args()
     paths = choose(settings.names)
+    is_failed = False
     if settings.calibrate:
         for path in paths:
             causes, _, ranks = read_head(path)
             if causes:
-                with_it, without = calibrate(path, ranks)
+                seconds = calibrate(path, ranks)
+                if not seconds:
+                    is_failed = True
+                    continue
+                with_it, without = seconds
                 print("%-26s %5.2f s with it, %5.2f s without: %+.0f %% of a step" % (
                     os.path.basename(path)[:-3], with_it, without,
                     100 * (with_it - without) / with_it), flush=True)
-        return 0
+        return int(is_failed)
     found = score(paths, settings)
     n_planted = sum(len(found[v]) for v in VERDICTS[:5])
+    if found["failed"]:
+        print("failed       %3d: %s" % (len(found["failed"]), " ".join(found["failed"])))
     for verdict in VERDICTS[:-1]:
         of = n_planted if verdict in VERDICTS[:5] else \
             len(found["healthy"]) + len(found["false alarm"])
