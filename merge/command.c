@@ -66,6 +66,9 @@ static const struct option_row rows[] = {
 	 "kernel view: a row per name, grid, block, registers and shared memory"},
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
+	{0, "at", "NAME,..", &command.view.at, NULL,
+	 "memory-at view: only ranges with one of these in their names: training_step,optimizer.step"},
+	{0, "calls", "LIST", &command.view.calls, NULL, "memory-at view: only these calls of each: 2-3"},
 	{0, "sort", "KEY", &words.sort, NULL,
 	 "sort tables by this field of theirs (--help-columns), the largest first; also self, "
 	 "total, calls, memory or device of operators (default self)"},
@@ -369,6 +372,7 @@ static void check_values(void)
 	check_list("ranks", command.fuse.ranks);
 	check_list("windows", command.fuse.windows);
 	check_list("steps", command.fuse.steps);
+	check_list("calls", command.view.calls);
 	check_list("compare-ranks", words.other_ranks);
 	check_list("compare-windows", words.other_windows);
 	check_list("compare-steps", words.other_steps);
@@ -431,16 +435,19 @@ static void check_needs(void)
 {
 	static const struct {
 		const bool *flag;
+		const char *const *text;
 		const char *name, *view;
 	} needs[] = {
-		{&command.view.by_shape, "by-shape", "operator"},
-		{&command.view.by_stack, "by-stack", "operator"},
-		{&command.view.by_grid, "by-grid", "kernel"},
-		{&command.view.by_operator, "by-operator", "kernel"},
+		{&command.view.by_shape, NULL, "by-shape", "operator"},
+		{&command.view.by_stack, NULL, "by-stack", "operator"},
+		{&command.view.by_grid, NULL, "by-grid", "kernel"},
+		{&command.view.by_operator, NULL, "by-operator", "kernel"},
+		{NULL, &command.view.at, "at", "memory-at"},
+		{NULL, &command.view.calls, "calls", "memory-at"},
 	};
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		if (*needs[i].flag && !is_shown(needs[i].view))
+		if ((needs[i].flag ? *needs[i].flag : *needs[i].text != NULL) && !is_shown(needs[i].view))
 			tp_command_fail("'--%s' needs '-v %s'", needs[i].name, needs[i].view);
 	if (words.sort && !command.n_shown && !shows_views())
 		tp_command_fail("'--sort' needs '-v VIEW': no table is written");

@@ -21,7 +21,7 @@ const struct tp_view *const tp_views[] = {
 	/* In the order in which one looks. */
 	&tp_view_overview, &tp_view_steps, &tp_view_operator, &tp_view_averages,
 	&tp_view_module, &tp_view_kernel, &tp_view_memory, &tp_view_comm, &tp_view_trace, &tp_view_hot,
-	&tp_view_diff, &tp_view_health, NULL,
+	&tp_view_memory_at, &tp_view_diff, &tp_view_health, NULL,
 };
 
 static bool is_folder(const char *path)

@@ -49,6 +49,8 @@ static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
 	step->device_peak = row->device_peak;
 	step->dropped = row->dropped;
 	step->heap_bytes = row->heap_bytes;
+	step->resident = row->resident;
+	step->virtual = row->virtual;
 	step->phase = row->phase;
 	step->source = row->source;
 	step->flags = row->flags;

@@ -145,6 +145,7 @@ struct tp_step_row {
 	int64_t begin_ns, dur_ns, data_wait_ns, optimizer_ns;
 	uint64_t live_bytes, peak_bytes, device_live, device_peak, dropped;
 	uint64_t heap_bytes;		/* alive in the allocator at its end, with tensors; 0: not known */
+	uint64_t resident, virtual;	/* of the process soon after; 0: not known */
 	uint8_t phase, source, flags;
 };
 

@@ -24,6 +24,8 @@ struct tp_view_options {
 	bool by_shape;		/* operator: a row per name and input shapes */
 	bool by_stack;		/* operator: a row per name and Python stack */
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
+	const char *at;		/* memory-at: parts of names of ranges, commas between; NULL: all */
+	const char *calls;	/* memory-at: only calls of these numbers; NULL: all */
 	const char *sort;	/* a field, for struct tp_out's; NULL: each table's own order */
 	const struct tp_fuse_options *chosen;	/* diff: what of this run... */
 	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */
@@ -44,6 +46,6 @@ struct tp_view {
 
 extern const struct tp_view tp_view_overview, tp_view_operator, tp_view_kernel, tp_view_memory,
 	tp_view_averages, tp_view_comm, tp_view_module, tp_view_steps, tp_view_trace, tp_view_health,
-	tp_view_hot, tp_view_diff;
+	tp_view_hot, tp_view_memory_at, tp_view_diff;
 
 #endif

@@ -38,6 +38,17 @@ static void put_gpu(struct tp_row *r, const struct tp_steps_shown *steps, const 
 #undef KNOWN
 }
 
+/* Known of the last step of each second only. */
+static void put_process(struct tp_row *r, const struct tp_step_row *row)
+{
+	bool is_known = row && row->resident;
+
+	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "memory of the process after it, about once a second",
+		is_known ? tp_row_integer(r, (int64_t)row->resident) : (void)0);
+	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "addresses of the process then",
+		is_known ? tp_row_integer(r, (int64_t)row->virtual) : (void)0);
+}
+
 static void put_mark(struct tp_row *r, const struct tp_steps_shown *steps, const struct tp_step_row *row)
 {
 	const int64_t median = steps->median[row - steps->row];
@@ -87,6 +98,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_WHEN(r, steps->has_device_memory)
 		TP_BYTES(r, "device_peak_bytes", "dev. peak", 0, "tensors on devices, most in it",
 			 row->device_peak);
+	put_process(r, row);
 	TP_NUMBER(r, "batches", "batches", TP_LESS(4), "batches fetched in it", row->batches);
 	TP_CELL(r, NULL, "", TP_UNIT_TEXT, 0, "", put_mark(r, steps, row));
 	TP_STYLE(r, style_of(steps, row));

@@ -79,20 +79,29 @@ bool tp_process_is_there(uint32_t pid, uint64_t start)
 	return tp_file_read(path, &byte, 1) < 1;
 }
 
-uint64_t tp_process_memory(void)
+static uint64_t read_pages(const char **at)
+{
+	uint64_t pages = 0;
+
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		pages = pages * 10 + (uint64_t)(**at - '0');
+	*at += **at == ' ';
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+struct tp_process_memory tp_process_memory(void)
 {
 	char text[128];
 	ssize_t n = tp_file_read("/proc/self/statm", text, sizeof(text) - 1);
-	uint64_t pages = 0;
-	const char *at;
+	struct tp_process_memory memory = {0};
+	const char *at = text;
 
 	if (n <= 0)
-		return 0;
+		return memory;
 	text[n] = '\0';
-	at = strchr(text, ' ');
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		pages = pages * 10 + (uint64_t)(*at - '0');
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	memory.virtual = read_pages(&at);
+	memory.resident = read_pages(&at);
+	return memory;
 }
 
 uint32_t tp_process_pid_ns(void)

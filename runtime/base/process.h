@@ -20,8 +20,11 @@ uint64_t tp_process_start_real_ns(uint64_t start);
 /* False: there is none of that number, or it is dead and only not yet waited for. `start`: as above,
  * so that another process that was given the number is not taken for it; 0: not known. */
 bool tp_process_is_there(uint32_t pid, uint64_t start);
-/* Bytes that the calling process has in memory (RSS); 0: not known. */
-uint64_t tp_process_memory(void);
+/* Bytes that the calling process has in memory (RSS), and of addresses; 0: not known. */
+struct tp_process_memory {
+	uint64_t resident, virtual;
+};
+struct tp_process_memory tp_process_memory(void);
 /* Numbers of processes mean the same where this number is the same; 0: not known. */
 uint32_t tp_process_pid_ns(void);
 /* The two halves of the boot's UUID, most significant digits first; 0, 0: not known. */

@@ -16,6 +16,7 @@
 #include "runtime/base/hold.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/process.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/started.h"
 #include "runtime/engine/ring.h"
@@ -148,8 +149,18 @@ static bool revive(struct tp_ledger_file *ledger)
 	return !err;
 }
 
+static int read_memory(void *arg)
+{
+	struct tp_process_memory *memory = arg;
+
+	*memory = tp_process_memory();
+	return 0;
+}
+
+/* Memory of the process is known when the line is written: `memory` is of the last step that ended. */
 static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_clock_anchor *now,
-			  uint64_t index, const struct tp_ring_step *step, char *out)
+			  uint64_t index, const struct tp_ring_step *step,
+			  const struct tp_process_memory *memory, char *out)
 {
 	struct tp_ledger_row row = {
 		.index = index,
@@ -159,6 +170,7 @@ static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_c
 		.live_bytes = step->live_bytes, .peak_bytes = step->peak_bytes,
 		.device_live = step->device_live, .device_peak = step->device_peak,
 		.dropped = step->dropped, .heap_bytes = step->heap_bytes,
+		.resident = memory->resident, .virtual = memory->virtual,
 	};
 
 	row.dur_ns = tp_clock_to_mono(&ledger->start, now, step->begin + step->duration) -
@@ -175,10 +187,14 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 	struct tp_ring_head *head = tp_ring.head;
 	uint64_t done = __atomic_load_n(&head->steps_done, __ATOMIC_ACQUIRE);
 	uint64_t at, n_lost = ledger->n_lost;
+	const struct tp_process_memory none = {0};
+	struct tp_process_memory memory = none;
 
 	if (!ledger->path[0] || !revive(ledger))
 		return;
 	at = head->steps_drained;
+	if (at < done)
+		tp_own_table_call(read_memory, &memory);
 	while (at < done) {
 		char text[BATCH_BYTES];
 		size_t n = 0;
@@ -188,7 +204,8 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 			struct tp_ring_step step;
 
 			if (tp_ring_step(at, &step))
-				n += format_step(ledger, now, at, &step, text + n);
+				n += format_step(ledger, now, at, &step, at + 1 < done ? &none : &memory,
+						 text + n);
 			else
 				ledger->n_lost++;
 		}

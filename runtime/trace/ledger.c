@@ -45,6 +45,8 @@ static const struct field row_field[] = {
     FIELD('g', device_peak, 0),
     FIELD('x', dropped, 0),
     FIELD('h', heap_bytes, 0),
+    FIELD('r', resident, 0),
+    FIELD('a', virtual, 0),
 };
 enum { N_ROW_FIELDS = sizeof(row_field) / sizeof(row_field[0]) };
 

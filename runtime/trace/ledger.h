@@ -36,9 +36,10 @@ struct tp_ledger_row {
 	uint64_t live_bytes, peak_bytes, device_live, device_peak;
 	uint64_t dropped;
 	uint64_t heap_bytes;		/* alive at the end of the step; 0: not known */
+	uint64_t resident, virtual;	/* of the process when the line was written; 0: not known */
 };
 
-enum { TP_LEDGER_LINE_MAX = 320 };
+enum { TP_LEDGER_LINE_MAX = 384 };
 
 /* Both write whole lines with '\n' and return their length (<= cap, which is at least
  * 2 * TP_LEDGER_LINE_MAX for the head, TP_LEDGER_LINE_MAX for a row). */

@@ -27,6 +27,14 @@ is "every step has its row" "$(grep -cE '^ +[0-9]+ +0/[0-9]+ ' <<<"$all")" 40
 like "nothing was lost" "$all" 'all good'
 unlike "no colour in a file" "$all" $'\033'
 
+# RSS and VMS of the process: on the last step of each second, and as the kernel has them at the end.
+"$MERGE" -q -f jsonl -v steps -o "$TMP/rows" --top 0 "$TMP/run" >"$TMP/rows.jsonl" 2>&1
+is "RSS and VMS are on some steps, RSS is part of VMS, and near what a process with torch has" "$("$PYTHON" -c '
+import glob, json, sys
+rows = [json.loads(line) for name in glob.glob(sys.argv[1] + "*") for line in open(name, encoding="utf-8")]
+known = [row for row in rows if row.get("rss_bytes")]
+print(0 < len(known) <= len(rows), all(50e6 < row["rss_bytes"] < row["vms_bytes"] for row in known))' "$TMP/rows")" "True True"
+
 # The parts of a step add up: read them back from the table of recorded steps.
 sums=$(awk '
 	function ms(value, unit) { return value * (unit == "ns" ? 1e-6 : unit == "us" ? 1e-3 : unit == "s" ? 1e3 : 1) }

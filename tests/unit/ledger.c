@@ -34,7 +34,8 @@ static bool rows_agree(const struct tp_ledger_row *a, const struct tp_ledger_row
 	       a->optimizer_ns == b->optimizer_ns && a->live_bytes == b->live_bytes &&
 	       a->peak_bytes == b->peak_bytes && a->device_live == b->device_live &&
 	       a->device_peak == b->device_peak && a->dropped == b->dropped &&
-	       a->heap_bytes == b->heap_bytes;
+	       a->heap_bytes == b->heap_bytes && a->resident == b->resident &&
+	       a->virtual == b->virtual;
 }
 
 Test(ledger, row_is_short_and_comes_back)

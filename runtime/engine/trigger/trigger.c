@@ -253,7 +253,7 @@ static void look_at_run(void)
 	if (!is_watching(spec))
 		return;
 	watch_steps(&device_bytes);
-	found(tp_watch_memory(&trigger.watch, spec->memory ? tp_process_memory() : 0, device_bytes),
+	found(tp_watch_memory(&trigger.watch, spec->memory ? tp_process_memory().resident : 0, device_bytes),
 	      trigger.ops->steps(), 0);
 }
 

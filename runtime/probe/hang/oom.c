@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/process.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/window.h"
@@ -183,17 +182,11 @@ void tp_oom_note_host(uint64_t asked, bool may_walk)
 
 static int read_process(void *arg)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const struct tp_process_memory memory = tp_process_memory();
 	struct tp_oom *oom = arg;
-	char text[128];
-	ssize_t n = tp_file_read("/proc/self/statm", text, sizeof(text));
-	const char *at = text;
 
-	if (n > 0) {
-		oom->virtual = tp_report_number(&at, text + n, 10) * page;
-		at += at < text + n;
-		oom->resident = tp_report_number(&at, text + n, 10) * page;
-	}
+	oom->resident = memory.resident;
+	oom->virtual = memory.virtual;
 	return 0;
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_at.h - memory at the start and the end of each call of ranges that were asked for
+ *
+ * As MemProfiler of finetuning-scheduler tells it for decorated functions: tensors by category, and
+ * what the process had of the kernel when it was looked at last before. Calls are counted by name from
+ * 1, of those that are recorded.
+ *
+ * Memory: calls of these ranges.
+ */
+#ifndef TP_MERGE_MEMORY_AT_H
+#define TP_MERGE_MEMORY_AT_H
+
+#include "merge/facts/tensor/moments.h"
+#include "merge/facts/time/names.h"
+
+/* Parameters of the fact: names, commas between them; a range is asked for when one of them is part of
+ * its name, whatever the case. NULL: all ranges. */
+struct tp_memory_at_params {
+	const char *names;
+};
+
+/* Bytes; 0: not known. */
+struct tp_memory_at_process {
+	uint64_t rss, vms, pss;
+	int64_t ns;		/* when RSS and VMS were looked at */
+};
+
+struct tp_memory_at_point {
+	int64_t ns;
+	const struct tp_moment *tensors;
+	struct tp_memory_at_process process;
+};
+
+struct tp_memory_at_call {
+	const struct tp_proc *proc;
+	uint32_t name;			/* row of the names */
+	uint64_t number;
+	struct tp_memory_at_point start, end;
+};
+
+struct tp_memory_at;
+
+extern const struct tp_fact tp_fact_memory_at;
+
+/* After the end; in order of their starts. Those that reach out of their window are left out. */
+const struct tp_memory_at_call *tp_memory_at_calls(const struct tp_memory_at *at, uint32_t *n);
+const struct tp_names *tp_memory_at_names(const struct tp_memory_at *at);
+bool tp_memory_at_has_tensors(const struct tp_memory_at *at);
+
+#endif
