@@ -53,6 +53,8 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_PERCENT(r, "waiting_percent", "waits %", TP_LESS(2),
 		   "part of its samples in which the kernel says that the thread waited",
 		   row->total.waiting, row->total.waiting + row->total.running);
+	TP_PERCENT(r, "collecting_percent", "gc %", TP_LESS(2),
+		   "part of its samples in which Python collected garbage", row->total.collects, row->total.n);
 	TP_NS(r, "self_ns", "self time", TP_LESS(3), "time that samples in the function itself stand for",
 	      row->self.ns);
 }
@@ -82,6 +84,22 @@ static void print_answer(const struct tp_samples *samples, struct tp_out *out)
 		    tp_samples_where_text(most->where));
 }
 
+/* No function is its own: it runs inside whatever made one object too many. */
+static void print_garbage(const struct tp_samples *samples, struct tp_out *out)
+{
+	char a[32];
+
+	for (uint32_t i = 0; i < TP_SAMPLES_N; i++) {
+		const struct tp_samples_sum *sum = &samples->all[i];
+
+		if (sum->collects)
+			tp_out_line(out, "", "Python collects garbage in %llu of %llu samples (%s), %s.",
+				    (unsigned long long)sum->collects, (unsigned long long)sum->n,
+				    tp_show_percent(a, (double)sum->collects, (double)sum->n),
+				    tp_samples_where_text((enum tp_samples_where)i));
+	}
+}
+
 static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out)
 {
 	struct state *state = opaque;
@@ -96,6 +114,7 @@ static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out
 	}
 	if (!state->options.sort)
 		print_answer(samples, out);
+	print_garbage(samples, out);
 	n_left = tp_table_show(&table_def, state, samples->row, samples->n_rows, sizeof(*samples->row),
 			       state->options.top, out);
 	tp_out_left(out, n_left, "rows");

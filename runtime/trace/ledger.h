@@ -41,6 +41,9 @@ struct tp_ledger_row {
 
 enum { TP_LEDGER_LINE_MAX = 384 };
 
+/* The last word of a fact slow.STEP: half of the step's samples or more met the interpreter collecting. */
+#define TP_LEDGER_GARBAGE "garbage collection"
+
 /* Both write whole lines with '\n' and return their length (<= cap, which is at least
  * 2 * TP_LEDGER_LINE_MAX for the head, TP_LEDGER_LINE_MAX for a row). */
 size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head *head);

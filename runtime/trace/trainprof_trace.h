@@ -245,8 +245,9 @@ enum tp_tensor_category {	/* never renumbered */
 #define TP_SAMPLE_TID(arg) ((uint32_t)(arg))
 /* 0: it ran, or that is not known; else the number of the system call plus one. */
 #define TP_SAMPLE_WAITS_IN(arg) ((uint32_t)((arg) >> 32))
-/* flags: whether it ran is known; it had the interpreter's lock; it waited for that. */
-enum { TP_SAMPLE_STATE = 1, TP_SAMPLE_HAS_LOCK = 2, TP_SAMPLE_WANTS_LOCK = 4 };
+/* flags: whether it ran is known; it had the interpreter's lock; it waited for that; it collected Python's
+ * garbage. */
+enum { TP_SAMPLE_STATE = 1, TP_SAMPLE_HAS_LOCK = 2, TP_SAMPLE_WANTS_LOCK = 4, TP_SAMPLE_COLLECTS = 8 };
 
 #define TP_NO_SEQ 0xffffffffu
 #define TP_LEN_MAX 0xffffffffffffull /* 48 bits: at 2 GHz 39 hours; 256 TiB */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gc.collect() in each step, "against leaks", beside a large cache of Python objects."""
-# expect: cause=host-code where=host_gc.py|collect
+# expect: cause=garbage where=host_gc.py
 import gc
 
 from parts import PLANTED, batches, learn, parts

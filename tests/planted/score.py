@@ -41,7 +41,7 @@ RULES = {
     "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",
     "threads": "too-many-threads", "recompilation": "recompilation",
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
-    "step-growth": "step-growth", "uneven-ranks": "uneven-ranks",
+    "step-growth": "step-growth", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
     "communication": "communication|small-buckets|many-collectives",
 }
 VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "failed")

@@ -2,12 +2,13 @@
 """pysample_check.py LIBRARY [LOOKS] - are the stacks of other threads, read from outside, those there are?
 
 Threads that stand still are compared with sys._current_frames(): functions, files, lines, what they
-wait in, who has the interpreter's lock. Then LOOKS looks are taken while threads come and go, import,
+wait in, who has the interpreter's lock, whether it collects garbage. Then LOOKS looks are taken while threads come and go, import,
 raise, recurse and make code: each name that was read is a function of the file that it names. Prints
 one line.
 """
 import ast
 import ctypes
+import gc
 import importlib
 import os
 import re
@@ -160,6 +161,31 @@ def locks(tid):
     return 0, 0
 
 
+def collect(until):
+    while not until.is_set():
+        gc.collect()
+
+
+def check_garbage():
+    """Collections are those of gc.get_stats(); one is seen while it runs, and none where none does."""
+    figures = (ctypes.c_uint64 * 3)()
+    gc.disable()
+    for generation in 0, 1, 2:
+        gc.collect(generation)
+        expect("no collection", held.sample_gc(figures) == 0)
+        expect("as many collections", list(figures) == [g["collections"] for g in gc.get_stats()], *figures)
+    expect("none is seen", free.sample_gc_often(20) == 0)
+    until = threading.Event()
+    cache = [[i] for i in range(300000)]
+    thread = threading.Thread(target=collect, args=(until,))
+    thread.start()
+    n_seen = free.sample_gc_often(200)
+    until.set()
+    thread.join()
+    expect("those that run are seen", cache and n_seen > 100, n_seen)
+    gc.enable()
+
+
 def fall(depth):
     if depth == 0:
         raise ValueError("here")
@@ -242,6 +268,7 @@ def main():
         return
     check_still()
     check_lock()
+    check_garbage()
     looks, kept, discarded, rounds, broken = check_moving()
     print("%s: %d right, %d wrong; of %d looks and %d of threads that had not run %d were discarded, %d of "
           "%d lists of threads were broken" % (version, n_right, len(wrong), looks, kept, discarded, broken,

@@ -13,6 +13,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack_check.h"
+#include "runtime/probe/sample/pysample_gc.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_threads.h"
 
@@ -47,7 +48,36 @@ EXPORT const char *sample_init(void)
 		why = tp_pysample_read_init(layout);
 	if (!why)
 		tp_pysample_state_init();
+	if (!why)
+		why = tp_pysample_gc_init(tp_pysample_threads_interpreter());
 	return why ? why : "";
+}
+
+/* What a look at the garbage collector finds: collections of the three generations; does it collect? */
+EXPORT int32_t sample_gc(uint64_t collections[TP_PYSAMPLE_GENERATIONS]);
+EXPORT int32_t sample_gc(uint64_t collections[TP_PYSAMPLE_GENERATIONS])
+{
+	struct tp_pysample_gc gc;
+
+	if (!tp_pysample_gc_read(&gc))
+		return -1;
+	memcpy(collections, gc.collections, sizeof(gc.collections));
+	return gc.is_collecting;
+}
+
+/* Looks once a millisecond, so many times: in how many it collects. */
+EXPORT uint32_t sample_gc_often(uint32_t n);
+EXPORT uint32_t sample_gc_often(uint32_t n)
+{
+	const struct timespec pause = {0, 1000000};
+	struct tp_pysample_gc gc;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		found += tp_pysample_gc_read(&gc) && gc.is_collecting;
+		nanosleep(&pause, NULL);
+	}
+	return found;
 }
 
 /* Threads, what they do, who has the lock. How many there are. */

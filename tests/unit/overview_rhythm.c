@@ -12,6 +12,7 @@ enum { MS = 1000000, STEPS = 121 };
 
 static const struct tp_view_options options = {.top = 20};
 static struct fake fake;
+static const char *started = "";
 
 /* Milliseconds of a step. */
 typedef int64_t length(uint32_t step);
@@ -23,6 +24,7 @@ static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phas
 
 	fake_init(&fake);
 	proc = fake_proc(&fake, 0);
+	proc->started = started;
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_step_row *row = fake_step_row(&fake, proc, i, now, of(i) * MS);
 
@@ -95,6 +97,20 @@ Test(overview_rhythm, sees_steps_that_are_slow_at_an_equal_distance)
 	expect_rule(text, "every-n-steps");
 	cr_expect(strstr(text, "every 10th step takes 12"), "%s", text);
 	cr_expect(strstr(text, "steps 9, 19, 29, ..."), "%s", text);
+}
+
+Test(overview_rhythm, slow_steps_that_collect_garbage_are_a_rule_of_their_own)
+{
+	const char *text;
+
+	started = "slow.9=9 /a/train.py:1 main > garbage collection\nslow.19=8 /a/train.py:1 main > garbage collection\n";
+	text = print(tenth, 1000, STEPS, TP_PHASE_WAIT);
+	expect_rule(text, NULL);
+	cr_expect(strstr(text, "\n  garbage             every 10th step takes 12"), "%s", text);
+	cr_expect(strstr(text, "steps 9, 19, 29, ...: train.py:1 main > garbage collection"), "%s", text);
+	started = "slow.9=9 /a/train.py:1 main\nslow.19=8 /a/train.py:1 main\n";
+	expect_rule(print(tenth, 1000, STEPS, TP_PHASE_WAIT), "every-n-steps");
+	started = "";
 }
 
 Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)

@@ -11,10 +11,12 @@
 static struct tp_slow slow;
 static struct tp_pysample_look look;
 static char told[400];
+static bool is_collecting;
 
 static void set_up(void)
 {
 	memset(&slow, 0, sizeof(slow));
+	is_collecting = false;
 }
 
 TestSuite(pysample_slow, .init = set_up);
@@ -48,7 +50,7 @@ static void take(uint32_t times, const uint32_t *function, uint32_t n, uint32_t 
 	for (uint32_t i = 0; i < n; i++)
 		look.frame[n - 1 - i] = (struct tp_pysample_frame){.string = function[i], .line = line + i};
 	for (uint32_t i = 0; i < times; i++)
-		tp_slow_take(&slow, &look, name);
+		tp_slow_take(&slow, &look, is_collecting, name);
 }
 
 static const char *tell(uint32_t most)
@@ -118,4 +120,18 @@ Test(pysample_slow, more_functions_than_there_is_room_for_are_left_out)
 	take(3, many, MANY - 1, 1);
 	cr_expect_eq(slow.n_functions, TP_SLOW_FUNCTIONS);
 	cr_expect_not_null(tell(3));
+}
+
+Test(pysample_slow, half_of_the_samples_say_that_garbage_is_collected)
+{
+	take(3, (const uint32_t[]){1, 2}, 2, 10);
+	is_collecting = true;
+	take(2, (const uint32_t[]){1, 4}, 2, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module>");
+	take(1, (const uint32_t[]){1, 4}, 2, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > garbage collection");
+	/* Also where the samples share no function of the user's. */
+	tp_slow_reset(&slow);
+	take(4, (const uint32_t[]){5}, 1, 10);
+	cr_expect_str_eq(tell(3), "garbage collection");
 }

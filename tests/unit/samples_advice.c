@@ -210,6 +210,52 @@ Test(samples_advice, a_function_is_named_with_what_it_calls_unless_one_of_these_
 	expect(text, "train.py:30 draw");
 }
 
+/* ---- garbage ---- */
+
+/* In the first n_steps steps, 5 of 10 samples between operators collect garbage. */
+static const char *collect_in(uint32_t n_steps)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), grow = frame(proc, main, "grow", TRAIN, 14);
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < 10; k++) {
+			sample(proc, 0, main, i * STEP + k * MS + MS, 0);
+			sample(proc, 0, grow, i * STEP + STEP / 2 + k * MS + MS, 0);
+			event[n_events - 1].flags |= k < 5 && i < n_steps ? TP_SAMPLE_COLLECTS : 0;
+		}
+	}
+	return print(&tp_view_overview);
+}
+
+Test(samples_advice, garbage_is_named_where_many_steps_collect_it)
+{
+	const char *text = collect_in(STEPS);
+
+	expect(text, "garbage             in 25.0 % of the samples in steps Python collects garbage, in 4 of 4 steps");
+	expect(text, "most of it in me/train.py:14 grow");
+	/* What is left of the function is its own. */
+	expect(text, "host-code           25.0 % of the samples");
+	/* Half of them: nothing else is in the time between operators. */
+	expect_not(text, "what runs between");
+	set_up();
+	/* A few long collections say nothing of the others. */
+	text = collect_in(2);
+	expect_not(text, "Python collects garbage");
+	set_up();
+	text = collect_in(0);
+	expect(text, "host-code           50.0 % of the samples");
+}
+
+Test(samples_advice, hot_says_how_many_samples_collect)
+{
+	collect_in(STEPS);
+	expect(print(&tp_view_hot), "Python collects garbage in 20 of 40 samples (50.0 %), between operators.");
+	set_up();
+	collect_in(0);
+	expect_not(print(&tp_view_hot), "garbage");
+}
+
 /* ---- the interpreter's lock ---- */
 
 /* The thread that trains wants the lock so often, of 20 samples; another thread has its own function. */

@@ -181,8 +181,9 @@ static void count_stack(struct state *state, uint32_t which)
 	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
 	owner = &state->owners.row[row];
 	tp_samples_count_line(&state->lines, row, &key.frame, met->sum.n, &owner->line_n, &owner->frame);
-	if (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch))
-		count_callers(state, which, frame + at, n - at, met->where, met->sum.n);
+	if (met->sum.n > met->sum.collects &&
+	    (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch)))
+		count_callers(state, which, frame + at, n - at, met->where, met->sum.n - met->sum.collects);
 }
 
 static int compare_rows(const void *a, const void *b)

@@ -27,7 +27,8 @@ struct tp_sample_owner {
 /* A function of the user's with all that it calls: samples of the thread that trains, in steps. */
 struct tp_sample_caller {
 	struct tp_frame frame;		/* its line: most samples of the first kind */
-	uint64_t n_gap, n_operators;	/* between operators, without torch's own code; inside operators */
+	uint64_t n_gap, n_operators;	/* between operators, without torch's own code nor the collecting of
+					 * garbage; inside operators */
 	uint64_t line_n;
 };
 

@@ -19,6 +19,7 @@ enum { FRAMES_MAX = 1024 };
 struct trainer {
 	uint32_t tid;
 	int64_t operator_end, data_end, step_end;
+	int64_t collecting_step;	/* its end; the last in which garbage was collected */
 };
 
 struct state {
@@ -53,7 +54,7 @@ static void begin_samples(void *opaque, struct tp_facts *facts, const void *para
 	state->trainer = tp_need(state->samples.run->n_procs, sizeof(*state->trainer));
 	for (uint32_t i = 0; i < state->samples.run->n_procs; i++)
 		state->trainer[i] = (struct trainer){state->samples.run->proc[i]->pid, INT64_MIN, INT64_MIN,
-						     INT64_MIN};
+						     INT64_MIN, INT64_MIN};
 }
 
 static void free_state(void *opaque)
@@ -91,6 +92,7 @@ void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from
 	to->running += from->running;
 	to->waiting += from->waiting;
 	to->wants_lock += from->wants_lock;
+	to->collects += from->collects;
 	to->ns = tp_add(to->ns, from->ns);
 }
 
@@ -100,13 +102,20 @@ static void need_keyed(struct tp_keyed *keyed, uint32_t hash, uint32_t row)
 		tp_need_failed();
 }
 
+static void count_collecting(struct state *state, struct trainer *trainer)
+{
+	state->samples.n_collecting += trainer->collecting_step != trainer->step_end;
+	trainer->collecting_step = trainer->step_end;
+}
+
 static void count_sample(struct state *state, const struct tp_event *event)
 {
 	uint32_t stack = tp_stacks_of(state->stacks, event), hash, at, row;
 	enum tp_samples_where where = where_of(state, event);
 	bool is_known = event->flags & TP_SAMPLE_STATE, waits = TP_SAMPLE_WAITS_IN(event->arg) != 0;
 	struct tp_samples_sum one = {1, is_known && !waits, is_known && waits,
-				     (event->flags & TP_SAMPLE_WANTS_LOCK) != 0, (int64_t)event->len};
+				     (event->flags & TP_SAMPLE_WANTS_LOCK) != 0,
+				     (event->flags & TP_SAMPLE_COLLECTS) != 0, (int64_t)event->len};
 
 	if (!stack)
 		return;
@@ -125,6 +134,8 @@ static void count_sample(struct state *state, const struct tp_event *event)
 	}
 	tp_samples_add(&state->samples.met[row].sum, &one);
 	tp_samples_add(&state->samples.all[where], &one);
+	if (one.collects && where < TP_SAMPLES_OUTSIDE)
+		count_collecting(state, &state->trainer[event->proc->at]);
 }
 
 static void later(int64_t *end, const struct tp_event *event)

@@ -28,6 +28,7 @@ const char *tp_samples_where_text(enum tp_samples_where where);	/* "training", "
 struct tp_samples_sum {
 	uint64_t n, running, waiting;	/* samples; of those whose state is known */
 	uint64_t wants_lock;		/* of those that waited: for the interpreter's lock */
+	uint64_t collects;		/* Python collected garbage */
 	int64_t ns;
 };
 void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from);
@@ -57,6 +58,7 @@ struct tp_samples {
 	struct tp_samples_row *row;	/* by own samples, most first */
 	uint32_t n_rows;
 	struct tp_samples_sum all[TP_SAMPLES_N];
+	uint64_t n_collecting;		/* steps in which the thread that trains was met collecting garbage */
 	const struct tp_run *run;
 	const struct tp_stacks *stacks;
 	struct tp_samples_met *met;

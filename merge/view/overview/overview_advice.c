@@ -114,6 +114,7 @@ static const struct rule {
     {"data-parallel", 0, tp_advice_data_parallel, true},
     {"uneven-ranks", 5, tp_advice_ranks, false},
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
+    {"garbage", 5, tp_advice_garbage, false},
     {"epoch-start", 5, tp_advice_epochs, false},
     {"every-n-steps", 5, tp_advice_period, false},
     {"step-growth", 10, tp_advice_trend, false},
@@ -232,6 +233,7 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		    (rules[i].limit > 0 && next->percent < rules[i].limit))
 			continue;
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
+		facts.is_collecting |= rules[i].judge == tp_advice_garbage;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_loading |= rules[i].judge == judge_data;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;

@@ -6,7 +6,7 @@
  * devices; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
  * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
  * overview_operators.c of operators whose work could be saved; overview_cores.c of what threads wait
- * for; overview_compile.c of torch.compile.
+ * for; overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -27,6 +27,7 @@ struct tp_rhythm {
 		struct tp_advice advice;	/* without its rule */
 		int64_t each_ns;		/* what a slow step takes longer */
 		bool has_where;			/* `place` has a function */
+		bool is_garbage;		/* or says that garbage was collected */
 	} found[TP_RHYTHM_N];
 };
 void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm);
@@ -45,6 +46,7 @@ struct tp_advice_facts {
 	bool is_short_of_cores;		/* more threads are ready than there are cores */
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
+	bool is_collecting;		/* the rule of garbage applies */
 	bool is_explained;		/* any rule before does */
 };
 
@@ -56,7 +58,8 @@ tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
 	tp_advice_host_code, tp_advice_small_operators, tp_advice_layout_copies, tp_advice_constants,
 	tp_advice_ranks, tp_advice_communication, tp_advice_threads, tp_advice_lock,
-	tp_advice_recompilation, tp_advice_host_growth, tp_advice_double, tp_advice_workers;
+	tp_advice_recompilation, tp_advice_host_growth, tp_advice_double, tp_advice_workers,
+	tp_advice_garbage;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {

@@ -17,6 +17,7 @@
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
 
 enum {
@@ -130,6 +131,8 @@ static void tell_where(const struct steps *steps, tp_slow_choose *choose, const 
 		return;
 	snprintf(advice->place + n, sizeof(advice->place) - n, "%s%s", n ? ": " : "", where);
 	found->has_where = true;
+	found->is_garbage = strlen(where) >= strlen(TP_LEDGER_GARBAGE) &&
+			    !strcmp(where + strlen(where) - strlen(TP_LEDGER_GARBAGE), TP_LEDGER_GARBAGE);
 }
 
 /* ---- the first step of an epoch ---- */
@@ -336,7 +339,8 @@ bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 	struct tp_advice gap;
 	size_t n;
 
-	if (!take(found, advice))
+	/* Another rule says it. */
+	if ((found->is_garbage && facts->is_collecting) || !take(found, advice))
 		return false;
 	n = strlen(advice->place);
 	if (found->has_where || !tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||

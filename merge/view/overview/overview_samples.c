@@ -145,8 +145,7 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 
 /* ---- between operators ---- */
 
-/* Of the thread that trains, in steps. */
-static uint64_t count_training(const struct tp_sample_owners *owners)
+uint64_t tp_advice_count_training(const struct tp_sample_owners *owners)
 {
 	const struct tp_samples_sum *all = owners->samples->all;
 
@@ -195,7 +194,7 @@ bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *ad
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
 	const struct tp_sample_caller *most = find_caller(owners, LEAST_ALONE, false);
-	const uint64_t all = count_training(owners);
+	const uint64_t all = tp_advice_count_training(owners);
 	struct tp_sample_owner shown;
 	char a[32];
 
@@ -211,6 +210,13 @@ bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *ad
 	shown = (struct tp_sample_owner){.frame = most->frame};
 	tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
 	return true;
+}
+
+bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts)
+{
+	const struct tp_samples_sum *gap = &facts->overview->owners->samples->all[TP_SAMPLES_GAP];
+
+	return is_most(gap->collects, gap->n, MOST_PERCENT);
 }
 
 /* ---- the interpreter's lock ---- */
@@ -241,7 +247,7 @@ bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
 	const struct tp_samples_sum *all = owners->samples->all;
-	const uint64_t n = count_training(owners),
+	const uint64_t n = tp_advice_count_training(owners),
 		       n_wants = all[TP_SAMPLES_OPERATOR].wants_lock + all[TP_SAMPLES_DATA].wants_lock +
 				 all[TP_SAMPLES_GAP].wants_lock;
 	char a[32];

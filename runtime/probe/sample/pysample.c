@@ -20,6 +20,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack_check.h"
+#include "runtime/probe/sample/pysample_gc.h"
 #include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_outside.h"
 #include "runtime/probe/sample/pysample_rate.h"
@@ -38,6 +39,9 @@ static struct {
 	uint32_t ring_generation;
 	uint32_t window;	/* of the last round */
 	uint64_t last_ns;	/* its time */
+	bool counts_garbage;	/* between arm and disarm */
+	struct tp_pysample_gc gc;	/* as it was counted last */
+	uint64_t collections[TP_PYSAMPLE_GENERATIONS];	/* of the window that ends */
 	uint64_t n_samples, n_idle, n_discarded, n_broken, n_cut, n_dropped, n_rounds, n_kept, ticks;
 	struct tp_pysample_state *asked[TP_PYSAMPLE_THREADS];
 	struct tp_pysample_look look;
@@ -47,12 +51,13 @@ struct round {
 	uint64_t begin;		/* before it was asked who has run */
 	uint64_t since_ns;	/* after the one before; 0: the first of a window */
 	const char *lock_holder;
+	const char *collecting;	/* the state of the thread that collects garbage; NULL: none does */
 };
 
 const char *tp_pysample_init(void)
 {
 	const struct tp_pyframe_layout *layout;
-	const char *why = tp_pyapi_find();
+	const char *why = tp_pyapi_find(), *why_no_gc;
 
 	if (why)
 		return why;
@@ -63,10 +68,14 @@ const char *tp_pysample_init(void)
 		why = tp_pysample_threads_init();
 	if (!why)
 		why = tp_pysample_read_init(layout);
-	if (!why)
-		tp_pysample_state_init();
 	sampler.can_read = !why;
-	return why;
+	if (why)
+		return why;
+	tp_pysample_state_init();
+	why_no_gc = tp_pysample_gc_init(tp_pysample_threads_interpreter());
+	if (why_no_gc)
+		tp_probe_off("garbage collection", why_no_gc);
+	return NULL;
 }
 
 bool tp_pysample_can_read(void)
@@ -86,8 +95,27 @@ static int open_sampler(const struct tp_config *config)
 
 static void arm(void)
 {
-	if (sampler.is_on)
-		tp_pysample_threads_from_here();
+	if (!sampler.is_on)
+		return;
+	tp_pysample_threads_from_here();
+	sampler.counts_garbage = tp_pysample_gc_read(&sampler.gc);
+}
+
+static void count_collections(void)
+{
+	const struct tp_pysample_gc before = sampler.gc;
+
+	if (!sampler.counts_garbage || !tp_pysample_gc_read(&sampler.gc))
+		return;
+	for (uint32_t i = 0; i < TP_PYSAMPLE_GENERATIONS; i++)
+		if (sampler.gc.collections[i] > before.collections[i])
+			sampler.collections[i] += sampler.gc.collections[i] - before.collections[i];
+}
+
+static void disarm(void)
+{
+	count_collections();
+	sampler.counts_garbage = false;
 }
 
 /* Drawn anew each time: half to one and a half. */
@@ -138,6 +166,7 @@ static void record(const struct tp_pysample_thread *thread, uint64_t time, const
 	rec->kind = TP_REC_SAMPLE;
 	rec->flags = waits_in != TP_PYSAMPLE_NOT_KNOWN ? TP_SAMPLE_STATE : 0;
 	rec->flags |= thread->state == round->lock_holder ? TP_SAMPLE_HAS_LOCK : 0;
+	rec->flags |= thread->state == round->collecting ? TP_SAMPLE_COLLECTS : 0;
 	rec->flags |= waits_in > 0 && thread->kernel.wants_lock ? TP_SAMPLE_WANTS_LOCK : 0;
 	rec->link = thread->stack;
 	rec->arg = TP_ARG_SAMPLE(thread->kernel.tid, waits_in > 0 ? waits_in : 0);
@@ -227,6 +256,7 @@ static void sample(uint64_t now)
 {
 	const uint64_t begin_ns = tp_thread_cpu_ns();
 	struct tp_pysample_thread *thread;
+	struct tp_pysample_gc gc;
 	struct round round;
 	uint32_t n;
 	bool is_whole;
@@ -245,6 +275,7 @@ static void sample(uint64_t now)
 		sampler.asked[i] = &thread[i].kernel;
 	tp_pysample_states(sampler.asked, n, round.since_ns);
 	round.lock_holder = tp_pysample_lock_holder();
+	round.collecting = tp_pysample_gc_read(&gc) && gc.is_collecting ? round.lock_holder : NULL;
 	for (uint32_t i = 0; i < n && tp_session_is_armed(); i++)
 		if (thread[i].kernel.tid)
 			sample_thread(&thread[i], &round);
@@ -255,6 +286,8 @@ static void sample(uint64_t now)
 
 static void report(struct tp_text *totals)
 {
+	static const char *const generation[TP_PYSAMPLE_GENERATIONS] = {"gc.gen0", "gc.gen1", "gc.full"};
+
 	if (!sampler.is_on)
 		return;
 	tp_text_fmt(totals, "samples.taken=%lu\nsamples.rounds=%lu\nsamples.discarded=%lu\n"
@@ -265,6 +298,11 @@ static void report(struct tp_text *totals)
 		    (unsigned long)sampler.n_cut, (unsigned long)sampler.n_dropped,
 		    (unsigned long)sampler.n_idle, (unsigned long)sampler.n_kept,
 		    (unsigned long)sampler.ticks);
+	/* A window that the end of the process ends. */
+	count_collections();
+	for (uint32_t i = 0; i < TP_PYSAMPLE_GENERATIONS; i++)
+		tp_text_fmt(totals, "%s=%lu\n", generation[i], (unsigned long)sampler.collections[i]);
+	memset(sampler.collections, 0, sizeof(sampler.collections));
 }
 
 static void forked(void)
@@ -274,12 +312,15 @@ static void forked(void)
 	sampler.last_ns = sampler.n_samples = sampler.n_rounds = sampler.n_discarded = 0;
 	sampler.n_broken = sampler.n_cut = sampler.n_dropped = sampler.n_idle = sampler.n_kept = 0;
 	sampler.ticks = 0;
+	sampler.counts_garbage = false;
+	memset(sampler.collections, 0, sizeof(sampler.collections));
 }
 
 const struct tp_probe tp_pysample_probe = {
 	.name = "samples",
 	.open = open_sampler,
 	.arm = arm,
+	.disarm = disarm,
 	.period_ms = get_period_ms,
 	.tick = sample,
 	.look = tp_pysample_outside_look,

@@ -11,6 +11,7 @@
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/sample/pysample.h"
+#include "runtime/probe/sample/pysample_gc.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_slow.h"
@@ -116,11 +117,14 @@ static void take_sample(void)
 {
 	const uint64_t begin_ns = tp_thread_cpu_ns();
 	struct tp_pysample_thread *trainer = tp_pysample_thread_of((uint32_t)getpid());
+	struct tp_pysample_gc gc;
 
 	outside.look.digest = 0;
+	tp_pysample_gc_read(&gc);
 	if (trainer && tp_pysample_look(trainer->state, &trainer->kernel, &trainer->hint, &outside.look) ==
 			       TP_PYSAMPLE_NAMED)
-		tp_slow_take(&outside.slow, &outside.look, name_of);
+		tp_slow_take(&outside.slow, &outside.look,
+			     gc.is_collecting && trainer->state == tp_pysample_lock_holder(), name_of);
 	tp_pysample_rate_note(&outside.rate, tp_thread_cpu_ns() - begin_ns);
 }
 

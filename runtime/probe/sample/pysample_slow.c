@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/own_python.h"
+#include "runtime/trace/ledger.h"
 
 enum {
 	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many */
@@ -43,7 +44,7 @@ uint64_t tp_slow_limit(const struct tp_slow *slow)
 
 void tp_slow_reset(struct tp_slow *slow)
 {
-	slow->n_samples = slow->n_functions = 0;
+	slow->n_samples = slow->n_collecting = slow->n_functions = 0;
 }
 
 static const char *file_of(const char *bytes, uint32_t n_bytes, uint32_t *n_file)
@@ -94,9 +95,11 @@ static void vote(struct tp_slow_function *function, uint32_t line)
 	function->votes += function->line == line ? 1 : -1u;
 }
 
-void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, tp_slow_name *name)
+void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, bool is_collecting,
+		  tp_slow_name *name)
 {
 	slow->n_samples++;
+	slow->n_collecting += is_collecting;
 	for (uint32_t i = look->n; i-- > 0;) {
 		const struct tp_pysample_frame *frame = &look->frame[i];
 		struct tp_slow_function *function;
@@ -139,6 +142,7 @@ static const struct tp_slow_function *find_outside(const struct tp_slow *slow, u
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out)
 {
 	const struct tp_slow_function *told[TP_SLOW_TOLD];
+	const bool is_garbage = slow->n_collecting >= slow->n_samples - slow->n_samples / 2;
 	uint32_t n = 0, below = UINT32_MAX;
 
 	if (slow->n_samples < TP_SLOW_SAMPLES)
@@ -155,8 +159,10 @@ bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name,
 		put(out, file, n_file);
 		tp_text_fmt(out, ":%u ", told[i]->line);
 		put(out, bytes, n_bytes - n_file - 1);
-		if (i)
+		if (i || is_garbage)
 			tp_text_str(out, " > ");
 	}
-	return n != 0;
+	if (is_garbage)
+		tp_text_str(out, TP_LEDGER_GARBAGE);
+	return n != 0 || is_garbage;
 }

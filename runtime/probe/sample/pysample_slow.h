@@ -4,7 +4,8 @@
  *
  * Slow is a step of 1.5 times the median of the last ones. Of its samples those functions of the user's
  * are told, outermost first, that are in four of five of them: what they call is their work, and what
- * calls them is where to look. Pure; one thread.
+ * calls them is where to look; and that half of them or more met a collection of garbage, which any line may
+ * have set off. Pure; one thread.
  */
 #ifndef TP_PROBE_PYSAMPLE_SLOW_H
 #define TP_PROBE_PYSAMPLE_SLOW_H
@@ -35,6 +36,7 @@ struct tp_slow {
 	uint64_t step[TP_SLOW_STEPS];	/* durations; a ring */
 	uint64_t n_steps;
 	uint32_t n_samples;		/* of the step that runs */
+	uint32_t n_collecting;		/* of these: the interpreter collected garbage */
 	struct tp_slow_function function[TP_SLOW_FUNCTIONS];
 	uint32_t n_functions;
 };
@@ -48,8 +50,10 @@ void tp_slow_step(struct tp_slow *slow, uint64_t duration);
 uint64_t tp_slow_limit(const struct tp_slow *slow);
 /* A slow step begins, or is over. */
 void tp_slow_reset(struct tp_slow *slow);
-void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, tp_slow_name *name);
-/* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost; false: its samples say nothing.
+void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, bool is_collecting,
+		  tp_slow_name *name);
+/* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost, then perhaps
+ * " > garbage collection"; false: its samples say nothing.
  * Bytes that end a line are '?'. */
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out);
 

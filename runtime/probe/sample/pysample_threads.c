@@ -91,6 +91,11 @@ const char *tp_pysample_threads_init(void)
 	return NULL;
 }
 
+const char *tp_pysample_threads_interpreter(void)
+{
+	return threads.interpreter;
+}
+
 void tp_pysample_threads_from_here(void)
 {
 	const char *state = tp_pyapi_is_ending() ? NULL : tp_py.thread_state();

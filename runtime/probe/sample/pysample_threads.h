@@ -32,6 +32,9 @@ struct tp_pysample_thread {
 /* With the interpreter's lock held, once. NULL, or why threads cannot be found. */
 const char *tp_pysample_threads_init(void);
 
+/* PyInterpreterState of these threads; once that was said to be found. */
+const char *tp_pysample_threads_interpreter(void);
+
 /* On a thread of the program: the list is followed from its state on. */
 void tp_pysample_threads_from_here(void);
 
