@@ -57,8 +57,8 @@ like "memory: what stays, and the line" "$(COLUMNS=200 "$MERGE" -q -v memory "$T
 like "trace: what took longest" "$(COLUMNS=200 "$MERGE" -q -v trace "$TMP/leak" | sed -n 3p)" \
 	'^Most of it is [^,]* \([0-9.]+ %\), .* \([0-9.]+ %\)\.$'
 like "diff: how much longer, and where" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/loader" "$TMP/leak" | sed -n 3p)" \
-	'^The median step is [0-9.]+ % (longer|shorter) than in base: .*; most of that is in [a-z ]+: [-+]'
+	'^Step time [-+][0-9.]+ % \(median .* -> .*\): .* [-+][0-9.]+ [mu]?s per step \(.*\)\.$'
 like "diff of a run with itself: the same" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/leak" "$TMP/leak" | sed -n 3p)" \
-	'^The median step takes as long as in base: (.*), base \1 \(\+0\.0 %\)\.$'
+	'^Step time is the same: median (.*), base \1 \(\+0\.0 %\)\.$'
 
 done_testing

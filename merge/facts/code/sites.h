@@ -35,10 +35,12 @@ struct tp_site {
 	const char *before;	/* what the longest gap before it came after; NULL: not known */
 	int64_t longest_ns;	/* that gap; 0: there is none of which that is known */
 	uint32_t stack, before_stack;	/* at its end and before it */
+	uint32_t of_stack;	/* one of those whose line it is */
 	int64_t figure[TP_SITE_N];
 };
 
 struct tp_sites;
+struct tp_stacks;
 
 extern const struct tp_fact tp_fact_sites;
 
@@ -52,6 +54,9 @@ void tp_sites_charge(struct tp_sites *sites, uint32_t tag, enum tp_site_figure f
 void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes);
 bool tp_sites_is_incomplete(const struct tp_sites *sites);	/* out of memory: there are no lines */
 
+/* All lines of a process, or of all (NULL), in no order; to be freed. NULL: there are none. */
+struct tp_site *tp_sites_lines(const struct tp_sites *sites, const struct tp_proc *proc, uint32_t *n);
+struct tp_stacks *tp_sites_stacks(const struct tp_sites *sites);
 /* Lines of a process, or of all (NULL), the largest of `by` first, at most `max`. How many. */
 uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 		      enum tp_site_figure by, struct tp_site *site, uint32_t max);

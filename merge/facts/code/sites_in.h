@@ -9,7 +9,6 @@
 #include "merge/facts/code/sites.h"
 #include "merge/kit/keyed.h"
 
-struct tp_stacks;
 struct tp_origins;
 struct tp_sites_process;	/* sites.c's own */
 
@@ -37,7 +36,5 @@ struct tp_sites {
 	uint32_t n_with_rows;	/* processes that have any */
 	bool is_incomplete;
 };
-
-struct tp_stacks *tp_sites_stacks(const struct tp_sites *sites);
 
 #endif

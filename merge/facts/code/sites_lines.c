@@ -9,16 +9,17 @@
 
 #include "merge/kit/sum.h"
 
-/* Sums by line, of a process or of all; NULL: no memory, no lines. */
-static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_proc *proc)
+struct tp_site *tp_sites_lines(const struct tp_sites *sites, const struct tp_proc *proc, uint32_t *n)
 {
 	struct tp_site *line = calloc(sites->n_lines + 1, sizeof(*line));
 
+	*n = line ? sites->n_lines : 0;
 	for (uint32_t i = 0; line && i < sites->n_rows; i++) {
 		const struct tp_sites_row *row = &sites->row[i];
 
 		if (!row->line || (proc && row->proc != proc->at))
 			continue;
+		line[row->line - 1].of_stack = row->stack;
 		if (row->longest_ns > line[row->line - 1].longest_ns && row->before &&
 		    sites->row[row->before - 1].line) {
 			line[row->line - 1].longest_ns = row->longest_ns;
@@ -39,10 +40,10 @@ static struct tp_site *sum_lines(const struct tp_sites *sites, const struct tp_p
 uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 		      enum tp_site_figure by, struct tp_site *site, uint32_t max)
 {
-	struct tp_site *line = sum_lines(sites, proc);
-	uint32_t n = 0;
+	uint32_t n_lines, n = 0;
+	struct tp_site *line = tp_sites_lines(sites, proc, &n_lines);
 
-	for (uint32_t i = 0; line && i < sites->n_lines; i++) {
+	for (uint32_t i = 0; i < n_lines; i++) {
 		uint32_t at = n;
 
 		if (line[i].figure[by] <= 0)
@@ -90,11 +91,12 @@ static int64_t spent(const struct tp_site *line)
 bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
 		     struct tp_site *site, int64_t *more_ns)
 {
-	struct tp_site *all = sum_lines(sites, NULL), *own = sum_lines(sites, proc);
+	uint32_t n_all, n_own;
+	struct tp_site *all = tp_sites_lines(sites, NULL, &n_all), *own = tp_sites_lines(sites, proc, &n_own);
 	int64_t others = sites->n_with_rows > 1 ? sites->n_with_rows - 1 : 1;
 
 	*more_ns = 0;
-	for (uint32_t i = 0; all && own && i < sites->n_lines; i++) {
+	for (uint32_t i = 0; i < n_all && i < n_own; i++) {
 		int64_t rest = tp_sub(spent(&all[i]), spent(&own[i])) / others;
 		int64_t more = tp_sub(spent(&own[i]), rest);
 

@@ -105,6 +105,38 @@ struct tp_diff_module {
 struct tp_diff_module *tp_diff_modules(const struct tp_diff_side *base, const struct tp_diff_side *now,
 				       uint32_t *n);
 
+/* ---- diff_places.c ---- */
+
+/* A function of the user's in one run or in both, by samples or by its source lines. */
+struct tp_diff_function {
+	const char *function, *file;
+	uint32_t n_function;		/* bytes */
+	uint32_t line;			/* the one that changed most, in the direction of the whole */
+	bool is_line;			/* that line alone */
+	struct tp_diff_time {
+		double ns;		/* per step */
+		double wait_ns;		/* of it in calls of CUDA that wait for the device; of lines only */
+		uint64_t n_samples;	/* of samples only */
+	} time[2];			/* by tp_diff_which */
+	/* While they are joined. */
+	uint32_t more_line, less_line;
+	double more_ns, less_ns;
+};
+
+enum tp_diff_samples {
+	TP_DIFF_STEPS,		/* of the thread that trains, in steps */
+	TP_DIFF_OUTSIDE,	/* the same, without those inside operators */
+	TP_DIFF_WORKERS
+};
+
+/* What changed most first; to be freed. has_gaps: with the time before their operators. */
+struct tp_diff_function *tp_diff_functions(const struct tp_diff_side *base, const struct tp_diff_side *now,
+					   enum tp_diff_samples which, uint32_t *n);
+struct tp_diff_function *tp_diff_lines(const struct tp_diff_side *base, const struct tp_diff_side *now,
+				       bool has_gaps, uint32_t *n);
+/* Of samples: there are enough of them to say that it changed. */
+bool tp_diff_is_certain(const struct tp_diff_function *row);
+
 /* ---- diff_limits.c ---- */
 
 /* --fail-if "step>5%,heap-peak>10%": is it of that form? */

@@ -66,7 +66,7 @@ static void print_all_steps(const struct state *state, struct tp_out *out)
 		.has_devices = state->base.kernels->ns || state->now.kernels->ns,
 	};
 
-	tp_view_diff_answer(&shown);
+	tp_view_diff_places(&shown);
 	tp_view_diff_steps(&shown);
 	tp_view_diff_memory(&shown);
 	tp_view_diff_each_step(&shown);
@@ -138,7 +138,7 @@ const struct tp_view tp_view_diff = {
 	.help = "against another run (--compare): steps, operators, kernels, modules, memory, host stacks",
 	.begin = begin_diff,
 	.tables = (const struct tp_table_def *const[]){
-		&tp_table_diff_steps, &tp_table_diff_memory, &tp_table_diff_each_step,
+		&tp_table_diff_places, &tp_table_diff_steps, &tp_table_diff_memory, &tp_table_diff_each_step,
 		&tp_table_diff_categories, &tp_table_diff_parts, &tp_table_diff_operators,
 		&tp_table_diff_kernels, &tp_table_diff_modules, &tp_table_diff_heap, &tp_table_diff_heap_peak,
 		&tp_table_diff_heap_allocated, &tp_table_diff_heap_leaked, NULL},

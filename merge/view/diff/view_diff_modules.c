@@ -23,9 +23,8 @@ static double change_of(const struct tp_diff_module *row)
 	       fabs(row->time[TP_DIFF_NOW].device_ns - row->time[TP_DIFF_BASE].device_ns);
 }
 
-/* The side that has it: this run's, where both have. */
-static const struct tp_module_path *path_of(const struct tp_diff_shown *shown,
-					    const struct tp_diff_module *row)
+const struct tp_module_path *tp_view_diff_path(const struct tp_diff_shown *shown,
+					       const struct tp_diff_module *row)
 {
 	const enum tp_diff_which which = row->path[TP_DIFF_NOW] ? TP_DIFF_NOW : TP_DIFF_BASE;
 	const struct tp_diff_side *side = which == TP_DIFF_NOW ? shown->now : shown->base;
@@ -58,9 +57,9 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_DEPTH(r, row->depth ? row->depth - 1 : 0);
 	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "what its outer one calls it",
-		put_module(r, path_of(shown, row)));
+		put_module(r, tp_view_diff_path(shown, row)));
 	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(2), "its class",
-		put_class(r, path_of(shown, row)));
+		put_class(r, tp_view_diff_path(shown, row)));
 	TP_REAL(r, "base_calls", "calls", TP_LESS(4), "calls in a step of base", base->calls, 2);
 	TP_REAL(r, "now_calls", "now", TP_LESS(4), "calls in a step now", now->calls, 2);
 	TP_NS(r, "base_ns", "base", 0, "time on the host in a step of base, forward and backward, with inner ones",

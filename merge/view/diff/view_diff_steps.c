@@ -11,7 +11,6 @@
 
 enum {
 	EACH_STEP_MAX = 12,	/* steps that people want to see one by one */
-	SAME_PERCENT = 2,	/* medians that differ by less are called the same */
 };
 
 void tp_view_diff_change(struct tp_row *r, double before, double after)
@@ -56,51 +55,6 @@ static void put_ns(struct tp_row *r, const void *ctx, const void *of)
 void tp_view_diff_bytes(struct tp_row *r, const void *ctx, const void *of)
 {
 	put_figures(r, TP_UNIT_BYTES, ctx, of);
-}
-
-/* ---- the answer ---- */
-
-/* The part of a step that changed most in the direction in which the step did. */
-static enum tp_part find_part(const struct tp_diff_shown *shown, bool is_longer, double *change_ns)
-{
-	enum tp_part most = TP_PARTS;
-
-	*change_ns = 0;
-	for (uint32_t i = 0; i < TP_PARTS; i++) {
-		double change = tp_diff_part_ns(shown->now, (enum tp_part)i) -
-				tp_diff_part_ns(shown->base, (enum tp_part)i);
-
-		if (!tp_part_name((enum tp_part)i) ||
-		    (is_longer ? change <= *change_ns : change >= *change_ns))
-			continue;
-		*change_ns = change;
-		most = (enum tp_part)i;
-	}
-	return most;
-}
-
-void tp_view_diff_answer(const struct tp_diff_shown *shown)
-{
-	const struct tp_diff_side *base = shown->base, *now = shown->now;
-	const int64_t before = tp_percentile(base->step_ns, base->n_steps, 50);
-	const int64_t after = tp_percentile(now->step_ns, now->n_steps, 50);
-	const double percent = before > 0 ? 100 * ((double)after / (double)before - 1) : 0;
-	char a[32], b[32], c[32], part[80] = "";
-	enum tp_part most;
-	double change;
-
-	if (percent < SAME_PERCENT && percent > -SAME_PERCENT) {
-		tp_out_line(shown->out, "bold", "The median step takes as long as in base: %s, base %s (%+.1f %%).",
-			    tp_show_ns(a, after), tp_show_ns(b, before), percent);
-		return;
-	}
-	most = find_part(shown, percent > 0, &change);
-	if (most != TP_PARTS)
-		snprintf(part, sizeof(part), "; most of that is in %s: %s%s per step", tp_part_name(most),
-			 change > 0 ? "+" : "", tp_show_ns(c, tp_whole(change)));
-	tp_out_line(shown->out, "bold", "The median step is %.1f %% %s than in base: %s, base %s%s.",
-		    percent > 0 ? percent : -percent, percent > 0 ? "longer" : "shorter",
-		    tp_show_ns(a, after), tp_show_ns(b, before), part);
 }
 
 /* ---- steps and memory ---- */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_diff_answer.c - part of the diff: by how much a step changed, and where in the program
+ *
+ * The answer names one place: a function of the user's by samples, a source line by the times of its
+ * operators, a kernel where that line waits for the device, a module or an operator where no line is
+ * known, or a part of a step. It has to explain a quarter of the change at least.
+ */
+#include "merge/view/diff/view_diff_places.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "merge/kit/stats.h"
+#include "merge/kit/sum.h"
+
+enum {
+	SAME_PERCENT = 2,	/* medians that differ by less are called the same */
+	EXPLAINS_PERCENT = 25,	/* of the step's change: less is not the reason */
+	NEAR_PERCENT = 70,	/* of another place's change: it says the same, the more telling one is named */
+};
+
+/* The first of a kind, where it explains enough of the step's change. */
+static const struct tp_diff_place_row *find_first(const struct tp_diff_places *places, enum tp_diff_kind kind)
+{
+	const struct tp_diff_place_row *row = places->first[kind] ? &places->row[places->first[kind] - 1] : NULL;
+
+	return row && fabs(tp_diff_place_change(row)) * 100 >= fabs(places->change_ns) * EXPLAINS_PERCENT ? row : NULL;
+}
+
+/* NULL: none of the two. */
+static const struct tp_diff_place_row *choose(const struct tp_diff_place_row *telling, const struct tp_diff_place_row *other)
+{
+	if (!telling || !other)
+		return telling ? telling : other;
+	return fabs(tp_diff_place_change(telling)) * 100 >= fabs(tp_diff_place_change(other)) * NEAR_PERCENT ? telling : other;
+}
+
+static const struct tp_diff_place_row *find_place(const struct tp_diff_places *places)
+{
+	const struct tp_diff_place_row *part = find_first(places, TP_DIFF_KIND_PART), *kernel = find_first(places, TP_DIFF_KIND_KERNEL), *found;
+
+	if (part && !strcmp(part->name, tp_part_name(TP_PART_DATA)) && find_first(places, TP_DIFF_KIND_WORKER))
+		return find_first(places, TP_DIFF_KIND_WORKER);
+	found = choose(find_first(places, TP_DIFF_KIND_LINE), find_first(places, TP_DIFF_KIND_LINES));
+	found = choose(find_first(places, TP_DIFF_KIND_FUNCTION), found);
+	if (found && kernel && fabs(found->more_wait) * 2 >= fabs(tp_diff_place_change(found)))
+		return kernel;
+	if (!found)
+		found = choose(find_first(places, TP_DIFF_KIND_MODULE), find_first(places, TP_DIFF_KIND_OPERATOR));
+	if (!found)
+		found = kernel;
+	return found ? found : part;
+}
+
+static int64_t median_of(const struct tp_diff_side *side)
+{
+	return tp_percentile(side->step_ns, side->n_steps, 50);
+}
+
+double tp_diff_median_change(const struct tp_diff_shown *shown)
+{
+	const int64_t before = median_of(shown->base);
+
+	return before > 0 ? 100 * ((double)median_of(shown->now) / (double)before - 1) : 0;
+}
+
+void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_diff_places *places)
+{
+	const int64_t before = median_of(shown->base), after = median_of(shown->now);
+	const double percent = tp_diff_median_change(shown);
+	const struct tp_diff_place_row *place = find_place(places);
+	char a[32], b[32], c[32];
+
+	if (fabs(percent) < SAME_PERCENT)
+		tp_out_line(shown->out, "bold", "Step time is the same: median %s, base %s (%+.1f %%).",
+			    tp_show_ns(a, after), tp_show_ns(b, before), percent);
+	else if (!place)
+		tp_out_line(shown->out, "bold", "Step time %+.1f %% (median %s -> %s).", percent,
+			    tp_show_ns(a, before), tp_show_ns(b, after));
+	else
+		tp_out_line(shown->out, "bold", "Step time %+.1f %% (median %s -> %s): %s %s%s per step (%s).",
+			    percent, tp_show_ns(a, before), tp_show_ns(b, after), place->name,
+			    tp_diff_place_change(place) > 0 ? "+" : "", tp_show_ns(c, tp_whole(tp_diff_place_change(place))),
+			    tp_diff_kinds[place->kind].said);
+}

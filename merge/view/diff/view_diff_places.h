@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_diff_places.h - places of the program whose time changed: what view_diff_places.c collects
+ * and view_diff_answer.c names one of
+ */
+#ifndef TP_MERGE_VIEW_DIFF_PLACES_H
+#define TP_MERGE_VIEW_DIFF_PLACES_H
+
+#include "merge/view/diff/view_diff.h"
+
+enum tp_diff_kind {
+	TP_DIFF_KIND_FUNCTION, TP_DIFF_KIND_WORKER, TP_DIFF_KIND_LINE, TP_DIFF_KIND_LINES, TP_DIFF_KIND_MODULE,
+	TP_DIFF_KIND_OPERATOR, TP_DIFF_KIND_KERNEL, TP_DIFF_KIND_PART, TP_DIFF_KINDS
+};
+
+/* said: in the answer. */
+extern const struct tp_diff_kind_words {
+	const char *name, *source, *said;
+} tp_diff_kinds[TP_DIFF_KINDS];
+
+enum { TP_DIFF_NAME_MAX = 400 };
+
+struct tp_diff_place_row {
+	enum tp_diff_kind kind;
+	char name[TP_DIFF_NAME_MAX];
+	double base, now;	/* per step */
+	double more_wait;
+	uint64_t n_samples[2];
+};
+
+struct tp_diff_places {
+	struct tp_diff_place_row *row;
+	uint32_t n, cap;
+	uint32_t first[TP_DIFF_KINDS];	/* the one that changed most in the step's direction, plus one */
+	double change_ns;	/* of the average step */
+	double direction;	/* 1: steps are longer, -1 */
+	bool is_full;		/* all that is known, not what people want to see */
+};
+
+static inline double tp_diff_place_change(const struct tp_diff_place_row *row)
+{
+	return row->now - row->base;
+}
+
+/* Of the median step, in percent of base. */
+double tp_diff_median_change(const struct tp_diff_shown *shown);
+/* A sentence: by how much the median step changed, and the place that explains it. */
+void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_diff_places *places);
+
+#endif
