@@ -460,3 +460,45 @@ Test(memcat, whatever_the_numbers_the_books_are_closed)
 	cr_expect(tp_tensormem_by_time(rig.mem, &n) && n);
 	cr_expect(tp_tensormem_largest(rig.mem, &n, &is_all) && n);
 }
+
+/* A row of the ledger: at its end, at most. */
+static void ledger(uint64_t index, uint64_t live, uint64_t peak)
+{
+	struct tp_step_row *row = fake_step_row(&rig.fake, rig.proc, index, (int64_t)index * 100 - 100, 100);
+
+	row->live_bytes = live;
+	row->peak_bytes = peak;
+}
+
+Test(memcat, older_blocks_whose_frees_have_no_size_are_gone_when_the_ledger_says_so)
+{
+	const struct tp_mempeak_track *track;
+	uint32_t n;
+
+	ledger(0, 1000, 1000);
+	ledger(1, 750, 1000);
+	ledger(2, 750, 850);
+	ledger(3, 750, 1030);
+	give_step(1, 0, 100);
+	give_block(TP_REC_FREE, 10, 0x900, 0);	/* 300 bytes: the ledger knows */
+	give_block(TP_REC_ALLOC, 20, 0x100, 50);
+	give_step(2, 100, 200);
+	give_block(TP_REC_ALLOC, 110, 0x200, 100);
+	give_block(TP_REC_FREE, 150, 0x200, 0);
+	give_step(3, 200, 300);
+	give_block(TP_REC_ALLOC, 210, 0x300, 280);
+	give_block(TP_REC_FREE, 250, 0x300, 0);
+	tp_facts_end(rig.facts);
+	track = tp_tensormem_by_step(rig.mem, &n);
+	cr_assert_eq(n, 1);
+	for (uint32_t i = 0; i < track->n_stretches; i++) {
+		static const int64_t wanted[] = {0, 1000, 850, 1030};
+		const struct tp_stretch *stretch = &track->stretch[i];
+
+		if (stretch->step != TP_NO_STEP)
+			cr_expect_eq(tp_stretch_bytes(stretch), wanted[stretch->step], "step %d: %ld",
+				     (int)stretch->step, (long)tp_stretch_bytes(stretch));
+	}
+	/* Not the first, which had 1050 as long as nobody knew how large the freed block was. */
+	cr_expect_eq(track->stretch[track->best].step, 3);
+}

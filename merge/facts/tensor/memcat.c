@@ -11,10 +11,10 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, uint32_t device, int64_t bytes)
 {
 	for (uint32_t i = 0; i < cat->n_readers; i++)
-		cat->reader[i].calls->live(cat->reader[i].ctx, event, event->link, bytes);
+		cat->reader[i].calls->live(cat->reader[i].ctx, event, device, bytes);
 }
 
 void tp_memcat_life(struct tp_memcat *cat, const struct tp_life *life)
@@ -156,7 +156,7 @@ static void take_loose(struct tp_memcat *cat, const struct tp_event *event)
 	count_change(cat, event, change);
 	/* Of what was there, only totals know. */
 	if (track->is_absolute)
-		tp_memcat_live(cat, event, track->live_bytes);
+		tp_memcat_live(cat, event, event->link, track->live_bytes);
 }
 
 static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
@@ -191,7 +191,7 @@ static void take_alloc(struct tp_memcat *cat, const struct tp_event *event)
 		cat->doubts.n_unheard++;
 		tp_memcat_die(cat, tag, NULL, event->begin_ns);
 	}
-	tp_memcat_live(cat, event, track->live_bytes);
+	tp_memcat_live(cat, event, event->link, track->live_bytes);
 }
 
 static void take_free(struct tp_memcat *cat, const struct tp_event *event)
@@ -205,7 +205,7 @@ static void take_free(struct tp_memcat *cat, const struct tp_event *event)
 		return;
 	tp_membase_change(tp_membases_of(&cat->bases, event->proc->at, event->link), change);
 	count_change(cat, event, change);
-	tp_memcat_live(cat, event, track->live_bytes);
+	tp_memcat_live(cat, event, event->link, track->live_bytes);
 	if (tag) {
 		struct tp_place death = tp_memplace_find(cat->places, event);
 
@@ -225,7 +225,7 @@ static void take_totals(struct tp_memcat *cat, const struct tp_event *event)
 		return;
 	tp_membase_know(tp_membases_of(&cat->bases, event->proc->at, event->link),
 			track->live_bytes);
-	tp_memcat_live(cat, event, track->live_bytes);
+	tp_memcat_live(cat, event, event->link, track->live_bytes);
 }
 
 /* The ledger says what was alive when the step before ended. */
@@ -239,8 +239,17 @@ static void take_step(struct tp_memcat *cat, const struct tp_event *event)
 	proc->count.n_steps++;
 	proc->count.n_nodes_at_step = proc->count.n_nodes;
 	tp_memtake_settle(cat->take, event->proc->at, false);
-	if (bytes && tp_membase_know(base, bytes))
-		tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
+	if (!bytes || !base)
+		return;
+	if (!tp_membase_know(base, bytes)) {
+		/* Sizes that were not known are what the curve has too much. */
+		if (!base->n_unsized)
+			return;
+		tp_memcat_freed_unsized(cat, event, base, tp_sub(tp_memcurve_live(cat->curve, event, TP_DEVICE_CPU),
+								 bytes));
+	}
+	tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
+	tp_memcat_live(cat, event, TP_DEVICE_CPU, bytes);
 }
 
 static void end_window(struct tp_memcat *cat, uint32_t proc)

@@ -48,7 +48,7 @@ struct tp_memcat {
 };
 
 /* Tells the readers. */
-void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes);
+void tp_memcat_live(struct tp_memcat *cat, const struct tp_event *event, uint32_t device, int64_t bytes);
 void tp_memcat_life(struct tp_memcat *cat, const struct tp_life *life);
 
 /* A block's place, by its tag; 0: out of memory. */
@@ -62,6 +62,9 @@ void tp_memcat_die(struct tp_memcat *cat, uint32_t tag, const struct tp_place *d
 void tp_memcat_scanned(struct tp_memcat *cat, const struct tp_event *event);
 /* A block from before that nobody named, of which its free tells the size. */
 void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes);
+/* So many bytes of such blocks, whose frees did not, are gone since the last step. */
+void tp_memcat_freed_unsized(struct tp_memcat *cat, const struct tp_event *event, struct tp_membase *base,
+			     int64_t bytes);
 /* The window is over: what is alive, and what nobody named. */
 void tp_memcat_end_window(struct tp_memcat *cat, uint32_t proc_at);
 

@@ -177,21 +177,43 @@ void tp_memcat_scanned(struct tp_memcat *cat, const struct tp_event *event)
 		block->life.label = event->name;
 }
 
-void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+/* A block from before the window, or several, end with the event. */
+static void end_older(struct tp_memcat *cat, const struct tp_event *event, struct tp_membase *base,
+		      uint64_t address, int64_t bytes)
 {
 	const struct tp_window *window = find_window(cat, event->proc, event->window);
-	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, event->link);
-	struct tp_life life = {
-		.proc = event->proc, .device = event->link, .window = event->window,
-		.address = event->arg, .bytes = bytes, .end_ns = event->begin_ns,
+	const struct tp_life life = {
+		.proc = event->proc, .device = base->device, .window = event->window,
+		.address = address, .bytes = bytes, .end_ns = event->begin_ns,
 		.begin_ns = window ? window->begin_ns : event->begin_ns,
-		.is_older = true, .name = TP_NO_NAME, .inner = TP_NO_NAME,
+		.is_older = true, .is_sum = !address, .name = TP_NO_NAME, .inner = TP_NO_NAME,
 		.parent = TP_NO_NAME, .step = TP_NO_STEP,
 	};
 
-	cat->doubts.n_older_frees++;
-	if (!bytes || !base)
-		return;
 	tp_membase_name(base, bytes);
 	tp_memcat_life(cat, &life);
+}
+
+void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_t bytes)
+{
+	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, event->link);
+
+	cat->doubts.n_older_frees++;
+	if (!base)
+		return;
+	base->n_unsized += !bytes;
+	if (bytes)
+		end_older(cat, event, base, event->arg, bytes);
+}
+
+void tp_memcat_freed_unsized(struct tp_memcat *cat, const struct tp_event *event, struct tp_membase *base,
+			     int64_t bytes)
+{
+	const int64_t left = tp_sub(base->bytes, base->named_bytes);
+
+	base->n_unsized = 0;
+	if (bytes > left)
+		bytes = left;
+	if (bytes > 0)
+		end_older(cat, event, base, 0, bytes);
 }

@@ -311,6 +311,13 @@ bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, 
 	return tp_memcurve_tag(curve, event, device) != 0;
 }
 
+int64_t tp_memcurve_live(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device)
+{
+	const struct tp_memcurve_track *track = find_track(curve, event, device);
+
+	return track ? track->live_bytes : 0;
+}
+
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,
 		     uint32_t device, int64_t live_bytes)
 {

@@ -55,7 +55,9 @@ int64_t tp_memcurve_bytes(struct tp_memcurve *curve, const struct tp_event *even
 bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
 		       uint32_t tag);
 
-/* The live bytes of a process's device are known from elsewhere. */
+/* The live bytes of a process's device, as far as they are known. */
+int64_t tp_memcurve_live(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device);
+/* They are known from elsewhere. */
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
 		     int64_t live_bytes);
 

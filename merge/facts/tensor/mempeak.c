@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/tensor/tensors.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
 
@@ -27,7 +28,7 @@ struct difference {
 
 struct top {
 	struct tp_holders holders;
-	int64_t peak_ns, peak_live;
+	int64_t peak_ns, peak_live, most;
 	uint32_t stretch;
 };
 
@@ -59,6 +60,7 @@ struct step {
 	uint32_t window;
 	bool is_known;
 	int64_t begin_ns, end_ns;
+	int64_t most;		/* tensors of the host by the ledger; 0: not known */
 };
 
 struct tp_mempeak {
@@ -131,6 +133,12 @@ static void hold(struct tp_mempeak *peaks, struct tp_holders *holders, const str
 	peaks->is_incomplete |= !tp_holders_add(holders, life);
 }
 
+/* Sizes of blocks from before a window that are freed in it are known when its step is over. */
+static int64_t height_of(const struct top *top)
+{
+	return top->most && top->most < top->peak_live ? top->most : top->peak_live;
+}
+
 /* The current stretch is over: is its peak the highest so far? */
 static void settle_holders(struct track *track)
 {
@@ -138,7 +146,7 @@ static void settle_holders(struct track *track)
 
 	if (!track->pub.n_stretches)
 		return;
-	if (!track->has_best || track->current.peak_live > track->best.peak_live) {
+	if (!track->has_best || height_of(&track->current) > height_of(&track->best)) {
 		track->best = track->current;
 		track->current = kept;
 		track->has_best = true;
@@ -153,8 +161,19 @@ static struct tp_stretch *current_of(struct track *track)
 	return track->pub.n_stretches ? &track->pub.stretch[track->pub.n_stretches - 1] : NULL;
 }
 
-static void note_peak(struct track *track, struct tp_stretch *stretch, int64_t now)
+/* By the ledger; 0: it does not say. */
+static int64_t most_of(const struct tp_mempeak *peaks, const struct track *track, int64_t now)
 {
+	const struct step *step = &peaks->step[track->pub.proc->at];
+
+	return track->pub.device == TP_DEVICE_CPU && step->is_known && now >= step->begin_ns &&
+			       now < step->end_ns ? step->most : 0;
+}
+
+static void note_peak(const struct tp_mempeak *peaks, struct track *track, struct tp_stretch *stretch, int64_t now)
+{
+	stretch->most = most_of(peaks, track, now);
+	track->current.most = stretch->most;
 	stretch->peak_ns = now;
 	stretch->peak_live = track->live;
 	memset(stretch->at_peak, 0, sizeof(stretch->at_peak));
@@ -186,7 +205,7 @@ static void begin_stretch(struct tp_mempeak *peaks, struct track *track, int64_t
 		.begin_ns = now, .end_ns = track->window_end_ns, .window = window, .step = step,
 		.reserved = track->reserved, .others = track->others,
 	};
-	note_peak(track, current_of(track), now);
+	note_peak(peaks, track, current_of(track), now);
 }
 
 /* Stretches whose time has come. */
@@ -213,6 +232,8 @@ static void begin_step(struct tp_mempeak *peaks, struct track *track, const stru
 {
 	begin_stretch(peaks, track, step->begin_ns, step->window, step->index);
 	current_of(track)->end_ns = step->end_ns;
+	if (track->pub.device == TP_DEVICE_CPU)
+		current_of(track)->most = track->current.most = step->most;
 }
 
 static int64_t later_of(int64_t a, int64_t b)
@@ -301,14 +322,17 @@ static struct track *find_track(struct tp_mempeak *peaks, const struct tp_proc *
 
 void tp_mempeak_event(struct tp_mempeak *peaks, const struct tp_event *event)
 {
-	const struct step step = {
+	struct step step = {
 		.index = event->link, .window = event->window, .is_known = true,
 		.begin_ns = event->begin_ns, .end_ns = event->end_ns,
 	};
+	const struct tp_step_row *row;
 
-	if (event->kind != TP_REC_STEP || peaks->parts)
+	if (event->kind != TP_REC_STEP)
 		return;
-	for (uint32_t i = 0; i < peaks->n_tracks; i++) {
+	row = tp_tensors_step(peaks->run, event->proc, event->link);
+	step.most = row ? (int64_t)row->peak_bytes : 0;
+	for (uint32_t i = 0; i < peaks->n_tracks && !peaks->parts; i++) {
 		struct track *track = &peaks->track[i];
 
 		if (track->pub.proc != event->proc)
@@ -344,7 +368,7 @@ void tp_mempeak_live(struct tp_mempeak *peaks, const struct tp_event *event, uin
 	track->live = bytes;
 	stretch = current_of(track);
 	if (stretch && bytes > stretch->peak_live)
-		note_peak(track, stretch, event->begin_ns);
+		note_peak(peaks, track, stretch, event->begin_ns);
 }
 
 void tp_mempeak_reserved(struct tp_mempeak *peaks, const struct tp_event *event, uint32_t device,
@@ -462,6 +486,25 @@ void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
 
 /* ---- the end ---- */
 
+/* What was freed before the peak, but was not known to be of any size: nobody named it. */
+static void cut_to_ledger(struct tp_mempeak_track *track, uint32_t at)
+{
+	struct tp_stretch *stretch = &track->stretch[at];
+	const int64_t over = stretch->most ? tp_sub(tp_stretch_bytes(stretch), stretch->most) : 0;
+
+	if (over <= 0 || over > stretch->at_peak[TP_TENSOR_UNKNOWN])
+		return;
+	stretch->at_peak[TP_TENSOR_UNKNOWN] -= over;
+	for (uint32_t i = 0; i < track->n_holders && at == track->best; i++) {
+		struct tp_holder *holder = &track->holder[i];
+
+		if (holder->name != TP_NO_NAME || holder->category != TP_TENSOR_UNKNOWN || holder->bytes < over)
+			continue;
+		holder->bytes -= over;
+		return;
+	}
+}
+
 static void finish_track(struct tp_mempeak *peaks, struct track *track)
 {
 	struct difference sum = {{0}};
@@ -477,6 +520,8 @@ static void finish_track(struct tp_mempeak *peaks, struct track *track)
 	track->pub.best = track->best.stretch;
 	track->pub.holder = tp_holders_sorted(&track->best.holders, &track->pub.n_holders);
 	peaks->is_incomplete |= !track->pub.holder;
+	for (uint32_t i = 0; i < track->pub.n_stretches; i++)
+		cut_to_ledger(&track->pub, i);
 	for (uint32_t i = 0; i < track->pub.n_pins; i++) {
 		struct tp_pinned *pin = &track->pub.pin[i];
 

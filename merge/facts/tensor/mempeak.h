@@ -17,6 +17,7 @@ struct tp_stretch {
 	uint32_t window;
 	uint64_t step;			/* TP_NO_STEP: none, between steps */
 	int64_t peak_ns, peak_live;	/* when, and bytes alive as far as was known then */
+	int64_t most;			/* what the ledger says that its step had at most; 0: it does not */
 	int64_t at_peak[TP_TENSOR_N];	/* bytes by category */
 	/* The most in it. What the caching allocator had of the device, and what others had: of
 	 * this and of other processes. 0: nobody said. */

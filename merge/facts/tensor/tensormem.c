@@ -131,6 +131,7 @@ static void take_event(void *state, const struct tp_event *event)
 	int64_t bytes;
 
 	tp_mempeak_event(mem->by_step, event);
+	tp_mempeak_event(mem->by_time, event);
 	tp_allocator_event(mem->allocator, event);
 	if (event->kind == TP_REC_TOTALS && event->arg) {
 		bytes = (int64_t)(event->arg > TP_LEN_MAX ? TP_LEN_MAX : event->arg);

@@ -57,26 +57,29 @@ static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_
 	return &t->reserved[t->n_reserved++];
 }
 
-uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event)
+const struct tp_step_row *tp_tensors_step(const struct tp_run *run, const struct tp_proc *proc, uint64_t index)
 {
 	uint32_t low = 0, high = run->n_steps;
 
-	if (!event->link)
-		return 0;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const struct tp_step_row *row = &run->step[middle];
 
-		if (row->proc->at < event->proc->at ||
-		    (row->proc == event->proc && row->index < event->link - 1u))
+		if (row->proc->at < proc->at || (row->proc == proc && row->index < index))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == run->n_steps || run->step[low].proc != event->proc ||
-	    run->step[low].index != event->link - 1u)
-		return 0;
-	return run->step[low].live_bytes;
+	return low < run->n_steps && run->step[low].proc == proc && run->step[low].index == index
+		       ? &run->step[low] : NULL;
+}
+
+uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event)
+{
+	const struct tp_step_row *before =
+		event->link ? tp_tensors_step(run, event->proc, event->link - 1u) : NULL;
+
+	return before ? before->live_bytes : 0;
 }
 
 /* Blocks from before the window count as well: the ledger has what was alive at the end of each
