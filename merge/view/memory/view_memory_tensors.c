@@ -18,7 +18,7 @@ enum { LABEL = TP_VIEW_MEMORY_LABEL };
 
 static int64_t peak_of(const struct tp_mempeak_track *track)
 {
-	return track->n_stretches ? tp_stretch_bytes(&track->stretch[track->best]) : 0;
+	return tp_stretch_bytes(&track->stretch[track->best]);
 }
 
 /* ---- the peak ---- */
@@ -47,25 +47,31 @@ static double mean_of(const struct tp_mempeak_track *track, enum tp_tensor_categ
 		       ? track->byte_ns[category] / (double)track->window_ns : 0;
 }
 
+/* For people what is kept across steps stands apart from what is not known at all. */
+struct category {
+	enum tp_tensor_category category;
+	bool is_kept;
+	int64_t at_peak;
+};
+
 static void put_category(struct tp_row *r, const void *ctx, const void *of)
 {
 	static const struct shown nowhere;
 	const struct shown *shown = ctx ? ctx : &nowhere;
 	const struct tp_mempeak_track *track = shown->track;
 	const struct tp_stretch *peak = track ? &track->stretch[track->best] : NULL;
-	const enum tp_tensor_category category = of ? *(const enum tp_tensor_category *)of : 0;
+	const struct category *row = of;
 
 	tp_tensors_put_place(r, shown->tensors, track ? track->proc : NULL,
 			     track ? track->device : 0);
 	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
-		tp_tensors_put_category(r, category, TP_NO_NAME));
-	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the highest peak",
-		 peak->at_peak[category]);
-	TP_PERCENT(r, "percent", "%", 0, "part of all then", peak->at_peak[category],
-		   tp_stretch_bytes(peak));
-	TP_BYTES(r, "mean_bytes", "on average", 0, "bytes on average in windows",
-		 tp_whole(mean_of(track, category)));
-	TP_STYLE(r, category ? NULL : "dim");
+		row->is_kept ? tp_row_text(r, "kept across steps")
+			     : tp_tensors_put_category(r, row->category, TP_NO_NAME));
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the highest peak", row->at_peak);
+	TP_PERCENT(r, "percent", "%", 0, "part of all then", row->at_peak, tp_stretch_bytes(peak));
+	TP_CELL(r, "mean_bytes", "on average", TP_UNIT_BYTES, 0, "bytes on average in windows",
+		row->is_kept ? (void)0 : tp_row_integer(r, tp_whole(mean_of(track, row->category))));
+	TP_STYLE(r, of && !row->is_kept && !row->category ? "dim" : NULL);
 }
 
 const struct tp_table_def tp_table_tensor_categories = {
@@ -76,13 +82,20 @@ static void print_categories(const struct tp_tensors_shown *tensors,
 			     const struct tp_mempeak_track *track)
 {
 	const struct tp_stretch *peak = &track->stretch[track->best];
+	const int64_t kept = tensors->out->rows ? 0 : tp_view_tensors_kept_bytes(track);
 	const struct shown shown = {tensors, track};
-	enum tp_tensor_category row[TP_TENSOR_N];
+	struct category row[TP_TENSOR_N + 1];
 	uint32_t n = 0;
 
-	for (uint32_t c = 1; c <= TP_TENSOR_N; c++)
-		if (peak->at_peak[c % TP_TENSOR_N] || mean_of(track, c % TP_TENSOR_N) >= 1)
-			row[n++] = c % TP_TENSOR_N;
+	if (kept)
+		row[n++] = (struct category){.is_kept = true, .at_peak = kept};
+	for (uint32_t c = 1; c <= TP_TENSOR_N; c++) {
+		const enum tp_tensor_category category = c % TP_TENSOR_N;
+		const int64_t at_peak = peak->at_peak[category] - (category == TP_TENSOR_UNKNOWN ? kept : 0);
+
+		if (peak->at_peak[category] || mean_of(track, category) >= 1)
+			row[n++] = (struct category){.category = category, .at_peak = at_peak};
+	}
 	tp_table_show(&tp_table_tensor_categories, &shown, row, n, sizeof(row[0]), TP_TOP_ASKED,
 		      tensors->out);
 }
@@ -112,6 +125,10 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 	tp_out_title(shown->out, "What fills tensor memory: %s",
 		     tp_tensors_place(name, shown, track->proc, track->device));
 	tp_view_tensors_answer(shown, track);
+	if (!shown->out->rows && tp_view_tensors_kept_bytes(track)) {
+		tp_view_tensors_kept(shown, track);
+		tp_out_title(shown->out, "What it is for, at the peak");
+	}
 	print_peak(shown, track);
 	tp_view_tensors_allocator(shown, track->proc, track->device);
 	print_categories(shown, track);
@@ -121,92 +138,6 @@ static void print_track(const struct tp_tensors_shown *shown, const struct tp_me
 	tp_view_tensors_holders(shown, track->proc, track->device, &tp_table_tensor_holders, track->holder,
 				track->n_holders, peak_of(track));
 	print_unknown(shown, track);
-}
-
-/* ---- several devices ---- */
-
-/* The one with most; n: of none anything was seen. */
-static uint32_t find_largest(const struct tp_mempeak_track *track, uint32_t n)
-{
-	uint32_t best = n;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (track[i].n_stretches &&
-		    (best == n || peak_of(&track[i]) > peak_of(&track[best])))
-			best = i;
-	return best;
-}
-
-/* Beside the largest it is nothing: what a worker of a data loader holds. */
-static bool is_little(const struct tp_mempeak_track *track, const struct tp_mempeak_track *largest)
-{
-	return peak_of(track) < peak_of(largest) / 100;
-}
-
-/* At the peak of each. */
-static void put_device(struct tp_row *r, const void *ctx, const void *of)
-{
-	static const struct tp_mempeak_track none;
-	const struct tp_mempeak_track *track = of ? of : &none;
-	const struct tp_stretch *peak = of ? &track->stretch[track->best] : NULL;
-	uint32_t most = 0;
-	char a[32];
-
-	for (uint32_t c = 1; peak && c < TP_TENSOR_N; c++)
-		if (peak->at_peak[c] > peak->at_peak[most])
-			most = c;
-	tp_tensors_put_place(r, ctx, track->proc, track->device);
-	TP_BYTES(r, NULL, "tensors", 0, "", peak_of(track));
-	TP_BYTES(r, NULL, "reserved", TP_LESS(2), "", peak->reserved);
-	TP_CELL(r, NULL, "step", TP_UNIT_NUMBER, 0, "", tp_tensors_put_step(r, peak->step));
-	TP_TEXT(r, NULL, "most of it", TP_CUT, "", "%s: %s", tp_tensor_category_title(most),
-		tp_show_bytes(a, peak->at_peak[most]));
-}
-
-static const struct tp_table_def devices_def = {.columns = put_device};
-
-static void print_devices(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
-			  uint32_t n, const struct tp_mempeak_track *largest)
-{
-	struct tp_tensors_shown each = *shown;
-	struct tp_table *table;
-	uint32_t n_rows = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		n_rows += track[i].n_stretches && !is_little(&track[i], largest);
-	if (n_rows < 2)
-		return;
-	each.shows_who = true;
-	tp_out_title(shown->out, "Which devices hold tensor memory, at the peak of each");
-	table = tp_table_begin(&devices_def, &each, TP_TOP_NONE, shown->out);
-	for (uint32_t i = 0; i < n; i++)
-		if (track[i].n_stretches && !is_little(&track[i], largest))
-			tp_table_add(table, &track[i]);
-	tp_table_end(table);
-	tp_out_line(shown->out, "dim", "Above is the one with the highest peak%s.",
-		    tp_out_is_terminal(shown->out) ? "; --ranks chooses others, --top 0 shows all"
-						   : "");
-}
-
-static void print_little(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
-			 uint32_t n, const struct tp_mempeak_track *largest)
-{
-	uint32_t n_little = 0;
-	int64_t little = 0;
-	char a[32], b[32];
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (!track[i].n_stretches || !is_little(&track[i], largest))
-			continue;
-		n_little++;
-		little = peak_of(&track[i]) > little ? peak_of(&track[i]) : little;
-	}
-	if (n_little)
-		tp_out_line(shown->out, "dim",
-			    "%s other process%s or device%s (workers of loaders) had at most %s each%s.",
-			    tp_show_count(a, n_little), n_little == 1 ? "" : "es",
-			    n_little == 1 ? "" : "s", tp_show_bytes(b, little),
-			    tp_out_is_terminal(shown->out) ? ": --top 0 shows them" : "");
 }
 
 /* ---- what is not known ---- */
@@ -303,7 +234,7 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 	const struct tp_mempeak_track *curve = tp_tensormem_by_time(mem, &n_times);
 	const bool shows_all = tp_out_is_full(out) || !options->top;
 
-	largest = find_largest(track, n);
+	largest = tp_view_tensors_largest(track, n);
 	if (largest == n) {
 		if (!print_operators_alone(&shown))
 			print_nothing(&shown);
@@ -319,8 +250,7 @@ void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_optio
 			print_track(&shown, &track[i], i < n_times ? &curve[i] : NULL);
 	}
 	if (n > 1 && !shows_all) {
-		print_devices(&shown, track, n, &track[largest]);
-		print_little(&shown, track, n, &track[largest]);
+		tp_view_tensors_devices(&shown, track, n, &track[largest]);
 	}
 	tp_view_tensors_allocators(&shown);
 	shown.shows_who |= shows_all && n > 1;

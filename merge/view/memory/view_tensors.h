@@ -50,6 +50,15 @@ extern const struct tp_table_def tp_table_tensor_categories, tp_table_tensor_hol
 
 /* A sentence: how much at most, and what of it is kept across steps, else who allocated most of it. */
 void tp_view_tensors_answer(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track);
+/* The track with the highest peak; n: of none anything was seen. */
+uint32_t tp_view_tensors_largest(const struct tp_mempeak_track *track, uint32_t n);
+/* The others, for people. */
+void tp_view_tensors_devices(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
+			     uint32_t n, const struct tp_mempeak_track *largest);
+/* What is kept across steps, by who allocated it; nothing where none is. For people. */
+void tp_view_tensors_kept(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track);
+/* Its bytes at the peak. */
+int64_t tp_view_tensors_kept_bytes(const struct tp_mempeak_track *track);
 /* Who held it. all: bytes of all. */
 void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,
 			     uint32_t device, const struct tp_table_def *table,
