@@ -83,7 +83,7 @@ static const struct option_row rows[] = {
 	 "optimizer>5%, memory>10%, kernel>5%, heap-peak>5%, "
 	 "heap-allocs>5%, heap-leaked>5%"},
 	{0, "recover", NULL, NULL, &command.is_recover,
-	 "write what rings of dead processes still hold into trace files, remove the rings"},
+	 "write what buffer files (*.ring) of dead processes still hold into trace files, remove them"},
 	{0, "strict", NULL, NULL, &command.is_strict, "exit with status 3 when anything was lost"},
 	{'q', "quiet", NULL, NULL, &command.is_quiet, "no progress and no notes, only losses"},
 	{0, "no-pager", NULL, NULL, &command.is_no_pager,
@@ -184,8 +184,8 @@ void tp_command_help(void)
 {
 	printf("usage: trainprof-merge [OPTION].. PATH..\n\n"
 	       "Fuses the traces of a training job into one timeline and says where the time\n"
-	       "went. PATH is a run folder, trace files (*.tpt), node files (*.tpn), or rings\n"
-	       "that dead processes left. Without options it writes node{node_rank}.json.gz into\n"
+	       "went. PATH is a run folder, trace files (*.tpt), node files (*.tpn), or buffer\n"
+	       "files (*.ring) that dead processes left. Without options it writes node{node_rank}.json.gz into\n"
 	       "the run folder and prints the overview.\n\n");
 	for (int i = 0; i < N_ROWS; i++) {
 		const struct option_row *row = &rows[i];

@@ -73,10 +73,10 @@ static void say_left(const struct tp_run *run)
 	tp_show_text(shown, sizeof(shown), path, (uint32_t)strlen(path));
 	tp_show_bytes(size, (int64_t)bytes);
 	if (n == 1)
-		tp_say("--recover turns the dead process's ring into trace "
+		tp_say("--recover turns what the dead process left into trace "
 				"files and frees %s in '%s'", size, shown);
 	else
-		tp_say("--recover turns %u dead processes' rings into trace "
+		tp_say("--recover turns what %u dead processes left into trace "
 				"files and frees %s in '%s' and others", n, size, shown);
 }
 

@@ -73,10 +73,10 @@ static const struct tp_raw_column file_columns[] = {
 	TP_RAW(struct file, clock_error_ns, TP_UNIT_NS,
 	       "its times are right to so much; none: there is no bound"),
 	TP_RAW(struct file, events, TP_UNIT_COUNT, "events in its file"),
-	TP_RAW(struct file, dropped, TP_UNIT_COUNT, "records that were lost because the ring was full"),
+	TP_RAW(struct file, dropped, TP_UNIT_COUNT, "records that were lost because the buffer was full"),
 	TP_RAW(struct file, file_bytes, TP_UNIT_BYTES, "size of its file"),
 	TP_RAW(struct file, is_whole, TP_UNIT_COUNT, "1: its file has its end"),
-	TP_RAW(struct file, is_recovered, TP_UNIT_COUNT, "1: of a dead process, from its ring"),
+	TP_RAW(struct file, is_recovered, TP_UNIT_COUNT, "1: of a dead process, from its buffer file"),
 	TP_RAW(struct file, path, TP_UNIT_TEXT, "its file"),
 	{.field = NULL},
 };

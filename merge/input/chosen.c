@@ -83,7 +83,7 @@ int tp_chosen_find(struct tp_run_in *run)
 	for (uint32_t i = 0; i < run->pub.n_procs && run->options.steps; i++) {
 		if (!((struct tp_proc_in *)run->pub.proc[i])->n_chosen)
 			tp_run_issue(&run->pub, run->pub.proc[i], false,
-				     "no step of its ledger is in '%s': none of its events is shown",
+				     "none of its steps is in '%s': none of its events is shown",
 				     run->options.steps);
 	}
 	return make_room(run);

@@ -210,7 +210,7 @@ static int add_place(struct tp_input_list *list, const struct place *at)
 		if (is_given || tp_ends(path, ".ring"))
 			list->complain(list->ctx, path,
 				       !is_given && errno == ENOENT ?
-					       "the ring this link led to is gone (a reboot?); "
+					       "the buffer file this link led to is gone (a reboot?); "
 					       "what was only in it is lost" :
 					       strerror(errno));
 		return 0;

@@ -160,7 +160,7 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 	}
 	if (n_odd)
 		tp_run_issue(&run->pub, proc ? &proc->pub : NULL, true,
-			     "'%s': %u lines are no rows of a ledger; they are left out", shown, n_odd);
+			     "'%s': %u lines are not those of a step log; they are left out", shown, n_odd);
 	*of = proc;
 	return err;
 }
@@ -243,6 +243,6 @@ void tp_run_settle_steps(struct tp_run_in *run)
 	pub->n_steps = kept;
 	if (n_odd)
 		tp_run_issue(pub, NULL, true,
-			     "%u steps of ledgers and rings have impossible times; they are left out",
+			     "%u steps of step logs (*.steps) and buffer files (*.ring) have impossible times; they are left out",
 			     n_odd);
 }

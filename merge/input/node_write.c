@@ -207,7 +207,7 @@ static int write_node(struct tp_run *run, const char *path)
 
 const struct tp_sink tp_sink_node = {
 	.name = "tpn",
-	.help = "all traces, ledgers and rings of the run in one file: input for trainprof-merge",
+	.help = "all traces, step logs and buffer files of the run in one file: input for trainprof-merge",
 	.hint = "give it to trainprof-merge in the place of the files that are in it",
 	.suffix = ".tpn",
 	.write = write_node,

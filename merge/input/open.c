@@ -520,7 +520,7 @@ out:
 	if (err && err != -ENOENT)
 		tp_say("out of memory while files were opened");
 	else if (!err && !run->pub.n_windows && !run->pub.n_steps && !run->pub.n_hangs && !run->pub.n_ooms)
-		tp_say("nothing usable in '%s'%s: no trace (*.tpt), ring, step ledger or node file of ours and no "
+		tp_say("nothing usable in '%s'%s: no trace (*.tpt), buffer file (*.ring), step log (*.steps) or node file (*.tpn) and no "
 		       "*.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, and is this its "
 		       "TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or why nothing",
 		       run->pub.path, options->n_paths > 1 ? " and the other paths" : "");

@@ -163,7 +163,7 @@ static void note_windows(struct tp_run_in *run)
 				     "is read", w->window, w->proc->pid);
 		else if (!w->is_whole && !w->is_recovered)
 			tp_run_issue(&run->pub, w->proc, true,
-				     "window %u: '%s' has no end and no ring is left: what was not "
+				     "window %u: '%s' has no end and its buffer file is gone: what was not "
 				     "written yet is lost", w->window, w->path);
 		if (w->dropped)
 			tp_run_issue(&run->pub, w->proc, true,

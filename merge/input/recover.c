@@ -29,17 +29,17 @@ static bool lies_in(uint64_t at, uint64_t n, uint64_t each, uint64_t bytes)
 static const char *find_fault(const struct tp_ring_head *head, uint64_t file_bytes)
 {
 	if (head->magic != TP_RING_MAGIC)
-		return head->magic ? "not a ring of trainprof"
-				   : "the ring was not finished: nothing was recorded in it";
+		return head->magic ? "not a buffer file of trainprof"
+				   : "it was not finished: nothing was recorded in it";
 	if (head->version != TP_RING_VERSION)
-		return "a ring of another version of trainprof";
+		return "a buffer file of another version of trainprof";
 	if (head->n_slots > TP_RING_SLOTS || head->n_steps != TP_RING_STEPS ||
 	    !lies_in(head->slots_at, head->n_slots, sizeof(struct tp_ring_slot), file_bytes) ||
 	    !lies_in(head->steps_at, head->n_steps, sizeof(struct tp_ring_step), file_bytes) ||
 	    !lies_in(head->names_at, head->names_bytes, 1, file_bytes) ||
 	    !lies_in(head->chunks_at, head->n_chunks, TP_CHUNK_BYTES, file_bytes) ||
 	    head->names_used > head->names_bytes)
-		return "the ring is damaged: what its head says does not fit the file";
+		return "damaged: what its head says does not fit the file";
 	return NULL;
 }
 
@@ -118,7 +118,7 @@ static int add_names(struct tp_ring_in *r)
 	free(names.bytes);
 	if (n_bad)
 		tp_run_issue(&r->run->pub, &r->proc->pub, true,
-			     "'%s': %u names of the ring are damaged", r->path, n_bad);
+			     "'%s': %u names in it are damaged", r->path, n_bad);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -208,7 +208,7 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 	r->file = (struct tp_own_fd){.fd = -1, .device = st.st_dev, .inode = st.st_ino};
 	r->uid = st.st_uid;
 	if ((uint64_t)st.st_size < sizeof(r->head)) {
-		*fault = "too short to be a ring of trainprof";
+		*fault = "too short to be a buffer file of trainprof";
 		return 0;
 	}
 	/* What takes no place has nothing in it. */
@@ -275,8 +275,8 @@ static void note_death(const struct tp_ring_in *r)
 {
 	if (r->n_records)
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not exit cleanly; %llu records that were in no file are "
-			     "read from its ring '%s'", r->head.pid, (unsigned long long)r->n_records,
+			     "process %u did not exit cleanly; %llu records that were in no trace are "
+			     "read from its buffer file '%s'", r->head.pid, (unsigned long long)r->n_records,
 			     r->path);
 	else
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
@@ -320,9 +320,9 @@ static int read_ring(struct tp_ring_in *r)
 out:
 	if (err && err != -ENOMEM) {
 		tp_run_issue(&r->run->pub, r->proc ? &r->proc->pub : NULL, true, "'%s': %s", r->path,
-			     err == -ENODATA  ? "the ring is shorter than it says"
-			     : err == -EEXIST ? "another ring of the same process was read; this one "
-						"is left out"
+			     err == -ENODATA  ? "it is shorter than it says"
+			     : err == -EEXIST ? "another buffer file of the same process was read; "
+						"this one is left out"
 					      : strerror(-err));
 		err = 0;
 	}

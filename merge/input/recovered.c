@@ -56,7 +56,7 @@ static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes
 
 static int say(const struct recovery *r, const char *path, int err)
 {
-	tp_say("rank %d: cannot recover '%s': %s; its ring stays",
+	tp_say("rank %d: cannot recover '%s': %s; its buffer file stays",
 		r->proc->pub.rank, path,
 		err == -ESTALE ? "it is another file than was read" : tp_file_error(err));
 	return err;

@@ -78,8 +78,8 @@ void tp_view_comm_heat(const struct tp_comm_shown *shown)
 	if (n < 2 || n_steps < 2 || !tp_out_is_terminal(shown->out))
 		return;
 	per = (n_steps + HEAT_COLUMNS - 1) / HEAT_COLUMNS;
-	tp_out_line(shown->out, "", "late in step (tenths of the step; a dot: less than one), %u step%s a "
-		    "column:", per, per > 1 ? "s" : "");
+	tp_out_line(shown->out, "", "how late each rank reached the collectives of a step (0 to 9: tenths of the step; a dot: "
+		    "less than one), %u step%s per column:", per, per > 1 ? "s" : "");
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t columns = (rank[i].n_steps + per - 1) / per;
 		bool is_late = false;

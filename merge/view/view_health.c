@@ -231,7 +231,7 @@ static uint32_t print_ledgers(const struct state *state, struct tp_health *healt
 	}
 	free(has_ledger);
 	if (n)
-		tp_health_say(health, "yellow", "no_ledger", "no step ledger (*.steps) of %s%s: only recorded steps are known",
+		tp_health_say(health, "yellow", "no_ledger", "no step log (*.steps) of %s%s: only recorded steps are known",
 			    tp_label_proc(who, run, first), n > 1 ? " and others" : "");
 	return n;
 }

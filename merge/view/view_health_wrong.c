@@ -52,7 +52,7 @@ static void put_window(struct tp_row *r, const void *ctx, const void *of)
 	TP_NUMBER(r, "window", "window", 0, "its number, from 0 in each process", window->window);
 	TP_COUNT(r, "events", "events", 0, "in its file", window->n_events);
 	TP_COUNT(r, "lost", "lost", 0, "events that found no room", window->dropped);
-	TP_TEXT(r, "state", "state", 0, "whole, or no end; recovered from a ring", "%s%s",
+	TP_TEXT(r, "state", "state", 0, "whole, or no end; recovered from the buffer file of a dead process", "%s%s",
 		window->is_whole ? "whole" : "no end", window->is_recovered ? ", recovered" : "");
 	TP_TEXT(r, "file", "file", TP_CUT, "its trace", "%s", window->path ? window->path : "");
 	TP_STYLE(r, is_whole(window) ? "" : window->dropped ? "red" : "yellow");

@@ -204,8 +204,8 @@ static void print_steps(void *opaque, const struct tp_run *run, struct tp_out *o
 		tp_out_title(out, "How long steps take");
 		tp_out_line(
 		    out, "",
-		    "no step was seen: the program ended before its first one, or the "
-		    "ledger (*.steps) is not in the folder");
+		    "no step was seen: the program ended before its first one, or its "
+		    "step log (*.steps) is not in the folder");
 		return;
 	}
 	for (uint32_t i = 0; i < run->n_steps; i += tp_view_steps_of(run, i))

@@ -200,7 +200,7 @@ static bool has_ring(void)
 		return true;
 	tp_ring_lose();
 	tp_session_lose();
-	tp_warn("somebody cut the file of ring '%s': recording ends, and what was not yet in a trace "
+	tp_warn("somebody cut the buffer file '%s': recording ends, and what was not yet in a trace "
 		"is lost", tp_ring.path);
 	return false;
 }

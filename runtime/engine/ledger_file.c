@@ -60,7 +60,7 @@ static int create_file(struct tp_ledger_file *ledger)
 static void say_failing(struct tp_ledger_file *ledger, int err)
 {
 	if (!ledger->is_failing)
-		tp_warn("cannot write '%s': %s; steps wait in the ring until it can be written",
+		tp_warn("cannot write '%s': %s; steps wait in memory until it can be written",
 			ledger->path, tp_file_error(err));
 	ledger->is_failing = true;
 }

@@ -460,7 +460,7 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 	__atomic_store_n(&session->state, err ? TP_SESSION_CLOSED : TP_SESSION_OPEN,
 			 __ATOMIC_RELEASE);
 	if (!err) {
-		tp_info("recording into '%s', ring '%s'", life.dir, tp_ring.path);
+		tp_info("recording into '%s', buffer file '%s'", life.dir, tp_ring.path);
 		tp_session_begin(tp_clock_now());
 	}
 	tp_cancel_release(held);

@@ -91,7 +91,7 @@ static int replace(struct tp_naming *naming, const char *dir, const char *patter
 
 	if (owned->owner != TP_OWNER_DEAD || !owned->is_locked || !is_ledger) {
 		leave(naming, path, is_ledger ? "its process may still run, on another machine perhaps"
-					      : "it is no ledger");
+					      : "it is not a step log");
 		return 0;
 	}
 	if (tp_folder_check(naming->folder, path, &owned->own))

@@ -188,7 +188,7 @@ static int try_sizes(const struct place *place, uint32_t n_places, bool is_remot
 			err = try_place(&place[i], spec, fixed_bytes + file->bytes, file);
 			if (!err)
 				return 0;
-			tp_debug("no room for a ring of %lu bytes in '%s': %s",
+			tp_debug("no room for a buffer file of %lu bytes in '%s': %s",
 				 file->bytes, place[i].dir, strerror(-err));
 		}
 		if (file->bytes / 2 < LEAST_BYTES)
@@ -201,7 +201,7 @@ void tp_ring_file_link(const struct tp_folder *folder, const char *path, const c
 	int err = link_path[0] ? tp_folder_symlink(folder, path, link_path) : 0;
 
 	if (err && err != -EEXIST)
-		tp_warn_once("cannot link '%s' to the ring '%s': %s; after a kill, pass that file "
+		tp_warn_once("cannot link '%s' to the buffer file '%s': %s; after a kill, pass that file "
 			     "to trainprof-merge too", link_path, path, strerror(-err));
 }
 
@@ -247,17 +247,17 @@ int tp_ring_file_make(const struct tp_ring_spec *spec, uint64_t fixed_bytes,
 	if (err && place[n_places - 1].is_remote) {
 		err = try_sizes(place, n_places, true, spec, fixed_bytes, file);
 		if (!err)
-			tp_warn("the ring '%s' lies on a network file system, which may slow the "
+			tp_warn("the buffer file '%s' lies on a network file system, which may slow the "
 				"training down; set TRAINPROF_BUFFER_DIR to a local folder",
 				file->path);
 	}
 	if (err) {
-		tp_warn("cannot make a ring of %lu bytes in '%s' or '%s': %s; nothing is recorded",
+		tp_warn("cannot make a buffer file of %lu bytes in '%s' or '%s': %s; nothing is recorded",
 			spec->bytes, place[0].dir, spec->dir, strerror(-err));
 		return err;
 	}
 	if (file->bytes < spec->bytes)
-		tp_warn("no room for a ring of %lu bytes in '%s' or '%s'; it has %lu now and may "
+		tp_warn("no room for a buffer file of %lu bytes in '%s' or '%s'; it has %lu now and may "
 			"drop records", spec->bytes, place[0].dir, spec->dir, file->bytes);
 	if (file->is_elsewhere)
 		link_to_run(spec, file);

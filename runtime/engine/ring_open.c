@@ -160,7 +160,7 @@ static int do_open(void *arg)
 unmap:
 	munmap(base, fixed_bytes + file.bytes);
 remove_file:
-	tp_warn("cannot map the ring '%s': %s; nothing is recorded", file.path, strerror(-err));
+	tp_warn("cannot map the buffer file '%s': %s; nothing is recorded", file.path, strerror(-err));
 	tp_folder_unlink(spec->folder, file.path, &file.own);
 	if (file.link_path[0])
 		tp_folder_unlink(spec->folder, file.link_path, NULL);
@@ -191,7 +191,7 @@ void tp_ring_lose(void)
 	/* Guest threads may be in the middle of a record: addresses stay valid throughout. */
 	if (mmap(tp_ring.head, tp_ring.n_bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		tp_warn_once("cannot put memory in the place of ring '%s': %s", tp_ring.path,
+		tp_warn_once("cannot put memory in the place of buffer file '%s': %s", tp_ring.path,
 			     strerror(errno));
 	tp_ring_leave();
 }

@@ -160,7 +160,7 @@ static void say(const struct stray *stray)
 
 	tp_text_init(&text, more, sizeof(more));
 	if (stray->n_kept > 1)
-		tp_text_fmt(&text, "; %u such rings hold %lu MB there", stray->n_kept,
+		tp_text_fmt(&text, "; %u such files hold %lu MB there", stray->n_kept,
 			    stray->bytes >> 20);
 	tp_text_init(&text, held, sizeof(held));
 	if (left->n_steps || left->n_records)
@@ -168,7 +168,7 @@ static void say(const struct stray *stray)
 			    left->n_records);
 	else
 		tp_text_str(&text, "whose records cannot be counted here");
-	tp_warn("a dead process left the ring '%s' %s, and '%s' does not lead to it any more: "
+	tp_warn("a dead process left the buffer file '%s' %s, and '%s' does not lead to it any more: "
 		"'trainprof-merge --recover %s', with that folder where it is now, saves them and "
 		"frees %lu MB%s", stray->path, held, stray->run_dir, stray->path,
 		stray->its_bytes >> 20, more);

@@ -19,7 +19,7 @@ struct signature {
 
 static const struct signature signature[] = {
     {"a trainprof trace that was changed by a text-mode transfer", 4, "TPT1"},
-    {"a trainprof ring file (give the run folder instead)", 8, "TPTPRNG1"},
+    {"a buffer file of trainprof (give the run folder instead)", 8, "TPTPRNG1"},
     {"a trainprof node file that was changed by a text-mode transfer", 4, "TPN1"},
     {"gzip data (a finished timeline?)", 2, {0x1f, 0x8b}},
     {"zstd data", 4, {0x28, 0xb5, 0x2f, 0xfd}},
@@ -27,7 +27,7 @@ static const struct signature signature[] = {
     {"an ELF program or library", 4, {0x7f, 'E', 'L', 'F'}},
     {"a zip archive (a model or pickle of torch?)", 4, {'P', 'K', 3, 4}},
     {"an SQLite database", 6, "SQLite"},
-    {"a step ledger", 8, "#trainpr"},
+    {"a step log", 8, "#trainpr"},
 };
 
 static bool is_text(const uint8_t *p, size_t n)

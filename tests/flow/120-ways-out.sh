@@ -42,7 +42,7 @@ for way in abort segv stricken kill execve execv execvp execvpe fexecve execl ex
 	compare "$way"
 	fuse merged profiled
 	is "$way: the merge reads what there is" "$status" 0
-	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its ring'
+	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its buffer file'
 	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]) of \1 steps'
 done
 

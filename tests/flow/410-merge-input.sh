@@ -170,7 +170,7 @@ fuse said -q --strict -v steps "$bad"
 is "a byte amidst a block: --strict, and a view that reads no events" "$status" 3
 damage; rm -f "$bad"/*.steps
 fuse said -q -v health "$bad"
-like "no ledger: health says so" "$(cat "$TMP/said.out")" 'no step ledger .* of rank 0 and others'
+like "no ledger: health says so" "$(cat "$TMP/said.out")" 'no step log .* of rank 0 and others'
 
 damage; cp "$bad/rank0.0.tpt" "$bad/copy.tpt"
 expect "a copy of a file" 0 "window 0 is in both" -v overview "$bad"

@@ -39,7 +39,7 @@ is "read without --recover: nothing in the folder has changed" "$(find "$dir" | 
 unlike "read without --recover: -q says nothing of the ring" "$(cat "$TMP/one.err")" 'frees'
 fuse loud -v health "$dir"
 is "read without --recover: how to free the ring, in one line" \
-	"$(grep -c -- "--recover turns the dead process's ring .* frees [0-9.]* [KM]iB in '$ring'" "$TMP/loud.err")" 1
+	"$(grep -c -- "--recover turns what the dead process left .* frees [0-9.]* [KM]iB in '$ring'" "$TMP/loud.err")" 1
 fuse strict --strict -q -v health "$dir"
 is "what is recovered is not lost: --strict" "$status" 0
 

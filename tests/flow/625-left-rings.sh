@@ -31,7 +31,7 @@ killed first
 mv first moved
 train second ./ways_out return 20
 ok "the ring stays when its run folder was renamed" test -f "$ring"
-is "one line says so" "$(messages_of second | grep -c 'a dead process left the ring')" 1
+is "one line says so" "$(messages_of second | grep -c 'a dead process left the buffer file')" 1
 like "it says what is in it, and how to take it out" "$(messages_of second)" \
 	"'$ring' with [1-9][0-9]* steps and .*'$TMP/first' does not .*trainprof-merge --recover $ring'"
 left=$(messages_of second | sed -n 's/.* with \([0-9]*\) steps and.*/\1/p')
@@ -51,9 +51,9 @@ killed other2
 rm -rf other2
 train fourth ./ways_out return 20
 like "of several, how much they hold" "$(messages_of fourth)" \
-	'; 2 such rings hold [1-9][0-9]* MB there$'
+	'; 2 such files hold [1-9][0-9]* MB there$'
 is "in one line" "$(messages_of fourth | wc -l)" 1
-like "the newest is named" "$(messages_of fourth)" "the ring '$ring'"
+like "the newest is named" "$(messages_of fourth)" "the buffer file '$ring'"
 train fifth LOCAL_RANK=1 RANK=1 WORLD_SIZE=2 ./ways_out return 20
 is "the other ranks of a node do not say it again" "$(messages_of fifth)" ""
 train sixth ./ways_out return 20

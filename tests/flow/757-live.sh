@@ -189,7 +189,7 @@ timeout 60 "$MERGE" --step-lines sparse.jsonl sparse 2>sparse.err
 is "where nothing was ever written nothing is read" "$? $(cat sparse.err) $(wc -l <sparse.jsonl)" "0  2"
 timeout 60 "$MERGE" -q -v steps --top 0 sparse >sparse.out 2>sparse.err
 is "... by the merge neither" "$?" 0
-like "... which says what it is" "$(cat sparse.err)" "lines are no rows of a ledger"
+like "... which says what it is" "$(cat sparse.err)" "lines are not those of a step log"
 
 # Two ledgers that say to be the same process's, of two jobs.
 mkdir same

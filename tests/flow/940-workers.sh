@@ -115,7 +115,7 @@ if [ -n "${LONG:-}" ]; then
 	one kill fork kill once
 	fuse killed -v overview,health kill
 	like "kill: the merge has the worker's records from its ring" "$(cat killed.err)" \
-		'worker [12]: .*from its ring'
+		'worker [12]: .*from its buffer file'
 	one die fork die
 	fuse died -v overview die
 	like "die: the merge reads what the rank left" "$status $(cat died.out)" 'recorded +8 of 8 steps'

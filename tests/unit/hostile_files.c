@@ -85,7 +85,7 @@ Test(hostile_files, a_ring_that_claims_terabytes_of_names)
 	cr_assert_eq(pwrite(fd, &name, sizeof(name), (off_t)head.names_at + 8), sizeof(name));
 	close(fd);
 	write_good();
-	expect_good(rig_open(NULL, NULL, NULL), "1 names of the ring are damaged");
+	expect_good(rig_open(NULL, NULL, NULL), "1 names in it are damaged");
 }
 
 /* ---- names ---- */
