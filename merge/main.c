@@ -15,12 +15,15 @@
 #include "merge/kit/say.h"
 #include "merge/live/ctl.h"
 #include "merge/pass.h"
+#include "merge/remote.h"
 #include "merge/terminal.h"
 #include "runtime/base/options.h"
 
 #ifndef TP_VERSION
 #define TP_VERSION "0.1"
 #endif
+
+enum { TP_REMOTE_MAX = 16 };	/* paths in a store, with the others that are given beside them */
 
 /* What was asked for; is_worse becomes true while views are printed. */
 static const struct tp_command *command;
@@ -78,6 +81,60 @@ static void say_left(const struct tp_run *run)
 	else
 		tp_say("--recover turns what %u dead processes left into trace "
 				"files and frees %s in '%s' and others", n, size, shown);
+}
+
+/* Folders of ours, with what was fetched. */
+static struct {
+	char *folder[TP_REMOTE_MAX];
+	uint32_t n;
+} fetched;
+
+static void forget_fetched(void)
+{
+	while (fetched.n)
+		tp_remote_free(fetched.folder[--fetched.n]);
+}
+
+/* Paths in a store become folders here. False: one cannot, and that is said. */
+static bool fetch(struct tp_fuse_options *fuse, bool is_quiet)
+{
+	static const char *path[2][TP_REMOTE_MAX];
+	const char **here = path[fetched.n != 0];
+
+	for (uint32_t i = 0; i < fuse->n_paths; i++) {
+		if (!tp_remote_is(fuse->path[i]))
+			continue;
+		if (fuse->n_paths > TP_REMOTE_MAX || fetched.n == TP_REMOTE_MAX) {
+			tp_say("of paths in a store at most %d can be given", TP_REMOTE_MAX);
+			return false;
+		}
+		if (fuse->path != here) {
+			memcpy(here, fuse->path, fuse->n_paths * sizeof(*here));
+			fuse->path = here;
+		}
+		here[i] = tp_remote_fetch(here[i], is_quiet);
+		if (!here[i])
+			return false;
+		fetched.folder[fetched.n++] = (char *)here[i];
+	}
+	return true;
+}
+
+/* Results do not go where they would be removed. */
+static bool fetch_all(struct tp_command *of)
+{
+	for (uint32_t i = 0; i < of->fuse.n_paths && of->is_recover; i++) {
+		if (!tp_remote_is(of->fuse.path[i]))
+			continue;
+		tp_say("cannot recover '%s': --recover needs a run folder of this machine", of->fuse.path[i]);
+		return false;
+	}
+	atexit(forget_fetched);
+	if (!fetch(&of->fuse, of->is_quiet))
+		return false;
+	if (fetched.n && !of->output && of->n_sinks)
+		of->output = "./";
+	return !of->other.path || fetch(&of->other, of->is_quiet);
 }
 
 static enum tp_status merge(void)
@@ -150,10 +207,13 @@ static void print_environment(void)
 
 int main(int argc, char **argv)
 {
+	struct tp_command *given;
+
 	(void)argc;
 	/* A reader that goes away (| head) is an error of the write, and none of ours. */
 	signal(SIGPIPE, SIG_IGN);
-	command = tp_command_read(argv);
+	given = tp_command_read(argv);
+	command = given;
 	if (command->is_help)
 		tp_command_help();
 	else if (command->is_help_env)
@@ -172,6 +232,6 @@ int main(int argc, char **argv)
 		printf("trainprof-merge %s, trace format %d.%d\n", TP_VERSION, TP_TRACE_MAJOR,
 		       TP_TRACE_MINOR);
 	else
-		return merge();
+		return fetch_all(given) ? merge() : TP_STATUS_NOTHING;
 	return tp_terminal_flush() ? TP_STATUS_OK : TP_STATUS_NOTHING;
 }

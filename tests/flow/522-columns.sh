@@ -8,7 +8,7 @@
 flow=$TOP/tests/flow
 cd "$TMP" || exit 1
 
-all=overview,operator,kernel,memory,comm,module,steps,trace,health
+all=overview,operator,kernel,memory,comm,module,steps,trace,health,memory-at
 "$PYTHON" "$flow/lib/kineto_synth.py" synth.json.gz new
 golden=$(ls "$TOP"/tests/golden/*.tpt | tail -n 1)
 fuse help --help-columns

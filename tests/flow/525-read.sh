@@ -17,7 +17,7 @@ mkdir -p "$TMP/site"
 cp -r "$TOP/scripts/python/trainprof" "$TMP/site/"
 cp "$READ" "$TMP/site/trainprof/"
 export PYTHONPATH=$TMP/site:$TOP/tests/flow/lib PYTHONDONTWRITEBYTECODE=1
-views=overview,operator,averages,kernel,memory,comm,module,steps,trace,health,hot
+views=overview,operator,averages,kernel,memory,comm,module,steps,trace,health,hot,memory-at
 
 is "it exports its own functions, and no more" \
 	"$(nm -D --defined-only "$READ" | awk '{ print $3 }' | sort | tr '\n' ' ')" \
