@@ -96,7 +96,7 @@ class Dask:
 
     def operators(self):
         spans = self.table(self.run, "spans")
-        found = spans[spans["merged"] == 0].groupby("name")["dur_ns"].agg(["count", "sum"]).compute()
+        found = spans[spans["merged"] == 0].groupby("name")["dur_ns"].agg(["count", "sum"], split_out=1).compute()
         return {name: (int(row["count"]), int(row["sum"])) for name, row in found.iterrows()}
 
     def chosen(self):
@@ -144,7 +144,8 @@ class Spark:
         self.table(name).write.parquet(path)
 
     def operators(self):
-        found = self.table("spans").where("merged = 0").groupBy("name").agg({"dur_ns": "sum", "*": "count"})
+        spans = self.table("spans", columns="name,dur_ns,merged")
+        found = spans.where("merged = 0").groupBy("name").agg({"dur_ns": "sum", "*": "count"})
         return {row["name"]: (row["count(1)"], row["sum(dur_ns)"]) for row in found.collect()}
 
     def chosen(self):
