@@ -83,10 +83,10 @@ struct tp_words_kept *tp_words_keep(struct tp_words *words)
 		kept->n = words->n;
 		kept->end = tp_need((size_t)words->n + 1, sizeof(*kept->end));
 		kept->text = tp_need((size_t)words->n_text + 1, 1);
-		if (words->n) {
+		if (words->n)
 			memcpy(kept->end, words->end, ((size_t)words->n + 1) * sizeof(*kept->end));
+		if (words->n_text)
 			memcpy(kept->text, words->text, words->n_text);
-		}
 		tp_words_let_go(words->kept);
 		words->kept = kept;
 	}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# timeout: 600
 #
 # The library that reads runs: its tables have all rows of -f jsonl, engines take them, damage is an
 # error or the rest.
@@ -38,6 +39,9 @@ fuse json -q -f torch -o "$TMP/json" "$TMP/small"
 gunzip "$TMP"/json/*.gz
 ok "cut and damaged files, torch.profiler's too: an error that names the file, or the rest" \
 	"$PYTHON" "$TOP/tests/flow/lib/read_damage.py" "$TMP/damaged" "$TMP/run" "$TMP/json"
+
+ok "damaged runs of all kinds, checksums right: rows, or an error that names the file" "$PYTHON" \
+	"$TOP/tests/flow/lib/read_fuzz.py" "$TMP/fuzz" "$TOP/tests/fuzz/corpus-whole" "${LONG:+19}100"
 
 for engine in duckdb polars pyarrow; do
 	if ! "$PYTHON" -c "import $engine" 2>/dev/null; then
