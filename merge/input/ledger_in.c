@@ -23,7 +23,7 @@
 static const char fact_word[] = "#fact ";
 enum {
 	FACT_MOST = 4 * TP_LEDGER_LINE_MAX,
-	FACTS_MOST = 64 << 10,	/* of one process */
+	FACTS_MOST = 128 << 10,	/* of one process */
 };
 
 static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "merge/facts/code/outside.h"
 #include "merge/facts/code/samples.h"
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/need.h"
@@ -26,6 +27,7 @@ static void *begin_hot(struct tp_facts *facts, const struct tp_view_options *opt
 	return state;
 }
 
+/* "train.py:12 save" */
 static void put_place(struct tp_row *r, const struct tp_frame *frame)
 {
 	char text[TEXT_MAX];
@@ -63,6 +65,63 @@ static const struct tp_table_def table_def = {
 	.name = "hot", .columns = put_columns, .order = "self_samples",
 	.help = "functions of Python by samples, over all ranks",
 };
+
+/* ---- outside windows ---- */
+
+static void put_outside_place(struct tp_row *r, const struct tp_outside_row *row)
+{
+	struct tp_frame frame = {.module = "", .is_python = true};
+	char text[TEXT_MAX];
+
+	frame.line = tp_outside_split(row, text, sizeof(text), &frame.file, &frame.function);
+	put_place(r, &frame);
+}
+
+static void put_outside_columns(struct tp_row *r, const void *ctx, const void *of)
+{
+	const struct tp_outside *outside = ctx;
+	const struct tp_outside_row *row = of;
+	uint64_t all = 0;
+
+	if (tp_row_is_there(r))
+		all = row->is_other ? outside->n_other : outside->n_training;
+	TP_TEXT(r, "thread", "thread", 0, "training, or other: threads of the rank that ran meanwhile", "%s",
+		tp_row_is_there(r) && row->is_other ? "other" : "training");
+	TP_CELL(r, "function", "function", TP_UNIT_PLACE, TP_CUT,
+		"the innermost line of the program's own code, else of any", put_outside_place(r, row));
+	TP_COUNT(r, "samples", "samples", 0, "samples on that line", row->n);
+	TP_PERCENT(r, "samples_percent", "samples %", 0, "part of all samples of such threads", row->n, all);
+}
+
+static const struct tp_table_def outside_def = {
+	.name = "outside", .columns = put_outside_columns, .order = "samples",
+	.help = "lines of Python by samples outside windows, of the whole run, by the ledgers",
+};
+
+static void print_outside(const struct state *state, const struct tp_run *run, struct tp_out *out)
+{
+	struct tp_outside outside;
+	char a[32];
+
+	tp_outside_read(run, &outside);
+	if (outside.n_training + outside.n_other) {
+		tp_out_title(out, "Outside windows, by %s", tp_table_order(&outside_def, &outside, out));
+		if (outside.n_collecting)
+			tp_out_line(out, "", "Python collects garbage in %llu of %llu samples (%s), training.",
+				    (unsigned long long)outside.n_collecting,
+				    (unsigned long long)outside.n_training,
+				    tp_show_percent(a, (double)outside.n_collecting,
+						    (double)outside.n_training));
+		tp_out_left(out, tp_table_show(&outside_def, &outside, outside.row, outside.n_rows,
+					       sizeof(*outside.row), state->options.top, out), "rows");
+		if (outside.n_unlisted)
+			tp_out_line(out, "", "%llu more samples on other lines.",
+				    (unsigned long long)outside.n_unlisted);
+	}
+	tp_outside_free(&outside);
+}
+
+/* ---- in windows ---- */
 
 /* The first line: rows are by samples of their own; the first that does more than wait. */
 static void print_answer(const struct tp_samples *samples, struct tp_out *out)
@@ -108,7 +167,9 @@ static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out
 
 	tp_out_title(out, "Which functions run most, by %s", tp_table_order(&table_def, state, out));
 	if (!samples->n_rows) {
-		tp_out_line(out, "", "no sample was recorded: run with TRAINPROF_RECORD=ops,samples");
+		tp_out_line(out, "", "no sample was recorded in a window: run with "
+			    "TRAINPROF_RECORD=ops,samples");
+		print_outside(state, run, out);
 		free(state);
 		return;
 	}
@@ -118,13 +179,14 @@ static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out
 	n_left = tp_table_show(&table_def, state, samples->row, samples->n_rows, sizeof(*samples->row),
 			       state->options.top, out);
 	tp_out_left(out, n_left, "rows");
+	print_outside(state, run, out);
 	free(state);
 }
 
 const struct tp_view tp_view_hot = {
 	.name = "hot",
 	.help = "functions of Python by samples: between operators, in workers, in other threads",
-	.tables = (const struct tp_table_def *const[]){&table_def, NULL},
+	.tables = (const struct tp_table_def *const[]){&table_def, &outside_def, NULL},
 	.begin = begin_hot,
 	.print = print_hot,
 };

@@ -205,7 +205,7 @@ static bool has_ring(void)
 	return false;
 }
 
-static void drain_ledger(const struct tp_clock_anchor *now)
+static void drain_ledger(const struct tp_clock_anchor *now, bool is_last)
 {
 	char lines[TP_LEDGER_NOTES];
 	struct tp_text notes;
@@ -214,7 +214,7 @@ static void drain_ledger(const struct tp_clock_anchor *now)
 	tp_text_init(&notes, lines, sizeof(lines));
 	for (uint32_t i = 0; drain.spec.probes[i]; i++)
 		if (drain.spec.probes[i]->note)
-			drain.spec.probes[i]->note(&notes);
+			drain.spec.probes[i]->note(&notes, is_last);
 	if (notes.len)
 		tp_ledger_file_note(&drain.ledger, lines);
 }
@@ -234,7 +234,7 @@ static void finish_files(void)
 	need_ledger();
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
-	drain_ledger(&anchor);
+	drain_ledger(&anchor, true);
 	tp_ledger_file_end(&drain.ledger);
 	tp_ledger_file_close(&drain.ledger);
 }
@@ -263,7 +263,7 @@ static uint64_t do_round(void)
 	n_rows = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED) -
 		 tp_ring.head->steps_drained;
 	if (anchor.mono_ns >= drain.ledger_due || n_rows >= TP_RING_STEPS / 2) {
-		drain_ledger(&anchor);
+		drain_ledger(&anchor, false);
 		drain.ledger_due = anchor.mono_ns + IDLE_PERIOD_MS * 1000000ull;
 	}
 

@@ -50,8 +50,8 @@ struct tp_probe {
 	 * `now` in ticks. */
 	uint64_t (*look)(uint64_t now);
 	/* Drain thread, when the ledger is written: appends "key=value\n" lines that it is to have, whole
-	 * ones. */
-	void (*note)(struct tp_text *facts);
+	 * ones. is_last: nothing is written after it. */
+	void (*note)(struct tp_text *facts, bool is_last);
 
 	/* Drain thread, about once a second, armed or not, from the start of the session on. */
 	void (*watch)(uint64_t mono_ns);

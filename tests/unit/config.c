@@ -65,6 +65,7 @@ static const char defaults[] =
 	"CUDA_GRAPHS=node\n"
 	"HOST_PERIOD=100\n"
 	"SAMPLE_HZ=0\n"
+	"OUTSIDE_HZ=0\n"
 	"PROGRAM=\n"
 	"PEAK=\n"
 	"CLOCK=auto\n"

@@ -65,3 +65,30 @@ Test(pysample_rate, follows_the_mean_of_the_last_rounds)
 	cr_expect_geq(tp_pysample_rate_ms(&rate), 16);
 	cr_expect_leq(tp_pysample_rate_ms(&rate), 19);
 }
+
+Test(pysample_rate, is_low_outside_windows)
+{
+	tp_pysample_rate_init(&rate, 0);
+	note(100, 30000);
+	cr_expect_eq(tp_pysample_rate_outside_ms(&rate), 100);
+	/* Many threads. */
+	note(300, 490000);
+	cr_expect_geq(tp_pysample_rate_outside_ms(&rate), 990);
+	cr_expect_leq(tp_pysample_rate_outside_ms(&rate), 1000);
+	tp_pysample_rate_init(&rate, 20);
+	note(300, 490000);
+	cr_expect_eq(tp_pysample_rate_outside_ms(&rate), 50);
+}
+
+Test(pysample_rate, rounds_are_drawn_from_half_to_one_and_a_half)
+{
+	uint64_t drawn = 0, sum = 0;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint64_t ms = tp_pysample_rate_draw_ms(100, &drawn);
+
+		cr_expect(ms >= 50 && ms <= 150, "%lu", (unsigned long)ms);
+		sum += ms;
+	}
+	cr_expect(sum > 95000 && sum < 105000, "%lu", (unsigned long)sum);
+}

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
@@ -87,7 +86,7 @@ static int open_sampler(const struct tp_config *config)
 {
 	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;
 	tp_pysample_rate_init(&sampler.rate, config->sample_hz);
-	tp_pysample_outside_open(config->sample_hz);
+	tp_pysample_outside_open(config->sample_hz, config->outside_hz);
 	if (sampler.is_on)
 		tp_pysample_threads_from_here();
 	return 0;
@@ -121,13 +120,9 @@ static void disarm(void)
 /* Drawn anew each time: half to one and a half. */
 static uint32_t get_period_ms(void)
 {
-	uint64_t ms = tp_pysample_rate_ms(&sampler.rate);
-
 	if (!sampler.is_on)
 		return 0;
-	sampler.drawn = tp_hash_mix(sampler.drawn + 0x9e3779b97f4a7c15u);
-	ms = ms / 2 + (sampler.drawn >> 32) % (ms + 1);
-	return ms ? (uint32_t)ms : 1;
+	return (uint32_t)tp_pysample_rate_draw_ms(tp_pysample_rate_ms(&sampler.rate), &sampler.drawn);
 }
 
 /* The number of the stack; 0: none, or dropped. */

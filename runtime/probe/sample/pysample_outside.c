@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pysample_outside.c - samples of slow steps outside windows: see pysample_outside.h
+ * pysample_outside.c - samples outside windows, of slow steps and of the run: see pysample_outside.h
  */
 #include "runtime/probe/sample/pysample_outside.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/engine/session.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/sample/pysample_gc.h"
+#include "runtime/probe/sample/pysample_picture.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_slow.h"
@@ -35,13 +38,17 @@ static struct {
 	char text[4 * NOTE_BYTES];	/* that are not in the ledger yet */
 	struct tp_text notes;
 	struct tp_pysample_look look;
+	struct tp_picture picture;
+	struct tp_pysample_rate picture_rate;
+	uint64_t picture_due, drawn;	/* ns of CLOCK_MONOTONIC */
 } outside;
 
-void tp_pysample_outside_open(uint64_t hz)
+void tp_pysample_outside_open(uint64_t slow_hz, uint64_t picture_hz)
 {
 	memset(&outside, 0, sizeof(outside));
 	tp_text_init(&outside.notes, outside.text, sizeof(outside.text));
-	tp_pysample_rate_init(&outside.rate, hz);
+	tp_pysample_rate_init(&outside.rate, slow_hz);
+	tp_pysample_rate_init(&outside.picture_rate, picture_hz);
 	/* Nothing for free: on a busy machine every other step is slow. */
 	outside.rate.spent_ns = TP_PYSAMPLE_FIRST_NS;
 }
@@ -50,6 +57,7 @@ void tp_pysample_outside_forked(void)
 {
 	outside.notes.len = 0;
 	outside.steps = outside.slow.n_steps = 0;
+	memset(&outside.picture, 0, sizeof(outside.picture));
 	tp_slow_reset(&outside.slow);
 }
 
@@ -128,12 +136,60 @@ static void take_sample(void)
 	tp_pysample_rate_note(&outside.rate, tp_thread_cpu_ns() - begin_ns);
 }
 
-uint64_t tp_pysample_outside_look(uint64_t now)
+/* ---- the run ---- */
+
+/* One that trains counts as it stands, the others where they run. */
+static void take_picture(void)
+{
+	const uint64_t begin_ns = tp_thread_cpu_ns();
+	const uint32_t pid = (uint32_t)getpid();
+	struct tp_pysample_thread *thread;
+	struct tp_pysample_gc gc;
+	const char *holder;
+	bool is_whole;
+	uint32_t n;
+
+	thread = tp_pysample_threads(&n, &is_whole);
+	holder = tp_pysample_gc_read(&gc) && gc.is_collecting ? tp_pysample_lock_holder() : NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		const bool is_other = thread[i].kernel.tid != pid;
+
+		if (!thread[i].kernel.tid || (is_other && !thread[i].kernel.ran_ns))
+			continue;
+		outside.look.digest = 0;
+		if (tp_pysample_look(thread[i].state, &thread[i].kernel, &thread[i].hint, &outside.look) ==
+			    TP_PYSAMPLE_NAMED && outside.look.n)
+			tp_picture_take(&outside.picture, &outside.look, is_other,
+					holder && thread[i].state == holder, name_of);
+	}
+	tp_pysample_rate_note(&outside.picture_rate, tp_thread_cpu_ns() - begin_ns);
+}
+
+/* In how many ns the next one is due. */
+static uint64_t follow_run(void)
+{
+	const uint64_t now_ns = tp_clock_mono_ns();
+
+	/* A worker's is its rank's time. */
+	if (tp_session_is_follower())
+		return UINT64_MAX;
+	if (now_ns >= outside.picture_due) {
+		if (outside.picture_due)
+			take_picture();
+		outside.picture_due =
+			now_ns + tp_pysample_rate_draw_ms(tp_pysample_rate_outside_ms(&outside.picture_rate),
+							  &outside.drawn) * 1000000;
+	}
+	return outside.picture_due - now_ns;
+}
+
+/* ---- slow steps ---- */
+
+/* In how many ns the next look is due. */
+static uint64_t look_at_step(uint64_t now)
 {
 	uint64_t limit;
 
-	if (!tp_pysample_is_ready())
-		return UINT64_MAX;
 	follow_steps();
 	limit = tp_slow_limit(&outside.slow);
 	if (limit == UINT64_MAX)
@@ -145,8 +201,21 @@ uint64_t tp_pysample_outside_look(uint64_t now)
 	return tp_pysample_rate_ms(&outside.rate) * 1000000;
 }
 
-void tp_pysample_outside_note(struct tp_text *facts)
+uint64_t tp_pysample_outside_look(uint64_t now)
 {
+	uint64_t step_ns, run_ns;
+
+	if (!tp_pysample_is_ready())
+		return UINT64_MAX;
+	step_ns = look_at_step(now);
+	run_ns = follow_run();
+	return step_ns < run_ns ? step_ns : run_ns;
+}
+
+void tp_pysample_outside_note(struct tp_text *facts, bool is_last)
+{
+	if (tp_picture_is_due(&outside.picture, outside.steps, is_last))
+		tp_picture_tell(&outside.picture, outside.steps, name_of, facts);
 	tp_text_bytes(facts, outside.notes.buf, outside.notes.len);
 	outside.notes.len = 0;
 }

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "runtime/base/hash.h"
+
 enum {
 	TP_PYSAMPLE_PART = 200,		/* of a core */
 	TP_PYSAMPLE_FIRST_NS = 2000000,	/* that may be spent in a window before this counts */
@@ -17,6 +19,9 @@ enum {
 	TP_PYSAMPLE_SHORTEST_MS = 2,
 	TP_PYSAMPLE_LONGEST_MS = 100,
 	TP_PYSAMPLE_ROUNDS = 16,	/* the last ones, whose mean counts */
+	TP_PYSAMPLE_OUTSIDE_PART = 2000,	/* of a core, outside windows */
+	TP_PYSAMPLE_OUTSIDE_SHORTEST_MS = 100,
+	TP_PYSAMPLE_OUTSIDE_LONGEST_MS = 10000,
 };
 
 struct tp_pysample_rate {
@@ -56,6 +61,28 @@ static inline uint64_t tp_pysample_rate_ms(const struct tp_pysample_rate *rate)
 	if (rate->spent_ns < TP_PYSAMPLE_FIRST_NS || ms < TP_PYSAMPLE_SHORTEST_MS)
 		return TP_PYSAMPLE_SHORTEST_MS;
 	return ms < TP_PYSAMPLE_LONGEST_MS ? ms : TP_PYSAMPLE_LONGEST_MS;
+}
+
+/* The same outside windows. */
+static inline uint64_t tp_pysample_rate_outside_ms(const struct tp_pysample_rate *rate)
+{
+	const uint64_t ms = (rate->cost_ns + TP_PYSAMPLE_WAKE_NS) * TP_PYSAMPLE_OUTSIDE_PART / 1000000;
+
+	if (rate->fixed_ms)
+		return rate->fixed_ms;
+	if (ms < TP_PYSAMPLE_OUTSIDE_SHORTEST_MS)
+		return TP_PYSAMPLE_OUTSIDE_SHORTEST_MS;
+	return ms < TP_PYSAMPLE_OUTSIDE_LONGEST_MS ? ms : TP_PYSAMPLE_OUTSIDE_LONGEST_MS;
+}
+
+/* When one that is drawn so often is due: half to one and a half of the mean. *drawn: of the last time. */
+static inline uint64_t tp_pysample_rate_draw_ms(uint64_t mean_ms, uint64_t *drawn)
+{
+	uint64_t ms;
+
+	*drawn = tp_hash_mix(*drawn + 0x9e3779b97f4a7c15u);
+	ms = mean_ms / 2 + (*drawn >> 32) % (mean_ms + 1);
+	return ms ? ms : 1;
 }
 
 #endif

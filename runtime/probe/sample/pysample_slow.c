@@ -55,7 +55,7 @@ static const char *file_of(const char *bytes, uint32_t n_bytes, uint32_t *n_file
 	return end ? end + 1 : NULL;
 }
 
-static bool is_own(uint32_t string, tp_slow_name *name)
+bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
 {
 	const char *bytes, *file;
 	uint32_t n_bytes, n;
@@ -82,7 +82,7 @@ static struct tp_slow_function *find(struct tp_slow *slow, uint32_t string, tp_s
 			return function;
 	if (slow->n_functions == TP_SLOW_FUNCTIONS)
 		return NULL;
-	*function = (struct tp_slow_function){.string = string, .is_own = is_own(string, name)};
+	*function = (struct tp_slow_function){.string = string, .is_own = tp_slow_is_own(string, name)};
 	slow->n_functions++;
 	return function;
 }
@@ -123,6 +123,22 @@ static void put(struct tp_text *out, const char *bytes, uint32_t n)
 		tp_text_char(out, (unsigned char)bytes[i] < ' ' ? '?' : bytes[i]);
 }
 
+bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_name *name)
+{
+	const char *bytes, *file;
+	uint32_t n_bytes, n_file;
+
+	if (!name(string, &bytes, &n_bytes))
+		return false;
+	file = file_of(bytes, n_bytes, &n_file);
+	if (!file)
+		return false;
+	put(out, file, n_file);
+	tp_text_fmt(out, ":%u ", line);
+	put(out, bytes, n_bytes - n_file - 1);
+	return true;
+}
+
 /* The innermost of those that are not as deep as `below`; NULL: none. */
 static const struct tp_slow_function *find_outside(const struct tp_slow *slow, uint32_t below)
 {
@@ -150,16 +166,7 @@ bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name,
 	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_outside(slow, below)) != NULL)
 		below = told[n++]->depth;
 	for (uint32_t i = n; i-- > 0;) {
-		const char *bytes, *file;
-		uint32_t n_bytes, n_file;
-
-		if (!name(told[i]->string, &bytes, &n_bytes))
-			continue;
-		file = file_of(bytes, n_bytes, &n_file);
-		put(out, file, n_file);
-		tp_text_fmt(out, ":%u ", told[i]->line);
-		put(out, bytes, n_bytes - n_file - 1);
-		if (i || is_garbage)
+		if (tp_slow_put(out, told[i]->string, told[i]->line, name) && (i || is_garbage))
 			tp_text_str(out, " > ");
 	}
 	if (is_garbage)

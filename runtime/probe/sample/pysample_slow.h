@@ -44,6 +44,11 @@ struct tp_slow {
 /* "function\0file" of a PYFRAME string; false: there is none. */
 typedef bool tp_slow_name(uint32_t string, const char **bytes, uint32_t *n_bytes);
 
+/* A function of the user's own, and no part of another one. */
+bool tp_slow_is_own(uint32_t string, tp_slow_name *name);
+/* "/home/me/train.py:12 save"; bytes that end a line are '?'. False: it has no name. */
+bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_name *name);
+
 /* A step has ended that was not recorded. */
 void tp_slow_step(struct tp_slow *slow, uint64_t duration);
 /* The longest that a step may take and is not slow, in the unit of durations; UINT64_MAX: not known yet. */
@@ -53,8 +58,7 @@ void tp_slow_reset(struct tp_slow *slow);
 void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, bool is_collecting,
 		  tp_slow_name *name);
 /* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost, then perhaps
- * " > garbage collection"; false: its samples say nothing.
- * Bytes that end a line are '?'. */
+ * " > garbage collection"; false: its samples say nothing. */
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out);
 
 #endif
