@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree of nodes that know their parents is made in each step, beside many objects that live on: the
 garbage collector runs all the time."""
-# expect: cause=host-code,garbage where=grow_tree|Node|host_garbage.py
+# expect: cause=host-code,garbage,periodic where=grow_tree|Node|host_garbage.py
 from parts import PLANTED, batches, learn, parts
 
 

@@ -247,6 +247,21 @@ Test(samples_advice, garbage_is_named_where_many_steps_collect_it)
 	expect(text, "host-code           50.0 % of the samples");
 }
 
+Test(samples_advice, garbage_is_named_where_the_run_outside_windows_collects_it)
+{
+	proc->started = "outside.1=200 0 24 0 1\noutside.1.0=200 t /home/me/train.py:9 main\n";
+	expect(collect_in(1), "garbage             outside windows Python collects garbage in 12.0 % of 200 samples");
+	expect(print(&tp_view_hot), "Outside windows, by samples");
+	expect(print(&tp_view_hot), "Python collects garbage in 24 of 200 samples (12.0 %), training.");
+	expect(print(&tp_view_hot), "me/train.py:9 main");
+	set_up();
+	proc->started = "outside.1=200 0 9 0 1\noutside.1.0=200 t /home/me/train.py:9 main\n";
+	expect_not(collect_in(1), "Python collects garbage");
+	set_up();
+	proc->started = "outside.1=2000 0 90 0 1\noutside.1.0=2000 t /home/me/train.py:9 main\n";
+	expect_not(collect_in(1), "Python collects garbage");
+}
+
 Test(samples_advice, hot_says_how_many_samples_collect)
 {
 	collect_in(STEPS);

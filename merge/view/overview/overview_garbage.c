@@ -4,7 +4,7 @@
  *
  * A collection runs inside whatever line made the object that was one too many, so that no line is to blame
  * by itself. By samples of the steps of windows where many of these collect; of full collections, which come
- * now and then, by the ledger's samples of slow steps.
+ * now and then, by the ledger's samples of slow steps, or of the whole run outside windows.
  */
 #include "merge/view/overview/overview_samples.h"
 
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/facts/code/outside.h"
 #include "merge/model/totals.h"
 #include "runtime/base/text.h"
 
@@ -71,11 +72,32 @@ static bool judge_samples(const struct tp_advice_facts *facts, struct tp_advice 
 	return true;
 }
 
+/* Outside windows. Nothing is known of the line. */
+static bool judge_outside(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_outside outside;
+	char a[32];
+	bool is_any;
+
+	tp_outside_read(facts->run, &outside);
+	is_any = outside.n_collecting >= LEAST;
+	if (is_any) {
+		advice->percent = 100.0 * (double)outside.n_collecting / (double)outside.n_training;
+		snprintf(advice->evidence, sizeof(advice->evidence),
+			 "outside windows Python collects garbage in %s of %" PRIu64
+			 " samples of the thread that trains",
+			 tp_show_percent(a, (double)outside.n_collecting, (double)outside.n_training),
+			 outside.n_training);
+	}
+	tp_outside_free(&outside);
+	return is_any;
+}
+
 bool tp_advice_garbage(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_rhythm_found *period = &facts->rhythm->found[TP_RHYTHM_PERIOD];
 	const char *rule = advice->rule;
-	bool is_any = judge_samples(facts, advice);
+	bool is_any = judge_samples(facts, advice) || judge_outside(facts, advice);
 
 	if (period->is_any && period->is_garbage && (!is_any || period->advice.percent > advice->percent)) {
 		*advice = period->advice;
