@@ -20,6 +20,8 @@ begin_two evaluation "$(free_port)"
 
 says file "the line, and which file's lock" \
 	'stands in hold_lock_of_file \(hangs.py:[0-9]+\), and waits in flock of .*/file.there$'
+like "the report has the native code in which it waits" "$(cat file/*.hang)" \
+	'^    native code, innermost first: libc[^ ]*\+0x[0-9a-f]+ < .*fcntl.*\+0x[0-9a-f]+ < .*python'
 says fork "the line, and that it is a child" \
 	'stands in fork_with_lock_held \(hangs.py:[0-9]+\), and waits in wait for a child process$'
 says evaluation-0 "two collectives in one place" \

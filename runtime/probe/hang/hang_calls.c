@@ -75,12 +75,22 @@ void tp_hang_call_parse(const char *text, size_t n, struct tp_hang_call *call)
 	call->number = -1;
 	call->is_running = tp_begins(text, n, "running");
 	call->is_known = n != 0;
+	/* "-1 sp pc": in no call. */
+	if (tp_begins(text, n, "-1")) {
+		at += 2;
+		if (take_hex(&at, end, &call->sp))
+			take_hex(&at, end, &call->pc);
+		return;
+	}
 	if (!n || *at < '0' || *at > '9')
 		return;
 	for (call->number = 0; at < end && *at >= '0' && *at <= '9' && call->number < 100000; at++)
 		call->number = call->number * 10 + (*at - '0');
-	for (uint32_t i = 0; i < 6 && take_hex(&at, end, &call->argument[i]); i++)
-		;
+	for (uint32_t i = 0; i < 6; i++)
+		if (!take_hex(&at, end, &call->argument[i]))
+			return;
+	if (take_hex(&at, end, &call->sp))
+		take_hex(&at, end, &call->pc);
 }
 
 static uint32_t find_known(const struct tp_hang_call *call)

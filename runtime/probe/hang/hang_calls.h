@@ -15,6 +15,7 @@
 struct tp_hang_call {
 	int32_t number;		/* of the system call; -1: it runs, or is in none */
 	uint64_t argument[6];
+	uint64_t sp, pc;	/* of a thread that waits; 0: not known */
 	bool is_running, is_known;
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/hang/hang_native.h"
 #include "runtime/probe/hang/hang_proc.h"
 #include "runtime/probe/hang/pynow.h"
 
@@ -126,11 +127,26 @@ static void put_call(struct tp_text *out, const struct tp_hang_call *call)
 		tp_text_str(out, "what it waits for is not known here");
 }
 
+/* Some return addresses may be of calls that are over. */
+static void put_native(struct tp_text *out, const struct tp_hang_call *call)
+{
+	const size_t before = out->len;
+
+	tp_text_str(out, "    native code, innermost first: ");
+	if (tp_hang_native_put(call, out)) {
+		tp_text_char(out, '\n');
+		return;
+	}
+	out->len = before;
+	out->buf[before] = '\0';
+}
+
 static void put_thread(struct tp_text *out, const struct tp_hang_thread *of, bool has_stack)
 {
 	tp_text_fmt(out, "thread %u %s: ", of->tid, of->name);
 	put_call(out, &of->call);
 	tp_text_char(out, '\n');
+	put_native(out, &of->call);
 	put_spans(out, of->tid);
 	if (has_stack)
 		put_frames(out);
@@ -185,6 +201,7 @@ void tp_hang_stand(uint32_t tid, struct tp_hang *hang, struct tp_text *threads)
 {
 	uint32_t n = tp_hang_proc_threads(thread), n_kinds = 0;
 
+	tp_hang_native_look();
 	for (uint32_t i = 0; i < n; i++)
 		if (thread[i].tid == tid)
 			put_main(tid, &thread[i], hang, threads);
