@@ -4,6 +4,7 @@
 
 const ROWS_AT_FIRST = 40;
 const SEARCH_FROM = 12;		// rows
+const PLACE_CUT_FROM = 24;
 const CUT_FROM = 48;		// letters: a longer text is cut to one line, or, if it is made of words, broken
 const PLACE_FIELDS = new Set(['process', 'device']);	// the same in all rows of most tables
 const DEVICE_FIELD = /(^|_)(device|gpu|kernel|cuda|stream|launch)/;
@@ -169,16 +170,21 @@ class Table {
 			cell.classList.add('tree');
 			cell.style.setProperty('--depth', this.table.depths[i] - this.outermost);
 		}
-		this.addText(cell, value, c === this.first && this.link ? this.link(value) : null);
+		this.addText(cell, value, column.unit, c === this.first && this.link ? this.link(value) : null);
 		return cell;
 	}
 
-	addText(cell, text, href)
+	// A place in the code that is too long loses its folders: what tells is its end.
+	addText(cell, text, unit, href)
 	{
 		const inside = href ? el('a', {href, title: 'In the timeline'}, text) : text;
 
-		if (text.length > CUT_FROM) {
+		if (text.length > (unit === 'place' ? PLACE_CUT_FROM : CUT_FROM)) {
 			cell.title = text;
+			if (unit === 'place') {
+				cell.append(el('span', {class: 'cut place'}, el('bdi', {dir: 'ltr'}, inside)));
+				return;
+			}
 			cell.append(el('span', {class: /->/.test(text) || text.split(' ').some((word) => word.length > CUT_FROM / 2)
 				? 'cut' : 'words'}, inside));
 		} else {

@@ -74,7 +74,7 @@ function answersOf(sections, most)
 	const of = sections.filter(({blocks: [first]}) => first && first.kind === 'l' && /bold|yellow/.test(first.style));
 
 	return of.slice(0, most).map((its) => el('p', {class: `answer ${its.blocks[0].style}`},
-		of.length > 1 ? el('span', {class: 'dim'}, `${its.title} `) : null, its.blocks.shift().text));
+		of.length > 1 ? el('span', {class: 'dim'}, `${its.title.replace(/[?:]$/, '')}: `) : null, its.blocks.shift().text));
 }
 
 // Links to the sections of a long panel.

@@ -126,6 +126,9 @@ int64_t tp_view_tensors_kept_bytes(const struct tp_mempeak_track *track)
 	return bytes;
 }
 
+/* For people: programs, and the page's picture, have them among all holders. */
+static const struct tp_table_def kept_def = {.columns = put_columns};
+
 void tp_view_tensors_kept(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track)
 {
 	const struct shown of = {shown, track->proc, track->device,
@@ -140,7 +143,7 @@ void tp_view_tensors_kept(const struct tp_tensors_shown *shown, const struct tp_
 	if (n_kept) {
 		tp_out_title(shown->out, "What is kept across steps, by who allocated it: %s at the peak",
 			     tp_show_bytes(a, tp_view_tensors_kept_bytes(track)));
-		tp_out_left(shown->out, tp_table_show(&tp_table_tensor_holders, &of, row, n_kept, sizeof(*row),
+		tp_out_left(shown->out, tp_table_show(&kept_def, &of, row, n_kept, sizeof(*row),
 						      tp_view_memory_rows(shown->options, n_kept), shown->out),
 			    "rows");
 	}
