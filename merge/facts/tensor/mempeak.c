@@ -20,6 +20,7 @@
 enum {
 	STRETCHES_MAX = 1 << 16,	/* of a device; then the last one goes on */
 	DEVICES_MAX = 4096,		/* of all processes */
+	NEAR_PART = 100,		/* of a peak: what is missing is a matter of its very moment */
 };
 
 struct difference {
@@ -133,10 +134,11 @@ static void hold(struct tp_mempeak *peaks, struct tp_holders *holders, const str
 	peaks->is_incomplete |= !tp_holders_add(holders, life);
 }
 
-/* Sizes of blocks from before a window that are freed in it are known when its step is over. */
-static int64_t height_of(const struct top *top)
+/* What a step had at most is what its ledger says: sizes of blocks from before the window that were freed in
+ * it may not be known. Unless much of the step is missing here. */
+static int64_t height_of(int64_t live, int64_t most)
 {
-	return top->most && top->most < top->peak_live ? top->most : top->peak_live;
+	return !most || live < most - most / NEAR_PART ? live : most;
 }
 
 /* The current stretch is over: is its peak the highest so far? */
@@ -146,7 +148,8 @@ static void settle_holders(struct track *track)
 
 	if (!track->pub.n_stretches)
 		return;
-	if (!track->has_best || height_of(&track->current) > height_of(&track->best)) {
+	if (!track->has_best || height_of(track->current.peak_live, track->current.most) >
+				   height_of(track->best.peak_live, track->best.most)) {
 		track->best = track->current;
 		track->current = kept;
 		track->has_best = true;
@@ -486,21 +489,23 @@ void tp_mempeak_life(struct tp_mempeak *peaks, const struct tp_life *life)
 
 /* ---- the end ---- */
 
-/* What was freed before the peak, but was not known to be of any size: nobody named it. */
-static void cut_to_ledger(struct tp_mempeak_track *track, uint32_t at)
+/* Blocks that nobody named are what the ledger has beside those that are known; of a part of a step it says
+ * only what there cannot have been. */
+static void settle_by_ledger(struct tp_mempeak_track *track, uint32_t at, bool is_part)
 {
 	struct tp_stretch *stretch = &track->stretch[at];
-	const int64_t over = stretch->most ? tp_sub(tp_stretch_bytes(stretch), stretch->most) : 0;
+	const int64_t bytes = tp_stretch_bytes(stretch);
+	const int64_t more = tp_sub(height_of(bytes, stretch->most), bytes);
 
-	if (over <= 0 || over > stretch->at_peak[TP_TENSOR_UNKNOWN])
+	if (!more || (is_part && more > 0) || stretch->at_peak[TP_TENSOR_UNKNOWN] + more < 0)
 		return;
-	stretch->at_peak[TP_TENSOR_UNKNOWN] -= over;
+	stretch->at_peak[TP_TENSOR_UNKNOWN] += more;
 	for (uint32_t i = 0; i < track->n_holders && at == track->best; i++) {
 		struct tp_holder *holder = &track->holder[i];
 
-		if (holder->name != TP_NO_NAME || holder->category != TP_TENSOR_UNKNOWN || holder->bytes < over)
+		if (holder->name != TP_NO_NAME || holder->category != TP_TENSOR_UNKNOWN || holder->bytes + more < 0)
 			continue;
-		holder->bytes -= over;
+		holder->bytes += more;
 		return;
 	}
 }
@@ -521,7 +526,7 @@ static void finish_track(struct tp_mempeak *peaks, struct track *track)
 	track->pub.holder = tp_holders_sorted(&track->best.holders, &track->pub.n_holders);
 	peaks->is_incomplete |= !track->pub.holder;
 	for (uint32_t i = 0; i < track->pub.n_stretches; i++)
-		cut_to_ledger(&track->pub, i);
+		settle_by_ledger(&track->pub, i, peaks->parts != 0);
 	for (uint32_t i = 0; i < track->pub.n_pins; i++) {
 		struct tp_pinned *pin = &track->pub.pin[i];
 

@@ -50,7 +50,10 @@ for event in trace:
             name = block["category"]
             at_peak[name] = at_peak.get(name, 0) + block["size"]
 assert "unknown" in categories and "parameter" in categories and "activation" in categories
-assert at_peak == {name: n for name, n in peak.items() if n}, (at_peak, peak)
+# What was there before the window and nobody named is not in the snapshot: of two steps that had as much but for
+# a few bytes it may have the other one at its peak.
+for name in set(at_peak) | {name for name, n in peak.items() if n}:
+    assert abs(at_peak.get(name, 0) - peak.get(name, 0)) <= most / 1000, (name, at_peak, peak)
 blocks = 0
 for segment in snapshot["segments"]:
     address = segment["address"]
