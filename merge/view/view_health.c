@@ -17,8 +17,6 @@
 #include "merge/model/ranks.h"
 #include "merge/model/totals.h"
 
-enum { LABEL = 10 };
-
 struct state {
 	struct tp_view_options options;
 	const struct steps_of *steps;
@@ -58,75 +56,6 @@ static const struct tp_fact fact_steps = {
 	.event = take_step,
 	.free = free_steps,
 };
-
-/* ---- lines, or rows ---- */
-
-struct finding {
-	const char *style, *what;
-	char text[1200];
-};
-
-static const char *severity(const char *style)
-{
-	switch (*style) {
-	case 'r':
-		return "loss";
-	case 'y':
-		return "warning";
-	case 'g':
-		return "good";
-	default:
-		return "fact";
-	}
-}
-
-static void put_finding(struct tp_row *r, const void *ctx, const void *of)
-{
-	const struct finding *finding = of;
-
-	TP_TEXT(r, "finding", NULL, 0, "what it is of", "%s", finding->what);
-	TP_TEXT(r, "severity", NULL, 0, "loss, warning, good or fact", "%s", severity(finding->style));
-	TP_TEXT(r, "text", NULL, 0, "the line of the view", "%s", finding->text);
-}
-
-const struct tp_table_def tp_table_health = {
-	.name = "health",
-	.help = "what is lost, truncated, disabled or inconsistent, and facts about the run",
-	.columns = put_finding,
-	.row_bytes = sizeof(struct finding),
-};
-
-static void say(struct tp_health *health, const char *style, const char *label, const char *what,
-		const char *format, va_list args)
-{
-	struct finding finding = {.style = style, .what = what};
-
-	vsnprintf(finding.text, sizeof(finding.text), format, args);
-	if (health->rows)
-		tp_table_add(health->rows, &finding);
-	else if (label)
-		tp_out_item(health->out, style, LABEL, label, "%s", finding.text);
-	else
-		tp_out_line(health->out, style, "  %s", finding.text);
-}
-
-void tp_health_say(struct tp_health *health, const char *style, const char *what, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(health, style, NULL, what, format, args);
-	va_end(args);
-}
-
-void tp_health_item(struct tp_health *health, const char *style, const char *what, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(health, style, what, what, format, args);
-	va_end(args);
-}
 
 /* ---- what is found ---- */
 

@@ -17,10 +17,8 @@
 
 enum {
 	LINES = 56,		/* when --top does not say: a screen or two */
-	LEAST_SHARE = 1000,	/* of the step's time, to be worth a line */
 	REST_SHARE = 50,	/* of what they lie in, for those that are not shown to be counted */
 	INDENT_MOST = 20,
-	ANSWER_PARTS = 3,	/* of the step, in its first line */
 	SHAPES_LEAST = 130,	/* columns of a terminal that has room for them */
 };
 
@@ -217,54 +215,6 @@ static void put_title(const struct state *state, const struct tp_run *run,
 		     step->n_of > 1 ? (state->options.steps ? " requested" : " recorded") : "");
 }
 
-/* The longest of what lies in a lane and none of which was said yet; NULL: no more. */
-static const struct tp_excerpt_node *find_longest(const struct tp_excerpt_tree *tree,
-						  const struct tp_excerpt_node *lane,
-						  const struct tp_excerpt_node *than)
-{
-	const struct tp_excerpt_node *longest = NULL;
-
-	for (uint32_t i = lane->first; i < lane->first + lane->n_inner; i++) {
-		const struct tp_excerpt_node *node = &tree->node[i];
-
-		if ((than && (node->weight_ns > than->weight_ns ||
-			      (node->weight_ns == than->weight_ns && node <= than))) ||
-		    (longest && node->weight_ns <= longest->weight_ns))
-			continue;
-		longest = node;
-	}
-	return longest;
-}
-
-/* What the first thread did most, and how busy devices were. */
-static void print_answer(struct state *state, struct tp_out *out)
-{
-	const struct tp_excerpt_tree *tree = &state->tree;
-	const int64_t all = tp_sub(tree->step->end_ns, tree->step->begin_ns);
-	const struct tp_excerpt_node *node = NULL;
-	char what[TP_EXCERPT_WHAT], text[1024], a[32], b[32];
-	struct tp_text say;
-
-	tp_text_init(&say, text, sizeof(text));
-	for (uint32_t n = 0; n < ANSWER_PARTS && tree->n_lanes; n++) {
-		node = find_longest(tree, &tree->node[0], node);
-		if (!node || node->weight_ns < all / LEAST_SHARE)
-			break;
-		tp_text_fmt(&say, "%s%s %s (%s)", n ? ", " : "Most of it is ",
-			    node->kind == TP_NODE_BACKWARD
-				    ? "backward" : tp_excerpt_what(&state->show, what, tree, node),
-			    tp_show_ns(a, node->weight_ns),
-			    tp_show_percent(b, (double)node->weight_ns, (double)all));
-	}
-	for (uint32_t i = 0; i < tree->n_lanes; i++) {
-		node = &tree->node[i];
-		if (say.len && node->device_ns && tree->row[node->row].lane == TP_LANE_QUEUE)
-			tp_text_fmt(&say, "; %s", tp_excerpt_what(&state->show, what, tree, node));
-	}
-	if (say.len)
-		tp_out_line(out, "bold", "%s.", text);
-}
-
 static void print_text(struct state *state, const struct tp_run *run, uint32_t at,
 		       struct tp_out *out)
 {
@@ -275,11 +225,11 @@ static void print_text(struct state *state, const struct tp_run *run, uint32_t a
 
 	put_title(state, run, step, out);
 	tp_excerpt_tree_make(tree, state->excerpt, at);
-	tp_excerpt_tree_choose(tree, lines, tp_sub(step->end_ns, step->begin_ns) / LEAST_SHARE);
+	tp_excerpt_tree_choose(tree, lines, tp_sub(step->end_ns, step->begin_ns) / TP_VIEW_TRACE_LEAST);
 	state->has_device = step->n && tree->row[step->first + step->n - 1].lane == TP_LANE_QUEUE;
 	state->has_lines = tp_origins_has_any(tp_excerpt_origins(state->excerpt));
 	state->has_shapes = out->width >= SHAPES_LEAST;
-	print_answer(state, out);
+	tp_view_trace_answer(&state->show, tree, out);
 	table = tp_table_begin(&lines_def, &state, TP_TOP_NONE, out);
 	for (uint32_t i = 0; i < tree->n_lanes; i++) {
 		if (tree->node[i].is_shown)
