@@ -19,7 +19,7 @@ enum {
 	TP_PYSAMPLE_SHORTEST_MS = 2,
 	TP_PYSAMPLE_LONGEST_MS = 100,
 	TP_PYSAMPLE_ROUNDS = 16,	/* the last ones, whose mean counts */
-	TP_PYSAMPLE_OUTSIDE_PART = 2500,	/* of a core, outside windows: a twentieth of a percent with the rest */
+	TP_PYSAMPLE_OUTSIDE_PART = 2500,	/* of a core, outside windows: what is said is 2000 */
 	TP_PYSAMPLE_OUTSIDE_SHORTEST_MS = 100,
 	TP_PYSAMPLE_OUTSIDE_LONGEST_MS = 10000,
 };
