@@ -14,11 +14,6 @@ cd "$TMP" || exit 1
 export TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops,samples TRAINPROF_SAMPLE_HZ=1000 TRAINPROF_BUFFER=64M \
 	TRAINPROF_BUFFER_DIR=$TMP/rings
 mkdir rings
-# number_of SYSTEM_CALL
-number_of()
-{
-	"${CC:-cc}" -E -dM -include sys/syscall.h -x c /dev/null | sed -n "s/#define __NR_$1 //p"
-}
 readv=$(number_of process_vm_readv)
 
 # as_bare WHAT NAME COMMAND...: bare, then recorded in $TMP/NAME. False: not possible here.

@@ -14,6 +14,12 @@ cd "$TMP" || exit 1
 begin store missing RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$(free_port)"
 begin gloo missing RANK=1 WORLD_SIZE=2 INIT="file://$TMP/gloo.store"
 begin file file
+if "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -pthread -I"$TOP" -o held "$PROGS/held.c" -ldl; then
+	mkfifo forbidden.there
+	within=(./held kill "$(number_of process_vm_readv)")
+	begin forbidden worker
+	within=()
+fi
 begin fork fork
 begin_two evaluation "$(free_port)"
 [ ! -e "$O/tests/fakes/libcuda.so.1" ] || begin gpu gpu LD_LIBRARY_PATH="$O/tests/fakes"
@@ -33,6 +39,12 @@ if [ -n "${pid[gpu]:-}" ]; then
 	like "the merge says it, too" "$(cat gpu.csv)" 'GPU 0 is 75 % busy'
 else
 	skip "a GPU that never ends" "no stand-ins for CUDA (make fakes)"
+fi
+if [ -n "${pid[forbidden]:-}" ]; then
+	await forbidden.err "$told"
+	is "where reading memory is the end, a report is made all the same" "$(grep -c '^trainprof.*\.hang' forbidden.err)" 1
+	ok "... and the program goes on" kill -0 "${pid[forbidden]}"
+	printf x 1<>forbidden.there
 fi
 for name in store gloo; do
 	await $name.err "$told"

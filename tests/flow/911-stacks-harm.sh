@@ -42,6 +42,14 @@ diag "$(cat cancel.err)"
 is "none of 2000 threads is cancelled where it may not be, no fork waits for one" \
 	"$status $(cat cancel.out)" "0 2000 cancelled, 0 of them inside of malloc; forks go on"
 
+# Under a filter that ends who reads memory by the kernel's hand.
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -pthread -I"$TOP" -o held "$PROGS/held.c" -ldl || no_program
+bare forbidden.bare ./held work
+with_stacks forbidden env TRAINPROF_PROGRAM=held ./held kill "$(number_of process_vm_readv)" ./held work
+is "where process_vm_readv is the end, the program comes to its own" "$status $(cat forbidden.out)" \
+	"5 $(cat forbidden.bare.out)"
+like "... and its stacks lie in modules" "$("$O/tests/progs/tptdump" forbidden/*.tpt | grep -c '^MODULE')" '^[1-9]'
+
 bare altstack.bare ./stacks_harm altstack 5 ./plugin.so
 with_stacks altstack ./stacks_harm altstack 5 ./plugin.so
 diag "$(sort altstack.err | tail -1)"

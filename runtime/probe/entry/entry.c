@@ -279,6 +279,7 @@ static void try_torch(bool is_python)
 		find_python_samples();
 		/* What is asked when the session opens: the process may be large by then. */
 		(void)tp_sandbox_allows(TP_SANDBOX_ADJTIME);
+		(void)tp_sandbox_allows(TP_SANDBOX_READV);
 	}
 	if (is_spawned())
 		tp_worker_spawned();

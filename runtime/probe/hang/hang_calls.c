@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "runtime/base/begins.h"
+#include "runtime/base/peek.h"
 
 /* What the first argument says. */
 enum of { NOTHING, DESCRIPTOR, POLLED, FOR_USER };
@@ -157,10 +157,9 @@ static void put_descriptor(int fd, struct tp_text *out)
 static void put_polled(const struct tp_hang_call *call, struct tp_text *out)
 {
 	struct pollfd first;
-	struct iovec own = {&first, sizeof(first)};
-	struct iovec other = {(void *)(uintptr_t)call->argument[0], sizeof(first)};
 
-	if (call->argument[1] && process_vm_readv(getpid(), &own, 1, &other, 1, 0) == sizeof(first))
+	if (call->argument[1] &&
+	    tp_peek((const void *)(uintptr_t)call->argument[0], &first, sizeof(first)) == sizeof(first))
 		put_descriptor(first.fd, out);
 }
 

@@ -6,12 +6,12 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "runtime/base/begins.h"
 #include "runtime/base/open.h"
 #include "runtime/base/own_table.h"
+#include "runtime/base/peek.h"
 
 enum {
 	RANGES = 2048,		/* of code, in the process */
@@ -154,15 +154,6 @@ static const struct range *find_range(uint64_t at)
 
 /* ---- a stack ---- */
 
-/* What could be read of n bytes there. */
-static size_t read_memory(uint64_t at, void *to, size_t n)
-{
-	struct iovec own = {to, n}, other = {(void *)(uintptr_t)at, n};
-	ssize_t got = process_vm_readv(getpid(), &own, 1, &other, 1, 0);
-
-	return got > 0 ? (size_t)got : 0;
-}
-
 /* A stack ends in the middle of a page's worth of words: as many as there are. */
 static uint32_t read_stack(uint64_t sp)
 {
@@ -174,7 +165,7 @@ static uint32_t read_stack(uint64_t sp)
 		size_t got;
 
 		wanted = wanted < most - n ? wanted : most - n;
-		got = read_memory(sp + n, (char *)native.word + n, wanted);
+		got = tp_peek((const char *)(uintptr_t)sp + n, (char *)native.word + n, wanted);
 		n += got;
 		if (got < wanted)
 			break;
@@ -186,7 +177,7 @@ static bool is_behind_call(uint64_t at)
 {
 	uint8_t code[CALL_BYTES];
 
-	return read_memory(at - CALL_BYTES, code, CALL_BYTES) == CALL_BYTES &&
+	return tp_peek((const void *)(uintptr_t)(at - CALL_BYTES), code, CALL_BYTES) == CALL_BYTES &&
 	       tp_hang_native_is_call(code, CALL_BYTES);
 }
 

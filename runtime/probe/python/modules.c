@@ -19,13 +19,13 @@
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/loader.h"
 #include "runtime/base/own_fd.h"
+#include "runtime/base/peek.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
@@ -78,12 +78,10 @@ static struct {
 /* All n bytes, or false: it is not there, not all of it. */
 static bool read_memory(uint64_t address, void *to, size_t n)
 {
-	struct iovec local = { .iov_base = to, .iov_len = n };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = n };
 	struct tp_own_fd memory;
 	bool is_read;
 
-	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n)
+	if (tp_peek((const void *)(uintptr_t)address, to, n) == n)
 		return true;
 	/* Some containers forbid that call. */
 	if ((errno != EPERM && errno != ENOSYS) ||

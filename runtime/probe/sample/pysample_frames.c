@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/hash.h"
+#include "runtime/base/peek.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/probe/python/pyframe_layout.h"
 
@@ -29,9 +30,7 @@ static struct {
 
 bool tp_pysample_read(const void *from, void *to, size_t n)
 {
-	struct iovec own = { to, n }, other = { (void *)(uintptr_t)from, n };
-
-	return process_vm_readv(getpid(), &own, 1, &other, 1, 0) == (ssize_t)n;
+	return tp_peek(from, to, n) == n;
 }
 
 const char *tp_pysample_frames_init(const struct tp_pyframe_layout *layout)

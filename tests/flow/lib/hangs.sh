@@ -13,6 +13,8 @@ end_all()
 }
 trap end_all EXIT
 
+# What trainings are started by, if anything.
+within=()
 # begin NAME CASE [VARIABLE=VALUE...]: in the background.
 begin()
 {
@@ -22,7 +24,7 @@ begin()
 	# Rings of those that are killed lie where they go with the rest.
 	env TRAINPROF_DIR="$TMP/${name%-*}" TRAINPROF_BUFFER_DIR="$TMP" TRAINPROF_HANG=3s LD_PRELOAD="$LIB" \
 		TRAINPROF_SCHEDULE=wait=1000 "$@" \
-		"$PYTHON" "$PROGS/hangs.py" "$case" "$TMP/${name%-*}.there" >"$name.out" 2>"$name.err" &
+		"${within[@]}" "$PYTHON" "$PROGS/hangs.py" "$case" "$TMP/${name%-*}.there" >"$name.out" 2>"$name.err" &
 	pid[$name]=$!
 }
 

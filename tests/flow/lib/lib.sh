@@ -146,6 +146,12 @@ done_testing()
 	exit
 }
 
+# number_of SYSTEM_CALL: as the kernel counts them here.
+number_of()
+{
+	"${CC:-cc}" -E -dM -include sys/syscall.h -x c /dev/null | sed -n "s/#define __NR_$1 //p"
+}
+
 need_torch()
 {
 	"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch (make setup)"
