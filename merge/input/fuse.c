@@ -26,7 +26,9 @@
 enum {
 	PROGRESS_EVENTS = 1 << 16,
 	SLICES_BYTES = 144 << 20,
-	SLICE_LEAST = 256,
+	/* Each slice decodes its block anew: an event costs 0.1 us in whole blocks, 0.5 in slices of
+	 * this many, 3.4 in slices of 256. Above 2,000 blocks at a time memory grows by 68 KiB each. */
+	SLICE_LEAST = 2048,
 	/* Slices decoded before they are due: enough for all threads, little beside the open ones. */
 	AHEAD = TP_AHEAD_TASKS / 2,
 	/* Children of a place in the heap of heads: these lie in one line of the cache. */
