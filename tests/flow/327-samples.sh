@@ -4,7 +4,8 @@
 #
 # RECORD=samples: functions that the thread that trains runs between operators, and those of other
 # threads and of workers, are found by samples, by their names; threads that come and go while the
-# program raises, recurses and makes code do no harm, and what was read is a file and a function.
+# program raises, recurses and makes code do no harm, and what was read is a file and a function. Samples
+# of a line that has garbage collected say so.
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
@@ -29,4 +30,13 @@ is "every place is a file and a function" \
 ok "stacks for flame graphs" "$MERGE" -q -f folded -o "$TMP/flames" "$TMP/samples"
 like "a stack of samples" "$(grep in_background "$TMP/flames/samples.folded")" \
 	'Thread\._bootstrap \(python3\.[0-9]+/threading\.py\);.*in_background \(progs/train_samples\.py\).* [0-9]+'
+
+# Each step ends by gc.collect().
+train garbage TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops,samples STEPS=20 "$PYTHON" "$TOP/tests/planted/host_gc.py"
+is "it trains" "$status $(messages_of garbage)" "0 "
+"$MERGE" -q -v hot --top 0 -f jsonl "$TMP/garbage" >"$TMP/garbage.rows" 2>"$TMP/err"
+like "the line that has garbage collected" "$(grep '"thread":"between operators"' "$TMP/garbage.rows")" \
+	'"function":"[^"]*host_gc.py:13 <module>".*"collecting_percent":[6-9][0-9]'
+like "full collections are counted" "$("$O/tests/progs/tptdump" "$TMP"/garbage/*.tpt | sed -n 's/^END	gc.full=//p')" \
+	'^(1[5-9]|2[0-9]|3[0-9])$'
 done_testing

@@ -33,6 +33,7 @@ enum { RENAMED = 32 };	/* rounds, after which names are read again though the fr
 
 static struct {
 	bool can_read, is_on;
+	const char *why_no_gc;	/* of garbage nothing is known; NULL: it is */
 	struct tp_pysample_rate rate;
 	uint64_t drawn;
 	uint32_t ring_generation;
@@ -56,7 +57,7 @@ struct round {
 const char *tp_pysample_init(void)
 {
 	const struct tp_pyframe_layout *layout;
-	const char *why = tp_pyapi_find(), *why_no_gc;
+	const char *why = tp_pyapi_find();
 
 	if (why)
 		return why;
@@ -71,9 +72,7 @@ const char *tp_pysample_init(void)
 	if (why)
 		return why;
 	tp_pysample_state_init();
-	why_no_gc = tp_pysample_gc_init(tp_pysample_threads_interpreter());
-	if (why_no_gc)
-		tp_probe_off("garbage collection", why_no_gc);
+	sampler.why_no_gc = tp_pysample_gc_init(tp_pysample_threads_interpreter());
 	return NULL;
 }
 
@@ -87,8 +86,11 @@ static int open_sampler(const struct tp_config *config)
 	sampler.is_on = sampler.can_read && config->record & TP_RECORD_SAMPLES;
 	tp_pysample_rate_init(&sampler.rate, config->sample_hz);
 	tp_pysample_outside_open(config->sample_hz, config->outside_hz);
-	if (sampler.is_on)
-		tp_pysample_threads_from_here();
+	if (!sampler.is_on)
+		return 0;
+	tp_pysample_threads_from_here();
+	if (sampler.why_no_gc)
+		tp_probe_off("garbage collection", sampler.why_no_gc);
 	return 0;
 }
 
