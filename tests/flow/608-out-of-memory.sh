@@ -53,6 +53,9 @@ is "without records the merge shows the report's holders in both views" "$(tr -s
 	grep -o 'held by [0-9.]* MiB ([0-9.]* %) kept across steps, allocated by aten::zeros, train (out_of_memory.py:28)' |
 	wc -l)" 2
 
+train later TRAINPROF_SCHEDULE=skip_first=2,wait=0,warmup=0,active=5,repeat=1 "$PYTHON" "$PROGS/out_of_memory.py" tensor
+like "after a window what was seen in it is old" "$(messages_of later)" 'no holders are known \(no step is recorded'
+
 # Without tensors there is nothing to say, which is said.
 train none TRAINPROF_SCHEDULE=always TRAINPROF_RECORD=ops "$PYTHON" "$PROGS/out_of_memory.py" tensor
 like "recorded without tensors: no holders, and why" "$(messages_of none)" \

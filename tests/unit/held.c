@@ -9,11 +9,12 @@
 enum { MIB = 1 << 20, MAIN = 1, OTHER = 2, NOW = 1000, STEP = 500 };
 
 static char lines[16384], said[2048];
+static uint32_t asked_window;
 
 static void set_up(void)
 {
 	rig_open_window("held");
-	tp_held_forked();
+	tp_held_forget();
 }
 
 TestSuite(held, .init = set_up, .fini = tear_down);
@@ -59,7 +60,7 @@ static struct tp_rec category(uint64_t time, uint64_t address, enum tp_tensor_ca
 static uint64_t ask(uint32_t device, uint64_t time, uint64_t total)
 {
 	const struct tp_held_asked asked = {
-		.device = device, .time = time, .step_begin = STEP, .total = total,
+		.window = asked_window, .device = device, .time = time, .step_begin = STEP, .total = total,
 	};
 	struct tp_text line, sentence;
 
@@ -107,8 +108,8 @@ Test(held, blocks_are_summed_up_by_category_operator_module_and_line)
 	cr_expect_str_eq(lines,
 		"    5.0 MiB (41.6 %) kept across steps, allocated by aten::linear in fc1, train "
 		"(/home/x/train.py:28), 2 blocks\n"
-		"    4.0 MiB (33.3 %) parameters, allocated before the recorded steps, 1 blocks\n"
-		"    1.0 MiB (8.3 %) of this step in fc1, train (/home/x/train.py:28), 1 blocks\n"
+		"    4.0 MiB (33.3 %) parameters, allocated before the recorded steps, 1 block\n"
+		"    1.0 MiB (8.3 %) of this step in fc1, train (/home/x/train.py:28), 1 block\n"
 		"    2.0 MiB (16.6 %) others, or allocated before the recorded steps\n");
 	cr_expect_str_eq(said, "5.0 MiB (41.6 %) kept across steps, allocated by aten::linear in fc1, train "
 			       "(train.py:28); 4.0 MiB (33.3 %) parameters, allocated before the recorded steps");
@@ -130,7 +131,7 @@ Test(held, a_scan_that_comes_before_the_allocation_is_kept)
 	see(MAIN, category(50, 0x1000, TP_TENSOR_GRADIENT));
 	see(OTHER, allocated(40, 0x1000, 4));
 	cr_expect_eq(held(), 4);
-	cr_expect_not_null(strstr(lines, " gradients, 1 blocks"), "%s", lines);
+	cr_expect_not_null(strstr(lines, " gradients, 1 block"), "%s", lines);
 }
 
 Test(held, what_is_seen_again_changes_nothing)
@@ -143,7 +144,7 @@ Test(held, what_is_seen_again_changes_nothing)
 	see(MAIN, make(TP_REC_STACK, 30, 0, 0, 99, 0));
 	tp_held_see(0, MAIN, rec, 5);
 	cr_expect_eq(held(), 2);
-	cr_expect_not_null(strstr(lines, "1.0 MiB (50.0 %) kept across steps, allocated by aten::mm, 1 blocks"));
+	cr_expect_not_null(strstr(lines, "1.0 MiB (50.0 %) kept across steps, allocated by aten::mm, 1 block"));
 }
 
 Test(held, what_is_freed_after_the_failure_was_held)
@@ -165,7 +166,18 @@ Test(held, another_window_begins_anew)
 
 	see(MAIN, allocated(10, 0x1000, 1));
 	tp_held_see(1, MAIN, &rec, 1);
+	cr_expect_eq(held(), 0, "of the first one nothing is known any more");
+	asked_window = 1;
 	cr_expect_eq(held(), 2);
+}
+
+Test(held, a_thread_without_a_slot_of_its_own_stands_nowhere)
+{
+	see(TP_RING_SLOTS - 1, make(TP_REC_STACK, 1, 0, 0, 9, 0));
+	see(TP_RING_SLOTS - 1, allocated(10, 0x1000, 1));
+	see(TP_RING_SLOTS - 1, operator("aten::mm", 9, 11));
+	cr_expect_eq(held(), 1);
+	cr_expect_str_eq(lines, "    1.0 MiB (100.0 %) kept across steps, 1 block\n");
 }
 
 Test(held, dead_blocks_make_room_and_what_finds_none_is_counted)

@@ -26,6 +26,7 @@ enum {
 
 struct thread {
 	uint32_t slot_plus_one;
+	bool is_shared;		/* by threads that have no slot of their own: which is where, is not known */
 	uint32_t stack;		/* where the thread is */
 	uint32_t n_pending;	/* ever */
 	struct {
@@ -266,7 +267,7 @@ static bool has_memory(void)
 	return !seen.is_off;
 }
 
-void tp_held_forked(void)
+void tp_held_forget(void)
 {
 	tp_held.window_plus_one = 0;
 }
@@ -299,7 +300,9 @@ static struct thread *find_thread(uint32_t slot)
 	struct thread *thread = &seen.thread[slot % THREADS];
 
 	if (thread->slot_plus_one != slot + 1)
-		*thread = (struct thread){.slot_plus_one = slot + 1};
+		*thread = (struct thread){
+			.slot_plus_one = slot + 1, .is_shared = slot == TP_RING_SLOTS - 1,
+		};
 	return thread;
 }
 
@@ -316,10 +319,11 @@ static void take(struct thread *thread, const struct tp_rec *rec)
 		take_category(rec);
 		break;
 	case TP_REC_OP:
-		take_operator(thread, rec);
+		if (!thread->is_shared)
+			take_operator(thread, rec);
 		break;
 	case TP_REC_STACK:
-		thread->stack = rec->link;
+		thread->stack = thread->is_shared ? 0 : rec->link;
 		break;
 	case TP_REC_FRAME:
 		take_frame(rec);

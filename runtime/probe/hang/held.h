@@ -20,10 +20,11 @@ void tp_held_go_on(void);
 
 /* Records of one thread, in their order; again, too: a later pass may have them once more. */
 void tp_held_see(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32_t n);
-/* In the child of fork: what was seen is the parent's. */
-void tp_held_forked(void);
+/* Nothing was seen: it is old, or in the child of fork the parent's. */
+void tp_held_forget(void);
 
 struct tp_held_asked {
+	uint32_t window;	/* what was seen of another one is old */
 	uint32_t device;
 	uint64_t time;		/* ticks: what was alive then */
 	uint64_t step_begin;	/* ticks, of the step in progress */

@@ -151,7 +151,7 @@ static void put_rows(struct tp_text *lines, struct tp_text *said, uint64_t of)
 		}
 		tp_text_str(lines, "    ");
 		put_row(lines, row, of, false);
-		tp_text_fmt(lines, ", %lu blocks\n", (unsigned long)row->n);
+		tp_text_fmt(lines, ", %lu block%s\n", (unsigned long)row->n, row->n > 1 ? "s" : "");
 		sum.others -= row->bytes;
 		row->bytes = 0;
 	}
@@ -162,7 +162,7 @@ uint64_t tp_held_put(const struct tp_held_asked *asked, struct tp_text *lines, s
 	uint64_t of;
 
 	memset(&sum, 0, sizeof(sum));
-	for (uint32_t i = 0; tp_held.window_plus_one && i < TP_HELD_BLOCKS; i++)
+	for (uint32_t i = 0; tp_held.window_plus_one == asked->window + 1 && i < TP_HELD_BLOCKS; i++)
 		if (tp_held.block[i].address && is_alive(&tp_held.block[i], asked))
 			add(&tp_held.block[i], asked);
 	if (!sum.all)

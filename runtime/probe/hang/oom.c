@@ -48,6 +48,8 @@ static struct {
 	bool has_tensors;		/* are recorded in windows */
 	uint32_t device;		/* as records have it */
 	uint64_t time;			/* ticks, of the failure */
+	uint32_t window;		/* that was being recorded, or would be of the flight recorder */
+	bool is_window;
 	char text[TEXT], holders[TEXT / 2];
 } note;
 
@@ -139,6 +141,8 @@ static bool fill(uint64_t asked, int8_t type, int8_t index, bool may_walk)
 	name_device(type, index, oom);
 	note.device = type ? TP_DEVICE(type, index) : TP_DEVICE_CPU;
 	note.time = tp_clock_now();
+	note.window = __atomic_load_n(&head->windows_written, __ATOMIC_RELAXED);
+	note.is_window = tp_session_is_armed();
 	tp_session_tensor_bytes(&oom->tensors, &oom->tensors_peak);
 	note.is_begun = false;
 	note.n_frames = 0;
@@ -251,6 +255,9 @@ static int show(void *unused)
 /* Up to the failure: what is freed on the way out was held. */
 static void show_records(void)
 {
+	/* Of what the flight recorder gave up nobody has told. */
+	if (!note.is_window)
+		tp_held_forget();
 	tp_held_stop_at(note.time);
 	tp_own_table_call(show, NULL);
 	tp_held_go_on();
@@ -269,7 +276,7 @@ static const char *why_unknown(void)
 static void put_holders(struct tp_oom *oom, struct tp_text *out)
 {
 	const struct tp_held_asked asked = {
-		.device = note.device, .time = note.time,
+		.window = note.window, .device = note.device, .time = note.time,
 		.step_begin = __atomic_load_n(&tp_ring.head->step_begin, __ATOMIC_RELAXED),
 		.total = note.device == TP_DEVICE_CPU ? oom->tensors : oom->allocated,
 	};
@@ -390,7 +397,7 @@ static void forget(void)
 static void forked(void)
 {
 	forget();
-	tp_held_forked();
+	tp_held_forget();
 }
 
 /* Who dies of it does so at once. */
