@@ -5,7 +5,7 @@
 # Rows of what the predecessors let their users set: each by environment or command line, and its result. One run of
 # two epochs as a rank of a job, so that each is cheap. Rows that other scripts show: folder and file names, windows
 # of epochs, retention, a used folder (770), the same in a real Composer (797), schedules (200, 205), uploads and
-# retention after them (758, 759), clocks (720), node files (760), counters (110 and unit host), several ranks (700).
+# retention after them (758, 759), clocks (720), node files (760), counters (unit host, host_parse), several ranks (700).
 #
 #   Composer TorchProfiler      template fields; memory_filename; use_gzip; record_shapes, profile_memory, with_stack,
 #                               with_flops; saved_traces; profiler state of each batch; global_rank; four tables
