@@ -12,7 +12,7 @@
 #include "merge/facts/time/gpucurve.h"
 #include "merge/facts/time/launches.h"
 #include "merge/facts/time/module_times.h"
-#include "merge/model/feed.h"
+#include "merge/sink/feed.h"
 #include "merge/sink/timeline.h"
 #include "merge/sink/tracks.h"
 

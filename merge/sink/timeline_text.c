@@ -12,7 +12,7 @@
 #include "merge/facts/time/occupancy.h"
 #include "merge/kit/need.h"
 #include "merge/model/device.h"
-#include "merge/model/kineto.h"
+#include "merge/sink/kineto_args.h"
 #include "merge/model/shapes.h"
 #include "merge/sink/timeline_in.h"
 #include "runtime/base/text.h"

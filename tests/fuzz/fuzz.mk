@@ -8,7 +8,7 @@ fuzz_names    := reader kineto whole
 fuzz_of_shared := $(wildcard runtime/base/*.c runtime/trace/*.c)
 fuzz_of_reader := $(fuzz_of_shared) $(wildcard merge/model/device*.c)
 fuzz_of_kineto := $(fuzz_of_shared) $(wildcard merge/kineto/*.c merge/model/device*.c merge/model/shapes*.c) \
-	$(addprefix merge/,kit/json_in.c kit/demangle.c kit/show.c kit/utf8.c model/kineto.c model/scalar.c model/strings.c)
+	$(addprefix merge/,kit/json_in.c kit/demangle.c kit/show.c kit/utf8.c sink/kineto_args.c model/scalar.c model/strings.c)
 seeds_of       = tests/fuzz/corpus$(if $(filter kineto whole,$(1)),-$(1))
 fuzz_cflags    = $(tp_cppflags) $(CPPFLAGS) -std=gnu11 -g -O2 -fno-omit-frame-pointer \
 	-fno-sanitize-recover=undefined

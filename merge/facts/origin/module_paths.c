@@ -13,7 +13,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/show.h"
-#include "merge/model/numbers.h"
+#include "merge/facts/origin/numbers.h"
 #include "runtime/base/text.h"
 
 struct named {

@@ -8,7 +8,7 @@
 #include "merge/facts/origin/stacks.h"
 #include "merge/facts/origin/stacks_modules.h"
 #include "merge/kit/keyed.h"
-#include "merge/model/numbers.h"
+#include "merge/facts/origin/numbers.h"
 #include "merge/symbols/symbols.h"
 #include "runtime/base/hash.h"
 

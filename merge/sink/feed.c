@@ -2,7 +2,7 @@
 /*
  * feed.c - open spans become events, in their place
  */
-#include "merge/model/feed.h"
+#include "merge/sink/feed.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto.c - input shapes and types of an operator, written as torch's own profiler does
+ * kineto_args.c - input shapes and types of an operator, written as torch's own profiler does
  *
  * Bytes come from a file: each length is checked.
  */
-#include "merge/model/kineto.h"
+#include "merge/sink/kineto_args.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto.h - input shapes and types of an operator, and occupancy, written as torch's own profiler
+ * kineto_args.h - input shapes and types of an operator, and occupancy, written as torch's own profiler
  * does
  */
-#ifndef TP_MERGE_KINETO_H
-#define TP_MERGE_KINETO_H
+#ifndef TP_MERGE_KINETO_ARGS_H
+#define TP_MERGE_KINETO_ARGS_H
 
 #include "merge/model/model.h"
 
