@@ -91,7 +91,7 @@ static void put_lived(struct tp_row *r, const struct kind *kind)
 	if (kind->n_lived)
 		tp_row_integer(r, kind->lived_ns / (int64_t)kind->n_lived);
 	else
-		tp_row_text(r, "%s", kind->first->is_older ? "from before" : "to the end");
+		tp_row_text(r, "%s", kind->first->is_older ? "older than window" : "past window");
 }
 
 static void put_kind(struct tp_row *r, const void *ctx, const void *of)
@@ -152,7 +152,7 @@ static void put_block(struct tp_row *r, const void *ctx, const void *of)
 	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "step in which it was allocated",
 		tp_tensors_put_step(r, life->step));
 	TP_CELL(r, "allocated_ns", "allocated", TP_UNIT_NS, 0, "when",
-		put_moment(r, life->begin_ns, !life->is_older, "before"));
+		put_moment(r, life->begin_ns, !life->is_older, "before window"));
 	TP_CELL(r, "freed_ns", "freed", TP_UNIT_NS, 0, "when",
 		put_moment(r, life->end_ns, !life->is_alive, "later"));
 	TP_CELL(r, "lifetime_ns", "lived", TP_UNIT_NS, 0, "from the one to the other",

@@ -163,7 +163,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_hostmem_proc 
 			    "larger TRAINPROF_BUFFER",
 			    tp_show_count(a, dropped));
 	if (host->n_unknown_frees)
-		tp_out_item(out, "dim", LABEL, "from before",
+		tp_out_item(out, "dim", LABEL, "older",
 			    "%s frees were of blocks from before the window; they are not in these "
 			    "figures",
 			    tp_show_count(a, host->n_unknown_frees));

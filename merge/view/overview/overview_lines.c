@@ -19,7 +19,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_PLACE(r, "line", "", TP_CUT | TP_INSET, "line of the program's own code", "%s", site->place);
 	TP_NS(r, "time_ns", "operators", 0, "time of operators called from it", site->figure[TP_SITE_TIME]);
-	TP_NS(r, "gap_ns", "before", TP_LESS(1), "time before them without an operator",
+	TP_NS(r, "gap_ns", "gap before", TP_LESS(1), "time before them without an operator",
 	      site->figure[TP_SITE_GAP]);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", (uint64_t)site->figure[TP_SITE_CALLS]);
 	TP_WHEN(r, shown->has_cuda) {
