@@ -295,6 +295,32 @@ Test(view_memory, without_records_each_part_says_how_to_get_them)
 	expect_has(print(), "torch.profiler does with profile_memory=True");
 }
 
+/* A step keeps 10 MiB more, in two blocks of different operators: they come first, and add up. */
+Test(view_memory, what_is_kept_across_steps_comes_first)
+{
+	const char *text, *kept, *holders;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		const int64_t at = i * 100;
+		struct tp_event op = fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::mul"), at + 5, at + 15);
+
+		step(i + 1, at, at + 100);
+		add(op);
+		tensor(at + 10, true, 0x1000 * (i + 1), 8 * MIB, (100 + 10 * i + 8) * MIB, 900 * MIB);
+		op = fake_span(&fake, proc, 0, TP_REC_OP, fake_op(&fake, "aten::add"), at + 20, at + 30);
+		add(op);
+		tensor(at + 25, true, 0x9000 + 0x1000 * i, 2 * MIB, (100 + 10 * i + 10) * MIB, 900 * MIB);
+	}
+	text = print();
+	expect_has(text, "Tensor memory peaks at 150 MiB in step 5 and grows by 10.0 MiB per step; 100 MiB is older");
+	kept = strstr(text, "What is kept across steps, by who allocated it: 30.0 MiB at the peak\n");
+	holders = strstr(text, "What holds it at the peak");
+	cr_assert(kept && holders && kept < holders, "%s", text);
+	expect_has(kept, " kept across steps aten::mul\n");
+	expect_has(kept, " kept across steps aten::add\n");
+	expect_has(text, "\nkept across steps 30.0 MiB 20.0 %");
+}
+
 /* What is larger is said first: 100 MiB are not the largest holder beside 700 MiB from before. */
 Test(view_memory, what_is_older_than_the_window_is_said_before_its_largest_holder)
 {
