@@ -44,8 +44,9 @@ is "none of 2000 threads is cancelled where it may not be, no fork waits for one
 
 # Under a filter that ends who reads memory by the kernel's hand.
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -pthread -I"$TOP" -o held "$PROGS/held.c" -ldl || no_program
+cp held forbidden_one
 bare forbidden.bare ./held work
-with_stacks forbidden env TRAINPROF_PROGRAM=held ./held kill "$(number_of process_vm_readv)" ./held work
+with_stacks forbidden env TRAINPROF_PROGRAM=forbidden_one ./held kill "$(number_of process_vm_readv)" ./forbidden_one work
 is "where process_vm_readv is the end, the program comes to its own" "$status $(cat forbidden.out)" \
 	"5 $(cat forbidden.bare.out)"
 like "... and its stacks lie in modules" "$("$O/tests/progs/tptdump" forbidden/*.tpt | grep -c '^MODULE')" '^[1-9]'
