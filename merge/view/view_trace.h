@@ -13,7 +13,8 @@ extern const struct tp_table_def tp_table_trace;
 enum { TP_VIEW_TRACE_LEAST = 1000 };	/* what takes less than this part of the step is worth no line */
 
 /* What the first thread did most, and how busy devices were. */
-void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_tree *tree, struct tp_out *out);
+void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_tree *tree,
+			  struct tp_out *out);
 
 /* A cell: types and shapes of its inputs; NULL: it has none. */
 void tp_view_trace_shapes(struct tp_row *r, const struct tp_excerpt_row *row);

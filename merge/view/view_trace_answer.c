@@ -28,7 +28,8 @@ static const struct tp_excerpt_node *find_longest(const struct tp_excerpt_tree *
 	return longest;
 }
 
-void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_tree *tree, struct tp_out *out)
+void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_tree *tree,
+			  struct tp_out *out)
 {
 	const int64_t all = tp_sub(tree->step->end_ns, tree->step->begin_ns);
 	const struct tp_excerpt_node *node = NULL;

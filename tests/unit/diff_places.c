@@ -25,8 +25,8 @@ static void set_up(void)
 TestSuite(diff_places, .init = set_up);
 
 /* So much in each step, in samples of 10 ms. */
-static void spend(enum tp_diff_which which, enum tp_samples_where where, const char *file, const char *function,
-		  uint32_t line, uint32_t ms)
+static void spend(enum tp_diff_which which, enum tp_samples_where where, const char *file,
+		  const char *function, uint32_t line, uint32_t ms)
 {
 	rows[which][owners[which].n_rows++] = (struct tp_sample_owner){
 		.where = where,
@@ -44,7 +44,8 @@ static struct tp_diff_function *compare(enum tp_diff_samples which, uint32_t wan
 	return row;
 }
 
-static void expect(const struct tp_diff_function *row, const char *file, uint32_t line, double base, double now)
+static void expect(const struct tp_diff_function *row, const char *file, uint32_t line, double base,
+		   double now)
 {
 	cr_expect_str_eq(row->file, file);
 	cr_expect_eq(row->line, line);

@@ -245,8 +245,8 @@ static void take_step(struct tp_memcat *cat, const struct tp_event *event)
 		/* Sizes that were not known are what the curve has too much. */
 		if (!base->n_unsized)
 			return;
-		tp_memcat_freed_unsized(cat, event, base, tp_sub(tp_memcurve_live(cat->curve, event, TP_DEVICE_CPU),
-								 bytes));
+		tp_memcat_freed_unsized(
+			cat, event, base, tp_sub(tp_memcurve_live(cat->curve, event, TP_DEVICE_CPU), bytes));
 	}
 	tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
 	tp_memcat_live(cat, event, TP_DEVICE_CPU, bytes);

@@ -173,7 +173,8 @@ static int64_t most_of(const struct tp_mempeak *peaks, const struct track *track
 			       now < step->end_ns ? step->most : 0;
 }
 
-static void note_peak(const struct tp_mempeak *peaks, struct track *track, struct tp_stretch *stretch, int64_t now)
+static void note_peak(const struct tp_mempeak *peaks, struct track *track, struct tp_stretch *stretch,
+		      int64_t now)
 {
 	stretch->most = most_of(peaks, track, now);
 	track->current.most = stretch->most;
@@ -503,7 +504,8 @@ static void settle_by_ledger(struct tp_mempeak_track *track, uint32_t at, bool i
 	for (uint32_t i = 0; i < track->n_holders && at == track->best; i++) {
 		struct tp_holder *holder = &track->holder[i];
 
-		if (holder->name != TP_NO_NAME || holder->category != TP_TENSOR_UNKNOWN || holder->bytes + more < 0)
+		if (holder->name != TP_NO_NAME || holder->category != TP_TENSOR_UNKNOWN ||
+		    holder->bytes + more < 0)
 			continue;
 		holder->bytes += more;
 		return;

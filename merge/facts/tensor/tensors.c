@@ -57,7 +57,8 @@ static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_
 	return &t->reserved[t->n_reserved++];
 }
 
-const struct tp_step_row *tp_tensors_step(const struct tp_run *run, const struct tp_proc *proc, uint64_t index)
+const struct tp_step_row *tp_tensors_step(const struct tp_run *run, const struct tp_proc *proc,
+					  uint64_t index)
 {
 	uint32_t low = 0, high = run->n_steps;
 

@@ -48,6 +48,12 @@ struct tp_diff_side {
 	double heap_total[TP_HEAP_FIGURES];	/* of all its rows */
 };
 
+/* A sum over all recorded steps, for one of them. */
+static inline double tp_diff_per_step(const struct tp_diff_side *side, int64_t ns)
+{
+	return side->n_steps ? (double)ns / side->n_steps : 0;
+}
+
 /* Wants what is compared; then, when that run's pass is over, sums it up. */
 void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts);
 void tp_diff_end(struct tp_diff_side *side);

@@ -91,21 +91,16 @@ static void add_side(struct tree *tree, const struct tp_diff_side *side, enum tp
 	}
 }
 
-static double per_step(const struct tp_diff_side *side, int64_t ns)
-{
-	return side->n_steps ? (double)ns / side->n_steps : 0;
-}
-
 static void fill(struct tp_diff_module *node, const struct tp_diff_side *side, enum tp_diff_which which)
 {
 	const struct tp_module_time *time = time_of(side, node->path[which]);
 	struct tp_diff_module_time *of = &node->time[which];
 
-	of->calls = per_step(side, (int64_t)time->n_calls);
-	of->forward_ns = per_step(side, time->total_ns);
-	of->backward_ns = per_step(side, time->backward_ns);
-	of->self_ns = per_step(side, tp_add(time->self_ns, time->backward_self_ns));
-	of->device_ns = per_step(side, tp_add(time->device_ns, time->device_backward_ns));
+	of->calls = tp_diff_per_step(side, (int64_t)time->n_calls);
+	of->forward_ns = tp_diff_per_step(side, time->total_ns);
+	of->backward_ns = tp_diff_per_step(side, time->backward_ns);
+	of->self_ns = tp_diff_per_step(side, tp_add(time->self_ns, time->backward_self_ns));
+	of->device_ns = tp_diff_per_step(side, tp_add(time->device_ns, time->device_backward_ns));
 }
 
 /* In the order of the tree, without what is of neither run's steps. */

@@ -28,11 +28,6 @@ struct list {
 	uint32_t n, cap;
 };
 
-static double per_step(const struct tp_diff_side *side, int64_t ns)
-{
-	return side->n_steps ? (double)ns / side->n_steps : 0;
-}
-
 /* A comprehension is part of the function that it stands in. */
 static uint32_t name_bytes(const char *function)
 {
@@ -47,7 +42,8 @@ static struct tp_diff_function *add(struct list *list, const struct tp_frame *fr
 
 	tp_need_room(&list->row, &list->cap, (uint64_t)list->n + 1, sizeof(*list->row));
 	row = &list->row[list->n++];
-	*row = (struct tp_diff_function){.function = frame->function, .n_function = name_bytes(frame->function),
+	*row = (struct tp_diff_function){.function = frame->function,
+					 .n_function = name_bytes(frame->function),
 					 .file = frame->file, .line = frame->line};
 	return row;
 }
@@ -246,7 +242,7 @@ struct tp_diff_function *tp_diff_functions(const struct tp_diff_side *base, cons
 			if (!is_wanted(owner->where, which) || !owner->frame.function[0])
 				continue;
 			row = add(&list, &owner->frame);
-			row->time[k].ns = per_step(side[k], owner->sum.ns);
+			row->time[k].ns = tp_diff_per_step(side[k], owner->sum.ns);
 			row->time[k].n_samples = owner->sum.n;
 		}
 	}
@@ -290,9 +286,9 @@ struct tp_diff_function *tp_diff_lines(const struct tp_diff_side *base, const st
 			if (!tp_hostmem_find_line(tp_sites_stacks(sites), site[i].of_stack, &frame))
 				continue;
 			row = add(&list, &frame);
-			row->time[k].ns = per_step(side[k], tp_add(figure[TP_SITE_TIME],
+			row->time[k].ns = tp_diff_per_step(side[k], tp_add(figure[TP_SITE_TIME],
 								   has_gaps ? figure[TP_SITE_GAP] : 0));
-			row->time[k].wait_ns = per_step(side[k], figure[TP_SITE_WAIT]);
+			row->time[k].wait_ns = tp_diff_per_step(side[k], figure[TP_SITE_WAIT]);
 		}
 		free(site);
 	}

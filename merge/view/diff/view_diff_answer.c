@@ -17,37 +17,40 @@
 enum {
 	SAME_PERCENT = 2,	/* medians that differ by less are called the same */
 	EXPLAINS_PERCENT = 25,	/* of the step's change: less is not the reason */
-	NEAR_PERCENT = 70,	/* of another place's change: it says the same, the more telling one is named */
+	NEAR_PERCENT = 70,	/* of another place's change: they say the same, the more telling is named */
 };
 
 /* The first of a kind, where it explains enough of the step's change. */
-static const struct tp_diff_place_row *find_first(const struct tp_diff_places *places, enum tp_diff_kind kind)
+static const struct tp_diff_spot *find_first(const struct tp_diff_places *places, enum tp_diff_kind kind)
 {
-	const struct tp_diff_place_row *row = places->first[kind] ? &places->row[places->first[kind] - 1] : NULL;
+	const struct tp_diff_spot *row = places->first[kind] ? &places->row[places->first[kind] - 1] : NULL;
 
-	return row && fabs(tp_diff_place_change(row)) * 100 >= fabs(places->change_ns) * EXPLAINS_PERCENT ? row : NULL;
+	return row && fabs(tp_diff_spot_change(row)) * 100 >= fabs(places->change_ns) * EXPLAINS_PERCENT
+		       ? row : NULL;
 }
 
 /* NULL: none of the two. */
-static const struct tp_diff_place_row *choose(const struct tp_diff_place_row *telling, const struct tp_diff_place_row *other)
+static const struct tp_diff_spot *choose(const struct tp_diff_spot *telling, const struct tp_diff_spot *other)
 {
 	if (!telling || !other)
 		return telling ? telling : other;
-	return fabs(tp_diff_place_change(telling)) * 100 >= fabs(tp_diff_place_change(other)) * NEAR_PERCENT ? telling : other;
+	return fabs(tp_diff_spot_change(telling)) * 100 >= fabs(tp_diff_spot_change(other)) * NEAR_PERCENT
+		       ? telling : other;
 }
 
-static const struct tp_diff_place_row *find_place(const struct tp_diff_places *places)
+static const struct tp_diff_spot *find_place(const struct tp_diff_places *places)
 {
-	const struct tp_diff_place_row *part = find_first(places, TP_DIFF_KIND_PART), *kernel = find_first(places, TP_DIFF_KIND_KERNEL), *found;
+	const struct tp_diff_spot *part = find_first(places, TP_SPOT_PART);
+	const struct tp_diff_spot *kernel = find_first(places, TP_SPOT_KERNEL), *found;
 
-	if (part && !strcmp(part->name, tp_part_name(TP_PART_DATA)) && find_first(places, TP_DIFF_KIND_WORKER))
-		return find_first(places, TP_DIFF_KIND_WORKER);
-	found = choose(find_first(places, TP_DIFF_KIND_LINE), find_first(places, TP_DIFF_KIND_LINES));
-	found = choose(find_first(places, TP_DIFF_KIND_FUNCTION), found);
-	if (found && kernel && fabs(found->more_wait) * 2 >= fabs(tp_diff_place_change(found)))
+	if (part && !strcmp(part->name, tp_part_name(TP_PART_DATA)) && find_first(places, TP_SPOT_WORKER))
+		return find_first(places, TP_SPOT_WORKER);
+	found = choose(find_first(places, TP_SPOT_LINE), find_first(places, TP_SPOT_LINES));
+	found = choose(find_first(places, TP_SPOT_FUNCTION), found);
+	if (found && kernel && fabs(found->more_wait) * 2 >= fabs(tp_diff_spot_change(found)))
 		return kernel;
 	if (!found)
-		found = choose(find_first(places, TP_DIFF_KIND_MODULE), find_first(places, TP_DIFF_KIND_OPERATOR));
+		found = choose(find_first(places, TP_SPOT_MODULE), find_first(places, TP_SPOT_OPERATOR));
 	if (!found)
 		found = kernel;
 	return found ? found : part;
@@ -69,7 +72,7 @@ void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_dif
 {
 	const int64_t before = median_of(shown->base), after = median_of(shown->now);
 	const double percent = tp_diff_median_change(shown);
-	const struct tp_diff_place_row *place = find_place(places);
+	const struct tp_diff_spot *place = find_place(places);
 	char a[32], b[32], c[32];
 
 	if (fabs(percent) < SAME_PERCENT)
@@ -81,6 +84,6 @@ void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_dif
 	else
 		tp_out_line(shown->out, "bold", "Step time %+.1f %% (median %s -> %s): %s %s%s per step (%s).",
 			    percent, tp_show_ns(a, before), tp_show_ns(b, after), place->name,
-			    tp_diff_place_change(place) > 0 ? "+" : "", tp_show_ns(c, tp_whole(tp_diff_place_change(place))),
+			    tp_diff_spot_change(place) > 0 ? "+" : "", tp_show_ns(c, tp_whole(tp_diff_spot_change(place))),
 			    tp_diff_kinds[place->kind].said);
 }

@@ -20,14 +20,14 @@ enum {
 };
 
 const struct tp_diff_kind_words tp_diff_kinds[TP_DIFF_KINDS] = {
-	[TP_DIFF_KIND_FUNCTION] = {"function", "samples", "samples"},
-	[TP_DIFF_KIND_WORKER] = {"function in workers", "samples", "in workers, samples"},
-	[TP_DIFF_KIND_LINE] = {"source line", "operators", "its operators"},
-	[TP_DIFF_KIND_LINES] = {"function's lines", "operators", "its operators"},
-	[TP_DIFF_KIND_MODULE] = {"module", "self time", "module, self time"},
-	[TP_DIFF_KIND_OPERATOR] = {"operator", "self time", "operator, self time"},
-	[TP_DIFF_KIND_KERNEL] = {"kernel", "time on devices", "kernel, time on devices"},
-	[TP_DIFF_KIND_PART] = {"part of a step", "on the host", "part of a step"},
+	[TP_SPOT_FUNCTION] = {"function", "samples", "samples"},
+	[TP_SPOT_WORKER] = {"function in workers", "samples", "in workers, samples"},
+	[TP_SPOT_LINE] = {"source line", "operators", "its operators"},
+	[TP_SPOT_LINES] = {"function's lines", "operators", "its operators"},
+	[TP_SPOT_MODULE] = {"module", "self time", "module, self time"},
+	[TP_SPOT_OPERATOR] = {"operator", "self time", "operator, self time"},
+	[TP_SPOT_KERNEL] = {"kernel", "time on devices", "kernel, time on devices"},
+	[TP_SPOT_PART] = {"part of a step", "on the host", "part of a step"},
 };
 
 /* ---- the places ---- */
@@ -39,19 +39,20 @@ static bool is_little(const struct tp_diff_places *places, double change_ns)
 }
 
 /* What changed most comes first. */
-static struct tp_diff_place_row *add(struct tp_diff_places *places, enum tp_diff_kind kind, double base, double now)
+static struct tp_diff_spot *add(struct tp_diff_places *places, enum tp_diff_kind kind, double base,
+				double now)
 {
-	struct tp_diff_place_row *row;
+	struct tp_diff_spot *row;
 
 	tp_need_room(&places->row, &places->cap, (uint64_t)places->n + 1, sizeof(*places->row));
 	row = &places->row[places->n++];
-	*row = (struct tp_diff_place_row){.kind = kind, .base = base, .now = now};
+	*row = (struct tp_diff_spot){.kind = kind, .base = base, .now = now};
 	if (!places->first[kind] && (now - base) * places->direction > 0)
 		places->first[kind] = places->n;
 	return row;
 }
 
-static void name_function(struct tp_diff_place_row *row, const struct tp_diff_function *of)
+static void name_function(struct tp_diff_spot *row, const struct tp_diff_function *of)
 {
 	struct tp_text text;
 
@@ -62,17 +63,20 @@ static void name_function(struct tp_diff_place_row *row, const struct tp_diff_fu
 }
 
 /* Takes the functions. */
-static void add_functions(struct tp_diff_places *places, enum tp_diff_kind kind, struct tp_diff_function *of, uint32_t n)
+static void add_functions(struct tp_diff_places *places, enum tp_diff_kind kind,
+			  struct tp_diff_function *of, uint32_t n)
 {
 	const uint32_t most = places->is_full ? UINT32_MAX : places->n + SHOWN;
 
 	for (uint32_t i = 0; i < n && places->n < most; i++) {
 		const struct tp_diff_time *base = &of[i].time[TP_DIFF_BASE], *now = &of[i].time[TP_DIFF_NOW];
-		struct tp_diff_place_row *row;
+		struct tp_diff_spot *row;
 
-		if (is_little(places, now->ns - base->ns) || (kind != TP_DIFF_KIND_LINE && !tp_diff_is_certain(&of[i])))
+		if (is_little(places, now->ns - base->ns) ||
+		    (kind != TP_SPOT_LINE && !tp_diff_is_certain(&of[i])))
 			continue;
-		row = add(places, kind == TP_DIFF_KIND_LINE && !of[i].is_line ? TP_DIFF_KIND_LINES : kind, base->ns, now->ns);
+		row = add(places, kind == TP_SPOT_LINE && !of[i].is_line ? TP_SPOT_LINES : kind, base->ns,
+			  now->ns);
 		row->more_wait = now->wait_ns - base->wait_ns;
 		row->n_samples[TP_DIFF_BASE] = base->n_samples;
 		row->n_samples[TP_DIFF_NOW] = now->n_samples;
@@ -102,13 +106,13 @@ static void add_code(struct tp_diff_places *places, const struct tp_diff_shown *
 
 	if (is_sampled) {
 		of = tp_diff_functions(base, now, is_lined ? TP_DIFF_OUTSIDE : TP_DIFF_STEPS, &n);
-		add_functions(places, TP_DIFF_KIND_FUNCTION, of, n);
+		add_functions(places, TP_SPOT_FUNCTION, of, n);
 		of = tp_diff_functions(base, now, TP_DIFF_WORKERS, &n);
-		add_functions(places, TP_DIFF_KIND_WORKER, of, n);
+		add_functions(places, TP_SPOT_WORKER, of, n);
 	}
 	if (is_lined) {
 		of = tp_diff_lines(base, now, !is_sampled, &n);
-		add_functions(places, TP_DIFF_KIND_LINE, of, n);
+		add_functions(places, TP_SPOT_LINE, of, n);
 	}
 }
 
@@ -133,7 +137,7 @@ static void add_module(struct tp_diff_places *places, const struct tp_diff_shown
 		const struct tp_module_path *path = tp_view_diff_path(shown, &row[most]);
 		uint32_t n_class;
 		const char *class = tp_module_class(path, &n_class);
-		struct tp_diff_place_row *place = add(places, TP_DIFF_KIND_MODULE, row[most].time[TP_DIFF_BASE].self_ns,
+		struct tp_diff_spot *place = add(places, TP_SPOT_MODULE, row[most].time[TP_DIFF_BASE].self_ns,
 					  row[most].time[TP_DIFF_NOW].self_ns);
 		struct tp_text name;
 
@@ -143,11 +147,12 @@ static void add_module(struct tp_diff_places *places, const struct tp_diff_shown
 	free(row);
 }
 
-static void add_named(struct tp_diff_places *places, const struct tp_diff_shown *shown, enum tp_diff_kind kind)
+static void add_named(struct tp_diff_places *places, const struct tp_diff_shown *shown,
+		      enum tp_diff_kind kind)
 {
 	const double n_base = shown->base->n_steps, n_now = shown->now->n_steps;
 	uint32_t n, i = 0;
-	struct tp_diff_row *row = kind == TP_DIFF_KIND_KERNEL ? tp_diff_kernels(shown->base, shown->now, &n)
+	struct tp_diff_row *row = kind == TP_SPOT_KERNEL ? tp_diff_kernels(shown->base, shown->now, &n)
 						 : tp_diff_operators(shown->base, shown->now, &n);
 	struct tp_text name;
 
@@ -156,7 +161,7 @@ static void add_named(struct tp_diff_places *places, const struct tp_diff_shown 
 	while (row && i < n && row[i].change_ns * places->direction < 1)
 		i++;
 	if (row && i < n && !is_little(places, row[i].change_ns)) {
-		struct tp_diff_place_row *place = add(places, kind, (double)row[i].base.self_ns / n_base,
+		struct tp_diff_spot *place = add(places, kind, (double)row[i].base.self_ns / n_base,
 					  (double)row[i].now.self_ns / n_now);
 
 		tp_text_init(&name, place->name, sizeof(place->name));
@@ -170,7 +175,7 @@ static void add_part(struct tp_diff_places *places, const struct tp_diff_shown *
 {
 	enum tp_part most = TP_PARTS;
 	double change = 0;
-	struct tp_diff_place_row *place;
+	struct tp_diff_spot *place;
 	struct tp_text name;
 
 	for (uint32_t i = 0; i < TP_PARTS; i++) {
@@ -185,22 +190,23 @@ static void add_part(struct tp_diff_places *places, const struct tp_diff_shown *
 	}
 	if (most == TP_PARTS)
 		return;
-	place = add(places, TP_DIFF_KIND_PART, tp_diff_part_ns(shown->base, most), tp_diff_part_ns(shown->now, most));
+	place = add(places, TP_SPOT_PART, tp_diff_part_ns(shown->base, most),
+		    tp_diff_part_ns(shown->now, most));
 	tp_text_init(&name, place->name, sizeof(place->name));
 	tp_text_str(&name, tp_part_name(most));
 }
 
 /* ---- the table ---- */
 
-static void put_samples(struct tp_row *r, const struct tp_diff_place_row *row, enum tp_diff_which which)
+static void put_samples(struct tp_row *r, const struct tp_diff_spot *row, enum tp_diff_which which)
 {
-	if (row->kind == TP_DIFF_KIND_FUNCTION || row->kind == TP_DIFF_KIND_WORKER)
+	if (row->kind == TP_SPOT_FUNCTION || row->kind == TP_SPOT_WORKER)
 		tp_row_count(r, row->n_samples[which]);
 }
 
 static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
-	const struct tp_diff_place_row *row = of;
+	const struct tp_diff_spot *row = of;
 
 	TP_TEXT(r, "kind", "what", 0, "function, function in workers, source line, function's lines (which "
 		"moved), module, operator, kernel, part of a step", "%s", tp_diff_kinds[row->kind].name);
@@ -208,7 +214,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		 row->name);
 	TP_NS(r, "base_ns", "base", 0, "time in a step of base", tp_whole(row->base));
 	TP_NS(r, "now_ns", "now", 0, "time in a step now", tp_whole(row->now));
-	TP_NS(r, "difference_ns", "difference", TP_SIGNED, "now less base", tp_whole(tp_diff_place_change(row)));
+	TP_NS(r, "difference_ns", "difference", TP_SIGNED, "now less base", tp_whole(tp_diff_spot_change(row)));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "", tp_view_diff_change(r, row->base, row->now));
 	TP_TEXT(r, "source", "by", TP_LESS(1), "what the times are from", "%s", tp_diff_kinds[row->kind].source);
 	TP_CELL(r, "base_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "of functions: samples in base",
@@ -237,8 +243,8 @@ void tp_view_diff_places(const struct tp_diff_shown *shown)
 
 	add_code(&places, shown);
 	add_module(&places, shown);
-	add_named(&places, shown, TP_DIFF_KIND_OPERATOR);
-	add_named(&places, shown, TP_DIFF_KIND_KERNEL);
+	add_named(&places, shown, TP_SPOT_OPERATOR);
+	add_named(&places, shown, TP_SPOT_KERNEL);
 	add_part(&places, shown);
 	tp_diff_print_answer(shown, &places);
 	if (places.n) {

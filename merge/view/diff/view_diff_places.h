@@ -9,8 +9,8 @@
 #include "merge/view/diff/view_diff.h"
 
 enum tp_diff_kind {
-	TP_DIFF_KIND_FUNCTION, TP_DIFF_KIND_WORKER, TP_DIFF_KIND_LINE, TP_DIFF_KIND_LINES, TP_DIFF_KIND_MODULE,
-	TP_DIFF_KIND_OPERATOR, TP_DIFF_KIND_KERNEL, TP_DIFF_KIND_PART, TP_DIFF_KINDS
+	TP_SPOT_FUNCTION, TP_SPOT_WORKER, TP_SPOT_LINE, TP_SPOT_LINES, TP_SPOT_MODULE,
+	TP_SPOT_OPERATOR, TP_SPOT_KERNEL, TP_SPOT_PART, TP_DIFF_KINDS
 };
 
 /* said: in the answer. */
@@ -20,7 +20,7 @@ extern const struct tp_diff_kind_words {
 
 enum { TP_DIFF_NAME_MAX = 400 };
 
-struct tp_diff_place_row {
+struct tp_diff_spot {
 	enum tp_diff_kind kind;
 	char name[TP_DIFF_NAME_MAX];
 	double base, now;	/* per step */
@@ -29,7 +29,7 @@ struct tp_diff_place_row {
 };
 
 struct tp_diff_places {
-	struct tp_diff_place_row *row;
+	struct tp_diff_spot *row;
 	uint32_t n, cap;
 	uint32_t first[TP_DIFF_KINDS];	/* the one that changed most in the step's direction, plus one */
 	double change_ns;	/* of the average step */
@@ -37,7 +37,7 @@ struct tp_diff_places {
 	bool is_full;		/* all that is known, not what people want to see */
 };
 
-static inline double tp_diff_place_change(const struct tp_diff_place_row *row)
+static inline double tp_diff_spot_change(const struct tp_diff_spot *row)
 {
 	return row->now - row->base;
 }

@@ -143,9 +143,9 @@ void tp_view_tensors_kept(const struct tp_tensors_shown *shown, const struct tp_
 	if (n_kept) {
 		tp_out_title(shown->out, "What is kept across steps, by who allocated it: %s at the peak",
 			     tp_show_bytes(a, tp_view_tensors_kept_bytes(track)));
-		tp_out_left(shown->out, tp_table_show(&kept_def, &of, row, n_kept, sizeof(*row),
-						      tp_view_memory_rows(shown->options, n_kept), shown->out),
-			    "rows");
+		n_rows = tp_table_show(&kept_def, &of, row, n_kept, sizeof(*row),
+				       tp_view_memory_rows(shown->options, n_kept), shown->out);
+		tp_out_left(shown->out, n_rows, "rows");;
 	}
 	free(row);
 }
