@@ -133,7 +133,7 @@ if "$PYTHON" -c 'import torch' 2>/dev/null; then
 		TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2000,repeat=0 LD_PRELOAD=$LIB \
 		"$PYTHON" "$PROGS/train_gpt.py" --size tiny --steps 4000 --workers 0 >/dev/null 2>&1 &
 	pid=$!
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		! compgen -G "$TMP/dead/files/*.part" >/dev/null || break
 		sleep 0.1
 	done
