@@ -95,7 +95,7 @@ static void put_outside_columns(struct tp_row *r, const void *ctx, const void *o
 
 static const struct tp_table_def outside_def = {
 	.name = "outside", .columns = put_outside_columns, .order = "samples",
-	.help = "lines of Python by samples outside windows, of the whole run, by the ledgers",
+	.help = "lines of Python by samples outside windows, of the whole run, by the step logs",
 };
 
 static void print_outside(const struct state *state, const struct tp_run *run, struct tp_out *out)

@@ -41,7 +41,7 @@ ok "cut and damaged files, torch.profiler's too: an error that names the file, o
 	"$PYTHON" "$TOP/tests/flow/lib/read_damage.py" "$TMP/damaged" "$TMP/run" "$TMP/json"
 
 ok "damaged runs of all kinds, checksums right: rows, or an error that names the file" "$PYTHON" \
-	"$TOP/tests/flow/lib/read_fuzz.py" "$TMP/fuzz" "$TOP/tests/fuzz/corpus-whole" "${LONG:+19}100"
+	"$TOP/tests/flow/lib/read_fuzz.py" "$TMP/fuzz" "$TOP/tests/fuzz/corpus-whole" "${LONG:+1}100"
 
 for engine in duckdb polars pyarrow; do
 	if ! "$PYTHON" -c "import $engine" 2>/dev/null; then
