@@ -2,11 +2,8 @@
 /*
  * overview_rhythm.c - advice of the overview on the steps of the whole run: those that are slow at
  * equal distances, at the begin of each epoch, or slower and slower
- *
- * By the ledger, which has every step. Steps of windows are left out: recording makes them longer, and
- * windows come at equal distances, too.
  */
-#include "merge/view/overview/overview_samples.h"
+#include "merge/view/overview/overview_rhythm_steps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,99 +11,20 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
-#include "merge/kit/stats.h"
-#include "merge/kit/sum.h"
+#include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
-#include "runtime/trace/ring_layout.h"
 
 enum {
-	FIRST_STEP = 2,		/* those before it warm up */
-	STEPS_LEAST = 24,
 	PERIOD_LEAST = 4,	/* each second or third step is how the loop is written */
 	PERIOD_MOST = 4096,
-	TIMES_LEAST = 3,	/* as often it has to be seen */
-	SLOW_PERCENT = 150,	/* of the median */
+	STEPS_TOLD = 3,
 	PARTS = 8,		/* of a run, each slower than the one before ... */
 	PART_LEAST = 4,
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
 };
 
-/* What is asked about one process: its steps outside of windows. */
-struct steps {
-	const struct tp_proc *proc;
-	const struct tp_step_row **row;
-	int64_t *scratch;	/* room for all of them */
-	uint32_t n;
-	int64_t median_ns, all_ns;
-};
-
-/* Steps of a kind: how many there are, how many are slow, what they take beyond the median. */
-struct kind {
-	uint32_t n, n_slow;
-	int64_t all_ns, excess_ns;
-};
-
-static int64_t median_of(const struct steps *steps, uint32_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		steps->scratch[i] = steps->row[first + i]->dur_ns;
-	tp_sort_i64(steps->scratch, n);
-	return steps->scratch[n / 2];
-}
-
-static void free_steps(struct steps *steps)
-{
-	free(steps->row);
-	free(steps->scratch);
-}
-
-/* To be freed, in any case. False: too few of them to say anything. */
-static bool find_steps(const struct tp_overview_proc *proc, struct steps *steps)
-{
-	*steps = (struct steps){.n = 0};
-	if (proc->n_ledger < STEPS_LEAST)
-		return false;
-	steps->proc = proc->ledger[0].proc;
-	steps->row = malloc(proc->n_ledger * sizeof(*steps->row));
-	steps->scratch = malloc(proc->n_ledger * sizeof(*steps->scratch));
-	if (!steps->row || !steps->scratch)
-		return false;
-	for (uint32_t i = 0; i < proc->n_ledger; i++) {
-		const struct tp_step_row *row = &proc->ledger[i];
-
-		if (row->index < FIRST_STEP || row->phase == TP_PHASE_WARMUP ||
-		    row->phase == TP_PHASE_ACTIVE || row->dur_ns < 0)
-			continue;
-		steps->row[steps->n++] = row;
-		steps->all_ns = tp_add(steps->all_ns, row->dur_ns);
-	}
-	if (steps->n >= STEPS_LEAST)
-		steps->median_ns = median_of(steps, 0, steps->n);
-	return steps->median_ns > 0;
-}
-
-static bool is_slow(const struct steps *steps, const struct tp_step_row *row)
-{
-	return row->dur_ns / SLOW_PERCENT >= steps->median_ns / 100 && row->dur_ns > steps->median_ns;
-}
-
-static void count_step(const struct steps *steps, const struct tp_step_row *row, struct kind *kind)
-{
-	kind->n++;
-	kind->n_slow += is_slow(steps, row);
-	kind->all_ns = tp_add(kind->all_ns, row->dur_ns);
-	kind->excess_ns = tp_add(kind->excess_ns, row->dur_ns - steps->median_ns);
-}
-
-/* Nearly all steps of the kind are slow, and few others are. */
-static bool is_told_apart(const struct kind *kind, const struct kind *other)
-{
-	return kind->n_slow >= TIMES_LEAST && kind->n_slow >= kind->n - kind->n / 5 &&
-	       other->n_slow <= other->n / 10 && kind->n < other->n;
-}
-
-static void tell(const struct steps *steps, const struct kind *kind, const char *which,
+static void tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_kind *kind, const char *which,
 		 struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
@@ -120,7 +38,7 @@ static void tell(const struct steps *steps, const struct kind *kind, const char 
 }
 
 /* Where most of the chosen steps stood, by the samples that were taken of them. */
-static void tell_where(const struct steps *steps, tp_slow_choose *choose, const void *ctx,
+static void tell_where(const struct tp_rhythm_steps *steps, tp_slow_choose *choose, const void *ctx,
 		       struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
@@ -144,7 +62,7 @@ static bool is_epochs_first(const struct tp_step_row *row)
 
 static bool choose_first(const void *ctx, uint64_t step)
 {
-	const struct steps *steps = ctx;
+	const struct tp_rhythm_steps *steps = ctx;
 
 	for (uint32_t i = 0; i < steps->n; i++)
 		if (steps->row[i]->index == step)
@@ -152,13 +70,13 @@ static bool choose_first(const void *ctx, uint64_t step)
 	return false;
 }
 
-static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *found)
+static bool judge_epochs(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
-	struct kind first = {0, 0, 0, 0}, other = {0, 0, 0, 0};
+	struct tp_rhythm_kind first = {0, 0, 0, 0}, other = {0, 0, 0, 0};
 
 	for (uint32_t i = 0; i < steps->n; i++)
-		count_step(steps, steps->row[i], is_epochs_first(steps->row[i]) ? &first : &other);
-	if (!is_told_apart(&first, &other))
+		tp_rhythm_count(steps, steps->row[i], is_epochs_first(steps->row[i]) ? &first : &other);
+	if (!tp_rhythm_is_told_apart(&first, &other))
 		return false;
 	tell(steps, &first, "the first step of an epoch", found);
 	tell_where(steps, choose_first, steps, found);
@@ -170,7 +88,7 @@ static bool judge_epochs(const struct steps *steps, struct tp_rhythm_found *foun
 /* ---- every n-th step ---- */
 
 /* The distance that most slow steps have from the slow step before. 0: none. */
-static uint32_t find_period(const struct steps *steps)
+static uint32_t find_period(const struct tp_rhythm_steps *steps)
 {
 	uint32_t *times = calloc(PERIOD_MOST, sizeof(*times)), period = 0;
 	const struct tp_step_row *before = NULL;
@@ -178,7 +96,7 @@ static uint32_t find_period(const struct steps *steps)
 	for (uint32_t i = 0; times && i < steps->n; i++) {
 		const struct tp_step_row *row = steps->row[i];
 
-		if (!is_slow(steps, row))
+		if (!tp_rhythm_is_slow(steps, row))
 			continue;
 		if (before && row->index - before->index < PERIOD_MOST)
 			times[row->index - before->index]++;
@@ -192,14 +110,14 @@ static uint32_t find_period(const struct steps *steps)
 }
 
 /* Slow steps that have others at that distance on both sides say where it begins. */
-static uint64_t find_begin(const struct steps *steps, uint32_t period)
+static uint64_t find_begin(const struct tp_rhythm_steps *steps, uint32_t period)
 {
 	const struct tp_step_row *before = NULL;
 
 	for (uint32_t i = 0; i < steps->n; i++) {
 		const struct tp_step_row *row = steps->row[i];
 
-		if (!is_slow(steps, row))
+		if (!tp_rhythm_is_slow(steps, row))
 			continue;
 		if (before && row->index - before->index == period)
 			return row->index % period;
@@ -220,11 +138,11 @@ static bool choose_period(const void *ctx, uint64_t step)
 	return step % period->steps == period->begin;
 }
 
-static bool judge_period(const struct steps *steps, struct tp_rhythm_found *found)
+static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
 	struct tp_advice *advice = &found->advice;
-	struct kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
+	struct tp_rhythm_kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
 	uint32_t period = find_period(steps), n_first = 0, n_told = 0;
 	struct tp_text place;
 	char which[64];
@@ -236,17 +154,17 @@ static bool judge_period(const struct steps *steps, struct tp_rhythm_found *foun
 	for (uint32_t i = 0; i < steps->n; i++) {
 		bool is_at = steps->row[i]->index % period == begin;
 
-		count_step(steps, steps->row[i], is_at ? &at : &other);
+		tp_rhythm_count(steps, steps->row[i], is_at ? &at : &other);
 		n_first += is_at && is_epochs_first(steps->row[i]);
 	}
 	/* Epochs of one length are a rule of their own. */
-	if (!is_told_apart(&at, &other) || n_first > at.n / 2)
+	if (!tp_rhythm_is_told_apart(&at, &other) || n_first > at.n / 2)
 		return false;
 	snprintf(which, sizeof(which), "every %" PRIu32 "%s step", period,
 		 period % 10 > 3 || period % 100 / 10 == 1 ? "th" : ordinal[period % 10]);
 	tell(steps, &at, which, found);
 	tp_text_init(&place, advice->place, sizeof(advice->place));
-	for (uint32_t i = 0; i < steps->n && n_told < TIMES_LEAST; i++)
+	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
 		if (steps->row[i]->index % period == begin)
 			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
 	tp_text_fmt(&place, ", ...");
@@ -258,7 +176,7 @@ static bool judge_period(const struct steps *steps, struct tp_rhythm_found *foun
 
 /* ---- slower and slower ---- */
 
-static bool judge_trend(const struct steps *steps, struct tp_rhythm_found *found)
+static bool judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
 	const uint32_t n = steps->n / PARTS;
@@ -268,7 +186,7 @@ static bool judge_trend(const struct steps *steps, struct tp_rhythm_found *found
 	if (n < PART_LEAST)
 		return false;
 	for (uint32_t part = 0; part < PARTS; part++) {
-		median[part] = median_of(steps, steps->n - (PARTS - part) * n, n);
+		median[part] = tp_rhythm_median(steps, steps->n - (PARTS - part) * n, n);
 		if (part && median[part] <= median[part - 1])
 			return false;
 	}
@@ -288,15 +206,15 @@ static bool judge_trend(const struct steps *steps, struct tp_rhythm_found *found
 
 void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm)
 {
-	static bool (*const judge[TP_RHYTHM_N])(const struct steps *, struct tp_rhythm_found *) = {
+	static bool (*const judge[TP_RHYTHM_N])(const struct tp_rhythm_steps *, struct tp_rhythm_found *) = {
 		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PERIOD] = judge_period,
 		[TP_RHYTHM_TREND] = judge_trend,
 	};
 
 	memset(rhythm, 0, sizeof(*rhythm));
 	for (uint32_t i = 0; i < overview->n_procs; i++) {
-		struct steps steps;
-		bool has_steps = find_steps(&overview->proc[i], &steps);
+		struct tp_rhythm_steps steps;
+		bool has_steps = tp_rhythm_steps(&overview->proc[i], &steps);
 
 		for (uint32_t k = 0; has_steps && k < TP_RHYTHM_N; k++) {
 			struct tp_rhythm_found one = {.is_any = true};
@@ -305,7 +223,7 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 			    one.advice.percent > rhythm->found[k].advice.percent))
 				rhythm->found[k] = one;
 		}
-		free_steps(&steps);
+		tp_rhythm_steps_free(&steps);
 	}
 }
 

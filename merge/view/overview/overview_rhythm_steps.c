@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_rhythm_steps.c - steps of a process outside windows: see overview_rhythm_steps.h
+ */
+#include "merge/view/overview/overview_rhythm_steps.h"
+
+#include <stdlib.h>
+
+#include "merge/kit/stats.h"
+#include "merge/kit/sum.h"
+#include "runtime/trace/ring_layout.h"
+
+enum {
+	FIRST_STEP = 2,		/* those before it warm up */
+	STEPS_LEAST = 24,
+	TIMES_LEAST = 3,	/* as often a slow one has to be seen */
+	SLOW_PERCENT = 150,	/* of the median */
+};
+
+int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		steps->scratch[i] = steps->row[first + i]->dur_ns;
+	tp_sort_i64(steps->scratch, n);
+	return steps->scratch[n / 2];
+}
+
+void tp_rhythm_steps_free(struct tp_rhythm_steps *steps)
+{
+	free(steps->row);
+	free(steps->scratch);
+}
+
+bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps)
+{
+	*steps = (struct tp_rhythm_steps){.n = 0};
+	if (proc->n_ledger < STEPS_LEAST)
+		return false;
+	steps->proc = proc->ledger[0].proc;
+	steps->row = malloc(proc->n_ledger * sizeof(*steps->row));
+	steps->scratch = malloc(proc->n_ledger * sizeof(*steps->scratch));
+	if (!steps->row || !steps->scratch)
+		return false;
+	for (uint32_t i = 0; i < proc->n_ledger; i++) {
+		const struct tp_step_row *row = &proc->ledger[i];
+
+		if (row->index < FIRST_STEP || row->phase == TP_PHASE_WARMUP ||
+		    row->phase == TP_PHASE_ACTIVE || row->dur_ns < 0)
+			continue;
+		steps->row[steps->n++] = row;
+		steps->all_ns = tp_add(steps->all_ns, row->dur_ns);
+	}
+	if (steps->n >= STEPS_LEAST)
+		steps->median_ns = tp_rhythm_median(steps, 0, steps->n);
+	return steps->median_ns > 0;
+}
+
+bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row)
+{
+	return row->dur_ns / SLOW_PERCENT >= steps->median_ns / 100 && row->dur_ns > steps->median_ns;
+}
+
+void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_row *row,
+		     struct tp_rhythm_kind *kind)
+{
+	kind->n++;
+	kind->n_slow += tp_rhythm_is_slow(steps, row);
+	kind->all_ns = tp_add(kind->all_ns, row->dur_ns);
+	kind->excess_ns = tp_add(kind->excess_ns, row->dur_ns - steps->median_ns);
+}
+
+bool tp_rhythm_is_told_apart(const struct tp_rhythm_kind *kind, const struct tp_rhythm_kind *other)
+{
+	return kind->n_slow >= TIMES_LEAST && kind->n_slow >= kind->n - kind->n / 5 &&
+	       other->n_slow <= other->n / 10 && kind->n < other->n;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_rhythm_steps.h - steps of a process outside windows, and which of them are slow
+ *
+ * By the ledger, which has every step. Steps of windows are left out: recording makes them longer, and
+ * windows come at equal distances, too.
+ */
+#ifndef TP_OVERVIEW_RHYTHM_STEPS_H
+#define TP_OVERVIEW_RHYTHM_STEPS_H
+
+#include "merge/view/overview/overview.h"
+
+/* What is asked about one process: its steps outside of windows. */
+struct tp_rhythm_steps {
+	const struct tp_proc *proc;
+	const struct tp_step_row **row;
+	int64_t *scratch;	/* room for all of them */
+	uint32_t n;
+	int64_t median_ns, all_ns;
+};
+
+/* Steps of a kind: how many there are, how many are slow, what they take beyond the median. */
+struct tp_rhythm_kind {
+	uint32_t n, n_slow;
+	int64_t all_ns, excess_ns;
+};
+
+/* Of their durations, of n from the first on; n is not 0. */
+int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, uint32_t n);
+/* To be freed, in any case. False: too few of them to say anything. */
+bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps);
+void tp_rhythm_steps_free(struct tp_rhythm_steps *steps);
+
+bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row);
+void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_row *row,
+		     struct tp_rhythm_kind *kind);
+/* Nearly all steps of the kind are slow, and few others are. */
+bool tp_rhythm_is_told_apart(const struct tp_rhythm_kind *kind, const struct tp_rhythm_kind *other);
+
+#endif
