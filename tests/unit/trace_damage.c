@@ -136,8 +136,8 @@ Test(trace_damage, that_is_something_else_is_called_by_its_name)
 	    {"PK\3\4\0\0", 6, "zip"},
 	    {"step,loss\n1,2.5\n", 16, "text"},
 	    {"TPT1\n\x1a\nabc", 10, "text-mode"},
-	    {"TPTPRNG1\0\0\0\0", 12, "ring"},
-	    {"#trainprof-ledger 1", 19, "ledger"},
+	    {"TPTPRNG1\0\0\0\0", 12, "buffer file"},
+	    {"#trainprof-ledger 1", 19, "step log"},
 	    {"\0\0\0\0\0\0\0\0\0", 9, "zeros"},
 	    {"\x80\x02}q\0X", 6, "unknown"},
 	};
