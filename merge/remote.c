@@ -104,9 +104,10 @@ static void say_failed(const char *path, int status)
 		tp_say("cannot fetch '%s': rclone failed, see above", path);
 }
 
-/* The last part of the path: runs are called by their folders. */
+/* The last part of the path: runs are called by their folders. Not one that leads out of ours. */
 static const char *find_name(const char *path, int *n)
 {
+	static const char plain[] = "run";
 	size_t end = strlen(path), begin;
 
 	while (end && path[end - 1] == '/')
@@ -114,7 +115,10 @@ static const char *find_name(const char *path, int *n)
 	for (begin = end; begin && path[begin - 1] != '/' && path[begin - 1] != ':';)
 		begin--;
 	*n = (int)(end - begin);
-	return path + begin;
+	if (strspn(path + begin, ".") < end - begin)
+		return path + begin;
+	*n = sizeof(plain) - 1;
+	return plain;
 }
 
 /* A new folder with a name in it, that is not made yet. */
@@ -128,7 +132,7 @@ static char *make_folder(const char *path)
 		return NULL;
 	err = tp_scratch_folder(folder);
 	name = find_name(path, &n);
-	if (!err && asprintf(&inner, "%s/%.*s", folder, n ? n : 3, n ? name : "run") < 0)
+	if (!err && asprintf(&inner, "%s/%.*s", folder, n, name) < 0)
 		inner = NULL;
 	if (err)
 		tp_say("cannot make the folder '%s': %s", folder, strerror(-err));
@@ -150,12 +154,12 @@ char *tp_remote_fetch(const char *path, bool is_quiet)
 		if (status)
 			say_failed(path, status);
 		else
-			tp_say("'%s' holds no trace, ledger, ring or node file", path);
+			tp_say("'%s' holds no trace, step log, buffer file or node file", path);
 		tp_remote_free(folder);
 		return NULL;
 	}
 	if (!is_quiet)
-		tp_say("fetched %llu files (%s) from '%s'", (unsigned long long)fetched.n_files,
-		       tp_show_bytes(size, (int64_t)fetched.n_bytes), path);
+		tp_say("fetched %llu file%s (%s) from '%s'", (unsigned long long)fetched.n_files,
+		       fetched.n_files == 1 ? "" : "s", tp_show_bytes(size, (int64_t)fetched.n_bytes), path);
 	return folder;
 }

@@ -30,7 +30,7 @@ fuse remote -o out.json store:job/my-run
 fuse local -q -o there.json ../served/job/my-run
 is "what is fetched merges to what is there" "$status $(md5sum <out.json)" "0 $(md5sum <there.json)"
 like "what was fetched is said: what processes left, not what was made of it" "$(cat ../remote.err)" \
-	"fetched 1 files \\([0-9.]+ [KM]iB\\) from 'store:job/my-run'"
+	"fetched 1 file \\([0-9.]+ [KM]iB\\) from 'store:job/my-run'"
 fuse overview -q -v overview store:job/my-run
 like "the run is called as it is there" "$(cat ../overview.out)" '^Run: .*/my-run$'
 fuse plain -q -f chrome store:job/my-run
@@ -40,12 +40,18 @@ there.json"
 fuse diff -q -v diff --compare store:job/my-run store:job/my-run
 is "both runs of a comparison" "$status" 0
 is "nothing of it is left" "$(ls ../tmp)" ""
+touch ../tmp/of_others
+for up in .. my-run/.. .; do
+	fuse up -q -o up.json "store:job/$up"
+	is "what a path like $up brings lies in the folder that is made for it" "$(ls ../tmp)" of_others
+done
+rm ../tmp/of_others
 
 fuse none store:job/none
 is "a run that is not there: status 1" "$status" 1
 like "... and one line of ours" "$(cat ../none.err)" "cannot fetch 'store:job/none': rclone failed, see above"
 fuse empty store:job/empty
-like "a folder without traces" "$status $(tail -n 1 ../empty.err)" "1 .*'store:job/empty' holds no trace, ledger, ring or node file"
+like "a folder without traces" "$status $(tail -n 1 ../empty.err)" "1 .*'store:job/empty' holds no trace, step log, buffer file or node file"
 fuse recover --recover store:job/my-run
 like "nothing can be recovered there" "$status $(cat ../recover.err)" "1 .*cannot recover 'store:job/my-run': --recover needs a run folder of this machine"
 mkdir odd:name
