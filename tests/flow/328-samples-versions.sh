@@ -3,9 +3,9 @@
 # timeout: 400
 #
 # Samples of CPython 3.9 to 3.14: functions, files and lines of threads that stand still are those that
-# the interpreter shows, what they wait in, who has its lock and whether it collects garbage is right; while threads come and go,
-# import, raise, recurse and make code, no look crashes and each name is a function of its file. Of a
-# Python without the global lock nothing is read.
+# the interpreter shows, what they wait in, who has its lock and whether it collects garbage is right; while
+# threads come and go, import, raise, recurse and make code, no look crashes and each name is a function of
+# its file. Of a Python without the global lock nothing is read.
 
 . "$(dirname "$0")/lib/lib.sh"
 cd "$TMP" || exit 1
@@ -13,7 +13,7 @@ cd "$TMP" || exit 1
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
 	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
 	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_{frames,gc,names,read,state,threads}.c \
-	"$TOP"/runtime/base/{readable,text,open,sandbox}.c -ldl || no_program
+	"$TOP"/runtime/base/{readable,text,open,peek,sandbox}.c -ldl || no_program
 
 found=0
 for version in 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do

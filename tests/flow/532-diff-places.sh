@@ -51,6 +51,6 @@ for record in ops,samples,pystacks samples; do
 		'^Step time \+.* % \(median .* -> .*\): jitter\(\) at (today/)?data\.py:[67] \+[0-9.]+ ms per step \(samples\)\.$'
 done
 like "less time: the other way round" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/today-samples" "$TMP/yesterday-samples" |
-	sed -n 3p)" '^Step time -.*: jitter\(\) at (yesterday/)?data\.py:[34] -[0-9.]+ ms per step \(samples\)\.$'
+	sed -n 3p)" '^Step time -.*: jitter\(\) at ((yesterday/)?data\.py:[34]|(today/)?data\.py:[67]) -[0-9.]+ ms per step \(samples\)\.$'
 
 done_testing

@@ -50,6 +50,7 @@ static struct {
 	uint64_t time;			/* ticks, of the failure */
 	uint32_t window;		/* that was being recorded, or would be of the flight recorder */
 	bool is_window;
+	bool is_known;			/* no window has ended that is not written: what it says is old */
 	char text[TEXT], holders[TEXT / 2];
 } note;
 
@@ -143,6 +144,8 @@ static bool fill(uint64_t asked, int8_t type, int8_t index, bool may_walk)
 	note.time = tp_clock_now();
 	note.window = __atomic_load_n(&head->windows_written, __ATOMIC_RELAXED);
 	note.is_window = tp_session_is_armed();
+	note.is_known = note.is_window ||
+			__atomic_load_n(&head->windows_begun, __ATOMIC_RELAXED) == note.window;
 	tp_session_tensor_bytes(&oom->tensors, &oom->tensors_peak);
 	note.is_begun = false;
 	note.n_frames = 0;
@@ -285,7 +288,7 @@ static void put_holders(struct tp_oom *oom, struct tp_text *out)
 	tp_text_fmt(out, "\ntensors on %s%s are held by\n", note.device == TP_DEVICE_CPU ? "the " : "",
 		    oom->device);
 	tp_text_init(&said, oom->held, sizeof(oom->held));
-	if (!tp_held_put(&asked, out, &said))
+	if (!note.is_known || !tp_held_put(&asked, out, &said))
 		tp_text_fmt(out, "    no holders are known: %s\n", why_unknown());
 }
 
@@ -321,7 +324,7 @@ static void tell(bool is_draining)
 	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		oom->virtual_limit = limit.rlim_cur;
 	find_growth(oom);
-	if (is_draining && note.has_tensors)
+	if (is_draining && note.has_tensors && note.is_known)
 		show_records();
 	tp_text_init(&holders, note.holders, sizeof(note.holders));
 	put_holders(oom, &holders);
