@@ -263,6 +263,10 @@ static void train_step(void)
 	struct tp_ledger_row row = {.index = gen.n_steps, .batches = 1, .phase = 4, .source = 1};
 	char line[TP_LEDGER_LINE_MAX];
 
+	/* As a window begins: what is there is known. */
+	if (!gen.n_steps)
+		record(0, (struct tp_rec){.time = begin, .kind = TP_REC_TOTALS, .link = TP_DEVICE_CPU},
+		       100 << 20);
 	pass_time(200, 300);
 	range(id_loader, at);
 	row.data_wait_ns = (gen.now - at) * 1000 / TICKS_PER_US;
