@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/begins.h"
 #include "runtime/base/open.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/peek.h"
+#include "runtime/probe/python/maps.h"
 
 enum {
 	RANGES = 2048,		/* of code, in the process */
@@ -52,20 +52,6 @@ bool tp_hang_native_is_call(const uint8_t *code, uint32_t n)
 
 /* ---- which code is where ---- */
 
-static uint64_t take_hex(const char **at)
-{
-	uint64_t value = 0;
-
-	for (;; (*at)++) {
-		if (**at >= '0' && **at <= '9')
-			value = value << 4 | (uint64_t)(**at - '0');
-		else if (**at >= 'a' && **at <= 'f')
-			value = value << 4 | (uint64_t)(**at - 'a' + 10);
-		else
-			return value;
-	}
-}
-
 static void add_range(struct range range, const char *name)
 {
 	size_t n = strlen(name) + 1;
@@ -85,22 +71,17 @@ static void add_range(struct range range, const char *name)
 	native.range[native.n_ranges++] = range;
 }
 
-/* "begin-end r-xp offset device inode   /path/of/lib.so", terminated. */
-static void take_line(const char *at)
+static void take_line(void *ctx, const char *line)
 {
-	struct range range = {.begin = take_hex(&at)};
-	const char *path;
+	struct tp_map map;
+	const char *name;
 
-	at += *at == '-';
-	range.end = take_hex(&at);
-	if (strlen(at) < 6 || at[3] != 'x')
+	if (!tp_map_parse(line, &map) || !map.has_code || !map.path)
 		return;
-	at += 6;
-	range.offset = take_hex(&at);
-	path = strrchr(at, '/');
+	name = strrchr(map.path, '/');
 	/* Generated code, and the kernel's own page. */
-	if (path)
-		add_range(range, path + 1);
+	if (name)
+		add_range((struct range){.begin = map.begin, .end = map.end, .offset = map.offset}, name + 1);
 }
 
 static int read_maps(void *arg)
@@ -110,21 +91,8 @@ static int read_maps(void *arg)
 	ssize_t got;
 
 	native.n_ranges = native.n_names = 0;
-	while (fd >= 0 && (got = read(fd, native.text + kept, TEXT - 1 - kept)) > 0) {
-		char *line = native.text, *end;
-
-		kept += (size_t)got;
-		native.text[kept] = '\0';
-		while ((end = strchr(line, '\n'))) {
-			*end = '\0';
-			take_line(line);
-			line = end + 1;
-		}
-		kept -= (size_t)(line - native.text);
-		/* A line that fills it all has no path that we show. */
-		kept = kept < TEXT - 1 ? kept : 0;
-		memmove(native.text, line, kept);
-	}
+	while (fd >= 0 && (got = read(fd, native.text + kept, TEXT - 1 - kept)) > 0)
+		tp_maps_lines(native.text, TEXT - 1, &kept, (size_t)got, take_line, NULL);
 	if (fd >= 0)
 		close(fd);
 	return 0;

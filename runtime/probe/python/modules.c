@@ -30,6 +30,7 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
+#include "runtime/probe/python/maps.h"
 
 enum {
 	/* A look takes half a millisecond in a small training, many in a large one: it gets a
@@ -224,19 +225,6 @@ static void end_group(uint64_t from)
 	module->look = modules.look;
 }
 
-static const char *parse_hex(const char *p, uint64_t *value)
-{
-	*value = 0;
-	for (;; p++) {
-		if (*p >= '0' && *p <= '9')
-			*value = *value << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			*value = *value << 4 | (uint64_t)(*p - 'a' + 10);
-		else
-			return p;
-	}
-}
-
 /* The file's path without what the kernel puts behind that of one that was removed. */
 static size_t path_bytes(const char *path)
 {
@@ -248,46 +236,39 @@ static size_t path_bytes(const char *path)
 	return n < TP_INTERN_TEXT ? n : TP_INTERN_TEXT - 1;
 }
 
-/* "begin-end rwxp offset major:minor inode   path" */
-static void take_line(const char *line, uint64_t from)
+/* from: what is new is there since then. */
+static void take_line(void *from, const char *line)
 {
 	struct group *group = &modules.group;
-	uint64_t begin, end, offset, key = 0;
-	const char *p = parse_hex(line, &begin), *file;
-	bool has_code;
+	uint64_t key = 0;
+	struct tp_map map;
 	size_t n = 0;
 
-	if (*p != '-')
+	if (!tp_map_parse(line, &map))
 		return;
-	p = parse_hex(p + 1, &end);
-	if (strlen(p) < 6)
-		return;
-	has_code = p[3] == 'x';
-	file = parse_hex(p + 6, &offset);
-	p = strpbrk(file, "/[");
-	if (p && (*p == '/' || !strcmp(p, "[vdso]"))) {
-		n = path_bytes(p);
+	if (map.path && (*map.path == '/' || !strcmp(map.path, "[vdso]"))) {
+		n = path_bytes(map.path);
 		/* Device, inode and path: another file of the same name is another module. */
-		key = tp_hash_bytes(file, (uint32_t)(p - file) + (uint32_t)n, 1);
+		key = tp_hash_bytes(map.file, (uint32_t)(map.path - map.file) + (uint32_t)n, 1);
 	}
 	/* Zeroed memory behind a segment. */
 	if (!key)
 		return;
 	/* Segments lie as they do in the file; its start is the next copy's when this one has its
 	 * code already. */
-	if (key == group->key && offset >= group->last_offset && (offset || !group->has_code)) {
-		group->end = end;
-		group->last_offset = offset;
-		group->has_code |= has_code;
+	if (key == group->key && map.offset >= group->last_offset && (map.offset || !group->has_code)) {
+		group->end = map.end;
+		group->last_offset = map.offset;
+		group->has_code |= map.has_code;
 		return;
 	}
-	end_group(from);
+	end_group(*(const uint64_t *)from);
 	group->key = key;
-	group->has_code = has_code;
-	group->begin = begin;
-	group->end = end;
-	group->offset = group->last_offset = offset;
-	memcpy(group->path, p, n);
+	group->has_code = map.has_code;
+	group->begin = map.begin;
+	group->end = map.end;
+	group->offset = group->last_offset = map.offset;
+	memcpy(group->path, map.path, n);
 	group->path[n] = '\0';
 }
 
@@ -308,25 +289,13 @@ static int read_list(uint64_t from)
 	for (;;) {
 		ssize_t got = tp_own_fd_read(&modules.maps, modules.text + kept, TEXT_BYTES - kept,
 					     at);
-		char *line = modules.text, *end;
 
 		if (got < 0)
 			return (int)got;
 		if (!got)
 			break;
 		at += (uint64_t)got;
-		kept += (size_t)got;
-		modules.text[kept] = '\0';
-		while ((end = memchr(line, '\n', (size_t)(modules.text + kept - line)))) {
-			*end = '\0';
-			take_line(line, from);
-			line = end + 1;
-		}
-		kept = (size_t)(modules.text + kept - line);
-		/* A line that fills all there is: no path is so long. */
-		if (kept == TEXT_BYTES)
-			kept = 0;
-		memmove(modules.text, line, kept);
+		tp_maps_lines(modules.text, TEXT_BYTES, &kept, (size_t)got, take_line, &from);
 	}
 	end_group(from);
 	return 0;
