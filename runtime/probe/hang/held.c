@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/hash.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/hang/held_table.h"
 #include "runtime/probe/stack/stack_thread.h"
@@ -46,7 +47,7 @@ static struct {
 
 static uint32_t place_of(uint64_t key, uint32_t n)
 {
-	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 40) & (n - 1);
+	return (uint32_t)tp_hash_mix(key) & (n - 1);
 }
 
 /* ---- blocks ---- */
@@ -192,18 +193,27 @@ static void take_operator(struct thread *thread, const struct tp_rec *rec)
 
 /* ---- stacks ---- */
 
+/* The frame's entry, or the free one where it would be. */
+static struct tp_held_frame *find_frame(uint32_t number)
+{
+	uint32_t at = place_of(number, TP_HELD_FRAMES);
+
+	while (tp_held.frame[at].number && tp_held.frame[at].number != number)
+		at = (at + 1) & (TP_HELD_FRAMES - 1);
+	return &tp_held.frame[at];
+}
+
 static void take_frame(const struct tp_rec *rec)
 {
 	const uint32_t most = TP_HELD_FRAMES / 4 * 3;
-	uint32_t at = place_of(rec->link, TP_HELD_FRAMES);
+	struct tp_held_frame *frame;
 	bool is_module = (rec->flags & TP_FRAME_MODULE) == TP_FRAME_MODULE;
 
 	if (!rec->link || tp_held.n_frames >= most || !(rec->flags & TP_FRAME_PYTHON))
 		return;
-	while (tp_held.frame[at].number && tp_held.frame[at].number != rec->link)
-		at = (at + 1) & (TP_HELD_FRAMES - 1);
-	tp_held.n_frames += !tp_held.frame[at].number;
-	tp_held.frame[at] = (struct tp_held_frame){
+	frame = find_frame(rec->link);
+	tp_held.n_frames += !frame->number;
+	*frame = (struct tp_held_frame){
 		.number = rec->link, .outer = (uint32_t)tp_rec_len(rec), .is_module = is_module,
 		.string = is_module ? 0 : rec->name,
 		.line = is_module ? TP_MODULE_NUMBER(rec->arg) : (uint32_t)rec->arg,
@@ -212,11 +222,9 @@ static void take_frame(const struct tp_rec *rec)
 
 const struct tp_held_frame *tp_held_frame(uint32_t number)
 {
-	uint32_t at = place_of(number, TP_HELD_FRAMES);
+	const struct tp_held_frame *frame = find_frame(number);
 
-	while (tp_held.frame[at].number && tp_held.frame[at].number != number)
-		at = (at + 1) & (TP_HELD_FRAMES - 1);
-	return number && tp_held.frame[at].number ? &tp_held.frame[at] : NULL;
+	return frame->number ? frame : NULL;
 }
 
 static void take_module(const struct tp_rec *rec)
