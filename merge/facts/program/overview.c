@@ -14,6 +14,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "merge/model/step_row.h"
 
 enum {	/* noted of a call: it was made */
 	OWNER_NESTED = 1,	/* inside another call */
@@ -54,18 +55,8 @@ static void take_span(struct tp_overview *overview, const struct tp_event *event
 const struct tp_step_row *tp_overview_ledger(const struct tp_overview_proc *proc,
 					     uint64_t index)
 {
-	uint32_t low = 0, high = proc->n_ledger;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (proc->ledger[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < proc->n_ledger && proc->ledger[low].index == index ? &proc->ledger[low]
-									: NULL;
+	return proc->n_ledger
+		       ? tp_step_row_find(proc->ledger, proc->n_ledger, proc->ledger[0].proc, index) : NULL;
 }
 
 static void take_step(struct tp_overview *overview, struct tp_overview_proc *proc,

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/tensor/tensors.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
+#include "merge/model/step_row.h"
 
 enum {
 	STRETCHES_MAX = 1 << 16,	/* of a device; then the last one goes on */
@@ -334,7 +334,7 @@ void tp_mempeak_event(struct tp_mempeak *peaks, const struct tp_event *event)
 
 	if (event->kind != TP_REC_STEP)
 		return;
-	row = tp_tensors_step(peaks->run, event->proc, event->link);
+	row = tp_step_row_find(peaks->run->step, peaks->run->n_steps, event->proc, event->link);
 	step.most = row ? (int64_t)row->peak_bytes : 0;
 	for (uint32_t i = 0; i < peaks->n_tracks && !peaks->parts; i++) {
 		struct track *track = &peaks->track[i];

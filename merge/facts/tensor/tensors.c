@@ -8,6 +8,7 @@
 
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/kit/grow.h"
+#include "merge/model/step_row.h"
 
 struct reserved {
 	uint32_t proc, device;
@@ -57,28 +58,10 @@ static struct reserved *reserved_of(struct tp_tensors *t, uint32_t proc, uint32_
 	return &t->reserved[t->n_reserved++];
 }
 
-const struct tp_step_row *tp_tensors_step(const struct tp_run *run, const struct tp_proc *proc,
-					  uint64_t index)
-{
-	uint32_t low = 0, high = run->n_steps;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct tp_step_row *row = &run->step[middle];
-
-		if (row->proc->at < proc->at || (row->proc == proc && row->index < index))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < run->n_steps && run->step[low].proc == proc && run->step[low].index == index
-		       ? &run->step[low] : NULL;
-}
-
 uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event)
 {
 	const struct tp_step_row *before =
-		event->link ? tp_tensors_step(run, event->proc, event->link - 1u) : NULL;
+		event->link ? tp_step_row_find(run->step, run->n_steps, event->proc, event->link - 1u) : NULL;
 
 	return before ? before->live_bytes : 0;
 }

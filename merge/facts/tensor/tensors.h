@@ -20,9 +20,6 @@ struct tp_tensor_change {
 	int64_t allocated, reserved;	/* of the device, after it */
 };
 
-/* A step's line of the ledger; NULL: there is none. */
-const struct tp_step_row *tp_tensors_step(const struct tp_run *run, const struct tp_proc *proc,
-					  uint64_t index);
 /* Bytes of tensors of the host alive when this STEP began, as the ledger says; 0: not known. */
 uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event);
 
