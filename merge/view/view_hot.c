@@ -98,20 +98,25 @@ static const struct tp_table_def outside_def = {
 	.help = "lines of Python by samples outside windows, of the whole run, by the step logs",
 };
 
+/* No function is its own: it runs inside whatever made one object too many. */
+static void say_garbage(uint64_t collects, uint64_t n, const char *where, struct tp_out *out)
+{
+	char a[32];
+
+	if (collects)
+		tp_out_line(out, "", "Python collects garbage in %llu of %llu samples (%s), %s.",
+			    (unsigned long long)collects, (unsigned long long)n,
+			    tp_show_percent(a, (double)collects, (double)n), where);
+}
+
 static void print_outside(const struct state *state, const struct tp_run *run, struct tp_out *out)
 {
 	struct tp_outside outside;
-	char a[32];
 
 	tp_outside_read(run, &outside);
 	if (outside.n_training + outside.n_other) {
 		tp_out_title(out, "Outside windows, by %s", tp_table_order(&outside_def, &outside, out));
-		if (outside.n_collecting)
-			tp_out_line(out, "", "Python collects garbage in %llu of %llu samples (%s), training.",
-				    (unsigned long long)outside.n_collecting,
-				    (unsigned long long)outside.n_training,
-				    tp_show_percent(a, (double)outside.n_collecting,
-						    (double)outside.n_training));
+		say_garbage(outside.n_collecting, outside.n_training, "training", out);
 		tp_out_left(out, tp_table_show(&outside_def, &outside, outside.row, outside.n_rows,
 					       sizeof(*outside.row), state->options.top, out), "rows");
 		if (outside.n_unlisted)
@@ -143,20 +148,11 @@ static void print_answer(const struct tp_samples *samples, struct tp_out *out)
 		    tp_samples_where_text(most->where));
 }
 
-/* No function is its own: it runs inside whatever made one object too many. */
 static void print_garbage(const struct tp_samples *samples, struct tp_out *out)
 {
-	char a[32];
-
-	for (uint32_t i = 0; i < TP_SAMPLES_N; i++) {
-		const struct tp_samples_sum *sum = &samples->all[i];
-
-		if (sum->collects)
-			tp_out_line(out, "", "Python collects garbage in %llu of %llu samples (%s), %s.",
-				    (unsigned long long)sum->collects, (unsigned long long)sum->n,
-				    tp_show_percent(a, (double)sum->collects, (double)sum->n),
-				    tp_samples_where_text((enum tp_samples_where)i));
-	}
+	for (uint32_t i = 0; i < TP_SAMPLES_N; i++)
+		say_garbage(samples->all[i].collects, samples->all[i].n,
+			    tp_samples_where_text((enum tp_samples_where)i), out);
 }
 
 static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out)
