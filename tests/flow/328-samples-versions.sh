@@ -8,12 +8,10 @@
 # its file. Of a Python without the global lock nothing is read.
 
 . "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/pysample.sh"
 cd "$TMP" || exit 1
 
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden \
-	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
-	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_{frames,gc,names,read,state,threads}.c \
-	"$TOP"/runtime/base/{readable,text,open,peek,sandbox}.c -ldl || no_program
+build_pysample -O2
 
 found=0
 for version in 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do

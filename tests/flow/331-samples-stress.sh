@@ -8,14 +8,12 @@
 # many looks were discarded is printed.
 
 . "$(dirname "$0")/lib/lib.sh"
+. "$(dirname "$0")/lib/pysample.sh"
 cd "$TMP" || exit 1
 
 asan=$("${CC:-cc}" -print-file-name=libasan.so)
 [ -e "$asan" ] || skip_all "no address sanitizer"
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O1 -g -fsanitize=address -fPIC -shared -fvisibility=hidden \
-	-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
-	"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c "$TOP"/runtime/probe/sample/pysample_{frames,gc,names,read,state,threads}.c \
-	"$TOP"/runtime/base/{readable,text,open,peek,sandbox}.c -ldl || no_program
+build_pysample -O1 -g -fsanitize=address
 
 for version in 3.9 3.11 3.13; do
 	if ! python=$(find_python "$version"); then
