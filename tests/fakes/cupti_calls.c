@@ -16,14 +16,30 @@
 struct fake_cupti fake_cupti = {.log = -1, .all_syncs = true};
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 
-uint64_t fake_cupti_now(void)
+static uint64_t real_now(void)
 {
 	struct timespec now;
 
-	if (fake_cupti.timestamp)
-		return fake_cupti.timestamp();
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t fake_cupti_now(void)
+{
+	return fake_cupti.timestamp ? fake_cupti.timestamp() : real_now();
+}
+
+/* As the real one does: what begins after the callback is there is told in the callback's unit. */
+uint64_t fake_cupti_in_clock(uint64_t real_ns)
+{
+	double rate;
+
+	if (!fake_cupti.timestamp || real_ns <= fake_cupti.timestamp_real)
+		return real_ns;
+	rate = (double)(fake_cupti.timestamp() - fake_cupti.timestamp_first) /
+	       (double)(real_now() - fake_cupti.timestamp_real);
+	return fake_cupti.timestamp_first +
+	       (uint64_t)(rate * (double)(real_ns - fake_cupti.timestamp_real));
 }
 
 uint32_t fake_cupti_thread(void)
@@ -398,6 +414,11 @@ FAKE_CUPTI(cuptiActivityGetAttribute, (CUpti_ActivityAttribute attr, size_t *byt
 FAKE_CUPTI(cuptiActivityRegisterTimestampCallback, (CUpti_TimestampCallbackFunc function),
 	   (function), 0, FAKE_NEEDS_DRIVER)
 {
+	const struct timespec enough_for_a_rate = {.tv_nsec = 2000000};
+
+	fake_cupti.timestamp_real = real_now();
+	fake_cupti.timestamp_first = function ? function() : 0;
+	nanosleep(&enough_for_a_rate, NULL);
 	fake_cupti.timestamp = function;
 	return CUPTI_SUCCESS;
 }

@@ -249,6 +249,8 @@ void fake_cupti_work(const struct fake_work *given, uint32_t module)
 
 	if (work.has_no_time)
 		work.start_ns = work.end_ns = 0;
+	work.start_ns = fake_cupti_in_clock(work.start_ns);
+	work.end_ns = fake_cupti_in_clock(work.end_ns);
 	/* A graph's work is told as the graph's, or piece by piece. */
 	if (work.graph && work.kind != FAKE_GRAPH &&
 	    fake_wants(fake_cupti.driver, CUPTI_ACTIVITY_KIND_GRAPH_TRACE))

@@ -37,6 +37,7 @@ struct fake_cupti {
 	CUpti_BuffersCallbackRequestFunc requested;	/* atomic */
 	CUpti_BuffersCallbackCompleteFunc completed;	/* atomic */
 	CUpti_TimestampCallbackFunc timestamp;
+	uint64_t timestamp_real, timestamp_first;	/* both clocks as it came */
 	uint32_t thread_id_type;
 	bool is_per_thread, is_zeroed, all_syncs;
 	uint32_t next_correlation, next_inner;		/* atomic */
@@ -49,6 +50,7 @@ extern const struct fake_tool fake_cupti_tool;
 
 /* cupti_calls.c */
 uint64_t fake_cupti_now(void);
+uint64_t fake_cupti_in_clock(uint64_t real_ns);
 uint32_t fake_cupti_thread(void);
 _Noreturn void fake_cupti_die(const char *why);
 

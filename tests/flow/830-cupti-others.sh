@@ -34,6 +34,16 @@ for way in kineto subscriber finalizes; do
 	kernels=$(count "$way" 0 $KERNEL)
 	is "$way: we recorded before and after" "$((kernels > 100 && kernels < 280))" 1
 done
+# His clock stays CUPTI's: what is recorded after him is in its unit.
+is "kineto: each piece of device work follows its call, also after him" \
+	"$("$O/tests/progs/tptdump" kineto/rank0.0.tpt | awk -F '\t' -v call=$CALL -v kernel=$KERNEL '
+		$1 != "EVENT" { next }
+		$2 == call { begin[$8] = $3 }
+		$2 == kernel { n++; at[n] = $3; of[n] = $8 }
+		END { for (i = 1; i <= n; i++)
+			if (!begin[of[i]] || at[i] < begin[of[i]] || at[i] > begin[of[i]] + 1e9) bad++
+		      print (n > 100 ? "many" : n), bad + 0 }')" "many 0"
+unlike "kineto: ... and no clock was set" "$("$MERGE" -q -v health kineto)" "clock was set"
 use old old_kineto $always
 is "old_kineto: two gaps at most" "$(($(count old 0 $MARK "$gap") <= 2))" 1
 is "old_kineto: beside his subscription, kernels go on" "$(($(count old 0 $KERNEL) > 100))" 1

@@ -4,7 +4,8 @@
  *
  * Linked against CUPTI, opened apart from the program's scope. Each function is one use, and
  * says on standard output what it got:
- *	kineto		registers buffers without subscribing, enables kinds, disables them, flushes
+ *	kineto		registers buffers without subscribing, and a clock (the processor's counter) that
+ *			stays; enables kinds, disables them, flushes
  *	old_kineto	the same with a subscription that it never gives up
  *	subscriber	subscribes, hears launches, unsubscribes
  *	stays		subscribes, and leaves it at that
@@ -16,6 +17,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { N_LAUNCHES = 20, BYTES = 1 << 20 };
 
@@ -100,8 +102,21 @@ static void profile(void)
 	       n_calls >= N_LAUNCHES ? "all" : "few");
 }
 
+static uint64_t CUPTIAPI counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+#endif
+}
+
 void kineto(void)
 {
+	must(cuptiActivityRegisterTimestampCallback(counter));
 	profile();
 }
 

@@ -3,6 +3,7 @@
  * cupti_clock.c - CUPTI's time becomes ticks: on clocks that are played here, and on the real ones
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -19,6 +20,7 @@ static struct {
 	uint64_t ticks_0, mono_0;
 	int64_t real_apart;	/* REALTIME was set */
 	uint32_t noise_ns;	/* of a reading */
+	bool is_counter;	/* a timestamp callback gives out the counter */
 } machine;
 
 static uint64_t ticks_of(uint64_t ns)
@@ -28,6 +30,8 @@ static uint64_t ticks_of(uint64_t ns)
 
 static uint64_t cupti_of(uint64_t ns)
 {
+	if (machine.is_counter)
+		return ticks_of(ns);
 	return REAL_0 + ns + (uint64_t)machine.real_apart;
 }
 
@@ -42,6 +46,7 @@ static void read_at(uint64_t ns)
 	struct tp_cupti_reading reading = {
 		.ticks = ticks_of(ns), .cupti_ns = cupti_of(ns) + (uint64_t)noise(),
 		.mono_ns = machine.mono_0 + ns, .bracket_ns = 2 * machine.noise_ns,
+		.is_counter = machine.is_counter,
 	};
 
 	tp_cupti_clock_add(&reading);
@@ -55,6 +60,7 @@ static void boot(double ticks_per_ns, uint32_t noise_ns)
 	machine.mono_0 = 5000 * SECOND;
 	machine.real_apart = 0;
 	machine.noise_ns = noise_ns;
+	machine.is_counter = false;
 	tp_cupti_clock_reset();
 }
 
@@ -184,6 +190,29 @@ Test(cupti_clock, finds_steps)
 		else
 			cr_assert(error <= most && error >= -most, "%ld: before %g",
 				  (long)steps[s], error);
+	}
+}
+
+/* As torch.profiler does in the middle of a run: the same records in ns before, in ticks after it. */
+Test(cupti_clock, follows_a_timestamp_callback)
+{
+	for (int r = 0; r < N_RATES; r++) {
+		boot(rates[r], 0);
+		for (uint64_t at = 0; at < 3 * SECOND; at += SECOND / 10)
+			read_at(at);
+		machine.is_counter = true;
+		read_at(3 * SECOND);
+		cr_assert_lt(fabs(error_at(3 * SECOND + SECOND / 20)), 1 + 1 / rates[r], "one reading");
+		cr_assert_lt(fabs(error_at(3 * SECOND - SECOND / 20)), 1 + 1 / rates[r], "before it");
+		for (uint64_t at = 3 * SECOND; at < 6 * SECOND; at += SECOND / 10)
+			read_at(at);
+		for (int i = 0; i < 1000; i++)
+			cr_assert_lt(fabs(error_at(3 * SECOND + below(4 * SECOND))), 1 + 1 / rates[r]);
+		machine.is_counter = false;
+		for (int i = 0; i < 1000; i++)
+			cr_assert_lt(fabs(error_at(below(3 * SECOND))), 1 + 1 / rates[r],
+				     "what came before in ns stays where it was");
+		cr_assert_eq(tp_cupti_clock_steps(), 0, "no clock was set");
 	}
 }
 

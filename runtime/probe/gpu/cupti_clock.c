@@ -5,10 +5,17 @@
  * The last reading moves with each new one until it is LINE_NS away from the one before it and a
  * later one can take its place: so no line is short for long. A step starts a new segment; segments
  * may overlap in CUPTI's time (REALTIME was set back).
+ *
+ * PyTorch's profiler has CUPTI take its times from the processor's counter (it registers a timestamp
+ * callback, and leaves it there): from then on CUPTI's time is in ticks. One reading tells.
  */
 #include "runtime/probe/gpu/cupti_clock.h"
 
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
@@ -19,6 +26,7 @@ enum {
 	STEP_NS = 50000,	/* less than that is noise of reading */
 	DRIFT = 5000,		/* a clock of CUPTI's own may run that part faster or slower */
 	TRIES = 3,
+	RATE_NS = 2000000,	/* between two readings, enough to tell a rate to 50 ppm */
 	RATE_BITS = 40,
 };
 
@@ -60,15 +68,28 @@ static uint64_t read_cupti(void)
 	return tp_clock_real_ns();
 }
 
-void tp_cupti_clock_read(void)
+/* The counter that a timestamp callback may give out; 0: there is none. */
+static uint64_t read_counter(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#else
+	return 0;
+#endif
+}
+
+/* The best of some readings, of CUPTI's time or of the one that it has where nobody changed it. */
+static struct tp_cupti_reading read_best(uint64_t (*read)(void))
 {
 	struct tp_cupti_reading best = {.bracket_ns = UINT64_MAX};
 
 	for (int i = 0; i < TRIES; i++) {
 		struct tp_cupti_reading now;
 		uint64_t first_mono = tp_clock_mono_ns(), before = tp_clock_now(), after;
+		uint64_t counter = read_counter();
 
-		now.cupti_ns = read_cupti();
+		now.cupti_ns = read();
+		now.is_counter = counter && counter <= now.cupti_ns && now.cupti_ns <= read_counter();
 		after = tp_clock_now();
 		now.bracket_ns = tp_clock_mono_ns() - first_mono;
 		now.ticks = before + (after - before) / 2;
@@ -76,7 +97,22 @@ void tp_cupti_clock_read(void)
 		if (now.bracket_ns < best.bracket_ns)
 			best = now;
 	}
-	tp_cupti_clock_add(&best);
+	return best;
+}
+
+void tp_cupti_clock_read(void)
+{
+	struct tp_cupti_reading now = read_best(read_cupti);
+
+	/* What was recorded before the callback came is still in the other unit. */
+	if (!clocks.n && now.is_counter) {
+		struct tp_cupti_reading real = read_best(tp_clock_real_ns);
+
+		tp_cupti_clock_add(&real);
+		tp_sleep_ns(RATE_NS);
+		now = read_best(read_cupti);
+	}
+	tp_cupti_clock_add(&now);
 }
 
 static bool is_step(const struct tp_cupti_reading *a, const struct tp_cupti_reading *b)
@@ -85,6 +121,8 @@ static bool is_step(const struct tp_cupti_reading *a, const struct tp_cupti_read
 	int64_t mono = (int64_t)(b->mono_ns - a->mono_ns);
 	int64_t apart = cupti > mono ? cupti - mono : mono - cupti;
 
+	if (a->is_counter || b->is_counter)
+		return a->is_counter != b->is_counter;
 	return apart > STEP_NS + mono / DRIFT + (int64_t)(a->bracket_ns + b->bracket_ns);
 }
 
@@ -115,7 +153,7 @@ void tp_cupti_clock_add(const struct tp_cupti_reading *reading)
 	if (reading->ticks <= last->ticks)
 		return;
 	if (is_step(last, reading)) {
-		clocks.n_steps++;
+		clocks.n_steps += last->is_counter == reading->is_counter;
 		clocks.has_middle = false;
 		push(reading, true);
 		return;
@@ -149,15 +187,21 @@ static uint64_t rate_at(uint32_t i)
 			  (b->cupti_ns - a->cupti_ns));
 }
 
-/* Of the nearest line to knot `i`, which may be alone in its segment. */
+/* Of the nearest line to knot `i` that is in the same unit; the knot may be alone in its segment. */
 static uint64_t rate_near(uint32_t i)
 {
+	bool is_counter = clocks.knot[i].at.is_counter;
+
 	for (uint32_t away = 0; away < clocks.n; away++) {
-		if (i + away + 1 < clocks.n && !clocks.knot[i + away + 1].is_after_step)
+		if (i + away + 1 < clocks.n && !clocks.knot[i + away + 1].is_after_step &&
+		    clocks.knot[i + away].at.is_counter == is_counter)
 			return rate_at(i + away);
-		if (away < i && !clocks.knot[i - away].is_after_step)
+		if (away < i && !clocks.knot[i - away].is_after_step &&
+		    clocks.knot[i - away].at.is_counter == is_counter)
 			return rate_at(i - away - 1);
 	}
+	if (is_counter)
+		return 1ull << RATE_BITS;
 	/* Across a step MONOTONIC still tells how fast ticks are. */
 	if (clocks.n >= 2) {
 		const struct tp_cupti_reading *a = &clocks.knot[0].at;

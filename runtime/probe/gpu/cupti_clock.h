@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_clock.h - CUPTI's time (CLOCK_REALTIME ns, unless told otherwise) -> ticks
+ * cupti_clock.h - CUPTI's time (CLOCK_REALTIME ns, or the processor's counter) -> ticks
  *
  * By readings of both clocks, taken at a window's edges and with each look at the buffers; in
  * between by a straight line. Lines are half a second long or more as soon as time allows, so that
@@ -11,6 +11,7 @@
 #ifndef TP_PROBE_CUPTI_CLOCK_H
 #define TP_PROBE_CUPTI_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TP_CUPTI_CLOCK_KEPT = 256 };	/* ends of lines, hence two minutes or more */
@@ -18,6 +19,7 @@ enum { TP_CUPTI_CLOCK_KEPT = 256 };	/* ends of lines, hence two minutes or more 
 struct tp_cupti_reading {		/* one moment */
 	uint64_t ticks, cupti_ns, mono_ns;
 	uint64_t bracket_ns;		/* the reading took so long */
+	bool is_counter;		/* cupti_ns is the processor's counter, no ns */
 };
 
 void tp_cupti_clock_reset(void);
