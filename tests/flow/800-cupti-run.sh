@@ -45,6 +45,19 @@ for CUPTI in 11.8 12.0 12.4 12.8 13.0 future; do
 done
 unset CUPTI
 
+# What others launch by the driver's API, as cuBLAS does: its calls, and no others of the driver's.
+for CUPTI in 12.4 13.0; do
+	export CUPTI
+	cuda "driver$CUPTI" driver
+	is "CUPTI $CUPTI: kernels launched by the driver's API, each with its call" \
+		"$("$O/tests/progs/tptdump" "driver$CUPTI/rank0.0.tpt" | awk -F '\t' '
+			$1 == "EVENT" && $2 == 9 && $7 == "cuLaunchKernel" { call[$8]++ }
+			$1 == "EVENT" && $2 == 10 && $7 == "by_the_driver" { kernel[$8]++; n++ }
+			END { for (id in kernel) with += call[id] == 1; print n + 0, with + 0 }')" "6 6"
+done
+unset CUPTI
+is "... and nothing that only asks" "$(count driver13.0 0 $CALL 'cuCtx|cuModule|cuMemAlloc')" 0
+
 cuda graph-node graph
 is "a graph by its nodes" "$(count graph-node 0 $KERNEL) $(count graph-node 0 $GRAPH)" "46 0"
 cuda graph-launch TRAINPROF_CUDA_GRAPHS=launch graph

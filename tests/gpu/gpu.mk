@@ -4,7 +4,7 @@
 gpu_bin := $(O)/tests/gpu/manners $(O)/tests/gpu/injected.so
 
 $(O)/tests/gpu/%.o: | cuda-headers
-$(O)/tests/gpu/manners: $(O)/tests/gpu/manners.o $(O)/tests/gpu/manners_points.o
+$(O)/tests/gpu/manners: $(O)/tests/gpu/manners.o $(O)/tests/gpu/manners_points.o $(O)/tests/gpu/manners_costs.o
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ -ldl
 

@@ -24,6 +24,12 @@ struct manners cu;
 struct manners_seen seen;
 volatile bool manners_in_call;
 
+const CUpti_ActivityKind manners_usual[MANNERS_USUAL] = {
+	CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET,
+	CUPTI_ACTIVITY_KIND_MEMORY2,
+};
+
 /* One thread adds one: nothing that a device could do wrong. */
 static const char ptx[] =
 	".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -241,11 +247,14 @@ static int ask_in_child(const struct manners_point *point)
 
 int main(int argc, char **argv)
 {
-	for (const struct manners_point *p = manners_points; p->name; p++) {
-		if (argc > 1 && strcmp(argv[1], p->name))
-			continue;
-		if (ask_in_child(p) == 77)
-			return 77;
-	}
+	const struct manners_point *const tables[] = {manners_points, manners_costs};
+
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		for (const struct manners_point *p = tables[t]; p->name; p++) {
+			if (argc > 1 && strcmp(argv[1], p->name))
+				continue;
+			if (ask_in_child(p) == 77)
+				return 77;
+		}
 	return 0;
 }

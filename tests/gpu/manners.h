@@ -49,6 +49,8 @@
 	_(cuptiActivityRegisterCallbacks, cuptiActivityRegisterCallbacks)                          \
 	_(cuptiActivityEnable, cuptiActivityEnable)                                                \
 	_(cuptiActivityDisable, cuptiActivityDisable)                                              \
+	_(cuptiActivityEnableDriverApi, cuptiActivityEnableDriverApi)                              \
+	_(cuptiFinalize, cuptiFinalize)                                                            \
 	_(cuptiActivityFlushAll, cuptiActivityFlushAll)                                            \
 	_(cuptiActivityGetNextRecord, cuptiActivityGetNextRecord)                                  \
 	_(cuptiActivityGetNumDroppedRecords, cuptiActivityGetNumDroppedRecords)                    \
@@ -89,6 +91,10 @@ struct manners_seen {
 extern struct manners_seen seen;
 extern volatile bool manners_in_call;
 
+/* The kinds that a profiler wants. */
+enum { MANNERS_USUAL = 5 };
+extern const CUpti_ActivityKind manners_usual[MANNERS_USUAL];
+
 /* "" or why there is nothing to ask. */
 const char *manners_open(void);
 /* The context, and a kernel from a few lines of PTX. False: said on standard error. */
@@ -105,6 +111,6 @@ struct manners_point {
 	const char *name;
 	void (*ask)(void);
 };
-extern const struct manners_point manners_points[];
+extern const struct manners_point manners_points[], manners_costs[];
 
 #endif

@@ -4,7 +4,7 @@
  * libraries, and those that only a device can answer
  *
  * Answers hold no times, addresses or ids, so that those of two libraries can be compared as
- * text. The points whose names begin with "cost." are figures, and are not compared.
+ * text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +15,11 @@
 
 #include "tests/gpu/manners.h"
 
-enum { N_COST = 20000, N_FILL = 6000 };
-
-static const CUpti_ActivityKind usual[] = {
-	CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
-	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET,
-	CUPTI_ACTIVITY_KIND_MEMORY2,
-};
-enum { N_USUAL = sizeof(usual) / sizeof(usual[0]) };
+enum { N_FILL = 6000 };
 
 static bool begin(void)
 {
-	manners_listen(usual, N_USUAL);
+	manners_listen(manners_usual, MANNERS_USUAL);
 	return manners_device();
 }
 
@@ -112,8 +105,8 @@ static void records_after_disable(void)
 	begin();
 	manners_launch();
 	manners_flush(true);
-	for (uint32_t i = 0; i < N_USUAL; i++)
-		cu.cuptiActivityDisable(usual[i]);
+	for (uint32_t i = 0; i < MANNERS_USUAL; i++)
+		cu.cuptiActivityDisable(manners_usual[i]);
 	before = seen.n_asked;
 	for (uint32_t i = 0; i < N_FILL; i++)
 		manners_launch();
@@ -177,17 +170,19 @@ static void default_stream(void)
 static void nested_ids(void)
 {
 	void *memory = NULL;
-	int set, runtime = -1;
+	int set, runtime = -1, error;
 
 	if (!cu.has_runtime) {
 		printf("no cudart here");
 		return;
 	}
 	begin();
-	cu.cudaMalloc(&memory, 1 << 20);
-	cu.cudaMemsetAsync(memory, 0, 4096, NULL);
-	cu.cudaDeviceSynchronize();
+	error = (int)cu.cudaMalloc(&memory, 1 << 20);
+	error = error ? error : (int)cu.cudaMemsetAsync(memory, 0, 4096, NULL);
+	error = error ? error : (int)cu.cudaDeviceSynchronize();
 	manners_flush(true);
+	if (error)
+		printf("error %d of the runtime: ", error);
 	set = manners_find(CUPTI_ACTIVITY_KIND_MEMSET);
 	for (uint32_t i = 0; i < seen.n; i++)
 		if (set >= 0 && seen.record[i].kind == CUPTI_ACTIVITY_KIND_RUNTIME &&
@@ -195,6 +190,9 @@ static void nested_ids(void)
 			runtime = (int)i;
 	printf("device work carries the id of %s",
 	       set < 0 ? "nothing" : runtime >= 0 ? "the runtime's call" : "another call");
+	if (set < 0)
+		printf(", of %u records, %u of the runtime's calls", seen.n,
+		       manners_count(CUPTI_ACTIVITY_KIND_RUNTIME));
 }
 
 /* Does the runtime's own use of the driver make records, too? */
@@ -215,6 +213,48 @@ static void nested_calls(void)
 	cu.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	printf("a runtime call makes %u driver records",
 	       manners_count(CUPTI_ACTIVITY_KIND_DRIVER) - before);
+}
+
+/* Ways to have the records of one of the driver's calls only. */
+static void driver_by_call(void)
+{
+	const CUpti_ActivityKind before[] = {CUPTI_ACTIVITY_KIND_RUNTIME,
+					     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
+	const CUpti_CallbackId launch = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+	const char *const ways[] = {"named, context after", "named, context before", "driver on and off, named",
+				    "driver on, the other off"};
+
+	if (!cu.cuptiActivityEnableDriverApi) {
+		printf("no call for that");
+		return;
+	}
+	for (int way = 0; way < 4; way++) {
+		uint32_t n;
+
+		if (way == 1)
+			manners_device();
+		if (way == 0) {
+			manners_listen(before, 2);
+			cu.cuptiActivityEnableDriverApi(launch, 1);
+			manners_device();
+		} else if (way == 1) {
+			manners_listen(before, 2);
+			cu.cuptiActivityEnableDriverApi(launch, 1);
+		} else if (way == 2) {
+			cu.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+			cu.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+			cu.cuptiActivityEnableDriverApi(launch, 1);
+		} else {
+			cu.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+			cu.cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, 0);
+		}
+		n = manners_count(CUPTI_ACTIVITY_KIND_DRIVER);
+		manners_launch();
+		manners_flush(true);
+		printf("%s%s: %u", way ? ", " : "", ways[way], manners_count(CUPTI_ACTIVITY_KIND_DRIVER) - n);
+		cu.cuptiActivityEnableDriverApi(launch, 0);
+		cu.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+	}
 }
 
 static void ids_alone(void)
@@ -409,65 +449,6 @@ static void memory_vmm(void)
 	       manners_count(CUPTI_ACTIVITY_KIND_MEMORY2) - before);
 }
 
-/* ---- figures ---- */
-
-static double ns_of_launch(void)
-{
-	struct timespec a, b;
-
-	for (uint32_t i = 0; i < 200; i++)
-		manners_launch();
-	cu.cuCtxSynchronize();
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	for (uint32_t i = 0; i < N_COST; i++)
-		manners_launch();
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	cu.cuCtxSynchronize();
-	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / N_COST;
-}
-
-static void cost_launch(void)
-{
-	double alone, heard, after;
-
-	manners_device();
-	alone = ns_of_launch();
-	manners_listen(usual, N_USUAL);
-	heard = ns_of_launch();
-	for (uint32_t i = 0; i < N_USUAL; i++)
-		cu.cuptiActivityDisable(usual[i]);
-	manners_flush(true);
-	after = ns_of_launch();
-	printf("ns a launch: %.0f before CUPTI, %.0f recorded, %.0f after it was disabled", alone,
-	       heard, after);
-}
-
-static void cost_callback(void)
-{
-	CUpti_SubscriberHandle subscriber;
-	double alone, heard;
-
-	manners_device();
-	alone = ns_of_launch();
-	cu.cuptiSubscribe(&subscriber, hear, NULL);
-	cu.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
-			       CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
-	heard = ns_of_launch();
-	printf("ns a launch: %.0f, with two callbacks %.0f", alone, heard);
-}
-
-static void cost_versions(void)
-{
-	uint32_t version = 0;
-	int driver = 0;
-	char name[128] = "";
-
-	cu.cuptiGetVersion(&version);
-	cu.cuDriverGetVersion(&driver);
-	cu.cuDeviceGetName(name, sizeof(name), 0);
-	printf("CUPTI %u, driver %d, %s", version, driver, name);
-}
-
 const struct manners_point manners_points[] = {
 	{"injection", injection},
 	{"injection.when", injection_late},
@@ -482,6 +463,7 @@ const struct manners_point manners_points[] = {
 	{"record.default-stream", default_stream},
 	{"record.nested-ids", nested_ids},
 	{"record.nested-calls", nested_calls},
+	{"record.driver-by-call", driver_by_call},
 	{"record.ids-alone", ids_alone},
 	{"record.thread-ids", thread_ids},
 	{"clock.calls", clock_domain},
@@ -492,8 +474,5 @@ const struct manners_point manners_points[] = {
 	{"memory.under-runtime", memory_under_runtime},
 	{"memory.records", memory_records},
 	{"memory.vmm", memory_vmm},
-	{"cost.versions", cost_versions},
-	{"cost.launch", cost_launch},
-	{"cost.callback", cost_callback},
 	{NULL, NULL},
 };

@@ -11,6 +11,7 @@
  *	exit, _exit, return	leaves in the middle of a step, with work under way
  *	context	a context is destroyed with records of its work not yet delivered
  *	graph	each step launches a graph of three kernels, too
+ *	driver	each step launches three kernels by the driver's API, too, as cuBLAS and Triton do
  *	back	times of the device's work go back, and some are not there
  *	user WAY LIBRARY	tests/progs/cupti_user.c's function of that name is called in step 4
  *
@@ -167,6 +168,25 @@ static void run_graph(void (*next)(const struct fake_call *call), int n_steps)
 	}
 }
 
+static void run_driver(int n_steps)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	__typeof__(&cuModuleLoadData) load = (__typeof__(load))dlsym(driver, "cuModuleLoadData");
+	__typeof__(&cuModuleGetFunction) get = (__typeof__(get))dlsym(driver, "cuModuleGetFunction");
+	__typeof__(&cuLaunchKernel) start = (__typeof__(start))dlsym(driver, "cuLaunchKernel");
+	CUmodule module = NULL;
+	CUfunction function = NULL;
+
+	if (load(&module, "") != CUDA_SUCCESS || get(&function, module, "by_the_driver") != CUDA_SUCCESS)
+		printf("no function\n");
+	for (int s = 0; s < n_steps; s++) {
+		for (int i = 0; i < 3; i++)
+			if (start(function, 4, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL) != CUDA_SUCCESS)
+				printf("no launch\n");
+		step();
+	}
+}
+
 static void run_context(int n_steps)
 {
 	CUresult (*destroy)(CUcontext) = NULL;
@@ -213,6 +233,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "graph")) {
 		run_graph((void (*)(const struct fake_call *))dlsym(driver, "fake_gpu_next"),
 			  n_steps);
+	} else if (!strcmp(mode, "driver")) {
+		run_driver(n_steps);
 	} else if (!strcmp(mode, "context")) {
 		run_context(n_steps);
 	} else {

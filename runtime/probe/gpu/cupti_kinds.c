@@ -6,8 +6,11 @@
  * Kernels carry correlation ids only while calls are recorded: RUNTIME stands first.
  *
  * Of the driver's API only what launches or copies is wanted: the runtime's own calls into the
- * driver are not reported, and those of others (Triton launches by the driver's API) begin device
- * work. CUPTI before 12.5 has calls all or none: there both kinds are on as they are.
+ * driver are not reported, and those of others (cuBLAS, cuDNN and Triton launch by the driver's API)
+ * begin device work. So the kind is on and its other calls are off, one by one (half a microsecond
+ * each). To enable those few without the kind is documented, and gives nothing once there is a context
+ * (CUPTI 13.0, seen on an H200). CUPTI before 12.5 has calls all or none: there both kinds are on as
+ * they are.
  */
 #include "runtime/probe/gpu/cupti_kinds.h"
 
@@ -20,7 +23,6 @@
 enum when {
 	ALWAYS,
 	DUMPED,			/* what exists already is reported, too */
-	WHERE_NOT_BY_CALL,	/* DRIVER, where calls cannot be chosen one by one */
 	IN_LAUNCHES,		/* GRAPH_TRACE: instead of what is in the graph */
 };
 
@@ -31,7 +33,7 @@ static const struct {
 	const char *name;
 } kinds[] = {
 	{CUPTI_ACTIVITY_KIND_RUNTIME, TP_RECORD_CUDA, ALWAYS, "runtime calls"},
-	{CUPTI_ACTIVITY_KIND_DRIVER, TP_RECORD_CUDA, WHERE_NOT_BY_CALL, "driver calls"},
+	{CUPTI_ACTIVITY_KIND_DRIVER, TP_RECORD_CUDA, ALWAYS, "driver calls"},
 	{CUPTI_ACTIVITY_KIND_DEVICE, TP_RECORD_CUDA, DUMPED, "devices"},
 	{CUPTI_ACTIVITY_KIND_GRAPH_TRACE, TP_RECORD_CUDA, IN_LAUNCHES, "graphs"},
 	{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, TP_RECORD_CUDA, ALWAYS, "kernels"},
@@ -53,6 +55,8 @@ enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
  * heard: the first call of all brings CUDA up, for as long as that takes.) */
 static const uint16_t chatty[] = {
 	RUNTIME(cudaGetLastError_v3020), RUNTIME(cudaPeekAtLastError_v3020),
+	RUNTIME(cudaGetErrorString_v3020), RUNTIME(cudaGetErrorName_v6050),
+	RUNTIME(cudaGetFuncBySymbol_v11000),
 	RUNTIME(cudaFuncGetAttributes_v3020),
 	RUNTIME(cudaSetDevice_v3020), RUNTIME(cudaGetDevice_v3020),
 	RUNTIME(cudaStreamQuery_v3020), RUNTIME(cudaStreamQuery_ptsz_v7000),
@@ -85,7 +89,6 @@ static const uint16_t launching[] = {
 
 static struct {
 	bool is_on[N_KINDS], is_refused[N_KINDS];
-	bool are_calls_on;	/* of `launching`, one by one */
 	uint64_t n_errors;	/* atomic */
 } state;
 
@@ -106,15 +109,12 @@ void tp_cupti_kinds_forget(void)
 {
 	memset(state.is_on, 0, sizeof(state.is_on));
 	memset(state.is_refused, 0, sizeof(state.is_refused));
-	state.are_calls_on = false;
 }
 
 static bool is_wanted(uint32_t i, const struct tp_config *config)
 {
 	if (!(config->record & kinds[i].record) || state.is_refused[i])
 		return false;
-	if (kinds[i].when == WHERE_NOT_BY_CALL)
-		return !tp_cupti.cuptiActivityEnableDriverApi;
 	if (kinds[i].when == IN_LAUNCHES)
 		return config->cuda_graphs == TP_CUDA_GRAPHS_LAUNCH;
 	return true;
@@ -125,16 +125,24 @@ static void add_name(struct tp_text *names, const char *name)
 	tp_text_fmt(names, "%s%s", names->len ? ", " : "", name);
 }
 
-static void choose_calls(bool is_on)
+static bool is_launching(CUpti_CallbackId call)
 {
-	if (is_on && tp_cupti.cuptiActivityEnableRuntimeApi)
+	for (uint32_t i = 0; i < sizeof(launching) / sizeof(launching[0]); i++)
+		if (launching[i] == call)
+			return true;
+	return false;
+}
+
+/* Behind the kinds: see above. */
+static void choose_calls(void)
+{
+	if (tp_cupti.cuptiActivityEnableRuntimeApi)
 		for (uint32_t i = 0; i < sizeof(chatty) / sizeof(chatty[0]); i++)
 			tp_cupti_is_ok(tp_cupti.cuptiActivityEnableRuntimeApi(chatty[i], 0));
-	if (!tp_cupti.cuptiActivityEnableDriverApi || is_on == state.are_calls_on)
-		return;
-	for (uint32_t i = 0; i < sizeof(launching) / sizeof(launching[0]); i++)
-		tp_cupti_is_ok(tp_cupti.cuptiActivityEnableDriverApi(launching[i], is_on));
-	state.are_calls_on = is_on;
+	if (tp_cupti.cuptiActivityEnableDriverApi)
+		for (CUpti_CallbackId i = 1; i < CUPTI_DRIVER_TRACE_CBID_SIZE; i++)
+			if (!is_launching(i))
+				tp_cupti.cuptiActivityEnableDriverApi(i, 0);
 }
 
 void tp_cupti_kinds_on(const struct tp_config *config)
@@ -166,7 +174,7 @@ void tp_cupti_kinds_on(const struct tp_config *config)
 		tp_probe_off(has_any ? "cuda.kinds" : "cuda", why);
 	}
 	if (has_any && config->record & TP_RECORD_CUDA) {
-		choose_calls(true);
+		choose_calls();
 		/* Questions to which the answer was "not yet" are many, and are no waiting. */
 		if (tp_cupti.cuptiActivityEnableAllSyncRecords)
 			tp_cupti_is_ok(tp_cupti.cuptiActivityEnableAllSyncRecords(0));
@@ -181,5 +189,4 @@ void tp_cupti_kinds_off(void)
 		tp_cupti_is_ok(tp_cupti.cuptiActivityDisable(kinds[i].kind));
 		state.is_on[i] = false;
 	}
-	choose_calls(false);
 }
