@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """score.py - does the first advice name the planted problem?
 
-usage: score.py [--from DIR] [--keep DIR] [--repeat N] [--removed] [--calibrate] [NAME...]
-                                               (LIB, MERGE, PYTHON; NAME: part of a script's name)
+usage: score.py [--from DIR] [--keep DIR [--record]] [--jobs N] [--limit S] [--repeat N] [--removed]
+                [--calibrate] [NAME...]        (LIB, MERGE, PYTHON; NAME: part of a script's name)
 
 Each script is run as README says, merged, and the first row of the overview's table `advice` is the
 verdict. A script's head says what is expected:
 
     # expect: cause=NAME[,NAME] where=PATTERN     or     # expect: healthy
     # run: torchrun N                             (else python)
-    # needs: MODULE, MODULE                       (else it is skipped, and said)
+    # needs: MODULE, MODULE                       (else it is skipped, and said; cuda: a GPU)
 
 right: cause and place; cause: the place is not named; elsewhere: the cause is a later advice;
 missed: no advice at all; wrong: another cause is accused first. --removed runs the planted ones
 with PLANTED=0, where there must be none. --keep leaves the runs in DIR, --from scores those that
-are there. --calibrate: what the problem costs a step, without us. Status 1: something was accused
-that is not there, or less is right than --at-least says.
+are there; --record only makes them. --jobs: so many scripts at a time, of which those for a GPU train
+by turns; for others on cores of their own. --limit: seconds of a run. --calibrate: what the problem
+costs a step, without us. Status 1: something was accused that is not there, or less is right than
+--at-least says.
 """
 import argparse
+import concurrent.futures
+import functools
 import glob
 import json
 import os
@@ -43,8 +47,11 @@ RULES = {
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
     "step-growth": "step-growth", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
     "communication": "communication|small-buckets|many-collectives",
+    "synchronising": "synchronising", "device-allocations": "device-allocations",
+    "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",
+    "few-blocks": "few-blocks", "tensor-cores": "tensor-cores", "gloo": "gloo",
 }
-VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "failed")
+VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "recorded", "failed")
 
 
 def read_head(path):
@@ -110,11 +117,15 @@ def run_well(args, what, seconds=LONGEST_S, **more):
         return None if why else out or ""
 
 
-def train(path, ranks, folder, planted):
+def train(path, ranks, folder, settings):
     env = environment(LD_PRELOAD=os.path.abspath(os.environ.get(
-        "LIB", os.path.join(TOP, "build/libtrainprof.so"))), TRAINPROF_DIR=folder,
-        TRAINPROF_SCHEDULE=SCHEDULE, TRAINPROF_OVERWRITE="1", PLANTED=planted)
-    return run_well(command(path, ranks), path, env=env, stdout=subprocess.DEVNULL, cwd=HERE) is not None
+        "LIB", os.path.join(TOP, "build/libtrainprof.so"))), TRAINPROF_DIR=os.path.abspath(folder),
+        TRAINPROF_SCHEDULE=SCHEDULE, TRAINPROF_OVERWRITE="1", PLANTED="0" if settings.removed else "1")
+    if settings.jobs > 1:
+        env["PLANTED_TURN"] = os.path.join(settings.turns, "turn")
+        env.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // settings.jobs)))
+    return run_well(command(path, ranks), path, settings.limit, env=env, stdout=subprocess.DEVNULL,
+                    cwd=HERE) is not None
 
 
 def read_advice(folder):
@@ -145,58 +156,74 @@ def calibrate(path, ranks):
     return min(times["1"]) - start, max(min(times["0"]) - start, 1e-3)
 
 
+@functools.lru_cache(maxsize=None)
+def has(module):
+    if module == "cuda" and os.environ.get("PLANTED_DEVICE"):
+        return True
+    tried = "import torch; torch.ones(1, device='cuda')" if module == "cuda" else "import " + module
+    return not subprocess.run([command("", 0)[0], "-c", tried], env=environment(), check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+
 def lacks(path):
-    """The first module that the script needs and PYTHON lacks; None: none."""
+    """The first module that the script needs and PYTHON lacks, or the GPU; None: nothing."""
     with open(path) as file:
         needs = re.search(r"^# needs: (.*)$", file.read(2000), re.M)
     for module in needs.group(1).split(", ") if needs else ():
-        if subprocess.run([command("", 0)[0], "-c", "import " + module], env=environment(), check=False,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            return module
+        if not has(module):
+            return "no GPU" if module == "cuda" else "no module " + module
     return None
 
 
 def choose(names):
     paths = sorted(p for p in glob.glob(os.path.join(HERE, "*.py"))
-                   if os.path.basename(p) not in ("score.py", "parts.py"))
+                   if os.path.basename(p) not in ("score.py", "parts.py", "parts_gpu.py"))
     return [p for p in paths if not names or any(n in os.path.basename(p) for n in names)]
 
 
-def fail(found, run):
-    found["failed"].append(run)
-    print("%-12s %s" % ("failed", run), flush=True)
+def score_run(path, run, settings):
+    """(verdict, what is told of it); None: there is no such run."""
+    causes, where, ranks = read_head(path)
+    with tempfile.TemporaryDirectory() as tmp:
+        folder = os.path.join(settings.source or settings.keep or tmp, run)
+        if settings.source and not os.path.isdir(folder):
+            return None
+        if not settings.source and not train(path, ranks, folder, settings):
+            return "failed", ""
+        if settings.record:
+            return "recorded", ""
+        advice = read_advice(folder)
+    if advice is None:
+        return "failed", ""
+    first = advice[0] if advice else {}
+    return judge(None if settings.removed else causes, where, advice), "%s: %s | %s" % (
+        first["rule"], first["evidence"], first.get("place") or "") if first else ""
+
+
+def choose_runs(paths, settings):
+    """(script, name of a run) of each that is to be, and can be."""
+    for path in paths:
+        name = os.path.basename(path)[:-3]
+        if settings.removed and read_head(path)[0] is None:
+            continue
+        missing = None if settings.source else lacks(path)
+        if missing:
+            print("%-12s %-26s %s" % ("skipped", name, missing), flush=True)
+            continue
+        for at in range(settings.repeat):
+            yield path, "%s%s%s" % (name, ".removed" if settings.removed else "", ".%d" % at if at else "")
 
 
 def score(paths, settings):
     found = {verdict: [] for verdict in VERDICTS}
-    for path in paths:
-        name = os.path.basename(path)[:-3]
-        causes, where, ranks = read_head(path)
-        if settings.removed and causes is None:
-            continue
-        missing = None if settings.source else lacks(path)
-        if missing:
-            print("%-12s %-26s %s" % ("skipped", name, "no module " + missing), flush=True)
-            continue
-        for at in range(settings.repeat):
-            run = "%s%s%s" % (name, ".removed" if settings.removed else "", ".%d" % at if at else "")
-            with tempfile.TemporaryDirectory() as tmp:
-                folder = os.path.join(settings.source or settings.keep or tmp, run)
-                if settings.source and not os.path.isdir(folder):
-                    continue
-                if not settings.source and not train(path, ranks, folder,
-                                                     "0" if settings.removed else "1"):
-                    fail(found, run)
-                    continue
-                advice = read_advice(folder)
-                if advice is None:
-                    fail(found, run)
-                    continue
-            verdict = judge(None if settings.removed else causes, where, advice)
-            found[verdict].append(run)
-            first = advice[0] if advice else {}
-            print("%-12s %-26s %s" % (verdict, run, "%s: %s | %s" % (
-                first["rule"], first["evidence"], first.get("place") or "") if first else ""), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(settings.jobs) as pool:
+        runs = {pool.submit(score_run, path, run, settings): run for path, run in choose_runs(paths, settings)}
+        for done in concurrent.futures.as_completed(runs):
+            if not done.result():
+                continue
+            verdict, told = done.result()
+            found[verdict].append(runs[done])
+            print("%-12s %-26s %s" % (verdict, runs[done], told), flush=True)
     return found
 
 
@@ -205,11 +232,16 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--from", dest="source")
     parser.add_argument("--keep")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=LONGEST_S)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--removed", action="store_true")
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--at-least", type=float, default=0, help="percent that are right")
     settings = parser.parse_args()
+    if settings.record and not settings.keep:
+        parser.error("--record needs --keep")
     paths = choose(settings.names)
     is_failed = False
     if settings.calibrate:
@@ -225,11 +257,12 @@ def main():
                     os.path.basename(path)[:-3], with_it, without,
                     100 * (with_it - without) / with_it), flush=True)
         return int(is_failed)
-    found = score(paths, settings)
+    with tempfile.TemporaryDirectory() as settings.turns:
+        found = score(paths, settings)
     n_planted = sum(len(found[v]) for v in VERDICTS[:5])
     if found["failed"]:
         print("failed       %3d: %s" % (len(found["failed"]), " ".join(found["failed"])))
-    for verdict in VERDICTS[:-1]:
+    for verdict in VERDICTS[:-2]:
         of = n_planted if verdict in VERDICTS[:5] else \
             len(found["healthy"]) + len(found["false alarm"])
         if of:
