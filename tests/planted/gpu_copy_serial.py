@@ -9,7 +9,7 @@ model, optimizer = parts()
 x, y = one_batch()
 image = torch.randn(ROWS, INPUTS, 8).pin_memory() if IS_GPU else torch.randn(ROWS, INPUTS, 8)
 n = min(64, often(lambda: image.to(DEVICE, non_blocking=True), lambda: learn(model, optimizer, x, y)))
-volume = torch.empty(max(n, 1), ROWS, INPUTS, 8, pin_memory=IS_GPU).normal_()
+volume = torch.zeros(max(n, 1), ROWS, INPUTS, 8, pin_memory=IS_GPU)
 for x, y in batches():
     if n:
         x = x + volume.to(DEVICE, non_blocking=True).mean((0, 3))

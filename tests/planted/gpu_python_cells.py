@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from parts_gpu import DEVICE, IS_GPU, PLANTED, STEPS
 
-LENGTH = 160 if IS_GPU else 6
+LENGTH, WIDE, MANY = (160, 1024, 256) if IS_GPU else (6, 32, 16)
 
 
 class Recurrent(nn.Module):
@@ -27,7 +27,7 @@ class Recurrent(nn.Module):
 class Whole(nn.Module):
     """The same by cuDNN, wide enough to keep the device busy."""
 
-    def __init__(self, n_in=64, width=1024):
+    def __init__(self, n_in=64, width=WIDE):
         super().__init__()
         self.lstm = nn.LSTM(n_in, width, num_layers=3, batch_first=True)
 
@@ -39,10 +39,10 @@ torch.manual_seed(0)
 torch.set_float32_matmul_precision("high")
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
 model = nn.Sequential(Recurrent(), nn.Linear(256, 1)) if PLANTED else nn.Sequential(
-    Whole(), nn.Linear(1024, 1))
+    Whole(), nn.Linear(WIDE, 1))
 model.to(DEVICE)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=IS_GPU)
-x = torch.randn(64 if PLANTED else 1024, LENGTH, 64, device=DEVICE)
+x = torch.randn(64 if PLANTED else MANY, LENGTH, 64, device=DEVICE)
 for _ in range(STEPS):
     loss = (model(x).squeeze(-1) - x.mean((1, 2))).square().mean()
     optimizer.zero_grad()

@@ -20,6 +20,7 @@ def gradients():
 graph = None
 if IS_GPU:
     side = torch.cuda.Stream()
+    synchronize()
     with torch.cuda.stream(side):
         for _ in range(3):
             learn(model, optimizer, x, y)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from parts_gpu import DEVICE, IS_GPU, STEPS, autocast, to_device
 
-WORDS, LENGTH, BATCH, WIDTH, LAYERS = (8192, 1024, 12, 1024, 8) if IS_GPU else (64, 8, 2, 32, 1)
+WORDS, LENGTH, BATCH, WIDTH, HEAD, LAYERS = (8192, 1024, 12, 1024, 64, 8) if IS_GPU else (64, 8, 2, 32, 8, 1)
 
 
 class Layer(nn.Module):
@@ -17,7 +17,7 @@ class Layer(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x):
-        q, k, v = (part.unflatten(-1, (WIDTH // 32, 32)).transpose(1, 2)
+        q, k, v = (part.unflatten(-1, (WIDTH // HEAD, HEAD)).transpose(1, 2)
                    for part in self.qkv(self.before(x)).chunk(3, -1))
         mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
@@ -28,7 +28,7 @@ class Text(torch.utils.data.Dataset):
     text = torch.randint(WORDS, (1 << 20,))
 
     def __len__(self):
-        return STEPS * BATCH
+        return 2 * STEPS * BATCH
 
     def __getitem__(self, at):
         at = at * 997 % (len(self.text) - LENGTH - 1)

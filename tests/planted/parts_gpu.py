@@ -9,6 +9,7 @@ of another process would show as a device that is slow.
 import atexit
 import fcntl
 import math
+import multiprocessing
 import os
 import sys
 import time
@@ -37,10 +38,22 @@ def take_turn():
     if path and os.environ.get("RANK", "0") == "0":
         file = open(path, "a")
         fcntl.flock(file, fcntl.LOCK_EX)
-        atexit.register(fcntl.flock, file, fcntl.LOCK_UN)
+        atexit.register(end_turn, file)
 
 
-take_turn()
+def end_turn(file):
+    synchronize()
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def synchronize():
+    if IS_GPU:
+        torch.cuda.synchronize()
+
+
+# Workers that are started anew read this file as well.
+if not multiprocessing.parent_process():
+    take_turn()
 
 
 class Block(nn.Module):
@@ -108,11 +121,6 @@ def learn(model, optimizer, x, y):
     loss.backward()
     optimizer.step()
     return loss.detach()
-
-
-def synchronize():
-    if IS_GPU:
-        torch.cuda.synchronize()
 
 
 def seconds(what, n=3):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """score.py - does the first advice name the planted problem?
 
-usage: score.py [--from DIR] [--keep DIR [--record]] [--jobs N] [--limit S] [--repeat N] [--removed]
-                [--calibrate] [NAME...]        (LIB, MERGE, PYTHON; NAME: part of a script's name)
+usage: score.py [--from DIR] [--keep DIR [--record]] [--jobs N] [--limit S] [--within S] [--repeat N]
+                [--removed] [--calibrate] [NAME...]
+                                               (LIB, MERGE, PYTHON; NAME: part of a script's name)
 
 Each script is run as README says, merged, and the first row of the overview's table `advice` is the
 verdict. A script's head says what is expected:
@@ -15,10 +16,10 @@ verdict. A script's head says what is expected:
 right: cause and place; cause: the place is not named; elsewhere: the cause is a later advice;
 missed: no advice at all; wrong: another cause is accused first. --removed runs the planted ones
 with PLANTED=0, where there must be none. --keep leaves the runs in DIR, --from scores those that
-are there; --record only makes them. --jobs: so many scripts at a time, of which those for a GPU train
-by turns; for others on cores of their own. --limit: seconds of a run. --calibrate: what the problem
-costs a step, without us. Status 1: something was accused that is not there, or less is right than
---at-least says.
+are there; --record only makes them. --jobs: so many scripts at a time; those for a GPU train by turns,
+others get in each other's way. --limit: seconds of a run, --within: of all. --calibrate: what the
+problem costs a step, without us. Status 1: something was accused that is not there, or less is right
+than --at-least says.
 """
 import argparse
 import concurrent.futures
@@ -124,7 +125,11 @@ def train(path, ranks, folder, settings):
     if settings.jobs > 1:
         env["PLANTED_TURN"] = os.path.join(settings.turns, "turn")
         env.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // settings.jobs)))
-    return run_well(command(path, ranks), path, settings.limit, env=env, stdout=subprocess.DEVNULL,
+    limit = min(settings.limit, settings.end - time.monotonic())
+    if limit <= 0:
+        print("%s: no time was left to run it" % path, file=sys.stderr, flush=True)
+        return False
+    return run_well(command(path, ranks), path, limit, env=env, stdout=subprocess.DEVNULL,
                     cwd=HERE) is not None
 
 
@@ -160,7 +165,8 @@ def calibrate(path, ranks):
 def has(module):
     if module == "cuda" and os.environ.get("PLANTED_DEVICE"):
         return True
-    tried = "import torch; torch.ones(1, device='cuda')" if module == "cuda" else "import " + module
+    tried = "import torch; torch.ones(1, device='cuda')" if module == "cuda" else \
+        "import importlib.util as u, sys; sys.exit(not u.find_spec('%s'))" % module
     return not subprocess.run([command("", 0)[0], "-c", tried], env=environment(), check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 
@@ -235,6 +241,7 @@ def main():
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=LONGEST_S)
+    parser.add_argument("--within", type=float, default=float("inf"))
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--removed", action="store_true")
     parser.add_argument("--calibrate", action="store_true")
@@ -242,6 +249,7 @@ def main():
     settings = parser.parse_args()
     if settings.record and not settings.keep:
         parser.error("--record needs --keep")
+    settings.end = time.monotonic() + settings.within
     paths = choose(settings.names)
     is_failed = False
     if settings.calibrate:
