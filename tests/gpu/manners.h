@@ -75,7 +75,7 @@ struct manners {
 extern struct manners cu;
 
 /* Records of the buffers that came back so far, as CUPTI made them. */
-enum { MANNERS_MOST = 512 };
+enum { MANNERS_MOST = 16384 };
 struct manners_seen {
 	uint32_t n;
 	struct {

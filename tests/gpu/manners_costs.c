@@ -95,9 +95,16 @@ static void cost_switch(void)
 	}
 }
 
+static void nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+		    const void *data)
+{
+}
+
 /* What stays of a launch's cost when a kind was on and is off; each stays for those after it. */
 static void cost_after(void)
 {
+	CUpti_SubscriberHandle subscriber;
+
 	manners_device();
 	printf("ns a launch: %.0f", ns_of_launch());
 	manners_listen(NULL, 0);
@@ -113,6 +120,9 @@ static void cost_after(void)
 	printf(", flushed %.0f", ns_of_launch());
 	cu.cuptiFinalize();
 	printf(", finalized %.0f", ns_of_launch());
+	cu.cuptiSubscribe(&subscriber, nothing, NULL);
+	manners_listen(NULL, 0);
+	printf(", subscribed anew %.0f", ns_of_launch());
 }
 
 /* What it takes to have all of the driver's calls but a few, at each window's beginning. */
@@ -132,11 +142,6 @@ static void cost_driver_calls(void)
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	printf("ns to switch each of %d calls of the driver: %.0f in all", CUPTI_DRIVER_TRACE_CBID_SIZE,
 	       (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec));
-}
-
-static void nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-		    const void *data)
-{
 }
 
 static void cost_callback(void)

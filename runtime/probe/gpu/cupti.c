@@ -23,6 +23,7 @@
 #include "runtime/probe/gpu/cupti_calls.h"
 #include "runtime/probe/gpu/cupti_clock.h"
 #include "runtime/probe/gpu/cupti_decode.h"
+#include "runtime/probe/gpu/cupti_detach.h"
 #include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_kinds.h"
 #include "runtime/probe/gpu/cupti_lib.h"
@@ -197,7 +198,8 @@ static bool settle(uint64_t end, bool is_closing)
 	window = get_window();
 	tp_cupti_yield_mark(&window);
 	probe.has_more = false;
-	return true;
+	return !tp_cupti_hold_config()->cupti_detach ||
+	       tp_cupti_detach(end, is_closing || tp_session_is_armed());
 }
 
 static void report(struct tp_text *totals)
@@ -221,6 +223,8 @@ static void report(struct tp_text *totals)
 		{"errors", tp_cupti_errors()},
 		{"yielded", times},
 		{"yielded_ns", yielded_ns},
+		{"detached", tp_cupti_detached()},
+		{"detach_ns", tp_cupti_detach_ns()},
 	};
 	for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		if (counts[i].value)
