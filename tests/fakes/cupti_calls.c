@@ -32,14 +32,26 @@ uint64_t fake_cupti_now(void)
 /* As the real one does: what begins after the callback is there is told in the callback's unit. */
 uint64_t fake_cupti_in_clock(uint64_t real_ns)
 {
-	double rate;
-
 	if (!fake_cupti.timestamp || real_ns <= fake_cupti.timestamp_real)
 		return real_ns;
-	rate = (double)(fake_cupti.timestamp() - fake_cupti.timestamp_first) /
-	       (double)(real_now() - fake_cupti.timestamp_real);
-	return fake_cupti.timestamp_first +
-	       (uint64_t)(rate * (double)(real_ns - fake_cupti.timestamp_real));
+	return fake_cupti.timestamp_first + (uint64_t)(fake_cupti.timestamp_rate *
+						       (double)(real_ns - fake_cupti.timestamp_real));
+}
+
+/* Both clocks at one moment, of some tries the one that was disturbed least. */
+static void read_both(CUpti_TimestampCallbackFunc function, uint64_t *real, uint64_t *theirs)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 50; i++) {
+		uint64_t before = real_now(), now = function(), after = real_now();
+
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		*real = before + least / 2;
+		*theirs = now;
+	}
 }
 
 uint32_t fake_cupti_thread(void)
@@ -420,11 +432,16 @@ FAKE_CUPTI(cuptiActivityGetAttribute, (CUpti_ActivityAttribute attr, size_t *byt
 FAKE_CUPTI(cuptiActivityRegisterTimestampCallback, (CUpti_TimestampCallbackFunc function),
 	   (function), 0, FAKE_NEEDS_DRIVER)
 {
-	const struct timespec enough_for_a_rate = {.tv_nsec = 2000000};
+	const struct timespec enough_for_a_rate = {.tv_nsec = 5000000};
+	uint64_t real, theirs;
 
-	fake_cupti.timestamp_real = real_now();
-	fake_cupti.timestamp_first = function ? function() : 0;
-	nanosleep(&enough_for_a_rate, NULL);
+	if (function) {
+		read_both(function, &real, &theirs);
+		nanosleep(&enough_for_a_rate, NULL);
+		read_both(function, &fake_cupti.timestamp_real, &fake_cupti.timestamp_first);
+		fake_cupti.timestamp_rate = (double)(fake_cupti.timestamp_first - theirs) /
+					    (double)(fake_cupti.timestamp_real - real);
+	}
 	fake_cupti.timestamp = function;
 	return CUPTI_SUCCESS;
 }

@@ -38,6 +38,7 @@ struct fake_cupti {
 	CUpti_BuffersCallbackCompleteFunc completed;	/* atomic */
 	CUpti_TimestampCallbackFunc timestamp;
 	uint64_t timestamp_real, timestamp_first;	/* both clocks as it came */
+	double timestamp_rate;
 	uint32_t thread_id_type;
 	bool is_per_thread, is_zeroed, all_syncs;
 	uint32_t next_correlation, next_inner;		/* atomic */

@@ -216,6 +216,20 @@ Test(cupti_clock, follows_a_timestamp_callback)
 	}
 }
 
+/* The first look came when the callback was there already, and what it looks at is older. */
+Test(cupti_clock, knows_what_is_older_than_a_timestamp_callback)
+{
+	for (int r = 0; r < N_RATES; r++) {
+		boot(rates[r], 0);
+		read_at(SECOND);
+		machine.is_counter = true;
+		read_at(SECOND + 2000000);
+		machine.is_counter = false;
+		cr_assert_lt(fabs(error_at(SECOND / 2)), 1000 + 1 / rates[r]);
+		cr_assert_lt(fabs(error_at(SECOND + 1000000)), 1000 + 1 / rates[r]);
+	}
+}
+
 Test(cupti_clock, keeps_the_newest_of_many_steps)
 {
 	boot(3, 10);

@@ -29,6 +29,8 @@ enum {
 	RATE_NS = 2000000,	/* between two readings, enough to tell a rate to 50 ppm */
 	RATE_BITS = 40,
 };
+/* Ns since 1970 are more, a counter since the boot is less. */
+#define COUNTER_MOST 1000000000000000000u
 
 struct knot {
 	struct tp_cupti_reading at;
@@ -44,6 +46,7 @@ static struct {
 	struct knot knot[TP_CUPTI_CLOCK_KEPT];
 	uint32_t n;
 	bool has_middle, has_step;	/* has_step: among the knots */
+	bool has_ns, has_counter;	/* readings in that unit */
 	struct tp_cupti_reading middle;	/* the last reading's place when it moves far enough on */
 	uint64_t n_steps;
 	struct line line;		/* used last; until == 0: none */
@@ -146,6 +149,8 @@ void tp_cupti_clock_add(const struct tp_cupti_reading *reading)
 	struct tp_cupti_reading *last = clocks.n ? &clocks.knot[clocks.n - 1].at : NULL;
 
 	clocks.line.until = 0;
+	clocks.has_ns |= !reading->is_counter;
+	clocks.has_counter |= reading->is_counter;
 	if (!last) {
 		push(reading, false);
 		return;
@@ -228,13 +233,20 @@ static uint32_t find_knot(uint64_t cupti_ns, uint32_t first, uint32_t end)
 	return first;
 }
 
+/* The segment that begins with that knot may be in another unit than the time. */
+static bool is_of_other_unit(uint32_t first, uint64_t cupti_ns)
+{
+	return clocks.has_ns && clocks.has_counter &&
+	       clocks.knot[first].at.is_counter != (cupti_ns < COUNTER_MOST);
+}
+
 /*
  * The knot from which the line for cupti_ns begins: of the newest segment that holds it, else of
  * the one that ends last before it, else of the one that begins first.
  */
 static uint32_t choose_knot(uint64_t cupti_ns)
 {
-	uint32_t below = 0, lowest = 0, end = clocks.n;
+	uint32_t below = 0, lowest = clocks.n, end = clocks.n;
 	bool has_below = false;
 
 	if (!clocks.has_step)
@@ -244,6 +256,10 @@ static uint32_t choose_knot(uint64_t cupti_ns)
 
 		while (first > 0 && !clocks.knot[first].is_after_step)
 			first--;
+		if (is_of_other_unit(first, cupti_ns)) {
+			end = first;
+			continue;
+		}
 		if (clocks.knot[first].at.cupti_ns <= cupti_ns &&
 		    cupti_ns <= clocks.knot[end - 1].at.cupti_ns)
 			return find_knot(cupti_ns, first, end);
@@ -253,11 +269,13 @@ static uint32_t choose_knot(uint64_t cupti_ns)
 			below = end - 1;
 			has_below = true;
 		}
-		if (clocks.knot[first].at.cupti_ns < clocks.knot[lowest].at.cupti_ns)
+		if (lowest == clocks.n || clocks.knot[first].at.cupti_ns < clocks.knot[lowest].at.cupti_ns)
 			lowest = first;
 		end = first;
 	}
-	return has_below ? below : lowest;
+	if (has_below)
+		return below;
+	return lowest < clocks.n ? lowest : 0;
 }
 
 static struct line line_from(uint32_t i)
