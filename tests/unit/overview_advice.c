@@ -235,6 +235,93 @@ Test(overview_advice, has_nothing_to_say_of_a_busy_device)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+/* So is what makes it wait: the outermost operator that is known. */
+Test(overview_advice, says_what_waits_for_the_device)
+{
+	static const struct {
+		const char *outer, *inner, *what, *todo;
+	} row[] = {
+		{"aten::item", "aten::_local_scalar_dense", "values that are read", "leave values on the device"},
+		{"aten::is_nonzero", "aten::item", "conditions on tensors", "torch.where()"},
+		{"aten::to", "aten::copy_", "copies between", "non_blocking=True"},
+		{"aten::topk", "aten::sort", "synchronize()", "torch.cuda.synchronize()"},
+		{"aten::index", "aten::nonzero", "a size that depends on values", "masks as an index"},
+		{"c10d::barrier", "record_param_comms", "dist.barrier()", "leave dist.barrier() out"},
+		{"c10d::allreduce_", "record_param_comms", "for collectives", "TORCH_NCCL_BLOCKING_WAIT"},
+	};
+
+	for (uint32_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+		const char *text;
+
+		set_up();
+		add_steps();
+		add_kernel(1 * MS, 2 * MS, 40 * MS);
+		for (uint32_t i = 0; i < STEPS; i++) {
+			add(TP_REC_OP, row[k].outer, (i * 100 + 3) * MS, (i * 100 + 43) * MS);
+			add(TP_REC_OP, row[k].inner, (i * 100 + 4) * MS, (i * 100 + 42) * MS);
+			add(TP_REC_CALL, "cudaStreamSynchronize_v3020", (i * 100 + 5) * MS, (i * 100 + 41) * MS);
+			add(TP_REC_CALL, "cudaEventSynchronize", (i * 100 + 50) * MS, (i * 100 + 51) * MS);
+		}
+		add_kernel(80 * MS, 81 * MS, 100 * MS);
+		text = print();
+		expect_rules(text, (const char *[]){"synchronising", NULL});
+		cr_expect(strstr(text, "% of the waits is for"), "%s", text);
+		cr_expect(strstr(text, row[k].what) && strstr(text, row[k].todo), "%s in:\n%s", row[k].outer, text);
+	}
+}
+
+/* Line 10 launches most, the device waits for what line 20 launches. */
+static void add_small_kernels(const char *call)
+{
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		add_stack(1, i * 100 * MS + 1);
+		add(TP_REC_OP, "aten::add", i * 100 * MS + 2, (i * 100 + 20) * MS);
+		add_stack(2, (i * 100 + 20) * MS + 1);
+		add(TP_REC_OP, "aten::mul", (i * 100 + 20) * MS + 2, (i * 100 + 99) * MS);
+	}
+	for (uint32_t i = 0; i < 6; i++)
+		add_work("cudaLaunchKernel", TP_REC_KERNEL, "small", (1 + i) * MS, (2 + i) * MS, (2 + i) * MS + 1000,
+			 &fake.none);
+	for (uint32_t i = 0; i < 2; i++)
+		add_work(call, TP_REC_KERNEL, "graphed", (50 + i * 40) * MS, (51 + i * 40) * MS, (51 + i * 40) * MS + 1000,
+			 &fake.none);
+}
+
+Test(overview_advice, names_the_line_whose_work_is_late)
+{
+	const char *text;
+
+	add_small_kernels("cudaLaunchKernel");
+	text = print();
+	expect_rules(text, (const char *[]){"host-bound", NULL});
+	cr_expect(strstr(text, "before work of this line\n                      /home/me/train.py:20 main\n"), "%s",
+		  text);
+	cr_expect(strstr(text, "CUDA graphs, larger batches"), "%s", text);
+	cr_expect(strstr(text, "GPU idle"), "%s", text);
+}
+
+Test(overview_advice, does_not_advise_graphs_where_graphs_are_launched)
+{
+	const char *text;
+
+	add_small_kernels("cudaLaunchKernel");
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_CALL)
+			event[i].name = fake_text(&fake, "cudaGraphLaunch_v10000");
+	text = print();
+	expect_rules(text, (const char *[]){"host-bound", NULL});
+	cr_expect(strstr(text, "most kernels are in CUDA graphs already"), "%s", text);
+	cr_expect_not(strstr(text, "reduce-overhead"), "%s", text);
+	/* Few of them are. */
+	set_up();
+	add_small_kernels("cudaGraphLaunch");
+	text = print();
+	cr_expect(strstr(text, "reduce-overhead"), "%s", text);
+}
+
 Test(overview_advice, tells_waits_from_a_host_that_is_late)
 {
 	const char *text;

@@ -130,6 +130,54 @@ Test(view_overview, says_when_and_where_memory_was_at_its_peak)
 	expect_has(print(100, false), wanted);
 }
 
+/* Step 1, which was not recorded, has as much on the GPU as the recorded step 4. */
+static void set_device_peaks(uint64_t host_bytes)
+{
+	for (uint32_t i = 0; i < fake.run.n_steps; i++) {
+		fake.run.step[i].device_peak = (uint64_t)(i == 1 || i == 4 ? 604 : 300) << 20;
+		fake.run.step[i].peak_bytes = i ? 1 << 10 : host_bytes;
+	}
+}
+
+Test(view_overview, says_memory_of_the_gpu_first)
+{
+	static struct tp_device device = {.id = 1};
+	static const char *const both[] = {
+		"memory    peak of tensors on GPU 1 604 MiB in step 4 (epoch 0)\n",
+		"          peak of tensors on the host 48.8 MiB in step 0 (epoch 0), which was not recorded\n", NULL};
+	struct tp_proc *proc = make_rank(0);
+	char *text;
+
+	proc->device = &device;
+	proc->n_devices = 1;
+	set_device_peaks(50000 << 10);
+	text = print(120, false);
+	expect_has(text, both);
+	cr_expect_not(strstr(text, "of recorded steps: "), "%s", text);
+	/* What is small beside it is left out. */
+	set_device_peaks(2 << 20);
+	cr_expect_not(strstr(print(120, false), "on the host"), "%s", print(120, false));
+	/* No recorded step comes near it. */
+	fake.run.step[1].device_peak *= 2;
+	text = print(120, false);
+	cr_expect(strstr(text, "on GPU 1 1.18 GiB in step 1 (epoch 0), which was not recorded"), "%s", text);
+}
+
+Test(view_overview, says_memory_of_the_gpu_without_a_ledger)
+{
+	char *text;
+
+	make_rank(0);
+	fake.run.n_steps = 0;
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_ALLOC && event[i].begin_ns > 400 * MS)
+			event[i].link = 0;
+	text = print(120, false);
+	cr_expect(strstr(text, "memory    peak of tensors on GPUs in recorded steps: 5.00 MiB above the window's "
+			       "start in step 4\n"), "%s", text);
+	cr_expect(strstr(text, "          peak of tensors on the host in recorded steps: 2.00 MiB"), "%s", text);
+}
+
 Test(view_overview, advises_on_data_loading_only_where_it_matters)
 {
 	static const char *const wanted[] = {"10.0 % of step time", "num_workers > 0", NULL};

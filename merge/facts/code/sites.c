@@ -205,19 +205,20 @@ static void take_event(void *state, const struct tp_event *event)
 	}
 }
 
-void tp_sites_call(struct tp_sites *sites, const struct tp_event *event)
+uint32_t tp_sites_call(struct tp_sites *sites, const struct tp_event *event)
 {
 	uint32_t at = row_of(sites, event);
 	struct tp_sites_row *row;
 
 	if (!at)
-		return;
+		return 0;
 	row = &sites->row[at - 1];
 	if (tp_habits_is_wait(event->name))
 		row->figure[TP_SITE_WAIT] = tp_add(row->figure[TP_SITE_WAIT],
 						   tp_sub(event->end_ns, event->begin_ns));
 	else if (event->name->bytes && strstr(event->name->bytes, "LaunchKernel"))
 		row->figure[TP_SITE_LAUNCHES]++;
+	return at;
 }
 
 uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event)

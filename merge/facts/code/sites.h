@@ -24,6 +24,7 @@ enum tp_site_figure {
 	TP_SITE_CALLS,		/* operators */
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */
+	TP_SITE_IDLE,		/* ns for which a device was idle, waiting for work that it launches */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
 	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
@@ -44,8 +45,8 @@ struct tp_stacks;
 
 extern const struct tp_fact tp_fact_sites;
 
-/* A CALL that is not inside another one. */
-void tp_sites_call(struct tp_sites *sites, const struct tp_event *event);
+/* A CALL that is not inside another one. Who is charged for it; 0: nobody. */
+uint32_t tp_sites_call(struct tp_sites *sites, const struct tp_event *event);
 /* Who is charged for what the event's thread does now; 0: nobody. */
 uint32_t tp_sites_now(struct tp_sites *sites, const struct tp_event *event);
 /* So much more of a figure, charged to `tag`. */

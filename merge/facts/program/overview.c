@@ -172,6 +172,14 @@ static uint32_t find_owner(struct tp_overview *overview, const struct tp_nest_sp
 	return owner | operator << OWNER_SHIFT;
 }
 
+static void take_wait(struct tp_overview *overview, const struct tp_event *event,
+		      const struct tp_nest_span *call)
+{
+	int64_t *ns = &overview->wait_ns[tp_wait_of(overview->names, call)];
+
+	*ns = tp_add(*ns, tp_sub(event->end_ns, event->begin_ns));
+}
+
 /* A CUDA call: its time is not the own time of the operator around it. */
 static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
@@ -185,11 +193,14 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 	owner = find_owner(overview, call) |
 		(is_nested(overview, event, call) ? OWNER_NESTED : 0) |
 		(proc->breakdown->is_in_step ? OWNER_STEP : 0);
-	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP)
+	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP) {
 		tp_habits_call(&overview->habits, event);
-	if (!(owner & OWNER_NESTED))
-		tp_sites_call(overview->sites, event);
+		if (tp_habits_is_wait(event->name))
+			take_wait(overview, event, call);
+	}
 	tp_launch_note(&overview->owner_of, event, owner);
+	if (!(owner & OWNER_NESTED))
+		tp_launch_note(&overview->site_of, event, tp_sites_call(overview->sites, event));
 }
 
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
@@ -198,12 +209,15 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	uint32_t owner = tp_launch_noted(&overview->owner_of, call);
 	struct tp_overview_row *row;
 
+	/* GPU time was given the work before: begin_overview() asked for it first. */
+	tp_sites_charge(overview->sites, tp_launch_noted(&overview->site_of, call), TP_SITE_IDLE,
+			tp_gpu_time_waited(overview->gpu));
 	if (owner >> OWNER_SHIFT) {
 		row = &overview->row[(owner >> OWNER_SHIFT) - 1];
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
 	}
 	if (owner & OWNER_STEP)
-		tp_habits_work(&overview->habits, event, owner & OWNER_PRODUCT,
+		tp_habits_work(&overview->habits, event, call->name, owner & OWNER_PRODUCT,
 			       event->kind == TP_REC_KERNEL &&
 				       tp_names_of(overview->names, event)->uses_tensor_cores);
 }
@@ -279,6 +293,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->names = tp_spans_names(overview->spans);
 	overview->launches = tp_facts_want(facts, &tp_fact_launches_cut, NULL);
 	overview->owner_of = tp_launches_notes(overview->launches);
+	overview->site_of = tp_launches_notes(overview->launches);
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
 	overview->rounds = has_ranks(run) ? tp_comm_rounds_want(facts) : NULL;

@@ -14,6 +14,7 @@
 #include "merge/facts/comm/comm.h"
 #include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/program/last.h"
+#include "merge/facts/program/waits.h"
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/habits.h"
@@ -58,10 +59,11 @@ struct tp_overview {
 	struct tp_spans *spans;
 	struct tp_memcurve *memory;
 	struct tp_launches *launches;
-	struct tp_launch_notes owner_of;	/* of calls */
+	struct tp_launch_notes owner_of, site_of;	/* of calls */
 	const struct tp_gpu_time *gpu;
 	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_habits habits;
+	int64_t wait_ns[TP_WAIT_N];	/* of habits.wait_ns */
 	const struct tp_comm *comm;	/* NULL: a single rank */
 	const struct tp_comm_rounds *rounds;	/* NULL: likewise */
 	struct tp_sites *sites;

@@ -158,13 +158,21 @@ static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu
 	return open;
 }
 
+/* Of all windows so far. */
+static int64_t idle_in_steps(const struct tp_gpu_sweep *s)
+{
+	return tp_add(s->pub.total.idle_ns[TP_IDLE_HOST], s->sums.idle_ns[TP_IDLE_HOST]);
+}
+
 void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 		      const struct tp_launch_call *call)
 {
 	enum tp_idle cause;
 	struct tp_gpu_open open;
 	struct tp_gpu_sweep *s;
+	int64_t before_ns;
 
+	time->waited_ns = 0;
 	if (event->proc->at >= time->run->n_procs)
 		return;
 	s = find_sweep(time, event);
@@ -177,7 +185,12 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 	if (call && call->n_work == 1)
 		tp_gpu_take_launch(time, s, event, call);
 	cause = why(s, event, call);
+	before_ns = idle_in_steps(s);
 	tp_gpu_advance(time, s, event->begin_ns, cause);
+	/* Less: it was the lead of a window. */
+	time->waited_ns = tp_sub(idle_in_steps(s), before_ns);
+	if (time->waited_ns < 0)
+		time->waited_ns = 0;
 	open = describe(time, s, event);
 	s->pub.n_reported += open.is_reported;
 	tp_gpu_push(time, s, &open);
@@ -327,6 +340,11 @@ void tp_gpu_time_free(struct tp_gpu_time *time)
 	if (time)
 		release(time);
 	free(time);
+}
+
+int64_t tp_gpu_time_waited(const struct tp_gpu_time *time)
+{
+	return time->waited_ns;
 }
 
 uint32_t tp_gpu_time_count(const struct tp_gpu_time *time)

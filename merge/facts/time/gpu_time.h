@@ -95,6 +95,8 @@ void tp_gpu_time_pieces(struct tp_gpu_time *time, int64_t piece_ns);
 /* KERNEL, MEMCPY, MEMSET or GRAPH, in begin order, with its call or NULL: for tp_launches_each. */
 void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 		      const struct tp_launch_call *call);
+/* For how long in steps the device was idle, waiting for the host to ask for the work that was given last. */
+int64_t tp_gpu_time_waited(const struct tp_gpu_time *time);
 /* No more events: figures are final. */
 void tp_gpu_time_end(struct tp_gpu_time *time);
 

@@ -62,6 +62,7 @@ struct tp_gpu_time {
 	} *of;			/* by tp_string.same */
 	uint32_t cap_of;
 	struct tp_occupancies occupancies;
+	int64_t waited_ns;	/* tp_gpu_time_waited() */
 	bool is_incomplete;
 };
 

@@ -30,6 +30,8 @@ static const struct beginning allocs[] = {
 	BEGINNING("cuMemCreate"), BEGINNING("cuMemRelease"), BEGINNING("cuMemUnmap"), {NULL, 0},
 };
 
+static const struct beginning graphs[] = {BEGINNING("cudaGraphLaunch"), BEGINNING("cuGraphLaunch"), {NULL, 0}};
+
 /* Asked of each call: all begin alike, so what tells most of them apart is looked at first. */
 static bool is_one_of(const struct tp_string *name, const struct beginning *list)
 {
@@ -61,13 +63,14 @@ void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
 	}
 }
 
-void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product,
-		    bool is_tensor)
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
+		    const struct tp_string *call, bool is_product, bool is_tensor)
 {
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 
 	if (event->kind == TP_REC_KERNEL) {
 		habits->n_kernels++;
+		habits->n_graph_kernels += is_one_of(call, graphs);
 		habits->kernel_ns = tp_add(habits->kernel_ns, ns);
 		if (!is_product)
 			return;

@@ -17,7 +17,7 @@ struct tp_habits {
 	int64_t alloc_ns;
 	uint64_t n_pageable;	/* copies to the device from memory that is not pinned */
 	int64_t pageable_ns;
-	uint64_t n_kernels;
+	uint64_t n_kernels, n_graph_kernels;	/* launched by a graph of them */
 	int64_t kernel_ns;
 	int64_t product_ns;	/* kernels of operators that tensor cores could do... */
 	int64_t tensor_ns;	/* ...and that they did */
@@ -25,10 +25,10 @@ struct tp_habits {
 
 /* A CALL in a step that is not inside another one. */
 void tp_habits_call(struct tp_habits *habits, const struct tp_event *event);
-/* A KERNEL or MEMCPY launched in a step. is_product, is_tensor: tensor_cores.h, of its operators and of
- * itself. */
-void tp_habits_work(struct tp_habits *habits, const struct tp_event *event, bool is_product,
-		    bool is_tensor);
+/* A KERNEL or MEMCPY launched in a step. call: that launched it. is_product, is_tensor:
+ * tensor_cores.h, of its operators and of itself. */
+void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
+		    const struct tp_string *call, bool is_product, bool is_tensor);
 /* Of a call's name: see n_waits. */
 bool tp_habits_is_wait(const struct tp_string *name);
 

@@ -14,8 +14,8 @@ enum { TP_OVERVIEW_LABEL = 10 };	/* columns of the labels on the left */
 extern const struct tp_table_def tp_table_advice, tp_table_gpu, tp_table_gpu_time,
 	tp_table_gpu_streams, tp_table_lines, tp_table_step_breakdown;
 
-/* overview_advice.c: what holds the run back; where, and what to do */
-void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
+/* overview_advice.c: what holds the run back; where, and what to do. Whether that is waiting for data. */
+bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out);
 /* Of the run's steps, by the ledger, else of recorded ones, by `sums`: waiting for data, and
  * all. False: not known. */
@@ -35,9 +35,9 @@ void tp_overview_print_operators(const struct tp_overview *overview, struct tp_o
 void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *overview,
 			   const struct tp_overview_sums *sums, struct tp_out *out);
 
-/* overview_notes.c: memory, the slowest step, the data loader */
+/* overview_notes.c: memory, the slowest step, the data loader, unless the advice named that */
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
-			     const struct tp_overview_sums *sums, struct tp_out *out);
+			     const struct tp_overview_sums *sums, bool is_data_told, struct tp_out *out);
 
 /* overview_lines.c: lines of the program's own code, by the time of their operators */
 void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out);

@@ -212,7 +212,7 @@ static bool has_died(const struct tp_run *run)
 	return false;
 }
 
-void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
+bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview *overview,
 			      const struct tp_overview_sums *sums, struct tp_out *out)
 {
 	struct tp_rhythm rhythm;
@@ -243,14 +243,15 @@ void tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 	if (!n) {
 		if (!has_died(run))
 			print_healthy(sums, out);
-		return;
+		return false;
 	}
 	qsort(advice, n, sizeof(advice[0]), compare_cost);
 	if (tp_out_is_full(out)) {
 		tp_table_show(&tp_table_advice, NULL, advice, n, sizeof(advice[0]), TP_TOP_ASKED, out);
-		return;
+		return facts.is_loading;
 	}
 	tp_out_title(out, "What holds it back");
 	for (uint32_t i = 0; i < n; i++)
 		print_item(&advice[i], out);
+	return facts.is_loading;
 }

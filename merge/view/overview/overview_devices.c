@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "merge/kit/sum.h"
 
@@ -19,28 +20,92 @@ static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
 	return facts->sums->n_steps ? n / facts->sums->n_steps : 0;
 }
 
+/* What makes the host wait, and what to do instead. */
+static const struct {
+	const char *what, *todo;
+} waits[TP_WAIT_N] = {
+	[TP_WAIT_VALUE] = {"values that are read (.item(), print)",
+		"leave values on the device: .item(), .tolist() and print wait for them; read them every so many "
+		"steps"},
+	[TP_WAIT_CONDITION] = {"conditions on tensors",
+		"keep conditions off the device: 'if tensor' waits for its value; torch.where() does not, nor "
+		"does a value that the host has"},
+	[TP_WAIT_SHAPE] = {"operators whose result has a size that depends on values",
+		"avoid masks as an index, nonzero() and unique(): torch.where(mask, a, b), products with the mask"},
+	[TP_WAIT_COPY] = {"copies between host and device",
+		"copy with non_blocking=True from pinned memory, create tensors on the device, .cpu() every so many "
+		"steps"},
+	[TP_WAIT_BARRIER] = {"dist.barrier()",
+		"leave dist.barrier() out of the step: collectives are in order without it"},
+	[TP_WAIT_COLLECTIVE] = {"collectives",
+		"let collectives run beside the host: no wait right after them; TORCH_NCCL_BLOCKING_WAIT unset"},
+	[TP_WAIT_CALLED] = {"synchronize()",
+		"leave out torch.cuda.synchronize() and .synchronize() of streams and events; CUDA_LAUNCH_BLOCKING "
+		"unset"},
+};
+
+static enum tp_wait find_longest_wait(const struct tp_overview *overview)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < TP_WAIT_N; i++)
+		if (overview->wait_ns[i] > overview->wait_ns[most])
+			most = i;
+	return most;
+}
+
 /* Waiting is a fault only when the device has nothing to do afterwards. */
 bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
+	const enum tp_wait longest = find_longest_wait(facts->overview);
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
 	int64_t cost = idle < habits->wait_ns ? idle : habits->wait_ns;
-	char a[32], b[32];
+	char a[32], b[32], c[32];
 
 	if (!per_step(facts, habits->n_waits))
 		return false;
 	advice->percent = tp_advice_percent(cost, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "the host waits for the GPU %" PRIu64 " times per step, %s of the time, and the "
-		 "GPU then idles %s of it, waiting for the host",
+		 "GPU then idles %s of it, waiting for the host; %s of the waits is for %s",
 		 per_step(facts, habits->n_waits),
 		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->sums->all_ns),
-		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "leave values on the device: .item(), .tolist(), print and conditions wait for "
-		 "them; read them every so many steps");
+		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns),
+		 tp_show_percent(c, (double)facts->overview->wait_ns[longest], (double)habits->wait_ns),
+		 waits[longest].what);
+	snprintf(advice->todo, sizeof(advice->todo), "%s", waits[longest].todo);
 	tp_advice_line(facts, NULL, TP_SITE_WAIT, advice);
 	return true;
+}
+
+/* Kernels launched one by one are what graphs help with. */
+static const char *host_todo(const struct tp_habits *habits, int64_t kernel_ns)
+{
+	if (kernel_ns >= SMALL_KERNEL_NS)
+		return "see in the timeline (-v trace) what the host does before the gaps";
+	if (habits->n_graph_kernels > habits->n_kernels / 2)
+		return "larger batches: most kernels are in CUDA graphs already; or capture more of the step, "
+		       "with the optimizer (capturable=True)";
+	return "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches";
+}
+
+/* The line whose work the GPU waited for most, else the one that launches most. */
+static void add_host_line(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	struct tp_site site;
+	size_t n_said;
+	char a[32];
+
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_IDLE, &site, 1)) {
+		tp_advice_line(facts, NULL, TP_SITE_LAUNCHES, advice);
+		return;
+	}
+	snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	n_said = strlen(advice->evidence);
+	snprintf(advice->evidence + n_said, sizeof(advice->evidence) - n_said, "; %s of it before work of this line",
+		 tp_show_percent(a, (double)site.figure[TP_SITE_IDLE],
+				 (double)facts->gpu.idle_ns[TP_IDLE_HOST]));
 }
 
 bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -61,11 +126,8 @@ bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
 				 (double)facts->gpu.all_ns),
 		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
-	snprintf(advice->todo, sizeof(advice->todo), "%s",
-		 kernel_ns < SMALL_KERNEL_NS
-		     ? "torch.compile(mode=\"reduce-overhead\"), CUDA graphs, larger batches"
-		     : "see in the timeline (-v trace) what the host does before the gaps");
-	tp_advice_line(facts, NULL, kernel_ns < SMALL_KERNEL_NS ? TP_SITE_LAUNCHES : TP_SITE_GAP, advice);
+	snprintf(advice->todo, sizeof(advice->todo), "%s", host_todo(habits, kernel_ns));
+	add_host_line(facts, advice);
 	return true;
 }
 

@@ -23,6 +23,8 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	      site->figure[TP_SITE_GAP]);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", (uint64_t)site->figure[TP_SITE_CALLS]);
 	TP_WHEN(r, shown->has_cuda) {
+		TP_NS(r, "idle_ns", "GPU idle", TP_LESS(1), "time for which a GPU was idle, waiting for work of it",
+		      site->figure[TP_SITE_IDLE]);
 		TP_NS(r, "wait_ns", "waits", TP_LESS(2), "time waiting for devices",
 		      site->figure[TP_SITE_WAIT]);
 		TP_COUNT(r, "launches", "launches", TP_LESS(3), "launches of work on devices",

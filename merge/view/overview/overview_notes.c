@@ -140,15 +140,13 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	free(value);
 }
 
-/* Where it is more, overview_advice.c says so. */
 static void print_data(const struct tp_run *run, const struct tp_overview_sums *sums,
 		       struct tp_out *out)
 {
 	int64_t wait, all;
 	char a[32];
 
-	if (tp_overview_data_wait(run, sums, &wait, &all) &&
-	    wait < all / 100 * TP_OVERVIEW_DATA_PERCENT)
+	if (tp_overview_data_wait(run, sums, &wait, &all))
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "data",
 			    "%s of step time is spent waiting for data",
 			    tp_show_percent(a, (double)wait, (double)all));
@@ -181,12 +179,13 @@ static void print_failed(const struct tp_overview *overview, struct tp_out *out)
 }
 
 void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview *overview,
-			     const struct tp_overview_sums *sums, struct tp_out *out)
+			     const struct tp_overview_sums *sums, bool is_data_told, struct tp_out *out)
 {
 	tp_overview_print_memory(run, overview, out);
 	tp_overview_print_host(run, out);
 	print_failed(overview, out);
 	print_slowest(run, overview, out);
-	print_data(run, sums, out);
+	if (!is_data_told)
+		print_data(run, sums, out);
 	print_cores(run, out);
 }

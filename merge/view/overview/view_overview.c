@@ -186,18 +186,19 @@ static void print_overview(void *opaque, const struct tp_run *run, struct tp_out
 	struct state *state = opaque;
 	const struct tp_overview *overview = state->overview;
 	struct tp_overview_sums sums = {.n_steps = 0};
+	bool is_data_told;
 
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		tp_overview_sum(&sums, overview->proc[i].breakdown);
 	tp_overview_print_reports(run, state->memory, out);
 	tp_overview_print_died(run, overview, out);
-	tp_overview_print_advice(run, overview, &sums, out);
+	is_data_told = tp_overview_print_advice(run, overview, &sums, out);
 	tp_overview_print_running(run, overview, out);
 	tp_out_title(out, "Run: %s", run->path ? run->path : "");
 	print_who(run, out);
 	print_software(run, out);
 	print_recorded(run, overview, &sums, out);
-	tp_overview_print_notes(run, overview, &sums, out);
+	tp_overview_print_notes(run, overview, &sums, is_data_told, out);
 	tp_overview_print_flops(run, overview, state->flops, out);
 	tp_overview_print_lost(run, overview, out);
 	tp_overview_print_steps(run, overview, &sums, out);
