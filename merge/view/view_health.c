@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/program/no_work.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
@@ -20,6 +21,7 @@
 struct state {
 	struct tp_view_options options;
 	const struct steps_of *steps;
+	const struct tp_no_work *no_work;
 };
 
 /* All blocks are read for it: a damaged one shows only by its checksum. */
@@ -65,6 +67,7 @@ static void *begin_health(struct tp_facts *facts, const struct tp_view_options *
 
 	state->options = *options;
 	state->steps = tp_facts_want(facts, &fact_steps, NULL);
+	state->no_work = tp_facts_want(facts, &tp_fact_no_work, NULL);
 	return state;
 }
 
@@ -165,6 +168,17 @@ static uint32_t print_ledgers(const struct state *state, struct tp_health *healt
 	return n;
 }
 
+static uint32_t print_no_work(const struct tp_no_work *no_work, struct tp_health *health)
+{
+	uint32_t n = 0;
+	char text[200];
+
+	for (uint32_t i = 0; tp_no_work_next(no_work, &i); n++)
+		tp_health_say(health, "red", "launches_without_work", "%s: GPU times of its steps are too small",
+			      tp_no_work_show(text, no_work, i - 1));
+	return n;
+}
+
 /* The answer, before what it rests on. */
 static void print_verdict(struct tp_health *health, bool is_good, uint32_t n_lost)
 {
@@ -208,6 +222,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 	n_lost += print_counted(health);
 	n_lost += print_losses(health, tp_gpu_losses);
 	n_lost += print_losses(health, tp_heap_losses);
+	n_lost += print_no_work(state->no_work, health);
 	n_bad += n_lost;
 	tp_ranks_missing(run, &missing);
 	if (missing.n_missing)

@@ -485,6 +485,36 @@ Test(view_overview, shows_what_the_gpu_did)
 	cr_expect_not(strstr(text, "LOST"), "%s", text);
 }
 
+/* Kernels of step `from` and later ones are not there. */
+static void lose_kernels(int64_t from)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind != TP_REC_KERNEL || event[i].begin_ns < from * 100 * MS)
+			event[n++] = event[i];
+	n_events = n;
+}
+
+Test(view_overview, says_that_work_of_launches_is_missing)
+{
+	char *text;
+
+	add_gpu(make_rank(0));
+	lose_kernels(5);
+	text = print(200, false);
+	cr_expect(strstr(text, "LOST      3 of 9 launches of kernels and graphs in window 0 have no work that was "
+			       "recorded: GPU times of its steps are too small\n"), "%s", text);
+	cr_expect(strstr(text, "more: -v health"), "%s", text);
+	text = fake_print(&fake, &tp_view_health, &options, event, n_events, 200, false);
+	cr_expect(strstr(text, "3 of 9 launches of kernels"), "%s", text);
+	cr_expect_not(strstr(text, "all good"), "%s", text);
+	/* Into a graph that is captured. */
+	event[n_events++] = fake_span(&fake, fake.procs[0], 0, TP_REC_CALL,
+				      fake_text(&fake, "cudaStreamBeginCapture_v10000"), 500 * MS, 501 * MS);
+	cr_expect_not(strstr(print(200, false), "LOST"), "%s", print(200, false));
+}
+
 Test(view_overview, fits_a_screen_with_a_gpu_too)
 {
 	uint32_t n_lines = 0;

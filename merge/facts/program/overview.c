@@ -295,6 +295,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->owner_of = tp_launches_notes(overview->launches);
 	overview->site_of = tp_launches_notes(overview->launches);
 	overview->gpu = tp_facts_want(facts, &tp_fact_gpu_time, NULL);
+	overview->no_work = tp_facts_want(facts, &tp_fact_no_work, NULL);
 	overview->comm = has_ranks(run) ? tp_facts_want(facts, &tp_fact_comm, NULL) : NULL;
 	overview->rounds = has_ranks(run) ? tp_comm_rounds_want(facts) : NULL;
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);

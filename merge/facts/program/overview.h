@@ -14,6 +14,7 @@
 #include "merge/facts/comm/comm.h"
 #include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/program/last.h"
+#include "merge/facts/program/no_work.h"
 #include "merge/facts/program/waits.h"
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
@@ -61,6 +62,7 @@ struct tp_overview {
 	struct tp_launches *launches;
 	struct tp_launch_notes owner_of, site_of;	/* of calls */
 	const struct tp_gpu_time *gpu;
+	const struct tp_no_work *no_work;
 	uint64_t n_idle_launches;	/* of kernels, without any work */
 	struct tp_habits habits;
 	int64_t wait_ns[TP_WAIT_N];	/* of habits.wait_ns */

@@ -62,6 +62,23 @@ static void print_ranks(const struct tp_run *run, struct tp_out *out)
 			    restart);
 }
 
+/* Of the first window that lacks work, and how many more do. */
+static bool print_no_work(const struct tp_no_work *no_work, bool is_first, struct tp_out *out)
+{
+	uint32_t n = 0, first = 0;
+	char text[200];
+
+	for (uint32_t i = 0; tp_no_work_next(no_work, &i);)
+		if (!n++)
+			first = i - 1;
+	if (n)
+		tp_out_item(out, "red", TP_OVERVIEW_LABEL, is_first ? "LOST" : "",
+			    n > 1 ? "%s: GPU times of its steps are too small; and %u more"
+				  : "%s: GPU times of its steps are too small",
+			    tp_no_work_show(text, no_work, first), n - 1);
+	return n != 0;
+}
+
 void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *overview,
 			    struct tp_out *out)
 {
@@ -104,6 +121,7 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 		tp_out_item(out, "red", TP_OVERVIEW_LABEL, dropped || n_cut ? "" : "LOST",
 			    n_issues > 1 ? "%s; and %u more" : "%s", issue, n_issues - 1);
 	has_gpu_losses = print_gpu_losses(run, !dropped && !n_cut && !n_issues, out);
+	has_gpu_losses |= print_no_work(overview->no_work, !dropped && !n_cut && !n_issues && !has_gpu_losses, out);
 	if (n_dead)
 		tp_out_item(
 		    out, "yellow", TP_OVERVIEW_LABEL, "died",
