@@ -17,7 +17,7 @@ static const char *name_state(const struct tp_hang *hang)
 	case TP_HANG_IS_STUCK:
 		return "stuck";
 	case TP_HANG_IS_SPINNING:
-		return "computes at one place";
+		return tp_hang_may_wait_for_gpu(hang) ? "computes or waits for a GPU" : "computes at one place";
 	case TP_HANG_IS_OVER:
 	case TP_HANG_N_STATES:
 		break;
@@ -43,7 +43,7 @@ static void put_hang(struct tp_row *r, const void *ctx, const void *of)
 	char who[48];
 
 	TP_TEXT(r, "process", "process", TP_INSET, "whose it is", "%s", name_who(who, hang));
-	TP_TEXT(r, "state", "state", 0, "stuck, computes at one place, quiet, goes on, went on, worker", "%s",
+	TP_TEXT(r, "state", "state", 0, "stuck, computes at one place, computes or waits for a GPU, quiet, goes on, went on, worker", "%s",
 		name_state(hang));
 	TP_NS(r, "late_ns", "no step for", 0, "when it was written", (int64_t)hang->late_ns);
 	TP_COUNT(r, "steps", "steps", 0, "that had ended", hang->steps);

@@ -69,6 +69,9 @@ static inline bool tp_hang_is_report(const struct tp_hang *hang)
 	       hang->state == TP_HANG_IS_OVER;
 }
 
+/* It uses processor time beside a GPU that does nothing but work. */
+bool tp_hang_may_wait_for_gpu(const struct tp_hang *hang);
+
 /*
  * What the reports of a run's processes say together, of a hang of `of`: two lines with '\n'. The
  * first says since when nothing has ended, the second why: who has not come to a collective, a worker

@@ -45,12 +45,25 @@ static void put_seconds(struct tp_text *out, uint64_t ns)
 		tp_text_fmt(out, "%lu s", (unsigned long)(ns / 1000000000u));
 }
 
+bool tp_hang_may_wait_for_gpu(const struct tp_hang *hang)
+{
+	return hang->state == TP_HANG_IS_SPINNING && strstr(hang->gpus, " 100 % busy");
+}
+
+/* What is done at the place. CUDA waits for a kernel without sleeping, unless it was told to. */
+static const char *name_activity(const struct tp_hang *hang)
+{
+	if (tp_hang_may_wait_for_gpu(hang))
+		return "waits for the GPU, or computes,";
+	return hang->state == TP_HANG_IS_SPINNING ? "computes" : "stands";
+}
+
 /* "stands in f (file:line), within g (file:line), and waits in read of /path" */
 static void put_place(struct tp_text *out, const struct tp_hang *hang)
 {
 	bool has_place = hang->where[0] || hang->within[0];
 
-	tp_text_str(out, hang->state == TP_HANG_IS_SPINNING ? "computes" : has_place ? "stands" : "");
+	tp_text_str(out, has_place || hang->state == TP_HANG_IS_SPINNING ? name_activity(hang) : "");
 	if (has_place)
 		tp_text_fmt(out, " in %s", hang->where[0] ? hang->where : hang->within);
 	if (hang->where[0] && hang->within[0])

@@ -155,6 +155,13 @@ Test(hang, says_where_the_program_stands)
 	hang.state = TP_HANG_IS_SPINNING;
 	hang.other[0] = '\0';
 	cr_expect_str_eq(say(&hang, 1), "process 99 computes in mine (t.py:12)\n");
+	/* CUDA waits without sleeping. */
+	strcpy(hang.gpus, "GPU 0 is 3 % busy, GPU 1 is 100 % busy");
+	cr_expect_str_eq(say(&hang, 1), "process 99 waits for the GPU, or computes, in mine (t.py:12); GPU 0 is 3 % "
+					"busy, GPU 1 is 100 % busy\n");
+	strcpy(hang.gpus, "GPU 0 is 3 % busy");
+	cr_expect_str_eq(say(&hang, 1), "process 99 computes in mine (t.py:12); GPU 0 is 3 % busy\n");
+	hang.gpus[0] = '\0';
 	hang.where[0] = hang.waits[0] = '\0';
 	hang.state = TP_HANG_IS_STUCK;
 	cr_expect_str_eq(say(&hang, 1), "process 99 does not say where it stands\n");
