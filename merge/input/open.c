@@ -475,6 +475,19 @@ static void say_left_out(struct tp_run_in *run)
 			     (unsigned long long)run->n_events_left_out, why);
 }
 
+/* Processes that are known by their buffer files recorded something, only not yet. */
+static void say_nothing(const struct tp_run *run, const char *others)
+{
+	if (run->n_procs)
+		tp_say("nothing to show in '%s'%s: no window had begun there and no step had ended", run->path,
+		       others);
+	else
+		tp_say("nothing usable in '%s'%s: no trace (*.tpt), buffer file (*.ring), step log (*.steps) or "
+		       "node file (*.tpn) and no *.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, "
+		       "and is this its TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or "
+		       "why nothing", run->path, others);
+}
+
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)
 {
 	static const enum tp_input_kind order[] = {TP_INPUT_RING, TP_INPUT_TRACE,
@@ -520,10 +533,7 @@ out:
 	if (err && err != -ENOENT)
 		tp_say("out of memory while files were opened");
 	else if (!err && !run->pub.n_windows && !run->pub.n_steps && !run->pub.n_hangs && !run->pub.n_ooms)
-		tp_say("nothing usable in '%s'%s: no trace (*.tpt), buffer file (*.ring), step log (*.steps) or node file (*.tpn) and no "
-		       "*.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, and is this its "
-		       "TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or why nothing",
-		       run->pub.path, options->n_paths > 1 ? " and the other paths" : "");
+		say_nothing(&run->pub, options->n_paths > 1 ? " and the other paths" : "");
 	else if (!err)
 		return &run->pub;
 	tp_run_free(run ? &run->pub : NULL);

@@ -278,6 +278,10 @@ static void note_death(const struct tp_ring_in *r)
 			     "process %u did not exit cleanly; %llu records that were in no trace are "
 			     "read from its buffer file '%s'", r->head.pid, (unsigned long long)r->n_records,
 			     r->path);
+	else if (!r->head.windows_begun && !r->head.steps_done)
+		tp_run_issue(&r->run->pub, &r->proc->pub, false,
+			     "process %u did not exit cleanly, before its first step had ended: it had recorded "
+			     "nothing yet", r->head.pid);
 	else
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
 			     "process %u did not exit cleanly; all that it recorded is in its files",

@@ -4,7 +4,8 @@
 #
 # A training killed with SIGKILL at a random moment of its windows: the merge shows every
 # record that had been published, once, says what each thread was inside of, and invents
-# nothing. Three kills; fifty in make check-long.
+# nothing. Three kills; fifty in make check-long. One that is killed in its first step has nothing
+# to show, and is not said to be no recording.
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
@@ -53,4 +54,21 @@ for ((i = 0; i < n_kills; i++)); do
 		"$?" 0
 	[ -z "$said" ] || diag "$said"
 done
+
+TRAINPROF_DIR=$TMP/first LD_PRELOAD=$LIB "$PYTHON" -c '
+import os, torch
+w = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+w.sum().backward()
+os.kill(os.getpid(), 9)' 2>"$TMP/first.err"
+is "killed in its first step: there is a buffer file" "$(find "$TMP/first" -name '*.ring' | wc -l)" 1
+fuse first-merge "$TMP/first"
+is "... nothing to show is the merge's exit status" "$status" 1
+is "... and it says why" "$(sed 's/process [0-9]*/process N/' "$TMP/first-merge.err")" \
+	"trainprof-merge: process N did not exit cleanly, before its first step had ended: it had recorded nothing yet
+trainprof-merge: nothing to show in '$TMP/first': no window had begun there and no step had ended"
+rm "$TMP"/first/*.ring
+fuse first-alone "$TMP/first"
+like "... nor without it is it said that there is no step log" "$(cat "$TMP/first-alone.err")" \
+	"^trainprof-merge: nothing to show in "
 done_testing
