@@ -91,8 +91,10 @@ const char *tp_no_work_show(char buf[200], const struct tp_no_work *missing, uin
 	const struct tp_run *run = missing->run;
 	char who[64], a[32], b[32];
 
-	snprintf(buf, 200, "%s of %s launches of kernels and graphs in window %u%s%s have no work that was recorded",
-		 tp_show_count(a, of->n_without), tp_show_count(b, of->n_launches), run->window[window].window,
+	snprintf(buf, 200,
+		 "%s of %s launches of kernels and graphs in window %u%s%s have no work that was recorded",
+		 tp_show_count(a, of->n_without), tp_show_count(b, of->n_launches),
+		 run->window[window].window,
 		 tp_label_is_needed(run) ? " of " : "",
 		 tp_label_is_needed(run) ? tp_label_proc(who, run, run->window[window].proc) : "");
 	return buf;

@@ -121,7 +121,8 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 		tp_out_item(out, "red", TP_OVERVIEW_LABEL, dropped || n_cut ? "" : "LOST",
 			    n_issues > 1 ? "%s; and %u more" : "%s", issue, n_issues - 1);
 	has_gpu_losses = print_gpu_losses(run, !dropped && !n_cut && !n_issues, out);
-	has_gpu_losses |= print_no_work(overview->no_work, !dropped && !n_cut && !n_issues && !has_gpu_losses, out);
+	has_gpu_losses |= print_no_work(overview->no_work, !dropped && !n_cut && !n_issues && !has_gpu_losses,
+					out);
 	if (n_dead)
 		tp_out_item(
 		    out, "yellow", TP_OVERVIEW_LABEL, "died",

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
@@ -32,6 +33,7 @@ static struct {
 	struct tp_devmem_counts counts;	/* atomic to readers */
 	uint32_t is_armed;		/* atomic */
 	bool is_wanted;
+	pid_t pid;			/* whose table it is; 0: nobody's yet */
 } devmem = { .lock = { .rank = TP_LOCK_DEVMEM } };
 
 /* What a record says, taken along from under the lock. */
@@ -78,6 +80,8 @@ static void record(const struct change *change)
 static void lock(void)
 {
 	tp_spin_lock(&devmem.lock);
+	if (!devmem.pid)
+		devmem.pid = getpid();
 	/* Before what follows: sums are stored with release. */
 	__atomic_store_n(&devmem.sequence, devmem.sequence + 1, __ATOMIC_RELAXED);
 }
@@ -525,8 +529,29 @@ void tp_devmem_counts(struct tp_devmem_counts *counts)
 
 /* ---- the probe ---- */
 
+static void forget_parent(void)
+{
+	/* The table is the parent's; what it holds is not this process's. Another thread of the
+	 * parent may have had the lock. */
+	atomic_store(&devmem.lock.held, 0);
+	if (devmem.table.cap)
+		munmap(devmem.table.entry, devmem.table.cap * sizeof(*devmem.table.entry));
+	memset(&devmem.table, 0, sizeof(devmem.table));
+	memset(&devmem.counts, 0, sizeof(devmem.counts));
+	devmem.sequence = 0;
+	devmem.pid = 0;
+	tp_devmem_live_forked();
+	tp_devmem_sums_forked();
+	tp_owner_forked();
+	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
+	tp_devmem_by_cupti = 0;
+}
+
 static int open_devmem(const struct tp_config *config)
 {
+	/* A fork before there was a session told nobody. */
+	if (devmem.pid && devmem.pid != getpid())
+		forget_parent();
 	devmem.is_wanted = config->record & TP_RECORD_DEVMEM;
 	if (devmem.is_wanted)
 		tp_owner_refresh();
@@ -544,23 +569,6 @@ static void disarm_devmem(void)
 	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
 	if (devmem.is_wanted)
 		tp_devmem_sums_keep();
-}
-
-static void forget_parent(void)
-{
-	/* The table is the parent's; what it holds is not this process's. Another thread of the
-	 * parent may have had the lock. */
-	atomic_store(&devmem.lock.held, 0);
-	if (devmem.table.cap)
-		munmap(devmem.table.entry, devmem.table.cap * sizeof(*devmem.table.entry));
-	memset(&devmem.table, 0, sizeof(devmem.table));
-	memset(&devmem.counts, 0, sizeof(devmem.counts));
-	devmem.sequence = 0;
-	tp_devmem_live_forked();
-	tp_devmem_sums_forked();
-	tp_owner_forked();
-	__atomic_store_n(&devmem.is_armed, 0, __ATOMIC_RELEASE);
-	tp_devmem_by_cupti = 0;
 }
 
 static void report_devmem(struct tp_text *totals)
