@@ -33,7 +33,8 @@ const struct tp_loss tp_gpu_losses[] = {
     {"cupti.yielded",
      "times CUPTI was left to another profiler: the GPU's records have gaps", true, false},
     {"devmem.unknown_frees",
-     "blocks of device memory were freed that had not been seen: from before the start, or lost",
+     "blocks of device memory were freed that had not been seen: from before the start, of a pool "
+     "from before the window, or lost",
      false, false},
     {"devmem.replaced",
      "blocks of device memory were allocated where one was thought to be: a free was not seen",

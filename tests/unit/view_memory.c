@@ -126,6 +126,25 @@ Test(view_memory, the_peak_its_step_and_who_filled_it)
 	expect_has(text, "GPU 0 8 180 MiB 2 980 MiB 1 30.0 MiB");
 }
 
+Test(view_memory, what_a_pool_has_after_several_windows_is_not_known)
+{
+	static const char note[] = "Pools (cudaMallocAsync) are followed in windows only";
+	char *text;
+
+	change(10, true, 0, TP_DEVMEM_POOL, "/y/libtorch.so", 80 * MIB);
+	text = print();
+	expect_has(text, "GPU 0 pool libtorch.so 80.0 MiB 80.0 MiB 1 0");
+	cr_expect_not(strstr(text, note), "%s", text);
+	set_up();
+	fake_window(&fake, proc, 1, 100, 200);
+	change(10, true, 0, TP_DEVMEM_POOL, "/y/libtorch.so", 80 * MIB);
+	change(20, true, 0, TP_DEVMEM_DEVICE, "/y/libtorch.so", 20 * MIB);
+	text = print();
+	expect_has(text, "GPU 0 pool libtorch.so 80.0 MiB ? 1 0");
+	expect_has(text, "GPU 0 device libtorch.so 20.0 MiB 20.0 MiB 1 0");
+	expect_has(text, note);
+}
+
 Test(view_memory, changes_before_the_first_counter_are_lifted_by_it)
 {
 	char *text;

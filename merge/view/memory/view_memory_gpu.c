@@ -133,6 +133,16 @@ struct shown {
 	const struct tp_gpumem_device *gpus;
 };
 
+/* Calls that allocate from pools are heard in windows only: one begins without knowing what is there. */
+static bool is_known_at_end(const struct shown *shown, const struct tp_gpumem_row *row)
+{
+	uint32_t n_windows = 0;
+
+	for (uint32_t i = 0; i < shown->run->n_windows; i++)
+		n_windows += shown->run->window[i].proc == shown->gpus[row->gpu].proc;
+	return row->kind != TP_DEVMEM_POOL || n_windows <= 1;
+}
+
 static void put_row(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct shown *shown = ctx;
@@ -144,7 +154,8 @@ static void put_row(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, NULL, "requested by", TP_CUT, "", "%s",
 		row->library[0] ? row->library : "(unknown)");
 	TP_BYTES(r, NULL, "at the peak", 0, "", row->at_peak);
-	TP_BYTES(r, NULL, "at the end", 0, "", row->live_bytes);
+	TP_CELL(r, NULL, "at the end", TP_UNIT_BYTES, 0, "",
+		is_known_at_end(shown, row) ? tp_row_integer(r, row->live_bytes) : tp_row_text(r, "?"));
 	TP_COUNT(r, NULL, "allocs", TP_LESS(1), "", row->n_allocs);
 	TP_COUNT(r, NULL, "frees", TP_LESS(2), "", row->n_frees);
 	TP_BYTES(r, NULL, "allocated", TP_LESS(3), "", row->alloc_bytes);
@@ -159,14 +170,17 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 	uint32_t n, n_left;
 	const struct tp_gpumem_row *row = tp_gpumem_rows(mem, &n), **sorted;
 	struct tp_table *table;
+	bool has_unknown = false;
 
 	sorted = malloc((n + 1) * sizeof(*sorted));
 	if (!sorted) {
 		tp_out_line(out, "red", "out of memory");
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		sorted[i] = &row[i];
+		has_unknown |= !is_known_at_end(shown, &row[i]);
+	}
 	qsort(sorted, n, sizeof(*sorted), compare_rows);
 	tp_out_title(out, "Which libraries hold device memory, by kind");
 	table = tp_table_begin(&rows_def, shown, options->top, out);
@@ -176,6 +190,9 @@ static void print_rows(const struct shown *shown, const struct tp_view_options *
 	tp_out_left(out, n_left, "rows");
 	tp_out_line(out, "dim", "Which library requested it is an estimate. Mapped and reserved addresses, "
 				"host memory and memory of other processes take none of the device.");
+	if (has_unknown)
+		tp_out_line(out, "dim", "Pools (cudaMallocAsync) are followed in windows only: what one had "
+					"allocated before a window is in no figure.");
 	free(sorted);
 }
 
