@@ -19,6 +19,24 @@ void ask(void)
 }
 END
 "${CC:-cc}" -O1 -shared -fPIC -o libasker.so asker.c -L"$FAKES" -lcudart
+# As PyTorch's allocator does: the last call of a function is a jump, and returns to the function's caller.
+cat >tail.c <<'END'
+#include <stddef.h>
+int cudaMalloc(void **block, size_t bytes);
+void ask(void);
+static __attribute__((noinline)) int allocate(void **block, size_t bytes)
+{
+	__asm__ volatile("");
+	return cudaMalloc(block, bytes);
+}
+void ask(void)
+{
+	void *block;
+	int result = allocate(&block, 7 << 20);
+	__asm__ volatile("" : : "r"(result));
+}
+END
+"${CC:-cc}" -O2 -shared -fPIC -o libtail.so tail.c -L"$FAKES" -lcudart
 
 # victim NAME [VARIABLE=VALUE...] MODE...: devmem under the preload, one window over all of it.
 victim()
@@ -61,6 +79,8 @@ is "physical: one of two was unmapped after its release" "$(said kinds physical 
 is "mapped, reserved" "$(said kinds mapped devmem) $(said kinds reserved devmem)" "2.00 MiB 64.0 MiB"
 is "arrays" "$(said kinds array devmem)" "1.00 MiB"
 is "a library that asks is told from the program" "$(said kinds device libasker.so)" "7.00 MiB"
+victim tail kinds ./libtail.so
+is "... also where it jumps to cudaMalloc" "$(said tail device libtail.so)" "7.00 MiB"
 DEVALLOC=16 DEVFREE=17
 is "a record of each" "$(count kinds 0 $DEVALLOC) $(count kinds 0 $DEVFREE)" "16 5"
 fuse view -v memory kinds

@@ -29,14 +29,21 @@ enum {
 	MOST_OWNERS = 1024,
 	PATH_BYTES = 96 << 10,	/* of all owners' paths */
 	JUDGED = 512,
+	FUNCTION_BYTES = 512,	/* less than a page: PyTorch's takes 228 */
 	PAGE = 4096,		/* the smallest there is: larger ones are asked about more often */
+};
+
+enum role {
+	MAY_ASK,
+	PASSED_OVER,	/* CUDA's, and ours */
+	NEVER_ASKS,	/* runtimes of languages: words of them are old ones */
 };
 
 struct range {
 	uintptr_t begin, end;			/* executable */
 	uintptr_t object_begin, object_end;	/* all of its object */
 	uint32_t owner;
-	uint32_t is_passed_over;		/* CUDA's, and ours */
+	uint32_t role;				/* enum role */
 	const char *path;			/* of an object that is not in the snapshot */
 };
 
@@ -79,13 +86,22 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-static bool is_passed_over(const char *path)
+static enum role role_of(const char *path)
 {
+	static const char *const runtimes[] = {
+		"libc.so", "libc-", "libm.so", "libm-", "libdl", "libpthread", "librt.so", "ld-linux",
+		"libstdc++.so", "libgcc_s.so", "libpython", "python",
+	};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
-	return begins(name, "libcuda.so") || begins(name, "libcudart.so") ||
-	       begins(name, "libcupti.so") || begins(name, "libtrainprof.so");
+	if (begins(name, "libcuda.so") || begins(name, "libcudart.so") ||
+	    begins(name, "libcupti.so") || begins(name, "libtrainprof.so"))
+		return PASSED_OVER;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (begins(name, runtimes[i]))
+			return NEVER_ASKS;
+	return MAY_ASK;
 }
 
 /* Under the lock. 0: no room. */
@@ -157,7 +173,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *ctx)
 
 		path = n > 0 ? program : "";
 	}
-	range.is_passed_over = is_passed_over(path);
+	range.role = role_of(path);
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 		uintptr_t begin = info->dlpi_addr + part->p_vaddr;
@@ -267,7 +283,7 @@ static bool find_new(uintptr_t address, struct range *found)
 		.begin = (uintptr_t)object.map_begin, .end = (uintptr_t)object.map_end,
 		.object_begin = (uintptr_t)object.map_begin,
 		.object_end = (uintptr_t)object.map_end,
-		.is_passed_over = is_passed_over(path), .path = path,
+		.role = role_of(path), .path = path,
 	};
 	return true;
 }
@@ -343,7 +359,30 @@ static enum judgement judge_slot(uint32_t number, bool is_old, const struct rang
 	    slot % sizeof(uintptr_t) || !is_readable(slot) ||
 	    !find_range(number, is_old, *(const uintptr_t *)slot, &to))
 		return PERHAPS;
-	return to.is_passed_over ? YES : NO;
+	return to.role == PASSED_OVER ? YES : NO;
+}
+
+/* The function that was called may have left its place on the stack to what it calls last, as PyTorch's
+ * allocator does with cudaMalloc: is there such a jump into CUDA? */
+static enum judgement judge_function(uint32_t number, bool is_old, const struct range *of, uintptr_t code)
+{
+	uintptr_t end = of->end - code < FUNCTION_BYTES ? of->end : code + FUNCTION_BYTES;
+
+	if (!are_readable(code, (uint32_t)(end - code)))
+		return NO;
+	for (; code + 8 <= end; code += TP_CALL_STEP) {
+		uintptr_t slot = 0, to;
+		enum tp_call_form form = tp_call_jump((const uint8_t *)code, &to);
+
+		if (form == TP_CALL_SLOT)
+			slot = to;
+		else if (form == TP_CALL_DIRECT && to >= of->begin && to < of->end - 16 &&
+			 are_readable(to, 16))
+			slot = tp_call_stub_slot((const uint8_t *)to);
+		if (slot && judge_slot(number, is_old, of, slot) == YES)
+			return YES;
+	}
+	return NO;
 }
 
 static enum judgement judge_code(uint32_t number, bool is_old, const struct range *caller,
@@ -362,13 +401,14 @@ static enum judgement judge_code(uint32_t number, bool is_old, const struct rang
 	case TP_CALL_DIRECT:
 		if (!find_range(number, is_old, target, &to))
 			return NO;
-		if (to.is_passed_over)
+		if (to.role == PASSED_OVER)
 			return YES;
 		if (to.object_begin != caller->object_begin || target + 16 > to.end ||
 		    !are_readable(target, 16))
 			return NO;
 		slot = tp_call_stub_slot((const uint8_t *)target);
-		return slot ? judge_slot(number, is_old, caller, slot) : NO;
+		return slot ? judge_slot(number, is_old, caller, slot) :
+			      judge_function(number, is_old, &to, target);
 	default:
 		return NO;
 	}
@@ -384,7 +424,7 @@ static enum judgement judge(uint32_t number, bool is_old, uintptr_t back)
 
 	if ((known & ~3ull) == tag)
 		return (enum judgement)(known & 3);
-	if (find_range(number, is_old, back, &range) && !range.is_passed_over)
+	if (find_range(number, is_old, back, &range) && range.role == MAY_ASK)
 		judgement = judge_code(number, is_old, &range, back);
 	/* What is nothing now may be code of what comes later. */
 	if (!is_old)

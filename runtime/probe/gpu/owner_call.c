@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owner_call.c - what the instruction before a return address calls
+ * owner_call.c - what the instruction before a return address calls, and where a jump leads
  */
 #include "runtime/probe/gpu/owner_call.h"
 
@@ -38,6 +38,19 @@ enum tp_call_form tp_call_before(const uint8_t *back, uintptr_t *to)
 		return TP_CALL_DIRECT;
 	}
 	return is_pointer_call(back) ? TP_CALL_POINTER : TP_CALL_NONE;
+}
+
+enum tp_call_form tp_call_jump(const uint8_t *at, uintptr_t *to)
+{
+	if (at[0] == 0xe9) {
+		*to = relative(at + 1, at + 5);
+		return TP_CALL_DIRECT;
+	}
+	if (at[0] == 0xff && at[1] == 0x25) {
+		*to = relative(at + 2, at + 6);
+		return TP_CALL_SLOT;
+	}
+	return TP_CALL_NONE;
 }
 
 uintptr_t tp_call_stub_slot(const uint8_t *stub)
@@ -79,6 +92,16 @@ enum tp_call_form tp_call_before(const uint8_t *back, uintptr_t *to)
 	return TP_CALL_NONE;
 }
 
+enum tp_call_form tp_call_jump(const uint8_t *at, uintptr_t *to)
+{
+	uint32_t w = word(at);
+
+	if ((w & 0xfc000000) != 0x14000000)	/* b */
+		return TP_CALL_NONE;
+	*to = (uintptr_t)at + (uintptr_t)((int64_t)((uint64_t)w << 38) >> 36);
+	return TP_CALL_DIRECT;
+}
+
 uintptr_t tp_call_stub_slot(const uint8_t *stub)
 {
 	uint32_t adrp, load;
@@ -99,6 +122,11 @@ uintptr_t tp_call_stub_slot(const uint8_t *stub)
 #else
 
 enum tp_call_form tp_call_before(const uint8_t *back, uintptr_t *to)
+{
+	return TP_CALL_NONE;
+}
+
+enum tp_call_form tp_call_jump(const uint8_t *at, uintptr_t *to)
 {
 	return TP_CALL_NONE;
 }
