@@ -6,9 +6,10 @@
  * an unwinder would read tables under the loader's lock (a deadlock, when a constructor that
  * dlopen runs waits for CUDA) and trust what it reads. Instead the words above the callback are
  * looked at, a bounded number of them, and the first return address counts whose call leads
- * from elsewhere into a CUDA library, or into a function that jumps there; where calls are made through pointers (a CUDA runtime that
- * is linked statically, dlsym), the first return address behind such a call. Old words in gaps
- * of the frames can look like that too: what comes out is right mostly, not always.
+ * from elsewhere into a CUDA library, or into a function that jumps there; where calls are made
+ * through pointers (a CUDA runtime that is linked statically, dlsym), the first return address
+ * behind such a call that is not a language runtime's. Old words in gaps of the frames can look
+ * like that too: what comes out is right mostly, not always.
  *
  * What is mapped where is a snapshot (tp_owner_refresh); code of libraries that came later is
  * not known, except where the C library tells without a lock (glibc 2.35). No allocation, a short
