@@ -383,13 +383,36 @@ Test(overview_advice, sees_memory_that_is_asked_for_in_every_step)
 
 Test(overview_advice, sees_copies_from_memory_that_is_not_pinned)
 {
-	struct tp_transfer transfer = {.copy_kind = 1, .from_kind = 1, .to_kind = 3};
+	static const struct {
+		struct tp_transfer transfer;
+		const char *rule, *todo;
+	} row[] = {
+		{{.copy_kind = 1, .from_kind = 1, .to_kind = 3}, "pageable-copies", "DataLoader(pin_memory=True)"},
+		{{.copy_kind = 2, .from_kind = 3, .to_kind = 1}, "pageable-copies", "copy results less often"},
+		{{.copy_kind = 1, .from_kind = 2, .to_kind = 3}, NULL, NULL},
+		{{.copy_kind = 2, .from_kind = 3, .to_kind = 2}, NULL, NULL},
+	};
 
-	add_steps();
-	add_kernel(1 * MS, 2 * MS, 80 * MS);
-	add_work("cudaMemcpyAsync", TP_REC_MEMCPY, "Memcpy HtoD", 2 * MS, 81 * MS, 98 * MS,
-		 fake_string(&fake, TP_STRING_TRANSFER, (char *)&transfer, sizeof(transfer)));
-	expect_rules(print(), (const char *[]){"pageable-copies", NULL});
+	for (uint32_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+		const char *text;
+
+		set_up();
+		add_steps();
+		add_line(1, 10);
+		add_stack(1, 1);
+		add_kernel(1 * MS, 2 * MS, 80 * MS);
+		add_work("cudaMemcpyAsync", TP_REC_MEMCPY, "Memcpy", 2 * MS, 81 * MS, 98 * MS,
+			 fake_string(&fake, TP_STRING_TRANSFER, (const char *)&row[k].transfer,
+				     sizeof(row[k].transfer)));
+		text = print();
+		expect_rules(text, (const char *[]){row[k].rule, NULL});
+		if (!row[k].rule)
+			continue;
+		cr_expect(strstr(text, "1 copies per step between the GPU and memory that is not pinned take 17.0 %"),
+			  "%s", text);
+		cr_expect(strstr(text, row[k].todo), "%s", text);
+		cr_expect(strstr(text, "\n                      /home/me/train.py:10 main\n"), "%s", text);
+	}
 }
 
 Test(overview_advice, sees_products_that_could_use_tensor_cores_where_there_are_any)

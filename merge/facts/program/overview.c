@@ -207,11 +207,14 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 {
 	struct tp_overview *overview = ctx;
 	uint32_t owner = tp_launch_noted(&overview->owner_of, call);
+	uint32_t site = tp_launch_noted(&overview->site_of, call);
 	struct tp_overview_row *row;
 
 	/* GPU time was given the work before: begin_overview() asked for it first. */
-	tp_sites_charge(overview->sites, tp_launch_noted(&overview->site_of, call), TP_SITE_IDLE,
-			tp_gpu_time_waited(overview->gpu));
+	tp_sites_charge(overview->sites, site, TP_SITE_IDLE, tp_gpu_time_waited(overview->gpu));
+	if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event))
+		tp_sites_charge(overview->sites, site, TP_SITE_PAGEABLE,
+				tp_sub(event->end_ns, event->begin_ns));
 	if (owner >> OWNER_SHIFT) {
 		row = &overview->row[(owner >> OWNER_SHIFT) - 1];
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));

@@ -50,6 +50,14 @@ bool tp_habits_is_wait(const struct tp_string *name)
 	return is_one_of(name, waits);
 }
 
+bool tp_habits_is_pageable(const struct tp_event *event)
+{
+	struct tp_transfer transfer = tp_device_transfer(event);
+
+	return (transfer.copy_kind == TP_COPY_HTOD && transfer.from_kind == TP_MEMORY_PAGEABLE) ||
+	       (transfer.copy_kind == TP_COPY_DTOH && transfer.to_kind == TP_MEMORY_PAGEABLE);
+}
+
 void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
 {
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
@@ -77,12 +85,10 @@ void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
 		habits->product_ns = tp_add(habits->product_ns, ns);
 		if (is_tensor)
 			habits->tensor_ns = tp_add(habits->tensor_ns, ns);
-	} else if (event->kind == TP_REC_MEMCPY) {
-		struct tp_transfer transfer = tp_device_transfer(event);
-
-		if (transfer.copy_kind != TP_COPY_HTOD || transfer.from_kind != TP_MEMORY_PAGEABLE)
-			return;
+	} else if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event)) {
 		habits->n_pageable++;
 		habits->pageable_ns = tp_add(habits->pageable_ns, ns);
+		if (tp_device_transfer(event).copy_kind == TP_COPY_DTOH)
+			habits->pageable_back_ns = tp_add(habits->pageable_back_ns, ns);
 	}
 }

@@ -15,8 +15,8 @@ struct tp_habits {
 	int64_t wait_ns;
 	uint64_t n_allocs;	/* cudaMalloc, cudaFree and their like */
 	int64_t alloc_ns;
-	uint64_t n_pageable;	/* copies to the device from memory that is not pinned */
-	int64_t pageable_ns;
+	uint64_t n_pageable;	/* copies between the host's memory that is not pinned and the device */
+	int64_t pageable_ns, pageable_back_ns;	/* all; those from the device */
 	uint64_t n_kernels, n_graph_kernels;	/* launched by a graph of them */
 	int64_t kernel_ns;
 	int64_t product_ns;	/* kernels of operators that tensor cores could do... */
@@ -29,6 +29,8 @@ void tp_habits_call(struct tp_habits *habits, const struct tp_event *event);
  * tensor_cores.h, of its operators and of itself. */
 void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
 		    const struct tp_string *call, bool is_product, bool is_tensor);
+/* A MEMCPY that n_pageable counts. */
+bool tp_habits_is_pageable(const struct tp_event *event);
 /* Of a call's name: see n_waits. */
 bool tp_habits_is_wait(const struct tp_string *name);
 

@@ -194,14 +194,21 @@ bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advi
 bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
+	char a[32];
+
+	bool is_back = habits->pageable_back_ns > habits->pageable_ns / 2;
 
 	if (!habits->n_pageable)
 		return false;
 	advice->percent = tp_advice_percent(habits->pageable_ns, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " copies per step to the GPU come from memory that is not pinned",
-		 per_step(facts, habits->n_pageable));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "DataLoader(pin_memory=True) and .to(device, non_blocking=True)");
+		 "%" PRIu64 " copies per step between the GPU and memory that is not pinned take %s of the time, "
+		 "and the host waits for them", per_step(facts, habits->n_pageable),
+		 tp_show_percent(a, (double)habits->pageable_ns, (double)facts->gpu.all_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 is_back ? "copy results less often, or into pinned memory: "
+			   "torch.empty(..., pin_memory=True).copy_(x, non_blocking=True)"
+			 : "DataLoader(pin_memory=True) and .to(device, non_blocking=True)");
+	tp_advice_line(facts, NULL, TP_SITE_PAGEABLE, advice);
 	return true;
 }
