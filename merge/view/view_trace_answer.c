@@ -9,17 +9,22 @@
 
 enum { ANSWER_PARTS = 3 };	/* of the step */
 
-/* The longest of what lies in a lane and none of which was said yet; NULL: no more. */
+/* What the first thread does, and of others the backward pass, for which that one waits. */
+static bool is_part(const struct tp_excerpt_tree *tree, const struct tp_excerpt_node *node)
+{
+	return node->outer == 0 || (node->outer < tree->n_lanes && node->kind == TP_NODE_BACKWARD);
+}
+
+/* The longest part of which none was said yet; NULL: no more. */
 static const struct tp_excerpt_node *find_longest(const struct tp_excerpt_tree *tree,
-						  const struct tp_excerpt_node *lane,
 						  const struct tp_excerpt_node *than)
 {
 	const struct tp_excerpt_node *longest = NULL;
 
-	for (uint32_t i = lane->first; i < lane->first + lane->n_inner; i++) {
+	for (uint32_t i = tree->n_lanes; i < tree->n_nodes; i++) {
 		const struct tp_excerpt_node *node = &tree->node[i];
 
-		if ((than && (node->weight_ns > than->weight_ns ||
+		if (!is_part(tree, node) || (than && (node->weight_ns > than->weight_ns ||
 			      (node->weight_ns == than->weight_ns && node <= than))) ||
 		    (longest && node->weight_ns <= longest->weight_ns))
 			continue;
@@ -35,13 +40,15 @@ void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_
 	const struct tp_excerpt_node *node = NULL;
 	char what[TP_EXCERPT_WHAT], text[1024], a[32], b[32];
 	struct tp_text say;
+	int64_t told_ns = 0;
 
 	tp_text_init(&say, text, sizeof(text));
 	for (uint32_t n = 0; n < ANSWER_PARTS && tree->n_lanes; n++) {
-		node = find_longest(tree, &tree->node[0], node);
+		node = find_longest(tree, node);
 		if (!node || node->weight_ns < all / TP_VIEW_TRACE_LEAST)
 			break;
-		tp_text_fmt(&say, "%s%s %s (%s)", n ? ", " : "Most of it is ",
+		told_ns = tp_add(told_ns, node->weight_ns);
+		tp_text_fmt(&say, "%s%s %s (%s)", n ? ", " : "",
 			    node->kind == TP_NODE_BACKWARD
 				    ? "backward" : tp_excerpt_what(show, what, tree, node),
 			    tp_show_ns(a, node->weight_ns),
@@ -53,5 +60,6 @@ void tp_view_trace_answer(struct tp_excerpt_show *show, const struct tp_excerpt_
 			tp_text_fmt(&say, "; %s", tp_excerpt_what(show, what, tree, node));
 	}
 	if (say.len)
-		tp_out_line(out, "bold", "%s.", text);
+		tp_out_line(out, "bold", "%s %s.",
+			    told_ns > all / 2 ? "Most of it is" : "The largest parts are", text);
 }

@@ -152,6 +152,58 @@ Test(view_trace, shows_work_below_its_call_and_why_the_device_was_idle)
 	HAS(text, "idle: the host was between operators\n");
 }
 
+static uint32_t count_of(const char *text, const char *words)
+{
+	uint32_t found = 0;
+
+	while ((text = strstr(text, words)) != NULL) {
+		text += strlen(words);
+		found++;
+	}
+	return found;
+}
+
+/* A device that the host starves: 30 kernels in a step, each after a gap longer than any operator. */
+Test(view_trace, idle_times_of_a_device_leave_lines_for_what_the_host_did)
+{
+	const char *text;
+
+	fake_step_row(&fake, proc, 4, 2000000, 3000000);
+	for (uint32_t i = 0; i < 30; i++) {
+		int64_t at = 2000000 + 100000 * (int64_t)i;
+
+		add(TP_REC_OP, fake_op(&fake, i % 2 ? "aten::mul" : "aten::add"), at, at + 50000);
+		add_call("cudaLaunchKernel", i + 1, at + 10000, at + 20000);
+		add_kernel("small", i + 1, at + 30000, at + 32000);
+	}
+	text = print((struct tp_view_options){.has_top = true, .top = 24});
+	cr_expect_eq(count_of(text, "idle: "), 5, "%s", text);
+	cr_expect_geq(count_of(text, "aten::"), 10, "%s", text);
+	/* All of them when asked for. */
+	text = print((struct tp_view_options){.has_top = true});
+	cr_expect_geq(count_of(text, "idle: "), 30, "%s", text);
+}
+
+/* With a GPU it has a thread of its own, and the main thread is in no operator meanwhile. */
+Test(view_trace, counts_the_backward_pass_of_another_thread)
+{
+	const char *text;
+
+	fake_step_row(&fake, proc, 4, 2000000, 1000000);
+	add(TP_REC_OP, fake_op(&fake, "aten::linear"), 2000000, 2100000);
+	for (int i = 0; i < 3; i++) {
+		event[n] = fake_span(&fake, proc, 1, TP_REC_OP, fake_op(&fake, "MmBackward0"),
+				     2200000 + 100000 * i, 2300000 + 100000 * i);
+		event[n++].flags = TP_F_BACKWARD;
+	}
+	event[n++] = fake_span(&fake, proc, 1, TP_REC_OP, fake_op(&fake, "aten::other"), 2600000, 2900000);
+	text = print((struct tp_view_options){0});
+	HAS(text, "The largest parts are backward 300 us (30.0 %), aten::linear 100 us (10.0 %).\n");
+	add(TP_REC_OP, fake_op(&fake, "aten::mm"), 2600000, 2900000);
+	text = print((struct tp_view_options){0});
+	HAS(text, "Most of it is aten::mm 300 us (30.0 %), backward 300 us (30.0 %), aten::linear 100 us");
+}
+
 Test(view_trace, makes_one_line_of_the_nodes_of_autograd)
 {
 	const char *text;

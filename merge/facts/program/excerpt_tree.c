@@ -10,6 +10,8 @@
 #include "merge/kit/grow.h"
 #include "runtime/trace/torch_names.h"
 
+enum { DEVICE_PART = 6 };	/* of the lines */
+
 /* ---- what lies in what ---- */
 
 static bool link_rows(struct tp_excerpt_tree *tree)
@@ -341,6 +343,13 @@ static uint32_t cost_of(const struct tp_excerpt_tree *tree, const struct tp_exce
 	return outer->n_shown + 1 == outer->n_inner ? 0 : 1;
 }
 
+/* Times of a device come by the hundred, each as long as the next: they leave lines for what the host did. */
+static bool has_enough(const struct tp_excerpt_tree *tree, const struct tp_excerpt_node *node, uint32_t lines)
+{
+	return lines && (node->kind == TP_NODE_BUSY || node->kind == TP_NODE_IDLE) &&
+	       tree->node[node->outer].n_shown >= lines / DEVICE_PART + 1;
+}
+
 void tp_excerpt_tree_choose(struct tp_excerpt_tree *tree, uint32_t lines, int64_t least_ns)
 {
 	struct ordered *order = malloc(((size_t)tree->n_nodes + 1) * sizeof(*order));
@@ -357,6 +366,8 @@ void tp_excerpt_tree_choose(struct tp_excerpt_tree *tree, uint32_t lines, int64_
 	for (uint32_t i = 0; i < tree->n_nodes; i++) {
 		struct tp_excerpt_node *node = &tree->node[order[i].node];
 
+		if (has_enough(tree, node, lines))
+			continue;
 		n_lines += cost_of(tree, node);
 		if (lines && (n_lines > lines || node->weight_ns < least_ns))
 			break;
