@@ -12,7 +12,8 @@
 #include "merge/model/model.h"
 #include "runtime/trace/kinds.h"
 
-enum tp_copy_kind { TP_COPY_HTOD = 1, TP_COPY_DTOH = 2 };		/* of CUPTI's, those that are asked for */
+/* Of CUPTI's, those that are asked for. */
+enum tp_copy_kind { TP_COPY_HTOD = 1, TP_COPY_DTOH = 2 };
 enum tp_memory_kind {
 	TP_MEMORY_PAGEABLE = 1,
 	TP_MEMORY_UNTOLD = 254,		/* none of CUPTI's: a trace of ROCm does not tell it */

@@ -300,7 +300,40 @@ Test(overview_advice, names_the_line_whose_work_is_late)
 	cr_expect(strstr(text, "before work of this line\n                      /home/me/train.py:20 main\n"), "%s",
 		  text);
 	cr_expect(strstr(text, "CUDA graphs, larger batches"), "%s", text);
+	cr_expect(strstr(text, "of the time after the first step, waiting"), "%s", text);
 	cr_expect(strstr(text, "GPU idle"), "%s", text);
+}
+
+/* In it libraries are loaded: the device waits for all of it, and no other step is so. */
+Test(overview_advice, leaves_the_first_step_out)
+{
+	const char *text;
+
+	add_steps();
+	for (uint32_t i = 1; i < STEPS; i++)
+		for (uint32_t k = 0; k < 9; k++) {
+			int64_t at = (i * 100 + k * 10) * MS;
+
+			add(TP_REC_CALL, "cudaLaunchKernel", at, at + 100)->link = ++n_calls;
+			event[n_events] = fake_span(&fake, proc, 0, TP_REC_KERNEL, fake_text(&fake, "elementwise"),
+						    at + 1000, at + 9 * MS);
+			event[n_events].link = n_calls;
+			event[n_events].queue = &queue;
+			event[n_events++].detail = &fake.none;
+		}
+	text = print();
+	expect_rules(text, (const char *[]){NULL});
+	cr_expect(strstr(text, "waiting for the host 39.3 %"), "of all steps it is: %s", text);
+	/* Where it is all there is, it counts. */
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STEP)
+			event[i].end_ns = event[i].link ? event[i].begin_ns : STEPS * 100 * MS;
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_STEP && event[i].link)
+			event[i] = event[--n_events];
+	text = print();
+	expect_rules(text, (const char *[]){"host-bound", NULL});
+	cr_expect_not(strstr(text, "after the first step"), "%s", text);
 }
 
 Test(overview_advice, does_not_advise_graphs_where_graphs_are_launched)
@@ -379,6 +412,13 @@ Test(overview_advice, sees_memory_that_is_asked_for_in_every_step)
 	for (uint32_t i = 0; i < STEPS; i++)
 		add(TP_REC_CALL, "cudaMalloc", (i * 100 + 10) * MS, (i * 100 + 13) * MS);
 	expect_rules(print(), (const char *[]){"device-allocations", NULL});
+	/* In the first step memory is taken for all that come. */
+	set_up();
+	add_steps();
+	add_kernel(1 * MS, 2 * MS, 98 * MS);
+	for (uint32_t i = 0; i < STEPS * 2; i++)
+		add(TP_REC_CALL, "cudaMalloc", (10 + i * 4) * MS, (13 + i * 4) * MS);
+	expect_rules(print(), (const char *[]){NULL});
 }
 
 Test(overview_advice, sees_copies_from_memory_that_is_not_pinned)

@@ -24,7 +24,8 @@ enum tp_site_figure {
 	TP_SITE_CALLS,		/* operators */
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */
-	TP_SITE_IDLE,		/* ns for which a device was idle, waiting for work that it launches */
+	TP_SITE_IDLE,		/* ns for which a device was idle, waiting for work that it launches, after
+				 * the run's first step */
 	TP_SITE_PAGEABLE,	/* ns of copies between the device and memory that is not pinned */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
 	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */

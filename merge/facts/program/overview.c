@@ -20,7 +20,8 @@ enum {	/* noted of a call: it was made */
 	OWNER_NESTED = 1,	/* inside another call */
 	OWNER_PRODUCT = 2,	/* inside an operator that tensor cores could do */
 	OWNER_STEP = 4,		/* in a step */
-	OWNER_SHIFT = 3,	/* beyond: the row of the operator around it, plus one */
+	OWNER_FIRST = 8,	/* the first one of the run */
+	OWNER_SHIFT = 4,	/* beyond: the row of the operator around it, plus one */
 };
 enum { OPEN_LOOKED_AT = 8 };
 
@@ -70,6 +71,7 @@ static void take_step(struct tp_overview *overview, struct tp_overview_proc *pro
 		overview->is_incomplete = true;
 		return;
 	}
+	overview->n_first_steps += !event->link;
 	proc->peak[breakdown->n_steps - 1] = (struct tp_overview_peak){
 	    .step = event->link, .inside = TP_NO_ROW, .of = TP_NO_ROW};
 	/* The ledger knows what was alive when this step began: sizes that were not known
@@ -180,6 +182,13 @@ static void take_wait(struct tp_overview *overview, const struct tp_event *event
 	*ns = tp_add(*ns, tp_sub(event->end_ns, event->begin_ns));
 }
 
+static bool is_first_step(const struct tp_overview_proc *proc)
+{
+	const struct tp_breakdown *breakdown = proc->breakdown;
+
+	return breakdown->n_steps && !breakdown->step[breakdown->n_steps - 1].index;
+}
+
 /* A CUDA call: its time is not the own time of the operator around it. */
 static void take_call(struct tp_overview *overview, struct tp_overview_proc *proc,
 		      const struct tp_event *event)
@@ -192,9 +201,9 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 	row_of(overview, call->name)->is_call = true;
 	owner = find_owner(overview, call) |
 		(is_nested(overview, event, call) ? OWNER_NESTED : 0) |
-		(proc->breakdown->is_in_step ? OWNER_STEP : 0);
+		(proc->breakdown->is_in_step ? OWNER_STEP : 0) | (is_first_step(proc) ? OWNER_FIRST : 0);
 	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP) {
-		tp_habits_call(&overview->habits, event);
+		tp_habits_call(owner & OWNER_FIRST ? &overview->first_habits : &overview->habits, event);
 		if (tp_habits_is_wait(event->name))
 			take_wait(overview, event, call);
 	}
@@ -211,7 +220,8 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	struct tp_overview_row *row;
 
 	/* GPU time was given the work before: begin_overview() asked for it first. */
-	tp_sites_charge(overview->sites, site, TP_SITE_IDLE, tp_gpu_time_waited(overview->gpu));
+	if (!(owner & OWNER_FIRST))
+		tp_sites_charge(overview->sites, site, TP_SITE_IDLE, tp_gpu_time_waited(overview->gpu));
 	if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event))
 		tp_sites_charge(overview->sites, site, TP_SITE_PAGEABLE,
 				tp_sub(event->end_ns, event->begin_ns));
@@ -220,7 +230,8 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
 	}
 	if (owner & OWNER_STEP)
-		tp_habits_work(&overview->habits, event, call->name, owner & OWNER_PRODUCT,
+		tp_habits_work(owner & OWNER_FIRST ? &overview->first_habits : &overview->habits, event,
+			       call->name, owner & OWNER_PRODUCT,
 			       event->kind == TP_REC_KERNEL &&
 				       tp_names_of(overview->names, event)->uses_tensor_cores);
 }

@@ -64,7 +64,9 @@ struct tp_overview {
 	const struct tp_gpu_time *gpu;
 	const struct tp_no_work *no_work;
 	uint64_t n_idle_launches;	/* of kernels, without any work */
-	struct tp_habits habits;
+	/* In a run's first step libraries are loaded, plans made, memory is taken for all steps. */
+	struct tp_habits habits, first_habits;	/* after it; in it */
+	uint64_t n_first_steps;		/* recorded: the first of their process in the run */
 	int64_t wait_ns[TP_WAIT_N];	/* of habits.wait_ns */
 	const struct tp_comm *comm;	/* NULL: a single rank */
 	const struct tp_comm_rounds *rounds;	/* NULL: likewise */

@@ -204,6 +204,55 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 	tp_out_title(out, "Nothing stands out; the largest parts of a step: %s.", parts);
 }
 
+static int64_t less(int64_t all, int64_t part)
+{
+	return all > part ? tp_sub(all, part) : 0;
+}
+
+static void leave_out_first_step(const struct tp_gpu_time *time, const struct tp_gpu_device *device,
+				 struct tp_gpu_figures *gpu)
+{
+	uint32_t n;
+	const struct tp_gpu_step *step = tp_gpu_time_steps(time, device->proc, &n);
+	const struct tp_gpu_figures *first = device->step;
+
+	if (!device->has_steps || !n || step[0].index)
+		return;
+	gpu->all_ns = less(gpu->all_ns, first->all_ns);
+	gpu->busy_ns = less(gpu->busy_ns, first->busy_ns);
+	for (uint32_t i = 0; i < TP_IDLE_N; i++)
+		gpu->idle_ns[i] = less(gpu->idle_ns[i], first->idle_ns[i]);
+}
+
+/* In a run's first step libraries are loaded and plans made while the device waits: where others were
+ * recorded, too, advice is about those. */
+static void note_devices(struct tp_advice_facts *facts)
+{
+	const struct tp_overview *overview = facts->overview;
+
+	facts->n_steps = facts->sums->n_steps;
+	facts->all_ns = facts->sums->all_ns;
+	facts->is_first_left_out = overview->n_first_steps && overview->n_first_steps < facts->n_steps;
+	facts->habits = overview->n_first_steps && !facts->is_first_left_out ? &overview->first_habits
+									     : &overview->habits;
+	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
+		const struct tp_gpu_device *device = tp_gpu_time_at(overview->gpu, i);
+
+		tp_gpu_add(&facts->gpu, &device->total);
+		if (facts->is_first_left_out)
+			leave_out_first_step(overview->gpu, device, &facts->gpu);
+	}
+	if (!facts->is_first_left_out)
+		return;
+	facts->n_steps -= overview->n_first_steps;
+	for (uint32_t i = 0; i < overview->n_procs; i++) {
+		const struct tp_breakdown *breakdown = overview->proc[i].breakdown;
+
+		if (breakdown->n_steps && !breakdown->step[0].index)
+			facts->all_ns = less(facts->all_ns, tp_overview_step_ns(&breakdown->step[0]));
+	}
+}
+
 static bool has_died(const struct tp_run *run)
 {
 	for (uint32_t i = 0; i < run->n_procs; i++)
@@ -222,8 +271,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 
 	facts.is_crowded = tp_thread_times_waiting(run) >= TP_OVERVIEW_CROWDED_PERCENT;
 	tp_rhythm_find(overview, &rhythm);
-	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++)
-		tp_gpu_add(&facts.gpu, &tp_gpu_time_at(overview->gpu, i)->total);
+	note_devices(&facts);
 	for (uint32_t i = 0; i < N_RULES; i++) {
 		struct tp_advice *next = &advice[n];
 

@@ -37,7 +37,12 @@ struct tp_advice_facts {
 	const struct tp_overview *overview;
 	const struct tp_overview_sums *sums;
 	const struct tp_rhythm *rhythm;
+	/* Of devices, after the run's first step where other steps were recorded (is_first_left_out). */
 	struct tp_gpu_figures gpu;	/* of all devices */
+	const struct tp_habits *habits;
+	uint64_t n_steps;
+	int64_t all_ns;			/* of the steps */
+	bool is_first_left_out;
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does, */
 	bool is_late_by_data;		/* which is loading data */

@@ -17,7 +17,7 @@ enum {
 
 static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
 {
-	return facts->sums->n_steps ? n / facts->sums->n_steps : 0;
+	return facts->n_steps ? n / facts->n_steps : 0;
 }
 
 /* What makes the host wait, and what to do instead. */
@@ -57,7 +57,7 @@ static enum tp_wait find_longest_wait(const struct tp_overview *overview)
 /* Waiting is a fault only when the device has nothing to do afterwards. */
 bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 	const enum tp_wait longest = find_longest_wait(facts->overview);
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
 	int64_t cost = idle < habits->wait_ns ? idle : habits->wait_ns;
@@ -70,7 +70,7 @@ bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 "the host waits for the GPU %" PRIu64 " times per step, %s of the time, and the "
 		 "GPU then idles %s of it, waiting for the host; %s of the waits is for %s",
 		 per_step(facts, habits->n_waits),
-		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->sums->all_ns),
+		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->all_ns),
 		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns),
 		 tp_show_percent(c, (double)facts->overview->wait_ns[longest], (double)habits->wait_ns),
 		 waits[longest].what);
@@ -110,7 +110,7 @@ static void add_host_line(const struct tp_advice_facts *facts, struct tp_advice 
 
 bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 	int64_t data, all, kernel_ns;
 	char a[32], b[32], c[32];
 
@@ -122,9 +122,10 @@ bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 		advice->percent -= tp_advice_percent(data, all);
 	kernel_ns = habits->kernel_ns / (int64_t)habits->n_kernels;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "the GPU is idle %s of the time, waiting for the host: %s kernels per step, %s each",
+		 "the GPU is idle %s of the time%s, waiting for the host: %s kernels per step, %s each",
 		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
 				 (double)facts->gpu.all_ns),
+		 facts->is_first_left_out ? " after the first step" : "",
 		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "%s", host_todo(habits, kernel_ns));
 	add_host_line(facts, advice);
@@ -159,7 +160,7 @@ static bool has_tensor_cores(const struct tp_overview *overview)
 
 bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
 	char a[32];
 
@@ -177,11 +178,11 @@ bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *adv
 
 bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 
 	if (!per_step(facts, habits->n_allocs))
 		return false;
-	advice->percent = tp_advice_percent(habits->alloc_ns, facts->sums->all_ns);
+	advice->percent = tp_advice_percent(habits->alloc_ns, facts->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%" PRIu64 " calls per step request memory from the driver or return it",
 		 per_step(facts, habits->n_allocs));
@@ -193,7 +194,7 @@ bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advi
 
 bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 	char a[32];
 
 	bool is_back = habits->pageable_back_ns > habits->pageable_ns / 2;
