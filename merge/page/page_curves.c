@@ -100,7 +100,8 @@ static void take_tensors(struct curves *c, const struct tp_event *event)
 	struct tp_tensor_change change;
 	uint32_t device;
 
-	if (!tp_tensors_note(c->tensors, event, &change))
+	/* Totals come right after the first block: no curve begins with that one alone. */
+	if (!tp_tensors_note(c->tensors, event, &change) || !change.is_total_known)
 		return;
 	device = (uint32_t)change.device_index;
 	add(c, find(c, TENSORS, event, device, NULL), event->begin_ns, (double)change.allocated);

@@ -260,7 +260,7 @@ void tp_timeline_tensor(struct tp_timeline *t, const struct tp_event *event)
 	if (change.address)
 		tp_arg_uint(&s->args, TP_KEY_ADDRESS, change.address);
 	tp_timeline_put(t);
-	if (t->dialect->has_tensor_curves)
+	if (t->dialect->has_tensor_curves && change.is_total_known)
 		put_tensor_curve(t, event, &change);
 }
 

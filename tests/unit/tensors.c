@@ -13,28 +13,29 @@ static const struct {
 	uint8_t kind;
 	uint32_t device;
 	uint64_t address, bytes;	/* TOTALS: reserved, allocated; STEP: its number */
-	bool want, want_known;
+	bool want, want_known, want_total;
 	int64_t want_bytes, want_allocated, want_reserved;
 	int32_t want_type, want_index;
 } cases[] = {
-	{"an allocation", TP_REC_ALLOC, TP_DEVICE_CPU, 0x10, 100, true, true, 100, 100, 0,
+	{"an allocation", TP_REC_ALLOC, TP_DEVICE_CPU, 0x10, 100, true, true, true, 100, 100, 0,
 	 0, -1},
-	{"of another device", TP_REC_ALLOC, GPU, 0x10, 7, true, true, 7, 7, 0, 1, 3},
-	{"totals are no event", TP_REC_TOTALS, GPU, 4096, 1000, false, false, 0, 0, 0, 0, 0},
-	{"they count from then on", TP_REC_ALLOC, GPU, 0x20, 24, true, true, 24, 1024, 4096,
+	{"of another device", TP_REC_ALLOC, GPU, 0x10, 7, true, true, false, 7, 7, 0, 1, 3},
+	{"a device may say none", TP_REC_ALLOC, GPU, 0x18, 1, true, true, true, 1, 8, 0, 1, 3},
+	{"totals are no event", TP_REC_TOTALS, GPU, 4096, 1000, false, false, false, 0, 0, 0, 0, 0},
+	{"they count from then on", TP_REC_ALLOC, GPU, 0x20, 24, true, true, true, 24, 1024, 4096,
 	 1, 3},
-	{"the CPU's are its own", TP_REC_ALLOC, TP_DEVICE_CPU, 0x20, 11, true, true, 11, 111,
+	{"the CPU's are its own", TP_REC_ALLOC, TP_DEVICE_CPU, 0x20, 11, true, true, true, 11, 111,
 	 0, 0, -1},
-	{"a free knows its block", TP_REC_FREE, TP_DEVICE_CPU, 0x10, 0, true, true, -100, 11,
+	{"a free knows its block", TP_REC_FREE, TP_DEVICE_CPU, 0x10, 0, true, true, true, -100, 11,
 	 0, 0, -1},
-	{"a block from before", TP_REC_FREE, TP_DEVICE_CPU, 0x99, 0, true, false, 0, 11, 0, 0,
+	{"a block from before", TP_REC_FREE, TP_DEVICE_CPU, 0x99, 0, true, false, true, 0, 11, 0, 0,
 	 -1},
-	{"a step of the ledger is no event", TP_REC_STEP, 0, 0, 5, false, false, 0, 0, 0, 0,
+	{"a step of the ledger is no event", TP_REC_STEP, 0, 0, 5, false, false, false, 0, 0, 0, 0,
 	 0},
-	{"but says what was alive", TP_REC_ALLOC, TP_DEVICE_CPU, 0x30, 1, true, true, 1, 5001,
+	{"but says what was alive", TP_REC_ALLOC, TP_DEVICE_CPU, 0x30, 1, true, true, true, 1, 5001,
 	 0, 0, -1},
-	{"a step that the ledger lacks", TP_REC_STEP, 0, 0, 50, false, false, 0, 0, 0, 0, 0},
-	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, 1, 5002, 0, 0,
+	{"a step that the ledger lacks", TP_REC_STEP, 0, 0, 50, false, false, false, 0, 0, 0, 0, 0},
+	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, true, 1, 5002, 0, 0,
 	 -1},
 };
 
@@ -64,6 +65,8 @@ Test(tensors, each_event_says_its_size_device_and_totals)
 			continue;
 		cr_expect_eq(change.address, cases[i].address, "%s", cases[i].what);
 		cr_expect_eq(change.is_known, cases[i].want_known, "%s", cases[i].what);
+		/* Of the GPU nothing was said before its TOTALS. */
+		cr_expect_eq(change.is_total_known, cases[i].want_total, "%s", cases[i].what);
 		cr_expect_eq(change.bytes, cases[i].want_bytes, "%s: %ld", cases[i].what,
 			     (long)change.bytes);
 		cr_expect_eq(change.allocated, cases[i].want_allocated, "%s: %ld", cases[i].what,

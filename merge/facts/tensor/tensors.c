@@ -11,7 +11,8 @@
 #include "merge/model/step_row.h"
 
 struct reserved {
-	uint32_t proc, device;
+	uint32_t proc, device, window;	/* that of its last change */
+	bool has_change;
 	int64_t bytes;
 };
 
@@ -99,6 +100,11 @@ bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
 	change->device_index = (event->link & 0xff) == 0xff ? -1 : (int32_t)(event->link & 0xff);
 	change->is_known = event->kind == TP_REC_ALLOC || change->bytes != 0;
 	change->allocated = track->live_bytes;
+	/* Of the host, and of some devices, no totals are ever said: those begin at 0. */
+	change->is_total_known = track->is_absolute || event->link == TP_DEVICE_CPU ||
+				 (reserved->has_change && reserved->window == event->window);
+	reserved->has_change = true;
+	reserved->window = event->window;
 	change->reserved = reserved->bytes;
 	return true;
 }

@@ -14,6 +14,8 @@
 struct tp_tensor_change {
 	uint64_t address;
 	int64_t bytes;		/* negative: freed */
+	/* False: the first of a device in a window, whose totals are said right after it. */
+	bool is_total_known;
 	bool is_known;		/* false: a block from before the window was freed, bytes are 0 */
 	int32_t device_type;
 	int32_t device_index;	/* -1: none (CPU) */
