@@ -200,7 +200,9 @@ function buildCurves(panel, isWanted, tables)
 		for (const [title, its] of groupCurves(chosen)) {
 			charts.push(curvesChart(its.slice(0, 24), title, zoom, range));
 			if (title === 'Tensor memory' && categories && proc !== null)
-				for (const device of new Set(column(categories, 'device'))) {
+				// The host's last: what runs out is a device's.
+				for (const device of [...new Set(column(categories, 'device'))].sort((a, b) =>
+					(a === 'CPU') - (b === 'CPU'))) {
 					const chart = categoriesChart(categories, names[proc], device, zoom, range);
 
 					if (chart)
