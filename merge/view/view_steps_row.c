@@ -91,12 +91,12 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_WHEN(r, steps->gpus)
 		put_gpu(r, steps, row);
 	TP_WHEN(r, steps->has_memory) {
-		TP_BYTES(r, "memory_bytes", "memory", TP_LESS(3), "tensors on the host at its end",
+		TP_BYTES(r, "memory_bytes", "host mem.", TP_LESS(3), "tensors on the host at its end",
 			 row->live_bytes);
-		TP_BYTES(r, "peak_bytes", "peak", 0, "tensors on the host, most in it", row->peak_bytes);
+		TP_BYTES(r, "peak_bytes", "host peak", 0, "tensors on the host, most in it", row->peak_bytes);
 	}
 	TP_WHEN(r, steps->has_device_memory)
-		TP_BYTES(r, "device_peak_bytes", "dev. peak", 0, "tensors on devices, most in it",
+		TP_BYTES(r, "device_peak_bytes", "GPU peak", 0, "tensors on devices, most in it",
 			 row->device_peak);
 	put_process(r, row);
 	TP_NUMBER(r, "batches", "batches", TP_LESS(4), "batches fetched in it", row->batches);
