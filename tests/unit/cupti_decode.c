@@ -2,78 +2,17 @@
 /*
  * cupti_decode.c - buffers of activity records become records in the ring, each counted
  *
- * The records are those of NVIDIA's headers. CUPTI's clock is played: its nanoseconds are ticks
- * and AHEAD more.
+ * The records are those of NVIDIA's headers. Windows: tests/unit/cupti_place.c.
  */
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "runtime/engine/intern.h"
-#include "runtime/probe/gpu/cupti_clock.h"
-#include "runtime/probe/gpu/cupti_decode.h"
 #include "runtime/probe/gpu/cupti_names.h"
-#include "tests/unit/cupti_records.h"
-#include "tests/unit/ring_rig.h"
+#include "tests/unit/cupti_decode_rig.h"
 
-#define AHEAD 1000000000ull
-#define T(ticks) ((ticks) + AHEAD)
-
-static struct tp_arena arena;
-static struct tp_rec out[20000];
-static uint32_t n_out;
 static const struct tp_cupti_wanted whole = {.begin = 1, .has_window = true};
 
-static void play_clock(void)
-{
-	struct tp_cupti_reading first = {.ticks = 1, .cupti_ns = T(1), .mono_ns = 1};
-	struct tp_cupti_reading last = {
-		.ticks = 1000000001, .cupti_ns = T(1000000001), .mono_ns = 1000000001,
-	};
-
-	tp_cupti_clock_reset();
-	tp_cupti_clock_add(&first);
-	tp_cupti_clock_add(&last);
-}
-
-static void set_up(void)
-{
-	rig_make_dir();
-	cr_assert_eq(rig_open_ring(4 << 20), 0);
-	cr_assert_eq(tp_arena_init(&arena, 16 << 20), 0);
-	cr_assert_eq(tp_intern_init(&arena), 0);
-	tp_clock_init(TP_CLOCK_MONOTONIC);
-	play_clock();
-	tp_cupti.cuptiActivityGetNextRecord = next_record;
-	tp_cupti.cuptiGetCallbackName = callback_name;
-	cr_assert_eq(tp_cupti_decode_init(RECORDS_VERSION), 0);
-}
-
 TestSuite(cupti_decode, .init = set_up, .fini = rig_remove_dir);
-
-static uint32_t take(void *ctx, uint32_t slot, const struct tp_rec *rec, uint32_t n)
-{
-	for (uint32_t i = 0; i < n && n_out < sizeof(out) / sizeof(out[0]); i++)
-		out[n_out++] = rec[i];
-	return n;
-}
-
-static void drain(void)
-{
-	tp_ring_take(take, NULL);
-	tp_ring_release(0, 0);
-}
-
-/* The whole buffer at once, and the buffer is empty again. */
-static void decode(const struct tp_cupti_wanted *wanted)
-{
-	struct tp_cupti_batch batch = {records_buffer, records_bytes, 0};
-
-	n_out = 0;
-	cr_assert(tp_cupti_decode(&batch, wanted, UINT32_MAX));
-	drain();
-	records_bytes = 0;
-}
 
 static const char *text_of(uint32_t id, uint32_t wanted_kind)
 {
@@ -98,25 +37,6 @@ static void check_times(const struct tp_rec *rec, uint8_t kind, uint64_t time, u
 	cr_assert_eq(tp_rec_len(rec), len);
 	cr_assert_eq(rec->link, link);
 	cr_assert_eq(rec->flags, flags, "kind %u: flags %u", kind, rec->flags);
-}
-
-static void check_sums(void)
-{
-	for (int kind = 0; kind < TP_REC_N; kind++) {
-		const struct tp_cupti_counts *c = &tp_cupti_counts[kind];
-
-		cr_assert_eq(c->seen, c->emitted + c->no_time + c->outside + c->no_room, "kind %d", kind);
-	}
-}
-
-static const char *report(void)
-{
-	static char text[4000];
-	struct tp_text totals;
-
-	tp_text_init(&totals, text, sizeof(text));
-	tp_cupti_decode_report(&totals);
-	return text;
 }
 
 Test(cupti_decode, makes_calls_and_kernels)
@@ -352,102 +272,6 @@ Test(cupti_decode, takes_note_of_the_rest)
 	cr_assert_not_null(strstr(report(), "cupti.unknown=1\n"));
 }
 
-/* A record of each place that it can have to a window [1000, 2000], on the host and on a device. */
-Test(cupti_decode, knows_its_window)
-{
-	enum { OUT = 255 };
-	static const struct tp_cupti_wanted wanted[] = {
-		{.has_window = false},
-		{.begin = 1000, .has_window = true},
-		{.begin = 1000, .end = 2000, .has_window = true},
-		{.begin = 1000, .end = 2000, .has_window = true, .has_next = true},
-	};
-	static const struct {
-		uint64_t begin, end;
-		uint8_t call[4], kernel[4];	/* flags, or OUT, by wanted */
-	} row[] = {
-		{500, 999, {OUT, OUT, OUT, OUT}, {OUT, OUT, OUT, OUT}},
-		{900, 1100, {OUT, 0, 0, 0}, {OUT, 0, 0, 0}},
-		{1200, 1300, {OUT, 0, 0, 0}, {OUT, 0, 0, 0}},
-		{1900, 2000, {OUT, 0, 0, 0}, {OUT, 0, 0, 0}},
-		{1900, 2100, {OUT, 0, 0, 0}, {OUT, 0, TP_F_AFTER, TP_F_AFTER}},
-		{2001, 2100, {OUT, 0, OUT, 0}, {OUT, 0, OUT, 0}},
-	};
-
-	for (size_t w = 0; w < sizeof(wanted) / sizeof(wanted[0]); w++) {
-		for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-			uint64_t seen = tp_cupti_counts[TP_REC_CALL].outside;
-
-			tp_cupti_decode_forked();
-			tp_cupti_decode_init(RECORDS_VERSION);
-			seen = tp_cupti_counts[TP_REC_CALL].outside;
-			add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 77, T(row[i].begin), T(row[i].end));
-			decode(&wanted[w]);
-			cr_assert_eq(n_out, row[i].call[w] != OUT, "%zu %zu", w, i);
-			cr_assert_eq(tp_cupti_counts[TP_REC_CALL].outside - seen, !n_out);
-			if (n_out)
-				cr_assert_eq(out[0].flags, row[i].call[w]);
-			/* Its call is not known, or later. */
-			add_kernel("k", 78, T(row[i].begin), T(row[i].end));
-			decode(&wanted[w]);
-			cr_assert_eq(n_out, row[i].kernel[w] != OUT, "%zu %zu", w, i);
-			cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, !n_out);
-			if (n_out)
-				cr_assert_eq(out[0].flags, row[i].kernel[w], "%zu %zu: %u", w, i,
-					     out[0].flags);
-			check_sums();
-		}
-	}
-}
-
-/* The next window is on: whose a late kernel is, its call tells, also where ids wrap. */
-Test(cupti_decode, tells_late_kernels_by_their_calls)
-{
-	static const struct tp_cupti_wanted wanted = {
-		.begin = 1000, .end = 2000, .has_window = true, .has_next = true,
-	};
-
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 0xfffffffe, T(1900), T(1950));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 1, T(1960), T(1990));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 0xffffffff, T(1955), T(1956));
-	add_kernel("k", 0xfffffffe, T(2100), T(2200));
-	add_kernel("k", 1, T(2200), T(2300));
-	add_kernel("k", 2, T(2300), T(2400));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 2, T(2010), T(2020));
-	decode(&wanted);
-	cr_assert_eq(n_out, 7);
-	cr_assert_eq(out[3].flags, TP_F_AFTER);
-	cr_assert_eq(out[3].link, 0xfffffffe);
-	cr_assert_eq(out[4].flags, TP_F_AFTER);
-	cr_assert_eq(out[5].flags, 0);
-	cr_assert_eq(out[5].link, 2);
-}
-
-/* No next window is near, but CUPTI was switched off some calls after the end. */
-Test(cupti_decode, leaves_out_what_was_called_after_the_end)
-{
-	static const struct tp_cupti_wanted wanted = {.begin = 1000, .end = 2000, .has_window = true};
-
-	add_kernel("k", 4, T(2100), T(2200));	/* nothing is known yet */
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 1, T(1900), T(1950));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 6, T(2300), T(2400));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 5, T(2010), T(2020));
-	add_kernel("k", 1, T(2100), T(2200));
-	add_kernel("k", 3, T(2100), T(2200));	/* its call is in a buffer that comes later */
-	add_kernel("k", 5, T(2200), T(2300));
-	add_kernel("k", 6, T(2200), T(2300));
-	decode(&wanted);
-	cr_assert_eq(n_out, 4);
-	cr_assert_eq(out[0].link, 4);
-	cr_assert_eq(out[1].kind, TP_REC_CALL);
-	cr_assert_eq(out[2].link, 1);
-	cr_assert_eq(out[3].link, 3);
-	cr_assert_eq(out[3].flags, TP_F_AFTER);
-	cr_assert_eq(tp_cupti_counts[TP_REC_CALL].outside, 2);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 2);
-	check_sums();
-}
-
 Test(cupti_decode, counts_records_without_times)
 {
 	add_kernel("k", 1, T(100), 0);
@@ -460,37 +284,6 @@ Test(cupti_decode, counts_records_without_times)
 	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 4);
 	check_sums();
 	cr_assert_str_eq(report(), "cupti.kernel=1\ncupti.kernel.no_time=4\n");
-}
-
-/* Whose a record without times is, only its call can tell; in a warm-up nothing is lost. */
-Test(cupti_decode, counts_no_losses_of_warm_ups)
-{
-	struct tp_cupti_wanted wanted = {.has_window = false};
-
-	add_kernel("k", 1, 0, 0);
-	decode(&wanted);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 1);
-	wanted = (struct tp_cupti_wanted){.begin = 1000, .has_window = true};
-	add_kernel("k", 3, 0, 0);	/* of no call that is known yet */
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 2, T(990), T(1010));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 4, T(1030), T(1040));
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 3, T(1020), T(1030));
-	add_kernel("k", 2, 0, 0);
-	add_kernel("k", 3, 0, 0);
-	add_kernel("k", 4, 0, 0);
-	add_kernel("k", 5, 0, 0);
-	decode(&wanted);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 2);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 4);
-	wanted.end = 2000;
-	wanted.has_next = true;
-	add_call(CUPTI_ACTIVITY_KIND_RUNTIME, 211, 6, T(2030), T(2040));
-	add_kernel("k", 4, 0, 0);
-	add_kernel("k", 6, 0, 0);
-	decode(&wanted);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 3);
-	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 5);
-	check_sums();
 }
 
 /* CUPTI uses the memory of a name again when its module was unloaded. */

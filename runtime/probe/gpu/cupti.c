@@ -55,22 +55,32 @@ static struct {
 
 /* ---- buffers into records ---- */
 
+static struct tp_cupti_span read_window(uint32_t window)
+{
+	const struct tp_ring_window *facts = &tp_ring.head->windows[window % TP_RING_WINDOWS];
+
+	return (struct tp_cupti_span){
+		.begin = __atomic_load_n(&facts->begin, __ATOMIC_ACQUIRE),
+		.end = __atomic_load_n(&facts->end, __ATOMIC_ACQUIRE),
+	};
+}
+
 static struct tp_cupti_wanted get_window(void)
 {
-	const struct tp_ring_head *head = tp_ring.head;
-	uint32_t window = head->windows_written;
+	uint32_t window = tp_ring.head->windows_written;
 	struct tp_cupti_wanted wanted = {.has_window = false};
-	const struct tp_ring_window *facts = &head->windows[window % TP_RING_WINDOWS];
-	uint32_t n_begun = __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE);
+	uint32_t n_begun = __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_ACQUIRE);
+	struct tp_cupti_span span;
 
 	if (window == n_begun)
 		return wanted;
-	wanted.begin = __atomic_load_n(&facts->begin, __ATOMIC_ACQUIRE);
-	wanted.end = __atomic_load_n(&facts->end, __ATOMIC_ACQUIRE);
+	span = read_window(window);
+	wanted.begin = span.begin;
+	wanted.end = span.end;
 	wanted.has_window = true;
-	wanted.has_next = wanted.end &&
-			  (window + 1 < n_begun ||
-			   __atomic_load_n(&probe.armed_at, __ATOMIC_RELAXED) >= wanted.end);
+	while (++window < n_begun)
+		wanted.later[wanted.n_later++] = span = read_window(window);
+	wanted.has_next = span.end && __atomic_load_n(&probe.armed_at, __ATOMIC_RELAXED) >= span.end;
 	return wanted;
 }
 
@@ -192,10 +202,12 @@ static bool settle(uint64_t end, bool is_closing)
 				return false;
 		}
 	}
+	window = get_window();
+	if (!tp_cupti_place_kept(&window, true))
+		return false;
 	probe.n_kept = tp_session_is_armed() ? tp_cupti_buffers_held_since(end) :
 					       tp_cupti_buffers_held();
 	tp_cupti_say_off();
-	window = get_window();
 	tp_cupti_yield_mark(&window);
 	probe.has_more = false;
 	return !tp_cupti_hold_config()->cupti_detach ||

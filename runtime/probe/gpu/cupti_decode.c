@@ -26,10 +26,6 @@ uint64_t tp_cupti_unknown_kinds;
 
 static struct {
 	uint32_t version;
-	/* By correlation id, of the window that began then: its calls, and the first one after it. */
-	uint64_t calls_of;
-	bool has_calls, has_next_call;
-	uint32_t first_call, last_call, next_call;
 } decode;
 
 int tp_cupti_decode_init(uint32_t version)
@@ -43,6 +39,7 @@ void tp_cupti_decode_forked(void)
 	memset(&decode, 0, sizeof(decode));
 	memset(tp_cupti_counts, 0, sizeof(tp_cupti_counts));
 	tp_cupti_unknown_kinds = 0;
+	tp_cupti_place_forked();
 	tp_cupti_names_reset();
 	tp_cupti_facts_reset();
 }
@@ -66,97 +63,77 @@ static void note_device(const void *bytes, uint32_t n_bytes)
 
 /* ---- records ---- */
 
-/* Ids wrap: nearer than half the circle is before. */
-static bool is_call_before(uint32_t a, uint32_t b)
+void tp_cupti_count_made(const struct tp_rec *rec)
 {
-	return (int32_t)(a - b) <= 0;
+	struct tp_cupti_counts *counts = &tp_cupti_counts[rec->kind];
+
+	counts->emitted++;
+	counts->no_name += !rec->name || (rec->kind == TP_REC_KERNEL && !rec->arg);
 }
 
-static void note_call(const struct tp_cupti_wanted *wanted, uint64_t begin, uint32_t correlation)
+static inline void fill(struct tp_rec *rec, uint8_t kind, const struct tp_cupti_record *from, uint32_t name,
+			uint64_t arg)
 {
-	if (decode.calls_of != wanted->begin) {
-		decode.calls_of = wanted->begin;
-		decode.has_calls = decode.has_next_call = false;
+	rec->kind = kind;
+	rec->name = name;
+	rec->link = kind == TP_REC_OVERHEAD ? 0 : from->correlation;
+	rec->arg = arg;
+}
+
+/* Work whose times are missing: a loss, but not in a warm-up. */
+static TP_COLD void count_untimed(uint8_t kind, const struct tp_cupti_record *from, uint32_t name,
+				  uint64_t arg)
+{
+	struct tp_rec rec = {.time = 0};
+
+	switch (tp_cupti_place_untimed(kind, from->correlation)) {
+	case TP_CUPTI_OUTSIDE:
+		tp_cupti_counts[kind].outside++;
+		break;
+	case TP_CUPTI_ASIDE:
+		fill(&rec, kind, from, name, arg);
+		tp_cupti_place_keep(&rec);
+		break;
+	default:
+		tp_cupti_counts[kind].no_time++;
 	}
-	if (begin < wanted->begin)
-		return;
-	if (wanted->end && begin > wanted->end) {
-		if (!decode.has_next_call || is_call_before(correlation, decode.next_call))
-			decode.next_call = correlation;
-		decode.has_next_call = true;
-		return;
-	}
-	if (!decode.has_calls || is_call_before(decode.last_call, correlation))
-		decode.last_call = correlation;
-	if (!decode.has_calls || is_call_before(correlation, decode.first_call))
-		decode.first_call = correlation;
-	decode.has_calls = true;
 }
 
-/*
- * Called after the window, as far as is known. CUPTI is switched off a moment after a window's
- * end, and on again for the next: what comes late is not all of this one.
- */
-static bool is_of_next(const struct tp_cupti_wanted *wanted, uint32_t correlation)
+static void keep(uint8_t kind, const struct tp_cupti_record *from, uint32_t name, uint64_t arg,
+		 uint64_t begin, uint64_t end)
 {
-	bool is_known = decode.calls_of == wanted->begin;
+	struct tp_rec rec = {.time = begin};
 
-	if (is_known && decode.has_next_call && is_call_before(decode.next_call, correlation))
-		return true;
-	return wanted->has_next && !(is_known && decode.has_calls &&
-				     is_call_before(correlation, decode.last_call));
+	tp_rec_set_len(&rec, end - begin);
+	fill(&rec, kind, from, name, arg);
+	tp_cupti_place_keep(&rec);
 }
 
-/* Called before the window, as far as is known: in its warm-up. */
-static bool is_of_warm_up(const struct tp_cupti_wanted *wanted, uint32_t correlation)
-{
-	return !wanted->has_window ||
-	       (decode.calls_of == wanted->begin && decode.has_calls &&
-		!is_call_before(decode.first_call, correlation));
-}
-
-/* TP_F_AFTER, or 0; false: the span is of no window. */
-static bool place(const struct tp_cupti_wanted *wanted, uint8_t kind, uint64_t begin, uint64_t end,
-		  uint32_t correlation, uint8_t *flags)
-{
-	*flags = 0;
-	if (!wanted->has_window || end < wanted->begin)
-		return false;
-	if (kind == TP_REC_CALL)
-		note_call(wanted, begin, correlation);
-	if (!wanted->end || end <= wanted->end)
-		return true;
-	if (!tp_kind_is_device(kind))
-		return begin <= wanted->end || wanted->has_next;
-	if (begin > wanted->end && is_of_next(wanted, correlation))
-		return wanted->has_next;
-	*flags = TP_F_AFTER;
-	return true;
-}
-
-/* The record with that name and arg, if it has a place: 1, else 0, and why is counted. */
-static uint32_t make(const struct tp_cupti_wanted *wanted, uint8_t kind,
-		     const struct tp_cupti_record *from, uint32_t name, uint64_t arg)
+/* The record with that name and arg, if it has a place now: 1, else 0, and why is counted. */
+static uint32_t make(uint8_t kind, const struct tp_cupti_record *from, uint32_t name, uint64_t arg)
 {
 	struct tp_cupti_counts *counts = &tp_cupti_counts[kind];
+	enum tp_cupti_place place;
 	struct tp_rec *rec;
 	uint64_t begin, end;
-	uint8_t flags;
 
 	counts->seen++;
 	if (tp_unlikely(!from->start || from->end < from->start)) {
-		/* In a warm-up that is no loss. */
-		if (is_of_warm_up(wanted, from->correlation) ||
-		    is_of_next(wanted, from->correlation))
-			counts->outside++;
-		else
-			counts->no_time++;
+		count_untimed(kind, from, name, arg);
 		return 0;
 	}
 	begin = tp_cupti_clock_ticks(from->start);
 	end = tp_cupti_clock_ticks(from->end);
-	if (tp_unlikely(!place(wanted, kind, begin, end, from->correlation, &flags))) {
-		counts->outside++;
+	if (end < begin)
+		end = begin;
+	place = tp_cupti_place(kind, begin, end, from->correlation);
+	if (tp_unlikely(place < TP_CUPTI_NOW)) {
+		counts->outside += place == TP_CUPTI_OUTSIDE;
+		counts->late += place == TP_CUPTI_LATE;
+		return 0;
+	}
+	if (tp_unlikely(place == TP_CUPTI_ASIDE)) {
+		keep(kind, from, name, arg, begin, end);
 		return 0;
 	}
 	rec = tp_ring_reserve();
@@ -165,44 +142,39 @@ static uint32_t make(const struct tp_cupti_wanted *wanted, uint8_t kind,
 		return 0;
 	}
 	rec->time = begin;
-	tp_rec_set_len(rec, end > begin ? end - begin : 0);
-	rec->kind = kind;
-	rec->flags = from->kind == CUPTI_ACTIVITY_KIND_DRIVER ? TP_F_DRIVER : flags;
-	rec->name = name;
-	rec->link = kind == TP_REC_OVERHEAD ? 0 : from->correlation;
-	rec->arg = arg;
+	tp_rec_set_len(rec, end - begin);
+	rec->flags = from->kind == CUPTI_ACTIVITY_KIND_DRIVER ? TP_F_DRIVER :
+		     place == TP_CUPTI_AFTER ? TP_F_AFTER : 0;
+	fill(rec, kind, from, name, arg);
 	tp_ring_commit();
-	counts->emitted++;
-	counts->no_name += !name || (kind == TP_REC_KERNEL && !arg);
+	tp_cupti_count_made(rec);
 	return 1;
 }
 
-static uint32_t make_call(const struct tp_cupti_wanted *wanted, const struct tp_cupti_record *from)
+static uint32_t make_call(const struct tp_cupti_record *from)
 {
 	bool is_driver = from->kind == CUPTI_ACTIVITY_KIND_DRIVER;
 
-	return make(wanted, TP_REC_CALL, from, tp_cupti_call_name(is_driver, from->cbid),
+	return make(TP_REC_CALL, from, tp_cupti_call_name(is_driver, from->cbid),
 		    TP_ARG_CALL(from->tid, from->returned));
 }
 
-static uint32_t make_kernel(const struct tp_cupti_wanted *wanted,
-			    const struct tp_cupti_record *from)
+static uint32_t make_kernel(const struct tp_cupti_record *from)
 {
 	uint32_t name = tp_cupti_kernel_name(from->name);
 
 	tp_cupti_note_context(from->launch.place.context, from->launch.place.device);
 	/* Last: its words were stored in halves, and cannot be loaded before that is through. */
-	return make(wanted, TP_REC_KERNEL, from, name, tp_cupti_launch(&from->launch));
+	return make(TP_REC_KERNEL, from, name, tp_cupti_launch(&from->launch));
 }
 
-static uint32_t make_transfer(const struct tp_cupti_wanted *wanted, uint8_t kind,
-			      const struct tp_cupti_record *from)
+static uint32_t make_transfer(uint8_t kind, const struct tp_cupti_record *from)
 {
 	tp_cupti_note_context(from->transfer.place.context, from->transfer.place.device);
-	return make(wanted, kind, from, tp_cupti_transfer(&from->transfer), from->bytes);
+	return make(kind, from, tp_cupti_transfer(&from->transfer), from->bytes);
 }
 
-static uint32_t make_sync(const struct tp_cupti_wanted *wanted, struct tp_cupti_record *from)
+static uint32_t make_sync(struct tp_cupti_record *from)
 {
 	const struct tp_cupti_event *event = tp_cupti_find_event(from);
 	uint64_t arg = from->event;
@@ -212,7 +184,7 @@ static uint32_t make_sync(const struct tp_cupti_wanted *wanted, struct tp_cupti_
 		from->sync.recorded_stream = event->stream + 1;
 		arg |= (uint64_t)event->correlation << 32;
 	}
-	return make(wanted, TP_REC_SYNC, from, tp_cupti_sync(&from->sync), arg);
+	return make(TP_REC_SYNC, from, tp_cupti_sync(&from->sync), arg);
 }
 
 /* Returns how many records it made: 0 or 1. */
@@ -227,21 +199,21 @@ static uint32_t decode_one(const struct tp_cupti_wanted *wanted, const void *byt
 	switch (from.kind) {
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 	case CUPTI_ACTIVITY_KIND_DRIVER:
-		return make_call(wanted, &from);
+		return make_call(&from);
 	case CUPTI_ACTIVITY_KIND_KERNEL:
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		return make_kernel(wanted, &from);
+		return make_kernel(&from);
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 	case CUPTI_ACTIVITY_KIND_MEMCPY2:
-		return make_transfer(wanted, TP_REC_MEMCPY, &from);
+		return make_transfer(TP_REC_MEMCPY, &from);
 	case CUPTI_ACTIVITY_KIND_MEMSET:
-		return make_transfer(wanted, TP_REC_MEMSET, &from);
+		return make_transfer(TP_REC_MEMSET, &from);
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-		return make_sync(wanted, &from);
+		return make_sync(&from);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-		return make(wanted, TP_REC_GRAPH, &from, tp_cupti_launch(&from.launch), from.graph);
+		return make(TP_REC_GRAPH, &from, tp_cupti_launch(&from.launch), from.graph);
 	case CUPTI_ACTIVITY_KIND_OVERHEAD:
-		return make(wanted, TP_REC_OVERHEAD, &from,
+		return make(TP_REC_OVERHEAD, &from,
 			    tp_cupti_overhead_name(from.overhead_kind), from.tid);
 	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
 		tp_cupti_note_event(&from);
@@ -261,7 +233,7 @@ static uint32_t decode_one(const struct tp_cupti_wanted *wanted, const void *byt
 	}
 }
 
-static bool is_ring_half_full(void)
+bool tp_cupti_is_ring_half_full(void)
 {
 	return tp_ring.head && tp_ring_chunks_used() > tp_ring.head->n_chunks / 2;
 }
@@ -287,14 +259,17 @@ bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted 
 {
 	uint32_t n_made = 0, n_seen = 0;
 
-	if (!tp_cupti.cuptiActivityGetNextRecord || batch->at >= batch->n_bytes)
+	if (!tp_cupti.cuptiActivityGetNextRecord)
 		return true;
+	if (batch->at >= batch->n_bytes)
+		return tp_cupti_place_kept(wanted, false);
+	tp_cupti_place_begin(wanted);
 	if (batch->at == 0 && !step(batch, NULL))
 		return true;
 	do {
 		const uint8_t *record = batch->bytes + batch->at;
 
-		if (n_made >= most || (n_seen++ % RING_LOOK == 0 && is_ring_half_full()))
+		if (n_made >= most || (n_seen++ % RING_LOOK == 0 && tp_cupti_is_ring_half_full()))
 			return false;
 		n_made += decode_one(wanted, record, (uint32_t)(batch->n_bytes - batch->at));
 		if (!step(batch, (CUpti_Activity *)record) ||
@@ -302,7 +277,7 @@ bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted 
 			break;
 	} while (batch->at < batch->n_bytes);
 	batch->at = batch->n_bytes;
-	return true;
+	return tp_cupti_place_kept(wanted, false);
 }
 
 void tp_cupti_decode_report(struct tp_text *totals)
@@ -314,8 +289,8 @@ void tp_cupti_decode_report(struct tp_text *totals)
 			uint64_t value;
 		} part[] = {
 			{"", counts->emitted}, {".no_time", counts->no_time},
-			{".outside", counts->outside}, {".no_room", counts->no_room},
-			{".no_name", counts->no_name},
+			{".outside", counts->outside}, {".late", counts->late},
+			{".no_room", counts->no_room}, {".no_name", counts->no_name},
 		};
 
 		for (size_t p = 0; p < sizeof(part) / sizeof(part[0]); p++)

@@ -14,27 +14,23 @@
 #include <stdint.h>
 
 #include "runtime/base/text.h"
+#include "runtime/probe/gpu/cupti_place.h"
 #include "runtime/trace/trainprof_trace.h"
 
 struct tp_cupti_counts {	/* of one record kind (TP_REC_*) */
 	uint64_t seen, emitted;
 	uint64_t no_time;	/* start or end is 0: the device had no room, or did not finish */
 	uint64_t outside;	/* of no window: warm-up, or a call after its end */
-	uint64_t no_room;	/* the ring was full */
+	uint64_t late;		/* of a window whose file was finished already */
+	uint64_t no_room;	/* the ring was full, or so much waited for its window's turn */
 	uint64_t no_name;	/* emitted, but its name or launch found no room among the names */
 };
 extern struct tp_cupti_counts tp_cupti_counts[TP_REC_N] __attribute__((visibility("hidden")));
 extern uint64_t tp_cupti_unknown_kinds __attribute__((visibility("hidden")));
-
-/* What is wanted now; the probe keeps it up to date. */
-struct tp_cupti_wanted {
-	uint64_t begin, end;	/* ticks: of the window; device work that ends after `end` gets
-				 * TP_F_AFTER; end 0: the window goes on */
-	bool has_window;	/* else everything is outside */
-	bool has_next;		/* armed again, after `end`: device work that started after it gets
-				 * TP_F_AFTER only when its call is of this window; other records
-				 * of after the end are made, too, for the next window */
-};
+/* The record is in the ring. */
+void tp_cupti_count_made(const struct tp_rec *rec);
+/* Decoding waits for the drain then. */
+bool tp_cupti_is_ring_half_full(void);
 
 struct tp_cupti_batch {		/* a buffer being decoded, which may take several calls */
 	const uint8_t *bytes;
