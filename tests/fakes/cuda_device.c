@@ -37,6 +37,7 @@ static struct {
 		char text[];
 	} *names[N_NAMES];
 	uint64_t busy_until;	/* atomic: of everything */
+	uint64_t lag_ns;	/* between a call and its work */
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct CUstream_st null_stream[FAKE_DEVICES_MAX];
@@ -136,6 +137,7 @@ static void take_turn(struct CUstream_st *stream, struct fake_work *work)
 {
 	uint64_t now = fake_now(), busy = __atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED);
 
+	now += gpu.lag_ns;
 	do {
 		work->start_ns = busy > now ? busy : now;
 		work->end_ns = work->start_ns + WORK_NS;
@@ -224,6 +226,9 @@ FAKE_EXPORT void fake_gpu_finish(void)
 
 static __attribute__((constructor)) void begin(void)
 {
+	const char *lag = getenv("FAKE_GPU_LAG_US");
+
+	gpu.lag_ns = lag ? strtoull(lag, NULL, 10) * 1000 : 0;
 	for (uint32_t i = 0; i < FAKE_DEVICES_MAX; i++)
 		null_stream[i] = (struct CUstream_st){FAKE_DEFAULT_STREAM, i + 1, i, 0};
 }

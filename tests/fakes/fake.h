@@ -37,6 +37,7 @@
  * - The second cuptiActivityRegisterCallbacks replaces the first, also for buffers already out.
  * - Kernel names are CUPTI's: after cuModuleUnload they are overwritten (FAKE_CUPTI_STALE).
  * - Enabling RUNTIME or DRIVER resets the filters of single calls.
+ * - A piece of work's record stands before that of the call that caused it* (13.0, on an H200).
  * - Device records carry the id of the outermost traced call; ids are given only while RUNTIME
  *   or DRIVER is on. Once a program gave an id itself, all others have their highest bit set.
  * - Graph launches make one record (GRAPH_TRACE) or one per node, never both.
@@ -60,6 +61,7 @@
  *	FAKE_CUPTI_CORRELATION=n	the first correlation id
  *	FAKE_CUPTI_LOG=file		one line a call: "cuptiActivityEnable 10 -> 0 tid 123"
  *	FAKE_GPU_DEVICES=n		devices (1)
+ *	FAKE_GPU_LAG_US=n		work begins so long after its call (0), as when much is queued
  *	FAKE_CUDA_DRIVER=13000		cuDriverGetVersion; read at each call
  *	FAKE_CUDA_FAIL=call:nth:code,...	the same for cuda* and cu*
  *	FAKE_NVML=off			libnvidia-ml fails to initialise

@@ -12,6 +12,7 @@
  *	context	a context is destroyed with records of its work not yet delivered
  *	graph	each step launches a graph of three kernels, too
  *	driver	each step launches three kernels by the driver's API, too, as cuBLAS and Triton do
+ *	ahead	steps of 1 ms, of 20 launches each, that do not wait for the device
  *	back	times of the device's work go back, and some are not there
  *	user WAY LIBRARY	tests/progs/cupti_user.c's function of that name is called in step 4
  *
@@ -187,6 +188,19 @@ static void run_driver(int n_steps)
 	}
 }
 
+static void run_ahead(int n_steps)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int s = 0; s < n_steps; s++) {
+		for (int i = 0; i < N_LAUNCHES; i++)
+			launch(0);
+		nanosleep(&pause, NULL);
+		trainprof_step();
+	}
+	check(cudaDeviceSynchronize());
+}
+
 static void run_context(int n_steps)
 {
 	CUresult (*destroy)(CUcontext) = NULL;
@@ -235,6 +249,8 @@ int main(int argc, char **argv)
 			  n_steps);
 	} else if (!strcmp(mode, "driver")) {
 		run_driver(n_steps);
+	} else if (!strcmp(mode, "ahead")) {
+		run_ahead(n_steps);
 	} else if (!strcmp(mode, "context")) {
 		run_context(n_steps);
 	} else {

@@ -113,8 +113,9 @@ Test(view_health, tells_of_each_counter_of_losses)
 		"names_lost", "names_cut", "windows_lost", "trigger.late", "trigger.missed", "late",
 		"nccl.no_entry", "nccl.unfinished", "nccl.late_ops", "nccl.comms_refused",
 		"nccl.unknown", "torch.ranges_lost", "marks.ranges_lost", "module.lost",
-		"modules.lost", "cupti.dropped", "cupti.kernel.no_room", "devmem.not_kept",
-		"heap.sample_no_room", "pystack.broken", "pystack.refused", "stack.mismatched",
+		"modules.lost", "cupti.dropped", "cupti.kernel.no_room", "cupti.kernel.late",
+		"cupti.buffers_kept", "devmem.not_kept", "heap.sample_no_room",
+		"pystack.broken", "pystack.refused", "stack.mismatched",
 	};
 
 	for (uint32_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -174,6 +175,9 @@ Test(view_health, counts_what_is_missing_of_the_gpus_records)
 		{"cupti.trashed_bytes=4096\n", "4.00 KiB of records were given up"},
 		{"cupti.kernel.no_time=5\ncupti.memcpy.no_time=6\n",
 		 "11 pieces of GPU work have no times"},
+		{"cupti.kernel.late=2\ncupti.call.late=1\n",
+		 "3 records of the GPU came after the file of their window was finished"},
+		{"cupti.buffers_kept=2\n", "2 buffers with records of the GPU did not come back"},
 		{"cupti.kernel.no_room=7\n", "7 records of the GPU found no room"},
 		{"cupti.sync.no_name=8\n", "8 records of the GPU have lost their names"},
 		{"cupti.errors=1\n", "1 calls of CUPTI failed"},

@@ -28,7 +28,7 @@ def main():
                   key.split(".")[1] in ("call", "kernel", "memcpy", "memset", "sync", "graph",
                                         "overhead"))
     lost = {key: n for key, n in ends.items() if n and (
-        re.fullmatch(r"cupti\.[a-z]+\.(no_time|outside|no_room)", key) or key == "cupti.dropped")}
+        re.fullmatch(r"cupti\.[a-z]+\.(no_time|outside|late|no_room)", key) or key == "cupti.dropped")}
     offered = int(sys.argv[1])
     print("offered %d, in the file %d (counted %d), lost %d %s" % (
         offered, events, emitted, sum(lost.values()), lost))
