@@ -20,7 +20,7 @@ static const struct tp_cupti_wanted third = {.begin = 9000, .end = 10000, .has_w
 /* Adds what is put to what was decoded before. */
 static void settle(const struct tp_cupti_wanted *wanted)
 {
-	cr_assert(tp_cupti_place_kept(wanted, true));
+	cr_assert(tp_cupti_place_kept(wanted, true, true));
 	drain();
 }
 
@@ -359,7 +359,7 @@ Test(cupti_place, waits_for_the_drain)
 		tp_ring_commit();
 		n_full++;
 	}
-	cr_assert_not(tp_cupti_place_kept(&first, true));
+	cr_assert_not(tp_cupti_place_kept(&first, true, true));
 	cr_assert_eq(tp_cupti_place_n_kept(), N);
 	drain();
 	n_out = 0;
@@ -369,6 +369,20 @@ Test(cupti_place, waits_for_the_drain)
 		check_kernel(&out[i], i, TP_F_AFTER);
 	cr_assert_eq(tp_ring_dropped(), 0);
 	check_counts(N, 0, 0);
+}
+
+/* What fills the ring cannot leave it before the window is finished. */
+Test(cupti_place, puts_what_cannot_wait)
+{
+	add_kernel("k", 1, T(3000), T(3100));
+	decode(&first);
+	while (!tp_cupti_is_ring_half_full()) {
+		cr_assert_not_null(tp_ring_reserve());
+		tp_ring_commit();
+	}
+	cr_assert_not(tp_cupti_place_kept(&first, true, true));
+	cr_assert(tp_cupti_place_kept(&first, true, false));
+	check_counts(1, 0, 0);
 }
 
 Test(cupti_place, has_nothing_of_the_parent_after_fork)

@@ -50,6 +50,12 @@ static struct {
 	uint64_t settling;	/* end of the window that is; 0: none */
 	uint64_t settling_ns;	/* since when */
 	bool is_forced;
+	uint32_t n_given;	/* buffers decoded; counts on */
+	struct stop {		/* how far a window that settles had come */
+		bool is_set;
+		uint32_t n_given, n_kept;
+		size_t at;
+	} stop;
 	uint32_t n_kept;	/* buffers that CUPTI did not give back in time */
 } probe;
 
@@ -115,6 +121,7 @@ static bool decode(void)
 			return false;	/* enough, or the ring is to be drained first */
 		tp_cupti_buffer_give(probe.buffer);
 		probe.buffer = NULL;
+		probe.n_given++;
 		before = probe.batch.at - before;
 		left -= before < left ? before : left;
 	}
@@ -164,6 +171,21 @@ static void begin_settling(uint64_t end, uint64_t now_ns)
 	probe.settling_ns = now_ns;
 	probe.flushed_ns = 0;
 	probe.is_forced = false;
+	probe.stop.is_set = false;
+}
+
+/*
+ * What is to be put waits for the drain, which was here since and found nothing of this window to take:
+ * what fills the ring is of later ones, and leaves it only when this one is finished. So it must be.
+ */
+static bool is_stuck(void)
+{
+	struct stop stop = {true, probe.n_given, tp_cupti_place_n_kept(), probe.batch.at};
+	bool is_same = probe.stop.is_set && stop.n_given == probe.stop.n_given &&
+		       stop.n_kept == probe.stop.n_kept && stop.at == probe.stop.at;
+
+	probe.stop = stop;
+	return is_same;
 }
 
 /* Nothing of before `end` is still with CUPTI, or it will not give it back. */
@@ -179,6 +201,7 @@ static bool settle(uint64_t end, bool is_closing)
 {
 	uint64_t now_ns = tp_clock_mono_ns();
 	struct tp_cupti_wanted window;
+	bool has_stuck;
 
 	if (!is_at_work())
 		return true;
@@ -188,9 +211,10 @@ static bool settle(uint64_t end, bool is_closing)
 	tp_cupti_clock_read();
 	if (now_ns - probe.flushed_ns >= SETTLE_FLUSH_NS && tp_cupti_flush(false))
 		probe.flushed_ns = now_ns;
-	if (!decode())
+	has_stuck = !decode();
+	if (has_stuck && !is_stuck())
 		return false;
-	if (!has_all(end)) {
+	if (!has_stuck && !has_all(end)) {
 		bool is_late = is_closing || now_ns - probe.settling_ns >= SETTLE_NS;
 
 		if (!is_late)
@@ -203,8 +227,11 @@ static bool settle(uint64_t end, bool is_closing)
 		}
 	}
 	window = get_window();
-	if (!tp_cupti_place_kept(&window, true))
-		return false;
+	if (!tp_cupti_place_kept(&window, true, !has_stuck)) {
+		if (!is_stuck())
+			return false;
+		tp_cupti_place_kept(&window, true, false);
+	}
 	probe.n_kept = tp_session_is_armed() ? tp_cupti_buffers_held_since(end) :
 					       tp_cupti_buffers_held();
 	tp_cupti_say_off();

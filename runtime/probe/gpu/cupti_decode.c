@@ -262,7 +262,7 @@ bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted 
 	if (!tp_cupti.cuptiActivityGetNextRecord)
 		return true;
 	if (batch->at >= batch->n_bytes)
-		return tp_cupti_place_kept(wanted, false);
+		return tp_cupti_place_kept(wanted, false, true);
 	tp_cupti_place_begin(wanted);
 	if (batch->at == 0 && !step(batch, NULL))
 		return true;
@@ -277,7 +277,7 @@ bool tp_cupti_decode(struct tp_cupti_batch *batch, const struct tp_cupti_wanted 
 			break;
 	} while (batch->at < batch->n_bytes);
 	batch->at = batch->n_bytes;
-	return tp_cupti_place_kept(wanted, false);
+	return tp_cupti_place_kept(wanted, false, true);
 }
 
 void tp_cupti_decode_report(struct tp_text *totals)

@@ -272,7 +272,7 @@ static void give_back(void)
 	place.n_touched = 0;
 }
 
-bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last)
+bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last, bool waits)
 {
 	uint32_t at, n = 0;
 
@@ -281,7 +281,7 @@ bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last)
 	follow(wanted);
 	is_last |= place.is_last;
 	for (at = 0; at < place.n_kept; at++) {
-		if (at % RING_LOOK == 0 && tp_cupti_is_ring_half_full())
+		if (waits && at % RING_LOOK == 0 && tp_cupti_is_ring_half_full())
 			break;
 		if (!settle_one(&place.kept[at], is_last))
 			place.kept[n++] = place.kept[at];

@@ -53,9 +53,9 @@ void tp_cupti_place_keep(const struct tp_rec *rec);
 /*
  * Looks at what is kept again, and puts into the ring, or counts, what is known by now. is_last: all
  * records of the window being written have come, so a call that is not known was one of the window.
- * False: the ring is half full, ask again when it was drained.
+ * False, where it waits: the ring is half full, ask again when it was drained.
  */
-bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last);
+bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last, bool waits);
 uint32_t tp_cupti_place_n_kept(void);
 void tp_cupti_place_forked(void);
 
