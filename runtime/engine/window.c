@@ -190,12 +190,24 @@ static bool is_own(const struct pass *pass, uint32_t slot)
 	return pass->own == &tp_ring.slots[slot];
 }
 
-/* Of our own records behind one that stays: those of the window, which is over. */
+/* Warm-up, or too late. */
+static void leave_out(const struct tp_rec *rec)
+{
+	/* Kind NONE: picked earlier. */
+	state.n_late += rec->kind && (tp_rec_end(rec) <= state.last_end || tp_rec_is_after(rec));
+}
+
+/* Of our own records behind one that stays: those of the window, which is over, and of before: when
+ * they are met with the next window's they would seem to be late. */
 static bool pick_record(void *ctx, uint32_t slot, const struct tp_rec *rec)
 {
 	const struct pass *pass = ctx;
 	uint64_t begin = begin_of(pass->window), end = end_of_window(pass->window);
 
+	if (tp_rec_end(rec) < begin && rec->kind != TP_REC_FRAME) {
+		leave_out(rec);
+		return true;
+	}
 	if (!tp_rec_is_after(rec) && (tp_rec_end(rec) < begin || tp_rec_end(rec) > end)) {
 		if (pass->is_final && state.is_open && is_own(pass, slot))
 			write_crossing((uint16_t)slot, rec, 1, begin, end);
@@ -261,9 +273,7 @@ static uint32_t take_records(void *ctx, uint32_t slot, const struct tp_rec *rec,
 						    (uint16_t)slot));
 		run = i + 1;
 		if (is_early) {
-			/* Kind NONE: picked earlier. */
-			state.n_late += rec[i].kind && (rec_end <= state.last_end ||
-							tp_rec_is_after(&rec[i]));
+			leave_out(&rec[i]);
 		} else if (state.is_open) {
 			write_changed((uint16_t)slot, &rec[i], begin, 0);
 		} else {

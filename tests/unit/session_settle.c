@@ -146,6 +146,48 @@ Test(session_settle, what_a_later_warm_up_left_between_is_thrown_away)
 	cr_expect_eq(rig_total(trace, "lost") + rig_total(trace, "dropped"), 0);
 }
 
+static struct {
+	bool is_there;		/* atomic */
+	uint64_t gap, third;	/* times: between the first two windows, in the third */
+} all;
+
+static bool settle_mixed(uint64_t end, bool is_closing)
+{
+	if (!__atomic_load_n(&all.is_there, __ATOMIC_ACQUIRE))
+		return is_closing;
+	if (end < all.gap) {
+		put(TP_REC_COUNTER, 0, all.third, 0);
+		put(TP_REC_CALL, 0, all.gap, 1);
+	}
+	return true;
+}
+
+/* Of a warm-up between windows that are over, behind a record of a later one. */
+Test(session_settle, what_is_of_no_window_is_not_late)
+{
+	static const struct tp_probe mixed = {.name = "mixed", .settle = settle_mixed};
+	static const struct tp_probe *const only[] = {&mixed, NULL};
+	const struct rig_trace *trace;
+	char bad[64];
+
+	cr_assert_eq(tp_sched_parse(&rig_config.schedule, "wait=1,warmup=0,active=1,repeat=3", bad,
+				    sizeof(bad)), 0);
+	cr_assert_eq(tp_session_open(&rig_config, only, "file:/x/train.py"), 0);
+	rig_run_steps(0, 2);
+	all.gap = tp_clock_now();
+	rig_run_steps(2, 6);
+	cr_assert_eq(tp_ring.head->windows_begun, 3);
+	all.third = tp_ring.head->windows[2].begin;
+	__atomic_store_n(&all.is_there, true, __ATOMIC_RELEASE);
+	rig_run_steps(6, 7);
+	cr_assert(rig_await_written(3));
+	tp_session_close("exit");
+	trace = rig_window(2);
+	cr_expect_eq(rig_count(trace, NULL, TP_REC_COUNTER, 0), 1);
+	cr_expect_eq(rig_count(trace, NULL, TP_REC_CALL, 0), 0);
+	cr_expect_eq(rig_total(trace, "late"), 0);
+}
+
 /* Several times the ring's room: written out while the probe still has more, though records of
  * the next window lie between. */
 Test(session_settle, a_window_that_brings_more_than_the_ring_holds_loses_nothing)

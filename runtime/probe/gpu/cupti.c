@@ -48,7 +48,8 @@ static struct {
 	bool has_more;
 	uint64_t flushed_ns;
 	uint64_t settling;	/* end of the window that is; 0: none */
-	uint64_t settling_ns;	/* since when */
+	uint64_t settling_ns;	/* since when, or since a later one ended */
+	uint32_t n_over;	/* of those, and it */
 	bool is_forced;
 	uint32_t n_given;	/* buffers decoded; counts on */
 	struct stop {		/* how far a window that settles had come */
@@ -171,7 +172,24 @@ static void begin_settling(uint64_t end, uint64_t now_ns)
 	probe.settling_ns = now_ns;
 	probe.flushed_ns = 0;
 	probe.is_forced = false;
+	probe.n_over = 0;
 	probe.stop.is_set = false;
+}
+
+/*
+ * CUPTI's buffers hold the work of all windows that are over, and come back when all of it is done: so
+ * each of them that ends gives the device its time anew. (There are TP_RING_WINDOWS at most.)
+ */
+static void wait_for_later(uint64_t now_ns)
+{
+	struct tp_cupti_wanted window = get_window();
+	uint32_t n_over = 1;
+
+	for (uint32_t i = 0; i < window.n_later; i++)
+		n_over += window.later[i].end != 0;
+	if (n_over > probe.n_over)
+		probe.settling_ns = now_ns;
+	probe.n_over = n_over;
 }
 
 /*
@@ -207,6 +225,7 @@ static bool settle(uint64_t end, bool is_closing)
 		return true;
 	if (probe.settling != end)
 		begin_settling(end, now_ns);
+	wait_for_later(now_ns);
 	tp_cupti_follow();
 	tp_cupti_clock_read();
 	if (now_ns - probe.flushed_ns >= SETTLE_FLUSH_NS && tp_cupti_flush(false))
