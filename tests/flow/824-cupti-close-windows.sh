@@ -42,5 +42,25 @@ done
 unset CUPTI
 cuda shuffled FAKE_CUPTI_DELIVER=shuffled FAKE_GPU_LAG_US=5000 $close ahead 30
 is "records in any order" "$status $(books shuffled)" "0 6 120 120 0"
+# Further behind than what a window is waited for, but not than the last of them.
+cuda far FAKE_GPU_LAG_US=600000 TRAINPROF_SCHEDULE=wait=1,warmup=1,active=60,repeat=6 ahead 372
+is "600 ms behind: windows, launches, kernels with them, kernels elsewhere" \
+	"$status $(books far)" "0 6 7200 7200 0"
+like "... and nothing is lost" "$("$MERGE" -v health --quiet far)" "all good"
+
+# Later windows fill the ring while the first is waited for.
+cuda full FAKE_GPU_LAG_US=600000 TRAINPROF_BUFFER=1M \
+	TRAINPROF_SCHEDULE=wait=1,warmup=1,active=100,repeat=6 ahead 612
+is "a buffer that is too small: it ends, nothing is said" "$status $(messages_of full)" "0 "
+is "... each window has its file" "$(find full -name '*.tpt' | wc -l) $(find full -name '*.ring')" "6 "
+read -r _ launches here _ <<<"$(books full)"
+lost=0
+for why in no_room no_time late; do
+	lost=$((lost + $(total full 5 cupti.kernel.$why || true) + 0))
+done
+# Of a warm-up's 20 kernels is not known yet that nobody wants them.
+is "... of 12000 launches each kernel is there or counted" \
+	"$launches $((here + lost >= 12000 && here + lost <= 12120))" "12000 1"
+like "... which is shown" "$("$MERGE" -v health --quiet full)" "a larger TRAINPROF_BUFFER"
 
 done_testing
