@@ -63,14 +63,6 @@ static void note_device(const void *bytes, uint32_t n_bytes)
 
 /* ---- records ---- */
 
-void tp_cupti_count_made(const struct tp_rec *rec)
-{
-	struct tp_cupti_counts *counts = &tp_cupti_counts[rec->kind];
-
-	counts->emitted++;
-	counts->no_name += !rec->name || (rec->kind == TP_REC_KERNEL && !rec->arg);
-}
-
 static inline void fill(struct tp_rec *rec, uint8_t kind, const struct tp_cupti_record *from, uint32_t name,
 			uint64_t arg)
 {
@@ -147,7 +139,7 @@ static uint32_t make(uint8_t kind, const struct tp_cupti_record *from, uint32_t 
 		     place == TP_CUPTI_AFTER ? TP_F_AFTER : 0;
 	fill(rec, kind, from, name, arg);
 	tp_ring_commit();
-	tp_cupti_count_made(rec);
+	tp_cupti_count_made(kind, name, arg);
 	return 1;
 }
 

@@ -27,8 +27,14 @@ struct tp_cupti_counts {	/* of one record kind (TP_REC_*) */
 };
 extern struct tp_cupti_counts tp_cupti_counts[TP_REC_N] __attribute__((visibility("hidden")));
 extern uint64_t tp_cupti_unknown_kinds __attribute__((visibility("hidden")));
-/* The record is in the ring. */
-void tp_cupti_count_made(const struct tp_rec *rec);
+/* Of a record that is in the ring. */
+static inline void tp_cupti_count_made(uint8_t kind, uint32_t name, uint64_t arg)
+{
+	struct tp_cupti_counts *counts = &tp_cupti_counts[kind];
+
+	counts->emitted++;
+	counts->no_name += !name || (kind == TP_REC_KERNEL && !arg);
+}
 /* Decoding waits for the drain then. */
 bool tp_cupti_is_ring_half_full(void);
 

@@ -43,6 +43,8 @@ static struct {
 	bool is_new;		/* calls came since the last look */
 } place;
 
+struct tp_cupti_span tp_cupti_place_now = {UINT64_MAX, UINT64_MAX - 1};
+
 /* ---- windows ---- */
 
 /* Ids wrap: nearer than half the circle is before. */
@@ -74,6 +76,8 @@ static void follow(const struct tp_cupti_wanted *wanted)
 		place.window[k].end = span.end;
 	}
 	place.is_armed = wanted->has_next;
+	tp_cupti_place_now.begin = n ? wanted->begin : UINT64_MAX;
+	tp_cupti_place_now.end = n && wanted->end ? wanted->end : UINT64_MAX - 1;
 }
 
 void tp_cupti_place_begin(const struct tp_cupti_wanted *wanted)
@@ -147,7 +151,7 @@ static TP_COLD enum tp_cupti_place place_after(uint8_t kind, uint64_t begin, uin
 	return place.is_armed ? TP_CUPTI_NOW : leave_out(kind, end, id);
 }
 
-enum tp_cupti_place tp_cupti_place(uint8_t kind, uint64_t begin, uint64_t end, uint32_t correlation)
+enum tp_cupti_place tp_cupti_place_slow(uint8_t kind, uint64_t begin, uint64_t end, uint32_t correlation)
 {
 	const struct window *w = &place.window[0];
 
@@ -228,7 +232,7 @@ static void put(const struct tp_rec *kept, uint8_t flags)
 	*rec = *kept;
 	rec->flags |= flags;
 	tp_ring_commit();
-	tp_cupti_count_made(rec);
+	tp_cupti_count_made(kept->kind, kept->name, kept->arg);
 }
 
 /* False: it stays. */
@@ -309,6 +313,7 @@ void tp_cupti_place_forked(void)
 
 	/* The child's copy of the mapping serves the child. */
 	memset(&place, 0, sizeof(place));
+	tp_cupti_place_now = (struct tp_cupti_span){UINT64_MAX, UINT64_MAX - 1};
 	place.kept = kept;
 	place.cap_kept = cap;
 }

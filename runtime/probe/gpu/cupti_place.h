@@ -42,8 +42,20 @@ enum tp_cupti_place {
 
 /* First, whenever records are decoded. */
 void tp_cupti_place_begin(const struct tp_cupti_wanted *wanted);
+
+/* The window being written; one that goes on has the highest end, none the highest begin. */
+extern struct tp_cupti_span tp_cupti_place_now __attribute__((visibility("hidden")));
+enum tp_cupti_place tp_cupti_place_slow(uint8_t kind, uint64_t begin, uint64_t end, uint32_t correlation);
+
 /* Of a record with these times; of calls, takes note of the id. */
-enum tp_cupti_place tp_cupti_place(uint8_t kind, uint64_t begin, uint64_t end, uint32_t correlation);
+static inline enum tp_cupti_place tp_cupti_place(uint8_t kind, uint64_t begin, uint64_t end,
+						 uint32_t correlation)
+{
+	if (kind != TP_REC_CALL && end >= tp_cupti_place_now.begin && end <= tp_cupti_place_now.end)
+		return TP_CUPTI_NOW;
+	return tp_cupti_place_slow(kind, begin, end, correlation);
+}
+
 /* Of device work whose times are missing: OUTSIDE and ASIDE, else they are a loss. */
 enum tp_cupti_place tp_cupti_place_untimed(uint8_t kind, uint32_t correlation);
 
