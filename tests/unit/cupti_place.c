@@ -189,6 +189,12 @@ Test(cupti_place, counts_no_losses_of_warm_ups)
 	decode(&wanted);
 	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 3);
 	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 5);
+	add_kernel("k", 5, 0, 0);	/* whose call never comes */
+	decode(&wanted);
+	cr_assert_eq(tp_cupti_place_n_kept(), 1);
+	settle(&wanted);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].outside, 3);
+	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 6);
 	check_sums();
 }
 
@@ -228,12 +234,58 @@ Test(cupti_place, gives_what_has_no_call_to_the_window_that_is_over)
 	settle(&wanted);
 	cr_assert_eq(n_out, 1);
 	check_kernel(&out[0], 1, TP_F_AFTER);
-	/* Another probe keeps the file open: what still comes does not wait. */
-	add_kernel("k", 2, T(2300), T(2400));
+	check_counts(1, 0, 0);
+}
+
+Test(cupti_place, does_not_wait_after_the_last_look)
+{
+	add_launch(10, 2500);
+	add_kernel("k", 11, T(7000), T(7100));	/* of a later window */
+	decode(&first);
+	settle(&first);
+	/* Another probe keeps the file open. */
+	for (uint32_t id = 1; id <= 2; id++) {
+		add_kernel("k", id, T(2300), T(2400));
+		decode(&first);
+		cr_assert_eq(n_out, 1);
+		check_kernel(&out[0], id, TP_F_AFTER);
+	}
+	cr_assert_eq(tp_cupti_place_n_kept(), 1);
+	settle(&second);
+	cr_assert_eq(n_out, 2);
+	check_kernel(&out[1], 11, TP_F_AFTER);
+	check_counts(3, 0, 0);
+}
+
+/* Or those of the window's first calls were dropped: only what was launched before is left out. */
+Test(cupti_place, leaves_out_what_is_known_to_be_of_the_warm_up)
+{
+	static const struct tp_cupti_wanted warming = {.has_window = false};
+	static const struct tp_cupti_wanted wanted = {.begin = 1000, .end = 2000, .has_window = true};
+
+	add_launch(1, 400);
+	decode(&warming);
+	add_launch(2, 500);
+	add_launch(5, 1500);
+	for (uint32_t id = 1; id <= 4; id++)
+		add_kernel("k", id, T(2100), T(2200));
 	decode(&wanted);
+	cr_assert_eq(tp_cupti_place_n_kept(), 4);
+	settle(&wanted);
+	cr_assert_eq(n_out, 3);
+	check_kernel(&out[1], 3, TP_F_AFTER);
+	check_kernel(&out[2], 4, TP_F_AFTER);
+	/* The same where the warm-up's calls were read before the window began, and none since. */
+	n_out = 0;
+	add_launch(6, 3000);
+	decode(&warming);
+	add_kernel("k", 6, T(6100), T(6200));
+	add_kernel("k", 7, T(6100), T(6200));
+	decode(&second);
+	settle(&second);
 	cr_assert_eq(n_out, 1);
-	check_kernel(&out[0], 2, TP_F_AFTER);
-	check_counts(2, 0, 0);
+	check_kernel(&out[0], 7, TP_F_AFTER);
+	check_counts(3, 3, 0);
 }
 
 /* A device that is 5 ms behind: each kernel runs in or after a later window. */

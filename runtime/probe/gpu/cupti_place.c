@@ -2,10 +2,10 @@
 /*
  * cupti_place.c - windows by the ids of their calls, and the records that wait for theirs
  *
- * Of each window that is not written yet: the lowest and the highest id of its calls, and the
- * lowest id of a call after it. Ids between are not known: their calls come later, or never (CUPTI
- * dropped them). Then the work is the window's: what is kept in the wrong one of two windows
- * is better than what is thrown away.
+ * Of each window that is not written yet: the lowest and the highest id of its calls, the highest of
+ * a call before it, and the lowest of one after it. Ids between are not known: their calls come later,
+ * or never (CUPTI dropped them). Then the work is the window's: what is kept in the wrong one of two
+ * windows is better than what is thrown away.
  */
 #include "runtime/probe/gpu/cupti_place.h"
 
@@ -25,7 +25,8 @@ enum {
 
 struct window {
 	uint64_t begin, end;	/* ticks; end 0: it goes on */
-	bool has_calls, has_next;
+	bool has_before, has_calls, has_next;
+	uint32_t before;	/* the highest id of a call before it */
 	uint32_t first, last;	/* ids of calls in it */
 	uint32_t next;		/* the lowest id of a call after it */
 };
@@ -35,6 +36,8 @@ static struct {
 	uint32_t n;
 	bool is_armed;		/* after the last of them */
 	bool is_last;		/* no more calls of the first one are to come */
+	bool has_seen;
+	uint32_t seen;		/* the highest id of all calls */
 	struct window past[N_PAST];
 	uint32_t n_past;	/* counts on */
 
@@ -72,7 +75,9 @@ static void follow(const struct tp_cupti_wanted *wanted)
 			k ? wanted->later[k - 1] : (struct tp_cupti_span){wanted->begin, wanted->end};
 
 		if (k == place.n)
-			place.window[place.n++] = (struct window){.begin = span.begin};
+			place.window[place.n++] = (struct window){
+				.begin = span.begin, .has_before = place.has_seen, .before = place.seen,
+			};
 		place.window[k].end = span.end;
 	}
 	place.is_armed = wanted->has_next;
@@ -86,24 +91,32 @@ void tp_cupti_place_begin(const struct tp_cupti_wanted *wanted)
 	place.is_new = true;
 }
 
+static void raise_to(bool *has, uint32_t *highest, uint32_t id)
+{
+	if (!*has || is_call_before(*highest, id))
+		*highest = id;
+	*has = true;
+}
+
 static void note_call(uint64_t begin, uint64_t end, uint32_t id)
 {
+	raise_to(&place.has_seen, &place.seen, id);
 	for (uint32_t k = 0; k < place.n; k++) {
 		struct window *w = &place.window[k];
 
-		if (end < w->begin)
+		if (end < w->begin) {
+			raise_to(&w->has_before, &w->before, id);
 			return;
+		}
 		if (w->end && begin > w->end) {
 			if (!w->has_next || is_call_before(id, w->next))
 				w->next = id;
 			w->has_next = true;
 			continue;
 		}
-		if (!w->has_calls || is_call_before(w->last, id))
-			w->last = id;
 		if (!w->has_calls || is_call_before(id, w->first))
 			w->first = id;
-		w->has_calls = true;
+		raise_to(&w->has_calls, &w->last, id);
 		return;
 	}
 }
@@ -115,16 +128,27 @@ static bool is_of(const struct window *w, uint32_t id)
 	return w->has_calls && is_call_before(w->first, id) && is_call_before(id, w->last);
 }
 
-/* Nobody wants it; or somebody would have. */
-static TP_COLD enum tp_cupti_place leave_out(uint8_t kind, uint64_t end, uint32_t id)
+static TP_COLD bool is_late(uint8_t kind, uint64_t end, uint32_t id)
 {
 	for (uint32_t i = 0; i < place.n_past && i < N_PAST; i++) {
 		const struct window *w = &place.past[i];
 
 		if ((end >= w->begin && end <= w->end) || (tp_kind_is_device(kind) && is_of(w, id)))
-			return TP_CUPTI_LATE;
+			return true;
 	}
-	return TP_CUPTI_OUTSIDE;
+	return false;
+}
+
+/* Nobody wants it; or somebody would have. */
+static TP_COLD enum tp_cupti_place leave_out(uint8_t kind, uint64_t end, uint32_t id)
+{
+	return is_late(kind, end, id) ? TP_CUPTI_LATE : TP_CUPTI_OUTSIDE;
+}
+
+/* Called before the window: in its warm-up. */
+static bool is_before(const struct window *w, uint32_t id)
+{
+	return w->has_before && is_call_before(id, w->before) && !is_of(w, id);
 }
 
 /* Of work that ended after the first window. */
@@ -133,20 +157,20 @@ static TP_COLD enum tp_cupti_place place_after(uint8_t kind, uint64_t begin, uin
 {
 	for (uint32_t k = 0; k < place.n; k++) {
 		const struct window *w = &place.window[k];
-		bool is_before, is_known;
+		bool is_known, is_early;
 
 		if (end < w->begin)
 			return leave_out(kind, end, id);
 		if (!w->end || end <= w->end)
 			return TP_CUPTI_NOW;
 		is_known = begin <= w->end || is_of(w, id);
-		is_before = !is_known && w->has_calls && is_call_before(id, w->last);
-		if (!is_known && !is_before && w->has_next && is_call_before(w->next, id))
+		is_early = !is_known && (is_before(w, id) || is_late(kind, end, id));
+		if (!is_known && !is_early && w->has_next && is_call_before(w->next, id))
 			continue;
 		if (k || (!is_known && !is_last))
 			return TP_CUPTI_ASIDE;
 		/* Called before the window, and begun after it. */
-		return is_before ? leave_out(kind, end, id) : TP_CUPTI_AFTER;
+		return is_early ? leave_out(kind, end, id) : TP_CUPTI_AFTER;
 	}
 	return place.is_armed ? TP_CUPTI_NOW : leave_out(kind, end, id);
 }
@@ -155,10 +179,10 @@ enum tp_cupti_place tp_cupti_place_slow(uint8_t kind, uint64_t begin, uint64_t e
 {
 	const struct window *w = &place.window[0];
 
-	if (tp_unlikely(!place.n || end < w->begin))
-		return leave_out(kind, end, correlation);
 	if (kind == TP_REC_CALL)
 		note_call(begin, end, correlation);
+	if (tp_unlikely(!place.n || end < w->begin))
+		return leave_out(kind, end, correlation);
 	if (tp_likely(!w->end || end <= w->end))
 		return TP_CUPTI_NOW;
 	if (tp_kind_is_device(kind))
@@ -174,7 +198,7 @@ static enum tp_cupti_place place_untimed(uint8_t kind, uint32_t id, bool is_last
 	enum tp_cupti_place found;
 
 	/* In a warm-up that is no loss, before the windows or after them. */
-	if (!place.n || (w->has_calls && !is_call_before(w->first, id)))
+	if (!place.n || is_before(w, id))
 		return TP_CUPTI_OUTSIDE;
 	found = place_after(kind, UINT64_MAX, UINT64_MAX, id, is_last);
 	return found == TP_CUPTI_NOW && place.window[place.n - 1].end ? TP_CUPTI_OUTSIDE : found;
@@ -313,7 +337,6 @@ void tp_cupti_place_forked(void)
 
 	/* The child's copy of the mapping serves the child. */
 	memset(&place, 0, sizeof(place));
-	tp_cupti_place_now = (struct tp_cupti_span){UINT64_MAX, UINT64_MAX - 1};
 	place.kept = kept;
 	place.cap_kept = cap;
 }
