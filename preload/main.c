@@ -32,7 +32,7 @@
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/gpu/cupti.h"
 #include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/host/nvml.h"
 #include "runtime/probe/hang/hang.h"
 #include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap.h"

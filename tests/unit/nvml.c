@@ -11,7 +11,7 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/host/nvml.h"
 #include "tests/unit/probe_rig.h"
 
 static struct tp_config config = {

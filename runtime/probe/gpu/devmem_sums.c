@@ -13,7 +13,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/devmem_live.h"
-#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/host/nvml.h"
 #include "runtime/probe/gpu/owner.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/trace/kinds.h"

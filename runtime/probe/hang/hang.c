@@ -15,7 +15,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/worker.h"
-#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/host/nvml.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/hang/hang_judge.h"
 #include "runtime/probe/hang/hang_proc.h"

@@ -7,7 +7,7 @@
  * count of devices is an error as long as it is not initialised. A device is the same one by
  * UUID, or by PCI bus where the driver does not give that.
  */
-#include "runtime/probe/gpu/nvml_lib.h"
+#include "runtime/probe/host/nvml_lib.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * nvml.c - what the driver says of the devices, as counters
  */
-#include "runtime/probe/gpu/nvml.h"
+#include "runtime/probe/host/nvml.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/probe/gpu/nvml_lib.h"
+#include "runtime/probe/host/nvml_lib.h"
 #include "runtime/probe/host/host_counter.h"
 
 enum value {
