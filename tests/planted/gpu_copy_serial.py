@@ -8,7 +8,7 @@ from parts_gpu import DEVICE, INPUTS, IS_GPU, ROWS, batches, learn, often, one_b
 model, optimizer = parts()
 x, y = one_batch()
 image = torch.randn(ROWS, INPUTS, 8).pin_memory() if IS_GPU else torch.randn(ROWS, INPUTS, 8)
-n = min(64, often(lambda: image.to(DEVICE, non_blocking=True), lambda: learn(model, optimizer, x, y)))
+n = min(48, often(lambda: image.to(DEVICE, non_blocking=True), lambda: learn(model, optimizer, x, y)))
 volume = torch.zeros(max(n, 1), ROWS, INPUTS, 8, pin_memory=IS_GPU)
 for x, y in batches():
     if n:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from parts_gpu import DEVICE, IS_GPU, PLANTED, STEPS
 
-LENGTH, WIDE, MANY = (160, 1024, 256) if IS_GPU else (6, 32, 16)
+LENGTH, WIDE, MANY = (96, 1024, 256) if IS_GPU else (6, 32, 16)
 
 
 class Recurrent(nn.Module):
