@@ -64,7 +64,9 @@ struct tp_probe {
 	 * put into the ring, device spans that end after `end` with TP_F_AFTER (by this thread
 	 * only, see window.c: its records may come in any order). False: there is more to come,
 	 * ask again in about a millisecond. The probe keeps the time: it gives up (counts what
-	 * is missing, returns true) within a second, when `is_closing` at once.
+	 * is missing, returns true) within a second after the last window that has ended, when
+	 * `is_closing` at once; and where the ring stays half full, for what fills it may be of later
+	 * windows, which are written only after this one.
 	 */
 	bool (*settle)(uint64_t end, bool is_closing);
 
