@@ -216,6 +216,9 @@ uint32_t tp_sites_call(struct tp_sites *sites, const struct tp_event *event)
 	if (tp_habits_is_wait(event->name))
 		row->figure[TP_SITE_WAIT] = tp_add(row->figure[TP_SITE_WAIT],
 						   tp_sub(event->end_ns, event->begin_ns));
+	else if (tp_habits_is_alloc(event->name))
+		row->figure[TP_SITE_ALLOCS] = tp_add(row->figure[TP_SITE_ALLOCS],
+						     tp_sub(event->end_ns, event->begin_ns));
 	else if (event->name->bytes && strstr(event->name->bytes, "LaunchKernel"))
 		row->figure[TP_SITE_LAUNCHES]++;
 	return at;

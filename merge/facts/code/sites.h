@@ -27,6 +27,11 @@ enum tp_site_figure {
 	TP_SITE_IDLE,		/* ns for which a device was idle, waiting for work that it launches, after
 				 * the run's first step */
 	TP_SITE_PAGEABLE,	/* ns of copies between the device and memory that is not pinned */
+	TP_SITE_TRANSFER,	/* ns of other copies of devices */
+	TP_SITE_FLOAT32,	/* ns of products that do without tensor cores (device_use.h) */
+	TP_SITE_FEW_BLOCKS,	/* ns that are lost by kernels of few blocks (device_use.h) */
+	TP_SITE_ALLOCS,		/* ns of its calls of CUDA that take memory or give it back */
+	TP_SITE_FAILED,		/* allocations of device memory that failed */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
 	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "merge/facts/program/waste.h"
-#include "merge/facts/time/tensor_cores.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
@@ -18,10 +17,9 @@
 
 enum {	/* noted of a call: it was made */
 	OWNER_NESTED = 1,	/* inside another call */
-	OWNER_PRODUCT = 2,	/* inside an operator that tensor cores could do */
-	OWNER_STEP = 4,		/* in a step */
-	OWNER_FIRST = 8,	/* the first one of the run */
-	OWNER_SHIFT = 4,	/* beyond: the row of the operator around it, plus one */
+	OWNER_STEP = 2,		/* in a step */
+	OWNER_FIRST = 4,	/* the first one of the run */
+	OWNER_SHIFT = 3,	/* beyond: the row of the operator around it, plus one */
 };
 enum { OPEN_LOOKED_AT = 8 };
 
@@ -122,8 +120,27 @@ static void take_memory(struct tp_overview *overview, struct tp_overview_proc *p
 	peak->of = inside && inside->depth ? (inside - inside->depth)->name : TP_NO_ROW;
 }
 
+/* A step that goes on after it has worked for nothing so far. */
+static void take_failed(struct tp_overview *overview, struct tp_overview_proc *proc,
+			const struct tp_event *event)
+{
+	const struct tp_breakdown *breakdown = proc->breakdown;
+	int64_t from_ns;
+
+	if (!breakdown->is_in_step)
+		return;
+	tp_sites_charge(overview->sites, tp_sites_now(overview->sites, event), TP_SITE_FAILED, 1);
+	from_ns = proc->failed_step == breakdown->n_steps
+			  ? proc->failed_until_ns : breakdown->step[breakdown->n_steps - 1].begin_ns;
+	overview->n_failed_steps += proc->failed_step != breakdown->n_steps;
+	overview->failed_ns = tp_add(overview->failed_ns, tp_sub(event->begin_ns, from_ns));
+	proc->failed_step = breakdown->n_steps;
+	proc->failed_until_ns = event->begin_ns;
+}
+
 /* The tensor probe marks an allocation that failed; arg: the bytes asked for. */
-static void take_mark(struct tp_overview *overview, const struct tp_event *event)
+static void take_mark(struct tp_overview *overview, struct tp_overview_proc *proc,
+		      const struct tp_event *event)
 {
 	static const char name[] = "out of memory";
 	const struct tp_nest_span *inside;
@@ -131,6 +148,7 @@ static void take_mark(struct tp_overview *overview, const struct tp_event *event
 	if (event->name->n_bytes != sizeof(name) - 1 ||
 	    memcmp(event->name->bytes, name, sizeof(name) - 1))
 		return;
+	take_failed(overview, proc, event);
 	if (overview->n_failed++)
 		return;
 	overview->failed_bytes = event->arg;
@@ -146,32 +164,13 @@ static bool is_nested(const struct tp_overview *overview, const struct tp_event 
 	       !strncmp(tp_names_at(overview->names, call[-1].name)->bytes, "cuda", 4);
 }
 
-static bool is_product(struct tp_overview *overview, uint32_t name)
-{
-	struct tp_overview_row *row = row_of(overview, name);
-
-	if (!row->product) {
-		const struct tp_name *of = tp_names_at(overview->names, name);
-
-		row->product = 1 + tp_tensor_cores_eligible(of->bytes, of->n_bytes);
-	}
-	return row->product == 2;
-}
-
 /* What is noted of a call; of the spans around it the innermost few are looked at. */
 static uint32_t find_owner(struct tp_overview *overview, const struct tp_nest_span *call)
 {
-	uint32_t owner = 0, operator = 0;
-
-	for (uint32_t i = 0; i < OPEN_LOOKED_AT && i <= call->depth; i++) {
-		uint32_t name = (call - i)->name;
-
-		if (!(owner & OWNER_PRODUCT) && is_product(overview, name))
-			owner |= OWNER_PRODUCT;
-		if (!operator && !row_of(overview, name)->is_call)
-			operator = name + 1;
-	}
-	return owner | operator << OWNER_SHIFT;
+	for (uint32_t i = 0; i < OPEN_LOOKED_AT && i <= call->depth; i++)
+		if (!row_of(overview, (call - i)->name)->is_call)
+			return ((call - i)->name + 1) << OWNER_SHIFT;
+	return 0;
 }
 
 static void take_wait(struct tp_overview *overview, const struct tp_event *event,
@@ -212,6 +211,18 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 		tp_launch_note(&overview->site_of, event, tp_sites_call(overview->sites, event));
 }
 
+static void take_use(struct tp_overview *overview, const struct tp_event *event, uint32_t site)
+{
+	const struct tp_device_used used = tp_device_use_take(&overview->use, overview->names, event);
+
+	tp_sites_charge(overview->sites, site, TP_SITE_FLOAT32, used.float32_ns);
+	tp_sites_charge(overview->sites, site, TP_SITE_FEW_BLOCKS, used.lost_ns);
+	tp_sites_charge(overview->sites, site, TP_SITE_TRANSFER, used.copy_ns);
+	if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event))
+		tp_sites_charge(overview->sites, site, TP_SITE_PAGEABLE,
+				tp_sub(event->end_ns, event->begin_ns));
+}
+
 static void take_launched(void *ctx, const struct tp_event *event, struct tp_launch_call *call)
 {
 	struct tp_overview *overview = ctx;
@@ -222,18 +233,14 @@ static void take_launched(void *ctx, const struct tp_event *event, struct tp_lau
 	/* GPU time was given the work before: begin_overview() asked for it first. */
 	if (!(owner & OWNER_FIRST))
 		tp_sites_charge(overview->sites, site, TP_SITE_IDLE, tp_gpu_time_waited(overview->gpu));
-	if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event))
-		tp_sites_charge(overview->sites, site, TP_SITE_PAGEABLE,
-				tp_sub(event->end_ns, event->begin_ns));
+	take_use(overview, event, site);
 	if (owner >> OWNER_SHIFT) {
 		row = &overview->row[(owner >> OWNER_SHIFT) - 1];
 		row->device_ns = tp_add(row->device_ns, tp_sub(event->end_ns, event->begin_ns));
 	}
 	if (owner & OWNER_STEP)
 		tp_habits_work(owner & OWNER_FIRST ? &overview->first_habits : &overview->habits, event,
-			       call->name, owner & OWNER_PRODUCT,
-			       event->kind == TP_REC_KERNEL &&
-				       tp_names_of(overview->names, event)->uses_tensor_cores);
+			       call->name);
 }
 
 /* In a stream that is captured into a graph, launches start nothing. */
@@ -286,7 +293,7 @@ static void take_event(void *state, const struct tp_event *event)
 		take_memory(overview, proc, event);
 		break;
 	case TP_REC_MARK:
-		take_mark(overview, event);
+		take_mark(overview, proc, event);
 		break;
 	case TP_REC_CALL:
 		take_call(overview, proc, event);
@@ -347,6 +354,7 @@ static void free_overview(void *state)
 	struct tp_overview *overview = state;
 
 	tp_memcurve_free(overview->memory);
+	tp_device_use_free(&overview->use);
 	for (uint32_t i = 0; i < overview->n_procs; i++)
 		free(overview->proc[i].peak);
 	free(overview->proc);

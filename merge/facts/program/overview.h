@@ -13,6 +13,7 @@
 #include "merge/facts/code/sites.h"
 #include "merge/facts/comm/comm.h"
 #include "merge/facts/comm/comm_rounds.h"
+#include "merge/facts/compute/device_use.h"
 #include "merge/facts/program/last.h"
 #include "merge/facts/program/no_work.h"
 #include "merge/facts/program/waits.h"
@@ -41,6 +42,8 @@ struct tp_overview_proc {
 	const struct tp_breakdown *breakdown;
 	struct tp_overview_peak *peak;	/* parallel to breakdown.step */
 	uint32_t cap_peaks;
+	uint32_t failed_step;	/* counted from 1: the last in which an allocation failed */
+	int64_t failed_until_ns;
 	const struct tp_step_row *ledger;
 	uint32_t n_ledger;
 	uint64_t n_events;
@@ -51,7 +54,6 @@ struct tp_overview_row {	/* by name */
 	int64_t self_ns, total_ns;
 	int64_t device_ns;	/* of work that was launched with it as the innermost operator */
 	bool is_call;		/* of CUDA */
-	uint8_t product;	/* tensor cores could do it: 0 not looked up, 1 no, 2 yes */
 };
 
 struct tp_overview {
@@ -67,6 +69,7 @@ struct tp_overview {
 	/* In a run's first step libraries are loaded, plans made, memory is taken for all steps. */
 	struct tp_habits habits, first_habits;	/* after it; in it */
 	uint64_t n_first_steps;		/* recorded: the first of their process in the run */
+	struct tp_device_use use;
 	int64_t wait_ns[TP_WAIT_N];	/* of habits.wait_ns */
 	const struct tp_comm *comm;	/* NULL: a single rank */
 	const struct tp_comm_rounds *rounds;	/* NULL: likewise */
@@ -82,6 +85,8 @@ struct tp_overview {
 	/* Allocations that failed: how many, and the first of them. */
 	uint64_t n_failed, failed_bytes;
 	uint32_t failed_inside;		/* names' row, TP_NO_ROW: not known */
+	uint64_t n_failed_steps;	/* recorded ones with any; */
+	int64_t failed_ns;		/* from their start to the last one */
 	bool is_incomplete;		/* memory ran out here, in the merge */
 };
 

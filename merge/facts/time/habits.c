@@ -50,6 +50,11 @@ bool tp_habits_is_wait(const struct tp_string *name)
 	return is_one_of(name, waits);
 }
 
+bool tp_habits_is_alloc(const struct tp_string *name)
+{
+	return is_one_of(name, allocs);
+}
+
 bool tp_habits_is_pageable(const struct tp_event *event)
 {
 	struct tp_transfer transfer = tp_device_transfer(event);
@@ -72,7 +77,7 @@ void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
 }
 
 void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
-		    const struct tp_string *call, bool is_product, bool is_tensor)
+		    const struct tp_string *call)
 {
 	int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 
@@ -80,11 +85,6 @@ void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
 		habits->n_kernels++;
 		habits->n_graph_kernels += is_one_of(call, graphs);
 		habits->kernel_ns = tp_add(habits->kernel_ns, ns);
-		if (!is_product)
-			return;
-		habits->product_ns = tp_add(habits->product_ns, ns);
-		if (is_tensor)
-			habits->tensor_ns = tp_add(habits->tensor_ns, ns);
 	} else if (event->kind == TP_REC_MEMCPY && tp_habits_is_pageable(event)) {
 		habits->n_pageable++;
 		habits->pageable_ns = tp_add(habits->pageable_ns, ns);

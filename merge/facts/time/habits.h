@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * habits.h - how a program uses its GPU in its steps: what it waits for, allocates, copies, and
- * whether products of matrices run where they are fast
+ * habits.h - how a program uses its GPU in its steps: what it waits for, allocates, copies
  *
  * Sums; the rules of the overview (overview_advice.c) judge them.
  */
@@ -19,16 +18,15 @@ struct tp_habits {
 	int64_t pageable_ns, pageable_back_ns;	/* all; those from the device */
 	uint64_t n_kernels, n_graph_kernels;	/* launched by a graph of them */
 	int64_t kernel_ns;
-	int64_t product_ns;	/* kernels of operators that tensor cores could do... */
-	int64_t tensor_ns;	/* ...and that they did */
 };
 
 /* A CALL in a step that is not inside another one. */
 void tp_habits_call(struct tp_habits *habits, const struct tp_event *event);
-/* A KERNEL or MEMCPY launched in a step. call: that launched it. is_product, is_tensor:
- * tensor_cores.h, of its operators and of itself. */
+/* A KERNEL or MEMCPY launched in a step, by a call of that name. */
 void tp_habits_work(struct tp_habits *habits, const struct tp_event *event,
-		    const struct tp_string *call, bool is_product, bool is_tensor);
+		    const struct tp_string *call);
+/* Of a call's name: see n_allocs. */
+bool tp_habits_is_alloc(const struct tp_string *name);
 /* A MEMCPY that n_pageable counts. */
 bool tp_habits_is_pageable(const struct tp_event *event);
 /* Of a call's name: see n_waits. */

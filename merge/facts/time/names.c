@@ -97,6 +97,7 @@ static void explain(struct tp_name *name)
 {
 	name->category = TP_CAT_OTHER;
 	name->uses_tensor_cores = tp_tensor_cores_used(name->bytes, name->n_bytes);
+	name->is_float32_product = tp_tensor_cores_missed(name->bytes, name->n_bytes);
 	for (uint32_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		if (tp_begins(name->bytes, name->n_bytes, meanings[i].begin)) {
 			name->category = meanings[i].category;

@@ -16,7 +16,8 @@ struct tp_name {
 	uint32_t n_bytes;
 	uint8_t category;	/* enum tp_category of a range of this name; TP_CAT_OTHER: none */
 	bool is_private;	/* the framework's own profiling calls: torch.profiler hides them */
-	bool uses_tensor_cores;	/* a kernel of this name (tensor_cores.h) */
+	bool uses_tensor_cores;	/* a kernel of this name (tensor_cores.h); */
+	bool is_float32_product;	/* one that could */
 };
 
 /* The range of a data loader's __next__. */

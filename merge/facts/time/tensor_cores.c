@@ -135,6 +135,23 @@ bool tp_tensor_cores_used(const char *kernel, uint32_t n_bytes)
 	return false;
 }
 
+static bool has_part(const char *kernel, uint32_t n_bytes, const char *part)
+{
+	return memmem(kernel, n_bytes, part, strlen(part)) != NULL;
+}
+
+bool tp_tensor_cores_missed(const char *kernel, uint32_t n_bytes)
+{
+	static const char *const parts[] = {"sgemm", "simt_", "OpClassSimt", "scudnn"};
+
+	if (!kernel || has_part(kernel, n_bytes, "_ffma_"))
+		return kernel != NULL;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (has_part(kernel, n_bytes, parts[i]))
+			return !tp_tensor_cores_used(kernel, n_bytes);
+	return false;
+}
+
 bool tp_tensor_cores_eligible(const char *op, uint32_t n_bytes)
 {
 	for (size_t i = 0; op && i < sizeof(eligible) / sizeof(eligible[0]); i++)

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 bool tp_tensor_cores_used(const char *kernel, uint32_t n_bytes);
+/* A product or convolution in float32 that does without, though its plugin's name may count as one. */
+bool tp_tensor_cores_missed(const char *kernel, uint32_t n_bytes);
 /* By operator name ("aten::mm"): torch-tb-profiler's list. */
 bool tp_tensor_cores_eligible(const char *op, uint32_t n_bytes);
 

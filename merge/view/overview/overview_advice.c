@@ -118,9 +118,11 @@ static const struct rule {
     {"epoch-start", 5, tp_advice_epochs, false},
     {"every-n-steps", 5, tp_advice_period, false},
     {"step-growth", 10, tp_advice_trend, false},
+    {"host-code", 15, tp_advice_host_code_device, true},
     {"synchronising", 5, tp_advice_waits, true},
     {"device-allocations", 1, tp_advice_allocations, true},
     {"pageable-copies", 5, tp_advice_copies, true},
+    {"exposed-copies", 10, tp_advice_exposed_copies, true},
     {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
     {"communication", 15, tp_advice_communication, false},
@@ -134,6 +136,7 @@ static const struct rule {
     {"host-code", 15, tp_advice_host_code, false},
     {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
+    {"few-blocks", 15, tp_advice_few_blocks, true},
     {"device-idle", 30, tp_advice_idle, true},
 };
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
@@ -220,6 +223,10 @@ static void leave_out_first_step(const struct tp_gpu_time *time, const struct tp
 		return;
 	gpu->all_ns = less(gpu->all_ns, first->all_ns);
 	gpu->busy_ns = less(gpu->busy_ns, first->busy_ns);
+	gpu->kernel_ns = less(gpu->kernel_ns, first->kernel_ns);
+	gpu->copy_ns = less(gpu->copy_ns, first->copy_ns);
+	gpu->compute_copy_ns = less(gpu->compute_copy_ns, first->compute_copy_ns);
+	gpu->sm_ns = gpu->sm_ns > first->sm_ns ? gpu->sm_ns - first->sm_ns : 0;
 	for (uint32_t i = 0; i < TP_IDLE_N; i++)
 		gpu->idle_ns[i] = less(gpu->idle_ns[i], first->idle_ns[i]);
 }
@@ -285,6 +292,8 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_loading |= rules[i].judge == judge_data;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
+		if (rules[i].judge == tp_advice_host_code_device)
+			facts.host_code_ns = (int64_t)(next->percent / 100 * (double)facts.gpu.all_ns);
 		facts.is_explained |= next->percent >= 0;
 		n++;
 	}

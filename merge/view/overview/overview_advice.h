@@ -3,7 +3,7 @@
  * overview_advice.h - the inside of the overview's advice: the table of rules is in overview_advice.c
  *
  * Rules: overview_advice.c of data; overview_ranks.c of ranks and collectives; overview_devices.c of
- * devices; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
+ * devices; overview_work.c of what they do; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
  * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
  * overview_operators.c of operators whose work could be saved; overview_cores.c of what threads wait
  * for; overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
@@ -52,6 +52,7 @@ struct tp_advice_facts {
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_collecting;		/* the rule of garbage applies */
+	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
 	bool is_explained;		/* any rule before does */
 };
 
@@ -64,11 +65,16 @@ tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel
 	tp_advice_host_code, tp_advice_small_operators, tp_advice_layout_copies, tp_advice_constants,
 	tp_advice_ranks, tp_advice_communication, tp_advice_threads, tp_advice_lock,
 	tp_advice_recompilation, tp_advice_host_growth, tp_advice_double, tp_advice_workers,
-	tp_advice_garbage;
+	tp_advice_garbage, tp_advice_host_code_device, tp_advice_few_blocks, tp_advice_exposed_copies;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static inline uint64_t tp_advice_per_step(const struct tp_advice_facts *facts, uint64_t n)
+{
+	return facts->n_steps ? n / facts->n_steps : 0;
 }
 
 /* The line of the program's code that has most of it; of a process, or of all. */

@@ -3,7 +3,8 @@
  * overview_code.c - advice of the overview on the program's own lines: what runs between operators,
  * and lines that ask for many small ones
  *
- * In runs without devices only: with one, what counts is whether it waits (overview_devices.c).
+ * Small operators in runs without devices only: with one, what counts is whether it waits
+ * (overview_devices.c). Code of the host counts there as far as devices are idle meanwhile.
  */
 #include "merge/view/overview/overview_advice.h"
 
@@ -107,6 +108,30 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 		return is_gap;
 	if (!is_gap || by_samples.percent > advice->percent * MORE)
 		*advice = by_samples;
+	return true;
+}
+
+/* By samples only: what is between operators of the thread that trains may be the backward pass of another
+ * one. */
+bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	const int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST], all = facts->gpu.all_ns;
+	const double nothing = tp_advice_percent(sums->ns[TP_CAT_OTHER], sums->all_ns);
+	size_t n_said;
+	char a[32];
+
+	if (facts->is_uneven || facts->is_periodic || sums->ns[TP_CAT_CPU] <= 0 ||
+	    !tp_advice_host_function(facts, advice))
+		return false;
+	if (advice->percent > nothing)
+		advice->percent = nothing;
+	if (advice->percent > tp_advice_percent(idle, all))
+		advice->percent = tp_advice_percent(idle, all);
+	n_said = strlen(advice->evidence);
+	snprintf(advice->evidence + n_said, sizeof(advice->evidence) - n_said,
+		 "; the GPU is idle %s of the time, waiting for the host",
+		 tp_show_percent(a, (double)idle, (double)all));
 	return true;
 }
 

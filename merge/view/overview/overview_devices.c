@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_devices.c - advice of the overview on devices: what they wait for, what they could do
+ * overview_devices.c - advice of the overview on devices: what they wait for
  */
 #include "merge/view/overview/overview_advice.h"
 
@@ -11,14 +11,8 @@
 #include "merge/kit/sum.h"
 
 enum {
-	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
 	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
 };
-
-static uint64_t per_step(const struct tp_advice_facts *facts, uint64_t n)
-{
-	return facts->n_steps ? n / facts->n_steps : 0;
-}
 
 /* What makes the host wait, and what to do instead. */
 static const struct {
@@ -60,16 +54,18 @@ bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 	const struct tp_habits *habits = facts->habits;
 	const enum tp_wait longest = find_longest_wait(facts->overview);
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
-	int64_t cost = idle < habits->wait_ns ? idle : habits->wait_ns;
+	/* While the host runs code of its own, no wait has made the device idle. */
+	int64_t by_waits = tp_sub(idle, facts->host_code_ns);
+	int64_t cost = by_waits < habits->wait_ns ? by_waits : habits->wait_ns;
 	char a[32], b[32], c[32];
 
-	if (!per_step(facts, habits->n_waits))
+	if (!tp_advice_per_step(facts, habits->n_waits))
 		return false;
 	advice->percent = tp_advice_percent(cost, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "the host waits for the GPU %" PRIu64 " times per step, %s of the time, and the "
 		 "GPU then idles %s of it, waiting for the host; %s of the waits is for %s",
-		 per_step(facts, habits->n_waits),
+		 tp_advice_per_step(facts, habits->n_waits),
 		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->all_ns),
 		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns),
 		 tp_show_percent(c, (double)facts->overview->wait_ns[longest], (double)habits->wait_ns),
@@ -120,13 +116,14 @@ bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 	/* While the host waits for data it asks for nothing: that is another rule's. */
 	if (tp_overview_data_wait(facts->run, facts->sums, &data, &all))
 		advice->percent -= tp_advice_percent(data, all);
+	advice->percent -= tp_advice_percent(facts->host_code_ns, facts->gpu.all_ns);
 	kernel_ns = habits->kernel_ns / (int64_t)habits->n_kernels;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "the GPU is idle %s of the time%s, waiting for the host: %s kernels per step, %s each",
 		 tp_show_percent(a, (double)facts->gpu.idle_ns[TP_IDLE_HOST],
 				 (double)facts->gpu.all_ns),
 		 facts->is_first_left_out ? " after the first step" : "",
-		 tp_show_count(b, per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
+		 tp_show_count(b, tp_advice_per_step(facts, habits->n_kernels)), tp_show_ns(c, kernel_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "%s", host_todo(habits, kernel_ns));
 	add_host_line(facts, advice);
 	return true;
@@ -147,51 +144,6 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	return true;
 }
 
-static bool has_tensor_cores(const struct tp_overview *overview)
-{
-	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
-		const struct tp_device *device = tp_gpu_time_at(overview->gpu, i)->device;
-
-		if (device && device->major >= TENSOR_CAPABILITY)
-			return true;
-	}
-	return false;
-}
-
-bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = facts->habits;
-	int64_t slow = tp_sub(habits->product_ns, habits->tensor_ns);
-	char a[32];
-
-	if (!has_tensor_cores(facts->overview))
-		return false;
-	/* With them a product takes half the time, or less. */
-	advice->percent = tp_advice_percent(slow / 2, facts->gpu.all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of the time of kernels is products and convolutions without tensor cores",
-		 tp_show_percent(a, (double)slow, (double)habits->kernel_ns));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "torch.autocast, or torch.set_float32_matmul_precision('high')");
-	return true;
-}
-
-bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_habits *habits = facts->habits;
-
-	if (!per_step(facts, habits->n_allocs))
-		return false;
-	advice->percent = tp_advice_percent(habits->alloc_ns, facts->all_ns);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%" PRIu64 " calls per step request memory from the driver or return it",
-		 per_step(facts, habits->n_allocs));
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "too little memory, or too many sizes: "
-		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
-	return true;
-}
-
 bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = facts->habits;
@@ -204,7 +156,7 @@ bool tp_advice_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 	advice->percent = tp_advice_percent(habits->pageable_ns, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%" PRIu64 " copies per step between the GPU and memory that is not pinned take %s of the time, "
-		 "and the host waits for them", per_step(facts, habits->n_pageable),
+		 "and the host waits for them", tp_advice_per_step(facts, habits->n_pageable),
 		 tp_show_percent(a, (double)habits->pageable_ns, (double)facts->gpu.all_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "%s",
 		 is_back ? "copy results less often, or into pinned memory: "

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_work.c - advice of the overview on what devices do: work that leaves most of them unused,
+ * copies that nothing goes on beside, memory of the driver's
+ */
+#include "merge/view/overview/overview_advice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "merge/kit/sum.h"
+#include "merge/view/overview/overview_samples.h"
+
+enum {
+	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
+	NAME_SHOWN = 60,	/* of a kernel */
+	FAILED_LEAST = 2,	/* steps: of one that was the last, the report says what it needs */
+};
+
+static bool has_tensor_cores(const struct tp_overview *overview)
+{
+	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
+		const struct tp_device *device = tp_gpu_time_at(overview->gpu, i)->device;
+
+		if (device && device->major >= TENSOR_CAPABILITY)
+			return true;
+	}
+	return false;
+}
+
+bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const int64_t slow = facts->overview->use.float32_ns;
+	char a[32];
+
+	if (!has_tensor_cores(facts->overview) || slow <= 0)
+		return false;
+	/* With them a product takes half the time, or less. */
+	advice->percent = tp_advice_percent(slow / 2, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "for %s of the time products and convolutions run in float32 without tensor cores",
+		 tp_show_percent(a, (double)slow, (double)facts->gpu.all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "torch.autocast, or torch.set_float32_matmul_precision('high')");
+	tp_advice_line(facts, NULL, TP_SITE_FLOAT32, advice);
+	return true;
+}
+
+/* What is lost is what no other kernel uses meanwhile. */
+bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_device_use *use = &facts->overview->use;
+	const uint32_t row = tp_device_use_fewest(use);
+	const double unused = (double)facts->gpu.kernel_ns - facts->gpu.sm_ns;
+	const struct tp_few_blocks *few;
+	const char *name;
+	double lost;
+	char a[32], b[32];
+
+	if (row == TP_NO_NAME || unused <= 0)
+		return false;
+	few = &use->few[row];
+	name = tp_names_at(facts->overview->names, row)->bytes;
+	lost = (double)few->lost_ns < unused ? (double)few->lost_ns : unused;
+	advice->percent = 100 * lost / (double)facts->gpu.all_ns;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of the time runs a kernel that gives work to %.2g %% of the multiprocessors only: %" PRIu64
+		 " per step, %s each: %.*s",
+		 tp_show_percent(a, (double)few->ns, (double)facts->gpu.all_ns),
+		 100 * (1 - (double)few->lost_ns / (double)few->ns), tp_advice_per_step(facts, few->n),
+		 tp_show_ns(b, few->ns / (int64_t)few->n), NAME_SHOWN, name);
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "give it more rows at once: a larger batch, a reduction of parts and then of their results, "
+		 "another kernel for this shape");
+	tp_advice_line(facts, NULL, TP_SITE_FEW_BLOCKS, advice);
+	return true;
+}
+
+/* Those of memory that is not pinned are another rule's. */
+bool tp_advice_exposed_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_device_use *use = &facts->overview->use;
+	const int64_t alone = facts->gpu.idle_ns[TP_IDLE_COPY];
+	const int64_t exposed = tp_sub(alone, facts->overview->habits.pageable_ns);
+	const bool is_back = use->to_host_ns > use->to_device_ns;
+	char a[32], b[32];
+
+	if (exposed <= 0)
+		return false;
+	advice->percent = tp_advice_percent(exposed, facts->gpu.all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "for %s of the time the GPU does nothing but copy, most of it %s: kernels run in %s of the time of "
+		 "copies", tp_show_percent(a, (double)alone, (double)facts->gpu.all_ns),
+		 is_back ? "to the host" : "from the host",
+		 tp_show_percent(b, (double)facts->gpu.compute_copy_ns, (double)facts->gpu.copy_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 is_back ? "copy results less often, or in a stream of their own: torch.cuda.stream(side)"
+			 : "copy the next batch in a stream of its own while this one is computed: "
+			   "torch.cuda.stream(side), then wait_stream(side); or copy less: smaller types");
+	tp_advice_line(facts, NULL, TP_SITE_TRANSFER, advice);
+	return true;
+}
+
+/* ---- memory of the driver's ---- */
+
+static bool judge_failed(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview *overview = facts->overview;
+	char a[32];
+
+	if (overview->n_failed_steps < FAILED_LEAST)
+		return false;
+	advice->percent = tp_advice_percent(overview->failed_ns, facts->sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "in %" PRIu64 " of %" PRIu64 " recorded steps memory runs out and the program goes on: for up to %s "
+		 "of the time it works for nothing", overview->n_failed_steps, facts->sums->n_steps,
+		 tp_show_percent(a, (double)overview->failed_ns, (double)facts->sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "begin with a batch that fits: keep the size that did, instead of trying again in each step");
+	tp_advice_line(facts, NULL, TP_SITE_FAILED, advice);
+	return true;
+}
+
+bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+	struct tp_advice failed = {.rule = advice->rule};
+	const bool has_failed = judge_failed(facts, &failed);
+	char a[32];
+
+	advice->percent = tp_advice_percent(habits->alloc_ns, facts->sums->all_ns);
+	if (has_failed && failed.percent > advice->percent) {
+		*advice = failed;
+		return true;
+	}
+	if (!tp_advice_per_step(facts, habits->n_allocs))
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%" PRIu64 " calls per step request memory from the driver or return it: %s of the time",
+		 tp_advice_per_step(facts, habits->n_allocs),
+		 tp_show_percent(a, (double)habits->alloc_ns, (double)facts->sums->all_ns));
+	if (tp_advice_caller_of(facts, "empty_cache", advice)) {
+		snprintf(advice->todo, sizeof(advice->todo),
+			 "leave out torch.cuda.empty_cache(): what it returns to the driver is requested again");
+		return true;
+	}
+	snprintf(advice->todo, sizeof(advice->todo),
+		 "too little memory, or too many sizes: "
+		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+	tp_advice_line(facts, NULL, TP_SITE_ALLOCS, advice);
+	return true;
+}
