@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the layers gave is fetched to the host after each step, for a metric that is never asked for."""
-# expect: cause=exposed-copies,synchronising where=fetch|gpu_outputs_to_host.py
+# expect: cause=pageable-copies,exposed-copies,synchronising where=fetch|gpu_outputs_to_host.py
 # needs: cuda
 import torch
 from parts_gpu import batches, learn, often, one_batch, parts

@@ -48,7 +48,8 @@ static inline void expect_rules(const char *text, const char *const *wanted)
 					  "host-code", "small-operators", "layout-copies",
 					  "recomputed-constants", "too-many-threads",
 					  "interpreter-lock", "recompilation", "double-precision",
-					  "host-memory-growth", "busy-workers", NULL};
+					  "host-memory-growth", "busy-workers", "exposed-copies",
+					  "few-blocks", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;

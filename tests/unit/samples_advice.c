@@ -183,6 +183,92 @@ Test(samples_advice, a_function_between_operators_is_named_unless_it_asks_for_th
 	expect_not(print(&tp_view_overview), "host-code");
 }
 
+/* ---- the same, with a GPU ---- */
+
+static struct tp_queue queue = {.stream = 7};
+static uint32_t n_calls;
+
+/* A kernel from the start of each step on. */
+static void add_kernels(int64_t ns)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_CALL, "cudaLaunchKernel", i * STEP, i * STEP + 1000);
+		event[n_events - 1].link = ++n_calls;
+		event[n_events] = fake_span(&fake, proc, 0, TP_REC_KERNEL, fake_text(&fake, "elementwise"),
+					    i * STEP + 1000, i * STEP + ns);
+		event[n_events].queue = &queue;
+		event[n_events++].link = n_calls;
+	}
+}
+
+static void set_up_gpu(void)
+{
+	static struct tp_device device = {.name = "a GPU", .major = 8, .n_sms = 108, .warp_threads = 32};
+
+	set_up();
+	n_calls = 0;
+	proc->device = &device;
+	proc->n_devices = 1;
+}
+
+Test(samples_advice, a_function_is_named_that_a_gpu_waits_for)
+{
+	const char *text;
+
+	set_up_gpu();
+	work_between(false);
+	add_kernels(STEP / 2);
+	text = print(&tp_view_overview);
+	expect(text, "host-code ");
+	expect(text, "outside operators; the GPU is idle 50.0 % of the time, waiting for the host");
+	expect(text, "train.py:14 count_confusion");
+	expect_not(text, "host-bound");
+	/* It has enough to do meanwhile. */
+	set_up_gpu();
+	work_between(false);
+	add_kernels(STEP - 2 * MS);
+	expect_not(print(&tp_view_overview), "host-code");
+	/* Operators are what the host is busy with. */
+	set_up_gpu();
+	work_between(true);
+	add_kernels(STEP / 2);
+	text = print(&tp_view_overview);
+	expect_not(text, "host-code");
+	expect(text, "host-bound");
+}
+
+Test(samples_advice, a_wait_before_a_function_is_not_why_the_gpu_is_idle)
+{
+	set_up_gpu();
+	work_between(false);
+	add_kernels(STEP / 2);
+	for (uint32_t i = 0; i < STEPS; i++)
+		span(TP_REC_CALL, "cudaStreamSynchronize", i * STEP + 2 * MS, i * STEP + STEP / 2);
+	expect_not(print(&tp_view_overview), "synchronising");
+}
+
+Test(samples_advice, the_caller_of_empty_cache_is_named)
+{
+	uint32_t main, empty;
+
+	for (uint32_t n = 4; n < 6; n++) {
+		set_up_gpu();
+		main = frame(proc, 0, "<module>", TRAIN, 50);
+		empty = frame(proc, main, "empty_cache", "/x/site-packages/torch/cuda/memory.py", 224);
+		add_kernels(STEP - 2 * MS);
+		for (uint32_t i = 0; i < STEPS; i++)
+			span(TP_REC_CALL, "cudaFree", i * STEP + 4 * MS, i * STEP + 10 * MS);
+		for (uint32_t i = 0; i < n; i++)
+			sample(proc, 0, empty, (i % STEPS) * STEP + (i + 5) * MS, 0);
+		if (n == 5) {
+			expect(print(&tp_view_overview), "leave out torch.cuda.empty_cache()");
+			expect(print(&tp_view_overview), "train.py:50 <module>");
+		} else {
+			expect(print(&tp_view_overview), "expandable_segments:True");
+		}
+	}
+}
+
 /* In half of a step report() runs, and what it calls: one in so many samples format(), else draw(). */
 static const char *report_by(uint32_t one_in)
 {

@@ -12,6 +12,33 @@ static bool uses(const char *name)
 	return tp_tensor_cores_used(name, (uint32_t)strlen(name));
 }
 
+static bool misses(const char *name)
+{
+	return tp_tensor_cores_missed(name, (uint32_t)strlen(name));
+}
+
+Test(tensor_cores, are_missed_by_products_in_float32)
+{
+	static const char *const missing[] = {
+		/* of an H200, with matmul precision "highest" */
+		"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_"
+		"execute_kernel__5x_cublas",
+		"void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>(cutlass_80_simt_sgemm_128x256_8x4::P)",
+		"void sgemm_largek_lds64<true, false, 5, 5, 4, 4, 4, 34>(float*)",
+		"volta_sgemm_128x64_nn", "ampere_scudnn_128x64_relu_medium_nn_v1",
+		"cutlass::gemm::device::Gemm<float, cutlass::arch::OpClassSimt>",
+	}, *const others[] = {
+		"sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_kernel__5x_cublas",
+		"cutlass_80_tensorop_d884gemm_64x32_16x4_tn_align1", "ampere_sgemm_tf32_s1688gemm_fp32_64x64_tn",
+		"nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", "void at::native::vectorized_elementwise_kernel<4>", "",
+	};
+
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		cr_expect(misses(missing[i]), "%s", missing[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_expect_not(misses(others[i]), "%s", others[i]);
+}
+
 Test(tensor_cores, are_used_by_kernels_of_every_generation)
 {
 	static const char *const names[] = {

@@ -25,9 +25,13 @@ static const struct beginning waits[] = {
 	{NULL, 0},
 };
 static const struct beginning allocs[] = {
-	BEGINNING("cudaMalloc"), BEGINNING("cudaFree"), BEGINNING("cudaHostAlloc"),
-	BEGINNING("cudaFreeHost"), BEGINNING("cuMemAlloc"), BEGINNING("cuMemFree"),
+	BEGINNING("cudaMalloc"), BEGINNING("cudaFree"), BEGINNING("cuMemAlloc"), BEGINNING("cuMemFree"),
 	BEGINNING("cuMemCreate"), BEGINNING("cuMemRelease"), BEGINNING("cuMemUnmap"), {NULL, 0},
+};
+static const struct beginning host_allocs[] = {
+	BEGINNING("cudaHostAlloc"), BEGINNING("cudaMallocHost"), BEGINNING("cudaFreeHost"),
+	BEGINNING("cudaHostRegister"), BEGINNING("cudaHostUnregister"), BEGINNING("cuMemHostAlloc"),
+	BEGINNING("cuMemFreeHost"), {NULL, 0},
 };
 
 static const struct beginning graphs[] = {BEGINNING("cudaGraphLaunch"), BEGINNING("cuGraphLaunch"), {NULL, 0}};
@@ -52,7 +56,7 @@ bool tp_habits_is_wait(const struct tp_string *name)
 
 bool tp_habits_is_alloc(const struct tp_string *name)
 {
-	return is_one_of(name, allocs);
+	return is_one_of(name, allocs) || is_one_of(name, host_allocs);
 }
 
 bool tp_habits_is_pageable(const struct tp_event *event)
@@ -73,6 +77,9 @@ void tp_habits_call(struct tp_habits *habits, const struct tp_event *event)
 	} else if (is_one_of(event->name, allocs)) {
 		habits->n_allocs++;
 		habits->alloc_ns = tp_add(habits->alloc_ns, ns);
+	} else if (is_one_of(event->name, host_allocs)) {
+		habits->n_host_allocs++;
+		habits->host_alloc_ns = tp_add(habits->host_alloc_ns, ns);
 	}
 }
 

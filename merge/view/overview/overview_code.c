@@ -121,7 +121,9 @@ bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice 
 	size_t n_said;
 	char a[32];
 
-	if (facts->is_uneven || facts->is_periodic || sums->ns[TP_CAT_CPU] <= 0 ||
+	/* Where operators were not recorded, all is outside of them. */
+	if (facts->is_uneven || facts->is_periodic ||
+	    !facts->overview->owners->samples->all[TP_SAMPLES_OPERATOR].n ||
 	    !tp_advice_host_function(facts, advice))
 		return false;
 	if (advice->percent > nothing)

@@ -236,7 +236,8 @@ bool tp_advice_caller_of(const struct tp_advice_facts *facts, const char *functi
 	for (uint32_t i = 0; i < samples->n_met; i++) {
 		const struct tp_samples_met *met = &samples->met[i];
 		const uint32_t n_frames = tp_stacks_frames(samples->stacks, met->stack, frame, FRAMES);
-		const struct tp_frame *call = find_call(frame, n_frames < FRAMES ? n_frames : FRAMES, function);
+		const struct tp_frame *call = find_call(frame, n_frames < FRAMES ? n_frames : FRAMES,
+							function);
 		struct tp_sample_owner shown;
 
 		if (met->where != TP_SAMPLES_GAP || !call)

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "merge/kit/demangle.h"
 #include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
 
@@ -53,14 +54,18 @@ bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advic
 	const uint32_t row = tp_device_use_fewest(use);
 	const double unused = (double)facts->gpu.kernel_ns - facts->gpu.sm_ns;
 	const struct tp_few_blocks *few;
-	const char *name;
+	const struct tp_name *name;
+	const char *bytes;
+	uint32_t n_bytes;
 	double lost;
 	char a[32], b[32];
 
 	if (row == TP_NO_NAME || unused <= 0)
 		return false;
 	few = &use->few[row];
-	name = tp_names_at(facts->overview->names, row)->bytes;
+	name = tp_names_at(facts->overview->names, row);
+	n_bytes = name->n_bytes;
+	bytes = tp_short_function(name->bytes, &n_bytes);
 	lost = (double)few->lost_ns < unused ? (double)few->lost_ns : unused;
 	advice->percent = 100 * lost / (double)facts->gpu.all_ns;
 	snprintf(advice->evidence, sizeof(advice->evidence),
@@ -68,7 +73,8 @@ bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advic
 		 " per step, %s each: %.*s",
 		 tp_show_percent(a, (double)few->ns, (double)facts->gpu.all_ns),
 		 100 * (1 - (double)few->lost_ns / (double)few->ns), tp_advice_per_step(facts, few->n),
-		 tp_show_ns(b, few->ns / (int64_t)few->n), NAME_SHOWN, name);
+		 tp_show_ns(b, few->ns / (int64_t)few->n),
+		 (int)(n_bytes < NAME_SHOWN ? n_bytes : NAME_SHOWN), bytes);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "give it more rows at once: a larger batch, a reduction of parts and then of their results, "
 		 "another kernel for this shape");
@@ -121,32 +127,40 @@ static bool judge_failed(const struct tp_advice_facts *facts, struct tp_advice *
 	return true;
 }
 
+static const char *alloc_todo(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_habits *habits = &facts->overview->habits;
+
+	if (tp_advice_caller_of(facts, "empty_cache", advice))
+		return "leave out torch.cuda.empty_cache(): what it returns to the driver is requested again";
+	tp_advice_line(facts, NULL, TP_SITE_ALLOCS, advice);
+	return habits->host_alloc_ns > habits->alloc_ns
+		       ? "keep pinned memory and use it again, instead of pin_memory() of new tensors in each step"
+		       : "too little memory, or too many sizes: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+}
+
+/* Memory of the host costs its time only, which a device may not be waiting for. */
 bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
+	const int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
+	const int64_t cost = tp_add(habits->alloc_ns,
+				    habits->host_alloc_ns < idle ? habits->host_alloc_ns : idle);
+	const uint64_t n = tp_advice_per_step(facts, habits->n_allocs + habits->n_host_allocs);
 	struct tp_advice failed = {.rule = advice->rule};
 	const bool has_failed = judge_failed(facts, &failed);
 	char a[32];
 
-	advice->percent = tp_advice_percent(habits->alloc_ns, facts->sums->all_ns);
+	advice->percent = tp_advice_percent(cost, facts->sums->all_ns);
 	if (has_failed && failed.percent > advice->percent) {
 		*advice = failed;
 		return true;
 	}
-	if (!tp_advice_per_step(facts, habits->n_allocs))
+	if (!n)
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%" PRIu64 " calls per step request memory from the driver or return it: %s of the time",
-		 tp_advice_per_step(facts, habits->n_allocs),
-		 tp_show_percent(a, (double)habits->alloc_ns, (double)facts->sums->all_ns));
-	if (tp_advice_caller_of(facts, "empty_cache", advice)) {
-		snprintf(advice->todo, sizeof(advice->todo),
-			 "leave out torch.cuda.empty_cache(): what it returns to the driver is requested again");
-		return true;
-	}
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "too little memory, or too many sizes: "
-		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
-	tp_advice_line(facts, NULL, TP_SITE_ALLOCS, advice);
+		 n, tp_show_percent(a, (double)cost, (double)facts->sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "%s", alloc_todo(facts, advice));
 	return true;
 }
