@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/base/own_python.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -20,7 +19,6 @@ enum {
 	OPERATORS_PERCENT = 25,	/* of a function's samples: it asks for few */
 	NARROW_PART = 5,	/* less than the function that calls it: then that one is named */
 	SHOWN = 200,
-	FRAMES = 64,		/* of a stack, from the innermost one on */
 };
 
 static bool is_most(uint64_t part, uint64_t all, uint32_t percent)
@@ -212,46 +210,6 @@ bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *ad
 	shown = (struct tp_sample_owner){.frame = most->frame};
 	tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
 	return true;
-}
-
-/* The program's own frame that the function is called from; NULL: it is not in the stack. */
-static const struct tp_frame *find_call(const struct tp_frame *frame, uint32_t n, const char *function)
-{
-	bool is_in = false;
-
-	for (uint32_t i = 0; i < n; i++) {
-		is_in |= frame[i].is_python && !strcmp(frame[i].function, function);
-		if (is_in && frame[i].is_python && tp_own_python(frame[i].file))
-			return &frame[i];
-	}
-	return NULL;
-}
-
-bool tp_advice_caller_of(const struct tp_advice_facts *facts, const char *function, struct tp_advice *advice)
-{
-	const struct tp_samples *samples = facts->overview->owners->samples;
-	struct tp_frame frame[FRAMES];
-	uint64_t n = 0, most = 0;
-
-	for (uint32_t i = 0; i < samples->n_met; i++) {
-		const struct tp_samples_met *met = &samples->met[i];
-		const uint32_t n_frames = tp_stacks_frames(samples->stacks, met->stack, frame, FRAMES);
-		const struct tp_frame *call = find_call(frame, n_frames < FRAMES ? n_frames : FRAMES,
-							function);
-		struct tp_sample_owner shown;
-
-		if (met->where != TP_SAMPLES_GAP || !call)
-			continue;
-		n += met->sum.n;
-		if (met->sum.n <= most)
-			continue;
-		most = met->sum.n;
-		shown = (struct tp_sample_owner){.frame = *call};
-		tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
-	}
-	if (n < LEAST)
-		advice->place[0] = '\0';
-	return n >= LEAST;
 }
 
 bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts)

@@ -20,10 +20,6 @@ bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 /* A function that hardly asks for operators and takes much of a step; by samples alone. */
 tp_advice_judge tp_advice_host_function;
 
-/* The place is where the program calls that function of torch's, by samples between operators. False: it
- * hardly does. */
-bool tp_advice_caller_of(const struct tp_advice_facts *facts, const char *function, struct tp_advice *advice);
-
 /* Half of the samples between operators or more met Python collecting garbage. */
 bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts);
 

@@ -7,14 +7,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "merge/kit/demangle.h"
 #include "merge/kit/sum.h"
-#include "merge/view/overview/overview_samples.h"
+#include "runtime/base/own_python.h"
 
 enum {
 	TENSOR_CAPABILITY = 7,	/* devices from there on have tensor cores */
 	NAME_SHOWN = 60,	/* of a kernel */
+	LEAST = 5,		/* samples: fewer name nobody */
+	FRAMES = 64,		/* of a stack, from the innermost one on */
 	FAILED_LEAST = 2,	/* steps: of one that was the last, the report says what it needs */
 };
 
@@ -127,11 +130,53 @@ static bool judge_failed(const struct tp_advice_facts *facts, struct tp_advice *
 	return true;
 }
 
+/* The program's own frame that the function is called from; NULL: it is not in the stack. */
+static const struct tp_frame *find_call(const struct tp_frame *frame, uint32_t n, const char *function)
+{
+	bool is_in = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		is_in |= frame[i].is_python && !strcmp(frame[i].function, function);
+		if (is_in && frame[i].is_python && tp_own_python(frame[i].file))
+			return &frame[i];
+	}
+	return NULL;
+}
+
+/* The place is where the program calls that function of torch's, by samples between operators. False: it
+ * hardly does. */
+static bool name_caller_of(const struct tp_advice_facts *facts, const char *function, struct tp_advice *advice)
+{
+	const struct tp_samples *samples = facts->overview->owners->samples;
+	struct tp_frame frame[FRAMES];
+	uint64_t n = 0, most = 0;
+
+	for (uint32_t i = 0; i < samples->n_met; i++) {
+		const struct tp_samples_met *met = &samples->met[i];
+		const uint32_t n_frames = tp_stacks_frames(samples->stacks, met->stack, frame, FRAMES);
+		const struct tp_frame *call = find_call(frame, n_frames < FRAMES ? n_frames : FRAMES,
+							function);
+		struct tp_sample_owner shown;
+
+		if (met->where != TP_SAMPLES_GAP || !call)
+			continue;
+		n += met->sum.n;
+		if (met->sum.n <= most)
+			continue;
+		most = met->sum.n;
+		shown = (struct tp_sample_owner){.frame = *call};
+		tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
+	}
+	if (n < LEAST)
+		advice->place[0] = '\0';
+	return n >= LEAST;
+}
+
 static const char *alloc_todo(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = &facts->overview->habits;
 
-	if (tp_advice_caller_of(facts, "empty_cache", advice))
+	if (name_caller_of(facts, "empty_cache", advice))
 		return "leave out torch.cuda.empty_cache(): what it returns to the driver is requested again";
 	tp_advice_line(facts, NULL, TP_SITE_ALLOCS, advice);
 	return habits->host_alloc_ns > habits->alloc_ns
