@@ -145,7 +145,8 @@ static const struct tp_frame *find_call(const struct tp_frame *frame, uint32_t n
 
 /* The place is where the program calls that function of torch's, by samples between operators. False: it
  * hardly does. */
-static bool name_caller_of(const struct tp_advice_facts *facts, const char *function, struct tp_advice *advice)
+static bool name_caller_of(const struct tp_advice_facts *facts, const char *function,
+			   struct tp_advice *advice)
 {
 	const struct tp_samples *samples = facts->overview->owners->samples;
 	struct tp_frame frame[FRAMES];
