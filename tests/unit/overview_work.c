@@ -75,6 +75,24 @@ Test(overview_work, sees_products_whose_calls_were_made_before_the_window)
 	expect_rules(print(), (const char *[]){"tensor-cores", NULL});
 }
 
+/* After the steps the window goes on for as long again. */
+Test(overview_work, work_outside_steps_counts_as_far_as_that_in_steps)
+{
+	begin_at_line();
+	fake.run.window[0].end_ns = 2 * STEPS * 100 * MS;
+	add_blocks("ampere_sgemm_128x64_tn", 108, 2 * MS, 24 * MS);
+	add_blocks("elementwise", 108, 24 * MS, 98 * MS);
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_KERNEL, fake_text(&fake, "elementwise"),
+				    STEPS * 100 * MS, 2 * STEPS * 100 * MS);
+	event[n_events].queue = &queue;
+	event[n_events++].detail = blocks(108);
+	expect_rules(print(), (const char *[]){NULL});
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_KERNEL && event[i].begin_ns >= STEPS * 100 * MS)
+			event[i].name = fake_text(&fake, "ampere_sgemm_128x64_tn");
+	expect_text(print(), "for 59.8 % of the time products");
+}
+
 Test(overview_work, does_not_take_other_kernels_for_products_in_float32)
 {
 	static const char *const name[] = {

@@ -64,6 +64,7 @@ struct tp_device_used tp_device_use_take(struct tp_device_use *use, struct tp_na
 		else if (kind == TP_COPY_DTOH)
 			use->to_host_ns = tp_add(use->to_host_ns, ns);
 	} else if (event->kind == TP_REC_KERNEL) {
+		use->kernel_ns = tp_add(use->kernel_ns, ns);
 		used.lost_ns = take_few(use, names, event, ns);
 		used.float32_ns = tp_names_of(names, event)->is_float32_product ? ns : 0;
 		use->float32_ns = tp_add(use->float32_ns, used.float32_ns);

@@ -3,7 +3,7 @@
  * device_use.h - work that leaves most of a device unused: kernels of few blocks, products in float32
  * without tensor cores; and copies, by their direction
  *
- * Sums over all work of the windows; calls need not be known: a host that is far ahead made them before.
+ * Sums over all work of the windows, in steps or not: parts of the kernels' time are what they tell; calls need not be known: a host that is far ahead made them before.
  * Memory: names of kernels.
  */
 #ifndef TP_MERGE_DEVICE_USE_H
@@ -19,6 +19,7 @@ struct tp_few_blocks {
 };
 
 struct tp_device_use {
+	int64_t kernel_ns;	/* all kernels */
 	int64_t float32_ns;	/* products without tensor cores, by their names */
 	int64_t to_device_ns, to_host_ns;	/* copies, but those of memory that is not pinned */
 	struct tp_few_blocks *few;	/* by names' row */

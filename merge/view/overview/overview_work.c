@@ -32,18 +32,25 @@ static bool has_tensor_cores(const struct tp_overview *overview)
 	return false;
 }
 
+/* Of the time of devices, in percent: what that is of all kernels' time. */
+static double part_of_time(const struct tp_advice_facts *facts, int64_t ns)
+{
+	return tp_advice_percent(ns, facts->overview->use.kernel_ns) *
+	       tp_advice_percent(facts->gpu.kernel_ns, facts->gpu.all_ns) / 100;
+}
+
 bool tp_advice_tensor_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const int64_t slow = facts->overview->use.float32_ns;
+	const double slow = part_of_time(facts, facts->overview->use.float32_ns);
 	char a[32];
 
 	if (!has_tensor_cores(facts->overview) || slow <= 0)
 		return false;
 	/* With them a product takes half the time, or less. */
-	advice->percent = tp_advice_percent(slow / 2, facts->gpu.all_ns);
+	advice->percent = slow / 2;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "for %s of the time products and convolutions run in float32 without tensor cores",
-		 tp_show_percent(a, (double)slow, (double)facts->gpu.all_ns));
+		 tp_show_percent(a, slow, 100));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "torch.autocast, or torch.set_float32_matmul_precision('high')");
 	tp_advice_line(facts, NULL, TP_SITE_FLOAT32, advice);
@@ -55,12 +62,12 @@ bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advic
 {
 	const struct tp_device_use *use = &facts->overview->use;
 	const uint32_t row = tp_device_use_fewest(use);
-	const double unused = (double)facts->gpu.kernel_ns - facts->gpu.sm_ns;
+	const double unused =
+		100 * ((double)facts->gpu.kernel_ns - facts->gpu.sm_ns) / (double)facts->gpu.all_ns;
 	const struct tp_few_blocks *few;
 	const struct tp_name *name;
 	const char *bytes;
 	uint32_t n_bytes;
-	double lost;
 	char a[32], b[32];
 
 	if (row == TP_NO_NAME || unused <= 0)
@@ -69,12 +76,13 @@ bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advic
 	name = tp_names_at(facts->overview->names, row);
 	n_bytes = name->n_bytes;
 	bytes = tp_short_function(name->bytes, &n_bytes);
-	lost = (double)few->lost_ns < unused ? (double)few->lost_ns : unused;
-	advice->percent = 100 * lost / (double)facts->gpu.all_ns;
+	advice->percent = part_of_time(facts, few->lost_ns);
+	if (advice->percent > unused)
+		advice->percent = unused;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of the time runs a kernel that gives work to %.2g %% of the multiprocessors only: %" PRIu64
 		 " per step, %s each: %.*s",
-		 tp_show_percent(a, (double)few->ns, (double)facts->gpu.all_ns),
+		 tp_show_percent(a, part_of_time(facts, few->ns), 100),
 		 100 * (1 - (double)few->lost_ns / (double)few->ns), tp_advice_per_step(facts, few->n),
 		 tp_show_ns(b, few->ns / (int64_t)few->n),
 		 (int)(n_bytes < NAME_SHOWN ? n_bytes : NAME_SHOWN), bytes);
