@@ -228,6 +228,24 @@ Test(samples_advice, a_function_is_named_that_a_gpu_waits_for)
 	work_between(false);
 	add_kernels(STEP - 2 * MS);
 	expect_not(print(&tp_view_overview), "host-code");
+	/* It has work, and waits for something else. */
+	set_up_gpu();
+	work_between(false);
+	add_kernels(STEP / 2);
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_CALL && event[i].begin_ns >= STEP) {
+			event[i].begin_ns -= STEP / 2 + 5000;
+			event[i].end_ns -= STEP / 2 + 5000;
+		}
+	expect_not(print(&tp_view_overview), "host-code");
+	/* Another thread asks for operators. */
+	set_up_gpu();
+	work_between(false);
+	add_kernels(STEP / 2);
+	for (uint32_t i = 0; i < STEPS; i++)
+		event[n_events++] = fake_span(&fake, proc, 1, TP_REC_OP, fake_text(&fake, "aten::mm"),
+					      i * STEP + STEP / 2, (i + 1) * STEP - MS);
+	expect_not(print(&tp_view_overview), "host-code");
 	/* Operators are what the host is busy with. */
 	set_up_gpu();
 	work_between(true);
@@ -260,6 +278,8 @@ Test(samples_advice, the_caller_of_empty_cache_is_named)
 			span(TP_REC_CALL, "cudaFree", i * STEP + 4 * MS, i * STEP + 10 * MS);
 		for (uint32_t i = 0; i < n; i++)
 			sample(proc, 0, empty, (i % STEPS) * STEP + (i + 5) * MS, 0);
+		for (uint32_t i = 0; i < 9; i++)
+			sample(proc, 0, frame(proc, main, "log", TRAIN, 60), i * MS + 20 * MS, 0);
 		if (n == 5) {
 			expect(print(&tp_view_overview), "leave out torch.cuda.empty_cache()");
 			expect(print(&tp_view_overview), "train.py:50 <module>");
