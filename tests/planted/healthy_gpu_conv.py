@@ -12,7 +12,7 @@ BATCH, SIZE, WIDTH = (128, 96, 128) if IS_GPU else (2, 8, 4)
 class Images(torch.utils.data.IterableDataset):
     def __iter__(self):
         images = torch.randint(256, (BATCH, 3, SIZE, SIZE), dtype=torch.uint8)
-        for at in range(2 * STEPS):
+        for at in range(STEPS):
             yield images, torch.arange(BATCH).add(at) % 10
 
 

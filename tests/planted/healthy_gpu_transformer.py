@@ -28,7 +28,7 @@ class Text(torch.utils.data.Dataset):
     text = torch.randint(WORDS, (1 << 20,))
 
     def __len__(self):
-        return 2 * STEPS * BATCH
+        return STEPS * BATCH
 
     def __getitem__(self, at):
         at = at * 997 % (len(self.text) - LENGTH - 1)

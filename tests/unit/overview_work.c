@@ -196,6 +196,12 @@ Test(overview_work, copies_beside_kernels_and_pageable_ones_are_not_exposed)
 		if (event[i].kind == TP_REC_MEMCPY)
 			event[i].queue = &other;
 	expect_rules(print(), (const char *[]){NULL});
+	/* Within the device. */
+	set_up();
+	begin_at_line();
+	add_copy(8, 3, 3, 3 * MS, 43 * MS);
+	add_blocks("elementwise", 108, 43 * MS, 98 * MS);
+	expect_rules(print(), (const char *[]){NULL});
 	/* The other rule's. */
 	set_up();
 	begin_at_line();

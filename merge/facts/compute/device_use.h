@@ -3,7 +3,8 @@
  * device_use.h - work that leaves most of a device unused: kernels of few blocks, products in float32
  * without tensor cores; and copies, by their direction
  *
- * Sums over all work of the windows, in steps or not: parts of the kernels' time are what they tell; calls need not be known: a host that is far ahead made them before.
+ * Sums over all work of the windows, in steps or not: parts of the kernels' time are what they tell.
+ * Calls need not be known: a host that is far ahead made them before.
  * Memory: names of kernels.
  */
 #ifndef TP_MERGE_DEVICE_USE_H

@@ -93,15 +93,18 @@ bool tp_advice_few_blocks(struct tp_advice_facts *facts, struct tp_advice *advic
 	return true;
 }
 
-/* Those of memory that is not pinned are another rule's. */
+/* Those of memory that is not pinned are another rule's; those within a device have none. */
 bool tp_advice_exposed_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_device_use *use = &facts->overview->use;
 	const int64_t alone = facts->gpu.idle_ns[TP_IDLE_COPY];
-	const int64_t exposed = tp_sub(alone, facts->overview->habits.pageable_ns);
+	const int64_t copied = tp_add(use->to_device_ns, use->to_host_ns);
+	int64_t exposed = tp_sub(alone, facts->overview->habits.pageable_ns);
 	const bool is_back = use->to_host_ns > use->to_device_ns;
 	char a[32], b[32];
 
+	if (exposed > copied)
+		exposed = copied;
 	if (exposed <= 0)
 		return false;
 	advice->percent = tp_advice_percent(exposed, facts->gpu.all_ns);
