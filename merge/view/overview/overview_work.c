@@ -99,7 +99,7 @@ bool tp_advice_exposed_copies(struct tp_advice_facts *facts, struct tp_advice *a
 	const struct tp_device_use *use = &facts->overview->use;
 	const int64_t alone = facts->gpu.idle_ns[TP_IDLE_COPY];
 	const int64_t copied = tp_add(use->to_device_ns, use->to_host_ns);
-	int64_t exposed = tp_sub(alone, facts->overview->habits.pageable_ns);
+	int64_t exposed = tp_sub(alone, facts->habits->pageable_ns);
 	const bool is_back = use->to_host_ns > use->to_device_ns;
 	char a[32], b[32];
 
@@ -186,7 +186,7 @@ static bool name_caller_of(const struct tp_advice_facts *facts, const char *func
 
 static const char *alloc_todo(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 
 	if (name_caller_of(facts, "empty_cache", advice))
 		return "leave out torch.cuda.empty_cache(): what it returns to the driver is requested again";
@@ -199,7 +199,7 @@ static const char *alloc_todo(const struct tp_advice_facts *facts, struct tp_adv
 /* Memory of the host costs its time only, which a device may not be waiting for. */
 bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_habits *habits = &facts->overview->habits;
+	const struct tp_habits *habits = facts->habits;
 	const int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
 	const int64_t cost = tp_add(habits->alloc_ns,
 				    habits->host_alloc_ns < idle ? habits->host_alloc_ns : idle);
@@ -208,7 +208,7 @@ bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advi
 	const bool has_failed = judge_failed(facts, &failed);
 	char a[32];
 
-	advice->percent = tp_advice_percent(cost, facts->sums->all_ns);
+	advice->percent = tp_advice_percent(cost, facts->all_ns);
 	if (has_failed && failed.percent > advice->percent) {
 		*advice = failed;
 		return true;
@@ -217,7 +217,7 @@ bool tp_advice_allocations(struct tp_advice_facts *facts, struct tp_advice *advi
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%" PRIu64 " calls per step request memory from the driver or return it: %s of the time",
-		 n, tp_show_percent(a, (double)cost, (double)facts->sums->all_ns));
+		 n, tp_show_percent(a, (double)cost, (double)facts->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "%s", alloc_todo(facts, advice));
 	return true;
 }
