@@ -322,6 +322,27 @@ Test(overview_advice, does_not_advise_graphs_where_graphs_are_launched)
 	cr_expect(strstr(text, "reduce-overhead"), "%s", text);
 }
 
+/* What devices did meanwhile is not known. */
+Test(overview_advice, accuses_nobody_while_another_profiler_has_cupti)
+{
+	static const char *const names[] = {"trainprof: CUPTI was used by libkineto", "a mark of the program"};
+
+	for (uint32_t k = 0; k < 2; k++) {
+		struct tp_event *mark;
+
+		set_up();
+		add_steps();
+		add_kernel(1 * MS, 2 * MS, 40 * MS);
+		add_kernel(80 * MS, 81 * MS, 100 * MS);
+		for (uint32_t i = 0; i < STEPS; i++) {
+			mark = add(TP_REC_MARK, names[k], (i * 100 + 50) * MS, (i * 100 + 50) * MS);
+			mark->arg = 20 * MS;
+		}
+		fake.run.window[0].totals = "cupti.yielded=1\ncupti.yielded_ns=80000000\n";
+		expect_rules(print(), k ? (const char *[]){"host-bound", NULL} : (const char *[]){NULL});
+	}
+}
+
 Test(overview_advice, tells_waits_from_a_host_that_is_late)
 {
 	const char *text;

@@ -11,6 +11,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
+#include "runtime/base/begins.h"
 
 /* ---- adding up ---- */
 
@@ -149,6 +150,53 @@ static void add(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_t to,
 			tp_gpu_add(&s->whole, &f);
 		s->now_ns = until;
 	}
+}
+
+/* ---- why nothing runs ---- */
+
+void tp_gpu_note_gap(struct tp_gpu_time *time, const struct tp_event *event)
+{
+	static const char name[] = "trainprof: CUPTI was ";
+	struct tp_gpu_steps *of = &time->steps[event->proc->at];
+
+	if (!event->name->bytes || !tp_begins(event->name->bytes, event->name->n_bytes, name))
+		return;
+	if (!tp_grow(&of->gap, &of->cap_gaps, (uint64_t)of->n_gaps + 1, sizeof(*of->gap))) {
+		time->is_incomplete = true;
+		return;
+	}
+	of->gap[of->n_gaps++] = (struct tp_gpu_gap){event->begin_ns,
+						    tp_add(event->begin_ns, (int64_t)event->arg)};
+}
+
+bool tp_gpu_has_gap(const struct tp_gpu_time *time, const struct tp_proc *proc, int64_t begin_ns,
+		    int64_t end_ns)
+{
+	const struct tp_gpu_steps *of = &time->steps[proc->at];
+
+	for (uint32_t i = of->n_gaps; i-- > 0;)
+		if (of->gap[i].begin_ns < end_ns && of->gap[i].end_ns > begin_ns)
+			return true;
+	return false;
+}
+
+enum tp_idle tp_gpu_why(const struct tp_gpu_time *time, const struct tp_gpu_sweep *s,
+			const struct tp_event *event, const struct tp_launch_call *call)
+{
+	const struct tp_queue *last = s->last;
+	int64_t idle_ns = s->now_ns;
+
+	for (uint32_t i = 0; i < s->n_open; i++) {
+		if (s->open[i].end_ns >= idle_ns) {
+			idle_ns = s->open[i].end_ns;
+			last = s->open[i].queue;
+		}
+	}
+	if (!call || tp_gpu_has_gap(time, event->proc, idle_ns, event->begin_ns))
+		return TP_IDLE_OTHER;
+	if (call->end_ns > idle_ns)
+		return TP_IDLE_HOST;
+	return last && last != event->queue ? TP_IDLE_QUEUE : TP_IDLE_OTHER;
 }
 
 /* ---- what runs ---- */

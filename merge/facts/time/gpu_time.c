@@ -84,26 +84,6 @@ static void begin_sweep(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_
 		s->now_ns = -TP_GPU_TIME_MAX_NS;
 }
 
-/* Why nothing runs between the end of what runs now and the start of this. */
-static enum tp_idle why(const struct tp_gpu_sweep *s, const struct tp_event *event,
-			const struct tp_launch_call *call)
-{
-	const struct tp_queue *last = s->last;
-	int64_t idle_ns = s->now_ns;
-
-	for (uint32_t i = 0; i < s->n_open; i++) {
-		if (s->open[i].end_ns >= idle_ns) {
-			idle_ns = s->open[i].end_ns;
-			last = s->open[i].queue;
-		}
-	}
-	if (!call)
-		return TP_IDLE_OTHER;
-	if (call->end_ns > idle_ns)
-		return TP_IDLE_HOST;
-	return last && last != event->queue ? TP_IDLE_QUEUE : TP_IDLE_OTHER;
-}
-
 /* Was it asked for in a step of the window being added up? Such work belongs to it though it
  * runs on behind it. */
 static bool is_of_range(const struct tp_gpu_steps *steps, const struct tp_gpu_sweep *s,
@@ -184,7 +164,7 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 	s->pub.n_no_call += !call;
 	if (call && call->n_work == 1)
 		tp_gpu_take_launch(time, s, event, call);
-	cause = why(s, event, call);
+	cause = tp_gpu_why(time, s, event, call);
 	before_ns = idle_in_steps(s);
 	tp_gpu_advance(time, s, event->begin_ns, cause);
 	/* Less: it was the lead of a window. */
@@ -295,7 +275,8 @@ static void end_sweep(struct tp_gpu_time *time, struct tp_gpu_sweep *s)
 	if (last > TP_GPU_TIME_MAX_NS)
 		last = TP_GPU_TIME_MAX_NS;
 	/* Nobody asked for more. */
-	tp_gpu_advance(time, s, last, TP_IDLE_HOST);
+	tp_gpu_advance(time, s, last, tp_gpu_has_gap(time, s->pub.proc, s->now_ns, last) ? TP_IDLE_OTHER
+											  : TP_IDLE_HOST);
 	tp_gpu_close_range(s);
 	s->pub.has_steps = steps->n != 0;
 	if (!s->pub.has_steps)
@@ -328,8 +309,10 @@ static void release(void *state)
 		free(s);
 	}
 	free(time->sweep);
-	for (uint32_t i = 0; i < time->run->n_procs; i++)
+	for (uint32_t i = 0; i < time->run->n_procs; i++) {
 		free(time->steps[i].step);
+		free(time->steps[i].gap);
+	}
 	free(time->steps);
 	free(time->window);
 	free(time->of);
@@ -382,9 +365,12 @@ static void begin_time(void *state, struct tp_facts *facts, const void *params)
 	tp_launches_read(tp_facts_want(facts, &tp_fact_launches_cut, NULL), take_work, NULL, state);
 }
 
-static void take_step(void *state, const struct tp_event *event)
+static void take_event(void *state, const struct tp_event *event)
 {
-	tp_gpu_time_step(state, event);
+	if (event->kind == TP_REC_MARK)
+		tp_gpu_note_gap(state, event);
+	else
+		tp_gpu_time_step(state, event);
 }
 
 static void end_time(void *state)
@@ -395,10 +381,10 @@ static void end_time(void *state)
 const struct tp_fact tp_fact_gpu_time = {
 	.name = "GPU time",
 	.bytes = sizeof(struct tp_gpu_time),
-	.kinds = TP_FACT_KIND(TP_REC_STEP),
+	.kinds = TP_FACT_KIND(TP_REC_STEP) | TP_FACT_KIND(TP_REC_MARK),
 	.is_cut = true,
 	.begin = begin_time,
-	.event = take_step,
+	.event = take_event,
 	.end = end_time,
 	.free = release,
 };

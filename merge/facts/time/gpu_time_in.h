@@ -48,6 +48,11 @@ struct tp_gpu_sweep {			/* of a device */
 struct tp_gpu_steps {			/* of a process */
 	struct tp_gpu_step *step;
 	uint32_t n, cap;
+	/* Times in which others had CUPTI: whether devices worked then is not known. */
+	struct tp_gpu_gap {
+		int64_t begin_ns, end_ns;
+	} *gap;
+	uint32_t n_gaps, cap_gaps;
 };
 
 struct tp_gpu_time {
@@ -71,6 +76,13 @@ struct tp_gpu_time {
 /* Up to `to`; `cause` is why nothing runs where nothing does. */
 void tp_gpu_advance(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_t to,
 		    enum tp_idle cause);
+/* A MARK; it may say that others have CUPTI for so long. */
+void tp_gpu_note_gap(struct tp_gpu_time *time, const struct tp_event *event);
+bool tp_gpu_has_gap(const struct tp_gpu_time *time, const struct tp_proc *proc, int64_t begin_ns,
+		    int64_t end_ns);
+/* Why nothing runs between the end of what runs now and the start of this. */
+enum tp_idle tp_gpu_why(const struct tp_gpu_time *time, const struct tp_gpu_sweep *s,
+			const struct tp_event *event, const struct tp_launch_call *call);
 /* Runs from now on. */
 void tp_gpu_push(struct tp_gpu_time *time, struct tp_gpu_sweep *s,
 		 const struct tp_gpu_open *open);

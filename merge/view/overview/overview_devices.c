@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "merge/kit/sum.h"
+#include "merge/model/totals.h"
 
 enum {
 	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
@@ -134,7 +135,8 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	int64_t idle = tp_sub(facts->gpu.all_ns, facts->gpu.busy_ns);
 	char a[32];
 
-	if (facts->is_explained)
+	/* While others had CUPTI it may have worked. */
+	if (facts->is_explained || tp_totals_add(facts->run, "cupti.yielded", true))
 		return false;
 	advice->percent = tp_advice_percent(idle, facts->gpu.all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
