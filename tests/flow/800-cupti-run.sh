@@ -63,16 +63,6 @@ is "a graph by its nodes" "$(count graph-node 0 $KERNEL) $(count graph-node 0 $G
 cuda graph-launch TRAINPROF_CUDA_GRAPHS=launch graph
 is "a graph by its launches" "$(count graph-launch 0 $KERNEL) $(count graph-launch 0 $GRAPH)" "40 2"
 
-# CUPTI leaves between windows, at the end of a call of the program's, and is taken anew.
-bare many-bare "LD_LIBRARY_PATH=$FAKES" ./cuda_steps run 1500
-cuda detach TRAINPROF_CUPTI_DETACH=1 TRAINPROF_SCHEDULE=at=2,1000,active=2 run 1500
-is "detached after a window: the same" "$status $(cat detach.out detach.err)" "0 $(cat many-bare.out)"
-is "... both windows are whole" "$(count detach 0 $KERNEL) $(count detach 1 $KERNEL)" "40 40"
-like "... it left before the second, and that is in the trace" "$(total detach 1 cupti.detached)" '^[12]$'
-is "... and was taken anew each time" "$(calls detach 'cuptiSubscribe .*-> 0')" \
-	"$(($(calls detach cuptiFinalize) + 1))"
-is "not where nobody asks for it" "$(calls run cuptiFinalize)" 0
-
 # ---- ways in ----
 
 cuda late CUDA_INJECTION64_PATH= run

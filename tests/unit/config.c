@@ -63,7 +63,6 @@ static const char defaults[] =
 	"CUPTI_LIB=\n"
 	"CUPTI_BUFFER=32M\n"
 	"CUDA_GRAPHS=node\n"
-	"CUPTI_DETACH=0\n"
 	"HOST_PERIOD=100\n"
 	"SAMPLE_HZ=0\n"
 	"OUTSIDE_HZ=0\n"

@@ -95,7 +95,7 @@ struct tp_config {
 	char cupti_lib[401], clock_sync[201];
 	uint64_t heap_sample;
 	uint64_t keep;			/* TP_KEEP_ALL; 0: all until they are delivered */
-	uint64_t buffer_bytes, cupti_bytes, cupti_detach, host_period_ms, sample_hz, outside_hz;
+	uint64_t buffer_bytes, cupti_bytes, host_period_ms, sample_hz, outside_hz;
 	uint32_t overwrite;		/* enum tp_overwrite */
 	uint64_t hang_s;		/* 0: off */
 	enum tp_cuda_graphs cuda_graphs;

@@ -23,7 +23,6 @@
 #include "runtime/probe/gpu/cupti_calls.h"
 #include "runtime/probe/gpu/cupti_clock.h"
 #include "runtime/probe/gpu/cupti_decode.h"
-#include "runtime/probe/gpu/cupti_detach.h"
 #include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_kinds.h"
 #include "runtime/probe/gpu/cupti_lib.h"
@@ -256,8 +255,7 @@ static bool settle(uint64_t end, bool is_closing)
 	tp_cupti_say_off();
 	tp_cupti_yield_mark(&window);
 	probe.has_more = false;
-	return !tp_cupti_hold_config()->cupti_detach ||
-	       tp_cupti_detach(end, is_closing || tp_session_is_armed());
+	return true;
 }
 
 static void report(struct tp_text *totals)
@@ -281,8 +279,6 @@ static void report(struct tp_text *totals)
 		{"errors", tp_cupti_errors()},
 		{"yielded", times},
 		{"yielded_ns", yielded_ns},
-		{"detached", tp_cupti_detached()},
-		{"detach_ns", tp_cupti_detach_ns()},
 	};
 	for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		if (counts[i].value)

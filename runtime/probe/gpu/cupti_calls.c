@@ -16,7 +16,6 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/gpu/cupti_yield.h"
 #include "runtime/probe/gpu/devmem.h"
@@ -35,7 +34,6 @@ static struct {
 	uint32_t is_dead;		/* atomic */
 	uint32_t wanted, applied;	/* atomic; enum tp_cupti_memory */
 	uint32_t is_busy;		/* atomic: somebody applies */
-	bool is_leaving;		/* atomic */
 	uint32_t generation;		/* atomic: times that callbacks were switched */
 	bool is_by_runtime;		/* the driver's callbacks were refused */
 	uint32_t device[CONTEXTS];	/* atomic, by CUPTI's number of the context: plus one */
@@ -201,28 +199,6 @@ static void hear_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 		__atomic_store_n(&calls.device[number], 0, __ATOMIC_RELAXED);
 }
 
-/* By which a thread of the program is met outside of CUDA. */
-static const CUpti_CallbackId for_leaving[] = {
-	CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
-	CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
-	CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
-};
-enum { N_FOR_LEAVING = sizeof(for_leaving) / sizeof(for_leaving[0]) };
-
-static bool is_for_leaving(CUpti_CallbackId id)
-{
-	for (uint32_t i = 0; i < N_FOR_LEAVING; i++)
-		if (for_leaving[i] == id)
-			return true;
-	return false;
-}
-
-static void hear_to_leave(const CUpti_CallbackData *data)
-{
-	if (data->callbackSite == CUPTI_API_EXIT && __atomic_load_n(&calls.is_leaving, __ATOMIC_ACQUIRE))
-		tp_cupti_hold_detach();
-}
-
 static void CUPTIAPI hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
 			  const void *data)
 {
@@ -239,8 +215,6 @@ static void CUPTIAPI hear(void *unused, CUpti_CallbackDomain domain, CUpti_Callb
 			hear_profiler("cudaProfilerStart", data);
 		else if (id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000)
 			hear_profiler("cudaProfilerStop", data);
-		else if (is_for_leaving(id))
-			hear_to_leave(data);
 		else
 			hear_memory(true, id, data);
 		break;
@@ -387,28 +361,13 @@ int tp_cupti_calls_open(char *why, size_t cap)
 	return 0;
 }
 
-void tp_cupti_calls_leave(bool is_wanted)
-{
-	if (!__atomic_load_n(&calls.is_open, __ATOMIC_ACQUIRE) ||
-	    __atomic_exchange_n(&calls.is_leaving, is_wanted, __ATOMIC_ACQ_REL) == is_wanted)
-		return;
-	for (uint32_t i = 0; i < N_FOR_LEAVING; i++)
-		enable(is_wanted, CUPTI_CB_DOMAIN_RUNTIME_API, for_leaving[i]);
-}
-
-void tp_cupti_calls_gone(void)
-{
-	__atomic_store_n(&calls.is_leaving, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&calls.is_open, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&tp_devmem_by_cupti, 0, __ATOMIC_RELAXED);
-}
-
 void tp_cupti_calls_close(void)
 {
 	if (!__atomic_load_n(&calls.is_open, __ATOMIC_ACQUIRE))
 		return;
 	tp_cupti_calls_memory(TP_CUPTI_MEMORY_OFF);
-	tp_cupti_calls_gone();
+	__atomic_store_n(&calls.is_open, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tp_devmem_by_cupti, 0, __ATOMIC_RELAXED);
 	if (tp_cupti_calls_is_dead())
 		return;
 	tp_cupti_inside++;

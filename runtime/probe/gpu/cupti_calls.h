@@ -34,14 +34,6 @@ enum tp_cupti_memory {
 };
 void tp_cupti_calls_memory(enum tp_cupti_memory which);
 
-/*
- * While it is wanted, tp_cupti_hold_detach is called at the end of the runtime's calls that a training
- * makes often, on the thread that made one.
- */
-void tp_cupti_calls_leave(bool is_wanted);
-/* CUPTI was finalized, and the subscriber with it. */
-void tp_cupti_calls_gone(void);
-
 /* CUPTI says that it is dead (CUPTI_CBID_STATE_FATAL_ERROR): never call it again. */
 bool tp_cupti_calls_is_dead(void);
 void tp_cupti_calls_forked(void);

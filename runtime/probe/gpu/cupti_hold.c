@@ -45,8 +45,6 @@ static struct {
 	char why[640];			/* it is off */
 	bool is_said;
 	uint64_t n_dropped;		/* atomic */
-	uint32_t n_detached;		/* atomic */
-	uint64_t detach_ns;		/* atomic */
 
 	unsigned long long n_loaded;	/* objects, at the last look */
 	bool has_libcuda;
@@ -184,14 +182,14 @@ static void take(void)
 		tp_cupti_gap_over();
 }
 
-bool tp_cupti_is_subscribed(void)
+static bool is_subscribed(void)
 {
 	return __atomic_load_n(&hold.is_subscribed, __ATOMIC_RELAXED);
 }
 
 static void stop_hearing(void)
 {
-	if (tp_cupti_is_subscribed())
+	if (is_subscribed())
 		tp_cupti_calls_close();
 	__atomic_store_n(&hold.is_subscribed, false, __ATOMIC_RELAXED);
 }
@@ -218,7 +216,7 @@ static void leave(void)
 /* What is called often is heard in windows only. */
 static void hear_memory(enum tp_cupti_memory which)
 {
-	if (tp_cupti_is_subscribed() && hold.config->record & TP_RECORD_DEVMEM)
+	if (is_subscribed() && hold.config->record & TP_RECORD_DEVMEM)
 		tp_cupti_calls_memory(which);
 }
 
@@ -255,7 +253,7 @@ static void step(enum tp_cupti_state from, enum tp_cupti_state to)
 /* Another subscriber was in the way; he is gone. */
 static bool may_subscribe(enum tp_cupti_state state)
 {
-	return (state == TP_CUPTI_HELD || state == TP_CUPTI_ON) && !tp_cupti_is_subscribed() &&
+	return (state == TP_CUPTI_HELD || state == TP_CUPTI_ON) && !is_subscribed() &&
 	       !tp_cupti_has_other_subscriber() &&
 	       __atomic_load_n(&hold.refused_at, __ATOMIC_RELAXED) != tp_cupti_other_came();
 }
@@ -312,37 +310,6 @@ bool tp_cupti_flush(bool is_forced)
 	/* Somebody may have wanted something meanwhile. */
 	tp_cupti_follow();
 	return true;
-}
-
-void tp_cupti_hold_detach(void)
-{
-	uint64_t begin_ns;
-
-	if (!may_call() || !take_turn())
-		return;
-	/* Not while records are on, or on their way, and not what another has. */
-	if (tp_cupti_hold_state() == TP_CUPTI_HELD && get_wanted() == TP_CUPTI_HELD &&
-	    tp_cupti_is_subscribed()) {
-		begin_ns = tp_clock_mono_ns();
-		tp_cupti_calls_gone();
-		__atomic_store_n(&hold.is_subscribed, false, __ATOMIC_RELAXED);
-		tp_cupti_is_ok(tp_cupti.cuptiFinalize());
-		tp_cupti_kinds_forget();
-		set_state(TP_CUPTI_AWAY);
-		__atomic_fetch_add(&hold.detach_ns, tp_clock_mono_ns() - begin_ns, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&hold.n_detached, 1, __ATOMIC_RELEASE);
-	}
-	give_turn();
-}
-
-uint32_t tp_cupti_detached(void)
-{
-	return __atomic_load_n(&hold.n_detached, __ATOMIC_ACQUIRE);
-}
-
-uint64_t tp_cupti_detach_ns(void)
-{
-	return __atomic_load_n(&hold.detach_ns, __ATOMIC_RELAXED);
 }
 
 uint64_t tp_cupti_dropped(void)

@@ -54,11 +54,6 @@ void tp_cupti_say_off(void);
 /* Drain thread: asks CUPTI for its buffers; with `is_forced` also for those with unfinished
  * records. False: another thread has the turn. */
 bool tp_cupti_flush(bool is_forced);
-/* At the end of a call of the program's: finalizes CUPTI when all we hold of it is itself. */
-void tp_cupti_hold_detach(void);
-uint32_t tp_cupti_detached(void);	/* times */
-uint64_t tp_cupti_detach_ns(void);	/* that threads of the program spent with it */
-bool tp_cupti_is_subscribed(void);
 uint64_t tp_cupti_dropped(void);	/* records, by CUPTI itself */
 
 /* Lets go of CUPTI for good, at the end of the session. */
