@@ -67,8 +67,8 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "at", "NAME,..", &command.view.at, NULL,
-	 "memory-at view: only ranges with one of these in their names: training_step,optimizer.step"},
-	{0, "calls", "LIST", &command.view.calls, NULL, "memory-at view: only these calls of each: 2-3"},
+	 "memory-at view, memprofiler: only ranges with one of these in their names: training_step,optimizer.step"},
+	{0, "calls", "LIST", &command.view.calls, NULL, "memory-at view, memprofiler: only these calls of each: 2-3"},
 	{0, "sort", "KEY", &words.sort, NULL,
 	 "sort tables by this field of theirs (--help-columns), the largest first; also self, "
 	 "total, calls, memory or device of operators (default self)"},
@@ -413,11 +413,11 @@ static void check_output(void)
 		tp_command_fail("'-o -': views and a format cannot both go to standard output");
 }
 
-/* Is one of the formats made of views? It says so by wanting their options. */
+/* Is one of the formats made of views? */
 static bool shows_views(void)
 {
 	for (uint32_t i = 0; i < command.n_sinks; i++)
-		if (command.sink[i]->prepare)
+		if (command.sink[i]->has_views)
 			return true;
 	return false;
 }
@@ -426,6 +426,9 @@ static bool is_shown(const char *view)
 {
 	for (uint32_t i = 0; i < command.n_shown; i++)
 		if (!strcmp(command.shown[i]->name, view))
+			return true;
+	for (uint32_t i = 0; i < command.n_sinks; i++)
+		if (command.sink[i]->like && !strcmp(command.sink[i]->like, view))
 			return true;
 	return false;
 }

@@ -13,8 +13,8 @@
 
 const struct tp_sink *const tp_sinks[] = {
 	&tp_sink_chrome, &tp_sink_perfetto, &tp_sink_html, &tp_sink_torch, &tp_sink_torch_tb,
-	&tp_sink_folded, &tp_sink_speedscope, &tp_sink_pprof, &tp_sink_memviz, &tp_sink_node,
-	&tp_sink_run,
+	&tp_sink_folded, &tp_sink_speedscope, &tp_sink_pprof, &tp_sink_memviz, &tp_sink_memprofiler,
+	&tp_sink_node, &tp_sink_run,
 	NULL,
 };
 const struct tp_view *const tp_views[] = {

@@ -20,8 +20,11 @@ struct tp_sink {
 				 * default name of the folder */
 	bool is_whole_name;	/* `suffix` is the default name */
 	bool is_folder;		/* it writes files of names of its own into a folder */
+	bool has_views;		/* it shows the tables of views */
+	const char *like;	/* the view whose options it takes, beside those of all; may be NULL */
 
-	/* How views are to be shown, for formats that show them; before begin. May be NULL. */
+	/* How views are to be shown, for formats that show them or are like one; before begin.
+	 * May be NULL. */
 	void (*prepare)(const struct tp_view_options *options);
 	/* Opens `path` for writing; a folder is made. Returns the sink's own state, or NULL after
 	 * a message. */
@@ -37,6 +40,6 @@ struct tp_sink {
 
 extern const struct tp_sink tp_sink_chrome, tp_sink_perfetto, tp_sink_torch, tp_sink_torch_tb,
 	tp_sink_html, tp_sink_folded, tp_sink_speedscope, tp_sink_pprof, tp_sink_memviz,
-	tp_sink_node, tp_sink_run;
+	tp_sink_memprofiler, tp_sink_node, tp_sink_run;
 
 #endif

@@ -279,6 +279,7 @@ const struct tp_sink tp_sink_html = {
 	.help = "every view and its charts in one page, for any browser, without a network",
 	.hint = "open it in a browser",
 	.suffix = ".html",
+	.has_views = true,
 	.prepare = prepare_html,
 	.begin = begin_html,
 	.end = end_html,

@@ -16,6 +16,7 @@
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "merge/sink/memviz.h"
+#include "merge/sink/proc_file.h"
 #include "runtime/base/file.h"
 
 enum {
@@ -150,44 +151,12 @@ static void *begin_memviz(struct tp_facts *facts, const char *path)
 	return NULL;
 }
 
-/* A process that was started without a launcher is rank 0. */
-static int32_t rank_of(const struct tp_proc *proc)
-{
-	return proc->rank < 0 ? 0 : proc->rank;
-}
-
-static bool has_double(const struct tp_run *run, const struct tp_proc *proc)
-{
-	for (uint32_t i = 0; i < run->n_procs; i++) {
-		const struct tp_proc *other = run->proc[i];
-
-		if (other != proc && rank_of(other) == rank_of(proc) && other->worker == proc->worker &&
-		    other->restart == proc->restart)
-			return true;
-	}
-	return false;
-}
-
-/* rank0.pickle, rank0.worker1.pickle; rank0.pid4711.pickle, where a rank has several processes */
-static void name_file(char *path, size_t cap, const struct sink *s, const struct tp_proc *proc)
-{
-	char worker[32] = "", restart[32] = "", pid[32] = "";
-
-	if (proc->worker)
-		snprintf(worker, sizeof(worker), ".worker%u", proc->worker);
-	if (proc->restart)
-		snprintf(restart, sizeof(restart), ".restart%u", proc->restart);
-	if (has_double(s->run, proc))
-		snprintf(pid, sizeof(pid), ".pid%u", proc->pid);
-	snprintf(path, cap, "%s/rank%d%s%s%s.pickle", s->path, rank_of(proc), worker, restart, pid);
-}
-
 static int write_proc(struct sink *s, const struct tp_proc *proc)
 {
 	struct tp_memviz_device *device = calloc(s->n_tracks + 1, sizeof(*device));
 	struct tp_memviz_oom *oom = calloc(s->n_ooms + 1, sizeof(*oom));
 	uint32_t n = 0, n_ooms = 0;
-	char path[4096 + 128];
+	char path[4096 + 128], other[96];
 	int err = device && oom ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < s->n_tracks && !err; i++) {
@@ -204,7 +173,8 @@ static int write_proc(struct sink *s, const struct tp_proc *proc)
 	for (uint32_t i = 0; i < s->n_ooms && !err; i++)
 		if (s->oom[i].proc == proc->at)
 			oom[n_ooms++] = s->oom[i].what;
-	name_file(path, sizeof(path), s, proc);
+	snprintf(path, sizeof(path), "%s/rank%d%s.pickle", s->path, tp_proc_file_rank(proc),
+		 tp_proc_file_other(other, s->run, proc));
 	if (n && !err)
 		err = tp_memviz_write(path, s->cat, device, n, oom, n_ooms);
 	if (err == -ENOMEM)

@@ -87,6 +87,10 @@ static void put_snapshot(struct tp_row *r, const void *ctx, const void *of)
 		point->process.rss ? tp_row_integer(r, tp_sub(point->ns, point->process.ns)) : (void)0);
 	TP_CELL(r, "rss_diff_bytes", NULL, TP_UNIT_BYTES, 0, "at the end: more memory than at the start",
 		put_difference(r, snapshot, point->process.rss, before->rss));
+	TP_CELL(r, "allocated_bytes", NULL, TP_UNIT_BYTES, 0, "allocated by PyTorch's allocator on all devices",
+		put_known(r, point->process.allocated));
+	TP_CELL(r, "reserved_bytes", NULL, TP_UNIT_BYTES, 0, "reserved by it of the driver",
+		put_known(r, point->process.reserved));
 	TP_BYTES(r, "tensor_bytes", NULL, 0, "all live tensors, on the host and on devices",
 		 point->tensors ? tp_moment_bytes(point->tensors) : 0);
 	for (uint32_t i = 1; i <= TP_TENSOR_N; i++) {

@@ -82,11 +82,44 @@ EOT
 is "keys, schedule, start and end; RSS below VMS; categories add up to all tensors" "$("$PYTHON" - at.out <<'EOT'
 import json, sys
 rows = [row for row in map(json.loads, open(sys.argv[1])) if row["table"] == "memory_at"]
-parts = [key for key in rows[0] if key.endswith("_bytes") and key[:3] not in ("rss", "vms", "pss", "ten")]
+parts = [key for key in rows[0] if key.endswith("_bytes") and
+         key[:3] not in ("rss", "vms", "pss", "ten", "all", "res")]
 print([row["key"] for row in rows], all(row["rss_bytes"] is None or 0 < row["rss_bytes"] < row["vms_bytes"] for row in rows),
       all(sum(row[key] for key in parts) == row["tensor_bytes"] for row in rows))
 EOT
 )" "['5.Optimizer.step#SGD.step.2.start', '5.Optimizer.step#SGD.step.2.end', '5.Optimizer.step#SGD.step.3.start', '5.Optimizer.step#SGD.step.3.end'] True True"
+fuse dump -q -f memprofiler -o memprofiler --at optimizer.step --calls 2-3 $folder
+is "dumps by rank, YAML and pickle" "$(echo memprofiler/*)" \
+	"memprofiler/rank_5_memory_stats.pickle memprofiler/rank_5_memory_stats.yaml"
+is "... the same in both, and as the view's rows" "$("$PYTHON" - at.out <<'EOT'
+import json, pickle, sys
+stem = "memprofiler/rank_5_memory_stats."
+with open(stem + "pickle", "rb") as file:
+    stats = pickle.load(file)
+lines = {}
+with open(stem + "yaml", encoding="utf-8") as file:
+    text = file.read()
+for line in text.splitlines():
+    name, value = line.rsplit(":", 1)
+    if value:
+        lines[key][name.strip()] = int(value)
+    else:
+        key = json.loads(name)
+        lines[key] = {}
+try:
+    import yaml
+    assert yaml.safe_load(text) == lines
+except ImportError:
+    pass
+rows = [row for row in map(json.loads, open(sys.argv[1])) if row["table"] == "memory_at"]
+wanted = {"rss": "rss_bytes", "vms": "vms_bytes", "pss": "pss_bytes", "rss_diff": "rss_diff_bytes"}
+same = all((stats[row["key"]].get(name), stats[row["key"]]["tensor_bytes"], stats[row["key"]]["when_ns"]) ==
+           (row[field], row["tensor_bytes"], row["when_ns"]) for row in rows for name, field in wanted.items())
+print(stats == lines, list(stats) == [row["key"] for row in rows], same)
+EOT
+)" "True True True"
+fuse none -q -f memprofiler -o none --at nowhere $folder
+like "a range that is not there, for a dump" "$(cat none.err)" 'no range like nowhere was recorded'
 row "a range that is not there, and what would add some" 'no range like training_step was recorded' -v memory-at --at training_step
 row "the options belong to the view" "'--at' needs '-v memory-at'" --at x
 row "hooks of modules: entry, peak and exit, forward and backward" '"pass":"forward","moment":"exit"' $rows module

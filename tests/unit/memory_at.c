@@ -131,3 +131,27 @@ Test(memory_at, the_process_as_it_was_looked_at_last_before)
 	cr_expect_eq(rig.call[0].end.process.pss, 900);
 	cr_expect_eq(rig.call[0].end.process.ns, 15);
 }
+
+static void totals(uint32_t device, int64_t at, uint64_t allocated, uint64_t reserved)
+{
+	struct tp_event event = fake_block(&rig.fake, rig.proc, 0, TP_REC_TOTALS, at, reserved, allocated);
+
+	event.link = device;
+	tp_facts_event(rig.facts, &event);
+}
+
+Test(memory_at, what_the_allocators_of_all_devices_said_last_before)
+{
+	begin(NULL);
+	range(rig.proc, "a", 10, 20, 0);
+	totals(0, 12, 100, 400);
+	totals(1, 13, 10, 40);
+	totals(TP_DEVICE_CPU, 14, 7, 0);
+	totals(0, 15, 50, 300);
+	totals(0, 30, 1, 1);
+	end();
+	cr_assert_eq(rig.n, 1);
+	cr_expect_eq(rig.call[0].start.process.reserved, 0);
+	cr_expect_eq(rig.call[0].end.process.allocated, 60);
+	cr_expect_eq(rig.call[0].end.process.reserved, 340);
+}

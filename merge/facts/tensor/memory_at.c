@@ -19,8 +19,16 @@ struct open_call {
 	int64_t end_ns;
 };
 
+/* What a device's allocator said last. */
+struct device {
+	uint32_t device;
+	uint64_t allocated, reserved;
+};
+
 struct proc {
 	struct tp_moments moments;
+	struct device *device;
+	uint32_t n_devices, cap_devices;
 	struct open_call *open;		/* by end, the last one first */
 	uint32_t n_open, cap_open;
 	uint64_t *n_calls;		/* by name */
@@ -172,6 +180,34 @@ static void take_counter(struct proc *proc, const struct tp_event *event)
 		proc->now.ns = event->begin_ns;
 }
 
+static struct device *device_of(struct proc *proc, uint32_t number)
+{
+	for (uint32_t i = 0; i < proc->n_devices; i++)
+		if (proc->device[i].device == number)
+			return &proc->device[i];
+	if (!tp_grow(&proc->device, &proc->cap_devices, (uint64_t)proc->n_devices + 1, sizeof(*proc->device)))
+		tp_need_failed();
+	proc->device[proc->n_devices] = (struct device){.device = number};
+	return &proc->device[proc->n_devices++];
+}
+
+static void take_totals(struct proc *proc, const struct tp_event *event)
+{
+	struct device *device;
+
+	/* The host's allocator reserves nothing. */
+	if (event->link == TP_DEVICE_CPU)
+		return;
+	device = device_of(proc, event->link);
+	device->allocated = event->len;
+	device->reserved = event->arg;
+	proc->now.allocated = proc->now.reserved = 0;
+	for (uint32_t i = 0; i < proc->n_devices; i++) {
+		proc->now.allocated += proc->device[i].allocated;
+		proc->now.reserved += proc->device[i].reserved;
+	}
+}
+
 static void take_event(void *state, const struct tp_event *event)
 {
 	struct tp_memory_at *at = state;
@@ -181,6 +217,8 @@ static void take_event(void *state, const struct tp_event *event)
 	proc->last_ns = event->begin_ns;
 	if (event->kind == TP_REC_COUNTER)
 		take_counter(proc, event);
+	else if (event->kind == TP_REC_TOTALS)
+		take_totals(proc, event);
 	else if (event->kind == TP_REC_RANGE)
 		take_range(at, proc, event);
 }
@@ -226,6 +264,7 @@ static void free_at(void *state)
 
 	for (uint32_t p = 0; p < at->run->n_procs; p++) {
 		tp_moments_free(&at->proc[p].moments);
+		free(at->proc[p].device);
 		free(at->proc[p].open);
 		free(at->proc[p].n_calls);
 	}

@@ -24,6 +24,7 @@ struct tp_memory_at_params {
 struct tp_memory_at_process {
 	uint64_t rss, vms, pss;
 	int64_t ns;		/* when RSS and VMS were looked at */
+	uint64_t allocated, reserved;	/* by PyTorch's allocator, on all devices */
 };
 
 struct tp_memory_at_point {

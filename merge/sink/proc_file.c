@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_file.c - rank0, rank0.worker1; rank0.pid4711, where a rank has several processes
+ */
+#include "merge/sink/proc_file.h"
+
+#include <stdio.h>
+
+int32_t tp_proc_file_rank(const struct tp_proc *proc)
+{
+	return proc->rank < 0 ? 0 : proc->rank;
+}
+
+static bool has_double(const struct tp_run *run, const struct tp_proc *proc)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *other = run->proc[i];
+
+		if (other != proc && tp_proc_file_rank(other) == tp_proc_file_rank(proc) &&
+		    other->worker == proc->worker && other->restart == proc->restart)
+			return true;
+	}
+	return false;
+}
+
+const char *tp_proc_file_other(char buf[96], const struct tp_run *run, const struct tp_proc *proc)
+{
+	char worker[32] = "", restart[32] = "", pid[32] = "";
+
+	if (proc->worker)
+		snprintf(worker, sizeof(worker), ".worker%u", proc->worker);
+	if (proc->restart)
+		snprintf(restart, sizeof(restart), ".restart%u", proc->restart);
+	if (has_double(run, proc))
+		snprintf(pid, sizeof(pid), ".pid%u", proc->pid);
+	snprintf(buf, 96, "%s%s%s", worker, restart, pid);
+	return buf;
+}
