@@ -38,6 +38,8 @@ const struct tp_loss tp_gpu_losses[] = {
      "times the clock was set while recording: times of GPU work may be off", false, false},
     {"cupti.yielded",
      "times CUPTI was left to another profiler: the GPU's records have gaps", true, false},
+    {"cupti.unready",
+     "windows began before CUPTI was switched on: the GPU's records have gaps", true, false},
     {"devmem.unknown_frees",
      "blocks of device memory were freed that had not been seen: from before the start, of a pool "
      "from before the window, or lost",

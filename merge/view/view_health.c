@@ -115,13 +115,32 @@ static uint32_t print_counted(struct tp_health *health)
 	return n;
 }
 
+/* Of gaps: how long they are, " of 1.2 s in all". */
+static const char *say_gaps(char buf[64], const struct tp_run *run, const char *key)
+{
+	static const struct {
+		const char *key, *ns;
+	} gaps[] = {{"cupti.yielded", "cupti.yielded_ns"}, {"cupti.unready", "cupti.unready_ns"}};
+	char shown[32];
+	uint64_t ns;
+
+	buf[0] = 0;
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+		if (strcmp(key, gaps[i].key))
+			continue;
+		ns = tp_totals_add(run, gaps[i].ns, true);
+		if (ns)
+			snprintf(buf, 64, " of %s in all", tp_show_ns(shown, (int64_t)ns));
+	}
+	return buf;
+}
+
 /* How many of these counters say that something is missing or odd. */
 static uint32_t print_losses(struct tp_health *health, const struct tp_loss *losses)
 {
 	const struct tp_run *run = health->run;
 	uint32_t n = 0;
-	char a[32], b[32], yielded[64] = "";
-	uint64_t yielded_ns = tp_totals_add(run, "cupti.yielded_ns", true);
+	char a[32], gaps[64];
 
 	for (const struct tp_loss *loss = losses; loss->key; loss++) {
 		uint64_t value = tp_totals_add(run, loss->key, true);
@@ -129,14 +148,10 @@ static uint32_t print_losses(struct tp_health *health, const struct tp_loss *los
 		if (!value)
 			continue;
 		n++;
-		if (!strcmp(loss->key, "cupti.yielded") && yielded_ns)
-			snprintf(yielded, sizeof(yielded), " of %s in all",
-				 tp_show_ns(b, (int64_t)yielded_ns));
 		tp_health_say(health, loss->is_loss ? "red" : "yellow", loss->key, "%s %s%s",
 			    loss->is_bytes ? tp_show_bytes(a, (int64_t)value)
 					   : tp_show_count(a, value),
-			    loss->text, yielded);
-		yielded[0] = 0;
+			    loss->text, say_gaps(gaps, run, loss->key));
 	}
 	return n;
 }

@@ -180,6 +180,38 @@ Test(cupti_yield, a_forked_child_calls_nothing)
 	cr_expect_eq(lib.n_calls, n);
 }
 
+static bool is_arming;
+
+/* The next window is armed on another thread, while this one is switching off for the last. */
+static CUptiResult disable_slowly(CUpti_ActivityKind kind)
+{
+	if (is_arming) {
+		is_arming = false;
+		tp_cupti_probe.arm();
+		usleep(3000);
+	}
+	return disable(kind);
+}
+
+Test(cupti_yield, who_is_still_switching_off_when_the_next_window_begins_is_late)
+{
+	struct rig_trace *trace;
+
+	start("always");
+	await_retaking();
+	is_arming = true;
+	tp_cupti.cuptiActivityDisable = disable_slowly;
+	tp_cupti_probe.disarm();
+	await_retaking();
+	cr_expect(is_on(CUPTI_ACTIVITY_KIND_RUNTIME));
+	tp_session_close("exit");
+	trace = rig_window(0);
+	cr_expect_eq(rig_count(trace, "trainprof: CUPTI was not ready", TP_REC_MARK, 0), 1);
+	cr_expect_eq(rig_total(trace, "cupti.unready"), 1);
+	cr_expect_geq(rig_total(trace, "cupti.unready_ns"), 3000000);
+	rig_tear_down();
+}
+
 /* ---- with another user ---- */
 
 Test(cupti_yield, kineto_gets_cupti_in_a_window_and_we_get_it_back)

@@ -260,14 +260,15 @@ static bool settle(uint64_t end, bool is_closing)
 
 static void report(struct tp_text *totals)
 {
-	uint64_t yielded_ns;
-	uint32_t times;
+	uint64_t yielded_ns, unready_ns;
+	uint32_t times, n_unready;
 
 	if (!tp_cupti.version || probe.pid != getpid())
 		return;
 	tp_text_fmt(totals, "cupti.version=%u\ncupti.path=%s\n", tp_cupti.version, tp_cupti.path);
 	tp_cupti_decode_report(totals);
 	tp_cupti_yielded(&times, &yielded_ns);
+	tp_cupti_unready(&n_unready, &unready_ns);
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -279,6 +280,8 @@ static void report(struct tp_text *totals)
 		{"errors", tp_cupti_errors()},
 		{"yielded", times},
 		{"yielded_ns", yielded_ns},
+		{"unready", n_unready},
+		{"unready_ns", unready_ns},
 	};
 	for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		if (counts[i].value)

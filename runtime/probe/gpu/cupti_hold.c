@@ -230,9 +230,16 @@ static void switch_on(void)
 
 static void switch_off(void)
 {
+	/* First: who wants them meanwhile sees that they are off, and notes the gap. Unless that was already,
+	 * by somebody who saw them on. */
+	set_state(TP_CUPTI_HELD);
+	if (get_wanted() == TP_CUPTI_ON) {
+		set_state(TP_CUPTI_ON);
+		tp_cupti_gap_over();
+		return;
+	}
 	tp_cupti_kinds_off();
 	hear_memory(TP_CUPTI_MEMORY_RARE);
-	set_state(TP_CUPTI_HELD);
 }
 
 /* One step of the way. */

@@ -54,6 +54,8 @@ static struct {
 	bool is_for_good;		/* atomic */
 	uint32_t times;
 	uint64_t ns;
+	uint32_t n_unready;		/* the drain thread's: parts of windows before we were ready */
+	uint64_t unready_ns;
 	char name[N_OTHERS][NAME_BYTES];	/* stay: others may still be reading one */
 	uint32_t n_names;
 } yield = {.lock = {.rank = TP_LOCK_CUPTI}};
@@ -183,6 +185,10 @@ static void record_gap(const struct gap *gap, uint64_t begin, uint64_t end)
 	memcpy(&start, &tp_ring.head->anchor[0], sizeof(start));
 	tp_clock_take_anchor(&now);
 	ns = tp_clock_to_mono(&start, &now, end) - tp_clock_to_mono(&start, &now, begin);
+	if (!gap->who) {
+		yield.n_unready++;
+		yield.unready_ns += ns;
+	}
 	if (ns < GAP_LEAST_NS)
 		return;
 	tp_text_init(&text, buf, sizeof(buf));
@@ -244,6 +250,12 @@ void tp_cupti_yielded(uint32_t *times, uint64_t *ns)
 	*times = yield.times;
 	*ns = yield.ns + (open && open->who ? tp_clock_mono_ns() - open->begin_ns : 0);
 	tp_spin_unlock(&yield.lock);
+}
+
+void tp_cupti_unready(uint32_t *times, uint64_t *ns)
+{
+	*times = yield.n_unready;
+	*ns = yield.unready_ns;
 }
 
 /* ---- the other user ---- */

@@ -75,6 +75,8 @@ uint32_t tp_cupti_other_came(void);
 void tp_cupti_yield_mark(const struct tp_cupti_wanted *window);
 /* Times yielded, and ns so far. */
 void tp_cupti_yielded(uint32_t *times, uint64_t *ns);
+/* Windows that had begun before we were ready, and for how long. */
+void tp_cupti_unready(uint32_t *times, uint64_t *ns);
 void tp_cupti_yield_forked(void);
 
 #endif
