@@ -123,8 +123,8 @@ static const struct rule {
     {"device-allocations", 1, tp_advice_allocations, true},
     {"pageable-copies", 5, tp_advice_copies, true},
     {"exposed-copies", 10, tp_advice_exposed_copies, true},
-    {"host-bound", 20, tp_advice_host, true},
     {"gloo", 5, tp_advice_gloo, true},
+    {"host-bound", 20, tp_advice_host, true},
     {"communication", 15, tp_advice_communication, false},
     {"recompilation", 10, tp_advice_recompilation, false},
     {"too-many-threads", 15, tp_advice_threads, false},
@@ -144,7 +144,9 @@ enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 /* What fills memory costs no time until it ends the job: only what costs much comes before it. */
 static double rank_of(const struct tp_advice *advice)
 {
-	return advice->percent < 0 ? SEVERE_PERCENT : advice->percent;
+	if (advice->percent < 0)
+		return SEVERE_PERCENT;
+	return advice->part > 0 ? advice->part * advice->percent : advice->percent;
 }
 
 static int compare_cost(const void *a, const void *b)
@@ -260,6 +262,29 @@ static void note_devices(struct tp_advice_facts *facts)
 	}
 }
 
+/* Where every n-th step is slow, and windows lie between those, recorded steps are a part of the run's time
+ * only: this one. */
+static double find_part(const struct tp_advice_facts *facts)
+{
+	double all_ns = 0, recorded_ns;
+	uint64_t n = 0;
+
+	for (uint32_t p = 0; p < facts->overview->n_procs; p++) {
+		const struct tp_overview_proc *proc = &facts->overview->proc[p];
+
+		for (uint32_t i = 0; i < proc->n_ledger; i++) {
+			if (!proc->ledger[i].index)
+				continue;
+			all_ns += (double)proc->ledger[i].dur_ns;
+			n++;
+		}
+	}
+	if (!facts->is_periodic || !n || !facts->n_steps || all_ns <= 0)
+		return 1;
+	recorded_ns = (double)facts->all_ns / (double)facts->n_steps * (double)n;
+	return recorded_ns < all_ns ? recorded_ns / all_ns : 1;
+}
+
 static bool has_died(const struct tp_run *run)
 {
 	for (uint32_t i = 0; i < run->n_procs; i++)
@@ -273,7 +298,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 {
 	struct tp_rhythm rhythm;
 	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums, .rhythm = &rhythm};
-	struct tp_advice advice[N_RULES] = {{NULL, 0, "", "", ""}};
+	struct tp_advice advice[N_RULES] = {{.rule = NULL}};
 	uint32_t n = 0;
 
 	facts.is_crowded = tp_thread_times_waiting(run) >= TP_OVERVIEW_CROWDED_PERCENT;
@@ -295,6 +320,8 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		if (rules[i].judge == tp_advice_host_code_device)
 			facts.host_code_ns = (int64_t)(next->percent / 100 * (double)facts.gpu.all_ns);
 		facts.is_explained |= next->percent >= 0;
+		if (rules[i].needs_device)
+			next->part = find_part(&facts);
 		n++;
 	}
 	if (!n) {

@@ -17,6 +17,7 @@
 struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
+	double part;		/* of the run's time that such steps are; 0: all of it */
 	char evidence[240], place[240], todo[200];
 };
 
@@ -54,6 +55,7 @@ struct tp_advice_facts {
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_collecting;		/* the rule of garbage applies */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
+	double gloo_percent;		/* of a step only collectives of gloo go on */
 	bool is_explained;		/* any rule before does */
 };
 

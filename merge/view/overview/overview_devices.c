@@ -6,13 +6,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/totals.h"
 
 enum {
 	SMALL_KERNEL_NS = 200000, /* on average: to launch them is what takes time */
+	STEPS_LEAST = 3,	/* that tell what most steps are like */
 };
 
 /* What makes the host wait, and what to do instead. */
@@ -105,6 +108,49 @@ static void add_host_line(const struct tp_advice_facts *facts, struct tp_advice 
 				 (double)facts->gpu.idle_ns[TP_IDLE_HOST]));
 }
 
+static int compare_parts(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int64_t get_host_idle(const struct tp_gpu_figures *of)
+{
+	return of->idle_ns[TP_IDLE_HOST];
+}
+
+static int64_t get_idle(const struct tp_gpu_figures *of)
+{
+	return tp_sub(of->all_ns, of->busy_ns);
+}
+
+/* What part of most steps that is; of few steps, of all of them. Where one is unlike the others, as with a
+ * first evaluation, sums tell of that one: what holds a run back is in most. */
+static double find_usual_percent(const struct tp_advice_facts *facts,
+				 int64_t (*get)(const struct tp_gpu_figures *of))
+{
+	const struct tp_gpu_time *time = facts->overview->gpu;
+	const double mean = tp_advice_percent(get(&facts->gpu), facts->gpu.all_ns);
+	const uint64_t most = facts->n_steps * tp_gpu_time_count(time);
+	double *part = tp_need(most + 1, sizeof(*part)), median;
+	uint32_t n = 0, n_steps;
+
+	for (uint32_t i = 0; i < tp_gpu_time_count(time); i++) {
+		const struct tp_gpu_device *device = tp_gpu_time_at(time, i);
+		const struct tp_gpu_step *step = tp_gpu_time_steps(time, device->proc, &n_steps);
+
+		for (uint32_t k = 0; device->has_steps && k < n_steps && n < most; k++)
+			if (device->step[k].all_ns > 0 && (step[k].index || !facts->is_first_left_out))
+				part[n++] = tp_advice_percent(get(&device->step[k]),
+							      device->step[k].all_ns);
+	}
+	qsort(part, n, sizeof(*part), compare_parts);
+	median = n >= STEPS_LEAST ? part[n / 2] : mean;
+	free(part);
+	return 2 * median < mean ? 2 * median : mean;
+}
+
 bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = facts->habits;
@@ -113,7 +159,7 @@ bool tp_advice_host(struct tp_advice_facts *facts, struct tp_advice *advice)
 
 	if (facts->is_waiting || !habits->n_kernels)
 		return false;
-	advice->percent = tp_advice_percent(facts->gpu.idle_ns[TP_IDLE_HOST], facts->gpu.all_ns);
+	advice->percent = find_usual_percent(facts, get_host_idle) - facts->gloo_percent;
 	/* While the host waits for data it asks for nothing: that is another rule's. */
 	if (tp_overview_data_wait(facts->run, facts->sums, &data, &all))
 		advice->percent -= tp_advice_percent(data, all);
@@ -138,7 +184,7 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	/* While others had CUPTI it may have worked. */
 	if (facts->is_explained || tp_totals_add(facts->run, "cupti.yielded", true))
 		return false;
-	advice->percent = tp_advice_percent(idle, facts->gpu.all_ns);
+	advice->percent = find_usual_percent(facts, get_idle);
 	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
 		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),

@@ -87,6 +87,7 @@ bool tp_advice_gloo(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	advice->percent = 100.0 * (double)facts->sums->ns[TP_CAT_COMM] /
 			  (double)(facts->sums->all_ns > 0 ? facts->sums->all_ns : 1);
+	facts->gloo_percent = advice->percent;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "collectives go through the host, by gloo: for %s of a step there is nothing else",
 		 tp_show_percent(a, (double)facts->sums->ns[TP_CAT_COMM],
