@@ -77,7 +77,8 @@ for n in 2 8 ${LONG:+1 4}; do
 	EOT
 done
 # By a known time, longer than what else a step does: what is reported is by how much the program itself saw
-# rank 1 come later, within a tenth and a quarter of what the ranks compute from there to the collective.
+# rank 1 come later, within a tenth, a quarter of what the ranks compute from there to the collective, and what
+# that differs from step to step, which is much on a busy machine.
 for n in 1 2 4 8; do
 	ranks "known$n" 2 --late data --buckets "$n" --ms 80
 	shown "$n buckets: late by as much as the program saw" "$PYTHON" - "$TMP/known$n-rows.out" "$TMP/known$n.out" <<-'EOT'
@@ -91,9 +92,11 @@ for n in 1 2 4 8; do
 	assert len(late) == 8, late
 	behind = {step: max(0, came[1][step] - came[0][step]) for step in late}
 	is_, seen = statistics.median(behind.values()), statistics.median(late.values())
-	print("came %.1f ms later, late %.1f ms in the median step: %.1f %% off" % (
-	    is_ / 1e6, seen / 1e6, 100 * abs(seen - is_) / is_))
-	assert is_ > 40e6 and abs(seen - is_) <= is_ / 10 + max(r["compute_ns"] for r in ranks) / 4, (behind, late)
+	low, _, high = statistics.quantiles([late[step] - behind[step] for step in late], n=4)
+	print("came %.1f ms later, late %.1f ms in the median step: %.1f %% off; between steps %.1f ms" % (
+	    is_ / 1e6, seen / 1e6, 100 * abs(seen - is_) / is_, (high - low) / 1e6))
+	noise = max(r["compute_ns"] for r in ranks) / 4 + high - low
+	assert is_ > 40e6 and abs(seen - is_) <= is_ / 10 + noise, (behind, late)
 	EOT
 done
 # In every fourth step, as a checkpoint is.
