@@ -186,13 +186,14 @@ def lines():
 
 
 def executed():
-    """Code whose objects come and go: addresses are used again, names are not. Those of files stay:
-    that two codes agree in every address is a limit that is known (trainprof-internals(7))."""
-    files = ["file %d" % i for i in range(200)]
+    """Code whose objects come and go: addresses are used again, also those of their names."""
     for i in range(200):
         name = "made_%d" % (i % 7)
         text = "\n" * (i % 5) + "def %s(then):\n    return then()\n%s(then)\n" % (name, name)
-        exec(compile(text, files[i], "exec"), {"then": lambda: check("exec")})
+        exec(compile(text, "file %d" % i, "exec"), {"then": lambda: check("exec")})
+    for i in range(200):
+        exec(compile("then()", "longer than its hash %03d, and it ends alike" % i, "exec"),
+             {"then": lambda: check("exec, alike")})
 
 
 def odd_names():

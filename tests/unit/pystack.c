@@ -15,6 +15,7 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack.h"
+#include "runtime/probe/python/pystack_deaths.h"
 #include "runtime/probe/python/pystack_walk.h"
 
 enum { OWN = 3, LINES = 200, MOST_FRAMES = 2048, PAGE = 4096, AREA = 64 * PAGE };
@@ -353,6 +354,7 @@ Test(pystack, called_again_a_function_may_have_moved_in_its_file)
 	set_newest(outer);
 	take_stack();
 	/* Another one with the same name, file and table. */
+	tp_pystack_code_died(code);
 	memcpy(code + layout->first_line, &first, sizeof(first));
 	set_newest(inner);
 	cr_expect_str_eq(describe(take_stack()), "inner b.py 51; outer a.py 2 C; ");
@@ -415,8 +417,10 @@ Test(pystack, frames_and_code_at_addresses_of_others_are_themselves)
 	/* Other code at the address of the old. */
 	fill_frame(inner, two, 0, outer);
 	take_stack();
+	tp_pystack_code_died(two);
 	put_ptr(two, layout->qualified_name, make_string("new"));
 	cr_expect_str_eq(describe(take_stack()), "new b.py 2; one a.py 2 C; ");
+	tp_pystack_code_died(two);
 	put_ptr(two, layout->file, make_string("new.py"));
 	cr_expect_str_eq(describe(take_stack()), "new new.py 2; one a.py 2 C; ");
 	/* Another one between two that are known; and gone again. */
@@ -446,6 +450,7 @@ Test(pystack, code_whose_parts_moved_by_multiples_of_a_block_is_another)
 	put_ptr(code, layout->file, pool);
 	put_ptr(code, layout->lines, more_lines + 1440);
 	cr_expect_str_eq(describe(take_stack()), "f one.py 2 C; ");
+	tp_pystack_code_died(code);
 	put_ptr(code, layout->file, pool + 2400);
 	put_ptr(code, layout->lines, more_lines);
 	cr_expect_str_eq(describe(take_stack()), "f two.py 2 C; ");
@@ -461,6 +466,7 @@ Test(pystack, strings_made_one_after_another_at_one_address_differ)
 	/* While it was not on the stack. */
 	set_newest(make_frame(make_code("g", "g.py", 1), 0, called_by_c(NULL)));
 	take_stack();
+	tp_pystack_code_died(code);
 	file[layout->ascii_bytes + strlen("<made ")] = '2';
 	set_newest(frame);
 	cr_expect_str_eq(describe(take_stack()), "f <made 2> 2 C; ");
@@ -478,6 +484,7 @@ Test(pystack, what_a_string_says_is_known_by_the_hash_that_python_made_of_it)
 	set_newest(make_frame(make_code("g", "g.py", 1), 0, called_by_c(NULL)));
 	take_stack();
 	/* Of the same length, and it ends alike. */
+	tp_pystack_code_died(code);
 	file[layout->ascii_bytes + strlen("<made ")] = '2';
 	memset(file + 24, 0x22, 8);
 	set_newest(frame);

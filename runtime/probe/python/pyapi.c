@@ -57,6 +57,7 @@ static const struct {
 	{ &tp_py.version, "Py_GetVersion" },
 	{ &tp_py.compile, "Py_CompileString" },
 	{ &tp_py.run, "PyEval_EvalCode" },
+	{ &tp_py.new_code, "PyCode_NewEmpty" },
 	{ &tp_py.new_dict, "PyDict_New" },
 	{ &tp_py.set_key, "PyDict_SetItemString" },
 	{ &tp_py.builtins, "PyEval_GetBuiltins" },

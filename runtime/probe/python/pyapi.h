@@ -49,6 +49,7 @@ struct tp_pyapi {
 	void *tuple_type, *code_type, *dict_type, *cell_type;
 	void *(*compile)(const char *text, const char *name, int start);
 	void *(*run)(void *code, void *globals, void *locals);
+	void *(*new_code)(const char *file, const char *name, int line);
 	void *(*new_dict)(void);
 	int (*set_key)(void *dict, const char *key, void *value);
 	void *(*builtins)(void);	/* borrowed */

@@ -16,6 +16,7 @@
 #include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pystack_check.h"
+#include "runtime/probe/python/pystack_deaths.h"
 #include "runtime/probe/python/pystack_thread.h"
 #include "runtime/probe/python/pystack_walk.h"
 #include "runtime/probe/stack/stack_tree.h"
@@ -30,7 +31,6 @@ static struct {
 	uint64_t n_broken;	/* walks that ended at something impossible */
 	uint64_t n_cut;		/* that had more frames than we keep */
 	uint64_t n_refused;	/* of threads for which there was no memory */
-	uint32_t n_unmapped;	/* times that something was */
 } pystack;
 
 static void count(uint64_t *what)
@@ -100,9 +100,12 @@ static __attribute__((noinline)) uint32_t make_child(struct around *around, uint
 /* The number of a named frame without its module, which its place remembers. */
 static inline uint32_t number_named(struct around *around, struct tp_pystack_place *place)
 {
-	if (tp_likely(place->number && place->outer == around->outer &&
+	uint32_t turn = around->thread->names.pages.turn;
+
+	if (tp_likely(place->number && place->outer == around->outer && place->turn == turn &&
 		      place->flags == around->flags))
 		return place->number;
+	place->turn = turn;
 	place->outer = around->outer;
 	place->flags = around->flags;
 	place->number = make_child(around, around->outer, around->flags, place->name.string,
@@ -135,11 +138,7 @@ static inline enum tp_pystack_named number_frame(struct around *around,
 	if (tp_unlikely(named == TP_PYSTACK_BROKEN))
 		return named;
 	if (tp_likely(place != NULL)) {
-		known->mark = place->name.mark;
 		number = number_named(around, place);
-	} else if (known->code) {
-		known->mark = tp_pystack_mark_by(known->code, how->shape.name, how->shape.file,
-						 how->shape.lines);
 	}
 	known->flags = around->flags;
 	known->outer = around->outer;
@@ -147,14 +146,10 @@ static inline enum tp_pystack_named number_frame(struct around *around,
 	return named;
 }
 
-/* A frame that is as it was may keep its number: in the same outer stack, and while its code begins
- * where it did. */
+/* A frame that is as it was may keep its number, in the same outer stack. */
 static inline bool has_number(const struct around *around, const struct tp_pystack_frame *known)
 {
-	return known->stack && known->outer == around->outer && known->flags == around->flags &&
-	       (!known->code || tp_pystack_how.has_no_frames ||
-		tp_pystack_is_at_home(&tp_pystack_how.layout, &around->thread->names, known->code,
-				      known->at));
+	return known->stack && known->outer == around->outer && known->flags == around->flags;
 }
 
 /* Gives the frames from `at` on their numbers. The whole stack's. */
@@ -217,7 +212,7 @@ static TP_COLD void begin_anew(struct tp_pystack_thread *thread,
 		thread->ring_generation = tp_ring.generation;
 	}
 	thread->tree_generation = generation;
-	thread->n_unmapped = __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE);
+	thread->n_unmapped = __atomic_load_n(&tp_pystack_how.n_unmapped, __ATOMIC_ACQUIRE);
 	thread->n = thread->n_left = 0;
 	tp_pystack_forget_pages(&thread->names.pages);
 }
@@ -280,7 +275,7 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 	struct tp_pystack_thread *thread;
 	struct tp_pystack_walk walk;
 	struct tp_stack_tree *tree;
-	uint32_t generation, n_before;
+	uint32_t generation, n_before, n_deaths;
 
 	thread = tp_pystack_thread();
 	tree = tp_stack_tree(time, &generation);
@@ -290,9 +285,15 @@ uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
 	}
 	if (tp_unlikely(thread->ring_generation != tp_ring.generation ||
 			thread->tree_generation != generation ||
-			thread->n_unmapped != __atomic_load_n(&pystack.n_unmapped, __ATOMIC_ACQUIRE) ||
+			thread->n_unmapped !=
+				__atomic_load_n(&tp_pystack_how.n_unmapped, __ATOMIC_ACQUIRE) ||
 			++thread->n_walks % WALKS_BETWEEN == 0))
 		begin_anew(thread, generation);
+	n_deaths = __atomic_load_n(&tp_pystack_how.n_deaths, __ATOMIC_RELAXED);
+	if (tp_unlikely(thread->names.n_deaths != n_deaths)) {
+		thread->names.n_deaths = n_deaths;
+		thread->n = thread->n_left = 0;
+	}
 	n_before = thread->n;
 	walk = (struct tp_pystack_walk){ .n_known = thread->n_left };
 	tp_pystack_walk(thread, &walk, frame);
@@ -321,6 +322,8 @@ const char *tp_pystack_init(void)
 	if (layout)
 		why = tp_pystack_check(layout);
 	if (!why)
+		why = tp_pystack_watch_codes();
+	if (!why)
 		tp_pystack_walk_by(layout);
 	return why;
 }
@@ -332,7 +335,7 @@ bool tp_pystack_is_on(void)
 
 void tp_pystack_unmapped(void)
 {
-	__atomic_fetch_add(&pystack.n_unmapped, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tp_pystack_how.n_unmapped, 1, __ATOMIC_RELEASE);
 }
 
 void tp_pystack_report(struct tp_text *totals)

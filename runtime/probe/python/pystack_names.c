@@ -6,6 +6,7 @@
 
 #include "runtime/engine/intern.h"
 #include "runtime/probe/python/pyapi.h"
+#include "runtime/probe/python/pystack_deaths.h"
 #include "runtime/probe/python/pystack_lines.h"
 
 enum {
@@ -13,7 +14,6 @@ enum {
 	CODE_BYTES = 144,		/* of a code object, as far as we read it */
 	SIZE = 16,			/* PyVarObject.ob_size, PyASCIIObject.length */
 	BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
-	HASH = 24,			/* PyASCIIObject.hash, ~0: not made yet */
 	UNICODE_STATE = 32,		/* PyASCIIObject.state: */
 	UNICODE_KIND = 2, UNICODE_COMPACT = 5, UNICODE_ASCII = 6, /* its bits */
 	MOST_NAME = 1000,		/* bytes of each, together below TP_INTERN_TEXT */
@@ -129,22 +129,6 @@ uint32_t tp_pystack_line_of(const struct tp_pyframe_layout *layout, struct tp_py
 			       (int32_t)tp_pystack_first_line(layout, code), byte);
 }
 
-/*
- * What a string says, in a word: the interpreter's own hash, which it has of names; else its length and
- * last bytes, for strings that are made one after another differ there. Before the characters stands
- * the object, so that eight bytes up to the last one are there.
- */
-static inline uint64_t get_gist(const struct tp_pyframe_layout *layout, const char *string)
-{
-	uint64_t n = (uint64_t)get_size(string), hash, end = 0;
-
-	memcpy(&hash, string + HASH, sizeof(hash));
-	if (tp_likely(hash != UINT64_MAX) || n - 1 >= TP_INTERN_TEXT)
-		return hash ^ n;
-	memcpy(&end, string + layout->ascii_bytes + n - sizeof(end), sizeof(end));
-	return (n < sizeof(end) ? end >> 8 * (sizeof(end) - n) : end) ^ n << 56;
-}
-
 static bool can_read_string(const struct tp_pyframe_layout *layout, struct tp_pystack_pages *pages,
 			    const char *string)
 {
@@ -155,16 +139,6 @@ static bool can_read_string(const struct tp_pyframe_layout *layout, struct tp_py
 	n = (uint64_t)get_size(string);
 	return n - 1 >= TP_INTERN_TEXT ||
 	       tp_pystack_can_read(pages, string, layout->ascii_bytes + n);
-}
-
-/* Of names that can be read. */
-static inline uint32_t get_digest(const struct tp_pyframe_layout *layout, const char *code)
-{
-	const char *name = tp_pyframe_ptr(code, tp_pystack_name_at(layout));
-	uint64_t both = get_gist(layout, name) * 31 +
-			get_gist(layout, tp_pyframe_ptr(code, layout->file));
-
-	return (uint32_t)(both ^ both >> 32);
 }
 
 static uint32_t intern_names(const struct tp_pyframe_layout *layout,
@@ -184,20 +158,9 @@ static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 	return tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 }
 
-/* Is it this code that was met there? Its memory, and that of its names, can be read. */
-static inline bool is_it(const struct tp_pyframe_layout *layout, const struct tp_pystack_place *place,
-			 const char *code)
-{
-	return tp_pystack_first_line(layout, code) == place->name.first_line &&
-	       tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file, layout->lines) ==
-		       place->name.mark &&
-	       get_digest(layout, code) == place->name.digest;
-}
-
-/* First met there, or another code than before, or not yet in this turn. */
-static TP_COLD struct tp_pystack_place *
-meet(const struct tp_pyframe_layout *layout, struct tp_pystack_names *names, const char *code,
-     const char *at, enum tp_pystack_named *named)
+struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
+					 struct tp_pystack_names *names, const char *code,
+					 const char *at, enum tp_pystack_named *named)
 {
 	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 	struct tp_pystack_pages *pages = &names->pages;
@@ -207,39 +170,23 @@ meet(const struct tp_pyframe_layout *layout, struct tp_pystack_names *names, con
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
 	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
 		return NULL;
+	tp_pystack_code_met(code);
 	*named = TP_PYSTACK_HIDDEN;
 	if (tp_pyframe_is_helper(layout, code))
 		return NULL;
 	*named = TP_PYSTACK_NAMED;
 	has_names = can_read_string(layout, pages, tp_pyframe_ptr(code, tp_pystack_name_at(layout))) &&
 		    can_read_string(layout, pages, tp_pyframe_ptr(code, layout->file));
-	if (place->code != code || place->at != at || !has_names || !is_it(layout, place, code))
-		*place = (struct tp_pystack_place){
-			.code = code, .at = at,
-			.name = {
-				.mark = tp_pystack_mark_by(code, tp_pystack_name_at(layout), layout->file,
-							   layout->lines),
-				.first_line = tp_pystack_first_line(layout, code),
-				.digest = has_names ? get_digest(layout, code) : 0,
-				.string = intern_names(layout, pages, code),
-				.line = tp_pystack_line_of(layout, pages, code,
-							   tp_pystack_byte_of(layout, code, at)),
-			},
-		};
-	place->turn = has_names ? pages->turn : 0;
-	place->number = 0;
-	return place;
-}
-
-struct tp_pystack_place *tp_pystack_name(const struct tp_pyframe_layout *layout,
-					 struct tp_pystack_names *names, const char *code,
-					 const char *at, enum tp_pystack_named *named)
-{
-	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
-
-	if (tp_unlikely(place->code != code || place->at != at || place->turn != names->pages.turn ||
-			!is_it(layout, place, code)))
-		return meet(layout, names, code, at, named);
-	*named = TP_PYSTACK_NAMED;
+	*place = (struct tp_pystack_place){
+		.code = code, .at = at,
+		.name = {
+			.string = intern_names(layout, pages, code),
+			.line = tp_pystack_line_of(layout, pages, code,
+						   tp_pystack_byte_of(layout, code, at)),
+		},
+		/* What could not be read is tried again. */
+		.n_deaths = has_names ? names->n_deaths : ~names->n_deaths,
+		.turn = pages->turn,
+	};
 	return place;
 }

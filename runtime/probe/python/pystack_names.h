@@ -3,7 +3,8 @@
  * pystack_names.h - function, file and line of a frame, from its code object
  *
  * Reads memory of the interpreter; the code object is alive because a frame runs it. Nothing is
- * allocated. Each thread has a memory of its own of what it asked for before.
+ * allocated. Each thread has a memory of its own of what it asked for before, which holds until a
+ * code object that was named dies (pystack_deaths.h): then its address may come to be another's.
  */
 #ifndef TP_PROBE_PYSTACK_NAMES_H
 #define TP_PROBE_PYSTACK_NAMES_H
@@ -19,9 +20,6 @@ enum { TP_PYSTACK_PLACES = 2048 };
 
 /* What is told of a frame. */
 struct tp_pystack_name {
-	uint64_t mark;		/* of its code */
-	uint32_t first_line;	/* of its code */
-	uint32_t digest;	/* of what name and file say */
 	uint32_t string;	/* interned, PYFRAME; 0: the table of names is full */
 	uint32_t line;		/* 0: not known */
 };
@@ -30,15 +28,16 @@ struct tp_pystack_name {
 struct tp_pystack_place {
 	const char *code, *at;		/* code NULL: empty */
 	struct tp_pystack_name name;
-	uint32_t turn;			/* of the pages, in which code and strings were readable; 0: none */
+	uint32_t n_deaths;		/* of codes, when it was read; others: it may be another's */
 	/* In that turn the stack with it had this number (0: not yet) in that outer stack, with these
 	 * flags. */
-	uint32_t number, outer;
+	uint32_t turn, number, outer;
 	uint8_t flags;
 } __attribute__((aligned(TP_CACHE_LINE)));
 
 /* All zero at first, and when strings begin anew. */
 struct tp_pystack_names {
+	uint32_t n_deaths;		/* that are known of */
 	struct tp_pystack_place place[TP_PYSTACK_PLACES];
 	struct tp_pystack_pages pages;
 };
@@ -66,19 +65,6 @@ static inline uint32_t tp_pystack_name_at(const struct tp_pyframe_layout *layout
 	return has_qualified ? layout->qualified_name : layout->name;
 }
 
-/*
- * What a code object holds, in a word: another one may come to stand at the same address. Large
- * factors: pools give addresses that differ by small multiples of a block, and so do small sums of
- * them (3.14, blocks of 48 and 80 bytes).
- */
-static inline uint64_t tp_pystack_mark_by(const char *code, uint32_t name, uint32_t file,
-					  uint32_t lines)
-{
-	return (uintptr_t)tp_pyframe_ptr(code, name) +
-	       0x9e3779b97f4a7c15u * (uintptr_t)tp_pyframe_ptr(code, file) +
-	       0xff51afd7ed558ccdu * (uintptr_t)tp_pyframe_ptr(code, lines);
-}
-
 static inline uint32_t tp_pystack_first_line(const struct tp_pyframe_layout *layout,
 					     const char *code)
 {
@@ -88,21 +74,24 @@ static inline uint32_t tp_pystack_first_line(const struct tp_pyframe_layout *lay
 	return line;
 }
 
+/* Cold side of the next: first met there, or a code has died since. */
+TP_COLD struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
+						 struct tp_pystack_names *names, const char *code,
+						 const char *at, enum tp_pystack_named *named);
+
 /* Where the name of a frame that runs this is, until the next call; NULL: BROKEN, or HIDDEN.
  * *named: which. */
-struct tp_pystack_place *tp_pystack_name(const struct tp_pyframe_layout *layout,
-					 struct tp_pystack_names *names, const char *code,
-					 const char *at, enum tp_pystack_named *named);
-
-/* Is this place, and what was named there, still of a code that begins on the same line? */
-static inline bool tp_pystack_is_at_home(const struct tp_pyframe_layout *layout,
-					 struct tp_pystack_names *names, const char *code,
-					 const char *at)
+static inline struct tp_pystack_place *
+tp_pystack_name(const struct tp_pyframe_layout *layout, struct tp_pystack_names *names,
+		const char *code, const char *at, enum tp_pystack_named *named)
 {
-	const struct tp_pystack_place *place = tp_pystack_place(names, code, at);
+	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 
-	return place->code == code && place->at == at &&
-	       place->name.first_line == tp_pystack_first_line(layout, code);
+	if (tp_unlikely(place->code != code || place->at != at ||
+			place->n_deaths != names->n_deaths))
+		return tp_pystack_meet(layout, names, code, at, named);
+	*named = TP_PYSTACK_NAMED;
+	return place;
 }
 
 /* The line of any byte of the code, for checks, too. */

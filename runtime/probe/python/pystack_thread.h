@@ -28,14 +28,13 @@ enum {
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code, *at;		/* of the interpreter's own: NULL */
-	uint64_t mark;			/* of its code, once named */
 	uint32_t stack;			/* number of the stack with it and its module; 0: to be read */
 	uint32_t outer;			/* of the stack outside of it, to which `stack` belongs */
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */
 	uint8_t flags;			/* with which it was numbered */
 	bool is_call;			/* of a module (nnmodule.h): the thread has it */
 };
-_Static_assert(sizeof(struct tp_pystack_frame) == 48, "four in three cache lines");
+_Static_assert(sizeof(struct tp_pystack_frame) == 40, "eight in five cache lines");
 
 struct tp_pystack_thread {
 	uint32_t tid;			/* atomic; 0: nobody's */

@@ -14,9 +14,9 @@ struct tp_pystack_how tp_pystack_how;
 
 /* Of 3.11, of 3.12 and 3.13, of 3.14: constants, with which a comparison takes half as long. */
 static const struct tp_pystack_shape shapes[] = {
-	{ 32, 48, 56, 72, 68, 0xffff, 128, 112, 136, 0, 0 },
-	{ 0, 8, 56, 72, 70, 0xff, 128, 112, 136, 0, 0 },
-	{ 0, 8, 56, 80, 74, 0xff, 128, 112, 136, 0, TP_PYFRAME_TAGS },
+	{ 32, 48, 56, 72, 68, 0xffff, 0, 0 },
+	{ 0, 8, 56, 72, 70, 0xff, 0, 0 },
+	{ 0, 8, 56, 80, 74, 0xff, 0, TP_PYFRAME_TAGS },
 };
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -68,9 +68,6 @@ is_as_known(const struct tp_pystack_shape shape, const struct tp_pystack_thread 
 		differs |= (uintptr_t)tp_pystack_at(here, shape.at, shape.is_at_short) ^
 			   (uintptr_t)known->at;
 	if (tp_unlikely(differs))
-		return false;
-	if (!has_no_frames && tp_unlikely(tp_pystack_mark_by(code, shape.name, shape.file,
-							     shape.lines) != known->mark))
 		return false;
 	return tp_likely(!known->is_call) || get_ref(here, shape.locals, shape.tags) ==
 						     thread->module[known - thread->frame];
@@ -181,12 +178,13 @@ void tp_pystack_walk_by(const struct tp_pyframe_layout *layout)
 			/* is_entry, then owner; or that alone. */
 			.kind = has_entry ? layout->is_entry : has_owner ? layout->owner : 0,
 			.kind_mask = has_entry ? 0xffff : has_owner ? 0xff : 0,
-			.name = (uint16_t)tp_pystack_name_at(layout), .file = layout->file,
-			.lines = layout->lines, .is_at_short = layout->instruction_bytes != 0,
+			.is_at_short = layout->instruction_bytes != 0,
 			.tags = layout->minor < 14 ? 0 : TP_PYFRAME_TAGS,
 		},
 		.has_no_frames = tp_pystack_how.has_no_frames,
 		.owner_shift = has_entry ? 8 : 0,
+		.n_deaths = tp_pystack_how.n_deaths,
+		.n_unmapped = tp_pystack_how.n_unmapped,
 	};
 
 	while (how.which_shape < N_SHAPES &&

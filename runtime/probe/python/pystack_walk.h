@@ -6,7 +6,8 @@
  * up to each; those that have returned since stay behind them. A walk begins at the newest frame;
  * frames that are not known go to a list, until one is met that is. From there on outwards each
  * known frame is compared with memory: its code, its instruction, and that it names the next known
- * one as its outer one. Where all agrees nothing is looked up.
+ * one as its outer one. Where all agrees nothing is looked up. What an address of a code means is
+ * not compared: whoever walks has forgotten everything if one has died.
  *
  * All of them are compared, always: an outer frame that has gone on and called the same function
  * again has left no trace in the inner one.
@@ -28,12 +29,11 @@
 /* What a known frame is compared by. */
 struct tp_pystack_shape {
 	uint16_t code, previous, at, locals, kind, kind_mask;	/* in a frame */
-	uint16_t name, file, lines;				/* in its code */
 	uint16_t is_at_short;				/* 1, or 0 */
 	uint16_t tags;					/* bits of a reference that are no address */
 };
 
-/* How frames of this interpreter are read: a cache line. */
+/* How frames of this interpreter are read, and what ends what is known of them: a cache line. */
 struct tp_pystack_how {
 	struct tp_pyframe_layout layout;
 	struct tp_pystack_shape shape;
@@ -41,6 +41,8 @@ struct tp_pystack_how {
 	bool has_no_frames;	/* only calls of modules */
 	uint8_t owner_shift;
 	uint8_t which_shape;	/* of those that are compiled in, or none of them */
+	uint32_t n_deaths;	/* atomic: of codes that were named (pystack_deaths.h) */
+	uint32_t n_unmapped;	/* atomic: times that something was */
 } __attribute__((aligned(TP_CACHE_LINE)));
 _Static_assert(sizeof(struct tp_pystack_how) == TP_CACHE_LINE, "read before anything else");
 extern struct tp_pystack_how tp_pystack_how __attribute__((visibility("hidden")));
