@@ -25,6 +25,8 @@
 enum { MOST_NODES = 1 << 21, MOST_STRINGS = 1 << 13, MOST_NATIVE = 4096 };
 
 struct tp_ring tp_ring;
+uint32_t tp_stack_epoch;
+static struct tp_ring_head head;
 
 static struct {
 	pthread_mutex_t lock;
@@ -65,8 +67,9 @@ uint32_t tp_nnmodule_number(const char *module)
 
 struct tp_stack_tree *tp_stack_tree(uint64_t time, uint32_t *generation)
 {
-	static struct tp_stack_tree tree;
+	static __thread struct tp_stack_tree tree;
 
+	tree.turn = head.window_turn;
 	*generation = books.generation;
 	return &tree;
 }
@@ -90,6 +93,7 @@ EXPORT const char *init(void)
 {
 	const char *why = tp_pystack_init();
 
+	tp_ring.head = &head;
 	return why ? why : "";
 }
 
@@ -137,6 +141,7 @@ EXPORT void begin_window(void);
 EXPORT void begin_window(void)
 {
 	books.generation++;
+	head.window_turn += 2;
 }
 
 EXPORT const char *report(void);

@@ -381,6 +381,7 @@ Test(pystack, calls_of_two_modules_from_one_line_are_two_stacks)
 	char *call = make_frame(code, 0, outer), *one = make(64), *two = make(64);
 	uint32_t stack, other;
 
+	tp_pystack_hold(true, true);
 	tp_nnmodule_code = code;
 	put_ptr(call, layout->locals, one);
 	set_newest(call);

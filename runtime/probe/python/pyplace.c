@@ -16,6 +16,7 @@
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/python/pystack.h"
+#include "runtime/probe/python/pystack_walk.h"
 #include "runtime/probe/stack/stack.h"
 #include "runtime/probe/stack/stack_thread.h"
 #include "runtime/probe/stack/stack_tree.h"
@@ -52,7 +53,7 @@ static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const ch
 	/* A handler of a signal may allocate now: it must not come to the same tree. */
 	tp_stack_is_busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	number = frame ? tp_pystack_take_from(frame, 0) : 0;
+	number = frame ? tp_pystack_how.take(frame, 0) : 0;
 	is_new = flags || number != told.stack || window != told.window;
 	if (is_new)
 		rec = tp_ring_reserve();
@@ -122,8 +123,6 @@ uint64_t tp_pyplace_operator(bool is_inside)
 	struct tp_pystack_newest newest;
 	uint64_t window;
 
-	if (!is_inside)
-		tp_pystack_expect();
 	window = tp_ring_window_begin();
 	newest = tp_pystack_newest();
 	if ((is_inside && newest.frame == told.frame && newest.at == told.at &&

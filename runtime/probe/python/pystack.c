@@ -21,11 +21,6 @@
 #include "runtime/probe/python/pystack_walk.h"
 #include "runtime/probe/stack/stack_tree.h"
 
-enum {
-	WALKS_BETWEEN = 4096,		/* after so many, pages are asked about again */
-	MOST_EXPECTED = 16,		/* known frames, the innermost ones, that are fetched ahead */
-};
-
 /* Atomic. */
 static struct {
 	uint64_t n_broken;	/* walks that ended at something impossible */
@@ -38,6 +33,7 @@ static void count(uint64_t *what)
 	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
 }
 
+/* With which the frame `at` is numbered. */
 static inline uint8_t get_flags(const struct tp_pystack_thread *thread, uint32_t at)
 {
 	const struct tp_pyframe_layout *layout = &tp_pystack_how.layout;
@@ -61,61 +57,68 @@ static inline uint8_t get_flags(const struct tp_pystack_thread *thread, uint32_t
 /* What a frame's number is made of, beside the frame. */
 struct around {
 	struct tp_pystack_thread *thread;
-	struct tp_stack_tree *tree;
 	uint64_t time;
 	uint32_t outer;
 	uint8_t flags;
 	bool is_dropped;		/* there was no room for a record */
+	bool is_broken;			/* that is no frame of a program's */
 };
 
+/* The instruction of a known frame, which stands there. */
+static inline const char *get_at(const struct tp_pystack_frame *known)
+{
+	const struct tp_pystack_shape *shape = &tp_pystack_how.shape;
+
+	return tp_pystack_at(known->frame, shape->at, shape->is_at_short);
+}
+
 /* What stands in a frame that is new, or another than it was. */
-static inline void read_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame *known)
+static void read_frame(struct tp_pystack_thread *thread, struct tp_pystack_frame *known)
 {
 	const struct tp_pystack_how *how = &tp_pystack_how;
-	const char *here = known->frame, *code = NULL, *at = NULL;
+	const char *here = known->frame;
+	bool is_own;
 
 	known->kind = tp_pystack_kind(here, how->shape.kind, how->shape.kind_mask);
-	if (!tp_pystack_is_own(known->kind)) {
-		code = tp_pyframe_ref(here, how->layout.code);
-		at = tp_pystack_at(here, how->layout.at, how->shape.is_at_short);
-	}
-	known->code = code;
-	known->at = at;
-	known->is_call = code && tp_unlikely(code == __atomic_load_n(&tp_nnmodule_code,
-								     __ATOMIC_RELAXED));
+	is_own = tp_pystack_is_own(known->kind);
+	known->code = is_own ? NULL : tp_pyframe_ref(here, how->layout.code);
+	known->at = (uint32_t)(uintptr_t)get_at(known);
+	known->is_call = known->code &&
+			 known->code == __atomic_load_n(&tp_nnmodule_code, __ATOMIC_RELAXED);
 	if (known->is_call)
 		thread->module[known - thread->frame] = tp_pyframe_ref(here, how->layout.locals);
 }
 
 /* The stack outside, with one frame more inside. */
-static __attribute__((noinline)) uint32_t make_child(struct around *around, uint32_t outer,
-						     uint8_t flags, uint32_t name, uint64_t arg)
+static uint32_t make_child(struct around *around, uint32_t outer, uint8_t flags, uint32_t name,
+			   uint64_t arg)
 {
-	uint32_t number = tp_stack_tree_child(around->tree, outer, flags, name, arg, around->time);
+	uint32_t number = tp_stack_tree_child(around->thread->tree, outer, flags, name, arg,
+					      around->time);
 
 	around->is_dropped |= !number;
 	return number;
 }
 
 /* The number of a named frame without its module, which its place remembers. */
-static inline uint32_t number_named(struct around *around, struct tp_pystack_place *place)
+static uint32_t number_named(struct around *around, struct tp_pystack_place *place)
 {
-	uint32_t turn = around->thread->names.pages.turn;
+	struct tp_pystack_thread *thread = around->thread;
 
-	if (tp_likely(place->number && place->outer == around->outer && place->turn == turn &&
-		      place->flags == around->flags))
+	if (place->stamp == thread->stamp && place->outer == around->outer &&
+	    place->flags == around->flags)
 		return place->number;
-	place->turn = turn;
 	place->outer = around->outer;
 	place->flags = around->flags;
 	place->number = make_child(around, around->outer, around->flags, place->name.string,
 				   place->name.line);
+	/* Where its name could not be read it is asked for again. */
+	place->stamp = place->number && place->n_deaths == (uint32_t)thread->stamp ? thread->stamp : 0;
 	return place->number;
 }
 
 /* The same with the module whose call it is. */
-static __attribute__((noinline)) uint32_t
-number_call(struct around *around, const struct tp_pystack_frame *known, uint32_t bare)
+static uint32_t number_call(struct around *around, const struct tp_pystack_frame *known, uint32_t bare)
 {
 	const char *object = around->thread->module[known - around->thread->frame];
 	uint32_t module = around->is_dropped ? 0 : tp_nnmodule_number(object);
@@ -123,59 +126,45 @@ number_call(struct around *around, const struct tp_pystack_frame *known, uint32_
 	return module ? make_child(around, bare, TP_FRAME_MODULE, 0, TP_ARG_MODULE(module)) : bare;
 }
 
-/* BROKEN: that is no frame of a program's. */
-static inline enum tp_pystack_named number_frame(struct around *around,
-						 struct tp_pystack_frame *known)
+static uint32_t number_frame(struct around *around, const struct tp_pystack_frame *known)
 {
+	struct tp_pystack_thread *thread = around->thread;
 	const struct tp_pystack_how *how = &tp_pystack_how;
 	enum tp_pystack_named named = TP_PYSTACK_HIDDEN;
 	struct tp_pystack_place *place = NULL;
-	uint32_t number = around->outer;
+	uint32_t number;
 
-	if (tp_likely(known->code && !how->has_no_frames))
-		place = tp_pystack_name(&how->layout, &around->thread->names, known->code, known->at,
-					&named);
-	if (tp_unlikely(named == TP_PYSTACK_BROKEN))
-		return named;
-	if (tp_likely(place != NULL)) {
-		number = number_named(around, place);
-	}
-	known->flags = around->flags;
-	known->outer = around->outer;
-	known->stack = tp_unlikely(known->is_call) ? number_call(around, known, number) : number;
-	return named;
+	if (known->code && !how->has_no_frames)
+		place = tp_pystack_name(&how->layout, &thread->names, (uint32_t)thread->stamp,
+					known->code, get_at(known), &named);
+	around->is_broken = named == TP_PYSTACK_BROKEN;
+	number = place ? number_named(around, place) : around->outer;
+	return known->is_call && !around->is_broken ? number_call(around, known, number) : number;
 }
 
-/* A frame that is as it was may keep its number, in the same outer stack. */
-static inline bool has_number(const struct around *around, const struct tp_pystack_frame *known)
+uint32_t tp_pystack_number(struct tp_pystack_thread *thread, uint32_t at, uint64_t time)
 {
-	return known->stack && known->outer == around->outer && known->flags == around->flags;
-}
-
-/* Gives the frames from `at` on their numbers. The whole stack's. */
-static uint32_t number_frames(struct tp_pystack_thread *thread, struct tp_stack_tree *tree,
-			      uint32_t at, uint64_t time)
-{
-	struct around around = { .thread = thread, .tree = tree, .time = time };
+	struct around around = { .thread = thread, .time = time };
 
 	for (around.outer = at ? thread->frame[at - 1].stack : 0; at < thread->n; at++) {
 		struct tp_pystack_frame *known = &thread->frame[at];
+		uint32_t number;
 
 		if (!known->stack)
 			read_frame(thread, known);
 		around.flags = get_flags(thread, at);
-		if (has_number(&around, known)) {
-			around.outer = known->stack;
-			continue;
-		}
-		if (tp_unlikely(number_frame(&around, known) == TP_PYSTACK_BROKEN)) {
-			count(&pystack.n_broken);
-			thread->n = thread->n_left = at;
-			break;
-		}
-		if (tp_unlikely(around.is_dropped)) {
-			thread->n = thread->n_left = at;
-			return 0;
+		if (!known->stack || known->flags != around.flags || known->outer != around.outer) {
+			number = number_frame(&around, known);
+			if (around.is_broken || around.is_dropped) {
+				thread->n = thread->n_left = at;
+				if (!around.is_broken)
+					return 0;
+				count(&pystack.n_broken);
+				return around.outer;
+			}
+			known->flags = around.flags;
+			known->outer = around.outer;
+			known->stack = number;
 		}
 		around.outer = known->stack;
 	}
@@ -194,8 +183,8 @@ uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most)
 		enum tp_pystack_named named;
 
 		if (known->code)
-			place = tp_pystack_name(&tp_pystack_how.layout, &thread->names, known->code,
-						known->at, &named);
+			place = tp_pystack_name(&tp_pystack_how.layout, &thread->names,
+						(uint32_t)thread->stamp, known->code, get_at(known), &named);
 		if (place)
 			name[n++] = place->name;
 	}
@@ -204,22 +193,48 @@ uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most)
 
 /* Nothing is known of frames, no page is known to be there, and no number holds; names stay, unless
  * strings began anew. */
-static TP_COLD void begin_anew(struct tp_pystack_thread *thread,
-						 uint32_t generation)
+static void begin_anew(struct tp_pystack_thread *thread, uint32_t generation)
 {
 	if (thread->ring_generation != tp_ring.generation) {
 		tp_pystack_thread_forget(thread);
 		thread->ring_generation = tp_ring.generation;
 	}
 	thread->tree_generation = generation;
-	thread->n_unmapped = __atomic_load_n(&tp_pystack_how.n_unmapped, __ATOMIC_ACQUIRE);
+	thread->stamp += 1ull << 32;
+	if (thread->stamp >> 32 == 0)
+		thread->stamp += 1ull << 32;
 	thread->n = thread->n_left = 0;
 	tp_pystack_forget_pages(&thread->names.pages);
+}
+
+/* What does not hold any more is forgotten. False: there is no tree. */
+static bool make_current(struct tp_pystack_thread *thread, uint64_t time)
+{
+	uint64_t changes = __atomic_load_n(&tp_pystack_how.changes, __ATOMIC_ACQUIRE);
+	uint32_t generation;
+
+	thread->tree = tp_stack_tree(time, &generation);
+	if (!thread->tree)
+		return false;
+	if (thread->ring_generation != tp_ring.generation || thread->tree_generation != generation ||
+	    thread->changes >> TP_PYSTACK_UNMAPPED != changes >> TP_PYSTACK_UNMAPPED ||
+	    ++thread->n_walks % TP_PYSTACK_WALKS == 0)
+		begin_anew(thread, generation);
+	if ((uint32_t)thread->stamp != (uint32_t)changes)
+		thread->n = thread->n_left = 0;
+	thread->stamp = thread->stamp >> 32 << 32 | (uint32_t)changes;
+	thread->changes = changes;
+	/* Even: not that of a boundary which has not settled. */
+	thread->window_turn = thread->tree->turn;
+	thread->epoch = thread->tree->epoch;
+	return true;
 }
 
 void tp_pystack_hold(bool frames, bool modules)
 {
 	tp_pystack_how.has_no_frames = modules && !frames;
+	tp_pystack_how.has_modules = modules;
+	tp_pystack_choose(&tp_pystack_how);
 }
 
 /* NULL also where Python is on its way out: a daemon thread goes on, its state may be gone. */
@@ -240,75 +255,47 @@ struct tp_pystack_newest tp_pystack_newest(void)
 	};
 }
 
-void tp_pystack_expect(void)
-{
-	const struct tp_pystack_thread *thread = tp_pystack_self;
-	const char *first, *line;
-
-	if (!thread)
-		return;
-	line = (const char *)&thread->frame[thread->n];
-	first = thread->n > MOST_EXPECTED ? line - MOST_EXPECTED * sizeof(*thread->frame) :
-					    (const char *)thread->frame;
-	for (; line >= first; line -= TP_CACHE_LINE)
-		__builtin_prefetch(line);
-}
-
 uint32_t tp_pystack_take(uint64_t time)
 {
 	const char *frame = get_newest();
 
-	return frame ? tp_pystack_take_from(frame, time) : 0;
+	return frame ? tp_pystack_how.take(frame, time) : 0;
 }
 
 /* More frames than may be known: those that were found stand for nothing, all are read. */
-static TP_COLD void walk_anew(struct tp_pystack_thread *thread,
-						struct tp_pystack_walk *walk, const char *frame)
+static TP_COLD void walk_anew(struct tp_pystack_thread *thread, struct tp_pystack_walk *walk,
+			      const char *newest)
 {
 	*walk = (struct tp_pystack_walk){ .n_known = 0 };
 	thread->n = 0;
-	tp_pystack_walk(thread, walk, frame);
+	tp_pystack_walk(thread, walk, newest);
 }
 
-uint32_t tp_pystack_take_from(const char *frame, uint64_t time)
+uint32_t tp_pystack_take_slowly(const char *newest, uint64_t time, bool is_current)
 {
-	struct tp_pystack_thread *thread;
+	struct tp_pystack_thread *thread = tp_pystack_thread();
 	struct tp_pystack_walk walk;
-	struct tp_stack_tree *tree;
-	uint32_t generation, n_before, n_deaths;
+	uint32_t n_before;
 
-	thread = tp_pystack_thread();
-	tree = tp_stack_tree(time, &generation);
-	if (tp_unlikely(!thread || !tree)) {
+	if (!thread || (!is_current && !make_current(thread, time))) {
 		count(&pystack.n_refused);
 		return 0;
 	}
-	if (tp_unlikely(thread->ring_generation != tp_ring.generation ||
-			thread->tree_generation != generation ||
-			thread->n_unmapped !=
-				__atomic_load_n(&tp_pystack_how.n_unmapped, __ATOMIC_ACQUIRE) ||
-			++thread->n_walks % WALKS_BETWEEN == 0))
-		begin_anew(thread, generation);
-	n_deaths = __atomic_load_n(&tp_pystack_how.n_deaths, __ATOMIC_RELAXED);
-	if (tp_unlikely(thread->names.n_deaths != n_deaths)) {
-		thread->names.n_deaths = n_deaths;
-		thread->n = thread->n_left = 0;
-	}
 	n_before = thread->n;
 	walk = (struct tp_pystack_walk){ .n_known = thread->n_left };
-	tp_pystack_walk(thread, &walk, frame);
-	if (tp_unlikely(walk.n_kept + walk.n_fresh > TP_PYSTACK_FRAMES))
-		walk_anew(thread, &walk, frame);
-	if (tp_unlikely(walk.is_broken))
+	tp_pystack_walk(thread, &walk, newest);
+	if (walk.n_kept + walk.n_fresh > TP_PYSTACK_FRAMES)
+		walk_anew(thread, &walk, newest);
+	if (walk.is_broken)
 		count(&pystack.n_broken);
-	if (tp_unlikely(walk.is_cut))
+	if (walk.is_cut)
 		count(&pystack.n_cut);
 	if (walk.n_fresh)
 		tp_pystack_walk_keep(thread, &walk);
 	else
 		thread->n = walk.n_kept;
 	/* Those that had returned may have their numbers from within another stack. */
-	return number_frames(thread, tree, walk.n_same < n_before ? walk.n_same : n_before, time);
+	return tp_pystack_number(thread, walk.n_same < n_before ? walk.n_same : n_before, time);
 }
 
 const char *tp_pystack_init(void)
@@ -335,7 +322,7 @@ bool tp_pystack_is_on(void)
 
 void tp_pystack_unmapped(void)
 {
-	__atomic_fetch_add(&tp_pystack_how.n_unmapped, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tp_pystack_how.changes, 1ull << TP_PYSTACK_UNMAPPED, __ATOMIC_RELEASE);
 }
 
 void tp_pystack_report(struct tp_text *totals)

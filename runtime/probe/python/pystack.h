@@ -32,8 +32,6 @@ struct tp_pystack_newest {
 	const char *frame, *at;
 };
 struct tp_pystack_newest tp_pystack_newest(void);
-/* A stack is taken soon: what it will be compared with comes into the caches meanwhile. */
-void tp_pystack_expect(void);
 
 /*
  * The stack of Python frames of this thread, in this thread's tree (stack_tree.h). 0: it runs no
@@ -41,8 +39,6 @@ void tp_pystack_expect(void);
  * not change costs a comparison.
  */
 uint32_t tp_pystack_take(uint64_t time);
-/* The same from tp_pystack_newest's frame on. */
-uint32_t tp_pystack_take_from(const char *frame, uint64_t time);
 
 /* Of the stack that this thread took last: frames of programs, innermost first: how many, at most
  * `most`. While it still stands there; guard held. */

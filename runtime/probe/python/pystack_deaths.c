@@ -47,7 +47,7 @@ void tp_pystack_code_died(const char *code)
 	uint64_t bit, *word = find_bit(code, &bit);
 
 	if (tp_unlikely(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
-		__atomic_fetch_add(&tp_pystack_how.n_deaths, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tp_pystack_how.changes, 1, __ATOMIC_RELAXED);
 }
 
 static void end_code(void *code)
@@ -60,7 +60,7 @@ static void end_code(void *code)
 static bool is_told(void)
 {
 	void *code = tp_py.new_code("<trainprof>", "<trainprof>", 1);
-	uint32_t before = __atomic_load_n(&tp_pystack_how.n_deaths, __ATOMIC_RELAXED);
+	uint64_t before = __atomic_load_n(&tp_pystack_how.changes, __ATOMIC_RELAXED);
 
 	if (!code) {
 		tp_py.clear();
@@ -68,7 +68,7 @@ static bool is_told(void)
 	}
 	tp_pystack_code_met(code);
 	tp_py.drop(code);
-	return __atomic_load_n(&tp_pystack_how.n_deaths, __ATOMIC_RELAXED) != before;
+	return __atomic_load_n(&tp_pystack_how.changes, __ATOMIC_RELAXED) != before;
 }
 
 const char *tp_pystack_watch_codes(void)

@@ -159,8 +159,9 @@ static uint32_t intern_names(const struct tp_pyframe_layout *layout,
 }
 
 struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
-					 struct tp_pystack_names *names, const char *code,
-					 const char *at, enum tp_pystack_named *named)
+					 struct tp_pystack_names *names, uint32_t n_deaths,
+					 const char *code, const char *at,
+					 enum tp_pystack_named *named)
 {
 	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 	struct tp_pystack_pages *pages = &names->pages;
@@ -185,8 +186,7 @@ struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
 						   tp_pystack_byte_of(layout, code, at)),
 		},
 		/* What could not be read is tried again. */
-		.n_deaths = has_names ? names->n_deaths : ~names->n_deaths,
-		.turn = pages->turn,
+		.n_deaths = has_names ? n_deaths : ~n_deaths,
 	};
 	return place;
 }

@@ -27,17 +27,16 @@ struct tp_pystack_name {
 /* An instruction that was met: a cache line. */
 struct tp_pystack_place {
 	const char *code, *at;		/* code NULL: empty */
-	struct tp_pystack_name name;
+	/* While the thread's stamp is this one (0: it is none), the stack with it has this number in
+	 * that outer stack, with these flags. */
+	uint64_t stamp;
+	uint32_t outer, flags, number;
 	uint32_t n_deaths;		/* of codes, when it was read; others: it may be another's */
-	/* In that turn the stack with it had this number (0: not yet) in that outer stack, with these
-	 * flags. */
-	uint32_t turn, number, outer;
-	uint8_t flags;
+	struct tp_pystack_name name;
 } __attribute__((aligned(TP_CACHE_LINE)));
 
 /* All zero at first, and when strings begin anew. */
 struct tp_pystack_names {
-	uint32_t n_deaths;		/* that are known of */
 	struct tp_pystack_place place[TP_PYSTACK_PLACES];
 	struct tp_pystack_pages pages;
 };
@@ -76,20 +75,20 @@ static inline uint32_t tp_pystack_first_line(const struct tp_pyframe_layout *lay
 
 /* Cold side of the next: first met there, or a code has died since. */
 TP_COLD struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
-						 struct tp_pystack_names *names, const char *code,
-						 const char *at, enum tp_pystack_named *named);
+						 struct tp_pystack_names *names, uint32_t n_deaths,
+						 const char *code, const char *at,
+						 enum tp_pystack_named *named);
 
 /* Where the name of a frame that runs this is, until the next call; NULL: BROKEN, or HIDDEN.
- * *named: which. */
+ * *named: which. So many codes have died. */
 static inline struct tp_pystack_place *
 tp_pystack_name(const struct tp_pyframe_layout *layout, struct tp_pystack_names *names,
-		const char *code, const char *at, enum tp_pystack_named *named)
+		uint32_t n_deaths, const char *code, const char *at, enum tp_pystack_named *named)
 {
 	struct tp_pystack_place *place = tp_pystack_place(names, code, at);
 
-	if (tp_unlikely(place->code != code || place->at != at ||
-			place->n_deaths != names->n_deaths))
-		return tp_pystack_meet(layout, names, code, at, named);
+	if (tp_unlikely(place->code != code || place->at != at || place->n_deaths != n_deaths))
+		return tp_pystack_meet(layout, names, n_deaths, code, at, named);
 	*named = TP_PYSTACK_NAMED;
 	return place;
 }

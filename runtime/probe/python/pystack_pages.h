@@ -21,14 +21,11 @@ enum { TP_PYSTACK_PAGES = 256, TP_PYSTACK_PAGE_BITS = 12 };
 
 struct tp_pystack_pages {
 	uintptr_t page[TP_PYSTACK_PAGES];	/* number, 0: empty */
-	uint32_t turn;				/* counts how often they were forgotten; not 0 then */
 };
 
 static inline void tp_pystack_forget_pages(struct tp_pystack_pages *pages)
 {
 	memset(pages->page, 0, sizeof(pages->page));
-	if (!++pages->turn)
-		pages->turn = 1;
 }
 
 /* Asks the kernel and remembers. errno kept. */

@@ -51,6 +51,7 @@ static struct tp_pystack_thread *take_over(uint32_t tid)
 		if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			thread->n = thread->n_left = thread->tree_generation = 0;
+			thread->window_turn = TP_PYSTACK_NO_TURN;
 			return thread;
 		}
 	}
@@ -68,6 +69,7 @@ static struct tp_pystack_thread *make(uint32_t tid)
 	if (thread == MAP_FAILED)
 		return NULL;
 	thread->tid = tid;
+	thread->window_turn = TP_PYSTACK_NO_TURN;
 	for (uint32_t i = 0; i < TP_PYSTACK_THREADS; i++) {
 		struct tp_pystack_thread *none = NULL;
 
@@ -98,6 +100,7 @@ struct tp_pystack_thread *tp_pystack_thread_find(void)
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread)
 {
 	thread->n = thread->n_left = 0;
+	thread->window_turn = TP_PYSTACK_NO_TURN;
 	memset(&thread->names, 0, sizeof(thread->names));
 }
 

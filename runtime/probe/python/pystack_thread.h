@@ -18,6 +18,8 @@ enum {
 	TP_PYSTACK_FRAMES = 2048,	/* of one stack; what is outside of them is cut off */
 	TP_PYSTACK_THREADS = 256,	/* alive at a time */
 	TP_PYSTACK_MARKS = 1024,
+	TP_PYSTACK_WALKS = 4096,	/* after so many, pages are asked about again */
+	TP_PYSTACK_NO_TURN = 1,		/* of no window: what the thread knows is looked at anew */
 };
 
 /*
@@ -27,25 +29,33 @@ enum {
  */
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
-	const char *code, *at;		/* of the interpreter's own: NULL */
+	const char *code;		/* of the interpreter's own: NULL */
+	uint32_t at;			/* its instruction: as many bits of it as tell those of one code apart */
 	uint32_t stack;			/* number of the stack with it and its module; 0: to be read */
 	uint32_t outer;			/* of the stack outside of it, to which `stack` belongs */
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */
 	uint8_t flags;			/* with which it was numbered */
 	bool is_call;			/* of a module (nnmodule.h): the thread has it */
 };
-_Static_assert(sizeof(struct tp_pystack_frame) == 40, "eight in five cache lines");
+_Static_assert(sizeof(struct tp_pystack_frame) == 32, "two in a cache line");
+
+struct tp_stack_tree;
 
 struct tp_pystack_thread {
+	/* A cache line, which each walk reads. */
 	uint32_t tid;			/* atomic; 0: nobody's */
-	uint32_t tree_generation;	/* that the numbers belong to; 0: none do */
 	uint32_t ring_generation;	/* that the strings belong to */
+	uint32_t window_turn, epoch;	/* of the ring and of trees, when `tree` was looked at */
+	uint64_t changes;		/* of tp_pystack_how, likewise */
+	uint64_t stamp;			/* how many codes had died, and above it how often numbers began anew:
+					 * never 0 */
+	uint32_t tree_generation;	/* that the numbers belong to; 0: none do */
+	uint32_t n_walks;
 	uint32_t n;			/* frames known, outermost first */
 	uint32_t n_left;		/* those behind them, up to here, were, and have returned:
 					 * called again from the same place they are the same */
-	uint32_t n_unmapped;		/* when the pages were asked about */
-	uint32_t n_walks;
 	const char *beyond;		/* what the outermost one names as its outer one */
+	struct tp_stack_tree *tree;	/* this thread's */
 	struct tp_pystack_frame frame[TP_PYSTACK_FRAMES] __attribute__((aligned(TP_CACHE_LINE)));
 	uint16_t mark[TP_PYSTACK_MARKS]; /* where a frame may be found, by address */
 	const char *module[TP_PYSTACK_FRAMES];	/* of those that are calls of one */

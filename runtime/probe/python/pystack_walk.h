@@ -19,6 +19,7 @@
 #define TP_PROBE_PYSTACK_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,19 +34,24 @@ struct tp_pystack_shape {
 	uint16_t tags;					/* bits of a reference that are no address */
 };
 
-/* How frames of this interpreter are read, and what ends what is known of them: a cache line. */
+/* How frames of this interpreter are read, and what ends what is known of them. */
 struct tp_pystack_how {
-	struct tp_pyframe_layout layout;
+	/* The stack from the frame `newest` on, as tp_pystack_take_from: for frames of this shape. */
+	uint32_t (*take)(const char *newest, uint64_t time);
+	/* Atomic: codes that were named have died so often (pystack_deaths.h), below; something was
+	 * unmapped so often, above. */
+	uint64_t changes;
 	struct tp_pystack_shape shape;
 	bool is_on;
 	bool has_no_frames;	/* only calls of modules */
+	bool has_modules;	/* them, too */
 	uint8_t owner_shift;
-	uint8_t which_shape;	/* of those that are compiled in, or none of them */
-	uint32_t n_deaths;	/* atomic: of codes that were named (pystack_deaths.h) */
-	uint32_t n_unmapped;	/* atomic: times that something was */
+	struct tp_pyframe_layout layout;
 } __attribute__((aligned(TP_CACHE_LINE)));
-_Static_assert(sizeof(struct tp_pystack_how) == TP_CACHE_LINE, "read before anything else");
+_Static_assert(offsetof(struct tp_pystack_how, layout.locals) < TP_CACHE_LINE, "in one, what is read often");
 extern struct tp_pystack_how tp_pystack_how __attribute__((visibility("hidden")));
+
+enum { TP_PYSTACK_UNMAPPED = 32 };	/* from this bit of `changes` on */
 
 /* What one walk has found: of the known frames [0, n_kept) stay, inside of them come `fresh`. */
 struct tp_pystack_walk {
@@ -78,8 +84,47 @@ static inline uint16_t tp_pystack_kind(const char *frame, uint32_t at, uint16_t 
 	return kind & mask;
 }
 
+static inline const char *tp_pystack_ref(const char *frame, uint32_t at, uint32_t tags)
+{
+	return (const char *)((uintptr_t)tp_pyframe_ptr(frame, at) & ~(uintptr_t)tags);
+}
+
+/* Not 0: something of it is another than when it was read. Where it runs no other code, its own is
+ * alive. */
+static inline __attribute__((always_inline)) uintptr_t
+tp_pystack_difference(const struct tp_pystack_shape shape, const struct tp_pystack_thread *thread,
+		      const struct tp_pystack_frame *known, bool has_frames, bool has_modules)
+{
+	const char *here = known->frame, *code = known->code;
+	uintptr_t differs = (uintptr_t)tp_pystack_ref(here, shape.code, shape.tags) ^ (uintptr_t)code;
+
+	if (has_frames)
+		differs |= (uint32_t)(uintptr_t)tp_pyframe_ptr(here, shape.at) ^ known->at;
+	/* Frames of its own the interpreter has where a frame does not say whom C called. */
+	if (shape.kind_mask == 0xff)
+		differs = code ? differs : 0;
+	differs |= tp_pystack_kind(here, shape.kind, shape.kind_mask) ^ known->kind;
+	if (has_modules && tp_unlikely(known->is_call))
+		differs |= (uintptr_t)tp_pystack_ref(here, shape.locals, shape.tags) ^
+			   (uintptr_t)thread->module[known - thread->frame];
+	return differs;
+}
+
+/* Where a frame of this address may be known. */
+static inline uint32_t tp_pystack_mark(const char *frame)
+{
+	return (uint32_t)(((uintptr_t)frame >> 3) * 0x9e3779b1u >> 12) % TP_PYSTACK_MARKS;
+}
+
 /* From now on frames are read by these offsets. */
 void tp_pystack_walk_by(const struct tp_pyframe_layout *layout);
+/* Sets how->take, by what frames look like and what is asked for (pystack_fast.c). */
+void tp_pystack_choose(struct tp_pystack_how *how);
+/* The same for any frames. is_current: what the thread knows still holds. */
+TP_COLD uint32_t tp_pystack_take_slowly(const char *newest, uint64_t time, bool is_current);
+/* Gives the known frames from `at` on their numbers, those with the stack 0 after they were read again.
+ * The whole stack's. */
+TP_COLD uint32_t tp_pystack_number(struct tp_pystack_thread *thread, uint32_t at, uint64_t time);
 /* From this frame on outwards. Known frames that are others than they were get the stack 0. */
 void tp_pystack_walk(struct tp_pystack_thread *thread, struct tp_pystack_walk *walk,
 		     const char *frame);

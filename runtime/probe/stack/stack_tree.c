@@ -29,19 +29,15 @@ enum {
 };
 
 static struct {
-	uint32_t epoch;		/* atomic */
 	uint32_t n_blocks;	/* atomic: of NUMBERS, given out; block 0 is not */
 	uint64_t bytes;		/* atomic: of all tables */
 } trees;
 
+uint32_t tp_stack_epoch;
+
 void tp_stack_tree_begin_anew(void)
 {
-	__atomic_fetch_add(&trees.epoch, 1, __ATOMIC_RELEASE);
-}
-
-uint32_t tp_stack_tree_epoch(void)
-{
-	return __atomic_load_n(&trees.epoch, __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&tp_stack_epoch, 1, __ATOMIC_RELEASE);
 }
 
 static size_t bytes_of(uint32_t slots)

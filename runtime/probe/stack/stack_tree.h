@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+extern uint32_t tp_stack_epoch __attribute__((visibility("hidden")));	/* atomic */
+
 struct tp_stack_tree {
 	struct tp_stack_node *node;	/* open addressing; NULL: none yet */
 	uint32_t mask;			/* slots - 1 */
@@ -43,7 +45,10 @@ uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_
  * the process is another one. Async-signal-safe. */
 void tp_stack_tree_begin_anew(void);
 /* Changes whenever tp_stack_tree_begin_anew was called. */
-uint32_t tp_stack_tree_epoch(void);
+static inline uint32_t tp_stack_tree_epoch(void)
+{
+	return __atomic_load_n(&tp_stack_epoch, __ATOMIC_ACQUIRE);
+}
 /* What dead threads had, or a table that is not needed: gives the memory back. */
 void tp_stack_tree_shrink(struct tp_stack_tree *tree);
 
