@@ -189,6 +189,15 @@ static inline uint64_t tp_ring_window_begin(void)
 				       __ATOMIC_RELAXED) : 0;
 }
 
+/* Another even number in each window, and in each step while the flight recorder stands; odd: a boundary
+ * that may begin one has not said so yet. */
+static inline uint32_t tp_ring_window_turn(void)
+{
+	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
+
+	return tp_likely(head != NULL) ? __atomic_load_n(&head->window_turn, __ATOMIC_ACQUIRE) : 0;
+}
+
 /* ---- drain side: one thread at a time ---- */
 
 /*

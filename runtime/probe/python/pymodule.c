@@ -38,7 +38,7 @@ static struct {
 	const char *call_code;		/* of _call_impl, kept alive, and where it asks */
 	const char *call_at;
 	/* A module is called: `frame` of this thread is its call. */
-	void (*called)(const char *frame, uint64_t window);
+	void (*called)(const char *frame);
 	/* Atomic. */
 	uint64_t n_calls, n_named;
 	uint32_t n_tries;
@@ -278,7 +278,7 @@ static void take_call(const char *frame)
 	}
 	/* The interpreter's lock is held. */
 	__atomic_store_n(&state.n_calls, state.n_calls + 1, __ATOMIC_RELAXED);
-	state.called(frame, window);
+	state.called(frame);
 }
 
 void tp_pymodule_tracing_asked(void)
@@ -307,7 +307,7 @@ void tp_pymodule_tracing_asked(void)
 }
 
 void tp_pymodule_open(const struct tp_pyframe_layout *layout,
-		      void (*called)(const char *frame, uint64_t window))
+		      void (*called)(const char *frame))
 {
 	state.layout = layout;
 	state.called = called;

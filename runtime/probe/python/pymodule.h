@@ -30,7 +30,7 @@ extern uint32_t tp_pymodule_is_armed __attribute__((visibility("hidden")));	/* a
 /* Once: frames are read by `layout`, whose `locals` was compared with the public API. `called` hears
  * of each call on its thread; `window`: the one that is open, by its start. */
 void tp_pymodule_open(const struct tp_pyframe_layout *layout,
-		      void (*called)(const char *frame, uint64_t window));
+		      void (*called)(const char *frame));
 void tp_pymodule_arm(bool is_armed);
 
 /* getTracingState is being called. Keeps errno. */

@@ -2,8 +2,8 @@
 /*
  * pyplace.c - where in the program operators come from
  *
- * What a thread told last holds for the window in which it was told. A window is known by its
- * begin, which moves when its warm-up ends: what was told before is thrown away then.
+ * What a thread told last holds for the window in which it was told, known by the ring's turn: when
+ * its warm-up ends, what was told before is thrown away, and that has another one.
  */
 #include "runtime/probe/python/pyplace.h"
 
@@ -25,6 +25,9 @@
  * and after the FRAMEs, which are dated back further (stack_tree.c). */
 enum { JUST_BEFORE = 6 };
 
+/* Of the ring, of which none is: what was told is told again. */
+static const uint32_t no_turn = UINT32_MAX;
+
 bool tp_pyplace_is_on;
 
 static struct {
@@ -32,47 +35,47 @@ static struct {
 	bool reports_pystack;	/* the heap's stacks do not */
 } stack;
 
-/* What this thread told last. */
+/* What this thread told last, in the window of which turn. */
 static __thread struct {
-	uint64_t window;
 	const char *frame, *at;		/* its newest one then */
-	uint32_t stack;
+	uint32_t stack, turn;
 } told __attribute__((tls_model("initial-exec")));
 
 /*
  * The time of what is told, read last: it is the operator's begin, and the clock takes as long as
  * the rest of the record. The record is of just before.
  */
-static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const char *at)
+static inline __attribute__((always_inline)) uint64_t tell(uint8_t flags, uint32_t turn,
+							   const char *frame, const char *at)
 {
 	struct tp_rec *rec = NULL;
 	uint32_t number;
-	bool is_new;
 	uint64_t now;
 
 	/* A handler of a signal may allocate now: it must not come to the same tree. */
 	tp_stack_is_busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	number = frame ? tp_pystack_how.take(frame, 0) : 0;
-	is_new = flags || number != told.stack || window != told.window;
-	if (is_new)
-		rec = tp_ring_reserve();
-	told.window = is_new && !rec ? 0 : window;
-	told.stack = number;
+	number = tp_likely(frame != NULL) ? tp_pystack_how.take(frame, 0) : 0;
 	told.frame = frame;
 	told.at = at;
-	if (rec) {
+	if (flags || number != told.stack || turn != told.turn) {
+		rec = tp_ring_reserve();
+		told.stack = number;
+		/* Odd: the record may lie on either side of a window's begin. */
+		told.turn = rec && turn % 2 == 0 ? turn : no_turn;
+	}
+	if (tp_likely(rec != NULL)) {
 		tp_rec_set_len(rec, 0);
 		rec->kind = TP_REC_STACK;
 		rec->flags = flags;
 		rec->name = 0;
 		rec->link = number;
 		rec->arg = 0;
-	}
-	now = tp_clock_now();
-	if (rec) {
+		now = tp_clock_now();
 		rec->time = now - JUST_BEFORE;
 		tp_ring_commit();
+	} else {
+		now = tp_clock_now();
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	tp_stack_is_busy = false;
@@ -81,9 +84,9 @@ static uint64_t tell(uint8_t flags, uint64_t window, const char *frame, const ch
 
 /* A module is called: `frame` is its call, whatever stands inside of it by now. No operator begins
  * there: it is not compared with the next one's. */
-static void tell_call(const char *frame, uint64_t window)
+static void tell_call(const char *frame)
 {
-	tell(TP_STACK_CALL, window, frame, NULL);
+	tell(TP_STACK_CALL, tp_ring_window_turn(), frame, NULL);
 }
 
 void tp_pyplace_open(uint32_t record, uint32_t stacks)
@@ -120,15 +123,16 @@ void tp_pyplace_arm(bool is_armed)
 
 uint64_t tp_pyplace_operator(bool is_inside)
 {
-	struct tp_pystack_newest newest;
-	uint64_t window;
+	const char *frame = tp_pystack_newest(), *at;
+	uint32_t turn = tp_ring_window_turn();
 
-	window = tp_ring_window_begin();
-	newest = tp_pystack_newest();
-	if ((is_inside && newest.frame == told.frame && newest.at == told.at &&
-	     window == told.window) || (!newest.frame && !told.stack))
+	if (tp_unlikely(!frame && !told.stack))
 		return tp_clock_now();
-	return tell(0, window, newest.frame, newest.at);
+	at = frame ? tp_pystack_at(frame, tp_pystack_how.shape.at, tp_pystack_how.shape.is_at_short) :
+		     NULL;
+	if (is_inside && frame == told.frame && at == told.at && turn == told.turn)
+		return tp_clock_now();
+	return tell(0, turn, frame, at);
 }
 
 void tp_pyplace_report(struct tp_text *totals)
@@ -145,7 +149,8 @@ void tp_pyplace_forked(void)
 		return;
 	tp_pyplace_is_on = false;
 	tp_stack_is_busy = false;
-	told.window = 0;
+	told.stack = 0;
+	told.turn = no_turn;
 	tp_pymodule_forked();
 	tp_stack_thread_forked();
 	tp_stack_tree_begin_anew();

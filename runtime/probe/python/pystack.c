@@ -237,27 +237,9 @@ void tp_pystack_hold(bool frames, bool modules)
 	tp_pystack_choose(&tp_pystack_how);
 }
 
-/* NULL also where Python is on its way out: a daemon thread goes on, its state may be gone. */
-static inline const char *get_newest(void)
-{
-	const char *thread_state = tp_pystack_how.is_on ? tp_pyapi_state() : NULL;
-
-	return thread_state ? tp_pyframe_newest(&tp_pystack_how.layout, thread_state) : NULL;
-}
-
-struct tp_pystack_newest tp_pystack_newest(void)
-{
-	const char *frame = get_newest();
-
-	return (struct tp_pystack_newest){
-		frame, frame ? tp_pystack_at(frame, tp_pystack_how.layout.at,
-					     tp_pystack_how.shape.is_at_short) : NULL
-	};
-}
-
 uint32_t tp_pystack_take(uint64_t time)
 {
-	const char *frame = get_newest();
+	const char *frame = tp_pystack_how.is_on ? tp_pystack_newest() : NULL;
 
 	return frame ? tp_pystack_how.take(frame, time) : 0;
 }

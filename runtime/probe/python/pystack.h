@@ -26,13 +26,6 @@ bool tp_pystack_is_on(void);
 
 /* What stacks hold: frames, where modules are called, or both. At first: frames. */
 void tp_pystack_hold(bool frames, bool modules);
-/* This thread's newest frame and its instruction; NULL: it runs no Python, or frames cannot be
- * read. */
-struct tp_pystack_newest {
-	const char *frame, *at;
-};
-struct tp_pystack_newest tp_pystack_newest(void);
-
 /*
  * The stack of Python frames of this thread, in this thread's tree (stack_tree.h). 0: it runs no
  * Python, or dropped. Guard held. What the thread read last is kept, so that a frame that did

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "runtime/base/sync.h"
+#include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/python/pystack_thread.h"
 
@@ -114,6 +115,16 @@ tp_pystack_difference(const struct tp_pystack_shape shape, const struct tp_pysta
 static inline uint32_t tp_pystack_mark(const char *frame)
 {
 	return (uint32_t)(((uintptr_t)frame >> 3) * 0x9e3779b1u >> 12) % TP_PYSTACK_MARKS;
+}
+
+/* This thread's newest frame; NULL: it runs no Python, or that is on its way out: a daemon thread goes
+ * on, its state may be gone. Of a Python whose frames can be read. */
+static inline const char *tp_pystack_newest(void)
+{
+	const char *thread_state = tp_pyapi_state();
+
+	return tp_likely(thread_state != NULL) ?
+		       tp_pyframe_newest(&tp_pystack_how.layout, thread_state) : NULL;
 }
 
 /* From now on frames are read by these offsets. */
