@@ -14,6 +14,7 @@
 #endif
 
 #include "runtime/base/file.h"
+#include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 	AHEAD_TICKS = 200,
 };
 
-bool tp_clock_is_tsc;
+TP_READ_OFTEN bool tp_clock_is_tsc;
 static char reason[128];
 
 static uint64_t read_clock_ns(clockid_t id)

@@ -21,6 +21,10 @@
 /* Of a function that is rarely called: it, and what leads to it, lie apart from the code that every
  * event runs, of which fewer cache lines are then read. */
 #define TP_COLD __attribute__((cold, noinline))
+/* Of a function that each event runs: all such lie together, on few pages. */
+#define TP_HOT __attribute__((section(".text.hot")))
+/* Of a word that each event reads and hardly anything writes: all such words are in one cache line. */
+#define TP_READ_OFTEN __attribute__((section("tp_read_often")))
 
 /* Lowest first. */
 enum tp_lock_rank {

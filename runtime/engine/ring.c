@@ -101,10 +101,7 @@ static bool prepare_self(struct tp_ring_self *self)
 	if (!__atomic_load_n(&tp_ring_pool.is_open, __ATOMIC_ACQUIRE) || !tp_own_words.ring)
 		return false;
 	if (self->generation != tp_ring.generation) {
-		const bool is_reserved = self->is_reserved;
-
-		memset(self, 0, sizeof(*self));
-		self->is_reserved = is_reserved;
+		tp_ring_self_clear(self);
 		self->slot_at = take_slot((uint32_t)syscall(SYS_gettid));
 		/* Open spans of several threads cannot share a stack. */
 		if (self->slot_at != TP_RING_LAST_SLOT)

@@ -18,6 +18,7 @@
 #define TP_ENGINE_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/folder.h"
@@ -25,7 +26,15 @@
 #include "runtime/base/sync.h"
 #include "runtime/trace/ring_layout.h"
 
-/* A guest thread's own view of its chunk. All zero in a new thread. Initial-exec TLS. */
+/* What a probe has for a thread. */
+enum tp_ring_kept {
+	TP_KEPT_PYSTACK,	/* pystack_thread.h */
+	TP_KEPT_SPANS,		/* torch_state.h */
+	TP_KEPT_N,
+};
+
+/* A guest thread's own view of its chunk, and what else each of its events needs: one cache line. All
+ * zero in a new thread. Initial-exec TLS. */
 struct tp_ring_self {
 	struct tp_rec *next, *end;	/* free room in the chunk; equal: full, or none yet */
 	struct tp_chunk *chunk;
@@ -33,7 +42,11 @@ struct tp_ring_self {
 	uint32_t slot_at;
 	uint32_t generation;		/* of the ring this view belongs to */
 	bool is_reserved;		/* between reserve and commit */
-};
+	bool is_busy;			/* at the tables of stacks, outside of all hooks: one that comes in
+					 * between (a handler of a signal allocates) takes no stack */
+	void *kept[TP_KEPT_N];
+} __attribute__((aligned(TP_CACHE_LINE)));
+_Static_assert(sizeof(struct tp_ring_self) == TP_CACHE_LINE, "one cache line");
 extern __thread struct tp_ring_self tp_ring_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -49,7 +62,7 @@ struct tp_ring {
 	uint64_t n_bytes;		/* of the file */
 	const struct tp_folder *folder;	/* of the run */
 	struct tp_own_fd file;		/* locked: says to others that we live */
-};
+} __attribute__((aligned(TP_CACHE_LINE)));
 extern struct tp_ring tp_ring __attribute__((visibility("hidden")));
 
 /* Futex word on which the drain thread sleeps; any change wakes it. */
@@ -84,6 +97,15 @@ void tp_ring_lose(void);
 void tp_ring_relink(void);
 /* In the child of fork: forgets the parent's mapping without touching its contents. */
 void tp_ring_forked(void);
+
+/* A thread's view is of no ring any more. */
+static inline void tp_ring_self_clear(struct tp_ring_self *self)
+{
+	self->next = self->end = NULL;
+	self->chunk = NULL;
+	self->slot = NULL;
+	self->slot_at = self->generation = 0;
+}
 
 /* Cold side of tp_ring_reserve: takes slot and chunk; NULL: dropped, counted. */
 TP_COLD struct tp_rec *tp_ring_reserve_slow(void);

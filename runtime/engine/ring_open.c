@@ -226,7 +226,8 @@ void tp_ring_forked(void)
 	if (tp_ring.head)
 		close_file();
 	tp_ring.head = NULL;
-	memset(&tp_ring_self, 0, sizeof(tp_ring_self));
+	tp_ring_self_clear(&tp_ring_self);
+	tp_ring_self.is_reserved = false;
 	if (tp_ring_pool.private)
 		munmap(tp_ring_pool.private, tp_ring_pool.private_bytes);
 	tp_ring_pool.private = NULL;

@@ -25,6 +25,7 @@
 enum { MOST_NODES = 1 << 21, MOST_STRINGS = 1 << 13, MOST_NATIVE = 4096 };
 
 struct tp_ring tp_ring;
+__thread struct tp_ring_self tp_ring_self __attribute__((tls_model("initial-exec")));
 uint32_t tp_stack_epoch;
 static struct tp_ring_head head;
 

@@ -25,21 +25,12 @@
  * and after the FRAMEs, which are dated back further (stack_tree.c). */
 enum { JUST_BEFORE = 6 };
 
-/* Of the ring, of which none is: what was told is told again. */
-static const uint32_t no_turn = UINT32_MAX;
-
-bool tp_pyplace_is_on;
+TP_READ_OFTEN bool tp_pyplace_is_on;
 
 static struct {
 	bool has_modules;
 	bool reports_pystack;	/* the heap's stacks do not */
 } stack;
-
-/* What this thread told last, in the window of which turn. */
-static __thread struct {
-	const char *frame, *at;		/* its newest one then */
-	uint32_t stack, turn;
-} told __attribute__((tls_model("initial-exec")));
 
 /*
  * The time of what is told, read last: it is the operator's begin, and the clock takes as long as
@@ -48,21 +39,26 @@ static __thread struct {
 static inline __attribute__((always_inline)) uint64_t tell(uint8_t flags, uint32_t turn,
 							   const char *frame, const char *at)
 {
+	struct tp_pystack_thread *thread;
 	struct tp_rec *rec = NULL;
 	uint32_t number;
 	uint64_t now;
 
 	/* A handler of a signal may allocate now: it must not come to the same tree. */
-	tp_stack_is_busy = true;
+	tp_ring_self.is_busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	number = tp_likely(frame != NULL) ? tp_pystack_how.take(frame, 0) : 0;
-	told.frame = frame;
-	told.at = at;
-	if (flags || number != told.stack || turn != told.turn) {
+	/* Made by now; it has none where none was to be had, and then no number. */
+	thread = tp_pystack_self();
+	if (tp_likely(thread && (flags || number != thread->told.stack || turn != thread->told.turn))) {
 		rec = tp_ring_reserve();
-		told.stack = number;
+		thread->told.stack = number;
 		/* Odd: the record may lie on either side of a window's begin. */
-		told.turn = rec && turn % 2 == 0 ? turn : no_turn;
+		thread->told.turn = rec && turn % 2 == 0 ? turn : TP_PYSTACK_NO_TURN;
+	}
+	if (tp_likely(thread != NULL)) {
+		thread->told.frame = frame;
+		thread->told.at = at;
 	}
 	if (tp_likely(rec != NULL)) {
 		tp_rec_set_len(rec, 0);
@@ -78,7 +74,7 @@ static inline __attribute__((always_inline)) uint64_t tell(uint8_t flags, uint32
 		now = tp_clock_now();
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	tp_stack_is_busy = false;
+	tp_ring_self.is_busy = false;
 	return now;
 }
 
@@ -121,16 +117,18 @@ void tp_pyplace_arm(bool is_armed)
 		tp_pymodule_arm(is_armed);
 }
 
-uint64_t tp_pyplace_operator(bool is_inside)
+TP_HOT uint64_t tp_pyplace_operator(bool is_inside)
 {
-	const char *frame = tp_pystack_newest(), *at;
+	const char *frame = tp_pystack_newest(), *at = NULL;
+	const struct tp_pystack_thread *thread = tp_pystack_self();
 	uint32_t turn = tp_ring_window_turn();
 
-	if (tp_unlikely(!frame && !told.stack))
+	if (tp_likely(frame != NULL))
+		at = tp_pystack_at(frame, tp_pystack_how.shape.at, tp_pystack_how.shape.is_at_short);
+	else if (!thread || !thread->told.stack)
 		return tp_clock_now();
-	at = frame ? tp_pystack_at(frame, tp_pystack_how.shape.at, tp_pystack_how.shape.is_at_short) :
-		     NULL;
-	if (is_inside && frame == told.frame && at == told.at && turn == told.turn)
+	if (is_inside && thread && frame == thread->told.frame && at == thread->told.at &&
+	    turn == thread->told.turn)
 		return tp_clock_now();
 	return tell(0, turn, frame, at);
 }
@@ -148,9 +146,7 @@ void tp_pyplace_forked(void)
 	if (!tp_pyplace_is_on)
 		return;
 	tp_pyplace_is_on = false;
-	tp_stack_is_busy = false;
-	told.stack = 0;
-	told.turn = no_turn;
+	tp_ring_self.is_busy = false;
 	tp_pymodule_forked();
 	tp_stack_thread_forked();
 	tp_stack_tree_begin_anew();

@@ -173,7 +173,7 @@ uint32_t tp_pystack_number(struct tp_pystack_thread *thread, uint32_t at, uint64
 
 uint32_t tp_pystack_names_now(struct tp_pystack_name *name, uint32_t most)
 {
-	struct tp_pystack_thread *thread = tp_pystack_self;
+	struct tp_pystack_thread *thread = tp_pystack_self();
 	uint32_t n = 0;
 
 	for (uint32_t i = thread && !tp_pystack_how.has_no_frames ? thread->n : 0;
@@ -217,8 +217,7 @@ static bool make_current(struct tp_pystack_thread *thread, uint64_t time)
 	if (!thread->tree)
 		return false;
 	if (thread->ring_generation != tp_ring.generation || thread->tree_generation != generation ||
-	    thread->changes >> TP_PYSTACK_UNMAPPED != changes >> TP_PYSTACK_UNMAPPED ||
-	    ++thread->n_walks % TP_PYSTACK_WALKS == 0)
+	    thread->changes >> TP_PYSTACK_UNMAPPED != changes >> TP_PYSTACK_UNMAPPED)
 		begin_anew(thread, generation);
 	if ((uint32_t)thread->stamp != (uint32_t)changes)
 		thread->n = thread->n_left = 0;
@@ -262,6 +261,10 @@ uint32_t tp_pystack_take_slowly(const char *newest, uint64_t time, bool is_curre
 	if (!thread || (!is_current && !make_current(thread, time))) {
 		count(&pystack.n_refused);
 		return 0;
+	}
+	if (++thread->n_walks % TP_PYSTACK_WALKS == 0) {
+		thread->n = thread->n_left = 0;
+		tp_pystack_forget_pages(&thread->names.pages);
 	}
 	n_before = thread->n;
 	walk = (struct tp_pystack_walk){ .n_known = thread->n_left };

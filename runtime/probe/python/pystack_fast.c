@@ -24,15 +24,13 @@ enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 #define always_inline inline __attribute__((always_inline))
 
 /* Does what this thread knows still hold, and its tree with it? */
-static always_inline bool is_current(struct tp_pystack_thread *thread)
+static always_inline bool is_current(const struct tp_pystack_thread *thread)
 {
 	const struct tp_ring_head *head = __atomic_load_n(&tp_ring.head, __ATOMIC_ACQUIRE);
 
 	return head && __atomic_load_n(&head->window_turn, __ATOMIC_ACQUIRE) == thread->window_turn &&
-	       tp_ring.generation == thread->ring_generation &&
 	       tp_stack_tree_epoch() == thread->epoch &&
-	       __atomic_load_n(&tp_pystack_how.changes, __ATOMIC_ACQUIRE) == thread->changes &&
-	       ++thread->n_walks % TP_PYSTACK_WALKS;
+	       __atomic_load_n(&tp_pystack_how.changes, __ATOMIC_ACQUIRE) == thread->changes;
 }
 
 /* The known frame at this address, one that has returned, too. NULL: there is none. */
@@ -104,7 +102,7 @@ static TP_COLD uint32_t number_anew(struct tp_pystack_thread *thread, uint32_t a
 static always_inline uint32_t take_by(const struct tp_pystack_shape shape, bool has_modules,
 				      const char *newest, uint64_t time)
 {
-	struct tp_pystack_thread *thread = tp_pystack_self;
+	struct tp_pystack_thread *thread = tp_pystack_self();
 	struct tp_pystack_frame *known;
 	uint32_t at, n_before, number;
 	const char *code;
@@ -133,11 +131,11 @@ static always_inline uint32_t take_by(const struct tp_pystack_shape shape, bool 
 }
 
 #define DEFINE(version, which)									\
-	static uint32_t take_frames_##version(const char *newest, uint64_t time)		\
+	static TP_HOT uint32_t take_frames_##version(const char *newest, uint64_t time)		\
 	{											\
 		return take_by(shapes[which], false, newest, time);				\
 	}											\
-	static uint32_t take_both_##version(const char *newest, uint64_t time)			\
+	static TP_HOT uint32_t take_both_##version(const char *newest, uint64_t time)			\
 	{											\
 		return take_by(shapes[which], true, newest, time);				\
 	}

@@ -20,8 +20,6 @@
 /* Owners that a newcomer asks about before it makes new memory: bounds its first stack. */
 enum { TAKE_TRIES = 8 };
 
-__thread struct tp_pystack_thread *tp_pystack_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* Of this thread there is no use in trying again. */
 static __thread bool is_refused __attribute__((tls_model("initial-exec")));
 
@@ -33,6 +31,13 @@ static struct {
 static bool is_dead(uint32_t tid)
 {
 	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) < 0 && errno == ESRCH;
+}
+
+static void begin_anew(struct tp_pystack_thread *thread)
+{
+	thread->n = thread->n_left = 0;
+	thread->window_turn = TP_PYSTACK_NO_TURN;
+	thread->told = (struct tp_pystack_told){ .turn = TP_PYSTACK_NO_TURN };
 }
 
 /* One that is nobody's any more, of TAKE_TRIES. */
@@ -50,8 +55,8 @@ static struct tp_pystack_thread *take_over(uint32_t tid)
 		/* Acquire: what the dead owner wrote is there, and is thrown away. */
 		if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
-			thread->n = thread->n_left = thread->tree_generation = 0;
-			thread->window_turn = TP_PYSTACK_NO_TURN;
+			begin_anew(thread);
+			thread->tree_generation = 0;
 			return thread;
 		}
 	}
@@ -69,7 +74,7 @@ static struct tp_pystack_thread *make(uint32_t tid)
 	if (thread == MAP_FAILED)
 		return NULL;
 	thread->tid = tid;
-	thread->window_turn = TP_PYSTACK_NO_TURN;
+	begin_anew(thread);
 	for (uint32_t i = 0; i < TP_PYSTACK_THREADS; i++) {
 		struct tp_pystack_thread *none = NULL;
 
@@ -83,24 +88,25 @@ static struct tp_pystack_thread *make(uint32_t tid)
 
 struct tp_pystack_thread *tp_pystack_thread_find(void)
 {
-	uint32_t tid;
+	struct tp_pystack_thread *thread;
 	int kept_errno = errno;
+	uint32_t tid;
 
 	if (is_refused)
 		return NULL;
 	tid = (uint32_t)syscall(SYS_gettid);
-	tp_pystack_self = take_over(tid);
-	if (!tp_pystack_self)
-		tp_pystack_self = make(tid);
-	is_refused = !tp_pystack_self;
+	thread = take_over(tid);
+	if (!thread)
+		thread = make(tid);
+	tp_ring_self.kept[TP_KEPT_PYSTACK] = thread;
+	is_refused = !thread;
 	errno = kept_errno;
-	return tp_pystack_self;
+	return thread;
 }
 
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread)
 {
-	thread->n = thread->n_left = 0;
-	thread->window_turn = TP_PYSTACK_NO_TURN;
+	begin_anew(thread);
 	memset(&thread->names, 0, sizeof(thread->names));
 }
 
@@ -110,6 +116,6 @@ void tp_pystack_thread_forked(void)
 		if (all.thread[i])
 			all.thread[i]->tid = 0;
 	}
-	tp_pystack_self = NULL;
+	tp_ring_self.kept[TP_KEPT_PYSTACK] = NULL;
 	is_refused = false;
 }

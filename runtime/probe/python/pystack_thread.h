@@ -12,15 +12,18 @@
 #include <stdint.h>
 
 #include "runtime/base/sync.h"
+#include "runtime/engine/ring.h"
 #include "runtime/probe/python/pystack_names.h"
 
 enum {
 	TP_PYSTACK_FRAMES = 2048,	/* of one stack; what is outside of them is cut off */
 	TP_PYSTACK_THREADS = 256,	/* alive at a time */
 	TP_PYSTACK_MARKS = 1024,
-	TP_PYSTACK_WALKS = 4096,	/* after so many, pages are asked about again */
-	TP_PYSTACK_NO_TURN = 1,		/* of no window: what the thread knows is looked at anew */
+	TP_PYSTACK_WALKS = 512,		/* after so many that read anything new, pages are asked about again */
 };
+
+/* Of the ring, of which none is: what the thread knows is looked at anew, and told again. */
+#define TP_PYSTACK_NO_TURN UINT32_MAX
 
 /*
  * A frame that was read: what is compared with memory, and the number. Short, since it is read for each
@@ -39,39 +42,52 @@ struct tp_pystack_frame {
 };
 _Static_assert(sizeof(struct tp_pystack_frame) == 32, "two in a cache line");
 
+/* What the thread told last, in the window of which turn (pyplace.c). */
+struct tp_pystack_told {
+	const char *frame, *at;		/* its newest one then */
+	uint32_t stack, turn;
+};
+
 struct tp_stack_tree;
 
 struct tp_pystack_thread {
-	/* A cache line, which each walk reads. */
-	uint32_t tid;			/* atomic; 0: nobody's */
-	uint32_t ring_generation;	/* that the strings belong to */
+	/* A cache line, which each operator reads. */
 	uint32_t window_turn, epoch;	/* of the ring and of trees, when `tree` was looked at */
 	uint64_t changes;		/* of tp_pystack_how, likewise */
 	uint64_t stamp;			/* how many codes had died, and above it how often numbers began anew:
 					 * never 0 */
-	uint32_t tree_generation;	/* that the numbers belong to; 0: none do */
-	uint32_t n_walks;
 	uint32_t n;			/* frames known, outermost first */
 	uint32_t n_left;		/* those behind them, up to here, were, and have returned:
 					 * called again from the same place they are the same */
 	const char *beyond;		/* what the outermost one names as its outer one */
-	struct tp_stack_tree *tree;	/* this thread's */
+	struct tp_pystack_told told;
 	struct tp_pystack_frame frame[TP_PYSTACK_FRAMES] __attribute__((aligned(TP_CACHE_LINE)));
 	uint16_t mark[TP_PYSTACK_MARKS]; /* where a frame may be found, by address */
 	const char *module[TP_PYSTACK_FRAMES];	/* of those that are calls of one */
 	const char *fresh[TP_PYSTACK_FRAMES];	/* addresses, innermost first, while walking */
+	uint32_t tid;			/* atomic; 0: nobody's */
+	uint32_t ring_generation;	/* that the strings belong to */
+	uint32_t tree_generation;	/* that the numbers belong to; 0: none do */
+	uint32_t n_walks;
+	struct tp_stack_tree *tree;	/* this thread's */
 	struct tp_pystack_names names;
 };
+_Static_assert(offsetof(struct tp_pystack_thread, frame) == TP_CACHE_LINE, "one cache line before");
 
-extern __thread struct tp_pystack_thread *tp_pystack_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* This thread's own, if it has one. */
+static inline struct tp_pystack_thread *tp_pystack_self(void)
+{
+	return tp_ring_self.kept[TP_KEPT_PYSTACK];
+}
 
 /* Cold side of the next. */
 TP_COLD struct tp_pystack_thread *tp_pystack_thread_find(void);
 /* This thread's own. NULL: no memory, or too many threads. Guard held. */
 static inline struct tp_pystack_thread *tp_pystack_thread(void)
 {
-	return tp_likely(tp_pystack_self != NULL) ? tp_pystack_self : tp_pystack_thread_find();
+	struct tp_pystack_thread *thread = tp_pystack_self();
+
+	return tp_likely(thread != NULL) ? thread : tp_pystack_thread_find();
 }
 /* Strings begin anew: nothing is known any more. */
 void tp_pystack_thread_forget(struct tp_pystack_thread *thread);

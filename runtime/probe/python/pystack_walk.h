@@ -47,9 +47,13 @@ struct tp_pystack_how {
 	bool has_no_frames;	/* only calls of modules */
 	bool has_modules;	/* them, too */
 	uint8_t owner_shift;
-	struct tp_pyframe_layout layout;
+	uint16_t state_frame, c_frame;	/* of the layout */
+	/* Of tp_py. */
+	int (*is_initialized)(void);
+	const pthread_key_t *state_key;
+	/* Beyond the cache line that each operator reads. */
+	struct tp_pyframe_layout layout __attribute__((aligned(TP_CACHE_LINE)));
 } __attribute__((aligned(TP_CACHE_LINE)));
-_Static_assert(offsetof(struct tp_pystack_how, layout.locals) < TP_CACHE_LINE, "in one, what is read often");
 extern struct tp_pystack_how tp_pystack_how __attribute__((visibility("hidden")));
 
 enum { TP_PYSTACK_UNMAPPED = 32 };	/* from this bit of `changes` on */
@@ -118,13 +122,23 @@ static inline uint32_t tp_pystack_mark(const char *frame)
 }
 
 /* This thread's newest frame; NULL: it runs no Python, or that is on its way out: a daemon thread goes
- * on, its state may be gone. Of a Python whose frames can be read. */
+ * on, its state may be gone. Of a Python whose frames can be read. As tp_pyapi_state and
+ * tp_pyframe_newest say it, by one cache line. */
 static inline const char *tp_pystack_newest(void)
 {
-	const char *thread_state = tp_pyapi_state();
+	const struct tp_pystack_how *how = &tp_pystack_how;
+	const char *state, *frame;
 
-	return tp_likely(thread_state != NULL) ?
-		       tp_pyframe_newest(&tp_pystack_how.layout, thread_state) : NULL;
+	if (tp_unlikely(!how->is_initialized()))
+		return NULL;
+	state = tp_likely(how->state_key != NULL) ? pthread_getspecific(*how->state_key) :
+						    tp_py.thread_state();
+	if (tp_unlikely(!state))
+		return NULL;
+	frame = tp_pyframe_ptr(state, how->state_frame);
+	if (tp_likely(how->c_frame != TP_PYFRAME_NONE && frame))
+		frame = tp_pyframe_ptr(frame, how->c_frame);
+	return tp_likely(tp_pyframe_is_ptr(frame)) ? frame : NULL;
 }
 
 /* From now on frames are read by these offsets. */

@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
+#include "runtime/engine/ring.h"
 #include "runtime/probe/stack/stack_inside.h"
 #include "runtime/probe/stack/stack_memory.h"
 #include "runtime/probe/stack/stack_objects.h"
@@ -56,7 +57,7 @@ uint32_t tp_stack_take(uint64_t time, const void *frame)
 	struct tp_stack_tree *tree;
 	uint32_t native = 0, other = 0, generation;
 
-	if (tp_unlikely(tp_stack_is_busy))
+	if (tp_unlikely(tp_ring_self.is_busy))
 		return 0;
 	if (stacks.is_native) {
 		thread = tp_stack_thread();

@@ -21,9 +21,6 @@ enum { TAKE_TRIES = 16 };
 __thread struct tp_stack_thread *tp_stack_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-__thread bool tp_stack_is_busy
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 static struct {
 	struct tp_stack_thread *first;	/* atomic */
 	struct tp_stack_thread *look;	/* atomic: where the next newcomer looks first */

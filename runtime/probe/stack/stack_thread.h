@@ -29,11 +29,6 @@ struct tp_stack_thread {
 extern __thread struct tp_stack_thread *tp_stack_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* This thread is at its tree, outside of all hooks: one that comes in between (a handler of a
- * signal allocates) takes no stack. */
-extern __thread bool tp_stack_is_busy
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 /* Cold side of the next. NULL: no memory. */
 TP_COLD struct tp_stack_thread *tp_stack_thread_take(void);
 static inline struct tp_stack_thread *tp_stack_thread(void)

@@ -33,7 +33,7 @@ static struct {
 	uint64_t bytes;		/* atomic: of all tables */
 } trees;
 
-uint32_t tp_stack_epoch;
+TP_READ_OFTEN uint32_t tp_stack_epoch;
 
 void tp_stack_tree_begin_anew(void)
 {

@@ -86,7 +86,7 @@ static void stop_counting(void)
 	tp_session_live(-(int64_t)__atomic_exchange_n(&tensor.live_bytes, 0, __ATOMIC_RELAXED));
 }
 
-void tp_tensor_new(void *block, uint64_t n_bytes)
+TP_HOT void tp_tensor_new(void *block, uint64_t n_bytes)
 {
 	if (tp_unlikely(!block || n_bytes == 0))
 		return;
@@ -100,7 +100,7 @@ void tp_tensor_new(void *block, uint64_t n_bytes)
 		put(TP_REC_ALLOC, 0, TP_DEVICE_CPU, n_bytes, (uintptr_t)block);
 }
 
-void tp_tensor_delete(void *block)
+TP_HOT void tp_tensor_delete(void *block)
 {
 	if (tp_unlikely(!block))
 		return;

@@ -146,7 +146,7 @@ const char *tp_torch_text(const void *rf, uint32_t *n_bytes)
 	return text;
 }
 
-uint32_t tp_torch_name(const void *rf, bool is_user)
+TP_HOT uint32_t tp_torch_name(const void *rf, bool is_user)
 {
 	const struct tp_torch_record_layout *record = &tp_torch.layout.record;
 	uint32_t id, n;

@@ -35,7 +35,7 @@ static bool is_inside(const struct tp_ring_slot *slot)
 	return depth && depth <= TP_OPEN_SPANS && slot->open[depth - 1].kind == TP_REC_OP;
 }
 
-static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
+static TP_HOT void *begin_operator(void **ret, const void *rf, bool with_shapes)
 {
 	struct tp_torch_span *span;
 	struct tp_ring_slot *slot;
@@ -66,7 +66,7 @@ static inline void *begin_operator(void **ret, const void *rf, bool with_shapes)
 	return ret;
 }
 
-static TP_TORCH_CALLED_BY_TORCH void *start_operator(void **ret, const void *rf)
+static TP_HOT TP_TORCH_CALLED_BY_TORCH void *start_operator(void **ret, const void *rf)
 {
 	return begin_operator(ret, rf, false);
 }
@@ -78,7 +78,7 @@ static TP_TORCH_CALLED_BY_TORCH void *start_operator_shapes(void **ret, const vo
 }
 TP_TORCH_DEFINE_START(start_operator_shapes);
 
-static void end_operator(const void *rf, void *observer)
+static TP_HOT void end_operator(const void *rf, void *observer)
 {
 	const struct tp_torch_record_layout *record = &tp_torch.layout.record;
 	const uint64_t now = tp_clock_now();

@@ -15,8 +15,6 @@
 
 enum { SPANS_AT_ONCE = 16 };
 
-__thread struct tp_torch_span *tp_torch_free __attribute__((tls_model("initial-exec")));
-
 static struct tp_torch_span *shared;	/* atomic */
 static pthread_key_t thread_end;
 static bool has_thread_end;
@@ -33,13 +31,13 @@ static void share(struct tp_torch_span *first, struct tp_torch_span *last)
 
 static void share_own(void *unused)
 {
-	struct tp_torch_span *first = tp_torch_free, *last = first;
+	struct tp_torch_span *first = *tp_torch_free(), *last = first;
 
 	if (!first)
 		return;
 	while (last->next)
 		last = last->next;
-	tp_torch_free = NULL;
+	*tp_torch_free() = NULL;
 	share(first, last);
 }
 
@@ -49,16 +47,16 @@ static void end_span(void *object)
 }
 
 /* The deleting destructor: the range is gone, perhaps on another thread than it began on. */
-static void give_back_span(void *object)
+static TP_HOT void give_back_span(void *object)
 {
 	struct tp_torch_span *span = object;
 
-	if (tp_unlikely(span->home != &tp_torch_free)) {
+	if (tp_unlikely(span->home != tp_torch_free())) {
 		share(span, span);
 		return;
 	}
-	span->next = tp_torch_free;
-	tp_torch_free = span;
+	span->next = *tp_torch_free();
+	*tp_torch_free() = span;
 }
 
 static void *const span_vtable[2] = { (void *)end_span, (void *)give_back_span };
@@ -94,8 +92,8 @@ struct tp_torch_span *tp_torch_span_refill(void)
 	}
 	/* The key is one of the first of the process, so that this takes no memory. */
 	if (has_thread_end)
-		pthread_setspecific(thread_end, &tp_torch_free);
-	tp_torch_free = spans->next;
-	spans->home = &tp_torch_free;
+		pthread_setspecific(thread_end, tp_torch_free());
+	*tp_torch_free() = spans->next;
+	spans->home = tp_torch_free();
 	return spans;
 }

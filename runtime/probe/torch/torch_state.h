@@ -27,7 +27,7 @@ struct tp_torch_span {
 	void *const *vtable;
 	union {
 		struct tp_torch_span *next;	/* on a list */
-		struct tp_torch_span **home;	/* in use: whose list it came from */
+		void **home;			/* in use: whose list it came from */
 	};
 	uint64_t begin;
 	const struct tp_ring_slot *thread; /* on which it began; NULL: no open span there */
@@ -65,24 +65,26 @@ struct tp_torch {
 	uint64_t operators, ranges;	/* handles of the callbacks, 0: not registered */
 	bool is_python;
 	bool is_version_due;		/* atomic: it was not to be had where the session was opened */
-};
+} __attribute__((aligned(TP_CACHE_LINE)));
 extern struct tp_torch tp_torch __attribute__((visibility("hidden")));
 
-/* This thread's unused spans. */
-extern __thread struct tp_torch_span *tp_torch_free
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Where this thread's unused spans begin. */
+static inline void **tp_torch_free(void)
+{
+	return &tp_ring_self.kept[TP_KEPT_SPANS];
+}
 
 TP_COLD struct tp_torch_span *tp_torch_span_refill(void);
 
 /* A span for a range that begins, or NULL (counted). torch gives it back when the range dies. */
 static inline struct tp_torch_span *tp_torch_span_take(void)
 {
-	struct tp_torch_span *span = tp_torch_free;
+	struct tp_torch_span *span = *tp_torch_free();
 
 	if (tp_unlikely(!span))
 		return tp_torch_span_refill();
-	tp_torch_free = span->next;
-	span->home = &tp_torch_free;
+	*tp_torch_free() = span->next;
+	span->home = tp_torch_free();
 	return span;
 }
 
