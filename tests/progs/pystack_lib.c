@@ -12,12 +12,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/probe/python/nnmodule.h"
+#include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/stack/stack_tree.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -89,11 +92,18 @@ uint32_t tp_stack_tree_child(struct tp_stack_tree *tree, uint32_t outer, uint32_
 	return at;
 }
 
+/* After Python has ended, not before: the word that is read for it says so, as the function does. */
+static void say_ending(void)
+{
+	fprintf(stderr, "pystack.ending=%d,%d\n", tp_pyapi_is_ending(), !tp_py.is_initialized());
+}
+
 EXPORT const char *init(void);
 EXPORT const char *init(void)
 {
 	const char *why = tp_pystack_init();
 
+	atexit(say_ending);
 	tp_ring.head = &head;
 	return why ? why : "";
 }

@@ -147,6 +147,40 @@ static const pthread_key_t *find_state_key(void)
 	return (const pthread_key_t *)(const void *)found;
 }
 
+/*
+ * The word that Py_IsInitialized reads, where that is its whole code: by its address, or through a
+ * pointer, then a return. A call into the interpreter costs a cache line and a page of code.
+ */
+static const int *find_initialized(void)
+{
+#if defined(__x86_64__)
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, word[] = { 0x8b, 0x05 },
+			     pointer[] = { 0x48, 0x8b, 0x05 };
+	const uint8_t *code = (const uint8_t *)(uintptr_t)tp_py.is_initialized;
+	int32_t distance, offset;
+	const char *object;
+
+	if (get_size(code) < sizeof(endbr) || !tp_is_readable(code) || !tp_is_readable(code + 32))
+		return NULL;
+	if (memcmp(code, endbr, sizeof(endbr)) == 0)
+		code += sizeof(endbr);
+	if (memcmp(code, word, sizeof(word)) == 0) {
+		memcpy(&distance, code + 2, sizeof(distance));
+		return code[6] == 0xc3 ? (const int *)(const void *)(code + 6 + distance) : NULL;
+	}
+	if (memcmp(code, pointer, sizeof(pointer)) != 0 || code[7] != 0x8b)
+		return NULL;
+	memcpy(&distance, code + 3, sizeof(distance));
+	memcpy(&object, code + 7 + distance, sizeof(object));
+	if (code[8] == 0x40 && code[10] == 0xc3)
+		return (const int *)(const void *)(object + (int8_t)code[9]);
+	memcpy(&offset, code + 9, sizeof(offset));
+	return code[8] == 0x80 && code[13] == 0xc3 ? (const int *)(const void *)(object + offset) : NULL;
+#else
+	return NULL;
+#endif
+}
+
 const char *tp_pyapi_find(void)
 {
 	const char *version;
@@ -169,6 +203,7 @@ const char *tp_pyapi_find(void)
 	if (version[3] >= '0' && version[3] <= '9')
 		tp_py.minor = tp_py.minor * 10 + (unsigned)(version[3] - '0');
 	tp_py.state_key = find_state_key();
+	tp_py.initialized = find_initialized();
 	return NULL;
 }
 

@@ -59,6 +59,8 @@ struct tp_pyapi {
 	/* Under which the interpreter keeps a thread's state; in its own memory, where it says another
 	 * one when it begins anew. NULL: not found. */
 	const pthread_key_t *state_key;
+	/* The word that is_initialized gives. NULL: not found. */
+	const int *initialized;
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));
 
@@ -69,6 +71,8 @@ const char *tp_pyapi_find(void);
  * of other threads are freed): states of threads may be gone. */
 static inline bool tp_pyapi_is_ending(void)
 {
+	if (tp_likely(tp_py.initialized != NULL))
+		return !__atomic_load_n(tp_py.initialized, __ATOMIC_RELAXED);
 	return !tp_py.is_initialized();
 }
 

@@ -92,7 +92,8 @@ static always_inline uint32_t find_number(const struct tp_pystack_shape shape,
 }
 
 /* Known no more for what they were: the frames from `at` on. */
-static TP_COLD uint32_t number_anew(struct tp_pystack_thread *thread, uint32_t at, bool is_moved, uint64_t time)
+static TP_COLD uint32_t number_anew(struct tp_pystack_thread *thread, uint32_t at, bool is_moved,
+				    uint64_t time)
 {
 	if (is_moved)
 		thread->frame[thread->n - 1].stack = 0;

@@ -19,7 +19,7 @@ enum {
 	TP_PYSTACK_FRAMES = 2048,	/* of one stack; what is outside of them is cut off */
 	TP_PYSTACK_THREADS = 256,	/* alive at a time */
 	TP_PYSTACK_MARKS = 1024,
-	TP_PYSTACK_WALKS = 512,		/* after so many that read anything new, pages are asked about again */
+	TP_PYSTACK_WALKS = 512,		/* after so many that met a new frame pages are asked about again */
 };
 
 /* Of the ring, of which none is: what the thread knows is looked at anew, and told again. */
@@ -33,7 +33,7 @@ enum {
 struct tp_pystack_frame {
 	const char *frame;		/* its address */
 	const char *code;		/* of the interpreter's own: NULL */
-	uint32_t at;			/* its instruction: as many bits of it as tell those of one code apart */
+	uint32_t at;			/* its instruction, as far as it tells those of one code apart */
 	uint32_t stack;			/* number of the stack with it and its module; 0: to be read */
 	uint32_t outer;			/* of the stack outside of it, to which `stack` belongs */
 	uint16_t kind;			/* bytes of the frame: owner, is_entry */

@@ -127,7 +127,7 @@ void tp_pystack_walk_by(const struct tp_pyframe_layout *layout)
 		.owner_shift = has_entry ? 8 : 0,
 		.state_frame = layout->state_frame,
 		.c_frame = layout->c_frame,
-		.is_initialized = tp_py.is_initialized,
+		.initialized = tp_py.initialized,
 		.state_key = tp_py.state_key,
 		.changes = tp_pystack_how.changes,
 	};

@@ -49,7 +49,7 @@ struct tp_pystack_how {
 	uint8_t owner_shift;
 	uint16_t state_frame, c_frame;	/* of the layout */
 	/* Of tp_py. */
-	int (*is_initialized)(void);
+	const int *initialized;
 	const pthread_key_t *state_key;
 	/* Beyond the cache line that each operator reads. */
 	struct tp_pyframe_layout layout __attribute__((aligned(TP_CACHE_LINE)));
@@ -129,7 +129,8 @@ static inline const char *tp_pystack_newest(void)
 	const struct tp_pystack_how *how = &tp_pystack_how;
 	const char *state, *frame;
 
-	if (tp_unlikely(!how->is_initialized()))
+	if (tp_unlikely(how->initialized ? !__atomic_load_n(how->initialized, __ATOMIC_RELAXED) :
+					   tp_pyapi_is_ending()))
 		return NULL;
 	state = tp_likely(how->state_key != NULL) ? pthread_getspecific(*how->state_key) :
 						    tp_py.thread_state();

@@ -4,8 +4,9 @@
  *
  * An operator's key is the address of its schema, unique per overload and stable while it is
  * registered; that of a range is a hash of its characters, whose buffer dies with the range.
- * The table is read without a lock; entries are claimed by compare-and-swap and never
- * removed while the process records. A full table only costs time.
+ * The tables are read without a lock; entries are claimed by compare-and-swap and never
+ * removed while the process records. A full one only costs time. That of operators is small: each
+ * of them looks there, and in a large one each name would be on a page of its own.
  */
 #include <string.h>
 
@@ -17,7 +18,8 @@
 #include "runtime/probe/torch/torch_state.h"
 
 enum {
-	TABLE_SIZE = 16384,	/* a training shows some hundreds of names */
+	OPERATORS_BITS = 11,	/* a training shows some hundreds */
+	TEXTS_BITS = 14,
 	PROBES_MAX = 32,
 	OVERLOAD_MAX = 256,
 	OVERLOAD_AT = 32,	/* FunctionSchema: std::string name, std::string overload name */
@@ -26,16 +28,18 @@ enum {
 /* Seeds: a text and an operator of the same characters are two strings. */
 enum { SEED_OPERATOR = 1, SEED_TEXT = 2 };
 
-static struct {
+struct name {
 	uint64_t key;		/* atomic; 0: free */
 	uint32_t id;		/* atomic; 0: not known yet */
-} table[TABLE_SIZE];
+};
+static struct name operators[1 << OPERATORS_BITS] __attribute__((aligned(TP_CACHE_LINE)));
+static struct name texts[1 << TEXTS_BITS];
 
-static inline uint32_t find(uint64_t key)
+static inline uint32_t find(const struct name *table, uint32_t bits, uint64_t key)
 {
-	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> (64 - bits));
 
-	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % TABLE_SIZE) {
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % (1u << bits)) {
 		uint64_t found = __atomic_load_n(&table[at].key, __ATOMIC_ACQUIRE);
 
 		if (tp_likely(found == key))
@@ -46,11 +50,11 @@ static inline uint32_t find(uint64_t key)
 	return 0;
 }
 
-static void remember(uint64_t key, uint32_t id)
+static void remember(struct name *table, uint32_t bits, uint64_t key, uint32_t id)
 {
-	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> (64 - bits));
 
-	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % TABLE_SIZE) {
+	for (uint32_t i = 0; i < PROBES_MAX; i++, at = (at + 1) % (1u << bits)) {
 		uint64_t found = 0;
 
 		if (__atomic_compare_exchange_n(&table[at].key, &found, key, false,
@@ -64,12 +68,14 @@ static void remember(uint64_t key, uint32_t id)
 
 void tp_torch_names_reset(void)
 {
-	memset(table, 0, sizeof(table));
+	memset(operators, 0, sizeof(operators));
+	memset(texts, 0, sizeof(texts));
 }
 
 void tp_torch_names_warm(void)
 {
-	tp_torch_populate(table, sizeof(table));
+	tp_torch_populate(operators, sizeof(operators));
+	tp_torch_populate(texts, sizeof(texts));
 }
 
 static uint32_t intern_operator(const char *name, size_t n_name, const char *overload,
@@ -121,7 +127,7 @@ static TP_COLD uint32_t name_schema(const void *rf, const char *schema)
 	overload = tp_torch.abi.overload ? tp_torch.abi.overload(rf) : read_overload(schema);
 	id = intern_operator(name, strlen(name), overload, strlen(overload));
 	if (id)
-		remember((uintptr_t)schema, id);
+		remember(operators, OPERATORS_BITS, (uintptr_t)schema, id);
 	return id;
 }
 
@@ -156,7 +162,7 @@ TP_HOT uint32_t tp_torch_name(const void *rf, bool is_user)
 	if (tp_likely(record->text && tp_torch_u8(rf, record->text_is_schema) == 1)) {
 		const char *schema = tp_torch_ptr(rf, record->text);
 
-		id = find((uintptr_t)schema);
+		id = find(operators, OPERATORS_BITS, (uintptr_t)schema);
 		return tp_likely(id != 0) ? id : name_schema(rf, schema);
 	}
 	text = tp_torch_text(rf, &n);
@@ -165,7 +171,7 @@ TP_HOT uint32_t tp_torch_name(const void *rf, bool is_user)
 	key = tp_hash_bytes(text, n, is_user ? SEED_TEXT : SEED_OPERATOR);
 	if (overload[0])
 		key ^= tp_hash_bytes(overload, strlen(overload), SEED_OPERATOR);
-	id = find(key);
+	id = find(texts, TEXTS_BITS, key);
 	if (tp_likely(id != 0))
 		return id;
 	if (is_user)
@@ -173,6 +179,6 @@ TP_HOT uint32_t tp_torch_name(const void *rf, bool is_user)
 	else
 		id = intern_operator(text, n, overload, strlen(overload));
 	if (id)
-		remember(key, id);
+		remember(texts, TEXTS_BITS, key, id);
 	return id;
 }
