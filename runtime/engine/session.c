@@ -24,12 +24,9 @@ struct tp_session_state tp_session_state = {.lock = {.rank = TP_LOCK_SESSION}};
 
 static struct tp_session_state *const session = &tp_session_state;
 
-/* Tensor bytes; apart from the rest because any thread writes them at any time. */
-static struct {
-	int64_t live, peak;		/* atomic; peak of the step */
-	uint64_t device_live, device_peak;
-	uint64_t turn;			/* atomic: of what came or went, but for some at the same time */
-} tensors __attribute__((aligned(TP_CACHE_LINE)));
+struct tp_session_tensors tp_session_tensors;
+
+static struct tp_session_tensors *const tensors = &tp_session_tensors;
 
 bool tp_session_is_open(void)
 {
@@ -37,46 +34,32 @@ bool tp_session_is_open(void)
 	       __atomic_load_n(&session->state, __ATOMIC_ACQUIRE) == TP_SESSION_OPEN;
 }
 
-static void turn(void)
+void tp_session_live_forget(void)
 {
-	uint64_t before = __atomic_load_n(&tensors.turn, __ATOMIC_RELAXED);
-
-	__atomic_store_n(&tensors.turn, before + 1, __ATOMIC_RELAXED);
-}
-
-void tp_session_live(int64_t delta_bytes)
-{
-	int64_t live = __atomic_add_fetch(&tensors.live, delta_bytes, __ATOMIC_RELAXED);
-	int64_t peak = __atomic_load_n(&tensors.peak, __ATOMIC_RELAXED);
-
-	turn();
-	while (tp_unlikely(live > peak) &&
-	       !__atomic_compare_exchange_n(&tensors.peak, &peak, live, true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		;
+	__atomic_store_n(&tensors->live, 0, __ATOMIC_RELAXED);
 }
 
 void tp_session_device_live(uint64_t total_bytes)
 {
-	uint64_t peak = __atomic_load_n(&tensors.device_peak, __ATOMIC_RELAXED);
+	uint64_t peak = __atomic_load_n(&tensors->device_peak, __ATOMIC_RELAXED);
 
-	turn();
-	__atomic_store_n(&tensors.device_live, total_bytes, __ATOMIC_RELAXED);
+	tp_session_tensors_turn();
+	__atomic_store_n(&tensors->device_live, total_bytes, __ATOMIC_RELAXED);
 	while (tp_unlikely(total_bytes > peak) &&
-	       !__atomic_compare_exchange_n(&tensors.device_peak, &peak, total_bytes, true,
+	       !__atomic_compare_exchange_n(&tensors->device_peak, &peak, total_bytes, true,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
 uint64_t tp_session_tensor_turn(void)
 {
-	return __atomic_load_n(&tensors.turn, __ATOMIC_RELAXED);
+	return __atomic_load_n(&tensors->turn, __ATOMIC_RELAXED);
 }
 
 void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak)
 {
-	int64_t now = __atomic_load_n(&tensors.live, __ATOMIC_RELAXED);
-	int64_t most = __atomic_load_n(&tensors.peak, __ATOMIC_RELAXED);
+	int64_t now = __atomic_load_n(&tensors->live, __ATOMIC_RELAXED);
+	int64_t most = __atomic_load_n(&tensors->peak, __ATOMIC_RELAXED);
 
 	*live = now > 0 ? (uint64_t)now : 0;
 	*peak = most > now && most > 0 ? (uint64_t)most : *live;
@@ -91,14 +74,14 @@ uint32_t tp_session_step_tid(void)
 
 static void count_tensors(struct tp_ring_step *step)
 {
-	int64_t live = __atomic_load_n(&tensors.live, __ATOMIC_RELAXED);
-	int64_t peak = __atomic_exchange_n(&tensors.peak, live, __ATOMIC_RELAXED);
+	int64_t live = __atomic_load_n(&tensors->live, __ATOMIC_RELAXED);
+	int64_t peak = __atomic_exchange_n(&tensors->peak, live, __ATOMIC_RELAXED);
 
 	/* Blocks that were made before we looked may be freed later: never below nothing. */
 	step->live_bytes = live > 0 ? (uint64_t)live : 0;
 	step->peak_bytes = peak > live ? (uint64_t)(peak > 0 ? peak : 0) : step->live_bytes;
-	step->device_live = __atomic_load_n(&tensors.device_live, __ATOMIC_RELAXED);
-	step->device_peak = __atomic_exchange_n(&tensors.device_peak, step->device_live,
+	step->device_live = __atomic_load_n(&tensors->device_live, __ATOMIC_RELAXED);
+	step->device_peak = __atomic_exchange_n(&tensors->device_peak, step->device_live,
 						__ATOMIC_RELAXED);
 	if (step->device_peak < step->device_live)
 		step->device_peak = step->device_live;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "runtime/base/own_words.h"
+#include "runtime/base/sync.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
@@ -120,8 +121,36 @@ uint32_t tp_session_windows_lost(void);
 /* Ticks that the boundary which ended the window cost the training thread. */
 uint64_t tp_session_stall(uint32_t window);
 
-/* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). */
-void tp_session_live(int64_t delta_bytes);			/* host */
+/* Tensor bytes; apart from the rest because any thread writes them at any time. */
+struct tp_session_tensors {
+	int64_t live, peak;		/* atomic; peak of the step */
+	uint64_t device_live, device_peak;
+	uint64_t turn;			/* atomic: of what came or went, but for some at the same time */
+} __attribute__((aligned(TP_CACHE_LINE)));
+extern struct tp_session_tensors tp_session_tensors __attribute__((visibility("hidden")));
+
+static inline void tp_session_tensors_turn(void)
+{
+	uint64_t before = __atomic_load_n(&tp_session_tensors.turn, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&tp_session_tensors.turn, before + 1, __ATOMIC_RELAXED);
+}
+
+/* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). Host: */
+static inline void tp_session_live(int64_t delta_bytes)
+{
+	struct tp_session_tensors *tensors = &tp_session_tensors;
+	int64_t live = __atomic_add_fetch(&tensors->live, delta_bytes, __ATOMIC_RELAXED);
+	int64_t peak = __atomic_load_n(&tensors->peak, __ATOMIC_RELAXED);
+
+	tp_session_tensors_turn();
+	while (tp_unlikely(live > peak) &&
+	       !__atomic_compare_exchange_n(&tensors->peak, &peak, live, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+/* What lives on the host is not known any more. */
+void tp_session_live_forget(void);
 void tp_session_device_live(uint64_t total_bytes);		/* devices, as reported */
 
 /* The ring is lost: recording ends, nothing more is written. On the drain thread. */

@@ -30,12 +30,12 @@ enum live_state {
 
 enum { DEVICES = 256 };		/* kinds x indices that are told apart in the sum */
 
+TP_READ_OFTEN static uint32_t live_state;	/* atomic, enum live_state */
+TP_READ_OFTEN static uint32_t armed;		/* atomic */
+
 static struct {
-	uint32_t live_state;		/* atomic, enum live_state */
-	uint32_t is_armed;		/* atomic */
 	bool is_wanted;
 	uint32_t name_out_of_memory;
-	uint64_t live_bytes __attribute__((aligned(TP_CACHE_LINE)));	/* atomic */
 	uint64_t device_bytes[DEVICES];	/* atomic */
 	uint64_t all_devices_bytes;	/* atomic */
 } tensor;
@@ -45,7 +45,7 @@ static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
 
 static inline bool is_armed(void)
 {
-	return __atomic_load_n(&tensor.is_armed, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&armed, __ATOMIC_RELAXED) != 0;
 }
 
 static inline void put(enum tp_rec_kind kind, uint8_t flags, uint32_t device, uint64_t len,
@@ -67,23 +67,17 @@ static inline void put(enum tp_rec_kind kind, uint8_t flags, uint32_t device, ui
 
 static inline bool is_counted(void)
 {
-	return __atomic_load_n(&tensor.live_state, __ATOMIC_RELAXED) == LIVE_COUNTED;
+	return __atomic_load_n(&live_state, __ATOMIC_RELAXED) == LIVE_COUNTED;
 }
 
-static inline void add_live(int64_t delta)
-{
-	__atomic_fetch_add(&tensor.live_bytes, (uint64_t)delta, __ATOMIC_RELAXED);
-	tp_session_live(delta);
-}
-
-static void stop_counting(void)
+static TP_COLD void stop_counting(void)
 {
 	uint32_t expected = LIVE_COUNTED;
 
-	if (!__atomic_compare_exchange_n(&tensor.live_state, &expected, LIVE_UNKNOWN, false,
+	if (!__atomic_compare_exchange_n(&live_state, &expected, LIVE_UNKNOWN, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	tp_session_live(-(int64_t)__atomic_exchange_n(&tensor.live_bytes, 0, __ATOMIC_RELAXED));
+	tp_session_live_forget();
 }
 
 TP_HOT void tp_tensor_new(void *block, uint64_t n_bytes)
@@ -92,7 +86,7 @@ TP_HOT void tp_tensor_new(void *block, uint64_t n_bytes)
 		return;
 	if (tp_likely(is_counted())) {
 		if (tp_likely(tp_heap_is_last_block(block)))
-			add_live((int64_t)malloc_usable_size(block));
+			tp_session_live((int64_t)malloc_usable_size(block));
 		else
 			stop_counting();
 	}
@@ -105,7 +99,7 @@ TP_HOT void tp_tensor_delete(void *block)
 	if (tp_unlikely(!block))
 		return;
 	if (tp_likely(is_counted()))
-		add_live(-(int64_t)malloc_usable_size(block));
+		tp_session_live(-(int64_t)malloc_usable_size(block));
 	if (is_armed())
 		put(TP_REC_FREE, 0, TP_DEVICE_CPU, 0, (uintptr_t)block);
 }
@@ -131,7 +125,7 @@ void tp_tensor_report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t
 	if (!is_host)
 		note_device(device, allocated);
 	else if (is_counted())
-		add_live(n_bytes);
+		tp_session_live(n_bytes);
 	if (!is_armed())
 		return;
 	put(n_bytes < 0 ? TP_REC_FREE : TP_REC_ALLOC, is_host ? TP_F_SHARED : 0, device, size,
@@ -194,20 +188,20 @@ static void arm_tensor(void)
 	/* The level on which the window's own blocks stand. */
 	if (is_counted())
 		put(TP_REC_TOTALS, 0, TP_DEVICE_CPU,
-		    __atomic_load_n(&tensor.live_bytes, __ATOMIC_RELAXED), 0);
-	__atomic_store_n(&tensor.is_armed, 1, __ATOMIC_RELEASE);
+		    (uint64_t)__atomic_load_n(&tp_session_tensors.live, __ATOMIC_RELAXED), 0);
+	__atomic_store_n(&armed, 1, __ATOMIC_RELEASE);
 }
 
 static void disarm_tensor(void)
 {
-	__atomic_store_n(&tensor.is_armed, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
 }
 
 static void report_tensor(struct tp_text *totals)
 {
 	uint32_t expected = LIVE_UNKNOWN;
 
-	if (__atomic_compare_exchange_n(&tensor.live_state, &expected, LIVE_SAID, false,
+	if (__atomic_compare_exchange_n(&live_state, &expected, LIVE_SAID, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		tp_probe_off("tensor.live",
 			     "tensors do not come from the malloc that is watched");
