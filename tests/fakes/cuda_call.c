@@ -44,6 +44,13 @@ const struct fake_api *fake_outermost(void)
 	return traced;
 }
 
+uint32_t fake_identify(void)
+{
+	const struct fake_api *traced = fake_outermost();
+
+	return traced ? traced->correlation : fake_tool()->number(NULL);
+}
+
 const struct fake_call *fake_said(void)
 {
 	for (const struct fake_api *api = fake_here.api; api; api = api->outer)

@@ -164,7 +164,6 @@ static bool is_wanted(const struct fake_work *work)
 void fake_work(struct fake_work *work, struct CUstream_st *stream, uint32_t module)
 {
 	const struct fake_tool *tool = fake_tool();
-	const struct fake_api *api;
 
 	if (work->end_ns)
 		raise_to(&gpu.busy_until, work->end_ns);
@@ -182,10 +181,8 @@ void fake_work(struct fake_work *work, struct CUstream_st *stream, uint32_t modu
 		take_turn(stream ? stream : &null_stream[0], work);
 		raise_to(&gpu.busy_until, work->end_ns);
 	}
-	if (!work->correlation) {
-		api = fake_outermost();
-		work->correlation = api ? api->correlation : 0;
-	}
+	if (!work->correlation)
+		work->correlation = fake_identify();
 	tool->work(work, module);
 }
 

@@ -46,6 +46,7 @@ static struct {
 	pthread_cond_t has_full, is_empty;
 	struct buffer *full, **full_end;
 	uint32_t n_delivering;
+	uint32_t n_flushing, n_forced;	/* who waits for the worker; of them, for what is not complete, too */
 	bool has_worker;
 	uint32_t random;
 } out = {
@@ -211,8 +212,17 @@ static void deliver_taken(struct buffer **taken, uint32_t n)
 		deliver(taken[i]);
 	pthread_mutex_lock(&out.lock);
 	out.n_delivering -= n;
-	if (!out.full && !out.n_delivering)
+	if (!out.n_delivering)
 		pthread_cond_broadcast(&out.is_empty);
+}
+
+/* Under the lock: 1 ms, or until somebody flushes. */
+static void rest(void)
+{
+	uint64_t until = read_now() + 1000000;
+	struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+
+	pthread_cond_timedwait(&out.has_full, &out.lock, &at);
 }
 
 static void *work(void *unused)
@@ -225,14 +235,13 @@ static void *work(void *unused)
 	for (;;) {
 		while (!out.full)
 			pthread_cond_wait(&out.has_full, &out.lock);
-		n = take_full(taken, LATE_NS, false);
-		pthread_mutex_unlock(&out.lock);
+		n = take_full(taken, out.n_flushing ? 0 : LATE_NS, out.n_forced != 0);
 		if (n) {
+			pthread_mutex_unlock(&out.lock);
 			deliver_taken(taken, n);
-			continue;
+		} else {
+			rest();
 		}
-		nanosleep(&(struct timespec){0, 1000000}, NULL);
-		pthread_mutex_lock(&out.lock);
 	}
 	return NULL;
 }
@@ -272,6 +281,30 @@ static void close_current(struct writer *writer, bool is_forced)
 		append_full(buffer);
 }
 
+/* Under the lock. */
+static bool has_due(uint64_t now, bool is_forced)
+{
+	for (const struct buffer *buffer = out.full; buffer; buffer = buffer->next)
+		if (is_forced || buffer->complete_at <= now)
+			return true;
+	return false;
+}
+
+/* Under the lock: the worker gives back what is due. */
+static void have_flushed(bool is_forced)
+{
+	uint64_t now = read_now();
+
+	out.n_flushing++;
+	out.n_forced += is_forced;
+	while (has_due(now, is_forced) || out.n_delivering) {
+		pthread_cond_signal(&out.has_full);
+		pthread_cond_wait(&out.is_empty, &out.lock);
+	}
+	out.n_flushing--;
+	out.n_forced -= is_forced;
+}
+
 void fake_cupti_flush(bool is_forced)
 {
 	struct writer *writer = __atomic_load_n(&out.writers, __ATOMIC_ACQUIRE);
@@ -282,6 +315,8 @@ void fake_cupti_flush(bool is_forced)
 	for (; writer; writer = writer->next)
 		close_current(writer, is_forced);
 	pthread_mutex_lock(&out.lock);
+	if (out.has_worker && !fake_cupti.flushes_here)
+		have_flushed(is_forced);
 	while ((n = take_full(taken, 0, is_forced))) {
 		pthread_mutex_unlock(&out.lock);
 		deliver_taken(taken, n);

@@ -185,7 +185,7 @@ static void call_back_api(struct fake_api *api, CUpti_ApiCallbackSite site, cons
 /* Ids that the program gives must stay its own: all others then come from the upper half. */
 static uint32_t number(const struct fake_api *api)
 {
-	if (api->said && api->said->correlation) {
+	if (api && api->said && api->said->correlation) {
 		__atomic_store_n(&fake_cupti.is_told, 1, __ATOMIC_RELAXED);
 		return api->said->correlation;
 	}
@@ -216,11 +216,26 @@ static void enter(struct fake_api *api)
 	api->start_ns = api->said && api->said->start_ns ? api->said->start_ns : fake_cupti_now();
 }
 
+/* A call of the driver's that one of the runtime's makes has no record, where that one has; but for those
+ * that the program tells of. */
+static bool is_recorded(const struct fake_api *api)
+{
+	if (!(api->watch & FAKE_WATCH_RECORD))
+		return false;
+	if (api->said || fake_cupti.has_nested)
+		return true;
+	for (const struct fake_api *outer = api->outer; outer; outer = outer->outer)
+		if (api->domain == FAKE_DRIVER_API && outer->domain == FAKE_RUNTIME_API &&
+		    outer->watch & FAKE_WATCH_RECORD)
+			return false;
+	return true;
+}
+
 static void leave(struct fake_api *api, const void *returned)
 {
 	uint64_t end = api->said && api->said->end_ns ? api->said->end_ns : fake_cupti_now();
 
-	if (api->watch & FAKE_WATCH_RECORD)
+	if (is_recorded(api))
 		fake_cupti_put_call(api, end, *(const uint32_t *)returned);
 	if (api->watch & FAKE_WATCH_CALLBACK)
 		call_back_api(api, CUPTI_API_EXIT, returned);
@@ -257,6 +272,7 @@ static void resource(CUpti_CallbackIdResource what, CUcontext context, uint32_t 
 const struct fake_tool fake_cupti_tool = {
 	.enter = enter,
 	.exit = leave,
+	.number = number,
 	.work = fake_cupti_work,
 	.memory = fake_cupti_memory,
 	.event = fake_cupti_event,

@@ -241,10 +241,15 @@ static uint32_t domain_of(CUpti_ActivityKind kind)
 	       kind == CUPTI_ACTIVITY_KIND_DRIVER  ? FAKE_DRIVER_API : 0;
 }
 
+static CUptiResult unknown_kind(void)
+{
+	return fake_cupti.release < 1300 ? CUPTI_ERROR_INVALID_KIND : CUPTI_ERROR_NOT_COMPATIBLE;
+}
+
 static CUptiResult enable(CUpti_ActivityKind kind)
 {
 	if (!fake_cupti_record_bytes(kind))
-		return CUPTI_ERROR_INVALID_KIND;
+		return unknown_kind();
 	if (domain_of(kind))
 		fake_cupti_watch_all(domain_of(kind), FAKE_WATCH_RECORD | FAKE_WATCH_NUMBER, 0);
 	__atomic_or_fetch(&fake_cupti.driver->wanted_kinds, 1ull << kind, __ATOMIC_RELAXED);
@@ -294,7 +299,7 @@ static void disable(CUpti_ActivityKind kind)
 FAKE_CUPTI(cuptiActivityDisable, (CUpti_ActivityKind kind), (kind), kind, FAKE_NEEDS_DRIVER)
 {
 	if (!fake_cupti_record_bytes(kind))
-		return CUPTI_ERROR_INVALID_KIND;
+		return unknown_kind();
 	disable(kind);
 	return CUPTI_SUCCESS;
 }
@@ -321,8 +326,11 @@ FAKE_CUPTI(cuptiActivityEnableRuntimeApi, (CUpti_CallbackId cbid, uint8_t on), (
 FAKE_CUPTI(cuptiActivityEnableDriverApi, (CUpti_CallbackId cbid, uint8_t on), (cbid, on), cbid,
 	   FAKE_NEEDS_DRIVER)
 {
+	struct CUctx_st context;
+
 	/* Documented as enough by itself; on an H200, CUPTI 13.0, it is not where there is a context. */
-	if (on && !fake_wants(fake_cupti.driver, CUPTI_ACTIVITY_KIND_DRIVER))
+	if (on && !fake_wants(fake_cupti.driver, CUPTI_ACTIVITY_KIND_DRIVER) &&
+	    fake_cupti.driver->contexts(&context, 1))
 		return CUPTI_SUCCESS;
 	return filter(FAKE_DRIVER_API, cbid, on);
 }
@@ -554,6 +562,8 @@ static __attribute__((constructor)) void begin(void)
 		fake_cupti.deliver = FAKE_SHUFFLED;
 	fake_cupti.owner = getenv("FAKE_CUPTI_OWNER");
 	fake_cupti.stale_flushes = number_of("FAKE_CUPTI_STALE");
+	fake_cupti.has_nested = number_of("FAKE_CUPTI_NESTED");
+	fake_cupti.flushes_here = number_of("FAKE_CUPTI_FLUSH_HERE");
 	fake_cupti.fatal_after = number_of("FAKE_CUPTI_FATAL");
 	fake_cupti.next_correlation = number_of("FAKE_CUPTI_CORRELATION");
 	fake_cupti.next_correlation -= fake_cupti.next_correlation != 0;

@@ -41,6 +41,7 @@ struct fake_cupti {
 	double timestamp_rate;
 	uint32_t thread_id_type;
 	bool is_per_thread, is_zeroed, all_syncs;
+	bool has_nested, flushes_here;
 	uint32_t next_correlation, next_inner;		/* atomic */
 	uint32_t is_told;		/* atomic: the program gave ids itself */
 	uint32_t flushes;		/* atomic */

@@ -31,15 +31,19 @@
  * - Buffers are asked for on the calling thread, in the middle of the call, one a thread
  *   where CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER (not in the headers: 9) is set (13.0:
  *   by default). They come back when full and every record in them is complete,
- *   from CUPTI's own thread, 2 ms late; or by a flush, on the caller's. FlushAll(0) leaves
- *   buffers with unfinished records; forced, they come with times of 0.
+ *   from CUPTI's own thread, 2 ms late, or by a flush, from there as well* (13.0, on an H200; on
+ *   the caller's: FAKE_CUPTI_FLUSH_HERE). FlushAll(0) leaves buffers with unfinished records; forced,
+ *   they come with times of 0.
  * - A refused buffer (NULL) drops the record and counts it; before 12.9 the process dies.
  * - The second cuptiActivityRegisterCallbacks replaces the first, also for buffers already out.
  * - Kernel names are CUPTI's: after cuModuleUnload they are overwritten (FAKE_CUPTI_STALE).
  * - Enabling RUNTIME or DRIVER resets the filters of single calls.
  * - A piece of work's record stands before that of the call that caused it* (13.0, on an H200).
- * - Device records carry the id of the outermost traced call; ids are given only while RUNTIME
- *   or DRIVER is on. Once a program gave an id itself, all others have their highest bit set.
+ * - Device records carry the id of the outermost traced call, where there is none one of their own*. Once
+ *   a program gave an id itself, all others have their highest bit set.
+ * - The driver's calls that a recorded one of the runtime's makes have no records* (FAKE_CUPTI_NESTED
+ *   gives them some).
+ * - A kind that does not exist is error 14 to ask for*, before 13.0 it is 21.
  * - Graph launches make one record (GRAPH_TRACE) or one per node, never both.
  * - In a forked child of a process that used them, CUDA says 3, and CUPTI writes a line and
  *   aborts.
@@ -59,6 +63,8 @@
  *					last record was delivered
  *	FAKE_CUPTI_FATAL=n		in the nth call with a record, CUPTI raises FATAL_ERROR and is dead
  *	FAKE_CUPTI_CORRELATION=n	the first correlation id
+ *	FAKE_CUPTI_NESTED=1		the driver's calls that the runtime makes are recorded, too
+ *	FAKE_CUPTI_FLUSH_HERE=1		a flush gives buffers back on its own thread
  *	FAKE_CUPTI_LOG=file		one line a call: "cuptiActivityEnable 10 -> 0 tid 123"
  *	FAKE_GPU_DEVICES=n		devices (1)
  *	FAKE_GPU_LAG_US=n		work begins so long after its call (0), as when much is queued

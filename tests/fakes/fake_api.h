@@ -65,6 +65,8 @@ struct fake_memory {		/* an allocation or a free, for MEMORY2 and MEMORY_POOL */
 struct fake_tool {
 	void (*enter)(struct fake_api *api);
 	void (*exit)(struct fake_api *api, const void *returned);
+	/* A new correlation id, for a call; NULL: for work of one that is not traced. */
+	uint32_t (*number)(const struct fake_api *api);
 	/* `module` 0: of none. `work->name` stays for ever; the correlation is filled in. */
 	void (*work)(const struct fake_work *work, uint32_t module);
 	void (*memory)(const struct fake_memory *memory, uint32_t correlation);

@@ -491,7 +491,7 @@ Test(fakes, device_records_carry_the_id_of_the_outermost_call)
 	f.cuptiActivityFlushAll(0);
 	read_buffers();
 	cr_assert_eq(client.n_calls, 1);
-	cr_assert_eq(client.n_driver_calls, 1);
+	cr_assert_eq(client.n_driver_calls, 0);
 	cr_assert_eq(client.n_kernels, 1);
 	cr_assert_eq(client.correlations[0], 77);
 	cr_assert_eq(client.ends[0], 2, "the time is the one that was given");
@@ -534,9 +534,10 @@ Test(fakes, a_call_that_is_not_traced_gives_no_id)
 	cr_assert_eq(client.n_driver_calls, 1);
 }
 
-Test(fakes, without_calls_there_are_no_ids)
+Test(fakes, without_calls_there_are_ids)
 {
-	cr_assert_eq(id_of_launch(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false), 0);
+	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
+	cr_assert_eq(id_of_launch(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false), 500);
 }
 
 static uint32_t id_of_both(void)
@@ -545,12 +546,56 @@ static uint32_t id_of_both(void)
 	return id_of_launch(CUPTI_ACTIVITY_KIND_DRIVER, true);
 }
 
-Test(fakes, of_two_traced_calls_the_outer_ones_id_counts)
+Test(fakes, of_two_traced_calls_the_outer_one_is_recorded)
 {
 	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
 	load("12.4/libcupti.so.12");
 	cr_assert_eq(id_of_both(), 500);
-	cr_assert_eq(client.n_calls + client.n_driver_calls, 2);
+	cr_assert_eq(client.n_calls, 1);
+	cr_assert_eq(client.n_driver_calls, 0);
+}
+
+Test(fakes, the_inner_one_too_where_that_is_asked_for)
+{
+	setenv("FAKE_CUPTI_CORRELATION", "500", 1);
+	setenv("FAKE_CUPTI_NESTED", "1", 1);
+	load("12.4/libcupti.so.12");
+	cr_assert_eq(id_of_both(), 500);
+	cr_assert_eq(client.n_calls, 1);
+	cr_assert_eq(client.n_driver_calls, 1);
+}
+
+static bool comes_here(void)
+{
+	start("13.0/libcupti.so.13");
+	record_launches();
+	launch("k", 0);
+	f.cuptiActivityFlushAll(0);
+	cr_assert_eq(client.n_came, 1);
+	return pthread_equal(client.came_by, pthread_self());
+}
+
+Test(fakes, a_flush_gives_buffers_back_on_another_thread)
+{
+	cr_assert_not(comes_here());
+}
+
+Test(fakes, a_flush_gives_buffers_back_here_where_that_is_asked_for)
+{
+	setenv("FAKE_CUPTI_FLUSH_HERE", "1", 1);
+	cr_assert(comes_here());
+}
+
+Test(fakes, a_kind_that_does_not_exist_is_invalid_before_13)
+{
+	start("12.8/libcupti.so.12");
+	cr_assert_eq(f.cuptiActivityEnable((CUpti_ActivityKind)0x7000), CUPTI_ERROR_INVALID_KIND);
+}
+
+Test(fakes, a_kind_that_does_not_exist_is_not_compatible_in_13)
+{
+	start("13.0/libcupti.so.13");
+	cr_assert_eq(f.cuptiActivityEnable((CUpti_ActivityKind)0x7000), CUPTI_ERROR_NOT_COMPATIBLE);
 }
 
 Test(fakes, enabling_the_kind_again_resets_the_filters)
