@@ -35,7 +35,7 @@ struct fake_call_state {	/* of a thread */
 extern __thread struct fake_call_state fake_here __attribute__((tls_model("initial-exec")));
 /* The outermost traced call of this thread, or NULL. */
 const struct fake_api *fake_outermost(void);
-/* The correlation id of what this call makes the device do: the outermost traced one's, else one of its own. */
+/* The correlation id of what this call makes the device do: the outermost traced one's, else a new one. */
 uint32_t fake_identify(void);
 /* What fake_gpu_next said of the innermost call of which it spoke, or NULL. */
 const struct fake_call *fake_said(void);
