@@ -61,6 +61,14 @@ if cmp -s "$LIB" "$("$trainprof" lib 2>/dev/null)"; then
 	is "trainprof run merges the folder that was used" "$(ls run-4)" "node0.json.gz
 rank0.0.tpt
 rank0.steps"
+	# The next run tidies up what one that was killed left: its folder is not the next one's all the same.
+	for seconds in 5 0.4; do
+		TRAINPROF_DIR="$TMP/killed" PYTHONDONTWRITEBYTECODE=1 "$trainprof" run -- \
+			timeout -s KILL 1 sleep $seconds >>killed.out 2>>killed.err
+	done
+	is "of a run that was killed, too" "$(ls killed-2) $(grep -c 'jobs left files' killed.err)" "node0.json.gz
+rank0.0.tpt
+rank0.steps 0"
 else
 	skip "trainprof run merges the folder that was used" "the checkout's build is not the one that is tested"
 fi

@@ -126,6 +126,20 @@ def contents(paths_):
     return found
 
 
+def runs(files):
+    """{ledger: its first line, which has the run's id} of these files."""
+    found = {}
+    for path in files:
+        if not path.endswith(".steps"):
+            continue
+        try:
+            with paths.open_file(path) as file:
+                found[path] = file.readline(512)
+        except OSError:
+            continue
+    return found
+
+
 def _is_held(path):
     """Does a living process write this ledger?"""
     try:
@@ -140,8 +154,11 @@ def _is_held(path):
 
 def _show(keeper, before, variables, is_shown):
     """Merges what is new; the overview goes to standard error, for standard output is the command's."""
+    files, ledgers = before
     now = contents(folders(variables))
-    new = [path for path in now if before.get(path) != now[path]]
+    # A run that was killed before may have been tidied up by this one: its folder is not this one's.
+    new = [path for path, head in runs(now).items() if ledgers.get(path) != head] or \
+        [path for path in now if files.get(path) != now[path] and not path.endswith(".ring")]
     tops = sorted({now[path][0] for path in new})
     if not tops:
         say("nothing was recorded: TRAINPROF_LOG=info says why; 'trainprof doctor' says what can be")
@@ -167,7 +184,8 @@ def main(arguments):
     if "no-merge" in switches:
         job.become(command, job_variables)
     options.merge_path()
-    before = contents(folders(job_variables))
+    files = contents(folders(job_variables))
+    before = files, runs(files)
     is_shown = sys.stderr is not None
     keeper = job.Keeper()
     status = keeper.run(command, job_variables)
