@@ -34,7 +34,7 @@ for way in return exit _exit _Exit quick_exit handler thread busy-thread pthread
 	fuse merged --strict profiled
 	is "$way: nothing was lost" "$status $(cat merged.err)" "0 "
 	# How many there are the clock decides, on our thread: on a busy machine few.
-	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]) of \1 steps'
+	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]+) of \1 steps'
 done
 
 # Not in order: the ring stays, and the merge reads it.
@@ -43,7 +43,7 @@ for way in abort segv stricken kill execve execv execvp execvpe fexecve execl ex
 	fuse merged profiled
 	is "$way: the merge reads what there is" "$status" 0
 	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its buffer file'
-	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]) of \1 steps'
+	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]+) of \1 steps'
 done
 
 # A signal that does not end the program does not end the recording.
