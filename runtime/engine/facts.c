@@ -151,3 +151,9 @@ void tp_probe_off(const char *feature, const char *why)
 	if (add_pair("off.", feature, why))
 		tp_warn("'%s' is not recorded: %s", feature, why);
 }
+
+void tp_probe_off_quietly(const char *feature, const char *why)
+{
+	if (add_pair("off.", feature, why))
+		tp_info("'%s' is not recorded: %s", feature, why);
+}

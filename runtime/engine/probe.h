@@ -90,5 +90,7 @@ struct tp_probe {
 
 /* A feature is off: kept for META ("off.<feature>=<why>") and said once at level warn. */
 void tp_probe_off(const char *feature, const char *why);
+/* The same of a part that nobody asked for by its name: said at LOG=info. */
+void tp_probe_off_quietly(const char *feature, const char *why);
 
 #endif

@@ -90,7 +90,7 @@ static int open_sampler(const struct tp_config *config)
 		return 0;
 	tp_pysample_threads_from_here();
 	if (sampler.why_no_gc)
-		tp_probe_off("garbage collection", sampler.why_no_gc);
+		tp_probe_off_quietly("garbage collection", sampler.why_no_gc);
 	return 0;
 }
 
