@@ -156,6 +156,32 @@ Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
 	cr_expect_eq(site[0].figure[TP_SITE_GAP], 300);
 }
 
+/* Before a window's first operator stands nobody: a shorter gap that comes after a line says more. What has
+ * no stack does not hide that line. */
+Test(sites, names_the_line_before_a_gap_where_any_is_known)
+{
+	struct tp_site site[2];
+
+	begin();
+	step(proc, 0, 0, 1000);
+	add_frames(proc);
+	at_stack(proc, 3);
+	span(proc, TP_REC_OP, "aten::relu", 500, 510);
+	at_stack(proc, 1);
+	span(proc, TP_REC_OP, "aten::relu", 510, 520);
+	at_stack(proc, 0);
+	span(proc, TP_REC_OP, "aten::relu", 520, 530);
+	at_stack(proc, 3);
+	span(proc, TP_REC_OP, "aten::relu", 700, 710);
+	end();
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_GAP, site, 2), 1);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_assert(site[0].before);
+	cr_expect_str_eq(site[0].before, "/home/me/train.py:10 main");
+	cr_expect_eq(site[0].longest_ns, 170);
+	cr_expect_eq(site[0].figure[TP_SITE_GAP], 670);
+}
+
 /* One operator in inner() each: called from main at the first line, then at the second. */
 static const char *between(uint32_t first, uint32_t second, const char *file)
 {

@@ -35,6 +35,7 @@ struct tp_sites_process {
 	struct thread *thread;
 	uint32_t n_threads;
 	uint32_t step;		/* counted from 1; 0: before the first */
+	uint32_t step_at;	/* in tp_sites.step, plus one */
 	int64_t step_end_ns;
 	int64_t comm_until_ns;	/* end of the collectives that have begun */
 	bool has_rows;
@@ -68,6 +69,8 @@ static void free_sites(void *state)
 	tp_keyed_free(&sites->keyed);
 	free(sites->place);
 	free(sites->row);
+	free(sites->step);
+	free(sites->cell);
 	free(sites->proc);
 }
 
@@ -114,7 +117,8 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 	if (ns > 0)
 		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
 	row->n_held += ns >= HELD_NS && ns < HELD_NS + HELD_OVER_NS;
-	if (ns <= row->longest_ns)
+	/* Before a window's first operator nothing is known: any other gap says more. */
+	if (thread->last_row ? row->before && ns <= row->longest_ns : row->before || ns <= row->longest_ns)
 		return;
 	row->longest_ns = ns;
 	row->before = thread->last_row;
@@ -144,12 +148,16 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME],
 						   tp_sub(event->end_ns, event->begin_ns));
 		/* Between steps, evaluations and the like, time is nobody's. */
-		if (proc->step && event->begin_ns < proc->step_end_ns)
+		if (proc->step && event->begin_ns < proc->step_end_ns) {
+			tp_sites_add_time(sites, row, proc->step_at, tp_sub(event->end_ns, event->begin_ns));
 			take_gap(row, thread, tp_add(thread->gap_ns, since_last(proc, thread, event)));
+		}
 	}
 	thread->gap_ns = 0;
 	thread->until_ns = event->end_ns;
-	thread->last_row = at;
+	/* What has no stack does not hide the line before it. */
+	if (at)
+		thread->last_row = at;
 }
 
 /* Loaders and collectives have rules of their own: their times are no gaps of what comes after. What runs
@@ -183,6 +191,7 @@ static void take_step(struct tp_sites *sites, const struct tp_event *event)
 				proc->thread[i].gap_ns = 0;
 			}
 	proc->step++;
+	proc->step_at = tp_sites_add_step(sites, event);
 	proc->step_end_ns = event->end_ns;
 }
 

@@ -9,7 +9,7 @@
  * stacks there are no lines.
  *
  * Memory: distinct stacks of each process, TP_SITES_MAX at most; what is beyond is charged to
- * nobody.
+ * nobody. Time of each stack in each step, 4 MiB of it at most, else none.
  */
 #ifndef TP_MERGE_SITES_H
 #define TP_MERGE_SITES_H
@@ -35,6 +35,9 @@ enum tp_site_figure {
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
 	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
+	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
+	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
+	TP_SITE_GRAD_CALLS,	/* and those that record one */
 	TP_SITE_N
 };
 
@@ -79,6 +82,18 @@ int64_t tp_sites_sum(const struct tp_sites *sites, enum tp_site_figure figure);
 /* Gaps in steps as long as Python's lock is kept from who asks for it (5 ms, its switch interval), and
  * the number of stacks that they came before. */
 uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks);
+
+typedef bool tp_sites_choose(const void *ctx, uint64_t step);
+
+/* What the chosen ones of a process's recorded steps spend more time on, in operators, than its others do on
+ * average: of the functions of the program's that have half of it the one with least of anything else, or a
+ * line ("train.py:31 evaluate"), in `place`. *more_ns: of a step, of all operators. False: none is known, or all that was recorded is of one kind. */
+bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_sites_choose *choose,
+		     const void *ctx, char *place, size_t cap, int64_t *more_ns);
+
+/* As above: most of one figure, and least of the other. */
+bool tp_sites_apart(const struct tp_sites *sites, enum tp_site_figure most, enum tp_site_figure none,
+		    char *place, size_t cap);
 
 /* The line on which the process spends more than the others do on average, operators and gaps
  * together. False: none. *more_ns: so much. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites_in.h - the inside of sites.h: sites.c has rows by process and stack, sites_lines.c sums them
- * by line, sites_between.c says where a gap is
+ * by line, sites_between.c says where a gap is, sites_steps.c what takes longer in some steps
  */
 #ifndef TP_MERGE_SITES_IN_H
 #define TP_MERGE_SITES_IN_H
@@ -22,6 +22,20 @@ struct tp_sites_row {
 	uint32_t before;	/* row plus one of what came before the longest gap, 0: none */
 	int64_t longest_ns;
 	uint32_t n_held;	/* gaps as long as Python's lock is kept */
+	uint32_t cell;		/* of the newest step that it ran in, plus one; 0: none */
+};
+
+/* Recorded steps in the order in which they came; their own index, as the ledger has it. */
+struct tp_sites_step {
+	uint64_t index;
+	uint32_t proc;
+};
+
+/* Time of a row's operators in a step. */
+struct tp_sites_cell {
+	uint32_t row;
+	uint32_t step;		/* plus one */
+	int64_t ns;
 };
 
 struct tp_sites {
@@ -34,7 +48,16 @@ struct tp_sites {
 	char **place;		/* of lines */
 	uint32_t n_lines, cap_lines;
 	uint32_t n_with_rows;	/* processes that have any */
+	struct tp_sites_step *step;
+	uint32_t n_steps, cap_steps;
+	struct tp_sites_cell *cell;
+	uint32_t n_cells, cap_cells;
+	bool is_full;		/* there was no room for all cells: they say nothing */
 	bool is_incomplete;
 };
+
+/* A STEP has come: its number plus one; 0: no room. */
+uint32_t tp_sites_add_step(struct tp_sites *sites, const struct tp_event *event);
+void tp_sites_add_time(struct tp_sites *sites, struct tp_sites_row *row, uint32_t step, int64_t ns);
 
 #endif

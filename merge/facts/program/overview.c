@@ -323,7 +323,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->owners = tp_sample_owners_want(facts);
 	overview->cores = tp_cores_want(facts);
 	overview->last = has_dead(run) ? tp_last_want(facts) : NULL;
-	tp_facts_want(facts, &tp_fact_waste, NULL);
+	overview->waste = tp_facts_want(facts, &tp_fact_waste, NULL);
 	overview->memory = tp_memcurve_new();
 	if (!overview->memory)
 		tp_need_failed();

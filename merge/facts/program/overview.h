@@ -17,6 +17,7 @@
 #include "merge/facts/program/last.h"
 #include "merge/facts/program/no_work.h"
 #include "merge/facts/program/waits.h"
+#include "merge/facts/program/waste.h"
 #include "merge/facts/tensor/memcurve.h"
 #include "merge/facts/time/gpu_time.h"
 #include "merge/facts/time/habits.h"
@@ -59,6 +60,7 @@ struct tp_overview_row {	/* by name */
 struct tp_overview {
 	struct tp_step_times *times;
 	struct tp_names *names;		/* those of the spans */
+	struct tp_waste *waste;
 	struct tp_spans *spans;
 	struct tp_memcurve *memory;
 	struct tp_launches *launches;

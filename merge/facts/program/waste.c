@@ -11,6 +11,8 @@
 #include "merge/facts/origin/module_origin.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
+#include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum class {
 	UNKNOWN,	/* not looked at */
@@ -18,6 +20,8 @@ enum class {
 	COPY,		/* called by itself: into another layout, or type */
 	FACTORY,	/* of a tensor from nothing but numbers */
 	LEARNED,	/* uses parameters: no constant comes of it */
+	CHECK,		/* for NaN */
+	NODE,		/* of the backward pass */
 };
 
 static const struct {
@@ -33,6 +37,8 @@ static const struct {
 	{"aten::linear", LEARNED}, {"aten::embedding", LEARNED}, {"aten::conv1d", LEARNED},
 	{"aten::conv2d", LEARNED}, {"aten::conv3d", LEARNED}, {"aten::layer_norm", LEARNED},
 	{"aten::batch_norm", LEARNED}, {"aten::lstm", LEARNED}, {"aten::gru", LEARNED},
+	{"aten::_transformer_encoder_layer_fwd", LEARNED}, {"aten::_native_multi_head_attention", LEARNED},
+	{"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
 
 /* What a thread computes from constants. Whether an operator recorded a gradient is known when the next
@@ -51,19 +57,20 @@ struct process {
 	int64_t step_end_ns;
 };
 
-struct waste {
+struct tp_waste {
 	struct tp_origins *origins;
 	struct tp_sites *sites;
 	struct process *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
 	uint8_t *class;		/* by tp_string.same */
 	uint32_t n_names;
+	uint64_t n_checked, n_nodes;
 };
 
 static void begin_waste(void *state, struct tp_facts *facts, const void *params)
 {
 	const struct tp_run *run = tp_facts_run(facts);
-	struct waste *waste = state;
+	struct tp_waste *waste = state;
 
 	waste->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
 	waste->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
@@ -78,7 +85,7 @@ static void begin_waste(void *state, struct tp_facts *facts, const void *params)
 
 static void free_waste(void *state)
 {
-	struct waste *waste = state;
+	struct tp_waste *waste = state;
 
 	for (uint32_t i = 0; i < waste->n_procs; i++)
 		free(waste->proc[i].chain);
@@ -86,11 +93,11 @@ static void free_waste(void *state)
 	free(waste->class);
 }
 
-static enum class class_of(struct waste *waste, const struct tp_string *name)
+static enum class class_of(struct tp_waste *waste, const struct tp_string *name)
 {
 	tp_need_room(&waste->class, &waste->n_names, (uint64_t)name->same + 1, sizeof(*waste->class));
 	if (waste->class[name->same] == UNKNOWN) {
-		enum class found = PLAIN;
+		enum class found = tp_begins(name->bytes, name->n_bytes, TP_NAME_NODE) ? NODE : PLAIN;
 
 		for (uint32_t i = 0; name->bytes && i < sizeof(classes) / sizeof(classes[0]); i++)
 			if (!strcmp(name->bytes, classes[i].name))
@@ -107,7 +114,7 @@ static void close_chain(struct chain *chain)
 }
 
 /* An operator of the function; `tag`: who is charged for it. */
-static void follow_chain(struct waste *waste, struct chain *chain, const struct tp_event *event,
+static void follow_chain(struct tp_waste *waste, struct chain *chain, const struct tp_event *event,
 			 enum class class, uint32_t tag)
 {
 	bool has_told = event->link != TP_NO_SEQ;
@@ -123,22 +130,39 @@ static void follow_chain(struct waste *waste, struct chain *chain, const struct 
 	chain->ns = tp_sub(event->end_ns, event->begin_ns);
 }
 
-static void take_operator(struct waste *waste, const struct tp_event *event)
+static void count_gradients(struct tp_waste *waste, const struct tp_event *event)
+{
+	uint32_t tag = tp_sites_now(waste->sites, event);
+
+	if (event->link != TP_NO_SEQ) {
+		tp_sites_charge(waste->sites, tag, TP_SITE_GRAD_CALLS, 1);
+		return;
+	}
+	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD_CALLS, 1);
+	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD, tp_sub(event->end_ns, event->begin_ns));
+}
+
+static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
 	uint32_t at = tp_thread_at(event);
 	struct tp_origin origin;
 	struct chain *chain;
 	enum class class;
+	bool is_outermost;
 	uint32_t outer;
 
-	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns ||
-	    !tp_origins_is_outermost(waste->origins, event))
+	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns)
+		return;
+	class = class_of(waste, event->name);
+	is_outermost = tp_origins_is_outermost(waste->origins, event);
+	waste->n_nodes += class == NODE;
+	waste->n_checked += class == CHECK && !is_outermost;
+	if (!is_outermost)
 		return;
 	origin = tp_origins_of(waste->origins, event);
 	if (!origin.stack || origin.is_backward)
 		return;
-	class = class_of(waste, event->name);
 	chain = &proc->chain[at];
 	outer = tp_stacks_outer(tp_origins_stacks(waste->origins), origin.stack);
 	if (class == COPY) {
@@ -146,6 +170,8 @@ static void take_operator(struct waste *waste, const struct tp_event *event)
 				tp_sub(event->end_ns, event->begin_ns));
 		return;
 	}
+	if (class == LEARNED)
+		count_gradients(waste, event);
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
 		*chain = (struct chain){.outer = outer, .is_open = true};
 	/* The same function may be called again from the same place: numbers have gone on. */
@@ -156,7 +182,7 @@ static void take_operator(struct waste *waste, const struct tp_event *event)
 }
 
 /* A chain does not go on into the next step. */
-static void take_step(struct waste *waste, const struct tp_event *event)
+static void take_step(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
 
@@ -173,9 +199,15 @@ static void take_event(void *state, const struct tp_event *event)
 		take_step(state, event);
 }
 
+void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t *n_nodes)
+{
+	*n_checked = waste->n_checked;
+	*n_nodes = waste->n_nodes;
+}
+
 const struct tp_fact tp_fact_waste = {
 	.name = "waste",
-	.bytes = sizeof(struct waste),
+	.bytes = sizeof(struct tp_waste),
 	.kinds = TP_FACT_KIND(TP_REC_OP) | TP_FACT_KIND(TP_REC_STEP),
 	.is_cut = true,
 	.begin = begin_waste,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waste.h - operators in steps whose work could be saved: copies into another layout or type, and
- * tensors that are computed anew from constants
+ * waste.h - operators in steps whose work could be saved: copies into another layout or type,
+ * tensors that are computed anew from constants, modules that run without gradients
  *
  * Found by the names of outermost operators and their order; what they cost is charged to source
- * lines: figures COPIES and CONSTANTS of sites.h. What the backward pass does is not among them.
+ * lines: figures COPIES, CONSTANTS and NO_GRAD of sites.h. What the backward pass does is not among them.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
  * the same place, as long as no gradient is recorded and no parameter is used. That inputs have no
@@ -16,7 +16,13 @@
 
 #include "merge/model/fact.h"
 
-/* Has no state to ask: it adds to tp_fact_sites. */
+struct tp_waste;
+
+/* It adds to tp_fact_sites. */
 extern const struct tp_fact tp_fact_waste;
+
+/* In steps: nodes of the backward pass but for those that only add to a gradient, and searches for NaN inside
+ * of other operators: torch.autograd's anomaly detection does one of each result of a node. */
+void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t *n_nodes);
 
 #endif

@@ -20,6 +20,7 @@ enum {
 	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
 	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
 	ASKED_PART = 8,
+	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing */
 	MANY = 200,		/* of them, in a step, by one function, */
 	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
@@ -175,13 +176,22 @@ static int64_t count_of_function(const struct tp_site *site, const struct tp_sit
 	return calls;
 }
 
+/* What would be saved if the line's work were done by few operators: the gaps and what it takes to ask for
+ * each, but not the work itself. */
+static int64_t cost_of_asking(const struct tp_site *site)
+{
+	const int64_t time = site->figure[TP_SITE_TIME], calls = site->figure[TP_SITE_CALLS];
+
+	return tp_add(time / ASK_NS < calls ? time : calls * ASK_NS, site->figure[TP_SITE_GAP]);
+}
+
 /* Lines of the backward pass have what the forward pass asked for. */
 bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	const struct tp_site *most = NULL;
 	struct tp_site site[LINES];
-	int64_t sum = 0, cost;
+	int64_t sum = 0;
 	uint32_t n;
 	char a[32], b[32];
 
@@ -192,19 +202,19 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		if (!is_small(&site[i], sums->n_steps) ||
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
-		sum = tp_add(sum, tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]));
-		if (!most)
+		sum = tp_add(sum, cost_of_asking(&site[i]));
+		if (!most || cost_of_asking(&site[i]) > cost_of_asking(most))
 			most = &site[i];
 	}
 	if (!most)
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
-	cost = tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step are small operators, which cost as much to launch as to run: one line "
-		 "calls %" PRId64 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
+		 "up to %s of a step is the cost of asking for many small operators: one line calls %" PRId64
+		 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
-		 tp_show_ns(b, cost / most->figure[TP_SITE_CALLS]));
+		 tp_show_ns(b, tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]) /
+				   most->figure[TP_SITE_CALLS]));
 	snprintf(advice->todo, sizeof(advice->todo), "one operator for all of them instead of a loop: on a "
 		 "whole batch, torch._foreach_*, torch.compile");
 	snprintf(advice->place, sizeof(advice->place), "%s", most->place);

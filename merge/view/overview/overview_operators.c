@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_operators.c - advice of the overview on operators whose work could be saved: copies into
- * another layout or type, tensors that each step computes anew (waste.h), numbers of double precision
+ * another layout or type, tensors that each step computes anew, an evaluation in each step (waste.h),
+ * numbers of double precision
  *
  * But for the last, in runs without devices only: the time of an operator is not that of the work it
  * launches.
@@ -17,6 +18,8 @@
 enum {
 	TYPES_LEAST = 10,	/* operators whose types were looked at */
 	DOUBLE_PERCENT = 50,	/* of their elements: it is no single loss or statistic */
+	EVALUATED = 5,		/* times the calls of a step that learns: a teacher, or activations that are
+				 * recomputed, are a few times its calls, and mostly once */
 };
 
 /* What the figure costs, and the line with most of it. False: nothing. */
@@ -44,10 +47,10 @@ bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *ad
 	if (!judge_figure(facts, TP_SITE_COPIES, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of step time copies tensors into another layout or type (contiguous, reshape, to, "
-		 "clone)", share);
-	snprintf(advice->todo, sizeof(advice->todo), "convert once before the loop, keep one layout "
-		 "(torch.channels_last), leave out .contiguous() where the next operator takes strides");
+		 "up to %s of step time copies tensors, as they are or into another layout or type (clone, "
+		 "contiguous, reshape, to)", share);
+	snprintf(advice->todo, sizeof(advice->todo), "copy less often; convert once before the loop, keep one "
+		 "layout (torch.channels_last), leave out .contiguous() where the next operator takes strides");
 	return true;
 }
 
@@ -62,6 +65,27 @@ bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice
 		 "parameters or gradients", share);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "if they are the same in every step: compute them once, keep them by register_buffer()");
+	return true;
+}
+
+/* Modules that run without gradients many times for each time with them: no step needs that to learn. */
+bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_sites *sites = facts->overview->sites;
+	const int64_t n_without = tp_sites_sum(sites, TP_SITE_NO_GRAD_CALLS),
+		      n_with = tp_sites_sum(sites, TP_SITE_GRAD_CALLS);
+	char share[32];
+
+	if (facts->is_periodic || n_with <= 0 || n_without / EVALUATED < n_with ||
+	    !judge_figure(facts, TP_SITE_NO_GRAD, advice, share))
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of a step runs modules without gradients, %" PRId64 " times as often as with them: an "
+		 "evaluation, or sampling, in each step", share, n_without / n_with);
+	snprintf(advice->todo, sizeof(advice->todo), "if the step does not need it: every n-th step, or on fewer "
+		 "samples");
+	tp_sites_apart(sites, TP_SITE_NO_GRAD_CALLS, TP_SITE_GRAD_CALLS, advice->place,
+		       sizeof(advice->place));
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
+#include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
@@ -126,16 +127,11 @@ static uint64_t find_begin(const struct tp_rhythm_steps *steps, uint32_t period)
 	return 0;
 }
 
-struct period {
-	uint64_t begin;
-	uint32_t steps;
-};
-
 static bool choose_period(const void *ctx, uint64_t step)
 {
-	const struct period *period = ctx;
+	const struct tp_rhythm_found *found = ctx;
 
-	return step % period->steps == period->begin;
+	return step % found->period == found->first;
 }
 
 static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
@@ -143,16 +139,17 @@ static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
 	struct tp_advice *advice = &found->advice;
 	struct tp_rhythm_kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
-	uint32_t period = find_period(steps), n_first = 0, n_told = 0;
+	const uint32_t period = find_period(steps);
+	uint32_t n_first = 0, n_told = 0;
 	struct tp_text place;
 	char which[64];
-	uint64_t begin;
 
 	if (!period)
 		return false;
-	begin = find_begin(steps, period);
+	found->period = period;
+	found->first = find_begin(steps, period);
 	for (uint32_t i = 0; i < steps->n; i++) {
-		bool is_at = steps->row[i]->index % period == begin;
+		bool is_at = choose_period(found, steps->row[i]->index);
 
 		tp_rhythm_count(steps, steps->row[i], is_at ? &at : &other);
 		n_first += is_at && is_epochs_first(steps->row[i]);
@@ -165,12 +162,12 @@ static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	tell(steps, &at, which, found);
 	tp_text_init(&place, advice->place, sizeof(advice->place));
 	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
-		if (steps->row[i]->index % period == begin)
+		if (choose_period(found, steps->row[i]->index))
 			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
 	tp_text_fmt(&place, ", ...");
-	tell_where(steps, choose_period, &(struct period){begin, period}, found);
+	tell_where(steps, choose_period, found, found);
 	snprintf(advice->todo, sizeof(advice->todo), "if it is a checkpoint, an evaluation, a log: less often, or "
-		 "beside the training%s", found->has_where ? "" : "; a window on such a step names its lines");
+		 "beside the training");
 	return true;
 }
 
@@ -217,7 +214,8 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 		bool has_steps = tp_rhythm_steps(&overview->proc[i], &steps);
 
 		for (uint32_t k = 0; has_steps && k < TP_RHYTHM_N; k++) {
-			struct tp_rhythm_found one = {.is_any = true};
+			struct tp_rhythm_found one = {.is_any = true, .of = &overview->proc[i],
+						      .proc = steps.proc};
 
 			if (judge[k](&steps, &one) && (!rhythm->found[k].is_any ||
 			    one.advice.percent > rhythm->found[k].advice.percent))
@@ -244,12 +242,68 @@ bool tp_advice_epochs(struct tp_advice_facts *facts, struct tp_advice *advice)
 	return take(&facts->rhythm->found[TP_RHYTHM_EPOCHS], advice);
 }
 
-bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
+static bool choose_late(const void *ctx, uint64_t step)
 {
-	return take(&facts->rhythm->found[TP_RHYTHM_TREND], advice);
+	const uint64_t *middle = ctx;
+
+	return step > *middle;
 }
 
-/* With the longest gap of a window that met such a step, where it is most of what the step takes longer. */
+/* What the later ones of the recorded steps take longer than the earlier ones, on average. */
+static int64_t grown_ns(const struct tp_breakdown *breakdown, uint64_t middle)
+{
+	double late = 0, early = 0;
+	uint32_t n_late = 0;
+
+	for (uint32_t i = 0; i < breakdown->n_steps; i++) {
+		const bool is_late = breakdown->step[i].index > middle;
+
+		*(is_late ? &late : &early) += (double)tp_overview_step_ns(&breakdown->step[i]);
+		n_late += is_late;
+	}
+	if (!n_late || n_late == breakdown->n_steps)
+		return 0;
+	return tp_whole(late / n_late - early / (breakdown->n_steps - n_late));
+}
+
+/* With what grows, where it is operators. */
+bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_rhythm_found *found = &facts->rhythm->found[TP_RHYTHM_TREND];
+	const struct tp_breakdown *breakdown;
+	char place[sizeof(advice->place)];
+	int64_t more_ns, grown;
+	uint64_t middle;
+
+	if (!take(found, advice))
+		return false;
+	breakdown = found->of->breakdown;
+	if (!breakdown->n_steps)
+		return true;
+	middle = breakdown->step[0].index / 2 + breakdown->step[breakdown->n_steps - 1].index / 2;
+	grown = grown_ns(breakdown, middle);
+	if (grown > 0 && tp_sites_longer(facts->overview->sites, found->proc, choose_late, &middle, place,
+					 sizeof(place), &more_ns) && more_ns >= grown / 2)
+		snprintf(advice->place, sizeof(advice->place), "%s", place);
+	return true;
+}
+
+static bool tell_operators(const struct tp_advice_facts *facts, const struct tp_rhythm_found *found,
+			   struct tp_advice *advice)
+{
+	const size_t n = strlen(advice->place);
+	char place[sizeof(advice->place)];
+	int64_t more_ns;
+
+	if (!tp_sites_longer(facts->overview->sites, found->proc, choose_period, found, place, sizeof(place),
+			     &more_ns) || more_ns < found->each_ns / 2)
+		return false;
+	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", place);
+	return true;
+}
+
+/* With what a window that met such a step has more of: operators, or its longest gap, where that is most of
+ * what the step takes longer. */
 bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_rhythm_found *found = &facts->rhythm->found[TP_RHYTHM_PERIOD];
@@ -260,10 +314,15 @@ bool tp_advice_period(struct tp_advice_facts *facts, struct tp_advice *advice)
 	/* Another rule says it. */
 	if ((found->is_garbage && facts->is_collecting) || !take(found, advice))
 		return false;
-	n = strlen(advice->place);
-	if (found->has_where || !tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
-	    site.longest_ns < found->each_ns / 2)
+	if (found->has_where || tell_operators(facts, found, advice))
 		return true;
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
+	    site.longest_ns < found->each_ns / 2) {
+		strncat(advice->todo, "; a window on such a step names its lines",
+			sizeof(advice->todo) - strlen(advice->todo) - 1);
+		return true;
+	}
+	n = strlen(advice->place);
 	tp_advice_gap(facts, &site, &gap);
 	tp_advice_gap_function(facts, &gap);
 	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", gap.place);

@@ -16,7 +16,11 @@
 #include "runtime/base/begins.h"
 #include "runtime/trace/torch_names.h"
 
-enum { FULL_PERCENT = 90 };
+enum {
+	FULL_PERCENT = 90,
+	NODES_LEAST = 16,	/* of the backward pass, in all steps */
+	UNCHECKED_PART = 10,	/* of them at most have no search for NaN */
+};
 
 /* By the ledger, tensors only: what the allocator keeps and others hold comes on top. */
 bool tp_advice_memory_full(struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -94,5 +98,23 @@ bool tp_advice_gloo(struct tp_advice_facts *facts, struct tp_advice *advice)
 				 (double)facts->sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "torch.distributed.init_process_group(\"nccl\")");
+	return true;
+}
+
+/* What it costs is not known: each operator of the forward pass keeps a traceback, too. */
+bool tp_advice_anomaly(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	uint64_t n_checked, n_nodes;
+
+	tp_waste_checks(facts->overview->waste, &n_checked, &n_nodes);
+	if (!facts->sums->n_steps || n_nodes < NODES_LEAST || n_checked < n_nodes - n_nodes / UNCHECKED_PART)
+		return false;
+	advice->percent = -1;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "torch.autograd's anomaly detection is on: every operator of the backward pass is followed by a "
+		 "search for NaN (%" PRIu64 " per step), every one of the forward pass keeps a traceback",
+		 n_checked / facts->sums->n_steps);
+	snprintf(advice->todo, sizeof(advice->todo), "torch.autograd.set_detect_anomaly(False), unless a NaN is being "
+		 "looked for; Lightning: Trainer(detect_anomaly=False)");
 	return true;
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_operators.c - tests of the rules on modules that run without gradients and on anomaly detection,
+ * and of what steps that are slow, or later ones, have more of
+ */
+#include "tests/unit/advice_rig.h"
+
+#include "runtime/trace/ring_layout.h"
+#include "runtime/trace/torch_names.h"
+
+static void set_up(void)
+{
+	advice_init();
+}
+
+TestSuite(overview_operators, .init = set_up);
+
+/* In each step line 10 learns by one linear, and line 20 calls so many, of 5 ms each. */
+static void add_linears(uint32_t n_without, uint32_t n_with)
+{
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		for (uint32_t k = 0; k < n_with; k++, at += 5 * MS)
+			add(TP_REC_OP, "aten::linear", at + 2, at + 5 * MS)->link = 7 + k;
+		add_stack(2, at + 1);
+		for (uint32_t k = 0; k < n_without; k++, at += 5 * MS)
+			add(TP_REC_OP, "aten::linear", at + 2, at + 5 * MS);
+	}
+}
+
+Test(overview_operators, sees_an_evaluation_in_each_step)
+{
+	const char *text;
+
+	add_linears(10, 2);
+	text = print();
+	cr_expect(strstr(text, "\n  evaluation          up to 50.0 % of a step runs modules without gradients, 5 times as "
+			       "often"), "%s", text);
+	cr_expect(strstr(text, "me/train.py:20 main\n"), "%s", text);
+}
+
+Test(overview_operators, a_teacher_or_a_recomputation_is_no_evaluation)
+{
+	add_linears(8, 2);
+	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
+	/* Nothing learns: a run of inference. */
+	set_up();
+	add_linears(10, 0);
+	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
+}
+
+/* In each step so many nodes of the backward pass, 1 ms each, with a search for NaN in each that is said, or
+ * beside it. */
+static void add_nodes(uint32_t n, uint32_t n_checked, bool is_inside)
+{
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		for (uint32_t k = 0; k < n; k++, at += 2 * MS) {
+			add(TP_REC_OP, TP_NAME_NODE "MmBackward0", at + 2, at + MS);
+			add(TP_REC_OP, TP_NAME_NODE TP_NAME_ACCUMULATE, at + MS + 2, at + 2 * MS - 4);
+			if (k < n_checked)
+				add(TP_REC_OP, "aten::isnan", is_inside ? at + MS / 2 : at + 2 * MS - 3,
+				    is_inside ? at + MS / 2 + 1 : at + 2 * MS - 2);
+		}
+	}
+}
+
+Test(overview_operators, sees_anomaly_detection)
+{
+	const char *text;
+
+	add_nodes(20, 19, true);
+	text = print();
+	cr_expect(strstr(text, "\n  anomaly-detection   torch.autograd's anomaly detection is on"), "%s", text);
+	cr_expect(strstr(text, "(19 per step)"), "%s", text);
+}
+
+Test(overview_operators, a_check_of_the_programs_own_is_no_anomaly_detection)
+{
+	add_nodes(20, 20, false);
+	cr_expect_not(strstr(print(), "\n  anomaly-detection"), "%s", print());
+	set_up();
+	add_nodes(20, 10, true);
+	cr_expect_not(strstr(print(), "\n  anomaly-detection"), "%s", print());
+	/* No backward pass. */
+	set_up();
+	add_nodes(0, 0, true);
+	cr_expect_not(strstr(print(), "\n  anomaly-detection"), "%s", print());
+}
+
+/* ---- steps of the whole run, with some of them recorded ---- */
+
+enum { N = 121, FIRST = 5, LAST = 24 };
+
+typedef int64_t length(uint32_t step);
+
+static int64_t tenth(uint32_t step)
+{
+	return step % 10 == 9 ? 60 : 20;
+}
+
+static int64_t slower(uint32_t step)
+{
+	return 20 + step / 2;
+}
+
+static void add_frame(uint32_t stack, uint32_t outer, const struct tp_string *function, uint32_t line)
+{
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_FRAME, function, 0, 0);
+	event[n_events].flags = TP_FRAME_PYTHON;
+	event[n_events].link = stack;
+	event[n_events].len = outer;
+	event[n_events++].arg = line;
+}
+
+/* Line 10 of main calls forward() for 19 ms of each step, line 20 evaluate(), which calls it for the rest. */
+static const char *print_run(length *of, bool is_in_operators)
+{
+	static const char text[][40] = {"main\0/home/me/train.py", "forward\0/home/me/net.py",
+					"evaluate\0/home/me/train.py"};
+	const struct tp_string *main_ = fake_string(&fake, TP_STRING_PYFRAME, text[0], 22),
+			       *forward = fake_string(&fake, TP_STRING_PYFRAME, text[1], 23),
+			       *evaluate = fake_string(&fake, TP_STRING_PYFRAME, text[2], 26);
+	int64_t now = 0;
+
+	fake_window(&fake, proc, 0, 0, N * 100ll * MS)->n_events = 1;
+	add_frame(1, 0, main_, 10);
+	add_frame(2, 1, forward, 3);
+	add_frame(3, 0, main_, 20);
+	add_frame(4, 3, evaluate, 30);
+	add_frame(5, 4, forward, 3);
+	for (uint32_t i = 0; i < N; i++) {
+		const int64_t ns = of(i) * MS;
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, now, ns);
+		const bool is_recorded = i >= FIRST && i <= LAST;
+
+		row->in_epoch = i;
+		row->phase = is_recorded ? TP_PHASE_ACTIVE : TP_PHASE_WAIT;
+		if (is_recorded) {
+			event[n_events++] = fake_step(&fake, proc, i, now, now + ns);
+			add_stack(2, now + 1);
+			add(TP_REC_OP, "aten::mm", now + 2, now + 19 * MS);
+			add_stack(is_in_operators ? 5 : 2, now + 19 * MS + 1);
+			if (ns > 20 * MS)
+				add(TP_REC_OP, "aten::mm", is_in_operators ? now + 19 * MS + 2 : now + ns - MS,
+				    now + ns - 1);
+		}
+		now += ns;
+	}
+	return print();
+}
+
+Test(overview_operators, a_slow_step_that_was_recorded_names_what_only_it_calls)
+{
+	const char *text = print_run(tenth, true);
+
+	cr_expect(strstr(text, "\n  every-n-steps "), "%s", text);
+	cr_expect(strstr(text, "steps 29, 39, 49, ...: me/train.py:30 evaluate\n"), "%s", text);
+}
+
+Test(overview_operators, what_is_no_operator_is_not_looked_for_among_them)
+{
+	const char *text = print_run(tenth, false);
+
+	cr_expect(strstr(text, "\n  every-n-steps "), "%s", text);
+	cr_expect_not(strstr(text, "steps 29, 39, 49, ...: me/"), "%s", text);
+}
+
+Test(overview_operators, steps_that_get_slower_name_what_grows)
+{
+	const char *text = print_run(slower, true);
+
+	cr_expect(strstr(text, "\n  step-growth "), "%s", text);
+	cr_expect(strstr(text, "me/train.py:30 evaluate\n"), "%s", text);
+}
