@@ -96,4 +96,5 @@ def parallel(model, **kind):
 def leave():
     # gloo ends the program where a rank goes while another one is still busy with it.
     dist.barrier()
+    time.sleep(0.1)
     dist.destroy_process_group()

@@ -496,10 +496,36 @@ Test(overview_advice, sees_code_of_the_host_between_two_lines)
 	expect_rules(print(), (const char *[]){"host-code", NULL});
 }
 
+/* A call between two operators of one line, which has many more that follow each other. */
+Test(overview_advice, sees_code_of_the_host_in_one_line)
+{
+	const char *text;
+
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		for (uint32_t k = 0; k < 10; k++, at += k == 5 ? 30 * MS : 7 * MS)
+			add(TP_REC_OP, "aten::mm", at + MS / 10, at + 7 * MS - 1);
+	}
+	text = print();
+	expect_rules(text, (const char *[]){"host-code", NULL});
+	cr_expect(strstr(text, "what runs between operators of /home/me/train.py:10 main"), "%s", text);
+	cr_expect(strstr(text, "up to 28.4 % of a step is"), "%s", text);
+	/* In one step only. */
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_OP && event[i].begin_ns > 130 * MS)
+			event[i] = event[--n_events];
+	expect_rules(print(), (const char *[]){NULL});
+}
+
 Test(overview_advice, does_not_take_for_the_hosts_code_what_is_not)
 {
 	/* Too short. */
-	add_gaps(1, 14 * MS, 100 * MS);
+	add_gaps(1, 9 * MS, 100 * MS);
 	expect_rules(print(), (const char *[]){NULL});
 	/* Asking for many operators. */
 	set_up();
@@ -559,10 +585,10 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
 	/* Of two lines of one function, on a slower machine. */
 	set_up();
-	add_small(300, 2, 24000, 3000);
+	add_small(400, 2, 24000, 3000);
 	text = print();
 	expect_rules(text, (const char *[]){"small-operators", NULL});
-	cr_expect(strstr(text, "one line calls 150 per step, 24.0 us each"), "%s", text);
+	cr_expect(strstr(text, "one line calls 200 per step, 24.0 us each"), "%s", text);
 	/* Few, those that take longer than to ask for them, larger ones, with a device. */
 	set_up();
 	add_small(150, 1, 8000, 4000);

@@ -39,9 +39,9 @@ static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phas
 /* The rule that applies, and no other one. NULL: none. */
 static void expect_rule(const char *text, const char *wanted)
 {
-	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth"};
+	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-steps"};
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		bool is_wanted = wanted && !strcmp(wanted, all[i]);
 		char item[64];
 
@@ -60,6 +60,12 @@ static int64_t tenth(uint32_t step)
 	return jitter(step) + (step % 10 == 9 ? 100 : 0);
 }
 
+/* With others that are slow by chance. */
+static int64_t tenth_among_slow(uint32_t step)
+{
+	return jitter(step) + (step % 10 == 9 ? 100 : step * 2654435761u % 5 == 3 ? 16 : 0);
+}
+
 static int64_t often(uint32_t step)
 {
 	return jitter(step) + (step % 3 == 2 ? 100 : 0);
@@ -73,6 +79,16 @@ static int64_t by_chance(uint32_t step)
 static int64_t twice(uint32_t step)
 {
 	return jitter(step) + (step == 40 || step == 80 ? 500 : 0);
+}
+
+static int64_t seldom(uint32_t step)
+{
+	return jitter(step) + (step == 40 || step == 47 || step == 80 || step == 101 ? 300 : 0);
+}
+
+static int64_t seldom_and_short(uint32_t step)
+{
+	return jitter(step) + (step == 40 || step == 47 || step == 80 || step == 101 ? 70 : 0);
 }
 
 static int64_t slightly(uint32_t step)
@@ -97,6 +113,7 @@ Test(overview_rhythm, sees_steps_that_are_slow_at_an_equal_distance)
 	expect_rule(text, "every-n-steps");
 	cr_expect(strstr(text, "every 10th step takes 12"), "%s", text);
 	cr_expect(strstr(text, "steps 9, 19, 29, ..."), "%s", text);
+	expect_rule(print(tenth_among_slow, 1000, STEPS, TP_PHASE_WAIT), "every-n-steps");
 }
 
 Test(overview_rhythm, slow_steps_that_collect_garbage_are_a_rule_of_their_own)
@@ -120,6 +137,19 @@ Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)
 	expect_rule(print(by_chance, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(twice, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(slightly, 1000, STEPS, TP_PHASE_WAIT), NULL);
+}
+
+Test(overview_rhythm, sees_a_few_steps_that_take_very_long)
+{
+	const char *text;
+
+	started = "slow.40=9 /a/train.py:1 main > /a/store.py:7 read\nslow.80=8 /a/train.py:1 main > /a/store.py:7 read\n";
+	text = print(seldom, 1000, STEPS, TP_PHASE_WAIT);
+	started = "";
+	expect_rule(text, "slow-steps");
+	cr_expect(strstr(text, "each of 4 steps of 119 takes 32"), "%s", text);
+	cr_expect(strstr(text, "steps 40, 47, 80, ...: train.py:1 main > store.py:7 read"), "%s", text);
+	expect_rule(print(seldom_and_short, 1000, STEPS, TP_PHASE_WAIT), NULL);
 }
 
 Test(overview_rhythm, leaves_out_steps_of_windows_and_short_runs)

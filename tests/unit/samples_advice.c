@@ -406,6 +406,9 @@ Test(samples_advice, who_holds_pythons_lock_is_named)
 	expect(text, "train.py:9 watch");
 	set_up();
 	contend(9);
+	expect(print(&tp_view_overview), "interpreter-lock");
+	set_up();
+	contend(4);
 	expect_not(print(&tp_view_overview), "interpreter-lock");
 }
 

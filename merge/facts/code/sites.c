@@ -21,6 +21,7 @@
 
 enum {
 	PLACE_MAX = 300,
+	DISPATCH_NS = 200000,		/* from one operator to the next: it takes some microseconds */
 	HELD_NS = 5000000,		/* sys.getswitchinterval(), */
 	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
 };
@@ -116,6 +117,10 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 {
 	if (ns > 0)
 		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
+	if (ns >= DISPATCH_NS) {
+		row->figure[TP_SITE_LONG] = tp_add(row->figure[TP_SITE_LONG], ns);
+		row->figure[TP_SITE_LONG_GAPS]++;
+	}
 	row->n_held += ns >= HELD_NS && ns < HELD_NS + HELD_OVER_NS;
 	/* Before a window's first operator nothing is known: any other gap says more. */
 	if (thread->last_row ? row->before && ns <= row->longest_ns : row->before || ns <= row->longest_ns)

@@ -16,9 +16,10 @@
 #include "merge/view/overview/overview_samples.h"
 
 enum {
-	DISPATCH_NS = 200000,	/* from one operator to the next: it takes some microseconds */
 	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
 	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
+	ONE_LINE_PERCENT = 20,
+	LONG_STEPS = 3,		/* a long gap in one of so many */
 	ASKED_PART = 8,
 	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing */
 	MANY = 200,		/* of them, in a step, by one function, */
@@ -34,7 +35,9 @@ void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *si
 	char between[120] = "";
 
 	if (site->before == site->place) {
-		snprintf(advice->place, sizeof(advice->place), "what runs before each operator of %s", site->place);
+		snprintf(advice->place, sizeof(advice->place), "what runs %s %s",
+			 site->figure[TP_SITE_LONG_GAPS] < site->figure[TP_SITE_CALLS] / 2
+			     ? "between operators of" : "before each operator of", site->place);
 		return;
 	}
 	if (tp_sites_between(facts->overview->sites, site, between, sizeof(between) - 2))
@@ -53,18 +56,19 @@ bool tp_advice_has_devices(const struct tp_run *run)
 
 /* ---- between operators ---- */
 
-/* Gaps that come with every operator are the cost of asking for operators, and no code to move: one
- * gap a step after another line has to be half of the time at least, and not be long in one step
- * only, or all of them are too long for that. */
+/* Gaps that come with every operator are the cost of asking for operators, and no code to move: half of
+ * the time at least has to be one gap a step after another line, or gaps that are too long for that in every
+ * third step at least; and not one long gap only. */
 static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 {
-	const int64_t gap = site->figure[TP_SITE_GAP], calls = site->figure[TP_SITE_CALLS];
+	const int64_t gap = site->figure[TP_SITE_GAP], in_long = site->figure[TP_SITE_LONG],
+		      n_long = site->figure[TP_SITE_LONG_GAPS];
 	const double longest = (double)site->longest_ns * (double)n_steps;
 
 	return site->before &&
-	       ((site->before != site->place && longest >= (double)gap / 2 &&
-		 longest <= (double)gap * 2) ||
-		(calls > 0 && gap / calls >= DISPATCH_NS));
+	       ((site->before != site->place && longest >= (double)gap / 2 && longest <= (double)gap * 2) ||
+		(n_long * LONG_STEPS >= (int64_t)n_steps && in_long >= gap / 2 &&
+		 site->longest_ns <= in_long / 2));
 }
 
 /* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
@@ -79,7 +83,8 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
 	    !is_own_code(&site, sums->n_steps))
 		return false;
-	gap = site.figure[TP_SITE_GAP];
+	/* The others are the cost of asking for operators. */
+	gap = site.figure[TP_SITE_LONG] > 0 ? site.figure[TP_SITE_LONG] : site.figure[TP_SITE_GAP];
 	if (gap > sums->ns[TP_CAT_OTHER])
 		gap = sums->ns[TP_CAT_OTHER];
 	advice->percent = tp_advice_percent(gap, sums->all_ns);
@@ -88,6 +93,9 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "do it less often, outside the loop, or by operators");
+	/* Between operators of one line much is torch's own. */
+	if (site.before == site.place && advice->percent < ONE_LINE_PERCENT)
+		return false;
 	tp_advice_gap(facts, &site, advice);
 	/* In a gap that no function is known of the thread may have waited for a core. */
 	return tp_advice_gap_function(facts, advice) || !facts->is_crowded;

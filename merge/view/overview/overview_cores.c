@@ -172,23 +172,26 @@ static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thre
 	char a[32];
 
 	n_held = tp_sites_held(facts->overview->sites, &n_stacks);
-	if (!busy || n_held < HELD_LEAST || n_stacks < HELD_STACKS || facts->is_short_of_cores)
+	if (!busy || n_held < HELD_LEAST || facts->is_short_of_cores ||
+	    (n_stacks < HELD_STACKS && !tp_advice_has_lock_holder(facts)))
 		return false;
 	advice->percent = tp_advice_percent(asleep_ns, times->wall_ns) - find_other_sleep(facts->sums);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %.1f %% of the time the training waits for Python's lock: %" PRIu32 " gaps of 5 ms between "
-		 "operators in %" PRIu32 " places, beside another thread that is busy %s of the time", advice->percent,
-		 n_held, n_stacks, tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns),
+		 "operators in %" PRIu32 " place%s, beside another thread that is busy %s of the time", advice->percent,
+		 n_held, n_stacks, n_stacks == 1 ? "" : "s", tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns),
 						  (double)times->wall_ns));
 	return advice->percent > 0;
 }
 
-/* Samples see the lock itself; without them, or with too few, gaps tell of it. */
+/* Samples see the lock itself; without them, or with few, gaps tell of it. */
 bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_thread_time *trainer = NULL, *busy = NULL;
 	const struct tp_proc *proc = NULL;
+	struct tp_advice by_gaps = {.rule = advice->rule};
 	struct tp_thread_times times;
+	bool is_wanted, has_gaps;
 
 	for (uint32_t i = 0; i < facts->run->n_procs && !proc; i++)
 		if (!facts->run->proc[i]->worker)
@@ -196,9 +199,12 @@ bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (proc && tp_thread_times_of(facts->run, proc, &times))
 		trainer = tp_thread_times_trainer(&times, proc);
 	busy = trainer ? find_busy(&times, trainer) : NULL;
-	if (!tp_advice_lock_wanted(facts, advice) &&
-	    (!trainer || !judge_gaps(facts, &times, trainer, busy, advice)))
+	is_wanted = tp_advice_lock_wanted(facts, advice);
+	has_gaps = trainer && judge_gaps(facts, &times, trainer, busy, &by_gaps);
+	if (!is_wanted && !has_gaps)
 		return false;
+	if (!is_wanted || (has_gaps && by_gaps.percent > advice->percent))
+		*advice = by_gaps;
 	if (busy)
 		snprintf(advice->place, sizeof(advice->place), "thread %" PRIu32 " %s", busy->tid, busy->name);
 	tp_advice_lock_holder(facts, advice);

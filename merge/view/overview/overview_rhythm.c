@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_rhythm.c - advice of the overview on the steps of the whole run: those that are slow at
- * equal distances, at the begin of each epoch, or slower and slower
+ * equal distances, at the begin of each epoch, slower and slower, or a few that take very long
  */
 #include "merge/view/overview/overview_rhythm_steps.h"
 
@@ -23,6 +23,10 @@ enum {
 	PARTS = 8,		/* of a run, each slower than the one before ... */
 	PART_LEAST = 4,
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
+	SLOWER = 2,		/* times as slow as a slow step is at least */
+	STALL = 5,		/* times the median: inputs of unlike length are not so unlike */
+	STALLS_LEAST = 3,
+	STALLS_PART = 10,	/* of the steps at most: the median is that of the others */
 };
 
 static void tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_kind *kind, const char *which,
@@ -134,7 +138,7 @@ static bool choose_period(const void *ctx, uint64_t step)
 	return step % found->period == found->first;
 }
 
-static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
 	struct tp_advice *advice = &found->advice;
@@ -168,6 +172,59 @@ static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	tell_where(steps, choose_period, found, found);
 	snprintf(advice->todo, sizeof(advice->todo), "if it is a checkpoint, an evaluation, a log: less often, or "
 		 "beside the training");
+	return true;
+}
+
+/* Short steps have others that are slow by chance: then those that are slower still are looked at. */
+static bool judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+{
+	struct tp_rhythm_steps slower = *steps;
+
+	slower.slow_percent *= SLOWER;
+	return find_periodic(steps, found) || find_periodic(&slower, found);
+}
+
+/* ---- a few that take very long ---- */
+
+static bool is_stall(const struct tp_rhythm_steps *steps, const struct tp_step_row *row)
+{
+	return row->dur_ns / STALL >= steps->median_ns;
+}
+
+static bool choose_stall(const void *ctx, uint64_t step)
+{
+	const struct tp_rhythm_steps *steps = ctx;
+
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (steps->row[i]->index == step)
+			return is_stall(steps, steps->row[i]);
+	return false;
+}
+
+static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+{
+	struct tp_advice *advice = &found->advice;
+	struct tp_rhythm_kind stall = {0, 0, 0, 0};
+	struct tp_text place;
+	uint32_t n_told = 0;
+	char which[64];
+
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (is_stall(steps, steps->row[i]))
+			tp_rhythm_count(steps, steps->row[i], &stall);
+	if (stall.n < STALLS_LEAST || stall.n > steps->n / STALLS_PART)
+		return false;
+	snprintf(which, sizeof(which), "each of %" PRIu32 " steps of %" PRIu32, stall.n, steps->n);
+	tell(steps, &stall, which, found);
+	tp_text_init(&place, advice->place, sizeof(advice->place));
+	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
+		if (is_stall(steps, steps->row[i]))
+			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
+	if (stall.n > n_told)
+		tp_text_fmt(&place, ", ...");
+	tell_where(steps, choose_stall, steps, found);
+	snprintf(advice->todo, sizeof(advice->todo), "storage, a network, a lock, another program? "
+		 "TRAINPROF_TRIGGER=slow=%dx records the next ones", STALL);
 	return true;
 }
 
@@ -205,7 +262,7 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 {
 	static bool (*const judge[TP_RHYTHM_N])(const struct tp_rhythm_steps *, struct tp_rhythm_found *) = {
 		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PERIOD] = judge_period,
-		[TP_RHYTHM_TREND] = judge_trend,
+		[TP_RHYTHM_TREND] = judge_trend, [TP_RHYTHM_STALLS] = judge_stalls,
 	};
 
 	memset(rhythm, 0, sizeof(*rhythm));
@@ -240,6 +297,15 @@ static bool take(const struct tp_rhythm_found *found, struct tp_advice *advice)
 bool tp_advice_epochs(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	return take(&facts->rhythm->found[TP_RHYTHM_EPOCHS], advice);
+}
+
+/* Not where other rules say when they come, nor where a core was waited for: a step may stand anywhere. */
+bool tp_advice_stalls(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_rhythm *rhythm = facts->rhythm;
+
+	return !facts->is_crowded && !rhythm->found[TP_RHYTHM_PERIOD].is_any &&
+	       !rhythm->found[TP_RHYTHM_EPOCHS].is_any && take(&rhythm->found[TP_RHYTHM_STALLS], advice);
 }
 
 static bool choose_late(const void *ctx, uint64_t step)

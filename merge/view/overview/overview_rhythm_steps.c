@@ -14,7 +14,7 @@ enum {
 	FIRST_STEP = 2,		/* those before it warm up */
 	STEPS_LEAST = 24,
 	TIMES_LEAST = 3,	/* as often a slow one has to be seen */
-	SLOW_PERCENT = 150,	/* of the median */
+	SLOW_PERCENT = 150,
 };
 
 int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, uint32_t n)
@@ -33,7 +33,7 @@ void tp_rhythm_steps_free(struct tp_rhythm_steps *steps)
 
 bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps)
 {
-	*steps = (struct tp_rhythm_steps){.n = 0};
+	*steps = (struct tp_rhythm_steps){.slow_percent = SLOW_PERCENT};
 	if (proc->n_ledger < STEPS_LEAST)
 		return false;
 	steps->proc = proc->ledger[0].proc;
@@ -57,7 +57,7 @@ bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps
 
 bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row)
 {
-	return row->dur_ns / SLOW_PERCENT >= steps->median_ns / 100 && row->dur_ns > steps->median_ns;
+	return row->dur_ns / steps->slow_percent >= steps->median_ns / 100 && row->dur_ns > steps->median_ns;
 }
 
 void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_row *row,

@@ -17,6 +17,7 @@ struct tp_rhythm_steps {
 	int64_t *scratch;	/* room for all of them */
 	uint32_t n;
 	int64_t median_ns, all_ns;
+	int64_t slow_percent;	/* of the median: from there on a step is slow */
 };
 
 /* Steps of a kind: how many there are, how many are slow, what they take beyond the median. */

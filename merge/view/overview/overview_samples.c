@@ -221,20 +221,32 @@ bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts)
 
 /* ---- the interpreter's lock ---- */
 
-void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice)
+/* What other threads run most, in so many samples at least; NULL: nothing. */
+static const struct tp_sample_owner *find_holder(const struct tp_sample_owners *owners, uint64_t least)
 {
-	const struct tp_sample_owners *owners = facts->overview->owners;
 	const struct tp_sample_owner *most = NULL;
-	char shown[SHOWN], thread[sizeof(advice->place)];
-	struct tp_text out;
 
 	for (uint32_t i = 0; i < owners->n_rows; i++) {
 		const struct tp_sample_owner *row = &owners->row[i];
 
 		if (row->where == TP_SAMPLES_OTHER && row->frame.function[0] &&
-		    row->sum.running >= (most ? most->sum.running + 1 : LEAST))
+		    row->sum.running >= (most ? most->sum.running + 1 : least))
 			most = row;
 	}
+	return most;
+}
+
+bool tp_advice_has_lock_holder(const struct tp_advice_facts *facts)
+{
+	return find_holder(facts->overview->owners, LEAST_ALONE) != NULL;
+}
+
+void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_sample_owner *most = find_holder(facts->overview->owners, LEAST);
+	char shown[SHOWN], thread[sizeof(advice->place)];
+	struct tp_text out;
+
 	if (!most)
 		return;
 	memcpy(thread, advice->place, sizeof(thread));
@@ -252,7 +264,7 @@ bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice
 				 all[TP_SAMPLES_GAP].wants_lock;
 	char a[32];
 
-	if (n_wants < LEAST_ALONE)
+	if (n_wants < (tp_advice_has_lock_holder(facts) ? LEAST : LEAST_ALONE))
 		return false;
 	advice->percent = 100.0 * (double)n_wants / (double)n;
 	snprintf(advice->evidence, sizeof(advice->evidence),
