@@ -9,4 +9,7 @@
 
 #define TP_EXPORT __attribute__((visibility("default")))
 
+/* What runs before the address sanitizer has begun, in a build for it. */
+#define TP_EARLY __attribute__((no_sanitize("address")))
+
 #endif

@@ -26,7 +26,8 @@ static struct {		/* atomic; threads may find them at once */
 	int (*close)(void *library);
 } real;
 
-TP_EXPORT int dl_iterate_phdr(each_fn each, void *ctx)
+/* A sanitizer calls it before its own memory is there. */
+TP_EXPORT TP_EARLY int dl_iterate_phdr(each_fn each, void *ctx)
 {
 	int (*iterate)(each_fn, void *) = __atomic_load_n(&real.iterate, __ATOMIC_RELAXED);
 

@@ -15,12 +15,13 @@
 #include <string.h>
 
 #include "preload/boot_heap.h"
+#include "preload/export.h"
 #include "preload/guard.h"
 #include "runtime/base/sync.h"
 
 __thread uint32_t tp_guard __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-void *tp_real_next(const char *name)
+TP_EARLY void *tp_real_next(const char *name)
 {
 	void *function = dlsym(RTLD_NEXT, name);
 

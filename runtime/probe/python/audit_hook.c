@@ -27,8 +27,9 @@ static struct {
 	struct entry **head;	/* the interpreter's; NULL: not found, or taken out */
 } added;
 
-/* Whether `p` is the entry that was made for us. */
-static bool is_ours(const struct entry *p)
+/* Whether `p` is the entry that was made for us. Any word of the interpreter's may lead into memory of the
+ * address sanitizer's own, of which that knows nothing. */
+static __attribute__((no_sanitize("address"))) bool is_ours(const struct entry *p)
 {
 	return p && ((uintptr_t)p & 7) == 0 && tp_is_readable(p) &&
 	       tp_is_readable(&p->own) && p->hook == added.hook && p->own == &added;
