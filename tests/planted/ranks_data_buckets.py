@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 1 comes late by its data; the gradients go in several buckets."""
-# expect: cause=uneven-ranks where=rank ?1
+# expect: cause=uneven-ranks where=SlowRows
 # run: torchrun 2
 import torch
 from parts import PLANTED, STEPS, Net, Rows, SlowRows, join, learn, leave, parallel

@@ -51,7 +51,7 @@ bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_su
 }
 
 /* Of a dataset of torch's, or not of Python: "samples of Photos". */
-void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice)
+void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice)
 {
 	struct tp_text out;
 
@@ -59,7 +59,7 @@ void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice)
 	for (uint32_t i = 0; i < run->n_procs && !out.len; i++) {
 		char value[400], *at;
 
-		if (run->proc[i]->worker ||
+		if (run->proc[i]->worker || (of && run->proc[i] != of) ||
 		    !tp_fact(tp_label_meta(run, run->proc[i]), "dataset", value, sizeof(value)))
 			continue;
 		at = strchr(value, ' ');
@@ -71,21 +71,29 @@ void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice)
 	}
 }
 
+bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none)
+{
+	bool has_workers = false;
+
+	*has_none = false;
+	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
+		const struct tp_name *name = tp_names_at(overview->names, i);
+
+		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
+		*has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
+	}
+	return has_workers;
+}
+
 static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_overview *overview = facts->overview;
-	bool has_workers = false, has_none = false;
+	bool has_workers, has_none;
 	int64_t wait, all;
 	char a[32];
 
 	if (facts->is_late_by_data || !tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
 		return false;
-	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
-		const struct tp_name *name = tp_names_at(overview->names, i);
-
-		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
-		has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
-	}
+	has_workers = tp_advice_has_workers(facts->overview, &has_none);
 	advice->percent = tp_advice_percent(wait, all);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of step time is spent waiting for data%s",
@@ -95,7 +103,7 @@ static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 has_none && !has_workers
 		     ? "give DataLoader num_workers > 0"
 		     : "raise num_workers or prefetch_factor, or do less work for each sample");
-	tp_advice_dataset(facts->run, advice);
+	tp_advice_dataset(facts->run, NULL, advice);
 	return tp_advice_load(facts, has_workers, advice);
 }
 

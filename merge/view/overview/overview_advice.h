@@ -92,8 +92,10 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
 		   struct tp_advice *advice);
 
-/* Whose samples are loaded: "train.py:17, samples of Photos". */
-void tp_advice_dataset(const struct tp_run *run, struct tp_advice *advice);
+/* Whether DataLoaders have workers, and (*has_none) any has none. */
+bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none);
+/* Whose samples a process loads, or (NULL) the first that is known: "train.py:17, samples of Photos". */
+void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice);
 
 bool tp_advice_has_devices(const struct tp_run *run);
 

@@ -28,8 +28,15 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 {
 	const struct tp_comm_rank *rank = verdict->rank;
 	struct tp_site site;
+	bool has_none;
 	int64_t more;
 
+	/* Samples of all ranks together: the late one has most of those that load data. */
+	if (facts->is_late_by_data) {
+		tp_advice_dataset(facts->run, rank->proc, advice);
+		tp_advice_load(facts, tp_advice_has_workers(facts->overview, &has_none), advice);
+		return;
+	}
 	if (!rank->n_steps || !tp_sites_excess(facts->overview->sites, rank->proc, &site, &more) ||
 	    more / rank->n_steps < rank->late_ns / rank->n_steps / 2)
 		return;

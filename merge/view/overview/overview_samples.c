@@ -182,6 +182,9 @@ bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 		return false;
 	memcpy(before, advice->place, sizeof(before));
 	tp_text_init(&out, advice->place, sizeof(advice->place));
+	/* Which function it is in is known now. */
+	if (strstr(before, ": what runs"))
+		memmove(before, strstr(before, ": what runs") + 2, strlen(strstr(before, ": what runs")) - 1);
 	tp_text_fmt(&out, "%s (%s)", tp_sample_owner_show(shown, sizeof(shown), owner), before);
 	if (out.is_cut) {
 		tp_text_init(&out, advice->place, sizeof(advice->place));
