@@ -207,8 +207,8 @@ static void find_text(struct tp_torch_layout *layout, const struct tp_torch_abi 
 		uint64_t n = strlen(own_name[i]);
 
 		is_new = is_new && tp_torch_u64(own[i], record->text + 8) == n;
-		/* The old string: one pointer, the length 24 bytes before the characters. Of a new one that is
-		 * before a block of the heap, where an allocator may have nothing. */
+		/* The old string: one pointer, the length 24 bytes before the characters. Of a new one that
+		 * is before a block of the heap, where an allocator may have nothing. */
 		is_old = !is_new && is_old && tp_is_readable(chars - 24) && tp_torch_u64(chars - 24, 0) == n;
 	}
 	if (is_new) {
