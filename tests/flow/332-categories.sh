@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib/lib.sh"
 
 need_torch
+need_module torch.distributed._tools.mem_tracker "PyTorch 2.5 or newer"
 compare=$TOP/tests/flow/lib/compare_categories.py
 window=("TRAINPROF_RECORD=categories,modules,pystacks" "TRAINPROF_SCHEDULE=wait=2,warmup=0,active=1,repeat=1")
 

@@ -23,6 +23,7 @@ enum {
 	PROBES_MAX = 32,
 	OVERLOAD_MAX = 256,
 	OVERLOAD_AT = 32,	/* FunctionSchema: std::string name, std::string overload name */
+	OLD_OVERLOAD_AT = 8,	/* the same of old strings */
 };
 
 /* Seeds: a text and an operator of the same characters are two strings. */
@@ -93,18 +94,21 @@ static uint32_t intern_operator(const char *name, size_t n_name, const char *ove
 	return tp_intern(TP_STRING_OP, both, (uint32_t)(n_name + 1 + n_overload));
 }
 
-/* The overload's name where torch exports no function for it: the schema's second string. */
+/* The overload's name where torch exports no function for it: the schema's second string. An old string is a
+ * pointer, with its length 24 bytes before the characters. */
 static const char *read_overload(const char *schema)
 {
-	const char *text;
+	const bool is_old = !tp_torch.layout.record.text_length;
+	const char *at = schema + (is_old ? OLD_OVERLOAD_AT : OVERLOAD_AT), *length, *text;
 	uint64_t n;
 
-	if (!tp_torch.layout.record.text_length ||
-	    !tp_is_readable(schema + OVERLOAD_AT) ||
-	    !tp_is_readable(schema + OVERLOAD_AT + 8))
+	if (!tp_is_readable(at) || !tp_is_readable(at + 8))
 		return "";
-	text = tp_torch_ptr(schema, OVERLOAD_AT);
-	n = tp_torch_u64(schema, OVERLOAD_AT + 8);
+	text = tp_torch_ptr(at, 0);
+	length = is_old ? text - 24 : at + 8;
+	if (!tp_is_readable(length))
+		return "";
+	n = tp_torch_u64(length, 0);
 	if (n >= OVERLOAD_MAX || !tp_is_readable(text) ||
 	    !tp_is_readable(text + n) || strnlen(text, OVERLOAD_MAX) != n)
 		return "";
