@@ -202,10 +202,13 @@ static int end_memprofiler(void *state, const struct tp_run *run)
 		if (!err)
 			err = write_file(s, run, run->proc[i], true);
 	}
-	if (!n_files)
+	if (!n_files) {
+		const char *asked = tp_memory_at_asked(s->at);
+
 		tp_say("no range%s%s was recorded from start to end, so '%s' is empty: TRAINPROF_RECORD=frameworks "
-		       "adds those of Lightning and the Hugging Face Trainer", view_options.at ? " like " : "",
-		       view_options.at ? view_options.at : "", s->path);
+		       "adds those of Lightning and the Hugging Face Trainer", asked ? " like " : "",
+		       asked ? asked : "", s->path);
+	}
 	free(s);
 	return err;
 }

@@ -195,10 +195,11 @@ static void print_ranges(const struct state *state, struct tp_out *out)
 /* What is missing, and what to record. False: nothing can be shown. */
 static bool say_missing(const struct state *state, uint32_t n, struct tp_out *out)
 {
+	const char *asked = tp_memory_at_asked(state->at);
+
 	if (!n)
 		tp_out_line(out, "", "no range%s%s was recorded from start to end: TRAINPROF_RECORD=frameworks adds "
-			    "those of Lightning and the Hugging Face Trainer", state->options.at ? " like " : "",
-			    state->options.at ? state->options.at : "");
+			    "those of Lightning and the Hugging Face Trainer", asked ? " like " : "", asked ? asked : "");
 	else if (!tp_memory_at_has_tensors(state->at))
 		tp_out_line(out, "dim", "Tensors were not recorded: TRAINPROF_RECORD=tensors.");
 	return n != 0;

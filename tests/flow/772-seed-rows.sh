@@ -24,7 +24,7 @@ cd "$TMP" || exit 1
 env RANK=5 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 NODE_RANK=2 LD_PRELOAD="$LIB" TRAINPROF_RUN_NAME=gpt \
 	TRAINPROF_DIR="$TMP/{run_name}/r{rank}-l{local_rank}" \
 	TRAINPROF_TRACE_NAME='w{world_size}-n{local_world_size}-{node_rank}-e{epoch}-b{batch}-i{batch_in_epoch}-{timestamp}-{host}-{pid}.tpt' \
-	TRAINPROF_SCHEDULE=skip_first=1,wait=1,warmup=1,active=3,repeat=1 \
+	TRAINPROF_SCHEDULE=skip_first=1,wait=1,warmup=1,active=3,repeat=1 TRAINPROF_MEMORY_AT=optimizer.step \
 	TRAINPROF_RECORD=ops,shapes,tensors,categories,modules,pystacks,marks,host \
 	"$PYTHON" "$PROGS/loops.py" plain >run.out 2>run.err
 is "the run ends well" "$?" 0
@@ -88,7 +88,11 @@ print([row["key"] for row in rows], all(row["rss_bytes"] is None or 0 < row["rss
       all(sum(row[key] for key in parts) == row["tensor_bytes"] for row in rows))
 EOT
 )" "['5.Optimizer.step#SGD.step.2.start', '5.Optimizer.step#SGD.step.2.end', '5.Optimizer.step#SGD.step.3.start', '5.Optimizer.step#SGD.step.3.end'] True True"
-fuse dump -q -f memprofiler -o memprofiler --at optimizer.step --calls 2-3 $folder
+# What the environment named when the run was recorded is what is shown without --at.
+"$MERGE" -q $rows memory-at --calls 2-3 $folder >env.out
+is "the ranges that TRAINPROF_MEMORY_AT named" "$(cat env.out)" "$(cat at.out)"
+row "... and others by --at" '"key":"5.enumerate' $rows memory-at --at enumerate
+fuse dump -q -f memprofiler -o memprofiler --calls 2-3 $folder
 is "dumps by rank, YAML and pickle" "$(echo memprofiler/*)" \
 	"memprofiler/rank_5_memory_stats.pickle memprofiler/rank_5_memory_stats.yaml"
 is "... the same in both, and as the view's rows" "$("$PYTHON" - at.out <<'EOT'

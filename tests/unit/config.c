@@ -68,6 +68,7 @@ static const char defaults[] =
 	"OUTSIDE_HZ=0\n"
 	"PROGRAM=\n"
 	"PEAK=\n"
+	"MEMORY_AT=\n"
 	"CLOCK=auto\n"
 	"CLOCK_SYNC=off\n"
 	"LOG=warn\n"

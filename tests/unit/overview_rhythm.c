@@ -147,7 +147,7 @@ Test(overview_rhythm, sees_a_few_steps_that_take_very_long)
 	text = print(seldom, 1000, STEPS, TP_PHASE_WAIT);
 	started = "";
 	expect_rule(text, "slow-steps");
-	cr_expect(strstr(text, "each of 4 steps of 119 takes 32"), "%s", text);
+	cr_expect(strstr(text, "each of 4 slow steps of 119 takes 32"), "%s", text);
 	cr_expect(strstr(text, "steps 40, 47, 80, ...: train.py:1 main > store.py:7 read"), "%s", text);
 	expect_rule(print(seldom_and_short, 1000, STEPS, TP_PHASE_WAIT), NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
+#include "merge/model/label.h"
 
 struct open_call {
 	uint32_t call;		/* in calls */
@@ -45,7 +46,8 @@ struct kept {
 
 struct tp_memory_at {
 	const struct tp_run *run;
-	struct tp_memory_at_params params;
+	const char *asked;		/* NULL: all ranges */
+	char recorded[400 + 1];		/* what the run itself asks for */
 	struct tp_names *names;
 	struct proc *proc;		/* by tp_proc.at */
 	struct kept *kept;
@@ -108,7 +110,7 @@ static bool has_part(const char *text, const char *part, size_t n)
 
 static bool is_asked(const struct tp_memory_at *at, const char *name)
 {
-	const char *part = at->params.names;
+	const char *part = at->asked;
 	size_t n;
 
 	if (!part)
@@ -225,6 +227,16 @@ static void take_event(void *state, const struct tp_event *event)
 
 /* ---- begin and end ---- */
 
+/* The first rank's that asks for any: a job's environment is one. */
+static void find_asked(struct tp_memory_at *at, const struct tp_memory_at_params *params)
+{
+	at->asked = params->names;
+	for (uint32_t i = 0; !at->asked && i < at->run->n_procs; i++)
+		if (tp_fact(tp_label_meta(at->run, at->run->proc[i]), "MEMORY_AT", at->recorded,
+			    sizeof(at->recorded)) && at->recorded[0])
+			at->asked = at->recorded;
+}
+
 static void begin_at(void *state, struct tp_facts *facts, const void *params)
 {
 	static const struct tp_memcat_calls calls = {
@@ -232,8 +244,8 @@ static void begin_at(void *state, struct tp_facts *facts, const void *params)
 	};
 	struct tp_memory_at *at = state;
 
-	at->params = *(const struct tp_memory_at_params *)params;
 	at->run = tp_facts_run(facts);
+	find_asked(at, params);
 	at->names = tp_facts_want(facts, &tp_fact_names, NULL);
 	at->proc = tp_need(at->run->n_procs, sizeof(*at->proc));
 	tp_memcat_read(tp_facts_want(facts, &tp_fact_memcat, NULL), &calls, at);
@@ -277,6 +289,11 @@ const struct tp_memory_at_call *tp_memory_at_calls(const struct tp_memory_at *at
 {
 	*n = at->n_kept;
 	return at->call;
+}
+
+const char *tp_memory_at_asked(const struct tp_memory_at *at)
+{
+	return at->asked;
 }
 
 const struct tp_names *tp_memory_at_names(const struct tp_memory_at *at)

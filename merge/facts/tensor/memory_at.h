@@ -15,7 +15,7 @@
 #include "merge/facts/time/names.h"
 
 /* Parameters of the fact: names, commas between them; a range is asked for when one of them is part of
- * its name, whatever the case. NULL: all ranges. */
+ * its name, whatever the case. NULL: those that the run was recorded with (TRAINPROF_MEMORY_AT), else all. */
 struct tp_memory_at_params {
 	const char *names;
 };
@@ -46,6 +46,8 @@ extern const struct tp_fact tp_fact_memory_at;
 
 /* After the end; in order of their starts. Those that reach out of their window are left out. */
 const struct tp_memory_at_call *tp_memory_at_calls(const struct tp_memory_at *at, uint32_t *n);
+/* What was asked for; NULL: all ranges. */
+const char *tp_memory_at_asked(const struct tp_memory_at *at);
 const struct tp_names *tp_memory_at_names(const struct tp_memory_at *at);
 bool tp_memory_at_has_tensors(const struct tp_memory_at *at);
 

@@ -214,7 +214,7 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 			tp_rhythm_count(steps, steps->row[i], &stall);
 	if (stall.n < STALLS_LEAST || stall.n > steps->n / STALLS_PART)
 		return false;
-	snprintf(which, sizeof(which), "each of %" PRIu32 " steps of %" PRIu32, stall.n, steps->n);
+	snprintf(which, sizeof(which), "each of %" PRIu32 " slow steps of %" PRIu32, stall.n, steps->n);
 	tell(steps, &stall, which, found);
 	tp_text_init(&place, advice->place, sizeof(advice->place));
 	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)

@@ -91,7 +91,8 @@ struct tp_config {
 	uint32_t record;		/* enum tp_record */
 	uint32_t stacks;		/* enum tp_stacks_of */
 	uint32_t heap;			/* enum tp_heap_depth */
-	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401], peak[101];
+	char dir[401], run_name[101], trace_name[201], buffer_dir[401], program[201], config[401], peak[101],
+	     memory_at[401];
 	char cupti_lib[401], clock_sync[201];
 	uint64_t heap_sample;
 	uint64_t keep;			/* TP_KEEP_ALL; 0: all until they are delivered */
