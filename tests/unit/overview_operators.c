@@ -48,6 +48,13 @@ Test(overview_operators, a_teacher_or_a_recomputation_is_no_evaluation)
 {
 	add_linears(8, 2);
 	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
+	/* What is frozen are other layers than those that learn. */
+	set_up();
+	add_linears(10, 2);
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_OP && event[i].link == TP_NO_SEQ)
+			event[i].name = fake_text(&fake, i % 2 ? "aten::conv2d" : "aten::batch_norm");
+	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
 	/* Nothing learns: a run of inference. */
 	set_up();
 	add_linears(10, 0);

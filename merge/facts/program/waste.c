@@ -15,7 +15,6 @@
 #include "runtime/trace/torch_names.h"
 
 enum class {
-	UNKNOWN,	/* not looked at */
 	PLAIN,
 	COPY,		/* called by itself: into another layout, or type */
 	FACTORY,	/* of a tensor from nothing but numbers */
@@ -28,6 +27,7 @@ static const struct {
 	const char *name;
 	enum class class;
 } classes[] = {
+	{NULL, PLAIN}, {NULL, NODE},	/* all other names; those that begin as nodes do */
 	{"aten::contiguous", COPY}, {"aten::reshape", COPY}, {"aten::flatten", COPY},
 	{"aten::to", COPY}, {"aten::clone", COPY},
 	{"aten::arange", FACTORY}, {"aten::linspace", FACTORY}, {"aten::logspace", FACTORY},
@@ -40,6 +40,9 @@ static const struct {
 	{"aten::_transformer_encoder_layer_fwd", LEARNED}, {"aten::_native_multi_head_attention", LEARNED},
 	{"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
+
+enum { N_CLASSES = sizeof(classes) / sizeof(classes[0]), OTHERS = 0, NODES = 1 };
+enum { TIMES_PART = 8 };	/* a window may end within a step: so much more, or less, is the same */
 
 /* What a thread computes from constants. Whether an operator recorded a gradient is known when the next
  * one comes: the number of the next node of autograd is then another one. */
@@ -62,9 +65,10 @@ struct tp_waste {
 	struct tp_sites *sites;
 	struct process *proc;	/* by tp_proc.at */
 	uint32_t n_procs;
-	uint8_t *class;		/* by tp_string.same */
+	uint8_t *row;		/* of classes, plus one, by tp_string.same; 0: not looked at */
 	uint32_t n_names;
 	uint64_t n_checked, n_nodes;
+	uint64_t n_with[N_CLASSES], n_without[N_CLASSES];	/* gradients */
 };
 
 static void begin_waste(void *state, struct tp_facts *facts, const void *params)
@@ -90,21 +94,22 @@ static void free_waste(void *state)
 	for (uint32_t i = 0; i < waste->n_procs; i++)
 		free(waste->proc[i].chain);
 	free(waste->proc);
-	free(waste->class);
+	free(waste->row);
 }
 
-static enum class class_of(struct tp_waste *waste, const struct tp_string *name)
+/* The row of classes. */
+static uint32_t row_of(struct tp_waste *waste, const struct tp_string *name)
 {
-	tp_need_room(&waste->class, &waste->n_names, (uint64_t)name->same + 1, sizeof(*waste->class));
-	if (waste->class[name->same] == UNKNOWN) {
-		enum class found = tp_begins(name->bytes, name->n_bytes, TP_NAME_NODE) ? NODE : PLAIN;
+	tp_need_room(&waste->row, &waste->n_names, (uint64_t)name->same + 1, sizeof(*waste->row));
+	if (!waste->row[name->same]) {
+		uint32_t found = tp_begins(name->bytes, name->n_bytes, TP_NAME_NODE) ? NODES : OTHERS;
 
-		for (uint32_t i = 0; name->bytes && i < sizeof(classes) / sizeof(classes[0]); i++)
+		for (uint32_t i = NODES + 1; name->bytes && i < N_CLASSES; i++)
 			if (!strcmp(name->bytes, classes[i].name))
-				found = classes[i].class;
-		waste->class[name->same] = (uint8_t)found;
+				found = i;
+		waste->row[name->same] = (uint8_t)(found + 1);
 	}
-	return waste->class[name->same];
+	return waste->row[name->same] - 1;
 }
 
 static void close_chain(struct chain *chain)
@@ -130,10 +135,11 @@ static void follow_chain(struct tp_waste *waste, struct chain *chain, const stru
 	chain->ns = tp_sub(event->end_ns, event->begin_ns);
 }
 
-static void count_gradients(struct tp_waste *waste, const struct tp_event *event)
+static void count_gradients(struct tp_waste *waste, const struct tp_event *event, uint32_t row)
 {
 	uint32_t tag = tp_sites_now(waste->sites, event);
 
+	(event->link != TP_NO_SEQ ? waste->n_with : waste->n_without)[row]++;
 	if (event->link != TP_NO_SEQ) {
 		tp_sites_charge(waste->sites, tag, TP_SITE_GRAD_CALLS, 1);
 		return;
@@ -150,11 +156,12 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	struct chain *chain;
 	enum class class;
 	bool is_outermost;
-	uint32_t outer;
+	uint32_t outer, row;
 
 	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns)
 		return;
-	class = class_of(waste, event->name);
+	row = row_of(waste, event->name);
+	class = classes[row].class;
 	is_outermost = tp_origins_is_outermost(waste->origins, event);
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
@@ -171,7 +178,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 		return;
 	}
 	if (class == LEARNED)
-		count_gradients(waste, event);
+		count_gradients(waste, event, row);
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
 		*chain = (struct chain){.outer = outer, .is_open = true};
 	/* The same function may be called again from the same place: numbers have gone on. */
@@ -203,6 +210,29 @@ void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t
 {
 	*n_checked = waste->n_checked;
 	*n_nodes = waste->n_nodes;
+}
+
+/* So it is with layers of one name where the same modules are called with and without gradients. */
+static bool is_times(const struct tp_waste *waste, uint32_t row, uint64_t times)
+{
+	const uint64_t n = waste->n_with[row] * times, is = waste->n_without[row];
+
+	return is <= n + n / TIMES_PART && is + n / TIMES_PART >= n;
+}
+
+uint64_t tp_waste_times(const struct tp_waste *waste)
+{
+	uint64_t with = 0, without = 0, times;
+
+	for (uint32_t i = 0; i < N_CLASSES; i++) {
+		with += waste->n_with[i];
+		without += waste->n_without[i];
+	}
+	times = with ? (without + with / 2) / with : 0;
+	for (uint32_t i = 0; times && i < N_CLASSES; i++)
+		if (!is_times(waste, i, times))
+			return 0;
+	return times;
 }
 
 const struct tp_fact tp_fact_waste = {

@@ -25,4 +25,8 @@ extern const struct tp_fact tp_fact_waste;
  * of other operators: torch.autograd's anomaly detection does one of each result of a node. */
 void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t *n_nodes);
 
+/* In steps: how many times as often as with gradients the same layers are called without, by their kinds; 0:
+ * they are not the same, or there are none. */
+uint64_t tp_waste_times(const struct tp_waste *waste);
+
 #endif

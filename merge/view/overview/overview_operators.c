@@ -72,16 +72,14 @@ bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice
 bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sites *sites = facts->overview->sites;
-	const int64_t n_without = tp_sites_sum(sites, TP_SITE_NO_GRAD_CALLS),
-		      n_with = tp_sites_sum(sites, TP_SITE_GRAD_CALLS);
+	const uint64_t times = tp_waste_times(facts->overview->waste);
 	char share[32];
 
-	if (facts->is_periodic || n_with <= 0 || n_without / EVALUATED < n_with ||
-	    !judge_figure(facts, TP_SITE_NO_GRAD, advice, share))
+	if (facts->is_periodic || times < EVALUATED || !judge_figure(facts, TP_SITE_NO_GRAD, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step runs modules without gradients, %" PRId64 " times as often as with them: an "
-		 "evaluation, or sampling, in each step", share, n_without / n_with);
+		 "up to %s of a step runs modules without gradients, %" PRIu64 " times as often as with them: an "
+		 "evaluation, or sampling, in each step", share, times);
 	snprintf(advice->todo, sizeof(advice->todo), "if the step does not need it: every n-th step, or on fewer "
 		 "samples");
 	tp_sites_apart(sites, TP_SITE_NO_GRAD_CALLS, TP_SITE_GRAD_CALLS, advice->place,
