@@ -7,6 +7,12 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
+// A path that does not fit a line goes on in the next one behind one of its folders.
+function breakable(text)
+{
+	return text.split(/(?<=\/)(?=[^\/\s])/).flatMap((part, i) => i ? [document.createElement('wbr'), part] : [part]);
+}
+
 // el('p', {class: 'note', onclick: f}, 'text', otherElement, ...)
 function fill(element, attributes, children)
 {
@@ -23,7 +29,7 @@ function fill(element, attributes, children)
 	}
 	for (const child of children.flat())
 		if (child !== undefined && child !== null)
-			element.append(child);
+			element.append(...(typeof child === 'string' && element instanceof HTMLElement ? breakable(child) : [child]));
 	return element;
 }
 

@@ -42,7 +42,7 @@ void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *
 	static struct tp_site site[LINES_ROWS];
 	uint32_t n = tp_sites_top(overview->sites, NULL, TP_SITE_TIME, site,
 				  tp_out_is_full(out) ? LINES_ROWS : LINES_SHOWN);
-	struct shown shown = {.has_cuda = tp_out_is_full(out)};
+	struct shown shown = {.has_cuda = out->rows != TP_ROWS_NONE};
 
 	if (!n)
 		return;
