@@ -119,7 +119,7 @@ $(merge): $(O)/merge/main.o $(merge_obj) $(shared_obj)
 	$(Q)$(CC) $(tp_ldflags) $(LDFLAGS) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm
 
 # The merge without its command line. What it exports stands in merge/arrow/trainprof_read.h.
-$(read): $(read_obj) $(filter-out $(addprefix $(O)/merge/,command.o command_beside.o terminal.o fields.o),$(merge_obj)) $(shared_obj)
+$(read): $(read_obj) $(filter-out $(addprefix $(O)/merge/,command.o command_beside.o command_choose.o terminal.o fields.o),$(merge_obj)) $(shared_obj)
 	@$(if $(Q),echo "  LD  $@")
 	$(Q)$(CC) -shared $(tp_ldflags) $(LDFLAGS) -Wl,-soname,libtrainprof-read.so -Wl,--exclude-libs,ALL \
 		-Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(zstd_a) -ldeflate -liberty -ldw -lelf -lz -lm

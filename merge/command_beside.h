@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_beside.h - for command.c: what goes on beside a running job
+ * command_beside.h - for command.c: what goes on beside a running job; how all of them refuse
  */
 #ifndef TP_MERGE_COMMAND_BESIDE_H
 #define TP_MERGE_COMMAND_BESIDE_H
