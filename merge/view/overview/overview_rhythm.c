@@ -67,12 +67,9 @@ static bool is_epochs_first(const struct tp_step_row *row)
 
 static bool choose_first(const void *ctx, uint64_t step)
 {
-	const struct tp_rhythm_steps *steps = ctx;
+	const struct tp_step_row *row = tp_rhythm_row(ctx, step);
 
-	for (uint32_t i = 0; i < steps->n; i++)
-		if (steps->row[i]->index == step)
-			return is_epochs_first(steps->row[i]);
-	return false;
+	return row && is_epochs_first(row);
 }
 
 static bool judge_epochs(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
@@ -193,12 +190,9 @@ static bool is_stall(const struct tp_rhythm_steps *steps, const struct tp_step_r
 
 static bool choose_stall(const void *ctx, uint64_t step)
 {
-	const struct tp_rhythm_steps *steps = ctx;
+	const struct tp_step_row *row = tp_rhythm_row(ctx, step);
 
-	for (uint32_t i = 0; i < steps->n; i++)
-		if (steps->row[i]->index == step)
-			return is_stall(steps, steps->row[i]);
-	return false;
+	return row && is_stall(ctx, row);
 }
 
 static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)

@@ -55,6 +55,21 @@ bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps
 	return steps->median_ns > 0;
 }
 
+const struct tp_step_row *tp_rhythm_row(const struct tp_rhythm_steps *steps, uint64_t index)
+{
+	uint32_t first = 0, last = steps->n;
+
+	while (first < last) {
+		const uint32_t middle = first + (last - first) / 2;
+
+		if (steps->row[middle]->index < index)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first < steps->n && steps->row[first]->index == index ? steps->row[first] : NULL;
+}
+
 bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row)
 {
 	return row->dur_ns / steps->slow_percent >= steps->median_ns / 100 && row->dur_ns > steps->median_ns;

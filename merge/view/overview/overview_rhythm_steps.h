@@ -32,6 +32,9 @@ int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, ui
 bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps);
 void tp_rhythm_steps_free(struct tp_rhythm_steps *steps);
 
+/* The row of a step; NULL: there is none. Rows of a ledger are in order. */
+const struct tp_step_row *tp_rhythm_row(const struct tp_rhythm_steps *steps, uint64_t index);
+
 bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row);
 void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_row *row,
 		     struct tp_rhythm_kind *kind);
