@@ -29,13 +29,15 @@ function fill(element, attributes, children)
 	}
 	for (const child of children.flat())
 		if (child !== undefined && child !== null)
-			element.append(...(typeof child === 'string' && element instanceof HTMLElement ? breakable(child) : [child]));
+			element.append(child);
 	return element;
 }
 
 function el(tag, attributes, ...children)
 {
-	return fill(document.createElement(tag), attributes, children);
+	const parts = children.flat().flatMap((child) => typeof child === 'string' ? breakable(child) : [child]);
+
+	return fill(document.createElement(tag), attributes, parts);
 }
 
 function svg(tag, attributes, ...children)
