@@ -137,6 +137,9 @@ struct tp_open_at_end {
 	uint32_t depth;
 };
 
+/* Whether a step, by its index, is one of those that are asked about. */
+typedef bool tp_step_choose(const void *ctx, uint64_t step);
+
 /* One line of a step ledger. */
 struct tp_step_row {
 	const struct tp_proc *proc;

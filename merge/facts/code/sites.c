@@ -115,6 +115,8 @@ static uint32_t row_of(struct tp_sites *sites, const struct tp_event *event)
 
 static void take_gap(struct tp_sites_row *row, const struct thread *thread, int64_t ns)
 {
+	const bool is_known = thread->last_row != 0, was_known = row->before != 0;
+
 	if (ns > 0)
 		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
 	if (ns >= DISPATCH_NS) {
@@ -123,7 +125,7 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 	}
 	row->n_held += ns >= HELD_NS && ns < HELD_NS + HELD_OVER_NS;
 	/* Before a window's first operator nothing is known: any other gap says more. */
-	if (thread->last_row ? row->before && ns <= row->longest_ns : row->before || ns <= row->longest_ns)
+	if (is_known != was_known ? was_known : ns <= row->longest_ns)
 		return;
 	row->longest_ns = ns;
 	row->before = thread->last_row;

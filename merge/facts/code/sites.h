@@ -85,12 +85,11 @@ int64_t tp_sites_sum(const struct tp_sites *sites, enum tp_site_figure figure);
  * the number of stacks that they came before. */
 uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks);
 
-typedef bool tp_sites_choose(const void *ctx, uint64_t step);
-
 /* What the chosen ones of a process's recorded steps spend more time on, in operators, than its others do on
  * average: of the functions of the program's that have half of it the one with least of anything else, or a
- * line ("train.py:31 evaluate"), in `place`. *more_ns: of a step, of all operators. False: none is known, or all that was recorded is of one kind. */
-bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_sites_choose *choose,
+ * line ("train.py:31 evaluate"), in `place`. *more_ns: of a step, of all operators.
+ * False: none is known, or all that was recorded is of one kind. */
+bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_step_choose *choose,
 		     const void *ctx, char *place, size_t cap, int64_t *more_ns);
 
 /* As above: most of one figure, and least of the other. */

@@ -60,7 +60,7 @@ void tp_sites_add_time(struct tp_sites *sites, struct tp_sites_row *row, uint32_
 
 struct function {
 	uint32_t id, line;	/* 0: all its lines */
-	uint32_t depth;		/* the outermost is 0 */
+	uint32_t depth;		/* the outermost is 1 */
 	const char *file, *name;
 	double chosen, other;	/* ns in a step of each kind */
 };
@@ -245,7 +245,7 @@ bool tp_sites_apart(const struct tp_sites *sites, enum tp_site_figure most, enum
 	return is_found;
 }
 
-bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_sites_choose *choose,
+bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_step_choose *choose,
 		     const void *ctx, char *place, size_t cap, int64_t *more_ns)
 {
 	struct functions all = {.n = 0};

@@ -33,7 +33,7 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* One of each step; a ledger may have been made by anybody. */
-static uint32_t read_notes(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+static uint32_t read_notes(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			   struct note *note)
 {
 	const char *at = proc->started;
@@ -77,7 +77,7 @@ static void shorten(const char *text, char where[TP_SLOW_WHERE])
 	}
 }
 
-uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			     char where[TP_SLOW_WHERE])
 {
 	struct note *note = malloc(NOTES * sizeof(*note));

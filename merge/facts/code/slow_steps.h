@@ -12,11 +12,9 @@
 
 enum { TP_SLOW_WHERE = 200 };
 
-typedef bool tp_slow_choose(const void *ctx, uint64_t step);
-
 /* "train.py:31 main > train.py:12 save" of most of the chosen steps, lines apart; their number. 0: of none of
  * them anything is known, and `where` is "". */
-uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_slow_choose *choose, const void *ctx,
+uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			     char where[TP_SLOW_WHERE]);
 
 #endif

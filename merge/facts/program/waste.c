@@ -41,8 +41,11 @@ static const struct {
 	{"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
 
-enum { N_CLASSES = sizeof(classes) / sizeof(classes[0]), OTHERS = 0, NODES = 1 };
-enum { TIMES_PART = 8 };	/* a window may end within a step: so much more, or less, is the same */
+enum {
+	OTHERS, NODES,	/* rows of classes */
+	N_CLASSES = sizeof(classes) / sizeof(classes[0]),
+	TIMES_PART = 8,	/* a window may end within a step: so much more, or less, is the same */
+};
 
 /* What a thread computes from constants. Whether an operator recorded a gradient is known when the next
  * one comes: the number of the next node of autograd is then another one. */

@@ -31,7 +31,6 @@ struct tp_rhythm {
 		bool has_where;			/* `place` has a function */
 		bool is_garbage;		/* or says that garbage was collected */
 		const struct tp_overview_proc *of;
-		const struct tp_proc *proc;
 		uint64_t first;			/* of PERIOD: such a step, less than `period` */
 		uint32_t period;
 	} found[TP_RHYTHM_N];

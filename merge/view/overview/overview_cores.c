@@ -179,8 +179,8 @@ static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thre
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %.1f %% of the time the training waits for Python's lock: %" PRIu32 " gaps of 5 ms between "
 		 "operators in %" PRIu32 " place%s, beside another thread that is busy %s of the time", advice->percent,
-		 n_held, n_stacks, n_stacks == 1 ? "" : "s", tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns),
-						  (double)times->wall_ns));
+		 n_held, n_stacks, n_stacks == 1 ? "" : "s",
+		 tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns), (double)times->wall_ns));
 	return advice->percent > 0;
 }
 

@@ -43,7 +43,7 @@ static void tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_kin
 }
 
 /* Where most of the chosen steps stood, by the samples that were taken of them. */
-static void tell_where(const struct tp_rhythm_steps *steps, tp_slow_choose *choose, const void *ctx,
+static void tell_where(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
 		       struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
@@ -56,6 +56,22 @@ static void tell_where(const struct tp_rhythm_steps *steps, tp_slow_choose *choo
 	found->has_where = true;
 	found->is_garbage = strlen(where) >= strlen(TP_LEDGER_GARBAGE) &&
 			    !strcmp(where + strlen(where) - strlen(TP_LEDGER_GARBAGE), TP_LEDGER_GARBAGE);
+}
+
+/* The first of the chosen steps by their numbers, and where they stood; goes_on: there are more. */
+static void tell_steps(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
+		       bool goes_on, struct tp_rhythm_found *found)
+{
+	struct tp_text place;
+	uint32_t n_told = 0;
+
+	tp_text_init(&place, found->advice.place, sizeof(found->advice.place));
+	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
+		if (choose(ctx, steps->row[i]->index))
+			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
+	if (goes_on)
+		tp_text_fmt(&place, ", ...");
+	tell_where(steps, choose, ctx, found);
 }
 
 /* ---- the first step of an epoch ---- */
@@ -141,8 +157,7 @@ static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_
 	struct tp_advice *advice = &found->advice;
 	struct tp_rhythm_kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
 	const uint32_t period = find_period(steps);
-	uint32_t n_first = 0, n_told = 0;
-	struct tp_text place;
+	uint32_t n_first = 0;
 	char which[64];
 
 	if (!period)
@@ -161,12 +176,7 @@ static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_
 	snprintf(which, sizeof(which), "every %" PRIu32 "%s step", period,
 		 period % 10 > 3 || period % 100 / 10 == 1 ? "th" : ordinal[period % 10]);
 	tell(steps, &at, which, found);
-	tp_text_init(&place, advice->place, sizeof(advice->place));
-	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
-		if (choose_period(found, steps->row[i]->index))
-			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
-	tp_text_fmt(&place, ", ...");
-	tell_where(steps, choose_period, found, found);
+	tell_steps(steps, choose_period, found, true, found);
 	snprintf(advice->todo, sizeof(advice->todo), "if it is a checkpoint, an evaluation, a log: less often, or "
 		 "beside the training");
 	return true;
@@ -199,8 +209,6 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 {
 	struct tp_advice *advice = &found->advice;
 	struct tp_rhythm_kind stall = {0, 0, 0, 0};
-	struct tp_text place;
-	uint32_t n_told = 0;
 	char which[64];
 
 	for (uint32_t i = 0; i < steps->n; i++)
@@ -210,13 +218,7 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 		return false;
 	snprintf(which, sizeof(which), "each of %" PRIu32 " slow steps of %" PRIu32, stall.n, steps->n);
 	tell(steps, &stall, which, found);
-	tp_text_init(&place, advice->place, sizeof(advice->place));
-	for (uint32_t i = 0; i < steps->n && n_told < STEPS_TOLD; i++)
-		if (is_stall(steps, steps->row[i]))
-			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
-	if (stall.n > n_told)
-		tp_text_fmt(&place, ", ...");
-	tell_where(steps, choose_stall, steps, found);
+	tell_steps(steps, choose_stall, steps, stall.n > STEPS_TOLD, found);
 	snprintf(advice->todo, sizeof(advice->todo), "storage, a network, a lock, another program? "
 		 "TRAINPROF_TRIGGER=slow=%dx records the next ones", STALL);
 	return true;
@@ -265,8 +267,7 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 		bool has_steps = tp_rhythm_steps(&overview->proc[i], &steps);
 
 		for (uint32_t k = 0; has_steps && k < TP_RHYTHM_N; k++) {
-			struct tp_rhythm_found one = {.is_any = true, .of = &overview->proc[i],
-						      .proc = steps.proc};
+			struct tp_rhythm_found one = {.is_any = true, .of = &overview->proc[i]};
 
 			if (judge[k](&steps, &one) && (!rhythm->found[k].is_any ||
 			    one.advice.percent > rhythm->found[k].advice.percent))
@@ -342,8 +343,8 @@ bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return true;
 	middle = breakdown->step[0].index / 2 + breakdown->step[breakdown->n_steps - 1].index / 2;
 	grown = grown_ns(breakdown, middle);
-	if (grown > 0 && tp_sites_longer(facts->overview->sites, found->proc, choose_late, &middle, place,
-					 sizeof(place), &more_ns) && more_ns >= grown / 2)
+	if (grown > 0 && tp_sites_longer(facts->overview->sites, found->of->ledger->proc, choose_late,
+					 &middle, place, sizeof(place), &more_ns) && more_ns >= grown / 2)
 		snprintf(advice->place, sizeof(advice->place), "%s", place);
 	return true;
 }
@@ -355,8 +356,8 @@ static bool tell_operators(const struct tp_advice_facts *facts, const struct tp_
 	char place[sizeof(advice->place)];
 	int64_t more_ns;
 
-	if (!tp_sites_longer(facts->overview->sites, found->proc, choose_period, found, place, sizeof(place),
-			     &more_ns) || more_ns < found->each_ns / 2)
+	if (!tp_sites_longer(facts->overview->sites, found->of->ledger->proc, choose_period, found, place,
+			     sizeof(place), &more_ns) || more_ns < found->each_ns / 2)
 		return false;
 	snprintf(advice->place + n, sizeof(advice->place) - n, ": %.150s", place);
 	return true;

@@ -94,6 +94,9 @@ void *tp_torch_library(const char *stem);
 #endif
 #define TP_TORCH_CALLED_BY_TORCH __attribute__((used))
 
+/* A string of the old kind is a pointer to its characters; its length is so many bytes before them. */
+enum { TP_TORCH_OLD_LENGTH = 24 };
+
 static inline uint64_t tp_torch_u64(const void *object, uint32_t at)
 {
 	uint64_t v;

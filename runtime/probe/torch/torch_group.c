@@ -89,7 +89,7 @@ void tp_torch_group_made(const void *group, int32_t rank, int32_t size)
 static const char *read_string(const void *string, bool is_old, uint32_t *n_bytes)
 {
 	const char *text = tp_torch_ptr(string, 0);
-	uint64_t n = is_old ? tp_torch_u64(text - 24, 0) : tp_torch_u64(string, 8);
+	uint64_t n = is_old ? tp_torch_u64(text - TP_TORCH_OLD_LENGTH, 0) : tp_torch_u64(string, 8);
 
 	*n_bytes = n < NAME_MAX_BYTES ? (uint32_t)n : NAME_MAX_BYTES;
 	return text;

@@ -203,13 +203,12 @@ static void find_text(struct tp_torch_layout *layout, const struct tp_torch_abi 
 		return;
 	}
 	for (uint32_t i = 0; i < N_OWN; i++) {
-		const char *chars = (const char *)(uintptr_t)text[i];
+		const char *old_length = (const char *)(uintptr_t)text[i] - TP_TORCH_OLD_LENGTH;
 		uint64_t n = strlen(own_name[i]);
 
 		is_new = is_new && tp_torch_u64(own[i], record->text + 8) == n;
-		/* The old string: one pointer, the length 24 bytes before the characters. Of a new one that
-		 * is before a block of the heap, where an allocator may have nothing. */
-		is_old = !is_new && is_old && tp_is_readable(chars - 24) && tp_torch_u64(chars - 24, 0) == n;
+		/* Of a new string this is before a block of the heap, where an allocator may have nothing. */
+		is_old = !is_new && is_old && tp_is_readable(old_length) && tp_torch_u64(old_length, 0) == n;
 	}
 	if (is_new) {
 		record->text_length = record->text + 8;

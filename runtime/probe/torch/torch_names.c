@@ -94,8 +94,7 @@ static uint32_t intern_operator(const char *name, size_t n_name, const char *ove
 	return tp_intern(TP_STRING_OP, both, (uint32_t)(n_name + 1 + n_overload));
 }
 
-/* The overload's name where torch exports no function for it: the schema's second string. An old string is a
- * pointer, with its length 24 bytes before the characters. */
+/* The overload's name where torch exports no function for it: the schema's second string. */
 static const char *read_overload(const char *schema)
 {
 	const bool is_old = !tp_torch.layout.record.text_length;
@@ -105,7 +104,7 @@ static const char *read_overload(const char *schema)
 	if (!tp_is_readable(at) || !tp_is_readable(at + 8))
 		return "";
 	text = tp_torch_ptr(at, 0);
-	length = is_old ? text - 24 : at + 8;
+	length = is_old ? text - TP_TORCH_OLD_LENGTH : at + 8;
 	if (!tp_is_readable(length))
 		return "";
 	n = tp_torch_u64(length, 0);
@@ -145,7 +144,7 @@ const char *tp_torch_text(const void *rf, uint32_t *n_bytes)
 
 		text = tp_torch_ptr(rf, record->text);
 		n = record->text_length ? tp_torch_u64(rf, record->text_length) :
-					  tp_torch_u64(text - 24, 0);
+					  tp_torch_u64(text - TP_TORCH_OLD_LENGTH, 0);
 		*n_bytes = n < TP_INTERN_MAX ? (uint32_t)n : TP_INTERN_MAX;
 		return text;
 	}
