@@ -180,6 +180,23 @@ Test(held, a_thread_without_a_slot_of_its_own_stands_nowhere)
 	cr_expect_str_eq(lines, "    1.0 MiB (100.0 %) kept across steps, 1 block\n");
 }
 
+Test(held, memory_is_small_grows_and_is_that_of_the_next_window)
+{
+	const struct tp_held_block *at;
+	struct tp_rec rec = allocated(NOW, 64, 1);
+
+	see(MAIN, rec);
+	cr_expect_leq(tp_held.n_places, 4096);
+	for (uint64_t i = 1; i <= 8192; i++)
+		see(MAIN, allocated(NOW, i * 64, 1));
+	cr_expect_eq(tp_held.n_blocks, 8192);
+	cr_expect_leq(tp_held.n_places, 16384);
+	at = tp_held.block;
+	tp_held_see(1, MAIN, &rec, 1);
+	cr_expect_eq(tp_held.n_blocks, 1, "a window knows nothing of the one before");
+	cr_expect_eq(tp_held.block, at, "pages that are made anew interrupt the program");
+}
+
 Test(held, dead_blocks_make_room_and_what_finds_none_is_counted)
 {
 	const uint64_t most = TP_HELD_BLOCKS / 4 * 3;

@@ -23,6 +23,7 @@ enum {
 	PENDING = 32,
 	THREADS = 64,	/* that are told apart at a time */
 	PASSES = 3,	/* since which all that was recorded before has come */
+	FIRST_PLACES = 1 << 12,
 };
 
 struct thread {
@@ -39,7 +40,7 @@ struct tp_held_table tp_held;
 
 static struct {
 	bool is_off;			/* no memory */
-	bool is_full;			/* until the next pass */
+	bool has_forgotten;		/* the dead, in this pass */
 	uint64_t pass, begin[PASSES];	/* of the last passes, ticks; the newest first */
 	uint64_t stop;			/* 0: none */
 	struct thread thread[THREADS];
@@ -50,25 +51,47 @@ static uint32_t place_of(uint64_t key, uint32_t n)
 	return (uint32_t)tp_hash_mix(key) & (n - 1);
 }
 
+/* ---- memory ---- */
+
+/*
+ * Written before it is read: a page that is read first is one of the kernel's zeros, and the first write to
+ * it then interrupts every core that the process runs on, 6 % of a training step with its tables anew in each
+ * window.
+ */
+static void *map_zeros(size_t bytes)
+{
+	void *memory = tp_stack_map(bytes);
+
+	if (memory)
+		memset(memory, 0, bytes);
+	return memory;
+}
+
+static void unmap(void *memory, size_t bytes)
+{
+	if (memory)
+		tp_stack_unmap(memory, bytes);
+}
+
 /* ---- blocks ---- */
 
 /* The block's entry, or the free one where it would be. */
 static struct tp_held_block *find_block(uint64_t address)
 {
-	uint32_t at = place_of(address, TP_HELD_BLOCKS);
+	uint32_t at = place_of(address, tp_held.n_places);
 
 	while (tp_held.block[at].address && tp_held.block[at].address != address)
-		at = (at + 1) & (TP_HELD_BLOCKS - 1);
+		at = (at + 1) & (tp_held.n_places - 1);
 	return &tp_held.block[at];
 }
 
 /* Entries behind it that a search would not find any more move up. */
 static void erase_block(uint32_t at)
 {
-	const uint32_t mask = TP_HELD_BLOCKS - 1;
+	const uint32_t mask = tp_held.n_places - 1;
 
 	for (uint32_t next = (at + 1) & mask; tp_held.block[next].address; next = (next + 1) & mask) {
-		uint32_t home = place_of(tp_held.block[next].address, TP_HELD_BLOCKS);
+		uint32_t home = place_of(tp_held.block[next].address, tp_held.n_places);
 
 		if (((next - home) & mask) < ((next - at) & mask))
 			continue;
@@ -86,22 +109,43 @@ static bool is_over(const struct tp_held_block *block)
 
 static void forget_dead(void)
 {
-	for (uint32_t i = 0; i < TP_HELD_BLOCKS; i++)
+	for (uint32_t i = 0; i < tp_held.n_places; i++)
 		while (is_over(&tp_held.block[i]))
 			erase_block(i);
 }
 
+/* Twice the places, where there may be so many and there is memory. */
+static void grow_blocks(void)
+{
+	struct tp_held_block *old = tp_held.block, *more;
+	const uint32_t n = tp_held.n_places;
+
+	more = n < TP_HELD_BLOCKS ? map_zeros(2 * n * sizeof(*more)) : NULL;
+	if (!more)
+		return;
+	tp_held.block = more;
+	tp_held.n_places = 2 * n;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].address)
+			*find_block(old[i].address) = old[i];
+	unmap(old, n * sizeof(*old));
+}
+
+static bool is_full(void)
+{
+	return tp_held.n_blocks >= tp_held.n_places / 4 * 3;
+}
+
 static bool has_place(void)
 {
-	const uint32_t most = TP_HELD_BLOCKS / 4 * 3;
-
-	if (tp_held.n_blocks < most)
+	if (!is_full())
 		return true;
-	if (seen.is_full)
-		return false;
-	forget_dead();
-	seen.is_full = tp_held.n_blocks >= most;
-	return !seen.is_full;
+	if (!seen.has_forgotten)
+		forget_dead();
+	seen.has_forgotten = true;
+	if (tp_held.n_blocks >= tp_held.n_places / 2)
+		grow_blocks();
+	return !is_full();
 }
 
 /* NULL: it, or a later event, is known, or there is no place. */
@@ -244,20 +288,21 @@ uint32_t tp_held_module(uint32_t number)
 
 /* ---- records ---- */
 
-static void unmap(void *memory, size_t bytes)
-{
-	if (memory)
-		tp_stack_unmap(memory, bytes);
-}
-
+/* Of no block, frame or module anything is known any more; their memory stays. */
 static void forget(void)
 {
+	struct tp_held_table empty = {
+		.block = tp_held.block, .frame = tp_held.frame, .module = tp_held.module,
+		.n_places = tp_held.n_places,
+	};
 	bool is_off = seen.is_off;
 
-	unmap(tp_held.block, TP_HELD_BLOCKS * sizeof(*tp_held.block));
-	unmap(tp_held.frame, TP_HELD_FRAMES * sizeof(*tp_held.frame));
-	unmap(tp_held.module, TP_HELD_MODULES * sizeof(*tp_held.module));
-	memset(&tp_held, 0, sizeof(tp_held));
+	if (tp_held.block) {
+		memset(tp_held.block, 0, tp_held.n_places * sizeof(*tp_held.block));
+		memset(tp_held.frame, 0, TP_HELD_FRAMES * sizeof(*tp_held.frame));
+		memset(tp_held.module, 0, TP_HELD_MODULES * sizeof(*tp_held.module));
+	}
+	tp_held = empty;
 	memset(&seen, 0, sizeof(seen));
 	seen.is_off = is_off;
 }
@@ -266,12 +311,17 @@ static bool has_memory(void)
 {
 	if (tp_held.block || seen.is_off)
 		return tp_held.block != NULL;
-	tp_held.block = tp_stack_map(TP_HELD_BLOCKS * sizeof(*tp_held.block));
-	tp_held.frame = tp_stack_map(TP_HELD_FRAMES * sizeof(*tp_held.frame));
-	tp_held.module = tp_stack_map(TP_HELD_MODULES * sizeof(*tp_held.module));
+	tp_held.block = map_zeros(FIRST_PLACES * sizeof(*tp_held.block));
+	tp_held.frame = map_zeros(TP_HELD_FRAMES * sizeof(*tp_held.frame));
+	tp_held.module = map_zeros(TP_HELD_MODULES * sizeof(*tp_held.module));
+	tp_held.n_places = FIRST_PLACES;
 	seen.is_off = !tp_held.block || !tp_held.frame || !tp_held.module;
-	if (seen.is_off)
-		forget();
+	if (seen.is_off) {
+		unmap(tp_held.block, FIRST_PLACES * sizeof(*tp_held.block));
+		unmap(tp_held.frame, TP_HELD_FRAMES * sizeof(*tp_held.frame));
+		unmap(tp_held.module, TP_HELD_MODULES * sizeof(*tp_held.module));
+		memset(&tp_held, 0, sizeof(tp_held));
+	}
 	return !seen.is_off;
 }
 
@@ -300,7 +350,7 @@ static void follow_pass(void)
 	memmove(&seen.begin[1], &seen.begin[0], sizeof(seen.begin) - sizeof(seen.begin[0]));
 	seen.begin[0] = tp_clock_now();
 	seen.pass = pass;
-	seen.is_full = false;
+	seen.has_forgotten = false;
 }
 
 static struct thread *find_thread(uint32_t slot)

@@ -162,7 +162,7 @@ uint64_t tp_held_put(const struct tp_held_asked *asked, struct tp_text *lines, s
 	uint64_t of;
 
 	memset(&sum, 0, sizeof(sum));
-	for (uint32_t i = 0; tp_held.window_plus_one == asked->window + 1 && i < TP_HELD_BLOCKS; i++)
+	for (uint32_t i = 0; tp_held.window_plus_one == asked->window + 1 && i < tp_held.n_places; i++)
 		if (tp_held.block[i].address && is_alive(&tp_held.block[i], asked))
 			add(&tp_held.block[i], asked);
 	if (!sum.all)

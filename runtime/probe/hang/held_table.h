@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {	/* powers of two; a quarter stays free */
-	TP_HELD_BLOCKS = 1 << 16,
+	TP_HELD_BLOCKS = 1 << 16,	/* at most */
 	TP_HELD_FRAMES = 1 << 15,
 	TP_HELD_MODULES = 1 << 12,
 };
@@ -43,6 +43,7 @@ extern struct tp_held_table {
 	struct tp_held_block *block;
 	struct tp_held_frame *frame;
 	struct tp_held_module *module;
+	uint32_t n_places;		/* of blocks; a power of two */
 	uint32_t n_blocks, n_frames;
 	uint64_t n_lost;		/* blocks that found no place */
 } tp_held __attribute__((visibility("hidden")));
