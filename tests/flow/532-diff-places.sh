@@ -28,8 +28,8 @@ import data
 
 net = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-for i in range(20):
-    x = data.augment(torch.full((16, 64), i / 20))
+for i in range(80):
+    x = data.augment(torch.full((16, 64), i / 80))
     optimizer.zero_grad()
     net(x).square().mean().backward()
     optimizer.step()
@@ -42,7 +42,7 @@ cp "$TMP/yesterday/train.py" "$TMP/today"
 for record in ops,samples,pystacks samples; do
 	for day in yesterday today; do
 		train "$day-$record" TRAINPROF_RECORD=$record \
-			TRAINPROF_SCHEDULE=wait=3,warmup=1,active=14,repeat=1 "$PYTHON" "$TMP/$day/train.py"
+			TRAINPROF_SCHEDULE=wait=3,warmup=1,active=70,repeat=1 "$PYTHON" "$TMP/$day/train.py"
 	done
 	COLUMNS=200 "$MERGE" -q --compare "$TMP/yesterday-$record" "$TMP/today-$record" >"$TMP/$record.out"
 done

@@ -136,6 +136,51 @@ Test(sites, charges_the_innermost_line_of_the_users_own_code)
 	cr_expect_eq(site.figure[TP_SITE_GAP], 100);
 }
 
+/* torch's engine asks for each node of the backward pass in an operator of its own. */
+static void backward_node(int64_t first, uint32_t number)
+{
+	struct tp_event node;
+
+	span(proc, TP_REC_OP, "autograd::engine::evaluate_function: MulBackward0", first, first + 100);
+	node = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "MulBackward0"), first + 10,
+			 first + 90);
+	node.link = number;
+	node.flags = TP_F_BACKWARD;
+	node.arg = TP_ARG_OP(0, 1, 0);
+	give(&node);
+	span(proc, TP_REC_OP, "aten::mul", first + 20, first + 80);
+}
+
+Test(sites, charges_the_forward_line_with_its_nodes_of_the_backward_pass)
+{
+	struct tp_event forward;
+	struct tp_site site[3];
+
+	proc->thread[0].torch_id = 1;
+	begin();
+	step(proc, 0, 0, 10000000);
+	add_frames(proc);
+	at_stack(proc, 1);
+	forward = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "aten::mul"), 0, 100);
+	forward.link = 7;
+	give(&forward);
+	at_stack(proc, 3);
+	backward_node(150, 7);
+	/* What is before it is long: that is where the thread stands. Of the second nobody knows who made it. */
+	backward_node(2000250, 8);
+	end();
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 2);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:10 main");
+	cr_expect_eq(site[0].figure[TP_SITE_TIME], 200);
+	cr_expect_eq(site[0].figure[TP_SITE_CALLS], 2);
+	cr_expect_eq(site[0].figure[TP_SITE_INSIDE], 2);
+	cr_expect_eq(site[0].figure[TP_SITE_GAP], 50);
+	cr_expect_str_eq(site[1].place, "/home/me/train.py:20 main");
+	cr_expect_eq(site[1].figure[TP_SITE_TIME], 100);
+	cr_expect_eq(site[1].figure[TP_SITE_CALLS], 1);
+	cr_expect_eq(site[1].figure[TP_SITE_GAP], 2000000);
+}
+
 Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
 {
 	struct tp_site site[2];

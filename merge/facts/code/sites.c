@@ -26,8 +26,17 @@ enum {
 	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
 };
 
+/* What the outermost operator was charged with, until it is known whose it is. */
+struct charge {
+	uint32_t row;		/* plus one; 0: none */
+	bool is_moved;
+	uint32_t step_at;	/* plus one; 0: outside steps */
+	int64_t ns, gap_ns;
+};
+
 struct thread {
 	uint32_t last_row;	/* of the last outermost operator, plus one; 0: not known */
+	struct charge charge;
 	int64_t until_ns;	/* end of the outermost operator */
 	int64_t gap_ns;		/* before a loader was asked, since the last operator */
 };
@@ -131,6 +140,34 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 	row->before = thread->last_row;
 }
 
+static void move(struct tp_sites_row *from, struct tp_sites_row *to, enum tp_site_figure figure, int64_t n)
+{
+	from->figure[figure] = tp_sub(from->figure[figure], n);
+	to->figure[figure] = tp_add(to->figure[figure], n);
+}
+
+/* Time and calls of a node of the backward pass are those of the forward line that made it, as is the time of
+ * its dispatch; a long gap before it is where the thread stands. */
+static void move_charge(struct tp_sites *sites, struct charge *charge, const struct tp_event *event)
+{
+	const uint32_t to = charge->row && !charge->is_moved ? row_of(sites, event) : 0;
+	struct tp_sites_row *was, *is;
+
+	if (!to)
+		return;
+	was = &sites->row[charge->row - 1];
+	is = &sites->row[to - 1];
+	move(was, is, TP_SITE_CALLS, 1);
+	move(was, is, TP_SITE_TIME, charge->ns);
+	move(was, is, TP_SITE_GAP, charge->gap_ns);
+	if (charge->step_at) {
+		tp_sites_add_time(sites, was, charge->step_at, -charge->ns);
+		tp_sites_add_time(sites, is, charge->step_at, charge->ns);
+	}
+	charge->row = to;
+	charge->is_moved = true;
+}
+
 /* From what last went on until the event. */
 static int64_t since_last(const struct tp_sites_process *proc, const struct thread *thread,
 			  const struct tp_event *event)
@@ -146,9 +183,17 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 	uint32_t at;
 	struct tp_sites_row *row;
 
-	if (!thread || event->flags & TP_F_ASYNC || event->begin_ns < thread->until_ns)
+	if (!thread || event->flags & TP_F_ASYNC)
 		return;
+	if (event->begin_ns < thread->until_ns) {
+		if (event->flags & TP_F_BACKWARD)
+			move_charge(sites, &thread->charge, event);
+		if (thread->charge.row)
+			sites->row[thread->charge.row - 1].figure[TP_SITE_INSIDE]++;
+		return;
+	}
 	at = row_of(sites, event);
+	thread->charge = (struct charge){.row = at, .ns = tp_sub(event->end_ns, event->begin_ns)};
 	if (at) {
 		row = &sites->row[at - 1];
 		row->figure[TP_SITE_CALLS]++;
@@ -156,8 +201,12 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 						   tp_sub(event->end_ns, event->begin_ns));
 		/* Between steps, evaluations and the like, time is nobody's. */
 		if (proc->step && event->begin_ns < proc->step_end_ns) {
-			tp_sites_add_time(sites, row, proc->step_at, tp_sub(event->end_ns, event->begin_ns));
-			take_gap(row, thread, tp_add(thread->gap_ns, since_last(proc, thread, event)));
+			const int64_t gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
+
+			tp_sites_add_time(sites, row, proc->step_at, thread->charge.ns);
+			take_gap(row, thread, gap_ns);
+			thread->charge.step_at = proc->step_at;
+			thread->charge.gap_ns = gap_ns > 0 && gap_ns < DISPATCH_NS ? gap_ns : 0;
 		}
 	}
 	thread->gap_ns = 0;

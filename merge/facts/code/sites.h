@@ -24,6 +24,7 @@ enum tp_site_figure {
 	TP_SITE_LONG,		/* ns of gaps that are too long to be the cost of asking for an operator, */
 	TP_SITE_LONG_GAPS,	/* and how many they are */
 	TP_SITE_CALLS,		/* operators */
+	TP_SITE_INSIDE,		/* operators that these ask for */
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */
 	TP_SITE_IDLE,		/* ns for which a device was idle, waiting for work that it launches, after

@@ -21,7 +21,8 @@ enum {
 	ONE_LINE_PERCENT = 20,
 	LONG_STEPS = 3,		/* a long gap in one of so many */
 	ASKED_PART = 8,
-	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing */
+	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing, */
+	INSIDE_NS = 500,	/* and one that another one asks for */
 	MANY = 200,		/* of them, in a step, by one function, */
 	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
@@ -151,10 +152,11 @@ bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice 
 static bool is_small(const struct tp_site *site, uint64_t n_steps)
 {
 	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
-		      gap = site->figure[TP_SITE_GAP], each = calls ? tp_add(time, gap) / calls : 0;
+		      gap = site->figure[TP_SITE_GAP], each = calls ? tp_add(time, gap) / calls : 0,
+		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
 	return calls / SOME >= (int64_t)n_steps &&
-	       (each <= SMALL_NS || (each <= MEDIUM_NS && gap >= time / ASKED_PART));
+	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
 }
 
 /* "train.py:22 Momentum.step": of two places up to the line, and behind it. */
@@ -188,9 +190,11 @@ static int64_t count_of_function(const struct tp_site *site, const struct tp_sit
  * each, but not the work itself. */
 static int64_t cost_of_asking(const struct tp_site *site)
 {
-	const int64_t time = site->figure[TP_SITE_TIME], calls = site->figure[TP_SITE_CALLS];
+	const int64_t time = site->figure[TP_SITE_TIME],
+		      asked = tp_add(site->figure[TP_SITE_CALLS] * ASK_NS,
+				     site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
-	return tp_add(time / ASK_NS < calls ? time : calls * ASK_NS, site->figure[TP_SITE_GAP]);
+	return tp_add(time < asked ? time : asked, site->figure[TP_SITE_GAP]);
 }
 
 /* Lines of the backward pass have what the forward pass asked for. */
