@@ -128,3 +128,24 @@ Test(overview_ranks, sees_objects_that_are_exchanged_in_each_step)
 	add_collectives(1, 1, "metrics", "gloo:all_gather", shape_of(6, 100000));
 	cr_expect_not(strstr(print(), "objects"), "%s", print());
 }
+
+Test(overview_ranks, sees_large_copies_also_where_the_cores_are_full)
+{
+	static const char full[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=900\nthreads.wait=10\n";
+	const char *text;
+
+	add_collectives(1, 1, "metrics", "gloo:broadcast", shape_of(6, 1 << 20));
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = full;
+	text = print();
+	expect_rules(text, (const char *[]){"communication", NULL});
+	cr_expect(strstr(text, "most of it broadcast of 4.00 MiB beside DDP and FSDP, 1 per step"), "%s", text);
+	cr_expect(strstr(text, "broadcast_buffers=False"), "%s", text);
+	/* Less than a mebibyte; gradients of a program that sums them up itself. */
+	set_up();
+	add_collectives(1, 1, "metrics", "gloo:broadcast", shape_of(6, 1 << 17));
+	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());
+	set_up();
+	add_rounds(1, 1, "metrics", 1 << 20);
+	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());
+}

@@ -166,7 +166,7 @@ Test(sites, charges_the_forward_line_with_its_nodes_of_the_backward_pass)
 	give(&forward);
 	at_stack(proc, 3);
 	backward_node(150, 7);
-	/* What is before it is long: that is where the thread stands. Of the second nobody knows who made it. */
+	/* What is before it is long: that is where the thread stands. Nobody knows who made it. */
 	backward_node(2000250, 8);
 	end();
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 2);

@@ -30,6 +30,7 @@ struct tp_rhythm {
 		int64_t each_ns;		/* what a slow step takes longer */
 		bool has_where;			/* `place` has a function */
 		bool is_garbage;		/* or says that garbage was collected */
+		bool has_few_parts;		/* of TREND: four, not eight */
 		const struct tp_overview_proc *of;
 		uint64_t first;			/* of PERIOD: such a step, less than `period` */
 		uint32_t period;

@@ -20,6 +20,8 @@ enum {
 	SMALL = 256 << 10,	/* of fewer bytes each: asking for them costs more than moving them */
 	SCALAR_BYTE = 0,	/* of torch's ScalarType */
 	FULL_PERCENT = 85,	/* of the cores run what we know of */
+	LARGE = 1 << 20,
+	LARGE_PERCENT = 10,	/* of a step */
 };
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
@@ -179,6 +181,42 @@ static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps,
 	return true;
 }
 
+static bool is_copied(enum tp_comm_kind kind)
+{
+	return kind == TP_COMM_BROADCAST || kind == TP_COMM_ALL_GATHER || kind == TP_COMM_GATHER;
+}
+
+/* What is copied most, for no wrapper of the model: the time for which all are there, so that full cores and
+ * waiting explain little of it. */
+static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
+			struct tp_advice *advice)
+{
+	const struct tp_comm_row *row, *most = NULL;
+	int64_t most_ns = 0;
+	uint32_t n = 0;
+	char a[32];
+
+	row = read_rows(facts, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t ns = tp_sub(row[i].time_ns, row[i].wait_ns);
+
+		if (row[i].use == TP_COMM_USE_OTHER && is_copied(row[i].kind) && row[i].bytes >= LARGE &&
+		    ns >= row[i].time_ns / 2 && row[i].n_calls >= n_steps && ns > most_ns) {
+			most = &row[i];
+			most_ns = ns;
+		}
+	}
+	if (!most || tp_advice_percent(most_ns, facts->sums->all_ns) < LARGE_PERCENT)
+		return false;
+	tp_text_fmt(evidence, "; most of it %s of %s beside DDP and FSDP, %lu per step", tp_comm_name(most->kind),
+		    tp_show_bytes(a, (int64_t)most->bytes), (most->n_calls + n_steps / 2) / n_steps);
+	snprintf(advice->todo, sizeof(advice->todo), "%s",
+		 most->kind == TP_COMM_BROADCAST
+		     ? "buffers that all ranks compute alike need none: DistributedDataParallel(broadcast_buffers=False)"
+		     : "reduce to a few numbers on each rank first, or exchange only every n-th step");
+	return true;
+}
+
 /* The cores of a host are busy: there, collectives on the host wait for cores as all else does. */
 static bool are_cores_full(const struct tp_run *run)
 {
@@ -232,7 +270,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
 	if (judge_rounds(facts->overview->rounds, &text, advice) ||
 	    judge_small(facts, facts->sums->n_steps, &text, advice) ||
-	    judge_objects(facts, facts->sums->n_steps, &text, advice))
+	    judge_objects(facts, facts->sums->n_steps, &text, advice) ||
+	    judge_large(facts, facts->sums->n_steps, &text, advice))
 		return true;
 	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run)))
 		return false;

@@ -21,6 +21,7 @@ enum {
 	PERIOD_MOST = 4096,
 	STEPS_TOLD = 3,
 	PARTS = 8,		/* of a run, each slower than the one before ... */
+	FEW_PARTS = 4,		/* of a short one, whose parts of few steps may differ by chance */
 	PART_LEAST = 4,
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
 	SLOWER = 2,		/* times as slow as a slow step is at least */
@@ -226,27 +227,40 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 
 /* ---- slower and slower ---- */
 
-static bool judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+/* False: not each of so many parts is slower than the one before. */
+static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int64_t *first, int64_t *last)
 {
-	struct tp_advice *advice = &found->advice;
-	const uint32_t n = steps->n / PARTS;
-	int64_t median[PARTS];
-	char a[32], b[32];
+	const uint32_t n = steps->n / parts;
+	int64_t median = 0, before;
 
 	if (n < PART_LEAST)
 		return false;
-	for (uint32_t part = 0; part < PARTS; part++) {
-		median[part] = tp_rhythm_median(steps, steps->n - (PARTS - part) * n, n);
-		if (part && median[part] <= median[part - 1])
+	for (uint32_t part = 0; part < parts; part++) {
+		before = median;
+		median = tp_rhythm_median(steps, steps->n - (parts - part) * n, n);
+		if (!part)
+			*first = median;
+		else if (median <= before)
 			return false;
 	}
-	if (median[PARTS - 1] / SLOWER_PERCENT < median[0] / 100)
+	*last = median;
+	return *last / SLOWER_PERCENT >= *first / 100;
+}
+
+static bool judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+{
+	struct tp_advice *advice = &found->advice;
+	int64_t first, last;
+	char a[32], b[32];
+
+	found->has_few_parts = !find_growth(steps, PARTS, &first, &last);
+	if (found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
-	advice->percent = 100.0 - 100.0 * (double)median[0] * steps->n / (double)steps->all_ns;
+	advice->percent = 100.0 - 100.0 * (double)first * steps->n / (double)steps->all_ns;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "steps get slower and slower: %s in the first eighth of the run, %s in the last",
-		 tp_show_ns(a, median[0]), tp_show_ns(b, median[PARTS - 1]));
+		 "steps get slower and slower: %s in the first %s of the run, %s in the last",
+		 tp_show_ns(a, first), found->has_few_parts ? "quarter" : "eighth", tp_show_ns(b, last));
 	snprintf(advice->todo, sizeof(advice->todo), "what gets longer with each step? a list or a history "
 		 "that every step goes through");
 	return true;
@@ -336,7 +350,8 @@ bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 	int64_t more_ns, grown;
 	uint64_t middle;
 
-	if (!take(found, advice))
+	/* Another program that begins in the middle of a run slows its steps as well. */
+	if ((found->has_few_parts && facts->is_crowded) || !take(found, advice))
 		return false;
 	breakdown = found->of->breakdown;
 	if (!breakdown->n_steps)
