@@ -161,7 +161,7 @@ static void move_charge(struct tp_sites *sites, struct charge *charge, const str
 	move(was, is, TP_SITE_TIME, charge->ns);
 	move(was, is, TP_SITE_GAP, charge->gap_ns);
 	if (charge->step_at) {
-		tp_sites_add_time(sites, was, charge->step_at, -charge->ns);
+		tp_sites_add_time(sites, was, charge->step_at, tp_sub(0, charge->ns));
 		tp_sites_add_time(sites, is, charge->step_at, charge->ns);
 	}
 	charge->row = to;

@@ -53,11 +53,9 @@ static uint32_t place_of(uint64_t key, uint32_t n)
 
 /* ---- memory ---- */
 
-/*
- * Written before it is read: a page that is read first is one of the kernel's zeros, and the first write to
- * it then interrupts every core that the process runs on, 6 % of a training step with its tables anew in each
- * window.
- */
+/* Written before it is read: a page that is read first is one of the kernel's zeros, and the first write to
+ * it then interrupts every core that the process runs on. Tables are kept from window to window for the same
+ * reason. */
 static void *map_zeros(size_t bytes)
 {
 	void *memory = tp_stack_map(bytes);
