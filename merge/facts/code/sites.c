@@ -140,30 +140,25 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 	row->before = thread->last_row;
 }
 
-static void move(struct tp_sites_row *from, struct tp_sites_row *to, enum tp_site_figure figure, int64_t n)
+static void move(struct tp_sites *sites, uint32_t from, uint32_t to, enum tp_site_figure figure, int64_t n)
 {
-	from->figure[figure] = tp_sub(from->figure[figure], n);
-	to->figure[figure] = tp_add(to->figure[figure], n);
+	tp_sites_charge(sites, from, figure, tp_sub(0, n));
+	tp_sites_charge(sites, to, figure, n);
 }
 
 /* Time and calls of a node of the backward pass are those of the forward line that made it, as is the time of
  * its dispatch; a long gap before it is where the thread stands. */
 static void move_charge(struct tp_sites *sites, struct charge *charge, const struct tp_event *event)
 {
-	const uint32_t to = charge->row && !charge->is_moved ? row_of(sites, event) : 0;
-	struct tp_sites_row *was, *is;
+	const uint32_t from = charge->row, to = from && !charge->is_moved ? row_of(sites, event) : 0;
 
 	if (!to)
 		return;
-	was = &sites->row[charge->row - 1];
-	is = &sites->row[to - 1];
-	move(was, is, TP_SITE_CALLS, 1);
-	move(was, is, TP_SITE_TIME, charge->ns);
-	move(was, is, TP_SITE_GAP, charge->gap_ns);
-	if (charge->step_at) {
-		tp_sites_add_time(sites, was, charge->step_at, tp_sub(0, charge->ns));
-		tp_sites_add_time(sites, is, charge->step_at, charge->ns);
-	}
+	move(sites, from, to, TP_SITE_CALLS, 1);
+	move(sites, from, to, TP_SITE_TIME, charge->ns);
+	move(sites, from, to, TP_SITE_GAP, charge->gap_ns);
+	tp_sites_add_time(sites, &sites->row[from - 1], charge->step_at, tp_sub(0, charge->ns));
+	tp_sites_add_time(sites, &sites->row[to - 1], charge->step_at, charge->ns);
 	charge->row = to;
 	charge->is_moved = true;
 }
@@ -188,8 +183,7 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 	if (event->begin_ns < thread->until_ns) {
 		if (event->flags & TP_F_BACKWARD)
 			move_charge(sites, &thread->charge, event);
-		if (thread->charge.row)
-			sites->row[thread->charge.row - 1].figure[TP_SITE_INSIDE]++;
+		tp_sites_charge(sites, thread->charge.row, TP_SITE_INSIDE, 1);
 		return;
 	}
 	at = row_of(sites, event);
@@ -197,8 +191,7 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 	if (at) {
 		row = &sites->row[at - 1];
 		row->figure[TP_SITE_CALLS]++;
-		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME],
-						   tp_sub(event->end_ns, event->begin_ns));
+		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->charge.ns);
 		/* Between steps, evaluations and the like, time is nobody's. */
 		if (proc->step && event->begin_ns < proc->step_end_ns) {
 			const int64_t gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));

@@ -65,12 +65,6 @@ static void *map_zeros(size_t bytes)
 	return memory;
 }
 
-static void unmap(void *memory, size_t bytes)
-{
-	if (memory)
-		tp_stack_unmap(memory, bytes);
-}
-
 /* ---- blocks ---- */
 
 /* The block's entry, or the free one where it would be. */
@@ -126,7 +120,7 @@ static void grow_blocks(void)
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].address)
 			*find_block(old[i].address) = old[i];
-	unmap(old, n * sizeof(*old));
+	tp_stack_unmap(old, n * sizeof(*old));
 }
 
 static bool is_full(void)
@@ -315,9 +309,9 @@ static bool has_memory(void)
 	tp_held.n_places = FIRST_PLACES;
 	seen.is_off = !tp_held.block || !tp_held.frame || !tp_held.module;
 	if (seen.is_off) {
-		unmap(tp_held.block, FIRST_PLACES * sizeof(*tp_held.block));
-		unmap(tp_held.frame, TP_HELD_FRAMES * sizeof(*tp_held.frame));
-		unmap(tp_held.module, TP_HELD_MODULES * sizeof(*tp_held.module));
+		tp_stack_unmap(tp_held.block, FIRST_PLACES * sizeof(*tp_held.block));
+		tp_stack_unmap(tp_held.frame, TP_HELD_FRAMES * sizeof(*tp_held.frame));
+		tp_stack_unmap(tp_held.module, TP_HELD_MODULES * sizeof(*tp_held.module));
 		memset(&tp_held, 0, sizeof(tp_held));
 	}
 	return !seen.is_off;
