@@ -61,6 +61,16 @@ static void add_rounds(uint32_t n_forwards, uint32_t n_reduced, const char *forw
 
 static const char ddp[] = "DistributedDataParallel.forward";
 
+/* Of either rank. */
+static const char full[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=900\nthreads.wait=10\n",
+		  idle[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=500\nthreads.wait=10\n";
+
+static void use_cores(const char *totals)
+{
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = totals;
+}
+
 Test(overview_ranks, sees_gradients_that_are_reduced_behind_each_backward_pass)
 {
 	const char *text;
@@ -100,15 +110,10 @@ Test(overview_ranks, sees_many_small_collectives)
 
 Test(overview_ranks, accuses_nobody_of_communication_where_the_cores_are_full)
 {
-	static const char full[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=900\nthreads.wait=10\n",
-			  idle[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=500\nthreads.wait=10\n";
-
 	add_rounds(1, 1, ddp, 1 << 20);
-	for (uint32_t r = 0; r < 2; r++)
-		fake.run.window[r].totals = full;
+	use_cores(full);
 	expect_rules(print(), (const char *[]){NULL});
-	for (uint32_t r = 0; r < 2; r++)
-		fake.run.window[r].totals = idle;
+	use_cores(idle);
 	expect_rules(print(), (const char *[]){"communication", NULL});
 }
 
@@ -131,12 +136,10 @@ Test(overview_ranks, sees_objects_that_are_exchanged_in_each_step)
 
 Test(overview_ranks, sees_large_copies_also_where_the_cores_are_full)
 {
-	static const char full[] = "threads.wall=1000\nthreads.cores=2\nthreads.cpu=900\nthreads.wait=10\n";
 	const char *text;
 
 	add_collectives(1, 1, "metrics", "gloo:broadcast", shape_of(6, 1 << 20));
-	for (uint32_t r = 0; r < 2; r++)
-		fake.run.window[r].totals = full;
+	use_cores(full);
 	text = print();
 	expect_rules(text, (const char *[]){"communication", NULL});
 	cr_expect(strstr(text, "most of it broadcast of 4.00 MiB beside DDP and FSDP, 1 per step"), "%s", text);

@@ -116,6 +116,25 @@ static const struct tp_comm_row *read_rows(const struct tp_advice_facts *facts, 
 	return facts->overview->comm ? tp_comm_rows(facts->overview->comm, n) : NULL;
 }
 
+/* The row that weighs most; NULL: there is none. Negative: a row that does not count. */
+static const struct tp_comm_row *find_most(const struct tp_advice_facts *facts,
+					   int64_t (*weigh)(const struct tp_comm_row *row, uint64_t n_steps))
+{
+	const struct tp_comm_row *row, *most = NULL;
+	int64_t weight, most_weight = -1;
+	uint32_t n;
+
+	row = read_rows(facts, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		weight = weigh(&row[i], facts->sums->n_steps);
+		if (weight <= most_weight)
+			continue;
+		most_weight = weight;
+		most = &row[i];
+	}
+	return most;
+}
+
 /* Gradients are reduced behind each of several backward passes of a step. */
 static bool judge_rounds(const struct tp_comm_rounds *rounds, struct tp_text *evidence,
 			 struct tp_advice *advice)
@@ -160,18 +179,18 @@ static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, s
 }
 
 /* torch pickles objects into tensors of bytes, of whose size the ranks tell each other first. */
+static int64_t weigh_object(const struct tp_comm_row *row, uint64_t n_steps)
+{
+	return row->dtype == SCALAR_BYTE && row->bytes && row->kind != TP_COMM_ALL_REDUCE &&
+	       row->kind != TP_COMM_REDUCE_SCATTER ? row->time_ns : -1;
+}
+
 static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
 			  struct tp_advice *advice)
 {
-	const struct tp_comm_row *row, *most = NULL;
-	uint32_t n = 0;
+	const struct tp_comm_row *most = find_most(facts, weigh_object);
 	char a[32];
 
-	row = read_rows(facts, &n);
-	for (uint32_t i = 0; i < n; i++)
-		if (row[i].dtype == SCALAR_BYTE && row[i].bytes && row[i].kind != TP_COMM_ALL_REDUCE &&
-		    row[i].kind != TP_COMM_REDUCE_SCATTER && (!most || row[i].time_ns > most->time_ns))
-			most = &row[i];
 	if (!most || most->n_calls < n_steps)
 		return false;
 	tp_text_fmt(evidence, "; pickled Python objects are exchanged in each step: %s of %s",
@@ -181,35 +200,35 @@ static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps,
 	return true;
 }
 
-static bool is_copied(enum tp_comm_kind kind)
+static void tell_row(const struct tp_comm_row *row, const char *where, uint64_t n_steps,
+		     struct tp_text *evidence)
 {
-	return kind == TP_COMM_BROADCAST || kind == TP_COMM_ALL_GATHER || kind == TP_COMM_GATHER;
+	char a[32];
+
+	tp_text_fmt(evidence, "; most of it %s of %s%s, %lu per step", tp_comm_name(row->kind),
+		    tp_show_bytes(a, (int64_t)row->bytes), where, (row->n_calls + n_steps / 2) / n_steps);
 }
 
-/* What is copied most, for no wrapper of the model: the time for which all are there, so that full cores and
- * waiting explain little of it. */
+/* What is copied in each step for no wrapper of the model: the time for which all are there, so that full
+ * cores and waiting explain little of it. */
+static int64_t weigh_copy(const struct tp_comm_row *row, uint64_t n_steps)
+{
+	const int64_t ns = tp_sub(row->time_ns, row->wait_ns);
+	const bool is_copied = row->kind == TP_COMM_BROADCAST || row->kind == TP_COMM_ALL_GATHER ||
+			       row->kind == TP_COMM_GATHER;
+
+	return is_copied && row->use == TP_COMM_USE_OTHER && row->bytes >= LARGE && ns >= row->time_ns / 2 &&
+	       row->n_calls >= n_steps ? ns : -1;
+}
+
 static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
 			struct tp_advice *advice)
 {
-	const struct tp_comm_row *row, *most = NULL;
-	int64_t most_ns = 0;
-	uint32_t n = 0;
-	char a[32];
+	const struct tp_comm_row *most = find_most(facts, weigh_copy);
 
-	row = read_rows(facts, &n);
-	for (uint32_t i = 0; i < n; i++) {
-		const int64_t ns = tp_sub(row[i].time_ns, row[i].wait_ns);
-
-		if (row[i].use == TP_COMM_USE_OTHER && is_copied(row[i].kind) && row[i].bytes >= LARGE &&
-		    ns >= row[i].time_ns / 2 && row[i].n_calls >= n_steps && ns > most_ns) {
-			most = &row[i];
-			most_ns = ns;
-		}
-	}
-	if (!most || tp_advice_percent(most_ns, facts->sums->all_ns) < LARGE_PERCENT)
+	if (!most || tp_advice_percent(weigh_copy(most, n_steps), facts->sums->all_ns) < LARGE_PERCENT)
 		return false;
-	tp_text_fmt(evidence, "; most of it %s of %s beside DDP and FSDP, %lu per step", tp_comm_name(most->kind),
-		    tp_show_bytes(a, (int64_t)most->bytes), (most->n_calls + n_steps / 2) / n_steps);
+	tell_row(most, " beside DDP and FSDP", n_steps, evidence);
 	snprintf(advice->todo, sizeof(advice->todo), "%s",
 		 most->kind == TP_COMM_BROADCAST
 		     ? "buffers that all ranks compute alike need none: DistributedDataParallel(broadcast_buffers=False)"
@@ -234,27 +253,16 @@ static bool are_cores_full(const struct tp_run *run)
 	return wall_ns > 0 && used_ns / FULL_PERCENT >= wall_ns / 100 * cores;
 }
 
-/* What most of the collectives' time goes to. */
-static void tell_most(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence)
+static int64_t weigh_time(const struct tp_comm_row *row, uint64_t n_steps)
 {
-	const struct tp_comm_row *row, *most = NULL;
-	uint32_t n = 0;
-	char a[32];
-
-	row = read_rows(facts, &n);
-	for (uint32_t i = 0; i < n; i++)
-		if (!most || row[i].time_ns > most->time_ns)
-			most = &row[i];
-	if (most)
-		tp_text_fmt(evidence, "; most of it %s of %s, %lu per step", tp_comm_name(most->kind),
-			    tp_show_bytes(a, (int64_t)most->bytes),
-			    (most->n_calls + n_steps / 2) / n_steps);
+	return row->time_ns;
 }
 
 bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM];
 	const struct tp_comm_rank *rank;
+	const struct tp_comm_row *most;
 	int64_t waiting_ns;
 	struct tp_text text;
 	uint32_t n = 0;
@@ -284,7 +292,9 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 			 "(inputs of one length, cores for all): -v comm");
 		return true;
 	}
-	tell_most(facts, facts->sums->n_steps, &text);
+	most = find_most(facts, weigh_time);
+	if (most)
+		tell_row(most, "", facts->sums->n_steps, &text);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "larger batches, gradient accumulation with no_sync(), larger buckets: -v comm");
 	return true;

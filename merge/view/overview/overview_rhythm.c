@@ -227,7 +227,7 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 
 /* ---- slower and slower ---- */
 
-/* False: not each of so many parts is slower than the one before. */
+/* False: not each of so many parts is slower than the one before, or the last one not by enough. */
 static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int64_t *first, int64_t *last)
 {
 	const uint32_t n = steps->n / parts;
