@@ -11,7 +11,7 @@
 
 #include "merge/command.h"
 #include "merge/fields.h"
-#include "merge/input/recovered.h"
+#include "merge/input/ring/recovered.h"
 #include "merge/kit/say.h"
 #include "merge/live/ctl.h"
 #include "merge/pass.h"

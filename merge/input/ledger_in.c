@@ -17,6 +17,7 @@
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
+#include "merge/model/label.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/ledger.h"
 
@@ -119,6 +120,19 @@ static void pass_hole(FILE *text)
 		fseeko(text, (off_t)data, SEEK_SET);
 }
 
+/* Without a ring, which would say so: that was recovered. */
+static void note_killed(struct tp_run_in *run, struct tp_proc_in *proc)
+{
+	char how[32];
+
+	if (proc->has_ring || !tp_fact(proc->pub.started, "end", how, sizeof(how)) ||
+	    strcmp(how, TP_LEDGER_KILLED))
+		return;
+	proc->pub.is_dead = true;
+	tp_run_issue(&run->pub, &proc->pub, false,
+		     "process %u did not exit cleanly; all that it recorded was recovered", proc->pub.pid);
+}
+
 int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
 			    struct tp_proc_in **of)
 {
@@ -161,6 +175,8 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 	if (n_odd)
 		tp_run_issue(&run->pub, proc ? &proc->pub : NULL, true,
 			     "'%s': %u lines are not those of a step log; they are left out", shown, n_odd);
+	if (proc)
+		note_killed(run, proc);
 	*of = proc;
 	return err;
 }

@@ -23,6 +23,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
 #include "merge/kit/say.h"
+#include "merge/model/label.h"
 #include "merge/model/ranks.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/text.h"
@@ -122,6 +123,15 @@ static void take_unsaid(const struct opening *o, const char *totals)
 	}
 }
 
+/* The file was made of what a dead process left. */
+static void take_recovered(const struct opening *o, struct tp_window *window)
+{
+	window->is_recovered = true;
+	if (tp_recover_death(o->proc, window->totals))
+		tp_run_issue(&o->run->pub, &o->proc->pub, true,
+			     "out of memory; where process %u stood when it died is left out", o->proc->pub.pid);
+}
+
 /* Everything but events. */
 static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 			struct tp_window *window)
@@ -148,6 +158,8 @@ static void index_block(struct opening *o, struct tp_reader *reader, uint32_t i,
 		if (!window->totals[0])
 			window->totals = copy_text(o->run, raw, n);
 		take_unsaid(o, window->totals);
+		if (tp_fact_u64(window->totals, "recovered", 0))
+			take_recovered(o, window);
 		break;
 	case TP_BLOCK_STRINGS:
 		tp_reader_strings(reader, i, add_string, o);

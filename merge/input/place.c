@@ -110,7 +110,7 @@ static void start_at_zero(struct tp_run_in *run)
 	run->pub.zero_real_ns = zero < 0 || zero > INT64_MAX / 2 ? 0 : (uint64_t)zero;
 }
 
-/* The window's own words on when it was; without a clock they mean nothing. */
+/* The window's own words, or its ring's, on when it was; without a clock they mean nothing. */
 static void take_bounds(struct tp_window *w, const struct tp_proc_in *proc)
 {
 	uint64_t begin = tp_fact_u64(w->totals, "begin", 0);
@@ -118,7 +118,9 @@ static void take_bounds(struct tp_window *w, const struct tp_proc_in *proc)
 	int64_t begin_ns, end_ns;
 	uint32_t hint = 0;
 
-	if (!begin || end <= begin || !proc->map.n_knots)
+	if ((!begin || end <= begin) && !tp_recover_bounds(proc, w->window, &begin, &end))
+		return;
+	if (!proc->map.n_knots)
 		return;
 	begin_ns = tp_run_ns(proc, &hint, begin);
 	end_ns = tp_run_ns(proc, &hint, end);

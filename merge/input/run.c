@@ -207,10 +207,9 @@ static void set_thread(struct tp_thread *thread, const struct tp_thread_entry *e
 		memcpy(thread->name, entry->name, sizeof(entry->name));
 }
 
-/* The thread of the process that had this slot and this tid: an index, or -1. */
-static int64_t find_thread(struct tp_proc_in *proc, uint32_t slot, uint32_t tid)
+int64_t tp_run_find_thread(const struct tp_proc_in *proc, uint32_t slot, uint32_t tid)
 {
-	struct tp_thread *t = proc->pub.thread;
+	const struct tp_thread *t = proc->pub.thread;
 
 	if (slot < proc->pub.n_threads && t[slot].slot == slot && t[slot].tid == tid)
 		return slot;
@@ -286,7 +285,7 @@ int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry
 
 	if (entry->slot >= TP_NO_THREAD || !entry->tid)
 		return -1;
-	at = find_thread(proc, entry->slot, entry->tid);
+	at = tp_run_find_thread(proc, entry->slot, entry->tid);
 	if (at < 0)
 		at = add_thread(proc, entry);
 	if (at >= 0)

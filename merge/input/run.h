@@ -53,6 +53,8 @@ struct tp_proc_in {
 	uint32_t windows_written;
 	uint32_t pass_window[2];
 	uint64_t pass_bytes[2], pass_done;
+	struct tp_ring_window ring_window[TP_RING_WINDOWS];	/* number n is [n % TP_RING_WINDOWS] */
+	uint32_t windows_begun;
 	uint64_t ring_dropped;
 	uint64_t seen_ticks;		/* last sign of life: latest time in its files and ring */
 	struct tp_ring_step *ring_step;	/* finished, not in the ledger file */
@@ -168,7 +170,9 @@ int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t w
  * its times are ticks until the clocks are aligned. 0 or -ENOMEM. */
 int tp_run_block(struct tp_run_in *run, struct tp_block_ref block);
 int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor);
-/* Index in proc->thread of the thread that had this slot and tid, made when it is new; -1. */
+/* Index in proc->thread of the thread that had this slot and tid; -1: there is none. */
+int64_t tp_run_find_thread(const struct tp_proc_in *proc, uint32_t slot, uint32_t tid);
+/* The same, made when it is new; -1. */
 int64_t tp_run_proc_thread(struct tp_proc_in *proc, const struct tp_thread_entry *entry);
 /* Slot `entry->slot` of the source means this thread from now on. 0 or -ENOMEM. */
 int tp_run_thread(struct tp_source *source, const struct tp_thread_entry *entry);
@@ -253,7 +257,7 @@ void tp_run_free_report(struct tp_report_at *at);
 /* Those of processes that are not of the run go. After all files were read. */
 void tp_run_settle_reports(struct tp_run_in *run);
 
-/* ---- recover.c, ring_records.c, recover_settle.c: the ring of a process that died or still runs ---- */
+/* ---- merge/input/ring: the ring of a process that died or still runs ---- */
 
 /*
  * Reads the ring fd (its own from now on), which is opened again at `path`: process, names, threads,
@@ -267,6 +271,12 @@ int tp_recover_ring(struct tp_run_in *run, int fd, const char *path);
 int tp_recover_kept(struct tp_run_in *run, int fd, const char *shown, struct tp_proc_in **proc);
 /* How many bytes count of the unfinished file of that window; UINT64_MAX: all. */
 uint64_t tp_recover_file_bytes(const struct tp_proc_in *proc, uint32_t window);
+/* From when to when, in ticks, its ring says that a window is: up to the last sign of life when it was
+ * not over. False: its ring does not know. After all files were read. */
+bool tp_recover_bounds(const struct tp_proc_in *proc, uint32_t window, uint64_t *begin, uint64_t *end);
+/* The totals of a file that --recover made: its process is dead, if they say so, and what they say was open
+ * is. Does nothing where its ring was read. What they say is checked. 0 or -ENOMEM. */
+int tp_recover_death(struct tp_proc_in *proc, const char *totals);
 /* Part `at` of the rest: its n records. 0 or -errno. */
 int tp_recover_events(struct tp_ring_rest *rest, uint32_t at, struct tp_rec *rec,
 		      uint16_t *thread, uint32_t n);

@@ -43,6 +43,8 @@ is "read without --recover: how to free the ring, in one line" \
 fuse strict --strict -q -v health "$dir"
 is "what is recovered is not lost: --strict" "$status" 0
 
+fuse overview -q "$dir"
+like "read without --recover: where it stood" "$(cat "$TMP/overview.out")" 'Where they stood when they died'
 fuse recover --recover -q "$dir"
 is "--recover: exit status" "$status" 0
 like "--recover: says what it made" "$(cat "$TMP/recover.out")" 'recovered .*rank0.0.tpt: [0-9]+ events'
@@ -52,6 +54,10 @@ ok "--recover: the ring's file is gone" test ! -e "$ring"
 fuse two -q -f chrome -o "$TMP/after.json" -v steps --top 0 "$dir"
 is "afterwards: exit status" "$status" 0
 is "afterwards: the same steps" "$(cat "$TMP/two.out")" "$(cat "$TMP/one.out")"
+fuse again -q "$dir"
+is "afterwards: the same overview, the death too" "$(cat "$TMP/again.out")" "$(cat "$TMP/overview.out")"
+like "afterwards: health says how it ended" "$("$MERGE" -q -v health "$dir" 2>&1)" \
+	'did not exit cleanly; all that it recorded was recovered'
 said=$("$PYTHON" - "$TMP/before.json" "$TMP/after.json" <<-'END'
 	import collections, json, sys
 	def load(path):

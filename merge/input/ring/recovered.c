@@ -8,7 +8,7 @@
  * once, and is the one that the ring lies in; files are made new, reached without links, and
  * changed or removed only if they are those that were read.
  */
-#include "merge/input/recovered.h"
+#include "merge/input/ring/recovered.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,17 @@
 #include <unistd.h>
 
 #include "merge/input/decode.h"
-#include "merge/input/run.h"
-#include "merge/kit/say.h"
+#include "merge/input/ring/death.h"
+#include "merge/input/ring/recovered_ledger.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 #include "runtime/base/folder.h"
-#include "runtime/trace/ledger.h"
+#include "runtime/base/text.h"
 #include "runtime/trace/writer.h"
 
 enum { ARENA_BYTES = 256 << 20 };	/* reserved; what is not touched costs nothing */
+
+enum { TOTALS_BYTES = 48 << 10 };
 
 struct recovery {
 	struct tp_run_in *run;
@@ -54,14 +56,6 @@ static bool string_of(void *ctx, uint32_t id, uint32_t *kind, const char **bytes
 	return true;
 }
 
-static int say(const struct recovery *r, const char *path, int err)
-{
-	tp_say("rank %d: cannot recover '%s': %s; its buffer file stays",
-		r->proc->pub.rank, path,
-		err == -ESTALE ? "it is another file than was read" : tp_file_error(err));
-	return err;
-}
-
 /* "x.tpt.part" -> "x.tpt"; of a window without a file, a name beside the ring. */
 static int final_path(const struct recovery *r, const struct tp_window *window, char *path,
 		      size_t cap)
@@ -75,7 +69,8 @@ static int final_path(const struct recovery *r, const struct tp_window *window, 
 	else
 		written = snprintf(path, cap, "%.*srank%d.pid%u.%u.recovered.tpt",
 				   slash ? (int)(slash - r->proc->ring_path + 1) : 0,
-				   r->proc->ring_path, r->proc->pub.rank, r->proc->pub.pid,
+				   r->proc->ring_path, r->proc->pub.rank < 0 ? 0 : r->proc->pub.rank,
+				   r->proc->pub.pid,
 				   window->window);
 	if (written < 0 || (size_t)written >= cap)
 		return -ENAMETOOLONG;
@@ -107,8 +102,8 @@ static int write_block(struct recovery *r, const struct tp_block_ref *block)
 	return err ? err : write_events(r, block->n_events);
 }
 
-/* Spans that never ended, as a window that ends in order writes them. */
-static int write_open_spans(struct recovery *r)
+/* Spans that never ended: the names of the first n_told, which END tells of; the others are events. */
+static int write_open_spans(struct recovery *r, uint32_t n_told)
 {
 	int err = 0;
 
@@ -125,7 +120,8 @@ static int write_open_spans(struct recovery *r)
 		if (open->has_ended)
 			continue;
 		tp_rec_set_len(&rec, r->proc->seen_ticks - rec.time);
-		err = tp_writer_events(&r->writer, &rec, 1, (uint16_t)open->slot);
+		err = i < n_told ? tp_writer_string(&r->writer, rec.name)
+				 : tp_writer_events(&r->writer, &rec, 1, (uint16_t)open->slot);
 	}
 	return err;
 }
@@ -183,7 +179,8 @@ static int write_sources(struct recovery *r, uint32_t window_at, bool is_ring)
 	return err;
 }
 
-static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
+/* n_told: see write_open_spans. */
+static int write_content(struct recovery *r, uint32_t window_at, uint32_t n_told)
 {
 	const struct tp_clock_anchor *anchor = r->proc->anchor;
 	int err;
@@ -196,7 +193,7 @@ static int write_content(struct recovery *r, uint32_t window_at, bool is_last)
 		err = tp_writer_string(&r->writer, r->proc->loose_id[i]);
 	err = err ? err : write_sources(r, window_at, false);
 	err = err ? err : write_sources(r, window_at, true);
-	return err || !is_last ? err : write_open_spans(r);
+	return err ? err : write_open_spans(r, n_told);
 }
 
 static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
@@ -218,11 +215,14 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 		.clock_source = r->proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
 		.restart = r->proc->pub.restart,
 	};
-	char path[4096], new_path[4096 + 32], totals[128];
-	int err = final_path(r, window, path, sizeof(path)), n;
+	char path[4096], new_path[4096 + 32], totals[TOTALS_BYTES];
+	int err = final_path(r, window, path, sizeof(path));
+	uint32_t n_told = r->proc->n_ring_open;
+	uint64_t begin, end;
+	struct tp_text text;
 
 	if (err)
-		return say(r, window->path, err);
+		return tp_recovered_say(r->proc, window->path, err);
 	r->n_events = 0;
 	r->writer.anchor = r->proc->anchor[0];
 	/* The writer makes a ".part" of its own, which must not be the one that is read. */
@@ -232,144 +232,27 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 	err = tp_writer_open(&r->writer, new_path, &head, window->meta,
 			     (uint32_t)strlen(window->meta));
 	if (err)
-		return say(r, path, err);
-	err = write_content(r, window_at, is_last);
-	n = snprintf(totals, sizeof(totals), "events=%llu\nrecovered=1\n",
-		     (unsigned long long)r->n_events);
+		return tp_recovered_say(r->proc, path, err);
+	tp_text_init(&text, totals, sizeof(totals));
+	tp_text_fmt(&text, "recovered=1\n");
+	if (tp_recover_bounds(r->proc, window->window, &begin, &end))
+		tp_text_fmt(&text, "begin=%lu\nend=%lu\n", begin, end);
+	if (is_last)
+		n_told = tp_death_put(&text, r->proc);
+	err = write_content(r, window_at, n_told);
 	if (err)
 		tp_writer_abandon(&r->writer);
 	else
-		err = tp_writer_close(&r->writer, totals, (uint32_t)n);
+		err = tp_writer_close(&r->writer, totals, (uint32_t)text.len);
 	if (!err)
 		err = tp_folder_rename(&r->folder, new_path, path);
 	if (err) {
 		strcat(new_path, ".part");
 		tp_folder_unlink(&r->folder, new_path, NULL);
-		return say(r, path, err);
+		return tp_recovered_say(r->proc, path, err);
 	}
 	printf("recovered %s: %llu events\n", path, (unsigned long long)r->n_events);
 	return 0;
-}
-
-/* The ledger that was read, and nobody else's: its only name, and of the ring's user. */
-static int open_ledger(const struct recovery *r, struct tp_own_fd *ledger, uint64_t *end)
-{
-	const struct tp_proc_in *proc = r->proc;
-	int err = tp_folder_open_file(&r->folder, proc->ledger_path, O_RDWR, ledger);
-	struct stat st;
-
-	if (!err)
-		err = tp_own_fd_stat(ledger, &st);
-	if (!err && (!tp_own_fd_is_file(&proc->ledger_file, &st) || st.st_nlink != 1 ||
-		     st.st_uid != proc->ring_uid))
-		err = -ESTALE;
-	if (err)
-		tp_own_fd_close(ledger);
-	else
-		*end = (uint64_t)st.st_size;
-	return err;
-}
-
-static int append(const struct tp_own_fd *ledger, const char *line, size_t n, uint64_t *end)
-{
-	struct iovec part = {(char *)line, n};
-	int err = tp_own_fd_write(ledger, &part, 1, *end);
-
-	*end += n;
-	return err;
-}
-
-/* The ring was given without the ledger: its steps get one of their own, beside the ring. */
-static int start_ledger(const struct recovery *r, struct tp_own_fd *ledger, uint64_t *end)
-{
-	const struct tp_proc *of = &r->proc->pub;
-	const struct tp_clock_anchor *start = &r->proc->anchor[0];
-	const char *slash = strrchr(r->proc->ring_path, '/');
-	char path[4096], text[2 * TP_LEDGER_LINE_MAX];
-	struct tp_ledger_head head = {
-		.run_id = of->run_id, .boot_id = {of->boot_id[0], of->boot_id[1]},
-		.mono_ns = start->mono_ns, .real_ns = start->real_ns,
-		.rank = of->rank, .local_rank = of->local_rank, .world_size = of->world_size,
-		.node_rank = of->node_rank, .pid = of->pid, .restart = of->restart,
-	};
-	int err, n;
-
-	n = snprintf(path, sizeof(path), "%.*srank%d.pid%u.recovered.steps",
-		     slash ? (int)(slash - r->proc->ring_path + 1) : 0, r->proc->ring_path,
-		     of->rank < 0 ? 0 : of->rank, of->pid);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return say(r, r->proc->ring_path, -ENAMETOOLONG);
-	err = tp_folder_create(&r->folder, path, O_RDWR, 0644, ledger);
-	if (err)
-		return say(r, path, err);
-	memcpy(head.host, of->host, sizeof(head.host));
-	*end = 0;
-	err = append(ledger, text, tp_ledger_format_head(text, sizeof(text), &head), end);
-	r->proc->ledger_path = err ? NULL : strdup(path);
-	if (!err && !r->proc->ledger_path)
-		err = -ENOMEM;
-	if (err) {
-		tp_own_fd_close(ledger);
-		return say(r, path, err);
-	}
-	printf("recovered %s: %u steps\n", path, r->proc->n_ring_steps);
-	return 0;
-}
-
-/* Lines after the last whole one of the ledger. */
-static int write_steps(const struct recovery *r)
-{
-	struct tp_proc_in *proc = r->proc;
-	char line[TP_LEDGER_LINE_MAX], last = '\n';
-	struct tp_own_fd ledger;
-	uint32_t hint = 0;
-	uint64_t end;
-	int err;
-
-	if (!proc->n_ring_steps)
-		return 0;
-	if (proc->ledger_path) {
-		err = open_ledger(r, &ledger, &end);
-		err = err ? say(r, proc->ledger_path, err) : 0;
-	} else {
-		err = start_ledger(r, &ledger, &end);
-	}
-	if (err)
-		return err;
-	if (end > 0 && tp_own_fd_read(&ledger, &last, 1, end - 1) == 1 && last != '\n')
-		err = append(&ledger, "\n", 1, &end);
-	for (uint32_t i = 0; i < proc->n_ring_steps && !err; i++) {
-		const struct tp_ring_step *step = &proc->ring_step[i];
-		int64_t begin = tp_align_ns(&proc->map, &hint, step->begin);
-		struct tp_ledger_row row = {
-			.index = step->index - 1,
-			.epoch = step->epoch,
-			.in_epoch = step->in_epoch,
-			.batches = step->batches,
-			.phase = step->phase,
-			.source = step->source,
-			.flags = step->flags,
-			.begin_ns = (uint64_t)begin,
-			.live_bytes = step->live_bytes,
-			.peak_bytes = step->peak_bytes,
-			.device_live = step->device_live,
-			.device_peak = step->device_peak,
-			.dropped = step->dropped,
-			.heap_bytes = step->heap_bytes,
-		};
-
-		row.dur_ns = (uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->duration) -
-					begin);
-		row.data_wait_ns =
-			(uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->data_wait) -
-				   begin);
-		row.optimizer_ns =
-			(uint64_t)(tp_align_ns(&proc->map, &hint, step->begin + step->optimizer) -
-				   begin);
-		err = append(&ledger, line, tp_ledger_format_row(line, sizeof(line), &row), &end);
-	}
-	tp_own_fd_close(&ledger);
-	return err ? say(r, proc->ledger_path, err) : 0;
 }
 
 /* Opens the folder of the ring, and makes sure that it is. */
@@ -406,7 +289,7 @@ static void remove_ring(const struct recovery *r)
 		return;
 	real = realpath(proc->ring_path, NULL);
 	if (real && tp_folder_unlink(NULL, real, &proc->ring_file))
-		say(r, real, -ESTALE);
+		tp_recovered_say(r->proc, real, -ESTALE);
 	else
 		tp_folder_unlink(&r->folder, proc->ring_path, NULL);
 	free(real);
@@ -430,7 +313,7 @@ static void remove_part(const struct recovery *r, uint32_t window_at)
 		file.inode = source->file->ino;
 		err = tp_folder_unlink(&r->folder, path, &file);
 		if (err)
-			say(r, path, err);
+			tp_recovered_say(r->proc, path, err);
 		return;
 	}
 }
@@ -451,7 +334,7 @@ static int recover_in_folder(struct recovery *r)
 			err = write_window(r, i, i == last);
 	}
 	if (!err)
-		err = write_steps(r);
+		err = tp_recovered_ledger(r->proc, &r->folder);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < run->n_windows; i++)
@@ -466,7 +349,7 @@ static int recover_process(struct recovery *r)
 	int err = open_folder(r);
 
 	if (err)
-		return say(r, r->proc->ring_path, err);
+		return tp_recovered_say(r->proc, r->proc->ring_path, err);
 	r->writer.folder = &r->folder;
 	err = recover_in_folder(r);
 	tp_folder_close(&r->folder);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "merge/input/decode.h"
-#include "merge/input/ring_in.h"
+#include "merge/input/ring/ring_in.h"
 #include "merge/kit/grow.h"
 #include "runtime/base/file.h"
 

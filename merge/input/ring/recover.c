@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/input/alive.h"
-#include "merge/input/ring_in.h"
+#include "merge/input/ring/alive.h"
+#include "merge/input/ring/ring_in.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/list.h"
 #include "runtime/base/file.h"
@@ -152,10 +152,13 @@ static int add_open_span(struct tp_ring_in *r, uint32_t slot, uint32_t thread, u
 	return 0;
 }
 
+/* Between windows spans are not followed: its stacks show what was open at the last one's end. */
 static int add_open_spans(struct tp_ring_in *r)
 {
 	int err = 0;
 
+	if (r->head.windows_begun == r->head.windows_written)
+		return 0;
 	for (uint32_t i = 0; i < r->head.n_slots && !err; i++) {
 		const struct tp_ring_slot *slot = &r->slot[i];
 		uint32_t depth = slot->depth < TP_OPEN_SPANS ? slot->depth : TP_OPEN_SPANS;
@@ -267,6 +270,8 @@ static void note_passes(struct tp_ring_in *r)
 	r->proc->windows_written = r->head.windows_written;
 	r->proc->pass_done = r->head.pass_done;
 	r->proc->ring_dropped = r->head.dropped;
+	memcpy(r->proc->ring_window, r->head.windows, sizeof(r->proc->ring_window));
+	r->proc->windows_begun = r->head.windows_begun;
 	memcpy(r->proc->pass_window, r->head.pass_window, sizeof(r->proc->pass_window));
 	memcpy(r->proc->pass_bytes, r->head.pass_bytes, sizeof(r->proc->pass_bytes));
 }
@@ -368,4 +373,16 @@ uint64_t tp_recover_file_bytes(const struct tp_proc_in *proc, uint32_t window)
 	if (!proc->has_ring || window < proc->windows_written)
 		return UINT64_MAX;
 	return proc->pass_window[at] == window + 1 ? proc->pass_bytes[at] : 0;
+}
+
+bool tp_recover_bounds(const struct tp_proc_in *proc, uint32_t window, uint64_t *begin, uint64_t *end)
+{
+	const struct tp_ring_window *of = &proc->ring_window[window % TP_RING_WINDOWS];
+
+	if (!proc->has_ring || window < proc->windows_written || window >= proc->windows_begun ||
+	    proc->windows_begun - proc->windows_written > TP_RING_WINDOWS)
+		return false;
+	*begin = of->begin;
+	*end = of->end ? of->end : proc->seen_ticks;
+	return *begin && *end > *begin;
 }

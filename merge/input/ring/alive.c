@@ -2,7 +2,7 @@
 /*
  * alive.c - is the process that wrote a ring still there?
  */
-#include "merge/input/alive.h"
+#include "merge/input/ring/alive.h"
 
 #include <errno.h>
 
