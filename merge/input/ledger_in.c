@@ -58,8 +58,7 @@ static int add_row(struct tp_run_in *run, const struct tp_proc_in *proc,
 	return 0;
 }
 
-/* What of a line "#fact ..." was read so far. Out of memory, or too much: the line is left out. */
-static void add_fact(struct tp_run_in *run, struct tp_proc *proc, const char *fact)
+void tp_run_fact(struct tp_run_in *run, struct tp_proc *proc, const char *fact)
 {
 	const char *more = strstr(fact, "+=");
 	size_t n = strlen(proc->started), n_fact;
@@ -162,12 +161,12 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 			err = proc ? 0 : -ENOMEM;
 			if (proc && head.job[0]) {
 				snprintf(line, sizeof(line), "job=%s", head.job);
-				add_fact(run, &proc->pub, line);
+				tp_run_fact(run, &proc->pub, line);
 			}
 		} else if (proc && tp_ledger_parse_row(line, n, &row)) {
 			err = add_row(run, proc, &row);
 		} else if (proc && !strncmp(line, fact_word, strlen(fact_word))) {
-			add_fact(run, &proc->pub, line + strlen(fact_word));
+			tp_run_fact(run, &proc->pub, line + strlen(fact_word));
 		} else if (n && line[0] != '#') {
 			n_odd++;
 		}

@@ -53,6 +53,7 @@ struct tp_proc_in {
 	uint32_t windows_written;
 	uint32_t pass_window[2];
 	uint64_t pass_bytes[2], pass_done;
+	struct tp_ring_stand stand;	/* as its ring has it; time 0: not known */
 	struct tp_ring_window ring_window[TP_RING_WINDOWS];	/* number n is [n % TP_RING_WINDOWS] */
 	uint32_t windows_begun;
 	uint64_t ring_dropped;
@@ -243,6 +244,9 @@ int tp_run_read_ledger(struct tp_run_in *run, int fd, const char *path, const ch
 /* The same of text; the process it is of, NULL: none. 0 or -ENOMEM. */
 int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,
 			    struct tp_proc_in **proc);
+/* A line "key=value" for proc->started; "key+=value" goes on with the last one's value. Out of memory, or too
+ * much of it: it is left out. */
+void tp_run_fact(struct tp_run_in *run, struct tp_proc *proc, const char *fact);
 /* By process and index, each once; times of the run. After the clocks were aligned. */
 void tp_run_settle_steps(struct tp_run_in *run);
 
@@ -284,7 +288,8 @@ void tp_recover_free(struct tp_ring_rest *rest);
 /* Steps become the run's, as the ledgers' are: after the clocks were aligned, before the run has a time
  * 0, which may be the first of them. 0 or -ENOMEM. */
 int tp_recover_settle_steps(struct tp_run_in *run);
-/* Open spans become the run's, in its time. 0 or -ENOMEM. */
+/* Open spans become the run's, in its time, and where it stood a fact `stood` of the process, as in
+ * trainprof-trace(5), "Step ledger". 0 or -ENOMEM. */
 int tp_recover_settle_open(struct tp_run_in *run);
 
 #endif

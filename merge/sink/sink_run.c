@@ -168,12 +168,14 @@ static void put_windows(struct json *j, const struct tp_run *run, const struct t
 
 static void put_end(struct json *j, const struct tp_proc *proc)
 {
-	char how[64];
+	char how[64], stood[TP_STOOD_BYTES];
 
 	if (tp_reader_text_value(proc->started, strlen(proc->started), "end", how, sizeof(how)))
 		put_text(j, "end", how);
 	else
 		put_text(j, "end", proc->is_running ? "running" : proc->is_dead ? "killed" : "unknown");
+	if (tp_reader_text_value(proc->started, strlen(proc->started), "stood", stood, sizeof(stood)))
+		put_text(j, "last_seen", stood + strcspn(stood, " ") + (strchr(stood, ' ') != NULL));
 }
 
 static void put_proc(struct json *j, const struct tp_run *run, const struct tp_proc *proc)

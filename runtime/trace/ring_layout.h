@@ -66,6 +66,7 @@ enum {
 	TP_OPEN_SPANS = 56,	/* deeper spans are counted in depth but not kept */
 	TP_RING_SLOTS = 512,	/* threads; more share the last slot, without open spans */
 	TP_RING_STEPS = 1024,	/* power of two */
+	TP_RING_STAND = 6,	/* places of struct tp_ring_stand */
 	TP_RING_WINDOWS = 8,	/* begun and not yet written out; more are not recorded */
 	TP_TID_MANY = 0x7fffffff, /* no thread's number: the slot that all others share */
 	TP_NO_CHUNK = 0xffffffff,
@@ -160,6 +161,17 @@ struct tp_ring_window {		/* 48 bytes */
 	uint64_t end_step;	/* first step after the window; set before `end` */
 };
 
+/* Where the process's first thread stood when its Python stack was last looked at (samples): in the innermost
+ * function, and in those of the user's own around it, innermost first. */
+struct tp_ring_stand {		/* 64 bytes */
+	uint64_t turn;		/* atomic: 0: never looked at; odd while what follows is being written */
+	uint64_t time;		/* ticks */
+	struct {
+		uint32_t name;	/* PYFRAME; 0: there is no more */
+		uint32_t line;	/* 0: not known */
+	} place[TP_RING_STAND];
+};
+
 struct tp_ring_head {
 	uint64_t magic;		/* TP_RING_MAGIC, written last */
 	uint32_t version;	/* TP_RING_VERSION */
@@ -218,6 +230,8 @@ struct tp_ring_head {
 	/* The flight recorder: what the ring holds of the last steps, and no window has. */
 	struct tp_ring_window recorder;	/* begin 0: it is off, or a window is open */
 	uint64_t recorder_overwritten;	/* atomic: records of those steps that had to make room */
+
+	struct tp_ring_stand stand;
 };
 TP_TRACE_ASSERT(sizeof(struct tp_ring_head) <= 4096, "ring head fits a page");
 

@@ -263,6 +263,18 @@ static int take_process(struct tp_ring_in *r)
 	return err;
 }
 
+/* Not while it was being written. */
+static void note_stand(struct tp_ring_in *r)
+{
+	const struct tp_ring_stand *stand = &r->head.stand;
+
+	if (!stand->turn || stand->turn & 1 || stand->time >> 62)
+		return;
+	r->proc->stand = *stand;
+	if (stand->time > r->proc->seen_ticks)
+		r->proc->seen_ticks = stand->time;
+}
+
 /* What its files will be asked for. */
 static void note_passes(struct tp_ring_in *r)
 {
@@ -320,6 +332,7 @@ static int read_ring(struct tp_ring_in *r)
 		err = add_open_spans(r);
 	if (!err) {
 		note_passes(r);
+		note_stand(r);
 		err = add_anchors(r);
 	}
 	if (!err)

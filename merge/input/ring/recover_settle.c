@@ -3,9 +3,12 @@
  * recover_settle.c - steps and open spans of rings, once the clocks are one: rows of the run
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/show.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/process.h"
 
@@ -67,16 +70,60 @@ static int64_t find_seen(const struct tp_run_in *run, const struct tp_proc_in *p
 	return tp_run_mono_ns(run, proc, (int64_t)tp_clock_mono_ns());
 }
 
+/* "FILE:LINE FUNCTION"; false: it has no name, or not so much room. */
+static bool put_place(const struct tp_proc_in *proc, uint32_t id, uint32_t line, char *text, size_t cap)
+{
+	const struct tp_string *name = tp_ids_get(&proc->ids, id);
+	const char *end =
+		name && name->kind == TP_STRING_PYFRAME ? memchr(name->bytes, 0, name->n_bytes) : NULL;
+	char function[200], file[400];
+	int n;
+
+	if (!end)
+		return false;
+	tp_show_text(function, sizeof(function), name->bytes, (uint32_t)(end - name->bytes));
+	tp_show_text(file, sizeof(file), end + 1, name->n_bytes - (uint32_t)(end + 1 - name->bytes));
+	n = snprintf(text, cap, "%s:%u %s", file, line, function);
+	return n > 0 && (size_t)n < cap;
+}
+
+/* Outermost first, as many of the inner ones as a line has room for. */
+static void settle_stand(struct tp_run_in *run, struct tp_proc_in *proc, int64_t seen_ns)
+{
+	enum { STOOD_HEAD = 64 };	/* more than its age and key take */
+	static const char between[] = " > ";
+	char text[TP_STOOD_BYTES - STOOD_HEAD] = "", place[sizeof(text)], fact[TP_STOOD_BYTES];
+	const size_t n_between = strlen(between);
+	uint32_t hint = 0;
+	int64_t age_ns = tp_sub(seen_ns, tp_run_ns(proc, &hint, proc->stand.time));
+
+	for (uint32_t i = 0; i < TP_RING_STAND && proc->stand.place[i].name; i++) {
+		const size_t n = strlen(text), n_gap = n ? n_between : 0;
+
+		if (!put_place(proc, proc->stand.place[i].name, proc->stand.place[i].line, place,
+			       sizeof(text) - n - n_gap))
+			break;
+		memmove(text + strlen(place) + n_gap, text, n + 1);
+		memcpy(text, place, strlen(place));
+		memcpy(text + strlen(place), between, n_gap);
+	}
+	snprintf(fact, sizeof(fact), "stood=%lld %s", (long long)(age_ns > 0 ? age_ns : 0), text);
+	if (text[0])
+		tp_run_fact(run, &proc->pub, fact);
+}
+
 static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 {
 	int64_t seen_ns;
 	uint32_t hint = 0;
 
-	if (!proc->n_ring_open || proc->seen_ticks >> 62)
+	if ((!proc->n_ring_open && !proc->stand.time) || proc->seen_ticks >> 62)
 		return 0;
 	seen_ns = find_seen(run, proc);
 	if (!tp_run_is_time(seen_ns))
 		return 0;
+	if (proc->stand.time)
+		settle_stand(run, proc, seen_ns);
 	for (uint32_t i = 0; i < proc->n_ring_open; i++) {
 		const struct tp_ring_open *from = &proc->ring_open[i];
 		const struct tp_string *name = tp_ids_get(&proc->ids, from->span.name);

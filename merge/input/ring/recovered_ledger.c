@@ -130,6 +130,17 @@ static int append_step(const struct tp_proc_in *proc, const struct tp_ring_step 
 	return append(ledger, line, tp_ledger_format_row(line, sizeof(line), &row), end);
 }
 
+/* The fact `key`, which the merge has found and no line of the ledger has yet. */
+static int append_fact(const struct tp_proc_in *proc, const char *key, const struct tp_own_fd *ledger,
+		       uint64_t *end)
+{
+	char value[TP_STOOD_BYTES], line[2 * TP_LEDGER_LINE_MAX];
+
+	if (!tp_fact(proc->pub.started, key, value, sizeof(value)))
+		return 0;
+	return append(ledger, line, (size_t)snprintf(line, sizeof(line), "#fact %s=%s\n", key, value), end);
+}
+
 int tp_recovered_ledger(struct tp_proc_in *proc, const struct tp_folder *folder)
 {
 	static const char killed[] = "#fact end=" TP_LEDGER_KILLED "\n";
@@ -144,6 +155,8 @@ int tp_recovered_ledger(struct tp_proc_in *proc, const struct tp_folder *folder)
 		err = append(&ledger, "\n", 1, &end);
 	for (uint32_t i = 0; i < proc->n_ring_steps && !err; i++)
 		err = append_step(proc, &proc->ring_step[i], &ledger, &end);
+	if (!err)
+		err = append_fact(proc, "stood", &ledger, &end);
 	/* It may have died after it had said how it ends. */
 	if (!err && !tp_fact(proc->pub.started, "end", how, sizeof(how)))
 		err = append(&ledger, killed, sizeof(killed) - 1, &end);

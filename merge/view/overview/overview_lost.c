@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_lost.c - part of the overview: what is lost, missing or off, and where processes stood
- * that died
+ * overview_lost.c - part of the overview: what is lost, missing or off
  */
 #include "merge/view/overview/overview.h"
 
@@ -13,8 +12,6 @@
 #include "merge/model/label.h"
 #include "merge/model/ranks.h"
 #include "merge/model/totals.h"
-
-enum { OPEN_SHOWN = 8 };
 
 /* The first of what is missing of the GPU's records, and how many more there are. */
 static bool print_gpu_losses(const struct tp_run *run, bool is_first, struct tp_out *out)
@@ -126,7 +123,7 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 	if (n_dead)
 		tp_out_item(
 		    out, "yellow", TP_OVERVIEW_LABEL, "died",
-		    "%u process%s did not exit cleanly (killed? out of memory?); what %s had recorded is "
+		    "%u process%s did not exit cleanly (killed? crashed? out of memory?); what %s had recorded is "
 		    "here",
 		    n_dead, n_dead == 1 ? "" : "es", n_dead == 1 ? "it" : "they");
 	if (n_off)
@@ -137,123 +134,4 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 			    "out of memory: figures are not complete");
 	if (dropped || n_cut || n_issues || n_dead || n_off || has_gpu_losses)
 		tp_out_item(out, "dim", TP_OVERVIEW_LABEL, "", "more: -v health");
-}
-
-static bool has_open(const struct tp_run *run, const struct tp_proc *proc)
-{
-	for (uint32_t i = 0; i < run->n_open; i++)
-		if (run->open[i].proc == proc)
-			return true;
-	return false;
-}
-
-static bool died_in_window(const struct tp_run *run, const struct tp_proc *proc)
-{
-	for (uint32_t i = 0; i < run->n_windows; i++)
-		if (run->window[i].proc == proc && (run->window[i].is_recovered || !run->window[i].is_whole))
-			return true;
-	return false;
-}
-
-static void print_last_of(const struct tp_run *run, const struct tp_overview_proc *proc,
-			  const struct tp_last *last, uint32_t at, struct tp_out *out)
-{
-	char who[64], a[32], step[48] = "";
-
-	tp_label_proc(who, run, run->proc[at]);
-	if (proc->n_ledger)
-		snprintf(step, sizeof(step), ", after step %" PRIu64,
-			 proc->ledger[proc->n_ledger - 1].index);
-	if (died_in_window(run, run->proc[at]))
-		tp_out_line(out, "yellow", "  %s: between operators for %s%s; the last one was %.*s%s%s", who,
-			    tp_show_ns(a, tp_sub(last->seen_ns, last->end_ns)), step,
-			    (int)last->name->n_bytes, last->name->bytes, last->line ? " at " : "",
-			    last->line ? last->line : "");
-	else
-		tp_out_line(out, "yellow", "  %s: outside windows%s; what it did there was not recorded "
-			    "(TRAINPROF_SCHEDULE=always records all of it)", who, step);
-}
-
-/* Of the dead without an open span. Returns how many there are. */
-static uint32_t print_last(const struct tp_run *run, const struct tp_overview *overview, struct tp_out *out)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; overview->last && i < run->n_procs; i++) {
-		const struct tp_last *last = &overview->last[i];
-
-		if (!last->name || run->proc[i]->worker || has_open(run, run->proc[i]))
-			continue;
-		if (!n++)
-			tp_out_title(out, "Where they stood when they died");
-		if (n <= OPEN_SHOWN)
-			print_last_of(run, &overview->proc[i], last, i, out);
-	}
-	if (n > OPEN_SHOWN)
-		tp_out_line(out, "dim", "  and %u more processes", n - OPEN_SHOWN);
-	return n;
-}
-
-/* The step after the last one of its ledger, which begins with ", "; "": it has none. */
-static const char *show_step(char *buf, size_t cap, const struct tp_overview *overview,
-			     const struct tp_proc *proc)
-{
-	const struct tp_overview_proc *of = &overview->proc[proc->at];
-
-	buf[0] = '\0';
-	if (of->n_ledger)
-		snprintf(buf, cap, ", in step %" PRIu64, of->ledger[of->n_ledger - 1].index + 1);
-	return buf;
-}
-
-/* Those that died, or those that still run. */
-static void print_open(const struct tp_run *run, const struct tp_overview *overview, bool is_dead,
-		       bool has_title, struct tp_out *out)
-{
-	uint32_t n_shown = 0, n_threads = 0;
-	char who[64], thread[64], a[32], inner[128], outer[128], step[48];
-
-	for (uint32_t i = 0; i < run->n_open; i++) {
-		const struct tp_open_at_end *open = &run->open[i], *first = open;
-
-		if (open->proc->is_dead != is_dead ||
-		    (i && run->open[i - 1].proc == open->proc &&
-		     run->open[i - 1].thread == open->thread))
-			first = NULL;
-		if (!first)
-			continue;
-		if (!n_threads++ && !has_title)
-			tp_out_title(out, is_dead ? "Where they stood when they died"
-						  : "Where those stand that still run");
-		if (n_shown++ >= OPEN_SHOWN)
-			continue;
-		while (i + 1 < run->n_open && run->open[i + 1].proc == open->proc &&
-		       run->open[i + 1].thread == open->thread)
-			open = &run->open[++i];
-		snprintf(inner, sizeof(inner), "%.*s", (int)open->name->n_bytes,
-			 open->name->bytes ? open->name->bytes : "?");
-		snprintf(outer, sizeof(outer), "%.*s", (int)first->name->n_bytes,
-			 first->name->bytes ? first->name->bytes : "?");
-		tp_out_line(out, "yellow", "  %s %s: %s for at least %s%s%s%s",
-			    tp_label_proc(who, run, open->proc),
-			    tp_label_thread(thread, open->thread), inner,
-			    tp_show_ns(a, tp_sub(open->seen_ns, open->begin_ns)),
-			    first == open ? "" : " in ", first == open ? "" : outer,
-			    show_step(step, sizeof(step), overview, open->proc));
-	}
-	if (n_shown > OPEN_SHOWN)
-		tp_out_line(out, "dim", "  and %u more threads: -v health",
-			    n_threads - OPEN_SHOWN);
-}
-
-void tp_overview_print_died(const struct tp_run *run, const struct tp_overview *overview,
-			    struct tp_out *out)
-{
-	print_open(run, overview, true, print_last(run, overview, out) != 0, out);
-}
-
-void tp_overview_print_running(const struct tp_run *run, const struct tp_overview *overview,
-			       struct tp_out *out)
-{
-	print_open(run, overview, false, false, out);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -24,6 +25,7 @@
 #include "runtime/probe/sample/pysample_outside.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
+#include "runtime/probe/sample/pysample_stand.h"
 #include "runtime/probe/sample/pysample_threads.h"
 #include "runtime/probe/stack/stack_tree.h"
 
@@ -37,6 +39,7 @@ static struct {
 	struct tp_pysample_rate rate;
 	uint64_t drawn;
 	uint32_t ring_generation;
+	uint32_t pid;		/* of this round */
 	uint32_t window;	/* of the last round */
 	uint64_t last_ns;	/* its time */
 	bool counts_garbage;	/* between arm and disarm */
@@ -180,6 +183,11 @@ static bool has_stack(const struct tp_pysample_thread *thread, uint64_t time)
 	       (thread->stack && tp_stack_tree(time, &generation) && generation == thread->generation);
 }
 
+static bool is_first(const struct tp_pysample_thread *thread)
+{
+	return thread->kernel.tid == sampler.pid;
+}
+
 /* Its stack, by another look; false: that was discarded. */
 static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t time)
 {
@@ -195,7 +203,11 @@ static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t ti
 		sampler.n_discarded++;
 		return false;
 	}
+	if (is_first(thread) && found == TP_PYSAMPLE_UNNAMED)
+		tp_pysample_stand_again(time);
 	if (found == TP_PYSAMPLE_NAMED) {
+		if (is_first(thread))
+			tp_pysample_stand_note(look, time);
 		thread->is_idle = !look->n;
 		thread->stack = look->n ? number_stack(look, time, &thread->generation) : 0;
 		thread->digest = thread->stack && !look->is_fleeting ? look->digest : 0;
@@ -213,6 +225,8 @@ static void sample_thread(struct tp_pysample_thread *thread, const struct round 
 	if (is_kept && thread->kernel.cpu_ns && thread->kernel.cpu_ns == thread->looked_ns) {
 		sampler.n_kept++;
 		time = round->begin;
+		if (is_first(thread))
+			tp_pysample_stand_again(time);
 	} else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, time)) {
 		return;
 	}
@@ -245,6 +259,7 @@ bool tp_pysample_is_ready(void)
 	if (sampler.ring_generation != tp_ring.generation) {
 		sampler.ring_generation = tp_ring.generation;
 		tp_pysample_forget();
+		tp_pysample_stand_forget();
 	}
 	return true;
 }
@@ -260,6 +275,7 @@ static void sample(uint64_t now)
 
 	if (!tp_pysample_is_ready())
 		return;
+	sampler.pid = (uint32_t)getpid();
 	round.begin = now;
 	round.since_ns = get_since();
 	thread = tp_pysample_threads(&n, &is_whole);

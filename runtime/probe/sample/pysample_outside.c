@@ -9,15 +9,16 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
-#include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/sample/pysample_gc.h"
+#include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_picture.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"
 #include "runtime/probe/sample/pysample_slow.h"
+#include "runtime/probe/sample/pysample_stand.h"
 #include "runtime/probe/sample/pysample_threads.h"
 
 enum {
@@ -61,13 +62,6 @@ void tp_pysample_outside_forked(void)
 	tp_slow_reset(&outside.slow);
 }
 
-static bool name_of(uint32_t string, const char **bytes, uint32_t *n_bytes)
-{
-	uint32_t kind;
-
-	return tp_intern_get(NULL, string, &kind, bytes, n_bytes);
-}
-
 /* The slow step has ended. */
 static void tell(uint64_t step)
 {
@@ -78,7 +72,7 @@ static void tell(uint64_t step)
 		return;
 	for (uint32_t n = TP_SLOW_TOLD; n; n--) {
 		tp_text_init(&out, where, sizeof(where));
-		if (!tp_slow_tell(&outside.slow, n, name_of, &out))
+		if (!tp_slow_tell(&outside.slow, n, tp_pysample_name_of, &out))
 			return;
 		if (!out.is_cut)
 			break;
@@ -130,9 +124,12 @@ static void take_sample(void)
 	outside.look.digest = 0;
 	tp_pysample_gc_read(&gc);
 	if (trainer && tp_pysample_look(trainer->state, &trainer->kernel, &trainer->hint, &outside.look) ==
-			       TP_PYSAMPLE_NAMED)
+			       TP_PYSAMPLE_NAMED) {
+		tp_pysample_stand_note(&outside.look, tp_clock_now());
 		tp_slow_take(&outside.slow, &outside.look,
-			     gc.is_collecting && trainer->state == tp_pysample_lock_holder(), name_of);
+			     gc.is_collecting && trainer->state == tp_pysample_lock_holder(),
+			     tp_pysample_name_of);
+	}
 	tp_pysample_rate_note(&outside.rate, tp_thread_cpu_ns() - begin_ns);
 }
 
@@ -158,9 +155,12 @@ static void take_picture(void)
 			continue;
 		outside.look.digest = 0;
 		if (tp_pysample_look(thread[i].state, &thread[i].kernel, &thread[i].hint, &outside.look) ==
-			    TP_PYSAMPLE_NAMED && outside.look.n)
+			    TP_PYSAMPLE_NAMED && outside.look.n) {
+			if (!is_other)
+				tp_pysample_stand_note(&outside.look, tp_clock_now());
 			tp_picture_take(&outside.picture, &outside.look, is_other,
-					holder && thread[i].state == holder, name_of);
+					holder && thread[i].state == holder, tp_pysample_name_of);
+		}
 	}
 	tp_pysample_rate_note(&outside.picture_rate, tp_thread_cpu_ns() - begin_ns);
 }
@@ -215,7 +215,7 @@ uint64_t tp_pysample_outside_look(uint64_t now)
 void tp_pysample_outside_note(struct tp_text *facts, bool is_last)
 {
 	if (tp_picture_is_due(&outside.picture, outside.steps, is_last))
-		tp_picture_tell(&outside.picture, outside.steps, name_of, facts);
+		tp_picture_tell(&outside.picture, outside.steps, tp_pysample_name_of, facts);
 	tp_text_bytes(facts, outside.notes.buf, outside.notes.len);
 	outside.notes.len = 0;
 }
