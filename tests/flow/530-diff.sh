@@ -143,6 +143,35 @@ fuse page -q --compare "$TMP/gpu.json" -f html -o "$TMP/diff.html" "$TMP/gpu_now
 is "the page has it, too" "$(grep -o 'diff_each_step\|diff_parts\|diff_kernels' "$TMP/diff.html" |
 	sort -u | wc -l)" 3
 
+# Few recorded steps, many that were not: the lengths are of these, and the line is told that sleeps longer,
+# which few samples meet.
+cat >"$TMP/sleeps.py" <<'END'
+import sys, time
+import torch
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+def load():
+    time.sleep(float(sys.argv[1]))
+    return torch.randn(64, 64)
+for i in range(60):
+    model(load()).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+END
+for ms in 4 8; do
+	train "sleeps$ms" TRAINPROF_SCHEDULE=wait=5,warmup=1,active=4,repeat=1 TRAINPROF_SAMPLE_HZ=10 \
+		"$PYTHON" "$TMP/sleeps.py" 0.00$ms
+done
+fuse bare -q --compare "$TMP/sleeps4" "$TMP/sleeps8"
+like "few samples: the line by the time before its operators" "$(tr -s '\n ' ' ' <"$TMP/bare.out")" \
+	'Step time \+.* of 5[0-9] and 5[0-9] steps outside windows .*: load\(\) at .*sleeps.py:7 \+[3-5]\.[0-9]* ms per step'
+like "steps outside windows are what is compared" "$(cat "$TMP/bare.out")" \
+	'^How long steps take outside windows: 5[0-9] in base, 5[0-9] now'
+fuse bare -q --compare "$TMP/sleeps4" --fail-if 'step>300%' "$TMP/sleeps8"
+is "and what a limit is of" "$status" 0
+fuse windows -q --compare-windows 0 --windows 0 --compare "$TMP/sleeps4" "$TMP/sleeps8"
+like "windows alone: their steps" "$(cat "$TMP/windows.out")" '^How long steps take: 4 recorded in base, 4 now'
+
 # Steps of one run, and windows of one run.
 fuse steps -q --compare-steps 2-3 --steps 4-5 "$TMP/base.json"
 like "steps of the same run" "$(tr -s '\n ' ' ' <"$TMP/steps.out")" \

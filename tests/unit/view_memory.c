@@ -115,7 +115,7 @@ Test(view_memory, the_peak_its_step_and_who_filled_it)
 	change(120, true, 0, TP_DEVMEM_PINNED, "/y/libtorch.so", 900 * MIB);
 	change(130, false, 0, TP_DEVMEM_POOL, "/y/libtorch.so", 30 * MIB);
 	text = print();
-	expect_has(text, "most at a time 180 MiB in step 8, 110 ns after the run started");
+	expect_has(text, "most at a time 180 MiB in step 8, 110 ns after recording began");
 	expect_has(text, "at the end 150 MiB known");
 	expect_has(text, "in windows 3 allocations, 2 frees");
 	expect_has(text, "GPU 0 pool libtorch.so 180 MiB 150 MiB");

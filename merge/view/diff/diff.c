@@ -10,6 +10,13 @@
 #include "merge/kit/need.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
+#include "runtime/trace/ring_layout.h"
+
+enum {
+	BARE_FIRST = 2,		/* the first steps are longer than any other */
+	BARE_LEAST = 20,
+	BARE_TIMES = 2,		/* as many as recorded ones, at least */
+};
 
 static void begin_kernels(void *state, struct tp_facts *facts, const void *params)
 {
@@ -62,6 +69,7 @@ void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts)
 void tp_diff_free(struct tp_diff_side *side)
 {
 	free(side->step_ns);
+	free(side->bare_ns);
 	free(side->step);
 	memset(side, 0, sizeof(*side));
 }
@@ -134,7 +142,41 @@ static void take_heap(struct tp_diff_side *side)
 	}
 }
 
-void tp_diff_end(struct tp_diff_side *side)
+static bool is_bare(const struct tp_step_row *row)
+{
+	return row->index >= BARE_FIRST && row->phase != TP_PHASE_WARMUP && row->phase != TP_PHASE_ACTIVE;
+}
+
+static void take_bare(struct tp_diff_side *side)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < side->overview->n_procs; i++)
+		n += side->overview->proc[i].n_ledger;
+	side->bare_ns = tp_need(n + 1, sizeof(side->bare_ns[0]));
+	for (uint32_t i = 0; i < side->overview->n_procs; i++) {
+		const struct tp_overview_proc *proc = &side->overview->proc[i];
+
+		for (uint32_t k = 0; k < proc->n_ledger; k++)
+			if (is_bare(&proc->ledger[k]))
+				side->bare_ns[side->n_bare++] = proc->ledger[k].dur_ns;
+	}
+	tp_sort_i64(side->bare_ns, side->n_bare);
+}
+
+bool tp_diff_is_bare(const struct tp_diff_side *base, const struct tp_diff_side *now)
+{
+	return base->n_bare >= BARE_LEAST && now->n_bare >= BARE_LEAST &&
+	       base->n_bare / BARE_TIMES >= base->n_steps && now->n_bare / BARE_TIMES >= now->n_steps;
+}
+
+int64_t tp_diff_length(const struct tp_diff_side *side, bool is_bare, double percent)
+{
+	return is_bare ? tp_percentile(side->bare_ns, side->n_bare, percent)
+		       : tp_percentile(side->step_ns, side->n_steps, percent);
+}
+
+void tp_diff_end(struct tp_diff_side *side, const struct tp_fuse_options *chosen)
 {
 	uint64_t n = 0;
 
@@ -150,6 +192,8 @@ void tp_diff_end(struct tp_diff_side *side)
 		take_steps(side, &side->overview->proc[i]);
 	tp_sort_i64(side->step_ns, side->n_steps);
 	join_ranks(side);
+	if (!chosen || (!chosen->steps && !chosen->windows))
+		take_bare(side);
 }
 
 double tp_diff_part_ns(const struct tp_diff_side *side, enum tp_part part)

@@ -12,6 +12,7 @@
 #include "merge/facts/program/overview.h"
 #include "merge/facts/time/module_times.h"
 #include "merge/facts/time/step_parts.h"
+#include "merge/input/options.h"
 
 /* A recorded step; of several ranks the one that took longest. */
 struct tp_diff_step {
@@ -40,6 +41,8 @@ struct tp_diff_side {
 	struct tp_overview_sums sums;
 	int64_t *step_ns;		/* of all recorded steps, sorted */
 	uint32_t n_steps;
+	int64_t *bare_ns;		/* of the others, sorted; NULL: a part of the run was asked for */
+	uint32_t n_bare;
 	struct tp_diff_step *step;	/* by index */
 	uint32_t n_indices;
 	int64_t peak_bytes[TP_DIFF_PLACES]; /* most tensor memory in any of them */
@@ -54,10 +57,16 @@ static inline double tp_diff_per_step(const struct tp_diff_side *side, int64_t n
 	return side->n_steps ? (double)ns / side->n_steps : 0;
 }
 
-/* Wants what is compared; then, when that run's pass is over, sums it up. */
+/* Wants what is compared; then, when that run's pass is over, sums it up. chosen: what was asked for. */
 void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts);
-void tp_diff_end(struct tp_diff_side *side);
+void tp_diff_end(struct tp_diff_side *side, const struct tp_fuse_options *chosen);
 void tp_diff_free(struct tp_diff_side *side);
+
+/* Whether the length of steps is told by those that were not recorded: both runs have many more of them, and
+ * nothing makes them longer. */
+bool tp_diff_is_bare(const struct tp_diff_side *base, const struct tp_diff_side *now);
+/* A percentile of the lengths of a side's steps, recorded ones or those that were not. */
+int64_t tp_diff_length(const struct tp_diff_side *side, bool is_bare, double percent);
 
 /* A name in one of them or in both; figures of all recorded steps. */
 struct tp_diff_row {

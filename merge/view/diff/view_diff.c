@@ -46,7 +46,7 @@ static bool read_base(struct state *state, struct tp_out *out, struct tp_run **r
 		return false;
 	}
 	tp_facts_end(state->base_facts);
-	tp_diff_end(&state->base);
+	tp_diff_end(&state->base, state->options.compare);
 	return true;
 }
 
@@ -121,7 +121,7 @@ static void print_diff(void *opaque, const struct tp_run *run, struct tp_out *ou
 	struct state *state = opaque;
 	struct tp_run *other = NULL;
 
-	tp_diff_end(&state->now);
+	tp_diff_end(&state->now, state->options.chosen);
 	if (read_base(state, out, &other))
 		print_all(state, run, other, out);
 	else

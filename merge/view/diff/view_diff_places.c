@@ -63,7 +63,7 @@ static void name_function(struct tp_diff_spot *row, const struct tp_diff_functio
 }
 
 /* Takes the functions. */
-static void add_functions(struct tp_diff_places *places, enum tp_diff_kind kind,
+static void add_functions(struct tp_diff_places *places, enum tp_diff_kind kind, bool has_gaps,
 			  struct tp_diff_function *of, uint32_t n)
 {
 	const uint32_t most = places->is_full ? UINT32_MAX : places->n + SHOWN;
@@ -77,6 +77,7 @@ static void add_functions(struct tp_diff_places *places, enum tp_diff_kind kind,
 			continue;
 		row = add(places, kind == TP_SPOT_LINE && !of[i].is_line ? TP_SPOT_LINES : kind, base->ns,
 			  now->ns);
+		row->has_gaps = has_gaps;
 		row->more_wait = now->wait_ns - base->wait_ns;
 		row->n_samples[TP_DIFF_BASE] = base->n_samples;
 		row->n_samples[TP_DIFF_NOW] = now->n_samples;
@@ -95,6 +96,14 @@ static bool has_samples(const struct tp_diff_side *side)
 	return side->overview->owners->n_rows > 0;
 }
 
+/* Samples are few in a short window: they may not tell what gaps between operators do. */
+static bool has_function(const struct tp_diff_places *places)
+{
+	const uint32_t first = places->first[TP_SPOT_FUNCTION];
+
+	return first && tp_diff_explains(places, &places->row[first - 1]);
+}
+
 /* Where both runs have both, functions have what is outside operators, lines the operators. */
 static void add_code(struct tp_diff_places *places, const struct tp_diff_shown *shown)
 {
@@ -106,13 +115,15 @@ static void add_code(struct tp_diff_places *places, const struct tp_diff_shown *
 
 	if (is_sampled) {
 		of = tp_diff_functions(base, now, is_lined ? TP_DIFF_OUTSIDE : TP_DIFF_STEPS, &n);
-		add_functions(places, TP_SPOT_FUNCTION, of, n);
+		add_functions(places, TP_SPOT_FUNCTION, false, of, n);
 		of = tp_diff_functions(base, now, TP_DIFF_WORKERS, &n);
-		add_functions(places, TP_SPOT_WORKER, of, n);
+		add_functions(places, TP_SPOT_WORKER, false, of, n);
 	}
 	if (is_lined) {
-		of = tp_diff_lines(base, now, !is_sampled, &n);
-		add_functions(places, TP_SPOT_LINE, of, n);
+		const bool has_gaps = !has_function(places);
+
+		of = tp_diff_lines(base, now, has_gaps, &n);
+		add_functions(places, TP_SPOT_LINE, has_gaps, of, n);
 	}
 }
 
@@ -216,7 +227,8 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, "now_ns", "now", 0, "time in a step now", tp_whole(row->now));
 	TP_NS(r, "difference_ns", "difference", TP_SIGNED, "now less base", tp_whole(tp_diff_spot_change(row)));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "", tp_view_diff_change(r, row->base, row->now));
-	TP_TEXT(r, "source", "by", TP_LESS(1), "what the times are from", "%s", tp_diff_kinds[row->kind].source);
+	TP_TEXT(r, "source", "by", TP_LESS(1), "what the times are from", "%s",
+		row->has_gaps ? "operators, gaps" : tp_diff_kinds[row->kind].source);
 	TP_CELL(r, "base_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "of functions: samples in base",
 		put_samples(r, row, TP_DIFF_BASE));
 	TP_CELL(r, "now_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "of functions: samples now",
@@ -235,9 +247,11 @@ static double average_ns(const struct tp_diff_side *side)
 
 void tp_view_diff_places(const struct tp_diff_shown *shown)
 {
-	const double change_ns = average_ns(shown->now) - average_ns(shown->base);
+	const double median = (double)tp_diff_median_more(shown);
+	const double average = average_ns(shown->now) - average_ns(shown->base);
 	struct tp_diff_places places = {
-		.direction = tp_diff_median_change(shown) < 0 ? -1 : 1, .change_ns = change_ns,
+		.direction = median < 0 ? -1 : 1,
+		.change_ns = fabs(average) > fabs(median) ? average : median,
 		.is_full = tp_out_is_full(shown->out),
 	};
 

@@ -25,6 +25,7 @@ struct tp_diff_spot {
 	char name[TP_DIFF_NAME_MAX];
 	double base, now;	/* per step */
 	double more_wait;
+	bool has_gaps;		/* of lines: with the time before their operators */
 	uint64_t n_samples[2];
 };
 
@@ -32,7 +33,7 @@ struct tp_diff_places {
 	struct tp_diff_spot *row;
 	uint32_t n, cap;
 	uint32_t first[TP_DIFF_KINDS];	/* the one that changed most in the step's direction, plus one */
-	double change_ns;	/* of the average step */
+	double change_ns;	/* of the average step, or of the median one: the greater */
 	double direction;	/* 1: steps are longer, -1 */
 	bool is_full;		/* all that is known, not what people want to see */
 };
@@ -42,8 +43,10 @@ static inline double tp_diff_spot_change(const struct tp_diff_spot *row)
 	return row->now - row->base;
 }
 
-/* Of the median step, in percent of base. */
-double tp_diff_median_change(const struct tp_diff_shown *shown);
+/* So much longer is the median step, in ns. */
+int64_t tp_diff_median_more(const struct tp_diff_shown *shown);
+/* It is a quarter of the step's change, or more. */
+bool tp_diff_explains(const struct tp_diff_places *places, const struct tp_diff_spot *row);
 /* A sentence: by how much the median step changed, and the place that explains it. */
 void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_diff_places *places);
 

@@ -20,7 +20,7 @@ static const char *show_when(char buf[80], const struct tp_allocator_moment *mom
 	char a[32];
 
 	if (moment->step == TP_NO_STEP)
-		snprintf(buf, 80, "%s after the run started", tp_show_ns(a, moment->ns));
+		snprintf(buf, 80, "%s after recording began", tp_show_ns(a, moment->ns));
 	else
 		snprintf(buf, 80, "in step %lu", (unsigned long)moment->step);
 	return buf;

@@ -44,7 +44,7 @@ static void print_peak(const struct tp_gpumem_device *gpu, struct tp_out *out)
 	if (gpu->is_peak_in_step)
 		snprintf(step, sizeof(step), " in step %lu", (unsigned long)gpu->peak_step);
 	if (gpu->has_peak)
-		tp_out_item(out, "", LABEL, "most at a time", "%s%s%s, %s after the run started",
+		tp_out_item(out, "", LABEL, "most at a time", "%s%s%s, %s after recording began",
 			    tp_show_bytes(peak, gpu->peak_bytes), total, step,
 			    tp_show_ns(at, gpu->peak_ns));
 	else

@@ -33,7 +33,7 @@ static void print_peak(const struct tp_hostmem_proc *host, struct tp_out *out)
 
 	if (host->is_peak_in_step)
 		snprintf(step, sizeof(step), " in step %lu,", (unsigned long)host->peak_step);
-	tp_out_item(out, "", LABEL, "most at a time", "%s in %s blocks,%s %s after the run started",
+	tp_out_item(out, "", LABEL, "most at a time", "%s in %s blocks,%s %s after recording began",
 		    tp_show_bytes(a, (int64_t)host->peak_bytes),
 		    tp_show_count(b, host->peak_blocks), step, tp_show_ns(c, host->peak_ns));
 	tp_out_item(out, "", LABEL, "at the end", "%s in %s blocks",

@@ -31,7 +31,7 @@ static void print_peak(const struct tp_tensors_shown *shown, const struct tp_mem
 	if (peak->step != TP_NO_STEP)
 		snprintf(step, sizeof(step), " in step %lu,", (unsigned long)peak->step);
 	tp_out_item(shown->out, "", LABEL, "most at a time",
-		    "%s,%s %s after the run started",
+		    "%s,%s %s after recording began",
 		    tp_show_bytes(a, tp_stretch_bytes(peak)), step,
 		    tp_show_ns(b, peak->peak_ns));
 }

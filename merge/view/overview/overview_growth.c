@@ -124,7 +124,8 @@ bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	tell(facts, worst, worst == &device ? "memory of tensors on the device" : "memory of tensors", advice);
 	snprintf(advice->todo, sizeof(advice->todo), "tensors allocated here stay alive across steps: "
-		 "which list, dict or cache takes them? keep .item(), .detach(), or only the last ones there");
+		 "which list, dict or cache takes them? keep .item(), .detach(), .clone() of a part (a view keeps "
+		 "all of its tensor), or only the last ones there");
 	tp_advice_line(facts, worst->first->proc, TP_SITE_KEPT, advice);
 	return true;
 }

@@ -89,7 +89,9 @@ bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 tp_label_proc(who, facts->run, verdict.rank->proc),
 		 tp_show_ns(a, verdict.late_step_ns), tp_show_ns(b, verdict.excess_ns),
 		 tp_comm_cause_text(&verdict));
-	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps");
+	snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps; --ranks %d "
+		 "--compare-ranks %d sets it beside another", verdict.rank->proc->rank,
+		 (verdict.rank == rank ? rank + 1 : rank)->proc->rank);
 	if (verdict.cause == TP_CAT_OTHER && facts->overview->owners->n_rows)
 		snprintf(advice->todo, sizeof(advice->todo), "-v comm shows which ranks, in which steps; -v hot "
 			 "--ranks %d what it runs", verdict.rank->proc->rank);
