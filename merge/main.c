@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "merge/command.h"
 #include "merge/fields.h"
@@ -81,6 +82,26 @@ static void say_left(const struct tp_run *run)
 	else
 		tp_say("--recover turns what %u dead processes left into trace "
 				"files and frees %s in '%s' and others", n, size, shown);
+}
+
+/* The next runs of a job whose folder is not chosen anew go to PATH-2, PATH-3 .. */
+static void say_newer(const struct tp_fuse_options *fuse)
+{
+	char next[4096], shown[4096];
+	int n = fuse->n_paths == 1 ? (int)strlen(fuse->path[0]) : 0;
+	uint32_t number = 1;
+	struct stat st;
+
+	while (n > 1 && fuse->path[0][n - 1] == '/')
+		n--;
+	do
+		snprintf(next, sizeof(next), "%.*s-%u", n, fuse->path[0], ++number);
+	while (n && number < UINT16_MAX && !stat(next, &st) && S_ISDIR(st.st_mode));
+	if (number < 3)
+		return;
+	snprintf(next, sizeof(next), "%.*s-%u", n, fuse->path[0], number - 1);
+	tp_say("'%.*s' is not the newest run here: '%s' is", n, fuse->path[0],
+	       tp_show_text(shown, sizeof(shown), next, (uint32_t)strlen(next)));
 }
 
 /* Folders of ours, with what was fetched. */
@@ -173,6 +194,8 @@ static enum tp_status merge(void)
 		status = TP_STATUS_NOTHING;
 	if (!command->is_recover && !command->is_quiet)
 		say_left(run);
+	if (!command->is_quiet)
+		say_newer(&command->fuse);
 	for (uint32_t i = 0; i < run->n_issues && command->is_strict && !status; i++) {
 		if (run->issue[i].is_loss)
 			status = TP_STATUS_LOST;

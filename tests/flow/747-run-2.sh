@@ -73,6 +73,15 @@ else
 	skip "trainprof run merges the folder that was used" "the checkout's build is not the one that is tested"
 fi
 
+mkdir several && cp -r run several/run
+cp -r several/run several/run-2 && cp -r several/run several/run-3
+fuse newest -v steps several/run/
+like "a later run beside it is named" "$(cat newest.err)" "^trainprof-merge: 'several/run' is not the newest run here: 'several/run-3' is\$"
+fuse newest -q -v steps several/run
+is "not with -q" "$(cat newest.err)" ""
+fuse newest -v steps several/run-3
+unlike "nor of the newest" "$(cat newest.err)" 'newest'
+
 # KEEP: windows, and what was removed is counted.
 export TRAINPROF_SCHEDULE=wait=1,warmup=0,active=1,repeat=5,per=run
 for keep in -1 0 2; do
