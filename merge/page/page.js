@@ -14,6 +14,7 @@ const TABS = [
 	{name: 'kernel', title: 'Kernels', build: (panel) => buildRanked(panel, 'kernel')},
 	{name: 'memory', title: 'Memory', build: buildMemory,
 	 has: () => hasRows('memory') || load('curves').curves.some(isMemory)},
+	{name: 'memory-at', title: 'Memory at', build: (panel) => buildBlocks(panel, 'memory-at')},
 	{name: 'comm', title: 'Communication', build: buildComm},
 	{name: 'timeline', title: 'Timeline', build: buildTimeline, isOwn: true,
 	 has: () => hasPart('timeline')},

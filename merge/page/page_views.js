@@ -166,7 +166,7 @@ function breakdownCard(table)
 // Advice that names a view leads to its tab here.
 function withTabs(text)
 {
-	return text.replace(/-v (\w+)/g, (option, name) => {
+	return text.replace(/-v ([\w-]+)/g, (option, name) => {
 		const tab = TABS.find((its) => its.name === name);
 
 		return tab ? `"${tab.title}"` : option;
@@ -199,12 +199,16 @@ function buildOverview(panel)
 	// A title with nothing below it is the answer itself: nothing stands out.
 	for (const its of sections.filter(({blocks}) => !blocks.length && !advice))
 		panel.append(el('p', {class: 'answer bold'}, its.title));
+	// What went wrong is told before the run is, here as there.
+	const before = sections.slice(0, sections.indexOf(who)).filter((its) => its.blocks.length);
+
+	before.forEach((its) => panel.append(section(its, tables)));
 	panel.append(el('div', {class: 'first'},
 		advice ? adviceCard(advice) : null,
 		table ? breakdownCard(table) : null,
 		section(who, tables, 'card who')));
 	for (const its of sections)
-		if (its !== who && its.blocks.length)
+		if (its !== who && its.blocks.length && !before.includes(its))
 			panel.append(section(its, tables));
 }
 

@@ -77,6 +77,15 @@ told outside evaluate
 killed inside evaluate 20 always
 told inside evaluate
 like "inside: the operator, too" "$(cat "$TMP/inside.out")" 'main thread: aten::(mm|mul) for at least'
+if command -v chromium >/dev/null; then
+	fuse page -q -f html -o "$TMP/page.html" "$TMP/inside"
+	chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$TMP/page.html" 2>/dev/null |
+		grep -o '<h2[^>]*>[^<]*' | sed 's/.*>//' >"$TMP/titles"
+	# Behind the tab's own title.
+	is "the page tells it before anything else" "$(sed -n 2p "$TMP/titles")" 'Where they stood when they died'
+else
+	skip "the page tells it before anything else" "no chromium (make setup-long)"
+fi
 killed early waits_in 1 wait=5,warmup=1,active=3,repeat=1 live
 told early waits_in
 like "one that still runs: where it stands" "$(tr -s '\n ' ' ' <"$TMP/early.live.out")" 'last seen in .*killed.py:[0-9]+ waits_in'
