@@ -61,6 +61,47 @@ Test(overview_operators, a_teacher_or_a_recomputation_is_no_evaluation)
 	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
 }
 
+/* In each step line 10 calls it for 60 ms, line 20 something for 30, and an optimizer runs from then on. */
+static void add_extra(const char *name, int64_t optimizer)
+{
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		if (!optimizer)
+			add(TP_REC_RANGE, TP_NAME_OPTIMIZER "Muon.step", at + 2, at + 95 * MS);
+		add(TP_REC_OP, name, at + 3, at + 60 * MS);
+		add_stack(2, at + 60 * MS + 1);
+		if (optimizer)
+			add(TP_REC_RANGE, TP_NAME_OPTIMIZER "Muon.step", at + optimizer, at + 95 * MS);
+		add(TP_REC_OP, "aten::mm", at + 62 * MS, at + 92 * MS);
+	}
+}
+
+Test(overview_operators, sees_operators_that_nothing_learns_by)
+{
+	const char *text;
+
+	add_extra("aten::linalg_svd", 61 * MS);
+	text = print();
+	cr_expect(strstr(text, "\n  extra-operators     60.0 % of step time runs operators of one function"), "%s", text);
+	cr_expect(strstr(text, "me/train.py:10 main\n"), "%s", text);
+	/* The line runs a layer. */
+	set_up();
+	add_extra("aten::linear", 61 * MS);
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	/* All is an optimizer's; nothing is: that is no training. */
+	set_up();
+	add_extra("aten::linalg_svd", 0);
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	set_up();
+	add_extra("aten::linalg_svd", 93 * MS);
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+}
+
 /* In each step so many nodes of the backward pass, 1 ms each, with a search for NaN in each that is said, or
  * beside it. */
 static void add_nodes(uint32_t n, uint32_t n_checked, bool is_inside)

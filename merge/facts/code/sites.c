@@ -29,7 +29,7 @@ enum {
 /* What the outermost operator was charged with, until it is known whose it is. */
 struct charge {
 	uint32_t row;		/* plus one; 0: none */
-	bool is_moved;
+	bool is_moved, is_trainers;	/* trainers: of TP_SITE_TRAINER too */
 	uint32_t step_at;	/* plus one; 0: outside steps */
 	int64_t ns, gap_ns;
 };
@@ -39,6 +39,7 @@ struct thread {
 	struct charge charge;
 	int64_t until_ns;	/* end of the outermost operator */
 	int64_t gap_ns;		/* before a loader was asked, since the last operator */
+	int64_t optimizer_end_ns;	/* of the step of an optimizer that runs, or the last one */
 };
 
 struct tp_sites_process {
@@ -156,6 +157,9 @@ static void move_charge(struct tp_sites *sites, struct charge *charge, const str
 		return;
 	move(sites, from, to, TP_SITE_CALLS, 1);
 	move(sites, from, to, TP_SITE_TIME, charge->ns);
+	if (charge->is_trainers)
+		move(sites, from, to, TP_SITE_TRAINER, charge->ns);
+	tp_sites_charge(sites, to, TP_SITE_LEARNING, charge->ns);
 	move(sites, from, to, TP_SITE_GAP, charge->gap_ns);
 	tp_sites_add_time(sites, &sites->row[from - 1], charge->step_at, tp_sub(0, charge->ns));
 	tp_sites_add_time(sites, &sites->row[to - 1], charge->step_at, charge->ns);
@@ -192,11 +196,16 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 		row = &sites->row[at - 1];
 		row->figure[TP_SITE_CALLS]++;
 		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->charge.ns);
+		if (event->flags & TP_F_BACKWARD || event->begin_ns < thread->optimizer_end_ns)
+			tp_sites_charge(sites, at, TP_SITE_LEARNING, thread->charge.ns);
 		/* Between steps, evaluations and the like, time is nobody's. */
 		if (proc->step && event->begin_ns < proc->step_end_ns) {
 			const int64_t gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
 
 			tp_sites_add_time(sites, row, proc->step_at, thread->charge.ns);
+			thread->charge.is_trainers = event->thread->is_main;
+			if (event->thread->is_main)
+				tp_sites_charge(sites, at, TP_SITE_TRAINER, thread->charge.ns);
 			take_gap(row, thread, gap_ns);
 			thread->charge.step_at = proc->step_at;
 			thread->charge.gap_ns = gap_ns > 0 && gap_ns < DISPATCH_NS ? gap_ns : 0;
@@ -220,6 +229,8 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 	    tp_comm_kind_of(event->name->bytes, event->name->n_bytes) != TP_COMM_KINDS)
 		proc->comm_until_ns = event->end_ns;
 
+	if (thread && tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_OPTIMIZER))
+		thread->optimizer_end_ns = event->end_ns;
 	if (!thread || event->end_ns <= thread->until_ns ||
 	    !tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_LOADER))
 		return;

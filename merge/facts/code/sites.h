@@ -41,6 +41,8 @@ enum tp_site_figure {
 	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
 	TP_SITE_GRAD_CALLS,	/* and those that record one */
+	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread */
+	TP_SITE_LEARNING,	/* ns of its nodes of the backward pass, and of operators inside optimizers */
 	TP_SITE_N
 };
 
@@ -92,6 +94,11 @@ uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks);
  * False: none is known, or all that was recorded is of one kind. */
 bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_step_choose *choose,
 		     const void *ctx, char *place, size_t cap, int64_t *more_ns);
+
+/* In steps, of functions whose lines record no gradient, run no layer and are no optimizer's: the one whose
+ * operators take most, all of its lines together, "train.py:31 log" in `place`. Returns their time, 0: there is
+ * none. */
+int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap);
 
 /* As above: most of one figure, and least of the other. */
 bool tp_sites_apart(const struct tp_sites *sites, enum tp_site_figure most, enum tp_site_figure none,

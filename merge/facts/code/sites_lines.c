@@ -4,6 +4,7 @@
  */
 #include "merge/facts/code/sites_in.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,4 +109,46 @@ bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
 	free(all);
 	free(own);
 	return *more_ns > 0;
+}
+
+/* Behind "FILE:LINE "; two lines of a function share it. */
+static const char *function_of(const char *place)
+{
+	const char *blank = strchr(place, ' ');
+
+	return blank ? blank : place;
+}
+
+static bool is_of_function(const struct tp_site *a, const struct tp_site *b)
+{
+	const size_t n = strcspn(a->place, ":");
+
+	return n == strcspn(b->place, ":") && !memcmp(a->place, b->place, n) &&
+	       !strcmp(function_of(a->place), function_of(b->place));
+}
+
+static bool learns(const struct tp_site *line)
+{
+	return line->figure[TP_SITE_LEARNING] > 0 || line->figure[TP_SITE_GRAD_CALLS] > 0 ||
+	       line->figure[TP_SITE_NO_GRAD_CALLS] > 0;
+}
+
+int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap)
+{
+	uint32_t n;
+	struct tp_site *line = tp_sites_lines(sites, NULL, &n);
+	const struct tp_site *most = NULL;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!learns(&line[i]) &&
+		    (!most || line[i].figure[TP_SITE_TRAINER] > most->figure[TP_SITE_TRAINER]))
+			most = &line[i];
+	for (uint32_t i = 0; most && i < n; i++)
+		if (!learns(&line[i]) && is_of_function(&line[i], most))
+			sum = tp_add(sum, line[i].figure[TP_SITE_TRAINER]);
+	if (most)
+		snprintf(place, cap, "%s", most->place);
+	free(line);
+	return sum;
 }

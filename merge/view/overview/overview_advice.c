@@ -149,6 +149,7 @@ static const struct rule {
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"few-blocks", 15, tp_advice_few_blocks, true},
     {"device-idle", 30, tp_advice_idle, true},
+    {"extra-operators", 25, tp_advice_extra, false},
 };
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
 

@@ -87,6 +87,27 @@ bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advic
 	return true;
 }
 
+/* What the training does not learn by: of a single process, where collectives are nobody's, and where nothing
+ * else is known to be wrong. */
+bool tp_advice_extra(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	char a[32];
+	int64_t ns;
+
+	if (facts->is_explained || facts->overview->comm || tp_advice_has_devices(facts->run) ||
+	    !sums->n_steps || tp_sites_sum(facts->overview->sites, TP_SITE_LEARNING) <= 0)
+		return false;
+	ns = tp_sites_extra(facts->overview->sites, advice->place, sizeof(advice->place));
+	advice->percent = tp_advice_percent(ns, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "%s of step time runs operators of one function that no gradient comes from, that run no layer and "
+		 "are no optimizer's", tp_show_percent(a, (double)ns, (double)sums->all_ns));
+	snprintf(advice->todo, sizeof(advice->todo), "if the step does not need it: every n-th step, on fewer "
+		 "samples, or in the workers of a DataLoader");
+	return true;
+}
+
 /* float32 takes half the time and half the memory, on many devices far less. */
 bool tp_advice_double(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
