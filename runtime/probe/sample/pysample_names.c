@@ -315,10 +315,3 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 		look->is_fleeting |= look->frame[i].is_fleeting;
 	return true;
 }
-
-bool tp_pysample_name_of(uint32_t string, const char **bytes, uint32_t *n_bytes)
-{
-	uint32_t kind;
-
-	return tp_intern_get(NULL, string, &kind, bytes, n_bytes);
-}

@@ -19,9 +19,6 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new);
 /* Is the frame's function called `name`, in a file whose path ends so? Also before there is a ring. */
 bool tp_pysample_names_is(const struct tp_pysample_frame *frame, const char *name, const char *file_end);
 
-/* "function\0file" of a PYFRAME string; false: there is none. */
-bool tp_pysample_name_of(uint32_t string, const char **bytes, uint32_t *n_bytes);
-
 /* Strings begin anew: another ring. */
 void tp_pysample_forget(void);
 

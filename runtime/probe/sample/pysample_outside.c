@@ -13,7 +13,6 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/sample/pysample_gc.h"
-#include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_picture.h"
 #include "runtime/probe/sample/pysample_rate.h"
 #include "runtime/probe/sample/pysample_read.h"

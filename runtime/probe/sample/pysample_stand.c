@@ -5,8 +5,8 @@
 #include "runtime/probe/sample/pysample_stand.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/engine/intern.h"
 #include "runtime/engine/ring.h"
-#include "runtime/probe/sample/pysample_names.h"
 #include "runtime/probe/sample/pysample_slow.h"
 
 enum { EACH_NS = 10000000 };	/* whose function is whose takes as long as half a sample */
@@ -15,6 +15,13 @@ static struct {
 	uint64_t next_ns;	/* of CLOCK_MONOTONIC */
 	bool is_last;		/* what the ring has is the last look */
 } noted;
+
+bool tp_pysample_name_of(uint32_t string, const char **bytes, uint32_t *n_bytes)
+{
+	uint32_t kind;
+
+	return tp_intern_get(NULL, string, &kind, bytes, n_bytes);
+}
 
 static void begin(struct tp_ring_stand *stand)
 {

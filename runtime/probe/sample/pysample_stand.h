@@ -9,6 +9,9 @@
 
 #include "runtime/probe/sample/pysample_frames.h"
 
+/* "function\0file" of a PYFRAME string; false: there is none. */
+bool tp_pysample_name_of(uint32_t string, const char **bytes, uint32_t *n_bytes);
+
 /* The process's first thread stood so at `time`, in ticks: names are known. */
 void tp_pysample_stand_note(const struct tp_pysample_look *look, uint64_t time);
 /* It still does. */
