@@ -11,7 +11,7 @@ against. Prints JSON, one object a ring found in the folder (or behind a link th
               files of the ring's process and those still in the ring, each once
   files       how many of them are in trace files, by path
   heap        how many of the events are of host memory
-  open        [[tid, depth, name], ...]: what each thread was inside of
+  open        [[tid, depth, name], ...]: what each thread was inside of, in a window that is not written
   steps       finished steps of the run
 """
 
@@ -171,7 +171,8 @@ def read_ring(path, folder):
     for slot in range(head["n_slots"]):
         at = head["slots_at"] + slot * SLOT_BYTES
         tid, is_dead, _, depth = struct.unpack_from("<IIII", data, at)
-        if not tid or is_dead:
+        # Between windows nobody follows them.
+        if not tid or is_dead or head["windows_begun"] == head["windows_written"]:
             continue
         for d in range(min(depth, OPEN_SPANS)):
             time, name, kind = struct.unpack_from("<QII", data, at + 128 + 16 * d)
