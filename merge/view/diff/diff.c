@@ -164,16 +164,20 @@ static void take_bare(struct tp_diff_side *side)
 	tp_sort_i64(side->bare_ns, side->n_bare);
 }
 
-bool tp_diff_is_bare(const struct tp_diff_side *base, const struct tp_diff_side *now)
+static bool has_many_bare(const struct tp_diff_side *side)
 {
-	return base->n_bare >= BARE_LEAST && now->n_bare >= BARE_LEAST &&
-	       base->n_bare / BARE_TIMES >= base->n_steps && now->n_bare / BARE_TIMES >= now->n_steps;
+	return side->n_bare >= BARE_LEAST && side->n_bare / BARE_TIMES >= side->n_steps;
 }
 
-int64_t tp_diff_length(const struct tp_diff_side *side, bool is_bare, double percent)
+void tp_diff_choose_steps(struct tp_diff_side *base, struct tp_diff_side *now)
 {
-	return is_bare ? tp_percentile(side->bare_ns, side->n_bare, percent)
-		       : tp_percentile(side->step_ns, side->n_steps, percent);
+	base->is_bare = now->is_bare = has_many_bare(base) && has_many_bare(now);
+}
+
+int64_t tp_diff_length(const struct tp_diff_side *side, double percent)
+{
+	return side->is_bare ? tp_percentile(side->bare_ns, side->n_bare, percent)
+			     : tp_percentile(side->step_ns, side->n_steps, percent);
 }
 
 void tp_diff_end(struct tp_diff_side *side, const struct tp_fuse_options *chosen)

@@ -43,6 +43,7 @@ struct tp_diff_side {
 	uint32_t n_steps;
 	int64_t *bare_ns;		/* of the others, sorted; NULL: a part of the run was asked for */
 	uint32_t n_bare;
+	bool is_bare;			/* the length of steps is told by those, see tp_diff_choose_steps */
 	struct tp_diff_step *step;	/* by index */
 	uint32_t n_indices;
 	int64_t peak_bytes[TP_DIFF_PLACES]; /* most tensor memory in any of them */
@@ -62,11 +63,11 @@ void tp_diff_begin(struct tp_diff_side *side, struct tp_facts *facts);
 void tp_diff_end(struct tp_diff_side *side, const struct tp_fuse_options *chosen);
 void tp_diff_free(struct tp_diff_side *side);
 
-/* Whether the length of steps is told by those that were not recorded: both runs have many more of them, and
- * nothing makes them longer. */
-bool tp_diff_is_bare(const struct tp_diff_side *base, const struct tp_diff_side *now);
-/* A percentile of the lengths of a side's steps, recorded ones or those that were not. */
-int64_t tp_diff_length(const struct tp_diff_side *side, bool is_bare, double percent);
+/* When both were summed up: the length of steps is told by those that were not recorded where both runs have
+ * many more of them, since nothing makes them longer; else by recorded ones. */
+void tp_diff_choose_steps(struct tp_diff_side *base, struct tp_diff_side *now);
+/* A percentile of the lengths of those. */
+int64_t tp_diff_length(const struct tp_diff_side *side, double percent);
 
 /* A name in one of them or in both; figures of all recorded steps. */
 struct tp_diff_row {

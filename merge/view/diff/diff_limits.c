@@ -12,12 +12,7 @@
 
 static double median_of(const struct tp_diff_side *side)
 {
-	return (double)tp_diff_length(side, false, 50);
-}
-
-static double bare_median_of(const struct tp_diff_side *side)
-{
-	return (double)tp_diff_length(side, true, 50);
+	return (double)tp_diff_length(side, 50);
 }
 
 static double host_peak_of(const struct tp_diff_side *side)
@@ -157,16 +152,15 @@ bool tp_diff_is_limit(const char *text)
 static bool is_kept(const struct limit *limit, const struct tp_diff_side *base,
 		    const struct tp_diff_side *now, double percent, struct tp_out *out)
 {
-	double (*of)(const struct tp_diff_side *side), before, after;
+	double before, after;
 
 	if (!limit->is_known(base) || !limit->is_known(now)) {
 		tp_out_line(out, "red", "FAILED: cannot compare '%s': %s has no %s", limit->word,
 			    limit->is_known(base) ? "this run" : "the base", limit->missing);
 		return false;
 	}
-	of = limit->of == median_of && tp_diff_is_bare(base, now) ? bare_median_of : limit->of;
-	before = of(base);
-	after = of(now);
+	before = limit->of(base);
+	after = limit->of(now);
 	/* What was not there at all has no percentage; of what costs something it is the worst. */
 	if (before <= 0 && after > 0) {
 		tp_out_line(out, "red", "FAILED: %s something, nothing before", limit->what);

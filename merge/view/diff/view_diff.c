@@ -122,10 +122,12 @@ static void print_diff(void *opaque, const struct tp_run *run, struct tp_out *ou
 	struct tp_run *other = NULL;
 
 	tp_diff_end(&state->now, state->options.chosen);
-	if (read_base(state, out, &other))
+	if (read_base(state, out, &other)) {
+		tp_diff_choose_steps(&state->base, &state->now);
 		print_all(state, run, other, out);
-	else
+	} else {
 		*state->options.is_bad = true;
+	}
 	tp_diff_free(&state->now);
 	tp_diff_free(&state->base);
 	tp_facts_free(state->base_facts);

@@ -63,21 +63,14 @@ static const struct tp_diff_spot *find_place(const struct tp_diff_places *places
 	return is_code ? found : choose(found, part);
 }
 
-static int64_t median_of(const struct tp_diff_shown *shown, const struct tp_diff_side *side)
+static int64_t median_of(const struct tp_diff_side *side)
 {
-	return tp_diff_length(side, tp_diff_is_bare(shown->base, shown->now), 50);
+	return tp_diff_length(side, 50);
 }
 
 int64_t tp_diff_median_more(const struct tp_diff_shown *shown)
 {
-	return tp_sub(median_of(shown, shown->now), median_of(shown, shown->base));
-}
-
-static double percent_of(const struct tp_diff_shown *shown)
-{
-	const int64_t before = median_of(shown, shown->base);
-
-	return before > 0 ? 100 * ((double)median_of(shown, shown->now) / (double)before - 1) : 0;
+	return tp_sub(median_of(shown->now), median_of(shown->base));
 }
 
 /* Of which steps the medians are; "": of recorded ones. */
@@ -86,7 +79,7 @@ static const char *show_which(const struct tp_diff_shown *shown, char buf[64])
 	char a[32], b[32];
 
 	buf[0] = '\0';
-	if (tp_diff_is_bare(shown->base, shown->now))
+	if (shown->base->is_bare)
 		snprintf(buf, 64, " of %s and %s steps outside windows", tp_show_count(a, shown->base->n_bare),
 			 tp_show_count(b, shown->now->n_bare));
 	return buf;
@@ -94,8 +87,8 @@ static const char *show_which(const struct tp_diff_shown *shown, char buf[64])
 
 void tp_diff_print_answer(const struct tp_diff_shown *shown, const struct tp_diff_places *places)
 {
-	const int64_t before = median_of(shown, shown->base), after = median_of(shown, shown->now);
-	const double percent = percent_of(shown);
+	const int64_t before = median_of(shown->base), after = median_of(shown->now);
+	const double percent = before > 0 ? 100 * ((double)after / (double)before - 1) : 0;
 	const struct tp_diff_spot *place = find_place(places);
 	char a[32], b[32], c[32], which[64];
 

@@ -71,11 +71,10 @@ void tp_view_diff_steps(const struct tp_diff_shown *shown)
 	} places[] = {{"fastest", 0}, {"median", 50}, {"p90", 90}, {"slowest", 100}};
 	enum { N = sizeof(places) / sizeof(places[0]) };
 	const struct tp_diff_side *base = shown->base, *now = shown->now;
-	const bool is_bare = tp_diff_is_bare(base, now);
 	struct tp_diff_figure row[N] = {{.what = NULL}};
 	char a[32], b[32];
 
-	if (is_bare)
+	if (base->is_bare)
 		tp_out_title(shown->out, "How long steps take outside windows: %s in base, %s now",
 			     tp_show_count(a, base->n_bare), tp_show_count(b, now->n_bare));
 	else
@@ -84,8 +83,8 @@ void tp_view_diff_steps(const struct tp_diff_shown *shown)
 	for (size_t i = 0; i < N; i++)
 		row[i] = (struct tp_diff_figure){
 			.what = places[i].name,
-			.base = (double)tp_diff_length(base, is_bare, places[i].percent),
-			.now = (double)tp_diff_length(now, is_bare, places[i].percent),
+			.base = (double)tp_diff_length(base, places[i].percent),
+			.now = (double)tp_diff_length(now, places[i].percent),
 		};
 	tp_table_show(&tp_table_diff_steps, "steps", row, N, sizeof(row[0]), TP_TOP_ASKED, shown->out);
 }
