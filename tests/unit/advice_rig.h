@@ -93,4 +93,12 @@ static inline void add_line(uint32_t stack, uint32_t line)
 	event[n_events++].arg = line;
 }
 
+/* Steps, and lines 10 and 20 of one function by stacks 1 and 2. */
+static inline void add_two_lines(void)
+{
+	add_steps();
+	add_line(1, 10);
+	add_line(2, 20);
+}
+
 #endif

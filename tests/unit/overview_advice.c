@@ -240,9 +240,7 @@ Test(overview_advice, says_what_waits_for_the_device)
 /* Line 10 launches most, the device waits for what line 20 launches. */
 static void add_small_kernels(const char *call)
 {
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		add_stack(1, i * 100 * MS + 1);
 		add(TP_REC_OP, "aten::add", i * 100 * MS + 2, (i * 100 + 20) * MS);
@@ -465,9 +463,7 @@ Test(overview_advice, puts_the_dearest_first)
 static void add_gaps(uint32_t n, int64_t gap, int64_t last)
 {
 	proc->n_devices = 0;
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS + 20 * MS;
 		int64_t each = (last - 20 * MS) / n;
@@ -614,9 +610,7 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 static void add_named(const char *name, int64_t ns, uint32_t sequence, uint32_t next)
 {
 	proc->n_devices = 0;
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 

@@ -18,9 +18,7 @@ static void add_regions(uint32_t n_traced, uint32_t first, bool is_same)
 	const struct tp_string *trace = fake_text(&fake, "PythonDispatchMode");
 	char name[64];
 
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 

@@ -29,9 +29,7 @@ static void add_threads(uint32_t cpu, uint32_t wait, uint32_t n, uint32_t other_
 /* In each step one operator from either of two lines, the second one after so long a gap. */
 static void add_operators(int64_t gap)
 {
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS, half = at + 50 * MS;
 

@@ -18,9 +18,7 @@ TestSuite(overview_operators, .init = set_up);
 /* In each step line 10 learns by one linear, and line 20 calls so many, of 5 ms each. */
 static void add_linears(uint32_t n_without, uint32_t n_with)
 {
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 
@@ -64,9 +62,7 @@ Test(overview_operators, a_teacher_or_a_recomputation_is_no_evaluation)
 /* In each step line 10 calls it for 60 ms, line 20 something for 30, and an optimizer runs from then on. */
 static void add_extra(const char *name, int64_t optimizer)
 {
-	add_steps();
-	add_line(1, 10);
-	add_line(2, 20);
+	add_two_lines();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 
