@@ -93,21 +93,7 @@ static void write_member(struct tp_node_writer *w, const struct tp_member *membe
 /* What a ledger's or a ring's own head says in its own way. */
 static void describe_proc(const struct tp_proc_in *proc, struct tp_file_head *head)
 {
-	*head = (struct tp_file_head){
-		.magic = TP_FILE_MAGIC,
-		.major = TP_TRACE_MAJOR,
-		.minor = TP_TRACE_MINOR,
-		.head_bytes = sizeof(*head),
-		.boot_id = {proc->pub.boot_id[0], proc->pub.boot_id[1]},
-		.run_id = proc->pub.run_id,
-		.pid = proc->pub.pid,
-		.rank = proc->pub.rank,
-		.local_rank = proc->pub.local_rank,
-		.world_size = proc->pub.world_size,
-		.node_rank = proc->pub.node_rank,
-		.clock_source = proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
-		.restart = proc->pub.restart,
-	};
+	*head = tp_run_file_head(proc);
 	tp_frame_seal_file_head(head);
 }
 

@@ -491,7 +491,7 @@ static void say_left_out(struct tp_run_in *run)
 /* Processes that are known by their buffer files recorded something, only not yet. */
 static void say_nothing(const struct tp_run *run, const char *others)
 {
-	char stood[TP_STOOD_BYTES];
+	char buf[TP_STOOD_BYTES], *stood;
 
 	if (run->n_procs)
 		tp_say("nothing to show in '%s'%s: no window had begun there and no step had ended", run->path,
@@ -501,10 +501,11 @@ static void say_nothing(const struct tp_run *run, const char *others)
 		       "node file (*.tpn) and no *.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, "
 		       "and is this its TRAINPROF_DIR? With TRAINPROF_LOG=info the job says what it records, or "
 		       "why nothing", run->path, others);
-	for (uint32_t i = 0; i < run->n_procs; i++)
-		if (tp_fact(run->proc[i]->started, "stood", stood, sizeof(stood)))
-			tp_say("process %u was last seen in %s", run->proc[i]->pid,
-			       tp_show_paths(stood + strcspn(stood, " ")) + 1);
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		stood = tp_label_stood(buf, run->proc[i], NULL);
+		if (stood)
+			tp_say("process %u was last seen in %s", run->proc[i]->pid, tp_show_paths(stood));
+	}
 }
 
 struct tp_run *tp_run_open(const struct tp_fuse_options *options)

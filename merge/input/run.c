@@ -207,6 +207,25 @@ static void set_thread(struct tp_thread *thread, const struct tp_thread_entry *e
 		memcpy(thread->name, entry->name, sizeof(entry->name));
 }
 
+struct tp_file_head tp_run_file_head(const struct tp_proc_in *proc)
+{
+	return (struct tp_file_head){
+		.magic = TP_FILE_MAGIC,
+		.major = TP_TRACE_MAJOR,
+		.minor = TP_TRACE_MINOR,
+		.head_bytes = sizeof(struct tp_file_head),
+		.boot_id = {proc->pub.boot_id[0], proc->pub.boot_id[1]},
+		.run_id = proc->pub.run_id,
+		.pid = proc->pub.pid,
+		.rank = proc->pub.rank,
+		.local_rank = proc->pub.local_rank,
+		.world_size = proc->pub.world_size,
+		.node_rank = proc->pub.node_rank,
+		.clock_source = proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
+		.restart = proc->pub.restart,
+	};
+}
+
 int64_t tp_run_find_thread(const struct tp_proc_in *proc, uint32_t slot, uint32_t tid)
 {
 	const struct tp_thread *t = proc->pub.thread;

@@ -134,6 +134,19 @@ const char *tp_fact(const char *text, const char *key, char *buf, uint32_t cap)
 	return NULL;
 }
 
+char *tp_label_stood(char buf[TP_STOOD_BYTES], const struct tp_proc *proc, int64_t *age_ns)
+{
+	char *text;
+	int64_t age;
+
+	if (!tp_fact(proc->started, "stood", buf, TP_STOOD_BYTES))
+		return NULL;
+	age = strtoll(buf, &text, 10);
+	if (age_ns)
+		*age_ns = age;
+	return text + (*text == ' ');
+}
+
 uint64_t tp_fact_u64(const char *text, const char *key, uint64_t none)
 {
 	char value[32], *end;

@@ -41,6 +41,13 @@ uint64_t tp_fact_u64(const char *text, const char *key, uint64_t none);
  */
 bool tp_fact_next(const char **at, const char *prefix, char key[64], char *value,
 		  uint32_t cap);
+/*
+ * Where a process that died, or runs, was last seen by samples: "FILE:LINE FUNCTION" of functions, outermost
+ * first, with " > " between them, in buf. *age_ns: so long before its last sign of life; NULL: nobody asks.
+ * NULL: it is not known. Of the fact `stood`, "AGE_NS TEXT".
+ */
+enum { TP_STOOD_BYTES = 700 };
+char *tp_label_stood(char buf[TP_STOOD_BYTES], const struct tp_proc *proc, int64_t *age_ns);
 /* The newest window's META of a process; "" if none. */
 const char *tp_label_meta(const struct tp_run *run, const struct tp_proc *proc);
 /* All of it is what torch.profiler wrote: advice is about its own options. */

@@ -58,10 +58,6 @@ struct tp_queue {
 	uint32_t device, context, stream;
 };
 
-/* Room for the fact `stood` of a process: ns before its last sign of life that it was looked at, a blank, and
- * "FILE:LINE FUNCTION" of functions, outermost first, with " > " between them. */
-enum { TP_STOOD_BYTES = 700 };
-
 /* One profiled process, over all its windows: a rank, or a worker of one (of a data loader...),
  * which stands right behind its rank in tp_run.proc. */
 struct tp_proc {

@@ -200,16 +200,18 @@ function buildOverview(panel)
 	for (const its of sections.filter(({blocks}) => !blocks.length && !advice))
 		panel.append(el('p', {class: 'answer bold'}, its.title));
 	// What went wrong is told before the run is, here as there.
-	const before = sections.slice(0, sections.indexOf(who)).filter((its) => its.blocks.length);
+	const at = sections.indexOf(who);
+	const show = (its) => {
+		if (its.blocks.length)
+			panel.append(section(its, tables));
+	};
 
-	before.forEach((its) => panel.append(section(its, tables)));
+	sections.slice(0, at).forEach(show);
 	panel.append(el('div', {class: 'first'},
 		advice ? adviceCard(advice) : null,
 		table ? breakdownCard(table) : null,
 		section(who, tables, 'card who')));
-	for (const its of sections)
-		if (its !== who && its.blocks.length && !before.includes(its))
-			panel.append(section(its, tables));
+	sections.slice(at + 1).forEach(show);
 }
 
 // ---- operators, kernels ----

@@ -12,6 +12,7 @@
 #include "merge/kit/json.h"
 #include "merge/kit/outfile.h"
 #include "merge/kit/say.h"
+#include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "runtime/base/options.h"
 #include "runtime/trace/reader.h"
@@ -168,14 +169,15 @@ static void put_windows(struct json *j, const struct tp_run *run, const struct t
 
 static void put_end(struct json *j, const struct tp_proc *proc)
 {
-	char how[64], stood[TP_STOOD_BYTES];
+	char how[64], buf[TP_STOOD_BYTES];
+	const char *stood = tp_label_stood(buf, proc, NULL);
 
 	if (tp_reader_text_value(proc->started, strlen(proc->started), "end", how, sizeof(how)))
 		put_text(j, "end", how);
 	else
 		put_text(j, "end", proc->is_running ? "running" : proc->is_dead ? "killed" : "unknown");
-	if (tp_reader_text_value(proc->started, strlen(proc->started), "stood", stood, sizeof(stood)))
-		put_text(j, "last_seen", stood + strcspn(stood, " ") + (strchr(stood, ' ') != NULL));
+	if (stood)
+		put_text(j, "last_seen", stood);
 }
 
 static void put_proc(struct json *j, const struct tp_run *run, const struct tp_proc *proc)

@@ -95,6 +95,9 @@ uint32_t tp_sites_held(const struct tp_sites *sites, uint32_t *n_stacks);
 bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, tp_step_choose *choose,
 		     const void *ctx, char *place, size_t cap, int64_t *more_ns);
 
+/* Lines of one function, "train.py:22 Momentum.step" and "train.py:25 Momentum.step". */
+bool tp_sites_is_same_function(const struct tp_site *site, const struct tp_site *other);
+
 /* In steps, of functions whose lines record no gradient, run no layer and are no optimizer's: the one whose
  * operators take most, all of its lines together, "train.py:31 log" in `place`. Returns their time, 0: there is
  * none. */

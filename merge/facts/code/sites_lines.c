@@ -111,20 +111,19 @@ bool tp_sites_excess(const struct tp_sites *sites, const struct tp_proc *proc,
 	return *more_ns > 0;
 }
 
-/* Behind "FILE:LINE "; two lines of a function share it. */
-static const char *function_of(const char *place)
+bool tp_sites_is_same_function(const struct tp_site *site, const struct tp_site *other)
 {
-	const char *blank = strchr(place, ' ');
+	const char *a = site->place, *b = other->place;
+	const char *a_function = strrchr(a, ' '), *b_function = strrchr(b, ' ');
+	size_t n = 0;
 
-	return blank ? blank : place;
-}
-
-static bool is_of_function(const struct tp_site *a, const struct tp_site *b)
-{
-	const size_t n = strcspn(a->place, ":");
-
-	return n == strcspn(b->place, ":") && !memcmp(a->place, b->place, n) &&
-	       !strcmp(function_of(a->place), function_of(b->place));
+	if (!a_function || !b_function || strcmp(a_function, b_function) != 0)
+		return false;
+	while (a[n] && a[n] == b[n])
+		n++;
+	while (n && a[n - 1] >= '0' && a[n - 1] <= '9')
+		n--;
+	return a + n >= a_function || (n && a[n - 1] == ':');
 }
 
 static bool learns(const struct tp_site *line)
@@ -145,7 +144,7 @@ int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap)
 		    (!most || line[i].figure[TP_SITE_TRAINER] > most->figure[TP_SITE_TRAINER]))
 			most = &line[i];
 	for (uint32_t i = 0; most && i < n; i++)
-		if (!learns(&line[i]) && is_of_function(&line[i], most))
+		if (!learns(&line[i]) && tp_sites_is_same_function(&line[i], most))
 			sum = tp_add(sum, line[i].figure[TP_SITE_TRAINER]);
 	if (most)
 		snprintf(place, cap, "%s", most->place);

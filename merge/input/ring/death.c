@@ -24,7 +24,7 @@ uint32_t tp_death_put(struct tp_text *text, const struct tp_proc_in *proc)
 		if (!open->has_ended)
 			tp_text_fmt(text, "open.%u=%u %u %u %u %u %lu\n", i, open->slot,
 				    proc->pub.thread[open->thread].tid, open->depth,
-				    (uint32_t)open->span.kind, (uint32_t)open->span.name, open->span.time);
+				    open->span.kind, open->span.name, open->span.time);
 	}
 	return i;
 }
@@ -32,16 +32,13 @@ uint32_t tp_death_put(struct tp_text *text, const struct tp_proc_in *proc)
 /* False: no such line. */
 static bool parse_open(const char *value, struct tp_ring_open *open, uint32_t *tid)
 {
-	uint32_t kind, name;
-	uint64_t time;
+	struct tp_open_span *span = &open->span;
 
 	if (sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64,
-		   &open->slot, tid, &open->depth, &kind, &name, &time) != 6)
+		   &open->slot, tid, &open->depth, &span->kind, &span->name, &span->time) != 6)
 		return false;
-	open->span.kind = kind;
-	open->span.name = name;
-	open->span.time = time;
-	return *tid && open->depth < TP_OPEN_SPANS && time && (kind == TP_REC_OP || kind == TP_REC_RANGE);
+	return *tid && open->depth < TP_OPEN_SPANS && span->time &&
+	       (span->kind == TP_REC_OP || span->kind == TP_REC_RANGE);
 }
 
 int tp_recover_death(struct tp_proc_in *proc, const char *totals)

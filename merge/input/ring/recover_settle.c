@@ -9,6 +9,7 @@
 #include "merge/input/run.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/show.h"
+#include "merge/model/label.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/process.h"
 

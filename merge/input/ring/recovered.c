@@ -179,8 +179,7 @@ static int write_sources(struct recovery *r, uint32_t window_at, bool is_ring)
 	return err;
 }
 
-/* n_told: see write_open_spans. */
-static int write_content(struct recovery *r, uint32_t window_at, uint32_t n_told)
+static int write_content(struct recovery *r, uint32_t window_at)
 {
 	const struct tp_clock_anchor *anchor = r->proc->anchor;
 	int err;
@@ -193,36 +192,22 @@ static int write_content(struct recovery *r, uint32_t window_at, uint32_t n_told
 		err = tp_writer_string(&r->writer, r->proc->loose_id[i]);
 	err = err ? err : write_sources(r, window_at, false);
 	err = err ? err : write_sources(r, window_at, true);
-	return err ? err : write_open_spans(r, n_told);
+	return err;
 }
 
 static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 {
 	const struct tp_window *window = &r->run->pub.window[window_at];
-	struct tp_file_head head = {
-		.magic = TP_FILE_MAGIC,
-		.major = TP_TRACE_MAJOR,
-		.minor = TP_TRACE_MINOR,
-		.head_bytes = sizeof(head),
-		.boot_id = {r->proc->pub.boot_id[0], r->proc->pub.boot_id[1]},
-		.run_id = r->proc->pub.run_id,
-		.pid = r->proc->pub.pid,
-		.window = window->window,
-		.rank = r->proc->pub.rank,
-		.local_rank = r->proc->pub.local_rank,
-		.world_size = r->proc->pub.world_size,
-		.node_rank = r->proc->pub.node_rank,
-		.clock_source = r->proc->is_tsc ? TP_CLOCK_TSC : TP_CLOCK_MONOTONIC,
-		.restart = r->proc->pub.restart,
-	};
+	struct tp_file_head head = tp_run_file_head(r->proc);
 	char path[4096], new_path[4096 + 32], totals[TOTALS_BYTES];
 	int err = final_path(r, window, path, sizeof(path));
-	uint32_t n_told = r->proc->n_ring_open;
+	uint32_t n_told = 0;
 	uint64_t begin, end;
 	struct tp_text text;
 
 	if (err)
 		return tp_recovered_say(r->proc, window->path, err);
+	head.window = window->window;
 	r->n_events = 0;
 	r->writer.anchor = r->proc->anchor[0];
 	/* The writer makes a ".part" of its own, which must not be the one that is read. */
@@ -239,7 +224,9 @@ static int write_window(struct recovery *r, uint32_t window_at, bool is_last)
 		tp_text_fmt(&text, "begin=%lu\nend=%lu\n", begin, end);
 	if (is_last)
 		n_told = tp_death_put(&text, r->proc);
-	err = write_content(r, window_at, n_told);
+	err = write_content(r, window_at);
+	if (!err && is_last)
+		err = write_open_spans(r, n_told);
 	if (err)
 		tp_writer_abandon(&r->writer);
 	else

@@ -159,21 +159,6 @@ static bool is_small(const struct tp_site *site, uint64_t n_steps)
 	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
 }
 
-/* "train.py:22 Momentum.step": of two places up to the line, and behind it. */
-static bool is_same_function(const char *a, const char *b)
-{
-	const char *a_function = strrchr(a, ' '), *b_function = strrchr(b, ' ');
-	size_t n = 0;
-
-	if (!a_function || !b_function || strcmp(a_function, b_function) != 0)
-		return false;
-	while (a[n] && a[n] == b[n])
-		n++;
-	while (n && a[n - 1] >= '0' && a[n - 1] <= '9')
-		n--;
-	return a + n >= a_function || (n && a[n - 1] == ':');
-}
-
 /* All of them that the function of `site` asks for. */
 static int64_t count_of_function(const struct tp_site *site, const struct tp_site *all, uint32_t n,
 				 uint64_t n_steps)
@@ -181,7 +166,7 @@ static int64_t count_of_function(const struct tp_site *site, const struct tp_sit
 	int64_t calls = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (is_small(&all[i], n_steps) && is_same_function(all[i].place, site->place))
+		if (is_small(&all[i], n_steps) && tp_sites_is_same_function(&all[i], site))
 			calls = tp_add(calls, all[i].figure[TP_SITE_CALLS]);
 	return calls;
 }

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "merge/kit/sum.h"
@@ -35,25 +34,24 @@ static bool died_in_window(const struct tp_run *run, const struct tp_proc *proc)
 
 static bool has_stood(const struct tp_proc *proc)
 {
-	char value[2];
+	char buf[TP_STOOD_BYTES];
 
-	return tp_fact(proc->started, "stood", value, sizeof(value)) != NULL;
+	return tp_label_stood(buf, proc, NULL) != NULL;
 }
 
 /* By the last look at its first thread. */
 static void print_stood(const struct tp_proc *proc, struct tp_out *out)
 {
-	char value[TP_STOOD_BYTES], a[32], age[64] = "";
-	char *text;
+	char buf[TP_STOOD_BYTES], a[32], age[64] = "";
 	int64_t age_ns;
+	char *text = tp_label_stood(buf, proc, &age_ns);
 
-	if (!tp_fact(proc->started, "stood", value, sizeof(value)))
+	if (!text)
 		return;
-	age_ns = strtoll(value, &text, 10);
 	if (age_ns >= OLD_NS)
 		snprintf(age, sizeof(age), proc->is_dead ? ", %s before its last sign of life" : ", %s ago",
 			 tp_show_ns(a, age_ns));
-	tp_out_line(out, "yellow", "    last seen in %s%s", tp_show_paths(text + (*text == ' ')), age);
+	tp_out_line(out, "yellow", "    last seen in %s%s", tp_show_paths(text), age);
 }
 
 static void print_last_of(const struct tp_run *run, const struct tp_overview_proc *proc,

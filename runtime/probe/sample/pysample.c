@@ -203,11 +203,11 @@ static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t ti
 		sampler.n_discarded++;
 		return false;
 	}
-	if (is_first(thread) && found == TP_PYSAMPLE_UNNAMED)
+	if (is_first(thread) && found == TP_PYSAMPLE_NAMED)
+		tp_pysample_stand_note(look, time);
+	else if (is_first(thread))
 		tp_pysample_stand_again(time);
 	if (found == TP_PYSAMPLE_NAMED) {
-		if (is_first(thread))
-			tp_pysample_stand_note(look, time);
 		thread->is_idle = !look->n;
 		thread->stack = look->n ? number_stack(look, time, &thread->generation) : 0;
 		thread->digest = thread->stack && !look->is_fleeting ? look->digest : 0;
