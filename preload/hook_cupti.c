@@ -5,7 +5,7 @@
  * torch.profiler and others are linked against CUPTI and find these first. Each goes on to the real
  * one: the next in the program's own scope, else that of the CUPTI that is mapped (Python opens
  * torch's libraries apart from that scope). Who looks functions up in the library itself, by
- * dlsym, is not seen here; of those that do so tp_cupti_look_for_bindings knows one.
+ * dlsym, is not seen here; of those that do so tp_cupti_look_for_bindings knows two.
  *
  * What CUPTI calls by name inside a call of ours passes. cuptiActivityRegisterCallbacks_v2
  * is newer than the headers that this is built with and has no hook.
@@ -26,8 +26,9 @@
 
 #define REAL_CALLS(_)                                                                      \
 	_(cuptiSubscribe) _(cuptiSubscribe_v2) _(cuptiUnsubscribe)                         \
-	_(cuptiActivityRegisterCallbacks) _(cuptiActivityEnable) _(cuptiActivityDisable)   \
-	_(cuptiActivityEnableAndDump) _(cuptiActivityFlushAll) _(cuptiFinalize)
+	_(cuptiActivityRegisterCallbacks) _(cuptiActivityRegisterTimestampCallback)        \
+	_(cuptiActivityEnable) _(cuptiActivityDisable) _(cuptiActivityEnableAndDump)       \
+	_(cuptiActivityFlushAll) _(cuptiFinalize)
 
 static struct {
 #define _(fn) __typeof__(fn) *fn;
@@ -117,6 +118,11 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 {
 	PASS(cuptiActivityRegisterCallbacks, (requested, completed), .act = TP_CUPTI_REGISTER,
 	     .requested = requested, .completed = completed);
+}
+
+TP_EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc timestamp)
+{
+	PASS(cuptiActivityRegisterTimestampCallback, (timestamp), .act = TP_CUPTI_TIMESTAMP);
 }
 
 TP_EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind)

@@ -81,6 +81,10 @@ static void fill_times(struct buffer *buffer, uint64_t now)
 		uint8_t *record = buffer->bytes + pending->offset;
 		uint32_t start, end, completed;
 
+		/* As the real one: who registers a timestamp callback anew takes the times of what is
+		 * still in a buffer. */
+		if (pending->start < fake_cupti.timestamp_again)
+			continue;
 		fake_cupti_time_offsets(((CUpti_Activity *)record)->kind, &start, &end, &completed);
 		if (pending->start <= now)
 			memcpy(record + start, &pending->start, sizeof(pending->start));

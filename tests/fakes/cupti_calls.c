@@ -447,6 +447,7 @@ FAKE_CUPTI(cuptiActivityRegisterTimestampCallback, (CUpti_TimestampCallbackFunc 
 	uint64_t real, theirs;
 
 	if (function) {
+		fake_cupti.timestamp_again = fake_cupti.timestamp ? function() : 0;
 		read_both(function, &real, &theirs);
 		nanosleep(&enough_for_a_rate, NULL);
 		read_both(function, &fake_cupti.timestamp_real, &fake_cupti.timestamp_first);

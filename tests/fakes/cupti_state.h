@@ -39,6 +39,7 @@ struct fake_cupti {
 	CUpti_TimestampCallbackFunc timestamp;
 	uint64_t timestamp_real, timestamp_first;	/* both clocks as it came */
 	double timestamp_rate;
+	uint64_t timestamp_again;	/* when one came after another, in its unit */
 	uint32_t thread_id_type;
 	bool is_per_thread, is_zeroed, all_syncs;
 	bool has_nested, flushes_here;

@@ -44,6 +44,10 @@ is "kineto: each piece of device work follows its call, also after him" \
 			if (!begin[of[i]] || at[i] < begin[of[i]] || at[i] > begin[of[i]] + 1e9) bad++
 		      print (n > 100 ? "many" : n), bad + 0 }')" "many 0"
 unlike "kineto: ... and no clock was set" "$("$MERGE" -q -v health kineto)" "clock was set"
+# A second profile registers its clock anew, and with it what CUPTI still holds would lose its times.
+use two two_cycles $always
+is "two_cycles: what is launched between his two profiles is ours, with its times" \
+	"$(($(count two 0 $KERNEL) - $(count kineto 0 $KERNEL))) $(total two 0 cupti.kernel.no_time)" "20 "
 use old old_kineto $always
 is "old_kineto: two gaps at most" "$(($(count old 0 $MARK "$gap") <= 2))" 1
 is "old_kineto: beside his subscription, kernels go on" "$(($(count old 0 $KERNEL) > 100))" 1
@@ -66,6 +70,23 @@ is "... none of CUPTI is ours" "$(count bound 0 $KERNEL) $(calls bound cuptiActi
 like "... and who has it is said" "$(messages_of bound)" \
 	"'cuda' is not recorded: CUPTI is left to cupti-python \\('.*/$bindings'\\), by which .*_cuspy"
 is "... once" "$(messages_of bound | wc -l)" 1
+
+# JAX's profiler does so, too. In a process that trains nothing of ours CUPTI is not even taken.
+plugin=xla_cuda_plugin.so
+cp libcupti_user.so $plugin
+bare jax-bare "LD_LIBRARY_PATH=$FAKES" ./cuda_steps user unseen_subscriber ./$plugin
+cuda jax $always user unseen_subscriber ./$plugin
+is "JAX: it gets what it gets without us" "$status $(cat jax.out)" "0 $(cat jax-bare.out)"
+like "... and who has CUPTI is said" "$(messages_of jax)" \
+	"'cuda' is not recorded: CUPTI is left to JAX \\('.*/$plugin'\\), by which JAX's profiler"
+cat >alone.py <<'EOF'
+import ctypes
+ctypes.CDLL("libcudart.so.13").cudaFree(None)
+ctypes.CDLL("./libcupti_user.so").unseen_subscriber()
+EOF
+bare alone LD_PRELOAD="$LIB" "LD_LIBRARY_PATH=$FAKES" "$PYTHON" alone.py
+is "... where nothing trains nobody stands in its way" \
+	"$status $(cat alone.out alone.err)" "0 user: error 0, heard 20"
 
 # In warm-up, and between windows.
 use warmup kineto TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=2

@@ -6,10 +6,12 @@
  * says on standard output what it got:
  *	kineto		registers buffers without subscribing, and a clock (the processor's counter) that
  *			stays; enables kinds, disables them, flushes
- *	old_kineto	the same with a subscription that it never gives up
+ *	two_cycles	the first twice, with launches between, as a schedule of torch.profiler has it
+ *	old_kineto	the first with a subscription that it never gives up
  *	subscriber	subscribes, hears launches, unsubscribes
  *	stays		subscribes, and leaves it at that
  *	finalizes	the first, and then finalises CUPTI
+ *	unseen_subscriber	the third, likewise, as JAX's profiler does
  *	unseen		the first, by functions that it looks up in CUPTI itself, as Python's bindings do
  */
 #include <cuda_runtime_api.h>
@@ -22,11 +24,13 @@
 enum { N_LAUNCHES = 20, BYTES = 1 << 20 };
 
 void kineto(void);
+void two_cycles(void);
 void old_kineto(void);
 void subscriber(void);
 void stays(void);
 void finalizes(void);
 void unseen(void);
+void unseen_subscriber(void);
 
 /* As linked, or as looked up. */
 static struct {
@@ -34,8 +38,11 @@ static struct {
 	__typeof__(&cuptiActivityEnable) enable;
 	__typeof__(&cuptiActivityDisable) disable;
 	__typeof__(&cuptiActivityFlushAll) flush;
+	__typeof__(&cuptiSubscribe) subscribe;
+	__typeof__(&cuptiUnsubscribe) unsubscribe;
 } cupti = {
 	cuptiActivityRegisterCallbacks, cuptiActivityEnable, cuptiActivityDisable, cuptiActivityFlushAll,
+	cuptiSubscribe, cuptiUnsubscribe,
 };
 
 static uint32_t n_kernels, n_calls, n_heard;
@@ -120,6 +127,13 @@ void kineto(void)
 	profile();
 }
 
+void two_cycles(void)
+{
+	kineto();
+	launch();
+	kineto();
+}
+
 void old_kineto(void)
 {
 	must(cuptiSubscribe(&handle, hear, NULL));
@@ -129,11 +143,11 @@ void old_kineto(void)
 
 void subscriber(void)
 {
-	must(cuptiSubscribe(&handle, hear, NULL));
+	must(cupti.subscribe(&handle, hear, NULL));
 	must(cuptiEnableCallback(1, handle, CUPTI_CB_DOMAIN_RUNTIME_API,
 				 CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
 	launch();
-	must(cuptiUnsubscribe(handle));
+	must(cupti.unsubscribe(handle));
 	printf("user: error %d, heard %u\n", failed, n_heard);
 }
 
@@ -150,7 +164,7 @@ void finalizes(void)
 	printf("user: error %d\n", failed);
 }
 
-void unseen(void)
+static void look_up(void)
 {
 	void *library = dlopen("libcupti.so.13", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -158,5 +172,18 @@ void unseen(void)
 	*(void **)&cupti.enable = dlsym(library, "cuptiActivityEnable");
 	*(void **)&cupti.disable = dlsym(library, "cuptiActivityDisable");
 	*(void **)&cupti.flush = dlsym(library, "cuptiActivityFlushAll");
+	*(void **)&cupti.subscribe = dlsym(library, "cuptiSubscribe");
+	*(void **)&cupti.unsubscribe = dlsym(library, "cuptiUnsubscribe");
+}
+
+void unseen(void)
+{
+	look_up();
 	profile();
+}
+
+void unseen_subscriber(void)
+{
+	look_up();
+	subscriber();
 }

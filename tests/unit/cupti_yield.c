@@ -60,6 +60,8 @@ static CUptiResult other_of(enum tp_cupti_act act, CUpti_ActivityKind kind, cons
 	case TP_CUPTI_REGISTER:
 		result = register_buffers(others_requested, others_completed);
 		break;
+	case TP_CUPTI_TIMESTAMP:
+		break;
 	case TP_CUPTI_ENABLE:
 		result = enable(kind);
 		break;

@@ -341,7 +341,8 @@ int tp_cupti_calls_open(char *why, size_t cap)
 	tp_text_init(&text, why, cap);
 	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
 		tp_text_str(&text, "CUPTI is in use by ");
-		tp_text_str(&text, *other ? other : "another profiler or debugger");
+		/* compute-sanitizer is "<not provided>". */
+		tp_text_str(&text, *other && *other != '<' ? other : "another profiler or debugger");
 		return -EBUSY;
 	}
 	if (result != CUPTI_SUCCESS) {

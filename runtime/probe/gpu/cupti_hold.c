@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
+#include "runtime/engine/session.h"
 #include "runtime/probe/gpu/cupti_buffers.h"
 #include "runtime/probe/gpu/cupti_calls.h"
 #include "runtime/probe/gpu/cupti_decode.h"
@@ -377,11 +379,16 @@ void tp_cupti_look_for_cuda(void)
 
 void tp_cupti_cuda_came(void)
 {
+	char path[512];
+
 	if (!hold.config || hold.pid)
 		return;
 	hold.pid = getpid();
 	tp_cupti_look_for_bindings();
-	tp_cupti_follow();
+	/* Else nothing may ever be recorded, and CUPTI is left to whoever wants it: JAX's profiler
+	 * would be refused. A session that opens takes it. */
+	if (tp_session_is_open() || tp_loader_find("libc10.so", path))
+		tp_cupti_follow();
 }
 
 bool tp_cupti_cuda_is_here(void)

@@ -125,12 +125,22 @@ void tp_cupti_yield(const char *who)
 
 void tp_cupti_look_for_bindings(void)
 {
+	static const struct {
+		const char *library, *name, *user;
+	} unseen[] = {
+		{"cycupti.", "cupti-python", "torch.profiler's _cuspy"},
+		{"xla_cuda_plugin.", "JAX", "JAX's profiler"},
+	};
 	char path[512], why[640];
 	struct tp_text text;
+	uint32_t i = 0;
 	bool is_known;
 
-	if (__atomic_load_n(&yield.is_for_good, __ATOMIC_RELAXED) || !tp_cupti_cuda_is_here() ||
-	    !tp_loader_find("cycupti.", path))
+	if (__atomic_load_n(&yield.is_for_good, __ATOMIC_RELAXED) || !tp_cupti_cuda_is_here())
+		return;
+	while (i < 2 && !tp_loader_find(unseen[i].library, path))
+		i++;
+	if (i == 2)
 		return;
 	tp_spin_lock(&yield.lock);
 	is_known = yield.is_for_good;
@@ -139,10 +149,10 @@ void tp_cupti_look_for_bindings(void)
 	if (is_known)
 		return;
 	tp_text_init(&text, why, sizeof(why));
-	tp_text_fmt(&text, "CUPTI is left to cupti-python ('%s'), by which torch.profiler's _cuspy uses it "
-		    "unseen", path);
+	tp_text_fmt(&text, "CUPTI is left to %s ('%s'), by which %s uses it unseen", unseen[i].name, path,
+		    unseen[i].user);
 	tp_probe_off("cuda", why);
-	tp_cupti_yield("cupti-python");
+	tp_cupti_yield(unseen[i].name);
 }
 
 void tp_cupti_resume(void)
@@ -262,8 +272,8 @@ void tp_cupti_unready(uint32_t *times, uint64_t *ns)
 
 static bool takes(enum tp_cupti_act act)
 {
-	return act == TP_CUPTI_SUBSCRIBE || act == TP_CUPTI_REGISTER || act == TP_CUPTI_ENABLE ||
-	       act == TP_CUPTI_FINALIZE;
+	return act == TP_CUPTI_SUBSCRIBE || act == TP_CUPTI_REGISTER || act == TP_CUPTI_TIMESTAMP ||
+	       act == TP_CUPTI_ENABLE || act == TP_CUPTI_FINALIZE;
 }
 
 void tp_cupti_other_begins(const struct tp_cupti_call *call)
@@ -298,7 +308,7 @@ static bool is_done(void)
 /* Registered only, so far: the kinds are about to come. */
 static bool is_about_to_record(const struct tp_cupti_call *call)
 {
-	return call->act == TP_CUPTI_REGISTER;
+	return call->act == TP_CUPTI_REGISTER || call->act == TP_CUPTI_TIMESTAMP;
 }
 
 static void note(const struct tp_cupti_call *call)
@@ -315,6 +325,8 @@ static void note(const struct tp_cupti_call *call)
 	case TP_CUPTI_REGISTER:
 		yield.requested = call->requested;
 		yield.completed = call->completed;
+		break;
+	case TP_CUPTI_TIMESTAMP:
 		break;
 	case TP_CUPTI_ENABLE:
 		yield.kinds |= kind;

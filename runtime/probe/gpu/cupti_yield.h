@@ -32,6 +32,7 @@ enum tp_cupti_act {
 	TP_CUPTI_SUBSCRIBE,
 	TP_CUPTI_UNSUBSCRIBE,
 	TP_CUPTI_REGISTER,	/* buffers */
+	TP_CUPTI_TIMESTAMP,	/* his clock; what CUPTI still holds for us would lose its times */
 	TP_CUPTI_ENABLE,	/* a kind */
 	TP_CUPTI_DISABLE,
 	TP_CUPTI_FLUSH,
@@ -56,8 +57,8 @@ void tp_cupti_yield(const char *who);
 void tp_cupti_resume(void);
 /*
  * NVIDIA's Python bindings of CUPTI (cupti-python) came into the process, by which torch.profiler's
- * _cuspy takes CUPTI: they look its functions up in the library, past our hooks, so nobody knows when they
- * let go. CUPTI is left to them for good. Any thread, also the drain's.
+ * _cuspy takes CUPTI, or JAX's plugin for CUDA: they look its functions up in the library, past our hooks, so
+ * nobody knows when they let go. CUPTI is left to them for good. Any thread, also the drain's.
  */
 void tp_cupti_look_for_bindings(void);
 /* A window began, and another thread of ours is still busy with CUPTI: a gap, too. */
