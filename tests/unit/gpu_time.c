@@ -206,6 +206,37 @@ Test(gpu_time, is_of_the_window_without_steps)
 	cr_expect_eq(d->total.kernel_ns + idle(&d->total), d->total.all_ns);
 }
 
+#define MS 1000000
+
+/* What was launched before CUPTI was asked runs unseen: a window's first work waits for it. */
+Test(gpu_time, is_not_idle_while_the_first_work_waits_for_what_is_not_recorded)
+{
+	const struct tp_gpu_device *d;
+
+	fake_window(&fake, proc, 0, 0, 100 * MS);
+	give_step(5, 0, 0, 4 * MS);
+	give(TP_REC_KERNEL, "own", 0, 100, 40 * MS, 50 * MS, 1 * MS, 2 * MS);
+	give(TP_REC_KERNEL, "own", 0, 100, 51 * MS, 60 * MS, 2 * MS, 3 * MS);
+	d = finish();
+	cr_expect_eq(d->total.all_ns, 20 * MS, "from its begin on");
+	cr_expect_eq(d->total.idle_ns[TP_IDLE_HOST], 0);
+	cr_expect_eq(d->total.idle_ns[TP_IDLE_OTHER], 1 * MS);
+}
+
+/* A copy goes on beside that. Until its call the host is waited for. */
+Test(gpu_time, does_not_wait_for_the_host_once_the_host_has_launched)
+{
+	const struct tp_gpu_device *d;
+
+	fake_window(&fake, proc, 0, 0, 100 * MS);
+	give_step(5, 0, 0, 4 * MS);
+	give(TP_REC_MEMCPY, "Memcpy HtoD (Pinned -> Device)", 1, 0, 1 * MS, 2 * MS, 500000, 600000);
+	give(TP_REC_KERNEL, "own", 0, 100, 40 * MS, 50 * MS, 3 * MS, 4 * MS - 1);
+	d = finish();
+	cr_expect_eq(d->total.idle_ns[TP_IDLE_HOST], 1 * MS + 2 * MS - 1);
+	cr_expect_eq(d->total.idle_ns[TP_IDLE_OTHER], 36 * MS + 1);
+}
+
 Test(gpu_time, counts_all_work_where_no_call_is_known)
 {
 	const struct tp_gpu_device *d;

@@ -73,6 +73,18 @@ void tp_gpu_close_range(struct tp_gpu_sweep *s)
 	memset(&s->tail, 0, sizeof(s->tail));
 }
 
+static void end_lead(struct tp_gpu_sweep *s)
+{
+	tp_gpu_add(&s->lead, &s->sums);
+	memset(&s->sums, 0, sizeof(s->sums));
+}
+
+void tp_gpu_forget_lead(struct tp_gpu_sweep *s)
+{
+	memset(&s->sums, 0, sizeof(s->sums));
+	memset(&s->tail, 0, sizeof(s->tail));
+}
+
 void tp_gpu_extend_range(struct tp_gpu_sweep *s, int64_t end_ns)
 {
 	if (end_ns <= s->range_end_ns)
@@ -252,10 +264,8 @@ void tp_gpu_advance(struct tp_gpu_time *time, struct tp_gpu_sweep *s, int64_t to
 		add(time, s, s->open[0].end_ns, cause);
 		pop(s);
 		/* Until now only what was asked for before the window ran. */
-		if (s->has_range && !s->has_own) {
-			tp_gpu_add(&s->lead, &s->sums);
-			memset(&s->sums, 0, sizeof(s->sums));
-		}
+		if (s->has_range && !s->has_own)
+			end_lead(s);
 	}
 	add(time, s, to, cause);
 }

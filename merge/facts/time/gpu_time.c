@@ -15,6 +15,10 @@
 #include "merge/model/device.h"
 #include "runtime/trace/torch_names.h"
 
+/* Work that begins so long after its call, though nothing runs, waits for what is not recorded: at a window's
+ * begin for what was launched before CUPTI was asked. */
+enum { LATE_NS = 1000000 };
+
 const char *tp_idle_name(enum tp_idle cause)
 {
 	static const char *const names[TP_IDLE_N] = {
@@ -166,6 +170,10 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 		tp_gpu_take_launch(time, s, event, call);
 	cause = tp_gpu_why(time, s, event, call);
 	before_ns = idle_in_steps(s);
+	if (cause == TP_IDLE_HOST && tp_sub(event->begin_ns, call->end_ns) > LATE_NS) {
+		tp_gpu_advance(time, s, call->end_ns, cause);
+		cause = TP_IDLE_OTHER;
+	}
 	tp_gpu_advance(time, s, event->begin_ns, cause);
 	/* Less: it was the lead of a window. */
 	time->waited_ns = tp_sub(idle_in_steps(s), before_ns);
@@ -173,11 +181,13 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 		time->waited_ns = 0;
 	open = describe(time, s, event);
 	s->pub.n_reported += open.is_reported;
-	tp_gpu_push(time, s, &open);
 	if (call && is_of_range(&time->steps[event->proc->at], s, call)) {
+		if (!s->has_own && !s->n_open && tp_sub(event->begin_ns, call->end_ns) > LATE_NS)
+			tp_gpu_forget_lead(s);
 		s->has_own = true;
 		tp_gpu_extend_range(s, open.end_ns);
 	}
+	tp_gpu_push(time, s, &open);
 }
 
 void tp_gpu_time_step(struct tp_gpu_time *time, const struct tp_event *event)

@@ -88,6 +88,8 @@ void tp_gpu_push(struct tp_gpu_time *time, struct tp_gpu_sweep *s,
 		 const struct tp_gpu_open *open);
 /* The window's steps are over: its figures go to the device's. */
 void tp_gpu_close_range(struct tp_gpu_sweep *s);
+/* The window's first work begins now: what the device did before is not known. */
+void tp_gpu_forget_lead(struct tp_gpu_sweep *s);
 /* The window's steps, or the work launched in them, last to there. */
 void tp_gpu_extend_range(struct tp_gpu_sweep *s, int64_t end_ns);
 /* The first window of the device's process from the i-th on; NULL: none. */

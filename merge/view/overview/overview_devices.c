@@ -184,6 +184,9 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	/* While others had CUPTI it may have worked. */
 	if (facts->is_explained || tp_totals_add(facts->run, "cupti.yielded", true))
 		return false;
+	/* Of a process that hangs or was killed CUPTI may have all that there is. */
+	if (!facts->gpu.busy_ns && !tp_totals_add(facts->run, "cupti.version", true))
+		return false;
 	advice->percent = find_usual_percent(facts, get_idle);
 	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
 		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
