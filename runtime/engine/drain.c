@@ -45,6 +45,7 @@ static struct {
 	uint32_t tid;		/* atomic; 0: it does not run yet */
 	uint32_t end;		/* atomic; futex word */
 	bool was_armed, has_ledger;
+	uint32_t ticked_in;		/* windows that had begun at the last tick */
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
 	uint64_t ledger_due, watch_due;
 } drain;
@@ -87,10 +88,13 @@ static void keep_anchor(const struct tp_clock_anchor *anchor)
 static uint64_t tick_probes(uint64_t now_ns)
 {
 	bool is_armed = tp_session_is_armed();
+	uint32_t n_begun = __atomic_load_n(&tp_ring.head->windows_begun, __ATOMIC_RELAXED);
 	uint64_t next = UINT64_MAX;
 
-	if (is_armed && !drain.was_armed)
+	/* Once at least in each warm-up and in each window, also where they are shorter than a period. */
+	if (is_armed && (!drain.was_armed || n_begun != drain.ticked_in))
 		memset(drain.tick_due, 0, sizeof(drain.tick_due));
+	drain.ticked_in = n_begun;
 	drain.was_armed = is_armed;
 	for (uint32_t i = 0; is_armed && i < MAX_PROBES && drain.spec.probes[i]; i++) {
 		const struct tp_probe *probe = drain.spec.probes[i];
