@@ -22,6 +22,7 @@ static const struct tp_report_key keys[] = {
 	KEY("written_ns", U64, real_ns), KEY("late_ns", U64, late_ns), KEY("steps", U64, steps),
 	KEY("median_ns", U64, median_ns), KEY("where", TEXT, where), KEY("within", TEXT, within),
 	KEY("waits", TEXT, waits), KEY("other", TEXT, other), KEY("gpus", TEXT, gpus),
+	KEY("queues", TEXT, queues),
 	KEY("idle", U32, is_idle), KEY("joining", U32, is_joining),
 };
 enum { N_KEYS = sizeof(keys) / sizeof(keys[0]) };

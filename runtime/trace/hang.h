@@ -18,7 +18,7 @@
 #define TP_HANG_SUFFIX ".hang"
 enum {
 	TP_HANG_GROUPS = 16,
-	TP_HANG_SAID_MAX = 1024,	/* of what tp_hang_say says */
+	TP_HANG_SAID_MAX = 2048,	/* of what tp_hang_say says */
 };
 
 enum tp_hang_state {
@@ -51,6 +51,8 @@ struct tp_hang {
 	char waits[192];		/* "waits in read of pipe:[5]", "runs" */
 	char other[320];		/* where another thread of Python stands in the program; "": none */
 	char gpus[256];			/* "GPU 0 is 100 % busy, GPU 1 idle"; "": there is none, or not known */
+	char queues[384];		/* "stream 7 of GPU 0 has 3 pieces of work that are not done, the first of
+					 * them f"; "": not known: known is what a window has recorded */
 	uint32_t is_idle;		/* a worker that waits for work */
 	uint32_t is_joining;		/* not trained yet: it waits for others in init_process_group */
 	uint32_t n_groups;

@@ -315,5 +315,7 @@ void tp_hang_say(const struct tp_hang *of, const struct tp_hang *hang, uint32_t 
 		tp_text_fmt(out, "; another thread stands in %s", of->other);
 	if (of->gpus[0])
 		tp_text_fmt(out, "; %s", of->gpus);
+	if (of->queues[0])
+		tp_text_fmt(out, "; %s", of->queues);
 	tp_text_char(out, '\n');
 }

@@ -22,7 +22,7 @@ if "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -pthread -I"$TOP" -o held "$PROGS/he
 fi
 begin fork fork
 begin_two evaluation "$(free_port)"
-[ ! -e "$O/tests/fakes/libcuda.so.1" ] || begin gpu gpu LD_LIBRARY_PATH="$O/tests/fakes"
+[ ! -e "$O/tests/fakes/libcuda.so.1" ] || begin gpu gpu LD_LIBRARY_PATH="$O/tests/fakes" TRAINPROF_SCHEDULE=always
 
 says file "the line, and which file's lock" \
 	'stands in hold_lock_of_file \(hangs.py:[0-9]+\), and waits in flock of .*/file.there$'
@@ -33,10 +33,10 @@ says fork "the line, and that it is a child" \
 says evaluation-0 "two collectives in one place" \
 	'rank 0 waits in gloo:all_reduce, number 21 of group 0 .* \(average \(hangs.py:[0-9]+\)\), and rank 1 in gloo:barrier in its place \(evaluate_alone \(hangs.py:[0-9]+\)\)$'
 if [ -n "${pid[gpu]:-}" ]; then
-	says gpu "the line, and the GPU" \
-		'in Gpu.wait_for_kernel \(hangs.py:[0-9]+\).*; GPU 0 is 75 % busy$'
+	says gpu "the line, the GPU, and what is not done in a stream" \
+		'in Gpu.wait_for_kernel \(hangs.py:[0-9]+\).*; GPU 0 is 75 % busy; stream 0 of GPU 0 has 1 piece of work that is not done, void for_ever_kernel'
 	fuse gpu.merged -q -v health -f csv -o gpu.csv gpu
-	like "the merge says it, too" "$(cat gpu.csv)" 'GPU 0 is 75 % busy'
+	like "the merge says it, too" "$(cat gpu.csv)" 'GPU 0 is 75 % busy; stream 0 of GPU 0 has 1 piece'
 else
 	skip "a GPU that never ends" "no stand-ins for CUDA (make fakes)"
 fi

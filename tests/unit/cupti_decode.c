@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "runtime/probe/gpu/cupti_names.h"
+#include "runtime/probe/gpu/cupti_queue.h"
 #include "tests/unit/cupti_decode_rig.h"
 
 static const struct tp_cupti_wanted whole = {.begin = 1, .has_window = true};
@@ -284,6 +285,45 @@ Test(cupti_decode, counts_records_without_times)
 	cr_assert_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 4);
 	check_sums();
 	cr_assert_str_eq(report(), "cupti.kernel=1\ncupti.kernel.no_time=4\n");
+}
+
+static const char *tell_queues(void)
+{
+	static char said[512];
+	struct tp_text text;
+
+	tp_text_init(&text, said, sizeof(said));
+	tp_cupti_queue_tell(&text);
+	return said;
+}
+
+Test(cupti_decode, tells_what_is_not_done_by_stream)
+{
+	add_kernel("before", 1, 0, 0);
+	decode(&whole);
+	cr_expect_str_eq(tell_queues(), "", "nobody asked");
+	tp_cupti_queue_begin();
+	add_kernel("done", 2, T(10), T(20));
+	add_kernel("_ZN2at4cuda11spin_kernelEl", 4, T(30), 0);
+	add_kernel("_Z3addPfS_", 3, 0, 0)->streamId = 13;
+	add_kernel("later", 5, 0, 0);
+	decode(&whole);
+	cr_expect_str_eq(tell_queues(),
+			 "stream 13 of GPU 1 has 1 piece of work that is not done, add; stream 7 of GPU 1 has 2 "
+			 "pieces of work that are not done, the first of them spin_kernel");
+	cr_expect_str_eq(tell_queues(), "", "told");
+	cr_expect_eq(tp_cupti_counts[TP_REC_KERNEL].no_time, 4, "and counted as ever");
+	/* Names that lie about their lengths; more streams than are told. */
+	tp_cupti_queue_begin();
+	for (uint32_t i = 0; i < 100; i++)
+		add_kernel(i ? "_ZN99999999999999999999" : "_Z", 10 + i, 0, 0)->streamId = 20 + i;
+	decode(&whole);
+	cr_expect(strstr(tell_queues(), "stream 20 of GPU 1 has 1 piece of work that is not done, _Z; "));
+	tp_cupti_queue_begin();
+	for (uint32_t i = 0; i < 100; i++)
+		add_kernel("k", 10 + i, 0, 0)->streamId = 20 + i;
+	decode(&whole);
+	cr_expect(strstr(tell_queues(), "is not done, k; other streams have 97"));
 }
 
 /* CUPTI uses the memory of a name again when its module was unloaded. */

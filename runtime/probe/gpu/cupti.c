@@ -26,6 +26,7 @@
 #include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_kinds.h"
 #include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_queue.h"
 #include "runtime/probe/gpu/cupti_yield.h"
 
 enum {
@@ -299,6 +300,7 @@ static void forget_parent(void)
 	tp_cupti_calls_forked();
 	tp_cupti_buffers_forked();
 	tp_cupti_decode_forked();
+	tp_cupti_queue_forked();
 }
 
 static int open_cupti(const struct tp_config *config)
@@ -385,6 +387,14 @@ void tp_cupti_injection_taken(const char *path)
 void tp_cupti_inject(void)
 {
 	tp_cupti_cuda_came();
+}
+
+void tp_cupti_ask_queues(void)
+{
+	if (!is_at_work() || tp_cupti_hold_state() != TP_CUPTI_ON)
+		return;
+	tp_cupti_queue_begin();
+	tp_cupti_flush(true);
 }
 
 void tp_cupti_end(void)

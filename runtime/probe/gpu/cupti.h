@@ -27,6 +27,9 @@ void tp_cupti_allow(const struct tp_config *config);
 void tp_cupti_injection_taken(const char *path);
 /* The driver initialises (InitializeInjection): before any context. On a guest thread. */
 void tp_cupti_inject(void);
+/* A hang: what the devices have not done is asked for, and comes with the next ticks: cupti_queue.h.
+ * Drain thread; nothing happens outside windows. What is under way is recorded without its times. */
+void tp_cupti_ask_queues(void);
 /* CUDA is about to be torn down, the process ends: CUPTI is not called again. */
 void tp_cupti_end(void);
 

@@ -17,6 +17,7 @@
 #include "runtime/probe/gpu/cupti_layout.h"
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/gpu/cupti_names.h"
+#include "runtime/probe/gpu/cupti_queue.h"
 #include "runtime/trace/kinds.h"
 
 enum { RING_LOOK = 512 };	/* records between two looks at how full the ring is */
@@ -78,6 +79,8 @@ static TP_COLD void count_untimed(uint8_t kind, const struct tp_cupti_record *fr
 {
 	struct tp_rec rec = {.time = 0};
 
+	if (tp_kind_is_work(kind) && kind != TP_REC_GRAPH)
+		tp_cupti_queue_note(kind, from);
 	switch (tp_cupti_place_untimed(kind, from->correlation)) {
 	case TP_CUPTI_OUTSIDE:
 		tp_cupti_counts[kind].outside++;

@@ -15,6 +15,8 @@
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/worker.h"
+#include "runtime/probe/gpu/cupti.h"
+#include "runtime/probe/gpu/cupti_queue.h"
 #include "runtime/probe/host/nvml.h"
 #include "runtime/probe/hang/report_file.h"
 #include "runtime/probe/hang/hang_judge.h"
@@ -261,12 +263,14 @@ static void tell(enum tp_hang_state state)
 {
 	char said_bytes[TP_HANG_SAID_MAX];
 	const struct tp_hang *peer;
-	struct tp_text said, threads;
+	struct tp_text said, threads, queues;
 	uint32_t n = tp_report_file_peers(hang.since_real_ns, &peer);
 	char *eol;
 
 	tp_text_init(&threads, hang.threads, sizeof(hang.threads));
 	describe(state, &threads);
+	tp_text_init(&queues, hang.own.queues, sizeof(hang.own.queues));
+	tp_cupti_queue_tell(&queues);
 	if (is_waited_for(peer, n)) {
 		hang.own.state = TP_HANG_IS_QUIET;
 		write_file(NULL, &threads);
@@ -305,6 +309,7 @@ static void is_hung(uint64_t mono_ns, enum tp_hang_state state)
 	if (!hang.has_asked) {
 		hang.has_asked = true;
 		ask_workers();
+		tp_cupti_ask_queues();
 		write_state(state);
 		if (answer_ms < ANSWER_LEAST_MS)
 			answer_ms = ANSWER_LEAST_MS;
