@@ -52,6 +52,8 @@ static void put_hang(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "within", "within", 0, "the function of a library that it has called", "%s", hang->within);
 	TP_TEXT(r, "waits", "waits", 0, "what it waits for in the kernel", "%s", hang->waits);
 	TP_TEXT(r, "gpus", "GPUs", 0, "how busy each of its devices was, as the driver says", "%s", hang->gpus);
+	TP_TEXT(r, "queues", "queues", 0, "what its streams were given and have not done, inside a window", "%s",
+		hang->queues);
 	TP_TEXT(r, "file", "file", TP_CUT, "with all threads and their stacks", "%s", at->at.path);
 	TP_STYLE(r, tp_hang_is_report(hang) ? "red" : "");
 }

@@ -322,6 +322,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->sites = tp_facts_want(facts, &tp_fact_sites, NULL);
 	overview->owners = tp_sample_owners_want(facts);
 	overview->cores = tp_cores_want(facts);
+	overview->clocks = tp_device_clocks_want(facts);
 	overview->last = has_dead(run) ? tp_last_want(facts) : NULL;
 	overview->waste = tp_facts_want(facts, &tp_fact_waste, NULL);
 	overview->memory = tp_memcurve_new();

@@ -9,6 +9,7 @@
 #define TP_MERGE_OVERVIEW_H
 
 #include "merge/facts/code/cores.h"
+#include "merge/facts/compute/device_clocks.h"
 #include "merge/facts/code/sample_owners.h"
 #include "merge/facts/code/sites.h"
 #include "merge/facts/comm/comm.h"
@@ -78,6 +79,7 @@ struct tp_overview {
 	struct tp_sites *sites;
 	const struct tp_sample_owners *owners;
 	const struct tp_cores *cores;
+	const struct tp_device_clocks *clocks;
 	const struct tp_last *last;	/* by tp_proc.at; NULL: nobody died */
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;

@@ -57,6 +57,10 @@ void tp_overview_gpu_times(const struct tp_run *run, const struct tp_gpu_time *g
 void tp_overview_gpu_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,
 			     struct tp_out *out);
 
+/* overview_clocks.c: devices whose clocks are held down */
+void tp_overview_print_clocks(const struct tp_run *run, const struct tp_overview *overview,
+			      struct tp_out *out);
+
 /* overview_memory.c: the peak of tensors */
 void tp_overview_print_memory(const struct tp_run *run, const struct tp_overview *overview,
 			      struct tp_out *out);

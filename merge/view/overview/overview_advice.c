@@ -148,6 +148,7 @@ static const struct rule {
     {"small-operators", 20, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"few-blocks", 15, tp_advice_few_blocks, true},
+    {"throttling", 5, tp_advice_throttled, true},
     {"device-idle", 30, tp_advice_idle, true},
     {"extra-operators", 25, tp_advice_extra, false},
 };

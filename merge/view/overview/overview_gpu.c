@@ -241,6 +241,7 @@ void tp_overview_print_gpus(const struct tp_run *run, const struct tp_overview *
 		print_idle(&sums.all, out);
 		print_overlap(&sums.all, out);
 		print_launches(&sums, out);
+		tp_overview_print_clocks(run, overview, out);
 		print_odd(&sums, overview->n_idle_launches, out);
 		tp_overview_gpu_times(run, overview->gpu, out);
 		tp_overview_gpu_streams(run, overview->gpu, out);
