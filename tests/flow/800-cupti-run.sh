@@ -68,6 +68,11 @@ is "a graph by its launches" "$(count graph-launch 0 $KERNEL) $(count graph-laun
 cuda late CUDA_INJECTION64_PATH= run
 is "the driver did not tell us: found when a window is armed" \
 	"$status $(count late 0 $KERNEL)" "0 40"
+cuda within CUDA_INJECTION64_PATH= TRAINPROF_SCHEDULE=always run 300
+like "... or while one is open" "$status $(count within 0 $KERNEL)" "^0 [1-9][0-9]+\$"
+like "... and what that window lacks is marked" "$(count within 0 $MARK 'trainprof: CUPTI was not ready')" "^[01]\$"
+cuda taken-within CUDA_INJECTION64_PATH=/opt/tool/libtool.so TRAINPROF_SCHEDULE=always run 300
+like "... or that it is another's" "$(messages_of taken-within)" "'cuda' is not recorded: CUDA_INJECTION64_PATH was set"
 cuda taken CUDA_INJECTION64_PATH=/opt/tool/libtool.so run
 like "another tool's variable stays, and that is said" "$(messages_of taken)" \
 	"'cuda' is not recorded: CUDA_INJECTION64_PATH was set to another tool: /opt/tool/libtool.so"

@@ -7,7 +7,8 @@
  * it is. So after a window the drain asks again and again, and after SETTLE_NS by force: then
  * records of unfinished work come without an end, and are counted.
  *
- * A process without CUDA pays for a look at the number of loaded objects when a window is armed.
+ * A process without CUDA pays for a look at the number of loaded objects when a window is armed, and each
+ * half second while it is open.
  */
 #include "runtime/probe/gpu/cupti.h"
 
@@ -32,6 +33,7 @@
 enum {
 	PERIOD_MS = 50,		/* 32 MB hold some 200,000 kernels with their calls */
 	HURRY_MS = 2,		/* full buffers wait */
+	LOOK_MS = 500,		/* CUDA may come within a window, and nobody tell */
 	RECORDS_MOST = 16384,	/* made in one go: then the window's writer has a look */
 };
 /* Asking takes CUPTI's locks, which launches need, too. What a killed process loses is as old. */
@@ -139,9 +141,33 @@ static bool is_at_work(void)
 
 static uint32_t get_period_ms(void)
 {
-	if (!is_at_work())
+	if (!tp_cupti_hold_config() || probe.pid != getpid())
 		return 0;
+	if (!tp_cupti_cuda_is_here())
+		return LOOK_MS;
 	return probe.has_more || tp_cupti_buffers_full() ? HURRY_MS : PERIOD_MS;
+}
+
+/* Another thread has the turn, and will switch: what the window lacks until then is marked. */
+static void note_if_late(void)
+{
+	enum tp_cupti_state state = tp_cupti_hold_state();
+
+	if (!tp_cupti_cuda_is_here() || state == TP_CUPTI_ON || state == TP_CUPTI_OFF)
+		return;
+	tp_cupti_gap_late();
+	if (tp_cupti_hold_state() == TP_CUPTI_ON)
+		tp_cupti_gap_over();
+}
+
+/* The driver tells us as it begins, but not where a debugger has its place. */
+static bool find_cuda(void)
+{
+	if (tp_cupti_cuda_is_here())
+		return true;
+	tp_cupti_look_for_cuda();
+	note_if_late();
+	return tp_cupti_cuda_is_here();
 }
 
 static void tick(uint64_t now)
@@ -149,6 +175,8 @@ static void tick(uint64_t now)
 	uint64_t now_ns = tp_clock_mono_ns();
 	struct tp_cupti_wanted window;
 
+	if (!find_cuda())
+		return;
 	tp_cupti_look_for_bindings();
 	tp_cupti_follow();
 	tp_cupti_say_off();
@@ -325,18 +353,6 @@ static void warm(void)
 		return;
 	tp_cupti_buffers_warm();
 	tp_cupti_clock_read();
-}
-
-/* Another thread has the turn, and will switch: what the window lacks until then is marked. */
-static void note_if_late(void)
-{
-	enum tp_cupti_state state = tp_cupti_hold_state();
-
-	if (!tp_cupti_cuda_is_here() || state == TP_CUPTI_ON || state == TP_CUPTI_OFF)
-		return;
-	tp_cupti_gap_late();
-	if (tp_cupti_hold_state() == TP_CUPTI_ON)
-		tp_cupti_gap_over();
 }
 
 static void arm(void)

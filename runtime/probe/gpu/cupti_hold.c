@@ -362,7 +362,7 @@ void tp_cupti_look_for_cuda(void)
 	unsigned long long n_loaded = 0;
 	uint32_t off = TP_CUPTI_OFF;
 
-	if (!hold.config || __atomic_load_n(&hold.is_over, __ATOMIC_ACQUIRE))
+	if (!hold.config || __atomic_load_n(&hold.is_over, __ATOMIC_ACQUIRE) || !take_turn())
 		return;
 	dl_iterate_phdr(count_loaded, &n_loaded);
 	if (hold.pid) {
@@ -375,6 +375,7 @@ void tp_cupti_look_for_cuda(void)
 		hold.pid = getpid();
 	}
 	hold.n_loaded = n_loaded;
+	give_turn();
 }
 
 void tp_cupti_cuda_came(void)
