@@ -41,6 +41,7 @@ struct tp_held_table tp_held;
 static struct {
 	bool is_off;			/* no memory */
 	bool has_forgotten;		/* the dead, in this pass */
+	bool is_refused;		/* more memory, in this pass */
 	uint64_t pass, begin[PASSES];	/* of the last passes, ticks; the newest first */
 	uint64_t stop;			/* 0: none */
 	struct thread thread[THREADS];
@@ -112,7 +113,8 @@ static void grow_blocks(void)
 	struct tp_held_block *old = tp_held.block, *more;
 	const uint32_t n = tp_held.n_places;
 
-	more = n < TP_HELD_BLOCKS ? map_zeros(2 * n * sizeof(*more)) : NULL;
+	more = n < TP_HELD_BLOCKS && !seen.is_refused ? map_zeros(2 * n * sizeof(*more)) : NULL;
+	seen.is_refused = !more;
 	if (!more)
 		return;
 	tp_held.block = more;
@@ -342,7 +344,7 @@ static void follow_pass(void)
 	memmove(&seen.begin[1], &seen.begin[0], sizeof(seen.begin) - sizeof(seen.begin[0]));
 	seen.begin[0] = tp_clock_now();
 	seen.pass = pass;
-	seen.has_forgotten = false;
+	seen.has_forgotten = seen.is_refused = false;
 }
 
 static struct thread *find_thread(uint32_t slot)
