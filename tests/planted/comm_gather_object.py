@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All predictions are gathered as Python objects in each step."""
-# expect: cause=communication,host-code where=gather|comm_gather_object.py
+# expect: cause=communication,host-code where=comm_gather_object.py
 # run: torchrun 2
 import torch.distributed as dist
 from parts import PLANTED, Net, batches, join, learn, leave, parallel

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mean over the ranks is taken of each metric alone, in each step."""
-# expect: cause=communication where=all_reduce|collectives
+# expect: cause=communication where=comm_metrics.py
 # run: torchrun 2
 import torch.distributed as dist
 from parts import PLANTED, Net, batches, join, learn, leave, parallel

@@ -195,6 +195,8 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 	if (at) {
 		row = &sites->row[at - 1];
 		row->figure[TP_SITE_CALLS]++;
+		if (tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_C10D))
+			row->figure[TP_SITE_COLLECTIVES]++;
 		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->charge.ns);
 		if (event->flags & TP_F_BACKWARD || event->begin_ns < thread->optimizer_end_ns)
 			tp_sites_charge(sites, at, TP_SITE_LEARNING, thread->charge.ns);

@@ -2,12 +2,12 @@
 /*
  * overview_advice.h - the inside of the overview's advice: the table of rules is in overview_advice.c
  *
- * Rules: overview_advice.c of data; overview_ranks.c of ranks and collectives; overview_devices.c of
- * what devices wait for; overview_work.c of what they do; overview_growth.c of memory that grows;
- * overview_setup.c of how the run is set up; overview_rhythm.c of the steps of the whole run;
- * overview_code.c of the program's own lines; overview_operators.c of operators whose work could be
- * saved; overview_cores.c of what threads wait for; overview_compile.c of torch.compile;
- * overview_garbage.c of Python's garbage.
+ * Rules: overview_advice.c of data; overview_ranks.c of ranks; overview_comm.c of collectives;
+ * overview_devices.c of what devices wait for; overview_clocks.c of how fast they run; overview_work.c of
+ * what they do; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
+ * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
+ * overview_operators.c of operators whose work could be saved; overview_cores.c of what threads wait for;
+ * overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_ranks.c - tests of the rules on collectives: small ones, too many, full cores
+ * overview_comm.c - tests of the rules on collectives: small ones, too many, full cores
  */
 #include "tests/unit/advice_rig.h"
 
@@ -13,7 +13,7 @@ static void set_up(void)
 	both[1] = fake_proc(&fake, 1);
 }
 
-TestSuite(overview_ranks, .init = set_up);
+TestSuite(overview_comm, .init = set_up);
 
 static const struct tp_string *shape_of(uint8_t dtype, uint64_t n)
 {
@@ -71,7 +71,7 @@ static void use_cores(const char *totals)
 		fake.run.window[r].totals = totals;
 }
 
-Test(overview_ranks, sees_gradients_that_are_reduced_behind_each_backward_pass)
+Test(overview_comm, sees_gradients_that_are_reduced_behind_each_backward_pass)
 {
 	const char *text;
 
@@ -91,7 +91,7 @@ Test(overview_ranks, sees_gradients_that_are_reduced_behind_each_backward_pass)
 	cr_expect(strstr(text, "most of it all_reduce of 4.00 MiB, 1 per step"), "%s", text);
 }
 
-Test(overview_ranks, sees_many_small_collectives)
+Test(overview_comm, sees_many_small_collectives)
 {
 	const char *text;
 
@@ -108,7 +108,24 @@ Test(overview_ranks, sees_many_small_collectives)
 	cr_expect_not(strstr(print(), "small collectives"), "%s", print());
 }
 
-Test(overview_ranks, accuses_nobody_of_communication_where_the_cores_are_full)
+static bool names_the_line(const char *forward)
+{
+	add_rounds(10, 10, forward, 1);
+	add_line(1, 10);
+	add_stack(1, 30 * MS - 1);
+	add(TP_REC_OP, "c10d::allreduce_", 30 * MS, 31 * MS);
+	return strstr(print(), "\n                      /home/me/train.py:10 main\n") != NULL;
+}
+
+Test(overview_comm, names_the_line_that_calls_them)
+{
+	cr_expect(names_the_line("metrics"), "%s", print());
+	/* Those of a wrapper are called in the backward pass, by nobody's line. */
+	set_up();
+	cr_expect_not(names_the_line(ddp), "%s", print());
+}
+
+Test(overview_comm, accuses_nobody_of_communication_where_the_cores_are_full)
 {
 	add_rounds(1, 1, ddp, 1 << 20);
 	use_cores(full);
@@ -117,7 +134,7 @@ Test(overview_ranks, accuses_nobody_of_communication_where_the_cores_are_full)
 	expect_rules(print(), (const char *[]){"communication", NULL});
 }
 
-Test(overview_ranks, sees_objects_that_are_exchanged_in_each_step)
+Test(overview_comm, sees_objects_that_are_exchanged_in_each_step)
 {
 	const char *text;
 
@@ -134,7 +151,7 @@ Test(overview_ranks, sees_objects_that_are_exchanged_in_each_step)
 	cr_expect_not(strstr(print(), "objects"), "%s", print());
 }
 
-Test(overview_ranks, sees_large_copies_also_where_the_cores_are_full)
+Test(overview_comm, sees_large_copies_also_where_the_cores_are_full)
 {
 	const char *text;
 
