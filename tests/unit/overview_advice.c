@@ -570,6 +570,50 @@ static void add_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
 	}
 }
 
+/* In each step 220 small operators of line 20, and the nodes of their backward pass, of 8 us each with the gap. */
+static void add_nodes(bool is_inside_one)
+{
+	enum { N = 220, EACH = 8000 };
+
+	proc->n_devices = 0;
+	((struct tp_thread *)proc->thread)->torch_id = 1;
+	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 10 * MS + 10;
+
+		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
+		add_stack(2, at - 1);
+		if (is_inside_one)
+			add(TP_REC_OP, "aten::gru", at, at + N * EACH)->link = TP_NO_SEQ;
+		for (uint32_t k = 0; k < N; k++, at += EACH)
+			add(TP_REC_OP, "aten::mul", at + 1, at + 1000)->link = i * N + k;
+		add_stack(1, at);
+		for (uint32_t k = 0; k < N; k++, at += EACH) {
+			struct tp_event *node;
+
+			add(TP_REC_OP, "evaluate_function", at + 1000, at + EACH)->link = TP_NO_SEQ;
+			node = add(TP_REC_OP, "MulBackward0", at + 1001, at + EACH - 1);
+			node->link = i * N + k;
+			node->flags = TP_F_BACKWARD;
+			node->arg = TP_ARG_OP(0, 1, 1);
+		}
+		add(TP_REC_OP, "aten::mm", at, (i + 1) * 10 * MS - 1)->link = TP_NO_SEQ;
+	}
+}
+
+/* nn.GRU's is one operator: there is no loop of the program's. */
+Test(overview_advice, sees_no_loop_where_one_operator_has_many_nodes)
+{
+	add_nodes(false);
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(print(), "/home/me/train.py:20 main"), "%s", print());
+	set_up();
+	add_nodes(true);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
 Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 {
 	const char *text;

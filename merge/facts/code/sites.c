@@ -160,6 +160,7 @@ static void move_charge(struct tp_sites *sites, struct charge *charge, const str
 	if (charge->is_trainers)
 		move(sites, from, to, TP_SITE_TRAINER, charge->ns);
 	tp_sites_charge(sites, to, TP_SITE_LEARNING, charge->ns);
+	tp_sites_charge(sites, to, TP_SITE_NODES, 1);
 	move(sites, from, to, TP_SITE_GAP, charge->gap_ns);
 	tp_sites_add_time(sites, &sites->row[from - 1], charge->step_at, tp_sub(0, charge->ns));
 	tp_sites_add_time(sites, &sites->row[to - 1], charge->step_at, charge->ns);
@@ -197,6 +198,7 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 		row->figure[TP_SITE_CALLS]++;
 		if (tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_C10D))
 			row->figure[TP_SITE_COLLECTIVES]++;
+		row->figure[TP_SITE_NODES] += (event->flags & TP_F_BACKWARD) != 0;
 		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->charge.ns);
 		if (event->flags & TP_F_BACKWARD || event->begin_ns < thread->optimizer_end_ns)
 			tp_sites_charge(sites, at, TP_SITE_LEARNING, thread->charge.ns);

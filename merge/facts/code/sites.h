@@ -23,7 +23,8 @@ enum tp_site_figure {
 	TP_SITE_GAP,		/* ns without an operator before those of the line, in steps */
 	TP_SITE_LONG,		/* ns of gaps that are too long to be the cost of asking for an operator, */
 	TP_SITE_LONG_GAPS,	/* and how many they are */
-	TP_SITE_CALLS,		/* operators */
+	TP_SITE_CALLS,		/* operators, */
+	TP_SITE_NODES,		/* and how many of these are nodes of the backward pass */
 	TP_SITE_INSIDE,		/* operators that these ask for */
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */

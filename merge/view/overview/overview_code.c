@@ -151,11 +151,13 @@ bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice 
 
 static bool is_small(const struct tp_site *site, uint64_t n_steps)
 {
+	/* One operator may have many nodes: nn.GRU's has some for each step of its input. */
+	const int64_t asked = site->figure[TP_SITE_CALLS] - site->figure[TP_SITE_NODES];
 	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
 		      gap = site->figure[TP_SITE_GAP], each = calls ? tp_add(time, gap) / calls : 0,
 		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
-	return calls / SOME >= (int64_t)n_steps &&
+	return calls / SOME >= (int64_t)n_steps && asked / (SOME / 2) >= (int64_t)n_steps &&
 	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
 }
 
