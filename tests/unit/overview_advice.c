@@ -570,10 +570,10 @@ static void add_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
 	}
 }
 
-/* In each step 220 small operators of line 20, and the nodes of their backward pass, of 8 us each with the gap. */
+/* In each step 300 small operators of line 20, and the nodes of their backward pass. */
 static void add_nodes(bool is_inside_one)
 {
-	enum { N = 220, EACH = 8000 };
+	enum { N = 300, EACH = 9000 };
 
 	proc->n_devices = 0;
 	((struct tp_thread *)proc->thread)->torch_id = 1;
@@ -586,15 +586,15 @@ static void add_nodes(bool is_inside_one)
 		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
 		add_stack(2, at - 1);
 		if (is_inside_one)
-			add(TP_REC_OP, "aten::gru", at, at + N * EACH)->link = TP_NO_SEQ;
-		for (uint32_t k = 0; k < N; k++, at += EACH)
-			add(TP_REC_OP, "aten::mul", at + 1, at + 1000)->link = i * N + k;
+			add(TP_REC_OP, "aten::gru", at, at + N * 1000)->link = TP_NO_SEQ;
+		for (uint32_t k = 0; k < N; k++, at += is_inside_one ? 1000 : EACH)
+			add(TP_REC_OP, "aten::mul", at + 1, at + 999)->link = i * N + k;
 		add_stack(1, at);
 		for (uint32_t k = 0; k < N; k++, at += EACH) {
 			struct tp_event *node;
 
-			add(TP_REC_OP, "evaluate_function", at + 1000, at + EACH)->link = TP_NO_SEQ;
-			node = add(TP_REC_OP, "MulBackward0", at + 1001, at + EACH - 1);
+			add(TP_REC_OP, "evaluate_function", at + 4000, at + EACH)->link = TP_NO_SEQ;
+			node = add(TP_REC_OP, "MulBackward0", at + 4001, at + EACH - 1);
 			node->link = i * N + k;
 			node->flags = TP_F_BACKWARD;
 			node->arg = TP_ARG_OP(0, 1, 1);
