@@ -226,3 +226,37 @@ Test(overview_operators, steps_that_get_slower_name_what_grows)
 	cr_expect(strstr(text, "\n  step-growth "), "%s", text);
 	cr_expect(strstr(text, "me/train.py:30 evaluate\n"), "%s", text);
 }
+
+/* In each step line 20 calls deepcopy() of that file, which has twenty operators of 900 us, 100 us apart. */
+static void add_deep_copies(const char *file)
+{
+	char name[80];
+	int n = snprintf(name, sizeof(name), "deepcopy%c%s", 0, file);
+
+	add_two_lines();
+	add_line(3, 130);
+	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+	event[n_events - 1].len = 2;
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(3, at + 1);
+		for (uint32_t k = 0; k < 20; k++, at += MS)
+			add(TP_REC_OP, "aten::copy_", at + MS / 10, at + MS);
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::linear", at + 2, i * 100 * MS + 100 * MS - 1)->link = 7;
+	}
+}
+
+Test(overview_operators, sees_deep_copies_by_the_function_that_makes_them)
+{
+	const char *text;
+
+	add_deep_copies("/usr/lib/python3.11/copy.py");
+	text = print();
+	cr_expect(strstr(text, "\n  layout-copies       up to 20.0 % of step time copies tensors"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	set_up();
+	add_deep_copies("/usr/lib/python3.11/notcopy.py");
+	cr_expect_not(strstr(print(), "layout-copies"), "%s", print());
+}

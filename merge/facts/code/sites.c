@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "merge/facts/comm/comm.h"
-#include "merge/facts/origin/hostmem_frames.h"
 #include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/habits.h"
 #include "merge/kit/grow.h"
@@ -16,11 +15,9 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
-#include "runtime/base/hash.h"
 #include "runtime/trace/torch_names.h"
 
 enum {
-	PLACE_MAX = 300,
 	DISPATCH_NS = 200000,		/* from one operator to the next: it takes some microseconds */
 	HELD_NS = 5000000,		/* sys.getswitchinterval(), */
 	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
@@ -327,54 +324,6 @@ void tp_sites_kept(struct tp_sites *sites, uint32_t tag, int64_t bytes)
 	row->figure[TP_SITE_KEPT] = tp_sub(row->kept, row->kept_before);
 }
 
-/* ---- lines ---- */
-
-/* The line's number plus one, made when it is new; 0: out of memory. */
-static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const char *place)
-{
-	uint32_t hash = tp_keyed_hash(tp_hash_bytes(place, strlen(place), 0)), at;
-
-	for (uint32_t i = tp_keyed_first(keyed, hash, &at); i != TP_NO_KEYED;
-	     i = tp_keyed_next(keyed, hash, &at))
-		if (!strcmp(sites->place[i], place))
-			return i + 1;
-	if (!tp_grow(&sites->place, &sites->cap_lines, (uint64_t)sites->n_lines + 1,
-		     sizeof(*sites->place)))
-		return 0;
-	sites->place[sites->n_lines] = strdup(place);
-	if (!sites->place[sites->n_lines])
-		return 0;
-	/* Counted first: it is freed in any case. */
-	sites->n_lines++;
-	return tp_keyed_add(keyed, hash, sites->n_lines - 1) ? sites->n_lines : 0;
-}
-
-static void end_sites(void *state)
-{
-	struct tp_sites *sites = state;
-	struct tp_stacks *stacks = tp_origins_stacks(sites->origins);
-	struct tp_keyed keyed = {.n = 0};
-	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
-	char place[PLACE_MAX];
-	bool is_good = wanted != NULL;
-
-	for (uint32_t i = 0; is_good && i < sites->n_rows; i++)
-		wanted[sites->row[i].stack] = 1;
-	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
-	for (uint32_t i = 0; is_good && i < sites->n_rows; i++) {
-		if (!tp_hostmem_show_line(stacks, sites->row[i].stack, TP_HOSTMEM_LONG, place,
-					  PLACE_MAX))
-			continue;
-		sites->row[i].line = find_line(sites, &keyed, place);
-		is_good = sites->row[i].line != 0;
-	}
-	tp_keyed_free(&keyed);
-	free(wanted);
-	sites->is_incomplete = !is_good;
-	if (!is_good)
-		sites->n_rows = 0;
-}
-
 const struct tp_fact tp_fact_sites = {
 	.name = "source lines",
 	.bytes = sizeof(struct tp_sites),
@@ -382,7 +331,7 @@ const struct tp_fact tp_fact_sites = {
 	.is_cut = true,
 	.begin = begin_sites,
 	.event = take_event,
-	.end = end_sites,
+	.end = tp_sites_find_lines,
 	.free = free_sites,
 };
 

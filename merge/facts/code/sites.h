@@ -37,7 +37,7 @@ enum tp_site_figure {
 	TP_SITE_ALLOCS,		/* ns of its calls of CUDA that take memory or give it back */
 	TP_SITE_FAILED,		/* allocations of device memory that failed */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
-	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) */
+	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h), and of deepcopy() */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
 	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */

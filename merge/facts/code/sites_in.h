@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites_in.h - the inside of sites.h: sites.c has rows by process and stack, sites_lines.c sums them
- * by line, sites_between.c says where a gap is, sites_steps.c what takes longer in some steps
+ * sites_in.h - the inside of sites.h: sites.c has rows by process and stack, sites_lines.c finds
+ * their lines and sums them up, sites_between.c says where a gap is, sites_steps.c what takes longer in some steps
  */
 #ifndef TP_MERGE_SITES_IN_H
 #define TP_MERGE_SITES_IN_H
@@ -56,6 +56,8 @@ struct tp_sites {
 	bool is_incomplete;
 };
 
+/* The fact's end: the lines of all rows. */
+void tp_sites_find_lines(void *state);
 /* A STEP has come: its number plus one; 0: no room. */
 uint32_t tp_sites_add_step(struct tp_sites *sites, const struct tp_event *event);
 void tp_sites_add_time(struct tp_sites *sites, struct tp_sites_row *row, uint32_t step, int64_t ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites_lines.c - part of sites.h: rows by process and stack summed up by source line
+ * sites_lines.c - part of sites.h: which line each row is of, and rows summed up by line
  */
 #include "merge/facts/code/sites_in.h"
 
@@ -8,7 +8,95 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/origin/hostmem_frames.h"
+#include "merge/facts/origin/module_origin.h"
+#include "merge/kit/grow.h"
+#include "merge/kit/keyed.h"
 #include "merge/kit/sum.h"
+#include "runtime/base/hash.h"
+
+enum {
+	PLACE_MAX = 300,
+	FRAMES_LOOKED_AT = 64,
+};
+
+/* ---- which line ---- */
+
+/* The line's number plus one, made when it is new; 0: out of memory. */
+static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const char *place)
+{
+	uint32_t hash = tp_keyed_hash(tp_hash_bytes(place, strlen(place), 0)), at;
+
+	for (uint32_t i = tp_keyed_first(keyed, hash, &at); i != TP_NO_KEYED;
+	     i = tp_keyed_next(keyed, hash, &at))
+		if (!strcmp(sites->place[i], place))
+			return i + 1;
+	if (!tp_grow(&sites->place, &sites->cap_lines, (uint64_t)sites->n_lines + 1,
+		     sizeof(*sites->place)))
+		return 0;
+	sites->place[sites->n_lines] = strdup(place);
+	if (!sites->place[sites->n_lines])
+		return 0;
+	/* Counted first: it is freed in any case. */
+	sites->n_lines++;
+	return tp_keyed_add(keyed, hash, sites->n_lines - 1) ? sites->n_lines : 0;
+}
+
+/* Python's copy.deepcopy() is in the stack. */
+static bool is_deep_copy(const struct tp_stacks *stacks, uint32_t stack)
+{
+	struct tp_frame frame[FRAMES_LOOKED_AT];
+	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES_LOOKED_AT);
+
+	for (uint32_t i = 0; i < n && i < FRAMES_LOOKED_AT; i++) {
+		const char *slash = strrchr(frame[i].file, '/');
+
+		if (frame[i].is_python && !strcmp(frame[i].function, "deepcopy") && slash &&
+		    !strcmp(slash, "/copy.py"))
+			return true;
+	}
+	return false;
+}
+
+/* All that such a copy does is copying, also what is between its operators. */
+static void count_deep_copy(struct tp_sites_row *row)
+{
+	int64_t ns = tp_add(row->figure[TP_SITE_TIME],
+			    tp_sub(row->figure[TP_SITE_GAP], row->figure[TP_SITE_LONG]));
+
+	if (ns > row->figure[TP_SITE_COPIES])
+		row->figure[TP_SITE_COPIES] = ns;
+}
+
+void tp_sites_find_lines(void *state)
+{
+	struct tp_sites *sites = state;
+	struct tp_stacks *stacks = tp_origins_stacks(sites->origins);
+	struct tp_keyed keyed = {.n = 0};
+	uint8_t *wanted = calloc(tp_stacks_count(stacks) + 1, 1);
+	char place[PLACE_MAX];
+	bool is_good = wanted != NULL;
+
+	for (uint32_t i = 0; is_good && i < sites->n_rows; i++)
+		wanted[sites->row[i].stack] = 1;
+	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
+	for (uint32_t i = 0; is_good && i < sites->n_rows; i++) {
+		if (!tp_hostmem_show_line(stacks, sites->row[i].stack, TP_HOSTMEM_LONG, place,
+					  PLACE_MAX))
+			continue;
+		sites->row[i].line = find_line(sites, &keyed, place);
+		is_good = sites->row[i].line != 0;
+		if (is_deep_copy(stacks, sites->row[i].stack))
+			count_deep_copy(&sites->row[i]);
+	}
+	tp_keyed_free(&keyed);
+	free(wanted);
+	sites->is_incomplete = !is_good;
+	if (!is_good)
+		sites->n_rows = 0;
+}
+
+/* ---- sums ---- */
 
 struct tp_site *tp_sites_lines(const struct tp_sites *sites, const struct tp_proc *proc, uint32_t *n)
 {

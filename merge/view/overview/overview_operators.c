@@ -48,7 +48,7 @@ bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *ad
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of step time copies tensors, as they are or into another layout or type (clone, "
-		 "contiguous, reshape, to)", share);
+		 "contiguous, reshape, to, deepcopy)", share);
 	snprintf(advice->todo, sizeof(advice->todo), "copy less often; convert once before the loop, keep one "
 		 "layout (torch.channels_last), leave out .contiguous() where the next operator takes strides");
 	return true;
