@@ -37,6 +37,7 @@ struct thread {
 	int64_t until_ns;	/* end of the outermost operator */
 	int64_t gap_ns;		/* before a loader was asked, since the last operator */
 	int64_t optimizer_end_ns;	/* of the step of an optimizer that runs, or the last one */
+	int64_t loader_end_ns, order_end_ns;	/* of a loader, and of the order that it makes */
 };
 
 struct tp_sites_process {
@@ -173,6 +174,18 @@ static int64_t since_last(const struct tp_sites_process *proc, const struct thre
 									      : proc->comm_until_ns);
 }
 
+/* Inside of a loader: RandomSampler makes the order of an epoch. */
+static void take_loading(struct tp_sites *sites, struct thread *thread, const struct tp_event *event)
+{
+	static const char name[] = "aten::randperm";
+
+	if (event->begin_ns < thread->order_end_ns ||
+	    !tp_begins(event->name->bytes, event->name->n_bytes, name))
+		return;
+	thread->order_end_ns = event->end_ns;
+	tp_sites_charge(sites, row_of(sites, event), TP_SITE_EPOCHS, 1);
+}
+
 static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 {
 	const struct tp_sites_process *proc = &sites->proc[event->proc->at];
@@ -185,6 +198,8 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 	if (event->begin_ns < thread->until_ns) {
 		if (event->flags & TP_F_BACKWARD)
 			move_charge(sites, &thread->charge, event);
+		if (event->begin_ns < thread->loader_end_ns)
+			take_loading(sites, thread, event);
 		tp_sites_charge(sites, thread->charge.row, TP_SITE_INSIDE, 1);
 		return;
 	}
@@ -237,7 +252,7 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 		return;
 	if (proc->step && since_last(proc, thread, event) > 0)
 		thread->gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
-	thread->until_ns = event->end_ns;
+	thread->until_ns = thread->loader_end_ns = event->end_ns;
 }
 
 static void take_step(struct tp_sites *sites, const struct tp_event *event)

@@ -37,12 +37,13 @@ enum tp_site_figure {
 	TP_SITE_ALLOCS,		/* ns of its calls of CUDA that take memory or give it back */
 	TP_SITE_FAILED,		/* allocations of device memory that failed */
 	TP_SITE_KEPT,		/* bytes of tensors alive at the end of a step, more than a step before */
-	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h), and of deepcopy() */
+	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) and of deepcopy() */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
 	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
 	TP_SITE_GRAD_CALLS,	/* and those that record one */
 	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread */
+	TP_SITE_EPOCHS,		/* orders of samples that its loader made */
 	TP_SITE_COLLECTIVES,	/* collectives that it calls itself, not in the backward pass */
 	TP_SITE_LEARNING,	/* ns of its nodes of the backward pass, and of operators inside optimizers */
 	TP_SITE_N

@@ -12,11 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/own_python.h"
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
-#include "merge/model/label.h"
-#include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -31,80 +28,6 @@ void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *p
 
 	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
 		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
-}
-
-/* ---- data ---- */
-
-bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
-			   int64_t *wait_ns, int64_t *all_ns)
-{
-	*wait_ns = sums->ns[TP_CAT_DATA];
-	*all_ns = sums->all_ns;
-	if (run->n_steps) {
-		*wait_ns = *all_ns = 0;
-		for (uint32_t i = 0; i < run->n_steps; i++) {
-			*wait_ns = tp_add(*wait_ns, run->step[i].data_wait_ns);
-			*all_ns = tp_add(*all_ns, run->step[i].dur_ns);
-		}
-	}
-	return *all_ns > 0 && *wait_ns > 0;
-}
-
-/* Of a dataset of torch's, or not of Python: "samples of Photos". */
-void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice)
-{
-	struct tp_text out;
-
-	tp_text_init(&out, advice->place, sizeof(advice->place));
-	for (uint32_t i = 0; i < run->n_procs && !out.len; i++) {
-		char value[400], *at;
-
-		if (run->proc[i]->worker || (of && run->proc[i] != of) ||
-		    !tp_fact(tp_label_meta(run, run->proc[i]), "dataset", value, sizeof(value)))
-			continue;
-		at = strchr(value, ' ');
-		if (at)
-			*at++ = '\0';
-		if (at && tp_own_python(at))
-			tp_text_fmt(&out, "%s, ", at);
-		tp_text_fmt(&out, "samples of %s", value);
-	}
-}
-
-bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none)
-{
-	bool has_workers = false;
-
-	*has_none = false;
-	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
-		const struct tp_name *name = tp_names_at(overview->names, i);
-
-		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
-		*has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
-	}
-	return has_workers;
-}
-
-static bool judge_data(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	bool has_workers, has_none;
-	int64_t wait, all;
-	char a[32];
-
-	if (facts->is_late_by_data || !tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
-		return false;
-	has_workers = tp_advice_has_workers(facts->overview, &has_none);
-	advice->percent = tp_advice_percent(wait, all);
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of step time is spent waiting for data%s",
-		 tp_show_percent(a, (double)wait, (double)all),
-		 has_none && !has_workers ? ", which is loaded in the training process" : "");
-	snprintf(advice->todo, sizeof(advice->todo), "%s",
-		 has_none && !has_workers
-		     ? "give DataLoader num_workers > 0"
-		     : "raise num_workers or prefetch_factor, or do less work for each sample");
-	tp_advice_dataset(facts->run, NULL, advice);
-	return tp_advice_load(facts, has_workers, advice);
 }
 
 /* ---- the table ---- */
@@ -122,7 +45,7 @@ static const struct rule {
     {"data-parallel", 0, tp_advice_data_parallel, true},
     {"anomaly-detection", 0, tp_advice_anomaly, false},
     {"uneven-ranks", 5, tp_advice_ranks, false},
-    {"data-loading", TP_OVERVIEW_DATA_PERCENT, judge_data, false},
+    {"data-loading", TP_OVERVIEW_DATA_PERCENT, tp_advice_data, false},
     {"garbage", 5, tp_advice_garbage, false},
     {"epoch-start", 5, tp_advice_epochs, false},
     {"every-n-steps", 5, tp_advice_period, false},
@@ -328,7 +251,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_collecting |= rules[i].judge == tp_advice_garbage;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
-		facts.is_loading |= rules[i].judge == judge_data;
+		facts.is_loading |= rules[i].judge == tp_advice_data;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;
 		if (rules[i].judge == tp_advice_host_code_device)
 			facts.host_code_ns = (int64_t)(next->percent / 100 * (double)facts.gpu.all_ns);

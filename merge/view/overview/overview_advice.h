@@ -2,7 +2,7 @@
 /*
  * overview_advice.h - the inside of the overview's advice: the table of rules is in overview_advice.c
  *
- * Rules: overview_advice.c of data; overview_ranks.c of ranks; overview_comm.c of collectives;
+ * Rules: overview_data.c of data; overview_ranks.c of ranks; overview_comm.c of collectives;
  * overview_devices.c of what devices wait for; overview_clocks.c of how fast they run; overview_work.c of
  * what they do; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
  * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
@@ -66,7 +66,8 @@ struct tp_advice_facts {
 /* False: nothing to say. */
 /* It may note in `facts` what later rules are to know. */
 typedef bool tp_advice_judge(struct tp_advice_facts *facts, struct tp_advice *advice);
-tp_advice_judge tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel, tp_advice_gloo,
+tp_advice_judge tp_advice_data, tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel,
+	tp_advice_gloo,
 	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
 	tp_advice_anomaly, tp_advice_stalls, tp_advice_evaluation, tp_advice_host_code,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_data.c - tests of the rule on waiting for data: loaders that are begun in each step
+ */
+#include "tests/unit/advice_rig.h"
+
+static void set_up(void)
+{
+	advice_init();
+	proc->n_devices = 0;
+}
+
+TestSuite(overview_data, .init = set_up);
+
+/* In each step line 20 asks a loader for 40 ms; in every n-th it makes an order of samples. */
+static void add_loading(uint32_t every, const char *name)
+{
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 2,
+		    at + 40 * MS);
+		if (i % every == 0) {
+			add(TP_REC_OP, name, at + 3, at + 30 * MS);
+			add(TP_REC_OP, name, at + 4, at + 29 * MS);
+		}
+		add_stack(1, at + 40 * MS + 1);
+		add(TP_REC_OP, "aten::linear", at + 40 * MS + 2, at + 100 * MS - 1)->link = 7;
+	}
+}
+
+static bool is_begun_anew(void)
+{
+	const char *text = print();
+
+	expect_rules(text, (const char *[]){"data-loading", NULL});
+	return strstr(text, "a DataLoader begins an epoch, and puts all samples into a new order, in each step") &&
+	       strstr(text, "\n                      /home/me/train.py:20 main\n") && strstr(text, "keep one iterator");
+}
+
+Test(overview_data, sees_a_loader_that_is_begun_in_each_step)
+{
+	add_loading(1, "aten::randperm");
+	cr_expect(is_begun_anew(), "%s", print());
+	/* An epoch of two steps; another operator of a dataset's. */
+	set_up();
+	add_loading(2, "aten::randperm");
+	cr_expect_not(is_begun_anew(), "%s", print());
+	set_up();
+	add_loading(1, "aten::randn");
+	cr_expect_not(is_begun_anew(), "%s", print());
+}
