@@ -649,6 +649,22 @@ Test(overview_advice, sees_lines_that_ask_for_many_small_operators)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+static void add_optimizer(const char *name)
+{
+	add_small(400, 1, 8000, 4000);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, name, i * 10 * MS + 1, i * 10 * MS + 401 * 8000);
+}
+
+Test(overview_advice, leaves_the_operators_of_lbfgs_to_it)
+{
+	add_optimizer("Optimizer.step#Mine.step");
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	set_up();
+	add_optimizer("Optimizer.step#LBFGS.step");
+	expect_rules(print(), (const char *[]){NULL});
+}
+
 /* In each step line 20 has an operator of this name, so long, and line 10 one of its own for the rest; both
  * with these numbers of autograd. */
 static void add_named(const char *name, int64_t ns, uint32_t sequence, uint32_t next)

@@ -14,6 +14,8 @@
 
 #include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
+#include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
@@ -185,11 +187,29 @@ static int64_t cost_of_asking(const struct tp_site *site)
 }
 
 /* Lines of the backward pass have what the forward pass asked for. */
+/* torch.optim.LBFGS asks for many, and there is no other way to do its steps. */
+static bool has_lbfgs(const struct tp_overview *overview)
+{
+	static const char name[] = TP_NAME_OPTIMIZER "LBFGS.";
+
+	for (uint32_t i = 0; i < tp_names_count(overview->names); i++)
+		if (tp_begins(tp_names_at(overview->names, i)->bytes,
+			      tp_names_at(overview->names, i)->n_bytes, name))
+			return true;
+	return false;
+}
+
+static bool is_learning(const struct tp_site *site)
+{
+	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
+}
+
 bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	const struct tp_site *most = NULL;
 	struct tp_site site[LINES];
+	const bool is_lbfgs = has_lbfgs(facts->overview);
 	int64_t sum = 0;
 	uint32_t n;
 	char a[32], b[32];
@@ -198,7 +218,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_small(&site[i], sums->n_steps) ||
+		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
 		sum = tp_add(sum, cost_of_asking(&site[i]));
