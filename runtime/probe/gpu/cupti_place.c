@@ -314,7 +314,8 @@ bool tp_cupti_place_kept(const struct tp_cupti_wanted *wanted, bool is_last, boo
 		if (!settle_one(&place.kept[at], is_last))
 			place.kept[n++] = place.kept[at];
 	}
-	memmove(&place.kept[n], &place.kept[at], (place.n_kept - at) * sizeof(*place.kept));
+	if (n < at)
+		memmove(&place.kept[n], &place.kept[at], (place.n_kept - at) * sizeof(*place.kept));
 	place.n_kept -= at - n;
 	if (n < place.n_kept)
 		return false;
