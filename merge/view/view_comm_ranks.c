@@ -32,7 +32,8 @@ static void put_rank(struct tp_row *r, const void *ctx, const void *of)
 	TP_NS(r, "communication_ns", "communication", 0, "only communication",
 	      rank->share.comm_ns / steps_of(rank));
 	TP_NS(r, "other_ns", "other", 0, "neither", rank->share.other_ns / steps_of(rank));
-	TP_NS(r, "waited_ns", "wait", 0, "waiting for other ranks in collectives",
+	TP_NS(r, "waited_ns", "wait", 0,
+	      "waiting for other ranks, of each collective by itself, also where several overlap",
 	      rank->wait_ns / steps_of(rank));
 	TP_PERCENT(r, "last_percent", "came last", 0, "collectives to which it came last", rank->n_last,
 		   rank->n_matched);
