@@ -33,7 +33,7 @@ __thread uint32_t tp_cupti_inside
 
 static struct {
 	const struct tp_config *config;
-	pid_t pid;			/* in which CUDA is here; 0: it is not */
+	pid_t pid;			/* atomic: in which CUDA is here; 0: it is not */
 	bool is_over;			/* atomic: CUPTI must not be called any more */
 	uint32_t has_turn;		/* atomic: some thread has */
 	uint32_t state;			/* atomic: enum tp_cupti_state; written by who has the turn */
@@ -54,6 +54,11 @@ static struct {
 } hold;
 
 /* ---- the turn ---- */
+
+static pid_t cuda_pid(void)
+{
+	return __atomic_load_n(&hold.pid, __ATOMIC_RELAXED);
+}
 
 static bool take_turn(void)
 {
@@ -84,7 +89,7 @@ static void set_state(enum tp_cupti_state state)
 
 static bool may_call(void)
 {
-	return hold.config && hold.pid && hold.pid == getpid() &&
+	return hold.config && cuda_pid() && cuda_pid() == getpid() &&
 	       !__atomic_load_n(&hold.is_over, __ATOMIC_ACQUIRE);
 }
 
@@ -365,14 +370,14 @@ void tp_cupti_look_for_cuda(void)
 	if (!hold.config || __atomic_load_n(&hold.is_over, __ATOMIC_ACQUIRE) || !take_turn())
 		return;
 	dl_iterate_phdr(count_loaded, &n_loaded);
-	if (hold.pid) {
+	if (cuda_pid()) {
 		/* CUPTI may have been loaded by now. */
 		if (__atomic_load_n(&hold.is_lib_missing, __ATOMIC_RELAXED) &&
 		    n_loaded != hold.n_loaded)
 			__atomic_compare_exchange_n(&hold.state, &off, TP_CUPTI_AWAY, false,
 						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	} else if ((hold.has_libcuda || n_loaded != hold.n_loaded) && has_devices()) {
-		hold.pid = getpid();
+		__atomic_store_n(&hold.pid, getpid(), __ATOMIC_RELAXED);
 	}
 	hold.n_loaded = n_loaded;
 	give_turn();
@@ -382,9 +387,9 @@ void tp_cupti_cuda_came(void)
 {
 	char path[512];
 
-	if (!hold.config || hold.pid)
+	if (!hold.config || cuda_pid())
 		return;
-	hold.pid = getpid();
+	__atomic_store_n(&hold.pid, getpid(), __ATOMIC_RELAXED);
 	tp_cupti_look_for_bindings();
 	/* Else nothing may ever be recorded, and CUPTI is left to whoever wants it: JAX's profiler
 	 * would be refused. A session that opens takes it. */
@@ -394,12 +399,12 @@ void tp_cupti_cuda_came(void)
 
 bool tp_cupti_cuda_is_here(void)
 {
-	return hold.pid != 0;
+	return cuda_pid() != 0;
 }
 
 void tp_cupti_say_off(void)
 {
-	if (hold.is_said || tp_cupti_hold_state() != TP_CUPTI_OFF || hold.pid != getpid() ||
+	if (hold.is_said || tp_cupti_hold_state() != TP_CUPTI_OFF || cuda_pid() != getpid() ||
 	    !has_devices())
 		return;
 	hold.is_said = true;
@@ -446,9 +451,9 @@ void tp_cupti_hold_close(void)
 
 void tp_cupti_hold_forked(void)
 {
-	bool was_here = hold.pid != 0;
+	bool was_here = cuda_pid() != 0;
 
-	hold.pid = 0;
+	__atomic_store_n(&hold.pid, 0, __ATOMIC_RELAXED);
 	hold.has_turn = 0;
 	hold.state = TP_CUPTI_AWAY;
 	hold.are_records_wanted = false;
