@@ -27,7 +27,7 @@
 #include "runtime/engine/drain.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/naming.h"
+#include "runtime/engine/naming/naming.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"

@@ -21,7 +21,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/naming.h"
+#include "runtime/engine/naming/naming.h"
 #include "runtime/engine/probe.h"
 #include "runtime/trace/trainprof_trace.h"
 

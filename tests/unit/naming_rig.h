@@ -19,7 +19,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process.h"
-#include "runtime/engine/naming.h"
+#include "runtime/engine/naming/naming.h"
 #include "runtime/trace/ledger.h"
 #include "runtime/trace/ring_layout.h"
 

@@ -15,9 +15,9 @@
 #include "runtime/base/file.h"
 #include "runtime/base/hold.h"
 #include "runtime/base/log.h"
-#include "runtime/engine/naming.h"
-#include "runtime/engine/naming_owner.h"
-#include "runtime/engine/naming_sweep.h"
+#include "runtime/engine/naming/naming.h"
+#include "runtime/engine/naming/naming_owner.h"
+#include "runtime/engine/naming/naming_sweep.h"
 
 enum {
 	N_TRIES = 256,	/* names, of processes that have the same number in their containers */

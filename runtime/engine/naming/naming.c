@@ -12,7 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/naming.h"
+#include "runtime/engine/naming/naming.h"
 
 enum { NAME_MAX_BYTES = 1024, KEPT_MAX = 1024, KEPT_PATH_MAX = 512 };
 

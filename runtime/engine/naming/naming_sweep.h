@@ -5,7 +5,7 @@
 #ifndef TP_ENGINE_NAMING_SWEEP_H
 #define TP_ENGINE_NAMING_SWEEP_H
 
-#include "runtime/engine/naming.h"
+#include "runtime/engine/naming/naming.h"
 
 /*
  * Ledgers, traces (known by their heads, whatever their names) and rings of naming's rank, from its

@@ -6,7 +6,7 @@
  * ledger, a worker's by its rank's. Then traces and rings go, ledgers last, so that what is not
  * finished here is found again. No allocation: folders are read with getdents64, not opendir.
  */
-#include "runtime/engine/naming_sweep.h"
+#include "runtime/engine/naming/naming_sweep.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "runtime/base/begins.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
-#include "runtime/engine/naming_owner.h"
+#include "runtime/engine/naming/naming_owner.h"
 #include "runtime/trace/hang.h"
 #include "runtime/trace/oom.h"
 

@@ -2,7 +2,7 @@
 /*
  * naming_owner.c - whose a file in a run folder is, and whether its process may still write to it
  */
-#include "runtime/engine/naming_owner.h"
+#include "runtime/engine/naming/naming_owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
