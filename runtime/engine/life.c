@@ -11,23 +11,18 @@
 #include "runtime/engine/life.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/base/file.h"
 #include "runtime/base/loader.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
-#include "runtime/base/process.h"
-#include "runtime/engine/config/job.h"
 #include "runtime/engine/config/started.h"
 #include "runtime/engine/drain.h"
 #include "runtime/engine/facts.h"
+#include "runtime/engine/identity.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/naming/naming.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
@@ -43,6 +38,7 @@ enum {
 };
 
 static struct tp_session_state *const session = &tp_session_state;
+static struct tp_identity *const identity = &tp_identity;
 
 static const struct tp_trigger_ops trigger_ops = {
 	tp_session_steps, tp_ring_step, tp_session_ask, tp_session_is_asked_over, tp_session_stop,
@@ -52,11 +48,6 @@ static const struct tp_trigger_ops trigger_ops = {
 /* What lives from open to close. */
 static struct {
 	struct tp_arena arena;
-	struct tp_naming naming;
-	struct tp_folder folder;	/* of this run; its path is `dir` */
-	char dir[512], host[65], job[TP_JOB_WORD], ledger_path[512];
-	char shared_dir[512];	/* of all ranks */
-	uint64_t run_id;
 	struct tp_clock_anchor start;
 } life;
 
@@ -66,11 +57,6 @@ static uint64_t first_fork_ns;
 /* This thread forks and holds the session's lock. Two threads may fork at the same time. */
 static __thread bool is_locked_for_fork __attribute__((tls_model("initial-exec")));
 static __thread bool is_loader_locked __attribute__((tls_model("initial-exec")));
-
-static const char *look_up(void *ctx, const char *name)
-{
-	return getenv(name);
-}
 
 /* Of our own spin lock, for at most `ms`: its holder may be the thread that a signal
  * interrupted to bring us here. */
@@ -86,201 +72,6 @@ static bool lock_within(struct tp_spin *lock, uint32_t ms)
 
 /* ---- opening ---- */
 
-/* A pattern of a folder with its fields filled in, absolute: the guest may change its own later. */
-static int expand_dir(const char *pattern, char *path, size_t cap)
-{
-	char name[512];
-	struct tp_text text, dir;
-
-	tp_text_init(&text, name, sizeof(name));
-	tp_naming_expand(&life.naming, pattern, &text);
-	tp_text_init(&dir, path, cap);
-	if (name[0] != '/') {
-		if (!getcwd(path, cap))
-			return -errno;
-		dir.len = strlen(path);
-		tp_text_char(&dir, '/');
-	}
-	tp_text_str(&dir, name);
-	return dir.is_cut || text.is_cut ? -ENAMETOOLONG : 0;
-}
-
-/* The folder that the ranks have in common: DIR up to the first field that tells them apart. */
-static int find_shared_dir(const char *pattern)
-{
-	static const char *const apart[] = {"{rank}", "{local_rank}", "{node_rank}", "{host}",
-					    "{pid}", "{timestamp}", "{worker}"};
-	char common[512];
-	struct tp_text text;
-	size_t n = strlen(pattern);
-
-	for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
-		const char *at = strstr(pattern, apart[i]);
-
-		if (at && (size_t)(at - pattern) < n)
-			n = (size_t)(at - pattern);
-	}
-	while (pattern[n] && n && pattern[n - 1] != '/')
-		n--;
-	tp_text_init(&text, common, sizeof(common));
-	tp_text_bytes(&text, n ? pattern : ".", n ? n : 1);
-	return expand_dir(common, life.shared_dir, sizeof(life.shared_dir));
-}
-
-/* Beside `dir`: the first of DIR-2, DIR-3 .. that holds nothing of another run, or is not there. */
-static int find_unused(void *arg)
-{
-	static char base[sizeof(life.dir)];
-	struct tp_text text;
-	size_t n = strlen(life.dir);
-
-	while (n > 1 && life.dir[n - 1] == '/')
-		life.dir[--n] = '\0';
-	memcpy(base, life.dir, n + 1);
-	for (unsigned i = 2; tp_naming_is_used(&life.naming, life.dir); i++) {
-		tp_text_init(&text, life.dir, sizeof(life.dir));
-		tp_text_fmt(&text, "%s-%u", base, i);
-		if (text.is_cut)
-			return -ENAMETOOLONG;
-	}
-	if (strcmp(base, life.dir) != 0 && life.naming.rank.rank <= 0)
-		tp_warn("'%s' holds what another run left: this one is recorded into '%s'", base, life.dir);
-	return 0;
-}
-
-static int make_dir(const struct tp_config *config)
-{
-	int err = expand_dir(config->dir, life.dir, sizeof(life.dir));
-	bool is_shared;
-
-	if (!err)
-		err = find_shared_dir(config->dir);
-	is_shared = !err && !strcmp(life.dir, life.shared_dir);
-	if (!err && config->overwrite == TP_OVERWRITE_NEW)
-		err = tp_own_table_call(find_unused, NULL);
-	if (err)
-		return err;
-	if (is_shared)
-		memcpy(life.shared_dir, life.dir, sizeof(life.shared_dir));
-	err = tp_file_make_dirs(life.dir, 0755);
-	if (err)
-		tp_warn("cannot make folder '%s': %s; nothing is recorded", life.dir,
-			strerror(-err));
-	return err;
-}
-
-static int open_folder(void)
-{
-	int err = tp_folder_open(&life.folder, life.dir);
-
-	if (err)
-		tp_warn("cannot open folder '%s': %s; nothing is recorded", life.dir,
-			strerror(-err));
-	life.naming.folder = &life.folder;
-	return err;
-}
-
-/* Whole, because it reads folders. */
-static int claim_folder(void *arg)
-{
-	const struct tp_config *config = arg;
-
-	return tp_naming_claim(&life.naming, life.dir, config->trace_name,
-			       config->overwrite == TP_OVERWRITE_REPLACE, life.ledger_path,
-			       sizeof(life.ledger_path));
-}
-
-/* A worker writes where its rank does, whatever its own environment says by now. */
-static int take_root_dir(void)
-{
-	const char *ledger_path = tp_worker_root()->ledger_path;
-	const char *slash = strrchr(ledger_path, '/');
-	struct tp_text dir;
-
-	tp_text_init(&dir, life.dir, sizeof(life.dir));
-	if (slash)
-		tp_text_bytes(&dir, ledger_path, (size_t)(slash - ledger_path));
-	if (!slash || dir.is_cut)
-		return -ENOENT;
-	return tp_naming_ledger_path(&life.naming, life.dir, life.ledger_path,
-				     sizeof(life.ledger_path));
-}
-
-/* Its numbers are the rank's. */
-static void take_root_identity(void)
-{
-	const struct tp_ring_head *root = tp_worker_root();
-
-	life.naming.rank.rank = root->rank;
-	life.naming.rank.local_rank = root->local_rank;
-	life.naming.rank.world_size = root->world_size;
-	life.naming.rank.node_rank = root->node_rank;
-	life.naming.rank.restart = root->restart;
-	life.naming.worker = tp_worker_number();
-	tp_naming_take_pid(&life.naming, root->ledger_path);
-}
-
-static void read_identity(const struct tp_config *config)
-{
-	memset(&life.naming, 0, sizeof(life.naming));
-	life.naming.ledger = TP_OWN_FD_NONE;
-	if (gethostname(life.host, sizeof(life.host) - 1) < 0 || !life.host[0])
-		strcpy(life.host, "localhost");
-	tp_rank_read(&life.naming.rank, look_up, NULL);
-	tp_rank_take(&life.naming.rank);
-	if (tp_worker_number())
-		take_root_identity();
-	tp_log_set_rank(life.naming.rank.rank);
-	if (life.naming.rank.complaint[0] && !tp_worker_number())
-		tp_warn("%s", life.naming.rank.complaint);
-	life.naming.run_name = config->run_name;
-	life.naming.host = life.host;
-	tp_job_read(life.job, &life.naming.rank, look_up, NULL);
-	life.naming.job = life.job;
-	life.naming.pid = (uint32_t)getpid();
-	life.naming.real_ns = tp_clock_real_ns();
-	life.naming.start_ns = tp_process_start_real_ns(tp_process_own_start());
-	life.naming.parent_pid = (uint32_t)getppid();
-	life.naming.fork_ns = __atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED);
-	if (getrandom(&life.run_id, sizeof(life.run_id), GRND_NONBLOCK) != sizeof(life.run_id))
-		life.run_id = tp_clock_real_ns() ^ (uint64_t)getpid() << 40;
-}
-
-static void describe_process(const struct tp_config *config, const char *program)
-{
-	const struct tp_rank *rank = &life.naming.rank;
-	char options[4096];
-	struct tp_text text;
-
-	tp_facts_add("host", life.host);
-	tp_facts_add_i64("pid", life.naming.pid);
-	tp_facts_add_i64("rank", rank->rank);
-	if (tp_worker_number()) {
-		const struct tp_ring_head *root = tp_worker_root();
-		char run_id[24];
-
-		tp_text_init(&text, run_id, sizeof(run_id));
-		tp_text_fmt(&text, "%lx", root->run_id);
-		tp_facts_add_i64("worker", tp_worker_number());
-		tp_facts_add_i64("parent_pid", root->pid);
-		tp_facts_add("parent_run_id", run_id);
-	}
-	tp_facts_add_i64("local_rank", rank->local_rank);
-	tp_facts_add_i64("world_size", rank->world_size);
-	tp_facts_add_i64("local_world_size", rank->local_world_size);
-	tp_facts_add_i64("node_rank", rank->node_rank);
-	tp_facts_add_i64("restart", rank->restart);
-	tp_facts_add("launcher", rank->launcher ? rank->launcher : "none");
-	if (life.job[0])
-		tp_facts_add("job", life.job);
-	tp_facts_add("run_name", config->run_name);
-	tp_facts_add("program", program ? program : "");
-	tp_facts_add("clock", tp_clock_reason());
-	tp_text_init(&text, options, sizeof(options));
-	tp_config_describe(config, &text);
-	tp_facts_add_lines(options, text.len);
-}
-
 static uint64_t buffer_bytes(const struct tp_config *config)
 {
 	uint64_t bytes = config->buffer_bytes;
@@ -294,15 +85,15 @@ static uint64_t buffer_bytes(const struct tp_config *config)
 /* The ring is named after the ledger, which is named after the rank: "rank3.1234.ring". */
 static int open_ring(const struct tp_config *config)
 {
-	const struct tp_rank *rank = &life.naming.rank;
-	const char *base = strrchr(life.ledger_path, '/');
+	const struct tp_rank *rank = &identity->naming.rank;
+	const char *base = strrchr(identity->ledger_path, '/');
 	const char *suffix;
 	char name[256];
 	struct tp_text text;
 	struct tp_ring_spec spec = {
-		.bytes = buffer_bytes(config), .dir = life.dir, .folder = &life.folder,
+		.bytes = buffer_bytes(config), .dir = identity->dir, .folder = &identity->folder,
 		.buffer_dir = config->buffer_dir,
-		.name = name, .run_id = life.run_id, .rank = rank->rank,
+		.name = name, .run_id = identity->run_id, .rank = rank->rank,
 		.local_rank = rank->local_rank, .world_size = rank->world_size,
 		.node_rank = rank->node_rank, .restart = rank->restart,
 		.worker = tp_worker_number(),
@@ -310,16 +101,16 @@ static int open_ring(const struct tp_config *config)
 	};
 	int err;
 
-	base = base ? base + 1 : life.ledger_path;
+	base = base ? base + 1 : identity->ledger_path;
 	suffix = strrchr(base, '.');
 	tp_text_init(&text, name, sizeof(name));
 	tp_text_bytes(&text, base, suffix ? (size_t)(suffix - base) : strlen(base));
-	tp_text_fmt(&text, ".%u.ring", life.naming.pid);
+	tp_text_fmt(&text, ".%u.ring", identity->naming.pid);
 	err = tp_ring_open(&spec);
 	if (err)
 		return err;
 	tp_text_init(&text, tp_ring.head->ledger_path, sizeof(tp_ring.head->ledger_path));
-	tp_text_str(&text, life.ledger_path);
+	tp_text_str(&text, identity->ledger_path);
 	return 0;
 }
 
@@ -327,12 +118,12 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 {
 	const struct tp_ring_head *head = tp_ring.head;
 	struct tp_window_spec spec = {
-		.config = config, .probes = probes, .naming = &life.naming, .folder = &life.folder,
+		.config = config, .probes = probes, .naming = &identity->naming, .folder = &identity->folder,
 		.describe = tp_facts_describe,
 		.arena = &life.arena,
 		.file_head = {
 			.boot_id = {head->boot_id[0], head->boot_id[1]},
-			.run_id = life.run_id, .pid = head->pid, .rank = head->rank,
+			.run_id = identity->run_id, .pid = head->pid, .rank = head->rank,
 			.local_rank = head->local_rank, .world_size = head->world_size,
 			.node_rank = head->node_rank, .clock_source = head->clock_source,
 			.restart = head->restart, .pid_ns = head->pid_ns,
@@ -347,7 +138,7 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 		err = tp_intern_init(&life.arena);
 	if (!err) {
 		session->step_name = tp_intern_text("step");
-		err = tp_drain_start(&spec, life.ledger_path);
+		err = tp_drain_start(&spec, identity->ledger_path);
 	}
 	if (err)
 		tp_warn("cannot start the drain thread: %s; nothing is recorded", strerror(-err));
@@ -380,7 +171,7 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 	tp_log_set_level(config->log);
 	tp_clock_init(config->clock);
 	tp_clock_take_anchor(&life.start);
-	read_identity(config);
+	tp_identity_read(config, __atomic_load_n(&first_fork_ns, __ATOMIC_RELAXED));
 	if (is_worker) {
 		/* What its parent said of itself is in the memory of a child of fork; and what is
 		 * wrong or off was said by the rank, once is enough. */
@@ -396,17 +187,10 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 	for (uint32_t i = 0; probes[i]; i++)
 		if (probes[i]->open)
 			probes[i]->open(config);	/* a probe that fails has said so */
-	describe_process(config, program);
+	tp_identity_describe(config, program);
 	tp_log_set_level(config->log);
 
-	if (is_worker)
-		err = take_root_dir();
-	else
-		err = make_dir(config);
-	if (!err)
-		err = open_folder();
-	if (!err && !is_worker)
-		err = tp_own_table_call(claim_folder, (void *)config);
+	err = tp_identity_take_folder(config);
 	if (err)
 		return err;
 	err = open_ring(config);
@@ -417,7 +201,7 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 		if (is_worker)
 			tp_session_follow_init();
 		if (!is_worker)
-			tp_trigger_open(config, &life.naming.rank, life.shared_dir, &trigger_ops);
+			tp_trigger_open(config, &identity->naming.rank, identity->shared_dir, &trigger_ops);
 		err = start_drain(config, probes);
 		if (err) {
 			tp_trigger_close();
@@ -426,15 +210,15 @@ static int open_session(const struct tp_config *config, const struct tp_probe *c
 	}
 	/* A ledger would tell the next run that this folder holds traces. */
 	if (err && !is_worker)
-		tp_folder_unlink(&life.folder, life.ledger_path, NULL);
+		tp_folder_unlink(&identity->folder, identity->ledger_path, NULL);
 	return err;
 }
 
 /* What is open is closed. */
 static void end_files(void)
 {
-	tp_own_fd_close(&life.naming.ledger);
-	tp_folder_close(&life.folder);
+	tp_own_fd_close(&identity->naming.ledger);
+	tp_folder_close(&identity->folder);
 	tp_own_table_stop();
 }
 
@@ -460,7 +244,7 @@ int tp_session_open(const struct tp_config *config, const struct tp_probe *const
 	__atomic_store_n(&session->state, err ? TP_SESSION_CLOSED : TP_SESSION_OPEN,
 			 __ATOMIC_RELEASE);
 	if (!err) {
-		tp_info("recording into '%s', buffer file '%s'", life.dir, tp_ring.path);
+		tp_info("recording into '%s', buffer file '%s'", identity->dir, tp_ring.path);
 		tp_session_begin(tp_clock_now());
 	}
 	tp_cancel_release(held);
@@ -488,7 +272,7 @@ static void answer_at(void)
 	const struct tp_sched_spec *spec = &session->config->schedule;
 	unsigned long missed = tp_sched_missed(spec, session->steps);
 
-	if (missed <= TP_SCHED_MOST && life.naming.rank.rank <= 0 && !tp_worker_number())
+	if (missed <= TP_SCHED_MOST && identity->naming.rank.rank <= 0 && !tp_worker_number())
 		tp_warn("no window opened at step %lu (at= of TRAINPROF_SCHEDULE): the run ended after "
 			"%lu steps", missed, session->steps);
 }
@@ -528,9 +312,9 @@ static void close_session(const char *how, const char *why)
 			if (session->probes[i]->close)
 				session->probes[i]->close();
 		tp_info("%lu steps, %u windows in '%s'", session->steps,
-			tp_ring.head->windows_begun, life.dir);
+			tp_ring.head->windows_begun, identity->dir);
 		tp_ring_close();
-		tp_folder_close(&life.folder);
+		tp_folder_close(&identity->folder);
 		tp_own_table_stop();
 	} else {
 		tp_warn("not all records could be written before the end of the process; "
@@ -608,7 +392,7 @@ void tp_session_after_fork(bool in_child)
 	tp_rank_forked();
 	tp_trigger_forked();
 	tp_ring_forked();
-	tp_own_fd_close(&life.naming.ledger);
+	tp_own_fd_close(&identity->naming.ledger);
 	tp_intern_reset();
 	tp_facts_forked();
 	/* What could not be opened in the parent is not tried again in each of its children. */
@@ -617,7 +401,7 @@ void tp_session_after_fork(bool in_child)
 	if (state < TP_SESSION_OPEN)
 		return;
 	tp_drain_forked();
-	tp_folder_close(&life.folder);
+	tp_folder_close(&identity->folder);
 	for (uint32_t i = 0; probes && probes[i]; i++)
 		if (probes[i]->forked)
 			probes[i]->forked();
