@@ -216,6 +216,16 @@ struct tp_run {
 	uint64_t n_events;		/* handed out so far */
 };
 
+/* NULL: there is none of that number. */
+static inline const struct tp_window *tp_window_of(const struct tp_run *run, const struct tp_proc *proc,
+						   uint32_t number)
+{
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (run->window[i].proc == proc && run->window[i].window == number)
+			return &run->window[i];
+	return NULL;
+}
+
 /* is_loss: see tp_issue. proc may be NULL. */
 void tp_run_issue(struct tp_run *run, const struct tp_proc *proc, bool is_loss,
 		  const char *format, ...) __attribute__((format(printf, 4, 5)));

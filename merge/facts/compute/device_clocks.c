@@ -43,11 +43,22 @@ static void begin_clocks(void *state, struct tp_facts *facts, const void *params
 	clocks->run = tp_facts_run(facts);
 }
 
-static struct row *find_row(struct tp_device_clocks *clocks, const struct tp_proc *proc, uint32_t device)
+static struct row *find_row(const struct tp_device_clocks *clocks, const struct tp_proc *proc,
+			    uint32_t device)
 {
 	for (uint32_t i = 0; i < clocks->n; i++)
 		if (clocks->row[i].clock.proc == proc && clocks->row[i].clock.device == device)
 			return &clocks->row[i];
+	return NULL;
+}
+
+/* NULL: out of memory. */
+static struct row *need_row(struct tp_device_clocks *clocks, const struct tp_proc *proc, uint32_t device)
+{
+	struct row *row = find_row(clocks, proc, device);
+
+	if (row)
+		return row;
 	if (!tp_grow(&clocks->row, &clocks->cap, (uint64_t)clocks->n + 1, sizeof(*clocks->row)))
 		return NULL;
 	clocks->row[clocks->n] = (struct row){.clock = {.proc = proc, .device = device}};
@@ -74,12 +85,11 @@ static void end_value(struct row *row, uint32_t which, int64_t end_ns)
 		clock->held_ns[which] = tp_add(clock->held_ns[which], ns);
 }
 
-static int64_t window_end(const struct tp_device_clocks *clocks, const struct tp_proc *proc, uint32_t window)
+static int64_t window_end(const struct tp_device_clocks *clocks, const struct tp_proc *proc, uint32_t number)
 {
-	for (uint32_t i = 0; i < clocks->run->n_windows; i++)
-		if (clocks->run->window[i].proc == proc && clocks->run->window[i].window == window)
-			return clocks->run->window[i].end_ns;
-	return INT64_MIN;
+	const struct tp_window *window = tp_window_of(clocks->run, proc, number);
+
+	return window ? window->end_ns : INT64_MIN;
 }
 
 static uint32_t find_value(const struct tp_event *event)
@@ -101,7 +111,7 @@ static void take_event(void *state, const struct tp_event *event)
 
 	if (which == N_VALUES || event->flags & TP_F_DOUBLE)
 		return;
-	row = find_row(clocks, event->proc, event->link);
+	row = need_row(clocks, event->proc, event->link);
 	if (!row)
 		return;
 	held = &row->held[which];
@@ -149,8 +159,7 @@ const struct tp_device_clocks *tp_device_clocks_want(struct tp_facts *facts)
 const struct tp_device_clock *tp_device_clocks_of(const struct tp_device_clocks *clocks,
 						  const struct tp_proc *proc, uint32_t device)
 {
-	for (uint32_t i = 0; i < clocks->n; i++)
-		if (clocks->row[i].clock.proc == proc && clocks->row[i].clock.device == device)
-			return &clocks->row[i].clock;
-	return NULL;
+	const struct row *row = find_row(clocks, proc, device);
+
+	return row ? &row->clock : NULL;
 }

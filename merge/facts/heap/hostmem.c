@@ -81,15 +81,6 @@ static void drop_accounts(struct account *account)
 	memset(account->pub.mapped, 0, sizeof(account->pub.mapped));
 }
 
-static const struct tp_window *find_window(const struct tp_hostmem *mem,
-					   const struct tp_proc *proc, uint32_t number)
-{
-	for (uint32_t i = 0; i < mem->run->n_windows; i++)
-		if (mem->run->window[i].proc == proc && mem->run->window[i].window == number)
-			return &mem->run->window[i];
-	return NULL;
-}
-
 /* False: the event is of a window that is over. */
 static bool enter_window(struct tp_hostmem *mem, struct account *account, const struct tp_event *event)
 {
@@ -99,8 +90,8 @@ static bool enter_window(struct tp_hostmem *mem, struct account *account, const 
 		return true;
 	if (account->has_window && event->window < account->window)
 		return false;
-	now = find_window(mem, event->proc, event->window);
-	before = account->has_window ? find_window(mem, event->proc, account->window) : NULL;
+	now = tp_window_of(mem->run, event->proc, event->window);
+	before = account->has_window ? tp_window_of(mem->run, event->proc, account->window) : NULL;
 	if (!before || !now || account->window + 1 != event->window ||
 	    now->begin_ns > before->end_ns) {
 		tp_hostmem_end_step(mem, account);

@@ -92,20 +92,11 @@ void tp_memcat_born(struct tp_memcat *cat, const struct tp_event *event, uint32_
 
 /* ---- what was alive when a window began ---- */
 
-static const struct tp_window *find_window(const struct tp_memcat *cat,
-					   const struct tp_proc *proc, uint32_t window)
-{
-	for (uint32_t i = 0; i < cat->run->n_windows; i++)
-		if (cat->run->window[i].proc == proc && cat->run->window[i].window == window)
-			return &cat->run->window[i];
-	return NULL;
-}
-
 void tp_memcat_end_window(struct tp_memcat *cat, uint32_t proc_at)
 {
 	struct tp_memproc *proc = &cat->proc[proc_at];
 	const struct tp_proc *of = cat->run->proc[proc_at];
-	const struct tp_window *window = find_window(cat, of, proc->window);
+	const struct tp_window *window = tp_window_of(cat->run, of, proc->window);
 	const int64_t now = window ? window->end_ns : INT64_MAX;
 
 	for (uint32_t tag = 1; tag < cat->n_blocks; tag++) {
@@ -160,7 +151,7 @@ void tp_memcat_scanned(struct tp_memcat *cat, const struct tp_event *event)
 	}
 	block = &cat->block[tag];
 	if (is_new) {
-		window = find_window(cat, event->proc, event->window);
+		window = tp_window_of(cat->run, event->proc, event->window);
 		block->life = (struct tp_life){
 			.proc = event->proc, .device = device, .window = proc->window,
 			.address = event->arg,
@@ -181,7 +172,7 @@ void tp_memcat_scanned(struct tp_memcat *cat, const struct tp_event *event)
 static void end_older(struct tp_memcat *cat, const struct tp_event *event, struct tp_membase *base,
 		      uint64_t address, int64_t bytes)
 {
-	const struct tp_window *window = find_window(cat, event->proc, event->window);
+	const struct tp_window *window = tp_window_of(cat->run, event->proc, event->window);
 	const struct tp_life life = {
 		.proc = event->proc, .device = base->device, .window = event->window,
 		.address = address, .bytes = bytes, .end_ns = event->begin_ns,

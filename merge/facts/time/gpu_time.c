@@ -142,6 +142,11 @@ static struct tp_gpu_open describe(struct tp_gpu_time *time, const struct tp_gpu
 	return open;
 }
 
+static bool is_late(const struct tp_event *event, const struct tp_launch_call *call)
+{
+	return tp_sub(event->begin_ns, call->end_ns) > LATE_NS;
+}
+
 /* Of all windows so far. */
 static int64_t idle_in_steps(const struct tp_gpu_sweep *s)
 {
@@ -170,7 +175,7 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 		tp_gpu_take_launch(time, s, event, call);
 	cause = tp_gpu_why(time, s, event, call);
 	before_ns = idle_in_steps(s);
-	if (cause == TP_IDLE_HOST && tp_sub(event->begin_ns, call->end_ns) > LATE_NS) {
+	if (cause == TP_IDLE_HOST && is_late(event, call)) {
 		tp_gpu_advance(time, s, call->end_ns, cause);
 		cause = TP_IDLE_OTHER;
 	}
@@ -182,7 +187,7 @@ void tp_gpu_time_work(struct tp_gpu_time *time, const struct tp_event *event,
 	open = describe(time, s, event);
 	s->pub.n_reported += open.is_reported;
 	if (call && is_of_range(&time->steps[event->proc->at], s, call)) {
-		if (!s->has_own && !s->n_open && tp_sub(event->begin_ns, call->end_ns) > LATE_NS)
+		if (!s->has_own && !s->n_open && is_late(event, call))
 			tp_gpu_forget_lead(s);
 		s->has_own = true;
 		tp_gpu_extend_range(s, open.end_ns);

@@ -67,8 +67,7 @@ struct tp_advice_facts {
 /* It may note in `facts` what later rules are to know. */
 typedef bool tp_advice_judge(struct tp_advice_facts *facts, struct tp_advice *advice);
 tp_advice_judge tp_advice_data, tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel,
-	tp_advice_gloo,
-	tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
+	tp_advice_gloo, tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_period, tp_advice_trend,
 	tp_advice_anomaly, tp_advice_stalls, tp_advice_evaluation, tp_advice_host_code,
 	tp_advice_small_operators, tp_advice_extra, tp_advice_layout_copies, tp_advice_constants,
@@ -100,5 +99,7 @@ bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none);
 void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice);
 
 bool tp_advice_has_devices(const struct tp_run *run);
+/* A name of the run's begins with that. */
+bool tp_advice_has_name(const struct tp_overview *overview, const char *begin);
 
 #endif

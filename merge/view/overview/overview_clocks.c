@@ -77,17 +77,21 @@ void tp_overview_print_clocks(const struct tp_run *run, const struct tp_overview
 	}
 }
 
+/* Of those that are a fault the one that holds it down longer. */
+static enum tp_throttle find_fault(const struct tp_device_clock *clock)
+{
+	return clock->held_ns[TP_THROTTLE_HEAT] >= clock->held_ns[TP_THROTTLE_HARDWARE]
+		   ? TP_THROTTLE_HEAT : TP_THROTTLE_HARDWARE;
+}
+
 /* What of the windows the device loses by it, at most. */
 static double find_loss(const struct tp_gpu_device *device, const struct tp_device_clock *clock)
 {
-	double most = most_mhz(device), part = held_percent(clock, TP_THROTTLE_HEAT) / 100;
-	double by_hardware = held_percent(clock, TP_THROTTLE_HARDWARE) / 100;
+	double most = most_mhz(device);
 
-	if (by_hardware > part)
-		part = by_hardware;
 	if (most <= 0 || !is_slower(clock, most))
 		return 0;
-	return part * (1 - clock->mhz / most) *
+	return held_percent(clock, find_fault(clock)) / 100 * (1 - clock->mhz / most) *
 	       tp_advice_percent(device->total.compute_ns, device->total.all_ns);
 }
 
@@ -105,8 +109,7 @@ bool tp_advice_throttled(struct tp_advice_facts *facts, struct tp_advice *advice
 
 		if (!clock || (loss = find_loss(device, clock)) <= advice->percent)
 			continue;
-		which = clock->held_ns[TP_THROTTLE_HEAT] >= clock->held_ns[TP_THROTTLE_HARDWARE]
-			    ? TP_THROTTLE_HEAT : TP_THROTTLE_HARDWARE;
+		which = find_fault(clock);
 		advice->percent = loss;
 		snprintf(advice->evidence, sizeof(advice->evidence),
 			 "the clock of GPU %s is held down by %s for %.0f %% of the time: %s",

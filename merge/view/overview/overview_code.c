@@ -14,7 +14,6 @@
 
 #include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
-#include "runtime/base/begins.h"
 #include "runtime/trace/torch_names.h"
 
 enum {
@@ -186,30 +185,19 @@ static int64_t cost_of_asking(const struct tp_site *site)
 	return tp_add(time < asked ? time : asked, site->figure[TP_SITE_GAP]);
 }
 
-/* Lines of the backward pass have what the forward pass asked for. */
-/* torch.optim.LBFGS asks for many, and there is no other way to do its steps. */
-static bool has_lbfgs(const struct tp_overview *overview)
-{
-	static const char name[] = TP_NAME_OPTIMIZER "LBFGS.";
-
-	for (uint32_t i = 0; i < tp_names_count(overview->names); i++)
-		if (tp_begins(tp_names_at(overview->names, i)->bytes,
-			      tp_names_at(overview->names, i)->n_bytes, name))
-			return true;
-	return false;
-}
-
 static bool is_learning(const struct tp_site *site)
 {
 	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
 }
 
+/* Lines of the backward pass have what the forward pass asked for. */
 bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	const struct tp_site *most = NULL;
 	struct tp_site site[LINES];
-	const bool is_lbfgs = has_lbfgs(facts->overview);
+	/* It asks for many, and there is no other way to do its steps. */
+	const bool is_lbfgs = tp_advice_has_name(facts->overview, TP_NAME_OPTIMIZER "LBFGS.");
 	int64_t sum = 0;
 	uint32_t n;
 	char a[32], b[32];

@@ -58,7 +58,7 @@ bool tp_advice_memory_full(struct tp_advice_facts *facts, struct tp_advice *advi
 	return true;
 }
 
-static bool has_name(const struct tp_overview *overview, const char *begin)
+bool tp_advice_has_name(const struct tp_overview *overview, const char *begin)
 {
 	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
 		const struct tp_name *name = tp_names_at(overview->names, i);
@@ -73,7 +73,7 @@ bool tp_advice_data_parallel(struct tp_advice_facts *facts, struct tp_advice *ad
 {
 	uint32_t n = tp_gpu_time_count(facts->overview->gpu);
 
-	if (n < 2 || !has_name(facts->overview, "DataParallel.forward"))
+	if (n < 2 || !tp_advice_has_name(facts->overview, "DataParallel.forward"))
 		return false;
 	advice->percent = -1;
 	snprintf(advice->evidence, sizeof(advice->evidence),
@@ -87,7 +87,8 @@ bool tp_advice_gloo(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	char a[32];
 
-	if (!has_name(facts->overview, TP_NAME_GLOO) || has_name(facts->overview, TP_NAME_NCCL))
+	if (!tp_advice_has_name(facts->overview, TP_NAME_GLOO) ||
+	    tp_advice_has_name(facts->overview, TP_NAME_NCCL))
 		return false;
 	advice->percent = 100.0 * (double)facts->sums->ns[TP_CAT_COMM] /
 			  (double)(facts->sums->all_ns > 0 ? facts->sums->all_ns : 1);

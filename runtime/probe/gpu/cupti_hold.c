@@ -89,7 +89,7 @@ static void set_state(enum tp_cupti_state state)
 
 static bool may_call(void)
 {
-	return hold.config && cuda_pid() && cuda_pid() == getpid() &&
+	return hold.config && cuda_pid() == getpid() &&
 	       !__atomic_load_n(&hold.is_over, __ATOMIC_ACQUIRE);
 }
 

@@ -131,6 +131,7 @@ void tp_cupti_look_for_bindings(void)
 		{"cycupti.", "cupti-python", "torch.profiler's _cuspy"},
 		{"xla_cuda_plugin.", "JAX", "JAX's profiler"},
 	};
+	enum { N = sizeof(unseen) / sizeof(unseen[0]) };
 	char path[512], why[640];
 	struct tp_text text;
 	uint32_t i = 0;
@@ -138,9 +139,9 @@ void tp_cupti_look_for_bindings(void)
 
 	if (__atomic_load_n(&yield.is_for_good, __ATOMIC_RELAXED) || !tp_cupti_cuda_is_here())
 		return;
-	while (i < 2 && !tp_loader_find(unseen[i].library, path))
+	while (i < N && !tp_loader_find(unseen[i].library, path))
 		i++;
-	if (i == 2)
+	if (i == N)
 		return;
 	tp_spin_lock(&yield.lock);
 	is_known = yield.is_for_good;
