@@ -101,4 +101,26 @@ static inline void add_two_lines(void)
 	add_line(2, 20);
 }
 
+/* In each step of 10 ms lines 20 and, where there are two, 21 by turns have so many operators, each so
+ * long with the gap before it, and line 10 one for the rest. */
+static inline void add_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
+{
+	proc->n_devices = 0;
+	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
+	add_line(1, 10);
+	add_line(2, 20);
+	add_line(3, 21);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 10 * MS + 2;
+
+		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
+		for (uint32_t k = 0; k < n; k++, at += each) {
+			add_stack(2 + k % n_lines, at - 1);
+			add(TP_REC_OP, "aten::add", at + gap, at + each);
+		}
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::mm", at + 2, (i + 1) * 10 * MS - 1);
+	}
+}
+
 #endif

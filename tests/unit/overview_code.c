@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_code.c - tests of the rules on the program's own lines: code of the host between operators, and
+ * small operators
+ */
+#include "tests/unit/advice_gpu_rig.h"
+
+TestSuite(overview_code, .init = advice_gpu_init);
+
+/* In each step line 10 has an operator of 20 ms, and line 20 so many after it, each after a gap. */
+static void add_gaps(uint32_t n, int64_t gap, int64_t last)
+{
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS + 20 * MS;
+		int64_t each = (last - 20 * MS) / n;
+
+		add_stack(1, i * 100 * MS + 1);
+		add(TP_REC_OP, "aten::mm", i * 100 * MS + 2, at);
+		add_stack(2, at + 1);
+		for (uint32_t k = 0; k < n; k++, at += each)
+			add(TP_REC_OP, "aten::add", at + gap, at + each);
+	}
+}
+
+Test(overview_code, sees_code_of_the_host_between_two_lines)
+{
+	const char *text;
+
+	add_gaps(1, 30 * MS, 100 * MS);
+	text = print();
+	expect_rules(text, (const char *[]){"host-code", NULL});
+	cr_expect(strstr(text, "up to 30.0 % of a step is code of the host"), "%s", text);
+	cr_expect(strstr(text, "what runs between /home/me/train.py:10 main and /home/me/train.py:20 main"),
+		  "%s", text);
+	/* As long in all, in gaps of 1 ms: a loop, whose line comes before itself. */
+	advice_gpu_init();
+	add_gaps(30, 1 * MS, 100 * MS);
+	expect_rules(print(), (const char *[]){"host-code", NULL});
+}
+
+/* A call between two operators of one line, which has many more that follow each other. */
+Test(overview_code, sees_code_of_the_host_in_one_line)
+{
+	const char *text;
+
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		for (uint32_t k = 0; k < 10; k++, at += k == 5 ? 30 * MS : 7 * MS)
+			add(TP_REC_OP, "aten::mm", at + MS / 10, at + 7 * MS - 1);
+	}
+	text = print();
+	expect_rules(text, (const char *[]){"host-code", NULL});
+	cr_expect(strstr(text, "what runs between operators of /home/me/train.py:10 main"), "%s", text);
+	cr_expect(strstr(text, "up to 28.4 % of a step is"), "%s", text);
+	/* In one step only. */
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_OP && event[i].begin_ns > 130 * MS)
+			event[i] = event[--n_events];
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_code, does_not_take_for_the_hosts_code_what_is_not)
+{
+	/* Too short. */
+	add_gaps(1, 9 * MS, 100 * MS);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Asking for many operators. */
+	advice_gpu_init();
+	add_gaps(200, MS / 10, 100 * MS);
+	expect_rules(print(), (const char *[]){NULL});
+	/* So, and one long gap in one step on the same line. */
+	advice_gpu_init();
+	add_gaps(200, MS / 10, 100 * MS);
+	for (uint32_t i = n_events; i--;)
+		if (event[i].kind == TP_REC_OP && event[i].begin_ns > 40 * MS && event[i].end_ns < 70 * MS)
+			event[i] = event[--n_events];
+	expect_rules(print(), (const char *[]){NULL});
+	/* The loader. */
+	advice_gpu_init();
+	add_gaps(1, 30 * MS, 100 * MS);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+		    (i * 100 + 20) * MS, (i * 100 + 50) * MS);
+	expect_rules(print(), (const char *[]){"data-loading", NULL});
+	/* A device is there: the host may wait for it. */
+	advice_gpu_init();
+	add_gaps(1, 30 * MS, 100 * MS);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* In each step 300 small operators of line 20, and the nodes of their backward pass. */
+static void add_nodes(bool is_inside_one)
+{
+	enum { N = 300, EACH = 9000 };
+
+	proc->n_devices = 0;
+	((struct tp_thread *)proc->thread)->torch_id = 1;
+	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 10 * MS + 10;
+
+		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
+		add_stack(2, at - 1);
+		if (is_inside_one)
+			add(TP_REC_OP, "aten::gru", at, at + N * 1000)->link = TP_NO_SEQ;
+		for (uint32_t k = 0; k < N; k++, at += is_inside_one ? 1000 : EACH)
+			add(TP_REC_OP, "aten::mul", at + 1, at + 999)->link = i * N + k;
+		add_stack(1, at);
+		for (uint32_t k = 0; k < N; k++, at += EACH) {
+			struct tp_event *node;
+
+			add(TP_REC_OP, "evaluate_function", at + 4000, at + EACH)->link = TP_NO_SEQ;
+			node = add(TP_REC_OP, "MulBackward0", at + 4001, at + EACH - 1);
+			node->link = i * N + k;
+			node->flags = TP_F_BACKWARD;
+			node->arg = TP_ARG_OP(0, 1, 1);
+		}
+		add(TP_REC_OP, "aten::mm", at, (i + 1) * 10 * MS - 1)->link = TP_NO_SEQ;
+	}
+}
+
+/* nn.GRU's is one operator: there is no loop of the program's. */
+Test(overview_code, sees_no_loop_where_one_operator_has_many_nodes)
+{
+	add_nodes(false);
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(print(), "/home/me/train.py:20 main"), "%s", print());
+	advice_gpu_init();
+	add_nodes(true);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_code, sees_lines_that_ask_for_many_small_operators)
+{
+	const char *text;
+
+	add_small(400, 1, 8000, 4000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line calls 400 per step, 8.00 us each"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Of two lines of one function, on a slower machine. */
+	advice_gpu_init();
+	add_small(400, 2, 24000, 3000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line calls 200 per step, 24.0 us each"), "%s", text);
+	/* Few, those that take longer than to ask for them, larger ones, with a device. */
+	advice_gpu_init();
+	add_small(150, 1, 8000, 4000);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(300, 1, 24000, 1000);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(210, 1, 45000, 20000);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Their work takes most: to ask for them takes 3 us of 22, and a gap of 2. */
+	advice_gpu_init();
+	add_small(250, 1, 22000, 2600);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(400, 1, 8000, 4000);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+static void add_optimizer(const char *name)
+{
+	add_small(400, 1, 8000, 4000);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, name, i * 10 * MS + 1, i * 10 * MS + 401 * 8000);
+}
+
+Test(overview_code, leaves_the_operators_of_lbfgs_to_it)
+{
+	add_optimizer("Optimizer.step#Mine.step");
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	advice_gpu_init();
+	add_optimizer("Optimizer.step#LBFGS.step");
+	expect_rules(print(), (const char *[]){NULL});
+}
