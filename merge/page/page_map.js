@@ -2,20 +2,18 @@
 //
 // page_map.js - ranks by steps, coloured by a figure; a click or Enter on a cell leads somewhere
 
-function heatColour(share)
-{
-	// Light to dark blue, then red: also told apart in grey.
-	const stops = [[222, 232, 242], [158, 202, 225], [66, 146, 198], [8, 69, 148], [165, 15, 21]];
-	const at = Math.max(0, Math.min(1, share)) * (stops.length - 1), i = Math.min(Math.floor(at), 3);
+// Light to dark blue, then red: also told apart in grey. Each is a class of the scale, and stands in the legend.
+const HEAT = ['#dee8f2', '#b3d3e8', '#7fb9db', '#4292c6', '#1f68a9', '#084594', '#a50f15'];
 
-	return `rgb(${stops[0].map((_, c) =>
-		Math.round(stops[i][c] + (stops[i + 1][c] - stops[i][c]) * (at - i))).join(' ')})`;
+function heatClass(share)
+{
+	return Math.max(0, Math.min(HEAT.length - 1, Math.floor(share * HEAT.length)));
 }
 
 class StepMap {
 	// its: {title, rows: [names], cells: [{row: its number, step, share (of the scale), text}],
-	// scale: [what 0 and 1 are], go(cell), help}. A column that stands for several steps shows the
-	// cell with the highest share.
+	// scale(share): its value in words, go(cell), help}. A column that stands for several steps shows
+	// the cell with the highest share.
 	constructor(its)
 	{
 		this.its = its;
@@ -25,10 +23,19 @@ class StepMap {
 			`${its.title}: the arrows move, Enter ${its.help}`, onkeydown: (event) => this.key(event)});
 		this.value = el('p', {class: 'value', role: 'status'}, '\u00a0');
 		this.element = el('figure', {class: 'chart map'}, el('figcaption', {}, its.title), this.box, this.value,
-			el('p', {class: 'scale'}, el('span', {}, its.scale[0]),
-				[0, 0.25, 0.5, 0.75, 1].map((part) => el('i', {style: {background: heatColour(part)}})),
-				el('span', {}, its.scale[1])));
+			this.legend());
 		onWidth(this.box, (width) => this.draw(width));
+	}
+
+	// Each colour, and from which value to which it stands.
+	legend()
+	{
+		const limits = [...HEAT.keys(), HEAT.length].map((i) => this.its.scale(i / HEAT.length));
+		const n = limits.every((limit) => limit === limits[0]) ? 0 : HEAT.length;
+
+		return el('p', {class: 'scale'}, limits.slice(0, n || 1).map((limit, i) =>
+			[el('span', {}, limit), el('i', {style: {background: HEAT[i]}})]).flat(),
+		n ? el('span', {}, limits[n]) : null);
 	}
 
 	// The cell that is looked at; undefined: none
@@ -59,7 +66,7 @@ class StepMap {
 				: svg('text', {x: left - 6, y: (i + 0.5) * tall + 4, class: 'end'}, row)),
 			[...worst].map(([key, cell]) => svg('rect', {
 				class: 'cell', x: left + key % 1e6 * each, y: Math.floor(key / 1e6) * tall,
-				width: Math.max(1, each - (each > 5 ? 1 : 0)), height: tall - 1, fill: heatColour(cell.share),
+				width: Math.max(1, each - (each > 5 ? 1 : 0)), height: tall - 1, fill: HEAT[heatClass(cell.share)],
 				onmousemove: (event) => showTip(event, cell.text), onmouseleave: hideTip,
 				onclick: () => this.its.go(cell),
 			})),

@@ -84,9 +84,9 @@ function commMaps(steps)
 
 	return [map('Arrival skew of each rank in each step', (cell) => skew(cell) / most,
 		(cell) => `${showNs(cell.late)} late in ${showNs(cell.time)}`,
-		['on time', `${showPercent(100 * most)} of the step late`]),
+		(share) => share ? showPercent(100 * most * share) + (share < 1 ? '' : ' of the step late') : 'on time'),
 	map('Time of each step', (cell) => (cell.time - shortest) / Math.max(1, longest - shortest),
-		(cell) => showNs(cell.time), [showNs(shortest), showNs(longest)])];
+		(cell) => showNs(cell.time), (share) => showNs(Math.round(shortest + (longest - shortest) * share)))];
 }
 
 function buildComm(panel)

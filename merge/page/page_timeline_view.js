@@ -16,7 +16,7 @@ function stepStrip(data, go)
 			share: (its.time_ns - shortest) / Math.max(1, longest - shortest),
 			text: `${names[its.proc]}, step ${showCount(its.step)}: ${showNs(its.time_ns)}` +
 				(its.why && its.why !== 'only' ? `, the ${its.why} one` : '')})),
-		scale: [showNs(shortest), showNs(longest)]});
+		scale: (share) => showNs(Math.round(shortest + (longest - shortest) * share))});
 }
 
 // Where the span comes from, and its row in a table.

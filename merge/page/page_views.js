@@ -126,22 +126,22 @@ function breakdownOf(table, process)
 			.filter(([, value]) => value > 0)};
 }
 
-// A column for each step: of a rank, or the average of the ranks that recorded it.
-function stepColumns(table, rows, isAverage)
+// A column for each step: of the only rank, or of the one that took longest in it.
+function stepColumns(table, rows, isOfRanks)
 {
-	const steps = new Map(), number = columnAt(table, 'step'), categories = categoriesOf(table);
+	const steps = new Map(), categories = categoriesOf(table);
+	const [number, time, who] = ['step', 'time_ns', 'process'].map((field) => columnAt(table, field));
 
 	for (const row of rows) {
-		const its = steps.get(row[number]) || {n: 0, ns: categories.map(() => 0)};
+		const before = steps.get(row[number]);
 
-		its.n++;
-		categories.forEach(([c], i) => { its.ns[i] += row[c]; });
-		steps.set(row[number], its);
+		if (!before || row[time] > before[time])
+			steps.set(row[number], row);
 	}
-	return steps.size < 2 ? '' : stackedColumns([...steps].sort((a, b) => a[0] - b[0]).map(([step, its]) => ({
-		label: `step ${showCount(step)}${isAverage ? `, average of ${its.n} ranks` : ''}`, short: showCount(step),
-		parts: categories.map(([, title, colour], i) => [title, Math.round(its.ns[i] / its.n), colour]),
-	})), 'Recorded steps', 'ns');
+	return steps.size < 2 ? '' : stackedColumns([...steps].sort((a, b) => a[0] - b[0]).map(([step, row]) => ({
+		label: `step ${showCount(step)}${isOfRanks ? ` of ${row[who]}` : ''}`, short: showCount(step),
+		parts: categories.map(([c, title, colour]) => [title, row[c], colour]),
+	})), isOfRanks ? 'Recorded steps, the slowest rank in each' : 'Recorded steps', 'ns');
 }
 
 function breakdownCard(table)
@@ -163,14 +163,16 @@ function breakdownCard(table)
 			(value) => draw(value || null)) : null, body);
 }
 
-// Advice that names a view leads to its tab here.
+// Advice that names a view leads to its tab here; who reads a page has no command line: clauses and words that are
+// options are left out.
 function withTabs(text)
 {
-	return text.replace(/-v ([\w-]+)/g, (option, name) => {
-		const tab = TABS.find((its) => its.name === name);
+	return text.split('; ').filter((clause) => !clause.startsWith('--')).join('; ').replace(/ --[a-z][\w-]* \d+/g, '')
+		.replace(/-v ([\w-]+)/g, (option, name) => {
+			const tab = TABS.find((its) => its.name === name);
 
-		return tab ? `"${tab.title}"` : option;
-	});
+			return tab ? `"${tab.title}"` : option;
+		});
 }
 
 // The rules that are broken, the most expensive first: what, how much, where, what to do.

@@ -54,6 +54,8 @@ always()
 	is "$1: every control has a name" "$(sayings 'controls without a name')" none
 	is "$1: the focus goes down the page" "$(sayings 'stops of the focus')" 'in order'
 	is "$1: spans have the legend's colours" "$(sayings "colours that are not the legend's")" none
+	is "$1: cells of maps, too" "$(sayings 'colours of the maps of ranks'), $(sayings 'colours of the strip of steps')" \
+		'in their legends, in their legends'
 	is "$1: a span that is clicked" "$(sayings 'what was clicked')" true
 	is "$1: ... searched, and zoomed by the wheel" \
 		"$(sayings 'found in the step') $(sayings 'zoomed by the wheel')" 'true true'

@@ -76,6 +76,14 @@ const colours = `(() => {
 	return wrong;
 })()`;
 
+// Cells of a map whose colour stands in no legend below it, and maps of one colour for steps that differ.
+const mapColours = `[...${PANEL}.querySelectorAll('.map')].flatMap((map) => {
+	const known = new Set([...map.querySelectorAll('.scale i')].map((its) => getComputedStyle(its).backgroundColor));
+	const cells = [...map.querySelectorAll('.cell')].map((its) => getComputedStyle(its).fill);
+	return cells.filter((its) => !known.has(its)).concat(!cells.length || known.size > 1 && new Set(cells).size < 2
+		? [map.querySelector('figcaption').textContent] : []);
+}).slice(0, 5)`;
+
 // From the top of the page the focus only goes down, as the eye does.
 async function tabOrder(page)
 {
@@ -92,4 +100,4 @@ async function tabOrder(page)
 	return stops.every((stop, i) => !i || stop > stops[i - 1]) ? 'in order' : stops.join(' ');
 }
 
-module.exports = {brokenWords, pale, nameless, colours, timelineView, tabOrder};
+module.exports = {brokenWords, pale, nameless, colours, mapColours, timelineView, tabOrder};

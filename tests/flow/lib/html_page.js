@@ -187,6 +187,7 @@ async function charts(page)
 	await page.key('0');
 	await goTo(page, 'comm');
 	await wait(250);
+	tell('colours of the maps of ranks', (await page.evaluate(looks.mapColours)).join('; ') || 'in their legends');
 	tell('heat map cells', await page.evaluate(`${PANEL}.querySelectorAll('.map:first-of-type .heat .cell').length`));
 	tell('a cell leads to its step', await page.evaluate(`(() => {
 		const cells = ${PANEL}.querySelectorAll('.map:first-of-type .heat .cell');
@@ -203,6 +204,7 @@ async function timeline(page)
 	await page.evaluate("location.hash = ''");
 	await goTo(page, 'timeline');
 	tell('colours that are not the legend\'s', (await page.evaluate(looks.colours)).join('; ') || 'none');
+	tell('colours of the strip of steps', (await page.evaluate(looks.mapColours)).join('; ') || 'in their legends');
 	const at = await page.evaluate(`(() => { const view = ${looks.timelineView};
 		const its = [...view.spans].sort((a, b) => b.end - b.begin - a.end + a.begin)[0];
 		view.canvas.scrollIntoView({block: 'center'});
