@@ -226,10 +226,14 @@ Test(view_overview, tells_what_was_different_in_the_slowest_step)
 Test(view_overview, compares_ranks_when_there_are_several)
 {
 	static const char *const wanted[] = {"2 of 2 ranks", "average of 6 recorded steps, all ranks",
-					     "rank 0      3  100 ms", "rank 1      3  100 ms", NULL};
+					     "rank 0      3  100 ms", "rank 1      3  100 ms",
+					     /* The time of both windows, what they share once. */
+					     "1.00 s, 350 ms of it recorded", NULL};
 
 	make_rank(0);
 	make_rank(1);
+	fake.run.window[1].begin_ns += 50 * MS;
+	fake.run.window[1].end_ns += 50 * MS;
 	expect_has(print(100, false), wanted);
 }
 

@@ -119,11 +119,46 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 			    last ? "was recorded" : "was recorded, and no step was seen");
 }
 
+struct stretch {
+	int64_t from, to;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct stretch *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Time in which at least one rank recorded; -1: no memory. A worker's windows are those of its rank. */
+static int64_t recorded_ns(const struct tp_run *run)
+{
+	struct stretch *its = malloc((run->n_windows + 1) * sizeof(*its));
+	int64_t sum = 0, end = INT64_MIN;
+	size_t n = 0;
+
+	if (!its)
+		return -1;
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		if (!run->window[i].proc->worker)
+			its[n++] = (struct stretch){run->window[i].begin_ns, run->window[i].end_ns};
+	qsort(its, n, sizeof(*its), by_start);
+	for (size_t i = 0; i < n; i++) {
+		int64_t from = its[i].from > end ? its[i].from : end;
+
+		if (its[i].to > from)
+			sum = tp_add(sum, tp_sub(its[i].to, from));
+		end = its[i].to > end ? its[i].to : end;
+	}
+	free(its);
+	return sum;
+}
+
 static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,
 			   const struct tp_overview_sums *sums, struct tp_out *out)
 {
 	char a[32], b[32], c[32], windows[64] = "", epochs[32] = "";
-	int64_t first = INT64_MAX, last = INT64_MIN, traced = 0;
+	int64_t first = INT64_MAX, last = INT64_MIN, traced = recorded_ns(run);
 	uint32_t n_windows = 0, last_epoch = 0;
 
 	for (uint32_t i = 0; i < run->n_windows; i++) {
@@ -133,7 +168,6 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 		if (window->proc->worker)
 			continue;
 		n_windows += window->n_events != 0;
-		traced = tp_add(traced, tp_sub(window->end_ns, window->begin_ns));
 		first = window->begin_ns < first ? window->begin_ns : first;
 		last = window->end_ns > last ? window->end_ns : last;
 	}
@@ -156,11 +190,9 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 	    tp_show_count(a, sums->n_steps),
 	    tp_show_count(b, run->n_steps > sums->n_steps ? run->n_steps : sums->n_steps),
 	    epochs, windows, tp_show_count(c, overview->n_events));
-	if (last > first)
-		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration",
-			    "%s, %s of it recorded%s",
-			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced),
-			    tp_label_is_needed(run) ? " (all processes)" : "");
+	if (last > first && traced >= 0)
+		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration", "%s, %s of it recorded",
+			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced));
 	if (!overview->n_events)
 		print_nothing(run, out);
 }
