@@ -170,9 +170,14 @@ void tp_command_examples(void)
 #include "merge/examples.def"
 #undef _
 	};
+	int widest = 0, width;
 
+	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++) {
+		width = (int)strlen(example[i].question);
+		widest = width > widest ? width : widest;
+	}
 	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++)
-		printf("%s\n    %s\n", example[i].question, example[i].line);
+		printf("%-*s  %s\n", widest, example[i].question, example[i].line);
 }
 
 /* ---- parsing ---- */

@@ -70,7 +70,7 @@ like "--help-env: ranges of values" "$("$MERGE" --help-env)" 'from [0-9]+[KMG]? 
 
 # ---- the cheat sheet: each line of the merge does what it says ----
 mkdir -p "$TMP/sheet/yesterday"
-for name in trainprof-run yesterday/trainprof-run base-run; do
+for name in trainprof-run yesterday/trainprof-run base; do
 	cp -r "$TMP/run" "$TMP/sheet/$name"
 done
 cat >"$TMP/sheet/trace.json" <<'END'
@@ -86,7 +86,9 @@ while IFS= read -r line; do
 	n_lines=$((n_lines + 1))
 	(cd "$TMP/sheet" && eval "'$MERGE' ${line#trainprof-merge }") >"$TMP/sheet.out" 2>&1
 	is "$line" "$?" 0
-done < <("$MERGE" --help-examples | sed -n 's/^ *\(trainprof-merge .*\)/\1/p')
+done < <("$MERGE" --help-examples | sed -n 's/.*  \(trainprof-merge .*\)/\1/p')
+is "it fits a screen: rows, and columns of the widest" \
+	"$("$MERGE" --help-examples | awk 'length > n { n = length } END { print NR <= 32, n <= 110 }')" "1 1"
 ok "there are lines to try" test $n_lines -gt 10
 
 # ---- defaults ----
