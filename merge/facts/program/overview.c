@@ -174,9 +174,10 @@ static uint32_t find_owner(struct tp_overview *overview, const struct tp_nest_sp
 }
 
 static void take_wait(struct tp_overview *overview, const struct tp_event *event,
-		      const struct tp_nest_span *call)
+		      const struct tp_nest_span *call, bool is_first)
 {
-	int64_t *ns = &overview->wait_ns[tp_wait_of(overview->names, call)];
+	int64_t *wait_ns = is_first ? overview->first_wait_ns : overview->wait_ns;
+	int64_t *ns = &wait_ns[tp_wait_of(overview->names, call)];
 
 	*ns = tp_add(*ns, tp_sub(event->end_ns, event->begin_ns));
 }
@@ -204,7 +205,7 @@ static void take_call(struct tp_overview *overview, struct tp_overview_proc *pro
 	if ((owner & (OWNER_NESTED | OWNER_STEP)) == OWNER_STEP) {
 		tp_habits_call(owner & OWNER_FIRST ? &overview->first_habits : &overview->habits, event);
 		if (tp_habits_is_wait(event->name))
-			take_wait(overview, event, call);
+			take_wait(overview, event, call, owner & OWNER_FIRST);
 	}
 	tp_launch_note(&overview->owner_of, event, owner);
 	if (!(owner & OWNER_NESTED))

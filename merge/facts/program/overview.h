@@ -73,7 +73,7 @@ struct tp_overview {
 	struct tp_habits habits, first_habits;	/* after it; in it */
 	uint64_t n_first_steps;		/* recorded: the first of their process in the run */
 	struct tp_device_use use;
-	int64_t wait_ns[TP_WAIT_N];	/* of habits.wait_ns */
+	int64_t wait_ns[TP_WAIT_N], first_wait_ns[TP_WAIT_N];	/* of both habits' wait_ns */
 	const struct tp_comm *comm;	/* NULL: a single rank */
 	const struct tp_comm_rounds *rounds;	/* NULL: likewise */
 	struct tp_sites *sites;

@@ -174,12 +174,14 @@ static void leave_out_first_step(const struct tp_gpu_time *time, const struct tp
 static void note_devices(struct tp_advice_facts *facts)
 {
 	const struct tp_overview *overview = facts->overview;
+	bool is_first;
 
 	facts->n_steps = facts->sums->n_steps;
 	facts->all_ns = facts->sums->all_ns;
 	facts->is_first_left_out = overview->n_first_steps && overview->n_first_steps < facts->n_steps;
-	facts->habits = overview->n_first_steps && !facts->is_first_left_out ? &overview->first_habits
-									     : &overview->habits;
+	is_first = overview->n_first_steps && !facts->is_first_left_out;
+	facts->habits = is_first ? &overview->first_habits : &overview->habits;
+	facts->wait_ns = is_first ? overview->first_wait_ns : overview->wait_ns;
 	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
 		const struct tp_gpu_device *device = tp_gpu_time_at(overview->gpu, i);
 

@@ -46,6 +46,7 @@ struct tp_advice_facts {
 	/* Of devices, after the run's first step where other steps were recorded (is_first_left_out). */
 	struct tp_gpu_figures gpu;	/* of all devices */
 	const struct tp_habits *habits;
+	const int64_t *wait_ns;	/* TP_WAIT_N: the parts of habits->wait_ns */
 	uint64_t n_steps;
 	int64_t all_ns;			/* of the steps */
 	bool is_first_left_out;

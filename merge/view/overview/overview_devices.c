@@ -28,7 +28,7 @@ static const struct {
 	[TP_WAIT_CONDITION] = {"conditions on tensors",
 		"keep conditions off the device: 'if tensor' waits for its value; torch.where() does not, nor "
 		"does a value that the host has"},
-	[TP_WAIT_SHAPE] = {"operators whose result has a size that depends on values",
+	[TP_WAIT_SHAPE] = {"operators whose output size depends on values",
 		"avoid masks as an index, nonzero() and unique(): torch.where(mask, a, b), products with the mask"},
 	[TP_WAIT_COPY] = {"copies between host and device",
 		"copy with non_blocking=True from pinned memory, create tensors on the device, .cpu() every so many "
@@ -42,12 +42,12 @@ static const struct {
 		"unset"},
 };
 
-static enum tp_wait find_longest_wait(const struct tp_overview *overview)
+static enum tp_wait find_longest_wait(const int64_t wait_ns[TP_WAIT_N])
 {
 	uint32_t most = 0;
 
 	for (uint32_t i = 1; i < TP_WAIT_N; i++)
-		if (overview->wait_ns[i] > overview->wait_ns[most])
+		if (wait_ns[i] > wait_ns[most])
 			most = i;
 	return most;
 }
@@ -56,7 +56,7 @@ static enum tp_wait find_longest_wait(const struct tp_overview *overview)
 bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_habits *habits = facts->habits;
-	const enum tp_wait longest = find_longest_wait(facts->overview);
+	const enum tp_wait longest = find_longest_wait(facts->wait_ns);
 	int64_t idle = facts->gpu.idle_ns[TP_IDLE_HOST];
 	/* While the host runs code of its own, no wait has made the device idle. */
 	int64_t by_waits = tp_sub(idle, facts->host_code_ns);
@@ -72,7 +72,7 @@ bool tp_advice_waits(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 tp_advice_per_step(facts, habits->n_waits),
 		 tp_show_percent(a, (double)habits->wait_ns, (double)facts->all_ns),
 		 tp_show_percent(b, (double)idle, (double)facts->gpu.all_ns),
-		 tp_show_percent(c, (double)facts->overview->wait_ns[longest], (double)habits->wait_ns),
+		 tp_show_percent(c, (double)facts->wait_ns[longest], (double)habits->wait_ns),
 		 waits[longest].what);
 	snprintf(advice->todo, sizeof(advice->todo), "%s", waits[longest].todo);
 	tp_advice_line(facts, NULL, TP_SITE_WAIT, advice);
@@ -188,7 +188,7 @@ bool tp_advice_idle(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (!facts->gpu.busy_ns && !tp_totals_add(facts->run, "cupti.version", true))
 		return false;
 	advice->percent = find_usual_percent(facts, get_idle);
-	snprintf(advice->evidence, sizeof(advice->evidence), "nothing runs on the device %s of the time",
+	snprintf(advice->evidence, sizeof(advice->evidence), "the device is idle %s of the time",
 		 tp_show_percent(a, (double)idle, (double)facts->gpu.all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "see in the timeline (-v trace) what the host does before the gaps");
