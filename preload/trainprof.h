@@ -101,7 +101,7 @@ static inline void trainprof_counter(const char *name, const char *unit, double 
  * A training step ended now, and the next one begins. From the first call on only these calls
  * end steps, unless TRAINPROF_STEP names something else; steps that had been found otherwise
  * before are not counted (TRAINPROF_STEP=mark: none are looked for). It also proves that the
- * process trains. Call it on the thread that trains, once per step: at a window's edge it takes some
+ * process trains. Call it on the training thread, once per step: at a window's edge it takes some
  * microseconds.
  */
 static inline void trainprof_step(void)

@@ -21,7 +21,7 @@
 enum {
 	ARENA_BYTES = 64 << 20,
 	DEVICE_BYTES = 1024,
-	FIRST_TORCH_THREAD = 1,	/* torch's own number of the first thread that trains */
+	FIRST_TORCH_THREAD = 1,	/* torch's own number of the first training thread */
 };
 
 static void take_world(struct tp_kineto_records *r, struct tp_json_in *in)

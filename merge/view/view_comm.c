@@ -155,7 +155,7 @@ static void print_comm(void *opaque, const struct tp_run *run, struct tp_out *ou
 	tp_view_comm_steps(&shown);
 out:
 	if (tp_comm_is_incomplete(state->comm))
-		tp_out_line(out, "red", "memory ran out: figures are too small");
+		tp_out_line(out, "red", "out of memory: figures are too small");
 	free(state);
 }
 

@@ -77,10 +77,10 @@ static const struct {
 } counted[] = {
     {"names_lost",
      "names found no room and show as \"(no name)\": a larger TRAINPROF_BUFFER"},
-    {"names_cut", "names are longer than what is kept of one, and cut: they are not demangled"},
+    {"names_cut", "names exceed the length that is kept and were truncated: they are not demangled"},
     {"windows_lost", "windows came too fast one after the other and were not recorded"},
-    {"trigger.late", "windows of a trigger began later than on other ranks"},
-    {"trigger.missed", "windows of a trigger were over before this was heard of: a greater ahead= "
+    {"trigger.late", "windows of a trigger started later than on other ranks"},
+    {"trigger.missed", "windows of a trigger were over before this process learned of them: a larger ahead= "
 		       "in TRAINPROF_TRIGGER"},
     {"recorder.overwritten", "records of the flight recorder's steps had to make room: a larger "
 			     "TRAINPROF_BUFFER"},
@@ -94,7 +94,7 @@ static const struct {
     {"torch.ranges_lost", "ranges were too many at a time and were not recorded"},
     {"marks.ranges_lost", "ranges of marks (NVTX, trainprof.h) were too many at a time and were not "
 			  "recorded"},
-    {"module.lost", "calls of modules may have no name: there were too many modules to keep in mind"},
+    {"module.lost", "calls of modules may have no name: there were too many modules to track"},
 };
 
 static uint32_t print_counted(struct tp_health *health)
@@ -208,7 +208,7 @@ static void print_verdict(struct tp_health *health, bool is_good, uint32_t n_los
 	else
 		tp_health_say(health, n_lost ? "red" : "yellow", "verdict", "warnings: %s",
 			    n_lost ? "something is missing, figures may be too small"
-				   : "figures stand, but for what is said here");
+				   : "figures hold, except as noted here");
 }
 
 static uint32_t count_lost(const struct tp_run *run)

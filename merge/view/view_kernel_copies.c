@@ -95,7 +95,7 @@ static void put_launches(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_launches = {
 	.name = "launches", .columns = put_launches, .order = "call_ns",
-	.help = "calls that gave work to devices, by name",
+	.help = "calls that launched work on devices, by name",
 };
 
 void tp_view_launches(const struct tp_launch_times *times, struct tp_out *out)

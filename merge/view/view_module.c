@@ -222,11 +222,11 @@ static void print_module(void *opaque, const struct tp_run *run, struct tp_out *
 	if (tp_module_paths_count(state->paths) == 1) {
 		tp_out_line(out, "",
 			    tp_label_is_kineto(run) ?
-				    "no nn.Module was recorded: torch.profiler tells of them with "
+				    "no nn.Module was recorded: torch.profiler records them with "
 				    "with_stack=True" :
 			    tp_module_times_has_any(state->times) ?
-				    "no call of an nn.Module was seen; TRAINPROF_RECORD=modules asks "
-				    "for them" :
+				    "no call of an nn.Module was seen; TRAINPROF_RECORD=modules records "
+				    "them" :
 				    "modules were not recorded: run with "
 				    "TRAINPROF_RECORD=modules,categories,cuda,host");
 	} else {

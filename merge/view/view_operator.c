@@ -179,7 +179,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 		TP_CELL(r, "gflop", "GFLOP", TP_UNIT_REAL, TP_LESS(2),
 			"floating-point operations of its own, in 10^9", put_giga(r, row, 1000000000, 3));
 		TP_CELL(r, "gflops_per_second", "GFLOP/s", TP_UNIT_REAL, TP_LESS(2),
-			"the same a second of its GPU time, else of its CPU time", put_giga(r, row, flop_ns(row), 2));
+			"the same per second of its GPU time, else of its CPU time", put_giga(r, row, flop_ns(row), 2));
 	}
 	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "self CPU time of a call",
 	      row->self_ns / (int64_t)row->calls);

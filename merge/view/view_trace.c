@@ -202,7 +202,7 @@ static void put_lane(struct state *state, struct tp_table *table, uint32_t lane)
 static void put_title(const struct state *state, const struct tp_run *run,
 		      const struct tp_excerpt_step *step, struct tp_out *out)
 {
-	char a[64], b[32], c[32], whose[96] = "", what[64] = "What happened in all there is";
+	char a[64], b[32], c[32], whose[96] = "", what[64] = "What happened in everything recorded";
 
 	if (tp_label_is_needed(run))
 		snprintf(whose, sizeof(whose), ", %s", tp_label_proc(a, run, step->proc));
@@ -265,7 +265,7 @@ static void print_trace(void *opaque, const struct tp_run *run, struct tp_out *o
 			    state->options.steps ? " of those requested" : "");
 	}
 	if (tp_excerpt_left_out(state->excerpt))
-		tp_out_line(out, "yellow", "%s events of the step are too many and not in it.",
+		tp_out_line(out, "yellow", "%s events of the step are left out: there are too many.",
 			    tp_show_count(a, tp_excerpt_left_out(state->excerpt)));
 	tp_excerpt_show_fini(&state->show);
 	free(state);

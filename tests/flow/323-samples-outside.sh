@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 #
-# The whole run at a low rate: the lines on which the thread that trains stands outside windows are counted in
+# The whole run at a low rate: the lines on which the training thread stands outside windows are counted in
 # the ledger, in the shares that the program has them, also of a job that is killed; without samples nothing.
 
 . "$(dirname "$0")/lib/lib.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
 #
-# RECORD=samples: functions that the thread that trains runs between operators, and those of other
+# RECORD=samples: functions that the training thread runs between operators, and those of other
 # threads and of workers, are found by samples, by their names; threads that come and go while the
 # program raises, recurses and makes code do no harm, and what was read is a file and a function. Samples
 # of a line that has garbage collected say so.

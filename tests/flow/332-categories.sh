@@ -15,7 +15,7 @@ is "a training goes as it does without us" "$status" 0
 shown "bytes by category at the peak: MemTracker's and the memory timeline's" \
 	"$PYTHON" "$compare" "$TMP/said.json" "$TMP/plain.jsonl"
 like "... the optimizer was looked at once" "$("$MERGE" -q -v memory "$TMP/plain")" \
-	"^Optimizers and models that were looked at: 1; tensors named by them: [0-9]+, in"
+	"^Optimizers and models examined: 1; tensors named by them: [0-9]+, in"
 like "... names of parameters come from the model" "$(cat "$TMP/plain.jsonl")" \
 	'"table":"tensor_blocks".*"category":"parameter".*"tensor":"blocks.0.mlp.0.weight"'
 like "... the curve has every category" "$(grep tensor_curve "$TMP/plain.jsonl")" \

@@ -11,7 +11,7 @@ static void set_up(void)
 
 TestSuite(overview_cores, .init = set_up);
 
-/* Of one second on two cores, in percent: the thread that trains, and so many others, each. */
+/* Of one second on two cores, in percent: the training thread, and so many others, each. */
 static void add_threads(uint32_t cpu, uint32_t wait, uint32_t n, uint32_t other_cpu, uint32_t other_wait)
 {
 	static char totals[2048];
@@ -48,7 +48,7 @@ Test(overview_cores, sees_more_threads_than_cores)
 	add_threads(15, 55, 14, 4, 36);
 	text = print();
 	expect_rules(text, (const char *[]){"too-many-threads", NULL});
-	cr_expect(strstr(text, "want 6.3 cores, and there are 2: the one that trains waits for a core in up to "
+	cr_expect(strstr(text, "want 6.3 cores, and there are 2: the training thread waits for a core up to "
 			       "55.0 % of the time"), "%s", text);
 }
 
@@ -61,7 +61,7 @@ Test(overview_cores, does_not_blame_threads_that_others_keep_waiting)
 	/* Many, that hardly do anything. */
 	add_threads(60, 35, 15, 1, 1);
 	expect_rules(print(), (const char *[]){NULL});
-	/* The thread that trains does not wait. */
+	/* The training thread does not wait. */
 	add_threads(95, 5, 15, 10, 30);
 	expect_rules(print(), (const char *[]){NULL});
 	/* A damaged or an older trace. */
@@ -93,7 +93,7 @@ Test(overview_cores, does_not_take_other_waits_for_the_lock)
 	add_operators(5200000);
 	add_threads(40, 20, 1, 30, 9);
 	expect_rules(print(), (const char *[]){NULL});
-	/* The thread that trains is, too. */
+	/* The training thread is, too. */
 	add_threads(80, 19, 1, 90, 9);
 	expect_rules(print(), (const char *[]){NULL});
 	/* It sleeps on one line: its own pause. */
@@ -111,7 +111,7 @@ Test(overview_cores, does_not_take_other_waits_for_the_lock)
 /* What a machine that has other work does to a line is not the line's fault. */
 Test(overview_cores, a_gap_is_nobodys_where_the_training_had_no_core)
 {
-	static const char cores[] = "the thread that trains was ready and waited for a core in ";
+	static const char cores[] = "the training thread was runnable but waited for a core ";
 
 	for (uint32_t wait = 10; wait <= 30; wait += 20) {
 		const char *text;
@@ -127,7 +127,7 @@ Test(overview_cores, a_gap_is_nobodys_where_the_training_had_no_core)
 
 /* ---- workers ---- */
 
-/* The thread that trains and a worker, as in add_threads(), and how busy the two cores were. */
+/* The training thread and a worker, as in add_threads(), and how busy the two cores were. */
 static void add_worker(uint32_t trainer_wait, uint32_t worker_cpu, uint64_t busy_percent)
 {
 	static const char name[] = "core\0%\0cpu";

@@ -83,7 +83,7 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
 
 	add_extra("aten::linalg_svd", 61 * MS);
 	text = print();
-	cr_expect(strstr(text, "\n  extra-operators     60.0 % of step time runs operators of one function"), "%s", text);
+	cr_expect(strstr(text, "\n  extra-operators     60.0 % of step time is in operators of one function"), "%s", text);
 	cr_expect(strstr(text, "me/train.py:10 main\n"), "%s", text);
 	/* The line runs a layer. */
 	set_up();

@@ -261,8 +261,8 @@ Test(overview_work, sees_steps_that_try_again_after_memory_ran_out)
 	fail_in(STEPS);
 	text = print();
 	expect_rules(text, (const char *[]){"device-allocations", NULL});
-	expect_text(text, "in 4 of 4 recorded steps memory runs out and the program goes on: for up to 20.0 % of the "
-			  "time it works for nothing");
+	expect_text(text, "in 4 of 4 recorded steps memory runs out and the program tries again: up to 20.0 % of "
+			  "the time is wasted");
 	expect_text(text, AT_LINE_20);
 	/* Of the last step the report tells more. */
 	set_up();

@@ -382,7 +382,7 @@ Test(samples_advice, hot_says_how_many_samples_collect)
 
 /* ---- the interpreter's lock ---- */
 
-/* The thread that trains wants the lock so often, of 20 samples; another thread has its own function. */
+/* The training thread wants the lock so often, of 20 samples; another thread has its own function. */
 static void contend(uint32_t n_wanted)
 {
 	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), watch = frame(proc, 0, "watch", TRAIN, 9);

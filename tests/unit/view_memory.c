@@ -166,7 +166,7 @@ Test(view_memory, without_a_counter_only_the_changes_are_known)
 	step(3, 0, 100);
 	change(1, true, 0, TP_DEVMEM_DEVICE, "a.so", 60 * MIB);
 	text = print();
-	expect_has(text, "60.0 MiB more than when the window began");
+	expect_has(text, "60.0 MiB more than when the window started");
 	expect_has(text, "+60.0 MiB");
 }
 
@@ -269,7 +269,7 @@ Test(view_memory, what_the_allocator_keeps_and_others_have)
 	text = print();
 	expect_has(text, "What fills tensor memory: GPU 0");
 	expect_has(text, "reserved 400 MiB at most, in step 1");
-	expect_has(text, "not in use 50.0 MiB of 400 MiB reserved, 12.5 %, when tensors were most");
+	expect_has(text, "not in use 50.0 MiB of 400 MiB reserved, 12.5 %, at the peak of tensors");
 	expect_has(text, "300 MiB of 400 MiB at most, in step 1");
 	expect_has(text, "requested from the driver 1 times, 200 MiB, and returned 1 times, 100 MiB");
 	expect_has(text, "used by others 500 MiB at most: other processes, and CUDA");
@@ -300,7 +300,7 @@ Test(view_memory, out_of_memory_says_who_asked_and_who_held_it)
 	expect_has(text, "Out of memory: GPU 0\n requested 200 MiB, in step 3\n");
 	expect_has(text, "by aten::mm\n");
 	expect_has(text, "then 150 MiB in tensors, 400 MiB of 500 MiB reserved: 250 MiB not in use");
-	expect_has(text, "fragmented what was reserved and not in use would have been enough");
+	expect_has(text, "fragmented the reserved, unused memory would have been enough");
 	expect_has(text, "100 MiB 66.7 % 1 temporary aten::linear\n");
 	/* What came after it was not there. */
 	expect_has(text, "50.0 MiB 33.3 % 1 temporary aten::mm\n");
@@ -308,10 +308,10 @@ Test(view_memory, out_of_memory_says_who_asked_and_who_held_it)
 
 Test(view_memory, without_records_each_part_says_how_to_get_them)
 {
-	expect_has(print(), "none was recorded: TRAINPROF_RECORD=tensors does");
+	expect_has(print(), "none was recorded: TRAINPROF_RECORD=tensors records it");
 	set_up();
 	fake.run.window[0].meta = "program=torch.profiler trace.json\n";
-	expect_has(print(), "torch.profiler does with profile_memory=True");
+	expect_has(print(), "torch.profiler records it with profile_memory=True");
 }
 
 /* A step keeps 10 MiB more, in two blocks of different operators: they come first, and add up. */

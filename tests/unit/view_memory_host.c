@@ -102,14 +102,14 @@ static void expect_lacks(const char *text, const char *unwanted)
 
 Test(view_memory_host, says_how_to_record_it)
 {
-	expect_has(print(), "no blocks of host memory were recorded: TRAINPROF_RECORD=heap does");
+	expect_has(print(), "no blocks of host memory were recorded: TRAINPROF_RECORD=heap records them");
 	set_up();
 	fake.run.window[0].meta = "off.heap=malloc is linked into the program\n";
 	expect_has(print(), "no blocks of host memory were recorded: malloc is linked into");
 	set_up();
 	fake.run.window[0].totals = "heap.peak=3145728\nheap.live=1048576\nheap.allocs=1234\n"
 				    "heap.peak_error=1024\n";
-	expect_has(print(), "since its start at most 3.00 MiB (right within 1.00 KiB), 1.00 MiB at "
+	expect_has(print(), "since its start peak 3.00 MiB (accurate to 1.00 KiB), 1.00 MiB at "
 			    "the end of the last window, 1,234 allocations");
 }
 
@@ -241,7 +241,7 @@ Test(view_memory_host, estimates_are_called_so)
 	fake.run.window[0].meta = "heap.sample_bytes=524288\n";
 	add(1, TP_REC_HEAPALLOC, 0x10, 1024, 0)->flags = TP_F_SAMPLED;
 	text = print();
-	expect_has(text, "from samples every 512 KiB: allocated bytes are right within 99.9 %");
+	expect_has(text, "sampled every 512 KiB: allocated bytes are accurate to 99.9 %");
 	expect_has(text, "most at a time 512 KiB in 513 blocks");
 }
 
@@ -320,6 +320,31 @@ Test(view_memory_host, functions_of_cpp_are_shortened)
 
 		cr_expect_str_eq(tp_hostmem_show_frame(buf, sizeof(buf), &frame, TP_HOSTMEM_SHORT),
 				 cases[i].wanted, "%s: %s", cases[i].name, buf);
+	}
+}
+
+Test(view_memory_host, files_of_python_and_its_packages_are_named_from_their_folder)
+{
+	static const struct {
+		const char *file, *wanted;
+	} cases[] = {
+		{"/v/lib/python3.11/site-packages/torch/nn/functional.py", "torch/nn/functional.py:7 f"},
+		{"/usr/lib/python3/dist-packages/PIL/Image.py", "PIL/Image.py:7 f"},
+		{"/opt/p/lib/python3.14t/concurrent/futures/thread.py", "concurrent/futures/thread.py:7 f"},
+		{"/me/lib/python3.py", "/me/lib/python3.py:7 f"},
+		{"/lib/python3.11/", "/lib/python3.11/:7 f"},
+		{"/me/train.py", "/me/train.py:7 f"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tp_frame frame = {.function = "f", .file = cases[i].file, .module = "", .line = 7,
+					 .is_python = true};
+		char buf[200], whole[200];
+
+		cr_expect_str_eq(tp_hostmem_show_frame(buf, sizeof(buf), &frame, TP_HOSTMEM_LONG),
+				 cases[i].wanted, "%s", buf);
+		snprintf(whole, sizeof(whole), "%s:7 f", cases[i].file);
+		cr_expect_str_eq(tp_hostmem_show_frame(buf, sizeof(buf), &frame, TP_HOSTMEM_WHOLE), whole);
 	}
 }
 

@@ -475,10 +475,9 @@ Test(view_overview, shows_what_the_gpu_did)
 		"  0    NVIDIA A100-SXM4-80GB  85.0 GiB         8.0       48.2 %   26.8 %     25.0 %"
 		"        40.0 %",
 		"GPU idle  51.8 % of the time, waiting for a copy 5.4 %, the host 40.7 %, something else 5.7 %",
-		"overlap   computing goes on in 50.0 % of the time of communication, 0.0 % of that of "
-		"copies",
-		"launches  12; work begins 9.01 ms after its call (median; p99 40.0 ms); most waiting "
-		"in a stream: 2, on average 0.4",
+		"overlap   kernels compute during 50.0 % of the communication and 0.0 % of the copies",
+		"launches  12; launch delay 9.01 ms (median; p99 40.0 ms); queue depth of a stream at "
+		"most 2, on average 0.4",
 		NULL,
 	};
 	char *text;

@@ -294,7 +294,7 @@ Test(view_trace, takes_the_first_step_without_a_ledger_and_all_without_steps)
 	add(TP_REC_OP, fake_op(&fake, "aten::mine"), 2100000, 2300000);
 	add(TP_REC_OP, fake_op(&fake, "aten::after"), 3100000, 3300000);
 	text = print((struct tp_view_options){0});
-	HAS(text, "What happened in all there is: 2.30 ms\n");
+	HAS(text, "What happened in everything recorded: 2.30 ms\n");
 	HAS(text, "aten::before");
 	HAS(text, "aten::after");
 	event[n++] = fake_step(&fake, proc, 8, 2000000, 3000000);

@@ -24,7 +24,7 @@ struct tp_sample_owner {
 	uint64_t line_n;
 };
 
-/* A function of the user's with all that it calls: samples of the thread that trains, in steps. */
+/* A function of the user's with all that it calls: samples of the training thread, in steps. */
 struct tp_sample_caller {
 	struct tp_frame frame;		/* its line: most samples of the first kind */
 	uint64_t n_gap, n_operators;	/* between operators, without torch's own code nor the collecting of

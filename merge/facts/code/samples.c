@@ -15,7 +15,7 @@
 
 enum { FRAMES_MAX = 1024 };
 
-/* The thread that trains. */
+/* The training thread. */
 struct trainer {
 	uint32_t tid;
 	int64_t operator_end, data_end, step_end;

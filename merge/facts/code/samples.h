@@ -15,10 +15,10 @@
 #include "merge/model/fact.h"
 
 enum tp_samples_where {
-	TP_SAMPLES_OPERATOR,	/* the thread that trains, inside an operator */
-	TP_SAMPLES_DATA,	/* the thread that trains, waiting for the data loader */
-	TP_SAMPLES_GAP,		/* the thread that trains, outside both */
-	TP_SAMPLES_OUTSIDE,	/* the thread that trains, in no step */
+	TP_SAMPLES_OPERATOR,	/* the training thread, inside an operator */
+	TP_SAMPLES_DATA,	/* the training thread, waiting for the data loader */
+	TP_SAMPLES_GAP,		/* the training thread, outside both */
+	TP_SAMPLES_OUTSIDE,	/* the training thread, in no step */
 	TP_SAMPLES_WORKER,	/* a worker process */
 	TP_SAMPLES_OTHER,	/* another thread of the rank */
 	TP_SAMPLES_N
@@ -58,7 +58,7 @@ struct tp_samples {
 	struct tp_samples_row *row;	/* by own samples, most first */
 	uint32_t n_rows;
 	struct tp_samples_sum all[TP_SAMPLES_N];
-	uint64_t n_collecting;		/* steps in which the thread that trains was met collecting garbage */
+	uint64_t n_collecting;		/* steps in which the training thread was met collecting garbage */
 	const struct tp_run *run;
 	const struct tp_stacks *stacks;
 	struct tp_samples_met *met;

@@ -32,7 +32,7 @@ struct tp_thread_times {
 bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
 			struct tp_thread_times *times);
 
-/* The thread that trains: steps end on the first one of a process. NULL: it is not among them. */
+/* The training thread: steps end on the first one of a process. NULL: it is not among them. */
 const struct tp_thread_time *tp_thread_times_trainer(const struct tp_thread_times *times,
 						     const struct tp_proc *proc);
 

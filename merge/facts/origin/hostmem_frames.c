@@ -356,10 +356,12 @@ static void put_native(struct tp_text *out, const struct tp_frame *frame, enum t
 	}
 }
 
-/* Behind the folder that installed packages are in. */
+/* Behind the folder that installed packages are in, or Python's own modules. */
 static const char *in_package(const char *file)
 {
 	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+	static const char library[] = "/lib/python3.";
+	const char *its, *end;
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		const char *at = strstr(file, folders[i]);
@@ -367,7 +369,9 @@ static const char *in_package(const char *file)
 		if (at)
 			return at + strlen(folders[i]);
 	}
-	return file;
+	its = strstr(file, library);
+	end = its ? strchr(its + strlen(library), '/') : NULL;
+	return end && end[1] ? end + 1 : file;
 }
 
 const char *tp_hostmem_show_frame(char *buf, uint32_t cap, const struct tp_frame *frame,

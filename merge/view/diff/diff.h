@@ -140,7 +140,7 @@ struct tp_diff_function {
 };
 
 enum tp_diff_samples {
-	TP_DIFF_STEPS,		/* of the thread that trains, in steps */
+	TP_DIFF_STEPS,		/* of the training thread, in steps */
 	TP_DIFF_OUTSIDE,	/* the same, without those inside operators */
 	TP_DIFF_WORKERS
 };

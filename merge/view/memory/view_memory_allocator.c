@@ -48,7 +48,7 @@ static void print_device(const struct tp_allocator_device *of, struct tp_out *ou
 	tp_out_item(out, "", LABEL, "reserved", "%s%s at most, %s",
 		    tp_show_bytes(a, of->largest.reserved), total, show_when(when, &of->largest));
 	tp_out_item(out, "", LABEL, "not in use",
-		    "%s of %s reserved, %s, when tensors were most",
+		    "%s of %s reserved, %s, at the peak of tensors",
 		    tp_show_bytes(a, idle_of(full)), tp_show_bytes(b, full->reserved),
 		    tp_show_percent(c, (double)idle_of(full), (double)full->reserved));
 	if (idle_of(&of->widest) > idle_of(full))

@@ -49,7 +49,7 @@ static void print_peak(const struct tp_gpumem_device *gpu, struct tp_out *out)
 			    tp_show_ns(at, gpu->peak_ns));
 	else
 		tp_out_item(out, "", LABEL, "most at a time",
-			    "%s more than when the window began; what was there then is not known",
+			    "%s more than when the window started; what was there then is not known",
 			    tp_show_bytes(peak, gpu->peak_bytes));
 }
 
@@ -252,7 +252,7 @@ static void print_doubts(const struct tp_run *run, const struct tp_gpumem *mem, 
 			    tp_show_count(a, n_unknown));
 	if (n_not_kept)
 		tp_out_line(out, "yellow",
-			    "%s blocks were too many to keep: they are missing in what is alive.",
+			    "%s blocks were too many to keep: live bytes lack them.",
 			    tp_show_count(a, n_not_kept));
 	if (tp_gpumem_is_incomplete(mem))
 		tp_out_line(out, "red", "out of memory: some of it is missing here");

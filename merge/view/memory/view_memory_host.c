@@ -62,8 +62,8 @@ static void print_calls(const struct tp_hostmem_proc *host, struct tp_out *out)
 		    temporary);
 	if (host->is_sampled)
 		tp_out_item(out, "", LABEL, "estimated",
-			    "from samples every %s: allocated bytes are right within %s (standard "
-			    "error); what is temporary is not known",
+			    "sampled every %s: allocated bytes are accurate to %s (standard error); "
+			    "temporary blocks are not known",
 			    tp_show_bytes(a, (int64_t)host->sample_bytes),
 			    tp_show_percent(b, host->error_bytes, (double)host->alloc_bytes));
 }
@@ -115,7 +115,7 @@ static void print_counted(const struct tp_run *run, const struct tp_proc *proc,
 	}
 	if (peak)
 		tp_out_item(out, "", LABEL, "since its start",
-			    "at most %s (right within %s), %s at the end of the last window, %s "
+			    "peak %s (accurate to %s), %s at the end of the last window, %s "
 			    "allocations",
 			    tp_show_bytes(a, (int64_t)peak), tp_show_bytes(d, (int64_t)error),
 			    tp_show_bytes(b, (int64_t)live), tp_show_count(c, allocs));
@@ -237,8 +237,8 @@ static void print_nothing(const struct tp_run *run, struct tp_out *out)
 		tp_out_line(out, "", "no blocks of host memory were recorded: %s", why);
 	else
 		tp_out_line(out, "",
-			    "no blocks of host memory were recorded: TRAINPROF_RECORD=heap does, "
-			    "with TRAINPROF_STACKS=heap also who requested them");
+			    "no blocks of host memory were recorded: TRAINPROF_RECORD=heap records "
+			    "them, TRAINPROF_STACKS=heap also the stacks that requested them");
 }
 
 static bool has_stacks(const struct tp_hostmem *mem)

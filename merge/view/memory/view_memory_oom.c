@@ -38,8 +38,8 @@ static void print_what_was_there(const struct tp_tensors_shown *shown,
 		    tp_show_bytes(c, tp_sub(oom->reserved, oom->allocated)), others);
 	if (tp_sub(oom->reserved, oom->allocated) >= oom->asked_bytes)
 		tp_out_item(shown->out, "yellow", LABEL, "fragmented",
-			    "what was reserved and not in use would have been enough, but was not "
-			    "in one piece: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+			    "the reserved, unused memory would have been enough, but not in one piece: try "
+			    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 }
 
 static void print_oom(const struct tp_tensors_shown *shown, const struct tp_allocator_oom *oom)

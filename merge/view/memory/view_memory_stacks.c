@@ -245,8 +245,8 @@ static void print_groups(const struct tp_host_shown *shown, enum tp_host_stacks 
 		tp_table_add(table, some[i]);
 	print_rest(shown, tp_table_end(table));
 	if (which == TP_HOST_STAYED)
-		tp_out_line(shown->out, "dim", "What grows with every step is a leak; what one step "
-					       "left is a cache, rather.");
+		tp_out_line(shown->out, "dim", "What grows with every step is a leak; what a single "
+			    "step left is more likely a cache.");
 	free(some);
 }
 

@@ -109,7 +109,7 @@ const struct tp_table_def tp_table_tensor_steps = {
 };
 const struct tp_table_def tp_table_tensor_curve = {
 	.name = "tensor_curve", .columns = put_stretch, .row_bytes = sizeof(struct row),
-	.help = "the most in each stretch of time, by category",
+	.help = "peak in each interval of time, by category",
 };
 
 /* Within a hundredth, category by category. */
@@ -160,7 +160,8 @@ void tp_view_tensors_stretches(const struct tp_tensors_shown *tensors,
 
 	look_at(&shown, track, n);
 	tp_out_title(tensors->out,
-		     is_steps ? "How the peak changes from step to step" : "How much there was at most in each stretch of time");
+		     is_steps ? "How the peak changes from step to step" : "How high the peak is in "
+		     "each interval of time");
 	table = tp_table_begin(is_steps ? &tp_table_tensor_steps : &tp_table_tensor_curve, &shown,
 			       is_steps ? tensors->options->top : TP_TOP_ASKED, tensors->out);
 	for (uint32_t i = 0; i < n; i++)

@@ -105,7 +105,7 @@ static void put_size(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct size *all = ctx, *row = of;
 
-	TP_CELL(r, "least_bytes", "bytes", TP_UNIT_BYTES, 0, "from this size to twice of it",
+	TP_CELL(r, "least_bytes", "bytes", TP_UNIT_BYTES, 0, "from this size to twice it",
 		put_sizes(r, row->class));
 	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", row->count);
 	TP_PERCENT(r, "percent", "%", 0, "part of all", row->count, all->count);
@@ -166,7 +166,7 @@ static void put_step(struct tp_row *r, const void *ctx, const void *of)
 	TP_BYTES(r, "freed_bytes", "freed", TP_LESS(1), "bytes of them", step->free_bytes);
 	TP_BYTES(r, "begin_bytes", "at start", 0, "alive when it began", step->begin_live);
 	TP_BYTES(r, "peak_bytes", "most", 0, "alive at most", step->peak_live);
-	TP_BYTES(r, "growth_bytes", "grown by", 0, "alive when it ended, less that when it began",
+	TP_BYTES(r, "growth_bytes", "grown by", 0, "live bytes at its end less those at its start",
 		 tp_sub(step->end_live, step->begin_live));
 }
 

@@ -109,12 +109,12 @@ static void print_unknown(const struct tp_tensors_shown *shown,
 	if (peak->at_peak[TP_TENSOR_UNKNOWN] * 20 < tp_stretch_bytes(peak))
 		return;
 	tp_out_line(shown->out, "dim",
-		    "Unknown: there before the window, and in no model or optimizer that was looked "
-		    "at: data sets, caches, copies%s.",
+		    "Unknown: allocated before the window, and in no model or optimizer that was "
+		    "examined: data sets, caches, copies%s.",
 		    tp_label_is_kineto(shown->run)
 			    ? "; torch.profiler does not look at models"
-			    : ". A window from the start (TRAINPROF_SCHEDULE=always) sees who "
-			      "makes them");
+			    : ". A window from the start (TRAINPROF_SCHEDULE=always) shows what "
+			    "allocates them");
 }
 
 static void print_track(const struct tp_tensors_shown *shown, const struct tp_mempeak_track *track,
@@ -150,12 +150,13 @@ static void print_doubts(const struct tp_tensors_shown *shown)
 	char a[32], b[32], c[32];
 
 	if (!doubts.n_scans)
-		tp_out_line(out, "dim", "What is older than a window is unknown, and the rest classified "
-			    "by when it was made and freed%s.",
+		tp_out_line(out, "dim", "Tensors older than a window are unknown, others are classified "
+			    "by when they were allocated and freed%s.",
 			    tp_label_is_kineto(shown->run)
-				    ? "" : ": TRAINPROF_RECORD=categories asks the optimizer, too");
+				    ? "" : ": TRAINPROF_RECORD=categories also asks the optimizer");
 	else
-		tp_out_line(out, "dim", "Optimizers and models that were looked at: %s; tensors named by them: %s, in %s.",
+		tp_out_line(out, "dim", "Optimizers and models examined: %s; tensors named by them: %s, "
+			    "in %s.",
 			    tp_show_count(a, doubts.n_scans), tp_show_count(b, doubts.n_scanned),
 			    tp_show_ns(c, doubts.scan_ns));
 	if (doubts.n_unread)
@@ -163,13 +164,13 @@ static void print_doubts(const struct tp_tensors_shown *shown)
 			    tp_show_count(a, doubts.n_unread));
 	if (doubts.n_older_frees)
 		tp_out_line(out, "dim",
-			    "%s blocks from before a window that nobody named were freed in it; "
-			    "where the size is not known they still count as unknown.",
+			    "%s unnamed blocks from before a window were freed in it; those of unknown "
+			    "size still count as unknown.",
 			    tp_show_count(a, doubts.n_older_frees));
 	if (!doubts.has_totals)
 		tp_out_line(out, "dim",
-			    "What was alive when a window began is not known in all: what nobody "
-			    "named of it is missing.");
+			    "Tensors that were alive when a window started are only partly known: those "
+			    "that nothing named are missing.");
 	if (doubts.n_lost || tp_tensormem_is_incomplete(shown->mem))
 		tp_out_line(out, "red", "out of memory: some of it is missing here");
 }
@@ -213,11 +214,11 @@ static void print_nothing(const struct tp_tensors_shown *shown)
 {
 	tp_out_title(shown->out, "What fills tensor memory");
 	if (tp_label_is_kineto(shown->run))
-		tp_out_line(shown->out, "", "none was recorded: torch.profiler does with "
+		tp_out_line(shown->out, "", "none was recorded: torch.profiler records it with "
 			    "profile_memory=True");
 	else
-		tp_out_line(shown->out, "", "none was recorded: TRAINPROF_RECORD=tensors does, "
-			    "categories says also what it is for");
+		tp_out_line(shown->out, "", "none was recorded: TRAINPROF_RECORD=tensors records it, "
+			    "categories also what it is for");
 }
 
 void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_options *options,

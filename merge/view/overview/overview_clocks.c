@@ -117,7 +117,7 @@ bool tp_advice_throttled(struct tp_advice_facts *facts, struct tp_advice *advice
 			 say_clock(what, clock, most_mhz(device)));
 	}
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "have the cooling and the power supply of this machine looked after: nvidia-smi -q -d PERFORMANCE, "
+		 "check the cooling and the power supply of this machine: nvidia-smi -q -d PERFORMANCE, "
 		 "TEMPERATURE");
 	return advice->percent > 0;
 }

@@ -122,7 +122,7 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 	return true;
 }
 
-/* By samples only: what is between operators of the thread that trains may be the backward pass of another
+/* By samples only: what is between operators of the training thread may be the backward pass of another
  * one. */
 bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
@@ -217,7 +217,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step is the cost of asking for many small operators: one line calls %" PRId64
+		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
 		 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
 		 tp_show_ns(b, tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]) /

@@ -217,12 +217,12 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run)))
 		return false;
 	if (waiting_ns >= comm_ns / 2) {
-		tp_text_fmt(&text, ", %s of it until the last rank comes, which is not always the same",
+		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
 			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
 					    (double)comm_ns));
 		/* What is waited for is not made shorter by larger buckets. */
-		snprintf(advice->todo, sizeof(advice->todo), "give all ranks as much work in each step "
-			 "(inputs of one length, cores for all): -v comm");
+		snprintf(advice->todo, sizeof(advice->todo), "give all ranks equal work in each step "
+			 "(inputs of equal length, cores for all): -v comm");
 		return true;
 	}
 	most = find_most(facts, weigh_time);

@@ -65,8 +65,8 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 		return false;
 	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "threads%s%s that are ready to run want %.1f cores, and there are %" PRIu32 ": the one that "
-		 "trains waits for a core in up to %s of the time",
+		 "threads%s%s that are ready to run want %.1f cores, and there are %" PRIu32 ": the "
+		 "training thread waits for a core up to %s of the time",
 		 tp_label_is_needed(facts->run) ? " of " : "",
 		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, proc) : "", wanted,
 		 times.cores, tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
@@ -150,7 +150,7 @@ static const struct tp_thread_time *find_busy(const struct tp_thread_times *time
 	return NULL;
 }
 
-/* Time of a step in which the thread that trains has a reason to sleep: data, collectives, devices. */
+/* Time of a step in which the training thread has a reason to sleep: data, collectives, devices. */
 static double find_other_sleep(const struct tp_overview_sums *sums)
 {
 	int64_t ns = 0;
@@ -161,7 +161,7 @@ static double find_other_sleep(const struct tp_overview_sums *sums)
 }
 
 /* A thread of Python gives the lock away when another one has asked for it for 5 ms: gaps of that length
- * between operators, in several places, beside a busy thread. It costs what the thread that trains neither
+ * between operators, in several places, beside a busy thread. It costs what the training thread neither
  * ran nor waited for a core. */
 static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thread_times *times,
 		       const struct tp_thread_time *trainer, const struct tp_thread_time *busy,

@@ -85,7 +85,7 @@ static bool judge_outside(const struct tp_advice_facts *facts, struct tp_advice 
 		advice->percent = 100.0 * (double)outside.n_collecting / (double)outside.n_training;
 		snprintf(advice->evidence, sizeof(advice->evidence),
 			 "outside windows Python collects garbage in %s of %" PRIu64
-			 " samples of the thread that trains",
+			 " samples of the training thread",
 			 tp_show_percent(a, (double)outside.n_collecting, (double)outside.n_training),
 			 outside.n_training);
 	}

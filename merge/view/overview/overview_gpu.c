@@ -156,13 +156,12 @@ static void print_overlap(const struct tp_gpu_figures *f, struct tp_out *out)
 		return;
 	if (f->comm_ns)
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "overlap",
-			    "computing goes on in %s of the time of communication, %s of that of "
-			    "copies",
+			    "kernels compute during %s of the communication and %s of the copies",
 			    tp_show_percent(a, (double)f->compute_comm_ns, (double)f->comm_ns),
 			    tp_show_percent(b, (double)f->compute_copy_ns, (double)f->copy_ns));
 	else
 		tp_out_item(out, "", TP_OVERVIEW_LABEL, "overlap",
-			    "computing goes on in %s of the time of copies",
+			    "kernels compute during %s of the copies",
 			    tp_show_percent(b, (double)f->compute_copy_ns, (double)f->copy_ns));
 }
 
@@ -173,8 +172,8 @@ static void print_launches(const struct sums *sums, struct tp_out *out)
 	if (!sums->delay.n)
 		return;
 	tp_out_item(out, "", TP_OVERVIEW_LABEL, "launches",
-		    "%s; work begins %s after its call (median; p99 %s); most waiting in a "
-		    "stream: %u, on average %.1f",
+		    "%s; launch delay %s (median; p99 %s); queue depth of a stream at most %u, on "
+		    "average %.1f",
 		    tp_show_count(a, sums->delay.n),
 		    tp_show_ns(b, tp_spread_percentile(&sums->delay, 50)),
 		    tp_show_ns(c, tp_spread_percentile(&sums->delay, 99)), sums->depth_most,

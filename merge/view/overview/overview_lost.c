@@ -106,8 +106,7 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 	}
 	if (dropped)
 		tp_out_item(out, "red", TP_OVERVIEW_LABEL, "LOST",
-			    "%s events in %u window%s: the buffer was full; give a greater "
-			    "TRAINPROF_BUFFER",
+			    "%s events in %u window%s: the buffer was full; give a larger TRAINPROF_BUFFER",
 			    tp_show_count(a, dropped), n_dropping,
 			    n_dropping == 1 ? "" : "s");
 	if (n_cut)

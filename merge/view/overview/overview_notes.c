@@ -158,8 +158,9 @@ static void print_cores(const struct tp_run *run, struct tp_out *out)
 
 	if (percent >= TP_OVERVIEW_CROWDED_PERCENT)
 		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "cores",
-			    "the thread that trains was ready and waited for a core in %.1f %% of the time: more "
-			    "was ready than there are cores, and steps are longer for it", percent);
+			    "the training thread was runnable but waited for a core %.1f %% of the "
+			    "time: more threads were runnable than there are cores, which lengthens "
+			    "steps", percent);
 }
 
 static void print_failed(const struct tp_overview *overview, struct tp_out *out)

@@ -101,8 +101,8 @@ bool tp_advice_extra(struct tp_advice_facts *facts, struct tp_advice *advice)
 	ns = tp_sites_extra(facts->overview->sites, advice->place, sizeof(advice->place));
 	advice->percent = tp_advice_percent(ns, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "%s of step time runs operators of one function that no gradient comes from, that run no layer and "
-		 "are no optimizer's", tp_show_percent(a, (double)ns, (double)sums->all_ns));
+		 "%s of step time is in operators of one function that produce no gradient and belong "
+		 "to no layer or optimizer", tp_show_percent(a, (double)ns, (double)sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "if the step does not need it: every n-th step, on fewer "
 		 "samples, or in the workers of a DataLoader");
 	return true;
@@ -129,7 +129,7 @@ bool tp_advice_double(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 "%s of the numbers that operators compute with are float64 (%" PRIu64 " operators were looked at): "
 		 "float32 takes half the time, up to %s of a step less", tp_show_percent(a, doubles, all), n,
 		 tp_show_percent(b, (double)ns, (double)sums->all_ns));
-	snprintf(advice->todo, sizeof(advice->todo), "what made it so? arrays of numpy are float64: "
+	snprintf(advice->todo, sizeof(advice->todo), "where do they come from? NumPy arrays are float64: "
 		 "torch.from_numpy(x).float(); .double(), torch.set_default_dtype(torch.float64)");
 	tp_advice_line(facts, NULL, TP_SITE_TIME, advice);
 	return true;

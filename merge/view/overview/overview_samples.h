@@ -23,7 +23,7 @@ tp_advice_judge tp_advice_host_function;
 /* Half of the samples between operators or more met Python collecting garbage. */
 bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts);
 
-/* Of the thread that trains, in steps. */
+/* Of the training thread, in steps. */
 uint64_t tp_advice_count_training(const struct tp_sample_owners *owners);
 
 /* Python's lock: how often the training waits for it. False: hardly ever, or it is not known. */

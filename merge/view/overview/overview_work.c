@@ -132,11 +132,11 @@ static bool judge_failed(const struct tp_advice_facts *facts, struct tp_advice *
 		return false;
 	advice->percent = tp_advice_percent(overview->failed_ns, facts->sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "in %" PRIu64 " of %" PRIu64 " recorded steps memory runs out and the program goes on: for up to %s "
-		 "of the time it works for nothing", overview->n_failed_steps, facts->sums->n_steps,
+		 "in %" PRIu64 " of %" PRIu64 " recorded steps memory runs out and the program tries "
+		 "again: up to %s of the time is wasted", overview->n_failed_steps, facts->sums->n_steps,
 		 tp_show_percent(a, (double)overview->failed_ns, (double)facts->sums->all_ns));
 	snprintf(advice->todo, sizeof(advice->todo),
-		 "begin with a batch that fits: keep the size that did, instead of trying again in each step");
+		 "start with a batch size that fits and keep it, instead of trying again in each step");
 	tp_advice_line(facts, NULL, TP_SITE_FAILED, advice);
 	return true;
 }

@@ -39,7 +39,7 @@ static void take_window(struct tp_agree *agree, const struct tp_proposal *propos
 	case TP_SCHED_ASKED_MISSED:
 		agree->n_missed++;
 		tp_warn("steps %lu to %lu were to be recorded, and this rank is in step %lu already: "
-			"none of them is recorded here; a greater ahead= in TRAINPROF_TRIGGER helps",
+			"none of them is recorded here; a larger ahead= in TRAINPROF_TRIGGER helps",
 			from, last, here);
 		break;
 	}

@@ -107,8 +107,8 @@ static void answer_window(struct tp_request *request)
 	const struct tp_proposal *last = &agree->last;
 
 	if (agree->asked == TP_SCHED_ASKED_MISSED)
-		answer(request, TP_ANSWER_REFUSED, "the run is beyond steps %lu to %lu already; a greater "
-		       "ahead= in TRAINPROF_TRIGGER helps", last->from, last->to - 1);
+		answer(request, TP_ANSWER_REFUSED, "the run is beyond steps %lu to %lu already; a "
+			    "larger ahead= in TRAINPROF_TRIGGER helps", last->from, last->to - 1);
 	else
 		answer(request, TP_ANSWER_TAKEN, "the run is in step %lu; steps %lu to %lu will be "
 		       "recorded", trigger.ops->steps(), last->from, last->to - 1);

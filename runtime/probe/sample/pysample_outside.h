@@ -3,7 +3,7 @@
  * pysample_outside.h - outside windows: what slow steps do, and the whole run at a low rate, for the ledger
  *
  * Ten times a second it is asked how long the step takes that runs; in one that is slow already
- * (pysample_slow.h) samples of the thread that trains are taken until it ends, at the rate of
+ * (pysample_slow.h) samples of the training thread are taken until it ends, at the rate of
  * pysample_rate.h. Nothing is recorded: a line of the ledger says in which functions the step stood.
  *
  * Up to ten times a second, for a twentieth of a percent of a core, the line is counted on which the thread

@@ -30,7 +30,7 @@ struct tp_picture {
 	struct tp_picture_row row[TP_PICTURE_ROWS];
 	uint32_t n_rows;
 	uint64_t n_training, n_other, n_unlisted;
-	uint64_t n_collecting;	/* of the thread that trains: garbage */
+	uint64_t n_collecting;	/* of the training thread: garbage */
 	uint32_t n_told;
 	uint64_t told_samples, told_steps;	/* when that was */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pysample_stand.h - where the thread that trains stands, for the ring: a dead process tells it to the merge
+ * pysample_stand.h - where the training thread stands, for the ring: a dead process tells it to the merge
  *
  * Drain thread.
  */
