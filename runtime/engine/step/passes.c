@@ -63,6 +63,12 @@ static bool begin_pass(struct tp_passes *passes, struct tp_pass *pass, uint64_t 
 	pass->calls_in_step = 0;
 	pass->is_open = true;
 	pass->is_announced = false;
+	/*
+	 * After a new loader's first call, an old one: a zip of two new loaders, of which this one has the
+	 * address of one that is gone. As of two new ones, the step's end shows what both are for.
+	 */
+	if (has_steps && passes->is_zipped && last->is_new && !last->is_training && pass != passes->leader)
+		pass->is_training = false;
 	if (has_steps) {
 		if (!pass->is_training || !may_lead(passes, pass))
 			return false;
@@ -81,7 +87,7 @@ bool tp_passes_call(struct tp_passes *passes, uint64_t loader, bool is_first, ui
 		    bool has_steps)
 {
 	struct tp_pass *pass = find(passes, loader);
-	bool is_epoch = false;
+	bool is_epoch = false, is_new = !pass;
 
 	passes->is_zipped = false;
 	if (!pass) {
@@ -89,8 +95,10 @@ bool tp_passes_call(struct tp_passes *passes, uint64_t loader, bool is_first, ui
 		pass->begin = now;
 		pass->is_open = true;
 	}
-	if (is_first)
+	if (is_first) {
 		is_epoch = begin_pass(passes, pass, now, has_steps);
+		pass->is_new = is_new;
+	}
 	if (is_epoch)
 		tp_passes_forget_step(passes);
 	if (!passes->leader)

@@ -24,6 +24,7 @@ struct tp_pass {
 	uint64_t calls_in_step;	/* of those, since the last end of a step */
 	uint64_t used;		/* number of the call that used this entry last */
 	bool is_open;		/* its end has not been seen */
+	bool is_new;		/* the first one that is known over this loader */
 	bool is_training;
 	bool is_announced;	/* the pass began an epoch */
 };
