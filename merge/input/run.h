@@ -211,7 +211,7 @@ bool tp_run_affords_events(struct tp_run_in *run, uint32_t n);
 int tp_run_string(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t id, uint32_t kind,
 		  const char *bytes, uint32_t n_bytes);
 
-/* ---- open.c, kineto_open.c ---- */
+/* ---- trace_in.c, kineto_open.c ---- */
 
 /* Indexes the trace file fd (its own from now on), which is opened again at `path`; `shown` is what people
  * know it by. 0 or -errno; trouble becomes an issue. */

@@ -72,8 +72,8 @@ struct tp_probe {
 
 	/*
 	 * Drain thread, or who has its work (own_table.h): records of a window on their way to its file,
-	 * of one thread and in their order, none twice; before, on tp_window_show, those that are in no
-	 * file yet. A few ns a record.
+	 * of one thread and in their order, none twice; before, on tp_window_records_show, those that
+	 * are in no file yet. A few ns a record.
 	 */
 	void (*see)(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32_t n);
 

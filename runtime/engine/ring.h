@@ -198,6 +198,24 @@ static inline void tp_ring_span_end(uint32_t depth)
  * ends may never be seen). User ranges outside of operators stay: they are watched always. */
 void tp_ring_forget_spans(void);
 
+/* Of the last TP_RING_WINDOWS windows. */
+static inline struct tp_ring_window *tp_ring_window_at(uint32_t window)
+{
+	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
+}
+
+/* Ticks; it moves when the window's warm-up ends. */
+static inline uint64_t tp_ring_window_begin_of(uint32_t window)
+{
+	return __atomic_load_n(&tp_ring_window_at(window)->begin, __ATOMIC_ACQUIRE);
+}
+
+/* 0: it is not over. */
+static inline uint64_t tp_ring_window_end_of(uint32_t window)
+{
+	return __atomic_load_n(&tp_ring_window_at(window)->end, __ATOMIC_ACQUIRE);
+}
+
 /* The window that is open, or was last, by its begin, which moves when its warm-up ends. While the flight
  * recorder stands each step is one: whatever it forgets, a step names its own stacks. 0: none was. */
 static inline uint64_t tp_ring_window_begin(void)

@@ -49,11 +49,6 @@ void tp_session_follow_init(void)
 	skip_to(begun);
 }
 
-static struct tp_ring_window *own_window(uint32_t window)
-{
-	return &tp_ring.head->windows[window % TP_RING_WINDOWS];
-}
-
 /* Times before there was a session are no part of a window, nor those before the last one's end was
  * seen, in a look that may have come late: what was recorded until then has stacks of that one's file. */
 static uint64_t begin_here(uint64_t begin)
@@ -73,7 +68,7 @@ static bool is_followed(uint32_t window, uint64_t end)
 static bool end_window(uint64_t now, bool is_root_gone)
 {
 	const uint32_t window = tp_ring.head->windows_begun - 1;
-	const struct tp_ring_window *own = own_window(window);
+	const struct tp_ring_window *own = tp_ring_window_at(window);
 	uint64_t end = 0, end_step = own->first_step;
 	struct tp_ring_window root;
 
@@ -112,7 +107,7 @@ static bool begin_window(uint32_t root_begun, bool is_drain)
 		}
 		return is_drain && !n_unwritten;
 	}
-	own = own_window(next);
+	own = tp_ring_window_at(next);
 	own->first_step = root.first_step;
 	own->in_epoch = root.in_epoch;
 	own->epoch = root.epoch;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_state.h - the inside of a session, shared by session.c, session_follow.c and
- * life.c only
+ * session_state.h - the inside of a session, shared by session*.c and life.c only
  */
 #ifndef TP_ENGINE_SESSION_STATE_H
 #define TP_ENGINE_SESSION_STATE_H
@@ -53,6 +52,8 @@ extern struct tp_session_state tp_session_state __attribute__((visibility("hidde
 bool tp_session_enter(void);
 /* Tells the probes what changed since tp_session_enter, at `entered`, and gives the lock back. */
 void tp_session_leave(uint64_t entered);
+/* The step in progress is over: into the ring of steps, and a record where one is wanted. Under the lock. */
+void tp_session_finish_step(uint64_t now, const struct tp_step_facts *facts);
 /* A window was due, but TP_RING_WINDOWS earlier ones are not written yet. */
 void tp_session_lose_window(void);
 /* The window that is open ends; `end_step`: the first step after it. Under the lock. */

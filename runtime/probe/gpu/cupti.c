@@ -66,7 +66,7 @@ static struct {
 
 static struct tp_cupti_span read_window(uint32_t window)
 {
-	const struct tp_ring_window *facts = &tp_ring.head->windows[window % TP_RING_WINDOWS];
+	const struct tp_ring_window *facts = tp_ring_window_at(window);
 
 	return (struct tp_cupti_span){
 		.begin = __atomic_load_n(&facts->begin, __ATOMIC_ACQUIRE),

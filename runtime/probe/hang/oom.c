@@ -16,7 +16,7 @@
 #include "runtime/base/process.h"
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
-#include "runtime/engine/window.h"
+#include "runtime/engine/window_records.h"
 #include "runtime/probe/hang/group.h"
 #include "runtime/probe/hang/held.h"
 #include "runtime/probe/hang/report_file.h"
@@ -251,7 +251,7 @@ static void see(uint32_t window, uint32_t slot, const struct tp_rec *rec, uint32
 
 static int show(void *unused)
 {
-	tp_window_show();
+	tp_window_records_show();
 	return 0;
 }
 
