@@ -10,6 +10,7 @@
 
 #include "merge/input/node.h"
 #include "merge/input/run.h"
+#include "merge/model/label.h"
 #include "merge/kit/list.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/text.h"

@@ -17,4 +17,9 @@
 int tp_config_parse(struct tp_config *config, enum tp_option_id id, const char *text, char *bad,
 		    uint32_t cap);
 
+/* ---- config_trigger.c: of that one option ---- */
+
+int tp_config_parse_trigger(struct tp_config *config, const char *text, char *bad, uint32_t cap);
+void tp_config_describe_trigger(const struct tp_trigger_spec *trigger, struct tp_text *out);
+
 #endif
