@@ -11,6 +11,7 @@
 #include "merge/kit/show.h"
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/counter_names.h"
 
 enum {
 	PROGRAM_MOST = 100,		/* of its name, bytes */
@@ -184,7 +185,7 @@ const char *tp_title_counter(char buf[TP_TITLE_MAX], const struct tp_string *nam
 	int n = snprintf(buf, TP_TITLE_MAX, "%.100s", name->n_bytes ? name->bytes : "counter");
 
 	/* Cores are counted from 0: the first one needs its number as much as the others. */
-	if ((instance && !tp_title_is_of_device(name)) || !strcmp(name->bytes, "core"))
+	if ((instance && !tp_title_is_of_device(name)) || !strcmp(name->bytes, TP_COUNTER_CORE))
 		snprintf(buf + n, TP_TITLE_MAX - (size_t)n, " %u", instance);
 	return buf;
 }

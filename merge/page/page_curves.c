@@ -18,6 +18,7 @@
 #include "merge/model/title.h"
 #include "merge/page/page_curve.h"
 #include "merge/page/page_part.h"
+#include "runtime/trace/counter_names.h"
 
 enum {
 	SERIES_MAX = 1024,
@@ -88,7 +89,7 @@ static void take_counter(void *ctx, const struct tp_event *event)
 	struct curves *c = ctx;
 	double value = (double)(int64_t)event->arg;
 
-	if (event->name->bytes && !strcmp(event->name->bytes, "core"))
+	if (event->name->bytes && !strcmp(event->name->bytes, TP_COUNTER_CORE))
 		return;
 	if (event->flags & TP_F_DOUBLE)
 		memcpy(&value, &event->arg, sizeof(value));

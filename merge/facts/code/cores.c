@@ -4,6 +4,7 @@
  * "machine CPU"
  */
 #include "merge/facts/code/cores.h"
+#include "runtime/trace/counter_names.h"
 
 #include <string.h>
 
@@ -33,9 +34,9 @@ static void take_event(void *opaque, const struct tp_event *event)
 	struct state *state = opaque;
 
 	/* The name ends at its first NUL; the unit is behind it. */
-	if (!strcmp(event->name->bytes, "core"))
+	if (!strcmp(event->name->bytes, TP_COUNTER_CORE))
 		add(&state->cores, event);
-	else if (!strcmp(event->name->bytes, "machine CPU"))
+	else if (!strcmp(event->name->bytes, TP_COUNTER_MACHINE_CPU))
 		add(&state->machine, event);
 }
 

@@ -9,15 +9,16 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
+#include "runtime/trace/counter_names.h"
 
 enum { SM_CLOCK = TP_THROTTLE_N, N_VALUES };
 
 static const char *const names[N_VALUES] = {
-	[TP_THROTTLE_POWER] = "throttled by power",
-	[TP_THROTTLE_HEAT] = "throttled by heat",
-	[TP_THROTTLE_HARDWARE] = "throttled by hardware",
-	[TP_THROTTLE_SETTING] = "throttled by a setting",
-	[SM_CLOCK] = "GPU SM clock",
+	[TP_THROTTLE_POWER] = TP_COUNTER_THROTTLED_POWER,
+	[TP_THROTTLE_HEAT] = TP_COUNTER_THROTTLED_HEAT,
+	[TP_THROTTLE_HARDWARE] = TP_COUNTER_THROTTLED_HARDWARE,
+	[TP_THROTTLE_SETTING] = TP_COUNTER_THROTTLED_SETTING,
+	[SM_CLOCK] = TP_COUNTER_SM_CLOCK,
 };
 
 struct row {

@@ -8,6 +8,7 @@
 #include "merge/facts/heap/hostmem_in.h"
 #include "merge/kit/need.h"
 #include "merge/model/label.h"
+#include "runtime/trace/counter_names.h"
 
 enum {
 	SAMPLE_BYTES = 512 << 10,	/* when the trace does not say */
@@ -158,8 +159,8 @@ static void take_mapping(struct tp_hostmem *mem, struct account *account, const 
 static void take_counter(struct account *account, const struct tp_event *event)
 {
 	static const char *const names[TP_HOSTMEM_COUNTERS] = {
-		[TP_HOSTMEM_RSS] = "RSS", [TP_HOSTMEM_PSS] = "PSS",
-		[TP_HOSTMEM_PRIVATE] = "private", [TP_HOSTMEM_SHARED] = "shared",
+		[TP_HOSTMEM_RSS] = TP_COUNTER_RSS, [TP_HOSTMEM_PSS] = TP_COUNTER_PSS,
+		[TP_HOSTMEM_PRIVATE] = TP_COUNTER_PRIVATE, [TP_HOSTMEM_SHARED] = TP_COUNTER_SHARED,
 		[TP_HOSTMEM_LIVE] = "heap live",
 	};
 	int64_t value = (int64_t)event->arg;

@@ -11,6 +11,7 @@
 
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
+#include "runtime/trace/counter_names.h"
 
 enum { OOMS_MAX = 64 };
 
@@ -171,7 +172,7 @@ static void take_totals(struct tp_allocator *allocator, const struct tp_event *e
 /* The device that a counter of the driver's is of; TP_NO_DEVICE: another counter. */
 static uint32_t counted_device(const struct tp_event *event)
 {
-	static const char begin[] = "GPU memory ";
+	static const char begin[] = TP_COUNTER_DEVICE;
 
 	if (event->name->kind != TP_STRING_COUNTER || event->flags & TP_F_DOUBLE ||
 	    !event->name->bytes || strncmp(event->name->bytes, begin, sizeof(begin) - 1))
@@ -190,11 +191,11 @@ static void take_counter(struct tp_allocator *allocator, const struct tp_event *
 	of = device_of(allocator, event, device);
 	if (!of)
 		return;
-	if (!strcmp(event->name->bytes, "GPU memory used"))
+	if (!strcmp(event->name->bytes, TP_COUNTER_DEVICE_USED))
 		of->used_bytes = value;
-	else if (!strcmp(event->name->bytes, "GPU memory used by this process"))
+	else if (!strcmp(event->name->bytes, TP_COUNTER_DEVICE_OWN))
 		of->own_bytes = value;
-	else if (!strcmp(event->name->bytes, "GPU memory total"))
+	else if (!strcmp(event->name->bytes, TP_COUNTER_DEVICE_TOTAL))
 		of->pub.total_bytes = value;
 	else
 		return;

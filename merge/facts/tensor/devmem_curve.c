@@ -10,6 +10,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
+#include "runtime/trace/counter_names.h"
 
 void tp_devmem_curve_fini(struct tp_devmem_curve *curve)
 {
@@ -29,7 +30,7 @@ static struct tp_devmem_sum *find_sum(struct tp_devmem_curve *curve, uint32_t pr
 
 void tp_devmem_curve_counter(struct tp_devmem_curve *curve, const struct tp_event *event)
 {
-	static const char known[] = "GPU memory known";
+	static const char known[] = TP_COUNTER_DEVICE_KNOWN;
 	struct tp_devmem_sum *sum;
 
 	if (event->name != curve->name) {

@@ -15,6 +15,7 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "merge/model/device.h"
+#include "runtime/trace/counter_names.h"
 #include "runtime/trace/kinds.h"
 
 struct high {		/* a highest point */
@@ -347,15 +348,15 @@ static void take_counter(struct tp_gpumem *mem, const struct tp_event *event)
 	gpu = find_gpu(mem, event, event->link);
 	if (gpu == UINT32_MAX)
 		return;
-	if (is(name, n_name, "GPU memory known"))
+	if (is(name, n_name, TP_COUNTER_DEVICE_KNOWN))
 		set_base(mem, gpu, event, value);
-	else if (is(name, n_name, "GPU memory unattributed"))
+	else if (is(name, n_name, TP_COUNTER_DEVICE_UNATTRIBUTED))
 		mem->gpu[gpu].unattributed_bytes = value;
-	else if (is(name, n_name, "GPU memory used"))
+	else if (is(name, n_name, TP_COUNTER_DEVICE_USED))
 		mem->gpu[gpu].used_bytes = value;
-	else if (is(name, n_name, "GPU memory total"))
+	else if (is(name, n_name, TP_COUNTER_DEVICE_TOTAL))
 		mem->gpu[gpu].total_bytes = value;
-	else if (is(name, n_name, "GPU memory used by this process"))
+	else if (is(name, n_name, TP_COUNTER_DEVICE_OWN))
 		mem->gpu[gpu].own_bytes = value;
 }
 

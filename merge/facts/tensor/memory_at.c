@@ -14,6 +14,7 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/model/label.h"
+#include "runtime/trace/counter_names.h"
 
 struct open_call {
 	uint32_t call;		/* in calls */
@@ -170,9 +171,9 @@ static uint64_t counted(const struct tp_event *event)
 static void take_counter(struct proc *proc, const struct tp_event *event)
 {
 	const char *name = event->name->bytes;
-	uint64_t *of = !strcmp(name, "RSS")	   ? &proc->now.rss
-		       : !strcmp(name, "virtual") ? &proc->now.vms
-		       : !strcmp(name, "PSS")	   ? &proc->now.pss
+	uint64_t *of = !strcmp(name, TP_COUNTER_RSS)	   ? &proc->now.rss
+		       : !strcmp(name, TP_COUNTER_VIRTUAL) ? &proc->now.vms
+		       : !strcmp(name, TP_COUNTER_PSS)	   ? &proc->now.pss
 							: NULL;
 
 	if (!of)

@@ -16,6 +16,7 @@
 #include "runtime/probe/host/nvml.h"
 #include "runtime/probe/gpu/owner.h"
 #include "runtime/probe/host/host_counter.h"
+#include "runtime/trace/counter_names.h"
 #include "runtime/trace/kinds.h"
 
 enum {
@@ -131,8 +132,8 @@ static void find_names(void)
 		return;
 	memset(sums.line, 0, sizeof(sums.line));
 	memset(sums.device, 0, sizeof(sums.device));
-	sums.known = tp_host_counter_name("", "GPU memory known", "B", "device");
-	sums.unattributed = tp_host_counter_name("", "GPU memory unattributed", "B", "device");
+	sums.known = tp_host_counter_name("", TP_COUNTER_DEVICE_KNOWN, "B", "device");
+	sums.unattributed = tp_host_counter_name("", TP_COUNTER_DEVICE_UNATTRIBUTED, "B", "device");
 	sums.generation = tp_ring.generation;
 }
 

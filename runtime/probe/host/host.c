@@ -27,6 +27,7 @@
 #include "runtime/probe/host/host_flows.h"
 #include "runtime/probe/host/host_parse.h"
 #include "runtime/probe/host/host_threads.h"
+#include "runtime/trace/counter_names.h"
 
 enum {
 	MOST_CORES = CPU_SETSIZE,
@@ -68,14 +69,14 @@ static const struct {
 } value_text[N_VALUES] = {
 	[PROCESS_CPU] = { "process CPU", "%", "cpu" },
 	[PROCESS_SYSTEM] = { "process system CPU", "%", "cpu" },
-	[MACHINE_CPU] = { "machine CPU", "%", "cpu" },
+	[MACHINE_CPU] = { TP_COUNTER_MACHINE_CPU, "%", "cpu" },
 	[CORE_LEAST] = { "core min", "%", "cpu" },
 	[CORE_MOST] = { "core max", "%", "cpu" },
-	[RSS] = { "RSS", "B", "memory" },
-	[SHARED] = { "shared", "B", "memory" },
-	[VIRTUAL] = { "virtual", "B", "memory" },
-	[PSS] = { "PSS", "B", "memory" },
-	[PRIVATE] = { "private", "B", "memory" },
+	[RSS] = { TP_COUNTER_RSS, "B", "memory" },
+	[SHARED] = { TP_COUNTER_SHARED, "B", "memory" },
+	[VIRTUAL] = { TP_COUNTER_VIRTUAL, "B", "memory" },
+	[PSS] = { TP_COUNTER_PSS, "B", "memory" },
+	[PRIVATE] = { TP_COUNTER_PRIVATE, "B", "memory" },
 	[PSS_ANONYMOUS] = { "PSS anonymous", "B", "memory" },
 	[PSS_FILE] = { "PSS file", "B", "memory" },
 	[PSS_SHMEM] = { "PSS shmem", "B", "memory" },
@@ -166,7 +167,7 @@ static void record_cores(const struct tp_host_core *core, uint32_t n)
 	int64_t least = 100, most = 0, busy;
 
 	if (!host.core_name)
-		host.core_name = tp_host_counter_name("", "core", "%", "cpu");
+		host.core_name = tp_host_counter_name("", TP_COUNTER_CORE, "%", "cpu");
 	for (uint32_t i = 0; i < n; i++) {
 		if (!CPU_ISSET(i, &host.usable) || core[i].all <= host.core[i].all ||
 		    core[i].busy < host.core[i].busy)

@@ -12,6 +12,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/host/nvml_lib.h"
 #include "runtime/probe/host/host_counter.h"
+#include "runtime/trace/counter_names.h"
 
 enum value {
 	USED, TOTAL, OWN,
@@ -23,19 +24,19 @@ enum value {
 static const struct {
 	const char *name, *unit, *group;
 } value_text[N_VALUES] = {
-	[USED] = { "GPU memory used", "B", "device" },
-	[TOTAL] = { "GPU memory total", "B", "device" },
-	[OWN] = { "GPU memory used by this process", "B", "device" },
+	[USED] = { TP_COUNTER_DEVICE_USED, "B", "device" },
+	[TOTAL] = { TP_COUNTER_DEVICE_TOTAL, "B", "device" },
+	[OWN] = { TP_COUNTER_DEVICE_OWN, "B", "device" },
 	[GPU_BUSY] = { "GPU utilization", "%", "GPU" },
 	[MEMORY_BUSY] = { "GPU memory utilization", "%", "GPU" },
 	[POWER] = { "GPU power", "W", "GPU" },
-	[SM_CLOCK] = { "GPU SM clock", "MHz", "GPU" },
+	[SM_CLOCK] = { TP_COUNTER_SM_CLOCK, "MHz", "GPU" },
 	[MEMORY_CLOCK] = { "GPU memory clock", "MHz", "GPU" },
 	[TEMPERATURE] = { "GPU temperature", "C", "GPU" },
-	[BY_POWER] = { "throttled by power", "", "GPU" },
-	[BY_HEAT] = { "throttled by heat", "", "GPU" },
-	[BY_HARDWARE] = { "throttled by hardware", "", "GPU" },
-	[BY_SETTING] = { "throttled by a setting", "", "GPU" },
+	[BY_POWER] = { TP_COUNTER_THROTTLED_POWER, "", "GPU" },
+	[BY_HEAT] = { TP_COUNTER_THROTTLED_HEAT, "", "GPU" },
+	[BY_HARDWARE] = { TP_COUNTER_THROTTLED_HARDWARE, "", "GPU" },
+	[BY_SETTING] = { TP_COUNTER_THROTTLED_SETTING, "", "GPU" },
 };
 
 /* Which of the driver's reasons each of ours is. Idle is none. */
