@@ -121,17 +121,11 @@ static int start_drain(const struct tp_config *config, const struct tp_probe *co
 		.config = config, .probes = probes, .naming = &identity->naming, .folder = &identity->folder,
 		.describe = tp_facts_describe,
 		.arena = &life.arena,
-		.file_head = {
-			.boot_id = {head->boot_id[0], head->boot_id[1]},
-			.run_id = identity->run_id, .pid = head->pid, .rank = head->rank,
-			.local_rank = head->local_rank, .world_size = head->world_size,
-			.node_rank = head->node_rank, .clock_source = head->clock_source,
-			.restart = head->restart, .pid_ns = head->pid_ns,
-			.parent_run_id = tp_worker_number() ? tp_worker_root()->run_id : 0,
-		},
+		.file_head = tp_ring_head_of_files(head),
 	};
 	int err;
 
+	spec.file_head.parent_run_id = tp_worker_number() ? tp_worker_root()->run_id : 0;
 	tp_arena_fini(&life.arena);	/* of the parent, when this is the child of a fork */
 	err = tp_arena_init(&life.arena, ARENA_SLACK + head->names_bytes * 3);
 	if (!err)

@@ -242,6 +242,18 @@ static inline void tp_ring_head_take_recorder(struct tp_ring_head *copy)
 		copy->windows[copy->windows_begun++ % TP_RING_WINDOWS] = copy->recorder;
 }
 
+/* What the process's trace files begin with, but for their window and its parent. */
+static inline struct tp_file_head tp_ring_head_of_files(const struct tp_ring_head *head)
+{
+	return (struct tp_file_head){
+		.boot_id = {head->boot_id[0], head->boot_id[1]},
+		.run_id = head->run_id, .pid = head->pid, .rank = head->rank,
+		.local_rank = head->local_rank, .world_size = head->world_size,
+		.node_rank = head->node_rank, .clock_source = head->clock_source,
+		.restart = head->restart, .pid_ns = head->pid_ns,
+	};
+}
+
 /* How many records of a chunk are in a trace file (or were thrown away on purpose). */
 static inline uint32_t tp_chunk_in_file(const struct tp_chunk *chunk, uint64_t pass_done)
 {

@@ -228,17 +228,7 @@ static int read_head(struct tp_ring_in *r, const char **fault)
 
 static int take_process(struct tp_ring_in *r)
 {
-	struct tp_file_head as_file = {
-		.boot_id = {r->head.boot_id[0], r->head.boot_id[1]},
-		.run_id = r->head.run_id,
-		.pid = r->head.pid,
-		.rank = r->head.rank,
-		.local_rank = r->head.local_rank,
-		.world_size = r->head.world_size,
-		.node_rank = r->head.node_rank,
-		.clock_source = r->head.clock_source,
-		.restart = r->head.restart,
-	};
+	const struct tp_file_head as_file = tp_ring_head_of_files(&r->head);
 	uint64_t slots_bytes = r->head.n_slots * sizeof(struct tp_ring_slot);
 	int err;
 
