@@ -227,6 +227,40 @@ Test(overview_operators, steps_that_get_slower_name_what_grows)
 	cr_expect(strstr(text, "me/train.py:30 evaluate\n"), "%s", text);
 }
 
+/* In each step the backward pass of line 20 makes a gradient of a table for 40 ms, so much of it zeros. */
+static void add_embedding(const char *name, int64_t zeros)
+{
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_OP, "aten::embedding", at + 2, at + 5 * MS)->link = 7;
+		add_stack(1, at + 5 * MS + 1);
+		add(TP_REC_OP, "aten::linear", at + 6 * MS, at + 50 * MS)->link = 8;
+		add(TP_REC_OP, TP_NAME_NODE "EmbeddingBackward0", at + 50 * MS, at + 91 * MS)->link = 7;
+		add(TP_REC_OP, name, at + 50 * MS + 1, at + 90 * MS);
+		add(TP_REC_OP, "aten::zeros", at + 51 * MS, at + 51 * MS + zeros);
+		add(TP_REC_OP, "aten::zeros", at + 92 * MS, at + 99 * MS);
+	}
+}
+
+Test(overview_operators, sees_gradients_as_large_as_the_table_of_an_embedding)
+{
+	const char *text;
+
+	add_embedding("aten::embedding_dense_backward", 30 * MS);
+	text = print();
+	cr_expect(strstr(text, "\n  dense-embedding     up to 60.0 % of step time zeroes"), "%s", text);
+	/* Most rows are used; it is another operator's. */
+	set_up();
+	add_embedding("aten::embedding_dense_backward", 7 * MS);
+	cr_expect_not(strstr(print(), "dense-embedding"), "%s", print());
+	set_up();
+	add_embedding("aten::embedding_sparse_backward", 30 * MS);
+	cr_expect_not(strstr(print(), "dense-embedding"), "%s", print());
+}
+
 /* In each step line 20 calls deepcopy() of that file, which has twenty operators of 900 us, 100 us apart. */
 static void add_deep_copies(const char *file)
 {

@@ -21,6 +21,7 @@ enum class {
 	LEARNED,	/* uses parameters: no constant comes of it */
 	CHECK,		/* for NaN */
 	NODE,		/* of the backward pass */
+	DENSE,		/* makes a gradient for each row of a table, few of which were used */
 };
 
 static const struct {
@@ -38,6 +39,7 @@ static const struct {
 	{"aten::conv2d", LEARNED}, {"aten::conv3d", LEARNED}, {"aten::layer_norm", LEARNED},
 	{"aten::batch_norm", LEARNED}, {"aten::lstm", LEARNED}, {"aten::gru", LEARNED},
 	{"aten::_transformer_encoder_layer_fwd", LEARNED}, {"aten::_native_multi_head_attention", LEARNED},
+	{"aten::embedding_dense_backward", DENSE}, {"aten::_embedding_bag_dense_backward", DENSE},
 	{"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
 
@@ -55,6 +57,7 @@ struct chain {
 	uint32_t tag;		/* of the last operator, which is charged with the next one; 0: none */
 	int64_t ns;
 	bool is_open;
+	int64_t dense_end_ns;	/* of the last DENSE */
 };
 
 struct process {
@@ -151,6 +154,17 @@ static void count_gradients(struct tp_waste *waste, const struct tp_event *event
 	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD, tp_sub(event->end_ns, event->begin_ns));
 }
 
+/* Zeros inside DENSE are what a sparse gradient does without. */
+static void take_dense(struct tp_waste *waste, struct chain *chain, const struct tp_event *event,
+		       enum class class)
+{
+	if (class == DENSE)
+		chain->dense_end_ns = event->end_ns;
+	else if (class == FACTORY && event->begin_ns < chain->dense_end_ns)
+		tp_sites_charge(waste->sites, tp_sites_now(waste->sites, event), TP_SITE_DENSE,
+				tp_sub(event->end_ns, event->begin_ns));
+}
+
 static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
@@ -168,6 +182,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	is_outermost = tp_origins_is_outermost(waste->origins, event);
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
+	take_dense(waste, &proc->chain[at], event, class);
 	if (!is_outermost)
 		return;
 	origin = tp_origins_of(waste->origins, event);
@@ -183,7 +198,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	if (class == LEARNED)
 		count_gradients(waste, event, row);
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
-		*chain = (struct chain){.outer = outer, .is_open = true};
+		*chain = (struct chain){.outer = outer, .is_open = true, .dense_end_ns = chain->dense_end_ns};
 	/* The same function may be called again from the same place: numbers have gone on. */
 	if (class == FACTORY)
 		chain->sequence = TP_NO_SEQ;

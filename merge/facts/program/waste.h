@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * waste.h - operators in steps whose work could be saved: copies into another layout or type,
- * tensors that are computed anew from constants, modules that run without gradients
+ * tensors that are computed anew from constants, modules that run without gradients, gradients of
+ * embeddings that are as large as their table
  *
  * Found by the names of outermost operators and their order; what they cost is charged to source
- * lines: figures COPIES, CONSTANTS and NO_GRAD of sites.h. What the backward pass does is not among them.
+ * lines: figures COPIES, CONSTANTS, NO_GRAD and DENSE of sites.h. Of the backward pass only the last is.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
  * the same place, as long as no gradient is recorded and no parameter is used. That inputs have no

@@ -22,12 +22,12 @@ enum {
 				 * recomputed, are a few times its calls, and mostly once */
 };
 
-/* What the figure costs, and the line with most of it. False: nothing. */
-static bool judge_figure(const struct tp_advice_facts *facts, enum tp_site_figure figure,
+/* What so many times the figure costs, and the line with most of it. False: nothing. */
+static bool judge_figure(const struct tp_advice_facts *facts, enum tp_site_figure figure, int64_t times,
 			 struct tp_advice *advice, char share[32])
 {
 	const struct tp_overview_sums *sums = facts->sums;
-	int64_t sum = tp_sites_sum(facts->overview->sites, figure);
+	int64_t sum = tp_sites_sum(facts->overview->sites, figure) * times;
 
 	if (tp_advice_has_devices(facts->run) || !sums->n_steps || sum <= 0)
 		return false;
@@ -44,7 +44,7 @@ bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *ad
 {
 	char share[32];
 
-	if (!judge_figure(facts, TP_SITE_COPIES, advice, share))
+	if (!judge_figure(facts, TP_SITE_COPIES, 1, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of step time copies tensors, as they are or into another layout or type (clone, "
@@ -58,13 +58,28 @@ bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice
 {
 	char share[32];
 
-	if (!judge_figure(facts, TP_SITE_CONSTANTS, advice, share))
+	if (!judge_figure(facts, TP_SITE_CONSTANTS, 1, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of step time computes tensors that begin with arange, ones and the like, without "
 		 "parameters or gradients", share);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "if they are the same in every step: compute them once, keep them by register_buffer()");
+	return true;
+}
+
+/* The optimizer goes over a gradient once at least, which takes as long as to zero it. */
+bool tp_advice_dense_embedding(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	char share[32];
+
+	if (!judge_figure(facts, TP_SITE_DENSE, 2, advice, share))
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of step time zeroes a gradient as large as an embedding's whole table, and goes "
+		 "over it in the optimizer: the batch used few of its rows", share);
+	snprintf(advice->todo, sizeof(advice->todo), "nn.Embedding(..., sparse=True) with SGD, SparseAdam or "
+		 "Adagrad, or a smaller table");
 	return true;
 }
 
@@ -75,7 +90,7 @@ bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advic
 	const uint64_t times = tp_waste_times(facts->overview->waste);
 	char share[32];
 
-	if (facts->is_periodic || times < EVALUATED || !judge_figure(facts, TP_SITE_NO_GRAD, advice, share))
+	if (facts->is_periodic || times < EVALUATED || !judge_figure(facts, TP_SITE_NO_GRAD, 1, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of a step runs modules without gradients, %" PRIu64 " times as often as with them: an "
