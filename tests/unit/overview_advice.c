@@ -391,6 +391,17 @@ Test(overview_advice, a_device_that_waits_for_data_is_the_loaders)
 		"dataset=TensorDataset /venv/lib/python3.11/site-packages/torch/utils/data/dataset.py:205\n";
 	cr_expect(strstr(print(), " samples of TensorDataset\n"), "%s", print());
 	cr_expect(!strstr(print(), "dataset.py"), "%s", print());
+	cr_expect(!strstr(print(), "whole batches"), "%s", print());
+	/* Its tensors are in memory: no workers. */
+	set_up();
+	add_steps();
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+		    i * 100 * MS, (i * 100 + 60) * MS);
+	cr_expect(strstr(print(), "num_workers > 0"), "%s", print());
+	fake.run.window[0].meta =
+		"dataset=TensorDataset /venv/lib/python3.11/site-packages/torch/utils/data/dataset.py:205\n";
+	cr_expect(strstr(print(), "index whole batches instead of single samples"), "%s", print());
 }
 
 Test(overview_advice, sees_memory_that_is_asked_for_in_every_step)

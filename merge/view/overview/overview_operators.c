@@ -90,7 +90,8 @@ bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advic
 	const uint64_t times = tp_waste_times(facts->overview->waste);
 	char share[32];
 
-	if (facts->is_periodic || times < EVALUATED || !judge_figure(facts, TP_SITE_NO_GRAD, 1, advice, share))
+	if (facts->is_periodic || times < EVALUATED ||
+	    !judge_figure(facts, TP_SITE_NO_GRAD, 1, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of a step runs modules without gradients, %" PRIu64 " times as often as with them: an "

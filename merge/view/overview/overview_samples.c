@@ -52,13 +52,16 @@ static uint64_t count_all(const struct tp_samples_sum sum[TP_LOAD_N])
 	return n;
 }
 
+static const char whole_batches[] = "index whole batches instead of single samples: tensors, __getitems__, or "
+				    "batch_size=None";
+
 static const char *advise_fetch(const struct tp_advice_facts *facts, bool is_in_worker, bool is_waiting,
 				bool has_owner)
 {
 	const bool is_full = tp_cores_are_full(facts->overview->cores);
 
 	if (!has_owner)
-		return "index whole batches instead of single samples: tensors, __getitems__, or batch_size=None";
+		return whole_batches;
 	if (!is_in_worker)
 		return is_waiting ? "it waits, for storage or a network: DataLoader with num_workers > 0 waits for "
 				    "many samples at once"
@@ -130,6 +133,9 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 	if (is_in_worker && all >= LEAST && is_most(sum[TP_LOAD_AWAIT].n, all, IDLE_PERCENT) &&
 	    advice->percent < MILD_PERCENT)
 		return false;
+	/* Tensors that are in memory: a worker would copy more than it spares. */
+	if (sum[worst].n < LEAST && !has_workers && !strcmp(advice->place, "samples of TensorDataset"))
+		snprintf(advice->todo, sizeof(advice->todo), "%s", whole_batches);
 	if (sum[worst].n < LEAST)
 		return true;
 	owner = tp_sample_owners_top(owners, is_in_worker ? TP_SAMPLES_WORKER : TP_SAMPLES_DATA, worst);
