@@ -273,6 +273,15 @@ static bool say_joining(const struct tp_hang *of, const struct reports *all, str
 
 /* ---- one rank ---- */
 
+/* The rank itself; the worker, where it has said nothing. */
+static const struct tp_hang *rank_of(const struct reports *all, const struct tp_hang *worker)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (!all->hang[i].worker && all->hang[i].rank == worker->rank)
+			return &all->hang[i];
+	return worker;
+}
+
 static bool say_worker(const struct reports *all, struct tp_text *out)
 {
 	for (uint32_t i = 0; i < all->n; i++) {
@@ -280,7 +289,7 @@ static bool say_worker(const struct reports *all, struct tp_text *out)
 
 		if (!hang->worker || hang->is_idle || !hang->where[0])
 			continue;
-		put_rank(out, hang);
+		put_rank(out, rank_of(all, hang));
 		tp_text_fmt(out, " waits for its worker %u (pid %u), which ", hang->worker, hang->pid);
 		put_place(out, hang);
 		tp_text_char(out, '\n');

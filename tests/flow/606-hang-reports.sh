@@ -25,6 +25,7 @@ says child "the line, the library, the child" \
 	'stands in wait_for_child \(hangs.py:[0-9]+\), within Popen._try_wait \(subprocess.py:[0-9]+\), and waits in wait for a child process$'
 says worker "the worker, its line, its file" \
 	'waits for its worker [12] \(pid [0-9]+\), which stands in Shards.read_shard \(hangs.py:[0-9]+\), and waits in read of .*/worker.there$'
+is "worker: it is the training process that waits" "$(grep '^trainprof' worker.err | grep -o 'process [0-9]*' | sort -u | wc -l)" 1
 says skip-0 "the collective, its number and who has not come" \
 	'rank 0 waits in gloo:all_reduce, number 21 of group 0 .*, to which rank 1 has not come: it stands in rest \(hangs.py:[0-9]+\), and waits in sleep$'
 says differ-0 "two collectives in one place" \

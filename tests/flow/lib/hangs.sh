@@ -61,7 +61,7 @@ says()
 {
 	await "$1.err" "$told"
 	is "$1: three lines" "$(grep -c '^trainprof' "$1.err")" 3
-	like "$1: for how long, and which step" "$(sed -n 1p "$1.err")" \
-		'no step of .* has ended for [0-9.]+ s, step (10|[12][0-9]) is in progress; they took [0-9.]+ m?s$'
-	like "$1: $2" "$(sed -n 2p "$1.err")" "$3"
+	like "$1: for how long, and which step" "$(grep -m 1 '^trainprof' "$1.err")" \
+		'no step of .* has ended for [0-9.]+ s, step [1-9][0-9]+ is in progress; they took [0-9.]+ m?s$'
+	like "$1: $2" "$(grep '^trainprof' "$1.err" | sed -n 2p)" "$3"
 }
