@@ -540,6 +540,21 @@ Test(overview_advice, sees_tensors_that_are_computed_from_constants)
 		add(TP_REC_OP, "aten::cos", at + 11 * MS, at + 12 * MS)->link = i;
 	}
 	cr_expect(strstr(print(), "up to 23.0 % of step time computes tensors"), "%s", print());
+	/* After what comes of inputs, in the same function: of these, it may be. */
+	set_up();
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::matmul", at + 2, at + MS)->link = 5;
+		add(TP_REC_OP, "aten::eye", at + MS, at + 2 * MS)->link = 5;
+		add(TP_REC_OP, "aten::linalg_solve", at + 2 * MS, at + 40 * MS)->link = 5;
+		add(TP_REC_OP, "aten::linear", at + 40 * MS, at + 100 * MS - 1)->link = 5;
+	}
+	expect_rules(print(), (const char *[]){NULL});
 	/* Without gradients there are no numbers. */
 	set_up();
 	add_named("aten::sin", 20 * MS, TP_NO_SEQ, TP_NO_SEQ);

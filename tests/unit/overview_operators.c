@@ -208,7 +208,7 @@ Test(overview_operators, a_slow_step_that_was_recorded_names_what_only_it_calls)
 	const char *text = print_run(tenth, true);
 
 	cr_expect(strstr(text, "\n  every-n-steps "), "%s", text);
-	cr_expect(strstr(text, "steps 29, 39, 49, ...: me/train.py:30 evaluate\n"), "%s", text);
+	cr_expect(strstr(text, "steps 29, 39, 49, ...: /home/me/train.py:30 evaluate\n"), "%s", text);
 }
 
 Test(overview_operators, what_is_no_operator_is_not_looked_for_among_them)

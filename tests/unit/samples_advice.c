@@ -147,6 +147,13 @@ Test(samples_advice, idle_workers_are_not_accused_of_a_little)
 	wait_for_data("_MultiProcessingDataLoaderIter", 12);
 	sample_often(worker, in_worker(false, "jitter"), 40, 0);
 	expect(print(&tp_view_overview), "data-loading");
+	/* Much of it is not theirs either: what is done with their batches is. */
+	set_up();
+	wait_for_data("_MultiProcessingDataLoaderIter", 30);
+	sample_often(worker, in_worker(true, ""), 40, WAITS);
+	sample_often(worker, in_worker(false, "jitter"), 8, 0);
+	expect(print(&tp_view_overview), "in 83.3 % of the workers' samples they have nothing to do");
+	expect(print(&tp_view_overview), "fewer workers: ");
 	/* Loading takes some time in a healthy run, too. */
 	set_up();
 	wait_for_data("_SingleProcessDataLoaderIter", 9);

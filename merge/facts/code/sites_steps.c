@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/origin/hostmem_frames.h"
 #include "merge/facts/origin/stacks.h"
 #include "merge/kit/grow.h"
-#include "merge/kit/show.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/own_python.h"
-#include "runtime/base/text.h"
 
 enum {
 	CELLS_MAX = 1 << 18,
@@ -177,16 +176,17 @@ static uint32_t find_line(const struct functions *all, const struct function *of
 static bool show(const struct functions *all, char *place, size_t cap)
 {
 	const struct function *found = find_apart(all, false), *line = find_apart(all, true);
-	struct tp_text out;
+	struct tp_frame frame = {.is_python = true};
 
 	/* A function that runs in all steps, and a line of it that does not. */
 	if (found && line && part(found) < APART && part(line) >= APART)
 		found = line;
 	if (!found)
 		return false;
-	tp_text_init(&out, place, cap);
-	tp_text_fmt(&out, "%s:%u %s", tp_show_file(found->file), found->line ? found->line : find_line(all, found),
-		    found->name);
+	frame.file = found->file;
+	frame.function = found->name;
+	frame.line = found->line ? found->line : find_line(all, found);
+	tp_hostmem_show_frame(place, (uint32_t)cap, &frame, TP_HOSTMEM_LONG);
 	return true;
 }
 

@@ -58,6 +58,10 @@ struct chain {
 	int64_t ns;
 	bool is_open;
 	int64_t dense_end_ns;	/* of the last DENSE */
+	/* Plus one: where a function was called that computed, without a gradient, what may come of inputs;
+	 * where that of the operator before was, if it may have been one. 0: none. */
+	uint32_t with_inputs, plain;
+	uint32_t plain_sequence;	/* of that operator */
 };
 
 struct process {
@@ -122,6 +126,22 @@ static void close_chain(struct chain *chain)
 {
 	chain->is_open = false;
 	chain->tag = 0;
+}
+
+static void open_chain(struct chain *chain, uint32_t outer)
+{
+	close_chain(chain);
+	chain->outer = outer;
+	chain->is_open = outer + 1 != chain->with_inputs;
+}
+
+/* A plain operator before this one, which recorded no gradient, and was of no constant that is known. */
+static void note_inputs(struct chain *chain, const struct tp_event *event, enum class class, uint32_t outer)
+{
+	if (chain->plain && (event->link == TP_NO_SEQ || event->link == chain->plain_sequence))
+		chain->with_inputs = chain->plain;
+	chain->plain = class == PLAIN && !(chain->is_open && outer == chain->outer) ? outer + 1 : 0;
+	chain->plain_sequence = event->link;
 }
 
 /* An operator of the function; `tag`: who is charged for it. */
@@ -197,8 +217,9 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	}
 	if (class == LEARNED)
 		count_gradients(waste, event, row);
+	note_inputs(chain, event, class, outer);
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
-		*chain = (struct chain){.outer = outer, .is_open = true, .dense_end_ns = chain->dense_end_ns};
+		open_chain(chain, outer);
 	/* The same function may be called again from the same place: numbers have gone on. */
 	if (class == FACTORY)
 		chain->sequence = TP_NO_SEQ;
@@ -212,8 +233,10 @@ static void take_step(struct tp_waste *waste, const struct tp_event *event)
 	struct process *proc = &waste->proc[event->proc->at];
 
 	proc->step_end_ns = event->end_ns;
-	for (uint32_t i = 0; i < proc->n_threads; i++)
+	for (uint32_t i = 0; i < proc->n_threads; i++) {
 		close_chain(&proc->chain[i]);
+		proc->chain[i].with_inputs = proc->chain[i].plain = 0;
+	}
 }
 
 static void take_event(void *state, const struct tp_event *event)

@@ -8,8 +8,8 @@
  * lines: figures COPIES, CONSTANTS, NO_GRAD and DENSE of sites.h. Of the backward pass only the last is.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
- * the same place, as long as no gradient is recorded and no parameter is used. That inputs have no
- * part in it is not known.
+ * the same place, as long as no gradient is recorded and no parameter is used, and where nothing came
+ * before in the function that may be of inputs. That these have no part in it is not known else.
  * Memory: threads, names.
  */
 #ifndef TP_MERGE_WASTE_H

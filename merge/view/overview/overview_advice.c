@@ -253,6 +253,8 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 			continue;
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_collecting |= rules[i].judge == tp_advice_garbage;
+		facts.is_growing |= rules[i].judge == tp_advice_growth;
+		facts.trend = rules[i].judge == tp_advice_trend ? next : facts.trend;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_loading |= rules[i].judge == tp_advice_data;
 		facts.is_waiting |= rules[i].judge == tp_advice_waits;

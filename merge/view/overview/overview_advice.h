@@ -59,6 +59,8 @@ struct tp_advice_facts {
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_collecting;		/* the rule of garbage applies */
+	bool is_growing;		/* that of tensors does, */
+	const struct tp_advice *trend;	/* and that of steps that get slower; NULL: it does not */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
 	double gloo_percent;		/* of a step only collectives of gloo go on */
 	bool is_explained;		/* any rule before does */

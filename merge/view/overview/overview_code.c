@@ -213,7 +213,8 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		if (!most || cost_of_asking(&site[i]) > cost_of_asking(most))
 			most = &site[i];
 	}
-	if (!most)
+	/* With each step they are more: that is the cause, and told. */
+	if (!most || (facts->trend && !strcmp(facts->trend->place, most->place)))
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),

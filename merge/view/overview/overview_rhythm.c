@@ -353,6 +353,9 @@ bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 	/* Another program that begins in the middle of a run slows its steps as well. */
 	if ((found->has_few_parts && facts->is_crowded) || !take(found, advice))
 		return false;
+	if (facts->is_growing)
+		snprintf(advice->todo, sizeof(advice->todo), "memory grows with it: what each step goes through is "
+			 "kept; a state that is carried from step to step keeps its whole graph: .detach() it");
 	breakdown = found->of->breakdown;
 	if (!breakdown->n_steps)
 		return true;

@@ -116,6 +116,19 @@ static void add_evidence(struct tp_advice *advice, const char *where, enum tp_lo
 		 tp_show_percent(a, (double)n, (double)all), where, stage_text[stage]);
 }
 
+/* The workers are not what is slow. */
+static void tell_idle(const struct tp_samples_sum *sum, uint64_t all, struct tp_advice *advice)
+{
+	const size_t n_said = strlen(advice->evidence);
+	char a[32];
+
+	snprintf(advice->evidence + n_said, sizeof(advice->evidence) - n_said,
+		 "; in %s of the workers' samples they have nothing to do",
+		 tp_show_percent(a, (double)sum->n, (double)all));
+	snprintf(advice->todo, sizeof(advice->todo), "fewer workers: what takes the time is to take batches over "
+		 "from them, as tensors rather than objects, or a core to run on");
+}
+
 bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
@@ -136,6 +149,10 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 	/* Tensors that are in memory: a worker would copy more than it spares. */
 	if (sum[worst].n < LEAST && !has_workers && !strcmp(advice->place, "samples of TensorDataset"))
 		snprintf(advice->todo, sizeof(advice->todo), "%s", whole_batches);
+	if (is_in_worker && all >= LEAST && is_most(sum[TP_LOAD_AWAIT].n, all, IDLE_PERCENT)) {
+		tell_idle(&sum[TP_LOAD_AWAIT], all, advice);
+		return true;
+	}
 	if (sum[worst].n < LEAST)
 		return true;
 	owner = tp_sample_owners_top(owners, is_in_worker ? TP_SAMPLES_WORKER : TP_SAMPLES_DATA, worst);
