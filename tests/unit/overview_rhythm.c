@@ -71,6 +71,18 @@ static int64_t often(uint32_t step)
 	return jitter(step) + (step % 3 == 2 ? 100 : 0);
 }
 
+/* The same, and some of them are longer. */
+static int64_t often_and_longer(uint32_t step)
+{
+	return 20 + (step % 3 == 2 ? step % 9 == 2 ? 18 : 9 : 0);
+}
+
+/* Each third is a little longer, which is not why each ninth is. */
+static int64_t ninth(uint32_t step)
+{
+	return 20 + (step % 3 == 2 ? step % 9 == 2 ? 60 : 3 : 0);
+}
+
 static int64_t by_chance(uint32_t step)
 {
 	return jitter(step) + (step * 2654435761u % 11 == 3 ? 100 : 0);
@@ -138,6 +150,8 @@ Test(overview_rhythm, slow_steps_that_collect_garbage_are_a_rule_of_their_own)
 
 Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)
 {
+	expect_rule(print(often_and_longer, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(ninth, 1000, STEPS, TP_PHASE_WAIT), "every-n-steps");
 	expect_rule(print(jitter, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(often, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(by_chance, 1000, STEPS, TP_PHASE_WAIT), NULL);

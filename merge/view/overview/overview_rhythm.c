@@ -152,6 +152,23 @@ static bool choose_period(const void *ctx, uint64_t step)
 	return step % found->period == found->first;
 }
 
+/* Each second or third step is longer, of which some are longer still by chance: `at` are these. */
+static bool is_of_shorter(const struct tp_rhythm_steps *steps, const struct tp_rhythm_found *found,
+			  const struct tp_rhythm_kind *at)
+{
+	for (uint32_t d = 2; d < PERIOD_LEAST; d++) {
+		struct tp_rhythm_kind more = {0, 0, 0, 0};
+
+		for (uint32_t i = 0; i < steps->n && found->period % d == 0; i++)
+			if (steps->row[i]->index % d == found->first % d &&
+			    !choose_period(found, steps->row[i]->index))
+				tp_rhythm_count(steps, steps->row[i], &more);
+		if (more.n && more.excess_ns / (int64_t)more.n >= at->excess_ns / (int64_t)at->n / 2)
+			return true;
+	}
+	return false;
+}
+
 static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
@@ -172,7 +189,7 @@ static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_
 		n_first += is_at && is_epochs_first(steps->row[i]);
 	}
 	/* Epochs of one length are a rule of their own. */
-	if (!tp_rhythm_is_told_apart(&at, &other) || n_first > at.n / 2)
+	if (!tp_rhythm_is_told_apart(&at, &other) || n_first > at.n / 2 || is_of_shorter(steps, found, &at))
 		return false;
 	snprintf(which, sizeof(which), "every %" PRIu32 "%s step", period,
 		 period % 10 > 3 || period % 100 / 10 == 1 ? "th" : ordinal[period % 10]);
