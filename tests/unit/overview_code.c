@@ -175,6 +175,33 @@ Test(overview_code, sees_lines_that_ask_for_many_small_operators)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+/* Of what a tensor is printed by; `file`: where that function is. */
+static const char *print_from(const char *file)
+{
+	char name[100];
+	int n = snprintf(name, sizeof(name), "_tensor_str%c%s", 0, file);
+
+	advice_gpu_init();
+	add_small(400, 1, 8000, 4000);
+	add_line(4, 79);
+	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+	event[n_events - 1].len = 2;
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
+			event[i].link = 4;
+	return print();
+}
+
+Test(overview_code, tells_that_many_small_operators_print_a_tensor)
+{
+	const char *text = print_from("/v/lib/python3.11/site-packages/torch/_tensor_str.py");
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "it prints tensors: "), "%s", text);
+	text = print_from("/v/lib/python3.11/site-packages/torch/_tensor.py");
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
 static void add_optimizer(const char *name)
 {
 	add_small(400, 1, 8000, 4000);
