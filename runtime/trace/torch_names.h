@@ -11,6 +11,7 @@
 #define TP_NAME_PROFILER_STEP "ProfilerStep#"			/* then its number */
 #define TP_NAME_LOADER "enumerate(DataLoader)#"			/* then its class and method */
 #define TP_NAME_PIPE "enumerate(DataPipe)#"
+#define TP_NAME_COMPILED "Torch-Compiled Region: "		/* then FRAME/NUMBER */
 #define TP_NAME_OPTIMIZER "Optimizer.step#"
 #define TP_NAME_ZERO_GRAD "Optimizer.zero_grad#"
 #define TP_NAME_ENGINE "autograd::engine::"

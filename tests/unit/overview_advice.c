@@ -505,7 +505,7 @@ Test(overview_advice, sees_copies_into_another_layout)
 	}
 	/* Too little of it; another operator, that takes as long; a device. */
 	set_up();
-	add_named("aten::contiguous", 14 * MS, 5, 5);
+	add_named("aten::contiguous", 11 * MS, 5, 5);
 	expect_rules(print(), (const char *[]){NULL});
 	set_up();
 	add_named("aten::cat", 14 * MS, 5, 6);

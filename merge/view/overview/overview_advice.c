@@ -65,7 +65,7 @@ static const struct rule {
     {"interpreter-lock", 10, tp_advice_lock, false},
     {"double-precision", 15, tp_advice_double, false},
     {"evaluation", 20, tp_advice_evaluation, false},
-    {"layout-copies", 15, tp_advice_layout_copies, false},
+    {"layout-copies", 12, tp_advice_layout_copies, false},
     {"recomputed-constants", 15, tp_advice_constants, false},
     {"dense-embedding", 15, tp_advice_dense_embedding, false},
     {"host-code", 10, tp_advice_host_code, false},
@@ -253,6 +253,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 			continue;
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_collecting |= rules[i].judge == tp_advice_garbage;
+		facts.is_locked |= rules[i].judge == tp_advice_lock;
 		facts.is_growing |= rules[i].judge == tp_advice_growth;
 		facts.trend = rules[i].judge == tp_advice_trend ? next : facts.trend;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;

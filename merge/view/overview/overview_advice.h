@@ -18,7 +18,7 @@ struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
 	double part;		/* of the run's time that such steps are; 0: all of it */
-	char evidence[240], place[240], todo[200];
+	char evidence[240], place[400], todo[200];
 };
 
 /* Steps of the whole run: looked at once, for four rules. */
@@ -59,6 +59,7 @@ struct tp_advice_facts {
 	bool is_compiling;		/* functions are compiled again: what is between operators is that */
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_collecting;		/* the rule of garbage applies */
+	bool is_locked;			/* that of Python's lock does: gaps between operators are its */
 	bool is_growing;		/* that of tensors does, */
 	const struct tp_advice *trend;	/* and that of steps that get slower; NULL: it does not */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */

@@ -36,7 +36,7 @@ static const double MORE = 1.2;	/* than one gap: samples of a function count */
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
 		   struct tp_advice *advice)
 {
-	char between[120] = "";
+	char between[240] = "";
 
 	if (site->before == site->place) {
 		snprintf(advice->place, sizeof(advice->place), "what runs %s %s",
@@ -217,7 +217,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	uint32_t n;
 	char a[32], b[32];
 
-	if (tp_advice_has_devices(facts->run) || !sums->n_steps)
+	if (tp_advice_has_devices(facts->run) || !sums->n_steps || facts->is_locked)
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {

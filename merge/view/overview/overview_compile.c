@@ -14,6 +14,7 @@
 
 #include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
+#include "runtime/trace/torch_names.h"
 
 enum {
 	AGAIN_LEAST = 3,	/* compilations after the first, in recorded steps */
@@ -21,7 +22,7 @@ enum {
 	TRACED_LEAST = 5,	/* operators of a compilation */
 };
 
-static const char region[] = "Torch-Compiled Region: ", tracing[] = "PythonDispatchMode";
+static const char region[] = TP_NAME_COMPILED, tracing[] = "PythonDispatchMode";
 
 struct compiled {
 	uint32_t n_regions, n_frames;

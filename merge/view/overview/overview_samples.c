@@ -10,9 +10,11 @@
 #include "runtime/base/text.h"
 
 enum {
-	LEAST = 5,		/* samples: fewer name nobody */
+	LEAST = 5,		/* samples: fewer name nobody, */
+	FEWEST = 3,		/* but these the function between two lines, where they are most */
 	LEAST_ALONE = 10,	/* where nothing else says so */
-	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do */
+	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */
+	SPARE_PERCENT = 75,	/* and fewer of them would do */
 	MILD_PERCENT = 15,	/* of a step */
 	MOST_PERCENT = 50,	/* of the samples in one function: it is that */
 	GAP_PERCENT = 25,	/* of those between operators: most of the rest is torch's own */
@@ -149,7 +151,7 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 	/* Tensors that are in memory: a worker would copy more than it spares. */
 	if (sum[worst].n < LEAST && !has_workers && !strcmp(advice->place, "samples of TensorDataset"))
 		snprintf(advice->todo, sizeof(advice->todo), "%s", whole_batches);
-	if (is_in_worker && all >= LEAST && is_most(sum[TP_LOAD_AWAIT].n, all, IDLE_PERCENT)) {
+	if (is_in_worker && all >= LEAST && is_most(sum[TP_LOAD_AWAIT].n, all, SPARE_PERCENT)) {
 		tell_idle(&sum[TP_LOAD_AWAIT], all, advice);
 		return true;
 	}
@@ -200,8 +202,9 @@ bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 	char shown[SHOWN], before[sizeof(advice->place)];
 	struct tp_text out;
 
-	if (!owner || owner->sum.n < LEAST ||
-	    !is_most(owner->sum.n, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, GAP_PERCENT))
+	if (!owner || owner->sum.n < FEWEST ||
+	    !is_most(owner->sum.n, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n,
+		     owner->sum.n < LEAST ? MOST_PERCENT : GAP_PERCENT))
 		return false;
 	memcpy(before, advice->place, sizeof(before));
 	tp_text_init(&out, advice->place, sizeof(advice->place));
