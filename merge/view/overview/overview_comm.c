@@ -169,9 +169,12 @@ static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, s
 	return true;
 }
 
-/* The cores of a host are busy: there, collectives on the host wait for cores as all else does. */
-static bool are_cores_full(const struct tp_run *run)
+/* The cores of a host are busy: there, collectives on the host wait for cores as all else does. Where a rank
+ * waits for another (is_waiting), what threads of collectives wait for a core does not count: they wake up
+ * for a moment each. */
+static bool are_cores_full(const struct tp_run *run, bool is_waiting)
 {
+	const struct tp_thread_time *trainer;
 	int64_t used_ns = 0, wall_ns = 0;
 	struct tp_thread_times times;
 	uint32_t cores = 0;
@@ -179,7 +182,9 @@ static bool are_cores_full(const struct tp_run *run)
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		if (!tp_thread_times_of(run, run->proc[i], &times))
 			continue;
-		used_ns = tp_add(used_ns, tp_add(times.cpu_ns, times.wait_ns));
+		trainer = tp_thread_times_trainer(&times, run->proc[i]);
+		used_ns = tp_add(used_ns, tp_add(times.cpu_ns, is_waiting && trainer ? trainer->wait_ns
+										    : times.wait_ns));
 		wall_ns = times.wall_ns > wall_ns ? times.wall_ns : wall_ns;
 		cores = times.cores > cores ? times.cores : cores;
 	}
@@ -214,7 +219,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	    judge_objects(facts, facts->sums->n_steps, &text, advice) ||
 	    judge_large(facts, facts->sums->n_steps, &text, advice))
 		return true;
-	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run)))
+	if (!facts->gpu.all_ns &&
+	    (facts->is_crowded || are_cores_full(facts->run, waiting_ns >= comm_ns / 2)))
 		return false;
 	if (waiting_ns >= comm_ns / 2) {
 		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
