@@ -185,7 +185,7 @@ Test(overview_advice, tells_waiting_for_a_rank_from_moving_bytes)
 	cr_expect(strstr(print(), "nothing but communication runs, 71.4 % of it waiting for the last rank"),
 		  "%s", print());
 	cr_expect(strstr(print(), "give all ranks equal work in each step"), "%s", print());
-	/* What threads of collectives wait for a core does not count, what the training does is another matter. */
+	/* Threads of collectives that wait for a core do not count, those that train do. */
 	for (uint32_t r = 0; r < 2; r++)
 		fake.run.window[r].totals = helpers;
 	expect_rules(print(), (const char *const[]){"communication", NULL});

@@ -16,6 +16,7 @@ enum {
 	MANY = 8,		/* collectives of a kind and size in a step of a rank, */
 	SMALL = 256 << 10,	/* of fewer bytes each: asking for them costs more than moving them */
 	SCALAR_BYTE = 0,	/* of torch's ScalarType */
+	WAITING_PERCENT = 40,	/* of communication alone */
 	FULL_PERCENT = 85,	/* of the cores run what we know of */
 	LARGE = 1 << 20,
 	LARGE_PERCENT = 10,	/* of a step */
@@ -202,6 +203,7 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	const struct tp_comm_rank *rank;
 	const struct tp_comm_row *most;
 	int64_t waiting_ns;
+	bool is_waiting;
 	struct tp_text text;
 	uint32_t n = 0;
 	char a[32];
@@ -219,10 +221,10 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	    judge_objects(facts, facts->sums->n_steps, &text, advice) ||
 	    judge_large(facts, facts->sums->n_steps, &text, advice))
 		return true;
-	if (!facts->gpu.all_ns &&
-	    (facts->is_crowded || are_cores_full(facts->run, waiting_ns >= comm_ns / 2)))
+	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
+	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run, is_waiting)))
 		return false;
-	if (waiting_ns >= comm_ns / 2) {
+	if (is_waiting) {
 		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
 			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
 					    (double)comm_ns));
