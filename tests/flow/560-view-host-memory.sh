@@ -90,7 +90,7 @@ fuse some.rows -q -v memory -f jsonl --top 0 "$TMP/some"
 ok "an estimate of the peak" "$PYTHON" "$rows" "$TMP/some.rows.out" between host_memory process '' \
 	peak_bytes 31000000 40000000
 fuse some.text -q -v memory "$TMP/some"
-like "is called so" "$(cat "$TMP/some.text.out")" 'estimated +from samples every 64.0 KiB'
+like "is called so" "$(cat "$TMP/some.text.out")" 'estimated +sampled every 64.0 KiB'
 fuse some.health -q -v health "$TMP/some"
 like "and in health" "$(cat "$TMP/some.health.out")" 'sampled +one block .* 64.0 KiB'
 
