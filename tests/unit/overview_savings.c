@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_savings.c - tests of the rules on copies, tensors computed from constants, and double precision
+ */
+#include "tests/unit/advice_gpu_rig.h"
+
+static void set_up(void)
+{
+	advice_gpu_init();
+}
+
+TestSuite(overview_savings, .init = set_up);
+
+/* In each step line 20 has an operator of this name, so long, and line 10 one of its own for the rest; both
+ * with these numbers of autograd. */
+static void add_named(const char *name, int64_t ns, uint32_t sequence, uint32_t next)
+{
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_OP, "aten::arange", at + 2, at + MS)->link = sequence;
+		add(TP_REC_OP, name, at + MS, at + MS + ns)->link = sequence;
+		add(TP_REC_OP, "aten::cos", at + MS + ns, at + 2 * MS + ns)->link = next;
+		add_stack(1, at + 2 * MS + ns + 1);
+		add(TP_REC_OP, "aten::linear", at + 2 * MS + ns + 2, at + 100 * MS - 1)->link = next;
+	}
+}
+
+Test(overview_savings, sees_copies_into_another_layout)
+{
+	static const char *const copies[] = {"aten::contiguous", "aten::reshape", "aten::to", NULL};
+	const char *text;
+
+	for (uint32_t i = 0; copies[i]; i++) {
+		set_up();
+		add_named(copies[i], 20 * MS, 5, 5);
+		text = print();
+		expect_rules(text, (const char *[]){"layout-copies", NULL});
+		cr_expect(strstr(text, "up to 20.0 % of step time copies tensors"), "%s", text);
+		cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	}
+	/* Too little of it; another operator, that takes as long; a device. */
+	set_up();
+	add_named("aten::contiguous", 11 * MS, 5, 5);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::cat", 14 * MS, 5, 6);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::contiguous", 20 * MS, 5, 5);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_savings, sees_tensors_that_are_computed_from_constants)
+{
+	const char *text;
+
+	add_named("aten::sin", 20 * MS, 5, 5);
+	text = print();
+	expect_rules(text, (const char *[]){"recomputed-constants", NULL});
+	cr_expect(strstr(text, "up to 21.0 % of step time computes tensors"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Numbers go on from one call to the next, a step between them or none. */
+	cr_expect(strstr(text, "without parameters or gradients"), "%s", text);
+	set_up();
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS * 2; i++) {
+		int64_t at = i * 50 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::arange", at + 2, at + MS);
+		add(TP_REC_OP, "aten::sin", at + MS, at + 11 * MS)->link = i;
+		add(TP_REC_OP, "aten::cos", at + 11 * MS, at + 12 * MS)->link = i;
+	}
+	cr_expect(strstr(print(), "up to 23.0 % of step time computes tensors"), "%s", print());
+	/* After what comes of inputs, in the same function: of these, it may be. */
+	set_up();
+	proc->n_devices = 0;
+	add_steps();
+	add_line(1, 10);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::matmul", at + 2, at + MS)->link = 5;
+		add(TP_REC_OP, "aten::eye", at + MS, at + 2 * MS)->link = 5;
+		add(TP_REC_OP, "aten::linalg_solve", at + 2 * MS, at + 40 * MS)->link = 5;
+		add(TP_REC_OP, "aten::linear", at + 40 * MS, at + 100 * MS - 1)->link = 5;
+	}
+	expect_rules(print(), (const char *[]){NULL});
+	/* Without gradients there are no numbers. */
+	set_up();
+	add_named("aten::sin", 20 * MS, TP_NO_SEQ, TP_NO_SEQ);
+	expect_rules(print(), (const char *[]){"recomputed-constants", NULL});
+	/* A gradient was recorded, a parameter used: no constants. */
+	set_up();
+	add_named("aten::sin", 20 * MS, 5, 6);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_named("aten::linear", 20 * MS, 5, 5);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* ---- types ---- */
+
+Test(overview_savings, sees_numbers_of_double_precision)
+{
+	static const struct {
+		const char *totals;
+		bool is_double;
+	} row[] = {
+		{"torch.types=40\ntorch.elements.float=100\ntorch.elements.double=900\n", true},
+		/* A loss or a statistic, too few to say so, none. */
+		{"torch.types=40\ntorch.elements.float=550\ntorch.elements.double=450\n", false},
+		{"torch.types=9\ntorch.elements.float=100\ntorch.elements.double=900\n", false},
+		{"torch.types=40\ntorch.elements.bfloat16=900\ntorch.elements.double=x\n", false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		add_small(1, 1, 8000, 4000);
+		fake.run.window[0].totals = row[i].totals;
+		text = print();
+		expect_rules(text, (const char *[]){row[i].is_double ? "double-precision" : NULL, NULL});
+		if (row[i].is_double)
+			cr_expect(strstr(text, "90.0 % of the numbers that operators compute with are float64 (40 "
+					       "operators were looked at): float32 takes half the time, up to 4"), "%s",
+				  text);
+	}
+}
