@@ -5,9 +5,19 @@
 // Light to dark blue, then red: also told apart in grey. Each is a class of the scale, and stands in the legend.
 const HEAT = ['#dee8f2', '#b3d3e8', '#7fb9db', '#4292c6', '#1f68a9', '#084594', '#a50f15'];
 
-function heatClass(share)
+function heatColour(share)
 {
-	return Math.max(0, Math.min(HEAT.length - 1, Math.floor(share * HEAT.length)));
+	return HEAT[Math.max(0, Math.min(HEAT.length - 1, Math.floor(share * HEAT.length)))];
+}
+
+// From the shortest of the times to the longest: the part of the scale that a time is, and back, in words.
+function timeScale(times)
+{
+	const shortest = times.reduce((a, b) => Math.min(a, b), Infinity);
+	const room = times.reduce((a, b) => Math.max(a, b), -Infinity) - shortest;
+
+	return {share: (time) => (time - shortest) / Math.max(1, room),
+		text: (share) => showNs(Math.round(shortest + room * share))};
 }
 
 class StepMap {
@@ -66,7 +76,7 @@ class StepMap {
 				: svg('text', {x: left - 6, y: (i + 0.5) * tall + 4, class: 'end'}, row)),
 			[...worst].map(([key, cell]) => svg('rect', {
 				class: 'cell', x: left + key % 1e6 * each, y: Math.floor(key / 1e6) * tall,
-				width: Math.max(1, each - (each > 5 ? 1 : 0)), height: tall - 1, fill: HEAT[heatClass(cell.share)],
+				width: Math.max(1, each - (each > 5 ? 1 : 0)), height: tall - 1, fill: heatColour(cell.share),
 				onmousemove: (event) => showTip(event, cell.text), onmouseleave: hideTip,
 				onclick: () => this.its.go(cell),
 			})),

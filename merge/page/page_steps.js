@@ -76,8 +76,7 @@ function commMaps(steps)
 	const cells = cellsOf(steps, ['process', 'step', 'late_ns', 'time_ns']).map(([process, step, late, time]) =>
 		({row: rows.indexOf(process), proc: names.indexOf(process), step, late, time}));
 	const skew = (cell) => cell.time > 0 ? cell.late / cell.time : 0;
-	const most = Math.max(...cells.map(skew), 0.1), longest = Math.max(...cells.map((cell) => cell.time), 1);
-	const shortest = Math.min(...cells.map((cell) => cell.time));
+	const most = Math.max(...cells.map(skew), 0.1), scaleOfTime = timeScale(cells.map((cell) => cell.time));
 	const go = ({proc, step}) => { location.hash = `timeline/${proc}/${step}`; };
 	const map = (title, share, text, scale) => new StepMap({title, rows, go, scale, help: 'shows the step',
 		cells: cells.map((cell) => ({...cell, share: share(cell), text: `${rows[cell.row]}, step ${cell.step}: ${text(cell)}`}))});
@@ -85,8 +84,7 @@ function commMaps(steps)
 	return [map('Arrival skew of each rank in each step', (cell) => skew(cell) / most,
 		(cell) => `${showNs(cell.late)} late in ${showNs(cell.time)}`,
 		(share) => share ? showPercent(100 * most * share) + (share < 1 ? '' : ' of the step late') : 'on time'),
-	map('Time of each step', (cell) => (cell.time - shortest) / Math.max(1, longest - shortest),
-		(cell) => showNs(cell.time), (share) => showNs(Math.round(shortest + (longest - shortest) * share)))];
+	map('Time of each step', (cell) => scaleOfTime.share(cell.time), (cell) => showNs(cell.time), scaleOfTime.text)];
 }
 
 function buildComm(panel)

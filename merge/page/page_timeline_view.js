@@ -9,14 +9,14 @@ const STEPS_SEARCHED = 64;	// for a name
 function stepStrip(data, go)
 {
 	const names = processNames(), procs = [...new Set(data.steps.map((step) => step.proc))];
-	const times = data.steps.map((step) => step.time_ns), shortest = Math.min(...times), longest = Math.max(...times);
+	const scale = timeScale(data.steps.map((step) => step.time_ns));
 
 	return new StepMap({title: 'Recorded steps, by duration', rows: procs.map((proc) => names[proc]), go, help: 'shows it',
 		cells: data.steps.map((its) => ({row: procs.indexOf(its.proc), step: its.step, its,
-			share: (its.time_ns - shortest) / Math.max(1, longest - shortest),
+			share: scale.share(its.time_ns),
 			text: `${names[its.proc]}, step ${showCount(its.step)}: ${showNs(its.time_ns)}` +
 				(its.why && its.why !== 'only' ? `, the ${its.why} one` : '')})),
-		scale: (share) => showNs(Math.round(shortest + (longest - shortest) * share))});
+		scale: scale.text});
 }
 
 // Where the span comes from, and its row in a table.
