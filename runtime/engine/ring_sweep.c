@@ -70,6 +70,8 @@ struct stray {
 	int dir_fd;
 	bool may_say;
 	uint32_t n_judged, n_kept, n_untold;
+	uint32_t n_removed;
+	uint32_t n_spans_only;	/* stay for where their threads stood: no record of theirs is lost */
 	uint64_t bytes;		/* of memory, all that are kept */
 	/* The newest of them: */
 	int64_t time;
@@ -116,12 +118,9 @@ static void judge(struct stray *stray, int fd, const char *name, const struct st
 
 	is_read = stray->n_judged++ < MOST_JUDGED && tp_ring_left(fd, &left);
 	if (is_read && tp_ring_left_is_none(&left)) {
-		unlinkat(stray->dir_fd, name, 0);
-		tp_info("removed '%s/%s', left by a dead process: all that was in it is in files",
-			stray->dir, name);
+		stray->n_removed += unlinkat(stray->dir_fd, name, 0) == 0;
 	} else if (is_read && !left.n_steps && !left.n_records) {
-		tp_info("'%s/%s' stays: a dead process left it, and only where its threads stood is "
-			"in no file", stray->dir, name);
+		stray->n_spans_only++;
 	} else {
 		note_kept(stray, name, st, head, &left);
 		if (stray->may_say)
@@ -151,8 +150,19 @@ static void sweep_one(struct stray *stray, const char *name)
 	close(fd);
 }
 
-/* One line, however many there are. */
-static void say(const struct stray *stray)
+/* One line, however many there are, here and below. */
+static void say_done(const struct stray *stray)
+{
+	if (stray->n_removed)
+		tp_info("removed %u buffer file%s of dead processes from '%s': all their records are in "
+			"traces", stray->n_removed, stray->n_removed == 1 ? "" : "s", stray->dir);
+	if (stray->n_spans_only)
+		tp_info("%u buffer file%s of dead processes in '%s' kept for the merge: open spans of "
+			"their threads are in no trace", stray->n_spans_only,
+			stray->n_spans_only == 1 ? "" : "s", stray->dir);
+}
+
+static void say_kept(const struct stray *stray)
 {
 	const struct tp_ring_left *left = &stray->left;
 	char more[128] = "", held[96];
@@ -197,6 +207,8 @@ void tp_ring_sweep(const char *dir, bool may_say)
 		}
 	}
 	close(stray.dir_fd);
+	if (stray.may_say)
+		say_done(&stray);
 	if (stray.n_untold && stray.may_say)
-		say(&stray);
+		say_kept(&stray);
 }

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "runtime/base/log.h"
 #include "runtime/engine/ring_file.h"
 #include "runtime/engine/ring_sweep.h"
 #include "tests/unit/ring_bag.h"
@@ -356,4 +358,57 @@ Test(ring_place, gives_the_memory_of_a_dead_ring_back_but_for_what_is_in_no_file
 	cr_expect_eq(after.st_blocks, before.st_blocks);
 	snprintf(command, sizeof(command), "rm -rf '%s'", place);
 	cr_expect_eq(system(command), 0);
+}
+
+/* A dead process's ring in `place`, to which no link leads: closed, or with an open span. Under a name that
+ * is no ring's, or the next to be opened would sweep it. */
+static void leave_ring(const char *place, bool is_closed)
+{
+	char path[600];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (open_ring_in(place, MIB))
+			_exit(1);
+		snprintf(path, sizeof(path), "%s/trainprof-of-%d.hidden", place, (int)getpid());
+		if (rename(tp_ring.path, path))
+			_exit(1);
+		if (is_closed)
+			tp_ring.head->is_closed = 1;
+		else
+			tp_ring_span_begin(TP_REC_OP, 1, 1);
+		raise(SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+Test(ring_place, says_in_one_line_how_many_dead_rings_it_removed_and_how_many_it_kept)
+{
+	char place[300], command[700], said[1024] = "", *second;
+	int fd = memfd_create("said", 0);
+
+	snprintf(place, sizeof(place), "%s/place", rig_dir);
+	mkdir(place, 0755);
+	leave_ring(place, true);
+	leave_ring(place, true);
+	leave_ring(place, false);
+	leave_ring(place, false);
+	leave_ring(place, false);
+	snprintf(command, sizeof(command), "cd '%s' && for f in *.hidden; do mv $f ${f%%.hidden}.ring; done",
+		 place);
+	cr_assert_eq(system(command), 0);
+	tp_log_set_level(TP_LOG_INFO);
+	tp_log_set_fd(fd);
+	tp_ring_sweep(place, true);
+	cr_assert_gt(pread(fd, said, sizeof(said) - 1, 0), 0);
+	cr_expect_not_null(strstr(said, "removed 2 buffer files of dead processes"), "%s", said);
+	cr_expect_not_null(strstr(said, "3 buffer files of dead processes"), "%s", said);
+	second = strchr(said, '\n');
+	cr_assert_not_null(second);
+	cr_expect_eq(strchr(second + 1, '\n'), said + strlen(said) - 1, "%s", said);
+
+	/* Not by the other ranks of the node. */
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	tp_ring_sweep(place, false);
+	cr_expect_eq(lseek(fd, 0, SEEK_END), 0);
 }
