@@ -204,8 +204,8 @@ static bool has_ring(void)
 		return true;
 	tp_ring_lose();
 	tp_session_lose();
-	tp_warn("somebody cut the buffer file '%s': recording ends, and what was not yet in a trace "
-		"is lost", tp_ring.path);
+	tp_warn("buffer file '%s' was truncated: recording ends, and records that are not in a trace "
+		"yet are lost", tp_ring.path);
 	return false;
 }
 

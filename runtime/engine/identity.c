@@ -165,7 +165,7 @@ static int find_unused(void *arg)
 			return -ENAMETOOLONG;
 	}
 	if (strcmp(base, self->dir) != 0 && self->naming.rank.rank <= 0)
-		tp_warn("'%s' holds what another run left: this one is recorded into '%s'", base, self->dir);
+		tp_warn("'%s' holds files of another run: this one is recorded into '%s'", base, self->dir);
 	return 0;
 }
 

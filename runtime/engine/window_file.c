@@ -201,7 +201,7 @@ void tp_window_file_open(uint32_t window)
 		if (!err)
 			err = tp_writer_open(&state.writer, path, &head, meta, (uint32_t)text.len);
 		if (!err && is_gone)
-			tp_warn("folder '%s' is gone: it is made again, what was in it is lost",
+			tp_warn("folder '%s' was removed: it is created again, the files in it are lost",
 				state.spec.folder->path);
 		if (!err)
 			tp_ring_relink();

@@ -24,7 +24,7 @@ await pause.err "$told"
 touch pause.there
 wait "${pid[pause]}"
 is "a hang that ends leaves the program as it was" "$?" 0
-like "and says so" "$(cat pause.err)" 'steps come again, [0-9]+ s after they stopped$'
+like "and says so" "$(cat pause.err)" 'steps continue, [0-9]+ s after they stopped$'
 like "also in the file" "$(cat pause/*.hang)" '^state: over$'
 says loop "it computes, and where" 'computes in add_up \(hangs.py:[0-9]+\)$'
 for name in healthy stopped wait-0 wait-1; do

@@ -31,7 +31,7 @@ said()
 # ---- the run folder goes away in the middle ----
 train rmtree "$schedule" "$PYTHON" "$script" "rmtree:$TMP/rmtree" --steps 60 --at 30 --pause 10
 same_as_plain rmtree
-said rmtree "folder '.*rmtree' is gone: it is made again, what was in it is lost"
+said rmtree "folder '.*rmtree' was removed: it is created again, the files in it are lost"
 
 # ---- the run folder cannot be made: its parent is a file ----
 : >"$TMP/file"

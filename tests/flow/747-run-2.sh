@@ -35,7 +35,7 @@ is "says nothing" "$(cat run.err)" ""
 alone
 is "the next goes beside it" "$(ls run-2)" "rank0.0.tpt
 rank0.steps"
-like "and says so" "$(cat run.err)" "'.*/run' holds what another run left: this one is recorded into '.*/run-2'\$"
+like "and says so" "$(cat run.err)" "'.*/run' holds files of another run: this one is recorded into '.*/run-2'\$"
 ranks 3 MASTER_PORT=29500
 is "three ranks go to one folder, also those whose number was free" "$(ls run-3)" "$(for rank in 0 1 2; do
 	printf 'rank%d.0.tpt\nrank%d.steps\n' $rank $rank

@@ -51,7 +51,7 @@ enum tp_heap_depth {
 	TP_HEAP_ALL = 3,	/* RECORD has heap: every block */
 };
 
-/* Where DIR holds what another run left. */
+/* If DIR holds files of another run. */
 enum tp_overwrite {
 	TP_OVERWRITE_NEW,	/* a folder beside it */
 	TP_OVERWRITE_REFUSE,	/* nothing is recorded */

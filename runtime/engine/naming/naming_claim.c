@@ -69,7 +69,7 @@ static void take_next_name(struct tp_naming *naming)
 static void leave(struct tp_naming *naming, const char *path, const char *why)
 {
 	if (!naming->add_pid)
-		tp_warn("'%s' stays: %s; names of files of this process have '.pid%u' in them", path, why,
+		tp_warn("'%s' stays: %s; files of this process have '.pid%u' in their names", path, why,
 			naming->pid);
 	take_next_name(naming);
 }

@@ -228,8 +228,8 @@ void tp_naming_sweep(const struct tp_naming *naming, const char *dir, const char
 		remove_node_file(&sweep);
 	tp_info("%u older files of this rank removed from '%s'", sweep.n_removed, dir);
 	if (sweep.n_kept)
-		tp_warn("%u older files of this rank stay in '%s': processes that wrote them run, or "
-			"may run where they cannot be seen from here", sweep.n_kept, dir);
+		tp_warn("%u older files of this rank stay in '%s': their processes run, or may run in "
+			"another container or on another machine", sweep.n_kept, dir);
 }
 
 /* ---- is there any ---- */

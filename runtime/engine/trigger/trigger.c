@@ -75,13 +75,13 @@ static void look_for_signal(void)
 	if (!tp_signal_take())
 		return;
 	tp_text_init(&text, why, sizeof(why));
-	tp_text_fmt(&text, "a signal came to process %u", trigger.agree.proposals.pid);
+	tp_text_fmt(&text, "signal to process %u", trigger.agree.proposals.pid);
 	if (trigger.config->schedule.always)
-		tp_info("a trigger came; every step is recorded anyway");
+		tp_info("signal received; every step is recorded anyway");
 	else if (trigger.ops->is_asked_over())
 		propose(trigger.config->trigger.steps, by_signal, why);
 	else
-		tp_info("a trigger came before the window of the last one was over");
+		tp_info("signal ignored: the window of the previous trigger is not over");
 }
 
 static void answer_status(struct tp_request *request)
@@ -340,7 +340,7 @@ static void answer_the_last(void)
 			(unsigned long)last->from, (unsigned long)last->to - 1, trigger.last_by,
 			n_steps);
 	else if (tp_signal_take() && last->to <= n_steps && !trigger.config->schedule.always)
-		tp_warn("a signal asked to open a window at the very end of the run: none was opened");
+		tp_warn("no window was opened for a signal: the run ended first");
 	if (last->from > n_steps)
 		answer(&trigger.waiting, TP_ANSWER_REFUSED, "the run ended after %lu steps: no window "
 		       "was opened", n_steps);

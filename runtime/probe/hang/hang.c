@@ -291,7 +291,7 @@ static void tell(enum tp_hang_state state)
 		eol[strcspn(eol, "\n")] = '\0';
 		tp_warn("%s", eol);
 	}
-	tp_warn("where each thread stands is in '%s'; trainprof-merge shows it, also now", hang.path);
+	tp_warn("the stacks of all threads are in '%s'; trainprof-merge shows them, also now", hang.path);
 }
 
 /* Those of data loaders say where they stand, too. */
@@ -332,7 +332,7 @@ static void goes_on(void)
 		threads.len = strlen(hang.threads);
 		hang.own.state = TP_HANG_IS_OVER;
 		write_file(NULL, &threads);
-		tp_warn("steps come again, %lu s after they stopped",
+		tp_warn("steps continue, %lu s after they stopped",
 			(unsigned long)((tp_clock_real_ns() - hang.own.real_ns + hang.own.late_ns) /
 					1000000000u));
 		hang.n_reports++;

@@ -86,8 +86,8 @@ static int open_nccl(const struct tp_config *config)
 	nccl.is_wanted = nccl.is_allowed && config->record & TP_RECORD_COMM;
 	tp_clock_take_anchor(&nccl.start);
 	if (nccl.taken_by[0]) {
-		tp_info("NCCL_PROFILER_PLUGIN is '%s': what NCCL tells goes there and is not "
-			"recorded", nccl.taken_by);
+		tp_info("NCCL_PROFILER_PLUGIN is '%s': NCCL reports to that plugin, and its "
+			"collectives are not recorded", nccl.taken_by);
 		tp_facts_add("off.nccl", "NCCL_PROFILER_PLUGIN was set to another plugin");
 	}
 	return 0;

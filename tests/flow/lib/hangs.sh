@@ -49,7 +49,7 @@ await()
 }
 
 # The last of a report's lines.
-told='where each thread stands is in'
+told='the stacks of all threads are in'
 
 free_port()
 {
