@@ -40,6 +40,7 @@
 #include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_event.h"
+#include "runtime/probe/heap/heap_size.h"
 #define note_last_block(block) (tp_heap_self.last_block = (block))
 /* In all but mode 0, `call` does what has to be done: record_* or watch_* with the arguments. */
 #define WATCHED(call)                                                                      \
@@ -68,7 +69,7 @@ static inline bool enter(void)
 
 static inline size_t size_of(void *block)
 {
-	return tp_likely(!tp_boot_owns(block)) ? tp_real_heap.size_of(block) : 0;
+	return tp_likely(!tp_boot_owns(block)) ? tp_heap_size(tp_real_heap.size_of, block) : 0;
 }
 
 static NOT_INLINE void note_refused(size_t bytes)

@@ -61,7 +61,7 @@ static void *find_real_in(const char *stem, const char *symbol)
 	return real;
 }
 
-static void *find_real(const char *symbol)
+static TP_COLD void *find_real(const char *symbol)
 {
 	return find_real_in("libc10.so", symbol);
 }

@@ -37,6 +37,7 @@
 #include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap.h"
 #include "runtime/probe/heap/heap_count.h"
+#include "runtime/probe/heap/heap_size.h"
 #include "runtime/probe/host/host.h"
 #include "runtime/probe/mark/mark.h"
 #include "runtime/probe/nccl/nccl.h"
@@ -132,6 +133,7 @@ static void check_heap(void)
 		tp_heap_set_off("another malloc comes before this library's");
 	else if (!tp_real_heap_has_sizes())
 		tp_heap_set_live_off("malloc and malloc_usable_size are of two libraries");
+	tp_heap_size_start(tp_real_heap_is_glibc());
 	if (tp_real_heap_has_new())
 		tp_heap_set_new_off("the allocator has an operator new of its own: blocks of C++ "
 				    "are not seen");

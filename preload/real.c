@@ -264,3 +264,9 @@ bool tp_real_heap_has_sizes(void)
 {
 	return __atomic_load_n(&tp_real_heap.size_of, __ATOMIC_RELAXED) != no_usable_size;
 }
+
+bool tp_real_heap_is_glibc(void)
+{
+	return tp_real_heap_has_sizes() &&
+	       is_of_one_library(tp_real_next("gnu_get_libc_version"), (void *)tp_real_heap.malloc);
+}

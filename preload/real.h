@@ -33,6 +33,8 @@ extern struct tp_real_heap tp_real_heap __attribute__((visibility("hidden")));
 void tp_real_heap_find(void);
 /* size_of tells sizes. */
 bool tp_real_heap_has_sizes(void);
+/* And it is glibc's, as malloc is. */
+bool tp_real_heap_is_glibc(void);
 /* The allocator has C++'s operators, too, which need not call malloc. */
 bool tp_real_heap_has_new(void);
 /* The program was built with one that has a malloc of its own. */

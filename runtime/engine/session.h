@@ -17,6 +17,7 @@
 
 #include "runtime/base/own_words.h"
 #include "runtime/base/sync.h"
+#include "runtime/engine/biased_sum.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
 
@@ -123,7 +124,7 @@ uint64_t tp_session_stall(uint32_t window);
 
 /* Tensor bytes; apart from the rest because any thread writes them at any time. */
 struct tp_session_tensors {
-	int64_t live, peak;		/* atomic; peak of the step */
+	struct tp_biased_sum live;	/* the peak is the step's */
 	uint64_t device_live, device_peak;
 	uint64_t turn;			/* atomic: of what came or went, but for some at the same time */
 } __attribute__((aligned(TP_CACHE_LINE)));
@@ -136,18 +137,12 @@ static inline void tp_session_tensors_turn(void)
 	__atomic_store_n(&tp_session_tensors.turn, before + 1, __ATOMIC_RELAXED);
 }
 
-/* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). Host: */
-static inline void tp_session_live(int64_t delta_bytes)
+/* Tensor bytes alive, for the ledger: the tensor probe calls these (any thread, any time). Host;
+ * is_owner: on one thread, see biased_sum.h. */
+static inline void tp_session_live(bool is_owner, int64_t change)
 {
-	struct tp_session_tensors *tensors = &tp_session_tensors;
-	int64_t live = __atomic_add_fetch(&tensors->live, delta_bytes, __ATOMIC_RELAXED);
-	int64_t peak = __atomic_load_n(&tensors->peak, __ATOMIC_RELAXED);
-
 	tp_session_tensors_turn();
-	while (tp_unlikely(live > peak) &&
-	       !__atomic_compare_exchange_n(&tensors->peak, &peak, live, true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		;
+	tp_biased_add(&tp_session_tensors.live, is_owner, change);
 }
 /* What lives on the host is not known any more. */
 void tp_session_live_forget(void);

@@ -16,7 +16,7 @@ static struct tp_session_tensors *const tensors = &tp_session_tensors;
 
 void tp_session_live_forget(void)
 {
-	__atomic_store_n(&tensors->live, 0, __ATOMIC_RELAXED);
+	tp_biased_forget(&tensors->live);
 }
 
 void tp_session_device_live(uint64_t total_bytes)
@@ -38,8 +38,8 @@ uint64_t tp_session_tensor_turn(void)
 
 void tp_session_tensor_bytes(uint64_t *live, uint64_t *peak)
 {
-	int64_t now = __atomic_load_n(&tensors->live, __ATOMIC_RELAXED);
-	int64_t most = __atomic_load_n(&tensors->peak, __ATOMIC_RELAXED);
+	int64_t now = tp_biased_read(&tensors->live);
+	int64_t most = __atomic_load_n(&tensors->live.peak, __ATOMIC_RELAXED);
 
 	*live = now > 0 ? (uint64_t)now : 0;
 	*peak = most > now && most > 0 ? (uint64_t)most : *live;
@@ -54,8 +54,7 @@ uint32_t tp_session_step_tid(void)
 
 static void count_tensors(struct tp_ring_step *step)
 {
-	int64_t live = __atomic_load_n(&tensors->live, __ATOMIC_RELAXED);
-	int64_t peak = __atomic_exchange_n(&tensors->peak, live, __ATOMIC_RELAXED);
+	int64_t live, peak = tp_biased_take_peak(&tensors->live, &live);
 
 	/* Blocks that were made before we looked may be freed later: never below nothing. */
 	step->live_bytes = live > 0 ? (uint64_t)live : 0;

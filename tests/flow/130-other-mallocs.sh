@@ -52,6 +52,10 @@ if $cc -no-pie -fno-pie -o family-fixed "$PROGS/heap_family.c" which.c; then
 	unlike "its calls are seen" "$said" "$off"
 fi
 
+# glibc's own that checks each block (since 2.34 a library beside it, before it a variable alone).
+debug=$(ldconfig -p | sed -n 's,.*libc_malloc_debug\.so.*=> ,,p' | head -1)
+LIB="$preload $debug" ends_well "glibc's malloc with checks" MALLOC_CHECK_=3 ./family 100 common
+
 # Real ones, where installed: each must do with us what it does alone.
 for name in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
 	found=$(ldconfig -p | sed -n "s,.*lib$name\\.so.*=> ,,p" | head -1)

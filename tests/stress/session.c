@@ -48,9 +48,9 @@ static void *record(void *arg)
 			continue;
 		}
 		snprintf(name, sizeof(name), "op %u", i % 50);
-		tp_session_live(64);
+		tp_session_live(false, 64);
 		rig_op(name, 0, i);
-		tp_session_live(-64);
+		tp_session_live(false, -64);
 		if (i % 200 == 0)
 			usleep(200);
 	}

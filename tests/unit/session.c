@@ -391,11 +391,11 @@ Test(session, tensors_that_come_and_go_are_seen_where_as_many_bytes_are_left)
 {
 	uint64_t turn;
 
-	tp_session_live(1000);
+	tp_session_live(true, 1000);
 	turn = tp_session_tensor_turn();
 	cr_expect_eq(tp_session_tensor_turn(), turn);
-	tp_session_live(64);
-	tp_session_live(-64);
+	tp_session_live(true, 64);
+	tp_session_live(true, -64);
 	cr_expect_neq(tp_session_tensor_turn(), turn);
 	turn = tp_session_tensor_turn();
 	tp_session_device_live(512);
@@ -413,13 +413,13 @@ Test(session, keeps_a_row_of_every_step)
 	};
 
 	cr_assert_eq(rig_open("wait=1000000,warmup=0,active=1"), 0);
-	tp_session_live(1000);
-	tp_session_live(5000);
-	tp_session_live(-4500);
+	tp_session_live(true, 1000);
+	tp_session_live(false, 5000);
+	tp_session_live(false, -4500);
 	tp_session_device_live(70000);
 	tp_session_device_live(60000);
 	tp_session_step(tp_clock_now(), &facts);
-	tp_session_live(500);
+	tp_session_live(true, 500);
 	tp_session_step(tp_clock_now(), &facts);
 	for (int i = 2; i < 5000; i++) {
 		tp_session_step(tp_clock_now(), &facts);

@@ -99,18 +99,12 @@ static inline struct tp_heap_slot *tp_heap_slot(void)
 	return tp_likely(slot != NULL) ? slot : tp_heap_take_slot();
 }
 
-/* One writer, but for its own signal handlers: one instruction, not a locked one. */
 static inline void tp_heap_add(struct tp_heap_slot *slot, uint64_t *count, uint64_t n)
 {
-	if (tp_unlikely(slot->is_shared)) {
+	if (tp_unlikely(slot->is_shared))
 		__atomic_fetch_add(count, n, __ATOMIC_RELAXED);
-		return;
-	}
-#if defined(__x86_64__)
-	__asm__("addq %1, %0" : "+m"(*count) : "re"(n) : "cc");
-#else
-	__atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-#endif
+	else
+		tp_add_own(count, n);
 }
 
 static inline void tp_heap_add_live(struct tp_heap_slot *slot, int64_t change)

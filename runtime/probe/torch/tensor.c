@@ -21,6 +21,7 @@
 #include "runtime/engine/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap_last.h"
+#include "runtime/probe/heap/heap_size.h"
 
 enum live_state {
 	LIVE_COUNTED,
@@ -40,8 +41,24 @@ static struct {
 	uint64_t all_devices_bytes;	/* atomic */
 } tensor;
 
-/* Depth of real New and Delete calls on this thread. */
-static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
+__thread struct tp_tensor_self tp_tensor_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+TP_READ_OFTEN static uint32_t has_owner;	/* atomic: a thread owns the sum of bytes alive */
+
+/* The first thread that makes or frees a block is the one. */
+static TP_COLD bool is_new_owner(void)
+{
+	if (__atomic_load_n(&has_owner, __ATOMIC_RELAXED))
+		return false;
+	tp_tensor_self.is_owner = !__atomic_exchange_n(&has_owner, 1, __ATOMIC_RELAXED);
+	return tp_tensor_self.is_owner;
+}
+
+static inline void count(int64_t change)
+{
+	tp_session_live(tp_likely(tp_tensor_self.is_owner) || is_new_owner(), change);
+}
 
 static inline bool is_armed(void)
 {
@@ -80,18 +97,29 @@ static TP_COLD void stop_counting(void)
 	tp_session_live_forget();
 }
 
+/* Apart, so that outside windows nothing is saved for them. */
+static TP_HOT __attribute__((noinline)) void record_new(void *block, uint64_t n_bytes)
+{
+	put(TP_REC_ALLOC, 0, TP_DEVICE_CPU, n_bytes, (uintptr_t)block);
+}
+
+static TP_HOT __attribute__((noinline)) void record_delete(void *block)
+{
+	put(TP_REC_FREE, 0, TP_DEVICE_CPU, 0, (uintptr_t)block);
+}
+
 TP_HOT void tp_tensor_new(void *block, uint64_t n_bytes)
 {
 	if (tp_unlikely(!block || n_bytes == 0))
 		return;
 	if (tp_likely(is_counted())) {
 		if (tp_likely(tp_heap_is_last_block(block)))
-			tp_session_live((int64_t)malloc_usable_size(block));
+			count((int64_t)tp_heap_size(malloc_usable_size, block));
 		else
 			stop_counting();
 	}
 	if (is_armed())
-		put(TP_REC_ALLOC, 0, TP_DEVICE_CPU, n_bytes, (uintptr_t)block);
+		record_new(block, n_bytes);
 }
 
 TP_HOT void tp_tensor_delete(void *block)
@@ -99,9 +127,9 @@ TP_HOT void tp_tensor_delete(void *block)
 	if (tp_unlikely(!block))
 		return;
 	if (tp_likely(is_counted()))
-		tp_session_live(-(int64_t)malloc_usable_size(block));
+		count(-(int64_t)tp_heap_size(malloc_usable_size, block));
 	if (is_armed())
-		put(TP_REC_FREE, 0, TP_DEVICE_CPU, 0, (uintptr_t)block);
+		record_delete(block);
 }
 
 static void note_device(uint32_t device, uint64_t allocated)
@@ -120,12 +148,12 @@ void tp_tensor_report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t
 	const bool is_host = type == 0;
 	const uint64_t size = n_bytes < 0 ? (uint64_t)-n_bytes : (uint64_t)n_bytes;
 
-	if (inside || n_bytes == 0)
+	if (tp_tensor_self.inside || n_bytes == 0)
 		return;
 	if (!is_host)
 		note_device(device, allocated);
 	else if (is_counted())
-		tp_session_live(n_bytes);
+		count(n_bytes);
 	if (!is_armed())
 		return;
 	put(n_bytes < 0 ? TP_REC_FREE : TP_REC_ALLOC, is_host ? TP_F_SHARED : 0, device, size,
@@ -139,7 +167,7 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 {
 	struct tp_rec *rec;
 
-	if (inside || !tp_session_is_open())
+	if (tp_tensor_self.inside || !tp_session_is_open())
 		return;
 	if (type == 0)
 		tp_info("out of memory on the host: %ld bytes requested", (long)n_bytes);
@@ -164,16 +192,6 @@ void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reser
 	tp_ring_commit();
 }
 
-void tp_tensor_enter(void)
-{
-	inside++;
-}
-
-void tp_tensor_leave(void)
-{
-	inside--;
-}
-
 static int open_tensor(const struct tp_config *config)
 {
 	tensor.is_wanted = config->record & TP_RECORD_TENSORS;
@@ -188,7 +206,7 @@ static void arm_tensor(void)
 	/* The level on which the window's own blocks stand. */
 	if (is_counted())
 		put(TP_REC_TOTALS, 0, TP_DEVICE_CPU,
-		    (uint64_t)__atomic_load_n(&tp_session_tensors.live, __ATOMIC_RELAXED), 0);
+		    (uint64_t)tp_biased_read(&tp_session_tensors.live), 0);
 	__atomic_store_n(&armed, 1, __ATOMIC_RELEASE);
 }
 

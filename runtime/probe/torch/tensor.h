@@ -8,6 +8,7 @@
 #ifndef TP_PROBE_TENSOR_H
 #define TP_PROBE_TENSOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/engine/probe.h"
@@ -28,8 +29,22 @@ void tp_tensor_report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t
 void tp_tensor_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved,
 			     int8_t type, int8_t index);
 
+struct tp_tensor_self {		/* of a thread */
+	uint32_t inside;	/* depth of real New, Delete and OutOfMemory calls */
+	bool is_owner;		/* of the sum of bytes alive */
+};
+extern __thread struct tp_tensor_self tp_tensor_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* Around the real New, Delete and OutOfMemory. */
-void tp_tensor_enter(void);
-void tp_tensor_leave(void);
+static inline void tp_tensor_enter(void)
+{
+	tp_tensor_self.inside++;
+}
+
+static inline void tp_tensor_leave(void)
+{
+	tp_tensor_self.inside--;
+}
 
 #endif
