@@ -106,7 +106,7 @@ static void print_unknown(const struct tp_tensors_shown *shown,
 {
 	const struct tp_stretch *peak = &track->stretch[track->best];
 
-	if (peak->at_peak[TP_TENSOR_UNKNOWN] * 20 < tp_stretch_bytes(peak))
+	if (peak->at_peak[TP_TENSOR_UNKNOWN] < tp_stretch_bytes(peak) / 20)
 		return;
 	tp_out_line(shown->out, "dim",
 		    "Unknown: allocated before the window, and in no model or optimizer that was "
