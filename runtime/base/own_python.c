@@ -49,9 +49,12 @@ static bool is_others(const char *file)
 	return bsearch(name, others, sizeof(others) / sizeof(others[0]), sizeof(others[0]), compare);
 }
 
+/* Where torch.compile writes what it made of a program. */
+static const char generated[] = "/torchinductor_";
+
 bool tp_own_python(const char *file)
 {
 	return file[0] && file[0] != '<' && !strstr(file, "/site-packages/") &&
-	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python3") &&
+	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python3") && !strstr(file, generated) &&
 	       (file[0] == '/' || !is_others(file));
 }

@@ -403,7 +403,7 @@ Test(kineto, whose_python_it_is)
 		{"/usr/lib/python3.11/threading.py", false}, {"yaml/__init__.py", false},
 		{"/v/lib/python3.11/site-packages/torch/nn/functional.py", false}, {"PIL/Image.py", false},
 		{"/a/dist-packages/numpy/core.py", false}, {"zipfile.py", false},
-		{"/home/torch/train.py", true},
+		{"/home/torch/train.py", true}, {"/tmp/torchinductor_me/xy/cxy.py", false},
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)

@@ -181,6 +181,79 @@ Test(sites, charges_the_forward_line_with_its_nodes_of_the_backward_pass)
 	cr_expect_eq(site[1].figure[TP_SITE_GAP], 2000000);
 }
 
+/* A node that runs Python: three operators with `stack`, one of which asks for another. */
+static void python_node(int64_t first, uint32_t number, uint32_t stack)
+{
+	struct tp_event node;
+
+	span(proc, TP_REC_OP, "autograd::engine::evaluate_function: SlowBackward", first, first + 1000);
+	node = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "SlowBackward"), first + 10, first + 990);
+	node.link = number;
+	node.flags = TP_F_BACKWARD;
+	node.arg = TP_ARG_OP(0, 1, 0);
+	give(&node);
+	at_stack(proc, stack);
+	span(proc, TP_REC_OP, "aten::select", first + 100, first + 200);
+	span(proc, TP_REC_OP, "aten::as_strided", first + 150, first + 190);
+	span(proc, TP_REC_OP, "aten::mul", first + 230, first + 300);
+	span(proc, TP_REC_OP, "aten::add_", first + 300, first + 400);
+}
+
+static void run_python_node(uint32_t stack)
+{
+	struct tp_event forward;
+
+	proc->thread[0].torch_id = 1;
+	begin();
+	step(proc, 0, 0, 10000000);
+	add_frames(proc);
+	frame(proc, 10, 3, "_engine_run_backward", "/x/site-packages/torch/autograd/graph.py", 841);
+	frame(proc, 11, 10, "BackwardCFunction.apply", "/x/site-packages/torch/autograd/function.py", 311);
+	frame(proc, 12, 11, "Slow.backward", "/home/me/slow.py", 5);
+	frame(proc, 13, 11, "call", "/tmp/torchinductor_me/xy/cxy.py", 90);
+	at_stack(proc, 1);
+	forward = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "Slow"), 0, 100);
+	forward.link = 7;
+	give(&forward);
+	at_stack(proc, 3);
+	python_node(150, 7, stack);
+	end();
+}
+
+Test(sites, charges_the_programs_own_lines_inside_a_node_with_what_they_ask_for)
+{
+	struct tp_site site[3];
+
+	run_python_node(12);
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 2);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:10 main");
+	/* The forward pass and the node, less the operators in it and the 100 and 30 ns before them. */
+	cr_expect_eq(site[0].figure[TP_SITE_TIME], 100 + 1000 - 400);
+	cr_expect_eq(site[0].figure[TP_SITE_LEARNING], 1000 - 400);
+	cr_expect_eq(site[0].figure[TP_SITE_CALLS], 2);
+	cr_expect_eq(site[0].figure[TP_SITE_INSIDE], 1);
+	cr_expect_str_eq(site[1].place, "/home/me/slow.py:5 Slow.backward");
+	cr_expect_eq(site[1].figure[TP_SITE_TIME], 270);
+	cr_expect_eq(site[1].figure[TP_SITE_LEARNING], 270);
+	cr_expect_eq(site[1].figure[TP_SITE_GAP], 130);
+	cr_expect_eq(site[1].figure[TP_SITE_CALLS], 3);
+	cr_expect_eq(site[1].figure[TP_SITE_INSIDE], 1);
+	cr_expect_eq(site[1].figure[TP_SITE_NODES], 0);
+}
+
+/* What a compiler made, for example: the program's innermost line is the one that called backward(). */
+Test(sites, leaves_the_node_what_others_python_asks_for_inside_it)
+{
+	struct tp_site site[3];
+
+	run_python_node(13);
+	cr_assert_geq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 1);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:10 main");
+	cr_expect_eq(site[0].figure[TP_SITE_TIME], 1100);
+	cr_expect_eq(site[0].figure[TP_SITE_CALLS], 2);
+	cr_expect_eq(site[0].figure[TP_SITE_INSIDE], 5);
+}
+
 Test(sites, charges_a_gap_to_the_line_that_comes_after_it)
 {
 	struct tp_site site[2];

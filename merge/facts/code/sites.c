@@ -23,17 +23,9 @@ enum {
 	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
 };
 
-/* What the outermost operator was charged with, until it is known whose it is. */
-struct charge {
-	uint32_t row;		/* plus one; 0: none */
-	bool is_moved, is_trainers;	/* trainers: of TP_SITE_TRAINER too */
-	uint32_t step_at;	/* plus one; 0: outside steps */
-	int64_t ns, gap_ns;
-};
-
 struct thread {
 	uint32_t last_row;	/* of the last outermost operator, plus one; 0: not known */
-	struct charge charge;
+	struct tp_sites_outer outer;
 	int64_t until_ns;	/* end of the outermost operator */
 	int64_t gap_ns;		/* before a loader was asked, since the last operator */
 	int64_t optimizer_end_ns;	/* of the step of an optimizer that runs, or the last one */
@@ -76,6 +68,8 @@ static void free_sites(void *state)
 	for (uint32_t i = 0; i < sites->n_lines; i++)
 		free(sites->place[i]);
 	tp_keyed_free(&sites->keyed);
+	tp_keyed_free(&sites->inner_keyed);
+	free(sites->inner);
 	free(sites->place);
 	free(sites->row);
 	free(sites->step);
@@ -147,23 +141,23 @@ static void move(struct tp_sites *sites, uint32_t from, uint32_t to, enum tp_sit
 
 /* Time and calls of a node of the backward pass are those of the forward line that made it, as is the time of
  * its dispatch; a long gap before it is where the thread stands. */
-static void move_charge(struct tp_sites *sites, struct charge *charge, const struct tp_event *event)
+static void move_outer(struct tp_sites *sites, struct tp_sites_outer *outer, const struct tp_event *event)
 {
-	const uint32_t from = charge->row, to = from && !charge->is_moved ? row_of(sites, event) : 0;
+	const uint32_t from = outer->row, to = from && !outer->is_moved ? row_of(sites, event) : 0;
 
 	if (!to)
 		return;
 	move(sites, from, to, TP_SITE_CALLS, 1);
-	move(sites, from, to, TP_SITE_TIME, charge->ns);
-	if (charge->is_trainers)
-		move(sites, from, to, TP_SITE_TRAINER, charge->ns);
-	tp_sites_charge(sites, to, TP_SITE_LEARNING, charge->ns);
+	move(sites, from, to, TP_SITE_TIME, outer->ns);
+	if (outer->is_trainers)
+		move(sites, from, to, TP_SITE_TRAINER, outer->ns);
+	tp_sites_charge(sites, to, TP_SITE_LEARNING, outer->ns);
 	tp_sites_charge(sites, to, TP_SITE_NODES, 1);
-	move(sites, from, to, TP_SITE_GAP, charge->gap_ns);
-	tp_sites_add_time(sites, &sites->row[from - 1], charge->step_at, tp_sub(0, charge->ns));
-	tp_sites_add_time(sites, &sites->row[to - 1], charge->step_at, charge->ns);
-	charge->row = to;
-	charge->is_moved = true;
+	move(sites, from, to, TP_SITE_GAP, outer->gap_ns);
+	tp_sites_add_time(sites, &sites->row[from - 1], outer->step_at, tp_sub(0, outer->ns));
+	tp_sites_add_time(sites, &sites->row[to - 1], outer->step_at, outer->ns);
+	outer->row = to;
+	outer->is_moved = true;
 }
 
 /* From what last went on until the event. */
@@ -197,36 +191,38 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 		return;
 	if (event->begin_ns < thread->until_ns) {
 		if (event->flags & TP_F_BACKWARD)
-			move_charge(sites, &thread->charge, event);
+			move_outer(sites, &thread->outer, event);
 		if (event->begin_ns < thread->loader_end_ns)
 			take_loading(sites, thread, event);
-		tp_sites_charge(sites, thread->charge.row, TP_SITE_INSIDE, 1);
+		if (!thread->outer.is_moved || !tp_sites_take_inner(sites, &thread->outer, event))
+			tp_sites_charge(sites, thread->outer.row, TP_SITE_INSIDE, 1);
 		return;
 	}
 	at = row_of(sites, event);
-	thread->charge = (struct charge){.row = at, .ns = tp_sub(event->end_ns, event->begin_ns)};
+	thread->outer = (struct tp_sites_outer){.row = at, .begin_ns = event->begin_ns,
+						.ns = tp_sub(event->end_ns, event->begin_ns)};
 	if (at) {
 		row = &sites->row[at - 1];
 		row->figure[TP_SITE_CALLS]++;
 		if (tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_C10D))
 			row->figure[TP_SITE_COLLECTIVES]++;
 		row->figure[TP_SITE_NODES] += (event->flags & TP_F_BACKWARD) != 0;
-		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->charge.ns);
+		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->outer.ns);
 		/* What is compiled may have layers, whose names stand inside. */
 		if (event->flags & TP_F_BACKWARD || event->begin_ns < thread->optimizer_end_ns ||
 		    tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_COMPILED))
-			tp_sites_charge(sites, at, TP_SITE_LEARNING, thread->charge.ns);
+			tp_sites_charge(sites, at, TP_SITE_LEARNING, thread->outer.ns);
 		/* Between steps, evaluations and the like, time is nobody's. */
 		if (proc->step && event->begin_ns < proc->step_end_ns) {
 			const int64_t gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
 
-			tp_sites_add_time(sites, row, proc->step_at, thread->charge.ns);
-			thread->charge.is_trainers = event->thread->is_main;
+			tp_sites_add_time(sites, row, proc->step_at, thread->outer.ns);
+			thread->outer.is_trainers = event->thread->is_main;
 			if (event->thread->is_main)
-				tp_sites_charge(sites, at, TP_SITE_TRAINER, thread->charge.ns);
+				tp_sites_charge(sites, at, TP_SITE_TRAINER, thread->outer.ns);
 			take_gap(row, thread, gap_ns);
-			thread->charge.step_at = proc->step_at;
-			thread->charge.gap_ns = gap_ns > 0 && gap_ns < DISPATCH_NS ? gap_ns : 0;
+			thread->outer.step_at = proc->step_at;
+			thread->outer.gap_ns = gap_ns > 0 && gap_ns < DISPATCH_NS ? gap_ns : 0;
 		}
 	}
 	thread->gap_ns = 0;

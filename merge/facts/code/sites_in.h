@@ -2,7 +2,7 @@
 /*
  * sites_in.h - the inside of sites.h: sites.c has rows by process and stack, sites_lines.c finds their
  * lines and sums them up, sites_between.c says where a gap is, sites_steps.c what takes longer in some
- * steps
+ * steps, sites_inner.c what Python does inside nodes of the backward pass
  */
 #ifndef TP_MERGE_SITES_IN_H
 #define TP_MERGE_SITES_IN_H
@@ -32,6 +32,23 @@ struct tp_sites_step {
 	uint32_t proc;
 };
 
+/* The outermost operator of a thread, and what it was charged with. */
+struct tp_sites_outer {
+	uint32_t row;		/* plus one; 0: none */
+	bool is_moved;		/* a node of the backward pass: to the forward line that made it */
+	bool is_trainers;	/* of TP_SITE_TRAINER too */
+	uint32_t step_at;	/* plus one; 0: outside steps */
+	int64_t begin_ns, ns, gap_ns;
+	uint32_t inner;		/* last found inside it, plus one; 0: none */
+	int64_t inner_end_ns;
+};
+
+/* Operators of one row inside nodes that are charged to another. */
+struct tp_sites_inner {
+	uint32_t row, outer;	/* plus one */
+	int64_t calls, inside, ns, gap_ns, trainer_ns;
+};
+
 /* Time of a row's operators in a step. */
 struct tp_sites_cell {
 	uint32_t row;
@@ -53,12 +70,21 @@ struct tp_sites {
 	uint32_t n_steps, cap_steps;
 	struct tp_sites_cell *cell;
 	uint32_t n_cells, cap_cells;
+	struct tp_sites_inner *inner;
+	uint32_t n_inner, cap_inner;
+	struct tp_keyed inner_keyed;
 	bool is_full;		/* there was no room for all cells: they say nothing */
 	bool is_incomplete;
 };
 
 /* The fact's end: the lines of all rows. */
 void tp_sites_find_lines(void *state);
+/* An operator inside `outer`, a node of the backward pass, that Python has asked for: it is kept until lines
+ * are known. False: it is none. */
+bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
+			 const struct tp_event *event);
+/* Names have been read: what the program's own Python asked for inside nodes is charged to its lines. */
+void tp_sites_charge_inner(struct tp_sites *sites);
 /* A STEP has come: its number plus one; 0: no room. */
 uint32_t tp_sites_add_step(struct tp_sites *sites, const struct tp_event *event);
 void tp_sites_add_time(struct tp_sites *sites, struct tp_sites_row *row, uint32_t step, int64_t ns);

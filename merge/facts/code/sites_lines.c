@@ -89,6 +89,8 @@ void tp_sites_find_lines(void *state)
 		if (is_deep_copy(stacks, sites->row[i].stack))
 			count_deep_copy(&sites->row[i]);
 	}
+	if (is_good)
+		tp_sites_charge_inner(sites);
 	tp_keyed_free(&keyed);
 	free(wanted);
 	sites->is_incomplete = !is_good;
