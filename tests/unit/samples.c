@@ -89,6 +89,28 @@ Test(samples, a_sample_is_where_its_thread_was)
 	expect(text, "outside steps      " TRAIN ":10 main       1  100.0 %");
 }
 
+/* A node of the backward pass is no operator to the program's own Python inside it, but it is to a sample
+ * of the line that called backward(). */
+Test(samples, a_hook_of_the_programs_own_is_between_operators)
+{
+	uint32_t main = frame(proc, 0, "main", TRAIN, 10),
+		 graph = frame(proc, main, "_engine_run_backward", "/x/site-packages/torch/autograd/graph.py", 841),
+		 hook = frame(proc, graph, "log_grad", TRAIN, 20);
+	const char *text;
+
+	span(TP_REC_OP, "autograd::engine::evaluate_function: MmBackward0", 10 * MS, 40 * MS);
+	sample(proc, 0, graph, 15 * MS, 0);
+	sample(proc, 0, hook, 20 * MS, 0);
+	sample(proc, 0, hook, 22 * MS, 0);
+	span(TP_REC_OP, "aten::mm", 30 * MS, 35 * MS);
+	sample(proc, 0, hook, 32 * MS, 0);
+	text = print(&tp_view_hot);
+	expect(text, "between operators  " TRAIN ":20 log_grad");
+	expect(text, "2  100.0 %      2  100.0 %    0.0 %");
+	expect(text, "in operators       " TRAIN ":20 log_grad");
+	expect(text, "torch/autograd/graph.py:841 _engine_run_backward");
+}
+
 Test(samples, without_one_the_view_says_what_to_ask_for)
 {
 	expect(print(&tp_view_hot), "no sample was recorded");

@@ -199,7 +199,7 @@ static void python_node(int64_t first, uint32_t number, uint32_t stack)
 	span(proc, TP_REC_OP, "aten::add_", first + 300, first + 400);
 }
 
-static void run_python_node(uint32_t stack)
+static void run_python_node(uint32_t number, uint32_t stack)
 {
 	struct tp_event forward;
 
@@ -216,7 +216,7 @@ static void run_python_node(uint32_t stack)
 	forward.link = 7;
 	give(&forward);
 	at_stack(proc, 3);
-	python_node(150, 7, stack);
+	python_node(150, number, stack);
 	end();
 }
 
@@ -224,7 +224,7 @@ Test(sites, charges_the_programs_own_lines_inside_a_node_with_what_they_ask_for)
 {
 	struct tp_site site[3];
 
-	run_python_node(12);
+	run_python_node(7, 12);
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 2);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:10 main");
 	/* The forward pass and the node, less the operators in it and the 100 and 30 ns before them. */
@@ -241,12 +241,25 @@ Test(sites, charges_the_programs_own_lines_inside_a_node_with_what_they_ask_for)
 	cr_expect_eq(site[1].figure[TP_SITE_NODES], 0);
 }
 
+/* AccumulateGrad, for example: nobody knows which forward operator made it. */
+Test(sites, charges_the_programs_own_lines_inside_a_node_of_no_line)
+{
+	struct tp_site site[4];
+
+	run_python_node(8, 12);
+	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 4), 3);
+	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
+	cr_expect_eq(site[0].figure[TP_SITE_TIME], 1000 - 400);
+	cr_expect_str_eq(site[1].place, "/home/me/slow.py:5 Slow.backward");
+	cr_expect_eq(site[1].figure[TP_SITE_TIME], 270);
+}
+
 /* What a compiler made, for example: the program's innermost line is the one that called backward(). */
 Test(sites, leaves_the_node_what_others_python_asks_for_inside_it)
 {
 	struct tp_site site[3];
 
-	run_python_node(13);
+	run_python_node(7, 13);
 	cr_assert_geq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 3), 1);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:10 main");
 	cr_expect_eq(site[0].figure[TP_SITE_TIME], 1100);

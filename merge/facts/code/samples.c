@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/origin/backward_call.h"
 #include "merge/facts/time/names.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
@@ -15,10 +16,13 @@
 
 enum { FRAMES_MAX = 1024 };
 
+/* Inside a node of the backward pass and no operator: of the program's own Python, or of torch's. */
+enum { IN_NODE = TP_SAMPLES_N };
+
 /* The training thread. */
 struct trainer {
 	uint32_t tid;
-	int64_t operator_end, data_end, step_end;
+	int64_t operator_end, node_end, data_end, step_end;
 	int64_t collecting_step;	/* its end; the last in which garbage was collected */
 };
 
@@ -54,7 +58,7 @@ static void begin_samples(void *opaque, struct tp_facts *facts, const void *para
 	state->trainer = tp_need(state->samples.run->n_procs, sizeof(*state->trainer));
 	for (uint32_t i = 0; i < state->samples.run->n_procs; i++)
 		state->trainer[i] = (struct trainer){state->samples.run->proc[i]->pid, INT64_MIN, INT64_MIN,
-						     INT64_MIN, INT64_MIN};
+						     INT64_MIN, INT64_MIN, INT64_MIN};
 }
 
 static void free_state(void *opaque)
@@ -70,7 +74,8 @@ static void free_state(void *opaque)
 	tp_tally_free(&state->lines);
 }
 
-static enum tp_samples_where where_of(const struct state *state, const struct tp_event *event)
+/* IN_NODE until names have been read. */
+static uint32_t where_of(const struct state *state, const struct tp_event *event)
 {
 	const struct trainer *trainer = &state->trainer[event->proc->at];
 
@@ -83,7 +88,9 @@ static enum tp_samples_where where_of(const struct state *state, const struct tp
 	/* The loader's own span holds operators, too. */
 	if (event->begin_ns < trainer->data_end)
 		return TP_SAMPLES_DATA;
-	return event->begin_ns < trainer->operator_end ? TP_SAMPLES_OPERATOR : TP_SAMPLES_GAP;
+	if (event->begin_ns < trainer->operator_end)
+		return TP_SAMPLES_OPERATOR;
+	return event->begin_ns < trainer->node_end ? IN_NODE : TP_SAMPLES_GAP;
 }
 
 void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from)
@@ -110,8 +117,7 @@ static void count_collecting(struct state *state, struct trainer *trainer)
 
 static void count_sample(struct state *state, const struct tp_event *event)
 {
-	uint32_t stack = tp_stacks_of(state->stacks, event), hash, at, row;
-	enum tp_samples_where where = where_of(state, event);
+	uint32_t stack = tp_stacks_of(state->stacks, event), where = where_of(state, event), hash, at, row;
 	bool is_known = event->flags & TP_SAMPLE_STATE, waits = TP_SAMPLE_WAITS_IN(event->arg) != 0;
 	struct tp_samples_sum one = {1, is_known && !waits, is_known && waits,
 				     (event->flags & TP_SAMPLE_WANTS_LOCK) != 0,
@@ -133,8 +139,9 @@ static void count_sample(struct state *state, const struct tp_event *event)
 		need_keyed(&state->met_by, hash, row);
 	}
 	tp_samples_add(&state->samples.met[row].sum, &one);
-	tp_samples_add(&state->samples.all[where], &one);
-	if (one.collects && where < TP_SAMPLES_OUTSIDE)
+	if (where != IN_NODE)
+		tp_samples_add(&state->samples.all[where], &one);
+	if (one.collects && (where < TP_SAMPLES_OUTSIDE || where == IN_NODE))
 		count_collecting(state, &state->trainer[event->proc->at]);
 }
 
@@ -161,7 +168,7 @@ static void take_event(void *opaque, const struct tp_event *event)
 	else if (event->thread->tid != trainer->tid || event->flags & TP_F_ASYNC)
 		return;
 	else if (event->kind == TP_REC_OP)
-		later(&trainer->operator_end, event);
+		later(tp_backward_is_node(event) ? &trainer->node_end : &trainer->operator_end, event);
 	else if (tp_name_is_loader(event->name))
 		later(&trainer->data_end, event);
 }
@@ -238,6 +245,22 @@ static int compare_rows(const void *a, const void *b)
 	return x->frame.function_id < y->frame.function_id ? -1 : 1;
 }
 
+/* The program's own Python inside a node is between operators, as anywhere else. */
+static void place_in_nodes(struct state *state, bool has_names)
+{
+	struct tp_samples *samples = &state->samples;
+
+	for (uint32_t i = 0; i < samples->n_met; i++) {
+		struct tp_samples_met *met = &samples->met[i];
+
+		if ((uint32_t)met->where != IN_NODE)
+			continue;
+		met->where = has_names && tp_backward_is_inside(state->stacks, met->stack)
+				     ? TP_SAMPLES_GAP : TP_SAMPLES_OPERATOR;
+		tp_samples_add(&samples->all[met->where], &met->sum);
+	}
+}
+
 static void end_samples(void *opaque)
 {
 	struct state *state = opaque;
@@ -249,6 +272,7 @@ static void end_samples(void *opaque)
 		wanted[samples->met[i].stack] = 1;
 	err = samples->n_met ? tp_stacks_resolve(state->stacks, wanted) : 0;
 	free(wanted);
+	place_in_nodes(state, !err);
 	for (uint32_t i = 0; i < samples->n_met && !err; i++)
 		share_out(state, i);
 	if (samples->n_rows)

@@ -3,7 +3,8 @@
  * samples.h - samples of Python stacks: by what their thread was doing, function and line
  *
  * What a sample stands for is the time since the one before it. Where its thread was is told by the
- * spans around it: inside an operator, waiting for data, or neither.
+ * spans around it: inside an operator, waiting for data, or neither. The program's own Python inside a
+ * node of the backward pass (a hook, the backward() of an autograd.Function) is in neither.
  * Memory: distinct stacks of each place, then functions.
  */
 #ifndef TP_MERGE_SAMPLES_H

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/facts/comm/comm.h"
+#include "merge/facts/origin/backward_call.h"
 #include "merge/facts/origin/module_origin.h"
 #include "merge/facts/time/habits.h"
 #include "merge/kit/grow.h"
@@ -194,12 +195,13 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 			move_outer(sites, &thread->outer, event);
 		if (event->begin_ns < thread->loader_end_ns)
 			take_loading(sites, thread, event);
-		if (!thread->outer.is_moved || !tp_sites_take_inner(sites, &thread->outer, event))
+		if (!thread->outer.is_node || !tp_sites_take_inner(sites, &thread->outer, event))
 			tp_sites_charge(sites, thread->outer.row, TP_SITE_INSIDE, 1);
 		return;
 	}
 	at = row_of(sites, event);
-	thread->outer = (struct tp_sites_outer){.row = at, .begin_ns = event->begin_ns,
+	thread->outer = (struct tp_sites_outer){.row = at, .is_node = tp_backward_is_node(event),
+						.begin_ns = event->begin_ns,
 						.ns = tp_sub(event->end_ns, event->begin_ns)};
 	if (at) {
 		row = &sites->row[at - 1];

@@ -5,7 +5,8 @@
  * A line is charged with the operators, waits and launches that it asked for, by the Python stacks
  * that were recorded (RECORD=pystacks), what the backward pass does to those of the forward pass
  * (module_origin.h): the innermost frame of a stack that is neither the standard library's nor
- * installed. Only the outermost operators count, so the times of a thread add up. Without such
+ * installed. Only the outermost operators count, so the times of a thread add up; of a node of the
+ * backward pass in which the program's own Python runs, what that asks for is its own. Without such
  * stacks there are no lines.
  *
  * Memory: distinct stacks of each process, TP_SITES_MAX at most; what is beyond is charged to

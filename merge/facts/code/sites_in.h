@@ -35,7 +35,8 @@ struct tp_sites_step {
 /* The outermost operator of a thread, and what it was charged with. */
 struct tp_sites_outer {
 	uint32_t row;		/* plus one; 0: none */
-	bool is_moved;		/* a node of the backward pass: to the forward line that made it */
+	bool is_node;		/* of the backward pass, */
+	bool is_moved;		/* charged to the forward line that made it */
 	bool is_trainers;	/* of TP_SITE_TRAINER too */
 	uint32_t step_at;	/* plus one; 0: outside steps */
 	int64_t begin_ns, ns, gap_ns;

@@ -12,16 +12,12 @@
  */
 #include "merge/facts/code/sites_in.h"
 
-#include "merge/facts/origin/hostmem_frames.h"
+#include "merge/facts/origin/backward_call.h"
 #include "merge/facts/origin/module_origin.h"
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
-#include "runtime/base/begins.h"
 
-enum {
-	DISPATCH_NS = 200000,	/* as in sites.c: a longer gap is no dispatch, and stays the node's */
-	FRAMES = 64,
-};
+enum { DISPATCH_NS = 200000 };	/* as in sites.c: a longer gap is no dispatch, and stays the node's */
 
 /* ---- events ---- */
 
@@ -75,28 +71,6 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 
 /* ---- at the end ---- */
 
-/* Python's way from the program's backward() into the engine. */
-static bool is_call_of_backward(const struct tp_frame *frame)
-{
-	return frame->is_python && (tp_ends(frame->file, "/torch/autograd/graph.py") ||
-				    tp_ends(frame->file, "/torch/autograd/__init__.py") ||
-				    tp_ends(frame->file, "/torch/_tensor.py"));
-}
-
-/* The program's innermost line runs inside the node: it is not the one that called backward(). */
-static bool is_inside(const struct tp_stacks *stacks, uint32_t stack)
-{
-	struct tp_frame frame[FRAMES];
-	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES), telling;
-
-	n = n < FRAMES ? n : FRAMES;
-	telling = tp_hostmem_telling_frame(frame, n);
-	for (uint32_t i = 0; i < telling && i < n; i++)
-		if (is_call_of_backward(&frame[i]))
-			return false;
-	return telling < n;
-}
-
 static void move(struct tp_sites *sites, const struct tp_sites_inner *inner)
 {
 	const int64_t all_ns = tp_add(inner->ns, inner->gap_ns);
@@ -119,7 +93,7 @@ void tp_sites_charge_inner(struct tp_sites *sites)
 	for (uint32_t i = 0; i < sites->n_inner; i++) {
 		const struct tp_sites_inner *inner = &sites->inner[i];
 
-		if (is_inside(stacks, sites->row[inner->row - 1].stack))
+		if (tp_backward_is_inside(stacks, sites->row[inner->row - 1].stack))
 			move(sites, inner);
 		else
 			tp_sites_charge(sites, inner->outer, TP_SITE_INSIDE,
