@@ -27,10 +27,17 @@ struct tp_biased_sum {		/* all atomic */
 	int64_t peak;
 };
 
+/* What it was at one time: the owner's part is the same before and after the others' was read. */
 static inline int64_t tp_biased_read(const struct tp_biased_sum *sum)
 {
-	return __atomic_load_n(&sum->own, __ATOMIC_RELAXED) +
-	       __atomic_load_n(&sum->others, __ATOMIC_RELAXED);
+	int64_t own = __atomic_load_n(&sum->own, __ATOMIC_ACQUIRE), before, others;
+
+	do {
+		before = own;
+		others = __atomic_load_n(&sum->others, __ATOMIC_ACQUIRE);
+		own = __atomic_load_n(&sum->own, __ATOMIC_ACQUIRE);
+	} while (tp_unlikely(own != before));
+	return own + others;
 }
 
 static inline void tp_biased_raise(struct tp_biased_sum *sum, int64_t now)

@@ -19,7 +19,6 @@
 #include "runtime/trace/torch_names.h"
 
 enum {
-	DISPATCH_NS = 200000,		/* from one operator to the next: it takes some microseconds */
 	HELD_NS = 5000000,		/* sys.getswitchinterval(), */
 	HELD_OVER_NS = 1000000,		/* and until the thread runs again */
 };
@@ -122,7 +121,7 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 
 	if (ns > 0)
 		row->figure[TP_SITE_GAP] = tp_add(row->figure[TP_SITE_GAP], ns);
-	if (ns >= DISPATCH_NS) {
+	if (ns >= TP_SITES_DISPATCH_NS) {
 		row->figure[TP_SITE_LONG] = tp_add(row->figure[TP_SITE_LONG], ns);
 		row->figure[TP_SITE_LONG_GAPS]++;
 	}
@@ -224,7 +223,7 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 				tp_sites_charge(sites, at, TP_SITE_TRAINER, thread->outer.ns);
 			take_gap(row, thread, gap_ns);
 			thread->outer.step_at = proc->step_at;
-			thread->outer.gap_ns = gap_ns > 0 && gap_ns < DISPATCH_NS ? gap_ns : 0;
+			thread->outer.gap_ns = gap_ns > 0 && gap_ns < TP_SITES_DISPATCH_NS ? gap_ns : 0;
 		}
 	}
 	thread->gap_ns = 0;

@@ -13,6 +13,9 @@
 struct tp_origins;
 struct tp_sites_process;	/* sites.c's own */
 
+/* From one operator to the next takes some microseconds: a gap that is longer is no dispatch. */
+enum { TP_SITES_DISPATCH_NS = 200000 };
+
 /* What a process's operators with one stack cost. */
 struct tp_sites_row {
 	uint32_t proc, stack;
@@ -48,6 +51,7 @@ struct tp_sites_outer {
 struct tp_sites_inner {
 	uint32_t row, outer;	/* plus one */
 	int64_t calls, inside, ns, gap_ns, trainer_ns;
+	int64_t learning_ns;	/* that the outer one has been charged with as such */
 };
 
 /* Time of a row's operators in a step. */

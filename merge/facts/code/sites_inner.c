@@ -17,8 +17,6 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
 
-enum { DISPATCH_NS = 200000 };	/* as in sites.c: a longer gap is no dispatch, and stays the node's */
-
 /* ---- events ---- */
 
 /* The pair's number plus one; 0: no room for it. */
@@ -45,7 +43,7 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 	const int64_t ns = tp_sub(event->end_ns, event->begin_ns);
 	struct tp_sites_inner *inner;
 	uint32_t row;
-	int64_t gap_ns;
+	int64_t gap_ns;	/* 0: none, or no dispatch: it stays the node's */
 
 	if (outer->inner && event->begin_ns < outer->inner_end_ns) {
 		sites->inner[outer->inner - 1].inside++;
@@ -55,6 +53,7 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 	if (!row || row == outer->row)
 		return false;
 	gap_ns = tp_sub(event->begin_ns, outer->inner ? outer->inner_end_ns : outer->begin_ns);
+	gap_ns = gap_ns > 0 && gap_ns < TP_SITES_DISPATCH_NS ? gap_ns : 0;
 	outer->inner = find_pair(sites, row, outer->row);
 	if (!outer->inner)
 		return false;
@@ -62,10 +61,11 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 	inner = &sites->inner[outer->inner - 1];
 	inner->calls++;
 	inner->ns = tp_add(inner->ns, ns);
-	if (gap_ns > 0 && gap_ns < DISPATCH_NS)
-		inner->gap_ns = tp_add(inner->gap_ns, gap_ns);
+	inner->gap_ns = tp_add(inner->gap_ns, gap_ns);
 	if (outer->is_trainers)
 		inner->trainer_ns = tp_add(inner->trainer_ns, ns);
+	if (outer->is_moved)
+		inner->learning_ns = tp_add(inner->learning_ns, tp_add(ns, gap_ns));
 	return true;
 }
 
@@ -73,10 +73,8 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 
 static void move(struct tp_sites *sites, const struct tp_sites_inner *inner)
 {
-	const int64_t all_ns = tp_add(inner->ns, inner->gap_ns);
-
-	tp_sites_charge(sites, inner->outer, TP_SITE_TIME, tp_sub(0, all_ns));
-	tp_sites_charge(sites, inner->outer, TP_SITE_LEARNING, tp_sub(0, all_ns));
+	tp_sites_charge(sites, inner->outer, TP_SITE_TIME, tp_sub(0, tp_add(inner->ns, inner->gap_ns)));
+	tp_sites_charge(sites, inner->outer, TP_SITE_LEARNING, tp_sub(0, inner->learning_ns));
 	tp_sites_charge(sites, inner->outer, TP_SITE_TRAINER, tp_sub(0, inner->trainer_ns));
 	tp_sites_charge(sites, inner->row, TP_SITE_CALLS, inner->calls);
 	tp_sites_charge(sites, inner->row, TP_SITE_INSIDE, inner->inside);
