@@ -64,6 +64,18 @@ static inline void tp_add_own(uint64_t *word, uint64_t n)
 #endif
 }
 
+/* The word becomes `n` where that is more, whoever else raises it. */
+#define tp_raise(word, n)                                                                          \
+	do {                                                                                       \
+		const __typeof__(*(word)) raised_ = (n);                                           \
+		__typeof__(*(word)) seen_ = __atomic_load_n((word), __ATOMIC_RELAXED);             \
+                                                                                                   \
+		while (tp_unlikely(raised_ > seen_) &&                                             \
+		       !__atomic_compare_exchange_n((word), &seen_, raised_, true,                 \
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))           \
+			;                                                                          \
+	} while (0)
+
 /* Sleeps for so long, or until a signal comes. No cancellation point, as nanosleep() is one. */
 void tp_sleep_ns(uint32_t ns);
 

@@ -40,27 +40,17 @@ static inline int64_t tp_biased_read(const struct tp_biased_sum *sum)
 	return own + others;
 }
 
-static inline void tp_biased_raise(struct tp_biased_sum *sum, int64_t now)
-{
-	int64_t peak = __atomic_load_n(&sum->peak, __ATOMIC_RELAXED);
-
-	while (tp_unlikely(now > peak) &&
-	       !__atomic_compare_exchange_n(&sum->peak, &peak, now, true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		;
-}
-
 /* is_owner: on at most one thread, the same one for ever. */
 static inline void tp_biased_add(struct tp_biased_sum *sum, bool is_owner, int64_t change)
 {
 	if (change < 0)
-		tp_biased_raise(sum, tp_biased_read(sum));
+		tp_raise(&sum->peak, tp_biased_read(sum));
 	if (tp_likely(is_owner))
 		tp_add_own((uint64_t *)&sum->own, (uint64_t)change);
 	else
 		__atomic_fetch_add(&sum->others, change, __ATOMIC_RELAXED);
 	if (change > 0)
-		tp_biased_raise(sum, tp_biased_read(sum));
+		tp_raise(&sum->peak, tp_biased_read(sum));
 }
 
 /* From now on the sum is 0: nobody adds any more. */

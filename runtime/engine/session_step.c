@@ -21,14 +21,9 @@ void tp_session_live_forget(void)
 
 void tp_session_device_live(uint64_t total_bytes)
 {
-	uint64_t peak = __atomic_load_n(&tensors->device_peak, __ATOMIC_RELAXED);
-
 	tp_session_tensors_turn();
 	__atomic_store_n(&tensors->device_live, total_bytes, __ATOMIC_RELAXED);
-	while (tp_unlikely(total_bytes > peak) &&
-	       !__atomic_compare_exchange_n(&tensors->device_peak, &peak, total_bytes, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	tp_raise(&tensors->device_peak, total_bytes);
 }
 
 uint64_t tp_session_tensor_turn(void)

@@ -103,15 +103,6 @@ struct tp_heap_slot *tp_heap_take_slot(void)
 	return tp_heap_self.slot;
 }
 
-static void raise_to(int64_t *peak, int64_t live)
-{
-	int64_t seen = __atomic_load_n(peak, __ATOMIC_RELAXED);
-
-	while (live > seen && !__atomic_compare_exchange_n(peak, &seen, live, true,
-							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
 void tp_heap_tell(struct tp_heap_slot *slot)
 {
 	int64_t live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
@@ -119,7 +110,7 @@ void tp_heap_tell(struct tp_heap_slot *slot)
 	 * slot) tells another part of the way. */
 	int64_t change = live - __atomic_exchange_n(&slot->told, live, __ATOMIC_RELAXED);
 
-	raise_to(&sum.recent_peak, __atomic_add_fetch(&sum.live, change, __ATOMIC_RELAXED));
+	tp_raise(&sum.recent_peak, __atomic_add_fetch(&sum.live, change, __ATOMIC_RELAXED));
 }
 
 int64_t tp_heap_peak(void)
@@ -141,7 +132,7 @@ int64_t tp_heap_take_recent_peak(void)
 					     __atomic_load_n(&sum.live, __ATOMIC_RELAXED),
 					     __ATOMIC_RELAXED);
 
-	raise_to(&sum.peak, recent);
+	tp_raise(&sum.peak, recent);
 	return recent;
 }
 

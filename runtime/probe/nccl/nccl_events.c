@@ -268,14 +268,10 @@ static void leave_coll(const struct tp_nccl_entry *op, uint64_t now)
 {
 	struct tp_nccl_entry *coll = op->parent ?
 		tp_nccl_pool_enter(op->parent, TP_NCCL_ENTRY_COLL) : NULL;
-	uint64_t last;
 
 	if (!coll)
 		return;
-	last = __atomic_load_n(&coll->last, __ATOMIC_RELAXED);
-	while (last < now && !__atomic_compare_exchange_n(&coll->last, &last, now, true,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	tp_raise(&coll->last, now);
 	__atomic_fetch_sub(&coll->n_open, 1, __ATOMIC_RELAXED);
 	tp_nccl_pool_leave(coll);
 }
