@@ -207,8 +207,9 @@ void tp_ring_sweep(const char *dir, bool may_say)
 		}
 	}
 	close(stray.dir_fd);
-	if (stray.may_say)
-		say_done(&stray);
-	if (stray.n_untold && stray.may_say)
+	if (!stray.may_say)
+		return;
+	say_done(&stray);
+	if (stray.n_untold)
 		say_kept(&stray);
 }

@@ -25,7 +25,7 @@ TP_COLD size_t tp_heap_size_ask(tp_heap_size_fn ask, void *block)
 	word = tp_heap_size_word(block);
 	if (word & TP_HEAP_SIZE_MAPPED)
 		return size;
-	if ((word & ~(size_t)TP_HEAP_SIZE_FLAGS) - sizeof(word) != size)
+	if (tp_heap_size_told(word) != size)
 		__atomic_store_n(&n_to_try, 0, __ATOMIC_RELAXED);
 	else if (__atomic_compare_exchange_n(&n_to_try, &left, left - 1, false, __ATOMIC_RELAXED,
 					     __ATOMIC_RELAXED) && left == 1)

@@ -41,6 +41,12 @@ static inline size_t tp_heap_size_word(const void *block)
 	return ((const size_t *)block)[-1];
 }
 
+/* By that word, of a block that is no mapping of its own. */
+static inline size_t tp_heap_size_told(size_t word)
+{
+	return (word & ~(size_t)TP_HEAP_SIZE_FLAGS) - sizeof(word);
+}
+
 /* Of a live block of the allocator that `ask`, its malloc_usable_size(), is of. */
 static inline size_t tp_heap_size(tp_heap_size_fn ask, void *block)
 {
@@ -48,7 +54,7 @@ static inline size_t tp_heap_size(tp_heap_size_fn ask, void *block)
 		size_t word = tp_heap_size_word(block);
 
 		if (tp_likely(!(word & TP_HEAP_SIZE_MAPPED)))
-			return (word & ~(size_t)TP_HEAP_SIZE_FLAGS) - sizeof(word);
+			return tp_heap_size_told(word);
 		return ask(block);
 	}
 	return tp_heap_size_ask(ask, block);
