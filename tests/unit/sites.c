@@ -137,17 +137,23 @@ Test(sites, charges_the_innermost_line_of_the_users_own_code)
 }
 
 /* torch's engine asks for each node of the backward pass in an operator of its own. */
+static void node(const char *name, int64_t first, int64_t last, uint32_t number)
+{
+	struct tp_event event;
+	char call[100];
+
+	snprintf(call, sizeof(call), "autograd::engine::evaluate_function: %s", name);
+	span(proc, TP_REC_OP, call, first, last);
+	event = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, name), first + 10, last - 10);
+	event.link = number;
+	event.flags = TP_F_BACKWARD;
+	event.arg = TP_ARG_OP(0, 1, 0);
+	give(&event);
+}
+
 static void backward_node(int64_t first, uint32_t number)
 {
-	struct tp_event node;
-
-	span(proc, TP_REC_OP, "autograd::engine::evaluate_function: MulBackward0", first, first + 100);
-	node = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "MulBackward0"), first + 10,
-			 first + 90);
-	node.link = number;
-	node.flags = TP_F_BACKWARD;
-	node.arg = TP_ARG_OP(0, 1, 0);
-	give(&node);
+	node("MulBackward0", first, first + 100, number);
 	span(proc, TP_REC_OP, "aten::mul", first + 20, first + 80);
 }
 
@@ -184,14 +190,7 @@ Test(sites, charges_the_forward_line_with_its_nodes_of_the_backward_pass)
 /* A node that runs Python: three operators with `stack`, one of which asks for another. */
 static void python_node(int64_t first, uint32_t number, uint32_t stack)
 {
-	struct tp_event node;
-
-	span(proc, TP_REC_OP, "autograd::engine::evaluate_function: SlowBackward", first, first + 1000);
-	node = fake_span(&fake, proc, 0, TP_REC_OP, fake_text(&fake, "SlowBackward"), first + 10, first + 990);
-	node.link = number;
-	node.flags = TP_F_BACKWARD;
-	node.arg = TP_ARG_OP(0, 1, 0);
-	give(&node);
+	node("SlowBackward", first, first + 1000, number);
 	at_stack(proc, stack);
 	span(proc, TP_REC_OP, "aten::select", first + 100, first + 200);
 	span(proc, TP_REC_OP, "aten::as_strided", first + 150, first + 190);

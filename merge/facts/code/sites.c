@@ -133,7 +133,7 @@ static void take_gap(struct tp_sites_row *row, const struct thread *thread, int6
 	row->before = thread->last_row;
 }
 
-static void move(struct tp_sites *sites, uint32_t from, uint32_t to, enum tp_site_figure figure, int64_t n)
+void tp_sites_move(struct tp_sites *sites, uint32_t from, uint32_t to, enum tp_site_figure figure, int64_t n)
 {
 	tp_sites_charge(sites, from, figure, tp_sub(0, n));
 	tp_sites_charge(sites, to, figure, n);
@@ -147,13 +147,13 @@ static void move_outer(struct tp_sites *sites, struct tp_sites_outer *outer, con
 
 	if (!to)
 		return;
-	move(sites, from, to, TP_SITE_CALLS, 1);
-	move(sites, from, to, TP_SITE_TIME, outer->ns);
+	tp_sites_move(sites, from, to, TP_SITE_CALLS, 1);
+	tp_sites_move(sites, from, to, TP_SITE_TIME, outer->ns);
 	if (outer->is_trainers)
-		move(sites, from, to, TP_SITE_TRAINER, outer->ns);
+		tp_sites_move(sites, from, to, TP_SITE_TRAINER, outer->ns);
 	tp_sites_charge(sites, to, TP_SITE_LEARNING, outer->ns);
 	tp_sites_charge(sites, to, TP_SITE_NODES, 1);
-	move(sites, from, to, TP_SITE_GAP, outer->gap_ns);
+	tp_sites_move(sites, from, to, TP_SITE_GAP, outer->gap_ns);
 	tp_sites_add_time(sites, &sites->row[from - 1], outer->step_at, tp_sub(0, outer->ns));
 	tp_sites_add_time(sites, &sites->row[to - 1], outer->step_at, outer->ns);
 	outer->row = to;

@@ -84,6 +84,8 @@ struct tp_sites {
 
 /* The fact's end: the lines of all rows. */
 void tp_sites_find_lines(void *state);
+/* So much of a figure goes from one row to another, each plus one. */
+void tp_sites_move(struct tp_sites *sites, uint32_t from, uint32_t to, enum tp_site_figure figure, int64_t n);
 /* An operator inside `outer`, a node of the backward pass, that Python has asked for: it is kept until lines
  * are known. False: it is none. */
 bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,

@@ -71,17 +71,16 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 
 /* ---- at the end ---- */
 
-static void move(struct tp_sites *sites, const struct tp_sites_inner *inner)
+static void charge(struct tp_sites *sites, const struct tp_sites_inner *inner)
 {
-	tp_sites_charge(sites, inner->outer, TP_SITE_TIME, tp_sub(0, tp_add(inner->ns, inner->gap_ns)));
+	tp_sites_move(sites, inner->outer, inner->row, TP_SITE_TIME, inner->ns);
+	tp_sites_move(sites, inner->outer, inner->row, TP_SITE_TRAINER, inner->trainer_ns);
+	tp_sites_charge(sites, inner->outer, TP_SITE_TIME, tp_sub(0, inner->gap_ns));
 	tp_sites_charge(sites, inner->outer, TP_SITE_LEARNING, tp_sub(0, inner->learning_ns));
-	tp_sites_charge(sites, inner->outer, TP_SITE_TRAINER, tp_sub(0, inner->trainer_ns));
 	tp_sites_charge(sites, inner->row, TP_SITE_CALLS, inner->calls);
 	tp_sites_charge(sites, inner->row, TP_SITE_INSIDE, inner->inside);
-	tp_sites_charge(sites, inner->row, TP_SITE_TIME, inner->ns);
 	tp_sites_charge(sites, inner->row, TP_SITE_GAP, inner->gap_ns);
 	tp_sites_charge(sites, inner->row, TP_SITE_LEARNING, inner->ns);
-	tp_sites_charge(sites, inner->row, TP_SITE_TRAINER, inner->trainer_ns);
 }
 
 void tp_sites_charge_inner(struct tp_sites *sites)
@@ -92,7 +91,7 @@ void tp_sites_charge_inner(struct tp_sites *sites)
 		const struct tp_sites_inner *inner = &sites->inner[i];
 
 		if (tp_backward_is_inside(stacks, sites->row[inner->row - 1].stack))
-			move(sites, inner);
+			charge(sites, inner);
 		else
 			tp_sites_charge(sites, inner->outer, TP_SITE_INSIDE,
 					tp_add(inner->calls, inner->inside));
