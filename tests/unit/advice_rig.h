@@ -93,11 +93,17 @@ static inline void add_line(uint32_t stack, uint32_t line)
 	event[n_events++].arg = line;
 }
 
-/* Steps, and lines 10 and 20 of one function by stacks 1 and 2. */
-static inline void add_two_lines(void)
+/* Steps, and line 10 of a function by stack 1. */
+static inline void add_one_line(void)
 {
 	add_steps();
 	add_line(1, 10);
+}
+
+/* And line 20 of it by stack 2. */
+static inline void add_two_lines(void)
+{
+	add_one_line();
 	add_line(2, 20);
 }
 

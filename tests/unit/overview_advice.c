@@ -450,8 +450,7 @@ Test(overview_advice, sees_copies_from_memory_that_is_not_pinned)
 		const char *text;
 
 		set_up();
-		add_steps();
-		add_line(1, 10);
+		add_one_line();
 		add_stack(1, 1);
 		add_kernel(1 * MS, 2 * MS, 80 * MS);
 		add_work("cudaMemcpyAsync", TP_REC_MEMCPY, "Memcpy", 2 * MS, 81 * MS, 98 * MS,

@@ -46,8 +46,7 @@ Test(overview_code, sees_code_of_the_host_in_one_line)
 	const char *text;
 
 	proc->n_devices = 0;
-	add_steps();
-	add_line(1, 10);
+	add_one_line();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 

@@ -98,8 +98,7 @@ Test(overview_cores, does_not_take_other_waits_for_the_lock)
 	expect_rules(print(), (const char *[]){NULL});
 	/* It sleeps on one line: its own pause. */
 	set_up();
-	add_steps();
-	add_line(1, 10);
+	add_one_line();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		add_stack(1, i * 100 * MS + 1);
 		add(TP_REC_OP, "aten::mm", i * 100 * MS + 5200000, (i + 1) * 100 * MS - 1);

@@ -106,8 +106,7 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
  * beside it. */
 static void add_nodes(uint32_t n, uint32_t n_checked, bool is_inside)
 {
-	add_steps();
-	add_line(1, 10);
+	add_one_line();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 

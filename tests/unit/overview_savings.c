@@ -68,8 +68,7 @@ Test(overview_savings, sees_tensors_that_are_computed_from_constants)
 	cr_expect(strstr(text, "without parameters or gradients"), "%s", text);
 	set_up();
 	proc->n_devices = 0;
-	add_steps();
-	add_line(1, 10);
+	add_one_line();
 	for (uint32_t i = 0; i < STEPS * 2; i++) {
 		int64_t at = i * 50 * MS;
 
@@ -82,8 +81,7 @@ Test(overview_savings, sees_tensors_that_are_computed_from_constants)
 	/* After what comes of inputs, in the same function: of these, it may be. */
 	set_up();
 	proc->n_devices = 0;
-	add_steps();
-	add_line(1, 10);
+	add_one_line();
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 
