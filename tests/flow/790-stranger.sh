@@ -55,7 +55,7 @@ like "its first line says so" "$(sed -n 2p "$TMP/healthy-merge.out")" '^Nothing 
 like "memory: what stays, and the line" "$(COLUMNS=200 "$MERGE" -q -v memory "$TMP/leak" | sed -n 3p)" \
 	"^Tensor memory peaks at .*; kept across steps: .*, allocated by aten::mul at progs/$(line_of leak) "
 like "trace: what took longest" "$(COLUMNS=200 "$MERGE" -q -v trace "$TMP/leak" | sed -n 3p)" \
-	'^Most of it is [^,]* \([0-9.]+ %\), .* \([0-9.]+ %\)\.$'
+	'^(Most of it is|The largest parts are) [^,]* \([0-9.]+ %\), .* \([0-9.]+ %\)\.$'
 like "diff: how much longer, and where" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/loader" "$TMP/leak" | sed -n 3p)" \
 	'^Step time [-+][0-9.]+ % \(median .* -> .*\): .* [-+][0-9.]+ [mu]?s per step \(.*\)\.$'
 like "diff of a run with itself: the same" "$(COLUMNS=200 "$MERGE" -q --compare "$TMP/leak" "$TMP/leak" | sed -n 3p)" \
