@@ -24,7 +24,7 @@
 #include "preload/real.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/life.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/worker.h"

@@ -20,7 +20,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger/trigger.h"

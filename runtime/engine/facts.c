@@ -11,7 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/sync.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum { FACTS_BYTES = 12288, LINE_BYTES = 1024 };
 

@@ -16,7 +16,7 @@
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/facts.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/worker.h"
 
 struct tp_identity tp_identity;

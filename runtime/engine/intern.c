@@ -13,7 +13,7 @@
 
 #include "runtime/base/hash.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 struct entry {
 	uint64_t hash;		/* atomic; 0: empty */

@@ -19,7 +19,7 @@
 #include "runtime/base/process.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/started.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum { BATCH_BYTES = 64 * TP_LEDGER_LINE_MAX };
 

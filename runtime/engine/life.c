@@ -23,7 +23,7 @@
 #include "runtime/engine/facts.h"
 #include "runtime/engine/identity.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger/trigger.h"

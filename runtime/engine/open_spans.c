@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum { MOST = 1024 };	/* kept of a window */
 

@@ -16,7 +16,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
 

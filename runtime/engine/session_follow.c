@@ -13,7 +13,7 @@
  * last one's file has.
  */
 #include "runtime/base/clock.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/worker.h"
 

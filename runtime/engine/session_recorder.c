@@ -12,7 +12,7 @@
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/trace/kinds.h"
 

@@ -2,7 +2,7 @@
 /*
  * session_step.c - a step that ends: its tensors, its record, its place in the ring of steps
  */
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session_state.h"
 #include "runtime/engine/step/step.h"
 

@@ -12,7 +12,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 static struct {
 	uint64_t slots[TP_RING_SLOTS / 64];	/* that the file knows */

@@ -15,7 +15,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/open_spans.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/window_records.h"
 

@@ -15,7 +15,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/told.h"

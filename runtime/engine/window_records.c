@@ -14,7 +14,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/own_table.h"
 #include "runtime/engine/open_spans.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/told.h"
 #include "runtime/engine/window_file.h"
 #include "runtime/trace/kinds.h"

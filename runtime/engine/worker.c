@@ -22,7 +22,7 @@
 #include "runtime/base/process.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring_file.h"
+#include "runtime/engine/ring/ring_file.h"
 
 enum {
 	PAGE_BYTES = 4096,

@@ -17,7 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/stack/stack.h"
 #include "runtime/probe/stack/stack_thread.h"
 #include "runtime/probe/stack/stack_unwind.h"

@@ -13,7 +13,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pystack.h"
 #include "runtime/probe/stack/stack_tree.h"

@@ -18,7 +18,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/stack/stack_tree.h"

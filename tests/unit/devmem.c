@@ -13,7 +13,7 @@
 
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/devmem_live.h"
 #include "runtime/probe/gpu/devmem_table.h"

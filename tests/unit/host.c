@@ -11,7 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/host/host.h"
 #include "tests/unit/probe_rig.h"
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 
 #include "runtime/base/log.h"
-#include "runtime/engine/ring_file.h"
-#include "runtime/engine/ring_sweep.h"
+#include "runtime/engine/ring/ring_file.h"
+#include "runtime/engine/ring/ring_sweep.h"
 #include "tests/unit/ring_bag.h"
 
 TestSuite(ring_place, .init = set_up, .fini = tear_down);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "tests/unit/await.h"
 
 static char rig_dir[256];

@@ -30,7 +30,7 @@
 #include "runtime/engine/config/rank.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/clock/clock_peer.h"
 

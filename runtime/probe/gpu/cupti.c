@@ -18,7 +18,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/gpu/cupti_buffers.h"
 #include "runtime/probe/gpu/cupti_calls.h"

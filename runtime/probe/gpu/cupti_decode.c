@@ -11,7 +11,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/cupti_clock.h"
 #include "runtime/probe/gpu/cupti_facts.h"
 #include "runtime/probe/gpu/cupti_layout.h"

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/cupti_decode.h"
 #include "runtime/trace/kinds.h"
 

@@ -15,7 +15,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_lib.h"

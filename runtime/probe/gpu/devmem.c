@@ -17,7 +17,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/devmem_live.h"
 #include "runtime/probe/gpu/devmem_sums.h"
 #include "runtime/probe/gpu/devmem_table.h"

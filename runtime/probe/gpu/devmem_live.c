@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/owner.h"
 
 enum { PLACES = TP_DEVMEM_CELLS * 2 };

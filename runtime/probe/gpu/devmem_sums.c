@@ -10,7 +10,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/devmem.h"
 #include "runtime/probe/gpu/devmem_live.h"
 #include "runtime/probe/host/nvml.h"

@@ -11,7 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/worker.h"

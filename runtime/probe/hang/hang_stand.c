@@ -9,7 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/hang/hang_native.h"
 #include "runtime/probe/hang/hang_proc.h"
 #include "runtime/probe/hang/pynow.h"

@@ -15,7 +15,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/hang/held_table.h"
 #include "runtime/probe/stack/stack_thread.h"
 

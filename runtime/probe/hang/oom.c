@@ -14,7 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/window_records.h"
 #include "runtime/probe/hang/group.h"

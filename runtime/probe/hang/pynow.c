@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/sample/pysample_names.h"

@@ -14,7 +14,7 @@
 #include "runtime/base/folder.h"
 #include "runtime/base/open.h"
 #include "runtime/base/own_table.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 void tp_report_file_name(uint32_t n, const char *suffix, char path[TP_REPORT_PATH])
 {

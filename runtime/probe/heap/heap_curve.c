@@ -5,7 +5,7 @@
 #include "runtime/probe/heap/heap_curve.h"
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/host/host_counter.h"
 

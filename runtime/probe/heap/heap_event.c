@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_sample.h"

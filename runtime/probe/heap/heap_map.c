@@ -15,7 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/python/pystack.h"

@@ -21,7 +21,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/probe/host/host_file.h"
 #include "runtime/probe/host/host_flows.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 /* Changes when all values have to be recorded again: a reader of a window sees what was
  * recorded in its active steps, and nothing from before. */

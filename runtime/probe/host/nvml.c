@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/engine/config/config.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/host/nvml_lib.h"
 #include "runtime/probe/host/host_counter.h"

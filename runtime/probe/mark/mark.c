@@ -23,7 +23,7 @@
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/proof.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 

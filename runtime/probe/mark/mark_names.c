@@ -14,7 +14,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/sync.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum {
 	ARENA_BYTES = 8 << 20,

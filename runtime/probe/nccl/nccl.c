@@ -12,7 +12,7 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/config/rank.h"
 #include "runtime/engine/facts.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/nccl/nccl_events.h"
 #include "runtime/probe/nccl/nccl_pool.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum {
 	MASKS = 8,		/* libraries of NCCL in one process */

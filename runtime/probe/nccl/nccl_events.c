@@ -14,7 +14,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/nccl/nccl_record.h"
 
 enum {

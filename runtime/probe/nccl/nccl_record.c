@@ -8,7 +8,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum { TEXT_MAX = 40 };	/* of a function, type, algorithm, protocol: all short */
 

@@ -15,7 +15,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"

@@ -12,7 +12,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/python/pystack.h"

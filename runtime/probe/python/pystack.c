@@ -12,7 +12,7 @@
 
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pystack_check.h"

@@ -8,7 +8,7 @@
  * is one function for each shape of frames, with constants, that calls nothing; whatever else there may
  * be begins anew in pystack.c.
  */
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/nnmodule.h"
 #include "runtime/probe/python/pystack_walk.h"
 #include "runtime/probe/stack/stack_tree.h"

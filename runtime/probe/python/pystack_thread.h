@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/python/pystack_names.h"
 
 enum {

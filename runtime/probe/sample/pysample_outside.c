@@ -9,7 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/sample/pysample_gc.h"

@@ -6,7 +6,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/sample/pysample_slow.h"
 
 enum { EACH_NS = 10000000 };	/* whose function is whose takes as long as half a sample */

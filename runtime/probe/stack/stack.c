@@ -6,7 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/engine/probe.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/stack/stack_inside.h"
 #include "runtime/probe/stack/stack_memory.h"
 #include "runtime/probe/stack/stack_objects.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/stack/stack_thread.h"
 
 struct tp_stack_node {

@@ -16,7 +16,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe.h"

@@ -18,7 +18,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/heap/heap_last.h"
 #include "runtime/probe/heap/heap_size.h"

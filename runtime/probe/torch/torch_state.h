@@ -10,7 +10,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/sync.h"
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 #include "runtime/probe/torch/torch_abi.h"
 #include "runtime/probe/torch/torch_layout.h"
 

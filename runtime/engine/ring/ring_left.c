@@ -5,7 +5,7 @@
  * Counted as trainprof-merge would find it (ring_layout.h), but for one thing: what belongs to no
  * window counts, too. Whether that is so is for the merge to say.
  */
-#include "runtime/engine/ring_left.h"
+#include "runtime/engine/ring/ring_left.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/engine/ring_pool.h"
+#include "runtime/engine/ring/ring_pool.h"
 
 uint64_t tp_ring_dropped(void)
 {

@@ -9,7 +9,7 @@
  * been renamed, or be another container's. So what is in no file stays, and is named. The folder is
  * read with the system call, because opendir would take memory from the guest's malloc.
  */
-#include "runtime/engine/ring_sweep.h"
+#include "runtime/engine/ring/ring_sweep.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring_file.h"
-#include "runtime/engine/ring_left.h"
+#include "runtime/engine/ring/ring_file.h"
+#include "runtime/engine/ring/ring_left.h"
 #include "runtime/trace/ring_layout.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 struct tp_ring_file {
 	struct tp_own_fd own;

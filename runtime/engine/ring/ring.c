@@ -6,7 +6,7 @@
  * taken first: a drain that keeps up then leaves the same few chunks in use, and they stay in
  * the cache.
  */
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/engine/ring_pool.h"
+#include "runtime/engine/ring/ring_pool.h"
 
 __thread struct tp_ring_self tp_ring_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

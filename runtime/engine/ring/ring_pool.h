@@ -8,7 +8,7 @@
 #ifndef TP_ENGINE_RING_POOL_H
 #define TP_ENGINE_RING_POOL_H
 
-#include "runtime/engine/ring.h"
+#include "runtime/engine/ring/ring.h"
 
 enum { TP_RING_LAST_SLOT = TP_RING_SLOTS - 1 };	/* shared by all threads that found no other */
 

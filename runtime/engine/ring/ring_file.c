@@ -6,7 +6,7 @@
  * others; the run folder on a local disk; the run folder on a network file system, with a
  * warning. When none has the room that was asked for, half of it is tried, and so on.
  */
-#include "runtime/engine/ring_file.h"
+#include "runtime/engine/ring/ring_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/ring_sweep.h"
+#include "runtime/engine/ring/ring_sweep.h"
 
 enum {
 	LEAST_BYTES = 1 << 20,

@@ -14,8 +14,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
-#include "runtime/engine/ring_file.h"
-#include "runtime/engine/ring_pool.h"
+#include "runtime/engine/ring/ring_file.h"
+#include "runtime/engine/ring/ring_pool.h"
 
 enum {
 	PAGE_BYTES = 4096,
