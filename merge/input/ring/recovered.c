@@ -363,12 +363,12 @@ int tp_recovered_write(struct tp_run *run)
 		if (!one)
 			one = tp_writer_init(&r.writer, &arena, r.proc->ids.n_pages * TP_IDS_PAGE,
 					     string_of, &r);
-		if (!one) {
-			/* What is long in ticks, for the order of its blocks. */
+		/* What is long in ticks, for the order of its blocks; not known where no anchor is sane. */
+		if (!one && r.proc->map.n_knots)
 			r.writer.long_ticks = (uint64_t)(((unsigned __int128)TP_LONG_NS << 32) /
 							 r.proc->map.knot[0].rate);
+		if (!one)
 			one = recover_process(&r);
-		}
 		tp_arena_fini(&arena);
 		if (one && !err)
 			err = one;
