@@ -56,6 +56,8 @@ int tp_thread_start(void *(*run)(void *))
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	sigfillset(&all);
+	/* A page of the ring that is gone: who blocks it is killed, handler or not. */
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &kept);
 	err = pthread_create(&thread, &attr, run_hidden, (void *)run);
 	if (err == EINVAL) {	/* the guest's TLS does not fit: the usual size then */

@@ -21,6 +21,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
 #include "runtime/engine/ring/ring.h"
+#include "runtime/engine/ring/ring_guard.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/engine/trigger/trigger.h"
@@ -196,10 +197,10 @@ static void need_ledger(void)
 }
 
 /* Before each round: somebody may have cut the ring's file, and then what is gone must not be touched
- * any more, by us nor by the program's threads. Who cuts it in the middle of a round is not seen in
- * time: the kernel offers no mapping of a file that has a path and cannot be cut. */
+ * any more, by us nor by the program's threads. In the middle of a round it is read as zeros. */
 static bool has_ring(void)
 {
+	tp_ring_guard_watch();
 	if (!tp_ring_is_cut())
 		return true;
 	tp_ring_lose();
@@ -223,10 +224,10 @@ static void drain_ledger(const struct tp_clock_anchor *now, bool is_last)
 		tp_ledger_file_note(&drain.ledger, lines);
 }
 
-/* Ends with the files as they are. */
+/* Ends with the files as they are, but for what a pass wrote that met the cut ring. */
 static void lose_files(void)
 {
-	tp_window_abandon();
+	tp_window_lose();
 	tp_ledger_file_close(&drain.ledger);
 }
 
@@ -235,6 +236,10 @@ static void finish_files(void)
 	struct tp_clock_anchor anchor;
 
 	tp_window_finish();
+	if (!has_ring()) {
+		lose_files();
+		return;
+	}
 	need_ledger();
 	tp_clock_take_anchor(&anchor);
 	keep_anchor(&anchor);
@@ -345,5 +350,6 @@ bool tp_drain_stop(uint32_t timeout_ms)
 
 void tp_drain_forked(void)
 {
-	lose_files();
+	tp_window_abandon();
+	tp_ledger_file_close(&drain.ledger);
 }

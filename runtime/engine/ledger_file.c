@@ -193,6 +193,8 @@ void tp_ledger_file_drain(struct tp_ledger_file *ledger, const struct tp_clock_a
 	if (!ledger->path[0] || !revive(ledger))
 		return;
 	at = head->steps_drained;
+	if (tp_ring_is_cut())
+		return;
 	if (at < done)
 		tp_own_table_call(read_memory, &memory);
 	while (at < done) {

@@ -38,6 +38,11 @@ int tp_window_init(const struct tp_window_spec *spec)
 	return tp_window_file_init(spec);
 }
 
+void tp_window_lose(void)
+{
+	tp_window_file_lose();
+}
+
 void tp_window_abandon(void)
 {
 	tp_window_file_abandon();
@@ -118,6 +123,9 @@ bool tp_window_serve(void)
 			return false;
 		}
 		finish_window(window);
+		/* Windows may end as fast as they are written: this goes on then. */
+		if (tp_ring_is_cut())
+			return true;
 		if (window + 1 == __atomic_load_n(&head->windows_begun, __ATOMIC_ACQUIRE)) {
 			if (tp_ring_window_at(window)->opened_by != TP_OPENED_RECORDER)
 				tp_ring_forget_spans();

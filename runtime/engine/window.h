@@ -26,6 +26,8 @@ bool tp_window_serve(void);
 /* The process ends: windows are all over, nothing more comes. */
 void tp_window_finish(void);
 
+/* The ring is cut: the open file has what passes wrote that were over before. */
+void tp_window_lose(void);
 /* In the child of fork: closes the parent's file. */
 void tp_window_abandon(void);
 

@@ -35,6 +35,7 @@ static struct {
 	struct tp_clock_anchor start;
 	uint32_t window;		/* of the file that is open */
 	bool is_open;			/* the file */
+	uint64_t kept_bytes;		/* of it, from a ring that was whole */
 	uint32_t n_failed, failed_at;	/* windows not written since the last whole one; the newest */
 	uint64_t cpu_ns;		/* of our threads when the file was opened */
 } state;
@@ -56,6 +57,18 @@ int tp_window_file_init(const struct tp_window_spec *spec)
 		return -ENOMEM;
 	state.writer.folder = spec->folder;
 	return 0;
+}
+
+void tp_window_file_keep(void)
+{
+	state.kept_bytes = state.writer.n_bytes;
+}
+
+void tp_window_file_lose(void)
+{
+	if (state.is_open)
+		(void)tp_own_fd_truncate(&state.writer.file, state.kept_bytes);
+	tp_window_file_abandon();
 }
 
 void tp_window_file_abandon(void)
@@ -213,6 +226,7 @@ out:
 	}
 	tp_told_forget();
 	state.is_open = true;
+	tp_window_file_keep();
 	state.window = window;
 	state.cpu_ns = read_cpu_ns();
 	note_path(path);
@@ -278,6 +292,9 @@ void tp_window_file_close(uint32_t window)
 		tp_writer_discard(&state.writer);
 		state.is_open = false;
 	}
+	/* Else the next round says so. */
+	if (tp_ring_is_cut())
+		tp_window_file_lose();
 	if (!state.is_open)
 		return;
 	tp_text_init(&text, totals, sizeof(totals));

@@ -49,6 +49,10 @@ void tp_window_file_loose(void);
 /* The window is over, and nothing more comes for it. */
 void tp_window_file_close(uint32_t window);
 
+/* A pass is in the file, and the ring was whole. */
+void tp_window_file_keep(void);
+/* The ring is cut: closes the file after the last pass that was kept. */
+void tp_window_file_lose(void);
 /* In the child of fork: closes the parent's file. */
 void tp_window_file_abandon(void);
 /* The process ends: how many windows could not be written. */

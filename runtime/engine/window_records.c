@@ -221,6 +221,8 @@ static int do_pass(void *arg)
 		write_open(writer, window);
 	if (writer)
 		tp_window_file_wrote(tp_writer_flush(writer));
+	if (writer && !tp_ring_is_cut())
+		tp_window_file_keep();
 	tp_ring_release(writer ? window + 1 : NO_WINDOW, writer ? writer->n_bytes : 0);
 	return 0;
 }

@@ -33,6 +33,26 @@ train rmtree "$schedule" "$PYTHON" "$script" "rmtree:$TMP/rmtree" --steps 60 --a
 same_as_plain rmtree
 said rmtree "folder '.*rmtree' was removed: it is created again, the files in it are lost"
 
+# ---- the buffer file is truncated in a window ----
+cut_ring()
+{
+	local ring i
+
+	for ((i = 0; i < 1200; i++)); do
+		ring=$(readlink -e "$1"/*.ring) && [ -s "$ring" ] && compgen -G "$1/*.tpt.part" >"$TMP/parts" && break
+		sleep 0.05
+	done
+	chmod u+w "$ring" && truncate -s "$2" "$ring"
+}
+
+for bytes in 0 65536 1000001; do
+	cut_ring "$TMP/cut-$bytes" "$bytes" &
+	train "cut-$bytes" TRAINPROF_SCHEDULE=always "$PYTHON" "$script" normal --steps 60 --at 10 --pause 3
+	wait
+	same_as_plain "cut-$bytes"
+	said "cut-$bytes" "buffer file '.*' was truncated: recording ends, and records that are not in a trace yet are lost"
+done
+
 # ---- the run folder cannot be made: its parent is a file ----
 : >"$TMP/file"
 train parent "$schedule" TRAINPROF_DIR="$TMP/file/run" "$PYTHON" "$script" normal --steps 60

@@ -89,7 +89,7 @@ int tp_ring_open(const struct tp_ring_spec *spec);
 void tp_ring_close(void);
 /* Not everything is written: takes no more records, leaves the file for the merge. */
 void tp_ring_leave(void);
-/* Somebody cut the file: to touch what is gone is SIGBUS. */
+/* Somebody cut the file: what is gone is read as zeros, or is SIGBUS (ring_guard.h). */
 bool tp_ring_is_cut(void);
 /* Memory of this process only takes its place, and no more records. */
 void tp_ring_lose(void);

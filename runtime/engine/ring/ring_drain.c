@@ -34,6 +34,15 @@ uint32_t tp_ring_chunks_full(void)
 	return n;
 }
 
+/* Records of the chunk that are published, from `from` on; not more than it can have where somebody has cut
+ * the ring, which is read as zeros then. */
+static uint32_t count_from(const struct tp_chunk *chunk, uint32_t from)
+{
+	uint32_t n = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE);
+
+	return n > from && n <= TP_CHUNK_RECORDS ? n - from : 0;
+}
+
 static void give_back(uint32_t at)
 {
 	__atomic_store_n(&tp_ring.chunks[at].state, TP_CHUNK_FREE, __ATOMIC_RELEASE);
@@ -51,7 +60,7 @@ uint64_t tp_ring_waiting(void)
 		const struct tp_chunk *chunk = &tp_ring.chunks[i];
 
 		if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) != TP_CHUNK_FREE)
-			n += __atomic_load_n(&chunk->published, __ATOMIC_RELAXED) - chunk->drained;
+			n += count_from(chunk, chunk->drained);
 	}
 	return n;
 }
@@ -133,7 +142,7 @@ void tp_ring_take(tp_ring_take_fn take, void *ctx)
 		/* Counted only now: when a later chunk of the thread is in the list, this one was
 		 * full before the list was made, and must be handed out to its end. */
 		taken->from = chunk->drained;
-		n = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE) - taken->from;
+		n = count_from(chunk, taken->from);
 		if (n == 0)
 			continue;
 		n_took = take(ctx, slot, &chunk->rec[taken->from], n);
@@ -155,10 +164,10 @@ void tp_ring_show(tp_ring_show_fn show, void *ctx)
 	collect();
 	for (uint32_t i = 0; i < tp_ring_pool.n_taken; i++) {
 		const struct tp_chunk *chunk = &tp_ring.chunks[tp_ring_pool.taken[i].chunk];
-		uint32_t n = __atomic_load_n(&chunk->published, __ATOMIC_ACQUIRE) - chunk->drained;
+		uint32_t from = chunk->drained, n = count_from(chunk, from);
 
 		if (n)
-			show(ctx, chunk->slot % TP_RING_SLOTS, &chunk->rec[chunk->drained], n);
+			show(ctx, chunk->slot % TP_RING_SLOTS, &chunk->rec[from], n);
 	}
 	tp_ring_pool.n_taken = 0;
 }

@@ -15,6 +15,7 @@
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/ring/ring_file.h"
+#include "runtime/engine/ring/ring_guard.h"
 #include "runtime/engine/ring/ring_pool.h"
 
 enum {
@@ -183,16 +184,18 @@ bool tp_ring_is_cut(void)
 {
 	struct stat st;
 
-	return !tp_own_fd_stat(&tp_ring.file, &st) && (uint64_t)st.st_size < tp_ring.n_bytes;
+	return tp_ring_guard_has_met() ||
+	       (!tp_own_fd_stat(&tp_ring.file, &st) && (uint64_t)st.st_size < tp_ring.n_bytes);
 }
 
 void tp_ring_lose(void)
 {
-	/* Guest threads may be in the middle of a record: addresses stay valid throughout. */
-	if (mmap(tp_ring.head, tp_ring.n_bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	/* Guest threads may be in the middle of a record. */
+	if (!tp_ring_guard_cover())
 		tp_warn_once("cannot put memory in the place of buffer file '%s': %s", tp_ring.path,
 			     strerror(errno));
+	else
+		tp_ring_guard_end();
 	tp_ring_leave();
 }
 
@@ -210,6 +213,7 @@ void tp_ring_close(void)
 	if (tp_ring.link_path[0])
 		tp_folder_unlink(tp_ring.folder, tp_ring.link_path, NULL);
 	close_file();
+	tp_ring_guard_end();
 }
 
 void tp_ring_relink(void)
@@ -226,6 +230,7 @@ void tp_ring_forked(void)
 	if (tp_ring.head)
 		close_file();
 	tp_ring.head = NULL;
+	tp_ring_guard_end();
 	tp_ring_self_clear(&tp_ring_self);
 	tp_ring_self.is_reserved = false;
 	if (tp_ring_pool.private)
