@@ -20,7 +20,7 @@ void tp_columns_shape(struct tp_shape *shape, const struct tp_table_def *def)
 	*shape = (struct tp_shape){.name = def->name, .help = def->help, .n_columns = n + first,
 				   .n_picked = n + first};
 	shape->column[0] = (struct tp_column){.field = "process", .unit = TP_UNIT_TEXT,
-					      .help = "whose row it is, where tables are of one process each"};
+					      .help = "process of the row, in tables of one process each"};
 	memcpy(shape->column + first, outline, n * sizeof(*outline));
 	for (uint32_t c = 0; c < shape->n_columns; c++)
 		shape->picked[c] = (uint8_t)c;

@@ -89,6 +89,6 @@ static const struct tp_fact fact = {
 };
 
 const struct tp_raw tp_raw_collectives = {
-	.name = "collective_calls", .help = "collectives and messages, matched across ranks, a row each rank",
+	.name = "collective_calls", .help = "collectives and messages, matched across ranks, one row per rank",
 	.column = columns, .fact = &fact,
 };

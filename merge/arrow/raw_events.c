@@ -294,6 +294,6 @@ static void put_part(void *state, struct tp_raw_rows *rows, const struct tp_bloc
 }
 
 const struct tp_raw tp_raw_events = {
-	.name = "events", .help = "every record, as it was recorded, in no order of time",
+	.name = "events", .help = "every record as it was written, in no order of time",
 	.column = columns, .begin_parts = begin_events, .part = put_part,
 };

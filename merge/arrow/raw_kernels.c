@@ -104,6 +104,6 @@ static const struct tp_fact fact = {
 };
 
 const struct tp_raw tp_raw_kernels = {
-	.name = "kernels", .help = "work of devices, cut to its window, with what launched it",
+	.name = "kernels", .help = "operations of devices, limited to their window, with the call that launched them",
 	.column = columns, .fact = &fact,
 };

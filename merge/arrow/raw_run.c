@@ -128,6 +128,6 @@ static void show_issues(struct tp_run *run, struct tp_raw_rows *rows)
 }
 
 const struct tp_raw tp_raw_issues = {
-	.name = "issues", .help = "what is lost, broken, off or odd, once all events are read",
+	.name = "issues", .help = "what is lost, truncated, disabled or inconsistent, after all events were read",
 	.column = issue_columns, .show = show_issues, .needs_events = true,
 };

@@ -172,6 +172,6 @@ static const struct tp_fact fact = {
 };
 
 const struct tp_raw tp_raw_spans = {
-	.name = "spans", .help = "operators, ranges and calls, cut to their window, with what is around",
+	.name = "spans", .help = "operators, ranges and calls, limited to their window, with their parent",
 	.column = columns, .fact = &fact,
 };

@@ -141,6 +141,6 @@ static const struct tp_fact fact_counters = {
 };
 
 const struct tp_raw tp_raw_counters = {
-	.name = "counters", .help = "counters of processes, hosts and devices, value by value",
+	.name = "counters", .help = "counters of processes, hosts and devices, one value a row",
 	.column = counter_columns, .fact = &fact_counters,
 };

@@ -13,7 +13,7 @@
  *		const struct state *state = ctx;
  *		const struct operator *row = of;
  *
- *		TP_TEXT(r, "operator", "operator", TP_CUT, "its name", "%s", row->name);
+ *		TP_TEXT(r, "operator", "operator", TP_CUT, "name", "%s", row->name);
  *		TP_NS(r, "self_ns", "self", 0, "its own time", row->self_ns);
  *		TP_WHEN(r, state->has_device)
  *			TP_NS(r, "device_ns", "GPU", TP_LESS(1), "time on devices", row->device_ns);

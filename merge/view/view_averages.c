@@ -36,33 +36,33 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "operator", "operator", TP_CUT, "name of the operator, autograd node or range", "%s",
 		tp_names_at(state->all->names, row->name)->bytes);
 	TP_NS(r, "self_ns", "self", 0, "self CPU time", row->self_ns);
-	TP_PERCENT(r, "self_percent", "self %", TP_LESS(2), "part of all self CPU time", row->self_ns,
+	TP_PERCENT(r, "self_percent", "self %", TP_LESS(2), "share of all self CPU time", row->self_ns,
 		   state->all_self_ns);
 	TP_NS(r, "total_ns", "total", 0, "total CPU time", row->total_ns);
-	TP_PERCENT(r, "total_percent", "total %", TP_LESS(4), "total CPU time as a part of all self CPU time",
+	TP_PERCENT(r, "total_percent", "total %", TP_LESS(4), "total CPU time as a share of all self CPU time",
 		   row->total_ns, state->all_self_ns);
-	TP_NS(r, "average_ns", "average", TP_LESS(3), "total CPU time of a call",
+	TP_NS(r, "average_ns", "average", TP_LESS(3), "mean total CPU time per call",
 	      row->total_ns / (int64_t)row->calls);
 	TP_WHEN(r, state->all->has_device) {
-		TP_NS(r, "device_self_ns", "GPU self", 0, "device time of work launched in them",
+		TP_NS(r, "device_self_ns", "GPU self", 0, "device time of work that they launched themselves",
 		      row->device_self_ns);
-		TP_PERCENT(r, "device_self_percent", "GPU %", TP_LESS(2), "part of all device time",
+		TP_PERCENT(r, "device_self_percent", "GPU %", TP_LESS(2), "share of all device time",
 			   row->device_self_ns, state->all->device_ns);
-		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of work launched inside them",
+		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of all work launched inside them",
 		      row->device_total_ns);
-		TP_NS(r, "device_average_ns", "GPU avg", TP_LESS(5), "the same of a call",
+		TP_NS(r, "device_average_ns", "GPU avg", TP_LESS(5), "mean total device time per call",
 		      row->device_total_ns / (int64_t)row->calls);
 	}
 	TP_WHEN(r, state->all->has_memory) {
-		TP_BYTES(r, "self_host_bytes", "self host mem", 0, "tensor memory of the host allocated less freed",
+		TP_BYTES(r, "self_host_bytes", "self host mem", 0, "host tensor memory allocated minus freed, self",
 			 row->self_bytes - row->self_device_bytes);
-		TP_BYTES(r, "total_host_bytes", "host mem", TP_LESS(1), "the same, with what is inside",
+		TP_BYTES(r, "total_host_bytes", "host mem", TP_LESS(1), "the same, total",
 			 row->total_bytes - row->total_device_bytes);
 	}
 	TP_WHEN(r, state->all->has_device_memory) {
 		TP_BYTES(r, "self_device_bytes", "self GPU mem", 0,
-			 "tensor memory of devices allocated less freed", row->self_device_bytes);
-		TP_BYTES(r, "total_device_bytes", "GPU mem", TP_LESS(1), "the same, with what is inside",
+			 "device tensor memory allocated minus freed, self", row->self_device_bytes);
+		TP_BYTES(r, "total_device_bytes", "GPU mem", TP_LESS(1), "the same, total",
 			 row->total_device_bytes);
 	}
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->calls);
@@ -119,7 +119,7 @@ static void print(void *opaque, const struct tp_run *run, struct tp_out *out)
 
 const struct tp_view tp_view_averages = {
 	.name = "averages",
-	.help = "operators by host time, host memory, device time and device memory, as key_averages() says them",
+	.help = "operators by host time, host memory, device time and device memory, as key_averages() does",
 	.tables = (const struct tp_table_def *const[]){&by_host_time, &by_host_memory, &by_device_time,
 						       &by_device_memory, NULL},
 	.begin = begin,

@@ -23,9 +23,9 @@ static void put_rank(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_comm_rank *rank = of;
 	char buf[64];
 
-	TP_TEXT(r, "rank", "rank", 0, "its rank", "%s", tp_label_proc(buf, shown->run, rank->proc));
+	TP_TEXT(r, "rank", "rank", 0, "rank", "%s", tp_label_proc(buf, shown->run, rank->proc));
 	TP_COUNT(r, "steps", "steps", 0, "recorded steps", rank->n_steps);
-	TP_NS(r, "compute_ns", "compute per step", 0, "of a step on average: only computing",
+	TP_NS(r, "compute_ns", "compute per step", 0, "mean per step: only computing",
 	      rank->share.compute_ns / steps_of(rank));
 	TP_NS(r, "overlapped_ns", "overlapped", 0, "computing and communication",
 	      rank->share.both_ns / steps_of(rank));
@@ -33,21 +33,21 @@ static void put_rank(struct tp_row *r, const void *ctx, const void *of)
 	      rank->share.comm_ns / steps_of(rank));
 	TP_NS(r, "other_ns", "other", 0, "neither", rank->share.other_ns / steps_of(rank));
 	TP_NS(r, "waited_ns", "wait", 0,
-	      "waiting for other ranks, of each collective by itself, also where several overlap",
+	      "wait for other ranks, summed over collectives even where they overlap",
 	      rank->wait_ns / steps_of(rank));
-	TP_PERCENT(r, "last_percent", "came last", 0, "collectives to which it came last", rank->n_last,
+	TP_PERCENT(r, "last_percent", "came last", 0, "share of collectives at which it arrived last", rank->n_last,
 		   rank->n_matched);
-	TP_NS(r, "late_p50_ns", "late p50", TP_LESS(2), "median of how late it came",
+	TP_NS(r, "late_p50_ns", "late p50", TP_LESS(2), "median arrival skew",
 	      tp_spread_percentile(&rank->late, 50));
-	TP_NS(r, "late_max_ns", "max", TP_LESS(1), "how late it came at most",
+	TP_NS(r, "late_max_ns", "max", TP_LESS(1), "largest arrival skew",
 	      rank->late.n ? rank->late.most : 0);
-	TP_NS(r, "late_ns", "late per step", 0, "how long others waited for it in a step",
+	TP_NS(r, "late_ns", "late per step", 0, "time per step that others waited for it",
 	      rank->late_ns / steps_of(rank));
 	TP_STYLE(r, shown->verdict->rank == rank ? "red" : NULL);
 }
 
 const struct tp_table_def tp_table_comm_ranks = {
-	.name = "comm_ranks", .columns = put_rank, .help = "ranks: their steps, who was late",
+	.name = "comm_ranks", .columns = put_rank, .help = "steps and arrival skew of each rank",
 };
 
 void tp_view_comm_ranks(const struct tp_comm_shown *shown)
@@ -120,14 +120,14 @@ static void put_step(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "process", "process", 0, "rank", "%s",
 		tp_label_proc(buf, shown->run, row->rank->proc));
 	TP_COUNT(r, "step", "step", 0, "number of the step", row->rank->step[row->at].index);
-	TP_NS(r, "time_ns", "time", 0, "its duration",
+	TP_NS(r, "time_ns", "time", 0, "duration",
 	      tp_sub(row->rank->step[row->at].end_ns, row->rank->step[row->at].begin_ns));
-	TP_NS(r, "late_ns", "late", 0, "how long others waited for it", row->rank->step_late[row->at]);
+	TP_NS(r, "late_ns", "late", 0, "time that others waited for it", row->rank->step_late[row->at]);
 }
 
 const struct tp_table_def tp_table_comm_steps = {
 	.name = "comm_steps", .columns = put_step, .row_bytes = sizeof(struct rank_step),
-	.help = "how late each rank was in each step",
+	.help = "arrival skew of each rank in each step",
 };
 
 void tp_view_comm_steps(const struct tp_comm_shown *shown)

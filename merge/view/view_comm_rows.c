@@ -60,25 +60,25 @@ static void put_collective(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_comm_row *row = of;
 	char dtype[12];
 
-	TP_TEXT(r, "collective", "collective", 0, "its kind", "%s%s", row->is_device ? "nccl " : "",
+	TP_TEXT(r, "collective", "collective", 0, "kind of collective", "%s%s", row->is_device ? "nccl " : "",
 		tp_comm_name(row->kind));
-	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of a rank in a call", put_bytes(r, row));
-	TP_TEXT(r, "dtype", "type", TP_LESS(2), "type of its elements", "%s",
+	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes per rank and call", put_bytes(r, row));
+	TP_TEXT(r, "dtype", "type", TP_LESS(2), "element type", "%s",
 		row->bytes ? tp_scalar_name(row->dtype, dtype) : "?");
 	TP_TEXT(r, "group", "group", 0, "process group", "%s",
 		tp_comm_group(shown->comm, row->family)->label);
-	TP_TEXT(r, "for", "for", TP_LESS(1), "what it is used for", "%s", tp_comm_use_name(row->use));
-	TP_NUMBER(r, "ranks", "ranks", 0, "ranks that take part", row->n_ranks ? row->n_ranks : 1);
-	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", row->n_calls);
-	TP_COUNT(r, "matched", "matched", TP_LESS(3), "collectives found on all ranks", row->n_matched);
-	TP_NS(r, "mean_ns", "mean", 0, "mean time of a call", row->time_ns / (int64_t)row->n_calls);
-	TP_CELL(r, "wait_ns", "wait", TP_UNIT_NS, 0, "part of it until the last rank came",
+	TP_TEXT(r, "for", "for", TP_LESS(1), "purpose of the group", "%s", tp_comm_use_name(row->use));
+	TP_NUMBER(r, "ranks", "ranks", 0, "number of ranks", row->n_ranks ? row->n_ranks : 1);
+	TP_COUNT(r, "calls", "calls", 0, "number of calls on all ranks", row->n_calls);
+	TP_COUNT(r, "matched", "matched", TP_LESS(3), "collectives matched on all ranks", row->n_matched);
+	TP_NS(r, "mean_ns", "mean", 0, "mean time per call", row->time_ns / (int64_t)row->n_calls);
+	TP_CELL(r, "wait_ns", "wait", TP_UNIT_NS, 0, "wait: time until the last rank arrived",
 		put_time(r, row, wait_of(row)));
-	TP_CELL(r, "move_ns", "transfer", TP_UNIT_NS, 0, "part of it after that",
+	TP_CELL(r, "move_ns", "transfer", TP_UNIT_NS, 0, "transfer: time after the last rank arrived",
 		put_time(r, row, tp_spread_mean(&row->move)));
-	TP_CELL(r, "move_p99_ns", "p99", TP_UNIT_NS, TP_LESS(4), "99th percentile of that part",
+	TP_CELL(r, "move_p99_ns", "p99", TP_UNIT_NS, TP_LESS(4), "99th percentile of the transfer time",
 		put_time(r, row, tp_spread_percentile(&row->move, 99)));
-	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "speed of the bus, as nccl-tests has it",
+	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "bus bandwidth, as defined by nccl-tests",
 		put_bus(r, row));
 }
 
@@ -160,16 +160,16 @@ static void put_group(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_TEXT(r, "group", "group", 0, "process group", "%s%s", group->is_nccl ? "nccl " : "",
 		group->label);
-	TP_TEXT(r, "members", "ranks", 0, "its ranks", "%s",
+	TP_TEXT(r, "members", "ranks", 0, "ranks of the group", "%s",
 		show_ranks(buf, group, shown->rank, shown->n_ranks));
 	TP_COUNT(r, "missing", "missing", 0, "members without a trace",
 		 group->size - group->n_members);
-	TP_COUNT(r, "calls", "calls", 0, "number of calls, of all ranks", group->n_calls);
-	TP_COUNT(r, "matched", "matched", 0, "collectives found on all ranks", group->n_matched);
+	TP_COUNT(r, "calls", "calls", 0, "number of calls on all ranks", group->n_calls);
+	TP_COUNT(r, "matched", "matched", 0, "collectives matched on all ranks", group->n_matched);
 	TP_BYTES(r, "bytes", "bytes", 0, "bytes of all calls", group->bytes);
-	TP_NS(r, "wait_ns", "wait", 0, "time until the last rank came, of all", group->wait_ns);
-	TP_NS(r, "move_ns", "transfer", 0, "time after that, of all", group->move_ns);
-	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "speed of the bus",
+	TP_NS(r, "wait_ns", "wait", 0, "wait: sum of the times until the last rank arrived", group->wait_ns);
+	TP_NS(r, "move_ns", "transfer", 0, "transfer: sum of the times after that", group->move_ns);
+	TP_CELL(r, "bus_gb_per_s", "GB/s bus", TP_UNIT_REAL, 0, "bus bandwidth",
 		group->bus_ns > 0 ? tp_row_real(r, group->bus_bytes / (double)group->bus_ns, 3)
 				  : tp_row_text(r, "-"));
 }

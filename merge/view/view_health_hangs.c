@@ -42,25 +42,25 @@ static void put_hang(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_hang *hang = &at->hang;
 	char who[48];
 
-	TP_TEXT(r, "process", "process", TP_INSET, "whose it is", "%s", name_who(who, hang));
+	TP_TEXT(r, "process", "process", TP_INSET, "rank", "%s", name_who(who, hang));
 	TP_TEXT(r, "state", "state", 0, "stuck, computes at one place, computes or waits for a GPU, quiet, goes on, went on, worker", "%s",
 		name_state(hang));
-	TP_NS(r, "late_ns", "no step for", 0, "when it was written", (int64_t)hang->late_ns);
-	TP_COUNT(r, "steps", "steps", 0, "that had ended", hang->steps);
-	TP_TEXT(r, "where", "where", 0, "the innermost function of the program, its file and line", "%s",
+	TP_NS(r, "late_ns", "no step for", 0, "time since the last step, when the report was written", (int64_t)hang->late_ns);
+	TP_COUNT(r, "steps", "steps", 0, "steps that had ended", hang->steps);
+	TP_TEXT(r, "where", "where", 0, "innermost source function, with file and line", "%s",
 		hang->where);
-	TP_TEXT(r, "within", "within", 0, "the function of a library that it has called", "%s", hang->within);
-	TP_TEXT(r, "waits", "waits", 0, "what it waits for in the kernel", "%s", hang->waits);
-	TP_TEXT(r, "gpus", "GPUs", 0, "how busy each of its devices was, as the driver says", "%s", hang->gpus);
-	TP_TEXT(r, "queues", "queues", 0, "what its streams were given and have not done, inside a window", "%s",
+	TP_TEXT(r, "within", "within", 0, "library function inside it", "%s", hang->within);
+	TP_TEXT(r, "waits", "waits", 0, "system call that it waits in", "%s", hang->waits);
+	TP_TEXT(r, "gpus", "GPUs", 0, "utilization of each of its devices, reported by the driver", "%s", hang->gpus);
+	TP_TEXT(r, "queues", "queues", 0, "operations queued in its streams, inside windows", "%s",
 		hang->queues);
-	TP_TEXT(r, "file", "file", TP_CUT, "with all threads and their stacks", "%s", at->at.path);
+	TP_TEXT(r, "file", "file", TP_CUT, "report file, with all threads and their stacks", "%s", at->at.path);
 	TP_STYLE(r, tp_hang_is_report(hang) ? "red" : "");
 }
 
 const struct tp_table_def tp_table_hangs = {
 	.name = "hangs",
-	.help = "processes of a run that hung: where each of them stood",
+	.help = "processes of a run that hung, and the function that each was in",
 	.columns = put_hang,
 };
 

@@ -32,9 +32,9 @@ static void put_finding(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct finding *finding = of;
 
-	TP_TEXT(r, "finding", NULL, 0, "what it is of", "%s", finding->what);
+	TP_TEXT(r, "finding", NULL, 0, "subject of the finding", "%s", finding->what);
 	TP_TEXT(r, "severity", NULL, 0, "loss, warning, good or fact", "%s", severity(finding->style));
-	TP_TEXT(r, "text", NULL, 0, "the line of the view", "%s", finding->text);
+	TP_TEXT(r, "text", NULL, 0, "text of the finding", "%s", finding->text);
 }
 
 const struct tp_table_def tp_table_health = {

@@ -48,19 +48,19 @@ static void put_window(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_window *window = of;
 	char who[64];
 
-	TP_TEXT(r, "process", "process", TP_INSET, "whose it is", "%s", tp_label_proc(who, ctx, window->proc));
-	TP_NUMBER(r, "window", "window", 0, "its number, from 0 in each process", window->window);
-	TP_COUNT(r, "events", "events", 0, "in its file", window->n_events);
-	TP_COUNT(r, "lost", "lost", 0, "events that found no room", window->dropped);
+	TP_TEXT(r, "process", "process", TP_INSET, "rank", "%s", tp_label_proc(who, ctx, window->proc));
+	TP_NUMBER(r, "window", "window", 0, "number of the window, from 0 in each process", window->window);
+	TP_COUNT(r, "events", "events", 0, "events in its file", window->n_events);
+	TP_COUNT(r, "lost", "lost", 0, "lost events", window->dropped);
 	TP_TEXT(r, "state", "state", 0, "whole, or no end; recovered from the buffer file of a dead process", "%s%s",
 		window->is_whole ? "whole" : "no end", window->is_recovered ? ", recovered" : "");
-	TP_TEXT(r, "file", "file", TP_CUT, "its trace", "%s", window->path ? window->path : "");
+	TP_TEXT(r, "file", "file", TP_CUT, "trace file", "%s", window->path ? window->path : "");
 	TP_STYLE(r, is_whole(window) ? "" : window->dropped ? "red" : "yellow");
 }
 
 const struct tp_table_def tp_table_windows = {
 	.name = "windows",
-	.help = "windows of each process; in the text those that are not whole",
+	.help = "windows of each process; as text only incomplete ones",
 	.columns = put_window,
 };
 
@@ -93,18 +93,18 @@ static void put_open(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_open_at_end *open = of;
 	char who[64], thread[64];
 
-	TP_TEXT(r, "process", NULL, 0, "whose it is", "%s", tp_label_proc(who, ctx, open->proc));
+	TP_TEXT(r, "process", NULL, 0, "rank", "%s", tp_label_proc(who, ctx, open->proc));
 	TP_TEXT(r, "state", NULL, 0, "died, or runs", "%s", open->proc->is_dead ? "died" : "runs");
-	TP_TEXT(r, "thread", NULL, 0, "its thread", "%s", tp_label_thread(thread, open->thread));
-	TP_COUNT(r, "depth", NULL, 0, "how many open spans are around it", open->depth);
-	TP_TEXT(r, "name", NULL, 0, "what it was inside", "%.*s", (int)open->name->n_bytes, name_open(open));
-	TP_NS(r, "time_ns", NULL, 0, "for how long, when it was last seen",
+	TP_TEXT(r, "thread", NULL, 0, "thread", "%s", tp_label_thread(thread, open->thread));
+	TP_COUNT(r, "depth", NULL, 0, "depth: number of open spans around it", open->depth);
+	TP_TEXT(r, "name", NULL, 0, "name of the operator or range", "%.*s", (int)open->name->n_bytes, name_open(open));
+	TP_NS(r, "time_ns", NULL, 0, "time since its start, when last observed",
 	      tp_sub(open->seen_ns, open->begin_ns));
 }
 
 const struct tp_table_def tp_table_open_spans = {
 	.name = "open_spans",
-	.help = "what threads of processes that died or still run were inside, outermost first",
+	.help = "open operators and ranges of processes that died or still run, outermost first",
 	.columns = put_open,
 };
 

@@ -46,24 +46,24 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "thread", "thread", 0, "what the thread was doing, or whose it is", "%s",
 		tp_samples_where_text(row->where));
 	TP_CELL(r, "function", "function", TP_UNIT_PLACE, TP_CUT,
-		"the function, and its line with most samples", put_place(r, &row->frame));
+		"function, and its line with the most samples", put_place(r, &row->frame));
 	TP_COUNT(r, "self_samples", "self", 0, "samples in the function itself", row->self.n);
-	TP_PERCENT(r, "self_percent", "self %", 0, "part of all samples of such threads", row->self.n, all);
-	TP_COUNT(r, "total_samples", "total", 0, "samples in it and in what it calls", row->total.n);
-	TP_PERCENT(r, "total_percent", "total %", TP_LESS(1), "part of all samples of such threads",
+	TP_PERCENT(r, "self_percent", "self %", 0, "share of all samples of such threads", row->self.n, all);
+	TP_COUNT(r, "total_samples", "total", 0, "samples in the function and in its callees", row->total.n);
+	TP_PERCENT(r, "total_percent", "total %", TP_LESS(1), "share of all samples of such threads",
 		   row->total.n, all);
 	TP_PERCENT(r, "waiting_percent", "waits %", TP_LESS(2),
-		   "part of its samples in which the kernel says that the thread waited",
+		   "share of its samples in which the thread waited in the kernel",
 		   row->total.waiting, row->total.waiting + row->total.running);
 	TP_PERCENT(r, "collecting_percent", "gc %", TP_LESS(2),
-		   "part of its samples in which Python collected garbage", row->total.collects, row->total.n);
-	TP_NS(r, "self_ns", "self time", TP_LESS(3), "time that samples in the function itself stand for",
+		   "share of its samples in garbage collection", row->total.collects, row->total.n);
+	TP_NS(r, "self_ns", "self time", TP_LESS(3), "time that its self samples represent",
 	      row->self.ns);
 }
 
 static const struct tp_table_def table_def = {
 	.name = "hot", .columns = put_columns, .order = "self_samples",
-	.help = "functions of Python by samples, over all ranks",
+	.help = "Python functions by samples, over all ranks",
 };
 
 /* ---- outside windows ---- */
@@ -85,17 +85,17 @@ static void put_outside_columns(struct tp_row *r, const void *ctx, const void *o
 
 	if (tp_row_is_there(r))
 		all = row->is_other ? outside->n_other : outside->n_training;
-	TP_TEXT(r, "thread", "thread", 0, "training, or other: threads of the rank that ran meanwhile", "%s",
+	TP_TEXT(r, "thread", "thread", 0, "training, or other: the rank's other threads", "%s",
 		tp_row_is_there(r) && row->is_other ? "other" : "training");
 	TP_CELL(r, "function", "function", TP_UNIT_PLACE, TP_CUT,
-		"the innermost line of the program's own code, else of any", put_outside_place(r, row));
+		"innermost source line, else innermost line", put_outside_place(r, row));
 	TP_COUNT(r, "samples", "samples", 0, "samples on that line", row->n);
-	TP_PERCENT(r, "samples_percent", "samples %", 0, "part of all samples of such threads", row->n, all);
+	TP_PERCENT(r, "samples_percent", "samples %", 0, "share of all samples of such threads", row->n, all);
 }
 
 static const struct tp_table_def outside_def = {
 	.name = "outside", .columns = put_outside_columns, .order = "samples",
-	.help = "lines of Python by samples outside windows, of the whole run, by the step logs",
+	.help = "Python lines by samples outside windows, for the whole run, from the step ledgers",
 };
 
 /* No function is its own: it runs inside whatever made one object too many. */
@@ -181,7 +181,7 @@ static void print_hot(void *opaque, const struct tp_run *run, struct tp_out *out
 
 const struct tp_view tp_view_hot = {
 	.name = "hot",
-	.help = "functions of Python by samples: between operators, in workers, in other threads",
+	.help = "Python functions by samples: between operators, in workers, in other threads",
 	.tables = (const struct tp_table_def *const[]){&table_def, &outside_def, NULL},
 	.begin = begin_hot,
 	.print = print_hot,

@@ -102,37 +102,37 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	const struct state *state = ctx;
 	const struct tp_kernel_row *row = of;
 
-	TP_CELL(r, "kernel", "kernel", TP_UNIT_TEXT, TP_CUT, "its name",
+	TP_CELL(r, "kernel", "kernel", TP_UNIT_TEXT, TP_CUT, "name",
 		put_name(r, tp_names_at(state->kernels->names, row->key.name)));
 	TP_WHEN(r, state->options.by_operator) {
-		TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "what launched it",
+		TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "operator that launched it",
 			put_operator(r, state, row));
 		TP_TEXT(r, "tensor_cores_eligible", "TC could", TP_ROWS_ONLY,
-			"can the operator use tensor cores?", "%s", is_eligible(state, row) ? "yes" : "");
+			"whether the operator can use tensor cores", "%s", is_eligible(state, row) ? "yes" : "");
 	}
 	TP_WHEN(r, state->options.by_grid) {
-		TP_CELL(r, "grid", "grid", TP_UNIT_TEXT, TP_TO_RIGHT, "blocks, x,y,z",
+		TP_CELL(r, "grid", "grid", TP_UNIT_TEXT, TP_TO_RIGHT, "grid size in blocks, x,y,z",
 			put_shape(r, row->key.grid));
-		TP_CELL(r, "block", "block", TP_UNIT_TEXT, TP_TO_RIGHT, "threads of a block, x,y,z",
+		TP_CELL(r, "block", "block", TP_UNIT_TEXT, TP_TO_RIGHT, "block size in threads, x,y,z",
 			put_shape(r, row->key.block));
-		TP_COUNT(r, "registers", "regs", 0, "registers of a thread", row->key.registers);
-		TP_BYTES(r, "shared_bytes", "shared", 0, "shared memory of a block", row->key.shared);
+		TP_COUNT(r, "registers", "regs", 0, "registers per thread", row->key.registers);
+		TP_BYTES(r, "shared_bytes", "shared", 0, "shared memory per block", row->key.shared);
 	}
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->ns.n);
 	TP_NS(r, "total_ns", "total", 0, "total time", row->ns.sum);
-	TP_PERCENT(r, "percent", "%", TP_LESS(3), "part of the total time of all kernels", row->ns.sum,
+	TP_PERCENT(r, "percent", "%", TP_LESS(3), "share of the total time of all kernels", row->ns.sum,
 		   state->all_ns);
-	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of a call", tp_spread_mean(&row->ns));
-	TP_NS(r, "min_ns", "min", TP_LESS(4), "shortest time of a call", row->ns.least);
-	TP_NS(r, "p50_ns", "p50", TP_LESS(1), "median time of a call", tp_spread_percentile(&row->ns, 50));
-	TP_NS(r, "p99_ns", "p99", 0, "99th percentile of a call's time",
+	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time per call", tp_spread_mean(&row->ns));
+	TP_NS(r, "min_ns", "min", TP_LESS(4), "shortest call", row->ns.least);
+	TP_NS(r, "p50_ns", "p50", TP_LESS(1), "median time per call", tp_spread_percentile(&row->ns, 50));
+	TP_NS(r, "p99_ns", "p99", 0, "99th percentile of the time per call",
 	      tp_spread_percentile(&row->ns, 99));
-	TP_NS(r, "max_ns", "max", 0, "longest time of a call", row->ns.most);
-	TP_CELL(r, "blocks_per_sm", "blocks", TP_UNIT_REAL, 0, "blocks by multiprocessors of the device",
+	TP_NS(r, "max_ns", "max", 0, "longest call", row->ns.most);
+	TP_CELL(r, "blocks_per_sm", "blocks", TP_UNIT_REAL, 0, "blocks per multiprocessor of the device",
 		put_blocks(r, row));
 	TP_CELL(r, "occupancy_percent", "occup.", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",
 		put_occupancy(r, row));
-	TP_TEXT(r, "tensor_cores", "TC", 0, "does its name say that it uses tensor cores?", "%s",
+	TP_TEXT(r, "tensor_cores", "TC", 0, "whether it uses tensor cores, by its name", "%s",
 		row->uses_tensor_cores ? "yes" : "");
 }
 

@@ -28,26 +28,26 @@ static void put_copies(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_copies *copies = ctx;
 	const struct tp_copies_row *row = of;
 
-	TP_TEXT(r, "copy", "copy", TP_CUT, "its direction and memory", "%s",
+	TP_TEXT(r, "copy", "copy", TP_CUT, "direction and kinds of memory", "%s",
 		tp_names_at(copies->names, row->name)->bytes);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->ns.n);
-	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "bytes of all", put_bytes(r, row));
+	TP_CELL(r, "bytes", "bytes", TP_UNIT_BYTES, 0, "sum of bytes", put_bytes(r, row));
 	TP_NS(r, "total_ns", "total", 0, "total time", row->ns.sum);
-	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean time of one", tp_spread_mean(&row->ns));
-	TP_NS(r, "max_ns", "max", TP_LESS(1), "longest time of one", row->ns.most);
-	TP_CELL(r, "gb_per_s", "GB/s", TP_UNIT_REAL, 0, "all bytes by all time, 10^9 bytes a second",
+	TP_NS(r, "mean_ns", "mean", TP_LESS(2), "mean duration", tp_spread_mean(&row->ns));
+	TP_NS(r, "max_ns", "max", TP_LESS(1), "longest duration", row->ns.most);
+	TP_CELL(r, "gb_per_s", "GB/s", TP_UNIT_REAL, 0, "bandwidth: sum of bytes by total time, 10^9 bytes per second",
 		put_rate(r, row, (double)row->timed_bytes * 1e9 / (double)row->timed_ns));
-	TP_CELL(r, "min_gb_per_s", "min", TP_UNIT_REAL, 0, "lowest speed of one",
+	TP_CELL(r, "min_gb_per_s", "min", TP_UNIT_REAL, 0, "lowest bandwidth",
 		put_rate(r, row, (double)row->rate.least));
-	TP_CELL(r, "p50_gb_per_s", "p50", TP_UNIT_REAL, 0, "median speed of one",
+	TP_CELL(r, "p50_gb_per_s", "p50", TP_UNIT_REAL, 0, "median bandwidth",
 		put_rate(r, row, (double)tp_spread_percentile(&row->rate, 50)));
-	TP_CELL(r, "max_gb_per_s", "max", TP_UNIT_REAL, 0, "highest speed of one",
+	TP_CELL(r, "max_gb_per_s", "max", TP_UNIT_REAL, 0, "highest bandwidth",
 		put_rate(r, row, (double)row->rate.most));
 }
 
 const struct tp_table_def tp_table_copies = {
 	.name = "copies", .columns = put_copies, .order = "total_ns",
-	.help = "copies and sets of devices, by kind",
+	.help = "copies and memsets on devices, by kind",
 };
 
 void tp_view_copies(const struct tp_copies *copies, struct tp_out *out)
@@ -76,20 +76,20 @@ static void put_launches(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "call", "call", TP_CUT, "name of the call", "%s",
 		tp_names_at(times->names, row->name)->bytes);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls whose work was recorded", row->call_ns.n);
-	TP_NS(r, "call_ns", "on the host", 0, "time on the host", row->call_ns.sum);
-	TP_NS(r, "call_mean_ns", "mean", 0, "mean time of a call", tp_spread_mean(&row->call_ns));
-	TP_NS(r, "call_p99_ns", "p99", TP_LESS(2), "99th percentile of a call's time",
+	TP_NS(r, "call_ns", "on the host", 0, "time of the calls on the host", row->call_ns.sum);
+	TP_NS(r, "call_mean_ns", "mean", 0, "mean time per call", tp_spread_mean(&row->call_ns));
+	TP_NS(r, "call_p99_ns", "p99", TP_LESS(2), "99th percentile of the time per call",
 	      tp_spread_percentile(&row->call_ns, 99));
-	TP_NS(r, "wait_mean_ns", "then waiting", 0, "mean time from a call's end to its work's start",
+	TP_NS(r, "wait_mean_ns", "then waiting", 0, "mean time from the end of a call to the start of its work",
 	      tp_spread_mean(&row->wait_ns));
 	TP_NS(r, "wait_p50_ns", "p50", TP_LESS(1), "median of that time",
 	      tp_spread_percentile(&row->wait_ns, 50));
 	TP_NS(r, "wait_p99_ns", "p99", TP_LESS(3), "99th percentile of that time",
 	      tp_spread_percentile(&row->wait_ns, 99));
 	TP_NS(r, "wait_max_ns", "max", TP_LESS(4), "longest such time", row->wait_ns.most);
-	TP_COUNT(r, "work", "work", TP_LESS(5), "pieces of work started", row->n_work);
-	TP_NS(r, "work_ns", "on devices", 0, "time of that work", row->work_ns);
-	TP_COUNT(r, "shorter", "shorter", 0, "pieces of work that ran for less than their call",
+	TP_COUNT(r, "work", "work", TP_LESS(5), "operations launched on devices", row->n_work);
+	TP_NS(r, "work_ns", "on devices", 0, "device time of these operations", row->work_ns);
+	TP_COUNT(r, "shorter", "shorter", 0, "operations that took less time than their call",
 		 row->n_shorter);
 }
 

@@ -71,27 +71,27 @@ static void put_snapshot(struct tp_row *r, const void *ctx, const void *of)
 	const char *name = call->proc ? tp_names_at(tp_memory_at_names(state->at), call->name)->bytes : "";
 	const char *context = is_end ? "end" : "start";
 
-	TP_TEXT(r, "key", NULL, 0, "rank, range, number of the call and context, points between", "%d.%s.%llu.%s",
+	TP_TEXT(r, "key", NULL, 0, "rank, range, number of the call and context, separated by points", "%d.%s.%llu.%s",
 		rank, name, (unsigned long long)call->number, context);
-	TP_TEXT(r, "rank", NULL, 0, "its rank", "%d", rank);
+	TP_TEXT(r, "rank", NULL, 0, "rank", "%d", rank);
 	TP_TEXT(r, "fn_name", NULL, 0, "name of the range", "%s", name);
 	TP_COUNT(r, "iter_idx", NULL, 0, "number of the recorded call, from 1", call->number);
 	TP_TEXT(r, "iter_ctx", NULL, 0, "start or end of the call", "%s", context);
-	TP_NS(r, "when_ns", NULL, 0, "when that was", point->ns);
-	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "memory of the process when it was last looked at",
+	TP_NS(r, "when_ns", NULL, 0, "time of that", point->ns);
+	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "RSS of the process at the last sample",
 		put_known(r, point->process.rss));
-	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "its addresses then", put_known(r, point->process.vms));
-	TP_CELL(r, "pss_bytes", NULL, TP_UNIT_BYTES, 0, "its part of shared memory and its own",
+	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "VMS at that time", put_known(r, point->process.vms));
+	TP_CELL(r, "pss_bytes", NULL, TP_UNIT_BYTES, 0, "PSS: private memory, and its share of shared memory",
 		put_known(r, point->process.pss));
-	TP_CELL(r, "age_ns", NULL, TP_UNIT_NS, 0, "how long before the snapshot the process was looked at",
+	TP_CELL(r, "age_ns", NULL, TP_UNIT_NS, 0, "age of that sample",
 		point->process.rss ? tp_row_integer(r, tp_sub(point->ns, point->process.ns)) : (void)0);
-	TP_CELL(r, "rss_diff_bytes", NULL, TP_UNIT_BYTES, 0, "at the end: more memory than at the start",
+	TP_CELL(r, "rss_diff_bytes", NULL, TP_UNIT_BYTES, 0, "at the end: increase of RSS since the start",
 		put_difference(r, snapshot, point->process.rss, before->rss));
 	TP_CELL(r, "allocated_bytes", NULL, TP_UNIT_BYTES, 0, "allocated by PyTorch's allocator on all devices",
 		put_known(r, point->process.allocated));
-	TP_CELL(r, "reserved_bytes", NULL, TP_UNIT_BYTES, 0, "reserved by it of the driver",
+	TP_CELL(r, "reserved_bytes", NULL, TP_UNIT_BYTES, 0, "reserved by it from the driver",
 		put_known(r, point->process.reserved));
-	TP_BYTES(r, "tensor_bytes", NULL, 0, "all live tensors, on the host and on devices",
+	TP_BYTES(r, "tensor_bytes", NULL, 0, "bytes of all live tensors, on the host and on devices",
 		 point->tensors ? tp_moment_bytes(point->tensors) : 0);
 	for (uint32_t i = 1; i <= TP_TENSOR_N; i++) {
 		const uint32_t c = i % TP_TENSOR_N;
@@ -141,22 +141,22 @@ static void put_range(struct tp_row *r, const void *ctx, const void *of)
 	const struct state *state = ctx;
 	const struct range *range = of;
 
-	TP_TEXT(r, "fn_name", "range", TP_CUT, "its name", "%s",
+	TP_TEXT(r, "fn_name", "range", TP_CUT, "name", "%s",
 		tp_names_at(tp_memory_at_names(state->at), range->name)->bytes);
-	TP_COUNT(r, "calls", "calls", 0, "calls that were recorded from start to end", range->n);
-	TP_BYTES(r, "start_bytes", "at start", 0, "live tensors at its start, mean",
+	TP_COUNT(r, "calls", "calls", 0, "calls recorded from start to end", range->n);
+	TP_BYTES(r, "start_bytes", "at start", 0, "mean bytes of live tensors at its start",
 		 range->start / (int64_t)range->n);
-	TP_BYTES(r, "end_bytes", "at end", 0, "live tensors at its end, mean", range->end / (int64_t)range->n);
-	TP_BYTES(r, "kept_bytes", "kept", 0, "more tensors at its end than at its start, mean",
+	TP_BYTES(r, "end_bytes", "at end", 0, "mean bytes of live tensors at its end", range->end / (int64_t)range->n);
+	TP_BYTES(r, "kept_bytes", "kept", 0, "mean increase of live tensor bytes",
 		 tp_sub(range->end, range->start) / (int64_t)range->n);
-	TP_BYTES(r, "most_kept_bytes", "most kept", TP_LESS(1), "the same, of the call with most", range->most);
-	TP_CELL(r, "rss_bytes", "RSS", TP_UNIT_BYTES, TP_LESS(2), "memory of the process, most at an end",
+	TP_BYTES(r, "most_kept_bytes", "most kept", TP_LESS(1), "largest increase of live tensor bytes", range->most);
+	TP_CELL(r, "rss_bytes", "RSS", TP_UNIT_BYTES, TP_LESS(2), "highest RSS at an end",
 		put_known(r, range->rss));
 }
 
 static const struct tp_table_def table_ranges = {
 	.name = "memory_at_ranges", .columns = put_range, .row_bytes = sizeof(struct range),
-	.order = "kept_bytes", .help = "the same of each range, over its calls and all ranks",
+	.order = "kept_bytes", .help = "memory of each range, over its calls and all ranks",
 };
 
 static void add_call(struct range *range, const struct tp_memory_at_call *call)

@@ -85,13 +85,13 @@ static void put_memory(struct tp_row *r, const struct state *state, const void *
 		of ? tp_module_memories_at(state->memories, *(const uint32_t *)of, TP_PASS_FORWARD)
 		   : (struct tp_module_memory){.n_calls = 0};
 
-	TP_BYTES(r, "entry_bytes", "entry", TP_LESS(3), "tensor memory when a call began",
+	TP_BYTES(r, "entry_bytes", "entry", TP_LESS(3), "tensor memory at the start of a call",
 		 bytes_of(&memory, memory.entry));
-	TP_BYTES(r, "peak_bytes", "peak", TP_LESS(1), "tensor memory at most in it",
+	TP_BYTES(r, "peak_bytes", "peak", TP_LESS(1), "peak of tensor memory in a call",
 		 bytes_of(&memory, memory.peak));
-	TP_BYTES(r, "exit_bytes", "exit", TP_LESS(3), "tensor memory when it ended",
+	TP_BYTES(r, "exit_bytes", "exit", TP_LESS(3), "tensor memory at the end of a call",
 		 bytes_of(&memory, memory.exit));
-	TP_BYTES(r, "kept_bytes", "kept", TP_LESS(1), "how much more there was after a call, on average",
+	TP_BYTES(r, "kept_bytes", "kept", TP_LESS(1), "mean increase over a call",
 		 memory.n_calls ? memory.kept_bytes / (int64_t)memory.n_calls : 0);
 }
 
@@ -108,9 +108,9 @@ static void put_flops(struct tp_row *r, const struct state *state, const void *o
 		 flops.forward);
 	TP_COUNT(r, "backward_flops", NULL, TP_ROWS_ONLY, "floating-point operations of its backward pass",
 		 flops.backward);
-	TP_COUNT(r, "forward_self_flops", NULL, TP_ROWS_ONLY, "forward, without the modules inside",
+	TP_COUNT(r, "forward_self_flops", NULL, TP_ROWS_ONLY, "forward, without child modules",
 		 flops.self_forward);
-	TP_COUNT(r, "backward_self_flops", NULL, TP_ROWS_ONLY, "backward, without the modules inside",
+	TP_COUNT(r, "backward_self_flops", NULL, TP_ROWS_ONLY, "backward, without child modules",
 		 flops.self_backward);
 }
 
@@ -118,30 +118,30 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct state *s = ctx;
 
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "what its outer one calls it",
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "name in its parent module",
 		tp_view_module_put(r, path_of(s, of)));
-	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(5), "its class",
+	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(5), "class",
 		put_class(r, path_of(s, of)));
-	TP_CELL(r, "name", "name", TP_UNIT_TEXT, TP_ROWS_ONLY, "its whole name in the model",
+	TP_CELL(r, "name", "name", TP_UNIT_TEXT, TP_ROWS_ONLY, "full name in the model",
 		put_full_name(r, path_of(s, of)));
-	TP_NUMBER(r, "depth", "depth", TP_ROWS_ONLY, "modules around it, and itself",
+	TP_NUMBER(r, "depth", "depth", TP_ROWS_ONLY, "depth in the tree, from 1",
 		  path_of(s, of)->depth);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", time_of(s, of)->n_calls);
-	TP_COUNT(r, "operators", "ops", TP_LESS(4), "operators called in it", time_of(s, of)->n_ops);
-	TP_NS(r, "forward_ns", "forward", 0, "time to the end of its last operator", time_of(s, of)->total_ns);
-	TP_NS(r, "forward_self_ns", "self", 0, "the same without the modules inside",
+	TP_COUNT(r, "operators", "ops", TP_LESS(4), "operators called inside it", time_of(s, of)->n_ops);
+	TP_NS(r, "forward_ns", "forward", 0, "time until its last operator ended", time_of(s, of)->total_ns);
+	TP_NS(r, "forward_self_ns", "self", 0, "the same, without child modules",
 	      time_of(s, of)->self_ns);
-	TP_NS(r, "backward_ns", "backward", 0, "time of its nodes of autograd", time_of(s, of)->backward_ns);
-	TP_NS(r, "backward_self_ns", "self", TP_LESS(2), "the same without the modules inside",
+	TP_NS(r, "backward_ns", "backward", 0, "time of its autograd nodes", time_of(s, of)->backward_ns);
+	TP_NS(r, "backward_self_ns", "self", TP_LESS(2), "the same, without child modules",
 	      time_of(s, of)->backward_self_ns);
 	TP_WHEN(r, tp_module_times_has_device(s->times)) {
-		TP_NS(r, "device_forward_ns", "GPU fwd", 0, "time on devices, forward",
+		TP_NS(r, "device_forward_ns", "GPU fwd", 0, "device time, forward",
 		      time_of(s, of)->device_ns);
-		TP_NS(r, "device_forward_self_ns", "self", TP_LESS(3), "the same without the modules inside",
+		TP_NS(r, "device_forward_self_ns", "self", TP_LESS(3), "the same, without child modules",
 		      time_of(s, of)->device_self_ns);
-		TP_NS(r, "device_backward_ns", "GPU bwd", 0, "time on devices, backward",
+		TP_NS(r, "device_backward_ns", "GPU bwd", 0, "device time, backward",
 		      time_of(s, of)->device_backward_ns);
-		TP_NS(r, "device_backward_self_ns", "self", TP_LESS(3), "the same without the modules inside",
+		TP_NS(r, "device_backward_self_ns", "self", TP_LESS(3), "the same, without child modules",
 		      time_of(s, of)->device_backward_self_ns);
 	}
 	TP_WHEN(r, tp_module_memories_has_any(s->memories))
@@ -152,7 +152,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 }
 
 static const struct tp_table_def table_def = {
-	.name = "module", .columns = put_columns, .help = "nn.Modules, by the path of those around them",
+	.name = "module", .columns = put_columns, .help = "nn.Modules by path",
 };
 
 static void print_notes(const struct state *state, const struct tp_run *run, struct tp_out *out,

@@ -102,24 +102,24 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	const struct shown *shown = ctx;
 	const struct row *row = of;
 
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "its whole name in the model",
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "full name in the model",
 		put_name(r, shown, row));
-	TP_TEXT(r, "depth", NULL, 0, "modules around it, and itself", "%u",
+	TP_TEXT(r, "depth", NULL, 0, "depth in the tree, from 1", "%u",
 		tp_module_paths_at(shown->paths, row->path)->depth);
 	TP_COUNT(r, "calls", NULL, 0, "number of calls", row->memory.n_calls);
 	TP_TEXT(r, "pass", "pass", 0, "forward or backward", "%s", pass_word[row->pass]);
 	TP_TEXT(r, "moment", NULL, 0, "entry, peak or exit of the call with the highest peak", "%s",
 		moment_word[row->moment]);
-	TP_NS(r, "when_ns", NULL, 0, "when that was", when_of(row));
+	TP_NS(r, "when_ns", NULL, 0, "time of that", when_of(row));
 	TP_BYTES(r, NULL, "entry", TP_LESS(TP_TENSOR_N + 1), "", tp_moment_bytes(row->memory.entry));
 	TP_BYTES(r, NULL, "exit", TP_LESS(TP_TENSOR_N + 1), "", tp_moment_bytes(row->memory.exit));
-	TP_BYTES(r, "bytes", "peak", 0, "bytes of all tensors then", tp_moment_bytes(moment_of(row)));
+	TP_BYTES(r, "bytes", "peak", 0, "bytes of all tensors at that time", tp_moment_bytes(moment_of(row)));
 	for (uint32_t i = 1; i <= TP_MOMENT_N; i++) {
 		const uint32_t c = i < TP_TENSOR_N ? i : i == TP_TENSOR_N ? 0 : TP_MOMENT_INTERNAL;
 
 		TP_WHEN(r, tp_row_is_for_programs(r) || (shown->most[c] && c != TP_MOMENT_INTERNAL))
 			TP_BYTES(r, field_of(c), short_title(c), less_of(shown, c),
-				 c == TP_MOMENT_INTERNAL ? "what operators freed themselves"
+				 c == TP_MOMENT_INTERNAL ? "freed before their operator ended"
 							 : tp_tensor_category_title(c),
 				 moment_of(row)->bytes[c]);
 	}

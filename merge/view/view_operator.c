@@ -147,41 +147,41 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 			put_inputs(r, row));
 	TP_WHEN(r, state->all->origins)
 		TP_CELL(r, "call_stack", "from", TP_UNIT_PLACE, TP_CUT,
-			"frames of Python that called it, innermost first", put_stack(r, state, row->stack));
+			"Python call stack, innermost frame first", put_stack(r, state, row->stack));
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->calls);
 	TP_NS(r, "self_ns", "self", 0, "self CPU time", row->self_ns);
-	TP_PERCENT(r, "self_percent", "self %", 0, "part of all self CPU time", row->self_ns,
+	TP_PERCENT(r, "self_percent", "self %", 0, "share of all self CPU time", row->self_ns,
 		   state->all_self_ns);
 	TP_NS(r, "total_ns", "total", 0, "total CPU time", row->total_ns);
-	TP_NS(r, "average_ns", "average", TP_LESS(2), "total CPU time of a call",
+	TP_NS(r, "average_ns", "average", TP_LESS(2), "mean total CPU time per call",
 	      row->total_ns / (int64_t)row->calls);
 	TP_WHEN(r, state->all->has_device) {
-		TP_NS(r, "device_self_ns", "GPU self", 0, "device time of work launched in them",
+		TP_NS(r, "device_self_ns", "GPU self", 0, "device time of work that they launched themselves",
 		      row->device_self_ns);
-		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of work launched inside them",
+		TP_NS(r, "device_total_ns", "GPU total", 0, "device time of all work launched inside them",
 		      row->device_total_ns);
 		TP_CELL(r, "tensor_cores_percent", "TC", TP_UNIT_PERCENT, TP_LESS(1),
-			"part of GPU self in kernels with tensor cores", put_tensor_cores(r, row));
+			"share of self device time in kernels that use tensor cores", put_tensor_cores(r, row));
 		TP_TEXT(r, "tensor_cores_eligible", "TC could", TP_ROWS_ONLY,
-			"can it, or what it calls, use tensor cores?", "%s", say_eligible(row));
+			"whether it, or an operator inside it, can use tensor cores", "%s", say_eligible(row));
 		TP_CELL(r, "tensor_cores_total_percent", "TC total", TP_UNIT_PERCENT, TP_ROWS_ONLY,
-			"part of GPU total in kernels with tensor cores", put_tensor_cores_total(r, row));
+			"share of total device time in kernels that use tensor cores", put_tensor_cores_total(r, row));
 	}
 	TP_WHEN(r, state->all->has_memory) {
-		TP_BYTES(r, "self_bytes", "self mem", TP_LESS(1), "tensor memory allocated less freed",
+		TP_BYTES(r, "self_bytes", "self mem", TP_LESS(1), "tensor memory allocated minus freed, self",
 			 row->self_bytes);
 		TP_BYTES(r, "total_bytes", "total mem", TP_LESS(3),
-			 "tensor memory allocated less freed, with what is inside", row->total_bytes);
+			 "tensor memory allocated minus freed, total", row->total_bytes);
 	}
 	TP_WHEN(r, state->all->has_flops) {
 		TP_CELL(r, "flops", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY,
-			"floating-point operations of its own, by its name and inputs", put_flops(r, row));
+			"self floating-point operations, from its name and inputs", put_flops(r, row));
 		TP_CELL(r, "gflop", "GFLOP", TP_UNIT_REAL, TP_LESS(2),
-			"floating-point operations of its own, in 10^9", put_giga(r, row, 1000000000, 3));
+			"self floating-point operations, in 10^9", put_giga(r, row, 1000000000, 3));
 		TP_CELL(r, "gflops_per_second", "GFLOP/s", TP_UNIT_REAL, TP_LESS(2),
-			"the same per second of its GPU time, else of its CPU time", put_giga(r, row, flop_ns(row), 2));
+			"the same per second of device time, or of CPU time where it has none", put_giga(r, row, flop_ns(row), 2));
 	}
-	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "self CPU time of a call",
+	TP_NS(r, "self_average_ns", "self avg", TP_LESS(4), "mean self CPU time per call",
 	      row->self_ns / (int64_t)row->calls);
 }
 

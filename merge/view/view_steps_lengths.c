@@ -27,7 +27,7 @@ static void put_lengths(struct tp_row *r, const struct lengths *of)
 	TP_NS(r, "p99_ns", "p99", 0, "99th percentile", tp_percentile(of->sorted, of->n, 99));
 	TP_NS(r, "max_ns", "max", 0, "longest duration", of->sorted[of->n - 1]);
 	TP_NS(r, "sum_ns", "sum", 0, "sum of their durations", of->sum_ns);
-	TP_PERCENT(r, "data_wait_percent", "data wait", 0, "part of it waiting for data", of->wait_ns,
+	TP_PERCENT(r, "data_wait_percent", "data wait", 0, "share of it waiting for data", of->wait_ns,
 		   of->sum_ns);
 }
 
@@ -45,12 +45,12 @@ static void put_processes(struct tp_row *r, const void *ctx, const void *of)
 }
 
 const struct tp_table_def tp_table_step_phases = {
-	.name = "step_lengths", .columns = put_phases, .help = "durations of steps by phase",
+	.name = "step_lengths", .columns = put_phases, .help = "step durations by phase",
 };
 
 const struct tp_table_def tp_table_step_processes = {
 	.name = "step_lengths_by_process", .columns = put_processes,
-	.help = "durations of steps of many processes",
+	.help = "step durations of many processes",
 };
 
 void tp_view_steps_lengths(const struct tp_steps_shown *steps, struct tp_out *out)

@@ -25,7 +25,7 @@ static void put_gpu(struct tp_row *r, const struct tp_steps_shown *steps, const 
 
 #define KNOWN(unit, field, title, less, help, put)                                                 \
 	TP_CELL(r, field, title, unit, less, help, is_known ? put : (void)0)
-	KNOWN(TP_UNIT_PERCENT, "gpu_busy_percent", "GPU busy", 0, "part of it that a device worked",
+	KNOWN(TP_UNIT_PERCENT, "gpu_busy_percent", "GPU busy", 0, "share of it with a device busy",
 	      tp_row_percent(r, (double)of->busy_ns, (double)of->all_ns));
 	KNOWN(TP_UNIT_NS, "kernel_ns", "kernels", TP_LESS(3), "time with a kernel",
 	      tp_row_integer(r, of->kernel_ns));
@@ -33,7 +33,7 @@ static void put_gpu(struct tp_row *r, const struct tp_steps_shown *steps, const 
 	      tp_row_integer(r, of->comm_ns));
 	KNOWN(TP_UNIT_NS, "copy_ns", "copies", TP_LESS(5), "time with a copy",
 	      tp_row_integer(r, of->copy_ns));
-	KNOWN(TP_UNIT_COUNT, "launched", "launched", TP_LESS(6), "pieces of work launched in it",
+	KNOWN(TP_UNIT_COUNT, "launched", "launched", TP_LESS(6), "operations launched on devices in it",
 	      tp_row_count(r, gpu.n_launched));
 #undef KNOWN
 }
@@ -43,9 +43,9 @@ static void put_process(struct tp_row *r, const struct tp_step_row *row)
 {
 	bool is_known = row && row->resident;
 
-	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "memory of the process after it, about once a second",
+	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "RSS of the process after it, about once per second",
 		is_known ? tp_row_integer(r, (int64_t)row->resident) : (void)0);
-	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "addresses of the process then",
+	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "VMS of the process at that time",
 		is_known ? tp_row_integer(r, (int64_t)row->virtual) : (void)0);
 }
 
@@ -79,11 +79,11 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_steps_shown *steps = ctx;
 	const struct tp_step_row *row = of;
 
-	TP_COUNT(r, "step", "step", 0, "its number", row->index);
+	TP_COUNT(r, "step", "step", 0, "number", row->index);
 	TP_TEXT(r, "epoch_and_step", "epoch/n", TP_TO_RIGHT | TP_LESS(1),
-		"epoch, and number of the step in it", "%u/%u", row->epoch, row->in_epoch);
-	TP_TEXT(r, "phase", "phase", 0, "of the schedule", "%s", tp_label_phase(row->phase));
-	TP_NS(r, "time_ns", "time", 0, "its duration", row->dur_ns);
+		"epoch, and number of the step in the epoch", "%u/%u", row->epoch, row->in_epoch);
+	TP_TEXT(r, "phase", "phase", 0, "phase of the schedule", "%s", tp_label_phase(row->phase));
+	TP_NS(r, "time_ns", "time", 0, "duration", row->dur_ns);
 	TP_NS(r, "data_wait_ns", "data", 0, "time of the training thread in the data loader",
 	      row->data_wait_ns);
 	TP_NS(r, "optimizer_ns", "optimizer", TP_LESS(2), "time in the optimizer's step",
@@ -91,12 +91,12 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	TP_WHEN(r, steps->gpus)
 		put_gpu(r, steps, row);
 	TP_WHEN(r, steps->has_memory) {
-		TP_BYTES(r, "memory_bytes", "host mem.", TP_LESS(3), "tensors on the host at its end",
+		TP_BYTES(r, "memory_bytes", "host mem.", TP_LESS(3), "tensor bytes on the host at its end",
 			 row->live_bytes);
-		TP_BYTES(r, "peak_bytes", "host peak", 0, "tensors on the host, most in it", row->peak_bytes);
+		TP_BYTES(r, "peak_bytes", "host peak", 0, "peak of tensor bytes on the host in it", row->peak_bytes);
 	}
 	TP_WHEN(r, steps->has_device_memory)
-		TP_BYTES(r, "device_peak_bytes", "GPU peak", 0, "tensors on devices, most in it",
+		TP_BYTES(r, "device_peak_bytes", "GPU peak", 0, "peak of tensor bytes on devices in it",
 			 row->device_peak);
 	put_process(r, row);
 	TP_NUMBER(r, "batches", "batches", TP_LESS(4), "batches fetched in it", row->batches);
@@ -105,5 +105,5 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 }
 
 const struct tp_table_def tp_table_steps = {
-	.name = "steps", .columns = put_columns, .help = "steps of the run, in windows or not",
+	.name = "steps", .columns = put_columns, .help = "steps of the run, inside and outside windows",
 };

@@ -273,7 +273,7 @@ static void print_trace(void *opaque, const struct tp_run *run, struct tp_out *o
 
 const struct tp_view tp_view_trace = {
 	.name = "trace",
-	.help = "one step as text, the slowest or that of --steps: what lay in what, and when",
+	.help = "one step as text, the slowest or that of --steps: its events, nested, with times",
 	.begin = begin_trace,
 	.tables = (const struct tp_table_def *const[]){&tp_table_trace, NULL},
 	.print = print_trace,

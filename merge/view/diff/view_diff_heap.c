@@ -50,7 +50,7 @@ static const char *per_step(const struct shown *shown)
 }
 
 const struct tp_table_def tp_table_diff_heap = {
-	.name = "diff_heap", .columns = tp_view_diff_bytes, .help = "host memory of both",
+	.name = "diff_heap", .columns = tp_view_diff_bytes, .help = "host memory of both runs",
 };
 
 static struct tp_diff_figure figure_of(const struct shown *shown, char text[64], const char *what,
@@ -125,18 +125,18 @@ static void put_stack(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct ordered *row = of;
 
-	TP_BYTES(r, "base_bytes", "base", 0, "bytes in base", row->before);
-	TP_BYTES(r, "now_bytes", "now", 0, "bytes now", row->after);
-	TP_BYTES(r, "difference_bytes", "difference", 0, "now less base", row->change);
+	TP_BYTES(r, "base_bytes", "base", 0, "bytes in the base run", row->before);
+	TP_BYTES(r, "now_bytes", "now", 0, "bytes in this run", row->after);
+	TP_BYTES(r, "difference_bytes", "difference", 0, "this run minus base", row->change);
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, row->before, row->after));
-	TP_COUNT(r, "base_allocations", "allocs", TP_LESS(2), "allocations in base",
+	TP_COUNT(r, "base_allocations", "allocs", TP_LESS(2), "allocations in the base run",
 		 row->row->base[TP_HEAP_ALLOCS]);
-	TP_COUNT(r, "now_allocations", "now", TP_LESS(2), "allocations now",
+	TP_COUNT(r, "now_allocations", "now", TP_LESS(2), "allocations in this run",
 		 row->row->now[TP_HEAP_ALLOCS]);
-	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
+	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "most informative frame",
 		put_frame(r, ctx, row->row, TP_HOSTMEM_TELLING));
-	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
+	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "native function inside it",
 		put_frame(r, ctx, row->row, TP_HOSTMEM_NATIVE));
 }
 
@@ -146,11 +146,11 @@ const struct tp_table_def tp_table_diff_heap_peak = {
 };
 const struct tp_table_def tp_table_diff_heap_allocated = {
 	.name = "diff_heap_allocated", .columns = put_stack,
-	.help = "stacks by change of the bytes they allocate",
+	.help = "stacks by change of their allocated bytes",
 };
 const struct tp_table_def tp_table_diff_heap_leaked = {
 	.name = "diff_heap_leaked", .columns = put_stack,
-	.help = "stacks by change of their bytes alive at the end",
+	.help = "stacks by change of their live bytes at the end",
 };
 
 static void print_stack(const struct shown *shown, const struct tp_heapdiff_row *row)

@@ -56,29 +56,29 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	const double before = host_ns(row, TP_DIFF_BASE), after = host_ns(row, TP_DIFF_NOW);
 
 	TP_DEPTH(r, row->depth ? row->depth - 1 : 0);
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "what its outer one calls it",
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT | TP_TREE, "name in its parent module",
 		put_module(r, tp_view_diff_path(shown, row)));
-	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(2), "its class",
+	TP_CELL(r, "class", "class", TP_UNIT_TEXT, TP_CUT | TP_LESS(2), "class",
 		put_class(r, tp_view_diff_path(shown, row)));
-	TP_REAL(r, "base_calls", "calls", TP_LESS(4), "calls in a step of base", base->calls, 2);
-	TP_REAL(r, "now_calls", "now", TP_LESS(4), "calls in a step now", now->calls, 2);
-	TP_NS(r, "base_ns", "base", 0, "time on the host in a step of base, forward and backward, with inner ones",
+	TP_REAL(r, "base_calls", "calls", TP_LESS(4), "calls per step in the base run", base->calls, 2);
+	TP_REAL(r, "now_calls", "now", TP_LESS(4), "calls per step in this run", now->calls, 2);
+	TP_NS(r, "base_ns", "base", 0, "host time per step in the base run, forward and backward, total",
 	      tp_whole(before));
-	TP_NS(r, "now_ns", "now", 0, "the same now", tp_whole(after));
-	TP_NS(r, "difference_ns", "difference", 0, "now less base", tp_whole(after - before));
+	TP_NS(r, "now_ns", "now", 0, "the same in this run", tp_whole(after));
+	TP_NS(r, "difference_ns", "difference", 0, "this run minus base", tp_whole(after - before));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, row->path[TP_DIFF_BASE] ? before + 1e-9 : 0,
 				    row->path[TP_DIFF_NOW] ? after + 1e-9 : 0));
-	TP_NS(r, "base_self_ns", "self: base", TP_LESS(3), "without the modules that it calls, in a step of base",
+	TP_NS(r, "base_self_ns", "self: base", TP_LESS(3), "the same, self",
 	      tp_whole(base->self_ns));
-	TP_NS(r, "now_self_ns", "now", TP_LESS(3), "the same now", tp_whole(now->self_ns));
-	TP_NS(r, "base_backward_ns", NULL, TP_ROWS_ONLY, "of base the backward pass", tp_whole(base->backward_ns));
-	TP_NS(r, "now_backward_ns", NULL, TP_ROWS_ONLY, "the same now", tp_whole(now->backward_ns));
+	TP_NS(r, "now_self_ns", "now", TP_LESS(3), "the same in this run", tp_whole(now->self_ns));
+	TP_NS(r, "base_backward_ns", NULL, TP_ROWS_ONLY, "backward pass in the base run", tp_whole(base->backward_ns));
+	TP_NS(r, "now_backward_ns", NULL, TP_ROWS_ONLY, "the same in this run", tp_whole(now->backward_ns));
 	TP_WHEN(r, shown->has_devices) {
-		TP_NS(r, "base_device_ns", "device: base", TP_LESS(1), "time on devices in a step of base",
+		TP_NS(r, "base_device_ns", "device: base", TP_LESS(1), "device time per step in the base run",
 		      tp_whole(base->device_ns));
-		TP_NS(r, "now_device_ns", "now", TP_LESS(1), "the same now", tp_whole(now->device_ns));
-		TP_NS(r, "difference_device_ns", "difference", TP_LESS(1), "now less base",
+		TP_NS(r, "now_device_ns", "now", TP_LESS(1), "the same in this run", tp_whole(now->device_ns));
+		TP_NS(r, "difference_device_ns", "difference", TP_LESS(1), "this run minus base",
 		      tp_whole(now->device_ns - base->device_ns));
 	}
 }

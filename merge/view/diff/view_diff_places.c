@@ -221,23 +221,23 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_TEXT(r, "kind", "what", 0, "function, function in workers, source line, function's lines (which "
 		"moved), module, operator, kernel, part of a step", "%s", tp_diff_kinds[row->kind].name);
-	TP_PLACE(r, "name", "name", TP_CUT, "its name; of functions and lines the line that changed most", "%s",
+	TP_PLACE(r, "name", "name", TP_CUT, "name; for functions and lines the line that changed most", "%s",
 		 row->name);
-	TP_NS(r, "base_ns", "base", 0, "time in a step of base", tp_whole(row->base));
-	TP_NS(r, "now_ns", "now", 0, "time in a step now", tp_whole(row->now));
-	TP_NS(r, "difference_ns", "difference", TP_SIGNED, "now less base", tp_whole(tp_diff_spot_change(row)));
+	TP_NS(r, "base_ns", "base", 0, "time per step in the base run", tp_whole(row->base));
+	TP_NS(r, "now_ns", "now", 0, "time per step in this run", tp_whole(row->now));
+	TP_NS(r, "difference_ns", "difference", TP_SIGNED, "this run minus base", tp_whole(tp_diff_spot_change(row)));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "", tp_view_diff_change(r, row->base, row->now));
-	TP_TEXT(r, "source", "by", TP_LESS(1), "what the times are from", "%s",
+	TP_TEXT(r, "source", "by", TP_LESS(1), "source of the times", "%s",
 		row->has_gaps ? "operators, gaps" : tp_diff_kinds[row->kind].source);
-	TP_CELL(r, "base_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "of functions: samples in base",
+	TP_CELL(r, "base_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "samples in the base run, for functions",
 		put_samples(r, row, TP_DIFF_BASE));
-	TP_CELL(r, "now_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "of functions: samples now",
+	TP_CELL(r, "now_samples", NULL, TP_UNIT_COUNT, TP_ROWS_ONLY, "samples in this run, for functions",
 		put_samples(r, row, TP_DIFF_NOW));
 }
 
 const struct tp_table_def tp_table_diff_places = {
 	.name = "diff_places", .columns = put_columns,
-	.help = "places of the program whose time changed most, of each kind",
+	.help = "functions, lines, modules, operators and kernels whose time changed most",
 };
 
 static double average_ns(const struct tp_diff_side *side)

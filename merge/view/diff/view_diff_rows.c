@@ -31,20 +31,20 @@ static void put_times(struct tp_row *r, const struct shown *shown, const struct 
 {
 	const double base = of_steps(shown, false), now = of_steps(shown, true);
 
-	TP_TEXT(r, "base_calls", "calls", TP_LESS(4) | TP_TO_RIGHT, "calls in a step of base", "%.4g",
+	TP_TEXT(r, "base_calls", "calls", TP_LESS(4) | TP_TO_RIGHT, "calls per step in the base run", "%.4g",
 		(double)row->base.calls / base);
-	TP_TEXT(r, "now_calls", "now", TP_LESS(4) | TP_TO_RIGHT, "calls in a step now", "%.4g",
+	TP_TEXT(r, "now_calls", "now", TP_LESS(4) | TP_TO_RIGHT, "calls per step in this run", "%.4g",
 		(double)row->now.calls / now);
-	TP_NS(r, "base_ns", "base", 0, "self time in a step of base",
+	TP_NS(r, "base_ns", "base", 0, "self time per step in the base run",
 	      tp_whole((double)row->base.self_ns / base));
-	TP_NS(r, "now_ns", "now", 0, "self time in a step now",
+	TP_NS(r, "now_ns", "now", 0, "self time per step in this run",
 	      tp_whole((double)row->now.self_ns / now));
-	TP_NS(r, "difference_ns", "difference", 0, "now less base", (int64_t)row->change_ns);
+	TP_NS(r, "difference_ns", "difference", 0, "this run minus base", (int64_t)row->change_ns);
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r,
 				    row->base.calls ? (double)row->base.self_ns / base + 1e-9 : 0,
 				    row->now.calls ? (double)row->now.self_ns / now + 1e-9 : 0));
-	TP_NS(r, "added_up_ns", "added up", TP_LESS(1), "sum of the differences down to it",
+	TP_NS(r, "added_up_ns", "added up", TP_LESS(1), "cumulative sum of the differences",
 	      (int64_t)shown->added_up[row - shown->row]);
 }
 
@@ -65,17 +65,17 @@ static void put_operator(struct tp_row *r, const void *ctx, const void *of)
 	TP_TEXT(r, "name", "operator", TP_CUT, "name of the operator", "%.*s", (int)row->n_name,
 		row->name);
 	put_times(r, ctx, of);
-	TP_NS(r, "base_total_ns", "total: base", TP_LESS(5), "total time in a step of base",
+	TP_NS(r, "base_total_ns", "total: base", TP_LESS(5), "total time per step in the base run",
 	      tp_whole((double)row->base.total_ns / base));
-	TP_NS(r, "now_total_ns", "now", TP_LESS(5), "total time in a step now",
+	TP_NS(r, "now_total_ns", "now", TP_LESS(5), "total time per step in this run",
 	      tp_whole((double)row->now.total_ns / now));
 	TP_WHEN(r, shown->diff->has_devices) {
 		TP_NS(r, "base_device_ns", "device: base", TP_LESS(3),
-		      "time on devices of what it launched itself, in a step of base",
+		      "device time of work that it launched itself, per step in the base run",
 		      tp_whole((double)row->base.device_ns / base));
-		TP_NS(r, "now_device_ns", "now", TP_LESS(3), "the same now",
+		TP_NS(r, "now_device_ns", "now", TP_LESS(3), "the same in this run",
 		      tp_whole((double)row->now.device_ns / now));
-		TP_NS(r, "difference_device_ns", "difference", TP_LESS(2), "now less base",
+		TP_NS(r, "difference_device_ns", "difference", TP_LESS(2), "this run minus base",
 		      (int64_t)row->device_change_ns);
 	}
 }

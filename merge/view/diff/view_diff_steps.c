@@ -37,10 +37,10 @@ static void put_figure(struct tp_row *r, const struct tp_diff_figure *of, double
 static void put_figures(struct tp_row *r, enum tp_unit unit, const char *title,
 			const struct tp_diff_figure *of)
 {
-	TP_TEXT(r, "what", title, TP_CUT | TP_INSET, "what is compared", "%s", of->what);
-	TP_CELL(r, "base", "base", unit, 0, "of the other run", put_figure(r, of, of->base, "%.0f"));
-	TP_CELL(r, "now", "now", unit, 0, "of this run", put_figure(r, of, of->now, "%.0f"));
-	TP_CELL(r, "difference", "difference", unit, 0, "now less base",
+	TP_TEXT(r, "what", title, TP_CUT | TP_INSET, "quantity", "%s", of->what);
+	TP_CELL(r, "base", "base", unit, 0, "value in the base run", put_figure(r, of, of->base, "%.0f"));
+	TP_CELL(r, "now", "now", unit, 0, "value in this run", put_figure(r, of, of->now, "%.0f"));
+	TP_CELL(r, "difference", "difference", unit, 0, "this run minus base",
 		put_figure(r, of, of->now - of->base, "%+.0f"));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, of->base, of->now));
@@ -60,7 +60,7 @@ void tp_view_diff_bytes(struct tp_row *r, const void *ctx, const void *of)
 /* ---- steps and memory ---- */
 
 const struct tp_table_def tp_table_diff_steps = {
-	.name = "diff_steps", .columns = put_ns, .help = "durations of steps",
+	.name = "diff_steps", .columns = put_ns, .help = "step durations of both runs",
 };
 
 void tp_view_diff_steps(const struct tp_diff_shown *shown)
@@ -96,7 +96,7 @@ static bool has_memory(const struct tp_diff_side *side)
 
 const struct tp_table_def tp_table_diff_memory = {
 	.name = "diff_memory", .columns = tp_view_diff_bytes,
-	.help = "peaks of tensor memory in a step",
+	.help = "peak tensor memory of a step in both runs",
 };
 
 void tp_view_diff_memory(const struct tp_diff_shown *shown)
@@ -138,19 +138,19 @@ static void put_pair(struct tp_row *r, const void *ctx, const void *of)
 	const struct pair *row = of;
 	const struct tp_diff_step *base = of ? row->of.base : NULL, *now = of ? row->of.now : NULL;
 
-	TP_NUMBER(r, "base_step", "step of base", TP_INSET, "number of the step in base", base->index);
-	TP_NUMBER(r, "now_step", "now", 0, "of the step beside it", now->index);
-	TP_NS(r, "base_ns", "base", 0, "its duration in base", base->ns);
-	TP_NS(r, "now_ns", "now", 0, "its duration now", now->ns);
-	TP_NS(r, "difference_ns", "difference", 0, "now less base", tp_sub(now->ns, base->ns));
+	TP_NUMBER(r, "base_step", "step of base", TP_INSET, "number of the step in the base run", base->index);
+	TP_NUMBER(r, "now_step", "now", 0, "number of its counterpart in this run", now->index);
+	TP_NS(r, "base_ns", "base", 0, "duration in the base run", base->ns);
+	TP_NS(r, "now_ns", "now", 0, "duration in this run", now->ns);
+	TP_NS(r, "difference_ns", "difference", 0, "this run minus base", tp_sub(now->ns, base->ns));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, (double)base->ns, (double)now->ns));
-	TP_NS(r, "added_up_ns", "added up", 0, "sum of the differences down to it", row->added_up_ns);
+	TP_NS(r, "added_up_ns", "added up", 0, "cumulative sum of the differences", row->added_up_ns);
 }
 
 const struct tp_table_def tp_table_diff_each_step = {
 	.name = "diff_each_step", .columns = put_pair, .row_bytes = sizeof(struct pair),
-	.help = "steps one by one",
+	.help = "each step of both runs",
 };
 
 void tp_view_diff_each_step(const struct tp_diff_shown *shown)
@@ -179,7 +179,7 @@ void tp_view_diff_each_step(const struct tp_diff_shown *shown)
 /* ---- where a step goes ---- */
 
 const struct tp_table_def tp_table_diff_categories = {
-	.name = "diff_categories", .columns = put_ns, .help = "where a step's time goes, by category",
+	.name = "diff_categories", .columns = put_ns, .help = "step time by category in both runs",
 };
 
 void tp_view_diff_categories(const struct tp_diff_shown *shown)
@@ -217,23 +217,23 @@ static void put_part(struct tp_row *r, const void *ctx, const void *of)
 	const struct part *row = of;
 
 	TP_TEXT(r, "what", "part of a step", TP_CUT | TP_INSET, "part of a step", "%s", row->name);
-	TP_NS(r, "base_ns", "base", 0, "of the other run", (int64_t)row->base);
-	TP_NS(r, "now_ns", "now", 0, "of this run", (int64_t)row->now);
-	TP_NS(r, "difference_ns", "difference", 0, "now less base", tp_whole(row->now - row->base));
+	TP_NS(r, "base_ns", "base", 0, "value in the base run", (int64_t)row->base);
+	TP_NS(r, "now_ns", "now", 0, "value in this run", (int64_t)row->now);
+	TP_NS(r, "difference_ns", "difference", 0, "this run minus base", tp_whole(row->now - row->base));
 	TP_CELL(r, NULL, "change", TP_UNIT_TEXT, TP_TO_RIGHT, "",
 		tp_view_diff_change(r, row->base, row->now));
 	TP_WHEN(r, shown->has_devices) {
-		TP_NS(r, "base_device_ns", "device: base", 0, "of work on devices requested in it",
+		TP_NS(r, "base_device_ns", "device: base", 0, "device time of work launched in it, in the base run",
 		      (int64_t)row->base_device);
-		TP_NS(r, "now_device_ns", "now", 0, "the same now", (int64_t)row->now_device);
-		TP_NS(r, "difference_device_ns", "difference", 0, "now less base",
+		TP_NS(r, "now_device_ns", "now", 0, "the same in this run", (int64_t)row->now_device);
+		TP_NS(r, "difference_device_ns", "difference", 0, "this run minus base",
 		      tp_whole(row->now_device - row->base_device));
 	}
 }
 
 const struct tp_table_def tp_table_diff_parts = {
 	.name = "diff_parts", .columns = put_part,
-	.help = "parts of a step as a training job sees it",
+	.help = "step time by part: data loading, forward, backward, optimizer",
 };
 
 void tp_view_diff_parts(const struct tp_diff_shown *shown)

@@ -43,7 +43,7 @@ static void print_memory(void *opaque, const struct tp_run *run, struct tp_out *
 
 const struct tp_view tp_view_memory = {
     .name = "memory",
-    .help = "memory of tensors, devices and the host: peaks, what for, who holds it, what stays",
+    .help = "memory of tensors, devices and the host: peaks, categories, holders, what stays",
     .begin = begin_memory,
     .tables = (const struct tp_table_def *const[]){
 	&tp_table_tensor_oom, &tp_table_tensor_oom_holders, &tp_table_tensor_categories,

@@ -81,24 +81,24 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 	const struct tp_allocator_device *of = row ? row : &none;
 
 	tp_tensors_put_place(r, ctx, of->proc, of->device);
-	TP_BYTES(r, "allocated_bytes", "in tensors", 0, "in tensors, at most", of->fullest.allocated);
-	TP_BYTES(r, "reserved_then_bytes", "reserved then", 0, "reserved then", of->fullest.reserved);
-	TP_NS(r, "peak_ns", "at", 0, "when that was", of->fullest.ns);
-	TP_BYTES(r, "reserved_bytes", "reserved", 0, "reserved, at most", of->largest.reserved);
-	TP_BYTES(r, "idle_bytes", "not in use", 0, "reserved and in no tensor, at most",
+	TP_BYTES(r, "allocated_bytes", "in tensors", 0, "highest bytes in tensors", of->fullest.allocated);
+	TP_BYTES(r, "reserved_then_bytes", "bytes reserved at that time", 0, "bytes reserved at that time", of->fullest.reserved);
+	TP_NS(r, "peak_ns", "at", 0, "time of that", of->fullest.ns);
+	TP_BYTES(r, "reserved_bytes", "reserved", 0, "highest bytes reserved", of->largest.reserved);
+	TP_BYTES(r, "idle_bytes", "not in use", 0, "highest bytes reserved and in no tensor",
 		 idle_of(&of->widest));
-	TP_NS(r, "idle_ns", "at", 0, "when that was", of->widest.ns);
-	TP_COUNT(r, "growths", "grown", 0, "how often it requested more from the driver", of->n_grown);
-	TP_BYTES(r, "grown_bytes", "by", 0, "for how much", of->grown_bytes);
-	TP_COUNT(r, "returns", "given back", 0, "how often it gave back", of->n_shrunk);
-	TP_BYTES(r, "returned_bytes", "bytes", 0, "how much", of->shrunk_bytes);
-	TP_CELL(r, "others_bytes", "others", TP_UNIT_BYTES, 0, "what others use of the device",
+	TP_NS(r, "idle_ns", "at", 0, "time of that", of->widest.ns);
+	TP_COUNT(r, "growths", "grown", 0, "requests to the driver for more memory", of->n_grown);
+	TP_BYTES(r, "grown_bytes", "by", 0, "bytes of these requests", of->grown_bytes);
+	TP_COUNT(r, "returns", "given back", 0, "number of times that it returned memory to the driver", of->n_shrunk);
+	TP_BYTES(r, "returned_bytes", "bytes", 0, "bytes returned", of->shrunk_bytes);
+	TP_CELL(r, "others_bytes", "others", TP_UNIT_BYTES, 0, "device memory used by others",
 		of->others_bytes >= 0 ? tp_row_integer(r, of->others_bytes) : (void)0);
 }
 
 const struct tp_table_def tp_table_tensor_allocator = {
 	.name = "tensor_allocator", .columns = put_columns,
-	.help = "what the caching allocator of each device kept",
+	.help = "caching allocator of each device",
 };
 
 void tp_view_tensors_allocators(const struct tp_tensors_shown *shown)

@@ -146,30 +146,30 @@ static void put_block(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_life *life = of ? of : &none;
 
 	tp_tensors_put_place(r, shown, life->proc, life->device);
-	TP_BYTES(r, "bytes", "bytes", 0, "its size", life->bytes);
-	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
+	TP_BYTES(r, "bytes", "bytes", 0, "size", life->bytes);
+	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "category",
 		tp_tensors_put_category(r, life->category, life->name));
 	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "step in which it was allocated",
 		tp_tensors_put_step(r, life->step));
-	TP_CELL(r, "allocated_ns", "allocated", TP_UNIT_NS, 0, "when",
+	TP_CELL(r, "allocated_ns", "allocated", TP_UNIT_NS, 0, "time of that",
 		put_moment(r, life->begin_ns, !life->is_older, "before window"));
-	TP_CELL(r, "freed_ns", "freed", TP_UNIT_NS, 0, "when",
+	TP_CELL(r, "freed_ns", "freed", TP_UNIT_NS, 0, "time of that",
 		put_moment(r, life->end_ns, !life->is_alive, "later"));
-	TP_CELL(r, "lifetime_ns", "lived", TP_UNIT_NS, 0, "from the one to the other",
+	TP_CELL(r, "lifetime_ns", "lived", TP_UNIT_NS, 0, "time from allocation to free",
 		life->is_alive || life->is_older
 			? (void)0 : tp_row_integer(r, tp_sub(life->end_ns, life->begin_ns)));
 	TP_CELL(r, "operator", "allocated by", TP_UNIT_TEXT, 0, "operator that allocated it",
 		tp_tensors_put_operator(r, shown, life->name, ""));
-	TP_TEXT(r, "tensor", "tensor", 0, "name of the tensor in it", "%s",
+	TP_TEXT(r, "tensor", "tensor", 0, "name of its tensor", "%s",
 		life->label ? life->label->bytes : "");
 	tp_tensors_put_origin(r, shown, life->origin, false);
-	TP_COUNT(r, "internal", NULL, 0, "freed before its operator had ended, or a collective's own",
+	TP_COUNT(r, "internal", NULL, 0, "freed before its operator ended, or internal to a collective",
 		 life->is_internal);
-	TP_NS(r, "temporary_ns", NULL, 0, "how long it was temporary before it was a gradient",
+	TP_NS(r, "temporary_ns", NULL, 0, "time as temporary memory before it became a gradient",
 	      life->temporary_ns);
 	TP_CELL(r, "immediate_operator", NULL, TP_UNIT_TEXT, 0, "innermost operator in which it was allocated",
 		tp_tensors_put_operator(r, shown, life->inner, ""));
-	TP_CELL(r, "immediate_parent", NULL, TP_UNIT_TEXT, 0, "the operator around that one",
+	TP_CELL(r, "immediate_parent", NULL, TP_UNIT_TEXT, 0, "parent of that operator",
 		tp_tensors_put_operator(r, shown, life->parent, ""));
 }
 
@@ -215,17 +215,17 @@ static void put_operator(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_memop *op = of ? row->op : &none;
 
 	tp_tensors_put_place(r, ctx, of ? row->proc : NULL, of ? row->device : 0);
-	TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "its name",
+	TP_CELL(r, "operator", "operator", TP_UNIT_TEXT, TP_CUT, "name",
 		tp_tensors_put_operator(r, ctx, op->name, ""));
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", op->calls);
-	TP_BYTES(r, "increase_bytes", "increase", TP_LESS(2), "allocated less freed in them", op->bytes);
-	TP_BYTES(r, "self_increase_bytes", "self incr.", 0, "the same without what is inside",
+	TP_BYTES(r, "increase_bytes", "increase", TP_LESS(2), "bytes allocated minus freed, total", op->bytes);
+	TP_BYTES(r, "self_increase_bytes", "self incr.", 0, "the same, self",
 		 op->self_bytes);
-	TP_COUNT(r, "allocations", "allocs", TP_LESS(4), "allocations in them", op->allocs);
-	TP_COUNT(r, "self_allocations", "self allocs", TP_LESS(1), "the same without what is inside",
+	TP_COUNT(r, "allocations", "allocs", TP_LESS(4), "number of allocations, total", op->allocs);
+	TP_COUNT(r, "self_allocations", "self allocs", TP_LESS(1), "the same, self",
 		 op->self_allocs);
-	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(3), "allocated in them", op->alloc_bytes);
-	TP_BYTES(r, "self_allocated_bytes", "self alloc.", 0, "the same without what is inside",
+	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(3), "bytes allocated, total", op->alloc_bytes);
+	TP_BYTES(r, "self_allocated_bytes", "self alloc.", 0, "the same, self",
 		 op->self_alloc_bytes);
 }
 

@@ -119,10 +119,10 @@ void tp_tensors_put_origin(struct tp_row *r, const struct tp_tensors_shown *show
 			   struct tp_origin origin, bool like)
 {
 	TP_WHEN(r, shown->has_modules)
-		TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "nn.Module that it is of",
+		TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "nn.Module that it belongs to",
 			put_module(r, shown, origin, like));
 	TP_WHEN(r, shown->has_lines)
-		TP_CELL(r, "line", "line", TP_UNIT_PLACE, TP_CUT, "line of the program",
+		TP_CELL(r, "line", "line", TP_UNIT_PLACE, TP_CUT, "source line",
 			put_line(r, shown, origin));
 }
 

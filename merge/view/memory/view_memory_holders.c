@@ -76,10 +76,10 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 
 	tp_tensors_put_place(r, shown->tensors, shown->proc, shown->device);
 	TP_BYTES(r, "peak_bytes", "bytes", 0, "bytes at the peak", of->bytes);
-	TP_PERCENT(r, "percent", "%", 0, "part of all then", of->bytes, shown->all);
+	TP_PERCENT(r, "percent", "%", 0, "share of all at that time", of->bytes, shown->all);
 	TP_CELL(r, "peak_blocks", "blocks", TP_UNIT_COUNT, TP_LESS(1), "number of blocks",
 		of->n_blocks || tp_row_is_for_programs(r) ? tp_row_count(r, of->n_blocks) : (void)0);
-	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
+	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "category",
 		tp_tensors_put_category(r, of->category, of->name));
 	TP_CELL(r, "operator", "allocated by", TP_UNIT_TEXT, TP_CUT, "operator that allocated it",
 		tp_tensors_put_operator(r, shown->tensors, of->name, "(before the window)"));
@@ -87,11 +87,11 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *row)
 }
 
 const struct tp_table_def tp_table_tensor_holders = {
-	.name = "tensor_holders", .columns = put_columns, .help = "who held tensor memory at its peak",
+	.name = "tensor_holders", .columns = put_columns, .help = "holders of tensor memory at its peak",
 };
 const struct tp_table_def tp_table_tensor_oom_holders = {
 	.name = "tensor_oom_holders", .columns = put_columns,
-	.help = "who held tensor memory when the first allocation failed",
+	.help = "holders of tensor memory when the first allocation failed",
 };
 
 void tp_view_tensors_holders(const struct tp_tensors_shown *shown, const struct tp_proc *proc,

@@ -82,18 +82,18 @@ static void put_oom(struct tp_row *r, const void *ctx, const void *row)
 	const struct tp_allocator_oom *of = row ? row : &none;
 
 	tp_tensors_put_place(r, ctx, of->proc, of->device);
-	TP_NS(r, "time_ns", "at", 0, "when it was", of->ns);
-	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "in which step", tp_tensors_put_step(r, of->step));
+	TP_NS(r, "time_ns", "at", 0, "time of the failure", of->ns);
+	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "number of the step", tp_tensors_put_step(r, of->step));
 	TP_BYTES(r, "asked_bytes", "requested", 0, "bytes requested", of->asked_bytes);
-	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes in tensors then",
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes in tensors at that time",
 		 of->allocated > 0 ? of->allocated : 0);
-	TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved then",
+	TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved at that time",
 		 of->reserved > 0 ? of->reserved : 0);
 	TP_CELL(r, "operator", "by", TP_UNIT_TEXT, 0, "operator that requested it",
 		tp_tensors_put_operator(r, ctx, of->name, ""));
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, 0, "nn.Module that it is of",
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, 0, "nn.Module that it belongs to",
 		put_oom_origin(r, ctx, of, true));
-	TP_CELL(r, "line", "line", TP_UNIT_PLACE, 0, "line of the program",
+	TP_CELL(r, "line", "line", TP_UNIT_PLACE, 0, "source line",
 		put_oom_origin(r, ctx, of, false));
 }
 

@@ -52,9 +52,9 @@ static void put_native(struct tp_row *r, const struct tp_host_shown *shown, cons
 
 static void put_code(struct tp_row *r, const struct tp_host_shown *shown, const struct tp_hostmem_group *of)
 {
-	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "the frame that tells most",
+	TP_CELL(r, "code", "code", TP_UNIT_PLACE, TP_CUT, "most informative frame",
 		put_frame(r, &of->frame, of->is_known));
-	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "the native function inside it",
+	TP_CELL(r, "native", "requested by", TP_UNIT_PLACE, TP_CUT, "native function inside it",
 		put_native(r, shown, of));
 }
 
@@ -78,11 +78,11 @@ static void put_peak(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, shown, group);
-	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
-	TP_PERCENT(r, "percent", "%", 0, "part of all then", sum->peak_bytes,
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "live bytes at the peak of the process", sum->peak_bytes);
+	TP_PERCENT(r, "percent", "%", 0, "share of all at that time", sum->peak_bytes,
 		   tp_host_peak_of(shown, sum->proc));
-	TP_COUNT(r, "peak_blocks", "blocks", TP_LESS(1), "blocks then", sum->peak_blocks);
-	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
+	TP_COUNT(r, "peak_blocks", "blocks", TP_LESS(1), "blocks at that time", sum->peak_blocks);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "live bytes when the last window ended", sum->end_bytes);
 	TP_COUNT(r, "allocations", "allocs", TP_LESS(2), "number of allocations", sum->n_allocs);
 	put_code(r, shown, group);
 }
@@ -93,8 +93,8 @@ static void put_end(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, ctx, group);
-	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
-	TP_COUNT(r, "end_blocks", "blocks", 0, "blocks then", sum->end_blocks);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "live bytes when the last window ended", sum->end_bytes);
+	TP_COUNT(r, "end_blocks", "blocks", 0, "blocks at that time", sum->end_blocks);
 	TP_COUNT(r, "allocations", "of allocs", TP_LESS(1), "number of allocations", sum->n_allocs);
 	put_code(r, ctx, group);
 }
@@ -106,7 +106,7 @@ static void put_stayed(struct tp_row *r, const void *ctx, const void *of)
 
 	put_who(r, ctx, group);
 	TP_BYTES(r, "stayed_bytes", "stayed", 0, "bytes that stayed", sum->leaked_bytes);
-	TP_COUNT(r, "stayed_blocks", "blocks", 0, "blocks of them", sum->leaked_blocks);
+	TP_COUNT(r, "stayed_blocks", "blocks", 0, "number of these blocks", sum->leaked_blocks);
 	TP_COUNT(r, "steps", "of steps", 0, "steps that allocated them", sum->n_leaked_steps);
 	put_code(r, ctx, group);
 }
@@ -117,10 +117,10 @@ static void put_temporary(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, ctx, group);
-	TP_COUNT(r, "temporary", "temporary", 0, "allocations that were", sum->n_temporary);
-	TP_PERCENT(r, "percent", "% of its own", TP_LESS(1), "part of its allocations",
+	TP_COUNT(r, "temporary", "temporary", 0, "temporary allocations", sum->n_temporary);
+	TP_PERCENT(r, "percent", "% of its own", TP_LESS(1), "share of its allocations",
 		   sum->n_temporary, sum->n_allocs);
-	TP_BYTES(r, "temporary_bytes", "allocated so", 0, "bytes of them", sum->temporary_bytes);
+	TP_BYTES(r, "temporary_bytes", "allocated so", 0, "sum of their bytes", sum->temporary_bytes);
 	put_code(r, ctx, group);
 }
 
@@ -129,11 +129,11 @@ static void put_by(struct tp_row *r, const struct tp_host_shown *shown, const st
 	const struct tp_hostmem_row *sum = sum_of(group);
 
 	put_who(r, shown, group);
-	TP_BYTES(r, "peak_bytes", "at the peak", 0, "alive at the peak of the process", sum->peak_bytes);
-	TP_BYTES(r, "end_bytes", "at the end", 0, "alive when the last window ended", sum->end_bytes);
+	TP_BYTES(r, "peak_bytes", "at the peak", 0, "live bytes at the peak of the process", sum->peak_bytes);
+	TP_BYTES(r, "end_bytes", "at the end", 0, "live bytes when the last window ended", sum->end_bytes);
 	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", sum->n_allocs);
-	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(1), "bytes of them", sum->alloc_bytes);
-	TP_COUNT(r, "temporary", "temporary", TP_LESS(2), "freed before the next of their thread",
+	TP_BYTES(r, "allocated_bytes", "allocated", TP_LESS(1), "sum of their bytes", sum->alloc_bytes);
+	TP_COUNT(r, "temporary", "temporary", TP_LESS(2), "allocations freed before the next one of their thread",
 		 sum->n_temporary);
 }
 
@@ -142,7 +142,7 @@ static void put_python(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_hostmem_group *group = of;
 
 	put_by(r, ctx, group);
-	TP_CELL(r, "code", "Python", TP_UNIT_PLACE, TP_CUT, "innermost line of Python",
+	TP_CELL(r, "code", "Python", TP_UNIT_PLACE, TP_CUT, "innermost Python line",
 		put_frame(r, &group->frame, group->is_known));
 }
 
@@ -159,22 +159,22 @@ static void put_file(struct tp_row *r, const struct tp_hostmem_group *group)
 static void put_module(struct tp_row *r, const void *ctx, const void *of)
 {
 	put_by(r, ctx, of);
-	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "file of code that requested it", put_file(r, of));
+	TP_CELL(r, "module", "module", TP_UNIT_TEXT, TP_CUT, "library or program that requested it", put_file(r, of));
 }
 
 const struct tp_table_def tp_table_host_stacks[TP_HOST_STACKS] = {
 	[TP_HOST_PEAK] = {.name = "host_peak", .columns = put_peak, .order = "peak_bytes",
-			  .help = "who held host memory at its peak"},
+			  .help = "holders of host memory at its peak"},
 	[TP_HOST_END] = {.name = "host_end", .columns = put_end, .order = "end_bytes",
-			 .help = "whose host memory was alive at the end"},
+			 .help = "holders of host memory at the end"},
 	[TP_HOST_STAYED] = {.name = "host_stayed", .columns = put_stayed, .order = "stayed_bytes",
-			    .help = "allocated in a step, there two steps later and at the end"},
+			    .help = "holders of host memory that stayed: allocated in a step, live two steps later and at the end"},
 	[TP_HOST_TEMPORARY] = {.name = "host_temporary", .columns = put_temporary, .order = "temporary",
-			       .help = "freed before the next allocation of its thread"},
+			       .help = "temporary host memory: freed before the next allocation of its thread"},
 	[TP_HOST_MODULES] = {.name = "host_modules", .columns = put_module, .order = "peak_bytes",
-			     .help = "host memory by the module that requested it"},
+			     .help = "host memory by the library or program that requested it"},
 	[TP_HOST_PYTHON] = {.name = "host_python", .columns = put_python, .order = "peak_bytes",
-			    .help = "host memory by line of Python"},
+			    .help = "host memory by Python line"},
 };
 
 static uint64_t cost_of(const struct tp_hostmem_row *sum, enum tp_host_stacks which)

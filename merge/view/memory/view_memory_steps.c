@@ -86,13 +86,13 @@ static void put_stretch(struct tp_row *r, const void *ctx, const void *of)
 	tp_tensors_put_place(r, shown->tensors, of ? row->track->proc : NULL,
 			     of ? row->track->device : 0);
 	TP_CELL(r, "step", "step", TP_UNIT_NUMBER, 0, "number of the step", put_step(r, row));
-	TP_NS(r, "peak_ns", "at", TP_LESS(TP_TENSOR_N + 1), "when its peak was", stretch->peak_ns);
+	TP_NS(r, "peak_ns", "at", TP_LESS(TP_TENSOR_N + 1), "time of its peak", stretch->peak_ns);
 	TP_WHEN(r, shown->has_others || tp_row_is_for_programs(r))
-		TP_BYTES(r, "others_bytes", "others", 0, "used of the device by others", stretch->others);
+		TP_BYTES(r, "others_bytes", "others", 0, "device memory used by others", stretch->others);
 	TP_WHEN(r, shown->has_reserved || tp_row_is_for_programs(r))
-		TP_BYTES(r, "reserved_bytes", "reserved", 0, "reserved by the allocator",
+		TP_BYTES(r, "reserved_bytes", "reserved", 0, "bytes reserved by the allocator",
 			 stretch->reserved);
-	TP_BYTES(r, "bytes", "tensors", 0, "in tensors", tp_stretch_bytes(stretch));
+	TP_BYTES(r, "bytes", "tensors", 0, "bytes in tensors", tp_stretch_bytes(stretch));
 	for (uint32_t c = 1; c <= TP_TENSOR_N; c++) {
 		const enum tp_tensor_category category = c % TP_TENSOR_N;
 
@@ -109,7 +109,7 @@ const struct tp_table_def tp_table_tensor_steps = {
 };
 const struct tp_table_def tp_table_tensor_curve = {
 	.name = "tensor_curve", .columns = put_stretch, .row_bytes = sizeof(struct row),
-	.help = "peak in each interval of time, by category",
+	.help = "peak of tensor memory in each interval of time, by category",
 };
 
 /* Within a hundredth, category by category. */

@@ -42,9 +42,9 @@ static void put_mapping(struct tp_row *r, const void *ctx, const void *of)
 	TP_WHEN(r, shows_who(r, ctx))
 		TP_TEXT(r, "process", "process", 0, "rank", "%s",
 			tp_label_proc(who, ctx, row->host->proc));
-	TP_TEXT(r, "kind", "mapped", 0, "what was mapped", "%s", kind_word(row->kind));
+	TP_TEXT(r, "kind", "mapped", 0, "kind of mapping", "%s", kind_word(row->kind));
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", row->host->n_maps[row->kind]);
-	TP_BYTES(r, "most_bytes", "at most", 0, "bytes at most", row->host->mapped_peak[row->kind]);
+	TP_BYTES(r, "most_bytes", "at most", 0, "highest bytes", row->host->mapped_peak[row->kind]);
 	TP_BYTES(r, "at_peak_bytes", "at the peak", 0, "bytes when host memory was at its peak",
 		 row->host->mapped_at_peak[row->kind]);
 	TP_BYTES(r, "end_bytes", "at the end", 0, "bytes when the last window ended",
@@ -53,7 +53,7 @@ static void put_mapping(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_host_mappings = {
 	.name = "host_mappings", .columns = put_mapping, .row_bytes = sizeof(struct mapping),
-	.help = "host memory that the program mapped itself",
+	.help = "host memory that the program mapped directly",
 };
 
 static void print_mappings(const struct tp_run *run, const struct tp_hostmem_proc *host,
@@ -105,12 +105,12 @@ static void put_size(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct size *all = ctx, *row = of;
 
-	TP_CELL(r, "least_bytes", "bytes", TP_UNIT_BYTES, 0, "from this size to twice it",
+	TP_CELL(r, "least_bytes", "bytes", TP_UNIT_BYTES, 0, "sizes from this one to twice it",
 		put_sizes(r, row->class));
 	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", row->count);
-	TP_PERCENT(r, "percent", "%", 0, "part of all", row->count, all->count);
-	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes of them", row->bytes);
-	TP_PERCENT(r, "allocated_percent", "%", 0, "part of all", row->bytes, all->bytes);
+	TP_PERCENT(r, "percent", "%", 0, "share of all", row->count, all->count);
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "sum of their bytes", row->bytes);
+	TP_PERCENT(r, "allocated_percent", "%", 0, "share of all", row->bytes, all->bytes);
 }
 
 const struct tp_table_def tp_table_host_sizes = {
@@ -160,13 +160,13 @@ static void put_step(struct tp_row *r, const void *ctx, const void *of)
 			tp_label_proc(who, run, run->proc[step->proc]));
 	TP_NUMBER(r, "step", "step", 0, "number of the step", step->step);
 	TP_COUNT(r, "allocations", "allocs", 0, "number of allocations", step->n_allocs);
-	TP_COUNT(r, "allocations_per_second", "per s", TP_LESS(3), "the same a second", rate_of(step));
-	TP_BYTES(r, "allocated_bytes", "allocated", 0, "bytes of them", step->alloc_bytes);
+	TP_COUNT(r, "allocations_per_second", "per s", TP_LESS(3), "allocations per second", rate_of(step));
+	TP_BYTES(r, "allocated_bytes", "allocated", 0, "sum of their bytes", step->alloc_bytes);
 	TP_COUNT(r, "frees", "frees", TP_LESS(2), "number of frees", step->n_frees);
-	TP_BYTES(r, "freed_bytes", "freed", TP_LESS(1), "bytes of them", step->free_bytes);
-	TP_BYTES(r, "begin_bytes", "at start", 0, "alive when it began", step->begin_live);
-	TP_BYTES(r, "peak_bytes", "most", 0, "alive at most", step->peak_live);
-	TP_BYTES(r, "growth_bytes", "grown by", 0, "live bytes at its end less those at its start",
+	TP_BYTES(r, "freed_bytes", "freed", TP_LESS(1), "sum of their bytes", step->free_bytes);
+	TP_BYTES(r, "begin_bytes", "at start", 0, "live bytes at its start", step->begin_live);
+	TP_BYTES(r, "peak_bytes", "most", 0, "peak of live bytes in it", step->peak_live);
+	TP_BYTES(r, "growth_bytes", "grown by", 0, "live bytes at its end minus those at its start",
 		 tp_sub(step->end_live, step->begin_live));
 }
 

@@ -64,12 +64,12 @@ static void put_category(struct tp_row *r, const void *ctx, const void *of)
 
 	tp_tensors_put_place(r, shown->tensors, track ? track->proc : NULL,
 			     track ? track->device : 0);
-	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "what for",
+	TP_CELL(r, "category", "category", TP_UNIT_TEXT, 0, "category",
 		row->is_kept ? tp_row_text(r, "kept across steps")
 			     : tp_tensors_put_category(r, row->category, TP_NO_NAME));
 	TP_BYTES(r, "peak_bytes", "at the peak", 0, "bytes at the highest peak", row->at_peak);
-	TP_PERCENT(r, "percent", "%", 0, "part of all then", row->at_peak, tp_stretch_bytes(peak));
-	TP_CELL(r, "mean_bytes", "on average", TP_UNIT_BYTES, 0, "bytes on average in windows",
+	TP_PERCENT(r, "percent", "%", 0, "share of all at that time", row->at_peak, tp_stretch_bytes(peak));
+	TP_CELL(r, "mean_bytes", "on average", TP_UNIT_BYTES, 0, "mean bytes in windows",
 		row->is_kept ? (void)0 : tp_row_integer(r, tp_whole(mean_of(track, row->category))));
 	TP_STYLE(r, of && !row->is_kept && !row->category ? "dim" : NULL);
 }

@@ -108,16 +108,16 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 {
 	const struct tp_advice *advice = of;
 
-	TP_TEXT(r, "rule", "rule", 0, "its name", "%s", advice->rule);
-	TP_CELL(r, "step_percent", "cost", TP_UNIT_PERCENT, 0, "part of a step that it costs",
+	TP_TEXT(r, "rule", "rule", 0, "name", "%s", advice->rule);
+	TP_CELL(r, "step_percent", "cost", TP_UNIT_PERCENT, 0, "share of a step that it costs",
 		advice->percent >= 0 ? tp_row_percent(r, advice->percent, 100) : (void)0);
-	TP_TEXT(r, "evidence", "evidence", TP_CUT, "what was seen", "%s", advice->evidence);
-	TP_PLACE(r, "place", "place", TP_CUT, "where", "%s", advice->place);
-	TP_TEXT(r, "advice", "what to do", TP_CUT, "what to do", "%s", advice->todo);
+	TP_TEXT(r, "evidence", "evidence", TP_CUT, "evidence, with figures", "%s", advice->evidence);
+	TP_PLACE(r, "place", "place", TP_CUT, "source line", "%s", advice->place);
+	TP_TEXT(r, "advice", "what to try", TP_CUT, "what to try", "%s", advice->todo);
 }
 
 const struct tp_table_def tp_table_advice = {
-	.name = "advice", .columns = put_columns, .help = "what holds the run back, the most expensive first",
+	.name = "advice", .columns = put_columns, .help = "what slows the run down, the most expensive first",
 };
 
 /* No rule applies: where the time goes nevertheless. */

@@ -59,25 +59,25 @@ static void put_gpu(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_gpu_figures *f = d ? &d->total : NULL;
 	char who[96];
 
-	TP_TEXT(r, "gpu", "GPU", TP_INSET, "its number", "%s", tp_overview_gpu_who(who, ctx, d));
-	TP_TEXT(r, "name", "", TP_CUT, "what it is called", "%s", d->device ? d->device->name : "?");
-	TP_CELL(r, "memory_bytes", "memory", TP_UNIT_BYTES, TP_LESS(2), "its memory",
+	TP_TEXT(r, "gpu", "GPU", TP_INSET, "number", "%s", tp_overview_gpu_who(who, ctx, d));
+	TP_TEXT(r, "name", "", TP_CUT, "name", "%s", d->device ? d->device->name : "?");
+	TP_CELL(r, "memory_bytes", "memory", TP_UNIT_BYTES, TP_LESS(2), "size of its memory",
 		put_known(r, d->device && d->device->memory_bytes,
 			  d->device ? (int64_t)d->device->memory_bytes : 0));
 	TP_CELL(r, "capability", "capability", TP_UNIT_TEXT, TP_TO_RIGHT | TP_LESS(1),
 		"compute capability", put_capability(r, d->device));
-	TP_PERCENT(r, "utilisation_percent", "utilisation", 0, "part of the time with a kernel",
+	TP_PERCENT(r, "utilisation_percent", "utilisation", 0, "share of the time with a kernel",
 		   f->kernel_ns, f->all_ns);
 	TP_CELL(r, "sm_efficiency_percent", "SM eff.", TP_UNIT_PERCENT, 0, "estimated SM efficiency",
 		put_share(r, f->sm_ns > 0, f->sm_ns, (double)f->all_ns));
 	TP_CELL(r, "occupancy_percent", "occupancy", TP_UNIT_PERCENT, 0, "estimated achieved occupancy",
 		put_share(r, f->known_ns > 0, f->occupancy_ns, f->known_ns));
 	TP_PERCENT(r, "tensor_cores_percent", "tensor cores", 0,
-		   "part of the kernels' time with tensor cores", f->tensor_ns, f->run_ns);
+		   "share of kernel time in kernels that use tensor cores", f->tensor_ns, f->run_ns);
 }
 
 const struct tp_table_def tp_table_gpu = {
-	.name = "gpu", .columns = put_gpu, .help = "how well each device was used",
+	.name = "gpu", .columns = put_gpu, .help = "utilization of each device",
 };
 
 static int compare_use(const void *a, const void *b)

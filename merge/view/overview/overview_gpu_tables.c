@@ -38,31 +38,31 @@ static void put_times(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_gpu_figures *f = of ? &d->total : NULL;
 	char who[96];
 
-	TP_TEXT(r, "gpu", "GPU", 0, "its number", "%s", tp_overview_gpu_who(who, ctx, d));
+	TP_TEXT(r, "gpu", "GPU", 0, "number", "%s", tp_overview_gpu_who(who, ctx, d));
 	TP_NS(r, "time_ns", "time", 0, "recorded time", f->all_ns);
-	TP_NS(r, "busy_ns", "busy", 0, "with any work", f->busy_ns);
-	TP_NS(r, "kernel_ns", "kernels", 0, "with a kernel", f->kernel_ns);
-	TP_NS(r, "compute_ns", "computing", 0, "with a kernel that computes", f->compute_ns);
-	TP_NS(r, "communication_ns", "communication", 0, "with one that communicates", f->comm_ns);
-	TP_NS(r, "compute_communication_ns", "both", 0, "with both", f->compute_comm_ns);
-	TP_NS(r, "copy_ns", "copies", 0, "with a copy", f->copy_ns);
-	TP_NS(r, "compute_copy_ns", "and computing", 0, "with a copy and computing", f->compute_copy_ns);
-	TP_NS(r, "idle_copy_ns", "waits: copy", 0, "without a kernel, waiting for a copy", f->idle_ns[TP_IDLE_COPY]);
-	TP_NS(r, "idle_host_ns", "host", 0, "without a kernel, waiting for the host", f->idle_ns[TP_IDLE_HOST]);
-	TP_NS(r, "idle_queue_ns", "stream", 0, "without a kernel, waiting for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
-	TP_NS(r, "idle_other_ns", "else", 0, "without a kernel, waiting for something else", f->idle_ns[TP_IDLE_OTHER]);
+	TP_NS(r, "busy_ns", "busy", 0, "time with any work", f->busy_ns);
+	TP_NS(r, "kernel_ns", "kernels", 0, "time with a kernel", f->kernel_ns);
+	TP_NS(r, "compute_ns", "computing", 0, "time with a compute kernel", f->compute_ns);
+	TP_NS(r, "communication_ns", "communication", 0, "time with a communication kernel", f->comm_ns);
+	TP_NS(r, "compute_communication_ns", "both", 0, "time with both", f->compute_comm_ns);
+	TP_NS(r, "copy_ns", "copies", 0, "time with a copy", f->copy_ns);
+	TP_NS(r, "compute_copy_ns", "and computing", 0, "time with a copy and a compute kernel", f->compute_copy_ns);
+	TP_NS(r, "idle_copy_ns", "waits: copy", 0, "idle (no kernel), waiting for a copy", f->idle_ns[TP_IDLE_COPY]);
+	TP_NS(r, "idle_host_ns", "host", 0, "idle (no kernel), starved by the host", f->idle_ns[TP_IDLE_HOST]);
+	TP_NS(r, "idle_queue_ns", "stream", 0, "idle (no kernel), waiting for its turn in a stream", f->idle_ns[TP_IDLE_QUEUE]);
+	TP_NS(r, "idle_other_ns", "else", 0, "idle (no kernel), for another reason", f->idle_ns[TP_IDLE_OTHER]);
 	TP_COUNT(r, "launches", "launches", 0, "number of launches", d->delay.n);
-	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median time from a call to its work's start",
+	TP_NS(r, "delay_p50_ns", "delay p50", 0, "median launch delay, from the call to the start of its work",
 	      tp_spread_percentile(&d->delay, 50));
 	TP_NS(r, "delay_p99_ns", "p99", 0, "99th percentile of that time",
 	      tp_spread_percentile(&d->delay, 99));
-	TP_COUNT(r, "depth_most", "waiting", 0, "pieces of work that waited in a stream at most",
+	TP_COUNT(r, "depth_most", "waiting", 0, "highest launch queue depth of a stream",
 		 depth_of(d));
 }
 
 const struct tp_table_def tp_table_gpu_time = {
 	.name = "gpu_time", .columns = put_times,
-	.help = "what each device did and waited for",
+	.help = "time of each device: busy, and idle by cause",
 };
 
 void tp_overview_gpu_times(const struct tp_run *run, const struct tp_gpu_time *gpu,
@@ -90,22 +90,22 @@ static void put_stream(struct tp_row *r, const void *ctx, const void *of)
 	const struct stream *row = of;
 	char who[96];
 
-	TP_TEXT(r, "gpu", "GPU", 0, "its number", "%s", tp_overview_gpu_who(who, ctx, row->device));
+	TP_TEXT(r, "gpu", "GPU", 0, "number", "%s", tp_overview_gpu_who(who, ctx, row->device));
 	TP_COUNT(r, "context", "context", 0, "number of the context",
 		 row->device->queue[row->at].queue->context);
 	TP_COUNT(r, "stream", "stream", 0, "number of the stream",
 		 row->device->queue[row->at].queue->stream);
 	TP_COUNT(r, "launches", "launches", 0, "number of launches",
 		 row->device->queue[row->at].n_launches);
-	TP_NS(r, "wait_ns", "waited", 0, "sum of the times from calls to the start of their work",
+	TP_NS(r, "wait_ns", "waited", 0, "sum of launch delays",
 	      row->device->queue[row->at].wait_ns);
-	TP_COUNT(r, "depth_most", "most waiting", 0, "pieces of work that waited at most",
+	TP_COUNT(r, "depth_most", "most waiting", 0, "highest launch queue depth",
 		 row->device->queue[row->at].depth_most);
 }
 
 const struct tp_table_def tp_table_gpu_streams = {
 	.name = "gpu_streams", .columns = put_stream, .row_bytes = sizeof(struct stream),
-	.help = "what waited in each stream of each device",
+	.help = "launch queue of each stream of each device",
 };
 
 void tp_overview_gpu_streams(const struct tp_run *run, const struct tp_gpu_time *gpu,

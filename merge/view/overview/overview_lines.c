@@ -17,15 +17,15 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 	const struct shown *shown = ctx;
 	const struct tp_site *site = of;
 
-	TP_PLACE(r, "line", "", TP_CUT | TP_INSET, "line of the program's own code", "%s", site->place);
+	TP_PLACE(r, "line", "", TP_CUT | TP_INSET, "source line", "%s", site->place);
 	TP_NS(r, "time_ns", "operators", 0, "time of operators called from it", site->figure[TP_SITE_TIME]);
-	TP_NS(r, "gap_ns", "gap before", TP_LESS(1), "time before them without an operator",
+	TP_NS(r, "gap_ns", "gap before", TP_LESS(1), "time before them outside operators",
 	      site->figure[TP_SITE_GAP]);
 	TP_COUNT(r, "calls", "calls", 0, "number of calls", (uint64_t)site->figure[TP_SITE_CALLS]);
 	TP_WHEN(r, shown->has_cuda) {
-		TP_NS(r, "idle_ns", "GPU idle", TP_LESS(1), "time for which a GPU was idle, waiting for work of it",
+		TP_NS(r, "idle_ns", "GPU idle", TP_LESS(1), "GPU idle time, waiting for work launched by the line",
 		      site->figure[TP_SITE_IDLE]);
-		TP_NS(r, "wait_ns", "waits", TP_LESS(2), "time waiting for devices",
+		TP_NS(r, "wait_ns", "waits", TP_LESS(2), "time in synchronisation with devices",
 		      site->figure[TP_SITE_WAIT]);
 		TP_COUNT(r, "launches", "launches", TP_LESS(3), "launches of work on devices",
 			 (uint64_t)site->figure[TP_SITE_LAUNCHES]);
@@ -34,7 +34,7 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 const struct tp_table_def tp_table_lines = {
 	.name = "lines", .columns = put_columns,
-	.help = "source lines whose operators take most",
+	.help = "source lines by the time of their operators",
 };
 
 void tp_overview_print_lines(const struct tp_overview *overview, struct tp_out *out)

@@ -25,15 +25,15 @@ static void put_columns(struct tp_row *r, const void *ctx, const void *of)
 
 	TP_TEXT(r, "process", "process", 0, "rank", "%s", tp_label_proc(who, ctx, row->proc));
 	TP_COUNT(r, "step", "step", 0, "number of the step", row->step->index);
-	TP_NS(r, "begin_ns", NULL, TP_ROWS_ONLY, "when it began, on the run's one clock", row->step->begin_ns);
-	TP_NS(r, "time_ns", "time", 0, "its duration", tp_overview_step_ns(row->step));
+	TP_NS(r, "begin_ns", NULL, TP_ROWS_ONLY, "start, on the run's clock", row->step->begin_ns);
+	TP_NS(r, "time_ns", "time", 0, "duration", tp_overview_step_ns(row->step));
 	for (uint32_t c = 0; c < TP_CAT_N; c++)
-		TP_NS(r, field[c], tp_category_name(c), 0, "part of it in this category", row->step->ns[c]);
+		TP_NS(r, field[c], tp_category_name(c), 0, "time in this category", row->step->ns[c]);
 }
 
 const struct tp_table_def tp_table_step_breakdown = {
 	.name = "step_breakdown", .columns = put_columns, .row_bytes = sizeof(struct row),
-	.help = "where every recorded step of every process went",
+	.help = "time of every recorded step of every process, by category",
 };
 
 void tp_overview_print_all(const struct tp_run *run, const struct tp_overview *overview,

@@ -242,7 +242,7 @@ static void print_overview(void *opaque, const struct tp_run *run, struct tp_out
 
 const struct tp_view tp_view_overview = {
     .name = "overview",
-    .help = "what slows the run down, what ran, what is lost, where a step goes",
+    .help = "what slows the run down, what ran, what is lost, where step time goes",
     .begin = begin_overview,
     .tables = (const struct tp_table_def *const[]){&tp_table_advice, &tp_table_step_breakdown,
 						   &tp_table_gpu, &tp_table_gpu_time,
