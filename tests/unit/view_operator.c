@@ -87,8 +87,8 @@ Test(view_operator, has_the_four_tables_of_key_averages_with_memory_of_host_and_
 	cr_expect(begins(line_of(text, "aten::addmm"), "aten::addmm 7.00 us 70.0 % 7.00 us 70.0 % 7.00 us 0 B 0 B "
 			 "4.00 KiB 4.00 KiB 1"), "%s", text);
 	cr_expect(strstr(text, "Operators by total CPU time\n") <
-		  strstr(text, "Operators by tensor memory of the host"));
-	cr_expect(strstr(text, "Operators by tensor memory of devices"), "%s", text);
+		  strstr(text, "Operators by host tensor memory allocated minus freed"));
+	cr_expect(strstr(text, "Operators by device tensor memory allocated minus freed"), "%s", text);
 	/* Nothing was launched. */
 	cr_expect_not(strstr(text, "Operators by device time"), "%s", text);
 }
