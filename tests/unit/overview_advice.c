@@ -157,43 +157,6 @@ Test(overview_advice, says_of_a_healthy_run_where_its_time_goes)
 	cr_expect(!strstr(print(), "Nothing stands out"), "%s", print());
 }
 
-/* Each rank comes 50 ms after the other in every second step: nobody is to blame, nor are buckets. */
-Test(overview_advice, tells_waiting_for_a_rank_from_moving_bytes)
-{
-	/* Of 400 ms on two cores; in both 1000 and 1001 train. */
-	static const char helpers[] = "threads.wall=400000000\nthreads.cores=2\nthreads.cpu=280000000\n"
-				      "threads.wait=120000000\nthread.1000=200000000 10000000 python\n"
-				      "thread.1001=200000000 10000000 python\nthread.9=80000000 110000000 gloo\n";
-	static const char trainers[] = "threads.wall=400000000\nthreads.cores=2\nthreads.cpu=280000000\n"
-				       "threads.wait=120000000\nthread.1000=200000000 79000000 python\n"
-				       "thread.1001=200000000 79000000 python\nthread.9=80000000 41000000 gloo\n";
-	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
-
-	for (uint32_t r = 0; r < 2; r++)
-		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
-	for (uint32_t i = 0; i < STEPS; i++) {
-		int64_t at = i * 100 * MS;
-
-		for (uint32_t r = 0; r < 2; r++)
-			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
-		for (uint32_t r = 0; r < 2; r++)
-			event[n_events++] = fake_span(&fake, both[r], 0, TP_REC_RANGE,
-						      fake_text(&fake, "gloo:all_reduce"),
-						      at + (r == i % 2 ? 30 : 80) * MS, at + 90 * MS);
-	}
-	expect_rules(print(), (const char *const[]){"communication", NULL});
-	cr_expect(strstr(print(), "nothing but communication runs, 71.4 % of it waiting for the last rank"),
-		  "%s", print());
-	cr_expect(strstr(print(), "give all ranks equal work in each step"), "%s", print());
-	/* Threads of collectives that wait for a core do not count, those that train do. */
-	for (uint32_t r = 0; r < 2; r++)
-		fake.run.window[r].totals = helpers;
-	expect_rules(print(), (const char *const[]){"communication", NULL});
-	for (uint32_t r = 0; r < 2; r++)
-		fake.run.window[r].totals = trainers;
-	expect_rules(print(), (const char *const[]){NULL});
-}
-
 Test(overview_advice, sees_one_process_that_serves_several_devices)
 {
 	static struct tp_queue other = {.device = 1, .stream = 7};

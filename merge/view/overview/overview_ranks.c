@@ -37,20 +37,43 @@ static void find_excess(const struct tp_advice_facts *facts, const struct tp_com
 	tp_advice_gap_function(facts, advice);
 }
 
-/* Half of what it is late or more it may have waited for a core: what else its machine runs is to blame. */
-static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
-			int64_t step_ns)
+/* How long the training thread of a process ran in such a time (`is_waiting`: had no core), by its share of
+ * the whole run. -1: not known. */
+static double thread_ns(const struct tp_run *run, const struct tp_proc *proc, int64_t of_ns,
+			bool is_waiting)
 {
-	const struct tp_proc *proc = verdict->rank->proc;
 	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
 
-	if (verdict->is_network || (verdict->cause != TP_CAT_CPU && verdict->cause != TP_CAT_OTHER) ||
-	    !tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
-		return false;
+	if (!tp_thread_times_of(run, proc, &times) || times.wall_ns <= 0)
+		return -1;
 	trainer = tp_thread_times_trainer(&times, proc);
-	return trainer && (double)trainer->wait_ns / (double)times.wall_ns * (double)step_ns >=
-				  (double)verdict->late_step_ns / 2;
+	if (!trainer)
+		return -1;
+	return (double)(is_waiting ? trainer->wait_ns : trainer->cpu_ns) * (double)of_ns /
+	       (double)times.wall_ns;
+}
+
+/* Half of what it is late or more it may have waited for a core: what else its machine runs is to blame, but
+ * where its thread also ran longer than that of any other rank, by a quarter of what it is late. */
+static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
+			const struct tp_comm_rank *rank, uint32_t n, int64_t step_ns)
+{
+	const struct tp_proc *late = verdict->rank->proc;
+	double late_ns = (double)verdict->late_step_ns, most_ns = 0;
+
+	if (verdict->is_network || (verdict->cause != TP_CAT_CPU && verdict->cause != TP_CAT_OTHER) ||
+	    thread_ns(facts->run, late, step_ns, true) < late_ns / 2)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		double ns = thread_ns(facts->run, rank[i].proc, step_ns, false);
+
+		if (ns < 0)
+			return true;
+		if (rank[i].proc != late && ns > most_ns)
+			most_ns = ns;
+	}
+	return thread_ns(facts->run, late, step_ns, false) - most_ns < late_ns / 4;
 }
 
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -67,7 +90,7 @@ bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 	rank = tp_comm_ranks(facts->overview->comm, &n);
 	if (rank)
 		tp_comm_judge(rank, n, &verdict);
-	if (!verdict.rank || has_no_core(facts, &verdict, step_ns))
+	if (!verdict.rank || has_no_core(facts, &verdict, rank, n, step_ns))
 		return false;
 	facts->is_late_by_data = !verdict.is_network && verdict.cause == TP_CAT_DATA;
 	advice->percent = tp_advice_percent(verdict.late_step_ns, step_ns);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_ranks.c - tests of the rules on ranks: stragglers, ranks that wait by turns, ranks without a core
+ */
+#include "tests/unit/advice_gpu_rig.h"
+
+static void set_up(void)
+{
+	advice_gpu_init();
+}
+
+TestSuite(overview_ranks, .init = set_up);
+
+/* Of 400 ms on two cores: 1000 and 1001 train. */
+#define THREADS(ran, waited, others) \
+	"threads.wall=400000000\nthreads.cores=2\nthreads.cpu=280000000\nthreads.wait=120000000\n" \
+	"thread.1000=" ran "000000 " waited "000000 python\n" \
+	"thread.1001=" ran "000000 " waited "000000 python\n" others
+#define THREAD(ran, waited) THREADS(ran, waited, "")
+
+/* Two ranks: at each collective the second, or each by turns, comes 50 ms after the other. */
+static void add_ranks(bool by_turns, const char *first, const char *second)
+{
+	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
+
+	for (uint32_t r = 0; r < 2; r++) {
+		struct tp_window *window = fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS);
+
+		window->n_events = 1;
+		window->totals = r ? second : first;
+	}
+	for (uint32_t i = 0; i < STEPS; i++) {
+		const uint32_t early = by_turns ? i % 2 : 0;
+		int64_t at = i * 100 * MS;
+
+		for (uint32_t r = 0; r < 2; r++)
+			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
+		for (uint32_t r = 0; r < 2; r++)
+			event[n_events++] = fake_span(&fake, both[r], 0, TP_REC_RANGE,
+						      fake_text(&fake, "gloo:all_reduce"),
+						      at + (r == early ? 30 : 80) * MS, at + 90 * MS);
+	}
+}
+
+/* Nobody is to blame, nor are buckets. */
+Test(overview_ranks, tells_waiting_for_a_rank_from_moving_bytes)
+{
+	add_ranks(true, NULL, NULL);
+	expect_rules(print(), (const char *const[]){"communication", NULL});
+	cr_expect(strstr(print(), "nothing but communication runs, 71.4 % of it waiting for the last rank"),
+		  "%s", print());
+	cr_expect(strstr(print(), "give all ranks equal work in each step"), "%s", print());
+	/* Threads of collectives that wait for a core do not count, those that train do. */
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = THREADS("200", "10", "thread.9=80000000 110000000 gloo\n");
+	expect_rules(print(), (const char *const[]){"communication", NULL});
+	for (uint32_t r = 0; r < 2; r++)
+		fake.run.window[r].totals = THREADS("200", "79", "thread.9=80000000 41000000 gloo\n");
+	expect_rules(print(), (const char *const[]){NULL});
+}
+
+Test(overview_ranks, tells_a_straggler_from_a_rank_that_has_no_core)
+{
+	static const struct {
+		const char *first, *second, *wanted[2];
+	} row[] = {
+		{NULL, NULL, {"uneven-ranks", NULL}},
+		{THREAD("100", "10"), THREAD("100", "10"), {"uneven-ranks", NULL}},
+		/* It may be what else the machine runs ... */
+		{THREAD("100", "120"), THREAD("100", "120"), {NULL}},
+		{THREAD("100", "10"), THREAD("120", "120"), {NULL}},
+		{THREAD("160", "10"), THREAD("100", "120"), {NULL}},
+		{NULL, THREAD("160", "120"), {NULL}},
+		/* ... but for a rank that also runs longer. */
+		{THREAD("40", "60"), THREAD("160", "120"), {"uneven-ranks", NULL}},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_ranks(false, row[i].first, row[i].second);
+		expect_rules(print(), row[i].wanted);
+	}
+}
