@@ -47,7 +47,9 @@ cut_ring()
 
 for bytes in 0 65536 1000001; do
 	cut_ring "$TMP/cut-$bytes" "$bytes" &
-	train "cut-$bytes" TRAINPROF_SCHEDULE=always "$PYTHON" "$script" normal --steps 60 --at 10 --pause 3
+	# Once where the program has a handler of its own for SIGBUS, too.
+	train "cut-$bytes" TRAINPROF_SCHEDULE=always PYTHONFAULTHANDLER="${bytes#0}" "$PYTHON" "$script" normal \
+		--steps 60 --at 10 --pause 3
 	wait
 	same_as_plain "cut-$bytes"
 	said "cut-$bytes" "buffer file '.*' was truncated: recording ends, and records that are not in a trace yet are lost"

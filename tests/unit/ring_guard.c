@@ -12,31 +12,23 @@
 
 TestSuite(ring_guard, .init = rig_set_up, .fini = rig_tear_down);
 
-static bool is_default(void)
+static struct sigaction first;	/* the program's, when the session was opened */
+static void *volatile missing;
+
+static bool is_as_before(void)
 {
 	struct sigaction now;
 
-	return !sigaction(SIGBUS, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+	return !sigaction(SIGBUS, NULL, &now) && now.sa_sigaction == first.sa_sigaction;
 }
 
-/* A page of the program's own behind the end of its file. */
-static volatile char *map_missing(void)
-{
-	char path[300];
-	volatile char *page;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/own", rig_dir);
-	fd = open(path, O_RDWR | O_CREAT, 0600);
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return page;
-}
-
+/* Not where nothing of ours may take the place of what is there. */
 static void open_guarded(void)
 {
+	sigaction(SIGBUS, NULL, &first);
 	cr_assert_eq(rig_open("always"), 0);
-	cr_assert(AWAIT(!is_default()));
+	cr_assert(first.sa_handler == SIG_IGN || first.sa_flags & (int)SA_RESETHAND ||
+		  AWAIT(!is_as_before()));
 }
 
 /* The status of a child that has a session of its own, and does that. */
@@ -55,9 +47,16 @@ static int status_of(void (*what)(void))
 	return status;
 }
 
+/* A page of the program's own behind the end of its file. */
 static void touch_missing(void)
 {
-	*map_missing() = 1;
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/own", rig_dir);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	missing = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*(volatile char *)missing = 1;
 }
 
 static void send_itself(void)
@@ -73,7 +72,7 @@ static void touch_ring(void)
 	if (tp_ring.chunks[0].rec[0].time != 5 || !tp_ring_is_cut() || tp_ring.head->magic != TP_RING_MAGIC)
 		_exit(4);
 	tp_session_close("exit");
-	_exit(is_default() ? 0 : 5);
+	_exit(is_as_before() ? 0 : 5);
 }
 
 Test(ring_guard, mends_a_page_of_the_ring_and_nothing_else)
@@ -92,47 +91,101 @@ static void handle_and_leave(int number)
 	_exit(9);
 }
 
-static void handle_later(void)
+static void leave_with_address(int number, siginfo_t *info, void *context)
 {
-	signal(SIGBUS, handle_and_leave);
+	_exit(info->si_addr == missing && context ? 8 : 6);
+}
+
+/* Installed, and the drain has looked since; then it is called. */
+static void use_later(const struct sigaction *action, struct sigaction *earlier)
+{
+	sigaction(SIGBUS, action, earlier);
+	tp_ring_ring_bell();
+	usleep(20000);
 	touch_missing();
 }
 
-Test(ring_guard, leaves_a_handler_of_the_program_alone)
+static void handle_later(void)
 {
-	struct sigaction now;
+	use_later(&(struct sigaction){.sa_handler = handle_and_leave}, NULL);
+}
+
+static struct sigaction earlier;
+static int n_chained;
+
+static void call_earlier(int number, siginfo_t *info, void *context)
+{
+	if (n_chained++)
+		_exit(5);
+	earlier.sa_sigaction(number, info, context);
+}
+
+static void handle_chained(void)
+{
+	use_later(&(struct sigaction){.sa_sigaction = call_earlier, .sa_flags = SA_SIGINFO}, &earlier);
+}
+
+Test(ring_guard, comes_before_the_handler_that_was_there_and_leaves_a_later_one)
+{
+	static const struct {
+		int flags;
+		void (*what)(void);
+		int wanted;
+	} row[] = {
+		{0, touch_missing, 9}, {SA_SIGINFO, touch_missing, 8}, {SA_NODEFER, send_itself, 9},
+		{0, touch_ring, 0}, {SA_SIGINFO | SA_ONSTACK, touch_ring, 0},
+		{SA_SIGINFO | (int)SA_RESETHAND, touch_missing, 8}, {SA_SIGINFO, handle_later, 9},
+		{SA_SIGINFO, handle_chained, 8},
+	};
 	int status = status_of(handle_later);
 
 	cr_expect_eq(WEXITSTATUS(status), 9, "%x", status);
-	signal(SIGBUS, handle_and_leave);
-	cr_assert_eq(rig_open("always"), 0);
-	rig_run_steps(0, 3);
-	tp_ring_ring_bell();
-	tp_session_close("exit");
-	sigaction(SIGBUS, NULL, &now);
-	cr_expect_eq(now.sa_handler, handle_and_leave);
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct sigaction action = {.sa_handler = handle_and_leave, .sa_flags = row[i].flags};
+
+		if (row[i].flags & SA_SIGINFO)
+			action.sa_sigaction = leave_with_address;
+		sigaction(SIGBUS, &action, NULL);
+		status = status_of(row[i].what);
+		cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == row[i].wanted, "%u: %x", i, status);
+	}
 }
 
-static void ask_default(void)
+static void leave_as_before(void)
 {
-	pid_t pid;
+	_exit(is_as_before() ? 0 : 6);
+}
+
+Test(ring_guard, leaves_an_ignored_signal_ignored)
+{
+	int status;
+
+	signal(SIGBUS, SIG_IGN);
+	status = status_of(leave_as_before);
+	cr_expect_eq(status, 0, "%x", status);
+}
+
+static void fork_and_leave(void)
+{
 	int status = 0;
+	pid_t pid;
 
 	tp_session_before_fork();
 	pid = fork();
 	tp_session_after_fork(pid == 0);
 	if (!pid)
-		_exit(is_default() ? 0 : 6);
+		leave_as_before();
 	waitpid(pid, &status, 0);
-	if (status)
-		_exit(6);
 	tp_session_close("exit");
-	_exit(is_default() ? 0 : 5);
+	_exit(status || !is_as_before());
 }
 
-Test(ring_guard, gives_the_default_action_back_to_children_and_at_the_end)
+Test(ring_guard, gives_children_and_the_program_in_the_end_what_was_there)
 {
-	int status = status_of(ask_default);
+	int status = status_of(fork_and_leave);
 
+	cr_expect_eq(status, 0, "%x", status);
+	signal(SIGBUS, handle_and_leave);
+	status = status_of(fork_and_leave);
 	cr_expect_eq(status, 0, "%x", status);
 }

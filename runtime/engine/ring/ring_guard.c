@@ -14,9 +14,10 @@
 #include "runtime/engine/ring/ring.h"
 
 static struct {
-	bool is_ours;		/* we have installed it, and it may still stand */
-	bool has_met;		/* atomic */
-	uintptr_t page_bytes;	/* atomic */
+	bool is_ours;			/* we have installed it, and it may still stand */
+	bool has_met;			/* atomic */
+	uintptr_t page_bytes;		/* atomic */
+	struct sigaction before;	/* the program's */
 } guard;
 
 /* Not libc's, which is hooked, and which the thread sanitizer takes for a write. */
@@ -49,39 +50,67 @@ static bool mend(uintptr_t at)
 	return true;
 }
 
-static void on_bus(int number, siginfo_t *info, void *context)
-{
-	int saved_errno = errno;
-
-	if (info->si_code != BUS_ADRERR || !mend((uintptr_t)info->si_addr)) {
-		signal(number, SIG_DFL);
-		/* Its own comes again when we return; one that was sent does not. */
-		if (info->si_code <= 0)
-			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
-	}
-	errno = saved_errno;
-}
-
 static bool is_default(const struct sigaction *action)
 {
 	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
 }
 
+/* One that was sent comes once only; that of a page comes again when we return. */
+static void die(int number, const siginfo_t *info)
+{
+	signal(number, SIG_DFL);
+	if (info->si_code <= 0)
+		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+/* Nothing of ours is open while the program's handler runs: it may never return. */
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+	int saved_errno = errno;
+
+	if (info->si_code == BUS_ADRERR && mend((uintptr_t)info->si_addr))
+		errno = saved_errno;
+	else if (guard.before.sa_flags & SA_SIGINFO)
+		guard.before.sa_sigaction(number, info, context);
+	else if (is_default(&guard.before))
+		die(number, info);
+	else
+		guard.before.sa_handler(number);
+}
+
+/* An ignored signal stays ignored over exec, a handled one does not. A handler that stands for a single time
+ * cannot be called by another. */
+static bool is_left_alone(const struct sigaction *action)
+{
+	return (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN) ||
+	       action->sa_flags & (int)SA_RESETHAND;
+}
+
+static bool is_same(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags;
+}
+
 void tp_ring_guard_watch(void)
 {
-	const struct sigaction ours = {
+	struct sigaction ours = {
 		.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
-	struct sigaction now;
+	struct sigaction now, was;
 
-	if (sigaction(SIGBUS, NULL, &now) || !is_default(&now))
+	if (sigaction(SIGBUS, NULL, &now) || (guard.is_ours && !is_default(&now)) || is_left_alone(&now))
 		return;
+	if (!is_default(&now)) {
+		ours.sa_flags = now.sa_flags | SA_SIGINFO;
+		ours.sa_mask = now.sa_mask;
+	}
+	guard.before = now;
 	__atomic_store_n(&guard.page_bytes, (uintptr_t)sysconf(_SC_PAGESIZE), __ATOMIC_RELAXED);
-	if (sigaction(SIGBUS, &ours, &now))
+	if (sigaction(SIGBUS, &ours, &was))
 		return;
-	guard.is_ours = is_default(&now);
-	if (!guard.is_ours)	/* the program's came in between */
-		sigaction(SIGBUS, &now, NULL);
+	guard.is_ours = true;
+	if (!is_same(&was, &now))	/* the program's came in between */
+		sigaction(SIGBUS, &was, NULL);
 }
 
 void tp_ring_guard_end(void)
@@ -90,7 +119,7 @@ void tp_ring_guard_end(void)
 
 	if (guard.is_ours && !sigaction(SIGBUS, NULL, &now) && now.sa_flags & SA_SIGINFO &&
 	    now.sa_sigaction == on_bus)
-		signal(SIGBUS, SIG_DFL);
+		sigaction(SIGBUS, &guard.before, NULL);
 	guard.is_ours = false;
 	__atomic_store_n(&guard.has_met, false, __ATOMIC_RELEASE);
 }
