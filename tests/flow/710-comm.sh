@@ -51,7 +51,7 @@ done
 
 for late in 'data:loading data' 'host:host code outside operators' \
 	'ops:operators on the host'; do
-	ranks "late-${late%%:*}" 2 --late "${late%%:*}"
+	ranks "late-${late%%:*}" 2 --late "${late%%:*}" --ms 60
 	like "late by ${late%%:*}: the rank" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
 		'^rank 1 is the straggler: last in '
 	like "late by ${late%%:*}: the cause" "$(cat "$TMP/late-${late%%:*}-comm.out")" \
