@@ -95,7 +95,7 @@ static void put_outside_columns(struct tp_row *r, const void *ctx, const void *o
 
 static const struct tp_table_def outside_def = {
 	.name = "outside", .columns = put_outside_columns, .order = "samples",
-	.help = "Python lines by samples outside windows, for the whole run, from the step ledgers",
+	.help = "Python lines by samples outside windows, for the whole run, from the step logs",
 };
 
 /* No function is its own: it runs inside whatever made one object too many. */
