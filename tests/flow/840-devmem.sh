@@ -59,7 +59,7 @@ victim()
 said()
 {
 	"$MERGE" -v memory --top 0 "$1" 2>/dev/null |
-		sed -n "s/^ *GPU [0?]  *$2  *$3  *\([0-9.]* [A-Za-z]*\)  *\([0-9.]* [A-Za-z]*\) .*/\2/p"
+		sed -n "s/^ *GPU [0?]  *$2  *$3  *-*[0-9.]* [A-Za-z]*  *\([0-9.]* [A-Za-z]*\) .*/\1/p"
 }
 
 bare bare LD_LIBRARY_PATH="$FAKES" ./devmem kinds ./libasker.so

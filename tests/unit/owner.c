@@ -2,7 +2,9 @@
 /* Who asked: calls read from their bytes, libraries by address, stacks that end early. */
 #include <criterion/criterion.h>
 
+#include <dlfcn.h>
 #include <gnu/libc-version.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -171,3 +173,37 @@ Test(owner, reads_jumps_out_of_a_function)
 	cr_expect_eq(tp_call_jump(other, &to), TP_CALL_NONE);
 }
 #endif
+
+static int is_ending;
+
+/* Libraries come and go, and the snapshot is taken anew. */
+static void *change_libraries(void *ctx)
+{
+	while (!__atomic_load_n(&is_ending, __ATOMIC_RELAXED)) {
+		void *library = dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL);
+
+		tp_owner_refresh();
+		if (library)
+			dlclose(library);
+		tp_owner_refresh();
+	}
+	return NULL;
+}
+
+Test(owner, a_reader_that_a_newer_snapshot_overtakes_looks_again)
+{
+	const void *known = (const void *)(uintptr_t)gnu_get_libc_version;
+	uint32_t n_lost = 0;
+	pthread_t thread;
+	uint16_t libc;
+
+	tp_owner_refresh();
+	libc = tp_owner_of(known);
+	cr_assert(libc);
+	cr_assert_eq(pthread_create(&thread, NULL, change_libraries, NULL), 0);
+	for (int i = 0; i < 1000000; i++)
+		n_lost += tp_owner_of(known) != libc;
+	__atomic_store_n(&is_ending, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	cr_expect_eq(n_lost, 0, "%u of a million were not found", n_lost);
+}

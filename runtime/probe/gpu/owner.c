@@ -3,7 +3,7 @@
  * owner.c - which library asked CUDA for memory: an estimate, from the words on the stack
  *
  * The snapshot has two copies: one is read while the other is written. A reader that was
- * asleep while both were written sees that by the number of the snapshot, and finds nothing.
+ * asleep while both were written sees that by the number of the snapshot, and looks again.
  * Judgements on return addresses are kept, with the number of the snapshot that they hold for:
  * an allocation from a place that allocated before reads no code. What came after the snapshot
  * (the loader's list goes on behind the last object of it) is looked up with _dl_find_object, which
@@ -31,6 +31,7 @@ enum {
 	JUDGED = 512,
 	FUNCTION_BYTES = 512,	/* less than a page: PyTorch's takes 228 */
 	PAGE = 4096,		/* the smallest there is: larger ones are asked about more often */
+	TRIES = 4,		/* of a reader that a newer snapshot overtakes */
 };
 
 enum role {
@@ -320,12 +321,27 @@ static uint32_t snapshot_number(void)
 	return __atomic_load_n(&owner.number, __ATOMIC_ACQUIRE);
 }
 
+/* What was looked up in the snapshot `*number` holds, for no newer one was finished meanwhile; otherwise
+ * *number is the newer one. */
+static bool is_still(uint32_t *number)
+{
+	uint32_t now = snapshot_number();
+	bool is_same = now == *number;
+
+	*number = now;
+	return is_same;
+}
+
 uint16_t tp_owner_of(const void *address)
 {
+	uint32_t number = snapshot_number(), n_tries = 0;
 	struct range range;
 
-	if (!address || !find_range(snapshot_number(), is_out_of_date(), (uintptr_t)address, &range))
+	if (!address)
 		return 0;
+	while (!find_range(number, is_out_of_date(), (uintptr_t)address, &range))
+		if (is_still(&number) || ++n_tries == TRIES)
+			return 0;
 	return (uint16_t)(range.path ? number_of(range.path) : range.owner);
 }
 
@@ -432,10 +448,9 @@ static enum judgement judge(uint32_t number, bool is_old, uintptr_t back)
 	return judgement;
 }
 
-__attribute__((no_sanitize("address"), no_sanitize("thread")))
-const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
+static __attribute__((no_sanitize("address"), no_sanitize("thread")))
+const void *caller_in(uint32_t number, const void *stack, uint32_t n_bytes)
 {
-	uint32_t number = snapshot_number();
 	const struct snapshot *snapshot = &owner.snapshot[number % 2];
 	uintptr_t at = ((uintptr_t)stack + 7) & ~(uintptr_t)7, end = (uintptr_t)stack + n_bytes;
 	uint32_t n = __atomic_load_n(&snapshot->n, __ATOMIC_ACQUIRE);
@@ -471,6 +486,17 @@ const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
 		}
 	}
 	return (const void *)perhaps;
+}
+
+const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes)
+{
+	uint32_t number = snapshot_number(), n_tries = 0;
+	const void *caller;
+
+	do
+		caller = caller_in(number, stack, n_bytes);
+	while (!is_still(&number) && ++n_tries < TRIES);
+	return caller;
 }
 
 const void *tp_owner_caller(void)
