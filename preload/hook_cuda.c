@@ -25,8 +25,8 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/owner.h"
 
 /* Those of preload/versions.map. CUDA 11 kept one name for all its releases. */
 #define VERSIONS                                                                           \

@@ -31,7 +31,7 @@
 #include "runtime/probe/clock/clock_sync.h"
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/gpu/cupti.h"
-#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/host/nvml.h"
 #include "runtime/probe/hang/hang.h"
 #include "runtime/probe/hang/oom.h"

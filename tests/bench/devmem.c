@@ -20,9 +20,9 @@
 #include "runtime/engine/intern.h"
 #include "runtime/probe/gpu/cupti_calls.h"
 #include "runtime/probe/gpu/cupti_lib.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/devmem_calls.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/devmem_calls.h"
+#include "runtime/probe/devmem/owner.h"
 #include "tests/unit/ring_rig.h"
 
 enum { BURST = 64, N_BURSTS = 400, GOAL_NS = 1000 };

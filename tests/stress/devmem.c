@@ -14,8 +14,8 @@
 #include "runtime/base/arena.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/owner.h"
 #include "tests/unit/ring_rig.h"
 
 enum { WRITERS = 8, ROUNDS = 20000, OWN = 64 };

@@ -14,10 +14,10 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring/ring.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/devmem_live.h"
-#include "runtime/probe/gpu/devmem_table.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/devmem_live.h"
+#include "runtime/probe/devmem/devmem_table.h"
+#include "runtime/probe/devmem/owner.h"
 #include "tests/unit/probe_rig.h"
 
 static struct tp_config config = { .record = TP_RECORD_DEVMEM, .host_period_ms = 20 };

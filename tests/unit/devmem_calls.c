@@ -6,7 +6,7 @@
 
 #include <cupti.h>
 
-#include "runtime/probe/gpu/devmem_calls.h"
+#include "runtime/probe/devmem/devmem_calls.h"
 
 static struct tp_devmem_call read_at(bool is_runtime, uint32_t id, const void *parameters,
 				     bool is_after)

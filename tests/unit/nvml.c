@@ -10,7 +10,7 @@
 
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/intern.h"
-#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/host/nvml.h"
 #include "tests/unit/probe_rig.h"
 

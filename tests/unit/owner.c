@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/probe/gpu/owner.h"
-#include "runtime/probe/gpu/owner_call.h"
+#include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_call.h"
 
 #ifdef __x86_64__
 /* `code` ends where the call returns to. */

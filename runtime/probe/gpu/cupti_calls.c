@@ -18,9 +18,9 @@
 #include "runtime/base/text.h"
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/gpu/cupti_yield.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/devmem_calls.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/devmem_calls.h"
+#include "runtime/probe/devmem/owner.h"
 #include "runtime/probe/mark/mark.h"
 
 enum {

@@ -2,7 +2,7 @@
 /*
  * owner_call.c - what the instruction before a return address calls, and where a jump leads
  */
-#include "runtime/probe/gpu/owner_call.h"
+#include "runtime/probe/devmem/owner_call.h"
 
 #include <stdbool.h>
 #include <string.h>

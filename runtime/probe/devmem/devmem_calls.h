@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/devmem/devmem.h"
 
 enum tp_devmem_act {
 	TP_ACT_NONE,

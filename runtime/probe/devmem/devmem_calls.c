@@ -7,7 +7,7 @@
  * nodes of a graph count from when they are added until the graph goes: the driver gives them
  * memory at a launch, and tells nobody.
  */
-#include "runtime/probe/gpu/devmem_calls.h"
+#include "runtime/probe/devmem/devmem_calls.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * devmem_table.c - the blocks of device memory that are alive, by address or handle
  */
-#include "runtime/probe/gpu/devmem_table.h"
+#include "runtime/probe/devmem/devmem_table.h"
 
 #include <stddef.h>
 #include <sys/mman.h>

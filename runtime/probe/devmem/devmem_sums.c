@@ -2,7 +2,7 @@
 /*
  * devmem_sums.c - sums of device memory as counters, and what they leave unexplained
  */
-#include "runtime/probe/gpu/devmem_sums.h"
+#include "runtime/probe/devmem/devmem_sums.h"
 
 #include <string.h>
 
@@ -11,10 +11,10 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring/ring.h"
-#include "runtime/probe/gpu/devmem.h"
-#include "runtime/probe/gpu/devmem_live.h"
+#include "runtime/probe/devmem/devmem.h"
+#include "runtime/probe/devmem/devmem_live.h"
 #include "runtime/probe/host/nvml.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/owner.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/trace/counter_names.h"
 #include "runtime/trace/kinds.h"

@@ -2,13 +2,13 @@
 /*
  * devmem_live.c - how much device memory is alive, by device, kind and who asked for it
  */
-#include "runtime/probe/gpu/devmem_live.h"
+#include "runtime/probe/devmem/devmem_live.h"
 
 #include <string.h>
 
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring/ring.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/owner.h"
 
 enum { PLACES = TP_DEVMEM_CELLS * 2 };
 

@@ -9,7 +9,7 @@
  * (the loader's list goes on behind the last object of it) is looked up with _dl_find_object, which
  * waits for nothing, where the C library has that (glibc 2.35).
  */
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/owner.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "runtime/base/readable.h"
 #include "runtime/base/sync.h"
-#include "runtime/probe/gpu/owner_call.h"
+#include "runtime/probe/devmem/owner_call.h"
 
 enum {
 	MOST_RANGES = 2048,	/* executable segments */

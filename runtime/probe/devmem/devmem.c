@@ -6,7 +6,7 @@
  * is given back. Physical memory (cuMemCreate) has a number of its own, because the program's
  * handle is given back, and used anew, while the memory lives on in its mappings.
  */
-#include "runtime/probe/gpu/devmem.h"
+#include "runtime/probe/devmem/devmem.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/ring/ring.h"
-#include "runtime/probe/gpu/devmem_live.h"
-#include "runtime/probe/gpu/devmem_sums.h"
-#include "runtime/probe/gpu/devmem_table.h"
-#include "runtime/probe/gpu/owner.h"
+#include "runtime/probe/devmem/devmem_live.h"
+#include "runtime/probe/devmem/devmem_sums.h"
+#include "runtime/probe/devmem/devmem_table.h"
+#include "runtime/probe/devmem/owner.h"
 
 uint32_t tp_devmem_by_cupti;
 
