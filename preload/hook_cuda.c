@@ -26,7 +26,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/config/config.h"
 #include "runtime/probe/devmem/devmem.h"
-#include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_objects.h"
 
 /* Those of preload/versions.map. CUDA 11 kept one name for all its releases. */
 #define VERSIONS                                                                           \

@@ -22,7 +22,7 @@
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/devmem/devmem_calls.h"
-#include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_objects.h"
 #include "tests/unit/ring_rig.h"
 
 enum { BURST = 64, N_BURSTS = 400, GOAL_NS = 1000 };

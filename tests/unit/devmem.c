@@ -17,7 +17,6 @@
 #include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/devmem/devmem_live.h"
 #include "runtime/probe/devmem/devmem_table.h"
-#include "runtime/probe/devmem/owner.h"
 #include "tests/unit/probe_rig.h"
 
 static struct tp_config config = { .record = TP_RECORD_DEVMEM, .host_period_ms = 20 };

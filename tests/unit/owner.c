@@ -12,6 +12,7 @@
 
 #include "runtime/probe/devmem/owner.h"
 #include "runtime/probe/devmem/owner_call.h"
+#include "runtime/probe/devmem/owner_objects.h"
 
 #ifdef __x86_64__
 /* `code` ends where the call returns to. */

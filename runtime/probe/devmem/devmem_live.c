@@ -8,7 +8,7 @@
 
 #include "runtime/engine/intern.h"
 #include "runtime/engine/ring/ring.h"
-#include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_objects.h"
 
 enum { PLACES = TP_DEVMEM_CELLS * 2 };
 

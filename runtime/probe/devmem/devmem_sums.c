@@ -14,7 +14,7 @@
 #include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/devmem/devmem_live.h"
 #include "runtime/probe/host/nvml.h"
-#include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_objects.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/trace/counter_names.h"
 #include "runtime/trace/kinds.h"

@@ -4,7 +4,7 @@
  *
  * Open addressing in a mapping of its own that doubles until TP_DEVMEM_BLOCKS_MAX blocks are
  * alive (32 MiB then, 64 for the moment of doubling); removal by shifting back, so a table that
- * lives for weeks does not fill with graves. No lock of its own: devmem.c has one. Nothing is
+ * lives for weeks does not fill with graves. No lock of its own: devmem_blocks.c has one. Nothing is
  * allocated from the guest's malloc.
  */
 #ifndef TP_PROBE_DEVMEM_TABLE_H

@@ -11,33 +11,19 @@
  * behind such a call that is not a language runtime's. Old words in gaps of the frames can look
  * like that too: what comes out is right mostly, not always.
  *
- * What is mapped where is a snapshot (tp_owner_refresh); code of libraries that came later is
- * not known, except where the C library tells without a lock (glibc 2.35). No allocation, a short
- * spin lock around names; memory is read only where the kernel says that it can be.
+ * What is mapped where is looked up in owner_objects.h's snapshot; memory is read only where the
+ * kernel says that it can be. No allocation, no lock. Threads: any, also inside callbacks.
  */
 #ifndef TP_PROBE_OWNER_H
 #define TP_PROBE_OWNER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { TP_OWNER_SCAN_BYTES = 16 << 10 };
-
-/* Takes the snapshot anew when libraries came or went. Takes the loader's lock: not from a
- * callback. One thread at a time does it, others return at once. */
-void tp_owner_refresh(void);
 
 /* An address in the code that asked, seen from here; NULL: not found. Callbacks. */
 const void *tp_owner_caller(void);
 /* The same among the words from `stack` on, at most n_bytes. */
 const void *tp_owner_caller_in(const void *stack, uint32_t n_bytes);
-
-/* Number of the library at that address; 0: not known. */
-uint16_t tp_owner_of(const void *address);
-/* In the child of fork. */
-void tp_owner_forked(void);
-
-/* Its path; "" for 0. The text is for ever. */
-const char *tp_owner_path(uint16_t owner);
 
 #endif

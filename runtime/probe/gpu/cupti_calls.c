@@ -21,6 +21,7 @@
 #include "runtime/probe/devmem/devmem.h"
 #include "runtime/probe/devmem/devmem_calls.h"
 #include "runtime/probe/devmem/owner.h"
+#include "runtime/probe/devmem/owner_objects.h"
 #include "runtime/probe/mark/mark.h"
 
 enum {
