@@ -110,6 +110,12 @@ static bool is_window_next(void)
 	       (session->action.phase != TP_PHASE_ACTIVE || session->action.is_last_active);
 }
 
+static void set_step_begin(uint64_t now)
+{
+	session->step_begin = now;
+	__atomic_store_n(&tp_ring.head->step_begin, now, __ATOMIC_RELAXED);
+}
+
 /* The step that begins now gets its phase; `is_new`: whatever came before, a cycle begins. */
 static void enter_step(uint64_t now, bool is_new)
 {
@@ -129,12 +135,11 @@ static void enter_step(uint64_t now, bool is_new)
 	if (is_active && (last.phase != TP_PHASE_ACTIVE || last.is_last_active || is_new))
 		begin_window(now);
 	tp_session_settle(head->windows_begun != n_begun);
-	session->step_begin = now;
+	set_step_begin(now);
 	session->level_wanted = is_active || action.phase == TP_PHASE_WARMUP ? TP_LEVEL_WINDOW
 									    : TP_LEVEL_NONE;
 	tp_session_recorder_follow(now);
 	__atomic_store_n(&head->phase, action.phase, __ATOMIC_RELEASE);
-	__atomic_store_n(&head->step_begin, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->epoch, session->epoch, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->in_epoch, (uint32_t)session->in_epoch, __ATOMIC_RELAXED);
 }
@@ -224,11 +229,18 @@ void tp_session_step(uint64_t now, const struct tp_step_facts *facts)
 	tp_session_leave(entered);
 }
 
+/* A cycle begins with the step that began at `begun`. It may be told late, even at the end of that step: what
+ * is recorded turns now. */
+static void begin_cycle(uint64_t begun)
+{
+	enter_step(tp_session_announce(begun), true);
+	set_step_begin(begun);
+}
+
 /* What was taken for a step so far, or for the time before the first, was none. */
 static void move_begin(uint64_t now)
 {
-	session->step_begin = now;
-	__atomic_store_n(&tp_ring.head->step_begin, now, __ATOMIC_RELAXED);
+	set_step_begin(now);
 	/* A window over everything has begun before, and keeps what was recorded since. */
 	if (session->is_window && !session->config->schedule.always) {
 		struct tp_ring_window *facts = tp_ring_window_at(tp_ring.head->windows_begun - 1);
@@ -254,7 +266,7 @@ void tp_session_epoch(uint64_t now)
 			move_begin(now);
 		} else {
 			session->at = 0;
-			enter_step(tp_session_announce(now), true);
+			begin_cycle(now);
 		}
 	}
 	tp_session_leave(entered);
@@ -270,7 +282,7 @@ void tp_session_restart(uint64_t now)
 	if (session->config->schedule.always)
 		move_begin(now);
 	else
-		enter_step(tp_session_announce(now), true);
+		begin_cycle(now);
 	tp_session_leave(entered);
 }
 

@@ -78,12 +78,16 @@ static void keep_step(const struct tp_ring_step *step, uint64_t index)
 static void record_step(const struct tp_ring_step *step, uint64_t index)
 {
 	struct tp_rec *rec = tp_ring_reserve();
+	uint64_t begin = step->begin, end = begin + step->duration;
 
 	if (!rec)
 		return;
-	rec->time = step->begin;
+	/* A window may have begun in the middle of its first step. */
+	if (session->is_window && begin < tp_ring_window_at(tp_ring.head->windows_begun - 1)->begin)
+		begin = tp_ring_window_at(tp_ring.head->windows_begun - 1)->begin;
+	rec->time = begin;
 	/* A window of the flight recorder begins with a step: the one before is to lie outside of it. */
-	tp_rec_set_len(rec, step->duration - (!session->is_window && step->duration));
+	tp_rec_set_len(rec, end > begin ? end - begin - !session->is_window : 0);
 	rec->kind = TP_REC_STEP;
 	rec->flags = step->flags & (TP_F_CLOCK | TP_F_SKIPPED);
 	rec->name = session->step_name;

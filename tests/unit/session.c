@@ -244,6 +244,52 @@ Test(session, takes_an_epoch_without_a_step_for_none)
 	cr_expect_str_eq(rig_steps_in(rig_window(1)), "4");
 }
 
+/* A loader that nobody knew counts when its first batch has been in a step, and with it the epoch. */
+static void run_late_epoch(const char *schedule, struct tp_ledger_row *row)
+{
+	const struct tp_step_facts facts = { .data_wait = 1, .batches = 1, .source = TP_STEP_OPTIMIZER };
+	uint64_t begun, ended;
+
+	cr_assert_eq(rig_open(schedule), 0);
+	tp_session_epoch(tp_clock_now());
+	rig_run_steps(0, 3);
+	begun = tp_clock_now();
+	usleep(40000);
+	ended = tp_clock_now();
+	tp_session_epoch(begun);
+	tp_session_step(ended, &facts);
+	rig_run_steps(4, 2);
+	tp_session_close("exit");
+	cr_assert_eq(rig_ledger(row, 16), 6);
+	cr_expect_eq(row[3].epoch, 1);
+	cr_expect_eq(row[3].in_epoch, 0);
+	cr_expect_geq(row[3].dur_ns, 40000000);
+	cr_expect_leq(row[3].begin_ns + row[3].dur_ns, row[4].begin_ns);
+}
+
+Test(session, a_step_whose_epoch_is_told_at_its_end_has_its_time)
+{
+	struct tp_ledger_row row[16];
+
+	run_late_epoch("wait=1,warmup=0,active=1,repeat=1", row);
+	cr_expect_str_eq(rig_steps_in(rig_window(0)), "1");
+	cr_expect_str_eq(rig_steps_in(rig_window(1)), "4");
+}
+
+Test(session, a_window_that_begins_at_the_end_of_its_first_step_has_what_is_left_of_it)
+{
+	struct tp_ledger_row row[16];
+	const struct rig_trace *trace;
+
+	run_late_epoch("wait=0,warmup=0,active=2,repeat=1", row);
+	trace = rig_window(1);
+	cr_expect_str_eq(rig_steps_in(trace), "4");
+	cr_expect_eq(rig_count(trace, NULL, TP_REC_STEP, 0), 2);
+	for (uint32_t i = 0; i < trace->n; i++)
+		if (trace->rec[i].kind == TP_REC_STEP)
+			cr_expect_geq(trace->rec[i].time, rig_total(trace, "begin"));
+}
+
 Test(session, throws_the_time_before_the_first_epoch_away_when_the_window_is_open_at_once)
 {
 	cr_assert_eq(rig_open("wait=0,warmup=0,active=2,repeat=1"), 0);
