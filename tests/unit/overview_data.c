@@ -52,3 +52,25 @@ Test(overview_data, sees_a_loader_that_is_begun_in_each_step)
 	add_loading(1, "aten::randn");
 	cr_expect_not(is_begun_anew(), "%s", print());
 }
+
+/* A step of each `n` waits for 400 ms, in the others for 2 of 100. */
+static void add_epochs(uint32_t n)
+{
+	for (uint32_t i = 0; i < 80; i++) {
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 600 * MS, (i % n ? 100 : 500) * MS);
+
+		row->epoch = i / n;
+		row->in_epoch = i % n;
+		row->data_wait_ns = (i % n ? 2 : 400) * MS;
+	}
+}
+
+Test(overview_data, waits_at_the_begin_of_epochs_are_not_the_datasets)
+{
+	add_epochs(8);
+	expect_rules(print(), (const char *[]){"epoch-start", NULL});
+	/* Epochs of two steps are what the loop does. */
+	set_up();
+	add_epochs(2);
+	expect_rules(print(), (const char *[]){"data-loading", NULL});
+}

@@ -16,6 +16,7 @@
 enum {
 	EPOCHS_LEAST = 4,	/* that loaders begin, */
 	EPOCHS_PERCENT = 80,	/* in so many of the steps */
+	FIRST_PERCENT = 25,	/* first steps of epochs are so many of all at most, else epochs are the loop */
 };
 
 bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
@@ -31,6 +32,26 @@ bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_su
 		}
 	}
 	return *all_ns > 0 && *wait_ns > 0;
+}
+
+/* Without the first steps of epochs, in which orders are made and workers started: that is not the dataset's
+ * work, and what epoch-start is about. */
+static void leave_out_first_steps(const struct tp_run *run, int64_t *wait_ns, int64_t *all_ns)
+{
+	int64_t first_wait_ns = 0, first_ns = 0;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		if (run->step[i].in_epoch)
+			continue;
+		first_wait_ns = tp_add(first_wait_ns, run->step[i].data_wait_ns);
+		first_ns = tp_add(first_ns, run->step[i].dur_ns);
+		n++;
+	}
+	if (n * 100 > (uint64_t)run->n_steps * FIRST_PERCENT)
+		return;
+	*wait_ns = tp_sub(*wait_ns, first_wait_ns);
+	*all_ns = tp_sub(*all_ns, first_ns);
 }
 
 /* Of a dataset of torch's, or not of Python: "samples of Photos". */
@@ -93,6 +114,7 @@ bool tp_advice_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 
 	if (facts->is_late_by_data || !tp_overview_data_wait(facts->run, facts->sums, &wait, &all))
 		return false;
+	leave_out_first_steps(facts->run, &wait, &all);
 	has_workers = tp_advice_has_workers(facts->overview, &has_none);
 	advice->percent = tp_advice_percent(wait, all);
 	snprintf(advice->evidence, sizeof(advice->evidence),
