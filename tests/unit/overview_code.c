@@ -174,14 +174,25 @@ Test(overview_code, sees_lines_that_ask_for_many_small_operators)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
-/* Of what a tensor is printed by; `file`: where that function is. */
-static const char *print_from(const char *file)
+/* The steps of an optimizer of that name, and in them all the small operators. */
+static void add_optimizer(const char *name)
+{
+	add_small(400, 1, 8000, 4000);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, name, i * 10 * MS + 1, i * 10 * MS + 401 * 8000);
+}
+
+/* Small operators that a function of `file` asks for; optimizer NULL: in none. */
+static const char *print_from(const char *file, const char *optimizer)
 {
 	char name[100];
-	int n = snprintf(name, sizeof(name), "_tensor_str%c%s", 0, file);
+	int n = snprintf(name, sizeof(name), "inner%c%s", 0, file);
 
 	advice_gpu_init();
-	add_small(400, 1, 8000, 4000);
+	if (optimizer)
+		add_optimizer(optimizer);
+	else
+		add_small(400, 1, 8000, 4000);
 	add_line(4, 79);
 	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
 	event[n_events - 1].len = 2;
@@ -193,19 +204,27 @@ static const char *print_from(const char *file)
 
 Test(overview_code, tells_that_many_small_operators_print_a_tensor)
 {
-	const char *text = print_from("/v/lib/python3.11/site-packages/torch/_tensor_str.py");
+	const char *text = print_from("/v/lib/python3.11/site-packages/torch/_tensor_str.py", NULL);
 
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "it prints tensors: "), "%s", text);
-	text = print_from("/v/lib/python3.11/site-packages/torch/_tensor.py");
+	text = print_from("/v/lib/python3.11/site-packages/torch/_tensor.py", NULL);
 	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
 }
 
-static void add_optimizer(const char *name)
+Test(overview_code, names_the_switch_of_an_optimizer_that_goes_from_parameter_to_parameter)
 {
-	add_small(400, 1, 8000, 4000);
-	for (uint32_t i = 0; i < STEPS; i++)
-		add(TP_REC_RANGE, name, i * 10 * MS + 1, i * 10 * MS + 401 * 8000);
+	const char *text = print_from("/v/lib/python3.11/site-packages/torch/optim/adamw.py",
+				      "Optimizer.step#AdamW.step");
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "fused=True or foreach=True"), "%s", text);
+	/* One of the program's own has no such switch. */
+	text = print_from("/home/me/mine.py", "Optimizer.step#Mine.step");
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+	/* Operators between the steps are not the optimizer's. */
+	text = print_from("/v/lib/python3.11/site-packages/torch/optim/swa_utils.py", NULL);
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
 }
 
 Test(overview_code, leaves_the_operators_of_lbfgs_to_it)

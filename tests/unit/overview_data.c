@@ -57,7 +57,8 @@ Test(overview_data, sees_a_loader_that_is_begun_in_each_step)
 static void add_epochs(uint32_t n)
 {
 	for (uint32_t i = 0; i < 80; i++) {
-		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 600 * MS, (i % n ? 100 : 500) * MS);
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 600 * MS,
+							(i % n ? 100 : 500) * MS);
 
 		row->epoch = i / n;
 		row->in_epoch = i % n;

@@ -192,17 +192,26 @@ static bool is_learning(const struct tp_site *site)
 	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
 }
 
-/* Into text, each element by some operators. */
-static bool is_printing(const struct tp_sites *sites, const struct tp_site *site)
+/* Python code of such a file asks for them. */
+static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file)
 {
 	enum { FRAMES = 64 };
 	struct tp_frame frame[FRAMES];
 	uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
 
 	for (uint32_t i = 0; i < n && i < FRAMES; i++)
-		if (frame[i].is_python && tp_ends(frame[i].file, "/torch/_tensor_str.py"))
+		if (frame[i].is_python && strstr(frame[i].file, file))
 			return true;
 	return false;
+}
+
+static const char *todo_of(const struct tp_sites *sites, const struct tp_site *site)
+{
+	if (is_asked_in(sites, site, "/torch/_tensor_str.py"))
+		return "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())";
+	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/"))
+		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
+	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
 }
 
 /* Lines of the backward pass have what the forward pass asked for. */
@@ -238,10 +247,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
 		 tp_show_ns(b, tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]) /
 				   most->figure[TP_SITE_CALLS]));
-	snprintf(advice->todo, sizeof(advice->todo), "%s", is_printing(facts->overview->sites, most)
-		 ? "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())"
-		 : "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, "
-		   "torch.compile");
+	snprintf(advice->todo, sizeof(advice->todo), "%s", todo_of(facts->overview->sites, most));
 	snprintf(advice->place, sizeof(advice->place), "%s", most->place);
 	return true;
 }

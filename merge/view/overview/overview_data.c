@@ -16,7 +16,7 @@
 enum {
 	EPOCHS_LEAST = 4,	/* that loaders begin, */
 	EPOCHS_PERCENT = 80,	/* in so many of the steps */
-	FIRST_PERCENT = 25,	/* first steps of epochs are so many of all at most, else epochs are the loop */
+	FIRST_PERCENT = 25,	/* so many steps are first ones of epochs at most, else epochs are the loop */
 };
 
 bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
