@@ -25,7 +25,7 @@ const TABS = [
 	{name: 'machine', title: 'Machine', isOwn: true,
 	 build: (panel) => buildCurves(panel, (curve) => !isMemory(curve), []),
 	 has: () => load('curves').curves.some((curve) => !isMemory(curve))},
-	{name: 'diff', title: 'Difference', build: (panel) => buildBlocks(panel, 'diff')},
+	{name: 'diff', title: 'Difference', build: buildDifference},
 	{name: 'health', title: 'Health', build: (panel) => buildBlocks(panel, 'health'), has: () => true},
 ];
 

@@ -4,7 +4,8 @@
 
 const FLAME_ROW = 20;
 
-// node: {name, value, below: [nodes], up, calls, own}; values include what is below.
+// node: {name, value, below: [nodes], up, calls, own, base}; values include what is below. options: {title, unit},
+// and, instead of the usual ones, text(node) and colour(node).
 class Flame {
 	constructor(root, options)
 	{
@@ -39,6 +40,8 @@ class Flame {
 
 	text(node)
 	{
+		if (this.options.text)
+			return this.options.text(node);
 		return `${node.name}: ${show(node.value, this.options.unit)}, ` +
 			`${showPercent(100 * node.value / (this.root.value || 1))}` +
 			(node.own === undefined ? '' : `, own ${show(node.own, this.options.unit)}`) +
@@ -88,7 +91,7 @@ class Flame {
 			'data-i': i, 'data-top': its.node === this.top, 'aria-level': its.depth + 1,
 			'aria-label': its.width < 30 ? its.node.name : null,
 			style: {left: `${its.x}px`, width: `${Math.max(1, its.width - 1)}px`,
-				top: `${its.depth * FLAME_ROW}px`, background: colourOf(its.node.name)},
+				top: `${its.depth * FLAME_ROW}px`, background: (this.options.colour || ((node) => colourOf(node.name)))(its.node)},
 			onclick: () => this.zoom(its.node),
 			onmousemove: (event) => showTip(event, this.text(its.node)),
 			onmouseleave: hideTip, onfocus: () => this.say(its.node),
@@ -139,6 +142,7 @@ function joinNodes(nodes)
 		its.value += node.value;
 		its.own += node.own;
 		its.calls += node.calls;
+		its.base += node.base;
 		its.below.push(...node.below);
 	}
 	return [...named.values()].sort((a, b) => b.value - a.value);

@@ -48,14 +48,17 @@ function buildFlame(panel)
 
 // ---- modules ----
 
-// A table's rows as a tree, by the depths of its rows. valueOf(row): with what is below it.
-function moduleTree(table, valueOf)
+// A table's rows as a tree, by the depths of its rows. valueOf(row): with what is below it; baseOf(row): the same of
+// the run that is compared with, whose module of the same name may be of another class.
+function moduleTree(table, valueOf, baseOf = null)
 {
-	const name = table.columns.findIndex((its) => its.tree), calls = columnAt(table, 'calls');
-	const root = {name: 'all modules', value: 0, calls: 0, below: []}, open = [];
+	const name = table.columns.findIndex((its) => its.tree), calls = columnAt(table, 'calls'), type = columnAt(table, 'class');
+	const root = {name: 'all modules', value: 0, calls: 0, base: 0, below: []}, open = [];
 
 	table.rows.forEach((row, i) => {
-		const node = {name: String(row[name]), calls: Number(row[calls]) || 0, value: Math.max(0, valueOf(row)), below: []};
+		const node = {name: baseOf && row[type] !== row[name] ? `${row[name]} (${row[type]})` : String(row[name]),
+			      calls: Number(row[calls]) || 0, value: Math.max(0, valueOf(row)), base: baseOf ? baseOf(row) : 0,
+			      below: []};
 
 		while (open.length && open[open.length - 1].depth >= table.depths[i])
 			open.pop();
@@ -72,6 +75,7 @@ function moduleTree(table, valueOf)
 	};
 
 	settle(root);
+	root.base = root.below.reduce((sum, its) => sum + its.base, 0);
 	return linkNodes(root, null);
 }
 
@@ -102,4 +106,70 @@ function buildModules(panel)
 		draw(ways[0]);
 	}
 	panel.append(...sections.map((its) => section(its, tables)));
+}
+
+// ---- two runs ----
+
+// From blue (less than in the base run) to red (more); the half of it, or twice as much, is as strong as it gets.
+function changeColour(now, base)
+{
+	const change = (now - base) / Math.max(now, base, 1), part = Math.min(1, 2 * Math.abs(change));
+
+	return `hsl(${change > 0 ? 10 : 212} ${Math.round(80 * part)}% ${Math.round(84 - 14 * part)}%)`;
+}
+
+function changeText(name, now, base)
+{
+	const sign = now < base ? '-' : '+';
+
+	return `${name}: ${showNs(now)}, base ${showNs(base)}, ${sign}${showNs(Math.abs(now - base))}` +
+		(base > 0 && now > 0 ? ` (${sign}${showPercent(100 * Math.abs(now - base) / base)})` : now > 0 ? ' (new)' : ' (gone)');
+}
+
+// [title, the column of this run, that of the base run]
+const CHANGE_FIGURES = [
+	['time on the host, forward and backward', 'now_ns', 'base_ns'],
+	['time on devices', 'now_device_ns', 'base_device_ns'],
+];
+
+// The modules of two runs as one flame graph: as wide as they are in the one, coloured by the change.
+function changeFlame(table)
+{
+	const body = el('div'), ways = [];
+
+	for (const [title, now, base] of CHANGE_FIGURES)
+		for (const [width, of, other] of [['this run', now, base], ['the base run', base, now]]) {
+			const at = columnAt(table, of), with_ = columnAt(table, other), isNow = of === now;
+
+			if (at < 0 || !table.rows.some((row) => row[at] > 0))
+				continue;
+			const change = (node) => isNow ? [node.value, node.base] : [node.base, node.value];
+
+			ways.push({title: `${title}, as wide as in ${width}`, draw: () => new Flame(
+				moduleTree(table, (row) => row[at], (row) => Number(row[with_]) || 0),
+				{title: `Modules, per step: ${title}`, unit: 'ns', colour: (node) => changeColour(...change(node)),
+				 text: (node) => changeText(node.name, ...change(node))}).element});
+		}
+	if (!ways.length)
+		return null;
+	const draw = (i) => body.replaceChildren(ways[i].draw());
+
+	draw(0);
+	return el('div', {}, el('div', {class: 'tools'},
+		select('Show', ways.map((way, i) => [i, way.title]), 0, draw)), body, el('p', {class: 'help'},
+		'Red takes longer than in the base run, blue shorter, grey as long. What is gone is in the graph of the base run.'));
+}
+
+function buildDifference(panel)
+{
+	const table = findTable(viewsOf('diff'), 'diff_modules'), tables = [];
+
+	for (const its of viewsOf('diff').flatMap(sectionsOf)) {
+		const element = el('section', {}, its.title ? el('h2', {}, its.title) : null);
+
+		if (table && table.depths && its.blocks.includes(table))
+			element.append(changeFlame(table) || '');
+		addBlocks(element, its.blocks, its.title, tables);
+		panel.append(element);
+	}
 }

@@ -62,6 +62,13 @@ EOT
 fuse tree -q --compare "$TMP/tree-base" --top 1 "$TMP/tree-now"
 like "text has what is new and gone" "$(cat "$TMP/tree.out")" '^Modules, per step: 1 new, 1 gone$'
 like "the limit leaves rows out, and says how many" "$(sed -n '/^Modules/,$p' "$TMP/tree.out")" '^[5-8] more modules'
+fuse tree.page -q -f html -o "$TMP/tree.html" --compare "$TMP/tree-base" "$TMP/tree-now"
+if command -v node >/dev/null; then
+	is "the page's graph of modules: coloured as the table has it" \
+		"$(node "$TOP/tests/flow/lib/html_dom.js" "$TMP/tree.html" changes)" "8 lines compared"
+else
+	skip "the page's graph of modules" "no node"
+fi
 fuse tree.same -q --compare "$TMP/tree-now" "$TMP/tree-now"
 like "a tree against itself" "$(cat "$TMP/tree.same.out")" '^Modules: no difference$'
 

@@ -3,13 +3,13 @@
 //
 // html_dom.js - runs the code of a page of trainprof-merge -f html without a browser
 //
-// usage: node html_dom.js PAGE.html [VIEW=text.out ..]
+// usage: node html_dom.js PAGE.html [VIEW=text.out | changes]..
 //
 // A document of few words stands for the browser's: elements, their texts and classes. All views are
 // built, all tables sorted by every column; nothing may throw, and no text may say undefined or NaN or
 // hold a picture made of characters. Each table line of the texts (trainprof-merge -v VIEW) has a row
-// on the page with the same cells. Prints what is wrong, exits 1 when something is; else how many
-// lines were compared. How it looks is 434-html-page.sh's.
+// on the page with the same cells; changes: the graph of two runs' modules is as their table. Prints what is
+// wrong, exits 1 when something is; else how many lines were compared. How it looks is 434-html-page.sh's.
 'use strict';
 const fs = require('fs');
 const vm = require('vm');
@@ -132,6 +132,26 @@ function compare(tab, text)
 	return lines.length;
 }
 
+// The graph of two runs' modules: red where the table has more time now, blue where less; each module of this run.
+function lookAtChanges(tab)
+{
+	const cellsOfRow = (row) => row.children.map((cell) => cell.textContent.trim());
+	const rowsOf = (table) => [...table.walk()].filter((its) => its.tagName === 'TR').map(cellsOfRow);
+	const tables = [...tab.panel.walk()].filter((its) => its.tagName === 'TABLE').map(rowsOf);
+	const items = [...tab.panel.walk()].filter((its) => its.attributes.role === 'treeitem');
+	const rows = tables.find(([heads]) => heads[0] === 'module').slice(1).filter((cells) => cells[5] !== '0 ns');
+
+	for (const [module, type, , , , , difference, change] of rows) {
+		const name = module === type ? module : `${module} (${type})`;
+		const hues = items.filter((its) => (its.textContent || its.attributes['aria-label']) === name)
+			.map((its) => its.style.background.match(/^hsl\((\d+) /)[1]);
+
+		if (!hues.includes(difference.startsWith('-') ? '212' : '10'))
+			wrong.push(`${tab.name}: ${name} is ${difference} (${change}), and has the hues '${hues.join(' ')}'`);
+	}
+	return rows.length;
+}
+
 const page = openPage();
 let n = 0;
 
@@ -142,6 +162,10 @@ if (/"nodes":\[-/.test(html) !== page.tabs.some((tab) => tab.name === 'flame'))
 for (const its of texts) {
 	const at = its.indexOf('=');
 
+	if (its === 'changes') {
+		n += lookAtChanges(page.tabs.find((tab) => tab.name === 'diff'));
+		continue;
+	}
 	n += compare(page.tabs.find((tab) => tab.name === its.slice(0, at)), fs.readFileSync(its.slice(at + 1), 'utf8'));
 }
 console.log(wrong.length ? wrong.slice(0, 20).join('\n') : `${n} lines compared`);
