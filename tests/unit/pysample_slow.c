@@ -29,6 +29,10 @@ static const struct {
 	{"evaluate.<locals>.<listcomp>", "/home/me/train.py"}, {"Net.forward", "/home/me/net.py"},
 	{"Module._call_impl", "/x/site-packages/torch/nn/modules/module.py"},
 	{"save", "/home/a\nb/train.py"},
+	{"Trainer._evaluate", "/x/site-packages/transformers/trainer.py"},
+	{"Trainer.evaluation_loop", "/x/site-packages/transformers/trainer.py"},
+	{"Layer.forward_with_checkpointing", "/x/site-packages/transformers/bert.py"},
+	{"save", "/x/site-packages/torch/serialization.py"},
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]), MANY = TP_SLOW_FUNCTIONS + 20 };
 
@@ -85,6 +89,26 @@ Test(pysample_slow, functions_are_told_that_four_of_five_samples_share)
 	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > /home/me/train.py:11 evaluate");
 	take(4, (const uint32_t[]){1}, 1, 30);
 	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module>");
+}
+
+Test(pysample_slow, what_a_framework_does_is_told_by_its_functions_name)
+{
+	take(10, (const uint32_t[]){1, 7, 8, 9, 5}, 5, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > "
+				  "/x/site-packages/transformers/trainer.py:12 Trainer.evaluation_loop");
+	tp_slow_reset(&slow);
+	/* Around the user's own function it says nothing more; torch's own name every file's end. */
+	take(10, (const uint32_t[]){1, 7, 4, 10}, 4, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > /home/me/net.py:12 Net.forward");
+	tp_slow_reset(&slow);
+	/* In three of five only. */
+	take(6, (const uint32_t[]){1, 8}, 2, 10);
+	take(4, (const uint32_t[]){1}, 1, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module>");
+	tp_slow_reset(&slow);
+	/* A program of a framework's own command. */
+	take(10, (const uint32_t[]){7}, 1, 10);
+	cr_expect_str_eq(tell(3), "/x/site-packages/transformers/trainer.py:10 Trainer._evaluate");
 }
 
 Test(pysample_slow, the_line_is_that_of_most_samples)

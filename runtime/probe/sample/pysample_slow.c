@@ -55,21 +55,49 @@ static const char *file_of(const char *bytes, uint32_t n_bytes, uint32_t *n_file
 	return end ? end + 1 : NULL;
 }
 
-bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
+/* The function's name, ending with 0; its file goes to path[NAME_MOST]. NULL: it has none. */
+static const char *read_name(uint32_t string, tp_slow_name *name, char *path, const char **file)
 {
-	const char *bytes, *file;
+	const char *bytes;
 	uint32_t n_bytes, n;
-	char path[NAME_MOST];
 
 	if (!name(string, &bytes, &n_bytes))
-		return false;
-	file = file_of(bytes, n_bytes, &n);
-	if (!file || n >= sizeof(path))
-		return false;
-	memcpy(path, file, n);
+		return NULL;
+	*file = file_of(bytes, n_bytes, &n);
+	if (!*file || n >= NAME_MOST)
+		return NULL;
+	memcpy(path, *file, n);
 	path[n] = '\0';
+	return bytes;
+}
+
+bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
+{
+	char path[NAME_MOST];
+	const char *file, *bytes = read_name(string, name, path, &file);
+
+	if (!bytes)
+		return false;
 	/* Comprehensions and lambdas are part of the function that they stand in. */
 	return tp_own_python(path) && (file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>"));
+}
+
+/* One of a framework around torch, whose name says what such steps do beside training. */
+static bool is_doing(uint32_t string, tp_slow_name *name)
+{
+	static const char *const what[] = { "evaluat", "validat", "save" };
+	char path[NAME_MOST];
+	const char *file, *bytes = read_name(string, name, path, &file), *package;
+
+	if (!bytes)
+		return false;
+	package = strstr(path, "-packages/");
+	if (!package || !strncmp(package, "-packages/torch/", 16))
+		return false;
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
+		if (strcasestr(bytes, what[i]))
+			return true;
+	return false;
 }
 
 /* NULL: there is no room for another one. */
@@ -82,7 +110,9 @@ static struct tp_slow_function *find(struct tp_slow *slow, uint32_t string, tp_s
 			return function;
 	if (slow->n_functions == TP_SLOW_FUNCTIONS)
 		return NULL;
-	*function = (struct tp_slow_function){.string = string, .is_own = tp_slow_is_own(string, name)};
+	*function = (struct tp_slow_function){
+		.string = string, .is_own = tp_slow_is_own(string, name), .is_doing = is_doing(string, name),
+	};
 	slow->n_functions++;
 	return function;
 }
@@ -139,16 +169,47 @@ bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_na
 	return true;
 }
 
+static uint32_t shared_least(const struct tp_slow *slow)
+{
+	return slow->n_samples - slow->n_samples / SHARED_PART;
+}
+
 /* The innermost of those that are not as deep as `below`; NULL: none. */
 static const struct tp_slow_function *find_outside(const struct tp_slow *slow, uint32_t below)
 {
-	const uint32_t least = slow->n_samples - slow->n_samples / SHARED_PART;
 	const struct tp_slow_function *found = NULL;
 
 	for (uint32_t i = 0; i < slow->n_functions; i++) {
 		const struct tp_slow_function *it = &slow->function[i];
 
-		if (it->is_own && it->depth < below && it->n >= least &&
+		if (it->is_own && it->depth < below && it->n >= shared_least(slow) &&
+		    (!found || it->depth > found->depth))
+			found = it;
+	}
+	return found;
+}
+
+static void put_between(struct tp_text *out)
+{
+	if (out->len)
+		tp_text_str(out, " > ");
+}
+
+static void put_next(struct tp_text *out, const struct tp_slow_function *function, tp_slow_name *name)
+{
+	put_between(out);
+	tp_slow_put(out, function->string, function->line, name);
+}
+
+/* The innermost deeper than `above` whose name says what it does; NULL: none. */
+static const struct tp_slow_function *find_doing(const struct tp_slow *slow, uint32_t above)
+{
+	const struct tp_slow_function *found = NULL;
+
+	for (uint32_t i = 0; i < slow->n_functions; i++) {
+		const struct tp_slow_function *it = &slow->function[i];
+
+		if (it->is_doing && it->depth > above && it->n >= shared_least(slow) &&
 		    (!found || it->depth > found->depth))
 			found = it;
 	}
@@ -157,7 +218,7 @@ static const struct tp_slow_function *find_outside(const struct tp_slow *slow, u
 
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out)
 {
-	const struct tp_slow_function *told[TP_SLOW_TOLD];
+	const struct tp_slow_function *told[TP_SLOW_TOLD], *doing;
 	const bool is_garbage = slow->n_collecting >= slow->n_samples - slow->n_samples / 2;
 	uint32_t n = 0, below = UINT32_MAX;
 
@@ -165,11 +226,14 @@ bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name,
 		return false;
 	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_outside(slow, below)) != NULL)
 		below = told[n++]->depth;
-	for (uint32_t i = n; i-- > 0;) {
-		if (tp_slow_put(out, told[i]->string, told[i]->line, name) && (i || is_garbage))
-			tp_text_str(out, " > ");
-	}
-	if (is_garbage)
+	for (uint32_t i = n; i-- > 0;)
+		put_next(out, told[i], name);
+	doing = find_doing(slow, n ? told[0]->depth : 0);
+	if (doing)
+		put_next(out, doing, name);
+	if (is_garbage) {
+		put_between(out);
 		tp_text_str(out, TP_LEDGER_GARBAGE);
-	return n != 0 || is_garbage;
+	}
+	return out->len != 0;
 }

@@ -4,8 +4,9 @@
  *
  * Slow is a step of 1.5 times the median of the last ones. Of its samples those functions of the user's
  * are told, outermost first, that are in four of five of them: what they call is their work, and what
- * calls them is where to look; and that half of them or more met a collection of garbage, which any line may
- * have set off. Pure; one thread.
+ * calls them is where to look; of what a framework does below them, the innermost function whose name
+ * says what (Trainer.evaluate, save_model); and that half of the samples or more met a collection of garbage,
+ * which any line may have set off. Pure; one thread.
  */
 #ifndef TP_PROBE_PYSAMPLE_SLOW_H
 #define TP_PROBE_PYSAMPLE_SLOW_H
@@ -27,6 +28,7 @@ enum {
 struct tp_slow_function {
 	uint32_t string;	/* PYFRAME */
 	bool is_own;		/* of the user's */
+	bool is_doing;		/* of a framework's, and its name says what it does */
 	uint32_t n, last;	/* samples that it is in; the last of them */
 	uint32_t depth;		/* in that one, from outside */
 	uint32_t line, votes;	/* the line that most say, by majority */
@@ -57,8 +59,8 @@ uint64_t tp_slow_limit(const struct tp_slow *slow);
 void tp_slow_reset(struct tp_slow *slow);
 void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, bool is_collecting,
 		  tp_slow_name *name);
-/* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost, then perhaps
- * " > garbage collection"; false: its samples say nothing. */
+/* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost of the user's, then perhaps one
+ * of a framework's and " > garbage collection", into the empty `out`; false: its samples say nothing. */
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out);
 
 #endif
