@@ -165,7 +165,7 @@ function buildDifference(panel)
 	const table = findTable(viewsOf('diff'), 'diff_modules'), tables = [];
 
 	for (const its of viewsOf('diff').flatMap(sectionsOf)) {
-		const element = el('section', {}, its.title ? el('h2', {}, its.title) : null);
+		const element = section({...its, blocks: []}, tables);
 
 		if (table && table.depths && its.blocks.includes(table))
 			element.append(changeFlame(table) || '');

@@ -384,8 +384,10 @@ Test(step, falls_back_when_the_optimizer_stops)
 		{"an evaluation over the training loader is shorter than two epochs",
 		 "a! O1 {30 a O1 } a. a! {30 a } a. a! O1", "^ {31 o1 } | ^ o1"},
 		{"zero_grad goes on", "a! Z1 O1 {3 a Z1 O1 } {12 a Z1 }", "^ {4 o1 } {7 o1! } z1! z1 z1 z1"},
-		{"inference over another loader, long", "a! O1 {3 a O1 } a. b! {80 b }",
-		 "^ {4 o1 } | l64 {16 l1 }"},
+		{"an evaluation over another loader", "a! O1 {3 a O1 } b! {999 b } b. {3 a O1 } b! {999 b } b. a O1",
+		 "^ {8 o1 }"},
+		{"inference over another loader, long", "a! O1 {3 a O1 } a. b! {16400 b }",
+		 "^ {4 o1 } | l16384 {16 l1 }"},
 		{"and comes back", "a! O1 {3 a O1 } {20 a } O1 {3 a O1 }", "^ {4 o1 } l8 {11 l1 } {4 o1 }"},
 	};
 

@@ -11,7 +11,7 @@ enum {
 	LOADER_PATIENCE = 8,	/* batches without an optimizer: most of accumulation is shorter */
 	LOADER_PATIENCE_Z = 64,	/* the same where zero_grad was seen: an optimizer will come */
 	LOST_ROUNDS = 8,	/* usual steps' worth of batches without the optimizer */
-	LOST_BATCHES = 64,	/* the same for loaders that never fed a step */
+	LOST_BATCHES = 1 << 14,	/* the same for loaders that never fed a step: of an evaluation */
 };
 
 static struct tp_step_state *const st = &tp_step_state;
