@@ -14,6 +14,6 @@ def novelty(x):
 
 
 model, optimizer = parts(width=512)
-for x, y in batches(384, 36):
+for x, y in batches(640, 36):
     novelty(x)
     learn(model, optimizer, x, y)
