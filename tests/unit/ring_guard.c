@@ -67,14 +67,20 @@ static void send_itself(void)
 static void touch_ring(void)
 {
 	volatile uint64_t *time = &tp_ring.chunks[0].rec[0].time;
+	bool is_kept = false;
 
 	if (truncate(tp_ring.path, 4096))
 		_exit(3);
 	/* The drain thread may meet the cut at once, and covers what is behind it anew. */
-	for (int i = 0; i < 100 && *time != 5; i++)
+	for (int i = 0; i < 100 && !is_kept; i++) {
 		*time = 5;
-	if (*time != 5 || !tp_ring_is_cut() || tp_ring.head->magic != TP_RING_MAGIC)
+		is_kept = *time == 5;
+	}
+	if (!is_kept)
 		_exit(4);
+	/* Unless it has ended recording for that, and nothing of the ring is left. */
+	if ((!tp_ring_is_cut() || tp_ring.head->magic != TP_RING_MAGIC) && !AWAIT(!tp_session_is_open()))
+		_exit(6);
 	tp_session_close("exit");
 	_exit(is_as_before() ? 0 : 5);
 }
