@@ -48,6 +48,11 @@ class Flame {
 			(node.calls ? `, ${showCount(node.calls)} calls` : '');
 	}
 
+	colour(node)
+	{
+		return this.options.colour ? this.options.colour(node) : colourOf(node.name);
+	}
+
 	say(node)
 	{
 		this.path.textContent = this.text(node);
@@ -91,7 +96,7 @@ class Flame {
 			'data-i': i, 'data-top': its.node === this.top, 'aria-level': its.depth + 1,
 			'aria-label': its.width < 30 ? its.node.name : null,
 			style: {left: `${its.x}px`, width: `${Math.max(1, its.width - 1)}px`,
-				top: `${its.depth * FLAME_ROW}px`, background: (this.options.colour || ((node) => colourOf(node.name)))(its.node)},
+				top: `${its.depth * FLAME_ROW}px`, background: this.colour(its.node)},
 			onclick: () => this.zoom(its.node),
 			onmousemove: (event) => showTip(event, this.text(its.node)),
 			onmouseleave: hideTip, onfocus: () => this.say(its.node),

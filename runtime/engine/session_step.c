@@ -78,13 +78,14 @@ static void keep_step(const struct tp_ring_step *step, uint64_t index)
 static void record_step(const struct tp_ring_step *step, uint64_t index)
 {
 	struct tp_rec *rec = tp_ring_reserve();
-	uint64_t begin = step->begin, end = begin + step->duration;
+	const uint64_t end = step->begin + step->duration;
+	/* A window may have begun in the middle of its first step. */
+	const uint64_t opened =
+		session->is_window ? tp_ring_window_at(tp_ring.head->windows_begun - 1)->begin : 0;
+	const uint64_t begin = step->begin > opened ? step->begin : opened;
 
 	if (!rec)
 		return;
-	/* A window may have begun in the middle of its first step. */
-	if (session->is_window && begin < tp_ring_window_at(tp_ring.head->windows_begun - 1)->begin)
-		begin = tp_ring_window_at(tp_ring.head->windows_begun - 1)->begin;
 	rec->time = begin;
 	/* A window of the flight recorder begins with a step: the one before is to lie outside of it. */
 	tp_rec_set_len(rec, end > begin ? end - begin - !session->is_window : 0);

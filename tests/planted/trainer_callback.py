@@ -3,31 +3,12 @@
 # expect: cause=host-code where=on_step_end|trainer_callback.py
 # needs: transformers, accelerate
 import json
-import os
 import tempfile
 
 import torch
 import transformers
-from torch import nn
-from parts import PLANTED, STEPS, Net, Rows
-
-os.environ["HF_HUB_OFFLINE"] = "1"
-
-
-class Classifier(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = Net()
-
-    def forward(self, x, labels):
-        logits = self.net(x)
-        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
-
-
-class Named(Rows):
-    def __getitem__(self, at):
-        x, y = super().__getitem__(at)
-        return {"x": x, "labels": y}
+from parts import PLANTED, STEPS
+from parts_trainer import Classifier, Named
 
 
 class Report(transformers.TrainerCallback):

@@ -169,21 +169,18 @@ bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_na
 	return true;
 }
 
-static uint32_t shared_least(const struct tp_slow *slow)
+/* The innermost of the user's, or of what a framework does, that lies between these depths; NULL: none. */
+static const struct tp_slow_function *find_innermost(const struct tp_slow *slow, bool is_own, uint32_t above,
+						     uint32_t below)
 {
-	return slow->n_samples - slow->n_samples / SHARED_PART;
-}
-
-/* The innermost of those that are not as deep as `below`; NULL: none. */
-static const struct tp_slow_function *find_outside(const struct tp_slow *slow, uint32_t below)
-{
+	const uint32_t least = slow->n_samples - slow->n_samples / SHARED_PART;
 	const struct tp_slow_function *found = NULL;
 
 	for (uint32_t i = 0; i < slow->n_functions; i++) {
 		const struct tp_slow_function *it = &slow->function[i];
 
-		if (it->is_own && it->depth < below && it->n >= shared_least(slow) &&
-		    (!found || it->depth > found->depth))
+		if ((is_own ? it->is_own : it->is_doing) && it->depth > above && it->depth < below &&
+		    it->n >= least && (!found || it->depth > found->depth))
 			found = it;
 	}
 	return found;
@@ -201,21 +198,6 @@ static void put_next(struct tp_text *out, const struct tp_slow_function *functio
 	tp_slow_put(out, function->string, function->line, name);
 }
 
-/* The innermost deeper than `above` whose name says what it does; NULL: none. */
-static const struct tp_slow_function *find_doing(const struct tp_slow *slow, uint32_t above)
-{
-	const struct tp_slow_function *found = NULL;
-
-	for (uint32_t i = 0; i < slow->n_functions; i++) {
-		const struct tp_slow_function *it = &slow->function[i];
-
-		if (it->is_doing && it->depth > above && it->n >= shared_least(slow) &&
-		    (!found || it->depth > found->depth))
-			found = it;
-	}
-	return found;
-}
-
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out)
 {
 	const struct tp_slow_function *told[TP_SLOW_TOLD], *doing;
@@ -224,11 +206,11 @@ bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name,
 
 	if (slow->n_samples < TP_SLOW_SAMPLES)
 		return false;
-	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_outside(slow, below)) != NULL)
+	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_innermost(slow, true, 0, below)) != NULL)
 		below = told[n++]->depth;
 	for (uint32_t i = n; i-- > 0;)
 		put_next(out, told[i], name);
-	doing = find_doing(slow, n ? told[0]->depth : 0);
+	doing = find_innermost(slow, false, n ? told[0]->depth : 0, UINT32_MAX);
 	if (doing)
 		put_next(out, doing, name);
 	if (is_garbage) {
