@@ -44,9 +44,12 @@ static const struct option_row rows[] = {
 	{0, "by-operator", NULL, NULL, &command.view.by_operator,
 	 "kernel view: a row per name and the operator that launched it"},
 	{0, "at", "NAME,..", &command.view.at, NULL,
-	 "memory-at view, memprofiler: only ranges with one of these in their names: training_step,optimizer.step "
+	 "memory-at view, memprofiler, memviz: only ranges with one of these in their names: training_step,optimizer.step "
 	 "(default what the job's TRAINPROF_MEMORY_AT says, else all)"},
-	{0, "calls", "LIST", &command.view.calls, NULL, "memory-at view, memprofiler: only these calls of each: 2-3"},
+	{0, "calls", "LIST", &command.view.calls, NULL,
+	 "memory-at view, memprofiler, memviz: only these calls of each: 2-3"},
+	{0, "depth", "N", &words.depth, NULL,
+	 "module view, memprofiler: modules down to this depth, 1 the outermost (default all, of memory 3)"},
 	{0, "sort", "KEY", &words.sort, NULL,
 	 "sort tables by this field of theirs (--help-columns), the largest first; also self, "
 	 "total, calls, memory or device of operators (default self)"},

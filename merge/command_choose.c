@@ -126,10 +126,18 @@ static bool is_comparing(void)
 	return words->compare || words->other_steps || words->other_ranks || words->other_windows;
 }
 
-static void check_values(void)
+static uint32_t read_number(const char *name, const char *text, uint32_t least)
 {
 	char *end;
+	const unsigned long number = strtoul(text, &end, 10);
 
+	if (*text < '0' || *text > '9' || *end || number > UINT32_MAX || number < least)
+		tp_command_fail("'%s' is not a number%s for '--%s'", text, least ? " from 1" : "", name);
+	return (uint32_t)number;
+}
+
+static void check_values(void)
+{
 	check_list("ranks", command->fuse.ranks);
 	check_list("windows", command->fuse.windows);
 	check_list("steps", command->fuse.steps);
@@ -140,13 +148,11 @@ static void check_values(void)
 	command->view.all = tp_views;
 	command->view.top = 20;
 	if (words->top) {
-		unsigned long top = strtoul(words->top, &end, 10);
-
-		if (*words->top < '0' || *words->top > '9' || *end || top > UINT32_MAX)
-			tp_command_fail("'%s' is not a number for '--top'", words->top);
-		command->view.top = (uint32_t)top;
+		command->view.top = read_number("top", words->top, 0);
 		command->view.has_top = true;
 	}
+	if (words->depth)
+		command->view.depth = read_number("depth", words->depth, 1);
 	command->view.steps = command->fuse.steps;
 	command->fuse.is_quiet = command->is_quiet;
 	if (words->fail_if && !is_comparing())
@@ -200,18 +206,20 @@ static void check_needs(void)
 	const struct {
 		const bool *flag;
 		const char *const *text;
-		const char *name, *view;
+		const char *name, *view, *or;
 	} needs[] = {
-		{&command->view.by_shape, NULL, "by-shape", "operator"},
-		{&command->view.by_stack, NULL, "by-stack", "operator"},
-		{&command->view.by_grid, NULL, "by-grid", "kernel"},
-		{&command->view.by_operator, NULL, "by-operator", "kernel"},
-		{NULL, &command->view.at, "at", "memory-at"},
-		{NULL, &command->view.calls, "calls", "memory-at"},
+		{&command->view.by_shape, NULL, "by-shape", "operator", NULL},
+		{&command->view.by_stack, NULL, "by-stack", "operator", NULL},
+		{&command->view.by_grid, NULL, "by-grid", "kernel", NULL},
+		{&command->view.by_operator, NULL, "by-operator", "kernel", NULL},
+		{NULL, &command->view.at, "at", "memory-at", NULL},
+		{NULL, &command->view.calls, "calls", "memory-at", NULL},
+		{NULL, &words->depth, "depth", "module", "memory-at"},
 	};
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		if ((needs[i].flag ? *needs[i].flag : *needs[i].text != NULL) && !is_shown(needs[i].view))
+		if ((needs[i].flag ? *needs[i].flag : *needs[i].text != NULL) && !is_shown(needs[i].view) &&
+		    !(needs[i].or && is_shown(needs[i].or)))
 			tp_command_fail("'--%s' needs '-v %s'", needs[i].name, needs[i].view);
 	if (words->sort && !command->n_shown && !shows_views())
 		tp_command_fail("'--sort' needs '-v VIEW': no table is written");

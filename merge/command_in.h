@@ -11,7 +11,7 @@
 /* As given; NULL: not. What they mean goes to a struct tp_command. */
 struct tp_command_words {
 	const char *formats, *views;
-	const char *top, *sort;
+	const char *top, *depth, *sort;
 	const char *compare, *fail_if;
 	const char *other_steps, *other_ranks, *other_windows;
 };

@@ -137,6 +137,7 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 {
 	char line[2 * TP_LEDGER_LINE_MAX + 2];
 	struct tp_proc_in *proc = NULL;
+	uint64_t virtual = 0;
 	uint32_t n_odd = 0;
 	int err = 0;
 
@@ -164,6 +165,9 @@ int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown
 				tp_run_fact(run, &proc->pub, line);
 			}
 		} else if (proc && tp_ledger_parse_row(line, n, &row)) {
+			/* Written where it has changed. */
+			virtual = row.virtual ? row.virtual : virtual;
+			row.virtual = row.resident ? virtual : 0;
 			err = add_row(run, proc, &row);
 		} else if (proc && !strncmp(line, fact_word, strlen(fact_word))) {
 			tp_run_fact(run, &proc->pub, line + strlen(fact_word));

@@ -26,6 +26,7 @@ struct tp_view_options {
 	bool by_grid, by_operator; /* kernel: a row per launch shape, per launching operator */
 	const char *at;		/* memory-at: parts of names of ranges, commas between; NULL: all */
 	const char *calls;	/* memory-at: only calls of these numbers; NULL: all */
+	uint32_t depth;		/* module, memprofiler: modules down to it, 1: outermost; 0: not given */
 	const char *sort;	/* a field, for struct tp_out's; NULL: each table's own order */
 	const struct tp_fuse_options *chosen;	/* diff: what of this run... */
 	const struct tp_fuse_options *compare;	/* ...and the one to compare with; NULL: none */

@@ -5,6 +5,9 @@
 #include "merge/sink/proc_file.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/hash.h"
 
 int32_t tp_proc_file_rank(const struct tp_proc *proc)
 {
@@ -34,5 +37,25 @@ const char *tp_proc_file_other(char buf[96], const struct tp_run *run, const str
 	if (has_double(run, proc))
 		snprintf(pid, sizeof(pid), ".pid%u", proc->pid);
 	snprintf(buf, 96, "%s%s%s", worker, restart, pid);
+	return buf;
+}
+
+const char *tp_proc_file_word(char buf[TP_PROC_FILE_WORD], const char *name)
+{
+	enum { NUMBER = 18 };	/* '-', 16 digits and the end */
+	bool is_same = true;
+	uint32_t n = 0;
+
+	for (; name[n] && n < TP_PROC_FILE_WORD - NUMBER; n++) {
+		const char c = name[n];
+		const bool is_kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				     (c >= '0' && c <= '9') || strchr(".-_#", c);
+
+		buf[n] = is_kept ? c : '_';
+		is_same &= is_kept;
+	}
+	is_same &= !name[n];
+	snprintf(buf + n, NUMBER, is_same ? "" : "-%016llx",
+		 (unsigned long long)tp_hash_bytes(name, strlen(name), 0));
 	return buf;
 }

@@ -13,4 +13,9 @@ int32_t tp_proc_file_rank(const struct tp_proc *proc);
  * else does. */
 const char *tp_proc_file_other(char buf[96], const struct tp_run *run, const struct tp_proc *proc);
 
+/* A range's name as part of a file's name: others than letters, digits and ".-_#" are '_', and long ones are cut;
+ * such a one ends in a number of its own, so that no two are the same. Returns buf. */
+enum { TP_PROC_FILE_WORD = 140 };
+const char *tp_proc_file_word(char buf[TP_PROC_FILE_WORD], const char *name);
+
 #endif

@@ -21,17 +21,19 @@
 #include "merge/kit/sum.h"
 #include "merge/model/sink.h"
 #include "merge/model/view.h"
+#include "merge/sink/fsdp_report.h"
 #include "merge/sink/proc_file.h"
 #include "runtime/base/file.h"
 
 static struct tp_view_options view_options;
 
+enum { DEPTH = 2 };	/* of modules, MemProfiler's own */
+
 struct sink {
 	char path[4096];
 	const struct tp_memory_at *at;
+	const struct tp_module_memories *memories;
 };
-
-enum { KEY_BYTES = 512 };
 
 struct snapshot {
 	const struct tp_memory_at_call *call;
@@ -53,11 +55,11 @@ static void prepare_memprofiler(const struct tp_view_options *options)
 
 static void put_text(struct tp_outfile *out, const char *text)
 {
-	char *p = tp_outfile_room(out, 6 * KEY_BYTES + 8);
+	char *p = tp_outfile_room(out, 6 * TP_MEMORY_AT_KEY + 8);
 
 	/* JSON's text in quotes is YAML's. */
 	p = tp_json_lit(p, "\"");
-	p = tp_json_text(p, text, strnlen(text, KEY_BYTES));
+	p = tp_json_text(p, text, strnlen(text, TP_MEMORY_AT_KEY));
 	out->at = tp_json_lit(p, "\"");
 }
 
@@ -104,11 +106,9 @@ static void put_snapshot(const struct form *form, const struct sink *s, const st
 			 bool is_end)
 {
 	const struct tp_memory_at_point *point = is_end ? &call->end : &call->start;
-	char key[KEY_BYTES];
+	char key[TP_MEMORY_AT_KEY];
 
-	snprintf(key, sizeof(key), "%d.%s.%llu.%s", tp_proc_file_rank(call->proc),
-		 tp_names_at(tp_memory_at_names(s->at), call->name)->bytes, (unsigned long long)call->number,
-		 is_end ? "end" : "start");
+	tp_memory_at_key(key, s->at, call, is_end);
 	if (form->pickle) {
 		tp_pickle_key(form->pickle, key);
 		tp_pickle_dict(form->pickle);
@@ -173,6 +173,20 @@ static int write_file(const struct sink *s, const struct tp_run *run, const stru
 	return tp_outfile_close(form.out);
 }
 
+/* A file for each call, where the model is sharded. */
+static int write_reports(const struct sink *s, const struct tp_run *run)
+{
+	const uint32_t depth = view_options.depth ? view_options.depth : DEPTH;
+	uint32_t n;
+	const struct tp_memory_at_call *call = tp_memory_at_calls(s->at, &n);
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++)
+		if (tp_list_has(view_options.calls, call[i].number) && tp_fsdp_report_is_sharded(&call[i]))
+			err = tp_fsdp_report_write(s->path, run, s->at, s->memories, i, depth);
+	return err;
+}
+
 static void *begin_memprofiler(struct tp_facts *facts, const char *path)
 {
 	const struct tp_memory_at_params params = {.names = view_options.at};
@@ -181,6 +195,7 @@ static void *begin_memprofiler(struct tp_facts *facts, const char *path)
 
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	s->at = tp_facts_want(facts, &tp_fact_memory_at, &params);
+	s->memories = tp_facts_want(facts, &tp_fact_module_memories_at, &params);
 	if (!err)
 		return s;
 	tp_say("cannot make the folder '%s': %s", path, strerror(-err));
@@ -202,6 +217,8 @@ static int end_memprofiler(void *state, const struct tp_run *run)
 		if (!err)
 			err = write_file(s, run, run->proc[i], true);
 	}
+	if (!err)
+		err = write_reports(s, run);
 	if (!n_files) {
 		const char *asked = tp_memory_at_asked(s->at);
 

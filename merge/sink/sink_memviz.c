@@ -10,11 +10,14 @@
 #include <string.h>
 
 #include "merge/facts/tensor/allocator.h"
+#include "merge/facts/tensor/memory_at.h"
 #include "merge/kit/grow.h"
+#include "merge/kit/list.h"
 #include "merge/kit/need.h"
 #include "merge/kit/say.h"
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
+#include "merge/model/view.h"
 #include "merge/sink/memviz.h"
 #include "merge/sink/proc_file.h"
 #include "runtime/base/file.h"
@@ -45,7 +48,10 @@ struct sink {
 	uint32_t n_ooms, cap_ooms;
 	uint32_t *last_window;		/* by process: what is alive then stays alive */
 	bool is_incomplete;
+	const struct tp_memory_at *at;	/* ranges whose ends have a file each; NULL: none */
 };
+
+static struct tp_view_options view_options;
 
 static void take_live(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes)
 {
@@ -139,12 +145,20 @@ static const struct tp_fact fact_lives = {
 	.free = free_lives,
 };
 
+static void prepare_memviz(const struct tp_view_options *options)
+{
+	view_options = *options;
+}
+
 static void *begin_memviz(struct tp_facts *facts, const char *path)
 {
+	const struct tp_memory_at_params params = {.names = view_options.at};
 	struct sink *s = tp_facts_want(facts, &fact_lives, NULL);
 	int err = tp_file_make_dirs(path, 0777);
 
 	snprintf(s->path, sizeof(s->path), "%s", path);
+	if (view_options.at || view_options.calls)
+		s->at = tp_facts_want(facts, &tp_fact_memory_at, &params);
 	if (!err)
 		return s;
 	tp_say("cannot make the folder '%s': %s", path, strerror(-err));
@@ -184,6 +198,69 @@ static int write_proc(struct sink *s, const struct tp_proc *proc)
 	return err;
 }
 
+/* The lives that had begun by then, as they were then. To be freed; NULL: out of memory. */
+static struct tp_life *lives_at(const struct track *track, int64_t now, uint32_t *n)
+{
+	struct tp_life *life = malloc(((size_t)track->n + 1) * sizeof(*life));
+
+	*n = 0;
+	for (uint32_t i = 0; life && i < track->n; i++) {
+		if (track->life[i].begin_ns > now)
+			continue;
+		life[*n] = track->life[i];
+		life[(*n)++].is_alive |= track->life[i].end_ns > now;
+	}
+	return life;
+}
+
+/* The history up to one end of a call, as MemProfiler has the allocator's dumped there. */
+static int write_point(struct sink *s, const struct tp_memory_at_call *call, bool is_end)
+{
+	const int64_t now = is_end ? call->end.ns : call->start.ns;
+	struct tp_memviz_device *device = calloc(s->n_tracks + 1, sizeof(*device));
+	char path[4096 + TP_PROC_FILE_WORD + 160], other[96], word[TP_PROC_FILE_WORD];
+	int err = device ? 0 : -ENOMEM;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_tracks && !err; i++) {
+		const struct track *track = &s->track[i];
+
+		if (track->proc != call->proc->at)
+			continue;
+		device[n].device = track->device;
+		device[n].life = lives_at(track, now, &device[n].n);
+		err = device[n++].life ? 0 : -ENOMEM;
+	}
+	snprintf(path, sizeof(path), "%s/cuda_alloc_rank_%d%s.%s.%llu.%s.pickle", s->path, tp_memory_at_rank(call),
+		 tp_proc_file_other(other, s->run, call->proc),
+		 tp_proc_file_word(word, tp_names_at(tp_memory_at_names(s->at), call->name)->bytes),
+		 (unsigned long long)call->number, is_end ? "end" : "start");
+	if (n && !err)
+		err = tp_memviz_write(path, s->cat, device, n, NULL, 0);
+	while (n)
+		free(device[--n].life);
+	free(device);
+	if (err == -ENOMEM)
+		tp_say("'%s' is not complete: out of memory", path);
+	return err;
+}
+
+static int write_points(struct sink *s)
+{
+	uint32_t n = 0;
+	const struct tp_memory_at_call *call = s->at ? tp_memory_at_calls(s->at, &n) : NULL;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		if (!tp_list_has(view_options.calls, call[i].number))
+			continue;
+		err = write_point(s, &call[i], false);
+		if (!err)
+			err = write_point(s, &call[i], true);
+	}
+	return err;
+}
+
 /* Of stacks that frames are made of. False: out of memory. */
 static bool read_names(struct sink *s)
 {
@@ -214,6 +291,8 @@ static int end_memviz(void *state, const struct tp_run *run)
 	s->is_incomplete |= !read_names(s);
 	for (uint32_t i = 0; i < run->n_procs && !err; i++)
 		err = write_proc(s, run->proc[i]);
+	if (!err)
+		err = write_points(s);
 	if (!err && s->is_incomplete) {
 		tp_say("'%s' is not complete: out of memory", s->path);
 		err = -ENOMEM;
@@ -223,10 +302,12 @@ static int end_memviz(void *state, const struct tp_run *run)
 
 const struct tp_sink tp_sink_memviz = {
 	.name = "memviz",
-	.help = "tensor memory for pytorch.org/memory_viz and torch.cuda._memory_viz (a folder)",
+	.help = "tensor memory for pytorch.org/memory_viz and torch.cuda._memory_viz (a folder; --at: also at ranges)",
 	.hint = "drop a file of it on pytorch.org/memory_viz, or python -m torch.cuda._memory_viz",
 	.suffix = "memviz",
 	.is_folder = true,
+	.like = "memory-at",
+	.prepare = prepare_memviz,
 	.begin = begin_memviz,
 	.end = end_memviz,
 };

@@ -65,25 +65,23 @@ static void put_snapshot(struct tp_row *r, const void *ctx, const void *of)
 	const struct tp_memory_at_call *call = snapshot && snapshot->call ? snapshot->call : &none;
 	const bool is_end = snapshot && snapshot->is_end;
 	const struct tp_memory_at_point *point = is_end ? &call->end : &call->start;
-	const struct tp_memory_at_process *before = &call->start.process;
-	/* Without a launcher it is the first. */
-	const int rank = call->proc && call->proc->rank > 0 ? call->proc->rank : 0;
+	const struct tp_sampled *before = &call->start.process;
 	const char *name = call->proc ? tp_names_at(tp_memory_at_names(state->at), call->name)->bytes : "";
-	const char *context = is_end ? "end" : "start";
+	char key[TP_MEMORY_AT_KEY];
 
-	TP_TEXT(r, "key", NULL, 0, "rank, range, number of the call and context, separated by points", "%d.%s.%llu.%s",
-		rank, name, (unsigned long long)call->number, context);
-	TP_TEXT(r, "rank", NULL, 0, "rank", "%d", rank);
+	TP_TEXT(r, "key", NULL, 0, "rank, range, number of the call and context, separated by points", "%s",
+		tp_memory_at_key(key, state->at, call, is_end));
+	TP_TEXT(r, "rank", NULL, 0, "rank", "%d", tp_memory_at_rank(call));
 	TP_TEXT(r, "fn_name", NULL, 0, "name of the range", "%s", name);
 	TP_COUNT(r, "iter_idx", NULL, 0, "number of the recorded call, from 1", call->number);
-	TP_TEXT(r, "iter_ctx", NULL, 0, "start or end of the call", "%s", context);
+	TP_TEXT(r, "iter_ctx", NULL, 0, "start or end of the call", "%s", is_end ? "end" : "start");
 	TP_NS(r, "when_ns", NULL, 0, "time of that", point->ns);
-	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "RSS of the process at the last sample",
+	TP_CELL(r, "rss_bytes", NULL, TP_UNIT_BYTES, 0, "RSS of the process at the nearest sample",
 		put_known(r, point->process.rss));
 	TP_CELL(r, "vms_bytes", NULL, TP_UNIT_BYTES, 0, "VMS at that time", put_known(r, point->process.vms));
 	TP_CELL(r, "pss_bytes", NULL, TP_UNIT_BYTES, 0, "PSS: private memory, and its share of shared memory",
 		put_known(r, point->process.pss));
-	TP_CELL(r, "age_ns", NULL, TP_UNIT_NS, 0, "age of that sample",
+	TP_CELL(r, "age_ns", NULL, TP_UNIT_NS, 0, "age of that sample; negative: it was taken after that time",
 		point->process.rss ? tp_row_integer(r, tp_sub(point->ns, point->process.ns)) : (void)0);
 	TP_CELL(r, "rss_diff_bytes", NULL, TP_UNIT_BYTES, 0, "at the end: increase of RSS since the start",
 		put_difference(r, snapshot, point->process.rss, before->rss));

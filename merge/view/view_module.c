@@ -203,7 +203,7 @@ static void print_answer(const struct state *state, const struct tp_run *run, st
 
 static void print_modules(struct state *state, const struct tp_run *run, struct tp_out *out)
 {
-	uint32_t n, n_all, *path = tp_view_module_tree(state->times, state->options.top, &n, &n_all);
+	uint32_t n, n_all, *path = tp_view_module_tree(state->times, &state->options, &n, &n_all);
 
 	print_answer(state, run, out);
 	tp_table_show(&table_def, state, path, n, sizeof(*path), TP_TOP_NONE, out);

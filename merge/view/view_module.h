@@ -12,9 +12,9 @@
 /* A cell: the last part of the qualified name, or what it is called without one. */
 void tp_view_module_put(struct tp_row *r, const struct tp_module_path *path);
 extern const struct tp_table_def tp_table_module_memory;
-/* Paths that are shown, in their order: *n, of *n_all; to be freed. top: 0 shows all. */
-uint32_t *tp_view_module_tree(const struct tp_module_times *times, uint32_t top, uint32_t *n,
-			      uint32_t *n_all);
+/* Paths that are shown, in their order: *n, of *n_all; to be freed. */
+uint32_t *tp_view_module_tree(const struct tp_module_times *times, const struct tp_view_options *options,
+			      uint32_t *n, uint32_t *n_all);
 /* Memory by category of these paths, n of them. */
 void tp_view_module_memory(const struct tp_module_memories *memories,
 			   const struct tp_module_paths *paths, const uint32_t *path, uint32_t n,

@@ -147,7 +147,7 @@ static void add_row(struct tp_table *table, const struct shown *shown, struct ro
 	if (out->rows) {
 		row.moment = ENTRY;
 		tp_table_add(table, &row);
-	} else if (shown->options->top &&
+	} else if (shown->options->top && !shown->options->depth &&
 		   tp_module_paths_at(shown->paths, row.path)->depth > DEPTH_SHOWN) {
 		return;
 	}

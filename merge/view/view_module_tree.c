@@ -54,21 +54,23 @@ static int compare_ordered(const void *a, const void *b)
 }
 
 /* Those that take most, and what they are in; returns how many could be shown. */
-static uint32_t choose(struct tree *tree, uint32_t top)
+static uint32_t choose(struct tree *tree, const struct tp_view_options *options)
 {
 	struct ordered *order = tp_need(tree->n, sizeof(*order));
 	uint32_t n = 0, n_all;
 
-	for (uint32_t path = 1; path < tree->n; path++)
-		if (!is_empty(tree, path))
+	for (uint32_t path = 1; path < tree->n; path++) {
+		const uint32_t depth = tp_module_paths_at(tree->paths, path)->depth;
+
+		if (!is_empty(tree, path) && (!options->depth || depth <= options->depth))
 			order[n++] = (struct ordered){
-				.figure = figure_of(tree, path), .path = path,
-				.depth = tp_module_paths_at(tree->paths, path)->depth,
+				.figure = figure_of(tree, path), .path = path, .depth = depth,
 			};
+	}
 	n_all = n;
 	qsort(order, n, sizeof(*order), compare_ordered);
-	if (top && top < n)
-		n = top;
+	if (options->top && options->top < n)
+		n = options->top;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t path = order[i].path; path && !tree->is_shown[path];
 		     path = tp_module_paths_at(tree->paths, path)->outer)
@@ -108,8 +110,8 @@ static uint32_t *list_tree(const struct tree *tree, uint32_t *n)
 	return list;
 }
 
-uint32_t *tp_view_module_tree(const struct tp_module_times *times, uint32_t top, uint32_t *n,
-			      uint32_t *n_all)
+uint32_t *tp_view_module_tree(const struct tp_module_times *times, const struct tp_view_options *options,
+			      uint32_t *n, uint32_t *n_all)
 {
 	struct tree tree = {.times = times, .paths = tp_module_times_paths(times)};
 	uint32_t *list;
@@ -118,7 +120,7 @@ uint32_t *tp_view_module_tree(const struct tp_module_times *times, uint32_t top,
 	tree.is_shown = tp_need(tree.n, 1);
 	tree.first = tp_need(tree.n, sizeof(*tree.first));
 	tree.next = tp_need(tree.n, sizeof(*tree.next));
-	*n_all = choose(&tree, top);
+	*n_all = choose(&tree, options);
 	link_inner(&tree);
 	list = list_tree(&tree, n);
 	free(tree.is_shown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash.h - the 64-bit hashes of in-memory tables (never stored in files)
+ * hash.h - the 64-bit hashes of in-memory tables (in no file that is read again)
  */
 #ifndef TP_BASE_HASH_H
 #define TP_BASE_HASH_H

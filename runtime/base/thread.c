@@ -73,14 +73,18 @@ int tp_thread_start(void *(*run)(void *))
 
 void tp_thread_introduce(const char *name, bool is_patient)
 {
+	prctl(PR_SET_NAME, name);
+	/* The training goes on at the end of a window, and we start when a core is free. */
+	if (is_patient)
+		tp_thread_set_patient(true);
+}
+
+void tp_thread_set_patient(bool is_patient)
+{
 	const struct sched_param usual = {0};
 
-	prctl(PR_SET_NAME, name);
-	if (!is_patient)
-		return;
-	/* A thread of this class does not take the processor from the one that wakes it: the
-	 * training goes on at the end of a window, and we start when a core is free. */
-	sched_setscheduler(0, SCHED_BATCH, &usual);
+	/* A thread of this class does not take the processor from the one that wakes it. */
+	sched_setscheduler(0, is_patient ? SCHED_BATCH : SCHED_OTHER, &usual);
 }
 
 uint64_t tp_thread_cpu_ns(void)

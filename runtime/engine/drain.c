@@ -20,6 +20,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/ledger_file.h"
+#include "runtime/engine/range_memory.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/engine/ring/ring_guard.h"
 #include "runtime/engine/session.h"
@@ -46,10 +47,19 @@ static struct {
 	uint32_t tid;		/* atomic; 0: it does not run yet */
 	uint32_t end;		/* atomic; futex word */
 	bool was_armed, has_ledger;
+	bool is_prompt;		/* the thread is not patient */
 	uint32_t ticked_in;		/* windows that had begun at the last tick */
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
 	uint64_t ledger_due, watch_due;
 } drain;
+
+/* Where threads of the program may wait for a sample (range_memory.h), it is to come before all else. */
+static void set_prompt(bool is_prompt)
+{
+	if (is_prompt != drain.is_prompt)
+		tp_thread_set_patient(!is_prompt);
+	drain.is_prompt = is_prompt;
+}
 
 static void wait_for_bell(uint32_t seen, uint64_t ns)
 {
@@ -261,10 +271,11 @@ static uint64_t do_round(void)
 	need_ledger();
 	if (!tp_session_is_follower())
 		tp_step_clock(anchor.ticks);
+	let_probes_watch(anchor.mono_ns);
+	set_prompt(false);
 	look_ns = tp_trigger_look(anchor.mono_ns);
 	next = tick_probes(anchor.mono_ns);
 	probe_ns = let_probes_look(anchor.ticks);
-	let_probes_watch(anchor.mono_ns);
 	is_settled = tp_window_serve();
 	/* Programs that make a thread for each task have many of them between two windows. */
 	if (!drain.was_armed && is_settled && tp_ring_is_short_of_slots())
@@ -301,9 +312,11 @@ static void *run(void *unused)
 		uint32_t seen = __atomic_load_n(&tp_ring_bell, __ATOMIC_ACQUIRE);
 		uint64_t wait_ns = do_round();
 
+		set_prompt(tp_range_memory_is_on && drain.was_armed);
 		if (!is_closing())
 			wait_for_work(seen, wait_ns);
 	}
+	set_prompt(false);
 	is_whole ? finish_files() : lose_files();
 	/* A process ends when its last thread does. */
 	if (__atomic_exchange_n(&drain.end, DONE, __ATOMIC_ACQ_REL) == ABANDONED || !is_whole)

@@ -161,7 +161,8 @@ size_t tp_ledger_format_head(char *out, size_t cap, const struct tp_ledger_head 
 		    "\n#s step, e epoch, i step in epoch, b batches (1), p phase (2), c "
 		    "source (1), "
 		    "f flags, t begin ns, d ns, w data wait ns, o optimizer ns, "
-		    "l live bytes, m peak, v device live, g device peak, x dropped\n");
+		    "l live bytes, m peak, v device live, g device peak, x dropped, h heap bytes, "
+		    "r RSS, a VMS where it has changed\n");
 	return text.len;
 }
 

@@ -36,7 +36,9 @@ struct tp_ledger_row {
 	uint64_t live_bytes, peak_bytes, device_live, device_peak;
 	uint64_t dropped;
 	uint64_t heap_bytes;		/* alive at the end of the step; 0: not known */
-	uint64_t resident, virtual;	/* of the process when the line was written; 0: not known */
+	/* Of the process when the line was written; 0: not known. virtual is 0, too, when it is that of the
+	 * last line that has it. */
+	uint64_t resident, virtual;
 };
 
 enum { TP_LEDGER_LINE_MAX = 384 };

@@ -34,6 +34,19 @@ import glob, json, sys
 rows = [json.loads(line) for name in glob.glob(sys.argv[1] + "*") for line in open(name, encoding="utf-8")]
 known = [row for row in rows if row.get("rss_bytes")]
 print(0 < len(known) <= len(rows), all(50e6 < row["rss_bytes"] < row["vms_bytes"] for row in known))' "$TMP/rows")" "True True"
+# The log has VMS where it has changed; a step whose line has RSS has it, as where each such line says it.
+is "VMS is written where it has changed" "$(awk '/^s.* r/ { for (i = 2; i <= NF; i++) if ($i ~ /^a/) { same += $i == a; a = $i } }
+	END { print same + 0 }' "$TMP/run/rank0.steps")" 0
+vms_of()
+{
+	mkdir "$TMP/$1"
+	cp "$TMP/run"/*.tpt "$TMP/$1"
+	sed -E 's/ [ra][0-9]+//g' "$TMP/run/rank0.steps" | awk "$2" >"$TMP/$1/rank0.steps"
+	"$MERGE" -q -f jsonl -v steps --top 0 "$TMP/$1" | grep -o '"vms_bytes":[0-9]*'
+}
+is "... and read for each" "$(vms_of changed '/^s/ { $0 = $0 " r1000" (n++ % 20 ? "" : " a" 5000 + n) } 1')" \
+	"$(vms_of each '/^s/ { if (n++ % 20 == 0) a = 5000 + n; $0 = $0 " r1000 a" a } 1')"
+is "... all of them" "$(grep -c . <<<"$(vms_of all '/^s/ { $0 = $0 " r1000 a5000" } 1')")" 40
 
 # The parts of a step add up: read them back from the table of recorded steps.
 sums=$(awk '

@@ -13,8 +13,8 @@
 #   MemProfiler                 schedule, keys, RSS and VMS, allocator totals, allocator history, hooks of modules,
 #                               saved tensors, a module-wise table
 #
-# Not here, and why: total_wct, sample and token fields are a trainer's own; brackets of FSDP2 need a device
-# (categories of shards: unit memcat); CUDA's memory_stats need one, too.
+# RSS at the very call, snapshots of the allocator for each key and FSDP2's reports: 778.
+# Not here, and why: total_wct, sample and token fields are a trainer's own; CUDA's memory_stats need a device.
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch

@@ -169,8 +169,9 @@ def main():
 
     def step():
         x, wanted = model.batch()
-        loss = F.cross_entropy(model(x), wanted)
-        loss.backward()
+        with torch.profiler.record_function("training_step"):
+            loss = F.cross_entropy(model(x), wanted)
+            loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 

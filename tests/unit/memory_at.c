@@ -114,7 +114,7 @@ Test(memory_at, calls_are_counted_by_name_and_chosen_by_part_of_it)
 	cr_expect_not(tp_memory_at_has_tensors(rig.at));
 }
 
-Test(memory_at, the_process_as_it_was_looked_at_last_before)
+Test(memory_at, the_process_at_the_nearest_sample)
 {
 	begin(NULL);
 	range(rig.proc, "a", 10, 20, 0);
@@ -122,14 +122,33 @@ Test(memory_at, the_process_as_it_was_looked_at_last_before)
 	counter("virtual", 15, 5000);
 	counter("PSS", 16, 900);
 	counter("shared", 17, 1);
+	range(rig.proc, "b", 19, 28, 0);
 	counter("RSS", 30, 2000);
+	counter("virtual", 30, 6000);
 	end();
-	cr_assert_eq(rig.n, 1);
-	cr_expect_eq(rig.call[0].start.process.rss, 0);
+	cr_assert_eq(rig.n, 2);
+	cr_expect_eq(rig.call[0].start.process.rss, 1000, "the first one, after it");
+	cr_expect_eq(rig.call[0].start.process.vms, 5000);
 	cr_expect_eq(rig.call[0].end.process.rss, 1000);
 	cr_expect_eq(rig.call[0].end.process.vms, 5000);
 	cr_expect_eq(rig.call[0].end.process.pss, 900);
 	cr_expect_eq(rig.call[0].end.process.ns, 15);
+	cr_expect_eq(rig.call[1].start.process.rss, 1000);
+	cr_expect_eq(rig.call[1].end.process.rss, 2000);
+	cr_expect_eq(rig.call[1].end.process.vms, 6000);
+	cr_expect_eq(rig.call[1].end.process.ns, 30);
+}
+
+Test(memory_at, a_sample_of_long_after_is_none_of_theirs)
+{
+	begin(NULL);
+	range(rig.proc, "a", 10, 20, 0);
+	counter("RSS", 11000000, 2000);
+	range(rig.proc, "b", 11000001, 11000002, 0);
+	end();
+	cr_assert_eq(rig.n, 2);
+	cr_expect_eq(rig.call[0].end.process.rss, 0);
+	cr_expect_eq(rig.call[1].start.process.rss, 2000);
 }
 
 static void totals(uint32_t device, int64_t at, uint64_t allocated, uint64_t reserved)

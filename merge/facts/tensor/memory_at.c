@@ -7,42 +7,36 @@
  */
 #include "merge/facts/tensor/memory_at.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "merge/kit/grow.h"
 #include "merge/kit/need.h"
 #include "merge/model/label.h"
-#include "runtime/trace/counter_names.h"
+#include "runtime/trace/range_names.h"
 
 struct open_call {
 	uint32_t call;		/* in calls */
 	int64_t end_ns;
-};
-
-/* What a device's allocator said last. */
-struct device {
-	uint32_t device;
-	uint64_t allocated, reserved;
+	int64_t peak_bytes;
 };
 
 struct proc {
 	struct tp_moments moments;
-	struct device *device;
-	uint32_t n_devices, cap_devices;
 	struct open_call *open;		/* by end, the last one first */
 	uint32_t n_open, cap_open;
 	uint64_t *n_calls;		/* by name */
 	uint32_t cap_names;
-	struct tp_memory_at_process now;
+	struct tp_sampled_process sampled;
+	struct tp_live_sum live;
 	int64_t last_ns;		/* of the last event */
 };
 
 /* What becomes a call's start and end. */
 struct kept {
 	struct tp_memory_at_call call;
-	uint32_t start, end;		/* moments */
+	uint32_t start, peak, end;	/* moments */
 };
 
 struct tp_memory_at {
@@ -59,6 +53,21 @@ struct tp_memory_at {
 
 /* ---- moments ---- */
 
+/* A point is a call and which of its ends. */
+static uint32_t point_at(uint32_t call, bool is_end)
+{
+	return 2 * call + is_end;
+}
+
+static struct tp_sampled *find_point(void *ctx, uint32_t at, int64_t *ns)
+{
+	struct tp_memory_at_call *call = &((struct tp_memory_at *)ctx)->kept[at / 2].call;
+	struct tp_memory_at_point *point = at % 2 ? &call->end : &call->start;
+
+	*ns = point->ns;
+	return &point->process;
+}
+
 /* Ends that lie before `now`, or at it. */
 static void take_ends(struct tp_memory_at *at, struct proc *proc, int64_t now)
 {
@@ -69,8 +78,9 @@ static void take_ends(struct tp_memory_at *at, struct proc *proc, int64_t now)
 		/* Blocks that outlive the window are told up to its end: one that ends there has them. */
 		kept->end = tp_moments_add(&proc->moments,
 					   now == INT64_MAX ? proc->last_ns : open->end_ns);
-		kept->call.end.process = proc->now;
+		kept->call.end.process = proc->sampled.now;
 		kept->call.end.ns = open->end_ns;
+		tp_sampled_wait(&proc->sampled, point_at(open->call, true));
 	}
 }
 
@@ -78,8 +88,23 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 {
 	struct tp_memory_at *at = ctx;
 
+	struct proc *proc = &at->proc[event->proc->at];
+	uint32_t moment = TP_NO_MOMENT;
+
 	at->has_tensors = true;
-	take_ends(at, &at->proc[event->proc->at], event->begin_ns);
+	take_ends(at, proc, event->begin_ns);
+	tp_live_sum_set(&proc->live, device, bytes);
+	for (uint32_t i = 0; i < proc->n_open; i++) {
+		struct open_call *open = &proc->open[i];
+
+		if (proc->live.bytes <= open->peak_bytes)
+			continue;
+		open->peak_bytes = proc->live.bytes;
+		tp_moments_drop(&proc->moments, at->kept[open->call].peak);
+		moment = moment == TP_NO_MOMENT ? tp_moments_add(&proc->moments, event->begin_ns)
+						: tp_moments_use(&proc->moments, moment);
+		at->kept[open->call].peak = moment;
+	}
 }
 
 static void take_life(void *ctx, const struct tp_life *life)
@@ -97,32 +122,14 @@ static void end_of_window(void *ctx, uint32_t of_proc)
 	struct tp_memory_at *at = ctx;
 
 	take_ends(at, &at->proc[of_proc], INT64_MAX);
+	at->proc[of_proc].live = (struct tp_live_sum){.n = 0};
 }
 
 /* ---- ranges ---- */
 
-static bool has_part(const char *text, const char *part, size_t n)
+static bool is_asked(const struct tp_memory_at *at, const struct tp_name *name)
 {
-	for (; *text; text++)
-		if (!strncasecmp(text, part, n))
-			return true;
-	return false;
-}
-
-static bool is_asked(const struct tp_memory_at *at, const char *name)
-{
-	const char *part = at->asked;
-	size_t n;
-
-	if (!part)
-		return true;
-	for (;; part += n + 1) {
-		n = strcspn(part, ",");
-		if (n && has_part(name, part, n))
-			return true;
-		if (!part[n])
-			return false;
-	}
+	return !at->asked || tp_range_names_have(at->asked, name->bytes, name->n_bytes);
 }
 
 static void add_open(struct proc *proc, struct open_call open)
@@ -141,7 +148,7 @@ static void take_range(struct tp_memory_at *at, struct proc *proc, const struct 
 
 	/* A worker's are not its rank's. */
 	if (event->proc->worker || row == TP_NO_NAME || event->flags & (TP_F_EARLY | TP_F_OPEN) ||
-	    !is_asked(at, tp_names_at(at->names, row)->bytes))
+	    !is_asked(at, tp_names_at(at->names, row)))
 		return;
 	if (!tp_grow(&at->kept, &at->cap_kept, (uint64_t)at->n_kept + 1, sizeof(*at->kept)) ||
 	    !tp_grow(&proc->open, &proc->cap_open, (uint64_t)proc->n_open + 1, sizeof(*proc->open)) ||
@@ -150,65 +157,13 @@ static void take_range(struct tp_memory_at *at, struct proc *proc, const struct 
 	kept = &at->kept[at->n_kept];
 	*kept = (struct kept){
 		.call = {.proc = event->proc, .name = row, .number = ++proc->n_calls[row],
-			 .start = {.ns = event->begin_ns, .process = proc->now}},
+			 .start = {.ns = event->begin_ns, .process = proc->sampled.now}},
 		.start = tp_moments_add(&proc->moments, event->begin_ns),
 	};
-	add_open(proc, (struct open_call){.call = at->n_kept++, .end_ns = event->end_ns});
-}
-
-/* ---- what the kernel says ---- */
-
-static uint64_t counted(const struct tp_event *event)
-{
-	double value;
-
-	if (!(event->flags & TP_F_DOUBLE))
-		return event->arg;
-	memcpy(&value, &event->arg, sizeof(value));
-	return value > 0 ? (uint64_t)value : 0;
-}
-
-static void take_counter(struct proc *proc, const struct tp_event *event)
-{
-	const char *name = event->name->bytes;
-	uint64_t *of = !strcmp(name, TP_COUNTER_RSS)	   ? &proc->now.rss
-		       : !strcmp(name, TP_COUNTER_VIRTUAL) ? &proc->now.vms
-		       : !strcmp(name, TP_COUNTER_PSS)	   ? &proc->now.pss
-							: NULL;
-
-	if (!of)
-		return;
-	*of = counted(event);
-	if (of == &proc->now.rss)
-		proc->now.ns = event->begin_ns;
-}
-
-static struct device *device_of(struct proc *proc, uint32_t number)
-{
-	for (uint32_t i = 0; i < proc->n_devices; i++)
-		if (proc->device[i].device == number)
-			return &proc->device[i];
-	if (!tp_grow(&proc->device, &proc->cap_devices, (uint64_t)proc->n_devices + 1, sizeof(*proc->device)))
-		tp_need_failed();
-	proc->device[proc->n_devices] = (struct device){.device = number};
-	return &proc->device[proc->n_devices++];
-}
-
-static void take_totals(struct proc *proc, const struct tp_event *event)
-{
-	struct device *device;
-
-	/* The host's allocator reserves nothing. */
-	if (event->link == TP_DEVICE_CPU)
-		return;
-	device = device_of(proc, event->link);
-	device->allocated = event->len;
-	device->reserved = event->arg;
-	proc->now.allocated = proc->now.reserved = 0;
-	for (uint32_t i = 0; i < proc->n_devices; i++) {
-		proc->now.allocated += proc->device[i].allocated;
-		proc->now.reserved += proc->device[i].reserved;
-	}
+	kept->peak = tp_moments_use(&proc->moments, kept->start);
+	tp_sampled_wait(&proc->sampled, point_at(at->n_kept, false));
+	add_open(proc, (struct open_call){.call = at->n_kept++, .end_ns = event->end_ns,
+					  .peak_bytes = proc->live.bytes});
 }
 
 static void take_event(void *state, const struct tp_event *event)
@@ -218,10 +173,8 @@ static void take_event(void *state, const struct tp_event *event)
 
 	take_ends(at, proc, event->begin_ns);
 	proc->last_ns = event->begin_ns;
-	if (event->kind == TP_REC_COUNTER)
-		take_counter(proc, event);
-	else if (event->kind == TP_REC_TOTALS)
-		take_totals(proc, event);
+	if (event->kind == TP_REC_COUNTER || event->kind == TP_REC_TOTALS)
+		tp_sampled_event(&proc->sampled, event, find_point, at);
 	else if (event->kind == TP_REC_RANGE)
 		take_range(at, proc, event);
 }
@@ -267,6 +220,7 @@ static void end_at(void *state)
 
 		kept->call.start.tensors = tp_moments_get(moments, kept->start);
 		kept->call.end.tensors = tp_moments_get(moments, kept->end);
+		kept->call.peak = tp_moments_get(moments, kept->peak);
 		at->call[i] = kept->call;
 	}
 }
@@ -277,7 +231,7 @@ static void free_at(void *state)
 
 	for (uint32_t p = 0; p < at->run->n_procs; p++) {
 		tp_moments_free(&at->proc[p].moments);
-		free(at->proc[p].device);
+		tp_sampled_free(&at->proc[p].sampled);
 		free(at->proc[p].open);
 		free(at->proc[p].n_calls);
 	}
@@ -290,6 +244,28 @@ const struct tp_memory_at_call *tp_memory_at_calls(const struct tp_memory_at *at
 {
 	*n = at->n_kept;
 	return at->call;
+}
+
+uint32_t tp_memory_at_open(const struct tp_memory_at *at, uint32_t of_proc)
+{
+	const struct proc *proc = &at->proc[of_proc];
+
+	return proc->n_open ? proc->open[0].call : TP_MEMORY_AT_NONE;
+}
+
+int tp_memory_at_rank(const struct tp_memory_at_call *call)
+{
+	return call->proc && call->proc->rank > 0 ? call->proc->rank : 0;
+}
+
+const char *tp_memory_at_key(char buf[TP_MEMORY_AT_KEY], const struct tp_memory_at *at,
+			     const struct tp_memory_at_call *call, bool is_end)
+{
+	const char *name = call->proc ? tp_names_at(at->names, call->name)->bytes : "";
+
+	snprintf(buf, TP_MEMORY_AT_KEY, "%d.%s.%llu.%s", tp_memory_at_rank(call), name,
+		 (unsigned long long)call->number, is_end ? "end" : "start");
+	return buf;
 }
 
 const char *tp_memory_at_asked(const struct tp_memory_at *at)

@@ -15,10 +15,9 @@
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 
-enum { DEVICES_MAX = 32 };	/* of a process, whose tensors are summed */
-
 struct call {
 	uint32_t path, entry, peak;	/* moments */
+	uint32_t range;		/* that it began in, of tp_memory_at_calls; TP_MEMORY_AT_NONE */
 	int64_t entry_bytes, peak_bytes;
 	bool is_told;
 };
@@ -39,12 +38,7 @@ struct proc {
 	uint32_t cap;
 	uint32_t n_calls;	/* that go on, of all threads */
 	struct tp_moments moments;
-	int64_t live_bytes;	/* of all devices */
-	struct {
-		uint32_t device;
-		int64_t bytes;
-	} live[DEVICES_MAX];
-	uint32_t n_live;
+	struct tp_live_sum live;
 	int64_t last_ns;
 };
 
@@ -55,26 +49,24 @@ struct best {
 	uint32_t proc, entry, peak, exit;
 };
 
+struct bests {
+	struct {
+		struct best pass[TP_PASS_N];
+	} *of;			/* by path */
+	uint32_t cap;
+};
+
 struct tp_module_memories {
 	const struct tp_run *run;
+	const struct tp_memory_at *at;	/* NULL: ranges are not told apart */
 	struct tp_origins *origins;
 	struct tp_module_paths *paths;	/* of origins */
 	struct proc *proc;		/* by tp_proc.at */
-	struct {
-		struct best pass[TP_PASS_N];
-	} *best;			/* by path */
-	uint32_t cap_best;
+	struct bests all;
+	struct bests *range;		/* by call of tp_memory_at_calls */
+	uint32_t cap_ranges;
 	bool has_any, has_categories, is_incomplete;
 };
-
-int64_t tp_moment_bytes(const struct tp_moment *moment)
-{
-	int64_t sum = 0;
-
-	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
-		sum = tp_add(sum, moment->bytes[c]);
-	return sum;
-}
 
 /* ---- calls ---- */
 
@@ -98,8 +90,10 @@ static void begin_call(struct tp_module_memories *memories, struct proc *proc, s
 	entry = add_moment(memories, proc, now);
 	proc->n_calls++;
 	pass->call[pass->n++] = (struct call){
+		.range = memories->at ? tp_memory_at_open(memories->at, (uint32_t)(proc - memories->proc))
+				      : TP_MEMORY_AT_NONE,
 		.path = path, .entry = entry, .peak = tp_moments_use(&proc->moments, entry),
-		.entry_bytes = proc->live_bytes, .peak_bytes = proc->live_bytes,
+		.entry_bytes = proc->live.bytes, .peak_bytes = proc->live.bytes,
 		.is_told = is_told,
 	};
 }
@@ -113,26 +107,19 @@ static void drop_call(struct proc *proc, struct pass *pass)
 	tp_moments_drop(&proc->moments, call->peak);
 }
 
-static void end_call(struct tp_module_memories *memories, uint32_t of_proc, struct pass *pass,
-		     enum tp_module_pass which, int64_t now)
+/* One more call. The one with the highest peak is kept, and one more user of its moments. */
+static bool note_call(struct tp_module_memories *memories, struct bests *bests, uint32_t of_proc,
+		      enum tp_module_pass which, const struct call *call, uint32_t *exit, int64_t now)
 {
 	struct proc *proc = &memories->proc[of_proc];
-	const struct call call = pass->call[pass->n - 1];
 	struct best *best;
 
-	if (!call.is_told ||
-	    !tp_grow(&memories->best, &memories->cap_best, (uint64_t)call.path + 1,
-		     sizeof(*memories->best))) {
-		memories->is_incomplete |= call.is_told;
-		drop_call(proc, pass);
-		return;
-	}
-	best = &memories->best[call.path].pass[which];
-	best->kept_bytes = tp_add(best->kept_bytes, tp_sub(proc->live_bytes, call.entry_bytes));
-	if (best->n_calls++ && call.peak_bytes <= best->peak_bytes) {
-		drop_call(proc, pass);
-		return;
-	}
+	if (!tp_grow(&bests->of, &bests->cap, (uint64_t)call->path + 1, sizeof(*bests->of)))
+		return false;
+	best = &bests->of[call->path].pass[which];
+	best->kept_bytes = tp_add(best->kept_bytes, tp_sub(proc->live.bytes, call->entry_bytes));
+	if (best->n_calls++ && call->peak_bytes <= best->peak_bytes)
+		return true;
 	if (best->n_calls > 1) {
 		struct tp_moments *moments = &memories->proc[best->proc].moments;
 
@@ -140,13 +127,32 @@ static void end_call(struct tp_module_memories *memories, uint32_t of_proc, stru
 		tp_moments_drop(moments, best->peak);
 		tp_moments_drop(moments, best->exit);
 	}
-	pass->n--;
-	proc->n_calls--;
+	*exit = *exit == TP_NO_MOMENT ? add_moment(memories, proc, now)
+				      : tp_moments_use(&proc->moments, *exit);
 	best->proc = of_proc;
-	best->peak_bytes = call.peak_bytes;
-	best->entry = call.entry;
-	best->peak = call.peak;
-	best->exit = add_moment(memories, proc, now);
+	best->peak_bytes = call->peak_bytes;
+	best->entry = tp_moments_use(&proc->moments, call->entry);
+	best->peak = tp_moments_use(&proc->moments, call->peak);
+	best->exit = *exit;
+	return true;
+}
+
+static void end_call(struct tp_module_memories *memories, uint32_t of_proc, struct pass *pass,
+		     enum tp_module_pass which, int64_t now)
+{
+	struct proc *proc = &memories->proc[of_proc];
+	const struct call call = pass->call[pass->n - 1];
+	const uint32_t range = call.range;
+	uint32_t exit = TP_NO_MOMENT;
+	bool is_noted = !call.is_told ||
+			note_call(memories, &memories->all, of_proc, which, &call, &exit, now);
+
+	if (call.is_told && range != TP_MEMORY_AT_NONE)
+		is_noted &= tp_grow(&memories->range, &memories->cap_ranges, (uint64_t)range + 1,
+				    sizeof(*memories->range)) &&
+			    note_call(memories, &memories->range[range], of_proc, which, &call, &exit, now);
+	memories->is_incomplete |= !is_noted;
+	drop_call(proc, pass);
 }
 
 /* A thread is in `path` now, by a call of it or without one: what it is not in any more is over. */
@@ -190,12 +196,12 @@ static void take_life(void *ctx, const struct tp_life *life)
 /* Calls whose peak this is now: the innermost ones' peaks are the least. */
 static void raise_peaks(struct proc *proc, struct pass *pass, uint32_t *moment, int64_t now)
 {
-	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak_bytes < proc->live_bytes;) {
+	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak_bytes < proc->live.bytes;) {
 		struct call *call = &pass->call[i];
 
 		tp_moments_drop(&proc->moments, call->peak);
 		call->peak = TP_NO_MOMENT;
-		call->peak_bytes = proc->live_bytes;
+		call->peak_bytes = proc->live.bytes;
 	}
 	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak == TP_NO_MOMENT;) {
 		if (*moment == TP_NO_MOMENT)
@@ -211,17 +217,10 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 {
 	struct tp_module_memories *memories = ctx;
 	struct proc *proc = &memories->proc[event->proc->at];
-	uint32_t i = 0, moment = TP_NO_MOMENT, n_left = proc->n_calls;
+	uint32_t moment = TP_NO_MOMENT, n_left = proc->n_calls;
 
 	memories->has_any = true;
-	while (i < proc->n_live && proc->live[i].device != device)
-		i++;
-	if (i == DEVICES_MAX)
-		return;
-	if (i == proc->n_live)
-		proc->live[proc->n_live++].device = device;
-	proc->live_bytes = tp_add(proc->live_bytes, tp_sub(bytes, proc->live[i].bytes));
-	proc->live[i].bytes = bytes;
+	tp_live_sum_set(&proc->live, device, bytes);
 	for (uint32_t t = 0; n_left && t < proc->cap; t++)
 		for (uint32_t p = 0; p < TP_PASS_N; p++) {
 			n_left -= proc->thread[t].pass[p].n;
@@ -254,8 +253,7 @@ static void end_window(struct tp_module_memories *memories, uint32_t of_proc)
 		for (uint32_t p = 0; p < TP_PASS_N; p++)
 			go_to(memories, of_proc, &proc->thread[t].pass[p], p, 0, proc->last_ns,
 			      false);
-	proc->n_live = 0;
-	proc->live_bytes = 0;
+	proc->live = (struct tp_live_sum){.n = 0};
 }
 
 static void take_stack(struct tp_module_memories *memories, const struct tp_event *event)
@@ -352,6 +350,8 @@ static void begin_memories(void *state, struct tp_facts *facts, const void *para
 	struct tp_module_memories *memories = state;
 
 	memories->run = tp_facts_run(facts);
+	if (params)
+		memories->at = tp_facts_want(facts, &tp_fact_memory_at, params);
 	memories->origins = tp_facts_want(facts, &tp_fact_origins_cut, NULL);
 	memories->paths = tp_origins_paths(memories->origins);
 	memories->proc = tp_need(memories->run->n_procs, sizeof(*memories->proc));
@@ -380,7 +380,10 @@ static void free_memories(void *state)
 		tp_moments_free(&proc->moments);
 	}
 	free(memories->proc);
-	free(memories->best);
+	free(memories->all.of);
+	for (uint32_t i = 0; i < memories->cap_ranges; i++)
+		free(memories->range[i].of);
+	free(memories->range);
 }
 
 const struct tp_fact tp_fact_module_memories = {
@@ -394,11 +397,22 @@ const struct tp_fact tp_fact_module_memories = {
 	.free = free_memories,
 };
 
-struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,
-					      uint32_t path, enum tp_module_pass pass)
+const struct tp_fact tp_fact_module_memories_at = {
+	.name = "tensor memory by module and range",
+	.bytes = sizeof(struct tp_module_memories),
+	.params_bytes = sizeof(struct tp_memory_at_params),
+	.kinds = TP_FACT_ALL_KINDS,
+	.is_cut = true,
+	.begin = begin_memories,
+	.event = take_event,
+	.end = end_memories,
+	.free = free_memories,
+};
+
+static struct tp_module_memory get_best(const struct tp_module_memories *memories, const struct bests *bests,
+					uint32_t path, enum tp_module_pass pass)
 {
-	const struct best *best =
-		path < memories->cap_best ? &memories->best[path].pass[pass] : NULL;
+	const struct best *best = path < bests->cap ? &bests->of[path].pass[pass] : NULL;
 	const struct tp_moments *moments;
 
 	if (!best || !best->n_calls)
@@ -413,6 +427,25 @@ struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *m
 		.peak_ns = tp_moments_ns(moments, best->peak),
 		.exit_ns = tp_moments_ns(moments, best->exit),
 	};
+}
+
+struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,
+					      uint32_t path, enum tp_module_pass pass)
+{
+	return get_best(memories, &memories->all, path, pass);
+}
+
+struct tp_module_memory tp_module_memories_in(const struct tp_module_memories *memories, uint32_t call,
+					      uint32_t path, enum tp_module_pass pass)
+{
+	if (call >= memories->cap_ranges)
+		return (struct tp_module_memory){.n_calls = 0};
+	return get_best(memories, &memories->range[call], path, pass);
+}
+
+const struct tp_module_paths *tp_module_memories_paths(const struct tp_module_memories *memories)
+{
+	return memories->paths;
 }
 
 bool tp_module_memories_has_any(const struct tp_module_memories *memories)

@@ -13,7 +13,7 @@
 #ifndef TP_MERGE_MODULE_MEMORY_H
 #define TP_MERGE_MODULE_MEMORY_H
 
-#include "merge/facts/tensor/moments.h"
+#include "merge/facts/tensor/memory_at.h"
 
 enum tp_module_pass { TP_PASS_FORWARD, TP_PASS_BACKWARD, TP_PASS_N };
 
@@ -27,15 +27,18 @@ struct tp_module_memory {
 
 struct tp_module_memories;
 
-extern const struct tp_fact tp_fact_module_memories;
+/* Without parameters; with those of memory_at.h, for calls of these ranges, too. */
+extern const struct tp_fact tp_fact_module_memories, tp_fact_module_memories_at;
 
 /* By path of the origins' paths. */
 struct tp_module_memory tp_module_memories_at(const struct tp_module_memories *memories,
 					      uint32_t path, enum tp_module_pass pass);
+/* Of tp_fact_module_memories_at: of the calls that began in the call-th of tp_memory_at_calls. */
+struct tp_module_memory tp_module_memories_in(const struct tp_module_memories *memories, uint32_t call,
+					      uint32_t path, enum tp_module_pass pass);
+const struct tp_module_paths *tp_module_memories_paths(const struct tp_module_memories *memories);
 bool tp_module_memories_has_any(const struct tp_module_memories *memories);
 bool tp_module_memories_has_categories(const struct tp_module_memories *memories);
 bool tp_module_memories_is_incomplete(const struct tp_module_memories *memories);
-/* All categories. */
-int64_t tp_moment_bytes(const struct tp_moment *moment);
 
 #endif

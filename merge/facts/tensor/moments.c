@@ -13,6 +13,29 @@
 #include "merge/kit/grow.h"
 #include "merge/kit/sum.h"
 
+int64_t tp_moment_bytes(const struct tp_moment *moment)
+{
+	int64_t sum = 0;
+
+	for (uint32_t c = 0; c < TP_TENSOR_N; c++)
+		sum = tp_add(sum, moment->bytes[c]);
+	return sum;
+}
+
+void tp_live_sum_set(struct tp_live_sum *sum, uint32_t device, int64_t bytes)
+{
+	uint32_t i = 0;
+
+	while (i < sum->n && sum->of[i].device != device)
+		i++;
+	if (i == TP_LIVE_DEVICES)
+		return;
+	if (i == sum->n)
+		sum->of[sum->n++].device = device;
+	sum->bytes = tp_add(sum->bytes, tp_sub(bytes, sum->of[i].bytes));
+	sum->of[i].bytes = bytes;
+}
+
 void tp_moments_free(struct tp_moments *moments)
 {
 	free(moments->entry);

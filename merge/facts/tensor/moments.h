@@ -19,6 +19,21 @@ struct tp_moment {
 	int64_t bytes[TP_MOMENT_N];
 };
 
+/* All categories. */
+int64_t tp_moment_bytes(const struct tp_moment *moment);
+
+/* Live bytes of a process, as tp_memcat_calls.live tells them device by device: what all of them have. */
+enum { TP_LIVE_DEVICES = 32 };
+struct tp_live_sum {
+	int64_t bytes;
+	struct {
+		uint32_t device;
+		int64_t bytes;
+	} of[TP_LIVE_DEVICES];		/* further ones do not count */
+	uint32_t n;
+};
+void tp_live_sum_set(struct tp_live_sum *sum, uint32_t device, int64_t bytes);
+
 /* Of one process. All zero: none. */
 struct tp_moments {
 	struct tp_moment_entry {

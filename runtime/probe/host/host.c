@@ -21,6 +21,7 @@
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/engine/config/config.h"
+#include "runtime/engine/range_memory.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/probe/host/host_counter.h"
 #include "runtime/probe/host/host_file.h"
@@ -350,21 +351,29 @@ static void read_rollup(void)
 		switch_off(ROLLUP, "it takes too long");
 }
 
-static void sample(uint64_t now)
+/* False: there is no session, or nothing is to be sampled. */
+static bool begin_sample(uint64_t now)
 {
-	uint64_t mono_ns;
-
 	if (!host.is_on || !tp_ring.head)
-		return;
+		return false;
 	if (host.generation != tp_ring.generation) {
 		forget_names();
 		host.generation = tp_ring.generation;
 	}
+	host.now = now;
+	return true;
+}
+
+static void sample(uint64_t now)
+{
+	uint64_t mono_ns;
+
+	if (!begin_sample(now))
+		return;
 	mono_ns = tp_clock_mono_ns();
 	if (mono_ns - host.mono_ns > PAUSE_PERIODS * host.period_ms * 1000000ull)
 		forget_bases();
 	host.mono_ns = mono_ns;
-	host.now = now;
 	if (host.has_rest)
 		sample_process();
 	for (int i = 0; i < N_SOURCES; i++) {
@@ -373,6 +382,22 @@ static void sample(uint64_t now)
 	}
 	if (!source[ROLLUP].is_off && is_rollup_due())
 		read_rollup();
+}
+
+/* A range of TRAINPROF_MEMORY_AT started or ended: RSS and VMS are recorded also where they are as before, so
+ * that the sample nearest to it is known. */
+static void sample_range(uint64_t mono_ns)
+{
+	static const enum value of_range[] = { RSS, SHARED, VIRTUAL };
+
+	if (!tp_range_memory_is_due())
+		return;
+	if (!source[STATM].is_off && begin_sample(tp_clock_now())) {
+		for (size_t i = 0; i < sizeof(of_range) / sizeof(of_range[0]); i++)
+			tp_host_counter_want(&host.value[of_range[i]]);
+		read_source(STATM);
+	}
+	tp_range_memory_done();
 }
 
 /* ---- the probe ---- */
@@ -384,6 +409,7 @@ static int open_host(const struct tp_config *config)
 	host.has_rest = config->record & TP_RECORD_HOST;
 	host.has_rollup = config->record & TP_RECORD_HEAP;
 	host.period_ms = (uint32_t)config->host_period_ms;
+	tp_range_memory_open(host.is_on ? config->memory_at : "");
 	return 0;
 }
 
@@ -421,6 +447,8 @@ const struct tp_probe tp_host_probe = {
 	.warm = warm_host,
 	.period_ms = get_period_ms,
 	.tick = sample,
+	.watch = sample_range,
+	.is_urgent = tp_range_memory_is_due,
 	.report = report_host,
 	.forked = forget_parent,
 };

@@ -20,6 +20,12 @@ struct tp_host_counter {
 uint32_t tp_host_counter_name(const char *device, const char *name, const char *unit,
 			      const char *group);
 
+/* The value of the next sample is recorded, whether or not it differs. */
+static inline void tp_host_counter_want(struct tp_host_counter *counter)
+{
+	counter->said_in = 0;
+}
+
 /* `now`: ticks of this sample. Outside active steps nothing is recorded. */
 void tp_host_counter_record(struct tp_host_counter *counter, uint64_t now, uint32_t link,
 			    int64_t value);

@@ -22,6 +22,7 @@
 #include "runtime/engine/config/config.h"
 #include "runtime/engine/facts.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/range_memory.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
@@ -98,6 +99,7 @@ static void record_range(uint64_t begin, uint64_t now, uint32_t name, uint8_t fl
 	rec->link = TP_NO_SEQ;
 	rec->arg = TP_ARG_OP(0, slot, TP_SCOPE_USER);
 	tp_ring_commit();
+	tp_range_memory_tell(name);
 }
 
 /* ---- ranges of a thread ---- */
@@ -130,6 +132,7 @@ void tp_mark_push(const struct tp_mark_name *name)
 	span->name = tp_mark_intern(name);
 	span->begin = tp_clock_now();
 	span->depth = tp_ring_span_begin(TP_REC_RANGE, span->name, span->begin);
+	tp_range_memory_tell(span->name);
 }
 
 void tp_mark_pop(const struct tp_mark_entry *domain)
@@ -217,6 +220,7 @@ uint64_t tp_mark_start(const struct tp_mark_name *name)
 		flight->begin = tp_clock_now();
 		(void)tp_ring_slot();
 		flight->slot = (uint16_t)tp_ring_self.slot_at;
+		tp_range_memory_tell(flight->name);
 	}
 	id = count * N_FLIGHTS + (uint64_t)(flight - marks.flight);
 	/* Release: who ends it sees all of it. */

@@ -14,6 +14,7 @@
 #include "runtime/engine/facts.h"
 #include "runtime/engine/proof.h"
 #include "runtime/engine/intern.h"
+#include "runtime/engine/range_memory.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/step/step.h"
 #include "runtime/probe/python/frameworks.h"
@@ -233,6 +234,8 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 		span->begin = tp_pyplace_operator(false);
 	else
 		span->begin = tp_clock_now();
+	if (span->is_recorded)
+		tp_range_memory_tell(span->name);
 	/* An asynchronous range is made on one thread, and may already begin on another. */
 	if (slot && !span->is_async) {
 		tp_torch_note_thread(slot, rf);
@@ -271,6 +274,7 @@ static void record_range(const void *rf, const struct tp_torch_span *span, uint6
 	rec->link = span->shapes ? span->waited_ns : TP_NO_SEQ;
 	rec->arg = TP_ARG_OP(span->shapes, began_on, TP_SCOPE_USER);
 	tp_ring_commit();
+	tp_range_memory_tell(name);
 }
 
 static void end_range(const void *rf, void *observer)
