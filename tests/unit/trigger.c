@@ -498,6 +498,8 @@ Test(trigger, takes_no_request_that_others_may_have_written)
 
 Test(trigger, opens_a_window_for_a_slow_step_and_no_more_than_the_limit)
 {
+	const char *why;
+	double ratio = 0;
 	uint64_t n = 0;
 
 	choose(2, 0);
@@ -511,8 +513,10 @@ Test(trigger, opens_a_window_for_a_slow_step_and_no_more_than_the_limit)
 	}
 	cr_assert(is_there("rank0.0.tpt"));
 	cr_expect_eq(rig_total(window_of(0, 0), "steps"), 2);
-	cr_expect_not_null(strstr(window_of(0, 0)->meta, "opened_why=step "));
-	cr_expect_not_null(strstr(window_of(0, 0)->meta, " times the running median\n"));
+	why = strstr(window_of(0, 0)->meta, "opened_why=step ");
+	cr_assert_not_null(why);
+	cr_expect_eq(sscanf(why, "opened_why=step %*u took %lf times the running median\n", &ratio), 1);
+	cr_expect_geq(ratio, 5);
 	for (n = 0; n < 1000; n++) {
 		rig_step();
 		usleep(n % 300 == 299 ? 100000 : 1000);

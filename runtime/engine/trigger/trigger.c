@@ -233,6 +233,7 @@ static void watch_steps(uint64_t *device_bytes)
 		trigger.watched_steps = n_steps - TP_RING_STEPS;
 	for (; trigger.watched_steps < n_steps; trigger.watched_steps++) {
 		struct tp_ring_step step;
+		enum tp_watch_what what;
 		uint32_t ratio;
 
 		if (!trigger.ops->step(trigger.watched_steps, &step))
@@ -241,7 +242,8 @@ static void watch_steps(uint64_t *device_bytes)
 			*device_bytes = step.device_peak;
 		if (step.phase == TP_PHASE_ACTIVE || step.phase == TP_PHASE_WARMUP)
 			continue;
-		found(tp_watch_step(&trigger.watch, step.duration, &ratio), trigger.watched_steps, ratio);
+		what = tp_watch_step(&trigger.watch, step.duration, &ratio);
+		found(what, trigger.watched_steps, ratio);
 	}
 }
 
