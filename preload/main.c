@@ -39,6 +39,7 @@
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_size.h"
 #include "runtime/probe/host/host.h"
+#include "runtime/probe/keep/keep.h"
 #include "runtime/probe/mark/mark.h"
 #include "runtime/probe/nccl/nccl.h"
 #include "runtime/probe/python/modules.h"
@@ -48,7 +49,8 @@
 #include "runtime/probe/torch/torch.h"
 
 /* What records torch; in a program where torch cannot be its absence is nothing to report. */
-#define PROBES_OF_TORCH &tp_torch_probe, &tp_tensor_probe, &tp_category_probe, &tp_pysample_probe
+#define PROBES_OF_TORCH                                                                    \
+	&tp_torch_probe, &tp_tensor_probe, &tp_category_probe, &tp_pysample_probe, &tp_keep_probe
 #define PROBES_OF_ALL                                                                      \
 	&tp_heap_probe, &tp_host_probe, &tp_clock_sync_probe, &tp_mark_probe,              \
 	&tp_devmem_probe, &tp_nvml_probe, &tp_cupti_probe, &tp_nccl_probe, &tp_hang_probe, \

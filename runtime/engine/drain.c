@@ -33,7 +33,7 @@ enum {
 	IDLE_PERIOD_MS = 1000,	/* of the ledger */
 	WATCH_PERIOD_MS = 950,	/* a round that is a little early is not to be the next but one */
 	GRACE_MS = 1,		/* until a window that just ended is looked at again */
-	MAX_PROBES = 16,
+	MAX_PROBES = 24,
 };
 
 /* Of the thread. */

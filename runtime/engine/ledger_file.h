@@ -17,7 +17,7 @@
 #include "runtime/base/folder.h"
 #include "runtime/trace/ledger.h"
 
-enum { TP_LEDGER_NOTES = 4096 };
+enum { TP_LEDGER_NOTES = 6144 };
 
 struct tp_ledger_file {
 	char path[512];

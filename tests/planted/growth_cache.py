@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dataset caches what it decoded, in numpy arrays by a key that never comes twice."""
-# expect: cause=host-memory-growth where=growth_cache.py|Python|cache
+# expect: cause=host-memory-growth where=Cached.cache
 import numpy as np
 import torch
 from parts import PLANTED, STEPS, Rows, learn, parts

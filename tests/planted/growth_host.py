@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches are remembered as lists of Python's."""
-# expect: cause=host-memory-growth where=growth_host.py|remember|Python
+# expect: cause=host-memory-growth where=.seen., a list of .*growth_host.py
 from parts import PLANTED, STEPS, batches, learn, parts
 
 seen = []

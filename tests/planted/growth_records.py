@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A logger keeps every record of the run, with all gradients' statistics as text."""
-# expect: cause=host-memory-growth where=Python|growth_records.py
+# expect: cause=host-memory-growth where=log.records
 import torch
 from parts import PLANTED, STEPS, batches, parts
 

@@ -18,7 +18,7 @@ struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
 	double part;		/* of the run's time that such steps are; 0: all of it */
-	char evidence[240], place[400], todo[200];
+	char evidence[240], place[400], todo[400];
 };
 
 /* Steps of the whole run: looked at once, for four rules. */

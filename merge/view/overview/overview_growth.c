@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "merge/facts/code/keepers.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 
@@ -17,7 +18,11 @@ enum {
 	PART_LEAST = 2,		/* rows of a part, at least */
 	STEP_LEAST = 16384,	/* bytes a step: less is nothing to worry about, */
 	REST_LEAST = 4 << 20,	/* nor is so little of a heap in all: its counters are not exact */
+	PART_OF_GROWTH = 10,	/* of what each step adds: what takes less of it is not its cause */
 };
+
+/* Items a step: one that grows more seldom takes what comes more seldom. */
+static const double RATE_LEAST = 0.2;
 
 enum memory { TENSORS, DEVICE_TENSORS, REST, N_MEMORIES };
 
@@ -114,16 +119,56 @@ static void tell(const struct tp_advice_facts *facts, const struct growth *growt
 		 tp_show_bytes(c, bytes_of(growth->last, growth->memory)), growth->last->index);
 }
 
+/* The container that takes the tensors; false: none is known. */
+static bool find_tensors(const struct tp_proc *proc, struct tp_keeper *found)
+{
+	struct tp_keeper keeper[TP_KEEPERS];
+	const uint32_t n = tp_keepers_of(proc, keeper);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (keeper[i].has_tensor && tp_keeper_rate(&keeper[i]) >= RATE_LEAST) {
+			*found = keeper[i];
+			return true;
+		}
+	return false;
+}
+
+/* The one whose items make most of what each step adds; false: none is known that makes enough of it. */
+static bool find_rest(const struct growth *growth, struct tp_keeper *found)
+{
+	struct tp_keeper keeper[TP_KEEPERS];
+	const uint32_t n = tp_keepers_of(growth->first->proc, keeper);
+	double most = (double)growth->bytes / PART_OF_GROWTH;
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const double bytes = tp_keeper_rate(&keeper[i]) * (double)keeper[i].item_bytes;
+
+		if (bytes < most)
+			continue;
+		most = bytes;
+		*found = keeper[i];
+		is_found = true;
+	}
+	return is_found;
+}
+
 bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct growth host = find_worst(facts->overview, TENSORS);
 	struct growth device = find_worst(facts->overview, DEVICE_TENSORS);
 	const struct growth *worst = device.bytes > host.bytes ? &device : &host;
+	struct tp_keeper keeper;
+	char who[300];
 
 	if (!worst->bytes)
 		return false;
 	tell(facts, worst, worst == &device ? "memory of tensors on the device" : "memory of tensors", advice);
-	snprintf(advice->todo, sizeof(advice->todo), "tensors allocated here stay alive across steps: "
+	if (find_tensors(worst->first->proc, &keeper))
+		snprintf(advice->todo, sizeof(advice->todo), "kept by %s; keep .item(), .detach(), .clone() of a "
+			 "part, or only the last ones", tp_keeper_tell(who, sizeof(who), &keeper));
+	else
+		snprintf(advice->todo, sizeof(advice->todo), "tensors allocated here stay alive across steps: "
 		 "which list, dict or cache takes them? keep .item(), .detach(), .clone() of a part (a view keeps "
 		 "all of its tensor), or only the last ones there");
 	tp_advice_line(facts, worst->first->proc, TP_SITE_KEPT, advice);
@@ -133,10 +178,18 @@ bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct growth worst = find_worst(facts->overview, REST);
+	struct tp_keeper keeper;
 
 	if (!worst.bytes)
 		return false;
 	tell(facts, &worst, "host memory beside tensors", advice);
+	if (find_rest(&worst, &keeper)) {
+		tp_keeper_tell(advice->place, sizeof(advice->place), &keeper);
+		snprintf(advice->todo, sizeof(advice->todo), "at step %" PRIu64 " it had %" PRIu64 " items, at step %"
+			 PRIu64 " %" PRIu64 ": is each needed later? keep the last ones, or give a cache a limit",
+			 keeper.first_step, keeper.first, keeper.last_step, keeper.last);
+		return true;
+	}
 	snprintf(advice->todo, sizeof(advice->todo), "look for a list, dict or cache of Python's that each step adds to: "
 		 "TRAINPROF_RECORD=heap,host TRAINPROF_STACKS=heap, then -v memory, names the lines that allocate it");
 	return true;

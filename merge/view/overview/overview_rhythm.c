@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
+#include "merge/facts/code/keepers.h"
 #include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
 #include "runtime/base/text.h"
@@ -363,7 +364,8 @@ bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_rhythm_found *found = &facts->rhythm->found[TP_RHYTHM_TREND];
 	const struct tp_breakdown *breakdown;
-	char place[sizeof(advice->place)];
+	struct tp_keeper keeper[TP_KEEPERS];
+	char place[sizeof(advice->place)], who[300];
 	int64_t more_ns, grown;
 	uint64_t middle;
 
@@ -373,6 +375,9 @@ bool tp_advice_trend(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (facts->is_growing)
 		snprintf(advice->todo, sizeof(advice->todo), "memory grows with it: what each step goes through is "
 			 "kept; a state that is carried from step to step keeps its whole graph: .detach() it");
+	else if (tp_keepers_of(found->of->ledger->proc, keeper))
+		snprintf(advice->todo, sizeof(advice->todo), "what gets longer with each step? perhaps %s",
+			 tp_keeper_tell(who, sizeof(who), &keeper[0]));
 	breakdown = found->of->breakdown;
 	if (!breakdown->n_steps)
 		return true;

@@ -421,25 +421,30 @@ static void *get_variable(void *object)
 	return inside;
 }
 
-void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx)
+void tp_pyframe_each_local(void (*each)(void *ctx, const struct tp_pyframe_local *local), void *ctx)
 {
 	const char *frame = state.layout ? get_newest_frame(state.layout) : NULL;
 
 	for (uint32_t i = 0; frame && i < MAX_CHECKED; i++) {
 		void *code = (void *)tp_pyframe_ref(frame, state.layout->code);
-		long n = count_locals(code);
+		void *names = tp_py.get_attr(code, "co_varnames");
+		long n = count_locals(code), n_named = count(names);
 
 		for (long k = 0; k < n && k < MAX_LOCALS; k++) {
-			void *object = (void *)tp_pyframe_ref(
-				frame, state.layout->locals + (uint32_t)k * 8);
+			struct tp_pyframe_local local = { .code = code };
 
+			local.object = (void *)tp_pyframe_ref(frame, state.layout->locals + (uint32_t)k * 8);
 			/* Not set yet, or no more. */
-			object = object ? get_variable(object) : NULL;
-			if (!object)
+			local.object = local.object ? get_variable(local.object) : NULL;
+			if (!local.object)
 				continue;
-			each(ctx, object);
-			tp_py.drop(object);
+			/* Behind them come those that only inner functions share, and outer ones'. */
+			local.name = k < n_named ? tp_py.tuple_item(names, k) : NULL;
+			each(ctx, &local);
+			tp_py.drop(local.object);
 		}
+		if (names)
+			tp_py.drop(names);
 		frame = get_outer_frame(state.layout, frame);
 	}
 }

@@ -48,11 +48,16 @@ bool tp_pyframe_dataset(char *text, size_t cap);
 /* The interpreter's lock, where it can be had: true, and tp_py.release(*held) gives it back. */
 bool tp_pyframe_enter(int *held);
 
+/* Alive until the call returns. */
+struct tp_pyframe_local {
+	void *code, *name;	/* name: a text object; NULL: not known */
+	void *object;
+};
 /*
- * With the lock held: objects that are local variables of the functions that this thread runs,
- * the innermost first. Nothing is made for it; where frames are not read there are none.
+ * With the lock held: local variables of the functions that this thread runs, the innermost first.
+ * Where frames are not read there are none.
  */
-void tp_pyframe_each_local(void (*each)(void *ctx, void *object), void *ctx);
+void tp_pyframe_each_local(void (*each)(void *ctx, const struct tp_pyframe_local *local), void *ctx);
 
 /* How this interpreter's frames are read, variables included; NULL: they are not (not yet). */
 const struct tp_pyframe_layout *tp_pyframe_checked(void);

@@ -351,10 +351,15 @@ static void take_module(struct scan *scan, void *module, uint32_t n_name, uint32
 	tp_py.drop(dict);
 }
 
-static void take_if_module(void *ctx, void *object)
+static void take_if_module(struct scan *scan, void *object)
 {
 	if (is_instance(object, category.module))
-		take_module(ctx, object, 0, 0);
+		take_module(scan, object, 0, 0);
+}
+
+static void take_local(void *scan, const struct tp_pyframe_local *local)
+{
+	take_if_module(scan, local->object);
 }
 
 static void take_models(struct scan *scan)
@@ -365,7 +370,7 @@ static void take_models(struct scan *scan)
 
 	memset(category.visited, 0, sizeof(category.visited));
 	category.n_visited = 0;
-	tp_pyframe_each_local(take_if_module, scan);
+	tp_pyframe_each_local(take_local, scan);
 	while (globals && tp_py.dict_next(globals, &at, &key, &value))
 		take_if_module(scan, value);
 	if (globals)
