@@ -32,8 +32,10 @@ static void take(const struct tp_keep_found *found)
 	const enum tp_keep_kind kind = found->kind == TP_KEEP_CACHE ? TP_KEEP_DICT : found->kind;
 	const size_t bytes = tp_keep_item_bytes(found->object, kind, &has_tensor);
 
-	tp_text_fmt(&out, "%u %lu %lu %s: %s\n", (unsigned)found->kind, (unsigned long)found->size,
-		    (unsigned long)bytes, found->file, found->name);
+	tp_text_fmt(&out, "%u %lu %lu %s: ", (unsigned)found->kind, (unsigned long)found->size,
+		    (unsigned long)bytes, tp_keep_file(found));
+	tp_keep_name(found, &out);
+	tp_text_char(&out, '\n');
 }
 
 /* NULL, or why this interpreter cannot be read. */

@@ -29,6 +29,7 @@ enum {
 	FIRST = 4,		/* looks, of two windows, without a pause */
 	SOON = 16,		/* with the shorter one */
 	PAUSE = 100, LATER_PAUSE = 1000,	/* times the last look's length, between two */
+	NAME = 160, FILE_NAME = 512,
 	TEXT = 1200,
 };
 
@@ -41,7 +42,7 @@ struct grower {
 	uint32_t look;		/* the last of them */
 	size_t item_bytes;
 	bool has_tensor;
-	char name[TP_KEEP_NAME], file[TP_KEEP_FILE];
+	char name[NAME], file[FILE_NAME];
 };
 
 static struct {
@@ -59,7 +60,7 @@ static struct {
 	uint64_t step;		/* steps that had ended then */
 	uint64_t begin_ns, next_ns;
 	/* Of all looks. */
-	uint64_t n_looks, n_given_up, ns;
+	uint64_t n_looks, n_cut, ns;
 
 	uint32_t version;	/* atomic; odd: `text` is being written */
 	uint32_t noted, noted_look;	/* drain thread: the version that the ledger has, and its look */
@@ -85,6 +86,7 @@ static struct grower *grower_of(const void *object)
 static void note_growth(const struct tp_keep_found *found, uint64_t before_step, ptrdiff_t before)
 {
 	struct grower *grower = grower_of(found->object);
+	struct tp_text text;
 
 	if (!grower)
 		return;
@@ -98,8 +100,10 @@ static void note_growth(const struct tp_keep_found *found, uint64_t before_step,
 	grower->item_bytes = tp_keep_item_bytes(found->object,
 						found->kind == TP_KEEP_CACHE ? TP_KEEP_DICT : found->kind,
 						&grower->has_tensor);
-	strcpy(grower->name, found->name);
-	strcpy(grower->file, found->file);
+	tp_text_init(&text, grower->name, sizeof(grower->name));
+	tp_keep_name(found, &text);
+	tp_text_init(&text, grower->file, sizeof(grower->file));
+	tp_text_str(&text, tp_keep_file(found));
 }
 
 static void take(const struct tp_keep_found *found)
@@ -209,10 +213,8 @@ static void look(void)
 	keep.step = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED);
 	make_room();
 	tp_keep_begin();
-	if (tp_keep_walk(take))
-		tell();
-	else
-		keep.n_given_up++;
+	keep.n_cut += !tp_keep_walk(take);
+	tell();
 	tp_keep_end();
 	for (uint32_t i = 0; i < GROWERS; i++)
 		if (keep.grower[i].look != keep.look)
@@ -278,8 +280,8 @@ static void note(struct tp_text *facts, bool is_last)
 static void report(struct tp_text *totals)
 {
 	if (keep.n_looks)
-		tp_text_fmt(totals, "keep.looks=%lu\nkeep.given_up=%lu\nkeep.ns=%lu\n", keep.n_looks,
-			    keep.n_given_up, keep.ns);
+		tp_text_fmt(totals, "keep.looks=%lu\nkeep.cut=%lu\nkeep.ns=%lu\n", keep.n_looks,
+			    keep.n_cut, keep.ns);
 }
 
 /* Steps are counted anew. */
@@ -288,7 +290,7 @@ static void forked(void)
 	memset(keep.known, 0, sizeof(keep.known));
 	memset(keep.grower, 0, sizeof(keep.grower));
 	keep.n_known = keep.look = 0;
-	keep.n_looks = keep.n_given_up = keep.ns = 0;
+	keep.n_looks = keep.n_cut = keep.ns = 0;
 	keep.version = keep.noted = keep.noted_look = 0;
 	keep.step = keep.next_ns = 0;
 	keep.text[0] = '\0';

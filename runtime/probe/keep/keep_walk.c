@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keep_walk.c - what the program's own code can reach by name
+ *
+ * In order of distance from a variable: of a large model or trainer only what lies near is looked at, and
+ * nothing else suffers from it. Objects and keys are held until the walk ends; names are put together only
+ * for those who ask.
  */
 #include "runtime/probe/keep/keep_walk.h"
 
@@ -14,23 +18,29 @@
 #include "runtime/probe/python/pyframe.h"
 
 enum {
-	DEPTH = 5,		/* from a variable on */
+	DEPTH = 6,		/* from a variable on */
 	SMALL = 32,		/* items: of a larger container only the size is looked at */
 	VISITED_BITS = 12,
-	VISITED_MOST = 3 << (VISITED_BITS - 2),
+	NODES = 3 << (VISITED_BITS - 2),
 	OTHERS = 1024,		/* packages that are remembered */
 	ASK_CLOCK = 64,		/* objects */
 };
 
+/* How a node is named after its parent. */
+enum way { VARIABLE, LOCAL, ATTRIBUTE, KEY, ITEM, CLOSURE, SAME };
+
+struct node {
+	void *object, *key;	/* held; key: a text, of LOCAL the function's too; NULL: none */
+	const char *file;	/* of a variable; NULL: the parent's */
+	void *function;		/* of LOCAL: a text, held */
+	uint32_t parent, index;
+	uint8_t way, depth;
+};
+
 static struct {
-	tp_keep_take *take;
-	uint64_t end_ns;
+	struct node node[NODES];
+	uint32_t n;
 	uint64_t visited[1 << VISITED_BITS];
-	uint32_t n_visited;
-	bool is_given_up;
-	char file[TP_KEEP_FILE];
-	char name[TP_KEEP_NAME];
-	uint32_t n_name;
 	uint64_t others[OTHERS];	/* hashes of names of packages that are not the program's own */
 } walk;
 
@@ -45,35 +55,8 @@ static bool visit(const void *object)
 		place = (place + 1) & mask;
 	if (walk.visited[place])
 		return false;
-	if (walk.n_visited == VISITED_MOST ||
-	    (walk.n_visited % ASK_CLOCK == 0 && tp_clock_mono_ns() > walk.end_ns)) {
-		walk.is_given_up = true;
-		return false;
-	}
 	walk.visited[place] = key;
-	walk.n_visited++;
 	return true;
-}
-
-/* ---- names ---- */
-
-/* Appends to the name; what does not fit is cut. Returns where it ended before, to go back to. */
-static uint32_t append(const char *before, const char *text, const char *behind)
-{
-	const uint32_t n = walk.n_name;
-	struct tp_text out = {.buf = walk.name, .cap = sizeof(walk.name), .len = n};
-
-	tp_text_str(&out, before);
-	tp_text_str(&out, text);
-	tp_text_str(&out, behind);
-	walk.n_name = (uint32_t)out.len;
-	return n;
-}
-
-static void go_back(uint32_t n_name)
-{
-	walk.n_name = n_name;
-	walk.name[n_name] = '\0';
 }
 
 /* NULL: it is no text. Until the object goes. */
@@ -86,88 +69,87 @@ static const char *text_of(void *object)
 	return text;
 }
 
+static bool is_dunder(const char *name)
+{
+	return name[0] == '_' && name[1] == '_';
+}
+
+/* What may hold something, once, as long as there is room. */
+static struct node *add(void *object, enum way way, void *key, const struct node *parent)
+{
+	struct node *node = &walk.node[walk.n];
+
+	if (walk.n == NODES || tp_keep_kind_of(object) == TP_KEEP_LEAF || !visit(object))
+		return NULL;
+	*node = (struct node){
+		.object = object, .key = key, .way = (uint8_t)way,
+		.parent = parent ? (uint32_t)(parent - walk.node) : 0,
+		.depth = (uint8_t)(parent ? parent->depth + 1 : 0),
+	};
+	tp_py.take(object);
+	if (key)
+		tp_py.take(key);
+	walk.n++;
+	return node;
+}
+
 /* ---- what an object holds ---- */
 
-static void take_object(void *object, uint32_t depth);
-
-static void take_named(void *object, uint32_t depth, const char *before, const char *name, const char *behind)
-{
-	const uint32_t n = append(before, name, behind);
-
-	tp_py.take(object);
-	take_object(object, depth);
-	tp_py.drop(object);
-	go_back(n);
-}
-
-static void tell(void *object, enum tp_keep_kind kind, ptrdiff_t size)
-{
-	const struct tp_keep_found found = {
-		.object = object, .kind = kind, .size = size, .name = walk.name, .file = walk.file,
-	};
-
-	walk.take(&found);
-}
-
-static void take_dict(void *dict, uint32_t depth, const char *before, const char *behind)
+static void add_values(const struct node *parent, void *dict, enum way way)
 {
 	void *key, *value;
 	ptrdiff_t at = 0;
 
-	while (!walk.is_given_up && tp_py.dict_next(dict, &at, &key, &value)) {
-		const char *name = tp_keep_kind_of(key) == TP_KEEP_LEAF ? text_of(key) : NULL;
+	while (tp_py.dict_next(dict, &at, &key, &value)) {
+		const char *name = way == ATTRIBUTE ? text_of(key) : NULL;
 
-		if (tp_keep_kind_of(value) != TP_KEEP_LEAF && !(name && name[0] == '_' && name[1] == '_'))
-			take_named(value, depth, before, name ? name : "...", behind);
+		if (!name || !is_dunder(name))
+			add(value, way, key, parent);
 	}
 }
 
-static void take_items(void *object, enum tp_keep_kind kind, ptrdiff_t n, uint32_t depth)
+static void add_items(const struct node *parent, enum tp_keep_kind kind, ptrdiff_t n)
 {
-	for (ptrdiff_t i = 0; i < n && !walk.is_given_up; i++) {
-		void *item = tp_keep_item(object, kind, i);
-		char number[24];
-		struct tp_text text;
+	for (ptrdiff_t i = 0; i < n; i++) {
+		void *item = tp_keep_item(parent->object, kind, i);
+		struct node *node = item ? add(item, ITEM, NULL, parent) : NULL;
 
-		if (!item || tp_keep_kind_of(item) == TP_KEEP_LEAF)
-			continue;
-		tp_text_init(&text, number, sizeof(number));
-		tp_text_i64(&text, i);
-		take_named(item, depth, "[", number, "]");
+		if (node)
+			node->index = (uint32_t)i;
 	}
 }
 
-static void take_attribute(void *object, const char *attribute, uint32_t depth)
+/* What a function has as an attribute of its own: part of it. */
+static void add_part(const struct node *parent, const char *attribute)
 {
-	void *value = tp_pyapi_get(object, attribute);
+	void *value = tp_pyapi_get(parent->object, attribute);
 
 	if (value) {
-		take_object(value, depth);
+		add(value, SAME, NULL, parent);
 		tp_py.drop(value);
 	}
 }
 
 /* Variables of outer functions that it uses, and its arguments' defaults. */
-static void take_function(void *function, uint32_t depth)
+static void add_function(const struct node *parent)
 {
-	void *code = tp_pyapi_get(function, "__code__"), *cells = tp_pyapi_get(function, "__closure__");
+	void *code = tp_pyapi_get(parent->object, "__code__"), *cells = tp_pyapi_get(parent->object, "__closure__");
 	void *names = code ? tp_pyapi_get(code, "co_freevars") : NULL;
 	const ptrdiff_t n = cells && names && cells != tp_py.none ? tp_py.size(cells) : 0;
 
-	for (ptrdiff_t i = 0; i < n && !walk.is_given_up; i++) {
+	for (ptrdiff_t i = 0; i < n; i++) {
 		void *cell = tp_keep_item(cells, TP_KEEP_TUPLE, i);
 		void *name = tp_keep_item(names, TP_KEEP_TUPLE, i);
 		void *inside = cell ? tp_pyapi_get(cell, "cell_contents") : NULL;
-		const char *text = name ? text_of(name) : NULL;
 
-		if (inside && text)
-			take_named(inside, depth, "'s ", text, "");
-		if (inside)
+		if (inside) {
+			add(inside, CLOSURE, name, parent);
 			tp_py.drop(inside);
+		}
 	}
-	take_attribute(function, "__defaults__", depth);
-	take_attribute(function, "__kwdefaults__", depth);
-	take_attribute(function, "__dict__", depth);
+	add_part(parent, "__defaults__");
+	add_part(parent, "__kwdefaults__");
+	add_part(parent, "__dict__");
 	for (size_t i = 0; i < 3; i++) {
 		void *own = (void *[]){code, cells, names}[i];
 
@@ -176,9 +158,43 @@ static void take_function(void *function, uint32_t depth)
 	}
 }
 
-static void take_cache(void *cache)
+static void add_instance(const struct node *parent, void *dict)
 {
-	void *referents = tp_keep_referents(cache);
+	if (!dict)
+		return;
+	add_values(parent, dict, ATTRIBUTE);
+	tp_py.drop(dict);
+}
+
+static void open_node(const struct node *node, enum tp_keep_kind kind, ptrdiff_t size)
+{
+	if (kind == TP_KEEP_FUNCTION)
+		add_function(node);
+	else if (kind == TP_KEEP_OTHER)
+		add_instance(node, tp_keep_instance_dict(node->object));
+	else if (kind == TP_KEEP_CLASS && !node->depth)
+		add_instance(node, tp_keep_class_dict(node->object));
+	else if (kind == TP_KEEP_DICT && size <= SMALL)
+		add_values(node, node->object, KEY);
+	else if ((kind == TP_KEEP_LIST || kind == TP_KEEP_TUPLE) && size <= SMALL)
+		add_items(node, kind, size);
+}
+
+/* ---- what is told ---- */
+
+static void tell(tp_keep_take *take, const struct node *node, void *object, enum tp_keep_kind kind)
+{
+	const struct tp_keep_found found = {
+		.object = object, .kind = kind, .node = (uint32_t)(node - walk.node),
+		.size = tp_keep_size(object, kind == TP_KEEP_CACHE ? TP_KEEP_DICT : kind),
+	};
+
+	take(&found);
+}
+
+static void tell_cache(tp_keep_take *take, const struct node *node)
+{
+	void *referents = tp_keep_referents(node->object);
 	const ptrdiff_t n = referents ? tp_keep_size(referents, TP_KEEP_LIST) : 0;
 	void *largest = NULL;
 
@@ -191,53 +207,61 @@ static void take_cache(void *cache)
 			largest = item;
 	}
 	if (largest)
-		tell(largest, TP_KEEP_CACHE, tp_keep_size(largest, TP_KEEP_DICT));
+		tell(take, node, largest, TP_KEEP_CACHE);
 	if (referents)
 		tp_py.drop(referents);
 }
 
-static void take_instance(void *object, uint32_t depth)
+static void put_key(struct tp_text *out, const struct node *node, const char *before, const char *behind)
 {
-	void *dict = tp_keep_instance_dict(object);
+	const char *text = node->key ? text_of(node->key) : NULL;
 
-	if (!dict)
-		return;
-	take_dict(dict, depth, ".", "");
-	tp_py.drop(dict);
+	tp_text_str(out, before);
+	tp_text_str(out, text ? text : "...");
+	tp_text_str(out, behind);
 }
 
-static void take_object(void *object, uint32_t depth)
+static void put_name(struct tp_text *out, const struct node *node)
 {
-	const enum tp_keep_kind kind = tp_keep_kind_of(object);
-	const ptrdiff_t size = tp_keep_size(object, kind);
+	const char *function;
 
-	if (walk.is_given_up || !visit(object))
+	switch ((enum way)node->way) {
+	case LOCAL:
+		function = text_of(node->function);
+		tp_text_str(out, function ? function : "");
+		put_key(out, node, "().", "");
 		return;
-	if (kind == TP_KEEP_LIST || kind == TP_KEEP_DICT || kind == TP_KEEP_SET || kind == TP_KEEP_DEQUE)
-		tell(object, kind, size);
-	if (kind == TP_KEEP_CACHE)
-		take_cache(object);
-	if (!depth)
+	case VARIABLE:
+		put_key(out, node, "", "");
 		return;
-	if (kind == TP_KEEP_FUNCTION)
-		take_function(object, depth - 1);
-	else if (kind == TP_KEEP_OTHER)
-		take_instance(object, depth - 1);
-	else if (kind == TP_KEEP_DICT && size <= SMALL)
-		take_dict(object, depth - 1, "['", "']");
-	else if ((kind == TP_KEEP_LIST || kind == TP_KEEP_TUPLE) && size <= SMALL)
-		take_items(object, kind, size, depth - 1);
+	default:
+		put_name(out, &walk.node[node->parent]);
+	}
+	if (node->way == ATTRIBUTE)
+		put_key(out, node, ".", "");
+	else if (node->way == KEY)
+		put_key(out, node, "['", "']");
+	else if (node->way == CLOSURE)
+		put_key(out, node, "'s ", "");
+	else if (node->way == ITEM)
+		tp_text_fmt(out, "[%u]", node->index);
+}
+
+void tp_keep_name(const struct tp_keep_found *found, struct tp_text *name)
+{
+	put_name(name, &walk.node[found->node]);
+}
+
+const char *tp_keep_file(const struct tp_keep_found *found)
+{
+	const struct node *node = &walk.node[found->node];
+
+	while (node->depth)
+		node = &walk.node[node->parent];
+	return node->file;
 }
 
 /* ---- where it begins ---- */
-
-static void set_file(const char *file)
-{
-	struct tp_text text;
-
-	tp_text_init(&text, walk.file, sizeof(walk.file));
-	tp_text_str(&text, file);
-}
 
 /* The file of a module that is the program's own; NULL: it is not. Where one module of a package is not, none
  * is: there are a thousand of torch's. */
@@ -261,88 +285,123 @@ static const char *own_file(const char *name, void *module)
 	return NULL;
 }
 
-/* Attributes of a class that this module defines. */
-static void take_class(void *class, const char *module, const char *name)
+/* Classes that others define are theirs. */
+static bool is_of(void *class, const char *module)
 {
-	void *its = tp_pyapi_get(class, "__module__"), *dict;
+	void *its = tp_pyapi_get(class, "__module__");
 	const char *text = its ? text_of(its) : NULL;
+	const bool is_it = text && !strcmp(text, module);
 
-	if (text && !strcmp(text, module) && visit(class) && (dict = tp_keep_class_dict(class))) {
-		const uint32_t n = append(name, "", "");
-
-		take_dict(dict, DEPTH - 1, ".", "");
-		go_back(n);
-		tp_py.drop(dict);
-	}
 	if (its)
 		tp_py.drop(its);
+	return is_it;
 }
 
-static void take_module(const char *module, void *globals)
+static bool is_code(enum tp_keep_kind kind)
+{
+	return kind == TP_KEEP_FUNCTION || kind == TP_KEEP_CLASS || kind == TP_KEEP_CACHE;
+}
+
+static void add_globals(const char *module, void *globals, const char *file, bool are_code)
 {
 	void *key, *value;
 	ptrdiff_t at = 0;
 
-	if (!visit(globals))
-		return;
-	while (!walk.is_given_up && tp_py.dict_next(globals, &at, &key, &value)) {
+	while (tp_py.dict_next(globals, &at, &key, &value)) {
 		const char *name = text_of(key);
 		const enum tp_keep_kind kind = tp_keep_kind_of(value);
+		struct node *node;
 
-		if (!name || (name[0] == '_' && name[1] == '_') || kind == TP_KEEP_LEAF)
+		if (!name || is_dunder(name) || is_code(kind) != are_code ||
+		    (kind == TP_KEEP_CLASS && !is_of(value, module)))
 			continue;
-		if (kind == TP_KEEP_CLASS)
-			take_class(value, module, name);
-		else
-			take_named(value, DEPTH, "", name, "");
+		node = add(value, VARIABLE, key, NULL);
+		if (node)
+			node->file = file;
 	}
 }
 
-static void take_modules(void)
+static void add_modules(bool are_code)
 {
 	void *key, *module;
 	ptrdiff_t at = 0;
 
-	while (!walk.is_given_up && tp_py.dict_next(tp_py.modules(), &at, &key, &module)) {
+	while (tp_py.dict_next(tp_py.modules(), &at, &key, &module)) {
 		const char *name = text_of(key), *file = name ? own_file(name, module) : NULL;
 
-		if (!file)
-			continue;
-		set_file(file);
-		take_module(name, tp_keep_module_dict(module));
+		if (file)
+			add_globals(name, tp_keep_module_dict(module), file, are_code);
 	}
 }
 
-static void take_local(void *ctx, const struct tp_pyframe_local *local)
+static void add_local(void *ctx, const struct tp_pyframe_local *local)
 {
-	void *file = tp_pyapi_get(local->code, "co_filename"), *function = NULL;
-	const char *text = file ? text_of(file) : NULL, *of;
-	const char *name = local->name ? text_of(local->name) : NULL;
+	void *file = tp_pyapi_get(local->code, "co_filename"), *function = tp_pyapi_get(local->code, "co_name");
+	const char *text = file ? text_of(file) : NULL;
+	struct node *node = NULL;
 
-	if (!walk.is_given_up && text && name && tp_own_python(text) &&
-	    tp_keep_kind_of(local->object) != TP_KEEP_LEAF &&
-	    (function = tp_pyapi_get(local->code, "co_name")) && (of = text_of(function))) {
-		const uint32_t n = append("", of, "().");
-
-		set_file(text);
-		take_named(local->object, DEPTH, "", name, "");
-		go_back(n);
-	}
-	if (function)
+	if (text && function && local->name && tp_own_python(text))
+		node = add(local->object, LOCAL, local->name, NULL);
+	if (node) {
+		/* The code has it. */
+		node->file = text;
+		node->function = function;
+	} else if (function) {
 		tp_py.drop(function);
+	}
 	if (file)
 		tp_py.drop(file);
 }
 
+static void let_go(void)
+{
+	for (uint32_t i = 0; i < walk.n; i++) {
+		const struct node *node = &walk.node[i];
+
+		tp_py.drop(node->object);
+		if (node->key)
+			tp_py.drop(node->key);
+		if (node->function)
+			tp_py.drop(node->function);
+	}
+	walk.n = 0;
+}
+
+/* All that is there, and what that holds. False: it takes too long. */
+static bool go_on(tp_keep_take *take, uint32_t *at, uint64_t end_ns)
+{
+	for (; *at < walk.n; ++*at) {
+		const struct node *node = &walk.node[*at];
+		const enum tp_keep_kind kind = tp_keep_kind_of(node->object);
+
+		if (kind == TP_KEEP_CACHE)
+			tell_cache(take, node);
+		else if (kind == TP_KEEP_LIST || kind == TP_KEEP_DICT || kind == TP_KEEP_SET ||
+			 kind == TP_KEEP_DEQUE)
+			tell(take, node, node->object, kind);
+		if (node->depth < DEPTH)
+			open_node(node, kind, tp_keep_size(node->object, kind));
+		if (*at % ASK_CLOCK == 0 && tp_clock_mono_ns() > end_ns)
+			return false;
+	}
+	return true;
+}
+
 bool tp_keep_walk(tp_keep_take *take)
 {
-	walk.take = take;
-	walk.end_ns = tp_clock_mono_ns() + TP_KEEP_TIME_US * 1000ull;
+	const uint64_t end_ns = tp_clock_mono_ns() + TP_KEEP_TIME_US * 1000ull;
+	uint32_t at = 0;
+	bool is_whole;
+
 	memset(walk.visited, 0, sizeof(walk.visited));
-	walk.n_visited = 0;
-	walk.is_given_up = false;
-	go_back(0);
-	take_modules();
-	tp_pyframe_each_local(take_local, NULL);
-	return !walk.is_given_up;
+	add_modules(false);
+	tp_pyframe_each_local(add_local, NULL);
+	is_whole = go_on(take, &at, end_ns);
+	/* There may be thousands of functions, and few of them hold anything. */
+	if (is_whole) {
+		add_modules(true);
+		is_whole = go_on(take, &at, end_ns);
+	}
+	let_go();
+	return is_whole;
 }

@@ -13,22 +13,23 @@
 
 #include "runtime/probe/keep/keep_api.h"
 
-enum {
-	TP_KEEP_NAME = 160,
-	TP_KEEP_FILE = 512,
-	TP_KEEP_TIME_US = 2000,		/* a walk that takes longer is given up */
-};
+enum { TP_KEEP_TIME_US = 2000 };	/* then a walk ends, with what it has met */
+
+struct tp_text;
 
 struct tp_keep_found {
 	void *object;			/* borrowed */
 	enum tp_keep_kind kind;		/* CACHE, too: object is its dict then */
 	ptrdiff_t size;
-	const char *name;		/* "history", "Cached.items", "main().rows": until the call returns */
-	const char *file;		/* that the first part of the name is in */
+	uint32_t node;			/* for the two below */
 };
 typedef void tp_keep_take(const struct tp_keep_found *found);
 
-/* False: given up in the middle; some were not told. */
+/* What lies near comes first. False: not all of it was met. */
 bool tp_keep_walk(tp_keep_take *take);
+
+/* While it is taken: appends "history", "Cached.items", "main().rows"; the file that its first part is in. */
+void tp_keep_name(const struct tp_keep_found *found, struct tp_text *name);
+const char *tp_keep_file(const struct tp_keep_found *found);
 
 #endif
