@@ -55,7 +55,8 @@ const char *tp_proc_file_word(char buf[TP_PROC_FILE_WORD], const char *name)
 		is_same &= is_kept;
 	}
 	is_same &= !name[n];
-	snprintf(buf + n, NUMBER, is_same ? "" : "-%016llx",
-		 (unsigned long long)tp_hash_bytes(name, strlen(name), 0));
+	buf[n] = '\0';
+	if (!is_same)
+		snprintf(buf + n, NUMBER, "-%016llx", (unsigned long long)tp_hash_bytes(name, strlen(name), 0));
 	return buf;
 }

@@ -79,4 +79,13 @@ is "... by as many as were added" "$(sed -n "s/^#fact grows\.$last\.[0-9]=//p" r
 	awk '{ print ($4 - $2) / ($3 - $1) }' | tr '\n' ' ')" "1 2 1 1 "
 like "... and how large they are" "$(sed -n "s/^#fact grows\.$last\.[12]=//p" run/rank0.steps | cut -d ' ' -f 5 | tr '\n' ' ')" \
 	'^10[0-9]{3} 3[0-9]{3} $'
+"$MERGE" -q -f jsonl -v memory run >rows
+is "the view of memory has them" "$(grep '"table":"memory_containers"' rows | "$PYTHON" -c '
+import json, sys
+for row in map(json.loads, sys.stdin):
+    print(row["container"], row["kind"], round(row["items_per_step"]), row["tensors"], row["file"].endswith("/keeps.py"))')" \
+	"outputs list 1 yes True
+main().cache.pages dict 2 no True
+decode cache 1 no True
+losses list 1 no True"
 done_testing

@@ -33,6 +33,7 @@ static void print_memory(void *opaque, const struct tp_run *run, struct tp_out *
 
 	tp_gpumem_rows(state->gpu, &n_gpu_rows);
 	tp_view_memory_tensors(run, &state->options, state->tensors, out);
+	tp_view_memory_keepers(run, out);
 	if (n_gpu_rows)
 		tp_view_memory_gpu(run, &state->options, state->gpu, out);
 	tp_view_memory_host(run, &state->options, state->host, out);
@@ -49,6 +50,7 @@ const struct tp_view tp_view_memory = {
 	&tp_table_tensor_oom, &tp_table_tensor_oom_holders, &tp_table_tensor_categories,
 	&tp_table_tensor_holders, &tp_table_tensor_allocator, &tp_table_tensor_steps,
 	&tp_table_tensor_curve, &tp_table_tensor_blocks, &tp_table_tensor_operators,
+	&tp_table_memory_containers,
 	&tp_table_host_memory, &tp_table_host_counted, &tp_table_host_stacks[TP_HOST_PEAK],
 	&tp_table_host_stacks[TP_HOST_END], &tp_table_host_stacks[TP_HOST_STAYED],
 	&tp_table_host_stacks[TP_HOST_TEMPORARY], &tp_table_host_stacks[TP_HOST_MODULES],

@@ -24,6 +24,9 @@ extern const struct tp_table_def tp_table_host_memory, tp_table_host_counted,
 /* No more events: accounts are closed. */
 void tp_view_memory_gpu(const struct tp_run *run, const struct tp_view_options *options,
 			const struct tp_gpumem *mem, struct tp_out *out);
+/* Containers of the program that grow. */
+void tp_view_memory_keepers(const struct tp_run *run, struct tp_out *out);
+extern const struct tp_table_def tp_table_memory_containers;
 /* Of the devices and of the host. */
 void tp_view_memory_tensors(const struct tp_run *run, const struct tp_view_options *options,
 			    const struct tp_tensormem *mem, struct tp_out *out);

@@ -3,7 +3,8 @@
  * keep.c - sizes of containers, compared from look to look, and what is told of those that grow
  *
  * A container is its address. One that is as long as before, or shorter, begins anew; one that is not met any
- * more is forgotten. The thread that trains writes what is told, the drain thread copies it: a number that is
+ * more is forgotten. Another one may stand at the address: growing once is not enough, where there were more
+ * looks. The thread that trains writes what is told, the drain thread copies it: a number that is
  * odd while it is written says so.
  */
 #include "runtime/probe/keep/keep.h"
@@ -22,7 +23,7 @@
 #include "runtime/probe/python/pyframe.h"
 
 enum {
-	KNOWN_BITS = 12,	/* containers, at most three quarters of it */
+	KNOWN_BITS = 12,	/* containers of a look, at most three quarters of it */
 	KNOWN_MOST = 3 << (KNOWN_BITS - 2),
 	GROWERS = 32,		/* that are named */
 	TOLD = 4,		/* of them, those whose items take most */
@@ -31,6 +32,15 @@ enum {
 	PAUSE = 100, LATER_PAUSE = 1000,	/* times the last look's length, between two */
 	NAME = 160, FILE_NAME = 512,
 	TEXT = 1200,
+};
+
+/* Sizes at a look, by address. */
+struct known {
+	struct {
+		const void *object;
+		ptrdiff_t size;
+	} of[1 << KNOWN_BITS];
+	uint32_t n;
 };
 
 struct grower {
@@ -48,19 +58,13 @@ struct grower {
 static struct {
 	bool is_wanted, is_found;
 	bool is_busy;		/* atomic: a thread looks */
-	struct {
-		const void *object;
-		ptrdiff_t size;
-		uint64_t step;
-		uint32_t look;
-	} known[1 << KNOWN_BITS];
-	uint32_t n_known;
+	struct known known[2];	/* this look's, and the last one's, by turns */
 	struct grower grower[GROWERS];
 	uint32_t look;		/* number of this one, from 1 */
-	uint64_t step;		/* steps that had ended then */
-	uint64_t begin_ns, next_ns;
+	uint64_t step, last_step;	/* steps that had ended then, and at the last one */
+	uint64_t next_ns;
 	/* Of all looks. */
-	uint64_t n_looks, n_cut, ns;
+	uint64_t n_cut, ns;
 
 	uint32_t version;	/* atomic; odd: `text` is being written */
 	uint32_t noted, noted_look;	/* drain thread: the version that the ledger has, and its look */
@@ -83,7 +87,7 @@ static struct grower *grower_of(const void *object)
 	return unused;
 }
 
-static void note_growth(const struct tp_keep_found *found, uint64_t before_step, ptrdiff_t before)
+static void note_growth(const struct tp_keep_found *found, ptrdiff_t before)
 {
 	struct grower *grower = grower_of(found->object);
 	struct tp_text text;
@@ -92,7 +96,7 @@ static void note_growth(const struct tp_keep_found *found, uint64_t before_step,
 		return;
 	if (!grower->object || grower->kind != found->kind || grower->look + 1 != keep.look)
 		*grower = (struct grower){.object = found->object, .kind = found->kind,
-					  .first_step = before_step, .first = before};
+					  .first_step = keep.last_step, .first = before};
 	grower->last_step = keep.step;
 	grower->last = found->size;
 	grower->looks++;
@@ -106,34 +110,31 @@ static void note_growth(const struct tp_keep_found *found, uint64_t before_step,
 	tp_text_str(&text, tp_keep_file(found));
 }
 
-static void take(const struct tp_keep_found *found)
+/* Where it is, or belongs. */
+static uint32_t place_of(const struct known *known, const void *object)
 {
 	const uint32_t mask = (1u << KNOWN_BITS) - 1;
-	uint32_t at = (uint32_t)tp_hash_mix((uintptr_t)found->object) & mask;
+	uint32_t at = (uint32_t)tp_hash_mix((uintptr_t)object) & mask;
 
-	while (keep.known[at].object && keep.known[at].object != found->object)
+	while (known->of[at].object && known->of[at].object != object)
 		at = (at + 1) & mask;
-	if (!keep.known[at].object) {
-		if (keep.n_known == KNOWN_MOST)
-			return;
-		keep.n_known++;
-		keep.known[at].object = found->object;
-	} else if (keep.known[at].look + 1 == keep.look && found->size > keep.known[at].size &&
-		   keep.step > keep.known[at].step) {
-		note_growth(found, keep.known[at].step, keep.known[at].size);
-	}
-	keep.known[at].size = found->size;
-	keep.known[at].step = keep.step;
-	keep.known[at].look = keep.look;
+	return at;
 }
 
-/* Addresses of what is gone would fill the table. */
-static void make_room(void)
+static void take(const struct tp_keep_found *found)
 {
-	if (keep.n_known < KNOWN_MOST / 2)
+	struct known *now = &keep.known[keep.look % 2];
+	const struct known *before = &keep.known[(keep.look + 1) % 2];
+	uint32_t at = place_of(before, found->object);
+
+	if (before->of[at].object && found->size > before->of[at].size)
+		note_growth(found, before->of[at].size);
+	at = place_of(now, found->object);
+	if (!now->of[at].object && now->n == KNOWN_MOST)
 		return;
-	memset(keep.known, 0, sizeof(keep.known));
-	keep.n_known = 0;
+	now->n += !now->of[at].object;
+	now->of[at].object = found->object;
+	now->of[at].size = found->size;
 }
 
 /* ---- what is told ---- */
@@ -169,6 +170,11 @@ static void put_grower(struct tp_text *out, uint32_t number, const struct grower
 	tp_text_char(out, '\n');
 }
 
+static bool is_growing(const struct grower *grower)
+{
+	return grower->object && grower->look == keep.look && grower->looks >= (keep.look > 2 ? 2 : 1);
+}
+
 /* Whole lines of those that grew at each look of late, the heaviest first. */
 static void tell(void)
 {
@@ -188,7 +194,7 @@ static void tell(void)
 		for (uint32_t i = 0; i < GROWERS; i++) {
 			const struct grower *grower = &keep.grower[i];
 
-			if (grower->object && grower->look == keep.look && !is_told[i] &&
+			if (is_growing(grower) && !is_told[i] &&
 			    (!heaviest || weight_of(grower) > weight_of(heaviest)))
 				heaviest = grower;
 		}
@@ -206,12 +212,13 @@ static void tell(void)
 
 static void look(void)
 {
+	const uint64_t begin_ns = tp_clock_mono_ns();
 	uint32_t pause;
 
-	keep.begin_ns = tp_clock_mono_ns();
 	keep.look++;
+	keep.last_step = keep.step;
 	keep.step = __atomic_load_n(&tp_ring.head->steps_done, __ATOMIC_RELAXED);
-	make_room();
+	memset(&keep.known[keep.look % 2], 0, sizeof(keep.known[0]));
 	tp_keep_begin();
 	keep.n_cut += !tp_keep_walk(take);
 	tell();
@@ -219,11 +226,10 @@ static void look(void)
 	for (uint32_t i = 0; i < GROWERS; i++)
 		if (keep.grower[i].look != keep.look)
 			keep.grower[i].object = NULL;
-	keep.n_looks++;
-	pause = keep.n_looks < FIRST ? 0 : keep.n_looks < SOON ? PAUSE : LATER_PAUSE;
+	pause = keep.look < FIRST ? 0 : keep.look < SOON ? PAUSE : LATER_PAUSE;
 	keep.next_ns = tp_clock_mono_ns();
-	keep.ns += keep.next_ns - keep.begin_ns;
-	keep.next_ns += pause * (keep.next_ns - keep.begin_ns);
+	keep.ns += keep.next_ns - begin_ns;
+	keep.next_ns += pause * (keep.next_ns - begin_ns);
 }
 
 /* ---- the probe ---- */
@@ -279,9 +285,9 @@ static void note(struct tp_text *facts, bool is_last)
 
 static void report(struct tp_text *totals)
 {
-	if (keep.n_looks)
-		tp_text_fmt(totals, "keep.looks=%lu\nkeep.cut=%lu\nkeep.ns=%lu\n", keep.n_looks,
-			    keep.n_cut, keep.ns);
+	if (keep.look)
+		tp_text_fmt(totals, "keep.looks=%u\nkeep.cut=%lu\nkeep.ns=%lu\n", keep.look, keep.n_cut,
+			    keep.ns);
 }
 
 /* Steps are counted anew. */
@@ -289,8 +295,8 @@ static void forked(void)
 {
 	memset(keep.known, 0, sizeof(keep.known));
 	memset(keep.grower, 0, sizeof(keep.grower));
-	keep.n_known = keep.look = 0;
-	keep.n_looks = keep.n_cut = keep.ns = 0;
+	keep.look = 0;
+	keep.n_cut = keep.ns = 0;
 	keep.version = keep.noted = keep.noted_look = 0;
 	keep.step = keep.next_ns = 0;
 	keep.text[0] = '\0';
