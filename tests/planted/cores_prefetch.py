@@ -20,7 +20,7 @@ def tokenize():
 
 model = nn.Sequential(nn.Linear(256, 64), *(nn.Sequential(nn.Linear(64, 64), nn.Tanh())
                                             for _ in range(16)), nn.Linear(64, 10))
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=True)
 if PLANTED:
     threading.Thread(target=tokenize, daemon=True).start()
 x, y = torch.randn(128, 256), torch.randint(10, (128,))

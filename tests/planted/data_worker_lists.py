@@ -9,6 +9,8 @@ from parts import PLANTED, STEPS, learn, parts
 class Measured(Dataset):
     def __init__(self):
         self.values = [[(i * j) % 13 / 13 for j in range(256)] for i in range(64)]
+        if not PLANTED:
+            self.values = torch.tensor(self.values)
         self.more = {"raw": [float(i) for i in range(6000)]}
 
     def __len__(self):
@@ -25,6 +27,6 @@ def as_they_are(samples):
 if __name__ == "__main__":
     model, optimizer = parts(width=384)
     for samples in DataLoader(Measured(), batch_size=32, num_workers=1, collate_fn=as_they_are):
-        x = torch.tensor([values for values, _, _ in samples])
+        x = (torch.tensor if PLANTED else torch.stack)([values for values, _, _ in samples])
         y = torch.tensor([label for _, label, _ in samples])
         learn(model, optimizer, x, y)

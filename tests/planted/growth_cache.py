@@ -16,6 +16,6 @@ class Cached(Rows):
         return x, y
 
 
-model, optimizer = parts(width=256)
+model, optimizer = parts(width=512)
 for x, y in torch.utils.data.DataLoader(Cached(STEPS * 3 * 64), batch_size=64):
     learn(model, optimizer, x, y)

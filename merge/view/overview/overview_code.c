@@ -29,6 +29,7 @@ enum {
 	MANY = 200,		/* of them, in a step, by one function, */
 	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
+	FRAMES = 64,		/* of a stack, from inside */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
 
@@ -152,12 +153,20 @@ bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice 
 
 /* ---- small operators ---- */
 
+/* An operator, with the gap before it. */
+static int64_t each_of(const struct tp_site *site)
+{
+	const int64_t calls = site->figure[TP_SITE_CALLS];
+
+	return calls ? tp_add(site->figure[TP_SITE_TIME], site->figure[TP_SITE_GAP]) / calls : 0;
+}
+
 static bool is_small(const struct tp_site *site, uint64_t n_steps)
 {
 	/* One operator may have many nodes: nn.GRU's has some for each step of its input. */
 	const int64_t asked = site->figure[TP_SITE_CALLS] - site->figure[TP_SITE_NODES];
 	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
-		      gap = site->figure[TP_SITE_GAP], each = calls ? tp_add(time, gap) / calls : 0,
+		      gap = site->figure[TP_SITE_GAP], each = each_of(site),
 		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
 	return calls / SOME >= (int64_t)n_steps && asked / (SOME / 2) >= (int64_t)n_steps &&
@@ -195,13 +204,24 @@ static bool is_learning(const struct tp_site *site)
 /* Python code of such a file asks for them. */
 static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file)
 {
-	enum { FRAMES = 64 };
 	struct tp_frame frame[FRAMES];
 	uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
 
 	for (uint32_t i = 0; i < n && i < FRAMES; i++)
 		if (frame[i].is_python && strstr(frame[i].file, file))
 			return true;
+	return false;
+}
+
+/* The backward pass asks for them, and no code of the program's in it. */
+static bool is_of_engine(const struct tp_sites *sites, const struct tp_site *site)
+{
+	struct tp_frame frame[FRAMES];
+	const uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
+
+	for (uint32_t i = 0; i < n && i < FRAMES; i++)
+		if (frame[i].is_python)
+			return strstr(frame[i].file, "/torch/autograd/");
 	return false;
 }
 
@@ -231,6 +251,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
+		    is_of_engine(facts->overview->sites, &site[i]) ||
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
 		sum = tp_add(sum, cost_of_asking(&site[i]));
@@ -245,8 +266,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
 		 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
-		 tp_show_ns(b, tp_add(most->figure[TP_SITE_TIME], most->figure[TP_SITE_GAP]) /
-				   most->figure[TP_SITE_CALLS]));
+		 tp_show_ns(b, each_of(most)));
 	snprintf(advice->todo, sizeof(advice->todo), "%s", todo_of(facts->overview->sites, most));
 	snprintf(advice->place, sizeof(advice->place), "%s", most->place);
 	return true;
