@@ -114,7 +114,7 @@ int tp_fsdp_report_write(const char *folder, const struct tp_run *run, const str
 	struct tp_outfile *out;
 
 	tp_show_text(shown, sizeof(shown), name, (uint32_t)strlen(name));
-	snprintf(path, sizeof(path), "%s/fsdp_mem_rank_%d%s_%s_%llu.log", folder, tp_memory_at_rank(call),
+	snprintf(path, sizeof(path), "%s/fsdp_mem_rank_%d%s_%s_%llu.log", folder, tp_proc_file_rank(call->proc),
 		 tp_proc_file_other(other, run, call->proc), tp_proc_file_word(file, name),
 		 (unsigned long long)call->number);
 	out = tp_outfile_open(path);

@@ -231,7 +231,7 @@ static int write_point(struct sink *s, const struct tp_memory_at_call *call, boo
 		device[n].life = lives_at(track, now, &device[n].n);
 		err = device[n++].life ? 0 : -ENOMEM;
 	}
-	snprintf(path, sizeof(path), "%s/cuda_alloc_rank_%d%s.%s.%llu.%s.pickle", s->path, tp_memory_at_rank(call),
+	snprintf(path, sizeof(path), "%s/cuda_alloc_rank_%d%s.%s.%llu.%s.pickle", s->path, tp_proc_file_rank(call->proc),
 		 tp_proc_file_other(other, s->run, call->proc),
 		 tp_proc_file_word(word, tp_names_at(tp_memory_at_names(s->at), call->name)->bytes),
 		 (unsigned long long)call->number, is_end ? "end" : "start");

@@ -26,6 +26,7 @@ enum tp_site_figure {
 	TP_SITE_LONG_GAPS,	/* and how many they are */
 	TP_SITE_CALLS,		/* operators, */
 	TP_SITE_NODES,		/* and how many of these are nodes of the backward pass */
+	TP_SITE_LAYERS,		/* how many of the others layers of a torch.nn container ask for */
 	TP_SITE_INSIDE,		/* operators that these ask for */
 	TP_SITE_WAIT,		/* ns that its calls of CUDA waited for the device */
 	TP_SITE_LAUNCHES,	/* calls of CUDA that launch kernels */

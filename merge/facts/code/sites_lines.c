@@ -14,6 +14,7 @@
 #include "merge/kit/keyed.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/own_python.h"
 
 enum {
 	PLACE_MAX = 300,
@@ -58,6 +59,18 @@ static bool is_deep_copy(const struct tp_stacks *stacks, uint32_t stack)
 	return false;
 }
 
+/* Layers that torch calls one after the other, each once: no loop of the program's. */
+static bool is_in_container(const struct tp_stacks *stacks, uint32_t stack)
+{
+	struct tp_frame frame[FRAMES_LOOKED_AT];
+	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES_LOOKED_AT);
+
+	for (uint32_t i = 0; i < n && i < FRAMES_LOOKED_AT && !tp_own_python(frame[i].file); i++)
+		if (frame[i].is_python && strstr(frame[i].file, "/torch/nn/modules/container.py"))
+			return true;
+	return false;
+}
+
 /* All that such a copy does is copying, also what is between its operators. */
 static void count_deep_copy(struct tp_sites_row *row)
 {
@@ -88,6 +101,9 @@ void tp_sites_find_lines(void *state)
 		is_good = sites->row[i].line != 0;
 		if (is_deep_copy(stacks, sites->row[i].stack))
 			count_deep_copy(&sites->row[i]);
+		if (is_in_container(stacks, sites->row[i].stack))
+			sites->row[i].figure[TP_SITE_LAYERS] =
+				tp_sub(sites->row[i].figure[TP_SITE_CALLS], sites->row[i].figure[TP_SITE_NODES]);
 	}
 	if (is_good)
 		tp_sites_charge_inner(sites);

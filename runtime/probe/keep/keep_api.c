@@ -166,8 +166,7 @@ static void *call_with(void *function, void *argument)
 	void *arguments = api.pack(1, argument);
 	void *result = arguments ? tp_py.call(function, arguments) : NULL;
 
-	if (arguments)
-		tp_py.drop(arguments);
+	tp_pyapi_drop(arguments);
 	if (!result)
 		tp_py.clear();
 	return result;
@@ -178,8 +177,7 @@ void *tp_keep_class_dict(void *class)
 	void *proxy = tp_pyapi_get(class, "__dict__");
 	void *dict = proxy ? call_with(tp_py.dict_type, proxy) : NULL;
 
-	if (proxy)
-		tp_py.drop(proxy);
+	tp_pyapi_drop(proxy);
 	return dict;
 }
 
@@ -246,8 +244,7 @@ static size_t bytes_of_instance(void *object, uint32_t depth, bool *has_tensor)
 		if (item && !api.is_subtype(type_of(item), api.type))
 			all += bytes_of(item, depth, has_tensor);
 	}
-	if (list)
-		tp_py.drop(list);
+	tp_pyapi_drop(list);
 	return all;
 }
 
@@ -300,8 +297,7 @@ size_t tp_keep_item_bytes(void *object, enum tp_keep_kind kind, bool *has_tensor
 		all = 8 + bytes_of(value, DEPTH, has_tensor);
 		tp_py.drop(value);
 	}
-	if (key)
-		tp_py.drop(key);
+	tp_pyapi_drop(key);
 	if (tp_py.error())
 		tp_py.clear();
 	return all;

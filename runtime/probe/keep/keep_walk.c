@@ -150,12 +150,9 @@ static void add_function(const struct node *parent)
 	add_part(parent, "__defaults__");
 	add_part(parent, "__kwdefaults__");
 	add_part(parent, "__dict__");
-	for (size_t i = 0; i < 3; i++) {
-		void *own = (void *[]){code, cells, names}[i];
-
-		if (own)
-			tp_py.drop(own);
-	}
+	tp_pyapi_drop(code);
+	tp_pyapi_drop(cells);
+	tp_pyapi_drop(names);
 }
 
 static void add_instance(const struct node *parent, void *dict)
@@ -208,8 +205,7 @@ static void tell_cache(tp_keep_take *take, const struct node *node)
 	}
 	if (largest)
 		tell(take, node, largest, TP_KEEP_CACHE);
-	if (referents)
-		tp_py.drop(referents);
+	tp_pyapi_drop(referents);
 }
 
 static void put_key(struct tp_text *out, const struct node *node, const char *before, const char *behind)
@@ -292,8 +288,7 @@ static bool is_of(void *class, const char *module)
 	const char *text = its ? text_of(its) : NULL;
 	const bool is_it = text && !strcmp(text, module);
 
-	if (its)
-		tp_py.drop(its);
+	tp_pyapi_drop(its);
 	return is_it;
 }
 
@@ -349,8 +344,7 @@ static void add_local(void *ctx, const struct tp_pyframe_local *local)
 	} else if (function) {
 		tp_py.drop(function);
 	}
-	if (file)
-		tp_py.drop(file);
+	tp_pyapi_drop(file);
 }
 
 static void let_go(void)
@@ -359,10 +353,8 @@ static void let_go(void)
 		const struct node *node = &walk.node[i];
 
 		tp_py.drop(node->object);
-		if (node->key)
-			tp_py.drop(node->key);
-		if (node->function)
-			tp_py.drop(node->function);
+		tp_pyapi_drop(node->key);
+		tp_pyapi_drop(node->function);
 	}
 	walk.n = 0;
 }

@@ -92,6 +92,13 @@ static inline const char *tp_pyapi_state(void)
  * not exported, or its size is not known. */
 const char *tp_pyapi_runtime(size_t *n_bytes);
 
+/* NULL: there is nothing to be given back. Lock held. */
+static inline void tp_pyapi_drop(void *object)
+{
+	if (object)
+		tp_py.drop(object);
+}
+
 /* The attribute, the caller's to drop; NULL, and no exception, where there is none. Lock held. */
 void *tp_pyapi_get(void *object, const char *name);
 /* The attribute as a number, or `otherwise`. Lock held. */
