@@ -96,7 +96,9 @@ diag "$said"
 # ---- an interpreter that ends and begins again ----
 
 read -r include libdir library packages < <("$PYTHON" -c 'import sysconfig as s; v = s.get_config_var
-print(s.get_paths()["include"], v("LIBDIR"), "python" + v("LDVERSION"), s.get_paths()["purelib"])')
+import os, torch
+print(s.get_paths()["include"], v("LIBDIR"), "python" + v("LDVERSION"),
+      s.get_paths()["purelib"] + ":" + os.path.dirname(os.path.dirname(torch.__file__)))')
 if "${CC:-cc}" -O1 -I"$include" -o python_twice "$PROGS/python_twice.c" -L"$libdir" -Wl,-rpath,"$libdir" \
 	"-l$library" 2>/dev/null; then
 	cat >short.py <<-END

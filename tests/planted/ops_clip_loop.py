@@ -25,7 +25,7 @@ for x, y in batches(256):
     optimizer.zero_grad()
     loss.backward()
     if PLANTED:
-        for _ in range(2):
+        for _ in range(4):
             clip(parameters)
     else:
         nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)

@@ -81,6 +81,11 @@ static void count_deep_copy(struct tp_sites_row *row)
 		row->figure[TP_SITE_COPIES] = ns;
 }
 
+static void count_layers(struct tp_sites_row *row)
+{
+	row->figure[TP_SITE_LAYERS] = tp_sub(row->figure[TP_SITE_CALLS], row->figure[TP_SITE_NODES]);
+}
+
 void tp_sites_find_lines(void *state)
 {
 	struct tp_sites *sites = state;
@@ -102,8 +107,7 @@ void tp_sites_find_lines(void *state)
 		if (is_deep_copy(stacks, sites->row[i].stack))
 			count_deep_copy(&sites->row[i]);
 		if (is_in_container(stacks, sites->row[i].stack))
-			sites->row[i].figure[TP_SITE_LAYERS] =
-				tp_sub(sites->row[i].figure[TP_SITE_CALLS], sites->row[i].figure[TP_SITE_NODES]);
+			count_layers(&sites->row[i]);
 	}
 	if (is_good)
 		tp_sites_charge_inner(sites);

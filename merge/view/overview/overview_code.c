@@ -163,8 +163,8 @@ static int64_t each_of(const struct tp_site *site)
 
 static bool is_small(const struct tp_site *site, uint64_t n_steps)
 {
-	/* One operator may have many nodes: nn.GRU's has some for each step of its input. Layers of a model are
-	 * many, too, but hardly so small. */
+	/* One operator may have many nodes: nn.GRU's has some for each step of its input. Layers of a model
+	 * are many, too, but hardly so small. */
 	const int64_t asked = site->figure[TP_SITE_CALLS] - site->figure[TP_SITE_NODES] -
 			      (each_of(site) > SMALL_NS ? site->figure[TP_SITE_LAYERS] : 0);
 	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
