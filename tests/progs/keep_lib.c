@@ -2,8 +2,8 @@
 /* keep_lib.c - the walk over containers alone, as a library for ctypes: keep_check.py */
 #include <time.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/probe/keep/keep_walk.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe.h"
@@ -18,11 +18,11 @@ void tp_pyframe_each_local(void (*each)(void *ctx, const struct tp_pyframe_local
 {
 }
 
-uint64_t tp_clock_mono_ns(void)
+uint64_t tp_thread_cpu_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 

@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/own_python.h"
 #include "runtime/base/text.h"
+#include "runtime/base/thread.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe.h"
 
@@ -373,7 +373,7 @@ static bool go_on(tp_keep_take *take, uint32_t *at, uint64_t end_ns)
 			tell(take, node, node->object, kind);
 		if (node->depth < DEPTH)
 			open_node(node, kind, tp_keep_size(node->object, kind));
-		if (*at % ASK_CLOCK == 0 && tp_clock_mono_ns() > end_ns)
+		if (*at % ASK_CLOCK == 0 && tp_thread_cpu_ns() > end_ns)
 			return false;
 	}
 	return true;
@@ -381,7 +381,7 @@ static bool go_on(tp_keep_take *take, uint32_t *at, uint64_t end_ns)
 
 bool tp_keep_walk(tp_keep_take *take)
 {
-	const uint64_t end_ns = tp_clock_mono_ns() + TP_KEEP_TIME_US * 1000ull;
+	const uint64_t end_ns = tp_thread_cpu_ns() + TP_KEEP_TIME_US * 1000ull;
 	uint32_t at = 0;
 	bool is_whole;
 

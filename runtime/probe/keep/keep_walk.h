@@ -13,7 +13,7 @@
 
 #include "runtime/probe/keep/keep_api.h"
 
-enum { TP_KEEP_TIME_US = 2000 };	/* then a walk ends, with what it has met */
+enum { TP_KEEP_TIME_US = 5000 };	/* of the processor: then a walk ends, with what it has met */
 
 struct tp_text;
 
