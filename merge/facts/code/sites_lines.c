@@ -44,12 +44,9 @@ static uint32_t find_line(struct tp_sites *sites, struct tp_keyed *keyed, const 
 }
 
 /* Python's copy.deepcopy() is in the stack. */
-static bool is_deep_copy(const struct tp_stacks *stacks, uint32_t stack)
+static bool is_deep_copy(const struct tp_frame *frame, uint32_t n)
 {
-	struct tp_frame frame[FRAMES_LOOKED_AT];
-	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES_LOOKED_AT);
-
-	for (uint32_t i = 0; i < n && i < FRAMES_LOOKED_AT; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const char *slash = strrchr(frame[i].file, '/');
 
 		if (frame[i].is_python && !strcmp(frame[i].function, "deepcopy") && slash &&
@@ -60,12 +57,9 @@ static bool is_deep_copy(const struct tp_stacks *stacks, uint32_t stack)
 }
 
 /* Layers that torch calls one after the other, each once: no loop of the program's. */
-static bool is_in_container(const struct tp_stacks *stacks, uint32_t stack)
+static bool is_in_container(const struct tp_frame *frame, uint32_t n)
 {
-	struct tp_frame frame[FRAMES_LOOKED_AT];
-	uint32_t n = tp_stacks_frames(stacks, stack, frame, FRAMES_LOOKED_AT);
-
-	for (uint32_t i = 0; i < n && i < FRAMES_LOOKED_AT && !tp_own_python(frame[i].file); i++)
+	for (uint32_t i = 0; i < n && !tp_own_python(frame[i].file); i++)
 		if (frame[i].is_python && strstr(frame[i].file, "/torch/nn/modules/container.py"))
 			return true;
 	return false;
@@ -86,6 +80,19 @@ static void count_layers(struct tp_sites_row *row)
 	row->figure[TP_SITE_LAYERS] = tp_sub(row->figure[TP_SITE_CALLS], row->figure[TP_SITE_NODES]);
 }
 
+/* What the stack says of the row beside its line. */
+static void count_by_stack(const struct tp_stacks *stacks, struct tp_sites_row *row)
+{
+	struct tp_frame frame[FRAMES_LOOKED_AT];
+	uint32_t n = tp_stacks_frames(stacks, row->stack, frame, FRAMES_LOOKED_AT);
+
+	n = n < FRAMES_LOOKED_AT ? n : FRAMES_LOOKED_AT;
+	if (is_deep_copy(frame, n))
+		count_deep_copy(row);
+	if (is_in_container(frame, n))
+		count_layers(row);
+}
+
 void tp_sites_find_lines(void *state)
 {
 	struct tp_sites *sites = state;
@@ -104,10 +111,7 @@ void tp_sites_find_lines(void *state)
 			continue;
 		sites->row[i].line = find_line(sites, &keyed, place);
 		is_good = sites->row[i].line != 0;
-		if (is_deep_copy(stacks, sites->row[i].stack))
-			count_deep_copy(&sites->row[i]);
-		if (is_in_container(stacks, sites->row[i].stack))
-			count_layers(&sites->row[i]);
+		count_by_stack(stacks, &sites->row[i]);
 	}
 	if (is_good)
 		tp_sites_charge_inner(sites);

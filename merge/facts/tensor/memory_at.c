@@ -87,7 +87,6 @@ static void take_ends(struct tp_memory_at *at, struct proc *proc, int64_t now)
 static void take_live(void *ctx, const struct tp_event *event, uint32_t device, int64_t bytes)
 {
 	struct tp_memory_at *at = ctx;
-
 	struct proc *proc = &at->proc[event->proc->at];
 	uint32_t moment = TP_NO_MOMENT;
 
@@ -101,9 +100,7 @@ static void take_live(void *ctx, const struct tp_event *event, uint32_t device, 
 			continue;
 		open->peak_bytes = proc->live.bytes;
 		tp_moments_drop(&proc->moments, at->kept[open->call].peak);
-		moment = moment == TP_NO_MOMENT ? tp_moments_add(&proc->moments, event->begin_ns)
-						: tp_moments_use(&proc->moments, moment);
-		at->kept[open->call].peak = moment;
+		at->kept[open->call].peak = tp_moments_share(&proc->moments, &moment, event->begin_ns);
 	}
 }
 

@@ -127,13 +127,12 @@ static bool note_call(struct tp_module_memories *memories, struct bests *bests, 
 		tp_moments_drop(moments, best->peak);
 		tp_moments_drop(moments, best->exit);
 	}
-	*exit = *exit == TP_NO_MOMENT ? add_moment(memories, proc, now)
-				      : tp_moments_use(&proc->moments, *exit);
 	best->proc = of_proc;
 	best->peak_bytes = call->peak_bytes;
 	best->entry = tp_moments_use(&proc->moments, call->entry);
 	best->peak = tp_moments_use(&proc->moments, call->peak);
-	best->exit = *exit;
+	best->exit = tp_moments_share(&proc->moments, exit, now);
+	memories->is_incomplete |= best->exit == TP_NO_MOMENT;
 	return true;
 }
 
@@ -200,15 +199,8 @@ static void raise_peaks(struct proc *proc, struct pass *pass, uint32_t *moment, 
 		struct call *call = &pass->call[i];
 
 		tp_moments_drop(&proc->moments, call->peak);
-		call->peak = TP_NO_MOMENT;
+		call->peak = tp_moments_share(&proc->moments, moment, now);
 		call->peak_bytes = proc->live.bytes;
-	}
-	for (uint32_t i = pass->n; i-- > 0 && pass->call[i].peak == TP_NO_MOMENT;) {
-		if (*moment == TP_NO_MOMENT)
-			*moment = tp_moments_add(&proc->moments, now);
-		else
-			tp_moments_use(&proc->moments, *moment);
-		pass->call[i].peak = *moment;
 	}
 }
 
@@ -386,28 +378,17 @@ static void free_memories(void *state)
 	free(memories->range);
 }
 
-const struct tp_fact tp_fact_module_memories = {
-	.name = "tensor memory by module",
-	.bytes = sizeof(struct tp_module_memories),
-	.kinds = TP_FACT_ALL_KINDS,
-	.is_cut = true,
-	.begin = begin_memories,
-	.event = take_event,
-	.end = end_memories,
-	.free = free_memories,
-};
+#define MODULE_MEMORIES(what, bytes_of_params)                                                 \
+	{                                                                                      \
+		.name = what, .bytes = sizeof(struct tp_module_memories),                      \
+		.params_bytes = bytes_of_params, .kinds = TP_FACT_ALL_KINDS, .is_cut = true,   \
+		.begin = begin_memories, .event = take_event, .end = end_memories,             \
+		.free = free_memories,                                                         \
+	}
 
-const struct tp_fact tp_fact_module_memories_at = {
-	.name = "tensor memory by module and range",
-	.bytes = sizeof(struct tp_module_memories),
-	.params_bytes = sizeof(struct tp_memory_at_params),
-	.kinds = TP_FACT_ALL_KINDS,
-	.is_cut = true,
-	.begin = begin_memories,
-	.event = take_event,
-	.end = end_memories,
-	.free = free_memories,
-};
+const struct tp_fact tp_fact_module_memories = MODULE_MEMORIES("tensor memory by module", 0);
+const struct tp_fact tp_fact_module_memories_at =
+	MODULE_MEMORIES("tensor memory by module and range", sizeof(struct tp_memory_at_params));
 
 static struct tp_module_memory get_best(const struct tp_module_memories *memories, const struct bests *bests,
 					uint32_t path, enum tp_module_pass pass)

@@ -123,6 +123,12 @@ uint32_t tp_moments_use(struct tp_moments *moments, uint32_t handle)
 	return handle;
 }
 
+uint32_t tp_moments_share(struct tp_moments *moments, uint32_t *shared, int64_t ns)
+{
+	*shared = *shared == TP_NO_MOMENT ? tp_moments_add(moments, ns) : tp_moments_use(moments, *shared);
+	return *shared;
+}
+
 void tp_moments_drop(struct tp_moments *moments, uint32_t handle)
 {
 	if (handle != TP_NO_MOMENT && !--moments->n_users[handle])

@@ -57,6 +57,9 @@ void tp_moments_free(struct tp_moments *moments);
 uint32_t tp_moments_add(struct tp_moments *moments, int64_t ns);
 /* Both take TP_NO_MOMENT, too. Without users it is forgotten. */
 uint32_t tp_moments_use(struct tp_moments *moments, uint32_t handle);
+/* One more user of a moment that several may have: `*shared` is TP_NO_MOMENT until the first one asks, and
+ * then the handle that all get. */
+uint32_t tp_moments_share(struct tp_moments *moments, uint32_t *shared, int64_t ns);
 void tp_moments_drop(struct tp_moments *moments, uint32_t handle);
 /* A block that was there from..to; all that die before its end were told, none that died later. */
 void tp_moments_life(struct tp_moments *moments, const struct tp_life *life);
