@@ -10,8 +10,6 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 
-enum { OBJECT_TYPE = 8 };	/* PyObject.ob_type */
-
 static struct {
 	void *(*instance_dict)(void *, void *);
 	ptrdiff_t (*dict_size)(void *), (*list_size)(void *), (*set_size)(void *);
@@ -28,10 +26,7 @@ static struct {
 
 bool tp_keep_api_find(void)
 {
-	static const struct {
-		void *at;
-		const char *name;
-	} symbol[] = {
+	static const struct tp_pysymbol symbol[] = {
 		{ &api.instance_dict, "PyObject_GenericGetDict" },
 		{ &api.dict_size, "PyDict_Size" },
 		{ &api.list_size, "PyList_Size" },
@@ -51,13 +46,8 @@ bool tp_keep_api_find(void)
 		{ &api.real, "PyFloat_Type" },
 	};
 
-	for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
-		void *found = dlsym(RTLD_DEFAULT, symbol[i].name);
-
-		if (!found)
-			return false;
-		*(void **)symbol[i].at = found;
-	}
+	if (!tp_pyapi_load(symbol, sizeof(symbol) / sizeof(symbol[0])))
+		return false;
 	*(void **)&api.stop_collecting = dlsym(RTLD_DEFAULT, "PyGC_Disable");
 	*(void **)&api.collect = dlsym(RTLD_DEFAULT, "PyGC_Enable");
 	return true;
@@ -66,10 +56,8 @@ bool tp_keep_api_find(void)
 /* Kept for ever, so that its address means it. */
 static void find(void **what, const char *module, const char *name)
 {
-	void *found = *what ? NULL : tp_py.dict_get(tp_py.modules(), module);
-
-	if (found)
-		*what = tp_pyapi_get(found, name);
+	if (!*what)
+		*what = tp_pyapi_of_module(module, name);
 }
 
 void tp_keep_begin(void)
@@ -91,7 +79,7 @@ void tp_keep_end(void)
 
 static void *type_of(void *object)
 {
-	return (void *)tp_pyframe_ptr(object, OBJECT_TYPE);
+	return (void *)tp_pyframe_ptr(object, TP_PYOBJECT_TYPE);
 }
 
 static bool is_leaf(void *type)

@@ -59,16 +59,6 @@ static bool visit(const void *object)
 	return true;
 }
 
-/* NULL: it is no text. Until the object goes. */
-static const char *text_of(void *object)
-{
-	const char *text = tp_py.as_utf8(object);
-
-	if (!text)
-		tp_py.clear();
-	return text;
-}
-
 static bool is_dunder(const char *name)
 {
 	return name[0] == '_' && name[1] == '_';
@@ -101,7 +91,7 @@ static void add_values(const struct node *parent, void *dict, enum way way)
 	ptrdiff_t at = 0;
 
 	while (tp_py.dict_next(dict, &at, &key, &value)) {
-		const char *name = way == ATTRIBUTE ? text_of(key) : NULL;
+		const char *name = way == ATTRIBUTE ? tp_pyapi_text(key) : NULL;
 
 		if (!name || !is_dunder(name))
 			add(value, way, key, parent);
@@ -210,7 +200,7 @@ static void tell_cache(tp_keep_take *take, const struct node *node)
 
 static void put_key(struct tp_text *out, const struct node *node, const char *before, const char *behind)
 {
-	const char *text = node->key ? text_of(node->key) : NULL;
+	const char *text = node->key ? tp_pyapi_text(node->key) : NULL;
 
 	tp_text_str(out, before);
 	tp_text_str(out, text ? text : "...");
@@ -223,7 +213,7 @@ static void put_name(struct tp_text *out, const struct node *node)
 
 	switch ((enum way)node->way) {
 	case LOCAL:
-		function = text_of(node->function);
+		function = tp_pyapi_text(node->function);
 		tp_text_str(out, function ? function : "");
 		put_key(out, node, "().", "");
 		return;
@@ -272,7 +262,7 @@ static const char *own_file(const char *name, void *module)
 		return NULL;
 	globals = tp_keep_module_dict(module);
 	file = globals ? tp_py.dict_get(globals, "__file__") : NULL;
-	text = file && file != tp_py.none ? text_of(file) : NULL;
+	text = file && file != tp_py.none ? tp_pyapi_text(file) : NULL;
 	if (!text)
 		return globals && !strcmp(name, "__main__") ? "<stdin>" : NULL;
 	if (tp_own_python(text))
@@ -285,7 +275,7 @@ static const char *own_file(const char *name, void *module)
 static bool is_of(void *class, const char *module)
 {
 	void *its = tp_pyapi_get(class, "__module__");
-	const char *text = its ? text_of(its) : NULL;
+	const char *text = its ? tp_pyapi_text(its) : NULL;
 	const bool is_it = text && !strcmp(text, module);
 
 	tp_pyapi_drop(its);
@@ -303,7 +293,7 @@ static void add_globals(const char *module, void *globals, const char *file, boo
 	ptrdiff_t at = 0;
 
 	while (tp_py.dict_next(globals, &at, &key, &value)) {
-		const char *name = text_of(key);
+		const char *name = tp_pyapi_text(key);
 		const enum tp_keep_kind kind = tp_keep_kind_of(value);
 		struct node *node;
 
@@ -322,7 +312,7 @@ static void add_modules(bool are_code)
 	ptrdiff_t at = 0;
 
 	while (tp_py.dict_next(tp_py.modules(), &at, &key, &module)) {
-		const char *name = text_of(key), *file = name ? own_file(name, module) : NULL;
+		const char *name = tp_pyapi_text(key), *file = name ? own_file(name, module) : NULL;
 
 		if (file)
 			add_globals(name, tp_keep_module_dict(module), file, are_code);
@@ -332,7 +322,7 @@ static void add_modules(bool are_code)
 static void add_local(void *ctx, const struct tp_pyframe_local *local)
 {
 	void *file = tp_pyapi_get(local->code, "co_filename"), *function = tp_pyapi_get(local->code, "co_name");
-	const char *text = file ? text_of(file) : NULL;
+	const char *text = file ? tp_pyapi_text(file) : NULL;
 	struct node *node = NULL;
 
 	if (text && function && local->name && tp_own_python(text))

@@ -80,8 +80,7 @@ static bool add_functions(void *globals)
 		void *function = tp_py.new_function(&methods[i], NULL, NULL);
 
 		is_good = add(globals, methods[i].name, function) && is_good;
-		if (function)
-			tp_py.drop(function);
+		tp_pyapi_drop(function);
 	}
 	return is_good;
 }
@@ -124,14 +123,10 @@ static void run(struct tp_text *why)
 	if (tp_py.error())
 		tp_py.clear();
 	tp_text_str(why, text ? text : "");
-	if (said)
-		tp_py.drop(said);
-	if (result)
-		tp_py.drop(result);
-	if (code)
-		tp_py.drop(code);
-	if (globals)
-		tp_py.drop(globals);
+	tp_pyapi_drop(said);
+	tp_pyapi_drop(result);
+	tp_pyapi_drop(code);
+	tp_pyapi_drop(globals);
 }
 
 void tp_frameworks_attach(void)

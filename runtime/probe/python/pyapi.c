@@ -20,10 +20,7 @@ enum {
 
 struct tp_pyapi tp_py;
 
-static const struct {
-	void *at;
-	const char *name;
-} symbols[] = {
+static const struct tp_pysymbol symbols[] = {
 	{ &tp_py.thread_state, "PyGILState_GetThisThreadState" },
 	{ &tp_py.ensure, "PyGILState_Ensure" },
 	{ &tp_py.release, "PyGILState_Release" },
@@ -181,19 +178,26 @@ static const int *find_initialized(void)
 #endif
 }
 
+bool tp_pyapi_load(const struct tp_pysymbol *symbol, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		void *found = dlsym(RTLD_DEFAULT, symbol[i].name);
+
+		if (!found)
+			return false;
+		memcpy(symbol[i].at, &found, sizeof(found));
+	}
+	return true;
+}
+
 const char *tp_pyapi_find(void)
 {
 	const char *version;
 
 	if (tp_py.minor)
 		return NULL;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
-
-		if (!found)
-			return "this python lacks a function of its public API";
-		memcpy(symbols[i].at, &found, sizeof(found));
-	}
+	if (!tp_pyapi_load(symbols, sizeof(symbols) / sizeof(symbols[0])))
+		return "this python lacks a function of its public API";
 	version = tp_py.version();
 	if (strncmp(version, "3.", 2) != 0)
 		return "this kind of python is not known";
@@ -214,6 +218,22 @@ void *tp_pyapi_get(void *object, const char *name)
 	if (!value)
 		tp_py.clear();
 	return value;
+}
+
+void *tp_pyapi_of_module(const char *module, const char *name)
+{
+	void *found = tp_py.dict_get(tp_py.modules(), module);
+
+	return found ? tp_pyapi_get(found, name) : NULL;
+}
+
+const char *tp_pyapi_text(void *object)
+{
+	const char *text = tp_py.as_utf8(object);
+
+	if (!text)
+		tp_py.clear();
+	return text;
 }
 
 long tp_pyapi_number(void *object, const char *name, long otherwise)

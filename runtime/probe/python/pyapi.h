@@ -64,6 +64,14 @@ struct tp_pyapi {
 };
 extern struct tp_pyapi tp_py __attribute__((visibility("hidden")));
 
+/* Functions and objects that the interpreter exports, and the pointers that they go to. */
+struct tp_pysymbol {
+	void *at;
+	const char *name;
+};
+/* False: one of them is not there. Those before it are set. */
+bool tp_pyapi_load(const struct tp_pysymbol *symbol, size_t n);
+
 /* Fills tp_py; again: nothing more. NULL, or why this interpreter cannot be used. */
 const char *tp_pyapi_find(void);
 
@@ -101,6 +109,10 @@ static inline void tp_pyapi_drop(void *object)
 
 /* The attribute, the caller's to drop; NULL, and no exception, where there is none. Lock held. */
 void *tp_pyapi_get(void *object, const char *name);
+/* An attribute of a loaded module; as tp_pyapi_get. Lock held. */
+void *tp_pyapi_of_module(const char *module, const char *name);
+/* A text object's UTF-8, until the object goes; NULL, and no exception: it is no text. Lock held. */
+const char *tp_pyapi_text(void *object);
 /* The attribute as a number, or `otherwise`. Lock held. */
 long tp_pyapi_number(void *object, const char *name, long otherwise);
 

@@ -79,10 +79,8 @@ static uint64_t get_local(void *frame, void *name, const char *name_text)
 		value = tp_py.get_item(locals, name);
 	else if (locals)
 		value = tp_py.get_key(locals, name_text);
-	if (locals)
-		tp_py.drop(locals);
-	if (value)
-		tp_py.drop(value);
+	tp_pyapi_drop(locals);
+	tp_pyapi_drop(value);
 	if (tp_py.error())
 		tp_py.clear();
 	return (uintptr_t)value;
@@ -140,16 +138,14 @@ static const char *check_layout(const struct tp_pyframe_layout *layout)
 				tp_py.drop(code_of_outer);
 			}
 		}
-		if (code)
-			tp_py.drop(code);
+		tp_pyapi_drop(code);
 		tp_py.drop(frame);
 		frame = outer;
 		if (tp_py.error())
 			tp_py.clear();
 		n++;
 	}
-	if (frame)
-		tp_py.drop(frame);
+	tp_pyapi_drop(frame);
 	if (!why && n_arguments == 0)
 		why = "no argument was found where it should be";
 	return why;
@@ -206,10 +202,8 @@ static bool is_code_of(void *code, enum tp_pyframe_function function)
 		     strcmp(name_text, functions[function].name) == 0 &&
 		     tp_ends(file_text, functions[function].file_end);
 
-	if (name)
-		tp_py.drop(name);
-	if (file)
-		tp_py.drop(file);
+	tp_pyapi_drop(name);
+	tp_pyapi_drop(file);
 	if (tp_py.error())
 		tp_py.clear();
 	return is_it;
@@ -288,15 +282,13 @@ static uint64_t ask_object(enum tp_pyframe_function function)
 		if (code && is_code_of(code, function))
 			object = get_object(get_local(frame, NULL, functions[function].variable),
 					    function);
-		if (code)
-			tp_py.drop(code);
+		tp_pyapi_drop(code);
 		tp_py.drop(frame);
 		frame = outer;
 		if (tp_py.error())
 			tp_py.clear();
 	}
-	if (frame)
-		tp_py.drop(frame);
+	tp_pyapi_drop(frame);
 	return object;
 }
 
@@ -393,12 +385,9 @@ static long count_locals(void *code)
 
 		n += name && tp_py.contains(names, name) == 0;
 	}
-	if (names)
-		tp_py.drop(names);
-	if (shared)
-		tp_py.drop(shared);
-	if (outer)
-		tp_py.drop(outer);
+	tp_pyapi_drop(names);
+	tp_pyapi_drop(shared);
+	tp_pyapi_drop(outer);
 	if (tp_py.error())
 		tp_py.clear();
 	return n;
@@ -409,8 +398,7 @@ static void *get_variable(void *object)
 {
 	void *type = tp_py.type(object), *inside;
 
-	if (type)
-		tp_py.drop(type);
+	tp_pyapi_drop(type);
 	if (type != tp_py.cell_type) {
 		tp_py.take(object);
 		return object;
@@ -443,8 +431,7 @@ void tp_pyframe_each_local(void (*each)(void *ctx, const struct tp_pyframe_local
 			each(ctx, &local);
 			tp_py.drop(local.object);
 		}
-		if (names)
-			tp_py.drop(names);
+		tp_pyapi_drop(names);
 		frame = get_outer_frame(state.layout, frame);
 	}
 }
@@ -470,8 +457,7 @@ bool tp_pyframe_module_text(const char *module, const char *name, char *text, si
 		memcpy(text, found, n);
 		text[n] = '\0';
 	}
-	if (value)
-		tp_py.drop(value);
+	tp_pyapi_drop(value);
 	if (tp_py.error())
 		tp_py.clear();
 	tp_py.release(held);

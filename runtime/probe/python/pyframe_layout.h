@@ -52,6 +52,7 @@ struct tp_pyframe_layout {
 enum {
 	TP_PYFRAME_OWN = 3,		/* owner: from here on frames are the interpreter's own */
 	TP_PYFRAME_TAGS = 7,	/* 3.14: low bits of a frame's references that are no address */
+	TP_PYOBJECT_TYPE = 8,	/* PyObject.ob_type, in any version */
 };
 
 /* Of the running interpreter (tp_pyapi_find was successful); NULL and why. Same again. */

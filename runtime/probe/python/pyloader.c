@@ -21,8 +21,7 @@ static void append_attr(struct tp_text *out, void *object, const char *name)
 	if (tp_py.error())
 		tp_py.clear();
 	tp_text_str(out, text ? text : "");
-	if (value)
-		tp_py.drop(value);
+	tp_pyapi_drop(value);
 }
 
 /* The code object of the class's function that gives samples; NULL: it is none of Python's. */
@@ -81,6 +80,5 @@ void tp_pyloader_describe(void *iterator, char *text, size_t cap)
 		tp_py.drop(dataset);
 		dataset = inner;
 	}
-	if (dataset)
-		tp_py.drop(dataset);
+	tp_pyapi_drop(dataset);
 }

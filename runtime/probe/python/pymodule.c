@@ -23,7 +23,6 @@
 #include "runtime/probe/python/pystack.h"
 
 enum {
-	OBJECT_TYPE = 8,	/* PyObject.ob_type */
 	DEPTH_MAX = 64,		/* of modules in modules that are named */
 	NAME_MAX_BYTES = 1024,
 	CLASS_MAX_BYTES = 256,
@@ -80,7 +79,7 @@ static void *get_modules(void *module)
 
 static uint32_t put_class(void *module, char *text)
 {
-	void *name = tp_py.get_attr((void *)tp_pyframe_ptr(module, OBJECT_TYPE), "__name__");
+	void *name = tp_py.get_attr((void *)tp_pyframe_ptr(module, TP_PYOBJECT_TYPE), "__name__");
 	const char *utf8 = name ? tp_py.as_utf8(name) : NULL;
 	size_t n = utf8 ? strlen(utf8) : 0;
 
@@ -88,8 +87,7 @@ static uint32_t put_class(void *module, char *text)
 		n = CLASS_MAX_BYTES;
 	if (n)
 		memcpy(text, utf8, n);
-	if (name)
-		tp_py.drop(name);
+	tp_pyapi_drop(name);
 	if (tp_py.error())
 		tp_py.clear();
 	return (uint32_t)n;
@@ -99,7 +97,7 @@ static uint32_t put_class(void *module, char *text)
 static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 {
 	struct tp_nnmodule *place = tp_nnmodule_find(module);
-	const char *type = tp_pyframe_ptr(module, OBJECT_TYPE);
+	const char *type = tp_pyframe_ptr(module, TP_PYOBJECT_TYPE);
 	struct tp_rec *rec;
 	uint32_t string, n;
 
@@ -133,11 +131,9 @@ static bool tell_name(struct naming *naming, void *module, uint32_t n_name)
 /* The name of a module in the one that stands behind `n` bytes. 0: too long. */
 static uint32_t put_name(struct naming *naming, uint32_t n, void *key)
 {
-	const char *text = tp_py.as_utf8(key);
+	const char *text = tp_pyapi_text(key);
 	size_t n_text = text ? strlen(text) : 0;
 
-	if (!text)
-		tp_py.clear();
 	if (!n_text || n + 1 + n_text >= NAME_MAX_BYTES)
 		return 0;
 	if (n)
@@ -198,8 +194,7 @@ static bool is_called(const char *code, const char *wanted)
 	const char *text = name ? tp_py.as_utf8(name) : NULL;
 	bool is_it = text && strcmp(text, wanted) == 0;
 
-	if (name)
-		tp_py.drop(name);
+	tp_pyapi_drop(name);
 	if (tp_py.error())
 		tp_py.clear();
 	return is_it;
@@ -270,7 +265,7 @@ static void take_call(const char *frame)
 	uint64_t window = tp_ring_window_begin();
 
 	if (place && tp_unlikely(place->window != window ||
-				 place->type != tp_pyframe_ptr(module, OBJECT_TYPE)) &&
+				 place->type != tp_pyframe_ptr(module, TP_PYOBJECT_TYPE)) &&
 	    tp_py.holds_lock() && !tp_py.error()) {
 		tell_names((void *)get_outermost(frame), window);
 		/* One that its outer module does not know of, or another one than before. */

@@ -185,8 +185,7 @@ static const char *check_frames(const struct tp_pyframe_layout *layout)
 	}
 	if (!why && n < MOST_FRAMES && (own != NULL) != is_frame(frame))
 		why = "frames read and frames reported are not as many";
-	if (frame)
-		tp_py.drop(frame);
+	tp_pyapi_drop(frame);
 	if (tp_py.error())
 		tp_py.clear();
 	return why;

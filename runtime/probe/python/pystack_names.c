@@ -10,7 +10,6 @@
 #include "runtime/probe/python/pystack_lines.h"
 
 enum {
-	OBJECT_TYPE = 8,		/* PyObject.ob_type */
 	CODE_BYTES = 144,		/* of a code object, as far as we read it */
 	SIZE = 16,			/* PyVarObject.ob_size, PyASCIIObject.length */
 	BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
@@ -169,7 +168,7 @@ struct tp_pystack_place *tp_pystack_meet(const struct tp_pyframe_layout *layout,
 
 	*named = TP_PYSTACK_BROKEN;
 	if (!tp_pyframe_is_ptr(code) || !tp_pystack_can_read(pages, code, CODE_BYTES) ||
-	    tp_pyframe_ptr(code, OBJECT_TYPE) != tp_py.code_type)
+	    tp_pyframe_ptr(code, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return NULL;
 	tp_pystack_code_met(code);
 	*named = TP_PYSTACK_HIDDEN;

@@ -65,8 +65,7 @@ static bool take_figures(void *all, int64_t out[FIGURES])
 		out[n] = tp_py.as_long(value);
 		tp_py.drop(value);
 	}
-	if (figures)
-		tp_py.drop(figures);
+	tp_pyapi_drop(figures);
 	return n == FIGURES;
 }
 
@@ -77,10 +76,8 @@ static bool is_builtin(void *function)
 	void *builtin = length ? tp_py.type(length) : NULL, *type = tp_py.type(function);
 	const bool is_it = builtin && type == builtin;
 
-	if (builtin)
-		tp_py.drop(builtin);
-	if (type)
-		tp_py.drop(type);
+	tp_pyapi_drop(builtin);
+	tp_pyapi_drop(type);
 	return is_it;
 }
 
@@ -94,12 +91,9 @@ static bool ask(void *module, int64_t out[WORDS])
 
 	while (all && n < TP_PYSAMPLE_GENERATIONS && take_figures(all, &out[n * FIGURES]))
 		n++;
-	if (all)
-		tp_py.drop(all);
-	if (list)
-		tp_py.drop(list);
-	if (function)
-		tp_py.drop(function);
+	tp_pyapi_drop(all);
+	tp_pyapi_drop(list);
+	tp_pyapi_drop(function);
 	if (tp_py.error())
 		tp_py.clear();
 	return n == TP_PYSAMPLE_GENERATIONS;
@@ -116,10 +110,8 @@ const char *tp_pysample_gc_init(const char *interpreter)
 	garbage = tp_pyapi_get(module, "garbage");
 	callbacks = tp_pyapi_get(module, "callbacks");
 	found = garbage && callbacks ? find(interpreter, garbage, callbacks) : NULL;
-	if (garbage)
-		tp_py.drop(garbage);
-	if (callbacks)
-		tp_py.drop(callbacks);
+	tp_pyapi_drop(garbage);
+	tp_pyapi_drop(callbacks);
 	if (!found)
 		return "the garbage collector's state is not found";
 	memcpy(before, found, sizeof(before));

@@ -21,7 +21,7 @@
 
 enum {
 	CODE_BYTES = 144,	/* of a code object, as far as we read it */
-	OBJECT_TYPE = 8, SIZE = 16, BYTES_DATA = 32,
+	SIZE = 16, BYTES_DATA = 32,
 	UNICODE_STATE = 32, UNICODE_KIND = 2, UNICODE_ASCII = 6,
 	MOST_NAME = 1000, MOST_FILE = 3000,	/* together below TP_INTERN_TEXT */
 	MOST_TEXT_BYTES = 128 + MOST_FILE * 4,
@@ -73,7 +73,7 @@ const char *tp_pysample_names_init(const struct tp_pyframe_layout *layout)
 		tp_py.clear();
 		return "no memory for a string";
 	}
-	names.string_type = tp_pyframe_ptr(string, OBJECT_TYPE);
+	names.string_type = tp_pyframe_ptr(string, TP_PYOBJECT_TYPE);
 	tp_py.drop(string);
 	names.layout = layout;
 	return NULL;
@@ -93,7 +93,7 @@ static int32_t read_text(const char *string, char *out, uint32_t cap)
 	int64_t n;
 
 	if (!tp_pyframe_is_ptr(string) || !tp_pysample_read(string, names.object, layout->ascii_bytes) ||
-	    tp_pyframe_ptr(names.object, OBJECT_TYPE) != names.string_type)
+	    tp_pyframe_ptr(names.object, TP_PYOBJECT_TYPE) != names.string_type)
 		return -1;
 	memcpy(&n, names.object + SIZE, sizeof(n));
 	memcpy(&state, names.object + UNICODE_STATE, sizeof(state));
@@ -217,7 +217,7 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 	};
 	bool is_known;
 
-	if (tp_pyframe_ptr(copy, OBJECT_TYPE) != tp_py.code_type)
+	if (tp_pyframe_ptr(copy, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return false;
 	is_known = known->code == code.code && known->mark == code.mark &&
 		   known->first_line == code.first_line;
@@ -284,7 +284,7 @@ bool tp_pysample_names_is(const struct tp_pysample_frame *frame, const char *nam
 	int32_t n;
 
 	if (frame->is_hidden || !tp_pysample_read(frame->code, copy, CODE_BYTES) ||
-	    tp_pyframe_ptr(copy, OBJECT_TYPE) != tp_py.code_type)
+	    tp_pyframe_ptr(copy, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return false;
 	n = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
 	if (n < 0 || (size_t)n != n_name || memcmp(text, name, n_name))

@@ -113,8 +113,7 @@ static void *call(void *object, struct attribute *method)
 	void *bound = get(object, method);
 	void *result = bound ? tp_py.call(bound, NULL) : NULL;
 
-	if (bound)
-		tp_py.drop(bound);
+	tp_pyapi_drop(bound);
 	if (!result)
 		tp_py.clear();
 	return result;
@@ -140,8 +139,7 @@ static bool is_exactly(void *object, void *type)
 {
 	void *its = tp_py.type(object);
 
-	if (its)
-		tp_py.drop(its);
+	tp_pyapi_drop(its);
 	return its && its == type;
 }
 
@@ -210,8 +208,7 @@ static void take_tensor(struct scan *scan, void *tensor, enum tp_tensor_category
 		take_plain(scan, local, as_sharded(what), name);
 	else
 		scan->n_unread++;
-	if (local)
-		tp_py.drop(local);
+	tp_pyapi_drop(local);
 }
 
 /* ---- the optimizer ---- */
@@ -238,8 +235,7 @@ static void take_each(struct scan *scan, void *list, void (*take)(struct scan *,
 		take(scan, item);
 		tp_py.drop(item);
 	}
-	if (iterator)
-		tp_py.drop(iterator);
+	tp_pyapi_drop(iterator);
 	if (tp_py.error())
 		tp_py.clear();
 }
@@ -300,13 +296,11 @@ static bool visit(void *module)
 /* Appends ".key" to the name of `n` bytes that stands there. Its new length. */
 static uint32_t append_name(uint32_t n, void *key)
 {
-	const char *text = tp_py.as_utf8(key);
+	const char *text = tp_pyapi_text(key);
 	size_t n_text;
 
-	if (!text) {
-		tp_py.clear();
+	if (!text)
 		return n;
-	}
 	n_text = strlen(text);
 	if (n + n_text + 1 >= NAME_MAX_BYTES)
 		return n;
@@ -373,27 +367,19 @@ static void take_models(struct scan *scan)
 	tp_pyframe_each_local(take_local, scan);
 	while (globals && tp_py.dict_next(globals, &at, &key, &value))
 		take_if_module(scan, value);
-	if (globals)
-		tp_py.drop(globals);
+	tp_pyapi_drop(globals);
 }
 
 /* ---- one look ---- */
 
-static void *find_type(const char *module, const char *name)
-{
-	void *found = tp_py.dict_get(tp_py.modules(), module);
-
-	return found ? tp_pyapi_get(found, name) : NULL;
-}
-
 static bool find_types(void)
 {
 	if (!category.tensor)
-		category.tensor = find_type("torch", "Tensor");
+		category.tensor = tp_pyapi_of_module("torch", "Tensor");
 	if (!category.parameter)
-		category.parameter = find_type("torch.nn.parameter", "Parameter");
+		category.parameter = tp_pyapi_of_module("torch.nn.parameter", "Parameter");
 	if (!category.module)
-		category.module = find_type("torch.nn.modules.module", "Module");
+		category.module = tp_pyapi_of_module("torch.nn.modules.module", "Module");
 	return category.tensor && category.parameter && category.module;
 }
 
@@ -401,15 +387,11 @@ static uint32_t name_of_class(void *object)
 {
 	void *type = tp_py.type(object);
 	void *name = type ? tp_pyapi_get(type, "__name__") : NULL;
-	const char *text = name ? tp_py.as_utf8(name) : NULL;
+	const char *text = name ? tp_pyapi_text(name) : NULL;
 	uint32_t id = text ? tp_intern_text(text) : 0;
 
-	if (!text)
-		tp_py.clear();
-	if (name)
-		tp_py.drop(name);
-	if (type)
-		tp_py.drop(type);
+	tp_pyapi_drop(name);
+	tp_pyapi_drop(type);
 	return id;
 }
 
