@@ -11,7 +11,6 @@
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
 
-static const char prefix[] = "grows.";
 enum { VALUE = 1024 };
 
 /* "LOOK" or "LOOK.NUMBER"; false: something else. */
@@ -30,7 +29,11 @@ static bool read_key(const char *key, uint64_t *look, bool *is_one)
 
 static bool is_kind(const char *word)
 {
-	static const char *const kinds[] = {"list", "dict", "set", "deque", "cache"};
+	static const char *const kinds[] = {
+#define _(word, KIND) word,
+		TP_GROWS_KINDS(_)
+#undef _
+	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(word, kinds[i]))
@@ -69,11 +72,11 @@ uint32_t tp_keepers_of(const struct tp_proc *proc, struct tp_keeper keeper[TP_KE
 	uint32_t n = 0;
 	bool is_one;
 
-	for (const char *at = proc->started; at && tp_fact_next(&at, prefix, key, value, sizeof(value));)
+	for (const char *at = proc->started; at && tp_fact_next(&at, TP_GROWS, key, value, sizeof(value));)
 		if (read_key(key, &look, &is_one) && look > last)
 			last = look;
 	for (const char *at = proc->started; n < TP_KEEPERS && at &&
-					     tp_fact_next(&at, prefix, key, value, sizeof(value));)
+					     tp_fact_next(&at, TP_GROWS, key, value, sizeof(value));)
 		if (read_key(key, &look, &is_one) && is_one && look == last && read_keeper(value, &keeper[n]))
 			n++;
 	return n;

@@ -8,8 +8,9 @@
 #define TP_MERGE_KEEPERS_H
 
 #include "merge/model/model.h"
+#include "runtime/trace/grows.h"
 
-enum { TP_KEEPERS = 4 };
+enum { TP_KEEPERS = TP_GROWS_MOST };
 
 struct tp_keeper {
 	uint64_t first_step, last_step;	/* steps of the run that had ended then */

@@ -21,12 +21,12 @@
 #include "runtime/probe/keep/keep_walk.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe.h"
+#include "runtime/trace/grows.h"
 
 enum {
 	KNOWN_BITS = 12,	/* containers of a look, at most three quarters of it */
 	KNOWN_MOST = 3 << (KNOWN_BITS - 2),
 	GROWERS = 32,		/* that are named */
-	TOLD = 4,		/* of them, those whose items take most */
 	FIRST = 4,		/* looks, of two windows, without a pause */
 	SOON = 16,		/* with the shorter one */
 	PAUSE = 100, LATER_PAUSE = 1000,	/* times the last look's length, between two */
@@ -140,8 +140,9 @@ static void take(const struct tp_keep_found *found)
 /* ---- what is told ---- */
 
 static const char *const kind_word[] = {
-	[TP_KEEP_LIST] = "list", [TP_KEEP_DICT] = "dict", [TP_KEEP_SET] = "set", [TP_KEEP_DEQUE] = "deque",
-	[TP_KEEP_CACHE] = "cache",
+#define _(word, KIND) [TP_KEEP_##KIND] = word,
+	TP_GROWS_KINDS(_)
+#undef _
 };
 
 /* Bytes that a step adds; those of tensors are not known, and count for more than any others. */
@@ -161,7 +162,7 @@ static void put_printable(struct tp_text *out, const char *text, char refused)
 
 static void put_grower(struct tp_text *out, uint32_t number, const struct grower *grower)
 {
-	tp_text_fmt(out, "grows.%u.%u=%lu %lu %lu %lu %lu %u %s ", keep.look, number, grower->first_step,
+	tp_text_fmt(out, TP_GROWS "%u.%u=%lu %lu %lu %lu %lu %u %s ", keep.look, number, grower->first_step,
 		    (unsigned long)grower->first, grower->last_step, (unsigned long)grower->last,
 		    (unsigned long)grower->item_bytes, grower->has_tensor, kind_word[grower->kind]);
 	put_printable(out, grower->file, '\n');
@@ -185,9 +186,9 @@ static void tell(void)
 	__atomic_store_n(&keep.version, version + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	tp_text_init(&out, keep.text, sizeof(keep.text));
-	tp_text_fmt(&out, "grows.%u=%lu\n", keep.look, keep.step);
+	tp_text_fmt(&out, TP_GROWS "%u=%lu\n", keep.look, keep.step);
 	keep.text_look = keep.look;
-	for (uint32_t n = 0; n < TOLD; n++) {
+	for (uint32_t n = 0; n < TP_GROWS_MOST; n++) {
 		const struct grower *heaviest = NULL;
 		const size_t len = out.len;
 
