@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -207,4 +209,82 @@ Test(owner, a_reader_that_a_newer_snapshot_overtakes_looks_again)
 	__atomic_store_n(&is_ending, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	cr_expect_eq(n_lost, 0, "%u of a million were not found", n_lost);
+}
+
+static void *refresh(void *ctx)
+{
+	while (!__atomic_load_n(&is_ending, __ATOMIC_RELAXED))
+		tp_owner_refresh();
+	return NULL;
+}
+
+/* A library that has just come is known at once, also while the snapshot that will have it is taken; and
+ * one that went may have left its place in the loader's list to it. */
+Test(owner, a_library_that_came_during_a_snapshot_is_found)
+{
+	static const char *const names[] = { "libthread_db.so.1", "libBrokenLocale.so.1" };
+	static const char *const symbols[] = { "td_init", "__ctype_get_mb_cur_max" };
+	uint32_t n_lost = 0, n_wrong = 0, n = 0;
+	pthread_t thread;
+	int minor = 0;
+
+	if (sscanf(gnu_get_libc_version(), "2.%d", &minor) != 1 || minor < 35)
+		cr_skip_test("what came after the snapshot is not known before glibc 2.35");
+	tp_owner_refresh();
+	is_ending = 0;
+	cr_assert_eq(pthread_create(&thread, NULL, refresh, NULL), 0);
+	for (int i = 0; i < 20000; i++) {
+		void *library = dlopen(names[i % 2], RTLD_LAZY | RTLD_LOCAL);
+		void *code = library ? dlsym(library, symbols[i % 2]) : NULL;
+
+		if (code) {
+			uint16_t owner = tp_owner_of(code);
+
+			n++;
+			n_lost += !owner;
+			n_wrong += owner && !strstr(tp_owner_path(owner), names[i % 2]);
+		}
+		if (library)
+			dlclose(library);
+	}
+	__atomic_store_n(&is_ending, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	cr_expect_eq(n_lost, 0, "%u of %u were not found", n_lost, n);
+	cr_expect_eq(n_wrong, 0, "%u of %u were taken for another", n_wrong, n);
+}
+
+/* A copy of a small library, mapped: its code, which is at the same place for each copy that is alone. */
+static void *map_copy(const char *path, void **code)
+{
+	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+
+	*code = library ? dlsym(library, "__ctype_get_mb_cur_max") : NULL;
+	cr_assert(*code, "%s", dlerror());
+	return library;
+}
+
+Test(owner, a_library_that_came_to_where_another_was_is_not_taken_for_it)
+{
+	char folder[] = "/tmp/owner-XXXXXX", command[4096];
+	void *library = dlopen("libBrokenLocale.so.1", RTLD_LAZY), *code[3];
+	struct link_map *map;
+
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map))
+		cr_skip_test("this C library has no small library");
+	cr_assert(mkdtemp(folder) && !chdir(folder));
+	snprintf(command, sizeof(command), "for i in a b c; do cp '%s' owner-$i.so; done", map->l_name);
+	cr_assert_eq(system(command), 0);
+	dlclose(library);
+	library = map_copy("./owner-a.so", &code[0]);
+	tp_owner_refresh();
+	cr_expect(strstr(tp_owner_path(tp_owner_of(code[0])), "owner-a.so"));
+	dlclose(library);
+	map_copy("./owner-b.so", &code[1]);
+	map_copy("./owner-c.so", &code[2]);
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	cr_expect_eq(system(command), 0);
+	if (code[1] != code[0])
+		cr_skip_test("it came to another place");
+	cr_expect(strstr(tp_owner_path(tp_owner_of(code[1])), "owner-b.so"), "%s",
+		  tp_owner_path(tp_owner_of(code[1])));
 }

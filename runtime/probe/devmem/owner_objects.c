@@ -30,12 +30,19 @@ struct snapshot {
 	struct tp_owner_range range[MOST_RANGES];	/* by address */
 };
 
+/* Of the loader's list, when the snapshot was taken. Written after the number of the snapshot, so that who
+ * reads it with an older number sees that the number is old. Atomic, each. */
+struct last {
+	const struct link_map *object;	/* NULL: not known */
+	uintptr_t at, dynamic;		/* its l_addr and l_ld: another one may have come to its place */
+};
+
 static struct {
 	uint32_t number;		/* atomic: snapshots taken */
 	uint32_t is_busy;		/* atomic: a snapshot is being taken */
 	struct tp_spin lock;		/* around the paths */
 	unsigned long long adds, subs;	/* of the loader, at the last one */
-	const struct link_map *last;	/* atomic: of the loader's list then; NULL: not known */
+	struct last last;
 	struct snapshot snapshot[2];
 	uint32_t n_owners;		/* atomic; the first is "" */
 	uint32_t path_at[MOST_OWNERS];
@@ -189,16 +196,27 @@ static __attribute__((no_sanitize("thread")))
 int find_last(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	const struct link_map *at = _r_debug.r_map;
+	struct last *last = ctx;
 
 	while (at && at->l_next)
 		at = at->l_next;
-	__atomic_store_n(&owner.last, at, __ATOMIC_RELEASE);
+	if (at)
+		*last = (struct last){ at, at->l_addr, (uintptr_t)at->l_ld };
 	return 1;
+}
+
+static void publish(uint32_t number, const struct last *last)
+{
+	__atomic_store_n(&owner.number, number, __ATOMIC_RELEASE);
+	__atomic_store_n(&owner.last.at, last->at, __ATOMIC_RELEASE);
+	__atomic_store_n(&owner.last.dynamic, last->dynamic, __ATOMIC_RELEASE);
+	__atomic_store_n(&owner.last.object, last->object, __ATOMIC_RELEASE);
 }
 
 void tp_owner_refresh(void)
 {
 	unsigned long long changes[2] = { 0, 0 };
+	struct last last = { NULL };
 	struct snapshot *next;
 	uint32_t number;
 	int kept_errno = errno;
@@ -214,9 +232,9 @@ void tp_owner_refresh(void)
 		__atomic_store_n(&next->n, 0, __ATOMIC_RELEASE);
 		if (!find_object)
 			*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-		dl_iterate_phdr(find_last, NULL);
+		dl_iterate_phdr(find_last, &last);
 		dl_iterate_phdr(add_object, next);
-		__atomic_store_n(&owner.number, number + 1, __ATOMIC_RELEASE);
+		publish(number + 1, &last);
 	}
 	__atomic_store_n(&owner.is_busy, 0, __ATOMIC_RELEASE);
 	errno = kept_errno;
@@ -235,15 +253,21 @@ void tp_owner_forked(void)
 __attribute__((no_sanitize("thread"), no_sanitize("address")))
 bool tp_owner_is_out_of_date(void)
 {
-	const struct link_map *last = __atomic_load_n(&owner.last, __ATOMIC_ACQUIRE);
+	const volatile struct link_map *last = __atomic_load_n(&owner.last.object, __ATOMIC_ACQUIRE);
 
 	return last && find_object &&
-	       (!tp_is_readable(&last->l_next) ||
-		*(struct link_map *const volatile *)&last->l_next != NULL);
+	       (!tp_is_readable((const void *)&last->l_addr) ||
+		!tp_is_readable((const void *)&last->l_next) || last->l_next ||
+		last->l_addr != __atomic_load_n(&owner.last.at, __ATOMIC_ACQUIRE) ||
+		(uintptr_t)last->l_ld != __atomic_load_n(&owner.last.dynamic, __ATOMIC_ACQUIRE));
 }
 
-/* An object that came after the snapshot. Which of it is code is not known here. */
-static bool find_new(uintptr_t address, struct tp_owner_range *found)
+/*
+ * By the loader, where the snapshot may be out of date: an object that came after it, perhaps to where
+ * another one was. Which of it is code is not known here. `old`: what the snapshot has there, or NULL,
+ * which stays where it is the same object, or the program (it has no name here).
+ */
+static bool find_new(uintptr_t address, const struct tp_owner_range *old, struct tp_owner_range *found)
 {
 	struct found_object object;
 	const char *path;
@@ -251,6 +275,8 @@ static bool find_new(uintptr_t address, struct tp_owner_range *found)
 	if (find_object((void *)address, &object) || !object.link_map || !object.link_map->l_name)
 		return false;
 	path = object.link_map->l_name;
+	if (old && (!*path || !strcmp(path, tp_owner_path((uint16_t)old->owner))))
+		return true;
 	*found = (struct tp_owner_range){
 		.begin = (uintptr_t)object.map_begin, .end = (uintptr_t)object.map_end,
 		.object_begin = (uintptr_t)object.map_begin,
@@ -283,7 +309,9 @@ static bool find_old(uint32_t number, uintptr_t address, struct tp_owner_range *
 
 bool tp_owner_find(uint32_t number, bool is_old, uintptr_t address, struct tp_owner_range *found)
 {
-	return find_old(number, address, found) || (is_old && find_new(address, found));
+	bool is_known = find_old(number, address, found);
+
+	return is_old ? find_new(address, is_known ? found : NULL, found) : is_known;
 }
 
 uint32_t tp_owner_snapshot(void)
