@@ -41,8 +41,8 @@ to_ids = Compose(split, lambda words: [hash(w) % 5000 for w in words[:40]],
                  lambda ids: torch.tensor((ids + [0] * 40)[:40]))
 
 if __name__ == "__main__":
-    model = nn.Sequential(nn.Embedding(5000, 64), nn.Flatten(), nn.Linear(2560, 512), nn.ReLU(),
-                          nn.Linear(512, 10))
+    model = nn.Sequential(nn.Embedding(5000, 64), nn.Flatten(), nn.Linear(2560, 1536), nn.ReLU(),
+                          nn.Linear(1536, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     criterion = nn.CrossEntropyLoss()
     for ids, label in DataLoader(Texts(STEPS * 64, to_ids), batch_size=64, num_workers=2):

@@ -2,7 +2,7 @@
 """Workers hand over nested lists of numbers of Python's, which the training process unpickles."""
 # expect: cause=data-loading,host-code where=handing|data_worker_lists.py|collate|tensor
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, default_collate
 from parts import PLANTED, STEPS, learn, parts
 
 
@@ -11,13 +11,13 @@ class Measured(Dataset):
         self.values = [[(i * j) % 13 / 13 for j in range(256)] for i in range(64)]
         if not PLANTED:
             self.values = torch.tensor(self.values)
-        self.more = {"raw": [float(i) for i in range(6000)]}
+        self.raw = [float(i) for i in range(6000)]
 
     def __len__(self):
         return STEPS * 32
 
     def __getitem__(self, at):
-        return self.values[at % 64], at % 10, dict(self.more) if PLANTED else {}
+        return self.values[at % 64], at % 10, {"raw": list(self.raw)} if PLANTED else {}
 
 
 def as_they_are(samples):
@@ -25,8 +25,11 @@ def as_they_are(samples):
 
 
 if __name__ == "__main__":
-    model, optimizer = parts(width=384)
-    for samples in DataLoader(Measured(), batch_size=32, num_workers=1, collate_fn=as_they_are):
-        x = (torch.tensor if PLANTED else torch.stack)([values for values, _, _ in samples])
-        y = torch.tensor([label for _, label, _ in samples])
+    model, optimizer = parts(width=1024)
+    for samples in DataLoader(Measured(), batch_size=32, num_workers=1,
+                              collate_fn=as_they_are if PLANTED else default_collate):
+        if PLANTED:
+            x, y = (torch.tensor(part) for part in list(zip(*samples))[:2])
+        else:
+            x, y, _ = samples
         learn(model, optimizer, x, y)

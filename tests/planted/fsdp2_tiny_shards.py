@@ -15,6 +15,6 @@ if PLANTED:
         fully_shard(layer)
 fully_shard(layers)
 optimizer = torch.optim.SGD(layers.parameters(), lr=1e-3)
-for x, y in batches(64):
+for x, y in batches(512):
     learn(layers, optimizer, x, y)
 leave()

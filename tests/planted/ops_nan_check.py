@@ -19,7 +19,7 @@ def build():
 
 
 model = build()
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 for x, y in batches(512):
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()

@@ -183,10 +183,10 @@ static void add_optimizer(const char *name)
 }
 
 /* A function of `file` asks for the small operators that are there. */
-static const char *print_inside(const char *file)
+static const char *print_inside_of(const char *function, const char *file)
 {
 	char name[100];
-	int n = snprintf(name, sizeof(name), "inner%c%s", 0, file);
+	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
 
 	add_line(4, 79);
 	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
@@ -195,6 +195,11 @@ static const char *print_inside(const char *file)
 		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
 			event[i].link = 4;
 	return print();
+}
+
+static const char *print_inside(const char *file)
+{
+	return print_inside_of("inner", file);
 }
 
 /* optimizer NULL: in none. */
@@ -246,6 +251,10 @@ Test(overview_code, names_the_switch_of_an_optimizer_that_goes_from_parameter_to
 
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "fused=True or foreach=True"), "%s", text);
+	advice_gpu_init();
+	add_optimizer("Optimizer.step#AdamW.step");
+	text = print_inside_of("_multi_tensor_adam", "/v/lib/python3.11/site-packages/torch/optim/adam.py");
+	cr_expect(strstr(text, "also with foreach=True: fused=True, where it has that"), "%s", text);
 	/* One of the program's own has no such switch. */
 	text = print_from("/home/me/mine.py", "Optimizer.step#Mine.step");
 	cr_expect(strstr(text, "one operator for all of them"), "%s", text);

@@ -203,14 +203,16 @@ static bool is_learning(const struct tp_site *site)
 	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
 }
 
-/* Python code of such a file asks for them. */
-static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file)
+/* Python code of such a file, in a function whose name begins so, asks for them. */
+static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file,
+			const char *function)
 {
 	struct tp_frame frame[FRAMES];
 	uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
 
 	for (uint32_t i = 0; i < n && i < FRAMES; i++)
-		if (frame[i].is_python && strstr(frame[i].file, file))
+		if (frame[i].is_python && strstr(frame[i].file, file) &&
+		    !strncmp(frame[i].function, function, strlen(function)))
 			return true;
 	return false;
 }
@@ -229,9 +231,12 @@ static bool is_of_engine(const struct tp_sites *sites, const struct tp_site *sit
 
 static const char *todo_of(const struct tp_sites *sites, const struct tp_site *site)
 {
-	if (is_asked_in(sites, site, "/torch/_tensor_str.py"))
+	if (is_asked_in(sites, site, "/torch/_tensor_str.py", ""))
 		return "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())";
-	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/"))
+	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "_multi_tensor_"))
+		return "the optimizer updates one parameter after another, also with foreach=True: fused=True, "
+		       "where it has that";
+	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", ""))
 		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
 	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
 }
