@@ -9,7 +9,7 @@ from parts import PLANTED, STEPS, Net, batches, join, leave, parallel
 
 join()
 model, optimizer = parallel(Net(width=512))
-for at, (x, y) in enumerate(batches(8, steps=STEPS * 8)):
+for at, (x, y) in enumerate(batches(64, steps=STEPS * 8)):
     is_last = at % 8 == 7
     with contextlib.nullcontext() if PLANTED or is_last else model.no_sync():
         nn.functional.cross_entropy(model(x), y).backward()

@@ -25,7 +25,7 @@ def split(text):
 
 
 class Texts(Dataset):
-    page = "It was the best of times -- it was the worst of times; 1859, they say! " * 90
+    page = "It was the best of times -- it was the worst of times; 1859, they say! " * 240
 
     def __init__(self, n, transform):
         self.n, self.transform = n, transform
@@ -41,8 +41,8 @@ to_ids = Compose(split, lambda words: [hash(w) % 5000 for w in words[:40]],
                  lambda ids: torch.tensor((ids + [0] * 40)[:40]))
 
 if __name__ == "__main__":
-    model = nn.Sequential(nn.Embedding(5000, 64), nn.Flatten(), nn.Linear(2560, 1536), nn.ReLU(),
-                          nn.Linear(1536, 10))
+    model = nn.Sequential(nn.Embedding(5000, 64), nn.Flatten(), nn.Linear(2560, 3072), nn.ReLU(),
+                          nn.Linear(3072, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     criterion = nn.CrossEntropyLoss()
     for ids, label in DataLoader(Texts(STEPS * 64, to_ids), batch_size=64, num_workers=2):
