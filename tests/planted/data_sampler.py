@@ -10,7 +10,7 @@ from parts import PLANTED, STEPS, Rows, learn, parts
 class Weighted(torch.utils.data.Sampler):
     def __init__(self, n):
         self.n = n
-        self.weight = [random.random() for _ in range(300)]
+        self.weight = [random.random() for _ in range(450)]
 
     def __len__(self):
         return self.n
@@ -18,8 +18,8 @@ class Weighted(torch.utils.data.Sampler):
     def __iter__(self):
         for at in range(self.n):
             if PLANTED:
-                order = sorted(range(300), key=lambda i: -self.weight[i])
-                at = order[at % 300]
+                order = sorted(range(450), key=lambda i: -self.weight[i])
+                at = order[at % 450]
             yield at
 
 

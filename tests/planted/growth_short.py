@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of few steps in which each batch is compared with all batches before it."""
-# expect: cause=step-growth where=novelty|growth_short.py
+# expect: cause=step-growth,extra-operators where=novelty|growth_short.py
 import torch
 from parts import PLANTED, batches, learn, parts
 

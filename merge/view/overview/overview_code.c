@@ -103,7 +103,8 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 		return false;
 	tp_advice_gap(facts, &site, advice);
 	/* In a gap that no function is known of the thread may have waited for a core. */
-	return tp_advice_gap_function(facts, advice) || !facts->is_crowded;
+	return tp_advice_gap_function(facts, advice) ||
+	       !(facts->is_crowded || tp_advice_gap_is_torchs(facts));
 }
 
 /* Times are exact, samples are not; but a function may be called from several lines. */

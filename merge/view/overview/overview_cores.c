@@ -20,6 +20,8 @@ enum {
 	BUSY_PERCENT = 50,	/* of the time: another thread that is ready so long */
 	HELD_LEAST = 3,		/* gaps as long as the lock is kept, */
 	HELD_STACKS = 2,	/* in so many places */
+	SEEN_LEAST = 3,		/* of these gaps and of samples that wait for it together, where the thread */
+	ASLEEP_PERCENT = 20,	/* sleeps so much for no other reason */
 };
 
 static int64_t ready_ns(int64_t cpu_ns, int64_t wait_ns)
@@ -160,14 +162,21 @@ static double find_other_sleep(const struct tp_overview_sums *sums)
 	return tp_advice_percent(ns, sums->all_ns);
 }
 
+/* It costs at most what the training thread neither ran nor waited for a core, data, ranks or devices. */
+static double find_asleep(const struct tp_advice_facts *facts, const struct tp_thread_times *times,
+			  const struct tp_thread_time *trainer)
+{
+	int64_t asleep_ns = tp_sub(times->wall_ns, ready_ns(trainer->cpu_ns, trainer->wait_ns));
+
+	return tp_advice_percent(asleep_ns, times->wall_ns) - find_other_sleep(facts->sums);
+}
+
 /* A thread of Python gives the lock away when another one has asked for it for 5 ms: gaps of that length
- * between operators, in several places, beside a busy thread. It costs what the training thread neither
- * ran nor waited for a core. */
+ * between operators, in several places, beside a busy thread. */
 static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thread_times *times,
 		       const struct tp_thread_time *trainer, const struct tp_thread_time *busy,
 		       struct tp_advice *advice)
 {
-	int64_t asleep_ns = tp_sub(times->wall_ns, ready_ns(trainer->cpu_ns, trainer->wait_ns));
 	uint32_t n_held, n_stacks;
 	char a[32];
 
@@ -175,7 +184,7 @@ static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thre
 	if (!busy || n_held < HELD_LEAST || facts->is_short_of_cores ||
 	    (n_stacks < HELD_STACKS && !tp_advice_has_lock_holder(facts)))
 		return false;
-	advice->percent = tp_advice_percent(asleep_ns, times->wall_ns) - find_other_sleep(facts->sums);
+	advice->percent = find_asleep(facts, times, trainer);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %.1f %% of the time the training waits for Python's lock: %" PRIu32 " gaps of 5 ms between "
 		 "operators in %" PRIu32 " place%s, beside another thread that is busy %s of the time", advice->percent,
@@ -184,7 +193,28 @@ static bool judge_gaps(const struct tp_advice_facts *facts, const struct tp_thre
 	return advice->percent > 0;
 }
 
-/* Samples see the lock itself; without them, or with few, gaps tell of it. */
+/* In short windows there are few gaps and few samples, but the times of threads say the same. */
+static bool judge_sleep(const struct tp_advice_facts *facts, const struct tp_thread_times *times,
+			const struct tp_thread_time *trainer, const struct tp_thread_time *busy,
+			struct tp_advice *advice)
+{
+	uint64_t n_seen;
+	uint32_t n_stacks;
+	char a[32];
+
+	advice->percent = find_asleep(facts, times, trainer);
+	n_seen = tp_sites_held(facts->overview->sites, &n_stacks) + tp_advice_count_lock_wanted(facts);
+	if (!busy || n_seen < SEEN_LEAST || facts->is_short_of_cores || advice->percent < ASLEEP_PERCENT)
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %.1f %% of the time the training waits for Python's lock: it sleeps, and was seen to wait "
+		 "for the lock %" PRIu64 " times, beside another thread that is busy %s of the time",
+		 advice->percent, n_seen,
+		 tp_show_percent(a, (double)ready_ns(busy->cpu_ns, busy->wait_ns), (double)times->wall_ns));
+	return true;
+}
+
+/* Samples see the lock itself; without them, or with few, gaps and times of threads tell of it. */
 bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_thread_time *trainer = NULL, *busy = NULL;
@@ -200,7 +230,8 @@ bool tp_advice_lock(struct tp_advice_facts *facts, struct tp_advice *advice)
 		trainer = tp_thread_times_trainer(&times, proc);
 	busy = trainer ? find_busy(&times, trainer) : NULL;
 	is_wanted = tp_advice_lock_wanted(facts, advice);
-	has_gaps = trainer && judge_gaps(facts, &times, trainer, busy, &by_gaps);
+	has_gaps = trainer && (judge_gaps(facts, &times, trainer, busy, &by_gaps) ||
+			       judge_sleep(facts, &times, trainer, busy, &by_gaps));
 	if (!is_wanted && !has_gaps)
 		return false;
 	if (!is_wanted || (has_gaps && by_gaps.percent > advice->percent))

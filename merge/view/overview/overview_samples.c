@@ -11,7 +11,10 @@
 
 enum {
 	LEAST = 5,		/* samples: fewer name nobody, */
-	FEWEST = 3,		/* but these the function between two lines, where they are most */
+	FEWEST = 3,		/* but these a stage of loading where they are nearly all, the function between
+				 * two lines where they are most, and who runs beside a training that waits for
+				 * Python's lock */
+	CLEAR_PERCENT = 60,
 	LEAST_ALONE = 10,	/* where nothing else says so */
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */
 	SPARE_PERCENT = 75,	/* and fewer of them would do */
@@ -155,7 +158,7 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 		tell_idle(&sum[TP_LOAD_AWAIT], all, advice);
 		return true;
 	}
-	if (sum[worst].n < LEAST)
+	if (sum[worst].n < LEAST && !(sum[worst].n >= FEWEST && is_most(sum[worst].n, all, CLEAR_PERCENT)))
 		return true;
 	owner = tp_sample_owners_top(owners, is_in_worker ? TP_SAMPLES_WORKER : TP_SAMPLES_DATA, worst);
 	if (owner && !is_most(owner->sum.n, sum[worst].n, MOST_PERCENT / 2))
@@ -219,6 +222,21 @@ bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advic
 	return true;
 }
 
+bool tp_advice_gap_is_torchs(const struct tp_advice_facts *facts)
+{
+	const struct tp_sample_owners *owners = facts->overview->owners;
+	uint64_t n_torch = 0;
+
+	for (uint32_t i = 0; i < owners->n_rows; i++) {
+		const struct tp_sample_owner *row = &owners->row[i];
+
+		if (row->where == TP_SAMPLES_GAP && row->stage == TP_LOAD_NONE && row->is_in_torch)
+			n_torch += row->sum.n;
+	}
+	return n_torch >= FEWEST &&
+	       is_most(n_torch, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, MOST_PERCENT);
+}
+
 bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
@@ -272,7 +290,7 @@ bool tp_advice_has_lock_holder(const struct tp_advice_facts *facts)
 
 void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_sample_owner *most = find_holder(facts->overview->owners, LEAST);
+	const struct tp_sample_owner *most = find_holder(facts->overview->owners, FEWEST);
 	char shown[SHOWN], thread[sizeof(advice->place)];
 	struct tp_text out;
 
@@ -284,13 +302,18 @@ void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice
 		    thread);
 }
 
+uint64_t tp_advice_count_lock_wanted(const struct tp_advice_facts *facts)
+{
+	const struct tp_samples_sum *all = facts->overview->owners->samples->all;
+
+	return all[TP_SAMPLES_OPERATOR].wants_lock + all[TP_SAMPLES_DATA].wants_lock +
+	       all[TP_SAMPLES_GAP].wants_lock;
+}
+
 bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	const struct tp_sample_owners *owners = facts->overview->owners;
-	const struct tp_samples_sum *all = owners->samples->all;
-	const uint64_t n = tp_advice_count_training(owners),
-		       n_wants = all[TP_SAMPLES_OPERATOR].wants_lock + all[TP_SAMPLES_DATA].wants_lock +
-				 all[TP_SAMPLES_GAP].wants_lock;
+	const uint64_t n = tp_advice_count_training(facts->overview->owners),
+		       n_wants = tp_advice_count_lock_wanted(facts);
 	char a[32];
 
 	if (n_wants < (tp_advice_has_lock_holder(facts) ? LEAST : LEAST_ALONE))

@@ -17,6 +17,8 @@ bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struc
 /* Code between operators: the place begins with the function that most of it is in. False: it is not
  * known. */
 bool tp_advice_gap_function(const struct tp_advice_facts *facts, struct tp_advice *advice);
+/* Most of the samples between operators are in torch's own code, as where it gives large tensors back. */
+bool tp_advice_gap_is_torchs(const struct tp_advice_facts *facts);
 /* A function that hardly asks for operators and takes much of a step; by samples alone. */
 tp_advice_judge tp_advice_host_function;
 
@@ -26,7 +28,9 @@ bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts);
 /* Of the training thread, in steps. */
 uint64_t tp_advice_count_training(const struct tp_sample_owners *owners);
 
-/* Python's lock: how often the training waits for it. False: hardly ever, or it is not known. */
+/* Samples in steps in which the training waits for Python's lock. */
+uint64_t tp_advice_count_lock_wanted(const struct tp_advice_facts *facts);
+/* How often that is. False: hardly ever, or it is not known. */
 bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice);
 /* Another thread runs one function of Python in ten samples or more. */
 bool tp_advice_has_lock_holder(const struct tp_advice_facts *facts);

@@ -264,6 +264,16 @@ bool tp_pysample_is_ready(void)
 	return true;
 }
 
+static void ask_of(struct tp_pysample_thread *thread, uint32_t n)
+{
+	const char *holder = tp_pysample_lock_holder();
+
+	for (uint32_t i = 0; i < n; i++) {
+		thread[i].kernel.is_asked = holder && holder != thread[i].state && is_first(&thread[i]);
+		sampler.asked[i] = &thread[i].kernel;
+	}
+}
+
 static void sample(uint64_t now)
 {
 	const uint64_t begin_ns = tp_thread_cpu_ns();
@@ -284,8 +294,7 @@ static void sample(uint64_t now)
 	if (tp_pysample_threads_is_cut())
 		tp_warn_once("more than %d threads run Python: samples are taken of the one that trains and "
 			     "of those that began last", TP_PYSAMPLE_THREADS);
-	for (uint32_t i = 0; i < n; i++)
-		sampler.asked[i] = &thread[i].kernel;
+	ask_of(thread, n);
 	tp_pysample_states(sampler.asked, n, round.since_ns);
 	round.lock_holder = tp_pysample_lock_holder();
 	round.collecting = tp_pysample_gc_read(&gc) && gc.is_collecting ? round.lock_holder : NULL;

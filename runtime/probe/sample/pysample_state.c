@@ -154,7 +154,7 @@ static bool is_told_by_clock(struct tp_pysample_state *state, uint64_t since_ns,
 		return false;
 	if (state->cpu_ns && since_ns && state->ran_ns >= since_ns - since_ns / 8)
 		state->waits_in = TP_PYSAMPLE_RUNS;
-	else if ((state->tid + turn) % ASKED_EVERY)
+	else if (!state->is_asked && (state->tid + turn) % ASKED_EVERY)
 		state->waits_in = TP_PYSAMPLE_NOT_KNOWN;
 	else
 		return false;

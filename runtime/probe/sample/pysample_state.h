@@ -21,6 +21,7 @@ struct tp_pysample_state {
 	uint64_t ran_ns;	/* since the round before */
 	uint64_t asked_ns;	/* processor time when the kernel was asked last */
 	bool wants_lock;	/* it waits for the interpreter's lock */
+	bool is_asked;		/* by the caller: what the clock doesn't tell is asked of /proc each time */
 };
 
 /* With the interpreter's lock held, once. */
