@@ -25,6 +25,7 @@ free.sample_many.restype = free.sample_count.restype = ctypes.c_uint64
 held.text.restype = ctypes.c_uint32
 wrong = []
 n_right = 0
+NOT_KNOWN = -1
 stopping = threading.Event()
 
 
@@ -136,18 +137,24 @@ def check_lock():
     for thread, event in zip(threads, running):
         thread.start()
         event.wait()
-    has = wants = both = 0
+    has = wants = both = n = 0
+    known = [0, 0]
     end = time.monotonic() + 30
-    while time.monotonic() < end and not (has >= 10 and wants):
+    held.sample_ask(threads[0].native_id)
+    while time.monotonic() < end and not (has >= 10 and wants and n >= 100):
         free.sample_many(1, 1, 3000)
         found = [locks(thread.native_id) for thread in threads]
         has += any(f[0] for f in found)
         wants += any(f[1] for f in found)
         both += all(f[0] for f in found)
+        known = [so_far + f[2] for so_far, f in zip(known, found)]
+        n += 1
     stopping.set()
+    held.sample_ask(0)
     for thread in threads:
         thread.join()
     expect("one has the lock, another wants it", has >= 10 and wants and not both, has, wants, both)
+    expect("what it waits for is known each time of who is asked", known[0] >= n * 0.95, *known, n)
 
 
 def locks(tid):
@@ -156,9 +163,9 @@ def locks(tid):
     # The last round's: the one that asks holds the lock only now.
     while at < held.sample_n():
         if held.sample_tid(at, ctypes.byref(waits), ctypes.byref(has), ctypes.byref(wants)) == tid:
-            return has.value, wants.value
+            return has.value, wants.value, waits.value != NOT_KNOWN
         at += 1
-    return 0, 0
+    return 0, 0, False
 
 
 def collect(until):

@@ -80,6 +80,15 @@ EXPORT uint32_t sample_gc_often(uint32_t n)
 	return found;
 }
 
+static uint32_t asked_tid;
+
+/* From now on it is asked of this thread each time what it waits for. */
+EXPORT void sample_ask(uint32_t tid);
+EXPORT void sample_ask(uint32_t tid)
+{
+	asked_tid = tid;
+}
+
 /* Threads, what they do, who has the lock. How many there are. */
 EXPORT uint32_t sample_threads(void);
 EXPORT uint32_t sample_threads(void)
@@ -95,8 +104,10 @@ EXPORT uint32_t sample_threads(void)
 	since_ns = last_ns ? now_ns - last_ns : 0;
 	last_ns = now_ns;
 	round.thread = tp_pysample_threads(&round.n, &is_whole);
-	for (uint32_t i = 0; i < round.n; i++)
+	for (uint32_t i = 0; i < round.n; i++) {
+		round.thread[i].kernel.is_asked = round.thread[i].kernel.tid == asked_tid;
 		asked[i] = &round.thread[i].kernel;
+	}
 	tp_pysample_states(asked, round.n, since_ns);
 	round.lock_holder = tp_pysample_lock_holder();
 	round.n_rounds++;

@@ -87,15 +87,25 @@ Test(samples_advice, who_waits_for_data_in_its_own_process_hears_in_which_functi
 	}
 }
 
+/* Three are enough where nearly all are there. */
 Test(samples_advice, few_samples_name_nobody)
 {
-	const char *text;
+	static const struct {
+		uint32_t n_pad, n_sampler;
+		bool is_named;
+	} row[] = {{2, 0, false}, {3, 1, true}, {3, 3, false}};
 
-	wait_for_data("_SingleProcessDataLoaderIter", 40);
-	sample_often(proc, in_loader("pad", TRAIN), 4, 0);
-	text = print(&tp_view_overview);
-	expect(text, "give DataLoader num_workers > 0");
-	expect_not(text, "train.py:12 pad");
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		wait_for_data("_SingleProcessDataLoaderIter", 40);
+		sample_often(proc, in_loader("pad", TRAIN), row[i].n_pad, 0);
+		sample_often(proc, in_loader("Weighted.__iter__", TRAIN), row[i].n_sampler, 0);
+		text = print(&tp_view_overview);
+		cr_expect_eq(strstr(text, "give DataLoader num_workers > 0") != NULL, !row[i].is_named, "%s", text);
+		cr_expect_eq(strstr(text, "train.py:12 pad") != NULL, row[i].is_named, "%s", text);
+	}
 }
 
 static void add_cores(uint64_t percent)
@@ -419,6 +429,37 @@ Test(samples_advice, who_holds_pythons_lock_is_named)
 	expect_not(print(&tp_view_overview), "interpreter-lock");
 }
 
+/* In a short window few samples see it; the times of the threads tell that it sleeps. */
+Test(samples_advice, few_that_want_pythons_lock_count_where_the_training_sleeps)
+{
+	static const struct {
+		const char *threads;
+		uint32_t n_wanted;
+		bool is_told;
+	} row[] = {
+		/* The training thread ran and waited for a core 60 % of the time; another one 95 %. */
+		{"thread.1000=400 200 python\nthread.2000=900 50 watch\n", 3, true},
+		{"thread.1000=400 200 python\nthread.2000=900 50 watch\n", 2, false},
+		{"thread.1000=600 250 python\nthread.2000=900 50 watch\n", 3, false},
+		{"thread.1000=400 200 python\nthread.2000=300 50 watch\n", 3, false},
+	};
+	char totals[200];
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		contend(row[i].n_wanted);
+		snprintf(totals, sizeof(totals), "threads.wall=1000\nthreads.cores=2\nthreads.cpu=1300\n"
+			 "threads.wait=250\n%s", row[i].threads);
+		fake.run.window[0].totals = totals;
+		text = print(&tp_view_overview);
+		cr_expect_eq(strstr(text, "up to 40.0 % of the time the training waits for Python's lock: it sleeps, "
+				    "and was seen to wait for the lock 3 times") != NULL, row[i].is_told, "%s", text);
+		cr_expect_eq(strstr(text, "interpreter-lock") != NULL, row[i].is_told, "%s", text);
+	}
+}
+
 Test(samples_advice, what_saves_is_no_calling_of_operators)
 {
 	static const char *const file[] = {"/x/site-packages/torch/serialization.py",
@@ -462,4 +503,33 @@ Test(samples_advice, a_function_that_is_called_from_several_lines_is_counted_who
 	text = print(&tp_view_overview);
 	expect(text, "host-code           50.0 % of the samples in steps");
 	expect(text, "train.py:14 count");
+}
+
+/* A gap of 40 ms a step before a line; n_samples of it are in torch's own code, which gives tensors back. */
+static const char *print_gaps(uint32_t n_samples)
+{
+	uint32_t first = frame(proc, 0, "main", TRAIN, 60), line = frame(proc, 0, "main", TRAIN, 61),
+		 inside = frame(proc, line, "Sequential.forward", "/x/site-packages/torch/nn/modules/container.py", 253);
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		struct tp_event stack = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, i * STEP, i * STEP);
+
+		stack.link = first;
+		event[n_events++] = stack;
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + 10 * MS);
+		stack.begin_ns = stack.end_ns = i * STEP + 10 * MS;
+		stack.link = line;
+		event[n_events++] = stack;
+		span(TP_REC_OP, "aten::mm", i * STEP + 50 * MS, (i + 1) * STEP);
+	}
+	for (uint32_t k = 0; k < n_samples; k++)
+		sample(proc, 0, inside, k % STEPS * STEP + 20 * MS + k, 0);
+	return print(&tp_view_overview);
+}
+
+Test(samples_advice, what_torch_does_between_operators_is_no_code_of_the_programs)
+{
+	expect(print_gaps(2), "host-code           up to 40.0 % of a step");
+	set_up();
+	expect_not(print_gaps(3), "host-code");
 }

@@ -198,12 +198,13 @@ static bool judge_sleep(const struct tp_advice_facts *facts, const struct tp_thr
 			const struct tp_thread_time *trainer, const struct tp_thread_time *busy,
 			struct tp_advice *advice)
 {
-	uint64_t n_seen;
-	uint32_t n_stacks;
+	const uint64_t n_wants = tp_advice_count_lock_wanted(facts);
+	uint32_t n_stacks, n_held = tp_sites_held(facts->overview->sites, &n_stacks);
+	/* Gaps alone in one place are a pause of the program's. */
+	const uint64_t n_seen = n_wants ? n_wants + n_held : n_stacks;
 	char a[32];
 
 	advice->percent = find_asleep(facts, times, trainer);
-	n_seen = tp_sites_held(facts->overview->sites, &n_stacks) + tp_advice_count_lock_wanted(facts);
 	if (!busy || n_seen < SEEN_LEAST || facts->is_short_of_cores || advice->percent < ASLEEP_PERCENT)
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
