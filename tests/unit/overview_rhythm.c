@@ -172,6 +172,25 @@ Test(overview_rhythm, sees_a_few_steps_that_take_very_long)
 	expect_rule(print(seldom_and_short, 1000, STEPS, TP_PHASE_WAIT), NULL);
 }
 
+/* What another program does to a few steps is not the job's; where most have no core, it may be. */
+Test(overview_rhythm, leaves_out_steps_that_had_no_core)
+{
+	const char *text;
+
+	started = "crowded.39=48 50\ncrowded.80=81 70\ncrowded.101=102 90\ncrowded.x=9 9\ncrowded.9=\ncrowded.9=5 5\n";
+	text = print(seldom, 1000, STEPS, TP_PHASE_WAIT);
+	expect_rule(text, NULL);
+	cr_expect(strstr(text, "around it the training thread was runnable but waited for a core 90 % of the time"),
+		  "%s", text);
+	started = "crowded.39=47 90\n";
+	expect_rule(print(seldom, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	started = "crowded.39=46 90\n";
+	expect_rule(print(seldom, 1000, STEPS, TP_PHASE_WAIT), "slow-steps");
+	started = "crowded.9=55 90\n";
+	expect_rule(print(seldom, 1000, STEPS, TP_PHASE_WAIT), "slow-steps");
+	started = "";
+}
+
 Test(overview_rhythm, leaves_out_steps_of_windows_and_short_runs)
 {
 	expect_rule(print(tenth, 1000, STEPS, TP_PHASE_ACTIVE), NULL);

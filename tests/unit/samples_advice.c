@@ -505,8 +505,9 @@ Test(samples_advice, a_function_that_is_called_from_several_lines_is_counted_who
 	expect(text, "train.py:14 count");
 }
 
-/* A gap of 40 ms a step before a line; n_samples of it are in torch's own code, which gives tensors back. */
-static const char *print_gaps(uint32_t n_samples)
+/* Of each step n_gaps of 12 ms before operators of a line, the first one after another line; n_torch samples
+ * of them are in torch's own code, which gives tensors back, n_own in a function of the program's. */
+static const char *print_gaps(uint32_t n_gaps, uint32_t n_torch, uint32_t n_own)
 {
 	uint32_t first = frame(proc, 0, "main", TRAIN, 60), line = frame(proc, 0, "main", TRAIN, 61),
 		 inside = frame(proc, line, "Sequential.forward", "/x/site-packages/torch/nn/modules/container.py", 253);
@@ -516,20 +517,31 @@ static const char *print_gaps(uint32_t n_samples)
 
 		stack.link = first;
 		event[n_events++] = stack;
-		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + 10 * MS);
+		span(TP_REC_OP, "aten::mm", i * STEP + 1, i * STEP + 10 * MS);
 		stack.begin_ns = stack.end_ns = i * STEP + 10 * MS;
 		stack.link = line;
 		event[n_events++] = stack;
-		span(TP_REC_OP, "aten::mm", i * STEP + 50 * MS, (i + 1) * STEP);
+		for (uint32_t k = 0; k < n_gaps; k++)
+			span(TP_REC_OP, "aten::mm", i * STEP + (22 + 20 * k) * MS + !k * MS / 2,
+			     i * STEP + (k + 1 < n_gaps ? 30 + 20 * k : 100) * MS);
 	}
-	for (uint32_t k = 0; k < n_samples; k++)
-		sample(proc, 0, inside, k % STEPS * STEP + 20 * MS + k, 0);
+	for (uint32_t k = 0; k < n_torch + n_own; k++)
+		sample(proc, 0, k < n_torch ? inside : line, k % STEPS * STEP + 12 * MS + k, 0);
 	return print(&tp_view_overview);
 }
 
 Test(samples_advice, what_torch_does_between_operators_is_no_code_of_the_programs)
 {
-	expect(print_gaps(2), "host-code           up to 40.0 % of a step");
-	set_up();
-	expect_not(print_gaps(3), "host-code");
+	static const struct {
+		uint32_t n_gaps, n_torch, n_own;
+		bool is_told;
+	} row[] = {{3, 2, 0, true}, {3, 3, 0, false}, {3, 4, 2, false}, {3, 3, 4, true}, {1, 9, 0, true}};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		text = print_gaps(row[i].n_gaps, row[i].n_torch, row[i].n_own);
+		cr_expect_eq(strstr(text, "host-code") != NULL, row[i].is_told, "%u: %s", i, text);
+	}
 }

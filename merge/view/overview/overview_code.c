@@ -23,6 +23,7 @@ enum {
 	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
 	ONE_LINE_PERCENT = 20,
 	LONG_STEPS = 3,		/* a long gap in one of so many */
+	SCATTERED = 2,		/* long gaps a step: more are not one piece of code */
 	ASKED_PART = 8,
 	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing, */
 	INSIDE_NS = 500,	/* and one that another one asks for */
@@ -76,6 +77,14 @@ static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 		 site->longest_ns <= in_long / 2));
 }
 
+/* Several long gaps a step, after more than one line: a loop of the program's, or torch gives large tensors
+ * back between the layers of a model. */
+static bool is_scattered(const struct tp_site *site, uint64_t n_steps)
+{
+	return site->before != site->place &&
+	       site->figure[TP_SITE_LONG_GAPS] / SCATTERED > (int64_t)n_steps;
+}
+
 /* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
  * time in which nothing at all goes on. */
 static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -104,7 +113,7 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 	tp_advice_gap(facts, &site, advice);
 	/* In a gap that no function is known of the thread may have waited for a core. */
 	return tp_advice_gap_function(facts, advice) ||
-	       !(facts->is_crowded || tp_advice_gap_is_torchs(facts));
+	       !(facts->is_crowded || (is_scattered(&site, sums->n_steps) && tp_advice_gap_is_torchs(facts)));
 }
 
 /* Times are exact, samples are not; but a function may be called from several lines. */

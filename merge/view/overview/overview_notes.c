@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/code/crowded_steps.h"
 #include "merge/facts/code/slow_steps.h"
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/stats.h"
@@ -19,6 +20,7 @@
 enum {
 	BARS = 48,	  /* of the row of step durations */
 	BARS_LEAST = 10,  /* steps: fewer are no picture */
+	MUCH_PERCENT = 40,	/* of the time without a core: that is why a step is the slowest */
 };
 
 /* What grew most in a recorded step against the median of each category. */
@@ -64,6 +66,8 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 			       int64_t over_ns)
 {
 	char a[32], where[TP_SLOW_WHERE];
+	struct tp_crowded crowded;
+	uint32_t waited_percent;
 	int64_t data, optimizer;
 
 	for (uint32_t i = 0; i < proc->n_ledger; i++)
@@ -74,10 +78,15 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 		value[i] = proc->ledger[i].optimizer_ns;
 	tp_sort_i64(value, proc->n_ledger);
 	optimizer = tp_sub(row->optimizer_ns, tp_percentile(value, proc->n_ledger, 50));
+	tp_crowded_read(row->proc, &crowded);
+	waited_percent = tp_crowded_percent(&crowded, row->index);
 	if (data > over_ns / 2)
 		snprintf(buf, cap, "; %s more waiting for data", tp_show_ns(a, data));
 	else if (optimizer > over_ns / 2)
 		snprintf(buf, cap, "; %s more in the optimizer", tp_show_ns(a, optimizer));
+	else if (waited_percent >= MUCH_PERCENT)
+		snprintf(buf, cap, "; not recorded; around it the training thread was runnable but waited for a core "
+			 "%" PRIu32 " %% of the time", waited_percent);
 	else if (tp_slow_steps_where(row->proc, choose_one, &row->index, where))
 		snprintf(buf, cap, "; not recorded; it stood in %s", where);
 	else

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "merge/facts/code/crowded_steps.h"
 #include "merge/kit/stats.h"
 #include "merge/kit/sum.h"
 #include "runtime/trace/ring_layout.h"
@@ -15,6 +16,7 @@ enum {
 	STEPS_LEAST = 24,
 	TIMES_LEAST = 3,	/* as often a slow one has to be seen */
 	SLOW_PERCENT = 150,
+	CROWDED_PART = 3,	/* of the steps, at most: then they are left out */
 };
 
 int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, uint32_t n)
@@ -29,6 +31,24 @@ void tp_rhythm_steps_free(struct tp_rhythm_steps *steps)
 {
 	free(steps->row);
 	free(steps->scratch);
+}
+
+/* What other programs do to a step says nothing of the job. Where most steps have no core, it is the job. */
+static void leave_out_crowded(struct tp_rhythm_steps *steps)
+{
+	struct tp_crowded crowded;
+	uint32_t n = 0;
+
+	tp_crowded_read(steps->proc, &crowded);
+	for (uint32_t i = 0; i < steps->n; i++)
+		n += tp_crowded_percent(&crowded, steps->row[i]->index) > 0;
+	if (n > steps->n / CROWDED_PART)
+		return;
+	n = 0;
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (!tp_crowded_percent(&crowded, steps->row[i]->index))
+			steps->row[n++] = steps->row[i];
+	steps->n = n;
 }
 
 bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps)
@@ -48,8 +68,10 @@ bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps
 		    row->phase == TP_PHASE_ACTIVE || row->dur_ns < 0)
 			continue;
 		steps->row[steps->n++] = row;
-		steps->all_ns = tp_add(steps->all_ns, row->dur_ns);
 	}
+	leave_out_crowded(steps);
+	for (uint32_t i = 0; i < steps->n; i++)
+		steps->all_ns = tp_add(steps->all_ns, steps->row[i]->dur_ns);
 	if (steps->n >= STEPS_LEAST)
 		steps->median_ns = tp_rhythm_median(steps, 0, steps->n);
 	return steps->median_ns > 0;

@@ -11,9 +11,9 @@
 
 enum {
 	LEAST = 5,		/* samples: fewer name nobody, */
-	FEWEST = 3,		/* but these a stage of loading where they are nearly all, the function between
-				 * two lines where they are most, and who runs beside a training that waits for
-				 * Python's lock */
+	FEWEST = 3,		/* but these a stage of loading where they are nearly all, the function
+				 * between two lines where they are most, and who runs beside a training
+				 * that waits for Python's lock */
 	CLEAR_PERCENT = 60,
 	LEAST_ALONE = 10,	/* where nothing else says so */
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */

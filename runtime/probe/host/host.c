@@ -24,6 +24,7 @@
 #include "runtime/engine/range_memory.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/probe/host/host_counter.h"
+#include "runtime/probe/host/host_crowd.h"
 #include "runtime/probe/host/host_file.h"
 #include "runtime/probe/host/host_flows.h"
 #include "runtime/probe/host/host_parse.h"
@@ -409,6 +410,8 @@ static int open_host(const struct tp_config *config)
 	host.has_rest = config->record & TP_RECORD_HOST;
 	host.has_rollup = config->record & TP_RECORD_HEAP;
 	host.period_ms = (uint32_t)config->host_period_ms;
+	if (host.has_rest)
+		tp_host_crowd_begin();
 	tp_range_memory_open(host.is_on ? config->memory_at : "");
 	return 0;
 }
@@ -438,6 +441,7 @@ static void forget_parent(void)
 		tp_own_fd_close(&source[i].file.own);
 	forget_bases();
 	tp_host_threads_forked();
+	tp_host_crowd_forked();
 	host.is_usable_known = false;
 }
 
@@ -447,6 +451,8 @@ const struct tp_probe tp_host_probe = {
 	.warm = warm_host,
 	.period_ms = get_period_ms,
 	.tick = sample,
+	.look = tp_host_crowd_look,
+	.note = tp_host_crowd_note,
 	.watch = sample_range,
 	.is_urgent = tp_range_memory_is_due,
 	.report = report_host,
