@@ -216,7 +216,7 @@ static void publish(uint32_t number, const struct last *last)
 void tp_owner_refresh(void)
 {
 	unsigned long long changes[2] = { 0, 0 };
-	struct last last = { NULL };
+	struct last last = { .object = NULL };
 	struct snapshot *next;
 	uint32_t number;
 	int kept_errno = errno;
