@@ -33,11 +33,11 @@ Test(host_crowd, looks_in_a_row_become_one_line)
 	look(16, 60);
 	cr_expect_str_eq(buf, "", "it goes on");
 	look(22, 19);
-	cr_expect_str_eq(buf, "crowded.5=16 49\n");
+	cr_expect_str_eq(buf, "crowded.5=15 49\n");
 	look(30, 100);
 	tp_crowd_end(&crowd, &out);
 	tp_crowd_end(&crowd, &out);
-	cr_expect_str_eq(buf, "crowded.5=16 49\ncrowded.22=30 99\n");
+	cr_expect_str_eq(buf, "crowded.5=15 49\ncrowded.22=29 99\n");
 }
 
 /* One look in ten says little of a step of a second. */
@@ -51,7 +51,7 @@ Test(host_crowd, a_step_of_many_looks_has_all_of_theirs)
 		look(2, 30);
 	look(3, 30);
 	look(4, 0);
-	cr_expect_str_eq(buf, "crowded.2=3 29\n");
+	cr_expect_str_eq(buf, "crowded.2=2 29\n");
 }
 
 Test(host_crowd, lines_get_rare_and_none_is_cut)
@@ -75,5 +75,5 @@ Test(host_crowd, lines_get_rare_and_none_is_cut)
 		look(i + 1, 0);
 	}
 	cr_expect_not(out.is_cut);
-	cr_expect_str_eq(buf, "crowded.0=1 99\ncrowded.2=3 99\n");
+	cr_expect_str_eq(buf, "crowded.0=0 99\ncrowded.2=2 99\n");
 }

@@ -12,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/own_table.h"
 #include "runtime/engine/ring/ring.h"
+#include "runtime/engine/session.h"
 #include "runtime/probe/host/host_threads.h"
 
 enum {
@@ -58,7 +59,7 @@ void tp_crowd_take(struct tp_crowd *crowd, uint64_t step, uint64_t wall_ns, uint
 {
 	crowd->wall_ns += wall_ns;
 	crowd->wait_ns += wait_ns;
-	if (step == crowd->first)
+	if (step <= crowd->first)
 		return;
 	if (!is_crowded(crowd->wait_ns, crowd->wall_ns)) {
 		tp_crowd_end(crowd, out);
@@ -67,7 +68,7 @@ void tp_crowd_take(struct tp_crowd *crowd, uint64_t step, uint64_t wall_ns, uint
 			crowd->row.first = crowd->first;
 			crowd->row.wait_ns = 0;
 		}
-		crowd->row.last = step;
+		crowd->row.last = step - 1;
 		crowd->row.wall_ns += crowd->wall_ns;
 		crowd->row.wait_ns += crowd->wait_ns;
 	}
@@ -103,7 +104,8 @@ uint64_t tp_host_crowd_look(uint64_t now)
 	const uint64_t now_ns = tp_clock_mono_ns();
 	uint64_t wait_ns;
 
-	if (!host_crowd.is_on)
+	/* A worker's is its rank's time. */
+	if (!host_crowd.is_on || tp_session_is_follower())
 		return UINT64_MAX;
 	if (host_crowd.looked_ns && now_ns < host_crowd.looked_ns + LOOK_NS)
 		return host_crowd.looked_ns + LOOK_NS - now_ns;
