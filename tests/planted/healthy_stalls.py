@@ -9,4 +9,4 @@ model, optimizer = parts(width=512)
 for step, (x, y) in enumerate(batches(steps=150)):
     learn(model, optimizer, x, y)
     if step in (31, 44, 73, 98, 131):
-        time.sleep(0.06)
+        time.sleep(0.04)

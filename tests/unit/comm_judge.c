@@ -4,6 +4,8 @@
  */
 #include <criterion/criterion.h>
 
+#include <string.h>
+
 #include "merge/facts/comm/comm.h"
 
 enum { MS = 1000000 };
@@ -58,19 +60,27 @@ Test(comm_judge, accuses_nobody_of_an_accident)
 	const struct {
 		uint64_t n_last;
 		int64_t late_ns, other_late_ns, excess_ns;
-		bool is_accused;
+		bool is_accused, is_seldom;
 	} rows[] = {
-		{18, 90 * MS, 0, 9 * MS, true},
-		{18, 49 * MS, 0, 9 * MS, false},	/* less than 5 % of the steps */
-		{2, 90 * MS, 0, 9 * MS, false},		/* not often */
-		{18, 90 * MS, 31 * MS, 9 * MS, false},	/* others are late, too */
-		{18, 90 * MS, 0, 4 * MS, false},	/* nothing explains it */
+		{18, 90 * MS, 0, 9 * MS, true, false},
+		{18, 49 * MS, 0, 9 * MS, false, false},		/* less than 5 % of the steps */
+		{2, 90 * MS, 0, 9 * MS, false, false},		/* not often */
+		{18, 90 * MS, 44 * MS, 9 * MS, true, false},	/* others are late, too, */
+		{18, 90 * MS, 46 * MS, 9 * MS, false, false},
+		{18, 90 * MS, 29 * MS, 9 * MS, true, true},	/* and it is not late in each step */
+		{18, 90 * MS, 31 * MS, 9 * MS, false, true},
+		{18, 90 * MS, 0, 4 * MS, false, false},		/* nothing explains it */
 	};
+	int64_t seldom[10];
+
+	memcpy(seldom, each_late, sizeof(seldom));
+	seldom[4] = 4 * MS;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		make_ranks(rank, 3);
 		rank[2].n_last = rows[i].n_last;
 		rank[2].late_ns = rows[i].late_ns;
+		rank[2].step_late = rows[i].is_seldom ? seldom : each_late;
 		rank[0].late_ns = rows[i].other_late_ns;
 		set_all(2, TP_CAT_CPU, rows[i].excess_ns);
 		tp_comm_judge(rank, 3, &verdict);

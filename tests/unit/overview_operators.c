@@ -93,6 +93,10 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
 	set_up();
 	add_extra(TP_NAME_COMPILED "0/0", 61 * MS);
 	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	/* Nodes of the backward pass in which hooks run. */
+	set_up();
+	add_extra("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 61 * MS);
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
 	/* All is an optimizer's; nothing is: that is no training. */
 	set_up();
 	add_extra("aten::linalg_svd", 0);

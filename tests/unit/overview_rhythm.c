@@ -177,7 +177,7 @@ Test(overview_rhythm, leaves_out_steps_that_had_no_core)
 {
 	const char *text;
 
-	started = "crowded.39=48 50\ncrowded.80=81 70\ncrowded.101=102 90\ncrowded.x=9 9\ncrowded.9=\ncrowded.9=5 5\n";
+	started = "crowded.39=48 50\ncrowded.80=81 70\ncrowded.101=102 90\ncrowded.x=9 9\ncrowded.9=\ncrowded.9=5 5\ncrowded.3=200 50\n";
 	text = print(seldom, 1000, STEPS, TP_PHASE_WAIT);
 	expect_rule(text, NULL);
 	cr_expect(strstr(text, "around it the training thread was runnable but waited for a core 90 % of the time"),

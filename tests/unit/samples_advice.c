@@ -200,6 +200,35 @@ Test(samples_advice, a_function_between_operators_is_named_unless_it_asks_for_th
 	expect_not(print(&tp_view_overview), "host-code");
 }
 
+/* n samples of a function between operators beside so many in operators. */
+static const char *print_function(uint32_t n, uint32_t n_operators)
+{
+	uint32_t main = frame(proc, 0, "<module>", TRAIN, 50), hook = frame(proc, main, "hook", TRAIN, 14);
+
+	span(TP_REC_OP, "aten::mm", 0, STEP / 2);
+	for (uint32_t k = 0; k < n_operators; k++)
+		sample(proc, 0, main, k * MS + MS, 0);
+	for (uint32_t k = 0; k < n; k++)
+		sample(proc, 0, hook, STEP / 2 + k * MS, 0);
+	return print(&tp_view_overview);
+}
+
+Test(samples_advice, few_samples_name_a_function_where_they_are_a_large_part)
+{
+	static const struct {
+		uint32_t n, n_operators;
+		bool is_named;
+	} row[] = {{6, 18, true}, {5, 5, false}, {6, 30, false}, {8, 24, true}, {9, 30, false}, {10, 40, true}};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		text = print_function(row[i].n, row[i].n_operators);
+		cr_expect_eq(strstr(text, "train.py:14 hook") != NULL, row[i].is_named, "%u: %s", i, text);
+	}
+}
+
 /* ---- the same, with a GPU ---- */
 
 static struct tp_queue queue = {.stream = 7};

@@ -11,7 +11,7 @@
 
 enum { PERCENT_MOST = 100 };
 
-/* A ledger may have been made by anybody. */
+/* A ledger may have been made by anybody: lines that are not in order are left out. */
 void tp_crowded_read(const struct tp_proc *proc, struct tp_crowded *crowded)
 {
 	const char *at = proc->started;
@@ -26,7 +26,8 @@ void tp_crowded_read(const struct tp_proc *proc, struct tp_crowded *crowded)
 			continue;
 		*percent_text++ = '\0';
 		if (tp_text_parse_u64(key, &first) || tp_text_parse_u64(value, &last) || first > last ||
-		    tp_text_parse_u64(percent_text, &percent) || percent > PERCENT_MOST)
+		    tp_text_parse_u64(percent_text, &percent) || percent > PERCENT_MOST ||
+		    (crowded->n && first <= crowded->row[crowded->n - 1].last))
 			continue;
 		crowded->row[crowded->n].first = first;
 		crowded->row[crowded->n].last = last;
@@ -36,11 +37,15 @@ void tp_crowded_read(const struct tp_proc *proc, struct tp_crowded *crowded)
 
 uint32_t tp_crowded_percent(const struct tp_crowded *crowded, uint64_t step)
 {
-	uint32_t percent = 0;
+	uint32_t first = 0, last = crowded->n;
 
-	for (uint32_t i = 0; i < crowded->n; i++)
-		if (step >= crowded->row[i].first && step <= crowded->row[i].last &&
-		    crowded->row[i].percent > percent)
-			percent = crowded->row[i].percent;
-	return percent;
+	while (first < last) {
+		const uint32_t middle = first + (last - first) / 2;
+
+		if (crowded->row[middle].last < step)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first < crowded->n && crowded->row[first].first <= step ? crowded->row[first].percent : 0;
 }

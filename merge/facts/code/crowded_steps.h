@@ -14,7 +14,7 @@ enum { TP_CROWDED_MAX = 256 };	/* of more lines those that were written first */
 
 struct tp_crowded {
 	uint32_t n;
-	struct {
+	struct {	/* one after the other */
 		uint64_t first, last;
 		uint32_t percent;
 	} row[TP_CROWDED_MAX];

@@ -9,6 +9,7 @@
 #ifndef TP_MERGE_THREAD_TIMES_H
 #define TP_MERGE_THREAD_TIMES_H
 
+#include "merge/kit/sum.h"
 #include "merge/model/model.h"
 
 enum { TP_THREAD_TIMES_MAX = 16 };
@@ -18,6 +19,12 @@ struct tp_thread_time {
 	int64_t cpu_ns, wait_ns;
 	char name[32];
 };
+
+/* It ran or waited for a core. */
+static inline int64_t tp_thread_time_ready(const struct tp_thread_time *thread)
+{
+	return tp_add(thread->cpu_ns, thread->wait_ns);
+}
 
 struct tp_thread_times {
 	uint32_t cores;			/* that the process may use */

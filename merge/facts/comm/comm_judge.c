@@ -3,7 +3,8 @@
  * comm_judge.c - which rank keeps the others waiting, and what it does meanwhile
  *
  * The culprit, not the victims: a rank that comes last in most steps, or in every n-th (it writes a
- * checkpoint, it evaluates), far behind the last but one, and far more so than any other rank. What is
+ * checkpoint, it evaluates), far behind the last but one, and far more so than any other rank (less far,
+ * where it is late in each step). What is
  * left are accidents of a busy machine, of which nobody is accused; nor is who comes late without doing
  * anything longer than the others do. A bad network does not make its rank come late, it makes others
  * wait with it: there, all transfers are slow that the rank has a part in, and the same ones without it
@@ -19,7 +20,9 @@
 enum {
 	LATE_PERCENT = 5,	/* of its steps' time; less is nothing to speak of, */
 	LATE_LEAST_NS = 1000000, /* nor is less than that a step: schedulers are no better */
-	LATE_TIMES = 3,		/* what any other rank is late */
+	LATE_TIMES = 3,		/* what any other rank is late, */
+	ALWAYS_TIMES = 2,	/* where it is late in each of its steps, */
+	ALWAYS_LEAST = 4,	/* so many of them at least */
 	LINK_TIMES = 2,		/* what any other rank's transfers are slow */
 	LAST_LEAST = 3,		/* last in so many collectives, at least */
 	EXPLAINED = 2,		/* what it does longer explains one of so many parts of its lateness, */
@@ -149,6 +152,14 @@ static bool is_often_late(const struct tp_comm_rank *rank, int64_t step_ns)
 	       is_late_by_periods(rank, least_ns);
 }
 
+static int64_t times_of_others(const struct tp_comm_rank *rank, int64_t step_ns)
+{
+	const bool is_always = rank->n_steps >= ALWAYS_LEAST &&
+			       count_late(rank, step_ns / 100 * LATE_PERCENT) == rank->n_steps;
+
+	return is_always ? ALWAYS_TIMES : LATE_TIMES;
+}
+
 static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		       struct tp_comm_verdict *verdict)
 {
@@ -164,7 +175,8 @@ static void judge_late(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		if (&rank[i] != worst && rank[i].late_ns > others)
 			others = rank[i].late_ns;
 	wall_ns = find_wall(worst);
-	if (worst->n_last < LAST_LEAST || worst->late_ns / LATE_TIMES < others ||
+	if (worst->n_last < LAST_LEAST ||
+	    worst->late_ns / times_of_others(worst, wall_ns / worst->n_steps) < others ||
 	    worst->late_ns < wall_ns / 100 * LATE_PERCENT ||
 	    !is_often_late(worst, wall_ns / worst->n_steps))
 		return;

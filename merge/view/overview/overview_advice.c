@@ -254,7 +254,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		facts.is_uneven |= rules[i].judge == tp_advice_ranks;
 		facts.is_collecting |= rules[i].judge == tp_advice_garbage;
 		facts.is_locked |= rules[i].judge == tp_advice_lock;
-		facts.is_growing |= rules[i].judge == tp_advice_growth;
+		facts.growing = rules[i].judge == tp_advice_growth ? next : facts.growing;
 		facts.trend = rules[i].judge == tp_advice_trend ? next : facts.trend;
 		facts.is_periodic |= rules[i].judge == tp_advice_period;
 		facts.is_loading |= rules[i].judge == tp_advice_data;

@@ -5,8 +5,9 @@
  * Rules: overview_data.c of data; overview_ranks.c of ranks; overview_comm.c of collectives;
  * overview_devices.c of what devices wait for; overview_clocks.c of how fast they run; overview_work.c of
  * what they do; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
- * overview_rhythm.c of the steps of the whole run; overview_code.c of the program's own lines;
- * overview_operators.c of operators whose work could be saved; overview_cores.c of what threads wait for;
+ * overview_rhythm.c, overview_period.c and overview_trend.c of the steps of the whole run; overview_code.c
+ * of the program's own lines; overview_operators.c of operators whose work could be saved; overview_cores.c
+ * of who waits for a core; overview_lock.c of who waits for Python's lock;
  * overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
@@ -60,8 +61,8 @@ struct tp_advice_facts {
 	bool is_periodic;		/* every n-th step is slow: a window may have met one or none */
 	bool is_collecting;		/* the rule of garbage applies */
 	bool is_locked;			/* that of Python's lock does: gaps between operators are its */
-	bool is_growing;		/* that of tensors does, */
-	const struct tp_advice *trend;	/* and that of steps that get slower; NULL: it does not */
+	const struct tp_advice *growing;	/* that of tensors does; NULL: it does not, */
+	const struct tp_advice *trend;	/* and that of steps that get slower */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
 	double gloo_percent;		/* of a step only collectives of gloo go on */
 	bool is_explained;		/* any rule before does */

@@ -11,11 +11,12 @@
 
 enum {
 	LEAST = 5,		/* samples: fewer name nobody, */
-	FEWEST = 3,		/* but these a stage of loading where they are nearly all, the function
-				 * between two lines where they are most, and who runs beside a training
-				 * that waits for Python's lock */
+	FEWEST = 3,		/* but these a stage of loading where they are nearly all, and the function
+				 * between two lines where they are most */
 	CLEAR_PERCENT = 60,
-	LEAST_ALONE = 10,	/* where nothing else says so */
+	LEAST_ALONE = 10,	/* where nothing else says so; */
+	FEWEST_ALONE = 6,	/* these, where they are */
+	ALONE_PART = 4,		/* one of so many parts of all */
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */
 	SPARE_PERCENT = 75,	/* and fewer of them would do */
 	MILD_PERCENT = 15,	/* of a step */
@@ -237,11 +238,19 @@ bool tp_advice_gap_is_torchs(const struct tp_advice_facts *facts)
 	       is_most(n_torch, owners->stage[TP_SAMPLES_GAP][TP_LOAD_NONE].n, MOST_PERCENT);
 }
 
+/* So many, or fewer where they are so large a part of all that it is no chance. */
+static uint64_t least_alone(uint64_t all)
+{
+	const uint64_t part = (all + ALONE_PART - 1) / ALONE_PART;
+
+	return part < FEWEST_ALONE ? FEWEST_ALONE : part < LEAST_ALONE ? part : LEAST_ALONE;
+}
+
 bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
-	const struct tp_sample_caller *most = find_caller(owners, LEAST_ALONE, false);
 	const uint64_t all = tp_advice_count_training(owners);
+	const struct tp_sample_caller *most = find_caller(owners, least_alone(all), false);
 	struct tp_sample_owner shown;
 	char a[32];
 
@@ -264,63 +273,4 @@ bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts)
 	const struct tp_samples_sum *gap = &facts->overview->owners->samples->all[TP_SAMPLES_GAP];
 
 	return is_most(gap->collects, gap->n, MOST_PERCENT);
-}
-
-/* ---- the interpreter's lock ---- */
-
-/* What other threads run most, in so many samples at least; NULL: nothing. */
-static const struct tp_sample_owner *find_holder(const struct tp_sample_owners *owners, uint64_t least)
-{
-	const struct tp_sample_owner *most = NULL;
-
-	for (uint32_t i = 0; i < owners->n_rows; i++) {
-		const struct tp_sample_owner *row = &owners->row[i];
-
-		if (row->where == TP_SAMPLES_OTHER && row->frame.function[0] &&
-		    row->sum.running >= (most ? most->sum.running + 1 : least))
-			most = row;
-	}
-	return most;
-}
-
-bool tp_advice_has_lock_holder(const struct tp_advice_facts *facts)
-{
-	return find_holder(facts->overview->owners, LEAST_ALONE) != NULL;
-}
-
-void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_sample_owner *most = find_holder(facts->overview->owners, FEWEST);
-	char shown[SHOWN], thread[sizeof(advice->place)];
-	struct tp_text out;
-
-	if (!most)
-		return;
-	memcpy(thread, advice->place, sizeof(thread));
-	tp_text_init(&out, advice->place, sizeof(advice->place));
-	tp_text_fmt(&out, "%s%s%s", tp_sample_owner_show(shown, sizeof(shown), most), thread[0] ? ", in " : "",
-		    thread);
-}
-
-uint64_t tp_advice_count_lock_wanted(const struct tp_advice_facts *facts)
-{
-	const struct tp_samples_sum *all = facts->overview->owners->samples->all;
-
-	return all[TP_SAMPLES_OPERATOR].wants_lock + all[TP_SAMPLES_DATA].wants_lock +
-	       all[TP_SAMPLES_GAP].wants_lock;
-}
-
-bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const uint64_t n = tp_advice_count_training(facts->overview->owners),
-		       n_wants = tp_advice_count_lock_wanted(facts);
-	char a[32];
-
-	if (n_wants < (tp_advice_has_lock_holder(facts) ? LEAST : LEAST_ALONE))
-		return false;
-	advice->percent = 100.0 * (double)n_wants / (double)n;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "in %s of the samples in steps the training waits for Python's lock",
-		 tp_show_percent(a, (double)n_wants, (double)n));
-	return true;
 }

@@ -28,13 +28,4 @@ bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts);
 /* Of the training thread, in steps. */
 uint64_t tp_advice_count_training(const struct tp_sample_owners *owners);
 
-/* Samples in steps in which the training waits for Python's lock. */
-uint64_t tp_advice_count_lock_wanted(const struct tp_advice_facts *facts);
-/* How often that is. False: hardly ever, or it is not known. */
-bool tp_advice_lock_wanted(const struct tp_advice_facts *facts, struct tp_advice *advice);
-/* Another thread runs one function of Python in ten samples or more. */
-bool tp_advice_has_lock_holder(const struct tp_advice_facts *facts);
-/* The place begins with the function that other threads run most. */
-void tp_advice_lock_holder(const struct tp_advice_facts *facts, struct tp_advice *advice);
-
 #endif

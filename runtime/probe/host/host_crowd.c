@@ -109,7 +109,8 @@ uint64_t tp_host_crowd_look(uint64_t now)
 		return UINT64_MAX;
 	if (host_crowd.looked_ns && now_ns < host_crowd.looked_ns + LOOK_NS)
 		return host_crowd.looked_ns + LOOK_NS - now_ns;
-	if (tp_own_table_call(read_wait, &wait_ns)) {
+	/* Not in the program's own table of descriptors: ten times a second it would miss a number. */
+	if (!tp_own_table_id() || tp_own_table_call(read_wait, &wait_ns)) {
 		host_crowd.is_on = false;
 		return UINT64_MAX;
 	}
