@@ -249,7 +249,7 @@ Test(sites, charges_the_programs_own_lines_inside_a_node_of_no_line)
 	cr_assert_eq(tp_sites_top(sites, NULL, TP_SITE_TIME, site, 4), 3);
 	cr_expect_str_eq(site[0].place, "/home/me/train.py:20 main");
 	cr_expect_eq(site[0].figure[TP_SITE_TIME], 1000 - 400);
-	cr_expect_eq(site[0].figure[TP_SITE_LEARNING], 0);
+	cr_expect_eq(site[0].figure[TP_SITE_LEARNING], 1000 - 400);
 	cr_expect_str_eq(site[1].place, "/home/me/slow.py:5 Slow.backward");
 	cr_expect_eq(site[1].figure[TP_SITE_TIME], 270);
 	cr_expect_eq(site[1].figure[TP_SITE_LEARNING], 270);

@@ -151,7 +151,7 @@ static void move_outer(struct tp_sites *sites, struct tp_sites_outer *outer, con
 	tp_sites_move(sites, from, to, TP_SITE_TIME, outer->ns);
 	if (outer->is_trainers)
 		tp_sites_move(sites, from, to, TP_SITE_TRAINER, outer->ns);
-	tp_sites_charge(sites, to, TP_SITE_LEARNING, outer->ns);
+	tp_sites_move(sites, from, to, TP_SITE_LEARNING, outer->ns);
 	tp_sites_charge(sites, to, TP_SITE_NODES, 1);
 	tp_sites_move(sites, from, to, TP_SITE_GAP, outer->gap_ns);
 	tp_sites_add_time(sites, &sites->row[from - 1], outer->step_at, tp_sub(0, outer->ns));

@@ -64,8 +64,7 @@ bool tp_sites_take_inner(struct tp_sites *sites, struct tp_sites_outer *outer,
 	inner->gap_ns = tp_add(inner->gap_ns, gap_ns);
 	if (outer->is_trainers)
 		inner->trainer_ns = tp_add(inner->trainer_ns, ns);
-	if (outer->is_moved)
-		inner->learning_ns = tp_add(inner->learning_ns, tp_add(ns, gap_ns));
+	inner->learning_ns = tp_add(inner->learning_ns, tp_add(ns, gap_ns));
 	return true;
 }
 
