@@ -4,7 +4,7 @@
  *
  * The clock of a thread's processor time says whether it ran since it was looked at last, in one call
  * of the kernel without a descriptor. One that did not run waits as it did; one that ran all the
- * time runs. What lies between is asked of /proc, every fourth time.
+ * time runs. What lies between is asked of /proc, every fourth time; of whom the caller says so, each time.
  */
 #ifndef TP_PROBE_PYSAMPLE_STATE_H
 #define TP_PROBE_PYSAMPLE_STATE_H
