@@ -16,7 +16,7 @@
 #include "runtime/probe/host/host_threads.h"
 
 enum {
-	LOOK_NS = 100000000,
+	LOOK_NS = 250000000,	/* some 85 us of our threads' each */
 	CROWDED_PART = 5,	/* one of so many parts of the time */
 	TOLD_FREELY = 64,
 	LINE_BYTES = 80,
@@ -109,7 +109,7 @@ uint64_t tp_host_crowd_look(uint64_t now)
 		return UINT64_MAX;
 	if (host_crowd.looked_ns && now_ns < host_crowd.looked_ns + LOOK_NS)
 		return host_crowd.looked_ns + LOOK_NS - now_ns;
-	/* Not in the program's own table of descriptors: ten times a second it would miss a number. */
+	/* Not in the program's own table of descriptors: four times a second it would miss a number. */
 	if (!tp_own_table_id() || tp_own_table_call(read_wait, &wait_ns)) {
 		host_crowd.is_on = false;
 		return UINT64_MAX;

@@ -2,7 +2,7 @@
 /*
  * host_crowd.h - steps outside windows in which the thread that trains was ready to run and had no core
  *
- * By its schedstat, every 100 ms at most: a look's wait is that of the steps that ended since the look
+ * By its schedstat, every 250 ms at most: a look's wait is that of the steps that ended since the look
  * before, and a step that takes several looks has all of theirs. Steps in a row of which each look found a
  * fifth of the time or more become one line of the ledger, "crowded.FIRST=LAST PERCENT"; after 64 lines one
  * each time steps are an eighth more. Drain thread only. No allocation.
