@@ -521,10 +521,8 @@ Test(samples_advice, a_function_that_is_called_from_several_lines_is_counted_who
 		line[k] = frame(proc, 0, "main", TRAIN, 60 + k);
 	for (uint32_t i = 0; i < 3 * STEPS; i++) {
 		int64_t at = i / 3 * STEP + i % 3 * 33 * MS;
-		struct tp_event stack = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
 
-		stack.link = line[i % 3];
-		event[n_events++] = stack;
+		stand(line[i % 3], at);
 		span(TP_REC_OP, "aten::mm", at + 20 * MS, at + 33 * MS);
 		for (uint32_t k = 0; k < 4; k++) {
 			sample(proc, 0, count, at + (4 * k + 1) * MS, 0);
@@ -544,14 +542,9 @@ static const char *print_gaps(uint32_t n_gaps, uint32_t n_torch, uint32_t n_own)
 		 inside = frame(proc, line, "Sequential.forward", "/x/site-packages/torch/nn/modules/container.py", 253);
 
 	for (uint32_t i = 0; i < STEPS; i++) {
-		struct tp_event stack = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, i * STEP, i * STEP);
-
-		stack.link = first;
-		event[n_events++] = stack;
+		stand(first, i * STEP);
 		span(TP_REC_OP, "aten::mm", i * STEP + 1, i * STEP + 10 * MS);
-		stack.begin_ns = stack.end_ns = i * STEP + 10 * MS;
-		stack.link = line;
-		event[n_events++] = stack;
+		stand(line, i * STEP + 10 * MS);
 		for (uint32_t k = 0; k < n_gaps; k++)
 			span(TP_REC_OP, "aten::mm", i * STEP + (22 + 20 * k) * MS + !k * MS / 2,
 			     i * STEP + (k + 1 < n_gaps ? 30 + 20 * k : 100) * MS);

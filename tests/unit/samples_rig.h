@@ -68,6 +68,13 @@ static inline void span(uint8_t kind, const char *name, int64_t begin, int64_t e
 	event[n_events++] = fake_span(&fake, proc, 0, kind, fake_text(&fake, name), begin, end);
 }
 
+/* The training thread is in that stack from then on. */
+static inline void stand(uint32_t stack, int64_t at)
+{
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_STACK, NULL, at, at);
+	event[n_events++].link = stack;
+}
+
 static inline void sample(struct tp_proc *of, uint32_t thread, uint32_t stack, int64_t at, uint32_t waits_in)
 {
 	struct tp_event one = fake_span(&fake, of, 0, TP_REC_SAMPLE, NULL, at, at);
