@@ -43,6 +43,9 @@ struct tp_ledger_row {
 
 enum { TP_LEDGER_LINE_MAX = 384 };
 
+/* Facts of steps: where a slow one stood, and those without a core (trainprof-trace(5)). */
+#define TP_LEDGER_SLOW "slow."
+#define TP_LEDGER_CROWDED "crowded."
 /* The last word of a fact slow.STEP: half of the step's samples or more met the interpreter collecting. */
 #define TP_LEDGER_GARBAGE "garbage collection"
 

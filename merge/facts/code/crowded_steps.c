@@ -8,6 +8,7 @@
 
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/ledger.h"
 
 enum { PERCENT_MOST = 100 };
 
@@ -18,7 +19,8 @@ void tp_crowded_read(const struct tp_proc *proc, struct tp_crowded *crowded)
 	char key[64], value[64];
 
 	crowded->n = 0;
-	while (crowded->n < TP_CROWDED_MAX && at && tp_fact_next(&at, "crowded.", key, value, sizeof(value))) {
+	while (crowded->n < TP_CROWDED_MAX && at &&
+	       tp_fact_next(&at, TP_LEDGER_CROWDED, key, value, sizeof(value))) {
 		char *percent_text = strchr(value, ' ');
 		uint64_t first, last, percent;
 

@@ -9,6 +9,7 @@
 
 #include "merge/model/label.h"
 #include "runtime/base/text.h"
+#include "runtime/trace/ledger.h"
 
 enum { NOTES = 256, NOTE_BYTES = 512 };
 
@@ -40,7 +41,7 @@ static uint32_t read_notes(const struct tp_proc *proc, tp_step_choose *choose, c
 	char key[64], value[NOTE_BYTES];
 	uint32_t n = 0;
 
-	while (n < NOTES && at && tp_fact_next(&at, "slow.", key, value, sizeof(value))) {
+	while (n < NOTES && at && tp_fact_next(&at, TP_LEDGER_SLOW, key, value, sizeof(value))) {
 		const char *text = strchr(value, ' ');
 		bool is_there = false;
 		uint64_t step;

@@ -4,16 +4,15 @@
  */
 #include "runtime/probe/host/host_crowd.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/file.h"
 #include "runtime/base/own_table.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/host/host_threads.h"
+#include "runtime/trace/ledger.h"
 
 enum {
 	LOOK_NS = 250000000,	/* some 85 us of our threads' each */
@@ -21,7 +20,6 @@ enum {
 	TOLD_FREELY = 64,
 	LINE_BYTES = 80,
 	LINES = 16,		/* between two writings of the ledger */
-	TEXT_BYTES = 128,
 };
 
 static struct {
@@ -48,7 +46,7 @@ void tp_crowd_end(struct tp_crowd *crowd, struct tp_text *out)
 	crowd->row.wall_ns = 0;
 	if (crowd->row.last < crowd->next || out->len + LINE_BYTES > out->cap)
 		return;
-	tp_text_fmt(out, "crowded.%lu=%lu %lu\n", (unsigned long)crowd->row.first, (unsigned long)crowd->row.last,
+	tp_text_fmt(out, TP_LEDGER_CROWDED "%lu=%lu %lu\n", (unsigned long)crowd->row.first, (unsigned long)crowd->row.last,
 		    (unsigned long)(crowd->row.wait_ns / (wall_ns / 100 + 1)));
 	if (++crowd->n_told >= TOLD_FREELY)
 		crowd->next = crowd->row.last + crowd->row.last / 8;
@@ -78,18 +76,12 @@ void tp_crowd_take(struct tp_crowd *crowd, uint64_t step, uint64_t wall_ns, uint
 
 /* ---- the probe's ---- */
 
-/* 0 or -errno. */
-static int read_wait(void *arg)
+/* 0 or -1. */
+static int read_wait(void *wait_ns)
 {
-	uint64_t cpu_ns, *wait_ns = arg;
-	char path[64], text[TEXT_BYTES];
-	struct tp_text name;
-	ssize_t n;
+	uint64_t cpu_ns;
 
-	tp_text_init(&name, path, sizeof(path));
-	tp_text_fmt(&name, "/proc/self/task/%u/schedstat", (uint32_t)getpid());
-	n = tp_file_read(path, text, sizeof(text) - 1);
-	return n > 0 && tp_host_parse_schedstat(text, (size_t)n, &cpu_ns, wait_ns) ? 0 : -1;
+	return tp_host_threads_schedstat((uint32_t)getpid(), &cpu_ns, wait_ns) ? 0 : -1;
 }
 
 void tp_host_crowd_begin(void)

@@ -92,6 +92,14 @@ static const char *task_path(char path[64], uint32_t tid, const char *file)
 	return path;
 }
 
+bool tp_host_threads_schedstat(uint32_t tid, uint64_t *cpu_ns, uint64_t *wait_ns)
+{
+	char path[64], text[TEXT_BYTES];
+	size_t n = read_text(task_path(path, tid, "schedstat"), text);
+
+	return tp_host_parse_schedstat(text, n, cpu_ns, wait_ns);
+}
+
 static void read_thread(struct list *list, const char *entry)
 {
 	struct thread *thread = &list->thread[list->n];
@@ -102,8 +110,7 @@ static void read_thread(struct list *list, const char *entry)
 	if (list->n == THREADS_MOST || tp_text_parse_u64(entry, &tid))
 		return;
 	thread->tid = (uint32_t)tid;
-	n = read_text(task_path(path, thread->tid, "schedstat"), text);
-	if (!tp_host_parse_schedstat(text, n, &thread->cpu_ns, &thread->wait_ns))
+	if (!tp_host_threads_schedstat(thread->tid, &thread->cpu_ns, &thread->wait_ns))
 		return;
 	n = read_text(task_path(path, thread->tid, "comm"), text);
 	if (n >= NAME_BYTES)

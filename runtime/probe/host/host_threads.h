@@ -20,6 +20,10 @@ void tp_host_threads_begin(void);
 /* Lines threads.* and thread.TID (trainprof-trace(5)). */
 void tp_host_threads_report(struct tp_text *totals);
 
+/* Of a thread of the process, since it began: processor time, and how long it was ready and had no core.
+ * Within a call of own_table.h. False: this kernel does not tell. */
+bool tp_host_threads_schedstat(uint32_t tid, uint64_t *cpu_ns, uint64_t *wait_ns);
+
 /* In the child of fork: the base is the parent's. */
 void tp_host_threads_forked(void);
 

@@ -19,6 +19,7 @@
 #include "runtime/probe/sample/pysample_slow.h"
 #include "runtime/probe/sample/pysample_stand.h"
 #include "runtime/probe/sample/pysample_threads.h"
+#include "runtime/trace/ledger.h"
 
 enum {
 	LOOK_MS = 100,
@@ -78,7 +79,7 @@ static void tell(uint64_t step)
 	}
 	if (out.is_cut || outside.notes.len + NOTE_BYTES > sizeof(outside.text))
 		return;
-	tp_text_fmt(&outside.notes, "slow.%lu=%u %s\n", (unsigned long)step, outside.slow.n_samples, where);
+	tp_text_fmt(&outside.notes, TP_LEDGER_SLOW "%lu=%u %s\n", (unsigned long)step, outside.slow.n_samples, where);
 	if (++outside.n_notes >= NOTES_FREELY)
 		outside.next_note = step + step / 8;
 }
