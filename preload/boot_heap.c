@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boot_heap.c - bump allocation in a static array; each block has its size before it
+ *
+ * The word before a block is as malloc's of a block that is a mapping of its own: a reader of such
+ * words goes on to ask, and looks where the block lies.
  */
 #include "preload/boot_heap.h"
+
+#include "runtime/probe/heap/heap_size.h"
+
+enum { SIZE_SHIFT = 3 };
 
 char tp_boot_bytes[TP_BOOT_BYTES] __attribute__((aligned(16)));
 static size_t boot_used;	/* atomic */
@@ -25,11 +32,11 @@ void *tp_boot_alloc(size_t bytes, size_t align)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&boot_used, &used, after, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
-	((size_t *)block)[-1] = bytes;
+	((size_t *)block)[-1] = bytes << SIZE_SHIFT | TP_HEAP_SIZE_MAPPED;
 	return (void *)block;
 }
 
 size_t tp_boot_size(const void *block)
 {
-	return ((const size_t *)block)[-1];
+	return ((const size_t *)block)[-1] >> SIZE_SHIFT;
 }

@@ -4,6 +4,9 @@
  *
  * What is done depends on one word, tp_heap_mode:
  *
+ *	USUAL	LIVE, and sizes stand before blocks. malloc and free do what watch_* does in their own
+ *		code, with as few instructions as there are: most programs call them thousands of
+ *		times in each step.
  *	0	An allocation is counted when it is asked for (posix_memalign alone waits for the
  *		block, see runtime/probe/heap/heap_last.h), a free before the block can be anybody
  *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
@@ -36,6 +39,7 @@
 #define tp_heap_count_free(block) ((void)(block))
 #define note_last_block(block) ((void)(block))
 #define WATCHED(call) ((void)0)
+#define NOT_INLINE
 #else
 #include "runtime/probe/hang/oom.h"
 #include "runtime/probe/heap/heap_count.h"
@@ -67,9 +71,26 @@ static inline bool enter(void)
 	return false;
 }
 
+/* False: the size has to be asked for; so it is for blocks of the boot heap. */
+static inline bool read_size(void *block, size_t *size)
+{
+	size_t word = tp_heap_size_word(block);
+
+	*size = tp_heap_size_told(word);
+	return tp_likely(!(word & TP_HEAP_SIZE_MAPPED));
+}
+
+static NOT_INLINE size_t ask_size(void *block)
+{
+	return tp_boot_owns(block) ? 0 : tp_heap_size(tp_real_heap.size_of, block);
+}
+
 static inline size_t size_of(void *block)
 {
-	return tp_likely(!tp_boot_owns(block)) ? tp_heap_size(tp_real_heap.size_of, block) : 0;
+	size_t size;
+
+	return tp_likely(tp_heap_get_mode() & TP_HEAP_SIZED) && read_size(block, &size) ?
+		       size : ask_size(block);
 }
 
 static NOT_INLINE void note_refused(size_t bytes)
@@ -81,13 +102,33 @@ static NOT_INLINE void note_refused(size_t bytes)
 		tp_guard_leave();
 }
 
-/* The real function returned the block; NULL: it failed. */
-static inline void count_given(void *block, size_t bytes)
+/* The real function returned the block; NULL: it failed. Returns the block. */
+static NOT_INLINE void *count_slowly(void *block, size_t bytes)
 {
 	if (tp_likely(block != NULL))
 		tp_heap_add_live(tp_heap_count_alloc(bytes), (int64_t)size_of(block));
 	else
 		note_refused(bytes);
+	return block;
+}
+
+static NOT_INLINE void *tell_given(struct tp_heap_slot *slot, void *block)
+{
+	tp_heap_tell(slot);
+	return block;
+}
+
+/* The same, in as few instructions as there are: `mode` is as it was before the call. */
+static inline void *count_given(uint32_t mode, void *block, size_t bytes)
+{
+	struct tp_heap_slot *slot = tp_heap_self.slot;
+	size_t size;
+
+	if (tp_unlikely(!(mode & TP_HEAP_SIZED) || !block || !slot || !read_size(block, &size)))
+		return count_slowly(block, bytes);
+	if (tp_unlikely(tp_heap_own_gave(slot, bytes, size)))
+		return tell_given(slot, block);
+	return block;
 }
 
 /* The block is not given back yet. */
@@ -100,10 +141,9 @@ static inline void count_taken(void *block, size_t size)
 #define GIVES(name, parameters, arguments, bytes)                                          \
 	static NOT_INLINE void *watch_##name parameters                                    \
 	{                                                                                  \
-		void *block = tp_real_heap.name arguments;                                 \
+		uint32_t mode = tp_heap_get_mode();                                        \
                                                                                            \
-		count_given(block, bytes);                                                 \
-		return block;                                                              \
+		return count_given(mode, tp_real_heap.name arguments, bytes);              \
 	}                                                                                  \
                                                                                            \
 	static NOT_INLINE void *record_##name parameters                                   \
@@ -131,8 +171,7 @@ static NOT_INLINE int watch_posix_memalign(void **block, size_t align, size_t by
 	int err = tp_real_heap.posix_memalign(block, align, bytes);
 
 	if (!err) {
-		count_given(*block, bytes);
-		note_last_block(*block);
+		note_last_block(count_given(tp_heap_get_mode(), *block, bytes));
 	} else if (err == ENOMEM) {
 		note_refused(bytes);
 	}
@@ -175,7 +214,7 @@ static NOT_INLINE void *watch_realloc(void *block, size_t bytes)
 	void *moved = tp_real_heap.realloc(block, bytes);
 
 	if (!block)
-		count_given(moved, bytes);
+		count_slowly(moved, bytes);
 	else if (moved)
 		tp_heap_add_live(tp_heap_count_realloc(bytes),
 				 (int64_t)size_of(moved) - (int64_t)had);
@@ -213,6 +252,10 @@ void free_aligned_sized(void *block, size_t align, size_t bytes);
 
 TP_EXPORT void *malloc(size_t bytes)
 {
+#ifndef TP_NOP
+	if (tp_likely(tp_heap_get_mode() == TP_HEAP_USUAL))
+		return count_given(TP_HEAP_USUAL, tp_real_heap.malloc(bytes), bytes);
+#endif
 	WATCHED(malloc(bytes));
 	tp_heap_count_alloc(bytes);
 	return tp_real_heap.malloc(bytes);
@@ -246,15 +289,42 @@ TP_EXPORT void *calloc(size_t n, size_t bytes)
 	return tp_real_heap.calloc(n, bytes);
 }
 
-TP_EXPORT void free(void *block)
+static NOT_INLINE void free_other(void *block)
 {
-	if (!block)
-		return;
 	if (tp_unlikely(tp_boot_owns(block)))
 		return;
 	WATCHED(free(block));
 	tp_heap_count_free(block);
 	tp_real_heap.free(block);
+}
+
+#ifndef TP_NOP
+static NOT_INLINE void tell_and_free(struct tp_heap_slot *slot, void *block)
+{
+	tp_heap_tell(slot);
+	tp_real_heap.free(block);
+}
+#endif
+
+TP_EXPORT void free(void *block)
+{
+	if (!block)
+		return;
+#ifndef TP_NOP
+	if (tp_likely(tp_heap_get_mode() == TP_HEAP_USUAL)) {
+		struct tp_heap_slot *slot = tp_heap_self.slot;
+		size_t size;
+
+		if (tp_likely(slot && read_size(block, &size))) {
+			if (tp_unlikely(tp_heap_own_takes(slot, block, size)))
+				tell_and_free(slot, block);
+			else
+				tp_real_heap.free(block);
+			return;
+		}
+	}
+#endif
+	free_other(block);
 }
 
 TP_EXPORT void free_sized(void *block, size_t bytes)

@@ -23,6 +23,7 @@ Test(boot_heap, aligns_zeroes_and_remembers_sizes)
 		cr_expect_eq((uintptr_t)block % cases[i].wanted_align, 0);
 		cr_expect_eq(tp_boot_size(block), cases[i].bytes);
 		cr_expect(tp_boot_owns(block));
+		cr_expect(tp_heap_size_word(block) & TP_HEAP_SIZE_MAPPED, "free looks closer");
 		for (size_t k = 0; k < cases[i].bytes; k++)
 			cr_expect_eq(block[k], 0);
 		memset(block, 0xff, cases[i].bytes);

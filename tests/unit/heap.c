@@ -187,12 +187,59 @@ Test(heap, the_peak_is_wrong_by_less_than_what_is_not_told)
 	cr_expect_eq(tp_heap_peak(), seen);
 }
 
+/* By the way that malloc and free take in a thread that has a slot of its own. */
+Test(heap, the_short_way_counts_as_the_long_one)
+{
+	struct tp_heap_slot *slot = tp_heap_slot();
+	int64_t now = 0, most = 0, seen, size[64] = {0};
+	uint64_t dice = 1, allocs = 0, bytes = 0;
+	struct tp_heap_totals totals;
+	struct tp_heap_thread of;
+	char block;
+
+	cr_assert_eq(slot, tp_heap_self.slot);
+	for (int i = 0; i < 200000; i++) {
+		int64_t *one;
+		bool is_due;
+
+		dice = dice * 6364136223846793005u + 1442695040888963407u;
+		one = &size[dice >> 58];
+		if (*one) {
+			tp_heap_self.last_block = i % 2 ? &block : (void *)&dice;
+			is_due = tp_heap_own_takes(slot, &block, (size_t)*one);
+			cr_assert_eq(tp_heap_self.last_block, i % 2 ? NULL : (void *)&dice);
+			now -= *one;
+			*one = 0;
+		} else {
+			*one = (int64_t)(dice >> 30 & 0xffff) + 1;
+			is_due = tp_heap_own_gave(slot, (size_t)*one - 1, (size_t)*one);
+			now += *one;
+			allocs++;
+			bytes += (uint64_t)*one - 1;
+		}
+		if (is_due)
+			tp_heap_tell(slot);
+		most = now > most ? now : most;
+		seen = tp_heap_live();
+		cr_assert(seen > now - TP_HEAP_TELL_BYTES && seen < now + TP_HEAP_TELL_BYTES);
+	}
+	tp_heap_totals(&totals);
+	cr_expect_eq(totals.live, now);
+	cr_expect_eq(totals.allocs, allocs);
+	cr_expect_eq(totals.bytes, bytes);
+	cr_expect_eq(totals.allocs + totals.frees, 200000);
+	cr_assert_eq(tp_heap_threads(&of, 1), 1);
+	cr_expect_eq(of.peak, most);
+}
+
 /* All slots are taken first; only who shares one changes anything. */
 enum { SHARERS = 8, CHANGES = 3000000 };
 static void *change_much(void *unused)
 {
 	struct tp_heap_slot *slot = tp_heap_slot();
 
+	cr_expect_eq(slot->is_shared, tp_heap_self.slot == NULL);
+	cr_expect_eq(slot, tp_heap_slot());
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; slot->is_shared && i < CHANGES; i++)
 		live(i % 2 ? 1000 : -998);

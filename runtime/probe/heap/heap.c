@@ -30,12 +30,6 @@ static struct {
 	uint32_t period_ms;	/* of the curve; 0: none */
 } heap;
 
-static void set_mode(uint32_t add, uint32_t remove)
-{
-	/* The few who write it: constructor, step boundaries. Never two at once. */
-	__atomic_store_n(&tp_heap_mode, (tp_heap_get_mode() & ~remove) | add, __ATOMIC_RELEASE);
-}
-
 void tp_heap_set_off(const char *why)
 {
 	heap.off = why;
@@ -55,7 +49,7 @@ void tp_heap_set_new_off(const char *why)
 
 void tp_heap_stop_live(void)
 {
-	set_mode(0, TP_HEAP_LIVE);
+	tp_heap_change_mode(0, TP_HEAP_LIVE);
 }
 
 /* ---- the probe ---- */
@@ -108,12 +102,12 @@ static void arm_heap(void)
 {
 	if (heap.armed_mode & TP_HEAP_CHOSEN)
 		tp_heap_sample_begin();
-	set_mode(heap.armed_mode, 0);
+	tp_heap_change_mode(heap.armed_mode, 0);
 }
 
 static void disarm_heap(void)
 {
-	set_mode(0, ARMED_MODES);
+	tp_heap_change_mode(0, ARMED_MODES);
 }
 
 static uint64_t get_live(void)

@@ -40,6 +40,15 @@ static struct {
 	int64_t peak;		/* atomic: until then */
 } sum __attribute__((aligned(2 * TP_CACHE_LINE)));
 
+void tp_heap_change_mode(uint32_t add, uint32_t remove)
+{
+	uint32_t mode = tp_heap_get_mode();
+
+	while (!__atomic_compare_exchange_n(&tp_heap_mode, &mode, (mode & ~remove) | add, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 static bool is_dead(uint32_t tid)
 {
 	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) < 0 && errno == ESRCH;
@@ -63,7 +72,8 @@ void tp_heap_forget_owners(void)
 	__atomic_store_n(&heap.has_no_owners, true, __ATOMIC_RELAXED);
 }
 
-/* Asks the kernel who this thread is, and whether an earlier owner is still there. */
+/* Asks the kernel who this thread is, and whether an earlier owner is still there. NULL: all looked at
+ * are. */
 static struct tp_heap_slot *own_slot(uint32_t first)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
@@ -84,23 +94,26 @@ static struct tp_heap_slot *own_slot(uint32_t first)
 			begin_owner(mine);
 		}
 	}
-	if (!mine) {
-		__atomic_fetch_add(&heap.n_sharing, 1, __ATOMIC_RELAXED);
-		mine = &shared_slot;
-	}
 	errno = kept_errno;
 	return mine;
 }
 
 struct tp_heap_slot *tp_heap_take_slot(void)
 {
-	uint32_t first = __atomic_fetch_add(&heap.next, 1, __ATOMIC_RELAXED);
+	uint32_t first;
 
+	if (tp_heap_self.is_sharing)
+		return &shared_slot;
+	first = __atomic_fetch_add(&heap.next, 1, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&heap.has_no_owners, __ATOMIC_RELAXED))
 		tp_heap_self.slot = &heap.slot[first % TP_HEAP_SLOTS];
 	else
 		tp_heap_self.slot = own_slot(first);
-	return tp_heap_self.slot;
+	if (tp_heap_self.slot)
+		return tp_heap_self.slot;
+	tp_heap_self.is_sharing = true;
+	__atomic_fetch_add(&heap.n_sharing, 1, __ATOMIC_RELAXED);
+	return &shared_slot;
 }
 
 void tp_heap_tell(struct tp_heap_slot *slot)
@@ -209,5 +222,6 @@ void tp_heap_forked(uint32_t tid)
 	heap.inherited = totals.live;
 	sum.live = sum.recent_peak = sum.peak = totals.live;
 	tp_heap_self.slot = &heap.slot[0];
+	tp_heap_self.is_sharing = false;
 	tp_heap_self.last_block = NULL;
 }

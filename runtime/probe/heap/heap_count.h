@@ -19,6 +19,7 @@
 #ifndef TP_PROBE_HEAP_COUNT_H
 #define TP_PROBE_HEAP_COUNT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,10 @@ enum tp_heap_mode {
 	TP_HEAP_EVENTS = 2,	/* a window is open: record */
 	TP_HEAP_CHOSEN = 4,	/* with EVENTS: only blocks that are chosen, see heap_sample.h */
 	TP_HEAP_WITH_STACKS = 8,
+	TP_HEAP_SIZED = 16,	/* a block's size stands before it, see heap_size.h */
+
+	/* What it is nearly always: hooks look for this first. */
+	TP_HEAP_USUAL = TP_HEAP_LIVE | TP_HEAP_SIZED,
 };
 
 /* One word that every hook reads. From the start LIVE: what is given out before anything is
@@ -45,6 +50,7 @@ static inline uint32_t tp_heap_get_mode(void)
 {
 	return __atomic_load_n(&tp_heap_mode, __ATOMIC_RELAXED);
 }
+void tp_heap_change_mode(uint32_t add, uint32_t remove);
 
 struct tp_heap_slot {			/* all atomic; the owner writes */
 	uint32_t tid;			/* 0: never used */
@@ -88,7 +94,8 @@ void tp_heap_forked(uint32_t tid);
  * threads may have the same. Any thread. */
 void tp_heap_forget_owners(void);
 
-/* Cold sides: takes a slot for this thread, never NULL; tells the process's sum. */
+/* Cold sides: a slot for this thread, which may be the one that many share, never NULL; tells the
+ * process's sum. */
 struct tp_heap_slot *tp_heap_take_slot(void);
 void tp_heap_tell(struct tp_heap_slot *slot);
 
@@ -118,6 +125,33 @@ static inline void tp_heap_add_live(struct tp_heap_slot *slot, int64_t change)
 	live -= __atomic_load_n(&slot->told, __ATOMIC_RELAXED);
 	if (tp_unlikely((uint64_t)(live + TP_HEAP_TELL_BYTES - 1) >= 2 * TP_HEAP_TELL_BYTES - 1))
 		tp_heap_tell(slot);
+}
+
+/*
+ * The same for a thread that has a slot of its own (tp_heap_self.slot), of a block of `size` bytes that
+ * malloc has just returned, or that free is about to give back. True: the sum has to be told.
+ */
+static inline bool tp_heap_own_gave(struct tp_heap_slot *slot, size_t bytes, size_t size)
+{
+	int64_t live;
+
+	tp_add_own(&slot->allocs, 1);
+	tp_add_own(&slot->bytes, bytes);
+	tp_add_own((uint64_t *)&slot->live, size);
+	live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
+	if (tp_unlikely(live > __atomic_load_n(&slot->peak, __ATOMIC_RELAXED)))
+		__atomic_store_n(&slot->peak, live, __ATOMIC_RELAXED);
+	return live - __atomic_load_n(&slot->told, __ATOMIC_RELAXED) >= TP_HEAP_TELL_BYTES;
+}
+
+static inline bool tp_heap_own_takes(struct tp_heap_slot *slot, const void *block, size_t size)
+{
+	tp_add_own(&slot->frees, 1);
+	if (tp_unlikely(tp_heap_self.last_block == block))
+		tp_heap_self.last_block = NULL;
+	tp_add_own((uint64_t *)&slot->live, -(uint64_t)size);
+	return __atomic_load_n(&slot->told, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&slot->live, __ATOMIC_RELAXED) >= TP_HEAP_TELL_BYTES;
 }
 
 /* Each returns the slot that it counted in. */

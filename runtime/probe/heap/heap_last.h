@@ -18,11 +18,12 @@
 struct tp_heap_slot;
 
 struct tp_heap_self {
-	struct tp_heap_slot *slot;	/* this thread's counters; NULL: not taken yet */
+	struct tp_heap_slot *slot;	/* this thread's own counters; NULL: not taken yet, or shared */
 	const void *last_block;		/* that posix_memalign returned here; NULL: none, freed, or
 					 * asked about */
 	int64_t until_sample;		/* bytes to be asked for until the next block is chosen */
 	uint64_t dice;			/* 0: not seeded yet */
+	bool is_sharing;		/* a slot with other threads */
 	bool is_quiet;			/* nothing is recorded: the drain thread's, or it forks */
 };
 extern __thread struct tp_heap_self tp_heap_self

@@ -4,8 +4,6 @@
  */
 #include "runtime/probe/heap/heap_size.h"
 
-TP_READ_OFTEN bool tp_heap_size_is_before;
-
 static uint32_t n_to_try;	/* atomic; 0: decided */
 
 void tp_heap_size_start(bool is_glibc)
@@ -29,6 +27,6 @@ TP_COLD size_t tp_heap_size_ask(tp_heap_size_fn ask, void *block)
 		__atomic_store_n(&n_to_try, 0, __ATOMIC_RELAXED);
 	else if (__atomic_compare_exchange_n(&n_to_try, &left, left - 1, false, __ATOMIC_RELAXED,
 					     __ATOMIC_RELAXED) && left == 1)
-		__atomic_store_n(&tp_heap_size_is_before, true, __ATOMIC_RELAXED);
+		tp_heap_change_mode(TP_HEAP_SIZED, 0);
 	return size;
 }

@@ -6,8 +6,8 @@
  * with that word, in the lowest three bits flags, of which 2 says that the block is a mapping of its own.
  * Reading the word takes a tenth of what malloc_usable_size() takes, which every malloc and free would
  * call. It is read only on x86-64, only where malloc and malloc_usable_size are glibc's, and only after
- * TP_HEAP_SIZE_TRIES blocks of the program have been compared; blocks with a mapping of their own are
- * always asked for.
+ * TP_HEAP_SIZE_TRIES blocks of the program have been compared (TP_HEAP_SIZED in tp_heap_mode); blocks with
+ * a mapping of their own are always asked for.
  *
  * Threads: any. No lock, no allocation.
  */
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "runtime/base/sync.h"
+#include "runtime/probe/heap/heap_count.h"
 
 enum {
 	TP_HEAP_SIZE_TRIES = 64,
@@ -27,8 +28,6 @@ enum {
 };
 
 typedef size_t (*tp_heap_size_fn)(void *block);
-
-extern bool tp_heap_size_is_before __attribute__((visibility("hidden")));	/* atomic */
 
 /* malloc_usable_size() of an allocator that may be glibc's: `is_glibc`. Again where it is found again. */
 void tp_heap_size_start(bool is_glibc);
@@ -50,7 +49,7 @@ static inline size_t tp_heap_size_told(size_t word)
 /* Of a live block of the allocator that `ask`, its malloc_usable_size(), is of. */
 static inline size_t tp_heap_size(tp_heap_size_fn ask, void *block)
 {
-	if (tp_likely(__atomic_load_n(&tp_heap_size_is_before, __ATOMIC_RELAXED))) {
+	if (tp_likely(tp_heap_get_mode() & TP_HEAP_SIZED)) {
 		size_t word = tp_heap_size_word(block);
 
 		if (tp_likely(!(word & TP_HEAP_SIZE_MAPPED)))
