@@ -137,7 +137,7 @@ static int begin_torch(const struct tp_config *config)
 	 * of fork may have the callback of its parent's window. */
 	tp_torch_ranges_remove();
 	tp_torch_operators_remove();
-	tp_torch_types_remove();
+	tp_torch_types_disarm();
 	tp_torch_ranges_add(false);
 	if (phase == TP_TORCH_FORKED)
 		tp_torch_names_reset();
@@ -175,7 +175,7 @@ static void arm_torch(void)
 	if (probe.wants_operators && is_there()) {
 		tp_torch_operators_add(probe.wants_shapes && is_window);
 		if (is_window)
-			tp_torch_types_add();
+			tp_torch_types_arm();
 	}
 	/* Modules only: stacks are taken wherever operators are. */
 	if (is_window)
@@ -195,7 +195,7 @@ static void disarm_torch(void)
 	tp_pyplace_arm(false);
 	if (is_there()) {
 		tp_torch_operators_remove();
-		tp_torch_types_remove();
+		tp_torch_types_disarm();
 	}
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
 }

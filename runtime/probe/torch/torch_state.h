@@ -107,10 +107,12 @@ void tp_torch_note_version(bool is_last_time);
 
 struct tp_text;
 
-/* In which types operators compute (torch_types.c): one of so many is looked at, where inputs can be read. */
-enum { TP_TORCH_TYPES_PART = 128 };
-void tp_torch_types_add(void);
-void tp_torch_types_remove(void);
+/* In which types operators compute (torch_types.c): those of the first of so many steps of a window are looked
+ * at, where inputs can be read. The third wherever a range of the user's ends, before the step may. */
+enum { TP_TORCH_TYPES_REST = 64 };
+void tp_torch_types_arm(void);
+void tp_torch_types_disarm(void);
+void tp_torch_types_range_ended(void);
 void tp_torch_types_report(struct tp_text *totals);
 void tp_torch_types_forked(void);
 
