@@ -2,12 +2,12 @@
 /*
  * torch_types.c - in which types of numbers operators compute: those of a step now and then are looked at
  *
- * A callback of its own, which is given the inputs. The first input that has floating-point numbers counts,
- * with its elements. The callback is there from where a window begins (its warm-up, if it has one) to the end
- * of the next step, and again each TP_TORCH_TYPES_REST steps: to hand inputs to a callback costs as much as all
- * else that an operator costs. One operator in so many, torch's own way to look now and then, costs more: whoever
- * has such a callback pays for the dice wherever a thread takes over the state of another one, which each node
- * of a backward pass does. Runs on guest threads.
+ * A callback of its own, which is given the inputs. The first input that has floating-point numbers
+ * counts, with its elements. The callback is there from where a window begins (its warm-up, if it has
+ * one) to the end of the next step, and again each TP_TORCH_TYPES_REST steps: to hand inputs to a
+ * callback costs as much as all else that an operator costs. One operator in so many, torch's own way to
+ * look now and then, costs more: whoever has such a callback pays for the dice wherever a thread takes
+ * over the state of another one, which each node of a backward pass does. Runs on guest threads.
  */
 #include "runtime/probe/torch/torch_state.h"
 
@@ -32,7 +32,7 @@ static struct {
 	pthread_mutex_t lock;		/* held for a us, at the edges of windows and looks */
 	uint64_t handle;		/* 0: not registered */
 	bool is_window;
-	uint64_t due;			/* atomic: steps that have ended when the look ends or the next begins */
+	uint64_t due;			/* atomic: steps ended when the look ends or the next begins */
 	int64_t left;			/* atomic: operators until the look ends */
 	uint64_t n, elements[TYPES];	/* atomic: operators that were looked at; of their inputs */
 } types = {.lock = PTHREAD_MUTEX_INITIALIZER, .due = UINT64_MAX};
