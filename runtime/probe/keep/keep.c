@@ -28,8 +28,8 @@ enum {
 	KNOWN_MOST = 3 << (KNOWN_BITS - 2),
 	GROWERS = 32,		/* that are named */
 	FIRST = 4,		/* looks, of two windows, without a pause */
-	SOON = 16,		/* with the shorter one */
-	PAUSE = 100, LATER_PAUSE = 1000,	/* times the last look's length, between two */
+	PAUSE = 1000,		/* times the last look's length, between two */
+	SOON = 16,		/* looks that the ledger is told of at once */
 	NAME = 160, FILE_NAME = 512,
 	TEXT = 1200,
 };
@@ -227,7 +227,7 @@ static void look(void)
 	for (uint32_t i = 0; i < GROWERS; i++)
 		if (keep.grower[i].look != keep.look)
 			keep.grower[i].object = NULL;
-	pause = keep.look < FIRST ? 0 : keep.look < SOON ? PAUSE : LATER_PAUSE;
+	pause = keep.look < FIRST ? 0 : PAUSE;
 	keep.next_ns = tp_clock_mono_ns();
 	keep.ns += keep.next_ns - begin_ns;
 	keep.next_ns += pause * (keep.next_ns - begin_ns);
