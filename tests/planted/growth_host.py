@@ -10,7 +10,7 @@ def remember(x):
     seen.append(x.tolist())
 
 
-model, optimizer = parts(width=256)
+model, optimizer = parts(width=512)
 for x, y in batches(steps=STEPS * 2):
     if PLANTED:
         remember(x)
