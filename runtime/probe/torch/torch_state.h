@@ -108,7 +108,8 @@ void tp_torch_note_version(bool is_last_time);
 struct tp_text;
 
 /* In which types operators compute (torch_types.c): those of the first of so many steps of a window are
- * looked at, where inputs can be read. The third wherever a range of the user's ends, before the step may. */
+ * looked at, where inputs can be read. The third wherever a range of the user's has ended, and perhaps a
+ * step. */
 enum { TP_TORCH_TYPES_REST = 64 };
 void tp_torch_types_arm(void);
 void tp_torch_types_disarm(void);

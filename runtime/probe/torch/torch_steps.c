@@ -292,10 +292,10 @@ static void end_range(const void *rf, void *observer)
 	if (span->thread && span->thread == tp_ring_self.slot &&
 	    span->thread->depth > span->depth)
 		tp_ring_span_end(span->depth);
-	tp_torch_types_range_ended();
 	/* A tick later: the range belongs to the step that ends with it, not to the next. */
 	if (tp_likely(!tp_session_is_follower()))
 		tell_end(rf, span, now + 1);
+	tp_torch_types_range_ended();
 }
 
 void tp_torch_ranges_add(bool with_backward)
