@@ -7,7 +7,7 @@
  *	USUAL	LIVE, and sizes stand before blocks. malloc and free do what watch_* does in their own
  *		code, with as few instructions as there are: most programs call them thousands of
  *		times in each step.
- *	0	An allocation is counted when it is asked for (posix_memalign alone waits for the
+ *	neither	An allocation is counted when it is asked for (posix_memalign alone waits for the
  *		block, see runtime/probe/heap/heap_last.h), a free before the block can be anybody
  *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
  *	LIVE	watch_*: counted when it has succeeded, with the bytes that the allocator set apart.
@@ -46,12 +46,12 @@
 #include "runtime/probe/heap/heap_event.h"
 #include "runtime/probe/heap/heap_size.h"
 #define note_last_block(block) (tp_heap_self.last_block = (block))
-/* In all but mode 0, `call` does what has to be done: record_* or watch_* with the arguments. */
+/* Where something is WATCHED, `call` does what has to be done: record_* or watch_* with the arguments. */
 #define WATCHED(call)                                                                      \
 	do {                                                                               \
 		uint32_t mode = tp_heap_get_mode();                                        \
                                                                                            \
-		if (tp_unlikely(mode)) {                                                   \
+		if (tp_unlikely(mode & TP_HEAP_WATCHED)) {                                 \
 			if (tp_unlikely(mode & TP_HEAP_EVENTS))                            \
 				return record_##call;                                      \
 			return watch_##call;                                               \

@@ -39,6 +39,8 @@ enum tp_heap_mode {
 	TP_HEAP_WITH_STACKS = 8,
 	TP_HEAP_SIZED = 16,	/* a block's size stands before it, see heap_size.h */
 
+	/* Without these two, hooks count calls and do nothing else. */
+	TP_HEAP_WATCHED = TP_HEAP_LIVE | TP_HEAP_EVENTS,
 	/* What it is nearly always: hooks look for this first. */
 	TP_HEAP_USUAL = TP_HEAP_LIVE | TP_HEAP_SIZED,
 };
