@@ -53,8 +53,9 @@ waited more than half"
 diag "$(cat "$TMP/lines")"
 sed -i -E '/^s([0-9]|[1-5][0-9]|120) /d' "$TMP/shared/rank0.steps"
 "$MERGE" -q "$TMP/shared" >"$TMP/text" 2>"$TMP/err"
+# Where it waited in the optimizer or for data, which the ledger has, that is said instead.
 like "the overview says it of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" \
-	'not recorded; around it the training thread was runnable but waited for a core [2-9][0-9] % of the time'
+	'slowest step .*(around it the training thread was runnable but waited for a core [2-9][0-9] % of the time|ms more in )'
 
 train without TRAINPROF_SCHEDULE=wait=2,warmup=1,active=2,repeat=1 TRAINPROF_RECORD=ops "$PYTHON" "$TMP/shared.py"
 is "without the source 'host' nothing is said of it" "$(grep -c '#fact crowded' "$TMP/without/rank0.steps")" "0"
