@@ -4,14 +4,14 @@
  *
  * What is done depends on one word, tp_heap_mode:
  *
- *	USUAL	LIVE, and sizes stand before blocks. malloc and free do what watch_* does in their own
- *		code, with as few instructions as there are: most programs call them thousands of
- *		times in each step.
- *	neither	An allocation is counted when it is asked for (posix_memalign alone waits for the
+ *	neither LIVE nor EVENTS
+ *		An allocation is counted when it is asked for (posix_memalign alone waits for the
  *		block, see runtime/probe/heap/heap_last.h), a free before the block can be anybody
  *		else's; the rest is a jump to the real function: nothing of ours is on the stack.
  *	LIVE	watch_*: counted when it has succeeded, with the bytes that the allocator set apart.
- *	EVENTS	the same, and recorded. The guard is held around the real call, so that what an
+ *	USUAL	LIVE, and sizes stand before blocks: the same, by malloc and free in their own code with as
+ *		few instructions as there are. Most programs call them thousands of times in each step.
+ *	EVENTS	as LIVE, and recorded. The guard is held around the real call, so that what an
  *		allocator does to serve it (mappings, blocks for its own ledger) is not taken for
  *		the program's. The function that was called has ended in a jump to record_*,
  *		whose frame therefore lies upon the caller's: stacks begin there.
@@ -71,26 +71,15 @@ static inline bool enter(void)
 	return false;
 }
 
-/* False: the size has to be asked for; so it is for blocks of the boot heap. */
-static inline bool read_size(void *block, size_t *size)
+/* Blocks of the boot heap come here, too: the word before them says that it has to be asked. */
+static size_t ask_size(void *block)
 {
-	size_t word = tp_heap_size_word(block);
-
-	*size = tp_heap_size_told(word);
-	return tp_likely(!(word & TP_HEAP_SIZE_MAPPED));
-}
-
-static NOT_INLINE size_t ask_size(void *block)
-{
-	return tp_boot_owns(block) ? 0 : tp_heap_size(tp_real_heap.size_of, block);
+	return tp_boot_owns(block) ? 0 : tp_real_heap.size_of(block);
 }
 
 static inline size_t size_of(void *block)
 {
-	size_t size;
-
-	return tp_likely(tp_heap_get_mode() & TP_HEAP_SIZED) && read_size(block, &size) ?
-		       size : ask_size(block);
+	return tp_heap_size(ask_size, block);
 }
 
 static NOT_INLINE void note_refused(size_t bytes)
@@ -124,7 +113,8 @@ static inline void *count_given(uint32_t mode, void *block, size_t bytes)
 	struct tp_heap_slot *slot = tp_heap_self.slot;
 	size_t size;
 
-	if (tp_unlikely(!(mode & TP_HEAP_SIZED) || !block || !slot || !read_size(block, &size)))
+	if (tp_unlikely(!(mode & TP_HEAP_SIZED) || !block || !slot ||
+			!tp_heap_size_read(block, &size)))
 		return count_slowly(block, bytes);
 	if (tp_unlikely(tp_heap_own_gave(slot, bytes, size)))
 		return tell_given(slot, block);
@@ -315,7 +305,7 @@ TP_EXPORT void free(void *block)
 		struct tp_heap_slot *slot = tp_heap_self.slot;
 		size_t size;
 
-		if (tp_likely(slot && read_size(block, &size))) {
+		if (tp_likely(slot && tp_heap_size_read(block, &size))) {
 			if (tp_unlikely(tp_heap_own_takes(slot, block, size)))
 				tell_and_free(slot, block);
 			else

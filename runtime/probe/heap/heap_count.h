@@ -116,14 +116,22 @@ static inline void tp_heap_add(struct tp_heap_slot *slot, uint64_t *count, uint6
 		tp_add_own(count, n);
 }
 
+/* Bytes alive, after some were added. */
+static inline int64_t tp_heap_raise_peak(struct tp_heap_slot *slot)
+{
+	const int64_t live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
+
+	if (tp_unlikely(live > __atomic_load_n(&slot->peak, __ATOMIC_RELAXED)))
+		__atomic_store_n(&slot->peak, live, __ATOMIC_RELAXED);
+	return live;
+}
+
 static inline void tp_heap_add_live(struct tp_heap_slot *slot, int64_t change)
 {
 	int64_t live;
 
 	tp_heap_add(slot, (uint64_t *)&slot->live, (uint64_t)change);
-	live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
-	if (live > __atomic_load_n(&slot->peak, __ATOMIC_RELAXED))
-		__atomic_store_n(&slot->peak, live, __ATOMIC_RELAXED);
+	live = tp_heap_raise_peak(slot);
 	live -= __atomic_load_n(&slot->told, __ATOMIC_RELAXED);
 	if (tp_unlikely((uint64_t)(live + TP_HEAP_TELL_BYTES - 1) >= 2 * TP_HEAP_TELL_BYTES - 1))
 		tp_heap_tell(slot);
@@ -135,22 +143,17 @@ static inline void tp_heap_add_live(struct tp_heap_slot *slot, int64_t change)
  */
 static inline bool tp_heap_own_gave(struct tp_heap_slot *slot, size_t bytes, size_t size)
 {
-	int64_t live;
-
 	tp_add_own(&slot->allocs, 1);
 	tp_add_own(&slot->bytes, bytes);
 	tp_add_own((uint64_t *)&slot->live, size);
-	live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
-	if (tp_unlikely(live > __atomic_load_n(&slot->peak, __ATOMIC_RELAXED)))
-		__atomic_store_n(&slot->peak, live, __ATOMIC_RELAXED);
-	return live - __atomic_load_n(&slot->told, __ATOMIC_RELAXED) >= TP_HEAP_TELL_BYTES;
+	return tp_heap_raise_peak(slot) - __atomic_load_n(&slot->told, __ATOMIC_RELAXED) >=
+	       TP_HEAP_TELL_BYTES;
 }
 
 static inline bool tp_heap_own_takes(struct tp_heap_slot *slot, const void *block, size_t size)
 {
 	tp_add_own(&slot->frees, 1);
-	if (tp_unlikely(tp_heap_self.last_block == block))
-		tp_heap_self.last_block = NULL;
+	tp_heap_forget_block(block);
 	tp_add_own((uint64_t *)&slot->live, -(uint64_t)size);
 	return __atomic_load_n(&slot->told, __ATOMIC_RELAXED) -
 		       __atomic_load_n(&slot->live, __ATOMIC_RELAXED) >= TP_HEAP_TELL_BYTES;
@@ -180,8 +183,7 @@ static inline struct tp_heap_slot *tp_heap_count_free(const void *block)
 	struct tp_heap_slot *slot = tp_heap_slot();
 
 	tp_heap_add(slot, &slot->frees, 1);
-	if (tp_unlikely(tp_heap_self.last_block == block))
-		tp_heap_self.last_block = NULL;
+	tp_heap_forget_block(block);
 	return slot;
 }
 

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/sync.h"
+
 struct tp_heap_slot;
 
 struct tp_heap_self {
@@ -40,6 +42,13 @@ static inline bool tp_heap_is_last_block(const void *block)
 		return false;
 	tp_heap_self.last_block = NULL;
 	return true;
+}
+
+/* It is given back. */
+static inline void tp_heap_forget_block(const void *block)
+{
+	if (tp_unlikely(tp_heap_self.last_block == block))
+		tp_heap_self.last_block = NULL;
 }
 
 #endif

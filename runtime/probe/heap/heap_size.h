@@ -46,16 +46,22 @@ static inline size_t tp_heap_size_told(size_t word)
 	return (word & ~(size_t)TP_HEAP_SIZE_FLAGS) - sizeof(word);
 }
 
+/* With TP_HEAP_SIZED. False: it has to be asked for. */
+static inline bool tp_heap_size_read(const void *block, size_t *size)
+{
+	const size_t word = tp_heap_size_word(block);
+
+	*size = tp_heap_size_told(word);
+	return tp_likely(!(word & TP_HEAP_SIZE_MAPPED));
+}
+
 /* Of a live block of the allocator that `ask`, its malloc_usable_size(), is of. */
 static inline size_t tp_heap_size(tp_heap_size_fn ask, void *block)
 {
-	if (tp_likely(tp_heap_get_mode() & TP_HEAP_SIZED)) {
-		size_t word = tp_heap_size_word(block);
+	size_t size;
 
-		if (tp_likely(!(word & TP_HEAP_SIZE_MAPPED)))
-			return tp_heap_size_told(word);
-		return ask(block);
-	}
+	if (tp_likely(tp_heap_get_mode() & TP_HEAP_SIZED))
+		return tp_heap_size_read(block, &size) ? size : ask(block);
 	return tp_heap_size_ask(ask, block);
 }
 
