@@ -51,11 +51,13 @@ is "the ledger has the steps, and not the one that slept" "$(cat "$TMP/judged")"
 steps most
 waited more than half"
 diag "$(cat "$TMP/lines")"
-sed -i -E '/^s([0-9]|[1-5][0-9]|120) /d' "$TMP/shared/rank0.steps"
+# Which step was the slowest is the machine's choice: one of those that waited half of the time or more
+# becomes it.
+slowest=$(awk '$2 >= 60 && $3 >= 50 && $3 < 100 { print $2; exit }' "$TMP/lines")
+sed -i -E -e '/^s([0-9]|[1-5][0-9]|120) /d' -e "s/^(s${slowest:-none} .*) d[0-9]+ (.*)/\1 d1000000000 \2/" "$TMP/shared/rank0.steps"
 "$MERGE" -q "$TMP/shared" >"$TMP/text" 2>"$TMP/err"
-# Where it waited in the optimizer or for data, which the ledger has, that is said instead.
 like "the overview says it of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" \
-	'slowest step .*(around it the training thread was runnable but waited for a core [2-9][0-9] % of the time|ms more in )'
+	"slowest step $slowest .*not recorded; around it the training thread was runnable but waited for a core [5-9][0-9] % of the time"
 
 train without TRAINPROF_SCHEDULE=wait=2,warmup=1,active=2,repeat=1 TRAINPROF_RECORD=ops "$PYTHON" "$TMP/shared.py"
 is "without the source 'host' nothing is said of it" "$(grep -c '#fact crowded' "$TMP/without/rank0.steps")" "0"
