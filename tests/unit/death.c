@@ -94,3 +94,22 @@ Test(death, of_lines_that_lie_none_counts)
 	cr_assert_eq(tp_recover_death(&proc, "died=10\nopen.0=0 4711 0 1 900 100\n"), 0);
 	cr_expect(!proc.n_ring_open && !proc.seen_ticks);
 }
+
+/* That it began is a sign of life, also where the rate of the process's clock is a guess. */
+Test(death, an_open_span_was_seen_no_earlier_than_it_began)
+{
+	struct tp_align_knot knot = {.rate = 1ull << 32};
+	struct tp_proc_in proc = process();
+	struct tp_proc *of[] = {&proc.pub};
+	struct tp_run_in run = {.pub = {.proc = of, .n_procs = 1}};
+
+	proc.map = (struct tp_align_map){.knot = &knot, .n_knots = 1};
+	proc.seen_ticks = 5000;
+	put(&proc, 0, 0, 4000, false);
+	put(&proc, 0, 1, 7000, false);
+	cr_assert_eq(tp_recover_settle_open(&run), 0);
+	cr_assert_eq(run.pub.n_open, 2);
+	cr_expect_eq(run.pub.open[0].seen_ns - run.pub.open[0].begin_ns, 1000);
+	cr_expect_eq(run.pub.open[1].seen_ns, run.pub.open[1].begin_ns);
+	free(run.pub.open);
+}

@@ -144,7 +144,8 @@ static int settle_open(struct tp_run_in *run, struct tp_proc_in *proc)
 			.name = name ? name : &run->strings.none,
 			.kind = (uint8_t)from->span.kind,
 			.begin_ns = begin_ns,
-			.seen_ns = seen_ns,
+			/* Where the rate of its clock is a guess, `now` may be earlier. */
+			.seen_ns = seen_ns > begin_ns ? seen_ns : begin_ns,
 			.depth = from->depth,
 		};
 	}
