@@ -32,6 +32,7 @@
 /* Of a frame and the sample that names it: readers sort by time (stack_tree.c). */
 enum { FRAME_BEFORE = 64 };
 enum { RENAMED = 32 };	/* rounds, after which names are read again though the frames are the same */
+enum { SOON_NS = 150000, LOOKS = 3 };	/* of one look; that are made for one sample */
 
 static struct {
 	bool can_read, is_on;
@@ -188,14 +189,30 @@ static bool is_first(const struct tp_pysample_thread *thread)
 	return thread->kernel.tid == sampler.pid;
 }
 
+/* What stands there at `time`, or so soon after it that it is of that time: a look that takes longer, for
+ * this thread had no core meanwhile, is made again. The last one counts: a stack may be that deep. */
+static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool is_kept, uint64_t *time)
+{
+	enum tp_pysample_found found;
+	uint64_t begin_ns;
+	uint32_t n = 0;
+
+	do {
+		begin_ns = tp_clock_mono_ns();
+		*time = tp_clock_now();
+		sampler.look.digest = is_kept ? thread->digest : 0;
+		found = tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &sampler.look);
+	} while (++n < LOOKS && tp_clock_mono_ns() - begin_ns > SOON_NS);
+	return found;
+}
+
 /* Its stack, by another look; false: that was discarded. */
-static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t time)
+static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t *at)
 {
 	struct tp_pysample_look *look = &sampler.look;
-	enum tp_pysample_found found;
+	enum tp_pysample_found found = look_soon(thread, is_kept, at);
+	const uint64_t time = *at;
 
-	look->digest = is_kept ? thread->digest : 0;
-	found = tp_pysample_look(thread->state, &thread->kernel, &thread->hint, look);
 	if (found == TP_PYSAMPLE_DISCARDED) {
 		thread->looked_ns = thread->digest = 0;
 		thread->stack = 0;
@@ -227,7 +244,7 @@ static void sample_thread(struct tp_pysample_thread *thread, const struct round 
 		time = round->begin;
 		if (is_first(thread))
 			tp_pysample_stand_again(time);
-	} else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, time)) {
+	} else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, &time)) {
 		return;
 	}
 	if (thread->stack)
