@@ -6,9 +6,11 @@
  */
 #include <criterion/criterion.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/probe/gpu/cupti.h"
 #include "runtime/probe/gpu/cupti_buffers.h"
 #include "runtime/probe/gpu/cupti_hold.h"
+#include "runtime/probe/gpu/cupti_yield.h"
 #include "tests/unit/cupti_rig.h"
 
 static const struct tp_probe *const with_cupti[] = {&tp_cupti_probe, NULL};
@@ -211,6 +213,32 @@ Test(cupti_yield, who_is_still_switching_off_when_the_next_window_begins_is_late
 	cr_expect_eq(rig_count(trace, "trainprof: CUPTI was not ready", TP_REC_MARK, 0), 1);
 	cr_expect_eq(rig_total(trace, "cupti.unready"), 1);
 	cr_expect_geq(rig_total(trace, "cupti.unready_ns"), 3000000);
+	rig_tear_down();
+}
+
+/* The records of a window are still awaited when the next one lacks its first ones, which is over by then. */
+Test(cupti_yield, what_a_later_window_lacks_is_not_forgotten_with_an_earlier_one)
+{
+	struct tp_cupti_wanted first = {.has_window = true}, second = {.has_window = true};
+	struct rig_trace *trace;
+
+	start("always");
+	await_retaking();
+	first.begin = tp_clock_now() - 2;
+	first.end = first.begin + 1;
+	second.begin = first.end;
+	tp_cupti_gap_late();
+	usleep(3000);
+	tp_cupti_gap_over();
+	second.end = tp_clock_now();
+	tp_cupti_yield_mark(&first);
+	tp_cupti_yield_mark(&first);
+	tp_cupti_yield_mark(&second);
+	tp_cupti_yield_mark(&second);
+	tp_session_close("exit");
+	trace = rig_window(0);
+	cr_expect_eq(rig_count(trace, "trainprof: CUPTI was not ready", TP_REC_MARK, 0), 1);
+	cr_expect_eq(rig_total(trace, "cupti.unready"), 1);
 	rig_tear_down();
 }
 

@@ -221,8 +221,8 @@ static void record_gap(const struct gap *gap, uint64_t begin, uint64_t end)
 
 void tp_cupti_yield_mark(const struct tp_cupti_wanted *window)
 {
-	struct gap gap[N_GAPS], *open;
-	uint32_t n = 0;
+	struct gap gap[N_GAPS];
+	uint32_t n = 0, n_left = 0;
 
 	tp_spin_lock(&yield.lock);
 	for (uint32_t i = 0; i < yield.n_gaps; i++) {
@@ -231,14 +231,16 @@ void tp_cupti_yield_mark(const struct tp_cupti_wanted *window)
 
 		if (is_known && window->has_window)
 			gap[n++] = *at;
-		/* What goes on goes on in the next window, too. */
-		if (!at->end && window->has_window && window->end > at->begin)
-			at->begin = window->end;
+		/* What goes on, or was over later, goes on in the next window, which may have begun. */
+		if (window->has_window && window->end && (!at->end || at->end > window->end)) {
+			if (window->end > at->begin)
+				at->begin = window->end;
+			yield.gap[n_left++] = *at;
+		} else if (!at->end) {
+			yield.gap[n_left++] = *at;
+		}
 	}
-	open = find_open_gap();
-	if (open)
-		yield.gap[0] = *open;
-	yield.n_gaps = open != NULL;
+	yield.n_gaps = n_left;
 	tp_spin_unlock(&yield.lock);
 
 	for (uint32_t i = 0; i < n; i++) {
