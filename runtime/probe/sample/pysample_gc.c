@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "runtime/base/readable.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/sample/pysample_frames.h"
@@ -24,25 +23,32 @@ static const char *generations;	/* NULL: not found */
 
 /* ---- where it is ---- */
 
-static size_t count_readable(const char *from)
+/* What follows the state may be somebody else's: a copy by the kernel, up to where memory ends. */
+static size_t copy_state(const char *from, char to[SEARCHED])
 {
-	size_t at = 0;
+	size_t at = 0, n;
 
-	while (at < SEARCHED && tp_is_readable(from + at))
-		at += PAGE - (uintptr_t)(from + at) % PAGE;
-	return at < SEARCHED ? at : SEARCHED;
+	for (; at < SEARCHED; at += n) {
+		n = PAGE - (uintptr_t)(from + at) % PAGE;
+		if (n > SEARCHED - at)
+			n = SEARCHED - at;
+		if (!tp_pysample_read(from + at, to + at, n))
+			break;
+	}
+	return at;
 }
 
 /* The one place with both lists behind it; NULL: none, or several. */
-static const char *find(const char *interpreter, const void *garbage, const void *callbacks)
+static const char *find_figures(const char *interpreter, const void *garbage, const void *callbacks)
 {
+	static char copy[SEARCHED];
 	const char *found = NULL;
-	const size_t n = count_readable(interpreter);
+	const size_t n = copy_state(interpreter, copy);
 	uint32_t n_found = 0;
 
 	for (size_t at = 0; at + BYTES <= n; at += 8) {
-		if (tp_pyframe_ptr(interpreter + at, GARBAGE) != garbage ||
-		    tp_pyframe_ptr(interpreter + at, CALLBACKS) != callbacks)
+		if (tp_pyframe_ptr(copy + at, GARBAGE) != garbage ||
+		    tp_pyframe_ptr(copy + at, CALLBACKS) != callbacks)
 			continue;
 		found = interpreter + at;
 		n_found++;
@@ -109,7 +115,7 @@ const char *tp_pysample_gc_init(const char *interpreter)
 		return "the module gc is not loaded";
 	garbage = tp_pyapi_get(module, "garbage");
 	callbacks = tp_pyapi_get(module, "callbacks");
-	found = garbage && callbacks ? find(interpreter, garbage, callbacks) : NULL;
+	found = garbage && callbacks ? find_figures(interpreter, garbage, callbacks) : NULL;
 	tp_pyapi_drop(garbage);
 	tp_pyapi_drop(callbacks);
 	if (!found)

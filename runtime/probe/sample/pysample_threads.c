@@ -17,8 +17,9 @@
 
 enum {
 	PREVIOUS = 0, NEXT = 8, INTERPRETER = 16,	/* of a thread state, in all versions */
-	MOST_STATE = 512,	/* bytes of it that are looked at */
-	MOST_PTHREAD = 1024,	/* likewise, of struct pthread */
+	LEAST_STATE = 264,	/* bytes of it, in any version (3.9) */
+	MOST_STATE = 512,	/* room for what is copied of one */
+	MOST_PTHREAD = 1024,	/* bytes of struct pthread that are looked at */
 	HEAD = MOST_STATE + 8,	/* a state and its thread's tid */
 	MOST_STEPS = 4096,	/* to the first of the list */
 };
@@ -46,9 +47,8 @@ static uint32_t find_thread_id(const char *state)
 {
 	uint32_t found = 0, n = 0;
 
-	for (uint32_t at = INTERPRETER + 8; at < MOST_STATE; at += 8) {
-		if (!tp_is_readable(state + at) ||
-		    take_word(state + at) != (const char *)pthread_self())
+	for (uint32_t at = INTERPRETER + 8; at < LEAST_STATE; at += 8) {
+		if (take_word(state + at) != (const char *)pthread_self())
 			continue;
 		found = at;
 		n++;
