@@ -40,23 +40,30 @@ scandir ftw nftw glob popen tmpfile dlopen pthread_getattr_np getaddrinfo realpa
 
 
 def read_code(library):
-    """{function: the names it comes to}, and the functions that there are"""
-    own, comes_to, now = set(), collections.defaultdict(set), None
-    for line in subprocess.run(["nm", "--defined-only", library], check=True, text=True,
-                               stdout=subprocess.PIPE).stdout.splitlines():
-        if line.split()[1] in "tTwW":
-            own.add(line.split()[2])
+    """{function: those that it comes to}, and {name: the functions of it}: a name that several files have for
+    functions of their own stands once for each, with its address"""
+    own, comes_to, now = collections.defaultdict(list), collections.defaultdict(set), None
+    symbols = {tuple(line.split()) for line in subprocess.run(
+        ["nm", "--defined-only", library], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()}
+    many = collections.Counter(name for _, kind, name in symbols if kind in "tTwW")
+
+    def tell(at, name):
+        return f"{name} ({at:x})" if many[name] > 1 else name
+
+    for at, kind, name in symbols:
+        if kind in "tTwW":
+            own[name].append(tell(int(at, 16), name))
     code = subprocess.Popen(["objdump", "-d", "--no-show-raw-insn", library], text=True,
                             stdout=subprocess.PIPE)
     for line in code.stdout:
-        head = re.match(r"[0-9a-f]+ <(.+)>:$", line)
-        to = re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>\s*$", line)
+        head = re.match(r"([0-9a-f]+) <(.+)>:$", line)
+        to = re.search(r"\b([0-9a-f]+) <([^>+]+)(?:\+0x([0-9a-f]+))?>\s*$", line)
         if head:
-            now = head[1]
+            now = tell(int(head[1], 16), head[2])
         elif to and now and "\t" in line:
-            name, does = to[1], line.split("\t")[1].split()[0]
-            if does.startswith(("call", "j", "bnd")) or (does == "lea" and name in own and not to[2]):
-                comes_to[now].add(name)
+            name, does = to[2], line.split("\t")[1].split()[0]
+            if does.startswith(("call", "j", "bnd")) or (does == "lea" and name in own and not to[3]):
+                comes_to[now].add(tell(int(to[1], 16) - int(to[3] or "0", 16), name))
     return comes_to, own
 
 
@@ -81,11 +88,12 @@ def main():
         return 1
     status, n = 0, 0
     for name in FORK:
-        if HOLD not in comes_to[name]:
+        if not all(HOLD in comes_to[function] for function in own[name]):
             print(f"{name} does not call {HOLD}")
             status = 1
-    for what, roots, bad in (("malloc", MALLOC + UNWIND, set(CANCELS + OPENS)),
+    for what, names, bad in (("malloc", MALLOC + UNWIND, set(CANCELS + OPENS)),
                              ("fork", fork, set(OPENS))):
+        roots = [function for name in names for function in own[name]]
         by = find_ways(comes_to, roots)
         n += len(by)
         for name in by:
