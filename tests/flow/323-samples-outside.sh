@@ -38,7 +38,7 @@ is "lines have the shares that they take" "$shares" "as they should be"
 "$MERGE" -q -v hot -o "$TMP/run.json" "$TMP/run" >"$TMP/text" 2>&1
 like "a person reads it, too" "$(cat "$TMP/text")" '^Outside windows'
 
-train usual $schedule "$PYTHON" "$PROGS/slow_saves.py" die
+train usual $schedule "$PYTHON" "$PROGS/slow_saves.py" "$TMP/usual/rank0.steps" outside.
 is "it was killed" "$status" "137"
 like "of a job that was killed most of it is there" "$(grep '#fact outside\.' "$TMP/usual/rank0.steps")" \
 	'#fact outside\.[0-9]+\.0=[0-9]+ t .*/slow_saves\.py:[0-9]+ (wait|main)'

@@ -28,7 +28,7 @@ train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_saves.p
 is "without samples nothing is said of it" "$(grep -c '#fact slow' "$TMP/without/rank0.steps")" "0"
 
 # A line is in the file soon, not at the end.
-train killed $schedule "$PYTHON" "$PROGS/slow_saves.py" die
+train killed $schedule "$PYTHON" "$PROGS/slow_saves.py" "$TMP/killed/rank0.steps" slow.
 is "it was killed" "$status" "137"
 like "of a job that was killed, too" "$(cat "$TMP/killed/rank0.steps")" '#fact slow\.[2-5]0=.*save'
 done_testing
