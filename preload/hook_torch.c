@@ -21,6 +21,7 @@
 #include "runtime/probe/python/pymodule.h"
 #include "runtime/probe/torch/tensor.h"
 #include "runtime/probe/torch/torch_abi.h"
+#include "runtime/probe/torch/torch_ranges.h"
 
 /* c10::Device: two bytes, passed in one register. */
 struct device {
@@ -37,6 +38,8 @@ typedef void (*report_oom_fn)(int64_t n_bytes, uint64_t allocated, uint64_t rese
 			      struct device device);
 
 typedef void (*set_num_threads_fn)(int n);
+typedef const void *(*tracing_state_fn)(void);
+typedef void (*range_made_fn)(void *range, uint8_t scope);
 
 #define NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
 #define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
@@ -51,7 +54,12 @@ typedef void (*set_num_threads_fn)(int n);
 
 #define TRACING_STATE "_ZN5torch3jit6tracer15getTracingStateEv"	/* of libtorch_cpu, too */
 
-static void *find_real_in(const char *stem, const char *symbol)
+#define RANGE_MADE "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"	/* likewise */
+
+#define LIBC10 "libc10.so"
+#define LIBTORCH_CPU "libtorch_cpu.so"
+
+static TP_COLD void *find_real(const char *stem, const char *symbol)
 {
 	int saved = errno;
 	void *library = tp_torch_library(stem);
@@ -61,18 +69,13 @@ static void *find_real_in(const char *stem, const char *symbol)
 	return real;
 }
 
-static TP_COLD void *find_real(const char *symbol)
-{
-	return find_real_in("libc10.so", symbol);
-}
-
 /* The real function, found once. NULL: this torch has it in no place that we know. */
-static inline void *get_real(void **cached, const char *symbol)
+static inline void *get_real(void **cached, const char *stem, const char *symbol)
 {
 	void *real = __atomic_load_n(cached, __ATOMIC_RELAXED);
 
 	if (tp_unlikely(!real)) {
-		real = find_real(symbol);
+		real = find_real(stem, symbol);
 		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
 	}
 	return real;
@@ -94,11 +97,12 @@ void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated, uint64_t res
 
 void tp_hook_set_num_threads(int n) __asm__(SET_NUM_THREADS);
 const void *tp_hook_tracing_state(void) __asm__(TRACING_STATE);
+void tp_hook_range_made(void *range, uint8_t scope) __asm__(RANGE_MADE);
 
 TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 {
 	static void *cached;
-	new_fn real = (new_fn)get_real(&cached, NEW);
+	new_fn real = (new_fn)get_real(&cached, LIBC10, NEW);
 
 	tp_entry_allocation();
 	tp_tensor_enter();
@@ -111,7 +115,7 @@ TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 TP_EXPORT void tp_hook_delete(void *self, void *block)
 {
 	static void *cached;
-	delete_fn real = (delete_fn)get_real(&cached, DELETE);
+	delete_fn real = (delete_fn)get_real(&cached, LIBC10, DELETE);
 
 	tp_tensor_delete(block);
 	tp_tensor_enter();
@@ -135,7 +139,7 @@ static void note_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 TP_EXPORT void tp_hook_out_of_memory(void *self, uint64_t n_bytes)
 {
 	static void *cached;
-	out_of_memory_fn real = (out_of_memory_fn)get_real(&cached, OUT_OF_MEMORY);
+	out_of_memory_fn real = (out_of_memory_fn)get_real(&cached, LIBC10, OUT_OF_MEMORY);
 
 	note_out_of_memory((int64_t)n_bytes, 0, 0, 0, -1);
 	tp_tensor_enter();
@@ -163,7 +167,7 @@ TP_EXPORT void tp_hook_report(void *block, int64_t n_bytes, uint64_t allocated,
 {
 	static void *cached;
 
-	forward_report((report_fn)get_real(&cached, REPORT), block, n_bytes, allocated,
+	forward_report((report_fn)get_real(&cached, LIBC10, REPORT), block, n_bytes, allocated,
 		       reserved, device);
 }
 
@@ -172,14 +176,14 @@ TP_EXPORT void tp_hook_report_signed(void *block, int64_t n_bytes, uint64_t allo
 {
 	static void *cached;
 
-	forward_report((report_fn)get_real(&cached, REPORT_SIGNED), block, n_bytes, allocated,
+	forward_report((report_fn)get_real(&cached, LIBC10, REPORT_SIGNED), block, n_bytes, allocated,
 		       reserved, device);
 }
 
 TP_EXPORT void tp_hook_report_old(void *block, int64_t n_bytes, struct device device)
 {
 	static void *cached;
-	report_old_fn real = (report_old_fn)get_real(&cached, REPORT_OLD);
+	report_old_fn real = (report_old_fn)get_real(&cached, LIBC10, REPORT_OLD);
 
 	tp_tensor_report(block, n_bytes, 0, 0, device.type, device.index);
 	if (real)
@@ -190,7 +194,7 @@ TP_EXPORT void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t 
 				  struct device device)
 {
 	static void *cached;
-	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM);
+	report_oom_fn real = (report_oom_fn)get_real(&cached, LIBC10, REPORT_OOM);
 
 	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
@@ -201,7 +205,7 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 					 uint64_t reserved, struct device device)
 {
 	static void *cached;
-	report_oom_fn real = (report_oom_fn)get_real(&cached, REPORT_OOM_SIGNED);
+	report_oom_fn real = (report_oom_fn)get_real(&cached, LIBC10, REPORT_OOM_SIGNED);
 
 	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
@@ -211,8 +215,8 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 /* Where a data loader's worker begins. A few calls in the life of a process. */
 TP_EXPORT void tp_hook_set_num_threads(int n)
 {
-	set_num_threads_fn real =
-		(set_num_threads_fn)find_real_in("libtorch_cpu.so", SET_NUM_THREADS);
+	static void *cached;
+	set_num_threads_fn real = (set_num_threads_fn)get_real(&cached, LIBTORCH_CPU, SET_NUM_THREADS);
 
 	if (real)
 		real(n);
@@ -227,12 +231,45 @@ TP_EXPORT const void *tp_hook_tracing_state(void)
 {
 	static const void *const none[2];
 	static void *cached;
-	const void *(*real)(void) = (const void *(*)(void))__atomic_load_n(&cached, __ATOMIC_RELAXED);
+	tracing_state_fn real = (tracing_state_fn)get_real(&cached, LIBTORCH_CPU, TRACING_STATE);
 
 	tp_pymodule_maybe_called();
-	if (tp_unlikely(!real)) {
-		*(void **)&real = find_real_in("libtorch_cpu.so", TRACING_STATE);
-		__atomic_store_n(&cached, *(void **)&real, __ATOMIC_RELAXED);
-	}
 	return tp_likely(real != NULL) ? real() : none;
+}
+
+/* Where the file has another name: whoever calls is bound to the function, or to all that is global. */
+static TP_COLD void *find_range_made(const void *caller)
+{
+	void *real = find_real(LIBTORCH_CPU, RANGE_MADE), *library;
+	int saved = errno;
+	Dl_info info;
+
+	if (!real && dladdr(caller, &info)) {
+		library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+		real = library ? dlsym(library, RANGE_MADE) : NULL;
+	}
+	errno = saved;
+	return real;
+}
+
+/* A range is made: of the user's, it may be given a callback of its own. No object can be left unmade, so
+ * there is a real function, or the program could not have come here. */
+TP_EXPORT void tp_hook_range_made(void *range, uint8_t scope)
+{
+	static void *cached;
+	range_made_fn real = (range_made_fn)__atomic_load_n(&cached, __ATOMIC_RELAXED);
+	struct tp_torch_range_made entered;
+
+	if (tp_unlikely(!real)) {
+		real = (range_made_fn)find_range_made(__builtin_return_address(0));
+		__atomic_store_n(&cached, (void *)real, __ATOMIC_RELAXED);
+	}
+	if (scope != TP_SCOPE_USER) {
+		real(range, scope);
+		return;
+	}
+	do {
+		entered = tp_torch_range_enter(range);
+		real(range, scope);
+	} while (tp_unlikely(!tp_torch_range_leave(range, entered)));
 }

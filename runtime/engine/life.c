@@ -347,6 +347,9 @@ void tp_session_before_fork(void)
 		__atomic_store_n(&first_fork_ns, tp_clock_real_ns(), __ATOMIC_RELAXED);
 	if (!tp_session_is_open())
 		return;
+	for (uint32_t i = 0; session->probes[i]; i++)
+		if (session->probes[i]->before_fork)
+			session->probes[i]->before_fork();
 	/* So that no boundary is half crossed in the child's copy of our ledgers, and none of
 	 * torch's locks is held in it for ever by a thread that was arming a probe here. */
 	is_locked_for_fork = lock_within(&session->lock, LOCK_MS);
@@ -370,6 +373,9 @@ void tp_session_after_fork(bool in_child)
 	is_loader_locked = false;
 	if (is_locked)
 		tp_spin_unlock(&session->lock);
+	for (uint32_t i = 0; !in_child && state == TP_SESSION_OPEN && probes[i]; i++)
+		if (probes[i]->after_fork)
+			probes[i]->after_fork();
 	if (!in_child)
 		return;
 	tp_own_words_forked();

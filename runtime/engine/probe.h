@@ -80,6 +80,10 @@ struct tp_probe {
 	/* Drain thread, when a window's file is closed: append "key=value\n" lines. */
 	void (*report)(struct tp_text *totals);
 
+	/* On the thread that forks while a session is open, before and, in the parent, after it. No blocking;
+	 * after it also where before it the session was not open yet. */
+	void (*before_fork)(void);
+	void (*after_fork)(void);
 	/* In the child of fork, first thing: async-signal-safe only; the probe is disarmed
 	 * and must behave as such. */
 	void (*forked)(void);

@@ -18,6 +18,7 @@
 #include "runtime/probe/python/pyframe.h"
 #include "runtime/probe/python/pyplace.h"
 #include "runtime/probe/torch/torch_flight.h"
+#include "runtime/probe/torch/torch_ranges.h"
 #include "runtime/probe/torch/torch_state.h"
 
 /* Room for spans: 64 bytes each, as many as are in flight at once, and those of dead threads. */
@@ -59,14 +60,14 @@ int tp_torch_watch(bool want_shapes)
 		return -1;
 	}
 	set_phase(TP_TORCH_WATCH);
-	tp_torch_ranges_add(true);
+	tp_torch_ranges_watch();
 	return 1;
 }
 
 void tp_torch_unwatch(void)
 {
 	set_phase(TP_TORCH_OFF);
-	tp_torch_ranges_remove();
+	tp_torch_ranges_end(true);
 }
 
 void tp_torch_note_version(bool is_last_time)
@@ -135,10 +136,9 @@ static int begin_torch(const struct tp_config *config)
 	}
 	/* Autograd nodes were watched to see whether this is a training: it is. And a child
 	 * of fork may have the callback of its parent's window. */
-	tp_torch_ranges_remove();
 	tp_torch_operators_remove();
 	tp_torch_types_disarm();
-	tp_torch_ranges_add(false);
+	tp_torch_ranges_open();
 	if (phase == TP_TORCH_FORKED)
 		tp_torch_names_reset();
 	set_phase(TP_TORCH_OPEN);
@@ -172,6 +172,8 @@ static void arm_torch(void)
 	const bool is_window = tp_session_is_armed();	/* else for the flight recorder */
 
 	tp_torch.armed_at = tp_clock_now();
+	if (is_there())
+		tp_torch_ranges_arm();
 	if (probe.wants_operators && is_there()) {
 		tp_torch_operators_add(probe.wants_shapes && is_window);
 		if (is_window)
@@ -196,6 +198,7 @@ static void disarm_torch(void)
 	if (is_there()) {
 		tp_torch_operators_remove();
 		tp_torch_types_disarm();
+		tp_torch_ranges_disarm();
 	}
 	__atomic_fetch_add(&tp_torch.windows, 1, __ATOMIC_RELAXED);
 }
@@ -213,8 +216,10 @@ static void report_torch(struct tp_text *totals)
 /* Callbacks stay registered: torch's lock may have been held by another thread at the fork. */
 static void forget_torch(void)
 {
+	const bool is_watched = tp_torch_ranges_forked();
+
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
-		set_phase(TP_TORCH_FORKED);
+		set_phase(is_watched ? TP_TORCH_FORKED : TP_TORCH_OFF);
 	tp_torch_types_forked();
 	tp_pyplace_forked();
 	tp_proof_forked();
@@ -224,6 +229,7 @@ static void forget_torch(void)
 static void close_torch(void)
 {
 	set_phase(TP_TORCH_OFF);
+	tp_torch_ranges_end(false);
 }
 
 const struct tp_probe tp_torch_probe = {
@@ -234,6 +240,8 @@ const struct tp_probe tp_torch_probe = {
 	.arm = arm_torch,
 	.disarm = disarm_torch,
 	.report = report_torch,
+	.before_fork = tp_torch_ranges_before_fork,
+	.after_fork = tp_torch_ranges_after_fork,
 	.forked = forget_torch,
 	.close = close_torch,
 };

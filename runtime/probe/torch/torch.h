@@ -5,8 +5,8 @@
  *
  * Callbacks are registered from C through torch's exported symbols; object layouts are
  * measured on objects of our own (torch_layout.c), and what is not found without doubt is
- * switched off alone. The callback for user ranges is there for the whole run, that for
- * operators only while a window is open.
+ * switched off alone. User ranges are seen all the time (torch_ranges.h), operators only while a
+ * window is open.
  */
 #ifndef TP_PROBE_TORCH_H
 #define TP_PROBE_TORCH_H

@@ -30,6 +30,7 @@ struct symbol {
 
 static const struct symbol cpu_symbols[] = {
 	SYMBOL(add, true, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"),
+	SYMBOL(add_own, false, "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"),
 	SYMBOL(remove, true, "_ZN2at14removeCallbackEm"),
 	SYMBOL(name, true, "_ZNK2at14RecordFunction4nameEv"),
 	SYMBOL(overload, false, "_ZNK2at14RecordFunction13overload_nameEv"),

@@ -45,6 +45,7 @@ struct tp_torch_object {
 struct tp_torch_abi {
 	void *cpu, *c10;	/* dlopen handles */
 	uint64_t (*add)(struct tp_torch_callback);
+	uint64_t (*add_own)(struct tp_torch_callback);	/* for this thread; NULL: this torch has none */
 	void (*remove)(uint64_t);
 	const char *(*name)(const void *rf);
 	const char *(*overload)(const void *rf);	/* NULL: this torch has none */

@@ -62,7 +62,7 @@ struct tp_torch {
 	struct tp_torch_abi abi;
 	struct tp_arena arena;
 	uint64_t n_lost;		/* atomic; ranges for which no span was left */
-	uint64_t operators, ranges;	/* handles of the callbacks, 0: not registered */
+	uint64_t operators;		/* handle of the callback, 0: not registered */
 	bool is_python;
 	bool is_version_due;		/* atomic: it was not to be had where the session was opened */
 } __attribute__((aligned(TP_CACHE_LINE)));
@@ -120,8 +120,8 @@ void tp_torch_types_forked(void);
 /* Registered with torch. */
 void tp_torch_operators_add(bool with_shapes);
 void tp_torch_operators_remove(void);
-void tp_torch_ranges_add(bool with_backward);
-void tp_torch_ranges_remove(void);
+/* For user ranges; torch_ranges.c registers it. */
+struct tp_torch_callback tp_torch_range_callback(void);
 
 /* torch's number of this thread goes into its slot, once. */
 static inline void tp_torch_note_thread(struct tp_ring_slot *slot, const void *rf)

@@ -3,9 +3,9 @@
  * torch_steps.c - user ranges: those of optimizers and data loaders tell the engine where
  * steps begin and end; all become records while a window is open
  *
- * The callbacks are registered for the whole run. A window may open and close, and with it
- * the operators' callback come and go, inside the end of a range: that is where the boundary
- * of a step lies. So a range's own record is made before the engine is told of it.
+ * A window may open and close, and with it the callbacks come and go (torch_ranges.c), inside the
+ * end of a range: that is where the boundary of a step lies. So a range's own record is made before
+ * the engine is told of it.
  */
 #include <string.h>
 
@@ -23,6 +23,7 @@
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/torch_flight.h"
 #include "runtime/probe/torch/torch_group.h"
+#include "runtime/probe/torch/torch_ranges.h"
 #include "runtime/probe/torch/torch_state.h"
 #include "runtime/trace/torch_names.h"
 
@@ -188,26 +189,36 @@ static uint32_t range_name(const void *rf, enum tp_torch_source source)
 	return tp_torch_name(rf, true);
 }
 
-static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
+/* There is a session, perhaps by this, and it is a range of the user's. */
+static bool is_wanted(const void *rf)
 {
 	const uint32_t phase = __atomic_load_n(&tp_torch.phase, __ATOMIC_ACQUIRE);
+
+	if (tp_unlikely(phase == TP_TORCH_WATCH || phase == TP_TORCH_FORKED)) {
+		if (!prove_training(rf, phase == TP_TORCH_FORKED)) {
+			count_early(rf);
+			return false;
+		}
+	} else if (phase != TP_TORCH_OPEN || !tp_session_is_open()) {
+		return false;
+	}
+	return tp_torch_u8(rf, tp_torch.layout.record.scope) == TP_SCOPE_USER;
+}
+
+static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
+{
 	const struct tp_torch_record_layout *record = &tp_torch.layout.record;
 	struct tp_torch_span *span;
 	struct tp_ring_slot *slot;
 	const char *text;
 	uint32_t n_bytes;
+	bool is_async;
 
 	*ret = NULL;
-	if (tp_unlikely(phase == TP_TORCH_WATCH || phase == TP_TORCH_FORKED)) {
-		if (!prove_training(rf, phase == TP_TORCH_FORKED)) {
-			count_early(rf);
-			return ret;
-		}
-	} else if (phase != TP_TORCH_OPEN || !tp_session_is_open()) {
+	if (!is_wanted(rf))
 		return ret;
-	}
-	if (tp_torch_u8(rf, record->scope) != TP_SCOPE_USER)
-		return ret;
+	is_async = record->is_async && tp_torch_u8(rf, record->is_async);
+	tp_torch_range_came(rf, is_async);
 	slot = tp_ring_slot();
 	span = tp_torch_span_take();
 	if (!span)
@@ -226,7 +237,7 @@ static TP_TORCH_CALLED_BY_TORCH void *start_range(void **ret, const void *rf)
 			span->shapes = tp_torch_group_shapes(rf, &span->waited_ns);
 	}
 	span->windows = __atomic_load_n(&tp_torch.windows, __ATOMIC_RELAXED);
-	span->is_async = record->is_async && tp_torch_u8(rf, record->is_async);
+	span->is_async = is_async;
 	span->thread = NULL;
 	span->thread_at = (uint16_t)tp_ring_self.slot_at;
 	*ret = span;
@@ -296,9 +307,10 @@ static void end_range(const void *rf, void *observer)
 	if (tp_likely(!tp_session_is_follower()))
 		tell_end(rf, span, now + 1);
 	tp_torch_types_range_ended();
+	tp_torch_range_ended();
 }
 
-void tp_torch_ranges_add(bool with_backward)
+struct tp_torch_callback tp_torch_range_callback(void)
 {
 	struct tp_torch_callback callback = {
 		.start = TP_TORCH_START(start_range),
@@ -307,14 +319,5 @@ void tp_torch_ranges_add(bool with_backward)
 	};
 
 	callback.scopes[TP_SCOPE_USER] = 1;
-	callback.scopes[TP_SCOPE_BACKWARD] = with_backward;
-	tp_torch.ranges = tp_torch.abi.add(callback);
-}
-
-void tp_torch_ranges_remove(void)
-{
-	if (!tp_torch.ranges)
-		return;
-	tp_torch.abi.remove(tp_torch.ranges);
-	tp_torch.ranges = 0;
+	return callback;
 }
