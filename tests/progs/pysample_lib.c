@@ -5,6 +5,7 @@
  * Built by tests/flow/328-samples-versions.sh together with runtime/probe/sample/pysample_*.c and
  * pystack_lib.c, which keeps the strings. Never shipped.
  */
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,10 +20,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+enum { MOST_STRINGS = 1 << 13 };	/* as in pystack_lib.c */
+
 static struct {
 	struct tp_pysample_thread *thread;
 	uint32_t n;
 	const char *lock_holder;
+	bool is_told[MOST_STRINGS];	/* by string: a look that was not discarded had it */
 	struct tp_pysample_look look;
 	uint64_t n_looks, n_discarded, n_rounds, n_broken, n_kept;
 } round;
@@ -142,11 +146,22 @@ EXPORT int32_t sample_look(uint32_t at)
 
 	round.n_looks++;
 	round.look.digest = 0;	/* with names each time */
-	if (tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &round.look) !=
-	    TP_PYSAMPLE_DISCARDED)
-		return (int32_t)round.look.n;
-	round.n_discarded++;
-	return -1;
+	if (tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &round.look) ==
+	    TP_PYSAMPLE_DISCARDED) {
+		round.n_discarded++;
+		return -1;
+	}
+	for (uint32_t i = 0; i < round.look.n; i++)
+		if (!round.look.frame[i].is_hidden)
+			round.is_told[round.look.frame[i].string] = true;
+	return (int32_t)round.look.n;
+}
+
+/* A look had it that was not discarded. */
+EXPORT uint32_t sample_is_told(uint32_t string);
+EXPORT uint32_t sample_is_told(uint32_t string)
+{
+	return round.is_told[string];
 }
 
 /* The frame's string in pystack_lib.c's book, 0: it is the interpreter's own. */

@@ -6,6 +6,8 @@
  * at most: reading costs more than all else. One that was made anew in between at the same address may
  * for so long have the name of the one before. Code of modules and of no file (exec) is often made and
  * thrown away, and its strings lie where those of the one before lay: its names are read in each look.
+ * Any other's are read twice, in two looks: it may have been thrown away between a look and their reading,
+ * and made anew at the same address before it is looked again (an import, repeated).
  */
 #include "runtime/probe/sample/pysample_names.h"
 
@@ -41,7 +43,7 @@ struct code {
 	const char *lines;	/* its table */
 	uint64_t mark;
 	uint32_t first_line, string, checked;
-	bool is_hidden, is_fleeting;
+	bool is_hidden, is_fleeting, is_sure;
 };
 
 struct line {
@@ -201,6 +203,7 @@ static bool read_code(const struct tp_pysample_frame *frame, const char *copy, s
 		return false;
 	is_same = known && known->string == code->string && known->is_hidden == code->is_hidden;
 	*is_new |= !is_same;
+	code->is_sure = is_same;
 	return ((is_same && find_line(frame, code->mark)) || read_line(code, frame)) && is_still(code);
 }
 
@@ -214,6 +217,7 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 		.first_line = tp_pystack_first_line(names.layout, copy),
 		.checked = names.n_looks,
 		.is_hidden = tp_pyframe_is_helper(names.layout, copy),
+		.is_sure = true,
 	};
 	bool is_known;
 
@@ -221,7 +225,7 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 		return false;
 	is_known = known->code == code.code && known->mark == code.mark &&
 		   known->first_line == code.first_line;
-	if (is_known && !known->is_fleeting) {
+	if (is_known && known->is_sure && !known->is_fleeting) {
 		known->checked = names.n_looks;
 		if (known->is_hidden || find_line(frame, known->mark))
 			return true;
@@ -269,8 +273,8 @@ static bool take_trusted(struct tp_pysample_frame *frame)
 {
 	const struct code *code = find_code(frame->code);
 
-	if (code->code != frame->code || code->is_fleeting || names.n_looks - code->checked >= TRUSTED ||
-	    (!code->is_hidden && !find_line(frame, code->mark)))
+	if (code->code != frame->code || code->is_fleeting || !code->is_sure ||
+	    names.n_looks - code->checked >= TRUSTED || (!code->is_hidden && !find_line(frame, code->mark)))
 		return false;
 	take_name(frame);
 	return true;

@@ -34,6 +34,20 @@ static bool has_same_end(const struct tp_pysample_look *a, const struct tp_pysam
 	       a->frame[a->n - 1].code == b->frame[b->n - 1].code;
 }
 
+/* The same frames have the same names, those that are new being read again. */
+static bool is_named_alike(const struct tp_pysample_look *a, struct tp_pysample_look *b)
+{
+	bool is_new = false;
+
+	if (!tp_pysample_names(b, &is_new))
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->frame[i].string != b->frame[i].string ||
+		    a->frame[i].is_hidden != b->frame[i].is_hidden)
+			return false;
+	return true;
+}
+
 enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
 					struct tp_pysample_hint *hint, struct tp_pysample_look *look)
 {
@@ -55,7 +69,8 @@ enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysam
 			continue;
 		/* A thread that calls all the time is never the same twice; what names say of it was then
 		 * read in an earlier look, and is compared with what its code objects say. */
-		if (is_same(look, &second) || (!is_new && has_same_end(look, &second)))
+		if (is_new ? is_same(look, &second) && is_named_alike(look, &second) :
+			     has_same_end(look, &second) || is_same(look, &second))
 			return TP_PYSAMPLE_NAMED;
 	}
 	return TP_PYSAMPLE_DISCARDED;
