@@ -10,14 +10,11 @@
  * What C++ returns in memory goes to a pointer that is the first argument on x86-64. On aarch64
  * it is in a register that C cannot keep: there groups are not told apart.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdint.h>
 
 #include "preload/export.h"
-#include "runtime/base/sync.h"
+#include "preload/real_torch.h"
 #include "runtime/probe/entry/entry.h"
-#include "runtime/probe/torch/torch_abi.h"
 #include "runtime/probe/torch/torch_group.h"
 
 #define WORK                                                                               \
@@ -52,29 +49,11 @@ void tp_hook_group_made(void *group, void *store, int rank, int size) __asm__(MA
 void tp_hook_store_made(void *store, void *host, const void *options) __asm__(STORE_MADE);
 void tp_hook_store_made_old(void *store, void *host, const void *options) __asm__(STORE_MADE_OLD);
 
-/* Whoever calls has libtorch_cpu mapped, and it has the function: it called it. */
-static inline void *get_real(void **cached, const char *symbol)
-{
-	void *real = __atomic_load_n(cached, __ATOMIC_RELAXED);
-
-	if (tp_unlikely(!real)) {
-		int saved = errno;
-		void *library = tp_torch_library("libtorch_cpu.so");
-
-		if (!library)
-			library = tp_torch_library("libtorch.so");
-		real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
-		errno = saved;
-		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
-	}
-	return real;
-}
-
 TP_EXPORT void tp_hook_group_made(void *group, void *store, int rank, int size)
 {
 	static void *cached;
 
-	((made_fn)get_real(&cached, MADE))(group, store, rank, size);
+	((made_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, MADE))(group, store, rank, size);
 	tp_torch_group_made(group, rank, size);
 	tp_entry_joins();
 }
@@ -85,7 +64,7 @@ TP_EXPORT void tp_hook_store_made(void *store, void *host, const void *options)
 	static void *cached;
 
 	tp_entry_joins();
-	((store_made_fn)get_real(&cached, STORE_MADE))(store, host, options);
+	((store_made_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, STORE_MADE))(store, host, options);
 }
 
 TP_EXPORT void tp_hook_store_made_old(void *store, void *host, const void *options)
@@ -93,7 +72,7 @@ TP_EXPORT void tp_hook_store_made_old(void *store, void *host, const void *optio
 	static void *cached;
 
 	tp_entry_joins();
-	((store_made_fn)get_real(&cached, STORE_MADE_OLD))(store, host, options);
+	((store_made_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, STORE_MADE_OLD))(store, host, options);
 }
 
 TP_EXPORT void tp_hook_enqueue(void *backend, void **work)
@@ -101,7 +80,7 @@ TP_EXPORT void tp_hook_enqueue(void *backend, void **work)
 	static void *cached;
 
 	tp_torch_group_hand_over(*work);
-	((enqueue_fn)get_real(&cached, ENQUEUE))(backend, work);
+	((enqueue_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, ENQUEUE))(backend, work);
 }
 
 TP_EXPORT void tp_hook_execute(void **work)
@@ -109,7 +88,7 @@ TP_EXPORT void tp_hook_execute(void **work)
 	static void *cached;
 
 	tp_torch_group_take_over(*work);
-	((execute_fn)get_real(&cached, EXECUTE))(work);
+	((execute_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, EXECUTE))(work);
 }
 
 #if defined(__x86_64__)
@@ -128,7 +107,7 @@ TP_EXPORT void *tp_hook_get_backend(void **ret, void *group, int8_t device)
 	static void *cached;
 
 	tp_torch_group_enter(group);
-	return ((get_backend_fn)get_real(&cached, GET_BACKEND))(ret, group, device);
+	return ((get_backend_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, GET_BACKEND))(ret, group, device);
 }
 
 TP_EXPORT void *tp_hook_send(void **ret, void *backend, void *tensors, int peer, int tag)
@@ -136,7 +115,7 @@ TP_EXPORT void *tp_hook_send(void **ret, void *backend, void *tensors, int peer,
 	static void *cached;
 
 	tp_torch_group_peer(peer, tag);
-	return ((peer_fn)get_real(&cached, SEND))(ret, backend, tensors, peer, tag);
+	return ((peer_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, SEND))(ret, backend, tensors, peer, tag);
 }
 
 TP_EXPORT void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer, int tag)
@@ -144,7 +123,7 @@ TP_EXPORT void *tp_hook_recv(void **ret, void *backend, void *tensors, int peer,
 	static void *cached;
 
 	tp_torch_group_peer(peer, tag);
-	return ((peer_fn)get_real(&cached, RECV))(ret, backend, tensors, peer, tag);
+	return ((peer_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, RECV))(ret, backend, tensors, peer, tag);
 }
 
 TP_EXPORT void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int tag)
@@ -152,7 +131,7 @@ TP_EXPORT void *tp_hook_recv_any(void **ret, void *backend, void *tensors, int t
 	static void *cached;
 
 	tp_torch_group_peer(-1, tag);
-	return ((recv_any_fn)get_real(&cached, RECV_ANY))(ret, backend, tensors, tag);
+	return ((recv_any_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, RECV_ANY))(ret, backend, tensors, tag);
 }
 
 #endif

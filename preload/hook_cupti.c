@@ -36,11 +36,13 @@ static struct {
 #undef _
 } real;
 
+/* libcupti.so.13, or libcupti-1a2b3c.so.13 of a repaired wheel. */
 static int find_cupti(struct dl_phdr_info *info, size_t size, void *path)
 {
-	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+	const size_t n = strlen("libcupti");
 
-	if (strncmp(slash ? slash + 1 : info->dlpi_name, "libcupti.so", strlen("libcupti.so")) ||
+	if (strncmp(name, "libcupti", n) || (name[n] != '.' && name[n] != '-') ||
 	    strlen(info->dlpi_name) >= PATH_MAX)
 		return 0;
 	strcpy(path, info->dlpi_name);

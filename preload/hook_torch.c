@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_torch.c - torch's allocator reports, seen on their way
+ * hook_torch.c - functions of torch's own, seen where it calls them: reports of allocators, ranges, threads
  *
  * libc10 calls these functions of its own through the PLT, so the preloaded definitions come
- * first. Each forwards to the real one, found in libc10's own handle (torch's libraries are
- * RTLD_LOCAL: RTLD_NEXT does not see them). What makes a block is noted after the fact, what
+ * first. Each forwards to the real one (real_torch.h). What makes a block is noted after the fact, what
  * gives it back before: once it is free another thread may own the address.
  *
  * Three signatures of the report have existed since torch 1.7; a process uses one of them.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdint.h>
 
 #include "preload/export.h"
 #include "preload/guard.h"
+#include "preload/real_torch.h"
 #include "runtime/base/sync.h"
 #include "runtime/probe/entry/entry.h"
 #include "runtime/probe/hang/oom.h"
@@ -56,31 +54,6 @@ typedef void (*range_made_fn)(void *range, uint8_t scope);
 
 #define RANGE_MADE "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"	/* likewise */
 
-#define LIBC10 "libc10.so"
-#define LIBTORCH_CPU "libtorch_cpu.so"
-
-static TP_COLD void *find_real(const char *stem, const char *symbol)
-{
-	int saved = errno;
-	void *library = tp_torch_library(stem);
-	void *real = library ? dlsym(library, symbol) : dlsym(RTLD_NEXT, symbol);
-
-	errno = saved;
-	return real;
-}
-
-/* The real function, found once. NULL: this torch has it in no place that we know. */
-static inline void *get_real(void **cached, const char *stem, const char *symbol)
-{
-	void *real = __atomic_load_n(cached, __ATOMIC_RELAXED);
-
-	if (tp_unlikely(!real)) {
-		real = find_real(stem, symbol);
-		__atomic_store_n(cached, real, __ATOMIC_RELAXED);
-	}
-	return real;
-}
-
 void tp_hook_new(void *self, void *block, uint64_t n_bytes) __asm__(NEW);
 void tp_hook_delete(void *self, void *block) __asm__(DELETE);
 void tp_hook_out_of_memory(void *self, uint64_t n_bytes) __asm__(OUT_OF_MEMORY);
@@ -102,7 +75,7 @@ void tp_hook_range_made(void *range, uint8_t scope) __asm__(RANGE_MADE);
 TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 {
 	static void *cached;
-	new_fn real = (new_fn)get_real(&cached, LIBC10, NEW);
+	new_fn real = (new_fn)tp_real_torch(&cached, TP_LIBC10, NEW);
 
 	tp_entry_allocation();
 	tp_tensor_enter();
@@ -115,7 +88,7 @@ TP_EXPORT void tp_hook_new(void *self, void *block, uint64_t n_bytes)
 TP_EXPORT void tp_hook_delete(void *self, void *block)
 {
 	static void *cached;
-	delete_fn real = (delete_fn)get_real(&cached, LIBC10, DELETE);
+	delete_fn real = (delete_fn)tp_real_torch(&cached, TP_LIBC10, DELETE);
 
 	tp_tensor_delete(block);
 	tp_tensor_enter();
@@ -139,7 +112,7 @@ static void note_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 TP_EXPORT void tp_hook_out_of_memory(void *self, uint64_t n_bytes)
 {
 	static void *cached;
-	out_of_memory_fn real = (out_of_memory_fn)get_real(&cached, LIBC10, OUT_OF_MEMORY);
+	out_of_memory_fn real = (out_of_memory_fn)tp_real_torch(&cached, TP_LIBC10, OUT_OF_MEMORY);
 
 	note_out_of_memory((int64_t)n_bytes, 0, 0, 0, -1);
 	tp_tensor_enter();
@@ -167,7 +140,7 @@ TP_EXPORT void tp_hook_report(void *block, int64_t n_bytes, uint64_t allocated,
 {
 	static void *cached;
 
-	forward_report((report_fn)get_real(&cached, LIBC10, REPORT), block, n_bytes, allocated,
+	forward_report((report_fn)tp_real_torch(&cached, TP_LIBC10, REPORT), block, n_bytes, allocated,
 		       reserved, device);
 }
 
@@ -176,14 +149,14 @@ TP_EXPORT void tp_hook_report_signed(void *block, int64_t n_bytes, uint64_t allo
 {
 	static void *cached;
 
-	forward_report((report_fn)get_real(&cached, LIBC10, REPORT_SIGNED), block, n_bytes, allocated,
+	forward_report((report_fn)tp_real_torch(&cached, TP_LIBC10, REPORT_SIGNED), block, n_bytes, allocated,
 		       reserved, device);
 }
 
 TP_EXPORT void tp_hook_report_old(void *block, int64_t n_bytes, struct device device)
 {
 	static void *cached;
-	report_old_fn real = (report_old_fn)get_real(&cached, LIBC10, REPORT_OLD);
+	report_old_fn real = (report_old_fn)tp_real_torch(&cached, TP_LIBC10, REPORT_OLD);
 
 	tp_tensor_report(block, n_bytes, 0, 0, device.type, device.index);
 	if (real)
@@ -194,7 +167,7 @@ TP_EXPORT void tp_hook_report_oom(int64_t n_bytes, uint64_t allocated, uint64_t 
 				  struct device device)
 {
 	static void *cached;
-	report_oom_fn real = (report_oom_fn)get_real(&cached, LIBC10, REPORT_OOM);
+	report_oom_fn real = (report_oom_fn)tp_real_torch(&cached, TP_LIBC10, REPORT_OOM);
 
 	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
@@ -205,7 +178,7 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 					 uint64_t reserved, struct device device)
 {
 	static void *cached;
-	report_oom_fn real = (report_oom_fn)get_real(&cached, LIBC10, REPORT_OOM_SIGNED);
+	report_oom_fn real = (report_oom_fn)tp_real_torch(&cached, TP_LIBC10, REPORT_OOM_SIGNED);
 
 	note_out_of_memory(n_bytes, allocated, reserved, device.type, device.index);
 	if (real)
@@ -216,7 +189,8 @@ TP_EXPORT void tp_hook_report_oom_signed(int64_t n_bytes, uint64_t allocated,
 TP_EXPORT void tp_hook_set_num_threads(int n)
 {
 	static void *cached;
-	set_num_threads_fn real = (set_num_threads_fn)get_real(&cached, LIBTORCH_CPU, SET_NUM_THREADS);
+	set_num_threads_fn real =
+		(set_num_threads_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, SET_NUM_THREADS);
 
 	if (real)
 		real(n);
@@ -231,39 +205,20 @@ TP_EXPORT const void *tp_hook_tracing_state(void)
 {
 	static const void *const none[2];
 	static void *cached;
-	tracing_state_fn real = (tracing_state_fn)get_real(&cached, LIBTORCH_CPU, TRACING_STATE);
+	tracing_state_fn real =
+		(tracing_state_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, TRACING_STATE);
 
 	tp_pymodule_maybe_called();
 	return tp_likely(real != NULL) ? real() : none;
 }
 
-/* Where the file has another name: whoever calls is bound to the function, or to all that is global. */
-static TP_COLD void *find_range_made(const void *caller)
-{
-	void *real = find_real(LIBTORCH_CPU, RANGE_MADE), *library;
-	int saved = errno;
-	Dl_info info;
-
-	if (!real && dladdr(caller, &info)) {
-		library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-		real = library ? dlsym(library, RANGE_MADE) : NULL;
-	}
-	errno = saved;
-	return real;
-}
-
-/* A range is made: of the user's, it may be given a callback of its own. No object can be left unmade, so
- * there is a real function, or the program could not have come here. */
+/* A range is made: of the user's, it may be given a callback of its own. */
 TP_EXPORT void tp_hook_range_made(void *range, uint8_t scope)
 {
 	static void *cached;
-	range_made_fn real = (range_made_fn)__atomic_load_n(&cached, __ATOMIC_RELAXED);
+	range_made_fn real = (range_made_fn)tp_real_torch(&cached, TP_LIBTORCH_CPU, RANGE_MADE);
 	struct tp_torch_range_made entered;
 
-	if (tp_unlikely(!real)) {
-		real = (range_made_fn)find_range_made(__builtin_return_address(0));
-		__atomic_store_n(&cached, (void *)real, __ATOMIC_RELAXED);
-	}
 	if (scope != TP_SCOPE_USER) {
 		real(range, scope);
 		return;
