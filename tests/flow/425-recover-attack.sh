@@ -35,8 +35,10 @@ state()
 	(cd outside && ls -lA --time-style=full-iso . && cat ./* | md5sum)
 }
 
+n_idle=0
+
 # attack FROM WHAT COMMAND...: once, while COMMAND works in attacker/run, at first a copy of FROM.
-# Counts in $harm whether anything happened outside.
+# Counts in $harm whether anything happened outside, in $n_idle whether the attacker was not at work.
 attack()
 {
 	local from=$1 what=$2
@@ -56,7 +58,7 @@ attack()
 	mkfifo told
 	"${as_nobody[@]}" ./swapper "$TMP/attacker/run" "$TMP/outside" "$what" >told &
 	swapper=$!
-	read -r _ <told
+	read -r _ <told || n_idle=$((n_idle + 1))
 	"$@"
 	kill $swapper
 	wait $swapper 2>/dev/null
@@ -107,6 +109,7 @@ for what in part folder; do
 	is "the program runs on" "$status" 0
 done
 is "names change under a run: nothing outside is touched" "$harm" 0
+is "the attacker was at work each time" "$n_idle" 0
 
 # A link of one user to a file of another: not even opened.
 mkdir -p linked
