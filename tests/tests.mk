@@ -60,7 +60,7 @@ check:
 check-run: export WERROR := 1
 check-run:
 	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
-	$(Q)$(run_tests) -t 240 $(source_items) $(unit_items) $(flow_items)
+	$(Q)$(run_tests) -t 600 $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
 check-unit: unit-programs fakes
