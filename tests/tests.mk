@@ -60,7 +60,7 @@ check:
 check-run: export WERROR := 1
 check-run:
 	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
-	$(Q)$(run_tests) -t 600 $(source_items) $(unit_items) $(flow_items)
+	$(Q)$(run_tests) $(source_items) $(unit_items) $(flow_items)
 
 ## check-unit: the unit tests (T=part of a name)
 check-unit: unit-programs fakes
@@ -68,7 +68,7 @@ check-unit: unit-programs fakes
 
 ## check-flow: real trainings under the preload, merged and compared (T=part of a name)
 check-flow: all $(tptdump) $(places) $(gen_traces) fakes
-	$(Q)$(run_tests) -t 300 $(flow_long_items)
+	$(Q)$(run_tests) $(flow_long_items)
 
 # What NVIDIA's headers of each version say of CUPTI's records: tests/unit/cupti_layout.c.
 cupti_offsets := $(patsubst %,$(O)/tests/cupti/%.txt,current $(notdir $(wildcard build/cupti/*)))
@@ -83,7 +83,7 @@ unit-programs: $(unit_bin) $(cupti_offsets)
 check-long: export WERROR := 1
 check-long:
 	$(Q)$(MAKE) --no-print-directory all unit-programs $(tptdump) $(places) $(gen_traces) fakes
-	$(Q)LONG=1 $(run_tests) -t 600 $(source_items) $(unit_items) $(flow_long_items) \
+	$(Q)LONG=1 $(run_tests) $(source_items) $(unit_items) $(flow_long_items) \
 		'debug-unit=$(sub_make) O=$(O)/debug DEBUG=1 check-unit' \
 		'address-unit=$(sub_make) O=$(O)/address SAN=address,undefined check-unit' \
 		'address-stress=$(sub_make) O=$(O)/address SAN=address,undefined check-stress' \

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # What few programs do to the process that they are, and stacks that few have: programs that do so come to
 # the same end when they are passed through and when their heap is recorded with all stacks, and what was

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # A program comes to the same end whatever the library is refused: each system call that it makes,
 # limits, /dev/shm; whoever looks on with gdb or strace; and after 300,000 steps, in memory that does

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 480
 #
 # However a program ends, it ends the same under trainprof run: the tests of 120, through the launcher.
 

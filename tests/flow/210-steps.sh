@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # Training loops of many shapes: the step ledger has as many steps and epochs as the loop has,
 # each with its batches, and says by what they were found.

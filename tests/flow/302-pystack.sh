@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Python stacks: functions, files, lines of all frames, read from the interpreter in CPython 3.9 to
 # 3.14, are those that sys._getframe shows; in any thread, from any kind of function. Of one without

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Python stacks of blocks of memory through the whole library: each as the program itself says, in
 # all its threads, also while the interpreter maps and unmaps memory for frames.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # However a training starts, it is found, and what only imports torch is left alone: scripts,
 # modules, commands, standard input, children of multiprocessing, torchrun. And other torches

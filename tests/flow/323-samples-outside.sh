@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # The whole run at a low rate: the lines on which the training thread stands outside windows are counted in
 # the ledger, in the shares that the program has them, also of a job that is killed; without samples nothing.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # RECORD=modules and pystacks. Calls of nn.Modules are as many as a forward pre-hook and
 # torch.profiler count in the same steps, name for name: in a GPT, a CNN, an LSTM, and one with

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 # long: two runs of the compiler
 #
 # RECORD=modules and pystacks change nothing for torch.compile: as many graphs, no break more, the same

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # A step outside windows that is slow is looked at while it runs: the ledger says in which functions it
 # stood, and the overview whose fault every tenth step is. Without samples nothing is looked at.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # RECORD=samples: functions that the training thread runs between operators, and those of other
 # threads and of workers, are found by samples, by their names; threads that come and go while the

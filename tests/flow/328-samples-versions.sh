@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # Samples of CPython 3.9 to 3.14: functions, files and lines of threads that stand still are those that
 # the interpreter shows, what they wait in, who has its lock and whether it collects garbage is right; while

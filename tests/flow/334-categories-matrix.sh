@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 600
 #
 # Categories of memory, of all and module by module, against torch's own tools: models, optimizers, checkpointing, FSDP2; and
 # that looking at an optimizer disturbs nobody: data loaders' workers, a thread that keeps the

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Which containers of a program grow: found by name with CPython 3.9 to 3.14 without running any of its code, and in a
 # training as long as they really are; what does not grow is not told.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 #
 # Steps outside windows in which the training was ready to run and other programs had its core: the ledger has
 # them, and the overview says it of the slowest step.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # A training's merge in the real Perfetto (its trace processor, under node): no import error, and
 # slices, tracks, counters and arrows are those of the trace files, in JSON and in protobuf.

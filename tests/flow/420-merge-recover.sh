@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 #
 # --recover: what a killed training left in its ring and its unfinished file becomes a whole trace
 # file, the ring goes away, and the merge shows the same before and after. Without it, nothing in

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # --recover by root, and a run of root's, in a folder of another user, who changes what its names are
 # just when they are used: nothing outside the folder is created, changed, opened or removed.

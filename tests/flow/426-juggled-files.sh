@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 # long
 #
 # Root merges a run, with --recover, all views and symbols, in a folder of another user, who swaps its files

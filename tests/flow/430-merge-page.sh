@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # A training's merge in Perfetto's own page, in a headless browser: it opens without an error, and
 # the process, its threads and its counters are there. Leaves screenshots in TMP.

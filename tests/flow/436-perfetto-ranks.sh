@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # The node trace of two ranks in Perfetto: slices, steps and counters stand at their rank, and a
 # query returns what the views say of it, to the nanosecond; Perfetto's own page shows both ranks.

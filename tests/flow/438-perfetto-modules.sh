@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 #
 # Calls of nn.Modules in the real Perfetto: as many slices of each as -v module counts calls, as long
 # as it says, each inside of the module that called it; those of the backward pass on a track of

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 #
 # A GPU trace in every format of timelines, read by the real Perfetto: each span once, to the
 # nanosecond, on the row of its stream, with an arrow from its launch, and nothing dropped.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # The formats torch and torch:tb in their readers, HolisticTraceAnalysis and TensorBoard's
 # profiler plugin: every view, on two ranks with collectives.

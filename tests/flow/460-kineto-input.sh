@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 #
 # torch.profiler's own traces as input: nothing of them is missing, in any dialect, and damage
 # costs no more than what is damaged.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Floating-point operations by operator, module and step are those that torch.utils.flop_counter counts
 # of the same steps, on eleven models.

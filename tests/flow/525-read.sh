@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # The library that reads runs: its tables have all rows of -f jsonl, engines take them, damage is an
 # error or the rest.

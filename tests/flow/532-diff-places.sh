@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two runs of a program in which a function changed: the first line of --compare names it.
-# timeout: 400
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch

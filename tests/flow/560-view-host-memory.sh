@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # The view of host memory: what a program of Python is known to keep, hold and throw away stands
 # there, on its own lines.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Host memory by stack in the formats of other tools: what a program is known to allocate is in all
 # of them, on the functions that it allocates it in, and two runs compare.

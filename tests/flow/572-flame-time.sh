@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Time by stack in the formats of flame graphs: Python's functions around each operator are those that
 # the interpreter itself shows, the sums are those of the views, and all formats say the same.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # Host memory against heaptrack, another profiler, on the same programs: calls, bytes at the peak,
 # the stacks with most of both. With LONG=1 a training with PyTorch, too.

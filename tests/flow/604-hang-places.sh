@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # More trainings that hang, after those of 606: in a GPU's kernel, a file's lock, a child of fork, an
 # evaluation that one rank makes alone; and two that wait for a rank which was never started, at torch's

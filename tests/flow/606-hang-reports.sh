@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # Trainings that hang say so while they do: which line, which rank, which collective, which worker.
 # Outside of windows, too.

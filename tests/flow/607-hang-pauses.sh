@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # Trainings that pause are not taken for hung: an evaluation, a checkpoint, a compilation, a stopped
 # process, a rank that others wait for. One that loops is; and one that goes on says so.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 #
 # An allocation that fails, of torch, of Python, of a device: who asked, for how much, what was held, before
 # the program hears of it; and the program goes on as without us. Outside of windows.

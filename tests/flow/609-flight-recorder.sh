@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 400
 #
 # TRAINPROF_RECORDER: the last steps are there when something happened, and only then: an exception, a status,
 # signals, a step that is slow, a hang, an allocation that fails.

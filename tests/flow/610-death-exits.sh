@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # However a training ends, it ends as it would have without us: same standard output, same
 # exit status, same standard error but for lines of ours; and what it had recorded is shown.

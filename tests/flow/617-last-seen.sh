@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 #
 # What was it doing when it died? By the README's own command: a training that is killed outside windows,
 # or inside an operator of one, is told with the functions of its own that it was last seen in. The same

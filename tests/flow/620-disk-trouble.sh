@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # When the disk fails us, the training does not notice: same standard output and exit status
 # as bare, and one line of ours says what happened and what happens now.

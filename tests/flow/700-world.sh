@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Trainings as people write them, by Lightning, Transformers and Accelerate: nothing about
 # them changes, and every optimizer step is a step of ours, with its epoch.

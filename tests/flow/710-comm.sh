@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Collectives across ranks: each is met once on every rank, with its bytes; a rank that is late is
 # named, and what makes it late, also in traces of GPUs. With LONG=1: trainings in which nobody is

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Two hosts on one machine: network namespaces with a delay between them, time namespaces in which
 # CLOCK_MONOTONIC is hours apart, another boot id. A real training of two ranks; what the merge

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
 #
 # A job of two ranks with two groups, buckets of DDP and messages: what its own books say is in the
 # trace with the default settings, each group on its own, each collective matched one to one.

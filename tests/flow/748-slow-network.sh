@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # Four ranks, each in a network namespace of its own, one of which has a network that is 5 ms slower
 # (tc netem), or where the kernel has no netem, 1 Mbit/s fast (a token bucket): it is named, and its

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # A signal to one rank of torchrun opens a window on all of them: the same steps in all traces
 # and ledgers, also when a rank is slow, evaluates, or has a handler of that signal; the

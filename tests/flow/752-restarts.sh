@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # torchrun starts the ranks again after one of them died: each start has files of its own, the
 # merge tells them apart, and nothing of the first is lost or in the way.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # What a training starts beside its work (shells, compilers, probes, children that end at
 # once) leaves nothing behind: no file, no ring, no message; each ends as it would.

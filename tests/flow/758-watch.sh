@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 600
 #
 # trainprof-merge --watch beside a job: windows are merged when their ranks are complete, files delivered
 # with retries, some kept; a watcher that is killed at any moment loses no window, leaves nothing half

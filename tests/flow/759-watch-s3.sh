@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 600
 #
 # trainprof-merge --watch delivers to an S3 server by rclone: one that comes late, uploads and watchers that
 # are killed on the way; in the end every file is there, whole, under its one name.

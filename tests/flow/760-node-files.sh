@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
 #
 # Node files: what comes out of one is, byte for byte, what comes out of the files that were fused
 # into it, whatever these have gone through: sixteen ranks, of which one is damaged, one cut,

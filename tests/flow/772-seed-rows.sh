@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 240
 #
 # Rows of what the predecessors let their users set: each by environment or command line, and its result. One run of
 # two epochs as a rank of a job, so that each is cheap. Rows that other scripts show: folder and file names, windows

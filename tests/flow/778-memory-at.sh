@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # Memory at ranges, as MemProfiler has it: RSS at the very call against what the program itself reads there, a snapshot
 # of PyTorch's for each start and end, reports of a sharded model for each call against the view of modules, --depth.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
 #
 # RECORD=frameworks: what Lightning and the Hugging Face Trainer call on their users' behalf become
 # ranges, as often as it is called, and nothing about the training changes. A framework that is

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # RECORD=frameworks: Composer's events, callbacks and algorithms are ranges, each as often in four
 # steps as Composer itself called it, and nothing about the training changes.

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 300
 #
 # NVIDIA's own NCCL, CUPTI and Python bindings of CUPTI, on a machine without a driver: which are found, how
 # far they get, what is refused and said; and that the program gets what it gets without us.

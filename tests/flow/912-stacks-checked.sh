@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # long
-# timeout: 600
 #
 # A real training with a library that compares each of its walks with libunwind's, from end to
 # end: of a million, 99.99 % must be equal. And the program of 910, the same way.
