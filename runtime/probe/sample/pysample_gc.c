@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/base/peek.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe_layout.h"
 #include "runtime/probe/sample/pysample_frames.h"
@@ -16,34 +17,19 @@ enum {
 	WORDS = FIGURES * TP_PYSAMPLE_GENERATIONS,
 	/* After those: an int, and the two lists. */
 	COLLECTING = WORDS * 8, GARBAGE = COLLECTING + 8, CALLBACKS = GARBAGE + 8, BYTES = CALLBACKS + 8,
-	PAGE = 4096,
 };
 
 static const char *generations;	/* NULL: not found */
 
 /* ---- where it is ---- */
 
-/* What follows the state may be somebody else's: a copy by the kernel, up to where memory ends. */
-static size_t copy_state(const char *from, char to[SEARCHED])
-{
-	size_t at = 0, n;
-
-	for (; at < SEARCHED; at += n) {
-		n = PAGE - (uintptr_t)(from + at) % PAGE;
-		if (n > SEARCHED - at)
-			n = SEARCHED - at;
-		if (!tp_pysample_read(from + at, to + at, n))
-			break;
-	}
-	return at;
-}
-
 /* The one place with both lists behind it; NULL: none, or several. */
 static const char *find_figures(const char *interpreter, const void *garbage, const void *callbacks)
 {
 	static char copy[SEARCHED];
 	const char *found = NULL;
-	const size_t n = copy_state(interpreter, copy);
+	/* What follows the state may be somebody else's: by the kernel's hand, up to where memory ends. */
+	const size_t n = tp_peek(interpreter, copy, sizeof(copy));
 	uint32_t n_found = 0;
 
 	for (size_t at = 0; at + BYTES <= n; at += 8) {

@@ -100,6 +100,14 @@ static void change(void)
 	__atomic_fetch_add(&ranges.turn, 1, __ATOMIC_SEQ_CST);
 }
 
+/* The lock is held. */
+static void remove_handle(void)
+{
+	if (ranges.handle)
+		tp_torch.abi.remove(ranges.handle);
+	ranges.handle = 0;
+}
+
 static void remove_for_all(void)
 {
 	bool may_go;
@@ -108,8 +116,7 @@ static void remove_for_all(void)
 	__atomic_store_n(&ranges.is_each, true, __ATOMIC_SEQ_CST);
 	may_go = !__atomic_load_n(&ranges.n_relying, __ATOMIC_SEQ_CST);
 	if (may_go) {
-		tp_torch.abi.remove(ranges.handle);
-		ranges.handle = 0;
+		remove_handle();
 	} else {
 		__atomic_store_n(&ranges.is_each, false, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&ranges.left, 1, __ATOMIC_RELAXED);
@@ -160,9 +167,7 @@ void tp_torch_ranges_watch(void)
 void tp_torch_ranges_open(void)
 {
 	pthread_mutex_lock(&ranges.lock);
-	if (ranges.handle)
-		tp_torch.abi.remove(ranges.handle);
-	ranges.handle = 0;
+	remove_handle();
 	add_for_all(false);
 	let_go();
 	pthread_mutex_unlock(&ranges.lock);
@@ -191,9 +196,7 @@ void tp_torch_ranges_end(bool may_call)
 	if (!may_call)
 		return;
 	pthread_mutex_lock(&ranges.lock);
-	if (ranges.handle)
-		tp_torch.abi.remove(ranges.handle);
-	ranges.handle = 0;
+	remove_handle();
 	pthread_mutex_unlock(&ranges.lock);
 }
 
