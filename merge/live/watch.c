@@ -7,6 +7,7 @@
  * order things follow each other is what a kill at any moment relies on:
  *	the merged file has its name -> "merged" in the journal
  *	the command has succeeded -> "delivered" in the journal -> the file may be removed
+ *	the merged file is removed -> the traces are, by which the window is found
  */
 #include "merge/live/watch.h"
 
@@ -253,14 +254,16 @@ static bool is_done(const struct watching *watching, const struct tp_watch_windo
 				     tp_watch_files_are_delivered(&watching->files, window));
 }
 
+/* The last one first: a trace of the window was known before what was made of it, and by its traces the next
+ * watcher knows that there is one, should a kill come in between. */
 static void remove_window(struct watching *watching, const struct tp_watch_window *window)
 {
 	struct tp_watch_files *files = &watching->files;
 	uint32_t n_removed = 0;
 	char name[64];
 
-	for (uint32_t i = 0; i < files->n; i++) {
-		struct tp_watch_file *file = &files->file[i];
+	for (uint32_t i = files->n; i > 0; i--) {
+		struct tp_watch_file *file = &files->file[i - 1];
 
 		if (!file->is_there || !tp_watch_file_is_of(file, window))
 			continue;

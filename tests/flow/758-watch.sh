@@ -200,6 +200,10 @@ rank0.steps
 rank1.14.tpt
 rank1.steps
 watch.journal"
+is "of a window the merged file goes first: a kill in between leaves what it is found by" "$(awk '
+	$1 == "removed" && $2 ~ /^rank/ { split($2, part, "."); has_lost[part[2]] = 1 }
+	$1 == "removed" && $2 ~ /^node/ { split($2, part, /window|[.]json/); if (has_lost[part[2]]) print $2 }
+' kills/watch.journal)" ""
 is "each delivery is in the journal once or, where a kill came between, once more" \
 	"$(grep '^delivered' kills/watch.journal | sort -u | wc -l)" 45
 done_testing
