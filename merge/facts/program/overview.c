@@ -324,6 +324,7 @@ static void begin_overview(void *state, struct tp_facts *facts, const void *para
 	overview->owners = tp_sample_owners_want(facts);
 	overview->cores = tp_cores_want(facts);
 	overview->clocks = tp_device_clocks_want(facts);
+	overview->workers = tp_facts_want(facts, &tp_fact_worker_heap, NULL);
 	overview->last = has_dead(run) ? tp_last_want(facts) : NULL;
 	overview->waste = tp_facts_want(facts, &tp_fact_waste, NULL);
 	overview->memory = tp_memcurve_new();

@@ -15,6 +15,7 @@
 #include "merge/facts/comm/comm.h"
 #include "merge/facts/comm/comm_rounds.h"
 #include "merge/facts/compute/device_use.h"
+#include "merge/facts/heap/worker_heap.h"
 #include "merge/facts/program/last.h"
 #include "merge/facts/program/no_work.h"
 #include "merge/facts/program/waits.h"
@@ -80,6 +81,7 @@ struct tp_overview {
 	const struct tp_sample_owners *owners;
 	const struct tp_cores *cores;
 	const struct tp_device_clocks *clocks;
+	const struct tp_worker_heap *workers;
 	const struct tp_last *last;	/* by tp_proc.at; NULL: nobody died */
 	struct tp_overview_proc *proc;	/* by tp_proc.at */
 	uint32_t n_procs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_growth.c - advice of the overview on memory that grows from step to step: tensors, and what
- * else is alive in the allocator. By the ledger, which has every step.
+ * else is alive in the allocator. By the ledger, which has every step; of workers, by their counters.
  */
 #include "merge/view/overview/overview_advice.h"
 
@@ -175,13 +175,42 @@ bool tp_advice_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 	return true;
 }
 
+/* A worker has no steps: by time, and by how long one takes. */
+static bool judge_worker(const struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_run *run = facts->run;
+	const struct tp_overview_sums *sums = facts->sums;
+	struct tp_worker_growth growth;
+	char who[64], a[32], b[32], c[32], d[32];
+	double per_step;
+
+	if (!sums->n_steps || !tp_worker_heap_worst(facts->overview->workers, &growth))
+		return false;
+	per_step = tp_worker_growth_rate(&growth) * (double)sums->all_ns / (double)sums->n_steps / 1e9;
+	if (per_step < STEP_LEAST || per_step > (double)INT64_MAX / 2 ||
+	    growth.last - growth.first < REST_LEAST)
+		return false;
+	advice->percent = -1;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "the heap of %s grows by about %s per step of the training: %s, and %s later %s",
+		 tp_label_proc(who, run, growth.proc), tp_show_bytes(a, (int64_t)per_step),
+		 tp_show_bytes(b, (int64_t)growth.first), tp_show_ns(c, growth.last_ns - growth.first_ns),
+		 tp_show_bytes(d, (int64_t)growth.last));
+	snprintf(advice->todo, sizeof(advice->todo), "look for what the worker keeps of each sample: a cache, list or "
+		 "dict of the dataset's; each worker has one of its own");
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (tp_proc_works_for(growth.proc, run->proc[i]))
+			tp_advice_dataset(run, run->proc[i], advice);
+	return true;
+}
+
 bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct growth worst = find_worst(facts->overview, REST);
 	struct tp_keeper keeper;
 
 	if (!worst.bytes)
-		return false;
+		return judge_worker(facts, advice);
 	tell(facts, &worst, "host memory beside tensors", advice);
 	if (find_rest(&worst, &keeper)) {
 		tp_keeper_tell(advice->place, sizeof(advice->place), &keeper);
