@@ -49,7 +49,8 @@ static inline void expect_rules(const char *text, const char *const *wanted)
 					  "recomputed-constants", "too-many-threads",
 					  "interpreter-lock", "recompilation", "double-precision",
 					  "host-memory-growth", "busy-workers", "exposed-copies",
-					  "few-blocks", "throttling", "dense-embedding", NULL};
+					  "few-blocks", "throttling", "dense-embedding",
+					  "one-hot", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_savings.c - tests of the rules on copies, tensors computed from constants, and double precision
+ * overview_savings.c - tests of the rules on copies, tensors computed from constants, one-hot vectors, and
+ * double precision
  */
 #include "tests/unit/advice_gpu_rig.h"
 
@@ -102,6 +103,59 @@ Test(overview_savings, sees_tensors_that_are_computed_from_constants)
 	expect_rules(print(), (const char *[]){NULL});
 	set_up();
 	add_named("aten::linear", 20 * MS, 5, 5);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* In each step line 20 has these operators, of 10 ms each, and line 10 one for the rest. */
+static void add_in_line(const char *const *names, uint32_t last_stack)
+{
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		for (uint32_t k = 0; names[k]; k++, at += 10 * MS) {
+			if (!names[k + 1])
+				add_stack(last_stack, at + 2);
+			add(TP_REC_OP, names[k], at + 3, at + 10 * MS)->link = 5;
+		}
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::linear", at + 2, (i + 1) * 100 * MS - 1)->link = 6;
+	}
+}
+
+Test(overview_savings, sees_one_hot_vectors_and_what_is_made_of_them)
+{
+	static const struct {
+		const char *names[6];
+		uint32_t last_stack;
+		const char *rule, *share;
+	} row[] = {
+		{{"aten::one_hot", "aten::to", "aten::matmul"}, 2, "one-hot", "up to 30.0 % of step time makes one-hot"},
+		/* Others follow on the line, one is on another, is a layer, or comes before. */
+		{{"aten::one_hot", "aten::to", "aten::matmul", "aten::add"}, 2, "one-hot", "up to 30.0 %"},
+		{{"aten::one_hot", "aten::to", "aten::matmul"}, 1, "one-hot", "up to 20.0 %"},
+		{{"aten::one_hot", "aten::to", "aten::linear"}, 2, "one-hot", "up to 20.0 %"},
+		{{"aten::one_hot", "aten::linear", "aten::mul"}, 2, NULL, ""},
+		{{"aten::matmul", "aten::to", "aten::one_hot"}, 2, NULL, ""},
+		/* The copies are not told twice, and others are. */
+		{{"aten::one_hot", "aten::to", "aten::mul", "aten::to", "aten::to"}, 2, "layout-copies", "up to 20.0 %"},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		add_in_line(row[i].names, row[i].last_stack);
+		text = print();
+		expect_rules(text, (const char *[]){row[i].rule, i == 6 ? "one-hot" : NULL, NULL});
+		cr_expect(strstr(text, row[i].share), "%u: %s", i, text);
+	}
+	/* A device. */
+	set_up();
+	add_in_line(row[0].names, 2);
+	proc->n_devices = 1;
 	expect_rules(print(), (const char *[]){NULL});
 }
 

@@ -42,6 +42,7 @@ enum tp_site_figure {
 	TP_SITE_COPIES,		/* ns of its copies into another layout or type (waste.h) and of deepcopy() */
 	TP_SITE_CONSTANTS,	/* ns of what it computes from constants only (waste.h) */
 	TP_SITE_DENSE,		/* ns in which gradients of whole embedding tables are zeroed (waste.h) */
+	TP_SITE_ONE_HOT,	/* ns of its one-hot vectors and of what it makes of them at once (waste.h) */
 	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
 	TP_SITE_GRAD_CALLS,	/* and those that record one */

@@ -21,6 +21,7 @@ enum class {
 	LEARNED,	/* uses parameters: no constant comes of it */
 	CHECK,		/* for NaN */
 	NODE,		/* of the backward pass */
+	ONE_HOT,	/* whoever has numbers of rows needs no products to find them */
 	DENSE,		/* makes a gradient for each row of a table, few of which were used */
 };
 
@@ -40,12 +41,13 @@ static const struct {
 	{"aten::batch_norm", LEARNED}, {"aten::lstm", LEARNED}, {"aten::gru", LEARNED},
 	{"aten::_transformer_encoder_layer_fwd", LEARNED}, {"aten::_native_multi_head_attention", LEARNED},
 	{"aten::embedding_dense_backward", DENSE}, {"aten::_embedding_bag_dense_backward", DENSE},
-	{"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
+	{"aten::one_hot", ONE_HOT}, {"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
 
 enum {
 	OTHERS, NODES,	/* rows of classes */
 	N_CLASSES = sizeof(classes) / sizeof(classes[0]),
+	MADE_OF = 2,	/* operators after ONE_HOT that work on its vectors: a conversion, a product */
 	TIMES_PART = 8,	/* a window may end within a step: so much more, or less, is the same */
 };
 
@@ -58,6 +60,7 @@ struct chain {
 	int64_t ns;
 	bool is_open;
 	int64_t dense_end_ns;	/* of the last DENSE */
+	uint32_t hot, n_hot;	/* line of the last ONE_HOT, and how many operators may be made of it yet */
 	/* Plus one: where a function was called that computed, without a gradient, what may come of inputs;
 	 * where that of the operator before was, if it may have been one. 0: none. */
 	uint32_t with_inputs, plain;
@@ -174,6 +177,25 @@ static void count_gradients(struct tp_waste *waste, const struct tp_event *event
 	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD, tp_sub(event->end_ns, event->begin_ns));
 }
 
+/* ONE_HOT, or made of one. */
+static bool take_one_hot(struct tp_waste *waste, struct chain *chain, const struct tp_event *event,
+			 enum class class)
+{
+	const uint32_t tag = tp_sites_now(waste->sites, event);
+
+	if (class == ONE_HOT) {
+		chain->hot = tag;
+		chain->n_hot = MADE_OF;
+	} else if (!chain->n_hot || tag != chain->hot || class == LEARNED) {
+		chain->n_hot = 0;
+		return false;
+	} else {
+		chain->n_hot--;
+	}
+	tp_sites_charge(waste->sites, tag, TP_SITE_ONE_HOT, tp_sub(event->end_ns, event->begin_ns));
+	return true;
+}
+
 /* Zeros inside DENSE are what a sparse gradient does without. */
 static void take_dense(struct tp_waste *waste, struct chain *chain, const struct tp_event *event,
 		       enum class class)
@@ -210,7 +232,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 		return;
 	chain = &proc->chain[at];
 	outer = tp_stacks_outer(tp_origins_stacks(waste->origins), origin.stack);
-	if (class == COPY) {
+	if (!take_one_hot(waste, chain, event, class) && class == COPY) {
 		tp_sites_charge(waste->sites, tp_sites_now(waste->sites, event), TP_SITE_COPIES,
 				tp_sub(event->end_ns, event->begin_ns));
 		return;

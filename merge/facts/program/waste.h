@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * waste.h - operators in steps whose work could be saved: copies into another layout or type,
- * tensors that are computed anew from constants, modules that run without gradients, gradients of
- * embeddings that are as large as their table
+ * tensors that are computed anew from constants, one-hot vectors, modules that run without gradients,
+ * gradients of embeddings that are as large as their table
  *
  * Found by the names of outermost operators and their order; what they cost is charged to source
- * lines: figures COPIES, CONSTANTS, NO_GRAD and DENSE of sites.h. Of the backward pass only the last is.
+ * lines: figures COPIES, CONSTANTS, ONE_HOT, NO_GRAD and DENSE of sites.h. Of the backward pass only the last
+ * is.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
  * the same place, as long as no gradient is recorded and no parameter is used, and where nothing came
  * before in the function that may be of inputs. That these have no part in it is not known else.
+ * What is made of one-hot vectors: up to two operators that follow aten::one_hot on its line, no layer: their
+ * conversion and a product.
  * Memory: threads, names.
  */
 #ifndef TP_MERGE_WASTE_H

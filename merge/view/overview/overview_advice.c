@@ -67,6 +67,7 @@ static const struct rule {
     {"evaluation", 20, tp_advice_evaluation, false},
     {"layout-copies", 12, tp_advice_layout_copies, false},
     {"recomputed-constants", 15, tp_advice_constants, false},
+    {"one-hot", 15, tp_advice_one_hot, false},
     {"dense-embedding", 15, tp_advice_dense_embedding, false},
     {"host-code", 10, tp_advice_host_code, false},
     {"small-operators", 20, tp_advice_small_operators, false},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_operators.c - advice of the overview on operators whose work could be saved: copies into
- * another layout or type, tensors that each step computes anew, an evaluation in each step (waste.h),
- * numbers of double precision
+ * another layout or type, tensors that each step computes anew, one-hot vectors, an evaluation in each
+ * step (waste.h), numbers of double precision
  *
  * But for the last, in runs without devices only: the time of an operator is not that of the work it
  * launches.
@@ -65,6 +65,21 @@ bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice
 		 "parameters or gradients", share);
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "if they are the same in every step: compute them once, keep them by register_buffer()");
+	return true;
+}
+
+/* Without the gradients of what is made of them. */
+bool tp_advice_one_hot(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	char share[32];
+
+	if (!judge_figure(facts, TP_SITE_ONE_HOT, 1, advice, share))
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "up to %s of step time makes one-hot vectors, converts them and multiplies by them, without the "
+		 "backward pass", share);
+	snprintf(advice->todo, sizeof(advice->todo), "use the numbers as they are: nn.Embedding or weight[numbers] "
+		 "instead of a product, cross_entropy(logits, numbers) instead of one with vectors");
 	return true;
 }
 
