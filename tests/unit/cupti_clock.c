@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/probe/gpu/cupti_clock.h"
@@ -196,6 +197,7 @@ Test(cupti_clock, finds_steps)
 /* As torch.profiler does in the middle of a run: the same records in ns before, in ticks after it. */
 Test(cupti_clock, follows_a_timestamp_callback)
 {
+	tp_clock_is_tsc = true;		/* as in this machine, whose ticks are counts */
 	for (int r = 0; r < N_RATES; r++) {
 		boot(rates[r], 0);
 		for (uint64_t at = 0; at < 3 * SECOND; at += SECOND / 10)
@@ -215,6 +217,31 @@ Test(cupti_clock, follows_a_timestamp_callback)
 		cr_assert_eq(tp_cupti_clock_steps(), 0, "no clock was set");
 	}
 }
+
+#if defined(__x86_64__)
+/* Where ticks are ns (a container without /sys) a single reading of the counter tells no rate. */
+Test(cupti_clock, measures_the_counter_where_ticks_are_ns)
+{
+	struct tp_cupti_reading reading = {.bracket_ns = 100};
+	uint64_t counter, ns;
+
+	tp_clock_init(TP_CLOCK_MONOTONIC);
+	tp_cupti_clock_reset();
+	for (int i = 0; i < 3; i++) {
+		reading.ticks = reading.mono_ns = tp_clock_now();
+		reading.cupti_ns = REAL_0 + reading.ticks;
+		tp_cupti_clock_add(&reading);
+	}
+	ns = tp_clock_now();
+	counter = __builtin_ia32_rdtsc();
+	usleep(50000);
+	reading.is_counter = true;
+	reading.ticks = reading.mono_ns = tp_clock_now();
+	reading.cupti_ns = __builtin_ia32_rdtsc();
+	tp_cupti_clock_add(&reading);
+	cr_expect_lt(fabs((double)(int64_t)(tp_cupti_clock_ticks(counter) - ns)), 1000000);
+}
+#endif
 
 /* The first look came when the callback was there already, and what it looks at is older. */
 Test(cupti_clock, knows_what_is_older_than_a_timestamp_callback)

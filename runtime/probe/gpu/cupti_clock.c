@@ -7,7 +7,8 @@
  * may overlap in CUPTI's time (REALTIME was set back).
  *
  * PyTorch's profiler has CUPTI take its times from the processor's counter (it registers a timestamp
- * callback, and leaves it there): from then on CUPTI's time is in ticks. One reading tells.
+ * callback, and leaves it there): from then on CUPTI's time is in counts, which are ticks where these are the
+ * TSC's. One reading tells.
  */
 #include "runtime/probe/gpu/cupti_clock.h"
 
@@ -49,6 +50,7 @@ static struct {
 	bool has_ns, has_counter;	/* readings in that unit */
 	struct tp_cupti_reading middle;	/* the last reading's place when it moves far enough on */
 	uint64_t n_steps;
+	uint64_t counter_rate;		/* ticks per count, where a tick is a ns; 0: not measured */
 	struct line line;		/* used last; until == 0: none */
 } clocks;
 
@@ -183,13 +185,34 @@ void tp_cupti_clock_add(const struct tp_cupti_reading *reading)
 	}
 }
 
-/* Ticks per ns, of the line that begins at knot `i`. */
-static uint64_t rate_at(uint32_t i)
+/* Ticks per unit of CUPTI's time. */
+static uint64_t rate_between(const struct tp_cupti_reading *a, const struct tp_cupti_reading *b)
 {
-	const struct tp_cupti_reading *a = &clocks.knot[i].at, *b = &clocks.knot[i + 1].at;
-
 	return (uint64_t)(((unsigned __int128)(b->ticks - a->ticks) << RATE_BITS) /
 			  (b->cupti_ns - a->cupti_ns));
+}
+
+/* Of the line that begins at knot `i`. */
+static uint64_t rate_at(uint32_t i)
+{
+	return rate_between(&clocks.knot[i].at, &clocks.knot[i + 1].at);
+}
+
+/* Of the processor's counter, by itself. */
+static uint64_t rate_of_counter(void)
+{
+	struct tp_cupti_reading first, then;
+
+	if (tp_clock_is_tsc)
+		return 1ull << RATE_BITS;
+	if (!clocks.counter_rate) {
+		first = read_best(read_counter);
+		tp_sleep_ns(RATE_NS);
+		then = read_best(read_counter);
+		clocks.counter_rate = then.cupti_ns > first.cupti_ns ? rate_between(&first, &then)
+								     : 1ull << RATE_BITS;
+	}
+	return clocks.counter_rate;
 }
 
 /* Of the nearest line to knot `i` that is in the same unit; the knot may be alone in its segment. */
@@ -206,7 +229,7 @@ static uint64_t rate_near(uint32_t i)
 			return rate_at(i - away - 1);
 	}
 	if (is_counter)
-		return 1ull << RATE_BITS;
+		return rate_of_counter();
 	/* Across a step MONOTONIC still tells how fast ticks are. */
 	if (clocks.n >= 2) {
 		const struct tp_cupti_reading *a = &clocks.knot[0].at;
