@@ -21,8 +21,7 @@ if "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -pthread -I"$TOP" -o held "$PROGS/he
 fi
 begin fork fork
 begin_two evaluation "$(free_port)"
-# A torch for CUDA brings a CUPTI of its own, which takes no stand-in for the driver.
-if [ -e "$O/tests/fakes/libcuda.so.1" ] && "$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)'; then
+if torch_takes_fakes; then
 	begin gpu gpu LD_LIBRARY_PATH="$O/tests/fakes" TRAINPROF_SCHEDULE=always
 fi
 
@@ -41,7 +40,7 @@ if [ -n "${pid[gpu]:-}" ]; then
 	fuse gpu.merged -q -v health -f csv -o gpu.csv gpu
 	like "the merge says it, too" "$(cat gpu.csv)" 'GPU 0 is 75 % busy; stream 0 of GPU 0 has 1 piece'
 else
-	skip "a GPU that never ends" "no stand-ins for CUDA (make fakes), or a torch with libraries of its own"
+	skip "a GPU that never ends" "$no_fakes"
 fi
 if [ -n "${pid[forbidden]:-}" ]; then
 	await forbidden.err "$told"

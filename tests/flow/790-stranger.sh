@@ -37,13 +37,13 @@ problem rank uneven-ranks "problem_rank.py:[0-9]+ (log_statistics|main and [^ ]*
 	"$PYTHON" -m torch.distributed.run --nproc_per_node 2 --master_port 29523 \
 	"$PROGS/problem_rank.py"
 
-if [ -e "$FAKES/libcuda.so.1" ]; then
+if torch_takes_fakes; then
 	problem item synchronising "$(line_of item)" "LD_LIBRARY_PATH=$FAKES" FAKE_PIECES=16 \
 		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_item.py"
 	problem launches host-bound "$(line_of launches)" "LD_LIBRARY_PATH=$FAKES" \
 		"$PYTHON" "$PROGS/fake_gpu.py" "$PROGS/problem_launches.py"
 else
-	skip "problems of a GPU" "no stand-ins for CUDA in '$FAKES' (make setup, make fakes)"
+	skip "problems of a GPU" "$no_fakes"
 fi
 
 train healthy "$PYTHON" "$PROGS/train_gpt.py" --steps 12

@@ -123,7 +123,7 @@ for step in range(12):
         marks.trainprof_v1_step()
 print("done")
 EOF
-if "$PYTHON" -c 'import torch' 2>/dev/null; then
+if torch_takes_fakes; then
 	sed -i '1i import torch' python_steps.py
 	train python LD_LIBRARY_PATH="$FAKES" FAKE_CUPTI_LOG="$TMP/python.log" TRAINPROF_STEP=mark \
 		TRAINPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=1 "$PYTHON" python_steps.py
@@ -131,7 +131,7 @@ if "$PYTHON" -c 'import torch' 2>/dev/null; then
 	is "Python: sets of two steps" "$(count python 0 $MEMSET)" 20
 	is "Python: CUPTI was taken when the driver started" "$(calls python cuptiSubscribe)" 1
 else
-	skip "Python" "$PYTHON has no torch (make setup)"
+	skip "Python" "$no_fakes"
 fi
 
 done_testing

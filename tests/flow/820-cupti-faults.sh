@@ -54,14 +54,14 @@ for step in range(8):
         sys.exit(7)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 EOF
-if "$PYTHON" -c 'import torch' 2>/dev/null; then
+if torch_takes_fakes; then
 	train python LD_LIBRARY_PATH="$FAKES" FAKE_CUPTI_LOG="$TMP/python.log" TRAINPROF_STEP=mark \
 		TRAINPROF_SCHEDULE=wait=0,warmup=1,active=2,repeat=0 "$PYTHON" python_fork.py
 	is "fork of a process that trains: all end well" "$status $(sort -u python.out)" "0 7"
 	is "... the children recorded" "$(($(find python -name '*pid*.tpt' | wc -l) >= 8))" 1
 	is "... and none of them called CUPTI" "$(sed 's/.* tid //' python.log | sort -u | wc -l)" 2
 else
-	skip "fork of a process that trains" "$PYTHON has no torch (make setup)"
+	skip "fork of a process that trains" "$no_fakes"
 fi
 
 # ---- the end ----

@@ -157,6 +157,15 @@ need_torch()
 	"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch (make setup)"
 }
 
+# There are stand-ins for CUDA, and Python's torch takes them: one for CUDA brings libraries of its own, which
+# take no stand-in for the driver.
+torch_takes_fakes()
+{
+	[ -e "${FAKES:-$O/tests/fakes}/libcuda.so.1" ] &&
+		"$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)' 2>/dev/null
+}
+no_fakes="no torch that takes stand-ins for CUDA (make setup, make fakes; not one for CUDA)"
+
 need_module()
 {
 	"$PYTHON" -c "import $1" 2>/dev/null || skip_all "no Python module $1 (${2:-make setup})"
