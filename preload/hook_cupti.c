@@ -22,6 +22,7 @@
 
 #include "preload/export.h"
 #include "preload/real.h"
+#include "runtime/probe/gpu/cupti_share.h"
 #include "runtime/probe/gpu/cupti_yield.h"
 
 #define REAL_CALLS(_)                                                                      \
@@ -118,8 +119,9 @@ TP_EXPORT CUptiResult CUPTIAPI
 cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 			       CUpti_BuffersCallbackCompleteFunc completed)
 {
-	PASS(cuptiActivityRegisterCallbacks, (requested, completed), .act = TP_CUPTI_REGISTER,
-	     .requested = requested, .completed = completed);
+	PASS(cuptiActivityRegisterCallbacks,
+	     (requested, tp_cupti_inside ? completed : tp_cupti_share_with(requested, completed)),
+	     .act = TP_CUPTI_REGISTER, .requested = requested, .completed = completed);
 }
 
 TP_EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc timestamp)

@@ -28,6 +28,7 @@
 #include "runtime/probe/gpu/cupti_kinds.h"
 #include "runtime/probe/gpu/cupti_lib.h"
 #include "runtime/probe/gpu/cupti_queue.h"
+#include "runtime/probe/gpu/cupti_share.h"
 #include "runtime/probe/gpu/cupti_yield.h"
 
 enum {
@@ -302,7 +303,7 @@ static void report(struct tp_text *totals)
 		const char *name;
 		uint64_t value;
 	} counts[] = {
-		{"dropped", tp_cupti_dropped()},
+		{"dropped", tp_cupti_dropped() + tp_cupti_share_lost()},
 		{"refused", tp_cupti_buffers_refused()},
 		{"trashed_bytes", tp_cupti_buffers_trashed_bytes()},
 		{"buffers_kept", probe.n_kept},

@@ -124,6 +124,16 @@ static uint32_t buffer_at(const uint8_t *memory)
 	return (uint32_t)(at / TRASH_SIZE) + buffers.n + 1;
 }
 
+bool tp_cupti_buffers_are_open(void)
+{
+	return buffers.base != NULL;
+}
+
+bool tp_cupti_buffer_is_own(const uint8_t *memory)
+{
+	return buffer_at(memory) != NONE;
+}
+
 /* ---- CUPTI's side ---- */
 
 void CUPTIAPI tp_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)

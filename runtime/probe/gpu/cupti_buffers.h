@@ -26,6 +26,9 @@ void CUPTIAPI tp_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *
 void CUPTIAPI tp_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
 					size_t size, size_t valid);
 
+bool tp_cupti_buffers_are_open(void);
+bool tp_cupti_buffer_is_own(const uint8_t *buffer);	/* the beginning of one */
+
 /* Drain thread: the oldest full buffer, or NULL; give it back when it is decoded. */
 uint8_t *tp_cupti_buffer_take(size_t *n_bytes);
 void tp_cupti_buffer_give(uint8_t *buffer);

@@ -24,6 +24,7 @@
 #include "runtime/probe/gpu/cupti_decode.h"
 #include "runtime/probe/gpu/cupti_kinds.h"
 #include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_share.h"
 #include "runtime/probe/gpu/cupti_yield.h"
 
 enum { PER_THREAD_FROM = 21 };	/* CUPTI_API_VERSION of 12.3 */
@@ -178,7 +179,7 @@ static void take(void)
 		set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 0);
 	set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
 	result = tp_cupti.cuptiActivityRegisterCallbacks(tp_cupti_buffer_requested,
-							 tp_cupti_buffer_completed);
+							 tp_cupti_share_ours());
 	if (!tp_cupti_is_ok(result)) {
 		tp_cupti_calls_close();
 		fail("CUPTI refuses our buffers: ", tp_cupti_error(result));

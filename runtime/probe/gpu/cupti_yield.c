@@ -19,6 +19,7 @@
 #include "runtime/engine/session.h"
 #include "runtime/probe/gpu/cupti_hold.h"
 #include "runtime/probe/gpu/cupti_lib.h"
+#include "runtime/probe/gpu/cupti_share.h"
 
 enum {
 	LEAVE_MS = 1000,	/* longest that a call of his waits for us */
@@ -293,12 +294,15 @@ void tp_cupti_other_begins(const struct tp_cupti_call *call)
 		completed = yield.completed;
 	}
 	tp_spin_unlock(&yield.lock);
-	if (!takes(call->act) || was_yielding)
-		return;
-	tp_cupti_yield(call->who);
-	/* He registered his buffers once, before ours. */
-	if (requested && tp_cupti.version)
-		tp_cupti.cuptiActivityRegisterCallbacks(requested, completed);
+	if (takes(call->act) && !was_yielding) {
+		tp_cupti_yield(call->who);
+		/* He registered his buffers once, before ours. */
+		if (requested && tp_cupti.version)
+			tp_cupti.cuptiActivityRegisterCallbacks(requested,
+								tp_cupti_share_with(requested, completed));
+	}
+	if (call->act == TP_CUPTI_ENABLE)
+		tp_cupti_share_kind(call->kind);
 }
 
 static bool is_done(void)
@@ -348,6 +352,7 @@ static void note(const struct tp_cupti_call *call)
 		yield.has_flushed = true;
 		yield.requested = NULL;
 		yield.completed = NULL;
+		tp_cupti_share_forget();
 		break;
 	}
 }
@@ -403,6 +408,7 @@ void tp_cupti_yield_forked(void)
 {
 	/* CUPTI is nobody's in the child. */
 	memset(&yield, 0, sizeof(yield));
+	tp_cupti_share_forget();
 	yield.lock.rank = TP_LOCK_CUPTI;
 	tp_cupti_want_none(NULL);
 }
