@@ -81,3 +81,58 @@ Test(overview_ranks, tells_a_straggler_from_a_rank_that_has_no_core)
 		expect_rules(print(), row[i].wanted);
 	}
 }
+
+/* Two ranks: in each step both call `calls[r]` operators of the same line, the second one so much after its
+ * step's start, and meet when these are done. */
+static void add_compute(const int64_t ns[2], const uint32_t calls[2], int64_t idle, const char *other_host)
+{
+	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
+
+	proc->n_devices = 0;
+	if (other_host)
+		strcpy(both[1]->host, other_host);
+	for (uint32_t r = 0; r < 2; r++) {
+		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
+		proc = both[r];
+		add_line(1, 10);
+	}
+	for (uint32_t i = 0; i < STEPS; i++)
+		for (uint32_t r = 0; r < 2; r++) {
+			const int64_t at = i * 100 * MS, first = at + (r ? idle : 0),
+				      each = (at + ns[r] - first) / calls[r];
+
+			proc = both[r];
+			event[n_events++] = fake_step(&fake, proc, i, at, at + 100 * MS);
+			add_stack(1, first + 1);
+			for (uint32_t k = 0; k < calls[r]; k++)
+				add(TP_REC_OP, "aten::mm", first + 2 + k * each, first + 1 + (k + 1) * each);
+			event[n_events++] = fake_span(&fake, proc, 0, TP_REC_RANGE,
+						      fake_text(&fake, "gloo:all_reduce"), at + ns[r] + 2,
+						      at + 90 * MS - MS / 2);
+		}
+	proc = both[0];
+}
+
+Test(overview_ranks, a_core_that_is_slower_than_its_neighbour_is_no_straggler)
+{
+	static const struct {
+		int64_t ns[2];
+		uint32_t calls[2];
+		int64_t idle;
+		const char *other_host, *wanted;
+	} row[] = {
+		/* A sixth of a step is communication, and half of that waiting: for that core. */
+		{{66 * MS, 82 * MS}, {60, 60}, 0, NULL, NULL},
+		/* More than a core's own way, other work, another machine, code of the host. */
+		{{60 * MS, 82 * MS}, {60, 60}, 0, NULL, "uneven-ranks"},
+		{{70 * MS, 82 * MS}, {60, 62}, 0, NULL, "uneven-ranks"},
+		{{70 * MS, 82 * MS}, {60, 60}, 0, "node8", "uneven-ranks"},
+		{{66 * MS, 76 * MS}, {60, 60}, 10 * MS, NULL, "uneven-ranks"},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_compute(row[i].ns, row[i].calls, row[i].idle, row[i].other_host);
+		expect_rules(print(), (const char *const[]){row[i].wanted, NULL});
+	}
+}

@@ -54,6 +54,7 @@ struct tp_advice_facts {
 	bool is_waiting;		/* the rule of waits applies: it explains idle devices */
 	bool is_uneven;			/* the rule of ranks applies: it names what the late one does, */
 	bool is_late_by_data;		/* which is loading data */
+	bool has_slow_core;		/* one rank is late, and its core is to blame */
 	bool is_loading;		/* the training waits for data */
 	bool is_crowded;		/* the training waits for cores: no time tells for certain */
 	bool is_short_of_cores;		/* more threads are ready than there are cores */

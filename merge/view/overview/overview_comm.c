@@ -224,6 +224,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
 	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run, is_waiting)))
 		return false;
+	if (is_waiting && facts->has_slow_core)
+		return false;
 	if (is_waiting) {
 		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
 			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),

@@ -5,11 +5,18 @@
 #include "merge/view/overview/overview_advice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
 #include "merge/view/overview/overview_samples.h"
+
+enum {
+	ALIKE_PART = 50,	/* operators of ranks that differ by less than that part are the same */
+	SLOWER_PART = 4,	/* so much longer, at most, the same ones take on another core */
+};
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
 static void find_excess(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
@@ -76,6 +83,44 @@ static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_com
 	return thread_ns(facts->run, late, step_ns, false) - most_ns < late_ns / 4;
 }
 
+/* Operators whose line is known. */
+static int64_t count_calls(const struct tp_sites *sites, const struct tp_proc *proc)
+{
+	struct tp_site *site;
+	int64_t calls = 0;
+	uint32_t n = 0;
+
+	site = tp_sites_lines(sites, proc, &n);
+	for (uint32_t i = 0; i < n; i++)
+		calls = tp_add(calls, site[i].figure[TP_SITE_CALLS]);
+	free(site);
+	return calls;
+}
+
+/* The same operators, called as often, each a little slower, on one machine: its cores differ (by other
+ * guests of its host, by their clocks), and no program is to blame. */
+static bool has_slow_core(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
+			  const struct tp_comm_rank *rank, uint32_t n)
+{
+	const struct tp_comm_rank *late = verdict->rank;
+	const int64_t calls = count_calls(facts->overview->sites, late->proc);
+	int64_t ns = 0;
+
+	for (uint32_t i = 0; i < late->n_steps; i++)
+		ns = tp_add(ns, late->step[i].ns[TP_CAT_CPU]);
+	if (verdict->is_network || verdict->cause != TP_CAT_CPU || !calls || !late->n_steps ||
+	    verdict->excess_ns >= (ns / late->n_steps - verdict->excess_ns) / SLOWER_PART)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t its = count_calls(facts->overview->sites, rank[i].proc);
+
+		if (strcmp(rank[i].proc->host, late->proc->host) != 0 ||
+		    (its > calls ? its - calls : calls - its) > calls / ALIKE_PART)
+			return false;
+	}
+	return true;
+}
+
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct tp_comm_verdict verdict = {.rank = NULL};
@@ -91,6 +136,9 @@ bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (rank)
 		tp_comm_judge(rank, n, &verdict);
 	if (!verdict.rank || has_no_core(facts, &verdict, rank, n, step_ns))
+		return false;
+	facts->has_slow_core = has_slow_core(facts, &verdict, rank, n);
+	if (facts->has_slow_core)
 		return false;
 	facts->is_late_by_data = !verdict.is_network && verdict.cause == TP_CAT_DATA;
 	advice->percent = tp_advice_percent(verdict.late_step_ns, step_ns);
