@@ -124,6 +124,7 @@ Test(overview_ranks, a_core_that_is_slower_than_its_neighbour_is_no_straggler)
 		/* A sixth of a step is communication, and half of that waiting: for that core. */
 		{{66 * MS, 82 * MS}, {60, 60}, 0, NULL, NULL},
 		/* More than a core's own way, other work, another machine, code of the host. */
+		{{63 * MS, 82 * MS}, {60, 60}, 0, NULL, NULL},
 		{{60 * MS, 82 * MS}, {60, 60}, 0, NULL, "uneven-ranks"},
 		{{70 * MS, 82 * MS}, {60, 62}, 0, NULL, "uneven-ranks"},
 		{{70 * MS, 82 * MS}, {60, 60}, 0, "node8", "uneven-ranks"},

@@ -15,7 +15,7 @@
 
 enum {
 	ALIKE_PART = 50,	/* operators of ranks that differ by less than that part are the same */
-	SLOWER_PART = 4,	/* so much longer, at most, the same ones take on another core */
+	SLOWER_PART = 3,	/* so much longer, at most, the same ones take on another core */
 };
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
