@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/kit/grow.h"
+#include "merge/kit/need.h"
 
 enum {
 	POINTS = 16,		/* of a window that are kept; where there are more each stands for several */
@@ -75,7 +75,6 @@ static void add_point(struct seen *seen, struct point point)
 	seen->n_in = 1;
 }
 
-/* NULL: out of memory. */
 static struct seen *seen_of(struct tp_worker_heap *heap, const struct tp_proc *proc, uint32_t window)
 {
 	bool is_first = true;
@@ -87,23 +86,18 @@ static struct seen *seen_of(struct tp_worker_heap *heap, const struct tp_proc *p
 			return &heap->seen[i];
 		is_first = false;
 	}
-	if (!tp_grow(&heap->seen, &heap->cap, (uint64_t)heap->n + 1, sizeof(*heap->seen)))
-		return NULL;
+	tp_need_room(&heap->seen, &heap->cap, (uint64_t)heap->n + 1, sizeof(*heap->seen));
 	heap->seen[heap->n] = (struct seen){.proc = proc, .window = window, .is_first = is_first, .each = 1};
 	return &heap->seen[heap->n++];
 }
 
 static void take_event(void *state, const struct tp_event *event)
 {
-	struct seen *seen;
-
 	if (!event->proc->worker || event->name->kind != TP_STRING_COUNTER ||
 	    strcmp(event->name->bytes, "heap live") != 0 || event->flags & TP_F_DOUBLE ||
 	    (int64_t)event->arg < 0)
 		return;
-	seen = seen_of(state, event->proc, event->window);
-	if (seen)
-		add_point(seen, (struct point){event->begin_ns, event->arg});
+	add_point(seen_of(state, event->proc, event->window), (struct point){event->begin_ns, event->arg});
 }
 
 /* Bytes a second between the least of both; 0: it does not grow. */

@@ -103,22 +103,23 @@ static bool has_slow_core(const struct tp_advice_facts *facts, const struct tp_c
 			  const struct tp_comm_rank *rank, uint32_t n)
 {
 	const struct tp_comm_rank *late = verdict->rank;
-	const int64_t calls = count_calls(facts->overview->sites, late->proc);
-	int64_t ns = 0;
+	int64_t ns = 0, calls, its;
 
 	for (uint32_t i = 0; i < late->n_steps; i++)
 		ns = tp_add(ns, late->step[i].ns[TP_CAT_CPU]);
-	if (verdict->is_network || verdict->cause != TP_CAT_CPU || !calls || !late->n_steps ||
+	if (verdict->is_network || verdict->cause != TP_CAT_CPU || !late->n_steps ||
 	    verdict->excess_ns >= (ns / late->n_steps - verdict->excess_ns) / SLOWER_PART)
 		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(rank[i].proc->host, late->proc->host) != 0)
+			return false;
+	calls = count_calls(facts->overview->sites, late->proc);
 	for (uint32_t i = 0; i < n; i++) {
-		const int64_t its = count_calls(facts->overview->sites, rank[i].proc);
-
-		if (strcmp(rank[i].proc->host, late->proc->host) != 0 ||
-		    (its > calls ? its - calls : calls - its) > calls / ALIKE_PART)
+		its = count_calls(facts->overview->sites, rank[i].proc);
+		if ((its > calls ? its - calls : calls - its) > calls / ALIKE_PART)
 			return false;
 	}
-	return true;
+	return calls != 0;
 }
 
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
