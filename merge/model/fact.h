@@ -38,7 +38,7 @@ struct tp_fact {
 	/* Spans are cut to the window that recorded them (clip.h), and come in order of that begin.
 	 * Such facts may stand on others, not those on such. */
 	bool is_cut;
-	void (*begin)(void *state, struct tp_facts *facts, const void *params);	/* may be NULL */
+	void (*begin)(void *state, struct tp_facts *facts, const void *params);
 	void (*event)(void *state, const struct tp_event *event);
 	void (*end)(void *state);	/* no more events; may be NULL */
 	void (*free)(void *state);	/* what it holds, not itself; may be NULL */

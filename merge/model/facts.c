@@ -96,8 +96,7 @@ void *tp_facts_want(struct tp_facts *facts, const struct tp_fact *fact, const vo
 		memcpy(wanted.params, params, fact->params_bytes);
 	}
 	/* What it stands on comes before it. */
-	if (fact->begin)
-		fact->begin(wanted.state, facts, wanted.params);
+	fact->begin(wanted.state, facts, wanted.params);
 	tp_need_room(&facts->wanted, &facts->cap_wanted, (uint64_t)facts->n_wanted + 1,
 		     sizeof(*facts->wanted));
 	facts->wanted[facts->n_wanted++] = wanted;

@@ -10,6 +10,7 @@
 #define TP_COUNTER_MACHINE_CPU "machine CPU"
 #define TP_COUNTER_CORE "core"					/* one for each */
 #define TP_COUNTER_RSS "RSS"
+#define TP_COUNTER_HEAP_LIVE "heap live"
 #define TP_COUNTER_VIRTUAL "virtual"
 #define TP_COUNTER_PSS "PSS"
 #define TP_COUNTER_PRIVATE "private"

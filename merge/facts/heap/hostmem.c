@@ -161,7 +161,7 @@ static void take_counter(struct account *account, const struct tp_event *event)
 	static const char *const names[TP_HOSTMEM_COUNTERS] = {
 		[TP_HOSTMEM_RSS] = TP_COUNTER_RSS, [TP_HOSTMEM_PSS] = TP_COUNTER_PSS,
 		[TP_HOSTMEM_PRIVATE] = TP_COUNTER_PRIVATE, [TP_HOSTMEM_SHARED] = TP_COUNTER_SHARED,
-		[TP_HOSTMEM_LIVE] = "heap live",
+		[TP_HOSTMEM_LIVE] = TP_COUNTER_HEAP_LIVE,
 	};
 	int64_t value = (int64_t)event->arg;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/kit/need.h"
+#include "runtime/trace/counter_names.h"
 
 enum {
 	POINTS = 16,		/* of a window that are kept; where there are more each stands for several */
@@ -24,21 +25,36 @@ struct point {
 
 /* What a worker had alive in one window: the least of each `each` values that came one after another. */
 struct seen {
-	const struct tp_proc *proc;
 	uint32_t window;
-	bool is_first;		/* of its worker */
 	uint32_t n, each, n_in;	/* points; values of each but the last one; of that one */
 	struct point point[POINTS];
 };
 
-struct tp_worker_heap {
-	struct seen *seen;	/* in the order in which windows began, of each worker */
+struct worker {
+	struct seen *seen;	/* in the order in which windows began */
 	uint32_t n, cap;
 };
 
+struct tp_worker_heap {
+	const struct tp_run *run;
+	struct worker *worker;	/* by tp_proc.at; ranks have none seen */
+};
+
+static void begin_heap(void *state, struct tp_facts *facts, const void *params)
+{
+	struct tp_worker_heap *heap = state;
+
+	heap->run = tp_facts_run(facts);
+	heap->worker = tp_need(heap->run->n_procs, sizeof(*heap->worker));
+}
+
 static void free_heap(void *state)
 {
-	free(((struct tp_worker_heap *)state)->seen);
+	struct tp_worker_heap *heap = state;
+
+	for (uint32_t i = 0; i < heap->run->n_procs; i++)
+		free(heap->worker[i].seen);
+	free(heap->worker);
 }
 
 static const struct point *least_of(const struct point *point, uint32_t n)
@@ -75,29 +91,26 @@ static void add_point(struct seen *seen, struct point point)
 	seen->n_in = 1;
 }
 
-static struct seen *seen_of(struct tp_worker_heap *heap, const struct tp_proc *proc, uint32_t window)
+static struct seen *seen_of(struct worker *worker, uint32_t window)
 {
-	bool is_first = true;
-
-	for (uint32_t i = heap->n; i-- > 0;) {
-		if (heap->seen[i].proc != proc)
-			continue;
-		if (heap->seen[i].window == window)
-			return &heap->seen[i];
-		is_first = false;
-	}
-	tp_need_room(&heap->seen, &heap->cap, (uint64_t)heap->n + 1, sizeof(*heap->seen));
-	heap->seen[heap->n] = (struct seen){.proc = proc, .window = window, .is_first = is_first, .each = 1};
-	return &heap->seen[heap->n++];
+	for (uint32_t i = worker->n; i-- > 0;)
+		if (worker->seen[i].window == window)
+			return &worker->seen[i];
+	tp_need_room(&worker->seen, &worker->cap, (uint64_t)worker->n + 1, sizeof(*worker->seen));
+	worker->seen[worker->n] = (struct seen){.window = window, .each = 1};
+	return &worker->seen[worker->n++];
 }
 
 static void take_event(void *state, const struct tp_event *event)
 {
+	struct tp_worker_heap *heap = state;
+
 	if (!event->proc->worker || event->name->kind != TP_STRING_COUNTER ||
-	    strcmp(event->name->bytes, "heap live") != 0 || event->flags & TP_F_DOUBLE ||
+	    strcmp(event->name->bytes, TP_COUNTER_HEAP_LIVE) != 0 || event->flags & TP_F_DOUBLE ||
 	    (int64_t)event->arg < 0)
 		return;
-	add_point(seen_of(state, event->proc, event->window), (struct point){event->begin_ns, event->arg});
+	add_point(seen_of(&heap->worker[event->proc->at], event->window),
+		  (struct point){event->begin_ns, event->arg});
 }
 
 /* Bytes a second between the least of both; 0: it does not grow. */
@@ -125,50 +138,38 @@ static bool is_at_pace(const struct seen *seen, const struct point *before, doub
 			expected);
 }
 
-/* The least of the worker's first window and of its last one. False: one stands no higher than the one
- * before, or too little is known. */
-static bool find_ends(const struct tp_worker_heap *heap, uint32_t first, const struct point **from,
-		      const struct point **to)
+/* False: a window stands no higher than the one before, or too little is known. */
+static bool is_rising(const struct worker *worker)
 {
-	uint32_t n = 0, n_long = 0;
+	uint32_t n_long = 0;
 
-	for (uint32_t i = first; i < heap->n; i++) {
-		const struct seen *seen = &heap->seen[i];
-		const struct point *least = least_of(seen->point, seen->n);
+	for (uint32_t i = 0; i < worker->n; i++) {
+		const struct seen *seen = &worker->seen[i];
 
-		if (seen->proc != heap->seen[first].proc)
-			continue;
-		if (n++ && least->bytes <= (*to)->bytes)
+		if (i && least_of(seen->point, seen->n)->bytes <= least_of(seen[-1].point, seen[-1].n)->bytes)
 			return false;
 		n_long += seen->n >= POINTS_LEAST;
-		*from = n == 1 ? least : *from;
-		*to = least;
 	}
-	return n_long >= LONG_LEAST || n >= SHORT_LEAST;
+	return n_long >= LONG_LEAST || worker->n >= SHORT_LEAST;
 }
 
-/* Of all windows of the worker that `first` is the first one of. */
-static bool find_growth(const struct tp_worker_heap *heap, uint32_t first, struct tp_worker_growth *growth)
+static bool find_growth(const struct worker *worker, struct tp_worker_growth *growth)
 {
-	const struct point *from = NULL, *to = NULL, *before = NULL;
-	uint32_t n = 0, n_at_pace = 0;
-	double expected;
+	const struct point *from, *to, *before = NULL;
+	uint32_t n_at_pace = 0;
 
-	if (!find_ends(heap, first, &from, &to))
+	if (!is_rising(worker))
 		return false;
-	expected = pace(from, to);
-	for (uint32_t i = first; i < heap->n; i++) {
-		if (heap->seen[i].proc != heap->seen[first].proc)
-			continue;
-		n++;
-		n_at_pace += is_at_pace(&heap->seen[i], before, expected);
-		before = least_of(heap->seen[i].point, heap->seen[i].n);
+	from = least_of(worker->seen[0].point, worker->seen[0].n);
+	to = least_of(worker->seen[worker->n - 1].point, worker->seen[worker->n - 1].n);
+	for (uint32_t i = 0; i < worker->n; i++) {
+		n_at_pace += is_at_pace(&worker->seen[i], before, pace(from, to));
+		before = least_of(worker->seen[i].point, worker->seen[i].n);
 	}
 	*growth = (struct tp_worker_growth){
-		.proc = heap->seen[first].proc, .first_ns = from->ns, .last_ns = to->ns, .first = from->bytes,
-		.last = to->bytes,
+		.first_ns = from->ns, .last_ns = to->ns, .first = from->bytes, .last = to->bytes,
 	};
-	return 4 * n_at_pace >= 3 * n;
+	return 4 * n_at_pace >= 3 * worker->n;
 }
 
 bool tp_worker_heap_worst(const struct tp_worker_heap *heap, struct tp_worker_growth *growth)
@@ -176,12 +177,12 @@ bool tp_worker_heap_worst(const struct tp_worker_heap *heap, struct tp_worker_gr
 	struct tp_worker_growth one;
 	double most = 0;
 
-	for (uint32_t i = 0; i < heap->n; i++) {
-		if (!heap->seen[i].is_first || !find_growth(heap, i, &one) ||
-		    tp_worker_growth_rate(&one) <= most)
+	for (uint32_t i = 0; i < heap->run->n_procs; i++) {
+		if (!find_growth(&heap->worker[i], &one) || tp_worker_growth_rate(&one) <= most)
 			continue;
 		most = tp_worker_growth_rate(&one);
 		*growth = one;
+		growth->proc = heap->run->proc[i];
 	}
 	return most > 0;
 }
@@ -190,6 +191,7 @@ const struct tp_fact tp_fact_worker_heap = {
 	.name = "workers' heap",
 	.bytes = sizeof(struct tp_worker_heap),
 	.kinds = TP_FACT_KIND(TP_REC_COUNTER),
+	.begin = begin_heap,
 	.event = take_event,
 	.free = free_heap,
 };

@@ -8,13 +8,14 @@
 #include "runtime/engine/ring/ring.h"
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/host/host_counter.h"
+#include "runtime/trace/counter_names.h"
 
 enum value { LIVE, PEAK, ALLOCATIONS, FREES, BYTES, N_VALUES };
 
 static const struct {
 	const char *name, *unit, *group;
 } value_text[N_VALUES] = {
-	[LIVE] = { "heap live", "B", "memory" },
+	[LIVE] = { TP_COUNTER_HEAP_LIVE, "B", "memory" },
 	[PEAK] = { "heap peak", "B", "memory" },
 	[ALLOCATIONS] = { "heap allocations", "1/s", "heap" },
 	[FREES] = { "heap frees", "1/s", "heap" },
