@@ -73,7 +73,8 @@ struct tp_comm_verdict {
 	int64_t late_step_ns;		/* a step, on average */
 	enum tp_category cause;		/* what it spends more time on than the others' median */
 	bool is_network;		/* instead: its transfers take longer */
-	int64_t excess_ns;		/* so much more, a step */
+	int64_t excess_ns;		/* so much more, a step, */
+	int64_t usual_ns;		/* than this median; not of a network */
 };
 
 struct tp_comm;

@@ -88,6 +88,7 @@ static int64_t find_cause(const struct tp_comm_rank *rank, uint32_t n_ranks,
 		sum = tp_add(sum, excess > 0 ? excess : 0);
 		if (excess > verdict->excess_ns) {
 			verdict->excess_ns = excess;
+			verdict->usual_ns = other[n / 2];
 			verdict->cause = category;
 		}
 	}

@@ -103,12 +103,10 @@ static bool has_slow_core(const struct tp_advice_facts *facts, const struct tp_c
 			  const struct tp_comm_rank *rank, uint32_t n)
 {
 	const struct tp_comm_rank *late = verdict->rank;
-	int64_t ns = 0, calls, its;
+	int64_t calls, its;
 
-	for (uint32_t i = 0; i < late->n_steps; i++)
-		ns = tp_add(ns, late->step[i].ns[TP_CAT_CPU]);
-	if (verdict->is_network || verdict->cause != TP_CAT_CPU || !late->n_steps ||
-	    verdict->excess_ns >= (ns / late->n_steps - verdict->excess_ns) / SLOWER_PART)
+	if (verdict->is_network || verdict->cause != TP_CAT_CPU ||
+	    verdict->excess_ns >= verdict->usual_ns / SLOWER_PART)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (strcmp(rank[i].proc->host, late->proc->host) != 0)
