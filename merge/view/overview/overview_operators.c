@@ -40,62 +40,55 @@ static bool judge_figure(const struct tp_advice_facts *facts, enum tp_site_figur
 	return true;
 }
 
-bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
+static bool judge_waste(const struct tp_advice_facts *facts, enum tp_site_figure figure, int64_t times,
+			const char *does, const char *todo, struct tp_advice *advice)
 {
 	char share[32];
 
-	if (!judge_figure(facts, TP_SITE_COPIES, 1, advice, share))
+	if (!judge_figure(facts, figure, times, advice, share))
 		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of step time copies tensors, as they are or into another layout or type (clone, "
-		 "contiguous, reshape, to, deepcopy)", share);
-	snprintf(advice->todo, sizeof(advice->todo), "copy less often; convert once before the loop, keep one "
-		 "layout (torch.channels_last), leave out .contiguous() where the next operator takes strides");
+	snprintf(advice->evidence, sizeof(advice->evidence), "up to %s of step time %s", share, does);
+	snprintf(advice->todo, sizeof(advice->todo), "%s", todo);
 	return true;
+}
+
+bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	return judge_waste(facts, TP_SITE_COPIES, 1,
+			   "copies tensors, as they are or into another layout or type (clone, contiguous, reshape, "
+			   "to, deepcopy)",
+			   "copy less often; convert once before the loop, keep one layout (torch.channels_last), leave "
+			   "out .contiguous() where the next operator takes strides",
+			   advice);
 }
 
 bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	char share[32];
-
-	if (!judge_figure(facts, TP_SITE_CONSTANTS, 1, advice, share))
-		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of step time computes tensors that begin with arange, ones and the like, without "
-		 "parameters or gradients", share);
-	snprintf(advice->todo, sizeof(advice->todo),
-		 "if they are the same in every step: compute them once, keep them by register_buffer()");
-	return true;
+	return judge_waste(facts, TP_SITE_CONSTANTS, 1,
+			   "computes tensors that begin with arange, ones and the like, without parameters or "
+			   "gradients",
+			   "if they are the same in every step: compute them once, keep them by register_buffer()",
+			   advice);
 }
 
 /* Without the gradients of what is made of them. */
 bool tp_advice_one_hot(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	char share[32];
-
-	if (!judge_figure(facts, TP_SITE_ONE_HOT, 1, advice, share))
-		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of step time makes one-hot vectors, converts them and multiplies by them, without the "
-		 "backward pass", share);
-	snprintf(advice->todo, sizeof(advice->todo), "use the numbers as they are: nn.Embedding or weight[numbers] "
-		 "instead of a product, cross_entropy(logits, numbers) instead of one with vectors");
-	return true;
+	return judge_waste(facts, TP_SITE_ONE_HOT, 1,
+			   "makes one-hot vectors, converts them and multiplies by them, without the backward pass",
+			   "use the numbers as they are: nn.Embedding or weight[numbers] instead of a product, "
+			   "cross_entropy(logits, numbers) instead of one with vectors",
+			   advice);
 }
 
 /* The optimizer goes over a gradient once at least, which takes as long as to zero it. */
 bool tp_advice_dense_embedding(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
-	char share[32];
-
-	if (!judge_figure(facts, TP_SITE_DENSE, 2, advice, share))
-		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of step time zeroes a gradient as large as an embedding's whole table, and goes "
-		 "over it in the optimizer: the batch used few of its rows", share);
-	snprintf(advice->todo, sizeof(advice->todo), "nn.Embedding(..., sparse=True) with SGD, SparseAdam or "
-		 "Adagrad, or a smaller table");
-	return true;
+	return judge_waste(facts, TP_SITE_DENSE, 2,
+			   "zeroes a gradient as large as an embedding's whole table, and goes over it in the "
+			   "optimizer: the batch used few of its rows",
+			   "nn.Embedding(..., sparse=True) with SGD, SparseAdam or Adagrad, or a smaller table",
+			   advice);
 }
 
 /* Modules that run without gradients many times for each time with them: no step needs that to learn. */
