@@ -35,9 +35,12 @@ static void others_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
 }
 
+static uint32_t n_others;
+
 static void others_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
 			     size_t valid)
 {
+	n_others++;
 }
 
 static CUpti_SubscriberHandle others;
@@ -122,6 +125,7 @@ Test(cupti_yield, takes_cupti_when_the_driver_starts_and_records_in_windows_only
 	start("wait=1,warmup=1,active=1,repeat=1");
 	cr_expect(lib.subscriber);
 	cr_expect_eq(lib.requested, tp_cupti_buffer_requested);
+	cr_expect_neq(lib.completed, others_completed);
 	cr_expect_eq(lib.zeroed, 1);
 	cr_expect_eq(lib.per_thread, 0);
 	cr_expect_eq(lib.thread_ids, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -257,6 +261,7 @@ Test(cupti_yield, kineto_gets_cupti_in_a_window_and_we_get_it_back)
 	await_retaking();
 	cr_expect(is_on(CUPTI_ACTIVITY_KIND_RUNTIME));
 	cr_expect_eq(lib.requested, tp_cupti_buffer_requested);
+	cr_expect_neq(lib.completed, others_completed);
 	cr_expect_eq(lib.zeroed, 1);
 	cr_expect(lib.subscriber);
 	usleep(150000);
@@ -376,12 +381,19 @@ Test(cupti_yield, finalising_ends_his_use)
 
 Test(cupti_yield, who_registered_before_us_gets_his_buffers_back)
 {
+	CUpti_BuffersCallbackCompleteFunc ours;
+
 	start("wait=1,warmup=0,active=1,repeat=1");
 	profile_with_kineto();
 	rig_step();
 	cr_expect_eq(lib.requested, tp_cupti_buffer_requested);
+	ours = lib.completed;
 	other(TP_CUPTI_ENABLE, CUPTI_ACTIVITY_KIND_MEMCPY);	/* without registering again */
 	cr_expect_eq(lib.requested, others_requested);
+	cr_expect_eq(lib.completed, ours, "it knows whose each buffer is");
+	n_others = 0;
+	lib.completed(NULL, 0, (uint8_t *)&n_others, sizeof(n_others), 0);
+	cr_expect_eq(n_others, 1, "and his goes to him");
 	rig_tear_down();
 }
 
