@@ -8,8 +8,9 @@
 . "$(dirname "$0")/lib/cuda.sh"
 
 bare bare LD_LIBRARY_PATH="$FAKES" ./cuda_steps run
-cuda run run
-is "the same is printed, and nothing else" "$status $(cat run.out run.err)" "0 $(cat bare.out)"
+bare bare-50 LD_LIBRARY_PATH="$FAKES" ./cuda_steps run 50
+cuda run $apart run 50
+is "the same is printed, and nothing else" "$status $(cat run.out run.err)" "0 $(cat bare-50.out)"
 for window in 0 1; do
 	is "window $window: each kernel of its two steps, none of warm-up" \
 		"$(count run $window $KERNEL)" 40
@@ -36,8 +37,9 @@ is "no window: no records asked for, no flush" \
 
 for CUPTI in 11.8 12.0 12.4 12.8 13.0 future; do
 	export CUPTI
-	cuda "v$CUPTI" run
-	is "CUPTI $CUPTI: the same" "$status $(cat "v$CUPTI.out" "v$CUPTI.err")" "0 $(cat bare.out)"
+	cuda "v$CUPTI" $apart run 50
+	is "CUPTI $CUPTI: the same" \
+		"$status $(cat "v$CUPTI.out" "v$CUPTI.err")" "0 $(cat bare-50.out)"
 	is "CUPTI $CUPTI: kernels, launches, copies, sets" \
 		"$(count "v$CUPTI" 1 $KERNEL) $(count "v$CUPTI" 1 $CALL cudaLaunchKernel) $(
 			count "v$CUPTI" 1 $MEMCPY) $(count "v$CUPTI" 1 $MEMSET)" "40 40 2 2"

@@ -7,15 +7,17 @@
 . "$(dirname "$0")/lib/lib.sh"
 . "$(dirname "$0")/lib/cuda.sh"
 
-bare bare LD_LIBRARY_PATH="$FAKES" ./cuda_steps run
-said=$(cat bare.out)
+for steps in 12 50; do
+	bare bare-$steps LD_LIBRARY_PATH="$FAKES" ./cuda_steps run $steps
+done
 
-# fails CALL NTH CODE: the run with that failure; unharmed is a check of its own.
+# fails CALL NTH CODE [SCHEDULE STEPS]: the run with that failure; unharmed is a check of its own.
 fails()
 {
+	local steps=${5:-12}
 	name=fail-$1-$2-$3
-	cuda "$name" "FAKE_CUPTI_FAIL=$1:$2:$3" run
-	[ "$status $(cat "$name.out")" = "0 $said" ] && [ -e "$name/rank0.1.tpt" ] ||
+	cuda "$name" "FAKE_CUPTI_FAIL=$1:$2:$3" ${4:+"$4"} run "$steps"
+	[ "$status $(cat "$name.out")" = "0 $(cat bare-$steps.out)" ] && [ -e "$name/rank0.1.tpt" ] ||
 		harmed+="$1:$2:$3 -> $status $(cat "$name.out") "
 	words=$(messages_of "$name")
 	[ "$(printf '%s' "$words" | grep -c .)" -le 1 ] || harmed+="$1:$2:$3 says too much: $words "
@@ -46,13 +48,13 @@ for code in 15 999; do
 		"'cuda' is not recorded: CUPTI refuses our buffers: CUPTI_ERROR_"
 	is "... and no record is asked for" "$(calls "$name" cuptiActivityEnable)" 0
 done
-fails cuptiActivityEnable@10 0 21
+fails cuptiActivityEnable@10 0 21 $apart 50
 like "kernels are refused: said" "$words" \
 	"'cuda.kinds' .* refuses kernels: CUPTI_ERROR_INVALID_KIND"
 is "... and the rest goes on" "$(count "$name" 1 $KERNEL) $(count "$name" 1 $MEMCPY)" "0 2"
 is "... and is counted" "$(total "$name" 0 cupti.errors)" 1
 is "... and is not asked for again" "$(calls "$name" 'cuptiActivityEnable 10 ')" 1
-fails cuptiActivityEnable@5 0 21
+fails cuptiActivityEnable@5 0 21 $apart 50
 is "calls are refused: kernels go on" \
 	"$(count "$name" 1 $KERNEL) $(count "$name" 1 $CALL cuda)" "40 0"
 name=fail-all
@@ -81,7 +83,7 @@ like "the CUPTI that was named is not there" "$status $(messages_of missing)" \
 real=$TOP/build/cuda/lib/libcupti.so.13
 if [ -e "$real" ]; then
 	cuda real "TRAINPROF_CUPTI_LIB=$real" run
-	is "NVIDIA's own CUPTI, no driver that it knows: unharmed" "$status $(cat real.out)" "0 $said"
+	is "NVIDIA's own CUPTI, no driver that it knows: unharmed" "$status $(cat real.out)" "0 $(cat bare-12.out)"
 	like "... and said" "$(messages_of real)" "'cuda' is not recorded: CUPTI .*CUPTI_ERROR_"
 else
 	skip "NVIDIA's own CUPTI without a driver" "no build/cuda/lib (make setup)"

@@ -28,7 +28,7 @@ same()
 
 # ---- fork ----
 
-same fork "fork" fork
+same fork "fork" $apart fork 50
 is "fork: the parent's windows are whole" "$(count fork 0 $KERNEL) $(count fork 1 $KERNEL)" "40 40"
 # The stand-in's first thread is the parent's first; the other is our drain.
 is "fork: no child calls CUPTI" "$(sed 's/.* tid //' fork.log | sort -u | wc -l)" 2
@@ -113,7 +113,8 @@ there=$(count back 0 $KERNEL)
 is "... the rest is there, but for what seems to be of before the window" \
 	"$((there >= 50 && there <= 60))" 1
 for deliver in now shuffled; do
-	same "deliver-$deliver" "buffers that come $deliver" FAKE_CUPTI_DELIVER=$deliver run
+	same "deliver-$deliver" "buffers that come $deliver" FAKE_CUPTI_DELIVER=$deliver $apart \
+		run 50
 	is "... with everything" "$(count "deliver-$deliver" 0 $KERNEL) $(
 		count "deliver-$deliver" 1 $KERNEL)" "40 40"
 done
