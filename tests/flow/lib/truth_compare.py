@@ -112,7 +112,7 @@ def nest(spans):
 def read_profile(path):
     """The same from torch.profiler's trace, times in nanoseconds of real time."""
     trace = json.load(open(path), parse_float=Decimal)
-    events, base = trace["traceEvents"], trace["baseTimeNanoseconds"]
+    events, base = trace["traceEvents"], trace.get("baseTimeNanoseconds", 0)
     spans, memory, main = [], [], None
     for event in events:
         if event.get("cat") in ("cpu_op", "user_annotation"):
