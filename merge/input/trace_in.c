@@ -41,9 +41,10 @@ static void add_string(void *ctx, uint32_t id, uint32_t kind, const char *bytes,
 		o->n_bad_ids++;
 }
 
+/* "" where there is none, or a zero is all of it: who frees it asks for its first character. */
 static const char *copy_text(struct tp_run_in *run, const uint8_t *bytes, uint32_t n)
 {
-	char *text = n && tp_run_affords(run, n) ? malloc(n + 1) : NULL;
+	char *text = n && bytes[0] && tp_run_affords(run, n) ? malloc(n + 1) : NULL;
 
 	if (!text)
 		return "";

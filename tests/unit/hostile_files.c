@@ -4,6 +4,7 @@
  * proportion to what lies there, and reads the rest
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -174,6 +175,47 @@ Test(hostile_files, names_that_unpack_to_a_thousand_times_their_size)
 Test(hostile_files, ids_far_from_each_other)
 {
 	expect_bounded(1, 8, TP_IDS_PAGE);
+}
+
+/* ---- texts ---- */
+
+static void append_text(int fd, uint8_t type, uint64_t sequence, const uint8_t *text, uint32_t n)
+{
+	size_t packer_bytes = tp_frame_packer_bytes();
+	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
+	struct tp_block_head head = {.type = type, .n_items = 1, .sequence = sequence};
+	uint8_t *out = malloc(tp_frame_bound(n));
+	size_t n_out = tp_frame_pack(packer, &head, text, n, NULL, 0, out);
+
+	cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	cr_assert_eq(write(fd, out, n_out), (ssize_t)n_out);
+	free(out);
+	free(packer);
+}
+
+/* Whoever reads runs again and again, as trainprof-read(3) lets one, holds nothing of the ones before. */
+Test(hostile_files, texts_that_begin_with_a_zero_are_given_back)
+{
+	enum { TEXT = 200000, TIMES = 10 };
+	uint8_t *text = calloc(1, TEXT);
+	int fd = make_trace("rank1.0.tpt");
+	size_t before = 0;
+
+	memset(text + 1, 'a', TEXT - 1);
+	append_text(fd, TP_BLOCK_META, 0, text, TEXT);
+	append_text(fd, TP_BLOCK_END, 1, text, TEXT);
+	close(fd);
+	write_good();
+	for (int i = 0; i < TIMES; i++) {
+		struct tp_run *run = rig_open(NULL, NULL, NULL);
+
+		cr_assert_not_null(run);
+		tp_run_free(run);
+		if (i == 0)
+			before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	}
+	cr_expect_lt(mallinfo2().uordblks + mallinfo2().hblkhd, before + TEXT);
+	free(text);
 }
 
 /* ---- events ---- */
