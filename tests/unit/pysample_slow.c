@@ -33,6 +33,11 @@ static const struct {
 	{"Trainer.evaluation_loop", "/x/site-packages/transformers/trainer.py"},
 	{"Layer.forward_with_checkpointing", "/x/site-packages/transformers/bert.py"},
 	{"save", "/x/site-packages/torch/serialization.py"},
+	{"Agent.collect", "/x/site-packages/gymnastics/agent.py"},
+	{"Agent._step", "/x/site-packages/gymnastics/agent.py"},
+	{"timed.<locals>.wrapped", "/x/site-packages/gymnastics/timed.py"},
+	{"wrapper", "/x/site-packages/gymnastics/timed.py"},
+	{"dumps", "/usr/lib/python3.11/json/__init__.py"},
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]), MANY = TP_SLOW_FUNCTIONS + 20 };
 
@@ -93,7 +98,7 @@ Test(pysample_slow, functions_are_told_that_four_of_five_samples_share)
 
 Test(pysample_slow, what_a_framework_does_is_told_by_its_functions_name)
 {
-	take(10, (const uint32_t[]){1, 7, 8, 9, 5}, 5, 10);
+	take(10, (const uint32_t[]){1, 7, 8, 9, 5, 11}, 6, 10);
 	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > "
 				  "/x/site-packages/transformers/trainer.py:12 Trainer.evaluation_loop");
 	tp_slow_reset(&slow);
@@ -109,6 +114,22 @@ Test(pysample_slow, what_a_framework_does_is_told_by_its_functions_name)
 	/* A program of a framework's own command. */
 	take(10, (const uint32_t[]){7}, 1, 10);
 	cr_expect_str_eq(tell(3), "/x/site-packages/transformers/trainer.py:10 Trainer._evaluate");
+}
+
+Test(pysample_slow, of_a_library_the_innermost_public_function_is_told)
+{
+	take(10, (const uint32_t[]){1, 9, 11, 12, 13, 14, 15, 10}, 8, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > "
+				  "/x/site-packages/gymnastics/agent.py:12 Agent.collect");
+	tp_slow_reset(&slow);
+	/* Not around the user's own. */
+	take(10, (const uint32_t[]){11, 1}, 2, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:11 <module>");
+	tp_slow_reset(&slow);
+	/* Garbage is no matter of whose it is. */
+	is_collecting = true;
+	take(10, (const uint32_t[]){1, 11}, 2, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > garbage collection");
 }
 
 Test(pysample_slow, the_line_is_that_of_most_samples)

@@ -32,6 +32,17 @@ Test(slow_steps, most_of_the_chosen_steps_say_it)
 	cr_expect_str_eq(where, "train.py:31 main > my net.py:12 save");
 }
 
+Test(slow_steps, what_differs_inside_is_told_as_far_as_half_say_the_same)
+{
+	cr_expect_eq(ask("slow.2=9 /a/x.py:1 f > /p/lib.py:3 load\nslow.4=9 /a/x.py:1 f > /p/lib.py:4 save\n"
+			 "slow.6=9 /a/x.py:2 f > /p/lib.py:5 close\nslow.8=9 /a/x.py:2 f\n"
+			 "slow.10=9 /a/x.py:2 further\n"), 4);
+	cr_expect_str_eq(where, "x.py:2 f");
+	cr_expect_eq(ask("slow.2=9 /a/x.py:1 f > /p/lib.py:3 load\nslow.4=9 /a/y.py:1 g > /p/lib.py:4 save\n"
+			 "slow.6=9 /a/z.py:2 h > /p/lib.py:5 close\n"), 1);
+	cr_expect_str_eq(where, "x.py:1 f > lib.py:3 load");
+}
+
 Test(slow_steps, a_step_counts_once_and_damage_is_nothing)
 {
 	cr_expect_eq(ask("slow.2=9 /a/x.py:1 f\nslow.2=9 /a/x.py:1 f\nslow.4=9 /a/y.py:1 g\nslow.6=9 /a/y.py:1 g\n"), 2);

@@ -20,16 +20,16 @@ struct note {
 	char text[NOTE_BYTES];
 };
 
-/* But for numbers of lines. */
-static bool is_same(const char *a, const char *b)
+/* That b goes on where a ends, or ends there too, but for numbers of lines. */
+static bool begins_with(const char *b, const char *a)
 {
 	for (;; a++, b++) {
 		a += strspn(a, "0123456789");
 		b += strspn(b, "0123456789");
+		if (!*a)
+			return !*b || !strncmp(b, between, strlen(between));
 		if (*a != *b)
 			return false;
-		if (!*a)
-			return true;
 	}
 }
 
@@ -83,14 +83,17 @@ uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose,
 {
 	struct note *note = malloc(NOTES * sizeof(*note));
 	uint32_t n = note ? read_notes(proc, choose, ctx, note) : 0, most = 0;
+	size_t longest = 0;
 
 	where[0] = '\0';
 	for (uint32_t i = 0; i < n; i++) {
+		const size_t length = strlen(note[i].text);
 		uint32_t same = 0;
 
 		for (uint32_t k = 0; k < n; k++)
-			same += is_same(note[i].text, note[k].text);
-		if (same > most) {
+			same += begins_with(note[k].text, note[i].text);
+		if (same >= n - n / 2 ? length > longest : !longest && same > most) {
+			longest = same >= n - n / 2 ? length : 0;
 			most = same;
 			shorten(note[i].text, where);
 		}

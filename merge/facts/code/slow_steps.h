@@ -3,7 +3,8 @@
  * slow_steps.h - where slow steps stood that were not recorded, by the samples that the ledger has of them
  *
  * A line of the ledger for such a step: "slow.STEP=SAMPLES FILE:LINE FUNCTION > ...", the functions of the
- * user's that four of five samples of the step share, outermost first. Needs no event.
+ * user's that four of five samples of the step share, outermost first, then perhaps one of a package's. Needs
+ * no event.
  */
 #ifndef TP_MERGE_SLOW_STEPS_H
 #define TP_MERGE_SLOW_STEPS_H
@@ -12,8 +13,8 @@
 
 enum { TP_SLOW_WHERE = 200 };
 
-/* "train.py:31 main > train.py:12 save" of most of the chosen steps, lines apart; their number. 0: of none of
- * them anything is known, and `where` is "". */
+/* "train.py:31 main > train.py:12 save": as far in as half of the chosen steps say the same, lines apart, else
+ * what most of them say; how many do. 0: of none of them anything is known, and `where` is "". */
 uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			     char where[TP_SLOW_WHERE]);
 

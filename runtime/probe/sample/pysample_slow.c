@@ -82,22 +82,31 @@ bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
 	return tp_own_python(path) && (file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>"));
 }
 
-/* One of a framework around torch, whose name says what such steps do beside training. */
-static bool is_doing(uint32_t string, tp_slow_name *name)
+/* One that a library offers by that name: wrappers and what its author calls private say little. */
+static bool is_public(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	function = dot ? dot + 1 : function;
+	return *function != '_' && !strchr(function, '<') && !(dot && dot[-1] == '>') && strcmp(function, "wrapper");
+}
+
+/* What a function of an installed package around torch is to the step that it is in. */
+static enum tp_slow_part part_of(uint32_t string, tp_slow_name *name)
 {
 	static const char *const what[] = { "evaluat", "validat", "save" };
 	char path[NAME_MOST];
 	const char *file, *bytes = read_name(string, name, path, &file), *package;
 
 	if (!bytes)
-		return false;
+		return TP_SLOW_OTHER;
 	package = strstr(path, "-packages/");
 	if (!package || !strncmp(package, "-packages/torch/", 16))
-		return false;
+		return tp_slow_is_own(string, name) ? TP_SLOW_OWN : TP_SLOW_OTHER;
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
 		if (strcasestr(bytes, what[i]))
-			return true;
-	return false;
+			return TP_SLOW_DOING;
+	return is_public(bytes) ? TP_SLOW_LIBRARY : TP_SLOW_OTHER;
 }
 
 /* NULL: there is no room for another one. */
@@ -111,7 +120,7 @@ static struct tp_slow_function *find(struct tp_slow *slow, uint32_t string, tp_s
 	if (slow->n_functions == TP_SLOW_FUNCTIONS)
 		return NULL;
 	*function = (struct tp_slow_function){
-		.string = string, .is_own = tp_slow_is_own(string, name), .is_doing = is_doing(string, name),
+		.string = string, .part = part_of(string, name),
 	};
 	slow->n_functions++;
 	return function;
@@ -169,9 +178,9 @@ bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_na
 	return true;
 }
 
-/* The innermost of the user's, or of what a framework does, that lies between these depths; NULL: none. */
-static const struct tp_slow_function *find_innermost(const struct tp_slow *slow, bool is_own, uint32_t above,
-						     uint32_t below)
+/* The innermost of that part that lies between these depths; NULL: none. */
+static const struct tp_slow_function *
+find_innermost(const struct tp_slow *slow, enum tp_slow_part part, uint32_t above, uint32_t below)
 {
 	const uint32_t least = slow->n_samples - slow->n_samples / SHARED_PART;
 	const struct tp_slow_function *found = NULL;
@@ -179,8 +188,8 @@ static const struct tp_slow_function *find_innermost(const struct tp_slow *slow,
 	for (uint32_t i = 0; i < slow->n_functions; i++) {
 		const struct tp_slow_function *it = &slow->function[i];
 
-		if ((is_own ? it->is_own : it->is_doing) && it->depth > above && it->depth < below &&
-		    it->n >= least && (!found || it->depth > found->depth))
+		if (it->part == part && it->depth > above && it->depth < below && it->n >= least &&
+		    (!found || it->depth > found->depth))
 			found = it;
 	}
 	return found;
@@ -200,19 +209,22 @@ static void put_next(struct tp_text *out, const struct tp_slow_function *functio
 
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out)
 {
-	const struct tp_slow_function *told[TP_SLOW_TOLD], *doing;
+	const struct tp_slow_function *told[TP_SLOW_TOLD], *inside;
 	const bool is_garbage = slow->n_collecting >= slow->n_samples - slow->n_samples / 2;
 	uint32_t n = 0, below = UINT32_MAX;
 
 	if (slow->n_samples < TP_SLOW_SAMPLES)
 		return false;
-	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_innermost(slow, true, 0, below)) != NULL)
+	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_innermost(slow, TP_SLOW_OWN, 0, below)))
 		below = told[n++]->depth;
 	for (uint32_t i = n; i-- > 0;)
 		put_next(out, told[i], name);
-	doing = find_innermost(slow, false, n ? told[0]->depth : 0, UINT32_MAX);
-	if (doing)
-		put_next(out, doing, name);
+	inside = find_innermost(slow, TP_SLOW_DOING, n ? told[0]->depth : 0, UINT32_MAX);
+	/* Garbage is collected wherever something is made. */
+	if (!inside && !is_garbage)
+		inside = find_innermost(slow, TP_SLOW_LIBRARY, n ? told[0]->depth : 0, UINT32_MAX);
+	if (inside)
+		put_next(out, inside, name);
 	if (is_garbage) {
 		put_between(out);
 		tp_text_str(out, TP_LEDGER_GARBAGE);

@@ -4,9 +4,9 @@
  *
  * Slow is a step of 1.5 times the median of the last ones. Of its samples those functions of the user's
  * are told, outermost first, that are in four of five of them: what they call is their work, and what
- * calls them is where to look; of what a framework does below them, the innermost function whose name
- * says what (Trainer.evaluate, save_model); and that half of the samples or more met a collection of garbage,
- * which any line may have set off. Pure; one thread.
+ * calls them is where to look; of an installed package's below them the innermost one whose name says what
+ * such steps do beside training (Trainer.evaluate, save_model), else the innermost public one; and that half
+ * of the samples or more met a collection of garbage, which any line may have set off. Pure; one thread.
  */
 #ifndef TP_PROBE_PYSAMPLE_SLOW_H
 #define TP_PROBE_PYSAMPLE_SLOW_H
@@ -25,10 +25,16 @@ enum {
 	TP_SLOW_SAMPLES = 3,	/* fewer say nothing */
 };
 
+enum tp_slow_part {
+	TP_SLOW_OTHER,		/* of Python, of torch */
+	TP_SLOW_OWN,		/* of the user's */
+	TP_SLOW_DOING,		/* of a package's, and its name says what it does */
+	TP_SLOW_LIBRARY,	/* of a package's, public */
+};
+
 struct tp_slow_function {
 	uint32_t string;	/* PYFRAME */
-	bool is_own;		/* of the user's */
-	bool is_doing;		/* of a framework's, and its name says what it does */
+	enum tp_slow_part part;
 	uint32_t n, last;	/* samples that it is in; the last of them */
 	uint32_t depth;		/* in that one, from outside */
 	uint32_t line, votes;	/* the line that most say, by majority */
@@ -60,7 +66,7 @@ void tp_slow_reset(struct tp_slow *slow);
 void tp_slow_take(struct tp_slow *slow, const struct tp_pysample_look *look, bool is_collecting,
 		  tp_slow_name *name);
 /* "/home/me/train.py:31 main > /home/me/train.py:12 save", the `most` innermost of the user's, then perhaps one
- * of a framework's and " > garbage collection", into the empty `out`; false: its samples say nothing. */
+ * of a package's and " > garbage collection", into the empty `out`; false: its samples say nothing. */
 bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name, struct tp_text *out);
 
 #endif
