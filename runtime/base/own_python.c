@@ -58,3 +58,21 @@ bool tp_own_python(const char *file)
 	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python3") && !strstr(file, generated) &&
 	       (file[0] == '/' || !is_others(file));
 }
+
+bool tp_own_python_is_package(const char *file)
+{
+	const char *package = strstr(file, "-packages/");
+
+	return package && strncmp(package, "-packages/torch/", 16) != 0;
+}
+
+bool tp_own_python_is_public(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	/* "timed.<locals>.wrapped", "<lambda>" */
+	if (dot && dot > function && dot[-1] == '>')
+		return false;
+	function = dot ? dot + 1 : function;
+	return *function && *function != '_' && *function != '<' && strcmp(function, "wrapper") != 0;
+}

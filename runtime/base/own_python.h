@@ -13,4 +13,9 @@
 
 bool tp_own_python(const char *file);
 
+/* Of an installed package around torch: torch's own is none. */
+bool tp_own_python_is_package(const char *file);
+/* What a library offers by that name: what its author calls private, and what wraps others, is not. */
+bool tp_own_python_is_public(const char *function);
+
 #endif

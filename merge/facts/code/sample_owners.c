@@ -2,7 +2,7 @@
 /*
  * sample_owners.c - a stack of a sample: which function of the user's, which stage of loading
  */
-#include "merge/facts/code/sample_owners.h"
+#include "merge/facts/code/sample_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ enum { FRAMES_MAX = 512 };
 
 struct state {
 	struct tp_sample_owners owners;	/* first: what readers see */
+	struct tp_sample_inside inside;
 	struct tp_keyed row_by, caller_by;
 	struct tp_tally lines, caller_lines;
 	uint32_t cap_rows, cap_callers, cap_counted;
@@ -37,6 +38,7 @@ static void free_state(void *opaque)
 	free(state->owners.row);
 	free(state->owners.caller);
 	free(state->counted);
+	tp_sample_inside_free(&state->inside);
 	tp_keyed_free(&state->row_by);
 	tp_keyed_free(&state->caller_by);
 	tp_tally_free(&state->lines);
@@ -181,6 +183,8 @@ static void count_stack(struct state *state, uint32_t which)
 	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
 	owner = &state->owners.row[row];
 	tp_samples_count_line(&state->lines, row, &key.frame, met->sum.n, &owner->line_n, &owner->frame);
+	if (key.stage == TP_LOAD_NONE && !key.is_in_torch && key.frame.function[0])
+		tp_sample_inside_add(&state->inside, row, which, frame, at, met->sum.n);
 	if (met->sum.n > met->sum.collects &&
 	    (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch)))
 		count_callers(state, which, frame + at, n - at, met->where, met->sum.n - met->sum.collects);
@@ -209,6 +213,7 @@ static void end_owners(void *opaque)
 	/* Without names there are no rows either: memory was out. */
 	for (uint32_t i = 0; samples->n_rows && i < samples->n_met; i++)
 		count_stack(state, i);
+	tp_sample_inside_choose(&state->inside, state->owners.row);
 	if (state->owners.n_rows)
 		qsort(state->owners.row, state->owners.n_rows, sizeof(*state->owners.row), compare_rows);
 }
@@ -240,17 +245,27 @@ const struct tp_sample_owner *tp_sample_owners_top(const struct tp_sample_owners
 	return NULL;
 }
 
+static void show_frame(struct tp_text *out, const struct tp_frame *frame)
+{
+	const char *function = frame->function, *inside = strstr(function, ".<locals>.<");
+
+	tp_text_str(out, tp_show_file(frame->file));
+	if (frame->line)
+		tp_text_fmt(out, ":%u", frame->line);
+	tp_text_char(out, ' ');
+	while (*function && function != inside)
+		tp_text_char(out, *function++);
+}
+
 const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_owner *owner)
 {
-	const char *function = owner->frame.function, *inside = strstr(function, ".<locals>.<");
 	struct tp_text out;
 
 	tp_text_init(&out, buf, cap);
-	tp_text_str(&out, tp_show_file(owner->frame.file));
-	if (owner->frame.line)
-		tp_text_fmt(&out, ":%u", owner->frame.line);
-	tp_text_char(&out, ' ');
-	while (*function && function != inside)
-		tp_text_char(&out, *function++);
+	show_frame(&out, &owner->frame);
+	if (owner->inside) {
+		tp_text_str(&out, " > ");
+		show_frame(&out, &owner->inside->frame);
+	}
 	return buf;
 }

@@ -22,6 +22,7 @@ struct tp_sample_owner {
 	struct tp_frame frame;	/* function "": none of the stack is the user's; its line: most samples */
 	struct tp_samples_sum sum;
 	uint64_t line_n;
+	const struct tp_inside_row *inside;	/* sample_inside.h; NULL: none */
 };
 
 /* A function of the user's with all that it calls: samples of the training thread, in steps. */
@@ -48,7 +49,8 @@ const struct tp_sample_owners *tp_sample_owners_want(struct tp_facts *facts);
 const struct tp_sample_owner *tp_sample_owners_top(const struct tp_sample_owners *owners,
 						   enum tp_samples_where where, enum tp_load_stage stage);
 
-/* "train.py:12 decode" of the innermost function; buf is returned. */
+/* "train.py:12 decode" of the innermost function, "train.py:9 main > trainer.py:80 Trainer.log" where most of
+ * its samples are in a library's; buf is returned. */
 const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_owner *owner);
 
 #endif

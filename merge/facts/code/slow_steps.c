@@ -92,7 +92,7 @@ uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose,
 
 		for (uint32_t k = 0; k < n; k++)
 			same += begins_with(note[k].text, note[i].text);
-		if (same >= n - n / 2 ? length > longest : !longest && same > most) {
+		if (same >= n - n / 2 ? length > longest : same > most) {
 			longest = same >= n - n / 2 ? length : 0;
 			most = same;
 			shorten(note[i].text, where);

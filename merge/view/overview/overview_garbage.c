@@ -35,6 +35,7 @@ static uint64_t count_collecting(const struct tp_sample_owners *owners)
 static void name_place(const struct tp_sample_owners *owners, struct tp_advice *advice)
 {
 	const struct tp_sample_owner *most = NULL;
+	struct tp_sample_owner own;
 	char shown[SHOWN];
 	struct tp_text out;
 
@@ -47,8 +48,10 @@ static void name_place(const struct tp_sample_owners *owners, struct tp_advice *
 	}
 	if (!most)
 		return;
+	/* What it called makes no odds: any line may set a collection off. */
+	own = (struct tp_sample_owner){.frame = most->frame};
 	tp_text_init(&out, advice->place, sizeof(advice->place));
-	tp_text_fmt(&out, "most of it in %s", tp_sample_owner_show(shown, sizeof(shown), most));
+	tp_text_fmt(&out, "most of it in %s", tp_sample_owner_show(shown, sizeof(shown), &own));
 }
 
 /* In windows. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/facts/code/sample_inside.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -246,6 +247,20 @@ static uint64_t least_alone(uint64_t all)
 	return part < FEWEST_ALONE ? FEWEST_ALONE : part < LEAST_ALONE ? part : LEAST_ALONE;
 }
 
+/* Of a library's, where half of the function's samples are. */
+static const struct tp_inside_row *find_inside(const struct tp_sample_owners *owners,
+					       const struct tp_sample_caller *caller)
+{
+	for (uint32_t i = 0; i < owners->n_rows; i++) {
+		const struct tp_sample_owner *row = &owners->row[i];
+
+		if (row->where == TP_SAMPLES_GAP && row->inside && row->inside->n >= caller->n_gap / 2 &&
+		    row->frame.function_id == caller->frame.function_id)
+			return row->inside;
+	}
+	return NULL;
+}
+
 bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sample_owners *owners = facts->overview->owners;
@@ -263,7 +278,7 @@ bool tp_advice_host_function(struct tp_advice_facts *facts, struct tp_advice *ad
 		 tp_show_percent(a, (double)most->n_gap, (double)all));
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "what does it do in each step? do it less often, outside the loop, or by operators");
-	shown = (struct tp_sample_owner){.frame = most->frame};
+	shown = (struct tp_sample_owner){.frame = most->frame, .inside = find_inside(owners, most)};
 	tp_sample_owner_show(advice->place, sizeof(advice->place), &shown);
 	return true;
 }

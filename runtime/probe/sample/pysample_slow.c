@@ -82,31 +82,21 @@ bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
 	return tp_own_python(path) && (file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>"));
 }
 
-/* One that a library offers by that name: wrappers and what its author calls private say little. */
-static bool is_public(const char *function)
-{
-	const char *dot = strrchr(function, '.');
-
-	function = dot ? dot + 1 : function;
-	return *function != '_' && !strchr(function, '<') && !(dot && dot[-1] == '>') && strcmp(function, "wrapper");
-}
-
-/* What a function of an installed package around torch is to the step that it is in. */
+/* What a function is to the step that it is in. */
 static enum tp_slow_part part_of(uint32_t string, tp_slow_name *name)
 {
 	static const char *const what[] = { "evaluat", "validat", "save" };
 	char path[NAME_MOST];
-	const char *file, *bytes = read_name(string, name, path, &file), *package;
+	const char *file, *bytes = read_name(string, name, path, &file);
 
 	if (!bytes)
 		return TP_SLOW_OTHER;
-	package = strstr(path, "-packages/");
-	if (!package || !strncmp(package, "-packages/torch/", 16))
+	if (!tp_own_python_is_package(path))
 		return tp_slow_is_own(string, name) ? TP_SLOW_OWN : TP_SLOW_OTHER;
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
 		if (strcasestr(bytes, what[i]))
 			return TP_SLOW_DOING;
-	return is_public(bytes) ? TP_SLOW_LIBRARY : TP_SLOW_OTHER;
+	return tp_own_python_is_public(bytes) ? TP_SLOW_LIBRARY : TP_SLOW_OTHER;
 }
 
 /* NULL: there is no room for another one. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_inside.c - functions of libraries by the user's functions that call them
+ */
+#include "merge/facts/code/sample_inside.h"
+
+#include "merge/kit/need.h"
+#include "runtime/base/own_python.h"
+
+static uint32_t find_row(struct tp_sample_inside *inside, uint32_t owner, const struct tp_frame *frame)
+{
+	const uint32_t hash = tp_keyed_hash((uint64_t)frame->function_id << 32 | owner);
+	uint32_t at, row;
+
+	for (row = tp_keyed_first(&inside->by, hash, &at); row != TP_NO_KEYED;
+	     row = tp_keyed_next(&inside->by, hash, &at))
+		if (inside->row[row].owner == owner &&
+		    inside->row[row].frame.function_id == frame->function_id)
+			return row;
+	row = inside->n_rows++;
+	tp_need_room(&inside->row, &inside->cap_rows, inside->n_rows, sizeof(*inside->row));
+	inside->row[row] = (struct tp_inside_row){.owner = owner, .frame = *frame};
+	if (!tp_keyed_add(&inside->by, hash, row))
+		tp_need_failed();
+	return row;
+}
+
+void tp_sample_inside_add(struct tp_sample_inside *inside, uint32_t owner, uint32_t stack,
+			  const struct tp_frame *frame, uint32_t n, uint64_t n_samples)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct tp_inside_row *row;
+		uint32_t at;
+
+		if (!frame[i].is_python || !tp_own_python_is_package(frame[i].file) ||
+		    !tp_own_python_is_public(frame[i].function))
+			continue;
+		at = find_row(inside, owner, &frame[i]);
+		row = &inside->row[at];
+		/* One that calls itself is there once. */
+		if (row->stack == stack + 1)
+			continue;
+		row->stack = stack + 1;
+		row->depth = n - i;
+		row->n += n_samples;
+		tp_samples_count_line(&inside->lines, at, &frame[i], n_samples, &row->line_n, &row->frame);
+	}
+}
+
+static bool is_narrower(const struct tp_inside_row *a, const struct tp_inside_row *b)
+{
+	return a->n != b->n ? a->n < b->n : a->depth > b->depth;
+}
+
+void tp_sample_inside_choose(const struct tp_sample_inside *inside, struct tp_sample_owner *owner)
+{
+	for (uint32_t i = 0; i < inside->n_rows; i++) {
+		const struct tp_inside_row *row = &inside->row[i];
+		struct tp_sample_owner *of = &owner[row->owner];
+
+		if (row->n >= of->sum.n - of->sum.n / 2 &&
+		    (!of->inside || is_narrower(row, of->inside)))
+			of->inside = row;
+	}
+}
+
+void tp_sample_inside_free(struct tp_sample_inside *inside)
+{
+	free(inside->row);
+	tp_keyed_free(&inside->by);
+	tp_tally_free(&inside->lines);
+}

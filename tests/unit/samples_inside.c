@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples_inside.c - tests of which function of a library is named below the user's own
+ */
+#include "tests/unit/samples_rig.h"
+
+#define LIB "/x/site-packages/gymnastics/agent.py"
+
+TestSuite(samples_inside, .init = samples_init);
+
+/* In half of each step the stack is there: n_log of eight samples in log(), the others in draw(). */
+static const char *print_log(uint32_t main, uint32_t n_log)
+{
+	uint32_t fit = frame(proc, main, "Agent.fit", LIB, 50),
+		 log = frame(proc, fit, "Agent.log", LIB, 60),
+		 draw = frame(proc, fit, "Agent.draw", LIB, 70),
+		 wrapped = frame(proc, log, "timed.<locals>.wrapped", LIB, 3),
+		 inner = frame(proc, wrapped, "Agent._write", LIB, 80),
+		 dumps = frame(proc, inner, "dumps", "/usr/lib/python3.11/json/__init__.py", 9);
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < 8; k++)
+			sample(proc, 0, k < n_log ? dumps : draw, i * STEP + STEP / 2 + k * MS + MS, 0);
+	}
+	return print(&tp_view_overview);
+}
+
+Test(samples_inside, the_narrowest_public_function_of_half_of_the_samples_is_named)
+{
+	const char *text = print_log(frame(proc, 0, "main", TRAIN, 14), 6);
+
+	expect(text, "train.py:14 main > gymnastics/agent.py:60 Agent.log");
+	samples_init();
+	text = print_log(frame(proc, 0, "main", TRAIN, 14), 2);
+	expect(text, "train.py:14 main > gymnastics/agent.py:70 Agent.draw");
+	samples_init();
+	/* Both have half: the one that asks for both says less. */
+	text = print_log(frame(proc, 0, "main", TRAIN, 14), 4);
+	expect_not(text, "Agent.fit");
+	samples_init();
+	/* Two have all: the inner one. */
+	text = print_log(frame(proc, 0, "main", TRAIN, 14), 8);
+	expect(text, "train.py:14 main > gymnastics/agent.py:60 Agent.log");
+}
+
+Test(samples_inside, what_calls_the_users_function_is_not)
+{
+	uint32_t fit = frame(proc, 0, "Agent.fit", LIB, 50), own = frame(proc, fit, "step", TRAIN, 20);
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < 8; k++)
+			sample(proc, 0, own, i * STEP + STEP / 2 + k * MS + MS, 0);
+	}
+	expect(print(&tp_view_overview), "train.py:20 step");
+	expect_not(print(&tp_view_overview), "Agent.fit");
+}
+
+/* The second half of each step in turn in these stacks. */
+static const char *print_turns(const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < n; k++)
+			sample(proc, 0, stack[k], i * STEP + STEP / 2 + k * MS + MS, 0);
+	}
+	return print(&tp_view_overview);
+}
+
+/* Two lines of the library say one function, each of the user's functions its own. */
+Test(samples_inside, a_function_is_one_whatever_its_line_and_whoever_calls_it)
+{
+	uint32_t main = frame(proc, 0, "main", TRAIN, 14), once = frame(proc, main, "Agent.log", LIB, 60),
+		 again = frame(proc, main, "Agent.log", LIB, 61), other = frame(proc, 0, "other", TRAIN, 30),
+		 draw = frame(proc, other, "Agent.draw", LIB, 70), log = frame(proc, other, "Agent.log", LIB, 60);
+
+	expect(print_turns((const uint32_t[]){once, once, again, again, again, draw}, 6),
+	       "train.py:14 main > gymnastics/agent.py:61 Agent.log");
+	samples_init();
+	main = frame(proc, 0, "main", TRAIN, 14);
+	once = frame(proc, main, "Agent.log", LIB, 60);
+	other = frame(proc, 0, "other", TRAIN, 30);
+	log = frame(proc, other, "Agent.log", LIB, 62);
+	expect(print_turns((const uint32_t[]){once, log, log, log, log, log}, 6),
+	       "train.py:30 other > gymnastics/agent.py:62 Agent.log");
+}
+
+Test(samples_inside, one_that_calls_itself_is_there_once)
+{
+	uint32_t fit = frame(proc, frame(proc, 0, "main", TRAIN, 14), "Agent.fit", LIB, 50),
+		 log = frame(proc, frame(proc, fit, "Agent.log", LIB, 60), "Agent.log", LIB, 60),
+		 draw = frame(proc, fit, "Agent.draw", LIB, 70), rest = frame(proc, fit, "Agent.rest", LIB, 80);
+
+	expect(print_turns((const uint32_t[]){log, log, log, draw, draw, draw, rest, rest}, 8),
+	       "train.py:14 main > gymnastics/agent.py:50 Agent.fit");
+}
+
+Test(samples_inside, what_calls_torch_and_a_small_part_name_nothing)
+{
+	uint32_t main = frame(proc, 0, "main", TRAIN, 14),
+		 forward = frame(proc, frame(proc, main, "Agent.forward", LIB, 90), "Module._call_impl",
+				 "/x/site-packages/torch/nn/modules/module.py", 5);
+	uint32_t one, two, log;
+	const char *text = print_turns((const uint32_t[]){main, main, main, forward, forward}, 5);
+
+	expect(text, "train.py:14 main");
+	expect_not(text, "Agent.forward");
+	samples_init();
+	main = frame(proc, 0, "main", TRAIN, 14);
+	one = frame(proc, main, "one", TRAIN, 20);
+	two = frame(proc, main, "two", TRAIN, 30);
+	log = frame(proc, main, "Agent.log", LIB, 60);
+	text = print_turns((const uint32_t[]){one, one, one, two, two, two, log}, 7);
+	expect(text, "train.py:14 main");
+	expect_not(text, "Agent.log");
+}
