@@ -75,7 +75,6 @@ check-fuzz: fuzz-replay
 		$(MAKE) -s --no-print-directory $(O)/tests/fuzz/$$each-fuzz || exit 1; \
 		seconds=$(FUZZ_SECONDS) how=-max_len=8192; \
 		[ $$each != whole ] || { seconds=$(FUZZ_WHOLE_SECONDS); how='$(fuzz_whole_how)'; }; \
-		ASAN_OPTIONS=$$ASAN_OPTIONS:detect_leaks=0 \
 		$(O)/tests/fuzz/$$each-fuzz -max_total_time=$$seconds $$how -timeout=30 \
 			-rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$$work/ \
 			$$work/found $$seeds 2>$$work/log; \
