@@ -52,18 +52,31 @@ static bool is_others(const char *file)
 /* Where torch.compile writes what it made of a program. */
 static const char generated[] = "/torchinductor_";
 
+/* What follows the folder that packages are installed in; NULL: it is in none. */
+static const char *find_package(const char *file)
+{
+	static const char *const folder[] = {"/site-packages/", "/dist-packages/"};
+
+	for (size_t i = 0; i < sizeof(folder) / sizeof(folder[0]); i++) {
+		const char *at = strstr(file, folder[i]);
+
+		if (at)
+			return at + strlen(folder[i]);
+	}
+	return NULL;
+}
+
 bool tp_own_python(const char *file)
 {
-	return file[0] && file[0] != '<' && !strstr(file, "/site-packages/") &&
-	       !strstr(file, "/dist-packages/") && !strstr(file, "/lib/python3") && !strstr(file, generated) &&
-	       (file[0] == '/' || !is_others(file));
+	return file[0] && file[0] != '<' && !find_package(file) && !strstr(file, "/lib/python3") &&
+	       !strstr(file, generated) && (file[0] == '/' || !is_others(file));
 }
 
 bool tp_own_python_is_package(const char *file)
 {
-	const char *package = strstr(file, "-packages/");
+	const char *package = find_package(file);
 
-	return package && strncmp(package, "-packages/torch/", 16) != 0;
+	return package && strncmp(package, "torch/", 6) != 0;
 }
 
 bool tp_own_python_is_public(const char *function)

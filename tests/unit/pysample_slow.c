@@ -38,6 +38,7 @@ static const struct {
 	{"timed.<locals>.wrapped", "/x/site-packages/gymnastics/timed.py"},
 	{"wrapper", "/x/site-packages/gymnastics/timed.py"},
 	{"dumps", "/usr/lib/python3.11/json/__init__.py"},
+	{"log", "/home/me/my-packages/log.py"},
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]), MANY = TP_SLOW_FUNCTIONS + 20 };
 
@@ -125,6 +126,11 @@ Test(pysample_slow, of_a_library_the_innermost_public_function_is_told)
 	/* Not around the user's own. */
 	take(10, (const uint32_t[]){11, 1}, 2, 10);
 	cr_expect_str_eq(tell(3), "/home/me/train.py:11 <module>");
+	tp_slow_reset(&slow);
+	/* A folder of the user's own with such a name. */
+	take(10, (const uint32_t[]){1, 16, 11}, 3, 10);
+	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > /home/me/my-packages/log.py:11 log > "
+				  "/x/site-packages/gymnastics/agent.py:12 Agent.collect");
 	tp_slow_reset(&slow);
 	/* Garbage is no matter of whose it is. */
 	is_collecting = true;

@@ -71,17 +71,6 @@ static const char *read_name(uint32_t string, tp_slow_name *name, char *path, co
 	return bytes;
 }
 
-bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
-{
-	char path[NAME_MOST];
-	const char *file, *bytes = read_name(string, name, path, &file);
-
-	if (!bytes)
-		return false;
-	/* Comprehensions and lambdas are part of the function that they stand in. */
-	return tp_own_python(path) && (file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>"));
-}
-
 /* What a function is to the step that it is in. */
 static enum tp_slow_part part_of(uint32_t string, tp_slow_name *name)
 {
@@ -91,12 +80,21 @@ static enum tp_slow_part part_of(uint32_t string, tp_slow_name *name)
 
 	if (!bytes)
 		return TP_SLOW_OTHER;
+	/* Comprehensions and lambdas are part of the function that they stand in. */
+	if (tp_own_python(path))
+		return file - bytes < 2 || file[-2] != '>' || !strcmp(bytes, "<module>") ? TP_SLOW_OWN
+											 : TP_SLOW_OTHER;
 	if (!tp_own_python_is_package(path))
-		return tp_slow_is_own(string, name) ? TP_SLOW_OWN : TP_SLOW_OTHER;
+		return TP_SLOW_OTHER;
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
 		if (strcasestr(bytes, what[i]))
 			return TP_SLOW_DOING;
 	return tp_own_python_is_public(bytes) ? TP_SLOW_LIBRARY : TP_SLOW_OTHER;
+}
+
+bool tp_slow_is_own(uint32_t string, tp_slow_name *name)
+{
+	return part_of(string, name) == TP_SLOW_OWN;
 }
 
 /* NULL: there is no room for another one. */
