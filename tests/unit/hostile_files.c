@@ -112,18 +112,29 @@ static uint8_t *put_varint(uint8_t *to, uint32_t value)
 	return to;
 }
 
+static void append_block(int fd, struct tp_block_head *head, const uint8_t *raw, size_t n_raw,
+			 const uint32_t *part, uint32_t n_parts)
+{
+	size_t packer_bytes = tp_frame_packer_bytes(), n;
+	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
+	uint8_t *out = malloc(tp_frame_bound(n_raw));
+
+	n = tp_frame_pack(packer, head, raw, n_raw, part, n_parts, out);
+	cr_assert_eq(write(fd, head, sizeof(*head)), sizeof(*head));
+	cr_assert_eq(write(fd, out, n), (ssize_t)n);
+	free(out);
+	free(packer);
+}
+
 /* Blocks of names that are all alike but for a number: a thousandth of them is stored. */
 static void append_bombs(int fd, uint32_t n_blocks, uint32_t name_bytes, uint32_t id_step)
 {
-	size_t packer_bytes = tp_frame_packer_bytes();
-	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
-	uint8_t *raw = malloc(TP_BLOCK_RAW_MAX), *out = malloc(tp_frame_bound(TP_BLOCK_RAW_MAX));
+	uint8_t *raw = malloc(TP_BLOCK_RAW_MAX);
 	uint32_t id = 100;
 
 	for (uint32_t i = 0; i < n_blocks; i++) {
 		struct tp_block_head head = {.type = TP_BLOCK_STRINGS, .sequence = 2 + i};
 		uint8_t *to = raw;
-		size_t n;
 
 		while (to - raw < (long)(TP_BLOCK_RAW_MAX - name_bytes - 32) && id < TP_IDS_MAX - id_step) {
 			to = put_varint(to, id);
@@ -135,13 +146,9 @@ static void append_bombs(int fd, uint32_t n_blocks, uint32_t name_bytes, uint32_
 			id += id_step;
 			head.n_items++;
 		}
-		n = tp_frame_pack(packer, &head, raw, (size_t)(to - raw), NULL, 0, out);
-		cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
-		cr_assert_eq(write(fd, out, n), (ssize_t)n);
+		append_block(fd, &head, raw, (size_t)(to - raw), NULL, 0);
 	}
 	free(raw);
-	free(out);
-	free(packer);
 }
 
 static void expect_bounded(uint32_t n_blocks, uint32_t name_bytes, uint32_t id_step)
@@ -181,16 +188,9 @@ Test(hostile_files, ids_far_from_each_other)
 
 static void append_text(int fd, uint8_t type, uint64_t sequence, const uint8_t *text, uint32_t n)
 {
-	size_t packer_bytes = tp_frame_packer_bytes();
-	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
 	struct tp_block_head head = {.type = type, .n_items = 1, .sequence = sequence};
-	uint8_t *out = malloc(tp_frame_bound(n));
-	size_t n_out = tp_frame_pack(packer, &head, text, n, NULL, 0, out);
 
-	cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
-	cr_assert_eq(write(fd, out, n_out), (ssize_t)n_out);
-	free(out);
-	free(packer);
+	append_block(fd, &head, text, n, NULL, 0);
 }
 
 /* Whoever reads runs again and again, as trainprof-read(3) lets one, holds nothing of the ones before. */
@@ -227,10 +227,8 @@ static off_t write_blocks(uint32_t n_blocks, uint8_t kind, uint64_t apart)
 {
 	static struct tp_rec rec[N];
 	static uint16_t thread[N];
-	size_t packer_bytes = tp_frame_packer_bytes();
-	struct tp_frame_packer *packer = tp_frame_packer_init(malloc(packer_bytes), packer_bytes);
 	struct tp_columns_scratch *scratch = malloc(tp_columns_scratch_bytes());
-	uint8_t *raw = malloc(tp_columns_bound(N)), *out = malloc(tp_frame_bound(tp_columns_bound(N)));
+	uint8_t *raw = malloc(tp_columns_bound(N));
 	int fd = make_trace("rank1.0.tpt");
 	off_t size;
 
@@ -252,16 +250,12 @@ static off_t write_blocks(uint32_t n_blocks, uint8_t kind, uint64_t apart)
 		head.end_time = rec[N - 1].time + 64;
 		head.anchor_ticks = head.anchor_mono_ns = head.anchor_real_ns = head.end_time;
 		n = tp_columns_encode(scratch, rec, thread, N, raw, part);
-		n = tp_frame_pack(packer, &head, raw, n, part, TP_COLUMN_N, out);
-		cr_assert_eq(write(fd, &head, sizeof(head)), sizeof(head));
-		cr_assert_eq(write(fd, out, n), (ssize_t)n);
+		append_block(fd, &head, raw, n, part, TP_COLUMN_N);
 	}
 	size = lseek(fd, 0, SEEK_END);
 	close(fd);
-	free(packer);
 	free(scratch);
 	free(raw);
-	free(out);
 	return size;
 }
 

@@ -8,7 +8,18 @@
 
 TestSuite(samples_inside, .init = samples_init);
 
-/* In half of each step the stack is there: n_log of eight samples in log(), the others in draw(). */
+/* The second half of each step in turn in these stacks. */
+static const char *print_turns(const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
+		for (uint32_t k = 0; k < n; k++)
+			sample(proc, 0, stack[k], i * STEP + STEP / 2 + k * MS + MS, 0);
+	}
+	return print(&tp_view_overview);
+}
+
+/* n_log of eight samples in log(), the others in draw(). */
 static const char *print_log(uint32_t main, uint32_t n_log)
 {
 	uint32_t fit = frame(proc, main, "Agent.fit", LIB, 50),
@@ -16,14 +27,11 @@ static const char *print_log(uint32_t main, uint32_t n_log)
 		 draw = frame(proc, fit, "Agent.draw", LIB, 70),
 		 wrapped = frame(proc, log, "timed.<locals>.wrapped", LIB, 3),
 		 inner = frame(proc, wrapped, "Agent._write", LIB, 80),
-		 dumps = frame(proc, inner, "dumps", "/usr/lib/python3.11/json/__init__.py", 9);
+		 dumps = frame(proc, inner, "dumps", "/usr/lib/python3.11/json/__init__.py", 9), stack[8];
 
-	for (uint32_t i = 0; i < STEPS; i++) {
-		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
-		for (uint32_t k = 0; k < 8; k++)
-			sample(proc, 0, k < n_log ? dumps : draw, i * STEP + STEP / 2 + k * MS + MS, 0);
-	}
-	return print(&tp_view_overview);
+	for (uint32_t k = 0; k < 8; k++)
+		stack[k] = k < n_log ? dumps : draw;
+	return print_turns(stack, 8);
 }
 
 Test(samples_inside, the_narrowest_public_function_of_half_of_the_samples_is_named)
@@ -47,25 +55,10 @@ Test(samples_inside, the_narrowest_public_function_of_half_of_the_samples_is_nam
 Test(samples_inside, what_calls_the_users_function_is_not)
 {
 	uint32_t fit = frame(proc, 0, "Agent.fit", LIB, 50), own = frame(proc, fit, "step", TRAIN, 20);
+	const char *text = print_turns((const uint32_t[]){own, own, own, own, own, own, own, own}, 8);
 
-	for (uint32_t i = 0; i < STEPS; i++) {
-		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
-		for (uint32_t k = 0; k < 8; k++)
-			sample(proc, 0, own, i * STEP + STEP / 2 + k * MS + MS, 0);
-	}
-	expect(print(&tp_view_overview), "train.py:20 step");
-	expect_not(print(&tp_view_overview), "Agent.fit");
-}
-
-/* The second half of each step in turn in these stacks. */
-static const char *print_turns(const uint32_t *stack, uint32_t n)
-{
-	for (uint32_t i = 0; i < STEPS; i++) {
-		span(TP_REC_OP, "aten::mm", i * STEP, i * STEP + STEP / 2);
-		for (uint32_t k = 0; k < n; k++)
-			sample(proc, 0, stack[k], i * STEP + STEP / 2 + k * MS + MS, 0);
-	}
-	return print(&tp_view_overview);
+	expect(text, "train.py:20 step");
+	expect_not(text, "Agent.fit");
 }
 
 /* Two lines of the library say one function, each of the user's functions its own. */

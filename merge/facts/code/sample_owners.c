@@ -2,11 +2,12 @@
 /*
  * sample_owners.c - a stack of a sample: which function of the user's, which stage of loading
  */
-#include "merge/facts/code/sample_inside.h"
+#include "merge/facts/code/sample_owners.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/code/sample_inside.h"
 #include "runtime/base/own_python.h"
 #include "merge/kit/keyed.h"
 #include "merge/kit/need.h"

@@ -89,11 +89,13 @@ uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose,
 	for (uint32_t i = 0; i < n; i++) {
 		const size_t length = strlen(note[i].text);
 		uint32_t same = 0;
+		bool is_half;
 
 		for (uint32_t k = 0; k < n; k++)
 			same += begins_with(note[k].text, note[i].text);
-		if (same >= n - n / 2 ? length > longest : same > most) {
-			longest = same >= n - n / 2 ? length : 0;
+		is_half = same >= n - n / 2;
+		if (is_half ? length > longest : same > most) {
+			longest = is_half ? length : 0;
 			most = same;
 			shorten(note[i].text, where);
 		}
