@@ -114,4 +114,14 @@ refused "... over two strings" check-words said.c 'said.c:2: "outside of": say o
 printf '/* the greatest */\ngreatest("the largest");\n' >said.c
 ok "comments and names are no text" "$TOP/scripts/check-words" said.c
 
+# What runs the tests.
+put failing.sh ". '$TOP/tests/flow/lib/lib.sh'" 'is "this one" got wanted' 'pass "that one"' 'done_testing'
+said=$("$TOP/scripts/run-tests" --log "$TMP/log" failing.sh "silent=exit 3" "right=true")
+is "run-tests: a test that fails is a failure" "$?" 1
+is "... each is told at the end, with what it said of why, before the closing line" \
+	"$(tail -n 5 <<<"$said")" "failed: flow/failing: this one
+  # got:    got
+  # wanted: wanted
+failed: silent: exit status 3
+2 passed, 2 failed, 0 skipped"
 done_testing
