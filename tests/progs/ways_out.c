@@ -3,9 +3,10 @@
  * ways_out.c - ends in the way that it is told
  *
  * usage: ways_out WAY [MILLISECONDS [FOLDER]]   waits first, so that there is something to lose:
- *                                              until FOLDER has a file (ten seconds at most), then
- *                                              by parts, so that a machine that stood still does
- *                                              not take all of the time
+ *                                              until FOLDER has a trace, even a part of one (ten
+ *                                              seconds at most), then by parts, so that a machine
+ *                                              that stood still, or let the thread that records
+ *                                              stand, does not take all of the time
  *
  * The handlers print, so that the order and the number of their calls can be compared.
  */
@@ -134,7 +135,7 @@ static void end_by_signal(const char *way)
 	}
 }
 
-static int has_a_file(const char *path)
+static int has_a_trace(const char *path)
 {
 	DIR *folder = opendir(path);
 	const struct dirent *entry;
@@ -143,14 +144,14 @@ static int has_a_file(const char *path)
 	if (!folder)
 		return 0;
 	while (!found && (entry = readdir(folder)))
-		found = entry->d_name[0] != '.';
+		found = strstr(entry->d_name, ".tpt") != NULL;
 	closedir(folder);
 	return found;
 }
 
 static void wait_for(int ms, const char *folder)
 {
-	for (int tries = 1000; folder && tries && !has_a_file(folder); tries--)
+	for (int tries = 1000; folder && tries && !has_a_trace(folder); tries--)
 		usleep(10000);
 	for (; ms > 0; ms -= 10)
 		usleep(10000);
