@@ -22,7 +22,8 @@
  * exits	Two threads leave at once, and handlers of exit allocate, fork and start threads.
  * locked	Keeps all of its memory, also what comes (mlockall).
  *
- * What it prints is the same wherever nothing was wrong. Status 77: not allowed here.
+ * Recorded, it begins when its first trace is there. What it prints is the same wherever nothing was wrong.
+ * Status 77: not allowed here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "first_trace.h"
 
 extern char **environ;
 enum { ROUNDS = 200 };
@@ -545,6 +548,10 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	const char *folder = getenv("TRAINPROF_PROGRAM") ? getenv("TRAINPROF_DIR") : NULL;
+
+	if (folder)
+		await_first_trace(folder);
 	for (size_t i = 0; argc > 1 && i < sizeof(habit) / sizeof(habit[0]); i++)
 		if (!strcmp(argv[1], habit[i].name))
 			return habit[i].run();

@@ -10,7 +10,6 @@
  *
  * The handlers print, so that the order and the number of their calls can be compared.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "first_trace.h"
 
 extern char **environ;
 
@@ -135,24 +136,10 @@ static void end_by_signal(const char *way)
 	}
 }
 
-static int has_a_trace(const char *path)
-{
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-	int found = 0;
-
-	if (!folder)
-		return 0;
-	while (!found && (entry = readdir(folder)))
-		found = strstr(entry->d_name, ".tpt") != NULL;
-	closedir(folder);
-	return found;
-}
-
 static void wait_for(int ms, const char *folder)
 {
-	for (int tries = 1000; folder && tries && !has_a_trace(folder); tries--)
-		usleep(10000);
+	if (folder)
+		await_first_trace(folder);
 	for (; ms > 0; ms -= 10)
 		usleep(10000);
 }

@@ -13,7 +13,6 @@ import json
 import sys
 from decimal import Decimal
 
-SLACK_NS = 5000  # between the two clocks
 OP, RANGE, STEP, ALLOC, FREE = 1, 2, 3, 4, 5
 BACKWARD, EARLY = 64, 2
 
@@ -146,11 +145,11 @@ def first_difference(what, ours, theirs):
 
 
 def end_around(spans, boundary):
-    """Their end of the optimizer step that ended, for us, at `boundary`. Theirs is later: their
-    callback comes after ours, in which windows begin and end."""
-    ends = [s.end for s in spans if s.name.startswith("Optimizer.step#") and
-            s.begin < boundary <= s.end + SLACK_NS]
-    return ends[0] if len(ends) == 1 else None
+    """Their end of the optimizer step that ended, for us, at `boundary`: the nearest. Theirs is later, for
+    their callback comes after ours, in which windows begin and end; but their clock may be some
+    microseconds early. Where it is another step's the spans differ."""
+    ends = [s.end for s in spans if s.name.startswith("Optimizer.step#") and s.begin < boundary]
+    return min(ends, key=lambda end: abs(end - boundary), default=None)
 
 
 def compare(dump, profile):
