@@ -110,6 +110,7 @@ static inline void rig_set_up(void)
 	tp_clock_init(TP_CLOCK_AUTO);
 	tp_config_read(&rig_config, rig_getenv, NULL);
 	snprintf(rig_config.dir, sizeof(rig_config.dir), "%s/run", rig_dir);
+	snprintf(rig_config.buffer_dir, sizeof(rig_config.buffer_dir), "%s", rig_buffer_dir());
 	rig_config.buffer_bytes = 4 << 20;
 	rig_config.log = TP_LOG_QUIET;
 }
