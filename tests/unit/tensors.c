@@ -34,8 +34,12 @@ static const struct {
 	 0},
 	{"but says what was alive", TP_REC_ALLOC, TP_DEVICE_CPU, 0x30, 1, true, true, true, 1, 5001,
 	 0, 0, -1},
+	{"no step has more than the ledger says", TP_REC_ALLOC, TP_DEVICE_CPU, 0x31, 100, true, true, true, 100,
+	 5005, 0, 0, -1},
+	{"of a device it says nothing", TP_REC_ALLOC, GPU, 0x31, 6000, true, true, true, 6000, 7024, 4096, 1, 3},
+	{"nor after the step", TP_REC_ALLOC, TP_DEVICE_CPU, 0x32, 1, true, true, true, 1, 5102, 0, 0, -1},
 	{"a step that the ledger lacks", TP_REC_STEP, 0, 0, 50, false, false, false, 0, 0, 0, 0, 0},
-	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, true, 1, 5002, 0, 0,
+	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, true, 1, 5103, 0, 0,
 	 -1},
 };
 
@@ -50,6 +54,7 @@ Test(tensors, each_event_says_its_size_device_and_totals)
 	proc = fake_proc(&fake, 1);
 	fake_step_row(&fake, proc, 3, 0, 10)->live_bytes = 3000;
 	fake_step_row(&fake, proc, 4, 10, 10)->live_bytes = 5000;
+	fake_step_row(&fake, proc, 5, 20, 10)->peak_bytes = 5005;
 	tensors = tp_tensors_new(&fake.run);
 	cr_assert(tensors);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -57,6 +62,8 @@ Test(tensors, each_event_says_its_size_device_and_totals)
 						   cases[i].address, cases[i].bytes);
 		struct tp_tensor_change change = {0};
 
+		if (cases[i].kind == TP_REC_STEP)
+			event.end_ns = event.begin_ns + 4;
 		event.link = cases[i].kind == TP_REC_STEP ? (uint32_t)cases[i].bytes
 							  : cases[i].device;
 		cr_expect_eq(tp_tensors_note(tensors, &event, &change), cases[i].want, "%s",

@@ -16,8 +16,15 @@ struct reserved {
 	int64_t bytes;
 };
 
+/* Of the host: no step has more at a time than the ledger says. Blocks from before the window that were
+ * freed without a size count as alive until the next step tells. */
+struct bound {
+	int64_t most, end_ns;	/* 0: not known */
+};
+
 struct tp_tensors {
 	const struct tp_run *run;
+	struct bound *bound;	/* of the processes, at the step that is open */
 	struct tp_memcurve *curve;
 	struct reserved *reserved;
 	uint32_t n_reserved, cap_reserved;
@@ -30,9 +37,10 @@ struct tp_tensors *tp_tensors_new(const struct tp_run *run)
 	if (t) {
 		t->run = run;
 		t->curve = tp_memcurve_new();
+		t->bound = calloc(run->n_procs + 1u, sizeof(*t->bound));
 	}
-	if (t && !t->curve) {
-		free(t);
+	if (t && (!t->curve || !t->bound)) {
+		tp_tensors_free(t);
 		t = NULL;
 	}
 	return t;
@@ -43,6 +51,7 @@ void tp_tensors_free(struct tp_tensors *tensors)
 	if (!tensors)
 		return;
 	tp_memcurve_free(tensors->curve);
+	free(tensors->bound);
 	free(tensors->reserved);
 	free(tensors);
 }
@@ -68,13 +77,27 @@ uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *even
 }
 
 /* Blocks from before the window count as well: the ledger has what was alive at the end of each
- * step. Without it the curve begins at 0. */
+ * step, and the most of it. Without it the curve begins at 0. */
 static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
 {
 	const uint64_t bytes = tp_tensors_ledger(t->run, event);
+	const struct tp_step_row *row =
+		tp_step_row_find(t->run->step, t->run->n_steps, event->proc, event->link);
 
 	if (bytes)
 		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU, (int64_t)bytes);
+	t->bound[event->proc->at] = (struct bound){
+		.most = row ? (int64_t)row->peak_bytes : 0, .end_ns = event->end_ns,
+	};
+}
+
+static int64_t bounded(const struct tp_tensors *t, const struct tp_event *event, int64_t bytes)
+{
+	const struct bound *bound = &t->bound[event->proc->at];
+
+	if (event->link != TP_DEVICE_CPU || !bound->most || event->begin_ns >= bound->end_ns)
+		return bytes;
+	return bytes < bound->most ? bytes : bound->most;
 }
 
 bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
@@ -99,7 +122,7 @@ bool tp_tensors_note(struct tp_tensors *tensors, const struct tp_event *event,
 	change->device_type = (int32_t)(event->link >> 8 & 0xff);
 	change->device_index = (event->link & 0xff) == 0xff ? -1 : (int32_t)(event->link & 0xff);
 	change->is_known = event->kind == TP_REC_ALLOC || change->bytes != 0;
-	change->allocated = track->live_bytes;
+	change->allocated = bounded(tensors, event, track->live_bytes);
 	/* Of the host, and of some devices, no totals are ever said: those begin at 0. */
 	change->is_total_known = track->is_absolute || event->link == TP_DEVICE_CPU ||
 				 (reserved->has_change && reserved->window == event->window);
