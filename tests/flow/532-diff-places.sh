@@ -21,10 +21,13 @@ def augment(x):
     return x + 0.01
 EOT
 cat >"$TMP/yesterday/train.py" <<'EOT'
+import time
+
 import torch
 
 import data
 
+time.sleep(1)  # the thread that samples may get no processor for a while
 net = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 for i in range(80):

@@ -8,8 +8,10 @@
 export TRAINPROF_SCHEDULE=always TRAINPROF_PROGRAM=holds.py DEBUGINFOD_URLS=
 rows=$TOP/tests/flow/lib/host_memory_rows.py
 cat >"$TMP/holds.py" <<'EOT'
+import glob
 import mmap
 import os
+import time
 
 MIB = 1 << 20
 kept = []
@@ -37,6 +39,11 @@ held = hold()
 del held
 churn()
 shared = mmap.mmap(-1, 4 * MIB)
+# The recording thread may get no processor for a while: until it has sampled the host.
+for _ in range(1000):
+    if glob.glob(os.environ["TRAINPROF_DIR"] + "/*.tpt*"):
+        break
+    time.sleep(0.01)
 # Nothing is taken down: what is kept is alive at the end.
 os._exit(0)
 EOT
