@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "first_trace.h"
+
 enum { MOST = 100000, PASSED = 5000 };
 static void *kept[MOST], *spike[MOST], *passed[PASSED];
 static int n_kept, n_spike;
@@ -40,6 +42,9 @@ int main(int argc, char **argv)
 	size_t bytes = 0, most;
 	pthread_t thread;
 
+	/* Curves are sampled by the thread that records. */
+	if (getenv("TRAINPROF_PROGRAM"))
+		await_first_trace(getenv("TRAINPROF_DIR"));
 	n_kept = argc > 2 ? atoi(argv[1]) : 0;
 	n_spike = argc > 2 ? atoi(argv[2]) : 0;
 	for (int i = 0; i < PASSED; i++)
