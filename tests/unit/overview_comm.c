@@ -163,10 +163,19 @@ Test(overview_comm, sees_large_copies_also_where_the_cores_are_full)
 	expect_rules(text, (const char *[]){"communication", NULL});
 	cr_expect(strstr(text, "most of it broadcast of 4.00 MiB beside DDP and FSDP, 1 per step"), "%s", text);
 	cr_expect(strstr(text, "broadcast_buffers=False"), "%s", text);
-	/* Less than a mebibyte; gradients of a program that sums them up itself. */
+	/* Less than a mebibyte; so much in several; gradients of a program that sums them up itself. */
 	set_up();
 	add_collectives(1, 1, "metrics", "gloo:broadcast", shape_of(6, 1 << 17));
 	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());
+	set_up();
+	add_collectives(4, 3, "metrics", "gloo:all_gather", shape_of(6, 1 << 16));
+	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());
+	set_up();
+	add_collectives(4, 4, "metrics", "gloo:all_gather", shape_of(6, 1 << 16));
+	use_cores(full);
+	text = print();
+	cr_expect(strstr(text, "most of it all_gather of 256 KiB beside DDP and FSDP, 4 per step"), "%s", text);
+	cr_expect(strstr(text, "reduce to a few numbers on each rank first"), "%s", text);
 	set_up();
 	add_rounds(1, 1, "metrics", 1 << 20);
 	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());

@@ -18,7 +18,7 @@ enum {
 	SCALAR_BYTE = 0,	/* of torch's ScalarType */
 	WAITING_PERCENT = 40,	/* of communication alone */
 	FULL_PERCENT = 85,	/* of the cores run what we know of */
-	LARGE = 1 << 20,
+	LARGE = 1 << 20,	/* bytes in a step of a rank */
 	LARGE_PERCENT = 10,	/* of a step */
 };
 
@@ -149,9 +149,10 @@ static int64_t weigh_copy(const struct tp_comm_row *row, uint64_t n_steps)
 	const int64_t ns = tp_sub(row->time_ns, row->wait_ns);
 	const bool is_copied = row->kind == TP_COMM_BROADCAST || row->kind == TP_COMM_ALL_GATHER ||
 			       row->kind == TP_COMM_GATHER;
+	const double n_bytes = (double)row->bytes * (double)row->n_calls;
 
-	return is_copied && row->use == TP_COMM_USE_OTHER && row->bytes >= LARGE && ns >= row->time_ns / 2 &&
-	       row->n_calls >= n_steps ? ns : -1;
+	return is_copied && row->use == TP_COMM_USE_OTHER && row->n_calls >= n_steps &&
+			       n_bytes >= (double)LARGE * (double)n_steps && ns >= row->time_ns / 2 ? ns : -1;
 }
 
 static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
