@@ -12,7 +12,9 @@ Prints one line of counts, or the first difference; status 1 on any.
 import json
 import sys
 from decimal import Decimal
+from statistics import median
 
+SLACK_NS = 5000  # between ends of steps, less what the two clocks are apart
 OP, RANGE, STEP, ALLOC, FREE = 1, 2, 3, 4, 5
 BACKWARD, EARLY = 64, 2
 
@@ -84,7 +86,8 @@ def read_dump(path):
                 name = name[:name.index(".", name.index("::"))]
             forward = (link, arg >> 32 & 0xffff) if kind == OP and flags & BACKWARD else None
             inputs = decode_shapes(field[8]) if field[8] != "-" else None
-            spans.append(Span(begin, begin + length, name, forward, kind == RANGE, inputs))
+            spans.append(Span(begin + to_real, begin + length + to_real, name, forward, kind == RANGE,
+                              inputs))
         elif kind == STEP:
             steps.append((begin + to_real, begin + length + to_real))
         elif kind in (ALLOC, FREE) and thread == main:
@@ -144,12 +147,10 @@ def first_difference(what, ours, theirs):
     return None
 
 
-def end_around(spans, boundary):
-    """Their end of the optimizer step that ended, for us, at `boundary`: the nearest. Theirs is later, for
-    their callback comes after ours, in which windows begin and end; but their clock may be some
-    microseconds early. Where it is another step's the spans differ."""
-    ends = [s.end for s in spans if s.name.startswith("Optimizer.step#") and s.begin < boundary]
-    return min(ends, key=lambda end: abs(end - boundary), default=None)
+def step_around(spans, boundary):
+    """Their optimizer step that ended, for us, at `boundary`: the one whose end is nearest."""
+    steps = [s for s in spans if s.name.startswith("Optimizer.step#")]
+    return min(steps, key=lambda s: abs(s.end - boundary), default=None)
 
 
 def compare(dump, profile):
@@ -157,10 +158,11 @@ def compare(dump, profile):
     their_spans, their_memory = read_profile(profile)
     if not steps:
         return "no steps in the window"
-    start = end_around(their_spans, steps[0][0])
-    end = end_around(their_spans, steps[-1][1])
-    if not start or not end:
-        return "torch.profiler saw no optimizer step end where the window did"
+    boundaries = steps[0][0], steps[-1][1]
+    around = [step_around(their_spans, boundary) for boundary in boundaries]
+    if not all(around):
+        return "torch.profiler saw no optimizer step"
+    start, end = around[0].end, around[1].end
 
     ours = nest(spans)
     theirs = nest([s for s in their_spans if s.begin > start and s.end <= end])
@@ -168,6 +170,11 @@ def compare(dump, profile):
                              [(s.depth, s.name) for s in theirs])
     if wrong:
         return wrong
+    # Theirs ends later: their callback comes after ours, in which windows begin and end.
+    apart = median(t.begin - s.begin for s, t in zip(ours, theirs))
+    for step, boundary in zip(around, boundaries):
+        if not step.begin < boundary + apart <= step.end + SLACK_NS:
+            return "torch.profiler saw no optimizer step end where the window did"
     n_shapes = 0
     for s, t in zip(ours, theirs):
         if s.inputs is None or t.inputs is None:
