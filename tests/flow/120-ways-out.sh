@@ -18,7 +18,7 @@ compare()
 	train passed ./ways_out "$1"
 	is "$1: the same when passed through" "$status $(cat passed.out) $(cat passed.err)" "$wanted"
 	rm -rf profiled rings/*
-	train profiled TRAINPROF_PROGRAM=ways_out TRAINPROF_SCHEDULE=always ./ways_out "$1" 400 profiled
+	train profiled TRAINPROF_PROGRAM=ways_out TRAINPROF_SCHEDULE=always ./ways_out "$1" 400
 	is "$1: the same when profiled" \
 		"$status $(cat profiled.out) $(grep -v '^trainprof: ' profiled.err)" "$wanted"
 	[ "$1" = pthread_exit ] || is "$1: no message" "$(messages_of profiled)" ""

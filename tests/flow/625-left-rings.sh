@@ -22,7 +22,7 @@ rows_of()
 # killed NAME: a run that dies with steps in its ring.
 killed()
 {
-	train "$1" ./ways_out kill 700 "$1"
+	train "$1" ./ways_out kill 700
 	ring=$(readlink "$1"/*.ring)
 	ok "$1: killed, its ring is there" test -f "$ring"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * first_trace.h - waits until a run folder has a trace, even a part of one
+ * first_trace.h - a program that is recorded waits until its run folder has a trace, even a part of one
  *
  * Until then the thread that records may have got no processor: what a program does and how it ends is not
  * in its trace.
@@ -9,6 +9,7 @@
 #define FIRST_TRACE_H
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,10 +27,12 @@ static int has_a_trace(const char *path)
 	return found;
 }
 
-/* Ten seconds at most. */
-static void await_first_trace(const char *folder)
+/* Ten seconds at most; not at all where TRAINPROF_PROGRAM names no program to record. */
+static void await_first_trace(void)
 {
-	for (int tries = 1000; tries && !has_a_trace(folder); tries--)
+	const char *folder = getenv("TRAINPROF_PROGRAM") ? getenv("TRAINPROF_DIR") : NULL;
+
+	for (int tries = 1000; folder && tries && !has_a_trace(folder); tries--)
 		usleep(10000);
 }
 

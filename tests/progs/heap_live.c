@@ -43,8 +43,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	/* Curves are sampled by the thread that records. */
-	if (getenv("TRAINPROF_PROGRAM"))
-		await_first_trace(getenv("TRAINPROF_DIR"));
+	await_first_trace();
 	n_kept = argc > 2 ? atoi(argv[1]) : 0;
 	n_spike = argc > 2 ? atoi(argv[2]) : 0;
 	for (int i = 0; i < PASSED; i++)

@@ -548,10 +548,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *folder = getenv("TRAINPROF_PROGRAM") ? getenv("TRAINPROF_DIR") : NULL;
-
-	if (folder)
-		await_first_trace(folder);
+	await_first_trace();
 	for (size_t i = 0; argc > 1 && i < sizeof(habit) / sizeof(habit[0]); i++)
 		if (!strcmp(argv[1], habit[i].name))
 			return habit[i].run();

@@ -2,11 +2,9 @@
 /*
  * ways_out.c - ends in the way that it is told
  *
- * usage: ways_out WAY [MILLISECONDS [FOLDER]]   waits first, so that there is something to lose:
- *                                              until FOLDER has a trace, even a part of one (ten
- *                                              seconds at most), then by parts, so that a machine
- *                                              that stood still, or let the thread that records
- *                                              stand, does not take all of the time
+ * usage: ways_out WAY [MILLISECONDS]   waits first, so that there is something to lose: for its first
+ *                                     trace where it is recorded, then by parts, so that a machine
+ *                                     that stood still does not take all of the time
  *
  * The handlers print, so that the order and the number of their calls can be compared.
  */
@@ -136,10 +134,9 @@ static void end_by_signal(const char *way)
 	}
 }
 
-static void wait_for(int ms, const char *folder)
+static void wait_for(int ms)
 {
-	if (folder)
-		await_first_trace(folder);
+	await_first_trace();
 	for (; ms > 0; ms -= 10)
 		usleep(10000);
 }
@@ -152,7 +149,7 @@ int main(int argc, char **argv)
 	atexit(at_exit);
 	at_quick_exit(at_quick_exit_);
 	if (argc > 2)
-		wait_for(atoi(argv[2]), argc > 3 ? argv[3] : NULL);
+		wait_for(atoi(argv[2]));
 	if (IS("exit"))
 		exit(3);
 	if (IS("_exit"))

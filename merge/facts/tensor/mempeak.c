@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "merge/facts/tensor/mempeak_state.h"
+#include "merge/facts/tensor/tensors.h"
 #include "merge/kit/sum.h"
-#include "merge/model/step_row.h"
 
 int64_t tp_stretch_bytes(const struct tp_stretch *stretch)
 {
@@ -74,12 +74,10 @@ void tp_mempeak_event(struct tp_mempeak *peaks, const struct tp_event *event)
 		.index = event->link, .window = event->window, .is_known = true,
 		.begin_ns = event->begin_ns, .end_ns = event->end_ns,
 	};
-	const struct tp_step_row *row;
 
 	if (event->kind != TP_REC_STEP)
 		return;
-	row = tp_step_row_find(peaks->run->step, peaks->run->n_steps, event->proc, event->link);
-	step.most = row ? (int64_t)row->peak_bytes : 0;
+	step.most = tp_tensors_ledger_most(peaks->run, event);
 	for (uint32_t i = 0; i < peaks->n_tracks && !peaks->parts; i++) {
 		struct tp_mempeak_device *track = &peaks->track[i];
 

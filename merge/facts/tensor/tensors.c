@@ -76,18 +76,23 @@ uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *even
 	return before ? before->live_bytes : 0;
 }
 
+int64_t tp_tensors_ledger_most(const struct tp_run *run, const struct tp_event *event)
+{
+	const struct tp_step_row *row = tp_step_row_find(run->step, run->n_steps, event->proc, event->link);
+
+	return row ? (int64_t)row->peak_bytes : 0;
+}
+
 /* Blocks from before the window count as well: the ledger has what was alive at the end of each
  * step, and the most of it. Without it the curve begins at 0. */
 static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
 {
 	const uint64_t bytes = tp_tensors_ledger(t->run, event);
-	const struct tp_step_row *row =
-		tp_step_row_find(t->run->step, t->run->n_steps, event->proc, event->link);
 
 	if (bytes)
 		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU, (int64_t)bytes);
 	t->bound[event->proc->at] = (struct bound){
-		.most = row ? (int64_t)row->peak_bytes : 0, .end_ns = event->end_ns,
+		.most = tp_tensors_ledger_most(t->run, event), .end_ns = event->end_ns,
 	};
 }
 

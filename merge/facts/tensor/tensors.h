@@ -25,6 +25,9 @@ struct tp_tensor_change {
 /* Bytes of tensors of the host alive when this STEP began, as the ledger says; 0: not known. */
 uint64_t tp_tensors_ledger(const struct tp_run *run, const struct tp_event *event);
 
+/* The most of them in this STEP; 0: not known. */
+int64_t tp_tensors_ledger_most(const struct tp_run *run, const struct tp_event *event);
+
 struct tp_tensors;
 struct tp_tensors *tp_tensors_new(const struct tp_run *run);
 void tp_tensors_free(struct tp_tensors *tensors);
