@@ -38,14 +38,18 @@ static const struct {
 	 5005, 0, 0, -1},
 	{"of a device it says nothing", TP_REC_ALLOC, GPU, 0x31, 6000, true, true, true, 6000, 7024, 4096, 1, 3},
 	{"nor after the step", TP_REC_ALLOC, TP_DEVICE_CPU, 0x32, 1, true, true, true, 1, 5102, 0, 0, -1},
+	{"a step after which the ledger has more", TP_REC_STEP, 0, 0, 6, false, false, false, 0, 0, 0, 0, 0},
+	{"is not asked where all frees were known", TP_REC_ALLOC, TP_DEVICE_CPU, 0x33, 1, true, true, true, 1,
+	 5103, 0, 0, -1},
 	{"a step that the ledger lacks", TP_REC_STEP, 0, 0, 50, false, false, false, 0, 0, 0, 0, 0},
-	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, true, 1, 5103, 0, 0,
+	{"changes nothing", TP_REC_ALLOC, TP_DEVICE_CPU, 0x40, 1, true, true, true, 1, 5104, 0, 0,
 	 -1},
 };
 
 Test(tensors, each_event_says_its_size_device_and_totals)
 {
 	struct tp_tensors *tensors;
+	struct tp_step_row *row;
 	struct tp_proc *proc;
 	struct fake fake;
 
@@ -54,7 +58,9 @@ Test(tensors, each_event_says_its_size_device_and_totals)
 	proc = fake_proc(&fake, 1);
 	fake_step_row(&fake, proc, 3, 0, 10)->live_bytes = 3000;
 	fake_step_row(&fake, proc, 4, 10, 10)->live_bytes = 5000;
-	fake_step_row(&fake, proc, 5, 20, 10)->peak_bytes = 5005;
+	row = fake_step_row(&fake, proc, 5, 20, 10);
+	row->peak_bytes = 5005;
+	row->live_bytes = 6000;
 	tensors = tp_tensors_new(&fake.run);
 	cr_assert(tensors);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

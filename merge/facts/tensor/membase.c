@@ -52,6 +52,5 @@ int64_t tp_membase_end(struct tp_membase *base)
 
 	base->is_known = false;
 	base->bytes = base->named_bytes = base->change_bytes = 0;
-	base->n_unsized = 0;
 	return rest > 0 ? rest : 0;
 }

@@ -19,7 +19,6 @@ struct tp_membase {
 	int64_t bytes;			/* by totals */
 	int64_t named_bytes;		/* of it */
 	int64_t change_bytes;		/* since the window's start, until it is known */
-	uint64_t n_unsized;		/* blocks freed since the last step whose size is not known */
 };
 
 /* All zero: none. */

@@ -239,15 +239,12 @@ static void take_step(struct tp_memcat *cat, const struct tp_event *event)
 	proc->count.n_steps++;
 	proc->count.n_nodes_at_step = proc->count.n_nodes;
 	tp_memtake_settle(cat->take, event->proc->at, false);
-	if (!bytes || !base)
+	if (!bytes || !base || !tp_memcurve_is_unsure(cat->curve, event, TP_DEVICE_CPU))
 		return;
-	if (!tp_membase_know(base, bytes)) {
-		/* Sizes that were not known are what the curve has too much. */
-		if (!base->n_unsized)
-			return;
+	/* Sizes that were not known are what the curve has too much. */
+	if (!tp_membase_know(base, bytes))
 		tp_memcat_freed_unsized(
 			cat, event, base, tp_sub(tp_memcurve_live(cat->curve, event, TP_DEVICE_CPU), bytes));
-	}
 	tp_memcurve_set(cat->curve, event, TP_DEVICE_CPU, bytes);
 	tp_memcat_live(cat, event, TP_DEVICE_CPU, bytes);
 }

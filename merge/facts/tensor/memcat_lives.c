@@ -190,10 +190,7 @@ void tp_memcat_older(struct tp_memcat *cat, const struct tp_event *event, int64_
 	struct tp_membase *base = tp_membases_of(&cat->bases, event->proc->at, event->link);
 
 	cat->doubts.n_older_frees++;
-	if (!base)
-		return;
-	base->n_unsized += !bytes;
-	if (bytes)
+	if (base && bytes)
 		end_older(cat, event, base, event->arg, bytes);
 }
 
@@ -202,7 +199,6 @@ void tp_memcat_freed_unsized(struct tp_memcat *cat, const struct tp_event *event
 {
 	const int64_t left = tp_sub(base->bytes, base->named_bytes);
 
-	base->n_unsized = 0;
 	if (bytes > left)
 		bytes = left;
 	if (bytes > 0)

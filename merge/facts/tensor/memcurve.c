@@ -162,6 +162,13 @@ static int64_t size_of(const struct tp_event *event)
 	return (int64_t)(event->len > TP_LEN_MAX ? TP_LEN_MAX : event->len);
 }
 
+static void set_level(struct tp_memcurve_track *track, int64_t live_bytes)
+{
+	track->live_bytes = live_bytes;
+	track->is_absolute = true;
+	track->n_unpaired_then = track->n_unpaired;
+}
+
 static int64_t take_block(struct tp_memcurve *curve, struct tp_memcurve_track *track,
 			  const struct tp_event *event, uint32_t *tag)
 {
@@ -262,8 +269,7 @@ struct tp_memcurve_track *tp_memcurve_tagged(struct tp_memcurve *curve,
 		track->live_bytes = tp_add(track->live_bytes, *change);
 		break;
 	default:
-		track->live_bytes = size_of(event);
-		track->is_absolute = true;
+		set_level(track, size_of(event));
 	}
 	return track;
 }
@@ -318,6 +324,13 @@ int64_t tp_memcurve_live(struct tp_memcurve *curve, const struct tp_event *event
 	return track ? track->live_bytes : 0;
 }
 
+bool tp_memcurve_is_unsure(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device)
+{
+	const struct tp_memcurve_track *track = find_track(curve, event, device);
+
+	return track && (!track->is_absolute || track->n_unpaired != track->n_unpaired_then);
+}
+
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,
 		     uint32_t device, int64_t live_bytes)
 {
@@ -325,8 +338,7 @@ void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event,
 
 	if (!track)
 		return;
-	track->live_bytes = live_bytes;
-	track->is_absolute = true;
+	set_level(track, live_bytes);
 }
 
 uint64_t tp_memcurve_lost(const struct tp_memcurve *curve)

@@ -21,6 +21,7 @@ struct tp_memcurve_track {	/* one device of one process */
 	bool is_absolute;
 	uint64_t n_allocs, n_frees;
 	uint64_t n_unpaired;	/* frees of blocks that are not known */
+	uint64_t n_unpaired_then;	/* when live_bytes was set */
 };
 
 struct tp_memcurve;
@@ -57,6 +58,8 @@ bool tp_memcurve_older(struct tp_memcurve *curve, const struct tp_event *event, 
 
 /* The live bytes of a process's device, as far as they are known. */
 int64_t tp_memcurve_live(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device);
+/* Not set in this window, or blocks were freed since whose size nobody knows. */
+bool tp_memcurve_is_unsure(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device);
 /* They are known from elsewhere. */
 void tp_memcurve_set(struct tp_memcurve *curve, const struct tp_event *event, uint32_t device,
 		     int64_t live_bytes);

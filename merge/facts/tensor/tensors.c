@@ -84,12 +84,13 @@ int64_t tp_tensors_ledger_most(const struct tp_run *run, const struct tp_event *
 }
 
 /* Blocks from before the window count as well: the ledger has what was alive at the end of each
- * step, and the most of it. Without it the curve begins at 0. */
+ * step, and the most of it. Without it the curve begins at 0. The ledger counts what malloc gave, the
+ * records what was asked for: it is taken where the records alone do not say. */
 static void set_from_ledger(struct tp_tensors *t, const struct tp_event *event)
 {
 	const uint64_t bytes = tp_tensors_ledger(t->run, event);
 
-	if (bytes)
+	if (bytes && tp_memcurve_is_unsure(t->curve, event, TP_DEVICE_CPU))
 		tp_memcurve_set(t->curve, event, TP_DEVICE_CPU, (int64_t)bytes);
 	t->bound[event->proc->at] = (struct bound){
 		.most = tp_tensors_ledger_most(t->run, event), .end_ns = event->end_ns,
