@@ -51,7 +51,7 @@ RULES = {
     "synchronising": "synchronising", "device-allocations": "device-allocations",
     "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",
     "anomaly": "anomaly-detection", "evaluation": "evaluation", "extra-operators": "extra-operators",
-    "dense-embedding": "dense-embedding", "one-hot": "one-hot",
+    "dense-embedding": "dense-embedding", "one-hot": "one-hot", "decompositions": "matrix-decompositions",
     "few-blocks": "few-blocks", "tensor-cores": "tensor-cores", "gloo": "gloo",
 }
 VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "recorded", "failed")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_savings.c - tests of the rules on copies, tensors computed from constants, one-hot vectors, and
- * double precision
+ * overview_savings.c - tests of the rules on copies, tensors computed from constants, one-hot vectors,
+ * decompositions, and double precision
  */
 #include "tests/unit/advice_gpu_rig.h"
 
@@ -157,6 +157,51 @@ Test(overview_savings, sees_one_hot_vectors_and_what_is_made_of_them)
 	add_in_line(row[0].names, 2);
 	proc->n_devices = 1;
 	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* In each step line 20 asks for one operator that has it done by `inner`, for so long. */
+static void add_inside(const char *inner, int64_t dur, uint32_t link)
+{
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_OP, "aten::linalg_norm", at + 2, at + dur + 4)->link = 5;
+		add(TP_REC_OP, inner, at + 3, at + dur + 3)->link = link;
+		add_stack(1, at + dur + 4);
+		add(TP_REC_OP, "aten::linear", at + dur + 5, (i + 1) * 100 * MS - 1)->link = 6;
+	}
+}
+
+Test(overview_savings, sees_matrices_that_are_decomposed_with_a_gradient)
+{
+	static const struct {
+		const char *inner;
+		int64_t ms;
+		uint32_t link, n_devices;
+		bool is_told;
+	} row[] = {
+		{"aten::_linalg_svd", 30, 5, 0, true}, {"aten::linalg_qr", 20, 5, 0, true},
+		{"aten::_linalg_eigh", 30, 5, 0, true},
+		{"aten::linalg_qr", 19, 5, 0, false}, {"aten::linalg_solve", 30, 5, 0, false},
+		{"aten::_linalg_svd", 30, TP_NO_SEQ, 0, false}, {"aten::_linalg_svd", 30, 5, 1, false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+		char share[64];
+
+		set_up();
+		add_inside(row[i].inner, row[i].ms * MS, row[i].link);
+		proc->n_devices = row[i].n_devices;
+		text = print();
+		expect_rules(text, (const char *[]){row[i].is_told ? "matrix-decompositions" : NULL, NULL});
+		snprintf(share, sizeof(share), "up to %ld.0 %% of step time decomposes", (long)row[i].ms);
+		cr_expect_eq(strstr(text, share) != NULL, row[i].is_told, "%u: %s", i, text);
+		cr_expect(!row[i].is_told || strstr(text, "train.py:20"), "%u: %s", i, text);
+	}
 }
 
 /* ---- types ---- */

@@ -23,6 +23,7 @@ enum class {
 	NODE,		/* of the backward pass */
 	ONE_HOT,	/* whoever has numbers of rows needs no products to find them */
 	DENSE,		/* makes a gradient for each row of a table, few of which were used */
+	DECOMPOSED,	/* a matrix, in a time that grows with the cube of its size */
 };
 
 static const struct {
@@ -41,6 +42,9 @@ static const struct {
 	{"aten::batch_norm", LEARNED}, {"aten::lstm", LEARNED}, {"aten::gru", LEARNED},
 	{"aten::_transformer_encoder_layer_fwd", LEARNED}, {"aten::_native_multi_head_attention", LEARNED},
 	{"aten::embedding_dense_backward", DENSE}, {"aten::_embedding_bag_dense_backward", DENSE},
+	{"aten::_linalg_svd", DECOMPOSED}, {"aten::_linalg_eigh", DECOMPOSED},
+	{"aten::linalg_eig", DECOMPOSED}, {"aten::linalg_eigvals", DECOMPOSED}, {"aten::linalg_qr", DECOMPOSED},
+	{"aten::linalg_matrix_exp", DECOMPOSED},
 	{"aten::one_hot", ONE_HOT}, {"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
 };
 
@@ -207,6 +211,15 @@ static void take_dense(struct tp_waste *waste, struct chain *chain, const struct
 				tp_sub(event->end_ns, event->begin_ns));
 }
 
+/* Whoever asks for it may be inside: what is called by name is no matter. Without a gradient it is not part
+ * of what is learned by: extra-operators has that. */
+static void take_decomposed(struct tp_waste *waste, const struct tp_event *event, enum class class)
+{
+	if (class == DECOMPOSED && event->link != TP_NO_SEQ)
+		tp_sites_charge(waste->sites, tp_sites_now(waste->sites, event), TP_SITE_DECOMPOSED,
+				tp_sub(event->end_ns, event->begin_ns));
+}
+
 static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
@@ -225,6 +238,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
 	take_dense(waste, &proc->chain[at], event, class);
+	take_decomposed(waste, event, class);
 	if (!is_outermost)
 		return;
 	origin = tp_origins_of(waste->origins, event);

@@ -2,11 +2,11 @@
 /*
  * waste.h - operators in steps whose work could be saved: copies into another layout or type,
  * tensors that are computed anew from constants, one-hot vectors, modules that run without gradients,
- * gradients of embeddings that are as large as their table
+ * gradients of embeddings that are as large as their table, decompositions of matrices
  *
  * Found by the names of outermost operators and their order; what they cost is charged to source
- * lines: figures COPIES, CONSTANTS, ONE_HOT, NO_GRAD and DENSE of sites.h. Of the backward pass only the last
- * is.
+ * lines: figures COPIES, CONSTANTS, ONE_HOT, NO_GRAD, DENSE and DECOMPOSED of sites.h. Of the backward pass
+ * only the last two are.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
  * the same place, as long as no gradient is recorded and no parameter is used, and where nothing came

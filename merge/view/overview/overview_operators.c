@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_operators.c - advice of the overview on operators whose work could be saved: copies into
- * another layout or type, tensors that each step computes anew, one-hot vectors, an evaluation in each
- * step (waste.h), numbers of double precision
+ * another layout or type, tensors that each step computes anew, one-hot vectors, decompositions of
+ * matrices, an evaluation in each step (waste.h), numbers of double precision
  *
  * But for the last, in runs without devices only: the time of an operator is not that of the work it
  * launches.
@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "merge/kit/sum.h"
 #include "merge/model/totals.h"
@@ -40,55 +41,50 @@ static bool judge_figure(const struct tp_advice_facts *facts, enum tp_site_figur
 	return true;
 }
 
-static bool judge_waste(const struct tp_advice_facts *facts, enum tp_site_figure figure, int64_t times,
-			const char *does, const char *todo, struct tp_advice *advice)
+/* By rule: what its figure costs, so many times, if it could be done without. */
+static const struct waste {
+	const char *rule;
+	enum tp_site_figure figure;
+	int64_t times;
+	const char *does, *todo;
+} wastes[] = {
+	{"layout-copies", TP_SITE_COPIES, 1,
+	 "copies tensors, as they are or into another layout or type (clone, contiguous, reshape, to, deepcopy)",
+	 "copy less often; convert once before the loop, keep one layout (torch.channels_last), leave out "
+	 ".contiguous() where the next operator takes strides"},
+	{"recomputed-constants", TP_SITE_CONSTANTS, 1,
+	 "computes tensors that begin with arange, ones and the like, without parameters or gradients",
+	 "if they are the same in every step: compute them once, keep them by register_buffer()"},
+	/* Without the gradients of what is made of them. */
+	{"one-hot", TP_SITE_ONE_HOT, 1,
+	 "makes one-hot vectors, converts them and multiplies by them, without the backward pass",
+	 "use the numbers as they are: nn.Embedding or weight[numbers] instead of a product, "
+	 "cross_entropy(logits, numbers) instead of one with vectors"},
+	{"matrix-decompositions", TP_SITE_DECOMPOSED, 1,
+	 "decomposes matrices (singular values, eigenvalues, QR, exponentials), without the backward pass",
+	 "power iteration where the largest singular value is enough "
+	 "(torch.nn.utils.parametrizations.spectral_norm), a Cholesky factor or a norm where that serves as "
+	 "well, smaller matrices, or only every n-th step"},
+	/* The optimizer goes over a gradient once at least, which takes as long as to zero it. */
+	{"dense-embedding", TP_SITE_DENSE, 2,
+	 "zeroes a gradient as large as an embedding's whole table, and goes over it in the optimizer: the "
+	 "batch used few of its rows",
+	 "nn.Embedding(..., sparse=True) with SGD, SparseAdam or Adagrad, or a smaller table"},
+};
+
+bool tp_advice_waste(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
+	const struct waste *waste = NULL;
 	char share[32];
 
-	if (!judge_figure(facts, figure, times, advice, share))
+	for (uint32_t i = 0; i < sizeof(wastes) / sizeof(wastes[0]); i++)
+		if (!strcmp(wastes[i].rule, advice->rule))
+			waste = &wastes[i];
+	if (!waste || !judge_figure(facts, waste->figure, waste->times, advice, share))
 		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence), "up to %s of step time %s", share, does);
-	snprintf(advice->todo, sizeof(advice->todo), "%s", todo);
+	snprintf(advice->evidence, sizeof(advice->evidence), "up to %s of step time %s", share, waste->does);
+	snprintf(advice->todo, sizeof(advice->todo), "%s", waste->todo);
 	return true;
-}
-
-bool tp_advice_layout_copies(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	return judge_waste(facts, TP_SITE_COPIES, 1,
-			   "copies tensors, as they are or into another layout or type (clone, contiguous, reshape, "
-			   "to, deepcopy)",
-			   "copy less often; convert once before the loop, keep one layout (torch.channels_last), leave "
-			   "out .contiguous() where the next operator takes strides",
-			   advice);
-}
-
-bool tp_advice_constants(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	return judge_waste(facts, TP_SITE_CONSTANTS, 1,
-			   "computes tensors that begin with arange, ones and the like, without parameters or "
-			   "gradients",
-			   "if they are the same in every step: compute them once, keep them by register_buffer()",
-			   advice);
-}
-
-/* Without the gradients of what is made of them. */
-bool tp_advice_one_hot(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	return judge_waste(facts, TP_SITE_ONE_HOT, 1,
-			   "makes one-hot vectors, converts them and multiplies by them, without the backward pass",
-			   "use the numbers as they are: nn.Embedding or weight[numbers] instead of a product, "
-			   "cross_entropy(logits, numbers) instead of one with vectors",
-			   advice);
-}
-
-/* The optimizer goes over a gradient once at least, which takes as long as to zero it. */
-bool tp_advice_dense_embedding(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	return judge_waste(facts, TP_SITE_DENSE, 2,
-			   "zeroes a gradient as large as an embedding's whole table, and goes over it in the "
-			   "optimizer: the batch used few of its rows",
-			   "nn.Embedding(..., sparse=True) with SGD, SparseAdam or Adagrad, or a smaller table",
-			   advice);
 }
 
 /* Modules that run without gradients many times for each time with them: no step needs that to learn. */
