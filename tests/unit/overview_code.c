@@ -154,6 +154,15 @@ Test(overview_code, sees_lines_that_ask_for_many_small_operators)
 	text = print();
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "one line calls 200 per step, 24.0 us each"), "%s", text);
+	/* Less to ask for them, where they take a third of a step and where they do not. */
+	advice_gpu_init();
+	add_small(280, 1, 22000, 2800);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "up to 16.2 % of a step"), "%s", text);
+	advice_gpu_init();
+	add_small(280, 1, 8000, 2800);
+	expect_rules(print(), (const char *[]){NULL});
 	/* Few, those that take longer than to ask for them, larger ones, with a device. */
 	advice_gpu_init();
 	add_small(150, 1, 8000, 4000);

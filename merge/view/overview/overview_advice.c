@@ -71,7 +71,7 @@ static const struct rule {
     {"matrix-decompositions", 20, tp_advice_waste, false},
     {"dense-embedding", 15, tp_advice_waste, false},
     {"host-code", 10, tp_advice_host_code, false},
-    {"small-operators", 20, tp_advice_small_operators, false},
+    {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"few-blocks", 15, tp_advice_few_blocks, true},
     {"throttling", 5, tp_advice_throttled, true},

@@ -30,6 +30,9 @@ enum {
 	MANY = 200,		/* of them, in a step, by one function, */
 	SOME = 64,		/* and by each of its lines that count: layers are fewer */
 	LINES = 64,		/* that are looked at */
+	ASKED_PERCENT = 20,	/* of a step; less, where their lines take as much as LINES_PERCENT: with one
+				 * operator for all more than the asking is saved */
+	LINES_PERCENT = 33,
 	FRAMES = 64,		/* of a stack, from inside */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
@@ -259,7 +262,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	struct tp_site site[LINES];
 	/* It asks for many, and there is no other way to do its steps. */
 	const bool is_lbfgs = tp_advice_has_name(facts->overview, TP_NAME_OPTIMIZER "LBFGS.");
-	int64_t sum = 0;
+	int64_t sum = 0, all = 0;
 	uint32_t n;
 	char a[32], b[32];
 
@@ -272,6 +275,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
 		sum = tp_add(sum, cost_of_asking(&site[i]));
+		all = tp_add(all, tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]));
 		if (!most || cost_of_asking(&site[i]) > cost_of_asking(most))
 			most = &site[i];
 	}
@@ -279,6 +283,8 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	if (!most || (facts->trend && !strcmp(facts->trend->place, most->place)))
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
+	if (advice->percent < ASKED_PERCENT && tp_advice_percent(all, sums->all_ns) < LINES_PERCENT)
+		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
 		 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
