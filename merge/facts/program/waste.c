@@ -213,9 +213,9 @@ static void take_dense(struct tp_waste *waste, struct chain *chain, const struct
 
 /* Whoever asks for it may be inside: what is called by name is no matter. Without a gradient it is not part
  * of what is learned by: extra-operators has that. */
-static void take_decomposed(struct tp_waste *waste, const struct tp_event *event, enum class class)
+static void take_decomposed(struct tp_waste *waste, const struct tp_event *event)
 {
-	if (class == DECOMPOSED && event->link != TP_NO_SEQ)
+	if (event->link != TP_NO_SEQ)
 		tp_sites_charge(waste->sites, tp_sites_now(waste->sites, event), TP_SITE_DECOMPOSED,
 				tp_sub(event->end_ns, event->begin_ns));
 }
@@ -238,7 +238,10 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
 	take_dense(waste, &proc->chain[at], event, class);
-	take_decomposed(waste, event, class);
+	if (class == DECOMPOSED) {
+		take_decomposed(waste, event);
+		class = PLAIN;
+	}
 	if (!is_outermost)
 		return;
 	origin = tp_origins_of(waste->origins, event);
